@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# One non-recursive file for everything: the shipped binary (musl, static-pie), the test build (glibc, sanitizers), fuzzers, installation.
+# Rooms are found by wildcard: a new .c file in a room or a new test needs no line here. `make help` lists the targets.
+B         ?= build
+SAN       ?= 1
+SECONDS   ?= 60
+PREFIX    ?= /usr/local
+OPT       ?= -Os
+# What every request passes through; the rest is built for size.
+HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/tags.c core/proto/xfer.c \
+	$(addprefix core/net/,verbs.c tcp.c iwarp.c ddp_rx.c ddp_tx.c stag.c) \
+	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c tcp_rx.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c tgt_tcp_rx.c) \
+	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c) \
+	$(addprefix core/block/,bdev.c instant.c null.c ram.c file_lane.c paths_lane.c) \
+	$(addprefix core/service/,load_disk.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
+	$(addprefix core/export/,nbd.c nbd_conn.c nbd_reply.c ublk_io.c ublk_queue.c) tests/bench/%
+OPT_HOT   ?= -O2
+
+parallel  := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+MAKEFLAGS += -rR $(parallel)
+SHELL     := /bin/bash
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all check unit faults demo demo-vm vm vm-one fuzz bench lint install dist clean help FORCE
+all: $(B)/rdmastor
+
+# Sources, and what each build makes of them.
+CORE      := $(wildcard core/*/*.c core/*/*/*.c)
+# What opens a real device stays out of the test build, whose tests link tests/fake/ instead; the choice of a device has its own test.
+TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/nbd_nl.c,$(CORE))
+SHIPPED   := main.c $(wildcard applets/*.c) $(CORE)
+FAKES     := $(wildcard tests/fake/*.c)
+UNIT      := $(wildcard tests/core/*/*.c tests/core/*/*/*.c)
+PAIR      := $(wildcard tests/pair/*.c)
+FUZZ      := $(wildcard tests/fuzz/*.c)
+BENCH     := $(wildcard tests/bench/*.c)
+
+SYS       := $(B)/sysroot
+T         := $(B)/test/$(if $(filter-out 0,$(SAN)),san,plain)
+F         := $(B)/fuzz
+UNIT_BIN  := $(UNIT:%.c=$(T)/%)
+PAIR_BIN  := $(PAIR:%.c=$(T)/%)
+REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
+FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
+BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
+
+WARN      := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
+COMMON    := -std=gnu11 -D_GNU_SOURCE -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -Iinclude
+SHIP_CC   := gcc -specs=$(SYS)/musl.specs
+SHIP_C    := $(COMMON) -fPIE -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -DRDMA_STATIC_PROVIDERS=all \
+	-isystem $(SYS)/include -isystem $(SYS)/uapi
+SHIP_LD   := -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noseparate-code -Wl,-z,stack-size=1048576
+SANITIZE  := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+TEST_CC   := gcc $(if $(filter-out 0,$(SAN)),$(SANITIZE))
+TEST_C    := $(COMMON) -O1 -pthread -DDEBUG_CONTRACTS -Itests/fake -isystem $(SYS)/glibc/include
+FUZZ_CC   := clang $(SANITIZE)
+
+# Quiet lines unless V=1; a room sees the contracts and its own folder, a test also the folder of what it mirrors.
+run  = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2);)
+empty :=
+room = $(subst $(empty) ,/,$(wordlist 1,2,$(subst /, ,$(1))))
+own  = $(addprefix -I,$(sort $(filter core/%,$(call room,$(1:tests/%=%)) $(patsubst %/,%,$(patsubst tests/%,%,$(dir $(1)))))))
+opt  = $(if $(filter $(HOT),$(1)),$(OPT_HOT),$(OPT))
+# Rewrites a file only when its text changed, so that what depends on it is remade exactly then.
+keep = @mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' >$@
+
+## make            build/rdmastor: the static binary, stripped (build/rdmastor.debug: the same with symbols)
+$(B)/rdmastor: $(B)/rdmastor.debug
+	$(call run,STRIP,$@)strip -o $@ $<
+
+$(B)/rdmastor.debug: $(SHIPPED:%.c=$(B)/obj/%.o) $(B)/sources
+	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
+
+$(B)/obj/%.o: %.c $(B)/flags.ship $(SYS).stamp
+	@mkdir -p $(@D)
+	$(call run,CC,$<)$(SHIP_CC) $(SHIP_C) $(WARN) $(call opt,$<) $(call own,$<) $(DEFINE) -MMD -MP -c -o $@ $<
+
+$(B)/obj/main.o: DEFINE = -DRDMASTOR_VERSION='"$(shell cat $(B)/VERSION)"' \
+	-DDEPS_VERSIONS='"$(shell awk '!/^#/ && NF { printf "%s%s %s", sep, $$1, $$2; sep = ", " }' deps/deps.lock)"'
+$(B)/obj/main.o: $(B)/VERSION deps/deps.lock
+
+$(B)/VERSION: FORCE
+	$(call keep,$(shell cat VERSION 2>/dev/null || git describe --tags --always --dirty 2>/dev/null || echo unknown))
+# A source that was removed must leave what was linked with it.
+$(B)/sources: FORCE
+	$(call keep,$(SHIPPED) $(FAKES))
+$(B)/flags.ship: FORCE
+	$(call keep,$(SHIP_CC) $(SHIP_C) $(OPT) $(HOT) $(OPT_HOT))
+$(T)/flags.test: FORCE
+	$(call keep,$(TEST_CC) $(TEST_C))
+$(F)/flags.fuzz: FORCE
+	$(call keep,$(FUZZ_CC) $(TEST_C))
+
+# Load generators, built like what is shipped.
+$(B)/bench/floor: $(B)/obj/tests/bench/floor.o
+$(B)/bench/startup: $(B)/obj/tests/bench/startup.o
+$(B)/bench/nbd-load: $(B)/obj/tests/bench/nbd_load.o
+$(BENCH_BIN):
+	@mkdir -p $(@D)
+	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
+
+# Packages and libraries.
+$(B)/have-%: deps/packages deps/install
+	@mkdir -p $(@D)
+	@deps/install $*
+	@touch $@
+$(SYS).stamp: deps/deps.lock deps/build deps/fetch $(if $(wildcard $(SYS)/lib/libibverbs.a),,FORCE) | $(B)/have-build
+	@deps/build $(SYS)
+
+# The test build.
+$(T)/obj/%.o: %.c $(T)/flags.test $(SYS).stamp | $(B)/have-test
+	@mkdir -p $(@D)
+	$(call run,CC-T,$<)$(TEST_CC) $(TEST_C) $(WARN) $(call own,$<) -MMD -MP -c -o $@ $<
+
+# Members of one name in different rooms are kept apart by making the archive anew without replacing.
+$(T)/libcore.a: $(TESTABLE:%.c=$(T)/obj/%.o)
+$(T)/libfake.a: $(FAKES:%.c=$(T)/obj/%.o)
+$(F)/libcore.a: $(TESTABLE:%.c=$(F)/obj/%.o)
+$(F)/libfake.a: $(FAKES:%.c=$(F)/obj/%.o)
+$(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call run,AR,$@)ar qcs $@ $(filter %.o,$^)
+
+# Fakes come before what they stand for.
+TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(SYS)/glibc/lib/liburing.a -pthread
+$(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
+$(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
+$(T)/tests/core/net/ep: $(T)/obj/core/net/ep.o
+$(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a
+	@mkdir -p $(@D)
+	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS) -lcriterion
+$(REPLAY): $(T)/replay/%: $(T)/obj/tests/fuzz/%.o $(T)/obj/tests/replay.o $(T)/libfake.a $(T)/libcore.a
+	@mkdir -p $(@D)
+	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS)
+
+$(F)/obj/%.o: %.c $(F)/flags.fuzz $(SYS).stamp | $(B)/have-test
+	@mkdir -p $(@D)
+	$(call run,CC-F,$<)$(FUZZ_CC) -fsanitize=fuzzer-no-link $(TEST_C) $(WARN) $(call own,$<) -MMD -MP -c -o $@ $<
+$(FUZZ_BIN): $(F)/%: $(F)/obj/tests/fuzz/%.o $(F)/libfake.a $(F)/libcore.a
+	$(call run,LD-F,$@)$(FUZZ_CC) -fsanitize=fuzzer -o $@ $< $(TEST_LIBS)
+
+# Running things. tests/run counts; with RESULTS=file in the environment it only adds to that file and leaves the summary to the caller.
+HAVE_VM   := $(if $(wildcard tests/vm/run),$(B)/have-vm)
+SUITES     = B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' REPLAY='$(REPLAY)' FUZZ='$(FUZZ_BIN)' \
+	SCHEDULES='$(SCHEDULES)' SECONDS_EACH='$(SECONDS)' SEED='$(SEED)' RUNS='$(RUNS)' \
+	RDMASTOR='$(abspath $(B)/rdmastor)' SHIP_CC='$(SHIP_CC) $(SHIP_C) $(WARN)' FUZZ_CC='$(FUZZ_CC) $(TEST_C) $(WARN)' tests/run
+
+## make check      every fast test: unit and pair tests under sanitizers, fuzz corpora, command line, lint, a few in a VM
+check: $(B)/rdmastor $(UNIT_BIN) $(PAIR_BIN) $(REPLAY) $(B)/have-test $(HAVE_VM)
+	@$(SUITES) lint unit pair replay cli vm
+## make unit       unit and pair tests only (SAN=0: without sanitizers, for gdb and valgrind)
+unit: $(UNIT_BIN) $(PAIR_BIN)
+	@$(SUITES) unit pair
+## make faults     initiator against target on wires that misbehave, SCHEDULES=2000 at random (SEED=1: always the same ones)
+faults: $(T)/tests/pair/faults
+	@$(SUITES) faults
+## make lint       layers, headers, licences, scripts, leftovers
+lint: $(B)/rdmastor $(B)/have-test
+	@$(SUITES) lint
+## make demo       the tour: installs what it needs, then shows a disk travel over software RDMA on loopback
+demo: $(B)/rdmastor $(B)/have-demo
+	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/demo
+## make demo-vm    the same with a real Linux target on soft-RoCE, in a VM
+demo-vm: $(B)/rdmastor $(B)/have-vm
+	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run --demo
+## make vm         every scenario against real kernels in a VM (make vm-one S=name: one of them)
+vm: $(B)/rdmastor $(HAVE_VM)
+	@$(SUITES) vm-all
+vm-one: $(B)/rdmastor $(HAVE_VM)
+	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run $(S)
+## make fuzz       every fuzzer for SECONDS=60 each, at random (SEED=1 RUNS=5000: so many inputs, always the same ones)
+fuzz: $(FUZZ_BIN)
+	@$(SUITES) fuzz
+## make bench      figures against other people's software (make bench PART='native net vm start': some of them)
+bench: $(B)/rdmastor $(BENCH_BIN) $(B)/have-test $(HAVE_VM)
+	@B='$(B)' RDMASTOR='$(abspath $(B)/rdmastor)' tests/bench/run $(PART)
+
+## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (a link per applet): binary, man pages, completions
+share := $(DESTDIR)$(PREFIX)/share
+install: $(B)/rdmastor
+	install -D -m 755 $(B)/rdmastor $(DESTDIR)$(PREFIX)/bin/rdmastor
+	for page in $(wildcard man/*.[178]); do install -D -m 644 $$page $(share)/man/man$${page##*.}/$${page##*/}; done
+	$(if $(wildcard completions/rdmastor.bash),install -D -m 644 completions/rdmastor.bash $(share)/bash-completion/completions/rdmastor)
+	$(if $(wildcard completions/_rdmastor),install -D -m 644 completions/_rdmastor $(share)/zsh/site-functions/_rdmastor)
+	$(if $(wildcard completions/rdmastor.fish),install -D -m 644 completions/rdmastor.fish $(share)/fish/vendor_completions.d/rdmastor.fish)
+	$(if $(INSTALL_LINKS),for applet in $$($(B)/rdmastor --list); do ln -sf rdmastor $(DESTDIR)$(PREFIX)/bin/$$applet; done)
+
+## make dist       a reproducible source archive of the last commit
+dist: $(B)/VERSION
+	@git diff --quiet HEAD || { echo 'make dist: the tree has changes that no commit holds: commit them first' >&2; exit 1; }
+	$(call run,DIST,$(B)/rdmastor-$$(<$<).tar.xz)git archive --prefix=rdmastor-$$(<$<)/ --add-file=$< HEAD | xz -9 -T1 >$(B)/rdmastor-$$(<$<).tar.xz
+
+## make clean      removes the output folder (B=build); the libraries stay in the cache
+clean:
+	rm -rf $(B)
+help:
+	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
+	@echo 'everywhere: V=1 whole command lines, W=1 warnings are errors, B=dir another output folder'
+
+-include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH)) \
+	$(patsubst %.c,$(T)/obj/%.d,core/net/ep.c $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) tests/replay.c) \
+	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS)),$(patsubst %.c,$(F)/obj/%.d,$(TESTABLE) $(FAKES) $(FUZZ)))

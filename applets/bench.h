@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the files of bench share: its options, and how figures are shown. */
+#pragma once
+#include "applet.h"
+#include "load.h"
+
+#define BENCH_WARNINGS 8
+
+struct bench_options {
+	struct opt_common common;
+	const char *name, *rw, *bs, *on_loss, *op, *test;
+	uint32_t rwmixread, iodepth, numjobs, runtime_ms, ramp_ms, poll_us, iters;
+	uint64_t size, offset;
+	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping;
+};
+
+struct bench_report {
+	const struct bench_options *opts;
+	const char *target, *rw; /* what was measured */
+	struct load_options load;
+	struct load_result result;
+	char warning[BENCH_WARNINGS][160];
+	unsigned warnings;
+	int error; /* errno, when it failed */
+};
+
+struct bench {
+	struct call *call;
+	const struct bench_options *opts;
+	struct loop *loop;
+	struct loop_signal signal;
+	struct loop_timer timeout;
+	struct bdev *disk;
+	struct bench_report report;
+	bool fio, bar, running, timed_out;
+	int stop;
+	struct load_rdma_result rdma;
+	unsigned told; /* rows */
+};
+
+/* Exit status or -errno, as a run of an applet. */
+int bench_finish(struct bench *, int rc); /* shows the figures of a load */
+int bench_rdma(struct bench *);
+int bench_tcp(struct bench *);
+int bench_listen(struct bench *);
+void bench_progress(const struct load_progress *, void *bench);
+
+void bench_text(struct out *, const struct bench_report *);
+void bench_json(struct out *, const struct bench_report *);
+void bench_fio(struct out *, const struct bench_report *);

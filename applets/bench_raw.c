@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* bench of a connection without a disk: RDMA as a table like perftest's, a TCP socket like a disk, and the side that answers. */
+#include "bench.h"
+#include "disk.h"
+#include "kernel.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SIZES 32
+#define DEPTH 128
+#define ROW_MS 2000 /* of a row whose --runtime was not given */
+#define DIAL_MS 5000
+#define PATIENCE_MS 1000
+#define MSEC 1000000ull
+#define THREADS 64
+#define MIB 1048576.
+
+static const char *const op_name[] = { [LOAD_OP_SEND] = "send", [LOAD_OP_WRITE] = "write", [LOAD_OP_READ] = "read",
+	[LOAD_OP_PING] = "ping" };
+static const char *const test_name[] = { "latency", "bandwidth" };
+
+/* "HOST:PORT?rdma=iwarp": address, and which way. */
+static int read_address(struct bench *bench, struct addr *addr, enum load_way *way, bool *no_crc)
+{
+	const char *text = bench->call->operands ? bench->call->operand[0] : ":";
+	struct diag *diag = bench->call->diag;
+	struct addr_rdma how;
+	char host[URI_MAX];
+
+	if (snprintf(host, sizeof(host), "%s", text) >= (int)sizeof(host))
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the address is too long");
+	if (addr_rdma(&how, host, diag) ||
+		addr_parse(addr, !strcmp(host, ":") ? "" : host, bench->opts->ping ? LOAD_PING_PORT : LOAD_PORT, diag))
+		return diag_ctx(diag, "%s", text);
+	if (addr->ss.ss_family == AF_UNIX)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: a connection is measured over TCP or RDMA", text);
+	*way = how.verbs && how.iwarp ? LOAD_AUTO : how.verbs ? LOAD_VERBS : LOAD_IWARP;
+	*no_crc = how.no_crc;
+	return 0;
+}
+
+/* Loads what RDMA needs; what is missing is for the failure, if there is one. */
+static void get_rdma_ready(struct diag *lacks)
+{
+	int root = kernel_root();
+
+	if (root < 0)
+		return;
+	kernel_rdma_ready(root, lacks);
+	close(root);
+}
+
+/* What helps a measurement is another thing than what helps a disk. */
+static int blame(struct bench *bench, enum load_way way, const struct diag *rdma)
+{
+	const struct bench_options *opts = bench->opts;
+	struct diag *why = bench->call->diag;
+	int err = disk_blame_rdma(why, rdma);
+	bool no_rdma = why->code == DIAG_NO_DEVICE || why->code == DIAG_NO_MODULE;
+
+	why->hint[0] = 0;
+	if (no_rdma && way == LOAD_VERBS)
+		diag_hint(why, opts->listen && !opts->ping ? "?rdma=iwarp and --tcp need no RDMA device" : "?rdma=iwarp needs no RDMA device");
+	else if (!opts->listen && (no_rdma || why->code == DIAG_REFUSED))
+		diag_hint(why, "the other side is rdmastor bench --listen%s", opts->ping ? " --ping, or rping -s" : "");
+	return err;
+}
+
+static int read_sizes(struct bench *bench, uint32_t size[SIZES], unsigned *count)
+{
+	const char *p = bench->opts->bs ? bench->opts->bs : bench->opts->ping ? "64" : "64,4K,64K,1M";
+	struct diag *diag = bench->call->diag;
+
+	for (*count = 0; *p; ++*count) {
+		size_t len = strcspn(p, ",");
+		char word[32];
+		uint64_t value;
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, p);
+		if (*count == SIZES)
+			return diag_set(diag, DIAG_USAGE, E2BIG, "--bs: more than %d sizes", SIZES);
+		if (parse_size(word, &value, diag))
+			return diag_ctx(diag, "--bs");
+		if (!value || value > UINT32_MAX)
+			return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: %s is no length of a message", word);
+		size[*count] = (uint32_t)value;
+		p += len + (p[len] == ',');
+	}
+	return 0;
+}
+
+static double us(double ns)
+{
+	return ns / 1000;
+}
+
+static void put_head(struct out *out, enum load_op op, bool bandwidth)
+{
+	out_line(out, "RDMA %s %s", op_name[op], test_name[bandwidth]);
+	if (bandwidth)
+		out_line(out, " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]");
+	else
+		out_line(out, " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
+			      "99%% percentile[usec]   99.9%% percentile[usec]");
+}
+
+static void put_text(struct out *out, const struct load_rdma *conf, const struct load_rdma_result *result)
+{
+	const struct stats *latency = &result->latency;
+	double rate = result->seconds > 0 ? (double)result->iterations / result->seconds : 0, average = rate * conf->size;
+
+	if (conf->bandwidth)
+		out_line(out, " %-7u    %-10" PRIu64 "       %-7.2f            %-7.2f              %-7.6f", conf->size, result->iterations,
+			(result->peak > average ? result->peak : average) / MIB, average / MIB, rate / 1e6);
+	else
+		out_line(out, " %-7u %-10" PRIu64 "     %-7.2f        %-7.2f      %-7.2f            %-7.2f        %-7.2f         %-7.2f                %-7.2f",
+			conf->size, result->iterations, us((double)latency->min), us((double)latency->max), us((double)stats_percentile(latency, 50)),
+			us(stats_mean(latency)), us(stats_deviation(latency)), us((double)stats_percentile(latency, 99)),
+			us((double)stats_percentile(latency, 99.9)));
+}
+
+static void put_json(struct out *out, const struct load_rdma *conf, const struct load_rdma_result *result)
+{
+	const struct stats *latency = &result->latency;
+	double rate = result->seconds > 0 ? (double)result->iterations / result->seconds : 0, average = rate * conf->size;
+
+	out_object(out, NULL);
+	out_text(out, "op", NULL, "%s", op_name[conf->op]);
+	out_text(out, "test", NULL, "%s", test_name[conf->bandwidth]);
+	out_u64(out, "bytes", NULL, conf->size);
+	out_u64(out, "iterations", NULL, result->iterations);
+	out_u64(out, "iodepth", NULL, result->depth);
+	out_real(out, "seconds", NULL, result->seconds, 6);
+	out_text(out, "path", NULL, "%s", result->way);
+	if (conf->bandwidth) {
+		out_real(out, "bytes_per_second_peak", NULL, result->peak > average ? result->peak : average, 0);
+		out_real(out, "bytes_per_second", NULL, average, 0);
+		out_real(out, "messages_per_second", NULL, rate, 3);
+	} else {
+		out_object(out, "latency_ns");
+		out_u64(out, "min", NULL, latency->min);
+		out_u64(out, "max", NULL, latency->max);
+		out_u64(out, "typical", NULL, stats_percentile(latency, 50));
+		out_real(out, "mean", NULL, stats_mean(latency), 3);
+		out_real(out, "stddev", NULL, stats_deviation(latency), 3);
+		out_u64(out, "p99", NULL, stats_percentile(latency, 99));
+		out_u64(out, "p99.9", NULL, stats_percentile(latency, 99.9));
+		out_end(out);
+	}
+	out_end(out);
+}
+
+static int measure_row(struct bench *bench, struct load_rdma *conf, bool first)
+{
+	struct load_rdma_result *result = &bench->rdma;
+	struct out *out = bench->call->out;
+	int err = load_rdma(bench->loop, conf, result, bench->call->diag);
+
+	if (err)
+		return err;
+	if (!bench->told++)
+		out_line(out, "%s", result->way);
+	if (first)
+		put_head(out, conf->op, conf->bandwidth);
+	if (out->json)
+		put_json(out, conf, result);
+	else
+		put_text(out, conf, result);
+	fflush(out->to);
+	return bench->stop ? -EINTR : 0;
+}
+
+static bool wanted(const struct bench_options *opts, enum load_op op, unsigned test)
+{
+	if (opts->ping || op == LOAD_OP_PING)
+		return opts->ping && op == LOAD_OP_PING && !test;
+	return (!opts->op || !strcmp(opts->op, op_name[op])) && (!opts->test || !strcmp(opts->test, test_name[test]));
+}
+
+static int measure_rows(struct bench *bench, struct load_rdma *conf, const uint32_t *size, unsigned sizes)
+{
+	const struct bench_options *opts = bench->opts;
+	int err = 0;
+
+	for (unsigned test = 0; test < 2; test++)
+		for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_PING; op++) {
+			if (!wanted(opts, op, test))
+				continue;
+			conf->op = op;
+			conf->bandwidth = test;
+			conf->depth = test ? opts->iodepth ? opts->iodepth : DEPTH : 1;
+			conf->iterations = opts->iters ? opts->iters : opts->runtime_ms ? 0 : test ? 5000 : 1000;
+			for (unsigned i = 0; i < sizes && !err; i++) {
+				conf->size = size[i];
+				err = measure_row(bench, conf, !i);
+			}
+			if (err)
+				return err;
+		}
+	return 0;
+}
+
+int bench_rdma(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	struct load_rdma conf = { .runtime_ms = opts->runtime_ms ? opts->runtime_ms : opts->iters ? 0 : ROW_MS,
+		.timeout_ms = opts->common.timeout_ms ? opts->common.timeout_ms : DIAL_MS, .stop = &bench->stop };
+	struct diag rdma = { 0 };
+	uint32_t size[SIZES];
+	unsigned sizes;
+	int err = read_address(bench, &conf.dst, &conf.way, &conf.no_crc);
+
+	if (!err)
+		err = read_sizes(bench, size, &sizes);
+	if (err)
+		return err;
+	if (conf.way != LOAD_IWARP)
+		get_rdma_ready(&rdma);
+	out_text(bench->call->out, "target", NULL, "%s", bench->call->operand[0]);
+	out_list(bench->call->out, "rows");
+	bench->running = true;
+	err = measure_rows(bench, &conf, size, sizes);
+	out_end(bench->call->out);
+	if (err == -EINTR && bench->timed_out)
+		return diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", opts->common.timeout_ms / 1000.);
+	if (err == -EINTR && !bench->call->diag->err) {
+		call_note(bench->call, "interrupted");
+		return EXIT_PARTLY;
+	}
+	return err ? blame(bench, conf.way, &rdma) : EXIT_DONE;
+}
+
+int bench_tcp(struct bench *bench)
+{
+	enum load_way way;
+	struct addr addr;
+	bool no_crc;
+	int err = read_address(bench, &addr, &way, &no_crc);
+
+	if (err)
+		return err;
+	bench->report.target = bench->call->operand[0];
+	bench->report.rw = "socket";
+	bench->running = true;
+	return bench_finish(bench, load_tcp(bench->loop, &addr, &bench->report.load, &bench->report.result, bench->call->diag));
+}
+
+struct patience {
+	struct loop_timer timer;
+	struct call *call;
+};
+
+static void still_waiting(struct loop_timer *timer)
+{
+	call_note(container_of(timer, struct patience, timer)->call, "nothing can be listened on yet: waiting for an address or a device to appear");
+}
+
+static int serve(struct bench *bench, const struct load_listen *conf)
+{
+	struct patience patience = { .timer.fire = still_waiting, .call = bench->call };
+	struct load_server *server;
+	char text[ADDR_TEXT];
+	int err;
+
+	loop_timer_set(bench->loop, &patience.timer, loop_clock() + PATIENCE_MS * MSEC);
+	err = load_listen(&server, bench->loop, conf, bench->opts->common.timeout_ms, bench->call->diag);
+	loop_timer_del(bench->loop, &patience.timer);
+	if (err)
+		return err;
+	addr_text(load_server_addr(server), text);
+	out_text(bench->call->out, "listen", NULL, "%s", text);
+	out_bool(bench->call->out, "tcp", NULL, conf->tcp);
+	out_bool(bench->call->out, "iwarp", NULL, conf->iwarp);
+	out_bool(bench->call->out, "verbs", NULL, load_server_verbs(server));
+	out_line(bench->call->out, "%s:%s%s%s", text, conf->tcp ? " TCP" : "", conf->iwarp ? " RDMA over TCP" : "",
+		load_server_verbs(server) ? " RDMA" : "");
+	if (conf->verbs && !conf->iwarp && !load_server_verbs(server))
+		call_note(bench->call, "no RDMA device listens yet: waiting for one with the address");
+	err = out_fini(bench->call->out, NULL);
+	bench->running = true;
+	if (!err)
+		loop_wait(bench->loop, &bench->stop, 0);
+	load_server_stop(server);
+	return err;
+}
+
+int bench_listen(struct bench *bench)
+{
+	const struct bench_options *opts = bench->opts;
+	struct loop *loops[THREADS] = { bench->loop };
+	bool rdma = opts->rdma || !opts->tcp;
+	struct load_listen conf = { .tcp = !opts->ping && (opts->tcp || !opts->rdma), .ping = opts->ping, .loops = loops, .nloops = opts->numjobs };
+	struct crew *crew = NULL;
+	struct diag rdma_lacks = { 0 };
+	enum load_way way;
+	int err = read_address(bench, &conf.at, &way, &conf.no_crc);
+
+	if (err)
+		return err;
+	if (!opts->numjobs || opts->numjobs > THREADS)
+		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: %u is not from 1 to %d", opts->numjobs, THREADS);
+	loop_timer_del(bench->loop, &bench->timeout);
+	conf.iwarp = rdma && way != LOAD_VERBS;
+	conf.verbs = rdma && way != LOAD_IWARP;
+	if (conf.verbs)
+		get_rdma_ready(&rdma_lacks);
+	if (opts->numjobs > 1)
+		err = crew_start(&crew, opts->numjobs, loop_options(bench->loop), bench->call->diag);
+	for (unsigned i = 0; !err && crew && i < opts->numjobs; i++)
+		loops[i] = crew_loop(crew, i);
+	if (!err)
+		err = serve(bench, &conf);
+	crew_stop(crew);
+	return err ? blame(bench, way, &rdma_lacks) : EXIT_DONE;
+}

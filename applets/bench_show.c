@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Figures of bench for people, and as rdmastor's own JSON. fio's JSON is bench_fio.c's. */
+#include "bench.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BAR 40
+#define ROWS 24 /* more than so many are drawn two in one */
+#define ROW_LAST 80
+
+static const char *const kind_name[] = { [LOAD_READ] = "read", [LOAD_WRITE] = "write" };
+
+static const struct {
+	double percent;
+	const char *key;
+	uint64_t least; /* with fewer it is no more than the maximum */
+} percentiles[] = {
+	{ 50, "50", 2 },
+	{ 90, "90", 10 },
+	{ 95, "95", 20 },
+	{ 99, "99", 100 },
+	{ 99.9, "99.9", 1000 },
+	{ 99.99, "99.99", 10000 },
+	{ 99.999, "99.999", 100000 },
+};
+#define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
+
+static const char *time_text(double ns, char text[16])
+{
+	static const char *const unit[] = { "ns", "us", "ms", "s" };
+	unsigned n = 0;
+
+	for (; ns >= 999.5 && n < 3; n++)
+		ns /= 1000;
+	snprintf(text, 16, "%.*f %s", n && ns < 9.995 ? 2 : n && ns < 99.95 ? 1 : 0, ns, unit[n]);
+	return text;
+}
+
+static double per_second(double count, const struct load_result *result)
+{
+	return result->seconds > 0 ? count / result->seconds : 0;
+}
+
+static uint64_t all_ios(const struct load_result *result)
+{
+	return result->kind[LOAD_READ].latency.total + result->kind[LOAD_WRITE].latency.total;
+}
+
+static void print_latency(struct out *out, const struct stats *latency)
+{
+	char line[240] = "", a[16], b[16], c[16], d[16];
+
+	out_line(out, "         mean %s, deviation %s, least %s, most %s", time_text(stats_mean(latency), a),
+		time_text(stats_deviation(latency), b), time_text((double)latency->min, c), time_text((double)latency->max, d));
+	for (unsigned i = 0; i < PERCENTILES && latency->total >= percentiles[i].least; i++) {
+		size_t at = strlen(line);
+
+		snprintf(line + at, sizeof(line) - at, "%sp%s %s", at ? ", " : "", percentiles[i].key,
+			time_text((double)stats_percentile(latency, percentiles[i].percent), a));
+	}
+	if (line[0])
+		out_line(out, "         %s", line);
+}
+
+/* Bounds of rows: every power of two and the middle to the next, both bounds of the histogram's own. */
+static uint64_t row_floor(unsigned row)
+{
+	return row % 2 ? 3ull << row / 2 : 2ull << row / 2;
+}
+
+static void print_histogram(struct out *out, const struct stats *latency)
+{
+	static const char bar[BAR + 1] = "########################################";
+	unsigned first = 0, last, step;
+	uint64_t most = 0;
+	char from[16];
+
+	while (row_floor(first + 1) <= latency->min)
+		first++;
+	for (last = first; row_floor(last + 1) <= latency->max && last < ROW_LAST; last++)
+		;
+	step = last - first < ROWS ? 1 : 2;
+	if (step == 2)
+		first &= ~1u;
+	for (unsigned row = first; row <= last; row += step) {
+		uint64_t count = stats_between(latency, row_floor(row), row_floor(row + step));
+		most = count > most ? count : most;
+	}
+	for (unsigned row = first; row <= last; row += step) {
+		uint64_t count = stats_between(latency, row_floor(row), row_floor(row + step));
+		unsigned len = (unsigned)((double)count * BAR / (double)most + 0.999);
+
+		out_line(out, "  %8s |%-*.*s %6.2f %% %10" PRIu64, time_text((double)row_floor(row), from), BAR, (int)len, bar,
+			(double)count * 100 / (double)latency->total, count);
+	}
+}
+
+static void print_cpu(struct out *out, const struct bench_report *report)
+{
+	const struct load_result *result = &report->result;
+	double cpu = result->user + result->system;
+	char each[16];
+
+	if (report->load.verify || !all_ios(result))
+		return;
+	out_line(out, "  cpu    %s per request, %.2f of a CPU (user %.2f, system %.2f)", time_text(cpu * 1e9 / (double)all_ios(result), each),
+		per_second(cpu, result), per_second(result->user, result), per_second(result->system, result));
+}
+
+void bench_text(struct out *out, const struct bench_report *report)
+{
+	const struct load_result *result = &report->result;
+	char bs[16], rate[16];
+
+	out_line(out, "%s", report->target);
+	out_line(out, "%s, %s, iodepth %u, numjobs %u, %.2f s", report->rw, out_human(report->load.bs, bs), report->load.depth,
+		report->load.jobs, result->seconds);
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+		const struct load_figures *figures = &result->kind[kind];
+
+		if (!figures->latency.total)
+			continue;
+		out_line(out, "  %-6s %.0f IOPS, %s/s, %" PRIu64 " requests", kind_name[kind], per_second((double)figures->latency.total, result),
+			out_human((uint64_t)per_second((double)figures->bytes, result), rate), figures->latency.total);
+		print_latency(out, &figures->latency);
+	}
+	print_cpu(out, report);
+	if (report->load.verify)
+		out_line(out, "  verify %s are as they were written", out_human(result->verified, rate));
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
+		if (result->kind[kind].latency.total) {
+			out_line(out, "%s latency from", kind_name[kind]);
+			print_histogram(out, &result->kind[kind].latency);
+		}
+}
+
+static void json_kind(struct out *out, const struct load_figures *figures, const struct load_result *result)
+{
+	const struct stats *latency = &figures->latency;
+
+	out_u64(out, "requests", NULL, latency->total);
+	out_u64(out, "bytes", NULL, figures->bytes);
+	out_real(out, "iops", NULL, per_second((double)latency->total, result), 3);
+	out_real(out, "bytes_per_second", NULL, per_second((double)figures->bytes, result), 0);
+	out_object(out, "latency_ns");
+	out_u64(out, "min", NULL, latency->min);
+	out_u64(out, "max", NULL, latency->max);
+	out_real(out, "mean", NULL, stats_mean(latency), 3);
+	out_real(out, "stddev", NULL, stats_deviation(latency), 3);
+	out_object(out, "percentile");
+	for (unsigned i = 0; i < PERCENTILES; i++)
+		out_u64(out, percentiles[i].key, NULL, stats_percentile(latency, percentiles[i].percent));
+	out_end(out);
+	out_list(out, "histogram");
+	for (unsigned i = 0; i < STATS_BUCKETS; i++)
+		if (latency->count[i]) {
+			out_object(out, NULL);
+			out_u64(out, "from", NULL, stats_floor(i));
+			out_u64(out, "count", NULL, latency->count[i]);
+			out_end(out);
+		}
+	out_end(out);
+	out_end(out);
+}
+
+static void json_cpu(struct out *out, const struct load_result *result)
+{
+	double ios = (double)all_ios(result);
+
+	out_object(out, "cpu");
+	out_real(out, "user_seconds", NULL, result->user, 6);
+	out_real(out, "system_seconds", NULL, result->system, 6);
+	if (ios > 0)
+		out_real(out, "ns_per_request", NULL, (result->user + result->system) * 1e9 / ios, 1);
+	out_real(out, "busiest", NULL, result->busiest, 3);
+	out_u64(out, "context_switches", NULL, result->switches);
+	out_end(out);
+}
+
+void bench_json(struct out *out, const struct bench_report *report)
+{
+	const struct load_result *result = &report->result;
+
+	out_text(out, "target", NULL, "%s", report->target);
+	out_text(out, "rw", NULL, "%s", report->rw);
+	out_u64(out, "bs", NULL, report->load.bs);
+	out_u64(out, "iodepth", NULL, report->load.depth);
+	out_u64(out, "numjobs", NULL, report->load.jobs);
+	out_real(out, "seconds", NULL, result->seconds, 6);
+	out_bool(out, "interrupted", NULL, result->stopped);
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+		out_object(out, kind_name[kind]);
+		json_kind(out, &result->kind[kind], result);
+		out_end(out);
+	}
+	json_cpu(out, result);
+	if (report->load.verify)
+		out_u64(out, "verified", NULL, result->verified);
+	out_u64(out, "unanswered", NULL, result->unanswered);
+	out_list(out, "warnings");
+	for (unsigned i = 0; i < report->warnings; i++)
+		out_text(out, NULL, NULL, "%s", report->warning[i]);
+	out_end(out);
+}

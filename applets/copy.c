@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* copy: images, restores, or moves a disk. The copying itself is core/block's; this opens both ends, refuses what would do
+ * harm, and tells how it goes. */
+#include "copy.h"
+#include "disk.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+#define LONGEST (32u << 20)
+
+struct copy_opts {
+	struct opt_common common;
+	uint32_t depth;
+	uint64_t request;
+	bool verify, sparse, no_sparse, keep_going, force;
+	const char *resume, *progress, *on_loss;
+};
+
+#define AT(field) offsetof(struct copy_opts, field)
+static const struct opt rows[] = {
+	{ "depth", 0, OPT_U32, AT(depth), "N", "requests in flight; default 16" },
+	{ "request", 0, OPT_SIZE, AT(request), "SIZE", "bytes of each; default 256K, or more where the disk likes it" },
+	{ "verify", 0, OPT_FLAG, AT(verify), NULL, "read both again and compare" },
+	{ "sparse", 0, OPT_FLAG, AT(sparse), NULL, "leave holes where the source has holes or zeroes (default)" },
+	{ "no-sparse", 0, OPT_FLAG, AT(no_sparse), NULL, "write every byte" },
+	{ "resume", 0, OPT_TEXT, AT(resume), "FILE", "keep a map of what is done in this file, and go on from it" },
+	{ "keep-going", 0, OPT_FLAG, AT(keep_going), NULL, "leave unreadable areas out; exit status 3 when there were some" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL, "write to a disk that is mounted or held" },
+	{ "progress", 0, OPT_TEXT, AT(progress), "bar|json|none", "how to tell it on stderr; default: a bar on a terminal" },
+	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME", "hold requests that long while no path works: seconds, fail-fast or forever; default 60" },
+	{ 0 },
+};
+#undef AT
+
+struct copy_run {
+	struct call *call;
+	const struct copy_opts *opts;
+	struct loop *loop;
+	struct loop_signal signal;
+	struct loop_timer timeout;
+	struct bdev *src, *dst;
+	struct bdev_env env;
+	struct copy_options copy;
+	struct copy_progress progress;
+	bool fresh; /* the destination file does not exist yet, or is empty */
+	bool from_pipe, to_pipe, running, timed_out, bar;
+	int stop;
+};
+
+static int usage(struct copy_run *run, const char *fmt, const char *word)
+{
+	diag_set(run->call->diag, DIAG_USAGE, EINVAL, fmt, word);
+	return -EINVAL;
+}
+
+static int read_options(struct copy_run *run)
+{
+	const struct copy_opts *opts = run->opts;
+
+	run->from_pipe = !strcmp(run->call->operand[0], "-");
+	run->to_pipe = !strcmp(run->call->operand[1], "-");
+	if (opts->sparse && opts->no_sparse)
+		return usage(run, "--sparse and --no-sparse exclude each other%s", "");
+	if (opts->depth > 1024)
+		return diag_set(run->call->diag, DIAG_USAGE, ERANGE, "--depth: %u is not from 1 to 1024", opts->depth);
+	if (opts->request && (opts->request < 512 || opts->request > LONGEST || opts->request % 512))
+		return diag_set(run->call->diag, DIAG_USAGE, ERANGE, "--request: %" PRIu64 " is not a multiple of 512 up to 32M", opts->request);
+	if (run->from_pipe && run->to_pipe)
+		return diag_set(run->call->diag, DIAG_USAGE, EINVAL, "from the standard input to the standard output needs no copy");
+	if (run->from_pipe && (opts->verify || opts->resume || opts->keep_going))
+		return usage(run, "%s: the standard input cannot be read again", opts->verify ? "--verify" : opts->resume ? "--resume" : "--keep-going");
+	if (run->to_pipe && (opts->verify || opts->resume))
+		return usage(run, "%s: the standard output cannot be read again", opts->verify ? "--verify" : "--resume");
+	if (run->to_pipe && opts->common.json)
+		return usage(run, "--json: the standard output is taken by the copy%s", "");
+	run->bar = opts->progress ? !strcmp(opts->progress, "bar") : isatty(STDERR_FILENO) && !opts->common.quiet;
+	run->copy = (struct copy_options){
+		.depth = opts->depth,
+		.request = (uint32_t)opts->request,
+		.sparse = !opts->no_sparse,
+		.verify = opts->verify,
+		.keep_going = opts->keep_going,
+		.stream = run->from_pipe,
+		.fill_bad = run->to_pipe,
+		.map = opts->resume,
+		.stop = &run->stop,
+		.arg = run,
+	};
+	return 0;
+}
+
+/* Before the copy begins, and the second time, there is nothing to be saved. */
+static void caught(struct loop_signal *signal, int signo)
+{
+	struct copy_run *run = container_of(signal, struct copy_run, signal);
+
+	if (!run->running || run->stop)
+		_exit(128 + signo);
+	run->stop = 1;
+}
+
+static void timed_out(struct loop_timer *timer)
+{
+	struct copy_run *run = container_of(timer, struct copy_run, timeout);
+
+	run->timed_out = true;
+	run->stop = 1;
+}
+
+static void show_bar(const struct copy_progress *p)
+{
+	char done[16], total[16], rate[16];
+
+	out_human(p->done, done);
+	out_human(p->seconds > 0 ? (uint64_t)((double)p->done / p->seconds) : 0, rate);
+	if (p->total)
+		fprintf(stderr, "\r%s %3d%%  %s of %s  %s/s", p->verifying ? "verifying" : "copying",
+			(int)((double)p->done / (double)p->total * 100), done, out_human(p->total, total), rate);
+	else
+		fprintf(stderr, "\rcopying  %s  %s/s", done, rate);
+	if (p->bad)
+		fprintf(stderr, "  %s unreadable", out_human(p->bad, rate));
+	fputs("\033[K", stderr);
+	fflush(stderr);
+}
+
+static void show_json(const struct copy_progress *p)
+{
+	fprintf(stderr,
+		"{\"phase\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"copied\":%" PRIu64 ",\"zeroed\":%" PRIu64 ",\"skipped\":%" PRIu64
+		",\"verified\":%" PRIu64 ",\"bad\":%" PRIu64 ",\"seconds\":%.3f}\n",
+		p->verifying ? "verify" : "copy", p->done, p->total, p->copied, p->zeroed, p->skipped, p->verified, p->bad, p->seconds);
+}
+
+static void progressed(const struct copy_progress *progress, void *arg)
+{
+	const struct copy_run *run = arg;
+
+	if (run->opts->progress && !strcmp(run->opts->progress, "json"))
+		show_json(progress);
+	else if (run->bar)
+		show_bar(progress);
+}
+
+static bool same_id(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	return disk_id_known(a, len) && !memcmp(a, b, len);
+}
+
+/* The same file, device, or namespace under two names. */
+static bool same_disk(const struct copy_run *run)
+{
+	const struct bdev_id *a = &run->src->id, *b = &run->dst->id;
+
+	return same_id(a->nguid, b->nguid, sizeof(a->nguid)) || same_id(a->uuid, b->uuid, sizeof(a->uuid)) ||
+	       same_id(a->eui64, b->eui64, sizeof(a->eui64));
+}
+
+static int refuse_same(struct copy_run *run)
+{
+	return usage(run, "source and destination are the same: %s", run->call->operand[1]);
+}
+
+static int refuse_new(struct copy_run *run)
+{
+	diag_set(run->call->diag, DIAG_NOT_FOUND, ENOENT, "%s does not exist, and nobody knows how long the standard input is",
+		run->call->operand[1]);
+	return diag_hint(run->call->diag, "the shell makes a file of it: … >%s", run->call->operand[1]);
+}
+
+/* Looks at the destination before it is opened: opening may create it. */
+static int look_at_destination(struct copy_run *run)
+{
+	char **operand = run->call->operand, from[URI_MAX], to[URI_MAX];
+	struct stat a, b;
+
+	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && strncmp(operand[0], "ram:", 4) && strncmp(operand[0], "null:", 5))
+		return refuse_same(run);
+	if (!disk_path(operand[1], to, sizeof(to)))
+		return 0;
+	if (stat(to, &b) < 0) {
+		run->fresh = errno == ENOENT;
+		return run->fresh && run->from_pipe ? refuse_new(run) : 0;
+	}
+	run->fresh = S_ISREG(b.st_mode) && b.st_size == 0;
+	if (!disk_path(operand[0], from, sizeof(from)) || stat(from, &a) < 0)
+		return 0;
+	if ((a.st_dev == b.st_dev && a.st_ino == b.st_ino) || (S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode) && a.st_rdev == b.st_rdev))
+		return refuse_same(run);
+	return 0;
+}
+
+static int open_source(struct copy_run *run)
+{
+	struct bdev_env env = run->env;
+
+	env.create = run->from_pipe ? run->dst->lim.size + 1 : 0; /* so that what is too long shows */
+	return disk_open(run->call, &run->src, run->loop, run->call->operand[0], &env);
+}
+
+static int open_destination(struct copy_run *run)
+{
+	struct bdev_env env = run->env;
+	int rc;
+
+	env.write = true;
+	env.force = run->opts->force;
+	env.create = run->opts->common.dry_run || run->from_pipe ? 0 : run->src->lim.size;
+	rc = disk_open(run->call, &run->dst, run->loop, run->call->operand[1], &env);
+	return !rc && run->src && same_disk(run) ? refuse_same(run) : rc;
+}
+
+static void say_size(struct copy_run *run)
+{
+	char a[16], b[16];
+
+	if (run->from_pipe)
+		return;
+	if (run->dst && run->dst->lim.size > run->src->lim.size && !run->to_pipe)
+		call_note(run->call, "%s is larger (%s) than the source (%s): the rest of it is left as it is", run->dst->uri,
+			out_human(run->dst->lim.size, a), out_human(run->src->lim.size, b));
+}
+
+static void print_ends(struct copy_run *run)
+{
+	struct out *out = run->call->out;
+
+	out_text(out, "source", NULL, "%s", run->src->uri);
+	out_text(out, "destination", NULL, "%s", run->call->operand[1]);
+	if (!run->from_pipe || run->progress.done)
+		out_u64(out, "size", NULL, run->src->lim.size);
+	out_bool(out, "created", NULL, run->fresh);
+}
+
+static int rehearse(struct copy_run *run)
+{
+	struct diag *diag = run->call->diag;
+	char size[16];
+
+	if (run->dst && run->dst->lim.ro)
+		return diag_set(diag, DIAG_PERMISSION, EROFS, "%s is read-only", run->dst->uri);
+	if (run->dst && !run->from_pipe && run->dst->lim.size < run->src->lim.size && !run->dst->lim.max[IO_MAP])
+		return diag_set(diag, DIAG_USAGE, ENOSPC, "%s has %" PRIu64 " bytes, the source has %" PRIu64, run->dst->uri, run->dst->lim.size,
+			run->src->lim.size);
+	print_ends(run);
+	out_bool(run->call->out, "dry_run", NULL, true);
+	call_note(run->call, "would copy %s from %s to %s%s", run->from_pipe ? "what comes" : out_human(run->src->lim.size, size),
+		run->src->uri, run->call->operand[1], run->fresh ? ", a new file" : "");
+	say_size(run);
+	return EXIT_DONE;
+}
+
+static void say_result(struct copy_run *run)
+{
+	const struct copy_progress *p = &run->progress;
+	uint64_t size = p->copied + p->zeroed + p->skipped, rate = p->seconds > 0 ? (uint64_t)((double)size / p->seconds) : 0;
+	char whole[16], zero[16], speed[16], line[300];
+	struct out *out = run->call->out;
+
+	snprintf(line, sizeof(line), "copied %s in %.1f s (%s/s), %s of it zeroes%s", out_human(size, whole), p->seconds, out_human(rate, speed),
+		out_human(p->zeroed + p->skipped, zero), run->opts->verify ? ", verified" : "");
+	if (run->to_pipe) {
+		call_note(run->call, "%s", line);
+		return;
+	}
+	out_line(out, "%s", line);
+	print_ends(run);
+	out_u64(out, "copied", NULL, p->copied);
+	out_u64(out, "zeroed", NULL, p->zeroed);
+	out_u64(out, "skipped", NULL, p->skipped);
+	out_u64(out, "verified", NULL, p->verified);
+	out_u64(out, "unreadable", NULL, p->bad);
+	out_u64(out, "milliseconds", NULL, (uint64_t)(p->seconds * 1000));
+	out_u64(out, "bytes_per_second", NULL, rate);
+}
+
+static int failed(struct copy_run *run, int rc)
+{
+	struct diag *diag = run->call->diag;
+
+	if (rc == -EINTR && run->timed_out)
+		rc = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", run->opts->common.timeout_ms / 1000.);
+	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)
+		return rc;
+	if (run->opts->resume)
+		diag_hint(diag, "the same command goes on from where it was, by the map %s", run->opts->resume);
+	else if (!run->to_pipe && !run->from_pipe)
+		diag_hint(diag, "with --resume MAP a copy can go on from where it was");
+	return rc;
+}
+
+static int copy(struct copy_run *run)
+{
+	int rc;
+
+	say_size(run);
+	run->copy.dst_zero = run->fresh;
+	run->copy.progress = progressed;
+	run->running = true;
+	rc = copy_run(run->loop, run->src, run->dst, &run->copy, &run->progress, run->call->diag);
+	run->running = false;
+	if (run->bar)
+		fputs("\r\033[K", stderr);
+	if (rc)
+		return failed(run, rc);
+	say_result(run);
+	if (!run->progress.bad)
+		return EXIT_DONE;
+	call_note(run->call, "%" PRIu64 " bytes could not be read and are %s", run->progress.bad, run->to_pipe ? "zeroes in the copy" : "left out");
+	return EXIT_PARTLY;
+}
+
+static int open_and_copy(struct copy_run *run)
+{
+	int rc = look_at_destination(run);
+
+	if (!rc && !run->from_pipe)
+		rc = open_source(run);
+	if (!rc && !(run->opts->common.dry_run && (run->fresh || run->to_pipe)))
+		rc = open_destination(run);
+	if (!rc && run->from_pipe)
+		rc = open_source(run);
+	if (!rc)
+		rc = run->opts->common.dry_run ? rehearse(run) : copy(run);
+	bdev_close(run->dst);
+	bdev_close(run->src);
+	return rc;
+}
+
+static int run_copy(struct call *call)
+{
+	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
+	struct copy_run run = { .call = call, .opts = call->opts };
+	int rc = read_options(&run);
+
+	if (!rc)
+		rc = disk_env(call, &run.env, run.opts->on_loss);
+	if (!rc)
+		rc = loop_new(&run.loop, &call->loop, call->diag);
+	if (rc)
+		return rc;
+	run.signal.caught = caught;
+	run.timeout.fire = timed_out;
+	rc = loop_signal_add(run.loop, &run.signal, signos, sizeof(signos) / sizeof(signos[0]), call->diag);
+	if (!rc) {
+		if (run.opts->common.timeout_ms)
+			loop_timer_set(run.loop, &run.timeout, loop_clock() + run.opts->common.timeout_ms * MSEC);
+		rc = open_and_copy(&run);
+		loop_timer_del(run.loop, &run.timeout);
+		loop_signal_del(run.loop, &run.signal);
+	}
+	loop_free(run.loop);
+	return rc;
+}
+
+const struct applet applet_copy = {
+	.name = "copy",
+	.operands = "SRC DST",
+	.summary = "image or restore a disk",
+	.opts = rows,
+	.opts_size = sizeof(struct copy_opts),
+	.min = 2,
+	.max = 2,
+	.changes = true,
+	.run = run_copy,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The life of an applet that offers disks until it is told to stop or the command it runs has ended: in the foreground or not, ready,
+ * status, a clean stop, an exit status. How the disks are offered is its fronts'. */
+#pragma once
+#include "applet.h"
+#include "bdev.h"
+
+#define DAEMON_QUEUES 64
+#define DAEMON_FRONTS 8
+
+struct daemon_options { /* a member of the applet's option struct */
+	bool ro, daemon, force;
+	uint32_t queues, poll_us, stop_timeout_ms, ready_fd;
+	const char *pid_file, *on_loss;
+};
+#define DAEMON_DEFAULTS { .poll_us = UINT32_MAX, .ready_fd = UINT32_MAX, .stop_timeout_ms = 10000 }
+#define DAEMON_ROWS(type, member) \
+	{ "ro", 0, OPT_FLAG, offsetof(type, member.ro), NULL, "open the disks for reading only" }, \
+	{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL, "write also to a disk that is mounted or held" }, \
+	{ "queues", 0, OPT_U32, offsetof(type, member.queues), "N", \
+		"threads, each with a queue to the disks; default: up to 4, as CPUs and disks allow" }, \
+	{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N", "spin this long before sleeping; default: as CPUs allow" }, \
+	{ "on-loss", 0, OPT_TEXT, offsetof(type, member.on_loss), "TIME", \
+		"hold requests that long while no path works: seconds, fail-fast or forever; default 60" }, \
+	{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL, "go to the background once ready" }, \
+	{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE", "write the process id here once ready" }, \
+	{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD", "write a line to this descriptor once ready" }, \
+	{ "stop-timeout", 0, OPT_MSEC, offsetof(type, member.stop_timeout_ms), "SECONDS", "bound of a clean stop; default 10" }
+
+struct front;
+struct daemon {
+	struct call *call; /* its opts are the applet's */
+	const struct daemon_options *opts;
+	struct loop *loop;
+	struct loop *loops[DAEMON_QUEUES]; /* workers; with one queue the first is the daemon's own */
+	unsigned nloops;
+	struct bdev **disk; /* one an operand, in their order */
+	unsigned disks;
+	struct front *front[DAEMON_FRONTS];
+	unsigned fronts;
+	volatile int over; /* whoever sets it ends the daemon the clean way */
+
+	struct loop_signal signal;
+	bool signals, ready, pid_written, own_mounts;
+	struct crew *crew;
+	uint64_t deadline; /* for getting ready, 0 = none */
+	int parent; /* that waits until we are ready */
+	int stopped_by; /* signal */
+	pid_t child; /* the command */
+	int status; /* of the command */
+};
+
+/* One way to offer the disks: first member of what the front keeps. */
+struct front {
+	const struct front_kind *kind;
+	struct daemon *daemon;
+};
+
+/* In the order they are called. All return 0, or -errno with call->diag set. */
+struct front_kind {
+	const char *serving; /* for the service manager: "serving NBD clients" */
+	bool local; /* block devices of this machine: the process does what kernel_survive() is for */
+	size_t size; /* of the struct around struct front; it begins as zeroes */
+	bool (*wanted)(const void *opts);
+	int (*read)(struct front *); /* checks its options, before any disk is opened */
+	int (*start)(struct front *); /* disks and loops are there; daemon_time_left() bounds it */
+	void (*show)(const struct front *, struct out *); /* where the disks are to be had */
+	void (*uri)(const struct front *, char text[URI_MAX]); /* what --run puts into $uri; NULL: the applet has no --run */
+	void (*status)(const struct front *, struct out *); /* how it goes, for SIGUSR1 */
+	void (*changed)(struct front *, struct bdev *); /* as bdev->changed, from when the disk is open, before start() too; may be NULL */
+	/* Told to stop: takes back what others use. -EBUSY: they still use it, it is served on and asked again; another failure is what the
+	 * process ends with. May be NULL. */
+	int (*release)(struct front *, uint32_t timeout_ms, struct diag *);
+	void (*quit)(const struct front *); /* the process ends at once: removes what would outlive it; may be NULL */
+	/* However far it came: what is in flight is answered and flushed, then all is freed but the struct itself. -ETIMEDOUT: a disk
+	 * holds requests and cannot be closed. */
+	int (*stop)(struct front *, uint32_t timeout_ms, struct diag *);
+};
+
+/* Runs the applet: exit status or -errno. The kinds end with NULL; the fronts that are wanted live until it is told to stop. */
+int daemon_run(struct call *, const struct daemon_options *, const struct front_kind *const *);
+/* Time that is left to get ready, 0 = as much as it takes. */
+int daemon_time_left(const struct daemon *, uint32_t *ms);
+/* Refuses a number given as --name that is outside. */
+int daemon_in_range(const struct call *, const char *name, uint64_t value, uint64_t min, uint64_t max);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* detach: ends a block device that export made, whoever serves it or served it. Each kind of device is a row. */
+#include "applet.h"
+#include "export.h"
+#include "kernel.h"
+#include "uri.h"
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_MS 15000
+
+struct detach_options {
+	struct opt_common common;
+	bool force;
+};
+
+static const struct opt rows[] = {
+	{ "force", 0, OPT_FLAG, offsetof(struct detach_options, force), NULL, "also a device that is in use, or whose disk does not answer" },
+	{ 0 },
+};
+static const struct detach_options defaults = { .common.timeout_ms = WAIT_MS };
+
+struct detach {
+	struct call *call;
+	const struct detach_options *opts;
+	struct loop *loop;
+	int root;
+	char path[80]; /* /dev/ublkb0 */
+	unsigned number;
+};
+
+struct device_kind {
+	const char *name; /* of /dev/NAMEn */
+	int (*look)(struct detach *, bool *exists);
+	int (*end)(struct detach *);
+};
+
+static int another_programs(const struct detach *d)
+{
+	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "is the device of another program");
+	return diag_hint(d->call->diag, "--force detaches it nevertheless");
+}
+
+/* 0 also for a device that does not exist. */
+static int ublk_there(struct detach *d, bool *exists)
+{
+	struct ublk_info info;
+	char node[80];
+	int dev, err;
+
+	*exists = false;
+	snprintf(node, sizeof(node), "/dev/ublkc%u", d->number);
+	if (access(node, F_OK) && access(d->path, F_OK))
+		return 0;
+	dev = kernel_ublk_open(d->root, d->call->diag);
+	if (dev < 0)
+		return dev;
+	err = ublk_look(dev, d->loop, d->number, &info, d->call->diag);
+	close(dev);
+	if (err == -ENODEV)
+		return 0;
+	if (err)
+		return err;
+	*exists = true;
+	if (!info.ours && !d->opts->force)
+		return another_programs(d);
+	out_text(d->call->out, "server", NULL, "%s", info.live ? "live" : "gone");
+	if (info.live)
+		out_u64(d->call->out, "pid", NULL, (uint64_t)info.pid);
+	return 0;
+}
+
+/* A server whose disk does not answer holds up the end of its device: with --force it is ended first. Its id is that of its own process
+ * namespace, so it is looked whether it is the one. */
+static bool kill_server(const struct detach *d, int dev)
+{
+	struct ublk_info info;
+	char node[80];
+
+	snprintf(node, sizeof(node), "/dev/ublkc%u", d->number);
+	return !ublk_look(dev, d->loop, d->number, &info, NULL) && info.live && kernel_process_has(d->root, info.pid, node) &&
+	       !kill(info.pid, SIGKILL);
+}
+
+static int ublk_end(struct detach *d)
+{
+	int dev = kernel_ublk_open(d->root, d->call->diag), err;
+	uint32_t bound_ms = d->opts->common.timeout_ms;
+
+	if (dev < 0)
+		return dev;
+	err = ublk_delete(dev, d->loop, d->number, false, bound_ms, d->call->diag);
+	if (err && err != -ENODEV && d->opts->force) {
+		if (err == -ETIMEDOUT && kill_server(d, dev))
+			call_note(d->call, "%s: its server did not answer and was ended", d->path);
+		*d->call->diag = (struct diag){ 0 };
+		err = ublk_delete(dev, d->loop, d->number, true, bound_ms, d->call->diag);
+	}
+	close(dev);
+	return err == -ENODEV ? 0 : err;
+}
+
+static int nbd_there(struct detach *d, bool *exists)
+{
+	char backend[600];
+
+	*exists = !kernel_nbd_backend(d->root, d->number, backend, sizeof(backend));
+	if (!*exists || d->opts->force || !strncmp(backend, KERNEL_NBD_OURS, strlen(KERNEL_NBD_OURS)))
+		return 0;
+	return another_programs(d);
+}
+
+static int nbd_end(struct detach *d)
+{
+	int err = kernel_nbd_disconnect(d->root, d->number, NULL, d->opts->force, d->opts->common.timeout_ms, d->call->diag);
+
+	if (err == -ETIMEDOUT)
+		diag_hint(d->call->diag, "--force detaches it nevertheless; what is not written yet is lost then");
+	return err;
+}
+
+static const struct device_kind kinds[] = {
+	{ "ublkb", ublk_there, ublk_end },
+	{ "nbd", nbd_there, nbd_end },
+};
+
+/* "/dev/ublkb0", "ublkb0", or a link to it. */
+static const struct device_kind *read_device(struct detach *d, const char *text)
+{
+	char *real = strchr(text, '/') ? realpath(text, NULL) : NULL;
+	const char *path = real ? real : text, *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const struct device_kind *kind = NULL;
+	uint64_t number;
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds) && !kind; i++) {
+		size_t len = strlen(kinds[i].name);
+
+		if (strncmp(name, kinds[i].name, len) || parse_u64(name + len, 0, INT_MAX, &number, NULL))
+			continue;
+		kind = &kinds[i];
+		d->number = (unsigned)number;
+		snprintf(d->path, sizeof(d->path), "/dev/%s%u", kind->name, d->number);
+	}
+	free(real);
+	if (!kind)
+		diag_set(d->call->diag, DIAG_USAGE, EINVAL, "'%s' is no device that export makes: /dev/ublkbN, /dev/nbdN", text);
+	return kind;
+}
+
+static int refuse_held(struct detach *d)
+{
+	char who[400];
+
+	if (d->opts->force || kernel_holders(d->root, d->path, who, sizeof(who)) < 0 || !who[0])
+		return 0;
+	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	return diag_hint(d->call->diag, "--force detaches it nevertheless; what is not written yet is lost then");
+}
+
+static int detach(struct detach *d, const struct device_kind *kind)
+{
+	struct out *out = d->call->out;
+	bool exists;
+	int err = kind->look(d, &exists);
+
+	if (err)
+		return err;
+	out_text(out, "device", NULL, "%s", d->path);
+	if (!exists) {
+		out_bool(out, "detached", NULL, false);
+		out_line(out, "%s: is not there", d->path);
+		return 0;
+	}
+	err = refuse_held(d);
+	if (err)
+		return err;
+	if (d->opts->common.dry_run) {
+		out_bool(out, "detached", NULL, false);
+		out_line(out, "%s: would be detached", d->path);
+		return 0;
+	}
+	err = kind->end(d);
+	if (err)
+		return err;
+	out_bool(out, "detached", NULL, true);
+	out_line(out, "%s: detached", d->path);
+	return 0;
+}
+
+static int run(struct call *call)
+{
+	struct detach d = { .call = call, .opts = call->opts };
+	const struct device_kind *kind = read_device(&d, call->operand[0]);
+	int err;
+
+	if (!kind)
+		return -EINVAL;
+	d.root = kernel_root();
+	if (d.root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	err = loop_new(&d.loop, &call->loop, call->diag);
+	if (!err) {
+		err = detach(&d, kind);
+		loop_free(d.loop);
+	}
+	close(d.root);
+	return err ? diag_ctx(call->diag, "%s", d.path) : EXIT_DONE;
+}
+
+const struct applet applet_detach = {
+	.name = "detach",
+	.operands = "DEVICE",
+	.summary = "end a block device that export made",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct detach_options),
+	.min = 1,
+	.max = 1,
+	.changes = true,
+	.run = run,
+};

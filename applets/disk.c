@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Opening disks for an applet. What can be opened is core/block's to know, what the system says of it core/kernel's. */
+#include "disk.h"
+#include "kernel.h"
+#include "uri.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ON_LOSS_MS 60000
+
+static int read_on_loss(const char *text, uint32_t *ms, struct diag *diag)
+{
+	if (!text)
+		return 0;
+	if (!strcmp(text, "fail-fast"))
+		*ms = 0;
+	else if (!strcmp(text, "forever"))
+		*ms = UINT32_MAX;
+	else if (parse_msec(text, ms, NULL))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is neither a time nor fail-fast nor forever", text);
+	return 0;
+}
+
+int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
+{
+	const struct opt_common *common = call->opts;
+	struct identity who;
+	int rc, root = kernel_root();
+
+	*env = (struct bdev_env){ .timeout_ms = common->timeout_ms, .on_loss_ms = ON_LOSS_MS };
+	rc = read_on_loss(on_loss, &env->on_loss_ms, call->diag);
+	if (!rc)
+		rc = root < 0 ? diag_sys(call->diag, errno, "open /") : kernel_identity(root, NULL, NULL, &who, call->diag);
+	if (root >= 0)
+		close(root);
+	if (rc)
+		return rc;
+	memcpy(env->hostnqn, who.hostnqn, sizeof(env->hostnqn));
+	memcpy(env->hostid, who.hostid, sizeof(env->hostid));
+	if (call->loop.verbose)
+		call_note(call, "host NQN %s (%s)", who.hostnqn, who.nqn_from);
+	return 0;
+}
+
+/* Parsed on the heap: a struct uri is some kilobytes. NULL when it is not a URI, which bdev_open() will say. */
+static struct uri *parse(const char *text)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+
+	if (uri && uri_parse(uri, text, NULL) == 0)
+		return uri;
+	free(uri);
+	return NULL;
+}
+
+bool disk_path(const char *text, char *path, size_t len)
+{
+	struct uri *uri = parse(text);
+	bool is_file = uri && !strcmp(uri->scheme, "file") && (size_t)snprintf(path, len, "%s", uri->path) < len;
+
+	free(uri);
+	return is_file;
+}
+
+int disk_on_loss(const struct call *call, const char *text, const char *on_loss, uint32_t *ms)
+{
+	struct uri *uri = parse(text);
+	const char *own = uri ? uri_value(uri, "loss") : NULL;
+	int err;
+
+	*ms = ON_LOSS_MS;
+	err = read_on_loss(own ? own : on_loss, ms, call->diag);
+	free(uri);
+	return err;
+}
+
+/* One controller, one serial number: its namespaces are told apart by the path. */
+static void key_of_serial(const char *text, const struct bdev_id *id, char *key, size_t len)
+{
+	struct uri *uri = parse(text);
+
+	snprintf(key, len, "%s %s %s", id->model, id->serial, uri ? uri->path : "");
+	free(uri);
+}
+
+/* What it names, and not how that is to be reached: those keys come and go. */
+static void key_of_uri(const char *text, char *key, size_t len)
+{
+	struct uri *uri = parse(text);
+	const char *socket = uri ? uri_value(uri, "socket") : NULL;
+
+	if (uri && strstr(text, "://"))
+		snprintf(key, len, "%s://%s:%u/%s %s", uri->scheme, uri->host, uri->port, uri->path, socket ? socket : "");
+	free(uri);
+}
+
+void disk_key(const char *uri, const struct bdev *bdev, char *text, size_t len)
+{
+	const uint8_t *id = disk_id_known(bdev->id.nguid, 16) ? bdev->id.nguid : bdev->id.uuid;
+	char path[URI_MAX], real[PATH_MAX];
+	int root;
+
+	text[0] = 0;
+	if (disk_id_known(id, 16)) {
+		for (unsigned i = 0; i < 16; i++)
+			snprintf(text + 2 * i, len - 2 * i, "%02x", id[i]);
+	} else if (bdev->id.serial[0]) {
+		key_of_serial(uri, &bdev->id, text, len);
+	} else if (disk_path(uri, path, sizeof(path)) && realpath(path, real)) {
+		root = kernel_root();
+		if (root < 0 || kernel_disk_text(root, real, text, len, NULL))
+			text[0] = 0;
+		if (root >= 0)
+			close(root);
+	} else {
+		key_of_uri(uri, text, len);
+	}
+}
+
+bool disk_id_known(const uint8_t *id, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (id[i])
+			return true;
+	return false;
+}
+
+static bool wants_rdma(const char *text)
+{
+	struct uri *uri = parse(text);
+	const char *way = uri ? uri_value(uri, "rdma") : NULL;
+	bool wants = uri && strstr(uri->scheme, "+rdma") && !(way && !strcmp(way, "iwarp"));
+
+	free(uri);
+	return wants;
+}
+
+static int refuse_held(int root, const char *path, struct diag *diag)
+{
+	char who[400];
+
+	if (kernel_holders(root, path, who, sizeof(who)) < 0 || !who[0])
+		return 0;
+	diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	diag_ctx(diag, "%s", path);
+	diag_hint(diag, "--force writes to it nevertheless");
+	return -EBUSY;
+}
+
+int disk_blame_rdma(struct diag *why, const struct diag *rdma)
+{
+	const char *other_way;
+	char text[sizeof(why->text)];
+
+	if (!rdma->err || (why->code != DIAG_NO_DEVICE && why->code != DIAG_NO_MODULE))
+		return -why->err;
+	other_way = strchr(why->text, ';');
+	snprintf(text, sizeof(text), "%.250s%.250s", rdma->text, other_way ? other_way : "");
+	why->err = rdma->err;
+	why->code = rdma->code;
+	memcpy(why->text, text, sizeof(text));
+	snprintf(why->hint, sizeof(why->hint), "%s", rdma->hint);
+	return -rdma->err;
+}
+
+int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, const char *uri, const struct bdev_env *env)
+{
+	struct diag rdma = { 0 };
+	char path[URI_MAX];
+	int rc, root = kernel_root();
+	uint64_t since;
+
+	if (root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	rc = env->write && !env->force && disk_path(uri, path, sizeof(path)) ? refuse_held(root, path, call->diag) : 0;
+	if (!rc && wants_rdma(uri))
+		kernel_rdma_ready(root, &rdma);
+	close(root);
+	if (rc)
+		return rc;
+	if (rdma.err && call->loop.verbose)
+		call_note(call, "%s", rdma.text);
+	since = loop_clock();
+	rc = bdev_open(disk, loop, uri, env, call->diag);
+	if (!rc)
+		return 0;
+	rc = disk_blame_rdma(call->diag, &rdma);
+	bdev_suggest(loop, uri, env, since, call->diag);
+	if (call->diag->code == DIAG_BUSY && !call->diag->hint[0])
+		diag_hint(call->diag, "somebody has it open for himself alone; --force writes to it nevertheless");
+	return rc;
+}
+
+void disk_show(struct out *out, const struct bdev *bdev, bool ro)
+{
+	out_text(out, "disk", NULL, "%s", bdev->uri);
+	out_u64(out, "size", NULL, bdev->lim.size);
+	out_u64(out, "block_size", NULL, bdev->lim.block);
+	out_bool(out, "read_only", NULL, ro || bdev->lim.ro);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* export: offers disks on this machine or to NBD clients, until it is told to stop or the command it runs has ended. How they are
+ * offered is left to the fronts, export_*.c, how it lives and ends to daemon.c. */
+#include "export_fronts.h"
+#include <errno.h>
+
+#define AT(field) offsetof(struct export_options, field)
+static const struct opt rows[] = {
+	{ "nbd", 0, OPT_LIST, AT(nbd), "ADDRESS", "listen here: unix:PATH, HOST:PORT or :PORT; repeatable" },
+	{ "name", 0, OPT_LIST, AT(name), "NAME", "export name of the next URI; repeatable" },
+	{ "allow", 0, OPT_LIST, AT(allow), "ADDRESS[/BITS]", "only these may connect over TCP; repeatable" },
+	{ "mode", 0, OPT_TEXT, AT(mode), "OCTAL", "permissions of a unix socket; default 0600" },
+	{ "clients", 0, OPT_U32, AT(clients), "N", "most clients at once; default 64" },
+	{ "nbd-dev", 0, OPT_MAYBE, AT(nbd_dev), "[N]", "make it block device /dev/nbdN, by the kernel's NBD client" },
+	{ "connections", 0, OPT_U32, AT(connections), "N", "of that device; default 1" },
+	{ "ublk", 0, OPT_MAYBE, AT(ublk), "[N]", "make it block device /dev/ublkbN" },
+	{ "depth", 0, OPT_U32, AT(depth), "N", "requests that a queue of that device has in work at once; default 64" },
+	{ "slots", 0, OPT_U32, AT(slots), "N", "requests of one client in work at once; default 32, of an NBD device 64" },
+	{ "buffer", 0, OPT_SIZE, AT(buffer), "SIZE", "memory for each of them; default 256K" },
+	{ "run", 0, OPT_REST, AT(run), "COMMAND", "run a command with $uri set, end with it and its exit status" },
+	DAEMON_ROWS(struct export_options, life),
+	{ 0 },
+};
+#undef AT
+
+static const struct export_options defaults = { .life = DAEMON_DEFAULTS };
+
+/* The first that is wanted gives --run its $uri. */
+static const struct front_kind *const fronts[] = {
+	&export_ublk,
+	&export_nbd_dev,
+	&export_nbd,
+	NULL,
+};
+
+static int export_main(struct call *call)
+{
+	const struct export_options *opts = call->opts;
+
+	if (!opts->nbd.count && !opts->nbd_dev.on && !opts->ublk.on && !opts->run)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "nowhere to offer it: give --nbd ADDRESS, --nbd-dev or --ublk");
+	if (opts->nbd_dev.on && opts->ublk.on)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk exclude each other");
+	if (opts->connections && !opts->nbd_dev.on)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections: there is no --nbd-dev");
+	return daemon_run(call, &opts->life, fronts);
+}
+
+const struct applet applet_export = {
+	.name = "export",
+	.operands = "URI…",
+	.summary = "offer disks as NBD exports or block devices",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct export_options),
+	.min = 1,
+	.max = 255,
+	.run = export_main,
+};

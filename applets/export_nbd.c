@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* export --nbd: the disks as exports of an NBD server, over TCP and unix sockets. Serving is core/export's. */
+#include "disk.h"
+#include "export.h"
+#include "export_fronts.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define NBD_PORT 10809
+
+struct nbd_front {
+	struct front front;
+	struct nbd_options nbd;
+	struct nbd_server *server;
+	char number[NBD_EXPORTS][12]; /* names of exports that were given none */
+	char dir[96]; /* of the private socket, "" = none */
+};
+
+static struct nbd_front *nbd_front(const struct front *front)
+{
+	return container_of(front, struct nbd_front, front);
+}
+
+static const struct export_options *options(const struct front *front)
+{
+	return front->daemon->call->opts;
+}
+
+/* --run alone gets a server as well, on a socket of its own. */
+static bool wanted(const void *opts)
+{
+	const struct export_options *export = opts;
+
+	return export->nbd.count || (export->run && !export->ublk.on && !export->nbd_dev.on);
+}
+
+static int read_mode(struct nbd_front *f, const char *text, struct diag *diag)
+{
+	char *end;
+	unsigned long mode;
+
+	if (!text)
+		return 0;
+	mode = strtoul(text, &end, 8);
+	if (*end || end == text || mode > 0777 || !mode || *text == '-')
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--mode: '%s' is not an octal number from 1 to 777", text);
+	f->nbd.mode = (unsigned)mode;
+	return 0;
+}
+
+static int read_numbers(struct nbd_front *f, const struct export_options *opts)
+{
+	const struct call *call = f->front.daemon->call;
+	int err = opts->clients ? daemon_in_range(call, "clients", opts->clients, 1, 65536) : 0;
+
+	if (!err && opts->slots)
+		err = daemon_in_range(call, "slots", opts->slots, 2, 1024);
+	if (!err && opts->buffer)
+		err = daemon_in_range(call, "buffer", opts->buffer, 65536, 32 << 20);
+	f->nbd.clients = opts->clients;
+	f->nbd.slots = opts->slots;
+	f->nbd.buffer = (uint32_t)opts->buffer;
+	return err;
+}
+
+/* A folder of our own keeps everybody else from the socket inside it. */
+static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *diag)
+{
+	const char *places[] = { getenv("TMPDIR"), "/tmp", "/run", "/dev/shm" };
+	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&addr->ss;
+	int err = ENOENT;
+
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!places[i] || snprintf(f->dir, sizeof(f->dir), "%s/rdmastor-XXXXXX", places[i]) >= (int)sizeof(f->dir))
+			continue;
+		if (!mkdtemp(f->dir)) {
+			err = errno;
+			continue;
+		}
+		un->sun_family = AF_UNIX;
+		snprintf(un->sun_path, sizeof(un->sun_path), "%s/nbd", f->dir);
+		addr->len = sizeof(*un);
+		return 0;
+	}
+	f->dir[0] = 0;
+	return diag_sys(diag, err, "make a temporary folder");
+}
+
+static int read_addresses(struct nbd_front *f, const struct opt_list *list, const struct call *call)
+{
+	char text[ADDR_TEXT];
+
+	if (!list->count) {
+		f->nbd.listens = 1;
+		return private_socket(f, &f->nbd.listen[0], call->diag);
+	}
+	for (unsigned i = 0; i < list->count; i++) {
+		struct addr *addr = &f->nbd.listen[i];
+
+		if (addr_parse(addr, list->item[i], NBD_PORT, call->diag))
+			return diag_ctx(call->diag, "--nbd %s", list->item[i]);
+		f->nbd.listens++;
+		if (!addr_is_local(addr) && !f->nbd.allows)
+			call_note(call, "%s: whoever reaches this address can use the disk: --allow limits it", addr_text(addr, text));
+	}
+	return 0;
+}
+
+static int read_options(struct front *front)
+{
+	struct nbd_front *f = nbd_front(front);
+	const struct export_options *opts = options(front);
+	const struct call *call = front->daemon->call;
+	int err;
+
+	if (opts->nbd.count > NBD_LISTENS)
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "--nbd: given more than %d times", NBD_LISTENS);
+	if (call->rest > NBD_EXPORTS)
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "at most %d disks can be exported at once", NBD_EXPORTS);
+	if (opts->name.count > call->rest)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--name: there is no disk for the name '%s'", opts->name.item[call->rest]);
+	for (; f->nbd.allows < opts->allow.count; f->nbd.allows++)
+		if (nbd_allow_parse(&f->nbd.allow[f->nbd.allows], opts->allow.item[f->nbd.allows], call->diag))
+			return diag_ctx(call->diag, "--allow");
+	err = read_mode(f, opts->mode, call->diag);
+	if (!err)
+		err = read_numbers(f, opts);
+	return err ? err : read_addresses(f, &opts->nbd, call);
+}
+
+static int start(struct front *front)
+{
+	struct nbd_front *f = nbd_front(front);
+	const struct daemon *d = front->daemon;
+	const struct opt_list *names = &options(front)->name;
+
+	for (unsigned i = 0; i < d->disks; i++) {
+		struct nbd_export *export = &f->nbd.export[f->nbd.exports++];
+
+		snprintf(f->number[i], sizeof(f->number[i]), "%u", i + 1);
+		export->name = i < names->count ? names->item[i] : d->disks == 1 ? "" : f->number[i];
+		export->description = d->disk[i]->id.model;
+		export->bdev = d->disk[i];
+		export->ro = d->opts->ro;
+	}
+	f->nbd.loops = d->loops;
+	f->nbd.nloops = d->nloops;
+	return nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
+}
+
+static void show(const struct front *front, struct out *out)
+{
+	const struct nbd_front *f = nbd_front(front);
+	const struct daemon *d = front->daemon;
+	char text[ADDR_TEXT], uri[URI_MAX], size[16];
+	uint64_t bytes = d->disk[0]->lim.size;
+
+	out_list(out, "listen");
+	for (unsigned i = 0; i < f->nbd.listens; i++) {
+		addr_text(nbd_server_addr(f->server, i), text);
+		nbd_server_uri(f->server, i, uri);
+		out_object(out, NULL);
+		out_text(out, "address", NULL, "%s", text);
+		out_text(out, "uri", NULL, "%s", uri);
+		out_end(out);
+		out_line(out, "%s: %s, %s (%llu bytes)", text, uri, out_human(bytes, size), (unsigned long long)bytes);
+	}
+	out_end(out);
+	out_list(out, "exports");
+	for (unsigned i = 0; i < f->nbd.exports; i++) {
+		out_object(out, NULL);
+		out_text(out, "name", NULL, "%s", f->nbd.export[i].name);
+		disk_show(out, d->disk[i], d->opts->ro);
+		out_end(out);
+	}
+	out_end(out);
+}
+
+static void first_uri(const struct front *front, char text[URI_MAX])
+{
+	nbd_server_uri(nbd_front(front)->server, 0, text);
+}
+
+static void status(const struct front *front, struct out *out)
+{
+	out_u64(out, "clients", "clients: ", nbd_server_clients(nbd_front(front)->server));
+}
+
+static void quit(const struct front *front)
+{
+	const struct nbd_front *f = nbd_front(front);
+
+	if (f->dir[0])
+		rmdir(f->dir);
+}
+
+static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
+{
+	int err = nbd_server_stop(nbd_front(front)->server, timeout_ms, diag);
+
+	quit(front);
+	return err;
+}
+
+const struct front_kind export_nbd = {
+	.serving = "serving NBD clients",
+	.size = sizeof(struct nbd_front),
+	.wanted = wanted,
+	.read = read_options,
+	.start = start,
+	.show = show,
+	.uri = first_uri,
+	.status = status,
+	.quit = quit,
+	.stop = stop,
+};

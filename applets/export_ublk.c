@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* export --ublk: each disk as a block device of this machine. Serving it is core/export's, what the system says core/kernel's. */
+#include "disk.h"
+#include "export.h"
+#include "export_fronts.h"
+#include "kernel.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct ublk_front {
+	struct front front;
+	int root, dev;
+	struct ublk **device; /* one a disk; NULL: it was detached */
+	unsigned devices;
+	struct loop_work reap;
+	int lost; /* how one that was detached ended */
+	bool stuck; /* one that failed to start holds its disk */
+};
+
+static struct ublk_front *ublk_front(const struct front *front)
+{
+	return container_of(front, struct ublk_front, front);
+}
+
+static const struct export_options *options(const struct front *front)
+{
+	return front->daemon->call->opts;
+}
+
+static bool wanted(const void *opts)
+{
+	return ((const struct export_options *)opts)->ublk.on;
+}
+
+static int read_options(struct front *front)
+{
+	const struct export_options *opts = options(front);
+	const struct call *call = front->daemon->call;
+	struct ublk_front *f = ublk_front(front);
+	int err = 0;
+
+	f->root = f->dev = -1;
+	if (opts->ublk.given && call->rest > 1)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ublk: one number cannot be that of %u disks", call->rest);
+	if (opts->ublk.given)
+		err = daemon_in_range(call, "ublk", opts->ublk.number, 0, (1 << 20) - 1);
+	if (!err && opts->depth)
+		err = daemon_in_range(call, "depth", opts->depth, 1, 4096);
+	if (!err && opts->buffer)
+		err = daemon_in_range(call, "buffer", opts->buffer, 65536, 32 << 20);
+	if (err)
+		return err;
+	f->root = kernel_root();
+	if (f->root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	f->dev = kernel_ublk_open(f->root, call->diag);
+	return f->dev < 0 ? f->dev : 0;
+}
+
+/* By this a later run knows its device. */
+static uint64_t key_of(const char *uri, const struct bdev *disk)
+{
+	uint64_t key = 0xcbf29ce484222325;
+	char text[400];
+
+	disk_key(uri, disk, text, sizeof(text));
+	for (const char *p = text; *p; p++)
+		key = (key ^ (uint8_t)*p) * 0x100000001b3; /* FNV-1a */
+	return text[0] ? key | 1 : 0;
+}
+
+/* False: it was detached. */
+static bool look(const struct ublk_front *f, unsigned i, struct ublk_info *info)
+{
+	if (f->device[i])
+		ublk_info(f->device[i], info);
+	return f->device[i];
+}
+
+/* Those that were detached go, and with them what their disk is held by. */
+static void reap(struct loop_work *work)
+{
+	struct ublk_front *f = container_of(work, struct ublk_front, reap);
+	const struct daemon *d = f->front.daemon;
+	struct ublk_info info;
+
+	for (unsigned i = 0; i < f->devices; i++) {
+		struct ublk *device = f->device[i];
+		struct diag why = { 0 };
+		int err;
+
+		if (!look(f, i, &info) || info.live)
+			continue;
+		f->device[i] = NULL;
+		err = ublk_stop(device, d->opts->stop_timeout_ms, &why);
+		if (err)
+			call_note(d->call, "%s: %s", why.object, why.text);
+		f->lost = f->lost ? f->lost : err;
+	}
+}
+
+static void ended(struct ublk *device, void *user)
+{
+	struct ublk_front *f = user;
+	struct daemon *d = f->front.daemon;
+	struct ublk_info info;
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < f->devices; i++)
+		left += look(f, i, &info) && info.live;
+	ublk_info(device, &info);
+	call_note(d->call, "/dev/ublkb%u was detached", info.id);
+	if (left || d->fronts > 1)
+		loop_work_add(d->loop, &f->reap);
+	else
+		d->over = 1;
+}
+
+static int start(struct front *front)
+{
+	struct ublk_front *f = ublk_front(front);
+	struct daemon *d = front->daemon;
+	const struct export_options *opts = options(front);
+	struct ublk_options opt = { .dev = f->dev, .id = opts->ublk.given ? (int)opts->ublk.number : -1, .depth = opts->depth };
+	uint32_t ms;
+	int err = 0;
+
+	f->device = calloc(d->disks, sizeof(struct ublk *));
+	if (!f->device)
+		return diag_sys(d->call->diag, ENOMEM, "%u devices", d->disks);
+	f->reap.run = reap;
+	opt.buffer = (uint32_t)opts->buffer;
+	opt.ro = d->opts->ro;
+	opt.unprivileged = geteuid();
+	opt.loops = d->loops;
+	opt.nloops = d->nloops;
+	opt.ended = ended;
+	opt.user = f;
+	for (; !err && f->devices < d->disks; f->devices += !err) {
+		opt.bdev = d->disk[f->devices];
+		opt.key = key_of(d->call->operand[f->devices], opt.bdev);
+		err = daemon_time_left(d, &ms);
+		if (!err)
+			err = ublk_start(&f->device[f->devices], d->loop, &opt, ms, d->call->diag);
+	}
+	f->stuck = err && f->device[f->devices];
+	return err;
+}
+
+static void show(const struct front *front, struct out *out)
+{
+	const struct ublk_front *f = ublk_front(front);
+	const struct daemon *d = front->daemon;
+	struct ublk_info info;
+	char size[16];
+
+	out_list(out, "devices");
+	for (unsigned i = 0; i < f->devices; i++) {
+		if (!look(f, i, &info))
+			continue;
+		out_object(out, NULL);
+		out_text(out, "device", NULL, "/dev/ublkb%u", info.id);
+		disk_show(out, d->disk[i], d->opts->ro);
+		out_bool(out, "recovered", NULL, info.recovered);
+		out_u64(out, "queues", NULL, info.queues);
+		out_u64(out, "depth", NULL, info.depth);
+		out_u64(out, "buffer", NULL, info.buffer);
+		out_end(out);
+		out_line(out, "/dev/ublkb%u: %s, %s (%llu bytes)%s", info.id, d->disk[i]->uri, out_human(info.size, size),
+			(unsigned long long)info.size, info.recovered ? ", taken over from a former run" : "");
+	}
+	out_end(out);
+}
+
+static void device_path(const struct front *front, char text[URI_MAX])
+{
+	struct ublk_info info;
+
+	text[0] = 0;
+	if (look(ublk_front(front), 0, &info))
+		snprintf(text, URI_MAX, "/dev/ublkb%u", info.id);
+}
+
+static void status(const struct front *front, struct out *out)
+{
+	const struct ublk_front *f = ublk_front(front);
+	char path[32], who[400];
+	struct ublk_info info;
+
+	out_list(out, "devices");
+	for (unsigned i = 0; i < f->devices; i++) {
+		if (!look(f, i, &info))
+			continue;
+		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
+		if (kernel_holders(f->root, path, who, sizeof(who)) < 0)
+			who[0] = 0;
+		out_object(out, NULL);
+		out_text(out, "device", NULL, "%s", path);
+		out_u64(out, "requests", NULL, info.requests);
+		out_text(out, "holders", NULL, "%s", who);
+		out_end(out);
+		out_line(out, "%s: %llu requests%s%s", path, (unsigned long long)info.requests, who[0] ? ", " : "", who);
+	}
+	out_end(out);
+}
+
+static void changed(struct front *front, struct bdev *disk)
+{
+	const struct ublk_front *f = ublk_front(front);
+	const struct daemon *d = front->daemon;
+	struct ublk_info info;
+
+	for (unsigned i = 0; i < f->devices; i++) {
+		if (d->disk[i] != disk || !look(f, i, &info))
+			continue;
+		if (info.size != disk->lim.size)
+			call_note(d->call, "%s has %llu bytes now, /dev/ublkb%u keeps its %llu: a ublk device has the size it was made with",
+				disk->uri, (unsigned long long)disk->lim.size, info.id, (unsigned long long)info.size);
+	}
+}
+
+static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
+{
+	const struct ublk_front *f = ublk_front(front);
+	char path[32], who[400];
+	struct ublk_info info;
+
+	(void)timeout_ms;
+	for (unsigned i = 0; i < f->devices; i++) {
+		if (!look(f, i, &info))
+			continue;
+		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
+		if (kernel_holders(f->root, path, who, sizeof(who)) < 0 || !who[0])
+			continue;
+		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+		return diag_ctx(diag, "%s", path);
+	}
+	return 0;
+}
+
+static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
+{
+	struct ublk_front *f = ublk_front(front);
+	uint64_t began = loop_clock();
+	int first = 0;
+
+	loop_work_del(front->daemon->loop, &f->reap);
+	while (f->devices) {
+		uint64_t spent_ms = (loop_clock() - began) / 1000000;
+		int err = ublk_stop(f->device[--f->devices], spent_ms < timeout_ms ? timeout_ms - (uint32_t)spent_ms : 1, first ? NULL : diag);
+
+		if (err == -ETIMEDOUT)
+			return err;
+		first = first ? first : err;
+	}
+	if (f->stuck)
+		return -ETIMEDOUT;
+	if (!first && f->lost)
+		first = diag_set(diag, DIAG_IO, -f->lost, "data of a device that was detached may not be on its disk");
+	free(f->device);
+	if (f->dev >= 0)
+		close(f->dev);
+	if (f->root >= 0)
+		close(f->root);
+	return first;
+}
+
+const struct front_kind export_ublk = {
+	.serving = "serving block devices",
+	.local = true,
+	.size = sizeof(struct ublk_front),
+	.wanted = wanted,
+	.read = read_options,
+	.start = start,
+	.show = show,
+	.uri = device_path,
+	.status = status,
+	.changed = changed,
+	.release = release,
+	.stop = stop,
+};

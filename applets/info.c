@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* info: opens a disk for reading and prints what it is. */
+#include "disk.h"
+#include <stdio.h>
+#include <string.h>
+
+struct info_options {
+	struct opt_common common;
+	const char *on_loss;
+};
+
+static const struct opt rows[] = {
+	{ "on-loss", 0, OPT_TEXT, offsetof(struct info_options, on_loss), "TIME",
+		"hold requests that long while no path works: seconds, fail-fast or forever; default 60" },
+	{ 0 },
+};
+
+static void bytes_text(const uint8_t *bytes, size_t len, const uint8_t *dashes, char *text)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (dashes && i == *dashes) {
+			*text++ = '-';
+			dashes++;
+		}
+		text += sprintf(text, "%02x", bytes[i]);
+	}
+}
+
+static void print_id(struct out *out, const char *key, const char *label, const uint8_t *bytes, size_t len)
+{
+	static const uint8_t uuid_dashes[] = { 4, 6, 8, 10, 0 };
+	char text[64];
+
+	if (!disk_id_known(bytes, len))
+		return;
+	bytes_text(bytes, len, strcmp(key, "uuid") ? NULL : uuid_dashes, text);
+	out_text(out, key, label, "%s", text);
+}
+
+static void print_name(struct out *out, const char *key, const char *label, const char *name)
+{
+	if (name[0])
+		out_text(out, key, label, "%s", name);
+}
+
+/* The longest request of each kind; a kind that is missing is not possible on this disk. */
+static void print_requests(struct out *out, const struct bdev_limits *lim)
+{
+	static const struct {
+		uint8_t kind;
+		const char *key;
+	} kinds[] = { { IO_READ, "read" }, { IO_WRITE, "write" }, { IO_ZERO, "zero" }, { IO_TRIM, "trim" }, { IO_MAP, "map" } };
+	char line[200] = "", size[16];
+
+	out_object(out, "longest");
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		size_t at = strlen(line);
+
+		if (!lim->max[kinds[i].kind])
+			continue;
+		out_u64(out, kinds[i].key, NULL, lim->max[kinds[i].kind]);
+		snprintf(line + at, sizeof(line) - at, "%s%s %s", at ? ", " : "", kinds[i].key, out_human(lim->max[kinds[i].kind], size));
+	}
+	out_end(out);
+	out_line(out, "longest:     %s", line);
+}
+
+static void print_fact(void *arg, const char *key, const char *label, const char *value)
+{
+	struct out *out = arg;
+	char text[64];
+
+	if (out->json)
+		out_text(out, key, NULL, "%s", value);
+	else {
+		snprintf(text, sizeof(text), "%s:", label);
+		out_line(out, "%-12s %s", text, value);
+	}
+}
+
+static void print_disk(struct out *out, struct bdev *disk)
+{
+	const struct bdev_limits *lim = &disk->lim;
+
+	out_text(out, "uri", "uri:         ", "%s", disk->uri);
+	out_size(out, "size", "size:        ", lim->size);
+	out_u64(out, "block_size", "block:       ", lim->block);
+	out_u64(out, "best", "best:        ", lim->best);
+	out_bool(out, "read_only", NULL, lim->ro);
+	out_bool(out, "flush", NULL, lim->max[IO_FLUSH] > 0);
+	out_bool(out, "fua", NULL, lim->fua);
+	out_u64(out, "depth", "depth:       ", lim->depth);
+	out_u64(out, "lanes", "lanes:       ", lim->lanes);
+	print_requests(out, lim);
+	print_name(out, "model", "model:       ", disk->id.model);
+	print_name(out, "serial", "serial:      ", disk->id.serial);
+	print_name(out, "firmware", "firmware:    ", disk->id.firmware);
+	print_id(out, "uuid", "uuid:        ", disk->id.uuid, sizeof(disk->id.uuid));
+	print_id(out, "nguid", "nguid:       ", disk->id.nguid, sizeof(disk->id.nguid));
+	print_id(out, "eui64", "eui64:       ", disk->id.eui64, sizeof(disk->id.eui64));
+	if (disk->ops->facts)
+		disk->ops->facts(disk, print_fact, out);
+}
+
+static int run(struct call *call)
+{
+	const struct info_options *opts = call->opts;
+	struct bdev_env env;
+	struct bdev *disk;
+	struct loop *loop;
+	int rc = disk_env(call, &env, opts->on_loss);
+
+	if (rc)
+		return rc;
+	rc = loop_new(&loop, &call->loop, call->diag);
+	if (rc)
+		return rc;
+	rc = disk_open(call, &disk, loop, call->operand[0], &env);
+	if (!rc) {
+		print_disk(call->out, disk);
+		bdev_close(disk);
+	}
+	loop_free(loop);
+	return rc;
+}
+
+const struct applet applet_info = {
+	.name = "info",
+	.operands = "URI",
+	.summary = "open a disk and print what it is",
+	.opts = rows,
+	.opts_size = sizeof(struct info_options),
+	.min = 1,
+	.max = 1,
+	.run = run,
+};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The applets. Adding one is a line in each list. */
+#include "applet.h"
+
+extern const struct applet applet_bench;
+extern const struct applet applet_copy;
+extern const struct applet applet_detach;
+extern const struct applet applet_export;
+extern const struct applet applet_info;
+extern const struct applet applet_nvmf_discover;
+extern const struct applet applet_serve;
+extern const struct applet applet_srp_discover;
+
+const struct applet *const applets[] = {
+	&applet_bench,
+	&applet_copy,
+	&applet_detach,
+	&applet_export,
+	&applet_info,
+	&applet_nvmf_discover,
+	&applet_serve,
+	&applet_srp_discover,
+	NULL,
+};

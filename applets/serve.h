@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The two halves of serve: serve.c does it, serve_show.c says where it is to be had. */
+#pragma once
+#include "applet.h"
+#include "kernel.h"
+#include "target.h"
+
+#define NVME_PORT 4420
+
+/* The connect lines of every subsystem on every way that is up. */
+void serve_show(struct out *, const struct target *, const struct target_options *);
+void serve_status(struct out *, const struct target *);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What serve prints: how to connect, in the words of those who connect, and how it goes. */
+#include "serve.h"
+#include "disk.h"
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_any(const struct addr *addr)
+{
+	const struct sockaddr_in *in = (const void *)&addr->ss;
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+
+	if (addr->ss.ss_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+	return in->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+static unsigned port_of(const struct addr *addr)
+{
+	const struct sockaddr_in *in = (const void *)&addr->ss;
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+
+	return ntohs(addr->ss.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
+}
+
+/* A target on all addresses is reached under the first that others can use, IPv4 before IPv6. */
+static void host_text(const struct addr *addr, char text[ADDR_TEXT])
+{
+	struct ifaddrs *all = NULL;
+	struct addr best = { .ss.ss_family = AF_INET, .len = sizeof(struct sockaddr_in) };
+
+	if (!is_any(addr)) {
+		addr_host(addr, text);
+		return;
+	}
+	((struct sockaddr_in *)&best.ss)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	getifaddrs(&all);
+	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+		const struct sockaddr_in6 *in6 = (const void *)i->ifa_addr;
+		bool v4 = in6 && in6->sin6_family == AF_INET, v6 = in6 && in6->sin6_family == AF_INET6;
+
+		if (i->ifa_flags & IFF_LOOPBACK || !(i->ifa_flags & IFF_UP) || (!v4 && (!v6 || IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))))
+			continue;
+		if (v6 && (!addr_is_local(&best) || addr->ss.ss_family == AF_INET))
+			continue;
+		best.len = v4 ? sizeof(struct sockaddr_in) : sizeof(*in6);
+		memcpy(&best.ss, i->ifa_addr, best.len);
+		if (v4)
+			break;
+	}
+	freeifaddrs(all);
+	addr_host(&best, text);
+}
+
+static void show_way(struct out *out, const struct addr *bound, const char *nqn, bool rdma, const char *keys)
+{
+	char host[ADDR_TEXT];
+	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
+	bool v6;
+
+	host_text(bound, host);
+	v6 = strchr(host, ':');
+	out_object(out, NULL);
+	out_text(out, "transport", NULL, "%s", trtype);
+	out_text(out, "address", NULL, "%s", host);
+	out_u64(out, "port", NULL, port_of(bound));
+	out_text(out, "subnqn", NULL, "%s", nqn);
+	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s%s%s:%u/%s%s", trtype, v6 ? "[" : "", host, v6 ? "]" : "", port_of(bound), nqn,
+		keys);
+	out_text(out, "nvme_cli", "nvme-cli: ", "nvme connect -t %s -a %s -s %u -n %s", trtype, host, port_of(bound), nqn);
+	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s", upper, v6 ? "IPv6" : "IPv4", host,
+		port_of(bound), nqn);
+	out_end(out);
+}
+
+static void show_disks(struct out *out, const struct target_options *opt)
+{
+	char size[16];
+
+	out_list(out, "disks");
+	for (unsigned i = 0; i < opt->disks; i++) {
+		const struct target_disk *t = &opt->disk[i];
+		unsigned nsid = 1;
+
+		for (unsigned n = 0; n < i; n++)
+			nsid += !strcmp(opt->disk[n].nqn, t->nqn);
+		out_object(out, NULL);
+		out_text(out, "subnqn", NULL, "%s", t->nqn);
+		out_u64(out, "nsid", NULL, nsid);
+		disk_show(out, t->bdev, t->ro);
+		out_text(out, "serial", NULL, "%s", t->serial);
+		out_end(out);
+		out_line(out, "%s: namespace %u of %s, %s (%llu bytes)", t->bdev->uri, nsid, t->nqn, out_human(t->bdev->lim.size, size),
+			(unsigned long long)t->bdev->lim.size);
+	}
+	out_end(out);
+}
+
+static bool seen(const struct target_options *opt, unsigned disk)
+{
+	for (unsigned i = 0; i < disk; i++)
+		if (!strcmp(opt->disk[i].nqn, opt->disk[disk].nqn))
+			return true;
+	return false;
+}
+
+static const char *rdma_keys(unsigned ways, bool no_crc)
+{
+	if (ways & TARGET_RDMA_VERBS)
+		return no_crc ? "?crc=0" : "";
+	return no_crc ? "?rdma=iwarp&crc=0" : "?rdma=iwarp";
+}
+
+void serve_show(struct out *out, const struct target *target, const struct target_options *opt)
+{
+	show_disks(out, opt);
+	out_list(out, "connect");
+	for (unsigned i = 0; i < opt->listens; i++) {
+		struct addr bound;
+		unsigned ways = target_ways(target, i, &bound);
+
+		for (unsigned d = 0; d < opt->disks; d++) {
+			if (seen(opt, d))
+				continue;
+			if (ways & (TARGET_RDMA_VERBS | TARGET_RDMA_IWARP))
+				show_way(out, &bound, opt->disk[d].nqn, true, rdma_keys(ways, opt->listen[i].no_crc));
+			if (ways & TARGET_TCP)
+				show_way(out, &bound, opt->disk[d].nqn, false, "");
+		}
+	}
+	out_end(out);
+}
+
+void serve_status(struct out *out, const struct target *target)
+{
+	struct target_status status;
+
+	target_get_status(target, &status);
+	out_u64(out, "hosts", "hosts:   ", status.hosts);
+	out_u64(out, "queues", "queues:  ", status.queues);
+	out_u64(out, "turned_away", "refused: ", status.turned_away);
+	out_u64(out, "reads", "reads:   ", status.reads);
+	out_size(out, "read_bytes", "read:    ", status.read_bytes);
+	out_u64(out, "writes", "writes:  ", status.writes);
+	out_size(out, "written_bytes", "written: ", status.written_bytes);
+}

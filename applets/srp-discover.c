@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* srp-discover, which as ibsrpdm is that tool: lists the SRP targets of an InfiniBand fabric. Asking is left to core/mad, printing
+ * to srp_show.c. */
+#include "srp_show.h"
+#include "uri.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OLD_NAME  "ibsrpdm"
+#define NOTES     20 /* targets that failed, told one by one */
+#define MANY      100 /* ports worth showing progress */
+
+struct discover_options {
+	struct opt_common common;
+	const char *dev, *umad;
+	uint32_t port, answer_ms;
+	bool commands, uris, connections, walk;
+	struct opt_list lid, gid, route;
+};
+
+#define AT(field) offsetof(struct discover_options, field)
+static const struct opt rows[] = {
+	{ "commands", 'c', OPT_FLAG, AT(commands), NULL, "print lines for add_target instead" },
+	{ "uris", 'u', OPT_FLAG, AT(uris), NULL, "print srp: URIs instead" },
+	{ "connections", 'l', OPT_FLAG, AT(connections), NULL, "tell also which targets the kernel is connected to" },
+	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "ask through this RDMA device (mlx5_0)" },
+	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "ask through this port of it" },
+	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "ask through this MAD device (/dev/infiniband/umad0)" },
+	{ "lid", 0, OPT_LIST, AT(lid), "LID", "ask this port, without a subnet administrator" },
+	{ "gid", 0, OPT_LIST, AT(gid), "GID", "ask this port; on RoCE too" },
+	{ "dr", 0, OPT_LIST, AT(route), "ROUTE", "look at the end of this directed route (0,1,3), ask that port" },
+	{ "walk", 0, OPT_FLAG, AT(walk), NULL, "look at every port by directed route, ask those with device management" },
+	{ "answer-timeout", 't', OPT_MSEC, AT(answer_ms), "SECONDS", "how long one answer may take, over all tries; default 5" },
+	{ 0 },
+};
+#undef AT
+
+static const struct discover_options defaults = { .answer_ms = 5000 };
+
+static bool is_old(const struct call *call)
+{
+	return !strcmp(call->name, OLD_NAME);
+}
+
+static bool is_mapped(const uint8_t gid[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, prefix, sizeof(prefix));
+}
+
+/* The ports the user named, of one way to name them. */
+struct names {
+	struct mad_named *list;
+	unsigned count;
+};
+
+static int read_lids(struct names *names, const struct opt_list *list, struct diag *diag)
+{
+	struct diag why = { 0 };
+	uint64_t lid;
+
+	for (unsigned i = 0; i < list->count; i++) {
+		if (parse_u64(list->item[i], MAD_LID_MIN, MAD_LID_MAX, &lid, &why))
+			return diag_set(diag, DIAG_USAGE, why.err, "--lid: %s", why.text);
+		names->list[names->count++].lid = (uint16_t)lid;
+	}
+	return 0;
+}
+
+static int read_gids(struct names *names, const struct opt_list *list, struct diag *diag)
+{
+	for (unsigned i = 0; i < list->count; i++) {
+		struct mad_named *named = &names->list[names->count++];
+		int err = mad_gid_parse(named->gid, list->item[i], diag);
+
+		if (err)
+			return err;
+		if (!is_mapped(named->gid))
+			continue;
+		diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "--gid %s: kernels lose the answers to requests by an IPv4 GID", list->item[i]);
+		return diag_hint(diag, "use that port's IPv6 GID, which begins with fe80: (/sys/class/infiniband/*/ports/*/gids/0 there)");
+	}
+	return 0;
+}
+
+static int check_words(struct call *call)
+{
+	const struct discover_options *opts = call->opts;
+
+	if (call->operands && !is_old(call))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[0]);
+	if (opts->umad && (opts->dev || opts->port))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-d and -i, -p name the same thing: give one of both");
+	if (opts->commands && opts->uris)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-c and -u: give one of both");
+	if (!!opts->lid.count + !!opts->gid.count + !!opts->route.count + opts->walk > 1)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--lid, --gid, --dr and --walk: give one of them");
+	if (!opts->answer_ms)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--answer-timeout: more than 0 is needed");
+	return 0;
+}
+
+/* Routes are read here and followed once the port is open. */
+static int read_names(struct call *call, struct names *names, struct mad_seen *seen)
+{
+	const struct discover_options *opts = call->opts;
+	int err = read_lids(names, &opts->lid, call->diag);
+
+	if (!err)
+		err = read_gids(names, &opts->gid, call->diag);
+	for (unsigned i = 0; !err && i < opts->route.count; i++)
+		err = mad_route_parse(&seen[i], opts->route.item[i], call->diag);
+	return err;
+}
+
+/* The port, ready to send; for looking around a link that is up is enough. */
+static int choose_port(struct call *call, int root, struct mad_port_info *port)
+{
+	const struct discover_options *opts = call->opts;
+	const struct mad_port_choice choice = { .dev = opts->dev, .port = opts->port, .umad = opts->umad, .any_link = opts->gid.count };
+	int err = kernel_umad_ready(root, call->diag);
+
+	if (!err)
+		err = mad_port_choose(port, &choice, call->diag);
+	if (err || ((opts->walk || opts->route.count) && port->state >= PORT_INIT))
+		return err;
+	return mad_port_usable(port, call->diag);
+}
+
+/* Of --timeout, which bounds all there is to do. */
+static uint32_t left_ms(const struct call *call, uint64_t begun_ns)
+{
+	const struct discover_options *opts = call->opts;
+	uint64_t spent = (loop_clock() - begun_ns) / 1000000;
+
+	if (!opts->common.timeout_ms)
+		return 0;
+	return spent < opts->common.timeout_ms ? opts->common.timeout_ms - (uint32_t)spent : 1;
+}
+
+static void progressed(void *arg, unsigned done, unsigned all)
+{
+	(void)arg;
+	if (all >= MANY)
+		fprintf(stderr, "\r%u of %u ports asked%s", done, all, done == all ? "\r\033[K" : "");
+}
+
+static void note_failures(const struct call *call, const struct mad_found *found)
+{
+	unsigned told = 0;
+	char why[128];
+
+	for (unsigned i = 0; i < found->count; i++) {
+		const struct mad_target *target = &found->target[i];
+
+		if (!target->err)
+			continue;
+		if (told++ < NOTES)
+			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), mad_target_why(target, why));
+	}
+	if (told > NOTES)
+		call_note(call, "and %u more", told - NOTES);
+}
+
+/* Some dead targets are no failure; when none has answered, the first says why. */
+static int status(struct call *call, const struct mad_found *found)
+{
+	char why[128];
+
+	if (!found->failed || is_old(call))
+		return EXIT_DONE;
+	for (unsigned i = 0; i < found->count; i++)
+		if (found->target[i].unit)
+			return EXIT_PARTLY;
+	diag_set(call->diag, DIAG_UNREACHABLE, -found->target[0].err, "%s", mad_target_why(&found->target[0], why));
+	return diag_ctx(call->diag, "%s", srp_target_name(&found->target[0], (char[64]){ 0 }));
+}
+
+/* A port that was seen becomes one to ask if it can be reached by its LID. */
+static void add_seen(struct call *call, struct names *names, const struct mad_seen *seen)
+{
+	char route[SMP_HOPS_MAX * 4 + 2] = "0";
+	size_t at = 1;
+
+	if (seen->state == PORT_ACTIVE && seen->lid >= MAD_LID_MIN && seen->lid <= MAD_LID_MAX) {
+		struct mad_named *named = &names->list[names->count++];
+
+		named->lid = seen->lid;
+		named->known = true;
+		mad_gid_make(named->gid, seen->prefix, seen->guid);
+		return;
+	}
+	for (unsigned i = 0; i < seen->hops; i++)
+		at += (size_t)snprintf(route + at, sizeof(route) - at, ",%u", seen->hop[i]);
+	call_note(call, "route %s (GUID %016" PRIx64 "): %s", route, seen->guid, mad_state_why(seen->state));
+}
+
+static int follow(struct call *call, struct mad *mad, struct mad_seen *seen, struct names *names)
+{
+	const struct discover_options *opts = call->opts;
+
+	for (unsigned i = 0; i < opts->route.count; i++) {
+		if (mad_look(mad, &seen[i], call->diag))
+			return diag_ctx(call->diag, "route %s", opts->route.item[i]);
+		add_seen(call, names, &seen[i]);
+	}
+	return 0;
+}
+
+static int walk(struct call *call, struct mad *mad, struct names *names)
+{
+	struct mad_view view;
+	int err = mad_walk(mad, left_ms(call, loop_clock()), &view, call->diag);
+
+	if (err)
+		return err;
+	call_note(call, "%u nodes, %u end ports seen%s", view.nodes, view.count,
+		view.silent ? "; some links lead to nobody who answers" : "");
+	names->list = calloc(view.count + 1, sizeof(*names->list));
+	for (unsigned i = 0; names->list && i < view.count; i++)
+		if (view.port[i].management)
+			add_seen(call, names, &view.port[i]);
+	free(view.port);
+	return names->list ? 0 : diag_sys(call->diag, ENOMEM, "list of ports");
+}
+
+static int ask(struct call *call, struct mad *mad, const struct names *names, bool named, uint64_t begun_ns, struct srp_show *show)
+{
+	const struct discover_options *opts = call->opts;
+	const struct mad_scan_options how = {
+		.only = named ? names->list : NULL,
+		.count = names->count,
+		.timeout_ms = left_ms(call, begun_ns),
+		.progress = isatty(STDERR_FILENO) && !opts->common.quiet ? progressed : NULL,
+	};
+	struct mad_found found;
+	int err = mad_scan(mad, &how, &found, call->diag);
+
+	if (err)
+		return err;
+	show->found = &found;
+	srp_show(call, show);
+	err = status(call, &found);
+	if (found.failed && err >= 0)
+		note_failures(call, &found);
+	mad_found_free(&found);
+	return err;
+}
+
+static int look_and_ask(struct call *call, struct mad *mad, struct mad_seen *seen, struct names *names, struct srp_show *show)
+{
+	const struct discover_options *opts = call->opts;
+	uint64_t begun = loop_clock();
+	int err = 0;
+
+	if (opts->walk)
+		err = walk(call, mad, names);
+	else if (opts->route.count)
+		err = follow(call, mad, seen, names);
+	if (!err)
+		err = mad_port_usable(mad_port(mad), call->diag);
+	if (!err && opts->route.count && !names->count)
+		err = diag_set(call->diag, DIAG_UNREACHABLE, EHOSTUNREACH, "no port was seen that can be asked");
+	return err ? err : ask(call, mad, names, opts->walk || opts->route.count || opts->lid.count || opts->gid.count, begun, show);
+}
+
+static int run(struct call *call, const struct mad_port_info *port, struct mad_seen *seen, struct names *names, struct srp_show *show)
+{
+	const struct discover_options *opts = call->opts;
+	const struct mad_limits limits = { .answer_ms = opts->answer_ms };
+	struct loop *loop;
+	struct mad *mad;
+	int err = loop_new(&loop, &call->loop, call->diag);
+
+	if (err)
+		return err;
+	err = mad_open(&mad, loop, port, &limits, call->diag);
+	if (!err) {
+		err = look_and_ask(call, mad, seen, names, show);
+		mad_close(mad);
+	}
+	loop_free(loop);
+	return err;
+}
+
+static int discover(struct call *call)
+{
+	const struct discover_options *opts = call->opts;
+	struct srp_show show = {
+		.form = opts->commands ? SRP_COMMANDS : opts->uris ? SRP_URIS : SRP_LISTING,
+		.connections = opts->connections,
+	};
+	struct mad_named named[OPT_LIST_MAX] = { 0 };
+	struct mad_seen seen[OPT_LIST_MAX] = { 0 };
+	struct names names = { .list = named };
+	struct mad_port_info port;
+	int err = check_words(call), root;
+
+	if (!err)
+		err = read_names(call, &names, seen);
+	if (err)
+		return err;
+	root = kernel_root();
+	if (root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	err = choose_port(call, root, &port);
+	if (!err)
+		err = kernel_srp_list(root, &show.hosts, &show.nhosts, call->diag);
+	show.imm_data = kernel_srp_imm_data(root);
+	show.port = &port;
+	close(root);
+	if (!err)
+		err = run(call, &port, seen, &names, &show);
+	free(show.hosts);
+	if (names.list != named)
+		free(names.list);
+	return err;
+}
+
+const struct applet applet_srp_discover = {
+	.name = "srp-discover",
+	.replaces = OLD_NAME,
+	.replaced_usage = "[-vc] [-d <umad device>]",
+	.operands = "",
+	.summary = "list the SRP targets of an InfiniBand fabric",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct discover_options),
+	.max = UINT8_MAX,
+	.run = discover,
+};

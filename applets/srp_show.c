@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SRP targets, printed. The listing and the lines for add_target are ibsrpdm's (rdma-core), byte for byte. */
+#include "srp_show.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* One service of one controller, as all forms need it. */
+struct row {
+	const struct mad_target *target;
+	const struct mad_unit *unit;
+	const struct mad_ioc *ioc;
+	const struct mad_service *service;
+	uint64_t id_ext;
+	const char *host; /* the kernel's connection to it; NULL = none */
+	bool usable; /* its identifier extension is a number */
+};
+
+const char *srp_target_name(const struct mad_target *target, char name[64])
+{
+	if (!target->lid)
+		snprintf(name, 64, "GID %016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
+	else if (target->guid)
+		snprintf(name, 64, "LID %u (%016" PRIx64 "%016" PRIx64 ")", target->lid, target->prefix, target->guid);
+	else
+		snprintf(name, 64, "LID %u", target->lid);
+	return name;
+}
+
+/* As srp_daemon compares; what the kernel does not tell counts as equal. */
+static bool is_same(const struct srp_show *show, const struct kernel_srp *host, const struct row *row)
+{
+	uint8_t gid[16];
+
+	if (host->id_ext != row->id_ext || host->ioc_guid != row->ioc->guid || (host->dev[0] && strcmp(host->dev, show->port->dev)) ||
+		(host->port && host->port != show->port->port))
+		return false;
+	mad_gid_make(gid, row->target->prefix, row->target->guid);
+	return host->by_cm ||
+		(host->service_id == row->service->id && host->pkey == row->unit->pkey && !memcmp(host->dgid, gid, sizeof(gid)));
+}
+
+static const char *connected(const struct srp_show *show, const struct row *row)
+{
+	for (unsigned i = 0; i < show->nhosts; i++)
+		if (is_same(show, &show->hosts[i], row))
+			return show->hosts[i].host;
+	return NULL;
+}
+
+static bool make_row(const struct srp_show *show, struct row *row)
+{
+	char id_ext[17];
+
+	if (!mad_srp_id_ext(row->service, id_ext))
+		return false;
+	row->usable = mad_srp_hex(id_ext, &row->id_ext);
+	row->host = row->usable ? connected(show, row) : NULL;
+	return true;
+}
+
+static void print_service(struct out *out, const struct srp_show *show, struct row *row)
+{
+	char line[256], id_ext[17];
+
+	if (!make_row(show, row))
+		return;
+	out_object(out, NULL);
+	out_line(out, "            service[%3d]: %016" PRIx64 " / %s", row->service->index, row->service->id, row->service->name);
+	mad_srp_id_ext(row->service, id_ext);
+	out_u64(out, "index", NULL, row->service->index);
+	out_text(out, "service_id", NULL, "%016" PRIx64, row->service->id);
+	out_text(out, "name", NULL, "%s", row->service->name);
+	out_text(out, "id_ext", NULL, "%s", id_ext);
+	if (row->usable) {
+		mad_srp_line(row->target, row->unit, row->ioc, row->service, show->imm_data, line);
+		out_text(out, "add_target", NULL, "%s", line);
+		mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
+		out_text(out, "uri", NULL, "%s", line);
+	}
+	if (row->host)
+		out_text(out, "connected", show->connections ? "                connected: " : NULL, "%s", row->host);
+	out_end(out);
+}
+
+static void print_ioc(struct out *out, const struct srp_show *show, struct row *row)
+{
+	const struct mad_ioc *ioc = row->ioc;
+
+	out_line(out, "%s", "");
+	if (!ioc->known)
+		return;
+	out_object(out, NULL);
+	out_line(out, "    controller[%3d]", ioc->slot);
+	out_u64(out, "slot", NULL, ioc->slot);
+	out_text(out, "guid", "        GUID:      ", "%016" PRIx64, ioc->guid);
+	out_text(out, "vendor_id", "        vendor ID: ", "%06x", ioc->vendor_id);
+	out_text(out, "device_id", "        device ID: ", "%06x", ioc->device_id);
+	out_text(out, "io_class", "        IO class : ", "%04x", ioc->io_class);
+	out_line(out, "        Maximum size of Send Messages in bytes: %d", (int)ioc->send_size);
+	out_u64(out, "send_size", NULL, ioc->send_size);
+	out_text(out, "id", "        ID:        ", "%s", ioc->id);
+	out_line(out, "        service entries: %u", ioc->services);
+	out_u64(out, "service_entries", NULL, ioc->services);
+	out_list(out, "services");
+	for (row->service = ioc->service; row->service; row->service = row->service->next)
+		print_service(out, show, row);
+	out_end(out);
+	out_end(out);
+}
+
+static void print_unit(struct out *out, const struct srp_show *show, struct row *row)
+{
+	const struct mad_target *target = row->target;
+
+	out_object(out, NULL);
+	out_line(out, "IO Unit Info:");
+	out_line(out, "    port LID:        %04x", target->lid);
+	out_u64(out, "lid", NULL, target->lid);
+	out_text(out, "gid", "    port GID:        ", "%016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
+	out_text(out, "pkey", NULL, "%04x", row->unit->pkey);
+	out_text(out, "change_id", "    change ID:       ", "%04x", row->unit->change_id);
+	out_line(out, "    max controllers: 0x%02x", row->unit->max_controllers);
+	out_u64(out, "max_controllers", NULL, row->unit->max_controllers);
+	out_list(out, "controllers");
+	for (row->ioc = row->unit->ioc; row->ioc; row->ioc = row->ioc->next)
+		print_ioc(out, show, row);
+	out_end(out);
+	out_line(out, "%s", "");
+	out_end(out);
+}
+
+/* One line a service. A name with more than a number in it could say anything to the kernel, and is left out. */
+static void print_lines(const struct call *call, const struct srp_show *show, struct row *row)
+{
+	char line[256];
+
+	for (row->ioc = row->unit->ioc; row->ioc; row->ioc = row->ioc->next) {
+		for (row->service = row->ioc->service; row->service; row->service = row->service->next) {
+			if (!make_row(show, row))
+				continue;
+			if (!row->usable) {
+				call_note(call, "%s: service '%s' is left out: its identifier extension is no number",
+					srp_target_name(row->target, (char[64]){ 0 }), row->service->name);
+				continue;
+			}
+			if (show->form == SRP_URIS)
+				mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
+			else
+				mad_srp_line(row->target, row->unit, row->ioc, row->service, show->imm_data, line);
+			out_line(call->out, "%s", line);
+		}
+	}
+}
+
+static void print_failed(struct out *out, const struct mad_found *found)
+{
+	char why[128];
+
+	out_list(out, "failed");
+	for (unsigned i = 0; i < found->count; i++) {
+		const struct mad_target *target = &found->target[i];
+
+		if (!target->err)
+			continue;
+		out_object(out, NULL);
+		out_u64(out, "lid", NULL, target->lid);
+		out_text(out, "gid", NULL, "%016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
+		out_text(out, "errno", NULL, "%s", diag_errno_word(-target->err));
+		out_text(out, "text", NULL, "%s", mad_target_why(target, why));
+		out_end(out);
+	}
+	out_end(out);
+}
+
+void srp_show(const struct call *call, const struct srp_show *show)
+{
+	struct out *out = call->out;
+
+	out_text(out, "device", NULL, "%s", show->port->dev);
+	out_u64(out, "port", NULL, show->port->port);
+	out_list(out, "units");
+	for (unsigned i = 0; i < show->found->count; i++) {
+		struct row row = { .target = &show->found->target[i] };
+
+		for (row.unit = row.target->unit; row.unit; row.unit = row.unit->next) {
+			if (out->json || show->form == SRP_LISTING)
+				print_unit(out, show, &row);
+			else
+				print_lines(call, show, &row);
+		}
+	}
+	out_end(out);
+	if (out->json)
+		print_failed(out, show->found);
+}

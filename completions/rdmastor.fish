@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# fish: what there is to complete, rdmastor itself says (rdmastor --complete WORDS…).
+
+function __rdmastor_complete
+    set -l words (commandline -opc)
+    set -l cur (commandline -ct)
+    set -l prefix (string match -r -- '^(?:--[^=]*=|file:)' "$cur")
+    for line in ($words[1] --complete $words[2..-1] "$cur" 2>/dev/null)
+        switch $line
+            case ':file'
+                printf "$prefix%s\n" (__fish_complete_path (string replace -- "$prefix" '' "$cur"))
+            case ':dir'
+                printf "$prefix%s\n" (__fish_complete_directories (string replace -- "$prefix" '' "$cur"))
+            case '*'
+                echo $line
+        end
+    end
+end
+
+complete -c rdmastor -f -a '(__rdmastor_complete)'
+# A link named like a shell's own word ("export") is left alone
+for applet in (rdmastor --list 2>/dev/null | string match '*-*')
+    complete -c $applet -f -a '(__rdmastor_complete)'
+end

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Going to the background with a parent that waits for readiness, and running commands. */
+#include "child.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STEP_MS 5
+
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void wait_ready(pid_t child, int from)
+{
+	int status = 0;
+	ssize_t n;
+	char byte;
+
+	do
+		n = read(from, &byte, 1);
+	while (n < 0 && errno == EINTR);
+	if (n == 1)
+		_exit(0);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	status = exit_status(status);
+	_exit(status ? status : 1);
+}
+
+int child_daemon(int *ready, struct diag *diag)
+{
+	int pipes[2];
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return diag_sys(diag, errno, "pipe");
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0) {
+		int err = errno;
+
+		close(pipes[0]);
+		close(pipes[1]);
+		return diag_sys(diag, err, "go to the background");
+	}
+	if (pid) {
+		close(pipes[1]);
+		wait_ready(pid, pipes[0]);
+	}
+	close(pipes[0]);
+	setsid();
+	*ready = pipes[1];
+	return 0;
+}
+
+void child_daemon_ready(int ready)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	fflush(NULL);
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+	while (write(ready, "+", 1) < 0 && errno == EINTR)
+		;
+	close(ready);
+}
+
+int child_pid_file(const char *path, struct diag *diag)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), err = 0;
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (fd < 0 || write(fd, text, (size_t)len) != len)
+		err = errno;
+	if (fd >= 0 && close(fd) && !err)
+		err = errno;
+	return err ? diag_sys(diag, err, "write %s", path) : 0;
+}
+
+/* Every "$name" in the word, as the value. */
+static char *expand(const char *word, const char *name, const char *value)
+{
+	size_t name_len = strlen(name), len = 0;
+	char *text = malloc(strlen(word) * (strlen(value) + 1) + 1);
+
+	while (text && *word) {
+		if (*word == '$' && !strncmp(word + 1, name, name_len)) {
+			len += (size_t)sprintf(text + len, "%s", value);
+			word += 1 + name_len;
+		} else {
+			text[len++] = *word++;
+		}
+	}
+	if (text)
+		text[len] = 0;
+	return text;
+}
+
+static void free_words(char **words)
+{
+	for (char **word = words; word && *word; word++)
+		free(*word);
+	free(words);
+}
+
+static char **make_words(char *const *words, unsigned count, const char *name, const char *value)
+{
+	char **argv = calloc((size_t)count + 1, sizeof(*argv));
+
+	for (unsigned i = 0; argv && i < count; i++) {
+		argv[i] = expand(words[i], name, value);
+		if (!argv[i]) {
+			free_words(argv);
+			return NULL;
+		}
+	}
+	return argv;
+}
+
+/* Ours with one more; only the last, which is that one, is to be freed. */
+static char **make_environ(const char *name, const char *value, char **own)
+{
+	unsigned count = 0, n = 0;
+	size_t name_len = strlen(name);
+	char **env;
+
+	if (asprintf(own, "%s=%s", name, value) < 0) {
+		*own = NULL;
+		return NULL;
+	}
+	while (environ && environ[count])
+		count++;
+	env = calloc((size_t)count + 2, sizeof(*env));
+	for (unsigned i = 0; env && i < count; i++)
+		if (strncmp(environ[i], name, name_len) || environ[i][name_len] != '=')
+			env[n++] = environ[i];
+	if (env)
+		env[n] = *own;
+	return env;
+}
+
+static int spawn(pid_t *pid, char *const *argv, char **env, const posix_spawn_file_actions_t *files)
+{
+	posix_spawnattr_t attr;
+	sigset_t set;
+	int err;
+
+	posix_spawnattr_init(&attr);
+	sigemptyset(&set);
+	posix_spawnattr_setsigmask(&attr, &set);
+	sigaddset(&set, SIGPIPE);
+	posix_spawnattr_setsigdefault(&attr, &set);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	fflush(NULL);
+	err = posix_spawnp(pid, argv[0], files, &attr, argv, env);
+	posix_spawnattr_destroy(&attr);
+	return err;
+}
+
+int child_start(pid_t *pid, char *const *words, unsigned count, const char *name, const char *value, struct diag *diag)
+{
+	char *line[] = { "sh", "-c", words[0], NULL }, *own = NULL;
+	char **env = make_environ(name, value, &own), **argv = count == 1 ? NULL : make_words(words, count, name, value);
+	int err = env && (argv || count == 1) ? spawn(pid, argv ? argv : line, env, NULL) : ENOMEM;
+
+	free_words(argv);
+	free(env);
+	free(own);
+	if (!err)
+		return 0;
+	diag_sys(diag, err, "run %s", count == 1 ? "sh" : words[0]);
+	return count == 1 ? diag_hint(diag, "without a shell, give program and arguments as words of their own") : -err;
+}
+
+bool child_ended(pid_t pid, int *status)
+{
+	int raw;
+
+	if (waitpid(pid, &raw, WNOHANG) != pid)
+		return false;
+	*status = exit_status(raw);
+	return true;
+}
+
+int child_run(char *const *argv, unsigned timeout_ms)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
+	posix_spawn_file_actions_t files;
+	int err, status = -1;
+	pid_t pid;
+
+	posix_spawn_file_actions_init(&files);
+	for (int fd = 0; fd < 3; fd++)
+		posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+	err = spawn(&pid, argv, environ, &files);
+	posix_spawn_file_actions_destroy(&files);
+	if (err)
+		return -err;
+	for (unsigned ms = 0; !child_ended(pid, &status) && ms < timeout_ms; ms += STEP_MS)
+		nanosleep(&step, NULL);
+	if (status >= 0)
+		return status;
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return -ETIMEDOUT;
+}
+
+int child_aside(pid_t *pid, int *watch, int fd, int (*fn)(int fd, const void *arg), const void *arg)
+{
+	int err;
+
+	*pid = fork();
+	if (*pid < 0)
+		return -errno;
+	if (!*pid) {
+		if (dup2(fd, 0) || syscall(SYS_close_range, 1, ~0u, 0))
+			_exit(EIO);
+		_exit(fn(0, arg));
+	}
+	*watch = (int)syscall(SYS_pidfd_open, *pid, 0);
+	if (*watch >= 0)
+		return 0;
+	err = errno;
+	kill(*pid, SIGKILL);
+	return -err;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* CRC-32C: the CPU's own instruction where it has one (SSE4.2, Armv8 CRC), a table of 16 entries per nibble otherwise. */
+#include "crc32c.h"
+#include <stdbool.h>
+#include <string.h>
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+/* Remainders of the 16 nibbles for the reflected polynomial 0x82f63b78. */
+static const uint32_t nibble[16] = {
+	0x00000000,
+	0x105ec76f,
+	0x20bd8ede,
+	0x30e349b1,
+	0x417b1dbc,
+	0x5125dad3,
+	0x61c69362,
+	0x7198540d,
+	0x82f63b78,
+	0x92a8fc17,
+	0xa24bb5a6,
+	0xb21572c9,
+	0xc38d26c4,
+	0xd3d3e1ab,
+	0xe330a81a,
+	0xf36e6f75,
+};
+
+static uint32_t by_table(uint32_t crc, const uint8_t *p, size_t len)
+{
+	while (len--) {
+		crc ^= *p++;
+		crc = crc >> 4 ^ nibble[crc & 15];
+		crc = crc >> 4 ^ nibble[crc & 15];
+	}
+	return crc;
+}
+
+#if defined(__x86_64__)
+typedef long long wide_t __attribute__((vector_size(16)));
+
+static bool have_instruction(void)
+{
+	return __builtin_cpu_supports("sse4.2");
+}
+
+#define LANE 256u
+#define BESIDE(lanes) ((lanes) == 1 ? 0xb9e02b86 : 0xdd7e3b0c) /* x^(8 * LANE * lanes - 33), reflected */
+
+/* The remainder with that many lanes of zeroes behind it. */
+__attribute__((target("sse4.2,pclmul"))) static uint64_t shift(uint64_t crc, uint32_t by)
+{
+	wide_t product = __builtin_ia32_pclmulqdq128((wide_t){ (long long)crc }, (wide_t){ by }, 0);
+	return __builtin_ia32_crc32di(0, (uint64_t)product[0]);
+}
+
+/* The instruction takes three cycles and one can start every cycle: three lanes side by side. len is a multiple of theirs. */
+__attribute__((target("sse4.2,pclmul"))) static uint64_t by_lanes(uint64_t first, const uint8_t *p, size_t len)
+{
+	uint64_t word;
+
+	for (; len; p += 3 * LANE, len -= 3 * LANE) {
+		uint64_t second = 0, third = 0;
+
+		for (unsigned i = 0; i < LANE; i += 8) {
+			memcpy(&word, p + i, 8);
+			first = __builtin_ia32_crc32di(first, word);
+			memcpy(&word, p + LANE + i, 8);
+			second = __builtin_ia32_crc32di(second, word);
+			memcpy(&word, p + 2 * LANE + i, 8);
+			third = __builtin_ia32_crc32di(third, word);
+		}
+		first = shift(first, BESIDE(2)) ^ shift(second, BESIDE(1)) ^ third;
+	}
+	return first;
+}
+
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *p, size_t len)
+{
+	size_t lanes = __builtin_cpu_supports("pclmul") ? len - len % (3 * LANE) : 0;
+	uint64_t wide = by_lanes(crc, p, lanes), word;
+
+	p += lanes;
+	len -= lanes;
+	for (; len >= 8; p += 8, len -= 8) {
+		memcpy(&word, p, 8);
+		wide = __builtin_ia32_crc32di(wide, word);
+	}
+	crc = (uint32_t)wide;
+	while (len--)
+		crc = __builtin_ia32_crc32qi(crc, *p++);
+	return crc;
+}
+#elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static bool have_instruction(void)
+{
+	return getauxval(AT_HWCAP) & 1 << 7; /* HWCAP_CRC32 */
+}
+
+__attribute__((target("+crc"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *p, size_t len)
+{
+	uint64_t word;
+
+	for (; len >= 8; p += 8, len -= 8) {
+		memcpy(&word, p, 8);
+		__asm__("crc32cx %w0, %w0, %1" : "+r"(crc) : "r"(word));
+	}
+	while (len--)
+		__asm__("crc32cb %w0, %w0, %w1" : "+r"(crc) : "r"(*p++));
+	return crc;
+}
+#else
+static bool have_instruction(void)
+{
+	return false;
+}
+
+#define by_instruction by_table
+#endif
+
+uint32_t crc32c(uint32_t crc, const void *data, size_t len)
+{
+	return ~(have_instruction() ? by_instruction(~crc, data, len) : by_table(~crc, data, len));
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Pools of data-path buffers, and the limit on locked memory that registering them runs into. */
+#include "mem.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+int pool_new(struct pool **out, uint32_t each, uint32_t count, struct diag *diag)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (each + page - 1) & ~(page - 1), len;
+	struct pool *pool;
+
+	if (!each || !count || size > UINT32_MAX || __builtin_mul_overflow(size, (size_t)count, &len))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%u buffers of %u bytes: no such pool", count, each);
+	pool = calloc(1, sizeof(*pool));
+	if (!pool)
+		return diag_sys(diag, ENOMEM, "buffer pool");
+	pool->base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pool->base == MAP_FAILED) {
+		free(pool);
+		return diag_sys(diag, ENOMEM, "%u buffers of %zu bytes", count, size);
+	}
+	madvise(pool->base, len, MADV_DONTFORK); /* a child's copy-on-write would move pages the device writes to */
+	pool->len = len;
+	pool->each = (uint32_t)size;
+	pool->count = count;
+	*out = pool;
+	return 0;
+}
+
+void pool_free(struct pool *pool)
+{
+	if (!pool)
+		return;
+	for (int dom = 0; dom < POOL_DOMS; dom++)
+		assert(!pool->refs[dom]);
+	munmap(pool->base, pool->len);
+	free(pool);
+}
+
+int mem_lock_room(size_t bytes, struct diag *diag)
+{
+	struct rlimit limit, all = { RLIM_INFINITY, RLIM_INFINITY };
+	rlim_t before;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return diag_sys(diag, errno, "limit on locked memory");
+	before = limit.rlim_cur;
+	if (before == RLIM_INFINITY)
+		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "%zu KiB cannot be locked in memory", (bytes + 1023) / 1024);
+	if (!setrlimit(RLIMIT_MEMLOCK, &all))
+		return 0;
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_cur > before && !setrlimit(RLIMIT_MEMLOCK, &limit))
+		return 0;
+	diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "the limit on locked memory is %llu KiB, %zu KiB more are needed",
+		(unsigned long long)before / 1024, (bytes + 1023) / 1024);
+	return diag_hint(diag, "ulimit -l unlimited (as root), or run as root");
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Parsing words into an applet's option struct, driven by its rows. GNU's forms, but no abbreviation: a script that
+ * depends on one breaks when an option is added. Showing the same rows is left to opt_show.c. */
+#include "opt.h"
+#include "uri.h"
+#include "word.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(field) offsetof(struct opt_common, field)
+
+static const struct opt common_rows[] = {
+	{ "output", 'o', OPT_TEXT, AT(output), "text|json", "form of the results" },
+	{ "json", 0, OPT_FLAG, AT(json), NULL, "short for --output json" },
+	{ "verbose", 'v', OPT_FLAG, AT(verbose), NULL, "tell each step on the standard error output" },
+	{ "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "no messages except the failure" },
+	{ "timeout", 0, OPT_MSEC, AT(timeout_ms), "SECONDS", "give up after this time; 0 = never" },
+	{ "dry-run", 0, OPT_FLAG, AT(dry_run), NULL, "say what would be changed, change nothing" },
+	{ "help", 'h', OPT_HELP, 0, NULL, "this text" },
+};
+enum { COMMON_ROWS = sizeof(common_rows) / sizeof(common_rows[0]) };
+
+static const struct opt no_rows[] = { { 0 } };
+
+static const struct opt *own_rows(const struct applet *applet)
+{
+	return applet && applet->opts ? applet->opts : no_rows;
+}
+
+static bool replaced(const struct applet *applet, const struct opt *common)
+{
+	for (const struct opt *own = own_rows(applet); own->name; own++)
+		if (!strcmp(own->name, common->name))
+			return true;
+	return applet && !applet->changes && common->at == AT(dry_run);
+}
+
+static bool letter_taken(const struct applet *applet, char letter)
+{
+	for (const struct opt *own = own_rows(applet); own->name; own++)
+		if (own->letter == letter)
+			return true;
+	return applet && applet->own_letters && strchr(applet->own_letters, letter);
+}
+
+bool opt_row(const struct applet *applet, unsigned index, struct opt *row)
+{
+	const struct opt *own = own_rows(applet);
+
+	for (; own->name; own++)
+		if (!index--) {
+			*row = *own;
+			return true;
+		}
+	for (unsigned i = 0; i < COMMON_ROWS; i++)
+		if (!replaced(applet, &common_rows[i]) && !index--) {
+			*row = common_rows[i];
+			if (row->letter && letter_taken(applet, row->letter))
+				row->letter = 0;
+			return true;
+		}
+	return false;
+}
+
+bool opt_row_find(const struct applet *applet, const char *name, struct opt *row)
+{
+	for (unsigned i = 0; opt_row(applet, i, row); i++)
+		if (word_same(name, row->name))
+			return true;
+	return false;
+}
+
+static bool find_letter(const struct applet *applet, char letter, struct opt *row)
+{
+	for (unsigned i = 0; opt_row(applet, i, row); i++)
+		if (row->letter == letter)
+			return true;
+	return false;
+}
+
+bool opt_takes_arg(const struct opt *row)
+{
+	return row->type != OPT_FLAG && row->type != OPT_REST && row->type != OPT_HELP && row->type != OPT_MAYBE;
+}
+
+bool opt_has_words(const struct opt *row)
+{
+	return row->arg && strchr(row->arg, '|') && !isupper((unsigned char)*row->arg);
+}
+
+const char *opt_operand_name(const struct applet *applet, unsigned index, char name[32])
+{
+	const char *p = applet->operands ? applet->operands : "";
+	bool many = false; /* "URI…" names all that follow */
+
+	name[0] = 0;
+	for (unsigned i = 0; i <= index; i++) {
+		p += strspn(p, " []");
+		size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
+
+		if (!len) {
+			if (!many && !*p)
+				name[0] = 0;
+			return name;
+		}
+		many = p[len] == '.' || (unsigned char)p[len] >= 0x80;
+		snprintf(name, 32, "%.*s", (int)len, p);
+		p += strcspn(p, " ");
+	}
+	return name;
+}
+
+/* What is being parsed. */
+struct parser {
+	struct call *call;
+	char *opts;
+	int argc, next; /* the word after the current one */
+	char **argv;
+	bool help, rest;
+	int rc; /* of the first error; later ones are not told */
+};
+
+static struct diag *first_error(struct parser *parser)
+{
+	return parser->rc ? NULL : parser->call->diag;
+}
+
+/* A wrong number or word: the reason becomes the text after the option as typed. */
+static int wrong_value(struct parser *parser, const char *typed, const struct diag *why)
+{
+	struct diag *diag = first_error(parser);
+	int rc = diag_set(diag, DIAG_USAGE, why->err, "%s: %s", typed, why->text);
+
+	if (*why->hint)
+		diag_hint(diag, "%s", why->hint);
+	return rc;
+}
+
+static int store_text(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+{
+	if (opt_has_words(row) && !word_among(value, row->arg))
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s: '%s' is not one of %s", typed, value, row->arg);
+	if (row->type == OPT_TEXT) {
+		*(const char **)(void *)(parser->opts + row->at) = value;
+		return 0;
+	}
+	struct opt_list *list = (void *)(parser->opts + row->at);
+
+	if (list->count == OPT_LIST_MAX)
+		return diag_set(first_error(parser), DIAG_USAGE, E2BIG, "%s: given more than %d times", typed, OPT_LIST_MAX);
+	list->item[list->count++] = value;
+	return 0;
+}
+
+static int store_maybe(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+{
+	struct opt_maybe *maybe = (void *)(parser->opts + row->at);
+	struct diag why = { 0 };
+	uint64_t number = 0;
+
+	if (value && parse_u64(value, 0, UINT32_MAX, &number, &why))
+		return wrong_value(parser, typed, &why);
+	maybe->on = true;
+	if (value) {
+		maybe->given = true;
+		maybe->number = (uint32_t)number;
+	}
+	return 0;
+}
+
+static int store(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+{
+	struct diag why = { 0 };
+	void *at = parser->opts + row->at;
+	uint64_t number;
+
+	switch (row->type) {
+	case OPT_TEXT:
+	case OPT_LIST:
+		return store_text(parser, row, typed, value);
+	case OPT_U32:
+		if (parse_u64(value, 0, UINT32_MAX, &number, &why))
+			return wrong_value(parser, typed, &why);
+		*(uint32_t *)at = (uint32_t)number;
+		return 0;
+	case OPT_SIZE:
+		return parse_size(value, at, &why) ? wrong_value(parser, typed, &why) : 0;
+	case OPT_MSEC:
+		return parse_msec(value, at, &why) ? wrong_value(parser, typed, &why) : 0;
+	case OPT_MAYBE:
+		return store_maybe(parser, row, typed, value);
+	case OPT_HELP:
+		parser->help = true;
+		return 0;
+	case OPT_REST:
+		parser->rest = true;
+		*(bool *)at = true;
+		return 0;
+	default:
+		*(bool *)at = true;
+		return 0;
+	}
+}
+
+/* The option as typed ("--timeout", "-t"), its row, and its argument where it was part of the same word. */
+static int take(struct parser *parser, const struct opt *row, const char *typed, const char *joined)
+{
+	if (row->type == OPT_MAYBE && !joined && parser->next < parser->argc && isdigit((unsigned char)*parser->argv[parser->next]))
+		joined = parser->argv[parser->next++];
+	if (row->type == OPT_MAYBE || !opt_takes_arg(row))
+		return store(parser, row, typed, joined);
+	if (joined)
+		return store(parser, row, typed, joined);
+	if (parser->next == parser->argc)
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s needs an argument: %s", typed, row->arg);
+	return store(parser, row, typed, parser->argv[parser->next++]);
+}
+
+static int unknown_long(struct parser *parser, const char *name)
+{
+	struct diag *diag = first_error(parser);
+	const char *best = NULL;
+	struct opt row;
+
+	for (unsigned i = 0; opt_row(parser->call->applet, i, &row); i++)
+		if (word_near(name, row.name) && (!best || word_distance(name, row.name) < word_distance(name, best)))
+			best = row.name;
+	diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '--%s'", name);
+	if (best)
+		diag_hint(diag, "did you mean --%s?", best);
+	return -EINVAL;
+}
+
+static int parse_long(struct parser *parser, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	size_t len = equals ? (size_t)(equals - word) : strlen(word);
+	char typed[72];
+	struct opt row;
+
+	snprintf(typed, sizeof(typed), "%.*s", (int)len, word);
+	if (len >= sizeof(typed) || !opt_row_find(parser->call->applet, typed + 2, &row))
+		return unknown_long(parser, typed + 2);
+	if (equals && !opt_takes_arg(&row) && row.type != OPT_MAYBE)
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s takes no argument, but '%s' was given", typed, equals + 1);
+	return take(parser, &row, typed, equals ? equals + 1 : NULL);
+}
+
+static int unknown_letter(struct parser *parser, const char *word, char letter)
+{
+	struct diag *diag = first_error(parser);
+	struct opt row;
+
+	if (word[2])
+		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '-%c' in '%s'", letter, word);
+	else
+		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s'", word);
+	if (word[2] && opt_row_find(parser->call->applet, word + 1, &row))
+		diag_hint(diag, "did you mean --%s?", row.name);
+	return -EINVAL;
+}
+
+static int parse_letters(struct parser *parser, const char *word)
+{
+	int rc = 0;
+
+	for (const char *p = word + 1; *p && !rc; p++) {
+		char typed[] = { '-', *p, 0 };
+		struct opt row;
+
+		if (!find_letter(parser->call->applet, *p, &row))
+			return unknown_letter(parser, word, *p);
+		if (opt_takes_arg(&row) || (row.type == OPT_MAYBE && isdigit((unsigned char)p[1])))
+			return take(parser, &row, typed, p[1] ? p + 1 : NULL);
+		rc = take(parser, &row, typed, NULL);
+	}
+	return rc;
+}
+
+static int check_operands(struct parser *parser)
+{
+	const struct call *call = parser->call;
+	const struct applet *applet = call->applet;
+	unsigned given = call->rest;
+	char name[32];
+
+	if (given < applet->min) {
+		opt_operand_name(applet, given, name);
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s is missing", *name ? name : "an operand");
+	}
+	if (applet->max != UINT8_MAX && given > applet->max)
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[applet->max]);
+	if (parser->rest && call->operands == call->rest)
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "no command to run was given");
+	return 0;
+}
+
+/* --json and --output json are the same thing to everybody else. An applet may have more forms whose names begin with json. */
+static void settle_output(struct opt_common *common)
+{
+	if (common->output && !strncmp(common->output, "json", 4))
+		common->json = true;
+	else if (common->json)
+		common->output = "json";
+	else if (!common->output)
+		common->output = "text";
+}
+
+int opt_parse(struct call *call, int argc, char **argv, void *opts, bool *help)
+{
+	struct parser parser = { .call = call, .opts = opts, .argc = argc, .next = 1, .argv = argv };
+	bool only_operands = false;
+
+	call->operand = argv + (argc > 0);
+	call->operands = call->rest = 0;
+	while (parser.next < argc) {
+		char *word = argv[parser.next++];
+		int rc = 0;
+
+		if (only_operands || word[0] != '-' || !word[1])
+			call->operand[call->operands++] = word;
+		else if (!strcmp(word, "--"))
+			only_operands = true;
+		else if (word[1] == '-')
+			rc = parse_long(&parser, word);
+		else
+			rc = parse_letters(&parser, word);
+		if (parser.rest && !only_operands) {
+			call->rest = call->operands;
+			only_operands = true;
+		}
+		if (rc && !parser.rc)
+			parser.rc = rc;
+	}
+	if (!parser.rest)
+		call->rest = call->operands;
+	int rc = check_operands(&parser);
+
+	if (!parser.rc)
+		parser.rc = rc;
+	settle_output(opts);
+	call->opts = opts;
+	*help = parser.help;
+	return parser.rc;
+}
+
+const struct applet *applet_find(const char *name)
+{
+	for (const struct applet *const *p = applets; *p; p++)
+		if (!strcmp((*p)->name, name) || ((*p)->replaces && !strcmp((*p)->replaces, name)))
+			return *p;
+	return NULL;
+}
+
+const char *applet_near(const char *typed)
+{
+	const char *best = NULL;
+
+	for (const struct applet *const *p = applets; *p; p++)
+		if (word_near(typed, (*p)->name) && (!best || word_distance(typed, (*p)->name) < word_distance(typed, best)))
+			best = (*p)->name;
+	return best;
+}
+
+void call_note(const struct call *call, const char *fmt, ...)
+{
+	const struct opt_common *common = call->opts;
+	char *text;
+	va_list args;
+
+	if (common->quiet)
+		return;
+	va_start(args, fmt);
+	int len = vasprintf(&text, fmt, args);
+
+	va_end(args);
+	if (len < 0)
+		return;
+	uri_hide(text);
+	fprintf(stderr, "rdmastor %s: ", call->name);
+	out_plain(stderr, text);
+	fputc('\n', stderr);
+	free(text);
+}

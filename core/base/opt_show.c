@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What an applet's rows look like to people (--help), shells (--complete) and the lint of man pages (--option-rows). */
+#include "opt.h"
+#include "word.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LEFT_MAX = 30, WIDTH = 80 };
+
+/* Columns of UTF-8 text without wide characters. */
+static unsigned columns(const char *text)
+{
+	unsigned n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static void left_column(const struct opt *row, char *left, size_t len)
+{
+	const char *arg = opt_takes_arg(row) || row->type == OPT_MAYBE || row->type == OPT_REST ? row->arg : NULL;
+	char letter[] = { '-', row->letter, ',', ' ', 0 };
+
+	snprintf(left, len, "  %s--%s%s%s", row->letter ? letter : "    ", row->name, arg ? " " : "", arg ? arg : "");
+}
+
+/* The help text, broken at blanks, every line starting in the same column. */
+static void right_column(const char *help, unsigned column, FILE *to)
+{
+	unsigned at = column;
+
+	while (*help) {
+		char word[160];
+		size_t len = strcspn(help, " ");
+
+		snprintf(word, sizeof(word), "%.*s", (int)len, help);
+		if (at > column && at + columns(word) >= WIDTH) {
+			fprintf(to, "\n%*s", (int)column, "");
+			at = column;
+		}
+		fprintf(to, "%s%s", at > column ? " " : "", word);
+		at += columns(word) + (at > column);
+		help += len;
+		help += strspn(help, " ");
+	}
+	fputc('\n', to);
+}
+
+void opt_help(const struct applet *applet, FILE *to)
+{
+	unsigned column = 0;
+	char left[128];
+	struct opt row;
+
+	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
+		left_column(&row, left, sizeof(left));
+		unsigned n = columns(left) + 2;
+
+		if (n > column && n <= LEFT_MAX)
+			column = n;
+	}
+	bool operands = applet->operands && *applet->operands;
+
+	fprintf(to, "Usage: rdmastor %s [OPTION…]%s%s\n", applet->name, operands ? " " : "", operands ? applet->operands : "");
+	fprintf(to, "%s\n\n", applet->summary);
+	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
+		left_column(&row, left, sizeof(left));
+		unsigned n = columns(left);
+
+		if (n + 2 > column)
+			fprintf(to, "%s\n%*s", left, (int)column, "");
+		else
+			fprintf(to, "%s%*s", left, (int)(column - n), "");
+		right_column(row.help, column, to);
+	}
+}
+
+void opt_rows(const struct applet *applet, FILE *to)
+{
+	struct opt row;
+
+	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
+		char letter[] = { '-', row.letter, 0 };
+
+		fprintf(to, "--%s\t%s\t%s\n", row.name, row.letter ? letter : "", opt_takes_arg(&row) || row.type == OPT_MAYBE ? row.arg : "");
+	}
+}
+
+static void offer(const char *typed, const char *word, const char *about, FILE *to)
+{
+	if (!strncmp(typed, word, strlen(typed)))
+		fprintf(to, "%s\t%s\n", word, about);
+}
+
+static void offer_applets(const char *typed, FILE *to)
+{
+	for (const struct applet *const *p = applets; *p; p++)
+		offer(typed, (*p)->name, (*p)->summary, to);
+	if (*typed == '-') {
+		offer(typed, "--help", "what rdmastor can do", to);
+		offer(typed, "--install", "make a link for every applet in a folder", to);
+		offer(typed, "--list", "the applets, one a line", to);
+		offer(typed, "--version", "versions of rdmastor and what is inside", to);
+	}
+}
+
+static void offer_options(const struct applet *applet, const char *typed, FILE *to)
+{
+	char word[72];
+	struct opt row;
+
+	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
+		snprintf(word, sizeof(word), "--%s", row.name);
+		offer(typed, word, row.help, to);
+	}
+}
+
+/* A value by the name of its kind: "URI", "FILE", "DIR" … `before` is what stands in front of it in the same word. */
+static void offer_kind(const char *kind, const char *typed, FILE *to)
+{
+	static const char *const uri_kinds[] = { "URI", "SRC", "DST" };
+
+	for (unsigned i = 0; i < sizeof(uri_kinds) / sizeof(uri_kinds[0]); i++) {
+		if (strcmp(kind, uri_kinds[i]))
+			continue;
+		offer(typed, "nvme+rdma://", "NVMe over RDMA: HOST[:PORT]/NQN[/NSID]", to);
+		offer(typed, "nvme+tcp://", "NVMe over TCP: HOST[:PORT]/NQN[/NSID]", to);
+		offer(typed, "file:", "file or block device", to);
+		offer(typed, "ram:", "memory: SIZE", to);
+		offer(typed, "null:", "reads zeroes, forgets writes: SIZE", to);
+		fputs(":file\n", to);
+	}
+	if (!strcmp(kind, "FILE") || !strcmp(kind, "DEVICE") || !strcmp(kind, "MAP"))
+		fputs(":file\n", to);
+	if (!strcmp(kind, "DIR"))
+		fputs(":dir\n", to);
+}
+
+/* before: "--output=" where the value is part of the option's word, else "" */
+static void offer_values(const struct opt *row, const char *before, const char *typed, FILE *to)
+{
+	char word[160];
+
+	if (!opt_has_words(row)) {
+		offer_kind(row->arg, typed, to);
+		return;
+	}
+	for (const char *p = row->arg; *p; p += strcspn(p, "|"), p += *p == '|') {
+		int len = (int)strcspn(p, "|");
+
+		if (strncmp(typed, p, strlen(typed)))
+			continue;
+		snprintf(word, sizeof(word), "%s%.*s", before, len, p);
+		fprintf(to, "%s\t%s\n", word, row->help);
+	}
+}
+
+/* The row whose argument the word after `word` is: "--name", "-x" or a bundle that ends in such a letter. */
+static bool waits_for_arg(const struct applet *applet, const char *word, struct opt *row)
+{
+	if (word[0] != '-' || !word[1])
+		return false;
+	if (word[1] == '-')
+		return word[2] && !strchr(word, '=') && opt_row_find(applet, word + 2, row) && opt_takes_arg(row);
+	for (const char *p = word + 1; *p; p++) {
+		bool found = false;
+
+		for (unsigned i = 0; !found && opt_row(applet, i, row); i++)
+			found = row->letter == *p;
+		if (!found)
+			return false;
+		if (opt_takes_arg(row))
+			return !p[1];
+	}
+	return false;
+}
+
+/* After such a word nothing is an option, and what the operands are is not known. */
+static bool ends_options(const struct applet *applet, const char *word)
+{
+	struct opt row;
+
+	if (strncmp(word, "--", 2))
+		return false;
+	return !word[2] || (opt_row_find(applet, word + 2, &row) && row.type == OPT_REST);
+}
+
+static void complete_words(const struct applet *applet, int words, char **word, FILE *to)
+{
+	unsigned operands = 0;
+	char *typed = word[words - 1], *equals = strchr(typed, '='), name[72];
+	bool waiting = false;
+	struct opt row;
+
+	for (int i = 1; i < words - 1; i++) {
+		bool was = waiting;
+
+		if (!was && ends_options(applet, word[i]))
+			return;
+		waiting = !was && waits_for_arg(applet, word[i], &row);
+		operands += !was && (word[i][0] != '-' || !word[i][1]);
+	}
+	if (waiting) {
+		offer_values(&row, "", typed, to);
+	} else if (!strncmp(typed, "--", 2) && equals) {
+		snprintf(name, sizeof(name), "%.*s", (int)(equals - typed) + 1, typed);
+		char *end = strchr(name, '=');
+
+		if (!end)
+			return;
+		*end = 0;
+		bool found = opt_row_find(applet, name + 2, &row) && opt_takes_arg(&row);
+
+		*end = '=';
+		if (found)
+			offer_values(&row, name, equals + 1, to);
+	} else if (*typed == '-') {
+		offer_options(applet, typed, to);
+	} else {
+		offer_kind(opt_operand_name(applet, operands, name), typed, to);
+	}
+}
+
+void opt_complete(int words, char **word, FILE *to)
+{
+	if (words < 1)
+		return;
+	if (words == 1) {
+		offer_applets(word[0], to);
+		return;
+	}
+	const struct applet *applet = applet_find(word[0]);
+
+	if (applet)
+		complete_words(applet, words, word, to);
+	else if (words == 2 && !strcmp(word[0], "--install"))
+		fputs(":dir\n", to);
+}

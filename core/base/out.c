@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One emitter, two encodings: text for people, one JSON document for scripts. What the rows are is left to the applets. */
+#include "out.h"
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUT_DEPTH_MAX = 31 };
+
+/* Length of the valid UTF-8 character at p (RFC 3629: shortest form, no surrogates, up to U+10FFFF); 0 = none. */
+static unsigned utf8_len(const unsigned char *p)
+{
+	unsigned len = 0;
+
+	if (p[0] < 0x80)
+		len = 1;
+	else if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		len = 2;
+	else if ((p[0] & 0xf0) == 0xe0)
+		len = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		len = 4;
+	for (unsigned i = 1; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+		(p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+static void put_escaped(FILE *to, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	unsigned len;
+
+	for (; *p; p += len ? len : 1) {
+		len = utf8_len(p);
+		if (!len)
+			fputs("\\ufffd", to);
+		else if (*p == '"' || *p == '\\')
+			fprintf(to, "\\%c", *p);
+		else if (*p == '\n')
+			fputs("\\n", to);
+		else if (*p == '\t')
+			fputs("\\t", to);
+		else if (*p < 0x20 || *p == 0x7f)
+			fprintf(to, "\\u%04x", *p);
+		else
+			fwrite(p, 1, len, to);
+	}
+}
+
+static void put_string(FILE *to, const char *text)
+{
+	fputc('"', to);
+	put_escaped(to, text);
+	fputc('"', to);
+}
+
+void out_plain(FILE *to, const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	unsigned len;
+
+	for (; *p; p += len ? len : 1) {
+		len = utf8_len(p);
+		/* U+0080 to U+009F, which begin with c2, are control characters of some terminals too */
+		if (!len || (*p < 0x20 && *p != '\t') || *p == 0x7f || (len == 2 && p[0] == 0xc2 && p[1] < 0xa0))
+			fputc('?', to);
+		else
+			fwrite(p, 1, len, to);
+	}
+}
+
+void out_init(struct out *out, const char *applet, bool json)
+{
+	*out = (struct out){ .to = stdout, .json = json, .schema = applet };
+}
+
+static void open_document(struct out *out)
+{
+	if (out->opened)
+		return;
+	out->opened = true;
+	fputs("{\"schema\":\"rdmastor.", out->to);
+	put_escaped(out->to, out->schema);
+	fputs("\",\"version\":1", out->to);
+	out->comma = true;
+}
+
+/* Everything before a value: the document, the comma, the key. */
+static void open_value(struct out *out, const char *key)
+{
+	open_document(out);
+	if (out->comma)
+		fputc(',', out->to);
+	out->comma = true;
+	if (key && !(out->lists >> out->depth & 1)) {
+		put_string(out->to, key);
+		fputc(':', out->to);
+	}
+}
+
+static void open_level(struct out *out, const char *key, bool list)
+{
+	if (!out->json)
+		return;
+	open_value(out, key);
+	assert(out->depth < OUT_DEPTH_MAX);
+	out->depth++;
+	out->lists = (out->lists & ~(1u << out->depth)) | (uint32_t)list << out->depth;
+	out->comma = false;
+	fputc(list ? '[' : '{', out->to);
+}
+
+void out_list(struct out *out, const char *key)
+{
+	open_level(out, key, true);
+}
+
+void out_object(struct out *out, const char *key)
+{
+	open_level(out, key, false);
+}
+
+void out_end(struct out *out)
+{
+	if (!out->json)
+		return;
+	assert(out->depth > 0);
+	fputc(out->lists >> out->depth & 1 ? ']' : '}', out->to);
+	out->depth--;
+	out->comma = true;
+}
+
+void out_text(struct out *out, const char *key, const char *label, const char *fmt, ...)
+{
+	char *text;
+	va_list args;
+
+	va_start(args, fmt);
+	int len = vasprintf(&text, fmt, args);
+
+	va_end(args);
+	if (len < 0)
+		return;
+	if (out->json) {
+		open_value(out, key);
+		put_string(out->to, text);
+	} else if (label) {
+		fputs(label, out->to);
+		out_plain(out->to, text);
+		fputc('\n', out->to);
+	}
+	free(text);
+}
+
+void out_u64(struct out *out, const char *key, const char *label, uint64_t value)
+{
+	if (out->json)
+		open_value(out, key);
+	if (out->json)
+		fprintf(out->to, "%" PRIu64, value);
+	else if (label)
+		fprintf(out->to, "%s%" PRIu64 "\n", label, value);
+}
+
+void out_real(struct out *out, const char *key, const char *label, double value, unsigned digits)
+{
+	if (out->json)
+		open_value(out, key);
+	if (out->json)
+		fprintf(out->to, "%.*f", (int)digits, value);
+	else if (label)
+		fprintf(out->to, "%s%.*f\n", label, (int)digits, value);
+}
+
+void out_bool(struct out *out, const char *key, const char *label, bool value)
+{
+	if (out->json)
+		open_value(out, key);
+	if (out->json)
+		fputs(value ? "true" : "false", out->to);
+	else if (label)
+		fprintf(out->to, "%s%s\n", label, value ? "yes" : "no");
+}
+
+void out_size(struct out *out, const char *key, const char *label, uint64_t bytes)
+{
+	char human[16];
+
+	if (out->json)
+		out_u64(out, key, label, bytes);
+	else if (label && bytes < 1024)
+		fprintf(out->to, "%s%s\n", label, out_human(bytes, human));
+	else if (label)
+		fprintf(out->to, "%s%s (%" PRIu64 " bytes)\n", label, out_human(bytes, human), bytes);
+}
+
+void out_line(struct out *out, const char *fmt, ...)
+{
+	char *text;
+	va_list args;
+
+	if (out->json)
+		return;
+	va_start(args, fmt);
+	int len = vasprintf(&text, fmt, args);
+
+	va_end(args);
+	if (len < 0)
+		return;
+	out_plain(out->to, text);
+	fputc('\n', out->to);
+	free(text);
+}
+
+static void put_error(struct out *out, const struct diag *diag)
+{
+	const struct {
+		const char *key, *value;
+	} rows[] = {
+		{ "code", diag_code_word(diag->code) },
+		{ "errno", diag_errno_word(diag->err) },
+		{ "object", diag->object },
+		{ "text", diag->text },
+		{ "hint", diag->hint },
+	};
+
+	out_object(out, "error");
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (*rows[i].value)
+			out_text(out, rows[i].key, NULL, "%s", rows[i].value);
+	out_end(out);
+}
+
+int out_fini(struct out *out, const struct diag *diag)
+{
+	if (out->closed)
+		return 0;
+	out->closed = true;
+	if (out->json) {
+		open_document(out);
+		while (out->depth)
+			out_end(out);
+		if (diag && diag->err)
+			put_error(out, diag);
+		fputs("}\n", out->to);
+	}
+	if (fflush(out->to))
+		return -errno;
+	return ferror(out->to) ? -EIO : 0;
+}
+
+const char *out_human(uint64_t bytes, char text[16])
+{
+	static const char *const unit[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	unsigned n = 0;
+
+	if (bytes < 1024) {
+		snprintf(text, 16, "%u byte%s", (unsigned)bytes, bytes == 1 ? "" : "s");
+		return text;
+	}
+	while (n < 5 && bytes >> (10 * n + 20))
+		n++;
+	unsigned shift = 10 * (n + 1);
+	uint64_t whole = bytes >> shift, part = bytes & ((UINT64_C(1) << shift) - 1);
+	uint64_t tenths = whole * 10 + ((part >> (shift - 10)) * 10 + 512) / 1024;
+
+	if (tenths >= 10240 && n < 5) {
+		tenths = 10;
+		n++;
+	}
+	if (tenths % 10)
+		snprintf(text, 16, "%u.%u %s", (unsigned)(tenths / 10), (unsigned)(tenths % 10), unit[n]);
+	else
+		snprintf(text, 16, "%u %s", (unsigned)(tenths / 10), unit[n]);
+	return text;
+}

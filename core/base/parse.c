@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Numbers, sizes and times as options and URIs write them. Whole or not at all; no sign, no blanks, no locale. */
+#include "uri.h"
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Reads digits of the base from *text on. False when there is none or the number does not fit. */
+static bool digits(const char **text, unsigned base, uint64_t *value, bool *overflow)
+{
+	const char *p = *text;
+	uint64_t sum = 0;
+
+	for (;; p++) {
+		unsigned char c = (unsigned char)*p;
+		unsigned digit = isdigit(c) ? c - '0' + 0u : base == 16 && isxdigit(c) ? tolower(c) - 'a' + 10u : 99;
+
+		if (digit >= base)
+			break;
+		if (__builtin_mul_overflow(sum, base, &sum) || __builtin_add_overflow(sum, digit, &sum))
+			*overflow = true;
+	}
+	*value = sum;
+	bool some = p != *text;
+
+	*text = p;
+	return some;
+}
+
+int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value, struct diag *diag)
+{
+	bool hex = text[0] == '0' && (text[1] | 0x20) == 'x', overflow = false;
+	const char *p = hex ? text + 2 : text;
+	uint64_t sum;
+
+	if (!digits(&p, hex ? 16 : 10, &sum, &overflow) || *p)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a whole number", text);
+	if (overflow || sum < min || sum > max)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s is out of range (%" PRIu64 " to %" PRIu64 ")", text, min, max);
+	*value = sum;
+	return 0;
+}
+
+int parse_size(const char *text, uint64_t *bytes, struct diag *diag)
+{
+	static const char units[] = "KMGTPE";
+	bool overflow = false;
+	const char *p = text;
+	uint64_t sum;
+
+	if (!digits(&p, 10, &sum, &overflow))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a size", text);
+	const char *unit = *p ? strchr(units, toupper((unsigned char)*p)) : NULL;
+
+	if (unit && __builtin_mul_overflow(sum, UINT64_C(1) << 10 * (unit - units + 1), &sum))
+		overflow = true;
+	if (unit)
+		p += strcmp(p + 1, "iB") ? 1 : 3;
+	if (*p) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a size", text);
+		diag_hint(diag, "a whole number, then K, M, G or T for powers of 1024, as in 64M");
+		return -EINVAL;
+	}
+	if (overflow)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "size %s is out of range", text);
+	*bytes = sum;
+	return 0;
+}
+
+/* ".25" to milliseconds, rounded up: a time that is not nothing must not become 0, which means no limit. */
+static uint64_t fraction(const char **text)
+{
+	const char *p = *text + 1;
+	unsigned scale = 100, ms = 0;
+	bool more = false;
+
+	for (; isdigit((unsigned char)*p); p++, scale /= 10) {
+		ms += (unsigned)(*p - '0') * scale;
+		more |= !scale && *p != '0';
+	}
+	*text = p;
+	return ms + more;
+}
+
+int parse_msec(const char *text, uint32_t *ms, struct diag *diag)
+{
+	bool overflow = false;
+	const char *p = text;
+	uint64_t sum;
+
+	if (!digits(&p, 10, &sum, &overflow))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a time in seconds", text);
+	if (strcmp(p, "ms")) {
+		if (__builtin_mul_overflow(sum, UINT64_C(1000), &sum))
+			overflow = true;
+		if (*p == '.' && isdigit((unsigned char)p[1]) && __builtin_add_overflow(sum, fraction(&p), &sum))
+			overflow = true;
+		if (*p && strcmp(p, "s"))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a time in seconds", text);
+	}
+	if (overflow || sum >= UINT32_MAX)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "time '%s' is out of range (at most 4294967 seconds)", text);
+	*ms = (uint32_t)sum;
+	return 0;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The grammar of URIs and plain paths (rdmastor-uri(7)). Keys are left to uri_key.c, transport ids to uri_trid.c, what a
+ * scheme means to its owner. */
+#include "uri.h"
+#include "uri_fill.h"
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+static int hex_digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+}
+
+/* The character behind "%XX"; -1 = it is none, or NUL, which nothing in a URI may hold. */
+static int unescape(const char *piece, size_t len)
+{
+	int high = len < 3 ? -1 : hex_digit(piece[1]), low = len < 3 ? -1 : hex_digit(piece[2]);
+
+	return high < 0 || low < 0 || !(high | low) ? -1 : high * 16 + low;
+}
+
+const char *uri_keep(struct uri_fill *fill, const char *what, const char *piece, size_t len, bool decode)
+{
+	char *start = fill->uri->text + fill->used, *to = start;
+
+	if (len >= URI_MAX - fill->used) {
+		diag_set(fill->diag, DIAG_USAGE, ENAMETOOLONG, "longer than %d bytes", URI_MAX - 1);
+		return NULL;
+	}
+	for (size_t i = 0; i < len; i++) {
+		int c = piece[i];
+
+		if (decode && c == '%') {
+			c = unescape(piece + i, len - i);
+			if (c < 0 && what)
+				diag_set(fill->diag, DIAG_USAGE, EINVAL, "%s '%.*s': '%.*s' is not an escaped character", what, (int)len,
+					piece, len - i < 3 ? (int)(len - i) : 3, piece + i);
+			else if (c < 0)
+				diag_set(fill->diag, DIAG_USAGE, EINVAL, "the password has a '%%' that escapes no character");
+			if (c < 0) {
+				diag_hint(fill->diag, "write '%%' itself as %%25");
+				return NULL;
+			}
+			i += 2;
+		}
+		*to++ = (char)c;
+	}
+	*to++ = 0;
+	fill->used = (size_t)(to - fill->uri->text);
+	return start;
+}
+
+int uri_fill_port(struct uri_fill *fill, const char *piece, size_t len)
+{
+	uint32_t port = 0;
+
+	for (size_t i = 0; i < len && port <= UINT16_MAX; i++)
+		port = isdigit((unsigned char)piece[i]) ? port * 10 + (uint32_t)(piece[i] - '0') : UINT32_MAX / 2;
+	if (!port || port > UINT16_MAX)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not a port (1 to 65535)", (int)len, piece);
+	fill->uri->port = (uint16_t)port;
+	return 0;
+}
+
+static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
+{
+	struct in6_addr addr;
+	char text[INET6_ADDRSTRLEN + 1];
+	const char *percent = memchr(piece, '%', len);
+	size_t numeric = percent ? (size_t)(percent - piece) : len;
+
+	snprintf(text, sizeof(text), "%.*s", (int)numeric, piece);
+	if (numeric >= sizeof(text) || inet_pton(AF_INET6, text, &addr) != 1 || (percent && numeric + 1 == len))
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not an IPv6 address", (int)len, piece);
+	/* RFC 6874 escapes the '%' before the scope; everybody else writes it raw. "%25" alone is scope 25. */
+	const char *scope = percent ? percent + 1 : "";
+
+	if (percent && len - numeric > 3 && !strncmp(percent, "%25", 3))
+		scope += 2;
+	size_t scope_len = percent ? (size_t)(piece + len - scope) : 0;
+	char whole[INET6_ADDRSTRLEN + 64];
+
+	if (scope_len >= 64)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "scope '%.*s' is longer than an interface name", (int)scope_len, scope);
+	int n = snprintf(whole, sizeof(whole), "%s%s%.*s", text, percent ? "%" : "", (int)scope_len, scope);
+
+	fill->uri->host = uri_keep(fill, "host", whole, (size_t)n, false);
+	return fill->uri->host ? 0 : -EINVAL;
+}
+
+int uri_fill_host(struct uri_fill *fill, const char *piece, size_t len, bool v6)
+{
+	bool numeric = memchr(piece, '.', len);
+	struct in_addr addr;
+
+	if (v6)
+		return fill_v6(fill, piece, len);
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)piece[i]) && !strchr(".-_", piece[i]))
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not a host name", (int)len, piece);
+		numeric &= isdigit((unsigned char)piece[i]) || piece[i] == '.';
+	}
+	fill->uri->host = uri_keep(fill, "host", piece, len, false);
+	if (!fill->uri->host)
+		return -EINVAL;
+	if (numeric && inet_pton(AF_INET, fill->uri->host, &addr) != 1)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%s' is not an IPv4 address", fill->uri->host);
+	return 0;
+}
+
+/* user:password as RFC 3986 had it, or libiscsi's user%password, whose password is taken as it stands. */
+static int fill_user(struct uri_fill *fill, const char *piece, size_t len)
+{
+	struct uri *uri = fill->uri;
+	bool libiscsi = uri_percent_ends_user(uri->scheme, strlen(uri->scheme));
+	size_t n = 0;
+
+	while (n < len && piece[n] != ':' && !(libiscsi && piece[n] == '%'))
+		n++;
+	uri->user = uri_keep(fill, "user", piece, n, true);
+	if (!uri->user)
+		return -EINVAL;
+	if (n == len)
+		return 0;
+	uri->password = uri_keep(fill, NULL, piece + n + 1, len - n - 1, piece[n] == ':');
+	return uri->password ? 0 : -EINVAL;
+}
+
+static int fill_host_port(struct uri_fill *fill, const char *piece, size_t len)
+{
+	const char *end = piece + len, *close = memchr(piece, ']', len), *colon;
+	bool v6 = len && *piece == '[';
+
+	if (v6 && !close)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' has no closing ']'", (int)len, piece);
+	colon = v6 ? close + 1 : memchr(piece, ':', len);
+	if (!colon)
+		colon = end;
+	if (v6 && colon < end && *colon != ':')
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' after ']' is not a port", (int)(end - colon), colon);
+	if (!v6 && colon < end && memchr(colon + 1, ':', (size_t)(end - colon - 1))) {
+		diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not HOST:PORT", (int)len, piece);
+		return diag_hint(fill->diag, "an IPv6 address is written in brackets: [%.*s]", (int)len, piece);
+	}
+	if (colon == piece && len)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' names a port but no host", (int)len, piece);
+	int rc = v6 ? uri_fill_host(fill, piece + 1, (size_t)(close - piece - 1), true)
+		    : uri_fill_host(fill, piece, (size_t)(colon - piece), false);
+
+	return rc || colon == end ? rc : uri_fill_port(fill, colon + 1, (size_t)(end - colon - 1));
+}
+
+static int fill_authority(struct uri_fill *fill, const char *piece, size_t len)
+{
+	const char *at = memrchr(piece, '@', len);
+	int rc = at ? fill_user(fill, piece, (size_t)(at - piece)) : 0;
+
+	if (rc)
+		return rc;
+	return at ? fill_host_port(fill, at + 1, (size_t)(piece + len - at - 1)) : fill_host_port(fill, piece, len);
+}
+
+static int fill_query(struct uri_fill *fill, const char *query)
+{
+	for (const char *p = query; *p; p += strcspn(p, "&"), p += *p == '&') {
+		size_t len = strcspn(p, "&"), name_len = strcspn(p, "=&");
+
+		if (!len)
+			continue;
+		if (!name_len)
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' has no key before '='", (int)len, p);
+		const char *name = uri_keep(fill, "key", p, name_len, true);
+		size_t skip = name_len + (name_len < len);
+		const char *value = name ? uri_keep(fill, name, p + skip, len - skip, true) : NULL;
+
+		if (!value)
+			return -EINVAL;
+		int rc = uri_fill_key(fill, name, value);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int uri_fill_key(struct uri_fill *fill, const char *name, const char *value)
+{
+	struct uri *uri = fill->uri;
+
+	if (uri->keys == URI_KEYS)
+		return diag_set(fill->diag, DIAG_USAGE, E2BIG, "more than %d keys, '%s' is one too many", URI_KEYS, name);
+	uri->key[uri->keys++] = (struct uri_key){ .name = name, .value = value };
+	return 0;
+}
+
+/* The path and what follows it, decoded. */
+static int fill_rest(struct uri_fill *fill, const char *rest)
+{
+	size_t len = strcspn(rest, "?#");
+	const char *hash = strchr(rest, '#');
+
+	if (hash) {
+		diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%s': a disk has no fragment", hash);
+		return diag_hint(fill->diag, "write '#' itself as %%23");
+	}
+	fill->uri->path = uri_keep(fill, "path", rest, len, true);
+	if (!fill->uri->path)
+		return -EINVAL;
+	return rest[len] ? fill_query(fill, rest + len + 1) : 0;
+}
+
+/* A file name may hold any character: only what looks like keys at its end is taken as keys, and only after "file:". */
+static const char *keys_of_file(const char *rest)
+{
+	const char *mark = strrchr(rest, '?');
+	size_t len = mark ? strspn(mark + 1, "abcdefghijklmnopqrstuvwxyz-_") : 0;
+
+	return len && (!mark[1 + len] || mark[1 + len] == '=' || mark[1 + len] == '&') ? mark : NULL;
+}
+
+static int fill_file(struct uri_fill *fill, const char *rest, bool keys)
+{
+	const char *mark = keys ? keys_of_file(rest) : NULL;
+	size_t len = mark ? (size_t)(mark - rest) : strlen(rest);
+
+	if (!len)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the name of the file is empty");
+	fill->uri->scheme = "file";
+	fill->uri->path = uri_keep(fill, "path", rest, len, false);
+	if (!fill->uri->path)
+		return -EINVAL;
+	return mark ? fill_query(fill, mark + 1) : 0;
+}
+
+/* file:///PATH (RFC 8089), unlike file:PATH, is percent-encoded. */
+static int fill_file_url(struct uri_fill *fill, const char *rest)
+{
+	size_t len = strcspn(rest, "/?#");
+
+	if (len && (len != 9 || strncasecmp(rest, "localhost", len)))
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is another machine: a file is opened on this one", (int)len, rest);
+	if (rest[len] != '/')
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the name of the file is empty");
+	fill->uri->scheme = "file";
+	return fill_rest(fill, rest + len);
+}
+
+/* Length of "scheme" before ':'; 0 = the text does not begin with one (RFC 3986 3.1). */
+static size_t scheme_len(const char *text)
+{
+	size_t len = 0;
+
+	while (isalnum((unsigned char)text[len]) || (len && text[len] && strchr("+-.", text[len])))
+		len++;
+	return isalpha((unsigned char)text[0]) && text[len] == ':' ? len : 0;
+}
+
+static bool scheme_is(const char *text, size_t len, const char *scheme)
+{
+	return len == strlen(scheme) && !strncasecmp(text, scheme, len);
+}
+
+static int fill_scheme(struct uri_fill *fill, const char *text, size_t len)
+{
+	const char *scheme = uri_keep(fill, "scheme", text, len, false);
+
+	if (!scheme)
+		return -EINVAL;
+	for (char *p = fill->uri->text; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	fill->uri->scheme = scheme;
+	return 0;
+}
+
+static int fill_hierarchical(struct uri_fill *fill, const char *text, size_t len)
+{
+	const char *rest = text + len + 3;
+	size_t authority = strcspn(rest, "/?#");
+	int rc = fill_scheme(fill, text, len);
+
+	if (!rc)
+		rc = fill_authority(fill, rest, authority);
+	rest += authority;
+	return rc ? rc : fill_rest(fill, rest + (*rest == '/'));
+}
+
+static int fill_opaque(struct uri_fill *fill, const char *text, size_t len)
+{
+	int rc = fill_scheme(fill, text, len);
+
+	return rc ? rc : fill_rest(fill, text + len + 1);
+}
+
+static int fill_any(struct uri_fill *fill, const char *text)
+{
+	size_t len = scheme_len(text);
+
+	if (!*text)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the URI is empty");
+	if (!strcmp(text, "-")) {
+		fill->uri->scheme = "-";
+		return 0;
+	}
+	if (uri_is_trid(text))
+		return uri_parse_trid(fill, text);
+	if (scheme_is(text, len, "file"))
+		return strncmp(text + len, "://", 3) ? fill_file(fill, text + len + 1, true) : fill_file_url(fill, text + len + 3);
+	if (len && !strncmp(text + len, "://", 3))
+		return fill_hierarchical(fill, text, len);
+	if (scheme_is(text, len, "ram") || scheme_is(text, len, "null"))
+		return fill_opaque(fill, text, len);
+	if (!len || !access(text, F_OK))
+		return fill_file(fill, text, false);
+	diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s:' is not followed by '//', and there is no file of this name", (int)len, text);
+	return diag_hint(fill->diag, "a file to be made is written as ./%s", text);
+}
+
+int uri_parse(struct uri *uri, const char *text, struct diag *diag)
+{
+	struct uri_fill fill = { .uri = uri, .diag = diag };
+
+	memset(uri, 0, sizeof(*uri));
+	uri->scheme = uri->host = uri->path = "";
+	snprintf(uri->spelling, sizeof(uri->spelling), "%s", text);
+	uri_hide(uri->spelling);
+	if (strlen(text) >= URI_MAX)
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the URI is longer than %d bytes", URI_MAX - 1);
+	int rc = fill_any(&fill, text);
+
+	return rc && diag ? diag_ctx(diag, "%s", uri->spelling) : rc;
+}

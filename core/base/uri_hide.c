@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Cutting secrets out of texts that people, logs or `ps` will see. Works on anything, well-formed or not. */
+#include "uri.h"
+#include "uri_fill.h"
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+bool uri_percent_ends_user(const char *scheme, size_t len)
+{
+	return (len >= 5 && !strncasecmp(scheme + len - 5, "iscsi", 5)) || (len >= 4 && !strncasecmp(scheme + len - 4, "iser", 4));
+}
+
+/* The first password from `from` on, its separator included. It ends where uri_parse() lets it end, at the last '@' of the
+ * authority, whatever that may take with it from a text that is more than a URI. */
+static char *find_password(char *text, char *from, size_t *len)
+{
+	for (char *p = strstr(from, "://"); p; p = strstr(p + 3, "://")) {
+		char *start = p + 3, *end = start + strcspn(start, "/?#");
+		char *at = memrchr(start, '@', (size_t)(end - start)), *cut = start;
+
+		if (!at)
+			continue;
+		while (cut < at && *cut != ':' && !(*cut == '%' && uri_percent_ends_user(text, (size_t)(p - text))))
+			cut++;
+		*len = (size_t)(at - cut);
+		if (*len)
+			return cut;
+	}
+	return NULL;
+}
+
+static void cut_out(char *at, size_t len)
+{
+	size_t tail = strlen(at + len);
+
+	memmove(at, at + len, tail);
+	explicit_bzero(at + tail, len);
+}
+
+static int hex(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+/* A key's value is secret by its key, or because it is, decoded, a URI with a password. */
+static bool secret_value(const char *name, size_t name_len, const char *value, size_t len)
+{
+	static const char *const ends[] = { "password", "secret", "psk" };
+	char plain[URI_MAX];
+	size_t n = 0, found;
+
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t k = strlen(ends[i]);
+
+		if (name_len >= k && !strncasecmp(name + name_len - k, ends[i], k))
+			return true;
+	}
+	for (size_t i = 0; i < len && n < sizeof(plain) - 1; i++) {
+		bool escaped =
+			value[i] == '%' && i + 2 < len && isxdigit((unsigned char)value[i + 1]) && isxdigit((unsigned char)value[i + 2]);
+
+		plain[n++] = escaped ? (char)(hex(value[i + 1]) * 16 + hex(value[i + 2])) : value[i];
+		i += escaped ? 2 : 0;
+	}
+	plain[n] = 0;
+	bool secret = find_password(plain, plain, &found);
+
+	explicit_bzero(plain, sizeof(plain));
+	return secret;
+}
+
+void uri_hide(char *text)
+{
+	size_t len;
+
+	for (char *p = find_password(text, text, &len); p; p = find_password(text, p, &len))
+		cut_out(p, len);
+	for (char *p = strchr(text, '?'); p && *p; p += strcspn(p, "&")) {
+		char *name = ++p;
+		size_t name_len = strcspn(name, "=&");
+
+		if (name[name_len] != '=')
+			continue;
+		p += name_len + 1;
+		len = strcspn(p, "&");
+		if (secret_value(name, name_len, p, len))
+			cut_out(p, len);
+	}
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Looking up the keys of a parsed URI; what nobody asked for is an error. */
+#include "uri.h"
+#include "word.h"
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+static void remember(struct uri *uri, const char *name)
+{
+	for (unsigned i = 0; i < uri->nasked; i++)
+		if (!strcmp(uri->asked[i], name))
+			return;
+	if (uri->nasked < URI_ASKED)
+		uri->asked[uri->nasked++] = name;
+}
+
+const char *uri_value_nth(struct uri *uri, const char *name, unsigned nth)
+{
+	remember(uri, name);
+	for (unsigned i = 0; i < uri->keys; i++)
+		if (word_same(uri->key[i].name, name) && !nth--) {
+			uri->key[i].used = true;
+			return uri->key[i].value;
+		}
+	return NULL;
+}
+
+const char *uri_value(struct uri *uri, const char *name)
+{
+	return uri_value_nth(uri, name, 0);
+}
+
+/* The reason becomes the text after the key; the URI is the object. */
+static int wrong_value(const struct uri *uri, const char *name, const struct diag *why, struct diag *diag)
+{
+	diag_set(diag, DIAG_USAGE, why->err, "%s=: %s", name, why->text);
+	if (*why->hint)
+		diag_hint(diag, "%s", why->hint);
+	diag_ctx(diag, "%s", uri->spelling);
+	return -why->err;
+}
+
+int uri_u32(struct uri *uri, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *diag)
+{
+	const char *text = uri_value(uri, name);
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (!text)
+		return 0;
+	if (parse_u64(text, min, max, &number, &why))
+		return wrong_value(uri, name, &why, diag);
+	*value = (uint32_t)number;
+	return 0;
+}
+
+int uri_bool(struct uri *uri, const char *name, bool *value, struct diag *diag)
+{
+	static const struct {
+		const char *word;
+		bool value;
+	} words[] = { { "", true }, { "1", true }, { "yes", true }, { "on", true }, { "0", false }, { "no", false }, { "off", false } };
+	const char *text = uri_value(uri, name);
+	struct diag why = { 0 };
+
+	if (!text)
+		return 0;
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcasecmp(text, words[i].word)) {
+			*value = words[i].value;
+			return 0;
+		}
+	diag_set(&why, DIAG_USAGE, EINVAL, "'%s' is neither 1 nor 0, yes nor no, on nor off", text);
+	return wrong_value(uri, name, &why, diag);
+}
+
+int uri_msec(struct uri *uri, const char *name, uint32_t *ms, struct diag *diag)
+{
+	const char *text = uri_value(uri, name);
+	struct diag why = { 0 };
+
+	return text && parse_msec(text, ms, &why) ? wrong_value(uri, name, &why, diag) : 0;
+}
+
+static int refuse(const struct uri *uri, const char *name, struct diag *diag)
+{
+	const char *best = NULL;
+
+	for (unsigned i = 0; i < uri->nasked; i++) {
+		if (word_same(name, uri->asked[i])) {
+			diag_set(diag, DIAG_USAGE, EINVAL, "key '%s' is given twice", name);
+			return diag_ctx(diag, "%s", uri->spelling);
+		}
+		if (word_near(name, uri->asked[i]) && (!best || word_distance(name, uri->asked[i]) < word_distance(name, best)))
+			best = uri->asked[i];
+	}
+	diag_set(diag, DIAG_USAGE, EINVAL, "unknown key '%s'", name);
+	if (best)
+		diag_hint(diag, "did you mean %s=?", best);
+	return diag_ctx(diag, "%s", uri->spelling);
+}
+
+int uri_done(struct uri *uri, struct diag *diag)
+{
+	for (unsigned i = 0; i < uri->keys; i++)
+		if (!uri->key[i].used) {
+			refuse(uri, uri->key[i].name, diag);
+			return -EINVAL;
+		}
+	return 0;
+}

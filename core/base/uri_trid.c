@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* NVMe over fabrics addresses in other tools' words: SPDK's transport ids ("trtype:RDMA traddr:10.0.0.1 …") and the
+ * kernel's and nvme-cli's "transport=rdma;traddr=…". They become the struct uri that nvme+rdma:// would have become. */
+#include "uri_fill.h"
+#include "word.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum trid_word { TRID_TRANSPORT, TRID_FAMILY, TRID_HOST, TRID_PORT, TRID_NQN, TRID_NS, TRID_SRC, TRID_IFACE, TRID_WORDS };
+
+static const struct {
+	const char *name;
+	uint8_t word;
+} names[] = {
+	{ "trtype", TRID_TRANSPORT },
+	{ "transport", TRID_TRANSPORT },
+	{ "adrfam", TRID_FAMILY },
+	{ "traddr", TRID_HOST },
+	{ "trsvcid", TRID_PORT },
+	{ "subnqn", TRID_NQN },
+	{ "nqn", TRID_NQN },
+	{ "ns", TRID_NS },
+	{ "nsid", TRID_NS },
+	{ "host_traddr", TRID_SRC },
+	{ "hostaddr", TRID_SRC },
+	{ "host_iface", TRID_IFACE },
+};
+
+static const char separators[] = " \t\n;,";
+
+struct piece {
+	const char *at;
+	size_t len;
+};
+
+static enum trid_word word_of(const char *name, size_t len)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.*s", (int)len, name);
+	for (unsigned i = 0; len < sizeof(text) && i < sizeof(names) / sizeof(names[0]); i++)
+		if (word_same(text, names[i].name))
+			return names[i].word;
+	return TRID_WORDS;
+}
+
+/* No URI scheme and hardly a file begins with one of these words. */
+bool uri_is_trid(const char *text)
+{
+	static const char *const first[] = { "trtype:", "trtype=", "transport=", "transport:", "traddr:", "traddr=", "adrfam:", "subnqn:" };
+
+	text += strspn(text, separators);
+	for (unsigned i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		if (!strncasecmp(text, first[i], strlen(first[i])))
+			return true;
+	return false;
+}
+
+/* Splits the text; words that are not of the address are keys of the URI by the same name. */
+static int split(struct uri_fill *fill, const char *text, struct piece part[TRID_WORDS])
+{
+	for (const char *p = text + strspn(text, separators); *p; p += strspn(p, separators)) {
+		size_t len = strcspn(p, separators), name_len = strcspn(p, ":=");
+
+		if (!name_len || name_len + 1 >= len)
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not NAME:VALUE", (int)len, p);
+		enum trid_word word = word_of(p, name_len);
+		struct piece value = { p + name_len + 1, len - name_len - 1 };
+
+		if (word == TRID_WORDS) {
+			const char *key = uri_keep(fill, "key", p, name_len, false);
+			const char *kept = key ? uri_keep(fill, key, value.at, value.len, false) : NULL;
+			int rc = kept ? uri_fill_key(fill, key, kept) : -EINVAL;
+
+			if (rc)
+				return rc;
+		} else if (part[word].at) {
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is given twice", (int)name_len, p);
+		} else {
+			part[word] = value;
+		}
+		p += len;
+	}
+	return 0;
+}
+
+static bool piece_is(struct piece piece, const char *word)
+{
+	return piece.len == strlen(word) && !strncasecmp(piece.at, word, piece.len);
+}
+
+static int fill_transport(struct uri_fill *fill, struct piece piece)
+{
+	if (!piece.at)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the transport is missing (trtype:RDMA or trtype:TCP)");
+	if (!piece_is(piece, "rdma") && !piece_is(piece, "tcp"))
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "transport '%.*s' is neither RDMA nor TCP", (int)piece.len, piece.at);
+	fill->uri->scheme = piece_is(piece, "rdma") ? "nvme+rdma" : "nvme+tcp";
+	return 0;
+}
+
+static int fill_address(struct uri_fill *fill, struct piece host, struct piece family)
+{
+	if (!host.at)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the address is missing (traddr:ADDRESS)");
+	bool v6 = memchr(host.at, ':', host.len), want_v6 = family.at && piece_is(family, "ipv6");
+
+	if (family.at && !want_v6 && !piece_is(family, "ipv4"))
+		return diag_set(
+			fill->diag, DIAG_USAGE, EINVAL, "address family '%.*s' is neither IPv4 nor IPv6", (int)family.len, family.at);
+	if (family.at && v6 != want_v6)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not of the family %.*s", (int)host.len, host.at, (int)family.len,
+			family.at);
+	if (v6 && *host.at == '[' && host.at[host.len - 1] == ']')
+		host = (struct piece){ host.at + 1, host.len - 2 };
+	return uri_fill_host(fill, host.at, host.len, v6);
+}
+
+static int fill_path(struct uri_fill *fill, struct piece nqn, struct piece ns)
+{
+	char path[URI_MAX];
+
+	if (ns.at && !nqn.at)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "a namespace needs its subsystem (subnqn:NQN)");
+	int len = snprintf(path, sizeof(path), "%.*s", (int)nqn.len, nqn.at ? nqn.at : "");
+
+	if (ns.at)
+		len += snprintf(path + len, sizeof(path) - (size_t)len, "/%.*s", (int)ns.len, ns.at);
+
+	fill->uri->path = uri_keep(fill, "path", path, (size_t)len, false);
+	return fill->uri->path ? 0 : -EINVAL;
+}
+
+static int fill_named_key(struct uri_fill *fill, const char *name, struct piece piece)
+{
+	if (!piece.at)
+		return 0;
+	const char *value = uri_keep(fill, name, piece.at, piece.len, false);
+
+	return value ? uri_fill_key(fill, name, value) : -EINVAL;
+}
+
+int uri_parse_trid(struct uri_fill *fill, const char *text)
+{
+	struct piece part[TRID_WORDS] = { 0 };
+	int rc = split(fill, text, part);
+
+	if (!rc)
+		rc = fill_transport(fill, part[TRID_TRANSPORT]);
+	if (!rc)
+		rc = fill_address(fill, part[TRID_HOST], part[TRID_FAMILY]);
+	if (!rc && part[TRID_PORT].at)
+		rc = uri_fill_port(fill, part[TRID_PORT].at, part[TRID_PORT].len);
+	if (!rc)
+		rc = fill_path(fill, part[TRID_NQN], part[TRID_NS]);
+	if (!rc)
+		rc = fill_named_key(fill, "src", part[TRID_SRC]);
+	return rc ? rc : fill_named_key(fill, "iface", part[TRID_IFACE]);
+}

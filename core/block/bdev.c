@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Opening by URI and closing, in the waiting and in the asynchronous form; the contract of io in debug builds. What is
+ * behind a scheme is left to its row. */
+#include "bdev.h"
+#include "block.h"
+#include "session.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MSEC 1000000ull
+#define CLOSE_MS 2000
+#define GRACE_MS 500 /* beyond timeout=: whoever is below has the better reason for the same deadline */
+#define CANCEL_MS 100
+
+static int stream_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	return (env->write ? output_attach : input_attach)(bdev, loop, uri, env, diag);
+}
+
+static const struct proto locals[] = {
+	{ .scheme = "file", .attach = file_attach },
+	{ .scheme = "-", .attach = stream_attach },
+	{ .scheme = "ram", .attach = ram_attach },
+	{ .scheme = "null", .attach = null_attach },
+};
+
+static const struct proto *find_local(const char *scheme)
+{
+	for (unsigned i = 0; i < sizeof(locals) / sizeof(*locals); i++)
+		if (!strcmp(locals[i].scheme, scheme))
+			return &locals[i];
+	return NULL;
+}
+
+static const struct proto *find_proto(const char *scheme)
+{
+	for (const struct proto *const *proto = protos; *proto; proto++)
+		if ((*proto)->attach && !strcmp((*proto)->scheme, scheme))
+			return *proto;
+	return NULL;
+}
+
+static int unknown_scheme(const struct uri *uri, struct diag *diag)
+{
+	diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "no disk can be opened by '%s:' in this build", uri->scheme);
+	return diag_ctx(diag, "%s", uri->spelling);
+}
+
+/* The keys that mean the same for every scheme. */
+static int common_keys(struct uri *uri, struct bdev_env *env, struct diag *diag)
+{
+	bool ro = false;
+	int err = uri_msec(uri, "timeout", &env->timeout_ms, diag);
+
+	if (!err)
+		err = uri_bool(uri, "ro", &ro, diag);
+	if (ro)
+		env->write = false;
+	if (!env->timeout_ms)
+		env->timeout_ms = BDEV_TIMEOUT_MS;
+	return err;
+}
+
+typedef int attach_fn(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+
+static int start(attach_fn *attach, struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	void (*changed)(struct bdev *), void *user, struct diag *diag)
+{
+	struct bdev_env mine = *env;
+	struct bdev *bdev;
+	int err = common_keys(uri, &mine, diag);
+
+	if (!err)
+		err = attach(&bdev, loop, uri, &mine, diag);
+	if (err)
+		return diag_ctx(diag, "%s", uri->spelling);
+	memcpy(bdev->uri, uri->spelling, sizeof(bdev->uri));
+	bdev->changed = changed;
+	bdev->user = user;
+	*out = bdev;
+	return 0;
+}
+
+int bdev_start(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, void (*changed)(struct bdev *),
+	void *user, struct diag *diag)
+{
+	const struct proto *proto = find_local(uri->scheme);
+
+	if (!proto)
+		proto = find_proto(uri->scheme);
+	if (!proto)
+		return unknown_scheme(uri, diag);
+	return start(proto->attach, out, loop, uri, env, changed, user, diag);
+}
+
+struct wait {
+	volatile int over;
+	uint8_t state; /* that is waited out */
+};
+
+static void bdev_waited(struct bdev *bdev)
+{
+	struct wait *wait = bdev->user;
+
+	wait->over = bdev->state != wait->state;
+}
+
+static bool bdev_wait(struct bdev *bdev, struct wait *wait, uint32_t ms)
+{
+	bool over = loop_wait(bdev->loop, &wait->over, loop_clock() + ms * MSEC);
+
+	bdev->changed = NULL;
+	bdev->user = NULL;
+	return over;
+}
+
+static int take_why(const struct diag *why, struct diag *diag)
+{
+	assert(why->err);
+	if (diag)
+		*diag = *why;
+	return -why->err;
+}
+
+static uint32_t uri_timeout(struct uri *uri, const struct bdev_env *env)
+{
+	struct bdev_env mine = *env;
+
+	common_keys(uri, &mine, NULL);
+	return mine.timeout_ms;
+}
+
+int bdev_open(struct bdev **out, struct loop *loop, const char *text, const struct bdev_env *env, struct diag *diag)
+{
+	struct wait wait = { .state = BDEV_OPENING };
+	const struct proto *local;
+	struct bdev *bdev;
+	struct uri uri;
+	uint32_t ms;
+	int err = uri_parse(&uri, text, diag);
+
+	if (err)
+		return err;
+	local = find_local(uri.scheme);
+	if (!local && !find_proto(uri.scheme))
+		return unknown_scheme(&uri, diag);
+	ms = uri_timeout(&uri, env);
+	err = start(local ? local->attach : paths_attach, &bdev, loop, &uri, env, bdev_waited, &wait, diag);
+	if (err)
+		return err;
+	if (!bdev_wait(bdev, &wait, ms + GRACE_MS))
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer in %g s", ms / 1000.);
+	else if (bdev->state == BDEV_DOWN)
+		err = take_why(&bdev->why, diag);
+	if (err) {
+		diag_ctx(diag, "%s", uri.spelling);
+		bdev->ops->free(bdev);
+		return err;
+	}
+	*out = bdev;
+	return 0;
+}
+
+void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *env, uint64_t since_ns, struct diag *why)
+{
+	struct uri *uri = calloc(1, sizeof(*uri));
+	const struct proto *proto = NULL;
+	uint64_t spent = (loop_clock() - since_ns) / MSEC;
+	uint32_t ms;
+
+	if (uri && !uri_parse(uri, text, NULL))
+		proto = find_proto(uri->scheme);
+	ms = proto ? uri_timeout(uri, env) : 0;
+	if (proto && proto->suggest && spent < ms)
+		proto->suggest(loop, uri, ms - (uint32_t)spent, why);
+	free(uri);
+}
+
+void bdev_close(struct bdev *bdev)
+{
+	struct wait wait = { .state = BDEV_UP };
+
+	if (!bdev)
+		return;
+	if (bdev->state == BDEV_UP) {
+		bdev->user = &wait;
+		bdev->changed = bdev_waited;
+		bdev->ops->stop(bdev);
+		bdev_wait(bdev, &wait, CLOSE_MS);
+	}
+	bdev->ops->free(bdev);
+}
+
+static void lane_waited(struct lane *lane)
+{
+	struct wait *wait = lane->user;
+
+	wait->over = lane->state != LANE_OPENING;
+}
+
+int lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
+{
+	struct wait wait = { 0 };
+	struct lane *lane;
+	int err = bdev->ops->lane(&lane, bdev, loop, diag);
+
+	if (err)
+		return diag_ctx(diag, "%s", bdev->uri);
+	lane->user = &wait;
+	lane->changed = lane_waited;
+	loop_wait(loop, &wait.over, 0);
+	lane->user = NULL;
+	lane->changed = NULL;
+	if (lane->state == LANE_DOWN) {
+		err = take_why(&lane->why, diag);
+		diag_ctx(diag, "%s", bdev->uri);
+		lane_close(lane);
+		return err;
+	}
+	*out = lane;
+	return 0;
+}
+
+void lane_close(struct lane *lane)
+{
+	if (lane)
+		lane->ops->free(lane);
+}
+
+static void lane_kick(struct loop_work *work)
+{
+	struct lane *lane = container_of(work, struct lane, kick);
+
+	lane->ops->kick(lane);
+}
+
+void lane_init(struct lane *lane, const struct lane_ops *ops, struct bdev *bdev, struct loop *loop)
+{
+	*lane = (struct lane){ .ops = ops, .bdev = bdev, .loop = loop, .state = LANE_OPENING, .kick.run = lane_kick };
+}
+
+struct io_wait {
+	struct io io;
+	volatile int over;
+};
+
+static void io_waited(struct io *io)
+{
+	container_of(io, struct io_wait, io)->over = 1;
+}
+
+int bdev_io_wait(struct lane *lane, struct io *io, uint32_t timeout_ms)
+{
+	struct io_wait wait = { .io = *io };
+	uint64_t deadline = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
+
+	wait.io.done = io_waited;
+	wait.io.lower = calloc(1, lane->bdev->lim.io_size + 1);
+	if (!wait.io.lower)
+		return io->status = -ENOMEM;
+	bdev_submit(lane, &wait.io);
+	while (!loop_wait(lane->loop, &wait.over, deadline)) {
+		if (lane->ops->cancel)
+			lane->ops->cancel(lane, &wait.io);
+		deadline = loop_clock() + CANCEL_MS * MSEC;
+	}
+	free(wait.io.lower);
+	io->detail = wait.io.detail;
+	io->status = deadline && wait.io.status == -ECANCELED ? -ETIMEDOUT : wait.io.status;
+	return io->status;
+}
+
+#ifdef DEBUG_CONTRACTS
+static void check_runs(const struct io *io, uint32_t block)
+{
+	const struct map_run *run = (const struct map_run *)(const void *)io->buf->p;
+	uint64_t sum = 0;
+
+	assert(io->detail && io->detail <= io->buf->cap / sizeof(*run));
+	for (uint32_t i = 0; i < io->detail; i++) {
+		assert(run[i].len && run[i].len % block == 0 && run[i].len <= io->len - sum);
+		assert(!(run[i].flags & ~(MAP_HOLE | MAP_ZERO)));
+		sum += run[i].len;
+	}
+}
+
+static void checked_done(struct io *io)
+{
+	struct lane *lane = io->checked_lane;
+
+	assert(lane); /* done twice, or inside submit */
+	io->checked_lane = NULL;
+	assert(io->status <= 0);
+	if (io->kind == IO_MAP && !io->status)
+		check_runs(io, lane->bdev->lim.block);
+	io->checked_done(io);
+}
+
+static void check_io(const struct bdev_limits *lim, const struct io *io)
+{
+	assert(io->kind < IO_KINDS && io->done);
+	assert(lim->io_size == 0 || (io->lower && (uintptr_t)io->lower % 8 == 0));
+	assert(io->len <= lim->max[io->kind]);
+	if (io->kind == IO_FLUSH) {
+		assert(!io->len && !io->off);
+		return;
+	}
+	assert(io->len && io->len % lim->block == 0 && io->off % lim->block == 0 && bdev_range_ok(lim, io->off, io->len));
+	assert(!lim->ro || io->kind == IO_READ || io->kind == IO_MAP);
+	if (io->kind == IO_READ || io->kind == IO_WRITE)
+		assert(io->buf && io->len <= io->buf->cap);
+	if (io->kind == IO_MAP)
+		assert(io->buf && io->buf->cap >= sizeof(struct map_run));
+}
+
+void bdev_check_submit(struct lane *lane, struct io *io)
+{
+	assert(lane->state != LANE_OPENING);
+	check_io(&lane->bdev->lim, io);
+	if (io->done != checked_done) {
+		io->checked_done = io->done;
+		io->done = checked_done;
+	} else {
+		assert(!io->checked_lane); /* still in flight */
+	}
+	io->checked_lane = NULL;
+	lane->ops->submit(lane, io);
+	io->checked_lane = lane;
+}
+#endif

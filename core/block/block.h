@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The rows of bdev.c's table: what each file of this room gives to it. */
+#pragma once
+#include "bdev.h"
+
+int ram_attach(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+int null_attach(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+int file_attach(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+int input_attach(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+int output_attach(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+/* Over the bdevs of one network URI and its path= keys. Asks the URI for path, loss and timeout. */
+int paths_attach(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+
+#define BDEV_TIMEOUT_MS 10000

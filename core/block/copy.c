@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The copy engine: keeps the slots busy, saves the map, knows when it is over. What a slot does is left to copy_slot.c, what
+ * comes next to copy_feed.c, what is safe on the destination to copy_map.c. */
+#include "copy_slot.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MSEC 1000000ull
+#define TICK (250 * MSEC)
+#define SAVE (1000 * MSEC)
+#define FLUSH_MS 10000 /* of an interrupted copy */
+#define REQUEST (256u << 10)
+#define DEPTH 16
+
+void copy_stop_with(struct copy *copy, int rc)
+{
+	if (!copy->rc)
+		copy->rc = rc;
+}
+
+void copy_io_failed(struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
+{
+	const char *text = io->detail && bdev->status_text ? bdev->status_text(io->detail) : NULL;
+
+	if (copy->rc)
+		return;
+	if (!text && bdev->state == BDEV_DOWN && bdev->why.err)
+		text = bdev->why.text;
+	copy->rc = diag_set(copy->diag, io->status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO, -io->status, "%s at byte %" PRIu64 ": %s", what,
+		io->off, text ? text : diag_errno_text(-io->status));
+	diag_ctx(copy->diag, "%s", bdev->uri);
+}
+
+/* A path that is lost holds its requests; what can only be waited for is waited for. */
+static void cancel_held(struct copy *copy)
+{
+	if (copy->feed.asking && copy->in[0]->ops->cancel)
+		copy->in[0]->ops->cancel(copy->in[0], &copy->feed.io);
+	if (copy->flushing && copy->out->ops->cancel)
+		copy->out->ops->cancel(copy->out, &copy->flush);
+	for (uint32_t i = 0; i < copy->depth; i++) {
+		struct slot *slot = &copy->slot[i];
+
+		if (slot->in_busy && slot->lane->ops->cancel)
+			slot->lane->ops->cancel(slot->lane, &slot->in);
+		if (slot->out_busy && copy->out->ops->cancel)
+			copy->out->ops->cancel(copy->out, &slot->out);
+	}
+}
+
+void copy_go(struct copy *copy)
+{
+	enum feed what = FEED_WAIT;
+	uint64_t off, len;
+
+	while (!copy->rc && copy->idle) {
+		what = feed_next(&copy->feed, &off, &len);
+		if (what == FEED_DATA && copy->opt->stream)
+			what = copy_in_stream(copy, off, &len) ? FEED_DATA : FEED_END;
+		if (what == FEED_WAIT || what == FEED_END)
+			break;
+		if (what == FEED_ZERO && copy->opt->dst_zero && !copy->verify) {
+			copy->progress->skipped += len;
+			copy_looked_at(copy, off, len, COPY_WRITTEN);
+			feed_take(&copy->feed, off + len);
+		} else {
+			feed_take(&copy->feed, copy_begin_range(copy, off, len, what == FEED_ZERO));
+		}
+	}
+	copy->over = !copy->busy && !copy->flushing && !copy->feed.asking && (copy->rc || what == FEED_END);
+}
+
+static void asked(struct copy_feed *feed)
+{
+	copy_go(container_of(feed, struct copy, feed));
+}
+
+static void save(struct copy *copy)
+{
+	copy_map_turn(&copy->map, COPY_FLUSHING, COPY_DONE);
+	if (copy->opt->map && copy_map_save(&copy->map, copy->feed.at, copy->opt->map, copy->rc ? NULL : copy->diag) < 0)
+		copy_stop_with(copy, -copy->diag->err);
+	copy->saved = loop_clock();
+}
+
+static void flushed(struct io *io)
+{
+	struct copy *copy = container_of(io, struct copy, flush);
+
+	copy->flushing = false;
+	if (io->status)
+		copy_io_failed(copy, copy->dst, io, "flush");
+	else
+		save(copy);
+	copy_go(copy);
+}
+
+/* Only what a flush has covered may be called finished in the map. */
+static void start_save(struct copy *copy)
+{
+	copy->dirty = false;
+	copy_map_turn(&copy->map, COPY_WRITTEN, COPY_FLUSHING);
+	if (!copy->dst->lim.max[IO_FLUSH]) {
+		save(copy);
+		return;
+	}
+	copy->flush.kind = IO_FLUSH;
+	copy->flush.done = flushed;
+	copy->flushing = true;
+	bdev_submit(copy->out, &copy->flush);
+}
+
+static void tell(struct copy *copy)
+{
+	copy->progress->seconds = (loop_clock() - copy->started) / 1e9;
+	if (copy->opt->progress)
+		copy->opt->progress(copy->progress, copy->opt->arg);
+}
+
+static void ticked(struct loop_timer *timer)
+{
+	struct copy *copy = container_of(timer, struct copy, tick);
+
+	loop_timer_set(copy->loop, timer, loop_now(copy->loop) + TICK);
+	tell(copy);
+	if (copy->opt->stop && *copy->opt->stop && !copy->rc)
+		copy->rc = diag_set(copy->diag, DIAG_SYSTEM, EINTR, "interrupted");
+	if (copy->rc)
+		cancel_held(copy);
+	else if (copy->opt->map && copy->dirty && !copy->flushing && !copy->verify && loop_now(copy->loop) - copy->saved >= SAVE)
+		start_save(copy);
+	copy_go(copy);
+}
+
+static void run_phase(struct copy *copy, const char *letters)
+{
+	feed_rewind(&copy->feed, letters);
+	loop_timer_set(copy->loop, &copy->tick, loop_clock() + TICK);
+	copy->over = 0;
+	copy_go(copy);
+	loop_wait(copy->loop, &copy->over, 0);
+	loop_timer_del(copy->loop, &copy->tick);
+}
+
+/* The last flush: also of a copy that was interrupted, so that its map says what is worth keeping. */
+static void end_copying(struct copy *copy)
+{
+	struct io io = { .kind = IO_FLUSH };
+
+	copy_map_turn(&copy->map, COPY_WRITTEN, COPY_FLUSHING);
+	if (copy->dst->lim.max[IO_FLUSH] && bdev_io_wait(copy->out, &io, copy->rc ? FLUSH_MS : 0) < 0) {
+		copy_io_failed(copy, copy->dst, &io, "flush");
+		return;
+	}
+	save(copy);
+}
+
+static void verify(struct copy *copy)
+{
+	copy->verify = copy->progress->verifying = true;
+	copy->progress->done = 0;
+	copy->progress->total = copy_map_sum(&copy->map, COPY_DONE);
+	run_phase(copy, "+");
+	if (copy->differs == UINT64_MAX)
+		return;
+	copy->rc = diag_set(copy->diag, DIAG_MISMATCH, EILSEQ, "differs from %s at byte %" PRIu64, copy->src->uri, copy->differs);
+	diag_ctx(copy->diag, "%s", copy->dst->uri);
+}
+
+static int sizes(struct copy *copy)
+{
+	const struct bdev_limits *src = &copy->src->lim, *dst = &copy->dst->lim;
+	uint64_t request = copy->opt->request ? copy->opt->request : copy_most(REQUEST, copy_most(src->best, dst->best));
+
+	if (dst->ro || !dst->max[IO_WRITE]) {
+		diag_set(copy->diag, DIAG_PERMISSION, EROFS, "is read-only");
+		return diag_ctx(copy->diag, "%s", copy->dst->uri);
+	}
+	if (dst->size < src->size && !copy->opt->stream) {
+		diag_set(copy->diag, DIAG_USAGE, ENOSPC, "has %" PRIu64 " bytes, the source has %" PRIu64, dst->size, src->size);
+		return diag_ctx(copy->diag, "%s", copy->dst->uri);
+	}
+	copy->unit = copy_most(src->block, dst->block);
+	request = copy_least(request, copy_least(src->max[IO_READ], dst->max[IO_WRITE]));
+	if (copy->opt->verify)
+		request = copy_least(request, dst->max[IO_READ]);
+	copy->request = copy_most(request / copy->unit * copy->unit, copy->unit);
+	copy->depth = copy->opt->depth ? copy->opt->depth : DEPTH;
+	copy->sparse = copy->opt->sparse && (copy->opt->dst_zero || copy_zero_most(copy));
+	return 0;
+}
+
+static int load_map(struct copy *copy)
+{
+	int rc = copy_map_init(&copy->map, copy->src->lim.size, copy->diag);
+
+	if (rc < 0 || !copy->opt->map)
+		return rc;
+	rc = copy_map_load(&copy->map, copy->opt->map, copy->diag);
+	if (rc == 0 && copy->opt->dst_zero && copy_map_sum(&copy->map, COPY_DONE))
+		return diag_set(copy->diag, DIAG_MISMATCH, EINVAL, "the map %s says that some of it is copied already, but the destination is new",
+			copy->opt->map);
+	/* now rather than after a second's work: can it be written? */
+	return rc < 0 && rc != -ENOENT ? rc : copy_map_save(&copy->map, 0, copy->opt->map, copy->diag);
+}
+
+static void close_in(struct copy *copy)
+{
+	lane_close(copy->in[--copy->ins]);
+}
+
+/* One lane must be; what there are more of is a gain. */
+static int open_in(struct copy *copy)
+{
+	unsigned most = copy->opt->stream ? 1 : copy_most(1, (uint32_t)copy_least(COPY_LANES, copy->src->lim.lanes));
+	int rc = 0;
+
+	while (!rc && copy->ins < most) {
+		rc = lane_open(&copy->in[copy->ins], copy->src, copy->loop, copy->ins ? NULL : copy->diag);
+		copy->ins += !rc;
+	}
+	return copy->ins ? 0 : rc;
+}
+
+static int map_all(struct copy *copy)
+{
+	unsigned mapped = 0;
+	int rc = 0;
+
+	while (!rc && mapped < copy->ins) {
+		rc = lane_map(copy->in[mapped], copy->pool, mapped ? NULL : copy->diag);
+		mapped += !rc;
+	}
+	while (mapped && copy->ins > mapped)
+		close_in(copy);
+	if (mapped)
+		rc = lane_map(copy->out, copy->pool, copy->diag);
+	while (rc && mapped)
+		lane_unmap(copy->in[--mapped], copy->pool);
+	return rc;
+}
+
+static int make_slots(struct copy *copy)
+{
+	uint32_t each = (copy->request + 4095) & ~4095u, bufs = copy->opt->verify ? 2 : 1, count = copy->depth * bufs + 1;
+	size_t io_size = (copy_most(copy->src->lim.io_size, copy->dst->lim.io_size) + 15) & ~15u;
+	uint8_t *lower;
+	int rc = pool_new(&copy->pool, each, count, copy->diag);
+
+	if (rc < 0)
+		return rc;
+	copy->slot = calloc(copy->depth, sizeof(*copy->slot));
+	lower = copy->lower = calloc(copy->depth * 2 + 2, io_size + 16);
+	if (!copy->slot || !copy->lower)
+		return diag_sys(copy->diag, ENOMEM, "copy with %u requests in flight", copy->depth);
+	rc = map_all(copy);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < copy->depth; i++, lower += 2 * io_size) {
+		struct slot *slot = &copy->slot[i];
+
+		slot->copy = copy;
+		slot->lane = copy->in[i % copy->ins];
+		slot->buf = pool_buf(copy->pool, i * bufs);
+		slot->other = pool_buf(copy->pool, i * bufs + bufs - 1);
+		slot->in.lower = lower;
+		slot->out.lower = lower + io_size;
+		slot->next = copy->idle;
+		copy->idle = slot;
+	}
+	copy->flush.lower = lower;
+	feed_init(&copy->feed, copy->in[0], &copy->map, copy->unit, pool_buf(copy->pool, count - 1), lower + io_size, copy->opt->sparse);
+	copy->feed.asked = asked;
+	return 0;
+}
+
+static void run(struct copy *copy)
+{
+	copy->started = copy->saved = loop_clock();
+	copy->tick.fire = ticked;
+	copy->progress->total = copy->opt->stream ? 0 : copy->src->lim.size;
+	copy->progress->done = copy_map_sum(&copy->map, COPY_DONE);
+	run_phase(copy, "?-");
+	end_copying(copy);
+	if (!copy->rc && copy->opt->verify)
+		verify(copy);
+	tell(copy);
+}
+
+int copy_run(struct loop *loop, struct bdev *src, struct bdev *dst, const struct copy_options *opt, struct copy_progress *progress,
+	struct diag *diag)
+{
+	struct copy copy = { .loop = loop, .opt = opt, .src = src, .dst = dst, .progress = progress, .differs = UINT64_MAX };
+	struct diag own = { 0 };
+
+	*progress = (struct copy_progress){ 0 };
+	copy.diag = diag ? diag : &own;
+	copy.rc = sizes(&copy);
+	if (!copy.rc)
+		copy.rc = load_map(&copy);
+	if (!copy.rc)
+		copy.rc = open_in(&copy);
+	if (!copy.rc)
+		copy.rc = lane_open(&copy.out, dst, loop, copy.diag);
+	if (!copy.rc)
+		copy.rc = make_slots(&copy);
+	if (!copy.rc) {
+		run(&copy);
+		for (unsigned i = 0; i < copy.ins; i++)
+			lane_unmap(copy.in[i], copy.pool);
+		lane_unmap(copy.out, copy.pool);
+	}
+	while (copy.ins)
+		close_in(&copy);
+	lane_close(copy.out);
+	if (copy.pool)
+		pool_free(copy.pool);
+	free(copy.slot);
+	free(copy.lower);
+	copy_map_fini(&copy.map);
+	return copy.rc;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The cursor of a copy. The source is asked for its holes in windows; it need not know of any. */
+#include "copy_feed.h"
+
+#define WINDOW (1u << 30) /* of one question: bounds the time a slow answer takes */
+
+static struct map_run *runs(struct copy_feed *feed)
+{
+	return (struct map_run *)(void *)feed->buf.p;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A source that fails to tell its holes is read as if it had none. */
+static void answered(struct io *io)
+{
+	struct copy_feed *feed = container_of(io, struct copy_feed, io);
+
+	feed->asking = false;
+	feed->run = 0;
+	feed->runs = io->status ? 0 : io->detail;
+	feed->run_at = io->off;
+	if (!feed->runs)
+		feed->lane = NULL;
+	feed->asked(feed);
+}
+
+void feed_init(struct copy_feed *feed, struct lane *lane, const struct copy_map *map, uint32_t unit, struct buf buf, void *lower,
+	bool holes)
+{
+	feed->map = map;
+	feed->unit = unit;
+	feed->buf = buf;
+	feed->io.lower = lower;
+	feed->io.done = answered;
+	feed->lane = holes && lane->bdev->lim.max[IO_MAP] ? lane : NULL;
+}
+
+void feed_rewind(struct copy_feed *feed, const char *letters)
+{
+	feed->letters = letters;
+	feed->at = 0;
+	feed->run = feed->runs = 0;
+}
+
+static void ask(struct copy_feed *feed, uint64_t off)
+{
+	const struct bdev_limits *lim = &feed->lane->bdev->lim;
+	uint64_t len = least(least(lim->max[IO_MAP], WINDOW), feed->map->size - off);
+
+	feed->io.kind = IO_MAP;
+	feed->io.flags = 0;
+	feed->io.off = off;
+	feed->io.len = len - len % lim->block;
+	feed->io.buf = &feed->buf;
+	feed->asking = true;
+	bdev_submit(feed->lane, &feed->io);
+}
+
+/* Moves on to the run that holds off; false when the answers at hand do not reach it. */
+static bool find_run(struct copy_feed *feed, uint64_t off)
+{
+	if (!feed->runs || off < feed->run_at)
+		return false;
+	while (feed->run < feed->runs && off - feed->run_at >= runs(feed)[feed->run].len)
+		feed->run_at += runs(feed)[feed->run++].len;
+	return feed->run < feed->runs;
+}
+
+enum feed feed_next(struct copy_feed *feed, uint64_t *off, uint64_t *len)
+{
+	const struct map_run *run;
+	uint64_t rest;
+
+	if (feed->asking)
+		return FEED_WAIT;
+	if (!copy_map_next(feed->map, feed->at, feed->letters, off, len))
+		return FEED_END;
+	if (!feed->lane)
+		return FEED_DATA;
+	if (!find_run(feed, *off)) {
+		ask(feed, *off);
+		return FEED_WAIT;
+	}
+	run = &runs(feed)[feed->run];
+	rest = feed->run_at + run->len - *off;
+	if (run->flags & MAP_ZERO) {
+		/* what is no whole unit of zeroes goes with the data beside it */
+		uint64_t whole = *off + rest >= feed->map->size ? rest : rest - rest % feed->unit;
+
+		if (whole) {
+			*len = least(*len, whole);
+			return FEED_ZERO;
+		}
+	}
+	rest += feed->unit - 1;
+	*len = least(*len, least(rest - rest % feed->unit, feed->map->size - *off));
+	return FEED_DATA;
+}

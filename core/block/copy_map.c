@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Extents and their file, which is GNU ddrescue's mapfile (its manual, "Mapfile structure"). A comment at the end carries
+ * a sum over the bytes before it; ddrescue drops it, and a file without it is taken as it is. */
+#include "copy_map.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAP_FILE_MAX (64u << 20)
+#define SUM_LINE "# rdmastor checksum "
+
+int copy_map_init(struct copy_map *map, uint64_t size, struct diag *diag)
+{
+	*map = (struct copy_map){ .size = size, .room = 64 };
+	map->extent = calloc(map->room, sizeof(*map->extent));
+	if (!map->extent)
+		return diag_sys(diag, ENOMEM, "keep a map of what is copied");
+	if (size)
+		map->extent[map->count++] = (struct copy_extent){ 0, size, COPY_TODO };
+	return 0;
+}
+
+void copy_map_fini(struct copy_map *map)
+{
+	free(map->extent);
+	map->extent = NULL;
+}
+
+/* Index of the extent that holds `off`, count when it lies behind the last. */
+static size_t find(const struct copy_map *map, uint64_t off)
+{
+	size_t low = 0, high = map->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (map->extent[mid].off + map->extent[mid].len <= off)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static int make_room(struct copy_map *map, size_t more)
+{
+	size_t room = map->room * 2;
+	struct copy_extent *extent;
+
+	if (map->count + more <= map->room)
+		return 0;
+	extent = reallocarray(map->extent, room, sizeof(*extent));
+	if (!extent)
+		return -ENOMEM;
+	map->extent = extent;
+	map->room = room;
+	return 0;
+}
+
+/* Extents [first, last) give way to the `count` at `by`. */
+static void replace(struct copy_map *map, size_t first, size_t last, const struct copy_extent *by, size_t count)
+{
+	memmove(map->extent + first + count, map->extent + last, (map->count - last) * sizeof(*by));
+	memcpy(map->extent + first, by, count * sizeof(*by));
+	map->count = map->count - (last - first) + count;
+}
+
+int copy_map_set(struct copy_map *map, uint64_t off, uint64_t len, uint8_t status)
+{
+	uint64_t end = off + len;
+	struct copy_extent by[3];
+	size_t first, last, n = 0;
+
+	if (!len)
+		return 0;
+	if (make_room(map, 2) < 0)
+		return -ENOMEM;
+	first = find(map, off);
+	last = find(map, end - 1) + 1;
+	if (first && map->extent[first].off == off && map->extent[first - 1].status == status)
+		first--;
+	if (last < map->count && map->extent[last].off == end && map->extent[last].status == status)
+		last++;
+	const struct copy_extent left = map->extent[first], right = map->extent[last - 1];
+	const uint64_t right_end = right.off + right.len;
+
+	if (left.off < off && left.status != status)
+		by[n++] = (struct copy_extent){ left.off, off - left.off, left.status };
+	else if (left.off < off)
+		off = left.off;
+	if (right_end > end && right.status == status)
+		end = right_end;
+	by[n++] = (struct copy_extent){ off, end - off, status };
+	if (right_end > end)
+		by[n++] = (struct copy_extent){ end, right_end - end, right.status };
+	replace(map, first, last, by, n);
+	return 0;
+}
+
+/* Neighbours that have become alike are one again. */
+static void merge(struct copy_map *map)
+{
+	size_t kept = 0;
+
+	for (size_t i = 1; i < map->count; i++) {
+		if (map->extent[i].status == map->extent[kept].status)
+			map->extent[kept].len += map->extent[i].len;
+		else
+			map->extent[++kept] = map->extent[i];
+	}
+	if (map->count)
+		map->count = kept + 1;
+}
+
+void copy_map_turn(struct copy_map *map, uint8_t from, uint8_t to)
+{
+	for (size_t i = 0; i < map->count; i++)
+		if (map->extent[i].status == from)
+			map->extent[i].status = to;
+	merge(map);
+}
+
+uint64_t copy_map_sum(const struct copy_map *map, uint8_t status)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < map->count; i++)
+		if (map->extent[i].status == status)
+			sum += map->extent[i].len;
+	return sum;
+}
+
+bool copy_map_next(const struct copy_map *map, uint64_t from, const char *letters, uint64_t *off, uint64_t *len)
+{
+	for (size_t i = find(map, from); i < map->count; i++) {
+		const struct copy_extent *extent = &map->extent[i];
+
+		if (!strchr(letters, extent->status))
+			continue;
+		*off = extent->off > from ? extent->off : from;
+		*len = extent->off + extent->len - *off;
+		return true;
+	}
+	return false;
+}
+
+static uint8_t letter(uint8_t status)
+{
+	return status == COPY_WRITTEN || status == COPY_FLUSHING ? COPY_TODO : status;
+}
+
+/* FNV-1a: one damaged byte always changes it. */
+static uint64_t checksum(const char *text, size_t len)
+{
+	uint64_t sum = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < len; i++)
+		sum = (sum ^ (uint8_t)text[i]) * 0x100000001b3;
+	return sum;
+}
+
+char *copy_map_text(const struct copy_map *map, uint64_t at, size_t *len)
+{
+	char *text = NULL;
+	FILE *f = open_memstream(&text, len);
+	bool todo = copy_map_sum(map, COPY_DONE) < map->size;
+
+	if (!f)
+		return NULL;
+	fprintf(f, "# Mapfile. Created by rdmastor copy\n# current_pos  current_status  current_pass\n");
+	fprintf(f, "0x%08" PRIX64 "     %c               1\n#      pos        size  status\n", at, todo ? '?' : '+');
+	for (size_t i = 0; i < map->count;) {
+		const struct copy_extent *extent = &map->extent[i];
+		uint64_t sum = 0;
+
+		for (; i < map->count && letter(map->extent[i].status) == letter(extent->status); i++)
+			sum += map->extent[i].len;
+		fprintf(f, "0x%08" PRIX64 "  0x%08" PRIX64 "  %c\n", extent->off, sum, letter(extent->status));
+	}
+	if (fflush(f) == 0)
+		fprintf(f, SUM_LINE "0x%016" PRIX64 "\n", checksum(text, *len));
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+struct line {
+	const char *p, *end; /* without the line feed */
+	unsigned number;
+};
+
+static bool next_line(struct line *line, const char **rest, const char *end)
+{
+	const char *feed;
+
+	if (*rest == end)
+		return false;
+	feed = memchr(*rest, '\n', end - *rest);
+	line->p = *rest;
+	line->end = feed ? feed : end;
+	line->number++;
+	*rest = feed ? feed + 1 : end;
+	return true;
+}
+
+static void skip_blanks(struct line *line)
+{
+	while (line->p < line->end && (*line->p == ' ' || *line->p == '\t'))
+		line->p++;
+}
+
+static int digit(char c, unsigned base)
+{
+	int value = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : 99;
+
+	return value < (int)base ? value : -1;
+}
+
+static bool take_number(struct line *line, uint64_t *number)
+{
+	unsigned base = 10;
+	const char *start;
+
+	skip_blanks(line);
+	if (line->end - line->p > 2 && line->p[0] == '0' && (line->p[1] == 'x' || line->p[1] == 'X')) {
+		base = 16;
+		line->p += 2;
+	}
+	start = line->p;
+	for (*number = 0; line->p < line->end && digit(*line->p, base) >= 0; line->p++)
+		if (__builtin_mul_overflow(*number, base, number) || __builtin_add_overflow(*number, digit(*line->p, base), number))
+			return false;
+	return line->p > start && line->p < line->end && (*line->p == ' ' || *line->p == '\t');
+}
+
+static bool take_letter(struct line *line, const char *letters, char *c)
+{
+	skip_blanks(line);
+	if (line->p == line->end || !*line->p || !strchr(letters, *line->p))
+		return false;
+	*c = *line->p++;
+	return line->p == line->end || *line->p == ' ' || *line->p == '\t';
+}
+
+static bool at_end(struct line *line)
+{
+	skip_blanks(line);
+	return line->p == line->end;
+}
+
+/* "pos status [pass]" */
+static bool parse_current(struct line line)
+{
+	uint64_t pos;
+	char c;
+
+	if (!take_number(&line, &pos) || !take_letter(&line, "?*/-FG+", &c))
+		return false;
+	skip_blanks(&line);
+	while (line.p < line.end && digit(*line.p, 10) >= 0)
+		line.p++;
+	return at_end(&line);
+}
+
+/* "pos size status": follows the one before without a gap. */
+static bool parse_extent(struct line line, struct copy_map *map, uint64_t *at)
+{
+	uint64_t pos, size;
+	uint8_t status;
+	char c;
+
+	if (!take_number(&line, &pos) || !take_number(&line, &size) || !take_letter(&line, "?*/-+", &c) || !at_end(&line))
+		return false;
+	if (pos != *at || !size || size > map->size - pos || make_room(map, 1) < 0)
+		return false;
+	status = c == COPY_DONE || c == COPY_BAD ? c : COPY_TODO;
+	if (map->count && map->extent[map->count - 1].status == status)
+		map->extent[map->count - 1].len += size;
+	else
+		map->extent[map->count++] = (struct copy_extent){ pos, size, status };
+	*at += size;
+	return true;
+}
+
+static bool sum_right(const char *text, const struct line *line)
+{
+	struct line number = { line->p + strlen(SUM_LINE), line->end, 0 };
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "0x%016" PRIX64, checksum(text, line->p - text));
+	return (size_t)(number.end - number.p) == strlen(digits) && !memcmp(number.p, digits, strlen(digits));
+}
+
+static bool is_sum(const struct line *line)
+{
+	return (size_t)(line->end - line->p) >= strlen(SUM_LINE) && !memcmp(line->p, SUM_LINE, strlen(SUM_LINE));
+}
+
+int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct diag *diag)
+{
+	const char *rest = text, *end = text + len;
+	struct line line = { 0 };
+	bool current = false;
+	uint64_t at = 0;
+
+	map->count = 0;
+	while (next_line(&line, &rest, end)) {
+		if (is_sum(&line) && !sum_right(text, &line)) {
+			diag_set(diag, DIAG_MISMATCH, EINVAL, "line %u: the checksum does not fit the file", line.number);
+			diag_hint(diag, "if you have changed it on purpose, delete that line");
+			return -EINVAL;
+		}
+		if (line.p == line.end || *line.p == '#')
+			continue;
+		if (!current ? !parse_current(line) : !parse_extent(line, map, &at))
+			return diag_set(diag, DIAG_MISMATCH, EINVAL, "line %u is not what a map of these %" PRIu64 " bytes can say", line.number,
+				map->size);
+		current = true;
+	}
+	if (at != map->size)
+		return diag_set(diag, DIAG_MISMATCH, EINVAL, "covers %" PRIu64 " bytes, the source has %" PRIu64, at, map->size);
+	return 0;
+}
+
+int copy_map_load(struct copy_map *map, const char *path, struct diag *diag)
+{
+	int rc, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *text = NULL;
+	ssize_t got = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : diag_sys(diag, errno, "open the map %s", path);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAP_FILE_MAX) {
+		rc = diag_set(diag, DIAG_MISMATCH, EINVAL, "%s is not a map", path);
+	} else if (!(text = malloc(st.st_size + 1))) {
+		rc = diag_sys(diag, ENOMEM, "read the map %s", path);
+	} else {
+		size_t len = 0;
+
+		while (len < (size_t)st.st_size && (got = read(fd, text + len, st.st_size - len)) > 0)
+			len += got;
+		rc = got < 0 ? diag_sys(diag, errno, "read the map %s", path) : copy_map_parse(map, text, len, diag);
+		diag_ctx(diag, "map %s", path);
+	}
+	free(text);
+	close(fd);
+	return rc;
+}
+
+static int write_file(const char *path, const char *text, size_t len)
+{
+	int err = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	for (size_t at = 0; at < len && !err;) {
+		ssize_t put = write(fd, text + at, len - at);
+
+		if (put < 0)
+			err = -errno;
+		else
+			at += put;
+	}
+	if (!err && fsync(fd) < 0)
+		err = -errno;
+	if (close(fd) < 0 && !err)
+		err = -errno;
+	if (err)
+		unlink(path);
+	return err;
+}
+
+/* The name is on the disk only when its directory is. A file system that cannot sync directories says EINVAL. */
+static int sync_dir(char *path)
+{
+	int err = 0, fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd) < 0 && errno != EINVAL)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int copy_map_save(const struct copy_map *map, uint64_t at, const char *path, struct diag *diag)
+{
+	char fresh[PATH_MAX];
+	size_t len;
+	char *text;
+	int err;
+
+	if ((size_t)snprintf(fresh, sizeof(fresh), "%s.new", path) >= sizeof(fresh))
+		return diag_sys(diag, ENAMETOOLONG, "write the map %s", path);
+	text = copy_map_text(map, at, &len);
+	err = text ? write_file(fresh, text, len) : -ENOMEM;
+	free(text);
+	if (!err && rename(fresh, path) < 0)
+		err = -errno;
+	if (!err)
+		err = sync_dir(fresh);
+	return err ? diag_sys(diag, -err, "write the map %s", path) : 0;
+}

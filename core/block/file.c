@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* `file:PATH`: a regular file or a block device as a bdev. This file opens it and fixes its limits; how requests reach the
+ * kernel is file_lane.c's. Who holds a busy device is the applet's to find out. */
+#include "file.h"
+#include "block.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BLOCK 512u /* of a regular file */
+#define FILE_DIRECT 4096u /* every file system's O_DIRECT takes this alignment; less goes through the page cache */
+#define FILE_LONGEST (32u << 20) /* read and write */
+#define FILE_LONGEST_CLEAR (128u << 20) /* zero: the kernel may have to write it */
+#define FILE_LONGEST_META (1u << 30) /* trim, map */
+#define FILE_WATCH_NS 1000000000ull
+
+static void file_free(struct bdev *bdev)
+{
+	struct file *file = container_of(bdev, struct file, bdev);
+
+	loop_work_del(bdev->loop, &file->tell);
+	loop_timer_del(bdev->loop, &file->watch);
+	if (file->direct >= 0)
+		close(file->direct);
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->zeroes)
+		munmap(file->zeroes, FILE_ZEROES);
+	free(file);
+}
+
+static void file_stop(struct bdev *bdev)
+{
+	struct file *file = container_of(bdev, struct file, bdev);
+
+	diag_set(&bdev->why, DIAG_CLOSED, ESHUTDOWN, "closed");
+	loop_timer_del(bdev->loop, &file->watch);
+	loop_work_add(bdev->loop, &file->tell);
+}
+
+static bool size_of(const struct file *file, uint64_t *size)
+{
+	struct stat st;
+
+	if (file->device)
+		return ioctl(file->fd, BLKGETSIZE64, size) == 0;
+	if (fstat(file->fd, &st) < 0)
+		return false;
+	*size = (uint64_t)st.st_size;
+	return true;
+}
+
+/* The last block of an image of odd length is still a block: its missing part reads as zeroes, writing it extends the file. */
+static uint64_t whole_blocks(const struct file *file, uint64_t size)
+{
+	uint64_t mask = file->bdev.lim.block - 1;
+
+	return (file->device ? size : size + mask) & ~mask;
+}
+
+static void watch_later(struct file *file)
+{
+	loop_timer_set(file->bdev.loop, &file->watch, loop_now(file->bdev.loop) + FILE_WATCH_NS);
+}
+
+/* There is no event for this that does not come with every write, too. What has grown is the disk's; what has gone was promised: the
+ * size stays, requests for it fail, and none may make the file longer again with nothing in it. */
+static void look(struct loop_timer *timer)
+{
+	struct file *file = container_of(timer, struct file, watch);
+	struct bdev *bdev = &file->bdev;
+	uint64_t size, end;
+
+	watch_later(file);
+	if (!bdev->changed || !size_of(file, &size))
+		return;
+	if (size > file->eof)
+		__atomic_store_n(&file->eof, size, __ATOMIC_RELAXED);
+	end = whole_blocks(file, size);
+	if (end == file->end)
+		return;
+	__atomic_store_n(&file->end, end, __ATOMIC_RELAXED);
+	bdev->why = (struct diag){ 0 };
+	if (end < bdev->lim.size)
+		diag_set(&bdev->why, DIAG_MISMATCH, ENXIO, "has shrunk from %llu to %llu bytes: requests beyond its end fail",
+			(unsigned long long)bdev->lim.size, (unsigned long long)size);
+	else
+		__atomic_store_n(&bdev->lim.size, end, __ATOMIC_RELAXED);
+	bdev->changed(bdev);
+}
+
+static void tell(struct loop_work *work)
+{
+	struct file *file = container_of(work, struct file, tell);
+	struct bdev *bdev = &file->bdev;
+
+	bdev->state = bdev->state == BDEV_OPENING ? BDEV_UP : BDEV_DOWN;
+	if (bdev->state == BDEV_UP)
+		watch_later(file);
+	if (bdev->changed)
+		bdev->changed(bdev);
+}
+
+static void file_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+{
+	struct file *file = container_of(bdev, struct file, bdev);
+
+	fact(arg, "transport", "transport", "local");
+	fact(arg, "path", "path", file->path);
+	fact(arg, "kind", "kind", file->device ? "block device" : "regular file");
+	fact(arg, "cache", "cache", file->direct >= 0 ? "direct (aligned requests bypass the page cache)" : "page cache");
+}
+
+static const struct bdev_ops file_ops = {
+	.name = "file",
+	.lane = file_lane_open,
+	.stop = file_stop,
+	.free = file_free,
+	.facts = file_facts,
+};
+
+/* A mistyped device name must not become a file that fills the memory behind /dev. */
+static bool in_dev(const char *path)
+{
+	return !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9);
+}
+
+static int open_error(int err, bool write, struct diag *diag)
+{
+	switch (err) {
+	case EBUSY:
+		return diag_set(diag, DIAG_BUSY, err, "is in use");
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return diag_set(diag, DIAG_PERMISSION, err, "open %s: %s", write ? "for writing" : "for reading", diag_errno_text(err));
+	default:
+		return diag_sys(diag, err, "open");
+	}
+}
+
+static int open_path(struct file *file, const struct bdev_env *env, struct diag *diag)
+{
+	bool write = env->write;
+	int flags = O_CLOEXEC | O_NOCTTY | (write ? O_RDWR : O_RDONLY);
+	struct stat st;
+
+	if (stat(file->path, &st) < 0) {
+		if (errno != ENOENT || !write || !env->create)
+			return open_error(errno, write, diag);
+		if (in_dev(file->path)) {
+			diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such device");
+			diag_hint(diag, "no plain file is made in /dev");
+			return -ENOENT;
+		}
+		flags |= O_CREAT;
+	} else if (S_ISBLK(st.st_mode)) {
+		if (write && !env->force)
+			flags |= O_EXCL;
+	} else if (S_ISDIR(st.st_mode)) {
+		return diag_set(diag, DIAG_USAGE, EISDIR, "is a directory, not a disk or an image");
+	} else if (!S_ISREG(st.st_mode)) {
+		return diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
+	}
+	file->fd = open(file->path, flags, 0666);
+	if (file->fd < 0)
+		return open_error(errno, write, diag);
+	if (fstat(file->fd, &st) < 0)
+		return diag_sys(diag, errno, "look at it");
+	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
+	file->device = S_ISBLK(st.st_mode);
+	return 0;
+}
+
+/* The second descriptor cannot ask for O_EXCL: the first one holds the device already. */
+static void open_direct(struct file *file, bool write)
+{
+	struct stat a, b;
+
+	file->direct = open(file->path, O_CLOEXEC | O_NOCTTY | O_DIRECT | (write ? O_RDWR : O_RDONLY));
+	if (file->direct < 0)
+		return;
+	if (fstat(file->fd, &a) == 0 && fstat(file->direct, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_rdev == b.st_rdev)
+		return;
+	close(file->direct);
+	file->direct = -1;
+}
+
+static int limits_device(struct file *file, bool write, struct diag *diag)
+{
+	struct bdev_limits *lim = &file->bdev.lim;
+	uint64_t size = 0;
+	int block = 0, ro = 0;
+	unsigned physical = 0;
+
+	if (ioctl(file->fd, BLKGETSIZE64, &size) < 0 || ioctl(file->fd, BLKSSZGET, &block) < 0)
+		return diag_sys(diag, errno, "ask for its size");
+	if (size == 0)
+		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "has no size: nothing is behind it");
+	if (block < 512 || block > 65536 || (block & (block - 1)))
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "has blocks of %d bytes", block);
+	if (ioctl(file->fd, BLKROGET, &ro) == 0 && ro && write)
+		return diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
+	if (ioctl(file->fd, BLKPBSZGET, &physical) < 0 || physical < (unsigned)block || physical > FILE_LONGEST)
+		physical = block;
+	lim->block = block;
+	lim->size = whole_blocks(file, size);
+	lim->best = physical;
+	file->align = block;
+	file->eof = lim->size;
+	return 0;
+}
+
+static int limits_regular(struct file *file, const struct bdev_env *env, struct diag *diag)
+{
+	struct bdev_limits *lim = &file->bdev.lim;
+	struct stat st;
+
+	if (fstat(file->fd, &st) < 0)
+		return diag_sys(diag, errno, "look at it");
+	if (env->write && env->create > (uint64_t)st.st_size) {
+		if (ftruncate(file->fd, env->create) < 0)
+			return diag_sys(diag, errno, "extend it to %llu bytes", (unsigned long long)env->create);
+		st.st_size = env->create;
+	}
+	if (st.st_size == 0)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "is empty");
+	lim->block = FILE_BLOCK;
+	lim->size = whole_blocks(file, (uint64_t)st.st_size);
+	lim->best = st.st_blksize >= FILE_BLOCK && !(st.st_blksize & (st.st_blksize - 1)) && st.st_blksize <= 1 << 20 ? st.st_blksize : 4096;
+	lim->max[IO_MAP] = FILE_LONGEST_META;
+	file->align = FILE_DIRECT;
+	file->eof = st.st_size;
+	return 0;
+}
+
+/* A hole punched behind the end changes nothing, and tells whether the file system knows holes. */
+static bool takes_holes(const struct file *file)
+{
+	uint64_t at = (file->eof + 0xfffff) & ~0xfffffull;
+
+	return file->device || fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, 4096) == 0;
+}
+
+static int limits_write(struct file *file, struct diag *diag)
+{
+	struct bdev_limits *lim = &file->bdev.lim;
+
+	file->zeroes = mmap(NULL, FILE_ZEROES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (file->zeroes == MAP_FAILED) {
+		file->zeroes = NULL;
+		return diag_sys(diag, ENOMEM, "open");
+	}
+	lim->max[IO_WRITE] = FILE_LONGEST;
+	lim->max[IO_ZERO] = FILE_LONGEST_CLEAR;
+	lim->max[IO_TRIM] = takes_holes(file) ? FILE_LONGEST_META : 0;
+	lim->max[IO_FLUSH] = 1;
+	lim->fua = true;
+	return 0;
+}
+
+static int open_all(struct file *file, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	bool direct = true, write = env->write;
+	int rc = uri_bool(uri, "direct", &direct, diag);
+
+	if (rc == 0)
+		rc = uri_done(uri, diag);
+	if (rc == 0)
+		rc = open_path(file, env, diag);
+	if (rc == 0)
+		rc = file->device ? limits_device(file, write, diag) : limits_regular(file, env, diag);
+	if (rc < 0)
+		return rc;
+	file->end = file->bdev.lim.size;
+	if (direct)
+		open_direct(file, write);
+	file->bdev.lim.max[IO_READ] = FILE_LONGEST;
+	file->bdev.lim.io_size = sizeof(struct file_io);
+	file->bdev.lim.lanes = 64;
+	file->bdev.lim.depth = FILE_DEPTH;
+	file->bdev.lim.ro = !write;
+	return write ? limits_write(file, diag) : 0;
+}
+
+int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	int rc;
+
+	if (!file)
+		return diag_sys(diag, ENOMEM, "open");
+	file->fd = file->direct = -1;
+	file->bdev.ops = &file_ops;
+	file->bdev.loop = loop;
+	file->tell.run = tell;
+	file->watch.fire = look;
+	snprintf(file->path, sizeof(file->path), "%s", uri->path);
+	rc = open_all(file, uri, env, diag);
+	if (rc < 0) {
+		file_free(&file->bdev);
+		return rc;
+	}
+	loop_work_add(loop, &file->tell);
+	*out = &file->bdev;
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Between file.c (what the file is) and file_lane.c (how requests reach it). */
+#pragma once
+#include "bdev.h"
+
+#define FILE_DEPTH 128
+#define FILE_ZEROES (1u << 20)
+
+struct file {
+	struct bdev bdev;
+	int fd, direct; /* page cache; O_DIRECT or -1 */
+	bool device;
+	uint32_t align; /* of address, offset and length for `direct` */
+	uint64_t eof; /* atomic: what lies before it must be readable */
+	uint64_t end; /* atomic: of requests; less than lim.size when it has shrunk */
+	void *zeroes; /* FILE_ZEROES bytes; NULL when read-only */
+	struct loop_work tell;
+	struct loop_timer watch; /* its size */
+	char path[URI_MAX];
+};
+
+struct file_io { /* io.lower */
+	uint32_t at; /* bytes of the io that are done */
+	uint8_t step; /* enum file_step */
+	bool bypass; /* the step goes past the page cache */
+};
+
+int file_lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);

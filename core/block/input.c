@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* `-` to be read: the standard input as a disk that is read once, from its first byte to its last. Reads may come in any
+ * order; each is held until its turn. lim.size is the most there can be until the input ends: then it is what came, rounded
+ * up to a block, the rest of which is zero, and reads behind it fail with -ENXIO. */
+#include "bdev.h"
+#include "block.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define BLOCK 512u
+#define LONGEST (32u << 20)
+
+struct input {
+	struct bdev bdev;
+	struct loop_work tell;
+	bool laned; /* the one lane is open */
+};
+
+struct input_lane {
+	struct lane lane;
+	struct io *held; /* by offset */
+	struct io *cancelled;
+	uint64_t at; /* bytes read */
+	uint32_t got; /* of the first of the held */
+	int over; /* -ENXIO at the end, or the failure: what is missing in a stream does not come later */
+	struct loop_fd fd;
+	struct loop_timer later;
+	struct loop_work tell;
+};
+
+static struct input_lane *to_lane(struct lane *lane)
+{
+	return container_of(lane, struct input_lane, lane);
+}
+
+static void finish(struct io *io, int status)
+{
+	io->status = status;
+	io->detail = 0;
+	io->done(io);
+}
+
+static void finish_all(struct io **list, int status)
+{
+	struct io *io = *list;
+
+	*list = NULL;
+	while (io) {
+		struct io *next = io->next;
+
+		finish(io, status);
+		io = next;
+	}
+}
+
+static void submit(struct lane *lane, struct io *io)
+{
+	struct io **at = &to_lane(lane)->held;
+
+	while (*at && (*at)->off <= io->off)
+		at = &(*at)->next;
+	io->next = *at;
+	*at = io;
+}
+
+static bool wanted(const struct input_lane *il)
+{
+	return !il->over && il->held && il->held->off + il->got == il->at;
+}
+
+static void first_done(struct input_lane *il)
+{
+	struct io *io = il->held;
+
+	il->held = io->next;
+	il->got = 0;
+	finish(io, 0);
+}
+
+static void ended(struct input_lane *il)
+{
+	struct bdev *bdev = il->lane.bdev;
+
+	il->over = -ENXIO;
+	bdev->lim.size = (il->at + BLOCK - 1) / BLOCK * BLOCK;
+	if (bdev->changed)
+		bdev->changed(bdev);
+	if (il->got) {
+		memset(il->held->buf->p + il->got, 0, il->held->len - il->got);
+		first_done(il);
+	}
+}
+
+static void take(struct input_lane *il)
+{
+	struct io *io = il->held;
+	ssize_t n = read(STDIN_FILENO, io->buf->p + il->got, io->len - il->got);
+
+	if (n > 0) {
+		il->at += (uint64_t)n;
+		il->got += (uint32_t)n;
+		if (il->got == io->len)
+			first_done(il);
+	} else if (!n && il->at) {
+		ended(il);
+	} else if (!n || (errno != EINTR && errno != EAGAIN)) {
+		il->over = n ? -errno : -ENODATA;
+	}
+}
+
+/* A file is always ready, and epoll does not take it. */
+static void kick(struct lane *lane)
+{
+	struct input_lane *il = to_lane(lane);
+
+	if (!wanted(il))
+		loop_fd_del(lane->loop, &il->fd);
+	else if (!il->fd.on && !loop_fd_add(lane->loop, &il->fd, NULL))
+		return;
+	if (il->cancelled || (il->over && il->held) || (wanted(il) && !il->fd.on))
+		loop_timer_set(lane->loop, &il->later, loop_now(lane->loop));
+}
+
+static void ready(struct loop_fd *fd, uint32_t events)
+{
+	struct input_lane *il = container_of(fd, struct input_lane, fd);
+
+	(void)events;
+	if (wanted(il))
+		take(il);
+	loop_work_add(il->lane.loop, &il->lane.kick);
+}
+
+static void later(struct loop_timer *timer)
+{
+	struct input_lane *il = container_of(timer, struct input_lane, later);
+
+	if (wanted(il) && !il->fd.on)
+		take(il);
+	finish_all(&il->cancelled, -ECANCELED);
+	if (il->over)
+		finish_all(&il->held, il->over);
+	loop_work_add(il->lane.loop, &il->lane.kick);
+}
+
+/* What was read of it is lost to those that follow. */
+static bool cancel(struct lane *lane, struct io *io)
+{
+	struct input_lane *il = to_lane(lane);
+	struct io **at = &il->held;
+
+	while (*at && *at != io)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	if (io == il->held && il->got)
+		il->over = -ECANCELED;
+	*at = io->next;
+	io->next = il->cancelled;
+	il->cancelled = io;
+	loop_work_add(lane->loop, &lane->kick);
+	return true;
+}
+
+static void lane_free(struct lane *lane)
+{
+	struct input_lane *il = to_lane(lane);
+
+	loop_work_del(lane->loop, &lane->kick);
+	loop_work_del(lane->loop, &il->tell);
+	loop_timer_del(lane->loop, &il->later);
+	loop_fd_del(lane->loop, &il->fd);
+	container_of(lane->bdev, struct input, bdev)->laned = false;
+	free(il);
+}
+
+static void lane_tell(struct loop_work *work)
+{
+	struct lane *lane = &container_of(work, struct input_lane, tell)->lane;
+
+	lane->state = LANE_UP;
+	if (lane->changed)
+		lane->changed(lane);
+}
+
+static const struct lane_ops lane_ops = { .submit = submit, .kick = kick, .cancel = cancel, .free = lane_free };
+
+static int lane_start(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
+{
+	struct input *input = container_of(bdev, struct input, bdev);
+	struct input_lane *il;
+
+	if (input->laned)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "the standard input is read by one lane only");
+	il = calloc(1, sizeof(*il));
+	if (!il)
+		return diag_sys(diag, ENOMEM, "open a lane");
+	lane_init(&il->lane, &lane_ops, bdev, loop);
+	il->fd = (struct loop_fd){ .fd = STDIN_FILENO, .events = EPOLLIN, .ready = ready };
+	il->later.fire = later;
+	il->tell.run = lane_tell;
+	input->laned = true;
+	loop_work_add(loop, &il->tell);
+	*out = &il->lane;
+	return 0;
+}
+
+static void tell(struct loop_work *work)
+{
+	struct bdev *bdev = &container_of(work, struct input, tell)->bdev;
+
+	bdev->state = bdev->state == BDEV_OPENING ? BDEV_UP : BDEV_DOWN;
+	if (bdev->changed)
+		bdev->changed(bdev);
+}
+
+static void stop(struct bdev *bdev)
+{
+	diag_set(&bdev->why, DIAG_CLOSED, ESHUTDOWN, "closed");
+	loop_work_add(bdev->loop, &container_of(bdev, struct input, bdev)->tell);
+}
+
+static void input_free(struct bdev *bdev)
+{
+	struct input *input = container_of(bdev, struct input, bdev);
+
+	loop_work_del(bdev->loop, &input->tell);
+	free(input);
+}
+
+static const struct bdev_ops input_ops = { .name = "input", .lane = lane_start, .stop = stop, .free = input_free };
+
+int input_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	int rc = uri_done(uri, diag);
+	struct input *input;
+
+	if (rc < 0)
+		return rc;
+	if (!env->create) {
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the standard input cannot be a disk: nobody knows how long it is");
+		diag_hint(diag, "name the file or device, or write it to a file first");
+		return -ENOTSUP;
+	}
+	if (isatty(STDIN_FILENO))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the standard input is a terminal: no disk comes from there");
+	input = calloc(1, sizeof(*input));
+	if (!input)
+		return diag_sys(diag, ENOMEM, "standard input");
+	input->bdev.ops = &input_ops;
+	input->bdev.loop = loop;
+	input->tell.run = tell;
+	input->bdev.lim = (struct bdev_limits){
+		.size = (env->create + BLOCK - 1) / BLOCK * BLOCK,
+		.block = BLOCK,
+		.best = BLOCK,
+		.max = { [IO_READ] = LONGEST },
+		.lanes = 1,
+		.depth = 128,
+		.ro = true,
+	};
+	loop_work_add(loop, &input->tell);
+	*out = &input->bdev;
+	return 0;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* `-` to be written (input.c: to be read): the standard output as a disk that is written once, from its first byte to its
+ * last. Requests may come in any order; each is held until its turn. One write is in flight at a time, through an io_uring so
+ * that a reader who rests does not stop the loop; where that is forbidden it does. */
+#include "bdev.h"
+#include "block.h"
+#include <errno.h>
+#include <liburing.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK 512u
+#define LONGEST (32u << 20)
+#define ZEROES (1u << 20)
+
+struct output {
+	struct bdev bdev;
+	struct loop_work tell;
+	uint8_t *zeroes; /* ZEROES bytes */
+	bool laned; /* the one lane is open */
+};
+
+struct output_lane {
+	struct lane lane;
+	struct io_uring ring;
+	bool ring_on;
+	uint64_t at; /* bytes written */
+	struct io *held; /* by offset */
+	struct io *writing;
+	uint32_t put; /* of writing */
+	struct io *other; /* what is no writing, to be answered in the next turn */
+	struct io *cancelled;
+	int failed; /* for good: what is missing in a stream cannot be written later */
+	struct loop_fd fd;
+	struct loop_timer later;
+	struct loop_work tell;
+};
+
+static struct output_lane *to_lane(struct lane *lane)
+{
+	return container_of(lane, struct output_lane, lane);
+}
+
+static void finish(struct io *io, int status)
+{
+	io->status = status;
+	io->detail = 0;
+	io->done(io);
+}
+
+static void submit(struct lane *lane, struct io *io)
+{
+	struct output_lane *ol = to_lane(lane);
+	struct io **at = io->kind == IO_WRITE || io->kind == IO_ZERO ? &ol->held : &ol->other;
+
+	while (*at && (*at)->off <= io->off)
+		at = &(*at)->next;
+	io->next = *at;
+	*at = io;
+}
+
+/* Where the next byte of the io in work lies, and how many may be written at once. */
+static const uint8_t *next_bytes(const struct output_lane *ol, uint32_t *len)
+{
+	const struct io *io = ol->writing;
+
+	*len = io->len - ol->put;
+	if (io->kind == IO_WRITE)
+		return io->buf->p + ol->put;
+	*len = *len < ZEROES ? *len : ZEROES;
+	return container_of(ol->lane.bdev, struct output, bdev)->zeroes;
+}
+
+/* The offset -1 is the file's own position, as of write(2): the output may be a file that is appended to. */
+static void start_write(struct output_lane *ol)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ol->ring);
+	uint32_t len;
+	const uint8_t *p = next_bytes(ol, &len);
+
+	io_uring_prep_write(sqe, STDOUT_FILENO, p, len, -1);
+	if (io_uring_submit(&ol->ring) != 1)
+		loop_timer_set(ol->lane.loop, &ol->later, loop_now(ol->lane.loop) + 1000000);
+}
+
+static void take_next(struct output_lane *ol)
+{
+	if (ol->writing || ol->failed || !ol->held || ol->held->off != ol->at)
+		return;
+	ol->writing = ol->held;
+	ol->held = ol->held->next;
+	ol->put = 0;
+	if (ol->ring_on)
+		start_write(ol);
+}
+
+/* Gives true when the io in work is done. */
+static bool put(struct output_lane *ol, int res)
+{
+	struct io *io = ol->writing;
+
+	if (res == -EINTR || res == -EAGAIN)
+		return false;
+	if (res <= 0) {
+		ol->failed = res ? res : -EIO;
+	} else {
+		ol->put += res;
+		ol->at += res;
+		if (ol->put < io->len)
+			return false;
+	}
+	ol->writing = NULL;
+	finish(io, ol->failed);
+	return true;
+}
+
+static void ready(struct loop_fd *fd, uint32_t events)
+{
+	struct output_lane *ol = container_of(fd, struct output_lane, fd);
+	struct io_uring_cqe *cqe;
+	int res;
+
+	(void)events;
+	if (io_uring_peek_cqe(&ol->ring, &cqe) < 0)
+		return;
+	res = cqe->res;
+	io_uring_cqe_seen(&ol->ring, cqe);
+	if (put(ol, res))
+		loop_work_add(ol->lane.loop, &ol->lane.kick);
+	else
+		start_write(ol);
+}
+
+static int sync_output(void)
+{
+	if (fdatasync(STDOUT_FILENO) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
+		return 0;
+	return -errno;
+}
+
+static void finish_all(struct io **list, int status)
+{
+	struct io *io = *list;
+
+	*list = NULL;
+	while (io) {
+		struct io *next = io->next;
+
+		finish(io, status ? status : io->kind == IO_FLUSH ? sync_output() : -EOPNOTSUPP);
+		io = next;
+	}
+}
+
+static void later(struct loop_timer *timer)
+{
+	struct output_lane *ol = container_of(timer, struct output_lane, later);
+
+	if (ol->writing && ol->ring_on) {
+		io_uring_submit(&ol->ring);
+	} else if (ol->writing) {
+		uint32_t len;
+		const uint8_t *p = next_bytes(ol, &len);
+		ssize_t rc = write(STDOUT_FILENO, p, len);
+
+		put(ol, rc < 0 ? -errno : (int)rc);
+	}
+	if (ol->failed)
+		finish_all(&ol->held, ol->failed);
+	finish_all(&ol->other, ol->failed);
+	finish_all(&ol->cancelled, -ECANCELED);
+	loop_work_add(ol->lane.loop, &ol->lane.kick);
+}
+
+static void kick(struct lane *lane)
+{
+	struct output_lane *ol = to_lane(lane);
+
+	take_next(ol);
+	if (ol->other || ol->cancelled || (ol->failed && ol->held) || (ol->writing && !ol->ring_on))
+		loop_timer_set(lane->loop, &ol->later, loop_now(lane->loop));
+}
+
+/* What waits for bytes that will never come. The io in work is with the kernel. */
+static bool cancel(struct lane *lane, struct io *io)
+{
+	struct output_lane *ol = to_lane(lane);
+	struct io **at = &ol->held;
+
+	while (*at && *at != io)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	*at = io->next;
+	io->next = ol->cancelled;
+	ol->cancelled = io;
+	loop_work_add(lane->loop, &lane->kick);
+	return true;
+}
+
+static void lane_free(struct lane *lane)
+{
+	struct output_lane *ol = to_lane(lane);
+
+	loop_work_del(lane->loop, &lane->kick);
+	loop_work_del(lane->loop, &ol->tell);
+	loop_timer_del(lane->loop, &ol->later);
+	loop_fd_del(lane->loop, &ol->fd);
+	if (ol->ring_on)
+		io_uring_queue_exit(&ol->ring);
+	container_of(lane->bdev, struct output, bdev)->laned = false;
+	free(ol);
+}
+
+static void lane_tell(struct loop_work *work)
+{
+	struct lane *lane = &container_of(work, struct output_lane, tell)->lane;
+
+	lane->state = LANE_UP;
+	if (lane->changed)
+		lane->changed(lane);
+}
+
+static const struct lane_ops lane_ops = { .submit = submit, .kick = kick, .cancel = cancel, .free = lane_free };
+
+static int ring_start(struct output_lane *ol, struct diag *diag)
+{
+	struct loop *loop = ol->lane.loop;
+	int rc = io_uring_queue_init(2, &ol->ring, 0);
+
+	if (rc < 0) {
+		loop_trace(loop, "-: io_uring cannot be used (%s): synchronous I/O", diag_errno_text(-rc));
+		return 0;
+	}
+	ol->ring_on = true;
+	ol->fd = (struct loop_fd){ .fd = ol->ring.ring_fd, .events = EPOLLIN, .ready = ready };
+	return loop_fd_add(loop, &ol->fd, diag);
+}
+
+static int output_lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
+{
+	struct output *output = container_of(bdev, struct output, bdev);
+	struct output_lane *ol;
+	int rc;
+
+	if (output->laned)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "the standard output is written by one lane only");
+	ol = calloc(1, sizeof(*ol));
+	if (!ol)
+		return diag_sys(diag, ENOMEM, "open a lane");
+	lane_init(&ol->lane, &lane_ops, bdev, loop);
+	ol->later.fire = later;
+	ol->tell.run = lane_tell;
+	output->laned = true;
+	rc = ring_start(ol, diag);
+	if (rc < 0) {
+		lane_free(&ol->lane);
+		return rc;
+	}
+	loop_work_add(loop, &ol->tell);
+	*out = &ol->lane;
+	return 0;
+}
+
+static void tell(struct loop_work *work)
+{
+	struct bdev *bdev = &container_of(work, struct output, tell)->bdev;
+
+	bdev->state = bdev->state == BDEV_OPENING ? BDEV_UP : BDEV_DOWN;
+	if (bdev->changed)
+		bdev->changed(bdev);
+}
+
+static void stop(struct bdev *bdev)
+{
+	diag_set(&bdev->why, DIAG_CLOSED, ESHUTDOWN, "closed");
+	loop_work_add(bdev->loop, &container_of(bdev, struct output, bdev)->tell);
+}
+
+static void output_free(struct bdev *bdev)
+{
+	struct output *output = container_of(bdev, struct output, bdev);
+
+	loop_work_del(bdev->loop, &output->tell);
+	munmap(output->zeroes, ZEROES);
+	free(output);
+}
+
+static const struct bdev_ops output_ops = { .name = "output", .lane = output_lane_open, .stop = stop, .free = output_free };
+
+static int check(const struct bdev_env *env, struct diag *diag)
+{
+	struct stat st;
+
+	if (!env->create)
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the standard output can only take a copy of something");
+	if (fstat(STDOUT_FILENO, &st) < 0)
+		return diag_sys(diag, errno, "standard output");
+	if (isatty(STDOUT_FILENO))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the standard output is a terminal: a disk's bytes do not belong there");
+	if (S_ISBLK(st.st_mode)) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "the standard output is a block device");
+		diag_hint(diag, "name the device instead: only then it can be seen whether somebody uses it");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int output_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	struct output *output;
+	int rc = check(env, diag);
+
+	if (rc == 0)
+		rc = uri_done(uri, diag);
+	if (rc < 0)
+		return rc;
+	output = calloc(1, sizeof(*output));
+	if (!output)
+		return diag_sys(diag, ENOMEM, "standard output");
+	output->zeroes = mmap(NULL, ZEROES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (output->zeroes == MAP_FAILED) {
+		free(output);
+		return diag_sys(diag, ENOMEM, "standard output");
+	}
+	output->bdev.ops = &output_ops;
+	output->bdev.loop = loop;
+	output->tell.run = tell;
+	output->bdev.lim = (struct bdev_limits){
+		.size = (env->create + BLOCK - 1) / BLOCK * BLOCK,
+		.block = BLOCK,
+		.best = BLOCK,
+		.max = { [IO_READ] = LONGEST, [IO_WRITE] = LONGEST, [IO_ZERO] = LONGEST, [IO_FLUSH] = 1 },
+		.lanes = 1,
+		.depth = 128,
+	};
+	loop_work_add(loop, &output->tell);
+	*out = &output->bdev;
+	return 0;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A disk over one or more paths, each a bdev of its own: opens them, notices their loss, opens them again, and tells the
+ * lanes. Requests are the lanes' (paths_lane.c). Runs on the bdev's loop. */
+#include "paths.h"
+#include "block.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GRACE_MS 1000 /* once a path is up, how long the first opening waits for the others */
+#define RETRY_MIN_MS 100
+#define RETRY_MAX_MS 5000
+#define STEADY_MS 1000 /* a path that was up for so long is tried again at once */
+#define LEAF_IO_SIZE 512 /* at least: a path of another protocol may come later */
+
+static double seconds_since(uint64_t ns)
+{
+	return (double)(loop_clock() - ns) / 1e9;
+}
+
+static void path_changed(struct bdev *leaf);
+static void paths_decide(struct paths *paths);
+
+static void path_end(struct path *path, const struct diag *why)
+{
+	if (why)
+		path->why = *why;
+	path->state = PATH_ENDING;
+	if (!path->legs)
+		loop_work_add(path->paths->bdev.loop, &path->reap);
+}
+
+static void path_start(struct loop_timer *timer)
+{
+	struct path *path = container_of(timer, struct path, retry);
+	struct paths *paths = path->paths;
+	struct diag why = { 0 };
+
+	path->attempts++;
+	path->state = PATH_OPENING;
+	path->leaf = NULL;
+	if (bdev_start(&path->leaf, paths->bdev.loop, &path->uri, &paths->env, path_changed, path, &why))
+		path_end(path, &why);
+}
+
+/* At once, then 0.1 s doubling to 5 s, a quarter more or less: many lanes of many hosts lose the same target. */
+static void path_retry(struct path *path)
+{
+	struct paths *paths = path->paths;
+	uint64_t delay = path->delay_ms * PATHS_MSEC;
+
+	paths->seed = paths->seed * 1103515245u + 12345u;
+	delay = delay / 4 * 3 + delay / 2 * (paths->seed >> 16) / 65536;
+	path->delay_ms = path->delay_ms ? path->delay_ms * 2 : RETRY_MIN_MS;
+	if (path->delay_ms > RETRY_MAX_MS)
+		path->delay_ms = RETRY_MAX_MS;
+	loop_timer_set(paths->bdev.loop, &path->retry, loop_clock() + delay);
+}
+
+static void path_reap(struct loop_work *work)
+{
+	struct path *path = container_of(work, struct path, reap);
+	struct paths *paths = path->paths;
+
+	if (path->leaf)
+		path->leaf->ops->free(path->leaf);
+	path->leaf = NULL;
+	if (path->up_ns) {
+		loop_trace(paths->bdev.loop, "path %s lost: %s; %u request%s held", path->uri.spelling, path->why.text, path->held,
+			path->held == 1 ? "" : "s");
+		if (loop_clock() - path->up_ns >= STEADY_MS * PATHS_MSEC)
+			path->delay_ms = 0;
+	} else if (!paths->stopping) {
+		loop_trace(paths->bdev.loop, "path %s, attempt %u: %s", path->uri.spelling, path->attempts, path->why.text);
+	}
+	path->up_ns = 0;
+	path->state = paths->stopping ? PATH_OFF : PATH_IDLE;
+	if (paths->stopping)
+		loop_work_add(paths->bdev.loop, &paths->announce);
+	else if (paths->bdev.state == BDEV_UP)
+		path_retry(path);
+	else
+		paths_decide(paths);
+}
+
+static void leg_attach(struct paths_lane *pl, struct path *path)
+{
+	struct leg *leg = &pl->leg[path - path->paths->path];
+
+	leg->on = true;
+	leg->leaf = path->leaf;
+	path->legs++;
+	loop_post(pl->lane.loop, &leg->open);
+}
+
+static void path_lost(struct path *path, const struct diag *why)
+{
+	unsigned index = (unsigned)(path - path->paths->path);
+
+	path->why = *why; /* the lanes read it until they have left */
+	path->held = 0;
+	path->lost_ns = loop_clock();
+	for (struct paths_lane *pl = path->paths->lanes; pl; pl = pl->next)
+		if (pl->leg[index].on)
+			loop_post(pl->lane.loop, &pl->leg[index].drop);
+	path_end(path, NULL);
+}
+
+static void path_joins(struct path *path)
+{
+	struct paths *paths = path->paths;
+
+	path->up_ns = loop_clock();
+	if (path->lost_ns)
+		loop_trace(paths->bdev.loop, "path %s back after %.1f s", path->uri.spelling, seconds_since(path->lost_ns));
+	for (struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
+		leg_attach(pl, path);
+}
+
+/* The size is what every live path says. */
+static void paths_resize(struct paths *paths)
+{
+	uint64_t size = UINT64_MAX;
+
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
+		if (path->state == PATH_UP && path->leaf->lim.size < size)
+			size = path->leaf->lim.size;
+	if (size == UINT64_MAX || size == paths->bdev.lim.size)
+		return;
+	loop_trace(paths->bdev.loop, "%s: size is now %llu bytes", paths->bdev.uri, (unsigned long long)size);
+	__atomic_store_n(&paths->bdev.lim.size, size, __ATOMIC_RELAXED);
+	if (paths->bdev.changed)
+		paths->bdev.changed(&paths->bdev);
+}
+
+static void path_admit(struct path *path)
+{
+	struct paths *paths = path->paths;
+	struct diag why = { 0 };
+	int err = paths_same_disk(&paths->bdev.id, &path->leaf->id, path->lost_ns, &why);
+
+	if (!err)
+		err = paths_fit(paths, &path->leaf->lim, &why);
+	if (err) {
+		path_end(path, &why);
+		return;
+	}
+	path_joins(path);
+	paths_resize(paths);
+}
+
+static void path_changed(struct bdev *leaf)
+{
+	struct path *path = leaf->user;
+	struct paths *paths = path->paths;
+
+	if (leaf->state == BDEV_DOWN) {
+		if (path->state == PATH_UP)
+			path_lost(path, &leaf->why);
+		else if (path->state == PATH_OPENING || path->state == PATH_STOPPING)
+			path_end(path, &leaf->why);
+	} else if (leaf->state == BDEV_UP && path->state == PATH_OPENING) {
+		path->state = PATH_UP;
+		if (paths->bdev.state == BDEV_UP)
+			path_admit(path);
+		else
+			paths_decide(paths);
+	} else if (leaf->state == BDEV_UP && path->state == PATH_UP && paths->bdev.state == BDEV_UP) {
+		paths_resize(paths);
+	}
+}
+
+static unsigned paths_count(const struct paths *paths, enum path_state state)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < paths->count; i++)
+		count += paths->path[i].state == state;
+	return count;
+}
+
+static void paths_up(struct paths *paths)
+{
+	struct bdev *bdev = &paths->bdev;
+	struct path *first = NULL;
+
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++) {
+		struct diag why = { 0 };
+
+		if (path->state != PATH_UP)
+			continue;
+		if (!first) {
+			first = path;
+			bdev->id = path->leaf->id;
+			bdev->lim = path->leaf->lim;
+			bdev->status_text = path->leaf->status_text;
+		} else if (paths_same_disk(&bdev->id, &path->leaf->id, false, &why)) {
+			path_end(path, &why);
+			continue;
+		} else {
+			paths_narrow(&bdev->lim, &path->leaf->lim);
+			if (bdev->status_text != path->leaf->status_text)
+				bdev->status_text = NULL;
+		}
+		path_joins(path);
+	}
+	paths->leaf_io_size = bdev->lim.io_size < LEAF_IO_SIZE ? LEAF_IO_SIZE : (bdev->lim.io_size + 7) & ~7u;
+	bdev->lim.io_size = (uint32_t)sizeof(struct paths_io) + paths->leaf_io_size;
+	bdev->state = BDEV_UP;
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
+		if (path->state == PATH_IDLE)
+			path_retry(path);
+}
+
+/* The first opening ends when every path has said yes or no, or soon after the first yes. */
+static void paths_decide(struct paths *paths)
+{
+	unsigned up = paths_count(paths, PATH_UP);
+	bool open = paths_count(paths, PATH_OPENING) || paths_count(paths, PATH_ENDING);
+
+	if (paths->bdev.state != BDEV_OPENING || paths->announce.on)
+		return;
+	if (open && !(up && paths->grace_over)) {
+		if (up && !paths->grace.on)
+			loop_timer_set(paths->bdev.loop, &paths->grace, loop_clock() + GRACE_MS * PATHS_MSEC);
+		return;
+	}
+	loop_timer_del(paths->bdev.loop, &paths->grace);
+	if (up)
+		paths_up(paths);
+	else
+		paths->bdev.why = paths->path[0].why;
+	loop_work_add(paths->bdev.loop, &paths->announce);
+}
+
+static void paths_grace_over(struct loop_timer *timer)
+{
+	struct paths *paths = container_of(timer, struct paths, grace);
+
+	paths->grace_over = true;
+	paths_decide(paths);
+}
+
+static void paths_announce(struct loop_work *work)
+{
+	struct paths *paths = container_of(work, struct paths, announce);
+
+	if (paths->stopping && paths_count(paths, PATH_OFF) < paths->count)
+		return;
+	if (paths->stopping)
+		diag_set(&paths->bdev.why, DIAG_CLOSED, ESHUTDOWN, "closed");
+	if (paths->stopping || paths->bdev.state == BDEV_OPENING)
+		paths->bdev.state = BDEV_DOWN;
+	if (paths->bdev.changed)
+		paths->bdev.changed(&paths->bdev);
+}
+
+static void paths_stop(struct bdev *bdev)
+{
+	struct paths *paths = container_of(bdev, struct paths, bdev);
+
+	paths->stopping = true;
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++) {
+		loop_timer_del(bdev->loop, &path->retry);
+		if (path->state == PATH_UP) {
+			path->state = PATH_STOPPING;
+			path->up_ns = 0;
+			path->leaf->ops->stop(path->leaf);
+		} else if (path->state == PATH_OPENING) {
+			path_end(path, NULL);
+		} else if (path->state == PATH_IDLE) {
+			path->state = PATH_OFF;
+		}
+	}
+	loop_work_add(bdev->loop, &paths->announce);
+}
+
+static void paths_free(struct bdev *bdev)
+{
+	struct paths *paths = container_of(bdev, struct paths, bdev);
+
+	assert(!paths->lanes);
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++) {
+		loop_timer_del(bdev->loop, &path->retry);
+		loop_work_del(bdev->loop, &path->reap);
+		if (path->leaf)
+			path->leaf->ops->free(path->leaf);
+	}
+	loop_timer_del(bdev->loop, &paths->grace);
+	loop_work_del(bdev->loop, &paths->announce);
+	explicit_bzero(paths, sizeof(*paths)); /* the URIs may hold passwords */
+	free(paths);
+}
+
+static const char *path_state_word(const struct path *path)
+{
+	static const char *const word[] = {
+		[PATH_IDLE] = "down", [PATH_OPENING] = "connecting", [PATH_UP] = "up", [PATH_ENDING] = "lost", [PATH_STOPPING] = "closing",
+		[PATH_OFF] = "closed",
+	};
+
+	return word[path->state];
+}
+
+static void paths_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+{
+	struct paths *paths = container_of(bdev, struct paths, bdev);
+	struct bdev *current = NULL;
+	char text[URI_MAX + sizeof(((struct diag *)0)->text) + 64], key[20], label[20];
+
+	for (unsigned i = 0; i < paths->count; i++) {
+		const struct path *path = &paths->path[i];
+
+		snprintf(key, sizeof(key), "path%u", i + 1);
+		snprintf(label, sizeof(label), "path %u", i + 1);
+		snprintf(text, sizeof(text), "%s, %s, %u attempt%s%s%s", path->uri.spelling, path_state_word(path), path->attempts,
+			path->attempts == 1 ? "" : "s", path->why.err ? "; last: " : "", path->why.err ? path->why.text : "");
+		fact(arg, key, label, text);
+		if (!current && path->state == PATH_UP)
+			current = path->leaf;
+	}
+	if (current && current->ops->facts)
+		current->ops->facts(current, fact, arg);
+}
+
+static const struct bdev_ops paths_ops = {
+	.name = "paths",
+	.lane = paths_lane_open,
+	.stop = paths_stop,
+	.free = paths_free,
+	.facts = paths_facts,
+};
+
+static struct path *leg_path(const struct leg *leg)
+{
+	return &leg->pl->paths->path[leg->index];
+}
+
+void paths_joined(struct loop_msg *msg)
+{
+	struct paths_lane *pl = container_of(msg, struct paths_lane, join);
+	struct paths *paths = pl->paths;
+
+	pl->next = paths->lanes;
+	paths->lanes = pl;
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
+		if (path->state == PATH_UP)
+			leg_attach(pl, path);
+	loop_post(pl->lane.loop, &pl->welcome);
+}
+
+static void leg_off(struct leg *leg)
+{
+	struct path *path = leg_path(leg);
+
+	leg->on = false;
+	if (!--path->legs && path->state == PATH_ENDING)
+		loop_work_add(path->paths->bdev.loop, &path->reap);
+}
+
+void paths_left(struct loop_msg *msg)
+{
+	struct paths_lane *pl = container_of(msg, struct paths_lane, leave), **at = &pl->paths->lanes;
+
+	while (*at != pl)
+		at = &(*at)->next;
+	*at = pl->next;
+	for (unsigned i = 0; i < pl->paths->count; i++)
+		if (pl->leg[i].on)
+			leg_off(&pl->leg[i]);
+	loop_post(pl->lane.loop, &pl->bye);
+}
+
+/* A lane that died says that its path did: the others leave it too, and it is opened anew. */
+void paths_leg_dead(struct loop_msg *msg)
+{
+	struct leg *leg = container_of(msg, struct leg, dead);
+	struct path *path = leg_path(leg);
+
+	if (path->state == PATH_UP)
+		path_lost(path, &leg->why);
+}
+
+void paths_leg_dropped(struct loop_msg *msg)
+{
+	struct leg *leg = container_of(msg, struct leg, dropped);
+
+	leg_path(leg)->held += leg->held;
+	leg_off(leg);
+}
+
+int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	struct paths *paths = calloc(1, sizeof(*paths));
+	int err;
+
+	if (!paths)
+		return diag_sys(diag, ENOMEM, "open");
+	paths->bdev.ops = &paths_ops;
+	paths->bdev.loop = loop;
+	paths->env = *env;
+	paths->loss_ms = env->on_loss_ms;
+	paths->seed = (unsigned)loop_clock();
+	paths->grace.fire = paths_grace_over;
+	paths->announce.run = paths_announce;
+	err = paths_uris(paths, uri, diag);
+	for (unsigned i = 0; i < paths->count; i++) {
+		struct path *path = &paths->path[i];
+
+		path->paths = paths;
+		path->retry.fire = path_start;
+		path->reap.run = path_reap;
+		if (!err)
+			path_start(&path->retry);
+	}
+	if (err) {
+		paths_free(&paths->bdev);
+		return err;
+	}
+	*bdev = &paths->bdev;
+	return 0;
+}

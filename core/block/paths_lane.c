@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One thread's way into a disk with several paths: sends on the current leg, keeps what a dying one returned, replays it.
+ * Which paths exist is the control's (paths.c). */
+#include "paths.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define LOSSES_MAX 8 /* after so many, and as much time as the loss policy allows, the request itself is suspect */
+
+static void list_init(struct io_list *list)
+{
+	list->head = NULL;
+	list->tail = &list->head;
+}
+
+static void list_add(struct io_list *list, struct io *io)
+{
+	io->next = NULL;
+	*list->tail = io;
+	list->tail = &io->next;
+}
+
+static struct io *list_take(struct io_list *list)
+{
+	struct io *head = list->head;
+
+	list_init(list);
+	return head;
+}
+
+static bool list_del(struct io_list *list, struct io *io)
+{
+	struct io **at = &list->head;
+
+	while (*at && *at != io)
+		at = &(*at)->next;
+	if (!*at)
+		return false;
+	*at = io->next;
+	if (list->tail == &io->next)
+		list->tail = at;
+	return true;
+}
+
+static struct paths_lane *to_lane(struct lane *lane)
+{
+	return container_of(lane, struct paths_lane, lane);
+}
+
+static bool changes_blocks(const struct io *io)
+{
+	return io->kind == IO_WRITE || io->kind == IO_TRIM || io->kind == IO_ZERO;
+}
+
+static void lane_poke(struct paths_lane *pl)
+{
+	pl->todo = true;
+	loop_work_add(pl->lane.loop, &pl->lane.kick);
+}
+
+static void io_over(struct paths_lane *pl, struct io *io)
+{
+	struct paths_io *pio = io->lower;
+
+	if (pio->lost && changes_blocks(io) && !--pl->lost_writes)
+		lane_poke(pl); /* a flush may wait for it */
+	io->done(io);
+}
+
+/* A late copy of the same write is harmless until a newer one to the same blocks may be sent: so nobody hears of it before
+ * the path that died can execute nothing more. */
+static void io_finish(struct paths_lane *pl, struct io *io, int status)
+{
+	struct paths_io *pio = io->lower;
+
+	io->status = status;
+	if (!pio->lost || !changes_blocks(io) || loop_clock() >= pio->quiet_ns) {
+		io_over(pl, io);
+		return;
+	}
+	list_add(&pl->withheld, io);
+	if (!pl->release.on || pl->release.at_ns > pio->quiet_ns)
+		loop_timer_set(pl->lane.loop, &pl->release, pio->quiet_ns);
+}
+
+static void withheld_release(struct loop_timer *timer)
+{
+	struct paths_lane *pl = container_of(timer, struct paths_lane, release);
+	struct io *io = list_take(&pl->withheld), *next;
+
+	for (; io; io = next) {
+		next = io->next;
+		io_finish(pl, io, io->status);
+	}
+}
+
+static void io_hold(struct paths_lane *pl, struct io *io)
+{
+	list_add(&pl->held, io);
+	pl->nheld++;
+	pl->todo = true;
+	/* a nanosecond ahead: in a later turn, or an owner that tries again from done() would keep this one from ending */
+	if (pl->failing && !pl->expire.on)
+		loop_timer_set(pl->lane.loop, &pl->expire, loop_now(pl->lane.loop) + 1);
+}
+
+static void held_expire(struct loop_timer *timer)
+{
+	struct paths_lane *pl = container_of(timer, struct paths_lane, expire);
+	struct io *io = list_take(&pl->held), *next;
+
+	pl->failing = true;
+	pl->nheld = 0;
+	for (; io; io = next) {
+		next = io->next;
+		io->detail = 0;
+		io_finish(pl, io, -EIO);
+	}
+}
+
+static void leg_tell(struct leg *leg)
+{
+	if (leg->told || leg->leaving)
+		return;
+	leg->told = true;
+	loop_post(leg->pl->paths->bdev.loop, &leg->dead);
+}
+
+static bool leg_preferred_opening(const struct paths_lane *pl, const struct leg *leg)
+{
+	for (const struct leg *other = pl->leg; other < leg; other++)
+		if (other->state == LEG_OPENING)
+			return true;
+	return false;
+}
+
+/* First live path in order; while the lane opens, the earlier ones get the time they need. */
+static struct leg *leg_pick(struct paths_lane *pl)
+{
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->state == LEG_UP)
+			return pl->lane.state == LANE_OPENING && leg_preferred_opening(pl, leg) ? NULL : leg;
+	return NULL;
+}
+
+static struct leg *leg_find(struct paths_lane *pl, enum leg_state state)
+{
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->state == state)
+			return leg;
+	return NULL;
+}
+
+static void lane_announce(struct paths_lane *pl, enum lane_state state)
+{
+	pl->lane.state = state;
+	if (pl->lane.changed)
+		pl->lane.changed(&pl->lane);
+}
+
+/* No path: what is held waits as long as the policy says. A leg that never came up is told only now: its path may serve
+ * other lanes well. */
+static void lane_out(struct paths_lane *pl)
+{
+	if (!pl->out_since) {
+		pl->out_since = loop_clock();
+		if (pl->paths->loss_ms != UINT32_MAX)
+			loop_timer_set(pl->lane.loop, &pl->expire, pl->out_since + pl->paths->loss_ms * PATHS_MSEC);
+	}
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->state == LEG_DOWN)
+			leg_tell(leg);
+}
+
+static void lane_settle(struct paths_lane *pl)
+{
+	struct leg *down;
+
+	if (!pl->joined || pl->lane.state == LANE_DOWN)
+		return;
+	if (pl->current && pl->current->state != LEG_UP)
+		pl->current = NULL;
+	if (!pl->current)
+		pl->current = leg_pick(pl);
+	if (pl->current) {
+		pl->out_since = 0;
+		pl->failing = false;
+		loop_timer_del(pl->lane.loop, &pl->expire);
+		if (pl->held.head)
+			lane_poke(pl);
+	}
+	if (pl->lane.state == LANE_UP && !pl->current)
+		lane_out(pl);
+	if (pl->lane.state == LANE_UP || (!pl->current && leg_find(pl, LEG_OPENING)))
+		return;
+	down = leg_find(pl, LEG_DOWN);
+	if (!pl->current && down) {
+		pl->lane.why = down->why;
+		lane_announce(pl, LANE_DOWN);
+		return;
+	}
+	if (!pl->current)
+		lane_out(pl); /* an outage: opens all the same, and holds */
+	lane_announce(pl, LANE_UP);
+}
+
+static void leg_unmap(struct leg *leg)
+{
+	while (leg->mapped)
+		lane_unmap(leg->lane, leg->pl->pool[--leg->mapped]);
+}
+
+/* Not inside an upcall of the leaf's lane: from kick, or from the lane's own free. */
+static void leg_reap(struct leg *leg)
+{
+	bool over = leg->state == LEG_DOWN || leg->leaving;
+
+	if (leg->lane && over && !leg->inflight) {
+		leg_unmap(leg);
+		leg->lane->ops->free(leg->lane);
+		leg->lane = NULL;
+	}
+	if (!leg->leaving || leg->lane)
+		return;
+	leg->leaving = false;
+	leg->state = LEG_NONE;
+	leg->held = leg->pl->current ? 0 : leg->pl->nheld;
+	loop_post(leg->pl->paths->bdev.loop, &leg->dropped);
+}
+
+static void leg_failed(struct leg *leg, const struct diag *why)
+{
+	leg->why = *why;
+	leg->state = LEG_DOWN;
+	if (leg->was_up)
+		leg_tell(leg);
+	lane_poke(leg->pl);
+	lane_settle(leg->pl);
+}
+
+static int leg_map(struct leg *leg, struct diag *diag)
+{
+	while (leg->mapped < leg->pl->pools) {
+		int err = lane_map(leg->lane, leg->pl->pool[leg->mapped], diag);
+
+		if (err)
+			return err;
+		leg->mapped++;
+	}
+	return 0;
+}
+
+static void leg_changed(struct lane *lane)
+{
+	struct leg *leg = lane->user;
+	struct diag why = { 0 };
+
+	if (lane->state == LANE_DOWN && leg->state != LEG_DOWN) {
+		leg_failed(leg, &lane->why);
+	} else if (lane->state == LANE_UP && leg->state == LEG_OPENING && !leg->leaving) {
+		if (leg_map(leg, &why)) {
+			leg_failed(leg, &why);
+			return;
+		}
+		leg->state = LEG_UP;
+		leg->was_up = true;
+		lane_settle(leg->pl);
+	}
+}
+
+static void leg_open(struct loop_msg *msg)
+{
+	struct leg *leg = container_of(msg, struct leg, open);
+	struct diag why = { 0 };
+
+	if (leg->pl->gone)
+		return;
+	leg->told = leg->was_up = false;
+	leg->quiesce_ms = leg->leaf->lim.quiesce_ms;
+	leg->state = LEG_OPENING;
+	if (leg->leaf->ops->lane(&leg->lane, leg->leaf, leg->pl->lane.loop, &why)) {
+		leg->lane = NULL;
+		leg_failed(leg, &why);
+		return;
+	}
+	leg->lane->user = leg;
+	leg->lane->changed = leg_changed;
+}
+
+static void leg_drop(struct loop_msg *msg)
+{
+	struct leg *leg = container_of(msg, struct leg, drop);
+
+	if (leg->pl->gone)
+		return;
+	leg->leaving = true;
+	if (leg->state != LEG_DOWN)
+		leg->state = LEG_DYING;
+	lane_settle(leg->pl);
+	lane_poke(leg->pl);
+	if (leg->inflight && leg->lane->ops->abort)
+		leg->lane->ops->abort(leg->lane, &leg->pl->paths->path[leg->index].why);
+}
+
+static void io_lost(struct paths_io *pio)
+{
+	struct leg *leg = pio->leg;
+	struct paths_lane *pl = leg->pl;
+	uint64_t now = loop_clock(), quiet = now + leg->quiesce_ms * PATHS_MSEC;
+
+	if (leg->state == LEG_UP) {
+		leg->state = LEG_DYING;
+		lane_settle(pl);
+	}
+	if (!pio->lost) {
+		pio->lost = true;
+		pio->lost_ns = now;
+		pl->lost_writes += changes_blocks(pio->up);
+	}
+	if (pio->quiet_ns < quiet)
+		pio->quiet_ns = quiet;
+	lane_poke(pl);
+	if (++pio->losses >= LOSSES_MAX && pl->paths->loss_ms != UINT32_MAX && now - pio->lost_ns >= pl->paths->loss_ms * PATHS_MSEC) {
+		pio->losses = LOSSES_MAX;
+		pio->up->detail = 0;
+		io_finish(pl, pio->up, -EIO);
+		return;
+	}
+	io_hold(pl, pio->up);
+}
+
+static void leg_done(struct io *lower)
+{
+	struct paths_io *pio = container_of(lower, struct paths_io, io);
+	struct leg *leg = pio->leg;
+
+	if (!--leg->inflight && leg->state != LEG_UP)
+		lane_poke(leg->pl);
+	if (lower->status == -ENOTCONN) {
+		io_lost(pio);
+		return;
+	}
+	pio->up->detail = lower->detail;
+	if (pio->lost) {
+		io_finish(leg->pl, pio->up, lower->status);
+		return;
+	}
+	pio->up->status = lower->status;
+	pio->up->done(pio->up);
+}
+
+static void io_send(struct paths_lane *pl, struct paths_io *pio)
+{
+	pio->leg = pl->current;
+	pl->current->inflight++;
+	bdev_submit(pl->current->lane, &pio->io);
+}
+
+static void lane_submit(struct lane *lane, struct io *io)
+{
+	struct paths_lane *pl = to_lane(lane);
+	struct paths_io *pio = io->lower;
+
+	*pio = (struct paths_io){
+		.io = { .kind = io->kind, .flags = io->flags, .len = io->len, .off = io->off, .buf = io->buf, .done = leg_done, .lower = pio->lower },
+		.up = io,
+	};
+	if (pl->current)
+		io_send(pl, pio);
+	else
+		io_hold(pl, io);
+}
+
+/* A flush that was lost goes after every write that was: until then some are not on any path's record. */
+static bool flush_must_wait(const struct paths_lane *pl)
+{
+	for (const struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->state == LEG_DYING && leg->inflight)
+			return true;
+	return pl->lost_writes;
+}
+
+static void held_replay(struct paths_lane *pl)
+{
+	struct io *io = list_take(&pl->held), *next;
+
+	pl->nheld = 0;
+	for (; io; io = next) {
+		struct paths_io *pio = io->lower;
+
+		next = io->next;
+		if (io->kind == IO_FLUSH && pio->lost && flush_must_wait(pl)) {
+			list_add(&pl->held, io);
+			pl->nheld++;
+		} else {
+			io_send(pl, pio);
+		}
+	}
+}
+
+static void lane_kick(struct lane *lane)
+{
+	struct paths_lane *pl = to_lane(lane);
+	struct io *io, *next;
+
+	if (!pl->todo)
+		return;
+	pl->todo = false;
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		leg_reap(leg);
+	for (io = list_take(&pl->over); io; io = next) {
+		next = io->next;
+		io_over(pl, io);
+	}
+	if (pl->current)
+		held_replay(pl);
+}
+
+static bool lane_cancel(struct lane *lane, struct io *io)
+{
+	struct paths_lane *pl = to_lane(lane);
+
+	if (list_del(&pl->held, io))
+		pl->nheld--;
+	else if (!list_del(&pl->withheld, io))
+		return false;
+	io->status = -ECANCELED;
+	io->detail = 0;
+	list_add(&pl->over, io);
+	lane_poke(pl);
+	return true;
+}
+
+static void pool_forget(struct paths_lane *pl, unsigned index)
+{
+	pl->pools--;
+	for (unsigned i = index; i < pl->pools; i++)
+		pl->pool[i] = pl->pool[i + 1];
+}
+
+/* Where no leg can take the pool it is the pool's fault, else that leg's. */
+static int lane_map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
+{
+	struct paths_lane *pl = to_lane(lane);
+	struct leg *end = pl->leg + pl->paths->count;
+	struct diag why;
+	struct pool **more;
+	bool good = false;
+	int err = 0;
+
+	for (unsigned i = 0; i < pl->pools; i++)
+		if (pl->pool[i] == pool)
+			return 0;
+	more = realloc(pl->pool, (pl->pools + 1) * sizeof(*more));
+	if (!more)
+		return diag_sys(diag, ENOMEM, "map a pool");
+	pl->pool = more;
+	pl->pool[pl->pools++] = pool;
+	for (struct leg *leg = pl->leg; leg < end; leg++)
+		if (leg->state == LEG_UP && !leg_map(leg, &(struct diag){ 0 }))
+			good = true;
+	for (struct leg *leg = pl->leg; leg < end; leg++) {
+		if (leg->state != LEG_UP || leg->mapped == pl->pools)
+			continue;
+		why = (struct diag){ 0 };
+		err = leg_map(leg, good ? &why : diag);
+		if (err && !good)
+			break;
+		if (err)
+			leg_failed(leg, &why);
+		good = true;
+	}
+	if (good || !err)
+		return 0;
+	pool_forget(pl, pl->pools - 1);
+	return err;
+}
+
+static void lane_unmap_pool(struct lane *lane, struct pool *pool)
+{
+	struct paths_lane *pl = to_lane(lane);
+	unsigned index = 0;
+
+	while (index < pl->pools && pl->pool[index] != pool)
+		index++;
+	if (index == pl->pools)
+		return;
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->lane && index < leg->mapped) {
+			lane_unmap(leg->lane, pool);
+			leg->mapped--;
+		}
+	pool_forget(pl, index);
+}
+
+/* The control may be about to post to this lane: only its answer makes the memory ours again. */
+static void lane_free(struct lane *lane)
+{
+	struct paths_lane *pl = to_lane(lane);
+
+	pl->gone = true;
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->lane) {
+			leg_unmap(leg);
+			leg->lane->ops->free(leg->lane);
+		}
+	loop_timer_del(lane->loop, &pl->expire);
+	loop_timer_del(lane->loop, &pl->release);
+	loop_work_del(lane->loop, &lane->kick);
+	loop_post(pl->paths->bdev.loop, &pl->leave);
+	loop_wait(lane->loop, &pl->left, 0);
+	free(pl->pool);
+	free(pl);
+}
+
+static void lane_welcome(struct loop_msg *msg)
+{
+	struct paths_lane *pl = container_of(msg, struct paths_lane, welcome);
+
+	if (pl->gone)
+		return;
+	pl->joined = true;
+	lane_settle(pl);
+}
+
+static void lane_bye(struct loop_msg *msg)
+{
+	container_of(msg, struct paths_lane, bye)->left = 1;
+}
+
+static const struct lane_ops lane_ops = {
+	.submit = lane_submit,
+	.kick = lane_kick,
+	.map = lane_map_pool,
+	.unmap = lane_unmap_pool,
+	.cancel = lane_cancel,
+	.free = lane_free,
+};
+
+int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, struct diag *diag)
+{
+	struct paths_lane *pl = calloc(1, sizeof(*pl));
+
+	if (!pl)
+		return diag_sys(diag, ENOMEM, "open a lane");
+	lane_init(&pl->lane, &lane_ops, bdev, loop);
+	pl->paths = container_of(bdev, struct paths, bdev);
+	list_init(&pl->held);
+	list_init(&pl->withheld);
+	list_init(&pl->over);
+	pl->expire.fire = held_expire;
+	pl->release.fire = withheld_release;
+	pl->join.run = paths_joined;
+	pl->welcome.run = lane_welcome;
+	pl->leave.run = paths_left;
+	pl->bye.run = lane_bye;
+	for (unsigned i = 0; i < pl->paths->count; i++)
+		pl->leg[i] = (struct leg){
+			.pl = pl,
+			.index = (uint8_t)i,
+			.open.run = leg_open,
+			.drop.run = leg_drop,
+			.dead.run = paths_leg_dead,
+			.dropped.run = paths_leg_dropped,
+		};
+	loop_post(bdev->loop, &pl->join);
+	*lane = &pl->lane;
+	return 0;
+}

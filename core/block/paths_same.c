@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Whether two paths lead to one disk, and whether a path that comes later keeps what was promised when the disk was opened. */
+#include "paths.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct name { /* one of the names a disk may have */
+	const char *what;
+	size_t at, len;
+};
+
+static const struct name names[] = {
+	{ "NGUID", offsetof(struct bdev_id, nguid), 16 },
+	{ "UUID", offsetof(struct bdev_id, uuid), 16 },
+	{ "EUI-64", offsetof(struct bdev_id, eui64), 8 },
+};
+
+static const uint8_t *name_of(const struct bdev_id *id, const struct name *name)
+{
+	static const uint8_t zero[16];
+	const uint8_t *bytes = (const uint8_t *)id + name->at;
+
+	return memcmp(bytes, zero, name->len) ? bytes : NULL;
+}
+
+static const char *name_text(const uint8_t *bytes, size_t len, char text[33])
+{
+	for (size_t i = 0; i < len; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return text;
+}
+
+int paths_same_disk(const struct bdev_id *known, const struct bdev_id *id, bool reattached, struct diag *diag)
+{
+	unsigned same = 0, any = 0;
+
+	for (const struct name *name = names; name < names + sizeof(names) / sizeof(*names); name++) {
+		const uint8_t *was = name_of(known, name), *is = name_of(id, name);
+		char one[33], other[33];
+
+		any += was || is;
+		if (!was || !is)
+			continue;
+		if (memcmp(was, is, name->len))
+			return diag_set(diag, DIAG_MISMATCH, ENXIO, "another disk: its %s is %s, not %s", name->what,
+				name_text(is, name->len, one), name_text(was, name->len, other));
+		same++;
+	}
+	/* one URI opened again, of a disk that never had a name: the URI is its name */
+	if (same || (reattached && !any))
+		return 0;
+	return diag_set(diag, DIAG_MISMATCH, ENXIO, "nothing proves that it is the same disk: no NGUID, UUID or EUI-64 in common");
+}
+
+void paths_narrow(struct bdev_limits *lim, const struct bdev_limits *leaf)
+{
+	if (leaf->size < lim->size)
+		lim->size = leaf->size;
+	if (leaf->best > lim->best)
+		lim->best = leaf->best;
+	for (unsigned kind = 0; kind < IO_KINDS; kind++)
+		if (leaf->max[kind] < lim->max[kind])
+			lim->max[kind] = leaf->max[kind];
+	if (leaf->io_size > lim->io_size)
+		lim->io_size = leaf->io_size;
+	if (leaf->lanes < lim->lanes)
+		lim->lanes = leaf->lanes;
+	if (leaf->depth < lim->depth)
+		lim->depth = leaf->depth;
+	if (leaf->quiesce_ms > lim->quiesce_ms)
+		lim->quiesce_ms = leaf->quiesce_ms;
+	lim->ro |= leaf->ro;
+	lim->fua &= leaf->fua;
+}
+
+int paths_fit(const struct paths *paths, const struct bdev_limits *leaf, struct diag *diag)
+{
+	static const char *const kinds[IO_KINDS] = { "read", "write", "flush", "trim", "zero", "map" };
+	const struct bdev_limits *lim = &paths->bdev.lim;
+	unsigned lanes = 0;
+
+	if (leaf->block != lim->block)
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "its blocks are of %u bytes, not %u", leaf->block, lim->block);
+	if (leaf->size < lim->size)
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "it is smaller: %llu bytes, not %llu", (unsigned long long)leaf->size,
+			(unsigned long long)lim->size);
+	if (leaf->ro && !lim->ro)
+		return diag_set(diag, DIAG_MISMATCH, EROFS, "it is read-only now");
+	if (lim->fua && !leaf->fua)
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "it has no forced unit access, which was there at first");
+	for (unsigned kind = 0; kind < IO_KINDS; kind++)
+		if (leaf->max[kind] < lim->max[kind])
+			return diag_set(diag, DIAG_MISMATCH, ENXIO, "it takes a %s of %u bytes at most, not %u", kinds[kind], leaf->max[kind],
+				lim->max[kind]);
+	for (const struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
+		lanes++;
+	if (leaf->lanes < lanes)
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "it grants %u lanes, and %u are open", leaf->lanes, lanes);
+	if (leaf->io_size > paths->leaf_io_size)
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "it needs %u bytes a request, more than the %u there are", leaf->io_size,
+			paths->leaf_io_size);
+	return 0;
+}

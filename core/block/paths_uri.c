@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The URIs of a disk's paths: the one given, and its path= keys, each a whole URI or a host[:port] in the first one's place. */
+#include "paths.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A struct uri points into itself. */
+static const char *moved(const struct uri *from, struct uri *to, const char *text)
+{
+	return text >= from->text && text < from->text + sizeof(from->text) ? to->text + (text - from->text) : text;
+}
+
+static void uri_copy(struct uri *to, const struct uri *from)
+{
+	*to = *from;
+	to->scheme = moved(from, to, from->scheme);
+	to->user = moved(from, to, from->user);
+	to->password = moved(from, to, from->password);
+	to->host = moved(from, to, from->host);
+	to->path = moved(from, to, from->path);
+	for (unsigned i = 0; i < to->keys; i++) {
+		to->key[i].name = moved(from, to, from->key[i].name);
+		to->key[i].value = moved(from, to, from->key[i].value);
+	}
+}
+
+/* Works on the copy's own text, where the value of path= is no longer needed. */
+static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
+{
+	char *host = value, *port = NULL, *end, text[URI_MAX];
+	uint64_t number;
+	int err;
+
+	snprintf(text, sizeof(text), "%s://%s/%s", uri->scheme, value, uri->path);
+	memcpy(uri->spelling, text, sizeof(text));
+	if (*host == '[') {
+		end = strchr(++host, ']');
+		if (!end || (end[1] && end[1] != ':'))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: '[' without a matching ']'", value);
+		*end = 0;
+		port = end[1] ? end + 2 : NULL;
+	} else if (strchr(host, ':') == strrchr(host, ':') && strchr(host, ':')) {
+		port = strchr(host, ':');
+		*port++ = 0;
+	}
+	if (!*host)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "path= names no host");
+	if (port) {
+		err = parse_u64(port, 1, 65535, &number, diag);
+		if (err)
+			return err;
+		uri->port = (uint16_t)number;
+	}
+	uri->host = host;
+	return 0;
+}
+
+static int loss_of(struct paths *paths, struct uri *uri, struct diag *diag)
+{
+	const char *value = uri_value(uri, "loss");
+
+	if (value && !strcmp(value, "fail-fast"))
+		paths->loss_ms = 0;
+	else if (value && !strcmp(value, "forever"))
+		paths->loss_ms = UINT32_MAX;
+	else
+		return uri_msec(uri, "loss", &paths->loss_ms, diag);
+	return 0;
+}
+
+int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
+{
+	const char *value;
+	unsigned others = 0;
+	int err = loss_of(paths, uri, diag);
+
+	while (!err && (value = uri_value_nth(uri, "path", others))) {
+		if (others++ == URI_PATHS)
+			return diag_set(diag, DIAG_USAGE, EINVAL, "more than %u path= keys", URI_PATHS);
+		if (!*value)
+			return diag_set(diag, DIAG_USAGE, EINVAL, "path= names no host");
+	}
+	if (err)
+		return err;
+	/* all path= keys are marked used by now, in the copies too */
+	uri_copy(&paths->path[0].uri, uri);
+	paths->count = 1;
+	for (unsigned i = 0; i < others && !err; i++) {
+		struct uri *other = &paths->path[paths->count++].uri;
+
+		value = uri_value_nth(uri, "path", i);
+		if (strstr(value, "://")) {
+			err = uri_parse(other, value, diag);
+		} else {
+			uri_copy(other, uri);
+			err = uri_rehost(other, other->text + (value - uri->text), diag);
+		}
+	}
+	return err;
+}

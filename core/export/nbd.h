@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the files of the NBD server know of one another: the server and its workers (nbd_server.c), its
+ * sockets (nbd_listen.c), a connection's life (nbd_conn.c), its handshake (nbd_hello.c), its requests (nbd.c), its replies
+ * (nbd_reply.c). */
+#pragma once
+#include "export.h"
+#include "wire/nbd.h"
+#include <sys/types.h>
+
+#define NBD_NAME_MAX 512 /* of a name or description of ours: bounds the reply to LIST, and lets an NBD URI hold the name */
+#define NBD_OPTION_MAX 8192 /* bytes of one option's data that are worth reading: a name and some queries */
+#define NBD_OPTION_SKIP (1u << 20) /* more than this is no option but an attack */
+#define NBD_OPTIONS 256 /* in one handshake */
+#define NBD_HELLO_OUT (NBD_EXPORTS * (sizeof(struct nbd_rep) + 4 + 2 * NBD_NAME_MAX) + 1024)
+#define NBD_STAGE 65536 /* bytes of headers and small payloads taken by one recv */
+#define NBD_TEXT 96 /* of an error message to the client */
+
+/* The handshake: bytes in, bytes out, no descriptor. */
+enum nbd_hello_state { NBD_HELLO_FLAGS, NBD_HELLO_OPTIONS, NBD_HELLO_SKIP, NBD_HELLO_DONE, NBD_HELLO_END };
+struct nbd_hello {
+	const struct nbd_export *export;
+	unsigned exports;
+	/* Makes ready to serve that export; a failure is told to the client. */
+	int (*enter)(struct nbd_hello *, unsigned export, struct diag *);
+	void *user; /* enter's */
+	uint8_t state;
+	bool fixed, no_zeroes, structured;
+	unsigned chosen; /* valid in DONE */
+	unsigned meta; /* 1 + the export whose base:allocation is selected */
+	unsigned options;
+	uint32_t skip;
+	size_t out_len;
+	uint8_t out[NBD_HELLO_OUT];
+};
+void nbd_hello_start(struct nbd_hello *);
+/* Takes at most one message from p; gives how many bytes were used, 0 = needs more. Needs: out empty, state before DONE. */
+size_t nbd_hello_feed(struct nbd_hello *, const uint8_t *p, size_t len);
+uint16_t nbd_export_flags(const struct nbd_export *, bool structured);
+
+struct nbd_server;
+struct nbd_conn;
+
+struct nbd_worker {
+	struct nbd_server *server;
+	struct loop *loop;
+	struct lane *lane[NBD_EXPORTS];
+	struct nbd_conn *conns; /* on this worker's thread, as is ending */
+	bool ending;
+	unsigned clients; /* on the server's */
+};
+
+/* One request of a client, worked off in one piece or several. */
+struct nbd_req {
+	struct nbd_req *next; /* free, or another long simple read */
+	uint8_t cookie[8];
+	uint64_t off;
+	uint32_t len, left; /* left: not yet given to a slot */
+	uint16_t flags;
+	uint8_t cmd;
+	uint32_t pieces; /* with a slot now */
+	uint32_t error; /* first failure, as NBD says it */
+	const char *why; /* text for it, NULL = none */
+	bool ordered, refused; /* a long read in simple replies; its error has been sent */
+	uint32_t out; /* ordered: bytes on the out-list so far */
+	struct nbd_slot *waiting; /* ordered: done, by offset */
+};
+
+/* One piece in work: its io, its buffer, its reply. */
+struct nbd_slot {
+	struct io io;
+	struct buf buf; /* where the io is in the slot's memory */
+	struct nbd_slot *next; /* free, out-list, held, or its request's waiting */
+	struct nbd_conn *conn;
+	struct nbd_req *req;
+	uint8_t *base;
+	uint64_t off, len, at; /* in blocks of the disk; at: done so far */
+	uint64_t from; /* the piece's offset as the client counts */
+	uint32_t skip, bytes; /* the client's part of the buffer */
+	uint32_t error;
+	uint32_t send, head_len; /* bytes of buffer and head that the reply has */
+	bool flying;
+	uint8_t head[sizeof(struct nbd_chunk) + 6 + NBD_TEXT + 8];
+};
+
+struct nbd_conn {
+	struct nbd_server *server;
+	struct nbd_worker *worker;
+	struct loop *loop; /* the worker's */
+	struct loop_fd fd;
+	struct loop_work turn;
+	struct loop_timer deadline;
+	struct loop_msg msg; /* to the worker when accepted, back to the server when over */
+	struct nbd_conn *next, **link;
+	char peer[ADDR_TEXT];
+	bool gone; /* nothing more is sent or received; freed when nothing flies */
+	bool ending; /* nothing more is received */
+	bool goodbye; /* as the client asked for it */
+	bool blocked; /* the socket takes no more now */
+	bool cancelled; /* the disk was asked to drop what it holds */
+
+	struct nbd_hello *hello; /* NULL once serving */
+	size_t hello_at;
+	bool adopted; /* knows its export without one */
+	struct nbd_adopted *owner; /* of one that is */
+
+	const struct nbd_export *export;
+	const struct bdev_limits *lim;
+	struct lane *lane;
+	bool structured, meta, mapped;
+	uint16_t features;
+	uint32_t most[IO_KINDS]; /* longest io, whole blocks */
+	struct pool *pool;
+	struct nbd_slot *slots, *free;
+	struct nbd_req *reqs, *free_req;
+	uint8_t *lower;
+	unsigned count, used, flying;
+
+	/* in */
+	size_t head, tail; /* of stage */
+	struct nbd_slot *refused; /* holds the answer to a write until its payload has been dropped */
+	uint32_t drop; /* of that payload */
+	struct nbd_req *cur; /* not wholly given to slots yet */
+	struct nbd_slot *fill; /* takes payload */
+	uint32_t got; /* of its bytes */
+
+	/* out */
+	struct nbd_slot *out, **out_end;
+	size_t out_at; /* bytes of the first one that have left */
+	struct nbd_req *stream; /* ordered read that is being sent: nothing else may come between */
+	struct nbd_slot *held, **held_end;
+	struct nbd_req *ordered; /* other ordered reads, oldest first */
+	uint8_t stage[NBD_STAGE];
+};
+
+/* nbd_conn.c */
+int nbd_conn_new(struct nbd_conn **, struct nbd_server *, int fd, const char *peer, struct diag *);
+/* One that needs no handshake. */
+int nbd_conn_adopt(struct nbd_conn **, struct nbd_server *, unsigned export, int fd, const char *peer, struct diag *);
+void nbd_conn_start(struct nbd_conn *, struct nbd_worker *); /* on the worker's thread; ends with nbd_conn_over() */
+void nbd_conn_end(struct nbd_conn *); /* answers what has arrived, then over */
+void nbd_conn_abort(struct nbd_conn *, const char *why); /* over as soon as nothing flies */
+void nbd_conn_wake(struct nbd_conn *); /* a turn at the end of this one */
+
+/* nbd.c */
+int nbd_serve_init(struct nbd_conn *, unsigned export, struct diag *);
+/* Whether the lane takes the buffers of a client: what a client is refused for is told to the client only. */
+int nbd_serve_try(const struct nbd_options *, struct lane *, uint32_t block, struct diag *);
+void nbd_serve_fini(struct nbd_conn *);
+void nbd_serve_cancel(struct nbd_conn *);
+void nbd_requests(struct nbd_conn *); /* works off what is in the stage as far as slots go */
+void nbd_slot_free(struct nbd_slot *);
+void nbd_req_free(struct nbd_conn *, struct nbd_req *);
+bool nbd_req_over(const struct nbd_req *); /* no piece in work, none to come */
+
+/* nbd_reply.c */
+void nbd_reply(struct nbd_slot *); /* the slot's piece is done */
+void nbd_ordered_add(struct nbd_conn *, struct nbd_req *); /* a read longer than a buffer, in simple replies */
+void nbd_flush(struct nbd_conn *); /* what is on the out-list leaves in one sendmsg */
+
+/* nbd_listen.c */
+struct nbd_listen {
+	struct loop_fd fd;
+	struct nbd_server *server;
+	struct addr addr; /* as bound */
+	dev_t dev; /* of a unix socket's file: what is removed at the end is only what was made here */
+	ino_t ino;
+};
+int nbd_listen_open(struct nbd_listen *, const struct addr *, unsigned mode, struct diag *);
+void nbd_listen_close(struct nbd_listen *);
+bool nbd_allowed(const struct nbd_options *, const struct sockaddr_storage *peer);
+
+/* nbd_server.c */
+const struct nbd_options *nbd_server_options(const struct nbd_server *);
+struct loop *nbd_server_loop(const struct nbd_server *);
+void nbd_conn_over(struct nbd_conn *); /* on the server's thread: takes it off the books and frees it */

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The NBD server: its workers and their lanes, accepting and handing out clients, and the orderly stop. Everything here but
+ * the worker_ functions runs on the server's thread. */
+#include "nbd.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+#define ACCEPTS 16 /* in one turn */
+#define REST_MS 200 /* when no descriptor was left for another client */
+#define POLITE_MS 1000 /* for clients to take answers that are ready */
+#define CANCEL_MS 500 /* for the disk to give back what it held */
+#define FLUSH_KEPT 1
+
+struct nbd_server {
+	struct loop *loop;
+	struct nbd_options opt;
+	struct nbd_listen listen[NBD_LISTENS];
+	unsigned listens, clients; /* with handshake or adopted */
+	unsigned adopted;
+	struct nbd_worker *worker;
+	unsigned workers; /* with open lanes */
+	struct loop_timer rest;
+	volatile int idle;
+};
+
+const struct nbd_options *nbd_server_options(const struct nbd_server *server)
+{
+	return &server->opt;
+}
+
+struct loop *nbd_server_loop(const struct nbd_server *server)
+{
+	return server->loop;
+}
+
+const struct addr *nbd_server_addr(const struct nbd_server *server, unsigned listen)
+{
+	return &server->listen[listen].addr;
+}
+
+unsigned nbd_server_clients(const struct nbd_server *server)
+{
+	return server->clients;
+}
+
+/* Every byte of a name and of a socket's path may become three. */
+_Static_assert(sizeof("nbd+unix:///?socket=") + 3 * (NBD_NAME_MAX + sizeof(((struct sockaddr_un *)0)->sun_path)) <= URI_MAX, "NBD URI");
+
+/* Percent-encoded as the NBD URI specification wants it; '/' stays, it is legal in paths and queries. */
+static void encode(char *text, const char *from)
+{
+	size_t len = strlen(text);
+
+	for (; *from; from++) {
+		unsigned char c = (unsigned char)*from;
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("-._~/", c));
+
+		len += (size_t)snprintf(text + len, URI_MAX - len, plain ? "%c" : "%%%02X", c);
+	}
+}
+
+void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[URI_MAX])
+{
+	const struct addr *addr = &server->listen[listen].addr;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)&addr->ss;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)&addr->ss;
+	char host[ADDR_TEXT];
+
+	if (addr->ss.ss_family == AF_UNIX) {
+		snprintf(text, URI_MAX, "nbd+unix:///");
+		encode(text, server->opt.export[0].name);
+		strcat(text, "?socket=");
+		encode(text, ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
+		return;
+	}
+	/* a server on all addresses is reached on this machine */
+	if (addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
+		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", ntohs(in6->sin6_port));
+	else if (addr->ss.ss_family == AF_INET && in->sin_addr.s_addr == htonl(INADDR_ANY))
+		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", ntohs(in->sin_port));
+	else
+		snprintf(text, URI_MAX, "nbd://%s/", addr_text(addr, host));
+	encode(text, server->opt.export[0].name);
+}
+
+static void conn_begin(struct loop_msg *msg)
+{
+	struct nbd_conn *c = container_of(msg, struct nbd_conn, msg);
+
+	nbd_conn_start(c, c->worker);
+}
+
+void nbd_conn_over(struct nbd_conn *c)
+{
+	struct nbd_server *server = c->server;
+	struct nbd_adopted *owner = c->owner;
+	bool goodbye = c->goodbye;
+
+	c->worker->clients--;
+	server->clients--;
+	server->adopted -= c->adopted;
+	server->idle = !server->clients;
+	free(c);
+	if (owner)
+		owner->over(owner, goodbye);
+}
+
+static void peer_text(int fd, const struct addr *peer, char text[ADDR_TEXT])
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (peer->ss.ss_family == AF_UNIX && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+		snprintf(text, ADDR_TEXT, "client with process id %d", (int)cred.pid);
+	else
+		addr_text(peer, text);
+}
+
+/* To the worker that has least to do, for life. */
+static void give_away(struct nbd_server *server, struct nbd_conn *c)
+{
+	struct nbd_worker *best = &server->worker[0];
+
+	for (unsigned i = 1; i < server->workers; i++)
+		if (server->worker[i].clients < best->clients)
+			best = &server->worker[i];
+	best->clients++;
+	server->clients++;
+	server->idle = 0;
+	c->worker = best;
+	c->msg.run = conn_begin;
+	loop_post(best->loop, &c->msg);
+}
+
+int nbd_server_adopt(struct nbd_server *server, unsigned export, int fd, const char *peer, struct nbd_adopted *owner, struct diag *diag)
+{
+	struct nbd_conn *c;
+	int err = nbd_conn_adopt(&c, server, export, fd, peer, diag);
+
+	if (err) {
+		close(fd);
+		return err;
+	}
+	c->owner = owner;
+	server->adopted++;
+	give_away(server, c);
+	return 0;
+}
+
+uint16_t nbd_server_flags(const struct nbd_server *server, unsigned export)
+{
+	return nbd_export_flags(&server->opt.export[export], false);
+}
+
+static void take_client(struct nbd_server *server, int fd, const struct addr *peer)
+{
+	char text[ADDR_TEXT];
+	struct nbd_conn *c;
+	int on = 1;
+
+	peer_text(fd, peer, text);
+	if (!nbd_allowed(&server->opt, &peer->ss) || server->clients - server->adopted >= server->opt.clients ||
+		nbd_conn_new(&c, server, fd, text, NULL)) {
+		loop_trace(server->loop, "nbd: %s: turned away: %s", text,
+			!nbd_allowed(&server->opt, &peer->ss) ? "not on the allow-list" : "no room for another client");
+		close(fd);
+		return;
+	}
+	if (peer->ss.ss_family != AF_UNIX) {
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	}
+	give_away(server, c);
+}
+
+static void listen_again(struct loop_timer *timer)
+{
+	struct nbd_server *server = container_of(timer, struct nbd_server, rest);
+
+	for (unsigned i = 0; i < server->listens; i++)
+		loop_fd_change(server->loop, &server->listen[i].fd, EPOLLIN);
+}
+
+static void accept_ready(struct loop_fd *lfd, uint32_t events)
+{
+	struct nbd_server *server = container_of(lfd, struct nbd_listen, fd)->server;
+
+	(void)events;
+	for (int i = 0; i < ACCEPTS; i++) {
+		struct addr peer = { .len = sizeof(peer.ss) };
+		int fd = accept4(lfd->fd, (struct sockaddr *)&peer.ss, &peer.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			take_client(server, fd, &peer);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			for (unsigned n = 0; n < server->listens; n++)
+				loop_fd_change(server->loop, &server->listen[n].fd, 0);
+			loop_timer_set(server->loop, &server->rest, loop_now(server->loop) + REST_MS * MSEC);
+		}
+		return;
+	}
+}
+
+static void close_lanes(struct nbd_worker *worker)
+{
+	for (unsigned i = 0; i < worker->server->opt.exports; i++)
+		lane_close(worker->lane[i]);
+}
+
+struct job { /* of a worker, through loop_call() */
+	struct nbd_worker *worker;
+	struct diag *diag;
+	uint64_t deadline;
+	bool kept; /* a disk still has a flush of ours */
+};
+
+struct flush {
+	struct io io;
+	volatile int over;
+	uint64_t lower[];
+};
+
+static int worker_open(struct loop *loop, void *arg)
+{
+	struct job *job = arg;
+	struct nbd_server *server = job->worker->server;
+
+	for (unsigned i = 0; i < server->opt.exports; i++) {
+		struct bdev *bdev = server->opt.export[i].bdev;
+		int err = lane_open(&job->worker->lane[i], bdev, loop, job->diag);
+
+		if (!err && job->worker == server->worker)
+			err = nbd_serve_try(&server->opt, job->worker->lane[i], bdev->lim.block, job->diag);
+		if (err) {
+			close_lanes(job->worker);
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int worker_close(struct loop *loop, void *arg)
+{
+	struct job *job = arg;
+
+	(void)loop;
+	close_lanes(job->worker);
+	return 0;
+}
+
+static int worker_end(struct loop *loop, void *arg)
+{
+	struct job *job = arg;
+
+	(void)loop;
+	job->worker->ending = true;
+	for (struct nbd_conn *c = job->worker->conns; c; c = c->next)
+		nbd_conn_end(c);
+	return 0;
+}
+
+static int worker_abort_idle(struct loop *loop, void *arg)
+{
+	struct job *job = arg;
+
+	(void)loop;
+	for (struct nbd_conn *c = job->worker->conns; c; c = c->next)
+		if (!c->flying)
+			nbd_conn_abort(c, "the server stops and the client does not take its answers");
+	return 0;
+}
+
+static int worker_abort(struct loop *loop, void *arg)
+{
+	struct job *job = arg;
+
+	(void)loop;
+	for (struct nbd_conn *c = job->worker->conns; c; c = c->next) {
+		nbd_conn_abort(c, "the server stops and the disk does not answer");
+		c->cancelled = false; /* also what is held only since its client went */
+		nbd_conn_wake(c);
+	}
+	return 0;
+}
+
+static void flushed(struct io *io)
+{
+	container_of(io, struct flush, io)->over = 1;
+}
+
+/* A flush that the disk neither answers nor gives back stays with it: FLUSH_KEPT, and its memory is not freed. */
+static int flush(struct lane *lane, uint64_t deadline)
+{
+	struct flush *flush = calloc(1, sizeof(*flush) + lane->bdev->lim.io_size);
+	int status = FLUSH_KEPT;
+
+	if (!flush)
+		return -ENOMEM;
+	flush->io = (struct io){ .kind = IO_FLUSH, .done = flushed, .lower = flush->lower };
+	bdev_submit(lane, &flush->io);
+	if (!loop_wait(lane->loop, &flush->over, deadline) && lane->ops->cancel)
+		lane->ops->cancel(lane, &flush->io);
+	if (loop_wait(lane->loop, &flush->over, loop_clock() + CANCEL_MS * MSEC)) {
+		status = flush->io.status == -ECANCELED ? -ETIMEDOUT : flush->io.status;
+		free(flush);
+	}
+	return status;
+}
+
+static int worker_flush(struct loop *loop, void *arg)
+{
+	struct job *job = arg;
+	struct nbd_server *server = job->worker->server;
+	int result = 0;
+
+	(void)loop;
+	for (unsigned i = 0; i < server->opt.exports; i++) {
+		const struct nbd_export *export = &server->opt.export[i];
+		int err;
+
+		if (!(nbd_export_flags(export, false) & NBD_FLAG_SEND_FLUSH))
+			continue;
+		err = flush(job->worker->lane[i], job->deadline);
+		job->kept |= err == FLUSH_KEPT;
+		if (err && !result) {
+			result = diag_sys(job->diag, err == FLUSH_KEPT ? ETIMEDOUT : -err, "data may not be on the disk: flush");
+			diag_ctx(job->diag, "%s", export->bdev->uri);
+		}
+	}
+	return result;
+}
+
+static void each_worker(struct nbd_server *server, int (*fn)(struct loop *, void *))
+{
+	for (unsigned i = 0; i < server->workers; i++) {
+		struct job job = { .worker = &server->worker[i] };
+
+		loop_call(server->loop, job.worker->loop, fn, &job);
+	}
+}
+
+static void stop_listening(struct nbd_server *server)
+{
+	loop_timer_del(server->loop, &server->rest);
+	for (unsigned i = 0; i < server->listens; i++) {
+		loop_fd_del(server->loop, &server->listen[i].fd);
+		nbd_listen_close(&server->listen[i]);
+	}
+	server->listens = 0;
+}
+
+static void server_free(struct nbd_server *server)
+{
+	stop_listening(server);
+	each_worker(server, worker_close);
+	free(server->worker);
+	free(server);
+}
+
+static int check_options(const struct nbd_options *opt, struct diag *diag)
+{
+	for (unsigned i = 0; i < opt->exports; i++) {
+		if (strlen(opt->export[i].name) > NBD_NAME_MAX ||
+			(opt->export[i].description && strlen(opt->export[i].description) > NBD_NAME_MAX))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "the name of an export is at most %d bytes long", NBD_NAME_MAX);
+		for (unsigned n = 0; n < i; n++)
+			if (!strcmp(opt->export[i].name, opt->export[n].name))
+				return diag_set(diag, DIAG_USAGE, EEXIST, "two exports are named '%s'", opt->export[i].name);
+	}
+	return 0;
+}
+
+static int start_workers(struct nbd_server *server, struct diag *diag)
+{
+	server->worker = calloc(server->opt.nloops, sizeof(*server->worker));
+	if (!server->worker)
+		return diag_sys(diag, ENOMEM, "%u workers", server->opt.nloops);
+	for (; server->workers < server->opt.nloops; server->workers++) {
+		struct nbd_worker *worker = &server->worker[server->workers];
+		struct job job = { .worker = worker, .diag = diag };
+		int err;
+
+		worker->server = server;
+		worker->loop = server->opt.loops[server->workers];
+		err = loop_call(server->loop, worker->loop, worker_open, &job);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int start_listening(struct nbd_server *server, struct diag *diag)
+{
+	for (; server->listens < server->opt.listens; server->listens++) {
+		struct nbd_listen *l = &server->listen[server->listens];
+		int err = nbd_listen_open(l, &server->opt.listen[server->listens], server->opt.mode, diag);
+
+		if (err)
+			return err;
+		l->server = server;
+		l->fd.ready = accept_ready;
+		err = loop_fd_add(server->loop, &l->fd, diag);
+		if (err) {
+			nbd_listen_close(l);
+			return err;
+		}
+	}
+	return 0;
+}
+
+int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nbd_options *opt, struct diag *diag)
+{
+	struct nbd_server *server;
+	int err = check_options(opt, diag);
+
+	if (err)
+		return err;
+	server = calloc(1, sizeof(*server));
+	if (!server)
+		return diag_sys(diag, ENOMEM, "nbd server");
+	server->loop = loop;
+	server->opt = *opt;
+	server->opt.mode = opt->mode ? opt->mode : 0600;
+	server->opt.clients = opt->clients ? opt->clients : 64;
+	server->opt.buffer = opt->buffer ? opt->buffer : 256 << 10;
+	server->opt.slots = opt->slots ? opt->slots : 32;
+	server->opt.hello_ms = opt->hello_ms ? opt->hello_ms : 10000;
+	server->idle = 1;
+	server->rest.fire = listen_again;
+	err = start_workers(server, diag);
+	if (!err)
+		err = start_listening(server, diag);
+	if (err) {
+		server_free(server);
+		return err;
+	}
+	*out = server;
+	return 0;
+}
+
+/* Answers what is in flight, as long as the clients take it and the disk does it; false = the disk holds on to something. */
+static bool drain(struct nbd_server *server, uint64_t deadline, bool *late)
+{
+	uint64_t polite = loop_clock() + POLITE_MS * MSEC;
+
+	each_worker(server, worker_end);
+	if (loop_wait(server->loop, &server->idle, polite < deadline ? polite : deadline))
+		return true;
+	each_worker(server, worker_abort_idle);
+	if (loop_wait(server->loop, &server->idle, deadline))
+		return true;
+	*late = true;
+	each_worker(server, worker_abort);
+	return loop_wait(server->loop, &server->idle, loop_clock() + CANCEL_MS * MSEC);
+}
+
+int nbd_server_stop(struct nbd_server *server, uint32_t timeout_ms, struct diag *diag)
+{
+	struct job job = { .diag = diag, .deadline = loop_clock() + timeout_ms * MSEC };
+	bool late = false;
+	int err = 0;
+
+	if (!server)
+		return 0;
+	stop_listening(server);
+	if (!drain(server, job.deadline, &late)) /* the disk may still write to what a connection owns: nothing can be freed */
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: it did not answer in %g s",
+			timeout_ms / 1000.);
+	job.worker = &server->worker[0];
+	err = loop_call(server->loop, job.worker->loop, worker_flush, &job);
+	if (late && !err)
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests were given up: the disk did not answer them in %g s",
+			timeout_ms / 1000.);
+	if (job.kept)
+		return -ETIMEDOUT;
+	server_free(server);
+	return err;
+}

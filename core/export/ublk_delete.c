@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What another process than the server does with a device: look at it, end it. */
+#include "ublk.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#define MSEC 1000000ull
+#define NOTICE_MS 6000 /* until Linux 6.6 the driver looks for dead servers every 5 s, later it is told */
+#define LOOK_MS 20
+
+static int look(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
+{
+	int rc = ublk_ctl_info(ctl, id, info, 0);
+
+	if (rc == -ENODEV)
+		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no /dev/ublkb%u", id);
+	return rc < 0 ? diag_sys(diag, -rc, "look at /dev/ublkb%u", id) : 0;
+}
+
+/* Nothing of it waits: the driver keeps a device's parameters to itself while a stop waits for the disk. */
+int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, struct diag *diag)
+{
+	struct ublk_dev_info found = { 0 };
+	struct ublk_ctl ctl;
+	int rc = ublk_ctl_open(&ctl, loop, dev, diag);
+
+	if (rc)
+		return rc;
+	rc = look(&ctl, id, &found, diag);
+	ublk_ctl_close(&ctl);
+	ublk_tell(&found, info);
+	return rc;
+}
+
+static int no_answer(unsigned id, int pid, struct diag *diag)
+{
+	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the server of /dev/ublkb%u, process %d, does not answer", id, pid);
+	return diag_hint(diag, "its disk may be away; what is not written yet is lost after: kill -9 %d, and detach again", pid);
+}
+
+/* A device whose server was killed this moment counts as live, and nobody would answer a flush. */
+static int look_settled(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
+{
+	uint64_t until = loop_clock() + NOTICE_MS * MSEC;
+	int rc = look(ctl, id, info, diag);
+
+	while (!rc && info->state == UBLK_LIVE && kill(info->pid, 0) && errno == ESRCH && loop_clock() < until) {
+		ublk_pause(ctl->loop, LOOK_MS);
+		rc = look(ctl, id, info, diag);
+	}
+	return rc;
+}
+
+static int delete(struct ublk_ctl *ctl, unsigned id, bool force, uint64_t deadline, struct diag *diag)
+{
+	struct ublk_dev_info info = { 0 };
+	int rc = force ? look(ctl, id, &info, diag) : look_settled(ctl, id, &info, diag);
+
+	if (rc)
+		return rc;
+	if (info.state == UBLK_LIVE && !force) {
+		rc = ublk_sync(ctl->loop, ctl->dev, id, deadline);
+		if (rc == -ETIMEDOUT)
+			return no_answer(id, info.pid, diag);
+		if (rc < 0)
+			return diag_sys(diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush", id);
+	}
+	rc = ublk_halt(ctl->loop, ctl->dev, id, deadline);
+	if (rc == -ETIMEDOUT)
+		return no_answer(id, info.pid, diag);
+	if (rc < 0 && rc != -ENODEV)
+		return diag_sys(diag, -rc, "stop /dev/ublkb%u", id);
+	rc = ublk_ctl_run(ctl, UBLK_CTL_DEL_DEV, id, 0, NULL, 0, deadline);
+	if (rc == -ETIMEDOUT)
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "/dev/ublkb%u has no disk any more, and goes when the last process closes it", id);
+	return rc < 0 && rc != -ENODEV ? diag_sys(diag, -rc, "delete /dev/ublkb%u", id) : 0;
+}
+
+int ublk_delete(int dev, struct loop *loop, unsigned id, bool force, uint32_t timeout_ms, struct diag *diag)
+{
+	struct ublk_ctl *ctl = calloc(1, sizeof(*ctl));
+	int rc = ctl ? ublk_ctl_open(ctl, loop, dev, diag) : diag_sys(diag, ENOMEM, "ublk");
+
+	if (!rc) {
+		rc = delete(ctl, id, force, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0, diag);
+		ublk_ctl_close(ctl);
+	}
+	if (!ctl || !ctl->pending)
+		free(ctl);
+	return rc;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Who this host is: the first of option, files, kernel command line, firmware, machine-id that knows, else made up.
+ * Where nvme-cli would find a name we find the same one. */
+#include "hash.h"
+#include "identity.h"
+#include "kernel.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define NQN_MAX 223 /* NVMe Base 2.0, 4.5 */
+#define UUID_NQN "nqn.2014-08.org.nvmexpress:uuid:"
+
+int kernel_root(void)
+{
+	return open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int hex(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/* 32 hex digits, with dashes anywhere between bytes or without. Gives the number of characters, 0 = no UUID. */
+static size_t uuid_get(const char *text, uint8_t uuid[16])
+{
+	const char *p = text;
+
+	for (int i = 0; i < 16; i++, p += 2) {
+		if (i && *p == '-')
+			p++;
+		if (hex(p[0]) < 0 || hex(p[1]) < 0)
+			return 0;
+		uuid[i] = (uint8_t)(hex(p[0]) << 4 | hex(p[1]));
+	}
+	return p - text;
+}
+
+const char *identity_uuid_text(const uint8_t u[16], char text[UUID_TEXT + 1])
+{
+	snprintf(text, UUID_TEXT + 1, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3], u[4],
+		u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	return text;
+}
+
+void identity_mark(uint8_t uuid[16])
+{
+	uuid[6] = (uuid[6] & 0x0f) | 0x40; /* RFC 9562, 5.4 */
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
+}
+
+/* What board makers leave in place of a UUID: the same on many machines. */
+static bool uuid_fake(const uint8_t uuid[16])
+{
+	static const char *const fakes[] = {
+		"03000200-0400-0500-0006-000700080009",
+		"00020003-0004-0005-0006-000700080009",
+		"00010203-0405-0607-0809-0a0b0c0d0e0f",
+		"03020100-0504-0706-0809-0a0b0c0d0e0f",
+		"12345678-1234-5678-90ab-cddeefaabbcc",
+		"01234567-8910-1112-1314-151617181920",
+		"11111111-2222-3333-4444-555555555555",
+		"4c4c4544-0000-2010-8020-80c04f202020",
+	};
+	static const uint8_t counted[6] = { 0x12, 0x34, 0x56, 0x78, 0x12, 0x34 }, counted_le[6] = { 0x78, 0x56, 0x34, 0x12, 0x34, 0x12 };
+	bool same = true, rising = true;
+	char text[UUID_TEXT + 1];
+
+	for (int i = 1; i < 16; i++) {
+		same &= uuid[i] == uuid[0];
+		rising &= uuid[i] == (uint8_t)(uuid[i - 1] + 1) || uuid[i] == (uint8_t)(uuid[i - 1] + 0x11);
+	}
+	if (same || rising || !memcmp(uuid, counted, sizeof(counted)) || !memcmp(uuid, counted_le, sizeof(counted_le)))
+		return true;
+	identity_uuid_text(uuid, text);
+	for (unsigned i = 0; i < sizeof(fakes) / sizeof(*fakes); i++)
+		if (!strcmp(text, fakes[i]))
+			return true;
+	return false;
+}
+
+static bool nqn_valid(const char *nqn)
+{
+	size_t len = strlen(nqn);
+
+	if (strncmp(nqn, "nqn.", 4) || len <= 4 || len > NQN_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)nqn[i] <= ' ' || nqn[i] == 0x7f)
+			return false;
+	return true;
+}
+
+static bool take_nqn(struct identity *who, const char *nqn, const char *from)
+{
+	if (!nqn_valid(nqn))
+		return false;
+	snprintf(who->hostnqn, sizeof(who->hostnqn), "%s", nqn);
+	snprintf(who->nqn_from, sizeof(who->nqn_from), "%s", from);
+	return true;
+}
+
+static bool take_id(struct identity *who, const char *text, const char *from)
+{
+	uint8_t id[16];
+	size_t len = uuid_get(text, id);
+
+	if (!len || text[len])
+		return false;
+	memcpy(who->hostid, id, sizeof(id));
+	snprintf(who->id_from, sizeof(who->id_from), "%s", from);
+	return true;
+}
+
+static void take_uuid(struct identity *who, const uint8_t uuid[16], const char *from)
+{
+	char text[UUID_TEXT + 1], nqn[sizeof(UUID_NQN) + UUID_TEXT];
+
+	snprintf(nqn, sizeof(nqn), UUID_NQN "%s", identity_uuid_text(uuid, text));
+	take_nqn(who, nqn, from);
+}
+
+/* The first line of a file that holds one word; false when it is absent or empty. */
+static bool one_line(int root, const char *path, char *text, size_t len)
+{
+	if (sys_read(root, text, len, "%s", path) <= 0)
+		return false;
+	text[strcspn(text, " \t\r\n")] = 0;
+	return text[0];
+}
+
+/* The value of the last KEY= on the kernel command line. */
+static bool on_cmdline(int root, const char *key, char *value, size_t len)
+{
+	char *text = sys_read_all(root, "proc/cmdline"), *rest = text, *word;
+	size_t key_len = strlen(key);
+	bool found = false;
+
+	while ((word = strsep(&rest, " \t\n"))) {
+		if (strncmp(word, key, key_len) || word[key_len] != '=')
+			continue;
+		word += key_len + 1;
+		if (*word == '"') {
+			word++;
+			word[strcspn(word, "\"")] = 0;
+		}
+		found = *word && strlen(word) < len;
+		if (found)
+			snprintf(value, len, "%s", word);
+	}
+	free(text);
+	return found;
+}
+
+static bool from_files(int root, struct identity *who)
+{
+	char nqn[256], id[64];
+	bool has_nqn = one_line(root, "etc/nvme/hostnqn", nqn, sizeof(nqn)) && take_nqn(who, nqn, "/etc/nvme/hostnqn");
+	bool has_id = one_line(root, "etc/nvme/hostid", id, sizeof(id)) && take_id(who, id, "/etc/nvme/hostid");
+
+	if (!has_nqn && has_id)
+		take_uuid(who, who->hostid, "/etc/nvme/hostid");
+	return has_nqn || has_id;
+}
+
+/* dracut's words (dracut.cmdline(7), NVMf); the second is its older spelling. */
+static bool from_cmdline(int root, struct identity *who)
+{
+	char nqn[256], id[64];
+
+	if (!on_cmdline(root, "rd.nvmf.hostnqn", nqn, sizeof(nqn)) && !on_cmdline(root, "nvmf.hostnqn", nqn, sizeof(nqn)))
+		return false;
+	if (!take_nqn(who, nqn, "kernel command line"))
+		return false;
+	if (on_cmdline(root, "rd.nvmf.hostid", id, sizeof(id)) || on_cmdline(root, "nvmf.hostid", id, sizeof(id)))
+		take_id(who, id, "kernel command line");
+	return true;
+}
+
+/* The kernel has put the bytes into order already (SMBIOS 3.0, 7.2.1), so the text is taken as it is, as nvme-cli does. */
+static bool from_firmware(int root, struct identity *who)
+{
+	uint8_t uuid[16];
+	char text[64];
+
+	if (!one_line(root, "sys/class/dmi/id/product_uuid", text, sizeof(text)) || uuid_get(text, uuid) != strlen(text) || uuid_fake(uuid))
+		return false;
+	take_uuid(who, uuid, "DMI product UUID");
+	return true;
+}
+
+/* machine-id(5): it is not to be shown to others. systemd's way to derive an id from it, with nvme-cli's application id. */
+static bool from_machine_id(int root, struct identity *who)
+{
+	static const uint8_t app[16] = { 0xc7, 0xf4, 0x61, 0x81, 0x12, 0xbe, 0x49, 0x32, 0x8c, 0x83, 0x10, 0x6f, 0x9d, 0xdd, 0xd8, 0x6b };
+	uint8_t machine[16], sum[32];
+	char text[64];
+
+	if (!one_line(root, "etc/machine-id", text, sizeof(text)) || uuid_get(text, machine) != strlen(text))
+		return false;
+	hash_hmac(sum, machine, sizeof(machine), app, sizeof(app));
+	identity_mark(sum);
+	take_uuid(who, sum, "machine-id");
+	return true;
+}
+
+static void made_up(struct identity *who)
+{
+	uint8_t uuid[16] = { 0 };
+
+	if (getrandom(uuid, sizeof(uuid), GRND_NONBLOCK) != sizeof(uuid))
+		getrandom(uuid, sizeof(uuid), 0);
+	identity_mark(uuid);
+	take_uuid(who, uuid, "random");
+	who->random = 1;
+}
+
+/* The same NQN always gives the same id: kernels refuse two names with one id and one name with two. */
+static void derive_id(struct identity *who)
+{
+	static const char label[] = "rdmastor host id";
+	const char *uuid = strstr(who->hostnqn, "uuid:");
+	uint8_t sum[32];
+
+	if (uuid && uuid_get(uuid + 5, who->hostid) == strlen(uuid + 5) && uuid[5]) {
+		snprintf(who->id_from, sizeof(who->id_from), "the host NQN's UUID");
+		return;
+	}
+	hash_hmac(sum, label, sizeof(label) - 1, who->hostnqn, strlen(who->hostnqn));
+	identity_mark(sum);
+	memcpy(who->hostid, sum, sizeof(who->hostid));
+	snprintf(who->id_from, sizeof(who->id_from), "a hash of the host NQN");
+}
+
+int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, struct identity *who, struct diag *diag)
+{
+	*who = (struct identity){ 0 };
+	if (wanted_nqn) {
+		if (!take_nqn(who, wanted_nqn, "as given"))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "host NQN '%s': must begin with nqn., without blanks, at most %d bytes",
+				wanted_nqn, NQN_MAX);
+	} else if (!from_files(root, who) && !from_cmdline(root, who) && !from_firmware(root, who) && !from_machine_id(root, who)) {
+		made_up(who);
+	}
+	if (wanted_id && !take_id(who, wanted_id, "as given"))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "host id '%s' is not a UUID", wanted_id);
+	if (!who->id_from[0])
+		derive_id(who);
+	return 0;
+}
+
+/* Files in /etc/nvme are copied along with images of systems, so they come last here. */
+bool identity_machine(int root, uint8_t id[16], const char **from)
+{
+	struct identity who = { 0 };
+
+	if (from_firmware(root, &who))
+		*from = "DMI product UUID";
+	else if (from_machine_id(root, &who))
+		*from = "machine-id";
+	else if (!from_files(root, &who) && !from_cmdline(root, &who))
+		return false;
+	else
+		*from = "host id";
+	if (!who.id_from[0])
+		derive_id(&who);
+	memcpy(id, who.hostid, 16);
+	return true;
+}

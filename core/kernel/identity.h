@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What host and disk identities are made of. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#define UUID_TEXT 36
+
+/* Who this machine is, and no other; false: nothing tells. */
+bool identity_machine(int root, uint8_t id[16], const char **from);
+void identity_mark(uint8_t uuid[16]); /* as a random UUID (RFC 9562, 5.4) */
+const char *identity_uuid_text(const uint8_t uuid[16], char text[UUID_TEXT + 1]);
+/* What a block device says of itself: its WWID, or that of its disk and the partition's number; false: nothing that lasts. */
+bool identity_device(int root, unsigned dev_major, unsigned dev_minor, char *text, unsigned len);

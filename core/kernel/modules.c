@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Loading kernel modules, through modprobe. */
+#include "modules.h"
+#include "child.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MODPROBE_MS 5000
+
+static bool real_root(int root)
+{
+	struct stat a, b;
+
+	return fstat(root, &a) == 0 && stat("/", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+const char *module_load(int root, const char *module)
+{
+	char *const argv[] = { "modprobe", "-q", (char *)module, NULL };
+	int rc;
+
+	if (!real_root(root))
+		return "this is not the running system";
+	if (geteuid())
+		return "only root can load it";
+	rc = child_run(argv, MODPROBE_MS);
+	if (rc == -ENOENT)
+		return "there is no modprobe here";
+	if (rc == -ETIMEDOUT)
+		return "modprobe did not end in 5 s";
+	return "this kernel has no such module";
+}

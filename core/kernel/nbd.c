@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The kernel's nbd driver: which of its devices is ours, giving it sockets, taking it away again. The messages are nbd_nl.c's,
+ * serving the sockets is core/export's. */
+#include "child.h"
+#include "kernel.h"
+#include "modules.h"
+#include "nbd_nl.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nbd-netlink.h>
+#include <linux/nbd.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NBD_HINT "without it, --nbd offers the disk to NBD clients"
+
+int kernel_nbd_ready(int root, struct diag *diag)
+{
+	const char *why;
+
+	if (sys_exists(root, "sys/module/nbd"))
+		return 0;
+	why = module_load(root, "nbd");
+	if (sys_exists(root, "sys/module/nbd"))
+		return 0;
+	diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module nbd is not loaded: %s", why);
+	diag_hint(diag, NBD_HINT);
+	return -ENOENT;
+}
+
+int kernel_nbd_backend(int root, unsigned index, char *text, size_t len)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "sys/block/nbd%u/pid", index);
+	text[0] = 0;
+	if (!sys_exists(root, path))
+		return -ENOENT;
+	sys_read(root, text, len, "sys/block/nbd%u/backend", index);
+	return 0;
+}
+
+static bool is_ours(int root, unsigned index, const char *id)
+{
+	char text[2300];
+
+	return id && !kernel_nbd_backend(root, index, text, sizeof(text)) && !strcmp(text, id);
+}
+
+struct search {
+	int root, index;
+	const char *id;
+};
+
+static void look(const char *name, void *arg)
+{
+	struct search *search = arg;
+	unsigned index;
+	char end;
+
+	if (sscanf(name, "nbd%u%c", &index, &end) == 1 && is_ours(search->root, index, search->id) &&
+		(search->index < 0 || index < (unsigned)search->index))
+		search->index = (int)index;
+}
+
+/* The device that a former run left; -1 = none. */
+static int find(int root, const struct kernel_nbd *nbd)
+{
+	struct search search = { .root = root, .index = -1, .id = nbd->id };
+
+	if (nbd->index >= 0)
+		return is_ours(root, (unsigned)nbd->index, nbd->id) ? nbd->index : -1;
+	if (nbd->id)
+		sys_list(root, "sys/block", look, &search);
+	return search.index;
+}
+
+static int refused(int err, int index, struct diag *diag)
+{
+	char name[32] = "an NBD device";
+
+	if (index >= 0)
+		snprintf(name, sizeof(name), "/dev/nbd%d", index);
+	switch (-err) {
+	case EPERM:
+		diag_set(diag, DIAG_PERMISSION, EPERM, "only root can change block devices");
+		break;
+	case ENOTSUP:
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel's nbd driver has no netlink interface (Linux 4.12)");
+		diag_hint(diag, NBD_HINT);
+		break;
+	case EBUSY:
+		diag_set(diag, DIAG_BUSY, EBUSY, "is in use");
+		break;
+	default:
+		diag_sys(diag, -err, "the kernel's nbd driver");
+	}
+	diag_ctx(diag, "%s", name);
+	return err;
+}
+
+/* Best effort: a value that does not fit leaves the driver's own. */
+static void set_queue(int root, unsigned index, const char *name, uint32_t value)
+{
+	char path[80];
+	int fd;
+
+	snprintf(path, sizeof(path), "sys/block/nbd%u/queue/%s", index, name);
+	fd = openat(root, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	dprintf(fd, "%u\n", value);
+	close(fd);
+}
+
+void kernel_nbd_tune(int root, const struct kernel_nbd *nbd)
+{
+	if (nbd->longest)
+		set_queue(root, (unsigned)nbd->index, "max_sectors_kb", nbd->longest / 1024);
+	/* the driver's own timer, which without NBD_ATTR_TIMEOUT only looks for requests of dead connections */
+	if (!nbd->timeout_s && nbd->resend_s)
+		set_queue(root, (unsigned)nbd->index, "io_timeout", nbd->resend_s * 1000);
+}
+
+static int unlike(const struct kernel_nbd *nbd, struct diag *diag)
+{
+	diag_ctx(diag, "/dev/nbd%d", nbd->index);
+	diag_hint(diag, "rdmastor detach --force /dev/nbd%d", nbd->index);
+	return -EINVAL;
+}
+
+static bool read_queue(int root, const struct kernel_nbd *nbd, const char *name, char *text, size_t len)
+{
+	return sys_read(root, text, len, "sys/block/nbd%d/queue/%s", nbd->index, name) > 0;
+}
+
+/* What its users were told of it must still be true; the driver can change none of it but the size. */
+static int check_former(int root, const struct kernel_nbd *nbd, struct diag *diag)
+{
+	char text[32];
+	unsigned long long sectors;
+	unsigned block;
+
+	if (sys_read(root, text, sizeof(text), "sys/block/nbd%d/size", nbd->index) > 0 && sscanf(text, "%llu", &sectors) == 1 &&
+		sectors * 512 > nbd->size) {
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by a former run, is larger (%llu bytes) than the disk (%llu bytes)", sectors * 512,
+			(unsigned long long)nbd->size);
+		return unlike(nbd, diag);
+	}
+	if (read_queue(root, nbd, "logical_block_size", text, sizeof(text)) && sscanf(text, "%u", &block) == 1 && block != nbd->block) {
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by a former run, has blocks of %u bytes, the disk of %u", block, nbd->block);
+		return unlike(nbd, diag);
+	}
+	if (nbd->flags & NBD_FLAG_SEND_FLUSH && read_queue(root, nbd, "write_cache", text, sizeof(text)) && !strcmp(text, "write through")) {
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by a former run, has no write cache, the disk has one that nobody would flush");
+		return unlike(nbd, diag);
+	}
+	return 0;
+}
+
+int kernel_nbd_renew(const struct kernel_nbd *nbd, struct diag *diag)
+{
+	int err = nbd_nl_call(NBD_CMD_RECONFIGURE, NBD_NL_SOCKETS, nbd);
+
+	if (err == -EINVAL) /* the driver's one answer to all that is wrong; here only this can be */
+		return diag_set(diag, DIAG_CLOSED, ENODEV, "/dev/nbd%d was disconnected", nbd->index);
+	return err < 0 ? refused(err, nbd->index, diag) : 0;
+}
+
+int kernel_nbd_connect(int root, struct kernel_nbd *nbd, struct diag *diag)
+{
+	struct kernel_nbd fresh;
+	int found, err;
+
+	nbd->recovered = false;
+	if (nbd->block > 4096)
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "blocks of %u bytes: the kernel's nbd driver takes at most 4096", nbd->block);
+	found = find(root, nbd);
+	if (found >= 0) {
+		nbd->index = found;
+		nbd->recovered = true;
+		err = check_former(root, nbd, diag);
+		return err ? err : kernel_nbd_renew(nbd, diag);
+	}
+	fresh = *nbd;
+	fresh.nfds = nbd->connections;
+	err = nbd_nl_call(NBD_CMD_CONNECT, NBD_NL_SIZE | NBD_NL_POLICY | NBD_NL_SOCKETS, &fresh);
+	if (err < 0)
+		return refused(err, nbd->index, diag);
+	nbd->index = err;
+	return 0;
+}
+
+int kernel_nbd_resize(const struct kernel_nbd *nbd, struct diag *diag)
+{
+	int err = nbd_nl_call(NBD_CMD_RECONFIGURE, NBD_NL_SIZE, nbd);
+
+	return err < 0 ? refused(err, nbd->index, diag) : 0;
+}
+
+/* In a process of its own: nobody knows how long it takes, and it must not keep the sockets open that the device is served with. */
+static int flush(int root, const void *path)
+{
+	int fd = openat(root, path, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	return fsync(fd) ? errno : 0;
+}
+
+/* A process that is late may be stuck in the device that it asked: it is killed, and not waited for. */
+static int flush_aside(int root, const char *path, uint32_t timeout_ms)
+{
+	struct pollfd watch = { .events = POLLIN };
+	int err, status = EIO;
+	pid_t pid;
+
+	err = child_aside(&pid, &watch.fd, root, flush, path);
+	if (err)
+		return -err;
+	while ((err = poll(&watch, 1, (int)timeout_ms)) < 0 && errno == EINTR)
+		;
+	close(watch.fd);
+	if (err <= 0) {
+		kill(pid, SIGKILL);
+		return ETIMEDOUT;
+	}
+	child_ended(pid, &status);
+	return status;
+}
+
+static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *diag)
+{
+	char path[32], who[400];
+	int err;
+
+	snprintf(path, sizeof(path), "/dev/nbd%u", index);
+	if (kernel_holders(root, path, who, sizeof(who)) == 0 && who[0])
+		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	err = flush_aside(root, path + 1, timeout_ms);
+	if (err == EBUSY)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: somebody has it open for himself alone");
+	if (err == ETIMEDOUT)
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: it was not written in %g s", timeout_ms / 1000.);
+	return err ? diag_sys(diag, err, "data may not be on the disk: flush") : 0;
+}
+
+int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, uint32_t timeout_ms, struct diag *diag)
+{
+	struct kernel_nbd nbd = { .index = (int)index };
+	char any[8];
+	int err;
+
+	if (id ? !is_ours(root, index, id) : kernel_nbd_backend(root, index, any, sizeof(any)))
+		return 0;
+	err = force ? 0 : quiet(root, index, timeout_ms, diag);
+	if (err) {
+		diag_ctx(diag, "/dev/nbd%u", index);
+		return err;
+	}
+	err = nbd_nl_call(NBD_CMD_DISCONNECT, 0, &nbd);
+	return err < 0 ? refused(err, (int)index, diag) : 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Telling whoever started us that we are ready: sd_notify(3)'s datagram, and a line on a descriptor as s6 and scripts
+ * wait for it. */
+#include "kernel.h"
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int notify_socket(const char *name, const char *status, struct diag *diag)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t len = strlen(name);
+	char text[300];
+	int fd, size, err = 0;
+
+	if ((name[0] != '/' && name[0] != '@') || len < 2 || len >= sizeof(to.sun_path))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "NOTIFY_SOCKET '%s' is neither a path nor an abstract name", name);
+	memcpy(to.sun_path, name, len);
+	if (name[0] == '@')
+		to.sun_path[0] = 0;
+	size = snprintf(text, sizeof(text), "READY=1\nSTATUS=%.256s", status ? status : "ready");
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return diag_sys(diag, errno, "notify %s", name);
+	if (sendto(fd, text, size, MSG_NOSIGNAL, (struct sockaddr *)&to, offsetof(struct sockaddr_un, sun_path) + len) < 0)
+		err = errno;
+	close(fd);
+	return err ? diag_sys(diag, err, "notify %s", name) : 0;
+}
+
+int kernel_notify_ready(int ready_fd, const char *status, struct diag *diag)
+{
+	const char *name = getenv("NOTIFY_SOCKET");
+	ssize_t rc;
+
+	if (ready_fd >= 0) {
+		do
+			rc = write(ready_fd, "\n", 1);
+		while (rc < 0 && errno == EINTR);
+		if (rc < 0)
+			return diag_sys(diag, errno, "--ready-fd %d", ready_fd);
+		close(ready_fd);
+	}
+	return name && *name ? notify_socket(name, status, diag) : 0;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the kernel's SRP initiator, ib_srp, is connected to, and how it would connect. */
+#include "kernel.h"
+#include "sys.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOSTS  "sys/class/scsi_host"
+#define MODULE "sys/module/ib_srp/parameters"
+
+static bool read_hex(int root, const char *host, const char *name, uint64_t *value)
+{
+	char text[64];
+
+	if (sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
+		return false;
+	*value = strtoull(text, NULL, 16);
+	return true;
+}
+
+static bool read_gid(int root, const char *host, const char *name, uint8_t gid[16])
+{
+	char text[64], *p = text;
+
+	if (sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
+		return false;
+	for (unsigned i = 0; i < 8; i++) {
+		unsigned long group = strtoul(p, &p, 16);
+
+		gid[2 * i] = (uint8_t)(group >> 8);
+		gid[2 * i + 1] = (uint8_t)group;
+		if (*p++ != ':' && i < 7)
+			return false;
+	}
+	return true;
+}
+
+struct walk {
+	int root;
+	struct kernel_srp *list;
+	unsigned count;
+	bool failed;
+};
+
+/* The path to the target; one connected by RDMA/CM tells none of it. False: it tells only a part. */
+static bool read_path(int root, const char *name, struct kernel_srp *host)
+{
+	bool service = read_hex(root, name, "service_id", &host->service_id);
+	uint64_t pkey;
+
+	host->by_cm = !read_hex(root, name, "pkey", &pkey) && !service;
+	if (host->by_cm)
+		return true;
+	host->pkey = (uint16_t)pkey;
+	/* dgid changes when the connection manager redirects; kernels before 2.6.24 had only that */
+	return service && (read_gid(root, name, "orig_dgid", host->dgid) || read_gid(root, name, "dgid", host->dgid));
+}
+
+/* Every SCSI host is there; those of ib_srp tell a target. */
+static void add_host(const char *name, void *arg)
+{
+	struct walk *walk = arg;
+	struct kernel_srp host = { 0 };
+	struct kernel_srp *more;
+	char text[16];
+
+	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) || !read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) ||
+		!read_path(walk->root, name, &host))
+		return;
+	more = realloc(walk->list, (walk->count + 1) * sizeof(*more));
+	if (!more) {
+		walk->failed = true;
+		return;
+	}
+	walk->list = more;
+	snprintf(host.host, sizeof(host.host), "%s", name);
+	sys_read(walk->root, host.dev, sizeof(host.dev), HOSTS "/%s/local_ib_device", name);
+	if (sys_read(walk->root, text, sizeof(text), HOSTS "/%s/local_ib_port", name) > 0)
+		host.port = (unsigned)strtoul(text, NULL, 10);
+	more[walk->count++] = host;
+}
+
+int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct diag *diag)
+{
+	struct walk walk = { .root = root };
+
+	sys_list(root, HOSTS, add_host, &walk);
+	*list = walk.list;
+	*count = walk.count;
+	if (!walk.failed)
+		return 0;
+	free(walk.list);
+	*list = NULL;
+	*count = 0;
+	return diag_sys(diag, ENOMEM, "list of SRP connections");
+}
+
+uint32_t kernel_srp_imm_data(int root)
+{
+	char text[16];
+
+	if (sys_read(root, text, sizeof(text), MODULE "/use_imm_data") <= 0 || text[0] != 'Y')
+		return 0;
+	if (sys_read(root, text, sizeof(text), MODULE "/max_imm_data") <= 0)
+		return 0;
+	return (uint32_t)strtoul(text, NULL, 10);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What a process behind a local block device does so that it needs that device neither to get memory nor to end, and outlives the
+ * switch from initramfs to root. Each step that is refused is told, and the others are taken. */
+#include "kernel.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#ifndef PR_SET_IO_FLUSHER /* Linux 5.6 */
+#define PR_SET_IO_FLUSHER 57
+#endif
+#define BELOW 32
+
+struct refused {
+	char text[400];
+	int err; /* of the first */
+};
+
+static void refuse(struct refused *refused, int err, const char *what)
+{
+	size_t len = strlen(refused->text);
+
+	snprintf(refused->text + len, sizeof(refused->text) - len, "%s%s: %s", len ? "; " : "", what, diag_errno_text(err));
+	if (!refused->err)
+		refused->err = err;
+}
+
+static int lock_program(struct dl_phdr_info *info, size_t len, void *arg)
+{
+	int *err = arg;
+
+	(void)len;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && mlock((void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), info->dlpi_phdr[i].p_memsz))
+			*err = errno;
+	return 0;
+}
+
+/* The program at once, all else from its first use: a ram: disk may be larger than the machine's memory. What is made later is locked too
+ * where nothing limits it: else a later one would be refused for it. */
+static int lock_memory(void)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	int err = 0;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (mlockall((limit.rlim_cur == RLIM_INFINITY ? MCL_CURRENT | MCL_FUTURE : MCL_CURRENT) | MCL_ONFAULT))
+		return errno;
+	dl_iterate_phdr(lock_program, &err);
+	if (err)
+		return err;
+	return limit.rlim_cur == RLIM_INFINITY ? 0 : EPERM;
+}
+
+static int spare_from_oom(int root)
+{
+	int fd = openat(root, "proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (write(fd, "-1000", 5) < 0)
+		err = errno;
+	close(fd);
+	return err;
+}
+
+struct below { /* a block device and those it stands on */
+	int root;
+	dev_t number[BELOW];
+	unsigned count;
+};
+
+static void add_below(const char *name, void *arg)
+{
+	struct below *below = arg;
+	unsigned dev_major, dev_minor;
+	char text[32];
+
+	if (below->count < BELOW && sys_read(below->root, text, sizeof(text), "sys/class/block/%.64s/dev", name) > 0 &&
+		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
+		below->number[below->count++] = makedev(dev_major, dev_minor);
+}
+
+/* A process like this one may be behind it, or behind what it stands on: dm, md and bcache name that, of a partition its disk does. */
+static bool may_be_ours(int root, dev_t number)
+{
+	static const char *const lower[] = { "slaves", "../slaves" };
+	struct below below = { .root = root, .number = { number }, .count = 1 };
+	char text[1024], *name;
+
+	for (unsigned i = 0; i < below.count; i++) {
+		unsigned dev_major = major(below.number[i]), dev_minor = minor(below.number[i]);
+
+		if (sys_read(root, text, sizeof(text), "sys/dev/block/%u:%u/uevent", dev_major, dev_minor) < 0)
+			continue;
+		name = strstr(text, "DEVNAME=");
+		if (name && (!strncmp(name + 8, "ublkb", 5) || !strncmp(name + 8, "nbd", 3)))
+			return true;
+		for (unsigned n = 0; n < sizeof(lower) / sizeof(*lower); n++) {
+			snprintf(text, sizeof(text), "sys/dev/block/%u:%u/%s", dev_major, dev_minor, lower[n]);
+			sys_list(root, text, add_below, &below);
+		}
+	}
+	return false;
+}
+
+struct mounted {
+	char *point, *source;
+	dev_t number;
+};
+
+/* "36 35 259:0 / /mnt rw,noatime master:1 - ext4 /dev/ublkb0 rw" */
+static bool read_mount(char *line, struct mounted *m)
+{
+	char *rest = line, *field[5];
+	unsigned dev_major, dev_minor;
+
+	for (int i = 0; i < 5; i++)
+		field[i] = strsep(&rest, " ");
+	if (!rest || sscanf(field[2], "%u:%u", &dev_major, &dev_minor) != 2)
+		return false;
+	m->number = makedev(dev_major, dev_minor);
+	m->point = sys_unescape(field[4]);
+	m->source = strstr(rest, " - ");
+	m->source = m->source ? strchr(m->source + 3, ' ') : NULL;
+	if (m->source) {
+		m->source++;
+		m->source[strcspn(m->source, " ")] = 0;
+		m->source = sys_unescape(m->source);
+	}
+	return true;
+}
+
+/* Where a file system has no number of its own (btrfs) the source tells. */
+static bool stands_on_us(int root, const struct mounted *m)
+{
+	struct stat st;
+
+	return may_be_ours(root, m->number) || (m->source && !strncmp(m->source, "/dev/", 5) && !fstatat(root, m->source + 1, &st, 0) &&
+		S_ISBLK(st.st_mode) && may_be_ours(root, st.st_rdev));
+}
+
+/* A device, or a server: not what the kernel keeps in memory. */
+static bool stands_on_something(int root, const struct mounted *m)
+{
+	(void)root;
+	return major(m->number) || (m->source && strpbrk(m->source, "/:"));
+}
+
+/* The root stays: it cannot be left. */
+static void leave_mounts(int root, dev_t keep, bool (*leave)(int root, const struct mounted *))
+{
+	char *text, *rest, *line;
+	struct mounted m;
+	struct stat here;
+
+	text = rest = sys_read_all(root, "proc/self/mountinfo");
+	while ((line = strsep(&rest, "\n"))) {
+		if (!read_mount(line, &m) || !strcmp(m.point, "/") || m.number == keep || !leave(root, &m))
+			continue;
+		if (!stat(".", &here) && here.st_dev == m.number)
+			(void)!chdir("/");
+		umount2(m.point, MNT_DETACH);
+	}
+	free(text);
+}
+
+/* The last process of a mount namespace unmounts what is there as it ends: a file system on its own device would wait for that
+ * process for ever. So this namespace is our own, nothing that is mounted elsewhere later comes in, and such file systems go. */
+static int own_mounts(int root)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return errno;
+	leave_mounts(root, 0, stands_on_us);
+	return 0;
+}
+
+void kernel_leave_mounts(int root, const char *keep)
+{
+	struct stat st;
+
+	leave_mounts(root, keep && !stat(keep, &st) ? st.st_dev : 0, stands_on_something);
+}
+
+int kernel_survive(int root, char *argv0, bool *mounts, struct diag *diag)
+{
+	struct refused refused = { 0 };
+	int err = own_mounts(root);
+
+	*mounts = !err;
+	if (err)
+		refuse(&refused, err, "a mount namespace of its own");
+	err = spare_from_oom(root);
+	if (err)
+		refuse(&refused, err, "protection from the out-of-memory killer");
+	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0))
+		refuse(&refused, errno, "memory without waiting for its own device");
+	err = lock_memory();
+	if (err)
+		refuse(&refused, err, "locked memory");
+	if (argv0 && argv0[0])
+		argv0[0] = '@';
+	if (!refused.err)
+		return 0;
+	return diag_set(diag, DIAG_PERMISSION, refused.err, "this process may not survive when memory runs out: %s", refused.text);
+}

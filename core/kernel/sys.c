@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Reading /sys, /proc and /etc under a root descriptor. */
+#include "sys.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static ssize_t read_fd(int fd, char *text, size_t len)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t rc = read(fd, text + got, len - got);
+
+		if (rc < 0 && errno == EINTR)
+			continue;
+		if (rc < 0)
+			return -errno;
+		if (rc == 0)
+			break;
+		got += rc;
+	}
+	return got;
+}
+
+ssize_t sys_read(int root, char *text, size_t len, const char *fmt, ...)
+{
+	char path[512];
+	va_list args;
+	ssize_t got;
+	int fd;
+
+	va_start(args, fmt);
+	vsnprintf(path, sizeof(path), fmt, args);
+	va_end(args);
+	fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	got = fd < 0 ? -errno : read_fd(fd, text, len - 1);
+	if (fd >= 0)
+		close(fd);
+	while (got > 0 && strchr(" \t\r\n", text[got - 1]))
+		got--;
+	text[got > 0 ? got : 0] = 0;
+	return got;
+}
+
+char *sys_read_all(int root, const char *path)
+{
+	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t room = 16384, len = 0;
+	char *text = NULL;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return NULL;
+	do {
+		char *more = realloc(text, room + 1);
+
+		if (!more) {
+			got = -ENOMEM;
+			break;
+		}
+		text = more;
+		got = read_fd(fd, text + len, room - len);
+		len += got > 0 ? got : 0;
+		room *= 2;
+	} while (got > 0);
+	close(fd);
+	if (got < 0) {
+		free(text);
+		return NULL;
+	}
+	text[len] = 0;
+	return text;
+}
+
+bool sys_exists(int root, const char *path)
+{
+	return faccessat(root, path, F_OK, 0) == 0;
+}
+
+bool sys_list(int root, const char *path, void (*each)(const char *name, void *arg), void *arg)
+{
+	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dirent *entry;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			each(entry->d_name, arg);
+	closedir(dir);
+	return true;
+}
+
+char *sys_unescape(char *text)
+{
+	char *to = text;
+
+	for (char *from = text; *from; to++) {
+		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' && from[3] >= '0' && from[3] <= '7') {
+			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = 0;
+	return text;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Which port the user means, and what is wrong with it. What ports there are is left to port.c. */
+#include "mad.h"
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PHYS_DISABLED 3
+#define PHYS_LINK_UP  5
+
+int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *diag)
+{
+	size_t len = strspn(text, "0123456789abcdefABCDEF");
+
+	if (len == 32 && !text[len]) {
+		for (unsigned i = 0; i < 16; i++) {
+			char byte[3] = { text[2 * i], text[2 * i + 1], 0 };
+
+			gid[i] = (uint8_t)strtoul(byte, NULL, 16);
+		}
+		return 0;
+	}
+	if (inet_pton(AF_INET6, text, gid) == 1)
+		return 0;
+	return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no GID: fe80::2:c903:a0:b0c1 and 32 hexadecimal digits are", text);
+}
+
+void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid)
+{
+	wire_put_be(gid, 8, prefix);
+	wire_put_be(gid + 8, 8, guid);
+}
+
+/* How good a port is when the user did not name it. */
+static unsigned rank(const struct mad_port_info *info, bool any_link)
+{
+	if (!info->infiniband)
+		return any_link && info->state == PORT_ACTIVE ? 4 : 0;
+	if (info->state == PORT_ACTIVE)
+		return 5;
+	if (info->phys == PHYS_LINK_UP)
+		return 3;
+	return info->phys == PHYS_DISABLED ? 1 : 2;
+}
+
+static const struct mad_port_info *find(const struct mad_port_info *list, unsigned count, const char *dev, unsigned port,
+	const uint8_t *gid, bool any_link)
+{
+	const struct mad_port_info *best = NULL;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct mad_port_info *info = &list[i];
+		uint8_t own[16];
+
+		mad_gid_make(own, info->prefix, info->guid);
+		if ((dev && strcmp(dev, info->dev)) || (port && port != info->port) || (gid && memcmp(gid, own, sizeof(own))))
+			continue;
+		if (!best || rank(info, any_link) > rank(best, any_link))
+			best = info;
+	}
+	return best;
+}
+
+static int not_found(const struct mad_port_info *list, unsigned count, const struct mad_port_choice *choice, const char *dev, unsigned port,
+	struct diag *diag)
+{
+	if (!count)
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device");
+	if (choice->gid)
+		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no port of this machine has the GID %s", choice->gid);
+	if (dev && !find(list, count, dev, 0, NULL, true)) {
+		diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no RDMA device '%s'", dev);
+		return diag_hint(diag, "there is %s%s", list[0].dev, strcmp(list[0].dev, list[count - 1].dev) ? " and others" : "");
+	}
+	if (dev)
+		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "%s has no port %u", dev, port);
+	return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no RDMA device has a port %u", port);
+}
+
+static int wrong_link(const struct mad_port_info *info, bool named, struct diag *diag)
+{
+	if (!named)
+		diag_set(diag, DIAG_UNSUPPORTED, ENODEV, "no port of this machine is on InfiniBand: its link layer is %s",
+			info->link_layer);
+	else
+		diag_set(diag, DIAG_UNSUPPORTED, ENODEV, "its link layer is %s, and only InfiniBand has a subnet administrator to ask",
+			info->link_layer);
+	diag_hint(diag, "on RoCE ask one target by its IPv6 GID: --gid fe80::…");
+	return diag_ctx(diag, "%s port %u", info->dev, info->port);
+}
+
+int mad_port_choose(struct mad_port_info *out, const struct mad_port_choice *choice, struct diag *diag)
+{
+	char umad_dev[MAD_DEV_LEN];
+	const char *dev = choice->dev, *slash = choice->umad ? strrchr(choice->umad, '/') : NULL;
+	unsigned port = choice->port, count;
+	const struct mad_port_info *info;
+	struct mad_port_info *list;
+	uint8_t gid[16];
+	int err = 0;
+
+	if (choice->gid && mad_gid_parse(gid, choice->gid, diag))
+		return -EINVAL;
+	if (choice->umad && mad_dev_of_umad(slash ? slash + 1 : choice->umad, umad_dev, &port))
+		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no MAD device '%s'", choice->umad);
+	if (choice->umad)
+		dev = umad_dev;
+	err = mad_dev_list(&list, &count, diag);
+	if (err)
+		return err;
+	info = find(list, count, dev, port, choice->gid ? gid : NULL, choice->any_link);
+	if (!info) {
+		err = not_found(list, count, choice, dev, port, diag);
+	} else {
+		*out = *info;
+		if (!info->infiniband && !choice->any_link)
+			err = wrong_link(info, dev || port || choice->gid, diag);
+	}
+	free(list);
+	return err;
+}
+
+static const char *phys_word(unsigned phys)
+{
+	static const char *const words[] = {
+		"", "asleep", "polling for a neighbour", "disabled", "training", "up", "recovering", "in test",
+	};
+
+	return phys && phys < sizeof(words) / sizeof(*words) ? words[phys] : "in no known state";
+}
+
+const char *mad_state_why(uint8_t state)
+{
+	if (state <= PORT_DOWN)
+		return "port is DOWN";
+	if (state == PORT_INIT)
+		return "port is INIT: no subnet manager has configured it";
+	if (state == PORT_ARMED)
+		return "port is ARMED: the subnet manager has not finished with it";
+	return "port has no LID: no subnet manager has configured it";
+}
+
+static int down(const struct mad_port_info *info, struct diag *diag)
+{
+	diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "port is DOWN: its link is %s", phys_word(info->phys));
+	return diag_hint(diag, "%s", info->phys == PHYS_DISABLED ? "enable it" : "look at the cable and at the switch's port");
+}
+
+int mad_port_usable(const struct mad_port_info *info, struct diag *diag)
+{
+	if (!info->infiniband || (info->state >= PORT_ACTIVE && info->lid >= MAD_LID_MIN && info->lid <= MAD_LID_MAX))
+		return 0;
+	if (info->state <= PORT_DOWN) {
+		down(info, diag);
+	} else {
+		diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "%s", mad_state_why(info->state));
+		diag_hint(diag, "start a subnet manager (opensm), or look at the one there is");
+	}
+	diag_ctx(diag, "%s port %u", info->dev, info->port);
+	return -ENETDOWN;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Attributes of answers to host structs. What a peer says is bounded here: texts end, LIDs are unicast, counts fit. */
+#pragma once
+#include "mad.h"
+
+/* Records of a subnet administrator's answer, one or a table of them. False: the answer is malformed. */
+struct sa_table {
+	const uint8_t *at;
+	size_t each, count;
+};
+bool sa_table_get(struct sa_table *, const void *mad, size_t len, size_t least /* bytes of a record that are read */);
+
+struct sa_port {
+	uint16_t lid;
+	uint64_t prefix;
+	bool management;
+	uint32_t first_ms; /* worth waiting for an answer */
+};
+bool sa_port_get(struct sa_port *, const struct port_info_record *); /* false: no unicast LID */
+void port_get(struct sa_port *, const struct port_info *);
+
+struct sa_node {
+	uint16_t lid;
+	uint64_t guid;
+};
+bool sa_node_get(struct sa_node *, const struct node_record *);
+
+struct sa_path {
+	uint16_t lid, pkey;
+	uint8_t sl;
+};
+bool sa_path_get(struct sa_path *, const struct path_record *);
+
+bool lid_valid(unsigned lid);
+
+/* Into what its owner has cleared. */
+void dm_unit_get(struct mad_unit *, const struct io_unit_info *);
+enum dm_slot dm_unit_slot(const struct mad_unit *, unsigned slot /* from 1 */);
+void dm_ioc_get(struct mad_ioc *, const struct ioc_profile *);
+void dm_service_get(struct mad_service *, const struct service_entry *);

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Finding the I/O controllers of a fabric: asks the subnet administrator which ports have device management, then all of these at
+ * once. What is asked of one port is left to scan_target.c. */
+#include "scan.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define LIDS      (MAD_LID_MAX + 1)
+#define BY_ONE    64 /* up to so many GUIDs are asked for one by one, more of them with one table of all nodes */
+#define PROGRESS  16
+#define ALL_PORTS UINT16_MAX /* no port of the table has a LID of its own there */
+
+static void end(struct scan *scan, int err)
+{
+	if (!scan->err)
+		scan->err = err;
+	scan->over = 1;
+}
+
+/* What an answer of the subnet administrator has against us. */
+static int refuse(struct scan *scan, const struct mad_answer *answer, const char *what)
+{
+	const struct mad_port_info *port = mad_port(scan->mad);
+
+	if (answer->err == -ETIMEDOUT || answer->err == -EBUSY) {
+		diag_set(scan->diag, DIAG_TIMEOUT, -answer->err, "%s of the subnet administrator (LID %u) to the request for %s",
+			answer->err == -EBUSY ? "nothing but busy" : "no answer", port->sm_lid, what);
+		diag_hint(scan->diag, "ask without it: --walk, or --lid LID");
+	} else if (answer->err == -EMSGSIZE) {
+		diag_set(scan->diag, DIAG_PROTOCOL, EMSGSIZE, "the subnet administrator's %s is longer than any fabric's", what);
+	} else if (answer->err) {
+		diag_sys(scan->diag, -answer->err, "request for %s", what);
+	} else {
+		diag_set(scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator (LID %u) refuses %s: status 0x%04x", port->sm_lid,
+			what, answer->status);
+	}
+	return -scan->diag->err;
+}
+
+static bool records(struct scan *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
+{
+	*table = (struct sa_table){ 0 };
+	if (!answer->err && answer->status == SA_STATUS_NO_RECORDS)
+		return true;
+	if (answer->err || answer->status) {
+		end(scan, refuse(scan, answer, what));
+		return false;
+	}
+	if (sa_table_get(table, answer->mad, answer->len, least))
+		return true;
+	end(scan, diag_set(scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator's %s has records of %zu bytes, not %zu", what,
+			  table->each, least));
+	return false;
+}
+
+void scan_ask_sa(const struct scan *scan, struct mad_req *req, uint8_t method, uint16_t attr,
+	void (*done)(struct mad_req *, const struct mad_answer *))
+{
+	const struct mad_port_info *port = mad_port(scan->mad);
+
+	*req = (struct mad_req){
+		.to = { .lid = port->sm_lid, .sl = port->sm_sl, .qpn = 1, .pkey_index = scan->pkey_index },
+		.mgmt_class = MAD_CLASS_SA,
+		.method = method,
+		.attr = attr,
+		.done = done,
+	};
+}
+
+static int make_targets(struct scan *scan, size_t count)
+{
+	struct mad_target *target = calloc(count ? count : 1, sizeof(*target));
+
+	if (!target)
+		return diag_sys(scan->diag, ENOMEM, "%zu targets", count);
+	scan->found->target = target;
+	for (size_t i = 0; i < count; i++) {
+		target[i].scan = scan;
+		target[i].last = &target[i].unit;
+	}
+	return 0;
+}
+
+/* A table of which each record may make a target. */
+static bool targets_of(struct scan *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
+{
+	int err;
+
+	if (!records(scan, answer, least, what, table))
+		return false;
+	err = make_targets(scan, table->count < LIDS ? table->count : LIDS);
+	if (err)
+		end(scan, err);
+	return !err;
+}
+
+static void start_targets(struct scan *scan)
+{
+	struct mad_found *found = scan->found;
+
+	scan->live = found->count;
+	for (unsigned i = 0; i < found->count; i++)
+		scan_target_start(&found->target[i]);
+	if (!scan->live)
+		end(scan, 0);
+}
+
+void scan_target_done(struct mad_target *target)
+{
+	struct scan *scan = target->scan;
+	unsigned done;
+
+	scan->live--;
+	done = scan->found->count - scan->live;
+	if (scan->options->progress && (done % PROGRESS == 0 || !scan->live))
+		scan->options->progress(scan->options->arg, done, scan->found->count);
+	if (!scan->live)
+		end(scan, 0);
+}
+
+/* GUIDs of the ports in one table of all nodes. */
+static void got_guids(struct mad_req *req, const struct mad_answer *answer)
+{
+	struct scan *scan = container_of(req, struct scan, req);
+	struct mad_found *found = scan->found;
+	struct sa_table table;
+	uint16_t *at;
+
+	if (!records(scan, answer, sizeof(struct node_record), "table of nodes", &table))
+		return;
+	at = malloc(LIDS * sizeof(*at));
+	if (!at) {
+		end(scan, diag_sys(scan->diag, ENOMEM, "table of nodes"));
+		return;
+	}
+	memset(at, 0xff, LIDS * sizeof(*at));
+	for (unsigned i = 0; i < found->count; i++)
+		at[found->target[i].lid] = (uint16_t)i;
+	for (size_t i = 0; i < table.count; i++) {
+		struct sa_node node;
+
+		if (sa_node_get(&node, (const void *)(table.at + i * table.each)) && at[node.lid] != ALL_PORTS)
+			found->target[at[node.lid]].guid = node.guid;
+	}
+	free(at);
+	start_targets(scan); /* those the table did not have ask for themselves */
+}
+
+static void ask_guids(struct scan *scan)
+{
+	scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_guids);
+	mad_send(scan->mad, &scan->req);
+}
+
+static bool first_time(uint8_t seen[LIDS / 8], uint16_t lid)
+{
+	uint8_t bit = (uint8_t)(1 << lid % 8);
+
+	if (seen[lid / 8] & bit)
+		return false;
+	seen[lid / 8] |= bit;
+	return true;
+}
+
+/* The ports that have device management, each LID once. */
+static void got_ports(struct mad_req *req, const struct mad_answer *answer)
+{
+	struct scan *scan = container_of(req, struct scan, req);
+	struct mad_found *found = scan->found;
+	uint8_t seen[LIDS / 8] = { 0 };
+	struct sa_table table;
+
+	if (!targets_of(scan, answer, sizeof(struct port_info_record), "table of ports", &table))
+		return;
+	for (size_t i = 0; i < table.count; i++) {
+		struct mad_target *target = &found->target[found->count];
+		struct sa_port port;
+
+		if (!sa_port_get(&port, (const void *)(table.at + i * table.each)) || !port.management || !first_time(seen, port.lid))
+			continue;
+		target->lid = port.lid;
+		target->prefix = port.prefix;
+		target->first_ms = port.first_ms;
+		target->management = true;
+		target->step = MAD_STEP_NODE;
+		found->count++;
+	}
+	loop_trace(mad_loop(scan->mad), "%u ports have device management", found->count);
+	if (found->count > BY_ONE)
+		ask_guids(scan);
+	else
+		start_targets(scan);
+}
+
+/* All nodes, each of which is then asked about its ports: the subnet administrator does not match capability masks. */
+static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
+{
+	struct scan *scan = container_of(req, struct scan, req);
+	struct mad_found *found = scan->found;
+	uint8_t seen[LIDS / 8] = { 0 };
+	struct sa_table table;
+
+	if (!targets_of(scan, answer, sizeof(struct node_record), "table of nodes", &table))
+		return;
+	for (size_t i = 0; i < table.count; i++) {
+		struct sa_node node;
+
+		if (!sa_node_get(&node, (const void *)(table.at + i * table.each)) || !first_time(seen, node.lid))
+			continue;
+		found->target[found->count].lid = node.lid;
+		found->target[found->count].guid = node.guid;
+		found->target[found->count].step = MAD_STEP_PORT;
+		found->count++;
+	}
+	loop_trace(mad_loop(scan->mad), "%u nodes", found->count);
+	start_targets(scan);
+}
+
+static void ask_ports(struct scan *scan, bool match)
+{
+	if (!match) {
+		loop_trace(mad_loop(scan->mad), "the subnet administrator does not match capability masks: asking about every node");
+		scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_nodes);
+	} else {
+		scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_PORT_INFO_RECORD, got_ports);
+		scan->ask = (struct port_info_record){ .info.cap_mask = put_be32(PORT_CAP_DM) };
+		scan->req.mod = SA_PIR_MATCH;
+		scan->req.mask = SA_PIR_CAP_MASK;
+		scan->req.data = &scan->ask;
+		scan->req.len = sizeof(scan->ask);
+	}
+	mad_send(scan->mad, &scan->req);
+}
+
+static void got_class(struct mad_req *req, const struct mad_answer *answer)
+{
+	struct scan *scan = container_of(req, struct scan, req);
+	const struct class_port_info *info;
+	struct sa_table table;
+
+	if (!records(scan, answer, sizeof(*info), "its capabilities", &table))
+		return;
+	info = (const void *)table.at;
+	ask_ports(scan, table.count && get_be16(info->cap_mask) & SA_CAP_PORT_INFO_MASK_MATCH);
+}
+
+static int start_fabric(struct scan *scan)
+{
+	const struct mad_port_info *port = mad_port(scan->mad);
+
+	if (!lid_valid(port->sm_lid)) {
+		diag_set(scan->diag, DIAG_UNREACHABLE, ENETUNREACH, "no subnet manager has made itself known to this port");
+		return diag_hint(scan->diag, "ask without it: --walk, or --lid LID");
+	}
+	loop_trace(mad_loop(scan->mad), "%s port %u, LID %u, asks the subnet administrator, LID %u", port->dev, port->port, port->lid,
+		port->sm_lid);
+	scan_ask_sa(scan, &scan->req, MAD_GET, MAD_CLASS_PORT_INFO, got_class);
+	mad_send(scan->mad, &scan->req);
+	return 0;
+}
+
+/* RoCE has no LIDs, and needs to know from which of our addresses. */
+static int set_gid(struct scan *scan, struct mad_target *target, const struct mad_named *named)
+{
+	const struct mad_port_info *port = mad_port(scan->mad);
+	int index = mad_dev_gid_index(port, named->gid);
+
+	if (index < 0) {
+		diag_set(scan->diag, DIAG_UNREACHABLE, EADDRNOTAVAIL, "the port has no GID from which that GID could be reached");
+		return diag_ctx(scan->diag, "%s port %u", port->dev, port->port);
+	}
+	target->step = MAD_STEP_UNIT;
+	target->addr.grh = true;
+	target->addr.gid_index = (uint8_t)index;
+	memcpy(target->addr.gid, named->gid, sizeof(target->addr.gid));
+	return 0;
+}
+
+static int name_target(struct scan *scan, struct mad_target *target, const struct mad_named *named)
+{
+	target->addr.pkey_index = scan->pkey_index;
+	target->lid = named->lid;
+	target->management = true;
+	target->step = named->lid ? MAD_STEP_NODE : MAD_STEP_LID;
+	if (named->lid && !named->known)
+		return mad_class(scan->mad, MAD_CLASS_SMP, scan->diag);
+	target->prefix = wire_be(named->gid, 8);
+	target->guid = wire_be(named->gid + 8, 8);
+	return named->lid || mad_port(scan->mad)->infiniband ? 0 : set_gid(scan, target, named);
+}
+
+/* Ports the user named. */
+static int start_named(struct scan *scan)
+{
+	const struct mad_scan_options *options = scan->options;
+	int err = make_targets(scan, options->count);
+
+	for (unsigned i = 0; !err && i < options->count; i++)
+		err = name_target(scan, &scan->found->target[i], &options->only[i]);
+	if (err)
+		return err;
+	scan->found->count = options->count;
+	start_targets(scan);
+	return 0;
+}
+
+static void read_pkeys(struct scan *scan)
+{
+	const struct mad_port_info *port = mad_port(scan->mad);
+	unsigned some = 0, first = UINT16_MAX, own = UINT16_MAX;
+
+	for (unsigned i = 0; i < port->pkeys; i++) {
+		if (!port->pkey[i])
+			continue;
+		some++;
+		if (first == UINT16_MAX)
+			first = i;
+		if ((port->pkey[i] & 0x7fff) == 0x7fff && own == UINT16_MAX)
+			own = i;
+	}
+	scan->pkey_index = (uint16_t)(own != UINT16_MAX ? own : first != UINT16_MAX ? first : 0);
+	scan->one_pkey = !some || (some == 1 && port->pkey[scan->pkey_index] == 0xffff);
+}
+
+static void too_late(struct loop_timer *timer)
+{
+	struct scan *scan = container_of(timer, struct scan, deadline);
+
+	if (!scan->found->count)
+		diag_set(scan->diag, DIAG_TIMEOUT, ETIMEDOUT, "the time is up and no target was asked yet");
+	end(scan, scan->found->count ? 0 : -ETIMEDOUT);
+}
+
+/* Those that were not done count as failed, and those that are no I/O unit go. */
+static void settle(struct scan *scan)
+{
+	struct mad_found *found = scan->found;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < found->count; i++) {
+		struct mad_target *target = &found->target[i];
+
+		mad_forget(scan->mad, &target->req);
+		if (target->step != MAD_STEP_DONE && !target->err) {
+			target->err = -ETIMEDOUT;
+			target->failed = target->step;
+		}
+		if (!target->management && !target->unit && !target->err)
+			continue;
+		found->failed += target->err != 0;
+		found->target[kept] = *target;
+		if (!target->unit)
+			found->target[kept].last = &found->target[kept].unit;
+		kept++;
+	}
+	found->count = kept;
+}
+
+static void trace_counters(const struct mad *mad)
+{
+	const struct mad_counters *n = mad_counters(mad);
+
+	loop_trace(mad_loop(mad), "sent %" PRIu64 ", again %" PRIu64 ", answers %" PRIu64 ", late or not ours %" PRIu64 ", time-outs %" PRIu64,
+		n->sent, n->again, n->answers, n->late, n->timeouts);
+}
+
+int mad_scan(struct mad *mad, const struct mad_scan_options *options, struct mad_found *found, struct diag *diag)
+{
+	struct diag own = { 0 };
+	struct scan scan = { .mad = mad, .options = options, .found = found, .diag = diag ? diag : &own };
+	struct loop *loop = mad_loop(mad);
+	int err;
+
+	*found = (struct mad_found){ 0 };
+	read_pkeys(&scan);
+	err = options->only ? start_named(&scan) : start_fabric(&scan);
+	if (err) {
+		mad_found_free(found);
+		return err;
+	}
+	scan.deadline.fire = too_late;
+	if (options->timeout_ms)
+		loop_timer_set(loop, &scan.deadline, loop_clock() + options->timeout_ms * 1000000ull);
+	if (!scan.over)
+		loop_wait(loop, &scan.over, 0);
+	loop_timer_del(loop, &scan.deadline);
+	mad_forget(mad, &scan.req);
+	settle(&scan);
+	trace_counters(mad);
+	if (!scan.err)
+		return 0;
+	mad_found_free(found);
+	return scan.err;
+}
+
+static void free_ioc(struct mad_ioc *ioc)
+{
+	for (struct mad_service *service = ioc->service, *next; service; service = next) {
+		next = service->next;
+		free(service);
+	}
+	free(ioc);
+}
+
+void scan_unit_clear(struct mad_unit *unit)
+{
+	for (struct mad_ioc *ioc = unit->ioc, *next; ioc; ioc = next) {
+		next = ioc->next;
+		free_ioc(ioc);
+	}
+	unit->ioc = NULL;
+	unit->last = &unit->ioc;
+}
+
+void mad_found_free(struct mad_found *found)
+{
+	for (unsigned i = 0; i < found->count; i++) {
+		for (struct mad_unit *unit = found->target[i].unit, *next; unit; unit = next) {
+			next = unit->next;
+			scan_unit_clear(unit);
+			free(unit);
+		}
+	}
+	free(found->target);
+	*found = (struct mad_found){ 0 };
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One scan: scan.c knows the fabric, scan_target.c asks one port. */
+#pragma once
+#include "codec.h"
+
+struct scan {
+	struct mad *mad;
+	const struct mad_scan_options *options;
+	struct mad_found *found;
+	struct diag *diag;
+	struct mad_req req; /* to the subnet administrator, for the whole fabric */
+	struct port_info_record ask;
+	uint16_t pkey_index; /* of the default partition, else of the first */
+	bool one_pkey; /* the full default one, which everybody has: nothing to ask about */
+	unsigned live; /* not done */
+	int err, over;
+	struct loop_timer deadline;
+};
+
+/* A request to the subnet administrator. */
+void scan_ask_sa(const struct scan *, struct mad_req *, uint8_t method, uint16_t attr,
+	void (*done)(struct mad_req *, const struct mad_answer *));
+/* Begins with t->step; calls scan_target_done() once, from the loop. */
+void scan_target_start(struct mad_target *);
+void scan_target_done(struct mad_target *);
+void scan_unit_clear(struct mad_unit *); /* of its controllers */

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Asking one port for its I/O unit, controllers and services, once in each partition shared with it. One request at a time; the
+ * other ports are asked meanwhile. A peer that is silent, slow or contradicts itself costs a bounded time and memory. */
+#include "scan.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHANGES    3 /* readings of a unit that changes meanwhile */
+#define SILENT     2 /* requests without an answer until the port counts as dead */
+#define TARGET_MS  60000 /* for all its answers */
+#define BYTES_MAX  (8u << 20) /* kept of all targets */
+#define TOPSPIN    0x0005ad0000000000ull /* wants to know whom to notify before it answers, as ibsrpdm tells it */
+#define OUI_MASK   0xffffff0000000000ull
+
+static void ask(struct mad_target *);
+
+static void *keep(struct mad_target *target, size_t len)
+{
+	struct mad_found *found = target->scan->found;
+	void *p = found->bytes + len <= BYTES_MAX ? calloc(1, len) : NULL;
+
+	if (p)
+		found->bytes += len;
+	return p;
+}
+
+static void note(struct mad_target *target, int err, uint16_t status)
+{
+	if (target->err)
+		return;
+	target->err = err ? err : -EREMOTEIO;
+	target->status = status;
+	target->failed = target->step;
+}
+
+static void finished(struct mad_target *target)
+{
+	target->step = MAD_STEP_DONE;
+	scan_target_done(target);
+}
+
+/* A request of device or subnet management, to the port itself. */
+static void to_port(struct mad_target *target, uint8_t mgmt_class, uint16_t attr, uint32_t mod)
+{
+	target->req = (struct mad_req){
+		.to = target->addr,
+		.mgmt_class = mgmt_class,
+		.method = MAD_GET,
+		.attr = attr,
+		.mod = mod,
+		.first_ms = target->first_ms,
+	};
+	target->req.to.lid = target->lid;
+	target->req.to.qpn = mgmt_class == MAD_CLASS_DM;
+}
+
+/* The next slot with a controller, from `slot` on; 0 = none. */
+static unsigned next_slot(const struct mad_unit *unit, unsigned slot)
+{
+	for (; slot <= unit->max_controllers; slot++)
+		if (dm_unit_slot(unit, slot) == DM_SLOT_PRESENT)
+			return slot;
+	return 0;
+}
+
+static void next_pkey(struct mad_target *target)
+{
+	struct scan *scan = target->scan;
+	const struct mad_port_info *port = mad_port(scan->mad);
+
+	target->now = NULL;
+	if (scan->options->only || scan->one_pkey) {
+		finished(target);
+		return;
+	}
+	do
+		target->pkey_at++;
+	while (target->pkey_at < port->pkeys && !port->pkey[target->pkey_at]);
+	if (target->pkey_at >= port->pkeys) {
+		if (!target->unit && !target->err)
+			note(target, -EHOSTUNREACH, 0);
+		finished(target);
+		return;
+	}
+	target->step = MAD_STEP_PATH;
+	ask(target);
+}
+
+/* GUID and prefix are known, and that it has device management. */
+static void begin_partitions(struct mad_target *target)
+{
+	struct scan *scan = target->scan;
+	const struct mad_port_info *port = mad_port(scan->mad);
+
+	target->addr.pkey_index = scan->pkey_index;
+	if (!scan->options->only && !scan->one_pkey) {
+		target->pkey_at = 0;
+		while (target->pkey_at < port->pkeys && !port->pkey[target->pkey_at])
+			target->pkey_at++;
+		target->step = MAD_STEP_PATH;
+	} else {
+		target->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
+	}
+	ask(target);
+}
+
+static void begin_slot(struct mad_target *target, unsigned from)
+{
+	unsigned slot = target->now ? next_slot(target->now, from) : 0;
+
+	target->ioc = NULL;
+	target->slot = (uint8_t)slot;
+	target->step = slot ? MAD_STEP_IOC : MAD_STEP_AGAIN;
+	ask(target);
+}
+
+static void got_lid(struct mad_target *target, const struct sa_table *table)
+{
+	struct sa_path path;
+
+	if (!table->count || !sa_path_get(&path, (const void *)table->at)) {
+		note(target, -EPROTO, 0);
+		finished(target);
+		return;
+	}
+	target->lid = target->addr.lid = path.lid;
+	target->addr.sl = path.sl;
+	begin_partitions(target);
+}
+
+static void got_node(struct mad_target *target, uint64_t guid)
+{
+	target->guid = guid;
+	if (!guid) {
+		note(target, -EPROTO, 0);
+		finished(target);
+	} else if (target->scan->options->only) {
+		target->step = MAD_STEP_PORT;
+		ask(target);
+	} else {
+		begin_partitions(target);
+	}
+}
+
+static void got_port(struct mad_target *target, const struct sa_port *port)
+{
+	target->prefix = port->prefix;
+	target->first_ms = port->first_ms;
+	target->management = port->management;
+	if (target->management || target->scan->options->only)
+		begin_partitions(target); /* a port the user named is asked whatever it says */
+	else
+		finished(target);
+}
+
+static void got_path(struct mad_target *target, const struct sa_table *table)
+{
+	struct sa_path path;
+
+	if (!table->count || !sa_path_get(&path, (const void *)table->at)) {
+		next_pkey(target);
+		return;
+	}
+	target->addr.pkey_index = target->pkey_at;
+	target->addr.sl = path.sl;
+	target->step = (target->guid & OUI_MASK) == TOPSPIN ? MAD_STEP_SET : MAD_STEP_UNIT;
+	ask(target);
+}
+
+static void got_unit(struct mad_target *target, const struct io_unit_info *info)
+{
+	const struct mad_port_info *port = mad_port(target->scan->mad);
+	struct mad_unit *unit = target->now ? target->now : keep(target, sizeof(*unit));
+
+	if (!unit) {
+		note(target, -ENOMEM, 0);
+		finished(target);
+		return;
+	}
+	if (!target->now) {
+		*target->last = unit;
+		target->last = &unit->next;
+		target->now = unit;
+	}
+	scan_unit_clear(unit);
+	unit->pkey = target->addr.pkey_index < port->pkeys ? port->pkey[target->addr.pkey_index] : 0xffff;
+	dm_unit_get(unit, info);
+	begin_slot(target, 1);
+}
+
+static struct mad_ioc *add_ioc(struct mad_target *target)
+{
+	struct mad_ioc *ioc = keep(target, sizeof(*ioc));
+
+	if (!ioc) {
+		note(target, -ENOMEM, 0);
+		finished(target);
+		return NULL;
+	}
+	ioc->slot = target->slot;
+	ioc->last = &ioc->service;
+	*target->now->last = ioc;
+	target->now->last = &ioc->next;
+	return ioc;
+}
+
+static void got_ioc(struct mad_target *target, const struct ioc_profile *profile)
+{
+	struct mad_ioc *ioc = add_ioc(target);
+
+	if (!ioc)
+		return;
+	dm_ioc_get(ioc, profile);
+	target->ioc = ioc;
+	target->service = 0;
+	target->step = MAD_STEP_SERVICE;
+	if (ioc->services)
+		ask(target);
+	else
+		begin_slot(target, target->slot + 1u);
+}
+
+static unsigned last_service(const struct mad_target *target)
+{
+	unsigned last = target->service + DM_SERVICES_EACH - 1u;
+
+	return last < target->ioc->services ? last : target->ioc->services - 1u;
+}
+
+static void next_services(struct mad_target *target)
+{
+	target->service += DM_SERVICES_EACH;
+	if (target->service < target->ioc->services)
+		ask(target);
+	else
+		begin_slot(target, target->slot + 1u);
+}
+
+static void got_services(struct mad_target *target, const struct service_entry *entry)
+{
+	unsigned last = last_service(target);
+
+	for (unsigned i = target->service; i <= last; i++, entry++) {
+		struct mad_service read = { .index = (uint8_t)i }, *service;
+		char id_ext[17];
+
+		dm_service_get(&read, entry);
+		if (!mad_srp_id_ext(&read, id_ext))
+			continue;
+		service = keep(target, sizeof(*service));
+		if (!service) {
+			note(target, -ENOMEM, 0);
+			finished(target);
+			return;
+		}
+		*service = read;
+		*target->ioc->last = service;
+		target->ioc->last = &service->next;
+	}
+	next_services(target);
+}
+
+/* What was read is of one state only if the change id is still the same. */
+static void got_again(struct mad_target *target, const struct io_unit_info *info)
+{
+	if (get_be16(info->change_id) == target->now->change_id) {
+		next_pkey(target);
+	} else if (++target->changes < CHANGES) {
+		got_unit(target, info);
+	} else {
+		note(target, -EAGAIN, 0);
+		next_pkey(target);
+	}
+}
+
+static void got(struct mad_target *target, const struct mad_answer *answer)
+{
+	const void *dm = answer->mad + sizeof(struct dm_hdr), *sa = answer->mad + sizeof(struct sa_hdr);
+	bool direct = target->scan->options->only;
+	struct sa_table table = { .at = sa, .count = 1 };
+	struct sa_port port;
+	struct sa_node node;
+
+	switch ((enum mad_step)target->step) {
+	case MAD_STEP_LID:
+		got_lid(target, &table);
+		return;
+	case MAD_STEP_NODE:
+		node.guid = 0;
+		if (!direct)
+			sa_node_get(&node, sa);
+		got_node(target, direct ? get_be64(((const struct node_info *)dm)->port_guid) : node.guid);
+		return;
+	case MAD_STEP_PORT:
+		if (direct)
+			port_get(&port, dm);
+		else
+			sa_port_get(&port, sa);
+		got_port(target, &port);
+		return;
+	case MAD_STEP_PATH:
+		got_path(target, &table);
+		return;
+	case MAD_STEP_SET:
+		target->step = MAD_STEP_UNIT;
+		ask(target);
+		return;
+	case MAD_STEP_UNIT:
+		got_unit(target, dm);
+		return;
+	case MAD_STEP_IOC:
+		got_ioc(target, dm);
+		return;
+	case MAD_STEP_SERVICE:
+		got_services(target, dm);
+		return;
+	case MAD_STEP_AGAIN:
+		got_again(target, dm);
+		return;
+	case MAD_STEP_DONE:
+		return;
+	}
+}
+
+/* What is left to ask when one request has failed. */
+static void go_on(struct mad_target *target)
+{
+	bool dead = target->silent >= SILENT;
+
+	switch ((enum mad_step)target->step) {
+	case MAD_STEP_SET:
+		target->step = MAD_STEP_UNIT;
+		ask(target);
+		return;
+	case MAD_STEP_IOC:
+		if (!add_ioc(target))
+			return;
+		if (dead)
+			break;
+		begin_slot(target, target->slot + 1u);
+		return;
+	case MAD_STEP_SERVICE:
+		if (dead)
+			break;
+		next_services(target);
+		return;
+	case MAD_STEP_PATH:
+	case MAD_STEP_UNIT:
+	case MAD_STEP_AGAIN:
+		if (dead)
+			break;
+		next_pkey(target);
+		return;
+	case MAD_STEP_LID:
+	case MAD_STEP_NODE:
+	case MAD_STEP_PORT:
+	case MAD_STEP_DONE:
+		break;
+	}
+	finished(target);
+}
+
+static void answered(struct mad_req *req, const struct mad_answer *answer)
+{
+	struct mad_target *target = container_of(req, struct mad_target, req);
+	bool no_path = target->step == MAD_STEP_PATH && answer->status == SA_STATUS_NO_RECORDS;
+
+	if (!answer->err && !answer->status) {
+		got(target, answer);
+		return;
+	}
+	if (answer->err)
+		target->silent++;
+	if (target->step != MAD_STEP_SET && !no_path)
+		note(target, answer->err, answer->status);
+	go_on(target);
+}
+
+static void ask_sa(struct mad_target *target, uint16_t attr, uint64_t mask, const void *data, size_t len)
+{
+	scan_ask_sa(target->scan, &target->req, MAD_GET, attr, answered);
+	target->req.mask = mask;
+	target->req.data = data;
+	target->req.len = (uint16_t)len;
+}
+
+static void ask_path(struct mad_target *target)
+{
+	const struct mad_port_info *port = mad_port(target->scan->mad);
+
+	target->ask.path = (struct path_record){ .dlid = put_be16(target->lid), .slid = put_be16(port->lid), .numb_path = 1 };
+	if (target->step == MAD_STEP_PATH) {
+		target->ask.path.pkey = put_be16(port->pkey[target->pkey_at]);
+		ask_sa(target, SA_PATH_RECORD, SA_PATH_DLID | SA_PATH_SLID | SA_PATH_PKEY, &target->ask.path, sizeof(target->ask.path));
+		return;
+	}
+	mad_gid_make(target->ask.path.dgid, target->prefix, target->guid);
+	mad_gid_make(target->ask.path.sgid, port->prefix, port->guid);
+	ask_sa(target, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID, &target->ask.path, sizeof(target->ask.path));
+}
+
+static void ask_set(struct mad_target *target)
+{
+	const struct mad_port_info *port = mad_port(target->scan->mad);
+
+	target->ask.set = (struct class_port_info){ .trap_lid = put_be16(port->lid) };
+	mad_gid_make(target->ask.set.trap_gid, port->prefix, port->guid);
+	to_port(target, MAD_CLASS_DM, MAD_CLASS_PORT_INFO, 0);
+	target->req.method = MAD_SET;
+	target->req.data = &target->ask.set;
+	target->req.len = sizeof(target->ask.set);
+}
+
+static void ask_node(struct mad_target *target)
+{
+	if (target->scan->options->only) {
+		to_port(target, MAD_CLASS_SMP, SMP_NODE_INFO, 0);
+		return;
+	}
+	target->ask.node = (struct node_record){ .lid = put_be16(target->lid) };
+	ask_sa(target, SA_NODE_RECORD, 1, &target->ask.node, sizeof(target->ask.node));
+}
+
+static void ask_port(struct mad_target *target)
+{
+	if (target->scan->options->only) {
+		to_port(target, MAD_CLASS_SMP, SMP_PORT_INFO, 0);
+		return;
+	}
+	target->ask.port = (struct port_info_record){ .lid = put_be16(target->lid) };
+	ask_sa(target, SA_PORT_INFO_RECORD, SA_PIR_LID, &target->ask.port, sizeof(target->ask.port));
+}
+
+static void ask_services(struct mad_target *target)
+{
+	to_port(target, MAD_CLASS_DM, DM_SERVICE_ENTRIES, (uint32_t)target->slot << 16 | last_service(target) << 8 | target->service);
+}
+
+static void ask(struct mad_target *target)
+{
+	struct mad *mad = target->scan->mad;
+
+	if (target->end_ns && loop_now(mad_loop(mad)) > target->end_ns) {
+		note(target, -ETIME, 0);
+		finished(target);
+		return;
+	}
+	switch ((enum mad_step)target->step) {
+	case MAD_STEP_LID:
+	case MAD_STEP_PATH:
+		ask_path(target);
+		break;
+	case MAD_STEP_NODE:
+		ask_node(target);
+		break;
+	case MAD_STEP_PORT:
+		ask_port(target);
+		break;
+	case MAD_STEP_SET:
+		ask_set(target);
+		break;
+	case MAD_STEP_UNIT:
+	case MAD_STEP_AGAIN:
+		to_port(target, MAD_CLASS_DM, DM_IO_UNIT_INFO, 0);
+		break;
+	case MAD_STEP_IOC:
+		to_port(target, MAD_CLASS_DM, DM_IOC_PROFILE, target->slot);
+		break;
+	case MAD_STEP_SERVICE:
+		ask_services(target);
+		break;
+	case MAD_STEP_DONE:
+		return;
+	}
+	target->req.done = answered;
+	mad_send(mad, &target->req);
+}
+
+void scan_target_start(struct mad_target *target)
+{
+	target->end_ns = loop_clock() + TARGET_MS * 1000000ull;
+	if (target->step == MAD_STEP_NODE && target->guid)
+		begin_partitions(target);
+	else
+		ask(target);
+}
+
+const char *mad_target_why(const struct mad_target *target, char text[128])
+{
+	static const char *const asked[] = {
+		[MAD_STEP_LID] = "PathRecord",
+		[MAD_STEP_NODE] = "its node's information",
+		[MAD_STEP_PORT] = "its port's information",
+		[MAD_STEP_PATH] = "PathRecord",
+		[MAD_STEP_SET] = "ClassPortInfo",
+		[MAD_STEP_UNIT] = "IOUnitInfo",
+		[MAD_STEP_IOC] = "IOControllerProfile",
+		[MAD_STEP_SERVICE] = "ServiceEntries",
+		[MAD_STEP_AGAIN] = "IOUnitInfo",
+		[MAD_STEP_DONE] = "",
+	};
+	const char *what = asked[target->failed];
+
+	if (!target->management && target->failed == MAD_STEP_UNIT)
+		what = "IOUnitInfo, and it says that it has no device management";
+	if (target->failed == MAD_STEP_LID && target->status == SA_STATUS_NO_RECORDS) {
+		snprintf(text, 128, "the subnet administrator knows no path there");
+		return text;
+	}
+	switch (-target->err) {
+	case ETIMEDOUT:
+		snprintf(text, 128, "no answer to the request for %s", what);
+		break;
+	case EBUSY:
+		snprintf(text, 128, "busy when asked for %s", what);
+		break;
+	case EREMOTEIO:
+		snprintf(text, 128, "status 0x%04x to the request for %s", target->status, what);
+		break;
+	case EHOSTUNREACH:
+		snprintf(text, 128, "shares no partition with this port");
+		break;
+	case EAGAIN:
+		snprintf(text, 128, "its controllers changed while they were read");
+		break;
+	case ETIME:
+		snprintf(text, 128, "takes more than %d s to tell all it has", TARGET_MS / 1000);
+		break;
+	case ENOMEM:
+		snprintf(text, 128, "tells more than there is memory for");
+		break;
+	case EPROTO:
+		snprintf(text, 128, "the answer to the request for %s makes no sense", what);
+		break;
+	default:
+		snprintf(text, 128, "%s: %s", what, diag_errno_text(-target->err));
+	}
+	return text;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Requests and their answers: many in flight, few to each destination, each with its own deadline. Every try has a transaction id
+ * of its own and all of them count until the deadline, so that a late answer is an answer; whatever matches no request in flight
+ * is counted and dropped. What is asked is left to sa.c, dm.c and scan.c. */
+#include "mad.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+
+#define SLOTS     8192 /* requests in flight: low bits of the transaction id */
+#define TRIES_MAX 7 /* three bits above them */
+#define WAIT_MS   250
+#define WAIT_LEAST 50
+#define TABLE_TIMES 4 /* as long as other answers */
+#define KERNEL_MORE_MS 2000 /* the kernel keeps waiting longer than we do: only one of the two says that time is up */
+#define ROOM      4096
+#define ROOM_MAX  (64u << 20)
+#define TURN      256 /* datagrams read before others have their turn */
+
+enum { IDLE, QUEUED, FRESH, WAITED };
+
+struct slot {
+	struct mad_req *req;
+	uint16_t round; /* of its use; 0 never, as OpenSM ignores transaction id 0 */
+	uint16_t next_free;
+};
+
+struct queue { /* by destination: the subnet administrator, all others */
+	struct mad_req *head, **last;
+	uint32_t fresh, window;
+};
+
+struct mad {
+	struct loop *loop;
+	struct mad_port_info port;
+	struct mad_dev *dev;
+	struct mad_limits limits;
+	struct mad_counters counters;
+	struct loop_fd fd;
+	struct loop_work work;
+	struct queue sa, others;
+	struct slot slot[SLOTS];
+	uint16_t free; /* SLOTS = none */
+	uint8_t busy[65536]; /* in flight, by LID */
+	size_t room;
+	int gone; /* -errno of the device */
+};
+
+static struct queue *queue_of(struct mad *mad, const struct mad_req *req)
+{
+	return req->mgmt_class == MAD_CLASS_SA ? &mad->sa : &mad->others;
+}
+
+static bool counted(const struct mad_req *req)
+{
+	return req->mgmt_class == MAD_CLASS_DM;
+}
+
+static void take_slot(struct mad *mad, struct mad_req *req)
+{
+	struct slot *slot = &mad->slot[mad->free];
+
+	req->slot = mad->free;
+	mad->free = slot->next_free;
+	slot->req = req;
+	if (!++slot->round)
+		slot->round = 1;
+}
+
+/* Out of flight: no answer finds it any more. */
+static void release(struct mad *mad, struct mad_req *req)
+{
+	loop_timer_del(mad->loop, &req->timer);
+	if (req->state == FRESH)
+		queue_of(mad, req)->fresh--;
+	if (counted(req))
+		mad->busy[req->to.lid]--;
+	mad->slot[req->slot].req = NULL;
+	mad->slot[req->slot].next_free = mad->free;
+	mad->free = req->slot;
+	req->state = IDLE;
+	loop_work_add(mad->loop, &mad->work);
+}
+
+static void finish(struct mad *mad, struct mad_req *req, const struct mad_answer *answer)
+{
+	release(mad, req);
+	req->done(req, answer);
+}
+
+static void build(const struct mad *mad, const struct mad_req *req, uint8_t out[MAD_LEN])
+{
+	const struct slot *slot = &mad->slot[req->slot];
+	struct mad_hdr *hdr = (void *)out;
+	size_t at = req->mgmt_class == MAD_CLASS_SA ? sizeof(struct sa_hdr) : sizeof(struct dm_hdr);
+
+	memset(out, 0, MAD_LEN);
+	hdr->base_version = 1;
+	hdr->mgmt_class = req->mgmt_class;
+	hdr->class_version = req->mgmt_class == MAD_CLASS_SA ? SA_CLASS_VERSION : 1;
+	hdr->method = req->method;
+	hdr->tid = put_be64((uint32_t)slot->round << 16 | (uint32_t)req->tries << 13 | req->slot);
+	hdr->attr = put_be16(req->attr);
+	hdr->mod = put_be32(req->mod);
+	if (req->mgmt_class == MAD_CLASS_SA) {
+		struct sa_hdr *sa = (void *)out;
+
+		sa->mask = put_be64(req->mask);
+		sa->rmpp.version = sa->rmpp.type = req->method == MAD_GET_TABLE;
+	} else if (req->mgmt_class == MAD_CLASS_SMP_DR) {
+		struct smp_dr *smp = (void *)out;
+
+		hdr->class_specific = put_be16(req->hops);
+		smp->dr_slid = smp->dr_dlid = put_be16(0xffff);
+		memcpy(smp->out + 1, req->hop, req->hops);
+	}
+	if (req->len)
+		memcpy(out + at, req->data, req->len);
+}
+
+/* Another try, and the time until the next. */
+static int try(struct mad *mad, struct mad_req *req)
+{
+	uint64_t now = loop_now(mad->loop), left_ms = (req->end_ns - now) / 1000000, next;
+	uint8_t out[MAD_LEN];
+	int err;
+
+	build(mad, req, out);
+	req->tries++;
+	err = mad_dev_send(mad->dev, &req->to, out, sizeof(out), (uint32_t)left_ms + KERNEL_MORE_MS);
+	if (err && err != -EAGAIN && err != -ENOMEM && err != -ENOBUFS)
+		return err; /* the others pass, and count as lost */
+	mad->counters.sent++;
+	next = now + req->wait_ms * 1000000ull;
+	req->wait_ms *= 2;
+	loop_timer_set(mad->loop, &req->timer, req->tries < mad->limits.tries && next < req->end_ns ? next : req->end_ns);
+	return 0;
+}
+
+static void time_up(struct loop_timer *timer)
+{
+	struct mad_req *req = container_of(timer, struct mad_req, timer);
+	struct mad *mad = req->owner;
+	struct mad_answer answer = { .err = req->last_status ? -EBUSY : -ETIMEDOUT, .status = req->last_status };
+
+	if (loop_now(mad->loop) < req->end_ns) {
+		if (req->state == FRESH) {
+			req->state = WAITED; /* the next one may go meanwhile */
+			queue_of(mad, req)->fresh--;
+			loop_work_add(mad->loop, &mad->work);
+		}
+		mad->counters.again++;
+		answer.err = try(mad, req);
+		if (!answer.err)
+			return;
+	} else {
+		mad->counters.timeouts++;
+	}
+	finish(mad, req, &answer);
+}
+
+/* The first wait is as long as the owner says, but so short that all tries, each wait twice the one before, fit into the time. */
+static uint32_t first_wait(const struct mad *mad, const struct mad_req *req)
+{
+	uint32_t most = mad->limits.answer_ms / ((1u << mad->limits.tries) - 1), wait = req->first_ms ? req->first_ms : WAIT_MS;
+
+	if (wait > most)
+		wait = most;
+	return wait < WAIT_LEAST ? WAIT_LEAST : wait;
+}
+
+/* A table takes the administrator long, and asking twice makes it compute twice. */
+static void set_times(struct mad *mad, struct mad_req *req)
+{
+	uint64_t all_ms = mad->limits.answer_ms;
+
+	if (req->method == MAD_GET_TABLE)
+		all_ms *= TABLE_TIMES;
+	req->wait_ms = req->method == MAD_GET_TABLE ? (uint32_t)(all_ms / 2) : first_wait(mad, req);
+	req->end_ns = loop_now(mad->loop) + all_ms * 1000000;
+}
+
+static void launch(struct mad *mad, struct mad_req *req)
+{
+	struct mad_answer answer = { .err = mad->gone };
+
+	take_slot(mad, req);
+	req->state = FRESH;
+	queue_of(mad, req)->fresh++;
+	if (counted(req))
+		mad->busy[req->to.lid]++;
+	req->tries = 0;
+	req->last_status = 0;
+	set_times(mad, req);
+	req->timer = (struct loop_timer){ .fire = time_up };
+	if (!answer.err)
+		answer.err = try(mad, req);
+	if (answer.err)
+		finish(mad, req, &answer);
+}
+
+static void unlink_req(struct queue *queue, struct mad_req **at)
+{
+	struct mad_req *req = *at;
+
+	*at = req->next;
+	if (queue->last == &req->next)
+		queue->last = at;
+}
+
+/* The first one whose destination is not busy. */
+static struct mad_req *pick(struct mad *mad, struct queue *queue)
+{
+	if (queue->fresh >= queue->window || mad->free == SLOTS)
+		return NULL;
+	for (struct mad_req **at = &queue->head; *at; at = &(*at)->next) {
+		struct mad_req *req = *at;
+
+		if (counted(req) && mad->busy[req->to.lid] >= mad->limits.each)
+			continue;
+		unlink_req(queue, at);
+		return req;
+	}
+	return NULL;
+}
+
+static void pump(struct loop_work *work)
+{
+	struct mad *mad = container_of(work, struct mad, work);
+	struct mad_req *req;
+
+	while ((req = pick(mad, &mad->sa)))
+		launch(mad, req);
+	while ((req = pick(mad, &mad->others)))
+		launch(mad, req);
+}
+
+void mad_send(struct mad *mad, struct mad_req *req)
+{
+	struct queue *queue = queue_of(mad, req);
+
+	req->owner = mad;
+	req->state = QUEUED;
+	req->next = NULL;
+	*queue->last = req;
+	queue->last = &req->next;
+	loop_work_add(mad->loop, &mad->work);
+}
+
+void mad_forget(struct mad *mad, struct mad_req *req)
+{
+	struct queue *queue = queue_of(mad, req);
+
+	if (req->state == QUEUED) {
+		for (struct mad_req **at = &queue->head; *at; at = &(*at)->next) {
+			if (*at != req)
+				continue;
+			unlink_req(queue, at);
+			break;
+		}
+		req->state = IDLE;
+	} else if (req->state != IDLE) {
+		release(mad, req);
+	}
+}
+
+/* Set is answered like Get; 13.4.5. */
+static uint8_t response(uint8_t method)
+{
+	return (method == MAD_SET ? MAD_GET : method) | MAD_RESPONSE;
+}
+
+/* The request a datagram answers. */
+static struct mad_req *match(struct mad *mad, const struct mad_hdr *hdr)
+{
+	uint32_t tid = (uint32_t)get_be64(hdr->tid);
+	struct slot *slot = &mad->slot[tid % SLOTS];
+	struct mad_req *req = slot->req;
+
+	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class || hdr->method != response(req->method) ||
+		get_be16(hdr->attr) != req->attr)
+		return NULL;
+	return req;
+}
+
+static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
+{
+	const struct mad_hdr *hdr = (const void *)datagram;
+	struct mad_req *req = len >= sizeof(*hdr) ? match(mad, hdr) : NULL;
+	struct mad_answer answer = { .mad = datagram, .len = len };
+
+	if (!req || len < (req->method == MAD_GET_TABLE ? sizeof(struct sa_hdr) : MAD_LEN)) {
+		mad->counters.late++;
+		return;
+	}
+	answer.status = get_be16(hdr->status);
+	if (req->mgmt_class == MAD_CLASS_SMP_DR)
+		answer.status &= (uint16_t)~MAD_STATUS_DR_D;
+	if (answer.status == MAD_STATUS_BUSY) {
+		req->last_status = answer.status; /* asked again at its next try */
+		return;
+	}
+	mad->counters.answers++;
+	finish(mad, req, &answer);
+}
+
+/* Nothing will come any more. */
+static void device_gone(struct mad *mad, int err)
+{
+	struct mad_answer answer = { .err = err };
+
+	loop_fd_del(mad->loop, &mad->fd);
+	mad->gone = err;
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (mad->slot[i].req)
+			finish(mad, mad->slot[i].req, &answer);
+}
+
+static void readable(struct loop_fd *fd, uint32_t events)
+{
+	struct mad *mad = container_of(fd, struct mad, fd);
+
+	(void)events;
+	for (unsigned i = 0; i < TURN && !mad->gone; i++) {
+		const uint8_t *datagram;
+		ssize_t len = mad_dev_recv(mad->dev, &mad->room, &datagram);
+
+		if (len == -EAGAIN)
+			return;
+		if (len == -ENOSPC && mad->room <= ROOM_MAX)
+			continue;
+		if (len < 0) {
+			device_gone(mad, len == -ENOSPC ? -EMSGSIZE : -ENETDOWN);
+			return;
+		}
+		if (len)
+			take_answer(mad, datagram, (size_t)len);
+		mad->room = ROOM; /* tables are rare, and their memory goes back */
+	}
+}
+
+static void settle(struct mad_limits *limits)
+{
+	if (!limits->window)
+		limits->window = 128;
+	if (!limits->each || limits->each > UINT8_MAX)
+		limits->each = 1;
+	if (!limits->sa)
+		limits->sa = 8;
+	if (!limits->answer_ms)
+		limits->answer_ms = 5000;
+	if (!limits->tries)
+		limits->tries = 3;
+	if (limits->tries > TRIES_MAX)
+		limits->tries = TRIES_MAX;
+}
+
+static int start(struct mad *mad, struct diag *diag)
+{
+	int err = mad_dev_open(&mad->dev, mad->port.dev, mad->port.port, diag);
+
+	if (err)
+		return err;
+	mad->fd = (struct loop_fd){ .fd = mad_dev_fd(mad->dev), .events = EPOLLIN, .ready = readable };
+	err = mad_dev_class(mad->dev, MAD_CLASS_SA, diag);
+	if (!err)
+		err = mad_dev_class(mad->dev, MAD_CLASS_DM, diag);
+	if (!err)
+		err = loop_fd_add(mad->loop, &mad->fd, diag);
+	if (err)
+		mad_dev_close(mad->dev);
+	return err;
+}
+
+int mad_open(struct mad **out, struct loop *loop, const struct mad_port_info *port, const struct mad_limits *limits, struct diag *diag)
+{
+	struct mad *mad = calloc(1, sizeof(*mad));
+	uint16_t round = 0;
+	int err;
+
+	if (!mad)
+		return diag_sys(diag, ENOMEM, "MAD transactions");
+	(void)!getrandom(&round, sizeof(round), GRND_NONBLOCK); /* so that answers to a former run match nothing */
+	mad->loop = loop;
+	mad->port = *port;
+	mad->limits = limits ? *limits : (struct mad_limits){ 0 };
+	settle(&mad->limits);
+	mad->sa.last = &mad->sa.head;
+	mad->sa.window = mad->limits.sa;
+	mad->others.last = &mad->others.head;
+	mad->others.window = mad->limits.window;
+	mad->work.run = pump;
+	mad->room = ROOM;
+	for (unsigned i = 0; i < SLOTS; i++)
+		mad->slot[i] = (struct slot){ .round = round, .next_free = (uint16_t)(i + 1) };
+	err = start(mad, diag);
+	if (err) {
+		free(mad);
+		return diag_ctx(diag, "%s port %u", port->dev, port->port);
+	}
+	*out = mad;
+	return 0;
+}
+
+int mad_class(struct mad *mad, uint8_t mgmt_class, struct diag *diag)
+{
+	if (!mad_dev_class(mad->dev, mgmt_class, diag))
+		return 0;
+	return diag_ctx(diag, "%s port %u", mad->port.dev, mad->port.port);
+}
+
+void mad_close(struct mad *mad)
+{
+	for (unsigned i = 0; i < SLOTS; i++)
+		if (mad->slot[i].req)
+			release(mad, mad->slot[i].req);
+	loop_work_del(mad->loop, &mad->work);
+	loop_fd_del(mad->loop, &mad->fd);
+	mad_dev_close(mad->dev);
+	free(mad);
+}
+
+const struct mad_port_info *mad_port(const struct mad *mad)
+{
+	return &mad->port;
+}
+
+struct loop *mad_loop(const struct mad *mad)
+{
+	return mad->loop;
+}
+
+const struct mad_counters *mad_counters(const struct mad *mad)
+{
+	return &mad->counters;
+}

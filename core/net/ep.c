@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Which backend carries an endpoint. An endpoint that may change over from verbs to software iWARP has memory for either, and is
+ * made anew in the same place. */
+#include "ep.h"
+#include "iwarp.h"
+#include "stream.h"
+#include "verbs.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define VERBS_MS 1000 /* for the first way, when there is a second */
+#define MS 1000000ull
+#define REGS 8 /* pools of one connection before it is up */
+#define LISTEN_MS 5000
+#define REJ_INVALID_SERVICE 8
+
+struct either {
+	union {
+		struct ep ep; /* first of both */
+		struct verbs_ep verbs;
+		struct iwarp iwarp;
+	};
+	const struct ep_events *ev; /* the owner's */
+	struct ep_ops ops; /* of verbs, but registering is noted */
+	const struct ep_ops *verbs_ops;
+	struct ep_dial dial;
+	struct pool *reg[REGS];
+	unsigned regs;
+	bool closed; /* by the owner, before it was up */
+	uint64_t deadline;
+	struct diag first; /* why not verbs */
+	char over_tcp[256]; /* why not software iWARP, once verbs is tried again */
+};
+
+static struct either *either_of(struct ep *ep)
+{
+	return container_of(ep, struct either, ep);
+}
+
+static int note_reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *diag)
+{
+	struct either *e = either_of(ep);
+	int err;
+
+	if (e->regs == REGS)
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC, "more than %d pools for a connection that is not up yet", REGS);
+	err = e->verbs_ops->reg(ep, pool, access, diag);
+	if (!err)
+		e->reg[e->regs++] = pool;
+	return err;
+}
+
+static void note_unreg(struct ep *ep, struct pool *pool)
+{
+	struct either *e = either_of(ep);
+
+	for (unsigned i = 0; i < e->regs; i++)
+		if (e->reg[i] == pool) {
+			e->reg[i] = e->reg[--e->regs];
+			break;
+		}
+	e->verbs_ops->unreg(ep, pool);
+}
+
+static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	return either_of(ep)->ev->request(ep, priv);
+}
+
+static void up(struct ep *ep)
+{
+	struct either *e = either_of(ep);
+
+	ep->ops = e->verbs_ops;
+	ep->ev = e->ev;
+	ep->ev->up(ep);
+}
+
+static void note_close(struct ep *ep)
+{
+	either_of(ep)->closed = true;
+	either_of(ep)->verbs_ops->close(ep);
+}
+
+/* Nobody listens there, nothing was heard, or no device leads there. A peer that answered otherwise has spoken. */
+static bool try_iwarp(const struct ep *ep)
+{
+	enum diag_code code = (enum diag_code)ep->why.code;
+
+	if (ep->rejected || !ep->why.err)
+		return false;
+	return ep->rej_code == REJ_INVALID_SERVICE || code == DIAG_NO_DEVICE || code == DIAG_UNREACHABLE || code == DIAG_TIMEOUT ||
+		(code == DIAG_REFUSED && ep->why.err == ECONNREFUSED && !ep->rej_code);
+}
+
+static void none_up(struct ep *ep)
+{
+	ep->ev = either_of(ep)->ev;
+	ep->ev->up(ep);
+}
+
+static void no_recv(struct ep *ep, struct ep_rx *rx)
+{
+	(void)ep;
+	(void)rx;
+}
+
+static void no_sent(struct ep *ep, struct ep_op *op)
+{
+	(void)ep;
+	(void)op;
+}
+
+static void no_idle(struct ep *ep)
+{
+	(void)ep;
+}
+
+static void dead_post(struct ep *ep, struct ep_op *chain)
+{
+	(void)ep;
+	(void)chain;
+}
+
+static void dead_repost(struct ep *ep, struct ep_rx *chain)
+{
+	(void)ep;
+	(void)chain;
+}
+
+static int dead_reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *diag)
+{
+	(void)pool;
+	(void)access;
+	return diag_set(diag, DIAG_CLOSED, ENOTCONN, "%s", ep->why.text);
+}
+
+static void dead_unreg(struct ep *ep, struct pool *pool)
+{
+	(void)ep;
+	(void)pool;
+}
+
+static void dead_close(struct ep *ep)
+{
+	(void)ep;
+}
+
+static void dead_free(struct ep *ep)
+{
+	free(either_of(ep));
+}
+
+static const struct ep_ops dead_ops = { "none", dead_post, dead_repost, dead_reg, dead_unreg, dead_close, dead_free };
+
+/* A backend could not even start, and has left its memory as it may: the owner needs an endpoint that it can free. */
+static struct ep *dead(struct either *e, struct loop *loop, void *user, const struct diag *why)
+{
+	e->ep = (struct ep){ .ops = &dead_ops, .ev = e->ev, .loop = loop, .user = user, .state = EP_DOWN, .dom = DOM_NONE, .why = *why };
+	return &e->ep;
+}
+
+/* One cause, with the other way's behind it. */
+static void both_causes(struct ep *ep, const struct diag *verbs, const char *tcp)
+{
+	char text[sizeof(ep->why.text)];
+
+	if (!ep->why.err || ep->rejected)
+		return;
+	snprintf(text, sizeof(text), "%.200s; over TCP: %.250s", verbs->text, tcp);
+	if (verbs != &ep->why)
+		ep->why = *verbs;
+	memcpy(ep->why.text, text, sizeof(text));
+}
+
+static void last_down(struct ep *ep)
+{
+	struct either *e = either_of(ep);
+
+	both_causes(ep, &ep->why, e->over_tcp);
+	e->ev->down(ep);
+}
+
+static const struct ep_events last = { request, none_up, no_recv, no_sent, no_idle, last_down };
+
+/* What is left of the time; 0 = nothing. */
+static uint32_t rest_ms(const struct either *e)
+{
+	uint64_t now = loop_clock();
+
+	return e->deadline > now ? (uint32_t)((e->deadline - now) / MS) : 0;
+}
+
+/* Verbs was cut off only to try TCP, and there is nobody at TCP: a target that is slow to answer, as one that has just lost all
+ * its connections is, gets the rest of the time. */
+static bool verbs_again(struct either *e)
+{
+	struct ep_dial dial = e->dial;
+	struct loop *loop = e->ep.loop;
+	void *user = e->ep.user;
+
+	dial.timeout_ms = rest_ms(e);
+	if (e->first.code != DIAG_TIMEOUT || !e->ep.why.err || e->ep.dom != DOM_NONE || (e->deadline && !dial.timeout_ms))
+		return false;
+	loop_trace(loop, "software iWARP: %s; verbs is tried once more", e->ep.why.text);
+	snprintf(e->over_tcp, sizeof(e->over_tcp), "%.250s", e->ep.why.text);
+	iwarp_fini(&e->iwarp);
+	memset(&e->verbs, 0, sizeof(e->verbs));
+	if (!verbs_start(&e->verbs, loop, &dial, &last, user, &e->first))
+		return true;
+	last_down(dead(e, loop, user, &e->first));
+	return true;
+}
+
+static void none_down(struct ep *ep)
+{
+	struct either *e = either_of(ep);
+
+	if (verbs_again(e))
+		return;
+	both_causes(ep, &e->first, ep->why.text);
+	e->ev->down(ep);
+}
+
+static const struct ep_events second = { request, none_up, no_recv, no_sent, no_idle, none_down };
+
+static int second_start(struct either *e, struct loop *loop, void *user, struct diag *diag)
+{
+	struct ep_dial dial = e->dial;
+
+	loop_trace(loop, "verbs: %s; software iWARP is tried", e->first.text);
+	if (e->deadline)
+		dial.timeout_ms = rest_ms(e) / 2 + 1; /* the other half is for verbs again */
+	memset(&e->iwarp, 0, sizeof(e->iwarp));
+	return iwarp_start(&e->iwarp, loop, &dial, &second, user, diag);
+}
+
+static void down(struct ep *ep)
+{
+	struct either *e = either_of(ep);
+	struct loop *loop = ep->loop;
+	void *user = ep->user;
+	struct diag why = { 0 };
+
+	if (e->closed || !try_iwarp(ep)) {
+		e->ev->down(ep);
+		return;
+	}
+	e->first = ep->why;
+	while (e->regs)
+		e->verbs_ops->unreg(ep, e->reg[--e->regs]);
+	verbs_end(&e->verbs);
+	if (!second_start(e, loop, user, &why))
+		return;
+	both_causes(dead(e, loop, user, &why), &e->first, why.text);
+	e->ev->down(ep);
+}
+
+static const struct ep_events connecting = { request, up, no_recv, no_sent, no_idle, down };
+
+static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
+	struct diag *diag)
+{
+	struct ep_dial dial_verbs = *dial;
+	struct either *e = calloc(1, sizeof(*e));
+	int err;
+
+	if (!e)
+		return diag_sys(diag, ENOMEM, "RDMA connection");
+	e->ev = events;
+	e->dial = *dial;
+	e->deadline = dial->timeout_ms ? loop_clock() + dial->timeout_ms * MS : 0;
+	dial_verbs.timeout_ms = dial->timeout_ms && dial->timeout_ms < 2 * VERBS_MS ? (dial->timeout_ms + 1) / 2 : VERBS_MS;
+	err = verbs_start(&e->verbs, loop, &dial_verbs, &connecting, user, &e->first);
+	if (err) {
+		err = second_start(e, loop, user, diag);
+	} else {
+		e->verbs_ops = e->ep.ops;
+		e->ops = *e->verbs_ops;
+		e->ops.reg = note_reg;
+		e->ops.unreg = note_unreg;
+		e->ops.close = note_close;
+		e->ep.ops = &e->ops;
+	}
+	if (err) {
+		free(e);
+		return err;
+	}
+	*out = &e->ep;
+	return 0;
+}
+
+int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
+	struct diag *diag)
+{
+	switch ((enum ep_backend)dial->backend) {
+	case EP_AUTO:
+		if (!dial->dev)
+			return auto_dial(out, loop, dial, events, user, diag);
+		return verbs_dial(out, loop, dial, events, user, diag);
+	case EP_VERBS:
+		return verbs_dial(out, loop, dial, events, user, diag);
+	case EP_IWARP:
+		return iwarp_dial(out, loop, dial, events, user, diag);
+	}
+	return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "no such transport: %u", dial->backend);
+}
+
+struct ep_listener {
+	struct verbs_listener *verbs;
+	struct tcp_listener *tcp;
+};
+
+int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_listen *listen, struct diag *diag)
+{
+	struct tcp_listen tcp = { .at = listen->at, .iwarp = listen->incoming, .user = listen->user, .timeout_ms = LISTEN_MS,
+		.no_crc = listen->no_crc };
+	struct ep_listener *listener = calloc(1, sizeof(*listener));
+	int err;
+
+	if (!listener)
+		return diag_sys(diag, ENOMEM, "listener");
+	err = listen->backend == EP_VERBS ? verbs_listen(&listener->verbs, listener, loop, listen, diag) :
+		tcp_listen(&listener->tcp, loop, &tcp, diag);
+	if (err) {
+		free(listener);
+		return err;
+	}
+	*out = listener;
+	return 0;
+}
+
+const struct addr *ep_listener_addr(const struct ep_listener *listener)
+{
+	return listener->verbs ? verbs_listener_addr(listener->verbs) : tcp_listener_addr(listener->tcp);
+}
+
+void ep_listener_free(struct ep_listener *listener)
+{
+	if (listener->verbs)
+		verbs_listener_free(listener->verbs);
+	else
+		tcp_listener_free(listener->tcp);
+	free(listener);
+}

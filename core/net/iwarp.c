@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Software iWARP behind the endpoint contract: RDMA over a TCP socket in userspace (RFC 5040, 5041, 5044, 6581). Life and death of an
+ * endpoint that is set up; setting it up is iwarp_cm.c's. */
+#include "iwarp.h"
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+#define CLOSE_MS 500 /* for the peer's end of the connection, so that it reads what we sent last */
+#define DISCARD_BYTES (1 << 20)
+#define MSS_LEAST 536
+#define NUDGE_MS 20 /* the first, then twice as long each time */
+#define NUDGES 5
+
+static const struct {
+	unsigned term;
+	const char *text;
+} terms[] = {
+	{ TERM_RDMAP_CATASTROPHE, "RDMAP: local catastrophic error" },
+	{ TERM_RDMAP_STAG, "RDMAP: invalid STag" },
+	{ TERM_RDMAP_BOUNDS, "RDMAP: base or bounds violation" },
+	{ TERM_RDMAP_ACCESS, "RDMAP: access rights violation" },
+	{ TERM_RDMAP_OWNER, "RDMAP: STag not associated with this connection" },
+	{ TERM_RDMAP_WRAP, "RDMAP: tagged offset wrap" },
+	{ TERM_RDMAP_INVALIDATE, "RDMAP: STag cannot be invalidated" },
+	{ TERM_RDMAP_PROTECTION, "RDMAP: remote protection error" },
+	{ TERM_RDMAP_VERSION, "RDMAP: invalid version" },
+	{ TERM_RDMAP_OPCODE, "RDMAP: unexpected message" },
+	{ TERM_RDMAP_STREAM, "RDMAP: catastrophic error of this connection" },
+	{ TERM_RDMAP_GLOBAL, "RDMAP: catastrophic error of the whole adapter" },
+	{ TERM_RDMAP_NO_INVALIDATE, "RDMAP: STag cannot be invalidated" },
+	{ TERM_RDMAP_OTHER, "RDMAP: remote operation error" },
+	{ TERM_DDP_CATASTROPHE, "DDP: local catastrophic error" },
+	{ TERM_DDP_STAG, "DDP: invalid STag" },
+	{ TERM_DDP_BOUNDS, "DDP: base or bounds violation" },
+	{ TERM_DDP_OWNER, "DDP: STag not associated with this connection" },
+	{ TERM_DDP_WRAP, "DDP: tagged offset wrap" },
+	{ TERM_DDP_TAGGED_VERSION, "DDP: invalid version" },
+	{ TERM_DDP_QN, "DDP: invalid queue number" },
+	{ TERM_DDP_NO_BUFFER, "DDP: no receive was posted for a message" },
+	{ TERM_DDP_MSN, "DDP: message sequence number out of range" },
+	{ TERM_DDP_MO, "DDP: invalid message offset" },
+	{ TERM_DDP_TOO_LONG, "DDP: message too long for its receive" },
+	{ TERM_DDP_UNTAGGED_VERSION, "DDP: invalid version" },
+	{ TERM_MPA_CLOSED, "MPA: connection lost" },
+	{ TERM_MPA_CRC, "MPA: CRC error" },
+	{ TERM_MPA_MARKER, "MPA: marker and length disagree" },
+	{ TERM_MPA_FRAME, "MPA: invalid request or reply" },
+	{ TERM_MPA_CATASTROPHE, "MPA: local catastrophic error" },
+	{ TERM_MPA_IRD, "MPA: insufficient read depth" },
+	{ TERM_MPA_RTR, "MPA: no matching ready-to-receive message" },
+};
+
+const char *iwarp_term_text(unsigned term)
+{
+	for (unsigned i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
+		if (terms[i].term == term)
+			return terms[i].text;
+	return "for a reason this program does not know";
+}
+
+struct diag *iwarp_why(struct iwarp *iw)
+{
+	return iw->ep.why.err ? NULL : &iw->ep.why;
+}
+
+/* The socket goes at once, so that nothing reads or writes the owner's memory. */
+void iwarp_end(struct iwarp *iw)
+{
+	struct loop *loop = iw->ep.loop;
+
+	if (iw->over)
+		return;
+	iw->over = true;
+	iw->ep.state = EP_CLOSING;
+	loop_timer_del(loop, &iw->timer);
+	loop_fd_del(loop, &iw->fd);
+	if (iw->fd.fd >= 0)
+		close(iw->fd.fd);
+	iw->fd.fd = -1;
+	loop_work_add(loop, &iw->work);
+}
+
+/* From here on only what the peer still sends is thrown away, until it has closed its side, too. */
+static void linger(struct iwarp *iw)
+{
+	if (shutdown(iw->fd.fd, SHUT_WR)) {
+		iwarp_end(iw);
+		return;
+	}
+	loop_fd_change(iw->ep.loop, &iw->fd, EPOLLIN);
+	loop_timer_set(iw->ep.loop, &iw->timer, loop_clock() + CLOSE_MS * MS);
+}
+
+static void discard(struct iwarp *iw)
+{
+	ssize_t got = recv(iw->fd.fd, NULL, DISCARD_BYTES, MSG_TRUNC | MSG_DONTWAIT);
+
+	if (!got || (got < 0 && errno != EAGAIN && errno != EINTR))
+		iwarp_end(iw);
+}
+
+void iwarp_close(struct ep *ep)
+{
+	struct iwarp *iw = iwarp_of(ep);
+	bool live = iw->step == IWARP_LIVE;
+
+	if (ep->state >= EP_CLOSING)
+		return;
+	if (!live) {
+		iwarp_end(iw);
+		return;
+	}
+	ddp_tx_last(iw);
+	ep->state = EP_CLOSING;
+	linger(iw);
+}
+
+void iwarp_fault(struct iwarp *iw, unsigned term, const char *fmt, ...)
+{
+	const struct ddp_common *c = (const void *)iw->rx.head;
+	char text[256];
+	uint32_t culprit;
+	va_list args;
+
+	if (iw->ep.state >= EP_CLOSING)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	diag_set(iwarp_why(iw), DIAG_PROTOCOL, EPROTO, "%s", text);
+	/* RFC 5040 section 4.8: headers go along where they are known to be right */
+	culprit = iw->rx.head_len;
+	if ((c->rdmap & RDMAP_OP_MASK) == RDMAP_TERMINATE || term >> 12 == 2)
+		culprit = 0;
+	else if (term >> 8 != 1 && culprit == sizeof(struct rdmap_read_req))
+		culprit = sizeof(struct ddp_untagged);
+	loop_trace(iw->ep.loop, "%s: sends Terminate %#x: %s", iw->ep.way, term, iwarp_term_text(term));
+	ddp_tx_terminate(iw, term, iw->rx.head, culprit);
+	iw->ep.state = EP_CLOSING;
+	linger(iw);
+}
+
+static void idle(struct iwarp *iw)
+{
+	if (!iw->touched || iw->ep.state != EP_UP)
+		return;
+	iw->touched = false;
+	iw->ep.ev->idle(&iw->ep);
+}
+
+static void come_up(struct iwarp *iw)
+{
+	struct diag *why = iwarp_why(iw);
+
+	if (loop_fd_add(iw->ep.loop, &iw->fd, why)) {
+		iwarp_end(iw);
+		return;
+	}
+	iw->step = IWARP_LIVE;
+	iw->ep.state = EP_UP;
+	loop_trace(iw->ep.loop, "%s: up", iw->ep.way);
+	iw->ep.ev->up(&iw->ep);
+}
+
+static void end_of_turn(struct loop_work *work)
+{
+	struct iwarp *iw = container_of(work, struct iwarp, work);
+
+	if (iw->over) {
+		iw->ep.state = EP_DOWN;
+		loop_trace(iw->ep.loop, "%s: down%s%s", iw->ep.way, iw->ep.why.err ? ": " : "", iw->ep.why.text);
+		iw->ep.ev->down(&iw->ep);
+		return;
+	}
+	if (iw->step == IWARP_ACCEPTED)
+		come_up(iw);
+	if (iw->ep.state != EP_UP)
+		return;
+	ddp_rx_parse(iw);
+	ddp_tx_flush(iw);
+	idle(iw);
+}
+
+void iwarp_ready(struct loop_fd *fd, uint32_t events)
+{
+	struct iwarp *iw = container_of(fd, struct iwarp, fd);
+
+	if (iw->ep.state == EP_CLOSING) {
+		discard(iw);
+		return;
+	}
+	if (iw->step != IWARP_LIVE) {
+		iwarp_connecting(iw);
+		return;
+	}
+	if (events & EPOLLOUT) {
+		iw->tx.blocked = false;
+		loop_fd_change(iw->ep.loop, fd, EPOLLIN);
+		loop_work_add(iw->ep.loop, &iw->work);
+	}
+	if (events & (EPOLLIN | EPOLLERR | EPOLLHUP))
+		ddp_rx_readable(iw);
+	idle(iw);
+}
+
+bool iwarp_look(struct loop_fd *fd)
+{
+	struct iwarp *iw = container_of(fd, struct iwarp, fd);
+	bool any = iw->step == IWARP_LIVE && iw->ep.state == EP_UP && ddp_rx_readable(iw);
+
+	idle(iw);
+	return any;
+}
+
+/* Linux siw (6.12) replies before it installs the handler of what comes next: what arrives in between lies unnoticed until more
+ * arrives. So a peer that has sent nothing yet gets a Write of no bytes now and then. */
+void iwarp_nudge(struct iwarp *iw)
+{
+	if (!iw->rx.first || iw->nudges > NUDGES)
+		return;
+	if (iw->nudges)
+		ddp_tx_internal(iw, EP_WRITE);
+	loop_timer_set(iw->ep.loop, &iw->timer, loop_clock() + (NUDGE_MS << iw->nudges++) * MS);
+}
+
+static void expired(struct loop_timer *timer)
+{
+	struct iwarp *iw = container_of(timer, struct iwarp, timer);
+	char to[ADDR_TEXT];
+
+	if (iw->ep.state == EP_UP) {
+		iwarp_nudge(iw);
+		return;
+	}
+	if (iw->ep.state < EP_CLOSING)
+		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT, iw->step == IWARP_TCP ? "no answer from TCP %s within %u ms" :
+			"%s speaks TCP but did not answer as iWARP within %u ms", addr_text(&iw->peer, to), iw->timeout_ms);
+	iwarp_end(iw);
+}
+
+static void post(struct ep *ep, struct ep_op *chain)
+{
+	if (ep->state == EP_UP)
+		ddp_tx_post(iwarp_of(ep), chain);
+}
+
+static void repost(struct ep *ep, struct ep_rx *chain)
+{
+	if (ep->state <= EP_UP)
+		ddp_rx_post(iwarp_of(ep), chain);
+}
+
+static int reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *diag)
+{
+	struct iwarp *iw = iwarp_of(ep);
+	return stag_reg(iw->stags, &iw->holds, pool, access, diag);
+}
+
+static void unreg(struct ep *ep, struct pool *pool)
+{
+	struct iwarp *iw = iwarp_of(ep);
+	uint32_t stag = pool->key[iw->stags->dom].rkey;
+	bool reads, writes;
+	uint8_t *p;
+
+	stag_unreg(iw->stags, &iw->holds, pool);
+	if (ep->state != EP_UP || !stag_find(iw->stags, &iw->holds, stag, (uintptr_t)pool->base, 0, 0, &p))
+		return;
+	/* What is laid out for the socket points there, and so does a segment that has come in part: neither may touch it any more. */
+	reads = ddp_tx_uses(iw, stag);
+	writes = ddp_rx_fills(iw, pool);
+	if (reads || writes) {
+		diag_set(iwarp_why(iw), DIAG_CLOSED, ECONNABORTED, "memory was given back that the peer was still %s",
+			writes ? "writing" : "reading");
+		iwarp_end(iw);
+	}
+}
+
+void iwarp_fini(struct iwarp *iw)
+{
+	iwarp_end(iw);
+	loop_work_del(iw->ep.loop, &iw->work);
+	ddp_tx_fini(iw);
+	ddp_rx_fini(iw);
+	free(iw->holds.hold);
+}
+
+static void iwarp_free(struct ep *ep)
+{
+	struct iwarp *iw = iwarp_of(ep);
+
+	iwarp_fini(iw);
+	free(iw);
+}
+
+static const struct ep_ops ops = {
+	.name = "iwarp",
+	.post = post,
+	.repost = repost,
+	.reg = reg,
+	.unreg = unreg,
+	.close = iwarp_close,
+	.free = iwarp_free,
+};
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *want, const struct ep_events *events, void *user,
+	struct diag *diag)
+{
+	iw->ep = (struct ep){ .ops = &ops, .ev = events, .loop = loop, .user = user, .dom = DOM_NONE, .caps = *want };
+	iw->fd = (struct loop_fd){ .fd = -1, .events = EPOLLIN, .ready = iwarp_ready, .look = iwarp_look };
+	iw->timer.fire = expired;
+	iw->work.run = end_of_turn;
+	iw->ep.caps.send = want->send ? lesser(want->send, 0x4000) : 1;
+	iw->ep.caps.recv = want->recv ? lesser(want->recv, 0x4000) : 1;
+	iw->ep.caps.sge = want->sge ? lesser(want->sge, EP_SGE) : 1;
+	iw->ep.caps.read_sge = 1;
+	iw->ep.caps.inline_max = lesser(want->inline_max, IWARP_INLINE);
+	iw->ep.caps.ord = lesser(want->ord, IWARP_READS);
+	iw->ep.caps.ird = lesser(want->ird, IWARP_READS);
+	iw->ep.caps.max_msg = 1u << 30;
+	iw->ep.caps.software = true;
+	return stags_of_loop(&iw->stags, loop, diag);
+}
+
+/* Queues are made for what was asked, before the peer has its say, which only lessens it. */
+int iwarp_prepare(struct iwarp *iw, uint8_t priv[EP_PRIV_MAX])
+{
+	int err = ddp_tx_init(iw, iwarp_why(iw));
+
+	if (!err)
+		err = ddp_rx_init(iw, iwarp_why(iw));
+	if (err)
+		return err;
+	iw->ep.dom = iw->stags->dom;
+	return iw->ep.ev->request(&iw->ep, priv);
+}
+
+static void write_way(struct iwarp *iw)
+{
+	struct addr from = { .len = sizeof(from.ss) };
+	char text[ADDR_TEXT], to[ADDR_TEXT];
+
+	getsockname(iw->fd.fd, (struct sockaddr *)&from.ss, &from.len);
+	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP, %s to %s%s", addr_text(&from, text), addr_text(&iw->peer, to),
+		iw->crc ? ", CRC" : "");
+}
+
+/* Both frames have been exchanged. */
+void iwarp_live(struct iwarp *iw, const struct mpa *req, const struct mpa *rep, bool initiator)
+{
+	socklen_t len = sizeof(int);
+	int mss = 0;
+
+	iw->crc = req->crc || rep->crc;
+	if (getsockopt(iw->fd.fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) || mss < MSS_LEAST)
+		mss = MSS_LEAST;
+	iw->tx.ulpdu = mpa_ulpdu((uint32_t)mss, req->large && rep->large);
+	iw->tx.hold = !initiator;
+	write_way(iw);
+}

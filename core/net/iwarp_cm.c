@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Setting up software iWARP connections: TCP, then MPA's request and reply, on both sides. A peer that knows only MPA revision 1
+ * hangs up on a request of revision 2 (RFC 6581 section 7): it is asked again. */
+#include "iwarp.h"
+#include "tcp.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+
+struct incoming {
+	struct ep_incoming in;
+	int fd;
+	struct mpa req;
+	bool want_crc;
+};
+
+static void connect_start(struct iwarp *iw)
+{
+	struct stream_dial dial = { .dst = iw->peer, .src = iw->src, .tos = iw->tos };
+
+	iw->step = IWARP_TCP;
+	iw->frame_got = 0;
+	if (tcp_socket(&iw->fd.fd, &dial, iwarp_why(iw))) {
+		iwarp_end(iw);
+		return;
+	}
+	if (connect(iw->fd.fd, (const struct sockaddr *)&iw->peer.ss, iw->peer.len) && errno != EINPROGRESS) {
+		tcp_failed(iwarp_why(iw), errno, &iw->peer, false);
+		iwarp_end(iw);
+		return;
+	}
+	iw->fd.events = EPOLLOUT;
+	if (loop_fd_add(iw->ep.loop, &iw->fd, iwarp_why(iw)))
+		iwarp_end(iw);
+}
+
+static void send_frame(struct iwarp *iw, const struct mpa *mpa, bool reply)
+{
+	uint8_t frame[MPA_FRAME_MAX];
+	size_t len = mpa_put(frame, mpa, reply);
+	ssize_t sent = send(iw->fd.fd, frame, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (sent == (ssize_t)len)
+		return;
+	/* A socket that is new has room for it. */
+	tcp_failed(iwarp_why(iw), sent < 0 ? errno : ENOBUFS, &iw->peer, true);
+	iwarp_end(iw);
+}
+
+static void send_request(struct iwarp *iw)
+{
+	iw->req = (struct mpa){ .revision = iw->req.revision, .enhanced = iw->req.revision >= 2, .crc = iw->want_crc, .large = true,
+		.peer = true, .rtr = MPA_RTR_WRITE | (iw->ep.caps.ord ? MPA_RTR_READ : 0), .ird = (uint16_t)iw->ep.caps.ird,
+		.ord = (uint16_t)iw->ep.caps.ord, .priv = iw->priv, .priv_len = iw->priv_len };
+	iw->step = IWARP_REPLY;
+	loop_fd_change(iw->ep.loop, &iw->fd, EPOLLIN);
+	send_frame(iw, &iw->req, false);
+}
+
+static void connected(struct iwarp *iw)
+{
+	socklen_t len = sizeof(int);
+	int err = 0, priv_len;
+
+	getsockopt(iw->fd.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (err) {
+		tcp_failed(iwarp_why(iw), err, &iw->peer, false);
+		iwarp_end(iw);
+		return;
+	}
+	if (!iw->req.revision) {
+		iw->req.revision = 2;
+		priv_len = iwarp_prepare(iw, iw->priv);
+		if (iw->ep.state != EP_CONNECTING)
+			return;
+		if (priv_len < 0) {
+			iwarp_end(iw);
+			return;
+		}
+		iw->priv_len = (uint8_t)priv_len;
+	}
+	send_request(iw);
+}
+
+/* True: another attempt is under way. */
+static bool ask_again(struct iwarp *iw)
+{
+	if (iw->req.revision < 2)
+		return false;
+	loop_trace(iw->ep.loop, "%s: no answer to MPA revision 2, revision 1 is tried", iw->ep.way);
+	iw->req.revision = 1;
+	loop_fd_del(iw->ep.loop, &iw->fd);
+	close(iw->fd.fd);
+	connect_start(iw);
+	return true;
+}
+
+static void take_priv(struct ep *ep, const struct mpa *mpa)
+{
+	ep->priv_len = mpa->priv_len < EP_PRIV_MAX ? (uint8_t)mpa->priv_len : EP_PRIV_MAX;
+	memcpy(ep->priv, mpa->priv, ep->priv_len);
+}
+
+static void refused(struct iwarp *iw, const struct mpa *rep)
+{
+	iw->ep.rejected = rep->priv_len > 0;
+	diag_set(iwarp_why(iw), DIAG_REFUSED, ECONNREFUSED, "the peer rejected the connection%s",
+		rep->priv_len ? ": by its upper layer" : "");
+	iwarp_end(iw);
+}
+
+static void replied(struct iwarp *iw)
+{
+	struct diag *why = iwarp_why(iw);
+	unsigned term = TERM_MPA_FRAME;
+	struct mpa rep;
+
+	if (mpa_get(&rep, iw->frame, iw->frame_got, true, why)) {
+		iwarp_end(iw);
+		return;
+	}
+	take_priv(&iw->ep, &rep);
+	if (rep.reject) {
+		refused(iw, &rep);
+		return;
+	}
+	if (iw->req.revision == 2 && rep.revision == 1) {
+		ask_again(iw);
+		return;
+	}
+	iwarp_live(iw, &iw->req, &rep, true);
+	if (mpa_settle(&iw->req, &rep, &iw->ep.caps.ird, &iw->ep.caps.ord, &term, why)) {
+		ddp_tx_terminate(iw, term, NULL, 0);
+		iwarp_end(iw);
+		return;
+	}
+	loop_timer_del(iw->ep.loop, &iw->timer);
+	iw->step = IWARP_LIVE;
+	iw->ep.state = EP_UP;
+	if (rep.rtr & MPA_RTR_WRITE)
+		ddp_tx_internal(iw, EP_WRITE);
+	else if (rep.rtr & MPA_RTR_READ)
+		ddp_tx_internal(iw, EP_READ);
+	iwarp_nudge(iw);
+	loop_trace(iw->ep.loop, "%s: up, MPA revision %u, reads %u out, %u in, segments of %u bytes", iw->ep.way, rep.revision,
+		iw->ep.caps.ord, iw->ep.caps.ird, iw->tx.ulpdu);
+	iw->ep.ev->up(&iw->ep);
+}
+
+/* Not one byte beyond the frame is taken: what follows is FPDUs. */
+static void read_reply(struct iwarp *iw)
+{
+	for (;;) {
+		uint32_t want = sizeof(struct mpa_frame);
+		ssize_t got;
+		int len = 0;
+
+		if (iw->frame_got >= want) {
+			len = mpa_len(iw->frame, iw->frame_got, true, iwarp_why(iw));
+			if (len < 0) {
+				iwarp_end(iw);
+				return;
+			}
+			want = (uint32_t)len;
+		}
+		if (iw->frame_got == want) {
+			replied(iw);
+			return;
+		}
+		got = recv(iw->fd.fd, iw->frame + iw->frame_got, want - iw->frame_got, MSG_DONTWAIT);
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (got <= 0) {
+			int err = got ? errno : 0;
+			if (!iw->frame_got && (!err || err == ECONNRESET) && ask_again(iw))
+				return;
+			if (err)
+				tcp_failed(iwarp_why(iw), err, &iw->peer, true);
+			else
+				diag_set(iwarp_why(iw), DIAG_PROTOCOL, EPROTO,
+					"the peer speaks TCP, but closed the connection on an iWARP request");
+			iwarp_end(iw);
+			return;
+		}
+		iw->frame_got += (uint32_t)got;
+	}
+}
+
+void iwarp_connecting(struct iwarp *iw)
+{
+	if (iw->step == IWARP_TCP)
+		connected(iw);
+	else
+		read_reply(iw);
+}
+
+int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
+	struct diag *diag)
+{
+	char to[ADDR_TEXT];
+	int err = iwarp_init(iw, loop, &dial->want, events, user, diag);
+
+	if (err)
+		return err;
+	iw->peer = dial->dst;
+	iw->src = dial->src;
+	iw->tos = dial->tos;
+	iw->want_crc = !dial->no_crc;
+	iw->timeout_ms = dial->timeout_ms;
+	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP to %s", addr_text(&iw->peer, to));
+	if (dial->timeout_ms)
+		loop_timer_set(loop, &iw->timer, loop_clock() + dial->timeout_ms * MS);
+	connect_start(iw);
+	return 0;
+}
+
+int iwarp_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
+	struct diag *diag)
+{
+	struct iwarp *iw = calloc(1, sizeof(*iw));
+	int err = iw ? iwarp_start(iw, loop, dial, events, user, diag) : diag_sys(diag, ENOMEM, "RDMA connection");
+
+	if (err) {
+		free(iw);
+		return err;
+	}
+	*out = &iw->ep;
+	return 0;
+}
+
+static void incoming_free(struct incoming *incoming)
+{
+	if (incoming->fd >= 0)
+		close(incoming->fd);
+	free(incoming);
+}
+
+static void reject(struct ep_incoming *in, const void *priv, uint8_t len)
+{
+	struct incoming *incoming = container_of(in, struct incoming, in);
+	struct mpa rep = mpa_answer(&incoming->req, &(struct mpa){ 0 });
+	uint8_t frame[MPA_FRAME_MAX];
+
+	rep.reject = true;
+	rep.priv = priv;
+	rep.priv_len = len;
+	send(incoming->fd, frame, mpa_put(frame, &rep, true), MSG_NOSIGNAL | MSG_DONTWAIT);
+	incoming_free(incoming);
+}
+
+/* Queues, request(), reply. `up` comes at the end of the turn. */
+static int answer(struct iwarp *iw, const struct incoming *incoming)
+{
+	struct mpa want = { .crc = incoming->want_crc, .large = true }, rep;
+	struct ep_caps *caps = &iw->ep.caps;
+	uint8_t priv[EP_PRIV_MAX];
+	int len;
+
+	want.ird = (uint16_t)caps->ird;
+	want.ord = (uint16_t)caps->ord;
+	rep = mpa_answer(&incoming->req, &want);
+	caps->ird = rep.ird;
+	caps->ord = rep.ord;
+	len = iwarp_prepare(iw, priv);
+	if (iw->ep.state != EP_CONNECTING)
+		return 0;
+	if (len < 0)
+		return len;
+	rep.priv = priv;
+	rep.priv_len = (uint16_t)len;
+	iwarp_live(iw, &incoming->req, &rep, false);
+	send_frame(iw, &rep, true);
+	if (iw->over)
+		return 0;
+	iw->step = IWARP_ACCEPTED;
+	loop_work_add(iw->ep.loop, &iw->work);
+	return 0;
+}
+
+static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in, const struct ep_caps *want, const struct ep_events *events,
+	void *user, struct diag *diag)
+{
+	struct incoming *incoming = container_of(in, struct incoming, in);
+	struct iwarp *iw = calloc(1, sizeof(*iw));
+	int err = iw ? iwarp_init(iw, loop, want, events, user, diag) : diag_sys(diag, ENOMEM, "RDMA connection");
+
+	if (err) {
+		free(iw);
+		reject(in, NULL, 0);
+		return err;
+	}
+	iw->peer = in->peer;
+	iw->fd.fd = incoming->fd;
+	*out = &iw->ep;
+	err = answer(iw, incoming);
+	if (err < 0) {
+		iw->fd.fd = -1;
+		if (!iw->ep.why.err)
+			diag_sys(&iw->ep.why, -err, "accept");
+		iwarp_end(iw);
+		reject(in, NULL, 0);
+		return 0;
+	}
+	incoming->fd = -1;
+	incoming_free(incoming);
+	return 0;
+}
+
+static const struct ep_incoming_ops incoming_ops = { accept_, reject };
+
+struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame, size_t len, bool want_crc, struct diag *diag)
+{
+	struct incoming *incoming = calloc(1, sizeof(*incoming));
+	int err = incoming ? 0 : diag_sys(diag, ENOMEM, "RDMA connection"), on = 1;
+
+	if (!incoming) {
+		close(fd);
+		return NULL;
+	}
+	incoming->fd = fd;
+	incoming->want_crc = want_crc;
+	incoming->in.peer = *peer;
+	incoming->in.local.len = sizeof(incoming->in.local.ss);
+	if (getsockname(fd, (struct sockaddr *)&incoming->in.local.ss, &incoming->in.local.len))
+		incoming->in.local = (struct addr){ 0 };
+	incoming->in.ops = &incoming_ops;
+	if (!err)
+		err = mpa_get(&incoming->req, frame, len, false, diag);
+	if (err) {
+		incoming_free(incoming);
+		return NULL;
+	}
+	if (mpa_acceptable(&incoming->req, diag)) {
+		reject(&incoming->in, NULL, 0);
+		return NULL;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)); /* for peers whose protocol has no keep-alive, or does not use it */
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	incoming->in.priv_len = incoming->req.priv_len < EP_PRIV_MAX ? (uint8_t)incoming->req.priv_len : EP_PRIV_MAX;
+	memcpy(incoming->in.priv, incoming->req.priv, incoming->in.priv_len);
+	incoming->req.priv = NULL;
+	incoming->req.priv_len = 0;
+	incoming->in.ord = incoming->req.ird == MPA_LIMIT_ANY ? IWARP_READS : incoming->req.ird;
+	incoming->in.ird = incoming->req.ord == MPA_LIMIT_ANY ? IWARP_READS : incoming->req.ord;
+	return &incoming->in;
+}

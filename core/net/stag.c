@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The STag table of one loop. A tag is a place in the table and a key that changes with each use of the place, so that a
+ * late message for memory given back finds nothing. Tagged offsets are addresses. */
+#include "stag.h"
+#include "dom.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STAGS_MAX 0x10000
+
+static const char attic_key;
+
+static void stags_fini(struct loop_attic *attic)
+{
+	struct stags *stags = container_of(attic, struct stags, attic);
+
+	dom_give(stags->loop, stags->dom);
+	free(stags->region);
+	free(stags);
+}
+
+int stags_of_loop(struct stags **out, struct loop *loop, struct diag *diag)
+{
+	struct loop_attic *attic = loop_attic_find(loop, &attic_key);
+	struct stags *stags;
+	int err;
+
+	if (attic) {
+		*out = container_of(attic, struct stags, attic);
+		return 0;
+	}
+	stags = calloc(1, sizeof(*stags));
+	if (!stags)
+		return diag_sys(diag, ENOMEM, "software iWARP");
+	stags->loop = loop;
+	err = dom_take(loop, &stags->dom, diag);
+	if (err) {
+		free(stags);
+		return err;
+	}
+	stags->attic = (struct loop_attic){ .key = &attic_key, .fini = stags_fini };
+	loop_attic_add(loop, &stags->attic);
+	*out = stags;
+	return 0;
+}
+
+static uint32_t place(uint32_t stag)
+{
+	return (stag >> 8) - 1;
+}
+
+static int grow(void **array, uint32_t *size, uint32_t place_needed, size_t each)
+{
+	uint32_t more = *size ? *size : 8;
+	uint8_t *bigger;
+
+	while (more <= place_needed)
+		more *= 2;
+	if (more == *size)
+		return 0;
+	bigger = more <= STAGS_MAX ? reallocarray(*array, more, each) : NULL;
+	if (!bigger)
+		return -ENOMEM;
+	memset(bigger + *size * each, 0, (more - *size) * each);
+	*array = bigger;
+	*size = more;
+	return 0;
+}
+
+static struct stag_region *region_new(struct stags *stags, struct pool *pool)
+{
+	struct stag_region *region = calloc(1, sizeof(*region));
+	uint32_t at = 0;
+
+	while (at < stags->size && stags->region[at])
+		at++;
+	if (!region || (at == stags->size && grow((void **)&stags->region, &stags->size, at, sizeof(struct stag_region *)))) {
+		free(region);
+		return NULL;
+	}
+	*region = (struct stag_region){ .pool = pool, .stag = (at + 1) << 8 | (++stags->serial & 0xff) };
+	stags->region[at] = region;
+	pool->mr[stags->dom] = region;
+	pool->key[stags->dom] = (struct mkey){ region->stag, region->stag };
+	return region;
+}
+
+static void region_put(struct stags *stags, struct stag_region *region)
+{
+	struct pool *pool = region->pool;
+
+	pool->refs[stags->dom]--;
+	if (--region->refs)
+		return;
+	stags->region[place(region->stag)] = NULL;
+	pool->mr[stags->dom] = NULL;
+	pool->key[stags->dom] = (struct mkey){ 0, 0 };
+	free(region);
+}
+
+int stag_reg(struct stags *stags, struct stag_holds *holds, struct pool *pool, unsigned access, struct diag *diag)
+{
+	struct stag_region *region = pool->mr[stags->dom];
+	struct stag_hold *hold;
+
+	if (!region)
+		region = region_new(stags, pool);
+	if (!region)
+		return diag_sys(diag, ENOMEM, "registration");
+	region->refs++;
+	pool->refs[stags->dom]++;
+	if (grow((void **)&holds->hold, &holds->size, place(region->stag), sizeof(*hold))) {
+		region_put(stags, region);
+		return diag_sys(diag, ENOMEM, "registration");
+	}
+	hold = &holds->hold[place(region->stag)];
+	hold->refs++;
+	hold->access |= (uint8_t)access;
+	hold->withdrawn = false;
+	return 0;
+}
+
+void stag_unreg(struct stags *stags, struct stag_holds *holds, struct pool *pool)
+{
+	struct stag_region *region = pool->mr[stags->dom];
+	struct stag_hold *hold = region && place(region->stag) < holds->size ? &holds->hold[place(region->stag)] : NULL;
+
+	if (!hold || !hold->refs)
+		return;
+	if (!--hold->refs)
+		*hold = (struct stag_hold){ 0 };
+	region_put(stags, region);
+}
+
+static struct stag_hold *hold_of(const struct stags *stags, const struct stag_holds *holds, uint32_t stag, enum stag_fault *fault)
+{
+	uint32_t at = place(stag);
+	struct stag_hold *hold;
+
+	*fault = STAG_UNKNOWN;
+	if (at >= stags->size || !stags->region[at] || stags->region[at]->stag != stag)
+		return NULL;
+	*fault = STAG_NOT_YOURS;
+	hold = at < holds->size ? &holds->hold[at] : NULL;
+	if (!hold || !hold->refs)
+		return NULL;
+	*fault = STAG_UNKNOWN;
+	return hold->withdrawn ? NULL : hold;
+}
+
+enum stag_fault stag_find(const struct stags *stags, const struct stag_holds *holds, uint32_t stag, uint64_t to, uint32_t len,
+	unsigned access, uint8_t **p)
+{
+	enum stag_fault fault;
+	const struct stag_hold *hold = hold_of(stags, holds, stag, &fault);
+	const struct pool *pool;
+	uint64_t base, end;
+
+	if (!hold)
+		return fault;
+	if ((hold->access & access) != access)
+		return STAG_RIGHTS;
+	if (__builtin_add_overflow(to, len, &end))
+		return STAG_WRAP;
+	pool = stags->region[place(stag)]->pool;
+	base = (uintptr_t)pool->base;
+	if (to < base || end > base + pool->len)
+		return STAG_BOUNDS;
+	*p = pool->base + (to - base);
+	return STAG_FINE;
+}
+
+enum stag_fault stag_withdraw(const struct stags *stags, const struct stag_holds *holds, uint32_t stag)
+{
+	enum stag_fault fault;
+	struct stag_hold *hold = hold_of(stags, holds, stag, &fault);
+
+	if (!hold)
+		return fault;
+	if (!(hold->access & (EP_REMOTE_READ | EP_REMOTE_WRITE)))
+		return STAG_RIGHTS;
+	hold->withdrawn = true;
+	return STAG_FINE;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Steering tags: which memory of ours a peer may reach. One table per loop; an endpoint's holds are what it registered itself. */
+#pragma once
+#include "ep.h"
+
+struct stag_region { /* a pool's registration: pool->mr[dom] */
+	struct pool *pool;
+	uint32_t stag, refs;
+};
+
+struct stags {
+	struct loop_attic attic;
+	struct loop *loop;
+	struct stag_region **region; /* by stag >> 8, less 1 */
+	uint32_t size, serial;
+	uint8_t dom;
+};
+
+struct stag_hold {
+	uint16_t refs;
+	uint8_t access;
+	bool withdrawn; /* the peer invalidated it: for this endpoint it is gone until it is registered again */
+};
+
+struct stag_holds {
+	struct stag_hold *hold;
+	uint32_t size;
+};
+
+enum stag_fault { STAG_FINE, STAG_UNKNOWN, STAG_NOT_YOURS, STAG_RIGHTS, STAG_BOUNDS, STAG_WRAP };
+
+int stags_of_loop(struct stags **, struct loop *, struct diag *);
+int stag_reg(struct stags *, struct stag_holds *, struct pool *, unsigned access, struct diag *);
+void stag_unreg(struct stags *, struct stag_holds *, struct pool *);
+/* What lies at [to, to + len) behind the tag, when the endpoint may be asked for all of `access` there. */
+enum stag_fault stag_find(const struct stags *, const struct stag_holds *, uint32_t stag, uint64_t to, uint32_t len, unsigned access,
+	uint8_t **p);
+enum stag_fault stag_withdraw(const struct stags *, const struct stag_holds *, uint32_t stag);

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A byte stream over TCP or a unix socket. What was queued during a turn of the loop leaves as one sendmsg at its end; the socket asks for
+ * attention only while it does not take more. */
+#include "tcp.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+#define IOV_MAX_TURN 128
+
+struct tcp {
+	struct stream stream;
+	struct loop_fd fd;
+	struct loop_timer deadline;
+	struct loop_work work; /* flush, or the news that it is down */
+	struct stream_out *out, **out_end;
+	size_t sent; /* bytes of the first element that have left */
+	struct addr dst;
+	uint32_t timeout_ms;
+	bool over; /* no more use: only `down` is to come */
+	bool heard; /* the socket had something */
+};
+
+static struct tcp *tcp_of(struct stream *stream)
+{
+	return container_of(stream, struct tcp, stream);
+}
+
+/* The first cause counts. The socket goes at once, so that nothing reads or writes the owner's memory. */
+static void end(struct tcp *tcp)
+{
+	tcp->over = true;
+	tcp->stream.state = STREAM_CLOSING;
+	loop_timer_del(tcp->stream.loop, &tcp->deadline);
+	loop_fd_del(tcp->stream.loop, &tcp->fd);
+	if (tcp->fd.fd >= 0)
+		close(tcp->fd.fd);
+	tcp->fd.fd = -1;
+	loop_work_add(tcp->stream.loop, &tcp->work);
+}
+
+static struct diag *why(struct tcp *tcp)
+{
+	return tcp->stream.why.err ? NULL : &tcp->stream.why;
+}
+
+static void broken(struct tcp *tcp, int err)
+{
+	tcp_failed(why(tcp), err, &tcp->dst, tcp->stream.state == STREAM_UP);
+	end(tcp);
+}
+
+static void write_way(struct tcp *tcp)
+{
+	struct addr from = { .len = sizeof(from.ss) };
+	char text[ADDR_TEXT], to[ADDR_TEXT], iface[IFNAMSIZ] = "";
+	socklen_t len = sizeof(iface);
+
+	getsockname(tcp->fd.fd, (struct sockaddr *)&from.ss, &from.len);
+	getsockopt(tcp->fd.fd, SOL_SOCKET, SO_BINDTODEVICE, iface, &len);
+	addr_text(&from, text); /* empty: a unix socket without a name */
+	snprintf(tcp->stream.way, sizeof(tcp->stream.way), "%s%sto %s%s%s", text, text[0] ? " " : "", addr_text(&tcp->dst, to),
+		iface[0] ? " on " : "", iface);
+}
+
+static unsigned gather(const struct tcp *tcp, struct iovec iov[IOV_MAX_TURN])
+{
+	size_t skip = tcp->sent;
+	unsigned count = 0;
+
+	for (const struct stream_out *out = tcp->out; out; out = out->next)
+		for (unsigned i = 0; i < out->niov; i++) {
+			size_t len = out->iov[i].iov_len;
+			if (skip >= len) {
+				skip -= len;
+				continue;
+			}
+			if (count == IOV_MAX_TURN)
+				return count;
+			iov[count++] = (struct iovec){ (char *)out->iov[i].iov_base + skip, len - skip };
+			skip = 0;
+		}
+	return count;
+}
+
+static size_t out_len(const struct stream_out *out)
+{
+	size_t len = 0;
+	for (unsigned i = 0; i < out->niov; i++)
+		len += out->iov[i].iov_len;
+	return len;
+}
+
+/* Takes what has left off the list. The owner may send, or close, from `sent`. */
+static void retire(struct tcp *tcp, size_t bytes)
+{
+	tcp->sent += bytes;
+	while (!tcp->over && tcp->out && tcp->sent >= out_len(tcp->out)) {
+		struct stream_out *out = tcp->out;
+		tcp->sent -= out_len(out);
+		tcp->out = out->next;
+		if (!tcp->out)
+			tcp->out_end = &tcp->out;
+		if (!out->quiet)
+			tcp->stream.ev->sent(&tcp->stream, out);
+	}
+}
+
+static void flush(struct tcp *tcp)
+{
+	struct iovec iov[IOV_MAX_TURN];
+
+	while (!tcp->over && tcp->out) {
+		unsigned count = gather(tcp, iov);
+		ssize_t bytes = count ? tcp_send(tcp->fd.fd, iov, count) : 0;
+
+		if (bytes >= 0) {
+			retire(tcp, (size_t)bytes);
+		} else if (errno == EAGAIN) {
+			loop_fd_change(tcp->stream.loop, &tcp->fd, EPOLLIN | EPOLLOUT);
+			return;
+		} else if (errno != EINTR) {
+			broken(tcp, errno);
+			return;
+		}
+	}
+	if (!tcp->over)
+		loop_fd_change(tcp->stream.loop, &tcp->fd, EPOLLIN);
+}
+
+static void end_of_turn(struct loop_work *work)
+{
+	struct tcp *tcp = container_of(work, struct tcp, work);
+
+	if (!tcp->over) {
+		if (!(tcp->fd.events & EPOLLOUT))
+			flush(tcp);
+		return;
+	}
+	tcp->stream.state = STREAM_DOWN;
+	loop_trace(tcp->stream.loop, "%s: down%s%s", tcp->stream.way, tcp->stream.why.err ? ": " : "", tcp->stream.why.text);
+	tcp->stream.ev->down(&tcp->stream);
+}
+
+static void connected(struct tcp *tcp)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	getsockopt(tcp->fd.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (err) {
+		broken(tcp, err);
+		return;
+	}
+	loop_timer_del(tcp->stream.loop, &tcp->deadline);
+	loop_fd_change(tcp->stream.loop, &tcp->fd, EPOLLIN);
+	write_way(tcp);
+	loop_trace(tcp->stream.loop, "%s: up", tcp->stream.way);
+	tcp->stream.state = STREAM_UP;
+	tcp->stream.ev->up(&tcp->stream);
+	if (tcp->out)
+		loop_work_add(tcp->stream.loop, &tcp->work);
+}
+
+static void ready(struct loop_fd *fd, uint32_t events)
+{
+	struct tcp *tcp = container_of(fd, struct tcp, fd);
+
+	if (tcp->stream.state == STREAM_CONNECTING) {
+		connected(tcp);
+		return;
+	}
+	if (events & EPOLLOUT)
+		flush(tcp);
+	/* An error or a hang-up is told by what reading gives. */
+	if (!tcp->over && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
+		tcp->stream.ev->readable(&tcp->stream);
+}
+
+static bool look(struct loop_fd *fd)
+{
+	struct tcp *tcp = container_of(fd, struct tcp, fd);
+
+	if (tcp->stream.state != STREAM_UP)
+		return false;
+	tcp->heard = false;
+	tcp->stream.ev->readable(&tcp->stream);
+	return tcp->heard;
+}
+
+static void expired(struct loop_timer *timer)
+{
+	struct tcp *tcp = container_of(timer, struct tcp, deadline);
+	char to[ADDR_TEXT];
+
+	diag_set(why(tcp), DIAG_TIMEOUT, ETIMEDOUT, "no answer from TCP %s within %u ms", addr_text(&tcp->dst, to), tcp->timeout_ms);
+	end(tcp);
+}
+
+static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t events, const struct stream_events *ev, void *user)
+{
+	struct tcp *tcp = calloc(1, sizeof(*tcp));
+
+	if (!tcp)
+		return NULL;
+	tcp->stream = (struct stream){ .ev = ev, .loop = loop, .user = user };
+	tcp->fd = (struct loop_fd){ .fd = -1, .events = events, .ready = ready, .look = look };
+	tcp->deadline.fire = expired;
+	tcp->work.run = end_of_turn;
+	tcp->out_end = &tcp->out;
+	tcp->dst = *peer;
+	return tcp;
+}
+
+int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial, const struct stream_events *events, void *user,
+	struct diag *diag)
+{
+	struct tcp *tcp = tcp_new(loop, &dial->dst, EPOLLOUT, events, user);
+	char to[ADDR_TEXT];
+	int err;
+
+	if (!tcp)
+		return diag_sys(diag, ENOMEM, "TCP connection");
+	tcp->timeout_ms = dial->timeout_ms;
+	err = tcp_socket(&tcp->fd.fd, dial, diag);
+	if (err)
+		goto fail;
+	*out = &tcp->stream;
+	snprintf(tcp->stream.way, sizeof(tcp->stream.way), "to %s", addr_text(&tcp->dst, to));
+	if (connect(tcp->fd.fd, (const struct sockaddr *)&dial->dst.ss, dial->dst.len) && errno != EINPROGRESS) {
+		broken(tcp, errno);
+		return 0;
+	}
+	err = loop_fd_add(loop, &tcp->fd, diag);
+	if (err)
+		goto fail;
+	if (dial->timeout_ms)
+		loop_timer_set(loop, &tcp->deadline, loop_clock() + dial->timeout_ms * MS);
+	return 0;
+fail:
+	if (tcp->fd.fd >= 0)
+		close(tcp->fd.fd);
+	free(tcp);
+	return err;
+}
+
+int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *peer, const struct stream_events *events, void *user,
+	struct diag *diag)
+{
+	struct tcp *tcp = tcp_new(loop, peer, EPOLLIN, events, user);
+	int err = tcp ? 0 : diag_sys(diag, ENOMEM, "TCP connection"), on = 1;
+
+	if (!err) {
+		tcp->fd.fd = fd;
+		err = loop_fd_add(loop, &tcp->fd, diag);
+	}
+	if (err) {
+		close(fd);
+		free(tcp);
+		return err;
+	}
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	tcp->stream.state = STREAM_UP;
+	write_way(tcp);
+	loop_trace(loop, "%s: accepted", tcp->stream.way);
+	*out = &tcp->stream;
+	return 0;
+}
+
+ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
+{
+	struct tcp *tcp = tcp_of(stream);
+	ssize_t bytes;
+
+	if (tcp->over)
+		return -ENOTCONN;
+	do
+		bytes = tcp_recv(tcp->fd.fd, iov, count);
+	while (bytes < 0 && errno == EINTR);
+	tcp->heard |= bytes >= 0 || errno != EAGAIN;
+	if (bytes > 0)
+		return bytes;
+	if (bytes < 0 && errno == EAGAIN)
+		return 0;
+	if (bytes < 0)
+		broken(tcp, errno);
+	else {
+		diag_set(why(tcp), DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
+		end(tcp);
+	}
+	return -stream->why.err;
+}
+
+void stream_send(struct stream *stream, struct stream_out *chain)
+{
+	struct tcp *tcp = tcp_of(stream);
+
+	if (tcp->over || !chain)
+		return;
+	*tcp->out_end = chain;
+	while (*tcp->out_end)
+		tcp->out_end = &(*tcp->out_end)->next;
+	if (stream->state == STREAM_UP)
+		loop_work_add(stream->loop, &tcp->work);
+}
+
+int stream_detach(struct stream *stream)
+{
+	struct tcp *tcp = tcp_of(stream);
+	int fd = tcp->fd.fd;
+
+	loop_fd_del(stream->loop, &tcp->fd);
+	loop_work_del(stream->loop, &tcp->work);
+	free(tcp);
+	return fd;
+}
+
+/* What was queued this turn leaves as far as the socket takes it. */
+void stream_close(struct stream *stream)
+{
+	struct tcp *tcp = tcp_of(stream);
+	struct iovec iov[IOV_MAX_TURN];
+	unsigned count = gather(tcp, iov);
+
+	if (tcp->over)
+		return;
+	if (stream->state == STREAM_UP && count)
+		tcp_send(tcp->fd.fd, iov, count);
+	end(tcp);
+}
+
+void stream_free(struct stream *stream)
+{
+	struct tcp *tcp = tcp_of(stream);
+
+	if (!tcp->over)
+		end(tcp);
+	loop_work_del(stream->loop, &tcp->work);
+	free(tcp);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A socket made ready to connect, TCP's or (for streams) of the unix domain, and words for what went wrong with one: for streams and
+ * for software iWARP. */
+#include "tcp.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static bool scope_missing(const struct addr *addr)
+{
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+
+	return in6->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) && !in6->sin6_scope_id;
+}
+
+void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
+{
+	bool local = peer->ss.ss_family == AF_UNIX;
+	char to[ADDR_TEXT];
+
+	switch (err) {
+	case ECONNREFUSED:
+		diag_set(diag, DIAG_REFUSED, err, "connection refused: nobody listens at %s%s", local ? "" : "TCP ", addr_text(peer, to));
+		break;
+	case EAGAIN: /* unix(7): the listener's backlog is full */
+		diag_set(diag, DIAG_BUSY, EBUSY, "%s takes no more connections now", addr_text(peer, to));
+		break;
+	case ETIMEDOUT:
+		diag_set(diag, up ? DIAG_CLOSED : DIAG_TIMEOUT, err, up ? "%s no longer answers" : "%s does not answer",
+			addr_text(peer, to));
+		break;
+	case ECONNRESET:
+	case EPIPE:
+		diag_set(diag, DIAG_CLOSED, ECONNRESET, "connection reset by the peer");
+		break;
+	default:
+		diag_sys(diag, err, "%s%s", local ? "connect" : "TCP to ", local ? "" : addr_text(peer, to));
+		if (err == EINVAL && scope_missing(peer))
+			diag_hint(diag, "an address of one link needs the interface's name: [%s%%eth0]", addr_host(peer, to));
+	}
+}
+
+static int configure(int fd, const struct stream_dial *dial, struct diag *diag)
+{
+	bool v6 = dial->dst.ss.ss_family == AF_INET6;
+	int on = 1, tos = dial->tos;
+	char from[ADDR_TEXT];
+
+	if (dial->dst.ss.ss_family == AF_UNIX)
+		return 0;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (tos && setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &tos, sizeof(tos)))
+		return diag_sys(diag, errno, "type of service %d", tos);
+	if (dial->iface && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dial->iface, (socklen_t)strlen(dial->iface)))
+		return diag_sys(diag, errno, "network interface %s", dial->iface);
+	if (dial->src.ss.ss_family) {
+		setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+		if (bind(fd, (const struct sockaddr *)&dial->src.ss, dial->src.len))
+			return diag_sys(diag, errno, "source address %s", addr_host(&dial->src, from));
+	}
+	return 0;
+}
+
+int tcp_socket(int *fd, const struct stream_dial *dial, struct diag *diag)
+{
+	int err;
+
+	*fd = socket(dial->dst.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (*fd < 0)
+		return diag_sys(diag, errno, "socket");
+	err = configure(*fd, dial, diag);
+	if (err) {
+		close(*fd);
+		*fd = -1;
+	}
+	return err;
+}

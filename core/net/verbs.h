@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the verbs files share: the devices of one loop (verbs_dev.c), their endpoints' data path (verbs.c) and connection
+ * management (verbs_cm.c, verbs_listen.c, verbs_errand.c). */
+#pragma once
+#include "ep.h"
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+
+#define VERBS_BATCH 16 /* completions per poll, work requests per doorbell */
+
+struct verbs_ep;
+struct verbs_errand;
+
+struct verbs_cq {
+	struct verbs_cq *next;
+	struct verbs_dev *dev;
+	struct ibv_cq *cq;
+	uint32_t size, used; /* entries; reserved by endpoints */
+	uint32_t stale; /* reserved by endpoints that are gone, whose last completions may still be in the queue */
+	uint32_t unacked; /* events */
+	bool armed;
+	uint8_t at, count; /* the batch being handed out; kept here as an upcall may turn the loop */
+	struct ibv_wc wc[VERBS_BATCH];
+};
+
+struct verbs_dev { /* one device on one loop; gone when nothing refers to it */
+	struct verbs *verbs;
+	struct ibv_context *context; /* librdmacm's own */
+	struct ibv_context **held; /* the reference that keeps it open */
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct verbs_cq *cqs;
+	struct verbs_ep *touched; /* endpoints that want `idle` at the end of this batch */
+	struct ibv_device_attr attr;
+	struct loop_fd channel_fd, async_fd;
+	struct loop_poller poller;
+	uint32_t refs; /* endpoints and registrations */
+	uint8_t dom;
+	bool software, iwarp;
+};
+
+struct verbs { /* what one loop has of RDMA */
+	struct loop_attic attic;
+	struct loop *loop;
+	struct rdma_event_channel *channel;
+	struct loop_fd channel_fd;
+	struct loop_work reap;
+	struct verbs_dev *dev[POOL_DOMS];
+	struct verbs_ep **slot; /* a completion names its endpoint by slot and serial, so a late one finds nobody */
+	uint32_t slots, serial;
+	struct verbs_errand *errands;
+};
+
+enum verbs_step { VERBS_ADDR, VERBS_ROUTE, VERBS_CONNECT, VERBS_LIVE };
+enum verbs_wr { VERBS_RECV, VERBS_SENT, VERBS_QUIET }; /* kind of work request, in its wr_id */
+
+struct verbs_ep {
+	struct ep ep;
+	struct verbs *verbs;
+	struct verbs_dev *dev; /* NULL until the address is resolved */
+	struct verbs_cq *cq;
+	struct rdma_cm_id *id;
+	char want_dev[IBV_SYSFS_NAME_MAX];
+	struct sockaddr_storage dst, src;
+	uint8_t step;
+	bool vague; /* why says only that something went wrong: a better cause may replace it */
+	bool passive; /* accepted, not dialled */
+	bool gone; /* the connection manager has said that the peer is disconnected */
+	uint32_t timeout_ms;
+	struct loop_timer timer;
+	struct loop_work retire;
+	struct verbs_errand *errand; /* connecting in a thread */
+	atomic_uint fatal; /* 1 + the asynchronous event that ended the queue pair; set by whichever loop read it */
+
+	uint32_t slot, serial, reserved;
+	struct verbs_ep *touched_next;
+	bool touched;
+
+	/* Send queue: positions count work requests, the queue holds [sq_done, sq_next). */
+	uint32_t sq_size, sq_next, sq_done, mark_every, unmarked;
+	struct ep_op *sent, **sent_end; /* signalled, oldest first */
+	struct ep_op *held, **held_end; /* no room until a mark comes back: only when the peer answers faster than it acknowledges */
+	uint8_t *spill; /* bytes of held inline ops whose owner may reuse them: caps.send times caps.inline_max, a ring */
+	uint32_t spill_next;
+	struct ep_rx *rx, **rx_end; /* posted, oldest first */
+};
+
+/* verbs_dev.c */
+int verbs_of_loop(struct verbs **, struct loop *, struct diag *);
+int verbs_dev_get(struct verbs_dev **, struct verbs *, struct ibv_context *, struct diag *);
+void verbs_dev_put(struct verbs_dev *);
+const char *verbs_dev_name(const struct verbs_dev *);
+int verbs_dev_find(const char *name, int family, struct sockaddr_storage *src, struct diag *);
+int verbs_cq_reserve(struct verbs_dev *, uint32_t entries, struct verbs_cq **, struct diag *);
+void verbs_cq_release(struct verbs_cq *, uint32_t entries);
+int verbs_slot_take(struct verbs *, struct verbs_ep *, struct diag *);
+void verbs_slot_release(struct verbs_ep *);
+int verbs_reg(struct ep *, struct pool *, unsigned access, struct diag *);
+void verbs_unreg(struct ep *, struct pool *);
+
+/* verbs.c */
+void verbs_post(struct ep *, struct ep_op *chain);
+void verbs_repost(struct ep *, struct ep_rx *chain);
+bool verbs_dev_poll(struct verbs_dev *);
+bool verbs_dev_arm(struct verbs_dev *);
+int verbs_queue_new(struct verbs_ep *, struct diag *);
+void verbs_queue_free(struct verbs_ep *);
+
+/* verbs_cm.c */
+int verbs_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *, void *user, struct diag *);
+/* In zeroed memory, which the caller frees on failure: all of verbs_dial(), or what every endpoint needs before it has an id. */
+int verbs_start(struct verbs_ep *, struct loop *, const struct ep_dial *, const struct ep_events *, void *user, struct diag *);
+int verbs_init(struct verbs_ep *, struct loop *, const struct ep_caps *want, const struct ep_events *, void *user, struct diag *);
+void verbs_end(struct verbs_ep *); /* frees all but its memory */
+/* What may fail between the chosen device and the connection manager's message. Gives the length of the private data. */
+int verbs_prepare(struct verbs_ep *, uint8_t priv[EP_PRIV_MAX]);
+void verbs_established(struct verbs_ep *);
+void verbs_cm_readable(struct loop_fd *, uint32_t events);
+/* Where a cause goes: NULL when a better one is known already. Then verbs_close(). */
+struct diag *verbs_why(struct verbs_ep *);
+void verbs_close(struct ep *);
+void verbs_drained(struct verbs_ep *); /* the last flushed completion has come */
+
+void verbs_connect_failed(struct verbs_ep *, int err);
+
+/* verbs_listen.c */
+struct verbs_listener;
+int verbs_listen(struct verbs_listener **, struct ep_listener *, struct loop *, const struct ep_listen *, struct diag *);
+const struct addr *verbs_listener_addr(const struct verbs_listener *);
+void verbs_listener_free(struct verbs_listener *);
+
+/* verbs_errand.c */
+int verbs_errand_connect(struct verbs_ep *, const struct rdma_conn_param *); /* a positive errno */
+bool verbs_errand_bury(struct verbs_ep *);
+void verbs_errand_wait(struct verbs_ep *);
+void verbs_errands_end(struct verbs *);
+
+static inline struct verbs_ep *verbs_ep(struct ep *ep)
+{
+	return container_of(ep, struct verbs_ep, ep);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Connections over librdmacm: resolve, connect, reject, disconnect, and the words for what went wrong on the way. Events are
+ * copied and acknowledged before anything is done about them, as destroying an id waits for the acknowledgement. */
+#include "verbs.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ull
+#define CLOSE_MS 500 /* for the peer's answer to a disconnect */
+#define KERNEL_MS 60000
+#define REJ_INVALID_SERVICE 8
+#define REJ_CONSUMER 28
+
+struct cm_event {
+	struct verbs_ep *ve;
+	enum rdma_cm_event_type type;
+	int status;
+	uint8_t ord, ird, priv_len;
+	uint8_t priv[EP_PRIV_MAX];
+};
+
+static const char *const step_words[] = {
+	[VERBS_ADDR] = "address resolution",
+	[VERBS_ROUTE] = "route resolution",
+	[VERBS_CONNECT] = "connecting",
+	[VERBS_LIVE] = "the connection",
+};
+
+/* InfiniBand Architecture 1.4, section 12.6.7.2 */
+static const char *const reject_words[] = {
+	[1] = "no queue pair left",
+	[2] = "no end-to-end context left",
+	[3] = "no resources left",
+	[4] = "time-out",
+	[5] = "request not supported",
+	[6] = "invalid communication id",
+	[7] = "invalid communication instance",
+	[9] = "transport type not supported",
+	[10] = "it still holds an older connection of ours",
+	[11] = "no such reliable datagram channel",
+	[12] = "invalid GID",
+	[13] = "invalid LID",
+	[14] = "invalid service level",
+	[15] = "invalid traffic class",
+	[16] = "invalid hop limit",
+	[17] = "invalid packet rate",
+	[24] = "redirected to another connection manager",
+	[25] = "redirected to another port",
+	[26] = "path MTU not supported",
+	[27] = "not enough responder resources",
+	[REJ_CONSUMER] = "by its upper layer",
+	[29] = "invalid RNR retry count",
+	[30] = "duplicate communication id",
+	[31] = "class version not supported",
+	[32] = "invalid flow label",
+	[35] = "vendor option not supported",
+};
+
+static const char *sock_text(const struct sockaddr *sa, bool port, char out[ADDR_TEXT])
+{
+	struct addr addr = { .len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in) };
+	memcpy(&addr.ss, sa, addr.len);
+	return port ? addr_text(&addr, out) : addr_host(&addr, out);
+}
+
+static unsigned dst_port(const struct verbs_ep *ve)
+{
+	return ntohs(ve->dst.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&ve->dst)->sin6_port :
+		((const struct sockaddr_in *)&ve->dst)->sin_port);
+}
+
+struct diag *verbs_why(struct verbs_ep *ve)
+{
+	if (ve->ep.why.err && !ve->vague)
+		return NULL;
+	ve->vague = false;
+	ve->ep.why = (struct diag){ 0 };
+	return &ve->ep.why;
+}
+
+/* Gives back everything that the device or the connection manager could still touch; `down` follows. */
+static void finish(struct verbs_ep *ve)
+{
+	loop_timer_del(ve->ep.loop, &ve->timer);
+	if (!ve->id)
+		return;
+	if (ve->step == VERBS_CONNECT && ve->dev && ve->dev->iwarp)
+		verbs_errand_bury(ve);
+	verbs_errand_wait(ve);
+	verbs_queue_free(ve);
+	verbs_slot_release(ve);
+	if (ve->id)
+		rdma_destroy_id(ve->id);
+	ve->id = NULL;
+	loop_work_add(ve->ep.loop, &ve->retire);
+}
+
+static void retire(struct loop_work *work)
+{
+	struct verbs_ep *ve = container_of(work, struct verbs_ep, retire);
+	ve->ep.state = EP_DOWN;
+	loop_trace(ve->ep.loop, "%s: down%s%s", ve->ep.way, ve->ep.why.err ? ": " : "", ve->ep.why.text);
+	ve->ep.ev->down(&ve->ep);
+}
+
+static void disconnect(struct verbs_ep *ve)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	if (rdma_disconnect(ve->id))
+		ibv_modify_qp(ve->id->qp, &attr, IBV_QP_STATE);
+}
+
+void verbs_close(struct ep *ep)
+{
+	struct verbs_ep *ve = verbs_ep(ep);
+	bool was_up = ep->state == EP_UP;
+
+	if (ep->state >= EP_CLOSING)
+		return;
+	ep->state = EP_CLOSING;
+	if (!was_up) {
+		finish(ve);
+		return;
+	}
+	loop_timer_set(ep->loop, &ve->timer, loop_now(ep->loop) + CLOSE_MS * MS);
+	disconnect(ve);
+	verbs_drained(ve);
+}
+
+void verbs_drained(struct verbs_ep *ve)
+{
+	if (ve->gone && !ve->rx && !ve->sent)
+		finish(ve);
+}
+
+void verbs_end(struct verbs_ep *ve)
+{
+	if (ve->ep.state == EP_UP)
+		disconnect(ve);
+	finish(ve);
+	loop_work_del(ve->ep.loop, &ve->retire);
+	if (ve->dev)
+		verbs_dev_put(ve->dev);
+}
+
+static void verbs_free(struct ep *ep)
+{
+	struct verbs_ep *ve = verbs_ep(ep);
+
+	verbs_end(ve);
+	free(ve);
+}
+
+static void expired(struct loop_timer *timer)
+{
+	struct verbs_ep *ve = container_of(timer, struct verbs_ep, timer);
+	char host[ADDR_TEXT];
+
+	if (ve->ep.state == EP_CLOSING) {
+		finish(ve);
+		return;
+	}
+	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT, "%s timed out: nothing heard from %s within %u ms", step_words[ve->step],
+		sock_text((struct sockaddr *)&ve->dst, false, host), ve->timeout_ms);
+	verbs_close(&ve->ep);
+}
+
+/* "rxe0 port 1, GID ::ffff:10.0.0.1 (RoCE v2), 10.0.0.1 to 10.0.0.2:4420" */
+static void write_way(struct verbs_ep *ve)
+{
+	static const char *const types[] = {
+		[IBV_GID_TYPE_IB] = "InfiniBand",
+		[IBV_GID_TYPE_ROCE_V1] = "RoCE v1",
+		[IBV_GID_TYPE_ROCE_V2] = "RoCE v2",
+	};
+	char gid[INET6_ADDRSTRLEN] = "", from[ADDR_TEXT], to[ADDR_TEXT], link[64] = " (iWARP)";
+	struct ibv_qp_init_attr init;
+	struct ibv_gid_entry entry;
+	struct ibv_qp_attr attr;
+
+	if (!ve->dev->iwarp) {
+		link[0] = 0;
+		if (ve->ep.state == EP_UP && !ibv_query_qp(ve->id->qp, &attr, IBV_QP_AV | IBV_QP_PORT, &init) &&
+			!ibv_query_gid_ex(ve->dev->context, ve->id->port_num, attr.ah_attr.grh.sgid_index, &entry, 0) &&
+			entry.gid_type < sizeof(types) / sizeof(types[0]))
+			snprintf(link, sizeof(link), ", GID %s (%s)", inet_ntop(AF_INET6, &entry.gid, gid, sizeof(gid)),
+				types[entry.gid_type]);
+	}
+	snprintf(ve->ep.way, sizeof(ve->ep.way), "%s port %u%s, %s to %s", verbs_dev_name(ve->dev), ve->id->port_num, link,
+		sock_text(rdma_get_local_addr(ve->id), false, from), sock_text(rdma_get_peer_addr(ve->id), true, to));
+}
+
+static void no_listener(struct verbs_ep *ve)
+{
+	diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED, "connection refused: no RDMA listener on port %u", dst_port(ve));
+	verbs_close(&ve->ep);
+}
+
+static void step_failed(struct verbs_ep *ve, int err)
+{
+	char host[ADDR_TEXT];
+
+	sock_text((struct sockaddr *)(err == EADDRNOTAVAIL && ve->src.ss_family ? &ve->src : &ve->dst), false, host);
+	/* siw answers EINVAL for what it cannot reach, such as the loopback address (Linux 6.12) */
+	if (ve->step <= VERBS_ROUTE && (err == ENODEV || (err == EINVAL && !ve->src.ss_family))) {
+		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "no RDMA device routes to %s", host);
+		diag_hint(&ve->ep.why, "use the protocol's TCP form (nvme+tcp://%s)", host);
+	} else if (err == EADDRNOTAVAIL && ve->src.ss_family) {
+		diag_sys(verbs_why(ve), err, "source address %s", host);
+	} else if (err == ETIMEDOUT) {
+		diag_set(verbs_why(ve), DIAG_UNREACHABLE, err, "%s: no answer from %s", step_words[ve->step], host);
+	} else {
+		diag_sys(verbs_why(ve), err, "%s to %s", step_words[ve->step], host);
+	}
+	verbs_close(&ve->ep);
+}
+
+/* The kernel's own time-outs come after ours, which say more. */
+static int kernel_timeout(const struct verbs_ep *ve)
+{
+	return ve->timeout_ms && ve->timeout_ms < KERNEL_MS ? (int)ve->timeout_ms + 1000 : KERNEL_MS;
+}
+
+static void addr_resolved(struct verbs_ep *ve)
+{
+	const char *name = ibv_get_device_name(ve->id->verbs->device);
+
+	if (ve->want_dev[0] && strcmp(name, ve->want_dev)) {
+		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "the route leads through %s, not \"%s\"", name, ve->want_dev);
+		verbs_close(&ve->ep);
+		return;
+	}
+	ve->step = VERBS_ROUTE;
+	if (rdma_resolve_route(ve->id, kernel_timeout(ve)))
+		step_failed(ve, errno);
+}
+
+int verbs_prepare(struct verbs_ep *ve, uint8_t priv[EP_PRIV_MAX])
+{
+	struct ep *ep = &ve->ep;
+	int err = verbs_dev_get(&ve->dev, ve->verbs, ve->id->verbs, verbs_why(ve));
+
+	if (err)
+		return err;
+	ep->dom = ve->dev->dom;
+	err = verbs_queue_new(ve, verbs_why(ve));
+	if (err)
+		return err;
+	write_way(ve);
+	return ep->ev->request(ep, priv);
+}
+
+void verbs_connect_failed(struct verbs_ep *ve, int err)
+{
+	if (ve->ep.state != EP_CONNECTING)
+		return;
+	if (err == ECONNREFUSED) /* siw's TCP socket was */
+		no_listener(ve);
+	else
+		step_failed(ve, err);
+}
+
+static void route_resolved(struct verbs_ep *ve)
+{
+	uint8_t priv[EP_PRIV_MAX];
+	struct rdma_conn_param param = { .private_data = priv, .retry_count = 7, .rnr_retry_count = 7 };
+	int len, err;
+
+	ve->step = VERBS_CONNECT;
+	len = verbs_prepare(ve, priv);
+	if (ve->ep.state != EP_CONNECTING)
+		return;
+	if (len < 0) {
+		verbs_close(&ve->ep);
+		return;
+	}
+	param.private_data_len = (uint8_t)len;
+	param.initiator_depth = (uint8_t)ve->ep.caps.ord;
+	param.responder_resources = (uint8_t)ve->ep.caps.ird;
+	if (ve->dev->iwarp)
+		err = verbs_errand_connect(ve, &param);
+	else
+		err = rdma_connect(ve->id, &param) ? errno : 0;
+	if (err)
+		verbs_connect_failed(ve, err);
+}
+
+static void rejected(struct verbs_ep *ve, const struct cm_event *event)
+{
+	struct ep *ep = &ve->ep;
+	bool iwarp = ve->dev && ve->dev->iwarp;
+	unsigned code = (unsigned)event->status;
+	const char *words = code < sizeof(reject_words) / sizeof(reject_words[0]) ? reject_words[code] : NULL;
+
+	ep->rej_code = event->status;
+	ep->rejected = iwarp ? event->priv_len > 0 : event->status == REJ_CONSUMER;
+	if (iwarp ? event->status == -ECONNREFUSED && !event->priv_len : event->status == REJ_INVALID_SERVICE) {
+		no_listener(ve);
+		return;
+	}
+	if (iwarp)
+		words = event->priv_len ? reject_words[REJ_CONSUMER] : diag_errno_text(-event->status);
+	if (words)
+		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED, "the peer rejected the connection: %s", words);
+	else
+		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED, "the peer rejected the connection: reason %d", event->status);
+	verbs_close(ep);
+}
+
+void verbs_established(struct verbs_ep *ve)
+{
+	const struct ep_caps *caps = &ve->ep.caps;
+
+	loop_timer_del(ve->ep.loop, &ve->timer);
+	ve->step = VERBS_LIVE;
+	ve->ep.state = EP_UP;
+	write_way(ve);
+	loop_trace(ve->ep.loop, "%s: up, %u sends, %u receives, %u bytes inline", ve->ep.way, caps->send, caps->recv, caps->inline_max);
+	ve->ep.ev->up(&ve->ep);
+}
+
+/* What the peer sent before it left may still be in the queue: that comes first. */
+static void disconnected(struct verbs_ep *ve)
+{
+	struct verbs *verbs = ve->verbs;
+	uint32_t slot = ve->slot, serial = ve->serial;
+
+	if (ve->ep.state == EP_UP)
+		verbs_dev_poll(ve->dev);
+	if (verbs->slot[slot] != ve || ve->serial != serial)
+		return;
+	ve->gone = true;
+	if (ve->ep.state != EP_CLOSING || ve->vague)
+		diag_set(verbs_why(ve), DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
+	verbs_close(&ve->ep);
+	if (verbs->slot[slot] == ve && ve->serial == serial)
+		verbs_drained(ve);
+}
+
+static void removed(struct verbs_ep *ve)
+{
+	diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "the RDMA device was removed");
+	ve->ep.state = EP_CLOSING;
+	finish(ve); /* the kernel waits for the id to go */
+}
+
+static void handle(struct cm_event *event)
+{
+	struct verbs_ep *ve = event->ve;
+
+	switch (event->type) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		addr_resolved(ve);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		route_resolved(ve);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		step_failed(ve, event->status < 0 ? -event->status : event->status ? event->status : EHOSTUNREACH);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		ve->ep.priv_len = event->priv_len;
+		memcpy(ve->ep.priv, event->priv, event->priv_len);
+		rejected(ve, event);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (ve->ep.state != EP_CONNECTING)
+			break;
+		if (!ve->passive) {
+			ve->ep.priv_len = event->priv_len;
+			memcpy(ve->ep.priv, event->priv, event->priv_len);
+		}
+		if (!ve->passive && !ve->dev->iwarp) {
+			ve->ep.caps.ord = event->ord < ve->ep.caps.ord ? event->ord : ve->ep.caps.ord;
+			ve->ep.caps.ird = event->ird < ve->ep.caps.ird ? event->ird : ve->ep.caps.ird;
+		}
+		verbs_established(ve);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		disconnected(ve);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		removed(ve);
+		break;
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+	case RDMA_CM_EVENT_MULTICAST_JOIN:
+	case RDMA_CM_EVENT_MULTICAST_ERROR:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+		break;
+	}
+}
+
+void verbs_cm_readable(struct loop_fd *fd, uint32_t events)
+{
+	struct verbs *verbs = container_of(fd, struct verbs, channel_fd);
+	struct rdma_cm_event *cm;
+
+	(void)events;
+	for (errno = 0; !rdma_get_cm_event(verbs->channel, &cm); errno = 0) {
+		const struct rdma_conn_param *param = &cm->param.conn;
+		struct cm_event event = {
+			.ve = cm->id->context,
+			.type = cm->event,
+			/* librdmacm's own failures are -1 and errno */
+			.status = cm->status == -1 && errno ? -errno : cm->status,
+			.ord = param->initiator_depth,
+			.ird = param->responder_resources,
+			.priv_len = param->private_data_len < EP_PRIV_MAX ? param->private_data_len : EP_PRIV_MAX,
+		};
+		if (event.priv_len && param->private_data)
+			memcpy(event.priv, param->private_data, event.priv_len);
+		rdma_ack_cm_event(cm);
+		loop_trace(verbs->loop, "rdma cm: %s, status %d", rdma_event_str(event.type), event.status);
+		if (event.ve)
+			handle(&event);
+	}
+}
+
+static const struct ep_ops verbs_ops = {
+	.name = "verbs",
+	.post = verbs_post,
+	.repost = verbs_repost,
+	.reg = verbs_reg,
+	.unreg = verbs_unreg,
+	.close = verbs_close,
+	.free = verbs_free,
+};
+
+static void start(struct verbs_ep *ve, uint8_t tos)
+{
+	struct sockaddr *src;
+
+	if (ve->want_dev[0] && verbs_dev_find(ve->want_dev, ve->dst.ss_family, &ve->src, verbs_why(ve))) {
+		verbs_close(&ve->ep);
+		return;
+	}
+	if (tos)
+		rdma_set_option(ve->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
+	src = ve->src.ss_family ? (struct sockaddr *)&ve->src : NULL;
+	if (rdma_resolve_addr(ve->id, src, (struct sockaddr *)&ve->dst, kernel_timeout(ve)))
+		step_failed(ve, errno);
+}
+
+int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *want, const struct ep_events *events, void *user,
+	struct diag *diag)
+{
+	struct verbs *verbs;
+	int err = verbs_of_loop(&verbs, loop, diag);
+
+	if (err)
+		return err;
+	ve->ep = (struct ep){ .ops = &verbs_ops, .ev = events, .loop = loop, .user = user, .dom = DOM_NONE, .caps = *want };
+	ve->verbs = verbs;
+	ve->timer.fire = expired;
+	ve->retire.run = retire;
+	ve->sent_end = &ve->sent;
+	ve->held_end = &ve->held;
+	ve->rx_end = &ve->rx;
+	return verbs_slot_take(verbs, ve, diag);
+}
+
+int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
+	struct diag *diag)
+{
+	int err = verbs_init(ve, loop, &dial->want, events, user, diag);
+
+	if (err)
+		return err;
+	ve->dst = dial->dst.ss;
+	ve->src = dial->src.ss;
+	ve->timeout_ms = dial->timeout_ms;
+	snprintf(ve->want_dev, sizeof(ve->want_dev), "%s", dial->dev ? dial->dev : "");
+	if (rdma_create_id(ve->verbs->channel, &ve->id, ve, RDMA_PS_TCP)) {
+		err = diag_sys(diag, errno, "RDMA connection");
+		verbs_slot_release(ve);
+		return err;
+	}
+	if (dial->timeout_ms)
+		loop_timer_set(loop, &ve->timer, loop_clock() + dial->timeout_ms * MS);
+	start(ve, dial->tos);
+	return 0;
+}
+
+int verbs_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
+	struct diag *diag)
+{
+	struct verbs_ep *ve = calloc(1, sizeof(*ve));
+	int err = ve ? verbs_start(ve, loop, dial, events, user, diag) : diag_sys(diag, ENOMEM, "RDMA connection");
+
+	if (err) {
+		free(ve);
+		return err;
+	}
+	*out = &ve->ep;
+	return 0;
+}

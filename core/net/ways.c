@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* An address on every way asked for. The listeners are listen.c's and the backends'; what comes in is their owner's. */
+#include "ways.h"
+#include <errno.h>
+#include <string.h>
+
+#define MSEC 1000000ull
+#define RETRY_MS 1000
+
+static void change(struct ways *ways, unsigned up)
+{
+	__atomic_store_n(&ways->up, up, __ATOMIC_RELEASE);
+	if (ways->changed)
+		ways->changed(ways);
+	if (up)
+		ways->first->settled = 1;
+}
+
+static void retry_later(struct ways *ways)
+{
+	loop_timer_set(ways->loop, &ways->retry, loop_clock() + RETRY_MS * MSEC);
+}
+
+static void incoming_rdma(struct ep_incoming *incoming, void *user)
+{
+	struct ways *ways = user;
+
+	ways->rdma(incoming, ways->user);
+}
+
+static void lost(struct ep_listener *listener, const struct diag *why, void *user)
+{
+	struct ways *ways = user;
+
+	loop_trace(ways->loop, "RDMA listener lost: %s", why->text);
+	ep_listener_free(listener);
+	ways->verbs = NULL;
+	change(ways, ways->up & ~(unsigned)WAY_VERBS);
+	retry_later(ways);
+}
+
+/* An address or device that may still come. */
+static bool may_come(int err)
+{
+	return err == -EADDRNOTAVAIL || err == -ENODEV || err == -ENOENT || err == -ENETDOWN || err == -ENETUNREACH;
+}
+
+static int try_tcp(struct ways *ways, struct diag *why)
+{
+	unsigned want = ways->want & (WAY_IWARP | WAY_TCP);
+	const struct tcp_listen conf = { .at = ways->at, .user = ways->user, .timeout_ms = ways->timeout_ms, .no_crc = ways->no_crc,
+					 .stream = want & WAY_TCP ? ways->stream : NULL, .iwarp = want & WAY_IWARP ? ways->rdma : NULL,
+					 .starved = ways->starved };
+	int err;
+
+	if (!want || ways->tcp)
+		return 0;
+	err = tcp_listen(&ways->tcp, ways->loop, &conf, why);
+	if (err)
+		return err;
+	ways->bound = *tcp_listener_addr(ways->tcp);
+	change(ways, ways->up | want);
+	return 0;
+}
+
+static int try_verbs(struct ways *ways, struct diag *why)
+{
+	const struct ep_listen conf = { .at = ways->tcp ? ways->bound : ways->at, .backend = EP_VERBS, .incoming = incoming_rdma, .lost = lost,
+					.user = ways };
+	int err;
+
+	if (!(ways->want & WAY_VERBS) || ways->verbs || ways->shared)
+		return 0;
+	err = ep_listen(&ways->verbs, ways->loop, &conf, why);
+	/* The device is iWARP itself: its TCP port is the one that is in use by us. */
+	if (err == -EADDRINUSE && ways->tcp) {
+		ways->shared = true;
+		loop_trace(ways->loop, "RDMA in TCP only: the device and TCP share the port");
+		return 0;
+	}
+	if (err)
+		return err;
+	if (!ways->tcp)
+		ways->bound = *ep_listener_addr(ways->verbs);
+	change(ways, ways->up | WAY_VERBS);
+	return 0;
+}
+
+static void try_all(struct ways *ways)
+{
+	struct diag tcp = { 0 }, verbs = { 0 };
+	int err = try_tcp(ways, &tcp), verbs_err = err ? err : try_verbs(ways, &verbs);
+	const struct diag *why = err ? &tcp : &verbs;
+
+	if (!err && !verbs_err)
+		return;
+	if (strcmp(ways->why.text, why->text))
+		loop_trace(ways->loop, "not listening: %s", why->text);
+	ways->why = *why;
+	/* what was asked for by itself, and what will never come, is a failure; else it is tried again */
+	ways->failed = err ? !may_come(err) : !ways->tcp && !may_come(verbs_err);
+	if (ways->failed)
+		ways->first->settled = 1;
+	retry_later(ways);
+}
+
+static void retry(struct loop_timer *timer)
+{
+	try_all(container_of(timer, struct ways, retry));
+}
+
+static int fail(const struct ways *ways, struct diag *diag)
+{
+	char text[ADDR_TEXT];
+
+	*diag = ways->why;
+	return diag_ctx(diag, "%s", addr_text(&ways->at, text));
+}
+
+int ways_open(struct ways *ways, unsigned count, struct loop *loop, uint32_t timeout_ms, struct diag *diag)
+{
+	int err = 0;
+
+	ways->settled = 0;
+	for (unsigned i = 0; i < count; i++) {
+		ways[i].first = ways;
+		ways[i].loop = loop;
+		ways[i].retry.fire = retry;
+		try_all(&ways[i]);
+	}
+	if (!loop_wait(loop, &ways->settled, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0))
+		err = fail(ways, diag);
+	for (unsigned i = 0; i < count && !err; i++)
+		if (ways[i].failed)
+			err = fail(&ways[i], diag);
+	if (err)
+		ways_close(ways, count);
+	return err;
+}
+
+void ways_close(struct ways *ways, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (!ways[i].loop)
+			continue;
+		loop_timer_del(ways[i].loop, &ways[i].retry);
+		if (ways[i].tcp)
+			tcp_listener_free(ways[i].tcp);
+		if (ways[i].verbs)
+			ep_listener_free(ways[i].verbs);
+		ways[i].tcp = NULL;
+		ways[i].verbs = NULL;
+	}
+}

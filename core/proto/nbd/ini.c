@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The NBD client as a bdev: opens a connection, fixes the limits from what the server says, and leaves the connection to the first
+ * lane. Further lanes dial their own (ini_lane.c); reconnecting is left to block/paths.c. */
+#include "ini.h"
+#include "session.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BLOCK 512
+#define BEST 4096
+#define SPAN (1u << 30) /* of one question for block status */
+/* The protocol does not say when a server forgets what a broken connection had asked for; this long it is given. */
+#define QUIESCE_MS 5000
+
+static struct nbd_ini_dev *to_dev(struct bdev *bdev)
+{
+	return container_of(bdev, struct nbd_ini_dev, bdev);
+}
+
+static void changed(struct nbd_ini_dev *dev, enum bdev_state state)
+{
+	dev->bdev.state = state;
+	if (dev->bdev.changed)
+		dev->bdev.changed(&dev->bdev);
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* "Size constraints": what is not said has these values. */
+static void fix_limits(struct nbd_ini_dev *dev)
+{
+	struct bdev_limits *lim = &dev->bdev.lim;
+	const struct nbd_terms *terms = &dev->deal.terms;
+	uint32_t minimum = terms->minimum ? terms->minimum : 1, block = minimum > BLOCK ? minimum : BLOCK;
+	uint32_t most = least(terms->maximum ? terms->maximum : NBD_PAYLOAD_MAX, NBD_PAYLOAD_MAX) & ~(block - 1);
+	uint16_t flags = terms->flags;
+
+	/* the end of an export that is no multiple of its own minimum block is out of everybody's reach */
+	dev->end = terms->size - terms->size % minimum;
+	lim->size = (dev->end + block - 1) & ~(uint64_t)(block - 1);
+	lim->block = block;
+	lim->best = terms->preferred > BEST ? terms->preferred : block > BEST ? block : BEST;
+	while (lim->best > most && lim->best > block)
+		lim->best /= 2; /* an alignment, too: `most` need be no power of 2 */
+	lim->max[IO_READ] = least(most, NBD_INI_READ);
+	lim->max[IO_MAP] = dev->deal.meta ? SPAN : 0;
+	lim->lanes = flags & NBD_FLAG_CAN_MULTI_CONN ? dev->conf.links : 1;
+	lim->depth = dev->conf.depth;
+	lim->quiesce_ms = QUIESCE_MS;
+	lim->ro = flags & NBD_FLAG_READ_ONLY || !dev->write;
+	lim->fua = flags & NBD_FLAG_SEND_FUA;
+	if (flags & NBD_FLAG_READ_ONLY)
+		return;
+	lim->max[IO_WRITE] = most;
+	lim->max[IO_FLUSH] = flags & NBD_FLAG_SEND_FLUSH ? 1 : 0;
+	lim->max[IO_TRIM] = flags & NBD_FLAG_SEND_TRIM ? most : 0;
+	lim->max[IO_ZERO] = flags & NBD_FLAG_SEND_WRITE_ZEROES ? most : 0;
+}
+
+static int check(const struct nbd_ini_dev *dev, struct diag *diag)
+{
+	const struct nbd_terms *terms = &dev->deal.terms;
+
+	if (!dev->bdev.lim.size)
+		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "export '%s' has no size: nothing is behind it", dev->conf.name);
+	if (!dev->bdev.lim.max[IO_READ])
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server takes requests of at most %u bytes, less than a block of %u",
+			terms->maximum, dev->bdev.lim.block);
+	if (dev->write && terms->flags & NBD_FLAG_READ_ONLY)
+		return diag_set(diag, DIAG_PERMISSION, EROFS, "the server offers export '%s' read-only", dev->conf.name);
+	return 0;
+}
+
+static void link_up(struct nbd_ini_link *link)
+{
+	struct nbd_ini_dev *dev = container_of(link, struct nbd_ini_dev, link);
+	struct diag why = { 0 };
+
+	dev->deal = link->hello.deal;
+	fix_limits(dev);
+	if (check(dev, &why))
+		nbd_ini_link_end(link, &why);
+	else
+		loop_work_add(link->loop, &dev->settle);
+}
+
+static void settled(struct loop_work *work)
+{
+	struct nbd_ini_dev *dev = container_of(work, struct nbd_ini_dev, settle);
+
+	if (dev->bdev.state == BDEV_OPENING && !dev->link.closing) {
+		dev->spare = nbd_ini_link_detach(&dev->link);
+		changed(dev, BDEV_UP);
+	} else if (dev->bdev.state == BDEV_UP) {
+		diag_set(&dev->bdev.why, DIAG_CLOSED, ESHUTDOWN, "closed");
+		changed(dev, BDEV_DOWN);
+	}
+}
+
+static void link_down(struct nbd_ini_link *link)
+{
+	struct nbd_ini_dev *dev = container_of(link, struct nbd_ini_dev, link);
+
+	dev->bdev.why = link->why;
+	changed(dev, BDEV_DOWN);
+}
+
+/* What comes before the first lane asks for something is that lane's to judge. */
+static void link_readable(struct nbd_ini_link *link)
+{
+	(void)link;
+}
+
+static const struct nbd_ini_link_events events = { .up = link_up, .readable = link_readable, .down = link_down };
+
+/* A connection that no lane wanted is still to be taken leave of. */
+static void drop_spare(struct nbd_ini_dev *dev)
+{
+	int fd = __atomic_exchange_n(&dev->spare, -1, __ATOMIC_ACQ_REL);
+
+	if (fd >= 0 && !nbd_ini_link_adopt(&dev->link, dev->bdev.loop, &dev->conf, fd, &events, NULL))
+		nbd_ini_link_fini(&dev->link);
+}
+
+static void dev_stop(struct bdev *bdev)
+{
+	struct nbd_ini_dev *dev = to_dev(bdev);
+
+	drop_spare(dev);
+	loop_work_add(bdev->loop, &dev->settle);
+}
+
+static void dev_free(struct bdev *bdev)
+{
+	struct nbd_ini_dev *dev = to_dev(bdev);
+
+	loop_work_del(bdev->loop, &dev->settle);
+	nbd_ini_link_fini(&dev->link);
+	drop_spare(dev);
+	free(dev);
+}
+
+static void dev_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+{
+	struct nbd_ini_dev *dev = to_dev(bdev);
+	const struct nbd_terms *terms = &dev->deal.terms;
+	bool local = dev->conf.dst.ss.ss_family == AF_UNIX;
+	char text[80];
+
+	fact(arg, "transport", "transport", local ? "unix socket" : "tcp");
+	fact(arg, "server", "server", dev->conf.where);
+	fact(arg, "export", "export", dev->conf.name);
+	snprintf(text, sizeof(text), "%u of %u requests each", bdev->lim.lanes, bdev->lim.depth);
+	fact(arg, "connections", "connections", text);
+	fact(arg, "replies", "replies", dev->deal.structured ? "structured" : "simple");
+	if (terms->minimum) {
+		snprintf(text, sizeof(text), "minimum %u, preferred %u, maximum %u", terms->minimum, terms->preferred, terms->maximum);
+		fact(arg, "request_sizes", "sizes", text);
+	}
+	fact(arg, "security", "security", local ? "that of the socket's file" : "none: plain TCP");
+}
+
+static const struct bdev_ops ops = { .name = "nbd", .lane = nbd_ini_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts };
+
+static const char *status_text(uint32_t error)
+{
+	switch (error) {
+	case NBD_EPERM:
+		return "the NBD server does not permit it (EPERM)";
+	case NBD_EIO:
+		return "the NBD server reports an input/output error (EIO)";
+	case NBD_ENOMEM:
+		return "the NBD server is out of memory (ENOMEM)";
+	case NBD_EINVAL:
+		return "the NBD server calls the request invalid (EINVAL)";
+	case NBD_ENOSPC:
+		return "the NBD server has no space left (ENOSPC)";
+	case NBD_EOVERFLOW:
+		return "the NBD server finds the request too long (EOVERFLOW)";
+	case NBD_ENOTSUP:
+		return "the NBD server does not support the request (ENOTSUP)";
+	default:
+		return "the NBD server reports an error that the protocol does not know";
+	}
+}
+
+static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	struct nbd_ini_dev *dev = calloc(1, sizeof(*dev));
+	int err;
+
+	if (!dev)
+		return diag_sys(diag, ENOMEM, "nbd");
+	dev->bdev = (struct bdev){ .ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = status_text };
+	dev->write = env->write;
+	dev->spare = -1;
+	dev->settle.run = settled;
+	err = nbd_ini_conf_init(&dev->conf, uri, env, diag);
+	if (!err)
+		err = nbd_ini_link_dial(&dev->link, loop, &dev->conf, &events, diag);
+	if (err) {
+		free(dev);
+		return err;
+	}
+	*out = &dev->bdev;
+	return 0;
+}
+
+const struct proto nbd_proto = { .scheme = "nbd", .attach = attach };
+const struct proto nbd_unix_proto = { .scheme = "nbd+unix", .attach = attach };
+const struct proto nbds_proto = { .scheme = "nbds", .attach = attach };
+const struct proto nbds_unix_proto = { .scheme = "nbds+unix", .attach = attach };

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* From an NBD URI (doc/uri.md of the NetworkBlockDevice project) to what every connection needs to know. */
+#include "ini.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define IO_MS 30000
+#define LINKS 16
+#define DEPTH 64
+
+static int no_tls(const struct uri *uri, struct diag *diag)
+{
+	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%s' asks for TLS, which is not supported", uri->scheme);
+	return diag_hint(diag, "nbd%s:// goes without encryption; a tunnel (stunnel, ssh -L) can bring it", uri->scheme + 4);
+}
+
+static int unix_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
+{
+	const char *path = uri_value(uri, "socket");
+	char text[URI_MAX + 8];
+
+	if (uri->host[0])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': a unix socket is on no host: three slashes come before the export's name",
+			uri->host);
+	if (!path || !*path)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "socket=PATH is missing: nbd+unix:///NAME?socket=PATH");
+	snprintf(text, sizeof(text), "unix:%s", path);
+	return addr_parse(&conf->dst, text, 0, diag);
+}
+
+static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
+{
+	const char *src = uri_value(uri, "src"), *iface = uri_value(uri, "iface");
+	int err;
+
+	if (!uri->host[0])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in '%s'", uri->spelling);
+	if (iface && (!*iface || strlen(iface) >= sizeof(conf->iface)))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "iface='%s': 1 to %zu characters are possible", iface, sizeof(conf->iface) - 1);
+	if (iface)
+		snprintf(conf->iface, sizeof(conf->iface), "%s", iface);
+	err = src ? addr_resolve(&conf->src, src, 0, conf->timeout_ms, diag) : 0;
+	return err ? err : uri_resolve(uri, NBD_PORT, conf->timeout_ms, &conf->dst, diag);
+}
+
+/* Those of uri.md that belong to TLS are known, and refused by name. */
+static int tls_keys(struct uri *uri, struct diag *diag)
+{
+	static const char *const keys[] = { "tls-type", "tls-hostname", "tls-verify-peer" };
+
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (uri_value(uri, keys[i]))
+			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "%s=: TLS is not supported", keys[i]);
+	return uri->user ? diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "a user ('%s') belongs to TLS, which is not supported", uri->user) : 0;
+}
+
+int nbd_ini_conf_init(struct nbd_ini_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	uint32_t links = LINKS, depth = DEPTH;
+	int err;
+
+	*conf = (struct nbd_ini_conf){ .timeout_ms = env->timeout_ms, .io_ms = IO_MS };
+	if (!strncmp(uri->scheme, "nbds", 4))
+		return no_tls(uri, diag);
+	err = strcmp(uri->scheme, "nbd+unix") ? tcp_dst(conf, uri, diag) : unix_dst(conf, uri, diag);
+	if (!err)
+		err = tls_keys(uri, diag);
+	if (!err)
+		err = uri_u32(uri, "queues", 1, 256, &links, diag);
+	if (!err)
+		err = uri_u32(uri, "depth", 1, 1024, &depth, diag);
+	if (!err)
+		err = uri_msec(uri, "io-timeout", &conf->io_ms, diag);
+	if (!err && !conf->io_ms)
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "io-timeout=: 0 leaves no request any time");
+	if (!err)
+		err = uri_done(uri, diag);
+	conf->links = (uint16_t)links;
+	conf->depth = (uint16_t)depth;
+	snprintf(conf->name, sizeof(conf->name), "%s", uri->path);
+	addr_text(&conf->dst, conf->where);
+	return err;
+}

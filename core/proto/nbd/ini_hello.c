@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The client's side of the NBD handshake (newstyle): bytes in, bytes out. Descriptors and deadlines are left to ini_link.c. */
+#include "ini_hello.h"
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+
+static void client_flags(struct nbd_ini_hello *h, uint16_t flags)
+{
+	be32 mine = put_be32(flags & (NBD_FLAG_FIXED_NEWSTYLE | NBD_FLAG_NO_ZEROES));
+
+	memcpy(h->out, &mine, sizeof(mine));
+	h->out_len = sizeof(mine);
+}
+
+/* Sends the option of the step it is in. */
+static void step_send(struct nbd_ini_hello *h)
+{
+	static const uint32_t options[] = {
+		[INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY,
+		[INI_META] = NBD_OPT_SET_META_CONTEXT,
+		[INI_GO] = NBD_OPT_GO,
+		[INI_EXPORT_NAME] = NBD_OPT_EXPORT_NAME,
+	};
+	uint32_t name_len = (uint32_t)strlen(h->name);
+	struct wr wr = wr_init(h->out + h->out_len, sizeof(h->out) - h->out_len);
+	struct nbd_opt *opt = wr_room(&wr, sizeof(*opt));
+	const uint8_t *data = wr.p;
+
+	switch ((enum nbd_ini_step)h->step) {
+	case INI_META:
+		nbd_meta_put(&wr, &(struct nbd_meta){ .name = h->name, .name_len = name_len, .allocation = true });
+		break;
+	case INI_GO:
+		nbd_go_put(&wr, &(struct nbd_go){ .name = h->name, .name_len = name_len, .wanted = 1u << NBD_INFO_BLOCK_SIZE });
+		break;
+	case INI_EXPORT_NAME:
+		wr_bytes(&wr, h->name, name_len);
+		break;
+	case INI_GREETING:
+	case INI_STRUCTURED:
+	case INI_DONE:
+		break;
+	}
+	assert(!wr.bad);
+	*opt = (struct nbd_opt){ put_be64(NBD_OPT_MAGIC), put_be32(options[h->step]), put_be32((uint32_t)(wr.p - data)) };
+	h->out_len = (size_t)(wr.p - h->out);
+}
+
+static void step_to(struct nbd_ini_hello *h, enum nbd_ini_step step)
+{
+	h->step = step;
+	h->replies = 0;
+	if (step != INI_DONE)
+		step_send(h);
+}
+
+static int greeting(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct diag *diag)
+{
+	const struct nbd_greeting *hi = (const struct nbd_greeting *)(const void *)p;
+	uint16_t flags;
+
+	if (len >= sizeof(hi->magic) && get_be64(hi->magic) != NBD_GREETING_MAGIC)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server does not begin as an NBD server does");
+	if (len < sizeof(*hi))
+		return 0;
+	if (get_be64(hi->opt_magic) == NBD_OLDSTYLE_MAGIC)
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server speaks the oldstyle handshake, which knows no export names");
+	if (get_be64(hi->opt_magic) != NBD_OPT_MAGIC)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server's greeting is of no known kind");
+	flags = get_be16(hi->flags);
+	h->zeroes = !(flags & NBD_FLAG_NO_ZEROES);
+	client_flags(h, flags);
+	step_to(h, flags & NBD_FLAG_FIXED_NEWSTYLE ? INI_STRUCTURED : INI_EXPORT_NAME);
+	return sizeof(*hi);
+}
+
+static int check_terms(const struct nbd_terms *terms, struct diag *diag)
+{
+	if (!(terms->flags & NBD_FLAG_HAS_FLAGS))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server gives flags that it calls invalid (no NBD_FLAG_HAS_FLAGS)");
+	if (terms->size > INT64_MAX)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server claims an export of %llu bytes", (unsigned long long)terms->size);
+	if (!terms->minimum && !terms->preferred && !terms->maximum)
+		return 0;
+	/* "Size constraints" */
+	if (!terms->minimum || terms->minimum & (terms->minimum - 1) || terms->minimum > 65536)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server asks for a minimum block of %u bytes", terms->minimum);
+	if (terms->preferred & (terms->preferred - 1) || terms->preferred < terms->minimum)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server asks for a preferred block of %u bytes and a minimum one of %u",
+			terms->preferred, terms->minimum);
+	if (terms->maximum < terms->minimum || terms->maximum < 512)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server takes requests of at most %u bytes, its minimum block has %u",
+			terms->maximum, terms->minimum);
+	return 0;
+}
+
+static int done(struct nbd_ini_hello *h, struct diag *diag)
+{
+	step_to(h, INI_DONE);
+	return check_terms(&h->deal.terms, diag);
+}
+
+static int export_name(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct diag *diag)
+{
+	const struct nbd_export_name_rep *rep = (const struct nbd_export_name_rep *)(const void *)p;
+	size_t need = h->zeroes ? sizeof(*rep) : offsetof(struct nbd_export_name_rep, zeroes);
+
+	if (len < need)
+		return 0;
+	h->deal.terms = (struct nbd_terms){ .size = get_be64(rep->size), .flags = get_be16(rep->flags) };
+	h->deal.meta = false; /* chosen for NBD_OPT_GO, which this server does not have */
+	return done(h, diag) ? -EPROTO : (int)need;
+}
+
+/* What the server has to say about a refusal, fit for a terminal. */
+static const char *said(const uint8_t *text, size_t len, char out[200])
+{
+	size_t n = 0;
+
+	n += (size_t)snprintf(out, 200, len ? ": it says '" : "");
+	for (size_t i = 0; i < len && n < 196; i++)
+		out[n++] = isprint(text[i]) && text[i] < 0x80 ? (char)text[i] : '?';
+	snprintf(out + n, 200 - n, len ? "'" : "");
+	return out;
+}
+
+/* A refusal nothing can be done about. */
+static int refused(const struct nbd_ini_hello *h, uint32_t type, const uint8_t *text, size_t len, struct diag *diag)
+{
+	char words[200];
+
+	said(text, len, words);
+	switch (type) {
+	case NBD_REP_ERR_UNKNOWN:
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server has no export '%s'%s", h->name, words);
+		return -ENOENT;
+	case NBD_REP_ERR_TLS_REQD:
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server insists on TLS, which is not supported%s", words);
+	case NBD_REP_ERR_POLICY:
+		return diag_set(diag, DIAG_REFUSED, EACCES, "the server's policy refuses export '%s'%s", h->name, words);
+	case NBD_REP_ERR_SHUTDOWN:
+		return diag_set(diag, DIAG_REFUSED, ESHUTDOWN, "the server is shutting down%s", words);
+	default:
+		return diag_set(diag, DIAG_REFUSED, ECONNREFUSED, "the server refuses export '%s' (error %u)%s", h->name,
+			type & ~NBD_REP_ERR(0), words);
+	}
+}
+
+static bool hopeless(uint32_t type)
+{
+	return type == NBD_REP_ERR_TLS_REQD || type == NBD_REP_ERR_SHUTDOWN;
+}
+
+static int malformed(struct diag *diag, const char *what)
+{
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s", what);
+}
+
+static int took_structured(struct nbd_ini_hello *h, uint32_t type, struct diag *diag)
+{
+	if (type != NBD_REP_ACK && !(type & NBD_REP_ERR(0)))
+		return malformed(diag, "the server answers the question for structured replies with something else");
+	h->deal.structured = type == NBD_REP_ACK;
+	step_to(h, h->deal.structured ? INI_META : INI_GO);
+	return 0;
+}
+
+static int took_meta(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, size_t len, struct diag *diag)
+{
+	size_t name_len = strlen(NBD_META_ALLOCATION);
+
+	if (type == NBD_REP_META_CONTEXT) {
+		if (h->deal.meta || len != sizeof(be32) + name_len || memcmp(data + sizeof(be32), NBD_META_ALLOCATION, name_len))
+			return malformed(diag, "the server selects a metadata context that was not asked for");
+		h->deal.meta = true;
+		h->deal.context = (uint32_t)wire_be(data, sizeof(be32));
+		return 0;
+	}
+	if (type != NBD_REP_ACK && !(type & NBD_REP_ERR(0)))
+		return malformed(diag, "the server answers the choice of a metadata context with something else");
+	if (type != NBD_REP_ACK)
+		h->deal.meta = false; /* "NBD_OPT_SET_META_CONTEXT": contexts told before an error do not count */
+	step_to(h, INI_GO);
+	return 0;
+}
+
+static int took_go(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, size_t len, struct diag *diag)
+{
+	uint16_t item;
+
+	if (type == NBD_REP_INFO) {
+		if (!nbd_info_get(&h->deal.terms, &item, data, len))
+			return malformed(diag, "the server's information about the export is malformed");
+		h->has_export |= item == NBD_INFO_EXPORT;
+		return 0;
+	}
+	if (type == NBD_REP_ERR_UNSUP) {
+		step_to(h, INI_EXPORT_NAME);
+		return 0;
+	}
+	if (type & NBD_REP_ERR(0))
+		return refused(h, type, data, len, diag);
+	if (type != NBD_REP_ACK)
+		return malformed(diag, "the server answers the choice of an export with something else");
+	if (!h->has_export)
+		return malformed(diag, "the server opens the export without saying how large it is");
+	return done(h, diag);
+}
+
+static int reply(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct diag *diag)
+{
+	static const uint32_t asked[] = { [INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY, [INI_META] = NBD_OPT_SET_META_CONTEXT,
+		[INI_GO] = NBD_OPT_GO };
+	const struct nbd_rep *rep = (const struct nbd_rep *)(const void *)p;
+	const uint8_t *data = p + sizeof(*rep);
+	uint32_t type, data_len;
+	int err = 0;
+
+	if (len >= sizeof(rep->magic) && get_be64(rep->magic) != NBD_REP_MAGIC)
+		return malformed(diag, "the server sends bytes that are no reply to an option");
+	if (len < sizeof(*rep))
+		return 0;
+	type = get_be32(rep->type);
+	data_len = get_be32(rep->len);
+	if (get_be32(rep->option) != asked[h->step])
+		return malformed(diag, "the server answers an option that was not sent");
+	if (data_len > NBD_INI_REPLY_MAX)
+		return malformed(diag, "the server's reply to an option is too long");
+	if (++h->replies > NBD_INI_REPLIES)
+		return malformed(diag, "the server does not come to an end of its replies to one option");
+	if (len - sizeof(*rep) < data_len) {
+		h->replies--;
+		return 0;
+	}
+	if (hopeless(type))
+		return refused(h, type, data, data_len, diag);
+	switch ((enum nbd_ini_step)h->step) {
+	case INI_STRUCTURED:
+		err = took_structured(h, type, diag);
+		break;
+	case INI_META:
+		err = took_meta(h, type, data, data_len, diag);
+		break;
+	case INI_GO:
+		err = took_go(h, type, data, data_len, diag);
+		break;
+	case INI_GREETING:
+	case INI_EXPORT_NAME:
+	case INI_DONE:
+		break;
+	}
+	return err ? err : (int)(sizeof(*rep) + data_len);
+}
+
+int nbd_ini_hello_feed(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct diag *diag)
+{
+	switch ((enum nbd_ini_step)h->step) {
+	case INI_GREETING:
+		return greeting(h, p, len, diag);
+	case INI_STRUCTURED:
+	case INI_META:
+	case INI_GO:
+		return reply(h, p, len, diag);
+	case INI_EXPORT_NAME:
+		return export_name(h, p, len, diag);
+	case INI_DONE:
+		break;
+	}
+	return 0;
+}

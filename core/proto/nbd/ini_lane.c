@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A lane: one connection with requests in flight. Requests leave as one sendmsg a turn, payload straight from the io's buffer;
+ * what finds no tag waits in order. Replies are ini_rx.c's. */
+#include "ini.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define MSEC 1000000ull
+
+static const struct {
+	const char *what;
+	uint16_t type;
+} commands[IO_KINDS] = {
+	[IO_READ] = { "a read", NBD_CMD_READ },
+	[IO_WRITE] = { "a write", NBD_CMD_WRITE },
+	[IO_FLUSH] = { "a flush", NBD_CMD_FLUSH },
+	[IO_TRIM] = { "a trim", NBD_CMD_TRIM },
+	[IO_ZERO] = { "a write of zeroes", NBD_CMD_WRITE_ZEROES },
+	[IO_MAP] = { "a question for block status", NBD_CMD_BLOCK_STATUS },
+};
+
+static struct nbd_ini_lane *to_lane(struct lane *lane)
+{
+	return container_of(lane, struct nbd_ini_lane, lane);
+}
+
+static void done_later(struct nbd_ini_lane *nl, struct io *io, int status)
+{
+	io->status = status;
+	io->detail = 0;
+	io->next = NULL;
+	*nl->ready_end = io;
+	nl->ready_end = &io->next;
+}
+
+static uint16_t flags_of(const struct io *io)
+{
+	return (uint16_t)((io->flags & IO_FUA ? NBD_CMD_FLAG_FUA : 0) | (io->flags & IO_FAST ? NBD_CMD_FLAG_FAST_ZERO : 0) |
+			  (io->flags & IO_KEEP ? NBD_CMD_FLAG_NO_HOLE : 0));
+}
+
+/* False: no tag is free. */
+static bool start(struct nbd_ini_lane *nl, struct io *io)
+{
+	uint64_t end = nl->dev->end;
+	uint16_t tag = tags_take(&nl->tags, io, loop_now(nl->lane.loop) + nl->link.conf->io_ms * MSEC);
+	struct nbd_ini_slot *slot;
+
+	if (tag == TAG_NONE)
+		return false;
+	slot = &nl->slot[tag];
+	slot->io = io;
+	slot->len = io->len > end - io->off ? (uint32_t)(end - io->off) : io->len;
+	slot->cookie = ++nl->serial << 16 | tag;
+	slot->over = slot->mapped = slot->full = false;
+	slot->error = 0;
+	slot->count = 0;
+	slot->runs = slot->part = 0;
+	slot->at = 0;
+	slot->request = (struct nbd_request){ put_be32(NBD_REQUEST_MAGIC), put_be16(flags_of(io)), put_be16(commands[io->kind].type), { 0 },
+		put_be64(io->off), put_be32(slot->len) };
+	memcpy(slot->request.cookie, &slot->cookie, sizeof(slot->request.cookie));
+	slot->out.niov = 1;
+	slot->out.iov[0] = (struct iovec){ &slot->request, sizeof(slot->request) };
+	if (io->kind == IO_WRITE)
+		slot->out.iov[slot->out.niov++] = (struct iovec){ io->buf->p, slot->len };
+	slot->out.next = NULL;
+	slot->unsent = true;
+	stream_send(nl->link.stream, &slot->out);
+	return true;
+}
+
+/* Behind the end of an export of odd length there is nothing: it reads as zeroes, and nothing but zeroes can be there. */
+static bool beyond(const struct nbd_ini_lane *nl, const struct io *io)
+{
+	uint64_t end = nl->dev->end;
+
+	if (io->kind != IO_WRITE || io->len <= end - io->off)
+		return false;
+	for (uint32_t i = (uint32_t)(end - io->off); i < io->len; i++)
+		if (io->buf->p[i])
+			return true;
+	return false;
+}
+
+static void lane_submit(struct lane *lane, struct io *io)
+{
+	struct nbd_ini_lane *nl = to_lane(lane);
+
+	if (!nl->flowing)
+		done_later(nl, io, -ENOTCONN);
+	else if (io->flags & IO_FAST && !(nl->deal.terms.flags & NBD_FLAG_SEND_FAST_ZERO))
+		done_later(nl, io, -ENOTSUP);
+	else if (beyond(nl, io))
+		done_later(nl, io, -ENOSPC);
+	else if (nl->tags.waiting || !start(nl, io))
+		tags_wait(&nl->tags, io);
+}
+
+static void finish(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
+{
+	struct io *io = slot->io;
+
+	slot->io = NULL;
+	tags_drop(&nl->tags, (uint16_t)(slot - nl->slot));
+	io->detail = slot->error;
+	io->status = slot->error ? -nbd_errno_of(slot->error, io->flags & IO_FAST) : 0;
+	if (io->kind == IO_MAP && !slot->error)
+		io->detail = slot->runs;
+	else if (io->kind == IO_READ && slot->len < io->len)
+		memset(io->buf->p + slot->len, 0, io->len - slot->len);
+	io->done(io);
+	if (nl->flowing && nl->tags.waiting)
+		start(nl, tags_next(&nl->tags));
+}
+
+void nbd_ini_over(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
+{
+	slot->over = true;
+	if (!slot->unsent)
+		finish(nl, slot);
+}
+
+static void link_sent(struct nbd_ini_link *link, struct stream_out *out)
+{
+	struct nbd_ini_lane *nl = container_of(link, struct nbd_ini_lane, link);
+	struct nbd_ini_slot *slot = container_of(out, struct nbd_ini_slot, out);
+
+	slot->unsent = false;
+	if (slot->over)
+		finish(nl, slot);
+}
+
+static void lane_kick(struct lane *lane)
+{
+	struct nbd_ini_lane *nl = to_lane(lane);
+	struct io *io = nl->ready, *next;
+
+	nl->ready = NULL;
+	nl->ready_end = &nl->ready;
+	for (; io; io = next) {
+		next = io->next;
+		io->done(io);
+	}
+}
+
+static void lane_abort(struct lane *lane, const struct diag *why)
+{
+	nbd_ini_link_end(&to_lane(lane)->link, why);
+}
+
+static void lane_free(struct lane *lane)
+{
+	struct nbd_ini_lane *nl = to_lane(lane);
+
+	loop_work_del(lane->loop, &lane->kick);
+	loop_work_del(lane->loop, &nl->announce);
+	nbd_ini_link_fini(&nl->link);
+	tags_fini(&nl->tags);
+	__atomic_fetch_sub(&nl->dev->links, 1, __ATOMIC_RELEASE);
+	free(nl->slot);
+	free(nl);
+}
+
+static const struct lane_ops ops = {
+	.submit = lane_submit,
+	.kick = lane_kick,
+	.abort = lane_abort,
+	.free = lane_free,
+};
+
+static void lane_changed(struct nbd_ini_lane *nl, enum lane_state state)
+{
+	nl->lane.state = state;
+	if (nl->lane.changed)
+		nl->lane.changed(&nl->lane);
+}
+
+static void late(struct tags *tags, void *owner)
+{
+	struct nbd_ini_lane *nl = container_of(tags, struct nbd_ini_lane, tags);
+	const struct io *io = owner;
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s within %g s", commands[io->kind].what, nl->link.conf->io_ms / 1000.);
+	nbd_ini_link_end(&nl->link, &why);
+}
+
+static void flow(struct nbd_ini_lane *nl)
+{
+	struct diag why = { 0 };
+
+	nl->slot = calloc(nl->link.conf->depth, sizeof(*nl->slot));
+	if (!nl->slot)
+		diag_sys(&why, ENOMEM, "%u requests", nl->link.conf->depth);
+	if (!nl->slot || tags_init(&nl->tags, nl->lane.loop, nl->link.conf->depth, late, &why)) {
+		nbd_ini_link_end(&nl->link, &why);
+		return;
+	}
+	nl->flowing = true;
+	lane_changed(nl, LANE_UP);
+}
+
+static bool same_deal(const struct nbd_ini_deal *a, const struct nbd_ini_deal *b)
+{
+	return a->terms.flags == b->terms.flags && a->terms.minimum == b->terms.minimum && a->terms.preferred == b->terms.preferred &&
+	       a->terms.maximum == b->terms.maximum && a->structured == b->structured && a->meta == b->meta;
+}
+
+/* What was fixed when the disk was opened must hold for every connection. */
+static void link_up(struct nbd_ini_link *link)
+{
+	struct nbd_ini_lane *nl = container_of(link, struct nbd_ini_lane, link);
+	uint64_t was = nl->dev->deal.terms.size, is = link->hello.deal.terms.size;
+	struct diag why = { 0 };
+
+	nl->deal = link->hello.deal;
+	if (is != was)
+		diag_set(&why, DIAG_MISMATCH, ESTALE, "the export now has %llu bytes instead of %llu", (unsigned long long)is,
+			(unsigned long long)was);
+	else if (!same_deal(&nl->deal, &nl->dev->deal))
+		diag_set(&why, DIAG_MISMATCH, ESTALE, "the server offers the export on other terms than before");
+	if (why.err)
+		nbd_ini_link_end(link, &why);
+	else
+		flow(nl);
+}
+
+static void link_readable(struct nbd_ini_link *link)
+{
+	nbd_ini_receive(container_of(link, struct nbd_ini_lane, link));
+}
+
+static void link_down(struct nbd_ini_link *link)
+{
+	struct nbd_ini_lane *nl = container_of(link, struct nbd_ini_lane, link);
+	struct io *io;
+
+	nl->lane.why = link->why;
+	nl->flowing = false;
+	for (uint16_t tag = 0; tag < nl->tags.count; tag++) {
+		io = tags_owner(&nl->tags, tag);
+		if (!io)
+			continue;
+		tags_drop(&nl->tags, tag);
+		io->status = -ENOTCONN;
+		io->detail = 0;
+		io->done(io);
+	}
+	while (nl->tags.count && (io = tags_next(&nl->tags))) {
+		io->status = -ENOTCONN;
+		io->detail = 0;
+		io->done(io);
+	}
+	lane_kick(&nl->lane);
+	lane_changed(nl, LANE_DOWN);
+}
+
+static const struct nbd_ini_link_events events = { link_up, link_readable, link_sent, link_down };
+
+static void adopted(struct loop_work *work)
+{
+	struct nbd_ini_lane *nl = container_of(work, struct nbd_ini_lane, announce);
+
+	if (!nl->link.closing)
+		flow(nl);
+}
+
+/* The first lane has the connection the disk was opened with: many a server takes no second one. */
+static int connect_lane(struct nbd_ini_lane *nl, struct diag *diag)
+{
+	int fd = __atomic_exchange_n(&nl->dev->spare, -1, __ATOMIC_ACQ_REL);
+
+	if (fd < 0)
+		return nbd_ini_link_dial(&nl->link, nl->lane.loop, &nl->dev->conf, &events, diag);
+	nl->deal = nl->dev->deal;
+	loop_work_add(nl->lane.loop, &nl->announce);
+	return nbd_ini_link_adopt(&nl->link, nl->lane.loop, &nl->dev->conf, fd, &events, diag);
+}
+
+int nbd_ini_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
+{
+	struct nbd_ini_dev *dev = container_of(bdev, struct nbd_ini_dev, bdev);
+	struct nbd_ini_lane *nl;
+	int err;
+
+	if (__atomic_fetch_add(&dev->links, 1, __ATOMIC_ACQUIRE) >= bdev->lim.lanes) {
+		err = diag_set(diag, DIAG_BUSY, EBUSY, "all %u connections are in use", bdev->lim.lanes);
+		goto fail;
+	}
+	nl = calloc(1, sizeof(*nl));
+	if (!nl) {
+		err = diag_sys(diag, ENOMEM, "lane");
+		goto fail;
+	}
+	lane_init(&nl->lane, &ops, bdev, loop);
+	nl->dev = dev;
+	nl->ready_end = &nl->ready;
+	nl->announce.run = adopted;
+	err = connect_lane(nl, diag);
+	if (!err) {
+		*out = &nl->lane;
+		return 0;
+	}
+	loop_work_del(loop, &nl->announce);
+	free(nl);
+fail:
+	__atomic_fetch_sub(&dev->links, 1, __ATOMIC_RELEASE);
+	return err;
+}

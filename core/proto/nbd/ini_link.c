@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One connection to an NBD server: dials, shakes hands before the deadline, says good-bye. What requests mean is its owner's. */
+#include "ini.h"
+#include <errno.h>
+
+#define MSEC 1000000ull
+
+int nbd_ini_link_fail(struct nbd_ini_link *link, enum diag_code code, int err, const char *text)
+{
+	struct diag why = { 0 };
+
+	diag_set(&why, code, err, "%s", text);
+	nbd_ini_link_end(link, &why);
+	return -err;
+}
+
+/* "Terminating the transmission phase", "Termination of the session during option haggling": nobody just hangs up. */
+static void take_leave(struct nbd_ini_link *link)
+{
+	const struct nbd_request disc = { .magic = put_be32(NBD_REQUEST_MAGIC), .type = put_be16(NBD_CMD_DISC) };
+	const struct nbd_opt abort = { put_be64(NBD_OPT_MAGIC), put_be32(NBD_OPT_ABORT), put_be32(0) };
+	bool options = link->hello.step > INI_GREETING && link->hello.step < INI_EXPORT_NAME && !link->sending;
+
+	if (!link->up && !options)
+		return;
+	if (link->up)
+		link->bye.request = disc;
+	else
+		link->bye.opt = abort;
+	link->out = (struct stream_out){ .niov = 1, .iov = { { &link->bye, link->up ? sizeof(disc) : sizeof(abort) } } };
+	stream_send(link->stream, &link->out);
+}
+
+void nbd_ini_link_end(struct nbd_ini_link *link, const struct diag *why)
+{
+	if (link->closing)
+		return;
+	link->why = *why;
+	link->closing = true;
+	if (why->code != DIAG_PROTOCOL)
+		take_leave(link);
+	stream_close(link->stream);
+}
+
+static void late(struct loop_timer *timer)
+{
+	struct nbd_ini_link *link = container_of(timer, struct nbd_ini_link, timer);
+
+	nbd_ini_link_fail(link, DIAG_TIMEOUT, ETIMEDOUT,
+		link->hello.step == INI_GREETING ? "the server is silent: is this an NBD port?" : "the server does not finish the handshake");
+}
+
+static void stream_up(struct stream *stream)
+{
+	struct nbd_ini_link *link = stream->user;
+
+	loop_timer_set(link->loop, &link->timer, link->deadline_ns);
+}
+
+static void hello_sent(struct nbd_ini_link *link)
+{
+	link->sending = false;
+	link->hello.out_len = 0;
+}
+
+static void stream_sent(struct stream *stream, struct stream_out *out)
+{
+	struct nbd_ini_link *link = stream->user;
+
+	if (link->closing)
+		return;
+	if (out == &link->out)
+		hello_sent(link);
+	else
+		link->ev->sent(link, out);
+}
+
+static void hello_done(struct nbd_ini_link *link)
+{
+	loop_timer_del(link->loop, &link->timer);
+	loop_trace(link->loop, "nbd: %s: export '%s', %llu bytes%s%s", link->conf->where, link->conf->name,
+		(unsigned long long)link->hello.deal.terms.size, link->hello.deal.structured ? ", structured replies" : "",
+		link->hello.deal.meta ? ", " NBD_META_ALLOCATION : "");
+	if (link->from != link->to) {
+		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "the server sends more than the handshake");
+		return;
+	}
+	link->up = true;
+	link->ev->up(link);
+}
+
+/* One message of the handshake; false: more bytes are needed, or it is over. */
+static bool hello_step(struct nbd_ini_link *link)
+{
+	struct nbd_ini_hello *h = &link->hello;
+	struct diag why = { 0 };
+	int used;
+
+	if (link->from == link->to)
+		return false;
+	if (link->sending) {
+		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "the server answers before it was asked");
+		return false;
+	}
+	used = nbd_ini_hello_feed(h, link->stage + link->from, link->to - link->from, &why);
+	if (used <= 0) {
+		if (used)
+			nbd_ini_link_end(link, &why);
+		return false;
+	}
+	link->from += (size_t)used;
+	if (h->out_len) {
+		link->sending = true;
+		link->out = (struct stream_out){ .niov = 1, .iov = { { h->out, h->out_len } } };
+		stream_send(link->stream, &link->out);
+	}
+	if (h->step == INI_DONE)
+		hello_done(link);
+	return !link->up && !link->closing;
+}
+
+/* Needs: what is in the stage is less than a message, and that less than the stage. */
+static ssize_t hello_receive(struct nbd_ini_link *link)
+{
+	struct iovec iov;
+	ssize_t got;
+
+	memmove(link->stage, link->stage + link->from, link->to - link->from);
+	link->to -= link->from;
+	link->from = 0;
+	iov = (struct iovec){ link->stage + link->to, sizeof(link->stage) - link->to };
+	got = stream_recv(link->stream, &iov, 1);
+	if (got > 0)
+		link->to += (size_t)got;
+	return got;
+}
+
+static void stream_readable(struct stream *stream)
+{
+	struct nbd_ini_link *link = stream->user;
+	ssize_t got = 1;
+
+	while (!link->up && !link->closing && got > 0) {
+		got = hello_receive(link);
+		while (got > 0 && hello_step(link))
+			;
+	}
+	if (got < 0 && !link->closing) {
+		link->closing = true; /* the stream knows why */
+		stream_close(stream);
+	}
+	if (link->up && !link->closing)
+		link->ev->readable(link);
+}
+
+static void stream_down(struct stream *stream)
+{
+	struct nbd_ini_link *link = stream->user;
+
+	if (!link->why.err)
+		link->why = stream->why;
+	/* "NBD_OPT_EXPORT_NAME": this is how such a server says no */
+	if (!link->up && link->hello.step == INI_EXPORT_NAME && link->why.code == DIAG_CLOSED)
+		diag_set(&link->why, DIAG_NOT_FOUND, ENOENT, "the server closed the connection when asked for export '%s': it has none of that name",
+			link->conf->name);
+	diag_ctx(&link->why, "%s", link->conf->where);
+	link->closing = true;
+	loop_timer_del(link->loop, &link->timer);
+	link->ev->down(link);
+}
+
+static const struct stream_events events = { stream_up, stream_readable, stream_sent, stream_down };
+
+static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf, const struct nbd_ini_link_events *ev)
+{
+	link->ev = ev;
+	link->conf = conf;
+	link->loop = loop;
+	link->timer.fire = late;
+	link->hello.name = conf->name;
+}
+
+int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf, const struct nbd_ini_link_events *ev,
+	struct diag *diag)
+{
+	struct stream_dial dial = {
+		.dst = conf->dst, .src = conf->src, .iface = conf->iface[0] ? conf->iface : NULL, .timeout_ms = conf->timeout_ms
+	};
+	int err;
+
+	init(link, loop, conf, ev);
+	link->deadline_ns = loop_clock() + conf->timeout_ms * MSEC;
+	err = stream_dial(&link->stream, loop, &dial, &events, link, diag);
+	if (err)
+		link->stream = NULL;
+	return err;
+}
+
+int nbd_ini_link_adopt(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf, int fd,
+	const struct nbd_ini_link_events *ev, struct diag *diag)
+{
+	int err;
+
+	init(link, loop, conf, ev);
+	link->hello.step = INI_DONE;
+	link->up = true;
+	err = stream_accept(&link->stream, loop, fd, &conf->dst, &events, link, diag);
+	if (err)
+		link->stream = NULL;
+	return err;
+}
+
+int nbd_ini_link_detach(struct nbd_ini_link *link)
+{
+	int fd = stream_detach(link->stream);
+
+	link->stream = NULL;
+	return fd;
+}
+
+void nbd_ini_link_fini(struct nbd_ini_link *link)
+{
+	if (!link->stream)
+		return;
+	loop_timer_del(link->loop, &link->timer);
+	if (!link->closing) {
+		link->closing = true;
+		take_leave(link);
+		stream_close(link->stream);
+	}
+	stream_free(link->stream);
+	link->stream = NULL;
+}

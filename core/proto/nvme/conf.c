@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* From a URI and its environment to what every queue of a session needs to know: whom to dial, how, and as whom. */
+#include "ep.h"
+#include "nvme.h"
+#include <errno.h>
+#include <stdio.h>
+
+static const struct nvme_carrier *carrier(const struct uri *uri)
+{
+	return strcmp(uri->scheme, "nvme+tcp") ? &nvme_rdma : &nvme_tcp;
+}
+
+static int text_key(struct uri *uri, const char *name, char *to, size_t room, struct diag *diag)
+{
+	const char *value = uri_value(uri, name);
+
+	if (!value)
+		return 0;
+	if (!*value || strlen(value) >= room)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s='%s': 1 to %zu characters are possible", name, value, room - 1);
+	snprintf(to, room, "%s", value);
+	return 0;
+}
+
+static int hex(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool nvme_uuid_parse(uint8_t uuid[16], const char *text)
+{
+	for (unsigned i = 0; i < 16; i++) {
+		int high, low;
+
+		if ((i == 4 || i == 6 || i == 8 || i == 10) && *text++ != '-')
+			return false;
+		high = hex(text[0]);
+		low = high < 0 ? -1 : hex(text[1]);
+		if (low < 0)
+			return false;
+		uuid[i] = (uint8_t)(high << 4 | low);
+		text += 2;
+	}
+	return !*text;
+}
+
+/* Who we are: keys before environment. A host id belongs to its NQN, so that of the environment does not go with another. */
+static int identity(struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	const char *id = uri_value(uri, "hostid"), *uuid;
+	int err;
+
+	snprintf(conf->hostnqn, sizeof(conf->hostnqn), "%s", env->hostnqn);
+	memcpy(conf->hostid, env->hostid, sizeof(conf->hostid));
+	err = text_key(uri, "hostnqn", conf->hostnqn, sizeof(conf->hostnqn), diag);
+	if (err)
+		return err;
+	if (id)
+		return nvme_uuid_parse(conf->hostid, id) ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "hostid='%s' is no UUID", id);
+	uuid = strstr(conf->hostnqn, ":uuid:");
+	if (uuid && strcmp(conf->hostnqn, env->hostnqn))
+		nvme_uuid_parse(conf->hostid, uuid + 6);
+	if (!conf->hostnqn[0])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host NQN is known; give one with hostnqn=");
+	return 0;
+}
+
+static int rdma_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
+{
+	const char *rdma = uri_value(uri, "rdma");
+	bool crc = true;
+	int err;
+
+	if (rdma && !strcmp(rdma, "verbs"))
+		conf->backend = EP_VERBS;
+	else if (rdma && !strcmp(rdma, "iwarp"))
+		conf->backend = EP_IWARP;
+	else if (rdma && strcmp(rdma, "auto"))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': verbs, iwarp and auto are possible", rdma);
+	err = uri_bool(uri, "crc", &crc, diag);
+	conf->no_crc = !crc;
+	if (!err)
+		err = text_key(uri, "dev", conf->dev, sizeof(conf->dev), diag);
+	if (!err && conf->dev[0] && conf->backend == EP_IWARP)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "dev='%s' names an RDMA device; rdma=iwarp uses none", conf->dev);
+	return err;
+}
+
+static int way_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
+{
+	const char *src = uri_value(uri, "src");
+	uint32_t tos = 0;
+	int err = src ? addr_resolve(&conf->src, src, 0, conf->timeout_ms, diag) : 0;
+
+	if (!err)
+		err = uri_u32(uri, "tos", 0, 255, &tos, diag);
+	conf->tos = (uint8_t)tos;
+	if (err)
+		return err;
+	if (conf->carrier == &nvme_tcp) {
+		err = text_key(uri, "iface", conf->iface, sizeof(conf->iface), diag);
+		if (!err)
+			err = uri_bool(uri, "hdr_digest", &conf->hdr_digest, diag);
+		if (!err)
+			err = uri_bool(uri, "data_digest", &conf->data_digest, diag);
+		return err;
+	}
+	return rdma_keys(conf, uri, diag);
+}
+
+int nvme_conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env, uint16_t default_port, struct diag *diag)
+{
+	int err;
+
+	*conf = (struct nvme_conf){
+		.carrier = carrier(uri), .kato_ms = NVME_KATO_MS, .timeout_ms = env->timeout_ms ? env->timeout_ms : 10000
+	};
+	if (!uri->host[0])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in '%s'", uri->spelling);
+	err = way_keys(conf, uri, diag);
+	if (!err)
+		err = identity(conf, uri, env, diag);
+	if (!err)
+		err = uri_resolve(uri, default_port, conf->timeout_ms, &conf->dst, diag);
+	if (!err)
+		addr_text(&conf->dst, conf->where);
+	return err;
+}

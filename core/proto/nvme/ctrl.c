@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A controller: its admin queue brought to life step by step (Base 2.1, 3.5.2), kept alive, listened to, shut down. What
+ * namespaces or logs it has is left to ini.c and discovery.c. */
+#include "nvme.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define MSEC    1000000ull
+#define POLL_MS 10
+#define STOP_MS 2000
+
+const char *nvme_step_word(uint8_t step)
+{
+	static const char *const words[] = {
+		[STEP_CONNECT] = "connect",
+		[STEP_CAP] = "read capabilities",
+		[STEP_ENABLE] = "enable",
+		[STEP_READY] = "wait until ready",
+		[STEP_IDENTIFY] = "identify controller",
+		[STEP_QUEUES] = "set number of queues",
+		[STEP_EVENTS] = "ask for events",
+		[STEP_UP] = "up",
+		[STEP_SHUTDOWN] = "notify of shutdown",
+		[STEP_SHUT] = "wait for shutdown",
+		[STEP_DOWN] = "down",
+	};
+
+	return words[step];
+}
+
+static void step_to(struct nvme_ctrl *ctrl, enum nvme_step step)
+{
+	ctrl->step = step;
+	loop_trace(ctrl->loop, "%s: %s", ctrl->conf.where, nvme_step_word(step));
+}
+
+void nvme_ctrl_fail(struct nvme_ctrl *ctrl, const struct diag *why)
+{
+	nvme_qp_fail(&ctrl->qp, why);
+}
+
+int nvme_check(const struct nvme_req *req, const struct nvme_cqe *cqe, struct diag *diag)
+{
+	uint32_t status = get_le16(cqe->status) >> 1;
+
+	return NVME_STATUS_CODE(status) ? nvme_status_diag(diag, status, req->what) : 0;
+}
+
+struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi)
+{
+	return (struct nvme_sqe){
+		.opcode = NVME_ADMIN_IDENTIFY, .nsid = put_le32(nsid), .cdw10 = put_le32(cns), .cdw11 = put_le32((uint32_t)csi << 24)
+	};
+}
+
+static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sqe *sqe, uint32_t in, uint64_t deadline_ns)
+{
+	struct nvme_data data = { in ? ctrl->qp.scratch->base : NULL, in, false, ctrl->qp.scratch };
+	struct diag why = { 0 };
+
+	if (ctrl->qp.state != QP_UP)
+		return; /* it is ending; `down` tells the owner */
+	if (!nvme_qp_start(&ctrl->qp, req, sqe, &data, deadline_ns)) {
+		diag_set(&why, DIAG_BUSY, EBUSY, "the admin queue has no room for %s", req->what);
+		nvme_ctrl_fail(ctrl, &why);
+		return;
+	}
+	nvme_qp_flush(&ctrl->qp);
+}
+
+static uint64_t patience(const struct nvme_ctrl *ctrl)
+{
+	uint64_t until = loop_now(ctrl->loop) + NVME_ADMIN_MS * MSEC;
+
+	return ctrl->deadline_ns && ctrl->deadline_ns < until ? ctrl->deadline_ns : until;
+}
+
+void nvme_ctrl_send(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sqe *sqe, uint32_t in)
+{
+	command(ctrl, req, sqe, in, patience(ctrl));
+}
+
+void nvme_ctrl_take(const struct nvme_ctrl *ctrl, size_t at, void *to, size_t len)
+{
+	memcpy(to, ctrl->qp.scratch->base + at, len);
+	__asm__ volatile("" ::: "memory"); /* not to be read again in place of the copy */
+}
+
+uint32_t nvme_ctrl_max_data(const struct nvme_ctrl *ctrl)
+{
+	unsigned shift = 12 + NVME_CAP_MPSMIN(ctrl->cap) + ctrl->id.mdts;
+	uint32_t most = 1u << 20; /* of our own: a keyed descriptor has 24 bits, and more gains nothing */
+
+	return ctrl->id.mdts && shift < 20 ? 1u << shift : most;
+}
+
+/* Keep-alive: half the time after the last was answered. */
+static void beat_fired(struct loop_timer *timer)
+{
+	struct nvme_ctrl *ctrl = container_of(timer, struct nvme_ctrl, beat);
+	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_KEEP_ALIVE };
+
+	if (!ctrl->keeping && ctrl->qp.state == QP_UP) {
+		ctrl->keeping = true;
+		command(ctrl, &ctrl->keep, &sqe, 0, loop_now(ctrl->loop) + ctrl->conf.kato_ms * MSEC);
+	}
+}
+
+static void beat_set(struct nvme_ctrl *ctrl)
+{
+	if (ctrl->conf.kato_ms)
+		loop_timer_set(ctrl->loop, &ctrl->beat, loop_now(ctrl->loop) + ctrl->conf.kato_ms / 2 * MSEC);
+}
+
+static void kept(struct nvme_req *req, const struct nvme_cqe *cqe)
+{
+	struct nvme_ctrl *ctrl = container_of(req, struct nvme_ctrl, keep);
+	struct diag why = { 0 };
+
+	ctrl->keeping = false;
+	if (!cqe)
+		return;
+	if (nvme_check(req, cqe, &why))
+		nvme_ctrl_fail(ctrl, &why);
+	else
+		beat_set(ctrl);
+}
+
+static void listen_for_event(struct nvme_ctrl *ctrl)
+{
+	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_ASYNC_EVENT };
+
+	command(ctrl, &ctrl->event, &sqe, 0, 0);
+}
+
+static void event_came(struct nvme_req *req, const struct nvme_cqe *cqe)
+{
+	struct nvme_ctrl *ctrl = container_of(req, struct nvme_ctrl, event);
+	uint32_t dw0;
+	struct diag why = { 0 };
+
+	if (!cqe)
+		return;
+	if (nvme_check(req, cqe, &why))
+		return; /* a controller that offers none: nothing is lost but news of a resize */
+	dw0 = (uint32_t)get_le64(cqe->result);
+	loop_trace(ctrl->loop, "%s: event of type %u, %02xh, log %02xh", ctrl->conf.where, NVME_AER_TYPE(dw0), NVME_AER_INFO(dw0),
+		NVME_AER_LOG(dw0));
+	if (NVME_AER_TYPE(dw0) == NVME_AER_NOTICE && NVME_AER_INFO(dw0) == NVME_NOTICE_NS_CHANGED && ctrl->step == STEP_UP &&
+		ctrl->ev->ns_changed)
+		ctrl->ev->ns_changed(ctrl);
+	if (ctrl->qp.state == QP_UP)
+		listen_for_event(ctrl);
+}
+
+static struct nvme_sqe property_get(uint32_t offset, bool wide)
+{
+	struct nvmf_property_sqe get = { .opcode = NVME_FABRICS, .fctype = NVMF_PROPERTY_GET, .attrib = wide, .offset = put_le32(offset) };
+	struct nvme_sqe sqe;
+
+	memcpy(&sqe, &get, sizeof(sqe));
+	return sqe;
+}
+
+static struct nvme_sqe property_set(uint32_t offset, uint32_t value)
+{
+	struct nvmf_property_sqe set = {
+		.opcode = NVME_FABRICS, .fctype = NVMF_PROPERTY_SET, .offset = put_le32(offset), .value = put_le64(value)
+	};
+	struct nvme_sqe sqe;
+
+	memcpy(&sqe, &set, sizeof(sqe));
+	return sqe;
+}
+
+static uint32_t configuration(const struct nvme_ctrl *ctrl)
+{
+	uint32_t cc = NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CAP_MPSMIN(ctrl->cap) << 7;
+
+	/* Base 2.1, figure 41: with several I/O command sets "all supported" is the only choice besides none. */
+	if (!(NVME_CAP_CSS(ctrl->cap) & NVME_CSS_NVM) && NVME_CAP_CSS(ctrl->cap) & NVME_CSS_IO_SETS)
+		cc |= NVME_CC_CSS_ALL;
+	return cc;
+}
+
+/* Sends the command of the step it is in. */
+static void step_send(struct nvme_ctrl *ctrl)
+{
+	struct nvme_sqe sqe = { 0 };
+	uint32_t in = 0, most = ctrl->queues - 1;
+
+	switch ((enum nvme_step)ctrl->step) {
+	case STEP_CAP:
+		sqe = property_get(NVME_CAP, true);
+		break;
+	case STEP_ENABLE:
+		sqe = property_set(NVME_CC, configuration(ctrl));
+		break;
+	case STEP_READY:
+	case STEP_SHUT:
+		sqe = property_get(NVME_CSTS, false);
+		break;
+	case STEP_IDENTIFY:
+		sqe = nvme_identify(NVME_CNS_CTRL, 0, 0);
+		in = NVME_IDENTIFY_LEN;
+		break;
+	case STEP_QUEUES:
+		sqe = (struct nvme_sqe){
+			.opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = put_le32(NVME_FEATURE_QUEUES), .cdw11 = put_le32(most << 16 | most)
+		};
+		break;
+	case STEP_EVENTS:
+		sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_SET_FEATURES,
+			.cdw10 = put_le32(NVME_FEATURE_ASYNC_EVENT),
+			.cdw11 = put_le32(NVME_EVENT_NS_ATTR) };
+		break;
+	case STEP_SHUTDOWN:
+		sqe = property_set(NVME_CC, configuration(ctrl) | NVME_CC_SHN_NORMAL);
+		break;
+	case STEP_CONNECT:
+	case STEP_UP:
+	case STEP_DOWN:
+		return;
+	}
+	ctrl->req.what = nvme_step_word(ctrl->step);
+	command(ctrl, &ctrl->req, &sqe, in, patience(ctrl));
+}
+
+static void poll_fired(struct loop_timer *timer)
+{
+	struct nvme_ctrl *ctrl = container_of(timer, struct nvme_ctrl, timer);
+
+	if (ctrl->qp.state == QP_UP)
+		step_send(ctrl);
+}
+
+static void poll_later(struct nvme_ctrl *ctrl)
+{
+	loop_timer_set(ctrl->loop, &ctrl->timer, loop_now(ctrl->loop) + POLL_MS * MSEC);
+}
+
+static int took_cap(struct nvme_ctrl *ctrl, uint64_t value, struct diag *why)
+{
+	ctrl->cap = value;
+	/* Base 2.1, figure 36: a fabrics controller may have an admin command set only (no NVM): no disk then. */
+	if (!ctrl->discovery && !(NVME_CAP_CSS(value) & (NVME_CSS_NVM | NVME_CSS_IO_SETS)))
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller has no NVM command set");
+	if (NVME_CAP_MPSMIN(value) > 4)
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller's memory pages have at least 2^%u bytes",
+			12 + NVME_CAP_MPSMIN(value));
+	if (!ctrl->discovery && !NVME_CAP_MQES(value)) /* Base 2.1, figure 36: at least 1h */
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "the controller has queues of 1 entry; 2 are the least");
+	step_to(ctrl, STEP_ENABLE);
+	return 0;
+}
+
+static int took_csts(struct nvme_ctrl *ctrl, uint32_t csts, struct diag *why)
+{
+	if (csts & NVME_CSTS_CFS)
+		return diag_set(why, DIAG_IO, EIO, "the controller reports a fatal error (CSTS.CFS)");
+	if (csts & NVME_CSTS_RDY) {
+		step_to(ctrl, STEP_IDENTIFY);
+		return 0;
+	}
+	if (loop_now(ctrl->loop) >= (ctrl->ready_ns < ctrl->deadline_ns ? ctrl->ready_ns : ctrl->deadline_ns))
+		return diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "the controller does not become ready (it asks for up to %g s)",
+			NVME_CAP_TO(ctrl->cap) / 2.);
+	poll_later(ctrl);
+	return 0;
+}
+
+static int took_identity(struct nvme_ctrl *ctrl, struct diag *why)
+{
+	uint8_t page[NVME_IDENTIFY_LEN];
+	int err;
+
+	nvme_ctrl_take(ctrl, 0, page, sizeof(page));
+	err = nvme_ctrl_get(&ctrl->id, page, sizeof(page), why);
+	if (err)
+		return err;
+	if (ctrl->discovery) {
+		step_to(ctrl, STEP_UP);
+		return 0;
+	}
+	if (ctrl->id.cntrltype > NVME_CTRL_IO)
+		return diag_set(why, DIAG_MISMATCH, EINVAL, "'%s' is %s controller: it has no disks", ctrl->conf.subnqn,
+			ctrl->id.cntrltype == NVME_CTRL_DISCOVERY ? "a discovery" : "an administrative");
+	if (ctrl->id.capsule < sizeof(struct nvme_sqe) || ctrl->id.reply < sizeof(struct nvme_cqe))
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "the controller takes capsules of only %u bytes and replies with %u",
+			ctrl->id.capsule, ctrl->id.reply);
+	if (!(ctrl->id.sgls & NVME_SGLS_SUPPORT) || (ctrl->conf.carrier == &nvme_rdma && !(ctrl->id.sgls & NVME_SGLS_KEYED)))
+		return diag_set(why, DIAG_PROTOCOL, EPROTO,
+			"the controller does not take the data descriptors its transport needs (SGLS %08xh)", ctrl->id.sgls);
+	step_to(ctrl, STEP_QUEUES);
+	return 0;
+}
+
+static void took_queues(struct nvme_ctrl *ctrl, uint32_t dw0)
+{
+	uint32_t submission = (dw0 & 0xffff) + 1, completion = (dw0 >> 16) + 1;
+	uint32_t granted = submission < completion ? submission : completion;
+
+	if (granted < ctrl->queues)
+		ctrl->queues = (uint16_t)granted;
+	step_to(ctrl, ctrl->id.oaes & NVME_OAES_NS_ATTR ? STEP_EVENTS : STEP_UP);
+}
+
+static void closing(struct nvme_ctrl *ctrl)
+{
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_CLOSED, ECONNABORTED, "closed");
+	nvme_ctrl_fail(ctrl, &why);
+}
+
+/* One step's answer; afterwards the machine stands in the next step, in the same (polling), or has failed. */
+static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct diag *why)
+{
+	uint64_t value = get_le64(cqe->result);
+
+	switch ((enum nvme_step)ctrl->step) {
+	case STEP_CAP:
+		return took_cap(ctrl, value, why);
+	case STEP_ENABLE:
+		/* Also of 0 half a second, as Linux's host has it. */
+		ctrl->ready_ns = loop_now(ctrl->loop) + (NVME_CAP_TO(ctrl->cap) + 1) * 500 * MSEC;
+		step_to(ctrl, STEP_READY);
+		return 0;
+	case STEP_READY:
+		return took_csts(ctrl, (uint32_t)value, why);
+	case STEP_IDENTIFY:
+		return took_identity(ctrl, why);
+	case STEP_QUEUES:
+		took_queues(ctrl, (uint32_t)value);
+		return 0;
+	case STEP_EVENTS:
+		listen_for_event(ctrl);
+		step_to(ctrl, STEP_UP);
+		return 0;
+	case STEP_SHUTDOWN:
+		step_to(ctrl, STEP_SHUT);
+		return 0;
+	case STEP_SHUT:
+		if (value & NVME_CSTS_CFS)
+			return diag_set(why, DIAG_IO, EIO, "the controller fails in its shutdown (CSTS.CFS): data may not be on its disk");
+		if (NVME_CSTS_SHST(value) == NVME_SHST_COMPLETE)
+			closing(ctrl);
+		else
+			poll_later(ctrl);
+		return 0;
+	case STEP_CONNECT:
+	case STEP_UP:
+	case STEP_DOWN:
+		return 0;
+	}
+	return 0;
+}
+
+static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
+{
+	struct nvme_ctrl *ctrl = container_of(req, struct nvme_ctrl, req);
+	uint8_t before = ctrl->step;
+	struct diag why = { 0 };
+	int err;
+
+	if (!cqe)
+		return;
+	err = nvme_check(req, cqe, &why);
+	if (err && before == STEP_EVENTS) { /* news of a resize will not come: no reason to do without the disk */
+		step_to(ctrl, STEP_UP);
+		err = 0;
+	} else if (!err) {
+		err = step_done(ctrl, cqe, &why);
+	}
+	if (err) {
+		nvme_ctrl_fail(ctrl, &why);
+		return;
+	}
+	if (ctrl->qp.state != QP_UP || ctrl->step == before)
+		return;
+	if (ctrl->step == STEP_UP) {
+		beat_set(ctrl);
+		ctrl->ev->up(ctrl);
+	} else {
+		step_send(ctrl);
+	}
+}
+
+static void qp_up(struct nvme_qp *qp)
+{
+	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
+
+	ctrl->cntlid = qp->cntlid;
+	step_to(ctrl, STEP_CAP);
+	step_send(ctrl);
+}
+
+static void qp_idle(struct nvme_qp *qp)
+{
+	nvme_qp_flush(qp);
+}
+
+static void qp_down(struct nvme_qp *qp)
+{
+	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
+
+	ctrl->why = qp->why;
+	ctrl->step = STEP_DOWN;
+	loop_timer_del(ctrl->loop, &ctrl->timer);
+	loop_timer_del(ctrl->loop, &ctrl->beat);
+	ctrl->ev->down(ctrl);
+}
+
+static const struct nvme_qp_events qp_events = { qp_up, qp_idle, qp_down };
+
+int nvme_ctrl_open(
+	struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, uint16_t queues, const struct nvme_ctrl_events *ev, struct diag *diag)
+{
+	ctrl->ev = ev;
+	ctrl->loop = loop;
+	ctrl->discovery = discovery;
+	ctrl->queues = queues;
+	ctrl->deadline_ns = loop_clock() + ctrl->conf.timeout_ms * MSEC;
+	ctrl->req.done = replied;
+	ctrl->keep = (struct nvme_req){ kept, "keep-alive" };
+	ctrl->event = (struct nvme_req){ event_came, "asynchronous event request" };
+	ctrl->timer.fire = poll_fired;
+	ctrl->beat.fire = beat_fired;
+	step_to(ctrl, STEP_CONNECT);
+	return nvme_qp_open(
+		&ctrl->qp, loop, &ctrl->conf, 0, NVME_ADMIN_DEPTH, NVMF_CNTLID_ANY, NVME_SCRATCH, ctrl->deadline_ns, &qp_events, diag);
+}
+
+void nvme_ctrl_stop(struct nvme_ctrl *ctrl)
+{
+	if (ctrl->step != STEP_UP) {
+		closing(ctrl);
+		return;
+	}
+	ctrl->deadline_ns = loop_now(ctrl->loop) + STOP_MS * MSEC;
+	loop_timer_del(ctrl->loop, &ctrl->beat);
+	step_to(ctrl, STEP_SHUTDOWN);
+	step_send(ctrl);
+}
+
+void nvme_ctrl_fini(struct nvme_ctrl *ctrl)
+{
+	if (!ctrl->loop)
+		return;
+	loop_timer_del(ctrl->loop, &ctrl->timer);
+	loop_timer_del(ctrl->loop, &ctrl->beat);
+	nvme_qp_fini(&ctrl->qp);
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The initiator as a bdev: attaches to a controller, finds the namespace, fixes the limits from what both say, and looks
+ * again when the namespace changes. Queues for I/O are lanes (lane.c); reconnecting is left to block/paths.c. */
+#include "nvme.h"
+#include "session.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BEST 4096
+
+enum dev_step { NS_LIST, NS_SEEK, NS_IDENTIFY, NS_DESC, NS_NVM, NS_DONE, NS_CHANGED, NS_AGAIN };
+
+static struct nvme_dev *dev_of(struct nvme_ctrl *ctrl)
+{
+	return container_of(ctrl, struct nvme_dev, ctrl);
+}
+
+static void changed(struct nvme_dev *dev)
+{
+	if (dev->bdev.changed)
+		dev->bdev.changed(&dev->bdev);
+}
+
+static void step_send(struct nvme_dev *dev)
+{
+	static const char *const what[] = {
+		[NS_LIST] = "list namespaces",
+		[NS_SEEK] = "identify namespace descriptors",
+		[NS_IDENTIFY] = "identify namespace",
+		[NS_DESC] = "identify namespace descriptors",
+		[NS_NVM] = "identify limits of the NVM command set",
+		[NS_CHANGED] = "read changed namespace list",
+		[NS_AGAIN] = "identify namespace",
+	};
+	struct nvme_sqe sqe;
+
+	switch ((enum dev_step)dev->step) {
+	case NS_LIST:
+		sqe = nvme_identify(NVME_CNS_NS_LIST, 0, 0);
+		break;
+	case NS_SEEK:
+		sqe = nvme_identify(NVME_CNS_NS_DESC, dev->list[dev->at], 0);
+		break;
+	case NS_DESC:
+		sqe = nvme_identify(NVME_CNS_NS_DESC, dev->nsid, 0);
+		break;
+	case NS_IDENTIFY:
+	case NS_AGAIN:
+		sqe = nvme_identify(NVME_CNS_NS, dev->nsid, 0);
+		break;
+	case NS_NVM:
+		sqe = nvme_identify(NVME_CNS_IO_CTRL, 0, NVME_CSI_NVM);
+		break;
+	case NS_CHANGED: /* reading the log is what lets the next event come */
+		sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_GET_LOG,
+			.nsid = put_le32(NVME_NSID_ALL),
+			.cdw10 = put_le32(NVME_LOG_CHANGED_NS | (NVME_IDENTIFY_LEN / 4 - 1) << 16) };
+		break;
+	case NS_DONE:
+	default:
+		return;
+	}
+	dev->req.what = what[dev->step];
+	nvme_ctrl_send(&dev->ctrl, &dev->req, &sqe, NVME_IDENTIFY_LEN);
+}
+
+static int no_namespace(struct nvme_dev *dev, struct diag *why)
+{
+	if (dev->by_uuid)
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "none of the subsystem's %u namespaces has that UUID", dev->listed);
+	return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace %u", dev->nsid);
+}
+
+static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
+{
+	const le32 *nsid = (const void *)page;
+	char names[200] = "";
+	size_t at = 0;
+
+	for (dev->listed = 0; dev->listed < 1024 && get_le32(nsid[dev->listed]); dev->listed++)
+		dev->list[dev->listed] = get_le32(nsid[dev->listed]);
+	if (!dev->listed)
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem shows this host no namespace");
+	dev->nsid = dev->list[0];
+	dev->step = dev->by_uuid ? NS_SEEK : NS_IDENTIFY;
+	if (dev->by_uuid || dev->listed == 1)
+		return 0;
+	for (unsigned i = 0; i < dev->listed && at < sizeof(names) - 20; i++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%u", i ? ", " : "", dev->list[i]);
+	diag_set(why, DIAG_USAGE, EINVAL, "the subsystem has %u namespaces: %s", dev->listed, names);
+	return diag_hint(why, "add the one you want to the URI: …/%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
+}
+
+static int took_seek(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
+{
+	int err = nvme_ns_ids_get(&dev->ids, page, NVME_IDENTIFY_LEN, why);
+
+	if (err)
+		return err;
+	if (!memcmp(dev->ids.uuid, dev->want, sizeof(dev->want))) {
+		dev->nsid = dev->list[dev->at];
+		dev->step = NS_IDENTIFY;
+		return 0;
+	}
+	return ++dev->at < dev->listed ? 0 : no_namespace(dev, why);
+}
+
+static int took_ns(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
+{
+	int err = nvme_ns_get(&dev->ns, page, NVME_IDENTIFY_LEN, why);
+
+	if (err)
+		return err;
+	if (!dev->ns.blocks)
+		return no_namespace(dev, why);
+	if (dev->write && dev->ns.ro)
+		return diag_set(why, DIAG_PERMISSION, EROFS, "namespace %u is write protected", dev->nsid);
+	dev->step = NS_DESC;
+	return 0;
+}
+
+static uint32_t whole(const struct nvme_dev *dev, uint64_t bytes)
+{
+	uint64_t most = bytes < 1u << 31 ? bytes : 1u << 31;
+
+	return (uint32_t)(most & ~((1ull << dev->shift) - 1));
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Longest trim: what one command of NVME_RANGES ranges covers. A limit of 0 means that none is said. */
+static uint64_t longest_trim(struct nvme_dev *dev)
+{
+	uint64_t blocks, ranges = dev->nvm.dmrl ? least(dev->nvm.dmrl, NVME_RANGES) : 1;
+
+	dev->range = dev->nvm.dmrsl ? dev->nvm.dmrsl : UINT32_MAX;
+	blocks = ranges * dev->range;
+	if (dev->nvm.dmsl)
+		blocks = least(blocks, dev->nvm.dmsl);
+	return least(blocks, UINT32_MAX) << dev->shift;
+}
+
+static int fix_limits(struct nvme_dev *dev, struct diag *why)
+{
+	struct bdev_limits *lim = &dev->bdev.lim;
+	const struct nvme_ctrl_info *id = &dev->ctrl.id;
+	uint64_t most = nvme_ctrl_max_data(&dev->ctrl), nlb = 65536ull << dev->ns.shift, zero = most;
+	uint32_t entries = NVME_CAP_MQES(dev->ctrl.cap) + 1;
+
+	if (most >> dev->ns.shift == 0)
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller moves at most %llu bytes a command, less than a block of %u",
+			(unsigned long long)most, 1u << dev->ns.shift);
+	dev->shift = dev->ns.shift;
+	dev->vwc = id->vwc & 1;
+	dev->deac = dev->ns.dlfeat & NVME_DLFEAT_DEAC;
+	if (dev->nvm.wzsl && dev->nvm.wzsl < 20)
+		zero = 1ull << (12 + NVME_CAP_MPSMIN(dev->ctrl.cap) + dev->nvm.wzsl);
+	if (entries < dev->depth)
+		dev->depth = (uint16_t)entries;
+	if (id->maxcmd && id->maxcmd < dev->depth)
+		dev->depth = id->maxcmd > 1 ? id->maxcmd : 2;
+	lim->block = 1u << dev->shift;
+	lim->size = dev->ns.blocks << dev->shift;
+	lim->best = whole(dev, least(most, (uint64_t)dev->ns.best << dev->shift));
+	if (lim->best < BEST)
+		lim->best = lim->block > BEST ? lim->block : BEST;
+	lim->max[IO_READ] = lim->max[IO_WRITE] = whole(dev, least(most, nlb));
+	lim->max[IO_FLUSH] = 1;
+	lim->max[IO_TRIM] = id->oncs & NVME_ONCS_DSM ? whole(dev, longest_trim(dev)) : 0;
+	lim->max[IO_ZERO] = id->oncs & NVME_ONCS_WRITE_ZEROES ? whole(dev, least(zero, nlb)) : 0;
+	lim->io_size = nvme_lane_io;
+	lim->lanes = dev->ctrl.queues;
+	lim->depth = dev->depth - 1;
+	lim->quiesce_ms = dev->ctrl.conf.kato_ms;
+	lim->ro = dev->ns.ro || !dev->write;
+	lim->fua = true;
+	return 0;
+}
+
+static void fix_identity(struct nvme_dev *dev)
+{
+	struct bdev_id *id = &dev->bdev.id;
+
+	memcpy(id->uuid, dev->ids.uuid, sizeof(id->uuid));
+	memcpy(id->nguid, dev->ns.nguid, sizeof(id->nguid));
+	memcpy(id->eui64, dev->ns.eui64, sizeof(id->eui64));
+	memcpy(id->model, dev->ctrl.id.model, sizeof(id->model));
+	memcpy(id->serial, dev->ctrl.id.serial, sizeof(id->serial));
+	memcpy(id->firmware, dev->ctrl.id.firmware, sizeof(id->firmware));
+}
+
+static int took_again(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
+{
+	struct nvme_ns_info ns;
+	int err = nvme_ns_get(&ns, page, NVME_IDENTIFY_LEN, why);
+
+	if (err)
+		return err;
+	if (!ns.blocks)
+		return diag_set(why, DIAG_NOT_FOUND, ENODEV, "namespace %u was taken away", dev->nsid);
+	if (ns.shift != dev->shift)
+		return diag_set(why, DIAG_MISMATCH, EIO, "namespace %u now has blocks of %u bytes instead of %u", dev->nsid, 1u << ns.shift,
+			1u << dev->shift);
+	dev->step = dev->again ? NS_CHANGED : NS_DONE;
+	dev->again = false;
+	dev->ns = ns;
+	if (dev->bdev.lim.size != ns.blocks << dev->shift) {
+		dev->bdev.lim.size = ns.blocks << dev->shift;
+		changed(dev);
+	}
+	return 0;
+}
+
+static int step_done(struct nvme_dev *dev, struct diag *why)
+{
+	uint8_t page[NVME_IDENTIFY_LEN];
+	int err;
+
+	nvme_ctrl_take(&dev->ctrl, 0, page, sizeof(page));
+	switch ((enum dev_step)dev->step) {
+	case NS_LIST:
+		return took_list(dev, page, why);
+	case NS_SEEK:
+		return took_seek(dev, page, why);
+	case NS_IDENTIFY:
+		return took_ns(dev, page, why);
+	case NS_DESC:
+		err = nvme_ns_ids_get(&dev->ids, page, NVME_IDENTIFY_LEN, why);
+		dev->step = NS_NVM;
+		if (!err && dev->ids.csi != NVME_CSI_NVM)
+			return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "namespace %u uses another command set than NVM (%u)", dev->nsid,
+				dev->ids.csi);
+		return err;
+	case NS_NVM:
+		err = nvme_nvm_get(&dev->nvm, page, NVME_IDENTIFY_LEN, why);
+		dev->step = NS_DONE;
+		return err;
+	case NS_CHANGED:
+		dev->step = NS_AGAIN;
+		return 0;
+	case NS_AGAIN:
+		return took_again(dev, page, why);
+	case NS_DONE:
+		return 0;
+	}
+	return 0;
+}
+
+/* Refused, but the disk works without: identification from before NVMe 1.3, limits from before 2.0, a log. */
+static bool optional(const struct nvme_dev *dev)
+{
+	return dev->step == NS_DESC || dev->step == NS_NVM || dev->step == NS_CHANGED;
+}
+
+static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
+{
+	struct nvme_dev *dev = container_of(req, struct nvme_dev, req);
+	struct diag why = { 0 };
+	int err;
+
+	if (!cqe)
+		return;
+	err = nvme_check(req, cqe, &why);
+	if (err && optional(dev)) {
+		dev->step++;
+		err = 0;
+	} else if (!err) {
+		err = step_done(dev, &why);
+	}
+	if (!err && dev->step == NS_DONE && dev->bdev.state == BDEV_OPENING)
+		err = fix_limits(dev, &why);
+	if (err) {
+		nvme_ctrl_fail(&dev->ctrl, &why);
+		return;
+	}
+	if (dev->step != NS_DONE) {
+		step_send(dev);
+		return;
+	}
+	if (dev->bdev.state != BDEV_OPENING)
+		return;
+	fix_identity(dev);
+	dev->ctrl.deadline_ns = 0;
+	dev->bdev.state = BDEV_UP;
+	changed(dev);
+}
+
+static void ctrl_up(struct nvme_ctrl *ctrl)
+{
+	struct nvme_dev *dev = dev_of(ctrl);
+
+	dev->step = dev->nsid ? NS_IDENTIFY : NS_LIST;
+	step_send(dev);
+}
+
+static void ns_changed(struct nvme_ctrl *ctrl)
+{
+	struct nvme_dev *dev = dev_of(ctrl);
+
+	if (dev->bdev.state != BDEV_UP)
+		return;
+	if (dev->step != NS_DONE) {
+		dev->again = true;
+		return;
+	}
+	dev->step = NS_CHANGED;
+	step_send(dev);
+}
+
+static void ctrl_down(struct nvme_ctrl *ctrl)
+{
+	struct nvme_dev *dev = dev_of(ctrl);
+
+	dev->bdev.why = ctrl->why;
+	dev->bdev.state = BDEV_DOWN;
+	changed(dev);
+}
+
+static const struct nvme_ctrl_events events = { ctrl_up, ns_changed, ctrl_down };
+
+static void dev_stop(struct bdev *bdev)
+{
+	nvme_ctrl_stop(&((struct nvme_dev *)bdev)->ctrl);
+}
+
+static void dev_free(struct bdev *bdev)
+{
+	struct nvme_dev *dev = (struct nvme_dev *)bdev;
+
+	nvme_ctrl_fini(&dev->ctrl);
+	free(dev);
+}
+
+static void dev_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+{
+	struct nvme_dev *dev = (struct nvme_dev *)bdev;
+	const struct nvme_conf *conf = &dev->ctrl.conf;
+	char text[64];
+
+	fact(arg, "transport", "transport", dev->ctrl.conf.carrier->name);
+	fact(arg, "path", "path", dev->ctrl.qp.queue->way);
+	fact(arg, "subsystem", "subsystem", conf->subnqn);
+	snprintf(text, sizeof(text), "%u", dev->nsid);
+	fact(arg, "nsid", "namespace", text);
+	snprintf(text, sizeof(text), "%u", dev->ctrl.cntlid);
+	fact(arg, "cntlid", "controller", text);
+	snprintf(text, sizeof(text), "%u.%u.%u", dev->ctrl.id.ver >> 16, dev->ctrl.id.ver >> 8 & 0xff, dev->ctrl.id.ver & 0xff);
+	fact(arg, "nvme_version", "NVMe version", text);
+	snprintf(text, sizeof(text), "%u of %u requests each", dev->ctrl.queues, dev->bdev.lim.depth);
+	fact(arg, "queues", "queues", text);
+	snprintf(text, sizeof(text), "%g s", conf->kato_ms / 1000.);
+	fact(arg, "keep_alive", "keep-alive", text);
+	if (conf->carrier == &nvme_tcp) {
+		snprintf(text, sizeof(text), "%s",
+			conf->hdr_digest    ? conf->data_digest ? "header, data" : "header"
+			: conf->data_digest ? "data"
+					    : "none");
+		fact(arg, "digests", "digests", text);
+	}
+	fact(arg, "host_nqn", "host NQN", conf->hostnqn);
+	fact(arg, "security", "security", conf->carrier == &nvme_tcp ? "none: plain TCP" : "none: plain RDMA");
+}
+
+static const struct bdev_ops ops = { .name = "nvme", .lane = nvme_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts };
+
+/* "SUBNQN", "SUBNQN/1", "SUBNQN/urn:uuid:…" */
+static int name_namespace(struct nvme_dev *dev, const struct uri *uri, struct diag *diag)
+{
+	const char *slash = strrchr(uri->path, '/');
+	size_t len = slash ? (size_t)(slash - uri->path) : strlen(uri->path);
+	uint64_t nsid;
+
+	if (!len)
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s' (nvmf-discover lists those of a target)", uri->spelling);
+	if (len > NVMF_NQN_MAX)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the subsystem NQN has %zu bytes; at most %u are possible", len, NVMF_NQN_MAX);
+	memcpy(dev->ctrl.conf.subnqn, uri->path, len);
+	if (!slash || !slash[1])
+		return 0;
+	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
+		dev->by_uuid = true;
+		return nvme_uuid_parse(dev->want, slash + 10) ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no UUID", slash + 10);
+	}
+	if (parse_u64(slash + 1, 1, NVME_NSID_ALL - 1, &nsid, diag))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "namespace '%s': a number from 1 or urn:uuid:UUID is expected", slash + 1);
+	dev->nsid = (uint32_t)nsid;
+	return 0;
+}
+
+static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	struct nvme_dev *dev = calloc(1, sizeof(*dev));
+	uint32_t queues = NVME_QUEUES, depth = NVME_DEPTH;
+	int err;
+
+	if (!dev)
+		return diag_sys(diag, ENOMEM, "nvme");
+	err = nvme_conf_init(&dev->ctrl.conf, uri, env, NVMF_PORT, diag);
+	if (!err)
+		err = name_namespace(dev, uri, diag);
+	if (!err)
+		err = uri_u32(uri, "queues", 1, NVME_QUEUES, &queues, diag);
+	if (!err)
+		err = uri_u32(uri, "depth", 2, 4096, &depth, diag);
+	if (!err)
+		err = uri_done(uri, diag);
+	if (err)
+		goto fail;
+	dev->bdev = (struct bdev){ .ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = nvme_status_text };
+	dev->write = env->write;
+	dev->depth = (uint16_t)depth;
+	dev->req.done = replied;
+	err = nvme_ctrl_open(&dev->ctrl, loop, false, (uint16_t)queues, &events, diag);
+	if (err)
+		goto fail;
+	*out = &dev->bdev;
+	return 0;
+fail:
+	free(dev);
+	return err;
+}
+
+const struct proto nvme_rdma_proto = { .scheme = "nvme+rdma", .attach = attach, .suggest = nvme_rdma_suggest };
+const struct proto nvme_tcp_proto = { .scheme = "nvme+tcp", .attach = attach };

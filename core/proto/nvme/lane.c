@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A lane: one I/O queue of the controller. Requests become commands (NVM Command Set 1.1, section 3) and replies end them;
+ * what finds no tag waits in order. */
+#include "nvme.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define MSEC       1000000ull
+#define RANGES_LEN (NVME_RANGES * sizeof(struct nvme_dsm_range))
+
+struct nvme_lane;
+
+struct nvme_io { /* in io->lower */
+	struct nvme_req req;
+	struct io *io;
+	struct nvme_lane *lane;
+	bool flushing; /* the second half of a trim with IO_FUA */
+};
+
+struct nvme_lane {
+	struct lane lane;
+	struct nvme_dev *dev;
+	struct nvme_qp qp;
+	uint8_t bit;                   /* in dev->qids */
+	struct io *ready, **ready_end; /* done without a command: upcalls wait for kick */
+};
+
+const uint32_t nvme_lane_io = (sizeof(struct nvme_io) + 7) & ~7u;
+
+static void io_done(struct nvme_req *, const struct nvme_cqe *);
+
+static void done_later(struct nvme_lane *nl, struct io *io, int status)
+{
+	io->status = status;
+	io->detail = 0;
+	io->next = NULL;
+	*nl->ready_end = io;
+	nl->ready_end = &io->next;
+}
+
+static uint32_t put_ranges(const struct nvme_dev *dev, const struct io *io, struct nvme_dsm_range *range)
+{
+	uint64_t lba = io->off >> dev->shift;
+	uint32_t left = io->len >> dev->shift, count = 0;
+
+	for (; left; count++) {
+		uint32_t blocks = left < dev->range ? left : dev->range;
+
+		range[count] = (struct nvme_dsm_range){ .blocks = put_le32(blocks), .lba = put_le64(lba) };
+		lba += blocks;
+		left -= blocks;
+	}
+	return count;
+}
+
+/* False: no tag is free. */
+static bool start(struct nvme_lane *nl, struct io *io)
+{
+	struct nvme_dev *dev = nl->dev;
+	struct nvme_io *nio = io->lower;
+	uint64_t lba = io->off >> dev->shift;
+	struct nvme_sqe sqe = { .nsid = put_le32(dev->nsid),
+		.cdw10 = put_le32((uint32_t)lba),
+		.cdw11 = put_le32((uint32_t)(lba >> 32)),
+		.cdw12 = put_le32(((io->len >> dev->shift) - 1) | (io->flags & IO_FUA ? NVME_RW_FUA : 0)) };
+	struct nvme_data data = { 0 };
+	uint8_t *ranges;
+
+	if (nl->qp.tags.used == nl->qp.tags.count)
+		return false;
+	switch ((enum io_kind)io->kind) {
+	case IO_READ:
+	case IO_WRITE:
+		sqe.opcode = io->kind == IO_READ ? NVME_IO_READ : NVME_IO_WRITE;
+		data = (struct nvme_data){ io->buf->p, io->len, io->kind == IO_WRITE, io->buf->pool };
+		break;
+	case IO_FLUSH:
+		sqe = (struct nvme_sqe){ .opcode = NVME_IO_FLUSH, .nsid = put_le32(dev->nsid) };
+		break;
+	case IO_TRIM:
+		if (nio->flushing) {
+			sqe = (struct nvme_sqe){ .opcode = NVME_IO_FLUSH, .nsid = put_le32(dev->nsid) };
+			break;
+		}
+		ranges = nl->qp.scratch->base + nl->qp.tags.free * RANGES_LEN;
+		sqe = (struct nvme_sqe){ .opcode = NVME_IO_DSM, .nsid = put_le32(dev->nsid), .cdw11 = put_le32(NVME_DSM_DEALLOCATE) };
+		data = (struct nvme_data){ ranges, put_ranges(dev, io, (void *)ranges), true, nl->qp.scratch };
+		sqe.cdw10 = put_le32(data.len - 1);
+		data.len *= sizeof(struct nvme_dsm_range);
+		break;
+	case IO_ZERO:
+		sqe.opcode = NVME_IO_WRITE_ZEROES;
+		if (dev->deac && !(io->flags & IO_KEEP))
+			sqe.cdw12 = put_le32(get_le32(sqe.cdw12) | NVME_WZ_DEAC);
+		break;
+	case IO_MAP:
+	case IO_KINDS:
+		break;
+	}
+	return nvme_qp_start(&nl->qp, &nio->req, &sqe, &data, loop_now(nl->lane.loop) + NVME_IO_MS * MSEC);
+}
+
+static void lane_submit(struct lane *lane, struct io *io)
+{
+	static const char *const what[] = { "read", "write", "flush", "trim", "write zeroes", "" };
+	struct nvme_lane *nl = (struct nvme_lane *)lane;
+	const struct nvme_dev *dev = nl->dev;
+	struct nvme_io *nio = io->lower;
+
+	*nio = (struct nvme_io){ .req = { io_done, what[io->kind] }, .io = io, .lane = nl };
+	if (nl->qp.state != QP_UP)
+		done_later(nl, io, -ENOTCONN);
+	else if (io->kind == IO_FLUSH && !dev->vwc)
+		done_later(nl, io, 0);
+	else if (io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST))
+		done_later(nl, io, -ENOTSUP); /* no field of Identify says how fast zeroing is */
+	else if (nl->qp.tags.waiting || !start(nl, io))
+		tags_wait(&nl->qp.tags, io);
+}
+
+static void io_done(struct nvme_req *req, const struct nvme_cqe *cqe)
+{
+	struct nvme_io *nio = container_of(req, struct nvme_io, req);
+	struct io *io = nio->io;
+	struct nvme_lane *nl = nio->lane;
+
+	io->detail = cqe ? get_le16(cqe->status) >> 1 : 0;
+	io->status = cqe ? -nvme_status_errno(io->detail) : -ENOTCONN;
+	/* A trim that is to be on stable storage is flushed after it, with the tag it just gave back: DSM has no FUA. */
+	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc && !nio->flushing) {
+		nio->flushing = true;
+		start(nl, io);
+		return;
+	}
+	io->done(io);
+}
+
+static void lane_kick(struct lane *lane)
+{
+	struct nvme_lane *nl = (struct nvme_lane *)lane;
+	struct io *io = nl->ready, *next;
+
+	nl->ready = NULL;
+	nl->ready_end = &nl->ready;
+	if (nl->qp.state == QP_UP)
+		nvme_qp_flush(&nl->qp);
+	for (; io; io = next) {
+		next = io->next;
+		io->done(io);
+	}
+}
+
+static int map(struct lane *lane, struct pool *pool, struct diag *diag)
+{
+	struct nvme_queue *queue = ((struct nvme_lane *)lane)->qp.queue;
+
+	if (lane->state != LANE_UP)
+		return diag_set(diag, DIAG_CLOSED, ENOTCONN, "queue %u is not connected", queue->qid);
+	return queue->carrier->map ? queue->carrier->map(queue, pool, diag) : 0;
+}
+
+static void unmap(struct lane *lane, struct pool *pool)
+{
+	struct nvme_queue *queue = ((struct nvme_lane *)lane)->qp.queue;
+
+	if (queue->carrier->unmap)
+		queue->carrier->unmap(queue, pool);
+}
+
+static void lane_abort(struct lane *lane, const struct diag *why)
+{
+	nvme_qp_fail(&((struct nvme_lane *)lane)->qp, why);
+}
+
+static void lane_free(struct lane *lane)
+{
+	struct nvme_lane *nl = (struct nvme_lane *)lane;
+
+	loop_work_del(lane->loop, &lane->kick);
+	nvme_qp_fini(&nl->qp);
+	__atomic_fetch_and(&nl->dev->qids, ~(1ull << nl->bit), __ATOMIC_RELEASE);
+	free(nl);
+}
+
+static const struct lane_ops ops = {
+	.submit = lane_submit,
+	.kick = lane_kick,
+	.map = map,
+	.unmap = unmap,
+	.abort = lane_abort,
+	.free = lane_free,
+};
+
+static void lane_changed(struct nvme_lane *nl, enum lane_state state)
+{
+	nl->lane.state = state;
+	if (nl->lane.changed)
+		nl->lane.changed(&nl->lane);
+}
+
+static void qp_up(struct nvme_qp *qp)
+{
+	struct nvme_lane *nl = container_of(qp, struct nvme_lane, qp);
+	const struct nvme_ctrl_info *id = &nl->dev->ctrl.id;
+
+	/* ICDOFF other than 0 would need padding after the command; the data then simply goes the other way. */
+	if (!id->icdoff && id->sgls & NVME_SGLS_OFFSET)
+		qp->queue->incap = id->capsule - sizeof(struct nvme_sqe);
+	lane_changed(nl, LANE_UP);
+}
+
+static void qp_idle(struct nvme_qp *qp)
+{
+	struct nvme_lane *nl = container_of(qp, struct nvme_lane, qp);
+
+	while (qp->tags.waiting && qp->tags.used < qp->tags.count)
+		start(nl, tags_next(&qp->tags));
+}
+
+static void qp_down(struct nvme_qp *qp)
+{
+	struct nvme_lane *nl = container_of(qp, struct nvme_lane, qp);
+	struct io *io;
+
+	nl->lane.why = qp->why;
+	while ((io = tags_next(&qp->tags))) {
+		io->status = -ENOTCONN;
+		io->detail = 0;
+		io->done(io);
+	}
+	lane_kick(&nl->lane);
+	lane_changed(nl, LANE_DOWN);
+}
+
+static const struct nvme_qp_events qp_events = { qp_up, qp_idle, qp_down };
+
+static int take_qid(struct nvme_dev *dev)
+{
+	uint64_t used = __atomic_load_n(&dev->qids, __ATOMIC_RELAXED);
+
+	for (;;) {
+		int bit = ~used ? __builtin_ctzll(~used) : NVME_QUEUES;
+
+		if (bit >= dev->bdev.lim.lanes)
+			return -1;
+		if (__atomic_compare_exchange_n(&dev->qids, &used, used | 1ull << bit, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return bit;
+	}
+}
+
+int nvme_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
+{
+	struct nvme_dev *dev = (struct nvme_dev *)bdev;
+	struct nvme_lane *nl;
+	uint32_t scratch = dev->depth * RANGES_LEN;
+	int err, bit = take_qid(dev);
+
+	if (bit < 0)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "all %u I/O queues are in use", bdev->lim.lanes);
+	nl = calloc(1, sizeof(*nl));
+	if (!nl) {
+		err = diag_sys(diag, ENOMEM, "lane");
+		goto fail;
+	}
+	lane_init(&nl->lane, &ops, bdev, loop);
+	nl->dev = dev;
+	nl->bit = (uint8_t)bit;
+	nl->ready_end = &nl->ready;
+	err = nvme_qp_open(&nl->qp, loop, &dev->ctrl.conf, (uint16_t)(bit + 1), dev->depth, dev->ctrl.cntlid,
+		scratch < 4096 ? 4096 : scratch, loop_clock() + dev->ctrl.conf.timeout_ms * MSEC, &qp_events, diag);
+	if (err)
+		goto fail;
+	*out = &nl->lane;
+	return 0;
+fail:
+	free(nl);
+	__atomic_fetch_and(&dev->qids, ~(1ull << bit), __ATOMIC_RELEASE);
+	return err;
+}

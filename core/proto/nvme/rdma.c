@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The RDMA carrier (RDMA Transport Specification 1.1): capsules over an ep. A command is one SEND of 64 bytes, with the
+ * write data behind it when the controller takes that; otherwise the target moves the data itself with the pool's key. */
+#include "ep.h"
+#include "nvme.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CAPSULE sizeof(struct nvme_sqe)
+#define REPLY   64 /* a completion has 16 bytes; a line of its own for each */
+
+struct slot {
+	struct ep_op op; /* first */
+	struct nvme_cqe cqe;
+	bool busy;   /* from submit to reply */
+	bool queued; /* in the chain, not posted yet */
+	bool unsent; /* its `sent` is to come */
+	bool replied;
+};
+
+struct rdma {
+	struct nvme_queue queue; /* first */
+	struct ep *ep;
+	struct pool *pool; /* capsules, then reply buffers */
+	struct slot *slot;
+	struct ep_rx *rx, *reposts;
+	struct ep_op *chain, **chain_end;
+	uint32_t lkey;
+	uint16_t made; /* depth the arrays were made for */
+	bool registered, closing;
+};
+
+static void fail(struct rdma *rdma, enum diag_code code, int err, const char *text)
+{
+	if (rdma->closing)
+		return;
+	diag_set(&rdma->queue.why, code, err, "queue %u: %s", rdma->queue.qid, text);
+	rdma->closing = true;
+	rdma->ep->ops->close(rdma->ep);
+}
+
+static void flush(struct nvme_queue *queue)
+{
+	struct rdma *rdma = (struct rdma *)queue;
+	struct ep_op *chain = rdma->chain;
+
+	if (rdma->closing || rdma->ep->state != EP_UP)
+		return;
+	/* Receives first: a reply must find one, and iWARP has no way to wait for it. */
+	if (rdma->reposts) {
+		rdma->ep->ops->repost(rdma->ep, rdma->reposts);
+		rdma->reposts = NULL;
+	}
+	if (!chain)
+		return;
+	rdma->chain = NULL;
+	rdma->chain_end = &rdma->chain;
+	for (struct ep_op *op = chain; op; op = op->next)
+		((struct slot *)op)->queued = false;
+	rdma->ep->ops->post(rdma->ep, chain);
+}
+
+static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	struct rdma *rdma = ep->user;
+	struct nvme_queue *queue = &rdma->queue;
+	uint32_t room = ep->caps.send < ep->caps.recv ? ep->caps.send : ep->caps.recv;
+	struct nvmf_rdma_req req;
+	int err;
+
+	if (room < queue->depth)
+		queue->depth = (uint16_t)room;
+	if (queue->depth < 2 || !ep->caps.sge)
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device gives a connection only %u requests", room);
+	err = ep->ops->reg(ep, rdma->pool, EP_LOCAL, &ep->why);
+	if (err)
+		return err;
+	rdma->registered = true;
+	rdma->lkey = rdma->pool->key[ep->dom].lkey;
+	for (unsigned i = 0; i < queue->depth; i++) {
+		rdma->rx[i] = (struct ep_rx){ .next = i + 1 < queue->depth ? &rdma->rx[i + 1] : NULL,
+			.p = rdma->pool->base + rdma->made * CAPSULE + (size_t)i * REPLY,
+			.cap = REPLY,
+			.lkey = rdma->lkey };
+	}
+	ep->ops->repost(ep, rdma->rx);
+	nvmf_rdma_req_put(&req, &(struct nvmf_rdma_ask){ .qid = queue->qid, .receives = queue->depth, .depth = queue->depth });
+	memcpy(priv, &req, sizeof(req));
+	return sizeof(req);
+}
+
+static void up(struct ep *ep)
+{
+	struct rdma *rdma = ep->user;
+	uint16_t receives;
+	struct diag why;
+
+	if (nvmf_rdma_rep_get(&receives, ep->priv, ep->priv_len, &why)) {
+		fail(rdma, DIAG_PROTOCOL, EPROTO, why.text);
+		return;
+	}
+	if (receives < 2) {
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "the target has a single receive");
+		return;
+	}
+	if (receives < rdma->queue.depth)
+		rdma->queue.depth = receives;
+	snprintf(rdma->queue.way, sizeof(rdma->queue.way), "%s", ep->way);
+	rdma->queue.ev->up(&rdma->queue);
+}
+
+static void finish(struct rdma *rdma, struct slot *slot)
+{
+	slot->busy = slot->replied = false;
+	rdma->queue.ev->reply(&rdma->queue, (uint16_t)(slot - rdma->slot), &slot->cqe);
+}
+
+static void received(struct ep *ep, struct ep_rx *rx)
+{
+	struct rdma *rdma = ep->user;
+	struct slot *slot;
+	uint16_t cid;
+
+	if (rdma->closing)
+		return;
+	if (rx->len != sizeof(struct nvme_cqe)) {
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "a reply that is not 16 bytes long");
+		return;
+	}
+	if (rx->invalidated) {
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "the target invalidated a key that was not offered for it");
+		return;
+	}
+	cid = get_le16(((const struct nvme_cqe *)(const void *)rx->p)->cid);
+	slot = cid < rdma->queue.depth - 1 ? &rdma->slot[cid] : NULL;
+	if (!slot || !slot->busy || slot->queued || slot->replied) {
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "a reply to a command that is not in flight");
+		return;
+	}
+	memcpy(&slot->cqe, rx->p, sizeof(slot->cqe));
+	rx->next = rdma->reposts;
+	rdma->reposts = rx;
+	slot->replied = true;
+	if (!slot->unsent)
+		finish(rdma, slot);
+}
+
+static void sent(struct ep *ep, struct ep_op *op)
+{
+	struct rdma *rdma = ep->user;
+	struct slot *slot = (struct slot *)op;
+
+	slot->unsent = false;
+	if (slot->replied && !rdma->closing)
+		finish(rdma, slot);
+}
+
+static void idle(struct ep *ep)
+{
+	struct rdma *rdma = ep->user;
+
+	if (rdma->closing)
+		return;
+	rdma->queue.ev->idle(&rdma->queue);
+	flush(&rdma->queue);
+}
+
+static void down(struct ep *ep)
+{
+	struct rdma *rdma = ep->user;
+	struct diag *why = &rdma->queue.why;
+	uint16_t status = 0;
+
+	if (ep->rejected)
+		nvmf_rdma_rej_get(&status, ep->priv, ep->priv_len, NULL);
+	if (!why->err && status)
+		diag_set(why, DIAG_REFUSED, ECONNREFUSED, "target refused queue %u: %s", rdma->queue.qid, nvmf_rdma_status_text(status));
+	if (!why->err)
+		*why = ep->why;
+	/* zeroes came from Linux 6.12 whose target listens at another address of the machine */
+	if (ep->rejected && !status)
+		diag_hint(why, "the target gave no reason: does it listen at this very address?");
+	rdma->closing = true;
+	rdma->queue.ev->down(&rdma->queue);
+}
+
+static const struct ep_events events = { requested, up, received, sent, idle, down };
+
+static void rdma_free(struct nvme_queue *queue)
+{
+	struct rdma *rdma = (struct rdma *)queue;
+
+	if (rdma->registered)
+		rdma->ep->ops->unreg(rdma->ep, rdma->pool);
+	if (rdma->ep)
+		rdma->ep->ops->free(rdma->ep);
+	if (rdma->pool)
+		pool_free(rdma->pool);
+	free(rdma->slot);
+	free(rdma->rx);
+	free(rdma);
+}
+
+static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nvme_conf *conf, uint16_t qid, uint16_t depth,
+	uint32_t timeout_ms, const struct nvme_queue_events *ev, void *user, struct diag *diag)
+{
+	struct ep_dial dial = { .dst = conf->dst,
+		.src = conf->src,
+		.dev = conf->dev[0] ? conf->dev : NULL,
+		.backend = conf->backend,
+		.tos = conf->tos,
+		.no_crc = conf->no_crc,
+		.timeout_ms = timeout_ms };
+	struct rdma *rdma = calloc(1, sizeof(*rdma));
+	int err;
+
+	if (!rdma)
+		return diag_sys(diag, ENOMEM, "queue %u", qid);
+	rdma->queue = (struct nvme_queue){
+		.carrier = &nvme_rdma, .ev = ev, .conf = conf, .loop = loop, .user = user, .qid = qid, .depth = depth
+	};
+	rdma->chain_end = &rdma->chain;
+	rdma->made = depth;
+	rdma->slot = calloc(depth, sizeof(*rdma->slot));
+	rdma->rx = calloc(depth, sizeof(*rdma->rx));
+	err = rdma->slot && rdma->rx ? pool_new(&rdma->pool, depth * (CAPSULE + REPLY), 1, diag) : diag_sys(diag, ENOMEM, "queue %u", qid);
+	if (!err) {
+		/* The target reads our memory (ird); we read none of its. */
+		dial.want = (struct ep_caps){ .send = depth, .recv = depth, .sge = 2, .inline_max = CAPSULE, .ord = 1, .ird = 16 };
+		err = ep_dial(&rdma->ep, loop, &dial, &events, rdma, diag);
+	}
+	if (err) {
+		rdma->ep = NULL;
+		rdma_free(&rdma->queue);
+		return err;
+	}
+	*out = &rdma->queue;
+	return 0;
+}
+
+static void keyed(struct nvme_sgl *sgl, const struct nvme_data *data, uint8_t dom)
+{
+	*sgl = (struct nvme_sgl){ .type = NVME_SGL_KEYED };
+	if (!data->len)
+		return;
+	sgl->addr = put_le64((uintptr_t)data->p);
+	sgl->keyed.len = put_le24(data->len);
+	sgl->keyed.key = put_le32(data->pool->key[dom].rkey);
+}
+
+static void rdma_submit(struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
+{
+	struct rdma *rdma = (struct rdma *)queue;
+	struct slot *slot = &rdma->slot[cid];
+	uint8_t *capsule = rdma->pool->base + cid * CAPSULE;
+	const struct ep_caps *caps = &rdma->ep->caps;
+	uint8_t dom = rdma->ep->dom;
+	bool inside = data->out && data->len && data->len <= queue->incap && caps->sge >= 2;
+
+	if (inside)
+		sqe->sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(data->len) };
+	else
+		keyed(&sqe->sgl, data, dom);
+	memcpy(capsule, sqe, CAPSULE);
+	slot->op = (struct ep_op){ .nsge = 1, .sge = { { capsule, CAPSULE, rdma->lkey } } };
+	if (inside)
+		slot->op.sge[slot->op.nsge++] = (struct ep_sge){ data->p, data->len, data->pool->key[dom].lkey };
+	else if (caps->inline_max >= CAPSULE)
+		slot->op.flags = EP_INLINE | EP_QUIET;
+	slot->busy = slot->queued = true;
+	slot->replied = false;
+	slot->unsent = !(slot->op.flags & EP_QUIET);
+	*rdma->chain_end = &slot->op;
+	rdma->chain_end = &slot->op.next;
+}
+
+static int rdma_map(struct nvme_queue *queue, struct pool *pool, struct diag *diag)
+{
+	struct rdma *rdma = (struct rdma *)queue;
+
+	return rdma->ep->ops->reg(rdma->ep, pool, EP_REMOTE_READ | EP_REMOTE_WRITE, diag);
+}
+
+static void rdma_unmap(struct nvme_queue *queue, struct pool *pool)
+{
+	struct rdma *rdma = (struct rdma *)queue;
+
+	rdma->ep->ops->unreg(rdma->ep, pool);
+}
+
+static void rdma_close(struct nvme_queue *queue)
+{
+	struct rdma *rdma = (struct rdma *)queue;
+
+	if (rdma->closing)
+		return;
+	rdma->closing = true;
+	rdma->ep->ops->close(rdma->ep);
+}
+
+const struct nvme_carrier nvme_rdma = {
+	.name = "rdma",
+	.trtype = NVMF_TRTYPE_RDMA,
+	.open = rdma_open,
+	.submit = rdma_submit,
+	.flush = flush,
+	.map = rdma_map,
+	.unmap = rdma_unmap,
+	.close = rdma_close,
+	.free = rdma_free,
+};

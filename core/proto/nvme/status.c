@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Numbers of NVMe-oF in words: status codes as sentences and as errno (Base 2.1, figures 102 to 106; NVM 1.1, figure 20),
+ * offending fields of Connect, CM rejections, TCP terminations, and the discovery log's words as nvme-cli prints them. */
+#include "codec.h"
+#include <errno.h>
+#include <stdio.h>
+
+static const struct row {
+	uint16_t code; /* NVME_STATUS(type, code) */
+	uint8_t err;
+	const char *text;
+} rows[] = {
+	{ NVME_STATUS(0, 0x00), 0, "success" },
+	{ NVME_STATUS(0, 0x01), ENOTSUP, "the controller does not know the command" },
+	{ NVME_STATUS(0, 0x02), EINVAL, "the controller does not accept a field of the command" },
+	{ NVME_STATUS(0, 0x03), EIO, "the command identifier is in use already" },
+	{ NVME_STATUS(0, 0x04), EIO, "data transfer error" },
+	{ NVME_STATUS(0, 0x05), EIO, "aborted: the controller is losing power" },
+	{ NVME_STATUS(0, 0x06), EIO, "internal error of the controller" },
+	{ NVME_STATUS(0, 0x07), EIO, "aborted on request" },
+	{ NVME_STATUS(0, 0x08), EIO, "aborted: the queue was deleted" },
+	{ NVME_STATUS(0, 0x0b), ENODEV, "there is no such namespace" },
+	{ NVME_STATUS(0, 0x0c), EIO, "command out of sequence" },
+	{ NVME_STATUS(0, 0x0d), EIO, "a data descriptor of the command is wrong" },
+	{ NVME_STATUS(0, 0x0e), EIO, "too many data descriptors" },
+	{ NVME_STATUS(0, 0x0f), EIO, "the command's data length is wrong" },
+	{ NVME_STATUS(0, 0x11), EIO, "the controller does not take this kind of data descriptor" },
+	{ NVME_STATUS(0, 0x16), EIO, "the data offset in the capsule is wrong" },
+	{ NVME_STATUS(0, 0x18), EIO, "the host identifier is in an inconsistent format" },
+	{ NVME_STATUS(0, 0x19), ETIMEDOUT, "the controller's keep-alive time has passed" },
+	{ NVME_STATUS(0, 0x1a), EINVAL, "the keep-alive time is invalid" },
+	{ NVME_STATUS(0, 0x1c), EBUSY, "sanitize failed on this subsystem" },
+	{ NVME_STATUS(0, 0x1d), EBUSY, "sanitize is in progress" },
+	{ NVME_STATUS(0, 0x20), EROFS, "the namespace is write protected" },
+	{ NVME_STATUS(0, 0x21), EIO, "the command was interrupted" },
+	{ NVME_STATUS(0, 0x22), EIO, "transient transport error" },
+	{ NVME_STATUS(0, 0x24), EBUSY, "the media is not ready yet" },
+	{ NVME_STATUS(0, 0x80), EINVAL, "block address out of range" },
+	{ NVME_STATUS(0, 0x81), ENOSPC, "capacity exceeded" },
+	{ NVME_STATUS(0, 0x82), EBUSY, "the namespace is not ready" },
+	{ NVME_STATUS(0, 0x83), EBUSY, "reservation conflict: another host holds the namespace" },
+	{ NVME_STATUS(0, 0x84), EBUSY, "a format is in progress" },
+	{ NVME_STATUS(1, 0x03), EBUSY, "too many abort commands at once" },
+	{ NVME_STATUS(1, 0x05), EINVAL, "too many asynchronous event requests" },
+	{ NVME_STATUS(1, 0x80), EPROTONOSUPPORT, "the target does not know this format of connect" },
+	{ NVME_STATUS(1, 0x81), EBUSY, "the controller is busy: it has no room for another connection" },
+	{ NVME_STATUS(1, 0x82), EINVAL, "the target does not accept a parameter of connect" },
+	{ NVME_STATUS(1, 0x83), EBUSY, "the discovery controller asks to begin again" },
+	{ NVME_STATUS(1, 0x84), EACCES, "this host is not allowed" },
+	{ NVME_STATUS(1, 0x85), EINVAL, "the queue type is invalid" },
+	{ NVME_STATUS(1, 0x90), EAGAIN, "the discovery log changed meanwhile" },
+	{ NVME_STATUS(1, 0x91), EACCES, "authentication is required" },
+	{ NVME_STATUS(2, 0x80), EIO, "write fault on the media" },
+	{ NVME_STATUS(2, 0x81), EIO, "unrecovered read error on the media" },
+	{ NVME_STATUS(2, 0x82), EIO, "guard check error" },
+	{ NVME_STATUS(2, 0x83), EIO, "application tag check error" },
+	{ NVME_STATUS(2, 0x84), EIO, "reference tag check error" },
+	{ NVME_STATUS(2, 0x85), EIO, "compare failure" },
+	{ NVME_STATUS(2, 0x86), EACCES, "access denied" },
+	{ NVME_STATUS(2, 0x87), EIO, "the block was deallocated or never written" },
+	{ NVME_STATUS(3, 0x00), EIO, "internal error on the path to the namespace" },
+	{ NVME_STATUS(3, 0x01), EIO, "this path has lost the namespace for good (ANA persistent loss)" },
+	{ NVME_STATUS(3, 0x02), EIO, "the namespace cannot be reached over this path (ANA inaccessible)" },
+	{ NVME_STATUS(3, 0x03), EIO, "the namespace is moving between controllers (ANA transition)" },
+	{ NVME_STATUS(3, 0x60), EIO, "controller error on the path" },
+	{ NVME_STATUS(3, 0x70), EIO, "host error on the path" },
+	{ NVME_STATUS(3, 0x71), EIO, "aborted by the host's side of the path" },
+};
+
+static const struct row *find(uint32_t status)
+{
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].code == NVME_STATUS_CODE(status))
+			return &rows[i];
+	}
+	return NULL;
+}
+
+const char *nvme_status_text(uint32_t status)
+{
+	static const char *const by_type[8] = {
+		"unlisted generic status",
+		"unlisted command-specific status",
+		"unlisted media error",
+		"unlisted path error",
+		"reserved status",
+		"reserved status",
+		"reserved status",
+		"vendor-specific status",
+	};
+	const struct row *row = find(status);
+
+	return row ? row->text : by_type[status >> 8 & 7];
+}
+
+int nvme_status_errno(uint32_t status)
+{
+	const struct row *row = find(status);
+
+	return row ? row->err : EIO;
+}
+
+int nvme_status_diag(struct diag *diag, uint32_t status, const char *what)
+{
+	int err = nvme_status_errno(status);
+	enum diag_code code = DIAG_IO;
+
+	if (err == EACCES)
+		code = DIAG_AUTH;
+	else if (err == EBUSY)
+		code = DIAG_BUSY;
+	else if (err == ENODEV)
+		code = DIAG_NOT_FOUND;
+	else if (err == ENOTSUP || err == EINVAL)
+		code = DIAG_UNSUPPORTED;
+	return diag_set(diag, code, err ? err : EPROTO, "%s: %s (status %xh/%02xh)", what, nvme_status_text(status), status >> 8 & 7,
+		status & 0xff);
+}
+
+/* The field of Connect at this offset; NULL = padding or unknown. */
+static const char *connect_field(bool data, unsigned at)
+{
+	static const struct {
+		bool data;
+		uint16_t from, to;
+		const char *name;
+	} field[] = {
+		{ false, 40, 42, "record format" },
+		{ false, 42, 44, "queue id" },
+		{ false, 44, 46, "queue size" },
+		{ false, 46, 47, "attributes" },
+		{ false, 48, 52, "keep-alive time" },
+		{ true, 0, 16, "host id" },
+		{ true, 16, 18, "controller id" },
+		{ true, 256, 512, "subsystem NQN" },
+		{ true, 512, 768, "host NQN" },
+	};
+
+	for (unsigned i = 0; i < sizeof(field) / sizeof(field[0]); i++) {
+		if (field[i].data == data && at >= field[i].from && at < field[i].to)
+			return field[i].name;
+	}
+	return NULL;
+}
+
+int nvmf_connect_diag(struct diag *diag, const struct nvmf_connect_reply *reply, const struct nvmf_connect *asked)
+{
+	const char *name = connect_field(reply->ipo_data, reply->ipo);
+
+	switch (NVME_STATUS_CODE(reply->status)) {
+	case NVME_STATUS(1, 0x82):
+		if (name && !strcmp(name, "subsystem NQN"))
+			return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the target has no subsystem '%s'", asked->subnqn);
+		if (name && !strcmp(name, "host NQN"))
+			return diag_set(diag, DIAG_AUTH, EACCES, "target refused the connection: invalid host NQN '%s'", asked->hostnqn);
+		return diag_set(diag, DIAG_REFUSED, EINVAL, "target refused the connection: invalid parameter: %s (byte %u of the %s)",
+			name ? name : "an unknown field", reply->ipo, reply->ipo_data ? "data" : "command");
+	case NVME_STATUS(1, 0x84):
+		diag_set(diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'", asked->subnqn, asked->hostnqn);
+		return diag_hint(diag, "allow this host NQN on the target, or choose another with hostnqn=");
+	default:
+		return nvme_status_diag(diag, reply->status, "target refused the connection");
+	}
+}
+
+const char *nvmf_rdma_status_text(uint16_t status)
+{
+	static const char *const text[] = {
+		[NVMF_RDMA_INVALID_LEN] = "invalid length of the private data",
+		[NVMF_RDMA_INVALID_RECFMT] = "invalid format of the private data",
+		[NVMF_RDMA_INVALID_QID] = "invalid queue id",
+		[NVMF_RDMA_INVALID_HSQSIZE] = "invalid submission queue size",
+		[NVMF_RDMA_INVALID_HRQSIZE] = "invalid receive queue size",
+		[NVMF_RDMA_NO_RESOURCES] = "it has no resources for another queue",
+		[NVMF_RDMA_INVALID_IRD] = "invalid number of inbound RDMA reads",
+		[NVMF_RDMA_INVALID_ORD] = "invalid number of outbound RDMA reads",
+		[NVMF_RDMA_INVALID_CNTLID] = "invalid controller id",
+	};
+
+	return status < sizeof(text) / sizeof(text[0]) && text[status] ? text[status] : "unlisted reason";
+}
+
+const char *nvme_tcp_fes_text(uint16_t fes)
+{
+	static const char *const text[] = {
+		[NVME_TCP_FES_HEADER] = "invalid PDU header field",
+		[NVME_TCP_FES_SEQUENCE] = "PDU sequence error",
+		[NVME_TCP_FES_HDGST] = "header digest error",
+		[NVME_TCP_FES_RANGE] = "data transfer out of range",
+		[NVME_TCP_FES_LIMIT] = "data transfer limit exceeded",
+		[NVME_TCP_FES_PARAM] = "unsupported parameter",
+	};
+
+	return fes < sizeof(text) / sizeof(text[0]) && text[fes] ? text[fes] : "unlisted reason";
+}
+
+static const char *word(const char *const *words, unsigned count, unsigned at)
+{
+	return at < count && words[at] ? words[at] : "unrecognized";
+}
+#define WORD(at, ...)                                                                                                                      \
+	static const char *const words[] = { __VA_ARGS__ };                                                                                \
+	return word(words, sizeof(words) / sizeof(words[0]), at)
+
+const char *nvmf_trtype_word(uint8_t v)
+{
+	if (v == NVMF_TRTYPE_LOOP)
+		return "loop";
+	WORD(v, [NVMF_TRTYPE_RDMA] = "rdma", [NVMF_TRTYPE_FC] = "fc", [NVMF_TRTYPE_TCP] = "tcp");
+}
+
+const char *nvmf_adrfam_word(uint8_t v)
+{
+	WORD(v, "pci", "ipv4", "ipv6", "infiniband", "fibre-channel");
+}
+
+const char *nvmf_subtype_word(uint8_t v)
+{
+	WORD(v, [NVMF_SUBTYPE_REFERRAL] = "discovery subsystem referral", [NVMF_SUBTYPE_NVME] = "nvme subsystem",
+		[NVMF_SUBTYPE_CURRENT] = "current discovery subsystem");
+}
+
+const char *nvmf_treq_word(uint8_t v)
+{
+	WORD(v, "not specified", "required", "not required", [4] = "not specified, sq flow control disable supported",
+		"required, sq flow control disable supported", "not required, sq flow control disable supported");
+}
+
+const char *nvmf_eflags_word(uint16_t v)
+{
+	WORD(v, "none", "explicit discovery connections", "duplicate discovery information",
+		"explicit discovery connections, duplicate discovery information", "no cdc connectivity",
+		"explicit discovery connections, no cdc connectivity", "duplicate discovery information, no cdc connectivity",
+		"explicit discovery connections, duplicate discovery information, no cdc connectivity");
+}
+
+const char *nvmf_prtype_word(uint8_t v)
+{
+	WORD(v, [1] = "not specified", "infiniband", "roce", "roce-v2", "iwarp");
+}
+
+const char *nvmf_qptype_word(uint8_t v)
+{
+	WORD(v, [1] = "connected", "datagram");
+}
+
+const char *nvmf_cms_word(uint8_t v)
+{
+	WORD(v, [1] = "rdma-cm");
+}
+
+const char *nvmf_sectype_word(uint8_t v)
+{
+	WORD(v, "none", "tls", "tls13");
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* When RDMA found nobody at an address: whether NVMe/TCP is spoken there, asked by its own first PDU. No command is sent. */
+#include "ep.h"
+#include "nvme.h"
+#include "session.h"
+#include <stdio.h>
+
+struct greeting {
+	volatile int over;
+	bool answered;
+};
+
+static void up(struct nvme_queue *queue)
+{
+	struct greeting *greeting = queue->user;
+
+	greeting->answered = true;
+	greeting->over = 1;
+}
+
+static void reply(struct nvme_queue *queue, uint16_t cid, const struct nvme_cqe *cqe)
+{
+	(void)queue;
+	(void)cid;
+	(void)cqe;
+}
+
+static void idle(struct nvme_queue *queue)
+{
+	(void)queue;
+}
+
+static void down(struct nvme_queue *queue)
+{
+	struct greeting *greeting = queue->user;
+
+	greeting->over = 1;
+}
+
+static bool speaks_tcp(struct loop *loop, const struct nvme_conf *conf, uint32_t ms)
+{
+	static const struct nvme_queue_events events = { up, reply, idle, down };
+	struct greeting greeting = { 0 };
+	struct nvme_queue *queue;
+
+	if (nvme_tcp.open(&queue, loop, conf, 0, NVME_ADMIN_DEPTH, ms, &events, &greeting, NULL))
+		return false;
+	loop_wait(loop, &greeting.over, 0); /* the queue keeps the time */
+	nvme_tcp.free(queue);
+	return greeting.answered;
+}
+
+static bool nobody_answered(const struct diag *why)
+{
+	switch ((enum diag_code)why->code) {
+	case DIAG_NO_DEVICE:
+	case DIAG_NO_MODULE:
+	case DIAG_UNREACHABLE:
+	case DIAG_TIMEOUT:
+	case DIAG_REFUSED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
+{
+	/* the greeting tells nobody's name */
+	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:nobody", .timeout_ms = ms };
+	char host[ADDR_TEXT], text[sizeof(why->text)];
+	struct nvme_conf conf;
+	bool v6;
+
+	snprintf(host, sizeof(host), "%s", uri->host);
+	if (!nobody_answered(why) || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.backend != EP_AUTO || conf.dev[0])
+		return;
+	if (!speaks_tcp(loop, &conf, ms))
+		return;
+	snprintf(text, sizeof(text), "%.470s; NVMe/TCP answers there", why->text);
+	memcpy(why->text, text, sizeof(text));
+	v6 = strchr(host, ':');
+	diag_hint(why, "nvme+tcp://%s%s%s:%u%s%s", v6 ? "[" : "", host, v6 ? "]" : "", uri->port ? uri->port : NVMF_PORT,
+		uri->path[0] ? "/" : "", uri->path);
+}

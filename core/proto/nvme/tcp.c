@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The TCP carrier (TCP Transport Specification 1.1): PDUs over a stream. This file sends; what arrives is taken apart in
+ * tcp_rx.c. */
+#include "tcp.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MSEC 1000000ull
+
+void tcp_fail(struct tcp *tcp, enum diag_code code, int err, const char *text)
+{
+	if (tcp->closing)
+		return;
+	diag_set(&tcp->queue.why, code, err, "queue %u: %s", tcp->queue.qid, text);
+	tcp->closing = true;
+	stream_close(tcp->pdus.stream);
+}
+
+void tcp_finish(struct tcp *tcp, struct tcp_slot *slot)
+{
+	if (!slot->replied || slot->unsent || slot->sending)
+		return;
+	slot->busy = slot->replied = false;
+	tcp->queue.ev->reply(&tcp->queue, (uint16_t)(slot - tcp->slot), &slot->cqe);
+}
+
+static unsigned digests(const struct nvme_conf *conf)
+{
+	return (conf->hdr_digest ? NVME_TCP_DGST_HDR : 0) | (conf->data_digest ? NVME_TCP_DGST_DATA : 0);
+}
+
+static void tcp_submit(struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
+{
+	struct tcp *tcp = (struct tcp *)queue;
+	struct tcp_slot *slot = &tcp->slot[cid];
+	/* 3.3.2.1: the admin queue and Fabrics commands always have room for 8 KiB. */
+	uint32_t room = !queue->qid || sqe->opcode == NVME_FABRICS ? NVME_TCP_ADMIN_INCAP : queue->incap;
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
+
+	slot->inside = data->out && data->len && data->len <= room;
+	sqe->sgl = (struct nvme_sgl){ .block.len = put_le32(data->len), .type = slot->inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT };
+	pdu.sqe = *sqe;
+	pdu.data = slot->inside ? data->len : 0;
+	slot->data = *data;
+	slot->moved = 0;
+	slot->left = 0;
+	slot->busy = slot->unsent = true;
+	slot->sending = slot->replied = false;
+	pdu_send(&tcp->pdus, &slot->cmd, &pdu, data->p, false);
+}
+
+/* The next piece of what the controller is ready for. */
+static void send_piece(struct tcp *tcp, struct tcp_slot *slot)
+{
+	uint32_t len = slot->left < tcp->max_h2c ? slot->left : tcp->max_h2c;
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
+		.flags = len == slot->left ? NVME_TCP_LAST : 0,
+		.data = len,
+		.xfer = { .cccid = (uint16_t)(slot - tcp->slot), .ttag = slot->ttag, .off = slot->moved, .len = len } };
+
+	pdu_send(&tcp->pdus, &slot->h2c, &pdu, slot->data.p + slot->moved, false);
+	slot->moved += len;
+	slot->left -= len;
+	slot->sending = true;
+}
+
+void tcp_ready_for(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_tcp_pdu *pdu)
+{
+	uint32_t rest = slot->data.len - slot->moved;
+
+	if (!slot->data.out || slot->inside || slot->left || slot->sending) {
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller asks for data it has no claim to");
+		return;
+	}
+	if (pdu->xfer.off != slot->moved || !pdu->xfer.len || pdu->xfer.len > rest) {
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller asks for data outside the command's buffer");
+		return;
+	}
+	slot->ttag = pdu->xfer.ttag;
+	slot->left = pdu->xfer.len;
+	send_piece(tcp, slot);
+}
+
+static void sent(struct stream *stream, struct stream_out *out)
+{
+	struct tcp *tcp = stream->user;
+	struct tcp_slot *slot;
+	size_t at = (size_t)((uint8_t *)out - (uint8_t *)tcp->slot);
+
+	if (tcp->closing || out == &tcp->hello.out)
+		return;
+	slot = &tcp->slot[at / sizeof(*slot)];
+	if (out == &slot->cmd.out) {
+		slot->unsent = false;
+	} else {
+		slot->sending = false;
+		if (slot->left)
+			send_piece(tcp, slot);
+	}
+	if (slot->replied) {
+		tcp_finish(tcp, slot);
+		if (!tcp->closing)
+			tcp->queue.ev->idle(&tcp->queue);
+	}
+}
+
+static void up(struct stream *stream)
+{
+	struct tcp *tcp = stream->user;
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ, .ic.dgst = (uint8_t)digests(tcp->queue.conf) };
+
+	snprintf(tcp->queue.way, sizeof(tcp->queue.way), "%s", stream->way);
+	loop_timer_set(tcp->queue.loop, &tcp->timer, tcp->deadline_ns);
+	pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
+}
+
+void tcp_greeted(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
+{
+	unsigned asked = digests(tcp->queue.conf);
+
+	if (pdu->ic.pfv)
+		tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the controller speaks another version of NVMe/TCP");
+	else if (pdu->ic.pda > 31)
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller asks for an impossible data alignment");
+	else if (pdu->ic.max < NVME_TCP_MIN_H2C)
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller takes less than 4096 bytes of data in a PDU");
+	else if (asked & ~pdu->ic.dgst)
+		tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP, "the controller does not do the digests asked for");
+	else if (pdu->ic.dgst & ~asked)
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller turns on digests that were not asked for");
+	if (tcp->closing)
+		return;
+	tcp->pdus.dgst = asked;
+	tcp->pdus.align = (pdu->ic.pda + 1u) * 4;
+	tcp->max_h2c = pdu->ic.max & ~3u;
+	tcp->greeted = true;
+	loop_timer_del(tcp->queue.loop, &tcp->timer);
+	tcp->queue.ev->up(&tcp->queue);
+}
+
+static void late(struct loop_timer *timer)
+{
+	struct tcp *tcp = container_of(timer, struct tcp, timer);
+
+	tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT, "no answer to the connection request (ICReq): is this an NVMe/TCP port?");
+}
+
+static void down(struct stream *stream)
+{
+	struct tcp *tcp = stream->user;
+
+	if (!tcp->queue.why.err)
+		tcp->queue.why = stream->why;
+	tcp->closing = true;
+	loop_timer_del(tcp->queue.loop, &tcp->timer);
+	tcp->queue.ev->down(&tcp->queue);
+}
+
+static const struct stream_events events = { up, tcp_readable, sent, down };
+
+static void tcp_free(struct nvme_queue *queue)
+{
+	struct tcp *tcp = (struct tcp *)queue;
+
+	loop_timer_del(queue->loop, &tcp->timer);
+	if (tcp->pdus.stream)
+		stream_free(tcp->pdus.stream);
+	free(tcp->slot);
+	free(tcp);
+}
+
+static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvme_conf *conf, uint16_t qid, uint16_t depth,
+	uint32_t timeout_ms, const struct nvme_queue_events *ev, void *user, struct diag *diag)
+{
+	struct stream_dial dial = {
+		.dst = conf->dst, .src = conf->src, .iface = conf->iface[0] ? conf->iface : NULL, .tos = conf->tos, .timeout_ms = timeout_ms
+	};
+	struct tcp *tcp = calloc(1, sizeof(*tcp));
+	int err;
+
+	if (!tcp)
+		return diag_sys(diag, ENOMEM, "queue %u", qid);
+	tcp->queue =
+		(struct nvme_queue){ .carrier = &nvme_tcp, .ev = ev, .conf = conf, .loop = loop, .user = user, .qid = qid, .depth = depth };
+	tcp->pdus.ev = &tcp_pdu_events;
+	tcp->pdus.align = 4;
+	tcp->timer.fire = late;
+	tcp->deadline_ns = loop_clock() + timeout_ms * MSEC;
+	tcp->slot = calloc(depth, sizeof(*tcp->slot));
+	err = tcp->slot ? stream_dial(&tcp->pdus.stream, loop, &dial, &events, tcp, diag) : diag_sys(diag, ENOMEM, "queue %u", qid);
+	if (err) {
+		tcp->pdus.stream = NULL;
+		tcp_free(&tcp->queue);
+		return err;
+	}
+	*out = &tcp->queue;
+	return 0;
+}
+
+static void tcp_flush(struct nvme_queue *queue)
+{
+	(void)queue; /* the stream sends at the end of the turn */
+}
+
+static void tcp_close(struct nvme_queue *queue)
+{
+	struct tcp *tcp = (struct tcp *)queue;
+
+	if (tcp->closing)
+		return;
+	tcp->closing = true;
+	stream_close(tcp->pdus.stream);
+}
+
+const struct nvme_carrier nvme_tcp = {
+	.name = "tcp",
+	.trtype = NVMF_TRTYPE_TCP,
+	.open = tcp_open,
+	.submit = tcp_submit,
+	.flush = tcp_flush,
+	.close = tcp_close,
+	.free = tcp_free,
+};

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the controller says over NVMe/TCP: whether it may, and what follows from it. */
+#include "tcp.h"
+#include <errno.h>
+
+static void broken(struct tcp *tcp, const char *text)
+{
+	tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, text);
+}
+
+static struct tcp_slot *find(struct tcp *tcp, uint16_t cid)
+{
+	struct tcp_slot *slot = cid < tcp->queue.depth - 1 ? &tcp->slot[cid] : NULL;
+
+	if (slot && slot->busy && !slot->replied)
+		return slot;
+	broken(tcp, "the controller names a command that is not in flight");
+	return NULL;
+}
+
+static void reply(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_cqe *cqe)
+{
+	bool good = !NVME_STATUS_CODE(get_le16(cqe->status) >> 1);
+
+	if (good && slot->data.len && !slot->inside && slot->moved != slot->data.len) {
+		broken(tcp, slot->data.out ? "the controller reports success of a write whose data it has not taken"
+					   : "the controller reports success of a read whose data it has not sent");
+		return;
+	}
+	slot->cqe = *cqe;
+	slot->replied = true;
+	tcp_finish(tcp, slot);
+}
+
+static void terminated(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
+{
+	char text[160];
+
+	pdu_term_text(text, sizeof(text), "controller", pdu);
+	broken(tcp, text);
+}
+
+static void data_begins(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
+{
+	struct tcp_slot *slot = find(tcp, pdu->xfer.cccid);
+
+	if (!slot)
+		return;
+	if (slot->data.out || pdu->xfer.off != slot->moved || pdu->data > slot->data.len - slot->moved) {
+		broken(tcp, "the controller sends data outside the command's buffer");
+		return;
+	}
+	if (pdu->flags & NVME_TCP_SUCCESS && !(pdu->flags & NVME_TCP_LAST)) {
+		broken(tcp, "the controller reports success before the last data");
+		return;
+	}
+	tcp->filling = slot;
+	pdu_data(&tcp->pdus, slot->data.p + slot->moved);
+}
+
+static void act_on(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
+{
+	struct tcp_slot *slot;
+
+	if (!tcp->greeted && pdu->type != NVME_TCP_ICRESP && pdu->type != NVME_TCP_C2H_TERM) {
+		broken(tcp, "the controller does not begin with ICResp");
+		return;
+	}
+	switch ((enum nvme_tcp_type)pdu->type) {
+	case NVME_TCP_ICRESP:
+		if (tcp->greeted)
+			broken(tcp, "a second ICResp");
+		else
+			tcp_greeted(tcp, pdu);
+		return;
+	case NVME_TCP_C2H_TERM:
+		terminated(tcp, pdu);
+		return;
+	case NVME_TCP_RSP:
+		slot = find(tcp, get_le16(pdu->cqe.cid));
+		if (slot)
+			reply(tcp, slot, &pdu->cqe);
+		return;
+	case NVME_TCP_C2H_DATA:
+		data_begins(tcp, pdu);
+		return;
+	case NVME_TCP_R2T:
+		slot = find(tcp, pdu->xfer.cccid);
+		if (slot)
+			tcp_ready_for(tcp, slot, pdu);
+		return;
+	case NVME_TCP_ICREQ:
+	case NVME_TCP_H2C_TERM:
+	case NVME_TCP_CMD:
+	case NVME_TCP_H2C_DATA:
+		break;
+	}
+	broken(tcp, "the controller sends what only hosts may send");
+}
+
+static bool header(struct pdus *pdus)
+{
+	struct tcp *tcp = container_of(pdus, struct tcp, pdus);
+
+	act_on(tcp, &pdus->pdu);
+	return !tcp->closing;
+}
+
+static bool data(struct pdus *pdus, bool good)
+{
+	struct tcp *tcp = container_of(pdus, struct tcp, pdus);
+	struct tcp_slot *slot = tcp->filling;
+
+	tcp->filling = NULL;
+	if (!good) {
+		broken(tcp, "data digest error");
+		return false;
+	}
+	slot->moved += pdus->pdu.data;
+	if (pdus->pdu.flags & NVME_TCP_SUCCESS) {
+		const struct nvme_cqe cqe = { .sqhd = put_le16(NVME_SQHD_NONE), .cid = put_le16(pdus->pdu.xfer.cccid) };
+
+		reply(tcp, slot, &cqe);
+	}
+	return !tcp->closing;
+}
+
+static void bad(struct pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
+{
+	(void)fes, (void)fei;
+	broken(container_of(pdus, struct tcp, pdus), text);
+}
+
+const struct pdu_events tcp_pdu_events = { header, data, bad };
+
+void tcp_readable(struct stream *stream)
+{
+	struct tcp *tcp = stream->user;
+	bool goes_on = pdu_receive(&tcp->pdus);
+
+	if (tcp->closing)
+		return;
+	if (goes_on) {
+		tcp->queue.ev->idle(&tcp->queue);
+	} else {
+		tcp->closing = true; /* the stream knows why */
+		stream_close(stream);
+	}
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What a controller answers on its admin queue (Base 2.1, section 5) and to Fabrics commands (section 6): properties,
+ * features, events, keep-alive, shutdown. Identify data and logs are in tgt_identify.c and tgt_log.c. */
+#include "tgt.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define MSEC 1000000ull
+#define GRACE_MS 1000 /* beyond the keep-alive time: the wire and a busy host have their share */
+#define DISCOVERY_KATO_MS 120000 /* of a host that names none; as nvmet (Linux 6.12) does */
+
+static uint32_t cdw(le32 value)
+{
+	return get_le32(value);
+}
+
+static uint32_t check_nothing(struct tgt_cmd *cmd, uint32_t *len)
+{
+	(void)cmd;
+	(void)len;
+	return NVME_OK;
+}
+
+/* Keep-alive: without any admin command in time the host counts as dead. */
+static void keep_fired(struct loop_timer *timer)
+{
+	struct tgt_ctrl *ctrl = container_of(timer, struct tgt_ctrl, keep);
+
+	tgt_queue_fail(ctrl->admin, DIAG_TIMEOUT, ETIMEDOUT, "nothing heard from the host within its keep-alive time");
+}
+
+void tgt_ctrl_heard(struct tgt_ctrl *ctrl)
+{
+	uint32_t ms = ctrl->kato_ms ? ctrl->kato_ms : tgt_is_discovery(ctrl) ? DISCOVERY_KATO_MS : 0;
+
+	ctrl->keep.fire = keep_fired;
+	if (ms)
+		loop_timer_set(ctrl->loop, &ctrl->keep, loop_now(ctrl->loop) + (ms + (uint64_t)GRACE_MS) * MSEC);
+	else
+		loop_timer_del(ctrl->loop, &ctrl->keep);
+}
+
+static void keep_alive(struct tgt_cmd *cmd)
+{
+	tgt_cmd_worked(cmd, NVME_OK);
+}
+
+/* Events: told once, then not again until their log was read (5.1.2). */
+static void tell(struct tgt_ctrl *ctrl)
+{
+	uint32_t due = ctrl->due & ctrl->event_mask & ~ctrl->masked, bit;
+	struct tgt_cmd *cmd;
+
+	while (due && ctrl->events) {
+		bit = due & NVME_EVENT_NS_ATTR ? NVME_EVENT_NS_ATTR : NVME_EVENT_DISC_LOG;
+		due &= ~bit;
+		ctrl->due &= ~bit;
+		ctrl->masked |= bit;
+		cmd = ctrl->event[--ctrl->events];
+		cmd->state = CMD_WORK;
+		tgt_cmd_result(cmd, bit == NVME_EVENT_NS_ATTR ?
+			NVME_AER_NOTICE | NVME_NOTICE_NS_CHANGED << 8 | NVME_LOG_CHANGED_NS << 16 :
+			NVME_AER_NOTICE | NVME_NOTICE_DISC_CHANGED << 8 | NVME_LOG_DISCOVERY << 16);
+		tgt_cmd_worked(cmd, NVME_OK);
+	}
+}
+
+void tgt_ctrl_unmask(struct tgt_ctrl *ctrl, uint32_t bit)
+{
+	ctrl->masked &= ~bit;
+	tell(ctrl);
+}
+
+void tgt_ctrl_noticed(struct loop_msg *msg)
+{
+	struct tgt_ctrl *ctrl = container_of(msg, struct tgt_ctrl, notice);
+	uint64_t news = __atomic_exchange_n(&ctrl->news, 0, __ATOMIC_ACQUIRE);
+
+	if (!ctrl->gone) {
+		ctrl->changed |= (uint32_t)news;
+		ctrl->due |= ((uint32_t)news ? NVME_EVENT_NS_ATTR : 0) | (news & TGT_NEWS_DISC ? NVME_EVENT_DISC_LOG : 0);
+		tell(ctrl);
+	}
+	msg->run = tgt_ctrl_notice_back;
+	loop_post(ctrl->target->loop, msg);
+}
+
+static void event_request(struct tgt_cmd *cmd)
+{
+	struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+
+	if (ctrl->events == TGT_AERS) {
+		tgt_cmd_worked(cmd, NVME_AER_LIMIT);
+		return;
+	}
+	cmd->state = CMD_EVENT;
+	ctrl->event[ctrl->events++] = cmd;
+	tell(ctrl);
+}
+
+void tgt_ctrl_forget(struct tgt_ctrl *ctrl, const struct tgt_cmd *event)
+{
+	unsigned i = 0;
+
+	while (ctrl->event[i] != event)
+		i++;
+	ctrl->event[i] = ctrl->event[--ctrl->events];
+}
+
+/* Shutdown: what the disks' caches hold goes to stable storage, one disk after another. */
+static void shut_next(struct tgt_ctrl *ctrl);
+
+static void shut_done(struct io *io)
+{
+	struct tgt_ctrl *ctrl = container_of(io, struct tgt_ctrl, shut);
+
+	ctrl->shutting = NULL;
+	ctrl->shut_failed |= io->status;
+	if (ctrl->gone)
+		loop_work_add(ctrl->loop, &ctrl->admin->turn);
+	else
+		shut_next(ctrl);
+}
+
+static void shut_next(struct tgt_ctrl *ctrl)
+{
+	while (ctrl->shut_at < ctrl->subsys->count) {
+		const struct tgt_disk *disk = ctrl->subsys->ns[ctrl->shut_at++];
+
+		if (disk->bdev->lim.max[IO_FLUSH] && !disk->ro) {
+			ctrl->shut = (struct io){ .kind = IO_FLUSH, .done = shut_done, .lower = ctrl->lower };
+			ctrl->shutting = disk;
+			bdev_submit(ctrl->admin->worker->lane[disk->index], &ctrl->shut);
+			return;
+		}
+	}
+	if (!NVME_CC_SHN(ctrl->cc))
+		return; /* reset meanwhile */
+	/* "Complete" would let the host's power go; so it stays "in progress", and a fatal status says that waiting is in vain (3.1.4.6). */
+	if (ctrl->shut_failed)
+		ctrl->csts |= NVME_CSTS_CFS;
+	else
+		ctrl->csts = (ctrl->csts & ~(3u << 2)) | NVME_SHST_COMPLETE << 2;
+}
+
+void tgt_ctrl_quit(struct tgt_ctrl *ctrl)
+{
+	struct lane *lane;
+
+	ctrl->gone = true;
+	ctrl->events = 0;
+	loop_timer_del(ctrl->loop, &ctrl->keep);
+	if (!ctrl->shutting)
+		return;
+	lane = ctrl->admin->worker->lane[ctrl->shutting->index];
+	if (lane->ops->cancel)
+		lane->ops->cancel(lane, &ctrl->shut);
+}
+
+bool tgt_ctrl_shut(const struct tgt_ctrl *ctrl)
+{
+	return !ctrl->shutting;
+}
+
+/* Properties (3.1.4). */
+static uint64_t capabilities(const struct tgt_ctrl *ctrl)
+{
+	uint64_t entries = ctrl->target->opt.depth - 1, ready = 30; /* times 500 ms */
+
+	return entries | NVME_CAP_CQR | ready << 24 | (uint64_t)NVME_CSS_NVM << 37;
+}
+
+static uint32_t check_property(struct tgt_cmd *cmd, uint32_t *len)
+{
+	(void)len;
+	return cmd->queue->qid ? NVME_INVALID_OPCODE : NVME_OK;
+}
+
+static void property_get(struct tgt_cmd *cmd)
+{
+	const struct nvmf_property_sqe *sqe = (const void *)&cmd->sqe;
+	const struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+	bool wide = sqe->attrib & 1;
+	uint32_t status = NVME_OK;
+	uint64_t value = 0;
+
+	switch (cdw(sqe->offset)) {
+	case NVME_CAP:
+		value = capabilities(ctrl);
+		status = wide ? NVME_OK : NVME_INVALID_FIELD;
+		break;
+	case NVME_VS:
+		value = TGT_VERSION;
+		break;
+	case NVME_CC:
+		value = ctrl->cc;
+		break;
+	case NVME_CSTS:
+		value = ctrl->csts;
+		break;
+	default:
+		status = NVME_INVALID_FIELD;
+	}
+	if (wide && cdw(sqe->offset) != NVME_CAP)
+		status = NVME_INVALID_FIELD;
+	tgt_cmd_result(cmd, status ? 0 : value);
+	tgt_cmd_worked(cmd, status);
+}
+
+static void disable(struct tgt_ctrl *ctrl)
+{
+	struct tgt_cmd *cmd;
+
+	__atomic_store_n(&ctrl->enabled, false, __ATOMIC_RELEASE);
+	ctrl->csts = 0;
+	/* the host's requests for events end with the controller it asked */
+	while (ctrl->events) {
+		cmd = ctrl->event[--ctrl->events];
+		if (cmd->queue->carrier->forget)
+			cmd->queue->carrier->forget(cmd);
+		tgt_cmd_drop(cmd);
+	}
+	if (!__atomic_exchange_n(&ctrl->resetting, true, __ATOMIC_ACQ_REL)) {
+		ctrl->reset.run = tgt_ctrl_reset;
+		loop_post(ctrl->target->loop, &ctrl->reset);
+	}
+}
+
+static void enable(struct tgt_ctrl *ctrl, uint32_t cc)
+{
+	uint32_t sizes = cc & (0xffu << 16);
+
+	/* A discovery controller has no I/O queues to give the entries' sizes for. */
+	if (NVME_CC_CSS(cc) || NVME_CC_MPS(cc) || (sizes != (NVME_CC_IOSQES | NVME_CC_IOCQES) && !(tgt_is_discovery(ctrl) && !sizes))) {
+		ctrl->csts = NVME_CSTS_CFS;
+		return;
+	}
+	ctrl->csts = NVME_CSTS_RDY;
+	__atomic_store_n(&ctrl->enabled, true, __ATOMIC_RELEASE);
+}
+
+static void configure(struct tgt_ctrl *ctrl, uint32_t cc)
+{
+	uint32_t before = ctrl->cc;
+
+	ctrl->cc = cc;
+	if (cc & NVME_CC_EN && !(before & NVME_CC_EN))
+		enable(ctrl, cc);
+	if (!(cc & NVME_CC_EN) && before & NVME_CC_EN)
+		disable(ctrl);
+	if (NVME_CC_SHN(cc) && !NVME_CC_SHN(before)) {
+		ctrl->csts = (ctrl->csts & ~(3u << 2)) | NVME_SHST_RUNNING << 2;
+		ctrl->shut_at = 0;
+		ctrl->shut_failed = false;
+		if (!ctrl->shutting)
+			shut_next(ctrl);
+	} else if (!NVME_CC_SHN(cc)) {
+		ctrl->csts &= ~(3u << 2);
+	}
+}
+
+static void property_set(struct tgt_cmd *cmd)
+{
+	const struct nvmf_property_sqe *sqe = (const void *)&cmd->sqe;
+
+	if (sqe->attrib & 1 || cdw(sqe->offset) != NVME_CC) {
+		tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
+		return;
+	}
+	configure(cmd->queue->ctrl, (uint32_t)get_le64(sqe->value));
+	tgt_cmd_worked(cmd, NVME_OK);
+}
+
+static uint32_t check_connect(struct tgt_cmd *cmd, uint32_t *len)
+{
+	if (cmd->queue->state != QUEUE_NEW)
+		return NVME_SEQUENCE;
+	*len = sizeof(struct nvmf_connect_data);
+	return NVME_OK;
+}
+
+static void ask(struct loop_msg *msg)
+{
+	struct tgt_queue *queue = container_of(msg, struct tgt_queue, ask_hop);
+
+	tgt_ctrl_connect(queue);
+	msg->run = tgt_queue_answered;
+	loop_post(queue->loop, msg);
+}
+
+static void connect_work(struct tgt_cmd *cmd)
+{
+	struct tgt_queue *queue = cmd->queue;
+	const struct nvmf_connect_sqe *sqe = (const void *)&cmd->sqe;
+	struct nvmf_connect_reply no = nvmf_connect_refusal(sqe, (const void *)cmd->p);
+
+	if (queue->state != QUEUE_NEW) { /* another one was faster: ask and answer are with the target's thread */
+		tgt_cmd_worked(cmd, NVME_SEQUENCE);
+		return;
+	}
+	if (!no.status && get_le16(sqe->sqsize) >= queue->most)
+		no = (struct nvmf_connect_reply){ .status = NVMF_PARAM, .ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
+	if (no.status) {
+		nvmf_connect_reply_put(&cmd->cqe, &no);
+		tgt_cmd_worked(cmd, no.status);
+		return;
+	}
+	if (nvmf_connect_get(&queue->ask, sqe, cmd->p, cmd->piece, NULL)) {
+		tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
+		return;
+	}
+	queue->state = QUEUE_ASKING;
+	queue->asking = cmd;
+	queue->ask_hop.run = ask;
+	loop_post(queue->target->loop, &queue->ask_hop);
+}
+
+/* Of an I/O queue (6.4): the host takes the connection down itself. */
+static uint32_t check_disconnect(struct tgt_cmd *cmd, uint32_t *len)
+{
+	(void)len;
+	return cmd->queue->qid ? NVME_OK : NVME_INVALID_OPCODE;
+}
+
+static void disconnect(struct tgt_cmd *cmd)
+{
+	cmd->queue->state = QUEUE_ENDING;
+	tgt_cmd_worked(cmd, NVME_OK);
+}
+
+/* Features (5.1.25). */
+static uint32_t check_feature(struct tgt_cmd *cmd, uint32_t *len)
+{
+	uint32_t dw10 = cdw(cmd->sqe.cdw10);
+
+	if (cmd->sqe.opcode == NVME_ADMIN_SET_FEATURES)
+		return dw10 >> 31 ? NVME_FEATURE_UNSAVEABLE : NVME_OK;
+	if (dw10 >> 8 & 7)
+		return NVME_INVALID_FIELD; /* only current values */
+	if ((dw10 & 0xff) == NVME_FEATURE_HOST_ID) {
+		if (!(cdw(cmd->sqe.cdw11) & 1))
+			return NVME_INVALID_FIELD; /* 8 bytes of it are not what fabrics use */
+		*len = sizeof(cmd->queue->ctrl->hostid);
+	}
+	return NVME_OK;
+}
+
+static bool caches(const struct tgt_ctrl *ctrl)
+{
+	for (unsigned i = 0; i < ctrl->subsys->count; i++)
+		if (ctrl->subsys->ns[i]->bdev->lim.max[IO_FLUSH])
+			return true;
+	return false;
+}
+
+static void get_feature(struct tgt_cmd *cmd)
+{
+	const struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+	uint32_t value = 0, status = NVME_OK;
+
+	switch (cdw(cmd->sqe.cdw10) & 0xff) {
+	case NVME_FEATURE_QUEUES:
+		value = (TGT_QUEUES - 1) << 16 | (TGT_QUEUES - 1);
+		break;
+	case NVME_FEATURE_WRITE_CACHE:
+		value = caches(ctrl) && !ctrl->write_through;
+		break;
+	case NVME_FEATURE_ASYNC_EVENT:
+		value = ctrl->event_mask;
+		break;
+	case NVME_FEATURE_KATO:
+		value = ctrl->kato_ms;
+		break;
+	case NVME_FEATURE_HOST_ID:
+		memcpy(cmd->p, ctrl->hostid, sizeof(ctrl->hostid));
+		break;
+	case NVME_FEATURE_ARBITRATION:
+	case NVME_FEATURE_POWER:
+	case NVME_FEATURE_TEMPERATURE:
+	case NVME_FEATURE_ERROR_RECOVERY:
+	case NVME_FEATURE_ATOMICITY:
+		break;
+	default:
+		status = NVME_INVALID_FIELD;
+	}
+	tgt_cmd_result(cmd, value);
+	tgt_cmd_worked(cmd, status);
+}
+
+static uint32_t set_feature_to(struct tgt_cmd *cmd, uint32_t value)
+{
+	struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+
+	switch (cdw(cmd->sqe.cdw10) & 0xff) {
+	case NVME_FEATURE_QUEUES:
+		if ((value & 0xffff) == 0xffff || value >> 16 == 0xffff)
+			return NVME_INVALID_FIELD;
+		tgt_cmd_result(cmd, (TGT_QUEUES - 1) << 16 | (TGT_QUEUES - 1));
+		return NVME_OK;
+	case NVME_FEATURE_WRITE_CACHE:
+		if (!caches(ctrl))
+			return NVME_INVALID_FIELD;
+		__atomic_store_n(&ctrl->write_through, !(value & 1), __ATOMIC_RELAXED);
+		return NVME_OK;
+	case NVME_FEATURE_ASYNC_EVENT:
+		ctrl->event_mask = value;
+		tell(ctrl);
+		return NVME_OK;
+	case NVME_FEATURE_KATO:
+		ctrl->kato_ms = value;
+		tgt_ctrl_heard(ctrl);
+		tgt_cmd_result(cmd, value);
+		return NVME_OK;
+	case NVME_FEATURE_HOST_ID: /* 5.1.25.2.13: over fabrics it is Connect's */
+		return NVME_SEQUENCE;
+	case NVME_FEATURE_ARBITRATION:
+	case NVME_FEATURE_POWER:
+	case NVME_FEATURE_TEMPERATURE:
+	case NVME_FEATURE_ERROR_RECOVERY:
+	case NVME_FEATURE_ATOMICITY:
+		return NVME_FEATURE_FIXED;
+	default:
+		return NVME_INVALID_FIELD;
+	}
+}
+
+static void set_feature(struct tgt_cmd *cmd)
+{
+	tgt_cmd_worked(cmd, set_feature_to(cmd, cdw(cmd->sqe.cdw11)));
+}
+
+const struct tgt_op tgt_admin_ops[] = {
+	{ NVME_ADMIN_GET_LOG, OP_IN | OP_DISCOVERY, "get log page", tgt_log_check, tgt_log_work },
+	{ NVME_ADMIN_IDENTIFY, OP_IN | OP_WHOLE | OP_DISCOVERY, "identify", tgt_identify_check, tgt_identify_work },
+	{ NVME_ADMIN_ABORT, 0, "abort", check_nothing, tgt_abort },
+	{ NVME_ADMIN_SET_FEATURES, OP_DISCOVERY, "set features", check_feature, set_feature },
+	{ NVME_ADMIN_GET_FEATURES, OP_IN | OP_WHOLE | OP_DISCOVERY, "get features", check_feature, get_feature },
+	{ NVME_ADMIN_ASYNC_EVENT, OP_DISCOVERY, "asynchronous event request", check_nothing, event_request },
+	{ NVME_ADMIN_KEEP_ALIVE, OP_EARLY | OP_DISCOVERY, "keep-alive", check_nothing, keep_alive },
+	{ 0 },
+};
+
+const struct tgt_op tgt_fabrics_ops[] = {
+	{ NVMF_PROPERTY_SET, OP_EARLY | OP_DISCOVERY, "property set", check_property, property_set },
+	{ NVMF_CONNECT, OP_OUT | OP_WHOLE, "connect", check_connect, connect_work },
+	{ NVMF_PROPERTY_GET, OP_EARLY | OP_DISCOVERY, "property get", check_property, property_get },
+	{ NVMF_DISCONNECT, OP_EARLY, "disconnect", check_disconnect, disconnect },
+	{ 0 },
+};

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Controllers: who may connect to what, which queues belong together, and their common end. Everything here runs on the
+ * target's loop; the queues are reached by messages, in order. */
+#include "tgt.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct nvmf_connect_reply refuse(uint32_t status)
+{
+	return (struct nvmf_connect_reply){ .status = status };
+}
+
+static struct nvmf_connect_reply bad_data(size_t at)
+{
+	return (struct nvmf_connect_reply){ .status = NVMF_PARAM, .ipo = (uint16_t)at, .ipo_data = true };
+}
+#define BAD_DATA(field) bad_data(offsetof(struct nvmf_connect_data, field))
+
+static const struct tgt_subsys *find_subsys(const struct target *target, const char *nqn)
+{
+	for (unsigned i = 0; i < target->subsystems; i++)
+		if (!strcmp(target->subsys[i].nqn, nqn))
+			return &target->subsys[i];
+	return NULL;
+}
+
+static struct tgt_ctrl *find_ctrl(const struct target *target, uint16_t cntlid)
+{
+	struct tgt_ctrl *ctrl = target->ctrls;
+
+	while (ctrl && ctrl->cntlid != cntlid)
+		ctrl = ctrl->next;
+	return ctrl;
+}
+
+static void adopt(struct tgt_ctrl *ctrl, struct tgt_queue *queue)
+{
+	queue->sibling = ctrl->queues;
+	ctrl->queues = queue;
+	queue->bound = ctrl;
+	if (queue->ask.qid)
+		ctrl->qids |= 1ull << (queue->ask.qid - 1);
+}
+
+static struct nvmf_connect_reply connect_admin(struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
+{
+	const struct nvmf_connect *ask = &queue->ask;
+	struct tgt_ctrl *ctrl;
+
+	if (ask->cntlid != NVMF_CNTLID_ANY)
+		return BAD_DATA(cntlid); /* controllers are made on demand only */
+	ctrl = calloc(1, sizeof(*ctrl) + target->io_size + 8);
+	if (!ctrl)
+		return refuse(NVMF_BUSY);
+	do
+		target->last_cntlid = target->last_cntlid >= NVMF_CNTLID_MAX ? 1 : target->last_cntlid + 1;
+	while (find_ctrl(target, target->last_cntlid));
+	ctrl->target = target;
+	ctrl->subsys = subsys;
+	ctrl->cntlid = target->last_cntlid;
+	ctrl->kato_ms = ask->kato_ms;
+	memcpy(ctrl->hostid, ask->hostid, sizeof(ctrl->hostid));
+	memcpy(ctrl->hostnqn, ask->hostnqn, sizeof(ctrl->hostnqn));
+	memcpy(ctrl->subnqn, ask->subnqn, sizeof(ctrl->subnqn));
+	ctrl->lower = (uint8_t *)(((uintptr_t)(ctrl + 1) + 7) & ~(uintptr_t)7);
+	ctrl->admin = queue;
+	ctrl->loop = queue->loop;
+	ctrl->next = target->ctrls;
+	target->ctrls = ctrl;
+	adopt(ctrl, queue);
+	loop_trace(target->loop, "%s: controller %u of %s for %s", queue->name, ctrl->cntlid, ctrl->subnqn, ctrl->hostnqn);
+	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
+}
+
+static struct nvmf_connect_reply connect_io(struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
+{
+	const struct nvmf_connect *ask = &queue->ask;
+	struct tgt_ctrl *ctrl = find_ctrl(target, ask->cntlid);
+
+	if (!ctrl || ctrl->dying || ctrl->subsys != subsys)
+		return BAD_DATA(cntlid);
+	if (strcmp(ctrl->hostnqn, ask->hostnqn))
+		return BAD_DATA(hostnqn);
+	if (memcmp(ctrl->hostid, ask->hostid, sizeof(ctrl->hostid)))
+		return BAD_DATA(hostid);
+	if (ask->qid > TGT_QUEUES || tgt_is_discovery(ctrl))
+		return (struct nvmf_connect_reply){ .status = NVMF_PARAM, .ipo = offsetof(struct nvmf_connect_sqe, qid) };
+	if (ctrl->qids & 1ull << (ask->qid - 1) || !__atomic_load_n(&ctrl->enabled, __ATOMIC_ACQUIRE))
+		return refuse(NVME_SEQUENCE);
+	if (ctrl->admin->carrier != queue->carrier)
+		return BAD_DATA(cntlid);
+	adopt(ctrl, queue);
+	loop_trace(target->loop, "%s: queue %u of controller %u", queue->name, ask->qid, ctrl->cntlid);
+	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
+}
+
+void tgt_ctrl_connect(struct tgt_queue *queue)
+{
+	struct target *target = queue->target;
+	const struct nvmf_connect *ask = &queue->ask;
+	const struct tgt_subsys *subsys = find_subsys(target, ask->subnqn);
+
+	if (target->stopping)
+		queue->answer = refuse(NVMF_BUSY);
+	else if (!subsys)
+		queue->answer = BAD_DATA(subnqn);
+	else if (!ask->hostnqn[0])
+		queue->answer = BAD_DATA(hostnqn);
+	else if (subsys->count && !tgt_host_allowed(target, ask->hostnqn))
+		queue->answer = refuse(NVMF_HOST);
+	else
+		queue->answer = ask->qid ? connect_io(target, subsys, queue) : connect_admin(target, subsys, queue);
+	if (queue->answer.status)
+		loop_trace(target->loop, "%s: '%s' refused for '%s': status %xh/%02xh", queue->name, ask->subnqn, ask->hostnqn,
+			   queue->answer.status >> 8 & 7, queue->answer.status & 0xff);
+}
+
+void tgt_queue_kill(struct tgt_queue *queue)
+{
+	if (queue->killed)
+		return;
+	queue->killed = true;
+	queue->kill_hop.run = tgt_queue_killed;
+	loop_post(queue->loop, &queue->kill_hop);
+}
+
+void tgt_queue_end(struct tgt_queue *queue)
+{
+	if (queue->ended)
+		return;
+	queue->ended = true;
+	queue->end_hop.run = tgt_queue_ended;
+	loop_post(queue->loop, &queue->end_hop);
+}
+
+static void kill_queues(struct tgt_ctrl *ctrl, const struct tgt_queue *but)
+{
+	for (struct tgt_queue *queue = ctrl->queues; queue; queue = queue->sibling)
+		if (queue != but)
+			tgt_queue_kill(queue);
+}
+
+static void free_when_left(struct tgt_ctrl *ctrl)
+{
+	struct tgt_ctrl **at = &ctrl->target->ctrls;
+
+	if (ctrl->queues || ctrl->noticing || ctrl->resetting)
+		return;
+	while (*at != ctrl)
+		at = &(*at)->next;
+	*at = ctrl->next;
+	free(ctrl);
+}
+
+void tgt_ctrl_leave(struct tgt_queue *queue)
+{
+	struct tgt_ctrl *ctrl = queue->bound;
+	struct tgt_queue **at;
+
+	if (!ctrl)
+		return;
+	for (at = &ctrl->queues; *at != queue; at = &(*at)->sibling)
+		;
+	*at = queue->sibling;
+	if (queue->ask.qid) {
+		ctrl->qids &= ~(1ull << (queue->ask.qid - 1));
+		if (!ctrl->qids && ctrl->target->stopping && !ctrl->dying)
+			tgt_queue_end(ctrl->admin);
+	} else {
+		ctrl->dying = true;
+		kill_queues(ctrl, NULL);
+	}
+	free_when_left(ctrl);
+}
+
+void tgt_ctrl_reset(struct loop_msg *msg)
+{
+	struct tgt_ctrl *ctrl = container_of(msg, struct tgt_ctrl, reset);
+
+	__atomic_store_n(&ctrl->resetting, false, __ATOMIC_RELEASE);
+	kill_queues(ctrl, ctrl->admin);
+	free_when_left(ctrl);
+}
+
+static void notice(struct tgt_ctrl *ctrl)
+{
+	ctrl->noticing = true;
+	ctrl->notice.run = tgt_ctrl_noticed;
+	loop_post(ctrl->loop, &ctrl->notice);
+}
+
+void tgt_ctrl_notice_back(struct loop_msg *msg)
+{
+	struct tgt_ctrl *ctrl = container_of(msg, struct tgt_ctrl, notice);
+
+	ctrl->noticing = false;
+	if (!ctrl->dying && __atomic_load_n(&ctrl->news, __ATOMIC_RELAXED))
+		notice(ctrl);
+	free_when_left(ctrl);
+}
+
+void tgt_ctrl_notify(struct target *target, const struct tgt_disk *disk)
+{
+	for (struct tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
+		bool mine = disk ? disk->nsid <= ctrl->subsys->count && ctrl->subsys->ns[disk->nsid - 1] == disk : tgt_is_discovery(ctrl);
+
+		if (!mine || ctrl->dying)
+			continue;
+		__atomic_fetch_or(&ctrl->news, disk ? 1ull << (disk->nsid - 1) : TGT_NEWS_DISC, __ATOMIC_RELEASE);
+		if (!ctrl->noticing)
+			notice(ctrl);
+	}
+}

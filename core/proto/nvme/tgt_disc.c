@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The discovery log (Base 2.1, 5.1.12.3.1): each subsystem the host may use, on each way that is up. Which ways are up is
+ * tgt_listen.c's. */
+#include "tgt.h"
+#include <arpa/inet.h>
+#include <stdio.h>
+
+bool tgt_host_allowed(const struct target *target, const char *hostnqn)
+{
+	for (unsigned i = 0; i < target->opt.hosts; i++)
+		if (!strcmp(target->opt.host[i], hostnqn))
+			return true;
+	return !target->opt.hosts;
+}
+
+static bool unspecified(const struct addr *addr)
+{
+	const struct sockaddr_in *in = (const void *)&addr->ss;
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+
+	if (addr->ss.ss_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
+	return in->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+static unsigned port_of(const struct addr *addr)
+{
+	const struct sockaddr_in *in = (const void *)&addr->ss;
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+
+	return ntohs(addr->ss.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
+}
+
+/* A listener on all addresses is named by the one this host has reached. */
+static void address(struct nvmf_record *record, const struct addr *bound, const struct addr *local)
+{
+	const struct addr *addr = unspecified(bound) && local->ss.ss_family ? local : bound;
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+	char text[ADDR_TEXT];
+
+	addr_host(addr, text);
+	if (addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], text, sizeof(text));
+	record->adrfam = strchr(text, ':') ? NVMF_ADRFAM_IP6 : NVMF_ADRFAM_IP4;
+	snprintf(record->traddr, sizeof(record->traddr), "%s", text);
+	snprintf(record->trsvcid, sizeof(record->trsvcid), "%u", port_of(bound));
+}
+
+/* The record with that number, in the order subsystem, address, transport; false: there are not so many. */
+static bool record_at(const struct tgt_cmd *cmd, unsigned number, struct nvmf_record *record)
+{
+	const struct target *target = cmd->queue->target;
+	bool allowed = tgt_host_allowed(target, cmd->queue->ctrl->hostnqn);
+
+	for (unsigned s = 1; allowed && s < target->subsystems; s++)
+		for (unsigned l = 0; l < target->opt.listens * 2; l++) {
+			const struct ways *listen = &target->listen[l / 2];
+			unsigned mine = __atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) & (l % 2 ? TARGET_TCP : TARGET_RDMA_VERBS | TARGET_RDMA_IWARP);
+
+			if (!mine || number--)
+				continue;
+			*record = (struct nvmf_record){ .trtype = l % 2 ? NVMF_TRTYPE_TCP : NVMF_TRTYPE_RDMA, .subtype = NVMF_SUBTYPE_NVME,
+							.treq = NVMF_TREQ_NOT_REQUIRED | NVMF_TREQ_NO_SQFC, .portid = (uint16_t)(l + 1),
+							.cntlid = NVMF_CNTLID_ANY, .asqsz = TGT_ADMIN_DEPTH };
+			snprintf(record->subnqn, sizeof(record->subnqn), "%s", target->subsys[s].nqn);
+			address(record, &listen->bound, &cmd->queue->local);
+			if (!(l % 2)) {
+				record->tsas.rdma.qptype = NVMF_QPTYPE_CONNECTED;
+				record->tsas.rdma.prtype = mine == TARGET_RDMA_IWARP ? NVMF_PRTYPE_IWARP : NVMF_PRTYPE_ANY;
+				record->tsas.rdma.cms = NVMF_CMS_RDMA_CM;
+			}
+			return true;
+		}
+	return false;
+}
+
+static unsigned records(const struct tgt_cmd *cmd)
+{
+	struct nvmf_record record;
+	unsigned count = 0;
+
+	while (record_at(cmd, count, &record))
+		count++;
+	return count;
+}
+
+uint64_t tgt_disc_len(const struct tgt_cmd *cmd)
+{
+	return sizeof(struct nvmf_log_head) + (uint64_t)records(cmd) * sizeof(struct nvmf_log_entry);
+}
+
+/* Head and entries have the same size: one of them at a time. */
+static void block(const struct tgt_cmd *cmd, uint64_t number, uint8_t to[sizeof(struct nvmf_log_entry)])
+{
+	struct nvmf_record record;
+
+	memset(to, 0, sizeof(struct nvmf_log_entry));
+	if (!number)
+		nvmf_log_put((void *)to, &(struct nvmf_log_info){ __atomic_load_n(&cmd->queue->target->genctr, __ATOMIC_ACQUIRE), records(cmd) });
+	else if (number <= UINT16_MAX && record_at(cmd, (unsigned)number - 1, &record))
+		nvmf_record_put((void *)to, &record);
+}
+
+void tgt_disc_page(const struct tgt_cmd *cmd, uint64_t off, uint8_t *to, uint32_t len)
+{
+	uint8_t entry[sizeof(struct nvmf_log_entry)];
+
+	_Static_assert(sizeof(struct nvmf_log_head) == sizeof(struct nvmf_log_entry), "one size");
+	while (len) {
+		uint32_t skip = (uint32_t)(off % sizeof(entry)), part = (uint32_t)sizeof(entry) - skip;
+
+		if (part > len)
+			part = len;
+		block(cmd, off / sizeof(entry), entry);
+		memcpy(to, entry + skip, part);
+		to += part;
+		off += part;
+		len -= part;
+	}
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the target says of itself: Identify data (Base 2.1, 5.1.13; NVM Command Set 1.1, 4.1.5). */
+#include "tgt.h"
+#include <stdio.h>
+
+#define FIRMWARE "rdmastor"
+
+static uint32_t cns(const struct tgt_cmd *cmd)
+{
+	return get_le32(cmd->sqe.cdw10) & 0xff;
+}
+
+static const struct tgt_subsys *subsys(const struct tgt_cmd *cmd)
+{
+	return cmd->queue->ctrl->subsys;
+}
+
+uint32_t tgt_identify_check(struct tgt_cmd *cmd, uint32_t *len)
+{
+	uint32_t nsid = get_le32(cmd->sqe.nsid), csi = get_le32(cmd->sqe.cdw11) >> 24;
+
+	*len = NVME_IDENTIFY_LEN;
+	if (cns(cmd) == NVME_CNS_CTRL)
+		return NVME_OK;
+	if (tgt_is_discovery(cmd->queue->ctrl))
+		return NVME_INVALID_FIELD;
+	switch (cns(cmd)) {
+	case NVME_CNS_NS:
+	case NVME_CNS_NS_DESC:
+	case NVME_CNS_NS_INDEPENDENT:
+		if (!nsid || nsid > subsys(cmd)->count)
+			return NVME_INVALID_NS;
+		cmd->disk = subsys(cmd)->ns[nsid - 1];
+		return NVME_OK;
+	case NVME_CNS_NS_LIST:
+		return nsid >= NVME_NSID_ALL - 1 ? NVME_INVALID_NS : NVME_OK;
+	case NVME_CNS_IO_CTRL:
+		return csi == NVME_CSI_NVM ? NVME_OK : NVME_INVALID_FIELD;
+	default:
+		return NVME_INVALID_FIELD;
+	}
+}
+
+/* Whether every disk does it: what the controller says holds for all of them. */
+static bool all_do(const struct tgt_subsys *s, enum io_kind kind)
+{
+	for (unsigned i = 0; i < s->count; i++)
+		if (!s->ns[i]->bdev->lim.max[kind])
+			return false;
+	return true;
+}
+
+static bool one_does(const struct tgt_subsys *s, enum io_kind kind)
+{
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->ns[i]->bdev->lim.max[kind])
+			return true;
+	return false;
+}
+
+static void identify_ctrl(const struct tgt_cmd *cmd)
+{
+	const struct tgt_queue *queue = cmd->queue;
+	const struct tgt_ctrl *ctrl = queue->ctrl;
+	const struct tgt_subsys *s = ctrl->subsys;
+	struct nvme_id_ctrl *id = (void *)cmd->p;
+	struct nvme_ctrl_info info = {
+		.model = "rdmastor", .firmware = FIRMWARE, .cntlid = ctrl->cntlid, .maxcmd = ctrl->target->opt.depth, .ver = TGT_VERSION,
+		.cntrltype = s->count ? NVME_CTRL_IO : NVME_CTRL_DISCOVERY, .mdts = TGT_MDTS, .aerl = TGT_AERS - 1, .kas_ms = 100,
+		.nn = s->count, .ctratt = NVME_CTRATT_HOSTID, .cmic = s->count ? NVME_CMIC_MULTI : 0,
+		.sgls = 1 | NVME_SGLS_OFFSET | (queue->carrier->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED : 0),
+		.oaes = s->count ? NVME_OAES_NS_ATTR : NVME_OAES_DISC_LOG,
+		.capsule = (uint32_t)sizeof(struct nvme_sqe) + queue->carrier->incap, .reply = sizeof(struct nvme_cqe),
+	};
+
+	if (s->count) {
+		info.oncs = NVME_ONCS_COMPARE | NVME_ONCS_DSM | (all_do(s, IO_ZERO) ? NVME_ONCS_WRITE_ZEROES : 0);
+		info.vwc = one_does(s, IO_FLUSH) ? NVME_VWC_PRESENT | NVME_VWC_FLUSH_ALL : 0;
+		snprintf(info.serial, sizeof(info.serial), "%s", s->ns[0]->conf->serial);
+	} else {
+		snprintf(info.serial, sizeof(info.serial), "discovery");
+	}
+	snprintf(info.subnqn, sizeof(info.subnqn), "%s", ctrl->subnqn);
+	nvme_ctrl_put(id, &info);
+	id->lpa = TGT_LPA;
+	id->acl = TGT_ABORTS - 1;
+	id->frmw = 3; /* one slot, read only */
+}
+
+static void identify_ns(const struct tgt_cmd *cmd)
+{
+	const struct tgt_disk *disk = cmd->disk;
+	const struct bdev_limits *lim = &disk->bdev->lim;
+	struct nvme_id_ns *id = (void *)cmd->p;
+	struct nvme_ns_info info = { .blocks = tgt_disk_size(disk) >> disk->shift, .shift = disk->shift, .ro = disk->ro, .shared = true };
+
+	if (lim->best > lim->block && lim->best >> disk->shift <= 65536)
+		info.best = lim->best >> disk->shift;
+	/* read as zero once deallocated is not ours to promise: only Write Zeroes may deallocate */
+	if (lim->max[IO_ZERO])
+		info.dlfeat = NVME_DLFEAT_DEAC;
+	memcpy(info.nguid, disk->conf->nguid, sizeof(info.nguid));
+	nvme_ns_put(id, &info);
+	if (info.best) {
+		id->npwa = id->npwg;
+		id->npdg = id->npda = id->npwg;
+	}
+}
+
+static void identify_list(const struct tgt_cmd *cmd)
+{
+	le32 *list = (void *)cmd->p;
+	uint32_t after = get_le32(cmd->sqe.nsid);
+
+	memset(list, 0, NVME_IDENTIFY_LEN);
+	for (uint32_t nsid = after + 1; nsid <= subsys(cmd)->count; nsid++)
+		*list++ = put_le32(nsid);
+}
+
+static void identify_desc(const struct tgt_cmd *cmd)
+{
+	struct nvme_ns_ids ids = { .csi = NVME_CSI_NVM };
+
+	memcpy(ids.uuid, cmd->disk->conf->uuid, sizeof(ids.uuid));
+	memcpy(ids.nguid, cmd->disk->conf->nguid, sizeof(ids.nguid));
+	nvme_ns_ids_put(cmd->p, &ids);
+}
+
+static void identify_independent(const struct tgt_cmd *cmd)
+{
+	struct nvme_id_ns_independent *id = (void *)cmd->p;
+
+	memset(id, 0, sizeof(*id));
+	id->nmic = NVME_NMIC_SHARED;
+	id->nsattr = cmd->disk->ro ? NVME_NSATTR_WP : 0;
+	id->nstat = NVME_NSTAT_READY;
+}
+
+/* A trim of any length is done in runs, as are the ranges of one command: no limits but the number of ranges. */
+static void identify_nvm(const struct tgt_cmd *cmd)
+{
+	nvme_nvm_put((void *)cmd->p, &(struct nvme_nvm_info){ .dmrl = 0 });
+}
+
+void tgt_identify_work(struct tgt_cmd *cmd)
+{
+	switch (cns(cmd)) {
+	case NVME_CNS_CTRL:
+		identify_ctrl(cmd);
+		break;
+	case NVME_CNS_NS:
+		identify_ns(cmd);
+		break;
+	case NVME_CNS_NS_LIST:
+		identify_list(cmd);
+		break;
+	case NVME_CNS_NS_DESC:
+		identify_desc(cmd);
+		break;
+	case NVME_CNS_NS_INDEPENDENT:
+		identify_independent(cmd);
+		break;
+	default:
+		identify_nvm(cmd);
+	}
+	tgt_cmd_worked(cmd, NVME_OK);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* I/O commands (NVM Command Set Specification 1.1, section 3) as requests to the disk. A command may be longer than what the
+ * disk takes at once, then it is done in runs. */
+#include "tgt.h"
+#include <errno.h>
+
+uint32_t tgt_status(const struct io *io)
+{
+	bool read = io->kind == IO_READ;
+
+	switch (-io->status) {
+	case 0:
+		return NVME_OK;
+	case EIO:
+	case EREMOTEIO:
+		return read ? NVME_READ_ERROR : NVME_WRITE_FAULT;
+	case ENOSPC:
+		return NVME_CAPACITY;
+	case ENXIO: /* the disk has shrunk under its size */
+		return NVME_LBA_RANGE;
+	case EROFS:
+	case EPERM:
+	case EACCES:
+		return NVME_WRITE_PROTECTED;
+	case ECANCELED:
+		return NVME_ABORT_REQUESTED;
+	case EOPNOTSUPP:
+		return NVME_INVALID_OPCODE;
+	default:
+		return NVME_INTERNAL;
+	}
+}
+
+static struct lane *lane_of(const struct tgt_cmd *cmd)
+{
+	return cmd->queue->worker->lane[cmd->disk->index];
+}
+
+static uint32_t find_disk(struct tgt_cmd *cmd)
+{
+	const struct tgt_subsys *subsys = cmd->queue->ctrl->subsys;
+	uint32_t nsid = get_le32(cmd->sqe.nsid);
+
+	if (!nsid || nsid > subsys->count)
+		return NVME_INVALID_NS;
+	cmd->disk = subsys->ns[nsid - 1];
+	return NVME_OK;
+}
+
+static uint32_t range_ok(const struct tgt_disk *disk, uint64_t lba, uint64_t blocks)
+{
+	uint64_t size = tgt_disk_size(disk) >> disk->shift;
+
+	return blocks <= size && lba <= size - blocks ? NVME_OK : NVME_LBA_RANGE;
+}
+
+/* Namespace, range, and whether it may be written. */
+static uint32_t check_blocks(struct tgt_cmd *cmd)
+{
+	uint64_t lba = get_le32(cmd->sqe.cdw10) | (uint64_t)get_le32(cmd->sqe.cdw11) << 32;
+	uint64_t blocks = (get_le32(cmd->sqe.cdw12) & 0xffff) + 1;
+	uint32_t status = find_disk(cmd);
+
+	if (status)
+		return status;
+	if (cmd->op->flags & OP_WRITES && cmd->disk->ro)
+		return NVME_WRITE_PROTECTED;
+	cmd->off = lba << cmd->disk->shift;
+	cmd->len = blocks << cmd->disk->shift;
+	cmd->fua = get_le32(cmd->sqe.cdw12) & NVME_RW_FUA || (cmd->op->flags & OP_WRITES &&
+		__atomic_load_n(&cmd->queue->ctrl->write_through, __ATOMIC_RELAXED));
+	return range_ok(cmd->disk, lba, blocks);
+}
+
+static uint32_t check_rw(struct tgt_cmd *cmd, uint32_t *len)
+{
+	uint32_t status = check_blocks(cmd);
+
+	if (!status && cmd->len > TGT_MAX_DATA)
+		status = NVME_INVALID_FIELD; /* more than MDTS */
+	if (!status)
+		*len = (uint32_t)cmd->len;
+	return status;
+}
+
+static void count(uint64_t *what, uint64_t more)
+{
+	__atomic_store_n(what, *what + more, __ATOMIC_RELAXED);
+}
+
+/* The next run of what is left: cmd->off, cmd->len; data at buf.p. */
+static void submit(struct tgt_cmd *cmd, enum io_kind kind)
+{
+	const struct bdev_limits *lim = &cmd->disk->bdev->lim;
+	uint32_t most = lim->max[kind] & ~(lim->block - 1);
+
+	cmd->io.kind = (uint8_t)kind;
+	cmd->io.off = cmd->off;
+	cmd->io.len = cmd->len < most ? (uint32_t)cmd->len : most;
+	cmd->io.buf = &cmd->buf;
+	cmd->off += cmd->io.len;
+	cmd->len -= cmd->io.len;
+	bdev_submit(lane_of(cmd), &cmd->io);
+}
+
+static void submit_flush(struct tgt_cmd *cmd)
+{
+	cmd->flushing = true;
+	cmd->io.kind = IO_FLUSH;
+	cmd->io.flags = 0;
+	cmd->io.off = 0;
+	cmd->io.len = 0;
+	bdev_submit(lane_of(cmd), &cmd->io);
+}
+
+/* Of one run, or of the flush behind them; true: there is more to come, or it has failed and was answered. */
+static bool goes_on(struct tgt_cmd *cmd)
+{
+	struct io *io = &cmd->io;
+
+	if (io->status) {
+		tgt_cmd_worked(cmd, tgt_status(io));
+		return true;
+	}
+	if (tgt_queue_gone(cmd->queue) || cmd->flushing || !cmd->len)
+		return false;
+	if (cmd->buf.p) {
+		cmd->buf.p += io->len;
+		cmd->buf.cap -= io->len;
+	}
+	submit(cmd, io->kind);
+	return true;
+}
+
+/* After everything: a disk without FUA is flushed. */
+static bool flush_after(struct tgt_cmd *cmd)
+{
+	const struct bdev_limits *lim = &cmd->disk->bdev->lim;
+
+	if (!cmd->fua || cmd->flushing || lim->fua || !lim->max[IO_FLUSH] || tgt_queue_gone(cmd->queue))
+		return false;
+	submit_flush(cmd);
+	return true;
+}
+
+static void begin(struct tgt_cmd *cmd, void (*done)(struct io *), uint8_t *p, uint32_t cap, const struct pool *pool)
+{
+	bool fua = cmd->fua && cmd->op->flags & OP_WRITES && cmd->disk->bdev->lim.fua;
+
+	cmd->buf = (struct buf){ p, cap, pool };
+	cmd->io.flags = fua ? IO_FUA : 0;
+	cmd->io.done = done;
+}
+
+static void piece_done(struct io *io)
+{
+	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+	bool last = cmd->at + cmd->piece == cmd->data_len;
+
+	if (!goes_on(cmd) && !(last && cmd->op->flags & OP_WRITES && flush_after(cmd)))
+		tgt_cmd_worked(cmd, NVME_OK);
+}
+
+/* cmd->off and len are those of the piece meanwhile: off goes on by itself. */
+static void read_work(struct tgt_cmd *cmd)
+{
+	struct tgt_worker *worker = cmd->queue->worker;
+
+	if (!cmd->at)
+		count(&worker->reads, 1);
+	count(&worker->read_bytes, cmd->piece);
+	cmd->len = cmd->piece;
+	begin(cmd, piece_done, cmd->p, cmd->piece, cmd->pool);
+	submit(cmd, IO_READ);
+}
+
+static void write_work(struct tgt_cmd *cmd)
+{
+	struct tgt_worker *worker = cmd->queue->worker;
+
+	if (!cmd->at)
+		count(&worker->writes, 1);
+	count(&worker->written_bytes, cmd->piece);
+	cmd->len = cmd->piece;
+	begin(cmd, piece_done, cmd->p, cmd->piece, cmd->pool);
+	submit(cmd, IO_WRITE);
+}
+
+static uint8_t *compare_with(const struct tgt_cmd *cmd)
+{
+	return cmd->inside ? cmd->xfer.buf.p : cmd->xfer.buf.p + cmd->xfer.buf.cap / 2;
+}
+
+static void compare_done(struct io *io)
+{
+	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+
+	if (!goes_on(cmd))
+		tgt_cmd_worked(cmd, memcmp(cmd->p, compare_with(cmd), cmd->piece) ? NVME_COMPARE_FAILURE : NVME_OK);
+}
+
+static void compare_work(struct tgt_cmd *cmd)
+{
+	cmd->len = cmd->piece;
+	begin(cmd, compare_done, compare_with(cmd), cmd->piece, cmd->xfer.buf.pool);
+	submit(cmd, IO_READ);
+}
+
+/* NSID FFFFFFFFh: all of the subsystem, one after another. */
+static uint32_t check_flush(struct tgt_cmd *cmd, uint32_t *len)
+{
+	(void)len;
+	cmd->range = 0;
+	cmd->ranges = (uint16_t)cmd->queue->ctrl->subsys->count;
+	if (get_le32(cmd->sqe.nsid) == NVME_NSID_ALL)
+		return NVME_OK;
+	cmd->range = (uint16_t)(get_le32(cmd->sqe.nsid) - 1);
+	cmd->ranges = (uint16_t)(cmd->range + 1);
+	return find_disk(cmd);
+}
+
+static void flush_work(struct tgt_cmd *);
+
+static void flush_done(struct io *io)
+{
+	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+
+	if (io->status || tgt_queue_gone(cmd->queue))
+		tgt_cmd_worked(cmd, tgt_status(io));
+	else
+		flush_work(cmd);
+}
+
+static void flush_work(struct tgt_cmd *cmd)
+{
+	while (cmd->range < cmd->ranges) {
+		cmd->disk = cmd->queue->ctrl->subsys->ns[cmd->range++];
+		if (cmd->disk->bdev->lim.max[IO_FLUSH]) {
+			cmd->io.done = flush_done;
+			submit_flush(cmd);
+			return;
+		}
+	}
+	tgt_cmd_worked(cmd, NVME_OK);
+}
+
+static void zero_done(struct io *io)
+{
+	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+
+	if (!goes_on(cmd) && !flush_after(cmd))
+		tgt_cmd_worked(cmd, NVME_OK);
+}
+
+static uint32_t check_zero(struct tgt_cmd *cmd, uint32_t *len)
+{
+	uint32_t status = check_blocks(cmd);
+
+	(void)len;
+	return status || cmd->disk->bdev->lim.max[IO_ZERO] ? status : NVME_INVALID_OPCODE;
+}
+
+static void zero_work(struct tgt_cmd *cmd)
+{
+	begin(cmd, zero_done, NULL, 0, NULL);
+	if (!(get_le32(cmd->sqe.cdw12) & NVME_WZ_DEAC))
+		cmd->io.flags |= IO_KEEP;
+	submit(cmd, IO_ZERO);
+}
+
+static uint32_t check_dsm(struct tgt_cmd *cmd, uint32_t *len)
+{
+	uint32_t status = find_disk(cmd);
+
+	if (status)
+		return status;
+	if (cmd->disk->ro)
+		return NVME_WRITE_PROTECTED;
+	cmd->range = 0;
+	cmd->ranges = (uint16_t)((get_le32(cmd->sqe.cdw10) & 0xff) + 1);
+	cmd->fua = false;
+	/* All but Deallocate is advice that nobody here has a use for. */
+	if (get_le32(cmd->sqe.cdw11) & NVME_DSM_DEALLOCATE && cmd->disk->bdev->lim.max[IO_TRIM])
+		*len = cmd->ranges * (uint32_t)sizeof(struct nvme_dsm_range);
+	return NVME_OK;
+}
+
+static void trim_next(struct tgt_cmd *cmd)
+{
+	const struct nvme_dsm_range *range = (const void *)cmd->p;
+
+	while (cmd->range < cmd->ranges) {
+		uint32_t blocks = get_le32(range[cmd->range].blocks);
+		uint64_t lba = get_le64(range[cmd->range++].lba);
+
+		if (!blocks)
+			continue;
+		cmd->off = lba << cmd->disk->shift;
+		cmd->len = (uint64_t)blocks << cmd->disk->shift;
+		submit(cmd, IO_TRIM);
+		return;
+	}
+	tgt_cmd_worked(cmd, NVME_OK);
+}
+
+static void trim_done(struct io *io)
+{
+	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+
+	if (goes_on(cmd))
+		return;
+	if (tgt_queue_gone(cmd->queue))
+		tgt_cmd_worked(cmd, NVME_OK);
+	else
+		trim_next(cmd);
+}
+
+static void dsm_work(struct tgt_cmd *cmd)
+{
+	const struct nvme_dsm_range *range = (const void *)cmd->p;
+
+	for (unsigned i = 0; i < cmd->ranges && cmd->data_len; i++) {
+		uint32_t status = range_ok(cmd->disk, get_le64(range[i].lba), get_le32(range[i].blocks));
+
+		if (status) {
+			tgt_cmd_worked(cmd, status);
+			return;
+		}
+	}
+	if (!cmd->data_len) {
+		tgt_cmd_worked(cmd, NVME_OK);
+		return;
+	}
+	begin(cmd, trim_done, NULL, 0, NULL);
+	trim_next(cmd);
+}
+
+const struct tgt_op tgt_io_ops[] = {
+	{ NVME_IO_FLUSH, 0, "flush", check_flush, flush_work },
+	{ NVME_IO_WRITE, OP_OUT | OP_WRITES, "write", check_rw, write_work },
+	{ NVME_IO_READ, OP_IN, "read", check_rw, read_work },
+	{ NVME_IO_COMPARE, OP_OUT | OP_HALF, "compare", check_rw, compare_work },
+	{ NVME_IO_WRITE_ZEROES, OP_WRITES, "write zeroes", check_zero, zero_work },
+	{ NVME_IO_DSM, OP_OUT | OP_WHOLE, "dataset management", check_dsm, dsm_work },
+	{ 0 },
+};

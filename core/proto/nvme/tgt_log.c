@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Log pages (Base 2.1, 5.1.12), any part of them: what lies behind their end reads as zeroes. The discovery log is made in
+ * tgt_disc.c. */
+#include "tgt.h"
+
+static uint32_t cdw(le32 value)
+{
+	return get_le32(value);
+}
+
+static uint64_t log_len(const struct tgt_cmd *cmd)
+{
+	bool discovery = tgt_is_discovery(cmd->queue->ctrl);
+
+	switch (cdw(cmd->sqe.cdw10) & 0xff) {
+	case NVME_LOG_ERROR:
+		return sizeof(struct nvme_error_entry);
+	case NVME_LOG_SMART:
+		return discovery ? 0 : sizeof(struct nvme_smart);
+	case NVME_LOG_FIRMWARE:
+		return discovery ? 0 : sizeof(struct nvme_firmware_log);
+	case NVME_LOG_CHANGED_NS:
+		return discovery ? 0 : NVME_IDENTIFY_LEN;
+	case NVME_LOG_DISCOVERY:
+		return discovery ? tgt_disc_len(cmd) : 0;
+	default:
+		return 0;
+	}
+}
+
+uint32_t tgt_log_check(struct tgt_cmd *cmd, uint32_t *len)
+{
+	uint64_t dwords = (cdw(cmd->sqe.cdw10) >> 16 | (uint64_t)(cdw(cmd->sqe.cdw11) & 0xffff) << 16) + 1, all = log_len(cmd);
+
+	cmd->log_off = cdw(cmd->sqe.cdw12) | (uint64_t)cdw(cmd->sqe.cdw13) << 32;
+	if (!all)
+		return NVME_INVALID_LOG;
+	if (dwords * 4 > TGT_MAX_DATA || cmd->log_off % 4 || cmd->log_off > all)
+		return NVME_INVALID_FIELD;
+	*len = (uint32_t)(dwords * 4);
+	return NVME_OK;
+}
+
+static void counter(uint8_t to[16], uint64_t value)
+{
+	wire_put_le(to, 8, value);
+}
+
+static void smart(const struct tgt_cmd *cmd, struct nvme_smart *log)
+{
+	struct target_status sum;
+
+	tgt_count(cmd->queue->target, &sum);
+	log->spare = 100;
+	log->spare_threshold = 10;
+	wire_put_le(log->temperature, 2, 300); /* kelvins: unknown to us, and 0 would be an alarm in many tools */
+	counter(log->units_read, (sum.read_bytes + 511999) / 512000);
+	counter(log->units_written, (sum.written_bytes + 511999) / 512000);
+	counter(log->reads, sum.reads);
+	counter(log->writes, sum.writes);
+}
+
+static void changed(const struct tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN])
+{
+	le32 *list = (void *)page;
+
+	for (uint32_t bits = cmd->queue->ctrl->changed; bits; bits &= bits - 1)
+		*list++ = put_le32((uint32_t)__builtin_ctz(bits) + 1);
+}
+
+/* All but the discovery log fit a page. */
+static void small_log(const struct tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN])
+{
+	struct nvme_firmware_log *firmware = (void *)page;
+
+	memset(page, 0, NVME_IDENTIFY_LEN);
+	switch (cdw(cmd->sqe.cdw10) & 0xff) {
+	case NVME_LOG_SMART:
+		smart(cmd, (void *)page);
+		break;
+	case NVME_LOG_FIRMWARE:
+		firmware->afi = 1;
+		memcpy(firmware->frs[0], "rdmastor", sizeof(firmware->frs[0]));
+		break;
+	case NVME_LOG_CHANGED_NS:
+		changed(cmd, page);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Reading to the end lets the next event of its kind come, unless the host asks to retain it. */
+static void was_read(struct tgt_cmd *cmd)
+{
+	struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+	uint32_t dw10 = cdw(cmd->sqe.cdw10);
+
+	if (dw10 & NVME_LOG_RAE)
+		return;
+	if ((dw10 & 0xff) == NVME_LOG_CHANGED_NS) {
+		ctrl->changed = 0;
+		tgt_ctrl_unmask(ctrl, NVME_EVENT_NS_ATTR);
+	} else if ((dw10 & 0xff) == NVME_LOG_DISCOVERY) {
+		tgt_ctrl_unmask(ctrl, NVME_EVENT_DISC_LOG);
+	}
+}
+
+void tgt_log_work(struct tgt_cmd *cmd)
+{
+	uint64_t off = cmd->log_off + cmd->at;
+	uint8_t page[NVME_IDENTIFY_LEN];
+	uint64_t have;
+
+	if ((cdw(cmd->sqe.cdw10) & 0xff) == NVME_LOG_DISCOVERY) {
+		tgt_disc_page(cmd, off, cmd->p, cmd->piece);
+	} else {
+		small_log(cmd, page);
+		have = off < sizeof(page) ? sizeof(page) - off : 0;
+		if (have > cmd->piece)
+			have = cmd->piece;
+		memcpy(cmd->p, page + (have ? off : 0), have);
+		memset(cmd->p + have, 0, cmd->piece - have);
+	}
+	if (cmd->at + cmd->piece == cmd->data_len)
+		was_read(cmd);
+	tgt_cmd_worked(cmd, NVME_OK);
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A queue of the target and its commands from arrival to reply: data comes and goes in pieces of a buffer, what is done with
+ * each is the operation's. Everything here runs on the queue's loop. */
+#include "tgt.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define MSEC 1000000ull
+
+int tgt_queue_room(struct tgt_queue *queue, unsigned slots, struct diag *diag)
+{
+	uint32_t io_size = (queue->target->io_size + 7) & ~7u;
+
+	queue->cmds = calloc(slots, queue->carrier->cmd_size);
+	queue->lower = calloc(slots, io_size ? io_size : 8);
+	if (!queue->cmds || !queue->lower)
+		return diag_sys(diag, ENOMEM, "a queue of %u commands", slots);
+	queue->slots = slots;
+	for (unsigned i = slots; i--;) {
+		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
+
+		cmd->queue = queue;
+		cmd->xfer.share = &queue->share;
+		cmd->io.lower = queue->lower + (size_t)i * io_size;
+		cmd->next = queue->free;
+		queue->free = cmd;
+	}
+	return 0;
+}
+
+static int map(struct tgt_queue *queue, struct diag *diag)
+{
+	const struct tgt_subsys *subsys = queue->ctrl->subsys;
+
+	for (unsigned i = 0; queue->pool && i < subsys->count; i++) {
+		unsigned index = subsys->ns[i]->index;
+		int err = lane_map(queue->worker->lane[index], queue->pool, diag);
+
+		if (err)
+			return err;
+		queue->mapped |= 1u << index;
+	}
+	return 0;
+}
+
+static void turn_later(struct tgt_queue *queue)
+{
+	loop_work_add(queue->loop, &queue->turn);
+}
+
+void tgt_queue_fail(struct tgt_queue *queue, enum diag_code code, int err, const char *text)
+{
+	if (tgt_queue_gone(queue))
+		return;
+	diag_set(&queue->why, code, err, "%s", text);
+	queue->state = QUEUE_CLOSING;
+	queue->carrier->close(queue);
+}
+
+static uint64_t patience(const struct tgt_queue *queue)
+{
+	return queue->target->opt.stall_ms * MSEC;
+}
+
+static void stalled(struct tgt_queue *queue)
+{
+	tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT, "the host does not do its part of a transfer");
+}
+
+/* A command waits for the host. Each has its own time, whatever else the host does: else one byte now and then would hold buffers for
+ * ever. As all have the same, the list is sorted; the watch is moved only when it fires. */
+static void peer_due(struct tgt_cmd *cmd)
+{
+	struct tgt_queue *queue = cmd->queue;
+
+	cmd->due_ns = loop_now(queue->loop);
+	cmd->due_next = NULL;
+	cmd->due_link = queue->due_end;
+	*queue->due_end = cmd;
+	queue->due_end = &cmd->due_next;
+	if (!queue->watch.on)
+		loop_timer_set(queue->loop, &queue->watch, cmd->due_ns + patience(queue));
+}
+
+static void peer_done(struct tgt_cmd *cmd)
+{
+	struct tgt_queue *queue = cmd->queue;
+
+	*cmd->due_link = cmd->due_next;
+	*(cmd->due_next ? &cmd->due_next->due_link : &queue->due_end) = cmd->due_link;
+	cmd->waited_ns += loop_now(queue->loop) - cmd->due_ns;
+	if (cmd->waited_ns > patience(queue))
+		stalled(queue);
+}
+
+static void watch_fired(struct loop_timer *timer)
+{
+	struct tgt_queue *queue = container_of(timer, struct tgt_queue, watch);
+	const struct tgt_cmd *first = queue->due;
+
+	if (queue->state < QUEUE_LIVE)
+		tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT, "no connect command in time");
+	else if (first && loop_now(queue->loop) < first->due_ns + patience(queue))
+		loop_timer_set(queue->loop, timer, first->due_ns + patience(queue));
+	else if (first)
+		stalled(queue);
+}
+
+struct tgt_cmd *tgt_cmd_take(struct tgt_queue *queue)
+{
+	struct tgt_cmd *cmd = queue->free;
+
+	if (!cmd)
+		return NULL;
+	queue->free = cmd->next;
+	queue->busy++;
+	cmd->state = CMD_FETCH;
+	cmd->inside = cmd->flushing = false;
+	cmd->data_len = cmd->at = cmd->piece = 0;
+	cmd->waited_ns = 0;
+	cmd->op = NULL;
+	cmd->cqe = (struct nvme_cqe){ 0 };
+	return cmd;
+}
+
+void tgt_cmd_drop(struct tgt_cmd *cmd)
+{
+	struct tgt_queue *queue = cmd->queue;
+
+	xfer_give(&queue->worker->store, &cmd->xfer);
+	cmd->state = CMD_FREE;
+	cmd->next = queue->free;
+	queue->free = cmd;
+	queue->busy--;
+	if (queue->carrier->resume || queue->state >= QUEUE_ENDING)
+		turn_later(queue);
+}
+
+void tgt_cmd_result(struct tgt_cmd *cmd, uint64_t result)
+{
+	cmd->cqe.result = put_le64(result);
+}
+
+static void complete(struct tgt_cmd *cmd, uint32_t status)
+{
+	struct tgt_queue *queue = cmd->queue;
+
+	cmd->cqe.sqhd = put_le16(queue->no_sqfc ? NVME_SQHD_NONE : queue->sqhd);
+	cmd->cqe.cid = cmd->sqe.cid;
+	cmd->cqe.status = put_le16((uint16_t)(status << 1));
+}
+
+void tgt_cmd_finish(struct tgt_cmd *cmd, uint32_t status)
+{
+	struct tgt_queue *queue = cmd->queue;
+
+	if (tgt_queue_gone(queue)) {
+		tgt_cmd_drop(cmd);
+		return;
+	}
+	xfer_give(&queue->worker->store, &cmd->xfer);
+	complete(cmd, status);
+	cmd->state = CMD_REPLY;
+	peer_due(cmd);
+	queue->carrier->reply(cmd);
+	turn_later(queue);
+}
+
+static void next_piece(struct tgt_cmd *cmd)
+{
+	struct tgt_queue *queue = cmd->queue;
+	uint32_t room = cmd->op->flags & OP_HALF ? cmd->xfer.buf.cap / 2 : cmd->xfer.buf.cap, left = cmd->data_len - cmd->at;
+
+	if (cmd->inside) {
+		cmd->piece = cmd->data_len;
+		cmd->state = CMD_WORK;
+		cmd->op->work(cmd);
+		return;
+	}
+	cmd->piece = left < room ? left : room;
+	cmd->p = cmd->xfer.buf.p;
+	cmd->pool = cmd->xfer.buf.pool;
+	if (cmd->op->flags & OP_OUT) {
+		cmd->state = CMD_PULL;
+		peer_due(cmd);
+		queue->carrier->pull(cmd, cmd->piece);
+		turn_later(queue);
+	} else {
+		cmd->state = CMD_WORK;
+		cmd->op->work(cmd);
+	}
+}
+
+static void buffer_ready(struct xfer *x)
+{
+	next_piece(container_of(x, struct tgt_cmd, xfer));
+}
+
+static const struct tgt_op *find(const struct tgt_op *ops, uint8_t opcode)
+{
+	while (ops->name && ops->opcode != opcode)
+		ops++;
+	return ops->name ? ops : NULL;
+}
+
+/* Which operation it is, and whether it is its time. */
+static uint32_t judge(struct tgt_cmd *cmd)
+{
+	const struct tgt_queue *queue = cmd->queue;
+	const struct nvmf_property_sqe *fabrics = (const void *)&cmd->sqe;
+	bool admin = !queue->qid, live = queue->state == QUEUE_LIVE;
+
+	if (cmd->sqe.opcode == NVME_FABRICS)
+		cmd->op = find(tgt_fabrics_ops, fabrics->fctype);
+	else if (!live)
+		return NVME_SEQUENCE;
+	else
+		cmd->op = find(admin ? tgt_admin_ops : tgt_io_ops, cmd->sqe.opcode);
+	if (!cmd->op)
+		return NVME_INVALID_OPCODE;
+	if (NVME_FUSE(cmd->sqe.flags) || NVME_PSDT(cmd->sqe.flags) == 0xc0 ||
+	    (!NVME_PSDT(cmd->sqe.flags) && cmd->sqe.opcode != NVME_FABRICS && cmd->op->flags & (OP_IN | OP_OUT)))
+		return NVME_INVALID_FIELD;
+	if (live == (cmd->sqe.opcode == NVME_FABRICS && fabrics->fctype == NVMF_CONNECT))
+		return NVME_SEQUENCE;
+	if (!live)
+		return NVME_OK;
+	if (tgt_is_discovery(queue->ctrl) && !(cmd->op->flags & OP_DISCOVERY))
+		return NVME_INVALID_OPCODE;
+	if (!(cmd->op->flags & OP_EARLY) && !__atomic_load_n(&queue->ctrl->enabled, __ATOMIC_ACQUIRE))
+		return NVME_SEQUENCE;
+	return NVME_OK;
+}
+
+bool tgt_cmd_fits(const struct tgt_cmd *cmd, uint32_t room)
+{
+	return room == cmd->data_len || (room > cmd->data_len && cmd->op->flags & OP_WHOLE);
+}
+
+void tgt_cmd_run(struct tgt_cmd *cmd)
+{
+	struct tgt_queue *queue = cmd->queue;
+	uint32_t status;
+
+	if (queue->state >= QUEUE_ENDING) {
+		tgt_cmd_drop(cmd);
+		return;
+	}
+	cmd->state = CMD_WORK;
+	if (queue->depth)
+		queue->sqhd = (uint16_t)((queue->sqhd + 1) % queue->depth);
+	if (queue->ctrl && !queue->qid)
+		tgt_ctrl_heard(queue->ctrl);
+	status = judge(cmd);
+	if (!status)
+		status = cmd->op->check(cmd, &cmd->data_len);
+	if (!status && cmd->data_len)
+		status = queue->carrier->descriptor(cmd);
+	if (status) {
+		tgt_cmd_finish(cmd, status);
+		return;
+	}
+	if (!cmd->data_len) {
+		cmd->op->work(cmd);
+		return;
+	}
+	cmd->xfer.ready = buffer_ready;
+	if (cmd->inside && !(cmd->op->flags & OP_HALF))
+		next_piece(cmd);
+	else if (xfer_take(&queue->worker->store, &cmd->xfer))
+		next_piece(cmd);
+	else
+		cmd->state = CMD_LINE;
+}
+
+void tgt_cmd_pulled(struct tgt_cmd *cmd, uint32_t status)
+{
+	peer_done(cmd);
+	cmd->state = CMD_WORK;
+	if (status || tgt_queue_gone(cmd->queue))
+		tgt_cmd_finish(cmd, status);
+	else
+		cmd->op->work(cmd);
+}
+
+void tgt_cmd_worked(struct tgt_cmd *cmd, uint32_t status)
+{
+	struct tgt_queue *queue = cmd->queue;
+	bool last;
+
+	if (status || tgt_queue_gone(queue) || !cmd->data_len) {
+		tgt_cmd_finish(cmd, status);
+		return;
+	}
+	last = cmd->at + cmd->piece == cmd->data_len;
+	if (cmd->op->flags & OP_OUT) {
+		cmd->at += cmd->piece;
+		if (last)
+			tgt_cmd_finish(cmd, NVME_OK);
+		else
+			next_piece(cmd);
+		return;
+	}
+	if (last)
+		complete(cmd, NVME_OK);
+	cmd->state = last ? CMD_REPLY : CMD_PUSH;
+	peer_due(cmd);
+	queue->carrier->push(cmd, cmd->piece, last);
+	turn_later(queue);
+}
+
+void tgt_cmd_pushed(struct tgt_cmd *cmd)
+{
+	peer_done(cmd);
+	cmd->state = CMD_WORK;
+	cmd->at += cmd->piece;
+	if (tgt_queue_gone(cmd->queue))
+		tgt_cmd_finish(cmd, NVME_OK);
+	else
+		next_piece(cmd);
+}
+
+void tgt_cmd_over(struct tgt_cmd *cmd)
+{
+	peer_done(cmd);
+	tgt_cmd_drop(cmd);
+}
+
+/* Something is in work that the host waits for. */
+static bool working(const struct tgt_queue *queue)
+{
+	for (unsigned i = 0; i < queue->slots; i++) {
+		uint8_t state = tgt_cmd_at(queue, i)->state;
+
+		if (state != CMD_FREE && state != CMD_FETCH && state != CMD_EVENT)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing of it is left here: what belongs to this loop is freed, the rest is the target's. */
+static void finish(struct tgt_queue *queue)
+{
+	for (unsigned i = 0; i < TARGET_DISKS; i++) {
+		if (queue->mapped & 1u << i)
+			lane_unmap(queue->worker->lane[i], queue->pool);
+	}
+	loop_timer_del(queue->loop, &queue->watch);
+	if (queue->opened)
+		queue->carrier->free(queue);
+	free(queue->cmds);
+	free(queue->lower);
+	*queue->link = queue->next;
+	if (queue->next)
+		queue->next->link = queue->link;
+	queue->over = true;
+	loop_trace(queue->loop, "%s: over%s%s", queue->name, queue->why.err ? ": " : "", queue->why.text);
+	queue->hop.run = tgt_queue_over;
+	loop_post(queue->target->loop, &queue->hop);
+}
+
+static bool stopping(const struct tgt_queue *queue)
+{
+	return __atomic_load_n(&queue->target->stopping, __ATOMIC_RELAXED);
+}
+
+static void turn(struct loop_work *work)
+{
+	struct tgt_queue *queue = container_of(work, struct tgt_queue, turn);
+
+	if (queue->over)
+		return;
+	if (queue->state == QUEUE_DOWN) {
+		if (!queue->busy && (!queue->ctrl || queue->qid || tgt_ctrl_shut(queue->ctrl)))
+			finish(queue);
+		return;
+	}
+	if (queue->state == QUEUE_ENDING && !working(queue))
+		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target stops" : "the host disconnects");
+	if (tgt_queue_gone(queue))
+		return;
+	if (queue->carrier->resume)
+		queue->carrier->resume(queue);
+	if (queue->carrier->flush && !tgt_queue_gone(queue))
+		queue->carrier->flush(queue);
+}
+
+/* What a disk without a path only holds, and nobody waits for any more. */
+static bool cancel(struct tgt_cmd *cmd)
+{
+	struct lane *lane = cmd->queue->worker->lane[cmd->disk->index];
+
+	return lane->ops->cancel && lane->ops->cancel(lane, &cmd->io);
+}
+
+/* What only waits for a buffer or an event has done nothing yet. At a disk only reads are called back: a write that its path lost
+ * may still be executed there, and whoever has its answer could write anew meanwhile. */
+bool tgt_cmd_abort(struct tgt_cmd *cmd)
+{
+	struct tgt_queue *queue = cmd->queue;
+
+	if (tgt_queue_gone(queue))
+		return false;
+	if (cmd->state == CMD_WORK)
+		return queue->qid && cmd->io.kind == IO_READ && cancel(cmd);
+	if (cmd->state != CMD_LINE && cmd->state != CMD_EVENT)
+		return false;
+	if (cmd->state == CMD_EVENT)
+		tgt_ctrl_forget(queue->ctrl, cmd);
+	tgt_cmd_finish(cmd, NVME_ABORT_REQUESTED);
+	return true;
+}
+
+void tgt_queue_down(struct tgt_queue *queue)
+{
+	queue->state = QUEUE_DOWN;
+	if (queue->ctrl && !queue->qid)
+		tgt_ctrl_quit(queue->ctrl);
+	for (unsigned i = 0; i < queue->slots; i++) {
+		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
+
+		if (cmd->state == CMD_WORK && queue->qid)
+			cancel(cmd);
+		else if (cmd->state != CMD_FREE && cmd->state != CMD_WORK)
+			tgt_cmd_drop(cmd);
+	}
+	queue->due = NULL;
+	queue->due_end = &queue->due;
+	turn_later(queue);
+}
+
+void tgt_queue_open(struct loop_msg *msg)
+{
+	struct tgt_queue *queue = container_of(msg, struct tgt_queue, hop);
+	struct tgt_worker *worker = queue->worker;
+
+	queue->link = &worker->queues;
+	queue->next = worker->queues;
+	if (queue->next)
+		queue->next->link = &queue->next;
+	worker->queues = queue;
+	queue->turn.run = turn;
+	queue->watch.fire = watch_fired;
+	queue->due_end = &queue->due;
+	queue->opened = !queue->carrier->open(queue, &queue->why);
+	if (!queue->opened) {
+		queue->state = QUEUE_DOWN;
+		turn_later(queue);
+		return;
+	}
+	loop_timer_set(queue->loop, &queue->watch, loop_now(queue->loop) + TGT_CONNECT_MS * MSEC);
+}
+
+static void go_live(struct tgt_queue *queue)
+{
+	struct diag why = { 0 };
+
+	queue->state = QUEUE_LIVE;
+	loop_timer_del(queue->loop, &queue->watch);
+	if (!queue->qid)
+		tgt_ctrl_heard(queue->ctrl);
+	else if (map(queue, &why))
+		tgt_queue_fail(queue, why.code, why.err, why.text);
+}
+
+void tgt_queue_answered(struct loop_msg *msg)
+{
+	struct tgt_queue *queue = container_of(msg, struct tgt_queue, ask_hop);
+	struct tgt_cmd *cmd = queue->asking;
+	const struct nvmf_connect_reply *answer = &queue->answer;
+
+	if (answer->status) {
+		if (queue->state == QUEUE_ASKING)
+			queue->state = QUEUE_NEW;
+	} else {
+		queue->ctrl = queue->bound;
+		queue->qid = queue->ask.qid;
+		queue->no_sqfc = queue->ask.no_sqfc;
+		queue->depth = queue->ask.depth;
+		queue->sqhd = 1;
+		if (queue->state == QUEUE_ASKING)
+			go_live(queue);
+		else if (queue->state == QUEUE_DOWN && !queue->qid)
+			tgt_ctrl_quit(queue->ctrl);
+	}
+	nvmf_connect_reply_put(&cmd->cqe, answer);
+	tgt_cmd_finish(cmd, answer->status);
+}
+
+void tgt_queue_ended(struct loop_msg *msg)
+{
+	struct tgt_queue *queue = container_of(msg, struct tgt_queue, end_hop);
+
+	if (queue->over || tgt_queue_gone(queue))
+		return;
+	queue->state = QUEUE_ENDING;
+	turn_later(queue);
+}
+
+void tgt_queue_killed(struct loop_msg *msg)
+{
+	struct tgt_queue *queue = container_of(msg, struct tgt_queue, kill_hop);
+
+	if (!queue->over)
+		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target stops" :
+			queue->ctrl ? "its controller has ended" : "no connect command, and others wait for the place");
+}

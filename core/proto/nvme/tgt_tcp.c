@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The target's TCP carrier (TCP Transport Specification 1.1): what it sends. All of one turn leaves in one sendmsg, which the
+ * stream sees to. */
+#include "tgt_tcp.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct tgt_tcp *tcp_of(const struct tgt_queue *queue)
+{
+	return (struct tgt_tcp *)queue;
+}
+
+void tgt_tcp_terminate(struct tgt_tcp *tcp, uint16_t fes, uint32_t fei, const char *text)
+{
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_TERM, .term = { fes, fei } };
+	struct tgt_queue *queue = &tcp->queue;
+
+	if (tgt_queue_gone(queue))
+		return;
+	pdu_send(&tcp->pdus, &tcp->bye, &pdu, NULL, false);
+	tgt_queue_fail(queue, DIAG_PROTOCOL, EPROTO, text);
+}
+
+void tgt_tcp_greet(struct tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
+{
+	const struct target_options *opt = &tcp->queue.target->opt;
+	unsigned demanded = (opt->hdr_digest ? NVME_TCP_DGST_HDR : 0) | (opt->data_digest ? NVME_TCP_DGST_DATA : 0);
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICRESP, .ic = { .dgst = ask->ic.dgst, .max = opt->buffer } };
+
+	if (ask->ic.pfv)
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv), "the host speaks another version of NVMe/TCP");
+	else if (ask->ic.pda > 31)
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda), "the host asks for an impossible data alignment");
+	else if (ask->ic.dgst & ~(NVME_TCP_DGST_HDR | NVME_TCP_DGST_DATA))
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst), "the host asks for digests there are none of");
+	else if (demanded & ~ask->ic.dgst)
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst), "the host does not use the digests demanded here");
+	if (tgt_queue_gone(&tcp->queue))
+		return;
+	pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
+	tcp->pdus.dgst = ask->ic.dgst;
+	tcp->pdus.align = (ask->ic.pda + 1u) * 4;
+	tcp->greeted = true;
+}
+
+static uint32_t descriptor(struct tgt_cmd *cmd)
+{
+	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	const struct nvme_sgl *sgl = &cmd->sqe.sgl;
+	bool out = cmd->op->flags & OP_OUT;
+
+	if (sgl->type != NVME_SGL_TRANSPORT && !(sgl->type == NVME_SGL_OFFSET && out))
+		return NVME_SGL_TYPE;
+	if (!tgt_cmd_fits(cmd, get_le32(sgl->block.len)))
+		return NVME_SGL_LENGTH;
+	if (sgl->type == NVME_SGL_TRANSPORT)
+		return tcmd->inside ? NVME_SGL_TYPE : NVME_OK;
+	if (get_le64(sgl->addr))
+		return NVME_SGL_OFFSET_BAD;
+	if (tcmd->inside != get_le32(sgl->block.len))
+		return NVME_SGL_LENGTH;
+	cmd->inside = true;
+	cmd->p = cmd->queue->pool->base + (size_t)tgt_cmd_index(cmd) * cmd->queue->pool->each;
+	cmd->pool = cmd->queue->pool;
+	return tcmd->status;
+}
+
+static void pull(struct tgt_cmd *cmd, uint32_t len)
+{
+	struct tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_R2T,
+				    .xfer = { get_le16(cmd->sqe.cid), (uint16_t)tgt_cmd_index(cmd), cmd->at, len } };
+
+	tcmd->want = len;
+	tcmd->got = 0;
+	tcmd->status = 0;
+	tcmd->asking = true;
+	pdu_send(&tcp->pdus, &tcmd->data, &pdu, NULL, false);
+}
+
+static void reply(struct tgt_cmd *cmd)
+{
+	struct tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_RSP, .cqe = cmd->cqe };
+
+	pdu_send(&tcp->pdus, &tcmd->reply, &pdu, NULL, false);
+}
+
+/* Without SQ flow control the reply would say nothing that the last data does not (3.3.2.2). */
+static void push(struct tgt_cmd *cmd, uint32_t len, bool last)
+{
+	struct tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_DATA, .data = len,
+				    .xfer = { .cccid = get_le16(cmd->sqe.cid), .off = cmd->at, .len = len } };
+
+	tcmd->success = last && cmd->queue->no_sqfc && !get_le64(cmd->cqe.result);
+	pdu.flags = (last ? NVME_TCP_LAST : 0) | (tcmd->success ? NVME_TCP_SUCCESS : 0);
+	pdu_send(&tcp->pdus, &tcmd->data, &pdu, cmd->p, last && !tcmd->success); /* quiet: the reply comes right behind it */
+	if (last && !tcmd->success)
+		reply(cmd);
+}
+
+static void sent(struct stream *stream, struct stream_out *out)
+{
+	struct tgt_tcp *tcp = stream->user;
+	size_t at = (size_t)((uint8_t *)out - tcp->queue.cmds);
+	struct tgt_tcp_cmd *tcmd;
+
+	if (out == &tcp->hello.out || out == &tcp->bye.out)
+		return;
+	tcmd = (struct tgt_tcp_cmd *)tgt_cmd_at(&tcp->queue, (unsigned)(at / sizeof(*tcmd)));
+	if (tcmd->asking)
+		tcmd->asking = false;
+	else if (out == &tcmd->reply.out || tcmd->success)
+		tgt_cmd_over(&tcmd->cmd);
+	else
+		tgt_cmd_pushed(&tcmd->cmd);
+}
+
+static void down(struct stream *stream)
+{
+	struct tgt_tcp *tcp = stream->user;
+
+	if (!tcp->queue.why.err)
+		tcp->queue.why = stream->why;
+	tgt_queue_down(&tcp->queue);
+}
+
+static const struct stream_events events = { .readable = tgt_tcp_readable, .sent = sent, .down = down };
+
+static void tcp_free(struct tgt_queue *queue)
+{
+	struct tgt_tcp *tcp = tcp_of(queue);
+
+	if (tcp->pdus.stream)
+		stream_free(tcp->pdus.stream);
+	pool_free(queue->pool);
+}
+
+static int tcp_open(struct tgt_queue *queue, struct diag *diag)
+{
+	struct tgt_tcp *tcp = tcp_of(queue);
+	int err, on = 1, fd = tcp->fd;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)); /* for hosts without NVMe's own keep-alive */
+	queue->most = queue->target->opt.depth;
+	tcp->pdus.ev = &tgt_tcp_pdu_events;
+	tcp->pdus.align = 4;
+	queue->local.len = sizeof(queue->local.ss);
+	if (getsockname(fd, (struct sockaddr *)&queue->local.ss, &queue->local.len))
+		queue->local = (struct addr){ 0 };
+	err = tgt_queue_room(queue, queue->most, diag);
+	if (!err)
+		err = pool_new(&queue->pool, queue->carrier->incap, queue->most, diag);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	err = stream_accept(&tcp->pdus.stream, queue->loop, fd, &queue->peer, &events, tcp, diag);
+	if (err) {
+		pool_free(queue->pool);
+		queue->pool = NULL;
+	}
+	return err;
+}
+
+static void tcp_close(struct tgt_queue *queue)
+{
+	stream_close(tcp_of(queue)->pdus.stream);
+}
+
+const struct tgt_carrier tgt_tcp = {
+	.name = "tcp", .trtype = NVMF_TRTYPE_TCP, .incap = NVME_TCP_ADMIN_INCAP, .cmd_size = sizeof(struct tgt_tcp_cmd),
+	.open = tcp_open, .descriptor = descriptor, .pull = pull, .push = push, .reply = reply, .close = tcp_close, .free = tcp_free,
+};
+
+void tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
+{
+	struct tgt_tcp *tcp = tgt_room(target) ? calloc(1, sizeof(*tcp)) : NULL;
+	char text[ADDR_TEXT];
+
+	if (!tcp) {
+		loop_trace(target->loop, "%s: turned away: no room for another connection", addr_text(peer, text));
+		close(fd);
+		return;
+	}
+	tcp->fd = fd;
+	tgt_queue_begin(target, &tcp->queue, &tgt_tcp, peer);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A load as a whole: its threads, its time, its end, and the sum of what its jobs counted. What a job does is its kind's:
+ * load_disk.c, load_tcp.c. */
+#include "load_job.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#define MSEC 1000000ull
+#define SECOND 1000000000ull
+#define TICK (100 * MSEC)
+#define SAMPLE (500 * MSEC)
+
+static uint64_t thread_cpu(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+void load_job_begins(struct load_job *job, uint64_t now)
+{
+	job->from_ns = now;
+	job->cpu_ns = thread_cpu();
+	job->spun_ns = loop_spun(job->loop);
+}
+
+static void one_finished(struct loop_msg *msg)
+{
+	struct load *load = container_of(msg, struct load_job, finished)->load;
+
+	if (!--load->running)
+		load->done = 1;
+}
+
+void load_job_finished(struct load_job *job)
+{
+	uint64_t now = loop_clock();
+
+	if (job->from_ns && now > job->from_ns) {
+		double cpu = (double)(thread_cpu() - job->cpu_ns) - (double)(loop_spun(job->loop) - job->spun_ns);
+		job->busy = cpu > 0 ? cpu / (double)(now - job->from_ns) : 0;
+	}
+	loop_timer_del(job->loop, &job->watch);
+	job->finished.run = one_finished;
+	loop_post(job->load->loop, &job->finished);
+}
+
+static double seconds_of(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+/* At the beginning, negative; added up at the end. */
+static void take_usage(struct load *load, double sign)
+{
+	struct load_result *result = load->result;
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	result->user += sign * seconds_of(usage.ru_utime);
+	result->system += sign * seconds_of(usage.ru_stime);
+	result->switches += (uint64_t)(int64_t)sign * (uint64_t)(usage.ru_nvcsw + usage.ru_nivcsw);
+	result->major_faults += (uint64_t)(int64_t)sign * (uint64_t)usage.ru_majflt;
+	result->minor_faults += (uint64_t)(int64_t)sign * (uint64_t)usage.ru_minflt;
+}
+
+static uint64_t count_ios(const struct load *load, enum load_kind kind)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < load->opt->jobs; i++)
+		sum += atomic_load_explicit(&load->job[i]->ios[kind], memory_order_relaxed);
+	return sum;
+}
+
+static void take_sample(struct load *load, uint64_t now)
+{
+	double seconds = (double)(now - load->seen_at) / 1e9;
+
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+		struct load_samples *samples = &load->result->kind[kind].iops;
+		uint64_t ios = count_ios(load, kind);
+		double rate = (double)(ios - load->seen[kind]) / seconds;
+
+		load->seen[kind] = ios;
+		if (!samples->count++ || rate < samples->min)
+			samples->min = rate;
+		if (rate > samples->max)
+			samples->max = rate;
+		samples->sum += rate;
+		samples->squares += rate * rate;
+	}
+	load->seen_at = now;
+}
+
+static void tell_progress(struct load *load, uint64_t now)
+{
+	struct load_progress progress = {
+		.seconds = now > load->from ? (double)(now - load->from) / 1e9 : 0,
+		.of = load->opt->runtime_ms / 1000.,
+		.ramp = now < load->from,
+	};
+	uint64_t all = 0;
+
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
+		all += progress.ios[kind] = count_ios(load, kind);
+	for (unsigned i = 0; i < load->opt->jobs; i++)
+		progress.verifying |= atomic_load_explicit(&load->job[i]->verifying, memory_order_relaxed);
+	progress.iops = now > load->shown_at ? (double)(all - load->shown) * 1e9 / (double)(now - load->shown_at) : 0;
+	load->shown = all;
+	load->shown_at = now;
+	load->opt->progress(&progress, load->opt->arg);
+}
+
+static void hurry(struct load *load)
+{
+	atomic_store(&load->over, true);
+	atomic_store(&load->hurry, true);
+}
+
+void load_job_over(struct load_job *job)
+{
+	atomic_store(&job->load->over, true);
+}
+
+void load_job_failed(struct load_job *job)
+{
+	hurry(job->load);
+}
+
+static void tick(struct loop_timer *timer)
+{
+	struct load *load = container_of(timer, struct load, tick);
+	uint64_t now = loop_clock(), next = now + TICK;
+
+	if (!load->counting && now >= load->from) {
+		load->counting = true;
+		load->seen_at = now;
+		take_usage(load, -1);
+	}
+	if (load->opt->stop && *load->opt->stop) {
+		load->result->stopped = true;
+		hurry(load);
+	}
+	if (load->counting && now <= load->until && now - load->seen_at >= SAMPLE)
+		take_sample(load, now);
+	if (load->opt->progress)
+		tell_progress(load, now);
+	if (!load->counting && next > load->from)
+		next = load->from;
+	loop_timer_set(load->loop, timer, next);
+}
+
+static int open_job(struct loop *loop, void *arg)
+{
+	struct load_job *job = arg;
+
+	(void)loop;
+	return job->load->kind->open(job, &job->why);
+}
+
+static void watch(struct loop_timer *timer)
+{
+	struct load_job *job = container_of(timer, struct load_job, watch);
+
+	loop_timer_set(job->loop, timer, loop_clock() + TICK);
+	job->load->kind->watch(job);
+}
+
+static int start_job(struct loop *loop, void *arg)
+{
+	struct load_job *job = arg;
+
+	job->watch.fire = watch;
+	loop_timer_set(loop, &job->watch, loop_clock() + TICK);
+	job->load->kind->start(job);
+	return 0;
+}
+
+static int close_job(struct loop *loop, void *arg)
+{
+	struct load_job *job = arg;
+
+	(void)loop;
+	job->load->kind->close(job);
+	return 0;
+}
+
+static int open_jobs(struct load *load)
+{
+	int err = 0;
+
+	load->job = calloc(load->opt->jobs, sizeof(struct load_job *));
+	if (!load->job)
+		return diag_sys(load->diag, ENOMEM, "jobs");
+	err = crew_start(&load->crew, load->opt->jobs, loop_options(load->loop), load->diag);
+	for (unsigned i = 0; !err && i < load->opt->jobs; i++) {
+		struct load_job *job = calloc(1, load->kind->size);
+
+		load->job[i] = job;
+		if (!job)
+			return diag_sys(load->diag, ENOMEM, "jobs");
+		job->load = load;
+		job->loop = crew_loop(load->crew, i);
+		job->index = i;
+		err = loop_call(load->loop, job->loop, open_job, job);
+		if (err)
+			*load->diag = job->why;
+	}
+	return err;
+}
+
+static void run_jobs(struct load *load)
+{
+	uint64_t now = loop_clock();
+
+	load->from = now + load->opt->ramp_ms * MSEC;
+	load->until = load->opt->runtime_ms ? load->from + load->opt->runtime_ms * MSEC : UINT64_MAX;
+	load->shown_at = load->seen_at = now;
+	load->running = load->opt->jobs;
+	load->tick.fire = tick;
+	tick(&load->tick);
+	for (unsigned i = 0; i < load->opt->jobs; i++)
+		loop_call(load->loop, load->job[i]->loop, start_job, load->job[i]);
+	loop_wait(load->loop, &load->done, 0);
+	loop_timer_del(load->loop, &load->tick);
+	if (load->counting)
+		take_usage(load, 1);
+}
+
+static void add_up(struct load *load)
+{
+	struct load_result *result = load->result;
+	uint64_t last = load->from;
+
+	for (unsigned i = 0; i < load->opt->jobs; i++) {
+		const struct load_job *job = load->job[i];
+
+		for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+			stats_merge(&result->kind[kind].latency, &job->latency[kind]);
+			result->kind[kind].bytes += job->bytes[kind];
+		}
+		result->verified += job->verified;
+		result->unanswered += job->unanswered;
+		if (job->busy > result->busiest)
+			result->busiest = job->busy;
+		if (job->last_ns > last)
+			last = job->last_ns;
+	}
+	result->seconds = (double)(last - load->from) / 1e9;
+}
+
+static int first_failure(struct load *load)
+{
+	for (unsigned i = 0; i < load->opt->jobs; i++)
+		if (load->job[i]->why.err) {
+			*load->diag = load->job[i]->why;
+			return -load->diag->err;
+		}
+	return 0;
+}
+
+int load_run(struct load *load, const struct load_kind_ops *kind)
+{
+	int err;
+
+	*load->result = (struct load_result){ 0 };
+	load->kind = kind;
+	err = open_jobs(load);
+	if (!err) {
+		run_jobs(load);
+		add_up(load);
+		err = first_failure(load);
+	}
+	for (unsigned i = 0; load->job && i < load->opt->jobs && load->job[i]; i++)
+		loop_call(load->loop, load->job[i]->loop, close_job, load->job[i]);
+	crew_stop(load->crew);
+	for (unsigned i = 0; load->job && i < load->opt->jobs; i++)
+		free(load->job[i]);
+	free(load->job);
+	return err;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A client of `bench --rdma`, from the answering side. What it asks for is checked; then each message is answered by its like, or
+ * counted. And a client of rping's, whose data is fetched and brought back. */
+#include "load_end.h"
+#include "load_listen.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct answerer {
+	struct load_client client; /* first */
+	struct ep_incoming *incoming; /* until it is accepted */
+	struct load_end end;
+	uint32_t owed; /* answers, or messages no credit was given for */
+	struct rping_place place; /* of rping's client, once it is known */
+	uint32_t fetched; /* bytes that are here, to be brought back; 0 = fetch next */
+	bool asked;
+};
+
+static const char *check(struct load_end *end, const uint8_t *priv, uint8_t len)
+{
+	const struct bench_hello *hello = (const void *)priv;
+	uint32_t size, depth, most;
+
+	if (len < sizeof(*hello) || memcmp(hello->magic, BENCH_MAGIC, sizeof(hello->magic)))
+		return "rdmastor bench listens here";
+	if (hello->version != BENCH_VERSION)
+		return "another version of rdmastor";
+	size = get_le32(hello->size);
+	depth = get_le32(hello->depth);
+	if (hello->op >= BENCH_OPS || hello->bandwidth > 1 || !size || size > BENCH_SIZE_MAX || !depth || depth > BENCH_DEPTH_MAX)
+		return "wrong numbers";
+	most = hello->op == BENCH_SEND ? BENCH_MEMORY_MAX / size : BENCH_DEPTH_MAX;
+	*end = (struct load_end){ .op = hello->op, .bandwidth = hello->bandwidth, .size = size, .depth = depth < most ? depth : most,
+		.peer_rkey = get_le32(hello->rkey), .peer_addr = get_le64(hello->raddr) };
+	return NULL;
+}
+
+static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	struct answerer *an = ep->user;
+	struct load_end *end = &an->end;
+	struct bench_welcome welcome = { .magic = BENCH_MAGIC, .version = BENCH_VERSION };
+	int err = load_end_request(end, ep);
+
+	if (err)
+		return err;
+	welcome.depth = put_le32(end->depth);
+	welcome.rkey = put_le32(load_end_rkey(end));
+	welcome.raddr = put_le64((uintptr_t)end->data->base);
+	memcpy(priv, &welcome, sizeof(welcome));
+	return sizeof(welcome);
+}
+
+static void up(struct ep *ep)
+{
+	loop_trace(ep->loop, "bench client: %s", ep->way);
+}
+
+static void flush(struct answerer *an)
+{
+	struct load_end *end = &an->end;
+	struct ep_op *chain = NULL, **tail = &chain;
+
+	if (end->bandwidth) {
+		if (an->owed && load_end_add_credit(end, an->owed, &tail))
+			an->owed = 0;
+	} else {
+		while (an->owed && load_end_add(end, &tail))
+			an->owed--;
+	}
+	load_end_post(end, chain);
+}
+
+static void received(struct ep *ep, struct ep_rx *rx)
+{
+	struct answerer *an = ep->user;
+
+	/* An answer in kind would be a READ, of which no more than agreed may be on their way. */
+	if (an->end.op == BENCH_READ) {
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client sends a message where it only reads");
+		ep->ops->close(ep);
+		return;
+	}
+	an->owed++;
+	if (!an->end.bandwidth) {
+		load_end_answered(&an->end);
+		flush(an);
+	}
+	load_end_repost(&an->end, rx); /* others are posted */
+}
+
+static void sent(struct ep *ep, struct ep_op *op)
+{
+	load_end_sent(&((struct answerer *)ep->user)->end, op);
+}
+
+static void idle(struct ep *ep)
+{
+	flush(ep->user);
+}
+
+static void down(struct ep *ep)
+{
+	struct answerer *an = ep->user;
+
+	if (ep->why.err)
+		loop_trace(ep->loop, "bench client: %s", ep->why.text);
+	load_end_fini(&an->end);
+	load_client_gone(&an->client);
+}
+
+static int rping_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	(void)priv;
+	return load_end_request(&((struct answerer *)ep->user)->end, ep);
+}
+
+static void rping_up(struct ep *ep)
+{
+	up(ep);
+	if (ep->caps.ord)
+		return;
+	diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client answers no READs");
+	ep->ops->close(ep);
+}
+
+/* Fetches the client's data, or brings it back, once all before is through. */
+static void rping_go_on(struct answerer *an)
+{
+	struct load_end *end = &an->end;
+	struct ep_op *chain = NULL, **tail = &chain;
+	uint32_t size = get_be32(an->place.size);
+
+	if (!an->asked || end->inflight)
+		return;
+	an->asked = false;
+	end->peer_addr = get_be64(an->place.addr);
+	end->peer_rkey = get_be32(an->place.rkey);
+	if (an->fetched) {
+		load_end_add_move(end, EP_WRITE, size < an->fetched ? size : an->fetched, &tail);
+		load_end_add_place(end, true, &tail);
+		an->fetched = 0;
+	} else {
+		load_end_add_move(end, EP_READ, size, &tail);
+	}
+	load_end_post(end, chain);
+}
+
+static void rping_received(struct ep *ep, struct ep_rx *rx)
+{
+	struct answerer *an = ep->user;
+	uint32_t len = rx->len, size;
+
+	memcpy(&an->place, rx->p, sizeof(an->place));
+	load_end_repost(&an->end, rx);
+	size = get_be32(an->place.size);
+	if (len != sizeof(an->place))
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client sent %u bytes, not %zu: it is none of rping", len, sizeof(an->place));
+	else if (an->asked)
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client did not wait for its answer");
+	else if (!size || size > an->end.size)
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client has %u bytes of data, not from 1 to %u", size, an->end.size);
+	if (ep->why.err) {
+		ep->ops->close(ep);
+		return;
+	}
+	an->asked = true;
+	rping_go_on(an);
+}
+
+static void rping_sent(struct ep *ep, struct ep_op *op)
+{
+	struct answerer *an = ep->user;
+	struct ep_op *chain = NULL, **tail = &chain;
+	bool fetched = op->kind == EP_READ;
+	uint32_t len = op->sge[0].len;
+
+	load_end_sent(&an->end, op);
+	if (fetched) {
+		an->fetched = len;
+		load_end_add_place(&an->end, false, &tail);
+		load_end_post(&an->end, chain);
+	}
+	rping_go_on(an);
+}
+
+static void rping_idle(struct ep *ep)
+{
+	(void)ep;
+}
+
+static const struct ep_events rping_events = { rping_request, rping_up, rping_received, rping_sent, rping_idle, down };
+static const struct ep_events events = { request, up, received, sent, idle, down };
+
+static void begin(struct load_client *client)
+{
+	struct answerer *an = container_of(client, struct answerer, client);
+	struct ep_incoming *incoming = an->incoming;
+	struct ep_caps want;
+	struct diag why = { 0 };
+	int err = load_end_init(&an->end, false, &why);
+
+	an->incoming = NULL;
+	want = load_end_caps(&an->end);
+	if (err)
+		ep_reject(incoming, "no memory", 9);
+	else
+		err = ep_accept(&an->end.ep, client->loop, incoming, &want, an->end.op == LOAD_OP_PING ? &rping_events : &events, an, &why);
+	if (!err)
+		return;
+	loop_trace(client->loop, "bench client: %s", why.text);
+	load_end_fini(&an->end);
+	load_client_gone(client);
+}
+
+static void end_(struct load_client *client)
+{
+	struct answerer *an = container_of(client, struct answerer, client);
+
+	if (an->incoming) {
+		ep_reject(an->incoming, NULL, 0);
+		load_client_gone(client);
+	} else if (an->end.ep && an->end.ep->state < EP_CLOSING) {
+		an->end.ep->ops->close(an->end.ep);
+	}
+}
+
+void load_answer(struct load_server *server, struct ep_incoming *incoming)
+{
+	struct answerer *an = calloc(1, sizeof(*an));
+	const char *wrong = an ? NULL : "no memory";
+
+	if (an && server->ping)
+		an->end = (struct load_end){ .op = LOAD_OP_PING, .size = RPING_SIZE_MAX, .depth = 1 };
+	else if (an)
+		wrong = check(&an->end, incoming->priv, incoming->priv_len);
+	if (wrong) {
+		ep_reject(incoming, wrong, (uint8_t)strlen(wrong));
+		free(an);
+		return;
+	}
+	an->incoming = incoming;
+	load_client_add(server, &an->client, begin, end_);
+}

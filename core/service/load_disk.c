@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Load on a disk: each job has a lane, and as many requests in flight as was asked for; what is done is submitted anew with the
+ * next offset. With verify a second phase reads all that was written. */
+#include "load_job.h"
+#include "load_verify.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define JOBS_MAX 256
+#define DEPTH_MAX 1024 /* of one job */
+#define VERIFY_BLOCKS (1ull << 32) /* what was written is noted in two bytes for each */
+
+struct slot {
+	struct io io;
+	struct buf buf;
+	struct disk_job *job;
+	uint64_t at_ns, block;
+	uint16_t generation; /* of a write */
+	bool busy;
+};
+
+struct disk_job {
+	struct load_job job; /* first */
+	struct lane *lane;
+	struct pool *pool;
+	struct slot *slot;
+	uint8_t *lowers;
+	struct verify verify;
+	uint64_t offset, blocks, next; /* the job's part, in requests */
+	uint64_t left; /* requests still to be submitted */
+	uint64_t dice, wrong; /* wrong: the first wrong byte so far */
+	uint32_t inflight;
+	bool mapped, checking;
+};
+
+struct disk_load {
+	struct bdev *disk;
+	uint64_t seed, offset, blocks;
+};
+
+static struct disk_job *disk_job_of(struct load_job *job)
+{
+	return container_of(job, struct disk_job, job);
+}
+
+static const struct disk_load *part_of(const struct disk_job *dj)
+{
+	return dj->job.load->kind->arg;
+}
+
+static const struct load_options *options_of(const struct disk_job *dj)
+{
+	return dj->job.load->opt;
+}
+
+/* xorshift64*: fast, and good enough to choose by. */
+static uint64_t roll(struct disk_job *dj)
+{
+	dj->dice ^= dj->dice >> 12;
+	dj->dice ^= dj->dice << 25;
+	dj->dice ^= dj->dice >> 27;
+	return dj->dice * 0x2545f4914f6cdd1du;
+}
+
+static bool in_flight(const struct disk_job *dj, uint64_t block)
+{
+	for (uint32_t i = 0; i < options_of(dj)->depth; i++)
+		if (dj->slot[i].busy && dj->slot[i].block == block)
+			return true;
+	return false;
+}
+
+static uint64_t next_block(struct disk_job *dj)
+{
+	uint64_t block;
+
+	if (options_of(dj)->random)
+		block = (uint64_t)((unsigned __int128)roll(dj) * dj->blocks >> 64);
+	else
+		block = dj->next;
+	/* What two writes at once leave, or a read beside a write gives, is not known. */
+	while (options_of(dj)->verify && in_flight(dj, block))
+		block = block + 1 < dj->blocks ? block + 1 : 0;
+	dj->next = block + 1 < dj->blocks ? block + 1 : 0;
+	return block;
+}
+
+static enum load_kind next_kind(struct disk_job *dj)
+{
+	uint8_t reads = options_of(dj)->read_percent;
+
+	if (reads == 0 || reads == 100)
+		return reads ? LOAD_READ : LOAD_WRITE;
+	return (uint8_t)((roll(dj) >> 32) % 100) < reads ? LOAD_READ : LOAD_WRITE;
+}
+
+static void start_io(struct disk_job *dj, struct slot *slot, enum load_kind kind, uint64_t block, uint64_t now)
+{
+	slot->block = block;
+	slot->busy = true;
+	slot->at_ns = now;
+	slot->io.kind = kind == LOAD_READ ? IO_READ : IO_WRITE;
+	slot->io.off = dj->offset + block * options_of(dj)->bs;
+	dj->inflight++;
+	bdev_submit(dj->lane, &slot->io);
+}
+
+static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
+{
+	enum load_kind kind = next_kind(dj);
+	uint64_t block = next_block(dj);
+
+	dj->left--;
+	if (kind == LOAD_WRITE && dj->verify.generation) {
+		slot->generation = verify_next(&dj->verify, block);
+		dj->verify.generation[block] = 0; /* until it is done */
+		verify_fill(&dj->verify, block, slot->generation, slot->buf.p);
+		now = loop_clock();
+	}
+	start_io(dj, slot, kind, block, now);
+}
+
+/* The next written block from dj->next on; false when there is none. */
+static bool check_next(struct disk_job *dj, struct slot *slot)
+{
+	while (dj->next < dj->blocks && !dj->verify.generation[dj->next])
+		dj->next++;
+	if (dj->next == dj->blocks || dj->offset + dj->next * options_of(dj)->bs > dj->wrong || load_hurry(&dj->job))
+		return false;
+	start_io(dj, slot, LOAD_READ, dj->next++, 0);
+	return true;
+}
+
+static bool begin_check(struct disk_job *dj)
+{
+	bool any = false;
+
+	if (!dj->verify.generation || dj->checking || load_hurry(&dj->job))
+		return false;
+	dj->checking = true;
+	atomic_store_explicit(&dj->job.verifying, true, memory_order_relaxed);
+	dj->next = 0;
+	for (uint32_t i = 0; i < options_of(dj)->depth && check_next(dj, &dj->slot[i]); i++)
+		any = true;
+	return any;
+}
+
+static void io_failed(struct disk_job *dj, const struct io *io)
+{
+	const struct bdev *disk = dj->lane->bdev;
+	const char *text = io->detail && disk->status_text ? disk->status_text(io->detail) : NULL;
+
+	if (io->status == -ECANCELED && load_over(&dj->job, loop_clock())) {
+		dj->job.unanswered++;
+		return;
+	}
+	if (!dj->job.why.err) {
+		if (!text && io->status == -ENOTCONN && dj->lane->why.err)
+			text = dj->lane->why.text;
+		diag_set(&dj->job.why, io->status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO, -io->status, "%s at byte %" PRIu64 ": %s",
+			io->kind == IO_READ ? "read" : "write", io->off, text ? text : diag_errno_text(-io->status));
+		diag_ctx(&dj->job.why, "%s", disk->uri);
+	}
+	load_job_failed(&dj->job);
+}
+
+/* The load ends, but what lies before the wrong byte, and in parts before this one, is still looked at: the first is told. */
+static void check(struct disk_job *dj, const struct slot *slot)
+{
+	struct diag why = { 0 };
+	uint64_t at;
+
+	if (!dj->verify.generation || !dj->verify.generation[slot->block])
+		return;
+	if (verify_same(&dj->verify, slot->block, slot->buf.p)) {
+		dj->job.verified += slot->io.len;
+		return;
+	}
+	at = verify_explain(&dj->verify, slot->block, slot->buf.p, &why);
+	if (!dj->job.why.err || (dj->wrong != UINT64_MAX && at < dj->wrong)) {
+		diag_ctx(&why, "%s", dj->lane->bdev->uri);
+		dj->job.why = why;
+		dj->wrong = at;
+	}
+	load_job_over(&dj->job);
+}
+
+static void answered(struct disk_job *dj, struct slot *slot, uint64_t now)
+{
+	if (!dj->checking)
+		load_count(&dj->job, slot->io.kind == IO_READ ? LOAD_READ : LOAD_WRITE, slot->io.len, now - slot->at_ns, now);
+	if (slot->io.kind == IO_READ)
+		check(dj, slot);
+	else if (dj->verify.generation)
+		dj->verify.generation[slot->block] = slot->generation;
+}
+
+static void done(struct io *io)
+{
+	struct slot *slot = container_of(io, struct slot, io);
+	struct disk_job *dj = slot->job;
+	uint64_t now = loop_clock();
+
+	dj->inflight--;
+	slot->busy = false;
+	if (io->status)
+		io_failed(dj, io);
+	else
+		answered(dj, slot, now);
+	if (dj->checking)
+		check_next(dj, slot);
+	else if (dj->left && !load_over(&dj->job, now))
+		submit(dj, slot, now);
+	if (!dj->inflight && !begin_check(dj))
+		load_job_finished(&dj->job);
+}
+
+/* Buffers hold something that no layer below can make smaller. */
+static void fill_pool(struct disk_job *dj)
+{
+	for (size_t i = 0; i < dj->pool->len; i += 8) {
+		uint64_t word = roll(dj);
+		memcpy(dj->pool->base + i, &word, sizeof(word));
+	}
+}
+
+static int open_slots(struct disk_job *dj, struct diag *diag)
+{
+	const struct load_options *opt = options_of(dj);
+	size_t lower = (dj->lane->bdev->lim.io_size + 7u) & ~7u;
+
+	dj->slot = calloc(opt->depth, sizeof(*dj->slot));
+	dj->lowers = calloc(opt->depth, lower ? lower : 8);
+	if (!dj->slot || !dj->lowers)
+		return diag_sys(diag, ENOMEM, "requests");
+	for (uint32_t i = 0; i < opt->depth; i++) {
+		struct slot *slot = &dj->slot[i];
+
+		slot->job = dj;
+		slot->buf = pool_buf(dj->pool, i);
+		slot->io = (struct io){ .len = opt->bs, .buf = &slot->buf, .done = done, .lower = dj->lowers + i * lower };
+	}
+	return 0;
+}
+
+static int disk_open(struct load_job *job, struct diag *diag)
+{
+	struct disk_job *dj = disk_job_of(job);
+	const struct load_options *opt = job->load->opt;
+	const struct disk_load *part = part_of(dj);
+	int err;
+
+	dj->offset = part->offset;
+	dj->blocks = part->blocks;
+	dj->wrong = UINT64_MAX;
+	dj->dice = part->seed + (job->index + 1) * 0x9e3779b97f4a7c15u;
+	dj->left = !opt->bytes ? UINT64_MAX : opt->bytes > opt->bs ? opt->bytes / opt->bs : 1;
+	if (opt->verify) {
+		dj->blocks /= opt->jobs;
+		dj->offset += job->index * dj->blocks * opt->bs;
+		err = verify_init(&dj->verify, part->seed, dj->offset, dj->blocks, opt->bs, diag);
+		if (err)
+			return err;
+	}
+	err = lane_open(&dj->lane, part->disk, job->loop, diag);
+	if (!err)
+		err = pool_new(&dj->pool, opt->bs, opt->depth, diag);
+	if (!err)
+		err = lane_map(dj->lane, dj->pool, diag);
+	if (err)
+		return err;
+	dj->mapped = true;
+	fill_pool(dj);
+	return open_slots(dj, diag);
+}
+
+static void disk_start(struct load_job *job)
+{
+	struct disk_job *dj = disk_job_of(job);
+	uint64_t now = loop_clock();
+
+	for (uint32_t i = 0; i < options_of(dj)->depth && dj->left; i++)
+		submit(dj, &dj->slot[i], now);
+}
+
+static void disk_watch(struct load_job *job)
+{
+	struct disk_job *dj = disk_job_of(job);
+
+	if (!dj->lane->ops->cancel || !(dj->checking ? load_hurry(job) : load_over(job, loop_clock())))
+		return;
+	for (uint32_t i = 0; i < options_of(dj)->depth; i++)
+		if (dj->slot[i].busy)
+			dj->lane->ops->cancel(dj->lane, &dj->slot[i].io);
+}
+
+static void disk_close(struct load_job *job)
+{
+	struct disk_job *dj = disk_job_of(job);
+
+	if (dj->mapped)
+		lane_unmap(dj->lane, dj->pool);
+	if (dj->pool)
+		pool_free(dj->pool);
+	if (dj->lane)
+		lane_close(dj->lane);
+	free(dj->slot);
+	free(dj->lowers);
+	verify_fini(&dj->verify);
+}
+
+static int wrong_request(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
+{
+	const struct bdev_limits *lim = &disk->lim;
+	uint32_t most = lim->max[IO_READ];
+
+	if (opt->read_percent < 100 && lim->ro)
+		return diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
+	if (opt->read_percent < 100 && lim->max[IO_WRITE] < most)
+		most = lim->max[IO_WRITE];
+	if (!opt->bs || opt->bs % lim->block)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--bs: %u is not a multiple of the disk's blocks of %u bytes", opt->bs, lim->block);
+	if (opt->bs > most)
+		return diag_set(diag, DIAG_USAGE, E2BIG, "--bs: the longest request of this disk is %u bytes", most);
+	if (!opt->depth || opt->depth > DEPTH_MAX)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "--iodepth: %u is not from 1 to %d", opt->depth, DEPTH_MAX);
+	if (!opt->jobs || opt->jobs > JOBS_MAX)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "--numjobs: %u is not from 1 to %d", opt->jobs, JOBS_MAX);
+	if (opt->jobs > lim->lanes)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "--numjobs: %u, but the disk offers %u queues", opt->jobs, lim->lanes);
+	return 0;
+}
+
+static int wrong_part(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
+{
+	const struct bdev_limits *lim = &disk->lim;
+	uint64_t least = opt->verify ? (uint64_t)opt->bs * opt->jobs * opt->depth : opt->bs;
+
+	if (opt->offset % lim->block)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--offset: %" PRIu64 " is not a multiple of the disk's blocks of %u bytes", opt->offset,
+			lim->block);
+	if (!bdev_range_ok(lim, opt->offset, opt->size))
+		return diag_set(diag, DIAG_USAGE, ENOSPC, "--size: the disk ends at byte %" PRIu64, lim->size);
+	if ((opt->size ? opt->size : lim->size - opt->offset) < least)
+		return diag_set(diag, DIAG_USAGE, ENOSPC, "--size: %" PRIu64 " bytes are less than the %s", opt->size ? opt->size : lim->size - opt->offset,
+			opt->verify ? "requests in flight cover, which --verify keeps apart" : "request is long");
+	if (opt->verify && opt->read_percent == 100)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--verify reads what was written: it needs a --rw that writes");
+	if (opt->verify && (opt->size ? opt->size : lim->size) / opt->bs > VERIFY_BLOCKS)
+		return diag_set(diag, DIAG_USAGE, EFBIG, "--verify: more than %llu blocks cannot be kept in mind: --size limits it", VERIFY_BLOCKS);
+	return 0;
+}
+
+int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *opt, struct load_result *result, struct diag *diag)
+{
+	struct disk_load part = { .disk = disk, .offset = opt->offset };
+	const struct load_kind_ops kind = {
+		.size = sizeof(struct disk_job),
+		.open = disk_open,
+		.start = disk_start,
+		.watch = disk_watch,
+		.close = disk_close,
+		.arg = &part,
+	};
+	struct load load = { .loop = loop, .opt = opt, .result = result, .diag = diag };
+	int err = wrong_request(disk, opt, diag);
+
+	if (!err)
+		err = wrong_part(disk, opt, diag);
+	if (err)
+		return diag_ctx(diag, "%s", disk->uri), err;
+	part.blocks = (opt->size ? opt->size : disk->lim.size - opt->offset) / opt->bs;
+	if (getrandom(&part.seed, sizeof(part.seed), GRND_NONBLOCK) != sizeof(part.seed))
+		part.seed = loop_clock();
+	return load_run(&load, &kind);
+}

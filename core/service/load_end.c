@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Memory, ops and receives of one end of a measured RDMA connection. */
+#include "load_end.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define LEAST 64 /* a receive */
+#define SPARE 8 /* ops beyond what is in flight: credits, and what is not reported yet */
+#define PAGE 4096u
+#define QUIETS (sizeof((struct load_end){ 0 }.quiet) / sizeof(struct ep_op *))
+
+static uint32_t pages(uint64_t bytes)
+{
+	return (uint32_t)((bytes + PAGE - 1) / PAGE * PAGE);
+}
+
+int load_end_init(struct load_end *end, bool client, struct diag *diag)
+{
+	bool ping = end->op == LOAD_OP_PING;
+	bool whole = end->op == BENCH_SEND && !(client && end->bandwidth); /* what comes in has the full size */
+	int err;
+
+	end->client = client;
+	/* Every credit is for a message at least, so no more of them come than there were messages in flight. */
+	end->receives = end->bandwidth && (client ? end->op != BENCH_READ : end->op == BENCH_SEND) ? end->depth + 2 : 4;
+	end->stride = whole && end->size > LEAST ? (end->size + LEAST - 1) / LEAST * LEAST : LEAST;
+	end->ops = 2 * (end->bandwidth ? end->depth : 2) + SPARE;
+	end->rx = calloc(end->receives, sizeof(*end->rx));
+	end->op_mem = calloc(end->ops, sizeof(*end->op_mem));
+	if (!end->rx || !end->op_mem)
+		return diag_sys(diag, ENOMEM, "requests");
+	err = pool_new(&end->data, pages(end->size), ping && client ? 2 : 1, diag);
+	if (!err)
+		err = pool_new(&end->inbox, pages((uint64_t)end->stride * end->receives + (uint64_t)end->ops * LEAST), 1, diag);
+	for (uint32_t i = 0; !err && i < end->ops; i++) {
+		end->op_mem[i].next = end->free;
+		end->free = &end->op_mem[i];
+	}
+	return err;
+}
+
+void load_end_fini(struct load_end *end)
+{
+	if (end->registered) {
+		end->ep->ops->unreg(end->ep, end->data);
+		end->ep->ops->unreg(end->ep, end->inbox);
+	}
+	if (end->ep)
+		end->ep->ops->free(end->ep);
+	if (end->data)
+		pool_free(end->data);
+	if (end->inbox)
+		pool_free(end->inbox);
+	free(end->rx);
+	free(end->op_mem);
+	*end = (struct load_end){ 0 };
+}
+
+struct ep_caps load_end_caps(const struct load_end *end)
+{
+	uint32_t reads = end->op == BENCH_READ ? end->depth : end->op == LOAD_OP_PING;
+
+	return (struct ep_caps){ .send = end->ops, .recv = end->receives, .sge = 1, .inline_max = end->bandwidth ? LEAST : 220,
+		.ord = reads, .ird = reads };
+}
+
+int load_end_request(struct load_end *end, struct ep *ep)
+{
+	static const unsigned access[] = { [BENCH_SEND] = EP_LOCAL, [BENCH_WRITE] = EP_REMOTE_WRITE, [BENCH_READ] = EP_REMOTE_READ | EP_READ_SINK,
+		[LOAD_OP_PING] = EP_REMOTE_READ | EP_REMOTE_WRITE };
+	bool reader = end->op == LOAD_OP_PING && !end->client;
+	int err;
+
+	end->ep = ep;
+	end->registered = false;
+	if (ep->caps.recv < end->receives || ep->caps.send < end->ops)
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device gives a connection only %u requests%s",
+			ep->caps.send < ep->caps.recv ? ep->caps.send : ep->caps.recv, end->client && end->bandwidth ? ": --iodepth" : "");
+	err = ep->ops->reg(ep, end->data, reader ? EP_READ_SINK : access[end->op], &ep->why);
+	if (err)
+		return err;
+	err = ep->ops->reg(ep, end->inbox, EP_LOCAL, &ep->why);
+	if (err) {
+		ep->ops->unreg(ep, end->data);
+		return err;
+	}
+	end->registered = true;
+	for (uint32_t i = 0; i < end->receives; i++)
+		end->rx[i] = (struct ep_rx){ .next = i + 1 < end->receives ? &end->rx[i + 1] : NULL, .p = end->inbox->base + (size_t)i * end->stride,
+			.cap = end->stride, .lkey = end->inbox->key[ep->dom].lkey };
+	ep->ops->repost(ep, end->rx);
+	return 0;
+}
+
+uint32_t load_end_rkey(const struct load_end *end)
+{
+	return end->data->key[end->ep->dom].rkey;
+}
+
+static struct ep_op *take(struct load_end *end, struct ep_op ***tail)
+{
+	struct ep_op *op = end->free;
+
+	end->free = op->next;
+	end->inflight++;
+	*op = (struct ep_op){ .nsge = 1 };
+	**tail = op;
+	*tail = &op->next;
+	return op;
+}
+
+/* Where the next message answers this one, the device need not report it, and each report costs time. Of a client that does not
+ * wait for answers some are reported. */
+static void expect_answer(struct load_end *end, struct ep_op *op)
+{
+	if (end->bandwidth || end->op == LOAD_OP_PING || !(op->flags & EP_INLINE) || end->quiets == QUIETS)
+		return;
+	op->flags |= EP_QUIET;
+	end->quiet[end->quiets++] = op;
+}
+
+static bool add_small(struct load_end *end, const void *bytes, uint32_t len, struct ep_op ***tail)
+{
+	struct ep_op *op;
+	uint8_t *p;
+
+	if (!end->free)
+		return false;
+	op = take(end, tail);
+	p = end->inbox->base + (size_t)end->stride * end->receives + (size_t)(op - end->op_mem) * LEAST;
+	memcpy(p, bytes, len);
+	op->kind = EP_SEND;
+	op->flags = end->ep->caps.inline_max >= len ? EP_INLINE : 0;
+	op->sge[0] = (struct ep_sge){ p, len, end->inbox->key[end->ep->dom].lkey };
+	expect_answer(end, op);
+	return true;
+}
+
+bool load_end_add_credit(struct load_end *end, uint32_t messages, struct ep_op ***tail)
+{
+	const struct bench_credit credit = { put_le32(messages) };
+
+	return add_small(end, &credit, sizeof(credit), tail);
+}
+
+uint8_t *load_end_back(const struct load_end *end)
+{
+	return pool_buf(end->data, 1).p;
+}
+
+bool load_end_add_place(struct load_end *end, bool back, struct ep_op ***tail)
+{
+	struct rping_place place = { 0 };
+
+	if (end->client)
+		place = (struct rping_place){ put_be64((uintptr_t)(back ? load_end_back(end) : end->data->base)), put_be32(load_end_rkey(end)),
+			put_be32(end->size) };
+	return add_small(end, &place, sizeof(place), tail);
+}
+
+static void move(struct load_end *end, struct ep_op *op, enum ep_kind kind, uint32_t len)
+{
+	op->kind = kind;
+	op->sge[0] = (struct ep_sge){ end->data->base, len, end->data->key[end->ep->dom].lkey };
+	op->rkey = end->peer_rkey;
+	op->raddr = end->peer_addr;
+}
+
+bool load_end_add_move(struct load_end *end, enum ep_kind kind, uint32_t len, struct ep_op ***tail)
+{
+	if (!end->free)
+		return false;
+	move(end, take(end, tail), kind, len);
+	return true;
+}
+
+bool load_end_add(struct load_end *end, struct ep_op ***tail)
+{
+	static const uint8_t kind[] = { [BENCH_SEND] = EP_SEND, [BENCH_WRITE] = EP_WRITE, [BENCH_READ] = EP_READ };
+	bool told = end->op == BENCH_WRITE && !end->bandwidth;
+	struct ep_op *op;
+
+	if (!end->free || (told && !end->free->next))
+		return false;
+	op = take(end, tail);
+	move(end, op, kind[end->op], end->size);
+	op->flags = !end->bandwidth && end->op != BENCH_READ && end->size <= end->ep->caps.inline_max ? EP_INLINE : 0;
+	expect_answer(end, op);
+	return !told || load_end_add_credit(end, 1, tail);
+}
+
+void load_end_post(struct load_end *end, struct ep_op *chain)
+{
+	if (chain)
+		end->ep->ops->post(end->ep, chain);
+}
+
+void load_end_sent(struct load_end *end, struct ep_op *op)
+{
+	end->inflight--;
+	op->next = end->free;
+	end->free = op;
+}
+
+void load_end_answered(struct load_end *end)
+{
+	while (end->quiets)
+		load_end_sent(end, end->quiet[--end->quiets]);
+}
+
+void load_end_repost(struct load_end *end, struct ep_rx *rx)
+{
+	rx->next = NULL;
+	end->ep->ops->repost(end->ep, rx);
+}

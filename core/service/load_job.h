@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What a kind of load brings: a job is one thread's part of it. Time, counting and the end are load.c's. */
+#pragma once
+#include "load.h"
+#include <stdatomic.h>
+
+struct load;
+
+struct load_job { /* first member of the kind's own; its own thread's but for what is atomic */
+	struct load *load;
+	struct loop *loop;
+	unsigned index;
+	struct stats latency[LOAD_KINDS];
+	_Atomic uint64_t ios[LOAD_KINDS];
+	atomic_bool verifying;
+	uint64_t bytes[LOAD_KINDS], verified;
+	uint64_t last_ns; /* of the last answer that counts */
+	uint64_t cpu_ns, spun_ns, from_ns; /* when counting began */
+	double busy;
+	uint32_t unanswered;
+	struct diag why; /* err: the job failed */
+	struct loop_timer watch;
+	struct loop_msg finished;
+};
+
+struct load_kind_ops {
+	size_t size; /* of a job */
+	/* On the job's thread. close() takes a job as far as open() came. */
+	int (*open)(struct load_job *, struct diag *);
+	void (*start)(struct load_job *); /* load_job_finished() follows */
+	void (*watch)(struct load_job *); /* about ten times a second: what is merely held is not waited for once load_over() */
+	void (*close)(struct load_job *);
+	const void *arg;
+};
+
+struct load {
+	struct loop *loop;
+	const struct load_options *opt;
+	struct load_result *result;
+	struct diag *diag;
+	const struct load_kind_ops *kind;
+	struct crew *crew;
+	struct load_job **job;
+	uint64_t from, until; /* of counting; until UINT64_MAX = without end */
+	atomic_bool over, hurry; /* no more requests that count; none at all */
+	bool counting;
+	struct loop_timer tick;
+	unsigned running;
+	int done; /* all jobs have ended */
+	uint64_t seen[LOAD_KINDS], seen_at, shown, shown_at; /* for samples and progress */
+	double user, system;
+	uint64_t switches, major_faults, minor_faults;
+};
+
+int load_run(struct load *, const struct load_kind_ops *);
+void load_job_finished(struct load_job *);
+/* Ends the whole load for this failure, which the caller has set in job->why. */
+void load_job_failed(struct load_job *);
+/* No more requests that count, of all jobs; what follows them does. */
+void load_job_over(struct load_job *);
+/* Counting starts for this job: once, when `now` reached load->from. */
+void load_job_begins(struct load_job *, uint64_t now);
+
+static inline bool load_over(const struct load_job *job, uint64_t now)
+{
+	return now >= job->load->until || atomic_load_explicit(&job->load->over, memory_order_relaxed);
+}
+
+static inline bool load_hurry(const struct load_job *job)
+{
+	return atomic_load_explicit(&job->load->hurry, memory_order_relaxed);
+}
+
+/* One answer. */
+static inline void load_count(struct load_job *job, enum load_kind kind, uint32_t bytes, uint64_t ns, uint64_t now)
+{
+	uint64_t ios;
+
+	if (now < job->load->from)
+		return;
+	if (!job->from_ns)
+		load_job_begins(job, now);
+	ios = atomic_load_explicit(&job->ios[kind], memory_order_relaxed);
+	atomic_store_explicit(&job->ios[kind], ios + 1, memory_order_relaxed);
+	stats_add(&job->latency[kind], ns);
+	job->bytes[kind] += bytes;
+	job->last_ns = now;
+}

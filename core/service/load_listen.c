@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The side of `bench --tcp` and `bench --rdma` that answers: listeners, and sockets alone. RDMA connections are
+ * load_answer.c's. */
+#include "load_listen.h"
+#include "wire/bench.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HELLO_MS 5000
+#define CLIENTS_MAX 256
+#define TURN_NS 10000000 /* then the rest of the loop has its turn */
+#define REPLY (256u << 10) /* what all answers are taken from */
+#define PIECES 64 /* of one send */
+#define OWED_MAX (256u << 20) /* with more to send nothing more is read */
+
+struct socket_client {
+	struct load_client client; /* first */
+	struct loop_fd fd;
+	uint8_t in[BENCH_DEPTH_MAX * sizeof(struct bench_request)];
+	size_t have;
+	uint64_t owed;
+};
+
+static uint8_t reply[REPLY]; /* never written to; const, it would be so many bytes of the file */
+
+static void drop(struct socket_client *sc, const char *why)
+{
+	struct loop *loop = sc->client.loop;
+
+	if (why)
+		loop_trace(loop, "bench client: %s", why);
+	loop_fd_del(loop, &sc->fd);
+	close(sc->fd.fd);
+	load_client_gone(&sc->client);
+}
+
+static bool answer(struct socket_client *sc)
+{
+	while (sc->owed) {
+		struct iovec iov[PIECES];
+		struct msghdr msg = { .msg_iov = iov };
+		uint64_t left = sc->owed;
+		ssize_t n;
+
+		for (; left && msg.msg_iovlen < PIECES; msg.msg_iovlen++) {
+			size_t len = left < REPLY ? (size_t)left : REPLY;
+			iov[msg.msg_iovlen] = (struct iovec){ reply, len };
+			left -= len;
+		}
+		n = sendmsg(sc->fd.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n < 0 && errno != EINTR)
+			return false;
+		if (n > 0)
+			sc->owed -= (uint64_t)n;
+	}
+	return true;
+}
+
+/* False: this is no client of ours. */
+static bool understand(struct socket_client *sc)
+{
+	size_t at = 0;
+
+	for (; sc->have - at >= sizeof(struct bench_request); at += sizeof(struct bench_request)) {
+		const struct bench_request *request = (const void *)(sc->in + at);
+		uint32_t bytes = get_le32(request->bytes);
+
+		if (memcmp(request->magic, BENCH_MAGIC, sizeof(request->magic)) || !bytes || bytes > BENCH_SIZE_MAX)
+			return false;
+		sc->owed += bytes;
+	}
+	sc->have -= at;
+	memmove(sc->in, sc->in + at, sc->have);
+	return true;
+}
+
+static void readable(struct loop_fd *fd, uint32_t events)
+{
+	struct socket_client *sc = container_of(fd, struct socket_client, fd);
+	uint64_t begin = loop_clock(), last = begin, now = begin, patience = loop_options(sc->client.loop)->poll_us * 1000ull;
+
+	(void)events;
+	while (now - begin < TURN_NS) {
+		ssize_t n = -1;
+
+		if (sc->owed < OWED_MAX)
+			n = recv(fd->fd, sc->in + sc->have, sizeof(sc->in) - sc->have, MSG_DONTWAIT);
+		else
+			errno = EAGAIN;
+		now = loop_clock();
+		if (n > 0) {
+			last = now;
+			sc->have += (size_t)n;
+			if (!understand(sc)) {
+				drop(sc, "sent something else than a request");
+				return;
+			}
+		} else if (!n || (errno != EAGAIN && errno != EINTR)) {
+			drop(sc, n ? strerror(errno) : NULL);
+			return;
+		}
+		if (sc->owed && !answer(sc)) {
+			drop(sc, strerror(errno));
+			return;
+		}
+		if (sc->owed || (n < 0 && now - last >= patience))
+			break;
+	}
+	loop_fd_change(sc->client.loop, fd, (sc->owed < OWED_MAX ? EPOLLIN : 0) | (sc->owed ? EPOLLOUT : 0));
+}
+
+static void socket_begin(struct load_client *client)
+{
+	struct socket_client *sc = container_of(client, struct socket_client, client);
+
+	if (loop_fd_add(client->loop, &sc->fd, NULL))
+		drop(sc, "no room for its descriptor");
+}
+
+static void socket_end(struct load_client *client)
+{
+	drop(container_of(client, struct socket_client, client), NULL);
+}
+
+static void incoming_socket(int fd, const struct addr *peer, void *user)
+{
+	struct load_server *server = user;
+	struct socket_client *sc = server->clients < CLIENTS_MAX ? calloc(1, sizeof(*sc)) : NULL;
+	int on = 1;
+
+	(void)peer;
+	if (!sc) {
+		close(fd);
+		return;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	sc->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = readable };
+	load_client_add(server, &sc->client, socket_begin, socket_end);
+}
+
+static void incoming_rdma(struct ep_incoming *incoming, void *user)
+{
+	struct load_server *server = user;
+
+	if (server->clients < CLIENTS_MAX)
+		load_answer(server, incoming);
+	else
+		ep_reject(incoming, "too many clients", 16);
+}
+
+/* Begins on the loop the client is dealt to. */
+static void begin(struct loop_msg *msg)
+{
+	struct load_client *client = container_of(msg, struct load_client, hello);
+
+	if (!client->gone)
+		client->begin(client);
+}
+
+void load_client_add(struct load_server *server, struct load_client *client, void (*begin_)(struct load_client *),
+	void (*end)(struct load_client *))
+{
+	client->server = server;
+	client->loop = server->loops[server->dealt++ % server->nloops];
+	client->begin = begin_;
+	client->end = end;
+	client->hello.run = begin;
+	client->next = server->client;
+	server->client = client;
+	server->clients++;
+	loop_post(client->loop, &client->hello);
+}
+
+/* Back on the server's loop. While the server stops others may still look at the list. */
+static void forget(struct loop_msg *msg)
+{
+	struct load_client *client = container_of(msg, struct load_client, bye), **at = &client->server->client;
+	struct load_server *server = client->server;
+
+	server->clients--;
+	if (server->stopping) {
+		server->empty = !server->clients;
+		return;
+	}
+	while (*at != client)
+		at = &(*at)->next;
+	*at = client->next;
+	free(client);
+}
+
+void load_client_gone(struct load_client *client)
+{
+	if (client->gone)
+		return;
+	client->gone = true;
+	client->bye.run = forget;
+	loop_post(client->server->loop, &client->bye);
+}
+
+static int end_client(struct loop *loop, void *arg)
+{
+	struct load_client *client = arg;
+
+	(void)loop;
+	if (!client->gone)
+		client->end(client);
+	return 0;
+}
+
+int load_listen(struct load_server **out, struct loop *loop, const struct load_listen *conf, uint32_t timeout_ms, struct diag *diag)
+{
+	struct load_server *server = calloc(1, sizeof(*server));
+	int err;
+
+	if (!server)
+		return diag_sys(diag, ENOMEM, "server");
+	*server = (struct load_server){ .loop = loop, .loops = conf->loops, .nloops = conf->nloops, .ping = conf->ping };
+	server->ways = (struct ways){ .at = conf->at, .stream = incoming_socket, .rdma = incoming_rdma, .user = server, .timeout_ms = HELLO_MS,
+		.no_crc = conf->no_crc, .want = (conf->verbs ? WAY_VERBS : 0) | (conf->iwarp ? WAY_IWARP : 0) | (conf->tcp ? WAY_TCP : 0) };
+	err = ways_open(&server->ways, 1, loop, timeout_ms, diag);
+	if (err) {
+		load_server_stop(server);
+		return err;
+	}
+	*out = server;
+	return 0;
+}
+
+const struct addr *load_server_addr(const struct load_server *server)
+{
+	return &server->ways.bound;
+}
+
+bool load_server_verbs(const struct load_server *server)
+{
+	return server->ways.up & WAY_VERBS;
+}
+
+void load_server_stop(struct load_server *server)
+{
+	if (!server)
+		return;
+	ways_close(&server->ways, 1);
+	server->stopping = true;
+	server->empty = !server->clients;
+	for (struct load_client *client = server->client; client; client = client->next)
+		loop_call(server->loop, client->loop, end_client, client);
+	loop_wait(server->loop, &server->empty, 0);
+	while (server->client) {
+		struct load_client *client = server->client;
+
+		server->client = client->next;
+		free(client);
+	}
+	free(server);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Patterns that can be read back: what `bench --verify` writes, and what it says when something else is there. */
+#include "load_verify.h"
+#include "wire.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define GENERATION_SHIFT 48 /* offsets are below */
+
+/* A bijection (the finalizer of splitmix64): the word tells what it was made of. */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+static uint64_t unmix(uint64_t x)
+{
+	x = (x ^ x >> 31 ^ x >> 62) * 0x319642b2d24d8ec3u;
+	x = (x ^ x >> 27 ^ x >> 54) * 0x96de1b173f119089u;
+	return x ^ x >> 30 ^ x >> 60;
+}
+
+static uint64_t word(const struct verify *verify, uint64_t off, uint16_t generation)
+{
+	return mix(verify->seed ^ ((uint64_t)generation << GENERATION_SHIFT) ^ off);
+}
+
+int verify_init(struct verify *verify, uint64_t seed, uint64_t offset, uint64_t blocks, uint32_t bs, struct diag *diag)
+{
+	size_t len;
+	void *p = MAP_FAILED;
+
+	*verify = (struct verify){ .seed = seed, .offset = offset, .blocks = blocks, .bs = bs };
+	if (!__builtin_mul_overflow(blocks, sizeof(*verify->generation), &len))
+		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "no memory to note what was written to %" PRIu64 " blocks", blocks);
+	verify->generation = p;
+	return 0;
+}
+
+void verify_fini(struct verify *verify)
+{
+	if (verify->generation)
+		munmap(verify->generation, verify->blocks * sizeof(*verify->generation));
+	verify->generation = NULL;
+}
+
+uint16_t verify_next(const struct verify *verify, uint64_t block)
+{
+	uint16_t next = (uint16_t)(verify->generation[block] + 1);
+
+	return next ? next : 1;
+}
+
+void verify_fill(const struct verify *verify, uint64_t block, uint16_t generation, uint8_t *p)
+{
+	uint64_t off = verify->offset + block * verify->bs;
+
+	for (uint32_t i = 0; i < verify->bs; i += 8) {
+		le64 w = put_le64(word(verify, off + i, generation));
+		memcpy(p + i, &w, sizeof(w));
+	}
+}
+
+static uint32_t first_wrong(const struct verify *verify, uint64_t block, const uint8_t *p)
+{
+	uint64_t off = verify->offset + block * verify->bs;
+
+	for (uint32_t i = 0; i < verify->bs; i += 8) {
+		uint64_t should = word(verify, off + i, verify->generation[block]);
+		le64 is;
+
+		memcpy(&is, p + i, sizeof(is));
+		if (get_le64(is) != should)
+			return i + (uint32_t)__builtin_ctzll(get_le64(is) ^ should) / 8;
+	}
+	return verify->bs;
+}
+
+bool verify_same(const struct verify *verify, uint64_t block, const uint8_t *p)
+{
+	return first_wrong(verify, block, p) == verify->bs;
+}
+
+static void what_instead(const struct verify *verify, uint64_t block, uint64_t at, uint64_t is, char text[120])
+{
+	uint64_t made_of = unmix(is) ^ verify->seed, off = made_of & ((1ull << GENERATION_SHIFT) - 1);
+	uint16_t generation = (uint16_t)(made_of >> GENERATION_SHIFT);
+	uint64_t end = verify->offset + verify->blocks * verify->bs;
+
+	if (!is)
+		snprintf(text, 120, "zeroes");
+	else if (off == at && generation && generation < verify->generation[block])
+		snprintf(text, 120, "what was written there %u writes before", verify->generation[block] - generation);
+	else if (off % 8 == at % 8 && off >= verify->offset && off < end && generation)
+		snprintf(text, 120, "what was written to byte %" PRIu64, off);
+	else
+		snprintf(text, 120, "data this run did not write");
+}
+
+uint64_t verify_explain(const struct verify *verify, uint64_t block, const uint8_t *p, struct diag *diag)
+{
+	uint32_t wrong = first_wrong(verify, block, p), start = wrong & ~7u;
+	uint64_t off = verify->offset + block * verify->bs;
+	char instead[120];
+	le64 is;
+
+	memcpy(&is, p + start, sizeof(is));
+	what_instead(verify, block, off + start, get_le64(is), instead);
+	diag_set(diag, DIAG_MISMATCH, EIO, "byte %" PRIu64 " does not hold what was written: found %s", off + wrong, instead);
+	return off + wrong;
+}

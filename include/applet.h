@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* An applet: a name, option rows, and a function. The rows drive parsing, --help, --complete and the lint of the man
+ * pages. main.c dispatches, parses, prints the failure; the applet turns options into one core request and prints through
+ * out.h. */
+#pragma once
+#include "diag.h"
+#include "loop.h"
+#include "out.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum opt_type {
+	OPT_FLAG, /* bool */
+	OPT_TEXT, /* const char * */
+	OPT_LIST, /* struct opt_list: repeatable */
+	OPT_U32, /* uint32_t, whole number */
+	OPT_SIZE, /* uint64_t, K M G T */
+	OPT_MSEC, /* uint32_t milliseconds; seconds, fractions of one, or "500ms" */
+	OPT_MAYBE, /* struct opt_maybe: a flag that a number may follow, "--ublk", "--ublk=3", "--ublk 3"; its row's arg is "[N]". What
+		    * follows and begins with a digit must be one: an operand that does is written ./3.img or comes first */
+	OPT_REST, /* bool; and every word after it is an operand from call->rest on (`--run CMD ARG…`), at least one */
+};
+
+#define OPT_LIST_MAX 32
+struct opt_list {
+	const char *item[OPT_LIST_MAX];
+	unsigned count;
+};
+
+struct opt_maybe {
+	bool on, given; /* the option; the number */
+	uint32_t number;
+};
+
+struct opt {
+	const char *name; /* long name; '_' and '-' are the same when typed */
+	char letter; /* 0 = none */
+	uint8_t type;
+	uint16_t at; /* offset in the applet's option struct */
+	const char *arg; /* name of the argument in --help ("SECONDS"); "rdma|tcp": exactly these words, checked and completed; "FILE", "DIR": completed as paths */
+	const char *help;
+};
+
+/* Every applet has these: first member of its option struct. A row of the applet with the name of a common one replaces
+ * it (`--output text|json|normal`). */
+struct opt_common {
+	const char *output; /* text|json|normal */
+	bool json, verbose, quiet, dry_run;
+	uint32_t timeout_ms; /* bounds the command, or getting ready; 0 = none */
+};
+
+struct call { /* one run of an applet */
+	const struct applet *applet;
+	const char *name; /* as called: the applet's own or a replaced tool's */
+	const void *opts; /* its option struct, filled */
+	char **operand;
+	unsigned operands;
+	unsigned rest; /* operands from this index on came after an OPT_REST option; == operands when there was none */
+	struct out *out;
+	struct diag *diag; /* the failure main prints */
+	struct loop_options loop; /* poll_us, verbose, name ready for loop_new() */
+};
+
+struct applet {
+	const char *name, *operands, *summary; /* "nvmf-discover", "[URI]", one line */
+	const struct opt *opts; /* ends with a row without name */
+	const void *defaults;
+	uint16_t opts_size;
+	uint8_t min, max; /* operands before an OPT_REST option; max 255 = any number */
+	bool changes; /* takes --dry-run */
+	const char *own_letters; /* letters among "ovq" the applet gives another meaning (cli.md) */
+	const char *replaces; /* a link of this name runs the applet with that tool's exit statuses: wrong calls give 1 */
+	const char *replaced_usage; /* what follows the name in that tool's usage line */
+	int (*run)(struct call *); /* exit status, or -errno with call->diag set (→ 1, or 2 for DIAG_USAGE) */
+};
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTLY = 3 };
+
+extern const struct applet *const applets[]; /* applets/list.c; NULL ends it */
+
+const struct applet *applet_find(const char *name); /* its own name, or the one it replaces; NULL = there is none */
+const char *applet_near(const char *typed); /* the name that was perhaps meant; NULL = none is near */
+/* Fills opts (preset with the defaults) and call->operand, operands, rest; argv[0] is skipped, the operands are gathered in
+ * argv itself. On failure the first error is in call->diag and the rest is parsed nevertheless, so that --json counts
+ * wherever it stands. *help: --help was given, nothing else needs to be right. */
+int opt_parse(struct call *, int argc, char **argv, void *opts, bool *help);
+void opt_help(const struct applet *, FILE *);
+/* One candidate a line, "word\tdescription", for the words so far; the last is the one being typed. The first is the
+ * applet's name. A line ":file" or ":dir" asks the shell to complete paths there. */
+void opt_complete(int words, char **word, FILE *);
+/* One row a line, for the lint of man pages: "--name\t-l\tARG". NULL = the common rows. */
+void opt_rows(const struct applet *, FILE *);
+/* A message for the user that is not the failure: stderr, "rdmastor APPLET: …", silent with --quiet. */
+void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

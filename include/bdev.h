@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The waist: everything that holds blocks is a bdev, one `struct io` passes between. A bdev is the disk: opened once,
+ * limits fixed at open, its control runs on the loop that opened it. A lane is one thread's way into it. */
+#pragma once
+#include "diag.h"
+#include "loop.h"
+#include "mem.h"
+#include "uri.h"
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum io_kind { IO_READ, IO_WRITE, IO_FLUSH, IO_TRIM, IO_ZERO, IO_MAP, IO_KINDS };
+enum io_flag {
+	IO_FUA = 1, /* WRITE, ZERO, TRIM: on stable storage before done */
+	IO_FAST = 2, /* ZERO: fail with -ENOTSUP where it would be slow */
+	IO_KEEP = 4, /* ZERO: leave no hole */
+};
+
+/* Embedded in the submitter's slot. off and len are multiples of lim.block, inside the disk, len <= lim.max[kind] and > 0
+ * (FLUSH: both 0). READ, WRITE and MAP use buf from its start. */
+struct io {
+	uint8_t kind, flags;
+	uint32_t len;
+	uint64_t off;
+	struct buf *buf;
+	int status; /* 0 or -errno; -ENOTCONN: the path died before the answer (only `paths` sees that) */
+	uint32_t detail; /* the protocol's own status, for proto->status_text; MAP: number of runs */
+	void (*done)(struct io *);
+	void *lower; /* lim.io_size bytes, 8-aligned, the bdev's while the io is in flight */
+	struct io *next; /* the bdev's while in flight */
+#ifdef DEBUG_CONTRACTS
+	void (*checked_done)(struct io *); /* bdev_check_submit()'s: the submitter's done, and where the io is in flight */
+	struct lane *checked_lane;
+#endif
+};
+
+/* What IO_MAP writes into buf: they start at off, cover at least one block, may end early. */
+struct map_run {
+	uint64_t len;
+	uint32_t flags;
+	uint32_t zero;
+};
+enum map_flag { MAP_HOLE = 1, MAP_ZERO = 2 };
+
+struct bdev_limits {
+	uint64_t size; /* bytes, a multiple of block */
+	uint32_t block; /* logical block: 512 … 65536, a power of 2 */
+	uint32_t best; /* preferred length and alignment of requests */
+	uint32_t max[IO_KINDS]; /* longest request of each kind; 0 = this disk does not do it (never READ; FLUSH: 1 = yes) */
+	uint32_t io_size;
+	uint16_t lanes; /* most lanes at once */
+	uint16_t depth; /* ios a lane keeps in flight; it queues more, in order */
+	uint32_t quiesce_ms; /* after a path died, how long its writes may still be executed */
+	bool ro, fua;
+};
+
+struct bdev_id { /* all zero, "" = not known */
+	uint8_t uuid[16], nguid[16], eui64[8];
+	char model[41], serial[21], firmware[9];
+};
+
+/* What the opener brings: who we are, and how to open. */
+struct bdev_env {
+	char hostnqn[224];
+	uint8_t hostid[16];
+	bool write, force; /* open for writing; even when the device is held */
+	uint64_t create; /* file: make or extend it to this size; 0 = must exist. "-": the most that is written or read */
+	uint32_t timeout_ms; /* one attempt to connect; URI timeout= overrides; 0 = 10 s */
+	uint32_t on_loss_ms; /* how long I/O is held while no path works; URI loss= overrides; UINT32_MAX = forever */
+};
+
+struct bdev;
+struct lane;
+typedef void bdev_fact(void *arg, const char *key, const char *label, const char *value);
+
+struct bdev_ops {
+	const char *name;
+	/* Starts opening a lane on that loop, on that loop's thread; lane->changed follows (never inside). May be called on any
+	 * thread while the bdev is UP: it reads only what is fixed then. */
+	int (*lane)(struct lane **, struct bdev *, struct loop *, struct diag *);
+	void (*stop)(struct bdev *); /* orderly end; BDEV_DOWN follows. Needs: lanes freed */
+	void (*free)(struct bdev *); /* at once, any state, no upcall after, not inside its own upcall. Needs: lanes freed */
+	void (*facts)(struct bdev *, bdev_fact *, void *arg); /* for `info`: transport, path, security; may be NULL */
+};
+
+enum bdev_state { BDEV_OPENING, BDEV_UP, BDEV_DOWN };
+
+struct bdev {
+	const struct bdev_ops *ops;
+	struct loop *loop;
+	uint8_t state;
+	struct bdev_limits lim; /* valid from UP on */
+	struct bdev_id id;
+	struct diag why; /* of DOWN; of UP: what is wrong with it since `changed`, all the same */
+	void (*changed)(struct bdev *); /* state or lim.size is new; on bdev->loop */
+	void *user; /* the owner's */
+	const char *(*status_text)(uint32_t detail); /* sentence for io.detail; NULL = none */
+	char uri[URI_MAX]; /* as the user wrote it, without secrets */
+};
+
+struct lane_ops {
+	void (*submit)(struct lane *, struct io *); /* exactly one done() per submit, never inside it */
+	void (*kick)(struct lane *); /* once a turn after submits; may complete ios */
+	int (*map)(struct lane *, struct pool *, struct diag *); /* before the pool's first io; NULL = nothing to do */
+	void (*unmap)(struct lane *, struct pool *); /* after its last done */
+	bool (*cancel)(struct lane *, struct io *); /* drop a held io: true = its done(-ECANCELED) comes; NULL = cannot */
+	/* As if the path had died: what is in flight is done with -ENOTCONN, then LANE_DOWN, neither inside. NULL = both come by
+	 * themselves soon after the bdev is down. */
+	void (*abort)(struct lane *, const struct diag *why);
+	void (*free)(struct lane *); /* at once; needs: no io in flight, pools unmapped. Not inside its own upcalls */
+};
+
+enum lane_state { LANE_OPENING, LANE_UP, LANE_DOWN };
+
+/* When a lane goes down every io on it is done with -ENOTCONN first and no buffer is touched any more; later ones end so too. */
+struct lane {
+	const struct lane_ops *ops;
+	struct bdev *bdev;
+	struct loop *loop;
+	uint8_t state;
+	struct diag why;
+	void (*changed)(struct lane *);
+	void *user;
+	struct loop_work kick;
+};
+
+/* Opens by URI: network schemes through `paths` (path= keys, reconnect), local ones directly. Runs the loop until it is
+ * up or has failed. */
+int bdev_open(struct bdev **, struct loop *, const char *uri, const struct bdev_env *, struct diag *);
+void bdev_close(struct bdev *); /* orderly, bounded (2 s), frees */
+/* After opening it, or asking its target, has failed: finds out what would work there instead and says so in `why`. Runs the loop, until
+ * the time that was for opening, by env and the URI, is over; it began at since_ns (loop_clock). */
+void bdev_suggest(struct loop *, const char *uri, const struct bdev_env *, uint64_t since_ns, struct diag *why);
+/* The asynchronous form, one device without `paths`: bdev->changed follows. */
+int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, void (*changed)(struct bdev *), void *user, struct diag *);
+/* Opens a lane and runs its loop until it is up. On the loop's own thread. */
+int lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
+void lane_close(struct lane *); /* may run its loop, as lane_open() does: the bdev's own must be running meanwhile */
+/* For a provider: sets up the common part of a new lane; kick is queued by bdev_submit(). */
+void lane_init(struct lane *, const struct lane_ops *, struct bdev *, struct loop *);
+/* One synchronous request on its own lane and loop, for the control plane and tests. Brings `lower` itself. Once the time
+ * (0 = none) is over it is cancelled where the lane can (-ETIMEDOUT); what a live path has in flight is waited for. */
+int bdev_io_wait(struct lane *, struct io *, uint32_t timeout_ms);
+static inline int lane_map(struct lane *lane, struct pool *pool, struct diag *diag)
+{
+	return lane->ops->map ? lane->ops->map(lane, pool, diag) : 0;
+}
+static inline void lane_unmap(struct lane *lane, struct pool *pool)
+{
+	if (lane->ops->unmap)
+		lane->ops->unmap(lane, pool);
+}
+
+#ifdef DEBUG_CONTRACTS
+void bdev_check_submit(struct lane *, struct io *); /* submits, asserting the contract above; also that done() keeps it */
+#endif
+
+static inline void bdev_submit(struct lane *lane, struct io *io)
+{
+#ifdef DEBUG_CONTRACTS
+	bdev_check_submit(lane, io);
+#else
+	lane->ops->submit(lane, io);
+#endif
+	loop_work_add(lane->loop, &lane->kick);
+}
+
+static inline bool bdev_range_ok(const struct bdev_limits *lim, uint64_t off, uint64_t len)
+{
+	return len <= lim->size && off <= lim->size - len;
+}

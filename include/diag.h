@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One failure: what object, why, and where known the way out. Fixed size, owned by the caller, no allocation.
+ * Control plane functions take a `struct diag *` last and return 0 or -errno; the data path carries numbers
+ * (io.status, io.detail) and makes text only when somebody prints. */
+#pragma once
+#include <stdint.h>
+
+enum diag_code { /* the stable words of cli.md's JSON, in diag_code_word() */
+	DIAG_NONE,
+	DIAG_USAGE,
+	DIAG_REFUSED,
+	DIAG_UNREACHABLE,
+	DIAG_TIMEOUT,
+	DIAG_AUTH,
+	DIAG_NOT_FOUND,
+	DIAG_BUSY,
+	DIAG_NO_DEVICE,
+	DIAG_NO_MODULE,
+	DIAG_UNSUPPORTED,
+	DIAG_PROTOCOL,
+	DIAG_PERMISSION,
+	DIAG_NO_MEMORY, /* also: the locked-memory limit */
+	DIAG_IO,
+	DIAG_MISMATCH,
+	DIAG_CLOSED,
+	DIAG_SYSTEM,
+};
+
+struct diag {
+	int err; /* positive errno, 0 = no failure */
+	uint8_t code; /* enum diag_code */
+	char object[256], text[512], hint[400];
+};
+
+/* All return -err, so that `return diag_set(…)` is one line. Set where the cause is known. A NULL diag is allowed.
+ * Text: lower case, no full stop, no "failed to"; quotes the user's own words. */
+int diag_set(struct diag *, enum diag_code, int err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* From an errno: code and text are derived from it; fmt says what was tried. "open /dev/sdz: no such file or directory" */
+int diag_sys(struct diag *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Names the object on the way up; only the first (innermost) call counts. */
+int diag_ctx(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The way out; only where we truly know it. */
+int diag_hint(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+const char *diag_code_word(enum diag_code); /* "refused" */
+const char *diag_errno_word(int err); /* "ECONNREFUSED"; the same under every libc */
+const char *diag_errno_text(int err); /* "connection refused": our own words, as libcs differ */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the running system says: the only room that names a path in /sys, /proc, /dev or /etc. All of it is reached under a
+ * root descriptor, so that a tree of files is a fixture. */
+#pragma once
+#include "diag.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Host identity by cli.md's chain: option or URI (wanted, may be NULL) → /etc/nvme files → kernel command line → DMI UUID
+ * (known-fake ones rejected) → machine-id → random. An empty file counts as absent; a missing host id is derived from the
+ * NQN's UUID. */
+struct identity {
+	char hostnqn[224];
+	uint8_t hostid[16];
+	char nqn_from[64], id_from[64]; /* for --verbose: "DMI product UUID" */
+	int random; /* made up for this run: warn */
+};
+int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, struct identity *, struct diag *);
+int kernel_root(void); /* descriptor of "/" */
+
+/* Identity of a disk that is served: made of the machine's (DMI UUID → machine-id → host id) and the disk's own: WWID of a
+ * block device, file system UUID and inode of a file, `own` of anything else ("" = nothing: random). The same after a restart,
+ * another on another machine. */
+struct disk_identity {
+	uint8_t uuid[16], nguid[16];
+	char serial[21], nqn[224];
+	char from[160]; /* for --verbose: "WWID naa.5000c500, machine-id" */
+	bool random; /* another one each time */
+};
+int kernel_disk_identity(int root, const char *path, const char *own, struct disk_identity *, struct diag *); /* path NULL: no file or device */
+
+/* The disk's own part of that in words: "file system 0b5a… inode 12", "naa.5000c500… partition 1". */
+int kernel_disk_text(int root, const char *path, char *text, size_t len, struct diag *);
+
+/* Who holds a block device: "mounted on /, swap, md0"; empty when nobody or not a block device. */
+int kernel_holders(int root, const char *device, char *text, size_t len);
+bool kernel_process_has(int root, int pid, const char *path); /* open */
+/* RDMA as the system sees it, for messages when no device was found: which of ib_uverbs, rdma_ucm, devices is missing.
+ * Loads the modules where it may. */
+int kernel_rdma_ready(int root, struct diag *);
+/* Readiness: NOTIFY_SOCKET (sd_notify protocol) and a descriptor given with --ready-fd. */
+int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
+
+/* Descriptor of /dev with the ublk driver loaded and its control device there; else which of driver, control device, io_uring
+ * (kernel.io_uring_disabled) is missing, with the way round (--nbd-dev). */
+int kernel_ublk_open(int root, struct diag *);
+
+/* The kernel's own NBD client, by generic netlink. These calls may wait for requests that the device has in flight: they are not for a
+ * thread that answers those. */
+#define KERNEL_NBD_CONNECTIONS 16
+#define KERNEL_NBD_OURS "rdmastor " /* what identifiers of ours begin with */
+struct kernel_nbd {
+	int index; /* N of /dev/nbdN; -1 = the one a former run left (id), else the first free one; given: the one taken */
+	uint64_t size; /* bytes */
+	uint32_t block; /* 512 … 4096 */
+	uint16_t flags; /* NBD_FLAG_*, as nbd_server_flags() gives them */
+	const int *fds; /* connected sockets; the kernel keeps references of its own */
+	unsigned nfds, connections; /* offered to a device that exists; given to a new one, of these */
+	/* A request unanswered for so long takes its connection down with it and goes out again over another. 0 = the kernel waits for as long
+	 * as the connection lives; that needs a device of one connection (Linux 6.12, nbd_xmit_timeout()). */
+	uint32_t timeout_s;
+	uint32_t resend_s; /* timeout_s 0: how soon a request that went down with its connection goes out again over the next one */
+	uint32_t dead_s; /* requests are held this long while no connection lives */
+	uint32_t longest; /* bytes of a request; 0 = as the driver likes */
+	const char *id; /* the device's backend identifier (Linux 5.14): a process started again takes its device over by it; NULL = never */
+	bool recovered; /* given: the device existed and was offered the sockets: it takes as many as it has dead connections, perhaps none */
+};
+int kernel_nbd_ready(int root, struct diag *); /* loads the driver */
+/* Connects, or gives new sockets to, the device: it can be opened when this returns. */
+int kernel_nbd_connect(int root, struct kernel_nbd *, struct diag *);
+/* What a new device still needs and only /sys takes, `longest` and `resend_s`. Waits for requests in flight: once the sockets are served. */
+void kernel_nbd_tune(int root, const struct kernel_nbd *);
+/* New sockets (fds) for the connections of device `index` that are dead. -ENODEV: it was disconnected. */
+int kernel_nbd_renew(const struct kernel_nbd *, struct diag *);
+int kernel_nbd_resize(const struct kernel_nbd *, struct diag *); /* index, id, size, block */
+/* The backend identifier of a device that is connected, "" = none; -ENOENT: it is not. */
+int kernel_nbd_backend(int root, unsigned index, char *text, size_t len);
+/* What others wrote to it is on its disk, then it is gone. -EBUSY with the holders named, and -ETIMEDOUT when it does not take what is
+ * to be written: it stays. `force`: no questions asked. With an id only the device that has it: another is none. */
+int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, uint32_t timeout_ms, struct diag *);
+
+/* For a process behind a local block device: it must not need that device to free memory or to end, and must outlive the switch from
+ * initramfs to root. Leaves the mount namespace, and in its own one what may be mounted from such a device; oom_score_adj -1000; sets
+ * PR_SET_IO_FLUSHER; locks memory; marks argv[0] (program_invocation_name) with '@' as systemd's root storage daemons are. Call it before
+ * threads are started, which inherit, and after files were opened by name. What was refused is told in diag as one line; never fatal.
+ * mounts, given: it has a namespace of its own. */
+int kernel_survive(int root, char *argv0, bool *mounts, struct diag *);
+/* In that namespace only, when no more files are opened by name: leaves all that is mounted from a device or server, which to unmount
+ * elsewhere would end nothing as long as it is mounted here. What the file `keep` is on stays (NULL: none). */
+void kernel_leave_mounts(int root, const char *keep);
+
+/* Management datagrams from userspace (ib_umad): loads the module; which part is missing. */
+int kernel_umad_ready(int root, struct diag *);
+
+/* A connection of the kernel's SRP initiator. */
+struct kernel_srp {
+	char host[24]; /* "host6" */
+	uint64_t id_ext, ioc_guid;
+	bool by_cm; /* by RDMA/CM: then not the three below */
+	uint64_t service_id;
+	uint8_t dgid[16];
+	uint16_t pkey;
+	char dev[64]; /* "" when the kernel does not say */
+	unsigned port; /* 0 as well */
+};
+int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *); /* free() it */
+uint32_t kernel_srp_imm_data(int root); /* bytes of immediate data ib_srp sends; 0 = none, or not loaded */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Load and what it takes: on a disk, on a TCP socket alone, on an RDMA connection alone. For the last two the other side is
+ * load_listen(). Figures only; what they look like is the applet's. */
+#pragma once
+#include "bdev.h"
+#include "diag.h"
+#include "loop.h"
+#include "stats.h"
+#include "uri.h"
+
+#define LOAD_PORT 18516
+#define LOAD_PING_PORT 7174 /* rping's */
+
+enum load_kind { LOAD_READ, LOAD_WRITE, LOAD_KINDS };
+
+struct load_progress {
+	uint64_t ios[LOAD_KINDS]; /* so far; those of the ramp not counted once it is over */
+	double iops; /* of late */
+	double seconds, of; /* since the ramp, and planned; of 0 = not known */
+	bool ramp, verifying;
+};
+
+struct load_options {
+	uint8_t read_percent; /* 100 = only reads, 0 = only writes */
+	bool random, verify; /* verify: every block written holds what it should when it is read, and all are read in the end */
+	uint32_t bs, depth, jobs;
+	uint64_t offset, size; /* the part of the disk that is used; size 0 = up to its end */
+	uint64_t bytes; /* each job ends after so many; 0 = without end */
+	uint32_t runtime_ms, ramp_ms; /* 0 = without end; before it, not counted */
+	volatile int *stop; /* set by a signal: ends with the results so far */
+	void (*progress)(const struct load_progress *, void *arg); /* about ten times a second */
+	void *arg;
+};
+
+struct load_samples { /* requests per second, each over half a second */
+	double min, max, sum, squares;
+	unsigned count;
+};
+
+struct load_figures {
+	struct stats latency; /* from submit to done, in ns */
+	struct load_samples iops;
+	uint64_t bytes;
+};
+
+struct load_result {
+	struct load_figures kind[LOAD_KINDS];
+	double seconds; /* from the end of the ramp to the last answer */
+	double user, system; /* CPU seconds of this process meanwhile */
+	uint64_t switches, major_faults, minor_faults;
+	double busiest; /* share of a CPU that the busiest job's thread had and did not spend waiting */
+	uint64_t verified; /* bytes */
+	uint32_t unanswered; /* requests that were dropped when the end came */
+	bool stopped;
+};
+
+/* Jobs run on threads of their own with a lane each; --verify gives each a part of the disk of its own. The first request that
+ * fails ends it; the result is filled nevertheless. */
+int load_disk(struct loop *, struct bdev *, const struct load_options *, struct load_result *, struct diag *);
+
+/* The same on a socket alone: 64 bytes each way to the server of load_listen(), which answers each with `bs` bytes; what is due
+ * leaves in one send. Only reads; no offset, size or verify. A job has a connection; with poll_us it spins on its socket. */
+int load_tcp(struct loop *, const struct addr *, const struct load_options *, struct load_result *, struct diag *);
+
+/* An RDMA connection alone. Latency: SEND is half the time until the like SEND has come back; WRITE the same with a small SEND
+ * behind each WRITE that tells of it; READ is from post to data in place. PING is as rping does it, with its server or ours: until
+ * data that the server has READ and WRITTEN back is there again and was compared. */
+enum load_way { LOAD_AUTO, LOAD_VERBS, LOAD_IWARP }; /* as enum ep_backend */
+enum load_op { LOAD_OP_SEND, LOAD_OP_WRITE, LOAD_OP_READ, LOAD_OP_PING }; /* as enum bench_op, and rping */
+struct load_rdma {
+	struct addr dst, src;
+	const char *dev; /* RDMA device name, NULL = by route */
+	enum load_way way;
+	bool no_crc, bandwidth; /* bandwidth: not of PING */
+	enum load_op op;
+	uint32_t size, depth; /* depth: in flight at once, for bandwidth; less where device or peer allow less */
+	uint64_t iterations; /* 0 = without end */
+	uint32_t runtime_ms, timeout_ms; /* whichever end comes first; timeout_ms: to connect */
+	volatile int *stop;
+};
+struct load_rdma_result {
+	struct stats latency; /* ns */
+	uint64_t iterations;
+	double seconds, peak; /* peak: most bytes per second over some hundred messages */
+	uint32_t depth;
+	char way[160];
+};
+int load_rdma(struct loop *, const struct load_rdma *, struct load_rdma_result *, struct diag *);
+
+/* The other side of both, for as many clients as come. One TCP port serves sockets and software iWARP together. */
+struct load_listen {
+	struct addr at;
+	bool tcp, iwarp, verbs; /* verbs beside another: where there is an RDMA device */
+	bool no_crc;
+	bool ping; /* RDMA clients are rping's */
+	struct loop *const *loops; /* connections are dealt to them; at least one; the first may be the caller's */
+	unsigned nloops;
+};
+struct load_server;
+/* An address or a device that is not there yet is waited for, at most timeout_ms (0 = as long as it takes). */
+int load_listen(struct load_server **, struct loop *, const struct load_listen *, uint32_t timeout_ms, struct diag *);
+const struct addr *load_server_addr(const struct load_server *);
+bool load_server_verbs(const struct load_server *); /* an RDMA device listens, too */
+void load_server_stop(struct load_server *); /* ends all connections; runs the loop meanwhile */

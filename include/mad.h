@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* InfiniBand management datagrams from userspace: ports, transactions, and finding the I/O controllers of a fabric. Nothing here
+ * needs verbs, a queue pair or a thread; a port is opened for as long as its struct mad lives. */
+#pragma once
+#include "diag.h"
+#include "loop.h"
+#include "wire/mad.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Ports, as the system lists them. */
+#define MAD_DEV_LEN   64
+#define MAD_PKEYS_MAX 128
+
+struct mad_port_info {
+	char dev[MAD_DEV_LEN], link_layer[24];
+	uint8_t port, state /* enum port_state */, phys /* 3 = disabled, 5 = link up */, lmc, sm_sl;
+	bool infiniband; /* link layer */
+	uint16_t lid, sm_lid;
+	uint64_t prefix, guid; /* of GID 0 */
+	uint16_t pkeys, pkey[MAD_PKEYS_MAX];
+};
+
+/* How the user names a port; all empty: the first active one on InfiniBand. */
+struct mad_port_choice {
+	const char *dev; /* "mlx5_0" */
+	uint32_t port; /* 0 = the best of dev */
+	const char *umad; /* "/dev/infiniband/umad0" */
+	const char *gid; /* its GID 0, "fe80::2:c903:a0:b0c1", or 32 digits */
+	bool any_link; /* a port on Ethernet will do: the caller asks by GID, as RoCE does */
+};
+/* Says in one line what is wrong with the port chosen: link layer first, then state, then LID. */
+int mad_port_choose(struct mad_port_info *, const struct mad_port_choice *, struct diag *);
+/* What keeps an InfiniBand port from being used: not up, no subnet manager yet, no LID. */
+int mad_port_usable(const struct mad_port_info *, struct diag *);
+const char *mad_state_why(uint8_t state); /* what an end port in this state, or active without a LID, lacks */
+/* "fe80::1" or 32 hexadecimal digits. */
+int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *);
+void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid);
+
+/* What opens a real device: core/mad/port.c over libibumad. Tests link tests/fake/mad_port.c instead. */
+struct mad_addr { /* of a queue pair 0 or 1 */
+	uint16_t lid;
+	uint8_t sl, qpn;
+	uint16_t pkey_index;
+	bool grh; /* by GID: routers, RoCE */
+	uint8_t gid_index, gid[16];
+};
+struct mad_dev;
+/* All ports; free() them. */
+int mad_dev_list(struct mad_port_info **, unsigned *count, struct diag *);
+/* Device and port of "umad0"; -ENOENT. */
+int mad_dev_of_umad(const char *umad, char dev[MAD_DEV_LEN], unsigned *port);
+/* RoCE: the index of the own GID from which the one given is reached; -EADDRNOTAVAIL: there is none of its kind. */
+int mad_dev_gid_index(const struct mad_port_info *, const uint8_t gid[16]);
+int mad_dev_open(struct mad_dev **, const char *dev, unsigned port, struct diag *);
+void mad_dev_close(struct mad_dev *);
+int mad_dev_fd(const struct mad_dev *); /* readable when something has come */
+int mad_dev_class(struct mad_dev *, uint8_t mgmt_class, struct diag *); /* before the first of a class is sent */
+/* 0 or -errno. The answer is wanted for timeout_ms. */
+int mad_dev_send(struct mad_dev *, const struct mad_addr *, const void *mad, size_t len, uint32_t timeout_ms);
+/* One answer, reassembled: its length, and where it is until the next call. 0: this was no answer. -EAGAIN: nothing has come.
+ * -ENOSPC: it is longer than *room, which says now how long; the next call with that much gives it. Anything else: the device is
+ * gone. */
+ssize_t mad_dev_recv(struct mad_dev *, size_t *room, const uint8_t **mad);
+
+/* Transactions. */
+struct mad;
+struct mad_limits { /* 0 = the default */
+	uint32_t window; /* requests that have neither been answered nor waited for once: 128 */
+	uint32_t each; /* in flight to one destination: 1; to the subnet administrator: sa */
+	uint32_t sa; /* 8 */
+	uint32_t answer_ms; /* one request, over all its tries: 5000; a table four times as much */
+	uint32_t tries; /* 3 */
+};
+int mad_open(struct mad **, struct loop *, const struct mad_port_info *, const struct mad_limits *, struct diag *);
+void mad_close(struct mad *); /* needs: the owners of requests in flight; these are forgotten, without upcall */
+/* Before requests of another class than subnet administration and device management are sent. */
+int mad_class(struct mad *, uint8_t mgmt_class, struct diag *);
+const struct mad_port_info *mad_port(const struct mad *);
+struct loop *mad_loop(const struct mad *);
+struct mad_counters {
+	uint64_t sent, again, answers, late /* or of strangers, or twice */, timeouts;
+};
+const struct mad_counters *mad_counters(const struct mad *);
+
+struct mad_answer {
+	int err; /* 0; -ETIMEDOUT; -EBUSY: it said so until the end; -EMSGSIZE; -ENETDOWN: the device is gone; else of sending */
+	uint16_t status; /* of the answer */
+	const uint8_t *mad; /* whole; valid in `done` only */
+	size_t len;
+};
+
+struct mad_req { /* embedded in its owner, who sets the first part */
+	struct mad_addr to;
+	uint8_t mgmt_class, method;
+	uint16_t attr;
+	uint32_t mod;
+	uint64_t mask; /* SA: component mask */
+	const void *data; /* attribute to send, at its place in the datagram; stays until done */
+	uint16_t len;
+	uint8_t hops; /* directed route: hop[0 … hops - 1] are the ports to leave by */
+	const uint8_t *hop;
+	uint32_t first_ms; /* before the second try; it doubles. 0 = 250. At least 50, and so that all tries fit */
+	void (*done)(struct mad_req *, const struct mad_answer *); /* once, from the loop; may send again, may free */
+	/* mad's own */
+	struct mad *owner;
+	struct mad_req *next;
+	struct loop_timer timer;
+	uint64_t end_ns;
+	uint32_t wait_ms;
+	uint16_t slot, last_status;
+	uint8_t state, tries;
+};
+void mad_send(struct mad *, struct mad_req *); /* never calls done itself */
+void mad_forget(struct mad *, struct mad_req *); /* no done any more; allowed when not in flight */
+
+/* Looking at the fabric hop by hop, by directed route: needs neither a subnet manager nor LIDs, only links. */
+struct mad_seen { /* an end port */
+	uint64_t prefix, guid;
+	uint16_t lid;
+	uint8_t state; /* enum port_state */
+	bool management;
+	uint8_t hops, hop[SMP_HOPS_MAX];
+};
+struct mad_view {
+	struct mad_seen *port;
+	unsigned count; /* end ports; free() port */
+	unsigned nodes, silent; /* all nodes; links behind which nobody answered */
+};
+/* "0,1,3" as infiniband-diags write it: from ourselves (0) by our port 1, from the switch there by its port 3. Sets hops and hop. */
+int mad_route_parse(struct mad_seen *, const char *text, struct diag *);
+int mad_look(struct mad *, struct mad_seen *, struct diag *); /* at the end of one route */
+int mad_walk(struct mad *, uint32_t timeout_ms, struct mad_view *, struct diag *); /* everywhere */
+
+/* Finding I/O controllers. */
+struct mad_service { /* of SRP; others are not kept */
+	struct mad_service *next;
+	uint64_t id;
+	uint8_t index;
+	char name[41];
+};
+
+struct mad_ioc {
+	struct mad_ioc *next;
+	uint8_t slot; /* from 1 */
+	bool known; /* false: it did not tell its profile */
+	uint64_t guid;
+	uint32_t vendor_id, device_id, send_size;
+	uint16_t io_class;
+	uint8_t services; /* as it says, of any kind */
+	char id[65];
+	struct mad_service *service, **last;
+};
+
+struct mad_unit { /* the I/O unit behind a port, as seen in one partition */
+	struct mad_unit *next;
+	uint16_t pkey, change_id;
+	uint8_t max_controllers, list[128];
+	struct mad_ioc *ioc, **last;
+};
+
+enum mad_step { /* where a port is, or what failed */
+	MAD_STEP_LID, /* from the GID */
+	MAD_STEP_NODE, /* GUID */
+	MAD_STEP_PORT, /* prefix, capability mask */
+	MAD_STEP_PATH, /* is a partition shared */
+	MAD_STEP_SET, /* ClassPortInfo, for those that want it */
+	MAD_STEP_UNIT,
+	MAD_STEP_IOC,
+	MAD_STEP_SERVICE,
+	MAD_STEP_AGAIN, /* change id */
+	MAD_STEP_DONE,
+};
+
+struct mad_target { /* a port that says it has device management */
+	uint16_t lid;
+	uint64_t prefix, guid; /* 0 = not known */
+	struct mad_unit *unit, **last; /* one a shared partition */
+	/* The first thing that went wrong; what was found before and after it is kept. */
+	int err;
+	uint16_t status;
+	uint8_t failed; /* enum mad_step */
+	bool management; /* it says that it has device management */
+	/* The scan's own */
+	uint8_t step, changes, silent, slot;
+	uint16_t service;
+	uint64_t end_ns;
+	uint16_t pkey_at; /* index into the port's table */
+	uint32_t first_ms;
+	struct mad_addr addr;
+	struct mad_unit *now;
+	struct mad_ioc *ioc;
+	struct mad_req req;
+	struct scan *scan;
+	union {
+		struct class_port_info set;
+		struct path_record path;
+		struct port_info_record port;
+		struct node_record node;
+	} ask;
+};
+/* Why, in words: "no answer to IOUnitInfo". */
+const char *mad_target_why(const struct mad_target *, char text[128]);
+
+struct mad_named { /* a port by its LID, without a subnet administrator; or by its GID, which on InfiniBand one must resolve */
+	uint16_t lid; /* 0 = by GID */
+	bool known; /* gid is that of the LID */
+	uint8_t gid[16];
+};
+
+struct mad_scan_options {
+	const struct mad_named *only; /* ask these, and for no table */
+	unsigned count;
+	uint32_t timeout_ms; /* of the whole; what was found by then is kept. 0 = none */
+	void (*progress)(void *arg, unsigned done, unsigned all); /* now and then */
+	void *arg;
+};
+
+struct mad_found {
+	struct mad_target *target; /* in the order of the subnet administrator's answer */
+	unsigned count, failed;
+	size_t bytes; /* of what they said; bounded */
+};
+/* Runs the loop until all have answered or failed. A target that fails is no failure of the call. */
+int mad_scan(struct mad *, const struct mad_scan_options *, struct mad_found *, struct diag *);
+void mad_found_free(struct mad_found *);
+
+/* SRP (T10 SRP-2, annex B): a service is one when its name is "SRP.T10:" and the target's identifier extension. */
+bool mad_srp_id_ext(const struct mad_service *, char id_ext[17]); /* as ibsrpdm takes it: any text without blanks */
+bool mad_srp_hex(const char *id_ext, uint64_t *value); /* false: no number, nothing the kernel would take */
+/* The line for add_target, without newline; imm_data: the kernel's ib_srp sends that much immediate data (0 = none). */
+void mad_srp_line(const struct mad_target *, const struct mad_unit *, const struct mad_ioc *, const struct mad_service *, uint32_t imm_data,
+	char line[256]);
+void mad_srp_uri(const struct mad_target *, const struct mad_unit *, const struct mad_ioc *, const struct mad_service *, char line[256]);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Data-path memory: pools of equal buffers, made at connect, registered once per domain. A domain is one RDMA device in
+ * one role on one loop; a submit reads pool->key[lane->dom]. A pool belongs to one loop's thread. */
+#pragma once
+#include "diag.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#define POOL_DOMS 8 /* domains one loop can have */
+#define DOM_NONE 0xff /* of a lane that needs no registration */
+
+struct mkey {
+	uint32_t lkey, rkey;
+};
+
+struct pool {
+	uint8_t *base;
+	size_t len;
+	uint32_t each, count; /* each is a multiple of the page size */
+	struct mkey key[POOL_DOMS];
+	void *mr[POOL_DOMS]; /* the registration, its owner's type */
+	uint16_t refs[POOL_DOMS]; /* how often this domain was asked for it */
+};
+
+/* A buffer handed to the data path: bytes [0, len) of p are used. */
+struct buf {
+	uint8_t *p;
+	uint32_t cap;
+	const struct pool *pool;
+};
+
+int pool_new(struct pool **, uint32_t each, uint32_t count, struct diag *); /* zeroed, page-aligned, MADV_DONTFORK */
+void pool_free(struct pool *); /* needs: unmapped everywhere */
+static inline struct buf pool_buf(const struct pool *pool, uint32_t index)
+{
+	return (struct buf){ pool->base + (size_t)index * pool->each, pool->each, pool };
+}
+
+/* RLIMIT_MEMLOCK was too small for so many bytes more: 0 when it could be raised, otherwise names the number needed. */
+int mem_lock_room(size_t bytes, struct diag *);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Results: every row is emitted once and encoded as text or as exactly one JSON document
+ * {"schema":"rdmastor.APPLET","version":1,…}. stdout gets results only; messages go to stderr. Each call names the JSON
+ * key; `label` is the text form up to the value ("trtype:  "), NULL = this row is for JSON only. */
+#pragma once
+#include "diag.h"
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct out {
+	FILE *to;
+	bool json, opened, closed, comma;
+	uint8_t depth; /* of open lists and objects, the document not counted */
+	uint32_t lists; /* bit n: level n is a list */
+	const char *schema;
+};
+void out_init(struct out *, const char *applet, bool json);
+/* Closes the document; on failure (diag with err) JSON gets its "error" object. Returns -errno when stdout is broken. An
+ * applet that runs for long calls it when its results are complete; a second call does nothing. */
+int out_fini(struct out *, const struct diag *);
+
+void out_text(struct out *, const char *key, const char *label, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void out_u64(struct out *, const char *key, const char *label, uint64_t value);
+void out_real(struct out *, const char *key, const char *label, double value, unsigned digits); /* digits behind the point; finite */
+void out_bool(struct out *, const char *key, const char *label, bool value); /* text: yes, no */
+void out_size(struct out *, const char *key, const char *label, uint64_t bytes); /* text: 64 MiB (67108864 bytes) */
+void out_list(struct out *, const char *key); /* JSON array; its members are out_object(o, NULL) or values with key NULL */
+void out_object(struct out *, const char *key);
+void out_end(struct out *); /* of the innermost list or object */
+void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* text only: one line; a newline inside it is a control character */
+/* Text for a terminal: control characters, which a hostile peer may have put into a name, become '?'. */
+void out_plain(FILE *, const char *text);
+/* Human forms: "64 MiB", "1.5 GiB". */
+const char *out_human(uint64_t bytes, char text[16]);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Protocols as rows: what block/ and the applets may know of them. */
+#pragma once
+#include "bdev.h"
+#include "diag.h"
+#include "loop.h"
+#include "uri.h"
+
+struct proto { /* NULL = this protocol does not */
+	const char *scheme; /* "nvme+rdma" */
+	/* Starts attaching: a bdev that will be UP or DOWN. Asks the URI for its keys and ends with uri_done(). */
+	int (*attach)(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+	/* Attaching has failed: what would work there instead, if that can be found out within ms, goes into `why`. Runs the loop. */
+	void (*suggest)(struct loop *, struct uri *, uint32_t ms, struct diag *why);
+};
+extern const struct proto *const protos[]; /* proto/list.c; NULL ends it */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A histogram of times: 64 linear steps in each power of two, so what is read from it is less than 1 % off. Adding to it is
+ * some instructions, without allocation or lock: one per thread, merged in the end. */
+#pragma once
+#include <stdint.h>
+
+#define STATS_BITS 6
+#define STATS_STEPS (1u << STATS_BITS)
+#define STATS_BUCKETS (STATS_STEPS * 35) /* up to 2^40 ns, a quarter of an hour; what is longer counts as that in `count` */
+
+struct stats {
+	uint64_t total, min, max, sum; /* exact; min 0 when there is none */
+	double squares;
+	uint64_t count[STATS_BUCKETS];
+};
+
+/* The bounds of bucket n are stats_floor(n) and stats_floor(n + 1). */
+static inline unsigned stats_bucket(uint64_t ns)
+{
+	unsigned shift = ns < STATS_STEPS ? 0 : 63 - STATS_BITS - (unsigned)__builtin_clzll(ns);
+	unsigned bucket = ns < STATS_STEPS ? (unsigned)ns : (shift + 1) * STATS_STEPS + (unsigned)(ns >> shift & (STATS_STEPS - 1));
+
+	return bucket < STATS_BUCKETS ? bucket : STATS_BUCKETS - 1;
+}
+
+static inline uint64_t stats_floor(unsigned bucket)
+{
+	unsigned shift = bucket < STATS_STEPS ? 0 : bucket / STATS_STEPS - 1;
+
+	return bucket < STATS_STEPS ? bucket : (uint64_t)(STATS_STEPS + bucket % STATS_STEPS) << shift;
+}
+
+static inline uint64_t stats_middle(unsigned bucket)
+{
+	return (stats_floor(bucket) + stats_floor(bucket + 1)) / 2;
+}
+
+static inline void stats_add(struct stats *stats, uint64_t ns)
+{
+	if (!stats->total++ || ns < stats->min)
+		stats->min = ns;
+	if (ns > stats->max)
+		stats->max = ns;
+	stats->sum += ns;
+	stats->squares += (double)ns * (double)ns;
+	stats->count[stats_bucket(ns)]++;
+}
+
+void stats_merge(struct stats *into, const struct stats *from);
+/* The time that `percent` of all do not exceed; never beyond min and max. 0 when there is none. */
+uint64_t stats_percentile(const struct stats *, double percent);
+double stats_mean(const struct stats *);
+double stats_deviation(const struct stats *);
+double stats_root(double square); /* 0 of what is not positive */
+/* How many took from `from` to below `to`; a bucket counts where it begins, so that neighbours add up. */
+uint64_t stats_between(const struct stats *, uint64_t from, uint64_t to);

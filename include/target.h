@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Being the target: bdevs offered over NVMe-oF (later also iSCSI, iSER and SRP) to hosts on the network. */
+#pragma once
+#include "bdev.h"
+#include "diag.h"
+#include "loop.h"
+#include "uri.h"
+
+#define TARGET_DISKS 32
+#define TARGET_LISTENS 16
+#define TARGET_HOSTS 32
+
+struct target_disk {
+	struct bdev *bdev;
+	const char *nqn; /* of its subsystem; disks with the same NQN are namespaces of one subsystem, in order */
+	uint8_t uuid[16], nguid[16]; /* stable identity: kernel_disk_identity() */
+	char serial[21];
+	bool ro;
+};
+
+enum target_way { TARGET_RDMA_VERBS = 1, TARGET_RDMA_IWARP = 2, TARGET_TCP = 4 }; /* flags */
+struct target_listen {
+	struct addr at;
+	unsigned ways; /* asked for; iWARP and TCP share one listener */
+	bool no_crc; /* software iWARP: CRCs only if the host wants them */
+};
+
+struct target_options {
+	struct target_disk disk[TARGET_DISKS];
+	unsigned disks;
+	struct target_listen listen[TARGET_LISTENS];
+	unsigned listens;
+	const char *host[TARGET_HOSTS]; /* host NQNs allowed; 0 = everybody */
+	unsigned hosts;
+	struct loop *const *loops; /* each owns the queues it is given, for life */
+	unsigned nloops;
+	uint32_t buffer, buffers; /* data buffers of one loop: bytes each (0 = 128 KiB), number (0 = 64) */
+	uint16_t depth; /* queue entries offered; 0 = 128 */
+	uint16_t connections; /* at once; 0 = 1024 */
+	uint32_t stall_ms; /* for a host to do its part of one command; 0 = 30 s */
+	/* A host was turned away for want of room, not told more often than every 10 s; NULL: nobody cares. On the target's loop. */
+	void (*full)(const struct diag *why, void *user);
+	void *user;
+	bool hdr_digest, data_digest; /* accept digests on TCP: always offered when the host asks; true = demand them */
+};
+
+struct target_status { /* a snapshot for status output */
+	unsigned hosts, queues;
+	uint64_t turned_away; /* connections, for want of room */
+	uint64_t reads, writes, read_bytes, written_bytes;
+};
+
+struct target;
+/* Starts listening on every way each address has; an address that does not exist yet is waited for (at most timeout_ms for
+ * the first of all; later ones in the background). Strings, bdevs and loops outlive the target. */
+int target_start(struct target **, struct loop *, const struct target_options *, uint32_t timeout_ms, struct diag *);
+unsigned target_ways(const struct target *, unsigned listen, struct addr *bound); /* ways that are up now */
+void target_get_status(const struct target *, struct target_status *);
+void target_resized(struct target *, struct bdev *); /* its lim.size is new: hosts are told by AEN */
+/* Stops accepting, answers what is in flight, disconnects, flushes. As nbd_server_stop(). */
+int target_stop(struct target *, uint32_t timeout_ms, struct diag *);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* URIs as rdmastor-uri(7) says, and the other spellings of the same thing: SPDK transport ids
+ * ("trtype:RDMA traddr:… subnqn:…"), "transport=…;traddr=…", plain paths. One parse into fixed fields; what a scheme
+ * means is left to its owner. */
+#pragma once
+#include "diag.h"
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define URI_MAX 2048
+#define URI_KEYS 24
+#define URI_PATHS 8
+#define URI_ASKED 40
+#define ADDR_TEXT 128
+
+struct uri_key {
+	const char *name, *value; /* into text; value "" when there was no '=' */
+	bool used;
+};
+
+struct uri {
+	char text[URI_MAX]; /* storage behind the pointers: percent-decoded. So a struct uri is never copied */
+	char spelling[URI_MAX]; /* as the user wrote it, password removed: for messages */
+	const char *scheme; /* "nvme+rdma", "file", … lower case */
+	const char *user, *password; /* NULL when absent */
+	const char *host; /* without brackets; "" when absent */
+	uint16_t port; /* 0 = not given */
+	const char *path; /* after the authority, without the first '/'; the whole rest for file:, ram:, null: */
+	struct uri_key key[URI_KEYS];
+	unsigned keys;
+	const char *asked[URI_ASKED]; /* names looked up so far (literals): what uri_done() can suggest */
+	unsigned nasked;
+	char numeric[ADDR_TEXT]; /* where host points once uri_resolve() has found it */
+};
+/* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-", which nobody can type. */
+int uri_parse(struct uri *, const char *text, struct diag *);
+/* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is zeroed. */
+void uri_hide(char *text);
+
+/* Key look-up; marks it used. NULL when absent. */
+const char *uri_value(struct uri *, const char *name);
+/* For repeatable keys: index 0, 1, … */
+const char *uri_value_nth(struct uri *, const char *name, unsigned nth);
+int uri_u32(struct uri *, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *); /* keeps *value when absent */
+int uri_bool(struct uri *, const char *name, bool *value, struct diag *); /* 0 1 no yes off on; bare key = yes */
+int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *); /* seconds, or "500ms" */
+/* Call once all known keys were asked for: an unused key is an error that names it. */
+int uri_done(struct uri *, struct diag *);
+
+/* Numbers and sizes as options and URIs write them, parsed whole ("10x" is an error). K M G T are powers of 1024. */
+int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *, struct diag *);
+int parse_size(const char *text, uint64_t *, struct diag *);
+int parse_msec(const char *text, uint32_t *ms, struct diag *); /* "30", "0.5", "500ms"; a part of a millisecond counts as one */
+
+/* Addresses. Names are resolved once, numeric first, "localhost" built in; at most `timeout_ms`. */
+struct addr {
+	struct sockaddr_storage ss; /* ss_family 0 = none */
+	socklen_t len;
+};
+/* timeout_ms 0 = as long as the resolver takes. */
+int addr_resolve(struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *); /* host may be "fe80::1%eth0" */
+/* The address of the URI's host and port. Found once: `host` is numeric from then on, so that a later attempt over the same
+ * URI, perhaps with the only disk gone, asks nobody. */
+int uri_resolve(struct uri *, uint16_t default_port, uint32_t timeout_ms, struct addr *, struct diag *);
+/* "unix:PATH" or "[HOST]:PORT", "HOST:PORT", ":PORT" (= any address), as --nbd takes it. */
+int addr_parse(struct addr *, const char *text, uint16_t default_port, struct diag *);
+/* What may follow an ADDRESS for RDMA, "?rdma=verbs|iwarp|auto" and "crc=0", joined by '&': cuts it off the text. */
+struct addr_rdma {
+	bool verbs, iwarp; /* both: auto */
+	bool no_crc; /* software iWARP: CRCs only if the peer wants them */
+};
+int addr_rdma(struct addr_rdma *, char *text, struct diag *);
+const char *addr_text(const struct addr *, char out[ADDR_TEXT]); /* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x" */
+const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
+bool addr_is_local(const struct addr *); /* only this machine reaches it: loopback, a unix socket */

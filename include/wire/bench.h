@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the two sides of `bench --tcp` and `bench --rdma` say to each other. Nobody else speaks it. */
+#pragma once
+#include "wire.h"
+
+#define BENCH_MAGIC "rdmbench"
+#define BENCH_VERSION 1
+#define BENCH_SIZE_MAX (16u << 20)
+#define BENCH_DEPTH_MAX 1024u
+#define BENCH_MEMORY_MAX (64u << 20) /* receives of one connection */
+
+/* TCP: each request is answered by so many bytes, in order. */
+struct bench_request {
+	uint8_t magic[8];
+	le32 bytes; /* 1 to BENCH_SIZE_MAX */
+	uint8_t zero[52];
+};
+WIRE_SIZE(struct bench_request, 64);
+
+enum bench_op { BENCH_SEND, BENCH_WRITE, BENCH_READ, BENCH_OPS };
+
+/* RDMA: private data of the connect request; one connection is one row of the table. */
+struct bench_hello {
+	uint8_t magic[8];
+	uint8_t version, op;
+	uint8_t bandwidth; /* 0: the server answers each message with one like it; 1: it says how many it took (struct bench_credit) */
+	uint8_t zero;
+	le32 size, depth;
+	le32 rkey; /* where the server's answers to WRITEs go */
+	le64 raddr;
+};
+WIRE_SIZE(struct bench_hello, 32);
+
+struct bench_welcome { /* of the reply; of a rejection: a text */
+	uint8_t magic[8];
+	uint8_t version, zero[3];
+	le32 depth; /* messages the server has receives for, at most what was asked */
+	le32 rkey; /* memory for the client's WRITEs and READs */
+	le64 raddr;
+};
+WIRE_SIZE(struct bench_welcome, 28);
+
+/* Follows a WRITE, and asks for an answer; from the server: messages taken since the last. */
+struct bench_credit {
+	le32 messages;
+};
+WIRE_SIZE(struct bench_credit, 4);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* From argv[0] or argv[1] to an applet, and from its failure to one line, one JSON error and an exit status. What an
+ * applet's words mean is left to core/base/opt.c. */
+#include "applet.h"
+#include "uri.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Weak: names those that the room of verbs has really linked in, and pulls in none by itself. */
+#define PROVIDERS(X) \
+	X(bnxt_re) X(cxgb4) X(efa) X(erdma) X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca) X(ocrdma) X(qedr) \
+	X(rxe) X(siw) X(vmw_pvrdma)
+#define PROVIDER_DECLARE(name) extern const char verbs_provider_##name[] __attribute__((weak));
+#define PROVIDER_ROW(name)     { #name, verbs_provider_##name },
+PROVIDERS(PROVIDER_DECLARE)
+
+static void print_failure(const char *applet, const struct diag *diag)
+{
+	fprintf(stderr, "rdmastor%s%s: ", applet ? " " : "", applet ? applet : "");
+	if (diag->object[0]) {
+		out_plain(stderr, diag->object);
+		fputs(": ", stderr);
+	}
+	out_plain(stderr, diag->text);
+	fputc('\n', stderr);
+	if (diag->hint[0]) {
+		fputs("hint: ", stderr);
+		out_plain(stderr, diag->hint);
+		fputc('\n', stderr);
+	}
+}
+
+static int exit_status(const struct diag *diag)
+{
+	return diag->code == DIAG_USAGE ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* Called by the name of a tool it replaces. */
+static bool is_replacement(const struct applet *applet, const char *name)
+{
+	return applet->replaces && !strcmp(applet->replaces, name);
+}
+
+/* Whatever quoted the user's words: passwords in them are not told. */
+static void hide_secrets(struct diag *diag)
+{
+	uri_hide(diag->object);
+	uri_hide(diag->text);
+	uri_hide(diag->hint);
+}
+
+/* Ends the results. A result that could not be written is a failure of the command. */
+static int end_output(const char *applet, struct out *out, struct diag *diag, int status)
+{
+	struct diag why = { 0 };
+
+	hide_secrets(diag);
+	int rc = out_fini(out, status == EXIT_DONE ? NULL : diag);
+
+	if (status != EXIT_DONE && diag->err)
+		print_failure(applet, diag);
+	if (!rc)
+		return status;
+	diag_sys(&why, -rc, "write");
+	diag_ctx(&why, "standard output");
+	print_failure(applet, &why);
+	return status == EXIT_DONE ? EXIT_FAILED : status;
+}
+
+static int run_applet(const struct applet *applet, const char *name, int argc, char **argv)
+{
+	char trace_name[64];
+	struct diag diag = { 0 };
+	struct out out;
+	struct call call = { .applet = applet, .name = name, .out = &out, .diag = &diag };
+	bool help = false;
+
+	snprintf(trace_name, sizeof(trace_name), "rdmastor %s", name);
+	out_init(&out, applet->name, false);
+	if (argc > 1 && !strcmp(argv[1], "--complete")) {
+		argv[1] = (char *)applet->name;
+		opt_complete(argc - 1, argv + 1, stdout);
+		return end_output(name, &out, &diag, EXIT_DONE);
+	}
+	if (argc == 2 && !strcmp(argv[1], "--option-rows")) {
+		opt_rows(applet, stdout);
+		return end_output(name, &out, &diag, EXIT_DONE);
+	}
+	struct opt_common *opts = calloc(1, applet->opts_size);
+
+	if (!opts) {
+		diag_sys(&diag, ENOMEM, "options");
+		return end_output(name, &out, &diag, EXIT_FAILED);
+	}
+	if (applet->defaults)
+		memcpy(opts, applet->defaults, applet->opts_size);
+	int rc = opt_parse(&call, argc, argv, opts, &help);
+
+	if (is_replacement(applet, name) && (help || rc)) {
+		fprintf(stderr, "Usage: %s %s\n", argv[0], applet->replaced_usage);
+		rc = EXIT_FAILED;
+	} else if (help) {
+		opt_help(applet, stdout);
+		rc = 0;
+	} else {
+		out.json = opts->json;
+		call.loop = (struct loop_options){ .verbose = opts->verbose, .name = trace_name };
+		if (!rc)
+			rc = applet->run(&call);
+	}
+	if (rc < 0 && !diag.err)
+		diag_sys(&diag, -rc, "%s", name);
+	if (rc < 0)
+		rc = is_replacement(applet, name) ? EXIT_FAILED : exit_status(&diag);
+	rc = end_output(name, &out, &diag, rc);
+	free(opts);
+	return rc;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int show_help(char **word, struct diag *diag)
+{
+	(void)word;
+	(void)diag;
+	printf("Usage: rdmastor APPLET [OPTION…] OPERAND…\n"
+	       "       rdmastor APPLET --help\n"
+	       "       rdmastor --list | --version | --install DIR\n"
+	       "Remote disks over RDMA and TCP, in one file. A link to it that has the name of an applet is that applet.\n\n");
+	for (const struct applet *const *p = applets; *p; p++)
+		printf("  %-18s %s\n", (*p)->name, (*p)->summary);
+	return 0;
+}
+
+static int show_list(char **word, struct diag *diag)
+{
+	(void)word;
+	(void)diag;
+	for (const struct applet *const *p = applets; *p; p++)
+		puts((*p)->name);
+	return 0;
+}
+
+static int show_version(char **word, struct diag *diag)
+{
+	static const struct {
+		const char *name, *inside;
+	} providers[] = { PROVIDERS(PROVIDER_ROW) };
+	bool any = false;
+
+	(void)word;
+	(void)diag;
+	printf("rdmastor %s\nlibraries: %s\nRDMA providers:", RDMASTOR_VERSION, DEPS_VERSIONS);
+	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
+		if (providers[i].inside) {
+			printf(" %s", providers[i].name);
+			any = true;
+		}
+	puts(any ? "" : " none");
+	return 0;
+}
+
+static int install_link(const char *dir, const char *name, const char *target, const struct stat *self, struct diag *diag)
+{
+	char path[PATH_MAX];
+	struct stat there;
+
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
+		return diag_sys(diag, ENAMETOOLONG, "link %s", name);
+	if (!symlink(target, path))
+		return 0;
+	if (errno != EEXIST)
+		return diag_sys(diag, errno, "link %s", path);
+	if (!stat(path, &there) && there.st_dev == self->st_dev && there.st_ino == self->st_ino)
+		return 0;
+	diag_set(diag, DIAG_BUSY, EEXIST, "%s is there already and is not rdmastor", path);
+	return diag_hint(diag, "remove it, or choose another folder");
+}
+
+static int install_links(char **word, struct diag *diag)
+{
+	const char *dir = word[0], *called = (const char *)getauxval(AT_EXECFN);
+	char self[PATH_MAX], real_dir[PATH_MAX];
+	struct stat st;
+	int rc = 0;
+
+	if (!called || !realpath(called, self) || stat(self, &st))
+		return diag_sys(diag, errno, "look up the path of this program");
+	if (!realpath(dir, real_dir))
+		return diag_sys(diag, errno, "open folder %s", dir);
+	/* Beside the program a bare name stays right when both are moved or seen through another root */
+	size_t len = (size_t)(base_name(self) - self);
+	bool beside = strlen(real_dir) + 1 == len && !strncmp(self, real_dir, len - 1);
+
+	for (const struct applet *const *p = applets; *p && !rc; p++) {
+		rc = install_link(dir, (*p)->name, beside ? base_name(self) : self, &st, diag);
+		if (!rc && (*p)->replaces)
+			rc = install_link(dir, (*p)->replaces, beside ? base_name(self) : self, &st, diag);
+	}
+	return rc;
+}
+
+static int show_rows(char **word, struct diag *diag)
+{
+	(void)word;
+	(void)diag;
+	opt_rows(NULL, stdout);
+	return 0;
+}
+
+static int complete(char **word, struct diag *diag)
+{
+	int words = 0;
+
+	(void)diag;
+	while (word[words])
+		words++;
+	opt_complete(words, word, stdout);
+	return 0;
+}
+
+static const struct own_option {
+	const char *name, *arg;
+	int (*run)(char **word, struct diag *);
+	bool any_words;
+} own_options[] = {
+	{ "--help", NULL, show_help, false },
+	{ "-h", NULL, show_help, false },
+	{ "--list", NULL, show_list, false },
+	{ "--version", NULL, show_version, false },
+	{ "--install", "DIR", install_links, false },
+	{ "--option-rows", NULL, show_rows, false },
+	{ "--complete", NULL, complete, true },
+};
+
+static int run_own_option(const struct own_option *own, int argc, char **argv, struct diag *diag)
+{
+	int args = own->arg ? 1 : 0;
+
+	if (argc - 1 < args)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s needs an argument: %s", own->name, own->arg);
+	if (argc - 1 > args && !own->any_words)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is one word too many", own->name, argv[1 + args]);
+	return own->run(argv + 1, diag);
+}
+
+static int unknown(const char *word, struct diag *diag)
+{
+	const char *near = *word == '-' ? NULL : applet_near(word);
+
+	diag_set(diag, DIAG_USAGE, EINVAL, *word == '-' ? "unknown option '%s'" : "unknown applet '%s'", word);
+	if (near)
+		return diag_hint(diag, "did you mean %s?", near);
+	return diag_hint(diag, "rdmastor --help lists what there is");
+}
+
+/* Under a name that is no applet's: the first word says what to do. */
+static int run_first_word(int argc, char **argv)
+{
+	struct diag diag = { 0 };
+	struct out out;
+	int rc = 1;
+
+	out_init(&out, argc ? argv[0] : "", false);
+	if (!argc) {
+		diag_set(&diag, DIAG_USAGE, EINVAL, "an applet's name is missing");
+		diag_hint(&diag, "rdmastor --help lists what there is");
+		return end_output(NULL, &out, &diag, EXIT_USAGE);
+	}
+	for (size_t i = 0; i < sizeof(own_options) / sizeof(own_options[0]) && rc > 0; i++)
+		if (!strcmp(argv[0], own_options[i].name))
+			rc = run_own_option(&own_options[i], argc, argv, &diag);
+	if (rc > 0) {
+		uri_hide(argv[0]);
+		rc = unknown(argv[0], &diag);
+		for (int i = 1; i < argc; i++)
+			out.json |= !strcmp(argv[i], "--json");
+	}
+	return end_output(NULL, &out, &diag, rc ? exit_status(&diag) : EXIT_DONE);
+}
+
+/* A descriptor we open must not become the standard output of a caller that had closed it. Reading only, so that writing
+ * fails as it would have. */
+static void fill_standard_descriptors(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", O_RDONLY);
+}
+
+/* Copies the words, all into one piece, and then cuts the secrets out of the originals, which everybody can see in `ps`. */
+static char **take_words(int argc, char **argv)
+{
+	size_t pointers = ((size_t)argc + 1) * sizeof(char *), len = pointers;
+
+	for (int i = 0; i < argc; i++)
+		len += strlen(argv[i]) + 1;
+	char **word = calloc(1, len);
+	char *text = (char *)word + pointers;
+
+	for (int i = 0; word && i < argc; i++) {
+		word[i] = text;
+		text = stpcpy(text, argv[i]) + 1;
+		uri_hide(argv[i]);
+	}
+	return word;
+}
+
+/* argv[0] is the name of a link or our own; then the first word is the applet. */
+static int run_words(int argc, char **word)
+{
+	const char *name = base_name(word[0]);
+	const struct applet *applet = applet_find(name);
+
+	if (applet)
+		return run_applet(applet, name, argc, word);
+	applet = argc > 1 ? applet_find(word[1]) : NULL;
+	if (applet)
+		return run_applet(applet, word[1], argc - 1, word + 1);
+	return run_first_word(argc - 1, word + 1);
+}
+
+int main(int argc, char **argv)
+{
+	static char results[65536]; /* so that usual results are written by one fflush(), which knows why it failed */
+	static char messages[1024]; /* so that a line is one write, whole beside other processes' lines */
+
+	fill_standard_descriptors();
+	setvbuf(stderr, messages, _IOLBF, sizeof(messages));
+	if (!isatty(STDOUT_FILENO))
+		setvbuf(stdout, results, _IOFBF, sizeof(results));
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would keep our children's statuses from us */
+	char **word = take_words(argc, argv);
+
+	if (!word || argc < 1) {
+		fputs("rdmastor: arguments: out of memory\n", stderr);
+		return EXIT_FAILED;
+	}
+	int status = run_words(argc, word);
+
+	free(word);
+	return status;
+}

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# The part of a figure in a VM that runs in the guest: our initiator and the kernel's at one target of the kernel's, and our target
+# and the kernel's under one initiator of the kernel's. The disk is null_blk, which costs nothing. What the kernel's initiator does
+# is measured by fio on its block device.
+# shellcheck shell=dash disable=SC2154 # from tests/vm/lib.sh
+
+rounds=5
+secs=1
+fio_out=/run/fio.out
+
+# fio_kernel CELL WHO DEVICE DEPTH; fio_ours CELL DEPTH
+fio_kernel() { fio_load "$1" "$2" "" --ioengine=io_uring --direct=1 --filename="$3" --iodepth="$4" --runtime=${secs}s; }
+fio_ours() { fio_load "$1" "rdmastor export, fio nbd" "" --ioengine=nbd --uri="$nbd" --size=1G --iodepth="$2" --runtime=${secs}s; }
+
+# compare_initiators rdma|tcp: the target listens at 10.0.0.1:4420
+compare_initiators() {
+	uri=nvme+$1://10.0.0.1:4420/t1/1
+	modprobe null_blk nr_devices=1 queue_mode=2 irqmode=0 gb=1 bs=512
+	nvmet_subsystem t1 /dev/nullb0
+	nvmet_port 1 "$1" 10.0.0.1 4420
+	nvmet_link 1 t1
+	device=$(kernel_connect "$1" 10.0.0.1 4420 t1)
+	export_start "$uri?queues=1"
+	round=1
+	while [ $round -le $rounds ]; do
+		for depth in 1 32; do
+			cell="nvme over $1 in a VM: 4 KiB random read QD$depth, 2 CPUs, not pinned"
+			bench_load "$cell" "rdmastor in process" iops rdmastor bench "$uri" --iodepth $depth --runtime $secs --poll-us 0
+			fio_kernel "$cell" "kernel, fio io_uring" "$device" $depth
+			fio_ours "$cell" $depth
+			load "$cell" "rdmastor export, nbd-load" iops nbd-load /run/nbd.sock qd=$depth seconds=$secs
+		done
+		cell="nvme over $1 in a VM: discovery, exec to exit"
+		exec_to_exit "$cell" "rdmastor nvmf-discover" 5 0 rdmastor nvmf-discover -t "$1" -a 10.0.0.1 -s 4420 -q "$hostnqn"
+		exec_to_exit "$cell" "nvme discover" 5 0 nvme discover -t "$1" -a 10.0.0.1 -s 4420 -q "$hostnqn" -I "$hostid"
+		round=$((round + 1))
+	done
+	passed "$((round - 1)) rounds of figures"
+	check "SIGTERM ends the export cleanly" export_stop
+}
+
+# host_of rdma|tcp PORT NQN NUMBER: the kernel's initiator, which names its disks in the order it meets them
+host_of() {
+	nvme connect -t "$1" -a 10.0.0.1 -s "$2" -n "$3" -q "$hostnqn" -I "$hostid" >/dev/null
+	wait_for 20 test -b "/dev/nvme$4n1"
+}
+
+# compare_targets rdma|tcp ADDRESS-OPTION…: of serve, at 10.0.0.1:4421
+compare_targets() {
+	kind=$1
+	shift
+	modprobe "nvme-$kind"
+	modprobe null_blk nr_devices=2 queue_mode=2 irqmode=0 gb=1 bs=512
+	nvmet_subsystem t1 /dev/nullb0
+	nvmet_port 1 "$kind" 10.0.0.1 4420
+	nvmet_link 1 t1
+	serve_start /dev/nullb1 null:1G --nvmf --nqn nqn.disk --nqn nqn.null "$@"
+	host_of "$kind" 4420 t1 0
+	host_of "$kind" 4421 nqn.disk 1
+	host_of "$kind" 4421 nqn.null 2
+	round=1
+	while [ $round -le $rounds ]; do
+		for depth in 1 32; do
+			cell="kernel's initiator, nvme over $kind in a VM: 4 KiB random read QD$depth, 2 CPUs, not pinned"
+			fio_kernel "$cell" "kernel nvmet" /dev/nvme0n1 $depth
+			fio_kernel "$cell" "rdmastor serve" /dev/nvme1n1 $depth
+			fio_kernel "$cell" "rdmastor serve null:" /dev/nvme2n1 $depth
+		done
+		round=$((round + 1))
+	done
+	passed "$((round - 1)) rounds of figures"
+	nvme disconnect-all >/dev/null
+	check "SIGTERM ends the target cleanly" serve_stop
+}
+
+# fio_device CELL WHO DEVICE DEPTH
+fio_device() { fio_load "$1" "$2" "" --ioengine=libaio --direct=1 --filename="$3" --iodepth="$4" --runtime=${secs}s; }
+
+# device_of WORD DISK OPTION…: a process of ours behind /dev/WORDN, which is printed
+device_of() {
+	word=$1
+	shift
+	mkfifo "/run/ready.$word"
+	rdmastor export "$@" --ready-fd 4 4>"/run/ready.$word" >"/run/out.$word" 2>/dev/null &
+	read -r _ <"/run/ready.$word"
+	rm "/run/ready.$word"
+	sed -n 's/^\(\/dev\/[a-z0-9]*\): .*/\1/p' "/run/out.$word"
+}
+
+# device_of_qemu N OPTION…: what qemu-nbd serves, as /dev/nbdN of nbd-client
+device_of_qemu() {
+	n=$1
+	shift
+	qemu-nbd --fork --persistent --shared=4 --socket="/run/qemu$n" "$@"
+	nbd-client -unix "/run/qemu$n" "/dev/nbd$n" >/dev/null 2>&1
+}
+
+# rounds_of CELL, and for each device: WHO DEVICE
+rounds_of() {
+	what=$1
+	shift
+	round=1
+	while [ $round -le $rounds ]; do
+		for depth in 1 32; do
+			cell="block device over $what in a VM: 4 KiB random read QD$depth, 2 CPUs, not pinned"
+			left=$#
+			while [ "$left" -gt 0 ]; do
+				fio_device "$cell" "$1" "$2" $depth
+				set -- "$@" "$1" "$2"
+				shift 2
+				left=$((left - 2))
+			done
+		done
+		round=$((round + 1))
+	done
+}
+
+compare_devices() {
+	modprobe nbd
+	set -- "rdmastor --nbd-dev" "$(device_of a null:1G --nbd-dev 0)" "rdmastor --ublk" "$(device_of b null:1G --ublk 0)"
+	device_of_qemu 1 --image-opts driver=null-co,size=1G,read-zeroes=on
+	rounds_of "memory of zeroes" "$@" "qemu-nbd, nbd-client" /dev/nbd1
+	uri=nvme+rdma://10.0.0.1:4420/t1/1
+	modprobe null_blk nr_devices=1 queue_mode=2 irqmode=0 gb=1 bs=512
+	nvmet_subsystem t1 /dev/nullb0
+	nvmet_port 1 rdma 10.0.0.1 4420
+	nvmet_link 1 t1
+	kernels=$(kernel_connect rdma 10.0.0.1 4420 t1)
+	set -- "rdmastor --nbd-dev" "$(device_of c "$uri" --nbd-dev 2)" "rdmastor --ublk" "$(device_of d "$uri" --ublk 1)"
+	device_of_qemu 3 -f raw --cache=none --aio=native "$kernels"
+	rounds_of "nvme+rdma" "$@" "qemu-nbd on nvme-rdma, nbd-client" /dev/nbd3 "nvme-rdma" "$kernels"
+	passed "$rounds rounds of figures"
+}

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Both sides of a connection: one port answers sockets and software iWARP, perftest's columns, and a clean end.
+. "$(dirname "$0")/lib.sh"
+requires jq
+stop() { kill "$server" 2>/dev/null; }
+"$RDMASTOR" bench --listen '127.0.0.1:0?rdma=iwarp' --numjobs 2 >listen 2>err &
+server=$!
+cleanup_fn stop
+for _ in {1..50}; do [ ! -s listen ] || break; sleep 0.1; done
+at=$(sed -n 's/: TCP RDMA over TCP$//p' listen)
+[ -n "$at" ] || die "is not ready: $(cat listen err)"
+
+"$RDMASTOR" bench --tcp "$at" --bs 8k --iodepth 16 --numjobs 2 --runtime 0.3 --json >out 2>err || die "$(cat err)"
+jq -e '.read.requests > 0 and .read.bytes == .read.requests * 8192 and .unanswered == 0' out >/dev/null || die "$(cat out)"
+
+"$RDMASTOR" bench --rdma "$at?rdma=iwarp" --bs 64,4k --iters 100 >out 2>err || die "$(cat err)"
+for op in send write read; do
+	grep -qx "RDMA $op latency" out && grep -qx "RDMA $op bandwidth" out || die "no $op in: $(cat out)"
+done
+[ "$(grep -c '^ #bytes #iterations    t_min\[usec\]    t_max\[usec\]  t_typical\[usec\]    t_avg\[usec\]    t_stdev\[usec\]   99% percentile\[usec\]   99.9% percentile\[usec\]$' out)" = 3 ] ||
+	die "not perftest's columns: $(cat out)"
+[ "$(grep -cE '^ (64|4096) +100 ' out)" = 12 ] || die "not every row: $(cat out)"
+"$RDMASTOR" bench --rdma "$at?rdma=iwarp" --bs 64k --op write --test bandwidth --runtime 0.2 --json >out 2>err || die "$(cat err)"
+jq -e '(.rows | length) == 1 and (.rows[0] | .op == "write" and .bytes == 65536 and .bytes_per_second > 0 and .bytes_per_second_peak >= .bytes_per_second
+	and (.path | startswith("software iWARP")))' out >/dev/null || die "$(cat out)"
+
+kill "$server"
+wait "$server"
+rc=$?
+[ $rc = 0 ] || die "the server ends with status $rc"

@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A short run on a disk: text for people, one JSON document whose numbers agree with each other.
+. "$(dirname "$0")/lib.sh"
+requires jq
+"$RDMASTOR" bench ram:16M --rw randrw --rwmixread 70 --bs 4k --iodepth 8 --numjobs 2 --runtime 0.3 >out 2>err || die "$(cat err)"
+for want in '^ram:16M$' '^randrw, 4 KiB, iodepth 8, numjobs 2, 0\.' '^  read   [0-9]+ IOPS, ' '^  write  [0-9]+ IOPS, ' 'p50 .*, p90 .*, p95 .*, p99 ' \
+	'^  cpu    .* per request' '^read latency from$' '\|#+ +[0-9.]+ % +[0-9]+$'; do
+	grep -qE -e "$want" out || die "no '$want' in: $(cat out)"
+done
+grep -q 'too short for figures to rely on$' err || die "does not warn: $(cat err)"
+
+"$RDMASTOR" bench ram:16M --rw randrw --size 16M --json >out 2>err || die "$(cat err)"
+jq -e '
+	.schema == "rdmastor.bench" and .rw == "randrw" and .bs == 4096 and .iodepth == 1 and (.interrupted | not)
+	and .read.requests + .write.requests == 4096
+	and .read.bytes == .read.requests * 4096
+	and ([.read.latency_ns.histogram[].count] | add) == .read.requests
+	and (.read.latency_ns | .min <= .percentile["50"] and .percentile["50"] <= .percentile["99"] and .percentile["99"] <= .max)
+	and ((.read.iops * .seconds - .read.requests) | fabs) < 1
+	and (.warnings | length) > 0' out >/dev/null || die "$(cat out)"

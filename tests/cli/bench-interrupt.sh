@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# ^C: exit status 3, the results so far, and a word about it. --timeout likewise, but that is a failure.
+. "$(dirname "$0")/lib.sh"
+requires jq
+set -m # a background job of a script would ignore SIGINT
+for signal in INT TERM; do
+	"$RDMASTOR" bench ram:1M --runtime 60 --json >out 2>err &
+	job=$!
+	sleep 0.4
+	kill -s "$signal" "$job"
+	wait "$job"
+	rc=$?
+	[ $rc = 3 ] || die "$signal: status $rc: $(cat err)"
+	jq -e '.interrupted and .read.requests > 0 and .seconds < 30' out >/dev/null || die "$signal: $(cat out)"
+	grep -q '^rdmastor bench: interrupted after ' err || die "$signal: said: $(cat err)"
+done
+"$RDMASTOR" bench ram:1M --runtime 60 --timeout 0.3 --json >out 2>err
+rc=$?
+[ $rc = 1 ] || die "--timeout: status $rc"
+jq -e '.read.requests > 0 and .error.code == "timeout" and .error.text == "not done in 0.3 s"' out >/dev/null || die "$(cat out)"

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# An address that is not there is waited for, which is said; --timeout bounds it, and once the address is there it serves. A port in
+# use is not waited for, be it found so at once or when the address is there.
+. "$(dirname "$0")/lib.sh"
+stop() { kill "$server" 2>/dev/null; }
+
+fails 1 '^rdmastor bench: 192.0.2.1:18516: bind: address not available' timeout 20 "$RDMASTOR" bench --listen 192.0.2.1 --timeout 2
+grep -q 'waiting for an address or a device to appear' fails.err || die "$(cat fails.err)"
+"$RDMASTOR" bench --listen 127.0.0.1:0 >first 2>err &
+server=$!
+cleanup_fn stop
+for _ in {1..50}; do [ ! -s first ] || break; sleep 0.1; done
+at=$(sed 's/: TCP.*//' first)
+fails 1 "^rdmastor bench: $at: bind: address in use" timeout 20 "$RDMASTOR" bench --listen "$at"
+
+unshare -rn true 2>/dev/null || { echo 'the rest needs a network namespace of its own'; exit 77; }
+# shellcheck disable=SC2016 # for the other shell
+timeout 60 unshare -rn bash -c '
+	ip link set lo up
+	"$RDMASTOR" bench --listen 192.0.2.1 >listen 2>err &
+	for _ in {1..50}; do ! grep -q waiting err || break; sleep 0.1; done
+	[ ! -s listen ] || exit 3
+	ip addr add 192.0.2.1/32 dev lo
+	for _ in {1..50}; do [ ! -s listen ] || break; sleep 0.1; done
+	"$RDMASTOR" bench --tcp 192.0.2.1 --runtime 0.1 >out 2>>err || exit 4
+	kill $!
+	wait $! || exit 5
+	"$RDMASTOR" bench --listen 0.0.0.0 >all 2>>err &
+	all=$!
+	for _ in {1..50}; do [ ! -s all ] || break; sleep 0.1; done
+	"$RDMASTOR" bench --listen 192.0.2.2 >listen 2>late &
+	for _ in {1..50}; do ! grep -q waiting late || break; sleep 0.1; done
+	ip addr add 192.0.2.2/32 dev lo
+	wait $! && exit 6
+	grep -q "^rdmastor bench: 192.0.2.2:18516: bind: address in use" late || exit 7
+	kill $all
+	wait $all || exit 8
+' || die "status $?: $(cat listen err late)"

@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# "-" as the source: what comes is written from the destination's beginning, the rest of it stays; what cannot be is refused.
+. "$(dirname "$0")/lib.sh"
+requires cmp jq
+head -c 20M /dev/urandom >before
+head -c 5000001 /dev/urandom >odd
+{ head -c 3M /dev/urandom; head -c 10M /dev/zero; head -c 7M /dev/urandom; } >whole
+for options in '' '--depth 64 --request 512' '--depth 1' '--no-sparse --request 3M'; do
+	cp before dst
+	# shellcheck disable=SC2086
+	{ head -c 100000 odd; sleep 0.2; tail -c +100001 odd; } | "$RDMASTOR" copy - dst $options >out 2>err || die "$options: $(cat err)"
+	cmp -n 5000001 odd dst || die "$options: what came"
+	cmp <(head -c $((5000192 - 5000001)) /dev/zero) <(tail -c +5000002 dst | head -c $((5000192 - 5000001))) || die "$options: rest of the block"
+	cmp -i 5000192 before dst || die "$options: what was behind it"
+	cp before dst
+	# shellcheck disable=SC2086
+	"$RDMASTOR" copy - dst $options <whole >out 2>err || die "$options: from a file: $(cat err)"
+	cmp whole dst || die "$options: from a file"
+done
+cat whole | "$RDMASTOR" copy - dst --json | jq -e '.source == "-" and .size == 20971520 and .copied + .zeroed == 20971520' >/dev/null || die "result"
+
+too_long() { cat whole odd | "$RDMASTOR" copy - dst "$@"; }
+empty() { : | "$RDMASTOR" copy - dst; }
+fails 2 'dst: has 20971520 bytes, the source has more' too_long
+fails 2 'dst: has 20971520 bytes, the source has more' too_long --json
+fails 1 '^rdmastor copy: -: read at byte 0: no data$' empty
+! grep -q hint fails.err || die "no way out, but a hint: $(cat fails.err)"
+fails 1 'not done in 0.5 s' timeout 10 bash -c "exec 3< <(exec sleep 30); '$RDMASTOR' copy - dst --timeout 0.5 <&3; rc=\$?; kill \$!; exit \$rc"
+fails 1 'new does not exist, and nobody knows how long' "$RDMASTOR" copy - new
+[ ! -e new ] || die "a destination was made for nothing"
+for option in --verify '--resume map' --keep-going; do
+	# shellcheck disable=SC2086
+	fails 2 "^rdmastor copy: ${option%% *}: the standard input cannot be read again" "$RDMASTOR" copy - dst $option
+done
+fails 1 'standard input cannot be a disk' "$RDMASTOR" info -

@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# No space left: /dev/full as stdout, and as the named destination, which is no disk.
+. "$(dirname "$0")/lib.sh"
+head -c 4M /dev/urandom >src
+"$RDMASTOR" copy src - >/dev/full 2>err
+[ $? = 1 ] || die "no failure"
+grep -q '^rdmastor copy: -: write at byte 0: no space left$' err || die "said: $(cat err)"
+fails 2 '/dev/full: is neither a block device nor a regular file' "$RDMASTOR" copy src /dev/full
+[ -c /dev/full ] || die "/dev/full is gone"

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Killed again and again, copy goes on from its map, and what the map calls finished is on the disk. GNU ddrescue's tools
+# and eyes can read the map.
+. "$(dirname "$0")/lib.sh"
+requires cmp jq
+size=$((192 << 20))
+head -c $size /dev/urandom >src
+kills=0 finished=0
+for round in $(seq 1 60); do
+	"$RDMASTOR" copy src dst --resume map --request 4K --depth 1 >out 2>err &
+	pid=$!
+	sleep 1.3
+	kill -KILL $pid 2>/dev/null || { wait $pid; break; }
+	wait $pid 2>/dev/null
+	kills=$((kills + 1))
+	while read -r pos len status; do
+		[ "$status" = + ] || continue
+		cmp -i $((pos)) -n $((len)) src dst || die "round $round: finished, but wrong at $pos"
+		[ "$pos" != 0x00000000 ] || { [ $((len)) -ge $finished ] || die "round $round: less is finished than before"; finished=$((len)); }
+	done < <(grep -v '^#' map | tail -n +2)
+	[ $kills -lt 4 ] || break
+done
+[ $kills -ge 2 ] || { echo "this machine is too fast to be interrupted"; exit 77; }
+[ $finished -gt 0 ] || die "nothing was kept of $kills rounds: $(cat map)"
+"$RDMASTOR" copy src dst --resume map --json >out 2>err || die "going on: $(cat err)"
+jq -e ".copied <= $((size - finished))" out >/dev/null || die "more was copied than was missing: $(cat out)"
+cmp src dst || die "bytes differ after $kills kills"
+grep -v '^#' map | tail -n +2 >extents
+[ "$(wc -l <extents)" = 1 ] && grep -q '^0x00000000  0x0C000000  +$' extents || die "map: $(cat map)"
+"$RDMASTOR" copy src dst --resume map >out 2>err || die "once more"
+grep -q '^copied 0 bytes' out || die "a finished one was copied again: $(cat out)"
+
+rm dst
+fails 1 'the map map says that some of it is copied already, but the destination is new' "$RDMASTOR" copy src dst --resume map
+head -c 1M /dev/urandom >other
+fails 1 'map map: .*of these 1048576 bytes|map map: covers' "$RDMASTOR" copy other dst2 --resume map
+echo rubbish >map
+fails 1 'map map: line 1 is not what a map' "$RDMASTOR" copy src dst2 --resume map
+fails 1 '/nonexistent/map: no such file' "$RDMASTOR" copy src dst2 --resume /nonexistent/map

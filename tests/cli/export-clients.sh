@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# --clients is the most at once; one that leaves makes room.
+. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+requires python3
+
+serve ram:1M --nbd "unix:$SOCK" --clients 2 --queues 1
+PYTHONPATH=$HERE python3 - "$SOCK" <<'END'
+import sys, time
+from nbd_raw import Raw
+a, b = Raw(sys.argv[1]), Raw(sys.argv[1])
+c = Raw(sys.argv[1], hello=False)
+assert c.closed()
+b.s.close()
+for _ in range(100):
+    try:
+        Raw(sys.argv[1])
+        break
+    except (EOFError, ConnectionError):
+        time.sleep(0.02)
+else:
+    raise SystemExit("no room")
+a.ask(0, 0, 512)
+assert a.simple()[0] == 0
+END
+stop

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# --json prints one document when ready: addresses, URIs, exports.
+. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+requires python3 nbdinfo
+
+serve ram:1M ram:2M?block=4096 --name a --name 'b c' --nbd "unix:$SOCK" --nbd 127.0.0.1:0 --json
+python3 - <<'END'
+import json
+d = json.load(open("out"))
+assert d["schema"] == "rdmastor.export" and d["version"] == 1, d
+assert [e["name"] for e in d["exports"]] == ["a", "b c"]
+assert [e["size"] for e in d["exports"]] == [1 << 20, 2 << 20]
+assert d["exports"][1]["block_size"] == 4096
+assert len(d["listen"]) == 2 and d["listen"][1]["uri"].startswith("nbd://127.0.0.1:")
+open("uris", "w").write("\n".join(l["uri"] for l in d["listen"]) + "\n")
+END
+while read -r uri; do same "size at $uri" "$(nbdinfo --size "$uri")" 1048576; done <uris
+stop

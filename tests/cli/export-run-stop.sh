@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A signal to export --run reaches the command.
+. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+"$RDMASTOR" export ram:1M --run sh -c 'trap "echo told >told; exit 0" TERM; echo up >up; while :; do sleep 0.05; done' &
+# shellcheck disable=SC2034 # stop's
+SERVER=$!
+for _ in $(seq 100); do [ -e up ] || sleep 0.05; done
+stop 143
+for _ in $(seq 40); do [ -e told ] || sleep 0.05; done
+same "what the command was told" "$(cat told)" told

@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# --run ends with the command's exit status and gives it the URI.
+. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+requires nbdinfo
+
+rc=0
+"$RDMASTOR" export ram:1M --run 'nbdinfo --size "$uri"; exit 7' >out || rc=$?
+same "exit status" "$rc" 7
+same size "$(cat out)" 1048576
+"$RDMASTOR" export ram:1M --run nbdinfo --size '$uri' >out
+same "size by words" "$(cat out)" 1048576
+rc=0
+"$RDMASTOR" export ram:1M --run 'kill -9 $$' || rc=$?
+same "exit status after a signal" "$rc" 137
+same "folders left behind" "$(find "$TMP" -name 'rdmastor-*')" ""
+refused 1 'run no-such-program-here' "$RDMASTOR" export ram:1M --run no-such-program-here --now

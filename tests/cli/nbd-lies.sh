@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# shellcheck shell=bash
+# For the tests of the NBD client: servers that break one rule each, all those that the test's lines name.
+. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+requires python3 cmp
+
+# lie CASE REGEX: reading fails, and the connection ended for that reason
+lie() {
+	local rc
+	rm -f dst
+	timeout -k 5 30 "$RDMASTOR" copy -v "$(at "$1")" dst --depth 1 --request 64K >out 2>err
+	rc=$?
+	[ $rc = 1 ] || die "$1: exit status $rc: $(cat err)"
+	grep -Eq -e "$2" err || die "$1: said '$(cat err)', not '$2'"
+	# what came before the lie may have been written, nothing else
+	[ ! -s dst ] || cmp -s -n "$(stat -c %s dst)" dst /dev/zero || [ -z "$(cmp -l "lies/$1.image" dst | awk '$3')" ] || die "$1: wrong bytes"
+}
+# fine CASE: reading works
+fine() {
+	rm -f dst
+	timeout -k 5 30 "$RDMASTOR" copy -v "$(at "$1")" dst --request 64K >out 2>err || die "$1: $(cat err)"
+	cmp "lies/$1.image" dst || die "$1: bytes differ"
+}
+# sinks CASE REGEX: the same for writing
+sinks() { fails 1 "$2" timeout -k 5 30 "$RDMASTOR" copy -v lies/good.image "$(at "$1")"; }
+at() { echo "nbd+unix:///?socket=$TMP/lies/$1&loss=fail-fast&timeout=1&io-timeout=1"; }
+
+mkdir lies
+# shellcheck disable=SC2046 # the names of the cases below
+python3 "$HERE/nbd_liar.py" lies $(sed -nE 's/^(lie|fine|sinks) ([a-z-]+).*/\2/p' "$HERE/$(basename "$0")") &
+cleanup_fn kill -KILL $!
+for ((i = 0; i < 300; i++)); do [ -e lies/ready ] && break; sleep 0.1; done
+

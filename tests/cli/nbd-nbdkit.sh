@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# nbdkit's memory is described, written, read back and measured, over a unix socket and over TCP.
+. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+requires nbdkit cmp jq applet:bench
+
+random_file src 16
+kit memory 16M
+ours info "$URI" --json >info || die "info"
+jq -e '.size == 16777216 and .block_size == 512 and .replies == "structured" and .transport == "unix socket"' info >/dev/null || die "$(cat info)"
+ours copy src "$URI" --verify >out || die "to it"
+ours copy "$URI" dst >out || die "from it"
+cmp src dst || die "bytes differ"
+ours bench "$URI" --rw randrw --bs 4k --iodepth 16 --size 4M --runtime 1 --verify --force >out || die "bench: $(cat out)"
+down
+
+port=$((20000 + $$ % 20000))
+nbdkit -f -i 127.0.0.1 -p $port -P pid memory 16M >server.out 2>&1 &
+pid=$!
+cleanup_fn kill $pid
+for ((i = 0; i < 100; i++)); do [ -s pid ] && break; sleep 0.1; done
+[ -s pid ] || { echo "port $port is taken"; exit 77; }
+for uri in "nbd://127.0.0.1:$port" "nbd://localhost:$port/?queues=2&depth=3" "nbd://127.0.0.1:$port?src=127.0.0.1"; do
+	ours copy src "$uri" --verify >out || die "$uri"
+done

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A server that is killed and started again, larger than before, in the middle of a copy: the copy goes on, each byte is right, and
+# the new size is noticed. With loss=fail-fast it ends instead, with the reason.
+. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+requires nbdkit cmp
+
+random_file src 24
+truncate -s 24M disk
+kit --filter=rate file disk rate=40M
+timeout 100 "$RDMASTOR" copy src "$URI" --verify -v >out 2>err &
+pid=$!
+sleep 1
+down KILL
+truncate -s 32M disk
+sleep 0.5
+kit --filter=rate file disk rate=800M
+wait $pid || die "copy: $(cat err)"
+cmp -n $((24 << 20)) src disk || die "bytes differ"
+grep -q 'path .* lost: connection \(closed\|reset\) by the peer' err || die "the loss was not noticed: $(cat err)"
+grep -q 'path .* back after' err || die "not back: $(cat err)"
+grep -q 'size is now 33554432 bytes' err || die "the new size was not noticed: $(cat err)"
+
+down
+kit --filter=rate file disk rate=20M
+timeout 60 "$RDMASTOR" copy "$URI&loss=fail-fast" dst >out 2>err &
+pid=$!
+sleep 1
+down KILL
+wait $pid
+[ $? = 1 ] || die "no failure: $(cat out err)"
+grep -q 'read at byte [0-9]*:' err || die "said: $(cat err)"

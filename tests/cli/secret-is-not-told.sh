@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A password in a URI shows neither in the list of processes nor in a message.
+. "$(dirname "$0")/lib.sh"
+requires jq
+fails 2 'nbd://joe@host/x' "$RDMASTOR" nbd://joe:hush@host/x
+! grep -q hush fails.err || die "told: $(cat fails.err)"
+fails 2 'nbd://joe@host/x' "$RDMASTOR" nbd://joe:hush@host/x --json
+! grep -q hush fails.out fails.err || die "told: $(cat fails.out fails.err)"
+
+# Its first message blocks on a full pipe, which leaves time to look
+mkfifo pipe
+sleep 60 <>pipe &
+sleeper=$!
+cleanup_fn kill "$sleeper"
+exec 3<>pipe
+dd if=/dev/zero of=/dev/fd/3 bs=4096 oflag=nonblock status=none 2>/dev/null
+"$RDMASTOR" nbd://joe:hush@host/x 2>&3 &
+pid=$!
+cleanup_fn kill "$pid"
+for _ in $(seq 50); do
+	grep -qz '^nbd://joe@host/x$' "/proc/$pid/cmdline" && break
+	sleep 0.1
+done
+tr '\0' ' ' <"/proc/$pid/cmdline" >cmdline
+grep -q 'nbd://joe@host/x' cmdline || die "cmdline: $(cat cmdline)"
+! grep -q hush cmdline || die "in the list of processes: $(cat cmdline)"

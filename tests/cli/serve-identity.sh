@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A disk keeps its identity over a restart and under another path, one without a name that of its URI, however it is reached; another
+# disk, and another ram: disk, has another.
+. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+[ -s /etc/machine-id ] || [ -r /sys/class/dmi/id/product_uuid ] || { echo 'needs a machine with an identity'; exit 77; }
+
+id() { sed -n 's/^nvme-cli: .*-n //p' out; }
+truncate -s 1M a b
+serve a --nvmf --tcp 127.0.0.1:0
+first=$(id)
+serial=$(ours info "$TCP" | grep -E '^(serial|uuid|nguid)')
+stop
+ln a c
+serve ./c --nvmf --tcp 127.0.0.1:0
+[ "$(id)" = "$first" ] || die "another NQN: $(id), $first"
+[ "$(ours info "$TCP" | grep -E '^(serial|uuid|nguid)')" = "$serial" ] || die 'another serial number'
+stop
+serve b --nvmf --tcp 127.0.0.1:0
+[ "$(id)" != "$first" ] || die 'two files, one NQN'
+stop
+serve ram:1M ram:1M --nvmf --tcp 127.0.0.1:0
+[ "$(id | sort -u | wc -l)" = 2 ] || die 'two ram: disks, one NQN'
+stop
+
+"$RDMASTOR" export a --nbd "unix:$TMP/nbd.sock" >/dev/null 2>&1 &
+nbd=$!
+end_nbd() { kill $nbd 2>/dev/null || true; }
+cleanup_fn end_nbd
+for _ in {1..100}; do [ ! -S nbd.sock ] || break; sleep 0.1; done
+serve "nbd+unix:///?socket=$TMP/nbd.sock" --nvmf --tcp 127.0.0.1:0
+first=$(id)
+stop
+serve "nbd+unix:///?socket=$TMP/nbd.sock&timeout=7" --nvmf --tcp 127.0.0.1:0
+[ "$(id)" = "$first" ] || die "another NQN with another time-out: $(id), $first"
+stop

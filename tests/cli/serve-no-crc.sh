@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Software iWARP goes without CRCs when neither side asks for them: the listening address says so with crc=0, the URI, too.
+. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+
+# crc WORD URI: whether the connection has a CRC
+crc() {
+	ours info -v "$2" >/dev/null 2>log
+	if grep -q 'software iWARP, .*, CRC: up' log; then [ "$1" = yes ]; else [ "$1" = no ] && grep -q 'software iWARP, .*: up' log; fi ||
+		die "$2: CRC is not '$1': $(cat log)"
+}
+
+random_file src 4
+truncate -s 4M disk
+serve disk --nvmf --nqn "$NQN" --rdma '127.0.0.1:0?rdma=iwarp&crc=0'
+case $RDMA in *'?rdma=iwarp&crc=0') ;; *) die "says to connect by $RDMA" ;; esac
+crc no "$RDMA"
+crc yes "${RDMA%&crc=0}"
+ours copy -q --verify src "$RDMA"
+cmp src disk || die 'other data'
+stop
+serve disk --nvmf --nqn "$NQN" --rdma '127.0.0.1:0?rdma=iwarp'
+crc yes "$RDMA&crc=0"
+stop

@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# With --ro nothing is written; the disk says so.
+. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+
+random_file disk 2
+cp disk before
+serve disk --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --ro
+ours info "$TCP?ro=1" >/dev/null
+ours copy -q --verify "$TCP?ro=1" back
+cmp back disk
+! ours copy -q back "$TCP" 2>copy.err || die 'written nevertheless'
+cmp before disk
+stop

@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Killed and started again under load: the initiator comes back, nothing is lost.
+. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+requires fio
+
+truncate -s 16M disk
+serve disk --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'
+port=$PORT
+for uri in "$TCP?queues=2&loss=30" "$RDMA&queues=2&loss=30"; do
+	ours export "$uri" --run 'fio --name=v --ioengine=nbd --uri="$uri" --rw=randwrite --bs=16k --rate=6m --size=12M --iodepth=8 --verify=crc32c --verify_fatal=1' \
+		>fio.out 2>&1 &
+	load=$!
+	sleep 1
+	kill -KILL "$SERVER"
+	wait "$SERVER" 2>/dev/null || true
+	sleep 0.5
+	serve disk --nvmf --nqn "$NQN" --tcp "127.0.0.1:$port" --rdma "127.0.0.1:$port?rdma=iwarp"
+	wait $load || die "$uri: $(cat fio.out)"
+done
+stop

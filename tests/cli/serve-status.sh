@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# SIGUSR1 tells how it goes, as text and as JSON; --json prints one document.
+. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+
+random_file src 3
+serve ram:4M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
+ours copy -q src "$TCP"
+kill -USR1 "$SERVER"
+for _ in $(seq 50); do grep -q written: err && break; sleep 0.1; done
+grep -Eq '^written: 3 MiB' err || die "$(cat err)"
+stop
+"$RDMASTOR" serve ram:4M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --json >out 2>err &
+SERVER=$!
+for _ in $(seq 100); do jq -e . out >/dev/null 2>&1 && break; sleep 0.1; done
+jq -e '.schema == "rdmastor.serve" and .disks[0].size == 4194304 and .connect[0].transport == "tcp"' out >/dev/null || die "$(cat out)"
+kill -USR1 "$SERVER"
+for _ in $(seq 50); do jq -e . err >/dev/null 2>&1 && break; sleep 0.1; done
+jq -e '.hosts == 0 and .written_bytes == 0' err >/dev/null || die "$(cat err)"
+stop

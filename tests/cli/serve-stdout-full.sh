@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# How to connect could not be told: that is a failure at once.
+. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+for words in --quiet --json --daemon; do
+	rc=0
+	timeout 10 "$RDMASTOR" serve ram:1M --nvmf --tcp 127.0.0.1:0 --pid-file pid "$words" 2>err >/dev/full || rc=$?
+	[ "$rc" = 1 ] || die "exit status $rc, not 1, with $words"
+	[ "$(cat err)" = 'rdmastor serve: standard output: write: no space left' ] || die "$words: $(cat err)"
+	[ ! -e pid ] || die 'the target goes on'
+done

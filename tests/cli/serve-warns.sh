@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# An address for everybody is worth a line, unless hosts are listed.
+. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+
+serve ram:1M --nvmf --tcp 0.0.0.0:0
+grep -q 'whoever reaches this address can use the disk: --allow-host limits it' err || die "$(cat err)"
+stop
+serve ram:1M --nvmf --tcp 0.0.0.0:0 --allow-host "$HOST"
+! grep -q 'whoever' err || die "$(cat err)"
+stop
+serve ram:1M --nvmf --tcp 127.0.0.1:0
+! grep -q 'whoever' err || die "$(cat err)"
+stop

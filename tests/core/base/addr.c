@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Addresses that need no name server; and that a name never takes longer than allowed. */
+#include "loop.h"
+#include "uri.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+Test(addr, parse_and_text)
+{
+	char scoped[64];
+	const struct {
+		const char *in, *text, *host;
+	} rows[] = {
+		{ "10.0.0.1:4420", "10.0.0.1:4420", "10.0.0.1" },
+		{ "10.0.0.1", "10.0.0.1:7", "10.0.0.1" },
+		{ "[::1]:10809", "[::1]:10809", "::1" },
+		{ "[::1]", "[::1]:7", "::1" },
+		{ "::1", "[::1]:7", "::1" },
+		{ "[fe80::1%lo]:5", scoped, NULL },
+		{ "localhost:1", "127.0.0.1:1", "127.0.0.1" },
+		{ "LocalHost", "127.0.0.1:7", "127.0.0.1" },
+		{ "10.0.0.1:0", "10.0.0.1:0", "10.0.0.1" },
+		{ "unix:/run/x", "unix:/run/x", "/run/x" },
+		{ "unix:x:y", "unix:x:y", "x:y" },
+	};
+
+	snprintf(scoped, sizeof(scoped), "[fe80::1%%%u]:5", if_nametoindex("lo"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct diag diag = { 0 };
+		struct addr addr;
+		char text[ADDR_TEXT];
+
+		cr_assert_eq(addr_parse(&addr, rows[i].in, 7, &diag), 0, "%s: %s", rows[i].in, diag.text);
+		cr_expect_str_eq(addr_text(&addr, text), rows[i].text);
+		if (rows[i].host)
+			cr_expect_str_eq(addr_host(&addr, text), rows[i].host);
+	}
+}
+
+Test(addr, local_is_what_only_this_machine_reaches)
+{
+	const char *local[] = { "127.0.0.1", "127.1.2.3:5", "[::1]:5", "unix:x" };
+	const char *open[] = { "10.0.0.1", "128.0.0.1", ":5", "[::]:5", "[fe80::1%lo]" };
+	struct addr addr;
+
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
+		cr_assert_eq(addr_parse(&addr, local[i], 7, NULL), 0);
+		cr_expect(addr_is_local(&addr), "%s", local[i]);
+	}
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+		cr_assert_eq(addr_parse(&addr, open[i], 7, NULL), 0);
+		cr_expect_not(addr_is_local(&addr), "%s", open[i]);
+	}
+}
+
+Test(addr, any_address_is_usable)
+{
+	struct addr addr;
+
+	cr_assert_eq(addr_parse(&addr, ":0", 0, NULL), 0);
+	int fd = socket(addr.ss.ss_family, SOCK_STREAM, 0);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&addr.ss, addr.len), 0);
+}
+
+Test(addr, none_has_no_text)
+{
+	struct addr addr = { 0 };
+	char text[ADDR_TEXT] = "x";
+
+	cr_assert_str_eq(addr_text(&addr, text), "");
+}
+
+Test(addr, bad_ones_are_quoted)
+{
+	static const struct {
+		const char *in, *why, *hint;
+	} rows[] = {
+		{ "", "the address is empty", "" },
+		{ "10.0.0.1", "'10.0.0.1' names no port", "" },
+		{ "::1", "'::1' names no port", "" },
+		{ "[::1]", "'[::1]' names no port", "" },
+		{ "10.0.0.1:", "'' in '10.0.0.1:' is not a port (0 to 65535)", "" },
+		{ "10.0.0.1:65536", "'65536' in '10.0.0.1:65536' is not a port (0 to 65535)", "" },
+		{ "10.0.0.1:http", "'http' in '10.0.0.1:http' is not a port (0 to 65535)", "" },
+		{ "10.0.0.256:1", "'10.0.0.256' is not an IP address", "" },
+		{ "127.1:1", "'127.1' is not an IP address", "" },
+		{ "::1:x", "'::1:x' is not HOST:PORT", "an IPv6 address is written in brackets, as in [::1]:4420" },
+		{ "[::1", "'[::1' is not [ADDRESS]:PORT", "" },
+		{ "[::1]4420", "'[::1]4420' is not [ADDRESS]:PORT", "" },
+		{ "[10.0.0.1]:1", "'10.0.0.1' in brackets is not an IPv6 address", "" },
+		{ "[]:1", "'' in brackets is not an IPv6 address", "" },
+		{ "[::g]:1", "'::g' is not an IP address", "" },
+		{ "[fe80::1%nosuchif0]:1", "there is no network interface 'nosuchif0'", "" },
+		{ "unix:", "'unix:' is not followed by a path", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct diag diag = { 0 };
+		struct addr addr;
+
+		cr_assert_lt(addr_parse(&addr, rows[i].in, 0, &diag), 0, "%s", rows[i].in);
+		cr_expect_str_eq(diag.text, rows[i].why);
+		cr_expect_str_eq(diag.hint, rows[i].hint);
+	}
+}
+
+Test(addr, a_unix_path_may_have_107_bytes)
+{
+	struct diag diag = { 0 };
+	struct addr addr;
+	char text[5 + 108 + 1] = "unix:", back[ADDR_TEXT];
+
+	memset(text + 5, 'p', 108);
+	text[5 + 107] = 0;
+	cr_assert_eq(addr_parse(&addr, text, 0, &diag), 0);
+	cr_assert_str_eq(addr_text(&addr, back), text);
+	text[5 + 107] = 'p';
+	cr_assert_eq(addr_parse(&addr, text, 0, &diag), -ENAMETOOLONG);
+	cr_assert(strstr(diag.text, "at most 107 bytes"), "%s", diag.text);
+}
+
+Test(addr, a_scope_may_be_a_number)
+{
+	struct addr addr;
+	char text[ADDR_TEXT];
+
+	cr_assert_eq(addr_resolve(&addr, "fe80::1%7", 1, 0, NULL), 0);
+	cr_assert_str_eq(addr_text(&addr, text), "[fe80::1%7]:1");
+	cr_assert_lt(addr_resolve(&addr, "fe80::1%0", 1, 0, NULL), 0);
+	cr_assert_lt(addr_resolve(&addr, "fe80::1%", 1, 0, NULL), 0);
+}
+
+Test(addr, a_name_takes_no_longer_than_allowed)
+{
+	struct diag diag = { 0 };
+	struct addr addr;
+	uint64_t start = loop_clock();
+	int rc = addr_resolve(&addr, "no-such-host.invalid", 1, 200, &diag);
+
+	cr_assert_lt(rc, 0);
+	cr_assert_lt(loop_clock() - start, UINT64_C(1500000000), "took too long");
+	cr_assert(strstr(diag.text, "'no-such-host.invalid'"), "%s", diag.text);
+	cr_assert(diag.code == DIAG_NOT_FOUND || diag.code == DIAG_UNREACHABLE || diag.code == DIAG_TIMEOUT, "%s", diag.text);
+}
+
+Test(addr, a_host_is_resolved_once)
+{
+	struct uri uri;
+	struct addr addr;
+	char text[ADDR_TEXT];
+
+	cr_assert_eq(uri_parse(&uri, "nvme+tcp://localhost/nqn.x", NULL), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(uri_resolve(&uri, 4420, 1000, &addr, NULL), 0);
+		cr_assert_eq(uri.host, uri.numeric);
+		cr_assert(!strcmp(uri.host, "127.0.0.1") || !strcmp(uri.host, "::1"), "%s", uri.host);
+	}
+	cr_assert_str_eq(addr_host(&addr, text), uri.host);
+	cr_assert_str_eq(uri.spelling, "nvme+tcp://localhost/nqn.x");
+}
+
+Test(addr, names_are_limited)
+{
+	struct diag diag = { 0 };
+	struct addr addr;
+	char host[300];
+
+	memset(host, 'h', sizeof(host) - 1);
+	host[sizeof(host) - 1] = 0;
+	cr_assert_eq(addr_resolve(&addr, host, 1, 100, &diag), -ENAMETOOLONG);
+	cr_assert_eq(addr_resolve(&addr, "", 1, 100, &diag), -EINVAL);
+	cr_assert_str_eq(diag.text, "the host is missing");
+}
+
+static void rdma(const char *given, const char *rest, bool verbs, bool iwarp, bool no_crc)
+{
+	struct addr_rdma how;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s", given);
+	cr_assert_eq(addr_rdma(&how, text, NULL), 0, "%s", given);
+	cr_assert_str_eq(text, rest);
+	cr_assert(how.verbs == verbs && how.iwarp == iwarp && how.no_crc == no_crc, "%s", given);
+}
+
+static void rdma_refused(const char *given, const char *why)
+{
+	struct diag diag = { 0 };
+	struct addr_rdma how;
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s", given);
+	cr_assert_eq(addr_rdma(&how, text, &diag), -EINVAL, "%s", given);
+	cr_assert_str_eq(diag.text, why);
+}
+
+Test(addr, what_follows_it_says_how_to_speak_rdma)
+{
+	rdma("h:1", "h:1", true, true, false);
+	rdma("h:1?rdma=auto", "h:1", true, true, false);
+	rdma("[::1]:1?rdma=verbs", "[::1]:1", true, false, false);
+	rdma("h:1?rdma=iwarp", "h:1", false, true, false);
+	rdma("h:1?crc=0", "h:1", true, true, true);
+	rdma("h:1?rdma=iwarp&crc=no", "h:1", false, true, true);
+	rdma("h:1?crc=off&rdma=iwarp", "h:1", false, true, true);
+	rdma("h:1?crc=0&crc=yes", "h:1", true, true, false);
+	rdma_refused("h?rdma=fast", "'rdma=fast' may not follow an address: ?rdma=verbs|iwarp|auto and crc=0 may");
+	rdma_refused("h?", "'' may not follow an address: ?rdma=verbs|iwarp|auto and crc=0 may");
+	rdma_refused("h?crc=0&", "'' may not follow an address: ?rdma=verbs|iwarp|auto and crc=0 may");
+	rdma_refused("h?crc", "'crc' may not follow an address: ?rdma=verbs|iwarp|auto and crc=0 may");
+	rdma_refused("h?crc=0&rdma=verbs", "crc=0 is for software iWARP, which rdma=verbs rules out");
+}

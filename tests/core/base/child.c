@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Commands: their words, their environment, their end. */
+#include "child.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int run(unsigned count, char **words)
+{
+	struct diag diag = { 0 };
+	int status = -1;
+	pid_t pid;
+
+	if (child_start(&pid, words, count, "uri", "nbd://x/?a=b c", &diag))
+		return -diag.err;
+	for (int i = 0; i < 500 && !child_ended(pid, &status); i++)
+		usleep(10000);
+	return status;
+}
+
+Test(child, one_word_is_a_line_for_the_shell)
+{
+	char *line = "test \"$uri\" = 'nbd://x/?a=b c' && exit 7";
+
+	cr_assert_eq(run(1, &line), 7);
+}
+
+Test(child, several_words_are_expanded_and_not_split)
+{
+	char *words[] = { "test", "<nbd://x/?a=b c,nbd://x/?a=b c>", "=", "<$uri,$uri>" };
+	char *other[] = { "test", "$ur", "=", "$ur" };
+
+	cr_assert_eq(run(4, words), 0);
+	cr_assert_eq(run(4, other), 0);
+}
+
+Test(child, the_variable_replaces_an_older_one)
+{
+	char *words[] = { "sh", "-c", "test \"$(env | grep -c ^uri=)\" = 1" };
+
+	setenv("uri", "old", 1);
+	setenv("uri2", "other", 1);
+	cr_assert_eq(run(3, words), 0);
+}
+
+Test(child, signals_are_as_a_shell_tells_them)
+{
+	char *words[] = { "sh", "-c", "kill -TERM $$" };
+
+	cr_assert_eq(run(3, words), 128 + SIGTERM);
+}
+
+Test(child, signals_are_not_blocked_in_it)
+{
+	char *words[] = { "sh", "-c", "kill -PIPE $$; exit 3" };
+	sigset_t set;
+
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	cr_assert_eq(run(3, words), 128 + SIGPIPE);
+}
+
+Test(child, a_program_that_is_not_there_is_named)
+{
+	char *words[] = { "no-such-program", "x" };
+	struct diag diag = { 0 };
+	pid_t pid;
+
+	cr_assert_eq(child_start(&pid, words, 2, "uri", "", &diag), -ENOENT);
+	cr_assert(strstr(diag.text, "no-such-program"));
+}
+
+Test(child, pid_file_that_cannot_be_written_is_named)
+{
+	struct diag diag = { 0 };
+
+	cr_assert_eq(child_pid_file("/proc/none/pid", &diag), -ENOENT);
+	cr_assert(strstr(diag.text, "/proc/none/pid"));
+}
+
+Test(child, runs_end_in_time)
+{
+	cr_assert_eq(child_run((char *const[]){ "sh", "-c", "echo seen; exit 7", NULL }, 5000), 7);
+	cr_assert_eq(child_run((char *const[]){ "sh", "-c", "kill -TERM $$", NULL }, 5000), 128 + SIGTERM);
+	cr_assert_eq(child_run((char *const[]){ "/nonexistent/command", NULL }, 5000), -ENOENT);
+	cr_assert_eq(child_run((char *const[]){ "sleep", "60", NULL }, 50), -ETIMEDOUT);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Failures: what they return, what they keep. */
+#include "diag.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+Test(diag, returns_the_negative_errno_and_names_the_innermost_object)
+{
+	struct diag diag;
+	cr_assert_eq(diag_set(&diag, DIAG_REFUSED, ECONNREFUSED, "target refused %s", "us"), -ECONNREFUSED);
+	cr_assert_eq(diag_ctx(&diag, "inner"), -ECONNREFUSED);
+	cr_assert_eq(diag_ctx(&diag, "outer"), -ECONNREFUSED);
+	cr_assert_eq(diag_hint(&diag, "go away"), -ECONNREFUSED);
+	cr_assert_str_eq(diag.object, "inner");
+	cr_assert_str_eq(diag.text, "target refused us");
+	cr_assert_str_eq(diag.hint, "go away");
+	diag_set(&diag, DIAG_IO, EIO, "other");
+	cr_assert_str_eq(diag.object, "", "a new failure starts without an object");
+}
+
+Test(diag, an_errno_gives_code_word_and_text)
+{
+	struct diag diag;
+	cr_assert_eq(diag_sys(&diag, ENOENT, "open %s", "x"), -ENOENT);
+	cr_assert_str_eq(diag.text, "open x: no such file or directory");
+	cr_assert_str_eq(diag_code_word(diag.code), "not-found");
+	cr_assert_str_eq(diag_errno_word(diag.err), "ENOENT");
+	cr_assert_str_eq(diag_errno_word(4095), "EUNKNOWN");
+	cr_assert_str_eq(diag_code_word(99), "system");
+}
+
+Test(diag, a_null_diag_and_overlong_texts_are_harmless)
+{
+	struct diag diag;
+	char big[2000];
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = 0;
+	cr_assert_eq(diag_sys(NULL, EIO, "x"), -EIO);
+	cr_assert_eq(diag_ctx(NULL, "x"), 0);
+	diag_sys(&diag, EIO, "%s", big);
+	diag_ctx(&diag, "%s", big);
+	diag_hint(&diag, "%s", big);
+	cr_assert_lt(strlen(diag.text), sizeof(diag.text));
+}

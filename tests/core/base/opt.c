@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Words to option structs, every way of typing them and every way of getting them wrong. */
+#include "applet.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+struct tool {
+	struct opt_common common;
+	const char *transport, *name;
+	struct opt_list path;
+	uint32_t depth, wait_ms;
+	uint64_t size;
+	bool ro, run;
+	struct opt_maybe device;
+};
+#define AT(field) offsetof(struct tool, field)
+
+static const struct opt tool_rows[] = {
+	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "carrier" },
+	{ "name", 'n', OPT_TEXT, AT(name), "NAME", "name" },
+	{ "path", 0, OPT_LIST, AT(path), "URI", "second way" },
+	{ "queue-depth", 'Q', OPT_U32, AT(depth), "NUMBER", "requests in flight" },
+	{ "wait", 0, OPT_MSEC, AT(wait_ms), "SECONDS", "wait" },
+	{ "size", 's', OPT_SIZE, AT(size), "SIZE", "size" },
+	{ "ro", 'r', OPT_FLAG, AT(ro), NULL, "read only" },
+	{ "run", 0, OPT_REST, AT(run), "CMD", "run a command" },
+	{ "device", 'd', OPT_MAYBE, AT(device), "[N]", "a device" },
+	{ 0 },
+};
+static const struct tool tool_defaults = { .common.timeout_ms = 30000, .depth = 32 };
+static const struct applet tool = {
+	.name = "tool",
+	.operands = "SRC [DST]",
+	.summary = "a tool",
+	.opts = tool_rows,
+	.defaults = &tool_defaults,
+	.opts_size = sizeof(struct tool),
+	.min = 1,
+	.max = 2,
+};
+
+static const struct opt plain_rows[] = {
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|json+|normal", "form" },
+	{ "once", 0, OPT_FLAG, offsetof(struct opt_common, dry_run), NULL, "once" },
+	{ 0 },
+};
+static const struct applet plain = {
+	.name = "plain", .summary = "no operands", .opts = plain_rows, .opts_size = sizeof(struct opt_common), .changes = true, .own_letters = "v",
+	.replaces = "oldplain"
+};
+const struct applet *const applets[] = { &tool, &plain, NULL };
+
+struct run {
+	struct tool opts;
+	struct call call;
+	struct diag diag;
+	char *word[48];
+	bool help;
+	int rc;
+};
+
+static void parse_words(struct run *run, const struct applet *applet, const char *const *word)
+{
+	int words = 1;
+
+	memset(run, 0, sizeof(*run));
+	run->opts = tool_defaults;
+	run->call.applet = applet;
+	run->call.diag = &run->diag;
+	run->word[0] = (char *)"tool";
+	for (; *word; word++)
+		run->word[words++] = (char *)*word;
+	run->rc = opt_parse(&run->call, words, run->word, &run->opts, &run->help);
+}
+#define PARSE(run, ...) parse_words(run, &tool, (const char *const[]){ __VA_ARGS__, NULL })
+
+Test(opt, defaults_stay)
+{
+	struct run run;
+
+	PARSE(&run, "a");
+	cr_assert_eq(run.rc, 0);
+	cr_assert_eq(run.opts.depth, 32);
+	cr_assert_eq(run.opts.common.timeout_ms, 30000);
+	cr_assert_str_eq(run.opts.common.output, "text");
+	cr_assert_null(run.opts.name);
+	cr_assert_eq(run.call.operands, 1);
+	cr_assert_eq(run.call.rest, 1);
+	cr_assert_eq(run.call.opts, &run.opts);
+}
+
+Test(opt, every_type_in_every_form)
+{
+	struct run run;
+
+	PARSE(&run, "--transport=tcp", "a", "--queue_depth", "64", "-nx", "-s", "4K", "-rv", "--wait", "0.5", "--path=u1", "b", "--path", "u2",
+		"--timeout", "500ms");
+	cr_assert_eq(run.rc, 0, "%s", run.diag.text);
+	cr_assert_str_eq(run.opts.transport, "tcp");
+	cr_assert_eq(run.opts.depth, 64);
+	cr_assert_str_eq(run.opts.name, "x");
+	cr_assert_eq(run.opts.size, 4096);
+	cr_assert(run.opts.ro);
+	cr_assert(run.opts.common.verbose);
+	cr_assert_not(run.opts.common.quiet);
+	cr_assert_eq(run.opts.wait_ms, 500);
+	cr_assert_eq(run.opts.common.timeout_ms, 500);
+	cr_assert_eq(run.opts.path.count, 2);
+	cr_assert_str_eq(run.opts.path.item[0], "u1");
+	cr_assert_str_eq(run.opts.path.item[1], "u2");
+	cr_assert_eq(run.call.operands, 2);
+	cr_assert_str_eq(run.call.operand[0], "a");
+	cr_assert_str_eq(run.call.operand[1], "b");
+}
+
+Test(opt, bundle_ends_with_a_letter_that_takes_an_argument)
+{
+	struct run run;
+
+	PARSE(&run, "-rqs1M", "a");
+	cr_assert_eq(run.rc, 0);
+	cr_assert(run.opts.ro && run.opts.common.quiet);
+	cr_assert_eq(run.opts.size, 1 << 20);
+	PARSE(&run, "-rs", "2M", "a");
+	cr_assert_eq(run.opts.size, 2 << 20);
+}
+
+Test(opt, two_hyphens_end_the_options)
+{
+	struct run run;
+
+	PARSE(&run, "--", "--ro", "-");
+	cr_assert_eq(run.rc, 0);
+	cr_assert_not(run.opts.ro);
+	cr_assert_str_eq(run.call.operand[0], "--ro");
+	cr_assert_str_eq(run.call.operand[1], "-");
+}
+
+Test(opt, an_argument_may_begin_with_a_hyphen_or_be_empty)
+{
+	struct run run;
+
+	PARSE(&run, "--name", "--ro", "a");
+	cr_assert_str_eq(run.opts.name, "--ro");
+	PARSE(&run, "--name=", "a");
+	cr_assert_str_eq(run.opts.name, "");
+	PARSE(&run, "--name=a=b", "a");
+	cr_assert_str_eq(run.opts.name, "a=b");
+}
+
+Test(opt, words_after_run_are_the_commands)
+{
+	struct run run;
+
+	PARSE(&run, "a", "--ro", "--run", "sh", "-c", "--bogus", "--");
+	cr_assert_eq(run.rc, 0, "%s", run.diag.text);
+	cr_assert(run.opts.run && run.opts.ro);
+	cr_assert_eq(run.call.rest, 1);
+	cr_assert_eq(run.call.operands, 5);
+	cr_assert_str_eq(run.call.operand[1], "sh");
+	cr_assert_str_eq(run.call.operand[3], "--bogus");
+	cr_assert_str_eq(run.call.operand[4], "--");
+}
+
+Test(opt, json_by_any_name)
+{
+	struct run run;
+
+	PARSE(&run, "a", "--json");
+	cr_assert(run.opts.common.json);
+	cr_assert_str_eq(run.opts.common.output, "json");
+	PARSE(&run, "a", "-ojson");
+	cr_assert(run.opts.common.json);
+	parse_words(&run, &plain, (const char *const[]){ "--output", "json+", NULL });
+	cr_assert_eq(run.rc, 0, "%s", run.diag.text);
+	cr_assert(run.opts.common.json);
+	cr_assert_str_eq(run.opts.common.output, "json+");
+	PARSE(&run, "a", "--output", "text");
+	cr_assert_not(run.opts.common.json);
+}
+
+Test(opt, json_counts_even_after_an_error)
+{
+	struct run run;
+
+	PARSE(&run, "--bogus", "--also-bogus", "--json");
+	cr_assert_eq(run.rc, -EINVAL);
+	cr_assert(run.opts.common.json);
+	cr_assert_str_eq(run.diag.text, "unknown option '--bogus'", "the first error is told");
+}
+
+Test(opt, every_error_quotes_what_was_typed)
+{
+	static const struct {
+		const char *word[5];
+		const char *text, *hint;
+	} rows[] = {
+		{ { "a", "--bogus" }, "unknown option '--bogus'", "" },
+		{ { "a", "--timeuot", "3" }, "unknown option '--timeuot'", "did you mean --timeout?" },
+		{ { "a", "--time=3" }, "unknown option '--time'", "did you mean --timeout?" },
+		{ { "a", "-z" }, "unknown option '-z'", "" },
+		{ { "a", "-rz" }, "unknown option '-z' in '-rz'", "" },
+		{ { "a", "-timeout" }, "-t: 'imeout' is not one of rdma|tcp", "" },
+		{ { "a", "-wait" }, "unknown option '-w' in '-wait'", "did you mean --wait?" },
+		{ { "a", "--timeout" }, "--timeout needs an argument: SECONDS", "" },
+		{ { "a", "-s" }, "-s needs an argument: SIZE", "" },
+		{ { "a", "--ro=yes" }, "--ro takes no argument, but 'yes' was given", "" },
+		{ { "a", "--queue_depth=10x" }, "--queue_depth: '10x' is not a whole number", "" },
+		{ { "a", "-Q", "4294967296" }, "-Q: 4294967296 is out of range (0 to 4294967295)", "" },
+		{ { "a", "--size=1Z" }, "--size: '1Z' is not a size", "a whole number, then K, M, G or T for powers of 1024, as in 64M" },
+		{ { "a", "--wait=soon" }, "--wait: 'soon' is not a time in seconds", "" },
+		{ { "a", "--transport=fc" }, "--transport: 'fc' is not one of rdma|tcp", "" },
+		{ { "a", "--output", "xml" }, "--output: 'xml' is not one of text|json", "" },
+		{ { "a", "--dry-run" }, "unknown option '--dry-run'", "" },
+		{ { "--ro" }, "SRC is missing", "" },
+		{ { "a", "b", "c" }, "'c' is one operand too many", "" },
+		{ { "a", "--run" }, "no command to run was given", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run run;
+
+		parse_words(&run, &tool, rows[i].word);
+		cr_assert_lt(run.rc, 0, "%s", rows[i].text);
+		cr_assert_eq(run.diag.code, DIAG_USAGE);
+		cr_assert_str_eq(run.diag.text, rows[i].text);
+		cr_assert_str_eq(run.diag.hint, rows[i].hint);
+	}
+}
+
+Test(opt, a_list_has_an_end)
+{
+	const char *word[OPT_LIST_MAX + 3] = { "a" };
+	struct run run;
+
+	for (unsigned i = 1; i <= OPT_LIST_MAX + 1; i++)
+		word[i] = "--path=x";
+	parse_words(&run, &tool, word);
+	cr_assert_eq(run.rc, -E2BIG);
+	cr_assert_str_eq(run.diag.text, "--path: given more than 32 times");
+	cr_assert_eq(run.opts.path.count, OPT_LIST_MAX);
+}
+
+Test(opt, help_is_seen_among_errors)
+{
+	struct run run;
+
+	PARSE(&run, "--bogus", "-h");
+	cr_assert(run.help);
+}
+
+Test(opt, an_applet_may_replace_common_rows_and_letters)
+{
+	struct run run;
+
+	parse_words(&run, &plain, (const char *const[]){ "-o", "normal", "--dry-run", NULL });
+	cr_assert_eq(run.rc, 0, "%s", run.diag.text);
+	cr_assert_str_eq(run.opts.common.output, "normal");
+	cr_assert(run.opts.common.dry_run);
+	parse_words(&run, &plain, (const char *const[]){ "-v", NULL });
+	cr_assert_str_eq(run.diag.text, "unknown option '-v'");
+	parse_words(&run, &plain, (const char *const[]){ "x", NULL });
+	cr_assert_str_eq(run.diag.text, "'x' is one operand too many");
+}
+
+Test(opt, applets_are_found_and_guessed)
+{
+	cr_assert_eq(applet_find("tool"), &tool);
+	cr_assert_null(applet_find("too"));
+	cr_assert_eq(applet_find("oldplain"), &plain, "by the name of the tool it replaces");
+	cr_assert_str_eq(applet_near("tol"), "tool");
+	cr_assert_null(applet_near("zebra"));
+}
+
+static void device_is(const struct run *run, bool given, uint32_t number, unsigned operands)
+{
+	cr_assert_eq(run->rc, 0, "%s", run->diag.text);
+	cr_assert(run->opts.device.on);
+	cr_assert_eq(run->opts.device.given, given);
+	cr_assert_eq(run->opts.device.number, number);
+	cr_assert_eq(run->call.operands, operands);
+}
+
+Test(opt, a_number_may_follow)
+{
+	struct run run;
+
+	PARSE(&run, "a");
+	cr_assert_not(run.opts.device.on);
+	PARSE(&run, "a", "--device");
+	device_is(&run, false, 0, 1);
+	PARSE(&run, "--device", "a");
+	device_is(&run, false, 0, 1);
+	PARSE(&run, "--device", "7", "a");
+	device_is(&run, true, 7, 1);
+	PARSE(&run, "--device", "7a", "a");
+	cr_assert_lt(run.rc, 0);
+	cr_assert(strstr(run.diag.text, "--device: '7a'"), "%s", run.diag.text);
+	PARSE(&run, "--device", "./7a");
+	device_is(&run, false, 0, 1);
+	PARSE(&run, "--device=7", "8");
+	device_is(&run, true, 7, 1);
+	PARSE(&run, "-rd", "3", "a");
+	device_is(&run, true, 3, 1);
+	PARSE(&run, "-d3", "a");
+	device_is(&run, true, 3, 1);
+	PARSE(&run, "-dr", "a");
+	device_is(&run, false, 0, 1);
+	cr_assert(run.opts.ro);
+	PARSE(&run, "--device=x", "a");
+	cr_assert_eq(run.rc, -EINVAL);
+	cr_assert(strstr(run.diag.text, "--device: 'x'"), "%s", run.diag.text);
+}

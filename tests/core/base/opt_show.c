@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The same rows as people, shells and the lint see them. */
+#include "applet.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tool {
+	struct opt_common common;
+	const char *transport, *map;
+	struct opt_list path;
+	bool ro, run;
+};
+#define AT(field) offsetof(struct tool, field)
+
+static const struct opt tool_rows[] = {
+	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "carrier" },
+	{ "path", 0, OPT_LIST, AT(path), "URI", "second way to the same disk" },
+	{ "a-very-long-name-for-an-option", 'm', OPT_TEXT, AT(map), "FILE", "help that is so long that it does not fit into one line beside the names and therefore goes on in the next" },
+	{ "ro", 0, OPT_FLAG, AT(ro), NULL, "read only" },
+	{ "run", 0, OPT_REST, AT(run), "CMD…", "run a command" },
+	{ 0 },
+};
+static const struct applet tool = {
+	.name = "tool", .operands = "SRC DST", .summary = "a tool for tests", .opts = tool_rows, .opts_size = sizeof(struct tool), .min = 2, .max = 2
+};
+static const struct applet names = { .name = "names", .operands = "[FILE] DIR…", .summary = "words", .opts_size = sizeof(struct opt_common), .max = 255 };
+const struct applet *const applets[] = { &tool, &names, NULL };
+
+static char *text;
+static size_t text_len;
+
+static FILE *sink(void)
+{
+	return open_memstream(&text, &text_len);
+}
+
+static void sink_is(FILE *to, const char *expected)
+{
+	fclose(to);
+	cr_assert_str_eq(text, expected);
+	free(text);
+}
+
+Test(opt_show, help)
+{
+	FILE *to = sink();
+
+	opt_help(&tool, to);
+	sink_is(to, "Usage: rdmastor tool [OPTION…] SRC DST\n"
+		    "a tool for tests\n"
+		    "\n"
+		    "  -t, --transport rdma|tcp  carrier\n"
+		    "      --path URI            second way to the same disk\n"
+		    "  -m, --a-very-long-name-for-an-option FILE\n"
+		    "                            help that is so long that it does not fit into one\n"
+		    "                            line beside the names and therefore goes on in the\n"
+		    "                            next\n"
+		    "      --ro                  read only\n"
+		    "      --run CMD…            run a command\n"
+		    "  -o, --output text|json    form of the results\n"
+		    "      --json                short for --output json\n"
+		    "  -v, --verbose             tell each step on the standard error output\n"
+		    "  -q, --quiet               no messages except the failure\n"
+		    "      --timeout SECONDS     give up after this time; 0 = never\n"
+		    "  -h, --help                this text\n");
+}
+
+Test(opt_show, rows)
+{
+	FILE *to = sink();
+
+	opt_rows(&names, to);
+	sink_is(to, "--output\t-o\ttext|json\n--json\t\t\n--verbose\t-v\t\n--quiet\t-q\t\n--timeout\t\tSECONDS\n--help\t-h\t\n");
+}
+
+static void completes(const char *const *word, const char *expected)
+{
+	char *words[8];
+	int n = 0;
+	FILE *to = sink();
+
+	for (; word[n]; n++)
+		words[n] = (char *)word[n];
+	opt_complete(n, words, to);
+	sink_is(to, expected);
+}
+#define COMPLETES(expected, ...) completes((const char *const[]){ __VA_ARGS__, NULL }, expected)
+#define URIS                                                                                                                               \
+	"nvme+rdma://\tNVMe over RDMA: HOST[:PORT]/NQN[/NSID]\nnvme+tcp://\tNVMe over TCP: HOST[:PORT]/NQN[/NSID]\n"                        \
+	"file:\tfile or block device\nram:\tmemory: SIZE\nnull:\treads zeroes, forgets writes: SIZE\n:file\n"
+
+Test(opt_show, completes_applets)
+{
+	COMPLETES("tool\ta tool for tests\nnames\twords\n", "");
+	COMPLETES("tool\ta tool for tests\n", "to");
+	COMPLETES("--list\tthe applets, one a line\n", "--l");
+	COMPLETES(":dir\n", "--install", "/x");
+	COMPLETES("", "bogus", "");
+}
+
+Test(opt_show, completes_options)
+{
+	COMPLETES("--transport\tcarrier\n--timeout\tgive up after this time; 0 = never\n", "tool", "--t");
+	COMPLETES("--ro\tread only\n", "tool", "x", "--ro");
+	COMPLETES("", "tool", "--nothing");
+}
+
+Test(opt_show, completes_values)
+{
+	COMPLETES("rdma\tcarrier\ntcp\tcarrier\n", "tool", "--transport", "");
+	COMPLETES("tcp\tcarrier\n", "tool", "-t", "t");
+	COMPLETES("--transport=tcp\tcarrier\n", "tool", "--transport=t");
+	COMPLETES(":file\n", "tool", "--a-very-long-name-for-an-option", "");
+	COMPLETES(":file\n", "tool", "-m", "/et");
+	COMPLETES(":file\n", "tool", "--a_very_long_name_for_an_option=/et");
+	COMPLETES(URIS, "tool", "--path", "");
+	COMPLETES("", "tool", "--timeout", "");
+	COMPLETES("", "tool", "--ro=");
+}
+
+Test(opt_show, completes_operands)
+{
+	COMPLETES(URIS, "tool", "");
+	COMPLETES("nvme+tcp://\tNVMe over TCP: HOST[:PORT]/NQN[/NSID]\n:file\n", "tool", "x", "nvme+t");
+	COMPLETES("", "tool", "x", "y", "");
+	COMPLETES(":file\n", "names", "");
+	COMPLETES(":dir\n", "names", "x", "");
+	COMPLETES(URIS, "tool", "--transport", "tcp", "-v", "");
+	COMPLETES("", "tool", "x", "--run", "");
+	COMPLETES("", "tool", "--", "");
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* URIs and their other spellings: what they become, what is refused, and that no secret is told. */
+#include "uri.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NQN "nqn.2014-08.org.nvmexpress:uuid:1b4e28ba-2fa1-11d2-883f-0016d3cca427"
+
+static const struct {
+	const char *text, *scheme, *host;
+	unsigned port;
+	const char *path, *keys; /* "name=value&…" as parsed */
+} good[] = {
+	{ "nvme+rdma://10.0.0.5/" NQN, "nvme+rdma", "10.0.0.5", 0, NQN, "" },
+	{ "nvme+rdma://10.0.0.5:4420/" NQN "/1", "nvme+rdma", "10.0.0.5", 4420, NQN "/1", "" },
+	{ "NVMe+TCP://Target-1.example_net", "nvme+tcp", "Target-1.example_net", 0, "", "" },
+	{ "nvme+tcp://host?queues=4", "nvme+tcp", "host", 0, "", "queues=4" },
+	{ "nvme+tcp://host/?queues=4&ro", "nvme+tcp", "host", 0, "", "queues=4&ro=" },
+	{ "nvme+tcp://[::1]:8009/", "nvme+tcp", "::1", 8009, "", "" },
+	{ "nvme+tcp://[fe80::1%eth0]/x", "nvme+tcp", "fe80::1%eth0", 0, "x", "" },
+	{ "nvme+tcp://[fe80::1%25eth0]:1/x", "nvme+tcp", "fe80::1%eth0", 1, "x", "" },
+	{ "nvme+tcp://[fe80::1%25]/x", "nvme+tcp", "fe80::1%25", 0, "x", "" },
+	{ "nvme+tcp://h/a%20b%2fc?k=%26%3d", "nvme+tcp", "h", 0, "a b/c", "k=&=" },
+	{ "nvme+tcp://h/n?path=nvme%2btcp%3a%2f%2fh2%3a1%2fn%3fro%3d1&path=10.0.0.6:4420", "nvme+tcp", "h", 0, "n",
+		"path=nvme+tcp://h2:1/n?ro=1&path=10.0.0.6:4420" },
+	{ "nvme+tcp://h/n?a=1&&b=c=d&", "nvme+tcp", "h", 0, "n", "a=1&b=c=d" },
+	{ "nbd+unix:///disk?socket=/run/x.sock", "nbd+unix", "", 0, "disk", "socket=/run/x.sock" },
+	{ "nbd://h", "nbd", "h", 0, "", "" },
+	{ "nbd://h:65535/%2fname", "nbd", "h", 65535, "/name", "" },
+	{ "file:/tmp/a?b#c%20", "file", "", 0, "/tmp/a?b#c%20", "" },
+	{ "file:/tmp/a?ro=1&x", "file", "", 0, "/tmp/a", "ro=1&x=" },
+	{ "file:rel?1=2", "file", "", 0, "rel?1=2", "" },
+	{ "file:a?b?ro", "file", "", 0, "a?b", "ro=" },
+	{ "file:///tmp/a%20b?ro=1", "file", "", 0, "/tmp/a b", "ro=1" },
+	{ "file://localhost/tmp/a", "file", "", 0, "/tmp/a", "" },
+	{ "/dev/sda", "file", "", 0, "/dev/sda", "" },
+	{ "/odd:name?ro=1", "file", "", 0, "/odd:name?ro=1", "" },
+	{ "./trtype:x", "file", "", 0, "./trtype:x", "" },
+	{ "../x:y", "file", "", 0, "../x:y", "" },
+	{ "disk.img", "file", "", 0, "disk.img", "" },
+	{ "2024:disk.img", "file", "", 0, "2024:disk.img", "" },
+	{ "ram:64M", "ram", "", 0, "64M", "" },
+	{ "null:1T?block=4096", "null", "", 0, "1T", "block=4096" },
+	{ "-", "-", "", 0, "", "" },
+	{ "trtype:RDMA adrfam:IPv4 traddr:10.0.0.1 trsvcid:4420 subnqn:" NQN, "nvme+rdma", "10.0.0.1", 4420, NQN, "" },
+	{ "trtype:tcp adrfam:ipv6 traddr:fe80::1%eth0 subnqn:n ns:2", "nvme+tcp", "fe80::1%eth0", 0, "n/2", "" },
+	{ "traddr=10.0.0.1 trtype=TCP hostnqn:h hostaddr:10.0.0.2", "nvme+tcp", "10.0.0.1", 0, "", "hostnqn=h&src=10.0.0.2" },
+	{ "transport=rdma;traddr=10.0.0.1;trsvcid=4420;nqn=n;host_traddr=10.0.0.2;host_iface=eth0", "nvme+rdma", "10.0.0.1", 4420, "n",
+		"src=10.0.0.2&iface=eth0" },
+	{ "transport=tcp,traddr=::1,host-traddr=::1", "nvme+tcp", "::1", 0, "", "src=::1" },
+};
+
+Test(uri, good_ones)
+{
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct diag diag = { 0 };
+		struct uri uri;
+		char keys[512] = "";
+		size_t len = 0;
+
+		cr_assert_eq(uri_parse(&uri, good[i].text, &diag), 0, "%s: %s", good[i].text, diag.text);
+		for (unsigned k = 0; k < uri.keys; k++)
+			len += (size_t)snprintf(keys + len, sizeof(keys) - len, "%s%s=%s", k ? "&" : "", uri.key[k].name, uri.key[k].value);
+		cr_expect_str_eq(uri.scheme, good[i].scheme, "%s", good[i].text);
+		cr_expect_str_eq(uri.host, good[i].host, "%s", good[i].text);
+		cr_expect_eq(uri.port, good[i].port, "%s", good[i].text);
+		cr_expect_str_eq(uri.path, good[i].path, "%s", good[i].text);
+		cr_expect_str_eq(keys, good[i].keys, "%s", good[i].text);
+		cr_expect_str_eq(uri.spelling, good[i].text);
+		cr_expect_null(uri.user);
+		cr_expect_null(uri.password);
+	}
+}
+
+static const struct {
+	const char *text, *why, *hint;
+} bad[] = {
+	{ "", "the URI is empty", "" },
+	{ "nvme+tcp://h:0/n", "'0' is not a port (1 to 65535)", "" },
+	{ "nvme+tcp://h:65536", "'65536' is not a port (1 to 65535)", "" },
+	{ "nvme+tcp://h:44x/n", "'44x' is not a port (1 to 65535)", "" },
+	{ "nvme+tcp://h:", "'' is not a port (1 to 65535)", "" },
+	{ "nvme+tcp://h:99999999999999999999/n", "'99999999999999999999' is not a port (1 to 65535)", "" },
+	{ "nvme+tcp://:4420/n", "':4420' names a port but no host", "" },
+	{ "nvme+tcp://fe80::1/n", "'fe80::1' is not HOST:PORT", "an IPv6 address is written in brackets: [fe80::1]" },
+	{ "nvme+tcp://[fe80::1/n", "'[fe80::1' has no closing ']'", "" },
+	{ "nvme+tcp://[fe80::1]4420/n", "'4420' after ']' is not a port", "" },
+	{ "nvme+tcp://[10.0.0.1]/n", "'10.0.0.1' is not an IPv6 address", "" },
+	{ "nvme+tcp://[]/n", "'' is not an IPv6 address", "" },
+	{ "nvme+tcp://[fe80::1%]/n", "'fe80::1%' is not an IPv6 address", "" },
+	{ "nvme+tcp://10.0.0.300/n", "'10.0.0.300' is not an IPv4 address", "" },
+	{ "nvme+tcp://10.0.0/n", "'10.0.0' is not an IPv4 address", "" },
+	{ "nvme+tcp://a b/n", "'a b' is not a host name", "" },
+	{ "nvme+tcp://h%41/n", "'h%41' is not a host name", "" },
+	{ "nvme+tcp://h/a%4", "path 'a%4': '%4' is not an escaped character", "write '%' itself as %25" },
+	{ "nvme+tcp://h/a%zz", "path 'a%zz': '%zz' is not an escaped character", "write '%' itself as %25" },
+	{ "nvme+tcp://h/a%00b", "path 'a%00b': '%00' is not an escaped character", "write '%' itself as %25" },
+	{ "nvme+tcp://h/a?k=%", "k '%': '%' is not an escaped character", "write '%' itself as %25" },
+	{ "nvme+tcp://h/a?=1", "'=1' has no key before '='", "" },
+	{ "nvme+tcp://h/a#b", "'#b': a disk has no fragment", "write '#' itself as %23" },
+	{ "file:", "the name of the file is empty", "" },
+	{ "file://", "the name of the file is empty", "" },
+	{ "file:?ro=1", "the name of the file is empty", "" },
+	{ "file://server/x", "'server' is another machine: a file is opened on this one", "" },
+	{ "disk:2.img", "'disk:' is not followed by '//', and there is no file of this name", "a file to be made is written as ./disk:2.img" },
+	{ "nvme+rdma:10.0.0.1", "'nvme+rdma:' is not followed by '//', and there is no file of this name",
+		"a file to be made is written as ./nvme+rdma:10.0.0.1" },
+	{ "trtype:FC traddr:1.2.3.4", "transport 'FC' is neither RDMA nor TCP", "" },
+	{ "trtype:RDMA", "the address is missing (traddr:ADDRESS)", "" },
+	{ "traddr:1.2.3.4", "the transport is missing (trtype:RDMA or trtype:TCP)", "" },
+	{ "trtype:RDMA traddr:1.2.3.4 adrfam:IB", "address family 'IB' is neither IPv4 nor IPv6", "" },
+	{ "trtype:RDMA traddr:1.2.3.4 adrfam:IPv6", "'1.2.3.4' is not of the family IPv6", "" },
+	{ "trtype:RDMA traddr:1.2.3.4 ns:1", "a namespace needs its subsystem (subnqn:NQN)", "" },
+	{ "trtype:RDMA traddr:1.2.3.4 traddr:1.2.3.5", "'traddr' is given twice", "" },
+	{ "trtype:RDMA traddr:1.2.3.4 word", "'word' is not NAME:VALUE", "" },
+	{ "trtype:RDMA traddr:", "'traddr:' is not NAME:VALUE", "" },
+	{ "trtype:RDMA traddr:1.2.3.4 trsvcid:x", "'x' is not a port (1 to 65535)", "" },
+};
+
+Test(uri, bad_ones_quote_the_part_that_is_wrong)
+{
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct diag diag = { 0 };
+		struct uri uri;
+
+		cr_assert_lt(uri_parse(&uri, bad[i].text, &diag), 0, "%s", bad[i].text);
+		cr_expect_eq(diag.code, DIAG_USAGE);
+		cr_expect_str_eq(diag.text, bad[i].why);
+		cr_expect_str_eq(diag.hint, bad[i].hint);
+		cr_expect_str_eq(diag.object, bad[i].text);
+	}
+}
+
+Test(uri, every_beginning_of_a_good_one_is_harmless)
+{
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		for (size_t len = 0; len < strlen(good[i].text); len++) {
+			struct diag diag = { 0 };
+			struct uri uri;
+			char text[512];
+
+			snprintf(text, sizeof(text), "%.*s", (int)len, good[i].text);
+			if (uri_parse(&uri, text, &diag))
+				cr_expect_eq(diag.code, DIAG_USAGE, "%s", text);
+			else
+				cr_expect(*uri.scheme, "%s", text);
+		}
+}
+
+Test(uri, a_file_that_exists_needs_no_mark)
+{
+	struct uri uri;
+
+	cr_assert_eq(chdir("/tmp"), 0);
+	FILE *file = fopen("rdmastor-test:1", "w");
+
+	cr_assert_not_null(file);
+	fclose(file);
+	int rc = uri_parse(&uri, "rdmastor-test:1", NULL);
+
+	unlink("rdmastor-test:1");
+	cr_assert_eq(rc, 0);
+	cr_assert_str_eq(uri.scheme, "file");
+	cr_assert_str_eq(uri.path, "rdmastor-test:1");
+}
+
+Test(uri, too_long_and_too_many)
+{
+	struct diag diag = { 0 };
+	struct uri uri;
+	char text[URI_MAX + 2];
+
+	memset(text, 'a', sizeof(text));
+	text[URI_MAX] = 0;
+	cr_assert_eq(uri_parse(&uri, text, &diag), -ENAMETOOLONG);
+	cr_assert_str_eq(diag.text, "the URI is longer than 2047 bytes");
+	text[URI_MAX - 1] = 0;
+	cr_assert_eq(uri_parse(&uri, text, &diag), 0, "%s", diag.text);
+	cr_assert_eq(strlen(uri.path), URI_MAX - 1);
+
+	memset(text, '&', sizeof(text));
+	strcpy(text, "ram:1M?");
+	for (unsigned i = 0; i <= URI_KEYS; i++)
+		strcat(text, "k&");
+	cr_assert_eq(uri_parse(&uri, text, &diag), -E2BIG);
+	cr_assert_str_eq(diag.text, "more than 24 keys, 'k' is one too many");
+
+	/* Each key needs two more bytes than it has in the text: the storage ends first */
+	strcpy(text, "ram:");
+	memset(text + 4, 'x', URI_MAX - 10);
+	strcpy(text + URI_MAX - 10, "?a&b&c&d");
+	cr_assert_eq(uri_parse(&uri, text, &diag), -ENAMETOOLONG);
+}
+
+static const struct {
+	const char *text, *user, *password, *spelling;
+} secrets[] = {
+	{ "iscsi://joe%s:e%cret@h:3260/iqn.x/1", "joe", "s:e%cret", "iscsi://joe@h:3260/iqn.x/1" },
+	{ "iser://joe%@h/x", "joe", "", "iser://joe@h/x" },
+	{ "iscsi://joe@h/x", "joe", NULL, "iscsi://joe@h/x" },
+	{ "iscsi://joe:a%40b@h/x", "joe", "a@b", "iscsi://joe@h/x" },
+	{ "nvme+tcp://joe%40corp:p%3aw@h/x", "joe@corp", "p:w", "nvme+tcp://joe%40corp@h/x" },
+	{ "nvme+tcp://joe:a@b@h/x", "joe", "a@b", "nvme+tcp://joe@h/x" },
+	{ "nvme+tcp://@h/x", "", NULL, "nvme+tcp://@h/x" },
+};
+
+Test(uri, passwords_are_read_but_not_told)
+{
+	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+		struct diag diag = { 0 };
+		struct uri uri;
+
+		cr_assert_eq(uri_parse(&uri, secrets[i].text, &diag), 0, "%s: %s", secrets[i].text, diag.text);
+		cr_expect_str_eq(uri.user, secrets[i].user);
+		cr_expect_eq(!uri.password, !secrets[i].password);
+		if (uri.password && secrets[i].password)
+			cr_expect_str_eq(uri.password, secrets[i].password);
+		cr_expect_str_eq(uri.spelling, secrets[i].spelling);
+		cr_expect_str_eq(uri.host, "h");
+	}
+}
+
+Test(uri, a_wrong_password_is_not_told_either)
+{
+	struct diag diag = { 0 };
+	struct uri uri;
+
+	cr_assert_lt(uri_parse(&uri, "nvme+tcp://joe:hush%@h/x", &diag), 0);
+	cr_assert_str_eq(diag.text, "the password has a '%' that escapes no character");
+	cr_assert_str_eq(diag.object, "nvme+tcp://joe@h/x");
+	cr_assert_lt(uri_parse(&uri, "nvme+tcp://joe:hush@h:x/y", &diag), 0);
+	cr_assert_not(strstr(diag.text, "hush") || strstr(diag.object, "hush") || strstr(diag.hint, "hush"));
+}
+
+Test(uri, secrets_are_cut_out_of_any_text)
+{
+	static const struct {
+		const char *text, *left;
+	} rows[] = {
+		{ "plain", "plain" },
+		{ "", "" },
+		{ "--path=iscsi://u%pw@h/x", "--path=iscsi://u@h/x" },
+		{ "iscsi://u%a@h/ iscsi://v%b@i/ nbd://w:c@j/", "iscsi://u@h/ iscsi://v@i/ nbd://w@j/" },
+		{ "iscsi://u%a&b c@h/", "iscsi://u@h/" },
+		{ "nvme-iser://u%pw@h/", "nvme-iser://u@h/" },
+		{ "nvme+tcp://h/n?path=iscsi%3A%2F%2Fu%25pw%40h%2Fx&ro", "nvme+tcp://h/n?path=&ro" },
+		{ "nvme+tcp://h/n?path=nbd://u:pw@h2/x&path=nbd://h3/x", "nvme+tcp://h/n?path=nbd://u@h2/x&path=nbd://h3/x" },
+		{ "nvme+tcp://h/n?dhchap-secret=DHHC-1:00:x&secret-file=/etc/s", "nvme+tcp://h/n?dhchap-secret=&secret-file=/etc/s" },
+		{ "nvme+tcp://h:4420/n@x", "nvme+tcp://h:4420/n@x" },
+		{ "nvme+tcp://[::1]:4420/n", "nvme+tcp://[::1]:4420/n" },
+		{ "://:@", "://@" },
+		{ "a?=%", "a?=%" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[128] = { 0 };
+		size_t len = strlen(rows[i].text), left = strlen(rows[i].left);
+
+		strcpy(text, rows[i].text);
+		uri_hide(text);
+		cr_expect_str_eq(text, rows[i].left);
+		for (size_t k = left; k < len; k++)
+			cr_expect_eq(text[k], 0, "what was cut out of '%s' is zeroed", rows[i].text);
+	}
+}
+
+Test(uri, keys_are_found_by_name)
+{
+	struct diag diag = { 0 };
+	struct uri uri;
+	uint32_t queues = 1, depth = 128, ms = 5;
+	bool ro = false, fast = true;
+
+	cr_assert_eq(uri_parse(&uri, "ram:1M?queues=4&path=a&path=b&ro&fast=no&secret_file=x&timeout=0.5", &diag), 0);
+	cr_assert_eq(uri_u32(&uri, "queues", 1, 64, &queues, &diag), 0);
+	cr_assert_eq(queues, 4);
+	cr_assert_eq(uri_u32(&uri, "depth", 1, 64, &depth, &diag), 0);
+	cr_assert_eq(depth, 128, "kept");
+	cr_assert_str_eq(uri_value_nth(&uri, "path", 0), "a");
+	cr_assert_str_eq(uri_value_nth(&uri, "path", 1), "b");
+	cr_assert_null(uri_value_nth(&uri, "path", 2));
+	cr_assert_eq(uri_bool(&uri, "ro", &ro, &diag), 0);
+	cr_assert(ro);
+	cr_assert_eq(uri_bool(&uri, "fast", &fast, &diag), 0);
+	cr_assert_not(fast);
+	cr_assert_str_eq(uri_value(&uri, "secret-file"), "x");
+	cr_assert_eq(uri_msec(&uri, "timeout", &ms, &diag), 0);
+	cr_assert_eq(ms, 500);
+	cr_assert_null(uri_value(&uri, "none"));
+	cr_assert_eq(uri_done(&uri, &diag), 0);
+}
+
+Test(uri, a_wrong_value_names_its_key)
+{
+	struct diag diag = { 0 };
+	struct uri uri;
+	uint32_t n;
+	bool b;
+
+	cr_assert_eq(uri_parse(&uri, "ram:1M?queues=0&ro=maybe&timeout=x&depth=1x", &diag), 0);
+	cr_assert_lt(uri_u32(&uri, "queues", 1, 64, &n, &diag), 0);
+	cr_assert_str_eq(diag.text, "queues=: 0 is out of range (1 to 64)");
+	cr_assert_str_eq(diag.object, "ram:1M?queues=0&ro=maybe&timeout=x&depth=1x");
+	cr_assert_lt(uri_u32(&uri, "depth", 1, 64, &n, &diag), 0);
+	cr_assert_str_eq(diag.text, "depth=: '1x' is not a whole number");
+	cr_assert_lt(uri_bool(&uri, "ro", &b, &diag), 0);
+	cr_assert_str_eq(diag.text, "ro=: 'maybe' is neither 1 nor 0, yes nor no, on nor off");
+	cr_assert_lt(uri_msec(&uri, "timeout", &n, &diag), 0);
+	cr_assert_str_eq(diag.text, "timeout=: 'x' is not a time in seconds");
+}
+
+Test(uri, a_key_nobody_asked_for_is_an_error)
+{
+	static const struct {
+		const char *text, *why, *hint;
+	} rows[] = {
+		{ "ram:1M?queues=4&timeuot=3", "unknown key 'timeuot'", "did you mean timeout=?" },
+		{ "ram:1M?colour=red", "unknown key 'colour'", "" },
+		{ "ram:1M?queues=4&queues=5", "key 'queues' is given twice", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct diag diag = { 0 };
+		struct uri uri;
+
+		cr_assert_eq(uri_parse(&uri, rows[i].text, &diag), 0);
+		uri_value(&uri, "queues");
+		uri_value(&uri, "timeout");
+		cr_assert_eq(uri_done(&uri, &diag), -EINVAL);
+		cr_assert_str_eq(diag.text, rows[i].why);
+		cr_assert_str_eq(diag.hint, rows[i].hint);
+		cr_assert_str_eq(diag.object, rows[i].text);
+	}
+}

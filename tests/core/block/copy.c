@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The copy engine against disks that answer out of order, lie and fail. */
+#include "copy.h"
+#include "copy_map.h"
+#include "disk.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct stage {
+	struct loop *loop;
+	struct fake_disk *src, *dst;
+	struct copy_options opt;
+	struct copy_progress progress;
+	struct diag diag;
+};
+
+static struct stage set(uint64_t src_size, uint32_t src_block, uint64_t dst_size, uint32_t dst_block)
+{
+	struct stage s = { .opt.sparse = true };
+
+	cr_assert_eq(loop_new(&s.loop, &(struct loop_options){ .name = "test" }, &s.diag), 0);
+	s.src = fake_disk_new(s.loop, src_size, src_block);
+	s.dst = fake_disk_new(s.loop, dst_size, dst_block);
+	return s;
+}
+
+static int run(struct stage *s)
+{
+	s->diag = (struct diag){ 0 };
+	return copy_run(s->loop, &s->src->bdev, &s->dst->bdev, &s->opt, &s->progress, &s->diag);
+}
+
+static void strike(struct stage *s)
+{
+	fake_disk_free(s->src);
+	fake_disk_free(s->dst);
+	loop_free(s->loop);
+}
+
+/* Stretches of data, of zeroes and of holes, of all lengths; the destination full of old bytes. */
+static void fill(struct stage *s, unsigned seed)
+{
+	uint64_t size = s->src->bdev.lim.size, block = s->src->bdev.lim.block;
+
+	memset(s->dst->bytes, 0xee, s->dst->bdev.lim.size);
+	for (uint64_t at = 0; at < size;) {
+		uint64_t len = (1 + rand_r(&seed) % (rand_r(&seed) % 4 ? 20 : 600)) * block;
+		int what = rand_r(&seed) % 3;
+
+		len = len < size - at ? len : size - at;
+		for (uint64_t i = at; what == 0 && i < at + len; i++)
+			s->src->bytes[i] = (uint8_t)rand_r(&seed);
+		if (what == 2)
+			memset(s->src->hole + at / 512, 1, len / 512);
+		at += len;
+	}
+}
+
+static void random_options(struct stage *s, unsigned seed)
+{
+	s->opt.depth = 1 + rand_r(&seed) % 20;
+	s->opt.request = rand_r(&seed) % 3 ? 512 << rand_r(&seed) % 10 : 0;
+	s->opt.sparse = rand_r(&seed) % 4;
+	s->opt.verify = true;
+	s->opt.dst_zero = rand_r(&seed) % 4 == 0;
+	s->src->seed = rand_r(&seed);
+	s->dst->seed = rand_r(&seed) | 1;
+	if (s->opt.dst_zero)
+		memset(s->dst->bytes, 0, s->dst->bdev.lim.size);
+	if (rand_r(&seed) % 4 == 0)
+		s->src->bdev.lim.max[IO_MAP] = rand_r(&seed) % 2 * 65536;
+	if (rand_r(&seed) % 4 == 0)
+		s->dst->bdev.lim.max[IO_ZERO] = rand_r(&seed) % 2 * 65536;
+	if (rand_r(&seed) % 4 == 0)
+		s->dst->bdev.lim.max[IO_FLUSH] = 0;
+	if (rand_r(&seed) % 4 == 0)
+		s->src->bdev.lim.max[IO_READ] = 12288;
+	if (rand_r(&seed) % 4 == 0)
+		s->dst->bdev.lim.max[IO_WRITE] = 20480;
+}
+
+Test(copy, every_layout_and_option_gives_the_same_bytes)
+{
+	for (unsigned seed = 1; seed <= 120; seed++) {
+		uint32_t src_block = seed % 3 ? 512 : 4096, dst_block = seed % 2 ? 512 : 4096;
+		uint64_t size = (seed % 5 ? 1 << 20 : 3 << 20) + seed % 7 * src_block;
+		struct stage s = set(size, src_block, (size + 4095) / 4096 * 4096 + (seed % 2 ? 1 << 16 : 0), dst_block);
+		int rc;
+
+		fill(&s, seed);
+		random_options(&s, seed * 7919);
+		rc = run(&s);
+		cr_assert_eq(rc, 0, "seed %u: %s: %s", seed, s.diag.object, s.diag.text);
+		cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, size), 0, "seed %u: bytes differ", seed);
+		cr_assert_eq(s.progress.verified, size, "seed %u", seed);
+		cr_assert_eq(s.progress.copied + s.progress.zeroed + s.progress.skipped, size, "seed %u", seed);
+		cr_assert_eq(s.progress.done, s.progress.total, "seed %u", seed);
+		strike(&s);
+	}
+}
+
+Test(copy, holes_are_neither_read_nor_written_onto_zeroes)
+{
+	struct stage s = set(8 << 20, 512, 8 << 20, 512);
+
+	memset(s.src->hole, 1, (8 << 20) / 512);
+	memset(s.src->bytes + (1 << 20), 7, 4096);
+	memset(s.src->hole + (1 << 20) / 512, 0, 8);
+	s.opt.dst_zero = true;
+	cr_assert_eq(run(&s), 0);
+	cr_assert_eq(s.src->read, 4096);
+	cr_assert_eq(s.dst->written, 4096);
+	cr_assert_eq(s.dst->zeroed, 0);
+	cr_assert_eq(s.progress.skipped, (8 << 20) - 4096);
+	cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, 8 << 20), 0);
+	strike(&s);
+}
+
+Test(copy, zeroes_inside_a_request_are_not_written_as_data)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	memset(s.dst->bytes, 0xee, 1 << 20);
+	memset(s.src->bytes, 1, 4096);
+	memset(s.src->bytes + 65536, 1, 4096);
+	s.src->bdev.lim.max[IO_MAP] = 0;
+	cr_assert_eq(run(&s), 0);
+	cr_assert_eq(s.dst->written, 8192);
+	cr_assert_eq(s.dst->zeroed, (1 << 20) - 8192);
+	cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, 1 << 20), 0);
+	strike(&s);
+}
+
+Test(copy, not_sparse_writes_every_byte)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	s.opt.sparse = false;
+	memset(s.src->hole, 1, (1 << 20) / 512);
+	cr_assert_eq(run(&s), 0);
+	cr_assert_eq(s.dst->written, 1 << 20);
+	strike(&s);
+}
+
+Test(copy, a_smaller_destination_is_refused_untouched)
+{
+	struct stage s = set(1 << 20, 512, (1 << 20) - 512, 512);
+
+	cr_assert_eq(run(&s), -ENOSPC);
+	cr_assert_eq(s.diag.code, DIAG_USAGE);
+	cr_assert(strstr(s.diag.text, "1048064") && strstr(s.diag.text, "1048576"), "%s", s.diag.text);
+	cr_assert_eq(s.dst->written + s.dst->zeroed + s.src->read, 0);
+	strike(&s);
+}
+
+Test(copy, a_read_only_destination_is_refused)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	s.dst->bdev.lim.ro = true;
+	cr_assert_eq(run(&s), -EROFS);
+	cr_assert_eq(s.diag.code, DIAG_PERMISSION);
+	strike(&s);
+}
+
+Test(copy, a_bad_block_ends_it_and_is_named)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	memset(s.src->bytes, 5, 1 << 20);
+	s.src->bad_off = 700000;
+	s.src->bad_len = 1;
+	cr_assert_eq(run(&s), -EIO);
+	cr_assert_eq(s.diag.code, DIAG_IO);
+	cr_assert(strstr(s.diag.text, "read at byte 524288: input/output error"), "%s", s.diag.text);
+	cr_assert(strstr(s.diag.hint, "--keep-going"));
+	cr_assert_str_eq(s.diag.object, s.src->bdev.uri);
+	strike(&s);
+}
+
+Test(copy, a_failing_write_ends_it_and_is_named)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	memset(s.src->bytes, 5, 1 << 20);
+	s.dst->fail_write = 600000;
+	cr_assert_eq(run(&s), -EIO);
+	cr_assert(strstr(s.diag.text, "write at byte 524288"), "%s", s.diag.text);
+	cr_assert_str_eq(s.diag.object, s.dst->bdev.uri);
+	strike(&s);
+}
+
+Test(copy, keep_going_leaves_out_exactly_the_bad_blocks)
+{
+	for (unsigned seed = 1; seed <= 30; seed++) {
+		struct stage s = set(2 << 20, 512, 2 << 20, 512);
+		uint64_t from, to;
+
+		fill(&s, seed);
+		memset(s.src->hole, 0, (2 << 20) / 512);
+		memset(s.dst->bytes, 0xee, 2 << 20);
+		s.src->seed = seed;
+		s.src->bad_off = seed * 41234;
+		s.src->bad_len = seed * 977;
+		s.src->bad_status = seed % 2 ? -EIO : -ENODATA;
+		from = s.src->bad_off / 512 * 512;
+		to = (s.src->bad_off + s.src->bad_len + 511) / 512 * 512;
+		s.opt.keep_going = true;
+		s.opt.verify = true;
+		s.opt.fill_bad = seed % 3 == 0;
+		cr_assert_eq(run(&s), 0, "seed %u: %s", seed, s.diag.text);
+		cr_assert_eq(s.progress.bad, to - from, "seed %u", seed);
+		cr_assert_eq(s.progress.verified, (2 << 20) - (to - from), "seed %u", seed);
+		memset(s.src->bytes + from, s.opt.fill_bad ? 0 : 0xee, to - from);
+		cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, 2 << 20), 0, "seed %u", seed);
+		strike(&s);
+	}
+}
+
+Test(copy, keep_going_does_not_take_a_lost_source_for_bad_blocks)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	s.src->bad_len = 1 << 20;
+	s.src->bad_status = -ENOTCONN;
+	s.opt.keep_going = true;
+	s.opt.sparse = false;
+	cr_assert_eq(run(&s), -ENOTCONN);
+	cr_assert_eq(s.progress.bad, 0);
+	strike(&s);
+}
+
+Test(copy, verify_names_the_first_differing_byte)
+{
+	for (unsigned seed = 0; seed < 20; seed++) {
+		struct stage s = set(1 << 20, 512, 1 << 20, 512);
+		char text[64];
+
+		memset(s.src->bytes, 9, 1 << 20);
+		s.src->seed = s.dst->seed = seed;
+		s.dst->falsify = 1 + seed * 50023;
+		s.opt.verify = true;
+		s.opt.request = 4096;
+		cr_assert_eq(run(&s), -EILSEQ);
+		cr_assert_eq(s.diag.code, DIAG_MISMATCH);
+		snprintf(text, sizeof(text), "at byte %u", 1 + seed * 50023);
+		cr_assert(strstr(s.diag.text, text), "%s", s.diag.text);
+		strike(&s);
+	}
+}
+
+static char map_name[] = "/tmp/copy-map-XXXXXX";
+
+static void own_map(struct stage *s)
+{
+	int fd = mkstemp(strcpy(map_name, "/tmp/copy-map-XXXXXX"));
+
+	cr_assert(fd >= 0);
+	close(fd);
+	unlink(map_name);
+	s->opt.map = map_name;
+}
+
+struct stopper {
+	int stop;
+	unsigned after;
+};
+
+static void stop_later(struct fake_disk *disk, void *arg)
+{
+	struct stopper *stopper = arg;
+
+	(void)disk;
+	if (stopper->after && !--stopper->after)
+		stopper->stop = 1;
+	else
+		usleep(1000);
+}
+
+/* What the map calls finished must be on the disk even if all that was not flushed is lost. */
+static uint64_t check_map(const struct stage *s)
+{
+	struct copy_map map;
+	struct diag diag;
+	uint64_t off = 0, len, sum = 0;
+
+	cr_assert_eq(copy_map_init(&map, s->src->bdev.lim.size, &diag), 0);
+	cr_assert_eq(copy_map_load(&map, s->opt.map, &diag), 0, "%s", diag.text);
+	for (; copy_map_next(&map, off, "+", &off, &len); off += len) {
+		cr_assert_eq(memcmp(s->dst->safe + off, s->src->bytes + off, len), 0, "at %llu", (unsigned long long)off);
+		sum += len;
+	}
+	copy_map_fini(&map);
+	return sum;
+}
+
+Test(copy, a_stopped_one_saves_its_map_and_goes_on_from_it)
+{
+	struct stage s = set(4 << 20, 512, 4 << 20, 512);
+	struct stopper stopper = { .after = 300 };
+	uint64_t kept;
+
+	memset(s.src->bytes, 3, 4 << 20);
+	own_map(&s);
+	s.opt.request = 4096;
+	s.opt.depth = 4;
+	s.opt.stop = &stopper.stop;
+	s.dst->wrote = stop_later;
+	s.dst->arg = &stopper;
+	s.dst->seed = 5;
+	cr_assert_eq(run(&s), -EINTR);
+	kept = check_map(&s);
+	cr_assert(kept > 0 && kept < 4 << 20, "%llu", (unsigned long long)kept);
+
+	stopper.stop = 0;
+	s.src->read = 0;
+	cr_assert_eq(run(&s), 0, "%s", s.diag.text);
+	cr_assert_eq(s.src->read, (4 << 20) - kept);
+	cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, 4 << 20), 0);
+	cr_assert_eq(check_map(&s), 4 << 20);
+
+	s.src->read = 0;
+	s.opt.verify = true;
+	cr_assert_eq(run(&s), 0);
+	cr_assert_eq(s.src->read, 4 << 20, "a finished one is only verified");
+	unlink(map_name);
+	strike(&s);
+}
+
+Test(copy, the_map_never_runs_ahead_of_the_flush)
+{
+	struct stage s = set(2 << 20, 512, 2 << 20, 512);
+	struct stopper stopper = { 0 };
+
+	fill(&s, 11);
+	own_map(&s);
+	s.opt.request = 512;
+	s.opt.depth = 3;
+	s.dst->seed = 3;
+	s.dst->wrote = stop_later;
+	s.dst->arg = &stopper;
+	s.dst->fail_write = (2 << 20) - 1024;
+	s.src->bytes[(2 << 20) - 1024] = 1;
+	s.src->hole[(2 << 20) / 512 - 2] = 0;
+	cr_assert_eq(run(&s), -EIO);
+	cr_assert(s.dst->flushes >= 2, "the map is saved while it goes on");
+	check_map(&s);
+	unlink(map_name);
+	strike(&s);
+}
+
+Test(copy, bad_blocks_are_in_the_map_and_tried_again)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	memset(s.src->bytes, 3, 1 << 20);
+	own_map(&s);
+	s.src->bad_off = 8192;
+	s.src->bad_len = 1024;
+	s.opt.keep_going = true;
+	cr_assert_eq(run(&s), 0);
+	cr_assert_eq(s.progress.bad, 1024);
+	s.src->bad_len = 512;
+	s.src->read = 0;
+	cr_assert_eq(run(&s), 0);
+	cr_assert_eq(s.progress.bad, 512);
+	cr_assert(s.src->read <= 4096, "%llu", (unsigned long long)s.src->read);
+	unlink(map_name);
+	strike(&s);
+}
+
+Test(copy, a_map_of_another_size_or_for_a_new_file_is_refused)
+{
+	struct stage s = set(1 << 20, 512, 2 << 20, 512), t = set(2 << 20, 512, 2 << 20, 512);
+
+	memset(s.src->bytes, 3, 1 << 20);
+	own_map(&s);
+	cr_assert_eq(run(&s), 0);
+	t.opt.map = s.opt.map;
+	cr_assert_eq(run(&t), -EINVAL);
+	cr_assert_eq(t.diag.code, DIAG_MISMATCH);
+	cr_assert_eq(t.dst->written, 0);
+	s.opt.dst_zero = true;
+	cr_assert_eq(run(&s), -EINVAL);
+	cr_assert(strstr(s.diag.text, "new"), "%s", s.diag.text);
+	unlink(map_name);
+	strike(&s);
+	strike(&t);
+}
+
+Test(copy, a_map_that_cannot_be_written_is_said_before_anything_is_copied)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	s.opt.map = "/nonexistent/map";
+	cr_assert_eq(run(&s), -ENOENT);
+	cr_assert(strstr(s.diag.text, "/nonexistent/map"), "%s", s.diag.text);
+	cr_assert_eq(s.src->read, 0);
+	strike(&s);
+}

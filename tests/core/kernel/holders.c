@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Who holds a disk, on trees as the kernel lays them out. */
+#include "holders.h"
+#include "kernel.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void add_disk(const struct tree *tree, const char *name, const char *number)
+{
+	char path[128], text[128];
+
+	snprintf(path, sizeof(path), "sys/devices/%s/uevent", name);
+	snprintf(text, sizeof(text), "MAJOR=1\nDEVNAME=%s\nDEVTYPE=disk\n", name);
+	tree_file(tree, path, text);
+	snprintf(path, sizeof(path), "sys/devices/%s/dev", name);
+	tree_file(tree, path, number);
+	snprintf(path, sizeof(path), "sys/devices/%s/holders", name);
+	tree_dir(tree, path);
+	snprintf(path, sizeof(path), "sys/dev/block/%s", number);
+	snprintf(text, sizeof(text), "../../devices/%s", name);
+	tree_link(tree, path, text);
+	snprintf(path, sizeof(path), "sys/class/block/%s", name);
+	tree_link(tree, path, text);
+}
+
+/* sda with sda1 and sda2 */
+static struct tree new_tree(void)
+{
+	struct tree tree = tree_new();
+
+	add_disk(&tree, "sda", "8:0");
+	tree_file(&tree, "sys/devices/sda/sda1/uevent", "DEVNAME=sda1\n");
+	tree_file(&tree, "sys/devices/sda/sda1/dev", "8:1\n");
+	tree_file(&tree, "sys/devices/sda/sda1/partition", "1\n");
+	tree_dir(&tree, "sys/devices/sda/sda1/holders");
+	tree_link(&tree, "sys/dev/block/8:1", "../../devices/sda/sda1");
+	tree_file(&tree, "sys/devices/sda/sda2/uevent", "DEVNAME=sda2\n");
+	tree_file(&tree, "sys/devices/sda/sda2/dev", "8:2\n");
+	tree_file(&tree, "sys/devices/sda/sda2/partition", "2\n");
+	tree_dir(&tree, "sys/devices/sda/sda2/holders");
+	tree_link(&tree, "sys/dev/block/8:2", "../../devices/sda/sda2");
+	add_disk(&tree, "sdb", "8:16");
+	tree_file(&tree, "proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
+	tree_file(&tree, "proc/self/mountinfo", "22 1 0:20 / /proc rw - proc proc rw\n");
+	return tree;
+}
+
+static const char *held(const struct tree *tree, unsigned number)
+{
+	static char text[512];
+
+	cr_assert_eq(holders_of(tree->root, 8, number, text, sizeof(text)), 0);
+	return text;
+}
+
+Test(holders, nobody)
+{
+	struct tree tree = new_tree();
+	char text[64];
+
+	cr_assert_str_eq(held(&tree, 0), "");
+	cr_assert_eq(holders_of(tree.root, 9, 9, text, sizeof(text)), -ENOENT);
+	tree_free(&tree);
+}
+
+Test(holders, a_mount_counts_for_the_partition_and_its_disk)
+{
+	struct tree tree = new_tree();
+
+	tree_file(&tree, "proc/self/mountinfo",
+		"22 1 0:20 / /proc rw - proc proc rw\n"
+		"25 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+		"26 25 8:1 /x /mnt/my\\040disk rw - ext4 /dev/sda1 rw\n");
+	cr_assert_str_eq(held(&tree, 0), "mounted on /, mounted on /mnt/my disk");
+	cr_assert_str_eq(held(&tree, 1), "mounted on /, mounted on /mnt/my disk");
+	cr_assert_str_eq(held(&tree, 2), "");
+	cr_assert_str_eq(held(&tree, 16), "");
+	tree_free(&tree);
+}
+
+Test(holders, one_that_is_part_of_anothers_name_is_not_left_out)
+{
+	struct tree tree = new_tree();
+
+	tree_file(&tree, "proc/self/mountinfo",
+		"25 1 8:1 / /boot rw - ext4 /dev/sda1 rw\n"
+		"26 1 8:2 / / rw - ext4 /dev/sda2 rw\n"
+		"27 1 8:2 / / rw - ext4 /dev/sda2 rw\n"
+		"28 1 8:2 / /var/swap rw - ext4 /dev/sda2 rw\n");
+	tree_file(&tree, "proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 1000 0 -2\n");
+	cr_assert_str_eq(held(&tree, 0), "mounted on /boot, mounted on /, mounted on /var/swap, swap");
+	tree_free(&tree);
+}
+
+Test(holders, a_file_system_over_several_devices_is_found_by_its_source)
+{
+	struct tree tree = new_tree();
+
+	tree_file(&tree, "proc/self/mountinfo", "30 1 0:35 / /data rw - btrfs /dev/sda2 rw\n");
+	cr_assert_str_eq(held(&tree, 2), "mounted on /data");
+	cr_assert_str_eq(held(&tree, 0), "mounted on /data");
+	cr_assert_str_eq(held(&tree, 1), "");
+	tree_free(&tree);
+}
+
+Test(holders, swap_dm_md_and_loop)
+{
+	struct tree tree = new_tree();
+
+	tree_file(&tree, "proc/swaps", "Filename Type Size Used Priority\n/dev/sda2                               partition 1000 0 -2\n");
+	tree_dir(&tree, "sys/devices/sda/sda1/holders/dm-0");
+	add_disk(&tree, "dm-0", "253:0");
+	tree_file(&tree, "sys/devices/dm-0/dm/name", "vg-root\n");
+	cr_assert_str_eq(held(&tree, 2), "swap");
+	cr_assert_str_eq(held(&tree, 1), "dm-0 (vg-root)");
+	cr_assert_str_eq(held(&tree, 0), "swap, dm-0 (vg-root)");
+	tree_dir(&tree, "sys/devices/sdb/holders/md127");
+	add_disk(&tree, "loop3", "7:3");
+	tree_file(&tree, "sys/devices/loop3/loop/backing_file", "/dev/sdb\n");
+	cr_assert_str_eq(held(&tree, 16), "md127, loop3");
+	tree_free(&tree);
+}
+
+Test(holders, a_short_buffer_is_not_overrun)
+{
+	struct tree tree = new_tree();
+	char text[12];
+
+	tree_file(&tree, "proc/self/mountinfo", "25 1 8:1 / /a rw - ext4 /dev/sda1 rw\n26 1 8:1 / /b rw - ext4 /dev/sda1 rw\n");
+	cr_assert_eq(holders_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "mounted on ");
+	tree_free(&tree);
+}
+
+Test(holders, lines_cut_anywhere_do_no_harm)
+{
+	static const char line[] = "25 1 8:1 / /a\\040b rw,relatime shared:1 - ext4 /dev/sda1 rw\n";
+	struct tree tree = new_tree();
+	char cut[sizeof(line)];
+
+	for (size_t len = 0; len < sizeof(line); len++) {
+		snprintf(cut, len + 1, "%s", line);
+		tree_file(&tree, "proc/self/mountinfo", cut);
+		tree_file(&tree, "proc/swaps", cut);
+		held(&tree, 0);
+	}
+	tree_free(&tree);
+}
+
+Test(holders, what_is_no_block_device_is_held_by_nobody)
+{
+	struct tree tree = new_tree();
+	char text[64] = "x";
+
+	tree_file(&tree, "srv/image", "bytes");
+	cr_assert_eq(kernel_holders(tree.root, "/srv/image", text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "");
+	cr_assert_eq(kernel_holders(tree.root, "/srv/none", text, sizeof(text)), -ENOENT);
+	tree_free(&tree);
+}
+
+Test(holders, a_process_that_has_a_device_open)
+{
+	struct tree tree = tree_new();
+
+	tree_link(&tree, "proc/7/fd/0", "/dev/null");
+	tree_link(&tree, "proc/7/fd/12", "/dev/ublkc3");
+	cr_assert(kernel_process_has(tree.root, 7, "/dev/ublkc3"));
+	cr_assert_not(kernel_process_has(tree.root, 7, "/dev/ublkc"));
+	cr_assert_not(kernel_process_has(tree.root, 8, "/dev/ublkc3"));
+	tree_free(&tree);
+}

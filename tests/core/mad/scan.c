@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Scans of fabrics in memory: who is found, who fails, what it costs. */
+#include "mad_port.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+
+static struct loop *loop;
+static struct mad *mad;
+static struct mad_found found;
+static struct diag diag;
+
+static void setup(void)
+{
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	diag = (struct diag){ 0 };
+}
+
+static void fini(void)
+{
+	mad_found_free(&found);
+	loop_free(loop);
+	fake_fabric_free();
+}
+TestSuite(scan, .init = setup, .fini = fini);
+
+static int scan_with(const struct mad_scan_options *options, uint32_t answer_ms)
+{
+	const struct mad_limits limits = { .answer_ms = answer_ms };
+	int err;
+
+	mad_found_free(&found);
+	cr_assert_eq(mad_open(&mad, loop, &fake_fabric.port[0], &limits, NULL), 0);
+	err = mad_scan(mad, options, &found, &diag);
+	mad_close(mad);
+	return err;
+}
+
+static int scan(uint32_t answer_ms)
+{
+	return scan_with(&(struct mad_scan_options){ 0 }, answer_ms);
+}
+
+static unsigned units(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < found.count; i++)
+		for (struct mad_unit *unit = found.target[i].unit; unit; unit = unit->next)
+			n++;
+	return n;
+}
+
+static unsigned services(const struct mad_target *target)
+{
+	unsigned n = 0;
+
+	for (struct mad_unit *unit = target->unit; unit; unit = unit->next)
+		for (struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
+			for (struct mad_service *service = ioc->service; service; service = service->next)
+				n++;
+	return n;
+}
+
+static const char *why(const struct mad_target *target)
+{
+	static char text[128];
+
+	return mad_target_why(target, text);
+}
+
+Test(scan, what_a_target_says_is_kept)
+{
+	const struct mad_target *target;
+	const struct mad_ioc *ioc;
+
+	fake_fabric_init(3);
+	fake_fabric.node[0].management = false;
+	fake_fabric.node[1].iocs = 3;
+	fake_fabric.node[1].services = 9;
+	cr_assert_eq(scan(5000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 2);
+	cr_assert_eq(found.failed, 0);
+	target = &found.target[0];
+	cr_assert_eq(target->lid, 11);
+	cr_assert_eq(target->guid, 0x200001);
+	cr_assert_eq(target->prefix, 0xfe80000000000000);
+	cr_assert_eq(target->unit->change_id, 1);
+	cr_assert_eq(target->unit->pkey, 0xffff);
+	ioc = target->unit->ioc->next->next;
+	cr_assert_eq(ioc->slot, 3);
+	cr_assert_eq(ioc->guid, 0x2200001);
+	cr_assert_eq(ioc->vendor_id, 0x2c9);
+	cr_assert_str_eq(ioc->id, "Fake SRP target");
+	cr_assert_str_eq(ioc->service->name, "SRP.T10:0000000000200001");
+	cr_assert_eq(services(target), 27);
+	cr_assert_null(ioc->next);
+}
+
+Test(scan, nobody_there_is_a_result)
+{
+	fake_fabric_init(0);
+	cr_assert_eq(scan(1000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 0);
+	fake_fabric.sa_status = SA_STATUS_NO_RECORDS;
+	cr_assert_eq(scan(1000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 0);
+}
+
+/* The peers lose the table above 256 KiB. */
+Test(scan, five_thousand_ports)
+{
+	fake_fabric_init(5000);
+	cr_assert_eq(scan(20000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 5000);
+	cr_assert_eq(found.failed, 0);
+	cr_assert_eq(units(), 5000);
+	for (unsigned i = 0; i < 5000; i++)
+		cr_assert_eq(found.target[i].guid, 0x200000 + i);
+	cr_assert_lt(found.bytes + 5000 * sizeof(struct mad_target), 8u << 20);
+	cr_assert_eq(fake_fabric.dm_sent, 4 * 5000, "unit, controller, services, unit again");
+}
+
+Test(scan, the_dead_are_told_and_hide_nobody)
+{
+	fake_fabric_init(600);
+	for (unsigned i = 0; i < 600; i += 7)
+		fake_fabric.node[i].dead = true;
+	cr_assert_eq(scan(4000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 600);
+	cr_assert_eq(found.failed, 86);
+	for (unsigned i = 0; i < 600; i++) {
+		cr_assert_eq(found.target[i].err, i % 7 ? 0 : -ETIMEDOUT, "%u", i);
+		cr_assert_eq(services(&found.target[i]), i % 7 ? 1 : 0);
+	}
+	cr_assert_str_eq(why(&found.target[0]), "no answer to the request for IOUnitInfo");
+}
+
+Test(scan, slow_lossy_and_busy_ones_are_found)
+{
+	fake_fabric_init(40);
+	for (unsigned i = 0; i < 40; i++) {
+		fake_fabric.node[i].delay_ms = i % 4 == 1 ? 300 : 0;
+		fake_fabric.node[i].drop = i % 4 == 2 ? 2 : 0;
+		fake_fabric.node[i].busy = i % 4 == 3 ? 2 : 0;
+	}
+	fake_fabric.twice = true;
+	cr_assert_eq(scan(20000), 0, "%s", diag.text);
+	cr_assert_eq(found.failed, 0);
+	cr_assert_eq(units(), 40);
+}
+
+Test(scan, without_mask_matching_every_node_is_asked)
+{
+	fake_fabric_init(200);
+	for (unsigned i = 0; i < 200; i += 2)
+		fake_fabric.node[i].management = false;
+	fake_fabric.sa_no_match = true;
+	cr_assert_eq(scan(5000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 100);
+	cr_assert_eq(found.target[0].lid, 11);
+	cr_assert_eq(found.target[0].prefix, 0xfe80000000000000);
+	cr_assert_eq(services(&found.target[99]), 1);
+}
+
+Test(scan, records_may_be_longer_than_known)
+{
+	fake_fabric_init(70);
+	fake_fabric.sa_pad = 64;
+	cr_assert_eq(scan(5000), 0, "%s", diag.text);
+	cr_assert_eq(units(), 70);
+}
+
+Test(scan, partitions_that_are_shared)
+{
+	fake_fabric_init(3);
+	fake_fabric.port[0].pkeys = 4;
+	memcpy(fake_fabric.port[0].pkey, (uint16_t[]){ 0x7fff, 0, 0x8001, 0x8002 }, 8);
+	memcpy(fake_fabric.node[0].pkey, (uint16_t[]){ 0x8001, 0xffff }, 4);
+	memcpy(fake_fabric.node[1].pkey, (uint16_t[]){ 0x8002 }, 2);
+	memcpy(fake_fabric.node[2].pkey, (uint16_t[]){ 0x8003 }, 2);
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(found.target[0].unit->pkey, 0x7fff);
+	cr_assert_eq(found.target[0].unit->next->pkey, 0x8001);
+	cr_assert_null(found.target[0].unit->next->next);
+	cr_assert_eq(found.target[1].unit->pkey, 0x8002);
+	cr_assert_eq(found.target[2].err, -EHOSTUNREACH);
+	cr_assert_str_eq(why(&found.target[2]), "shares no partition with this port");
+}
+
+Test(scan, a_unit_that_changes_is_read_again)
+{
+	fake_fabric_init(2);
+	fake_fabric.node[0].change_every = 4; /* once, between the controller and the end */
+	fake_fabric.node[1].change_every = 1;
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(services(&found.target[0]), 1);
+	cr_assert_eq(found.target[0].err, 0);
+	cr_assert_eq(found.target[1].err, -EAGAIN);
+	cr_assert_eq(services(&found.target[1]), 1, "the last reading is kept");
+}
+
+Test(scan, some_want_to_know_whom_to_notify_first)
+{
+	fake_fabric_init(2);
+	fake_fabric.node[0].guid = 0x0005ad0000000001;
+	fake_fabric.node[1].guid = 0x0005ad0000000002;
+	fake_fabric.node[1].refuse_attr = MAD_CLASS_PORT_INFO;
+	fake_fabric.node[1].refuse_status = 0x000c;
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(fake_fabric.traps_to, 1);
+	cr_assert_eq(fake_fabric.dm_sent, 2 * 5, "each once");
+	cr_assert_eq(found.failed, 0, "what they think of it does not matter");
+	cr_assert_eq(units(), 2);
+}
+
+Test(scan, refusals_are_told_with_their_status)
+{
+	fake_fabric_init(3);
+	for (unsigned i = 0; i < 3; i++) {
+		fake_fabric.node[i].refuse_attr = (uint16_t)(DM_IO_UNIT_INFO + i);
+		fake_fabric.node[i].refuse_status = 0x0100;
+	}
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(found.failed, 3);
+	cr_assert_str_eq(why(&found.target[0]), "status 0x0100 to the request for IOUnitInfo");
+	cr_assert_str_eq(why(&found.target[1]), "status 0x0100 to the request for IOControllerProfile");
+	cr_assert_not(found.target[1].unit->ioc->known);
+	cr_assert_str_eq(why(&found.target[2]), "status 0x0100 to the request for ServiceEntries");
+	cr_assert(found.target[2].unit->ioc->known);
+}
+
+Test(scan, a_silent_subnet_administrator_is_named)
+{
+	fake_fabric_init(1);
+	fake_fabric.sa_dead = true;
+	cr_assert_eq(scan(200), -ETIMEDOUT);
+	cr_assert(strstr(diag.text, "no answer of the subnet administrator (LID 2)"), "%s", diag.text);
+	cr_assert(strstr(diag.hint, "--lid"), "%s", diag.hint);
+	fake_fabric.port[0].sm_lid = 0;
+	cr_assert_eq(scan(200), -ENETUNREACH);
+	cr_assert(strstr(diag.text, "no subnet manager"), "%s", diag.text);
+}
+
+Test(scan, a_refused_table_is_named)
+{
+	fake_fabric_init(1);
+	fake_fabric.sa_status = 0x0700;
+	cr_assert_eq(scan(200), -EPROTO);
+	cr_assert(strstr(diag.text, "refuses table of ports: status 0x0700"), "%s", diag.text);
+}
+
+static void cut_table(void *arg, uint8_t *datagram, size_t *len)
+{
+	(void)datagram;
+	if (*len > MAD_LEN)
+		*len -= *(size_t *)arg;
+}
+
+Test(scan, a_table_cut_short_loses_its_last_record_only)
+{
+	size_t cut = 30;
+
+	fake_fabric_init(10);
+	fake_fabric.mangle = cut_table;
+	fake_fabric.arg = &cut;
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 9);
+}
+
+static void small_records(void *arg, uint8_t *datagram, size_t *len)
+{
+	struct sa_hdr *hdr = (void *)datagram;
+
+	(void)arg;
+	if (hdr->mad.method == (MAD_GET_TABLE | MAD_RESPONSE))
+		hdr->attr_offset = put_be16(1);
+	(void)len;
+}
+
+Test(scan, records_too_short_to_be_any_are_named)
+{
+	fake_fabric_init(10);
+	fake_fabric.mangle = small_records;
+	cr_assert_eq(scan(2000), -EPROTO);
+	cr_assert(strstr(diag.text, "records of 8 bytes"), "%s", diag.text);
+}
+
+Test(scan, the_same_lid_twice_is_one)
+{
+	fake_fabric_init(4);
+	fake_fabric.node[3].lid = 10;
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 3);
+}
+
+Test(scan, a_lid_that_is_none_is_left_out)
+{
+	fake_fabric_init(4);
+	fake_fabric.node[1].lid = 0;
+	fake_fabric.node[2].lid = 0xc000;
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 2);
+}
+
+/* 255 controllers of 255 services each, from everybody. */
+Test(scan, what_liars_say_is_bounded)
+{
+	fake_fabric_init(12);
+	for (unsigned i = 0; i < 12; i++) {
+		fake_fabric.node[i].max_controllers = fake_fabric.node[i].iocs = fake_fabric.node[i].services = 255;
+	}
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .timeout_ms = 60000 }, 2000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 12);
+	cr_assert_leq(found.bytes, 8u << 20);
+	cr_assert_gt(found.failed, 0);
+	for (unsigned i = 0; i < 12; i++)
+		if (found.target[i].err == -ENOMEM)
+			cr_assert_str_eq(why(&found.target[i]), "tells more than there is memory for");
+}
+
+Test(scan, services_that_are_not_srp_are_left_out)
+{
+	fake_fabric_init(1);
+	fake_fabric.node[0].service_name = "OTHER.%u";
+	cr_assert_eq(scan(2000), 0);
+	cr_assert_eq(services(&found.target[0]), 0);
+	cr_assert_eq(found.target[0].unit->ioc->services, 1);
+}
+
+Test(scan, when_the_time_is_up_the_rest_is_told)
+{
+	fake_fabric_init(3);
+	fake_fabric.node[1].dead = true;
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .timeout_ms = 2000 }, 60000), 0, "%s", diag.text);
+	cr_assert_eq(found.failed, 1);
+	cr_assert_eq(found.target[1].err, -ETIMEDOUT);
+	cr_assert_eq(services(&found.target[2]), 1);
+	fake_fabric.sa_delay_ms = 2000;
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .timeout_ms = 300 }, 60000), -ETIMEDOUT);
+	cr_assert(strstr(diag.text, "the time is up"), "%s", diag.text);
+}
+
+Test(scan, a_device_that_goes_ends_the_scan)
+{
+	fake_fabric_init(3);
+	fake_fabric.gone = true;
+	cr_assert_lt(scan(2000), 0);
+	cr_assert(diag.text[0]);
+}
+
+static const struct mad_named by_lid[] = { { .lid = 10 }, { .lid = 12 } };
+
+Test(scan, ports_by_lid_without_an_administrator)
+{
+	fake_fabric_init(3);
+	fake_fabric.sa_dead = true;
+	fake_fabric.node[2].smi_only = true;
+	fake_fabric.node[2].management = false;
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_lid, .count = 2 }, 2000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 2);
+	cr_assert_eq(found.target[0].guid, 0x200000);
+	cr_assert_eq(services(&found.target[0]), 1);
+	cr_assert_eq(found.target[1].err, -ETIMEDOUT);
+	cr_assert_str_eq(why(&found.target[1]), "no answer to the request for IOUnitInfo, and it says that it has no device management");
+}
+
+Test(scan, ports_by_gid)
+{
+	struct mad_named by_gid[2] = { { 0 } };
+
+	fake_fabric_init(3);
+	mad_gid_make(by_gid[0].gid, 0xfe80000000000000, 0x200001);
+	mad_gid_make(by_gid[1].gid, 0xfe80000000000000, 0x999999);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_gid, .count = 2 }, 5000), 0, "%s", diag.text);
+	cr_assert_eq(found.target[0].lid, 11);
+	cr_assert_eq(services(&found.target[0]), 1);
+	cr_assert_str_eq(why(&found.target[1]), "the subnet administrator knows no path there");
+	/* RoCE: nobody to resolve it, and nobody needed */
+	fake_fabric.port[0].infiniband = false;
+	fake_fabric.port[0].lid = fake_fabric.port[0].sm_lid = 0;
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_gid, .count = 1 }, 5000), 0, "%s", diag.text);
+	cr_assert_eq(found.target[0].lid, 0);
+	cr_assert_eq(services(&found.target[0]), 1);
+}
+
+/* Every byte of every answer damaged in turn: whatever comes of it, the scan ends. */
+struct damage {
+	unsigned at;
+	uint8_t with;
+};
+
+static void damage(void *arg, uint8_t *datagram, size_t *len)
+{
+	const struct damage *how = arg;
+
+	if (how->at < *len)
+		datagram[how->at] ^= how->with;
+}
+
+Test(scan, any_damaged_byte_is_survived)
+{
+	struct damage how;
+
+	fake_fabric_init(2);
+	fake_fabric.mangle = damage;
+	fake_fabric.arg = &how;
+	for (unsigned i = 0; i < MAD_LEN; i++) {
+		for (unsigned k = 0; k < 2; k++) {
+			how = (struct damage){ .at = i, .with = k ? 0xff : 0x01 };
+			diag = (struct diag){ 0 };
+			if (scan_with(&(struct mad_scan_options){ .timeout_ms = 40 }, 12))
+				cr_assert(diag.text[0], "byte %u", i);
+		}
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SRP's names and lines; the lines are those of srptools 44.0 for the same target. */
+#include "mad.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool id_ext(const char *name, const char *want)
+{
+	struct mad_service service = { 0 };
+	char got[17] = "";
+
+	snprintf(service.name, sizeof(service.name), "%s", name);
+	return mad_srp_id_ext(&service, got) && !strcmp(got, want);
+}
+
+Test(srp, service_names)
+{
+	char got[17];
+
+	cr_assert(id_ext("SRP.T10:0002C90300A0B0C0", "0002C90300A0B0C0"));
+	cr_assert(id_ext("SRP.T10:0002C90300A0B0C0FFFF", "0002C90300A0B0C0"));
+	cr_assert(id_ext("SRP.T10:  x,y", "x,y"));
+	cr_assert_not(mad_srp_id_ext(&(struct mad_service){ .name = "SRP.T10:" }, got));
+	cr_assert_not(mad_srp_id_ext(&(struct mad_service){ .name = "srp.t10:1" }, got));
+	cr_assert_not(mad_srp_id_ext(&(struct mad_service){ .name = "" }, got));
+}
+
+Test(srp, only_numbers_are_usable)
+{
+	uint64_t value;
+
+	cr_assert(mad_srp_hex("0002c90300A0B0C0", &value));
+	cr_assert_eq(value, 0x0002c90300a0b0c0);
+	cr_assert(mad_srp_hex("1", &value));
+	cr_assert_not(mad_srp_hex("", &value));
+	cr_assert_not(mad_srp_hex("1,pkey=1", &value));
+	cr_assert_not(mad_srp_hex("0x12", &value));
+	cr_assert_not(mad_srp_hex("-1", &value));
+}
+
+Test(srp, lines)
+{
+	struct mad_target target = { .prefix = 0xfe80000000000000, .guid = 0x100007 };
+	struct mad_service service = { .id = 0x0002c90300a0b0d0, .name = "SRP.T10:0002C90300A0B0C0" };
+	struct mad_ioc ioc = { .guid = 0x0002c90300a0b0c0, .io_class = 0x0100, .send_size = 2052 };
+	struct mad_unit unit = { .pkey = 0xffff };
+	char line[256];
+
+#define PLAIN "id_ext=0002C90300A0B0C0,ioc_guid=0002c90300a0b0c0,dgid=fe800000000000000000000000100007,pkey=ffff,service_id=0002c90300a0b0d0"
+	mad_srp_line(&target, &unit, &ioc, &service, 0, line);
+	cr_assert_str_eq(line, PLAIN);
+	mad_srp_line(&target, &unit, &ioc, &service, 2052, line);
+	cr_assert_str_eq(line, PLAIN);
+	ioc.io_class = 0xff00;
+	mad_srp_line(&target, &unit, &ioc, &service, 8192, line);
+	cr_assert_str_eq(line, PLAIN ",io_class=ff00,max_it_iu_size=2052");
+	mad_srp_uri(&target, &unit, &ioc, &service, line);
+	cr_assert_str_eq(line,
+		"srp://fe800000000000000000000000100007/0002c90300a0b0c0/0002C90300A0B0C0?pkey=ffff&service_id=0002c90300a0b0d0&io_class=ff00");
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The TCP byte stream against plain sockets on the loopback interface. */
+#include "stream.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SECOND 1000000000ull
+
+struct end { /* what the owner of a stream has seen */
+	volatile int up, down, got;
+	unsigned sent;
+	struct stream_out *last;
+	uint8_t bytes[256];
+	bool close_on_up;
+	struct stream_out *say_on_up;
+};
+
+static void up(struct stream *s)
+{
+	struct end *e = s->user;
+	e->up++;
+	if (e->say_on_up)
+		stream_send(s, e->say_on_up);
+	if (e->close_on_up)
+		stream_close(s);
+}
+
+static void readable(struct stream *s)
+{
+	struct end *e = s->user;
+	ssize_t n;
+	while (e->got < (int)sizeof(e->bytes) &&
+		(n = stream_recv(s, &(struct iovec){ e->bytes + e->got, sizeof(e->bytes) - (size_t)e->got }, 1)) > 0)
+		e->got += (int)n;
+}
+
+static void sent(struct stream *s, struct stream_out *out)
+{
+	struct end *e = s->user;
+	e->sent++;
+	e->last = out;
+}
+
+static void down(struct stream *s)
+{
+	struct end *e = s->user;
+	cr_assert_eq(s->state, STREAM_DOWN);
+	e->down++;
+}
+
+static const struct stream_events events = { up, readable, sent, down };
+
+static struct loop *loop_make(void)
+{
+	struct loop *loop;
+	struct diag diag;
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s", diag.text);
+	return loop;
+}
+
+static int bound(struct addr *addr, const char *host)
+{
+	struct diag diag;
+	int fd;
+
+	cr_assert_eq(addr_resolve(addr, host, 0, 1000, &diag), 0, "%s", diag.text);
+	fd = socket(addr->ss.ss_family, SOCK_STREAM, 0);
+	cr_assert(fd >= 0);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&addr->ss, addr->len), 0);
+	cr_assert_eq(getsockname(fd, (struct sockaddr *)&addr->ss, &addr->len), 0);
+	return fd;
+}
+
+static int listening(struct addr *addr)
+{
+	int fd = bound(addr, "127.0.0.1");
+	cr_assert_eq(listen(fd, 4), 0);
+	return fd;
+}
+
+static struct stream *dial(struct loop *loop, const struct addr *to, struct end *e)
+{
+	struct stream_dial how = { .dst = *to, .timeout_ms = 2000 };
+	struct stream *s;
+	struct diag diag;
+
+	cr_assert_eq(stream_dial(&s, loop, &how, &events, e, &diag), 0, "%s", diag.text);
+	return s;
+}
+
+static void wait_for(struct loop *loop, volatile int *flag)
+{
+	cr_assert(loop_wait(loop, flag, loop_clock() + 5 * SECOND));
+}
+
+static void say_why(const struct stream *s, enum diag_code code, const char *text)
+{
+	cr_assert_eq(s->why.code, code, "code %u: %s", s->why.code, s->why.text);
+	cr_assert(strstr(s->why.text, text), "\"%s\" is not in \"%s\"", text, s->why.text);
+}
+
+Test(tcp, a_closed_port_is_refused_by_name)
+{
+	struct loop *loop = loop_make();
+	struct end e = { 0 };
+	struct addr addr;
+	char text[ADDR_TEXT];
+	int fd = bound(&addr, "127.0.0.1");
+	struct stream *s = dial(loop, &addr, &e);
+
+	cr_assert_eq(e.down, 0); /* never from inside the dialling call */
+	wait_for(loop, &e.down);
+	say_why(s, DIAG_REFUSED, "connection refused: nobody listens at TCP 127.0.0.1:");
+	say_why(s, DIAG_REFUSED, addr_text(&addr, text));
+	cr_assert_eq(e.up, 0);
+	stream_free(s);
+	loop_free(loop);
+	close(fd);
+}
+
+Test(tcp, an_address_without_route_is_unreachable)
+{
+	struct loop *loop = loop_make();
+	struct end e = { 0 };
+	struct addr addr;
+	struct stream *s;
+
+	cr_assert_eq(addr_resolve(&addr, "255.255.255.255", 4420, 1000, NULL), 0);
+	s = dial(loop, &addr, &e);
+	wait_for(loop, &e.down);
+	say_why(s, DIAG_UNREACHABLE, "TCP to 255.255.255.255:4420: network unreachable");
+	stream_free(s);
+	loop_free(loop);
+}
+
+Test(tcp, a_silent_port_times_out_at_our_deadline)
+{
+	struct loop *loop = loop_make();
+	struct end e = { 0 };
+	struct addr addr;
+	struct diag diag;
+	struct stream *s;
+	uint64_t start;
+	int fd = bound(&addr, "127.0.0.1"), filler[4];
+
+	cr_assert_eq(listen(fd, 0), 0);
+	for (int i = 0; i < 4; i++) { /* a full backlog drops further requests */
+		filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		connect(filler[i], (struct sockaddr *)&addr.ss, addr.len);
+	}
+	start = loop_clock();
+	cr_assert_eq(stream_dial(&s, loop, &(struct stream_dial){ .dst = addr, .timeout_ms = 120 }, &events, &e, &diag), 0);
+	wait_for(loop, &e.down);
+	say_why(s, DIAG_TIMEOUT, "no answer from TCP 127.0.0.1:");
+	say_why(s, DIAG_TIMEOUT, "within 120 ms");
+	cr_assert(loop_clock() - start >= 120000000);
+	cr_assert(loop_clock() - start < SECOND);
+	stream_free(s);
+	loop_free(loop);
+	for (int i = 0; i < 4; i++)
+		close(filler[i]);
+	close(fd);
+}
+
+Test(tcp, a_reset_and_a_close_are_told_apart)
+{
+	for (int reset = 0; reset < 2; reset++) {
+		struct loop *loop = loop_make();
+		struct end e = { 0 };
+		struct addr addr;
+		int fd = listening(&addr), peer;
+		struct stream *s = dial(loop, &addr, &e);
+
+		wait_for(loop, &e.up);
+		peer = accept(fd, NULL, NULL);
+		if (reset)
+			setsockopt(peer, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+		close(peer);
+		wait_for(loop, &e.down);
+		say_why(s, DIAG_CLOSED, reset ? "connection reset by the peer" : "connection closed by the peer");
+		cr_assert_eq(stream_recv(s, &(struct iovec){ e.bytes, 1 }, 1), -ENOTCONN);
+		stream_free(s);
+		loop_free(loop);
+		close(fd);
+	}
+}
+
+Test(tcp, a_wrong_source_or_interface_fails_at_once)
+{
+	struct loop *loop = loop_make();
+	struct stream_dial how = { .timeout_ms = 100, .iface = "no-such-if0" };
+	struct end e = { 0 };
+	struct diag diag;
+	struct stream *s;
+	int fd = listening(&how.dst);
+
+	cr_assert_lt(stream_dial(&s, loop, &how, &events, &e, &diag), 0);
+	cr_assert(strstr(diag.text, "network interface no-such-if0"), "%s", diag.text);
+	how.iface = NULL;
+	cr_assert_eq(addr_resolve(&how.src, "203.0.113.7", 0, 1000, NULL), 0);
+	cr_assert_eq(stream_dial(&s, loop, &how, &events, &e, &diag), -EADDRNOTAVAIL);
+	cr_assert_str_eq(diag.text, "source address 203.0.113.7: address not available on this machine");
+	loop_free(loop);
+	close(fd);
+}
+
+Test(tcp, the_source_address_is_used_and_shown)
+{
+	struct loop *loop = loop_make();
+	struct stream_dial how = { .timeout_ms = 1000 };
+	struct end e = { 0 };
+	struct addr seen = { .len = sizeof(seen.ss) };
+	struct diag diag;
+	struct stream *s;
+	char text[ADDR_TEXT];
+	int fd = listening(&how.dst), peer;
+
+	cr_assert_eq(addr_resolve(&how.src, "127.0.0.77", 0, 1000, NULL), 0);
+	cr_assert_eq(stream_dial(&s, loop, &how, &events, &e, &diag), 0, "%s", diag.text);
+	wait_for(loop, &e.up);
+	peer = accept(fd, (struct sockaddr *)&seen.ss, &seen.len);
+	cr_assert_eq(strncmp(s->way, addr_text(&seen, text), strlen(text)), 0, "%s, %s", s->way, text);
+	cr_assert(strstr(s->way, addr_text(&how.dst, text)), "%s", s->way);
+	cr_assert_eq(strncmp(s->way, "127.0.0.77:", 11), 0, "%s", s->way);
+	stream_free(s);
+	loop_free(loop);
+	close(peer);
+	close(fd);
+}
+
+Test(tcp, what_is_queued_before_up_and_before_close_still_leaves)
+{
+	struct loop *loop = loop_make();
+	struct stream_out early = { .iov = { { "early ", 6 } }, .niov = 1 }, late = { .iov = { { "la", 2 }, { "te", 2 } }, .niov = 2 };
+	struct end e = { .close_on_up = true, .say_on_up = &late };
+	struct addr addr;
+	char text[16] = "";
+	int fd = listening(&addr), peer;
+	struct stream *s = dial(loop, &addr, &e);
+
+	stream_send(s, &early);
+	wait_for(loop, &e.down);
+	cr_assert_eq(s->why.err, 0); /* the owner's own wish */
+	cr_assert_eq(e.up, 1);
+	peer = accept(fd, NULL, NULL);
+	cr_assert_eq(recv(peer, text, sizeof(text), MSG_WAITALL), 10);
+	cr_assert_str_eq(text, "early late");
+	stream_free(s);
+	loop_free(loop);
+	close(peer);
+	close(fd);
+}
+
+Test(tcp, a_quiet_element_gives_no_sent)
+{
+	struct loop *loop = loop_make();
+	struct stream_out loud = { .iov = { { "b", 1 } }, .niov = 1 }, quiet = { .next = &loud, .iov = { { "a", 1 } }, .niov = 1, .quiet = true };
+	struct end e = { 0 };
+	struct addr addr;
+	char text[3] = "";
+	int fd = listening(&addr), peer;
+	struct stream *s = dial(loop, &addr, &e);
+
+	wait_for(loop, &e.up);
+	peer = accept(fd, NULL, NULL);
+	stream_send(s, &quiet);
+	wait_for(loop, (volatile int *)&e.sent);
+	cr_assert_eq(recv(peer, text, 2, MSG_WAITALL), 2);
+	cr_assert_str_eq(text, "ab");
+	cr_assert_eq(e.sent, 1);
+	cr_assert_eq(e.last, &loud);
+	stream_free(s);
+	loop_free(loop);
+	close(peer);
+	close(fd);
+}
+
+Test(tcp, after_free_there_is_no_upcall)
+{
+	struct loop *loop = loop_make();
+	struct stream_out out = { .iov = { { "x", 1 } }, .niov = 1 };
+	struct end e = { 0 };
+	struct addr addr;
+	volatile int never = 0;
+	int fd = listening(&addr);
+	struct stream *s = dial(loop, &addr, &e);
+
+	stream_free(s);
+	s = dial(loop, &addr, &e);
+	wait_for(loop, &e.up);
+	stream_send(s, &out);
+	stream_close(s);
+	stream_free(s);
+	loop_wait(loop, &never, loop_clock() + 20000000);
+	cr_assert_eq(e.up, 1);
+	cr_assert_eq(e.down, 0);
+	cr_assert_eq(e.sent, 0);
+	loop_free(loop);
+	close(fd);
+}
+
+/* An echo through a peer with small buffers that reads in odd pieces, so that every send is partial sooner or later. */
+#define TOTAL (10u << 20)
+#define PIECES 37
+
+struct echo {
+	struct stream_out out[PIECES];
+	bool busy[PIECES];
+	uint8_t *data, *back;
+	size_t queued, gone, got;
+	unsigned sends;
+	struct stream_out *expected; /* `sent` comes in order */
+	volatile int done, up;
+};
+
+static void *echo_peer(void *arg)
+{
+	int fd = accept(*(int *)arg, NULL, NULL);
+	static uint8_t buf[70001];
+	ssize_t n;
+
+	for (size_t size = 1; (n = read(fd, buf, size)) > 0; size = size * 3 % sizeof(buf) + 1)
+		for (ssize_t done = 0, w; done < n; done += w)
+			if ((w = write(fd, buf + done, (size_t)(n - done))) <= 0)
+				return NULL;
+	close(fd);
+	return NULL;
+}
+
+static void echo_feed(struct stream *s)
+{
+	struct echo *echo = s->user;
+	struct stream_out *chain = NULL, **end = &chain;
+
+	for (unsigned i = 0; i < PIECES && echo->queued < TOTAL; i++) {
+		unsigned at = echo->sends % PIECES;
+		struct stream_out *out = &echo->out[at];
+		if (echo->busy[at])
+			break;
+		*out = (struct stream_out){ .niov = STREAM_IOV };
+		for (unsigned k = 0; k < STREAM_IOV; k++) {
+			size_t len = (echo->sends * 7919 + k * 104729) % 9001, left = TOTAL - echo->queued;
+			len = len < left ? len : left;
+			out->iov[k] = (struct iovec){ echo->data + echo->queued, len };
+			echo->queued += len;
+		}
+		echo->busy[at] = true;
+		echo->sends++;
+		*end = out;
+		end = &out->next;
+	}
+	stream_send(s, chain);
+}
+
+static void echo_up(struct stream *s)
+{
+	struct echo *echo = s->user;
+	echo->up = 1;
+	echo_feed(s);
+}
+
+static void echo_sent(struct stream *s, struct stream_out *out)
+{
+	struct echo *echo = s->user;
+
+	cr_assert_eq(out, echo->expected);
+	echo->busy[out - echo->out] = false;
+	echo->expected = &echo->out[(out - echo->out + 1) % PIECES];
+	for (unsigned k = 0; k < STREAM_IOV; k++)
+		echo->gone += out->iov[k].iov_len;
+	echo_feed(s);
+}
+
+static void echo_readable(struct stream *s)
+{
+	struct echo *echo = s->user;
+	ssize_t n;
+
+	do {
+		size_t half = (TOTAL - echo->got) / 2;
+		struct iovec iov[2] = { { echo->back + echo->got, half }, { echo->back + echo->got + half, TOTAL - echo->got - half } };
+		n = stream_recv(s, iov, 2);
+		cr_assert(n >= 0, "%s", s->why.text);
+		echo->got += (size_t)n;
+	} while (n > 0 && echo->got < TOTAL);
+	if (echo->got == TOTAL)
+		echo->done = 1;
+}
+
+static void echo_down(struct stream *s)
+{
+	cr_assert_eq(s->why.err, 0, "%s", s->why.text);
+	((struct echo *)s->user)->done = 2;
+}
+
+static void echo_run(const char *host)
+{
+	static const struct stream_events echo_events = { echo_up, echo_readable, echo_sent, echo_down };
+	struct loop *loop = loop_make();
+	struct echo echo = { .data = malloc(TOTAL), .back = malloc(TOTAL), .expected = &echo.out[0] };
+	struct addr addr;
+	struct diag diag;
+	struct stream *s;
+	pthread_t peer;
+	int fd = bound(&addr, host), small = 8192;
+	uint32_t x = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	cr_assert_eq(listen(fd, 1), 0);
+	for (size_t i = 0; i < TOTAL; i++) {
+		x = x * 1664525 + 1013904223;
+		echo.data[i] = (uint8_t)(x >> 24);
+	}
+	pthread_create(&peer, NULL, echo_peer, &fd);
+	cr_assert_eq(stream_dial(&s, loop, &(struct stream_dial){ .dst = addr, .timeout_ms = 1000 }, &echo_events, &echo, &diag), 0);
+	cr_assert(loop_wait(loop, &echo.done, loop_clock() + 60 * SECOND));
+	cr_assert_eq(memcmp(echo.data, echo.back, TOTAL), 0);
+	cr_assert_eq(echo.gone, TOTAL);
+	echo.done = 0;
+	stream_close(s);
+	wait_for(loop, &echo.done);
+	pthread_join(peer, NULL);
+	stream_free(s);
+	loop_free(loop);
+	close(fd);
+	free(echo.data);
+	free(echo.back);
+}
+
+Test(tcp, ten_megabytes_come_back_whole_through_small_buffers, .timeout = 90)
+{
+	echo_run("127.0.0.1");
+}
+
+Test(tcp, ipv6_too, .timeout = 90)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof(any)))
+		cr_skip_test("this machine has no IPv6");
+	close(fd);
+	echo_run("::1");
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* An address on every way asked for: what is waited for, what fails at once, and what comes back. */
+#include "ways.h"
+#include "ep_pair.h"
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SECOND 1000000000ull
+
+static struct loop *loop;
+static struct ways ways[2];
+static struct diag why;
+static unsigned changes;
+static volatile int streams;
+
+static void stream(int fd, const struct addr *peer, void *user)
+{
+	(void)peer;
+	cr_assert_eq(user, ways);
+	close(fd);
+	streams++;
+}
+
+static void rdma(struct ep_incoming *incoming, void *user)
+{
+	(void)user;
+	ep_reject(incoming, NULL, 0);
+}
+
+static void changed(struct ways *which)
+{
+	cr_assert_eq(which->user, ways);
+	changes++;
+}
+
+static void set(unsigned i, const char *host, unsigned want)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	inet_pton(AF_INET, host, &in.sin_addr);
+	ways[i] = (struct ways){ .want = want, .stream = stream, .rdma = rdma, .changed = changed, .user = ways, .timeout_ms = 1000,
+		.at.len = sizeof(in) };
+	memcpy(&ways[i].at.ss, &in, sizeof(in));
+}
+
+static void begin(void)
+{
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &why), 0);
+}
+
+static void end(void)
+{
+	ways_close(ways, 2);
+	loop_free(loop);
+}
+
+Test(ways, an_address_that_is_not_there_is_waited_for, .init = begin, .fini = end, .timeout = 20)
+{
+	set(0, "192.0.2.1", WAY_TCP);
+	cr_assert_eq(ways_open(ways, 1, loop, 1200, &why), -EADDRNOTAVAIL);
+	cr_assert_str_eq(why.object, "192.0.2.1:0");
+	cr_assert_eq(changes, 0);
+	set(0, "192.0.2.1", WAY_TCP | WAY_IWARP);
+	set(1, "127.0.0.1", WAY_TCP);
+	cr_assert_eq(ways_open(ways, 2, loop, 0, &why), 0, "%s", why.text);
+	cr_assert_eq(ways[0].up, 0);
+	cr_assert_eq(ways[1].up, WAY_TCP);
+	cr_assert_eq(changes, 1);
+}
+
+Test(ways, the_port_in_use_is_not_waited_for, .init = begin, .fini = end, .timeout = 20)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&ways[1].at.ss;
+
+	set(0, "127.0.0.1", WAY_TCP);
+	cr_assert_eq(ways_open(ways, 1, loop, 0, &why), 0, "%s", why.text);
+	set(1, "127.0.0.1", WAY_TCP);
+	in->sin_port = ((const struct sockaddr_in *)&ways[0].bound.ss)->sin_port;
+	cr_assert_eq(ways_open(ways + 1, 1, loop, 0, &why), -EADDRINUSE);
+	cr_assert(strstr(why.object, "127.0.0.1:"), "%s", why.object);
+}
+
+Test(ways, what_comes_is_handed_on, .init = begin, .fini = end, .timeout = 20)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	set(0, "127.0.0.1", WAY_TCP);
+	cr_assert_eq(ways_open(ways, 1, loop, 0, &why), 0, "%s", why.text);
+	cr_assert_eq(connect(fd, (const struct sockaddr *)&ways[0].bound.ss, ways[0].bound.len), 0);
+	cr_assert(loop_wait(loop, &streams, loop_clock() + 5 * SECOND));
+	close(fd);
+}
+
+static volatile int returned;
+
+static void look(struct loop_timer *timer)
+{
+	returned = ways[0].up & WAY_VERBS;
+	loop_timer_set(loop, timer, loop_clock() + SECOND / 50);
+}
+
+Test(ways, a_device_that_goes_is_waited_for_again, .init = begin, .fini = end, .timeout = 20)
+{
+	struct loop_timer timer = { .fire = look };
+	static struct ep_peer peer; /* outlives the test: the fixture closes */
+
+	ep_pair_peer(loop, &peer);
+	set(0, "127.0.0.1", WAY_TCP | WAY_VERBS);
+	cr_assert_eq(ways_open(ways, 1, loop, 0, &why), 0, "%s", why.text);
+	cr_assert_eq(ways[0].up, WAY_TCP | WAY_VERBS);
+	ep_pair_lose(&peer);
+	cr_assert_eq(ways[0].up, WAY_TCP);
+	look(&timer);
+	cr_assert(loop_wait(loop, &returned, loop_clock() + 10 * SECOND), "it is not tried again");
+	cr_assert_eq(changes, 4);
+	loop_timer_del(loop, &timer);
+}
+
+Test(ways, without_any_device_the_rest_is_enough, .init = begin, .fini = end, .timeout = 20)
+{
+	set(0, "127.0.0.1", WAY_TCP | WAY_VERBS);
+	cr_assert_eq(ways_open(ways, 1, loop, 0, &why), 0, "%s", why.text);
+	cr_assert_eq(ways[0].up, WAY_TCP);
+	set(1, "127.0.0.1", WAY_VERBS);
+	cr_assert_eq(ways_open(ways + 1, 1, loop, 100, &why), -ENODEV);
+	cr_assert_str_eq(why.text, "this machine has no RDMA device");
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The client's side of the NBD handshake, byte by byte: what it says, what it makes of the answers. What a server may not say is in
+ * tests/cli/nbd-lying-handshake.sh. */
+#include "ini_hello.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+
+static struct nbd_ini_hello h;
+static struct diag why;
+
+static void begin(const char *name)
+{
+	memset(&h, 0, sizeof(h));
+	why = (struct diag){ 0 };
+	h.name = name;
+}
+
+/* A message, cut at every byte before it is given whole; gives what feed gave. */
+static int feed(const void *p, size_t len)
+{
+	int used = 0;
+
+	h.out_len = 0;
+	for (size_t have = 0; have <= len && !used; have++)
+		used = nbd_ini_hello_feed(&h, p, have, &why);
+	return used;
+}
+
+static void greet(uint16_t flags)
+{
+	struct nbd_greeting hi = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC), put_be16(flags) };
+
+	cr_assert_eq(feed(&hi, sizeof(hi)), sizeof(hi), "%s", why.text);
+}
+
+static int rep(uint32_t option, uint32_t type, const void *data, uint32_t len)
+{
+	uint8_t bytes[300];
+	struct nbd_rep head = { put_be64(NBD_REP_MAGIC), put_be32(option), put_be32(type), put_be32(len) };
+
+	memcpy(bytes, &head, sizeof(head));
+	memcpy(bytes + sizeof(head), data, len);
+	return feed(bytes, sizeof(head) + len);
+}
+
+static int ack(uint32_t option)
+{
+	return rep(option, NBD_REP_ACK, "", 0);
+}
+
+static void said(const char *bytes, size_t len)
+{
+	cr_assert_eq(h.out_len, len, "%zu bytes, not %zu", h.out_len, len);
+	cr_assert_arr_eq(h.out, bytes, len);
+}
+#define SAID(bytes) said(bytes, sizeof(bytes) - 1)
+#define EXPORT "\0\0\0\0\0\0\0\20\0\0\1\11"
+
+Test(nbd_ini_hello, structured_replies_and_block_status)
+{
+	begin("disk");
+	greet(3);
+	SAID("\0\0\0\3IHAVEOPT\0\0\0\10\0\0\0\0");
+	cr_assert_eq(ack(NBD_OPT_STRUCTURED_REPLY), 20);
+	SAID("IHAVEOPT\0\0\0\12\0\0\0\37\0\0\0\4disk\0\0\0\1\0\0\0\17base:allocation");
+	cr_assert_gt(rep(NBD_OPT_SET_META_CONTEXT, NBD_REP_META_CONTEXT, "\0\0\1\7base:allocation", 19), 0);
+	cr_assert_eq(h.out_len, 0);
+	cr_assert_eq(ack(NBD_OPT_SET_META_CONTEXT), 20);
+	SAID("IHAVEOPT\0\0\0\7\0\0\0\14\0\0\0\4disk\0\1\0\3");
+	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, EXPORT, 12), 0);
+	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, "\0\3\0\0\20\0\0\0\20\0\2\0\0\0", 14), 0);
+	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, "\0\71whatever", 10), 0);
+	cr_assert_eq(ack(NBD_OPT_GO), 20);
+	cr_assert_eq(h.step, INI_DONE);
+	cr_assert(h.deal.structured && h.deal.meta && h.deal.context == 0x107);
+	cr_assert(h.deal.terms.size == 1 << 20 && h.deal.terms.flags == 0x109 && h.deal.terms.minimum == 4096);
+}
+
+Test(nbd_ini_hello, a_server_of_simple_replies)
+{
+	begin("");
+	greet(1);
+	SAID("\0\0\0\1IHAVEOPT\0\0\0\10\0\0\0\0");
+	cr_assert_gt(rep(NBD_OPT_STRUCTURED_REPLY, NBD_REP_ERR_UNSUP, "no", 2), 0);
+	SAID("IHAVEOPT\0\0\0\7\0\0\0\10\0\0\0\0\0\1\0\3");
+	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, EXPORT, 12), 0);
+	cr_assert_eq(ack(NBD_OPT_GO), 20);
+	cr_assert(h.step == INI_DONE && !h.deal.structured && !h.deal.meta && !h.deal.terms.minimum);
+}
+
+Test(nbd_ini_hello, contexts_before_an_error_do_not_count)
+{
+	begin("");
+	greet(3);
+	ack(NBD_OPT_STRUCTURED_REPLY);
+	rep(NBD_OPT_SET_META_CONTEXT, NBD_REP_META_CONTEXT, "\0\0\0\1base:allocation", 19);
+	cr_assert_gt(rep(NBD_OPT_SET_META_CONTEXT, NBD_REP_ERR_POLICY, "", 0), 0);
+	cr_assert(h.step == INI_GO && !h.deal.meta);
+}
+
+Test(nbd_ini_hello, a_server_without_go)
+{
+	uint8_t answer[134] = EXPORT;
+
+	begin("x");
+	greet(1);
+	ack(NBD_OPT_STRUCTURED_REPLY);
+	ack(NBD_OPT_SET_META_CONTEXT);
+	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_ERR_UNSUP, "", 0), 0);
+	SAID("IHAVEOPT\0\0\0\1\0\0\0\1x");
+	memmove(answer, answer + 2, 10);
+	memset(answer + 10, 0, 124);
+	cr_assert_eq(feed(answer, 134), 134, "with its zeroes");
+	cr_assert(h.step == INI_DONE && h.deal.terms.size == 1 << 20 && h.deal.terms.flags == 0x109 && h.deal.structured);
+}
+
+Test(nbd_ini_hello, newstyle_that_is_not_fixed_knows_export_name_only)
+{
+	begin("x");
+	greet(2);
+	SAID("\0\0\0\2IHAVEOPT\0\0\0\1\0\0\0\1x");
+	cr_assert_eq(feed(EXPORT + 2, 10), 10, "without zeroes");
+	cr_assert(h.step == INI_DONE && !h.deal.structured);
+}
+
+Test(nbd_ini_hello, refusals_in_the_servers_words)
+{
+	begin("x");
+	greet(3);
+	ack(NBD_OPT_STRUCTURED_REPLY);
+	ack(NBD_OPT_SET_META_CONTEXT);
+	cr_assert_eq(rep(NBD_OPT_GO, NBD_REP_ERR_UNKNOWN, "no\x1b[31m such", 12), -ENOENT);
+	cr_assert_str_eq(why.text, "the server has no export 'x': it says 'no?[31m such'");
+	cr_assert_eq(why.code, DIAG_NOT_FOUND);
+}
+
+Test(nbd_ini_hello, sizes_without_a_smallest_are_none)
+{
+	begin("x");
+	greet(3);
+	ack(NBD_OPT_STRUCTURED_REPLY);
+	ack(NBD_OPT_SET_META_CONTEXT);
+	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, EXPORT, 12), 0);
+	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, "\0\3\0\0\0\0\0\0\47\17\0\0\0\0", 14), 0);
+	cr_assert_eq(ack(NBD_OPT_GO), -EPROTO);
+	cr_assert_str_eq(why.text, "the server asks for a minimum block of 0 bytes");
+}
+
+Test(nbd_ini_hello, a_name_of_the_longest_fits)
+{
+	static char name[URI_MAX];
+
+	memset(name, 'n', sizeof(name) - 1);
+	begin(name);
+	greet(3);
+	ack(NBD_OPT_STRUCTURED_REPLY);
+	cr_assert_eq(h.out_len, sizeof(struct nbd_opt) + 4 + URI_MAX - 1 + 4 + 4 + 15);
+}

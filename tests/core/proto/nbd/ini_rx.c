@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The NBD client's receiving against a socket that is never empty: include/stream.h, in place of core/net/tcp.c. What servers may not
+ * say is in tests/cli/nbd-lying-replies.sh. */
+#include "ini.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define COOKIE 0x10000
+#define ENOUGH 1000
+
+static struct nbd_ini_lane nl;
+static struct {
+	struct nbd_chunk head;
+	be32 error;
+	be16 text;
+} error;
+_Static_assert(sizeof(error) == 26, "no padding");
+static size_t at;
+static unsigned receives;
+
+/* One error after another for one request, and never the last. */
+ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
+{
+	ssize_t got = 0;
+
+	(void)stream;
+	cr_assert_lt(++receives, ENOUGH, "it goes on as long as there is something");
+	for (int i = 0; i < count; i++)
+		for (size_t n = 0; n < iov[i].iov_len; n++, got++)
+			((uint8_t *)iov[i].iov_base)[n] = ((const uint8_t *)&error)[at++ % sizeof(error)];
+	return got;
+}
+
+int stream_dial(struct stream **stream, struct loop *loop, const struct stream_dial *dial, const struct stream_events *events, void *user,
+	struct diag *diag)
+{
+	(void)stream, (void)loop, (void)dial, (void)events, (void)user, (void)diag;
+	return -ENOTSUP;
+}
+
+int stream_accept(struct stream **stream, struct loop *loop, int fd, const struct addr *peer, const struct stream_events *events, void *user,
+	struct diag *diag)
+{
+	(void)stream, (void)loop, (void)fd, (void)peer, (void)events, (void)user, (void)diag;
+	return -ENOTSUP;
+}
+
+void stream_send(struct stream *stream, struct stream_out *out) { (void)stream, (void)out; }
+int stream_detach(struct stream *stream) { (void)stream; return -1; }
+void stream_close(struct stream *stream) { (void)stream; }
+void stream_free(struct stream *stream) { (void)stream; }
+
+Test(nbd_ini_rx, a_socket_that_is_never_empty)
+{
+	static struct nbd_ini_slot slot = { .cookie = COOKIE };
+	static struct io io = { .kind = IO_READ, .len = 4096 };
+	const uint64_t cookie = COOKIE;
+
+	nbd_chunk_put(&error.head, NBD_REPLY_TYPE_ERROR, false, (const uint8_t *)&cookie, sizeof(error.error) + sizeof(error.text));
+	error.error = put_be32(NBD_EIO);
+	slot.io = &io;
+	slot.len = io.len;
+	nl.slot = &slot;
+	nl.deal.structured = true;
+	cr_assert_eq(tags_init(&nl.tags, NULL, 1, NULL, NULL), 0);
+	cr_assert_eq(tags_take(&nl.tags, &io, 0), 0);
+	nbd_ini_receive(&nl);
+	cr_assert(receives && !nl.link.closing, "%s", nl.link.why.text);
+	cr_assert_eq(slot.error, NBD_EIO);
+	free(nl.tags.tag);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* From a URI to a session's settings: which keys belong to which carrier, and what is said of wrong ones. */
+#include "ep.h"
+#include "nvme.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+
+#define UUID "abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
+
+static struct nvme_conf conf;
+static struct diag why;
+
+static int init(const char *text, const char *hostnqn)
+{
+	struct bdev_env env = { .hostid = { 7 } };
+	struct uri uri;
+
+	snprintf(env.hostnqn, sizeof(env.hostnqn), "%s", hostnqn);
+	why = (struct diag){ 0 };
+	cr_assert_eq(uri_parse(&uri, text, &why), 0, "%s", why.text);
+	return nvme_conf_init(&conf, &uri, &env, 4420, &why);
+}
+
+static void refused(const char *uri, const char *hostnqn, int err, const char *text)
+{
+	cr_assert_eq(init(uri, hostnqn), -err, "%s", why.text);
+	cr_assert_str_eq(why.text, text);
+}
+
+Test(nvme_conf, every_key_of_tcp)
+{
+	cr_assert_eq(init("nvme+tcp://10.0.0.1:5/n?src=10.0.0.2&iface=eth7&tos=8&hdr_digest=1&data_digest=yes&hostnqn=nqn.you", "nqn.me"), 0);
+	cr_assert_eq(conf.carrier, &nvme_tcp);
+	cr_assert_str_eq(conf.where, "10.0.0.1:5");
+	cr_assert_eq(((struct sockaddr_in *)&conf.src.ss)->sin_addr.s_addr, htonl(0x0a000002));
+	cr_assert_str_eq(conf.iface, "eth7");
+	cr_assert_eq(conf.tos, 8);
+	cr_assert(conf.hdr_digest && conf.data_digest);
+	cr_assert_str_eq(conf.hostnqn, "nqn.you");
+	cr_assert_eq(conf.timeout_ms, 10000);
+}
+
+Test(nvme_conf, every_key_of_rdma)
+{
+	cr_assert_eq(init("nvme+rdma://10.0.0.1/n?dev=mlx5_3&rdma=verbs&src=10.0.0.2", "nqn.me"), 0);
+	cr_assert_eq(conf.carrier, &nvme_rdma);
+	cr_assert_str_eq(conf.where, "10.0.0.1:4420");
+	cr_assert_str_eq(conf.dev, "mlx5_3");
+	cr_assert_eq(conf.backend, EP_VERBS);
+	cr_assert_eq(conf.src.ss.ss_family, AF_INET);
+	cr_assert_str_eq(conf.hostnqn, "nqn.me");
+	cr_assert_eq(conf.hostid[0], 7);
+}
+
+Test(nvme_conf, a_host_id_goes_with_its_nqn)
+{
+	cr_assert_eq(init("nvme+tcp://10.0.0.1/n?hostnqn=nqn.2014-08.org.nvmexpress:uuid:" UUID, "nqn.me"), 0);
+	cr_assert_eq(conf.hostid[0], 0xab);
+	cr_assert_eq(init("nvme+tcp://10.0.0.1/n?hostid=" UUID, "nqn.me"), 0);
+	cr_assert_eq(conf.hostid[15], 0xc2);
+}
+
+Test(nvme_conf, each_wrong_value_is_named)
+{
+	char uri[400];
+
+	refused("nvme+tcp://10.0.0.1/n", "", EINVAL, "no host NQN is known; give one with hostnqn=");
+	refused("nvme+tcp://10.0.0.1/n?hostid=" UUID "0", "nqn.me", EINVAL, "hostid='" UUID "0' is no UUID");
+	refused("nvme+tcp://10.0.0.1/n?iface=", "nqn.me", EINVAL, "iface='': 1 to 15 characters are possible");
+	refused("nvme+tcp://10.0.0.1/n?iface=0123456789abcdef", "nqn.me", EINVAL, "iface='0123456789abcdef': 1 to 15 characters are possible");
+	refused("nvme+rdma://10.0.0.1/n?rdma=fast", "nqn.me", EINVAL, "rdma='fast': verbs, iwarp and auto are possible");
+	snprintf(uri, sizeof(uri), "nvme+tcp://10.0.0.1/n?hostnqn=%0224d", 0);
+	cr_assert_eq(init(uri, "nqn.me"), -EINVAL);
+	cr_assert_not_null(strstr(why.text, "1 to 223 characters are possible"), "%s", why.text);
+}
+
+Test(nvme_conf, a_key_of_the_other_carrier_is_left_to_be_an_error)
+{
+	struct bdev_env env = { .hostnqn = "nqn.me" };
+	struct uri uri;
+
+	cr_assert_eq(uri_parse(&uri, "nvme+tcp://10.0.0.1/n?dev=mlx5_0", NULL), 0);
+	cr_assert_eq(nvme_conf_init(&conf, &uri, &env, 4420, &why), 0);
+	cr_assert_lt(uri_done(&uri, &why), 0);
+	cr_assert_not_null(strstr(why.text, "dev"), "%s", why.text);
+}

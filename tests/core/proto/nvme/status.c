@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Numbers in words: sentences of status codes, the field a Connect was refused for, the discovery log's words. */
+#include "codec.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+
+Test(nvme_status, sentences_and_errnos)
+{
+	cr_assert_str_eq(nvme_status_text(0x4080), "block address out of range", "DNR set");
+	cr_assert_eq(nvme_status_errno(0x4080), EINVAL);
+	cr_assert_eq(nvme_status_errno(0), 0);
+	cr_assert_eq(nvme_status_errno(NVME_STATUS(2, 0x81)), EIO);
+	cr_assert_eq(nvme_status_errno(NVME_STATUS(0, 0x20)), EROFS);
+	cr_assert_str_eq(nvme_status_text(NVME_STATUS(7, 0x12)), "vendor-specific status");
+	for (uint32_t status = 1; status < 0x800; status++) {
+		cr_assert_neq(nvme_status_errno(status), 0, "%x", status);
+		cr_assert_not_null(nvme_status_text(status));
+	}
+}
+
+static const struct nvmf_connect asked = { .subnqn = "nqn.none", .hostnqn = "nqn.me" };
+
+static struct diag refused(uint32_t status, bool data, uint16_t at)
+{
+	const struct nvmf_connect_reply reply = { .status = status, .ipo = at, .ipo_data = data };
+	struct diag diag = { 0 };
+
+	cr_assert_lt(nvmf_connect_diag(&diag, &reply, &asked), 0);
+	return diag;
+}
+
+Test(nvme_status, a_refused_connect_names_the_field)
+{
+	struct diag diag = refused(0x4182, true, 256);
+
+	cr_assert_str_eq(diag.text, "the target has no subsystem 'nqn.none'");
+	cr_assert_eq(diag.code, DIAG_NOT_FOUND);
+	diag = refused(0x4182, true, 512);
+	cr_assert_str_eq(diag.text, "target refused the connection: invalid host NQN 'nqn.me'");
+	diag = refused(0x182, false, 44);
+	cr_assert_str_eq(diag.text, "target refused the connection: invalid parameter: queue size (byte 44 of the command)");
+	diag = refused(0x182, true, 999);
+	cr_assert_str_eq(diag.text, "target refused the connection: invalid parameter: an unknown field (byte 999 of the data)");
+	diag = refused(0x4184, false, 0);
+	cr_assert_str_eq(diag.text, "subsystem 'nqn.none' does not allow host NQN 'nqn.me'");
+	cr_assert_eq(diag.code, DIAG_AUTH);
+	diag = refused(0x181, false, 0);
+	cr_assert_eq(diag.code, DIAG_BUSY);
+}
+
+Test(nvme_status, words_of_the_discovery_log)
+{
+	cr_assert_str_eq(nvmf_trtype_word(1), "rdma");
+	cr_assert_str_eq(nvmf_trtype_word(254), "loop");
+	cr_assert_str_eq(nvmf_trtype_word(9), "unrecognized");
+	cr_assert_str_eq(nvmf_adrfam_word(2), "ipv6");
+	cr_assert_str_eq(nvmf_subtype_word(1), "discovery subsystem referral");
+	cr_assert_str_eq(nvmf_treq_word(4), "not specified, sq flow control disable supported");
+	cr_assert_str_eq(nvmf_treq_word(3), "unrecognized");
+	cr_assert_str_eq(nvmf_eflags_word(0), "none");
+	cr_assert_str_eq(nvmf_eflags_word(3), "explicit discovery connections, duplicate discovery information");
+	cr_assert_str_eq(nvmf_prtype_word(4), "roce-v2");
+	cr_assert_str_eq(nvmf_qptype_word(1), "connected");
+	cr_assert_str_eq(nvmf_cms_word(1), "rdma-cm");
+	cr_assert_str_eq(nvmf_sectype_word(2), "tls13");
+	cr_assert_str_eq(nvmf_sectype_word(3), "unrecognized");
+	cr_assert_str_eq(nvmf_rdma_status_text(6), "it has no resources for another queue");
+	cr_assert_str_eq(nvmf_rdma_status_text(999), "unlisted reason");
+	cr_assert_str_eq(nvme_tcp_fes_text(3), "header digest error");
+}

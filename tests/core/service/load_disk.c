@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Load on disks that answer out of order, lie, fail, and hold on to requests. */
+#include "load.h"
+#include "disk.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE (4u << 20)
+
+static struct loop *loop;
+static struct fake_disk *disk;
+static struct load_options opt;
+static struct load_result *result;
+static struct diag why;
+
+static void begin(void)
+{
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &why), 0);
+	disk = fake_disk_new(loop, SIZE, 512);
+	result = calloc(1, sizeof(*result));
+	opt = (struct load_options){ .read_percent = 100, .random = true, .bs = 4096, .depth = 4, .jobs = 1, .bytes = SIZE };
+}
+
+static void end(void)
+{
+	free(result);
+	fake_disk_free(disk);
+	loop_free(loop);
+}
+
+static int run(void)
+{
+	why = (struct diag){ 0 };
+	return load_disk(loop, &disk->bdev, &opt, result, &why);
+}
+
+static uint64_t ios(enum load_kind kind)
+{
+	return result->kind[kind].latency.total;
+}
+
+Test(load_disk, reads_as_many_bytes_as_asked, .init = begin, .fini = end)
+{
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ), SIZE / 4096);
+	cr_assert_eq(ios(LOAD_WRITE), 0);
+	cr_assert_eq(result->kind[LOAD_READ].bytes, SIZE);
+	cr_assert_eq(disk->read, SIZE);
+	cr_assert_eq(disk->written, 0);
+	cr_assert_gt(result->seconds, 0);
+}
+
+Test(load_disk, in_sequence_every_block_once, .init = begin, .fini = end)
+{
+	memset(disk->bytes, 0, SIZE);
+	opt.random = false;
+	opt.read_percent = 0;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(disk->written, SIZE);
+	for (unsigned i = 0; i < SIZE; i += 4096)
+		cr_assert(memcmp(disk->bytes + i, "\0\0\0\0\0\0\0\0", 8), "block at %u was not written", i);
+}
+
+Test(load_disk, only_the_part_that_was_asked_for, .init = begin, .fini = end)
+{
+	memset(disk->bytes, 0, SIZE);
+	opt.read_percent = 0;
+	opt.offset = 1 << 20;
+	opt.size = opt.bytes = 1 << 20;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	for (unsigned i = 0; i < SIZE; i++)
+		cr_assert(!disk->bytes[i] || (i >= 1 << 20 && i < 2 << 20), "byte %u", i);
+}
+
+Test(load_disk, a_mix_is_about_what_was_asked, .init = begin, .fini = end)
+{
+	opt.read_percent = 70;
+	opt.bytes = 4 * SIZE;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ) + ios(LOAD_WRITE), 4 * SIZE / 4096);
+	cr_assert(ios(LOAD_READ) > 2650 && ios(LOAD_READ) < 3080, "%lu reads of 4096", (unsigned long)ios(LOAD_READ));
+}
+
+Test(load_disk, ends_after_its_time, .init = begin, .fini = end)
+{
+	opt.bytes = 0;
+	opt.runtime_ms = 100;
+	opt.ramp_ms = 50;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert(result->seconds > 0.05 && result->seconds < 0.5, "%g s", result->seconds);
+	cr_assert_gt(disk->read, result->kind[LOAD_READ].bytes, "the ramp is not counted");
+}
+
+Test(load_disk, ends_when_told_with_what_it_has, .init = begin, .fini = end)
+{
+	int stop = 1;
+
+	opt.bytes = 0;
+	opt.stop = &stop;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert(result->stopped);
+}
+
+Test(load_disk, what_is_held_is_not_waited_for, .init = begin, .fini = end)
+{
+	disk->hold = true;
+	opt.bytes = 0;
+	opt.runtime_ms = 50;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(result->unanswered, 4);
+	cr_assert_eq(disk->cancelled, 4);
+	cr_assert_eq(ios(LOAD_READ), 0);
+}
+
+Test(load_disk, the_first_failure_ends_it, .init = begin, .fini = end)
+{
+	opt.random = false;
+	disk->bad_off = 1 << 20;
+	disk->bad_len = 512;
+	disk->bad_status = -EIO;
+	cr_assert_eq(run(), -EIO);
+	cr_assert_str_eq(why.text, "read at byte 1048576: input/output error");
+	cr_assert_lt(ios(LOAD_READ), 300);
+	cr_assert_gt(ios(LOAD_READ), 200, "what was done before is in the result");
+}
+
+Test(load_disk, verify_reads_all_that_was_written, .init = begin, .fini = end)
+{
+	for (unsigned seed = 0; seed < 6; seed++) {
+		disk->seed = seed;
+		opt.verify = true;
+		opt.read_percent = seed % 2 ? 50 : 0;
+		opt.depth = 1 + seed * 7;
+		opt.random = seed % 3;
+		opt.bytes = 2 * SIZE;
+		cr_assert_eq(run(), 0, "seed %u: %s", seed, why.text);
+		cr_assert_gt(result->verified, SIZE / 4);
+	}
+	opt.random = false;
+	opt.read_percent = 0;
+	opt.bytes = SIZE;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(result->verified, SIZE);
+}
+
+Test(load_disk, verify_names_the_first_wrong_byte, .init = begin, .fini = end)
+{
+	opt.verify = true;
+	opt.random = false;
+	opt.read_percent = 0;
+	for (unsigned at = 12345; at < SIZE; at += 777777) {
+		disk->falsify = at;
+		disk->seed = at;
+		cr_assert_eq(run(), -EIO, "a wrong byte at %u was not found", at);
+		cr_assert_eq(why.code, DIAG_MISMATCH);
+		cr_assert_eq(strtoull(why.text + strlen("byte "), NULL, 10), at, "%s", why.text);
+	}
+}
+
+static void refused(int err, const char *text)
+{
+	cr_assert_eq(run(), -err, "%s", why.text);
+	cr_assert_str_eq(why.text, text);
+}
+
+Test(load_disk, says_what_is_wrong_with_a_request, .init = begin, .fini = end)
+{
+	opt.bs = 1000;
+	refused(EINVAL, "--bs: 1000 is not a multiple of the disk's blocks of 512 bytes");
+	opt.bs = 2 << 20;
+	refused(E2BIG, "--bs: the longest request of this disk is 1048576 bytes");
+	opt.bs = 4096;
+	opt.depth = 0;
+	refused(ERANGE, "--iodepth: 0 is not from 1 to 1024");
+	opt.depth = 1;
+	opt.jobs = 0;
+	refused(ERANGE, "--numjobs: 0 is not from 1 to 256");
+	opt.jobs = 100;
+	disk->bdev.lim.lanes = 2;
+	refused(ERANGE, "--numjobs: 100, but the disk offers 2 queues");
+	opt.jobs = 1;
+	opt.offset = 100;
+	refused(EINVAL, "--offset: 100 is not a multiple of the disk's blocks of 512 bytes");
+	opt.offset = 0;
+	opt.size = SIZE + 512;
+	refused(ENOSPC, "--size: the disk ends at byte 4194304");
+	opt.size = 512;
+	refused(ENOSPC, "--size: 512 bytes are less than the request is long");
+	opt.size = 0;
+	opt.verify = true;
+	refused(EINVAL, "--verify reads what was written: it needs a --rw that writes");
+	opt.read_percent = 0;
+	disk->bdev.lim.ro = true;
+	refused(EROFS, "is read-only");
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Patterns that can be read back: every byte that is wrong is found, and what is there instead is told. */
+#include "load_verify.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BS 4096
+#define OFFSET (1ull << 30)
+
+static struct verify verify;
+static struct diag why;
+static uint8_t block[BS];
+
+static void begin(void)
+{
+	cr_assert_eq(verify_init(&verify, 0x123456789abcdef, OFFSET, 100, BS, &why), 0);
+}
+
+static void end(void)
+{
+	verify_fini(&verify);
+}
+
+static void write_block(uint64_t at)
+{
+	uint16_t generation = verify_next(&verify, at);
+
+	verify_fill(&verify, at, generation, block);
+	verify.generation[at] = generation;
+}
+
+static void says(uint64_t at, uint64_t byte, const char *instead)
+{
+	char text[300];
+
+	cr_assert_not(verify_same(&verify, at, block));
+	cr_assert_eq(verify_explain(&verify, at, block, &why), byte);
+	snprintf(text, sizeof(text), "byte %llu does not hold what was written: found %s", (unsigned long long)byte, instead);
+	cr_assert_str_eq(why.text, text);
+	cr_assert_eq(why.code, DIAG_MISMATCH);
+}
+
+Test(load_verify, what_was_written_is_the_same, .init = begin, .fini = end)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		write_block(i);
+		cr_assert(verify_same(&verify, i, block));
+	}
+}
+
+Test(load_verify, every_wrong_byte_is_found_and_named, .init = begin, .fini = end)
+{
+	write_block(5);
+	for (unsigned i = 0; i < BS; i++) {
+		block[i] ^= 0x10;
+		cr_assert_not(verify_same(&verify, 5, block));
+		cr_assert_eq(verify_explain(&verify, 5, block, &why), OFFSET + 5 * BS + i);
+		block[i] ^= 0x10;
+	}
+	cr_assert(verify_same(&verify, 5, block));
+}
+
+Test(load_verify, zeroes, .init = begin, .fini = end)
+{
+	write_block(3);
+	memset(block + 1024, 0, 512);
+	says(3, OFFSET + 3 * BS + 1024, "zeroes");
+}
+
+Test(load_verify, a_lost_write, .init = begin, .fini = end)
+{
+	uint8_t old[BS];
+
+	write_block(3);
+	memcpy(old, block, BS);
+	write_block(3);
+	write_block(3);
+	memcpy(block, old, BS);
+	cr_assert_not(verify_same(&verify, 3, block));
+	verify_explain(&verify, 3, block, &why);
+	cr_assert(strstr(why.text, "found what was written there 2 writes before"), "%s", why.text);
+}
+
+Test(load_verify, a_write_that_went_elsewhere, .init = begin, .fini = end)
+{
+	write_block(8);
+	verify.generation[7] = 1;
+	cr_assert_not(verify_same(&verify, 7, block));
+	verify_explain(&verify, 7, block, &why);
+	cr_assert(strstr(why.text, "found what was written to byte 1073774592"), "%s", why.text);
+}
+
+Test(load_verify, of_another_run, .init = begin, .fini = end)
+{
+	struct verify before;
+
+	cr_assert_eq(verify_init(&before, 42, OFFSET, 100, BS, &why), 0);
+	verify_fill(&before, 7, 1, block);
+	verify_fini(&before);
+	verify.generation[7] = 1;
+	cr_assert_not(verify_same(&verify, 7, block));
+	verify_explain(&verify, 7, block, &why);
+	cr_assert(strstr(why.text, "found data this run did not write"), "%s", why.text);
+}
+
+Test(load_verify, generations_go_round_without_zero, .init = begin, .fini = end)
+{
+	verify.generation[0] = UINT16_MAX;
+	cr_assert_eq(verify_next(&verify, 0), 1);
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The scripted disk for the tests of paths. Leaf and lanes look at atomics from timers of their own, so that they need no
+ * messages between loops. */
+#include "flaky.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_NS 500000ull
+#define LANES 64
+
+struct flaky_lane {
+	struct lane lane;
+	struct flaky_way *way;
+	struct flaky_leaf *leaf;
+	struct loop_timer tick;
+	struct io *head, **tail;
+	unsigned seed, maps;
+	uint64_t up_ns; /* not before */
+	atomic_bool dead;
+};
+
+struct flaky_leaf {
+	struct bdev bdev;
+	struct flaky_way *way;
+	struct loop_timer tick;
+	uint64_t give_up_ns;
+	atomic_bool dead;
+	bool ends;
+	pthread_mutex_t lock; /* of lanes */
+	struct flaky_lane *lanes[LANES];
+};
+
+static struct flaky_way *the_ways;
+static unsigned the_count, the_seed;
+
+static unsigned dice(unsigned *seed, unsigned sides)
+{
+	return (unsigned)rand_r(seed) % sides;
+}
+
+void flaky_disk_init(struct flaky_disk *disk, uint64_t size)
+{
+	*disk = (struct flaky_disk){ .lock = PTHREAD_MUTEX_INITIALIZER, .data = calloc(1, size), .size = size };
+}
+
+/* What was due happened at its time, however late it is noticed. */
+static void disk_catch_up(struct flaky_disk *disk, uint64_t now)
+{
+	while (disk->late && disk->late->due_ns <= now) {
+		struct flaky_late *late = disk->late;
+
+		memcpy(disk->data + late->off, late->data, late->len);
+		disk->late = late->next;
+		free(late);
+	}
+}
+
+void flaky_disk_fini(struct flaky_disk *disk)
+{
+	disk_catch_up(disk, UINT64_MAX);
+	free(disk->data);
+}
+
+void flaky_ways(struct flaky_way *ways, unsigned count, unsigned seed)
+{
+	the_ways = ways;
+	the_count = count;
+	the_seed = seed;
+}
+
+static void disk_execute(struct flaky_disk *disk, const struct io *io)
+{
+	pthread_mutex_lock(&disk->lock);
+	disk_catch_up(disk, loop_clock());
+	if (io->kind == IO_READ)
+		memcpy(io->buf->p, disk->data + io->off, io->len);
+	if (io->kind == IO_WRITE)
+		memcpy(disk->data + io->off, io->buf->p, io->len);
+	if (io->kind == IO_TRIM || io->kind == IO_ZERO)
+		memset(disk->data + io->off, 0, io->len);
+	pthread_mutex_unlock(&disk->lock);
+}
+
+static void disk_execute_late(struct flaky_disk *disk, const struct io *io, uint64_t due_ns)
+{
+	struct flaky_late *late = calloc(1, sizeof(*late) + io->len), **at = &disk->late;
+
+	if (io->kind == IO_WRITE)
+		memcpy(late->data, io->buf->p, io->len);
+	late->due_ns = due_ns;
+	late->off = io->off;
+	late->len = io->len;
+	pthread_mutex_lock(&disk->lock);
+	while (*at && (*at)->due_ns <= due_ns)
+		at = &(*at)->next;
+	late->next = *at;
+	*at = late;
+	disk->lates++;
+	pthread_mutex_unlock(&disk->lock);
+}
+
+static struct flaky_lane *to_lane(struct lane *lane)
+{
+	return container_of(lane, struct flaky_lane, lane);
+}
+
+static void lane_submit(struct lane *lane, struct io *io)
+{
+	struct flaky_lane *fl = to_lane(lane);
+
+	memset(io->lower, 0xa5, lane->bdev->lim.io_size);
+	atomic_fetch_add(&fl->way->inflight, 1);
+	io->next = NULL;
+	*fl->tail = io;
+	fl->tail = &io->next;
+}
+
+static struct io *lane_pop(struct flaky_lane *fl)
+{
+	struct io *io = fl->head;
+
+	fl->head = io->next;
+	if (!fl->head)
+		fl->tail = &fl->head;
+	return io;
+}
+
+static void lane_answer(struct flaky_lane *fl, struct io *io, int status)
+{
+	if (!status)
+		atomic_fetch_add(&fl->way->done[io->kind], 1);
+	atomic_fetch_sub(&fl->way->inflight, 1);
+	io->status = status;
+	io->detail = 0;
+	io->done(io);
+}
+
+/* Nobody knows what became of a request without an answer. */
+static void lane_lose(struct flaky_lane *fl, struct io *io)
+{
+	bool changes = io->kind == IO_WRITE || io->kind == IO_TRIM || io->kind == IO_ZERO;
+	uint64_t quiesce = fl->way->quiesce_ms * 1000000ull;
+
+	if (changes && !fl->way->no_late)
+		switch (dice(&fl->seed, 4)) {
+		case 0:
+			disk_execute(fl->way->disk, io);
+			break;
+		case 1:
+		case 2:
+			disk_execute_late(fl->way->disk, io, loop_clock() + quiesce / 1000 * dice(&fl->seed, 1001));
+			break;
+		}
+	lane_answer(fl, io, -ENOTCONN);
+}
+
+static void lane_die(struct flaky_lane *fl)
+{
+	atomic_store(&fl->way->died_ns, loop_clock());
+	while (fl->head)
+		lane_lose(fl, lane_pop(fl));
+	if (fl->lane.state == LANE_DOWN)
+		return;
+	fl->lane.state = LANE_DOWN;
+	diag_set(&fl->lane.why, DIAG_CLOSED, ECONNRESET, "the flaky lane broke");
+	if (fl->lane.changed)
+		fl->lane.changed(&fl->lane);
+}
+
+static bool lane_dead(const struct flaky_lane *fl)
+{
+	return atomic_load(&fl->dead) || (!fl->way->deaf && atomic_load(&fl->leaf->dead));
+}
+
+static void lane_serve(struct flaky_lane *fl)
+{
+	struct io *io, *next;
+
+	io = fl->head;
+	fl->head = NULL;
+	fl->tail = &fl->head;
+	for (; io; io = next) {
+		next = io->next;
+		if (atomic_load(&fl->way->hold) || (fl->way->delay_us && dice(&fl->seed, fl->way->delay_us) * 1000ull > TICK_NS)) {
+			io->next = NULL;
+			*fl->tail = io;
+			fl->tail = &io->next;
+			continue;
+		}
+		disk_execute(fl->way->disk, io);
+		lane_answer(fl, io, 0);
+	}
+}
+
+static void lane_kick(struct lane *lane)
+{
+	struct flaky_lane *fl = to_lane(lane);
+
+	if (lane->state == LANE_DOWN)
+		while (fl->head)
+			lane_answer(fl, lane_pop(fl), -ENOTCONN);
+	else if (!fl->way->delay_us)
+		lane_serve(fl);
+}
+
+static void lane_tick(struct loop_timer *timer)
+{
+	struct flaky_lane *fl = container_of(timer, struct flaky_lane, tick);
+
+	loop_timer_set(fl->lane.loop, &fl->tick, loop_clock() + TICK_NS);
+	if (lane_dead(fl)) {
+		if (dice(&fl->seed, 4))
+			lane_die(fl);
+		return;
+	}
+	if (fl->lane.state == LANE_OPENING) {
+		if (loop_clock() < fl->up_ns)
+			return;
+		if (atomic_load(&fl->way->bad_lane)) {
+			atomic_store(&fl->dead, true);
+			return;
+		}
+		fl->lane.state = LANE_UP;
+		if (fl->lane.changed)
+			fl->lane.changed(&fl->lane);
+		return;
+	}
+	lane_serve(fl);
+}
+
+static int lane_map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
+{
+	struct flaky_lane *fl = to_lane(lane);
+
+	(void)pool;
+	if (atomic_load(&fl->way->bad_map))
+		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "the flaky lane takes no pool");
+	fl->maps++;
+	atomic_fetch_add(&fl->way->mapped, 1);
+	return 0;
+}
+
+static void lane_unmap_pool(struct lane *lane, struct pool *pool)
+{
+	struct flaky_lane *fl = to_lane(lane);
+
+	(void)pool;
+	assert(fl->maps);
+	fl->maps--;
+	atomic_fetch_sub(&fl->way->mapped, 1);
+}
+
+static void lane_free(struct lane *lane)
+{
+	struct flaky_lane *fl = to_lane(lane);
+
+	assert(!fl->head && !fl->maps);
+	pthread_mutex_lock(&fl->leaf->lock);
+	for (unsigned i = 0; i < LANES; i++)
+		if (fl->leaf->lanes[i] == fl)
+			fl->leaf->lanes[i] = NULL;
+	pthread_mutex_unlock(&fl->leaf->lock);
+	loop_timer_del(lane->loop, &fl->tick);
+	loop_work_del(lane->loop, &lane->kick);
+	atomic_fetch_sub(&fl->way->lanes_open, 1);
+	free(fl);
+}
+
+static void lane_abort(struct lane *lane, const struct diag *why)
+{
+	assert(why->err && lane->state == LANE_UP);
+	atomic_store(&to_lane(lane)->dead, true);
+}
+
+static const struct lane_ops lane_ops = {
+	.abort = lane_abort,
+	.submit = lane_submit,
+	.kick = lane_kick,
+	.map = lane_map_pool,
+	.unmap = lane_unmap_pool,
+	.free = lane_free,
+};
+
+static int leaf_lane(struct lane **lane, struct bdev *bdev, struct loop *loop, struct diag *diag)
+{
+	struct flaky_leaf *leaf = container_of(bdev, struct flaky_leaf, bdev);
+	struct flaky_lane *fl = calloc(1, sizeof(*fl));
+	unsigned i = 0;
+
+	lane_init(&fl->lane, &lane_ops, bdev, loop);
+	fl->leaf = leaf;
+	fl->way = leaf->way;
+	fl->up_ns = loop_clock() + fl->way->lane_ms * 1000000ull;
+	fl->tail = &fl->head;
+	fl->tick.fire = lane_tick;
+	pthread_mutex_lock(&leaf->lock);
+	while (i < LANES && leaf->lanes[i])
+		i++;
+	if (i < LANES)
+		leaf->lanes[i] = fl;
+	fl->seed = the_seed + i * 7919 + (unsigned)atomic_load(&leaf->way->attempts) * 104729;
+	pthread_mutex_unlock(&leaf->lock);
+	if (i == LANES) {
+		free(fl);
+		return diag_set(diag, DIAG_BUSY, EBUSY, "no more lanes");
+	}
+	atomic_fetch_add(&leaf->way->lanes_open, 1);
+	loop_timer_set(loop, &fl->tick, loop_clock() + TICK_NS);
+	*lane = &fl->lane;
+	return 0;
+}
+
+static void leaf_turn(struct flaky_leaf *leaf, enum bdev_state state)
+{
+	leaf->bdev.state = state;
+	if (leaf->bdev.changed)
+		leaf->bdev.changed(&leaf->bdev);
+}
+
+static void leaf_tick(struct loop_timer *timer)
+{
+	struct flaky_leaf *leaf = container_of(timer, struct flaky_leaf, tick);
+	struct flaky_way *way = leaf->way;
+
+	if (leaf->ends || atomic_load(&leaf->dead)) {
+		if (leaf->bdev.state != BDEV_DOWN) {
+			diag_set(&leaf->bdev.why, DIAG_CLOSED, ECONNRESET, "the flaky way broke");
+			leaf_turn(leaf, BDEV_DOWN);
+		}
+		return;
+	}
+	loop_timer_set(leaf->bdev.loop, &leaf->tick, loop_clock() + TICK_NS);
+	if (leaf->bdev.state != BDEV_OPENING)
+		return;
+	if (atomic_load(&way->silent)) {
+		if (loop_clock() >= leaf->give_up_ns) {
+			diag_set(&leaf->bdev.why, DIAG_TIMEOUT, ETIMEDOUT, "the flaky way gave no answer");
+			leaf_turn(leaf, BDEV_DOWN);
+		}
+		return;
+	}
+	if (atomic_load(&way->refuse) > 0) {
+		atomic_fetch_sub(&way->refuse, 1);
+		diag_set(&leaf->bdev.why, DIAG_REFUSED, ECONNREFUSED, "the flaky way %s refused", way->host);
+		leaf_turn(leaf, BDEV_DOWN);
+		return;
+	}
+	leaf_turn(leaf, BDEV_UP);
+}
+
+static void leaf_stop(struct bdev *bdev)
+{
+	struct flaky_leaf *leaf = container_of(bdev, struct flaky_leaf, bdev);
+
+	leaf->ends = true;
+	loop_timer_set(bdev->loop, &leaf->tick, loop_clock());
+}
+
+static void leaf_free(struct bdev *bdev)
+{
+	struct flaky_leaf *leaf = container_of(bdev, struct flaky_leaf, bdev);
+
+	for (unsigned i = 0; i < LANES; i++)
+		assert(!leaf->lanes[i]);
+	loop_timer_del(bdev->loop, &leaf->tick);
+	if (leaf->way->leaf == leaf)
+		leaf->way->leaf = NULL;
+	free(leaf);
+}
+
+static void leaf_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+{
+	fact(arg, "flaky", "flaky:", container_of(bdev, struct flaky_leaf, bdev)->way->host);
+}
+
+static const struct bdev_ops leaf_ops = {
+	.name = "flaky",
+	.lane = leaf_lane,
+	.stop = leaf_stop,
+	.free = leaf_free,
+	.facts = leaf_facts,
+};
+
+static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+{
+	struct flaky_way *way = NULL;
+	struct flaky_leaf *leaf;
+	int err = uri_done(uri, diag);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < the_count; i++)
+		if (!strcmp(the_ways[i].host, uri->host))
+			way = &the_ways[i];
+	if (!way)
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no flaky way is called '%s'", uri->host);
+	leaf = calloc(1, sizeof(*leaf));
+	*leaf = (struct flaky_leaf){ .way = way, .lock = PTHREAD_MUTEX_INITIALIZER, .tick.fire = leaf_tick };
+	leaf->bdev.ops = &leaf_ops;
+	leaf->bdev.loop = loop;
+	leaf->bdev.id = way->id;
+	leaf->bdev.lim = (struct bdev_limits){
+		.size = way->size ? way->size : way->disk->size,
+		.block = 512,
+		.best = 4096,
+		.max = { 65536, way->max_write ? way->max_write : 65536, 1, 65536, 65536, 0 },
+		.io_size = 40,
+		.lanes = way->lanes ? way->lanes : 64,
+		.depth = 64,
+		.quiesce_ms = way->quiesce_ms,
+		.ro = !env->write,
+		.fua = true,
+	};
+	leaf->give_up_ns = loop_clock() + env->timeout_ms * 1000000ull;
+	way->leaf = leaf;
+	atomic_fetch_add(&way->attempts, 1);
+	loop_timer_set(loop, &leaf->tick, loop_clock() + TICK_NS);
+	*bdev = &leaf->bdev;
+	return 0;
+}
+
+const struct proto flaky_proto = { .scheme = "flaky", .attach = flaky_attach };
+
+bool flaky_kill(struct flaky_way *way)
+{
+	if (!way->leaf || way->leaf->bdev.state != BDEV_UP || atomic_load(&way->leaf->dead))
+		return false;
+	atomic_store(&way->leaf->dead, true);
+	return true;
+}
+
+bool flaky_kill_lane(struct flaky_way *way, unsigned index)
+{
+	bool found = false;
+
+	if (!way->leaf)
+		return false;
+	pthread_mutex_lock(&way->leaf->lock);
+	if (way->leaf->lanes[index % LANES]) {
+		atomic_store(&way->leaf->lanes[index % LANES]->dead, true);
+		found = true;
+	}
+	pthread_mutex_unlock(&way->leaf->lock);
+	return found;
+}
+
+void flaky_resize(struct flaky_way *way, uint64_t size)
+{
+	way->leaf->bdev.lim.size = size;
+	leaf_turn(way->leaf, BDEV_UP);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Map files: whatever is accepted covers the source exactly, and is written and read back as itself. */
+#include "../../core/block/copy_map.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct copy_map map, again;
+	uint64_t at = 0, disk;
+	size_t len;
+	char *text;
+
+	if (size < 8)
+		return 0;
+	memcpy(&disk, data, 8);
+	assert(copy_map_init(&map, disk, NULL) == 0 && copy_map_init(&again, disk, NULL) == 0);
+	if (copy_map_parse(&map, (const char *)data + 8, size - 8, NULL) == 0) {
+		for (size_t i = 0; i < map.count; at += map.extent[i++].len)
+			assert(map.extent[i].off == at && map.extent[i].len);
+		assert(at == disk);
+		text = copy_map_text(&map, 0, &len);
+		assert(text && copy_map_parse(&again, text, len, NULL) == 0);
+		assert(again.count == map.count);
+		for (size_t i = 0; i < map.count; i++)
+			assert(again.extent[i].off == map.extent[i].off && again.extent[i].status == map.extent[i].status);
+		free(text);
+	}
+	copy_map_fini(&map);
+	copy_map_fini(&again);
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Answers of subnet administration, subnet management and device management: the decoders under any bytes, and whole scans of a
+ * fabric whose answers are changed as the input says. A scan ends, what it keeps is bounded, and every text in it ends. */
+#include "../../core/mad/codec.h"
+#include "mad_port.h"
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define NODES     3
+#define BYTES_MAX (8u << 20)
+
+struct input {
+	const uint8_t *at, *end;
+};
+
+static uint8_t take(struct input *input)
+{
+	return input->at < input->end ? *input->at++ : 0;
+}
+
+/* Up to three changes: of the length, or of a few bytes, mostly behind the header so that the answer is still one. */
+static void change(void *arg, uint8_t *mad, size_t *len)
+{
+	struct input *input = arg;
+	unsigned changes = take(input) & 3;
+
+	for (unsigned i = 0; i < changes; i++) {
+		uint8_t how = take(input);
+		size_t at = how & 0x40 ? take(input) : sizeof(struct mad_hdr) + (size_t)take(input) * (how & 0x20 ? 4 : 1);
+
+		if (how & 0x80) {
+			*len = at < *len ? at : *len;
+			continue;
+		}
+		for (unsigned n = 0; n <= (how & 0x0fu) && at + n < *len; n++)
+			mad[at + n] = take(input);
+	}
+}
+
+static void check_codecs(const uint8_t *data, size_t size)
+{
+	uint8_t mad[MAD_LEN * 2] = { 0 };
+	struct mad_service service;
+	struct mad_unit unit = { 0 };
+	struct mad_ioc ioc = { 0 };
+	struct sa_table table;
+	struct sa_port port;
+	struct sa_path path;
+	struct sa_node node;
+
+	memcpy(mad, data, size < sizeof(mad) ? size : sizeof(mad));
+	if (sa_table_get(&table, mad, size < sizeof(mad) ? size : sizeof(mad), sizeof(struct port_info_record))) {
+		for (size_t i = 0; i < table.count; i++)
+			if (sa_port_get(&port, (const void *)(table.at + i * table.each)) && !lid_valid(port.lid))
+				abort();
+	}
+	if (sa_node_get(&node, (const void *)mad) && !lid_valid(node.lid))
+		abort();
+	if (sa_path_get(&path, (const void *)mad) && !lid_valid(path.lid))
+		abort();
+	dm_unit_get(&unit, (const void *)mad);
+	for (unsigned slot = 1; slot <= unit.max_controllers; slot++)
+		dm_unit_slot(&unit, slot);
+	dm_ioc_get(&ioc, (const void *)mad);
+	dm_service_get(&service, (const void *)mad);
+	if (strnlen(ioc.id, sizeof(ioc.id)) > 64 || strnlen(service.name, sizeof(service.name)) > 40)
+		abort();
+}
+
+static void check_found(const struct mad_found *found)
+{
+	char why[128], id_ext[17], line[256];
+	unsigned failed = 0;
+	uint64_t value;
+
+	if (found->bytes > BYTES_MAX)
+		abort();
+	for (unsigned i = 0; i < found->count; i++) {
+		const struct mad_target *target = &found->target[i];
+
+		failed += target->err != 0;
+		if (target->err && !mad_target_why(target, why)[0])
+			abort();
+		for (struct mad_unit *unit = target->unit; unit; unit = unit->next)
+			for (struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
+				for (struct mad_service *service = ioc->service; service; service = service->next) {
+					if (!mad_srp_id_ext(service, id_ext))
+						abort();
+					mad_srp_hex(id_ext, &value);
+					mad_srp_line(target, unit, ioc, service, 8192, line);
+					mad_srp_uri(target, unit, ioc, service, line);
+				}
+	}
+	if (failed != found->failed)
+		abort();
+}
+
+/* Nodes are as many as the changed answers make; the time bounds them. */
+static void look_around(struct mad *mad)
+{
+	struct mad_seen seen = { .hops = 3, .hop = { 1, 1, 2 } };
+	struct diag diag = { 0 };
+	struct mad_view view;
+
+	if (mad_look(mad, &seen, &diag) && !diag.text[0])
+		abort();
+	if (mad_walk(mad, 100, &view, &diag) && !diag.text[0])
+		abort();
+	for (unsigned i = 0; i < view.count; i++)
+		if (view.port[i].hops > SMP_HOPS_MAX || view.port[i].state > 15)
+			abort();
+	free(view.port);
+}
+
+static void run(const uint8_t *data, size_t size)
+{
+	static const struct mad_named named[2] = { { .lid = 10 }, { .lid = 11 } };
+	const struct mad_limits limits = { .answer_ms = 2, .tries = 1 };
+	struct mad_scan_options options = { .timeout_ms = 300 };
+	struct input input = { data + 1, data + size };
+	struct diag diag = { 0 };
+	struct mad_found found;
+	struct loop *loop;
+	struct mad *mad;
+
+	fake_fabric_init(NODES);
+	fake_fabric.sa_no_match = data[0] & 1;
+	fake_fabric.twice = data[0] & 2;
+	if (data[0] & 4) {
+		options.only = named;
+		options.count = 2;
+	}
+	if (data[0] & 8) {
+		fake_fabric.port[0].pkeys = 2;
+		fake_fabric.port[0].pkey[1] = 0x8001;
+		fake_fabric.node[1].pkey[0] = 0x8001;
+	}
+	if (data[0] & 16)
+		fake_fabric.node[0].guid = 0x0005ad0000000001;
+	fake_fabric.node[2].iocs = data[0] >> 5;
+	fake_fabric.node[2].services = data[0] >> 4;
+	fake_fabric.mangle = change;
+	fake_fabric.arg = &input;
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) || mad_open(&mad, loop, &fake_fabric.port[0], &limits, NULL))
+		abort();
+	if ((data[0] & 5) == 5)
+		look_around(mad);
+	if (mad_scan(mad, &options, &found, &diag)) {
+		if (!diag.err || !diag.text[0])
+			abort();
+	}
+	check_found(&found);
+	mad_close(mad);
+	mad_found_free(&found);
+	loop_free(loop);
+	fake_fabric_free();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	check_codecs(data, size);
+	if (size)
+		run(data, size);
+	return 0;
+}

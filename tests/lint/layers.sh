@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Who may include whom: every #include of the rooms is held against the table below.
+# A room also sees its own private headers (beside the .c or at the top of the room), libc, and diag.h loop.h wire.h.
+cd "$(dirname "$0")/../.." || exit 1
+shopt -s nullglob globstar
+
+# room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
+table='
+main.c  : applet out uri        :
+applets : applet out uri bdev child session nvmf service export nbd_dev kernel mad copy target load stats :
+service : mad kernel session bdev uri load stats ep stream ways mem wire/bench wire/rping export nbd_dev :
+export  : export bdev child mem uri wire/nbd uapi/* : liburing.h
+kernel  : kernel child uri wire/iscsi datamover uapi/* : netlink/*
+proto   : ep stream ways datamover bdev session nvmf mem uri crc32c target wire/* :
+block   : bdev mem uri copy session wire/nbd : liburing.h
+mad     : mad wire/mad          : infiniband/*
+net     : ep stream ways mem uri crc32c wire/iwarp : infiniband/* rdma/rdma_cma.h netlink/*
+base    : applet child crc32c mem out uri stats :
+include : *                     :
+'
+everywhere='diag loop wire'
+# Neighbours inside proto that share a room of their own.
+friends='core/proto/iscsi:core/proto/scsi core/proto/srp:core/proto/scsi'
+guarded='infiniband/* rdma/rdma_cma.h rdma/rsocket.h netlink/* liburing.h'
+
+matches() { # NAME PATTERN...
+	local name=$1 pattern
+	shift
+	for pattern; do
+		# shellcheck disable=SC2053 # the right side is a pattern
+		[[ $name == $pattern ]] && return 0
+	done
+	return 1
+}
+
+private() { # FILE NAME: beside the file, at the top of its room, or in a friend's folder
+	local dir=${1%/*} room pair
+	[[ $dir == core/* ]] || { [ -f "$dir/$2" ] && [[ $dir == applets ]]; return; }
+	[[ $2 == *..* ]] && return 1
+	room=$(cut -d/ -f1,2 <<<"$dir")
+	[[ $2 != */* && ( -f $dir/$2 || -f $room/$2 ) ]] && return 0
+	for pair in $friends; do
+		[[ $dir == "${pair%:*}" && $room/$2 == "${pair#*:}"/* && -f $room/$2 ]] && return 0
+	done
+	return 1
+}
+
+bad=0
+complain() { echo "$1: $2 may not include $3: $4"; bad=1; }
+set -f
+while IFS=: read -r room contracts libraries; do
+	room=${room// /}
+	[ -n "$room" ] || continue
+	set +f
+	case $room in
+	main.c) files=(main.c) ;;
+	applets | include) files=("$room"/**/*.[ch]) ;;
+	*) files=(core/"$room"/**/*.[ch]) ;;
+	esac
+	set -f
+	for f in "${files[@]}"; do
+		while read -r kind name; do
+			if [ "$kind" = '<' ]; then
+				# shellcheck disable=SC2086 # lists of patterns
+				matches "$name" $guarded && ! matches "$name" $libraries &&
+					complain "$f" "$room" "<$name>" "only the rooms that name this library in tests/lint/layers.sh may"
+				continue
+			fi
+			# shellcheck disable=SC2086 # lists of patterns
+			matches "${name%.h}" $everywhere $contracts && [ -f "include/$name" ] && continue
+			private "$f" "$name" && continue
+			complain "$f" "$room" "\"$name\"" "neither a contract this room may know nor its own header; see the table in tests/lint/layers.sh"
+		done < <(sed -nE 's/^[[:blank:]]*#[[:blank:]]*include[[:blank:]]*([<"])([^>"]+)[>"].*/\1 \2/p' "$f")
+	done
+done <<<"$table"
+
+# A room outside the table would escape it.
+set +f
+for dir in core/*/; do
+	dir=${dir#core/}
+	grep -qE "^${dir%/} +:" <<<"$table" || { echo "core/$dir: not in the table: give it a row in tests/lint/layers.sh"; bad=1; }
+done
+exit $bad

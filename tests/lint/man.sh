@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Manual pages against the binary: every option has its ".It Fl …" and every such line its option; every applet has a
+# page, is in rdmastor(1), and no page is left of an applet that is gone. Common options are in rdmastor(1).
+cd "$(dirname "$0")/../.." || exit 1
+: "${RDMASTOR:=build/rdmastor}"
+command -v mandoc >/dev/null || { echo "needs mandoc"; exit 77; }
+[ -x "$RDMASTOR" ] || { echo "needs the binary"; exit 77; }
+bad=0
+complain() { echo "$*"; bad=1; }
+
+# rows WORD…: "-l --name" or "--name", one option a line
+rows() { "$RDMASTOR" "$@" --option-rows | awk -F'\t' '{ print ($2 == "" ? "" : $2 " ") $1 }' | sort; }
+# The same from the lines ".It Fl l , Fl -name Ar arg" of a page
+documented() { sed -nE 's/^\.It (Fl ([A-Za-z0-9]) , )?Fl -([a-z0-9-]+).*/-\2 --\3/p' "$1" | sed 's/^- //' | sort; }
+
+mandoc -T lint -W error man/*.[1-8] || complain "mandoc finds errors"
+common=$(rows)
+comm -23 <(echo "$common") <(documented man/rdmastor.1) | while read -r row; do echo "man/rdmastor.1: '$row', which every applet has, is missing"; done | grep . && bad=1
+
+for applet in $("$RDMASTOR" --list); do
+	page=man/$applet.1
+	[ -f "$page" ] || { complain "$page: missing"; continue; }
+	grep -qx "\.It Xr $applet 1" man/rdmastor.1 || complain "man/rdmastor.1: $applet is not in the list of applets"
+	comm -23 <(comm -23 <(rows "$applet") <(echo "$common")) <(documented "$page") >"${TMP:-/tmp}/missing"
+	# A common option without its letter, because the applet has another use for it, may be told; it need not be
+	while read -r row; do
+		grep -q -- "^-. $row\$" <<<"$common" || complain "$page: '$row' is an option but is not documented so"
+	done <"${TMP:-/tmp}/missing"
+	comm -13 <(rows "$applet") <(documented "$page") >"${TMP:-/tmp}/stray"
+	while read -r row; do complain "$page: documents '$row', which is not an option"; done <"${TMP:-/tmp}/stray"
+done
+for page in man/*.1; do
+	applet=$(basename "$page" .1)
+	[ "$applet" = rdmastor ] || "$RDMASTOR" --list | grep -qx -e "$applet" || complain "$page: there is no such applet"
+done
+exit $bad

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# Option rows of all applets: names and letters are used once, -o -v -q mean output, verbose, quiet wherever no replaced
+# tool gives the letter another meaning.
+cd "$(dirname "$0")/../.." || exit 1
+: "${RDMASTOR:=build/rdmastor}"
+[ -x "$RDMASTOR" ] || { echo "needs the binary"; exit 77; }
+
+# Letters with another tool's meaning: srp_daemon's -o (once) and -v, nvme-cli's -q (host NQN), mount.nfs's -o, iscsistart's all.
+own_letters() {
+	case $1 in
+	srp-daemon) echo ov ;;
+	nvmf-*) echo q ;;
+	nfsrdma-mount) echo o ;;
+	iscsistart) echo ovq ;;
+	esac
+}
+
+check() { # NAME OWN-LETTERS < rows
+	awk -F'\t' -v applet="$1" -v own="$2" '
+	function complain(text) { print applet ": " text; bad = 1 }
+	BEGIN { fixed["o"] = "output"; fixed["v"] = "verbose"; fixed["q"] = "quiet"; fixed["h"] = "help" }
+	NF != 3 { complain("row \"" $0 "\" has not three columns") }
+	$1 !~ /^--[a-z0-9]+(-[a-z0-9]+)*$/ { complain($1 ": a name is lower-case words with hyphens") }
+	$2 !~ /^(-[A-Za-z0-9])?$/ { complain($1 ": \"" $2 "\" is not a letter") }
+	names[$1]++ { complain($1 " is there twice") }
+	$2 != "" && letters[$2]++ { complain($2 " is there twice") }
+	{
+		name = substr($1, 3); letter = substr($2, 2)
+		if (letter in fixed && name != fixed[letter] && !index(own, letter)) complain($2 " is " $1 " but everywhere else --" fixed[letter])
+		for (l in fixed) if (name == fixed[l] && letter != l && !index(own, l)) complain($1 " has lost its letter -" l)
+	}
+	END { for (l in fixed) if (!names["--" fixed[l]]) complain("--" fixed[l] " is missing"); exit bad }'
+}
+
+bad=0
+"$RDMASTOR" --option-rows | check common '' || bad=1
+for applet in $("$RDMASTOR" --list); do
+	"$RDMASTOR" "$applet" --option-rows | check "$applet" "$(own_letters "$applet")" || bad=1
+done
+exit $bad

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Load through everything that opens disks: several jobs on one disk, and a path that dies under verified writes. */
+#include "flaky.h"
+#include "load.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct proto *const protos[] = { &flaky_proto, NULL };
+
+static struct loop *loop;
+static struct bdev *disk;
+static struct bdev_env env = { .write = true, .on_loss_ms = 10000 };
+static struct load_result *result;
+static struct diag why;
+
+static void begin(void)
+{
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &why), 0);
+	result = calloc(1, sizeof(*result));
+}
+
+static void end(void)
+{
+	bdev_close(disk);
+	loop_free(loop);
+	free(result);
+}
+
+static void open_disk(const char *uri)
+{
+	cr_assert_eq(bdev_open(&disk, loop, uri, &env, &why), 0, "%s", why.text);
+}
+
+Test(load_disks, four_jobs_on_one_disk, .init = begin, .fini = end, .timeout = 30)
+{
+	const struct load_options opt = { .read_percent = 30, .random = true, .verify = true, .bs = 4096, .depth = 8, .jobs = 4, .bytes = 2 << 20 };
+
+	open_disk("ram:8M");
+	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s", why.text);
+	cr_assert_eq(result->kind[LOAD_READ].latency.total + result->kind[LOAD_WRITE].latency.total, 4 * 512);
+	cr_assert_gt(result->verified, 1 << 20);
+}
+
+Test(load_disks, a_disk_that_forgets_is_found_out, .init = begin, .fini = end, .timeout = 30)
+{
+	const struct load_options opt = { .verify = true, .bs = 4096, .depth = 8, .jobs = 2, .bytes = 1 << 20 };
+
+	open_disk("null:8M");
+	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), -EIO);
+	cr_assert_lt(strtoull(why.text + strlen("byte "), NULL, 10), 8, "%s: a first byte may be zero by chance, eight are not", why.text);
+	cr_assert(strstr(why.text, " does not hold what was written: found zeroes"), "%s", why.text);
+	cr_assert_str_eq(why.object, "null:8M");
+}
+
+struct killer {
+	struct loop_timer timer;
+	struct flaky_way *way;
+	unsigned kills;
+};
+
+static void strike(struct loop_timer *timer)
+{
+	struct killer *killer = container_of(timer, struct killer, timer);
+
+	killer->kills += flaky_kill(&killer->way[killer->kills % 2]);
+	loop_timer_set(loop, timer, loop_clock() + 40000000);
+}
+
+static void strike_once(struct loop_timer *timer)
+{
+	struct killer *killer = container_of(timer, struct killer, timer);
+
+	killer->kills += flaky_kill(killer->way);
+}
+
+Test(load_disks, paths_that_die_under_it_lose_nothing, .init = begin, .fini = end, .timeout = 60)
+{
+	const struct load_options opt = { .read_percent = 40, .random = true, .verify = true, .bs = 4096, .depth = 8, .jobs = 2, .runtime_ms = 600 };
+	static struct flaky_disk flaky;
+	static struct flaky_way way[2] = { { .host = "a", .disk = &flaky }, { .host = "b", .disk = &flaky } };
+	struct killer killer = { .timer.fire = strike, .way = way };
+
+	flaky_disk_init(&flaky, 1 << 20);
+	for (unsigned i = 0; i < 2; i++) {
+		way[i].id.nguid[3] = 9;
+		way[i].delay_us = 200;
+		way[i].quiesce_ms = 5;
+	}
+	flaky_ways(way, 2, 7);
+	open_disk("flaky://a/?path=b");
+	loop_timer_set(loop, &killer.timer, loop_clock() + 40000000);
+	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s: %s", why.object, why.text);
+	loop_timer_del(loop, &killer.timer);
+	cr_assert_gt(killer.kills, 3);
+	cr_assert_gt(result->verified, 100 << 10);
+	bdev_close(disk);
+	disk = NULL;
+	flaky_disk_fini(&flaky);
+}
+
+Test(load_disks, nothing_is_waited_for_when_all_paths_are_gone, .init = begin, .fini = end, .timeout = 30)
+{
+	const struct load_options opt = { .read_percent = 100, .random = true, .bs = 4096, .depth = 8, .jobs = 1, .runtime_ms = 300 };
+	static struct flaky_disk flaky;
+	static struct flaky_way way = { .host = "a", .disk = &flaky, .id.nguid = { 1 }, .delay_us = 100 };
+	struct killer killer = { .timer.fire = strike_once, .way = &way };
+	uint64_t start;
+
+	flaky_disk_init(&flaky, 1 << 20);
+	flaky_ways(&way, 1, 7);
+	open_disk("flaky://a/");
+	atomic_store(&way.refuse, 100000);
+	loop_timer_set(loop, &killer.timer, loop_clock() + 50000000);
+	start = loop_clock();
+	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s: %s", why.object, why.text);
+	loop_timer_del(loop, &killer.timer);
+	cr_assert_lt(loop_clock() - start, 3000000000u);
+	cr_assert_eq(result->unanswered, 8, "%u of %lu, %u kills, %g s", result->unanswered, (unsigned long)result->kind[LOAD_READ].latency.total, killer.kills, result->seconds);
+	cr_assert_gt(result->kind[LOAD_READ].latency.total, 8, "what was answered before is in the result");
+	bdev_close(disk);
+	disk = NULL;
+	flaky_disk_fini(&flaky);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Connections measured alone: both sides in one process, each on a thread of its own, over software iWARP and TCP on loopback;
+ * and peers that are no such client or server. */
+#include "ep_pair.h"
+#include "load.h"
+#include "wire/bench.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct loop *loop, *loops[2];
+static struct crew *crew;
+static struct load_server *server;
+static struct addr at;
+static struct diag why;
+
+static void begin(void)
+{
+	static const struct loop_options options = { .name = "test" };
+	struct load_listen conf = { .tcp = true, .iwarp = true, .loops = loops, .nloops = 2 };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	cr_assert_eq(loop_new(&loop, &options, &why), 0);
+	cr_assert_eq(crew_start(&crew, 2, &options, &why), 0);
+	loops[0] = crew_loop(crew, 0);
+	loops[1] = crew_loop(crew, 1);
+	memcpy(&conf.at.ss, &in, sizeof(in));
+	conf.at.len = sizeof(in);
+	cr_assert_eq(load_listen(&server, loop, &conf, 1000, &why), 0, "%s", why.text);
+	at = *load_server_addr(server);
+}
+
+static void end(void)
+{
+	load_server_stop(server);
+	crew_stop(crew);
+	loop_free(loop);
+}
+
+static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, struct load_rdma_result *result)
+{
+	const struct load_rdma conf = { .dst = at, .way = LOAD_IWARP, .op = op, .bandwidth = bandwidth, .size = size, .depth = depth,
+		.iterations = 200, .runtime_ms = 5000, .timeout_ms = 2000 };
+
+	why = (struct diag){ 0 };
+	return load_rdma(loop, &conf, result, &why);
+}
+
+Test(load_raw, every_kind_of_message_in_every_size, .init = begin, .fini = end, .timeout = 60)
+{
+	static const uint32_t sizes[] = { 1, 64, 221, 4096, 70001 };
+	static struct load_rdma_result result;
+
+	for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_READ; op++)
+		for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+			cr_assert_eq(row(op, false, sizes[i], 1, &result), 0, "latency of op %d, %u bytes: %s", op, sizes[i], why.text);
+			cr_assert_eq(result.iterations, 200);
+			cr_assert_eq(result.latency.total, 200);
+			cr_assert_gt(result.latency.min, 0);
+			cr_assert_eq(row(op, true, sizes[i], 1 + i * 9, &result), 0, "bandwidth of op %d, %u bytes: %s", op, sizes[i], why.text);
+			cr_assert_eq(result.iterations, 200);
+			cr_assert_gt(result.seconds, 0);
+			cr_assert(strstr(result.way, "software iWARP"), "%s", result.way);
+		}
+}
+
+Test(load_raw, more_in_flight_than_the_server_has_memory_for, .init = begin, .fini = end, .timeout = 60)
+{
+	static struct load_rdma_result result;
+
+	cr_assert_eq(row(LOAD_OP_SEND, true, 1 << 20, 1000, &result), 0, "%s", why.text);
+	cr_assert_eq(result.depth, 64);
+	cr_assert_eq(row(LOAD_OP_READ, true, 512, 1000, &result), 0, "%s", why.text);
+	cr_assert_leq(result.depth, 128);
+}
+
+Test(load_raw, wrong_numbers_are_refused, .init = begin, .fini = end, .timeout = 20)
+{
+	static struct load_rdma_result result;
+
+	cr_assert_eq(row(LOAD_OP_SEND, false, 0, 1, &result), -ERANGE);
+	cr_assert_str_eq(why.text, "--bs: 0 is not from 1 to 16777216");
+	cr_assert_eq(row(LOAD_OP_SEND, true, 64, 2000, &result), -ERANGE);
+	cr_assert_str_eq(why.text, "--iodepth: 2000 is not from 1 to 1024");
+}
+
+struct stranger {
+	uint8_t hello[64];
+	unsigned len;
+	volatile int over;
+};
+
+static int strange_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	const struct stranger *stranger = ep->user;
+
+	memcpy(priv, stranger->hello, stranger->len);
+	return (int)stranger->len;
+}
+
+static void strange_up(struct ep *ep)
+{
+	cr_assert_fail("accepted");
+	(void)ep;
+}
+
+static void strange_down(struct ep *ep)
+{
+	((struct stranger *)ep->user)->over = 1;
+}
+
+static void turned_away(const void *hello, unsigned len, const char *text)
+{
+	static const struct ep_events events = { .request = strange_request, .up = strange_up, .down = strange_down };
+	const struct ep_dial conf = { .dst = at, .backend = EP_IWARP, .timeout_ms = 2000, .want = { .send = 2, .recv = 2, .sge = 1 } };
+	struct stranger stranger = { .len = len };
+	struct ep *ep;
+
+	memcpy(stranger.hello, hello, len);
+	cr_assert_eq(ep_dial(&ep, loop, &conf, &events, &stranger, &why), 0, "%s", why.text);
+	loop_wait(loop, &stranger.over, 0);
+	cr_assert(ep->rejected && ep->priv_len == strlen(text) && !memcmp(ep->priv, text, ep->priv_len), "said '%.*s', not '%s'", ep->priv_len,
+		(const char *)ep->priv, text);
+	ep->ops->free(ep);
+}
+
+Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = end, .timeout = 20)
+{
+	const struct bench_hello right = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_READ, .size = put_le32(4096),
+		.depth = put_le32(1) };
+	struct bench_hello hello = right;
+
+	turned_away("", 0, "rdmastor bench listens here");
+	turned_away(&right, sizeof(right) - 1, "rdmastor bench listens here");
+	hello.version = 9;
+	turned_away(&hello, sizeof(hello), "another version of rdmastor");
+	hello = right;
+	hello.op = BENCH_OPS;
+	turned_away(&hello, sizeof(hello), "wrong numbers");
+	hello = right;
+	hello.bandwidth = 2;
+	turned_away(&hello, sizeof(hello), "wrong numbers");
+	hello = right;
+	hello.size = put_le32(BENCH_SIZE_MAX + 1);
+	turned_away(&hello, sizeof(hello), "wrong numbers");
+	hello.size = put_le32(0);
+	turned_away(&hello, sizeof(hello), "wrong numbers");
+	hello = right;
+	hello.depth = put_le32(BENCH_DEPTH_MAX + 1);
+	turned_away(&hello, sizeof(hello), "wrong numbers");
+}
+
+static int socket_load(uint32_t bs, uint32_t depth, uint32_t jobs, struct load_result *result)
+{
+	const struct load_options opt = { .read_percent = 100, .bs = bs, .depth = depth, .jobs = jobs, .runtime_ms = 100 };
+
+	why = (struct diag){ 0 };
+	return load_tcp(loop, &at, &opt, result, &why);
+}
+
+Test(load_raw, a_socket_alone, .init = begin, .fini = end, .timeout = 20)
+{
+	static struct load_result result;
+
+	cr_assert_eq(socket_load(4096, 1, 1, &result), 0, "%s", why.text);
+	cr_assert_gt(result.kind[LOAD_READ].latency.total, 10);
+	cr_assert_eq(result.kind[LOAD_READ].bytes, result.kind[LOAD_READ].latency.total * 4096);
+	cr_assert_eq(socket_load(1000000, 32, 2, &result), 0, "%s", why.text);
+	cr_assert_gt(result.kind[LOAD_READ].latency.total, 10);
+	cr_assert_eq(result.unanswered, 0);
+	cr_assert_eq(socket_load(1, 1024, 1, &result), 0, "%s", why.text);
+	cr_assert_eq(result.unanswered, 0);
+}
+
+static int dial(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	cr_assert_eq(connect(fd, (const struct sockaddr *)&at.ss, at.len), 0);
+	return fd;
+}
+
+static void hangs_up(const void *bytes, size_t len)
+{
+	int fd = dial();
+	char c;
+
+	cr_assert_eq(send(fd, bytes, len, MSG_NOSIGNAL), (ssize_t)len);
+	loop_wait(loop, &(int){ 0 }, loop_clock() + 50000000);
+	cr_assert_leq(recv(fd, &c, 1, 0), 0, "it answers");
+	close(fd);
+}
+
+Test(load_raw, what_is_no_request_is_hung_up_on, .init = begin, .fini = end, .timeout = 20)
+{
+	struct bench_request request = { .magic = BENCH_MAGIC };
+
+	hangs_up("GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: something that is long enough\r\n\r\n", 80);
+	hangs_up(&request, sizeof(request));
+	request.bytes = put_le32(BENCH_SIZE_MAX + 1);
+	hangs_up(&request, sizeof(request));
+}
+
+Test(load_raw, a_client_that_is_there_when_the_server_stops, .init = begin, .fini = end, .timeout = 20)
+{
+	struct bench_request request = { .magic = BENCH_MAGIC, .bytes = put_le32(BENCH_SIZE_MAX) };
+	int fd[3] = { dial(), dial(), dial() };
+
+	/* never read: the server has more to send than the socket takes */
+	cr_assert_eq(send(fd[1], &request, sizeof(request), MSG_NOSIGNAL), (ssize_t)sizeof(request));
+	cr_assert_eq(send(fd[2], &request, 10, MSG_NOSIGNAL), 10);
+	loop_wait(loop, &(int){ 0 }, loop_clock() + 50000000);
+	for (unsigned i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+/* Over a device in memory, which gives as little as the test says, on one loop. */
+static struct ep_peer peer;
+
+static void begin_in_memory(void)
+{
+	static const struct loop_options options = { .name = "test" };
+	struct load_listen conf = { .verbs = true, .loops = loops, .nloops = 1, .at.ss.ss_family = AF_INET };
+
+	cr_assert_eq(loop_new(&loop, &options, &why), 0);
+	loops[0] = loop;
+	peer = (struct ep_peer){ 0 };
+	ep_pair_peer(loop, &peer);
+	cr_assert_eq(load_listen(&server, loop, &conf, 5000, &why), 0, "%s", why.text);
+}
+
+static void end_in_memory(void)
+{
+	load_server_stop(server);
+	loop_free(loop);
+}
+
+static void settle(void)
+{
+	loop_wait(loop, &(int){ 0 }, loop_clock() + 5000000);
+}
+
+static int row_in_memory(enum load_op op, bool bandwidth, struct load_rdma_result *result)
+{
+	const struct load_rdma conf = { .way = LOAD_VERBS, .op = op, .bandwidth = bandwidth, .size = 64, .depth = 8, .iterations = 20,
+		.timeout_ms = 5000 };
+
+	return load_rdma(loop, &conf, result, &why);
+}
+
+Test(load_raw, a_device_that_gives_too_little, .init = begin_in_memory, .fini = end_in_memory, .timeout = 20)
+{
+	static struct load_rdma_result result;
+	struct bench_hello hello = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_SEND, .bandwidth = 1, .size = put_le32(64),
+		.depth = put_le32(8) };
+
+	peer.limit.recv = 6;
+	cr_assert_eq(row_in_memory(LOAD_OP_SEND, true, &result), -ENOSPC);
+	cr_assert_str_eq(why.text, "the RDMA device gives a connection only 6 requests: --iodepth");
+	cr_assert(ep_pair_call(&peer, &hello, sizeof(hello), 4));
+	settle();
+	cr_assert(peer.rejected && !peer.called, "so does the server");
+}
+
+static bool gone;
+
+static void hung_up(struct ep_peer *p, struct ep *ep)
+{
+	(void)p;
+	(void)ep;
+	gone = true;
+}
+
+Test(load_raw, a_client_that_reads_and_talks, .init = begin_in_memory, .fini = end_in_memory, .timeout = 20)
+{
+	struct bench_hello hello = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_READ, .size = put_le32(64),
+		.depth = put_le32(1) };
+
+	cr_assert(ep_pair_call(&peer, &hello, sizeof(hello), 4));
+	settle();
+	cr_assert_not_null(peer.called);
+	cr_assert_eq(peer.called->state, EP_UP);
+	peer.gone = hung_up;
+	ep_pair_deliver(peer.called, "x", 1);
+	settle();
+	cr_assert(gone && !peer.reads);
+}
+
+static void accept_it(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
+{
+	static const struct bench_welcome yes = { .magic = BENCH_MAGIC, .version = BENCH_VERSION };
+
+	(void)p;
+	(void)priv;
+	(void)len;
+	ep_pair_accept(ep, &yes, sizeof(yes));
+}
+
+static void accept_it_and_talk(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
+{
+	accept_it(p, ep, priv, len);
+	ep_pair_deliver(ep, "x", 1);
+}
+
+/* For more messages than there were. */
+static void pay_too_much(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
+{
+	const struct bench_credit credit = { put_le32(21) };
+
+	(void)p;
+	(void)bytes;
+	(void)len;
+	ep_pair_deliver(ep, &credit, sizeof(credit));
+}
+
+static void refused(enum load_op op, bool bandwidth)
+{
+	static struct load_rdma_result result;
+
+	why = (struct diag){ 0 };
+	cr_assert_eq(row_in_memory(op, bandwidth, &result), -EPROTO, "op %d: %s", op, why.text);
+	cr_assert_str_eq(why.text, "the peer answers what it was not asked");
+}
+
+Test(load_raw, a_server_that_answers_too_much, .init = begin_in_memory, .fini = end_in_memory, .timeout = 20)
+{
+	peer.request = accept_it_and_talk;
+	for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_READ; op++)
+		refused(op, false);
+	refused(LOAD_OP_WRITE, true);
+	refused(LOAD_OP_READ, true);
+	peer.request = accept_it;
+	peer.message = pay_too_much;
+	refused(LOAD_OP_SEND, true);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Discovery over TCP against targets in this process: long logs, logs that change, referrals and their loops. */
+#include "../fake/nvme_target.h"
+#include "nvmf.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct tcp_target tt[3];
+static struct loop *loop;
+static struct nvmf_log got;
+static struct diag why;
+
+static void begin(void)
+{
+	static const struct loop_options options = { .name = "test" };
+
+	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		target_init(&tt[i].target);
+		tt[i].target.id.cntrltype = NVME_CTRL_DISCOVERY;
+		tt[i].target.id.capsule = tt[i].target.id.reply = 0; /* as nvmet's discovery controller says */
+		tt[i].target.log.genctr = 10 + (uint64_t)i;
+		tcp_target_start(&tt[i]);
+	}
+}
+
+static void end(void)
+{
+	nvmf_log_free(&got);
+	loop_free(loop);
+	for (int i = 0; i < 3; i++) {
+		tcp_target_stop(&tt[i]);
+		target_fini(&tt[i].target);
+	}
+}
+
+static void add(int at, uint8_t subtype, const char *name, uint16_t port)
+{
+	struct target *t = &tt[at].target;
+	struct nvmf_record *r = &t->record[t->log.numrec++];
+
+	*r = (struct nvmf_record){ .trtype = NVMF_TRTYPE_TCP, .adrfam = NVMF_ADRFAM_IP4, .subtype = subtype, .traddr = "127.0.0.1" };
+	snprintf(r->subnqn, sizeof(r->subnqn), "%s", name);
+	snprintf(r->trsvcid, sizeof(r->trsvcid), "%u", port);
+}
+
+static void refer(int at, int to)
+{
+	add(at, NVMF_SUBTYPE_REFERRAL, NVMF_DISCOVERY_NQN, tt[to].port);
+}
+
+static int ask(const struct nvmf_discover_options *options)
+{
+	const struct bdev_env env = { .hostnqn = "nqn.me", .timeout_ms = 2000 };
+	char text[100];
+	struct uri uri;
+
+	snprintf(text, sizeof(text), "nvme+tcp://127.0.0.1:%u", tt[0].port);
+	cr_assert_eq(uri_parse(&uri, text, &why), 0);
+	return nvmf_discover(loop, &uri, &env, options, &got, &why);
+}
+
+static const struct nvmf_discover_options following = { .referrals = true, .max_hops = 8 }, staying = { 0 };
+
+static void is(unsigned at, const char *name, uint8_t hops)
+{
+	cr_assert_lt(at, got.count);
+	cr_assert_str_eq(got.record[at].subnqn, name);
+	cr_assert_eq(got.record[at].hops, hops);
+}
+
+Test(nvme_discovery, an_empty_log)
+{
+	begin();
+	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(got.count, 0);
+	cr_assert_eq(got.genctr, 10);
+	cr_assert_eq(tt[0].target.hello.kato_ms, 0);
+	cr_assert_str_eq(tt[0].target.hello.subnqn, NVMF_DISCOVERY_NQN);
+	cr_assert_str_eq(tt[0].target.hello.hostnqn, "nqn.me");
+	end();
+}
+
+Test(nvme_discovery, a_long_log_comes_in_pieces_of_mdts)
+{
+	char name[16];
+
+	begin();
+	tt[0].target.id.mdts = 1; /* 8 KiB: eight records a read */
+	for (int i = 0; i < TARGET_RECORDS; i++) {
+		snprintf(name, sizeof(name), "nqn.%d", i);
+		add(0, NVMF_SUBTYPE_NVME, name, 4420);
+	}
+	cr_assert_eq(ask(&staying), 0, "%s", why.text);
+	cr_assert_eq(got.count, TARGET_RECORDS);
+	for (unsigned i = 0; i < TARGET_RECORDS; i++) {
+		snprintf(name, sizeof(name), "nqn.%u", i);
+		is(i, name, 0);
+	}
+	end();
+}
+
+Test(nvme_discovery, a_log_that_changes_is_read_again)
+{
+	begin();
+	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
+	tt[0].target.moving = 4;
+	cr_assert_eq(ask(&staying), 0, "%s", why.text);
+	cr_assert_eq(got.genctr, 14);
+	cr_assert_eq(got.count, 1);
+	end();
+}
+
+Test(nvme_discovery, a_log_that_never_rests_is_given_up)
+{
+	begin();
+	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
+	tt[0].target.moving = 1000;
+	cr_assert_eq(ask(&staying), -EAGAIN);
+	cr_assert_str_eq(why.text, "the discovery log changed 5 times while it was read");
+	cr_assert_eq(got.count, 0);
+	end();
+}
+
+Test(nvme_discovery, a_log_too_long_to_be_true)
+{
+	begin();
+	tt[0].target.log.numrec = 1ull << 40;
+	cr_assert_eq(ask(&staying), -EPROTO);
+	cr_assert_str_eq(why.text, "discovery log claims 1099511627776 records");
+	end();
+}
+
+Test(nvme_discovery, referrals_are_followed_once_each)
+{
+	begin();
+	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
+	refer(0, 1);
+	refer(0, 0);
+	refer(1, 0);
+	refer(1, 2);
+	add(1, NVMF_SUBTYPE_NVME, "nqn.b", 4420);
+	refer(2, 1);
+	add(2, NVMF_SUBTYPE_NVME, "nqn.c", 4420);
+	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(got.count, 8);
+	is(0, "nqn.a", 0);
+	is(5, "nqn.b", 1);
+	is(7, "nqn.c", 2);
+	cr_assert_eq(got.troubles, 0);
+	cr_assert_eq(got.genctr, 10, "of the controller asked");
+	end();
+}
+
+Test(nvme_discovery, no_further_than_allowed)
+{
+	const struct nvmf_discover_options one_hop = { .referrals = true, .max_hops = 1 };
+
+	begin();
+	refer(0, 1);
+	refer(1, 2);
+	add(2, NVMF_SUBTYPE_NVME, "nqn.c", 4420);
+	cr_assert_eq(ask(&one_hop), 0, "%s", why.text);
+	cr_assert_eq(got.count, 2);
+	nvmf_log_free(&got);
+	cr_assert_eq(ask(&staying), 0, "%s", why.text);
+	cr_assert_eq(got.count, 1);
+	end();
+}
+
+Test(nvme_discovery, a_referral_that_fails_is_told)
+{
+	begin();
+	add(0, NVMF_SUBTYPE_REFERRAL, NVMF_DISCOVERY_NQN, 1);
+	refer(0, 1);
+	tt[0].target.record[tt[0].target.log.numrec++] =
+		(struct nvmf_record){ .trtype = NVMF_TRTYPE_FC, .subtype = NVMF_SUBTYPE_REFERRAL, .traddr = "nn-0x1" };
+	add(1, NVMF_SUBTYPE_NVME, "nqn.b", 4420);
+	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(got.count, 4);
+	is(3, "nqn.b", 1);
+	cr_assert_eq(got.troubles, 2);
+	cr_assert_str_eq(got.trouble[0].object, "referral to tcp 127.0.0.1:1");
+	cr_assert_eq(got.trouble[0].why.err, ECONNREFUSED);
+	cr_assert_str_eq(got.trouble[1].why.text, "transport fc is not supported");
+	end();
+}
+
+Test(nvme_discovery, a_refusal_is_named)
+{
+	begin();
+	tt[0].target.connect = (struct nvmf_connect_reply){ .status = NVME_STATUS(1, 0x84) };
+	cr_assert_eq(ask(&staying), -EACCES);
+	cr_assert_str_eq(why.text, "subsystem 'nqn.2014-08.org.nvmexpress.discovery' does not allow host NQN 'nqn.me'");
+	end();
+}
+
+Test(nvme_discovery, a_referral_by_name_asks_no_name_server)
+{
+	begin();
+	refer(0, 1);
+	snprintf(tt[0].target.record[0].traddr, sizeof(tt[0].target.record[0].traddr), "localhost");
+	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(got.troubles, 1);
+	cr_assert_str_eq(got.trouble[0].why.text, "'localhost' is no address");
+	cr_assert_eq(tt[1].conns, 0);
+	end();
+}
+
+Test(nvme_discovery, a_log_that_stops_coming_ends_in_time)
+{
+	uint64_t from = loop_clock();
+
+	begin();
+	add(0, NVMF_SUBTYPE_NVME, "nqn.a", 4420);
+	tt[0].target.silent_at = 7; /* Connect, CAP, CC, CSTS, Identify, head of the log, */
+	cr_assert_eq(ask(&staying), -ETIMEDOUT);
+	cr_assert_str_eq(why.text, "no answer to get discovery log page in time");
+	cr_assert_lt(loop_clock() - from, 3000000000);
+	end();
+}
+
+/* The first takes all the time; the rest is not tried one by one. */
+Test(nvme_discovery, no_time_left_is_told_once)
+{
+	begin();
+	for (int i = 0; i < 10; i++)
+		refer(0, 1);
+	for (int i = 1; i < 10; i++)
+		snprintf(tt[0].target.record[i].trsvcid, sizeof(tt[0].target.record[i].trsvcid), "%d", i);
+	tt[1].target.silent_at = 1;
+	cr_assert_eq(ask(&following), 0, "%s", why.text);
+	cr_assert_eq(got.troubles, 2);
+	cr_assert_str_eq(got.trouble[0].why.text, "no answer to connect in time");
+	cr_assert_str_eq(got.trouble[1].why.text, "no time was left to ask it");
+	end();
+}

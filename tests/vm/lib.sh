@@ -1,0 +1,530 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# What guest scripts are written in: networks, the kernel's NVMe-oF target, disks, checks. Busybox sh, read under `set -eu`:
+# a set-up step that fails ends the scenario, a check that fails is counted and the scenario goes on.
+# shellcheck shell=dash
+
+nvmet=/sys/kernel/config/nvmet
+hostid=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
+hostnqn=nqn.2014-08.org.nvmexpress:uuid:$hostid
+
+# busybox's sh takes its own applets before PATH
+ip() { /bin/ip "$@"; }
+tc() { /bin/tc "$@"; }
+mke2fs() { /bin/mke2fs "$@"; }
+
+# --- checks
+
+# check NAME COMMAND…: passes when the command succeeds; its output is shown when it does not
+check() {
+	local check_name="$1"
+	shift
+	if "$@" >/run/check.out 2>&1; then
+		passed "$check_name"
+	else
+		failed "$check_name: status $? of: $*" /run/check.out
+	fi
+}
+
+# refused NAME STATUS REGEX COMMAND…: passes when the command ends with the status, and tells on stderr nothing but one line
+# with a reason that matches, and perhaps a hint
+refused() {
+	local check_name="$1" want="$2" regex="$3" got=0
+	shift 3
+	"$@" >/run/check.out 2>/run/check.err || got=$?
+	if [ "$got" = "$want" ] && head -n 1 /run/check.err | grep -Eq "$regex" && [ "$(grep -vc '^hint: ' /run/check.err)" = 1 ]; then
+		passed "$check_name: $(cat /run/check.err)"
+	else
+		failed "$check_name: status $got, wanted $want, one line with /$regex/" /run/check.err
+	fi
+}
+
+passed() {
+	echo "$(uptime_s) ok $1" | tee -a /run/passed
+}
+
+failed() {
+	echo "$(uptime_s) FAILED $1" | tee -a /run/failed
+	tail -n 20 "$2" | sed 's/^/    /'
+	[ ! -s /run/trace ] || tail -n 5 /run/trace | sed 's/^/    export: /'
+}
+
+uptime_s() { cut -d' ' -f1 /proc/uptime; }
+
+# within SECONDS SECONDS COMMAND…: its status, and 9 when it took less than the first or more than the second
+within() {
+	local least="$1" most="$2" begun ended status=0
+	shift 2
+	begun=$(uptime_s | tr -d .)
+	"$@" || status=$?
+	ended=$(uptime_s | tr -d .)
+	echo "took $((ended - begun)) hundredths of a second"
+	[ $((ended - begun)) -ge $((least * 100)) ] && [ $((ended - begun)) -le $((most * 100)) ] || return 9
+	return $status
+}
+
+# wait_for SECONDS COMMAND…: tries it ten times a second until it succeeds
+wait_for() {
+	local left=$(($1 * 10))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		left=$((left - 1))
+		[ $left -gt 0 ] || { echo "waited in vain for: $*"; return 1; }
+		usleep 100000
+	done
+}
+
+# --- networks
+
+# net_up: 10.0.0.1 on a card that exists in software only, wide enough for RoCE's largest packets
+net_up() {
+	modprobe dummy
+	ip link add d0 mtu 4200 type dummy
+	ip addr add 10.0.0.1/24 dev d0
+	ip link set d0 up
+}
+
+# rdma_up rxe|siw NETDEV
+rdma_up() {
+	modprobe -a rdma_ucm ib_uverbs
+	case $1 in rxe) modprobe rdma_rxe ;; siw) modprobe siw ;; esac
+	rdma link add "${1}0" type "$1" netdev "$2"
+}
+
+rxe_up() { net_up && rdma_up rxe d0; }
+siw_up() { net_up && rdma_up siw d0; }
+
+# eth_up ADDRESS: the card that joins two VMs, with rxe over it
+eth_up() {
+	modprobe virtio_net
+	wait_for 20 test -e /sys/class/net/eth0
+	ip link set eth0 mtu 4200
+	ip addr add "$1/24" dev eth0
+	ip link set eth0 up
+	rdma_up rxe eth0
+}
+
+# wire_cut NETDEV SECONDS: silence, then the wire is whole again. Neither link goes down: seen with Linux 6.12, a target on rxe
+# whose link went down and up under load took no connection any more. Packets of rxe to its own machine never get here.
+wire_cut() {
+	tc qdisc add dev "$1" root netem loss 100%
+	sleep "$2"
+	tc qdisc del dev "$1" root
+}
+
+# --- the other VM: one serves, its peer runs commands there
+
+serve_peer() {
+	nc -ll -p 9 -e sh &
+	local server=$!
+	wait_for 1000 test -e /run/bye
+	kill $server
+}
+
+peer() { echo "$*" | nc 10.0.0.1 9; }
+
+# --- disks
+
+# an emulated CPU makes random bytes slowly, so the host gives them along; every reader of the descriptor gets new ones
+exec 5</vm/random
+
+# disk_random FILE MEGABYTES: no two blocks are equal
+disk_random() { dd of="$1" bs=1M count="$2" iflag=fullblock <&5 2>/dev/null; }
+
+# disk_loop FILE: prints the block device (512-byte blocks) made of it
+disk_loop() {
+	modprobe loop
+	local dev
+	dev=$(losetup -f)
+	losetup "$dev" "$1"
+	echo "$dev"
+}
+
+# disk_null NAME MEGABYTES BLOCKSIZE: prints a block device held in memory, filled with random bytes
+disk_null() {
+	local c=/sys/kernel/config/nullb/$1
+	modprobe null_blk nr_devices=0
+	mkdir "$c"
+	echo 1 >"$c/memory_backed"
+	echo 1 >"$c/discard"
+	echo "$2" >"$c/size"
+	echo "$3" >"$c/blocksize"
+	echo 1 >"$c/power"
+	disk_random "/dev/$1" "$2"
+	echo "/dev/$1"
+}
+
+# sum FILE: its checksum alone; same FILE FILE: busybox's cmp is slow
+sum() { sha256sum "$1" | cut -d' ' -f1; }
+same() { [ "$(sum "$1")" = "$(sum "$2")" ]; }
+
+# --- the kernel's NVMe-oF target
+
+# nvmet_subsystem NQN BACKING…: a block device or file for each namespace, numbered from 1
+nvmet_subsystem() {
+	local s=$nvmet/subsystems/$1 backing nsid=1
+	modprobe nvmet
+	shift
+	mkdir "$s"
+	echo 1 >"$s/attr_allow_any_host"
+	for backing in "$@"; do
+		mkdir "$s/namespaces/$nsid"
+		printf %s "$backing" >"$s/namespaces/$nsid/device_path"
+		echo 1 >"$s/namespaces/$nsid/enable"
+		nsid=$((nsid + 1))
+	done
+}
+
+# nvmet_allow NQN HOSTNQN: from now on only the hosts allowed
+nvmet_allow() {
+	[ -d "$nvmet/hosts/$2" ] || mkdir "$nvmet/hosts/$2"
+	echo 0 >"$nvmet/subsystems/$1/attr_allow_any_host"
+	ln -s "$nvmet/hosts/$2" "$nvmet/subsystems/$1/allowed_hosts/$2"
+}
+
+# nvmet_address FOLDER rdma|tcp ADDRESS PORT
+nvmet_address() {
+	mkdir "$1"
+	echo "$2" >"$1/addr_trtype"
+	echo "$3" >"$1/addr_traddr"
+	echo "$4" >"$1/addr_trsvcid"
+	case $3 in *:*) echo ipv6 ;; *) echo ipv4 ;; esac >"$1/addr_adrfam"
+}
+
+# nvmet_port ID rdma|tcp ADDRESS PORT
+nvmet_port() {
+	modprobe "nvmet-$2"
+	nvmet_address "$nvmet/ports/$1" "$2" "$3" "$4"
+}
+
+# nvmet_referral ID NAME rdma|tcp ADDRESS PORT
+nvmet_referral() {
+	nvmet_address "$nvmet/ports/$1/referrals/$2" "$3" "$4" "$5"
+	echo 1 >"$nvmet/ports/$1/referrals/$2/enable"
+}
+
+# nvmet_link ID NQN: the first one starts the port's listener; nvmet_unlink of the last one ends it and its connections
+nvmet_link() { ln -s "$nvmet/subsystems/$2" "$nvmet/ports/$1/subsystems/$2"; }
+nvmet_unlink() { rm "$nvmet/ports/$1/subsystems/$2"; }
+
+# target_up rxe|siw|tcp MEGABYTES: subsystem t1 at 10.0.0.1:4420, whose namespace 1, at $uri, is kept in /run/disk
+target_up() {
+	local kind=rdma
+	net_up
+	case $1 in tcp) kind=tcp ;; *) rdma_up "$1" d0 ;; esac
+	disk_random /run/disk "$2"
+	nvmet_subsystem t1 "$(disk_loop /run/disk)"
+	nvmet_port 1 $kind 10.0.0.1 4420
+	nvmet_link 1 t1
+	uri=nvme+$kind://10.0.0.1:4420/t1/1
+}
+
+# target_away SECONDS: stopped, its connections with it, and started again
+target_away() {
+	nvmet_unlink 1 t1
+	sleep "$1"
+	nvmet_link 1 t1
+}
+
+# --- the kernel's initiator
+
+# kernel_connect rdma|tcp ADDRESS PORT NQN: prints the block device of namespace 1
+kernel_connect() {
+	modprobe "nvme-$1"
+	nvme connect -t "$1" -a "$2" -s "$3" -n "$4" -q "$hostnqn" -I "$hostid" >/dev/null
+	wait_for 20 test -b /dev/nvme0n1 >&2
+	echo /dev/nvme0n1
+}
+
+# kernel_discover rdma|tcp ADDRESS PORT [OPTION…]
+kernel_discover() {
+	local way="$1" address="$2" port="$3"
+	shift 3
+	modprobe "nvme-$way"
+	nvme discover -t "$way" -a "$address" -s "$port" -q "$hostnqn" -I "$hostid" "$@"
+}
+
+# --- rdmastor's export, and the foreign clients that judge it
+
+nbd='nbd+unix:///?socket=/run/nbd.sock'
+
+# export_start URI [OPTION…]: ready when it says so; its steps are told in /run/trace. export_stop: its status is that of the export
+export_start() {
+	rm -f /run/ready
+	mkfifo /run/ready
+	rdmastor export "$@" --nbd unix:/run/nbd.sock --verbose --ready-fd 4 4>/run/ready >/dev/null 2>/run/trace &
+	export_pid=$!
+	read -r _ </run/ready || { cat /run/trace; return 1; }
+}
+
+export_stop() {
+	local status=0
+	kill "$export_pid"
+	wait "$export_pid" || status=$?
+	[ ! -e /run/nbd.sock ] || status="the socket is left, $status"
+	return $status
+}
+
+# connections rdma|tcp: how many the programs called rdmastor have to port 4420
+connections() {
+	case $1 in
+	rdma) rdma resource show qp | grep -c 'comm rdmastor' ;;
+	tcp) grep -c ':1144 01 ' /proc/net/tcp ;;
+	esac
+}
+
+# reads_alike FILE: what comes over NBD is what the target's backing holds. The target writes to a block device past its
+# page cache, which is therefore dropped first.
+reads_alike() {
+	echo 1 >/proc/sys/vm/drop_caches
+	[ "$(nbdcopy "$nbd" - | sha256sum)" = "$(sha256sum <"$1")" ]
+}
+
+# fio_nbd OPTION…: bounded, as an export that hangs must not take the scenario with it
+fio_nbd() {
+	timeout 60 fio --name=nbd --ioengine=nbd --uri="$nbd" --rw=randwrite --bs=4k --size=1M --iodepth=16 --verify=crc32c --eta=never "$@"
+}
+
+# foreign_read NAME BACKING; foreign_write NAME BACKING [CLIENTS]
+foreign_read() {
+	check "$1: nbdinfo --json --map" nbdinfo --json --map "$nbd"
+	check "$1: nbdcopy reads the disk" reads_alike "$2"
+	check "$1: qemu-img compare" qemu-img compare -f raw -F raw "$nbd" "$2"
+}
+
+foreign_write() {
+	local clients="${3:-1}"
+	check "$1: fio writes and verifies" fio_nbd --numjobs="$clients" --size=$((1024 / clients))k --offset_increment=$((1024 / clients))k
+	check "$1: nbdcopy reads the disk written" reads_alike "$2"
+}
+
+# queues_checked rdma|tcp [KEYS]: written, verified and read with 1, 2 and 4 queues, each busy with a client of its own
+queues_checked() {
+	local queues
+	for queues in 1 2 4; do
+		export_start "$uri?queues=$queues${2:+&$2}" --queues $queues
+		[ $queues != 2 ] || foreign_read "2 queues" /run/disk
+		foreign_write "$queues queues" /run/disk $queues
+		check "$queues queues: as many connections, and one for administration" [ "$(connections "$1")" = $((queues + 1)) ]
+		check "$queues queues: SIGTERM ends it cleanly" export_stop
+	done
+}
+
+# written: how many writes the target's disk was asked for; at_least NUMBER COMMAND…
+written() { awk '{print $5}' /sys/block/loop0/stat; }
+at_least() { [ "$("$2")" -ge "$1" ]; }
+
+# Over and over, as nobody knows how long a pass takes on the machine at hand.
+fio_until_told() {
+	while fio_nbd --loops=6 --output=/run/fio.out; do
+		[ ! -e /run/enough ] || return 0
+	done
+	return 1
+}
+
+# survives NAME COMMAND…: fio writes and verifies, always 16 deep, while the command does its harm
+survives() {
+	local name="$1" load begun
+	shift
+	begun=$(written)
+	rm -f /run/enough
+	fio_until_told &
+	load=$!
+	wait_for 20 at_least $((begun + 64)) written
+	"$@"
+	check "$name: fio was still at it" kill -0 $load
+	touch /run/enough
+	check "$name: fio lost nothing" wait $load
+	check "$name: the target has it" reads_alike /run/disk
+}
+
+# held NAME: the path was lost with requests in flight
+held() { check "$1: requests were in flight" grep -Eq 'lost: .*; [1-9][0-9]* requests? held' /run/trace; }
+
+# --- rdmastor's export as a block device of the machine, and what judges it
+
+# device_start DISK OPTION…: ready when it says so, then $dev is what it made. device_stop: its status; device_kill: without a word
+device_start() {
+	rm -f /run/ready
+	mkfifo /run/ready
+	rdmastor export "$@" --verbose --ready-fd 4 4>/run/ready >/run/export.out 2>/run/trace &
+	export_pid=$!
+	read -r _ </run/ready || { cat /run/trace; return 1; }
+	dev=$(sed -n 's/^\(\/dev\/[a-z0-9]*\): .*/\1/p' /run/export.out)
+}
+
+device_stop() {
+	local status=0
+	kill "$export_pid"
+	wait "$export_pid" || status=$?
+	return $status
+}
+
+device_kill() {
+	kill -9 "$export_pid"
+	wait "$export_pid" || true
+}
+
+# fio_dev OPTION…: writes and verifies on $dev
+fio_dev() {
+	timeout 200 fio --name=dev --ioengine=libaio --direct=1 --filename="$dev" --rw=randwrite --bs=4k --size=8M --iodepth=16 \
+		--verify=crc32c --verify_fatal=1 --eta=never "$@"
+}
+
+dev_until_told() {
+	while fio_dev --loops=2 --size=2M --output=/run/fio.out "$@"; do
+		[ ! -e /run/enough ] || return 0
+	done
+	cat /run/fio.out
+	return 1
+}
+
+# dev_written: how many writes the device has done
+dev_written() { awk '{print $5}' "/sys/block/${dev#/dev/}/stat"; }
+dev_goes_on() { wait_for 60 at_least $(($(dev_written) + 64)) dev_written; }
+
+# dev_survives NAME FIO-OPTIONS COMMAND…: fio writes and verifies on $dev while the command does its harm
+# shellcheck disable=SC2086 # words
+dev_survives() {
+	local name="$1" options="$2" load
+	shift 2
+	rm -f /run/enough
+	dev_until_told $options &
+	load=$!
+	dev_goes_on
+	"$@"
+	check "$name: fio goes on after it" dev_goes_on
+	touch /run/enough
+	check "$name: fio lost nothing" wait $load
+}
+
+# dev_restarted DISK OPTION…: the process behind $dev dies without a word and is started again
+dev_restarted() {
+	local before="$dev"
+	device_kill
+	sleep 1
+	device_start "$@"
+	check "killed: the device is taken over" [ "$dev" = "$before" ]
+	check "killed: it says so" grep -q 'taken over from a former run' /run/export.out
+}
+
+# device_proved NAME URI OPTION…: what a block device made of the target of target_up() is put through
+device_proved() {
+	local name="$1" uri="$2"
+	shift 2
+	device_start "$uri" "$@"
+	check "$name: fio of 512 bytes, 1 deep" fio_dev --bs=512 --iodepth=1 --size=64k
+	check "$name: fio of 4 KiB, 128 deep" fio_dev --iodepth=128
+	check "$name: fio up to 1 MiB" fio_dev --bsrange=512-1m --size=16M --iodepth=8
+	check "$name: file system" filesystem "$dev"
+	# longer than the kernel's own timer
+	dev_survives "$name: target stopped and started" "" target_away 12
+	dev_survives "$name: killed" "" dev_restarted "$uri" "$@"
+	check "$name: a clean stop" device_stop
+	check "$name: the kernel saw no error" no_errors
+}
+
+# --- rdmastor's serve, and the kernel's initiator that judges it
+
+# serve_start DISK…, as OPTIONs of serve say, on 10.0.0.1; serve_stop: its status; serve_kill: without a word
+serve_start() {
+	: >/run/serve.out
+	rdmastor serve "$@" >/run/serve.out 2>>/run/serve.err &
+	serve_pid=$!
+	wait_for 20 grep -q '^rdmastor:' /run/serve.out
+}
+
+serve_stop() {
+	local status=0
+	kill "$serve_pid"
+	wait "$serve_pid" || status=$?
+	return $status
+}
+
+serve_kill() {
+	kill -9 "$serve_pid"
+	wait "$serve_pid" || true
+}
+
+# shellcheck disable=SC2086 # words
+# host_connect rdma|tcp PORT [OPTIONS]: the kernel as a host of it, on 2 queues; /dev/nvme0n1
+host_connect() {
+	modprobe "nvme-$1"
+	nvme connect -t "$1" -a 10.0.0.1 -s "$2" -n nqn.t1 -q "$hostnqn" -I "$hostid" -i 2 --reconnect-delay=1 --ctrl-loss-tmo=60 ${3:-} >/dev/null
+	wait_for 20 test -b /dev/nvme0n1
+}
+
+host_disconnect() {
+	nvme disconnect -n nqn.t1 >/dev/null
+	wait_for 20 test ! -e /dev/nvme0n1
+}
+
+host_identity() { cat /sys/block/nvme0n1/wwid /sys/block/nvme0n1/uuid /sys/block/nvme0n1/device/serial; }
+host_is_live() { grep -q live /sys/class/nvme/nvme0/state; }
+
+# fio_host OPTION…: writes and verifies on the kernel's disk
+fio_host() {
+	timeout 100 fio --name=host --ioengine=libaio --direct=1 --filename=/dev/nvme0n1 --rw=randwrite --bs=4k --size=8M --iodepth=16 \
+		--verify=crc32c --verify_fatal=1 --eta=never "$@"
+}
+
+# no_errors: the kernel saw none; what it says of a lost connection is no error
+no_errors() { ! dmesg | grep -E 'I/O error|critical|EXT4-fs error|Buffer I/O|lost async page|BUG|WARNING'; }
+
+# filesystem DEVICE: made, filled, read again, checked
+filesystem() {
+	mke2fs -q -t ext4 -E nodiscard "$1" && mkdir -p /run/mnt && mount -t ext4 "$1" /run/mnt || return
+	dd if=/vm/random of=/run/mnt/file bs=1M count=6 2>/dev/null
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	[ "$(sum /run/mnt/file)" = "$(head -c 6m /vm/random | sha256sum | cut -d' ' -f1)" ] || return
+	umount /run/mnt
+	e2fsck -fn "$1"
+}
+
+# host_checked rdma|tcp PORT COMMAND…: all of it; the command starts the target again after it was killed
+host_checked() {
+	local name="$1" port="$2" before load
+	shift 2
+	modprobe "nvme-$name"
+	nvme discover -t "$name" -a 10.0.0.1 -s "$port" -q "$hostnqn" -I "$hostid" >/run/discovered
+	check "$name: discovery names the subsystem" grep -q 'subnqn: *nqn.t1$' /run/discovered
+	check "$name: discovery names the transport" grep -q "trtype: *$name\$" /run/discovered
+	check "$name: connect" host_connect "$name" "$port"
+	check "$name: 2 queues for I/O" grep -q 3 /sys/class/nvme/nvme0/queue_count
+	before=$(host_identity)
+	check "$name: fio verifies 4 KiB" fio_host
+	check "$name: fio verifies up to 1 MiB" fio_host --bsrange=4k-1m --size=24M --iodepth=4
+	check "$name: Identify" nvme id-ctrl /dev/nvme0
+	check "$name: SMART log" nvme smart-log /dev/nvme0
+	check "$name: error log" nvme error-log /dev/nvme0
+	check "$name: firmware log" nvme fw-log /dev/nvme0
+	check "$name: features" nvme get-feature /dev/nvme0 -f 7
+	check "$name: Flush" nvme flush /dev/nvme0n1 -n 1
+	dd if=/vm/random of=/run/block bs=4k count=1 2>/dev/null
+	check "$name: Write with FUA" nvme write /dev/nvme0n1 -s 8 -c 7 -z 4096 -d /run/block -f
+	check "$name: Compare of the same" nvme compare /dev/nvme0n1 -s 8 -c 7 -z 4096 -d /run/block
+	refused "$name: Compare of others" 1 'COMPARE_FAILED|Compare Failure' nvme compare /dev/nvme0n1 -s 16 -c 7 -z 4096 -d /run/block
+	check "$name: Write Zeroes" nvme write-zeroes /dev/nvme0n1 -n 1 -s 8 -c 7
+	dd if=/dev/zero of=/run/block bs=4k count=1 2>/dev/null
+	check "$name: they are zeroes" nvme compare /dev/nvme0n1 -s 8 -c 7 -z 4096 -d /run/block
+	check "$name: Dataset Management" nvme dsm /dev/nvme0n1 -n 1 -d -s 0 -b 64
+	refused "$name: a reservation is refused" 1 'INVALID_OPCODE|Invalid Command Opcode|Invalid Opcode' nvme resv-report /dev/nvme0n1 -n 1
+	check "$name: controller reset" nvme reset /dev/nvme0
+	check "$name: live after it" wait_for 20 host_is_live
+	check "$name: fio verifies after it" fio_host --size=2M
+	host_disconnect
+	check "$name: connect again" host_connect "$name" "$port"
+	check "$name: identity is the same" [ "$before" = "$(host_identity)" ]
+
+	fio_host --size=6M --rate=2m --output=/run/fio.out &
+	load=$!
+	sleep 1
+	serve_kill
+	sleep 2
+	"$@"
+	check "$name: target killed and started again: fio lost nothing" wait $load
+	check "$name: identity is the same" [ "$before" = "$(host_identity)" ]
+	check "$name: file system" filesystem /dev/nvme0n1
+	check "$name: the kernel saw no error" no_errors
+	host_disconnect
+}
