@@ -103,12 +103,14 @@ eth_up() {
 	rdma_up rxe eth0
 }
 
-# wire_cut NETDEV SECONDS: silence, then the wire is whole again. Neither link goes down: seen with Linux 6.12, a target on rxe
-# whose link went down and up under load took no connection any more. Packets of rxe to its own machine never get here.
+# wire_make NETDEV, before anything uses it; wire_cut NETDEV SECONDS: silence, then the wire is whole again. Neither the link nor the
+# queueing discipline goes away: seen with Linux 6.12, rxe took a packet refused meanwhile for an error of its queue pair 1, which never
+# sent again; and one whose link went down and up under load took no connection any more. Packets of rxe to its own machine never get here.
+wire_make() { tc qdisc add dev "$1" root netem limit 100000 loss 0%; }
 wire_cut() {
-	tc qdisc add dev "$1" root netem loss 100%
+	tc qdisc change dev "$1" root netem limit 100000 loss 100%
 	sleep "$2"
-	tc qdisc del dev "$1" root
+	tc qdisc change dev "$1" root netem limit 100000 loss 0%
 }
 
 # --- the other VM: one serves, its peer runs commands there
