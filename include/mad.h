@@ -40,10 +40,10 @@ int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *);
 void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid);
 
 /* What opens a real device: core/mad/port.c over libibumad. Tests link tests/fake/mad_port.c instead. */
-struct mad_addr { /* of a queue pair 0 or 1 */
-	uint16_t lid;
-	uint8_t sl, qpn;
-	uint16_t pkey_index;
+struct mad_addr { /* of a queue pair: 0, 1, or where one was redirected to */
+	uint32_t qpn, qkey; /* 0: that of queue pair 1 */
+	uint16_t lid, pkey_index;
+	uint8_t sl, path_bits; /* of our own LID */
 	bool grh; /* by GID: routers, RoCE */
 	uint8_t gid_index, gid[16];
 };
@@ -58,12 +58,17 @@ int mad_dev_open(struct mad_dev **, const char *dev, unsigned port, struct diag 
 void mad_dev_close(struct mad_dev *);
 int mad_dev_fd(const struct mad_dev *); /* readable when something has come */
 int mad_dev_class(struct mad_dev *, uint8_t mgmt_class, struct diag *); /* before the first of a class is sent */
-/* 0 or -errno. The answer is wanted for timeout_ms. */
+/* Reports of class SA come to us from now on, or no longer. -EBUSY: another program has them; the kernel gives them to one. */
+int mad_dev_reports(struct mad_dev *, bool on, struct diag *);
+/* Reads state, LID, subnet manager, GID 0, and the next so many entries of the partition table, which it goes round. Gives
+ * MAD_PORT_* bits of what differs from *info, which it changes; -ENODEV: the port is gone. */
+int mad_dev_look(struct mad_dev *, struct mad_port_info *, unsigned pkeys);
+/* 0 or -errno. The answer is wanted for timeout_ms; 0: there is none. More than MAD_LEN bytes, of class SA only, go in segments. */
 int mad_dev_send(struct mad_dev *, const struct mad_addr *, const void *mad, size_t len, uint32_t timeout_ms);
-/* One answer, reassembled: its length, and where it is until the next call. 0: this was no answer. -EAGAIN: nothing has come.
- * -ENOSPC: it is longer than *room, which says now how long; the next call with that much gives it. Anything else: the device is
- * gone. */
-ssize_t mad_dev_recv(struct mad_dev *, size_t *room, const uint8_t **mad);
+/* One datagram, reassembled: its length, where it is until the next call, and from whom. 0: this was none. -EAGAIN: nothing has
+ * come. -ENOSPC: it is longer than *room, which says now how long; the next call with that much gives it. Anything else: the device
+ * is gone. */
+ssize_t mad_dev_recv(struct mad_dev *, size_t *room, const uint8_t **mad, struct mad_addr *from);
 
 /* Transactions. */
 struct mad;
@@ -81,13 +86,13 @@ int mad_class(struct mad *, uint8_t mgmt_class, struct diag *);
 const struct mad_port_info *mad_port(const struct mad *);
 struct loop *mad_loop(const struct mad *);
 struct mad_counters {
-	uint64_t sent, again, answers, late /* or of strangers, or twice */, timeouts;
+	uint64_t sent, again, answers, late /* or of strangers, or twice */, timeouts, reports;
 };
 const struct mad_counters *mad_counters(const struct mad *);
 
 struct mad_answer {
 	int err; /* 0; -ETIMEDOUT; -EBUSY: it said so until the end; -EMSGSIZE; -ENETDOWN: the device is gone; else of sending */
-	uint16_t status; /* of the answer */
+	uint16_t status; /* of the answer; a redirection is one only if it leads on, or nowhere */
 	const uint8_t *mad; /* whole; valid in `done` only */
 	size_t len;
 };
@@ -99,7 +104,8 @@ struct mad_req { /* embedded in its owner, who sets the first part */
 	uint32_t mod;
 	uint64_t mask; /* SA: component mask */
 	const void *data; /* attribute to send, at its place in the datagram; stays until done */
-	uint16_t len;
+	uint16_t len; /* of class SA it may be more than fits into one datagram */
+	bool urgent; /* before those that wait */
 	uint8_t hops; /* directed route: hop[0 … hops - 1] are the ports to leave by */
 	const uint8_t *hop;
 	uint32_t first_ms; /* before the second try; it doubles. 0 = 250. At least 50, and so that all tries fit */
@@ -112,6 +118,7 @@ struct mad_req { /* embedded in its owner, who sets the first part */
 	uint32_t wait_ms;
 	uint16_t slot, last_status;
 	uint8_t state, tries;
+	bool redirected; /* `to` is no longer as the owner said */
 };
 void mad_send(struct mad *, struct mad_req *); /* never calls done itself */
 void mad_forget(struct mad *, struct mad_req *); /* no done any more; allowed when not in flight */
@@ -260,28 +267,30 @@ enum { /* what has changed of a port, or is said to have */
 };
 
 struct mad_watch { /* embedded in its owner, who sets the first part, and zeroes the rest; one to a struct mad */
-	/* All from the loop; none comes after mad_unwatch() */
+	/* All from the loop; none comes after mad_unwatch(), which they may call */
 	void (*notice)(struct mad_watch *, const struct mad_notice *); /* may come twice for one event, and for none: it is a hint to
 									* look, which any host on the fabric could have faked */
 	void (*changed)(struct mad_watch *, unsigned what); /* MAD_PORT_* bits; mad_port() has the new state already */
 	/* When subscriptions begin to stand (err 0, diag NULL) and when they fail (-errno; diag says why: another program holds the port's
-	 * Reports, the subnet administrator does not answer, it refuses, the port is down): once per change, not per try, the first time
-	 * always. It goes on trying, except for -EBUSY */
+	 * Reports (-EBUSY), the subnet administrator does not answer (-ETIMEDOUT), it refuses (-EPROTO), the port is down (-ENETDOWN)):
+	 * once per change, not per try, the first time always. It goes on trying, at longer and longer intervals up to a minute */
 	void (*subscribed)(struct mad_watch *, int err, struct diag *);
 	/* mad's own */
 	struct mad *mad;
 	void (*ended)(struct mad_watch *);
 	struct loop_timer look, renew, end;
+	struct loop_work tell;
+	unsigned what; /* to tell */
 	struct mad_subscription {
 		struct mad_req req;
 		struct inform_info ask;
 		struct mad_watch *watch;
-		bool stands;
 	} sub[3];
 	uint32_t back_ms; /* until the next try after a failure */
 	int told; /* what subscribed() was last told; 1 = nothing yet */
 	int err; /* of this round */
 	struct diag diag;
+	uint16_t sa_lid; /* who answered last */
 	uint8_t waiting; /* subscriptions not answered */
 };
 /* Begins: subscribes to the three traps (InformInfo from queue pair 1, without verbs), answers Reports, and subscribes again when the

@@ -32,8 +32,8 @@ static int refuse(struct mad_scan_job *scan, const struct mad_answer *answer, co
 	} else if (answer->err) {
 		diag_sys(&scan->diag, -answer->err, "request for %s", what);
 	} else {
-		diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator (LID %u) refuses %s: status 0x%04x", port->sm_lid,
-			what, answer->status);
+		diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator (LID %u) refuses %s: status 0x%04x, %s", port->sm_lid,
+			what, answer->status, sa_status_text(answer->status));
 	}
 	return -scan->diag.err;
 }
@@ -319,18 +319,11 @@ static int start_named(struct mad_scan_job *scan)
 static void read_pkeys(struct mad_scan_job *scan)
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
-	unsigned some = 0, first = UINT16_MAX, own = UINT16_MAX;
+	unsigned some = 0;
 
-	for (unsigned i = 0; i < port->pkeys; i++) {
-		if (!port->pkey[i])
-			continue;
-		some++;
-		if (first == UINT16_MAX)
-			first = i;
-		if ((port->pkey[i] & 0x7fff) == 0x7fff && own == UINT16_MAX)
-			own = i;
-	}
-	scan->pkey_index = (uint16_t)(own != UINT16_MAX ? own : first != UINT16_MAX ? first : 0);
+	for (unsigned i = 0; i < port->pkeys; i++)
+		some += port->pkey[i] != 0;
+	scan->pkey_index = port_pkey_index(port);
 	scan->one_pkey = !some || (some == 1 && port->pkey[scan->pkey_index] == 0xffff);
 }
 
