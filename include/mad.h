@@ -40,10 +40,10 @@ int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *);
 void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid);
 
 /* What opens a real device: core/mad/port.c over libibumad. Tests link tests/fake/mad_port.c instead. */
-struct mad_addr { /* of a queue pair 0 or 1 */
-	uint16_t lid;
-	uint8_t sl, qpn;
-	uint16_t pkey_index;
+struct mad_addr { /* of a queue pair: 0, 1, or where one was redirected to */
+	uint32_t qpn, qkey; /* 0: that of queue pair 1 */
+	uint16_t lid, pkey_index;
+	uint8_t sl, path_bits; /* of our own LID */
 	bool grh; /* by GID: routers, RoCE */
 	uint8_t gid_index, gid[16];
 };
@@ -58,12 +58,17 @@ int mad_dev_open(struct mad_dev **, const char *dev, unsigned port, struct diag 
 void mad_dev_close(struct mad_dev *);
 int mad_dev_fd(const struct mad_dev *); /* readable when something has come */
 int mad_dev_class(struct mad_dev *, uint8_t mgmt_class, struct diag *); /* before the first of a class is sent */
-/* 0 or -errno. The answer is wanted for timeout_ms. */
+/* Reports of class SA come to us from now on, or no longer. -EBUSY: another program has them; the kernel gives them to one. */
+int mad_dev_reports(struct mad_dev *, bool on, struct diag *);
+/* Reads state, LID, subnet manager, GID 0, and the next so many entries of the partition table, which it goes round. Gives
+ * MAD_PORT_* bits of what differs from *info, which it changes; -ENODEV: the port is gone. */
+int mad_dev_look(struct mad_dev *, struct mad_port_info *, unsigned pkeys);
+/* 0 or -errno. The answer is wanted for timeout_ms; 0: there is none. More than MAD_LEN bytes, of class SA only, go in segments. */
 int mad_dev_send(struct mad_dev *, const struct mad_addr *, const void *mad, size_t len, uint32_t timeout_ms);
-/* One answer, reassembled: its length, and where it is until the next call. 0: this was no answer. -EAGAIN: nothing has come.
- * -ENOSPC: it is longer than *room, which says now how long; the next call with that much gives it. Anything else: the device is
- * gone. */
-ssize_t mad_dev_recv(struct mad_dev *, size_t *room, const uint8_t **mad);
+/* One datagram, reassembled: its length, where it is until the next call, and from whom. 0: this was none. -EAGAIN: nothing has
+ * come. -ENOSPC: it is longer than *room, which says now how long; the next call with that much gives it. Anything else: the device
+ * is gone. */
+ssize_t mad_dev_recv(struct mad_dev *, size_t *room, const uint8_t **mad, struct mad_addr *from);
 
 /* Transactions. */
 struct mad;
@@ -75,19 +80,19 @@ struct mad_limits { /* 0 = the default */
 	uint32_t tries; /* 3 */
 };
 int mad_open(struct mad **, struct loop *, const struct mad_port_info *, const struct mad_limits *, struct diag *);
-void mad_close(struct mad *); /* needs: the owners of requests in flight; these are forgotten, without upcall */
+void mad_close(struct mad *); /* needs: no scan, no watch; requests in flight are forgotten, without upcall */
 /* Before requests of another class than subnet administration and device management are sent. */
 int mad_class(struct mad *, uint8_t mgmt_class, struct diag *);
 const struct mad_port_info *mad_port(const struct mad *);
 struct loop *mad_loop(const struct mad *);
 struct mad_counters {
-	uint64_t sent, again, answers, late /* or of strangers, or twice */, timeouts;
+	uint64_t sent, again, answers, late /* or of strangers, or twice */, timeouts, reports;
 };
 const struct mad_counters *mad_counters(const struct mad *);
 
 struct mad_answer {
 	int err; /* 0; -ETIMEDOUT; -EBUSY: it said so until the end; -EMSGSIZE; -ENETDOWN: the device is gone; else of sending */
-	uint16_t status; /* of the answer */
+	uint16_t status; /* of the answer; a redirection is one only if it leads on, or nowhere */
 	const uint8_t *mad; /* whole; valid in `done` only */
 	size_t len;
 };
@@ -99,7 +104,8 @@ struct mad_req { /* embedded in its owner, who sets the first part */
 	uint32_t mod;
 	uint64_t mask; /* SA: component mask */
 	const void *data; /* attribute to send, at its place in the datagram; stays until done */
-	uint16_t len;
+	uint16_t len; /* of class SA it may be more than fits into one datagram */
+	bool urgent; /* before those that wait */
 	uint8_t hops; /* directed route: hop[0 … hops - 1] are the ports to leave by */
 	const uint8_t *hop;
 	uint32_t first_ms; /* before the second try; it doubles. 0 = 250. At least 50, and so that all tries fit */
@@ -112,6 +118,7 @@ struct mad_req { /* embedded in its owner, who sets the first part */
 	uint32_t wait_ms;
 	uint16_t slot, last_status;
 	uint8_t state, tries;
+	bool redirected; /* `to` is no longer as the owner said */
 };
 void mad_send(struct mad *, struct mad_req *); /* never calls done itself */
 void mad_forget(struct mad *, struct mad_req *); /* no done any more; allowed when not in flight */
@@ -193,7 +200,7 @@ struct mad_target { /* a port that says it has device management */
 	struct mad_unit *now;
 	struct mad_ioc *ioc;
 	struct mad_req req;
-	struct scan *scan;
+	struct mad_scan_job *scan;
 	union {
 		struct class_port_info set;
 		struct path_record path;
@@ -213,9 +220,13 @@ struct mad_named { /* a port by its LID, without a subnet administrator; or by i
 struct mad_scan_options {
 	const struct mad_named *only; /* ask these, and for no table */
 	unsigned count;
+	bool by_sa; /* `only`: the subnet administrator is asked about them (LID, device management, partitions shared) as of a whole
+		     * fabric; else they are asked themselves, whatever they say, in the default partition. Not on RoCE */
+	bool trust_management; /* by_sa: ask for I/O units whatever its PortInfoRecord says, which is stale for a while after a
+				* port has announced device management (trap 144) */
 	uint32_t timeout_ms; /* of the whole; what was found by then is kept. 0 = none */
 	void (*progress)(void *arg, unsigned done, unsigned all); /* now and then */
-	void *arg;
+	void *arg; /* of progress */
 };
 
 struct mad_found {
@@ -223,9 +234,76 @@ struct mad_found {
 	unsigned count, failed;
 	size_t bytes; /* of what they said; bounded */
 };
-/* Runs the loop until all have answered or failed. A target that fails is no failure of the call. */
+/* Begins a scan, of which there may be many in one loop and of one port. `done` comes once, from the loop, unless it is cancelled
+ * before; then the job is gone when `done` returns. What was found belongs to `done` (mad_found_free(); empty when err, which diag
+ * explains, is not 0), whatever is wrong comes by it: a target that fails is no failure of the scan. Copies the options.
+ * Gives -ENOMEM only. */
+struct mad_scan_job;
+int mad_scan_start(struct mad *, const struct mad_scan_options *, void (*done)(void *arg, struct mad_found *, int err, struct diag *),
+	void *arg, struct mad_scan_job **);
+void mad_scan_cancel(struct mad_scan_job *); /* not from progress or done */
+/* The same, running the loop until it is done. */
 int mad_scan(struct mad *, const struct mad_scan_options *, struct mad_found *, struct diag *);
 void mad_found_free(struct mad_found *);
+
+/* What the subnet administrator reports of the fabric (13.4.8.2 Notice, 15.2.5.12 InformInfo), and the port's own changes. */
+enum mad_trap { MAD_TRAP_IN_SERVICE = 64, MAD_TRAP_OUT_OF_SERVICE = 65, MAD_TRAP_CAP_MASK = 144 };
+
+struct mad_notice {
+	uint16_t trap; /* enum mad_trap */
+	uint8_t gid[16]; /* 64, 65: of the port; 144: zero */
+	uint16_t lid; /* 144: of the port, unicast; else 0 */
+	uint32_t cap_mask; /* 144: the new one, PORT_CAP_… */
+};
+
+enum { /* what has changed of a port, or is said to have */
+	MAD_PORT_STATE = 1,
+	MAD_PORT_LID = 2,
+	MAD_PORT_SM = 4, /* its LID or service level */
+	MAD_PORT_PKEYS = 8,
+	MAD_PORT_REREGISTER = 16, /* the subnet manager has forgotten who subscribed */
+	MAD_PORT_GONE = 32, /* the device: nothing will come any more, and all there is to do is mad_unwatch() and mad_close() */
+	MAD_PORT_GID = 64, /* the prefix or GUID of GID 0 */
+};
+
+struct mad_watch { /* embedded in its owner, who sets the first part, and zeroes the rest; one to a struct mad */
+	/* All from the loop; none comes after mad_unwatch(), which they may call */
+	void (*notice)(struct mad_watch *, const struct mad_notice *); /* may come twice for one event, and for none: it is a hint to
+									* look, which any host on the fabric could have faked */
+	void (*changed)(struct mad_watch *, unsigned what); /* MAD_PORT_* bits; mad_port() has the new state already */
+	/* When subscriptions begin to stand (err 0, diag NULL) and when they fail (-errno; diag says why: another program holds the port's
+	 * Reports (-EBUSY), the subnet administrator does not answer (-ETIMEDOUT), it refuses (-EPROTO), the port is down (-ENETDOWN)):
+	 * once per change, not per try, the first time always. It goes on trying, at longer and longer intervals up to a minute */
+	void (*subscribed)(struct mad_watch *, int err, struct diag *);
+	/* mad's own */
+	struct mad *mad;
+	void (*ended)(struct mad_watch *);
+	struct loop_timer look, renew, end;
+	struct loop_work tell;
+	unsigned what; /* to tell */
+	struct mad_subscription {
+		struct mad_req req;
+		struct inform_info ask;
+		struct mad_watch *watch;
+	} sub[3];
+	uint32_t back_ms; /* until the next try after a failure */
+	int told; /* what subscribed() was last told; 1 = nothing yet */
+	int err; /* of this round */
+	struct diag diag;
+	uint16_t sa_lid; /* who answered last */
+	uint8_t waiting; /* subscriptions not answered */
+};
+/* Begins: subscribes to the three traps (InformInfo from queue pair 1, without verbs), answers Reports, and subscribes again when the
+ * subnet manager, the LID, the prefix or the port has changed or the subnet manager asks for it; and every MAD_RENEW_MS, half as
+ * much more or less, as where nobody calls mad_port_event() a subnet manager that was restarted does not say that it has forgotten.
+ * Looks at the port once a second. An error is a device that is gone or a second watch (-EALREADY); that Reports cannot be had
+ * is told by subscribed(), as the port is watched all the same. */
+#define MAD_RENEW_MS (10 * 60 * 1000)
+int mad_watch(struct mad *, struct mad_watch *, struct diag *);
+/* Ends: unsubscribes; `ended` comes from the loop when that is done, at most a second later. */
+void mad_unwatch(struct mad *, struct mad_watch *, void (*ended)(struct mad_watch *));
+/* An event of the kernel's (port_events.h) about this port: MAD_PORT_* bits. Looks at once. Without a watch: nothing. */
+void mad_port_event(struct mad *, unsigned what);
 
 /* SRP (T10 SRP-2, annex B): a service is one when its name is "SRP.T10:" and the target's identifier extension. */
 bool mad_srp_id_ext(const struct mad_service *, char id_ext[17]); /* as ibsrpdm takes it: any text without blanks */

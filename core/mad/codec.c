@@ -2,9 +2,24 @@
 /* Decoding attributes; layouts are in wire/mad.h. */
 #include "codec.h"
 
+#define INFORM_RESP_TIME 19 /* we answer a Report within 2.1 s */
+
 bool lid_valid(unsigned lid)
 {
 	return lid >= MAD_LID_MIN && lid <= MAD_LID_MAX;
+}
+
+uint16_t port_pkey_index(const struct mad_port_info *port)
+{
+	uint16_t first = UINT16_MAX;
+
+	for (uint16_t i = 0; i < port->pkeys; i++) {
+		if ((port->pkey[i] & 0x7fff) == 0x7fff)
+			return i;
+		if (port->pkey[i] && first == UINT16_MAX)
+			first = i;
+	}
+	return first == UINT16_MAX ? 0 : first;
 }
 
 bool sa_table_get(struct sa_table *table, const void *mad, size_t len, size_t least)
@@ -100,4 +115,83 @@ void dm_service_get(struct mad_service *service, const struct service_entry *ent
 {
 	service->id = get_be64(entry->id);
 	text_get(service->name, entry->name, sizeof(entry->name));
+}
+
+bool notice_get(struct mad_notice *out, const struct notice *notice)
+{
+	static const uint8_t zero[16];
+
+	*out = (struct mad_notice){ .trap = get_be16(notice->trap) };
+	if (!(notice->generic_type & NOTICE_GENERIC))
+		return false;
+	switch (out->trap) {
+	case MAD_TRAP_IN_SERVICE:
+	case MAD_TRAP_OUT_OF_SERVICE: {
+		const struct notice_gid *details = (const void *)notice->details;
+
+		memcpy(out->gid, details->gid, sizeof(out->gid));
+		return memcmp(out->gid, zero, sizeof(zero));
+	}
+	case MAD_TRAP_CAP_MASK: {
+		const struct notice_caps *details = (const void *)notice->details;
+
+		out->lid = get_be16(details->lid);
+		out->cap_mask = get_be32(details->cap_mask);
+		return lid_valid(out->lid);
+	}
+	default:
+		return false;
+	}
+}
+
+/* OpenSM compares type and producer with the notice's, so they are as the traps' own. One unsubscribes by naming the queue pair. */
+uint64_t inform_put(struct inform_info *info, uint16_t trap, bool subscribe)
+{
+	bool of_port = trap == MAD_TRAP_CAP_MASK;
+
+	*info = (struct inform_info){
+		.lid_begin = put_be16(0xffff),
+		.generic = 1,
+		.subscribe = subscribe,
+		.type = put_be16(of_port ? NOTICE_INFORMATIONAL : NOTICE_SUBNET_MANAGEMENT),
+		.trap = put_be16(trap),
+		.qpn_resp_time = put_be32(1 << 8 | INFORM_RESP_TIME),
+		.producer = put_be32(of_port ? MAD_NODE_CA : NOTICE_BY_MANAGER),
+	};
+	return SA_INFORM_LID_BEGIN | SA_INFORM_GENERIC | SA_INFORM_SUBSCRIBE | SA_INFORM_TYPE | SA_INFORM_TRAP | SA_INFORM_PRODUCER |
+		(subscribe ? 0 : SA_INFORM_QPN);
+}
+
+const char *sa_status_text(uint16_t status)
+{
+	switch (status) {
+	case MAD_STATUS_BUSY:
+		return "busy";
+	case MAD_STATUS_REDIRECT:
+		return "redirected to where it cannot be followed";
+	case 0x0004:
+		return "unsupported version";
+	case 0x0008:
+		return "unsupported method";
+	case 0x000c:
+		return "unsupported attribute";
+	case MAD_STATUS_FIELD:
+		return "invalid field";
+	case 0x0100:
+		return "out of resources";
+	case 0x0200:
+		return "invalid request";
+	case SA_STATUS_NO_RECORDS:
+		return "no records";
+	case 0x0400:
+		return "too many records";
+	case 0x0500:
+		return "invalid GID";
+	case 0x0600:
+		return "insufficient components";
+	case 0x0700:
+		return "request denied";
+	default:
+		return "of no known meaning";
+	}
 }

@@ -32,9 +32,19 @@ struct sa_path {
 bool sa_path_get(struct sa_path *, const struct path_record *);
 
 bool lid_valid(unsigned lid);
+/* Of the default partition, in which subnet management is; else of the first. */
+uint16_t port_pkey_index(const struct mad_port_info *);
 
 /* Into what its owner has cleared. */
 void dm_unit_get(struct mad_unit *, const struct io_unit_info *);
 enum dm_slot dm_unit_slot(const struct mad_unit *, unsigned slot /* from 1 */);
 void dm_ioc_get(struct mad_ioc *, const struct ioc_profile *);
 void dm_service_get(struct mad_service *, const struct service_entry *);
+
+/* A Report's notice. False: none that was asked for, or it says nothing of use. */
+bool notice_get(struct mad_notice *, const struct notice *);
+/* To subscribe to a trap, or no longer; with its component mask. */
+uint64_t inform_put(struct inform_info *, uint16_t trap, bool subscribe);
+
+/* "request denied": the status of an answer of the subnet administrator, in words; 13.4.7, 15.4.2. */
+const char *sa_status_text(uint16_t status);

@@ -4,6 +4,7 @@
 #include "mad.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/umad.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,9 @@ struct mad_dev {
 		int agent;
 	} class[CLASSES];
 	unsigned classes;
+	int reports; /* agent of those; -1 = none */
+	int dir; /* the port in sysfs */
+	unsigned pkey_at; /* the next one to look at */
 	struct ib_user_mad *buf; /* header and datagram; grows with the tables that come */
 	size_t room; /* for the datagram */
 };
@@ -159,10 +163,12 @@ static int make_room(struct mad_dev *dev, size_t len)
 int mad_dev_open(struct mad_dev **out, const char *name, unsigned port, struct diag *diag)
 {
 	struct mad_dev *dev = calloc(1, sizeof(*dev));
+	char path[160];
 	int err;
 
 	if (!dev)
 		return diag_sys(diag, ENOMEM, "MAD device");
+	dev->reports = -1;
 	errno = 0;
 	dev->fd = umad_open_port(name, (int)port);
 	if (dev->fd < 0) {
@@ -172,7 +178,9 @@ int mad_dev_open(struct mad_dev **out, const char *name, unsigned port, struct d
 		free(dev);
 		return err;
 	}
-	err = make_room(dev, MAD_LEN);
+	snprintf(path, sizeof(path), SYS_INFINIBAND "/%s/" SYS_CA_PORTS_DIR "/%u", name, port);
+	dev->dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	err = dev->dir < 0 ? -errno : make_room(dev, MAD_LEN);
 	if (err) {
 		mad_dev_close(dev);
 		return diag_sys(diag, -err, "MAD device");
@@ -184,6 +192,8 @@ int mad_dev_open(struct mad_dev **out, const char *name, unsigned port, struct d
 void mad_dev_close(struct mad_dev *dev)
 {
 	umad_close_port(dev->fd);
+	if (dev->dir >= 0)
+		close(dev->dir);
 	free(dev->buf);
 	free(dev);
 }
@@ -220,34 +230,162 @@ int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 	return 0;
 }
 
+int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
+{
+	long methods[16 / sizeof(long)] = { 1l << MAD_REPORT };
+
+	if (on == (dev->reports >= 0))
+		return 0;
+	if (!on) {
+		umad_unregister(dev->fd, dev->reports);
+		dev->reports = -1;
+		return 0;
+	}
+	errno = 0;
+	dev->reports = umad_register(dev->fd, MAD_CLASS_SA, SA_CLASS_VERSION, 0, methods);
+	if (dev->reports >= 0)
+		return 0;
+	dev->reports = -1;
+	/* The kernel says EINVAL when another agent has the method (ib_register_mad_agent() of Linux 6.12) */
+	if (errno != EINVAL && errno != EBUSY)
+		return diag_sys(diag, errno ? errno : EPERM, "register for the subnet administrator's reports");
+	diag_set(diag, DIAG_BUSY, EBUSY, "another program receives the subnet administrator's reports on this port");
+	return diag_hint(diag, "fuser -v /dev/infiniband/umad* names those that may");
+}
+
+static void look_at(const struct mad_dev *dev, const char *name, char text[64])
+{
+	int fd = openat(dev->dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? 0 : read(fd, text, 63);
+
+	text[len > 0 ? len : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* `bit` if *value is another now. What cannot be had for the moment stays as it was. */
+static unsigned look_number(const struct mad_dev *dev, const char *name, unsigned old, unsigned bit, unsigned *value)
+{
+	char text[64], *end;
+	unsigned long now;
+
+	look_at(dev, name, text);
+	now = strtoul(text, &end, 0); /* "4: ACTIVE", "0x7" */
+	*value = end == text ? old : (unsigned)now;
+	return *value != old ? bit : 0;
+}
+
+static unsigned look_gid(const struct mad_dev *dev, struct mad_port_info *info)
+{
+	uint64_t prefix, guid;
+	uint8_t gid[16];
+	char text[64];
+
+	look_at(dev, "gids/0", text);
+	text[strcspn(text, "\n")] = 0;
+	if (inet_pton(AF_INET6, text, gid) != 1)
+		return 0;
+	prefix = wire_be(gid, 8);
+	guid = wire_be(gid + 8, 8);
+	if (prefix == info->prefix && guid == info->guid)
+		return 0;
+	info->prefix = prefix;
+	info->guid = guid;
+	return MAD_PORT_GID;
+}
+
+static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
+{
+	unsigned what = 0, value;
+	char name[32];
+
+	for (unsigned i = 0; i < pkeys && i < info->pkeys; i++) {
+		dev->pkey_at = (dev->pkey_at + 1) % info->pkeys;
+		snprintf(name, sizeof(name), "pkeys/%u", dev->pkey_at);
+		what |= look_number(dev, name, info->pkey[dev->pkey_at], MAD_PORT_PKEYS, &value);
+		info->pkey[dev->pkey_at] = (uint16_t)value;
+	}
+	return what;
+}
+
+int mad_dev_look(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
+{
+	unsigned what, state, phys, lid, lmc, sm_lid, sm_sl;
+
+	if (faccessat(dev->dir, "state", F_OK, 0) && (errno == ENOENT || errno == ENODEV))
+		return -ENODEV;
+	what = look_number(dev, "state", info->state, MAD_PORT_STATE, &state);
+	look_number(dev, "phys_state", info->phys, 0, &phys);
+	what |= look_number(dev, "lid", info->lid, MAD_PORT_LID, &lid);
+	what |= look_number(dev, "lid_mask_count", info->lmc, MAD_PORT_LID, &lmc);
+	what |= look_number(dev, "sm_lid", info->sm_lid, MAD_PORT_SM, &sm_lid);
+	what |= look_number(dev, "sm_sl", info->sm_sl, MAD_PORT_SM, &sm_sl);
+	info->state = (uint8_t)state;
+	info->phys = (uint8_t)phys;
+	info->lid = (uint16_t)lid;
+	info->lmc = (uint8_t)lmc;
+	info->sm_lid = (uint16_t)sm_lid;
+	info->sm_sl = (uint8_t)sm_sl;
+	return (int)(what | look_gid(dev, info) | look_pkeys(dev, info, pkeys));
+}
+
+static void set_addr(struct ib_user_mad *out, const struct mad_addr *to)
+{
+	ib_mad_addr_t *addr = umad_get_mad_addr(out);
+
+	umad_set_addr(out, to->lid, (int)to->qpn, to->sl, to->qpn ? (int)(to->qkey ? to->qkey : QKEY) : 0);
+	umad_set_pkey(out, to->pkey_index);
+	addr->path_bits = to->path_bits;
+	if (!to->grh)
+		return;
+	addr->grh_present = 1;
+	addr->gid_index = to->gid_index; /* umad_set_grh() leaves it */
+	addr->hop_limit = 64;
+	memcpy(addr->gid, to->gid, sizeof(addr->gid));
+}
+
 int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad, size_t len, uint32_t timeout_ms)
 {
+	const struct mad_hdr *hdr = mad;
 	union {
 		struct ib_user_mad umad;
 		uint8_t room[sizeof(struct ib_user_mad) + MAD_LEN];
-	} out;
-	int agent = agent_of(dev, ((const struct mad_hdr *)mad)->mgmt_class);
+	} one = { 0 };
+	struct ib_user_mad *out = &one.umad;
+	int agent = hdr->method & MAD_RESPONSE ? dev->reports : agent_of(dev, hdr->mgmt_class), err;
 
-	if (agent < 0 || len > MAD_LEN)
+	if (agent < 0 || (len > MAD_LEN && hdr->mgmt_class != MAD_CLASS_SA))
 		return -EINVAL;
-	memset(&out, 0, sizeof(out));
-	umad_set_addr(&out, to->lid, to->qpn, to->sl, to->qpn ? QKEY : 0);
-	umad_set_pkey(&out, to->pkey_index);
-	if (to->grh) {
-		ib_mad_addr_t *addr = umad_get_mad_addr(&out);
-
-		addr->grh_present = 1;
-		addr->gid_index = to->gid_index; /* umad_set_grh() leaves it */
-		addr->hop_limit = 64;
-		memcpy(addr->gid, to->gid, sizeof(addr->gid));
-	}
-	memcpy(umad_get_mad(&out), mad, len);
-	if (!umad_send(dev->fd, agent, &out, (int)len, (int)timeout_ms, 0))
-		return 0;
-	return errno ? -errno : -EIO;
+	if (len > MAD_LEN)
+		out = calloc(1, sizeof(*out) + len);
+	if (!out)
+		return -ENOMEM;
+	set_addr(out, to);
+	memcpy(umad_get_mad(out), mad, len);
+	errno = 0;
+	err = umad_send(dev->fd, agent, out, (int)len, (int)timeout_ms, 0) ? -(errno ? errno : EIO) : 0;
+	if (out != &one.umad)
+		free(out);
+	return err;
 }
 
-ssize_t mad_dev_recv(struct mad_dev *dev, size_t *room, const uint8_t **mad)
+static void get_addr(struct mad_addr *from, const struct ib_user_mad *in)
+{
+	const ib_mad_addr_t *addr = &in->addr;
+
+	*from = (struct mad_addr){
+		.qpn = be32toh(addr->qpn),
+		.lid = be16toh(addr->lid),
+		.pkey_index = addr->pkey_index,
+		.sl = addr->sl,
+		.path_bits = addr->path_bits,
+		.grh = addr->grh_present,
+		.gid_index = addr->gid_index,
+	};
+	memcpy(from->gid, addr->gid, sizeof(from->gid));
+}
+
+ssize_t mad_dev_recv(struct mad_dev *dev, size_t *room, const uint8_t **mad, struct mad_addr *from)
 {
 	int got, rc;
 
@@ -266,6 +404,7 @@ ssize_t mad_dev_recv(struct mad_dev *dev, size_t *room, const uint8_t **mad)
 		return errno ? -errno : -EIO;
 	if (umad_status(dev->buf) || (size_t)got < sizeof(struct mad_hdr))
 		return 0; /* the kernel gives up one of our requests, which has its own timer */
+	get_addr(from, dev->buf);
 	*mad = umad_get_mad(dev->buf);
 	return got;
 }

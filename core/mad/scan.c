@@ -11,34 +11,34 @@
 #define PROGRESS  16
 #define ALL_PORTS UINT16_MAX /* no port of the table has a LID of its own there */
 
-static void end(struct scan *scan, int err)
+static void end(struct mad_scan_job *scan, int err)
 {
 	if (!scan->err)
 		scan->err = err;
-	scan->over = 1;
+	loop_work_add(mad_loop(scan->mad), &scan->over);
 }
 
 /* What an answer of the subnet administrator has against us. */
-static int refuse(struct scan *scan, const struct mad_answer *answer, const char *what)
+static int refuse(struct mad_scan_job *scan, const struct mad_answer *answer, const char *what)
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
 
 	if (answer->err == -ETIMEDOUT || answer->err == -EBUSY) {
-		diag_set(scan->diag, DIAG_TIMEOUT, -answer->err, "%s of the subnet administrator (LID %u) to the request for %s",
+		diag_set(&scan->diag, DIAG_TIMEOUT, -answer->err, "%s of the subnet administrator (LID %u) to the request for %s",
 			answer->err == -EBUSY ? "nothing but busy" : "no answer", port->sm_lid, what);
-		diag_hint(scan->diag, "ask without it: --walk, or --lid LID");
+		diag_hint(&scan->diag, "ask without it: --walk, or --lid LID");
 	} else if (answer->err == -EMSGSIZE) {
-		diag_set(scan->diag, DIAG_PROTOCOL, EMSGSIZE, "the subnet administrator's %s is longer than any fabric's", what);
+		diag_set(&scan->diag, DIAG_PROTOCOL, EMSGSIZE, "the subnet administrator's %s is longer than any fabric's", what);
 	} else if (answer->err) {
-		diag_sys(scan->diag, -answer->err, "request for %s", what);
+		diag_sys(&scan->diag, -answer->err, "request for %s", what);
 	} else {
-		diag_set(scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator (LID %u) refuses %s: status 0x%04x", port->sm_lid,
-			what, answer->status);
+		diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator (LID %u) refuses %s: status 0x%04x, %s", port->sm_lid,
+			what, answer->status, sa_status_text(answer->status));
 	}
-	return -scan->diag->err;
+	return -scan->diag.err;
 }
 
-static bool records(struct scan *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
+static bool records(struct mad_scan_job *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
 {
 	*table = (struct sa_table){ 0 };
 	if (!answer->err && answer->status == SA_STATUS_NO_RECORDS)
@@ -49,12 +49,12 @@ static bool records(struct scan *scan, const struct mad_answer *answer, size_t l
 	}
 	if (sa_table_get(table, answer->mad, answer->len, least))
 		return true;
-	end(scan, diag_set(scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator's %s has records of %zu bytes, not %zu", what,
+	end(scan, diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator's %s has records of %zu bytes, not %zu", what,
 			  table->each, least));
 	return false;
 }
 
-void scan_ask_sa(const struct scan *scan, struct mad_req *req, uint8_t method, uint16_t attr,
+void scan_ask_sa(const struct mad_scan_job *scan, struct mad_req *req, uint8_t method, uint16_t attr,
 	void (*done)(struct mad_req *, const struct mad_answer *))
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
@@ -68,13 +68,13 @@ void scan_ask_sa(const struct scan *scan, struct mad_req *req, uint8_t method, u
 	};
 }
 
-static int make_targets(struct scan *scan, size_t count)
+static int make_targets(struct mad_scan_job *scan, size_t count)
 {
 	struct mad_target *target = calloc(count ? count : 1, sizeof(*target));
 
 	if (!target)
-		return diag_sys(scan->diag, ENOMEM, "%zu targets", count);
-	scan->found->target = target;
+		return diag_sys(&scan->diag, ENOMEM, "%zu targets", count);
+	scan->found.target = target;
 	for (size_t i = 0; i < count; i++) {
 		target[i].scan = scan;
 		target[i].last = &target[i].unit;
@@ -83,7 +83,7 @@ static int make_targets(struct scan *scan, size_t count)
 }
 
 /* A table of which each record may make a target. */
-static bool targets_of(struct scan *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
+static bool targets_of(struct mad_scan_job *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
 {
 	int err;
 
@@ -95,9 +95,9 @@ static bool targets_of(struct scan *scan, const struct mad_answer *answer, size_
 	return !err;
 }
 
-static void start_targets(struct scan *scan)
+static void start_targets(struct mad_scan_job *scan)
 {
-	struct mad_found *found = scan->found;
+	struct mad_found *found = &scan->found;
 
 	scan->live = found->count;
 	for (unsigned i = 0; i < found->count; i++)
@@ -108,13 +108,13 @@ static void start_targets(struct scan *scan)
 
 void scan_target_done(struct mad_target *target)
 {
-	struct scan *scan = target->scan;
+	struct mad_scan_job *scan = target->scan;
 	unsigned done;
 
 	scan->live--;
-	done = scan->found->count - scan->live;
-	if (scan->options->progress && (done % PROGRESS == 0 || !scan->live))
-		scan->options->progress(scan->options->arg, done, scan->found->count);
+	done = scan->found.count - scan->live;
+	if (scan->options.progress && (done % PROGRESS == 0 || !scan->live))
+		scan->options.progress(scan->options.arg, done, scan->found.count);
 	if (!scan->live)
 		end(scan, 0);
 }
@@ -122,8 +122,8 @@ void scan_target_done(struct mad_target *target)
 /* GUIDs of the ports in one table of all nodes. */
 static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 {
-	struct scan *scan = container_of(req, struct scan, req);
-	struct mad_found *found = scan->found;
+	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
+	struct mad_found *found = &scan->found;
 	struct sa_table table;
 	uint16_t *at;
 
@@ -131,7 +131,7 @@ static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 		return;
 	at = malloc(LIDS * sizeof(*at));
 	if (!at) {
-		end(scan, diag_sys(scan->diag, ENOMEM, "table of nodes"));
+		end(scan, diag_sys(&scan->diag, ENOMEM, "table of nodes"));
 		return;
 	}
 	memset(at, 0xff, LIDS * sizeof(*at));
@@ -147,7 +147,7 @@ static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 	start_targets(scan); /* those the table did not have ask for themselves */
 }
 
-static void ask_guids(struct scan *scan)
+static void ask_guids(struct mad_scan_job *scan)
 {
 	scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_guids);
 	mad_send(scan->mad, &scan->req);
@@ -166,8 +166,8 @@ static bool first_time(uint8_t seen[LIDS / 8], uint16_t lid)
 /* The ports that have device management, each LID once. */
 static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 {
-	struct scan *scan = container_of(req, struct scan, req);
-	struct mad_found *found = scan->found;
+	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
+	struct mad_found *found = &scan->found;
 	uint8_t seen[LIDS / 8] = { 0 };
 	struct sa_table table;
 
@@ -196,8 +196,8 @@ static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 /* All nodes, each of which is then asked about its ports: the subnet administrator does not match capability masks. */
 static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 {
-	struct scan *scan = container_of(req, struct scan, req);
-	struct mad_found *found = scan->found;
+	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
+	struct mad_found *found = &scan->found;
 	uint8_t seen[LIDS / 8] = { 0 };
 	struct sa_table table;
 
@@ -217,7 +217,7 @@ static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 	start_targets(scan);
 }
 
-static void ask_ports(struct scan *scan, bool match)
+static void ask_ports(struct mad_scan_job *scan, bool match)
 {
 	if (!match) {
 		loop_trace(mad_loop(scan->mad), "the subnet administrator does not match capability masks: asking about every node");
@@ -235,7 +235,7 @@ static void ask_ports(struct scan *scan, bool match)
 
 static void got_class(struct mad_req *req, const struct mad_answer *answer)
 {
-	struct scan *scan = container_of(req, struct scan, req);
+	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
 	const struct class_port_info *info;
 	struct sa_table table;
 
@@ -245,14 +245,20 @@ static void got_class(struct mad_req *req, const struct mad_answer *answer)
 	ask_ports(scan, table.count && get_be16(info->cap_mask) & SA_CAP_PORT_INFO_MASK_MATCH);
 }
 
-static int start_fabric(struct scan *scan)
+static int need_sa(struct mad_scan_job *scan)
+{
+	if (lid_valid(mad_port(scan->mad)->sm_lid))
+		return 0;
+	diag_set(&scan->diag, DIAG_UNREACHABLE, ENETUNREACH, "no subnet manager has made itself known to this port");
+	return diag_hint(&scan->diag, "ask without it: --walk, or --lid LID");
+}
+
+static int start_fabric(struct mad_scan_job *scan)
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
 
-	if (!lid_valid(port->sm_lid)) {
-		diag_set(scan->diag, DIAG_UNREACHABLE, ENETUNREACH, "no subnet manager has made itself known to this port");
-		return diag_hint(scan->diag, "ask without it: --walk, or --lid LID");
-	}
+	if (need_sa(scan))
+		return -scan->diag.err;
 	loop_trace(mad_loop(scan->mad), "%s port %u, LID %u, asks the subnet administrator, LID %u", port->dev, port->port, port->lid,
 		port->sm_lid);
 	scan_ask_sa(scan, &scan->req, MAD_GET, MAD_CLASS_PORT_INFO, got_class);
@@ -261,14 +267,14 @@ static int start_fabric(struct scan *scan)
 }
 
 /* RoCE has no LIDs, and needs to know from which of our addresses. */
-static int set_gid(struct scan *scan, struct mad_target *target, const struct mad_named *named)
+static int set_gid(struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
 	int index = mad_dev_gid_index(port, named->gid);
 
 	if (index < 0) {
-		diag_set(scan->diag, DIAG_UNREACHABLE, EADDRNOTAVAIL, "the port has no GID from which that GID could be reached");
-		return diag_ctx(scan->diag, "%s port %u", port->dev, port->port);
+		diag_set(&scan->diag, DIAG_UNREACHABLE, EADDRNOTAVAIL, "the port has no GID from which that GID could be reached");
+		return diag_ctx(&scan->diag, "%s port %u", port->dev, port->port);
 	}
 	target->step = MAD_STEP_UNIT;
 	target->addr.grh = true;
@@ -277,71 +283,69 @@ static int set_gid(struct scan *scan, struct mad_target *target, const struct ma
 	return 0;
 }
 
-static int name_target(struct scan *scan, struct mad_target *target, const struct mad_named *named)
+static int name_target(struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
 {
 	target->addr.pkey_index = scan->pkey_index;
 	target->lid = named->lid;
-	target->management = true;
+	target->management = scan->direct;
 	target->step = named->lid ? MAD_STEP_NODE : MAD_STEP_LID;
 	if (named->lid && !named->known)
-		return mad_class(scan->mad, MAD_CLASS_SMP, scan->diag);
+		return scan->direct ? mad_class(scan->mad, MAD_CLASS_SMP, &scan->diag) : 0;
 	target->prefix = wire_be(named->gid, 8);
 	target->guid = wire_be(named->gid + 8, 8);
+	if (named->lid && !scan->direct)
+		target->step = MAD_STEP_PORT;
 	return named->lid || mad_port(scan->mad)->infiniband ? 0 : set_gid(scan, target, named);
 }
 
-/* Ports the user named. */
-static int start_named(struct scan *scan)
+/* Ports that were named. */
+static int start_named(struct mad_scan_job *scan)
 {
-	const struct mad_scan_options *options = scan->options;
-	int err = make_targets(scan, options->count);
+	const struct mad_scan_options *options = &scan->options;
+	int err = scan->direct ? 0 : need_sa(scan);
+
+	if (!err)
+		err = make_targets(scan, options->count);
 
 	for (unsigned i = 0; !err && i < options->count; i++)
-		err = name_target(scan, &scan->found->target[i], &options->only[i]);
+		err = name_target(scan, &scan->found.target[i], &options->only[i]);
 	if (err)
 		return err;
-	scan->found->count = options->count;
+	scan->found.count = options->count;
 	start_targets(scan);
 	return 0;
 }
 
-static void read_pkeys(struct scan *scan)
+static void read_pkeys(struct mad_scan_job *scan)
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
-	unsigned some = 0, first = UINT16_MAX, own = UINT16_MAX;
+	unsigned some = 0;
 
-	for (unsigned i = 0; i < port->pkeys; i++) {
-		if (!port->pkey[i])
-			continue;
-		some++;
-		if (first == UINT16_MAX)
-			first = i;
-		if ((port->pkey[i] & 0x7fff) == 0x7fff && own == UINT16_MAX)
-			own = i;
-	}
-	scan->pkey_index = (uint16_t)(own != UINT16_MAX ? own : first != UINT16_MAX ? first : 0);
+	for (unsigned i = 0; i < port->pkeys; i++)
+		some += port->pkey[i] != 0;
+	scan->pkey_index = port_pkey_index(port);
 	scan->one_pkey = !some || (some == 1 && port->pkey[scan->pkey_index] == 0xffff);
 }
 
 static void too_late(struct loop_timer *timer)
 {
-	struct scan *scan = container_of(timer, struct scan, deadline);
+	struct mad_scan_job *scan = container_of(timer, struct mad_scan_job, deadline);
 
-	if (!scan->found->count)
-		diag_set(scan->diag, DIAG_TIMEOUT, ETIMEDOUT, "the time is up and no target was asked yet");
-	end(scan, scan->found->count ? 0 : -ETIMEDOUT);
+	if (!scan->found.count)
+		diag_set(&scan->diag, DIAG_TIMEOUT, ETIMEDOUT, "the time is up and no target was asked yet");
+	end(scan, scan->found.count ? 0 : -ETIMEDOUT);
 }
 
 /* Those that were not done count as failed, and those that are no I/O unit go. */
-static void settle(struct scan *scan)
+static void settle(struct mad_scan_job *scan)
 {
-	struct mad_found *found = scan->found;
+	struct mad_found *found = &scan->found;
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < found->count; i++) {
 		struct mad_target *target = &found->target[i];
 
-		mad_forget(scan->mad, &target->req);
+		target->scan = NULL;
 		if (target->step != MAD_STEP_DONE && !target->err) {
 			target->err = -ETIMEDOUT;
 			target->failed = target->step;
@@ -365,33 +369,115 @@ static void trace_counters(const struct mad *mad)
 		n->sent, n->again, n->answers, n->late, n->timeouts);
 }
 
-int mad_scan(struct mad *mad, const struct mad_scan_options *options, struct mad_found *found, struct diag *diag)
+static void stop(struct mad_scan_job *scan)
 {
-	struct diag own = { 0 };
-	struct scan scan = { .mad = mad, .options = options, .found = found, .diag = diag ? diag : &own };
-	struct loop *loop = mad_loop(mad);
+	struct loop *loop = mad_loop(scan->mad);
+
+	loop_work_del(loop, &scan->over);
+	loop_timer_del(loop, &scan->deadline);
+	mad_forget(scan->mad, &scan->req);
+	for (unsigned i = 0; i < scan->found.count; i++)
+		mad_forget(scan->mad, &scan->found.target[i].req);
+}
+
+static void free_job(struct mad_scan_job *scan)
+{
+	free((void *)scan->options.only);
+	free(scan);
+}
+
+static void over(struct loop_work *work)
+{
+	struct mad_scan_job *scan = container_of(work, struct mad_scan_job, over);
+
+	stop(scan);
+	settle(scan);
+	trace_counters(scan->mad);
+	if (scan->err)
+		mad_found_free(&scan->found);
+	scan->done(scan->arg, &scan->found, scan->err, &scan->diag);
+	free_job(scan);
+}
+
+static struct mad_scan_job *make_job(struct mad *mad, const struct mad_scan_options *options)
+{
+	struct mad_scan_job *scan = calloc(1, sizeof(*scan));
+	struct mad_named *only;
+
+	if (!scan)
+		return NULL;
+	scan->mad = mad;
+	scan->options = *options;
+	scan->over.run = over;
+	scan->deadline.fire = too_late;
+	scan->direct = options->only && (!options->by_sa || !mad_port(mad)->infiniband);
+	read_pkeys(scan);
+	if (!options->only)
+		return scan;
+	only = calloc(options->count + 1, sizeof(*only));
+	scan->options.only = only;
+	if (!only) {
+		free(scan);
+		return NULL;
+	}
+	if (options->count)
+		memcpy(only, options->only, options->count * sizeof(*only));
+	return scan;
+}
+
+int mad_scan_start(struct mad *mad, const struct mad_scan_options *options,
+	void (*done)(void *arg, struct mad_found *, int err, struct diag *), void *arg, struct mad_scan_job **out)
+{
+	struct mad_scan_job *scan = make_job(mad, options);
 	int err;
 
-	*found = (struct mad_found){ 0 };
-	read_pkeys(&scan);
-	err = options->only ? start_named(&scan) : start_fabric(&scan);
-	if (err) {
-		mad_found_free(found);
-		return err;
-	}
-	scan.deadline.fire = too_late;
+	if (!scan)
+		return -ENOMEM;
+	scan->done = done;
+	scan->arg = arg;
 	if (options->timeout_ms)
-		loop_timer_set(loop, &scan.deadline, loop_clock() + options->timeout_ms * 1000000ull);
-	if (!scan.over)
-		loop_wait(loop, &scan.over, 0);
-	loop_timer_del(loop, &scan.deadline);
-	mad_forget(mad, &scan.req);
-	settle(&scan);
-	trace_counters(mad);
-	if (!scan.err)
-		return 0;
-	mad_found_free(found);
-	return scan.err;
+		loop_timer_set(mad_loop(mad), &scan->deadline, loop_clock() + options->timeout_ms * 1000000ull);
+	err = options->only ? start_named(scan) : start_fabric(scan);
+	if (err)
+		end(scan, err);
+	*out = scan;
+	return 0;
+}
+
+void mad_scan_cancel(struct mad_scan_job *scan)
+{
+	stop(scan);
+	mad_found_free(&scan->found);
+	free_job(scan);
+}
+
+struct waiting {
+	struct mad_found *found;
+	struct diag *diag;
+	int err, over;
+};
+
+static void waited(void *arg, struct mad_found *found, int err, struct diag *diag)
+{
+	struct waiting *waiting = arg;
+
+	*waiting->found = *found;
+	waiting->err = err;
+	waiting->over = 1;
+	if (err && waiting->diag)
+		*waiting->diag = *diag;
+}
+
+int mad_scan(struct mad *mad, const struct mad_scan_options *options, struct mad_found *found, struct diag *diag)
+{
+	struct waiting waiting = { .found = found, .diag = diag };
+	struct mad_scan_job *scan;
+
+	*found = (struct mad_found){ 0 };
+	if (mad_scan_start(mad, options, waited, &waiting, &scan))
+		return diag_sys(diag, ENOMEM, "scan");
+	loop_wait(mad_loop(mad), &waiting.over, 0);
+	return waiting.err;
 }
 
 static void free_ioc(struct mad_ioc *ioc)

@@ -3,22 +3,26 @@
 #pragma once
 #include "codec.h"
 
-struct scan {
+struct mad_scan_job {
 	struct mad *mad;
-	const struct mad_scan_options *options;
-	struct mad_found *found;
-	struct diag *diag;
+	struct mad_scan_options options; /* .only is our own copy */
+	void (*done)(void *arg, struct mad_found *, int err, struct diag *);
+	void *arg;
+	struct mad_found found;
+	struct diag diag;
 	struct mad_req req; /* to the subnet administrator, for the whole fabric */
 	struct port_info_record ask;
 	uint16_t pkey_index; /* of the default partition, else of the first */
 	bool one_pkey; /* the full default one, which everybody has: nothing to ask about */
+	bool direct; /* ports that were named, asked by subnet management and in one partition */
 	unsigned live; /* not done */
-	int err, over;
+	int err;
 	struct loop_timer deadline;
+	struct loop_work over;
 };
 
 /* A request to the subnet administrator. */
-void scan_ask_sa(const struct scan *, struct mad_req *, uint8_t method, uint16_t attr,
+void scan_ask_sa(const struct mad_scan_job *, struct mad_req *, uint8_t method, uint16_t attr,
 	void (*done)(struct mad_req *, const struct mad_answer *));
 /* Begins with t->step; calls scan_target_done() once, from the loop. */
 void scan_target_start(struct mad_target *);

@@ -17,7 +17,7 @@ static void ask(struct mad_target *);
 
 static void *keep(struct mad_target *target, size_t len)
 {
-	struct mad_found *found = target->scan->found;
+	struct mad_found *found = &target->scan->found;
 	void *p = found->bytes + len <= BYTES_MAX ? calloc(1, len) : NULL;
 
 	if (p)
@@ -66,11 +66,11 @@ static unsigned next_slot(const struct mad_unit *unit, unsigned slot)
 
 static void next_pkey(struct mad_target *target)
 {
-	struct scan *scan = target->scan;
+	struct mad_scan_job *scan = target->scan;
 	const struct mad_port_info *port = mad_port(scan->mad);
 
 	target->now = NULL;
-	if (scan->options->only || scan->one_pkey) {
+	if (scan->direct || scan->one_pkey) {
 		finished(target);
 		return;
 	}
@@ -90,11 +90,11 @@ static void next_pkey(struct mad_target *target)
 /* GUID and prefix are known, and that it has device management. */
 static void begin_partitions(struct mad_target *target)
 {
-	struct scan *scan = target->scan;
+	struct mad_scan_job *scan = target->scan;
 	const struct mad_port_info *port = mad_port(scan->mad);
 
 	target->addr.pkey_index = scan->pkey_index;
-	if (!scan->options->only && !scan->one_pkey) {
+	if (!scan->direct && !scan->one_pkey) {
 		target->pkey_at = 0;
 		while (target->pkey_at < port->pkeys && !port->pkey[target->pkey_at])
 			target->pkey_at++;
@@ -126,7 +126,12 @@ static void got_lid(struct mad_target *target, const struct sa_table *table)
 	}
 	target->lid = target->addr.lid = path.lid;
 	target->addr.sl = path.sl;
-	begin_partitions(target);
+	if (target->scan->direct) {
+		begin_partitions(target);
+		return;
+	}
+	target->step = MAD_STEP_PORT;
+	ask(target);
 }
 
 static void got_node(struct mad_target *target, uint64_t guid)
@@ -135,7 +140,7 @@ static void got_node(struct mad_target *target, uint64_t guid)
 	if (!guid) {
 		note(target, -EPROTO, 0);
 		finished(target);
-	} else if (target->scan->options->only) {
+	} else if (target->scan->options.only) {
 		target->step = MAD_STEP_PORT;
 		ask(target);
 	} else {
@@ -148,7 +153,7 @@ static void got_port(struct mad_target *target, const struct sa_port *port)
 	target->prefix = port->prefix;
 	target->first_ms = port->first_ms;
 	target->management = port->management;
-	if (target->management || target->scan->options->only)
+	if (target->management || target->scan->direct || target->scan->options.trust_management)
 		begin_partitions(target); /* a port the user named is asked whatever it says */
 	else
 		finished(target);
@@ -277,7 +282,7 @@ static void got_again(struct mad_target *target, const struct io_unit_info *info
 static void got(struct mad_target *target, const struct mad_answer *answer)
 {
 	const void *dm = answer->mad + sizeof(struct dm_hdr), *sa = answer->mad + sizeof(struct sa_hdr);
-	bool direct = target->scan->options->only;
+	bool direct = target->scan->direct;
 	struct sa_table table = { .at = sa, .count = 1 };
 	struct sa_port port;
 	struct sa_node node;
@@ -414,7 +419,7 @@ static void ask_set(struct mad_target *target)
 
 static void ask_node(struct mad_target *target)
 {
-	if (target->scan->options->only) {
+	if (target->scan->direct) {
 		to_port(target, MAD_CLASS_SMP, SMP_NODE_INFO, 0);
 		return;
 	}
@@ -424,7 +429,7 @@ static void ask_node(struct mad_target *target)
 
 static void ask_port(struct mad_target *target)
 {
-	if (target->scan->options->only) {
+	if (target->scan->direct) {
 		to_port(target, MAD_CLASS_SMP, SMP_PORT_INFO, 0);
 		return;
 	}

@@ -2,14 +2,13 @@
 /* Requests and their answers: many in flight, few to each destination, each with its own deadline. Every try has a transaction id
  * of its own and all of them count until the deadline, so that a late answer is an answer; whatever matches no request in flight
  * is counted and dropped. What is asked is left to sa.c, dm.c and scan.c. */
-#include "mad.h"
+#include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 
-#define SLOTS     8192 /* requests in flight: low bits of the transaction id */
 #define TRIES_MAX 7 /* three bits above them */
 #define WAIT_MS   250
 #define WAIT_LEAST 50
@@ -18,37 +17,11 @@
 #define ROOM      4096
 #define ROOM_MAX  (64u << 20)
 #define TURN      256 /* datagrams read before others have their turn */
+#define REQUEST   8 /* datagrams that one of others' requests, which is answered, counts as */
 
 enum { IDLE, QUEUED, FRESH, WAITED };
 
-struct slot {
-	struct mad_req *req;
-	uint16_t round; /* of its use; 0 never, as OpenSM ignores transaction id 0 */
-	uint16_t next_free;
-};
-
-struct queue { /* by destination: the subnet administrator, all others */
-	struct mad_req *head, **last;
-	uint32_t fresh, window;
-};
-
-struct mad {
-	struct loop *loop;
-	struct mad_port_info port;
-	struct mad_dev *dev;
-	struct mad_limits limits;
-	struct mad_counters counters;
-	struct loop_fd fd;
-	struct loop_work work;
-	struct queue sa, others;
-	struct slot slot[SLOTS];
-	uint16_t free; /* SLOTS = none */
-	uint8_t busy[65536]; /* in flight, by LID */
-	size_t room;
-	int gone; /* -errno of the device */
-};
-
-static struct queue *queue_of(struct mad *mad, const struct mad_req *req)
+static struct xact_queue *queue_of(struct mad *mad, const struct mad_req *req)
 {
 	return req->mgmt_class == MAD_CLASS_SA ? &mad->sa : &mad->others;
 }
@@ -60,7 +33,7 @@ static bool counted(const struct mad_req *req)
 
 static void take_slot(struct mad *mad, struct mad_req *req)
 {
-	struct slot *slot = &mad->slot[mad->free];
+	struct xact_slot *slot = &mad->slot[mad->free];
 
 	req->slot = mad->free;
 	mad->free = slot->next_free;
@@ -90,13 +63,33 @@ static void finish(struct mad *mad, struct mad_req *req, const struct mad_answer
 	req->done(req, answer);
 }
 
-static void build(const struct mad *mad, const struct mad_req *req, uint8_t out[MAD_LEN])
+static size_t data_at(uint8_t mgmt_class)
 {
-	const struct slot *slot = &mad->slot[req->slot];
-	struct mad_hdr *hdr = (void *)out;
-	size_t at = req->mgmt_class == MAD_CLASS_SA ? sizeof(struct sa_hdr) : sizeof(struct dm_hdr);
+	return mgmt_class == MAD_CLASS_SA ? sizeof(struct sa_hdr) : sizeof(struct dm_hdr);
+}
 
-	memset(out, 0, MAD_LEN);
+static size_t length(const struct mad_req *req)
+{
+	size_t len = data_at(req->mgmt_class) + req->len;
+
+	return len > MAD_LEN ? len : MAD_LEN;
+}
+
+static void build_sa(const struct mad_req *req, struct sa_hdr *sa, size_t len)
+{
+	bool many = len > MAD_LEN;
+
+	sa->mask = put_be64(req->mask);
+	sa->rmpp.version = sa->rmpp.type = many || req->method == MAD_GET_TABLE;
+	sa->rmpp.rtime_flags = many ? MAD_RMPP_ACTIVE : 0; /* the kernel makes the segments */
+}
+
+static void build(const struct mad *mad, const struct mad_req *req, uint8_t *out, size_t len)
+{
+	const struct xact_slot *slot = &mad->slot[req->slot];
+	struct mad_hdr *hdr = (void *)out;
+
+	memset(out, 0, len);
 	hdr->base_version = 1;
 	hdr->mgmt_class = req->mgmt_class;
 	hdr->class_version = req->mgmt_class == MAD_CLASS_SA ? SA_CLASS_VERSION : 1;
@@ -105,10 +98,7 @@ static void build(const struct mad *mad, const struct mad_req *req, uint8_t out[
 	hdr->attr = put_be16(req->attr);
 	hdr->mod = put_be32(req->mod);
 	if (req->mgmt_class == MAD_CLASS_SA) {
-		struct sa_hdr *sa = (void *)out;
-
-		sa->mask = put_be64(req->mask);
-		sa->rmpp.version = sa->rmpp.type = req->method == MAD_GET_TABLE;
+		build_sa(req, (void *)out, len);
 	} else if (req->mgmt_class == MAD_CLASS_SMP_DR) {
 		struct smp_dr *smp = (void *)out;
 
@@ -117,19 +107,31 @@ static void build(const struct mad *mad, const struct mad_req *req, uint8_t out[
 		memcpy(smp->out + 1, req->hop, req->hops);
 	}
 	if (req->len)
-		memcpy(out + at, req->data, req->len);
+		memcpy(out + data_at(req->mgmt_class), req->data, req->len);
+}
+
+static int put_on_wire(struct mad *mad, const struct mad_req *req, uint32_t timeout_ms)
+{
+	size_t len = length(req);
+	uint8_t one[MAD_LEN], *out = len > sizeof(one) ? malloc(len) : one;
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	build(mad, req, out, len);
+	err = mad_dev_send(mad->dev, &req->to, out, len, timeout_ms);
+	if (out != one)
+		free(out);
+	return err;
 }
 
 /* Another try, and the time until the next. */
 static int try(struct mad *mad, struct mad_req *req)
 {
 	uint64_t now = loop_now(mad->loop), left_ms = (req->end_ns - now) / 1000000, next;
-	uint8_t out[MAD_LEN];
-	int err;
+	int err = put_on_wire(mad, req, (uint32_t)left_ms + KERNEL_MORE_MS);
 
-	build(mad, req, out);
 	req->tries++;
-	err = mad_dev_send(mad->dev, &req->to, out, sizeof(out), (uint32_t)left_ms + KERNEL_MORE_MS);
 	if (err && err != -EAGAIN && err != -ENOMEM && err != -ENOBUFS)
 		return err; /* the others pass, and count as lost */
 	mad->counters.sent++;
@@ -201,7 +203,7 @@ static void launch(struct mad *mad, struct mad_req *req)
 		finish(mad, req, &answer);
 }
 
-static void unlink_req(struct queue *queue, struct mad_req **at)
+static void unlink_req(struct xact_queue *queue, struct mad_req **at)
 {
 	struct mad_req *req = *at;
 
@@ -211,9 +213,9 @@ static void unlink_req(struct queue *queue, struct mad_req **at)
 }
 
 /* The first one whose destination is not busy. */
-static struct mad_req *pick(struct mad *mad, struct queue *queue)
+static struct mad_req *pick(struct mad *mad, struct xact_queue *queue)
 {
-	if (queue->fresh >= queue->window || mad->free == SLOTS)
+	if (queue->fresh >= queue->window || mad->free == XACT_SLOTS)
 		return NULL;
 	for (struct mad_req **at = &queue->head; *at; at = &(*at)->next) {
 		struct mad_req *req = *at;
@@ -237,21 +239,34 @@ static void pump(struct loop_work *work)
 		launch(mad, req);
 }
 
+static void enqueue(struct mad *mad, struct mad_req *req)
+{
+	struct xact_queue *queue = queue_of(mad, req);
+
+	req->state = QUEUED;
+	if (req->urgent) {
+		req->next = queue->head;
+		queue->head = req;
+		if (!req->next)
+			queue->last = &req->next;
+	} else {
+		req->next = NULL;
+		*queue->last = req;
+		queue->last = &req->next;
+	}
+	loop_work_add(mad->loop, &mad->work);
+}
+
 void mad_send(struct mad *mad, struct mad_req *req)
 {
-	struct queue *queue = queue_of(mad, req);
-
 	req->owner = mad;
-	req->state = QUEUED;
-	req->next = NULL;
-	*queue->last = req;
-	queue->last = &req->next;
-	loop_work_add(mad->loop, &mad->work);
+	req->redirected = false;
+	enqueue(mad, req);
 }
 
 void mad_forget(struct mad *mad, struct mad_req *req)
 {
-	struct queue *queue = queue_of(mad, req);
+	struct xact_queue *queue = queue_of(mad, req);
 
 	if (req->state == QUEUED) {
 		for (struct mad_req **at = &queue->head; *at; at = &(*at)->next) {
@@ -272,26 +287,71 @@ static uint8_t response(uint8_t method)
 	return (method == MAD_SET ? MAD_GET : method) | MAD_RESPONSE;
 }
 
+static bool redirects(const struct mad_hdr *hdr)
+{
+	return get_be16(hdr->status) & MAD_STATUS_REDIRECT;
+}
+
 /* The request a datagram answers. */
 static struct mad_req *match(struct mad *mad, const struct mad_hdr *hdr)
 {
 	uint32_t tid = (uint32_t)get_be64(hdr->tid);
-	struct slot *slot = &mad->slot[tid % SLOTS];
+	struct xact_slot *slot = &mad->slot[tid % XACT_SLOTS];
 	struct mad_req *req = slot->req;
 
-	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class || hdr->method != response(req->method) ||
-		get_be16(hdr->attr) != req->attr)
+	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class || hdr->method != response(req->method))
 		return NULL;
-	return req;
+	return get_be16(hdr->attr) == req->attr || (redirects(hdr) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO) ? req : NULL;
+}
+
+static int pkey_index(const struct mad_port_info *port, uint16_t pkey)
+{
+	for (int i = 0; i < port->pkeys; i++)
+		if (port->pkey[i] && (port->pkey[i] & 0x7fff) == (pkey & 0x7fff))
+			return i;
+	return -ENOENT;
+}
+
+/* Where ClassPortInfo says that the class is served instead; 13.5.2. Once: two that name each other would send us around for ever. */
+static bool redirect(struct mad *mad, struct mad_req *req, const uint8_t *datagram, size_t len)
+{
+	const struct class_port_info *info = (const void *)(datagram + data_at(req->mgmt_class));
+	struct mad_addr to = { 0 };
+	uint16_t pkey;
+	int index;
+
+	if (req->redirected || (req->mgmt_class != MAD_CLASS_SA && req->mgmt_class != MAD_CLASS_DM) ||
+		len < data_at(req->mgmt_class) + sizeof(*info))
+		return false;
+	pkey = get_be16(info->redirect_pkey);
+	index = pkey ? pkey_index(&mad->port, pkey) : req->to.pkey_index;
+	to.lid = get_be16(info->redirect_lid);
+	to.sl = get_be32(info->redirect_tc_sl_fl) >> 20 & 0xf;
+	to.qpn = get_be32(info->redirect_qp) & 0xffffff;
+	to.qkey = get_be32(info->redirect_qkey);
+	if (index < 0 || !lid_valid(to.lid) || !to.qpn)
+		return false;
+	to.pkey_index = (uint16_t)index;
+	loop_trace(mad->loop, "LID %u redirects to LID %u, queue pair %u", req->to.lid, to.lid, to.qpn);
+	release(mad, req);
+	req->to = to;
+	req->redirected = true;
+	enqueue(mad, req);
+	return true;
+}
+
+static size_t least(const struct mad_req *req)
+{
+	return req->method == MAD_GET_TABLE ? sizeof(struct sa_hdr) : MAD_LEN;
 }
 
 static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
 {
 	const struct mad_hdr *hdr = (const void *)datagram;
-	struct mad_req *req = len >= sizeof(*hdr) ? match(mad, hdr) : NULL;
+	struct mad_req *req = match(mad, hdr);
 	struct mad_answer answer = { .mad = datagram, .len = len };
 
-	if (!req || len < (req->method == MAD_GET_TABLE ? sizeof(struct sa_hdr) : MAD_LEN)) {
+	if (!req || len < least(req)) {
 		mad->counters.late++;
 		return;
 	}
@@ -303,19 +363,40 @@ static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
 		return;
 	}
 	mad->counters.answers++;
-	finish(mad, req, &answer);
+	if (!redirects(hdr) || !redirect(mad, req, datagram, len))
+		finish(mad, req, &answer);
+}
+
+/* What it costs of a turn. */
+static unsigned take(struct mad *mad, const struct mad_addr *from, const uint8_t *datagram, size_t len)
+{
+	const struct mad_hdr *hdr = (const void *)datagram;
+
+	if (len >= sizeof(*hdr) && hdr->method & MAD_RESPONSE) {
+		take_answer(mad, datagram, len);
+		return 1;
+	}
+	if (mad->watch && watch_request(mad->watch, from, datagram, len))
+		mad->counters.reports++;
+	else
+		mad->counters.late++;
+	return REQUEST;
 }
 
 /* Nothing will come any more. */
-static void device_gone(struct mad *mad, int err)
+void xact_gone(struct mad *mad, int err)
 {
 	struct mad_answer answer = { .err = err };
 
+	if (mad->gone)
+		return;
 	loop_fd_del(mad->loop, &mad->fd);
 	mad->gone = err;
-	for (unsigned i = 0; i < SLOTS; i++)
+	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		if (mad->slot[i].req)
 			finish(mad, mad->slot[i].req, &answer);
+	if (mad->watch)
+		watch_gone(mad->watch);
 }
 
 static void readable(struct loop_fd *fd, uint32_t events)
@@ -323,20 +404,21 @@ static void readable(struct loop_fd *fd, uint32_t events)
 	struct mad *mad = container_of(fd, struct mad, fd);
 
 	(void)events;
-	for (unsigned i = 0; i < TURN && !mad->gone; i++) {
+	for (unsigned spent = 0; spent < TURN && !mad->gone; spent++) {
 		const uint8_t *datagram;
-		ssize_t len = mad_dev_recv(mad->dev, &mad->room, &datagram);
+		struct mad_addr from;
+		ssize_t len = mad_dev_recv(mad->dev, &mad->room, &datagram, &from);
 
 		if (len == -EAGAIN)
 			return;
 		if (len == -ENOSPC && mad->room <= ROOM_MAX)
 			continue;
 		if (len < 0) {
-			device_gone(mad, len == -ENOSPC ? -EMSGSIZE : -ENETDOWN);
+			xact_gone(mad, len == -ENOSPC ? -EMSGSIZE : -ENETDOWN);
 			return;
 		}
 		if (len)
-			take_answer(mad, datagram, (size_t)len);
+			spent += take(mad, &from, datagram, (size_t)len);
 		mad->room = ROOM; /* tables are rare, and their memory goes back */
 	}
 }
@@ -393,8 +475,8 @@ int mad_open(struct mad **out, struct loop *loop, const struct mad_port_info *po
 	mad->others.window = mad->limits.window;
 	mad->work.run = pump;
 	mad->room = ROOM;
-	for (unsigned i = 0; i < SLOTS; i++)
-		mad->slot[i] = (struct slot){ .round = round, .next_free = (uint16_t)(i + 1) };
+	for (unsigned i = 0; i < XACT_SLOTS; i++)
+		mad->slot[i] = (struct xact_slot){ .round = round, .next_free = (uint16_t)(i + 1) };
 	err = start(mad, diag);
 	if (err) {
 		free(mad);
@@ -413,7 +495,7 @@ int mad_class(struct mad *mad, uint8_t mgmt_class, struct diag *diag)
 
 void mad_close(struct mad *mad)
 {
-	for (unsigned i = 0; i < SLOTS; i++)
+	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		if (mad->slot[i].req)
 			release(mad, mad->slot[i].req);
 	loop_work_del(mad->loop, &mad->work);

@@ -18,12 +18,15 @@ enum mad_class { /* 13.4.4 */
 enum mad_method { /* 13.4.5, 15.2.2 */
 	MAD_GET = 0x01,
 	MAD_SET = 0x02,
+	MAD_REPORT = 0x06,
 	MAD_GET_TABLE = 0x12,
 	MAD_RESPONSE = 0x80, /* or-ed in */
 };
 
 enum mad_attr { /* 13.4.8.1, 14.2.5, 15.2.5, 16.3.3 */
 	MAD_CLASS_PORT_INFO = 0x0001,
+	MAD_NOTICE = 0x0002,
+	MAD_INFORM_INFO = 0x0003,
 	SMP_NODE_INFO = 0x0011,
 	SMP_PORT_INFO = 0x0015,
 	SA_NODE_RECORD = 0x0011,
@@ -105,6 +108,50 @@ struct class_port_info { /* 13.4.8.1 */
 };
 WIRE_SIZE(struct class_port_info, 72);
 #define SA_CAP_PORT_INFO_MASK_MATCH (1 << 13) /* 15.2.4.1: PortInfoRecord queries may match it by bits */
+
+struct notice { /* 13.4.8.2 */
+	uint8_t generic_type; /* bit 7: generic; then enum notice_type */
+	be24 producer; /* generic: enum mad_node_type, NOTICE_BY_MANAGER */
+	be16 trap, issuer_lid, toggle_count;
+	uint8_t details[54];
+	uint8_t issuer_gid[16];
+};
+WIRE_SIZE(struct notice, 80);
+#define NOTICE_GENERIC    0x80
+#define NOTICE_BY_MANAGER 4 /* a class manager, as the subnet administrator */
+enum notice_type { NOTICE_SUBNET_MANAGEMENT = 3, NOTICE_INFORMATIONAL = 4 };
+
+struct notice_gid { /* details of traps 64 and 65; 15.2.3 */
+	uint8_t reserved[6], gid[16];
+};
+WIRE_SIZE(struct notice_gid, 22);
+
+struct notice_caps { /* details of trap 144; 14.2.5.1 */
+	be16 reserved1, lid;
+	uint8_t reserved2, other_changes;
+	be32 cap_mask;
+	be16 change_flags;
+};
+WIRE_SIZE(struct notice_caps, 12);
+
+struct inform_info { /* 13.4.8.3, 15.2.5.12 */
+	uint8_t gid[16];
+	be16 lid_begin, lid_end; /* begin 0xffff: all */
+	be16 reserved1;
+	uint8_t generic, subscribe;
+	be16 type, trap;
+	be32 qpn_resp_time; /* upper 24 bits: queue pair that subscribed, of which one unsubscribes; low five: 4.096 us * 2^n */
+	be32 producer; /* low 24 bits */
+};
+WIRE_SIZE(struct inform_info, 36);
+#define SA_INFORM_LID_BEGIN (1ull << 1) /* component mask */
+#define SA_INFORM_GENERIC   (1ull << 4)
+#define SA_INFORM_SUBSCRIBE (1ull << 5)
+#define SA_INFORM_TYPE      (1ull << 6)
+#define SA_INFORM_TRAP      (1ull << 7)
+#define SA_INFORM_QPN       (1ull << 8)
+#define SA_INFORM_RESP_TIME (1ull << 10)
+#define SA_INFORM_PRODUCER  (1ull << 12)
 
 enum mad_node_type { MAD_NODE_CA = 1, MAD_NODE_SWITCH = 2, MAD_NODE_ROUTER = 3 };
 

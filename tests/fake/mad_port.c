@@ -15,6 +15,7 @@ struct reply {
 	struct reply *next;
 	uint64_t due_ns;
 	uint16_t lid; /* of device management; 0 = other */
+	uint16_t from;
 	size_t len;
 	uint8_t mad[];
 };
@@ -25,7 +26,10 @@ struct mad_dev {
 	uint8_t *out;
 	uint8_t each[LIDS];
 	bool has[256]; /* classes */
+	bool reports;
+	unsigned pkey_at;
 };
+static struct mad_dev *opened;
 
 void fake_fabric_init(unsigned nodes)
 {
@@ -96,6 +100,7 @@ int mad_dev_open(struct mad_dev **out, const char *dev, unsigned port, struct di
 	if (fake_fabric.open_err)
 		return diag_sys(diag, fake_fabric.open_err, "open its MAD device");
 	*out = calloc(1, sizeof(**out));
+	opened = *out;
 	(*out)->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	return 0;
 }
@@ -106,6 +111,10 @@ void mad_dev_close(struct mad_dev *dev)
 		next = reply->next;
 		free(reply);
 	}
+	if (opened == dev)
+		opened = NULL;
+	if (dev->reports)
+		fake_fabric.reports = false;
 	close(dev->fd);
 	free(dev->out);
 	free(dev);
@@ -133,11 +142,16 @@ static void arm(struct mad_dev *dev)
 	timerfd_settime(dev->fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-static void answer(struct mad_dev *dev, const void *mad, size_t len, uint32_t delay_ms, uint16_t lid)
+static void queue(struct mad_dev *dev, const void *mad, size_t len, uint32_t delay_ms, uint16_t lid, uint16_t from)
 {
 	struct reply *reply = malloc(sizeof(*reply) + len), **at = &dev->head;
 
-	*reply = (struct reply){ .due_ns = loop_clock() + delay_ms * 1000000ull, .len = len, .lid = lid };
+	*reply = (struct reply){
+		.due_ns = loop_clock() + delay_ms * 1000000ull,
+		.len = len,
+		.lid = lid,
+		.from = lid ? lid : from,
+	};
 	memcpy(reply->mad, mad, len);
 	if (fake_fabric.mangle)
 		fake_fabric.mangle(fake_fabric.arg, reply->mad, &reply->len);
@@ -156,6 +170,11 @@ static void answer(struct mad_dev *dev, const void *mad, size_t len, uint32_t de
 			fake_fabric.most_in_flight = fake_fabric.in_flight;
 	}
 	arm(dev);
+}
+
+static void answer(struct mad_dev *dev, const void *mad, size_t len, uint32_t delay_ms, uint16_t lid)
+{
+	queue(dev, mad, len, delay_ms, lid, fake_fabric.port[0].sm_lid);
 }
 
 static struct fake_node *find(unsigned lid)
@@ -238,6 +257,49 @@ static void sa_table(struct mad_dev *dev, const struct sa_hdr *ask, uint16_t att
 	free(hdr);
 }
 
+static unsigned trap_bit(uint16_t trap)
+{
+	return trap == MAD_TRAP_IN_SERVICE ? 1 : trap == MAD_TRAP_OUT_OF_SERVICE ? 2 : trap == MAD_TRAP_CAP_MASK ? 4 : 0;
+}
+
+/* As OpenSM has it: a trap's own type and producer, and who unsubscribes names the queue pair. */
+static uint16_t inform(const struct inform_info *info, uint64_t mask)
+{
+	uint16_t trap = get_be16(info->trap);
+	bool of_port = trap == MAD_TRAP_CAP_MASK;
+	uint64_t least = SA_INFORM_LID_BEGIN | SA_INFORM_GENERIC | SA_INFORM_SUBSCRIBE | SA_INFORM_TYPE | SA_INFORM_TRAP |
+		SA_INFORM_PRODUCER | (info->subscribe ? 0 : SA_INFORM_QPN);
+
+	fake_fabric.informs++;
+	if (fake_fabric.inform_status)
+		return fake_fabric.inform_status;
+	if (mask != least || get_be16(info->lid_begin) != 0xffff || info->generic != 1 || get_be16(info->type) != (of_port ? 4 : 3) ||
+		get_be32(info->producer) != (of_port ? 1 : 4) || get_be32(info->qpn_resp_time) >> 8 != 1 || !trap_bit(trap))
+		return MAD_STATUS_FIELD;
+	if (info->subscribe)
+		fake_fabric.subscribed |= trap_bit(trap);
+	else
+		fake_fabric.subscribed &= ~trap_bit(trap);
+	return 0;
+}
+
+static void redirect(struct mad_dev *dev, const struct sa_hdr *ask)
+{
+	uint8_t mad[MAD_LEN] = { 0 };
+	struct class_port_info *info = (void *)(mad + sizeof(*ask));
+	struct sa_hdr *hdr = (void *)mad;
+
+	*hdr = *ask;
+	hdr->mad.method = MAD_RESPONSE | (ask->mad.method == MAD_SET ? MAD_GET : ask->mad.method);
+	hdr->mad.status = put_be16(MAD_STATUS_REDIRECT);
+	hdr->mad.attr = put_be16(MAD_CLASS_PORT_INFO);
+	info->redirect_lid = put_be16(fake_fabric.sa_elsewhere);
+	info->redirect_pkey = put_be16(0xffff);
+	info->redirect_qp = put_be32(5);
+	info->redirect_qkey = put_be32(0x1234);
+	answer(dev, mad, sizeof(mad), 0, 0);
+}
+
 static void sa_one(struct mad_dev *dev, const uint8_t *ask)
 {
 	const struct sa_hdr *want = (const void *)ask;
@@ -247,8 +309,15 @@ static void sa_one(struct mad_dev *dev, const uint8_t *ask)
 	struct fake_node *node = NULL;
 
 	*hdr = *want;
-	hdr->mad.method |= MAD_RESPONSE;
-	if (attr == MAD_CLASS_PORT_INFO) {
+	hdr->mad.method = MAD_RESPONSE | (want->mad.method == MAD_SET ? MAD_GET : want->mad.method);
+	if (attr == MAD_INFORM_INFO) {
+		if (fake_fabric.inform_drop) {
+			fake_fabric.inform_drop--;
+			return;
+		}
+		memcpy(data, ask + sizeof(*want), sizeof(struct inform_info));
+		hdr->mad.status = put_be16(inform((const void *)(ask + sizeof(*want)), get_be64(want->mask)));
+	} else if (attr == MAD_CLASS_PORT_INFO) {
 		((struct class_port_info *)(void *)data)->cap_mask = put_be16(fake_fabric.sa_no_match ? 0 : SA_CAP_PORT_INFO_MASK_MATCH);
 	} else if (attr == SA_PATH_RECORD) {
 		struct path_record *path = (void *)data;
@@ -448,6 +517,96 @@ static void dr(struct mad_dev *dev, const struct smp_dr *ask)
 	answer(dev, &out, sizeof(out), 0, 0);
 }
 
+static bool in_segments(const struct sa_hdr *hdr, size_t len)
+{
+	if (hdr->mad.mgmt_class != MAD_CLASS_SA || hdr->rmpp.version != 1 || hdr->rmpp.type != 1 || !(hdr->rmpp.rtime_flags & MAD_RMPP_ACTIVE))
+		return false;
+	fake_fabric.long_len = len;
+	fake_fabric.long_sum = 0;
+	for (size_t i = sizeof(*hdr); i < len; i++)
+		fake_fabric.long_sum += ((const uint8_t *)hdr)[i];
+	return true;
+}
+
+int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
+{
+	if (on && fake_fabric.reports_taken)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "another program receives the subnet administrator's reports on this port");
+	dev->reports = fake_fabric.reports = on;
+	return 0;
+}
+
+static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
+{
+	unsigned what = 0;
+
+	for (unsigned i = 0; i < pkeys && i < info->pkeys; i++) {
+		uint16_t now = fake_fabric.port[0].pkey[dev->pkey_at = (dev->pkey_at + 1) % info->pkeys];
+
+		what |= info->pkey[dev->pkey_at] != now ? MAD_PORT_PKEYS : 0;
+		info->pkey[dev->pkey_at] = now;
+	}
+	return what;
+}
+
+int mad_dev_look(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
+{
+	const struct mad_port_info *now = &fake_fabric.port[0];
+	unsigned what = 0;
+
+	fake_fabric.looks++;
+	if (fake_fabric.gone)
+		return -ENODEV;
+	what |= info->state != now->state ? MAD_PORT_STATE : 0;
+	what |= info->lid != now->lid ? MAD_PORT_LID : 0;
+	what |= info->sm_lid != now->sm_lid || info->sm_sl != now->sm_sl ? MAD_PORT_SM : 0;
+	what |= info->prefix != now->prefix || info->guid != now->guid ? MAD_PORT_GID : 0;
+	info->state = now->state;
+	info->lid = now->lid;
+	info->sm_lid = now->sm_lid;
+	info->sm_sl = now->sm_sl;
+	info->prefix = now->prefix;
+	info->guid = now->guid;
+	return (int)(what | look_pkeys(dev, info, pkeys));
+}
+
+void fake_report(uint16_t from, const void *mad, size_t len)
+{
+	if (opened)
+		queue(opened, mad, len, 0, 0, from);
+}
+
+void fake_notice(uint16_t trap, uint64_t guid_or_lid, uint32_t cap_mask)
+{
+	static uint32_t tid;
+	uint8_t mad[MAD_LEN] = { 0 };
+	struct sa_hdr *hdr = (void *)mad;
+	struct notice *notice = (void *)(mad + sizeof(*hdr));
+
+	if (!fake_fabric.reports || !(fake_fabric.subscribed & trap_bit(trap)))
+		return;
+	hdr->mad.base_version = 1;
+	hdr->mad.mgmt_class = MAD_CLASS_SA;
+	hdr->mad.class_version = SA_CLASS_VERSION;
+	hdr->mad.method = MAD_REPORT;
+	hdr->mad.attr = put_be16(MAD_NOTICE);
+	hdr->mad.tid = put_be64(++tid);
+	notice->trap = put_be16(trap);
+	if (trap == MAD_TRAP_CAP_MASK) {
+		struct notice_caps *details = (void *)notice->details;
+
+		notice->generic_type = NOTICE_GENERIC | NOTICE_INFORMATIONAL;
+		notice->producer = put_be24(MAD_NODE_CA);
+		details->lid = put_be16((uint16_t)guid_or_lid);
+		details->cap_mask = put_be32(cap_mask);
+	} else {
+		notice->generic_type = NOTICE_GENERIC | NOTICE_SUBNET_MANAGEMENT;
+		notice->producer = put_be24(NOTICE_BY_MANAGER);
+		mad_gid_make(((struct notice_gid *)(void *)notice->details)->gid, fake_fabric.port[0].prefix, guid_or_lid);
+	}
+	fake_report(fake_fabric.port[0].sm_lid, mad, sizeof(mad));
+}
+
 int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad, size_t len, uint32_t timeout_ms)
 {
 	const struct mad_hdr *hdr = mad;
@@ -456,13 +615,26 @@ int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad
 	(void)timeout_ms;
 	if (fake_fabric.gone)
 		arm(dev);
-	if (fake_fabric.gone || !dev->has[hdr->mgmt_class] || len != MAD_LEN)
+	if (fake_fabric.gone || !dev->has[hdr->mgmt_class] || len < MAD_LEN)
 		return -EIO;
 	fake_fabric.sent++;
+	if (len > MAD_LEN && !in_segments(mad, len))
+		return -EINVAL;
+	if (hdr->method & MAD_RESPONSE) {
+		if (!dev->reports || hdr->method != (MAD_REPORT | MAD_RESPONSE) || to->lid != fake_fabric.port[0].sm_lid || to->qpn != 1)
+			return -EINVAL;
+		memcpy(fake_fabric.answer, mad, MAD_LEN);
+		fake_fabric.answered++;
+		return 0;
+	}
 	if (hdr->mgmt_class == MAD_CLASS_SA) {
-		if (fake_fabric.sa_dead || to->lid != fake_fabric.port[0].sm_lid)
+		bool elsewhere = fake_fabric.sa_elsewhere && to->lid == fake_fabric.sa_elsewhere && to->qpn == 5 && to->qkey == 0x1234;
+
+		if (fake_fabric.sa_dead || (to->lid != fake_fabric.port[0].sm_lid && !elsewhere))
 			return 0;
-		if (hdr->method == MAD_GET_TABLE)
+		if (fake_fabric.sa_elsewhere && (!elsewhere || fake_fabric.sa_nowhere))
+			redirect(dev, mad);
+		else if (hdr->method == MAD_GET_TABLE)
 			sa_table(dev, mad, get_be16(hdr->attr));
 		else
 			sa_one(dev, mad);
@@ -486,7 +658,7 @@ int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad
 	return 0;
 }
 
-ssize_t mad_dev_recv(struct mad_dev *dev, size_t *room, const uint8_t **mad)
+ssize_t mad_dev_recv(struct mad_dev *dev, size_t *room, const uint8_t **mad, struct mad_addr *from)
 {
 	struct reply *reply = dev->head;
 	ssize_t len;
@@ -508,6 +680,7 @@ ssize_t mad_dev_recv(struct mad_dev *dev, size_t *room, const uint8_t **mad)
 		dev->each[reply->lid]--;
 		fake_fabric.in_flight--;
 	}
+	*from = (struct mad_addr){ .lid = reply->from, .qpn = 1 };
 	free(dev->out);
 	len = (ssize_t)reply->len;
 	dev->out = malloc(reply->len ? reply->len : 1);

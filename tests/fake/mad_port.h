@@ -39,15 +39,32 @@ struct fake_fabric {
 	uint32_t sa_delay_ms;
 	unsigned sa_pad; /* bytes more than a record has, rounded up to eight */
 	bool twice; /* everything is answered twice */
+	uint16_t sa_elsewhere; /* LID: it sends whoever asks there, to queue pair 5 */
+	bool sa_nowhere; /* and from there on as well */
+	/* What it reports, to whom has subscribed */
+	bool reports_taken; /* by another program of this host */
+	uint16_t inform_status;
+	uint32_t inform_drop; /* so many InformInfos are lost */
 	bool gone; /* the device, from now on */
 	void (*mangle)(void *arg, uint8_t *mad, size_t *len /* at most what it is */);
 	void *arg;
 	/* What was seen */
 	unsigned sent, dm_sent, in_flight, most_in_flight, most_each;
 	uint16_t traps_to; /* LID last set as the one to notify */
+	unsigned informs, subscribed /* traps: 64 bit 0, 65 bit 1, 144 bit 2 */, answered /* Reports */, looks;
+	bool reports; /* somebody here receives them */
+	uint8_t answer[MAD_LEN]; /* to the last Report */
+	uint32_t long_sum; /* of the bytes of the last request that went in segments */
+	size_t long_len;
 };
 extern struct fake_fabric fake_fabric;
 
 /* One port of our own, active, LID 1, subnet manager LID 2, and `nodes` live ones from LID 10 on. */
 void fake_fabric_init(unsigned nodes);
 void fake_fabric_free(void);
+
+/* A Report to the port opened last, from a LID; any bytes. */
+void fake_report(uint16_t from, const void *mad, size_t len);
+/* One as the subnet administrator makes it: 64 and 65 of the node with this GUID, 144 of the one with this LID; if somebody has
+ * subscribed to it. */
+void fake_notice(uint16_t trap, uint64_t guid_or_lid, uint32_t cap_mask);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Answers of subnet administration, subnet management and device management: the decoders under any bytes, and whole scans of a
- * fabric whose answers are changed as the input says. A scan ends, what it keeps is bounded, and every text in it ends. */
+/* Answers of subnet administration, subnet management and device management, and Reports: the decoders under any bytes, whole scans of
+ * a fabric whose answers are changed as the input says, and a watch of the port. A scan ends, what it keeps is bounded, every text
+ * in it ends; what a watch tells makes sense, and it ends. */
 #include "../../core/mad/codec.h"
 #include "mad_port.h"
 #include <stdlib.h>
@@ -38,12 +39,24 @@ static void change(void *arg, uint8_t *mad, size_t *len)
 	}
 }
 
+static void check_notice(const struct mad_notice *notice)
+{
+	static const uint8_t zero[16];
+	bool of_port = notice->trap == MAD_TRAP_CAP_MASK;
+
+	if (!of_port && notice->trap != MAD_TRAP_IN_SERVICE && notice->trap != MAD_TRAP_OUT_OF_SERVICE)
+		abort();
+	if (of_port != lid_valid(notice->lid) || of_port != !memcmp(notice->gid, zero, sizeof(zero)))
+		abort();
+}
+
 static void check_codecs(const uint8_t *data, size_t size)
 {
 	uint8_t mad[MAD_LEN * 2] = { 0 };
 	struct mad_service service;
 	struct mad_unit unit = { 0 };
 	struct mad_ioc ioc = { 0 };
+	struct mad_notice notice;
 	struct sa_table table;
 	struct sa_port port;
 	struct sa_path path;
@@ -58,6 +71,10 @@ static void check_codecs(const uint8_t *data, size_t size)
 	if (sa_node_get(&node, (const void *)mad) && !lid_valid(node.lid))
 		abort();
 	if (sa_path_get(&path, (const void *)mad) && !lid_valid(path.lid))
+		abort();
+	if (notice_get(&notice, (const void *)mad))
+		check_notice(&notice);
+	if (!sa_status_text((uint16_t)(mad[0] << 8 | mad[1]))[0])
 		abort();
 	dm_unit_get(&unit, (const void *)mad);
 	for (unsigned slot = 1; slot <= unit.max_controllers; slot++)
@@ -113,6 +130,55 @@ static void look_around(struct mad *mad)
 	free(view.port);
 }
 
+static void noticed(struct mad_watch *watch, const struct mad_notice *notice)
+{
+	(void)watch;
+	check_notice(notice);
+}
+
+static void changed(struct mad_watch *watch, unsigned what)
+{
+	(void)watch;
+	if (what & ~127u)
+		abort();
+}
+
+static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
+{
+	(void)watch;
+	if (err > 0 || !err != !diag || (diag && (diag->err != -err || !diag->text[0])))
+		abort();
+}
+
+static int watch_over;
+
+static void watched(struct mad_watch *watch)
+{
+	(void)watch;
+	watch_over = 1;
+}
+
+/* Reports are changed as answers are, the last one is the input itself. */
+static void watch(struct loop *loop, struct mad *mad, const uint8_t *data, size_t size)
+{
+	struct mad_watch of = { .notice = noticed, .changed = changed, .subscribed = subscribed };
+	uint8_t any[MAD_LEN] = { 0 };
+
+	if (mad_watch(mad, &of, NULL))
+		abort();
+	loop_wait(loop, &(int){ 0 }, loop_clock() + 5000000);
+	fake_notice(MAD_TRAP_IN_SERVICE, 0x200000, 0);
+	fake_notice(MAD_TRAP_CAP_MASK, 10, PORT_CAP_DM);
+	memcpy(any, data + 1, size - 1 < sizeof(any) ? size - 1 : sizeof(any));
+	fake_report(2, any, sizeof(any));
+	mad_port_event(mad, data[size - 1]);
+	loop_wait(loop, &(int){ 0 }, loop_clock() + 1000000);
+	watch_over = 0;
+	mad_unwatch(mad, &of, watched);
+	if (!loop_wait(loop, &watch_over, loop_clock() + 3000000000))
+		abort();
+}
+
 static void run(const uint8_t *data, size_t size)
 {
 	static const struct mad_named named[2] = { { .lid = 10 }, { .lid = 11 } };
@@ -146,6 +212,8 @@ static void run(const uint8_t *data, size_t size)
 		abort();
 	if ((data[0] & 5) == 5)
 		look_around(mad);
+	if (data[0] >= 0xf0)
+		watch(loop, mad, data, size);
 	if (mad_scan(mad, &options, &found, &diag)) {
 		if (!diag.err || !diag.text[0])
 			abort();

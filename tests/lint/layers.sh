@@ -9,13 +9,13 @@ shopt -s nullglob globstar
 table='
 main.c  : applet out uri        :
 applets : applet out uri bdev child session nvmf service export nbd_dev kernel mad copy target load stats :
-service : mad kernel session bdev uri load stats ep stream ways mem wire/bench wire/rping export nbd_dev :
+service : mad port_events kernel session bdev uri load stats ep stream ways mem wire/bench wire/rping export nbd_dev :
 export  : export bdev child mem uri wire/nbd uapi/* : liburing.h
 kernel  : kernel child uri wire/iscsi datamover uapi/* : netlink/*
 proto   : ep stream ways datamover bdev session nvmf mem uri crc32c target wire/* :
 block   : bdev mem uri copy session wire/nbd : liburing.h
 mad     : mad wire/mad          : infiniband/*
-net     : ep stream ways mem uri crc32c wire/iwarp : infiniband/* rdma/rdma_cma.h netlink/*
+net     : port_events ep stream ways mem uri crc32c wire/iwarp : infiniband/* rdma/rdma_cma.h netlink/*
 base    : applet child crc32c mem out uri stats :
 include : *                     :
 '

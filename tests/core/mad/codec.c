@@ -177,3 +177,38 @@ Test(codec, lids_are_unicast)
 	cr_assert_eq(way.sl, 5);
 	cr_assert_eq(way.pkey, 0x8001);
 }
+
+/* 13.4.8.2. */
+Test(codec, notices_that_were_asked_for)
+{
+	struct notice notice = { .generic_type = 0x83, .trap = put_be16(64), .issuer_lid = put_be16(1) };
+	struct mad_notice out;
+
+	for (unsigned i = 0; i < 16; i++)
+		notice.details[6 + i] = (uint8_t)(0xf0 + i);
+	cr_assert(notice_get(&out, &notice));
+	cr_assert_eq(out.trap, 64);
+	cr_assert_eq(out.gid[0], 0xf0);
+	cr_assert_eq(out.gid[15], 0xff);
+	notice.trap = put_be16(66);
+	cr_assert_not(notice_get(&out, &notice), "a multicast group");
+	notice.trap = put_be16(144);
+	notice.generic_type = 0x84;
+	memcpy(notice.details, (uint8_t[]){ 0, 0, 0, 7, 0, 0, 0x00, 0x58, 0x00, 0x48 }, 10);
+	cr_assert(notice_get(&out, &notice));
+	cr_assert_eq(out.lid, 7);
+	cr_assert_eq(out.cap_mask, 0x00580048);
+	notice.generic_type = 0x04;
+	cr_assert_not(notice_get(&out, &notice), "a vendor's");
+}
+
+/* The component masks are those of srp_daemon (rdma-core 56). */
+Test(codec, subscriptions)
+{
+	struct inform_info info;
+
+	cr_assert_eq(inform_put(&info, 64, true), 0x10f2);
+	cr_assert_eq(memcmp(&info, (uint8_t[36]){ [16] = 0xff, 0xff, [22] = 1, 1, 0, 3, 0, 64, 0, 0, 1, 19, 0, 0, 0, 4 }, 36), 0);
+	cr_assert_eq(inform_put(&info, 144, false), 0x11f2);
+	cr_assert_eq(memcmp(&info, (uint8_t[36]){ [16] = 0xff, 0xff, [22] = 1, 0, 0, 4, 0, 144, 0, 0, 1, 19, 0, 0, 0, 1 }, 36), 0);
+}

@@ -413,3 +413,102 @@ Test(scan, any_damaged_byte_is_survived)
 		}
 	}
 }
+
+/* Ports of a daemon: named by LID or GID, but asked through the subnet administrator. */
+Test(scan, named_ports_by_the_subnet_administrator)
+{
+	struct mad_named named[4] = { { .lid = 10 }, { .lid = 11 }, { .lid = 99 } };
+
+	fake_fabric_init(4);
+	fake_fabric.port[0].pkeys = 2;
+	memcpy(fake_fabric.port[0].pkey, (uint16_t[]){ 0xffff, 0x8001 }, 4);
+	memcpy(fake_fabric.node[0].pkey, (uint16_t[]){ 0x8001, 0xffff }, 4);
+	fake_fabric.node[1].management = false;
+	mad_gid_make(named[3].gid, 0xfe80000000000000, 0x200003);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named, .count = 4, .by_sa = true }, 2000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 3, "LID 11 has no device management");
+	cr_assert_eq(found.target[0].guid, 0x200000);
+	cr_assert_eq(found.target[0].unit->pkey, 0xffff);
+	cr_assert_eq(found.target[0].unit->next->pkey, 0x8001);
+	cr_assert_eq(found.target[1].lid, 99);
+	cr_assert_str_eq(why(&found.target[1]), "status 0x0300 to the request for its node's information");
+	cr_assert_eq(found.target[2].lid, 13);
+	cr_assert_eq(found.target[2].prefix, 0xfe80000000000000);
+	cr_assert_eq(services(&found.target[2]), 1);
+	cr_assert_eq(found.target[2].unit->pkey, 0xffff);
+	/* The administrator has not seen yet that the port has device management now */
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named + 1, .count = 1, .by_sa = true, .trust_management = true }, 2000), 0);
+	cr_assert_eq(found.count, 1);
+	cr_assert_eq(services(&found.target[0]), 1);
+	fake_fabric.port[0].sm_lid = 0;
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named, .count = 4, .by_sa = true }, 2000), -ENETUNREACH);
+}
+
+struct scanned {
+	int done, err;
+	struct mad_found found;
+	struct diag diag;
+};
+
+static void scanned(void *arg, struct mad_found *of, int err, struct diag *why_not)
+{
+	struct scanned *scanned = arg;
+
+	scanned->done++;
+	scanned->err = err;
+	scanned->found = *of;
+	scanned->diag = *why_not;
+}
+
+/* What a daemon does: many scans in one loop, of one port and of several, some of which it gives up. */
+Test(scan, many_at_once_in_one_loop)
+{
+	struct mad_named one = { .lid = 12 };
+	struct scanned all[5] = { 0 };
+	struct mad_scan_job *job[5];
+	struct mad *second;
+
+	fake_fabric_init(100);
+	fake_fabric.node[2].delay_ms = 50;
+	cr_assert_eq(mad_open(&mad, loop, &fake_fabric.port[0], NULL, NULL), 0);
+	cr_assert_eq(mad_open(&second, loop, &fake_fabric.port[0], NULL, NULL), 0);
+	cr_assert_eq(mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &all[0], &job[0]), 0);
+	cr_assert_eq(mad_scan_start(second, &(struct mad_scan_options){ 0 }, scanned, &all[1], &job[1]), 0);
+	cr_assert_eq(mad_scan_start(mad, &(struct mad_scan_options){ .only = &one, .count = 1, .by_sa = true }, scanned, &all[2], &job[2]), 0);
+	cr_assert_eq(mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &all[3], &job[3]), 0);
+	cr_assert_eq(mad_scan_start(second, &(struct mad_scan_options){ .only = &one }, scanned, &all[4], &job[4]), 0);
+	one.lid = 0; /* options were copied */
+	cr_assert_eq(all[4].done, 0, "never from inside");
+	loop_wait(loop, &all[4].done, loop_clock() + 5000000000);
+	mad_scan_cancel(job[3]);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(loop_wait(loop, &all[i].done, loop_clock() + 20000000000), "%u", i);
+	cr_assert_eq(all[3].done, 0, "given up");
+	for (unsigned i = 0; i < 5; i++)
+		cr_assert_eq(all[i].err, 0);
+	cr_assert_eq(all[0].found.count, 100);
+	cr_assert_eq(all[1].found.count, 100);
+	cr_assert_eq(all[2].found.count, 1);
+	cr_assert_eq(all[2].found.target[0].guid, 0x200002);
+	cr_assert_eq(all[4].found.count, 0);
+	for (unsigned i = 0; i < 5; i++)
+		mad_found_free(&all[i].found);
+	mad_close(second);
+	mad_close(mad);
+}
+
+Test(scan, a_scan_that_cannot_begin_says_so_later)
+{
+	struct scanned scan1 = { 0 };
+	struct mad_scan_job *job;
+
+	fake_fabric_init(1);
+	fake_fabric.port[0].sm_lid = 0;
+	cr_assert_eq(mad_open(&mad, loop, &fake_fabric.port[0], NULL, NULL), 0);
+	cr_assert_eq(mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &scan1, &job), 0);
+	cr_assert_eq(scan1.done, 0);
+	loop_wait(loop, &scan1.done, loop_clock() + 5000000000);
+	cr_assert_eq(scan1.err, -ENETUNREACH);
+	cr_assert(strstr(scan1.diag.text, "no subnet manager"), "%s", scan1.diag.text);
+	mad_close(mad);
+}

@@ -301,3 +301,85 @@ Test(xact, an_open_that_is_refused_names_the_port)
 	fake_fabric.open_err = 0;
 	open_with((struct mad_limits){ 0 });
 }
+
+static void send_sa(struct ask *ask, uint16_t attr, const void *data, uint16_t len)
+{
+	ask->req = (struct mad_req){
+		.to = { .lid = 2, .qpn = 1 },
+		.mgmt_class = MAD_CLASS_SA,
+		.method = MAD_GET,
+		.attr = attr,
+		.data = data,
+		.len = len,
+		.done = done,
+	};
+	mad_send(mad, &ask->req);
+}
+
+Test(xact, a_redirection_is_followed_once)
+{
+	struct ask ask[3] = { 0 };
+
+	fake_fabric.sa_elsewhere = 30;
+	open_with((struct mad_limits){ 0 });
+	send_sa(&ask[0], MAD_CLASS_PORT_INFO, NULL, 0);
+	wait_for(ask, 1, 5000);
+	cr_assert_eq(ask[0].answer.err, 0);
+	cr_assert_eq(ask[0].answer.status, 0);
+	cr_assert_eq(ask[0].req.to.lid, 30);
+	cr_assert_eq(mad_counters(mad)->sent, 2);
+	fake_fabric.sa_nowhere = true;
+	send_sa(&ask[1], MAD_CLASS_PORT_INFO, NULL, 0);
+	wait_for(&ask[1], 1, 5000);
+	cr_assert_eq(ask[1].answer.err, 0);
+	cr_assert_eq(ask[1].answer.status, MAD_STATUS_REDIRECT);
+	cr_assert_eq(mad_counters(mad)->sent, 4);
+	fake_fabric.sa_elsewhere = 0xc000;
+	send_sa(&ask[2], MAD_CLASS_PORT_INFO, NULL, 0);
+	wait_for(&ask[2], 1, 5000);
+	cr_assert_eq(ask[2].answer.status, MAD_STATUS_REDIRECT);
+	cr_assert_eq(mad_counters(mad)->sent, 5, "that is no LID");
+}
+
+Test(xact, a_long_request_goes_in_segments)
+{
+	static uint8_t data[1000];
+	struct ask ask[2] = { 0 };
+
+	memset(data, 1, sizeof(data));
+	open_with((struct mad_limits){ 0 });
+	send_sa(&ask[0], MAD_CLASS_PORT_INFO, data, 200);
+	wait_for(ask, 1, 5000);
+	cr_assert_eq(fake_fabric.long_len, 0, "that is one datagram still");
+	ask[0].done = 0;
+	send_sa(&ask[0], MAD_CLASS_PORT_INFO, data, sizeof(data));
+	wait_for(ask, 1, 5000);
+	cr_assert_eq(ask[0].answer.err, 0);
+	cr_assert_eq(fake_fabric.long_len, sizeof(struct sa_hdr) + sizeof(data));
+	cr_assert_eq(fake_fabric.long_sum, sizeof(data));
+	send(&ask[1], 10);
+	ask[1].req.data = data;
+	ask[1].req.len = 200; /* device management has no segments */
+	wait_for(&ask[1], 1, 5000);
+	cr_assert_eq(ask[1].answer.err, -EINVAL);
+}
+
+Test(xact, the_urgent_go_first)
+{
+	struct ask ask[3] = { 0 };
+
+	fake_fabric.sa_delay_ms = 50;
+	open_with((struct mad_limits){ .sa = 1 });
+	for (unsigned i = 0; i < 2; i++)
+		send_sa(&ask[i], MAD_CLASS_PORT_INFO, NULL, 0);
+	loop_wait(loop, &(int){ 0 }, loop_clock() + 5000000);
+	send_sa(&ask[2], MAD_CLASS_PORT_INFO, NULL, 0);
+	mad_forget(mad, &ask[2].req);
+	ask[2].req.urgent = true;
+	mad_send(mad, &ask[2].req);
+	wait_for(&ask[2], 1, 5000);
+	cr_assert_eq(ask[0].done, 1);
+	cr_assert_eq(ask[1].done, 0);
+	wait_for(&ask[1], 1, 5000);
+	cr_assert_eq(ask[1].done, 1);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Watching a port: what becomes of it, once a second, and of the fabric, by what the subnet administrator reports to who has
+ * subscribed. What is done about it is left to the owner. */
+#include "xact.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define LOOK_MS    1000
+#define PKEYS_EACH 8 /* of 128 entries at most, each of which is a file */
+#define SOON_MS    500 /* after the port has changed, half as much more or less: all hosts see that at once */
+#define BACK_MS    1000 /* after a failure; it doubles */
+#define BACK_MAX   60000
+#define END_MS     1000
+#define SUBS       (sizeof(((struct mad_watch *)0)->sub) / sizeof(struct mad_subscription))
+#define NEW_ROUND  (MAD_PORT_STATE | MAD_PORT_LID | MAD_PORT_SM | MAD_PORT_REREGISTER | MAD_PORT_GID) /* what ends subscriptions */
+#define KNOWN      (NEW_ROUND | MAD_PORT_PKEYS)
+
+static const uint16_t traps[] = { MAD_TRAP_IN_SERVICE, MAD_TRAP_OUT_OF_SERVICE, MAD_TRAP_CAP_MASK };
+_Static_assert(sizeof(traps) / sizeof(*traps) == SUBS, "a subscription to each");
+
+static void set_timer(struct mad_watch *watch, struct loop_timer *timer, uint32_t ms)
+{
+	loop_timer_set(watch->mad->loop, timer, loop_clock() + ms * 1000000ull);
+}
+
+/* From half of it to half as much more. */
+static uint32_t about(uint32_t ms)
+{
+	uint32_t any = 0;
+
+	(void)!getrandom(&any, sizeof(any), GRND_NONBLOCK);
+	return ms / 2 + (uint32_t)((uint64_t)any * ms >> 32);
+}
+
+static void forget_all(struct mad_watch *watch)
+{
+	for (unsigned i = 0; i < SUBS; i++)
+		mad_forget(watch->mad, &watch->sub[i].req);
+	watch->waiting = 0;
+}
+
+static void send(struct mad_watch *watch, unsigned i, bool subscribe, void (*done)(struct mad_req *, const struct mad_answer *))
+{
+	const struct mad_port_info *port = &watch->mad->port;
+	struct mad_subscription *sub = &watch->sub[i];
+
+	sub->watch = watch;
+	sub->req = (struct mad_req){
+		.to = { .lid = port->sm_lid, .sl = port->sm_sl, .qpn = 1, .pkey_index = port_pkey_index(port) },
+		.mgmt_class = MAD_CLASS_SA,
+		.method = MAD_SET,
+		.attr = MAD_INFORM_INFO,
+		.mask = inform_put(&sub->ask, traps[i], subscribe),
+		.data = &sub->ask,
+		.len = sizeof(sub->ask),
+		.urgent = true,
+		.done = done,
+	};
+	watch->waiting++;
+	mad_send(watch->mad, &sub->req);
+}
+
+/* A round of subscriptions is over. */
+static void settle(struct mad_watch *watch, int err)
+{
+	uint32_t next_ms = MAD_RENEW_MS;
+
+	if (err) {
+		next_ms = watch->back_ms;
+		watch->back_ms = watch->back_ms < BACK_MAX / 2 ? watch->back_ms * 2 : BACK_MAX;
+	} else {
+		watch->back_ms = BACK_MS;
+	}
+	set_timer(watch, &watch->renew, about(next_ms));
+	if (err == watch->told)
+		return;
+	watch->told = err;
+	watch->subscribed(watch, err, err ? &watch->diag : NULL);
+}
+
+static int refusal(struct mad_watch *watch, const struct mad_answer *answer)
+{
+	const struct mad_port_info *port = &watch->mad->port;
+
+	watch->diag = (struct diag){ 0 };
+	if (answer->err == -ETIMEDOUT || answer->err == -EBUSY)
+		diag_set(&watch->diag, DIAG_TIMEOUT, ETIMEDOUT, "%s of the subnet administrator (LID %u) to the subscription to its reports",
+			answer->err == -EBUSY ? "nothing but busy" : "no answer", port->sm_lid);
+	else if (answer->err)
+		diag_sys(&watch->diag, -answer->err, "subscribe to the subnet administrator's reports");
+	else
+		diag_set(&watch->diag, DIAG_PROTOCOL, EPROTO,
+			"the subnet administrator (LID %u) refuses the subscription to its reports: status 0x%04x, %s", port->sm_lid,
+			answer->status, sa_status_text(answer->status));
+	diag_ctx(&watch->diag, "%s port %u", port->dev, port->port);
+	return -watch->diag.err;
+}
+
+static void subscribed(struct mad_req *req, const struct mad_answer *answer)
+{
+	struct mad_subscription *sub = container_of(req, struct mad_subscription, req);
+	struct mad_watch *watch = sub->watch;
+
+	watch->waiting--;
+	if (answer->err == -ENETDOWN && watch->mad->gone)
+		return;
+	if (!answer->err && !answer->status)
+		watch->sa_lid = req->to.lid;
+	else if (!watch->err)
+		watch->err = refusal(watch, answer);
+	if (!watch->waiting)
+		settle(watch, watch->err);
+}
+
+static int can_subscribe(struct mad_watch *watch)
+{
+	const struct mad_port_info *port = &watch->mad->port;
+	int err = mad_port_usable(port, &watch->diag);
+
+	if (!err && (!port->infiniband || !lid_valid(port->sm_lid)))
+		err = diag_set(&watch->diag, DIAG_UNREACHABLE, ENETUNREACH, "%s",
+			port->infiniband ? "no subnet manager has made itself known to this port" :
+					   "its link layer has no subnet administrator that could report");
+	if (!err)
+		err = mad_dev_reports(watch->mad->dev, true, &watch->diag);
+	if (err)
+		diag_ctx(&watch->diag, "%s port %u", port->dev, port->port);
+	return err;
+}
+
+static void subscribe(struct loop_timer *timer)
+{
+	struct mad_watch *watch = container_of(timer, struct mad_watch, renew);
+	int err;
+
+	forget_all(watch);
+	watch->diag = (struct diag){ 0 };
+	watch->err = 0;
+	err = can_subscribe(watch);
+	if (err) {
+		settle(watch, err);
+		return;
+	}
+	for (unsigned i = 0; i < SUBS; i++)
+		send(watch, i, true, subscribed);
+}
+
+static void tell(struct loop_work *work)
+{
+	struct mad_watch *watch = container_of(work, struct mad_watch, tell);
+	unsigned what = watch->what;
+
+	watch->what = 0;
+	watch->changed(watch, what);
+}
+
+/* Several changes within a while make one round; the first sets its time. */
+static void note(struct mad_watch *watch, unsigned what)
+{
+	if (!what)
+		return;
+	watch->what |= what;
+	loop_work_add(watch->mad->loop, &watch->tell);
+	if (!(what & NEW_ROUND))
+		return;
+	forget_all(watch);
+	watch->back_ms = BACK_MS;
+	if (!watch->renew.on || watch->renew.at_ns > loop_clock() + 2 * SOON_MS * 1000000ull)
+		set_timer(watch, &watch->renew, about(SOON_MS));
+}
+
+static void look(struct mad_watch *watch, unsigned what, unsigned pkeys)
+{
+	int differs = mad_dev_look(watch->mad->dev, &watch->mad->port, pkeys);
+
+	if (differs < 0) {
+		xact_gone(watch->mad, -ENETDOWN);
+		return;
+	}
+	set_timer(watch, &watch->look, LOOK_MS);
+	note(watch, what | (unsigned)differs);
+}
+
+static void look_again(struct loop_timer *timer)
+{
+	look(container_of(timer, struct mad_watch, look), 0, PKEYS_EACH);
+}
+
+void mad_port_event(struct mad *mad, unsigned what)
+{
+	if (!mad->watch || mad->watch->ended || mad->gone)
+		return;
+	if (what & MAD_PORT_GONE)
+		xact_gone(mad, -ENETDOWN);
+	else
+		look(mad->watch, what & KNOWN, what & MAD_PORT_PKEYS ? MAD_PKEYS_MAX : PKEYS_EACH);
+}
+
+static void stop(struct mad_watch *watch)
+{
+	struct loop *loop = watch->mad->loop;
+
+	loop_timer_del(loop, &watch->look);
+	loop_timer_del(loop, &watch->renew);
+	loop_work_del(loop, &watch->tell);
+	forget_all(watch);
+}
+
+void watch_gone(struct mad_watch *watch)
+{
+	stop(watch);
+	if (watch->ended) {
+		set_timer(watch, &watch->end, 0);
+		return;
+	}
+	watch->what |= MAD_PORT_GONE;
+	loop_work_add(watch->mad->loop, &watch->tell);
+}
+
+/* Whoever is not the subnet administrator has nothing to report. */
+static bool is_report(const struct mad_watch *watch, const struct mad_addr *from, const uint8_t *datagram, size_t len)
+{
+	const struct mad_hdr *hdr = (const void *)datagram;
+
+	return len == MAD_LEN && hdr->base_version == 1 && hdr->mgmt_class == MAD_CLASS_SA && hdr->class_version == SA_CLASS_VERSION &&
+		hdr->method == MAD_REPORT && get_be16(hdr->attr) == MAD_NOTICE &&
+		(from->lid == watch->mad->port.sm_lid || (watch->sa_lid && from->lid == watch->sa_lid));
+}
+
+/* Said again is answered again: the answer before may be lost. */
+static void answer(const struct mad *mad, const struct mad_addr *from, const uint8_t *datagram)
+{
+	uint8_t out[MAD_LEN];
+	struct mad_hdr *hdr = (void *)out;
+
+	memcpy(out, datagram, sizeof(out));
+	hdr->method = MAD_REPORT | MAD_RESPONSE;
+	hdr->status = put_be16(0);
+	mad_dev_send(mad->dev, from, out, sizeof(out), 0);
+}
+
+bool watch_request(struct mad_watch *watch, const struct mad_addr *from, const uint8_t *datagram, size_t len)
+{
+	struct mad_notice notice;
+
+	if (!is_report(watch, from, datagram, len))
+		return false;
+	answer(watch->mad, from, datagram);
+	if (!watch->ended && notice_get(&notice, (const void *)(datagram + sizeof(struct sa_hdr))))
+		watch->notice(watch, &notice);
+	return true;
+}
+
+int mad_watch(struct mad *mad, struct mad_watch *watch, struct diag *diag)
+{
+	if (mad->watch)
+		return diag_set(diag, DIAG_BUSY, EALREADY, "the port is watched already");
+	if (mad->gone)
+		return diag_sys(diag, -mad->gone, "watch %s port %u", mad->port.dev, mad->port.port);
+	mad->watch = watch;
+	watch->mad = mad;
+	watch->look = (struct loop_timer){ .fire = look_again };
+	watch->renew = (struct loop_timer){ .fire = subscribe };
+	watch->tell = (struct loop_work){ .run = tell };
+	watch->back_ms = BACK_MS;
+	watch->told = 1;
+	set_timer(watch, &watch->look, LOOK_MS);
+	set_timer(watch, &watch->renew, 0);
+	return 0;
+}
+
+static void end(struct loop_timer *timer)
+{
+	struct mad_watch *watch = container_of(timer, struct mad_watch, end);
+	struct mad *mad = watch->mad;
+
+	forget_all(watch);
+	mad_dev_reports(mad->dev, false, NULL);
+	mad->watch = NULL;
+	watch->ended(watch);
+}
+
+static void unsubscribed(struct mad_req *req, const struct mad_answer *from)
+{
+	struct mad_watch *watch = container_of(req, struct mad_subscription, req)->watch;
+
+	(void)from;
+	if (!--watch->waiting)
+		set_timer(watch, &watch->end, 0);
+}
+
+/* One that was not answered may stand all the same. */
+static void unsubscribe(struct mad_watch *watch)
+{
+	for (unsigned i = 0; i < SUBS; i++)
+		if (watch->sub[i].req.owner)
+			send(watch, i, false, unsubscribed);
+}
+
+void mad_unwatch(struct mad *mad, struct mad_watch *watch, void (*ended)(struct mad_watch *))
+{
+	bool reachable = !mad->gone && mad->port.state == PORT_ACTIVE && lid_valid(mad->port.sm_lid);
+
+	stop(watch);
+	watch->ended = ended;
+	watch->end = (struct loop_timer){ .fire = end };
+	if (reachable)
+		unsubscribe(watch);
+	set_timer(watch, &watch->end, watch->waiting ? END_MS : 0);
+}

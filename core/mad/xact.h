@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A port that is open: its requests in flight (xact.c) and who watches it (watch.c). */
+#pragma once
+#include "codec.h"
+
+#define XACT_SLOTS 8192 /* requests in flight: low bits of the transaction id */
+
+struct xact_slot {
+	struct mad_req *req;
+	uint16_t round; /* of its use; 0 never, as OpenSM ignores transaction id 0 */
+	uint16_t next_free;
+};
+
+struct xact_queue { /* by destination: the subnet administrator, all others */
+	struct mad_req *head, **last;
+	uint32_t fresh, window;
+};
+
+struct mad {
+	struct loop *loop;
+	struct mad_port_info port;
+	struct mad_dev *dev;
+	struct mad_limits limits;
+	struct mad_counters counters;
+	struct loop_fd fd;
+	struct loop_work work;
+	struct xact_queue sa, others;
+	struct xact_slot slot[XACT_SLOTS];
+	uint16_t free; /* XACT_SLOTS = none */
+	uint8_t busy[65536]; /* in flight, by LID */
+	size_t room;
+	int gone; /* -errno of the device */
+	struct mad_watch *watch;
+};
+
+/* Ends all requests with -err; the watch hears of it. */
+void xact_gone(struct mad *, int err);
+
+/* A datagram that is no answer. False: it is none for us, and was dropped. */
+bool watch_request(struct mad_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
+void watch_gone(struct mad_watch *);
