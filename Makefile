@@ -21,7 +21,7 @@ MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit faults demo demo-vm vm vm-one fuzz bench lint install dist clean help FORCE
+.PHONY: all check unit faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and what each build makes of them.
@@ -34,6 +34,7 @@ UNIT      := $(wildcard tests/core/*/*.c tests/core/*/*/*.c)
 PAIR      := $(wildcard tests/pair/*.c)
 FUZZ      := $(wildcard tests/fuzz/*.c)
 BENCH     := $(wildcard tests/bench/*.c)
+FABRIC    := $(wildcard tests/fabric/*.c)
 
 SYS       := $(B)/sysroot
 T         := $(B)/test/$(if $(filter-out 0,$(SAN)),san,plain)
@@ -42,6 +43,7 @@ UNIT_BIN  := $(UNIT:%.c=$(T)/%)
 PAIR_BIN  := $(PAIR:%.c=$(T)/%)
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
+FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
 BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
 
 WARN      := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
@@ -135,6 +137,18 @@ $(REPLAY): $(T)/replay/%: $(T)/obj/tests/fuzz/%.o $(T)/obj/tests/replay.o $(T)/l
 	@mkdir -p $(@D)
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS)
 
+# What simulated fabrics are made of; box and sim are of several files. fakeverbs.so goes into other people's programs.
+fabric_obj = $(patsubst %.c,$(T)/obj/%.o,$(filter $(addprefix tests/fabric/,$(1)),$(FABRIC)))
+$(T)/fabric/box: $(call fabric_obj,box.c box_%.c)
+$(T)/fabric/sim: $(call fabric_obj,sim.c sim_%.c)
+$(T)/fabric/agent $(T)/fabric/subscribe $(T)/fabric/trap: $(T)/fabric/%: $(T)/obj/tests/fabric/%.o $(T)/obj/tests/fabric/umad.o
+$(filter-out %.so,$(FABRIC_BIN)):
+	@mkdir -p $(@D)
+	$(call run,LD-T,$@)$(TEST_CC) -o $@ $^
+$(T)/fabric/fakeverbs.so: tests/fabric/fakeverbs.c tests/fabric/ibsim.h $(T)/flags.test $(SYS).stamp | $(B)/have-test
+	@mkdir -p $(@D)
+	$(call run,CC-T,$<)gcc $(TEST_C) $(filter-out -Wmissing-prototypes,$(WARN)) -fPIC -shared -o $@ $<
+
 $(F)/obj/%.o: %.c $(F)/flags.fuzz $(SYS).stamp | $(B)/have-test
 	@mkdir -p $(@D)
 	$(call run,CC-F,$<)$(FUZZ_CC) -fsanitize=fuzzer-no-link $(TEST_C) $(WARN) $(call own,$<) -MMD -MP -c -o $@ $<
@@ -145,7 +159,7 @@ $(FUZZ_BIN): $(F)/%: $(F)/obj/tests/fuzz/%.o $(F)/libfake.a $(F)/libcore.a
 HAVE_VM   := $(if $(wildcard tests/vm/run),$(B)/have-vm)
 SUITES     = B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' REPLAY='$(REPLAY)' FUZZ='$(FUZZ_BIN)' \
 	SCHEDULES='$(SCHEDULES)' SECONDS_EACH='$(SECONDS)' SEED='$(SEED)' RUNS='$(RUNS)' \
-	RDMASTOR='$(abspath $(B)/rdmastor)' SHIP_CC='$(SHIP_CC) $(SHIP_C) $(WARN)' FUZZ_CC='$(FUZZ_CC) $(TEST_C) $(WARN)' tests/run
+	RDMASTOR='$(abspath $(B)/rdmastor)' FABRIC='$(abspath $(T)/fabric)' SHIP_CC='$(SHIP_CC) $(SHIP_C) $(WARN)' FUZZ_CC='$(FUZZ_CC) $(TEST_C) $(WARN)' tests/run
 
 ## make check      every fast test: unit and pair tests under sanitizers, fuzz corpora, command line, lint, a few in a VM
 check: $(B)/rdmastor $(UNIT_BIN) $(PAIR_BIN) $(REPLAY) $(B)/have-test $(HAVE_VM)
@@ -170,6 +184,11 @@ vm: $(B)/rdmastor $(HAVE_VM)
 	@$(SUITES) vm-all
 vm-one: $(B)/rdmastor $(HAVE_VM)
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run $(S)
+## make fabric     SRP discovery on simulated InfiniBand with a real subnet manager, as root (make fabric-one S=name: one of them)
+fabric: $(B)/rdmastor $(FABRIC_BIN) $(B)/have-fabric
+	@$(SUITES) fabric
+fabric-one: $(B)/rdmastor $(FABRIC_BIN) $(B)/have-fabric
+	@RDMASTOR='$(abspath $(B)/rdmastor)' FABRIC='$(abspath $(T)/fabric)' tests/fabric/run $(S)
 ## make fuzz       every fuzzer for SECONDS=60 each, at random (SEED=1 RUNS=5000: so many inputs, always the same ones)
 fuzz: $(FUZZ_BIN)
 	@$(SUITES) fuzz
@@ -200,5 +219,5 @@ help:
 	@echo 'everywhere: V=1 whole command lines, W=1 warnings are errors, B=dir another output folder'
 
 -include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH)) \
-	$(patsubst %.c,$(T)/obj/%.d,core/net/ep.c $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) tests/replay.c) \
+	$(patsubst %.c,$(T)/obj/%.d,core/net/ep.c $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c) \
 	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS)),$(patsubst %.c,$(F)/obj/%.d,$(TESTABLE) $(FAKES) $(FUZZ)))

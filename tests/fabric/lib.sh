@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# What the tests of scenarios are written in: a simulated fabric with a real subnet manager, programs on its nodes, checks. Bash, read
+# under `set -eu` in a folder of its own ($PWD): a set-up step that fails ends the scenario, a check that fails is counted.
+# shellcheck shell=bash
+
+here=$(cd "${BASH_SOURCE[0]%/*}" && pwd)
+IS_DM=80000 # IsDeviceManagementSupported
+sys=/sys/class/infiniband/ibsim0/ports/1
+sim=sim$$
+
+# --- checks
+
+passed() { echo "$SECONDS s ok $1"; }
+
+# failed NAME [FILE]: the file shows why
+failed() {
+	echo "$SECONDS s FAILED $1" | tee -a failed
+	[ ! -s "${2:-}" ] || tail -n 20 "$2" | sed 's/^/    /'
+}
+
+# check NAME COMMAND…: passes when the command succeeds; its output is shown when it does not
+check() {
+	local check_name=$1 status=0
+	shift
+	"$@" >check.out 2>&1 || status=$?
+	if [ $status = 0 ]; then passed "$check_name"; else failed "$check_name: status $status of: $*" check.out; fi
+}
+
+# ends NAME STATUS STDERR-REGEX COMMAND…: its status, and one of its lines on stderr (with an empty regex: there is none); stdout is `out`
+ends() {
+	local ends_name=$1 want=$2 regex=$3 got=0
+	shift 3
+	"$@" >out 2>err || got=$?
+	if [ $got != "$want" ]; then
+		failed "$ends_name: status $got, wanted $want" err
+	elif [ -z "$regex" ] && [ -s err ]; then
+		failed "$ends_name: wanted nothing on stderr" err
+	elif [ -n "$regex" ] && ! grep -Eq "$regex" err; then
+		failed "$ends_name: wanted a line with /$regex/" err
+	else
+		passed "$ends_name${regex:+: $(head -n 1 err)}"
+	fi
+}
+
+# wait_for SECONDS COMMAND…: until it succeeds
+wait_for() {
+	local until=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "${EPOCHREALTIME/./}" -lt $until ] || { echo "waited in vain for: $*"; return 1; }
+		sleep 0.05
+	done
+}
+
+says() { grep -Eq -- "$1" "$2" || { cat "$2"; return 1; }; } # says REGEX FILE
+tells_no_more() { ! kill -0 "$1" 2>/dev/null; }              # of a process
+
+# --- the fabric
+
+# fabric_start NODE…: simulated by ibsim, of which a console that comes to its end would be the end
+fabric_start() {
+	local node number=0
+	declare -gA guid
+	for node; do
+		number=$((number + 1))
+		guid[$node]=$(printf '0002c90300%03x001' $number)
+	done
+	: >caps
+	"$here/net" "$@" >net
+	mkfifo console
+	exec {console}<>console
+	IBSIM_SOCKNAME=$sim ibsim -s net <&$console >sim.log 2>&1 &
+	sim_pid=$!
+	wait_for 10 grep -q 'Network simulator ready' sim.log
+}
+
+sim_console() { echo "$*" >&$console; }
+
+# box NODE COMMAND…: runs it there; boxed PID-VARIABLE NODE COMMAND…: in the background, its output in NODE.out. BOX: more options.
+# A node of several processes needs a BOX=-m at most once.
+# shellcheck disable=SC2086 # words
+box() {
+	local node=$1
+	shift
+	"$FABRIC/box" -s $sim -n "$node" -l "$node.log" ${BOX:-} -- "$@"
+}
+
+boxed() {
+	local -n boxed_pid=$1
+	shift
+	box "$@" >>"$1.out" 2>&1 &
+	boxed_pid=$!
+}
+
+# peer NODE COMMAND…: srptools need verbs
+peer() {
+	local node=$1
+	shift
+	box "$node" env LD_PRELOAD="$FABRIC/fakeverbs.so" ASAN_OPTIONS= "$@"
+}
+
+# ours NODE WORD…: the program under test
+ours() {
+	local node=$1
+	shift
+	box "$node" "$RDMASTOR" "$@"
+}
+
+# capability NODE MASK: bits of its capability mask, as the subnet manager sees it from its next look on; 0: none
+capability() {
+	{
+		grep -v "^${guid[$1]} " caps || true
+		echo "${guid[$1]} $2"
+	} >caps.new
+	mv caps.new caps
+}
+
+subnets_up() { cat osm.log 2>/dev/null | grep -c 'SUBNET UP' || true; }
+more_subnets_up() { [ "$(subnets_up)" -gt "$1" ]; }
+
+# opensm_start NODE; opensm_stop; opensm_kill. Its log is osm.log.
+opensm_start() {
+	local before
+	before=$(subnets_up)
+	# without, its log is written in large pieces
+	echo 'force_log_flush TRUE' >osm.conf
+	OSM_TMP_DIR=$PWD/ OSM_CACHE_DIR=$PWD/ BOX="-C @caps" boxed opensm_pid "$1" opensm -F osm.conf -f osm.log
+	opensm_node=$1
+	wait_for 20 more_subnets_up "$before"
+}
+
+opensm_stop() {
+	kill $opensm_pid
+	wait $opensm_pid || true
+}
+
+opensm_kill() {
+	kill -9 $opensm_pid
+	wait $opensm_pid || true
+	sim_console "Disconnect ${1:-}" # ibsim finds out when it sends there
+}
+
+opensm_restart() {
+	opensm_stop
+	opensm_start "$opensm_node"
+}
+
+# agent NODE <DESCRIPTION: device management there, in the words of agent.c; NODE.dm may be changed later. Before opensm is started, or
+# with told NODE after it.
+agent() {
+	local -n agent_pid=agent_$1
+	cat >"$1.dm"
+	capability "$1" $IS_DM
+	BOX=-m boxed agent_pid "$1" "$FABRIC/agent" "$1.dm"
+	wait_for 10 grep -q '^agent class 0x06 .*: ok$' "$1.log"
+}
+
+agent_stop() {
+	local -n agent_pid=agent_$1
+	kill $agent_pid
+	wait $agent_pid || true
+}
+
+# told NODE: the subnet manager hears that the capability mask of the node has changed, and has looked
+told() {
+	local before
+	before=$(subnets_up)
+	box "$1" "$FABRIC/trap" "$((0x50c048 | 0x$(sed -n "s/^${guid[$1]} //p" caps)))"
+	wait_for 20 more_subnets_up "$before"
+}
+
+lid() { box "$1" cat $sys/lid; } # lid NODE
+
+# --- what a box has seen
+
+# added NODE: the lines that were written to add_target and taken; NODE.log has those that were not, too
+added() { sed -n 's/^add_target ok ibsim[0-9]* //p' "$1.log"; }
+
+# mads NODE REGEX: the last counters of NODE's boxes, as in "sent class 0x06 method 0x01 attribute 0x0010: 4"
+mads() { tac "$1.log" | sed '/^mads$/q' | tac | sed -n 's/^mads //p' | grep -E "$2"; }
+
+# counted PID NODE: has that box write its counters
+counted() {
+	local before
+	before=$(grep -c '^mads$' "$2.log" || true)
+	kill -USR1 "$1"
+	wait_for 5 more_counters "$before" "$2"
+}
+more_counters() { [ "$(grep -c '^mads$' "$2.log")" -gt "$1" ]; }
+
+# the fabric is there until the last check
+finish() {
+	[ ! -e failed ] || return 1
+	echo 'SCENARIO PASSED'
+}
