@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 // The simulator's options and its loop. usage: sim [-n NAME] [-c CONSOLE] [-f FILE] ['WORDS' …], or sim -x CONSOLE WORD …; says
-// "ready" when it is. The words are in README.md.
+// "ready" when it is. The words are in sim.md.
 #include "sim.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -101,6 +101,7 @@ enum sa_mood { SA_FINE, SA_SILENT, SA_BUSY, SA_REDIRECT };
 struct sim_sa {
 	uint8_t mood, lie;
 	bool match; /* of capability masks */
+	bool tells_all; /* also of ports in other partitions */
 	uint32_t left; /* so many answers in this mood; 0 = for good */
 	uint32_t redirect; /* port */
 	uint32_t slow_ms, loss; /* of segments, in 1/1000 */
@@ -193,7 +194,7 @@ void event_heard(struct sim *, const struct client *, uint64_t tid);
 void event_forget(struct sim *, const struct client *); /* NULL: everybody */
 int64_t event_timers(struct sim *);
 
-/* sim_words.c: what the description, the arguments and the console say; see README.md. False: `answer` says why not. */
+/* sim_words.c: what the description, the arguments and the console say; see sim.md. False: `answer` says why not. */
 bool words_run(struct sim *, char *line, char *answer, size_t len);
 bool words_port(struct sim *, struct port *, char **words, unsigned count, char *answer, size_t len); /* sim_words_port.c */
 

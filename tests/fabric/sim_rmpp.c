@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Sending tables in segments (13.6): some get lost when the description says so. Who acknowledges is sent again what is missing;
-// who does not, from the last place known, a few times.
+// Sending tables in segments (13.6). Some get lost when the description says so, and go again as if the receiver had acknowledged what
+// came before them: a box does not acknowledge. With "sa windows on" they go as far as was really acknowledged.
 #include "sim.h"
 #include <stdlib.h>
 
 #define EACH    SA_DATA_LEN
 #define PAYLOAD (MAD_LEN - 36) /* what a segment counts: the administrator's header and data */
-#define WAIT_MS 200
-#define ROUNDS  10
+#define WAIT_MS 50
+#define ROUNDS  40 /* without any progress */
 enum { RMPP_DATA = 1, RMPP_ACK = 2 };
 enum { RMPP_FIRST = 2, RMPP_LAST = 4 };
 
@@ -19,6 +19,7 @@ struct transfer {
 	uint8_t *data;
 	size_t len;
 	uint32_t segments, at, acked, window; /* last ones: sent, acknowledged, allowed */
+	uint32_t hole; /* the first one lost since; 0 = none */
 	uint64_t due_ns;
 	unsigned rounds;
 };
@@ -34,7 +35,7 @@ static void drop(struct transfer **at)
 	free(transfer);
 }
 
-static void send_segment(struct sim *sim, const struct transfer *transfer, uint32_t segment)
+static void send_segment(struct sim *sim, struct transfer *transfer, uint32_t segment)
 {
 	uint8_t mad[MAD_LEN] = { 0 };
 	struct sa_hdr *hdr = (void *)mad;
@@ -54,10 +55,13 @@ static void send_segment(struct sim *sim, const struct transfer *transfer, uint3
 		hdr->rmpp.length = put_be32(last ? 7 : 0xfffffff0);
 	if (len)
 		memcpy(mad + sizeof(*hdr), transfer->data + from, len);
-	if (fabric_chance(sim, sim->sa.loss))
-		sim->count.lost++;
-	else
+	if (!fabric_chance(sim, sim->sa.loss)) {
 		net_answer(sim, transfer->client, &transfer->req, mad, 0);
+		return;
+	}
+	sim->count.lost++;
+	if (!transfer->hole)
+		transfer->hole = segment;
 }
 
 /* True: nothing is left to do. */
@@ -66,7 +70,7 @@ static bool push(struct sim *sim, struct transfer *transfer)
 	while (transfer->at < transfer->segments && transfer->at < transfer->window && !net_full(transfer->client))
 		send_segment(sim, transfer, ++transfer->at);
 	transfer->due_ns = sim->now + TICK_MS(WAIT_MS);
-	return transfer->at == transfer->segments && !sim->sa.loss && !sim->sa.windows;
+	return transfer->at == transfer->segments && !transfer->hole && !sim->sa.windows;
 }
 
 void rmpp_more(struct sim *sim, struct client *client)
@@ -129,6 +133,7 @@ void rmpp_heard(struct sim *sim, struct client *client, const struct sa_hdr *hdr
 	if (sim->sa.windows)
 		(*at)->window = window;
 	(*at)->rounds = 0;
+	(*at)->hole = 0;
 	push(sim, *at);
 }
 
@@ -142,17 +147,20 @@ void rmpp_forget(struct sim *sim, const struct client *client)
 			at = &(*at)->next;
 }
 
-/* What was sent and is not acknowledged goes again. False: often enough. */
+/* What was sent and did not arrive goes again. True: nothing is left to do, or it was tried often enough. */
 static bool again(struct sim *sim, struct transfer *transfer)
 {
-	bool all = transfer->at == transfer->segments || transfer->at >= transfer->window;
-
-	if (all && ++transfer->rounds > ROUNDS)
-		return false;
-	if (all)
-		transfer->at = transfer->acked;
-	push(sim, transfer);
-	return true;
+	if (transfer->at < transfer->segments && transfer->at < transfer->window)
+		return push(sim, transfer); /* it waited for room */
+	if (transfer->hole && !sim->sa.windows) {
+		transfer->rounds = transfer->hole - 1 > transfer->acked ? 0 : transfer->rounds;
+		transfer->acked = transfer->hole - 1;
+	}
+	if (++transfer->rounds > ROUNDS)
+		return true;
+	transfer->at = transfer->acked;
+	transfer->hole = 0;
+	return push(sim, transfer);
 }
 
 int64_t rmpp_timers(struct sim *sim)
@@ -160,7 +168,7 @@ int64_t rmpp_timers(struct sim *sim)
 	int64_t next = -1, left;
 
 	for (struct transfer **at = &transfers; *at;) {
-		if ((*at)->due_ns <= sim->now && !again(sim, *at)) {
+		if ((*at)->due_ns <= sim->now && again(sim, *at)) {
 			drop(at);
 			continue;
 		}

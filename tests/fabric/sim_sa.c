@@ -3,7 +3,7 @@
 #include "sim.h"
 #include <stdlib.h>
 
-#define SA_CAPS 0x2602 /* without the match of capability masks */
+#define SA_CAPS 0x0602 /* without the match of capability masks */
 
 static bool is_here(const struct sim *sim, const struct port *port)
 {

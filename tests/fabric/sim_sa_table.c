@@ -35,7 +35,13 @@ static bool port_matches(const struct sim *sim, const struct sa_hdr *hdr, const 
 		 (mask & SA_PIR_CAP_MASK && (some ? (cap & bits) != bits : cap != bits)));
 }
 
-static void select_ports(struct sim *sim, const struct sa_hdr *hdr, const void *want, struct sa_records *found)
+/* As OpenSM does it, who asks hears only of ports it shares a partition with. */
+static bool visible(const struct sim *sim, const struct client *client, const struct port *port)
+{
+	return !port->gone && (sim->sa.tells_all || fabric_partition(&sim->port[net_node(sim, client)->port], port, 0));
+}
+
+static void select_ports(struct sim *sim, const struct client *client, const struct sa_hdr *hdr, const void *want, struct sa_records *found)
 {
 	for (uint32_t i = 0; i < sim->nodes; i++) {
 		const struct node *node = &sim->node[i];
@@ -45,7 +51,7 @@ static void select_ports(struct sim *sim, const struct sa_hdr *hdr, const void *
 			const struct port *port = &sim->port[node->port + (is_switch ? 0 : num - 1)];
 			struct port_info_record record = { .lid = put_be16(port->lid), .port = (uint8_t)num };
 
-			if (port->gone)
+			if (!visible(sim, client, port))
 				continue;
 			fabric_port_info(sim, node, num, &record.info);
 			if (!is_switch || !num)
@@ -64,14 +70,14 @@ static bool node_matches(uint64_t mask, const struct node_record *want, const st
 }
 
 /* One for each port with a LID. */
-static void select_nodes(struct sim *sim, const struct sa_hdr *hdr, const void *want, struct sa_records *found)
+static void select_nodes(struct sim *sim, const struct client *client, const struct sa_hdr *hdr, const void *want, struct sa_records *found)
 {
 	for (uint32_t i = 0; i < sim->ports; i++) {
 		const struct port *port = &sim->port[i];
 		const struct node *node = &sim->node[port->node];
 		struct node_record record = { .lid = put_be16(port->lid) };
 
-		if (port->gone)
+		if (!visible(sim, client, port))
 			continue;
 		fabric_node_info(sim, node, port, port->num, &record.info);
 		fabric_description(node, record.description);
@@ -142,10 +148,10 @@ bool sa_select(struct sim *sim, const struct client *client, const struct sa_hdr
 
 	switch (get_be16(hdr->mad.attr)) {
 	case SA_NODE_RECORD:
-		select_nodes(sim, hdr, want, found);
+		select_nodes(sim, client, hdr, want, found);
 		return true;
 	case SA_PORT_INFO_RECORD:
-		select_ports(sim, hdr, want, found);
+		select_ports(sim, client, hdr, want, found);
 		return true;
 	case SA_PATH_RECORD:
 		select_paths(sim, client, hdr, want, found);

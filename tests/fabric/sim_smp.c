@@ -56,6 +56,7 @@ static uint16_t tell(const struct sim *sim, const struct place *place, uint16_t 
 		if (num > node->ports)
 			return MAD_STATUS_FIELD;
 		fabric_port_info(sim, node, num, (struct port_info *)data);
+		((struct port_info *)data)->local_port = (uint8_t)place->in;
 		return 0;
 	case ATTR_SWITCH_INFO:
 		if (!is_switch)

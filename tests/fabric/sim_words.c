@@ -218,6 +218,8 @@ static bool sa_words(struct sim *sim, char **words, unsigned count)
 	}
 	if (count == 2 && !strcmp(words[0], "match"))
 		return on_off(words[1], &sa->match);
+	if (count == 2 && !strcmp(words[0], "tells-all"))
+		return on_off(words[1], &sa->tells_all);
 	if (count == 2 && !strcmp(words[0], "windows"))
 		return on_off(words[1], &sa->windows);
 	if (count == 2 && !strcmp(words[0], "loss"))
