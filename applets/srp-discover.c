@@ -18,7 +18,7 @@ struct discover_options {
 	const char *dev, *umad;
 	uint32_t port, answer_ms;
 	bool commands, uris, connections, walk;
-	struct opt_list lid, gid, route;
+	struct opt_list lid, gid, route, key[SRP_KEYS];
 };
 
 #define AT(field) offsetof(struct discover_options, field)
@@ -33,6 +33,11 @@ static const struct opt rows[] = {
 	{ "gid", 0, OPT_LIST, AT(gid), "GID", "ask this port; on RoCE too" },
 	{ "dr", 0, OPT_LIST, AT(route), "ROUTE", "look at the end of this directed route (0,1,3), ask that port" },
 	{ "walk", 0, OPT_FLAG, AT(walk), NULL, "look at every port by directed route, ask those with device management" },
+	{ "id-ext", 0, OPT_LIST, AT(key[SRP_ID_EXT]), "HEX", "only targets with this identifier extension" },
+	{ "ioc-guid", 0, OPT_LIST, AT(key[SRP_IOC_GUID]), "HEX", "only targets of this controller" },
+	{ "dgid", 0, OPT_LIST, AT(key[SRP_DGID]), "GID", "only targets behind this port" },
+	{ "pkey", 0, OPT_LIST, AT(key[SRP_PKEY]), "HEX", "only targets in this partition" },
+	{ "service-id", 0, OPT_LIST, AT(key[SRP_SERVICE_ID]), "HEX", "only targets with this service id" },
 	{ "answer-timeout", 't', OPT_MSEC, AT(answer_ms), "SECONDS", "how long one answer may take, over all tries; default 5" },
 	{ 0 },
 };
@@ -149,15 +154,15 @@ static void progressed(void *arg, unsigned done, unsigned all)
 		fprintf(stderr, "\r%u of %u ports asked%s", done, all, done == all ? "\r\033[K" : "");
 }
 
-static void note_failures(const struct call *call, const struct mad_found *found)
+static void note_failures(const struct call *call, const struct srp_show *show)
 {
 	unsigned told = 0;
 	char why[128];
 
-	for (unsigned i = 0; i < found->count; i++) {
-		const struct mad_target *target = &found->target[i];
+	for (unsigned i = 0; i < show->found->count; i++) {
+		const struct mad_target *target = &show->found->target[i];
 
-		if (!target->err)
+		if (!target->err || !srp_filter_may_take(show->filter, target))
 			continue;
 		if (told++ < NOTES)
 			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), mad_target_why(target, why));
@@ -166,18 +171,28 @@ static void note_failures(const struct call *call, const struct mad_found *found
 		call_note(call, "and %u more", told - NOTES);
 }
 
-/* Some dead targets are no failure; when none has answered, the first says why. */
-static int status(struct call *call, const struct mad_found *found)
+/* Some dead targets are no failure; when none has answered, the first says why. Those that are not wanted do not count. */
+static int status(struct call *call, const struct srp_show *show)
 {
+	const struct mad_target *first = NULL;
+	bool some = false;
 	char why[128];
 
-	if (!found->failed || is_old(call))
+	for (unsigned i = 0; i < show->found->count; i++) {
+		const struct mad_target *target = &show->found->target[i];
+
+		if (!srp_filter_may_take(show->filter, target))
+			continue;
+		some = some || target->unit;
+		if (target->err && !first)
+			first = target;
+	}
+	if (!first || is_old(call))
 		return EXIT_DONE;
-	for (unsigned i = 0; i < found->count; i++)
-		if (found->target[i].unit)
-			return EXIT_PARTLY;
-	diag_set(call->diag, DIAG_UNREACHABLE, -found->target[0].err, "%s", mad_target_why(&found->target[0], why));
-	return diag_ctx(call->diag, "%s", srp_target_name(&found->target[0], (char[64]){ 0 }));
+	if (some)
+		return EXIT_PARTLY;
+	diag_set(call->diag, DIAG_UNREACHABLE, -first->err, "%s", mad_target_why(first, why));
+	return diag_ctx(call->diag, "%s", srp_target_name(first, (char[64]){ 0 }));
 }
 
 /* A port that was seen becomes one to ask if it can be reached by its LID. */
@@ -244,9 +259,9 @@ static int ask(struct call *call, struct mad *mad, const struct names *names, bo
 		return err;
 	show->found = &found;
 	srp_show(call, show);
-	err = status(call, &found);
-	if (found.failed && err >= 0)
-		note_failures(call, &found);
+	err = status(call, show);
+	if (err >= 0)
+		note_failures(call, show);
 	mad_found_free(&found);
 	return err;
 }
@@ -290,9 +305,12 @@ static int run(struct call *call, const struct mad_port_info *port, struct mad_s
 static int discover(struct call *call)
 {
 	const struct discover_options *opts = call->opts;
+	struct srp_filter filter = { 0 };
 	struct srp_show show = {
 		.form = opts->commands ? SRP_COMMANDS : opts->uris ? SRP_URIS : SRP_LISTING,
 		.connections = opts->connections,
+		.lines = opts->common.verbose && !is_old(call),
+		.filter = &filter,
 	};
 	struct mad_named named[OPT_LIST_MAX] = { 0 };
 	struct mad_seen seen[OPT_LIST_MAX] = { 0 };
@@ -300,6 +318,8 @@ static int discover(struct call *call)
 	struct mad_port_info port;
 	int err = check_words(call), root;
 
+	for (unsigned i = 0; !err && i < SRP_KEYS; i++)
+		err = srp_filter_read(&filter, i, &opts->key[i], call->diag);
 	if (!err)
 		err = read_names(call, &names, seen);
 	if (err)

@@ -47,15 +47,33 @@ static const char *connected(const struct srp_show *show, const struct row *row)
 	return NULL;
 }
 
+/* False: nothing to show of it. */
 static bool make_row(const struct srp_show *show, struct row *row)
 {
 	char id_ext[17];
 
-	if (!mad_srp_id_ext(row->service, id_ext))
+	if (!mad_srp_id_ext(row->service, id_ext) || !srp_filter_takes(show->filter, row->target, row->unit, row->ioc, row->service))
 		return false;
 	row->usable = mad_srp_hex(id_ext, &row->id_ext);
 	row->host = row->usable ? connected(show, row) : NULL;
 	return true;
+}
+
+/* Without a filter a controller is shown whatever it has, or did not tell. */
+static bool ioc_shown(const struct srp_show *show, const struct row *row, const struct mad_ioc *ioc)
+{
+	for (const struct mad_service *service = ioc->service; service; service = service->next)
+		if (srp_filter_takes(show->filter, row->target, row->unit, ioc, service))
+			return true;
+	return !show->filter->on;
+}
+
+static bool unit_shown(const struct srp_show *show, const struct row *row)
+{
+	for (const struct mad_ioc *ioc = row->unit->ioc; ioc; ioc = ioc->next)
+		if (ioc_shown(show, row, ioc))
+			return true;
+	return !show->filter->on;
 }
 
 static void print_service(struct out *out, const struct srp_show *show, struct row *row)
@@ -73,9 +91,9 @@ static void print_service(struct out *out, const struct srp_show *show, struct r
 	out_text(out, "id_ext", NULL, "%s", id_ext);
 	if (row->usable) {
 		mad_srp_line(row->target, row->unit, row->ioc, row->service, show->imm_data, line);
-		out_text(out, "add_target", NULL, "%s", line);
+		out_text(out, "add_target", show->lines ? "                add_target: " : NULL, "%s", line);
 		mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
-		out_text(out, "uri", NULL, "%s", line);
+		out_text(out, "uri", show->lines ? "                URI: " : NULL, "%s", line);
 	}
 	if (row->host)
 		out_text(out, "connected", show->connections ? "                connected: " : NULL, "%s", row->host);
@@ -86,6 +104,8 @@ static void print_ioc(struct out *out, const struct srp_show *show, struct row *
 {
 	const struct mad_ioc *ioc = row->ioc;
 
+	if (!ioc_shown(show, row, ioc))
+		return;
 	out_line(out, "%s", "");
 	if (!ioc->known)
 		return;
@@ -112,6 +132,8 @@ static void print_unit(struct out *out, const struct srp_show *show, struct row 
 {
 	const struct mad_target *target = row->target;
 
+	if (!unit_shown(show, row))
+		return;
 	out_object(out, NULL);
 	out_line(out, "IO Unit Info:");
 	out_line(out, "    port LID:        %04x", target->lid);
@@ -152,15 +174,16 @@ static void print_lines(const struct call *call, const struct srp_show *show, st
 	}
 }
 
-static void print_failed(struct out *out, const struct mad_found *found)
+static void print_failed(struct out *out, const struct srp_show *show)
 {
+	const struct mad_found *found = show->found;
 	char why[128];
 
 	out_list(out, "failed");
 	for (unsigned i = 0; i < found->count; i++) {
 		const struct mad_target *target = &found->target[i];
 
-		if (!target->err)
+		if (!target->err || !srp_filter_may_take(show->filter, target))
 			continue;
 		out_object(out, NULL);
 		out_u64(out, "lid", NULL, target->lid);
@@ -191,5 +214,5 @@ void srp_show(const struct call *call, const struct srp_show *show)
 	}
 	out_end(out);
 	if (out->json)
-		print_failed(out, show->found);
+		print_failed(out, show);
 }

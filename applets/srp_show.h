@@ -4,12 +4,14 @@
 #include "applet.h"
 #include "kernel.h"
 #include "mad.h"
+#include "srp_filter.h"
 
 enum srp_form { SRP_LISTING, SRP_COMMANDS, SRP_URIS };
 
 struct srp_show {
 	enum srp_form form;
-	bool connections; /* in the listing too */
+	bool connections, lines; /* in the listing too: of the kernel; for add_target, and URIs */
+	const struct srp_filter *filter;
 	const struct mad_found *found;
 	const struct mad_port_info *port;
 	struct kernel_srp *hosts;

@@ -18,6 +18,11 @@ d="$RDMASTOR srp-discover"
 	fails 2 "'0,1,x' is no route" $d --dr 0,1,x
 	fails 2 "'1,2' is no route" $d --dr 1,2
 	fails 2 'the route is longer than 63 hops' $d --dr "0$(printf ',1%.0s' {1..64})"
+	fails 2 "--id-ext: '0123456789abcdef0' is not up to 16 hexadecimal digits" $d --id-ext 0123456789abcdef0
+	fails 2 "--ioc-guid: '' is not up to 16" $d --ioc-guid ''
+	fails 2 "--dgid: 'fe80' is no GID" $d --dgid fe80
+	fails 2 "--pkey: '0x10000' is not up to 4 hexadecimal digits" $d --pkey ffff --pkey 0x10000
+	fails 2 "--service-id: '12x' is not up to 16" $d --service-id 12x
 	fails 1 '--gid ::ffff:10.0.0.1: kernels lose the answers' $d --gid ::ffff:10.0.0.1
 }
 ln -s "$RDMASTOR" ibsrpdm
