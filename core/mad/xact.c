@@ -292,6 +292,14 @@ static bool redirects(const struct mad_hdr *hdr)
 	return get_be16(hdr->status) & MAD_STATUS_REDIRECT;
 }
 
+/* A redirection is GetResp(ClassPortInfo), whatever was asked; 13.5.2. */
+static bool answers(const struct mad_req *req, const struct mad_hdr *hdr)
+{
+	if (redirects(hdr) && hdr->method == (MAD_GET | MAD_RESPONSE) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO)
+		return true;
+	return hdr->method == response(req->method) && get_be16(hdr->attr) == req->attr;
+}
+
 /* The request a datagram answers. */
 static struct mad_req *match(struct mad *mad, const struct mad_hdr *hdr)
 {
@@ -299,9 +307,9 @@ static struct mad_req *match(struct mad *mad, const struct mad_hdr *hdr)
 	struct xact_slot *slot = &mad->slot[tid % XACT_SLOTS];
 	struct mad_req *req = slot->req;
 
-	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class || hdr->method != response(req->method))
+	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class || !answers(req, hdr))
 		return NULL;
-	return get_be16(hdr->attr) == req->attr || (redirects(hdr) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO) ? req : NULL;
+	return req;
 }
 
 static int pkey_index(const struct mad_port_info *port, uint16_t pkey)

@@ -290,7 +290,7 @@ static void redirect(struct mad_dev *dev, const struct sa_hdr *ask)
 	struct sa_hdr *hdr = (void *)mad;
 
 	*hdr = *ask;
-	hdr->mad.method = MAD_RESPONSE | (ask->mad.method == MAD_SET ? MAD_GET : ask->mad.method);
+	hdr->mad.method = MAD_GET | MAD_RESPONSE;
 	hdr->mad.status = put_be16(MAD_STATUS_REDIRECT);
 	hdr->mad.attr = put_be16(MAD_CLASS_PORT_INFO);
 	info->redirect_lid = put_be16(fake_fabric.sa_elsewhere);

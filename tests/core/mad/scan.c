@@ -512,3 +512,16 @@ Test(scan, a_scan_that_cannot_begin_says_so_later)
 	cr_assert(strstr(scan1.diag.text, "no subnet manager"), "%s", scan1.diag.text);
 	mad_close(mad);
 }
+
+Test(scan, a_subnet_administrator_that_is_elsewhere)
+{
+	fake_fabric_init(3);
+	fake_fabric.sa_elsewhere = 30;
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 3);
+	cr_assert_eq(found.failed, 0);
+	fake_fabric.sa_nowhere = true;
+	cr_assert_eq(scan(2000), -EPROTO);
+	cr_assert_str_eq(diag.text,
+		"the subnet administrator (LID 2) refuses its capabilities: status 0x0002, redirected to where it cannot be followed");
+}
