@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A port's MAD device, by libibumad: listing, opening, one datagram out, one in. Which port is meant is left to choose.c, when
- * to send to xact.c; tests link tests/fake/mad_port.c instead. */
-#include "mad.h"
+/* A port's MAD device, by libibumad: listing, opening, one datagram out, one in. Which port is meant is left to choose.c, when to send
+ * to xact.c, what becomes of it to port_look.c; tests link tests/fake/mad_port.c instead. */
+#include "port.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,22 +12,7 @@
 #include <unistd.h>
 
 #define QKEY    0x80010000 /* of queue pair 1; 10.2.4 */
-#define CLASSES 4
 #define GIDS    256
-
-struct mad_dev {
-	int fd;
-	struct {
-		uint8_t mgmt_class;
-		int agent;
-	} class[CLASSES];
-	unsigned classes;
-	int reports; /* agent of those; -1 = none */
-	int dir; /* the port in sysfs */
-	unsigned pkey_at; /* the next one to look at */
-	struct ib_user_mad *buf; /* header and datagram; grows with the tables that come */
-	size_t room; /* for the datagram */
-};
 
 static void fill(struct mad_port_info *info, const umad_port_t *port)
 {
@@ -219,7 +204,7 @@ int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 
 	if (agent_of(dev, mgmt_class) >= 0)
 		return 0;
-	if (dev->classes == CLASSES)
+	if (dev->classes == PORT_CLASSES)
 		return diag_set(diag, DIAG_SYSTEM, ENOSPC, "more management classes than expected");
 	errno = 0;
 	agent = umad_register(dev->fd, mgmt_class, sa ? SA_CLASS_VERSION : 1, sa, NULL);
@@ -251,82 +236,6 @@ int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
 		return diag_sys(diag, errno ? errno : EPERM, "register for the subnet administrator's reports");
 	diag_set(diag, DIAG_BUSY, EBUSY, "another program receives the subnet administrator's reports on this port");
 	return diag_hint(diag, "fuser -v /dev/infiniband/umad* names those that may");
-}
-
-static void look_at(const struct mad_dev *dev, const char *name, char text[64])
-{
-	int fd = openat(dev->dir, name, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? 0 : read(fd, text, 63);
-
-	text[len > 0 ? len : 0] = 0;
-	if (fd >= 0)
-		close(fd);
-}
-
-/* `bit` if *value is another now. What cannot be had for the moment stays as it was. */
-static unsigned look_number(const struct mad_dev *dev, const char *name, unsigned old, unsigned bit, unsigned *value)
-{
-	char text[64], *end;
-	unsigned long now;
-
-	look_at(dev, name, text);
-	now = strtoul(text, &end, 0); /* "4: ACTIVE", "0x7" */
-	*value = end == text ? old : (unsigned)now;
-	return *value != old ? bit : 0;
-}
-
-static unsigned look_gid(const struct mad_dev *dev, struct mad_port_info *info)
-{
-	uint64_t prefix, guid;
-	uint8_t gid[16];
-	char text[64];
-
-	look_at(dev, "gids/0", text);
-	text[strcspn(text, "\n")] = 0;
-	if (inet_pton(AF_INET6, text, gid) != 1)
-		return 0;
-	prefix = wire_be(gid, 8);
-	guid = wire_be(gid + 8, 8);
-	if (prefix == info->prefix && guid == info->guid)
-		return 0;
-	info->prefix = prefix;
-	info->guid = guid;
-	return MAD_PORT_GID;
-}
-
-static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
-{
-	unsigned what = 0, value;
-	char name[32];
-
-	for (unsigned i = 0; i < pkeys && i < info->pkeys; i++) {
-		dev->pkey_at = (dev->pkey_at + 1) % info->pkeys;
-		snprintf(name, sizeof(name), "pkeys/%u", dev->pkey_at);
-		what |= look_number(dev, name, info->pkey[dev->pkey_at], MAD_PORT_PKEYS, &value);
-		info->pkey[dev->pkey_at] = (uint16_t)value;
-	}
-	return what;
-}
-
-int mad_dev_look(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
-{
-	unsigned what, state, phys, lid, lmc, sm_lid, sm_sl;
-
-	if (faccessat(dev->dir, "state", F_OK, 0) && (errno == ENOENT || errno == ENODEV))
-		return -ENODEV;
-	what = look_number(dev, "state", info->state, MAD_PORT_STATE, &state);
-	look_number(dev, "phys_state", info->phys, 0, &phys);
-	what |= look_number(dev, "lid", info->lid, MAD_PORT_LID, &lid);
-	what |= look_number(dev, "lid_mask_count", info->lmc, MAD_PORT_LID, &lmc);
-	what |= look_number(dev, "sm_lid", info->sm_lid, MAD_PORT_SM, &sm_lid);
-	what |= look_number(dev, "sm_sl", info->sm_sl, MAD_PORT_SM, &sm_sl);
-	info->state = (uint8_t)state;
-	info->phys = (uint8_t)phys;
-	info->lid = (uint16_t)lid;
-	info->lmc = (uint8_t)lmc;
-	info->sm_lid = (uint16_t)sm_lid;
-	info->sm_sl = (uint8_t)sm_sl;
-	return (int)(what | look_gid(dev, info) | look_pkeys(dev, info, pkeys));
 }
 
 static void set_addr(struct ib_user_mad *out, const struct mad_addr *to)

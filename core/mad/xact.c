@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Requests and their answers: many in flight, few to each destination, each with its own deadline. Every try has a transaction id
- * of its own and all of them count until the deadline, so that a late answer is an answer; whatever matches no request in flight
- * is counted and dropped. What is asked is left to sa.c, dm.c and scan.c. */
+ * of its own and all of them count until the deadline, so that a late answer is an answer. What comes is left to take.c, what is
+ * asked to scan.c and watch.c. */
 #include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -14,10 +14,6 @@
 #define WAIT_LEAST 50
 #define TABLE_TIMES 4 /* as long as other answers */
 #define KERNEL_MORE_MS 2000 /* the kernel keeps waiting longer than we do: only one of the two says that time is up */
-#define ROOM      4096
-#define ROOM_MAX  (64u << 20)
-#define TURN      256 /* datagrams read before others have their turn */
-#define REQUEST   8 /* datagrams that one of others' requests, which is answered, counts as */
 
 enum { IDLE, QUEUED, FRESH, WAITED };
 
@@ -43,7 +39,7 @@ static void take_slot(struct mad *mad, struct mad_req *req)
 }
 
 /* Out of flight: no answer finds it any more. */
-static void release(struct mad *mad, struct mad_req *req)
+void xact_release(struct mad *mad, struct mad_req *req)
 {
 	loop_timer_del(mad->loop, &req->timer);
 	if (req->state == FRESH)
@@ -57,20 +53,20 @@ static void release(struct mad *mad, struct mad_req *req)
 	loop_work_add(mad->loop, &mad->work);
 }
 
-static void finish(struct mad *mad, struct mad_req *req, const struct mad_answer *answer)
+void xact_finish(struct mad *mad, struct mad_req *req, const struct mad_answer *answer)
 {
-	release(mad, req);
+	xact_release(mad, req);
 	req->done(req, answer);
 }
 
-static size_t data_at(uint8_t mgmt_class)
+size_t xact_data_at(uint8_t mgmt_class)
 {
 	return mgmt_class == MAD_CLASS_SA ? sizeof(struct sa_hdr) : sizeof(struct dm_hdr);
 }
 
 static size_t length(const struct mad_req *req)
 {
-	size_t len = data_at(req->mgmt_class) + req->len;
+	size_t len = xact_data_at(req->mgmt_class) + req->len;
 
 	return len > MAD_LEN ? len : MAD_LEN;
 }
@@ -107,7 +103,7 @@ static void build(const struct mad *mad, const struct mad_req *req, uint8_t *out
 		memcpy(smp->out + 1, req->hop, req->hops);
 	}
 	if (req->len)
-		memcpy(out + data_at(req->mgmt_class), req->data, req->len);
+		memcpy(out + xact_data_at(req->mgmt_class), req->data, req->len);
 }
 
 static int put_on_wire(struct mad *mad, const struct mad_req *req, uint32_t timeout_ms)
@@ -160,7 +156,7 @@ static void time_up(struct loop_timer *timer)
 	} else {
 		mad->counters.timeouts++;
 	}
-	finish(mad, req, &answer);
+	xact_finish(mad, req, &answer);
 }
 
 /* The first wait is as long as the owner says, but so short that all tries, each wait twice the one before, fit into the time. */
@@ -200,7 +196,7 @@ static void launch(struct mad *mad, struct mad_req *req)
 	if (!answer.err)
 		answer.err = try(mad, req);
 	if (answer.err)
-		finish(mad, req, &answer);
+		xact_finish(mad, req, &answer);
 }
 
 static void unlink_req(struct xact_queue *queue, struct mad_req **at)
@@ -239,7 +235,7 @@ static void pump(struct loop_work *work)
 		launch(mad, req);
 }
 
-static void enqueue(struct mad *mad, struct mad_req *req)
+void xact_enqueue(struct mad *mad, struct mad_req *req)
 {
 	struct xact_queue *queue = queue_of(mad, req);
 
@@ -261,7 +257,7 @@ void mad_send(struct mad *mad, struct mad_req *req)
 {
 	req->owner = mad;
 	req->redirected = false;
-	enqueue(mad, req);
+	xact_enqueue(mad, req);
 }
 
 void mad_forget(struct mad *mad, struct mad_req *req)
@@ -277,118 +273,8 @@ void mad_forget(struct mad *mad, struct mad_req *req)
 		}
 		req->state = IDLE;
 	} else if (req->state != IDLE) {
-		release(mad, req);
+		xact_release(mad, req);
 	}
-}
-
-/* Set is answered like Get; 13.4.5. */
-static uint8_t response(uint8_t method)
-{
-	return (method == MAD_SET ? MAD_GET : method) | MAD_RESPONSE;
-}
-
-static bool redirects(const struct mad_hdr *hdr)
-{
-	return get_be16(hdr->status) & MAD_STATUS_REDIRECT;
-}
-
-/* A redirection is GetResp(ClassPortInfo), whatever was asked; 13.5.2. */
-static bool answers(const struct mad_req *req, const struct mad_hdr *hdr)
-{
-	if (redirects(hdr) && hdr->method == (MAD_GET | MAD_RESPONSE) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO)
-		return true;
-	return hdr->method == response(req->method) && get_be16(hdr->attr) == req->attr;
-}
-
-/* The request a datagram answers. */
-static struct mad_req *match(struct mad *mad, const struct mad_hdr *hdr)
-{
-	uint32_t tid = (uint32_t)get_be64(hdr->tid);
-	struct xact_slot *slot = &mad->slot[tid % XACT_SLOTS];
-	struct mad_req *req = slot->req;
-
-	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class || !answers(req, hdr))
-		return NULL;
-	return req;
-}
-
-static int pkey_index(const struct mad_port_info *port, uint16_t pkey)
-{
-	for (int i = 0; i < port->pkeys; i++)
-		if (port->pkey[i] && (port->pkey[i] & 0x7fff) == (pkey & 0x7fff))
-			return i;
-	return -ENOENT;
-}
-
-/* Where ClassPortInfo says that the class is served instead; 13.5.2. Once: two that name each other would send us around for ever. */
-static bool redirect(struct mad *mad, struct mad_req *req, const uint8_t *datagram, size_t len)
-{
-	const struct class_port_info *info = (const void *)(datagram + data_at(req->mgmt_class));
-	struct mad_addr to = { 0 };
-	uint16_t pkey;
-	int index;
-
-	if (req->redirected || (req->mgmt_class != MAD_CLASS_SA && req->mgmt_class != MAD_CLASS_DM) ||
-		len < data_at(req->mgmt_class) + sizeof(*info))
-		return false;
-	pkey = get_be16(info->redirect_pkey);
-	index = pkey ? pkey_index(&mad->port, pkey) : req->to.pkey_index;
-	to.lid = get_be16(info->redirect_lid);
-	to.sl = get_be32(info->redirect_tc_sl_fl) >> 20 & 0xf;
-	to.qpn = get_be32(info->redirect_qp) & 0xffffff;
-	to.qkey = get_be32(info->redirect_qkey);
-	if (index < 0 || !lid_valid(to.lid) || !to.qpn)
-		return false;
-	to.pkey_index = (uint16_t)index;
-	loop_trace(mad->loop, "LID %u redirects to LID %u, queue pair %u", req->to.lid, to.lid, to.qpn);
-	release(mad, req);
-	req->to = to;
-	req->redirected = true;
-	enqueue(mad, req);
-	return true;
-}
-
-static size_t least(const struct mad_req *req)
-{
-	return req->method == MAD_GET_TABLE ? sizeof(struct sa_hdr) : MAD_LEN;
-}
-
-static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
-{
-	const struct mad_hdr *hdr = (const void *)datagram;
-	struct mad_req *req = match(mad, hdr);
-	struct mad_answer answer = { .mad = datagram, .len = len };
-
-	if (!req || len < least(req)) {
-		mad->counters.late++;
-		return;
-	}
-	answer.status = get_be16(hdr->status);
-	if (req->mgmt_class == MAD_CLASS_SMP_DR)
-		answer.status &= (uint16_t)~MAD_STATUS_DR_D;
-	if (answer.status == MAD_STATUS_BUSY) {
-		req->last_status = answer.status; /* asked again at its next try */
-		return;
-	}
-	mad->counters.answers++;
-	if (!redirects(hdr) || !redirect(mad, req, datagram, len))
-		finish(mad, req, &answer);
-}
-
-/* What it costs of a turn. */
-static unsigned take(struct mad *mad, const struct mad_addr *from, const uint8_t *datagram, size_t len)
-{
-	const struct mad_hdr *hdr = (const void *)datagram;
-
-	if (len >= sizeof(*hdr) && hdr->method & MAD_RESPONSE) {
-		take_answer(mad, datagram, len);
-		return 1;
-	}
-	if (mad->watch && watch_request(mad->watch, from, datagram, len))
-		mad->counters.reports++;
-	else
-		mad->counters.late++;
-	return REQUEST;
 }
 
 /* Nothing will come any more. */
@@ -402,33 +288,9 @@ void xact_gone(struct mad *mad, int err)
 	mad->gone = err;
 	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		if (mad->slot[i].req)
-			finish(mad, mad->slot[i].req, &answer);
+			xact_finish(mad, mad->slot[i].req, &answer);
 	if (mad->watch)
 		watch_gone(mad->watch);
-}
-
-static void readable(struct loop_fd *fd, uint32_t events)
-{
-	struct mad *mad = container_of(fd, struct mad, fd);
-
-	(void)events;
-	for (unsigned spent = 0; spent < TURN && !mad->gone; spent++) {
-		const uint8_t *datagram;
-		struct mad_addr from;
-		ssize_t len = mad_dev_recv(mad->dev, &mad->room, &datagram, &from);
-
-		if (len == -EAGAIN)
-			return;
-		if (len == -ENOSPC && mad->room <= ROOM_MAX)
-			continue;
-		if (len < 0) {
-			xact_gone(mad, len == -ENOSPC ? -EMSGSIZE : -ENETDOWN);
-			return;
-		}
-		if (len)
-			spent += take(mad, &from, datagram, (size_t)len);
-		mad->room = ROOM; /* tables are rare, and their memory goes back */
-	}
 }
 
 static void settle(struct mad_limits *limits)
@@ -453,7 +315,7 @@ static int start(struct mad *mad, struct diag *diag)
 
 	if (err)
 		return err;
-	mad->fd = (struct loop_fd){ .fd = mad_dev_fd(mad->dev), .events = EPOLLIN, .ready = readable };
+	mad->fd = (struct loop_fd){ .fd = mad_dev_fd(mad->dev), .events = EPOLLIN, .ready = xact_readable };
 	err = mad_dev_class(mad->dev, MAD_CLASS_SA, diag);
 	if (!err)
 		err = mad_dev_class(mad->dev, MAD_CLASS_DM, diag);
@@ -482,7 +344,7 @@ int mad_open(struct mad **out, struct loop *loop, const struct mad_port_info *po
 	mad->others.last = &mad->others.head;
 	mad->others.window = mad->limits.window;
 	mad->work.run = pump;
-	mad->room = ROOM;
+	mad->room = XACT_ROOM;
 	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		mad->slot[i] = (struct xact_slot){ .round = round, .next_free = (uint16_t)(i + 1) };
 	err = start(mad, diag);
@@ -505,7 +367,7 @@ void mad_close(struct mad *mad)
 {
 	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		if (mad->slot[i].req)
-			release(mad, mad->slot[i].req);
+			xact_release(mad, mad->slot[i].req);
 	loop_work_del(mad->loop, &mad->work);
 	loop_fd_del(mad->loop, &mad->fd);
 	mad_dev_close(mad->dev);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A port that is open: its requests in flight (xact.c) and who watches it (watch.c). */
+/* A port that is open: its requests in flight (xact.c), what comes (take.c), and who watches it (watch.c). */
 #pragma once
 #include "codec.h"
 
+#define XACT_ROOM  4096 /* for what comes; tables need more, for a while */
 #define XACT_SLOTS 8192 /* requests in flight: low bits of the transaction id */
 
 struct xact_slot {
@@ -33,6 +34,11 @@ struct mad {
 	struct mad_watch *watch;
 };
 
+size_t xact_data_at(uint8_t mgmt_class); /* the attribute in a datagram */
+void xact_enqueue(struct mad *, struct mad_req *);
+void xact_release(struct mad *, struct mad_req *); /* out of flight: no answer finds it any more */
+void xact_finish(struct mad *, struct mad_req *, const struct mad_answer *);
+void xact_readable(struct loop_fd *, uint32_t events);
 /* Ends all requests with -err; the watch hears of it. */
 void xact_gone(struct mad *, int err);
 

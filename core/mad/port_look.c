@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What has become of a port: some small files in its folder of sysfs, which is held open. Nothing is allocated, as this is done once a
+ * second for as long as a daemon runs. */
+#include "port.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void look_at(const struct mad_dev *dev, const char *name, char text[64])
+{
+	int fd = openat(dev->dir, name, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? 0 : read(fd, text, 63);
+
+	text[len > 0 ? len : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* `bit` if *value is another now. What cannot be had for the moment stays as it was. */
+static unsigned look_number(const struct mad_dev *dev, const char *name, unsigned old, unsigned bit, unsigned *value)
+{
+	char text[64], *end;
+	unsigned long now;
+
+	look_at(dev, name, text);
+	now = strtoul(text, &end, 0); /* "4: ACTIVE", "0x7" */
+	*value = end == text ? old : (unsigned)now;
+	return *value != old ? bit : 0;
+}
+
+static unsigned look_gid(const struct mad_dev *dev, struct mad_port_info *info)
+{
+	uint64_t prefix, guid;
+	uint8_t gid[16];
+	char text[64];
+
+	look_at(dev, "gids/0", text);
+	text[strcspn(text, "\n")] = 0;
+	if (inet_pton(AF_INET6, text, gid) != 1)
+		return 0;
+	prefix = wire_be(gid, 8);
+	guid = wire_be(gid + 8, 8);
+	if (prefix == info->prefix && guid == info->guid)
+		return 0;
+	info->prefix = prefix;
+	info->guid = guid;
+	return MAD_PORT_GID;
+}
+
+static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
+{
+	unsigned what = 0, value;
+	char name[32];
+
+	for (unsigned i = 0; i < pkeys && i < info->pkeys; i++) {
+		dev->pkey_at = (dev->pkey_at + 1) % info->pkeys;
+		snprintf(name, sizeof(name), "pkeys/%u", dev->pkey_at);
+		what |= look_number(dev, name, info->pkey[dev->pkey_at], MAD_PORT_PKEYS, &value);
+		info->pkey[dev->pkey_at] = (uint16_t)value;
+	}
+	return what;
+}
+
+int mad_dev_look(struct mad_dev *dev, struct mad_port_info *info, unsigned pkeys)
+{
+	unsigned what, state, phys, lid, lmc, sm_lid, sm_sl;
+
+	if (faccessat(dev->dir, "state", F_OK, 0) && (errno == ENOENT || errno == ENODEV))
+		return -ENODEV;
+	what = look_number(dev, "state", info->state, MAD_PORT_STATE, &state);
+	look_number(dev, "phys_state", info->phys, 0, &phys);
+	what |= look_number(dev, "lid", info->lid, MAD_PORT_LID, &lid);
+	what |= look_number(dev, "lid_mask_count", info->lmc, MAD_PORT_LID, &lmc);
+	what |= look_number(dev, "sm_lid", info->sm_lid, MAD_PORT_SM, &sm_lid);
+	what |= look_number(dev, "sm_sl", info->sm_sl, MAD_PORT_SM, &sm_sl);
+	info->state = (uint8_t)state;
+	info->phys = (uint8_t)phys;
+	info->lid = (uint16_t)lid;
+	info->lmc = (uint8_t)lmc;
+	info->sm_lid = (uint16_t)sm_lid;
+	info->sm_sl = (uint8_t)sm_sl;
+	return (int)(what | look_gid(dev, info) | look_pkeys(dev, info, pkeys));
+}
