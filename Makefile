@@ -44,6 +44,7 @@ PAIR_BIN  := $(PAIR:%.c=$(T)/%)
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
+VM_BIN    := $(B)/vm-bin/port-watch
 BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
 
 WARN      := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
@@ -100,6 +101,12 @@ $(B)/bench/nbd-load: $(B)/obj/tests/bench/nbd_load.o
 $(BENCH_BIN):
 	@mkdir -p $(@D)
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
+
+# A program for a VM that looks at the kernel through a room: linked with all there is, as the binary is.
+$(B)/vm-bin/port-watch: $(B)/obj/tests/vm/port-watch/port_watch.o $(CORE:%.c=$(B)/obj/%.o)
+$(VM_BIN):
+	@mkdir -p $(@D)
+	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -s -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
 
 # Packages and libraries.
 $(B)/have-%: deps/packages deps/install
@@ -180,9 +187,9 @@ demo: $(B)/rdmastor $(B)/have-demo
 demo-vm: $(B)/rdmastor $(B)/have-vm
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run --demo
 ## make vm         every scenario against real kernels in a VM (make vm-one S=name: one of them)
-vm: $(B)/rdmastor $(HAVE_VM)
+vm: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 	@$(SUITES) vm-all
-vm-one: $(B)/rdmastor $(HAVE_VM)
+vm-one: $(B)/rdmastor $(VM_BIN) $(HAVE_VM)
 	@RDMASTOR='$(abspath $(B)/rdmastor)' tests/vm/run $(S)
 ## make fabric     SRP discovery on simulated InfiniBand with a real subnet manager, as root (make fabric-one S=name: one of them)
 fabric: $(B)/rdmastor $(FABRIC_BIN) $(B)/have-fabric
@@ -218,6 +225,6 @@ help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
 	@echo 'everywhere: V=1 whole command lines, W=1 warnings are errors, B=dir another output folder'
 
--include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH)) \
+-include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH) tests/vm/port-watch/port_watch.c) \
 	$(patsubst %.c,$(T)/obj/%.d,core/net/ep.c $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c) \
 	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS)),$(patsubst %.c,$(F)/obj/%.d,$(TESTABLE) $(FAKES) $(FUZZ)))
