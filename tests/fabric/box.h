@@ -124,6 +124,7 @@ struct box {
 };
 
 int file_open(struct box *, const struct seccomp_notif *, const char *path, int flags); /* < 0: none of ours */
+struct file *file_of(struct box *, const struct seccomp_notif *); /* of the call's descriptor; NULL: none of ours */
 void file_reap(struct box *); /* those the program has closed, in whatever way */
 bool file_nonblocking(const struct seccomp_notif *);
 void file_readable(const struct file *, bool);

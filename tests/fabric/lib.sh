@@ -165,7 +165,7 @@ agent_stop() {
 told() {
 	local before
 	before=$(subnets_up)
-	box "$1" "$FABRIC/trap" "$((0x50c048 | 0x$(sed -n "s/^${guid[$1]} //p" caps)))"
+	box "$1" "$FABRIC/trap" "$(printf %x $((0x50c048 | 0x$(sed -n "s/^${guid[$1]} //p" caps))))"
 	wait_for 20 more_subnets_up "$before"
 }
 
