@@ -77,18 +77,25 @@ fabric_start() {
 sim_console() { echo "$*" >&$console; }
 
 # box NODE COMMAND…: runs it there; boxed PID-VARIABLE NODE COMMAND…: in the background, its output in NODE.out. BOX: more options.
-# A node of several processes needs a BOX=-m at most once.
 # shellcheck disable=SC2086 # words
-box() {
+boxing() {
 	local node=$1
 	shift
-	"$FABRIC/box" -s $sim -n "$node" -l "$node.log" ${BOX:-} -- "$@"
+	boxing=("$FABRIC/box" -s $sim -n "$node" -l "$node.log" -C @caps ${BOX:-} -- "$@")
+}
+
+box() {
+	local boxing
+	boxing "$@"
+	"${boxing[@]}"
 }
 
 boxed() {
 	local -n boxed_pid=$1
+	local boxing
 	shift
-	box "$@" >>"$1.out" 2>&1 &
+	boxing "$@"
+	"${boxing[@]}" >>"$1.out" 2>&1 &
 	boxed_pid=$!
 }
 
@@ -106,7 +113,7 @@ ours() {
 	box "$node" "$RDMASTOR" "$@"
 }
 
-# capability NODE MASK: bits of its capability mask, as the subnet manager sees it from its next look on; 0: none
+# capability NODE MASK: more bits of its capability mask, as everybody sees it from the next look on; 0: none
 capability() {
 	{
 		grep -v "^${guid[$1]} " caps || true
@@ -118,13 +125,13 @@ capability() {
 subnets_up() { cat osm.log 2>/dev/null | grep -c 'SUBNET UP' || true; }
 more_subnets_up() { [ "$(subnets_up)" -gt "$1" ]; }
 
-# opensm_start NODE; opensm_stop; opensm_kill. Its log is osm.log.
+# opensm_start NODE; opensm_stop; opensm_kill. Its log is osm.log; partitions.conf is read if there is one.
 opensm_start() {
 	local before
 	before=$(subnets_up)
 	# without, its log is written in large pieces
 	echo 'force_log_flush TRUE' >osm.conf
-	OSM_TMP_DIR=$PWD/ OSM_CACHE_DIR=$PWD/ BOX="-C @caps" boxed opensm_pid "$1" opensm -F osm.conf -f osm.log
+	OSM_TMP_DIR=$PWD/ OSM_CACHE_DIR=$PWD/ boxed opensm_pid "$1" opensm -F osm.conf -f osm.log -P "$PWD/partitions.conf"
 	opensm_node=$1
 	wait_for 20 more_subnets_up "$before"
 }
@@ -136,8 +143,7 @@ opensm_stop() {
 
 opensm_kill() {
 	kill -9 $opensm_pid
-	wait $opensm_pid || true
-	sim_console "Disconnect ${1:-}" # ibsim finds out when it sends there
+	wait $opensm_pid 2>/dev/null || true
 }
 
 opensm_restart() {
