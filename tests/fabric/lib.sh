@@ -99,19 +99,12 @@ boxed() {
 	boxed_pid=$!
 }
 
-# peer NODE COMMAND…: srptools need verbs
-peer() {
-	local node=$1
-	shift
-	box "$node" env LD_PRELOAD="$FABRIC/fakeverbs.so" ASAN_OPTIONS= "$@"
-}
+# peer NODE COMMAND…, peered PID-VARIABLE NODE COMMAND…: the same for srptools, which need verbs
+peer() { box "$1" env LD_PRELOAD="$FABRIC/fakeverbs.so" "${@:2}"; }
+peered() { boxed "$1" "$2" env LD_PRELOAD="$FABRIC/fakeverbs.so" "${@:3}"; }
 
 # ours NODE WORD…: the program under test
-ours() {
-	local node=$1
-	shift
-	box "$node" "$RDMASTOR" "$@"
-}
+ours() { box "$1" "$RDMASTOR" "${@:2}"; }
 
 # capability NODE MASK: more bits of its capability mask, as everybody sees it from the next look on; 0: none
 capability() {
