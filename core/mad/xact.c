@@ -298,10 +298,13 @@ static struct mad_req *match(struct mad *mad, const struct mad_hdr *hdr)
 	uint32_t tid = (uint32_t)get_be64(hdr->tid);
 	struct xact_slot *slot = &mad->slot[tid % XACT_SLOTS];
 	struct mad_req *req = slot->req;
+	bool elsewhere = redirects(hdr) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO;
 
-	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class || hdr->method != response(req->method))
+	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class)
 		return NULL;
-	return get_be16(hdr->attr) == req->attr || (redirects(hdr) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO) ? req : NULL;
+	if (hdr->method == response(req->method) && (elsewhere || get_be16(hdr->attr) == req->attr))
+		return req;
+	return elsewhere && hdr->method == response(MAD_GET) ? req : NULL; /* as if ClassPortInfo had been asked for */
 }
 
 static int pkey_index(const struct mad_port_info *port, uint16_t pkey)
