@@ -113,6 +113,8 @@ static int start_dev(struct dev_front *f, unsigned i)
 	char key[400];
 	int err = disk_on_loss(d->call, d->call->operand[i], opts->life.on_loss, &dev.hold_ms);
 
+	if (!err)
+		err = daemon_time_left(d, &dev.timeout_ms);
 	if (err)
 		return err;
 	if (opts->nbd_dev.given)

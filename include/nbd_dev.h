@@ -16,6 +16,7 @@ struct nbd_dev_options {
 	unsigned connections;
 	uint32_t buffer; /* the server's, of one request: longer ones are not asked for */
 	uint32_t hold_ms; /* how long the disk holds requests while it has no path, and the kernel while nobody serves it; UINT32_MAX = for ever */
+	uint32_t timeout_ms; /* to get ready; 0 = as long as it takes */
 	const char *id; /* what is behind it: a process started again takes its device over by it; NULL = never */
 	/* The device is gone though nobody here stopped it (`detach`): nbd_dev_stop() is due. On the caller's loop. */
 	void (*ended)(struct nbd_dev *, void *user);
