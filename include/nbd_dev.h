@@ -34,6 +34,6 @@ bool nbd_dev_recovered(const struct nbd_dev *); /* taken over from a former run 
  * whom the diag says, and served on. After any other failure it is left as it is, for a run to come. */
 int nbd_dev_stop(struct nbd_dev *, uint32_t timeout_ms, struct diag *);
 /* Before the server stops, also after nbd_dev_stop(): no connection is made any more, and a device that is still there waits for a run to
- * come. -ETIMEDOUT: the kernel did not answer what it was asked, and the process is to end. */
+ * come. -EINPROGRESS: the kernel did not answer what it was asked, and the process is to end. */
 int nbd_dev_leave(struct nbd_dev *, uint32_t timeout_ms, struct diag *);
 void nbd_dev_free(struct nbd_dev *); /* after the server has stopped */

@@ -407,9 +407,9 @@ static int wait_idle(struct nbd_dev *dev, uint32_t timeout_ms, struct diag *diag
 	loop_timer_del(dev->loop, &dev->again);
 	if (loop_wait(dev->loop, &dev->idle, loop_clock() + timeout_ms * MSEC))
 		return 0;
-	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel waits for requests that the disk did not answer in %g s", timeout_ms / 1000.);
+	diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "the kernel waits for requests that the disk did not answer in %g s", timeout_ms / 1000.);
 	diag_ctx(diag, "/dev/nbd%d", dev->kernel.index);
-	return -ETIMEDOUT;
+	return -EINPROGRESS;
 }
 
 int nbd_dev_stop(struct nbd_dev *dev, uint32_t timeout_ms, struct diag *diag)
