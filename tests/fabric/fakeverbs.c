@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 here=$(cd "${BASH_SOURCE[0]%/*}" && pwd)
 IS_DM=80000 # IsDeviceManagementSupported
 sys=/sys/class/infiniband/ibsim0/ports/1
-sim=sim$$
+sim=sim
 
 # --- checks
 
@@ -53,7 +53,6 @@ wait_for() {
 }
 
 says() { grep -Eq -- "$1" "$2" || { cat "$2"; return 1; }; } # says REGEX FILE
-tells_no_more() { ! kill -0 "$1" 2>/dev/null; }              # of a process
 
 # --- the fabric
 
