@@ -152,9 +152,9 @@ $(addprefix $(T)/fabric/,agent subscribe trap kernel): $(T)/fabric/%: $(T)/obj/t
 $(filter-out %.so,$(FABRIC_BIN)):
 	@mkdir -p $(@D)
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $^
-$(T)/fabric/fakeverbs.so: tests/fabric/fakeverbs.c tests/fabric/ibsim.h $(T)/flags.test $(SYS).stamp | $(B)/have-test
+$(T)/fabric/fakeverbs.so: $(wildcard tests/fabric/fakeverbs*.[ch]) tests/fabric/ibsim.h $(T)/flags.test $(SYS).stamp | $(B)/have-test
 	@mkdir -p $(@D)
-	$(call run,CC-T,$<)gcc $(TEST_C) $(filter-out -Wmissing-prototypes,$(WARN)) -fPIC -shared -o $@ $<
+	$(call run,LD-T,$@)gcc $(TEST_C) $(filter-out -Wmissing-prototypes,$(WARN)) -fPIC -shared -o $@ $(filter %.c,$^)
 
 $(F)/obj/%.o: %.c $(F)/flags.fuzz $(SYS).stamp | $(B)/have-test
 	@mkdir -p $(@D)
