@@ -69,13 +69,13 @@ fabric_start() {
 	mkfifo console
 	exec {console}<>console
 	IBSIM_SOCKNAME=$sim ibsim -s net <&$console >sim.log 2>&1 &
-	sim_pid=$!
 	wait_for 10 grep -q 'Network simulator ready' sim.log
 }
 
 sim_console() { echo "$*" >&$console; }
 
 # box NODE COMMAND…: runs it there; boxed PID-VARIABLE NODE COMMAND…: in the background, its output in NODE.out. BOX: more options.
+# boxing: the words of that, for either.
 # shellcheck disable=SC2086 # words
 boxing() {
 	local node=$1
