@@ -43,7 +43,7 @@ UNIT_BIN  := $(UNIT:%.c=$(T)/%)
 PAIR_BIN  := $(PAIR:%.c=$(T)/%)
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
-FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
+FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
 VM_BIN    := $(B)/vm-bin/port-watch
 BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
 
@@ -148,7 +148,7 @@ $(REPLAY): $(T)/replay/%: $(T)/obj/tests/fuzz/%.o $(T)/obj/tests/replay.o $(T)/l
 fabric_obj = $(patsubst %.c,$(T)/obj/%.o,$(filter $(addprefix tests/fabric/,$(1)),$(FABRIC)))
 $(T)/fabric/box: $(call fabric_obj,box.c box_%.c)
 $(T)/fabric/sim: $(call fabric_obj,sim.c sim_%.c)
-$(T)/fabric/agent $(T)/fabric/subscribe $(T)/fabric/trap: $(T)/fabric/%: $(T)/obj/tests/fabric/%.o $(T)/obj/tests/fabric/umad.o
+$(addprefix $(T)/fabric/,agent subscribe trap kernel): $(T)/fabric/%: $(T)/obj/tests/fabric/%.o $(T)/obj/tests/fabric/umad.o
 $(filter-out %.so,$(FABRIC_BIN)):
 	@mkdir -p $(@D)
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $^

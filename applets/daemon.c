@@ -377,7 +377,7 @@ static int stop_fronts(struct daemon *d, struct diag *diag, bool *held)
 
 		d->fronts--;
 		free(front);
-		*held |= err == -ETIMEDOUT;
+		*held |= err == -EINPROGRESS;
 		first = first ? first : err;
 		spent_ms = (loop_clock() - began) / MSEC;
 		left_ms = spent_ms < bound_ms ? bound_ms - (uint32_t)spent_ms : 0;

@@ -72,7 +72,7 @@ struct front_kind {
 	 * process ends with. May be NULL. */
 	int (*release)(struct front *, uint32_t timeout_ms, struct diag *);
 	void (*quit)(const struct front *); /* the process ends at once: removes what would outlive it; may be NULL */
-	/* However far it came: what is in flight is answered and flushed, then all is freed but the struct itself. -ETIMEDOUT: a disk
+	/* However far it came: what is in flight is answered and flushed, then all is freed but the struct itself. -EINPROGRESS: a disk
 	 * holds requests and cannot be closed. */
 	int (*stop)(struct front *, uint32_t timeout_ms, struct diag *);
 };

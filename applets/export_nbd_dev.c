@@ -113,6 +113,8 @@ static int start_dev(struct dev_front *f, unsigned i)
 	char key[400];
 	int err = disk_on_loss(d->call, d->call->operand[i], opts->life.on_loss, &dev.hold_ms);
 
+	if (!err)
+		err = daemon_time_left(d, &dev.timeout_ms);
 	if (err)
 		return err;
 	if (opts->nbd_dev.given)
@@ -229,7 +231,7 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 		if (f->dev[i] && !nbd_dev_recovered(f->dev[i]))
 			nbd_dev_stop(f->dev[i], timeout_ms, NULL);
 	for (unsigned i = 0; i < f->devs; i++)
-		err = nbd_dev_leave(f->dev[i], err ? 0 : timeout_ms, err ? NULL : diag) ? -ETIMEDOUT : err;
+		err = nbd_dev_leave(f->dev[i], err ? 0 : timeout_ms, err ? NULL : diag) ? -EINPROGRESS : err;
 	stopped = nbd_server_stop(f->server, timeout_ms, err ? NULL : diag);
 	if (err)
 		return err;

@@ -252,12 +252,12 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 		uint64_t spent_ms = (loop_clock() - began) / 1000000;
 		int err = ublk_stop(f->device[--f->devices], spent_ms < timeout_ms ? timeout_ms - (uint32_t)spent_ms : 1, first ? NULL : diag);
 
-		if (err == -ETIMEDOUT)
+		if (err == -EINPROGRESS)
 			return err;
 		first = first ? first : err;
 	}
 	if (f->stuck)
-		return -ETIMEDOUT;
+		return -EINPROGRESS;
 	if (!first && f->lost)
 		first = diag_set(diag, DIAG_IO, -f->lost, "data of a device that was detached may not be on its disk");
 	free(f->device);

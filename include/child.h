@@ -3,6 +3,7 @@
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Forks: the child returns, with the descriptor by which it says that it is ready. The parent waits for that and ends with
@@ -21,6 +22,11 @@ bool child_ended(pid_t, int *status);
 /* Runs a command to its end, without input and output; its status as above, or -errno: -ENOENT when it does not exist,
  * -ETIMEDOUT when it was killed. */
 int child_run(char *const *argv, unsigned timeout_ms);
-/* Forks a process for a call that may never come back. It has only that descriptor, runs fn, which calls nothing but the kernel
- * where this process has threads, and ends with what it gives, 0 ... 255. *watch: readable when it has ended; the caller closes it and asks child_ended(). */
-int child_aside(pid_t *, int *watch, int fd, int (*fn)(int fd, const void *arg), const void *arg);
+/* Forks a process for a call that may never come back. It has only those descriptors (at most CHILD_FDS), as 0 ... count - 1, runs fn with
+ * the first, which calls nothing but the kernel where this process has threads, and ends with what it gives, 0 ... 255. *watch: readable when
+ * it has ended; the caller closes it and asks child_ended(). */
+#define CHILD_FDS 32
+int child_aside(pid_t *, int *watch, const int *fds, unsigned count, int (*fn)(int fd, const void *arg), const void *arg);
+/* The same to its end: gives what fn gave, or -errno. timeout_ms 0 = without bound. -ETIMEDOUT: it is killed and, as it may be stuck in what
+ * it asked of the kernel, not waited for. */
+int child_call(const int *fds, unsigned count, uint32_t timeout_ms, int (*fn)(int fd, const void *arg), const void *arg);

@@ -47,9 +47,9 @@ int nbd_server_start(struct nbd_server **, struct loop *, const struct nbd_optio
 const struct addr *nbd_server_addr(const struct nbd_server *, unsigned listen);
 void nbd_server_uri(const struct nbd_server *, unsigned listen, char text[URI_MAX]);
 unsigned nbd_server_clients(const struct nbd_server *);
-/* Stops accepting and reading, answers what is in flight, flushes, closes; runs the loop meanwhile. -ETIMEDOUT or the
- * flush's failure when data may not be on the disk. Frees the server in every case; only when the disk still held requests
- * of it (-ETIMEDOUT) its lanes stay open: then the disk must not be closed either, the process is to end. */
+/* Stops accepting and reading, answers what is in flight, flushes, closes, frees; runs the loop meanwhile. -ETIMEDOUT: requests were given
+ * up; the flush's failure: data may not be on the disk. -EINPROGRESS: a disk still holds requests, nothing is freed, lanes stay open: the
+ * disks must not be closed either, the process is to end. */
 int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *);
 /* A connected socket whose other end knows the export already (the kernel's nbd driver): served without a handshake, simple replies, no
  * limit by `clients` or `allow`. Takes the descriptor, also when it fails. `over` comes once on the server's loop when nothing of it is
@@ -92,8 +92,8 @@ struct ublk_info {
 };
 void ublk_info(const struct ublk *, struct ublk_info *);
 /* Stops and deletes the device, what is in flight answered and flushed, then frees. Runs the loop. The device's holders are the
- * caller's question. -ETIMEDOUT, or the flush's failure, when data may not be on the disk; after -ETIMEDOUT nothing is freed and the
- * device is left as it is: the process is to end. */
+ * caller's question. The flush's failure: data may not be on the disk. -EINPROGRESS: it did not answer, as in nbd_server_stop(), and the
+ * device is left as it is. */
 int ublk_stop(struct ublk *, uint32_t timeout_ms, struct diag *);
 
 /* From another process. */

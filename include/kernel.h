@@ -46,8 +46,9 @@ int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
  * (kernel.io_uring_disabled) is missing, with the way round (--nbd-dev). */
 int kernel_ublk_open(int root, struct diag *);
 
-/* The kernel's own NBD client, by generic netlink. These calls may wait for requests that the device has in flight: they are not for a
- * thread that answers those. */
+/* The kernel's own NBD client, by generic netlink. These calls may wait for requests that the device has in flight, and for what others ask
+ * of generic netlink: they are not for a thread that answers those. The kernel is asked by a process of its own, so that the end of this one
+ * never waits for it. */
 #define KERNEL_NBD_CONNECTIONS 16
 #define KERNEL_NBD_OURS "rdmastor " /* what identifiers of ours begin with */
 struct kernel_nbd {
@@ -63,6 +64,7 @@ struct kernel_nbd {
 	uint32_t resend_s; /* timeout_s 0: how soon a request that went down with its connection goes out again over the next one */
 	uint32_t dead_s; /* requests are held this long while no connection lives */
 	uint32_t longest; /* bytes of a request; 0 = as the driver likes */
+	uint32_t timeout_ms; /* for the kernel to answer one call; 0 = as long as it takes */
 	const char *id; /* the device's backend identifier (Linux 5.14): a process started again takes its device over by it; NULL = never */
 	bool recovered; /* given: the device existed and was offered the sockets: it takes as many as it has dead connections, perhaps none */
 };

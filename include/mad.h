@@ -190,6 +190,7 @@ struct mad_target { /* a port that says it has device management */
 	uint16_t status;
 	uint8_t failed; /* enum mad_step */
 	bool management; /* it says that it has device management */
+	bool is_switch; /* all of its ports have its LID */
 	/* The scan's own */
 	uint8_t step, changes, silent, slot;
 	uint16_t service;

@@ -16,6 +16,7 @@ struct nbd_dev_options {
 	unsigned connections;
 	uint32_t buffer; /* the server's, of one request: longer ones are not asked for */
 	uint32_t hold_ms; /* how long the disk holds requests while it has no path, and the kernel while nobody serves it; UINT32_MAX = for ever */
+	uint32_t timeout_ms; /* to get ready; 0 = as long as it takes */
 	const char *id; /* what is behind it: a process started again takes its device over by it; NULL = never */
 	/* The device is gone though nobody here stopped it (`detach`): nbd_dev_stop() is due. On the caller's loop. */
 	void (*ended)(struct nbd_dev *, void *user);
@@ -33,6 +34,6 @@ bool nbd_dev_recovered(const struct nbd_dev *); /* taken over from a former run 
  * whom the diag says, and served on. After any other failure it is left as it is, for a run to come. */
 int nbd_dev_stop(struct nbd_dev *, uint32_t timeout_ms, struct diag *);
 /* Before the server stops, also after nbd_dev_stop(): no connection is made any more, and a device that is still there waits for a run to
- * come. -ETIMEDOUT: the kernel did not answer what it was asked, and the process is to end. */
+ * come. -EINPROGRESS: the kernel did not answer what it was asked, and the process is to end. */
 int nbd_dev_leave(struct nbd_dev *, uint32_t timeout_ms, struct diag *);
 void nbd_dev_free(struct nbd_dev *); /* after the server has stopped */

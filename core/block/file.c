@@ -28,6 +28,7 @@ static void file_free(struct bdev *bdev)
 
 	loop_work_del(bdev->loop, &file->tell);
 	loop_timer_del(bdev->loop, &file->watch);
+	file_size_free(file->size);
 	if (file->direct >= 0)
 		close(file->direct);
 	if (file->fd >= 0)
@@ -73,14 +74,13 @@ static void watch_later(struct file *file)
 
 /* There is no event for this that does not come with every write, too. What has grown is the disk's; what has gone was promised: the
  * size stays, requests for it fail, and none may make the file longer again with nothing in it. */
-static void look(struct loop_timer *timer)
+static void seen(void *arg, uint64_t size)
 {
-	struct file *file = container_of(timer, struct file, watch);
+	struct file *file = arg;
 	struct bdev *bdev = &file->bdev;
-	uint64_t size, end;
+	uint64_t end;
 
-	watch_later(file);
-	if (!bdev->changed || !size_of(file, &size))
+	if (bdev->state != BDEV_UP || !bdev->changed)
 		return;
 	if (size > file->eof)
 		__atomic_store_n(&file->eof, size, __ATOMIC_RELAXED);
@@ -95,6 +95,20 @@ static void look(struct loop_timer *timer)
 	else
 		__atomic_store_n(&bdev->lim.size, end, __ATOMIC_RELAXED);
 	bdev->changed(bdev);
+}
+
+static void look(struct loop_timer *timer)
+{
+	struct file *file = container_of(timer, struct file, watch);
+	uint64_t size;
+
+	watch_later(file);
+	if (!file->bdev.changed)
+		return;
+	if (file->size)
+		file_size_ask(file->size);
+	else if (size_of(file, &size))
+		seen(file, size);
 }
 
 static void tell(struct loop_work *work)
@@ -310,6 +324,8 @@ int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const str
 		file_free(&file->bdev);
 		return rc;
 	}
+	if (!file->device)
+		file->size = file_size_new(loop, file->fd, seen, file);
 	loop_work_add(loop, &file->tell);
 	*out = &file->bdev;
 	return 0;

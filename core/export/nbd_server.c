@@ -332,7 +332,10 @@ static int worker_flush(struct loop *loop, void *arg)
 		err = flush(job->worker->lane[i], job->deadline);
 		job->kept |= err == FLUSH_KEPT;
 		if (err && !result) {
-			result = diag_sys(job->diag, err == FLUSH_KEPT ? ETIMEDOUT : -err, "data may not be on the disk: flush");
+			if (err == FLUSH_KEPT)
+				result = diag_set(job->diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: flush: timed out");
+			else
+				result = diag_sys(job->diag, -err, "data may not be on the disk: flush");
 			diag_ctx(job->diag, "%s", export->bdev->uri);
 		}
 	}
@@ -473,7 +476,7 @@ int nbd_server_stop(struct nbd_server *server, uint32_t timeout_ms, struct diag 
 		return 0;
 	stop_listening(server);
 	if (!drain(server, job.deadline, &late)) /* the disk may still write to what a connection owns: nothing can be freed */
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: it did not answer in %g s",
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: it did not answer in %g s",
 			timeout_ms / 1000.);
 	job.worker = &server->worker[0];
 	err = loop_call(server->loop, job.worker->loop, worker_flush, &job);
@@ -481,7 +484,7 @@ int nbd_server_stop(struct nbd_server *server, uint32_t timeout_ms, struct diag 
 		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests were given up: the disk did not answer them in %g s",
 			timeout_ms / 1000.);
 	if (job.kept)
-		return -ETIMEDOUT;
+		return -EINPROGRESS;
 	server_free(server);
 	return err;
 }

@@ -248,7 +248,7 @@ static int stop_device(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 			rc = -ETIMEDOUT;
 	}
 	if (rc == -ETIMEDOUT)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data of /dev/ublkb%u may not be on the disk: it did not answer in %g s",
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data of /dev/ublkb%u may not be on the disk: it did not answer in %g s",
 			u->info.dev_id, timeout_ms / 1000.);
 	return rc < 0 ? diag_sys(diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush", u->info.dev_id) : 0;
 }
@@ -264,7 +264,7 @@ int ublk_stop(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 	u->deadline = loop_clock() + timeout_ms * MSEC;
 	if (!u->gone)
 		err = stop_device(u, timeout_ms, diag);
-	if (err == -ETIMEDOUT)
+	if (err == -EINPROGRESS)
 		return err;
 	if (!(u->params.attrs & UBLK_ATTR_READ_ONLY) && u->opt.bdev->lim.max[IO_FLUSH])
 		loop_call(u->loop, u->queue[0].loop, flush_disk, &flush);

@@ -53,7 +53,7 @@ static int aside(struct loop *loop, int dev, int (*fn)(int, const void *), const
 	int rc, status = 0;
 	pid_t pid;
 
-	rc = child_aside(&pid, &wait.fd.fd, dev, fn, arg);
+	rc = child_aside(&pid, &wait.fd.fd, &dev, 1, fn, arg);
 	if (rc)
 		return rc;
 	rc = loop_fd_add(loop, &wait.fd, NULL);

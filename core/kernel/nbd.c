@@ -10,12 +10,12 @@
 #include <fcntl.h>
 #include <linux/nbd-netlink.h>
 #include <linux/nbd.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define DISCONNECT_MS 5000 /* where the caller gives no bound */
 #define NBD_HINT "without it, --nbd offers the disk to NBD clients"
 
 int kernel_nbd_ready(int root, struct diag *diag)
@@ -96,6 +96,9 @@ static int refused(int err, int index, struct diag *diag)
 	case EBUSY:
 		diag_set(diag, DIAG_BUSY, EBUSY, "is in use");
 		break;
+	case ETIMEDOUT:
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's nbd driver did not answer in time: another device may keep it");
+		break;
 	default:
 		diag_sys(diag, -err, "the kernel's nbd driver");
 	}
@@ -103,27 +106,48 @@ static int refused(int err, int index, struct diag *diag)
 	return err;
 }
 
-/* Best effort: a value that does not fit leaves the driver's own. */
-static void set_queue(int root, unsigned index, const char *name, uint32_t value)
-{
-	char path[80];
-	int fd;
+struct tuning {
+	struct setting {
+		char path[64], text[16];
+	} set[2];
+	unsigned count;
+};
 
-	snprintf(path, sizeof(path), "sys/block/nbd%u/queue/%s", index, name);
-	fd = openat(root, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	dprintf(fd, "%u\n", value);
-	close(fd);
+static void put_setting(struct tuning *tuning, int index, const char *name, uint32_t value)
+{
+	struct setting *set = &tuning->set[tuning->count++];
+
+	snprintf(set->path, sizeof(set->path), "sys/block/nbd%d/queue/%s", index, name);
+	snprintf(set->text, sizeof(set->text), "%u\n", value);
+}
+
+/* In a process of its own. Best effort: a value that does not fit leaves the driver's own. */
+static int tune(int root, const void *arg)
+{
+	const struct tuning *tuning = arg;
+
+	for (unsigned i = 0; i < tuning->count; i++) {
+		const struct setting *set = &tuning->set[i];
+		int fd = openat(root, set->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		(void)!write(fd, set->text, strlen(set->text));
+		close(fd);
+	}
+	return 0;
 }
 
 void kernel_nbd_tune(int root, const struct kernel_nbd *nbd)
 {
+	struct tuning tuning = { .count = 0 };
+
 	if (nbd->longest)
-		set_queue(root, (unsigned)nbd->index, "max_sectors_kb", nbd->longest / 1024);
+		put_setting(&tuning, nbd->index, "max_sectors_kb", nbd->longest / 1024);
 	/* the driver's own timer, which without NBD_ATTR_TIMEOUT only looks for requests of dead connections */
 	if (!nbd->timeout_s && nbd->resend_s)
-		set_queue(root, (unsigned)nbd->index, "io_timeout", nbd->resend_s * 1000);
+		put_setting(&tuning, nbd->index, "io_timeout", nbd->resend_s * 1000);
+	child_call(&root, 1, nbd->timeout_ms, tune, &tuning);
 }
 
 static int unlike(const struct kernel_nbd *nbd, struct diag *diag)
@@ -212,27 +236,6 @@ static int flush(int root, const void *path)
 	return fsync(fd) ? errno : 0;
 }
 
-/* A process that is late may be stuck in the device that it asked: it is killed, and not waited for. */
-static int flush_aside(int root, const char *path, uint32_t timeout_ms)
-{
-	struct pollfd watch = { .events = POLLIN };
-	int err, status = EIO;
-	pid_t pid;
-
-	err = child_aside(&pid, &watch.fd, root, flush, path);
-	if (err)
-		return -err;
-	while ((err = poll(&watch, 1, (int)timeout_ms)) < 0 && errno == EINTR)
-		;
-	close(watch.fd);
-	if (err <= 0) {
-		kill(pid, SIGKILL);
-		return ETIMEDOUT;
-	}
-	child_ended(pid, &status);
-	return status;
-}
-
 static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *diag)
 {
 	char path[32], who[400];
@@ -241,12 +244,12 @@ static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *dia
 	snprintf(path, sizeof(path), "/dev/nbd%u", index);
 	if (kernel_holders(root, path, who, sizeof(who)) == 0 && who[0])
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
-	err = flush_aside(root, path + 1, timeout_ms);
+	err = child_call(&root, 1, timeout_ms, flush, path + 1);
 	if (err == EBUSY)
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: somebody has it open for himself alone");
-	if (err == ETIMEDOUT)
+	if (err == -ETIMEDOUT)
 		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: it was not written in %g s", timeout_ms / 1000.);
-	return err ? diag_sys(diag, err, "data may not be on the disk: flush") : 0;
+	return err ? diag_sys(diag, abs(err), "data may not be on the disk: flush") : 0;
 }
 
 int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, uint32_t timeout_ms, struct diag *diag)
@@ -262,6 +265,7 @@ int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, 
 		diag_ctx(diag, "/dev/nbd%u", index);
 		return err;
 	}
+	nbd.timeout_ms = timeout_ms ? timeout_ms : DISCONNECT_MS;
 	err = nbd_nl_call(NBD_CMD_DISCONNECT, 0, &nbd);
 	return err < 0 ? refused(err, (int)index, diag) : 0;
 }

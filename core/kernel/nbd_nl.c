@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The messages of the kernel's nbd driver (linux/nbd-netlink.h), over libnl. What they are for is nbd.c's. */
+/* The messages of the kernel's nbd driver (linux/nbd-netlink.h), over libnl. What they are for is nbd.c's. The kernel carries out a command
+ * inside the call that sends it, one at a time for all of generic netlink: a process of its own does nothing but send. */
+#include "child.h"
 #include "nbd_nl.h"
 #include <errno.h>
+#include <linux/genetlink.h>
 #include <linux/nbd-netlink.h>
-#include <netlink/genl/ctrl.h>
 #include <netlink/genl/genl.h>
 #include <netlink/netlink.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+_Static_assert(KERNEL_NBD_CONNECTIONS + 1 <= CHILD_FDS, "the netlink socket goes along");
 
 struct answer {
+	int attr; /* that is wanted */
 	int err; /* -errno, 1 = none yet */
-	int index;
+	int value;
 };
 
+/* As that process has them, after the netlink socket. */
 static int put_sockets(struct nl_msg *msg, const struct kernel_nbd *nbd)
 {
 	struct nlattr *list = nla_nest_start(msg, NBD_ATTR_SOCKETS);
@@ -19,7 +27,7 @@ static int put_sockets(struct nl_msg *msg, const struct kernel_nbd *nbd)
 	for (unsigned i = 0; list && i < nbd->nfds; i++) {
 		struct nlattr *item = nla_nest_start(msg, NBD_SOCK_ITEM);
 
-		if (!item || nla_put_u32(msg, NBD_SOCK_FD, (uint32_t)nbd->fds[i]))
+		if (!item || nla_put_u32(msg, NBD_SOCK_FD, i + 1))
 			return -ENOMEM;
 		nla_nest_end(msg, item);
 	}
@@ -52,10 +60,10 @@ static int put(struct nl_msg *msg, unsigned parts, const struct kernel_nbd *nbd)
 static int on_message(struct nl_msg *msg, void *arg)
 {
 	struct answer *answer = arg;
-	struct nlattr *attr[NBD_ATTR_MAX + 1];
+	struct nlattr *attr = nlmsg_find_attr(nlmsg_hdr(msg), GENL_HDRLEN, answer->attr);
 
-	if (!genlmsg_parse(nlmsg_hdr(msg), 0, attr, NBD_ATTR_MAX, NULL) && attr[NBD_ATTR_INDEX])
-		answer->index = (int)nla_get_u32(attr[NBD_ATTR_INDEX]);
+	if (attr)
+		answer->value = nla_len(attr) == sizeof(uint16_t) ? nla_get_u16(attr) : (int)nla_get_u32(attr);
 	return NL_OK;
 }
 
@@ -73,40 +81,69 @@ static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *arg)
 	return NL_STOP;
 }
 
-static int exchange(struct nl_sock *sock, struct nl_msg *msg, struct answer *answer)
+static int send_message(int sock, const void *arg)
 {
-	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_message, answer);
-	nl_socket_modify_cb(sock, NL_CB_ACK, NL_CB_CUSTOM, on_ack, answer);
-	nl_socket_modify_err_cb(sock, NL_CB_CUSTOM, on_error, answer);
-	if (nl_send_auto(sock, msg) < 0)
-		return -EIO;
-	while (answer->err > 0)
-		if (nl_recvmsgs_default(sock) < 0 && answer->err > 0)
+	const struct nlmsghdr *msg = arg;
+
+	return send(sock, msg, msg->nlmsg_len, 0) < 0 ? errno : 0;
+}
+
+/* Gives the value of that attribute in the answer, 0 if it has none. */
+static int exchange(struct nl_sock *sock, struct nl_msg *msg, const int *fds, unsigned count, uint32_t timeout_ms, int attr)
+{
+	struct answer answer = { .attr = attr, .err = 1 };
+	int err;
+
+	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_message, &answer);
+	nl_socket_modify_cb(sock, NL_CB_ACK, NL_CB_CUSTOM, on_ack, &answer);
+	nl_socket_modify_err_cb(sock, NL_CB_CUSTOM, on_error, &answer);
+	nl_complete_msg(sock, msg);
+	err = child_call(fds, count, timeout_ms, send_message, nlmsg_hdr(msg));
+	if (err)
+		return err < 0 ? err : -err;
+	while (answer.err > 0)
+		if (nl_recvmsgs_default(sock) < 0 && answer.err > 0)
 			return -EIO;
-	return answer->err;
+	return answer.err ? answer.err : answer.value;
+}
+
+static int find_family(struct nl_sock *sock, uint32_t timeout_ms)
+{
+	struct nl_msg *msg = nlmsg_alloc();
+	int fd = nl_socket_get_fd(sock), family = -ENOMEM;
+
+	if (msg && genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, GENL_ID_CTRL, 0, 0, CTRL_CMD_GETFAMILY, 1) &&
+		!nla_put_string(msg, CTRL_ATTR_FAMILY_NAME, NBD_GENL_FAMILY_NAME))
+		family = exchange(sock, msg, &fd, 1, timeout_ms, CTRL_ATTR_FAMILY_ID);
+	nlmsg_free(msg);
+	return family == -ENOENT || !family ? -ENOTSUP : family;
 }
 
 int nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *nbd)
 {
 	struct nl_sock *sock = nl_socket_alloc();
 	struct nl_msg *msg = nlmsg_alloc();
-	struct answer answer = { .err = 1 };
-	int family, err = -ENOMEM;
+	unsigned count = parts & NBD_NL_SOCKETS ? nbd->nfds : 0;
+	int fds[1 + KERNEL_NBD_CONNECTIONS], err = -ENOMEM;
 
 	if (!sock || !msg)
 		goto out;
 	err = -ENOTSUP;
 	if (genl_connect(sock))
 		goto out;
-	family = genl_ctrl_resolve(sock, NBD_GENL_FAMILY_NAME);
-	if (family < 0)
+	err = find_family(sock, nbd->timeout_ms);
+	if (err < 0)
 		goto out;
-	err = -ENOMEM;
-	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, family, 0, 0, cmd, NBD_GENL_VERSION) || put(msg, parts, nbd))
+	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, err, 0, 0, cmd, NBD_GENL_VERSION) || put(msg, parts, nbd)) {
+		err = -ENOMEM;
 		goto out;
-	err = exchange(sock, msg, &answer);
+	}
+	fds[0] = nl_socket_get_fd(sock);
+	for (unsigned i = 0; i < count; i++)
+		fds[1 + i] = nbd->fds[i];
+	err = exchange(sock, msg, fds, 1 + count, nbd->timeout_ms, NBD_ATTR_INDEX);
 out:
 	nlmsg_free(msg);
 	nl_socket_free(sock);
-	return err ? err : answer.index;
+	return err;
 }

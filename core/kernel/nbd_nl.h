@@ -10,5 +10,5 @@ enum nbd_nl_part {
 };
 
 /* Index and id go along when given (>= 0, not NULL). Gives the index in the answer to NBD_CMD_CONNECT, 0 to others; -errno as the driver
- * said it, or -ENOTSUP when it cannot be spoken to. */
+ * said it, -ENOTSUP when it cannot be spoken to, -ETIMEDOUT when it did not answer in timeout_ms. */
 int nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *);

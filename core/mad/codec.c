@@ -40,7 +40,7 @@ bool sa_table_get(struct sa_table *table, const void *mad, size_t len, size_t le
 	if (!table->each)
 		return true;
 	table->count = (len - sizeof(*hdr)) / table->each;
-	return table->each >= least;
+	return table->each >= least && (table->count || len == sizeof(*hdr));
 }
 
 /* 4.096 us * 2^n in milliseconds. */
@@ -183,7 +183,7 @@ const char *sa_status_text(uint16_t status)
 		return "invalid request";
 	case SA_STATUS_NO_RECORDS:
 		return "no records";
-	case 0x0400:
+	case SA_STATUS_TOO_MANY:
 		return "too many records";
 	case 0x0500:
 		return "invalid GID";

@@ -375,6 +375,11 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 		got(target, answer);
 		return;
 	}
+	if (target->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY && !target->is_switch) {
+		target->is_switch = true;
+		ask(target);
+		return;
+	}
 	if (answer->err)
 		target->silent++;
 	if (target->step != MAD_STEP_SET && !no_path)
@@ -433,8 +438,9 @@ static void ask_port(struct mad_target *target)
 		to_port(target, MAD_CLASS_SMP, SMP_PORT_INFO, 0);
 		return;
 	}
-	target->ask.port = (struct port_info_record){ .lid = put_be16(target->lid) };
-	ask_sa(target, SA_PORT_INFO_RECORD, SA_PIR_LID, &target->ask.port, sizeof(target->ask.port));
+	target->ask.port = (struct port_info_record){ .lid = put_be16(target->lid) }; /* port 0 of a switch */
+	ask_sa(target, SA_PORT_INFO_RECORD, target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID, &target->ask.port,
+		sizeof(target->ask.port));
 }
 
 static void ask_services(struct mad_target *target)

@@ -19,12 +19,14 @@ static bool redirects(const struct mad_hdr *hdr)
 	return get_be16(hdr->status) & MAD_STATUS_REDIRECT;
 }
 
-/* A redirection is GetResp(ClassPortInfo), whatever was asked; 13.5.2. */
+/* A redirection is GetResp(ClassPortInfo), whatever was asked; 13.5.2. Some answer it by the method of what was asked. */
 static bool answers(const struct mad_req *req, const struct mad_hdr *hdr)
 {
-	if (redirects(hdr) && hdr->method == (MAD_GET | MAD_RESPONSE) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO)
-		return true;
-	return hdr->method == response(req->method) && get_be16(hdr->attr) == req->attr;
+	bool elsewhere = redirects(hdr) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO;
+
+	if (hdr->method == response(req->method))
+		return elsewhere || get_be16(hdr->attr) == req->attr;
+	return elsewhere && hdr->method == response(MAD_GET);
 }
 
 /* The request a datagram answers. */

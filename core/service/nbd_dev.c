@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* /dev/nbdN: socket pairs between the kernel's nbd driver (core/kernel) and our NBD server (core/export), new ones for those that
- * died, and the disk's new size. What asks the kernel has a thread of its own: it may wait for requests that this one answers. */
+ * died, and the disk's new size. What asks the kernel has a thread of its own: it may wait for requests that this one answers. It waits for
+ * a process that asks, so that this one can end at any time. */
 #include "nbd_dev.h"
 #include "kernel.h"
 #include <errno.h>
@@ -44,6 +45,7 @@ struct nbd_dev {
 	int fds[KERNEL_NBD_CONNECTIONS];
 	bool grown; /* the kernel is to be told a new size */
 	bool stopping, ended;
+	uint64_t deadline; /* to get ready, 0 = none */
 	uint32_t stop_ms; /* 0 = at once, whoever uses it */
 	struct loop_timer again;
 };
@@ -284,18 +286,42 @@ static int call_disconnect(struct loop *loop, void *arg)
 	return kernel_nbd_disconnect(dev->opt.root, (unsigned)dev->kernel.index, dev->opt.id, dev->stop_ms == 0, dev->stop_ms, &dev->why);
 }
 
+static int not_ready(struct nbd_dev *dev, const char *what)
+{
+	diag_set(&dev->why, DIAG_TIMEOUT, ETIMEDOUT, "not ready in %g s: %s", dev->opt.timeout_ms / 1000., what);
+	return diag_ctx(&dev->why, "/dev/nbd%d", dev->kernel.index);
+}
+
+static uint64_t sooner(const struct nbd_dev *dev, uint64_t at)
+{
+	return dev->deadline && dev->deadline < at ? dev->deadline : at;
+}
+
+/* What is left for the next call to the kernel. */
+static uint32_t left_ms(const struct nbd_dev *dev)
+{
+	uint64_t now = loop_clock();
+
+	return !dev->deadline ? 0 : now < dev->deadline ? (uint32_t)((dev->deadline - now) / MSEC) + 1 : 1;
+}
+
 static int kernel_call(struct nbd_dev *dev, int (*fn)(struct loop *, void *))
 {
 	return loop_call(dev->loop, crew_loop(dev->crew, 0), fn, dev);
 }
 
 /* A write that a former run sent may still be executed, and must not come after one that is answered now. */
-static void outwait(struct nbd_dev *dev)
+static int outwait(struct nbd_dev *dev)
 {
 	uint32_t quiesce_ms = dev->opt.bdev->lim.quiesce_ms;
+	uint64_t until = loop_clock() + quiesce_ms * MSEC;
 
-	if (pairs_taken(dev) && dev->kernel.recovered && quiesce_ms)
-		loop_wait(dev->loop, &(volatile int){ 0 }, loop_clock() + quiesce_ms * MSEC);
+	if (!pairs_taken(dev) || !dev->kernel.recovered || !quiesce_ms)
+		return 0;
+	if (sooner(dev, until) < until)
+		return not_ready(dev, "what a former run wrote may be executed until then");
+	loop_wait(dev->loop, &(volatile int){ 0 }, until);
+	return 0;
 }
 
 /* A device that was left has as many connections as it was made with, and so is offered all that it may have. */
@@ -303,13 +329,15 @@ static int offer(struct nbd_dev *dev)
 {
 	int err = pairs_open(dev, dev->opt.id ? KERNEL_NBD_CONNECTIONS : dev->kernel.connections, &dev->why);
 
+	dev->kernel.timeout_ms = left_ms(dev);
 	if (!err)
 		err = kernel_call(dev, call_connect);
+	if (!err)
+		err = outwait(dev);
 	if (err) {
 		pairs_close(dev);
 		return err;
 	}
-	outwait(dev);
 	err = pairs_adopt(dev, &dev->why);
 	if (err && !dev->kernel.recovered)
 		kernel_call(dev, call_disconnect);
@@ -320,9 +348,11 @@ static int connect_it(struct nbd_dev *dev)
 {
 	const struct nbd_dev_options *opt = &dev->opt;
 	unsigned count = opt->connections ? opt->connections : 1;
-	uint64_t give_up = loop_clock() + TAKE_OVER_MS * MSEC;
+	uint64_t give_up;
 	int err;
 
+	dev->deadline = opt->timeout_ms ? loop_clock() + opt->timeout_ms * MSEC : 0;
+	give_up = sooner(dev, loop_clock() + TAKE_OVER_MS * MSEC);
 	dev->kernel = (struct kernel_nbd){ .index = opt->index, .size = opt->bdev->lim.size, .block = opt->bdev->lim.block,
 		.flags = nbd_server_flags(opt->server, opt->export), .fds = dev->fds, .connections = count, .dead_s = seconds(opt->hold_ms),
 		.resend_s = RESEND_S, .timeout_s = count > 1 ? seconds(opt->hold_ms) + GRACE_S : 0, .longest = opt->buffer, .id = opt->id };
@@ -331,8 +361,10 @@ static int connect_it(struct nbd_dev *dev)
 	if (err)
 		return err;
 	dev->links = dev->alive;
+	dev->kernel.timeout_ms = left_ms(dev);
 	if (!dev->kernel.recovered)
 		kernel_call(dev, call_tune);
+	dev->kernel.timeout_ms = 0;
 	if (dev->alive)
 		return 0;
 	diag_set(&dev->why, DIAG_BUSY, EBUSY, "is this disk already, served by another process");
@@ -375,9 +407,9 @@ static int wait_idle(struct nbd_dev *dev, uint32_t timeout_ms, struct diag *diag
 	loop_timer_del(dev->loop, &dev->again);
 	if (loop_wait(dev->loop, &dev->idle, loop_clock() + timeout_ms * MSEC))
 		return 0;
-	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel waits for requests that the disk did not answer in %g s", timeout_ms / 1000.);
+	diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "the kernel waits for requests that the disk did not answer in %g s", timeout_ms / 1000.);
 	diag_ctx(diag, "/dev/nbd%d", dev->kernel.index);
-	return -ETIMEDOUT;
+	return -EINPROGRESS;
 }
 
 int nbd_dev_stop(struct nbd_dev *dev, uint32_t timeout_ms, struct diag *diag)
@@ -415,7 +447,7 @@ void nbd_dev_free(struct nbd_dev *dev)
 	if (!dev)
 		return;
 	loop_timer_del(dev->loop, &dev->again);
-	if (!dev->idle) /* the kernel still waits inside; so does the thread that asked it, and the process is to end */
+	if (!dev->idle) /* the kernel has not answered; a thread waits for that, and the process is to end */
 		return;
 	crew_stop(dev->crew);
 	free(dev);

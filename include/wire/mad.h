@@ -42,6 +42,7 @@ enum mad_attr { /* 13.4.8.1, 14.2.5, 15.2.5, 16.3.3 */
 #define MAD_STATUS_FIELD    0x001c
 #define MAD_STATUS_DR_D     0x8000 /* directed route: this is the way back; 14.2.1.2 */
 #define SA_STATUS_NO_RECORDS 0x0300 /* 15.4.2 */
+#define SA_STATUS_TOO_MANY   0x0400 /* records, to a Get */
 
 struct mad_hdr { /* 13.4.2 */
 	uint8_t base_version; /* 1 */
@@ -197,6 +198,7 @@ struct port_info_record { /* 15.2.5.3 */
 };
 WIRE_SIZE(struct port_info_record, 68);
 #define SA_PIR_LID      (1ull << 0) /* component mask */
+#define SA_PIR_PORT     (1ull << 1)
 #define SA_PIR_CAP_MASK (1ull << 7)
 #define SA_PIR_MATCH    (1u << 31) /* attribute modifier: records with at least these bits of the capability mask */
 

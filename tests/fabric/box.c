@@ -123,14 +123,14 @@ static void wrote_target(struct box *box, struct file *file, const struct seccom
 static void called(struct box *box, const struct seccomp_notif *call)
 {
 	int nr = call->data.nr;
-	struct file *file = box->file;
+	struct file *file;
 
 	if (nr == SYS_openat || nr == SYS_open) {
 		opened(box, call);
 		return;
 	}
-	file += (int)call->data.args[0] - BOX_FD; /* the filter has seen to the range */
-	if (!file->used)
+	file = file_of(box, call);
+	if (!file)
 		mem_pass(box, call);
 	else if (file->kind == FILE_ADD_TARGET && (nr == SYS_write || nr == SYS_writev))
 		wrote_target(box, file, call);

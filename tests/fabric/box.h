@@ -104,7 +104,7 @@ struct sent {
 	struct { /* of an answer in segments */
 		uint8_t *data;
 		size_t len, room;
-		uint32_t segment; /* that comes next */
+		uint32_t segment, window; /* the last one there; the last one the sender may send */
 	} rx;
 	size_t len;
 	uint8_t mad[];
@@ -124,6 +124,7 @@ struct box {
 };
 
 int file_open(struct box *, const struct seccomp_notif *, const char *path, int flags); /* < 0: none of ours */
+struct file *file_of(struct box *, const struct seccomp_notif *); /* of the call's descriptor; NULL: none of ours */
 void file_reap(struct box *); /* those the program has closed, in whatever way */
 bool file_nonblocking(const struct seccomp_notif *);
 void file_readable(const struct file *, bool);
@@ -144,7 +145,7 @@ void sys_write(int dir, const char *path, const char *fmt, ...) __attribute__((f
 struct sent *sent_new(struct box *, struct file *, unsigned agent, const struct ib_user_mad_hdr *, const uint8_t *mad, size_t len);
 struct sent *sent_find(struct box *, uint64_t tid, uint8_t mgmt_class);
 void sent_transmit(struct box *, struct file *, const struct agent *, const struct ib_user_mad_hdr *, const uint8_t *mad, size_t len);
-bool sent_segment(struct box *, struct sent *, const struct mad_hdr *); /* true: it was the last, rx is whole */
+bool sent_segment(struct sent *, const struct mad_hdr *); /* true: it was the last, rx is whole */
 void sent_free(struct box *, struct sent *);
 void sent_forget(struct box *, const struct file *, int agent); /* -1: all agents */
 void sent_expire(struct box *, struct sent *);
@@ -154,6 +155,8 @@ uint64_t sent_timers(struct box *); /* when it wants to be called again, or UINT
 bool rmpp_class(uint8_t mgmt_class);
 size_t rmpp_header(uint8_t mgmt_class); /* bytes in front of the data, in each segment */
 bool rmpp_active(const void *mad);
+bool rmpp_is_data(const struct mad_hdr *);
+void rmpp_ack(uint8_t ack[MAD_LEN], const struct mad_hdr *of, uint32_t segment, uint32_t window);
 /* Segment `number` of a message; the number of segments there are. */
 unsigned rmpp_cut(uint8_t segment[MAD_LEN], const uint8_t *mad, size_t len, unsigned number);
 

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEV_DIR   "/dev/infiniband/"
@@ -130,6 +131,22 @@ void file_readable(const struct file *file, bool yes)
 	if (fd < 0 || write(fd, &byte, 1) != 1)
 		box_die("pipe: %m");
 	close(fd);
+}
+
+struct file *file_of(struct box *box, const struct seccomp_notif *call)
+{
+	int fd = (int)call->data.args[0];
+	struct stat theirs, ours;
+	char path[64];
+
+	if (fd >= BOX_FD)
+		return box->file[fd - BOX_FD].used ? &box->file[fd - BOX_FD] : NULL; /* the filter has seen to the range */
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", call->pid, fd);
+	for (unsigned i = 0; i < BOX_FILES; i++)
+		if (box->file[i].used && !stat(path, &theirs) && !fstat(box->file[i].pipe, &ours) && theirs.st_ino == ours.st_ino &&
+			theirs.st_dev == ours.st_dev)
+			return &box->file[i];
+	return NULL;
 }
 
 bool file_nonblocking(const struct seccomp_notif *call)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Messages of more than one datagram (RMPP; 13.6), cut as the kernel cuts them. The simulator loses nothing and keeps the order, so
- * no acknowledgements are sent. */
+/* Messages of more than one datagram (RMPP; 13.6), cut and acknowledged as the kernel does. ibsim loses nothing and keeps the order, so
+ * nobody here waits for an acknowledgement. */
 #include "box.h"
 
-#define RMPP_DATA 220 /* of a segment, the rest of a class's header included */
+enum rmpp_type { RMPP_DATA = 1, RMPP_ACK = 2 };
+#define RMPP_EACH 220 /* of a segment, the rest of a class's header included */
 #define VENDOR2   0x30
 #define VENDOR2_END 0x4f
 
@@ -31,6 +32,27 @@ bool rmpp_active(const void *mad)
 	return rmpp->rtime_flags & MAD_RMPP_ACTIVE;
 }
 
+bool rmpp_is_data(const struct mad_hdr *mad)
+{
+	return ((const struct mad_rmpp *)(mad + 1))->type == RMPP_DATA;
+}
+
+void rmpp_ack(uint8_t ack[MAD_LEN], const struct mad_hdr *of, uint32_t segment, uint32_t window)
+{
+	struct mad_hdr *mad = (void *)ack;
+
+	memset(ack, 0, MAD_LEN);
+	memcpy(ack, of, rmpp_header(of->mgmt_class));
+	mad->method ^= MAD_RESPONSE;
+	*(struct mad_rmpp *)(mad + 1) = (struct mad_rmpp){
+		.version = 1,
+		.type = RMPP_ACK,
+		.rtime_flags = MAD_RMPP_ACTIVE,
+		.segment = put_be32(segment),
+		.length = put_be32(window),
+	};
+}
+
 unsigned rmpp_cut(uint8_t segment[MAD_LEN], const uint8_t *mad, size_t len, unsigned number)
 {
 	size_t header = rmpp_header(((const struct mad_hdr *)mad)->mgmt_class), each = MAD_LEN - header;
@@ -43,10 +65,10 @@ unsigned rmpp_cut(uint8_t segment[MAD_LEN], const uint8_t *mad, size_t len, unsi
 	memcpy(segment, mad, header);
 	memcpy(segment + header, mad + header + from, from < data ? (data - from < each ? data - from : each) : 0);
 	rmpp->version = 1;
-	rmpp->type = 1;
+	rmpp->type = RMPP_DATA;
 	rmpp->rtime_flags = (uint8_t)((rmpp->rtime_flags & 0xf8) | MAD_RMPP_ACTIVE | (number == 1 ? 2 : 0) | (number == count ? 4 : 0));
 	rmpp->status = 0;
 	rmpp->segment = put_be32(number);
-	rmpp->length = put_be32(number == count ? RMPP_DATA - pad : number == 1 ? count * RMPP_DATA - pad : 0);
+	rmpp->length = put_be32(number == count ? RMPP_EACH - pad : number == 1 ? count * RMPP_EACH - pad : 0);
 	return count;
 }

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define WINDOW   64 /* segments; a receive queue of 512, as the kernel's by default, is good for eight senders */
 #define TID_MASK 0xffffffffffffull /* ibsim keeps the number of the client in the upper 16 bits */
 
-static void put(struct box *box, struct file *file, const struct agent *agent, const struct ib_user_mad_hdr *hdr, const uint8_t *mad,
-	size_t len)
+static void put(struct file *file, const struct agent *agent, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t len)
 {
 	struct sim *sim = &file->port->sim;
 	uint32_t qpn = agent->qpn && !sim->issm ? sim->qpn : agent->qpn;
@@ -23,7 +23,6 @@ static void put(struct box *box, struct file *file, const struct agent *agent, c
 
 	memcpy(packet.mad, mad, len < MAD_LEN ? len : MAD_LEN);
 	sim_put(sim, &packet);
-	count_mad(box, "sent", mad);
 }
 
 void sent_transmit(struct box *box, struct file *file, const struct agent *agent, const struct ib_user_mad_hdr *hdr, const uint8_t *mad,
@@ -32,13 +31,14 @@ void sent_transmit(struct box *box, struct file *file, const struct agent *agent
 	uint8_t segment[MAD_LEN];
 	unsigned count = 1;
 
+	count_mad(box, "sent", mad);
 	if (!agent->rmpp || !rmpp_class(((const struct mad_hdr *)mad)->mgmt_class) || !rmpp_active(mad)) {
-		put(box, file, agent, hdr, mad, len);
+		put(file, agent, hdr, mad, len);
 		return;
 	}
 	for (unsigned i = 1; i <= count; i++) {
 		count = rmpp_cut(segment, mad, len, i);
-		put(box, file, agent, hdr, segment, MAD_LEN);
+		put(file, agent, hdr, segment, MAD_LEN);
 	}
 }
 
@@ -138,15 +138,25 @@ static void grow(struct sent *sent, size_t len)
 		box_die("out of memory");
 }
 
-bool sent_segment(struct box *box, struct sent *sent, const struct mad_hdr *mad)
+/* How far the sender may go is told when he has come so far, and at the end. */
+static void acknowledge(const struct sent *sent, const struct mad_hdr *mad)
+{
+	uint8_t ack[MAD_LEN];
+
+	rmpp_ack(ack, mad, sent->rx.segment, sent->rx.window);
+	put(sent->file, &sent->file->agent[sent->agent], &sent->hdr, ack, sizeof(ack));
+}
+
+bool sent_segment(struct sent *sent, const struct mad_hdr *mad)
 {
 	const struct mad_rmpp *rmpp = (const void *)(mad + 1);
 	size_t header = rmpp_header(mad->mgmt_class), each = MAD_LEN - header, pad;
+	bool last = rmpp->rtime_flags & 4;
 
-	(void)box;
-	if (rmpp->type != 1 || get_be32(rmpp->segment) != sent->rx.segment + 1)
+	if (!rmpp_is_data(mad) || get_be32(rmpp->segment) != sent->rx.segment + 1)
 		return false;
 	sent->rx.segment++;
+	sent->rx.window = sent->rx.window ? sent->rx.window : 1;
 	sent->due_ms = now_ms() + sent->timeout_ms;
 	grow(sent, sent->rx.len + MAD_LEN);
 	if (!sent->rx.len) {
@@ -156,7 +166,11 @@ bool sent_segment(struct box *box, struct sent *sent, const struct mad_hdr *mad)
 		memcpy(sent->rx.data + sent->rx.len, (const uint8_t *)mad + header, each);
 		sent->rx.len += each;
 	}
-	if (!(rmpp->rtime_flags & 4))
+	if (last || sent->rx.segment == sent->rx.window) {
+		sent->rx.window = sent->rx.segment + WINDOW;
+		acknowledge(sent, mad);
+	}
+	if (!last)
 		return false;
 	pad = 220 - get_be32(rmpp->length);
 	sent->rx.len -= pad <= 220 ? pad : 0;

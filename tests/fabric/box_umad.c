@@ -298,7 +298,7 @@ static void got_response(struct box *box, const struct packet *like, const struc
 		return;
 	}
 	if (sent->file->agent[sent->agent].rmpp && rmpp_class(mad->mgmt_class) && rmpp_active(mad)) {
-		if (!sent_segment(box, sent, mad))
+		if (!sent_segment(sent, mad))
 			return;
 		data = sent->rx.data;
 		len = sent->rx.len;
@@ -327,7 +327,8 @@ static void got_request(struct box *box, const struct port *port, const struct p
 		for (unsigned j = 0; file->used && file->port == port && j < BOX_AGENTS; j++) {
 			if (!wants(&file->agent[j], mad))
 				continue;
-			umad_deliver(box, file, j, like, mad, MAD_LEN);
+			if (!file->agent[j].rmpp || !rmpp_active(mad) || rmpp_is_data(mad)) /* acknowledgements end here */
+				umad_deliver(box, file, j, like, mad, MAD_LEN);
 			return;
 		}
 	}

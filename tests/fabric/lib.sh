@@ -77,36 +77,36 @@ fabric_start() {
 sim_console() { echo "$*" >&$console; }
 
 # box NODE COMMAND…: runs it there; boxed PID-VARIABLE NODE COMMAND…: in the background, its output in NODE.out. BOX: more options.
-# A node of several processes needs a BOX=-m at most once.
 # shellcheck disable=SC2086 # words
-box() {
+boxing() {
 	local node=$1
 	shift
-	"$FABRIC/box" -s $sim -n "$node" -l "$node.log" ${BOX:-} -- "$@"
+	boxing=("$FABRIC/box" -s $sim -n "$node" -l "$node.log" -C @caps ${BOX:-} -- "$@")
+}
+
+box() {
+	local boxing
+	boxing "$@"
+	"${boxing[@]}"
 }
 
 boxed() {
 	local -n boxed_pid=$1
+	local boxing
 	shift
-	box "$@" >>"$1.out" 2>&1 &
+	boxing "$@"
+	"${boxing[@]}" >>"$1.out" 2>&1 &
 	boxed_pid=$!
 }
 
-# peer NODE COMMAND…: srptools need verbs
-peer() {
-	local node=$1
-	shift
-	box "$node" env LD_PRELOAD="$FABRIC/fakeverbs.so" ASAN_OPTIONS= "$@"
-}
+# peer NODE COMMAND…, peered PID-VARIABLE NODE COMMAND…: the same for srptools, which need verbs
+peer() { box "$1" env LD_PRELOAD="$FABRIC/fakeverbs.so" "${@:2}"; }
+peered() { boxed "$1" "$2" env LD_PRELOAD="$FABRIC/fakeverbs.so" "${@:3}"; }
 
 # ours NODE WORD…: the program under test
-ours() {
-	local node=$1
-	shift
-	box "$node" "$RDMASTOR" "$@"
-}
+ours() { box "$1" "$RDMASTOR" "${@:2}"; }
 
-# capability NODE MASK: bits of its capability mask, as the subnet manager sees it from its next look on; 0: none
+# capability NODE MASK: more bits of its capability mask, as everybody sees it from the next look on; 0: none
 capability() {
 	{
 		grep -v "^${guid[$1]} " caps || true
@@ -118,13 +118,13 @@ capability() {
 subnets_up() { cat osm.log 2>/dev/null | grep -c 'SUBNET UP' || true; }
 more_subnets_up() { [ "$(subnets_up)" -gt "$1" ]; }
 
-# opensm_start NODE; opensm_stop; opensm_kill. Its log is osm.log.
+# opensm_start NODE; opensm_stop; opensm_kill. Its log is osm.log; partitions.conf is read if there is one.
 opensm_start() {
 	local before
 	before=$(subnets_up)
 	# without, its log is written in large pieces
 	echo 'force_log_flush TRUE' >osm.conf
-	OSM_TMP_DIR=$PWD/ OSM_CACHE_DIR=$PWD/ BOX="-C @caps" boxed opensm_pid "$1" opensm -F osm.conf -f osm.log
+	OSM_TMP_DIR=$PWD/ OSM_CACHE_DIR=$PWD/ boxed opensm_pid "$1" opensm -F osm.conf -f osm.log -P "$PWD/partitions.conf"
 	opensm_node=$1
 	wait_for 20 more_subnets_up "$before"
 }
@@ -136,8 +136,7 @@ opensm_stop() {
 
 opensm_kill() {
 	kill -9 $opensm_pid
-	wait $opensm_pid || true
-	sim_console "Disconnect ${1:-}" # ibsim finds out when it sends there
+	wait $opensm_pid 2>/dev/null || true
 }
 
 opensm_restart() {
@@ -165,7 +164,7 @@ agent_stop() {
 told() {
 	local before
 	before=$(subnets_up)
-	box "$1" "$FABRIC/trap" "$((0x50c048 | 0x$(sed -n "s/^${guid[$1]} //p" caps)))"
+	box "$1" "$FABRIC/trap" "$(printf %x $((0x50c048 | 0x$(sed -n "s/^${guid[$1]} //p" caps))))"
 	wait_for 20 more_subnets_up "$before"
 }
 

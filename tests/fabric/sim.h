@@ -14,29 +14,11 @@
 #define TICK_MS(n) ((n) * 1000000ull)
 
 /* The attributes that nobody but a subnet manager answers or sends; sections as in wire/mad.h. */
-enum { METHOD_REPORT = 0x06, METHOD_DELETE = 0x15 };
-enum { ATTR_NOTICE = 0x0002, ATTR_INFORM_INFO = 0x0003, ATTR_SERVICE_RECORD = 0x0031 };
+enum { METHOD_DELETE = 0x15 };
+enum { ATTR_SERVICE_RECORD = 0x0031 };
 enum { ATTR_NODE_DESCRIPTION = 0x0010, ATTR_SWITCH_INFO = 0x0012, ATTR_GUID_INFO = 0x0014, ATTR_PKEY_TABLE = 0x0016 };
 #define STATUS_UNSUPPORTED 0x000c /* method or attribute; 13.4.7 */
-#define STATUS_TOO_MANY    0x0400 /* records for a Get; 15.4.2 */
 #define STATUS_NO_RESOURCE 0x0100
-
-struct sim_inform { /* 13.4.8.3 */
-	uint8_t gid[16];
-	be16 lid_first, lid_last, reserved;
-	uint8_t generic, subscribe;
-	be16 type, trap;
-	be32 qpn_resp_time, producer;
-};
-WIRE_SIZE(struct sim_inform, 36);
-
-struct sim_notice { /* 13.4.8.2 */
-	uint8_t type; /* generic (bit 7) */
-	be24 producer;
-	be16 trap, issuer_lid, toggle;
-	uint8_t details[54], issuer_gid[16];
-};
-WIRE_SIZE(struct sim_notice, 80);
 
 struct sim_service { /* 15.2.5.14 */
 	be64 id;
@@ -187,7 +169,7 @@ void rmpp_forget(struct sim *, const struct client *);
 int64_t rmpp_timers(struct sim *); /* ns until the next, or -1 */
 
 /* sim_event.c: subscriptions and reports. */
-uint16_t event_subscribe(struct sim *, struct client *, const struct sim_packet *, const struct sim_inform *); /* status */
+uint16_t event_subscribe(struct sim *, struct client *, const struct sim_packet *, const struct inform_info *); /* status */
 void event_gid(struct sim *, const struct port *, uint16_t trap); /* 64 in service, 65 out of service */
 void event_cap(struct sim *, const struct port *); /* 144 */
 void event_heard(struct sim *, const struct client *, uint64_t tid);

@@ -11,7 +11,7 @@ struct subscription {
 	struct subscription *next;
 	struct client *client;
 	struct sim_packet to; /* head of the request it came by */
-	struct sim_inform info;
+	struct inform_info info;
 };
 
 struct report {
@@ -24,13 +24,13 @@ struct report {
 
 static struct report *reports;
 
-static bool same(const struct subscription *sub, const struct client *client, const struct sim_packet *req, const struct sim_inform *info)
+static bool same(const struct subscription *sub, const struct client *client, const struct sim_packet *req, const struct inform_info *info)
 {
 	return sub->client == client && sub->to.sqp == req->sqp && get_be16(sub->info.trap) == get_be16(info->trap) &&
 		get_be16(sub->info.type) == get_be16(info->type) && get_be32(sub->info.producer) == get_be32(info->producer);
 }
 
-uint16_t event_subscribe(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sim_inform *info)
+uint16_t event_subscribe(struct sim *sim, struct client *client, const struct sim_packet *req, const struct inform_info *info)
 {
 	struct subscription **at = &sim->subscription, *new;
 
@@ -65,7 +65,7 @@ static void send_report(struct sim *sim, struct report *report)
 	net_send(sim, report->client, &report->packet, 0);
 }
 
-static void tell(struct sim *sim, const struct subscription *sub, const struct sim_notice *notice)
+static void tell(struct sim *sim, const struct subscription *sub, const struct notice *notice)
 {
 	struct report *report = calloc(1, sizeof(*report));
 	struct sa_hdr *hdr;
@@ -86,9 +86,9 @@ static void tell(struct sim *sim, const struct subscription *sub, const struct s
 		.base_version = 1,
 		.mgmt_class = MAD_CLASS_SA,
 		.class_version = SA_CLASS_VERSION,
-		.method = METHOD_REPORT,
+		.method = MAD_REPORT,
 		.tid = put_be64(report->tid),
-		.attr = put_be16(ATTR_NOTICE),
+		.attr = put_be16(MAD_NOTICE),
 	};
 	memcpy(report->packet.mad + sizeof(*hdr), notice, sizeof(*notice));
 	report->next = reports;
@@ -96,17 +96,17 @@ static void tell(struct sim *sim, const struct subscription *sub, const struct s
 	send_report(sim, report);
 }
 
-static bool wants(const struct subscription *sub, const struct sim_notice *notice, uint16_t lid)
+static bool wants(const struct subscription *sub, const struct notice *notice, uint16_t lid)
 {
-	uint16_t trap = get_be16(sub->info.trap), type = get_be16(sub->info.type), first = get_be16(sub->info.lid_first);
+	uint16_t trap = get_be16(sub->info.trap), type = get_be16(sub->info.type), first = get_be16(sub->info.lid_begin);
 	uint32_t producer = get_be32(sub->info.producer) & 0xffffff;
 
-	return (trap == 0xffff || trap == get_be16(notice->trap)) && (type == 0xffff || type == (notice->type & 0x7f)) &&
+	return (trap == 0xffff || trap == get_be16(notice->trap)) && (type == 0xffff || type == (notice->generic_type & 0x7f)) &&
 		(producer == 0xffffff || producer == get_be24(notice->producer)) &&
-		(first == 0xffff || !first || (lid >= first && lid <= get_be16(sub->info.lid_last)));
+		(first == 0xffff || !first || (lid >= first && lid <= get_be16(sub->info.lid_end)));
 }
 
-static void tell_all(struct sim *sim, const struct sim_notice *notice, uint16_t lid)
+static void tell_all(struct sim *sim, const struct notice *notice, uint16_t lid)
 {
 	if (sim->sa.mood == SA_SILENT)
 		return;
@@ -118,23 +118,34 @@ static void tell_all(struct sim *sim, const struct sim_notice *notice, uint16_t 
 void event_gid(struct sim *sim, const struct port *port, uint16_t trap)
 {
 	const struct port *sm = sim->sm == NOBODY ? NULL : &sim->port[sim->sm];
-	struct sim_notice notice = { .type = 0x80 | 3, .producer = put_be24(4), .trap = put_be16(trap) };
+	struct notice notice = {
+		.generic_type = NOTICE_GENERIC | NOTICE_SUBNET_MANAGEMENT,
+		.producer = put_be24(NOTICE_BY_MANAGER),
+		.trap = put_be16(trap),
+	};
+	struct notice_gid *details = (void *)notice.details;
 
 	if (!sm)
 		return;
 	notice.issuer_lid = put_be16(sm->lid);
 	fabric_gid(sim, sm, notice.issuer_gid);
-	fabric_gid(sim, port, notice.details + 6);
+	fabric_gid(sim, port, details->gid);
 	tell_all(sim, &notice, sm->lid);
 }
 
 void event_cap(struct sim *sim, const struct port *port)
 {
-	struct sim_notice notice = { .type = 0x80 | 4, .producer = put_be24(1), .trap = put_be16(144), .issuer_lid = put_be16(port->lid) };
+	struct notice notice = {
+		.generic_type = NOTICE_GENERIC | NOTICE_INFORMATIONAL,
+		.producer = put_be24(MAD_NODE_CA),
+		.trap = put_be16(144),
+		.issuer_lid = put_be16(port->lid),
+	};
+	struct notice_caps *details = (void *)notice.details;
 
 	fabric_gid(sim, port, notice.issuer_gid);
-	wire_put_be(notice.details + 2, 2, port->lid);
-	wire_put_be(notice.details + 6, 4, port->cap);
+	details->lid = put_be16(port->lid);
+	details->cap_mask = put_be32(port->cap);
 	tell_all(sim, &notice, port->lid);
 }
 

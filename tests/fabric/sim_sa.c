@@ -67,7 +67,7 @@ static void send_records(struct sim *sim, struct client *client, const struct si
 		return;
 	}
 	if (!table && found.count != 1)
-		status = found.count ? STATUS_TOO_MANY : SA_STATUS_NO_RECORDS;
+		status = found.count ? SA_STATUS_TOO_MANY : SA_STATUS_NO_RECORDS;
 	out.attr_offset = put_be16((uint16_t)(found.each / 8 + (sim->sa.lie == LIE_OFFSET ? 1000 : 0)));
 	if (table) {
 		rmpp_send(sim, client, req, &out, &found);
@@ -109,11 +109,11 @@ static void change(struct sim *sim, struct client *client, const struct sim_pack
 	uint16_t status = STATUS_UNSUPPORTED;
 	size_t len = SA_DATA_LEN;
 
-	if (get_be16(hdr->mad.attr) == ATTR_INFORM_INFO && hdr->mad.method == MAD_SET)
+	if (get_be16(hdr->mad.attr) == MAD_INFORM_INFO && hdr->mad.method == MAD_SET)
 		status = event_subscribe(sim, client, req, data);
 	else if (get_be16(hdr->mad.attr) == ATTR_SERVICE_RECORD)
 		status = set_service(sim, data, hdr->mad.method == MAD_SET);
-	out.attr_offset = put_be16(sizeof(struct sim_inform) / 8 + 1);
+	out.attr_offset = put_be16(sizeof(struct inform_info) / 8 + 1);
 	send_one(sim, client, req, &out, status, data, len);
 }
 
@@ -166,7 +166,7 @@ void sa_ask(struct sim *sim, struct client *client, const struct sim_packet *req
 		sim->count.unheard++;
 		return;
 	}
-	if (hdr->mad.method == (METHOD_REPORT | MAD_RESPONSE)) {
+	if (hdr->mad.method == (MAD_REPORT | MAD_RESPONSE)) {
 		event_heard(sim, client, get_be64(hdr->mad.tid));
 		return;
 	}

@@ -3,7 +3,6 @@
 #include "sim.h"
 #include <stdlib.h>
 
-enum { PIR_LID = 1 << 0, PIR_PORT = 1 << 1 }; /* 15.2.5.3 */
 enum { NR_LID = 1 << 0, NR_TYPE = 1 << 4, NR_NODE_GUID = 1 << 7, NR_PORT_GUID = 1 << 8 }; /* 15.2.5.2 */
 enum { SR_ID = 1 << 0, SR_GID = 1 << 1, SR_PKEY = 1 << 2, SR_NAME = 1 << 6 }; /* 15.2.5.14 */
 
@@ -31,7 +30,7 @@ static bool port_matches(const struct sim *sim, const struct sa_hdr *hdr, const 
 	uint32_t cap = get_be32(have->info.cap_mask), bits = get_be32(want->info.cap_mask);
 	bool some = get_be32(hdr->mad.mod) & SA_PIR_MATCH && sim->sa.match;
 
-	return !((mask & PIR_LID && get_be16(have->lid) != get_be16(want->lid)) || (mask & PIR_PORT && have->port != want->port) ||
+	return !((mask & SA_PIR_LID && get_be16(have->lid) != get_be16(want->lid)) || (mask & SA_PIR_PORT && have->port != want->port) ||
 		 (mask & SA_PIR_CAP_MASK && (some ? (cap & bits) != bits : cap != bits)));
 }
 

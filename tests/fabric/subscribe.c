@@ -7,38 +7,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define INFORM_MASK 0x10f2 /* LID range begin, generic, subscribe, type, trap, producer; 15.2.5.12 */
+#define MASK (SA_INFORM_LID_BEGIN | SA_INFORM_GENERIC | SA_INFORM_SUBSCRIBE | SA_INFORM_TYPE | SA_INFORM_TRAP | SA_INFORM_PRODUCER)
 
 static void ask(int fd, unsigned id, uint16_t trap)
 {
 	struct umad umad = { .hdr = { .id = id, .timeout_ms = 1000, .retries = 2, .qpn = htonl(1), .qkey = htonl(UMAD_QKEY) } };
 	struct sa_hdr *sa = (void *)umad.mad;
-	bool mask = trap == 144;
+	bool caps = trap == 144;
 
 	umad.hdr.lid = htons((uint16_t)umad_sys("sm_lid"));
 	sa->mad = (struct mad_hdr){ 1, MAD_CLASS_SA, SA_CLASS_VERSION, MAD_SET, .tid = put_be64(trap), .attr = put_be16(MAD_INFORM_INFO) };
-	sa->mask = put_be64(INFORM_MASK);
+	sa->mask = put_be64(MASK);
 	*(struct inform_info *)(sa + 1) = (struct inform_info){
 		.lid_begin = put_be16(0xffff),
 		.generic = 1,
 		.subscribe = 1,
-		.type = put_be16(mask ? 4 : 3),
+		.type = put_be16(caps ? NOTICE_INFORMATIONAL : NOTICE_SUBNET_MANAGEMENT),
 		.trap = put_be16(trap),
 		.qpn_resp_time = put_be32(1 << 8 | 19),
-		.producer = put_be32(mask ? 1 : 4), /* a channel adapter; class management */
+		.producer = put_be32(caps ? MAD_NODE_CA : NOTICE_BY_MANAGER),
 	};
 	umad_send(fd, &umad);
 }
 
 static void print_report(const struct notice *notice)
 {
+	const struct notice_caps *caps = (const void *)notice->details;
+	const struct notice_gid *port = (const void *)notice->details;
 	unsigned trap = get_be16(notice->trap);
 	char gid[INET6_ADDRSTRLEN];
 
 	if (trap == 144)
-		printf("report 144 lid %u mask 0x%08x\n", (unsigned)wire_be(notice->details + 2, 2), (unsigned)wire_be(notice->details + 6, 4));
+		printf("report 144 lid %u mask 0x%08x\n", get_be16(caps->lid), get_be32(caps->cap_mask));
 	else
-		printf("report %u gid %s\n", trap, inet_ntop(AF_INET6, notice->details + 6, gid, sizeof(gid)));
+		printf("report %u gid %s\n", trap, inet_ntop(AF_INET6, port->gid, gid, sizeof(gid)));
 }
 
 static void received(int fd, unsigned id, struct umad *umad)

@@ -290,7 +290,7 @@ static void redirect(struct mad_dev *dev, const struct sa_hdr *ask)
 	struct sa_hdr *hdr = (void *)mad;
 
 	*hdr = *ask;
-	hdr->mad.method = MAD_GET | MAD_RESPONSE;
+	hdr->mad.method = MAD_RESPONSE | (ask->mad.method == MAD_SET || fake_fabric.elsewhere_by_get ? MAD_GET : ask->mad.method);
 	hdr->mad.status = put_be16(MAD_STATUS_REDIRECT);
 	hdr->mad.attr = put_be16(MAD_CLASS_PORT_INFO);
 	info->redirect_lid = put_be16(fake_fabric.sa_elsewhere);
@@ -339,7 +339,9 @@ static void sa_one(struct mad_dev *dev, const uint8_t *ask)
 			hdr->mad.status = put_be16(SA_STATUS_NO_RECORDS);
 	} else {
 		node = find(get_be16(((const struct node_record *)(const void *)(ask + sizeof(*want)))->lid));
-		if (node)
+		if (node && node->is_switch && attr == SA_PORT_INFO_RECORD && !(get_be64(want->mask) & SA_PIR_PORT))
+			hdr->mad.status = put_be16(SA_STATUS_TOO_MANY);
+		else if (node)
 			make_record(data, attr, node);
 		else
 			hdr->mad.status = put_be16(SA_STATUS_NO_RECORDS);

@@ -8,6 +8,7 @@ struct fake_node {
 	uint16_t lid;
 	uint64_t guid;
 	bool management, smi_only /* answers subnet management alone */;
+	bool is_switch; /* of which a Get finds too many ports, unless it names one */
 	uint8_t state; /* of its port; 0: active */
 	uint8_t max_controllers, iocs; /* the first slots are filled */
 	uint8_t services; /* of each */
@@ -41,6 +42,7 @@ struct fake_fabric {
 	bool twice; /* everything is answered twice */
 	uint16_t sa_elsewhere; /* LID: it sends whoever asks there, to queue pair 5 */
 	bool sa_nowhere; /* and from there on as well */
+	bool elsewhere_by_get; /* and says so as if ClassPortInfo had been asked for, not what was */
 	/* What it reports, to whom has subscribed */
 	bool reports_taken; /* by another program of this host */
 	uint16_t inform_status;

@@ -351,6 +351,28 @@ Test(nvme_serve, stop_with_a_disk_that_is_stuck)
 	serving_end();
 }
 
+/* What it does not give back either stays with it: nothing can be freed. */
+Test(nvme_serve, stop_with_a_disk_that_keeps_its_requests)
+{
+	static uint8_t *lower; /* nobody may free it */
+	struct pool *pool;
+
+	begin();
+	serving_start();
+	attach(TCP, "");
+	lower = calloc(1, disk->lim.io_size);
+	cr_assert_eq(pool_new(&pool, 4096, 1, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool, NULL), 0);
+	backing->hold = backing->keep = true;
+	batch.buf[0] = pool_buf(pool, 0);
+	batch.io[0] = (struct io){ .kind = IO_READ, .len = 4096, .buf = &batch.buf[0], .done = batch_done, .lower = lower };
+	bdev_submit(lane, &batch.io[0]);
+	batch.over = 0;
+	loop_wait(loop, &batch.over, loop_clock() + SEC / 5);
+	cr_assert_eq(target_stop(target, 300, &why), -EINPROGRESS);
+	cr_assert_str_eq(why.text, "data may not be on the disk: it did not answer in 0.3 s");
+}
+
 /* Several threads: queues spread over them, hosts come and go, all of it ends. Data is checked across queues. */
 Test(nvme_serve, threads)
 {

@@ -361,7 +361,7 @@ int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
 	__atomic_store_n(&target->stopping, true, __ATOMIC_RELAXED);
 	ways_close(target->listen, target->opt.listens);
 	if (!drain(target, job.deadline, &late)) /* the disk may still write to what a connection owns: nothing can be freed */
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: it did not answer in %g s", timeout_ms / 1000.);
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: it did not answer in %g s", timeout_ms / 1000.);
 	job.worker = &target->worker[0];
 	err = loop_call(target->loop, job.worker->loop, worker_flush, &job);
 	if (late && !err)

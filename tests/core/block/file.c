@@ -103,12 +103,11 @@ static size_t disk_use(const char *path)
 	return st.st_blocks * 512;
 }
 
-/* As containers do it (their default seccomp profiles refuse io_uring since 2023). */
-static void forbid_io_uring(void)
+static void forbid(long call)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -116,6 +115,21 @@ static void forbid_io_uring(void)
 
 	cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
 	cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), 0);
+}
+
+/* As containers do it (their default seccomp profiles refuse it since 2023). */
+static void forbid_io_uring(void)
+{
+	forbid(SYS_io_uring_setup);
+}
+
+static void need_io_uring(void)
+{
+	struct io_uring ring;
+
+	if (io_uring_queue_init(1, &ring, 0))
+		cr_skip_test("io_uring is forbidden here");
+	io_uring_queue_exit(&ring);
 }
 
 /* Every kind, and read-back of all of it through another descriptor. */
@@ -556,6 +570,41 @@ Test(file, a_file_that_grows_and_shrinks)
 	cr_assert_eq(io(&r, IO_READ, 0, 6 << 20, 512), 0);
 	cr_assert_eq(r.pool->base[511], 0);
 	close(fd);
+	close_disk(&r);
+	end(&r);
+}
+
+static void grows(struct rig *r)
+{
+	r->bdev->changed = hear;
+	cr_assert_eq(truncate(r->path, 6 << 20), 0);
+	hears(r);
+	cr_assert_eq(r->bdev->lim.size, 6 << 20);
+	r->bdev->changed = NULL;
+}
+
+Test(file, a_file_that_grows_where_io_uring_is_forbidden)
+{
+	struct rig r = { 0 };
+
+	forbid_io_uring();
+	cr_assert_eq(open_disk(&r, new_file(&r, 4 << 20), true, 0), 0, "%s", r.diag.text);
+	grows(&r);
+	close_disk(&r);
+	end(&r);
+}
+
+/* Where a server is away these calls do not come back. */
+Test(file, who_serves_a_file_does_not_wait_for_its_size)
+{
+	struct rig r = { 0 };
+
+	need_io_uring();
+	cr_assert_eq(open_disk(&r, new_file(&r, 4 << 20), true, 0), 0, "%s", r.diag.text);
+	forbid(SYS_fstat);
+	forbid(SYS_newfstatat);
+	forbid(SYS_statx);
+	grows(&r);
 	close_disk(&r);
 	end(&r);
 }

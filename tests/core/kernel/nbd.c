@@ -66,6 +66,8 @@ Test(kernel_nbd, what_the_driver_refuses_is_named)
 	refused(&tree, wish(3, NULL), ENOTSUP, DIAG_UNSUPPORTED, "no netlink interface");
 	nbd_driver.fail = -EBUSY;
 	refused(&tree, wish(3, NULL), EBUSY, DIAG_BUSY, "is in use");
+	nbd_driver.fail = -ETIMEDOUT;
+	refused(&tree, wish(-1, NULL), ETIMEDOUT, DIAG_TIMEOUT, "did not answer in time");
 	nbd_driver.fail = -ENOMEM;
 	refused(&tree, wish(-1, NULL), ENOMEM, DIAG_NO_MEMORY, "the kernel's nbd driver: ");
 	large.block = 8192;
@@ -88,6 +90,20 @@ Test(kernel_nbd, a_new_device_is_tuned_once_it_is_served)
 	kernel_nbd_tune(tree.root, &nbd);
 	cr_assert_eq(number(&tree, "sys/block/nbd0/queue/max_sectors_kb"), 256);
 	cr_assert_eq(number(&tree, "sys/block/nbd0/queue/io_timeout"), 5000);
+	tree_free(&tree);
+}
+
+Test(kernel_nbd, a_device_that_takes_no_setting_is_not_waited_for_without_end)
+{
+	struct tree tree = tree_new();
+	struct kernel_nbd nbd = wish(-1, "rdmastor x");
+
+	nbd_driver_start(&tree);
+	cr_assert_eq(kernel_nbd_connect(tree.root, &nbd, NULL), 0);
+	cr_assert_eq(unlinkat(tree.root, "sys/block/nbd0/queue/max_sectors_kb", 0), 0);
+	cr_assert_eq(mkfifoat(tree.root, "sys/block/nbd0/queue/max_sectors_kb", 0600), 0); /* opening it waits for a reader */
+	nbd.timeout_ms = 100;
+	kernel_nbd_tune(tree.root, &nbd);
 	tree_free(&tree);
 }
 

@@ -137,15 +137,14 @@ Test(codec, tables)
 	for (size_t len = 0; len < sizeof(mad); len++) {
 		bool good = sa_table_get(&table, mad, len, 68);
 
-		cr_assert_eq(good, len >= 56);
+		cr_assert_eq(good, len == 56 || len >= 56 + 72, "%zu bytes, less than a record is no table", len);
 		if (good)
 			cr_assert_eq(table.count, (len - 56) / 72);
 	}
 	hdr->attr_offset = put_be16(8);
 	cr_assert_not(sa_table_get(&table, mad, sizeof(mad), 68));
 	hdr->attr_offset = put_be16(0xffff);
-	cr_assert(sa_table_get(&table, mad, sizeof(mad), 68));
-	cr_assert_eq(table.count, 0);
+	cr_assert_not(sa_table_get(&table, mad, sizeof(mad), 68));
 	hdr->mad.method = MAD_GET | MAD_RESPONSE;
 	cr_assert(sa_table_get(&table, mad, sizeof(mad), 68));
 	cr_assert_eq(table.count, 1);

@@ -162,6 +162,33 @@ Test(scan, without_mask_matching_every_node_is_asked)
 	cr_assert_eq(services(&found.target[99]), 1);
 }
 
+/* OpenSM refuses a Get of more than one record. */
+Test(scan, without_mask_matching_switches_are_asked_by_port)
+{
+	fake_fabric_init(3);
+	fake_fabric.node[0].is_switch = fake_fabric.node[1].is_switch = true;
+	fake_fabric.node[0].management = false;
+	fake_fabric.sa_no_match = true;
+	cr_assert_eq(scan(5000), 0, "%s", diag.text);
+	cr_assert_eq(found.failed, 0);
+	cr_assert_eq(found.count, 2);
+	cr_assert_eq(found.target[0].lid, 11);
+	cr_assert_eq(services(&found.target[0]), 1);
+}
+
+Test(scan, the_administrator_may_be_elsewhere)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		fake_fabric_init(70);
+		fake_fabric.sa_elsewhere = 30;
+		fake_fabric.elsewhere_by_get = i;
+		cr_assert_eq(scan(2000), 0, "%s", diag.text);
+		cr_assert_eq(units(), 70);
+		fake_fabric_free();
+	}
+	fake_fabric_init(0);
+}
+
 Test(scan, records_may_be_longer_than_known)
 {
 	fake_fabric_init(70);

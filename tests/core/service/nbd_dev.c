@@ -22,6 +22,7 @@ struct stage {
 	struct nbd_dev *dev;
 	struct diag diag;
 	unsigned ends;
+	uint32_t timeout_ms;
 };
 
 static void serve(struct stage *s)
@@ -52,7 +53,7 @@ static void ended(struct nbd_dev *dev, void *user)
 static int start(struct stage *s, unsigned connections)
 {
 	const struct nbd_dev_options opt = { .root = s->tree.root, .server = s->server, .bdev = &s->disk->bdev, .index = -1,
-		.connections = connections, .buffer = 262144, .hold_ms = 60000, .id = "rdmastor x", .ended = ended, .user = s };
+		.connections = connections, .buffer = 262144, .hold_ms = 60000, .timeout_ms = s->timeout_ms, .id = "rdmastor x", .ended = ended, .user = s };
 
 	return nbd_dev_start(&s->dev, s->loop, &opt, &s->diag);
 }
@@ -239,6 +240,32 @@ Test(nbd_dev, what_a_former_run_sent_is_waited_for)
 	cr_assert(nbd_dev_recovered(s.dev));
 	cr_assert_geq(loop_clock() - began, 400 * MSEC);
 	cr_assert(reads(&s, 0));
+	cr_assert_eq(nbd_dev_stop(s.dev, 3000, &s.diag), 0);
+	strike(&s);
+}
+
+Test(nbd_dev, getting_ready_is_bounded)
+{
+	struct stage s;
+	uint64_t began = loop_clock();
+
+	set(&s);
+	s.timeout_ms = 5000;
+	s.disk->bdev.lim.quiesce_ms = 60000;
+	cr_assert_eq(start(&s, 1), 0, "%s", s.diag.text);
+	cr_assert(nbd_driver.asked.timeout_ms > 4000 && nbd_driver.asked.timeout_ms <= 5001, "%u", nbd_driver.asked.timeout_ms);
+	leave(&s);
+	serve(&s);
+	cr_assert_eq(start(&s, 1), -ETIMEDOUT);
+	cr_assert_str_eq(s.diag.object, "/dev/nbd0");
+	cr_assert(strstr(s.diag.text, "not ready in 5 s: what a former run wrote may be executed until then"), "%s", s.diag.text);
+	stop_server(&s);
+	serve(&s);
+	s.disk->bdev.lim.quiesce_ms = 0;
+	nbd_driver_kill(0);
+	cr_assert_eq(start(&s, 1), 0, "%s", s.diag.text);
+	cr_assert(nbd_dev_recovered(s.dev));
+	cr_assert_lt(loop_clock() - began, 5000 * MSEC);
 	cr_assert_eq(nbd_dev_stop(s.dev, 3000, &s.diag), 0);
 	strike(&s);
 }
