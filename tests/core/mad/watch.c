@@ -206,6 +206,23 @@ Test(watch, reports_come_and_are_answered)
 	cr_assert_eq(it.changes, 0);
 }
 
+Test(watch, once_more_with_the_same)
+{
+	begin();
+	pass(0.1);
+	end();
+	it.ended = it.tolds = 0;
+	begin();
+	pass(0.1);
+	cr_assert_eq(fake_fabric.subscribed, ALL);
+	cr_assert_eq(it.tolds, 1);
+	fake_notice(MAD_TRAP_IN_SERVICE, 0x200001, 0);
+	mad_port_event(mad, MAD_PORT_PKEYS);
+	pass(0.1);
+	cr_assert_eq(it.notices, 1);
+	cr_assert_eq(it.changes, 1);
+}
+
 Test(watch, one_to_a_port)
 {
 	struct mad_watch other = { 0 };
