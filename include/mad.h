@@ -267,14 +267,15 @@ enum { /* what has changed of a port, or is said to have */
 	MAD_PORT_GID = 64, /* the prefix or GUID of GID 0 */
 };
 
-struct mad_watch { /* embedded in its owner, who sets the first part, and zeroes the rest; one to a struct mad */
+struct mad_watch { /* embedded in its owner, who sets the first part; one to a struct mad */
 	/* All from the loop; none comes after mad_unwatch(), which they may call */
-	void (*notice)(struct mad_watch *, const struct mad_notice *); /* may come twice for one event, and for none: it is a hint to
-									* look, which any host on the fabric could have faked */
+	void (*notice)(struct mad_watch *, const struct mad_notice *); /* may come twice for one event, and for none: a hint to look,
+									* no proof */
 	void (*changed)(struct mad_watch *, unsigned what); /* MAD_PORT_* bits; mad_port() has the new state already */
 	/* When subscriptions begin to stand (err 0, diag NULL) and when they fail (-errno; diag says why: another program holds the port's
-	 * Reports (-EBUSY), the subnet administrator does not answer (-ETIMEDOUT), it refuses (-EPROTO), the port is down (-ENETDOWN)):
-	 * once per change, not per try, the first time always. It goes on trying, at longer and longer intervals up to a minute */
+	 * Reports (-EBUSY), the subnet administrator does not answer (-ETIMEDOUT) or refuses (-EPROTO), the port is down (-ENETDOWN)
+	 * or has no subnet manager (-ENETUNREACH)): once per change, not per try, the first time always. It goes on trying, at longer
+	 * and longer intervals up to a minute */
 	void (*subscribed)(struct mad_watch *, int err, struct diag *);
 	/* mad's own */
 	struct mad *mad;
