@@ -87,7 +87,7 @@ struct sim_sa {
 	uint32_t left; /* so many answers in this mood; 0 = for good */
 	uint32_t redirect; /* port */
 	uint32_t slow_ms, loss; /* of segments, in 1/1000 */
-	bool windows; /* sends as far as it was acknowledged only */
+	bool flood; /* sends tables without waiting for acknowledgements */
 };
 
 struct sim_counters {

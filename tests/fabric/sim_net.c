@@ -249,9 +249,17 @@ void net_control(struct sim *sim)
 	}
 }
 
+/* Not a response, and not an acknowledgement of segments. */
+static bool is_request(const struct sim_packet *packet)
+{
+	const struct sa_hdr *hdr = (const void *)packet->mad;
+
+	return !(hdr->mad.method & MAD_RESPONSE) && (hdr->mad.mgmt_class != MAD_CLASS_SA || hdr->rmpp.type < 2);
+}
+
 static void hand_over(struct sim *sim, struct client *client, const struct sim_packet *packet)
 {
-	sim->count.in++;
+	sim->count.in += is_request(packet);
 	switch (packet->mad[1]) {
 	case MAD_CLASS_SMP:
 	case MAD_CLASS_SMP_DR:

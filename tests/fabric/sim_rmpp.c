@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Sending tables in segments (13.6). Some get lost when the description says so, and go again as if the receiver had acknowledged what
-// came before them: a box does not acknowledge. With "sa windows on" they go as far as was really acknowledged.
+// Sending tables in segments (13.6), as far as the receiver allows. Some get lost when the description says so, and go again from the
+// first of them on, as nobody keeps what comes out of order.
 #include "sim.h"
 #include <stdlib.h>
 
@@ -70,7 +70,7 @@ static bool push(struct sim *sim, struct transfer *transfer)
 	while (transfer->at < transfer->segments && transfer->at < transfer->window && !net_full(transfer->client))
 		send_segment(sim, transfer, ++transfer->at);
 	transfer->due_ns = sim->now + TICK_MS(WAIT_MS);
-	return transfer->at == transfer->segments && !transfer->hole && !sim->sa.windows;
+	return transfer->at == transfer->segments && !transfer->hole && sim->sa.flood;
 }
 
 void rmpp_more(struct sim *sim, struct client *client)
@@ -107,7 +107,7 @@ void rmpp_send(struct sim *sim, struct client *client, const struct sim_packet *
 		.data = records->data,
 		.len = records->len,
 		.segments = records->len ? (uint32_t)((records->len + EACH - 1) / EACH) : 1,
-		.window = sim->sa.windows ? 1 : UINT32_MAX,
+		.window = sim->sa.flood ? UINT32_MAX : 1,
 	};
 	transfer->hdr.mad.method |= MAD_RESPONSE;
 	transfer->hdr.mad.status = put_be16(0);
@@ -130,11 +130,14 @@ void rmpp_heard(struct sim *sim, struct client *client, const struct sa_hdr *hdr
 	if (segment > (*at)->segments || segment < (*at)->acked)
 		return;
 	(*at)->acked = segment;
-	if (sim->sa.windows)
-		(*at)->window = window;
 	(*at)->rounds = 0;
 	(*at)->hole = 0;
-	push(sim, *at);
+	if (!sim->sa.flood)
+		(*at)->window = window;
+	if ((*at)->at < segment)
+		(*at)->at = segment;
+	if (push(sim, *at))
+		drop(at);
 }
 
 void rmpp_forget(struct sim *sim, const struct client *client)
@@ -152,7 +155,7 @@ static bool again(struct sim *sim, struct transfer *transfer)
 {
 	if (transfer->at < transfer->segments && transfer->at < transfer->window)
 		return push(sim, transfer); /* it waited for room */
-	if (transfer->hole && !sim->sa.windows) {
+	if (transfer->hole) {
 		transfer->rounds = transfer->hole - 1 > transfer->acked ? 0 : transfer->rounds;
 		transfer->acked = transfer->hole - 1;
 	}

@@ -220,8 +220,8 @@ static bool sa_words(struct sim *sim, char **words, unsigned count)
 		return on_off(words[1], &sa->match);
 	if (count == 2 && !strcmp(words[0], "tells-all"))
 		return on_off(words[1], &sa->tells_all);
-	if (count == 2 && !strcmp(words[0], "windows"))
-		return on_off(words[1], &sa->windows);
+	if (count == 2 && !strcmp(words[0], "flood"))
+		return on_off(words[1], &sa->flood);
 	if (count == 2 && !strcmp(words[0], "loss"))
 		return share(words[1], &sa->loss);
 	if (count == 2 && !strcmp(words[0], "slow")) {
@@ -242,7 +242,8 @@ static void tell_counters(const struct sim *sim, char *answer, size_t len)
 	const struct sim_counters *n = &sim->count;
 
 	snprintf(answer, len,
-		"in %" PRIu64 " out %" PRIu64 " smp %" PRIu64 " sa %" PRIu64 " dm %" PRIu64 " lost %" PRIu64 " reports %" PRIu64 " unheard %" PRIu64,
+		"in %" PRIu64 " out %" PRIu64 " smp %" PRIu64 " sa %" PRIu64 " dm %" PRIu64 " lost %" PRIu64 " reports %" PRIu64
+		" unheard %" PRIu64,
 		n->in, n->out, n->smp, n->sa, n->dm, n->lost, n->reports, n->unheard);
 }
 
