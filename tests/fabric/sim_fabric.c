@@ -210,9 +210,8 @@ void fabric_gid(const struct sim *sim, const struct port *port, uint8_t gid[16])
 	wire_put_be(gid + 8, 8, port->guid);
 }
 
-void fabric_node_info(const struct sim *sim, const struct node *node, const struct port *port, unsigned local_port, struct node_info *info)
+void fabric_node_info(const struct node *node, const struct port *port, unsigned local_port, struct node_info *info)
 {
-	(void)sim;
 	*info = (struct node_info){
 		.base_version = 1,
 		.class_version = 1,

@@ -24,8 +24,6 @@ struct transfer {
 	unsigned rounds;
 };
 
-static struct transfer *transfers;
-
 static void drop(struct transfer **at)
 {
 	struct transfer *transfer = *at;
@@ -75,16 +73,16 @@ static bool push(struct sim *sim, struct transfer *transfer)
 
 void rmpp_more(struct sim *sim, struct client *client)
 {
-	for (struct transfer **at = &transfers; *at;)
+	for (struct transfer **at = &sim->transfer; *at;)
 		if ((*at)->client == client && push(sim, *at))
 			drop(at);
 		else
 			at = &(*at)->next;
 }
 
-static struct transfer **find(const struct client *client, uint64_t tid)
+static struct transfer **find(struct sim *sim, const struct client *client, uint64_t tid)
 {
-	struct transfer **at = &transfers;
+	struct transfer **at = &sim->transfer;
 
 	while (*at && ((*at)->client != client || get_be64((*at)->hdr.mad.tid) != tid))
 		at = &(*at)->next;
@@ -93,14 +91,14 @@ static struct transfer **find(const struct client *client, uint64_t tid)
 
 void rmpp_send(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr, struct sa_records *records)
 {
-	struct transfer *transfer = *find(client, get_be64(hdr->mad.tid)) ? NULL : calloc(1, sizeof(*transfer));
+	struct transfer *transfer = *find(sim, client, get_be64(hdr->mad.tid)) ? NULL : calloc(1, sizeof(*transfer));
 
 	if (!transfer) { /* it is on its way */
 		free(records->data);
 		return;
 	}
 	*transfer = (struct transfer){
-		.next = transfers,
+		.next = sim->transfer,
 		.client = client,
 		.req = *req,
 		.hdr = *hdr,
@@ -111,14 +109,14 @@ void rmpp_send(struct sim *sim, struct client *client, const struct sim_packet *
 	};
 	transfer->hdr.mad.method |= MAD_RESPONSE;
 	transfer->hdr.mad.status = put_be16(0);
-	transfers = transfer;
+	sim->transfer = transfer;
 	if (push(sim, transfer))
-		drop(&transfers);
+		drop(&sim->transfer);
 }
 
 void rmpp_heard(struct sim *sim, struct client *client, const struct sa_hdr *hdr)
 {
-	struct transfer **at = find(client, get_be64(hdr->mad.tid));
+	struct transfer **at = find(sim, client, get_be64(hdr->mad.tid));
 	uint32_t segment = get_be32(hdr->rmpp.segment), window = get_be32(hdr->rmpp.length);
 
 	if (!*at)
@@ -142,8 +140,7 @@ void rmpp_heard(struct sim *sim, struct client *client, const struct sa_hdr *hdr
 
 void rmpp_forget(struct sim *sim, const struct client *client)
 {
-	(void)sim;
-	for (struct transfer **at = &transfers; *at;)
+	for (struct transfer **at = &sim->transfer; *at;)
 		if ((*at)->client == client)
 			drop(at);
 		else
@@ -170,7 +167,7 @@ int64_t rmpp_timers(struct sim *sim)
 {
 	int64_t next = -1, left;
 
-	for (struct transfer **at = &transfers; *at;) {
+	for (struct transfer **at = &sim->transfer; *at;) {
 		if ((*at)->due_ns <= sim->now && again(sim, *at)) {
 			drop(at);
 			continue;

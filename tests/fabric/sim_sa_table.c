@@ -79,7 +79,7 @@ static void select_nodes(struct sim *sim, const struct client *client, const str
 
 		if (!visible(sim, client, port))
 			continue;
-		fabric_node_info(sim, node, port, port->num, &record.info);
+		fabric_node_info(node, port, port->num, &record.info);
 		fabric_description(node, record.description);
 		if (node_matches(get_be64(hdr->mask), want, &record))
 			sa_add(found, &record, sizeof(record));

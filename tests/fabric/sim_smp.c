@@ -50,7 +50,7 @@ static uint16_t tell(const struct sim *sim, const struct place *place, uint16_t 
 		fabric_description(node, data);
 		return 0;
 	case SMP_NODE_INFO:
-		fabric_node_info(sim, node, port, place->in, (struct node_info *)data);
+		fabric_node_info(node, port, place->in, (struct node_info *)data);
 		return 0;
 	case SMP_PORT_INFO:
 		if (num > node->ports)
