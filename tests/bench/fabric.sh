@@ -5,9 +5,11 @@
 # What is measured with has no sanitizers.
 FABRIC=$(realpath -m "$B/test/plain/fabric")
 if [ -z "${apart:-}" ]; then
+	[ "$(id -u)" = 0 ] || { echo "bench: fabric: name spaces of its own need root" >&2; return 1; }
 	env -u MAKEFLAGS -u MAKELEVEL make B="$B" SAN=0 "$B/have-fabric" "$B"/test/plain/fabric/{box,sim,fakeverbs.so} >&2
-	apart=1 here=$here B=$B RDMASTOR=$RDMASTOR rounds=$rounds tmp=$tmp fio_out=$tmp/fio PATH=$PATH:/usr/sbin unshare --mount --net --pid --fork --kill-child \
-		--mount-proc bash -euc 'sysctl -qw net.unix.max_dgram_qlen=2048; . "$here/lib.sh"; . "$here/fabric.sh"'
+	apart=1 here=$here B=$B RDMASTOR=$RDMASTOR rounds=$rounds tmp=$tmp PATH=$PATH:/usr/sbin \
+		unshare --mount --net --pid --fork --kill-child --mount-proc \
+		bash -euc 'sysctl -qw net.unix.max_dgram_qlen=2048; . "$here/lib.sh"; . "$here/fabric.sh"'
 	return
 fi
 
