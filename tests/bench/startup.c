@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From exec to exit: runs a command some times with its output thrown away, prints the median in milliseconds and the
- * exit status of the last. startup RUNS COMMAND… */
+/* From exec to exit: runs a command some times with its output thrown away, prints the median in milliseconds, the exit status of
+ * the last and the most memory one had. startup RUNS COMMAND… */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -33,6 +34,7 @@ int main(int argc, char **argv)
 	static double took[RUNS_MAX];
 	int runs = argc > 2 ? atoi(argv[1]) : 0, status = 0;
 	posix_spawn_file_actions_t quiet;
+	struct rusage usage;
 
 	if (runs < 1 || runs > RUNS_MAX) {
 		fprintf(stderr, "startup: usage: startup RUNS COMMAND…, 1 to %d runs\n", RUNS_MAX);
@@ -55,6 +57,7 @@ int main(int argc, char **argv)
 		took[i] = now_ms() - start;
 	}
 	qsort(took, (size_t)runs, sizeof(*took), compare);
-	printf("ms %.3f status %d\n", took[runs / 2], WIFEXITED(status) ? WEXITSTATUS(status) : 128);
+	getrusage(RUSAGE_CHILDREN, &usage);
+	printf("ms %.3f status %d kb %ld\n", took[runs / 2], WIFEXITED(status) ? WEXITSTATUS(status) : 128, usage.ru_maxrss);
 	return 0;
 }

@@ -87,15 +87,26 @@ struct sim_sa {
 	uint32_t left; /* so many answers in this mood; 0 = for good */
 	uint32_t redirect; /* port */
 	uint32_t slow_ms, loss; /* of segments, in 1/1000 */
-	bool windows; /* sends as far as it was acknowledged only */
+	bool flood; /* sends tables without waiting for acknowledgements */
 };
 
 struct sim_counters {
 	uint64_t in, out, smp, sa, dm, lost, reports, unheard;
 };
 
+struct late { /* to be sent at its time; those of the same time in order */
+	uint64_t due_ns, order;
+	struct client *client;
+	struct sim_packet packet;
+};
+
+struct sim_later { /* a heap */
+	struct late *list;
+	size_t count, room;
+	uint64_t order;
+};
+
 struct client;
-struct subscription;
 struct sim {
 	struct sim_shape shape;
 	struct sim_sa sa;
@@ -108,7 +119,10 @@ struct sim {
 	uint32_t sm; /* port, or NOBODY */
 	uint64_t now, chance; /* ns; state of the generator */
 	struct client *client[CLIENTS];
+	struct sim_later later;
+	struct transfer *transfer; /* of tables, on their way */
 	struct subscription *subscription;
+	struct report *report; /* not answered yet */
 	struct sim_service *service;
 	unsigned services;
 	uint64_t next_tid;
@@ -130,7 +144,7 @@ bool fabric_is_sm(const struct sim *, const struct port *);
 /* The partition both are in, one of them fully; of `pkey` only if it is not 0. 0 = none. */
 uint16_t fabric_partition(const struct port *, const struct port *, uint16_t pkey);
 uint32_t fabric_cap_known(const struct sim *, const struct port *); /* to the subnet administrator */
-void fabric_node_info(const struct sim *, const struct node *, const struct port *, unsigned local_port, struct node_info *);
+void fabric_node_info(const struct node *, const struct port *, unsigned local_port, struct node_info *);
 void fabric_port_info(const struct sim *, const struct node *, unsigned port, struct port_info *);
 void fabric_description(const struct node *, uint8_t text[64]);
 void fabric_gid(const struct sim *, const struct port *, uint8_t gid[16]);
@@ -178,6 +192,7 @@ int64_t event_timers(struct sim *);
 
 /* sim_words.c: what the description, the arguments and the console say; see sim.md. False: `answer` says why not. */
 bool words_run(struct sim *, char *line, char *answer, size_t len);
+bool words_number(const char *word, uint64_t most, uint64_t *value); /* false: it is none */
 bool words_port(struct sim *, struct port *, char **words, unsigned count, char *answer, size_t len); /* sim_words_port.c */
 
 /* sim_console.c: a unix socket that takes a line of words and gives a line back. */

@@ -22,8 +22,6 @@ struct report {
 	unsigned times;
 };
 
-static struct report *reports;
-
 static bool same(const struct subscription *sub, const struct client *client, const struct sim_packet *req, const struct inform_info *info)
 {
 	return sub->client == client && sub->to.sqp == req->sqp && get_be16(sub->info.trap) == get_be16(info->trap) &&
@@ -91,8 +89,8 @@ static void tell(struct sim *sim, const struct subscription *sub, const struct n
 		.attr = put_be16(MAD_NOTICE),
 	};
 	memcpy(report->packet.mad + sizeof(*hdr), notice, sizeof(*notice));
-	report->next = reports;
-	reports = report;
+	report->next = sim->report;
+	sim->report = report;
 	send_report(sim, report);
 }
 
@@ -151,8 +149,7 @@ void event_cap(struct sim *sim, const struct port *port)
 
 void event_heard(struct sim *sim, const struct client *client, uint64_t tid)
 {
-	(void)sim;
-	for (struct report **at = &reports; *at; at = &(*at)->next) {
+	for (struct report **at = &sim->report; *at; at = &(*at)->next) {
 		struct report *report = *at;
 
 		/* Kernels and ibsim use the upper half for themselves */
@@ -176,7 +173,7 @@ void event_forget(struct sim *sim, const struct client *client)
 		*at = sub->next;
 		free(sub);
 	}
-	for (struct report **at = &reports; *at;) {
+	for (struct report **at = &sim->report; *at;) {
 		struct report *report = *at;
 
 		if (client && report->client != client) {
@@ -192,7 +189,7 @@ int64_t event_timers(struct sim *sim)
 {
 	int64_t next = -1;
 
-	for (struct report **at = &reports; *at;) {
+	for (struct report **at = &sim->report; *at;) {
 		struct report *report = *at;
 
 		if (report->due_ns <= sim->now && report->times == TIMES) {

@@ -210,9 +210,8 @@ void fabric_gid(const struct sim *sim, const struct port *port, uint8_t gid[16])
 	wire_put_be(gid + 8, 8, port->guid);
 }
 
-void fabric_node_info(const struct sim *sim, const struct node *node, const struct port *port, unsigned local_port, struct node_info *info)
+void fabric_node_info(const struct node *node, const struct port *port, unsigned local_port, struct node_info *info)
 {
-	(void)sim;
 	*info = (struct node_info){
 		.base_version = 1,
 		.class_version = 1,
@@ -231,8 +230,9 @@ void fabric_node_info(const struct sim *sim, const struct node *node, const stru
 /* Those without a LID of their own, of switches, have little to tell. */
 void fabric_port_info(const struct sim *sim, const struct node *node, unsigned num, struct port_info *info)
 {
-	bool is_switch = node->type == MAD_NODE_SWITCH, up = is_switch ? !num || fabric_end(sim, node, num) : !sim->port[node->port + num - 1].gone;
+	bool is_switch = node->type == MAD_NODE_SWITCH;
 	const struct port *port = &sim->port[node->port + (is_switch ? 0 : num - 1)];
+	bool up = is_switch ? !num || fabric_end(sim, node, num) : !port->gone;
 	uint8_t *raw = (uint8_t *)info;
 
 	*info = (struct port_info){

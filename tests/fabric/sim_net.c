@@ -25,18 +25,6 @@ struct client {
 	struct waiting *head, **tail;
 };
 
-struct late {
-	uint64_t due_ns, order;
-	struct client *client;
-	struct sim_packet packet;
-};
-
-static struct { /* a heap */
-	struct late *list;
-	size_t count, room;
-	uint64_t order;
-} later;
-
 static socklen_t name(const struct sim *sim, struct sockaddr_un *addr, const char *what, int64_t number)
 {
 	char digits[24] = "";
@@ -85,64 +73,63 @@ uint16_t net_lid(const struct sim_packet *packet)
 	return be16toh((uint16_t)packet->dlid);
 }
 
-/* Before and behind in the heap. */
 static bool sooner(const struct late *a, const struct late *b)
 {
 	return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->order < b->order);
 }
 
-static void sift_down(size_t at)
+static void sift_down(struct sim_later *later, size_t at)
 {
-	struct late last = later.list[at];
+	struct late last = later->list[at];
 
-	for (size_t child; (child = 2 * at + 1) < later.count; at = child) {
-		if (child + 1 < later.count && sooner(&later.list[child + 1], &later.list[child]))
+	for (size_t child; (child = 2 * at + 1) < later->count; at = child) {
+		if (child + 1 < later->count && sooner(&later->list[child + 1], &later->list[child]))
 			child++;
-		if (!sooner(&later.list[child], &last))
+		if (!sooner(&later->list[child], &last))
 			break;
-		later.list[at] = later.list[child];
+		later->list[at] = later->list[child];
 	}
-	later.list[at] = last;
+	later->list[at] = last;
 }
 
-static void put_later(struct client *client, const struct sim_packet *packet, uint64_t due_ns)
+static void put_later(struct sim_later *later, struct client *client, const struct sim_packet *packet, uint64_t due_ns)
 {
-	size_t at = later.count;
+	size_t at = later->count;
 
-	if (at == later.room) {
-		size_t room = later.room ? later.room * 2 : 256;
-		struct late *list = realloc(later.list, room * sizeof(*list));
+	if (at == later->room) {
+		size_t room = later->room ? later->room * 2 : 256;
+		struct late *list = realloc(later->list, room * sizeof(*list));
 
 		if (!list)
 			return;
-		later.list = list;
-		later.room = room;
+		later->list = list;
+		later->room = room;
 	}
-	struct late new = { .due_ns = due_ns, .order = later.order++, .client = client, .packet = *packet };
+	struct late new = { .due_ns = due_ns, .order = later->order++, .client = client, .packet = *packet };
 
-	later.count++;
-	for (; at && sooner(&new, &later.list[(at - 1) / 2]); at = (at - 1) / 2)
-		later.list[at] = later.list[(at - 1) / 2];
-	later.list[at] = new;
+	later->count++;
+	for (; at && sooner(&new, &later->list[(at - 1) / 2]); at = (at - 1) / 2)
+		later->list[at] = later->list[(at - 1) / 2];
+	later->list[at] = new;
 }
 
-static void forget_late(const struct client *client)
+static void forget_late(struct sim_later *later, const struct client *client)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < later.count; i++)
-		if (later.list[i].client != client)
-			later.list[kept++] = later.list[i];
-	later.count = kept;
+	for (size_t i = 0; i < later->count; i++)
+		if (later->list[i].client != client)
+			later->list[kept++] = later->list[i];
+	later->count = kept;
 	for (size_t i = kept / 2; i-- > 0;)
-		sift_down(i);
+		sift_down(later, i);
 }
 
 static void part(struct sim *sim, struct client *client)
 {
 	rmpp_forget(sim, client);
 	event_forget(sim, client);
-	forget_late(client);
+	forget_late(&sim->later, client);
 	for (struct waiting *waiting = client->head, *next; waiting; waiting = next) {
 		next = waiting->next;
 		free(waiting);
@@ -201,7 +188,7 @@ static int tell(const struct sim *sim, const struct client *client, enum sim_ctl
 
 	switch (type) {
 	case SIM_GET_NODEINFO:
-		fabric_node_info(sim, node, &sim->port[node->port], 1, (struct node_info *)data);
+		fabric_node_info(node, &sim->port[node->port], 1, (struct node_info *)data);
 		return 0;
 	case SIM_GET_PORTINFO:
 		if (num > node->ports)
@@ -249,9 +236,17 @@ void net_control(struct sim *sim)
 	}
 }
 
+/* Not a response, and not an acknowledgement of segments. */
+static bool is_request(const struct sim_packet *packet)
+{
+	const struct sa_hdr *hdr = (const void *)packet->mad;
+
+	return !(hdr->mad.method & MAD_RESPONSE) && (hdr->mad.mgmt_class != MAD_CLASS_SA || hdr->rmpp.type < 2);
+}
+
 static void hand_over(struct sim *sim, struct client *client, const struct sim_packet *packet)
 {
-	sim->count.in++;
+	sim->count.in += is_request(packet);
 	switch (packet->mad[1]) {
 	case MAD_CLASS_SMP:
 	case MAD_CLASS_SMP_DR:
@@ -311,7 +306,7 @@ void net_send(struct sim *sim, struct client *client, const struct sim_packet *p
 	struct waiting *waiting;
 
 	if (delay_ms) {
-		put_later(client, packet, sim->now + TICK_MS(delay_ms));
+		put_later(&sim->later, client, packet, sim->now + TICK_MS(delay_ms));
 		return;
 	}
 	if (!client->head && (send(client->fd, packet, sizeof(*packet), 0) >= 0 || (errno != EAGAIN && errno != ENOBUFS))) {
@@ -344,13 +339,15 @@ bool net_full(const struct client *client)
 
 int64_t net_timers(struct sim *sim)
 {
-	while (later.count && later.list[0].due_ns <= sim->now) {
-		struct late due = later.list[0];
+	struct sim_later *later = &sim->later;
 
-		later.list[0] = later.list[--later.count];
-		if (later.count)
-			sift_down(0);
+	while (later->count && later->list[0].due_ns <= sim->now) {
+		struct late due = later->list[0];
+
+		later->list[0] = later->list[--later->count];
+		if (later->count)
+			sift_down(later, 0);
 		net_send(sim, due.client, &due.packet, 0);
 	}
-	return later.count ? (int64_t)(later.list[0].due_ns - sim->now) : -1;
+	return later->count ? (int64_t)(later->list[0].due_ns - sim->now) : -1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Sending tables in segments (13.6). Some get lost when the description says so, and go again as if the receiver had acknowledged what
-// came before them: a box does not acknowledge. With "sa windows on" they go as far as was really acknowledged.
+// Sending tables in segments (13.6), as far as the receiver allows. Some get lost when the description says so, and go again from the
+// first of them on, as nobody keeps what comes out of order.
 #include "sim.h"
 #include <stdlib.h>
 
@@ -23,8 +23,6 @@ struct transfer {
 	uint64_t due_ns;
 	unsigned rounds;
 };
-
-static struct transfer *transfers;
 
 static void drop(struct transfer **at)
 {
@@ -70,21 +68,21 @@ static bool push(struct sim *sim, struct transfer *transfer)
 	while (transfer->at < transfer->segments && transfer->at < transfer->window && !net_full(transfer->client))
 		send_segment(sim, transfer, ++transfer->at);
 	transfer->due_ns = sim->now + TICK_MS(WAIT_MS);
-	return transfer->at == transfer->segments && !transfer->hole && !sim->sa.windows;
+	return transfer->at == transfer->segments && !transfer->hole && sim->sa.flood;
 }
 
 void rmpp_more(struct sim *sim, struct client *client)
 {
-	for (struct transfer **at = &transfers; *at;)
+	for (struct transfer **at = &sim->transfer; *at;)
 		if ((*at)->client == client && push(sim, *at))
 			drop(at);
 		else
 			at = &(*at)->next;
 }
 
-static struct transfer **find(const struct client *client, uint64_t tid)
+static struct transfer **find(struct sim *sim, const struct client *client, uint64_t tid)
 {
-	struct transfer **at = &transfers;
+	struct transfer **at = &sim->transfer;
 
 	while (*at && ((*at)->client != client || get_be64((*at)->hdr.mad.tid) != tid))
 		at = &(*at)->next;
@@ -93,32 +91,32 @@ static struct transfer **find(const struct client *client, uint64_t tid)
 
 void rmpp_send(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr, struct sa_records *records)
 {
-	struct transfer *transfer = *find(client, get_be64(hdr->mad.tid)) ? NULL : calloc(1, sizeof(*transfer));
+	struct transfer *transfer = *find(sim, client, get_be64(hdr->mad.tid)) ? NULL : calloc(1, sizeof(*transfer));
 
 	if (!transfer) { /* it is on its way */
 		free(records->data);
 		return;
 	}
 	*transfer = (struct transfer){
-		.next = transfers,
+		.next = sim->transfer,
 		.client = client,
 		.req = *req,
 		.hdr = *hdr,
 		.data = records->data,
 		.len = records->len,
 		.segments = records->len ? (uint32_t)((records->len + EACH - 1) / EACH) : 1,
-		.window = sim->sa.windows ? 1 : UINT32_MAX,
+		.window = sim->sa.flood ? UINT32_MAX : 1,
 	};
 	transfer->hdr.mad.method |= MAD_RESPONSE;
 	transfer->hdr.mad.status = put_be16(0);
-	transfers = transfer;
+	sim->transfer = transfer;
 	if (push(sim, transfer))
-		drop(&transfers);
+		drop(&sim->transfer);
 }
 
 void rmpp_heard(struct sim *sim, struct client *client, const struct sa_hdr *hdr)
 {
-	struct transfer **at = find(client, get_be64(hdr->mad.tid));
+	struct transfer **at = find(sim, client, get_be64(hdr->mad.tid));
 	uint32_t segment = get_be32(hdr->rmpp.segment), window = get_be32(hdr->rmpp.length);
 
 	if (!*at)
@@ -130,17 +128,19 @@ void rmpp_heard(struct sim *sim, struct client *client, const struct sa_hdr *hdr
 	if (segment > (*at)->segments || segment < (*at)->acked)
 		return;
 	(*at)->acked = segment;
-	if (sim->sa.windows)
-		(*at)->window = window;
 	(*at)->rounds = 0;
 	(*at)->hole = 0;
-	push(sim, *at);
+	if (!sim->sa.flood)
+		(*at)->window = window;
+	if ((*at)->at < segment)
+		(*at)->at = segment;
+	if (push(sim, *at))
+		drop(at);
 }
 
 void rmpp_forget(struct sim *sim, const struct client *client)
 {
-	(void)sim;
-	for (struct transfer **at = &transfers; *at;)
+	for (struct transfer **at = &sim->transfer; *at;)
 		if ((*at)->client == client)
 			drop(at);
 		else
@@ -152,7 +152,7 @@ static bool again(struct sim *sim, struct transfer *transfer)
 {
 	if (transfer->at < transfer->segments && transfer->at < transfer->window)
 		return push(sim, transfer); /* it waited for room */
-	if (transfer->hole && !sim->sa.windows) {
+	if (transfer->hole) {
 		transfer->rounds = transfer->hole - 1 > transfer->acked ? 0 : transfer->rounds;
 		transfer->acked = transfer->hole - 1;
 	}
@@ -167,7 +167,7 @@ int64_t rmpp_timers(struct sim *sim)
 {
 	int64_t next = -1, left;
 
-	for (struct transfer **at = &transfers; *at;) {
+	for (struct transfer **at = &sim->transfer; *at;) {
 		if ((*at)->due_ns <= sim->now && again(sim, *at)) {
 			drop(at);
 			continue;

@@ -24,14 +24,15 @@ void sa_add(struct sa_records *found, const void *record, size_t len)
 	found->count++;
 }
 
-static bool port_matches(const struct sim *sim, const struct sa_hdr *hdr, const struct port_info_record *want, const struct port_info_record *have)
+static bool port_matches(const struct sim *sim, const struct sa_hdr *hdr, const struct port_info_record *want,
+	const struct port_info_record *have)
 {
 	uint64_t mask = get_be64(hdr->mask);
 	uint32_t cap = get_be32(have->info.cap_mask), bits = get_be32(want->info.cap_mask);
 	bool some = get_be32(hdr->mad.mod) & SA_PIR_MATCH && sim->sa.match;
 
 	return !((mask & SA_PIR_LID && get_be16(have->lid) != get_be16(want->lid)) || (mask & SA_PIR_PORT && have->port != want->port) ||
-		 (mask & SA_PIR_CAP_MASK && (some ? (cap & bits) != bits : cap != bits)));
+		(mask & SA_PIR_CAP_MASK && (some ? (cap & bits) != bits : cap != bits)));
 }
 
 /* As OpenSM does it, who asks hears only of ports it shares a partition with. */
@@ -78,7 +79,7 @@ static void select_nodes(struct sim *sim, const struct client *client, const str
 
 		if (!visible(sim, client, port))
 			continue;
-		fabric_node_info(sim, node, port, port->num, &record.info);
+		fabric_node_info(node, port, port->num, &record.info);
 		fabric_description(node, record.description);
 		if (node_matches(get_be64(hdr->mask), want, &record))
 			sa_add(found, &record, sizeof(record));
@@ -135,7 +136,8 @@ static void select_services(struct sim *sim, const struct sa_hdr *hdr, const str
 		const struct sim_service *have = &sim->service[i];
 
 		if ((mask & SR_ID && get_be64(have->id) != get_be64(want->id)) || (mask & SR_GID && memcmp(have->gid, want->gid, 16)) ||
-			(mask & SR_PKEY && get_be16(have->pkey) != get_be16(want->pkey)) || (mask & SR_NAME && memcmp(have->name, want->name, 64)))
+			(mask & SR_PKEY && get_be16(have->pkey) != get_be16(want->pkey)) ||
+			(mask & SR_NAME && memcmp(have->name, want->name, 64)))
 			continue;
 		sa_add(found, have, sizeof(*have));
 	}

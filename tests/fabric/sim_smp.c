@@ -50,7 +50,7 @@ static uint16_t tell(const struct sim *sim, const struct place *place, uint16_t 
 		fabric_description(node, data);
 		return 0;
 	case SMP_NODE_INFO:
-		fabric_node_info(sim, node, port, place->in, (struct node_info *)data);
+		fabric_node_info(node, port, place->in, (struct node_info *)data);
 		return 0;
 	case SMP_PORT_INFO:
 		if (num > node->ports)
@@ -101,7 +101,9 @@ void smp_ask(struct sim *sim, struct client *client, const struct sim_packet *re
 		sim->count.unheard++;
 		return;
 	}
-	status = smp.mad.method == MAD_GET ? tell(sim, &place, get_be16(smp.mad.attr), get_be32(smp.mad.mod), smp.data) : STATUS_UNSUPPORTED;
+	status = STATUS_UNSUPPORTED;
+	if (smp.mad.method == MAD_GET)
+		status = tell(sim, &place, get_be16(smp.mad.attr), get_be32(smp.mad.mod), smp.data);
 	smp.mad.method = MAD_GET | MAD_RESPONSE;
 	if (smp.mad.mgmt_class == MAD_CLASS_SMP_DR) {
 		status |= MAD_STATUS_DR_D;

@@ -19,7 +19,7 @@ static bool no(char *answer, size_t len, const char *fmt, ...)
 	return false;
 }
 
-static bool number(const char *word, uint64_t most, uint64_t *value)
+bool words_number(const char *word, uint64_t most, uint64_t *value)
 {
 	char *end;
 
@@ -60,13 +60,13 @@ static bool shape_word(struct sim *sim, char **words, unsigned count, bool *know
 			continue;
 		*known = true;
 		if (all[i].wide)
-			return count == 2 && number(words[1], UINT64_MAX, all[i].wide);
-		if (count != (all[i].second ? 3u : 2u) || !number(words[1], all[i].most, &value))
+			return count == 2 && words_number(words[1], UINT64_MAX, all[i].wide);
+		if (count != (all[i].second ? 3u : 2u) || !words_number(words[1], all[i].most, &value))
 			return false;
 		*all[i].value = (uint32_t)value;
 		if (!all[i].second)
 			return true;
-		if (!number(words[2], all[i].most, &value))
+		if (!words_number(words[2], all[i].most, &value))
 			return false;
 		*all[i].second = (uint32_t)value;
 		return true;
@@ -108,7 +108,7 @@ static bool read_who(const struct sim *sim, const char *word, struct who *who)
 	if (word[len] == '-')
 		who->last = fabric_node(sim, word + len + 1, strlen(word + len + 1));
 	if (word[len] == '.') {
-		if (!number(word + len + 1, sim->shape.ports, &value) || !value)
+		if (!words_number(word + len + 1, sim->shape.ports, &value) || !value)
 			return false;
 		who->port = (unsigned)value;
 	}
@@ -192,7 +192,7 @@ static bool sa_mood(struct sim *sim, char **words, unsigned count)
 		if (strcmp(words[0], moods[i]))
 			continue;
 		if (i == SA_REDIRECT ? count != 2 || !one_port(sim, words[1], &sim->sa.redirect) :
-				       count > 2 || (count == 2 && !number(words[1], UINT32_MAX, &times)))
+				       count > 2 || (count == 2 && !words_number(words[1], UINT32_MAX, &times)))
 			return false;
 		sim->sa.mood = i;
 		sim->sa.left = (uint32_t)times;
@@ -220,12 +220,12 @@ static bool sa_words(struct sim *sim, char **words, unsigned count)
 		return on_off(words[1], &sa->match);
 	if (count == 2 && !strcmp(words[0], "tells-all"))
 		return on_off(words[1], &sa->tells_all);
-	if (count == 2 && !strcmp(words[0], "windows"))
-		return on_off(words[1], &sa->windows);
+	if (count == 2 && !strcmp(words[0], "flood"))
+		return on_off(words[1], &sa->flood);
 	if (count == 2 && !strcmp(words[0], "loss"))
 		return share(words[1], &sa->loss);
 	if (count == 2 && !strcmp(words[0], "slow")) {
-		if (!number(words[1], UINT32_MAX, &value))
+		if (!words_number(words[1], UINT32_MAX, &value))
 			return false;
 		sa->slow_ms = (uint32_t)value;
 		return true;
@@ -242,7 +242,8 @@ static void tell_counters(const struct sim *sim, char *answer, size_t len)
 	const struct sim_counters *n = &sim->count;
 
 	snprintf(answer, len,
-		"in %" PRIu64 " out %" PRIu64 " smp %" PRIu64 " sa %" PRIu64 " dm %" PRIu64 " lost %" PRIu64 " reports %" PRIu64 " unheard %" PRIu64,
+		"in %" PRIu64 " out %" PRIu64 " smp %" PRIu64 " sa %" PRIu64 " dm %" PRIu64 " lost %" PRIu64 " reports %" PRIu64
+		" unheard %" PRIu64,
 		n->in, n->out, n->smp, n->sa, n->dm, n->lost, n->reports, n->unheard);
 }
 

@@ -10,14 +10,6 @@ struct say {
 	unsigned count;
 };
 
-static bool number(const char *word, uint64_t most, uint64_t *value)
-{
-	char *end;
-
-	*value = strtoull(word, &end, 0);
-	return *word && !*end && *value <= most;
-}
-
 static bool dead(const struct say *say)
 {
 	say->port->dead = true;
@@ -42,7 +34,7 @@ static bool slow(const struct say *say)
 {
 	uint64_t ms;
 
-	if (!number(say->word[0], UINT32_MAX, &ms))
+	if (!words_number(say->word[0], UINT32_MAX, &ms))
 		return false;
 	say->port->slow_ms = (uint32_t)ms;
 	return true;
@@ -64,7 +56,7 @@ static bool byte(const struct say *say, uint8_t *to)
 {
 	uint64_t value;
 
-	if (!number(say->word[0], UINT8_MAX, &value))
+	if (!words_number(say->word[0], UINT8_MAX, &value))
 		return false;
 	*to = (uint8_t)value;
 	say->port->change_id++;
@@ -89,7 +81,7 @@ static bool io_class(const struct say *say)
 {
 	uint64_t value;
 
-	if (!number(say->word[0], UINT16_MAX, &value))
+	if (!words_number(say->word[0], UINT16_MAX, &value))
 		return false;
 	say->port->io_class = (uint16_t)value;
 	return true;
@@ -153,7 +145,7 @@ static bool lid(const struct say *say)
 {
 	uint64_t value;
 
-	if (!number(say->word[0], MAD_LID_MAX, &value) || !value || say->sim->by_lid[value] != NOBODY)
+	if (!words_number(say->word[0], MAD_LID_MAX, &value) || !value || say->sim->by_lid[value] != NOBODY)
 		return false;
 	fabric_set_lid(say->sim, say->port, (uint16_t)value);
 	return true;
@@ -161,7 +153,7 @@ static bool lid(const struct say *say)
 
 static bool guid(const struct say *say)
 {
-	return number(say->word[0], UINT64_MAX, &say->port->guid);
+	return words_number(say->word[0], UINT64_MAX, &say->port->guid);
 }
 
 static bool state(const struct say *say)
@@ -181,9 +173,10 @@ static bool set_cap(const struct say *say, uint32_t cap)
 {
 	uint64_t ms = 0;
 
-	if (say->count && (say->count != 2 || strcmp(say->word[0], "stale") || !number(say->word[1], UINT32_MAX, &ms)))
+	if (say->count && (say->count != 2 || strcmp(say->word[0], "stale") || !words_number(say->word[1], UINT32_MAX, &ms)))
 		return false;
-	say->port->cap_before = fabric_cap_known(say->sim, say->port) & ~2u;
+	if (say->sim->now >= say->port->stale_ns)
+		say->port->cap_before = say->port->cap;
 	say->port->stale_ns = say->sim->now + TICK_MS(ms);
 	say->port->cap = cap;
 	event_cap(say->sim, say->port);
@@ -216,14 +209,14 @@ static bool back(const struct say *say)
 
 static bool trap(const struct say *say)
 {
-	uint64_t number_of;
+	uint64_t what;
 
-	if (!number(say->word[0], UINT16_MAX, &number_of))
+	if (!words_number(say->word[0], UINT16_MAX, &what))
 		return false;
-	if (number_of == 144)
+	if (what == 144)
 		event_cap(say->sim, say->port);
 	else
-		event_gid(say->sim, say->port, (uint16_t)number_of);
+		event_gid(say->sim, say->port, (uint16_t)what);
 	return true;
 }
 
