@@ -4,6 +4,7 @@
 #include "file.h"
 #include <fcntl.h>
 #include <liburing.h>
+#include <linux/stat.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
