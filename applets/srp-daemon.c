@@ -113,6 +113,8 @@ static int choose_port(const struct call *call, const struct srp_daemon_words *w
 	}
 	if (!err)
 		err = mad_port_choose(&opts->port, &choice, call->diag);
+	if (err && call->diag->code == DIAG_UNSUPPORTED)
+		diag_hint(call->diag, "srp-discover --gid asks one target on RoCE");
 	return err || !opts->once ? err : mad_port_usable(&opts->port, call->diag);
 }
 

@@ -21,13 +21,16 @@ struct once {
 	unsigned results, room;
 	unsigned ports, ports_failed, answered, silent, logins, logins_failed;
 	struct diag first; /* failure */
+	bool noted; /* it has been said */
 	int over;
 };
 
-static void remember(struct once *once, const struct diag *diag)
+static void remember(struct once *once, const struct diag *diag, bool noted)
 {
-	if (!once->first.err)
-		once->first = *diag;
+	if (once->first.err)
+		return;
+	once->first = *diag;
+	once->noted = noted && !once->words->common.quiet;
 }
 
 static void count(struct once *once, const struct mad_found *found)
@@ -44,7 +47,7 @@ static void count(struct once *once, const struct mad_found *found)
 		once->silent++;
 		diag_set(&diag, DIAG_UNREACHABLE, -target->err, "%s", mad_target_why(target, why));
 		diag_ctx(&diag, "%s", srp_target_name(target, name));
-		remember(once, &diag);
+		remember(once, &diag, true);
 	}
 }
 
@@ -116,7 +119,7 @@ static void logged_in(void *arg, const struct srp_login *login)
 	snprintf(at, sizeof(at), "target %s at %016llx%016llx", login->srp->id_ext, (unsigned long long)login->srp->prefix,
 		(unsigned long long)login->srp->guid);
 	diag_ctx(login->diag, "%s", at);
-	remember(once, login->diag);
+	remember(once, login->diag, true);
 	call_note(call, "%s: %s%s%s", at, login->diag->text, login->diag->hint[0] ? "; hint: " : "", login->diag->hint);
 }
 
@@ -128,7 +131,9 @@ static void failed(void *arg, const struct mad_port_info *port, int err, struct 
 	once->ports++;
 	once->ports_failed++;
 	diag_ctx(diag, "%s port %u", port->dev, port->port);
-	remember(once, diag);
+	if (diag->hint[0] && diag->code != DIAG_UNREACHABLE)
+		diag_hint(diag, "srp-discover --walk finds targets without it");
+	remember(once, diag, once->words->all_ports);
 	if (once->words->all_ports)
 		call_note(once->call, "%s: %s", diag->object, diag->text);
 }
@@ -177,6 +182,8 @@ static int status(const struct once *once)
 		return EXIT_DONE;
 	if (some && !srp_daemon_is_old(once->call))
 		return EXIT_PARTLY;
+	if (once->noted && !once->call->out->json)
+		return EXIT_FAILED;
 	*once->call->diag = once->first;
 	return -once->first.err;
 }
@@ -196,7 +203,7 @@ static int run(struct once *once, struct loop *loop)
 		struct diag diag = { 0 };
 
 		diag_set(&diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", timeout_ms / 1000.);
-		remember(once, &diag);
+		remember(once, &diag, true);
 		once->ports_failed++;
 		call_note(once->call, "%s", diag.text);
 	}

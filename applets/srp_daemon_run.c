@@ -136,7 +136,7 @@ static void show_port(void *arg, const struct srp_port_view *view)
 	out_u64(out, "notices", NULL, view->notices);
 	out_u64(out, "scans", "    scans:       ", view->scans);
 	if (view->scanned_ms != UINT64_MAX)
-		out_u64(out, "scanned_seconds_ago", "    the last:    seconds ago: ", view->scanned_ms / 1000);
+		out_u64(out, "scanned_seconds_ago", "    seconds ago: ", view->scanned_ms / 1000);
 	out_u64(out, "logins", "    logins:      ", view->logins);
 	out_u64(out, "connected", "    connected:   ", view->connected);
 	out_u64(out, "failed", "    failed:      ", view->failed);
@@ -213,7 +213,7 @@ static void reload(struct run *run)
 	run->opts->policy.rules = &run->rules;
 	srp_daemon_rules(run->daemon, &run->rules);
 	srp_rules_free(&old);
-	snprintf(text, sizeof(text), "%u rules are in force", rules.count);
+	snprintf(text, sizeof(text), "rules in force: %u", rules.count);
 	say(run, text);
 }
 

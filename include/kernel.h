@@ -106,6 +106,7 @@ void kernel_leave_mounts(int root, const char *keep);
 
 /* Management datagrams from userspace (ib_umad): loads the module; which part is missing. */
 int kernel_umad_ready(int root, struct diag *);
+uint64_t kernel_umad_names(int root); /* another number when other devices are there */
 
 /* A connection of the kernel's SRP initiator. */
 struct kernel_srp {
@@ -121,6 +122,8 @@ struct kernel_srp {
 int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *); /* free() it */
 /* Which of them is connected as `want` says (but host); what the kernel does not tell of one counts as equal. NULL = none. */
 const struct kernel_srp *kernel_srp_find(const struct kernel_srp *, unsigned count, const struct kernel_srp *want, bool any_pkey);
+/* The same without a list, for one: by which host; "" = by none. */
+bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24]);
 uint32_t kernel_srp_imm_data(int root); /* bytes of immediate data ib_srp sends; 0 = none, or not loaded */
 int kernel_srp_ready(int root, struct diag *); /* loads ib_srp */
 /* The rules file, or the default one, whose text is NULL when there is none; free() it. `name` is what to call it. */

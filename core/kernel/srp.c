@@ -43,6 +43,7 @@ static bool read_gid(int root, const char *host, const char *name, uint8_t gid[1
 
 struct walk {
 	int root;
+	const struct kernel_srp *want; /* NULL: all */
 	struct kernel_srp *list;
 	unsigned count;
 	bool failed;
@@ -70,8 +71,8 @@ static void add_host(const char *name, void *arg)
 	struct kernel_srp *more;
 	char text[16];
 
-	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) || !read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) ||
-		!read_path(walk->root, name, &host))
+	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) || (walk->want && host.id_ext != walk->want->id_ext) ||
+		!read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) || !read_path(walk->root, name, &host))
 		return;
 	more = realloc(walk->list, (walk->count + 1) * sizeof(*more));
 	if (!more) {
@@ -86,9 +87,9 @@ static void add_host(const char *name, void *arg)
 	more[walk->count++] = host;
 }
 
-int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct diag *diag)
+static int list_hosts(int root, const struct kernel_srp *want, struct kernel_srp **list, unsigned *count, struct diag *diag)
 {
-	struct walk walk = { .root = root };
+	struct walk walk = { .root = root, .want = want };
 
 	sys_list(root, HOSTS, add_host, &walk);
 	*list = walk.list;
@@ -99,6 +100,11 @@ int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct 
 	*list = NULL;
 	*count = 0;
 	return diag_sys(diag, ENOMEM, "list of SRP connections");
+}
+
+int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct diag *diag)
+{
+	return list_hosts(root, NULL, list, count, diag);
 }
 
 const struct kernel_srp *kernel_srp_find(const struct kernel_srp *list, unsigned count, const struct kernel_srp *want, bool any_pkey)
@@ -114,6 +120,22 @@ const struct kernel_srp *kernel_srp_find(const struct kernel_srp *list, unsigned
 			return host;
 	}
 	return NULL;
+}
+
+bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24])
+{
+	const struct kernel_srp *found;
+	struct kernel_srp *list;
+	unsigned count;
+
+	host[0] = 0;
+	if (list_hosts(root, want, &list, &count, NULL))
+		return false;
+	found = kernel_srp_find(list, count, want, any_pkey);
+	if (found)
+		snprintf(host, 24, "%s", found->host);
+	free(list);
+	return found;
 }
 
 uint32_t kernel_srp_imm_data(int root)

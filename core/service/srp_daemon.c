@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_MS 1000
+#define LOOK_MS 1000 /* at the names of devices; */
+#define LISTS   10 /* so many of these looks later at all there is to know of them, whatever the names */
 
 static struct srp_port *find(struct srp_daemon *d, const struct mad_port_info *info)
 {
@@ -92,8 +93,12 @@ static int look(struct srp_daemon *d, struct diag *diag)
 static void fire(struct loop_timer *timer)
 {
 	struct srp_daemon *d = container_of(timer, struct srp_daemon, look);
+	uint64_t names = kernel_umad_names(d->opts.root);
 
-	look(d, NULL);
+	if (names != d->names || d->changed || ++d->looks % LISTS == 0)
+		look(d, NULL);
+	d->names = names;
+	d->changed = false;
 	loop_timer_set(d->loop, timer, loop_clock() + LOOK_MS * MSEC);
 }
 

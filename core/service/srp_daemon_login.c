@@ -7,19 +7,10 @@
 /* By which SCSI host the kernel is connected to it; false: it is not. */
 static bool is_connected(const struct srp_port *port, const struct mad_srp *srp, char host[24])
 {
-	const struct kernel_srp *found;
-	struct kernel_srp *hosts, want;
-	unsigned count;
+	struct kernel_srp want;
 
-	host[0] = 0;
-	if (kernel_srp_list(port->daemon->opts.root, &hosts, &count, NULL))
-		return false;
 	srp_want(port, srp, &want);
-	found = kernel_srp_find(hosts, count, &want, true);
-	if (found)
-		snprintf(host, 24, "%s", found->host);
-	free(hosts);
-	return found;
+	return kernel_srp_connected(port->daemon->opts.root, &want, true, host);
 }
 
 static void tell(const struct srp_port *port, const struct srp_known *known, int err, struct diag *diag)

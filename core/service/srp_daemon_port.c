@@ -155,7 +155,7 @@ static void turn(struct loop_work *work)
 	struct srp_port *port = container_of(work, struct srp_port, work);
 	uint64_t now = loop_clock(), due_ns = NEVER;
 
-	if (port->closing || port->over)
+	if (port->closing || port->over || port->skipped)
 		return;
 	if (!port->mad)
 		try_open(port, now, &due_ns);

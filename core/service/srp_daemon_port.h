@@ -10,6 +10,7 @@
 #define NEVER       UINT64_MAX
 #define SRP_ASKS    64 /* ports to ask again; more of them: the whole fabric */
 #define SRP_BUCKETS 256
+#define SRP_TARGETS 16384 /* for each port of ours: whoever has many services on offer fills no memory */
 
 enum srp_state {
 	SRP_DENIED, /* by a rule */
@@ -67,6 +68,7 @@ struct srp_port {
 	struct srp_ask ask[SRP_ASKS];
 
 	struct srp_known *known[SRP_BUCKETS];
+	unsigned targets;
 	uint64_t recheck_ns, turns;
 	struct kernel_srp_add add;
 	struct srp_known *busy;
@@ -83,6 +85,9 @@ struct srp_daemon {
 	struct srp_daemon_events events;
 	struct srp_port *ports;
 	struct loop_timer look; /* at what ports there are */
+	uint64_t names; /* of devices, when it last looked */
+	unsigned looks;
+	bool changed; /* what devices there are, perhaps */
 	bool stopping, over;
 };
 

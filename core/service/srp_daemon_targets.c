@@ -25,9 +25,10 @@ static struct srp_known *get(struct srp_port *port, const struct mad_srp *srp)
 		;
 	if (known)
 		return known;
-	known = calloc(1, sizeof(*known));
+	known = port->targets < SRP_TARGETS ? calloc(1, sizeof(*known)) : NULL;
 	if (!known)
 		return NULL;
+	port->targets++;
 	known->next = *at;
 	*at = known;
 	known->state = SRP_FOUND;
@@ -99,7 +100,7 @@ static void take_service(struct srp_port *port, const struct srp_scan *scan, con
 	}
 	known = get(port, &srp);
 	if (!known) {
-		srp_port_say(port, "out of memory: a target is left out");
+		srp_port_say(port, "more than %d targets: the others are left out", SRP_TARGETS);
 		return;
 	}
 	known->srp = srp;
@@ -120,6 +121,7 @@ static void drop(struct srp_port *port, bool (*gone)(const struct srp_known *, c
 				continue;
 			}
 			*at = known->next;
+			port->targets--;
 			free(known);
 		}
 	}

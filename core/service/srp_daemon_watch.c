@@ -43,6 +43,7 @@ static void changed(struct mad_watch *watch, unsigned what)
 
 	if (what & MAD_PORT_GONE) {
 		srp_port_say(port, "its device has gone");
+		port->daemon->changed = true;
 		srp_port_close(port);
 		return;
 	}

@@ -18,6 +18,7 @@ Test(srp, connections)
 	struct tree tree = tree_new();
 	struct kernel_srp *list;
 	unsigned count;
+	char host[24];
 
 	cr_assert_eq(kernel_srp_list(tree.root, &list, &count, NULL), 0);
 	cr_assert_eq(count, 0, "no SCSI at all");
@@ -51,6 +52,11 @@ Test(srp, connections)
 	cr_assert_eq(kernel_srp_list(tree.root, &list, &count, NULL), 0);
 	cr_assert_str_eq(list->dev, "mlx5_0");
 	cr_assert_eq(list->port, 2);
+	cr_assert(kernel_srp_connected(tree.root, list, false, host));
+	cr_assert_str_eq(host, "host7");
+	list->id_ext++;
+	cr_assert_not(kernel_srp_connected(tree.root, list, false, host));
+	cr_assert_str_eq(host, "");
 	free(list);
 	tree_free(&tree);
 }
@@ -66,6 +72,20 @@ Test(srp, immediate_data)
 	cr_assert_eq(kernel_srp_imm_data(tree.root), 8192);
 	tree_file(&tree, "sys/module/ib_srp/parameters/use_imm_data", "N\n");
 	cr_assert_eq(kernel_srp_imm_data(tree.root), 0);
+	tree_free(&tree);
+}
+
+Test(umad, other_names)
+{
+	struct tree tree = tree_new();
+	uint64_t none = kernel_umad_names(tree.root), one, both;
+
+	tree_dir(&tree, "sys/class/infiniband_mad/umad0");
+	one = kernel_umad_names(tree.root);
+	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
+	both = kernel_umad_names(tree.root);
+	cr_assert(none != one && one != both && none != both);
+	cr_assert_eq(kernel_umad_names(tree.root), both);
 	tree_free(&tree);
 }
 

@@ -15,6 +15,7 @@
 
 #define MSEC   1000000ull
 #define SECOND 1000000000ull
+#define SRP_DEAD 70 /* ports that may be remembered as silent, and some */
 #define GUID   0x200000 /* of the first node, which is also its identifier extension */
 
 /* --- ib_srp: core/kernel/srp_add.c is not linked */
@@ -108,6 +109,7 @@ int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, 
 	cr_assert_eq(port, 1);
 	cr_assert_null(login.add, "the kernel takes one at a time");
 	srp.busy++;
+	srp.most_busy = srp.busy > srp.most_busy ? srp.busy : srp.most_busy;
 	srp.last_ns = loop_clock();
 	snprintf(srp.line[srp.lines++ % 64], MAD_SRP_LINE, "%s", line);
 	snprintf(login.line, sizeof(login.line), "%s", line);
@@ -438,6 +440,39 @@ Test(srp_daemon, a_port_that_does_not_answer)
 	cr_assert_eq(srp.lines, 3, "until it is heard of");
 }
 
+Test(srp_daemon, many_ports_that_do_not_answer)
+{
+	fake_fabric_free();
+	fake_fabric_init(300);
+	for (unsigned i = 0; i < 297; i++)
+		fake_fabric.node[i].dead = true;
+	begin();
+	run(3600);
+	cr_assert_eq(srp.lines, 3);
+	cr_assert_leq(scans, 40, "%u scans", scans);
+	cr_assert_leq(fake_fabric.dm_sent, 3 * (297 + 6 * SRP_DEAD), "%u requests", fake_fabric.dm_sent);
+}
+
+/* Each notice names another port: the table of them overflows into scans of the whole fabric. */
+Test(srp_daemon, many_ports_that_come_at_once)
+{
+	fake_fabric_free();
+	fake_fabric_init(300);
+	for (unsigned i = 0; i < 300; i++)
+		fake_fabric.node[i].management = false;
+	begin();
+	run(5);
+	cr_assert_eq(srp.lines, 0);
+	for (unsigned i = 0; i < 300; i++) {
+		fake_fabric.node[i].management = true;
+		fake_notice(64, GUID + i, 0);
+	}
+	run(10);
+	cr_assert_eq(srp.lines, 300);
+	cr_assert_eq(srp.most_busy, 1);
+	cr_assert_leq(scans, 10);
+}
+
 Test(srp_daemon, rescans)
 {
 	opts.rescan_ms = 60000;
@@ -523,12 +558,13 @@ Test(srp_daemon, a_device_that_goes_and_comes)
 	cr_assert_eq(srp.lines, 3);
 	fake_fabric.gone = true;
 	fake_fabric.ports = 0;
-	run(10);
+	run(11);
 	heard("fake0 port 1: has gone");
 	fake_fabric.gone = false;
 	fake_fabric.ports = 1;
+	tree_dir(&tree, "sys/class/infiniband/fake0");
 	scans = 0;
-	run(10);
+	run(3);
 	cr_assert_eq(scans, 1);
 	cr_assert_eq(srp.lines, 3, "the connections have stayed");
 	cr_assert_leq(saids, 8, "%s", said);
@@ -542,8 +578,24 @@ Test(srp_daemon, ports_that_come_later)
 	run(5);
 	cr_assert_eq(saids, 0);
 	fake_fabric.ports = 1;
+	tree_dir(&tree, "sys/class/infiniband_mad/umad0");
 	run(3);
 	cr_assert_eq(srp.lines, 3);
+}
+
+Test(srp_daemon, a_port_that_changes_its_link)
+{
+	opts.all_ports = true;
+	begin();
+	run(2);
+	fake_fabric.port[0].infiniband = false;
+	run(11);
+	heard("fake0 port 1: is passed over");
+	cr_assert_eq(fake_fabric.subscribed, 0);
+	fake_fabric.port[0].infiniband = true;
+	scans = 0;
+	run(11);
+	cr_assert_eq(scans, 1);
 }
 
 Test(srp_daemon, other_rules)
