@@ -310,7 +310,21 @@ void mad_port_event(struct mad *, unsigned what);
 /* SRP (T10 SRP-2, annex B): a service is one when its name is "SRP.T10:" and the target's identifier extension. */
 bool mad_srp_id_ext(const struct mad_service *, char id_ext[17]); /* as ibsrpdm takes it: any text without blanks */
 bool mad_srp_hex(const char *id_ext, uint64_t *value); /* false: no number, nothing the kernel would take */
-/* The line for add_target, without newline; imm_data: the kernel's ib_srp sends that much immediate data (0 = none). */
-void mad_srp_line(const struct mad_target *, const struct mad_unit *, const struct mad_ioc *, const struct mad_service *, uint32_t imm_data,
-	char line[256]);
+struct mad_srp { /* one way to log in: a service of a controller, seen in one partition */
+	char id_ext[17]; /* as the target spells it */
+	uint64_t id /* the same */, ioc_guid, prefix, guid, service_id;
+	uint16_t pkey, io_class;
+	uint32_t send_size;
+};
+bool mad_srp_get(struct mad_srp *, const struct mad_target *, const struct mad_unit *, const struct mad_ioc *,
+	const struct mad_service *); /* false: its identifier extension is no number; the rest is there */
+struct mad_srp_more { /* what a line may say beyond that; zeroes: nothing */
+	bool initiator_ext; /* the target port's GUID, which makes each path to a target another initiator */
+	uint32_t tl_retry_count;
+	const char *options; /* ",name=number…" */
+	uint32_t imm_data; /* the kernel's ib_srp sends that much immediate data */
+};
+#define MAD_SRP_LINE 512
+/* The line for add_target, without newline. Options of up to 128 bytes fit. */
+void mad_srp_command(const struct mad_srp *, const struct mad_srp_more *, char line[MAD_SRP_LINE]);
 void mad_srp_uri(const struct mad_target *, const struct mad_unit *, const struct mad_ioc *, const struct mad_service *, char line[256]);
