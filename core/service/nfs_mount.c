@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One mount: what is there already, what the kernel needs, what the server has, each version that both have, and the proof. */
+#include "nfs_mount.h"
+#include "kernel.h"
+#include "nfs_why.h"
+#include "wire/nfs.h"
+#include "wire/rpc.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MSEC       1000000ull
+#define ASK_MS     10000 /* for the server to answer, when there is no other end to it */
+#define STATD_MS   500
+#define MINUTE_MS  60000
+#define PAUSE_MS   2000 /* between attempts that retry= asks for */
+#define TCP_HINT   "--fallback tcp mounts without RDMA"
+#define DEVICE_HINT "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; " TCP_HINT
+
+struct mounting {
+	struct nfs_mount *m;
+	struct loop *loop;
+	int root;
+	uint64_t until; /* 0 = no end */
+	bool unasked; /* this machine cannot ask over RDMA, the kernel perhaps can mount */
+	uint16_t mountport;
+	struct diag no_mountd;
+};
+
+static void note(const struct mounting *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(const struct mounting *g, const char *fmt, ...)
+{
+	char text[900];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (g->m->note)
+		g->m->note(g->m->arg, text);
+}
+
+/* What is left, at most so much. */
+static uint32_t left_ms(const struct mounting *g, uint32_t most)
+{
+	uint64_t now = loop_clock(), left = g->until > now ? (g->until - now) / MSEC : 0;
+
+	return !g->until || left > most ? most : left ? (uint32_t)left : 1;
+}
+
+static unsigned version_flag(unsigned major, unsigned minor)
+{
+	return major == 3 ? NFS_V3 : NFS_V40 << minor;
+}
+
+static unsigned wanted(const struct nfs_options *o)
+{
+	if (!o->major)
+		return NFS_ALL;
+	if (o->major == 4 && o->minor < 0)
+		return NFS_ALL & ~NFS_V3;
+	return version_flag(o->major, o->minor < 0 ? 0 : (unsigned)o->minor);
+}
+
+static bool is_directory(const char *dir)
+{
+	struct stat st;
+
+	return !stat(dir, &st) && S_ISDIR(st.st_mode);
+}
+
+/* The version of what is mounted; 0: it is no NFS. */
+static unsigned mounted_version(const struct kernel_mounted *there)
+{
+	char value[16];
+
+	if (strncmp(there->type, "nfs", 3) || !kernel_mount_option(there->super, "vers", value, sizeof(value)))
+		return 0;
+	if (!strcmp(value, "3"))
+		return NFS_V3;
+	return value[0] == '4' && value[1] == '.' && value[2] >= '0' && value[2] <= '2' ? NFS_V40 << (value[2] - '0') : 0;
+}
+
+static bool over_rdma(const struct kernel_mounted *there)
+{
+	char proto[16];
+
+	return kernel_mount_option(there->super, "proto", proto, sizeof(proto)) && !strncmp(proto, "rdma", 4);
+}
+
+/* By name, or by address and path: a host has several names. */
+static bool same_source(const struct nfs_mount *m, const struct kernel_mounted *there)
+{
+	const char *path = strstr(there->source, ":/");
+	char host[ADDR_TEXT], addr[ADDR_TEXT];
+
+	if (!strcmp(there->source, m->source.name))
+		return true;
+	return path && !strcmp(path + 1, m->source.path) && kernel_mount_option(there->super, "addr", addr, sizeof(addr)) &&
+		!strcmp(addr, addr_host(&m->server, host));
+}
+
+/* 1: what is wanted is there. */
+static int look_before(struct mounting *g, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	unsigned version;
+
+	/* to look into a dead server's file system may take for ever; systemd mounts over its own automount */
+	if (kernel_mounted(g->root, m->dir, &m->mounted))
+		return is_directory(m->dir) ? 0 : diag_set(diag, DIAG_NOT_FOUND, ENOTDIR, "%s is no directory", m->dir);
+	if (!strcmp(m->mounted.type, "autofs"))
+		return 0;
+	version = mounted_version(&m->mounted);
+	if (version && same_source(m, &m->mounted) && (over_rdma(&m->mounted) || m->fallback_tcp) && version & wanted(&m->options)) {
+		m->already = true;
+		m->version = version;
+		m->rdma = over_rdma(&m->mounted);
+		return 1;
+	}
+	if (m->over)
+		return 0;
+	if (version && same_source(m, &m->mounted))
+		diag_set(diag, DIAG_BUSY, EBUSY, "%s is mounted on %s already, but as NFS %s over %s", m->source.name, m->dir,
+			nfs_version_word(version), over_rdma(&m->mounted) ? "RDMA" : "TCP");
+	else
+		diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %.300s (%s) is mounted on it", m->dir, m->mounted.source, m->mounted.type);
+	return diag_hint(diag, "umount %s first, or mount over it with --force", m->dir);
+}
+
+static int ready(struct mounting *g, bool rdma, struct diag *diag)
+{
+	struct diag why = { 0 };
+	int err;
+
+	if (g->m->dry_run)
+		return 0;
+	err = kernel_nfs_ready(g->root, false, g->m->options.major, diag);
+	if (err || !rdma)
+		return err;
+	if (kernel_nfs_ready(g->root, true, g->m->options.major, diag))
+		return diag_hint(diag, TCP_HINT);
+	err = kernel_rdma_ready(g->root, &why);
+	if (err == -ENODEV) {
+		*diag = why;
+		return diag_hint(diag, DEVICE_HINT);
+	}
+	g->unasked = err;
+	if (err)
+		note(g, "the server cannot be asked over RDMA: %s", why.text);
+	return 0;
+}
+
+/* Versions that the server has and are wanted. */
+static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	struct nfs_answer answer;
+	char has[32], want[32];
+	int err;
+
+	*versions = wanted(&m->options);
+	if (rdma && g->unasked)
+		return 0;
+	err = nfs_ask(g->loop, &m->server, rdma, left_ms(g, ASK_MS), &answer, diag);
+	if (err && m->dry_run) {
+		note(g, "%s: %s", diag->object, diag->text);
+		return 0;
+	}
+	if (err)
+		return err;
+	memcpy(m->way, answer.way, sizeof(m->way));
+	if (!(*versions & answer.versions))
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has no NFS %s over %s, only %s", nfs_versions_text(*versions, want),
+			rdma ? "RDMA" : "TCP", nfs_versions_text(answer.versions, has));
+	*versions &= answer.versions;
+	return 0;
+}
+
+/* What NFS 3 needs besides. */
+static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *diag)
+{
+	const struct nfs_options *o = &g->m->options;
+
+	n->mountport = o->mountport;
+	if (!n->mountport && !g->mountport && !g->no_mountd.err)
+		nfs_mountd(g->loop, &g->m->server, left_ms(g, ASK_MS), &g->mountport, &g->no_mountd);
+	if (!n->mountport && g->no_mountd.err) {
+		*diag = g->no_mountd;
+		return -diag->err;
+	}
+	if (!n->mountport)
+		n->mountport = g->mountport;
+	if (o->lock == NFS_LOCK_NAMED || g->m->dry_run)
+		n->nolock = o->lock == NFS_LOCK_OPEN;
+	else
+		n->nolock = !nfs_statd(g->loop, left_ms(g, STATD_MS));
+	if (n->nolock && o->lock == NFS_LOCK_WANTED) {
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "option lock: the status monitor (rpc.statd), which locks of NFS 3 need, does not answer on this machine");
+		return diag_hint(diag, "nolock takes locks on this machine only");
+	}
+	return 0;
+}
+
+static int make_data(struct mounting *g, bool rdma, unsigned version, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	struct nfs_numbers n = { .rdma = rdma, .major = version == NFS_V3 ? 3 : 4, .server = m->server };
+	int err = 0;
+
+	for (unsigned v = NFS_V40; n.major == 4 && v < version; v <<= 1)
+		n.minor++;
+	m->version = version;
+	m->rdma = rdma;
+	if (n.major == 3)
+		err = prepare_v3(g, &n, diag);
+	else if (!m->options.clientaddr)
+		err = kernel_source_addr(&m->server, n.client, diag);
+	return err ? err : nfs_options_write(&m->options, &n, m->data, diag);
+}
+
+static int too_late(const struct mounting *g, struct diag *diag)
+{
+	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's mount did not end in %g s and was stopped: the server does not answer it",
+		g->m->timeout_ms / 1000.);
+}
+
+static int mount_one(struct mounting *g, bool rdma, unsigned version, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	struct kernel_mount_ask ask_kernel = { m->source.name, m->dir, "nfs", m->data, m->options.flags, g->until };
+	bool late;
+	int err = make_data(g, rdma, version, diag);
+
+	if (err || m->dry_run)
+		return err;
+	err = kernel_mount(g->root, &ask_kernel, &late);
+	if (err)
+		return late ? too_late(g, diag) : nfs_why(g->loop, m, g->mountport, -err, diag);
+	err = kernel_mounted(g->root, m->dir, &m->mounted);
+	if (err)
+		return diag_set(diag, DIAG_MISMATCH, EIO, "the kernel says that %s is mounted, but it is not in /proc/self/mountinfo", m->dir);
+	if (over_rdma(&m->mounted) == rdma && (!rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
+		return 0;
+	kernel_umount(m->dir);
+	return diag_set(diag, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s, so it was unmounted again: %.300s", rdma ? "RDMA" : "TCP",
+		m->mounted.super);
+}
+
+/* Another version may do where this one was not to be had. */
+static bool is_of_version(const struct diag *why, const struct mounting *g)
+{
+	return why->err == EPROTONOSUPPORT || why->err == EOPNOTSUPP || (why->err && g->no_mountd.err && !strcmp(why->text, g->no_mountd.text));
+}
+
+static int mount_highest(struct mounting *g, bool rdma, unsigned versions, struct diag *diag)
+{
+	char all[sizeof(diag->text)] = "";
+	size_t used = 0;
+	int err = 0;
+
+	for (unsigned version = NFS_V42; version; version >>= 1) {
+		if (!(versions & version))
+			continue;
+		err = mount_one(g, rdma, version, diag);
+		if (!err || !is_of_version(diag, g))
+			return err;
+		if (used < sizeof(all))
+			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s: %.200s", used ? "; " : "", nfs_version_word(version), diag->text);
+	}
+	return versions & (versions - 1) ? diag_set(diag, (enum diag_code)diag->code, diag->err, "no version can be mounted: %s", all) : err;
+}
+
+static int by(struct mounting *g, bool rdma, struct diag *diag)
+{
+	unsigned versions;
+	int err;
+
+	addr_set_port(&g->m->server, !rdma ? NFS_PORT : g->m->options.port ? g->m->options.port : RPCRDMA_PORT);
+	err = ready(g, rdma, diag);
+	if (!err)
+		err = ask(g, rdma, &versions, diag);
+	return err ? err : mount_highest(g, rdma, versions, diag);
+}
+
+/* Reasons that lie with RDMA, perhaps, and not with what is asked for. */
+static bool may_fall_back(const struct diag *why)
+{
+	switch ((enum diag_code)why->code) {
+	case DIAG_REFUSED:
+	case DIAG_UNREACHABLE:
+	case DIAG_TIMEOUT:
+	case DIAG_NO_DEVICE:
+	case DIAG_NO_MODULE:
+	case DIAG_UNSUPPORTED:
+	case DIAG_PROTOCOL:
+	case DIAG_IO:
+	case DIAG_CLOSED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int attempt(struct mounting *g, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	uint64_t whole = g->until, now = loop_clock();
+	struct diag why = { 0 }, tcp = { 0 };
+	int err;
+
+	if (m->fallback_tcp && whole > now)
+		g->until = now + (whole - now) / 2;
+	err = by(g, true, &why);
+	g->until = whole;
+	if (!err || !m->fallback_tcp || !may_fall_back(&why)) {
+		if (err)
+			*diag = why;
+		return err;
+	}
+	err = by(g, false, &tcp);
+	if (!err)
+		m->fell_back = why;
+	else if (strcmp(tcp.text, why.text))
+		diag_set(diag, tcp.code, tcp.err, "RDMA: %.220s; TCP: %.220s", why.text, tcp.text);
+	else
+		*diag = why;
+	return err;
+}
+
+static bool may_come(const struct diag *why)
+{
+	return why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE || why->code == DIAG_TIMEOUT || why->code == DIAG_NO_DEVICE;
+}
+
+static int remount(struct mounting *g, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	struct kernel_mount_ask ask_kernel = { m->source.name, m->dir, "nfs", m->options.pass, m->options.flags | MS_REMOUNT, g->until };
+	bool late;
+	int err;
+
+	if (kernel_mounted(g->root, m->dir, &m->mounted) || !mounted_version(&m->mounted))
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NFS is mounted on %s", m->dir);
+	snprintf(m->data, sizeof(m->data), "%s", m->options.pass);
+	err = m->dry_run ? 0 : kernel_mount(g->root, &ask_kernel, &late);
+	if (err)
+		return late ? too_late(g, diag) : nfs_why(g->loop, m, 0, -err, diag);
+	kernel_mounted(g->root, m->dir, &m->mounted);
+	m->version = mounted_version(&m->mounted);
+	m->rdma = over_rdma(&m->mounted);
+	return 0;
+}
+
+static int run(struct mounting *g, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	uint64_t retry = m->options.retry_min > 0 ? loop_clock() + (uint64_t)m->options.retry_min * MINUTE_MS * MSEC : 0;
+	const char *host = m->options.addr[0] ? m->options.addr : m->source.host;
+	int err = addr_resolve(&m->server, host, RPCRDMA_PORT, left_ms(g, ASK_MS), diag), never = 0;
+
+	if (err)
+		return err;
+	if (m->options.remount)
+		return remount(g, diag);
+	err = look_before(g, diag);
+	if (err)
+		return err < 0 ? err : 0;
+	if (geteuid() && !m->dry_run)
+		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can mount");
+	for (;;) {
+		uint64_t pause = loop_clock() + PAUSE_MS * MSEC;
+
+		err = attempt(g, diag);
+		if (!err || !may_come(diag) || pause >= retry || (g->until && pause >= g->until))
+			return err;
+		note(g, "%s; tried again", diag->text);
+		loop_wait(g->loop, &never, pause);
+	}
+}
+
+int nfs_mount(struct loop *loop, struct nfs_mount *m, struct diag *diag)
+{
+	struct mounting g = { .m = m, .loop = loop, .root = kernel_root() };
+	int err;
+
+	if (g.root < 0)
+		return diag_sys(diag, errno, "open /");
+	if (m->timeout_ms)
+		g.until = loop_clock() + (m->timeout_ms + (m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0)) * MSEC;
+	err = run(&g, diag);
+	close(g.root);
+	return err ? diag_ctx(diag, "%s", m->source.name) : 0;
+}
