@@ -50,14 +50,17 @@ static int need(int root, const char *module, struct diag *diag)
 
 int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *diag)
 {
+	struct diag v3 = { 0 };
 	int err = need(root, "nfs", diag);
 
 	if (!err && major != 4)
-		err = need(root, "nfsv3", major ? diag : NULL);
-	if (err == -ENOENT && !major)
-		err = 0; /* there is version 4 */
+		need(root, "nfsv3", &v3);
 	if (!err && major != 3)
 		err = need(root, "nfsv4", diag);
+	if (!err && major == 3 && v3.err) {
+		*diag = v3;
+		return -v3.err;
+	}
 	if (!err && rdma)
 		err = need(root, "rpcrdma", diag);
 	return err;

@@ -37,11 +37,19 @@ static void name_them(const struct nfs_exports *list, char *text, size_t len)
 		memcpy(text + len - 4, "…", sizeof("…"));
 }
 
+/* The star is how Linux writes it. */
+static bool to_everybody(const struct nfs_export *e)
+{
+	return !e->to[0] || e->to[strspn(e->to, "*")] == 0 || strstr(e->to, "*,") == e->to;
+}
+
 static int not_allowed(const struct nfs_mount *m, const struct nfs_export *e, int err, struct diag *diag)
 {
-	if (!e->to[0])
-		return diag_set(diag, DIAG_AUTH, err, "the server denies this machine '%s', though it exports it to everybody: its options may want "
-			"another kind of security, or a port that this machine does not use", m->source.path);
+	if (to_everybody(e) && err == ENOENT)
+		return diag_set(diag, DIAG_NOT_FOUND, err, "the server exports '%s' to everybody, but does not find it", m->source.path);
+	if (to_everybody(e))
+		return diag_set(diag, DIAG_AUTH, err, "the server denies this machine '%s', though it exports it to everybody: it may want another kind "
+			"of security (sec=)", m->source.path);
 	return diag_set(diag, DIAG_AUTH, err, "the server does not allow this machine '%s': it exports %s to %.200s only", m->source.path, e->path, e->to);
 }
 
@@ -59,7 +67,7 @@ static int denied(struct loop *loop, const struct nfs_mount *m, uint16_t mountpo
 		return diag_hint(diag, "rdmastor nfsrdma-discover %s shows what it has", m->source.host);
 	}
 	e = covering(&list, m->source.path);
-	if (e && (err != ENOENT || (e->to[0] && !strcmp(e->path, m->source.path)))) {
+	if (e && (err != ENOENT || !strcmp(e->path, m->source.path))) {
 		not_allowed(m, e, err, diag);
 	} else {
 		name_them(&list, text, sizeof(text));

@@ -14,7 +14,7 @@ struct rdma {
 	struct pool *pool; /* the call's buffer, then those of receives */
 	bool registered, sending;
 	struct ep_op op;
-	struct ep_rx rx[RECEIVES], *reply; /* the one that rpc.reply points into */
+	struct ep_rx rx[RECEIVES], *reply; /* the one that rpc.reply points into; the call is over when its `sent` is there too */
 };
 
 static void fail(struct rdma *rdma, const struct diag *why)
@@ -69,12 +69,12 @@ static void received(struct ep *ep, struct ep_rx *rx)
 
 	if (rdma->rpc.down)
 		return;
-	if (rdma->rpc.replied) {
+	if (rdma->reply) {
 		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a reply to a call that was not made");
 	} else if (!rpcrdma_hdr_get(&r, rdma->rpc.xid, &why)) {
 		rdma->rpc.reply = r;
 		rdma->reply = rx;
-		rdma->rpc.replied = 1;
+		rdma->rpc.replied = !rdma->sending;
 		return;
 	}
 	fail(rdma, &why);
@@ -86,6 +86,8 @@ static void sent(struct ep *ep, struct ep_op *op)
 
 	(void)op;
 	rdma->sending = false;
+	if (rdma->reply)
+		rdma->rpc.replied = 1;
 }
 
 static void idle(struct ep *ep)
@@ -109,8 +111,7 @@ static int rdma_send(struct rpc *rpc, const void *message, size_t len, struct di
 	struct rdma *rdma = (struct rdma *)rpc;
 	struct rpcrdma_hdr hdr;
 
-	if (rdma->sending)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server answers what was not sent to it yet");
+	(void)diag;
 	if (rdma->reply)
 		repost(rdma, rdma->reply);
 	rdma->reply = NULL;
