@@ -168,7 +168,7 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 		return 0;
 	err = nfs_ask(g->loop, &m->server, rdma, left_ms(g, ASK_MS), &answer, diag);
 	if (err && m->dry_run) {
-		note(g, "%s: %s", diag->object, diag->text);
+		note(g, "the server was not asked: %s", diag->text);
 		return 0;
 	}
 	if (err)
@@ -189,9 +189,13 @@ static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *di
 	n->mountport = o->mountport;
 	if (!n->mountport && !g->mountport && !g->no_mountd.err)
 		nfs_mountd(g->loop, &g->m->server, left_ms(g, ASK_MS), &g->mountport, &g->no_mountd);
-	if (!n->mountport && g->no_mountd.err) {
+	if (!n->mountport && g->no_mountd.err && !g->m->dry_run) {
 		*diag = g->no_mountd;
 		return -diag->err;
+	}
+	if (!n->mountport && g->no_mountd.err) {
+		note(g, "the port of the mount daemon is a guess: %s", g->no_mountd.text);
+		g->mountport = MOUNT_PORT;
 	}
 	if (!n->mountport)
 		n->mountport = g->mountport;
