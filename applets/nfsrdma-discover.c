@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS 10000
-#define RDMA_PORT  20049
-#define TCP_PORT   2049
 #define MSEC       1000000ull
 
 struct discover_options {
@@ -26,7 +24,7 @@ static const struct opt rows[] = {
 };
 #undef AT
 
-static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_MS, .port = RDMA_PORT, .tcp_port = TCP_PORT };
+static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_MS, .port = NFS_RDMA_PORT, .tcp_port = NFS_TCP_PORT };
 
 struct discovery {
 	struct call *call;
@@ -74,7 +72,7 @@ static int read_call(struct call *call, struct discovery *d)
 		snprintf(host, sizeof(host), "%.*s", (int)len - 2, text + 1);
 	else
 		snprintf(host, sizeof(host), "%s", text);
-	return err ? err : addr_resolve(&d->server, host, RDMA_PORT, opts->common.timeout_ms, call->diag);
+	return err ? err : addr_resolve(&d->server, host, NFS_RDMA_PORT, opts->common.timeout_ms, call->diag);
 }
 
 static uint32_t left_ms(const struct discovery *d, uint32_t part)

@@ -6,6 +6,10 @@
 #include "loop.h"
 #include "uri.h"
 
+#define NFS_RDMA_PORT  20049
+#define NFS_TCP_PORT   2049
+#define NFS_MOUNT_PORT 20048 /* of the mount daemon: registered, but any may be used */
+
 enum nfs_version { NFS_V3 = 1, NFS_V40 = 2, NFS_V41 = 4, NFS_V42 = 8, NFS_ALL = 15 }; /* flags */
 const char *nfs_version_word(unsigned version); /* of one: "4.2" */
 char *nfs_versions_text(unsigned versions, char text[32]); /* "4.2, 4.1, 3", highest first; "none" */

@@ -6,8 +6,6 @@
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MSEC     1000000ull
-#define GRACE_MS 2000 /* for a process that was killed */
-#define WORDS    1024
+#define MSEC  1000000ull
+#define WORDS 1024
 
 /* The mount API of Linux 5.2 (include/uapi/linux/mount.h), which libcs do not all have. */
 #ifndef SYS_fsopen
@@ -36,48 +33,20 @@ static int do_mount(int root, const void *arg)
 	return mount(ask->source, ask->dir, ask->type, ask->flags, ask->data) ? errno : 0;
 }
 
-static bool wait_end(int watch, uint64_t until)
-{
-	struct pollfd fd = { .fd = watch, .events = POLLIN };
-
-	for (;;) {
-		uint64_t now = loop_clock();
-		int ms = !until ? -1 : until > now ? (int)((until - now) / MSEC) + 1 : 0, rc = poll(&fd, 1, ms);
-
-		if (rc > 0 || (!rc && loop_clock() >= until))
-			return rc > 0;
-		if (rc < 0 && errno != EINTR)
-			return false;
-	}
-}
-
 /* NFS waits so that SIGKILL ends it (TASK_KILLABLE); what it had begun it then takes back itself. */
 int kernel_mount(int root, const struct kernel_mount_ask *ask, bool *late)
 {
+	uint64_t now = loop_clock();
+	uint32_t ms = !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
 	struct kernel_mounted there;
-	int watch, status = EIO, err;
-	bool ended;
-	pid_t pid;
+	int rc = child_call(&root, 1, ms, do_mount, ask);
 
-	*late = false;
-	err = child_aside(&pid, &watch, root, do_mount, ask);
-	if (err)
-		return err;
-	ended = wait_end(watch, ask->until);
-	if (!ended) {
-		*late = true;
-		kill(pid, SIGKILL);
-		ended = wait_end(watch, loop_clock() + GRACE_MS * MSEC);
+	*late = rc == -ETIMEDOUT;
+	if (*late && !kernel_mounted(root, ask->dir, &there) && !strcmp(there.source, ask->source)) {
+		*late = false; /* it was done when its time was up */
+		return 0;
 	}
-	close(watch);
-	if (ended)
-		child_ended(pid, &status);
-	if (!*late)
-		return -status;
-	if (kernel_mounted(root, ask->dir, &there) || strcmp(there.source, ask->source))
-		return -ETIMEDOUT;
-	*late = false; /* it was done when it was killed */
-	return 0;
+	return rc < 0 ? rc : -rc;
 }
 
 int kernel_umount(const char *dir)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One mount: what is there already, what the kernel needs, what the server has, each version that both have, and the proof. */
-#include "nfs_mount.h"
+/* One mount: what the kernel needs, what the server has, each version that both have, and the proof. */
+#include "nfs_mounting.h"
 #include "kernel.h"
 #include "nfs_why.h"
-#include "wire/nfs.h"
-#include "wire/rpc.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MSEC       1000000ull
@@ -20,16 +17,6 @@
 #define PAUSE_MS   2000 /* between attempts that retry= asks for */
 #define TCP_HINT   "--fallback tcp mounts without RDMA"
 #define DEVICE_HINT "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; " TCP_HINT
-
-struct mounting {
-	struct nfs_mount *m;
-	struct loop *loop;
-	int root;
-	uint64_t until; /* 0 = no end */
-	bool unasked; /* this machine cannot ask over RDMA, the kernel perhaps can mount */
-	uint16_t mountport;
-	struct diag no_mountd;
-};
 
 static void note(const struct mounting *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void note(const struct mounting *g, const char *fmt, ...)
@@ -50,86 +37,6 @@ static uint32_t left_ms(const struct mounting *g, uint32_t most)
 	uint64_t now = loop_clock(), left = g->until > now ? (g->until - now) / MSEC : 0;
 
 	return !g->until || left > most ? most : left ? (uint32_t)left : 1;
-}
-
-static unsigned version_flag(unsigned major, unsigned minor)
-{
-	return major == 3 ? NFS_V3 : NFS_V40 << minor;
-}
-
-static unsigned wanted(const struct nfs_options *o)
-{
-	if (!o->major)
-		return NFS_ALL;
-	if (o->major == 4 && o->minor < 0)
-		return NFS_ALL & ~NFS_V3;
-	return version_flag(o->major, o->minor < 0 ? 0 : (unsigned)o->minor);
-}
-
-static bool is_directory(const char *dir)
-{
-	struct stat st;
-
-	return !stat(dir, &st) && S_ISDIR(st.st_mode);
-}
-
-/* The version of what is mounted; 0: it is no NFS. */
-static unsigned mounted_version(const struct kernel_mounted *there)
-{
-	char value[16];
-
-	if (strncmp(there->type, "nfs", 3) || !kernel_mount_option(there->super, "vers", value, sizeof(value)))
-		return 0;
-	if (!strcmp(value, "3"))
-		return NFS_V3;
-	return value[0] == '4' && value[1] == '.' && value[2] >= '0' && value[2] <= '2' ? NFS_V40 << (value[2] - '0') : 0;
-}
-
-static bool over_rdma(const struct kernel_mounted *there)
-{
-	char proto[16];
-
-	return kernel_mount_option(there->super, "proto", proto, sizeof(proto)) && !strncmp(proto, "rdma", 4);
-}
-
-/* By name, or by address and path: a host has several names. */
-static bool same_source(const struct nfs_mount *m, const struct kernel_mounted *there)
-{
-	const char *path = strstr(there->source, ":/");
-	char host[ADDR_TEXT], addr[ADDR_TEXT];
-
-	if (!strcmp(there->source, m->source.name))
-		return true;
-	return path && !strcmp(path + 1, m->source.path) && kernel_mount_option(there->super, "addr", addr, sizeof(addr)) &&
-		!strcmp(addr, addr_host(&m->server, host));
-}
-
-/* 1: what is wanted is there. */
-static int look_before(struct mounting *g, struct diag *diag)
-{
-	struct nfs_mount *m = g->m;
-	unsigned version;
-
-	/* to look into a dead server's file system may take for ever; systemd mounts over its own automount */
-	if (kernel_mounted(g->root, m->dir, &m->mounted))
-		return is_directory(m->dir) ? 0 : diag_set(diag, DIAG_NOT_FOUND, ENOTDIR, "%s is no directory", m->dir);
-	if (!strcmp(m->mounted.type, "autofs"))
-		return 0;
-	version = mounted_version(&m->mounted);
-	if (version && same_source(m, &m->mounted) && (over_rdma(&m->mounted) || m->fallback_tcp) && version & wanted(&m->options)) {
-		m->already = true;
-		m->version = version;
-		m->rdma = over_rdma(&m->mounted);
-		return 1;
-	}
-	if (m->over)
-		return 0;
-	if (version && same_source(m, &m->mounted))
-		diag_set(diag, DIAG_BUSY, EBUSY, "%s is mounted on %s already, but as NFS %s over %s", m->source.name, m->dir,
-			nfs_version_word(version), over_rdma(&m->mounted) ? "RDMA" : "TCP");
-	else
-		diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %.300s (%s) is mounted on it", m->dir, m->mounted.source, m->mounted.type);
-	return diag_hint(diag, "umount %s first, or mount over it with --force", m->dir);
 }
 
 static int ready(struct mounting *g, bool rdma, struct diag *diag)
@@ -163,7 +70,7 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 	char has[32], want[32];
 	int err;
 
-	*versions = wanted(&m->options);
+	*versions = nfs_wanted(&m->options);
 	if (rdma && g->unasked)
 		return 0;
 	err = nfs_ask(g->loop, &m->server, rdma, left_ms(g, ASK_MS), &answer, diag);
@@ -195,7 +102,7 @@ static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *di
 	}
 	if (!n->mountport && g->no_mountd.err) {
 		note(g, "the port of the mount daemon is a guess: %s", g->no_mountd.text);
-		g->mountport = MOUNT_PORT;
+		g->mountport = NFS_MOUNT_PORT;
 	}
 	if (!n->mountport)
 		n->mountport = g->mountport;
@@ -233,22 +140,47 @@ static int too_late(const struct mounting *g, struct diag *diag)
 		g->m->timeout_ms / 1000.);
 }
 
+/* Of the kernel's client; its server may be on this machine too. */
+static bool is_ours(const char *line)
+{
+	return !strstr(line, "nfsd") && !strstr(line, "NFSD") && (strstr(line, "nfs") || strstr(line, "NFS") || strstr(line, "RPC") ||
+		strstr(line, "rpcrdma") || strstr(line, "lockd") || strstr(line, "statd"));
+}
+
+/* mount(2), and what the kernel said to it in its log. */
+static int ask_kernel(struct mounting *g, const char *data, unsigned long flags, struct diag *diag)
+{
+	const struct kernel_mount_ask ask_it = { g->m->source.name, g->m->dir, "nfs", data, flags, g->until };
+	struct kernel_log log;
+	char lines[2048], *rest = lines, *line;
+	bool late;
+	int err;
+
+	kernel_log_mark(g->root, &log);
+	err = kernel_mount(g->root, &ask_it, &late);
+	kernel_log_since(&log, is_ours, lines, sizeof(lines));
+	if (!err)
+		return 0;
+	err = late ? too_late(g, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, diag);
+	while (loop_options(g->loop)->verbose && (line = strsep(&rest, "\n")))
+		if (*line)
+			note(g, "kernel: %s", line);
+	return err;
+}
+
 static int mount_one(struct mounting *g, bool rdma, unsigned version, struct diag *diag)
 {
 	struct nfs_mount *m = g->m;
-	struct kernel_mount_ask ask_kernel = { m->source.name, m->dir, "nfs", m->data, m->options.flags, g->until };
-	bool late;
 	int err = make_data(g, rdma, version, diag);
 
+	if (!err && !m->dry_run)
+		err = ask_kernel(g, m->data, m->options.flags, diag);
 	if (err || m->dry_run)
 		return err;
-	err = kernel_mount(g->root, &ask_kernel, &late);
-	if (err)
-		return late ? too_late(g, diag) : nfs_why(g->loop, m, g->mountport, -err, diag);
 	err = kernel_mounted(g->root, m->dir, &m->mounted);
 	if (err)
 		return diag_set(diag, DIAG_MISMATCH, EIO, "the kernel says that %s is mounted, but it is not in /proc/self/mountinfo", m->dir);
-	if (over_rdma(&m->mounted) == rdma && (!rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
+	if (nfs_mounted_rdma(&m->mounted) == rdma && (!rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
 		return 0;
 	kernel_umount(m->dir);
 	return diag_set(diag, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s, so it was unmounted again: %.300s", rdma ? "RDMA" : "TCP",
@@ -284,7 +216,7 @@ static int by(struct mounting *g, bool rdma, struct diag *diag)
 	unsigned versions;
 	int err;
 
-	addr_set_port(&g->m->server, !rdma ? NFS_PORT : g->m->options.port ? g->m->options.port : RPCRDMA_PORT);
+	addr_set_port(&g->m->server, !rdma ? NFS_TCP_PORT : g->m->options.port ? g->m->options.port : NFS_RDMA_PORT);
 	err = ready(g, rdma, diag);
 	if (!err)
 		err = ask(g, rdma, &versions, diag);
@@ -344,19 +276,17 @@ static bool may_come(const struct diag *why)
 static int remount(struct mounting *g, struct diag *diag)
 {
 	struct nfs_mount *m = g->m;
-	struct kernel_mount_ask ask_kernel = { m->source.name, m->dir, "nfs", m->options.pass, m->options.flags | MS_REMOUNT, g->until };
-	bool late;
 	int err;
 
-	if (kernel_mounted(g->root, m->dir, &m->mounted) || !mounted_version(&m->mounted))
+	if (kernel_mounted(g->root, m->dir, &m->mounted) || !nfs_mounted_version(&m->mounted))
 		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NFS is mounted on %s", m->dir);
 	snprintf(m->data, sizeof(m->data), "%s", m->options.pass);
-	err = m->dry_run ? 0 : kernel_mount(g->root, &ask_kernel, &late);
+	err = m->dry_run ? 0 : ask_kernel(g, m->data, m->options.flags | MS_REMOUNT, diag);
 	if (err)
-		return late ? too_late(g, diag) : nfs_why(g->loop, m, 0, -err, diag);
+		return err;
 	kernel_mounted(g->root, m->dir, &m->mounted);
-	m->version = mounted_version(&m->mounted);
-	m->rdma = over_rdma(&m->mounted);
+	m->version = nfs_mounted_version(&m->mounted);
+	m->rdma = nfs_mounted_rdma(&m->mounted);
 	return 0;
 }
 
@@ -365,13 +295,13 @@ static int run(struct mounting *g, struct diag *diag)
 	struct nfs_mount *m = g->m;
 	uint64_t retry = m->options.retry_min > 0 ? loop_clock() + (uint64_t)m->options.retry_min * MINUTE_MS * MSEC : 0;
 	const char *host = m->options.addr[0] ? m->options.addr : m->source.host;
-	int err = addr_resolve(&m->server, host, RPCRDMA_PORT, left_ms(g, ASK_MS), diag), never = 0;
+	int err = addr_resolve(&m->server, host, NFS_RDMA_PORT, left_ms(g, ASK_MS), diag), never = 0;
 
 	if (err)
 		return err;
 	if (m->options.remount)
 		return remount(g, diag);
-	err = look_before(g, diag);
+	err = nfs_look_before(g, diag);
 	if (err)
 		return err < 0 ? err : 0;
 	if (geteuid() && !m->dry_run)

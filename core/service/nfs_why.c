@@ -77,11 +77,25 @@ static int denied(struct loop *loop, const struct nfs_mount *m, uint16_t mountpo
 	return -diag->err;
 }
 
-int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, struct diag *diag)
+/* The last line is the nearest to the end. */
+static const char *last_line(const char *log, char line[200])
+{
+	size_t len = strlen(log), start;
+
+	while (len && log[len - 1] == '\n')
+		len--;
+	for (start = len; start && log[start - 1] != '\n';)
+		start--;
+	snprintf(line, 200, "%s%.*s%s", len ? " (kernel: " : "", (int)(len - start > 180 ? 180 : len - start), log + start, len ? ")" : "");
+	return line;
+}
+
+int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, const char *log, struct diag *diag)
 {
 	const struct kernel_mount_ask ask = { m->source.name, m->dir, "nfs", m->data, m->options.flags, 0 };
-	char text[400];
+	char text[400], line[200];
 
+	last_line(log, line);
 	switch (err) {
 	case ENOENT:
 	case EACCES:
@@ -90,7 +104,7 @@ int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, in
 	case EINVAL:
 		if (kernel_mount_refuses(&ask, text, sizeof(text)))
 			return diag_set(diag, DIAG_USAGE, EINVAL, "%s", text);
-		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "the kernel finds the options contradictory: %.300s", m->data);
+		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "the kernel finds the options contradictory: %.200s%s", m->data, line);
 	case EBUSY:
 		return diag_set(diag, DIAG_BUSY, err, "%s is in use", m->dir);
 	case ENODEV:
@@ -99,9 +113,9 @@ int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, in
 		return diag_set(diag, DIAG_NOT_FOUND, err, "'%s' on the server is no directory", m->source.path);
 	case EPROTONOSUPPORT:
 	case EOPNOTSUPP:
-		return diag_set(diag, DIAG_UNSUPPORTED, err, "the kernel or the server does not have NFS %s over %s", nfs_version_word(m->version),
-			m->rdma ? "RDMA" : "TCP");
+		return diag_set(diag, DIAG_UNSUPPORTED, err, "the kernel or the server does not have NFS %s over %s%s", nfs_version_word(m->version),
+			m->rdma ? "RDMA" : "TCP", line);
 	default:
-		return diag_sys(diag, err, "mount");
+		return diag_sys(diag, err, "mount%s", line);
 	}
 }

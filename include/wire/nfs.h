@@ -4,8 +4,6 @@
 #pragma once
 #include "wire.h"
 
-#define NFS_PORT 2049
-
 #define PORTMAP_PROG    100000
 #define PORTMAP_PORT    111
 #define PORTMAP_VERSION 2 /* RFC 1833, 3 */
@@ -17,7 +15,6 @@
 #define MOUNT_PROG     100005
 #define MOUNT_VERSION  3
 #define MOUNT_EXPORT   5
-#define MOUNT_PORT     20048 /* registered; but any may be used */
 #define MOUNT_PATH_MAX 1024
 #define MOUNT_NAME_MAX 255
 

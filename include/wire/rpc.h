@@ -28,7 +28,6 @@ WIRE_SIZE(struct rpc_call, 24);
 #define RPC_LAST_FRAGMENT 0x80000000u
 
 #define RPCRDMA_VERSION 1
-#define RPCRDMA_PORT    20049
 #define RPCRDMA_INLINE  1024 /* what every peer receives; RFC 8166, 3.3.3 */
 enum { RPCRDMA_MSG = 0, RPCRDMA_NOMSG = 1, RPCRDMA_ERROR = 4 }; /* 4.2.4 */
 enum { RPCRDMA_ERR_VERS = 1, RPCRDMA_ERR_CHUNK = 2 }; /* 4.5 */

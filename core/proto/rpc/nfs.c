@@ -156,8 +156,8 @@ int nfs_mountd(struct loop *loop, const struct addr *addr, uint32_t timeout_ms, 
 	addr_text(&mapper, where);
 	if (!err && *port)
 		return 0;
-	*port = MOUNT_PORT;
-	if (!try_port(loop, addr, MOUNT_PORT, MOUNT_PROG, MOUNT_VERSION, until, NULL))
+	*port = NFS_MOUNT_PORT;
+	if (!try_port(loop, addr, NFS_MOUNT_PORT, MOUNT_PROG, MOUNT_VERSION, until, NULL))
 		return 0;
 	if (!err)
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the port mapper at %s knows no mount daemon, without which there is no NFS 3", where);
