@@ -247,7 +247,7 @@ static int discover(struct call *call)
 
 const struct applet applet_nfsrdma_discover = {
 	.name = "nfsrdma-discover",
-	.operands = "HOST|URI",
+	.operands = "HOST",
 	.summary = "list what an NFS server offers over RDMA",
 	.opts = rows,
 	.defaults = &defaults,

@@ -4,10 +4,12 @@
 #include "kernel.h"
 #include "nfs_why.h"
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define MSEC       1000000ull
@@ -16,6 +18,7 @@
 #define MINUTE_MS  60000
 #define PAUSE_MS   2000 /* between attempts that retry= asks for */
 #define TCP_HINT   "--fallback tcp mounts without RDMA"
+#define LISTENER_HINT "a Linux server listens after: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
 #define DEVICE_HINT "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; " TCP_HINT
 
 static void note(const struct mounting *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -78,6 +81,8 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 		note(g, "the server was not asked: %s", diag->text);
 		return 0;
 	}
+	if (err && rdma && !diag->hint[0])
+		diag_hint(diag, diag->code == DIAG_REFUSED ? LISTENER_HINT : TCP_HINT);
 	if (err)
 		return err;
 	memcpy(m->way, answer.way, sizeof(m->way));
@@ -304,8 +309,8 @@ static int run(struct mounting *g, struct diag *diag)
 	err = nfs_look_before(g, diag);
 	if (err)
 		return err < 0 ? err : 0;
-	if (geteuid() && !m->dry_run)
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can mount");
+	if (!m->dry_run && (geteuid() || !prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0)))
+		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can mount, with CAP_SYS_ADMIN");
 	for (;;) {
 		uint64_t pause = loop_clock() + PAUSE_MS * MSEC;
 
