@@ -65,7 +65,7 @@ static int ready(struct mounting *g, bool rdma, struct diag *diag)
 	return 0;
 }
 
-/* Versions that the server has and are wanted. */
+/* Versions that are wanted and that the server may have; the highest it has. */
 static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *diag)
 {
 	struct nfs_mount *m = g->m;
@@ -76,7 +76,7 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 	*versions = nfs_wanted(&m->options);
 	if (rdma && g->unasked)
 		return 0;
-	err = nfs_ask(g->loop, &m->server, rdma, left_ms(g, ASK_MS), &answer, diag);
+	err = nfs_ask(g->loop, &m->server, rdma, *versions, left_ms(g, ASK_MS), &answer, diag);
 	if (err && m->dry_run) {
 		note(g, "the server was not asked: %s", diag->text);
 		return 0;
@@ -89,7 +89,8 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 	if (!(*versions & answer.versions))
 		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has no NFS %s over %s, only %s", nfs_versions_text(*versions, want),
 			rdma ? "RDMA" : "TCP", nfs_versions_text(answer.versions, has));
-	*versions &= answer.versions;
+	/* below the highest nobody was asked: should this kernel not have that, it will tell */
+	*versions &= answer.versions | (answer.versions - 1);
 	return 0;
 }
 

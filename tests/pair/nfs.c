@@ -77,7 +77,7 @@ static int ask_rdma(uint32_t ms)
 	struct addr addr = somewhere();
 
 	why = (struct diag){ 0 };
-	return nfs_ask(loop, &addr, true, ms, &got, &why);
+	return nfs_ask(loop, &addr, true, 0, ms, &got, &why);
 }
 
 Test(nfs, versions_over_rdma, .init = begin, .fini = end)
@@ -105,6 +105,22 @@ Test(nfs, versions_over_rdma, .init = begin, .fini = end)
 	cr_assert_eq(ask_rdma(2000), -ENOENT);
 	cr_assert_str_eq(why.text, "the server does not have this service");
 	cr_assert_str_eq(why.object, "10.0.0.1:20049");
+}
+
+Test(nfs, no_more_is_asked_than_is_wanted, .init = begin, .fini = end)
+{
+	struct addr addr = somewhere();
+
+	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_ALL, 2000, &got, &why), 0);
+	cr_assert_eq(got.versions, NFS_V42);
+	cr_assert_eq(server.calls, 1);
+	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_V3, 2000, &got, &why), 0);
+	cr_assert_eq(got.versions, NFS_V3);
+	cr_assert_eq(server.calls, 2);
+	server.minors = 1;
+	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_V42 | NFS_V41, 2000, &got, &why), 0);
+	cr_assert_eq(got.versions, NFS_V40 | NFS_V3, "what is served instead");
+	cr_assert_eq(server.calls, 6);
 }
 
 Test(nfs, a_server_that_refuses_credentials, .init = begin, .fini = end)
@@ -271,19 +287,19 @@ Test(nfs, versions_over_tcp, .init = begin, .fini = end, .timeout = 60)
 	struct addr addr = start_tcp();
 
 	for (manner = WHOLE; manner <= FRAGMENTS; manner++) {
-		cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), 0, "%s", why.text);
+		cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), 0, "%s", why.text);
 		cr_assert_eq(got.versions, NFS_ALL);
 	}
 	manner = HUGE;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), -EPROTO);
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
 	cr_assert_str_eq(why.text, "a reply of more than a mebibyte");
 	manner = EMPTY;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), -EPROTO);
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
 	cr_assert_str_eq(why.text, "an empty part of a reply");
 	manner = MUTE;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 50, &got, &why), -ETIMEDOUT);
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 50, &got, &why), -ETIMEDOUT);
 	stop_tcp();
-	cr_assert_eq(nfs_ask(loop, &addr, false, 500, &got, &why), -ECONNREFUSED);
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 500, &got, &why), -ECONNREFUSED);
 }
 
 Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
