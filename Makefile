@@ -135,7 +135,7 @@ $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(SYS)/glibc/lib/liburing.a -pthread
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
-$(T)/tests/core/mad/watch: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
+$(T)/tests/core/mad/watch $(T)/tests/core/service/srp_daemon: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/net/ep: $(T)/obj/core/net/ep.o
 $(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
@@ -152,9 +152,9 @@ $(addprefix $(T)/fabric/,agent subscribe trap kernel): $(T)/fabric/%: $(T)/obj/t
 $(filter-out %.so,$(FABRIC_BIN)):
 	@mkdir -p $(@D)
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $^
-$(T)/fabric/fakeverbs.so: tests/fabric/fakeverbs.c tests/fabric/ibsim.h $(T)/flags.test $(SYS).stamp | $(B)/have-test
+$(T)/fabric/fakeverbs.so: $(wildcard tests/fabric/fakeverbs*.[ch]) tests/fabric/ibsim.h $(T)/flags.test $(SYS).stamp | $(B)/have-test
 	@mkdir -p $(@D)
-	$(call run,CC-T,$<)gcc $(TEST_C) $(filter-out -Wmissing-prototypes,$(WARN)) -fPIC -shared -o $@ $<
+	$(call run,LD-T,$@)gcc $(TEST_C) $(filter-out -Wmissing-prototypes,$(WARN)) -fPIC -shared -o $@ $(filter %.c,$^)
 
 $(F)/obj/%.o: %.c $(F)/flags.fuzz $(SYS).stamp | $(B)/have-test
 	@mkdir -p $(@D)
@@ -203,7 +203,7 @@ fuzz: $(FUZZ_BIN)
 bench: $(B)/rdmastor $(BENCH_BIN) $(B)/have-test $(HAVE_VM)
 	@B='$(B)' RDMASTOR='$(abspath $(B)/rdmastor)' tests/bench/run $(PART)
 
-## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (a link per applet): binary, man pages, completions
+## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (a link per applet): binary, man pages, completions, systemd unit, udev rule
 share := $(DESTDIR)$(PREFIX)/share
 install: $(B)/rdmastor
 	install -D -m 755 $(B)/rdmastor $(DESTDIR)$(PREFIX)/bin/rdmastor
@@ -211,6 +211,9 @@ install: $(B)/rdmastor
 	$(if $(wildcard completions/rdmastor.bash),install -D -m 644 completions/rdmastor.bash $(share)/bash-completion/completions/rdmastor)
 	$(if $(wildcard completions/_rdmastor),install -D -m 644 completions/_rdmastor $(share)/zsh/site-functions/_rdmastor)
 	$(if $(wildcard completions/rdmastor.fish),install -D -m 644 completions/rdmastor.fish $(share)/fish/vendor_completions.d/rdmastor.fish)
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's#@PREFIX@#$(PREFIX)#' systemd/rdmastor-srp.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/rdmastor-srp.service
+	install -D -m 644 systemd/60-rdmastor-srp.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rdmastor-srp.rules
 	$(if $(INSTALL_LINKS),for applet in $$($(B)/rdmastor --list); do ln -sf rdmastor $(DESTDIR)$(PREFIX)/bin/$$applet; done)
 
 ## make dist       a reproducible source archive of the last commit

@@ -9,6 +9,7 @@ extern const struct applet applet_export;
 extern const struct applet applet_info;
 extern const struct applet applet_nvmf_discover;
 extern const struct applet applet_serve;
+extern const struct applet applet_srp_daemon;
 extern const struct applet applet_srp_discover;
 
 const struct applet *const applets[] = {
@@ -19,6 +20,7 @@ const struct applet *const applets[] = {
 	&applet_info,
 	&applet_nvmf_discover,
 	&applet_serve,
+	&applet_srp_daemon,
 	&applet_srp_discover,
 	NULL,
 };

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #define OLD_NAME  "ibsrpdm"
-#define NOTES     20 /* targets that failed, told one by one */
 #define MANY      100 /* ports worth showing progress */
 
 struct discover_options {
@@ -154,23 +153,6 @@ static void progressed(void *arg, unsigned done, unsigned all)
 		fprintf(stderr, "\r%u of %u ports asked%s", done, all, done == all ? "\r\033[K" : "");
 }
 
-static void note_failures(const struct call *call, const struct srp_show *show)
-{
-	unsigned told = 0;
-	char why[128];
-
-	for (unsigned i = 0; i < show->found->count; i++) {
-		const struct mad_target *target = &show->found->target[i];
-
-		if (!target->err || !srp_filter_may_take(show->filter, target))
-			continue;
-		if (told++ < NOTES)
-			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), mad_target_why(target, why));
-	}
-	if (told > NOTES)
-		call_note(call, "and %u more", told - NOTES);
-}
-
 /* Some dead targets are no failure; when none has answered, the first says why. Those that are not wanted do not count. */
 static int status(struct call *call, const struct srp_show *show)
 {
@@ -261,7 +243,7 @@ static int ask(struct call *call, struct mad *mad, const struct names *names, bo
 	srp_show(call, show);
 	err = status(call, show);
 	if (err >= 0)
-		note_failures(call, show);
+		srp_note_failures(call, show);
 	mad_found_free(&found);
 	return err;
 }
@@ -309,9 +291,11 @@ static int discover(struct call *call)
 	struct srp_show show = {
 		.form = opts->commands ? SRP_COMMANDS : opts->uris ? SRP_URIS : SRP_LISTING,
 		.connections = opts->connections,
+		.all = true,
 		.lines = opts->common.verbose && !is_old(call),
 		.filter = &filter,
 	};
+	struct kernel_srp *hosts = NULL;
 	struct mad_named named[OPT_LIST_MAX] = { 0 };
 	struct mad_seen seen[OPT_LIST_MAX] = { 0 };
 	struct names names = { .list = named };
@@ -329,13 +313,14 @@ static int discover(struct call *call)
 		return diag_sys(call->diag, errno, "open /");
 	err = choose_port(call, root, &port);
 	if (!err)
-		err = kernel_srp_list(root, &show.hosts, &show.nhosts, call->diag);
-	show.imm_data = kernel_srp_imm_data(root);
+		err = kernel_srp_list(root, &hosts, &show.nhosts, call->diag);
+	show.hosts = hosts;
+	show.policy.more.imm_data = kernel_srp_imm_data(root);
 	show.port = &port;
 	close(root);
 	if (!err)
 		err = run(call, &port, seen, &names, &show);
-	free(show.hosts);
+	free(hosts);
 	if (names.list != named)
 		free(names.list);
 	return err;

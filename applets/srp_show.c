@@ -4,13 +4,16 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define NOTES 20 /* ports that failed, told one by one */
+
 /* One service of one controller, as all forms need it. */
 struct row {
 	const struct mad_target *target;
 	const struct mad_unit *unit;
 	const struct mad_ioc *ioc;
 	const struct mad_service *service;
-	uint64_t id_ext;
+	struct mad_srp srp;
+	struct srp_verdict verdict;
 	const char *host; /* the kernel's connection to it; NULL = none */
 	bool usable; /* its identifier extension is a number */
 };
@@ -26,37 +29,62 @@ const char *srp_target_name(const struct mad_target *target, char name[64])
 	return name;
 }
 
-/* As srp_daemon compares; what the kernel does not tell counts as equal. */
-static bool is_same(const struct srp_show *show, const struct kernel_srp *host, const struct row *row)
+void srp_note_failures(const struct call *call, const struct srp_show *show)
 {
-	uint8_t gid[16];
+	unsigned told = 0;
+	char why[128];
 
-	if (host->id_ext != row->id_ext || host->ioc_guid != row->ioc->guid || (host->dev[0] && strcmp(host->dev, show->port->dev)) ||
-		(host->port && host->port != show->port->port))
-		return false;
-	mad_gid_make(gid, row->target->prefix, row->target->guid);
-	return host->by_cm ||
-		(host->service_id == row->service->id && host->pkey == row->unit->pkey && !memcmp(host->dgid, gid, sizeof(gid)));
+	for (unsigned i = 0; i < show->found->count; i++) {
+		const struct mad_target *target = &show->found->target[i];
+
+		if (!target->err || !srp_filter_may_take(show->filter, target))
+			continue;
+		if (told++ < NOTES)
+			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), mad_target_why(target, why));
+	}
+	if (told > NOTES)
+		call_note(call, "and %u more", told - NOTES);
 }
 
-static const char *connected(const struct srp_show *show, const struct row *row)
+static const char *connected(const struct srp_show *show, const struct mad_srp *srp)
 {
-	for (unsigned i = 0; i < show->nhosts; i++)
-		if (is_same(show, &show->hosts[i], row))
-			return show->hosts[i].host;
-	return NULL;
+	struct kernel_srp want = {
+		.id_ext = srp->id,
+		.ioc_guid = srp->ioc_guid,
+		.service_id = srp->service_id,
+		.pkey = srp->pkey,
+		.port = show->port->port,
+	};
+	const struct kernel_srp *host;
+
+	snprintf(want.dev, sizeof(want.dev), "%s", show->port->dev);
+	mad_gid_make(want.dgid, srp->prefix, srp->guid);
+	host = kernel_srp_find(show->hosts, show->nhosts, &want, show->any_pkey);
+	return host ? host->host : NULL;
 }
 
 /* False: nothing to show of it. */
 static bool make_row(const struct srp_show *show, struct row *row)
 {
-	char id_ext[17];
-
-	if (!mad_srp_id_ext(row->service, id_ext) || !srp_filter_takes(show->filter, row->target, row->unit, row->ioc, row->service))
+	if (!srp_filter_takes(show->filter, row->target, row->unit, row->ioc, row->service))
 		return false;
-	row->usable = mad_srp_hex(id_ext, &row->id_ext);
-	row->host = row->usable ? connected(show, row) : NULL;
-	return true;
+	row->usable = mad_srp_get(&row->srp, row->target, row->unit, row->ioc, row->service);
+	row->host = row->usable ? connected(show, &row->srp) : NULL;
+	srp_decide(&show->policy, &row->srp, &row->verdict);
+	return row->srp.id_ext[0];
+}
+
+static void print_usable(struct out *out, const struct srp_show *show, const struct row *row)
+{
+	char line[256], rule[300];
+
+	out_text(out, "add_target", show->lines ? "                add_target: " : NULL, "%s", row->verdict.line);
+	mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
+	out_text(out, "uri", show->lines ? "                URI: " : NULL, "%s", line);
+	if (!show->policy.rules)
+		return;
+	out_bool(out, "allowed", NULL, row->verdict.allow);
+	out_text(out, "rule", NULL, "%s", srp_verdict_rule(&show->policy, &row->verdict, rule));
 }
 
 /* Without a filter a controller is shown whatever it has, or did not tell. */
@@ -78,23 +106,16 @@ static bool unit_shown(const struct srp_show *show, const struct row *row)
 
 static void print_service(struct out *out, const struct srp_show *show, struct row *row)
 {
-	char line[256], id_ext[17];
-
 	if (!make_row(show, row))
 		return;
 	out_object(out, NULL);
 	out_line(out, "            service[%3d]: %016" PRIx64 " / %s", row->service->index, row->service->id, row->service->name);
-	mad_srp_id_ext(row->service, id_ext);
 	out_u64(out, "index", NULL, row->service->index);
 	out_text(out, "service_id", NULL, "%016" PRIx64, row->service->id);
 	out_text(out, "name", NULL, "%s", row->service->name);
-	out_text(out, "id_ext", NULL, "%s", id_ext);
-	if (row->usable) {
-		mad_srp_line(row->target, row->unit, row->ioc, row->service, show->imm_data, line);
-		out_text(out, "add_target", show->lines ? "                add_target: " : NULL, "%s", line);
-		mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
-		out_text(out, "uri", show->lines ? "                URI: " : NULL, "%s", line);
-	}
+	out_text(out, "id_ext", NULL, "%s", row->srp.id_ext);
+	if (row->usable)
+		print_usable(out, show, row);
 	if (row->host)
 		out_text(out, "connected", show->connections ? "                connected: " : NULL, "%s", row->host);
 	out_end(out);
@@ -151,25 +172,47 @@ static void print_unit(struct out *out, const struct srp_show *show, struct row 
 	out_end(out);
 }
 
-/* One line a service. A name with more than a number in it could say anything to the kernel, and is left out. */
-static void print_lines(const struct call *call, const struct srp_show *show, struct row *row)
+static void print_decision(struct out *out, const struct srp_show *show, const struct row *row)
+{
+	char rule[300];
+
+	srp_verdict_rule(&show->policy, &row->verdict, rule);
+	if (row->host)
+		out_line(out, "connected (%s)  %s  %s", row->host, rule, row->verdict.line);
+	else
+		out_line(out, "%s  %s  %s", row->verdict.allow ? "allowed" : "denied", rule, row->verdict.line);
+}
+
+static void print_line(struct out *out, const struct srp_show *show, const struct row *row)
 {
 	char line[256];
 
+	switch (show->form) {
+	case SRP_URIS:
+		mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
+		out_line(out, "%s", line);
+		break;
+	case SRP_DECISIONS:
+		print_decision(out, show, row);
+		break;
+	default:
+		if (row->verdict.allow && (!row->host || show->all))
+			out_line(out, "%s", row->verdict.line);
+	}
+}
+
+/* One line a service. A name with more than a number in it could say anything to the kernel, and is left out. */
+static void print_lines(const struct call *call, const struct srp_show *show, struct row *row)
+{
 	for (row->ioc = row->unit->ioc; row->ioc; row->ioc = row->ioc->next) {
 		for (row->service = row->ioc->service; row->service; row->service = row->service->next) {
 			if (!make_row(show, row))
 				continue;
-			if (!row->usable) {
+			if (row->usable)
+				print_line(call->out, show, row);
+			else
 				call_note(call, "%s: service '%s' is left out: its identifier extension is no number",
 					srp_target_name(row->target, (char[64]){ 0 }), row->service->name);
-				continue;
-			}
-			if (show->form == SRP_URIS)
-				mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
-			else
-				mad_srp_line(row->target, row->unit, row->ioc, row->service, show->imm_data, line);
-			out_line(call->out, "%s", line);
 		}
 	}
 }

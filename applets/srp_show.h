@@ -5,8 +5,14 @@
 #include "kernel.h"
 #include "mad.h"
 #include "srp_filter.h"
+#include "srp_rules.h"
 
-enum srp_form { SRP_LISTING, SRP_COMMANDS, SRP_URIS };
+enum srp_form {
+	SRP_LISTING,
+	SRP_COMMANDS, /* lines for add_target, of what the rules allow */
+	SRP_URIS,
+	SRP_DECISIONS, /* which rule decided what */
+};
 
 struct srp_show {
 	enum srp_form form;
@@ -14,9 +20,12 @@ struct srp_show {
 	const struct srp_filter *filter;
 	const struct mad_found *found;
 	const struct mad_port_info *port;
-	struct kernel_srp *hosts;
+	const struct kernel_srp *hosts;
 	unsigned nhosts;
-	uint32_t imm_data;
+	struct srp_policy policy;
+	bool all; /* lines of what is connected, too */
+	bool any_pkey; /* what is connected in one partition is so in all */
 };
 void srp_show(const struct call *, const struct srp_show *);
+void srp_note_failures(const struct call *, const struct srp_show *); /* ports that did not answer */
 const char *srp_target_name(const struct mad_target *, char name[64]); /* "LID 5 (fe80…07)" */

@@ -3,9 +3,11 @@
  * root descriptor, so that a tree of files is a fixture. */
 #pragma once
 #include "diag.h"
+#include "loop.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Host identity by cli.md's chain: option or URI (wanted, may be NULL) → /etc/nvme files → kernel command line → DMI UUID
  * (known-fake ones rejected) → machine-id → random. An empty file counts as absent; a missing host id is derived from the
@@ -18,6 +20,14 @@ struct identity {
 };
 int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, struct identity *, struct diag *);
 int kernel_root(void); /* descriptor of "/" */
+
+/* What the kernel's log says from a mark on: the reason behind an errno. Where it may not be read it says nothing. */
+struct kernel_log {
+	int fd; /* 0 or less: none */
+};
+void kernel_log_mark(int root, struct kernel_log *);
+/* The lines that `want` takes, oldest first, each with a newline, as far as they fit. Ends the log. */
+void kernel_log_since(struct kernel_log *, bool (*want)(const char *line), char *text, size_t len);
 
 /* Identity of a disk that is served: made of the machine's (DMI UUID → machine-id → host id) and the disk's own: WWID of a
  * block device, file system UUID and inode of a file, `own` of anything else ("" = nothing: random). The same after a restart,
@@ -41,6 +51,8 @@ bool kernel_process_has(int root, int pid, const char *path); /* open */
 int kernel_rdma_ready(int root, struct diag *);
 /* Readiness: NOTIFY_SOCKET (sd_notify protocol) and a descriptor given with --ready-fd. */
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
+int kernel_notify(const char *text, struct diag *); /* "STATUS=…", "WATCHDOG=1", as sd_notify(3) has them; to NOTIFY_SOCKET alone */
+uint32_t kernel_watchdog_ms(void); /* within which WATCHDOG=1 is awaited; 0 = it is not */
 
 /* Descriptor of /dev with the ublk driver loaded and its control device there; else which of driver, control device, io_uring
  * (kernel.io_uring_disabled) is missing, with the way round (--nbd-dev). */
@@ -94,6 +106,7 @@ void kernel_leave_mounts(int root, const char *keep);
 
 /* Management datagrams from userspace (ib_umad): loads the module; which part is missing. */
 int kernel_umad_ready(int root, struct diag *);
+uint64_t kernel_umad_names(int root); /* another number when other devices are there */
 
 /* A connection of the kernel's SRP initiator. */
 struct kernel_srp {
@@ -107,4 +120,32 @@ struct kernel_srp {
 	unsigned port; /* 0 as well */
 };
 int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *); /* free() it */
+/* Which of them is connected as `want` says (but host); what the kernel does not tell of one counts as equal. NULL = none. */
+const struct kernel_srp *kernel_srp_find(const struct kernel_srp *, unsigned count, const struct kernel_srp *want, bool any_pkey);
+/* The same without a list, for one: by which host; "" = by none. */
+bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24]);
 uint32_t kernel_srp_imm_data(int root); /* bytes of immediate data ib_srp sends; 0 = none, or not loaded */
+int kernel_srp_ready(int root, struct diag *); /* loads ib_srp */
+/* The rules file, or the default one, whose text is NULL when there is none; free() it. `name` is what to call it. */
+int kernel_srp_rules(int root, const char *file, char *name, size_t name_len, char **text, size_t *len, struct diag *);
+/* The lock of a port, the one that srp_daemon (rdma-core) takes too: a descriptor that holds it as long as it is open. -EBUSY: the
+ * holder is named. -EROFS, -ENOENT …: there is no place for one. */
+int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
+
+/* One login of the kernel's initiator. Writing to add_target blocks until it has succeeded or failed, so a process of its own does it.
+ * The kernel takes one at a time for each port. */
+struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroes else */
+	/* Once, from the loop. 0: connected. -EEXIST: it was so already. Else the reason as the kernel's log tells it. */
+	void (*done)(struct kernel_srp_add *, int err, struct diag *);
+	struct loop *loop;
+	/* kernel's own */
+	struct loop_fd watch;
+	struct loop_timer deadline;
+	struct kernel_log log;
+	pid_t pid;
+	uint32_t timeout_ms;
+	bool killed;
+};
+int kernel_srp_add_start(int root, struct kernel_srp_add *, const char *dev, unsigned port, const char *line, uint32_t timeout_ms,
+	struct diag *);
+void kernel_srp_add_stop(struct kernel_srp_add *); /* no `done` any more; allowed when not started */

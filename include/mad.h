@@ -267,14 +267,15 @@ enum { /* what has changed of a port, or is said to have */
 	MAD_PORT_GID = 64, /* the prefix or GUID of GID 0 */
 };
 
-struct mad_watch { /* embedded in its owner, who sets the first part, and zeroes the rest; one to a struct mad */
+struct mad_watch { /* embedded in its owner, who sets the first part; one to a struct mad */
 	/* All from the loop; none comes after mad_unwatch(), which they may call */
-	void (*notice)(struct mad_watch *, const struct mad_notice *); /* may come twice for one event, and for none: it is a hint to
-									* look, which any host on the fabric could have faked */
+	void (*notice)(struct mad_watch *, const struct mad_notice *); /* may come twice for one event, and for none: a hint to look,
+									* no proof */
 	void (*changed)(struct mad_watch *, unsigned what); /* MAD_PORT_* bits; mad_port() has the new state already */
 	/* When subscriptions begin to stand (err 0, diag NULL) and when they fail (-errno; diag says why: another program holds the port's
-	 * Reports (-EBUSY), the subnet administrator does not answer (-ETIMEDOUT), it refuses (-EPROTO), the port is down (-ENETDOWN)):
-	 * once per change, not per try, the first time always. It goes on trying, at longer and longer intervals up to a minute */
+	 * Reports (-EBUSY), the subnet administrator does not answer (-ETIMEDOUT) or refuses (-EPROTO), the port is down (-ENETDOWN)
+	 * or has no subnet manager (-ENETUNREACH)): once per change, not per try, the first time always. It goes on trying, at longer
+	 * and longer intervals up to a minute */
 	void (*subscribed)(struct mad_watch *, int err, struct diag *);
 	/* mad's own */
 	struct mad *mad;
@@ -309,7 +310,21 @@ void mad_port_event(struct mad *, unsigned what);
 /* SRP (T10 SRP-2, annex B): a service is one when its name is "SRP.T10:" and the target's identifier extension. */
 bool mad_srp_id_ext(const struct mad_service *, char id_ext[17]); /* as ibsrpdm takes it: any text without blanks */
 bool mad_srp_hex(const char *id_ext, uint64_t *value); /* false: no number, nothing the kernel would take */
-/* The line for add_target, without newline; imm_data: the kernel's ib_srp sends that much immediate data (0 = none). */
-void mad_srp_line(const struct mad_target *, const struct mad_unit *, const struct mad_ioc *, const struct mad_service *, uint32_t imm_data,
-	char line[256]);
+struct mad_srp { /* one way to log in: a service of a controller, seen in one partition */
+	char id_ext[17]; /* as the target spells it */
+	uint64_t id /* the same */, ioc_guid, prefix, guid, service_id;
+	uint16_t pkey, io_class;
+	uint32_t send_size;
+};
+bool mad_srp_get(struct mad_srp *, const struct mad_target *, const struct mad_unit *, const struct mad_ioc *,
+	const struct mad_service *); /* false: its identifier extension is no number; the rest is there */
+struct mad_srp_more { /* what a line may say beyond that; zeroes: nothing */
+	bool initiator_ext; /* the target port's GUID, which makes each path to a target another initiator */
+	uint32_t tl_retry_count;
+	const char *options; /* ",name=number…" */
+	uint32_t imm_data; /* the kernel's ib_srp sends that much immediate data */
+};
+#define MAD_SRP_LINE 512
+/* The line for add_target, without newline. Options of up to 128 bytes fit. */
+void mad_srp_command(const struct mad_srp *, const struct mad_srp_more *, char line[MAD_SRP_LINE]);
 void mad_srp_uri(const struct mad_target *, const struct mad_unit *, const struct mad_ioc *, const struct mad_service *, char line[256]);

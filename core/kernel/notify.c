@@ -11,31 +11,45 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int notify_socket(const char *name, const char *status, struct diag *diag)
+static int notify_socket(const char *name, const char *text, struct diag *diag)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	size_t len = strlen(name);
-	char text[300];
-	int fd, size, err = 0;
+	int fd, err = 0;
 
 	if ((name[0] != '/' && name[0] != '@') || len < 2 || len >= sizeof(to.sun_path))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "NOTIFY_SOCKET '%s' is neither a path nor an abstract name", name);
 	memcpy(to.sun_path, name, len);
 	if (name[0] == '@')
 		to.sun_path[0] = 0;
-	size = snprintf(text, sizeof(text), "READY=1\nSTATUS=%.256s", status ? status : "ready");
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return diag_sys(diag, errno, "notify %s", name);
-	if (sendto(fd, text, size, MSG_NOSIGNAL, (struct sockaddr *)&to, offsetof(struct sockaddr_un, sun_path) + len) < 0)
+	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to, offsetof(struct sockaddr_un, sun_path) + len) < 0)
 		err = errno;
 	close(fd);
 	return err ? diag_sys(diag, err, "notify %s", name) : 0;
 }
 
-int kernel_notify_ready(int ready_fd, const char *status, struct diag *diag)
+int kernel_notify(const char *text, struct diag *diag)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
+
+	return name && *name ? notify_socket(name, text, diag) : 0;
+}
+
+uint32_t kernel_watchdog_ms(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+
+	if (!usec || (pid && strtol(pid, NULL, 10) != getpid()))
+		return 0;
+	return (uint32_t)(strtoull(usec, NULL, 10) / 1000);
+}
+
+int kernel_notify_ready(int ready_fd, const char *status, struct diag *diag)
+{
+	char text[300];
 	ssize_t rc;
 
 	if (ready_fd >= 0) {
@@ -46,5 +60,6 @@ int kernel_notify_ready(int ready_fd, const char *status, struct diag *diag)
 			return diag_sys(diag, errno, "--ready-fd %d", ready_fd);
 		close(ready_fd);
 	}
-	return name && *name ? notify_socket(name, status, diag) : 0;
+	snprintf(text, sizeof(text), "READY=1\nSTATUS=%.256s", status ? status : "ready");
+	return kernel_notify(text, diag);
 }

@@ -3,12 +3,16 @@
 #include "kernel.h"
 #include "sys.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HOSTS  "sys/class/scsi_host"
 #define MODULE "sys/module/ib_srp/parameters"
+#define RULES  "etc/srp_daemon.conf"
+#define RULES_MAX (1 << 20)
 
 static bool read_hex(int root, const char *host, const char *name, uint64_t *value)
 {
@@ -39,6 +43,7 @@ static bool read_gid(int root, const char *host, const char *name, uint8_t gid[1
 
 struct walk {
 	int root;
+	const struct kernel_srp *want; /* NULL: all */
 	struct kernel_srp *list;
 	unsigned count;
 	bool failed;
@@ -66,8 +71,8 @@ static void add_host(const char *name, void *arg)
 	struct kernel_srp *more;
 	char text[16];
 
-	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) || !read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) ||
-		!read_path(walk->root, name, &host))
+	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) || (walk->want && host.id_ext != walk->want->id_ext) ||
+		!read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) || !read_path(walk->root, name, &host))
 		return;
 	more = realloc(walk->list, (walk->count + 1) * sizeof(*more));
 	if (!more) {
@@ -82,9 +87,9 @@ static void add_host(const char *name, void *arg)
 	more[walk->count++] = host;
 }
 
-int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct diag *diag)
+static int list_hosts(int root, const struct kernel_srp *want, struct kernel_srp **list, unsigned *count, struct diag *diag)
 {
-	struct walk walk = { .root = root };
+	struct walk walk = { .root = root, .want = want };
 
 	sys_list(root, HOSTS, add_host, &walk);
 	*list = walk.list;
@@ -97,6 +102,42 @@ int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct 
 	return diag_sys(diag, ENOMEM, "list of SRP connections");
 }
 
+int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct diag *diag)
+{
+	return list_hosts(root, NULL, list, count, diag);
+}
+
+const struct kernel_srp *kernel_srp_find(const struct kernel_srp *list, unsigned count, const struct kernel_srp *want, bool any_pkey)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct kernel_srp *host = &list[i];
+
+		if (host->id_ext != want->id_ext || host->ioc_guid != want->ioc_guid || (host->dev[0] && strcmp(host->dev, want->dev)) ||
+			(host->port && host->port != want->port))
+			continue;
+		if (host->by_cm || (host->service_id == want->service_id && (any_pkey || host->pkey == want->pkey) &&
+			!memcmp(host->dgid, want->dgid, sizeof(host->dgid))))
+			return host;
+	}
+	return NULL;
+}
+
+bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24])
+{
+	const struct kernel_srp *found;
+	struct kernel_srp *list;
+	unsigned count;
+
+	host[0] = 0;
+	if (list_hosts(root, want, &list, &count, NULL))
+		return false;
+	found = kernel_srp_find(list, count, want, any_pkey);
+	if (found)
+		snprintf(host, 24, "%s", found->host);
+	free(list);
+	return found;
+}
+
 uint32_t kernel_srp_imm_data(int root)
 {
 	char text[16];
@@ -106,4 +147,68 @@ uint32_t kernel_srp_imm_data(int root)
 	if (sys_read(root, text, sizeof(text), MODULE "/max_imm_data") <= 0)
 		return 0;
 	return (uint32_t)strtoul(text, NULL, 10);
+}
+
+static int no_rules(int err, const char *name, struct diag *diag)
+{
+	diag_sys(diag, err, "read the rules");
+	return diag_ctx(diag, "%s", name);
+}
+
+int kernel_srp_rules(int root, const char *file, char *name, size_t name_len, char **text, size_t *len, struct diag *diag)
+{
+	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : openat(root, RULES, O_RDONLY | O_CLOEXEC), err = errno;
+	char part[4096];
+	ssize_t got;
+
+	snprintf(name, name_len, "%s", file ? file : "/" RULES);
+	*text = NULL;
+	*len = 0;
+	if (fd < 0)
+		return file || err != ENOENT ? no_rules(err, name, diag) : 0;
+	err = 0;
+	while (!err && (got = read(fd, part, sizeof(part)))) {
+		char *more = got < 0 ? NULL : *len > RULES_MAX ? NULL : realloc(*text, *len + (size_t)got);
+
+		if (!more) {
+			err = got < 0 ? errno : *len > RULES_MAX ? EFBIG : ENOMEM;
+			continue;
+		}
+		*text = more;
+		memcpy(more + *len, part, (size_t)got);
+		*len += (size_t)got;
+	}
+	close(fd);
+	if (!err && !*text && !(*text = malloc(1)))
+		err = ENOMEM;
+	if (!err)
+		return 0;
+	free(*text);
+	*text = NULL;
+	return no_rules(err, name, diag);
+}
+
+int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *diag)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char name[128];
+	int fd, err;
+
+	snprintf(name, sizeof(name), "run/srp_daemon_%s_%u", dev, port);
+	fd = openat(root, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return diag_sys(diag, errno, "open the lock /%s", name);
+	if (!fcntl(fd, F_SETLK, &lock))
+		return fd;
+	err = errno;
+	if (err != EACCES && err != EAGAIN) {
+		close(fd);
+		return diag_sys(diag, err, "lock /%s", name);
+	}
+	if (fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK || lock.l_pid <= 0)
+		diag_set(diag, DIAG_BUSY, EBUSY, "another daemon serves this port: it holds the lock /%s", name);
+	else
+		diag_set(diag, DIAG_BUSY, EBUSY, "process %d serves this port: it holds the lock /%s", (int)lock.l_pid, name);
+	close(fd);
+	return -EBUSY;
 }

@@ -3,6 +3,7 @@
 #include "mad.h"
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,20 +24,49 @@ bool mad_srp_hex(const char *id_ext, uint64_t *value)
 	return len && len <= 16 && !id_ext[len];
 }
 
-void mad_srp_line(const struct mad_target *target, const struct mad_unit *unit, const struct mad_ioc *ioc,
-	const struct mad_service *service, uint32_t imm_data, char line[256])
+bool mad_srp_get(struct mad_srp *srp, const struct mad_target *target, const struct mad_unit *unit, const struct mad_ioc *ioc,
+	const struct mad_service *service)
 {
-	char id_ext[17] = "";
-	int len;
+	*srp = (struct mad_srp){
+		.ioc_guid = ioc->guid,
+		.prefix = target->prefix,
+		.guid = target->guid,
+		.service_id = service->id,
+		.pkey = unit->pkey,
+		.io_class = ioc->io_class,
+		.send_size = ioc->send_size,
+	};
+	return mad_srp_id_ext(service, srp->id_ext) && mad_srp_hex(srp->id_ext, &srp->id);
+}
 
-	mad_srp_id_ext(service, id_ext);
-	len = snprintf(line, 256, "id_ext=%s,ioc_guid=%016" PRIx64 ",dgid=%016" PRIx64 "%016" PRIx64 ",pkey=%04x,service_id=%016" PRIx64,
-		id_ext, ioc->guid, target->prefix, target->guid, unit->pkey, service->id);
-	if (ioc->io_class != IO_CLASS_16A)
-		len += snprintf(line + len, 256 - (size_t)len, ",io_class=%04x", ioc->io_class);
+static void add(char line[MAD_SRP_LINE], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(char line[MAD_SRP_LINE], const char *fmt, ...)
+{
+	size_t len = strlen(line);
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line + len, MAD_SRP_LINE - len, fmt, args);
+	va_end(args);
+}
+
+void mad_srp_command(const struct mad_srp *srp, const struct mad_srp_more *more, char line[MAD_SRP_LINE])
+{
+	line[0] = 0;
+	add(line, "id_ext=%s,ioc_guid=%016" PRIx64 ",dgid=%016" PRIx64 "%016" PRIx64 ",pkey=%04x,service_id=%016" PRIx64, srp->id_ext,
+		srp->ioc_guid, srp->prefix, srp->guid, srp->pkey, srp->service_id);
+	if (srp->io_class != IO_CLASS_16A)
+		add(line, ",io_class=%04x", srp->io_class);
+	if (more->initiator_ext)
+		add(line, ",initiator_ext=%016" PRIx64, srp->guid);
+	if (more->tl_retry_count)
+		add(line, ",tl_retry_count=%" PRIu32, more->tl_retry_count);
+	if (more->options)
+		add(line, "%s", more->options);
 	/* Last: kernels that do not know it stop reading there */
-	if (imm_data > ioc->send_size)
-		snprintf(line + len, 256 - (size_t)len, ",max_it_iu_size=%" PRIu32, ioc->send_size);
+	if (more->imm_data > srp->send_size)
+		add(line, ",max_it_iu_size=%" PRIu32, srp->send_size);
 }
 
 void mad_srp_uri(const struct mad_target *target, const struct mad_unit *unit, const struct mad_ioc *ioc, const struct mad_service *service,

@@ -258,6 +258,7 @@ int mad_watch(struct mad *mad, struct mad_watch *watch, struct diag *diag)
 		return diag_set(diag, DIAG_BUSY, EALREADY, "the port is watched already");
 	if (mad->gone)
 		return diag_sys(diag, -mad->gone, "watch %s port %u", mad->port.dev, mad->port.port);
+	memset(&watch->mad, 0, sizeof(*watch) - offsetof(struct mad_watch, mad));
 	mad->watch = watch;
 	watch->mad = mad;
 	watch->look = (struct loop_timer){ .fire = look_again };

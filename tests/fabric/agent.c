@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* agent FILE: device management of a port, as an SRP target has it, out of a file that is read again whenever it changed. Its lines:
- *   unit CHANGE_ID SLOTS | slot SLOT NIBBLE | ioc SLOT GUID VENDOR DEVICE IO_CLASS SEND_SIZE SERVICES ID | service SLOT N ID NAME
- *   fail ATTRIBUTE STATUS [MODIFIER] | silent ATTRIBUTE [MODIFIER]
- * Slots, sizes and numbers of services are decimal, the rest is hexadecimal; ID and NAME go to the end of the line, \xHH is a byte. */
+/* agent FILE: device management of a port, as an SRP target has it, out of a file that is read again whenever it changed. */
 #include "umad.h"
 #include <ctype.h>
 #include <err.h>
@@ -104,6 +101,13 @@ static bool read_fault(const char *line)
 	return fault->silent;
 }
 
+/* unit CHANGE_ID SLOTS
+ * slot SLOT NIBBLE
+ * ioc SLOT GUID VENDOR DEVICE IO_CLASS SEND_SIZE SERVICES TEXT
+ * service SLOT NUMBER ID NAME
+ * fail ATTRIBUTE STATUS [MODIFIER]
+ * silent ATTRIBUTE [MODIFIER]
+ * Slots, sizes and numbers of services are decimal, the rest is hexadecimal; TEXT and NAME go to the end of the line, \xHH is a byte. */
 static bool read_line(const char *line)
 {
 	unsigned a, b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* box [OPTION]... -- COMMAND: runs a command as if on a node of a simulated InfiniBand fabric; see tests/fabric/lib.sh.
- * Needs root for a mount name space, and a kernel with seccomp user notification (5.14). Ends with the command's status. */
+ * Needs root for a mount name space, and a kernel with seccomp user notification (5.9). Ends with the command's status. */
 #include "box.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -256,37 +256,38 @@ static void usage(void)
 	exit(125);
 }
 
-int main(int argc, char **argv)
+struct options {
+	const char *base, *node[BOX_PORTS];
+	bool issm;
+};
+
+static void read_options(struct box *box, struct options *options, int argc, char **argv)
 {
-	static struct box box;
-	const char *base = SIM_BASE, *node[BOX_PORTS] = { NULL };
-	bool issm = false;
-	int opt, sigfd, status;
-	pid_t program;
+	int opt;
 
 	while ((opt = getopt(argc, argv, "+n:s:l:miC:")) != -1) {
 		switch (opt) {
 		case 'n':
-			if (box.ports == BOX_PORTS)
+			if (box->ports == BOX_PORTS)
 				usage();
-			node[box.ports++] = optarg;
+			options->node[box->ports++] = optarg;
 			break;
 		case 's':
-			base = optarg;
+			options->base = optarg;
 			break;
 		case 'l':
-			box.log = fopen(optarg, "ae");
-			if (!box.log)
+			box->log = fopen(optarg, "ae");
+			if (!box->log)
 				box_die("%s: %m", optarg);
 			break;
 		case 'm':
-			issm = true;
+			options->issm = true;
 			break;
 		case 'i':
-			box.instant = true;
+			box->instant = true;
 			break;
 		case 'C':
-			caps_add(&box.caps, optarg);
+			caps_add(&box->caps, optarg);
 			break;
 		default:
 			usage();
@@ -294,12 +295,27 @@ int main(int argc, char **argv)
 	}
 	if (optind >= argc)
 		usage();
-	for (unsigned i = 0; i < box.ports; i++) {
-		box.port[i].number = i;
-		sim_attach(&box.port[i].sim, base, node[i], (uint32_t)getpid() * BOX_PORTS + i, issm);
+}
+
+static void attach(struct box *box, const struct options *options)
+{
+	for (unsigned i = 0; i < box->ports; i++) {
+		box->port[i].number = i;
+		sim_attach(&box->port[i].sim, options->base, options->node[i], (uint32_t)getpid() * BOX_PORTS + i, options->issm);
 	}
-	setenv("BOX_SOCKET", base, 1); /* for fakeverbs.c */
-	setenv("BOX_NODE", box.ports ? node[0] : "", 1);
+	setenv("BOX_SOCKET", options->base, 1); /* for fakeverbs.c */
+	setenv("BOX_NODE", box->ports ? options->node[0] : "", 1);
+}
+
+int main(int argc, char **argv)
+{
+	static struct box box;
+	struct options options = { .base = SIM_BASE };
+	int sigfd, status;
+	pid_t program;
+
+	read_options(&box, &options, argc, argv);
+	attach(&box, &options);
 	sigfd = signals();
 	program = child_start(&box, argv + optind);
 	status = serve(&box, program, sigfd);

@@ -43,7 +43,7 @@ static int kind_of(struct box *box, const char *path, int flags, enum file_kind 
 	return 0;
 }
 
-static int again(int fd, int flags)
+static int reopen(int fd, int flags)
 {
 	char path[32];
 
@@ -64,7 +64,7 @@ static int inject(struct box *box, const struct seccomp_notif *call, unsigned nu
 
 	if (pipe2(ends, O_NONBLOCK | O_CLOEXEC))
 		return -ENFILE;
-	theirs = again(ends[0], O_RDWR);
+	theirs = reopen(ends[0], O_RDWR);
 	close(ends[1]);
 	if (theirs >= 0 && !(flags & O_NONBLOCK))
 		fcntl(theirs, F_SETFL, 0);
@@ -127,7 +127,7 @@ void file_readable(const struct file *file, bool yes)
 			;
 		return;
 	}
-	fd = again(file->pipe, O_WRONLY);
+	fd = reopen(file->pipe, O_WRONLY);
 	if (fd < 0 || write(fd, &byte, 1) != 1)
 		box_die("pipe: %m");
 	close(fd);

@@ -105,7 +105,6 @@ static int register_agent(struct box *box, struct file *file, const struct secco
 	uint8_t rmpp_version = 0;
 	uint32_t flags = 0, id = 0;
 	int err = read_request(&agent, &rmpp_version, &flags, call, second);
-	/* the place of the id in either request is its first member */
 
 	if (err)
 		return err;
@@ -118,7 +117,7 @@ static int register_agent(struct box *box, struct file *file, const struct secco
 		(unsigned long long)agent.methods[1], (unsigned long long)agent.methods[0], rmpp_version, err ? strerrorname_np(-err) : "ok");
 	if (err)
 		return err;
-	if (!mem_write(call, call->data.args[2], &id, sizeof(id)))
+	if (!mem_write(call, call->data.args[2], &id, sizeof(id))) /* the first member of either request */
 		return -EFAULT;
 	agent.rmpp = rmpp_version && !(flags & USER_RMPP);
 	agent.hi_tid = box->hi_tid = (box->hi_tid + 1) & HI_TID_MASK;
@@ -346,7 +345,6 @@ static void came_back(struct box *box, const struct mad_hdr *mad)
 void umad_received(struct box *box, struct port *port, struct sim_packet *from)
 {
 	const struct mad_hdr *mad = (const void *)from->mad;
-	/* of libibumad's two ends of a wire, lid is 16 bits in network order in both */
 	const struct packet like = { .hdr = { .qpn = from->sqp, .lid = (__be16)from->slid } };
 
 	if (ntohl(from->status)) {

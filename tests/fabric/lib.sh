@@ -6,7 +6,7 @@
 here=$(cd "${BASH_SOURCE[0]%/*}" && pwd)
 IS_DM=80000 # IsDeviceManagementSupported
 sys=/sys/class/infiniband/ibsim0/ports/1
-sim=sim$$
+sim=sim
 
 # --- checks
 
@@ -53,7 +53,6 @@ wait_for() {
 }
 
 says() { grep -Eq -- "$1" "$2" || { cat "$2"; return 1; }; } # says REGEX FILE
-tells_no_more() { ! kill -0 "$1" 2>/dev/null; }              # of a process
 
 # --- the fabric
 
@@ -70,13 +69,13 @@ fabric_start() {
 	mkfifo console
 	exec {console}<>console
 	IBSIM_SOCKNAME=$sim ibsim -s net <&$console >sim.log 2>&1 &
-	sim_pid=$!
 	wait_for 10 grep -q 'Network simulator ready' sim.log
 }
 
 sim_console() { echo "$*" >&$console; }
 
 # box NODE COMMAND…: runs it there; boxed PID-VARIABLE NODE COMMAND…: in the background, its output in NODE.out. BOX: more options.
+# boxing: the words of that, for either.
 # shellcheck disable=SC2086 # words
 boxing() {
 	local node=$1

@@ -87,7 +87,9 @@ static void check_codecs(const uint8_t *data, size_t size)
 
 static void check_found(const struct mad_found *found)
 {
-	char why[128], id_ext[17], line[256];
+	const struct mad_srp_more more = { .imm_data = 8192 };
+	char why[128], id_ext[17], line[MAD_SRP_LINE];
+	struct mad_srp srp;
 	unsigned failed = 0;
 	uint64_t value;
 
@@ -104,8 +106,9 @@ static void check_found(const struct mad_found *found)
 				for (struct mad_service *service = ioc->service; service; service = service->next) {
 					if (!mad_srp_id_ext(service, id_ext))
 						abort();
-					mad_srp_hex(id_ext, &value);
-					mad_srp_line(target, unit, ioc, service, 8192, line);
+					if (mad_srp_get(&srp, target, unit, ioc, service) != mad_srp_hex(id_ext, &value))
+						abort();
+					mad_srp_command(&srp, &more, line);
 					mad_srp_uri(target, unit, ioc, service, line);
 				}
 	}

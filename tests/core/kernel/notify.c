@@ -76,3 +76,33 @@ Test(notify, failures_are_named)
 	setenv("NOTIFY_SOCKET", "relative", 1);
 	cr_assert_eq(kernel_notify_ready(-1, NULL, &diag), -EINVAL);
 }
+
+Test(notify, any_text)
+{
+	char name[64];
+	int fd;
+
+	unsetenv("NOTIFY_SOCKET");
+	cr_assert_eq(kernel_notify("WATCHDOG=1", NULL), 0, "nobody listens");
+	snprintf(name, sizeof(name), "@notify-any-%d", getpid());
+	fd = listen_at(name);
+	cr_assert_eq(kernel_notify("STATUS=2 targets", NULL), 0);
+	heard(fd, "STATUS=2 targets");
+	close(fd);
+}
+
+Test(notify, the_watchdog_is_fed_by_whom_it_watches)
+{
+	char pid[16];
+
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+	cr_assert_eq(kernel_watchdog_ms(), 0);
+	setenv("WATCHDOG_USEC", "30000000", 1);
+	cr_assert_eq(kernel_watchdog_ms(), 30000);
+	setenv("WATCHDOG_PID", "1", 1);
+	cr_assert_eq(kernel_watchdog_ms(), 0);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("WATCHDOG_PID", pid, 1);
+	cr_assert_eq(kernel_watchdog_ms(), 30000);
+}

@@ -4,8 +4,11 @@
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define HOST "sys/class/scsi_host/host7/"
 
@@ -15,6 +18,7 @@ Test(srp, connections)
 	struct tree tree = tree_new();
 	struct kernel_srp *list;
 	unsigned count;
+	char host[24];
 
 	cr_assert_eq(kernel_srp_list(tree.root, &list, &count, NULL), 0);
 	cr_assert_eq(count, 0, "no SCSI at all");
@@ -48,6 +52,11 @@ Test(srp, connections)
 	cr_assert_eq(kernel_srp_list(tree.root, &list, &count, NULL), 0);
 	cr_assert_str_eq(list->dev, "mlx5_0");
 	cr_assert_eq(list->port, 2);
+	cr_assert(kernel_srp_connected(tree.root, list, false, host));
+	cr_assert_str_eq(host, "host7");
+	list->id_ext++;
+	cr_assert_not(kernel_srp_connected(tree.root, list, false, host));
+	cr_assert_str_eq(host, "");
 	free(list);
 	tree_free(&tree);
 }
@@ -66,6 +75,20 @@ Test(srp, immediate_data)
 	tree_free(&tree);
 }
 
+Test(umad, other_names)
+{
+	struct tree tree = tree_new();
+	uint64_t none = kernel_umad_names(tree.root), one, both;
+
+	tree_dir(&tree, "sys/class/infiniband_mad/umad0");
+	one = kernel_umad_names(tree.root);
+	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
+	both = kernel_umad_names(tree.root);
+	cr_assert(none != one && one != both && none != both);
+	cr_assert_eq(kernel_umad_names(tree.root), both);
+	tree_free(&tree);
+}
+
 Test(umad, the_missing_part_is_named)
 {
 	struct tree tree = tree_new();
@@ -78,5 +101,69 @@ Test(umad, the_missing_part_is_named)
 	cr_assert(strstr(diag.text, "ib_umad is not loaded"), "%s", diag.text);
 	tree_file(&tree, "sys/class/infiniband_mad/abi_version", "5\n");
 	cr_assert_eq(kernel_umad_ready(tree.root, &diag), 0);
+	tree_free(&tree);
+}
+
+static struct kernel_srp want_7(void)
+{
+	struct kernel_srp want = { .id_ext = 1, .ioc_guid = 2, .service_id = 3, .pkey = 0xffff, .dev = "mlx5_0", .port = 1 };
+
+	want.dgid[15] = 7;
+	return want;
+}
+
+Test(srp, which_connection_it_is)
+{
+	struct kernel_srp host = want_7(), want = want_7();
+
+	cr_assert_null(kernel_srp_find(NULL, 0, &want, false));
+	cr_assert_eq(kernel_srp_find(&host, 1, &want, false), &host);
+	host.pkey = 0x8001;
+	cr_assert_null(kernel_srp_find(&host, 1, &want, false));
+	cr_assert_eq(kernel_srp_find(&host, 1, &want, true), &host);
+	host = want_7();
+	host.dgid[15] = 8;
+	cr_assert_null(kernel_srp_find(&host, 1, &want, true));
+	host.by_cm = true;
+	cr_assert_eq(kernel_srp_find(&host, 1, &want, false), &host, "by RDMA/CM it tells no path");
+	strcpy(host.dev, "mlx5_1");
+	cr_assert_null(kernel_srp_find(&host, 1, &want, false));
+	host.dev[0] = 0;
+	host.port = 2;
+	cr_assert_null(kernel_srp_find(&host, 1, &want, false));
+	host.port = 0;
+	cr_assert_eq(kernel_srp_find(&host, 1, &want, false), &host);
+	host.service_id = 4;
+	host.by_cm = false;
+	cr_assert_null(kernel_srp_find(&host, 1, &want, false));
+}
+
+/* A lock is a process's: another one is needed to find it held. */
+Test(srp, a_lock_names_its_holder)
+{
+	struct tree tree = tree_new();
+	struct diag diag = { 0 };
+	char text[128];
+	int fd, status;
+	pid_t pid;
+
+	cr_assert_eq(kernel_srp_lock(tree.root, "mlx5_0", 1, &diag), -ENOENT, "no /run");
+	tree_dir(&tree, "run");
+	fd = kernel_srp_lock(tree.root, "mlx5_0", 1, NULL);
+	cr_assert_geq(fd, 0);
+	snprintf(text, sizeof(text), "process %d serves this port: it holds the lock /run/srp_daemon_mlx5_0_1", (int)getpid());
+	pid = fork();
+	if (!pid) {
+		diag = (struct diag){ 0 };
+		if (kernel_srp_lock(tree.root, "mlx5_0", 1, &diag) != -EBUSY || strncmp(diag.text, text, 60))
+			_exit(1);
+		_exit(kernel_srp_lock(tree.root, "mlx5_0", 2, &diag) < 0);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0, "held by another, and another port free");
+	close(fd);
+	fd = kernel_srp_lock(tree.root, "mlx5_0", 1, NULL);
+	cr_assert_geq(fd, 0, "free again");
+	close(fd);
 	tree_free(&tree);
 }

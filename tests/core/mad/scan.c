@@ -467,6 +467,10 @@ Test(scan, named_ports_by_the_subnet_administrator)
 	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named + 1, .count = 1, .by_sa = true, .trust_management = true }, 2000), 0);
 	cr_assert_eq(found.count, 1);
 	cr_assert_eq(services(&found.target[0]), 1);
+	named[1].known = true;
+	mad_gid_make(named[1].gid, 0xfe80000000000000, 0x200001);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named + 1, .count = 1, .by_sa = true }, 2000), 0);
+	cr_assert_eq(found.count, 0, "its GUID does not make it an I/O unit");
 	fake_fabric.port[0].sm_lid = 0;
 	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named, .count = 4, .by_sa = true }, 2000), -ENETUNREACH);
 }

@@ -45,16 +45,24 @@ Test(srp, lines)
 	struct mad_service service = { .id = 0x0002c90300a0b0d0, .name = "SRP.T10:0002C90300A0B0C0" };
 	struct mad_ioc ioc = { .guid = 0x0002c90300a0b0c0, .io_class = 0x0100, .send_size = 2052 };
 	struct mad_unit unit = { .pkey = 0xffff };
-	char line[256];
+	const struct mad_srp_more imm_2052 = { .imm_data = 2052 }, imm_8192 = { .imm_data = 8192 };
+	const struct mad_srp_more all = { .initiator_ext = true, .tl_retry_count = 7, .options = ",max_sect=65535,queue_size=7", .imm_data = 8192 };
+	struct mad_srp srp;
+	char line[MAD_SRP_LINE];
 
 #define PLAIN "id_ext=0002C90300A0B0C0,ioc_guid=0002c90300a0b0c0,dgid=fe800000000000000000000000100007,pkey=ffff,service_id=0002c90300a0b0d0"
-	mad_srp_line(&target, &unit, &ioc, &service, 0, line);
+	cr_assert(mad_srp_get(&srp, &target, &unit, &ioc, &service));
+	mad_srp_command(&srp, &(struct mad_srp_more){ 0 }, line);
 	cr_assert_str_eq(line, PLAIN);
-	mad_srp_line(&target, &unit, &ioc, &service, 2052, line);
+	mad_srp_command(&srp, &imm_2052, line);
 	cr_assert_str_eq(line, PLAIN);
 	ioc.io_class = 0xff00;
-	mad_srp_line(&target, &unit, &ioc, &service, 8192, line);
+	mad_srp_get(&srp, &target, &unit, &ioc, &service);
+	mad_srp_command(&srp, &imm_8192, line);
 	cr_assert_str_eq(line, PLAIN ",io_class=ff00,max_it_iu_size=2052");
+	mad_srp_command(&srp, &all, line);
+	cr_assert_str_eq(line,
+		PLAIN ",io_class=ff00,initiator_ext=0000000000100007,tl_retry_count=7,max_sect=65535,queue_size=7,max_it_iu_size=2052");
 	mad_srp_uri(&target, &unit, &ioc, &service, line);
 	cr_assert_str_eq(line,
 		"srp://fe800000000000000000000000100007/0002c90300a0b0c0/0002C90300A0B0C0?pkey=ffff&service_id=0002c90300a0b0d0&io_class=ff00");

@@ -206,6 +206,23 @@ Test(watch, reports_come_and_are_answered)
 	cr_assert_eq(it.changes, 0);
 }
 
+Test(watch, once_more_with_the_same)
+{
+	begin();
+	pass(0.1);
+	end();
+	it.ended = it.tolds = 0;
+	begin();
+	pass(0.1);
+	cr_assert_eq(fake_fabric.subscribed, ALL);
+	cr_assert_eq(it.tolds, 1);
+	fake_notice(MAD_TRAP_IN_SERVICE, 0x200001, 0);
+	mad_port_event(mad, MAD_PORT_PKEYS);
+	pass(0.1);
+	cr_assert_eq(it.notices, 1);
+	cr_assert_eq(it.changes, 1);
+}
+
 Test(watch, one_to_a_port)
 {
 	struct mad_watch other = { 0 };
@@ -383,7 +400,10 @@ Test(watch, a_silent_or_busy_administrator)
 {
 	fake_fabric.sa_dead = true;
 	begin();
-	pass(6);
+	pass(1);
+	fake_report(0, good, MAD_LEN);
+	pass(5);
+	cr_assert_eq(mad_counters(mad)->reports, 0, "nobody has LID 0");
 	cr_assert_eq(it.told, -ETIMEDOUT);
 	cr_assert_str_eq(it.diag.text, "no answer of the subnet administrator (LID 2) to the subscription to its reports");
 	fake_fabric.sa_dead = false;
@@ -549,6 +569,22 @@ Test(watch, ends_within_a_second_whatever_the_administrator_does)
 	cr_assert_leq(now - began, SECOND / 10);
 	cr_assert_eq(fake_fabric.informs, 0);
 	cr_assert_eq(it.tolds, 0);
+}
+
+Test(watch, nothing_is_told_after_it_was_left)
+{
+	begin();
+	pass(0.1);
+	fake_fabric.sa_dead = true;
+	mad_port_event(mad, MAD_PORT_PKEYS | MAD_PORT_REREGISTER);
+	mad_unwatch(mad, &it.watch, ended);
+	pass(0.1);
+	fake_report(2, good, MAD_LEN);
+	mad_port_event(mad, MAD_PORT_SM);
+	pass(0.1);
+	cr_assert_not(it.ended);
+	cr_assert_eq(it.changes + it.notices, 0);
+	cr_assert_eq(fake_fabric.answered, 1, "it is answered nevertheless");
 }
 
 Test(watch, may_be_left_from_any_upcall)

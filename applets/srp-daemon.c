@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* srp-daemon, which as srp_daemon is that tool: finds SRP targets on InfiniBand and has the kernel connect to those that its rules
+ * allow, once or from now on. */
+#include "srp_daemon_opts.h"
+#include "kernel.h"
+#include "uri.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OLD_NAME "srp_daemon"
+
+#define AT(field) offsetof(struct srp_daemon_words, field)
+static const struct opt rows[] = {
+	{ "once", 'o', OPT_FLAG, AT(once), NULL, "scan once, connect once, end" },
+	{ "execute", 'e', OPT_FLAG, AT(execute), NULL, "have the kernel connect to the targets" },
+	{ "commands", 'c', OPT_FLAG, AT(commands), NULL, "print lines for add_target" },
+	{ "all", 'a', OPT_FLAG, AT(all), NULL, "print also what is connected already" },
+	{ "rules", 'f', OPT_TEXT, AT(rules), "FILE", "what to connect to, and how; default /etc/srp_daemon.conf" },
+	{ "initiator-ext", 'n', OPT_FLAG, AT(initiator_ext), NULL, "make each path an initiator of its own, for multipath" },
+	{ "rescan", 'R', OPT_MSEC, AT(rescan_ms), "SECONDS", "scan the whole fabric so often; default: when something happens" },
+	{ "retry-connected", 'T', OPT_MSEC, AT(recheck_ms), "SECONDS", "look so often whether what is connected still is; default 20, 0 = never" },
+	{ "tl-retry-count", 'l', OPT_U32, AT(tl_retry_count), "N", "transport retries of a connection, 2 to 7" },
+	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "serve this RDMA device (mlx5_0)" },
+	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "serve this port of it" },
+	{ "device-port", 'j', OPT_TEXT, AT(dev_port), "DEVICE:PORT", "serve this port" },
+	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "serve the port of this MAD device (/dev/infiniband/umad0)" },
+	{ "all-ports", 0, OPT_FLAG, AT(all_ports), NULL, "serve every port on InfiniBand, as they come and go" },
+	{ "mad-timeout", 't', OPT_U32, AT(answer_ms), "MSEC", "how long one answer may take, over all tries; default 5000" },
+	{ "tries", 'r', OPT_U32, AT(tries), "N", "how often a request is sent in that time; default 3" },
+	{ "login-timeout", 0, OPT_MSEC, AT(login_ms), "SECONDS", "how long the kernel may take to connect; default 60" },
+	{ "log", 0, OPT_TEXT, AT(log), "FILE", "say what happens here, not on the standard error output" },
+	{ "daemon", 0, OPT_FLAG, AT(background), NULL, "go to the background once ready" },
+	{ "pid-file", 0, OPT_TEXT, AT(pid_file), "FILE", "write the process id here once ready" },
+	{ "ready-fd", 0, OPT_U32, AT(ready_fd), "FD", "write a line to this descriptor once ready" },
+	{ "debug", 'V', OPT_FLAG, AT(debug), NULL, "the same as --verbose" },
+	{ "systemd", 0, OPT_FLAG, AT(systemd), NULL, "changes nothing; srp_daemon has it" },
+	{ 0 },
+};
+#undef AT
+
+static const struct srp_daemon_words defaults = {
+	.answer_ms = 5000,
+	.tries = 3,
+	.recheck_ms = 20000,
+	.login_ms = 60000,
+	.ready_fd = UINT32_MAX,
+};
+
+bool srp_daemon_is_old(const struct call *call)
+{
+	return !strcmp(call->name, OLD_NAME);
+}
+
+/* What names the port. */
+static int check_port(const struct call *call, const struct srp_daemon_words *words)
+{
+	unsigned ways = (words->dev || words->port) + !!words->dev_port + words->all_ports;
+
+	if (words->port > 254)
+		return diag_set(call->diag, DIAG_USAGE, ERANGE, "-p %u: ports are 1 to 254", words->port);
+	/* srp_daemon lets -i and -j win over -d */
+	if (ways + (words->umad && !srp_daemon_is_old(call)) > 1)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-i and -p, -j, -d and --all-ports all say which port: give one of them");
+	return 0;
+}
+
+static int check_words(const struct call *call, const struct srp_daemon_words *words)
+{
+	bool once = words->once || words->common.dry_run;
+
+	if (call->operands && !srp_daemon_is_old(call))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[0]);
+	if (words->tl_retry_count && (words->tl_retry_count < 2 || words->tl_retry_count > 7))
+		return diag_set(call->diag, DIAG_USAGE, ERANGE, "-l %u: transport retries are 2 to 7", words->tl_retry_count);
+	if (!words->answer_ms || !words->tries || !words->login_ms)
+		return diag_set(call->diag, DIAG_USAGE, ERANGE, "%s: more than 0 is needed",
+			!words->answer_ms ? "-t" : !words->tries ? "-r" : "--login-timeout");
+	if (once && (words->background || words->pid_file || words->ready_fd != UINT32_MAX || words->log))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--daemon, --pid-file, --ready-fd and --log are for what stays: not with %s",
+			words->once ? "-o" : "--dry-run");
+	if (call->out->json && !once && (words->commands || !words->execute))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--json: what a daemon finds has no end, and so is no document: give -o, or -e without -c");
+	return check_port(call, words);
+}
+
+static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN], uint32_t *port)
+{
+	const char *colon = strrchr(text, ':');
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (!colon || colon == text || colon - text >= MAD_DEV_LEN || parse_u64(colon + 1, 1, 254, &number, &why))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-j %s: this is no device and port, such as mlx5_0:1", text);
+	snprintf(dev, MAD_DEV_LEN, "%.*s", (int)(colon - text), text);
+	*port = (uint32_t)number;
+	return 0;
+}
+
+/* A daemon waits for a port that is not up yet. */
+static int choose_port(const struct call *call, const struct srp_daemon_words *words, struct srp_daemon_options *opts)
+{
+	struct mad_port_choice choice = { .dev = words->dev, .port = words->port };
+	char dev[MAD_DEV_LEN];
+	int err = 0;
+
+	if (words->dev_port) {
+		err = split(call, words->dev_port, dev, &choice.port);
+		choice.dev = dev;
+	} else if (!words->dev) {
+		choice.umad = words->umad;
+	}
+	if (!err)
+		err = mad_port_choose(&opts->port, &choice, call->diag);
+	if (err && call->diag->code == DIAG_UNSUPPORTED)
+		diag_hint(call->diag, "srp-discover --gid asks one target on RoCE");
+	return err || !opts->once ? err : mad_port_usable(&opts->port, call->diag);
+}
+
+static int get_ready(struct call *call, const struct srp_daemon_words *words, struct srp_daemon_options *opts, struct srp_rules *rules)
+{
+	int err = srp_rules_read(rules, opts->root, words->rules, call->diag);
+
+	if (!err)
+		err = kernel_umad_ready(opts->root, call->diag);
+	if (!err && !opts->all_ports)
+		err = choose_port(call, words, opts);
+	if (!err && opts->execute)
+		err = kernel_srp_ready(opts->root, call->diag);
+	opts->policy.rules = rules;
+	opts->policy.more.imm_data = kernel_srp_imm_data(opts->root);
+	return err;
+}
+
+static int serve(struct call *call)
+{
+	const struct srp_daemon_words *words = call->opts;
+	struct srp_daemon_options opts = {
+		.policy.more.initiator_ext = words->initiator_ext,
+		.policy.more.tl_retry_count = words->execute || !srp_daemon_is_old(call) ? words->tl_retry_count : 0,
+		.limits = { .answer_ms = words->answer_ms, .tries = words->tries },
+		.once = words->once || words->common.dry_run,
+		.execute = words->execute && !words->common.dry_run,
+		.all_ports = words->all_ports,
+		.rescan_ms = words->rescan_ms,
+		.recheck_ms = words->recheck_ms,
+		.login_ms = words->login_ms,
+		.retry_ms = 2000,
+		.retry_max_ms = 300000,
+	};
+	struct srp_rules rules = { 0 };
+	int err = check_words(call, words);
+
+	if (err)
+		return err;
+	call->loop.verbose |= words->debug;
+	opts.root = kernel_root();
+	if (opts.root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	err = get_ready(call, words, &opts, &rules);
+	if (!err)
+		err = opts.once ? srp_daemon_once(call, &opts) : srp_daemon_run(call, &opts);
+	srp_rules_free(&rules);
+	close(opts.root);
+	return err;
+}
+
+const struct applet applet_srp_daemon = {
+	.name = "srp-daemon",
+	.replaces = OLD_NAME,
+	.replaced_usage = "[-vVcaeon] [-d <umad device> | -i <device> [-p <port>] | -j <device>:<port>] [-t <timeout (ms)>] [-r <tries>]\n"
+			  "       [-R <rescan time>] [-T <retry time>] [-l <tl_retry count>] [-f <rules file>]",
+	.operands = "",
+	.summary = "connect the kernel to SRP targets as they are found",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct srp_daemon_words),
+	.max = UINT8_MAX,
+	.changes = true,
+	.run = serve,
+};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* srp-daemon -o and --dry-run: one scan of each port, one login to each target, what came of it, and a status that says so. */
+#include "srp_daemon_opts.h"
+#include "srp_show.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct result { /* of a login */
+	char dev[MAD_DEV_LEN], line[MAD_SRP_LINE], host[24];
+	unsigned port;
+	int err;
+	struct diag diag;
+};
+
+struct once {
+	struct call *call;
+	const struct srp_daemon_words *words;
+	const struct srp_daemon_options *opts;
+	struct result *result; /* for JSON, whose lists come one after the other */
+	unsigned results, room;
+	unsigned ports, ports_failed, answered, silent, logins, logins_failed;
+	struct diag first; /* failure */
+	bool noted; /* it has been said */
+	int over;
+};
+
+static void remember(struct once *once, const struct diag *diag, bool noted)
+{
+	if (once->first.err)
+		return;
+	once->first = *diag;
+	once->noted = noted && !once->words->common.quiet;
+}
+
+static void count(struct once *once, const struct mad_found *found)
+{
+	struct diag diag = { 0 };
+	char why[128], name[64];
+
+	for (unsigned i = 0; i < found->count; i++) {
+		const struct mad_target *target = &found->target[i];
+
+		once->answered += target->unit != NULL;
+		if (!target->err)
+			continue;
+		once->silent++;
+		diag_set(&diag, DIAG_UNREACHABLE, -target->err, "%s", mad_target_why(target, why));
+		diag_ctx(&diag, "%s", srp_target_name(target, name));
+		remember(once, &diag, true);
+	}
+}
+
+static void scanned(void *arg, const struct srp_scan *scan)
+{
+	struct once *once = arg;
+	const struct srp_daemon_words *words = once->words;
+	const struct srp_filter all = { 0 };
+	const struct srp_show show = {
+		.filter = &all,
+		.form = words->common.dry_run ? SRP_DECISIONS : words->commands ? SRP_COMMANDS : SRP_LISTING,
+		.found = scan->found,
+		.port = scan->port,
+		.hosts = scan->hosts,
+		.nhosts = scan->nhosts,
+		.policy = once->opts->policy,
+		.all = words->all,
+		.any_pkey = words->execute,
+	};
+	struct out *out = once->call->out;
+
+	once->ports++;
+	count(once, scan->found);
+	if (words->all_ports)
+		out_object(out, NULL);
+	if (out->json || !words->execute || words->commands || words->common.dry_run)
+		srp_show(once->call, &show);
+	if (words->all_ports)
+		out_end(out);
+	srp_note_failures(once->call, &show);
+}
+
+static void keep(struct once *once, const struct srp_login *login)
+{
+	struct result *result;
+
+	if (once->results == once->room) {
+		unsigned room = once->room ? once->room * 2 : 16;
+		struct result *more = realloc(once->result, room * sizeof(*more));
+
+		if (!more)
+			return;
+		once->result = more;
+		once->room = room;
+	}
+	result = &once->result[once->results++];
+	*result = (struct result){ .port = login->port->port, .err = login->err, .diag = *login->diag };
+	snprintf(result->dev, sizeof(result->dev), "%s", login->port->dev);
+	snprintf(result->line, sizeof(result->line), "%s", login->line);
+	snprintf(result->host, sizeof(result->host), "%s", login->host);
+}
+
+static void logged_in(void *arg, const struct srp_login *login)
+{
+	struct once *once = arg;
+	struct call *call = once->call;
+	bool ok = !login->err || (login->err == -EEXIST && login->host[0]);
+	char at[80];
+
+	if (call->out->json)
+		keep(once, login);
+	once->logins++;
+	if (ok) {
+		if (!srp_daemon_is_old(call))
+			out_line(call->out, "connected (%s)  %s", login->host, login->line);
+		return;
+	}
+	once->logins_failed++;
+	snprintf(at, sizeof(at), "target %s at %016llx%016llx", login->srp->id_ext, (unsigned long long)login->srp->prefix,
+		(unsigned long long)login->srp->guid);
+	diag_ctx(login->diag, "%s", at);
+	remember(once, login->diag, true);
+	call_note(call, "%s: %s%s%s", at, login->diag->text, login->diag->hint[0] ? "; hint: " : "", login->diag->hint);
+}
+
+static void failed(void *arg, const struct mad_port_info *port, int err, struct diag *diag)
+{
+	struct once *once = arg;
+
+	(void)err;
+	once->ports++;
+	once->ports_failed++;
+	diag_ctx(diag, "%s port %u", port->dev, port->port);
+	if (diag->hint[0] && diag->code != DIAG_UNREACHABLE)
+		diag_hint(diag, "srp-discover --walk finds targets without it");
+	remember(once, diag, once->words->all_ports);
+	if (once->words->all_ports)
+		call_note(once->call, "%s: %s", diag->object, diag->text);
+}
+
+static void over(void *arg)
+{
+	struct once *once = arg;
+
+	once->over = 1;
+}
+
+static void show_logins(const struct once *once)
+{
+	struct out *out = once->call->out;
+
+	out_list(out, "logins");
+	for (unsigned i = 0; i < once->results; i++) {
+		const struct result *result = &once->result[i];
+
+		out_object(out, NULL);
+		out_text(out, "device", NULL, "%s", result->dev);
+		out_u64(out, "port", NULL, result->port);
+		out_text(out, "add_target", NULL, "%s", result->line);
+		if (result->host[0])
+			out_text(out, "connected", NULL, "%s", result->host);
+		if (!result->host[0] && result->err) {
+			out_text(out, "code", NULL, "%s", diag_code_word(result->diag.code));
+			out_text(out, "errno", NULL, "%s", diag_errno_word(result->diag.err));
+			out_text(out, "text", NULL, "%s", result->diag.text);
+			if (result->diag.hint[0])
+				out_text(out, "hint", NULL, "%s", result->diag.hint);
+		}
+		out_end(out);
+	}
+	out_end(out);
+}
+
+/* All, part, or nothing of what was asked for; the tool that is replaced does not mind targets that do not answer. */
+static int status(const struct once *once)
+{
+	bool failed_some = once->ports_failed || once->logins_failed || (once->silent && !srp_daemon_is_old(once->call));
+	bool some = once->logins > once->logins_failed || (!once->logins_failed && once->answered) ||
+		(once->ports > once->ports_failed && !once->silent && !once->logins_failed);
+
+	if (!failed_some)
+		return EXIT_DONE;
+	if (some && !srp_daemon_is_old(once->call))
+		return EXIT_PARTLY;
+	if (once->noted && !once->call->out->json)
+		return EXIT_FAILED;
+	*once->call->diag = once->first;
+	return -once->first.err;
+}
+
+static int run(struct once *once, struct loop *loop)
+{
+	const struct srp_daemon_events events = { .arg = once, .scanned = scanned, .login = logged_in, .failed = failed, .over = over };
+	uint32_t timeout_ms = once->words->common.timeout_ms;
+	struct srp_daemon *daemon;
+	int err = srp_daemon_start(&daemon, loop, once->opts, &events, once->call->diag);
+
+	if (err)
+		return err;
+	if (once->words->all_ports)
+		out_list(once->call->out, "ports");
+	if (!loop_wait(loop, &once->over, timeout_ms ? loop_clock() + timeout_ms * 1000000ull : 0)) {
+		struct diag diag = { 0 };
+
+		diag_set(&diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", timeout_ms / 1000.);
+		remember(once, &diag, true);
+		once->ports_failed++;
+		call_note(once->call, "%s", diag.text);
+	}
+	if (once->words->all_ports)
+		out_end(once->call->out);
+	if (once->opts->execute && once->call->out->json)
+		show_logins(once);
+	srp_daemon_free(daemon);
+	return status(once);
+}
+
+int srp_daemon_once(struct call *call, struct srp_daemon_options *opts)
+{
+	struct once once = { .call = call, .words = call->opts, .opts = opts };
+	struct loop *loop;
+	int err = loop_new(&loop, &call->loop, call->diag);
+
+	if (err)
+		return err;
+	err = run(&once, loop);
+	free(once.result);
+	loop_free(loop);
+	return err;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* srp-daemon for as long as it runs: its log, its signals, what the service manager hears of it, a clean end. */
+#include "srp_daemon_opts.h"
+#include "child.h"
+#include "kernel.h"
+#include "srp_show.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MSEC    1000000ull
+#define STOP_MS 3000
+#define TELL_MS 10000 /* between two looks whether the status is another */
+#define SAME_MS 600000 /* a log line that was said is counted for so long */
+
+struct run {
+	struct call *call;
+	const struct srp_daemon_words *words;
+	struct srp_daemon_options *opts;
+	struct srp_rules rules; /* read at SIGHUP; those before are the caller's */
+	bool reread;
+	struct srp_daemon *daemon;
+	struct loop *loop;
+	struct loop_signal signal;
+	struct loop_timer watchdog, tell;
+	struct srp_log log;
+	FILE *file; /* of the log, NULL = the standard error output */
+	char told[128];
+	bool signals, stopping, pid_written;
+	int parent;
+	int quit, over; /* told to end; has ended */
+};
+
+static int open_log(struct run *run, struct diag *diag)
+{
+	FILE *file;
+
+	if (!run->words->log)
+		return 0;
+	file = fopen(run->words->log, "ae");
+	if (!file) {
+		diag_sys(diag, errno, "open the log");
+		return diag_ctx(diag, "%s", run->words->log);
+	}
+	setvbuf(file, NULL, _IOLBF, 0);
+	if (run->file)
+		fclose(run->file);
+	run->file = file;
+	return 0;
+}
+
+static void write_line(struct srp_log *log, const char *line)
+{
+	struct run *run = container_of(log, struct run, log);
+	time_t now = time(NULL);
+	char when[32] = "";
+	struct tm tm;
+
+	if (!run->file) {
+		call_note(run->call, "%s", line);
+		return;
+	}
+	if (localtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%F %T ", &tm);
+	fputs(when, run->file);
+	out_plain(run->file, line);
+	fputc('\n', run->file);
+}
+
+static void say(void *arg, const char *line)
+{
+	struct run *run = arg;
+
+	srp_log_say(&run->log, line);
+}
+
+static void over(void *arg)
+{
+	struct run *run = arg;
+
+	run->over = run->quit = 1;
+}
+
+static void stop(struct run *run)
+{
+	if (run->stopping)
+		return;
+	run->stopping = true;
+	run->quit = 1;
+	kernel_notify("STOPPING=1", NULL);
+	srp_daemon_stop(run->daemon);
+}
+
+/* Whoever reads it wants each line at once, and is gone when it cannot be written. */
+static void flush(struct run *run)
+{
+	if (fflush(run->call->out->to))
+		run->quit = 1;
+}
+
+static void scanned(void *arg, const struct srp_scan *scan)
+{
+	struct run *run = arg;
+	const struct srp_filter all = { 0 };
+	const struct srp_show show = {
+		.filter = &all,
+		.form = run->words->commands ? SRP_COMMANDS : SRP_LISTING,
+		.found = scan->found,
+		.port = scan->port,
+		.hosts = scan->hosts,
+		.nhosts = scan->nhosts,
+		.policy = run->opts->policy,
+		.all = run->words->all,
+		.any_pkey = run->words->execute,
+	};
+
+	srp_show(run->call, &show);
+	flush(run);
+}
+
+static void show_port(void *arg, const struct srp_port_view *view)
+{
+	struct out *out = arg;
+
+	out_object(out, NULL);
+	out_line(out, "%s port %u: %s", view->port->dev, view->port->port, view->state);
+	out_text(out, "device", NULL, "%s", view->port->dev);
+	out_u64(out, "port", NULL, view->port->port);
+	out_text(out, "state", NULL, "%s", view->state);
+	out_u64(out, "lid", "    LID:         ", view->port->lid);
+	out_bool(out, "subscribed", "    notices:     ", view->subscribed);
+	out_u64(out, "notices", NULL, view->notices);
+	out_u64(out, "scans", "    scans:       ", view->scans);
+	if (view->scanned_ms != UINT64_MAX)
+		out_u64(out, "scanned_seconds_ago", "    seconds ago: ", view->scanned_ms / 1000);
+	out_u64(out, "logins", "    logins:      ", view->logins);
+	out_u64(out, "connected", "    connected:   ", view->connected);
+	out_u64(out, "failed", "    failed:      ", view->failed);
+	out_u64(out, "waiting", "    waiting:     ", view->waiting);
+	out_u64(out, "denied", "    denied:      ", view->denied);
+	out_list(out, "targets");
+}
+
+static void show_target(void *arg, const struct srp_target_view *view)
+{
+	struct out *out = arg;
+
+	out_object(out, NULL);
+	out_line(out, "    target %s at %016llx%016llx: %s%s%s%s%s", view->srp->id_ext, (unsigned long long)view->srp->prefix,
+		(unsigned long long)view->srp->guid, view->state, view->host[0] ? " as " : "", view->host, view->why[0] ? ": " : "", view->why);
+	out_text(out, "id_ext", NULL, "%s", view->srp->id_ext);
+	out_text(out, "ioc_guid", NULL, "%016llx", (unsigned long long)view->srp->ioc_guid);
+	out_text(out, "gid", NULL, "%016llx%016llx", (unsigned long long)view->srp->prefix, (unsigned long long)view->srp->guid);
+	out_text(out, "service_id", NULL, "%016llx", (unsigned long long)view->srp->service_id);
+	out_text(out, "pkey", NULL, "%04x", view->srp->pkey);
+	out_text(out, "state", NULL, "%s", view->state);
+	if (view->host[0])
+		out_text(out, "connected", NULL, "%s", view->host);
+	if (view->why[0])
+		out_text(out, "text", NULL, "%s", view->why);
+	if (view->tries)
+		out_u64(out, "tries", NULL, view->tries);
+	if (view->next_ms != UINT64_MAX)
+		out_u64(out, "next_ms", NULL, view->next_ms);
+	out_end(out);
+}
+
+static void end_port(void *arg)
+{
+	struct out *out = arg;
+
+	out_end(out);
+	out_end(out);
+}
+
+/* In the output's own form, where the log goes. */
+static void tell_status(struct run *run)
+{
+	struct out out;
+
+	out_init(&out, "srp-daemon.status", run->call->out->json);
+	out.to = run->file ? run->file : stderr;
+	out_list(&out, "ports");
+	srp_daemon_look(run->daemon, &out, show_port, show_target, end_port);
+	out_end(&out);
+	out_fini(&out, NULL);
+}
+
+static void reload(struct run *run)
+{
+	struct diag diag = { 0 };
+	struct srp_rules rules;
+	char text[SRP_LOG_LEN];
+
+	if (open_log(run, &diag)) {
+		snprintf(text, sizeof(text), "%.*s: %.*s", 150, diag.object, 200, diag.text);
+		say(run, text);
+		diag = (struct diag){ 0 };
+	}
+	if (srp_rules_read(&rules, run->opts->root, run->words->rules, &diag)) {
+		snprintf(text, sizeof(text), "%.*s: %.*s; the rules there were stay", 150, diag.object, 200, diag.text);
+		say(run, text);
+		return;
+	}
+	/* The daemon has a pointer to ours or to the caller's: it learns of the new ones before the old ones go */
+	struct srp_rules old = run->rules;
+
+	run->rules = rules;
+	run->opts->policy.rules = &run->rules;
+	srp_daemon_rules(run->daemon, &run->rules);
+	srp_rules_free(&old);
+	snprintf(text, sizeof(text), "rules in force: %u", rules.count);
+	say(run, text);
+}
+
+static void caught(struct loop_signal *signal, int signo)
+{
+	struct run *run = container_of(signal, struct run, signal);
+
+	switch (signo) {
+	case SIGHUP:
+		reload(run);
+		break;
+	case SIGUSR1:
+		tell_status(run);
+		break;
+	default:
+		if (run->stopping)
+			run->over = 1;
+		stop(run);
+	}
+}
+
+static void feed_watchdog(struct loop_timer *timer)
+{
+	struct run *run = container_of(timer, struct run, watchdog);
+	uint32_t ms = kernel_watchdog_ms();
+
+	if (!ms)
+		return;
+	kernel_notify("WATCHDOG=1", NULL);
+	loop_timer_set(run->loop, timer, loop_clock() + ms * MSEC / 2);
+}
+
+static void tell(struct loop_timer *timer)
+{
+	struct run *run = container_of(timer, struct run, tell);
+	char summary[128], text[160];
+
+	srp_daemon_summary(run->daemon, summary);
+	if (strcmp(summary, run->told)) {
+		memcpy(run->told, summary, sizeof(summary));
+		snprintf(text, sizeof(text), "STATUS=%s", summary);
+		kernel_notify(text, NULL);
+	}
+	loop_timer_set(run->loop, timer, loop_clock() + TELL_MS * MSEC);
+}
+
+static void show_ready_port(void *arg, const struct srp_port_view *view)
+{
+	struct out *out = arg;
+
+	out_object(out, NULL);
+	out_text(out, "device", NULL, "%s", view->port->dev);
+	out_u64(out, "port", NULL, view->port->port);
+	out_text(out, "state", NULL, "%s", view->state);
+	out_end(out);
+}
+
+static void no_target(void *arg, const struct srp_target_view *view)
+{
+	(void)arg;
+	(void)view;
+}
+
+static void no_end(void *arg)
+{
+	(void)arg;
+}
+
+static int show_ready(struct run *run)
+{
+	struct out *out = run->call->out;
+	int err;
+
+	if (!out->json)
+		return 0;
+	out_list(out, "ports");
+	srp_daemon_look(run->daemon, out, show_ready_port, no_target, no_end);
+	out_end(out);
+	out_u64(out, "pid", NULL, (uint64_t)getpid());
+	err = out_fini(out, NULL);
+	if (!err)
+		return 0;
+	diag_sys(run->call->diag, -err, "write");
+	return diag_ctx(run->call->diag, "standard output");
+}
+
+static int say_ready(struct run *run)
+{
+	const struct srp_daemon_words *words = run->words;
+	struct diag *diag = run->call->diag;
+	char summary[128];
+	int err = 0;
+
+	if (words->pid_file) {
+		err = child_pid_file(words->pid_file, diag);
+		run->pid_written = !err;
+	}
+	if (!err)
+		err = show_ready(run);
+	if (!err)
+		err = kernel_notify_ready(words->ready_fd == UINT32_MAX ? -1 : (int)words->ready_fd, srp_daemon_summary(run->daemon, summary), diag);
+	if (!err && words->background)
+		child_daemon_ready(run->parent);
+	return err;
+}
+
+static int start(struct run *run)
+{
+	static const int signos[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+	const struct srp_daemon_words *words = run->words;
+	const struct srp_daemon_events events = {
+		.arg = run,
+		.say = say,
+		.scanned = words->commands || !words->execute ? scanned : NULL,
+		.over = over,
+	};
+	struct call *call = run->call;
+	int err = loop_new(&run->loop, &call->loop, call->diag);
+
+	if (err)
+		return err;
+	run->signal.caught = caught;
+	run->log.loop = run->loop;
+	err = loop_signal_add(run->loop, &run->signal, signos, sizeof(signos) / sizeof(signos[0]), call->diag);
+	run->signals = !err;
+	if (!err)
+		err = srp_daemon_start(&run->daemon, run->loop, run->opts, &events, call->diag);
+	if (!err)
+		err = say_ready(run);
+	return err;
+}
+
+static void serve(struct run *run)
+{
+	run->watchdog.fire = feed_watchdog;
+	run->tell.fire = tell;
+	feed_watchdog(&run->watchdog);
+	tell(&run->tell);
+	loop_wait(run->loop, &run->quit, 0);
+}
+
+/* As far as it came. What does not end in time is ended by the process's end. */
+static void end(struct run *run)
+{
+	if (run->daemon) {
+		stop(run);
+		if (loop_wait(run->loop, &run->over, loop_clock() + STOP_MS * MSEC))
+			srp_daemon_free(run->daemon);
+		else
+			run->loop = NULL;
+	}
+	if (run->pid_written)
+		unlink(run->words->pid_file);
+	if (!run->loop)
+		return;
+	srp_log_end(&run->log);
+	loop_timer_del(run->loop, &run->watchdog);
+	loop_timer_del(run->loop, &run->tell);
+	if (run->signals)
+		loop_signal_del(run->loop, &run->signal);
+	loop_free(run->loop);
+}
+
+int srp_daemon_run(struct call *call, struct srp_daemon_options *opts)
+{
+	const struct srp_daemon_words *words = call->opts;
+	struct run run = { .call = call, .words = words, .opts = opts, .log = { .each_ms = SAME_MS, .write = write_line } };
+	int err = 0;
+
+	if (words->ready_fd != UINT32_MAX && fcntl((int)words->ready_fd, F_GETFD) < 0)
+		return diag_sys(call->diag, errno, "--ready-fd %u", words->ready_fd);
+	err = open_log(&run, call->diag);
+	if (!err && words->background)
+		err = child_daemon(&run.parent, call->diag);
+	if (!err)
+		err = start(&run);
+	if (!err)
+		serve(&run);
+	end(&run);
+	srp_rules_free(&run.rules);
+	if (run.file)
+		fclose(run.file);
+	return err;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Logging in through the kernel's SRP initiator, ib_srp, and why it did not: it gives an errno, and tells the rest to its log. */
+#include "child.h"
+#include "kernel.h"
+#include "modules.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define CLASS   "sys/class/infiniband_srp"
+#define KILL_MS 2000 /* after which a process that was killed is left alone */
+#define MSEC    1000000ull
+
+int kernel_srp_ready(int root, struct diag *diag)
+{
+	const char *why = NULL;
+
+	if (!sys_exists(root, CLASS))
+		why = module_load(root, "ib_srp");
+	if (sys_exists(root, CLASS))
+		return 0;
+	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module ib_srp is not loaded: %s", why);
+}
+
+/* What a line in the log means. The first that is found counts. */
+struct reason {
+	const char *said; /* after which %x is a number, if it ends with "0x" */
+	unsigned long number;
+	uint8_t code;
+	const char *text, *hint;
+};
+
+/* ib_srp of Linux 3.x to 6.12; REJ reasons: IBA 12.6.7.2; login reject reasons: SRP-2, table 19 */
+static const struct reason reasons[] = {
+	{ "REJECTED, reason 0x", 0x10000, DIAG_REFUSED, "the target refuses the login: it cannot make a channel", NULL },
+	{ "REJECTED, reason 0x", 0x10001, DIAG_REFUSED, "the target refuses the login: it has not enough resources", NULL },
+	{ "REJECTED, reason 0x", 0x10002, DIAG_REFUSED, "the target refuses the login: requests of this size are too long for it",
+		"a smaller cmd_sg_entries in the rules file makes them shorter" },
+	{ "REJECTED, reason 0x", 0x10003, DIAG_REFUSED, "the target refuses the login: it cannot put this channel to the others", NULL },
+	{ "REJECTED, reason 0x", 0x10004, DIAG_REFUSED, "the target refuses the login: it does not know these data descriptors", NULL },
+	{ "REJECTED, reason 0x", 0x10005, DIAG_REFUSED, "the target refuses the login: it takes one channel only", "ch_count=1 in the rules file asks for one" },
+	{ "REJECTED, reason 0x", 0x10006, DIAG_AUTH, "the target refuses the login: no channel is left, or this initiator is not allowed",
+		"a Linux target says so when it has no access list for this port's GID" },
+	{ "REJECTED, reason 0x", 0, DIAG_REFUSED, "the target refuses the login", NULL },
+	{ "requested max_it_iu_len too large", 0, DIAG_REFUSED, "the target refuses the login: requests of this size are too long for it",
+		"a smaller cmd_sg_entries in the rules file makes them shorter" },
+	{ "giving up on stale connection", 0, DIAG_REFUSED, "the target still holds an old connection of this initiator",
+		"it forgets that in a while" },
+	{ "REJ reason 0x", 3, DIAG_REFUSED, "the target refuses the connection: it has not enough resources", NULL },
+	{ "REJ reason 0x", 4, DIAG_TIMEOUT, "the target gave up waiting for the connection", NULL },
+	{ "REJ reason 0x", 8, DIAG_REFUSED, "the target's port knows no such service", "its driver may have been stopped or be starting" },
+	{ "REJ reason 0x", 12, DIAG_REFUSED, "the target does not take this port's GID for its own", NULL },
+	{ "REJ reason 0x", 28, DIAG_REFUSED, "the target refuses the connection", NULL },
+	{ "REJ reason 0x", 0, DIAG_REFUSED, "the target refuses the connection", NULL },
+	{ "REJ reason: ", 0, DIAG_REFUSED, "the target refuses the connection", NULL },
+	{ "Path record query failed", 0, DIAG_UNREACHABLE, "the subnet administrator gave the kernel no path to the target", NULL },
+	{ "Got failed path rec status", 0, DIAG_UNREACHABLE, "the subnet administrator gave the kernel no path to the target", NULL },
+	{ "unknown parameter or missing value", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp does not know one of the options",
+		"leave it out of the rules file" },
+	{ " parameter", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp refuses one of the options", "put it right in the rules file" },
+	{ "bad ", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp refuses one of the options", "put it right in the rules file" },
+	{ "Sending CM REQ failed", 0, DIAG_UNREACHABLE, "the target does not answer the kernel's connection request", NULL },
+	{ "SCSI scan failed", 0, DIAG_IO, "the connection broke while its disks were looked for", NULL },
+};
+
+static bool is_ours(const char *line)
+{
+	return strstr(line, "ib_srp: ") || strstr(line, "REJ reason");
+}
+
+static const char *where(const struct reason *reason, const char *log)
+{
+	const char *at = strstr(log, reason->said);
+
+	return at && (!reason->number || strtoul(at + strlen(reason->said), NULL, 16) == reason->number) ? at : NULL;
+}
+
+/* The line that `at` is in, without "scsi host6: ib_srp: ". */
+static void quote(const char *log, const char *at, char *line, size_t len)
+{
+	while (at > log && at[-1] != '\n')
+		at--;
+	if (!strncmp(at, "scsi host", 9)) {
+		at += 9 + strspn(at + 9, "0123456789:");
+		at += strspn(at, " ");
+	}
+	if (!strncmp(at, "ib_srp: ", 8))
+		at += 8;
+	snprintf(line, len, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+static int explain(int err, const char *log, struct diag *diag)
+{
+	char line[200];
+
+	for (unsigned i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		const char *at = where(&reasons[i], log);
+
+		if (!at)
+			continue;
+		quote(log, at, line, sizeof(line));
+		diag_set(diag, reasons[i].code, err, "%s (ib_srp: %s)", reasons[i].text, line);
+		return reasons[i].hint ? diag_hint(diag, "%s", reasons[i].hint) : -err;
+	}
+	if (!*log)
+		return diag_sys(diag, err, "login by add_target");
+	quote(log, log + strlen(log) - 1, line, sizeof(line));
+	return diag_sys(diag, err, "login by add_target (ib_srp: %s)", line);
+}
+
+static int result(struct kernel_srp_add *add, int status, struct diag *diag)
+{
+	char log[2048];
+
+	kernel_log_since(&add->log, is_ours, log, sizeof(log));
+	if (add->killed)
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's login did not end in %g s", add->timeout_ms / 1000.);
+	if (status == EEXIST)
+		return diag_set(diag, DIAG_BUSY, EEXIST, "the kernel is connected to this target already");
+	return status ? explain(status, log, diag) : 0;
+}
+
+static void end(struct kernel_srp_add *add)
+{
+	loop_timer_del(add->loop, &add->deadline);
+	loop_fd_del(add->loop, &add->watch);
+	close(add->watch.fd);
+	add->pid = 0;
+}
+
+static void finish(struct kernel_srp_add *add, int status)
+{
+	struct diag diag = { 0 };
+	int err;
+
+	end(add);
+	err = result(add, status, &diag);
+	add->done(add, err, &diag);
+}
+
+static void ended(struct loop_fd *watch, uint32_t events)
+{
+	struct kernel_srp_add *add = container_of(watch, struct kernel_srp_add, watch);
+	int status;
+
+	(void)events;
+	if (child_ended(add->pid, &status))
+		finish(add, status);
+}
+
+static void too_late(struct loop_timer *timer)
+{
+	struct kernel_srp_add *add = container_of(timer, struct kernel_srp_add, deadline);
+
+	if (add->killed) {
+		finish(add, 0);
+		return;
+	}
+	add->killed = true;
+	kill(add->pid, SIGKILL);
+	loop_timer_set(add->loop, timer, loop_clock() + KILL_MS * MSEC);
+}
+
+struct task {
+	char path[160];
+	const char *line;
+};
+
+/* In its own process. */
+static int write_line(int root, const void *arg)
+{
+	const struct task *task = arg;
+	int fd = openat(root, task->path, O_WRONLY | O_CLOEXEC);
+	size_t len = strlen(task->line);
+
+	return fd >= 0 && write(fd, task->line, len) == (ssize_t)len ? 0 : errno ? errno : EIO;
+}
+
+/* The module may have been taken out. */
+static int find_port(int root, const char *path, struct diag *diag)
+{
+	int err = sys_exists(root, path) ? 0 : kernel_srp_ready(root, diag);
+
+	if (err || sys_exists(root, path))
+		return err;
+	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "ib_srp does not serve this port: there is no /%s", path);
+}
+
+int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port, const char *line, uint32_t timeout_ms,
+	struct diag *diag)
+{
+	struct task task = { .line = line };
+	int err;
+
+	snprintf(task.path, sizeof(task.path), CLASS "/srp-%s-%u/add_target", dev, port);
+	err = find_port(root, task.path, diag);
+	if (err)
+		return err;
+	add->killed = false;
+	add->timeout_ms = timeout_ms;
+	kernel_log_mark(root, &add->log);
+	err = child_aside(&add->pid, &add->watch.fd, &root, 1, write_line, &task);
+	if (err) {
+		kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
+		add->pid = 0;
+		return diag_sys(diag, -err, "start a process for the login");
+	}
+	add->watch.events = EPOLLIN;
+	add->watch.ready = ended;
+	add->deadline.fire = too_late;
+	loop_timer_set(add->loop, &add->deadline, loop_clock() + timeout_ms * MSEC);
+	err = loop_fd_add(add->loop, &add->watch, diag);
+	if (err)
+		kernel_srp_add_stop(add);
+	return err;
+}
+
+void kernel_srp_add_stop(struct kernel_srp_add *add)
+{
+	int status;
+
+	if (!add->pid)
+		return;
+	kill(add->pid, SIGKILL);
+	child_ended(add->pid, &status);
+	end(add);
+	kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
+}

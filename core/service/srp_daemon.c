@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The SRP daemon: which ports it serves, as they come and go, and its end. What is done with one port is left to srp_daemon_port.c. */
+#include "srp_daemon_port.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_MS 1000 /* at the names of devices; */
+#define LISTS   10 /* so many of these looks later at all there is to know of them, whatever the names */
+
+static struct srp_port *find(struct srp_daemon *d, const struct mad_port_info *info)
+{
+	struct srp_port *port;
+
+	for (port = d->ports; port && (strcmp(port->info.dev, info->dev) || port->info.port != info->port); port = port->next)
+		;
+	return port;
+}
+
+static struct srp_port *add(struct srp_daemon *d, const struct mad_port_info *info)
+{
+	struct srp_port *port = malloc(sizeof(*port)), **last = &d->ports;
+
+	if (!port)
+		return NULL;
+	srp_port_init(port, d, info);
+	while (*last)
+		last = &(*last)->next;
+	*last = port;
+	return port;
+}
+
+static void say_passed_over(const struct srp_port *port)
+{
+	srp_port_say(port, "is passed over: its link layer is %s, and only InfiniBand has targets to be found", port->info.link_layer);
+}
+
+/* A port that is there: one that has come back is opened. */
+static void listed(struct srp_daemon *d, const struct mad_port_info *info)
+{
+	struct srp_port *port = find(d, info);
+	bool is_new = !port;
+
+	if (!port && d->opts.all_ports)
+		port = add(d, info);
+	if (!port)
+		return;
+	port->listed = true;
+	if (is_new || info->infiniband != port->info.infiniband) {
+		port->info = *info;
+		port->skipped = !info->infiniband;
+		if (port->skipped && port->mad)
+			srp_port_close(port);
+		if (port->skipped)
+			say_passed_over(port);
+	}
+	if (port->mad || port->closing || port->skipped)
+		return;
+	port->info = *info;
+	srp_port_turn(port);
+}
+
+static void not_listed(struct srp_port *port)
+{
+	srp_port_say(port, "has gone");
+	port->open_tries = 0;
+	if (port->mad)
+		srp_port_close(port);
+}
+
+/* At what ports there are. */
+static int look(struct srp_daemon *d, struct diag *diag)
+{
+	struct mad_port_info *list;
+	unsigned count;
+	int err = mad_dev_list(&list, &count, diag);
+
+	if (err)
+		return err;
+	for (struct srp_port *port = d->ports; port; port = port->next) {
+		port->was_listed = port->listed;
+		port->listed = false;
+	}
+	for (unsigned i = 0; i < count; i++)
+		listed(d, &list[i]);
+	for (struct srp_port *port = d->ports; port; port = port->next)
+		if (!port->listed && port->was_listed)
+			not_listed(port);
+	free(list);
+	return 0;
+}
+
+static void fire(struct loop_timer *timer)
+{
+	struct srp_daemon *d = container_of(timer, struct srp_daemon, look);
+	uint64_t names = kernel_umad_names(d->opts.root);
+
+	if (names != d->names || d->changed || ++d->looks % LISTS == 0)
+		look(d, NULL);
+	d->names = names;
+	d->changed = false;
+	loop_timer_set(d->loop, timer, loop_clock() + LOOK_MS * MSEC);
+}
+
+/* Once and with no port to serve there is nothing to wait for. */
+static int start_all(struct srp_daemon *d, struct diag *diag)
+{
+	bool some = false;
+	int err = look(d, diag);
+
+	for (const struct srp_port *port = d->ports; port; port = port->next)
+		some |= !port->skipped;
+	if (err || some || !d->opts.once)
+		return err;
+	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no port of this machine is on InfiniBand");
+}
+
+static int start_named(struct srp_daemon *d, struct diag *diag)
+{
+	struct srp_port *port = add(d, &d->opts.port);
+
+	if (!port)
+		return diag_sys(diag, ENOMEM, "port");
+	if (!srp_port_begin(port, diag))
+		return 0;
+	return diag_ctx(diag, "%s port %u", port->info.dev, port->info.port);
+}
+
+int srp_daemon_start(struct srp_daemon **out, struct loop *loop, const struct srp_daemon_options *opts, const struct srp_daemon_events *events,
+	struct diag *diag)
+{
+	struct srp_daemon *d = calloc(1, sizeof(*d));
+	int err;
+
+	if (!d)
+		return diag_sys(diag, ENOMEM, "daemon");
+	d->loop = loop;
+	d->opts = *opts;
+	d->events = *events;
+	d->look.fire = fire;
+	err = opts->all_ports ? start_all(d, diag) : start_named(d, diag);
+	if (err) {
+		srp_daemon_free(d);
+		return err;
+	}
+	if (!opts->once)
+		loop_timer_set(loop, &d->look, loop_clock() + LOOK_MS * MSEC);
+	*out = d;
+	return 0;
+}
+
+void srp_daemon_rules(struct srp_daemon *d, const struct srp_rules *rules)
+{
+	d->opts.policy.rules = rules;
+	for (struct srp_port *port = d->ports; port; port = port->next)
+		if (port->mad && !port->closing)
+			srp_port_whole(port, loop_clock());
+}
+
+void srp_daemon_port_over(struct srp_daemon *d)
+{
+	for (const struct srp_port *port = d->ports; port; port = port->next)
+		if (!port->over && !port->skipped)
+			return;
+	if (d->over)
+		return;
+	d->over = true;
+	d->events.over(d->events.arg);
+}
+
+void srp_daemon_stop(struct srp_daemon *d)
+{
+	if (d->stopping)
+		return;
+	d->stopping = true;
+	loop_timer_del(d->loop, &d->look);
+	for (struct srp_port *port = d->ports; port; port = port->next)
+		srp_port_close(port);
+	srp_daemon_port_over(d); /* if there is none */
+}
+
+void srp_daemon_free(struct srp_daemon *d)
+{
+	loop_timer_del(d->loop, &d->look);
+	for (struct srp_port *port = d->ports, *next; port; port = next) {
+		next = port->next;
+		srp_port_fini(port);
+		free(port);
+	}
+	free(d);
+}

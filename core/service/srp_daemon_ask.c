@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Which ports of the fabric are asked when: all of them, or those that a notice or a failure named. One scan at a time for each port
+ * of ours; what is wanted meanwhile waits, and the same thing twice is one. */
+#include "srp_daemon_port.h"
+#include <string.h>
+
+#define PAUSE_MS  1000 /* between two scans of the same thing */
+#define TRIES_MAX 6 /* of a port that does not answer, until it is heard of again */
+
+void srp_port_whole(struct srp_port *port, uint64_t due_ns)
+{
+	uint64_t soonest = port->scanned_ns ? port->scanned_ns + PAUSE_MS * MSEC : 0;
+
+	if (due_ns < soonest)
+		due_ns = soonest;
+	if (due_ns < port->whole_ns)
+		port->whole_ns = due_ns;
+	srp_port_turn(port);
+}
+
+static bool is_same(const struct mad_named *a, const struct mad_named *b)
+{
+	return a->lid ? a->lid == b->lid : !b->lid && !memcmp(a->gid, b->gid, sizeof(a->gid));
+}
+
+static struct srp_ask *find(struct srp_port *port, const struct mad_named *named)
+{
+	for (unsigned i = 0; i < SRP_ASKS; i++)
+		if (port->ask[i].state != SRP_ASK_FREE && is_same(&port->ask[i].named, named))
+			return &port->ask[i];
+	return NULL;
+}
+
+/* A free one, or that of the port asked longest ago; none when all wait to be asked: the whole fabric will do. */
+static struct srp_ask *take(struct srp_port *port)
+{
+	struct srp_ask *best = NULL;
+
+	for (unsigned i = 0; i < SRP_ASKS; i++) {
+		struct srp_ask *ask = &port->ask[i];
+
+		if (ask->state == SRP_ASK_FREE)
+			return ask;
+		if (ask->state == SRP_ASK_DONE && (!best || ask->began_ns < best->began_ns))
+			best = ask;
+	}
+	return best;
+}
+
+void srp_port_ask(struct srp_port *port, const struct mad_named *named, bool trust, unsigned tries, uint64_t due_ns)
+{
+	struct srp_ask *ask = find(port, named);
+
+	if (!ask) {
+		ask = take(port);
+		if (!ask && !tries)
+			srp_port_whole(port, due_ns);
+		if (!ask)
+			return;
+		*ask = (struct srp_ask){ .named = *named };
+	}
+	ask->trust |= trust;
+	if (ask->state == SRP_ASK_RUNNING) {
+		ask->again = true;
+		return;
+	}
+	if (ask->state != SRP_ASK_PENDING || due_ns < ask->due_ns)
+		ask->due_ns = due_ns;
+	if (ask->began_ns && ask->due_ns < ask->began_ns + PAUSE_MS * MSEC)
+		ask->due_ns = ask->began_ns + PAUSE_MS * MSEC;
+	ask->state = SRP_ASK_PENDING;
+	ask->tries = tries;
+	srp_port_turn(port);
+}
+
+/* The asks of this scan are done; those wanted meanwhile come again. */
+static void settle(struct srp_port *port)
+{
+	for (unsigned i = 0; i < SRP_ASKS; i++) {
+		struct srp_ask *ask = &port->ask[i];
+
+		if (ask->state != SRP_ASK_RUNNING)
+			continue;
+		ask->state = SRP_ASK_DONE;
+		if (ask->again)
+			srp_port_ask(port, &ask->named, ask->trust, 0, 0);
+		ask->again = false;
+	}
+}
+
+static struct srp_ask *find_target(struct srp_port *port, const struct mad_target *target)
+{
+	for (unsigned i = 0; i < SRP_ASKS; i++) {
+		struct srp_ask *ask = &port->ask[i];
+
+		if (ask->state != SRP_ASK_FREE &&
+			(ask->named.lid ? ask->named.lid == target->lid : wire_be(ask->named.gid + 8, 8) == target->guid))
+			return ask;
+	}
+	return NULL;
+}
+
+/* A port that did not answer is asked again a few times: its driver may be starting, or the subnet manager not be done with it. */
+static void ask_again(struct srp_port *port, const struct mad_target *target)
+{
+	const struct srp_ask *ask = find_target(port, target);
+	unsigned tries = ask ? ask->tries + 1 : 1;
+	struct mad_named named = { .lid = target->lid };
+	char why[128];
+
+	srp_port_say(port, "LID %u (%016llx%016llx): %s", target->lid, (unsigned long long)target->prefix,
+		(unsigned long long)target->guid, mad_target_why(target, why));
+	if (tries > TRIES_MAX || (ask && ask->state == SRP_ASK_PENDING))
+		return;
+	mad_gid_make(named.gid, target->prefix, target->guid);
+	srp_port_ask(port, ask ? &ask->named : &named, target->management, tries, loop_clock() + srp_backoff(port->daemon, tries));
+}
+
+static void has_answered(struct srp_port *port, const struct mad_target *target)
+{
+	struct srp_ask *ask = find_target(port, target);
+
+	if (ask)
+		ask->tries = 0;
+}
+
+static void take_in(struct srp_port *port, const struct mad_found *found)
+{
+	const struct srp_daemon *d = port->daemon;
+	struct srp_scan scan = { .port = &port->info, .found = found, .whole = port->whole };
+	struct kernel_srp *hosts = NULL;
+	struct diag diag = { 0 };
+
+	if (kernel_srp_list(d->opts.root, &hosts, &scan.nhosts, &diag))
+		srp_port_say(port, "%s", diag.text);
+	scan.hosts = hosts;
+	srp_targets_take(port, &scan);
+	if (d->events.scanned)
+		d->events.scanned(d->events.arg, &scan);
+	for (unsigned i = 0; i < found->count && !d->opts.once; i++) {
+		if (found->target[i].err)
+			ask_again(port, &found->target[i]);
+		else
+			has_answered(port, &found->target[i]);
+	}
+	free(hosts);
+}
+
+static void failed(struct srp_port *port, int err, struct diag *diag)
+{
+	const struct srp_daemon *d = port->daemon;
+
+	srp_port_say(port, "%s", diag->text);
+	if (d->opts.once && d->events.failed) {
+		d->events.failed(d->events.arg, &port->info, err, diag);
+		return;
+	}
+	port->whole_tries++;
+	srp_port_whole(port, loop_clock() + srp_backoff(d, port->whole_tries));
+}
+
+static void scanned(void *arg, struct mad_found *found, int err, struct diag *diag)
+{
+	struct srp_port *port = arg;
+	const struct srp_daemon *d = port->daemon;
+
+	port->job = NULL;
+	port->scans++;
+	settle(port);
+	if (port->whole)
+		port->scanned_ns = loop_clock();
+	if (err) {
+		failed(port, err, diag);
+	} else {
+		if (port->whole)
+			port->whole_tries = 0;
+		take_in(port, found);
+		if (port->whole && d->opts.rescan_ms && !d->opts.once)
+			srp_port_whole(port, loop_clock() + d->opts.rescan_ms * MSEC);
+	}
+	mad_found_free(found);
+	srp_port_turn(port);
+}
+
+static void start(struct srp_port *port, const struct mad_scan_options *options)
+{
+	if (mad_scan_start(port->mad, options, scanned, port, &port->job)) {
+		port->job = NULL;
+		srp_port_say(port, "out of memory");
+		port->whole_ns = loop_clock() + srp_backoff(port->daemon, 1);
+	}
+}
+
+/* It includes what was to be asked; but ports that the subnet administrator may not know enough of yet are asked themselves. */
+static void start_whole(struct srp_port *port)
+{
+	const struct mad_scan_options options = { 0 };
+
+	for (unsigned i = 0; i < SRP_ASKS; i++)
+		if (port->ask[i].state == SRP_ASK_PENDING && !port->ask[i].trust)
+			port->ask[i].state = SRP_ASK_DONE;
+	port->whole = true;
+	port->whole_ns = NEVER;
+	start(port, &options);
+}
+
+/* All that are due and of the kind of the first. */
+static void start_asks(struct srp_port *port, uint64_t now)
+{
+	struct mad_scan_options options = { .by_sa = true };
+	struct mad_named named[SRP_ASKS];
+
+	for (unsigned i = 0; i < SRP_ASKS; i++) {
+		struct srp_ask *ask = &port->ask[i];
+
+		if (ask->state != SRP_ASK_PENDING || ask->due_ns > now || (options.count && ask->trust != options.trust_management))
+			continue;
+		options.trust_management = ask->trust;
+		named[options.count++] = ask->named;
+		ask->state = SRP_ASK_RUNNING;
+		ask->began_ns = now;
+	}
+	options.only = named;
+	port->whole = false;
+	if (options.count)
+		start(port, &options);
+}
+
+void srp_ask_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
+{
+	if (port->job)
+		return;
+	if (port->whole_ns <= now)
+		start_whole(port);
+	else
+		start_asks(port, now);
+	if (port->job)
+		return;
+	if (port->whole_ns < *due_ns)
+		*due_ns = port->whole_ns;
+	for (unsigned i = 0; i < SRP_ASKS; i++)
+		if (port->ask[i].state == SRP_ASK_PENDING && port->ask[i].due_ns < *due_ns)
+			*due_ns = port->ask[i].due_ns;
+}
+
+void srp_ask_stop(struct srp_port *port)
+{
+	if (port->job)
+		mad_scan_cancel(port->job);
+	port->job = NULL;
+	memset(port->ask, 0, sizeof(port->ask));
+}

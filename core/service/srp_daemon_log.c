@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Log lines that are said once and then counted, so that a port that fails every second fills no disk. */
+#include "srp_daemon.h"
+#include <stdio.h>
+#include <string.h>
+
+#define MSEC 1000000ull
+
+/* What was kept back of a line. */
+static void flush(struct srp_log *log, struct srp_log_line *line)
+{
+	char text[SRP_LOG_LEN + 64];
+	uint64_t ago_s = (loop_clock() - line->begun_ns) / 1000 / MSEC;
+
+	if (line->more == 0)
+		return;
+	snprintf(text, sizeof(text), "%s (%u time%s more in %llu s)", line->text, line->more, line->more == 1 ? "" : "s",
+		(unsigned long long)ago_s);
+	log->write(log, text);
+}
+
+static uint64_t end_of(const struct srp_log *log, const struct srp_log_line *line)
+{
+	return line->begun_ns + log->each_ms * MSEC;
+}
+
+/* A line that was said again begins anew, one that was not is forgotten. */
+static void fire(struct loop_timer *timer)
+{
+	struct srp_log *log = container_of(timer, struct srp_log, timer);
+	uint64_t now = loop_clock(), next = UINT64_MAX;
+
+	for (unsigned i = 0; i < SRP_LOG_LINES; i++) {
+		struct srp_log_line *line = &log->line[i];
+
+		if (line->begun_ns && end_of(log, line) <= now) {
+			flush(log, line);
+			line->begun_ns = line->more ? now : 0;
+			line->more = 0;
+		}
+		if (line->begun_ns && end_of(log, line) < next)
+			next = end_of(log, line);
+	}
+	if (next != UINT64_MAX)
+		loop_timer_set(log->loop, timer, next);
+}
+
+static struct srp_log_line *slot(struct srp_log *log, const char *text)
+{
+	struct srp_log_line *oldest = &log->line[0];
+
+	for (unsigned i = 0; i < SRP_LOG_LINES; i++) {
+		if (log->line[i].begun_ns && !strcmp(log->line[i].text, text))
+			return &log->line[i];
+		if (log->line[i].begun_ns < oldest->begun_ns)
+			oldest = &log->line[i];
+	}
+	if (oldest->begun_ns)
+		flush(log, oldest);
+	*oldest = (struct srp_log_line){ 0 };
+	return oldest;
+}
+
+void srp_log_say(struct srp_log *log, const char *said)
+{
+	struct srp_log_line *line;
+	char text[SRP_LOG_LEN];
+
+	snprintf(text, sizeof(text), "%s", said);
+	line = slot(log, text);
+	if (line->begun_ns) {
+		line->more++;
+		return;
+	}
+	memcpy(line->text, text, sizeof(text));
+	line->begun_ns = loop_clock();
+	log->write(log, text);
+	if (!log->timer.on) {
+		log->timer.fire = fire;
+		loop_timer_set(log->loop, &log->timer, end_of(log, line));
+	}
+}
+
+void srp_log_end(struct srp_log *log)
+{
+	loop_timer_del(log->loop, &log->timer);
+	for (unsigned i = 0; i < SRP_LOG_LINES; i++) {
+		if (log->line[i].begun_ns)
+			flush(log, &log->line[i]);
+		log->line[i].begun_ns = 0;
+	}
+}

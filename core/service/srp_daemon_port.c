@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One port of ours: opened and locked, then whatever is due: scans, logins, looks at what is connected. */
+#include "srp_daemon_port.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void srp_port_say(const struct srp_port *port, const char *fmt, ...)
+{
+	const struct srp_daemon *d = port->daemon;
+	char text[SRP_LOG_LEN];
+	va_list args;
+	int len;
+
+	if (!d->events.say)
+		return;
+	len = snprintf(text, sizeof(text), "%s port %u: ", port->info.dev, port->info.port);
+	va_start(args, fmt);
+	vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, args);
+	va_end(args);
+	d->events.say(d->events.arg, text);
+}
+
+uint64_t srp_backoff(const struct srp_daemon *d, unsigned tries)
+{
+	uint64_t ms = d->opts.retry_ms;
+
+	while (--tries && tries < 32 && ms < d->opts.retry_max_ms)
+		ms *= 2;
+	return (ms < d->opts.retry_max_ms ? ms : d->opts.retry_max_ms) * MSEC;
+}
+
+void srp_port_turn(struct srp_port *port)
+{
+	loop_work_add(port->daemon->loop, &port->work);
+}
+
+/* False: said, and to be tried again. */
+static bool get_lock(struct srp_port *port)
+{
+	const struct srp_daemon *d = port->daemon;
+	struct diag diag = { 0 };
+
+	if (d->opts.once || port->lock >= 0)
+		return true;
+	port->lock = kernel_srp_lock(d->opts.root, port->info.dev, port->info.port, &diag);
+	if (port->lock >= 0)
+		return true;
+	srp_port_say(port, "%s", diag.text);
+	/* Without a place for locks there is none to respect */
+	port->busy_elsewhere = diag.err == EBUSY;
+	return !port->busy_elsewhere;
+}
+
+static void ready(struct srp_port *port)
+{
+	const struct srp_daemon_options *opts = &port->daemon->opts;
+
+	port->whole_ns = loop_clock();
+	if (opts->recheck_ms && opts->execute && !opts->once)
+		port->recheck_ns = port->whole_ns + opts->recheck_ms * MSEC;
+}
+
+static int open_port(struct srp_port *port, struct diag *diag)
+{
+	const struct srp_daemon *d = port->daemon;
+	int err = mad_open(&port->mad, d->loop, &port->info, &d->opts.limits, diag);
+
+	if (err) {
+		port->mad = NULL;
+		return err;
+	}
+	if (!d->opts.once)
+		err = srp_watch_start(port, diag);
+	if (err) {
+		mad_close(port->mad);
+		port->mad = NULL;
+		return err;
+	}
+	ready(port);
+	return 0;
+}
+
+static void over(struct srp_port *port)
+{
+	if (port->over)
+		return;
+	port->over = true;
+	srp_daemon_port_over(port->daemon);
+}
+
+/* Once there is no waiting for better times. */
+static void give_up(struct srp_port *port, int err, struct diag *diag)
+{
+	const struct srp_daemon *d = port->daemon;
+
+	if (d->events.failed)
+		d->events.failed(d->events.arg, &port->info, err, diag);
+	over(port);
+}
+
+static void try_open(struct srp_port *port, uint64_t now, uint64_t *due_ns)
+{
+	const struct srp_daemon *d = port->daemon;
+	struct diag diag = { 0 };
+	int err;
+
+	if (port->open_ns <= now && port->listed) {
+		port->open_ns = now + srp_backoff(d, ++port->open_tries);
+		err = get_lock(port) ? open_port(port, &diag) : -EBUSY;
+		if (!err) {
+			port->open_tries = 0;
+			return;
+		}
+		if (diag.text[0])
+			srp_port_say(port, "%s", diag.text);
+		if (d->opts.once) {
+			give_up(port, err, &diag);
+			return;
+		}
+	}
+	if (port->listed && port->open_ns < *due_ns)
+		*due_ns = port->open_ns;
+}
+
+static void recheck(struct srp_port *port, uint64_t now, uint64_t *due_ns)
+{
+	if (port->recheck_ns <= now) {
+		srp_targets_recheck(port);
+		port->recheck_ns = now + port->daemon->opts.recheck_ms * MSEC;
+	}
+	if (port->recheck_ns < *due_ns)
+		*due_ns = port->recheck_ns;
+}
+
+static void serve(struct srp_port *port, uint64_t now, uint64_t *due_ns)
+{
+	struct diag diag = { 0 };
+	int err = mad_port_usable(mad_port(port->mad), &diag); /* its watch tells when it is */
+
+	if (err && port->daemon->opts.once)
+		give_up(port, err, &diag);
+	if (err)
+		return;
+	srp_ask_next(port, now, due_ns);
+	srp_login_next(port, now, due_ns);
+	if (port->daemon->opts.once && !port->job && !port->busy && *due_ns == NEVER)
+		over(port);
+}
+
+static void turn(struct loop_work *work)
+{
+	struct srp_port *port = container_of(work, struct srp_port, work);
+	uint64_t now = loop_clock(), due_ns = NEVER;
+
+	if (port->closing || port->over || port->skipped)
+		return;
+	if (!port->mad)
+		try_open(port, now, &due_ns);
+	if (port->mad) {
+		recheck(port, now, &due_ns);
+		serve(port, now, &due_ns);
+	}
+	if (due_ns != NEVER)
+		loop_timer_set(port->daemon->loop, &port->timer, due_ns);
+	else
+		loop_timer_del(port->daemon->loop, &port->timer);
+}
+
+static void fire(struct loop_timer *timer)
+{
+	srp_port_turn(container_of(timer, struct srp_port, timer));
+}
+
+void srp_port_init(struct srp_port *port, struct srp_daemon *d, const struct mad_port_info *info)
+{
+	*port = (struct srp_port){ .daemon = d, .info = *info, .lock = -1, .listed = true, .whole_ns = NEVER, .recheck_ns = NEVER };
+	port->work.run = turn;
+	port->timer.fire = fire;
+}
+
+int srp_port_begin(struct srp_port *port, struct diag *diag)
+{
+	const struct srp_daemon *d = port->daemon;
+	int err;
+
+	if (!d->opts.once) {
+		port->lock = kernel_srp_lock(d->opts.root, port->info.dev, port->info.port, diag);
+		if (port->lock < 0 && diag->err == EBUSY)
+			return -EBUSY;
+		if (port->lock < 0)
+			srp_port_say(port, "%s: nothing keeps a second daemon away", diag->text);
+		*diag = (struct diag){ 0 };
+	}
+	err = open_port(port, diag);
+	if (!err)
+		srp_port_turn(port);
+	return err;
+}
+
+/* What hangs on the device goes; what is known of the fabric does too. */
+static void let_go(struct srp_port *port)
+{
+	loop_work_del(port->daemon->loop, &port->work);
+	loop_timer_del(port->daemon->loop, &port->timer);
+	srp_ask_stop(port);
+	srp_login_stop(port);
+	srp_targets_free(port);
+	port->whole_ns = port->recheck_ns = NEVER;
+	port->subscribed = false;
+}
+
+static void closed(struct srp_port *port)
+{
+	const struct srp_daemon *d = port->daemon;
+
+	if (port->mad)
+		mad_close(port->mad);
+	port->mad = NULL;
+	port->closing = false;
+	if (port->lock >= 0 && (d->stopping || !port->listed)) {
+		close(port->lock);
+		port->lock = -1;
+	}
+	if (d->stopping) {
+		over(port);
+		return;
+	}
+	port->open_ns = loop_clock() + srp_backoff(d, 1);
+	srp_port_turn(port);
+}
+
+void srp_port_close(struct srp_port *port)
+{
+	if (port->closing || port->over)
+		return;
+	let_go(port);
+	port->closing = true;
+	if (!srp_watch_stop(port, closed))
+		closed(port);
+}
+
+void srp_port_fini(struct srp_port *port)
+{
+	let_go(port);
+	if (port->mad)
+		mad_close(port->mad);
+	if (port->lock >= 0)
+		close(port->lock);
+}

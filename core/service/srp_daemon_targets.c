@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The targets that scans have found, and what is to be done with each: nothing, a login, another one later. */
+#include "srp_daemon_port.h"
+#include <stdio.h>
+#include <string.h>
+
+static struct srp_known **bucket(struct srp_port *port, const struct mad_srp *srp)
+{
+	uint64_t hash = (srp->guid ^ srp->service_id ^ srp->ioc_guid * 3 ^ srp->id * 5 ^ srp->pkey) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &port->known[hash >> 56];
+}
+
+static bool is_same(const struct mad_srp *a, const struct mad_srp *b)
+{
+	return a->guid == b->guid && a->prefix == b->prefix && a->id == b->id && a->ioc_guid == b->ioc_guid &&
+		a->service_id == b->service_id && a->pkey == b->pkey;
+}
+
+static struct srp_known *get(struct srp_port *port, const struct mad_srp *srp)
+{
+	struct srp_known **at = bucket(port, srp), *known;
+
+	for (known = *at; known && !is_same(&known->srp, srp); known = known->next)
+		;
+	if (known)
+		return known;
+	known = port->targets < SRP_TARGETS ? calloc(1, sizeof(*known)) : NULL;
+	if (!known)
+		return NULL;
+	port->targets++;
+	known->next = *at;
+	*at = known;
+	known->state = SRP_FOUND;
+	return known;
+}
+
+void srp_want(const struct srp_port *port, const struct mad_srp *srp, struct kernel_srp *want)
+{
+	*want = (struct kernel_srp){
+		.id_ext = srp->id,
+		.ioc_guid = srp->ioc_guid,
+		.service_id = srp->service_id,
+		.pkey = srp->pkey,
+		.port = port->info.port,
+	};
+	snprintf(want->dev, sizeof(want->dev), "%s", port->info.dev);
+	mad_gid_make(want->dgid, srp->prefix, srp->guid);
+}
+
+void srp_target_up(struct srp_known *known, const char *host)
+{
+	known->state = SRP_UP;
+	known->tries = 0;
+	known->why[0] = 0;
+	snprintf(known->host, sizeof(known->host), "%s", host);
+}
+
+static void wait_for_login(struct srp_port *port, struct srp_known *known)
+{
+	known->state = SRP_WAITING;
+	known->due_ns = loop_clock();
+	known->turn = port->turns++;
+}
+
+/* A scan has seen it: one that failed is tried at once, as what is heard of again may have been put right. */
+static void judge(struct srp_port *port, struct srp_known *known, const struct srp_scan *scan)
+{
+	const struct srp_daemon *d = port->daemon;
+	const struct kernel_srp *host;
+	struct srp_verdict verdict;
+	struct kernel_srp want;
+
+	if (known->state == SRP_BUSY)
+		return;
+	srp_want(port, &known->srp, &want);
+	host = kernel_srp_find(scan->hosts, scan->nhosts, &want, d->opts.execute);
+	srp_decide(&d->opts.policy, &known->srp, &verdict);
+	if (host) {
+		srp_target_up(known, host->host);
+	} else if (!verdict.allow) {
+		known->state = SRP_DENIED;
+	} else if (!d->opts.execute) {
+		known->state = SRP_FOUND;
+	} else if (known->state != SRP_FAILED || !scan->whole) {
+		wait_for_login(port, known);
+	}
+}
+
+static void take_service(struct srp_port *port, const struct srp_scan *scan, const struct mad_target *target, const struct mad_unit *unit,
+	const struct mad_ioc *ioc, const struct mad_service *service)
+{
+	struct srp_known *known;
+	struct mad_srp srp;
+
+	if (!mad_srp_get(&srp, target, unit, ioc, service)) {
+		if (srp.id_ext[0])
+			srp_port_say(port, "LID %u: service '%s' is left out: its identifier extension is no number", target->lid, service->name);
+		return;
+	}
+	known = get(port, &srp);
+	if (!known) {
+		srp_port_say(port, "more than %d targets: the others are left out", SRP_TARGETS);
+		return;
+	}
+	known->srp = srp;
+	known->seen = true;
+	judge(port, known, scan);
+}
+
+static void drop(struct srp_port *port, bool (*gone)(const struct srp_known *, const void *), const void *arg)
+{
+	for (unsigned i = 0; i < SRP_BUCKETS; i++) {
+		struct srp_known **at = &port->known[i];
+
+		while (*at) {
+			struct srp_known *known = *at;
+
+			if (known->state == SRP_BUSY || !gone(known, arg)) {
+				at = &known->next;
+				continue;
+			}
+			*at = known->next;
+			port->targets--;
+			free(known);
+		}
+	}
+}
+
+/* It was not seen, and its port did not fail to answer but is not there or has it no more. */
+static bool not_seen(const struct srp_known *known, const void *arg)
+{
+	const struct srp_scan *scan = arg;
+	bool asked = scan->whole;
+
+	if (known->seen)
+		return false;
+	for (unsigned i = 0; i < scan->found->count; i++) {
+		const struct mad_target *target = &scan->found->target[i];
+
+		if (target->guid != known->srp.guid)
+			continue;
+		if (target->err)
+			return false;
+		asked = true;
+	}
+	return asked;
+}
+
+static bool always(const struct srp_known *known, const void *arg)
+{
+	(void)known;
+	(void)arg;
+	return true;
+}
+
+static bool is_at(const struct srp_known *known, const void *arg)
+{
+	uint8_t gid[16];
+
+	mad_gid_make(gid, known->srp.prefix, known->srp.guid);
+	return !memcmp(gid, arg, sizeof(gid));
+}
+
+void srp_targets_take(struct srp_port *port, const struct srp_scan *scan)
+{
+	for (unsigned i = 0; i < SRP_BUCKETS; i++)
+		for (struct srp_known *known = port->known[i]; known; known = known->next)
+			known->seen = false;
+	for (unsigned i = 0; i < scan->found->count; i++) {
+		const struct mad_target *target = &scan->found->target[i];
+
+		for (const struct mad_unit *unit = target->unit; unit; unit = unit->next)
+			for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
+				for (const struct mad_service *service = ioc->service; service; service = service->next)
+					take_service(port, scan, target, unit, ioc, service);
+	}
+	drop(port, not_seen, scan);
+}
+
+void srp_targets_left(struct srp_port *port, const uint8_t gid[16])
+{
+	drop(port, is_at, gid);
+}
+
+void srp_targets_free(struct srp_port *port)
+{
+	drop(port, always, NULL);
+}
+
+void srp_targets_recheck(struct srp_port *port)
+{
+	struct kernel_srp *hosts, want;
+	unsigned count;
+
+	if (kernel_srp_list(port->daemon->opts.root, &hosts, &count, NULL))
+		return;
+	for (unsigned i = 0; i < SRP_BUCKETS; i++)
+		for (struct srp_known *known = port->known[i]; known; known = known->next) {
+			if (known->state != SRP_UP)
+				continue;
+			srp_want(port, &known->srp, &want);
+			if (kernel_srp_find(hosts, count, &want, true))
+				continue;
+			srp_port_say(port, "target %s at %016llx%016llx: the connection has gone (%s)", known->srp.id_ext,
+				(unsigned long long)known->srp.prefix, (unsigned long long)known->srp.guid, known->host);
+			wait_for_login(port, known);
+		}
+	free(hosts);
+}
+
+static bool is_before(const struct srp_known *a, const struct srp_known *b)
+{
+	return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->turn < b->turn);
+}
+
+struct srp_known *srp_targets_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
+{
+	struct srp_known *best = NULL;
+
+	for (unsigned i = 0; i < SRP_BUCKETS; i++)
+		for (struct srp_known *known = port->known[i]; known; known = known->next)
+			if ((known->state == SRP_WAITING || known->state == SRP_FAILED) && (!best || is_before(known, best)))
+				best = known;
+	if (!best)
+		return NULL;
+	if (best->due_ns <= now)
+		return best;
+	if (best->due_ns < *due_ns)
+		*due_ns = best->due_ns;
+	return NULL;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Finding SRP targets through InfiniBand ports and having the kernel connect to them: once, or for as long as it runs. One loop serves
+ * all ports; what blocks runs in processes of its own. */
+#pragma once
+#include "diag.h"
+#include "kernel.h"
+#include "loop.h"
+#include "mad.h"
+#include "srp_rules.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct srp_daemon_options {
+	int root; /* kernel_root(); its owner closes it */
+	struct srp_policy policy; /* the rules stay until others are given */
+	struct mad_limits limits;
+	bool once; /* scan, log in, end: no lock, no subscription, no second try */
+	bool execute; /* log in to what is allowed and not connected */
+	bool all_ports; /* on InfiniBand, as they come and go; else `port` */
+	struct mad_port_info port;
+	uint32_t rescan_ms; /* between scans of the whole fabric, 0 = when something happens only */
+	uint32_t recheck_ms; /* between looks at whether what is connected still is, 0 = none */
+	uint32_t login_ms; /* one login may take */
+	uint32_t retry_ms, retry_max_ms; /* after a failure: from … to, doubling */
+};
+
+struct srp_scan { /* what one scan of one port found */
+	const struct mad_port_info *port;
+	const struct mad_found *found;
+	const struct kernel_srp *hosts; /* what the kernel is connected to */
+	unsigned nhosts;
+	bool whole; /* of the fabric; else of a few ports of it */
+};
+
+struct srp_login { /* how one login went */
+	const struct mad_port_info *port;
+	const struct mad_srp *srp;
+	const char *line, *host; /* what was written; "host6" */
+	int err; /* 0: connected; -EEXIST: it was so already */
+	struct diag *diag;
+};
+
+struct srp_daemon;
+struct srp_daemon_events { /* from the loop */
+	void *arg;
+	void (*say)(void *arg, const char *line); /* what happens, for a log; the same thing often */
+	void (*scanned)(void *arg, const struct srp_scan *); /* before its logins; may be NULL */
+	void (*login)(void *arg, const struct srp_login *); /* may be NULL */
+	void (*failed)(void *arg, const struct mad_port_info *, int err, struct diag *); /* once: the port's scan; may be NULL */
+	void (*over)(void *arg); /* once: all is done. Else: it has stopped */
+};
+/* Once: begins at once. Else a port that is named must be there and free; of all ports those that cannot be served are said, and tried
+ * again. */
+int srp_daemon_start(struct srp_daemon **, struct loop *, const struct srp_daemon_options *, const struct srp_daemon_events *, struct diag *);
+/* Other rules; every port is scanned again. The ones before are not used any more. */
+void srp_daemon_rules(struct srp_daemon *, const struct srp_rules *);
+/* Takes the subscriptions back: `over` comes from the loop, after a second or so at the latest. Logins under way are given up. */
+void srp_daemon_stop(struct srp_daemon *);
+void srp_daemon_free(struct srp_daemon *); /* stopped, once and over, or never started */
+
+/* What it knows. */
+struct srp_port_view {
+	const struct mad_port_info *port;
+	const char *state; /* "serving", "waiting: …" */
+	bool subscribed, scanning;
+	unsigned connected, waiting, failed, denied; /* targets */
+	uint64_t scans, notices, logins;
+	uint64_t scanned_ms; /* ago; UINT64_MAX = never */
+};
+struct srp_target_view {
+	const struct mad_srp *srp;
+	const char *state; /* "connected", "waiting", "connecting", "failed", "denied", "found" */
+	const char *host, *why; /* "" = none */
+	unsigned tries;
+	uint64_t next_ms; /* until the next try; UINT64_MAX = none */
+};
+void srp_daemon_look(const struct srp_daemon *, void *arg, void (*port)(void *arg, const struct srp_port_view *),
+	void (*target)(void *arg, const struct srp_target_view *), void (*end)(void *arg));
+/* "serving 2 ports, 12 targets connected" */
+const char *srp_daemon_summary(const struct srp_daemon *, char text[128]);
+
+/* Lines for people, the same one not more often than every `each_ms`: then with how often it was said. */
+#define SRP_LOG_LINES 64
+#define SRP_LOG_LEN   400
+struct srp_log { /* its owner sets the first part, and zeroes the rest */
+	struct loop *loop;
+	uint32_t each_ms;
+	void (*write)(struct srp_log *, const char *line);
+	/* log's own */
+	struct loop_timer timer;
+	struct srp_log_line {
+		char text[SRP_LOG_LEN];
+		uint64_t begun_ns; /* 0 = free */
+		unsigned more; /* not written */
+	} line[SRP_LOG_LINES];
+};
+void srp_log_say(struct srp_log *, const char *line);
+void srp_log_end(struct srp_log *); /* writes what is kept back */

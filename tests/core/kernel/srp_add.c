@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Logging in through add_target: what is written, and each reason that the kernel's log gives for an errno. */
+#include "kernel.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ADD_TARGET "sys/class/infiniband_srp/srp-mlx5_0-1/add_target"
+#define SEC        1000000000ull
+
+static struct tree tree;
+static struct loop *loop;
+static struct diag why;
+static int result, over;
+
+static void setup(void)
+{
+	tree = tree_new();
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	why = (struct diag){ 0 };
+	result = 1;
+	over = 0;
+}
+
+static void fini(void)
+{
+	loop_free(loop);
+	tree_free(&tree);
+}
+TestSuite(srp_add, .init = setup, .fini = fini);
+
+/* As the kernel logs while it tries. */
+static void log_line(const char *line)
+{
+	int fd = openat(tree.root, "dev/kmsg", O_WRONLY | O_APPEND);
+
+	cr_assert_eq(write(fd, line, strlen(line)), (ssize_t)strlen(line));
+	close(fd);
+}
+
+static void done(struct kernel_srp_add *add, int err, struct diag *diag)
+{
+	(void)add;
+	result = err;
+	why = *diag;
+	over = 1;
+}
+
+static int add(const char *log, uint32_t timeout_ms)
+{
+	struct kernel_srp_add one = { .done = done, .loop = loop };
+	int err;
+
+	over = 0;
+	why = (struct diag){ 0 };
+	err = kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "id_ext=1,pkey=ffff", timeout_ms, &why);
+	if (err)
+		return err;
+	if (log)
+		log_line(log);
+	cr_assert(loop_wait(loop, &over, loop_clock() + 10 * SEC), "it hangs");
+	return result;
+}
+
+Test(srp_add, the_line_is_written)
+{
+	char text[64] = "";
+	int fd;
+
+	tree_file(&tree, ADD_TARGET, "");
+	cr_assert_eq(add(NULL, 5000), 0, "%s", why.text);
+	fd = openat(tree.root, ADD_TARGET, O_RDONLY);
+	cr_assert_gt(read(fd, text, sizeof(text) - 1), 0);
+	close(fd);
+	cr_assert_str_eq(text, "id_ext=1,pkey=ffff");
+}
+
+Test(srp_add, what_is_missing_is_named)
+{
+	cr_assert_eq(add(NULL, 5000), -ENOENT);
+	cr_assert(strstr(why.text, "the kernel module ib_srp is not loaded: this is not the running system"), "%s", why.text);
+	tree_dir(&tree, "sys/class/infiniband_srp");
+	cr_assert_eq(add(NULL, 5000), -ENODEV);
+	cr_assert_str_eq(why.text, "ib_srp does not serve this port: there is no /" ADD_TARGET);
+	cr_assert_eq(kernel_srp_ready(tree.root, &why), 0);
+	cr_assert_eq(mkdirat(tree.root, "sys/class/infiniband_srp/srp-mlx5_0-1", 0755), 0);
+	tree_dir(&tree, ADD_TARGET);
+	cr_assert_eq(add(NULL, 5000), -EISDIR);
+	cr_assert_str_eq(why.text, "login by add_target: is a directory");
+}
+
+static void reason(const char *log, uint8_t code, const char *text)
+{
+	cr_assert_eq(add(log, 5000), -ENOSPC, "of /dev/full");
+	cr_assert_eq(why.code, code, "%s: %s", log, diag_code_word(why.code));
+	cr_assert(strstr(why.text, text), "%s: '%s'", log, why.text);
+}
+
+/* Written while the child is on its way to fail: what counts is that it is there when it has. */
+Test(srp_add, reasons)
+{
+	tree_file(&tree, "dev/kmsg", "4,1,1,-;scsi host5: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006\n");
+	tree_link(&tree, ADD_TARGET, "/dev/full");
+	reason("", DIAG_IO, "login by add_target: no space left");
+	reason("4,2,2,-;scsi host6: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006\n SUBSYSTEM=scsi\n DEVICE=+scsi:host6\n", DIAG_AUTH,
+		"the target refuses the login: no channel is left, or this initiator is not allowed (ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006)");
+	cr_assert(strstr(why.hint, "access list"), "%s", why.hint);
+	reason("4,2,2,-;scsi host6: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010099\n", DIAG_REFUSED, "refuses the login (ib_srp: SRP LOGIN");
+	reason("4,3,3,-;scsi host6:   REJ reason 0x8\n3,4,4,-;scsi host6: ib_srp: Connection 0/2 to fe80::1 failed\n", DIAG_REFUSED,
+		"the target's port knows no such service (ib_srp: REJ reason 0x8)");
+	reason("4,3,3,-;scsi host6:   REJ reason 0x1c\n", DIAG_REFUSED, "refuses the connection (ib_srp: REJ reason 0x1c)");
+	reason("4,3,3,-;scsi host6:   REJ reason 0x99\n", DIAG_REFUSED, "refuses the connection (");
+	reason("4,3,3,-;scsi host6:   REJ reason: stale connection\n4,3,3,-;scsi host6: ib_srp: giving up on stale connection\n", DIAG_REFUSED,
+		"still holds an old connection of this initiator (ib_srp: giving up on stale connection)");
+	reason("4,3,3,-;scsi host6: ib_srp: Path record query failed: sgid a, dgid b, pkey 0xffff\n", DIAG_UNREACHABLE, "gave the kernel no path");
+	reason("4,3,3,-;ib_srp: unknown parameter or missing value 'ch_count=1' in target creation request\n", DIAG_UNSUPPORTED,
+		"does not know one of the options (ib_srp: unknown parameter or missing value 'ch_count=1' in target creation request)");
+	reason("4,3,3,-;ib_srp: bad queue_size parameter '0'\n", DIAG_UNSUPPORTED, "refuses one of the options (ib_srp: bad queue_size parameter '0')");
+	reason("4,3,3,-;ib_srp: something new\n4,3,3,-;usb 1-1: other\n", DIAG_IO, "login by add_target (ib_srp: something new): no space left");
+}
+
+Test(srp_add, one_that_does_not_end_is_ended)
+{
+	tree_dir(&tree, "sys/class/infiniband_srp/srp-mlx5_0-1");
+	cr_assert_eq(mkfifoat(tree.root, ADD_TARGET, 0600), 0);
+	int hold = openat(tree.root, ADD_TARGET, O_RDWR | O_NONBLOCK), n = 0;
+	char page[4096] = { 0 };
+
+	while (write(hold, page, sizeof(page)) > 0)
+		n++;
+	cr_assert_gt(n, 0);
+	cr_assert_eq(add(NULL, 100), -ETIMEDOUT);
+	cr_assert_str_eq(why.text, "the kernel's login did not end in 0.1 s");
+	close(hold);
+}
+
+Test(srp_add, one_may_be_given_up)
+{
+	struct kernel_srp_add one = { .done = done, .loop = loop };
+
+	kernel_srp_add_stop(&one);
+	tree_file(&tree, ADD_TARGET, "");
+	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 1000, NULL), 0);
+	kernel_srp_add_stop(&one);
+	kernel_srp_add_stop(&one);
+	cr_assert_not(loop_wait(loop, &over, loop_clock() + SEC / 20));
+}

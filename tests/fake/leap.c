@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Time that passes only when nobody has anything to do. */
+#include "leap.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#define SECOND 1000000000ull
+#define TIMERS 16
+
+int __real_clock_gettime(clockid_t, struct timespec *) __attribute__((weak));
+int __real_epoll_wait(int, struct epoll_event *, int, int) __attribute__((weak));
+int __real_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *) __attribute__((weak));
+int __wrap_clock_gettime(clockid_t, struct timespec *);
+int __wrap_epoll_wait(int, struct epoll_event *, int, int);
+int __wrap_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *);
+
+uint64_t leap_now = 1000 * SECOND;
+
+static struct {
+	int fd;
+	uint64_t due; /* 0 = not set */
+} timer[TIMERS];
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *t)
+{
+	if (id != CLOCK_MONOTONIC)
+		return __real_clock_gettime(id, t);
+	*t = (struct timespec){ .tv_sec = (time_t)(leap_now / SECOND), .tv_nsec = (long)(leap_now % SECOND) };
+	return 0;
+}
+
+/* False: it was closed. */
+static bool ring(unsigned i)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = 1 };
+
+	timer[i].due = 0;
+	return !__real_timerfd_settime(timer[i].fd, 0, &soon, NULL);
+}
+
+static unsigned find(int fd)
+{
+	unsigned spare = TIMERS;
+
+	for (unsigned i = 0; i < TIMERS; i++) {
+		if (timer[i].due && timer[i].fd == fd)
+			return i;
+		if (!timer[i].due)
+			spare = i;
+	}
+	if (spare == TIMERS)
+		abort();
+	return spare;
+}
+
+/* Absolute times only. */
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *old)
+{
+	const struct itimerspec never = { 0 };
+	unsigned i = find(fd);
+
+	(void)flags;
+	(void)old;
+	timer[i].fd = fd;
+	timer[i].due = (uint64_t)when->it_value.tv_sec * SECOND + (uint64_t)when->it_value.tv_nsec;
+	if (timer[i].due && timer[i].due <= leap_now)
+		ring(i);
+	else
+		__real_timerfd_settime(fd, 0, &never, NULL);
+	return 0;
+}
+
+int __wrap_epoll_wait(int epoll, struct epoll_event *event, int count, int ms)
+{
+	uint64_t until = ms < 0 ? UINT64_MAX : leap_now + (uint64_t)ms * 1000000;
+	int got = __real_epoll_wait(epoll, event, count, 0);
+	unsigned next = TIMERS;
+
+	if (got || !ms)
+		return got;
+	for (unsigned i = 0; i < TIMERS; i++)
+		if (timer[i].due && timer[i].due < until && (next == TIMERS || timer[i].due < timer[next].due))
+			next = i;
+	if (next < TIMERS) {
+		leap_now = timer[next].due > leap_now ? timer[next].due : leap_now;
+		return ring(next) ? __real_epoll_wait(epoll, event, count, 1000) : 0;
+	}
+	if (until == UINT64_MAX) {
+		fputs("leap: nothing will ever happen\n", stderr);
+		abort();
+	}
+	leap_now = until;
+	return 0;
+}
