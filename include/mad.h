@@ -227,7 +227,10 @@ struct mad_scan_options {
 				* port has announced device management (trap 144) */
 	uint32_t timeout_ms; /* of the whole; what was found by then is kept. 0 = none */
 	void (*progress)(void *arg, unsigned done, unsigned all); /* now and then */
-	void *arg; /* of progress */
+	/* One port has told all there is, or failed: so that the living need not wait for the dead. `done` has it too, unless it turned out
+	 * to be no I/O unit. Valid until it returns */
+	void (*asked)(void *arg, const struct mad_target *);
+	void *arg; /* of both */
 };
 
 struct mad_found {
@@ -242,7 +245,7 @@ struct mad_found {
 struct mad_scan_job;
 int mad_scan_start(struct mad *, const struct mad_scan_options *, void (*done)(void *arg, struct mad_found *, int err, struct diag *),
 	void *arg, struct mad_scan_job **);
-void mad_scan_cancel(struct mad_scan_job *); /* not from progress or done */
+void mad_scan_cancel(struct mad_scan_job *); /* not from progress, asked or done */
 /* The same, running the loop until it is done. */
 int mad_scan(struct mad *, const struct mad_scan_options *, struct mad_found *, struct diag *);
 void mad_found_free(struct mad_found *);
