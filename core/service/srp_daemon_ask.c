@@ -128,21 +128,39 @@ static void has_answered(struct srp_port *port, const struct mad_target *target)
 		ask->tries = 0;
 }
 
-static void take_in(struct srp_job *job, const struct mad_found *found)
+/* It was not the port that did not answer, but the subnet administrator when it was asked about it. */
+static bool is_sa_lost(const struct mad_target *target)
+{
+	return (target->err == -ETIMEDOUT || target->err == -EBUSY) && target->failed <= MAD_STEP_PATH;
+}
+
+/* False: the subnet administrator did not tell all there is. */
+static bool take_in(struct srp_job *job, const struct mad_found *found)
 {
 	struct srp_port *port = job->port;
 	const struct srp_daemon *d = port->daemon;
 	const struct srp_scan scan = { .port = &port->info, .found = found, .hosts = job->hosts, .nhosts = job->nhosts, .whole = job->whole };
+	bool all = true;
 
 	srp_targets_end(job, found);
 	if (d->events.scanned)
 		d->events.scanned(d->events.arg, &scan);
 	for (unsigned i = 0; i < found->count && !d->opts.once; i++) {
-		if (found->target[i].err)
-			ask_again(port, &found->target[i]);
-		else
+		if (!found->target[i].err)
 			has_answered(port, &found->target[i]);
+		else if (is_sa_lost(&found->target[i]))
+			all = false;
+		else
+			ask_again(port, &found->target[i]);
 	}
+	return all;
+}
+
+/* What was missed is in the next scan of the whole fabric, later and later. */
+static void scan_again(struct srp_port *port)
+{
+	port->whole_tries++;
+	srp_port_whole(port, loop_clock() + srp_backoff(port->daemon, port->whole_tries));
 }
 
 static void failed(struct srp_port *port, int err, struct diag *diag)
@@ -150,20 +168,24 @@ static void failed(struct srp_port *port, int err, struct diag *diag)
 	const struct srp_daemon *d = port->daemon;
 
 	srp_port_say(port, "%s", diag->text);
-	if (d->opts.once && d->events.failed) {
+	if (!d->opts.once)
+		scan_again(port);
+	else if (d->events.failed)
 		d->events.failed(d->events.arg, &port->info, err, diag);
-		return;
-	}
-	port->whole_tries++;
-	srp_port_whole(port, loop_clock() + srp_backoff(d, port->whole_tries));
 }
 
-static void settle_whole(struct srp_port *port)
+static void succeeded(struct srp_job *job, const struct mad_found *found)
 {
+	struct srp_port *port = job->port;
 	const struct srp_daemon_options *opts = &port->daemon->opts;
 
-	port->whole_tries = 0;
-	if (opts->rescan_ms && !opts->once)
+	if (!take_in(job, found)) {
+		srp_port_say(port, "no answer of the subnet administrator (LID %u) about some ports", port->info.sm_lid);
+		scan_again(port);
+	} else if (job->whole) {
+		port->whole_tries = 0;
+	}
+	if (job->whole && opts->rescan_ms && !opts->once)
 		srp_port_whole(port, loop_clock() + opts->rescan_ms * MSEC);
 }
 
@@ -178,11 +200,9 @@ static void scanned(void *arg, struct mad_found *found, int err, struct diag *di
 	if (job->whole)
 		port->scanned_ns = loop_clock();
 	if (!err)
-		take_in(job, found);
+		succeeded(job, found);
 	else
 		failed(port, err, diag);
-	if (!err && job->whole)
-		settle_whole(port);
 	mad_found_free(found);
 	srp_port_turn(port);
 }

@@ -531,6 +531,22 @@ Test(srp_daemon, rescans)
 	cr_assert_geq(scans, 9);
 }
 
+Test(srp_daemon, a_subnet_administrator_that_is_away)
+{
+	fake_fabric.node[2].management = false;
+	begin();
+	run(2);
+	fake_fabric.node[2].management = true;
+	fake_fabric.sa_dead = true;
+	fake_notice(144, 12, PORT_CAP_DM);
+	run(1800);
+	cr_assert_eq(srp.lines, 2);
+	cr_assert_leq(scans, 15);
+	fake_fabric.sa_dead = false;
+	run(301);
+	cr_assert_eq(srp.lines, 3, "what it did not tell then is not forgotten");
+}
+
 Test(srp_daemon, the_port_itself_changes)
 {
 	fake_fabric.port[0].state = PORT_INIT;
