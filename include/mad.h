@@ -76,7 +76,9 @@ struct mad_limits { /* 0 = the default */
 	uint32_t window; /* requests that have neither been answered nor waited for once: 128 */
 	uint32_t each; /* in flight to one destination: 1; to the subnet administrator: sa */
 	uint32_t sa; /* 8 */
-	uint32_t answer_ms; /* one request, over all its tries: 5000; a table four times as much */
+	/* One request, over all its tries: 5000; a table four times as much. Device management that is silent after its last wait (first_ms)
+	 * gets two fifths of it at least */
+	uint32_t answer_ms;
 	uint32_t tries; /* 3 */
 };
 int mad_open(struct mad **, struct loop *, const struct mad_port_info *, const struct mad_limits *, struct diag *);
