@@ -36,7 +36,8 @@ int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, s
 static int no_answer(unsigned id, int pid, struct diag *diag)
 {
 	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the server of /dev/ublkb%u, process %d, does not answer", id, pid);
-	return diag_hint(diag, "its disk may be away; what is not written yet is lost after: kill -9 %d, and detach again", pid);
+	diag_hint(diag, "its disk may be away; what is not written yet is lost after: kill -9 %d, and detach again", pid);
+	return -ETIMEDOUT;
 }
 
 /* A device whose server was killed this moment counts as live, and nobody would answer a flush. */
