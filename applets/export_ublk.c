@@ -222,18 +222,27 @@ static void changed(struct front *front, struct bdev *disk)
 	}
 }
 
+/* Who has the device open of a disk that does not answer can neither write more nor close it: nobody waits for him. */
+static bool is_open(const struct front *front, const struct ublk_info *info, const char *path, char *who, size_t len, uint32_t timeout_ms)
+{
+	const struct ublk_front *f = ublk_front(front);
+
+	return !kernel_openers(f->root, path, who, len) && who[0] &&
+	       !ublk_flush(f->dev, front->daemon->loop, info->id, timeout_ms ? timeout_ms : 1, NULL);
+}
+
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
 	const struct ublk_front *f = ublk_front(front);
 	char path[32], who[400];
 	struct ublk_info info;
 
-	(void)timeout_ms;
 	for (unsigned i = 0; i < f->devices; i++) {
 		if (!look(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
-		if (kernel_holders(f->root, path, who, sizeof(who)) < 0 || !who[0])
+		if ((kernel_holders(f->root, path, who, sizeof(who)) < 0 || !who[0]) &&
+			!is_open(front, &info, path, who, sizeof(who), timeout_ms))
 			continue;
 		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
 		return diag_ctx(diag, "%s", path);
