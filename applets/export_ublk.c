@@ -64,9 +64,9 @@ static int read_options(struct front *front)
 static uint64_t key_of(const char *uri, const struct bdev *disk)
 {
 	uint64_t key = 0xcbf29ce484222325;
-	char text[400];
+	char text[DISK_KEY];
 
-	disk_key(uri, disk, text, sizeof(text));
+	disk_key(uri, disk, text);
 	for (const char *p = text; *p; p++)
 		key = (key ^ (uint8_t)*p) * 0x100000001b3; /* FNV-1a */
 	return text[0] ? key | 1 : 0;
