@@ -119,6 +119,13 @@ static void ended(struct ublk *device, void *user)
 		d->over = 1;
 }
 
+static void held(unsigned id, void *user)
+{
+	const struct ublk_front *f = user;
+
+	call_note(f->front.daemon->call, "/dev/ublkb%u: left by a former run, goes when the last process closes it: waiting for that", id);
+}
+
 static int start(struct front *front)
 {
 	struct ublk_front *f = ublk_front(front);
@@ -138,6 +145,7 @@ static int start(struct front *front)
 	opt.loops = d->loops;
 	opt.nloops = d->nloops;
 	opt.ended = ended;
+	opt.held = held;
 	opt.user = f;
 	for (; !err && f->devices < d->disks; f->devices += !err) {
 		opt.bdev = d->disk[f->devices];

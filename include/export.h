@@ -72,6 +72,7 @@ struct ublk_options {
 	bool ro, unprivileged;
 	/* The device is gone though nobody here stopped it (`detach`, or the kernel): ublk_stop() is due. On the caller's loop. */
 	void (*ended)(struct ublk *, void *user);
+	void (*held)(unsigned id, void *user); /* ublk_start() waits for processes that have what a former run left of device N open; or NULL */
 	void *user;
 	struct loop *const *loops;
 	unsigned nloops;
