@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A disk keeps its identity over a restart and under another path, one without a name that of its URI, however it is reached; another
 # disk, and another ram: disk, has another.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 [ -s /etc/machine-id ] || [ -r /sys/class/dmi/id/product_uuid ] || { echo 'needs a machine with an identity'; exit 77; }
 
 id() { sed -n 's/^nvme-cli: .*-n //p' out; }
