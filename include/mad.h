@@ -76,7 +76,9 @@ struct mad_limits { /* 0 = the default */
 	uint32_t window; /* requests that have neither been answered nor waited for once: 128 */
 	uint32_t each; /* in flight to one destination: 1; to the subnet administrator: sa */
 	uint32_t sa; /* 8 */
-	uint32_t answer_ms; /* one request, over all its tries: 5000; a table four times as much */
+	/* One request, over all its tries: 5000; a table four times as much. Device management that is silent after its last wait (first_ms)
+	 * gets two fifths of it at least */
+	uint32_t answer_ms;
 	uint32_t tries; /* 3 */
 };
 int mad_open(struct mad **, struct loop *, const struct mad_port_info *, const struct mad_limits *, struct diag *);
@@ -227,7 +229,10 @@ struct mad_scan_options {
 				* port has announced device management (trap 144) */
 	uint32_t timeout_ms; /* of the whole; what was found by then is kept. 0 = none */
 	void (*progress)(void *arg, unsigned done, unsigned all); /* now and then */
-	void *arg; /* of progress */
+	/* One port has told all there is, or failed: so that the living need not wait for the dead. `done` has it too, unless it turned out
+	 * to be no I/O unit. Valid until it returns */
+	void (*asked)(void *arg, const struct mad_target *);
+	void *arg; /* of both */
 };
 
 struct mad_found {
@@ -242,7 +247,7 @@ struct mad_found {
 struct mad_scan_job;
 int mad_scan_start(struct mad *, const struct mad_scan_options *, void (*done)(void *arg, struct mad_found *, int err, struct diag *),
 	void *arg, struct mad_scan_job **);
-void mad_scan_cancel(struct mad_scan_job *); /* not from progress or done */
+void mad_scan_cancel(struct mad_scan_job *); /* not from progress, asked or done */
 /* The same, running the loop until it is done. */
 int mad_scan(struct mad *, const struct mad_scan_options *, struct mad_found *, struct diag *);
 void mad_found_free(struct mad_found *);

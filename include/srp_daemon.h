@@ -27,7 +27,7 @@ struct srp_daemon_options {
 struct srp_scan { /* what one scan of one port found */
 	const struct mad_port_info *port;
 	const struct mad_found *found;
-	const struct kernel_srp *hosts; /* what the kernel is connected to */
+	const struct kernel_srp *hosts; /* what the kernel was connected to when it began */
 	unsigned nhosts;
 	bool whole; /* of the fabric; else of a few ports of it */
 };
@@ -44,7 +44,7 @@ struct srp_daemon;
 struct srp_daemon_events { /* from the loop */
 	void *arg;
 	void (*say)(void *arg, const char *line); /* what happens, for a log; the same thing often */
-	void (*scanned)(void *arg, const struct srp_scan *); /* before its logins; may be NULL */
+	void (*scanned)(void *arg, const struct srp_scan *); /* while or before its logins run; may be NULL */
 	void (*login)(void *arg, const struct srp_login *); /* may be NULL */
 	void (*failed)(void *arg, const struct mad_port_info *, int err, struct diag *); /* once: the port's scan; may be NULL */
 	void (*over)(void *arg); /* once: all is done. Else: it has stopped */

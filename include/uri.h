@@ -36,6 +36,8 @@ struct uri {
 };
 /* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-", which nobody can type. */
 int uri_parse(struct uri *, const char *text, struct diag *);
+/* Appends text as it is written in a path or a key's value: percent-encoded but for letters, digits and -._~/: */
+void uri_encode(char text[URI_MAX], const char *from);
 /* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is zeroed. */
 void uri_hide(char *text);
 

@@ -112,6 +112,8 @@ void scan_target_done(struct mad_target *target)
 	unsigned done;
 
 	scan->live--;
+	if (scan->options.asked)
+		scan->options.asked(scan->options.arg, target);
 	done = scan->found.count - scan->live;
 	if (scan->options.progress && (done % PROGRESS == 0 || !scan->live))
 		scan->options.progress(scan->options.arg, done, scan->found.count);

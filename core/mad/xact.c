@@ -121,6 +121,16 @@ static int put_on_wire(struct mad *mad, const struct mad_req *req, uint32_t time
 	return err;
 }
 
+/* A node that has not said a word by the end of its last wait, next, says none; but its own word for how fast it is is not taken for
+ * more than it is worth. */
+static void shorten(const struct mad *mad, struct mad_req *req, uint64_t next)
+{
+	uint64_t least = req->end_ns - mad->limits.answer_ms * 1000000ull / 5 * 3, end = next > least ? next : least;
+
+	if (counted(req) && !req->last_status && end < req->end_ns)
+		req->end_ns = end;
+}
+
 /* Another try, and the time until the next. */
 static int try(struct mad *mad, struct mad_req *req)
 {
@@ -133,6 +143,8 @@ static int try(struct mad *mad, struct mad_req *req)
 	mad->counters.sent++;
 	next = now + req->wait_ms * 1000000ull;
 	req->wait_ms *= 2;
+	if (req->tries == mad->limits.tries)
+		shorten(mad, req, next);
 	loop_timer_set(mad->loop, &req->timer, req->tries < mad->limits.tries && next < req->end_ns ? next : req->end_ns);
 	return 0;
 }

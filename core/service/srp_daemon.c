@@ -160,7 +160,7 @@ void srp_daemon_rules(struct srp_daemon *d, const struct srp_rules *rules)
 void srp_daemon_port_over(struct srp_daemon *d)
 {
 	for (const struct srp_port *port = d->ports; port; port = port->next)
-		if (!port->over && !port->skipped)
+		if (!port->over && (!port->skipped || port->mad))
 			return;
 	if (d->over)
 		return;

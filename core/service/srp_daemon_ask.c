@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which ports of the fabric are asked when: all of them, or those that a notice or a failure named. One scan at a time for each port
- * of ours; what is wanted meanwhile waits, and the same thing twice is one. */
+/* Which ports of the fabric are asked when: all of them, or those that a notice or a failure named. Scans run beside each other, as one
+ * with a dead port in it takes seconds; the same thing wanted twice is one. */
 #include "srp_daemon_port.h"
+#include <errno.h>
 #include <string.h>
 
 #define PAUSE_MS  1000 /* between two scans of the same thing */
 #define TRIES_MAX 6 /* of a port that does not answer, until it is heard of again */
+#define RETRIES   2 /* scans of such ports at a time: the others are for what is heard of */
 
 void srp_port_whole(struct srp_port *port, uint64_t due_ns)
 {
@@ -74,12 +76,14 @@ void srp_port_ask(struct srp_port *port, const struct mad_named *named, bool tru
 }
 
 /* The asks of this scan are done; those wanted meanwhile come again. */
-static void settle(struct srp_port *port)
+static void settle(struct srp_job *job)
 {
+	struct srp_port *port = job->port;
+
 	for (unsigned i = 0; i < SRP_ASKS; i++) {
 		struct srp_ask *ask = &port->ask[i];
 
-		if (ask->state != SRP_ASK_RUNNING)
+		if (ask->state != SRP_ASK_RUNNING || &port->job[ask->job] != job)
 			continue;
 		ask->state = SRP_ASK_DONE;
 		if (ask->again)
@@ -110,7 +114,7 @@ static void ask_again(struct srp_port *port, const struct mad_target *target)
 
 	srp_port_say(port, "LID %u (%016llx%016llx): %s", target->lid, (unsigned long long)target->prefix,
 		(unsigned long long)target->guid, mad_target_why(target, why));
-	if (tries > TRIES_MAX || (ask && ask->state == SRP_ASK_PENDING))
+	if (tries > TRIES_MAX || (ask && ask->state != SRP_ASK_DONE)) /* given up, or to be asked anyway */
 		return;
 	mad_gid_make(named.gid, target->prefix, target->guid);
 	srp_port_ask(port, ask ? &ask->named : &named, target->management, tries, loop_clock() + srp_backoff(port->daemon, tries));
@@ -124,26 +128,39 @@ static void has_answered(struct srp_port *port, const struct mad_target *target)
 		ask->tries = 0;
 }
 
-static void take_in(struct srp_port *port, const struct mad_found *found)
+/* It was not the port that did not answer, but the subnet administrator when it was asked about it. */
+static bool is_sa_lost(const struct mad_target *target)
 {
-	const struct srp_daemon *d = port->daemon;
-	struct srp_scan scan = { .port = &port->info, .found = found, .whole = port->whole };
-	struct kernel_srp *hosts = NULL;
-	struct diag diag = { 0 };
+	return (target->err == -ETIMEDOUT || target->err == -EBUSY) && target->failed <= MAD_STEP_PATH;
+}
 
-	if (kernel_srp_list(d->opts.root, &hosts, &scan.nhosts, &diag))
-		srp_port_say(port, "%s", diag.text);
-	scan.hosts = hosts;
-	srp_targets_take(port, &scan);
+/* False: the subnet administrator did not tell all there is. */
+static bool take_in(struct srp_job *job, const struct mad_found *found)
+{
+	struct srp_port *port = job->port;
+	const struct srp_daemon *d = port->daemon;
+	const struct srp_scan scan = { .port = &port->info, .found = found, .hosts = job->hosts, .nhosts = job->nhosts, .whole = job->whole };
+	bool all = true;
+
+	srp_targets_end(job, found);
 	if (d->events.scanned)
 		d->events.scanned(d->events.arg, &scan);
 	for (unsigned i = 0; i < found->count && !d->opts.once; i++) {
-		if (found->target[i].err)
-			ask_again(port, &found->target[i]);
-		else
+		if (!found->target[i].err)
 			has_answered(port, &found->target[i]);
+		else if (is_sa_lost(&found->target[i]))
+			all = false;
+		else
+			ask_again(port, &found->target[i]);
 	}
-	free(hosts);
+	return all;
+}
+
+/* What was missed is in the next scan of the whole fabric, later and later. */
+static void scan_again(struct srp_port *port)
+{
+	port->whole_tries++;
+	srp_port_whole(port, loop_clock() + srp_backoff(port->daemon, port->whole_tries));
 }
 
 static void failed(struct srp_port *port, int err, struct diag *diag)
@@ -151,102 +168,183 @@ static void failed(struct srp_port *port, int err, struct diag *diag)
 	const struct srp_daemon *d = port->daemon;
 
 	srp_port_say(port, "%s", diag->text);
-	if (d->opts.once && d->events.failed) {
+	if (!d->opts.once)
+		scan_again(port);
+	else if (d->events.failed)
 		d->events.failed(d->events.arg, &port->info, err, diag);
-		return;
+}
+
+static void succeeded(struct srp_job *job, const struct mad_found *found)
+{
+	struct srp_port *port = job->port;
+	const struct srp_daemon_options *opts = &port->daemon->opts;
+
+	if (!take_in(job, found)) {
+		srp_port_say(port, "no answer of the subnet administrator (LID %u) about some ports", port->info.sm_lid);
+		scan_again(port);
+	} else if (job->whole) {
+		port->whole_tries = 0;
 	}
-	port->whole_tries++;
-	srp_port_whole(port, loop_clock() + srp_backoff(d, port->whole_tries));
+	if (job->whole && opts->rescan_ms && !opts->once)
+		srp_port_whole(port, loop_clock() + opts->rescan_ms * MSEC);
 }
 
 static void scanned(void *arg, struct mad_found *found, int err, struct diag *diag)
 {
-	struct srp_port *port = arg;
-	const struct srp_daemon *d = port->daemon;
+	struct srp_job *job = arg;
+	struct srp_port *port = job->port;
 
-	port->job = NULL;
+	job->scan = NULL;
 	port->scans++;
-	settle(port);
-	if (port->whole)
+	settle(job);
+	if (job->whole)
 		port->scanned_ns = loop_clock();
-	if (err) {
+	if (!err)
+		succeeded(job, found);
+	else
 		failed(port, err, diag);
-	} else {
-		if (port->whole)
-			port->whole_tries = 0;
-		take_in(port, found);
-		if (port->whole && d->opts.rescan_ms && !d->opts.once)
-			srp_port_whole(port, loop_clock() + d->opts.rescan_ms * MSEC);
-	}
 	mad_found_free(found);
 	srp_port_turn(port);
 }
 
-static void start(struct srp_port *port, const struct mad_scan_options *options)
+/* Those that answer do not wait for those that do not. */
+static void asked(void *arg, const struct mad_target *target)
 {
-	if (mad_scan_start(port->mad, options, scanned, port, &port->job)) {
-		port->job = NULL;
-		srp_port_say(port, "out of memory");
-		port->whole_ns = loop_clock() + srp_backoff(port->daemon, 1);
-	}
+	struct srp_job *job = arg;
+
+	srp_targets_take(job, target);
+	srp_port_turn(job->port);
+}
+
+static void start(struct srp_job *job, struct mad_scan_options *options)
+{
+	struct srp_port *port = job->port;
+	struct diag diag = { 0 };
+
+	free(job->hosts);
+	if (kernel_srp_list(port->daemon->opts.root, &job->hosts, &job->nhosts, &diag))
+		srp_port_say(port, "%s", diag.text);
+	job->began_ns = loop_clock();
+	options->asked = asked;
+	options->arg = job;
+	if (!mad_scan_start(port->mad, options, scanned, job, &job->scan))
+		return;
+	job->scan = NULL;
+	settle(job);
+	diag_sys(&diag, ENOMEM, "scan");
+	failed(port, -ENOMEM, &diag);
 }
 
 /* It includes what was to be asked; but ports that the subnet administrator may not know enough of yet are asked themselves. */
-static void start_whole(struct srp_port *port)
+static void start_whole(struct srp_job *job)
 {
-	const struct mad_scan_options options = { 0 };
+	struct mad_scan_options options = { 0 };
+	struct srp_port *port = job->port;
 
 	for (unsigned i = 0; i < SRP_ASKS; i++)
 		if (port->ask[i].state == SRP_ASK_PENDING && !port->ask[i].trust)
 			port->ask[i].state = SRP_ASK_DONE;
-	port->whole = true;
 	port->whole_ns = NEVER;
-	start(port, &options);
+	job->whole = true;
+	job->retry = false;
+	start(job, &options);
+}
+
+static bool is_due(const struct srp_ask *ask, uint64_t now, bool retry)
+{
+	return ask->state == SRP_ASK_PENDING && ask->due_ns <= now && (ask->tries != 0) == retry;
 }
 
 /* All that are due and of the kind of the first. */
-static void start_asks(struct srp_port *port, uint64_t now)
+static void start_asks(struct srp_job *job, uint64_t now, bool retry)
 {
 	struct mad_scan_options options = { .by_sa = true };
+	struct srp_port *port = job->port;
 	struct mad_named named[SRP_ASKS];
 
 	for (unsigned i = 0; i < SRP_ASKS; i++) {
 		struct srp_ask *ask = &port->ask[i];
 
-		if (ask->state != SRP_ASK_PENDING || ask->due_ns > now || (options.count && ask->trust != options.trust_management))
+		if (!is_due(ask, now, retry) || (options.count && ask->trust != options.trust_management))
 			continue;
 		options.trust_management = ask->trust;
 		named[options.count++] = ask->named;
 		ask->state = SRP_ASK_RUNNING;
+		ask->job = (uint8_t)(job - port->job);
 		ask->began_ns = now;
 	}
+	if (!options.count)
+		return;
 	options.only = named;
-	port->whole = false;
-	if (options.count)
-		start(port, &options);
+	job->whole = false;
+	job->retry = retry;
+	start(job, &options);
 }
 
+static struct srp_job *free_job(struct srp_port *port)
+{
+	for (unsigned i = 0; i < SRP_JOBS; i++)
+		if (!port->job[i].scan) {
+			port->job[i].port = port;
+			return &port->job[i];
+		}
+	return NULL;
+}
+
+static unsigned jobs(const struct srp_port *port, bool whole, bool retry)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < SRP_JOBS; i++)
+		count += port->job[i].scan && port->job[i].whole == whole && port->job[i].retry == retry;
+	return count;
+}
+
+/* Starts one of them; false: nothing is due that may run. */
+static bool start_next(struct srp_port *port, uint64_t now)
+{
+	struct srp_job *job = free_job(port);
+
+	if (!job)
+		return false;
+	start_asks(job, now, false);
+	if (!job->scan && port->whole_ns <= now && !jobs(port, true, false))
+		start_whole(job);
+	else if (!job->scan && jobs(port, false, true) < RETRIES)
+		start_asks(job, now, true);
+	return job->scan;
+}
+
+/* What is due and may not run yet is looked at again when a scan ends. */
 void srp_ask_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 {
-	if (port->job)
-		return;
-	if (port->whole_ns <= now)
-		start_whole(port);
-	else
-		start_asks(port, now);
-	if (port->job)
-		return;
-	if (port->whole_ns < *due_ns)
+	while (start_next(port, now))
+		;
+	if (port->whole_ns > now && port->whole_ns < *due_ns)
 		*due_ns = port->whole_ns;
-	for (unsigned i = 0; i < SRP_ASKS; i++)
-		if (port->ask[i].state == SRP_ASK_PENDING && port->ask[i].due_ns < *due_ns)
-			*due_ns = port->ask[i].due_ns;
+	for (unsigned i = 0; i < SRP_ASKS; i++) {
+		const struct srp_ask *ask = &port->ask[i];
+
+		if (ask->state == SRP_ASK_PENDING && ask->due_ns > now && ask->due_ns < *due_ns)
+			*due_ns = ask->due_ns;
+	}
+}
+
+bool srp_ask_busy(const struct srp_port *port)
+{
+	for (unsigned i = 0; i < SRP_JOBS; i++)
+		if (port->job[i].scan)
+			return true;
+	return false;
 }
 
 void srp_ask_stop(struct srp_port *port)
 {
-	if (port->job)
-		mad_scan_cancel(port->job);
-	port->job = NULL;
+	for (unsigned i = 0; i < SRP_JOBS; i++) {
+		if (port->job[i].scan)
+			mad_scan_cancel(port->job[i].scan);
+		free(port->job[i].hosts);
+		port->job[i] = (struct srp_job){ 0 };
+	}
 	memset(port->ask, 0, sizeof(port->ask));
 }

@@ -37,21 +37,21 @@ void srp_port_turn(struct srp_port *port)
 	loop_work_add(port->daemon->loop, &port->work);
 }
 
-/* False: said, and to be tried again. */
-static bool get_lock(struct srp_port *port)
+/* Where there is no place for locks, nobody else's is to be respected. */
+static int get_lock(struct srp_port *port, struct diag *diag)
 {
 	const struct srp_daemon *d = port->daemon;
-	struct diag diag = { 0 };
 
 	if (d->opts.once || port->lock >= 0)
-		return true;
-	port->lock = kernel_srp_lock(d->opts.root, port->info.dev, port->info.port, &diag);
-	if (port->lock >= 0)
-		return true;
-	srp_port_say(port, "%s", diag.text);
-	/* Without a place for locks there is none to respect */
-	port->busy_elsewhere = diag.err == EBUSY;
-	return !port->busy_elsewhere;
+		return 0;
+	port->lock = kernel_srp_lock(d->opts.root, port->info.dev, port->info.port, diag);
+	port->busy_elsewhere = port->lock == -EBUSY;
+	if (port->busy_elsewhere)
+		return -EBUSY;
+	if (port->lock < 0)
+		srp_port_say(port, "%s: nothing keeps a second daemon away", diag->text);
+	*diag = (struct diag){ 0 };
+	return 0;
 }
 
 static void ready(struct srp_port *port)
@@ -109,13 +109,14 @@ static void try_open(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 
 	if (port->open_ns <= now && port->listed) {
 		port->open_ns = now + srp_backoff(d, ++port->open_tries);
-		err = get_lock(port) ? open_port(port, &diag) : -EBUSY;
+		err = get_lock(port, &diag);
+		if (!err)
+			err = open_port(port, &diag);
 		if (!err) {
 			port->open_tries = 0;
 			return;
 		}
-		if (diag.text[0])
-			srp_port_say(port, "%s", diag.text);
+		srp_port_say(port, "%s", diag.text);
 		if (d->opts.once) {
 			give_up(port, err, &diag);
 			return;
@@ -146,7 +147,7 @@ static void serve(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 		return;
 	srp_ask_next(port, now, due_ns);
 	srp_login_next(port, now, due_ns);
-	if (port->daemon->opts.once && !port->job && !port->busy && *due_ns == NEVER)
+	if (port->daemon->opts.once && !srp_ask_busy(port) && !port->busy && *due_ns == NEVER)
 		over(port);
 }
 
@@ -183,18 +184,10 @@ void srp_port_init(struct srp_port *port, struct srp_daemon *d, const struct mad
 
 int srp_port_begin(struct srp_port *port, struct diag *diag)
 {
-	const struct srp_daemon *d = port->daemon;
-	int err;
+	int err = get_lock(port, diag);
 
-	if (!d->opts.once) {
-		port->lock = kernel_srp_lock(d->opts.root, port->info.dev, port->info.port, diag);
-		if (port->lock < 0 && diag->err == EBUSY)
-			return -EBUSY;
-		if (port->lock < 0)
-			srp_port_say(port, "%s: nothing keeps a second daemon away", diag->text);
-		*diag = (struct diag){ 0 };
-	}
-	err = open_port(port, diag);
+	if (!err)
+		err = open_port(port, diag);
 	if (!err)
 		srp_port_turn(port);
 	return err;

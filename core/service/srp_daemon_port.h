@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One port of the SRP daemon: _port.c decides what to do next, _ask.c asks the fabric, _targets.c keeps what was found, _login.c connects, _watch.c listens. */
+/* One port of the SRP daemon: _port.c decides what to do next, _ask.c asks the fabric, _targets.c keeps what was found, _login.c
+ * connects, _watch.c listens. */
 #pragma once
 #include "port_events.h"
 #include "srp_daemon.h"
@@ -9,6 +10,7 @@
 #define MSEC        1000000ull
 #define NEVER       UINT64_MAX
 #define SRP_ASKS    64 /* ports to ask again; more of them: the whole fabric */
+#define SRP_JOBS    8 /* scans at a time */
 #define SRP_BUCKETS 256
 #define SRP_TARGETS 16384 /* for each port of ours: whoever has many services on offer fills no memory */
 
@@ -25,7 +27,7 @@ struct srp_known { /* a target */
 	struct srp_known *next;
 	struct mad_srp srp;
 	uint8_t state; /* enum srp_state */
-	bool seen; /* by the scan that is being taken in */
+	uint64_t seen_ns; /* last, by a scan */
 	unsigned tries; /* that failed, in a row */
 	uint64_t due_ns, turn; /* WAITING, FAILED: when to log in; who comes first then */
 	char host[24], why[200];
@@ -38,8 +40,18 @@ struct srp_ask { /* a port of the fabric to ask, or that was asked of late */
 	struct mad_named named;
 	bool trust; /* that it has device management */
 	bool again; /* RUNNING: it was wanted once more */
+	uint8_t job; /* RUNNING: which */
 	unsigned tries; /* that failed */
 	uint64_t due_ns, began_ns;
+};
+
+struct srp_job { /* a scan */
+	struct srp_port *port;
+	struct mad_scan_job *scan; /* NULL: none */
+	bool whole, retry; /* of the whole fabric; of ports that did not answer before */
+	uint64_t began_ns;
+	struct kernel_srp *hosts; /* that there were then */
+	unsigned nhosts;
 };
 
 struct srp_port {
@@ -61,8 +73,7 @@ struct srp_port {
 	bool missed; /* notices, for want of a subscription */
 	void (*watch_ended)(struct srp_port *);
 
-	struct mad_scan_job *job;
-	bool whole; /* what the job scans */
+	struct srp_job job[SRP_JOBS];
 	uint64_t whole_ns, scanned_ns; /* when the whole fabric is due, and was done; NEVER, 0 */
 	unsigned whole_tries; /* that failed, in a row */
 	struct srp_ask ask[SRP_ASKS];
@@ -110,12 +121,14 @@ uint64_t srp_backoff(const struct srp_daemon *, unsigned tries); /* in nanosecon
 void srp_port_ask(struct srp_port *, const struct mad_named *, bool trust, unsigned tries, uint64_t due_ns);
 void srp_port_whole(struct srp_port *, uint64_t due_ns); /* the whole fabric, if not due before */
 
-/* Starts what is due if nothing runs; *due_ns: when something is. */
+/* Starts what is due; *due_ns: when something is. */
 void srp_ask_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
+bool srp_ask_busy(const struct srp_port *);
 void srp_ask_stop(struct srp_port *);
 
-/* What a scan found becomes targets. */
-void srp_targets_take(struct srp_port *, const struct srp_scan *);
+/* What a scan finds becomes targets, each as soon as it is found. */
+void srp_targets_take(struct srp_job *, const struct mad_target *);
+void srp_targets_end(struct srp_job *, const struct mad_found *); /* those that were not found again go */
 void srp_targets_recheck(struct srp_port *); /* what is connected no more is to be logged in to again */
 void srp_targets_left(struct srp_port *, const uint8_t gid[16]); /* a port has left the fabric */
 void srp_targets_free(struct srp_port *);

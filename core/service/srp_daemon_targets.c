@@ -63,9 +63,10 @@ static void wait_for_login(struct srp_port *port, struct srp_known *known)
 	known->turn = port->turns++;
 }
 
-/* A scan has seen it: one that failed is tried at once, as what is heard of again may have been put right. */
-static void judge(struct srp_port *port, struct srp_known *known, const struct srp_scan *scan)
+/* A scan has seen it: one that failed is tried at once when it was heard of, as it may have been put right. */
+static void judge(const struct srp_job *job, struct srp_known *known)
 {
+	struct srp_port *port = job->port;
 	const struct srp_daemon *d = port->daemon;
 	const struct kernel_srp *host;
 	struct srp_verdict verdict;
@@ -74,7 +75,7 @@ static void judge(struct srp_port *port, struct srp_known *known, const struct s
 	if (known->state == SRP_BUSY)
 		return;
 	srp_want(port, &known->srp, &want);
-	host = kernel_srp_find(scan->hosts, scan->nhosts, &want, d->opts.execute);
+	host = kernel_srp_find(job->hosts, job->nhosts, &want, d->opts.execute);
 	srp_decide(&d->opts.policy, &known->srp, &verdict);
 	if (host) {
 		srp_target_up(known, host->host);
@@ -82,14 +83,15 @@ static void judge(struct srp_port *port, struct srp_known *known, const struct s
 		known->state = SRP_DENIED;
 	} else if (!d->opts.execute) {
 		known->state = SRP_FOUND;
-	} else if (known->state != SRP_FAILED || !scan->whole) {
+	} else if (known->state != SRP_FAILED || !job->whole) {
 		wait_for_login(port, known);
 	}
 }
 
-static void take_service(struct srp_port *port, const struct srp_scan *scan, const struct mad_target *target, const struct mad_unit *unit,
-	const struct mad_ioc *ioc, const struct mad_service *service)
+static void take_service(struct srp_job *job, const struct mad_target *target, const struct mad_unit *unit, const struct mad_ioc *ioc,
+	const struct mad_service *service)
 {
+	struct srp_port *port = job->port;
 	struct srp_known *known;
 	struct mad_srp srp;
 
@@ -104,8 +106,8 @@ static void take_service(struct srp_port *port, const struct srp_scan *scan, con
 		return;
 	}
 	known->srp = srp;
-	known->seen = true;
-	judge(port, known, scan);
+	known->seen_ns = loop_clock();
+	judge(job, known);
 }
 
 static void drop(struct srp_port *port, bool (*gone)(const struct srp_known *, const void *), const void *arg)
@@ -127,16 +129,21 @@ static void drop(struct srp_port *port, bool (*gone)(const struct srp_known *, c
 	}
 }
 
-/* It was not seen, and its port did not fail to answer but is not there or has it no more. */
+struct answers {
+	const struct srp_job *job;
+	const struct mad_found *found;
+};
+
+/* It was not seen since, and its port did not fail to answer but is not there or has it no more. */
 static bool not_seen(const struct srp_known *known, const void *arg)
 {
-	const struct srp_scan *scan = arg;
-	bool asked = scan->whole;
+	const struct answers *answers = arg;
+	bool asked = answers->job->whole;
 
-	if (known->seen)
+	if (known->seen_ns >= answers->job->began_ns)
 		return false;
-	for (unsigned i = 0; i < scan->found->count; i++) {
-		const struct mad_target *target = &scan->found->target[i];
+	for (unsigned i = 0; i < answers->found->count; i++) {
+		const struct mad_target *target = &answers->found->target[i];
 
 		if (target->guid != known->srp.guid)
 			continue;
@@ -162,20 +169,17 @@ static bool is_at(const struct srp_known *known, const void *arg)
 	return !memcmp(gid, arg, sizeof(gid));
 }
 
-void srp_targets_take(struct srp_port *port, const struct srp_scan *scan)
+void srp_targets_take(struct srp_job *job, const struct mad_target *target)
 {
-	for (unsigned i = 0; i < SRP_BUCKETS; i++)
-		for (struct srp_known *known = port->known[i]; known; known = known->next)
-			known->seen = false;
-	for (unsigned i = 0; i < scan->found->count; i++) {
-		const struct mad_target *target = &scan->found->target[i];
+	for (const struct mad_unit *unit = target->unit; unit; unit = unit->next)
+		for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
+			for (const struct mad_service *service = ioc->service; service; service = service->next)
+				take_service(job, target, unit, ioc, service);
+}
 
-		for (const struct mad_unit *unit = target->unit; unit; unit = unit->next)
-			for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
-				for (const struct mad_service *service = ioc->service; service; service = service->next)
-					take_service(port, scan, target, unit, ioc, service);
-	}
-	drop(port, not_seen, scan);
+void srp_targets_end(struct srp_job *job, const struct mad_found *found)
+{
+	drop(job->port, not_seen, &(struct answers){ job, found });
 }
 
 void srp_targets_left(struct srp_port *port, const uint8_t gid[16])

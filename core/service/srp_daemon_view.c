@@ -22,6 +22,8 @@ static const char *port_state(const struct srp_port *port)
 		return "gone";
 	if (port->closing)
 		return "closing";
+	if (!port->mad && !port->open_tries)
+		return "starting";
 	if (!port->mad)
 		return port->busy_elsewhere ? "waiting: another process serves it" : "waiting: it cannot be opened";
 	return mad_port_usable(mad_port(port->mad), NULL) ? mad_state_why(mad_port(port->mad)->state) : "serving";
@@ -36,7 +38,7 @@ static void view_port(const struct srp_port *port, struct srp_port_view *view)
 		.port = &port->info,
 		.state = port_state(port),
 		.subscribed = port->subscribed,
-		.scanning = port->job,
+		.scanning = srp_ask_busy(port),
 		.connected = counts.state[SRP_UP],
 		.waiting = counts.state[SRP_WAITING] + counts.state[SRP_BUSY] + counts.state[SRP_FOUND],
 		.failed = counts.state[SRP_FAILED],

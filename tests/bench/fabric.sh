@@ -44,10 +44,10 @@ scan() {
 theirs() { scan "$1" 0 env LD_PRELOAD="$FABRIC/fakeverbs.so" startup "$runs" "$@"; }
 ours() { scan rdmastor "$1" startup "$runs" "$RDMASTOR" srp-discover -c "${@:2}"; }
 
-# well PORTS TARGETS
+# well PORTS TARGETS [MS]: that long for each answer of a target, 0 = as fast as can be
 well() {
-	local cell="SRP discovery, $1 ports, $2 targets"
-	simulate "hosts $(($1 - $2))" "targets $2"
+	local cell="SRP discovery, $1 ports, $2 targets${3:+, each answer of theirs after $3 ms}"
+	simulate "hosts $(($1 - $2))" "targets $2" "targets slow ${3:-0}"
 	ours 0
 	theirs ibsrpdm -c
 	theirs srp_daemon -o -c -a
@@ -66,6 +66,7 @@ for ((round = 1; round <= rounds; round++)); do
 	echo "fabric: round $round of $rounds" >&2
 	well 100 10
 	well 1000 100
+	well 1000 100 1
 	well 5000 500
 	runs=1 well 5000 3500
 	cell="SRP discovery, 5000 ports, all targets"

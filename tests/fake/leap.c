@@ -19,6 +19,7 @@ int __wrap_epoll_wait(int, struct epoll_event *, int, int);
 int __wrap_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *);
 
 uint64_t leap_now = 1000 * SECOND;
+unsigned leap_turns;
 
 static struct {
 	int fd;
@@ -80,6 +81,7 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *event, int count, int ms)
 	int got = __real_epoll_wait(epoll, event, count, 0);
 	unsigned next = TIMERS;
 
+	leap_turns++;
 	if (got || !ms)
 		return got;
 	for (unsigned i = 0; i < TIMERS; i++)

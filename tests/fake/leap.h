@@ -5,3 +5,4 @@
 #include <stdint.h>
 
 extern uint64_t leap_now; /* nanoseconds; CLOCK_MONOTONIC is that */
+extern unsigned leap_turns; /* how often somebody waited */

@@ -378,6 +378,7 @@ Test(srp_daemon, a_flood_of_notices)
 	cr_assert_eq(srp.lines, 3);
 	cr_assert_lt(fake_fabric.sent - sent, 100 * 64 * 8, "%u requests for 6000 notices in 100 s", fake_fabric.sent - sent);
 	cr_assert_lt(saids, 5000);
+	run(2);
 	fake_fabric.node[0].guid += 16;
 	fake_notice(64, GUID + 16, 0);
 	run(5);
@@ -440,6 +441,45 @@ Test(srp_daemon, a_port_that_does_not_answer)
 	cr_assert_eq(srp.lines, 3, "until it is heard of");
 }
 
+Test(srp_daemon, the_living_do_not_wait_for_the_dead)
+{
+	uint64_t began = loop_clock();
+
+	opts.limits.answer_ms = 5000;
+	fake_fabric.node[1].dead = true;
+	begin();
+	run(1);
+	cr_assert_eq(srp.lines, 2);
+	cr_assert_lt(srp.last_ns - began, 100 * MSEC);
+	cr_assert_eq(scans, 0);
+	run(10);
+	cr_assert_eq(srp.lines, 2);
+}
+
+Test(srp_daemon, one_that_comes_does_not_wait_for_the_dead_either)
+{
+	uint64_t began;
+
+	opts.limits.answer_ms = 5000;
+	opts.rescan_ms = 10000;
+	fake_fabric.node[1].dead = true;
+	fake_fabric.node[2].management = false;
+	begin();
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned lines;
+
+		run(3);
+		lines = srp.lines;
+		fake_fabric.node[2].guid++;
+		fake_fabric.node[2].management = true;
+		began = loop_clock();
+		fake_notice(64, fake_fabric.node[2].guid, 0);
+		run(1);
+		cr_assert_eq(srp.lines, lines + 1, "round %u", i);
+		cr_assert_lt(srp.last_ns - began, 100 * MSEC);
+	}
+}
+
 Test(srp_daemon, many_ports_that_do_not_answer)
 {
 	fake_fabric_free();
@@ -489,6 +529,22 @@ Test(srp_daemon, rescans)
 	scans = 0;
 	run(600);
 	cr_assert_geq(scans, 9);
+}
+
+Test(srp_daemon, a_subnet_administrator_that_is_away)
+{
+	fake_fabric.node[2].management = false;
+	begin();
+	run(2);
+	fake_fabric.node[2].management = true;
+	fake_fabric.sa_dead = true;
+	fake_notice(144, 12, PORT_CAP_DM);
+	run(1800);
+	cr_assert_eq(srp.lines, 2);
+	cr_assert_leq(scans, 15);
+	fake_fabric.sa_dead = false;
+	run(301);
+	cr_assert_eq(srp.lines, 3, "what it did not tell then is not forgotten");
 }
 
 Test(srp_daemon, the_port_itself_changes)
