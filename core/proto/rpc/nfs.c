@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MSEC       1000000ull
-#define LOOPBACK   0x7f000001
+#define MSEC     1000000ull
+#define LOOPBACK 0x7f000001
 
 const char *nfs_version_word(unsigned version)
 {
@@ -88,23 +88,29 @@ static int ask_versions(struct rpc *rpc, unsigned wanted, bool enough, unsigned 
 int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned wanted, uint32_t timeout_ms, struct nfs_answer *answer,
 	struct diag *diag)
 {
+	struct diag why = { 0 };
 	char where[ADDR_TEXT];
 	struct rpc *rpc;
 	int err;
 
 	*answer = (struct nfs_answer){ 0 };
-	err = rpc_open(&rpc, loop, addr, rdma, deadline(timeout_ms), diag);
+	err = rpc_open(&rpc, loop, addr, rdma, deadline(timeout_ms), &why);
 	if (!err) {
 		memcpy(answer->way, rpc->way, sizeof(answer->way));
 		if (wanted)
-			err = ask_versions(rpc, wanted, true, &answer->versions, diag);
+			err = ask_versions(rpc, wanted, true, &answer->versions, &why);
 		if (!answer->versions && NFS_ALL & ~wanted && !rpc->down && err != -ETIMEDOUT)
-			err = ask_versions(rpc, NFS_ALL & ~wanted, false, &answer->versions, diag);
+			err = ask_versions(rpc, NFS_ALL & ~wanted, false, &answer->versions, &why);
 		if (!err && !answer->versions)
-			err = diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has neither NFS 3 nor NFS 4");
+			err = diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has neither NFS 3 nor NFS 4");
 		rpc_close(rpc);
 	}
-	return err ? diag_ctx(diag, "%s", addr_text(addr, where)) : 0;
+	if (!err)
+		return 0;
+	if (diag)
+		*diag = why;
+	diag_ctx(diag, "%s", addr_text(addr, where));
+	return err;
 }
 
 /* Which port a program has; 0: none. Port mappers of version 2 know no IPv6. */
@@ -149,7 +155,7 @@ static int try_port(struct loop *loop, const struct addr *addr, uint16_t port, u
 
 int nfs_mountd(struct loop *loop, const struct addr *addr, uint32_t timeout_ms, uint16_t *port, struct diag *diag)
 {
-	uint64_t until = deadline(timeout_ms), half = deadline(timeout_ms / 2);
+	uint64_t until = deadline(timeout_ms), half = deadline(timeout_ms ? timeout_ms / 2 + 1 : 0);
 	struct addr mapper = *addr;
 	char where[ADDR_TEXT];
 	struct diag why = { 0 };
