@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 15000
+#define IN_USE_HINT "--force detaches it nevertheless; what is not written yet is lost then"
 
 struct detach_options {
 	struct opt_common common;
@@ -87,6 +88,24 @@ static bool kill_server(const struct detach *d, int dev)
 	       !kill(info.pid, SIGKILL);
 }
 
+static int in_use(struct detach *d, const char *who)
+{
+	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	return diag_hint(d->call->diag, IN_USE_HINT);
+}
+
+/* Who has the device open of a disk that does not answer can neither write more nor close it: that is to be told then. */
+static int refuse_open(struct detach *d, int dev)
+{
+	char who[400];
+	int err;
+
+	if (kernel_openers(d->root, d->path, who, sizeof(who)) < 0 || !who[0])
+		return 0;
+	err = ublk_flush(dev, d->loop, d->number, d->opts->common.timeout_ms, d->call->diag);
+	return err ? err : in_use(d, who);
+}
+
 static int ublk_end(struct detach *d)
 {
 	int dev = kernel_ublk_open(d->root, d->call->diag), err;
@@ -94,7 +113,9 @@ static int ublk_end(struct detach *d)
 
 	if (dev < 0)
 		return dev;
-	err = ublk_delete(dev, d->loop, d->number, false, bound_ms, d->call->diag);
+	err = d->opts->force ? 0 : refuse_open(d, dev);
+	if (!err)
+		err = ublk_delete(dev, d->loop, d->number, false, bound_ms, d->call->diag);
 	if (err && err != -ENODEV && d->opts->force) {
 		if (err == -ETIMEDOUT && kill_server(d, dev))
 			call_note(d->call, "%s: its server did not answer and was ended", d->path);
@@ -119,8 +140,8 @@ static int nbd_end(struct detach *d)
 {
 	int err = kernel_nbd_disconnect(d->root, d->number, NULL, d->opts->force, d->opts->common.timeout_ms, d->call->diag);
 
-	if (err == -ETIMEDOUT)
-		diag_hint(d->call->diag, "--force detaches it nevertheless; what is not written yet is lost then");
+	if (err == -ETIMEDOUT || err == -EBUSY)
+		diag_hint(d->call->diag, IN_USE_HINT);
 	return err;
 }
 
@@ -158,8 +179,7 @@ static int refuse_held(struct detach *d)
 
 	if (d->opts->force || kernel_holders(d->root, d->path, who, sizeof(who)) < 0 || !who[0])
 		return 0;
-	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
-	return diag_hint(d->call->diag, "--force detaches it nevertheless; what is not written yet is lost then");
+	return in_use(d, who);
 }
 
 static int detach(struct detach *d, const struct device_kind *kind)

@@ -79,26 +79,26 @@ int disk_on_loss(const struct call *call, const char *text, const char *on_loss,
 }
 
 /* One controller, one serial number: its namespaces are told apart by the path. */
-static void key_of_serial(const char *text, const struct bdev_id *id, char *key, size_t len)
+static void key_of_serial(const char *text, const struct bdev_id *id, char key[DISK_KEY])
 {
 	struct uri *uri = parse(text);
 
-	snprintf(key, len, "%s %s %s", id->model, id->serial, uri ? uri->path : "");
+	snprintf(key, DISK_KEY, "%s %s %s", id->model, id->serial, uri ? uri->path : "");
 	free(uri);
 }
 
 /* What it names, and not how that is to be reached: those keys come and go. */
-static void key_of_uri(const char *text, char *key, size_t len)
+static void key_of_uri(const char *text, char key[DISK_KEY])
 {
 	struct uri *uri = parse(text);
 	const char *socket = uri ? uri_value(uri, "socket") : NULL;
 
 	if (uri && strstr(text, "://"))
-		snprintf(key, len, "%s://%s:%u/%s %s", uri->scheme, uri->host, uri->port, uri->path, socket ? socket : "");
+		snprintf(key, DISK_KEY, "%s://%s:%u/%s %s", uri->scheme, uri->host, uri->port, uri->path, socket ? socket : "");
 	free(uri);
 }
 
-void disk_key(const char *uri, const struct bdev *bdev, char *text, size_t len)
+void disk_key(const char *uri, const struct bdev *bdev, char text[DISK_KEY])
 {
 	const uint8_t *id = disk_id_known(bdev->id.nguid, 16) ? bdev->id.nguid : bdev->id.uuid;
 	char path[URI_MAX], real[PATH_MAX];
@@ -107,17 +107,17 @@ void disk_key(const char *uri, const struct bdev *bdev, char *text, size_t len)
 	text[0] = 0;
 	if (disk_id_known(id, 16)) {
 		for (unsigned i = 0; i < 16; i++)
-			snprintf(text + 2 * i, len - 2 * i, "%02x", id[i]);
+			snprintf(text + 2 * i, 3, "%02x", id[i]);
 	} else if (bdev->id.serial[0]) {
-		key_of_serial(uri, &bdev->id, text, len);
+		key_of_serial(uri, &bdev->id, text);
 	} else if (disk_path(uri, path, sizeof(path)) && realpath(path, real)) {
 		root = kernel_root();
-		if (root < 0 || kernel_disk_text(root, real, text, len, NULL))
+		if (root < 0 || kernel_disk_text(root, real, text, DISK_KEY, NULL))
 			text[0] = 0;
 		if (root >= 0)
 			close(root);
 	} else {
-		key_of_uri(uri, text, len);
+		key_of_uri(uri, text);
 	}
 }
 

@@ -8,8 +8,10 @@
 int disk_env(const struct call *, struct bdev_env *, const char *on_loss);
 /* --on-loss, or what the URI says instead; UINT32_MAX = for ever. */
 int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint32_t *ms);
-/* What the disk is, in words that are the same for whoever opens it again; "" when nothing of it lasts (ram:). */
-void disk_key(const char *uri, const struct bdev *, char *text, size_t len);
+/* What the disk is, in words that are the same for whoever opens it again; "" when nothing of it lasts (ram:). Never cut: what two disks
+ * have in common may be long. */
+#define DISK_KEY (URI_MAX + 128)
+void disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
 /* bdev_open(), which before it loads the kernel modules RDMA needs, refuses to write to what is held, and says by whom. */
 int disk_open(const struct call *, struct bdev **, struct loop *, const char *uri, const struct bdev_env *);
 /* When no RDMA device was found, what the kernel lacks (kernel_rdma_ready) is the better cause; what came of the other way stays. */

@@ -19,7 +19,7 @@ struct dev_front {
 	struct nbd_options nbd;
 	struct nbd_server *server;
 	struct nbd_dev *dev[NBD_EXPORTS];
-	char name[NBD_EXPORTS][12], id[NBD_EXPORTS][512];
+	char name[NBD_EXPORTS][12], id[NBD_EXPORTS][DISK_KEY + 16];
 	unsigned devs; /* started */
 	bool gone[NBD_EXPORTS]; /* told of */
 };
@@ -110,7 +110,7 @@ static int start_dev(struct dev_front *f, unsigned i)
 	const struct export_options *opts = d->call->opts;
 	struct nbd_dev_options dev = { .server = f->server, .export = i, .bdev = d->disk[i], .index = -1, .connections = opts->connections,
 		.buffer = f->nbd.buffer, .root = f->root, .ended = ended, .user = f };
-	char key[400];
+	char key[DISK_KEY];
 	int err = disk_on_loss(d->call, d->call->operand[i], opts->life.on_loss, &dev.hold_ms);
 
 	if (!err)
@@ -119,7 +119,7 @@ static int start_dev(struct dev_front *f, unsigned i)
 		return err;
 	if (opts->nbd_dev.given)
 		dev.index = (int)opts->nbd_dev.number;
-	disk_key(d->call->operand[i], d->disk[i], key, sizeof(key));
+	disk_key(d->call->operand[i], d->disk[i], key);
 	/* memory is gone with the process: nobody after it has that identifier */
 	if (key[0])
 		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_OURS "%s%s", key, f->nbd.export[i].ro || d->disk[i]->lim.ro ? " ro" : "");

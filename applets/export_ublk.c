@@ -64,9 +64,9 @@ static int read_options(struct front *front)
 static uint64_t key_of(const char *uri, const struct bdev *disk)
 {
 	uint64_t key = 0xcbf29ce484222325;
-	char text[400];
+	char text[DISK_KEY];
 
-	disk_key(uri, disk, text, sizeof(text));
+	disk_key(uri, disk, text);
 	for (const char *p = text; *p; p++)
 		key = (key ^ (uint8_t)*p) * 0x100000001b3; /* FNV-1a */
 	return text[0] ? key | 1 : 0;
@@ -119,6 +119,13 @@ static void ended(struct ublk *device, void *user)
 		d->over = 1;
 }
 
+static void held(unsigned id, void *user)
+{
+	const struct ublk_front *f = user;
+
+	call_note(f->front.daemon->call, "/dev/ublkb%u: left by a former run, goes when the last process closes it: waiting for that", id);
+}
+
 static int start(struct front *front)
 {
 	struct ublk_front *f = ublk_front(front);
@@ -138,6 +145,7 @@ static int start(struct front *front)
 	opt.loops = d->loops;
 	opt.nloops = d->nloops;
 	opt.ended = ended;
+	opt.held = held;
 	opt.user = f;
 	for (; !err && f->devices < d->disks; f->devices += !err) {
 		opt.bdev = d->disk[f->devices];
@@ -222,18 +230,27 @@ static void changed(struct front *front, struct bdev *disk)
 	}
 }
 
+/* Who has the device open of a disk that does not answer can neither write more nor close it: nobody waits for him. */
+static bool is_open(const struct front *front, const struct ublk_info *info, const char *path, char *who, size_t len, uint32_t timeout_ms)
+{
+	const struct ublk_front *f = ublk_front(front);
+
+	return !kernel_openers(f->root, path, who, len) && who[0] &&
+	       !ublk_flush(f->dev, front->daemon->loop, info->id, timeout_ms ? timeout_ms : 1, NULL);
+}
+
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
 	const struct ublk_front *f = ublk_front(front);
 	char path[32], who[400];
 	struct ublk_info info;
 
-	(void)timeout_ms;
 	for (unsigned i = 0; i < f->devices; i++) {
 		if (!look(f, i, &info))
 			continue;
 		snprintf(path, sizeof(path), "/dev/ublkb%u", info.id);
-		if (kernel_holders(f->root, path, who, sizeof(who)) < 0 || !who[0])
+		if ((kernel_holders(f->root, path, who, sizeof(who)) < 0 || !who[0]) &&
+			!is_open(front, &info, path, who, sizeof(who), timeout_ms))
 			continue;
 		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
 		return diag_ctx(diag, "%s", path);

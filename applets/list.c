@@ -7,6 +7,8 @@ extern const struct applet applet_copy;
 extern const struct applet applet_detach;
 extern const struct applet applet_export;
 extern const struct applet applet_info;
+extern const struct applet applet_nfsrdma_discover;
+extern const struct applet applet_nfsrdma_mount;
 extern const struct applet applet_nvmf_discover;
 extern const struct applet applet_serve;
 extern const struct applet applet_srp_daemon;
@@ -18,6 +20,8 @@ const struct applet *const applets[] = {
 	&applet_detach,
 	&applet_export,
 	&applet_info,
+	&applet_nfsrdma_discover,
+	&applet_nfsrdma_mount,
 	&applet_nvmf_discover,
 	&applet_serve,
 	&applet_srp_daemon,

@@ -153,14 +153,14 @@ static void disk_changed(struct front *front, struct bdev *bdev)
 /* What a disk is by itself: a file or device under its real path, a remote one by what its target says. */
 static int identify(const struct call *call, const char *operand, const struct bdev *bdev, struct disk_identity *who)
 {
-	char path[URI_MAX], real[PATH_MAX], own[400] = "";
+	char path[URI_MAX], real[PATH_MAX], own[DISK_KEY] = "";
 	bool file = disk_path(operand, path, sizeof(path)) && realpath(path, real);
 	int err, root = kernel_root();
 
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
 	if (!file)
-		disk_key(operand, bdev, own, sizeof(own));
+		disk_key(operand, bdev, own);
 	err = kernel_disk_identity(root, file ? real : NULL, own, who, call->diag);
 	close(root);
 	if (!err && who->random && file)

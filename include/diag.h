@@ -32,7 +32,8 @@ struct diag {
 	char object[256], text[512], hint[400];
 };
 
-/* All return -err, so that `return diag_set(…)` is one line. Set where the cause is known. A NULL diag is allowed.
+/* All return -err, so that `return diag_set(…)` is one line. Set where the cause is known. A NULL diag is allowed; diag_ctx() and
+ * diag_hint() then do not know which it was and give -EIO: where a caller goes by the errno, return that itself.
  * Text: lower case, no full stop, no "failed to"; quotes the user's own words. */
 int diag_set(struct diag *, enum diag_code, int err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 

@@ -72,6 +72,7 @@ struct ublk_options {
 	bool ro, unprivileged;
 	/* The device is gone though nobody here stopped it (`detach`, or the kernel): ublk_stop() is due. On the caller's loop. */
 	void (*ended)(struct ublk *, void *user);
+	void (*held)(unsigned id, void *user); /* ublk_start() waits for processes that have what a former run left of device N open; or NULL */
 	void *user;
 	struct loop *const *loops;
 	unsigned nloops;
@@ -98,6 +99,8 @@ int ublk_stop(struct ublk *, uint32_t timeout_ms, struct diag *);
 
 /* From another process. */
 int ublk_look(int dev, struct loop *, unsigned id, struct ublk_info *, struct diag *); /* -ENODEV: there is no such device */
+/* What was written to it is on its disk. -ETIMEDOUT: its server does not answer. 0 too where there is none any more. */
+int ublk_flush(int dev, struct loop *, unsigned id, uint32_t timeout_ms, struct diag *);
 /* Stops and deletes device N, whose server then sees `ended`; also one whose server is gone. What was written is on its disk before,
  * unless force says not to wait for it. -ENODEV as above. */
 int ublk_delete(int dev, struct loop *, unsigned id, bool force, uint32_t timeout_ms, struct diag *);

@@ -45,6 +45,8 @@ int kernel_disk_text(int root, const char *path, char *text, size_t len, struct 
 
 /* Who holds a block device: "mounted on /, swap, md0"; empty when nobody or not a block device. */
 int kernel_holders(int root, const char *device, char *text, size_t len);
+/* Other processes that have it open, as far as /proc tells: "open in fio (process 123), open in qemu (process 99)". */
+int kernel_openers(int root, const char *device, char *text, size_t len);
 bool kernel_process_has(int root, int pid, const char *path); /* open */
 /* RDMA as the system sees it, for messages when no device was found: which of ib_uverbs, rdma_ucm, devices is missing.
  * Loads the modules where it may. */
@@ -90,7 +92,7 @@ int kernel_nbd_renew(const struct kernel_nbd *, struct diag *);
 int kernel_nbd_resize(const struct kernel_nbd *, struct diag *); /* index, id, size, block */
 /* The backend identifier of a device that is connected, "" = none; -ENOENT: it is not. */
 int kernel_nbd_backend(int root, unsigned index, char *text, size_t len);
-/* What others wrote to it is on its disk, then it is gone. -EBUSY with the holders named, and -ETIMEDOUT when it does not take what is
+/* What others wrote to it is on its disk, then it is gone. -EBUSY with those named who hold it or have it open, and -ETIMEDOUT when it does not take what is
  * to be written: it stays. `force`: no questions asked. With an id only the device that has it: another is none. */
 int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, uint32_t timeout_ms, struct diag *);
 

@@ -63,6 +63,7 @@ struct tcp_listen {
 	void (*iwarp)(struct ep_incoming *, void *user); /* NULL: none wanted */
 	/* There is no descriptor or memory for the next connection. True: soon there will be, it waits; false, as with NULL: it is closed. */
 	bool (*starved)(const struct diag *why, void *user);
+	void (*dropped)(void *user); /* one was closed for want of room before it was handed over: to be counted; NULL: nobody does */
 	void *user;
 	uint32_t timeout_ms; /* for the first bytes, and the MPA request */
 	bool no_crc; /* software iWARP: CRCs only if the peer wants them */

@@ -36,6 +36,8 @@ struct uri {
 };
 /* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-", which nobody can type. */
 int uri_parse(struct uri *, const char *text, struct diag *);
+/* Appends text as it is written in a path or a key's value: percent-encoded but for letters, digits and -._~/: */
+void uri_encode(char text[URI_MAX], const char *from);
 /* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is zeroed. */
 void uri_hide(char *text);
 
@@ -74,4 +76,5 @@ struct addr_rdma {
 int addr_rdma(struct addr_rdma *, char *text, struct diag *);
 const char *addr_text(const struct addr *, char out[ADDR_TEXT]); /* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x" */
 const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
+void addr_set_port(struct addr *, uint16_t port);
 bool addr_is_local(const struct addr *); /* only this machine reaches it: loopback, a unix socket */

@@ -13,6 +13,7 @@ struct ways { /* one address; stays where it is while open */
 	void (*stream)(int fd, const struct addr *peer, void *user); /* as of struct tcp_listen */
 	void (*rdma)(struct ep_incoming *, void *user); /* of both ways */
 	bool (*starved)(const struct diag *why, void *user); /* as of struct tcp_listen */
+	void (*dropped)(void *user); /* as well */
 	void (*changed)(struct ways *); /* `up` is new; NULL: nobody is interested */
 	void *user;
 	uint32_t timeout_ms; /* for a client's first bytes */

@@ -213,7 +213,7 @@ static int resolve_name(struct addr *addr, const char *host, uint32_t timeout_ms
 	return 0;
 }
 
-static void set_port(struct addr *addr, uint16_t port)
+void addr_set_port(struct addr *addr, uint16_t port)
 {
 	if (addr->ss.ss_family == AF_INET)
 		((struct sockaddr_in *)(void *)&addr->ss)->sin_port = htons(port);
@@ -233,7 +233,7 @@ int addr_resolve(struct addr *addr, const char *host, uint16_t port, uint32_t ti
 	if (rc)
 		return rc < 0 ? rc : 0;
 	rc = resolve_name(addr, host, timeout_ms, diag);
-	set_port(addr, port);
+	addr_set_port(addr, port);
 	return rc;
 }
 

@@ -155,7 +155,7 @@ int diag_ctx(struct diag *diag, const char *fmt, ...)
 {
 	va_list args;
 	if (!diag)
-		return 0;
+		return -EIO;
 	if (!diag->object[0]) {
 		va_start(args, fmt);
 		vsnprintf(diag->object, sizeof(diag->object), fmt, args);
@@ -168,7 +168,7 @@ int diag_hint(struct diag *diag, const char *fmt, ...)
 {
 	va_list args;
 	if (!diag)
-		return 0;
+		return -EIO;
 	va_start(args, fmt);
 	vsnprintf(diag->hint, sizeof(diag->hint), fmt, args);
 	va_end(args);

@@ -131,6 +131,8 @@ static void offer_kind(const char *kind, const char *typed, FILE *to)
 		offer(typed, "null:", "reads zeroes, forgets writes: SIZE", to);
 		fputs(":file\n", to);
 	}
+	if (!strcmp(kind, "SOURCE") || !strcmp(kind, "HOST"))
+		offer(typed, "nfs+rdma://", "NFS over RDMA: HOST[:PORT]/PATH", to);
 	if (!strcmp(kind, "FILE") || !strcmp(kind, "DEVICE") || !strcmp(kind, "MAP"))
 		fputs(":file\n", to);
 	if (!strcmp(kind, "DIR"))

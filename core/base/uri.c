@@ -334,3 +334,15 @@ int uri_parse(struct uri *uri, const char *text, struct diag *diag)
 
 	return rc && diag ? diag_ctx(diag, "%s", uri->spelling) : rc;
 }
+
+void uri_encode(char text[URI_MAX], const char *from)
+{
+	size_t len = strlen(text);
+
+	for (; *from && len < URI_MAX - 1; from++) {
+		unsigned char c = (unsigned char)*from;
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~/:", c);
+
+		len += (size_t)snprintf(text + len, URI_MAX - len, plain ? "%c" : "%%%02X", c);
+	}
+}

@@ -53,19 +53,6 @@ unsigned nbd_server_clients(const struct nbd_server *server)
 /* Every byte of a name and of a socket's path may become three. */
 _Static_assert(sizeof("nbd+unix:///?socket=") + 3 * (NBD_NAME_MAX + sizeof(((struct sockaddr_un *)0)->sun_path)) <= URI_MAX, "NBD URI");
 
-/* Percent-encoded as the NBD URI specification wants it; '/' stays, it is legal in paths and queries. */
-static void encode(char *text, const char *from)
-{
-	size_t len = strlen(text);
-
-	for (; *from; from++) {
-		unsigned char c = (unsigned char)*from;
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("-._~/", c));
-
-		len += (size_t)snprintf(text + len, URI_MAX - len, plain ? "%c" : "%%%02X", c);
-	}
-}
-
 void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[URI_MAX])
 {
 	const struct addr *addr = &server->listen[listen].addr;
@@ -75,9 +62,9 @@ void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[
 
 	if (addr->ss.ss_family == AF_UNIX) {
 		snprintf(text, URI_MAX, "nbd+unix:///");
-		encode(text, server->opt.export[0].name);
+		uri_encode(text, server->opt.export[0].name);
 		strcat(text, "?socket=");
-		encode(text, ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
+		uri_encode(text, ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
 		return;
 	}
 	/* a server on all addresses is reached on this machine */
@@ -87,7 +74,7 @@ void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[
 		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", ntohs(in->sin_port));
 	else
 		snprintf(text, URI_MAX, "nbd://%s/", addr_text(addr, host));
-	encode(text, server->opt.export[0].name);
+	uri_encode(text, server->opt.export[0].name);
 }
 
 static void conn_begin(struct loop_msg *msg)

@@ -36,7 +36,8 @@ int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, s
 static int no_answer(unsigned id, int pid, struct diag *diag)
 {
 	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the server of /dev/ublkb%u, process %d, does not answer", id, pid);
-	return diag_hint(diag, "its disk may be away; what is not written yet is lost after: kill -9 %d, and detach again", pid);
+	diag_hint(diag, "its disk may be away; what is not written yet is lost after: kill -9 %d, and detach again", pid);
+	return -ETIMEDOUT;
 }
 
 /* A device whose server was killed this moment counts as live, and nobody would answer a flush. */
@@ -52,20 +53,39 @@ static int look_settled(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info 
 	return rc;
 }
 
-static int delete(struct ublk_ctl *ctl, unsigned id, bool force, uint64_t deadline, struct diag *diag)
+/* A device whose server is gone has nobody who could take what is to be written. */
+static int flush(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, uint64_t deadline, struct diag *diag)
+{
+	int rc = look_settled(ctl, id, info, diag);
+
+	if (rc || info->state != UBLK_LIVE)
+		return rc;
+	rc = ublk_sync(ctl->loop, ctl->dev, id, deadline);
+	if (rc == -ETIMEDOUT)
+		return no_answer(id, info->pid, diag);
+	return rc < 0 ? diag_sys(diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush", id) : 0;
+}
+
+int ublk_flush(int dev, struct loop *loop, unsigned id, uint32_t timeout_ms, struct diag *diag)
 {
 	struct ublk_dev_info info = { 0 };
-	int rc = force ? look(ctl, id, &info, diag) : look_settled(ctl, id, &info, diag);
+	struct ublk_ctl ctl;
+	int rc = ublk_ctl_open(&ctl, loop, dev, diag);
 
 	if (rc)
 		return rc;
-	if (info.state == UBLK_LIVE && !force) {
-		rc = ublk_sync(ctl->loop, ctl->dev, id, deadline);
-		if (rc == -ETIMEDOUT)
-			return no_answer(id, info.pid, diag);
-		if (rc < 0)
-			return diag_sys(diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush", id);
-	}
+	rc = flush(&ctl, id, &info, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0, diag);
+	ublk_ctl_close(&ctl);
+	return rc;
+}
+
+static int delete(struct ublk_ctl *ctl, unsigned id, bool force, uint64_t deadline, struct diag *diag)
+{
+	struct ublk_dev_info info = { 0 };
+	int rc = force ? look(ctl, id, &info, diag) : flush(ctl, id, &info, deadline, diag);
+
+	if (rc)
+		return rc;
 	rc = ublk_halt(ctl->loop, ctl->dev, id, deadline);
 	if (rc == -ETIMEDOUT)
 		return no_answer(id, info.pid, diag);

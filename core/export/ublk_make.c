@@ -12,6 +12,7 @@
 #define BUFFER (256u << 10)
 #define DEPTH 64
 #define RETRY_MS 50
+#define PATIENCE_MS 1000 /* until it is said what is waited for */
 #define TAKE_OVER_MS 5000 /* for a process that was killed to be gone */
 
 static unsigned shift_of(uint64_t value)
@@ -249,6 +250,31 @@ static int take_over(struct ublk *u, struct diag *diag)
 	return open_cdev(u, diag);
 }
 
+struct patience {
+	struct loop_timer timer;
+	const struct ublk *u;
+};
+
+static void still_held(struct loop_timer *timer)
+{
+	const struct ublk *u = container_of(timer, struct patience, timer)->u;
+
+	if (u->opt.held)
+		u->opt.held(u->info.dev_id, u->opt.user);
+}
+
+/* Never started, or stopped and not deleted. The kernel waits for whoever has it open. */
+static int delete_rest(struct ublk *u, struct diag *diag)
+{
+	struct patience patience = { .timer.fire = still_held, .u = u };
+	int rc;
+
+	loop_timer_set(u->loop, &patience.timer, loop_clock() + PATIENCE_MS * MSEC);
+	rc = ublk_cmd(u, UBLK_CTL_DEL_DEV, 0, NULL, 0);
+	loop_timer_del(u->loop, &patience.timer);
+	return rc < 0 && rc != -ENODEV ? ublk_failed(u, rc, "delete", diag) : 0;
+}
+
 int ublk_make(struct ublk *u, struct diag *diag)
 {
 	bool found;
@@ -256,12 +282,10 @@ int ublk_make(struct ublk *u, struct diag *diag)
 
 	if (rc)
 		return rc;
-	if (found && u->info.state == UBLK_DEAD) { /* never started, or stopped and not deleted */
-		if (alive(u->info.pid))
-			return still_served(u, diag);
-		rc = ublk_cmd(u, UBLK_CTL_DEL_DEV, 0, NULL, 0);
-		if (rc < 0 && rc != -ENODEV)
-			return ublk_failed(u, rc, "delete", diag);
+	if (found && u->info.state == UBLK_DEAD) {
+		rc = alive(u->info.pid) ? still_served(u, diag) : delete_rest(u, diag);
+		if (rc)
+			return rc;
 		found = false;
 	}
 	if (found)

@@ -128,16 +128,13 @@ int kernel_disk_identity(int root, const char *path, const char *own, struct dis
 {
 	const char *from = "nothing tells who this machine is";
 	uint8_t machine[16] = { 0 };
-	char text[420];
-	int err;
+	char found[420];
+	const char *text = path ? found : own;
+	int err = path ? kernel_disk_text(root, path, found, sizeof(found), diag) : 0;
 
 	*id = (struct disk_identity){ 0 };
-	snprintf(text, sizeof(text), "%s", own);
-	if (path) {
-		err = kernel_disk_text(root, path, text, sizeof(text), diag);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	id->random = !identity_machine(root, machine, &from) || !text[0];
 	if (id->random)
 		getrandom(machine, sizeof(machine), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who uses a block device or one of its partitions: mounts, swap, dm and md devices above it, loop devices over it. */
+/* Who uses a block device or one of its partitions: mounts, swap, dm and md devices above it, loop devices over it; processes. */
 #include "holders.h"
 #include "kernel.h"
 #include "sys.h"
@@ -23,6 +23,7 @@ struct search {
 	int root;
 	struct device device[DEVICES];
 	unsigned count;
+	int pid; /* whose descriptors are looked at */
 	char *text;
 	size_t len;
 };
@@ -185,14 +186,69 @@ int holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, siz
 	return 0;
 }
 
-int kernel_holders(int root, const char *device, char *text, size_t len)
+/* Only what is in /dev is looked at: a look at a file may wait for its server. */
+static void opened(const char *name, void *arg)
+{
+	struct search *search = arg;
+	char link[64], path[256], comm[32], text[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "proc/%d/fd/%.16s", search->pid, name);
+	len = readlinkat(search->root, link, path, sizeof(path) - 1);
+	if (len < 0)
+		return;
+	path[len] = 0;
+	if (strncmp(path, "/dev/", 5) || !is_ours(search, path))
+		return;
+	if (sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) <= 0)
+		snprintf(comm, sizeof(comm), "a program");
+	snprintf(text, sizeof(text), "%s (process %d)", comm, search->pid);
+	found(search, "open in %s", text);
+}
+
+static void process(const char *name, void *arg)
+{
+	struct search *search = arg;
+	char dir[32], end;
+
+	if (sscanf(name, "%d%c", &search->pid, &end) != 1 || search->pid == getpid())
+		return;
+	snprintf(dir, sizeof(dir), "proc/%d/fd", search->pid);
+	sys_list(search->root, dir, opened, search);
+}
+
+int openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
+{
+	struct search search = { .root = root, .text = text, .len = len };
+	char path[64];
+
+	text[0] = 0;
+	if (!add_device(&search, dev_major, dev_minor))
+		return -ENOENT;
+	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", dev_major, dev_minor);
+	sys_list(root, path, partition, &search);
+	sys_list(root, "proc", process, &search);
+	return 0;
+}
+
+static int of_device(int root, const char *device, char *text, size_t len, int (*find)(int, unsigned, unsigned, char *, size_t))
 {
 	struct stat st;
 
 	text[0] = 0;
 	if (fstatat(device[0] == '/' ? root : AT_FDCWD, device[0] == '/' ? device + 1 : device, &st, 0) < 0)
 		return -errno;
-	return S_ISBLK(st.st_mode) ? holders_of(root, major(st.st_rdev), minor(st.st_rdev), text, len) : 0;
+	return S_ISBLK(st.st_mode) ? find(root, major(st.st_rdev), minor(st.st_rdev), text, len) : 0;
+}
+
+int kernel_holders(int root, const char *device, char *text, size_t len)
+{
+	return of_device(root, device, text, len, holders_of);
+}
+
+int kernel_openers(int root, const char *device, char *text, size_t len)
+{
+	return of_device(root, device, text, len, openers_of);
 }
 
 struct open_file {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who holds the block device of a number; kernel_holders() without its device node. */
+/* Who uses the block device of a number; kernel_holders() and kernel_openers() without its device node. */
 #pragma once
 #include <stddef.h>
 
 int holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len);
+int openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len);

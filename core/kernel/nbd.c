@@ -249,7 +249,11 @@ static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *dia
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: somebody has it open for himself alone");
 	if (err == -ETIMEDOUT)
 		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: it was not written in %g s", timeout_ms / 1000.);
-	return err ? diag_sys(diag, abs(err), "data may not be on the disk: flush") : 0;
+	if (err)
+		return diag_sys(diag, abs(err), "data may not be on the disk: flush");
+	if (kernel_openers(root, path, who, sizeof(who)) == 0 && who[0])
+		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	return 0;
 }
 
 int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, uint32_t timeout_ms, struct diag *diag)

@@ -68,6 +68,12 @@ static void late(struct loop_timer *timer)
 	give_up(container_of(timer, struct pending, timer), "said nothing in time after it had connected");
 }
 
+static void dropped(const struct tcp_listener *listener)
+{
+	if (listener->conf.dropped)
+		listener->conf.dropped(listener->conf.user);
+}
+
 static void make_room(struct tcp_listener *listener)
 {
 	struct pending *oldest = listener->pending;
@@ -75,6 +81,7 @@ static void make_room(struct tcp_listener *listener)
 	while (oldest->next)
 		oldest = oldest->next;
 	give_up(oldest, "said nothing, and others are waiting");
+	dropped(listener);
 }
 
 static void hand_over_stream(struct pending *pending)
@@ -174,6 +181,7 @@ static void take(struct tcp_listener *listener, int fd, const struct addr *peer)
 	pending = calloc(1, sizeof(*pending));
 	if (!pending) {
 		close(fd);
+		dropped(listener);
 		return;
 	}
 	pending->listener = listener;
@@ -185,7 +193,8 @@ static void take(struct tcp_listener *listener, int fd, const struct addr *peer)
 	listener->pending = pending;
 	listener->pendings++;
 	if (loop_fd_add(listener->loop, &pending->fd, NULL)) {
-		close(pending_free(pending));
+		give_up(pending, "no room for its descriptor");
+		dropped(listener);
 		return;
 	}
 	loop_timer_set(listener->loop, &pending->timer, loop_clock() + listener->conf.timeout_ms * MS);

@@ -50,7 +50,7 @@ static int try_tcp(struct ways *ways, struct diag *why)
 	unsigned want = ways->want & (WAY_IWARP | WAY_TCP);
 	const struct tcp_listen conf = { .at = ways->at, .user = ways->user, .timeout_ms = ways->timeout_ms, .no_crc = ways->no_crc,
 					 .stream = want & WAY_TCP ? ways->stream : NULL, .iwarp = want & WAY_IWARP ? ways->rdma : NULL,
-					 .starved = ways->starved };
+					 .starved = ways->starved, .dropped = ways->dropped };
 	int err;
 
 	if (!want || ways->tcp)

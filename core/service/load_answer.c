@@ -235,7 +235,13 @@ void load_answer(struct load_server *server, struct ep_incoming *incoming)
 		an->end = (struct load_end){ .op = LOAD_OP_PING, .size = RPING_SIZE_MAX, .depth = 1 };
 	else if (an)
 		wrong = check(&an->end, incoming->priv, incoming->priv_len);
+	if (!wrong) {
+		an->client.memory = load_end_memory(&an->end, false);
+		if (an->client.memory > BENCH_MEMORY_ALL - server->memory)
+			wrong = "other clients have the memory";
+	}
 	if (wrong) {
+		loop_trace(server->loop, "bench client: turned away: %s", wrong);
 		ep_reject(incoming, wrong, (uint8_t)strlen(wrong));
 		free(an);
 		return;

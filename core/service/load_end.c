@@ -14,24 +14,45 @@ static uint32_t pages(uint64_t bytes)
 	return (uint32_t)((bytes + PAGE - 1) / PAGE * PAGE);
 }
 
-int load_end_init(struct load_end *end, bool client, struct diag *diag)
+static void plan(struct load_end *end, bool client)
 {
-	bool ping = end->op == LOAD_OP_PING;
 	bool whole = end->op == BENCH_SEND && !(client && end->bandwidth); /* what comes in has the full size */
-	int err;
 
 	end->client = client;
 	/* Every credit is for a message at least, so no more of them come than there were messages in flight. */
 	end->receives = end->bandwidth && (client ? end->op != BENCH_READ : end->op == BENCH_SEND) ? end->depth + 2 : 4;
 	end->stride = whole && end->size > LEAST ? (end->size + LEAST - 1) / LEAST * LEAST : LEAST;
 	end->ops = 2 * (end->bandwidth ? end->depth : 2) + SPARE;
+}
+
+static uint32_t buffers(const struct load_end *end)
+{
+	return end->op == LOAD_OP_PING && end->client ? 2 : 1;
+}
+
+static uint64_t inbox(const struct load_end *end)
+{
+	return (uint64_t)end->stride * end->receives + (uint64_t)end->ops * LEAST;
+}
+
+uint64_t load_end_memory(struct load_end *end, bool client)
+{
+	plan(end, client);
+	return (uint64_t)pages(end->size) * buffers(end) + pages(inbox(end)) + end->receives * sizeof(*end->rx) + end->ops * sizeof(*end->op_mem);
+}
+
+int load_end_init(struct load_end *end, bool client, struct diag *diag)
+{
+	int err;
+
+	plan(end, client);
 	end->rx = calloc(end->receives, sizeof(*end->rx));
 	end->op_mem = calloc(end->ops, sizeof(*end->op_mem));
 	if (!end->rx || !end->op_mem)
 		return diag_sys(diag, ENOMEM, "requests");
-	err = pool_new(&end->data, pages(end->size), ping && client ? 2 : 1, diag);
+	err = pool_new(&end->data, pages(end->size), buffers(end), diag);
 	if (!err)
-		err = pool_new(&end->inbox, pages((uint64_t)end->stride * end->receives + (uint64_t)end->ops * LEAST), 1, diag);
+		err = pool_new(&end->inbox, pages(inbox(end)), 1, diag);
 	for (uint32_t i = 0; !err && i < end->ops; i++) {
 		end->op_mem[i].next = end->free;
 		end->free = &end->op_mem[i];

@@ -22,6 +22,8 @@ struct load_end {
 	unsigned quiets;
 };
 
+/* What load_end_init() will take, in bytes. */
+uint64_t load_end_memory(struct load_end *, bool client);
 /* Memory for both queues, before there is a device. */
 int load_end_init(struct load_end *, bool client, struct diag *);
 void load_end_fini(struct load_end *); /* needs: ep down or never there */

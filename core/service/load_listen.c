@@ -176,6 +176,7 @@ void load_client_add(struct load_server *server, struct load_client *client, voi
 	client->next = server->client;
 	server->client = client;
 	server->clients++;
+	server->memory += client->memory;
 	loop_post(client->loop, &client->hello);
 }
 
@@ -186,6 +187,7 @@ static void forget(struct loop_msg *msg)
 	struct load_server *server = client->server;
 
 	server->clients--;
+	server->memory -= client->memory;
 	if (server->stopping) {
 		server->empty = !server->clients;
 		return;

@@ -11,6 +11,7 @@ struct load_client { /* first member of each kind; its own loop's but for `next`
 	void (*end)(struct load_client *); /* load_client_gone() follows */
 	struct loop_msg hello, bye;
 	struct load_client *next;
+	uint64_t memory; /* bytes it asked for */
 	bool gone;
 };
 
@@ -19,6 +20,7 @@ struct load_server {
 	struct ways ways;
 	struct loop *const *loops;
 	unsigned nloops, dealt, clients;
+	uint64_t memory; /* of all clients, bytes */
 	struct load_client *client;
 	bool ping; /* clients are rping's */
 	bool stopping;

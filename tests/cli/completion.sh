@@ -43,6 +43,9 @@ check_completions() { # BEFORE-VALUE BEFORE-FILE FOLDER
 	hasnt 'rdmastor info --output j' text
 	has 'rdmastor info --output=j' "${option}json"
 	has 'rdmastor info --json nvme+r' nvme+rdma://
+	has 'rdmastor nfsrdma-mount nfs' nfs+rdma://
+	has 'rdmastor nfsrdma-mount --fallback ' none tcp
+	has 'rdmastor nfsrdma-mount server:/exp fo' "$folder"
 	has 'rdmastor info fi' file: file.img
 	has 'rdmastor info file:fi' "${file}file.img"
 	has 'rdmastor --install fo' "$folder"

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A disk of 4 KiB blocks: its minimum is advertised, unaligned reads work, unaligned writes do not.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdsh nbdinfo
 
-serve 'ram:64M?block=4096' --nbd "unix:$SOCK"
+offer 'ram:64M?block=4096' --nbd "unix:$SOCK"
 nbdinfo "$URI" | grep -q 'block_size_minimum: 4096'
 sh_nbd -c '
 import errno

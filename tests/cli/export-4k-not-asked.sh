@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # GO without a question for the block size is refused on 4 KiB blocks.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires python3
 
-serve 'ram:1M?block=4096' --nbd "unix:$SOCK"
+offer 'ram:1M?block=4096' --nbd "unix:$SOCK"
 PYTHONPATH=$HERE python3 - "$SOCK" <<'END'
 import struct, sys
 from nbd_raw import Raw

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A stream of bad clients does not change a byte of what a good one copies.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires python3 nbdcopy
 
-serve ram:16M --nbd "unix:$SOCK"
+offer ram:16M --nbd "unix:$SOCK"
 head -c 16M /dev/urandom >a
 PYTHONPATH=$HERE python3 - "$SOCK" <<'END' &
 import os, random, sys

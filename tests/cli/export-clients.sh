@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --clients is the most at once; one that leaves makes room.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires python3
 
-serve ram:1M --nbd "unix:$SOCK" --clients 2 --queues 1
+offer ram:1M --nbd "unix:$SOCK" --clients 2 --queues 1
 PYTHONPATH=$HERE python3 - "$SOCK" <<'END'
 import sys, time
 from nbd_raw import Raw

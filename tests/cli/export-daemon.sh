@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --daemon returns when the server is ready, leaves its process id, and ends cleanly.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdinfo
 
 "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --daemon --pid-file pid >out
@@ -10,6 +11,6 @@ grep -q "$SOCK" out
 pid=$(cat pid)
 kill -TERM "$pid"
 for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null && sleep 0.05; done
-if kill -0 "$pid" 2>/dev/null; then kill -KILL "$pid"; fail "still there"; fi
-[ ! -e pid ] || fail "the pid file is still there"
-[ ! -e "$SOCK" ] || fail "the socket is still there"
+if kill -0 "$pid" 2>/dev/null; then kill -KILL "$pid"; die "still there"; fi
+[ ! -e pid ] || die "the pid file is still there"
+[ ! -e "$SOCK" ] || die "the socket is still there"

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # FAST_ZERO is offered, and done or refused with ENOTSUP, never with another error.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdsh
 
-serve ram:1M --nbd "unix:$SOCK"
+offer ram:1M --nbd "unix:$SOCK"
 sh_nbd -c '
 import errno
 h.pwrite(b"x" * 1048576, 0)

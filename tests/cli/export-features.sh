@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # libnbd sees what a memory disk can do.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdinfo python3
 
-serve ram:1M --nbd "unix:$SOCK"
+offer ram:1M --nbd "unix:$SOCK"
 nbdinfo --json "$URI" >info
 python3 - <<'END'
 import json

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --json prints one document when ready: addresses, URIs, exports.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires python3 nbdinfo
 
-serve ram:1M ram:2M?block=4096 --name a --name 'b c' --nbd "unix:$SOCK" --nbd 127.0.0.1:0 --json
+offer ram:1M ram:2M?block=4096 --name a --name 'b c' --nbd "unix:$SOCK" --nbd 127.0.0.1:0 --json
 python3 - <<'END'
 import json
 d = json.load(open("out"))

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Whatever a client sends wrong ends its own session only.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires python3 nbdinfo
 
-serve ram:1M --nbd "unix:$SOCK"
+offer ram:1M --nbd "unix:$SOCK"
 PYTHONPATH=$HERE python3 - "$SOCK" <<'END'
 import os, struct, sys
 from nbd_raw import Raw

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # What one connection wrote and another flushed is in the file.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdsh
 
 truncate -s 1M disk
-serve disk --nbd "unix:$SOCK" --queues 2
+offer disk --nbd "unix:$SOCK" --queues 2
 nbdsh -c "
 a, b = nbd.NBD(), nbd.NBD()
 a.connect_uri('$URI')

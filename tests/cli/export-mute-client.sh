@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A client that asks for thousands of reads and takes none holds up nobody, nor the stop.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires python3 nbdcopy
 
-serve ram:8M --nbd "unix:$SOCK" --queues 1
+offer ram:8M --nbd "unix:$SOCK" --queues 1
 head -c 8M /dev/urandom >a
 nbdcopy a "$URI"
 PYTHONPATH=$HERE python3 - "$SOCK" >mute <<'END' &
@@ -24,9 +25,9 @@ time.sleep(30)
 END
 MUTE=$!
 for _ in $(seq 50); do [ -s mute ] || sleep 0.1; done
-[ "$(cat mute)" -gt 100 ] && [ "$(cat mute)" -lt 50000 ] || fail "the server took $(cat mute) requests"
+[ "$(cat mute)" -gt 100 ] && [ "$(cat mute)" -lt 50000 ] || die "the server took $(cat mute) requests"
 nbdcopy "$URI" b
 cmp a b
-[ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$SERVER/status")" -lt 60000 ] || fail "memory grew"
+[ "$(sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$SERVER/status")" -lt 60000 ] || die "memory grew"
 stop
 kill "$MUTE"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # What is wrong with the words about an NBD device is said with them, before anything is opened.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 x() { local text=$1; shift; refused 2 "$text" "$RDMASTOR" export "$@"; }
 x '--nbd-dev: 32768 is not from 0 to 32767' ram:1M --nbd-dev 32768
 x '--nbd-dev 3: there are 2 disks; without the number each gets a device' ram:1M ram:1M --nbd-dev=3

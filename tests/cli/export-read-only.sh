@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --ro and ro=1 in the URI: reads work, writes are refused and their payload is dropped.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdsh
 
 for how in "ram:1M --ro" "ram:1M?ro=1"; do
 	# shellcheck disable=SC2086 # words
-	serve $how --nbd "unix:$SOCK"
+	offer $how --nbd "unix:$SOCK"
 	sh_nbd -c '
 import errno
 assert h.is_read_only() and not h.can_trim()

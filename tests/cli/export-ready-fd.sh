@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --ready-fd takes a descriptor of the caller's, not one that happens to be the server's own by then.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 for fd in {3..20}; do
 	refused 1 "--ready-fd $fd: bad file descriptor" timeout 10 "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --daemon --pid-file pid --ready-fd "$fd"
-	[ ! -e pid ] || fail "the server runs"
+	[ ! -e pid ] || die "the server runs"
 done
-serve ram:1M --nbd "unix:$SOCK"
+offer ram:1M --nbd "unix:$SOCK"
 stop

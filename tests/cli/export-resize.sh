@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Clients that connect after a file has grown have all of it.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdinfo nbdcopy
 
 truncate -s 1M disk
-serve disk --nbd "unix:$SOCK"
+offer disk --nbd "unix:$SOCK"
 [ "$(nbdinfo --size "$URI")" = 1048576 ] || die 'another size'
 head -c 3M /dev/urandom >>disk
 for _ in $(seq 200); do [ "$(nbdinfo --size "$URI")" != 4194304 ] || break; sleep 0.1; done

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A client without structured replies reads 3 MiB in one request.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdsh
 
-serve ram:8M --nbd "unix:$SOCK"
+offer ram:8M --nbd "unix:$SOCK"
 nbdsh -c "
 h.set_request_structured_replies(False)
 h.connect_uri('$URI')

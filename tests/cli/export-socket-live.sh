@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A live server's socket, and a file that is no socket, are left alone.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdinfo
 
-serve ram:1M --nbd "unix:$SOCK"
+offer ram:1M --nbd "unix:$SOCK"
 refused 1 "another server is listening on $SOCK" "$RDMASTOR" export ram:2M --nbd "unix:$SOCK"
 same size "$(nbdinfo --size "$URI")" 1048576
 stop

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # At the end only the own socket is removed.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
-serve ram:1M --nbd "unix:$SOCK"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
+offer ram:1M --nbd "unix:$SOCK"
 rm "$SOCK"
 echo other >"$SOCK"
 stop

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Block status tells holes from data; trim and zero make holes, NO_HOLE does not.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdsh
 
-serve ram:8M --nbd "unix:$SOCK"
+offer ram:8M --nbd "unix:$SOCK"
 sh_nbd -c '
 def runs(count=8 << 20, off=0, flags=0):
     out = []

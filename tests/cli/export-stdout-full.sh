@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Where to connect could not be told: that is a failure at once, also in the background.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 full() { timeout 10 "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --pid-file pid "$@" 2>err >/dev/full; }
 for words in --quiet --json --daemon; do
 	rc=0
 	full "$words" || rc=$?
 	same "exit status with $words" "$rc" 1
 	same "what is told" "$(cat err)" 'rdmastor export: standard output: write: no space left'
-	[ ! -e pid ] && [ ! -e "$SOCK" ] || fail "the server goes on"
+	[ ! -e pid ] && [ ! -e "$SOCK" ] || die "the server goes on"
 done

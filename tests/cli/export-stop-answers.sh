@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Requests that have arrived are answered before a clean stop closes.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires python3
 
 truncate -s 64M disk
-serve disk --nbd "unix:$SOCK" --queues 1
+offer disk --nbd "unix:$SOCK" --queues 1
 PYTHONPATH=$HERE python3 - "$SOCK" "$SERVER" <<'END'
 import os, signal, sys
 from nbd_raw import Raw

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Structured replies: chunks cover a long read, DF keeps one together, an error has its text.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdsh
 
-serve ram:8M --nbd "unix:$SOCK"
+offer ram:8M --nbd "unix:$SOCK"
 sh_nbd -c '
 assert h.get_structured_replies_negotiated()
 data = bytes(range(256)) * 4096 * 3

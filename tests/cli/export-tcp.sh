@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A port of the kernel's choosing is named when ready, and served.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdinfo
 
-serve ram:1M --nbd 127.0.0.1:0
+offer ram:1M --nbd 127.0.0.1:0
 uri=$(sed -n 's/.*\(nbd:[^,]*\),.*/\1/p' out)
 same size "$(nbdinfo --size "$uri")" 1048576
 stop

@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # SIGUSR1 tells how many clients there are, as text and as JSON, and the server goes on.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdsh jq
 
 told() { # REGEX: the server says it within 5 s
 	for _ in $(seq 100); do grep -Eq "$1" err && return; sleep 0.05; done
-	fail "no '$1'"
+	die "no '$1'"
 }
 
-serve ram:1M --nbd "unix:$SOCK"
+offer ram:1M --nbd "unix:$SOCK"
 kill -USR1 "$SERVER"
 told '^clients: 0$'
 export SERVER
@@ -22,7 +23,7 @@ for _ in range(100):
     time.sleep(0.05)
 else: raise SystemExit("the client is not counted")'
 stop
-serve ram:1M --nbd "unix:$SOCK" --json
+offer ram:1M --nbd "unix:$SOCK" --json
 kill -USR1 "$SERVER"
 told '}$'
 same status "$(jq -r '.schema, .clients' err)" $'rdmastor.export.status\n0'

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --timeout bounds getting ready when the target never answers.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires python3
 
 python3 -c '
@@ -13,6 +14,6 @@ MUTE=$!
 for _ in $(seq 100); do [ -s port ] || sleep 0.02; done
 start=$(date +%s%N)
 refused 1 'no answer' "$RDMASTOR" export "nvme+tcp://127.0.0.1:$(cat port)/nqn.2026-01.org.example:x" --nbd "unix:$SOCK" --timeout 0.5
-[ $((($(date +%s%N) - start) / 1000000)) -lt 3000 ] || fail "it took too long"
-[ ! -e "$SOCK" ] || fail "a socket is left"
+[ $((($(date +%s%N) - start) / 1000000)) -lt 3000 ] || die "it took too long"
+[ ! -e "$SOCK" ] || die "a socket is left"
 kill "$MUTE"

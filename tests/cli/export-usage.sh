@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # What is wrong with the words is said with them.
-. "$(dirname "$(readlink -f "$0")")/export-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 x() { local text=$1; shift; refused 2 "$text" "$RDMASTOR" export "$@"; }
 x 'give --nbd ADDRESS' ram:1M
 x "--name: there is no disk for the name 'b'" ram:1M --name a --name b --nbd "unix:$SOCK"

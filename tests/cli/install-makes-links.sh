@@ -6,7 +6,7 @@ first=$("$RDMASTOR" --list | head -n 1)
 [ -n "$first" ] || { echo "needs an applet"; exit 77; }
 mkdir links beside
 "$RDMASTOR" --install links || die "exit status $?"
-replaced=(ibsrpdm srp_daemon)
+replaced=(ibsrpdm mount.nfsrdma srp_daemon)
 [ "$(ls links)" = "$({ "$RDMASTOR" --list; printf "%s\n" "${replaced[@]}"; } | sort)" ] || die "links: $(ls links)"
 links/"$first" --help | head -n 1 | grep -q "^Usage: rdmastor $first " || die "the link is not the applet"
 "$RDMASTOR" --install links || die "again: exit status $?"

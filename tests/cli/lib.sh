@@ -2,15 +2,25 @@
 # shellcheck shell=bash
 # Sourced first by every test of the command line. Leaves the test in a private folder, with $RDMASTOR the binary and
 # $top the source tree. A test exits 0 when it passed, 77 when it cannot run here (its last line says why).
+# shellcheck disable=SC2034 # names for the tests
 set -u
 export LC_ALL=C.UTF-8
 top=$(cd "$(dirname "$0")/../.." && pwd)
 : "${RDMASTOR:=$top/build/rdmastor}"
 cd "${TMP:=$(mktemp -d)}" || exit 1
 export TMP RDMASTOR
+PATH=/usr/bin:$PATH # the interpreter that Debian's python3-libnbd belongs to
+HERE=$top/tests/cli
+SOCK=$TMP/nbd.sock
+URI="nbd+unix:///?socket=$SOCK"
+NQN=nqn.2024-01.test:disk
+HOST=nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2
+
+# --- the end of a test
 
 die() {
 	echo "$0: $*" >&2
+	[ -z "$SERVER" ] || sed 's/^/server: /' err >&2
 	exit 1
 }
 
@@ -20,6 +30,7 @@ requires() {
 	for what; do
 		case $what in
 		applet:*) "$RDMASTOR" --list | grep -qx -- "${what#applet:}" ;;
+		nbdsh) command -v nbdsh >/dev/null && python3 -c 'import nbd' 2>/dev/null ;;
 		*) command -v "$what" >/dev/null ;;
 		esac || { echo "needs $what"; exit 77; }
 	done
@@ -29,16 +40,17 @@ requires() {
 _cleanups=()
 cleanup_fn() {
 	_cleanups=("$(printf '%q ' "$@")" "${_cleanups[@]}")
-	trap 'for _c in "${_cleanups[@]}"; do eval "$_c"; done' EXIT
+	trap 'for _c in "${_cleanups[@]}"; do eval "$_c" || true; done' EXIT
 }
+
+# --- what is to be so
 
 # fails STATUS REGEX COMMAND…: ends with that status and says so on stderr; stdout stays empty, or holds one JSON document
 # with an error when JSON was asked for.
 fails() {
-	local status=$1 regex=$2 rc
+	local status=$1 regex=$2 rc=0
 	shift 2
-	"$@" >fails.out 2>fails.err </dev/null
-	rc=$?
+	"$@" >fails.out 2>fails.err </dev/null || rc=$?
 	[ "$rc" = "$status" ] || die "$*: exit status $rc, not $status: $(cat fails.err)"
 	grep -Eq -e "$regex" fails.err || die "$*: said '$(cat fails.err)', not '$regex'"
 	case " $* " in
@@ -47,4 +59,116 @@ fails() {
 		;;
 	*) [ ! -s fails.out ] || die "$*: wrote to stdout: $(cat fails.out)" ;;
 	esac
+}
+
+# refused STATUS TEXT COMMAND…: ends with that status and says that, to the letter; of anybody's program
+refused() {
+	local want=$1 text=$2 rc=0
+	shift 2
+	"$@" >refused.out 2>refused.err || rc=$?
+	[ "$rc" = "$want" ] || die "$*: exit status $rc, not $want: $(cat refused.err)"
+	grep -qF -- "$text" refused.err || die "$*: no '$text' in: $(cat refused.err)"
+}
+
+same() { # WHAT IS EXPECTED
+	[ "$2" = "$3" ] || die "$1 is '$2', not '$3'"
+}
+
+# --- files
+
+random_file() { dd if=/dev/urandom of="$1" bs=1M count="$2" status=none; }
+# a disk of 8 MiB with data at 1 MiB (1 MiB), at 5 MiB (64 KiB) and at the very end (4 KiB)
+holes() {
+	truncate -s 8M "$1"
+	dd if=/dev/urandom of="$1" bs=64K count=16 seek=16 conv=notrunc status=none
+	dd if=/dev/urandom of="$1" bs=64K count=1 seek=80 conv=notrunc status=none
+	dd if=/dev/urandom of="$1" bs=4K count=1 seek=2047 conv=notrunc status=none
+}
+DATA=$(((1 << 20) + (64 << 10) + (4 << 10)))
+
+# --- ours
+
+ours() { timeout 60 "$RDMASTOR" "$@"; }
+
+SERVER=
+# ready APPLET URI OPTION…: returns once it is; what it prints is in out and err, its process id in SERVER
+ready() {
+	[ -p ready ] || mkfifo ready
+	"$RDMASTOR" "$@" --ready-fd 3 3>ready >out 2>err &
+	SERVER=$!
+	cleanup_fn end_server
+	read -r _ <ready || die "$* did not get ready"
+}
+end_server() { [ -z "$SERVER" ] || kill -KILL "$SERVER" 2>/dev/null || true; }
+
+# offer URI OPTION…: export
+offer() { ready export "$@"; }
+
+# serve URI OPTION…: sets TCP and RDMA to the URIs printed, PORT to the port of both
+serve() {
+	ready serve "$@"
+	TCP=$(sed -n 's/^rdmastor: \(nvme+tcp:.*\)/\1/p' out | head -1)
+	RDMA=$(sed -n 's/^rdmastor: \(nvme+rdma:.*\)/\1/p' out | head -1)
+	PORT=$(sed -E 's#.*:([0-9]+)/.*#\1#' <<<"$TCP$RDMA")
+}
+
+# stop [STATUS]: ends it the clean way
+stop() {
+	local rc=0
+	kill -TERM "$SERVER"
+	wait "$SERVER" || rc=$?
+	[ "$rc" = "${1:-0}" ] || die "exit status $rc, not ${1:-0}"
+	SERVER=
+}
+
+# --- NBD clients and servers that are not ours
+
+sh_nbd() { nbdsh --base-allocation -u "$URI" "$@"; }
+
+_server=
+# up COMMAND…: starts a server in this folder and waits until it can be connected to
+up() {
+	local i
+	rm -f "$SOCK"
+	"$@" >server.out 2>&1 &
+	_server=$!
+	cleanup_fn down KILL
+	for ((i = 0; i < 300; i++)); do
+		[ -S "$SOCK" ] && return
+		kill -0 "$_server" 2>/dev/null || break
+		sleep 0.1
+	done
+	grep -q 'failed to \(load\|open\)\|cannot open shared object' server.out && { echo "needs: $*"; exit 77; }
+	die "$* did not get ready: $(cat server.out)"
+}
+
+# down [SIGNAL]: ends it
+down() {
+	[ -n "$_server" ] || return 0
+	kill "-${1:-TERM}" "$_server" 2>/dev/null
+	wait "$_server" 2>/dev/null
+	_server=
+}
+
+kit() { up nbdkit -f -U "$SOCK" "$@"; }
+
+# conf_server FILE OPTION…: nbd-server with one export "x" of that file; it leaves for the background, and a child of it serves
+conf_server() {
+	local file=$1 i
+	shift
+	printf '[generic]\n\tunixsock = %s\n[x]\n\texportname = %s\n' "$SOCK" "$file" >nbd-server.conf
+	printf '\t%s\n' "$@" >>nbd-server.conf
+	rm -f "$SOCK" nbd-server.pid
+	cleanup_fn conf_down
+	nbd-server -C "$TMP/nbd-server.conf" -p "$TMP/nbd-server.pid" >server.out 2>&1 || die "nbd-server: $(cat server.out)"
+	for ((i = 0; i < 100; i++)); do [ -S "$SOCK" ] && [ -s nbd-server.pid ] && return; sleep 0.1; done
+	die "nbd-server did not get ready: $(cat server.out)"
+}
+
+conf_down() {
+	local pid i
+	pid=$(cat "$TMP/nbd-server.pid" 2>/dev/null) || return 0
+	kill "$pid" 2>/dev/null
+	for ((i = 0; i < 100; i++)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+	rm -f "$TMP/nbd-server.pid"
 }

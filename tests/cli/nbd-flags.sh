@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Every command with every flag goes through our server and our client to nbdkit as it came.
-. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
 PATH=/usr/bin:$PATH # the interpreter that Debian's python3-libnbd belongs to
 requires nbdkit nbdsh
 python3 -c 'import nbd' 2>/dev/null || { echo "python3-libnbd is not installed"; exit 77; }

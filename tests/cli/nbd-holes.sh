@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Of a qcow2 image and of a sparse file only the data is read, as qemu-nbd, nbdkit's counters and libnbd see it.
-. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires qemu-nbd qemu-img nbdkit nbdinfo nbdsh cmp jq
 
 holes raw

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # shellcheck shell=bash
 # For the tests of the NBD client: servers that break one rule each, all those that the test's lines name.
-. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires python3 cmp
 
 # lie CASE REGEX: reading fails, and the connection ended for that reason

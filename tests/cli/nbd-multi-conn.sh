@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Several connections where the server says that it can, one where it does not; queues= bounds them.
-. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit jq applet:bench
 
 lanes() { ours info "$1" --json | jq .lanes; }

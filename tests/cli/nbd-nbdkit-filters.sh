@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Servers with errors, delays, limits of their own, requests tried again, no extents, no zeroes: what they say is honoured.
-. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit cmp jq
 
 random_file src 4

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # An export whose length is no multiple of 512 is a disk of the next one: behind its end there are zeroes, and nothing else can be.
-. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit cmp jq
 
 head -c 100000 /dev/urandom >src

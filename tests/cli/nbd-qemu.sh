@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A qcow2 image is restored through qemu-nbd, which takes one client at a time; zeroes stay holes; qemu finds the image sound.
-. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires qemu-nbd qemu-img cmp jq
 
 holes raw

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # What an NBD URI may say and what not, each refusal with its reason.
-. "$(dirname "$(readlink -f "$0")")/nbd-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
 requires nbdkit jq
 
 kit -v --filter=exportname memory 1M exportname='/a b' exportname-strict=true

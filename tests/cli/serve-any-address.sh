@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # On every address: the discovery log names the one that was called, over TCP and over RDMA.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
 serve ram:1M --nvmf --nqn "$NQN" --tcp 0.0.0.0:0 --rdma '0.0.0.0:0?rdma=iwarp' --allow-host "$HOST"
 for uri in "nvme+tcp://127.0.0.1:$PORT?hostnqn=$HOST" "nvme+rdma://127.0.0.1:$PORT?rdma=iwarp&hostnqn=$HOST"; do

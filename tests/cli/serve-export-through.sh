@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A served disk exported as NBD: fio verifies it through both, over TCP and software iWARP.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires fio nbdinfo
 
 serve ram:24M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'

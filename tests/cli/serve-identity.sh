@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A disk keeps its identity over a restart and under another path, one without a name that of its URI, however it is reached; another
 # disk, and another ram: disk, has another.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 [ -s /etc/machine-id ] || [ -r /sys/class/dmi/id/product_uuid ] || { echo 'needs a machine with an identity'; exit 77; }
 
 id() { sed -n 's/^nvme-cli: .*-n //p' out; }
@@ -33,4 +34,15 @@ first=$(id)
 stop
 serve "nbd+unix:///?socket=$TMP/nbd.sock&timeout=7" --nvmf --tcp 127.0.0.1:0
 [ "$(id)" = "$first" ] || die "another NQN with another time-out: $(id), $first"
+stop
+
+# what two names have in common may be long
+long=$(printf 'n%.0s' {1..500})
+"$RDMASTOR" export a b --name "${long}1" --name "${long}2" --nbd "unix:$TMP/long.sock" >/dev/null 2>&1 &
+long_nbd=$!
+end_long() { kill $long_nbd 2>/dev/null || true; }
+cleanup_fn end_long
+for _ in {1..100}; do [ ! -S long.sock ] || break; sleep 0.1; done
+serve "nbd+unix:///${long}1?socket=$TMP/long.sock" "nbd+unix:///${long}2?socket=$TMP/long.sock" --nvmf --tcp 127.0.0.1:0
+[ "$(id | sort -u | wc -l)" = 2 ] || die 'two disks behind long names, one NQN'
 stop

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A qcow2 image behind qemu-nbd is served over NVMe-oF and read, written, trimmed and zeroed through it, over TCP and software iWARP.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires qemu-nbd qemu-img cmp jq applet:serve
 
 random_file src 8

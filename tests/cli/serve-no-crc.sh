@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Software iWARP goes without CRCs when neither side asks for them: the listening address says so with crc=0, the URI, too.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
 # crc WORD URI: whether the connection has a CRC
 crc() {

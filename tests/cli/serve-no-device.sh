@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Verbs alone without an RDMA device is an error with a way out; auto does without.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || { echo 'needs a machine without RDMA devices'; exit 77; }
 
-refused 1 '^rdmastor serve: 127.0.0.1:4420: ' timeout 20 "$RDMASTOR" serve ram:1M --nvmf --rdma '127.0.0.1?rdma=verbs' --timeout 3
+fails 1 '^rdmastor serve: 127.0.0.1:4420: ' timeout 20 "$RDMASTOR" serve ram:1M --nvmf --rdma '127.0.0.1?rdma=verbs' --timeout 3
 grep -q '^hint: ?rdma=iwarp and --tcp need no RDMA device' fails.err || die "$(cat fails.err)"
 serve ram:1M --nvmf --nqn "$NQN" --rdma 127.0.0.1:0
 ours info "$RDMA" | grep -q 'software iWARP' || die 'not reached'

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A port that somebody has is named.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
 serve ram:1M --nvmf --tcp 127.0.0.1:0
-refused 1 "127.0.0.1:$PORT: .*in use" timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp "127.0.0.1:$PORT"
+fails 1 "127.0.0.1:$PORT: .*in use" timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp "127.0.0.1:$PORT"
 stop

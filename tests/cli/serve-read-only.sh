@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # With --ro nothing is written; the disk says so.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
 random_file disk 2
 cp disk before

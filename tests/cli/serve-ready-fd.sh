@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --ready-fd takes a descriptor of the caller's, not one that happens to be the target's own by then.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 for fd in {3..20}; do
 	exec {fd}>&- # what the runner may have left open
-	refused 1 "ready-fd $fd: bad file descriptor" timeout 10 "$RDMASTOR" serve ram:1M --nvmf --tcp 127.0.0.1:0 --daemon --pid-file pid --ready-fd "$fd"
+	fails 1 "ready-fd $fd: bad file descriptor" timeout 10 "$RDMASTOR" serve ram:1M --nvmf --tcp 127.0.0.1:0 --daemon --pid-file pid --ready-fd "$fd"
 	[ ! -e pid ] || die "the target runs"
 done

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # A file that grows while it is served and exported: hosts and new NBD clients see its new size, and use it; one that shrinks
 # is told of, and keeps its size.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires nbdinfo nbdcopy
 
 # becomes BYTES: the export's clients see that size

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Killed and started again under load: the initiator comes back, nothing is lost.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 requires fio
 
 truncate -s 16M disk

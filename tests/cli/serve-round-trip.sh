@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Discovered, described, written and read back over TCP and software iWARP on one port, on 1 to 4 queues, with digests.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
 random_file src 20
 truncate -s 20M disk

@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # One disk is one namespace: given twice, under whatever name and whether in one subsystem or two, it is refused.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 [ -s /etc/machine-id ] || [ -r /sys/class/dmi/id/product_uuid ] || { echo 'needs a machine with an identity'; exit 77; }
 
 truncate -s 1M a b
 ln a c
 ln -s a d
 for again in a ./a file:a c d; do
-	refused 2 "$again: is the same disk as 'a'; one disk is one namespace" ours serve a b "$again" --nvmf --tcp 127.0.0.1:0
+	fails 2 "$again: is the same disk as 'a'; one disk is one namespace" ours serve a b "$again" --nvmf --tcp 127.0.0.1:0
 done
-refused 2 "is the same disk as 'a'" ours serve a a --nvmf --tcp 127.0.0.1:0 --nqn nqn.one --nqn nqn.two
+fails 2 "is the same disk as 'a'" ours serve a a --nvmf --tcp 127.0.0.1:0 --nqn nqn.one --nqn nqn.two
 grep -q '^hint: several hosts may connect to it' fails.err || die "$(cat fails.err)"
 serve a b ram:1M ram:1M null:1M null:1M --nvmf --tcp 127.0.0.1:0
-refused 2 "is the same disk as 'nvme[+]tcp:" ours serve "$TCP" "$TCP?queues=1" --nvmf --tcp 127.0.0.1:0
+fails 2 "is the same disk as 'nvme[+]tcp:" ours serve "$TCP" "$TCP?queues=1" --nvmf --tcp 127.0.0.1:0
 stop

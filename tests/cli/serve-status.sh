@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # SIGUSR1 tells how it goes, as text and as JSON; --json prints one document.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
 random_file src 3
 serve ram:4M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # How to connect could not be told: that is a failure at once.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 for words in --quiet --json --daemon; do
 	rc=0
 	timeout 10 "$RDMASTOR" serve ram:1M --nvmf --tcp 127.0.0.1:0 --pid-file pid "$words" 2>err >/dev/full || rc=$?

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # What is wrong with the words is said with them.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
-x() { local text=$1; shift; refused 2 "$text" "$RDMASTOR" serve "$@"; }
+x() { local text=$1; shift; fails 2 "$text" "$RDMASTOR" serve "$@"; }
 x 'nvmf makes it an NVMe-oF target' ram:1M --tcp 127.0.0.1:0
 x 'give --rdma ADDRESS or --tcp ADDRESS' ram:1M --nvmf
 x "no disk for 'nqn.b'" ram:1M --nvmf --tcp 127.0.0.1:0 --nqn nqn.a --nqn nqn.b

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # An address that is not there is waited for, which is said; --timeout bounds it.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
-refused 1 '192.0.2.1:4420: ' timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp 192.0.2.1 --allow-host nqn.a --timeout 2
+fails 1 '192.0.2.1:4420: ' timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp 192.0.2.1 --allow-host nqn.a --timeout 2
 grep -q 'waiting for an address' fails.err || die "$(cat fails.err)"
 serve ram:1M --nvmf --tcp 192.0.2.1 --tcp 127.0.0.1:0 --allow-host nqn.a
 stop

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # An address for everybody is worth a line, unless hosts are listed.
-. "$(dirname "$(readlink -f "$0")")/serve-lib.sh"
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
 
 serve ram:1M --nvmf --tcp 0.0.0.0:0
 grep -q 'whoever reaches this address can use the disk: --allow-host limits it' err || die "$(cat err)"

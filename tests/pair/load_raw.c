@@ -128,6 +128,56 @@ static void turned_away(const void *hello, unsigned len, const char *text)
 	ep->ops->free(ep);
 }
 
+static void glutton_up(struct ep *ep)
+{
+	((struct stranger *)ep->user)->over = 1;
+}
+
+static bool takes(struct ep **ep, struct stranger *stranger)
+{
+	static const struct ep_events events = { .request = strange_request, .up = glutton_up, .down = strange_down };
+	const struct ep_dial conf = { .dst = at, .backend = EP_IWARP, .timeout_ms = 2000, .want = { .send = 2, .recv = 2, .sge = 1 } };
+
+	stranger->over = 0;
+	cr_assert_eq(ep_dial(ep, loop, &conf, &events, stranger, &why), 0, "%s", why.text);
+	loop_wait(loop, &stranger->over, 0);
+	return !(*ep)->rejected;
+}
+
+static void leaves(struct ep *ep, struct stranger *stranger)
+{
+	stranger->over = 0;
+	ep->ops->close(ep);
+	loop_wait(loop, &stranger->over, 0);
+	ep->ops->free(ep);
+}
+
+Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini = end, .timeout = 60)
+{
+	const struct bench_hello hello = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_SEND, .bandwidth = 1,
+		.size = put_le32(BENCH_SIZE_MAX), .depth = put_le32(4) };
+	static struct load_rdma_result result;
+	struct stranger stranger[8];
+	struct ep *ep[8];
+	unsigned count = 0;
+
+	for (; count < 8; count++) {
+		stranger[count] = (struct stranger){ .len = sizeof(hello) };
+		memcpy(stranger[count].hello, &hello, sizeof(hello));
+		if (!takes(&ep[count], &stranger[count]))
+			break;
+	}
+	cr_assert(count > 2 && count < 6, "%u times %u MiB", count, (BENCH_MEMORY_MAX + BENCH_SIZE_MAX) >> 20);
+	cr_assert(ep[count]->priv_len && !memcmp(ep[count]->priv, "other clients have the memory", ep[count]->priv_len));
+	ep[count]->ops->free(ep[count]);
+	cr_assert_eq(row(LOAD_OP_SEND, false, 4096, 1, &result), 0, "%s", why.text);
+	leaves(ep[0], &stranger[0]);
+	loop_wait(loop, &(int){ 0 }, loop_clock() + 100000000);
+	cr_assert(takes(&ep[0], &stranger[0]), "what one gave back is there for another");
+	while (count--)
+		leaves(ep[count], &stranger[count]);
+}
+
 Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = end, .timeout = 20)
 {
 	const struct bench_hello right = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_READ, .size = put_le32(4096),

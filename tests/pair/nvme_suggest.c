@@ -10,6 +10,7 @@
 
 static struct tcp_target tt;
 static struct diag why;
+static const char *subnqn = "nqn.disk/1";
 
 /* After such a failure of so long ago, over the fake target as it is set. */
 static void suggest(const char *keys, enum diag_code code, unsigned ago_ms)
@@ -22,7 +23,7 @@ static void suggest(const char *keys, enum diag_code code, unsigned ago_ms)
 	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
 	target_init(&tt.target);
 	tcp_target_start(&tt);
-	snprintf(text, sizeof(text), "nvme+rdma://127.0.0.1:%u/nqn.disk/1%s", tt.port, keys);
+	snprintf(text, sizeof(text), "nvme+rdma://127.0.0.1:%u/%s%s", tt.port, subnqn, keys);
 	why = (struct diag){ 0 };
 	diag_set(&why, code, ENODEV, "no RDMA");
 	bdev_suggest(loop, text, &env, loop_clock() - ago_ms * MSEC, &why);
@@ -55,6 +56,17 @@ Test(nvme_suggest, nobody_at_rdma)
 	suggests("?rdma=auto", DIAG_UNREACHABLE);
 	suggests("?hostnqn=nqn.other", DIAG_REFUSED);
 	suggests("", DIAG_TIMEOUT);
+}
+
+/* As it can be typed again. */
+Test(nvme_suggest, the_path_is_encoded)
+{
+	char text[200];
+
+	subnqn = "nqn.a%3Ab%20c%3Fd/1";
+	suggest("", DIAG_NO_DEVICE, 0);
+	snprintf(text, sizeof(text), "nvme+tcp://127.0.0.1:%u/nqn.a:b%%20c%%3Fd/1", tt.port);
+	cr_assert_str_eq(why.hint, text);
 }
 
 Test(nvme_suggest, somebody_answered) { suggests_nothing("", DIAG_NOT_FOUND, 0); }

@@ -68,7 +68,7 @@ void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct d
 {
 	/* the greeting tells nobody's name */
 	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:nobody", .timeout_ms = ms };
-	char host[ADDR_TEXT], text[sizeof(why->text)];
+	char host[ADDR_TEXT], text[sizeof(why->text)], path[URI_MAX] = "";
 	struct nvme_conf conf;
 	bool v6;
 
@@ -80,6 +80,7 @@ void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct d
 	snprintf(text, sizeof(text), "%.470s; NVMe/TCP answers there", why->text);
 	memcpy(why->text, text, sizeof(text));
 	v6 = strchr(host, ':');
+	uri_encode(path, uri->path);
 	diag_hint(why, "nvme+tcp://%s%s%s:%u%s%s", v6 ? "[" : "", host, v6 ? "]" : "", uri->port ? uri->port : NVMF_PORT,
-		uri->path[0] ? "/" : "", uri->path);
+		path[0] ? "/" : "", path);
 }

@@ -55,6 +55,12 @@ bool tgt_room(struct target *target)
 	return false;
 }
 
+/* Not told: whoever says nothing shall not fill the operator's screen. */
+void tgt_dropped(struct target *target)
+{
+	target->turned_away++;
+}
+
 bool tgt_starved(struct target *target, const struct diag *why)
 {
 	if (target->evicted || evict(target))

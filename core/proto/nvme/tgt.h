@@ -260,6 +260,7 @@ static inline uint64_t tgt_disk_size(const struct tgt_disk *disk)
 /* A connection has come in: made by the carrier, on the target's loop; goes to a worker, where carrier->open() runs. */
 void tgt_queue_begin(struct target *, struct tgt_queue *, const struct tgt_carrier *, const struct addr *peer);
 bool tgt_room(struct target *); /* for another connection, perhaps in place of one that is no queue yet; who gets none is counted */
+void tgt_dropped(struct target *); /* a connection, before it was known whose */
 bool tgt_starved(struct target *, const struct diag *why); /* there is no descriptor for the next; true: soon there will be */
 void tgt_count(const struct target *, struct target_status *); /* what was read and written; any thread */
 void tgt_queue_over(struct loop_msg *); /* the last hop begins */

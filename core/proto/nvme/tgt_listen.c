@@ -21,6 +21,11 @@ static bool starved(const struct diag *why, void *user)
 	return tgt_starved(user, why);
 }
 
+static void dropped(void *user)
+{
+	tgt_dropped(user);
+}
+
 /* The discovery log tells of it. */
 static void changed(struct ways *ways)
 {
@@ -34,7 +39,7 @@ int tgt_listen(struct target *target, uint32_t timeout_ms, struct diag *diag)
 {
 	for (unsigned i = 0; i < target->opt.listens; i++)
 		target->listen[i] = (struct ways){ .at = target->opt.listen[i].at, .want = target->opt.listen[i].ways, .stream = incoming_stream,
-						   .rdma = incoming_rdma, .starved = starved, .changed = changed, .user = target, .timeout_ms = HELLO_MS,
-						   .no_crc = target->opt.listen[i].no_crc };
+						   .rdma = incoming_rdma, .starved = starved, .dropped = dropped, .changed = changed, .user = target,
+						   .timeout_ms = HELLO_MS, .no_crc = target->opt.listen[i].no_crc };
 	return ways_open(target->listen, target->opt.listens, target->loop, timeout_ms, diag);
 }

@@ -167,6 +167,22 @@ Test(uri, a_file_that_exists_needs_no_mark)
 	cr_assert_str_eq(uri.path, "rdmastor-test:1");
 }
 
+Test(uri, what_is_encoded_is_read_as_it_was)
+{
+	static const char name[] = "a b?c#d%e&f/\xc3\xa4:~";
+	char text[URI_MAX] = "nbd://h/", longest[URI_MAX] = "";
+	struct uri uri;
+
+	uri_encode(text, name);
+	cr_assert_str_eq(text, "nbd://h/a%20b%3Fc%23d%25e%26f/%C3%A4:~");
+	cr_assert_eq(uri_parse(&uri, text, NULL), 0);
+	cr_assert_str_eq(uri.path, name);
+	memset(text, '%', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	uri_encode(longest, text);
+	cr_assert_lt(strlen(longest), sizeof(longest), "cut, not overrun");
+}
+
 Test(uri, too_long_and_too_many)
 {
 	struct diag diag = { 0 };

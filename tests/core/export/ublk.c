@@ -26,6 +26,8 @@ static struct driver {
 	uint64_t features;
 	uint32_t fail_op; /* this command */
 	int fail_with;
+	unsigned delete_ms; /* until the last process has closed it */
+	unsigned held; /* told of */
 	unsigned busy; /* so many times recovery is refused */
 	unsigned opened, closed, failed; /* queues */
 	bool no_nodes; /* in /dev */
@@ -143,6 +145,8 @@ int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, 
 		lose_all();
 		return 0;
 	case UBLK_CTL_DEL_DEV:
+		if (d.delete_ms)
+			loop_wait(d.loop, &(volatile int){ 0 }, loop_clock() + d.delete_ms * 1000000ull);
 		device->there = false;
 		node(id, false);
 		return 0;
@@ -212,6 +216,13 @@ static void ended(struct ublk *u, void *user)
 	d.ended++;
 }
 
+static void held(unsigned id, void *user)
+{
+	(void)user;
+	cr_assert_eq(id, 0);
+	d.held++;
+}
+
 static void setup(void)
 {
 	struct diag diag = { 0 };
@@ -222,7 +233,7 @@ static void setup(void)
 	cr_assert_eq(loop_new(&d.loop, &(struct loop_options){ .name = "test" }, &diag), 0);
 	d.disk = fake_disk_new(d.loop, 8 << 20, 512);
 	d.disk->bdev.lim.lanes = 1;
-	d.opt = (struct ublk_options){ .bdev = &d.disk->bdev, .dev = d.dev, .id = -1, .key = OUR_KEY, .ended = ended };
+	d.opt = (struct ublk_options){ .bdev = &d.disk->bdev, .dev = d.dev, .id = -1, .key = OUR_KEY, .ended = ended, .held = held };
 	d.opt.loops = &d.loop;
 	d.opt.nloops = 1;
 }
@@ -426,6 +437,13 @@ Test(ublk, one_that_never_came_up_is_made_anew)
 	left_behind(0, KEPT, UBLK_DEAD);
 	u = start(0);
 	cr_assert_eq(d.device[0].info.max_bytes, 256 << 10);
+	cr_assert_eq(d.held, 0);
+	cr_assert_eq(ublk_stop(u, 1000, &diag), 0);
+	left_behind(0, KEPT, UBLK_DEAD);
+	d.delete_ms = 1300;
+	u = start(0);
+	cr_assert_eq(d.held, 1, "who has it open is waited for, and that is said");
+	d.delete_ms = 0;
 	cr_assert_eq(ublk_stop(u, 1000, &diag), 0);
 	teardown();
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void add_disk(const struct tree *tree, const char *name, const char *number)
 {
@@ -171,5 +172,33 @@ Test(holders, a_process_that_has_a_device_open)
 	cr_assert(kernel_process_has(tree.root, 7, "/dev/ublkc3"));
 	cr_assert_not(kernel_process_has(tree.root, 7, "/dev/ublkc"));
 	cr_assert_not(kernel_process_has(tree.root, 8, "/dev/ublkc3"));
+	tree_free(&tree);
+}
+
+Test(holders, processes_that_have_a_device_or_a_partition_open)
+{
+	struct tree tree = new_tree();
+	char text[200], own[64];
+
+	cr_assert_eq(openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "");
+	tree_file(&tree, "proc/7/comm", "fio\n");
+	tree_link(&tree, "proc/7/fd/0", "/dev/sda");
+	tree_link(&tree, "proc/7/fd/3", "/dev/sda"); /* is one */
+	tree_link(&tree, "proc/8/fd/5", "/dev/sdb");
+	tree_link(&tree, "proc/8/fd/6", "/mnt/dev/sda");
+	tree_link(&tree, "proc/uptime/fd/5", "/dev/sda");
+	snprintf(own, sizeof(own), "proc/%d/fd/9", (int)getpid());
+	tree_link(&tree, own, "/dev/sda");
+	cr_assert_eq(openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "open in fio (process 7)");
+	cr_assert_eq(openers_of(tree.root, 8, 1, text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "");
+	cr_assert_eq(openers_of(tree.root, 8, 16, text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "open in a program (process 8)");
+	cr_assert_eq(openers_of(tree.root, 9, 9, text, sizeof(text)), -ENOENT);
+	tree_link(&tree, "proc/9/fd/1", "/dev/sda2");
+	cr_assert_eq(openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert(strstr(text, "open in a program (process 9)"), "%s", text);
 	tree_free(&tree);
 }

@@ -35,11 +35,19 @@ static void iwarp(struct ep_incoming *in, void *user)
 	requests++;
 }
 
+static unsigned drops;
+
+static void dropped(void *user)
+{
+	cr_assert_eq(user, &loop);
+	drops++;
+}
+
 static void start(bool with_stream, bool with_iwarp, uint32_t timeout_ms)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct tcp_listen conf = { .stream = with_stream ? stream : NULL, .iwarp = with_iwarp ? iwarp : NULL, .user = &loop,
-		.timeout_ms = timeout_ms };
+		.dropped = dropped, .timeout_ms = timeout_ms };
 	struct diag diag;
 
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0);
@@ -203,6 +211,7 @@ Test(listen, a_crowd_that_is_silent)
 	cr_assert_eq(streams, 1);
 	cr_assert(closed(silent[0]));
 	cr_assert_not(closed(silent[299]));
+	cr_assert_eq(drops, 45, "%u", drops); /* of 301, 256 are kept */
 	close(fd);
 	close(stream_fd);
 	for (unsigned i = 0; i < 300; i++)

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* mount(2) with an end to it, and what is mounted: /proc/self/mountinfo and mountstats. */
+#include "child.h"
+#include "kernel_nfs.h"
+#include "loop.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MSEC  1000000ull
+#define WORDS 1024
+
+/* The mount API of Linux 5.2 (include/uapi/linux/mount.h), which libcs do not all have. */
+#ifndef SYS_fsopen
+#define SYS_fsopen   430
+#define SYS_fsconfig 431
+#endif
+#define FSOPEN_CLOEXEC_      1
+#define FSCONFIG_SET_FLAG_   0
+#define FSCONFIG_SET_STRING_ 1
+
+static int do_mount(int root, const void *arg)
+{
+	const struct kernel_mount_ask *ask = arg;
+
+	(void)root;
+	return mount(ask->source, ask->dir, ask->type, ask->flags, ask->data) ? errno : 0;
+}
+
+/* NFS waits so that SIGKILL ends it (TASK_KILLABLE); what it had begun it then takes back itself. */
+int kernel_mount(int root, const struct kernel_mount_ask *ask, bool *late)
+{
+	uint64_t now = loop_clock();
+	uint32_t ms = !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
+	struct kernel_mounted there;
+	int rc = child_call(&root, 1, ms, do_mount, ask);
+
+	*late = rc == -ETIMEDOUT;
+	if (*late && !kernel_mounted(root, ask->dir, &there) && !strcmp(there.source, ask->source)) {
+		*late = false; /* it was done when its time was up */
+		return 0;
+	}
+	return rc < 0 ? rc : -rc;
+}
+
+int kernel_umount(const char *dir)
+{
+	return umount2(dir, UMOUNT_NOFOLLOW) ? -errno : 0;
+}
+
+/* "e nfs: Unknown parameter 'x'": a letter for the kind, then the text. */
+static void read_words(int fd, char *text, size_t len)
+{
+	char line[256];
+	ssize_t got;
+
+	text[0] = 0;
+	while ((got = read(fd, line, sizeof(line) - 1)) > 0) {
+		line[got] = 0;
+		line[strcspn(line, "\n")] = 0;
+		if (got > 2 && line[1] == ' ')
+			snprintf(text, len, "%s", line + 2);
+	}
+}
+
+static bool set_option(int fd, char *word)
+{
+	char *value = strchr(word, '=');
+
+	if (value)
+		*value++ = 0;
+	return !syscall(SYS_fsconfig, fd, value ? FSCONFIG_SET_STRING_ : FSCONFIG_SET_FLAG_, word, value, 0);
+}
+
+bool kernel_mount_refuses(const struct kernel_mount_ask *ask, char *text, size_t len)
+{
+	char *all = strdup(ask->data), *rest = all, *word, whole[200], words[WORDS];
+	int fd = (int)syscall(SYS_fsopen, ask->type, FSOPEN_CLOEXEC_);
+	bool refused = false;
+
+	text[0] = 0;
+	while (all && fd >= 0 && !refused && (word = strsep(&rest, ","))) {
+		snprintf(whole, sizeof(whole), "%s", word);
+		if (!*word || set_option(fd, word) || errno != EINVAL)
+			continue;
+		read_words(fd, words, sizeof(words));
+		snprintf(text, len, "the kernel refuses option '%s'%s%s", whole, words[0] ? ": " : "", words);
+		refused = true;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(all);
+	return refused;
+}
+
+bool kernel_mount_option(const char *options, const char *name, char *value, size_t len)
+{
+	size_t name_len = strlen(name);
+
+	for (const char *at = options; *at; at += strcspn(at, ","), at += *at == ',') {
+		size_t word = strcspn(at, ",");
+
+		if (word < name_len || strncmp(at, name, name_len) || (word > name_len && at[name_len] != '='))
+			continue;
+		snprintf(value, len, "%.*s", word > name_len ? (int)(word - name_len - 1) : 0, at + name_len + (word > name_len));
+		return true;
+	}
+	return false;
+}
+
+static void copy(char *to, size_t len, const char *from)
+{
+	snprintf(to, len, "%s", from ? from : "");
+}
+
+/* "36 35 0:50 / /mnt rw,relatime shared:1 - nfs4 10.0.0.1:/x rw,vers=4.2" (proc(5)) */
+static bool take_line(char *line, const char *dir, struct kernel_mounted *m)
+{
+	char *rest = line, *field[6], *end;
+
+	for (int i = 0; i < 6; i++)
+		field[i] = strsep(&rest, " ");
+	end = rest ? strstr(rest, "- ") : NULL;
+	if (!end || (end != rest && end[-1] != ' ') || strcmp(sys_unescape(field[4]), dir))
+		return false;
+	end += 2;
+	*m = (struct kernel_mounted){ 0 };
+	copy(m->options, sizeof(m->options), field[5]);
+	copy(m->type, sizeof(m->type), strsep(&end, " "));
+	copy(m->source, sizeof(m->source), end ? sys_unescape(strsep(&end, " ")) : "");
+	copy(m->super, sizeof(m->super), end);
+	return true;
+}
+
+/* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", then lines of which one begins "\txprt:\trdma " */
+static void read_transport(int root, const char *dir, struct kernel_mounted *m)
+{
+	char *all = sys_read_all(root, "proc/self/mountstats"), *rest = all, *line;
+	bool ours = false;
+
+	while ((line = strsep(&rest, "\n"))) {
+		char *on = strstr(line, " mounted on "), *with;
+
+		if (!strncmp(line, "device ", 7) && on) {
+			with = strstr(on, " with fstype ");
+			if (with)
+				*with = 0;
+			ours = with && !strcmp(sys_unescape(on + 12), dir);
+		} else if (ours && sscanf(line, " xprt: %15s", m->transport) == 1) {
+			break;
+		}
+	}
+	free(all);
+}
+
+int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
+{
+	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line;
+	bool found = false;
+
+	while ((line = strsep(&rest, "\n")))
+		found |= take_line(line, dir, m);
+	free(all);
+	if (!found)
+		return -ENOENT;
+	if (!strncmp(m->type, "nfs", 3))
+		read_transport(root, dir, m);
+	return 0;
+}

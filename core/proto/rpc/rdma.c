@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* RPC over RDMA version 1 (RFC 8166): messages that fit a SEND, no chunks. */
+#include "conn.h"
+#include "ep.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define RECEIVES 4 /* of which the server is told: the credits asked for */
+#define BUFFER   RPC_CALL_MAX
+
+struct rdma {
+	struct rpc rpc;
+	struct ep *ep;
+	struct pool *pool; /* the call's buffer, then those of receives */
+	bool registered, sending;
+	struct ep_op op;
+	struct ep_rx rx[RECEIVES], *reply; /* the one that rpc.reply points into; the call is over when its `sent` is there too */
+};
+
+static void fail(struct rdma *rdma, const struct diag *why)
+{
+	rpc_down(&rdma->rpc, why);
+	rdma->ep->ops->close(rdma->ep);
+}
+
+static void repost(struct rdma *rdma, struct ep_rx *rx)
+{
+	rx->next = NULL;
+	rdma->ep->ops->repost(rdma->ep, rx);
+}
+
+static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	struct rdma *rdma = ep->user;
+	struct rpcrdma_private own;
+	int err = ep->ops->reg(ep, rdma->pool, EP_LOCAL, &ep->why);
+
+	if (err)
+		return err;
+	rdma->registered = true;
+	for (unsigned i = 0; i < RECEIVES; i++)
+		rdma->rx[i] = (struct ep_rx){ .next = i + 1 < RECEIVES ? &rdma->rx[i + 1] : NULL,
+			.p = rdma->pool->base + (i + 1) * BUFFER,
+			.cap = BUFFER,
+			.lkey = rdma->pool->key[ep->dom].lkey };
+	ep->ops->repost(ep, rdma->rx);
+	rpcrdma_private_put(&own, BUFFER, BUFFER);
+	memcpy(priv, &own, sizeof(own));
+	return sizeof(own);
+}
+
+static void up(struct ep *ep)
+{
+	struct rdma *rdma = ep->user;
+	uint32_t peer_sends, peer_receives, hdr = sizeof(struct rpcrdma_hdr);
+
+	rpcrdma_private_get(ep->priv, ep->priv_len, &peer_sends, &peer_receives);
+	rdma->rpc.call_max = (peer_receives < BUFFER ? peer_receives : BUFFER) - hdr;
+	rdma->rpc.reply_max = (peer_sends < BUFFER ? peer_sends : BUFFER) - hdr;
+	memcpy(rdma->rpc.way, ep->way, sizeof(rdma->rpc.way));
+	rdma->rpc.up = 1;
+}
+
+static void received(struct ep *ep, struct ep_rx *rx)
+{
+	struct rdma *rdma = ep->user;
+	struct rd r = rd_init(rx->p, rx->len);
+	struct diag why = { 0 };
+
+	if (rdma->rpc.down)
+		return;
+	if (rdma->reply) {
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a reply to a call that was not made");
+	} else if (!rpcrdma_hdr_get(&r, rdma->rpc.xid, &why)) {
+		rdma->rpc.reply = r;
+		rdma->reply = rx;
+		rdma->rpc.replied = !rdma->sending;
+		return;
+	}
+	fail(rdma, &why);
+}
+
+static void sent(struct ep *ep, struct ep_op *op)
+{
+	struct rdma *rdma = ep->user;
+
+	(void)op;
+	rdma->sending = false;
+	if (rdma->reply)
+		rdma->rpc.replied = 1;
+}
+
+static void idle(struct ep *ep)
+{
+	(void)ep;
+}
+
+static void down(struct ep *ep)
+{
+	struct rdma *rdma = ep->user;
+	struct diag closed = { 0 };
+
+	diag_set(&closed, DIAG_CLOSED, ECONNRESET, "connection closed by the server");
+	rpc_down(&rdma->rpc, ep->why.err ? &ep->why : &closed);
+}
+
+static const struct ep_events events = { requested, up, received, sent, idle, down };
+
+static int rdma_send(struct rpc *rpc, const void *message, size_t len, struct diag *diag)
+{
+	struct rdma *rdma = (struct rdma *)rpc;
+	struct rpcrdma_hdr hdr;
+
+	(void)diag;
+	if (rdma->reply)
+		repost(rdma, rdma->reply);
+	rdma->reply = NULL;
+	rpcrdma_hdr_put(&hdr, rpc->xid, RECEIVES);
+	memcpy(rdma->pool->base, &hdr, sizeof(hdr));
+	memcpy(rdma->pool->base + sizeof(hdr), message, len);
+	rdma->op = (struct ep_op){ .kind = EP_SEND,
+		.nsge = 1,
+		.sge = { { rdma->pool->base, (uint32_t)(sizeof(hdr) + len), rdma->pool->key[rdma->ep->dom].lkey } } };
+	rdma->sending = true;
+	rdma->ep->ops->post(rdma->ep, &rdma->op);
+	return 0;
+}
+
+static void rdma_close(struct rpc *rpc)
+{
+	struct rdma *rdma = (struct rdma *)rpc;
+
+	if (rdma->registered)
+		rdma->ep->ops->unreg(rdma->ep, rdma->pool);
+	if (rdma->ep)
+		rdma->ep->ops->free(rdma->ep);
+	if (rdma->pool)
+		pool_free(rdma->pool);
+	free(rdma);
+}
+
+static const struct rpc_carrier carrier = { rdma_send, rdma_close };
+
+int rpc_rdma(struct rpc **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms, struct diag *diag)
+{
+	struct ep_dial to = { .dst = *addr,
+		.backend = EP_VERBS,
+		.timeout_ms = timeout_ms,
+		.want = { .send = 2, .recv = RECEIVES, .sge = 1, .ord = 1, .ird = 1 } };
+	struct rdma *rdma = calloc(1, sizeof(*rdma));
+	int err;
+
+	if (!rdma)
+		return diag_sys(diag, ENOMEM, "RPC connection");
+	rdma->rpc = (struct rpc){ .carrier = &carrier, .loop = loop };
+	err = pool_new(&rdma->pool, BUFFER, 1 + RECEIVES, diag);
+	if (!err)
+		err = ep_dial(&rdma->ep, loop, &to, &events, rdma, diag);
+	if (err) {
+		rdma->ep = NULL;
+		rdma_close(&rdma->rpc);
+		return err;
+	}
+	*out = &rdma->rpc;
+	return 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* RPC over TCP: messages as records (RFC 5531, 11). The own port is one below 1024 where we may have one, as servers want it of root. */
+#include "conn.h"
+#include "stream.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define REPLY_MAX  (1u << 20)
+#define PORT_LOW   665 /* below are those of known services */
+#define PORT_HIGH  1023
+#define PORT_TRIES 20
+
+struct tcp {
+	struct rpc rpc;
+	struct stream *stream;
+	struct stream_out out;
+	be32 mark; /* of the call */
+	uint8_t head[4]; /* of the fragment that arrives */
+	uint32_t head_len, left; /* bytes of it that are there; of the fragment that are not */
+	bool last;
+	uint8_t *reply;
+	uint32_t reply_len;
+};
+
+static void fail(struct tcp *tcp, const char *text)
+{
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_PROTOCOL, EPROTO, "%s", text);
+	rpc_down(&tcp->rpc, &why);
+	stream_close(tcp->stream);
+}
+
+static void up(struct stream *stream)
+{
+	struct tcp *tcp = stream->user;
+
+	memcpy(tcp->rpc.way, stream->way, sizeof(tcp->rpc.way));
+	tcp->rpc.up = 1;
+}
+
+static void sent(struct stream *stream, struct stream_out *out)
+{
+	(void)stream;
+	(void)out;
+}
+
+static void down(struct stream *stream)
+{
+	struct tcp *tcp = stream->user;
+	struct diag closed = { 0 };
+
+	diag_set(&closed, DIAG_CLOSED, ECONNRESET, "connection closed by the server");
+	rpc_down(&tcp->rpc, stream->why.err ? &stream->why : &closed);
+}
+
+static void fragment(struct tcp *tcp)
+{
+	uint32_t mark = (uint32_t)wire_be(tcp->head, 4);
+
+	tcp->last = mark & RPC_LAST_FRAGMENT;
+	tcp->left = mark & ~RPC_LAST_FRAGMENT;
+	tcp->head_len = 0;
+	if (tcp->left > REPLY_MAX - tcp->reply_len)
+		fail(tcp, "a reply of more than a mebibyte");
+	else if (!tcp->left && !tcp->last)
+		fail(tcp, "an empty part of a reply");
+}
+
+static void take(struct tcp *tcp, uint32_t got)
+{
+	if (tcp->left) {
+		tcp->reply_len += got;
+		tcp->left -= got;
+	} else {
+		tcp->head_len += got;
+		if (tcp->head_len < sizeof(tcp->head))
+			return;
+		fragment(tcp);
+	}
+	if (tcp->rpc.down || tcp->left || tcp->head_len || !tcp->last)
+		return;
+	tcp->rpc.reply = rd_init(tcp->reply, tcp->reply_len);
+	tcp->last = false;
+	tcp->reply_len = 0;
+	tcp->rpc.replied = 1;
+}
+
+/* A second record, which nobody has asked for, stays in the socket until the next call. */
+static void readable(struct stream *stream)
+{
+	struct tcp *tcp = stream->user;
+	struct iovec iov;
+	ssize_t got;
+
+	do {
+		iov = tcp->left ? (struct iovec){ tcp->reply + tcp->reply_len, tcp->left } :
+				  (struct iovec){ tcp->head + tcp->head_len, sizeof(tcp->head) - tcp->head_len };
+		got = stream_recv(stream, &iov, 1);
+		if (got > 0)
+			take(tcp, (uint32_t)got);
+	} while (got > 0 && !tcp->rpc.down && !tcp->rpc.replied);
+	if (got < 0)
+		stream_close(stream);
+}
+
+static const struct stream_events events = { .up = up, .readable = readable, .sent = sent, .down = down };
+
+static int tcp_send(struct rpc *rpc, const void *message, size_t len, struct diag *diag)
+{
+	struct tcp *tcp = (struct tcp *)rpc;
+
+	(void)diag;
+	tcp->mark = put_be32(RPC_LAST_FRAGMENT | (uint32_t)len);
+	tcp->out = (struct stream_out){ .iov = { { &tcp->mark, sizeof(tcp->mark) }, { (void *)message, len } }, .niov = 2, .quiet = true };
+	stream_send(tcp->stream, &tcp->out);
+	return 0;
+}
+
+static void tcp_close(struct rpc *rpc)
+{
+	struct tcp *tcp = (struct tcp *)rpc;
+
+	if (tcp->stream)
+		stream_free(tcp->stream);
+	free(tcp->reply);
+	free(tcp);
+}
+
+static const struct rpc_carrier carrier = { tcp_send, tcp_close };
+
+static int dial(struct tcp *tcp, struct loop *loop, struct stream_dial *to, struct diag *diag)
+{
+	uint16_t start = 0;
+	int err = -EACCES;
+
+	getrandom(&start, sizeof(start), GRND_NONBLOCK);
+	for (unsigned i = 0; !geteuid() && i < PORT_TRIES; i++) {
+		to->src = (struct addr){ .len = to->dst.len };
+		to->src.ss.ss_family = to->dst.ss.ss_family;
+		addr_set_port(&to->src, (uint16_t)(PORT_LOW + (start + i) % (PORT_HIGH - PORT_LOW + 1)));
+		err = stream_dial(&tcp->stream, loop, to, &events, tcp, diag);
+		if (err != -EADDRINUSE)
+			break;
+	}
+	if (err != -EADDRINUSE && err != -EACCES && err != -EADDRNOTAVAIL)
+		return err;
+	to->src = (struct addr){ 0 };
+	return stream_dial(&tcp->stream, loop, to, &events, tcp, diag);
+}
+
+int rpc_tcp(struct rpc **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms, struct diag *diag)
+{
+	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
+	struct tcp *tcp = calloc(1, sizeof(*tcp));
+	int err;
+
+	if (!tcp)
+		return diag_sys(diag, ENOMEM, "RPC connection");
+	tcp->rpc = (struct rpc){ .carrier = &carrier, .loop = loop, .call_max = RPC_CALL_MAX, .reply_max = REPLY_MAX };
+	tcp->reply = malloc(REPLY_MAX);
+	err = tcp->reply ? dial(tcp, loop, &to, diag) : diag_sys(diag, ENOMEM, "RPC connection");
+	if (err) {
+		tcp->stream = NULL;
+		tcp_close(&tcp->rpc);
+		return err;
+	}
+	*out = &tcp->rpc;
+	return 0;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One mount: what the kernel needs, what the server has, each version that both have, and the proof. */
+#include "nfs_mounting.h"
+#include "kernel.h"
+#include "nfs_why.h"
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define MSEC       1000000ull
+#define ASK_MS     10000 /* for the server to answer, when there is no other end to it */
+#define STATD_MS   500
+#define MINUTE_MS  60000
+#define PAUSE_MS   2000 /* between attempts that retry= asks for */
+#define TCP_HINT   "--fallback tcp mounts without RDMA"
+#define LISTENER_HINT "a Linux server listens after: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
+#define DEVICE_HINT "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; " TCP_HINT
+
+static void note(const struct mounting *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(const struct mounting *g, const char *fmt, ...)
+{
+	char text[900];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (g->m->note)
+		g->m->note(g->m->arg, text);
+}
+
+/* What is left, at most so much. */
+static uint32_t left_ms(const struct mounting *g, uint32_t most)
+{
+	uint64_t now = loop_clock(), left = g->until > now ? (g->until - now) / MSEC : 0;
+
+	return !g->until || left > most ? most : left ? (uint32_t)left : 1;
+}
+
+static int ready(struct mounting *g, bool rdma, struct diag *diag)
+{
+	struct diag why = { 0 };
+	int err;
+
+	if (g->m->dry_run)
+		return 0;
+	err = kernel_nfs_ready(g->root, false, g->m->options.major, diag);
+	if (err || !rdma)
+		return err;
+	if (kernel_nfs_ready(g->root, true, g->m->options.major, diag))
+		return diag_hint(diag, TCP_HINT);
+	err = kernel_rdma_ready(g->root, &why);
+	if (err == -ENODEV) {
+		*diag = why;
+		return diag_hint(diag, DEVICE_HINT);
+	}
+	g->unasked = err;
+	if (err)
+		note(g, "the server cannot be asked over RDMA: %s", why.text);
+	return 0;
+}
+
+/* Versions that the server has and are wanted. */
+static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	struct nfs_answer answer;
+	char has[32], want[32];
+	int err;
+
+	*versions = nfs_wanted(&m->options);
+	if (rdma && g->unasked)
+		return 0;
+	err = nfs_ask(g->loop, &m->server, rdma, left_ms(g, ASK_MS), &answer, diag);
+	if (err && m->dry_run) {
+		note(g, "the server was not asked: %s", diag->text);
+		return 0;
+	}
+	if (err && rdma && !diag->hint[0])
+		diag_hint(diag, diag->code == DIAG_REFUSED ? LISTENER_HINT : TCP_HINT);
+	if (err)
+		return err;
+	memcpy(m->way, answer.way, sizeof(m->way));
+	if (!(*versions & answer.versions))
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has no NFS %s over %s, only %s", nfs_versions_text(*versions, want),
+			rdma ? "RDMA" : "TCP", nfs_versions_text(answer.versions, has));
+	*versions &= answer.versions;
+	return 0;
+}
+
+/* What NFS 3 needs besides. */
+static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *diag)
+{
+	const struct nfs_options *o = &g->m->options;
+
+	n->mountport = o->mountport;
+	if (!n->mountport && !g->mountport && !g->no_mountd.err)
+		nfs_mountd(g->loop, &g->m->server, left_ms(g, ASK_MS), &g->mountport, &g->no_mountd);
+	if (!n->mountport && g->no_mountd.err && !g->m->dry_run) {
+		*diag = g->no_mountd;
+		return -diag->err;
+	}
+	if (!n->mountport && g->no_mountd.err) {
+		note(g, "the port of the mount daemon is a guess: %s", g->no_mountd.text);
+		g->mountport = NFS_MOUNT_PORT;
+	}
+	if (!n->mountport)
+		n->mountport = g->mountport;
+	if (o->lock == NFS_LOCK_NAMED || g->m->dry_run)
+		n->nolock = o->lock == NFS_LOCK_OPEN;
+	else
+		n->nolock = !nfs_statd(g->loop, left_ms(g, STATD_MS));
+	if (n->nolock && o->lock == NFS_LOCK_WANTED) {
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "option lock: the status monitor (rpc.statd), which locks of NFS 3 need, does not answer on this machine");
+		return diag_hint(diag, "nolock takes locks on this machine only");
+	}
+	return 0;
+}
+
+static int make_data(struct mounting *g, bool rdma, unsigned version, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	struct nfs_numbers n = { .rdma = rdma, .major = version == NFS_V3 ? 3 : 4, .server = m->server };
+	int err = 0;
+
+	for (unsigned v = NFS_V40; n.major == 4 && v < version; v <<= 1)
+		n.minor++;
+	m->version = version;
+	m->rdma = rdma;
+	if (n.major == 3)
+		err = prepare_v3(g, &n, diag);
+	else if (!m->options.clientaddr)
+		err = kernel_source_addr(&m->server, n.client, diag);
+	return err ? err : nfs_options_write(&m->options, &n, m->data, diag);
+}
+
+static int too_late(const struct mounting *g, struct diag *diag)
+{
+	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's mount did not end in %g s and was stopped: the server does not answer it",
+		g->m->timeout_ms / 1000.);
+}
+
+/* Of the kernel's client; its server may be on this machine too. */
+static bool is_ours(const char *line)
+{
+	return !strstr(line, "nfsd") && !strstr(line, "NFSD") && (strstr(line, "nfs") || strstr(line, "NFS") || strstr(line, "RPC") ||
+		strstr(line, "rpcrdma") || strstr(line, "lockd") || strstr(line, "statd"));
+}
+
+/* mount(2), and what the kernel said to it in its log. */
+static int ask_kernel(struct mounting *g, const char *data, unsigned long flags, struct diag *diag)
+{
+	const struct kernel_mount_ask ask_it = { g->m->source.name, g->m->dir, "nfs", data, flags, g->until };
+	struct kernel_log log;
+	char lines[2048], *rest = lines, *line;
+	bool late;
+	int err;
+
+	kernel_log_mark(g->root, &log);
+	err = kernel_mount(g->root, &ask_it, &late);
+	kernel_log_since(&log, is_ours, lines, sizeof(lines));
+	if (!err)
+		return 0;
+	err = late ? too_late(g, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, diag);
+	while (loop_options(g->loop)->verbose && (line = strsep(&rest, "\n")))
+		if (*line)
+			note(g, "kernel: %s", line);
+	return err;
+}
+
+static int mount_one(struct mounting *g, bool rdma, unsigned version, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	int err = make_data(g, rdma, version, diag);
+
+	if (!err && !m->dry_run)
+		err = ask_kernel(g, m->data, m->options.flags, diag);
+	if (err || m->dry_run)
+		return err;
+	err = kernel_mounted(g->root, m->dir, &m->mounted);
+	if (err)
+		return diag_set(diag, DIAG_MISMATCH, EIO, "the kernel says that %s is mounted, but it is not in /proc/self/mountinfo", m->dir);
+	if (nfs_mounted_rdma(&m->mounted) == rdma && (!rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
+		return 0;
+	kernel_umount(m->dir);
+	return diag_set(diag, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s, so it was unmounted again: %.300s", rdma ? "RDMA" : "TCP",
+		m->mounted.super);
+}
+
+/* Another version may do where this one was not to be had. */
+static bool is_of_version(const struct diag *why, const struct mounting *g)
+{
+	return why->err == EPROTONOSUPPORT || why->err == EOPNOTSUPP || (why->err && g->no_mountd.err && !strcmp(why->text, g->no_mountd.text));
+}
+
+static int mount_highest(struct mounting *g, bool rdma, unsigned versions, struct diag *diag)
+{
+	char all[sizeof(diag->text)] = "";
+	size_t used = 0;
+	int err = 0;
+
+	for (unsigned version = NFS_V42; version; version >>= 1) {
+		if (!(versions & version))
+			continue;
+		err = mount_one(g, rdma, version, diag);
+		if (!err || !is_of_version(diag, g))
+			return err;
+		if (used < sizeof(all))
+			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s: %.200s", used ? "; " : "", nfs_version_word(version), diag->text);
+	}
+	return versions & (versions - 1) ? diag_set(diag, (enum diag_code)diag->code, diag->err, "no version can be mounted: %s", all) : err;
+}
+
+static int by(struct mounting *g, bool rdma, struct diag *diag)
+{
+	unsigned versions;
+	int err;
+
+	addr_set_port(&g->m->server, !rdma ? NFS_TCP_PORT : g->m->options.port ? g->m->options.port : NFS_RDMA_PORT);
+	err = ready(g, rdma, diag);
+	if (!err)
+		err = ask(g, rdma, &versions, diag);
+	return err ? err : mount_highest(g, rdma, versions, diag);
+}
+
+/* Reasons that lie with RDMA, perhaps, and not with what is asked for. */
+static bool may_fall_back(const struct diag *why)
+{
+	switch ((enum diag_code)why->code) {
+	case DIAG_REFUSED:
+	case DIAG_UNREACHABLE:
+	case DIAG_TIMEOUT:
+	case DIAG_NO_DEVICE:
+	case DIAG_NO_MODULE:
+	case DIAG_UNSUPPORTED:
+	case DIAG_PROTOCOL:
+	case DIAG_IO:
+	case DIAG_CLOSED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int attempt(struct mounting *g, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	uint64_t whole = g->until, now = loop_clock();
+	struct diag why = { 0 }, tcp = { 0 };
+	int err;
+
+	if (m->fallback_tcp && whole > now)
+		g->until = now + (whole - now) / 2;
+	err = by(g, true, &why);
+	g->until = whole;
+	if (!err || !m->fallback_tcp || !may_fall_back(&why)) {
+		if (err)
+			*diag = why;
+		return err;
+	}
+	err = by(g, false, &tcp);
+	if (!err)
+		m->fell_back = why;
+	else if (strcmp(tcp.text, why.text))
+		diag_set(diag, tcp.code, tcp.err, "RDMA: %.220s; TCP: %.220s", why.text, tcp.text);
+	else
+		*diag = why;
+	return err;
+}
+
+static bool may_come(const struct diag *why)
+{
+	return why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE || why->code == DIAG_TIMEOUT || why->code == DIAG_NO_DEVICE;
+}
+
+static int remount(struct mounting *g, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	int err;
+
+	if (kernel_mounted(g->root, m->dir, &m->mounted) || !nfs_mounted_version(&m->mounted))
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NFS is mounted on %s", m->dir);
+	snprintf(m->data, sizeof(m->data), "%s", m->options.pass);
+	err = m->dry_run ? 0 : ask_kernel(g, m->data, m->options.flags | MS_REMOUNT, diag);
+	if (err)
+		return err;
+	kernel_mounted(g->root, m->dir, &m->mounted);
+	m->version = nfs_mounted_version(&m->mounted);
+	m->rdma = nfs_mounted_rdma(&m->mounted);
+	return 0;
+}
+
+static int run(struct mounting *g, struct diag *diag)
+{
+	struct nfs_mount *m = g->m;
+	uint64_t retry = m->options.retry_min > 0 ? loop_clock() + (uint64_t)m->options.retry_min * MINUTE_MS * MSEC : 0;
+	const char *host = m->options.addr[0] ? m->options.addr : m->source.host;
+	int err = addr_resolve(&m->server, host, NFS_RDMA_PORT, left_ms(g, ASK_MS), diag), never = 0;
+
+	if (err)
+		return err;
+	if (m->options.remount)
+		return remount(g, diag);
+	err = nfs_look_before(g, diag);
+	if (err)
+		return err < 0 ? err : 0;
+	if (!m->dry_run && (geteuid() || !prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0)))
+		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can mount, with CAP_SYS_ADMIN");
+	for (;;) {
+		uint64_t pause = loop_clock() + PAUSE_MS * MSEC;
+
+		err = attempt(g, diag);
+		if (!err || !may_come(diag) || pause >= retry || (g->until && pause >= g->until))
+			return err;
+		note(g, "%s; tried again", diag->text);
+		loop_wait(g->loop, &never, pause);
+	}
+}
+
+int nfs_mount(struct loop *loop, struct nfs_mount *m, struct diag *diag)
+{
+	struct mounting g = { .m = m, .loop = loop, .root = kernel_root() };
+	int err;
+
+	if (g.root < 0)
+		return diag_sys(diag, errno, "open /");
+	if (m->timeout_ms)
+		g.until = loop_clock() + (m->timeout_ms + (m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0)) * MSEC;
+	err = run(&g, diag);
+	close(g.root);
+	return err ? diag_ctx(diag, "%s", m->source.name) : 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A mount on its way, and what is on the directory before it. */
+#pragma once
+#include "nfs_mount.h"
+
+struct mounting {
+	struct nfs_mount *m;
+	struct loop *loop;
+	int root;
+	uint64_t until; /* 0 = no end */
+	bool unasked; /* this machine cannot ask over RDMA, the kernel perhaps can mount */
+	uint16_t mountport;
+	struct diag no_mountd;
+};
+
+/* Versions that the options ask for. */
+unsigned nfs_wanted(const struct nfs_options *);
+/* 1: what is wanted is mounted there already. -EBUSY: something else is. */
+int nfs_look_before(struct mounting *, struct diag *);
+unsigned nfs_mounted_version(const struct kernel_mounted *); /* 0: it is no NFS */
+bool nfs_mounted_rdma(const struct kernel_mounted *);

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The sentence behind an errno of mount(2). */
+#include "nfs_why.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ASK_MS 2000
+
+/* The export that the path is in, the longest. */
+static const struct nfs_export *covering(const struct nfs_exports *list, const char *path)
+{
+	const struct nfs_export *best = NULL;
+	size_t best_len = 0;
+
+	for (unsigned i = 0; i < list->count; i++) {
+		size_t len = strlen(list->item[i].path);
+
+		while (len && list->item[i].path[len - 1] == '/')
+			len--;
+		if (!strncmp(list->item[i].path, path, len) && (!path[len] || path[len] == '/') && (!best || len > best_len)) {
+			best = &list->item[i];
+			best_len = len;
+		}
+	}
+	return best;
+}
+
+static void name_them(const struct nfs_exports *list, char *text, size_t len)
+{
+	size_t used = 0;
+
+	text[0] = 0;
+	for (unsigned i = 0; i < list->count && used < len; i++)
+		used += (size_t)snprintf(text + used, len - used, "%s%s", i ? ", " : "", list->item[i].path);
+	if (used >= len && len > 4)
+		memcpy(text + len - 4, "…", sizeof("…"));
+}
+
+/* The star is how Linux writes it. */
+static bool to_everybody(const struct nfs_export *e)
+{
+	return !e->to[0] || e->to[strspn(e->to, "*")] == 0 || strstr(e->to, "*,") == e->to;
+}
+
+static int not_allowed(const struct nfs_mount *m, const struct nfs_export *e, int err, struct diag *diag)
+{
+	if (to_everybody(e) && err == ENOENT)
+		return diag_set(diag, DIAG_NOT_FOUND, err, "the server exports '%s' to everybody, but does not find it", m->source.path);
+	if (to_everybody(e))
+		return diag_set(diag, DIAG_AUTH, err, "the server denies this machine '%s', though it exports it to everybody: it may want another kind "
+			"of security (sec=)", m->source.path);
+	return diag_set(diag, DIAG_AUTH, err, "the server does not allow this machine '%s': it exports %s to %.200s only", m->source.path, e->path, e->to);
+}
+
+static int denied(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, struct diag *diag)
+{
+	uint16_t port = mountport ? mountport : m->options.mountport;
+	const struct nfs_export *e;
+	struct nfs_exports list;
+	char text[300];
+
+	if ((!port && nfs_mountd(loop, &m->server, ASK_MS, &port, NULL)) || nfs_exports(loop, &m->server, port, ASK_MS, &list, NULL)) {
+		if (err != ENOENT)
+			return diag_set(diag, DIAG_AUTH, err, "the server denies this machine '%s'", m->source.path);
+		diag_set(diag, DIAG_NOT_FOUND, err, "the server has no '%s', or none for this machine", m->source.path);
+		return diag_hint(diag, "rdmastor nfsrdma-discover %s shows what it has", m->source.host);
+	}
+	e = covering(&list, m->source.path);
+	if (e && (err != ENOENT || !strcmp(e->path, m->source.path))) {
+		not_allowed(m, e, err, diag);
+	} else {
+		name_them(&list, text, sizeof(text));
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server exports no '%s'%s%s", m->source.path, list.count ? "; it exports " : "", text);
+	}
+	nfs_exports_free(&list);
+	return -diag->err;
+}
+
+/* The last line is the nearest to the end. */
+static const char *last_line(const char *log, char line[200])
+{
+	size_t len = strlen(log), start;
+
+	while (len && log[len - 1] == '\n')
+		len--;
+	for (start = len; start && log[start - 1] != '\n';)
+		start--;
+	snprintf(line, 200, "%s%.*s%s", len ? " (kernel: " : "", (int)(len - start > 180 ? 180 : len - start), log + start, len ? ")" : "");
+	return line;
+}
+
+int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, const char *log, struct diag *diag)
+{
+	const struct kernel_mount_ask ask = { m->source.name, m->dir, "nfs", m->data, m->options.flags, 0 };
+	char text[400], line[200];
+
+	last_line(log, line);
+	switch (err) {
+	case ENOENT:
+	case EACCES:
+	case EPERM:
+		return denied(loop, m, mountport, err, diag);
+	case EINVAL:
+		if (kernel_mount_refuses(&ask, text, sizeof(text)))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s", text);
+		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "the kernel finds the options contradictory: %.200s%s", m->data, line);
+	case EBUSY:
+		return diag_set(diag, DIAG_BUSY, err, "%s is in use", m->dir);
+	case ENODEV:
+		return diag_set(diag, DIAG_NO_MODULE, err, "this kernel has no NFS client");
+	case ENOTDIR:
+		return diag_set(diag, DIAG_NOT_FOUND, err, "'%s' on the server is no directory", m->source.path);
+	case EPROTONOSUPPORT:
+	case EOPNOTSUPP:
+		return diag_set(diag, DIAG_UNSUPPORTED, err, "the kernel or the server does not have NFS %s over %s%s", nfs_version_word(m->version),
+			m->rdma ? "RDMA" : "TCP", line);
+	default:
+		return diag_sys(diag, err, "mount%s", line);
+	}
+}

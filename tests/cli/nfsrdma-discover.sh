@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# nfsrdma-discover: what it prints of a server that answers over TCP only, partly done; wrong calls, and servers that answer wrongly.
+. "$(dirname "$0")/lib.sh"
+requires jq python3 unshare
+d="$RDMASTOR nfsrdma-discover"
+# shellcheck disable=SC2086 # several words
+{
+	fails 2 'HOST' $d
+	fails 2 "'nvme\\+rdma://127.0.0.1' is not an nfs\\+rdma: URI" $d nvme+rdma://127.0.0.1
+	fails 2 'a port is a number from 1 to 65535' $d -p 0 127.0.0.1
+	fails 2 "is not an IP address" $d 1.2.3
+}
+unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own for the rest'; exit 77; }
+export d top
+
+# asked HOW OPTION…: of a server that errs so
+# shellcheck disable=SC2016 # the inner shell's
+asked() {
+	rm -f listening
+	how=$1 unshare -rn bash -c 'ip link set lo up 2>/dev/null || ifconfig lo up; python3 "$top/tests/cli/nfs_server.py" $how & server=$!
+		for _ in {1..100}; do [ -e listening ] && break; sleep 0.1; done
+		$d "$@" 127.0.0.1 >out 2>err; status=$?; kill -9 $server; exit $status' - "${@:2}"
+}
+asked ''
+[ $? = 3 ] || die "status $?: $(cat err)"
+grep -q '^rdma    127.0.0.1:20049: ' out || die "no word of RDMA: $(cat out)"
+sed 1d out >rest
+diff rest - <<-'EOF' || die 'the text'
+	tcp     127.0.0.1:2049: NFS 4.1, 4.0
+	export  /exp to everybody
+	export  /on?ly to 10.0.0.7,@friends
+	path    /
+	path    /exp
+	path    /srv/data
+EOF
+asked '' --json
+jq -e '.transports[1] == {transport: "tcp", address: "127.0.0.1", port: 2049, answers: true, versions: ["4.1", "4.0"], path: .transports[1].path} and
+	(.transports[0] | .answers == false and .error.text) and .mount.port == 20048 and .mount.exports[1].clients == ["10.0.0.7", "@friends"] and
+	.tree == {paths: ["/", "/exp", "/srv/data"], more: false}' out >/dev/null || die "JSON: $(cat out)"
+asked short -v
+[ $? = 3 ] && grep -q 'exports: a malformed answer of the mount daemon' err || die "a short list: $(cat err)"
+asked xid
+[ $? = 1 ] && grep -q 'tcp .*: a reply to a call that was not made' out || die "a wrong number: $(cat out err)"
+exit 0

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# nfsrdma-mount --dry-run prints the mount that it would make, of words, of a URI, and of the kernel command line.
+. "$(dirname "$0")/lib.sh"
+requires jq
+[ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || { echo "this machine has RDMA devices"; exit 77; }
+mkdir dir
+dir=$PWD/dir
+
+# prints LINE WORD…
+prints() {
+	local line=$1
+	shift
+	"$RDMASTOR" nfsrdma-mount --dry-run "$@" >out 2>err </dev/null || die "$*: $(cat err)"
+	[ "$(cat out)" = "$line" ] || die "$*: printed '$(cat out)', not '$line'"
+}
+
+prints "mount -i -t nfs -o vers=4.2,proto=rdma,port=20049,addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/exp $dir" 127.0.0.1:/exp dir
+grep -q 'the server was not asked: ' err || die 'does not say that nobody was asked'
+prints "mount -i -t nfs -o ro,noexec,vers=4.1,proto=rdma,port=20050,addr=127.0.0.1,clientaddr=127.0.0.1,soft,timeo=50 127.0.0.1:/exp $dir" \
+	127.0.0.1:/exp dir -o ro,vers=4.1,soft -o noexec,timeo=50,port=20050,rdma
+prints "mount -i -t nfs -o vers=4.0,proto=rdma6,port=20050,addr=::1,clientaddr=::1 [::1]:/exp $dir" 'nfs+rdma://[::1]:20050/exp?vers=4.0' dir
+prints "mount -i -t nfs -o vers=3,proto=rdma,port=20049,addr=127.0.0.1,mountaddr=127.0.0.1,mountvers=3,mountproto=tcp,mountport=999,nolock 127.0.0.1:/exp $dir" \
+	127.0.0.1:/exp dir -o v3,mountport=999
+"$RDMASTOR" nfsrdma-mount --dry-run --json -o ro 127.0.0.1:/exp dir 2>/dev/null |
+	jq -e '.mounted == false and .transport == "rdma" and .version == "4.2" and .flags == "ro" and (.data | startswith("vers=4.2,"))' >/dev/null || die JSON
+
+[ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || { echo 'needs root and mount namespaces for the rest'; exit 77; }
+export RDMASTOR dir
+# on_cmdline CMDLINE WORD…
+on_cmdline() {
+	echo "$1" >cmdline
+	shift
+	unshare -m sh -c 'mount --bind cmdline /proc/cmdline; exec "$@"' - "$RDMASTOR" nfsrdma-mount --from-cmdline --dry-run "$@" dir
+}
+[ "$(on_cmdline 'quiet root=nfs4:127.0.0.1:/srv:rdma,soft' 2>err)" = \
+	"mount -i -t nfs -o ro,vers=4.2,proto=rdma,port=20049,addr=127.0.0.1,clientaddr=127.0.0.1,soft 127.0.0.1:/srv $dir" ] || die "dracut's form"
+[ "$(on_cmdline 'root=/dev/nfs nfsroot=/srv,vers=4.1 ip=127.0.0.2:127.0.0.1:::me:eth0:off rw' -o ro 2>err)" = \
+	"mount -i -t nfs -o ro,vers=4.1,proto=rdma,port=20049,addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/srv $dir" ] || die "Debian's form"
+fails 1 'the kernel command line names no NFS root' on_cmdline 'root=/dev/sda1'
+fails 2 "option 'proto=tcp': this mounts over RDMA" on_cmdline 'root=nfs:127.0.0.1:/srv:proto=tcp'
+exit 0

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What is mounted, on trees of files; and a mount(2) that is refused. */
+#include "kernel_nfs.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+static struct kernel_mounted m;
+
+static struct tree make(void)
+{
+	struct tree tree = tree_new();
+
+	tree_file(&tree, "proc/self/mountinfo",
+		"22 1 0:2 / / rw - rootfs rootfs rw\n"
+		"36 22 0:50 / /mnt\\040a rw,noexec,relatime shared:1 master:2 - nfs4 10.0.0.1:/x\\040y rw,vers=4.2,proto=rdma,port=20049,addr=10.0.0.1\n"
+		"37 22 0:51 / /tcp rw - nfs 10.0.0.1:/y rw,vers=3,proto=tcp\n"
+		"38 22 0:52 / /two rw - tmpfs none rw\n"
+		"39 38 0:53 / /two rw - nfs4 10.0.0.1:/z rw,vers=4.1,proto=rdma\n"
+		"40 22 0:54 / /short\n"
+		"41 22 0:55 / /half rw -\n");
+	tree_file(&tree, "proc/self/mountstats",
+		"device rootfs mounted on / with fstype rootfs\n"
+		"device 10.0.0.1:/x\\040y mounted on /mnt\\040a with fstype nfs4 statvers=1.1\n"
+		"\topts:\trw,vers=4.2\n"
+		"\txprt:\trdma 0 0 1 0 11 12 12\n"
+		"device 10.0.0.1:/y mounted on /tcp with fstype nfs statvers=1.1\n"
+		"\txprt:\ttcp 0 0 1\n"
+		"device 10.0.0.1:/z mounted on /two with fstype nfs4 statvers=1.1\n");
+	return tree;
+}
+
+Test(mount, what_is_mounted)
+{
+	struct tree tree = make();
+
+	cr_assert_eq(kernel_mounted(tree.root, "/mnt a", &m), 0);
+	cr_assert_str_eq(m.source, "10.0.0.1:/x y");
+	cr_assert_str_eq(m.type, "nfs4");
+	cr_assert_str_eq(m.options, "rw,noexec,relatime");
+	cr_assert_str_eq(m.super, "rw,vers=4.2,proto=rdma,port=20049,addr=10.0.0.1");
+	cr_assert_str_eq(m.transport, "rdma");
+	cr_assert_eq(kernel_mounted(tree.root, "/tcp", &m), 0);
+	cr_assert_str_eq(m.transport, "tcp");
+	cr_assert_eq(kernel_mounted(tree.root, "/two", &m), 0);
+	cr_assert_str_eq(m.type, "nfs4", "the topmost");
+	cr_assert_str_eq(m.transport, "");
+	cr_assert_eq(kernel_mounted(tree.root, "/none", &m), -ENOENT);
+	cr_assert_eq(kernel_mounted(tree.root, "/short", &m), -ENOENT);
+	cr_assert_eq(kernel_mounted(tree.root, "/half", &m), -ENOENT);
+	tree_free(&tree);
+	tree = tree_new();
+	cr_assert_eq(kernel_mounted(tree.root, "/", &m), -ENOENT, "no /proc");
+	tree_free(&tree);
+}
+
+Test(mount, values_in_options)
+{
+	char value[8];
+
+	cr_assert(kernel_mount_option("rw,vers=4.2,proto=rdma", "vers", value, sizeof(value)));
+	cr_assert_str_eq(value, "4.2");
+	cr_assert(kernel_mount_option("rw,vers=4.2,proto=rdma", "rw", value, sizeof(value)));
+	cr_assert_str_eq(value, "");
+	cr_assert(kernel_mount_option("mountaddr=1,addr=10.0.0.123", "addr", value, sizeof(value)));
+	cr_assert_str_eq(value, "10.0.0.", "cut, not overrun");
+	cr_assert_not(kernel_mount_option("mountaddr=1,addrs=2", "addr", value, sizeof(value)));
+	cr_assert_not(kernel_mount_option("", "rw", value, sizeof(value)));
+	cr_assert_not(kernel_mount_option(",,", "rw", value, sizeof(value)));
+}
+
+Test(mount, one_that_is_refused)
+{
+	const struct kernel_mount_ask ask = { "none", "/nowhere/at/all", "no-such-file-system", "", 0, 0 };
+	struct tree tree = make();
+	bool late;
+	int err = kernel_mount(tree.root, &ask, &late);
+
+	cr_assert(err == -EPERM || err == -ENOENT || err == -ENODEV, "%d", err);
+	cr_assert_not(late);
+	tree_free(&tree);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Mount options: what becomes of the words, and what mount(2) is given. */
+#include "kernel_nfs.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mount.h>
+
+static struct nfs_options o;
+static struct diag why;
+static char text[NFS_OPTIONS_MAX];
+
+static int options(const char *words)
+{
+	why = (struct diag){ 0 };
+	nfs_options_init(&o);
+	return nfs_options_read(&o, words, &why);
+}
+
+Test(nfs_options, flags)
+{
+	cr_assert_eq(options("ro,noexec,nosuid,defaults,_netdev,x-systemd.automount,comment=a,noauto,fg"), 0);
+	cr_assert_eq(o.flags, MS_RDONLY | MS_NOEXEC | MS_NOSUID);
+	cr_assert_str_eq(o.pass, "");
+	nfs_flags_text(o.flags, text, sizeof(text));
+	cr_assert_str_eq(text, "ro,nosuid,noexec");
+	cr_assert_eq(nfs_options_read(&o, "rw,exec", &why), 0, "a later -o counts");
+	cr_assert_eq(o.flags, MS_NOSUID);
+	cr_assert_eq(options("user"), 0);
+	cr_assert_eq(o.flags, MS_NOSUID | MS_NODEV | MS_NOEXEC);
+	cr_assert_eq(options("remount,bg,retry=2"), 0);
+	cr_assert(o.remount && o.background && o.retry_min == 2);
+}
+
+Test(nfs_options, what_is_the_kernels_passes)
+{
+	cr_assert_eq(options("soft,timeo=50,,rsize=65536,context=\"system_u:object_r:nfs_t:s0:c1,c2\",nconnect=4"), 0);
+	cr_assert_str_eq(o.pass, "soft,timeo=50,rsize=65536,context=\"system_u:object_r:nfs_t:s0:c1,c2\",nconnect=4");
+	cr_assert_eq(options("rdma,proto=rdma,port=20050,mountport=20048,addr=10.0.0.1"), 0);
+	cr_assert_str_eq(o.pass, "");
+	cr_assert(o.port == 20050 && o.mountport == 20048 && !strcmp(o.addr, "10.0.0.1"));
+	cr_assert_eq(options("clientaddr=10.0.0.2,mountaddr=10.0.0.3,mountproto=tcp,mountvers=3"), 0);
+	cr_assert(o.clientaddr && o.mountaddr && o.mountproto && o.mountvers);
+	cr_assert_eq(options("lock"), 0);
+	cr_assert_eq(o.lock, NFS_LOCK_WANTED);
+	cr_assert_eq(options("nolock"), 0);
+	cr_assert_eq(o.lock, NFS_LOCK_NAMED);
+	cr_assert_eq(options("local_lock=flock"), 0);
+	cr_assert_eq(o.lock, NFS_LOCK_NAMED);
+}
+
+Test(nfs_options, versions)
+{
+	static const struct {
+		const char *words;
+		unsigned major;
+		int minor;
+	} row[] = { { "vers=3", 3, -1 }, { "v3", 3, -1 }, { "nfsvers=4", 4, -1 }, { "v4.2", 4, 2 }, { "vers=4.0", 4, 0 }, { "vers=4,minorversion=1", 4, 1 },
+		{ "minorversion=2", 4, 2 }, { "soft", 0, -1 } };
+	static const char *const wrong[] = { "vers=2", "vers=4.3", "vers=", "vers", "v5", "vers=4.10", "vers=3.1" };
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		cr_assert_eq(options(row[i].words), 0, "%s: %s", row[i].words, why.text);
+		cr_assert(o.major == row[i].major && o.minor == row[i].minor, "%s", row[i].words);
+	}
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		cr_assert_eq(options(wrong[i]), -EINVAL, "%s", wrong[i]);
+	cr_assert_str_eq(why.text, "option 'vers=3.1' is no version of NFS over RDMA");
+	cr_assert_eq(options("vers=3,minorversion=1"), -EINVAL);
+	cr_assert_str_eq(why.text, "NFS 3 has no minor versions");
+	cr_assert_eq(options("minorversion=3"), -EINVAL);
+}
+
+Test(nfs_options, what_does_not_apply)
+{
+	static const char *const wrong[] = { "tcp", "udp", "proto=tcp", "proto=udp6", "proto=", "xprtsec=tls" };
+
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		cr_assert_eq(options(wrong[i]), -EINVAL, "%s", wrong[i]);
+		cr_assert(strstr(why.text, "this mounts over RDMA"));
+	}
+	cr_assert_eq(options("xprtsec=none"), 0);
+	cr_assert_eq(options("port=0"), -EINVAL);
+	cr_assert_str_eq(why.text, "option port: 0 is out of range (1 to 65535)");
+	cr_assert_eq(options("port=20049x"), -EINVAL);
+	cr_assert_eq(options("retry=-1"), -EINVAL);
+}
+
+Test(nfs_options, too_long)
+{
+	char words[NFS_OPTIONS_MAX + 100], addr[200] = "addr=";
+
+	memset(words, 'a', sizeof(words) - 1);
+	words[sizeof(words) - 1] = 0;
+	cr_assert_eq(options(words), -E2BIG);
+	for (unsigned i = 100; i < sizeof(words); i += 100)
+		words[i] = ',';
+	cr_assert_eq(options(words), -E2BIG);
+	cr_assert_str_eq(why.text, "the options are longer than 3071 bytes");
+	memset(addr + 5, '1', sizeof(addr) - 6);
+	cr_assert_eq(options(addr), -EINVAL);
+	words[NFS_OPTIONS_MAX - 40] = 0;
+	cr_assert_eq(options(words), 0);
+	cr_assert_eq(nfs_options_write(&o, &(struct nfs_numbers){ .rdma = true, .major = 4, .client = "10.0.0.1" }, text, &why), -E2BIG);
+}
+
+static const char *written(const char *words, struct nfs_numbers n, const char *server)
+{
+	cr_assert_eq(options(words), 0);
+	cr_assert_eq(addr_parse(&n.server, server, 0, NULL), 0);
+	cr_assert_eq(nfs_options_write(&o, &n, text, &why), 0);
+	return text;
+}
+
+Test(nfs_options, what_mount_is_given)
+{
+	struct nfs_numbers n4 = { .rdma = true, .major = 4, .minor = 1, .client = "10.0.0.2" };
+	struct nfs_numbers n3 = { .rdma = true, .major = 3, .mountport = 20048, .nolock = true };
+
+	cr_assert_str_eq(written("", n4, "10.0.0.1:20049"), "vers=4.1,proto=rdma,port=20049,addr=10.0.0.1,clientaddr=10.0.0.2");
+	cr_assert_str_eq(written("clientaddr=10.9.9.9,soft", n4, "[fd00::1]:20049"),
+		"vers=4.1,proto=rdma6,port=20049,addr=fd00::1,clientaddr=10.9.9.9,soft");
+	cr_assert_str_eq(written("", n3, "10.0.0.1:20049"),
+		"vers=3,proto=rdma,port=20049,addr=10.0.0.1,mountaddr=10.0.0.1,mountvers=3,mountproto=tcp,mountport=20048,nolock");
+	n3.nolock = false;
+	cr_assert_str_eq(written("mountproto=udp6,mountvers=3,mountaddr=fd00::9", n3, "[fe80::1%1]:20049"),
+		"vers=3,proto=rdma6,port=20049,addr=fe80::1%1,mountport=20048,mountproto=udp6,mountvers=3,mountaddr=fd00::9");
+	n4.rdma = false;
+	cr_assert_str_eq(written("", n4, "10.0.0.1:2049"), "vers=4.1,proto=tcp,port=2049,addr=10.0.0.1,clientaddr=10.0.0.2");
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* An NFS server in so far as it is asked what it has: a call's bytes in, the reply's out. Carriers are the test's. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nfs_server {
+	uint32_t low, high; /* versions of NFS */
+	unsigned minors; /* bit n: 4.n */
+	uint16_t mount_port; /* that its port mapper tells; 0 = none */
+	struct nfs_server_dir {
+		const char *path; /* "/a/b"; parents come before */
+		uint64_t fsid;
+		bool file;
+	} dir[64]; /* the root is there, with fsid 0; path NULL ends it */
+	struct nfs_server_export {
+		const char *path, *to[4];
+	} export[64];
+	uint32_t reject; /* rpc_accept of every reply; 0: it is served */
+	bool deny; /* the credentials */
+	unsigned calls; /* counted */
+};
+/* Length of the reply; 0: no RPC call. */
+size_t nfs_server_reply(struct nfs_server *, const uint8_t *call, size_t len, uint8_t *reply, size_t room);

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* An NFS server asked over both carriers: RDMA in memory, TCP on loopback; also one that answers late, in pieces, wrongly, or not at all. */
+#include "nfs.h"
+#include "../fake/nfs_server.h"
+#include "ep_pair.h"
+#include "wire/rpc.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct loop *loop;
+static struct diag why;
+static struct nfs_answer got;
+static struct nfs_server server = { .low = 3, .high = 4, .minors = 7 };
+
+/* --- RDMA */
+
+static struct ep_peer peer;
+static uint32_t answer_xid; /* added to the right one */
+static bool mute, twice, long_header;
+
+static void accept_it(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
+{
+	struct rpcrdma_private own = { .magic = put_be32(RPCRDMA_PRIVATE_MAGIC), .version = 1, .send_size = 3, .recv_size = 3 };
+
+	(void)p;
+	cr_assert_eq(len, sizeof(own));
+	cr_assert_eq(memcmp(priv, &own, sizeof(own)), 0);
+	ep_pair_accept(ep, &own, sizeof(own));
+}
+
+static void answer_it(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
+{
+	uint8_t reply[4096];
+	struct rpcrdma_hdr hdr;
+	size_t n;
+
+	(void)p;
+	cr_assert_gt(len, sizeof(hdr));
+	memcpy(&hdr, bytes, sizeof(hdr));
+	cr_assert_eq(get_be32(hdr.vers), 1);
+	cr_assert(get_be32(hdr.credits) > 0 && !get_be32(hdr.reads) && !get_be32(hdr.writes) && !get_be32(hdr.reply));
+	n = nfs_server_reply(&server, bytes + sizeof(hdr), len - sizeof(hdr), reply + sizeof(hdr), sizeof(reply) - sizeof(hdr));
+	cr_assert_gt(n, 0);
+	hdr.xid = put_be32(get_be32(hdr.xid) + answer_xid);
+	hdr.reads = put_be32(long_header);
+	memcpy(reply, &hdr, sizeof(hdr));
+	for (int i = 0; !mute && i <= twice; i++)
+		ep_pair_deliver(ep, reply, (uint32_t)(sizeof(hdr) + n));
+}
+
+static void begin(void)
+{
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	peer = (struct ep_peer){ .request = accept_it, .message = answer_it };
+	ep_pair_peer(loop, &peer);
+}
+
+static void end(void)
+{
+	loop_free(loop);
+}
+
+static struct addr somewhere(void)
+{
+	struct addr addr;
+
+	cr_assert_eq(addr_parse(&addr, "10.0.0.1:20049", 0, NULL), 0);
+	return addr;
+}
+
+static int ask_rdma(uint32_t ms)
+{
+	struct addr addr = somewhere();
+
+	why = (struct diag){ 0 };
+	return nfs_ask(loop, &addr, true, ms, &got, &why);
+}
+
+Test(nfs, versions_over_rdma, .init = begin, .fini = end)
+{
+	char text[32];
+
+	for (int late = 0; late < 2; late++) {
+		peer.late_sent = late;
+		cr_assert_eq(ask_rdma(2000), 0, "%s", why.text);
+		cr_assert_eq(got.versions, NFS_ALL);
+	}
+	cr_assert_str_eq(nfs_versions_text(got.versions, text), "4.2, 4.1, 4.0, 3");
+	server.minors = 2;
+	server.low = 4;
+	cr_assert_eq(ask_rdma(2000), 0);
+	cr_assert_eq(got.versions, NFS_V41);
+	server.low = 2;
+	server.high = 3;
+	cr_assert_eq(ask_rdma(2000), 0);
+	cr_assert_eq(got.versions, NFS_V3);
+	server.high = 2;
+	cr_assert_eq(ask_rdma(2000), -EPROTONOSUPPORT);
+	cr_assert_str_eq(why.text, "the server has versions 2 to 2 of this service");
+	server.reject = RPC_PROG_UNAVAIL;
+	cr_assert_eq(ask_rdma(2000), -ENOENT);
+	cr_assert_str_eq(why.text, "the server does not have this service");
+	cr_assert_str_eq(why.object, "10.0.0.1:20049");
+}
+
+Test(nfs, a_server_that_refuses_credentials, .init = begin, .fini = end)
+{
+	server.deny = true;
+	cr_assert_eq(ask_rdma(2000), -EACCES);
+}
+
+Test(nfs, wrong_answers_over_rdma, .init = begin, .fini = end)
+{
+	answer_xid = 1;
+	cr_assert_eq(ask_rdma(2000), -EPROTO);
+	cr_assert_str_eq(why.text, "an RPC-over-RDMA reply to a call that was not made");
+	answer_xid = 0;
+	long_header = true;
+	cr_assert_eq(ask_rdma(2000), -EPROTO);
+	long_header = false;
+	twice = true;
+	cr_assert_eq(ask_rdma(2000), -EPROTO);
+	cr_assert_str_eq(why.text, "a reply to a call that was not made");
+	twice = false;
+	mute = true;
+	cr_assert_eq(ask_rdma(50), -ETIMEDOUT);
+	cr_assert_str_eq(why.text, "no answer to the call in time");
+	mute = false;
+	peer.messages = 0;
+	peer.cut_at = 3;
+	cr_assert_neq(ask_rdma(2000), 0);
+}
+
+static void reject_it(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
+{
+	(void)p;
+	(void)priv;
+	(void)len;
+	ep_pair_reject(ep, 28, NULL, 0);
+}
+
+Test(nfs, a_connection_that_is_rejected, .init = begin, .fini = end)
+{
+	peer.request = reject_it;
+	cr_assert_eq(ask_rdma(2000), -ECONNREFUSED);
+}
+
+Test(nfs, the_tree_over_rdma, .init = begin, .fini = end)
+{
+	static const struct nfs_server_dir dirs[] = { { "/srv", 0, false }, { "/srv/a", 7, false }, { "/srv/b", 8, false }, { "/srv/a/own", 7, false },
+		{ "/notes", 0, true } };
+	struct addr addr = somewhere();
+	struct nfs_paths found;
+
+	memcpy(server.dir, dirs, sizeof(dirs));
+	cr_assert_eq(nfs_paths(loop, &addr, true, 2000, &found, &why), 0, "%s", why.text);
+	cr_assert_eq(found.count, 2);
+	cr_assert_str_eq(found.path[0], "/srv/a");
+	cr_assert_str_eq(found.path[1], "/srv/b");
+	cr_assert_not(found.more);
+	nfs_paths_free(&found);
+}
+
+Test(nfs, a_tree_without_end, .init = begin, .fini = end)
+{
+	struct addr addr = somewhere();
+	struct nfs_paths found;
+	static char names[63][256];
+
+	for (unsigned i = 0; i < 63; i++) {
+		snprintf(names[i], sizeof(names[i]), "/%0*u", i % 2 ? 200 : 3, i);
+		server.dir[i].path = names[i];
+	}
+	cr_assert_eq(nfs_paths(loop, &addr, true, 5000, &found, &why), 0, "%s", why.text);
+	cr_assert_eq(found.count, 0);
+	cr_assert(found.more);
+	nfs_paths_free(&found);
+}
+
+/* --- TCP */
+
+static enum { WHOLE, BYTES, FRAGMENTS, HUGE, EMPTY, MUTE } manner;
+static int listener;
+static pthread_t thread;
+
+static bool read_all(int fd, uint8_t *to, size_t len)
+{
+	for (size_t at = 0; at < len;) {
+		ssize_t n = read(fd, to + at, len - at);
+
+		if (n <= 0)
+			return false;
+		at += (size_t)n;
+	}
+	return true;
+}
+
+static void write_part(int fd, const uint8_t *bytes, size_t len, bool last)
+{
+	uint8_t all[65540];
+
+	wire_put_be(all, 4, len | (last ? RPC_LAST_FRAGMENT : 0));
+	memcpy(all + 4, bytes, len);
+	for (size_t at = 0; at < len + 4; at += manner == BYTES ? 1 : len + 4)
+		if (write(fd, all + at, manner == BYTES ? 1 : len + 4) < 0)
+			return;
+}
+
+static void answer_tcp(int fd, const uint8_t *call, size_t len)
+{
+	static uint8_t reply[65536];
+	uint8_t mark[4];
+	size_t n = nfs_server_reply(&server, call, len, reply, sizeof(reply));
+
+	if (manner == HUGE || manner == EMPTY) {
+		wire_put_be(mark, 4, manner == HUGE ? 0x7fffffff : 0);
+		(void)!write(fd, mark, 4);
+	} else if (manner == FRAGMENTS) {
+		write_part(fd, reply, 5, false);
+		write_part(fd, reply + 5, n - 5, false);
+		write_part(fd, reply, 0, true);
+	} else if (manner != MUTE) {
+		write_part(fd, reply, n, true);
+	}
+}
+
+static void *serve(void *arg)
+{
+	uint8_t mark[4], call[8192];
+	int fd;
+
+	while ((fd = accept(listener, NULL, NULL)) >= 0) {
+		while (read_all(fd, mark, 4)) {
+			uint32_t len = (uint32_t)wire_be(mark, 4) & ~RPC_LAST_FRAGMENT;
+
+			if (len > sizeof(call) || !read_all(fd, call, len))
+				break;
+			answer_tcp(fd, call, len);
+		}
+		close(fd);
+	}
+	return arg;
+}
+
+static struct addr start_tcp(void)
+{
+	struct addr addr = { .len = sizeof(addr.ss) };
+
+	addr_parse(&addr, "127.0.0.1:0", 0, NULL);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&addr.ss, addr.len), 0);
+	cr_assert_eq(listen(listener, 8), 0);
+	getsockname(listener, (struct sockaddr *)&addr.ss, &addr.len);
+	pthread_create(&thread, NULL, serve, NULL);
+	return addr;
+}
+
+static void stop_tcp(void)
+{
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listener);
+}
+
+Test(nfs, versions_over_tcp, .init = begin, .fini = end, .timeout = 60)
+{
+	struct addr addr = start_tcp();
+
+	for (manner = WHOLE; manner <= FRAGMENTS; manner++) {
+		cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), 0, "%s", why.text);
+		cr_assert_eq(got.versions, NFS_ALL);
+	}
+	manner = HUGE;
+	cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), -EPROTO);
+	cr_assert_str_eq(why.text, "a reply of more than a mebibyte");
+	manner = EMPTY;
+	cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), -EPROTO);
+	cr_assert_str_eq(why.text, "an empty part of a reply");
+	manner = MUTE;
+	cr_assert_eq(nfs_ask(loop, &addr, false, 50, &got, &why), -ETIMEDOUT);
+	stop_tcp();
+	cr_assert_eq(nfs_ask(loop, &addr, false, 500, &got, &why), -ECONNREFUSED);
+}
+
+Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
+{
+	struct addr addr = start_tcp();
+	struct nfs_exports list;
+	struct sockaddr_in *in = (void *)&addr.ss;
+
+	server.export[0] = (struct nfs_server_export){ "/exp", { "*" } };
+	server.export[1] = (struct nfs_server_export){ "/only", { "10.0.0.7", "@friends" } };
+	cr_assert_eq(nfs_exports(loop, &addr, ntohs(in->sin_port), 5000, &list, &why), 0, "%s", why.text);
+	cr_assert_eq(list.count, 2);
+	cr_assert_str_eq(list.item[1].to, "10.0.0.7,@friends");
+	nfs_exports_free(&list);
+	stop_tcp();
+}
