@@ -10,6 +10,8 @@ static void noticed(struct mad_watch *watch, const struct mad_notice *notice)
 	struct mad_named named = { 0 };
 
 	port->notices++;
+	loop_trace(port->daemon->loop, "%s port %u: notice %u: LID %u, mask 0x%08x, GUID %016llx", port->info.dev, port->info.port,
+		notice->trap, notice->lid, notice->cap_mask, (unsigned long long)wire_be(notice->gid + 8, 8));
 	switch (notice->trap) {
 	case MAD_TRAP_IN_SERVICE:
 		memcpy(named.gid, notice->gid, sizeof(named.gid));
