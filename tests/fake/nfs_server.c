@@ -105,7 +105,7 @@ static const struct nfs_server_dir *find(const struct nfs_server *s, const char 
 
 static void compound(const struct nfs_server *s, struct rd *r, struct wr *w)
 {
-	char path[1024] = "";
+	char path[8192] = "";
 	struct wr ops;
 	uint32_t count, minor;
 	uint8_t body[32768];

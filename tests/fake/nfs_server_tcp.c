@@ -30,7 +30,7 @@ static void write_part(int fd, const uint8_t *bytes, size_t len, bool last)
 	wire_put_be(all, 4, len | (last ? RPC_LAST_FRAGMENT : 0));
 	memcpy(all + 4, bytes, len);
 	for (size_t at = 0; at < len + 4; at += server->manner == NFS_SERVER_BYTES ? 1 : len + 4)
-		if (write(fd, all + at, server->manner == NFS_SERVER_BYTES ? 1 : len + 4) < 0)
+		if (send(fd, all + at, server->manner == NFS_SERVER_BYTES ? 1 : len + 4, MSG_NOSIGNAL) < 0)
 			return;
 }
 
@@ -42,7 +42,7 @@ static void answer_tcp(int fd, const uint8_t *call, size_t len)
 
 	if (server->manner == NFS_SERVER_HUGE || server->manner == NFS_SERVER_EMPTY) {
 		wire_put_be(mark, 4, server->manner == NFS_SERVER_HUGE ? 0x7fffffff : 0);
-		(void)!write(fd, mark, 4);
+		send(fd, mark, 4, MSG_NOSIGNAL);
 	} else if (server->manner == NFS_SERVER_FRAGMENTS) {
 		write_part(fd, reply, 5, false);
 		write_part(fd, reply + 5, n - 5, false);

@@ -178,6 +178,25 @@ Test(nfs, the_tree_over_rdma, .init = begin, .fini = end)
 	nfs_paths_free(&found);
 }
 
+Test(nfs, a_tree_too_deep_for_a_call, .init = begin, .fini = end)
+{
+	static char names[5][1300];
+	struct addr addr = somewhere();
+	struct nfs_paths found;
+
+	for (unsigned i = 0; i < 5; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s/%0250u", i ? names[i - 1] : "", i);
+		server.dir[i].path = names[i];
+	}
+	server.dir[5] = (struct nfs_server_dir){ "/exp", 7, false };
+	peer.request = NULL;
+	cr_assert_eq(nfs_paths(loop, &addr, true, 5000, &found, &why), 0, "%s", why.text);
+	cr_assert_eq(found.count, 1);
+	cr_assert_str_eq(found.path[0], "/exp");
+	cr_assert(found.more);
+	nfs_paths_free(&found);
+}
+
 Test(nfs, a_tree_without_end, .init = begin, .fini = end)
 {
 	struct addr addr = somewhere();

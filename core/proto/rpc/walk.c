@@ -90,7 +90,9 @@ static int walk_all(struct rpc *rpc, struct walk *walk, struct diag *diag)
 		struct diag why = { 0 };
 
 		err = read_dir(rpc, walk, &calls, &why);
-		if (err == -EACCES || err == -ENOENT)
+		if (err == -EMSGSIZE) /* a path longer than a call */
+			walk->found->more = true;
+		if (err == -EACCES || err == -ENOENT || err == -EMSGSIZE)
 			err = 0;
 		else if (err)
 			*diag = why;
