@@ -108,7 +108,7 @@ static void ask(struct discovery *d, bool rdma)
 	char where[ADDR_TEXT], text[32];
 
 	addr_set_port(&at, d->port[rdma]);
-	if (!nfs_ask(d->loop, &at, rdma, left_ms(d, rdma ? 3 : 2), &answer, why))
+	if (!nfs_ask(d->loop, &at, rdma, 0, left_ms(d, rdma ? 3 : 2), &answer, why))
 		d->versions[rdma] = answer.versions;
 	else if (rdma && d->rdma.err && why->code != DIAG_REFUSED)
 		*why = d->rdma;

@@ -4,8 +4,6 @@
 #include "kernel.h"
 #include "nfs_mount.h"
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -133,6 +131,19 @@ static void print(struct call *call, const struct nfs_mount *m)
 		call_note(call, "%s%s%s", m->mounted.super, m->way[0] ? "; asked over " : "", m->way);
 }
 
+static int find_dir(struct call *call, const char *typed, char dir[PATH_MAX])
+{
+	int root = kernel_root(), err;
+
+	if (root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	err = kernel_mount_dir(root, typed, dir);
+	close(root);
+	if (err)
+		diag_set(call->diag, DIAG_NOT_FOUND, -err, "there is no directory %s to mount on: %s", typed, diag_errno_text(-err));
+	return err;
+}
+
 static int mount_it(struct call *call)
 {
 	const struct mount_options *opts = call->opts;
@@ -152,10 +163,9 @@ static int mount_it(struct call *call)
 		return err;
 	typed = call->operand[call->operands - 1];
 	m.dir = dir;
-	if (!realpath(typed, dir)) {
-		err = diag_set(call->diag, DIAG_NOT_FOUND, errno, "there is no directory %s to mount on: %s", typed, diag_errno_text(errno));
+	err = find_dir(call, typed, dir);
+	if (err)
 		return helper ? MOUNT_FAIL : err;
-	}
 	err = loop_new(&loop, &call->loop, call->diag);
 	if (err)
 		return err;

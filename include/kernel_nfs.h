@@ -3,6 +3,7 @@
 #pragma once
 #include "diag.h"
 #include "uri.h"
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,6 +59,8 @@ int kernel_mount(int root, const struct kernel_mount_ask *, bool *late);
  * cannot be asked (before Linux 5.6). */
 bool kernel_mount_refuses(const struct kernel_mount_ask *, char *text, size_t len);
 int kernel_umount(const char *dir);
+/* A directory as the list of mounts names it, without touching what is mounted on it. */
+int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX]);
 
 struct kernel_mounted {
 	char source[1200], type[32], options[512], super[2048]; /* of the file system: "rw,vers=4.2,proto=rdma" */

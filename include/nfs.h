@@ -15,11 +15,12 @@ const char *nfs_version_word(unsigned version); /* of one: "4.2" */
 char *nfs_versions_text(unsigned versions, char text[32]); /* "4.2, 4.1, 3", highest first; "none" */
 
 struct nfs_answer {
-	unsigned versions; /* that are served */
+	unsigned versions; /* that are known to be served */
 	char way[160]; /* as of struct ep and struct stream */
 };
-/* Does an NFS server answer there? Over RDMA only through a device of this machine (verbs), as the kernel will. */
-int nfs_ask(struct loop *, const struct addr *, bool rdma, uint32_t timeout_ms, struct nfs_answer *, struct diag *);
+/* Does an NFS server answer there? Over RDMA only through a device of this machine (verbs), as the kernel will. The versions wanted are asked
+ * for from the highest down until one is served; all versions where none of them is, or 0 are wanted. */
+int nfs_ask(struct loop *, const struct addr *, bool rdma, unsigned wanted, uint32_t timeout_ms, struct nfs_answer *, struct diag *);
 
 /* The TCP port of the server's mount daemon: by its port mapper, or the registered one where somebody who knows MOUNT answers at it. */
 int nfs_mountd(struct loop *, const struct addr *, uint32_t timeout_ms, uint16_t *port, struct diag *);

@@ -14,7 +14,7 @@ int nfs_source_read(const char *text, struct nfs_source *, struct nfs_options *,
 
 struct nfs_mount {
 	struct nfs_source source;
-	const char *dir; /* absolute, as realpath(3) gives it */
+	const char *dir; /* as kernel_mount_dir() gives it */
 	struct nfs_options options;
 	bool fallback_tcp;
 	bool dry_run; /* nothing is loaded or mounted; the server is asked if that can be done */

@@ -5,7 +5,7 @@
 #include "loop.h"
 #include "sys.h"
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +157,26 @@ static void read_transport(int root, const char *dir, struct kernel_mounted *m)
 		}
 	}
 	free(all);
+}
+
+/* Whoever follows a path into a mount may be kept by a dead server: the last part is looked up in the list of mounts first. */
+int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
+{
+	const char *slash = strrchr(typed, '/'), *last = slash ? slash + 1 : typed;
+	struct kernel_mounted there;
+	char parent[PATH_MAX];
+	size_t len;
+
+	if (*last && strcmp(last, ".") && strcmp(last, "..")) {
+		snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - typed + 1) : 1, slash ? typed : ".");
+		if (!realpath(parent, dir))
+			return -errno;
+		len = strlen(dir);
+		if ((size_t)snprintf(dir + len, PATH_MAX - len, "%s%s", dir[len - 1] == '/' ? "" : "/", last) < PATH_MAX - len &&
+			!kernel_mounted(root, dir, &there))
+			return 0;
+	}
+	return realpath(typed, dir) ? 0 : -errno;
 }
 
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)

@@ -50,20 +50,20 @@ static int need(int root, const char *module, struct diag *diag)
 
 int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *diag)
 {
-	struct diag v3 = { 0 };
+	struct diag v3 = { 0 }, v4 = { 0 };
 	int err = need(root, "nfs", diag);
 
-	if (!err && major != 4)
+	if (err)
+		return err;
+	if (major != 4)
 		need(root, "nfsv3", &v3);
-	if (!err && major != 3)
-		err = need(root, "nfsv4", diag);
-	if (!err && major == 3 && v3.err) {
-		*diag = v3;
-		return -v3.err;
+	if (major != 3)
+		need(root, "nfsv4", &v4);
+	if (major == 3 ? v3.err : v4.err && (major || v3.err)) {
+		*diag = major == 3 ? v3 : v4;
+		return -diag->err;
 	}
-	if (!err && rdma)
-		err = need(root, "rpcrdma", diag);
-	return err;
+	return rdma ? need(root, "rpcrdma", diag) : 0;
 }
 
 int kernel_source_addr(const struct addr *to, char text[ADDR_TEXT], struct diag *diag)

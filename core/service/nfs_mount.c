@@ -12,12 +12,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define MSEC       1000000ull
-#define ASK_MS     10000 /* for the server to answer, when there is no other end to it */
-#define STATD_MS   500
-#define MINUTE_MS  60000
-#define PAUSE_MS   2000 /* between attempts that retry= asks for */
-#define TCP_HINT   "--fallback tcp mounts without RDMA"
+#define MSEC      1000000ull
+#define ASK_MS    10000 /* for the server to answer, when there is no other end to it */
+#define STATD_MS  500
+#define MINUTE_MS 60000
+#define PAUSE_MS  2000 /* between attempts that retry= asks for */
+
+#define TCP_HINT "--fallback tcp mounts without RDMA"
 #define LISTENER_HINT "a Linux server listens after: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
 #define DEVICE_HINT "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; " TCP_HINT
 
@@ -65,7 +66,7 @@ static int ready(struct mounting *g, bool rdma, struct diag *diag)
 	return 0;
 }
 
-/* Versions that the server has and are wanted. */
+/* Versions that are wanted and that the server may have; the highest it has. */
 static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *diag)
 {
 	struct nfs_mount *m = g->m;
@@ -76,7 +77,7 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 	*versions = nfs_wanted(&m->options);
 	if (rdma && g->unasked)
 		return 0;
-	err = nfs_ask(g->loop, &m->server, rdma, left_ms(g, ASK_MS), &answer, diag);
+	err = nfs_ask(g->loop, &m->server, rdma, *versions, left_ms(g, ASK_MS), &answer, diag);
 	if (err && m->dry_run) {
 		note(g, "the server was not asked: %s", diag->text);
 		return 0;
@@ -89,7 +90,8 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 	if (!(*versions & answer.versions))
 		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has no NFS %s over %s, only %s", nfs_versions_text(*versions, want),
 			rdma ? "RDMA" : "TCP", nfs_versions_text(answer.versions, has));
-	*versions &= answer.versions;
+	/* below the highest nobody was asked: should this kernel not have that, it will tell */
+	*versions &= answer.versions | (answer.versions - 1);
 	return 0;
 }
 
@@ -254,6 +256,8 @@ static int attempt(struct mounting *g, struct diag *diag)
 	struct diag why = { 0 }, tcp = { 0 };
 	int err;
 
+	g->no_mountd = (struct diag){ 0 };
+	g->mountport = 0;
 	if (m->fallback_tcp && whole > now)
 		g->until = now + (whole - now) / 2;
 	err = by(g, true, &why);
@@ -325,13 +329,17 @@ static int run(struct mounting *g, struct diag *diag)
 int nfs_mount(struct loop *loop, struct nfs_mount *m, struct diag *diag)
 {
 	struct mounting g = { .m = m, .loop = loop, .root = kernel_root() };
+	struct diag why = { 0 };
 	int err;
 
 	if (g.root < 0)
 		return diag_sys(diag, errno, "open /");
 	if (m->timeout_ms)
 		g.until = loop_clock() + (m->timeout_ms + (m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0)) * MSEC;
-	err = run(&g, diag);
+	err = run(&g, &why);
 	close(g.root);
-	return err ? diag_ctx(diag, "%s", m->source.name) : 0;
+	if (!err)
+		return 0;
+	*diag = why;
+	return diag_ctx(diag, "%s", m->source.name);
 }

@@ -107,7 +107,7 @@ static void ask(const uint8_t *data, size_t size)
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) || addr_parse(&addr, "10.0.0.1:20049", 0, NULL))
 		abort();
 	ep_pair_peer(loop, &script.peer);
-	err = nfs_ask(loop, &addr, true, 2000, &got, &diag);
+	err = nfs_ask(loop, &addr, true, size & 1 ? NFS_ALL : 0, 2000, &got, &diag);
 	if (err ? !diag.text[0] : !got.versions || got.versions & ~(unsigned)NFS_ALL)
 		abort();
 	err = nfs_paths(loop, &addr, true, 2000, &paths, &diag);

@@ -6,10 +6,7 @@
 #include "wire/rpc.h"
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 static struct loop *loop;
 static struct diag why;
@@ -77,7 +74,7 @@ static int ask_rdma(uint32_t ms)
 	struct addr addr = somewhere();
 
 	why = (struct diag){ 0 };
-	return nfs_ask(loop, &addr, true, ms, &got, &why);
+	return nfs_ask(loop, &addr, true, 0, ms, &got, &why);
 }
 
 Test(nfs, versions_over_rdma, .init = begin, .fini = end)
@@ -105,6 +102,22 @@ Test(nfs, versions_over_rdma, .init = begin, .fini = end)
 	cr_assert_eq(ask_rdma(2000), -ENOENT);
 	cr_assert_str_eq(why.text, "the server does not have this service");
 	cr_assert_str_eq(why.object, "10.0.0.1:20049");
+}
+
+Test(nfs, no_more_is_asked_than_is_wanted, .init = begin, .fini = end)
+{
+	struct addr addr = somewhere();
+
+	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_ALL, 2000, &got, &why), 0);
+	cr_assert_eq(got.versions, NFS_V42);
+	cr_assert_eq(server.calls, 1);
+	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_V3, 2000, &got, &why), 0);
+	cr_assert_eq(got.versions, NFS_V3);
+	cr_assert_eq(server.calls, 2);
+	server.minors = 1;
+	cr_assert_eq(nfs_ask(loop, &addr, true, NFS_V42 | NFS_V41, 2000, &got, &why), 0);
+	cr_assert_eq(got.versions, NFS_V40 | NFS_V3, "what is served instead");
+	cr_assert_eq(server.calls, 6);
 }
 
 Test(nfs, a_server_that_refuses_credentials, .init = begin, .fini = end)
@@ -183,112 +196,29 @@ Test(nfs, a_tree_without_end, .init = begin, .fini = end)
 
 /* --- TCP */
 
-static enum { WHOLE, BYTES, FRAGMENTS, HUGE, EMPTY, MUTE } manner;
-static int listener;
-static pthread_t thread;
-
-static bool read_all(int fd, uint8_t *to, size_t len)
-{
-	for (size_t at = 0; at < len;) {
-		ssize_t n = read(fd, to + at, len - at);
-
-		if (n <= 0)
-			return false;
-		at += (size_t)n;
-	}
-	return true;
-}
-
-static void write_part(int fd, const uint8_t *bytes, size_t len, bool last)
-{
-	uint8_t all[65540];
-
-	wire_put_be(all, 4, len | (last ? RPC_LAST_FRAGMENT : 0));
-	memcpy(all + 4, bytes, len);
-	for (size_t at = 0; at < len + 4; at += manner == BYTES ? 1 : len + 4)
-		if (write(fd, all + at, manner == BYTES ? 1 : len + 4) < 0)
-			return;
-}
-
-static void answer_tcp(int fd, const uint8_t *call, size_t len)
-{
-	static uint8_t reply[65536];
-	uint8_t mark[4];
-	size_t n = nfs_server_reply(&server, call, len, reply, sizeof(reply));
-
-	if (manner == HUGE || manner == EMPTY) {
-		wire_put_be(mark, 4, manner == HUGE ? 0x7fffffff : 0);
-		(void)!write(fd, mark, 4);
-	} else if (manner == FRAGMENTS) {
-		write_part(fd, reply, 5, false);
-		write_part(fd, reply + 5, n - 5, false);
-		write_part(fd, reply, 0, true);
-	} else if (manner != MUTE) {
-		write_part(fd, reply, n, true);
-	}
-}
-
-static void *serve(void *arg)
-{
-	uint8_t mark[4], call[8192];
-	int fd;
-
-	while ((fd = accept(listener, NULL, NULL)) >= 0) {
-		while (read_all(fd, mark, 4)) {
-			uint32_t len = (uint32_t)wire_be(mark, 4) & ~RPC_LAST_FRAGMENT;
-
-			if (len > sizeof(call) || !read_all(fd, call, len))
-				break;
-			answer_tcp(fd, call, len);
-		}
-		close(fd);
-	}
-	return arg;
-}
-
-static struct addr start_tcp(void)
-{
-	struct addr addr = { .len = sizeof(addr.ss) };
-
-	addr_parse(&addr, "127.0.0.1:0", 0, NULL);
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	cr_assert_eq(bind(listener, (struct sockaddr *)&addr.ss, addr.len), 0);
-	cr_assert_eq(listen(listener, 8), 0);
-	getsockname(listener, (struct sockaddr *)&addr.ss, &addr.len);
-	pthread_create(&thread, NULL, serve, NULL);
-	return addr;
-}
-
-static void stop_tcp(void)
-{
-	shutdown(listener, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(listener);
-}
-
 Test(nfs, versions_over_tcp, .init = begin, .fini = end, .timeout = 60)
 {
-	struct addr addr = start_tcp();
+	struct addr addr = nfs_server_start(&server);
 
-	for (manner = WHOLE; manner <= FRAGMENTS; manner++) {
-		cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), 0, "%s", why.text);
+	for (server.manner = NFS_SERVER_WHOLE; server.manner <= NFS_SERVER_FRAGMENTS; server.manner++) {
+		cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), 0, "%s", why.text);
 		cr_assert_eq(got.versions, NFS_ALL);
 	}
-	manner = HUGE;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), -EPROTO);
+	server.manner = NFS_SERVER_HUGE;
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
 	cr_assert_str_eq(why.text, "a reply of more than a mebibyte");
-	manner = EMPTY;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 5000, &got, &why), -EPROTO);
+	server.manner = NFS_SERVER_EMPTY;
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
 	cr_assert_str_eq(why.text, "an empty part of a reply");
-	manner = MUTE;
-	cr_assert_eq(nfs_ask(loop, &addr, false, 50, &got, &why), -ETIMEDOUT);
-	stop_tcp();
-	cr_assert_eq(nfs_ask(loop, &addr, false, 500, &got, &why), -ECONNREFUSED);
+	server.manner = NFS_SERVER_MUTE;
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 50, &got, &why), -ETIMEDOUT);
+	nfs_server_stop();
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 500, &got, &why), -ECONNREFUSED);
 }
 
 Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
 {
-	struct addr addr = start_tcp();
+	struct addr addr = nfs_server_start(&server);
 	struct nfs_exports list;
 	struct sockaddr_in *in = (void *)&addr.ss;
 
@@ -298,5 +228,5 @@ Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
 	cr_assert_eq(list.count, 2);
 	cr_assert_str_eq(list.item[1].to, "10.0.0.7,@friends");
 	nfs_exports_free(&list);
-	stop_tcp();
+	nfs_server_stop();
 }

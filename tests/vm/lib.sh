@@ -227,6 +227,55 @@ target_away() {
 	nvmet_link 1 t1
 }
 
+# --- the kernel's NFS server, and mounts of it
+
+nfsd=/proc/fs/nfsd
+
+# nfsd_up, with the programs of nfs: /exp for everybody, /only for somebody else, over TCP 2049 and RDMA 20049; with rpcbind and rpc.mountd,
+# which NFS 3 needs
+nfsd_up() {
+	echo '_rpc:x:111:111::/:/bin/sh' >>/etc/passwd
+	mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs /run/rpcbind /exp /only
+	touch /var/lib/nfs/etab /var/lib/nfs/rmtab
+	chown 111 /run/rpcbind
+	modprobe -a nfsd
+	mount -t nfsd none $nfsd
+	mount -t tmpfs none /exp
+	mount -t tmpfs none /only
+	mkdir /exp/dir
+	mkdir /exp/dir/deeper
+	printf '%s\n' '/exp *(rw,no_root_squash,fsid=1,no_subtree_check,async)' '/only 192.0.2.7(rw,fsid=2,no_subtree_check)' >/etc/exports
+	exportfs -ra
+	rpcbind -w
+	rpc.mountd -p 20048
+	echo 10 >$nfsd/nfsv4leasetime
+	echo 10 >$nfsd/nfsv4gracetime
+	# 4.0 is not on by itself
+	echo "+3 +4 +4.0 +4.1 +4.2" >$nfsd/versions || true
+	rpc.nfsd 4
+	echo "rdma 20049" >$nfsd/portlist
+	echo Y >$nfsd/v4_end_grace
+}
+
+# over_rdma DIR: by the kernel's own statistics
+over_rdma() { awk -v at="$1" '/mounted on/ {p = $5 == at} p && /xprt:/ {print $2; exit}' /proc/self/mountstats | grep -qx rdma; }
+
+# nfs_written DIR EXPORTED: what is written there is in the exported folder
+nfs_written() {
+	dd if=/vm/random of="$1/file" bs=1M count=2 2>/dev/null && same "$1/file" "$2/file" && rm "$1/file"
+}
+
+# nfs_mounts NAME SOURCE OPTIONS [EXPORTED]: mounted, written, over RDMA, mounted again, away again
+nfs_mounts() {
+	check "$1: mount" rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"}
+	check "$1: it is over RDMA" over_rdma /mnt
+	check "$1: what is written is in the exported folder" nfs_written /mnt "${4:-/exp}"
+	rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"} >/run/again
+	check "$1: again is success" grep -q already /run/again
+	check "$1: umount" umount /mnt
+	check "$1: nothing is left" [ -z "$(grep nfs4\* /proc/self/mountinfo | grep -v nfsd)" ]
+}
+
 # --- the kernel's initiator
 
 # kernel_connect rdma|tcp ADDRESS PORT NQN: prints the block device of namespace 1

@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <sys/random.h>
 
-#define MSEC 1000000ull
+#define MSEC     1000000ull
+#define SPARE_MS 500 /* the carrier's own deadline comes first and knows better why */
 
 static int gave_up(const struct rpc *rpc, const char *what, struct diag *diag)
 {
@@ -25,7 +26,7 @@ int rpc_open(struct rpc **out, struct loop *loop, const struct addr *addr, bool 
 	if (!err) {
 		rpc->until = until;
 		getrandom(&rpc->xid, sizeof(rpc->xid), GRND_NONBLOCK);
-		if (loop_wait(loop, &rpc->up, until) && !rpc->down) {
+		if (loop_wait(loop, &rpc->up, until ? until + SPARE_MS * MSEC : 0) && !rpc->down) {
 			*out = rpc;
 			return 0;
 		}

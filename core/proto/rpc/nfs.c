@@ -5,22 +5,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MSEC       1000000ull
-#define LOOPBACK   0x7f000001
-
-static const struct {
-	unsigned version;
-	uint32_t minor;
-	const char *word;
-} minors[] = { { NFS_V42, 2, "4.2" }, { NFS_V41, 1, "4.1" }, { NFS_V40, 0, "4.0" } };
-#define MINORS (sizeof(minors) / sizeof(*minors))
+#define MSEC     1000000ull
+#define LOOPBACK 0x7f000001
 
 const char *nfs_version_word(unsigned version)
 {
-	for (unsigned i = 0; i < MINORS; i++)
-		if (minors[i].version == version)
-			return minors[i].word;
-	return "3";
+	return version == NFS_V42 ? "4.2" : version == NFS_V41 ? "4.1" : version == NFS_V40 ? "4.0" : "3";
 }
 
 char *nfs_versions_text(unsigned versions, char text[32])
@@ -51,57 +41,76 @@ static int null_call(struct rpc *rpc, uint32_t prog, uint32_t vers, struct diag 
 }
 
 /* The empty COMPOUND; what a server says but "not this minor version" is no reason not to try. */
-static int ask_minor(struct rpc *rpc, unsigned i, unsigned *versions, struct diag *diag)
+static int ask_minor(struct rpc *rpc, unsigned version, unsigned *versions, struct diag *diag)
 {
-	uint32_t status = NFS4_OK, ops;
+	uint32_t status = NFS4_OK, ops, minor = version == NFS_V42 ? 2 : version == NFS_V41;
 	struct rpc_said said;
 	struct rd results;
 	int err;
 
-	nfs4_compound_put(rpc_begin(rpc, NFS_PROG, NFS4_VERSION, NFS4_COMPOUND), minors[i].minor, 0);
+	nfs4_compound_put(rpc_begin(rpc, NFS_PROG, NFS4_VERSION, NFS4_COMPOUND), minor, 0);
 	err = rpc_end(rpc, &results, &said, diag);
-	if (rpc->down || err == -ETIMEDOUT)
+	if (err)
 		return err;
-	if (!err)
-		err = nfs4_compound_get(&results, &status, &ops, diag);
+	err = nfs4_compound_get(&results, &status, &ops, diag);
 	if (!err && status != NFS4ERR_MINOR_VERS_MISMATCH)
-		*versions |= minors[i].version;
-	return 0;
+		*versions |= version;
+	return err;
 }
 
-static int ask_versions(struct rpc *rpc, struct nfs_answer *answer, struct diag *diag)
+static int ask_version(struct rpc *rpc, unsigned version, unsigned *versions, struct diag *diag)
 {
-	int err = null_call(rpc, NFS_PROG, NFS4_VERSION, diag);
+	int err;
 
-	for (unsigned i = 0; !err && i < MINORS; i++) {
-		err = ask_minor(rpc, i, &answer->versions, diag);
-		if (err)
+	if (version != NFS_V3)
+		return ask_minor(rpc, version, versions, diag);
+	err = null_call(rpc, NFS_PROG, NFS3_VERSION, diag);
+	if (!err)
+		*versions |= NFS_V3;
+	return err;
+}
+
+/* Of these, from the highest down; enough: until one is served. What one call was refused another may not be. */
+static int ask_versions(struct rpc *rpc, unsigned wanted, bool enough, unsigned *versions, struct diag *diag)
+{
+	int err = 0;
+
+	for (unsigned version = NFS_V42; version && !(enough && *versions); version >>= 1) {
+		if (!(wanted & version))
+			continue;
+		err = ask_version(rpc, version, versions, diag);
+		if (rpc->down || err == -ETIMEDOUT)
 			return err;
 	}
-	if (rpc->down || err == -ETIMEDOUT)
-		return err;
-	err = null_call(rpc, NFS_PROG, NFS3_VERSION, answer->versions ? NULL : diag);
-	if (!err)
-		answer->versions |= NFS_V3;
-	if (rpc->down || err == -ETIMEDOUT)
-		return answer->versions ? 0 : err;
-	return answer->versions ? 0 : err ? err : diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has neither NFS 3 nor NFS 4");
+	return *versions || !err ? 0 : err;
 }
 
-int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, uint32_t timeout_ms, struct nfs_answer *answer, struct diag *diag)
+int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned wanted, uint32_t timeout_ms, struct nfs_answer *answer,
+	struct diag *diag)
 {
+	struct diag why = { 0 };
 	char where[ADDR_TEXT];
 	struct rpc *rpc;
 	int err;
 
 	*answer = (struct nfs_answer){ 0 };
-	err = rpc_open(&rpc, loop, addr, rdma, deadline(timeout_ms), diag);
+	err = rpc_open(&rpc, loop, addr, rdma, deadline(timeout_ms), &why);
 	if (!err) {
 		memcpy(answer->way, rpc->way, sizeof(answer->way));
-		err = ask_versions(rpc, answer, diag);
+		if (wanted)
+			err = ask_versions(rpc, wanted, true, &answer->versions, &why);
+		if (!answer->versions && NFS_ALL & ~wanted && !rpc->down && err != -ETIMEDOUT)
+			err = ask_versions(rpc, NFS_ALL & ~wanted, false, &answer->versions, &why);
+		if (!err && !answer->versions)
+			err = diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has neither NFS 3 nor NFS 4");
 		rpc_close(rpc);
 	}
-	return err ? diag_ctx(diag, "%s", addr_text(addr, where)) : 0;
+	if (!err)
+		return 0;
+	if (diag)
+		*diag = why;
+	diag_ctx(diag, "%s", addr_text(addr, where));
+	return err;
 }
 
 /* Which port a program has; 0: none. Port mappers of version 2 know no IPv6. */
@@ -146,7 +155,7 @@ static int try_port(struct loop *loop, const struct addr *addr, uint16_t port, u
 
 int nfs_mountd(struct loop *loop, const struct addr *addr, uint32_t timeout_ms, uint16_t *port, struct diag *diag)
 {
-	uint64_t until = deadline(timeout_ms), half = deadline(timeout_ms / 2);
+	uint64_t until = deadline(timeout_ms), half = deadline(timeout_ms ? timeout_ms / 2 + 1 : 0);
 	struct addr mapper = *addr;
 	char where[ADDR_TEXT];
 	struct diag why = { 0 };

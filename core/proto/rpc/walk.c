@@ -81,10 +81,26 @@ static int read_dir(struct rpc *rpc, struct walk *walk, unsigned *calls, struct 
 	return err;
 }
 
+static int walk_all(struct rpc *rpc, struct walk *walk, struct diag *diag)
+{
+	unsigned calls = 0;
+	int err = read_dir(rpc, walk, &calls, diag);
+
+	for (walk->at = 1; !err && walk->at < walk->dirs; walk->at++) {
+		struct diag why = { 0 };
+
+		err = read_dir(rpc, walk, &calls, &why);
+		if (err == -EACCES || err == -ENOENT)
+			err = 0;
+		else if (err)
+			*diag = why;
+	}
+	return !err && walk->failed ? diag_sys(diag, ENOMEM, "list of paths") : err;
+}
+
 int nfs_paths(struct loop *loop, const struct addr *addr, bool rdma, uint32_t timeout_ms, struct nfs_paths *found, struct diag *diag)
 {
 	struct walk walk = { .found = found, .dirs = 1 };
-	unsigned calls = 0;
 	struct rpc *rpc;
 	int err;
 
@@ -94,16 +110,9 @@ int nfs_paths(struct loop *loop, const struct addr *addr, bool rdma, uint32_t ti
 		return diag_sys(diag, ENOMEM, "list of paths");
 	err = rpc_open(&rpc, loop, addr, rdma, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0, diag);
 	if (!err) {
-		err = read_dir(rpc, &walk, &calls, diag);
-		for (walk.at = 1; !err && walk.at < walk.dirs; walk.at++) {
-			err = read_dir(rpc, &walk, &calls, diag);
-			if (err == -EACCES || err == -ENOENT)
-				err = 0;
-		}
+		err = walk_all(rpc, &walk, diag);
 		rpc_close(rpc);
 	}
-	if (!err && walk.failed)
-		err = diag_sys(diag, ENOMEM, "list of paths");
 	for (unsigned i = 0; i < walk.dirs; i++)
 		free(walk.dir[i].path);
 	if (err)

@@ -70,6 +70,28 @@ Test(mount, values_in_options)
 	cr_assert_not(kernel_mount_option(",,", "rw", value, sizeof(value)));
 }
 
+Test(mount, the_directory)
+{
+	struct tree tree = tree_new();
+	char dir[PATH_MAX];
+
+	/* what is mounted is not touched: it need not even exist */
+	tree_file(&tree, "proc/self/mountinfo", "36 22 0:50 / /tmp/no-such-folder rw - nfs4 10.0.0.1:/x rw\n");
+	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/no-such-folder", dir), 0);
+	cr_assert_str_eq(dir, "/tmp/no-such-folder");
+	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/../tmp/no-such-folder", dir), 0);
+	cr_assert_str_eq(dir, "/tmp/no-such-folder");
+	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/no-such-folder-either", dir), -ENOENT);
+	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/", dir), 0);
+	cr_assert_str_eq(dir, "/tmp");
+	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/..", dir), 0);
+	cr_assert_str_eq(dir, "/");
+	cr_assert_eq(kernel_mount_dir(tree.root, "/", dir), 0);
+	cr_assert_eq(kernel_mount_dir(tree.root, ".", dir), 0);
+	cr_assert_eq(kernel_mount_dir(tree.root, "", dir), -ENOENT);
+	tree_free(&tree);
+}
+
 Test(mount, one_that_is_refused)
 {
 	const struct kernel_mount_ask ask = { "none", "/nowhere/at/all", "no-such-file-system", "", 0, 0 };
