@@ -3,6 +3,7 @@
 #include "bench.h"
 #include "disk.h"
 #include "kernel.h"
+#include "patience.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +14,6 @@
 #define DEPTH 128
 #define ROW_MS 2000 /* of a row whose --runtime was not given */
 #define DIAL_MS 5000
-#define PATIENCE_MS 1000
-#define MSEC 1000000ull
 #define THREADS 64
 #define MIB 1048576.
 
@@ -248,26 +247,16 @@ int bench_tcp(struct bench *bench)
 	return bench_finish(bench, load_tcp(bench->loop, &addr, &bench->report.load, &bench->report.result, bench->call->diag));
 }
 
-struct patience {
-	struct loop_timer timer;
-	struct call *call;
-};
-
-static void still_waiting(struct loop_timer *timer)
-{
-	call_note(container_of(timer, struct patience, timer)->call, "nothing can be listened on yet: waiting for an address or a device to appear");
-}
-
 static int serve(struct bench *bench, const struct load_listen *conf)
 {
-	struct patience patience = { .timer.fire = still_waiting, .call = bench->call };
+	struct patience patience;
 	struct load_server *server;
 	char text[ADDR_TEXT];
 	int err;
 
-	loop_timer_set(bench->loop, &patience.timer, loop_clock() + PATIENCE_MS * MSEC);
+	patience_begin(&patience, bench->call, bench->loop);
 	err = load_listen(&server, bench->loop, conf, bench->opts->common.timeout_ms, bench->call->diag);
-	loop_timer_del(bench->loop, &patience.timer);
+	patience_end(&patience, bench->loop);
 	if (err)
 		return err;
 	addr_text(load_server_addr(server), text);

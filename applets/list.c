@@ -9,6 +9,9 @@ extern const struct applet applet_export;
 extern const struct applet applet_info;
 extern const struct applet applet_nfsrdma_discover;
 extern const struct applet applet_nfsrdma_mount;
+extern const struct applet applet_nvmf_connect;
+extern const struct applet applet_nvmf_connect_all;
+extern const struct applet applet_nvmf_disconnect;
 extern const struct applet applet_nvmf_discover;
 extern const struct applet applet_serve;
 extern const struct applet applet_srp_daemon;
@@ -22,6 +25,9 @@ const struct applet *const applets[] = {
 	&applet_info,
 	&applet_nfsrdma_discover,
 	&applet_nfsrdma_mount,
+	&applet_nvmf_connect,
+	&applet_nvmf_connect_all,
+	&applet_nvmf_disconnect,
 	&applet_nvmf_discover,
 	&applet_serve,
 	&applet_srp_daemon,

@@ -4,15 +4,13 @@
 #include "serve.h"
 #include "daemon.h"
 #include "disk.h"
+#include "patience.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define MSEC 1000000ull
-#define PATIENCE_MS 1000
 
 struct serve_options {
 	struct opt_common common;
@@ -40,7 +38,6 @@ struct nvmf_front {
 	struct target_options target_opt;
 	struct target *target;
 	struct disk_identity id[TARGET_DISKS];
-	struct loop_timer patience; /* until it is said that an address is waited for */
 };
 
 static struct nvmf_front *nvmf_front(const struct front *front)
@@ -207,13 +204,6 @@ static int add_disk(struct nvmf_front *f, unsigned i)
 	return 0;
 }
 
-static void still_waiting(struct loop_timer *timer)
-{
-	const struct nvmf_front *f = container_of(timer, struct nvmf_front, patience);
-
-	call_note(f->front.daemon->call, "nothing can be listened on yet: waiting for an address or a device to appear");
-}
-
 static void full(const struct diag *why, void *user)
 {
 	const struct nvmf_front *f = user;
@@ -224,6 +214,7 @@ static void full(const struct diag *why, void *user)
 static int listen_all(struct nvmf_front *f)
 {
 	const struct daemon *d = f->front.daemon;
+	struct patience patience;
 	struct diag rdma = { 0 };
 	bool verbs_only = true;
 	uint32_t ms;
@@ -240,10 +231,9 @@ static int listen_all(struct nvmf_front *f)
 	}
 	f->target_opt.full = full;
 	f->target_opt.user = f;
-	f->patience.fire = still_waiting;
-	loop_timer_set(d->loop, &f->patience, loop_clock() + PATIENCE_MS * MSEC);
+	patience_begin(&patience, d->call, d->loop);
 	err = target_start(&f->target, d->loop, &f->target_opt, ms, d->call->diag);
-	loop_timer_del(d->loop, &f->patience);
+	patience_end(&patience, d->loop);
 	if (!err || !verbs_only)
 		return err;
 	err = disk_blame_rdma(d->call->diag, &rdma);

@@ -53,17 +53,32 @@ bool srp_daemon_is_old(const struct call *call)
 	return !strcmp(call->name, OLD_NAME);
 }
 
+static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN], uint32_t *port)
+{
+	const char *colon = strrchr(text, ':');
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (!colon || colon == text || colon - text >= MAD_DEV_LEN || parse_u64(colon + 1, 1, 254, &number, &why))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-j %s: this is no device and port, such as mlx5_0:1", text);
+	snprintf(dev, MAD_DEV_LEN, "%.*s", (int)(colon - text), text);
+	*port = (uint32_t)number;
+	return 0;
+}
+
 /* What names the port. */
 static int check_port(const struct call *call, const struct srp_daemon_words *words)
 {
 	unsigned ways = (words->dev || words->port) + !!words->dev_port + words->all_ports;
+	char dev[MAD_DEV_LEN];
+	uint32_t port;
 
 	if (words->port > 254)
 		return diag_set(call->diag, DIAG_USAGE, ERANGE, "-p %u: ports are 1 to 254", words->port);
 	/* srp_daemon lets -i and -j win over -d */
 	if (ways + (words->umad && !srp_daemon_is_old(call)) > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-i and -p, -j, -d and --all-ports all say which port: give one of them");
-	return 0;
+	return words->dev_port ? split(call, words->dev_port, dev, &port) : 0;
 }
 
 static int check_words(const struct call *call, const struct srp_daemon_words *words)
@@ -83,19 +98,6 @@ static int check_words(const struct call *call, const struct srp_daemon_words *w
 	if (call->out->json && !once && (words->commands || !words->execute))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--json: what a daemon finds has no end, and so is no document: give -o, or -e without -c");
 	return check_port(call, words);
-}
-
-static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN], uint32_t *port)
-{
-	const char *colon = strrchr(text, ':');
-	struct diag why = { 0 };
-	uint64_t number;
-
-	if (!colon || colon == text || colon - text >= MAD_DEV_LEN || parse_u64(colon + 1, 1, 254, &number, &why))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-j %s: this is no device and port, such as mlx5_0:1", text);
-	snprintf(dev, MAD_DEV_LEN, "%.*s", (int)(colon - text), text);
-	*port = (uint32_t)number;
-	return 0;
 }
 
 /* A daemon waits for a port that is not up yet. */

@@ -51,6 +51,8 @@ bool kernel_process_has(int root, int pid, const char *path); /* open */
 /* RDMA as the system sees it, for messages when no device was found: which of ib_uverbs, rdma_ucm, devices is missing.
  * Loads the modules where it may. */
 int kernel_rdma_ready(int root, struct diag *);
+/* The network interface of an RDMA device; -ENODEV: it has none, or does not exist. */
+int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *);
 /* Readiness: NOTIFY_SOCKET (sd_notify protocol) and a descriptor given with --ready-fd. */
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
 int kernel_notify(const char *text, struct diag *); /* "STATUS=…", "WATCHDOG=1", as sd_notify(3) has them; to NOTIFY_SOCKET alone */

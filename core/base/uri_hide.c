@@ -70,9 +70,24 @@ static bool secret_value(const char *name, size_t name_len, const char *value, s
 	return secret;
 }
 
+/* Keys of NVMe in their printed form (Base 2.1, 8.3.5.5.7; TCP Transport 1.1, 3.6.1.5), whose name shows what they are. */
+static void hide_keys(char *text)
+{
+	static const char *const marks[] = { "DHHC-1:", "NVMeTLSkey-1:" };
+
+	for (unsigned i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		for (char *p = text; (p = strstr(p, marks[i]));) {
+			p += strlen(marks[i]);
+			if (isdigit((unsigned char)p[0]) && isdigit((unsigned char)p[1]) && p[2] == ':')
+				cut_out(p + 3, strspn(p + 3, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=:"));
+		}
+}
+
 void uri_hide(char *text)
 {
 	size_t len;
+
+	hide_keys(text);
 
 	for (char *p = find_password(text, text, &len); p; p = find_password(text, p, &len))
 		cut_out(p, len);

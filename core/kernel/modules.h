@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Kernel modules. */
 #pragma once
+#include <stdbool.h>
 
 /* Loads a module and what it needs. Gives why it cannot be there ("this kernel has no such module"); whether it is, is to be looked up
  * where it shows, as a built-in one cannot be loaded. */
 const char *module_load(int root, const char *module);
+
+/* The same without modprobe. */
+const char *module_load_files(int root, const char *module);
+/* It is in the kernel itself, by modules.builtin: such a one may show nowhere. */
+bool module_built_in(int root, const char *release, const char *module);
+#define MODULE_FILES 64
+/* What module_load_files() loads, in this order, as paths below the root; '-' and '_' in the name are the same. Their number, or -ENOENT:
+ * there is no such module, -ENODATA: no modules.dep of this release, -E2BIG. */
+int module_files(int root, const char *release, const char *module, char *path[MODULE_FILES]);
+void module_files_free(char *path[MODULE_FILES], int count);

@@ -4,6 +4,8 @@
 #include "modules.h"
 #include "sys.h"
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #define TCP_HINT "NVMe over TCP needs none of this: nvme+tcp://…"
 
@@ -50,4 +52,30 @@ int kernel_rdma_ready(int root, struct diag *diag)
 	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device");
 	diag_hint(diag, "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; %s", TCP_HINT);
 	return -ENODEV;
+}
+
+static void first_name(const char *name, void *arg)
+{
+	char *to = arg;
+
+	if (!*to || strcmp(name, to) < 0)
+		snprintf(to, 32, "%.31s", name);
+}
+
+/* RoCE and iWARP tell it with each GID; IPoIB is a network device of the same hardware. */
+int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *diag)
+{
+	char path[128], first[32] = "";
+
+	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s", dev);
+	if (!*dev || strchr(dev, '/') || !sys_exists(root, path))
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device '%s'", dev);
+	if (sys_read(root, name, len, "%s/ports/1/gid_attrs/ndevs/0", path) > 0)
+		return 0;
+	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s/device/net", dev);
+	sys_list(root, path, first_name, first);
+	if (!first[0])
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "RDMA device '%s' has no network interface whose address could be used", dev);
+	snprintf(name, len, "%s", first);
+	return 0;
 }

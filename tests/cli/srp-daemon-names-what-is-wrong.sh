@@ -16,6 +16,7 @@ d="$RDMASTOR srp-daemon"
 	fails 2 '--login-timeout: more than 0 is needed' $d --login-timeout 0
 	fails 2 '-p 255: ports are 1 to 254' $d -p 255
 	fails 2 'all say which port: give one of them' $d -i mlx5_0 -j mlx5_0:1
+	fails 2 '-j mlx5_0:1x: this is no device and port' $d -j mlx5_0:1x
 	fails 2 'all say which port: give one of them' $d --all-ports -p 1
 	fails 2 'all say which port: give one of them' $d -d umad0 -i mlx5_0
 	fails 2 'are for what stays: not with -o' $d -o --daemon

@@ -2,40 +2,17 @@
 /* rping's two sides as we play them: against each other over software iWARP, and each against a peer that does otherwise. */
 #include "ep.h"
 #include "ep_pair.h"
-#include "load.h"
+#include "load_side.h"
 #include "wire/rping.h"
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 
-static struct loop *loop, *loops[1];
-static struct crew *crew;
-static struct load_server *server;
-static struct addr at;
-static struct diag why;
 static struct load_rdma_result result;
 
 static void begin(void)
 {
-	static const struct loop_options options = { .name = "test" };
-	struct load_listen conf = { .iwarp = true, .ping = true, .loops = loops, .nloops = 1 };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-
-	cr_assert_eq(loop_new(&loop, &options, &why), 0);
-	cr_assert_eq(crew_start(&crew, 1, &options, &why), 0);
-	loops[0] = crew_loop(crew, 0);
-	memcpy(&conf.at.ss, &in, sizeof(in));
-	conf.at.len = sizeof(in);
-	cr_assert_eq(load_listen(&server, loop, &conf, 1000, &why), 0, "%s", why.text);
-	at = *load_server_addr(server);
-}
-
-static void end(void)
-{
-	load_server_stop(server);
-	crew_stop(crew);
-	loop_free(loop);
+	load_side_begin((struct load_listen){ .iwarp = true, .ping = true, .nloops = 1 });
 }
 
 static int pings(enum load_way way, uint32_t size, uint64_t iterations)
@@ -47,7 +24,7 @@ static int pings(enum load_way way, uint32_t size, uint64_t iterations)
 	return load_rdma(loop, &conf, &result, &why);
 }
 
-Test(load_ping, data_of_every_size_comes_back, .init = begin, .fini = end, .timeout = 60)
+Test(load_ping, data_of_every_size_comes_back, .init = begin, .fini = load_side_end, .timeout = 60)
 {
 	static const uint32_t sizes[] = { 1, 2, 17, 64, 4097, RPING_SIZE_MAX };
 
@@ -151,7 +128,7 @@ static void hung_up_on(struct stranger *s, unsigned answers)
 	cr_assert_eq(pings(LOAD_IWARP, 64, 5), 0, "%s", why.text);
 }
 
-Test(load_ping, a_client_that_does_otherwise_is_hung_up_on, .init = begin, .fini = end, .timeout = 60)
+Test(load_ping, a_client_that_does_otherwise_is_hung_up_on, .init = begin, .fini = load_side_end, .timeout = 60)
 {
 	struct stranger s;
 
@@ -181,7 +158,7 @@ Test(load_ping, a_client_that_does_otherwise_is_hung_up_on, .init = begin, .fini
 	hung_up_on(&s, 0);
 }
 
-Test(load_ping, a_client_that_does_not_wait_is_hung_up_on, .init = begin, .fini = end, .timeout = 60)
+Test(load_ping, a_client_that_does_not_wait_is_hung_up_on, .init = begin, .fini = load_side_end, .timeout = 60)
 {
 	struct stranger s = { .ird = 1 };
 

@@ -2,43 +2,18 @@
 /* Connections measured alone: both sides in one process, each on a thread of its own, over software iWARP and TCP on loopback;
  * and peers that are no such client or server. */
 #include "ep_pair.h"
-#include "load.h"
+#include "load_side.h"
 #include "wire/bench.h"
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct loop *loop, *loops[2];
-static struct crew *crew;
-static struct load_server *server;
-static struct addr at;
-static struct diag why;
-
 static void begin(void)
 {
-	static const struct loop_options options = { .name = "test" };
-	struct load_listen conf = { .tcp = true, .iwarp = true, .loops = loops, .nloops = 2 };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-
-	cr_assert_eq(loop_new(&loop, &options, &why), 0);
-	cr_assert_eq(crew_start(&crew, 2, &options, &why), 0);
-	loops[0] = crew_loop(crew, 0);
-	loops[1] = crew_loop(crew, 1);
-	memcpy(&conf.at.ss, &in, sizeof(in));
-	conf.at.len = sizeof(in);
-	cr_assert_eq(load_listen(&server, loop, &conf, 1000, &why), 0, "%s", why.text);
-	at = *load_server_addr(server);
-}
-
-static void end(void)
-{
-	load_server_stop(server);
-	crew_stop(crew);
-	loop_free(loop);
+	load_side_begin((struct load_listen){ .tcp = true, .iwarp = true, .nloops = 2 });
 }
 
 static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, struct load_rdma_result *result)
@@ -50,7 +25,7 @@ static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, s
 	return load_rdma(loop, &conf, result, &why);
 }
 
-Test(load_raw, every_kind_of_message_in_every_size, .init = begin, .fini = end, .timeout = 60)
+Test(load_raw, every_kind_of_message_in_every_size, .init = begin, .fini = load_side_end, .timeout = 60)
 {
 	static const uint32_t sizes[] = { 1, 64, 221, 4096, 70001 };
 	static struct load_rdma_result result;
@@ -68,7 +43,7 @@ Test(load_raw, every_kind_of_message_in_every_size, .init = begin, .fini = end, 
 		}
 }
 
-Test(load_raw, more_in_flight_than_the_server_has_memory_for, .init = begin, .fini = end, .timeout = 60)
+Test(load_raw, more_in_flight_than_the_server_has_memory_for, .init = begin, .fini = load_side_end, .timeout = 60)
 {
 	static struct load_rdma_result result;
 
@@ -78,7 +53,7 @@ Test(load_raw, more_in_flight_than_the_server_has_memory_for, .init = begin, .fi
 	cr_assert_leq(result.depth, 128);
 }
 
-Test(load_raw, wrong_numbers_are_refused, .init = begin, .fini = end, .timeout = 20)
+Test(load_raw, wrong_numbers_are_refused, .init = begin, .fini = load_side_end, .timeout = 20)
 {
 	static struct load_rdma_result result;
 
@@ -152,7 +127,7 @@ static void leaves(struct ep *ep, struct stranger *stranger)
 	ep->ops->free(ep);
 }
 
-Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini = end, .timeout = 60)
+Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini = load_side_end, .timeout = 60)
 {
 	const struct bench_hello hello = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_SEND, .bandwidth = 1,
 		.size = put_le32(BENCH_SIZE_MAX), .depth = put_le32(4) };
@@ -178,7 +153,7 @@ Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini 
 		leaves(ep[count], &stranger[count]);
 }
 
-Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = end, .timeout = 20)
+Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = load_side_end, .timeout = 20)
 {
 	const struct bench_hello right = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_READ, .size = put_le32(4096),
 		.depth = put_le32(1) };
@@ -212,7 +187,7 @@ static int socket_load(uint32_t bs, uint32_t depth, uint32_t jobs, struct load_r
 	return load_tcp(loop, &at, &opt, result, &why);
 }
 
-Test(load_raw, a_socket_alone, .init = begin, .fini = end, .timeout = 20)
+Test(load_raw, a_socket_alone, .init = begin, .fini = load_side_end, .timeout = 20)
 {
 	static struct load_result result;
 
@@ -245,7 +220,7 @@ static void hangs_up(const void *bytes, size_t len)
 	close(fd);
 }
 
-Test(load_raw, what_is_no_request_is_hung_up_on, .init = begin, .fini = end, .timeout = 20)
+Test(load_raw, what_is_no_request_is_hung_up_on, .init = begin, .fini = load_side_end, .timeout = 20)
 {
 	struct bench_request request = { .magic = BENCH_MAGIC };
 
@@ -255,7 +230,7 @@ Test(load_raw, what_is_no_request_is_hung_up_on, .init = begin, .fini = end, .ti
 	hangs_up(&request, sizeof(request));
 }
 
-Test(load_raw, a_client_that_is_there_when_the_server_stops, .init = begin, .fini = end, .timeout = 20)
+Test(load_raw, a_client_that_is_there_when_the_server_stops, .init = begin, .fini = load_side_end, .timeout = 20)
 {
 	struct bench_request request = { .magic = BENCH_MAGIC, .bytes = put_le32(BENCH_SIZE_MAX) };
 	int fd[3] = { dial(), dial(), dial() };

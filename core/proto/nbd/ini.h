@@ -5,6 +5,7 @@
 #pragma once
 #include "bdev.h"
 #include "ini_hello.h"
+#include "later.h"
 #include "stream.h"
 #include "tags.h"
 #include "wire/nbd.h"
@@ -87,7 +88,7 @@ struct nbd_ini_lane {
 	struct tags tags;
 	struct nbd_ini_slot *slot;
 	uint64_t serial;
-	struct io *ready, **ready_end; /* done without a request: upcalls wait for kick */
+	struct later later; /* done without a request */
 	struct loop_work announce;
 	bool flowing; /* requests may be sent */
 	/* receiving */

@@ -24,15 +24,6 @@ static struct nbd_ini_lane *to_lane(struct lane *lane)
 	return container_of(lane, struct nbd_ini_lane, lane);
 }
 
-static void done_later(struct nbd_ini_lane *nl, struct io *io, int status)
-{
-	io->status = status;
-	io->detail = 0;
-	io->next = NULL;
-	*nl->ready_end = io;
-	nl->ready_end = &io->next;
-}
-
 static uint16_t flags_of(const struct io *io)
 {
 	return (uint16_t)((io->flags & IO_FUA ? NBD_CMD_FLAG_FUA : 0) | (io->flags & IO_FAST ? NBD_CMD_FLAG_FAST_ZERO : 0) |
@@ -88,11 +79,11 @@ static void lane_submit(struct lane *lane, struct io *io)
 	struct nbd_ini_lane *nl = to_lane(lane);
 
 	if (!nl->flowing)
-		done_later(nl, io, -ENOTCONN);
+		later_done(&nl->later, io, -ENOTCONN);
 	else if (io->flags & IO_FAST && !(nl->deal.terms.flags & NBD_FLAG_SEND_FAST_ZERO))
-		done_later(nl, io, -ENOTSUP);
+		later_done(&nl->later, io, -ENOTSUP);
 	else if (beyond(nl, io))
-		done_later(nl, io, -ENOSPC);
+		later_done(&nl->later, io, -ENOSPC);
 	else if (nl->tags.waiting || !start(nl, io))
 		tags_wait(&nl->tags, io);
 }
@@ -133,15 +124,7 @@ static void link_sent(struct nbd_ini_link *link, struct stream_out *out)
 
 static void lane_kick(struct lane *lane)
 {
-	struct nbd_ini_lane *nl = to_lane(lane);
-	struct io *io = nl->ready, *next;
-
-	nl->ready = NULL;
-	nl->ready_end = &nl->ready;
-	for (; io; io = next) {
-		next = io->next;
-		io->done(io);
-	}
+	later_run(&to_lane(lane)->later);
 }
 
 static void lane_abort(struct lane *lane, const struct diag *why)
@@ -295,7 +278,7 @@ int nbd_ini_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct
 	}
 	lane_init(&nl->lane, &ops, bdev, loop);
 	nl->dev = dev;
-	nl->ready_end = &nl->ready;
+	later_init(&nl->later);
 	nl->announce.run = adopted;
 	err = connect_lane(nl, diag);
 	if (!err) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A lane: one I/O queue of the controller. Requests become commands (NVM Command Set 1.1, section 3) and replies end them;
  * what finds no tag waits in order. */
+#include "later.h"
 #include "nvme.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -22,21 +23,12 @@ struct nvme_lane {
 	struct nvme_dev *dev;
 	struct nvme_qp qp;
 	uint8_t bit;                   /* in dev->qids */
-	struct io *ready, **ready_end; /* done without a command: upcalls wait for kick */
+	struct later later; /* done without a command */
 };
 
 const uint32_t nvme_lane_io = (sizeof(struct nvme_io) + 7) & ~7u;
 
 static void io_done(struct nvme_req *, const struct nvme_cqe *);
-
-static void done_later(struct nvme_lane *nl, struct io *io, int status)
-{
-	io->status = status;
-	io->detail = 0;
-	io->next = NULL;
-	*nl->ready_end = io;
-	nl->ready_end = &io->next;
-}
 
 static uint32_t put_ranges(const struct nvme_dev *dev, const struct io *io, struct nvme_dsm_range *range)
 {
@@ -109,11 +101,11 @@ static void lane_submit(struct lane *lane, struct io *io)
 
 	*nio = (struct nvme_io){ .req = { io_done, what[io->kind] }, .io = io, .lane = nl };
 	if (nl->qp.state != QP_UP)
-		done_later(nl, io, -ENOTCONN);
+		later_done(&nl->later, io, -ENOTCONN);
 	else if (io->kind == IO_FLUSH && !dev->vwc)
-		done_later(nl, io, 0);
+		later_done(&nl->later, io, 0);
 	else if (io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST))
-		done_later(nl, io, -ENOTSUP); /* no field of Identify says how fast zeroing is */
+		later_done(&nl->later, io, -ENOTSUP); /* no field of Identify says how fast zeroing is */
 	else if (nl->qp.tags.waiting || !start(nl, io))
 		tags_wait(&nl->qp.tags, io);
 }
@@ -138,16 +130,10 @@ static void io_done(struct nvme_req *req, const struct nvme_cqe *cqe)
 static void lane_kick(struct lane *lane)
 {
 	struct nvme_lane *nl = (struct nvme_lane *)lane;
-	struct io *io = nl->ready, *next;
 
-	nl->ready = NULL;
-	nl->ready_end = &nl->ready;
 	if (nl->qp.state == QP_UP)
 		nvme_qp_flush(&nl->qp);
-	for (; io; io = next) {
-		next = io->next;
-		io->done(io);
-	}
+	later_run(&nl->later);
 }
 
 static int map(struct lane *lane, struct pool *pool, struct diag *diag)
@@ -265,7 +251,7 @@ int nvme_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct di
 	lane_init(&nl->lane, &ops, bdev, loop);
 	nl->dev = dev;
 	nl->bit = (uint8_t)bit;
-	nl->ready_end = &nl->ready;
+	later_init(&nl->later);
 	err = nvme_qp_open(&nl->qp, loop, &dev->ctrl.conf, (uint16_t)(bit + 1), dev->depth, dev->ctrl.cntlid,
 		scratch < 4096 ? 4096 : scratch, loop_clock() + dev->ctrl.conf.timeout_ms * MSEC, &qp_events, diag);
 	if (err)

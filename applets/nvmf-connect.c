@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* nvmf-connect: an NVMe-oF subsystem as block devices of this machine, through the kernel's initiator. */
+#include "loop.h"
+#include "nvmf_attach.h"
+#include "nvmf_want.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_MS 30000
+
+struct connect_options {
+	struct opt_common common;
+	struct nvmf_options nvmf;
+	const char *print, *devid_file, *config;
+	bool no_wait, exclusive, idempotent;
+};
+
+#define AT(field) offsetof(struct connect_options, field)
+static const struct opt rows[] = {
+	NVMF_ROWS(struct connect_options),
+	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "the subsystem" },
+	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "take from this configuration what it says of this connection" },
+	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "a connection that exists already is a failure" },
+	{ "idempotent", 0, OPT_FLAG, AT(idempotent), NULL, "a connection that exists already is success, as it is anyway" },
+	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "do not wait for the block devices" },
+	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
+	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE", "write the controller's name there" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ 0 },
+};
+#undef AT
+
+static const struct connect_options defaults = { .common.timeout_ms = WAIT_MS };
+
+static int write_devid(const char *path, const char *name, struct diag *diag)
+{
+	FILE *file = fopen(path, "we");
+	int err = 0;
+
+	if (!file)
+		return diag_sys(diag, errno, "open %s", path);
+	if (fprintf(file, "%s\n", name) < 0 || fflush(file))
+		err = errno;
+	fclose(file);
+	return err ? diag_sys(diag, err, "write %s", path) : 0;
+}
+
+static void tell_identity(const struct call *call, const struct nvmf_target *t)
+{
+	if (call->loop.verbose)
+		call_note(call, "host NQN %s (%s), host id %s (%s)", t->who.hostnqn, t->who.nqn_from, t->hostid, t->who.id_from);
+	if (t->who.random)
+		call_note(call, "host NQN made up for this run: %s", t->who.hostnqn);
+	nvmf_warn_secrets(call, &((const struct connect_options *)call->opts)->nvmf);
+}
+
+static int connect_to(struct call *call, int root, struct nvmf_target *t)
+{
+	const struct connect_options *opts = call->opts;
+	uint64_t until = t->timeout_ms ? loop_clock() + t->timeout_ms * 1000000ull : 0;
+	unsigned flags = (opts->no_wait ? NVMF_NO_WAIT : 0) | (opts->exclusive ? NVMF_EXCLUSIVE : 0);
+	struct nvmf_attached attached;
+	int err;
+
+	tell_identity(call, t);
+	if (opts->common.dry_run)
+		return nvmf_attach_plan(call, root, t, call->diag);
+	err = nvmf_attach(call, root, t, flags, until, &attached, call->diag);
+	if (!err) {
+		nvmf_attached_show(call, t, &attached, opts->print);
+		if (opts->devid_file)
+			err = write_devid(opts->devid_file, attached.made.ctrl.name, call->diag);
+	}
+	nvmf_attached_free(&attached);
+	return err;
+}
+
+static bool is_said_of(const struct nvmf_entry *entry, const struct nvmf_target *t)
+{
+	static const enum nvmf_key keys[] = { NVMF_NQN, NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID };
+
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const char *said = entry->value[keys[i]];
+
+		if (said && strcmp(said, t->want.value[keys[i]]))
+			return false;
+	}
+	return !entry->discover && !entry->uri && entry->value[NVMF_NQN];
+}
+
+/* What neither options nor URI say. */
+static int take_config(struct call *call, int root, struct nvmf_entries *all, struct nvmf_target *t, const char *uri)
+{
+	const struct connect_options *opts = call->opts;
+	struct nvmf_options both = opts->nvmf;
+	int err = kernel_nvmf_conf_read(root, opts->config, all, call->diag);
+
+	for (unsigned i = 0; i < all->count && !err; i++) {
+		if (!is_said_of(&all->entry[i], t))
+			continue;
+		for (int key = NVMF_HOSTNQN; key < NVMF_KEYS; key++) {
+			if (kernel_nvmf_key_flag(key))
+				both.flag[key] |= all->entry[i].value[key] != NULL;
+			else if (!both.value[key])
+				both.value[key] = all->entry[i].value[key];
+		}
+		return nvmf_target_read(t, call, root, &both, uri, call->diag);
+	}
+	return err;
+}
+
+static int run(struct call *call)
+{
+	struct nvmf_entries config = { 0 };
+	const struct connect_options *opts = call->opts;
+	const char *uri = call->operands ? call->operand[0] : NULL;
+	struct nvmf_target *t = calloc(1, sizeof(*t));
+	char text[512];
+	int root = kernel_root(), err;
+
+	if (!t || root < 0) {
+		free(t);
+		return diag_sys(call->diag, t ? errno : ENOMEM, "open /");
+	}
+	if (!uri && !opts->nvmf.value[NVMF_NQN] && opts->nvmf.value[NVMF_TRADDR])
+		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "the subsystem is missing: -n NQN (nvmf-discover lists those of a target)");
+	else
+		err = nvmf_target_read(t, call, root, &opts->nvmf, uri, call->diag);
+	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
+		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", t->uri.spelling);
+		diag_hint(call->diag, "nvmf-discover lists those of a target, nvmf-connect-all connects them");
+	}
+	if (!err && opts->config && strcmp(opts->config, "none"))
+		err = take_config(call, root, &config, t, uri);
+	if (!err) {
+		err = connect_to(call, root, t);
+		if (err)
+			diag_ctx(call->diag, "%s", nvmf_target_text(t, text, sizeof(text)));
+	}
+	nvmf_target_wipe(t);
+	kernel_nvmf_conf_free(&config);
+	free(t);
+	close(root);
+	return err ? err : EXIT_DONE;
+}
+
+const struct applet applet_nvmf_connect = {
+	.name = "nvmf-connect",
+	.operands = "[URI]",
+	.summary = "make an NVMe-oF subsystem block devices of this machine",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct connect_options),
+	.max = 1,
+	.changes = true,
+	.own_letters = "q",
+	.run = run,
+};

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* nvmf-disconnect: ends what nvmf-connect made, named in any of the ways it can be. */
+#include "loop.h"
+#include "nvmf_want.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_MS 30000
+#define MAX     64
+
+struct disconnect_options {
+	struct opt_common common;
+	const char *transport, *traddr, *trsvcid, *host_traddr, *host_iface, *nqn, *hostnqn;
+	struct opt_list device;
+	bool all, force, shutdown;
+};
+
+#define AT(field) offsetof(struct disconnect_options, field)
+static const struct opt rows[] = {
+	{ "nqn", 'n', OPT_TEXT, AT(nqn), "NQN", "all connections to this subsystem" },
+	{ "device", 'd', OPT_LIST, AT(device), "DEVICE", "nvme0, or a block device; several between commas" },
+	{ "all", 0, OPT_FLAG, AT(all), NULL, "every NVMe-oF connection, or all that the other options name" },
+	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "only those over this transport" },
+	{ "traddr", 'a', OPT_TEXT, AT(traddr), "ADDRESS", "only those to this address" },
+	{ "trsvcid", 's', OPT_TEXT, AT(trsvcid), "PORT", "only those to this port" },
+	{ "host-traddr", 'w', OPT_TEXT, AT(host_traddr), "ADDRESS", "only those from this address" },
+	{ "host-iface", 'f', OPT_TEXT, AT(host_iface), "NETDEV", "only those from this interface" },
+	{ "hostnqn", 'q', OPT_TEXT, AT(hostnqn), "NQN", "only those of this host" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL, "also what is in use; requests that wait for the target fail" },
+	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL, "all but the root device's, waiting for no target that is gone" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ 0 },
+};
+#undef AT
+
+static const struct disconnect_options defaults = { .common.timeout_ms = WAIT_MS };
+
+struct chosen {
+	struct nvmf_ctrl *ctrl;
+	unsigned count;
+};
+
+static bool same(const char *want, const char *is)
+{
+	return !want || !strcmp(want, is);
+}
+
+static bool same_host(const char *want, const char *is)
+{
+	struct addr a, b;
+
+	if (!want || !strcmp(want, is))
+		return true;
+	if (!*is || addr_resolve(&a, want, 1, 5000, NULL) || addr_resolve(&b, is, 1, 1000, NULL))
+		return false;
+	return a.len == b.len && !memcmp(&a.ss, &b.ss, a.len);
+}
+
+struct filter {
+	const char *transport, *traddr, *trsvcid, *host_traddr, *host_iface, *nqn, *hostnqn;
+	char ctrl[MAX][16];
+	unsigned ctrls;
+	bool by_name;
+};
+
+static bool passes(const struct filter *f, const struct nvmf_ctrl *ctrl)
+{
+	bool named = !f->by_name;
+
+	for (unsigned i = 0; i < f->ctrls; i++)
+		named |= !strcmp(f->ctrl[i], ctrl->name);
+	return named && same(f->transport, ctrl->transport) && same(f->trsvcid, ctrl->trsvcid) && same(f->nqn, ctrl->nqn) &&
+	       same(f->hostnqn, ctrl->hostnqn) && same(f->host_iface, ctrl->host_iface) && same_host(f->traddr, ctrl->traddr) &&
+	       same_host(f->host_traddr, ctrl->host_traddr);
+}
+
+static int not_there(const char *what, struct diag *diag)
+{
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "there is no NVMe-oF connection '%s'", what);
+	return diag_hint(diag, "ls /sys/class/nvme shows all; those on PCIe are none");
+}
+
+static int add_device(struct filter *f, int root, const char *device, struct diag *diag)
+{
+	int found = f->ctrls < MAX ? kernel_nvmf_of_device(root, device, f->ctrl + f->ctrls, MAX - f->ctrls) : -E2BIG;
+
+	if (found == -E2BIG)
+		return diag_set(diag, DIAG_USAGE, E2BIG, "more than %d devices", MAX);
+	if (found < 0)
+		return not_there(device, diag);
+	f->ctrls += (unsigned)found;
+	f->by_name = true;
+	return 0;
+}
+
+static int add_devices(struct filter *f, int root, const struct opt_list *list, struct diag *diag)
+{
+	for (unsigned i = 0; i < list->count; i++) {
+		char text[1024], *rest = text, *word;
+		int err;
+
+		snprintf(text, sizeof(text), "%s", list->item[i]);
+		while ((word = strsep(&rest, ",")))
+			if (*word && (err = add_device(f, root, word, diag)))
+				return err;
+	}
+	return 0;
+}
+
+/* What nvmf-connect was given, or nvmf-connect-all: without an NQN all at that address, whatever port the discovery was at. */
+static int add_uri(struct filter *f, struct nvmf_target *t, const struct call *call, int root, const char *text, struct diag *diag)
+{
+	static const struct nvmf_options none;
+	int err = nvmf_target_read(t, call, root, &none, text, diag);
+
+	if (err)
+		return err;
+	f->transport = t->want.value[NVMF_TRANSPORT];
+	f->traddr = t->want.value[NVMF_TRADDR];
+	f->trsvcid = t->uri.path[0] ? t->want.value[NVMF_TRSVCID] : NULL;
+	f->nqn = t->uri.path[0] ? t->want.value[NVMF_NQN] : NULL;
+	f->hostnqn = uri_value(&t->uri, "hostnqn");
+	f->host_traddr = t->want.value[NVMF_HOST_TRADDR];
+	f->host_iface = t->want.value[NVMF_HOST_IFACE];
+	return 0;
+}
+
+static bool is_uri(const char *text)
+{
+	return strstr(text, "://") || !strncmp(text, "transport=", 10) || !strncmp(text, "trtype", 6);
+}
+
+static int read_filter(struct filter *f, struct nvmf_target *t, struct call *call, int root)
+{
+	const struct disconnect_options *opts = call->opts;
+	const char *operand = call->operands ? call->operand[0] : NULL;
+
+	*f = (struct filter){ .transport = opts->transport,
+		.traddr = opts->traddr,
+		.trsvcid = opts->trsvcid,
+		.host_traddr = opts->host_traddr,
+		.host_iface = opts->host_iface,
+		.nqn = opts->nqn,
+		.hostnqn = opts->hostnqn };
+	if (!operand && !opts->nqn && !opts->device.count && !opts->all && !opts->shutdown && !opts->traddr)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "what to disconnect is missing: a URI, -n NQN, -d DEVICE, or --all");
+	if (operand && (opts->nqn || opts->traddr || opts->device.count))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' and -n, -d, -a say the same thing: give one of both", operand);
+	if (operand && is_uri(operand))
+		return add_uri(f, t, call, root, operand, call->diag);
+	if (operand && !strncmp(operand, "nqn.", 4))
+		f->nqn = operand;
+	else if (operand)
+		return add_device(f, root, operand, call->diag);
+	return add_devices(f, root, &opts->device, call->diag);
+}
+
+static int choose(struct chosen *chosen, const struct filter *f, int root, struct diag *diag)
+{
+	unsigned count, kept = 0;
+	int err = kernel_nvmf_list(root, &chosen->ctrl, &count, diag);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count; i++)
+		if (passes(f, &chosen->ctrl[i]))
+			chosen->ctrl[kept++] = chosen->ctrl[i];
+	chosen->count = kept;
+	return 0;
+}
+
+/* Each controller's part in the root device; those go out of the list. */
+static void spare_root(struct call *call, struct chosen *chosen, int root)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < chosen->count; i++) {
+		if (kernel_nvmf_has_root(root, chosen->ctrl[i].name))
+			call_note(call, "%s: left alone: the system runs on it", chosen->ctrl[i].name);
+		else
+			chosen->ctrl[kept++] = chosen->ctrl[i];
+	}
+	chosen->count = kept;
+}
+
+static int refuse_used(const struct chosen *chosen, int root, struct diag *diag)
+{
+	char who[400];
+
+	kernel_nvmf_users(root, chosen->ctrl, chosen->count, who, sizeof(who));
+	if (!who[0])
+		return 0;
+	diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+	return diag_hint(diag, "--force disconnects it nevertheless; what is not written yet is lost then");
+}
+
+static void show(struct out *out, const struct nvmf_ctrl *ctrl, const char *what, const struct diag *why)
+{
+	out_object(out, NULL);
+	out_text(out, "device", NULL, "%s", ctrl->name);
+	out_text(out, "subnqn", NULL, "%s", ctrl->nqn);
+	out_text(out, "transport", NULL, "%s", ctrl->transport);
+	out_text(out, "traddr", NULL, "%s", ctrl->traddr);
+	out_text(out, "trsvcid", NULL, "%s", ctrl->trsvcid);
+	out_bool(out, "disconnected", NULL, !why && *what != 'w');
+	if (why) {
+		out_text(out, "code", NULL, "%s", diag_code_word(why->code));
+		out_text(out, "text", NULL, "%s", why->text);
+	} else {
+		out_line(out, "%s: %s: %s at %s %s:%s", ctrl->name, what, ctrl->nqn, ctrl->transport, ctrl->traddr, ctrl->trsvcid);
+	}
+	out_end(out);
+}
+
+/* The failure that is told is the first. */
+static int end_all(struct call *call, const struct chosen *chosen, int root)
+{
+	const struct disconnect_options *opts = call->opts;
+	uint64_t until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * 1000000ull : 0;
+	unsigned failed = 0;
+
+	for (unsigned i = 0; (opts->force || opts->shutdown) && !opts->common.dry_run && i < chosen->count; i++)
+		kernel_nvmf_hurry(root, chosen->ctrl[i].name);
+	out_list(call->out, "connections");
+	for (unsigned i = 0; i < chosen->count; i++) {
+		const struct nvmf_ctrl *ctrl = &chosen->ctrl[i];
+		struct diag why = { 0 };
+		int err = opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl->name, until, &why);
+
+		show(call->out, ctrl, opts->common.dry_run ? "would be disconnected" : "disconnected", err ? &why : NULL);
+		if (!err)
+			continue;
+		diag_ctx(&why, "%s", ctrl->name);
+		if (failed++)
+			call_note(call, "%s: %s", ctrl->name, why.text);
+		else
+			*call->diag = why;
+	}
+	out_end(call->out);
+	return !failed ? EXIT_DONE : failed < chosen->count ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+static int disconnect(struct call *call, const struct filter *f, int root)
+{
+	const struct disconnect_options *opts = call->opts;
+	bool everything = opts->all || opts->shutdown;
+	struct chosen chosen = { 0 };
+	int err = choose(&chosen, f, root, call->diag);
+
+	if (!err && !chosen.count && !everything && f->by_name)
+		err = diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "is no NVMe-oF connection that fits");
+	if (!err && !chosen.count)
+		out_line(call->out, "%s", "nothing is connected");
+	if (!err && (opts->shutdown || (opts->all && !opts->force)))
+		spare_root(call, &chosen, root);
+	if (!err && !opts->force && !opts->shutdown)
+		err = refuse_used(&chosen, root, call->diag);
+	if (!err)
+		err = end_all(call, &chosen, root);
+	free(chosen.ctrl);
+	return err;
+}
+
+static int run(struct call *call)
+{
+	struct nvmf_target *t = calloc(1, sizeof(*t));
+	struct filter *f = calloc(1, sizeof(*f));
+	int root = kernel_root(), err = t && f ? 0 : -ENOMEM;
+
+	if (!err && root < 0)
+		err = -errno;
+	if (!err)
+		err = read_filter(f, t, call, root);
+	if (!err)
+		err = disconnect(call, f, root);
+	if (root >= 0)
+		close(root);
+	if (call->diag->err && call->operands)
+		diag_ctx(call->diag, "%s", call->operand[0]);
+	free(t);
+	free(f);
+	return err;
+}
+
+const struct applet applet_nvmf_disconnect = {
+	.name = "nvmf-disconnect",
+	.operands = "[URI|NQN|DEVICE]",
+	.summary = "end NVMe-oF connections of the kernel",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct disconnect_options),
+	.max = 1,
+	.changes = true,
+	.own_letters = "q",
+	.run = run,
+};

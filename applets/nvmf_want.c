@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Options and URIs as one wish for the kernel's initiator: who, whom, which way, and what happens when the target is lost. */
+#include "nvmf_want.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DISCOVERY_NQN  "nqn.2014-08.org.nvmexpress.discovery"
+#define IO_PORT        "4420"
+#define DISCOVERY_PORT "8009"
+#define LOSS_SECONDS   60
+#define RESOLVE_MS     5000
+
+/* Our words for the kernel's, in URIs of all network disks. */
+static const struct {
+	const char *name;
+	uint8_t key;
+} aliases[] = {
+	{ "src", NVMF_HOST_TRADDR },
+	{ "iface", NVMF_HOST_IFACE },
+	{ "queues", NVMF_NR_IO_QUEUES },
+	{ "depth", NVMF_QUEUE_SIZE },
+};
+
+static int take_flag(struct nvmf_target *t, enum nvmf_key key, const char *name, struct diag *diag)
+{
+	bool on = false;
+	int err = uri_bool(&t->uri, name, &on, diag);
+
+	if (!err && on)
+		t->want.value[key] = "";
+	return err;
+}
+
+static int take_key(struct nvmf_target *t, enum nvmf_key key, const char *name, struct diag *diag)
+{
+	const char *value;
+
+	if (key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET)
+		return 0;
+	if (kernel_nvmf_key_flag(key))
+		return take_flag(t, key, name, diag);
+	value = uri_value(&t->uri, name);
+	if (value && !t->want.value[key])
+		t->want.value[key] = value;
+	return 0;
+}
+
+/* An RDMA device is named by the interface that the kernel's driver leaves by. */
+static int take_device(struct nvmf_target *t, int root, struct diag *diag)
+{
+	const char *rdma = uri_value(&t->uri, "rdma"), *dev = uri_value(&t->uri, "dev");
+
+	if (rdma && !strcmp(rdma, "iwarp")) {
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "rdma=iwarp is software iWARP, which the kernel's initiator has not");
+		return diag_hint(diag, "rdmastor export '%s' --ublk", t->uri.spelling);
+	}
+	if (rdma && strcmp(rdma, "verbs") && strcmp(rdma, "auto"))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': verbs, iwarp and auto are possible", rdma);
+	if (!dev)
+		return 0;
+	if (t->want.value[NVMF_HOST_IFACE] || t->want.value[NVMF_HOST_TRADDR])
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "dev=%s and an own address or interface say the same thing: give one of them", dev);
+	t->want.value[NVMF_HOST_IFACE] = t->iface;
+	return kernel_rdma_netdev(root, dev, t->iface, sizeof(t->iface), diag);
+}
+
+static int take_keys(
+	struct nvmf_target *t, int root, const struct nvmf_options *opts, const char **on_loss, const char *file[2], struct diag *diag)
+{
+	const char *value;
+	int err = 0;
+
+	for (unsigned i = 0; i < sizeof(aliases) / sizeof(*aliases) && !err; i++)
+		err = take_key(t, aliases[i].key, aliases[i].name, diag);
+	for (int key = NVMF_HOSTNQN; key < NVMF_KEYS && !err; key++)
+		err = take_key(t, key, kernel_nvmf_key_name(key), diag);
+	if (!err && !strcmp(t->uri.scheme, "nvme+rdma"))
+		err = take_device(t, root, diag);
+	if (!err)
+		err = uri_msec(&t->uri, "timeout", &t->timeout_ms, diag);
+	if (err)
+		return err;
+	value = uri_value(&t->uri, "loss");
+	if (!opts->on_loss && value)
+		*on_loss = value;
+	value = uri_value(&t->uri, "secret-file");
+	if (!file[0])
+		file[0] = value;
+	value = uri_value(&t->uri, "ctrl-secret-file");
+	if (!file[1])
+		file[1] = value;
+	return uri_done(&t->uri, diag);
+}
+
+/* "SUBNQN", "SUBNQN/1", "SUBNQN/urn:uuid:…" */
+static int take_path(struct nvmf_target *t, struct diag *diag)
+{
+	const char *path = t->uri.path, *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : strlen(path);
+	uint64_t nsid;
+
+	if (!*path)
+		return 0;
+	if (t->want.value[NVMF_NQN])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the URI names a subsystem and --nqn too: give one of both");
+	if (len >= sizeof(t->nqn))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "an NQN has at most 223 bytes");
+	snprintf(t->nqn, sizeof(t->nqn), "%.*s", (int)len, path);
+	t->want.value[NVMF_NQN] = t->nqn;
+	if (!slash || !slash[1])
+		return 0;
+	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
+		snprintf(t->uuid, sizeof(t->uuid), "%s", slash + 10);
+		return strlen(t->uuid) == 36 ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no UUID", slash + 10);
+	}
+	if (parse_u64(slash + 1, 1, UINT32_MAX - 1, &nsid, NULL))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "namespace '%s': a number from 1 or urn:uuid:UUID is expected", slash + 1);
+	t->nsid = (uint32_t)nsid;
+	return 0;
+}
+
+static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
+{
+	static const enum nvmf_key same[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID };
+	int err;
+
+	for (unsigned i = 0; i < 3; i++)
+		if (t->want.value[same[i]])
+			return diag_set(diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s say the same thing: give one of both");
+	err = uri_parse(&t->uri, text, diag);
+	if (err)
+		return err;
+	if (strcmp(t->uri.scheme, "nvme+rdma") && strcmp(t->uri.scheme, "nvme+tcp"))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an nvme+rdma: or nvme+tcp: URI", t->uri.spelling);
+	t->want.value[NVMF_TRANSPORT] = t->uri.scheme + 5;
+	t->want.value[NVMF_TRADDR] = t->uri.host;
+	if (t->uri.port) {
+		snprintf(t->port, sizeof(t->port), "%u", t->uri.port);
+		t->want.value[NVMF_TRSVCID] = t->port;
+	}
+	return take_path(t, diag);
+}
+
+static void set_number(struct nvmf_target *t, enum nvmf_key key, unsigned slot, int value, bool soft)
+{
+	if (t->want.value[key])
+		return;
+	snprintf(t->number[slot], sizeof(t->number[slot]), "%d", value);
+	t->want.value[key] = t->number[slot];
+	t->want.soft[key] = soft;
+}
+
+static void set_policy(struct nvmf_target *t, int loss, int fail, int delay)
+{
+	set_number(t, NVMF_CTRL_LOSS_TMO, 0, loss, false);
+	set_number(t, NVMF_RECONNECT_DELAY, 1, delay, true);
+	if (fail >= 0)
+		set_number(t, NVMF_FAST_IO_FAIL_TMO, 2, fail, false);
+}
+
+/* Requests of a lost target fail after fast_io_fail_tmo; the connection is given up after ctrl_loss_tmo, the disk with it. */
+static int read_policy(struct nvmf_target *t, const char *text, struct diag *diag)
+{
+	const char *const *value = t->want.value;
+	uint32_t ms = LOSS_SECONDS * 1000;
+	int seconds;
+
+	if (!text && (value[NVMF_CTRL_LOSS_TMO] || value[NVMF_FAST_IO_FAIL_TMO] || value[NVMF_RECONNECT_DELAY]))
+		return 0;
+	if (text && !strcmp(text, "fail-fast")) {
+		snprintf(t->policy, sizeof(t->policy), "fail-fast");
+		set_policy(t, LOSS_SECONDS, 0, 2);
+		return 0;
+	}
+	if (text && !strcmp(text, "forever")) {
+		snprintf(t->policy, sizeof(t->policy), "forever");
+		set_policy(t, -1, -1, 10);
+		return 0;
+	}
+	if (text && parse_msec(strncmp(text, "wait=", 5) ? text : text + 5, &ms, NULL))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is neither a time nor fail-fast nor forever", text);
+	seconds = (int)((ms + 999) / 1000);
+	snprintf(t->policy, sizeof(t->policy), "%d s", seconds);
+	set_policy(t, seconds, -1, seconds >= 60 ? 10 : seconds >= 6 ? seconds / 6 : 1);
+	return 0;
+}
+
+/* The first line; what it is not is not told, as it may be a key all the same. */
+static int read_secret(int fd, const char *from, char secret[NVMF_SECRET], struct diag *diag)
+{
+	size_t got = 0;
+	ssize_t n = 0;
+
+	while (got < NVMF_SECRET - 1 && (n = read(fd, secret + got, NVMF_SECRET - 1 - got)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return diag_sys(diag, errno, "read %s", from);
+		got += (size_t)n;
+	}
+	secret[got] = 0;
+	secret[strcspn(secret, " \t\r\n")] = 0;
+	return secret[0] ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", from);
+}
+
+static int secret_of_file(const char *path, char secret[NVMF_SECRET], struct diag *diag)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return diag_sys(diag, errno, "open %s", path);
+	err = read_secret(fd, path, secret, diag);
+	close(fd);
+	return err;
+}
+
+static int secret_of_fd(const char *number, char secret[NVMF_SECRET], struct diag *diag)
+{
+	uint64_t fd;
+	char from[32];
+
+	if (parse_u64(number, 0, INT_MAX, &fd, NULL))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no number of a descriptor", number);
+	snprintf(from, sizeof(from), "descriptor %u", (unsigned)fd);
+	return read_secret((int)fd, from, secret, diag);
+}
+
+static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, const char *file[2], struct diag *diag)
+{
+	static const struct {
+		enum nvmf_key key;
+		const char *variable;
+	} kinds[2] = { { NVMF_DHCHAP_SECRET, "RDMASTOR_DHCHAP_SECRET" }, { NVMF_DHCHAP_CTRL_SECRET, "RDMASTOR_DHCHAP_CTRL_SECRET" } };
+
+	for (unsigned i = 0; i < 2; i++) {
+		const char *variable = getenv(kinds[i].variable);
+		const char **value = &t->want.value[kinds[i].key];
+		int err = 0;
+
+		t->secret_from[i] = "as given";
+		if (*value)
+			continue;
+		t->secret_from[i] = opts->secret_fd[i] ? "descriptor" : file[i] ? file[i] : variable ? kinds[i].variable : NULL;
+		if (opts->secret_fd[i])
+			err = secret_of_fd(opts->secret_fd[i], t->secret[i], diag);
+		else if (file[i])
+			err = secret_of_file(file[i], t->secret[i], diag);
+		else if (variable)
+			snprintf(t->secret[i], NVMF_SECRET, "%s", variable);
+		else
+			continue;
+		*value = t->secret[i];
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* A name that was made up for an earlier run is this machine's for as long as that connection lives. */
+static bool earlier_identity(struct nvmf_target *t, int root)
+{
+	struct nvmf_ctrl *list;
+	unsigned count;
+	bool found = false;
+
+	if (kernel_nvmf_list(root, &list, &count, NULL))
+		return false;
+	for (unsigned i = 0; i < count && !found; i++) {
+		found = list[i].hostnqn[0] && list[i].hostid[0];
+		if (!found)
+			continue;
+		snprintf(t->who.hostnqn, sizeof(t->who.hostnqn), "%s", list[i].hostnqn);
+		snprintf(t->hostid, sizeof(t->hostid), "%s", list[i].hostid);
+		snprintf(t->who.nqn_from, sizeof(t->who.nqn_from), "the connection %s", list[i].name);
+		snprintf(t->who.id_from, sizeof(t->who.id_from), "the connection %s", list[i].name);
+		t->who.random = 0;
+	}
+	free(list);
+	return found;
+}
+
+static int read_identity(struct nvmf_target *t, int root, struct diag *diag)
+{
+	const uint8_t *id = t->who.hostid;
+	int err = kernel_identity(root, t->want.value[NVMF_HOSTNQN], t->want.value[NVMF_HOSTID], &t->who, diag);
+
+	if (err)
+		return err;
+	if (!t->who.random || !earlier_identity(t, root))
+		snprintf(t->hostid, sizeof(t->hostid), "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", id[0], id[1],
+			id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15]);
+	t->want.value[NVMF_HOSTNQN] = t->who.hostnqn;
+	t->want.value[NVMF_HOSTID] = t->hostid;
+	return 0;
+}
+
+static int read_address(struct nvmf_target *t, struct diag *diag)
+{
+	struct addr addr;
+	int err = addr_resolve(&addr, t->want.value[NVMF_TRADDR], 1, RESOLVE_MS, diag);
+
+	if (err)
+		return err;
+	if (!strpbrk(t->want.value[NVMF_TRADDR], ":%"))
+		t->want.value[NVMF_TRADDR] = addr_host(&addr, t->traddr);
+	if (!t->want.value[NVMF_TRSVCID])
+		t->want.value[NVMF_TRSVCID] =
+			nvmf_target_discovery(t) && !strcmp(t->want.value[NVMF_TRANSPORT], "tcp") ? DISCOVERY_PORT : IO_PORT;
+	return 0;
+}
+
+bool nvmf_target_discovery(const struct nvmf_target *t)
+{
+	return !strcmp(t->want.value[NVMF_NQN], DISCOVERY_NQN);
+}
+
+int nvmf_target_read(
+	struct nvmf_target *t, const struct call *call, int root, const struct nvmf_options *opts, const char *uri, struct diag *diag)
+{
+	const char *on_loss = opts->on_loss, *file[2] = { opts->secret_file[0], opts->secret_file[1] };
+	int err = 0;
+
+	memset(t, 0, sizeof(*t));
+	t->timeout_ms = ((const struct opt_common *)call->opts)->timeout_ms;
+	memcpy(t->want.value, opts->value, sizeof(t->want.value));
+	for (int key = 0; key < NVMF_KEYS; key++)
+		if (opts->flag[key])
+			t->want.value[key] = "";
+	if (uri)
+		err = read_uri(t, uri, diag);
+	if (!err && uri)
+		err = take_keys(t, root, opts, &on_loss, file, diag);
+	if (!err && (!t->want.value[NVMF_TRANSPORT] || !t->want.value[NVMF_TRADDR] || !*t->want.value[NVMF_TRADDR]))
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "whom to connect to is missing: -t rdma|tcp -a ADDRESS, or a URI");
+	if (err)
+		return err;
+	if (!t->want.value[NVMF_NQN])
+		t->want.value[NVMF_NQN] = DISCOVERY_NQN;
+	err = read_policy(t, on_loss, diag);
+	if (!err)
+		err = read_secrets(t, opts, file, diag);
+	if (!err)
+		err = kernel_nvmf_check(&t->want, diag);
+	if (!err)
+		err = read_identity(t, root, diag);
+	if (!err)
+		err = read_address(t, diag);
+	return err ? err : kernel_nvmf_route(&t->want, &t->route, diag);
+}
+
+void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
+{
+	if (opts->value[NVMF_DHCHAP_SECRET] || opts->value[NVMF_DHCHAP_CTRL_SECRET])
+		call_note(call, "the secret was readable in the command line when this began, and stays in the shell's history: "
+				"--dhchap-secret-file and --dhchap-ctrl-secret-file are for that");
+}
+
+void nvmf_target_wipe(struct nvmf_target *t)
+{
+	explicit_bzero(t->secret, sizeof(t->secret));
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What a connection through the kernel is to be like, from options and URIs to one struct nvmf_want. */
+#pragma once
+#include "applet.h"
+#include "kernel.h"
+#include "kernel_nvmf.h"
+#include "uri.h"
+
+/* The options of nvme-cli's fabrics commands, and ours; NVMF_ROWS() are their rows, this struct being the member `nvmf`. */
+struct nvmf_options {
+	const char *value[NVMF_KEYS];
+	bool flag[NVMF_KEYS];
+	const char *on_loss, *secret_file[2], *secret_fd[2]; /* [0] the host's, [1] the controller's */
+};
+
+#define NVMF_ROW_(type, name, letter, key, arg, help)  { name, letter, OPT_TEXT, offsetof(type, nvmf.value[key]), arg, help }
+#define NVMF_FLAG_(type, name, letter, key, help)      { name, letter, OPT_FLAG, offsetof(type, nvmf.flag[key]), NULL, help }
+#define NVMF_TEXT_(type, name, field, arg, help)       { name, 0, OPT_TEXT, offsetof(type, nvmf.field), arg, help }
+#define NVMF_ROWS(type) \
+	NVMF_ROW_(type, "transport", 't', NVMF_TRANSPORT, "rdma|tcp", "transport, when no URI is given"), \
+	NVMF_ROW_(type, "traddr", 'a', NVMF_TRADDR, "ADDRESS", "the target's address or name"), \
+	NVMF_ROW_(type, "trsvcid", 's', NVMF_TRSVCID, "PORT", "its port"), \
+	NVMF_ROW_(type, "host-traddr", 'w', NVMF_HOST_TRADDR, "ADDRESS", "our own address"), \
+	NVMF_ROW_(type, "host-iface", 'f', NVMF_HOST_IFACE, "NETDEV", "our own network interface"), \
+	NVMF_ROW_(type, "hostnqn", 'q', NVMF_HOSTNQN, "NQN", "who we are"), \
+	NVMF_ROW_(type, "hostid", 'I', NVMF_HOSTID, "UUID", "host identifier"), \
+	NVMF_TEXT_(type, "on-loss", on_loss, "POLICY", "while the target is lost, requests wait: fail-fast, SECONDS (60), forever"), \
+	NVMF_ROW_(type, "nr-io-queues", 'i', NVMF_NR_IO_QUEUES, "N", "I/O queues; default one a CPU"), \
+	NVMF_ROW_(type, "nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES, "N", "further queues for writes"), \
+	NVMF_ROW_(type, "nr-poll-queues", 'P', NVMF_NR_POLL_QUEUES, "N", "further queues that are polled"), \
+	NVMF_ROW_(type, "queue-size", 'Q', NVMF_QUEUE_SIZE, "N", "entries of a queue, 16 to 1024"), \
+	NVMF_ROW_(type, "keep-alive-tmo", 'k', NVMF_KEEP_ALIVE_TMO, "SECONDS", "how soon a silent target counts as lost"), \
+	NVMF_ROW_(type, "reconnect-delay", 'c', NVMF_RECONNECT_DELAY, "SECONDS", "between attempts to connect again"), \
+	NVMF_ROW_(type, "ctrl-loss-tmo", 'l', NVMF_CTRL_LOSS_TMO, "SECONDS", "give a lost target up after this; -1 = never"), \
+	NVMF_ROW_(type, "fast-io-fail-tmo", 'F', NVMF_FAST_IO_FAIL_TMO, "SECONDS", "requests to a lost target fail after this; -1 = never"), \
+	NVMF_ROW_(type, "tos", 'T', NVMF_TOS, "N", "type of service, 0 to 255"), \
+	NVMF_FLAG_(type, "duplicate-connect", 'D', NVMF_DUPLICATE_CONNECT, "connect again where a connection exists"), \
+	NVMF_FLAG_(type, "disable-sqflow", 0, NVMF_DISABLE_SQFLOW, "without flow control of the submission queue"), \
+	NVMF_FLAG_(type, "hdr-digest", 'g', NVMF_HDR_DIGEST, "checksums over headers (TCP)"), \
+	NVMF_FLAG_(type, "data-digest", 'G', NVMF_DATA_DIGEST, "checksums over data (TCP)"), \
+	NVMF_TEXT_(type, "dhchap-secret-file", secret_file[0], "FILE", "this host's DH-HMAC-CHAP key"), \
+	NVMF_TEXT_(type, "dhchap-ctrl-secret-file", secret_file[1], "FILE", "the controller's"), \
+	NVMF_TEXT_(type, "dhchap-secret-fd", secret_fd[0], "N", "this host's key, from an open descriptor"), \
+	NVMF_TEXT_(type, "dhchap-ctrl-secret-fd", secret_fd[1], "N", "the controller's"), \
+	NVMF_ROW_(type, "dhchap-secret", 'S', NVMF_DHCHAP_SECRET, "KEY", "the key itself, which the history of the shell keeps"), \
+	NVMF_ROW_(type, "dhchap-ctrl-secret", 'C', NVMF_DHCHAP_CTRL_SECRET, "KEY", "the controller's"), \
+	NVMF_ROW_(type, "kxchap-secret", 0, NVMF_DHCHAP_SECRET, "KEY", "the same as --dhchap-secret"), \
+	NVMF_ROW_(type, "kxchap-ctrl-secret", 0, NVMF_DHCHAP_CTRL_SECRET, "KEY", "the same as --dhchap-ctrl-secret"), \
+	NVMF_FLAG_(type, "tls", 0, NVMF_TLS, "encrypted; the kernel asks tlshd for the handshake (TCP)"), \
+	NVMF_FLAG_(type, "concat", 0, NVMF_CONCAT, "encrypted with a key made by DH-HMAC-CHAP (TCP)"), \
+	NVMF_ROW_(type, "tls-key", 0, NVMF_TLS_KEY, "SERIAL", "the kernel's number of the TLS key"), \
+	NVMF_ROW_(type, "keyring", 0, NVMF_KEYRING, "SERIAL", "the kernel's number of the keyring with the TLS key")
+
+#define NVMF_SECRET 160
+/* One connection that is wanted, with what its values point to. Not to be copied. */
+struct nvmf_target {
+	struct uri uri;
+	struct nvmf_want want;
+	struct nvmf_route route;
+	struct identity who;
+	char nqn[256], port[8], traddr[ADDR_TEXT], hostid[40], iface[32], number[4][16], secret[2][NVMF_SECRET];
+	const char *secret_from[2]; /* NULL = there is none */
+	uint32_t nsid, timeout_ms; /* nsid 0 = all */
+	char uuid[40]; /* of the namespace that is wanted; "" = all */
+	char policy[24]; /* "60 s", "fail-fast", "forever"; "" = as single options say */
+};
+/* From the options, and from the URI (may be NULL), whose keys come after them. Without an NQN it is the discovery controller's, with
+ * its port. Errors: usage. Resolves names. */
+int nvmf_target_read(struct nvmf_target *, const struct call *, int root, const struct nvmf_options *, const char *uri, struct diag *);
+/* To whoever wrote a secret into the command line. */
+void nvmf_warn_secrets(const struct call *, const struct nvmf_options *);
+void nvmf_target_wipe(struct nvmf_target *); /* of secrets */
+bool nvmf_target_discovery(const struct nvmf_target *);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Kernel modules without modprobe: modules.dep says which files, the kernel takes them, compressed ones where it can unpack them. */
+#include "modules.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define COMPRESSED 4 /* MODULE_INIT_COMPRESSED_FILE, Linux 5.17 */
+
+/* "kernel/drivers/nvme/host/nvme-rdma.ko.xz" is nvme_rdma. */
+static bool is_module(const char *path, size_t len, const char *module)
+{
+	const char *slash = memrchr(path, '/', len), *name = slash ? slash + 1 : path;
+	size_t left = len - (size_t)(name - path), n = strlen(module);
+
+	if (left < n + 3 || strncmp(name + n, ".ko", 3) || (left > n + 3 && name[n + 3] != '.'))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if ((name[i] == '-' ? '_' : name[i]) != (module[i] == '-' ? '_' : module[i]))
+			return false;
+	return true;
+}
+
+/* The line "FILE: FILE…" of the module in modules.dep; cut off behind. */
+static char *find_line(char *dep, const char *module)
+{
+	char *rest = dep, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		size_t len = strcspn(line, ":");
+
+		if (line[len] && is_module(line, len, module))
+			return line;
+	}
+	return NULL;
+}
+
+static int fill(const char *dir, char *line, char *path[MODULE_FILES])
+{
+	char *rest = line, *word;
+	int count = 0;
+
+	while ((word = strsep(&rest, ": \t"))) {
+		if (!*word)
+			continue;
+		if (count == MODULE_FILES) {
+			module_files_free(path, count);
+			return -E2BIG;
+		}
+		if (asprintf(&path[count], "%s%s%s", *word == '/' ? "" : dir, *word == '/' ? "" : "/", *word == '/' ? word + 1 : word) <
+			0) {
+			module_files_free(path, count);
+			return -ENOMEM;
+		}
+		count++;
+	}
+	for (int i = 0; i < count / 2; i++) { /* modules.dep(5): what is needed comes last */
+		char *first = path[i];
+
+		path[i] = path[count - 1 - i];
+		path[count - 1 - i] = first;
+	}
+	return count;
+}
+
+static const char *const dirs[] = { "lib/modules", "usr/lib/modules" };
+
+bool module_built_in(int root, const char *release, const char *module)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < 2 && !found; i++) {
+		char name[220], *text, *rest, *line;
+
+		snprintf(name, sizeof(name), "%s/%s/modules.builtin", dirs[i], release);
+		text = rest = sys_read_all(root, name);
+		while (!found && (line = strsep(&rest, "\n")))
+			found = is_module(line, strlen(line), module);
+		free(text);
+	}
+	return found;
+}
+
+int module_files(int root, const char *release, const char *module, char *path[MODULE_FILES])
+{
+	int rc = -ENODATA;
+
+	for (unsigned i = 0; i < 2 && rc < 0; i++) {
+		char dir[200], name[220], *dep, *line;
+
+		snprintf(dir, sizeof(dir), "%s/%s", dirs[i], release);
+		snprintf(name, sizeof(name), "%s/modules.dep", dir);
+		dep = sys_read_all(root, name);
+		if (!dep)
+			continue;
+		line = find_line(dep, module);
+		rc = line ? fill(dir, line, path) : -ENOENT;
+		free(dep);
+	}
+	return rc;
+}
+
+void module_files_free(char *path[MODULE_FILES], int count)
+{
+	for (int i = 0; i < count; i++)
+		free(path[i]);
+}
+
+static int insert(int root, const char *path)
+{
+	bool plain = strlen(path) > 3 && !strcmp(path + strlen(path) - 3, ".ko");
+	int fd = openat(root, path, O_RDONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return errno;
+	if (syscall(SYS_finit_module, fd, "", plain ? 0 : COMPRESSED))
+		err = errno;
+	close(fd);
+	if (!plain && (err == EINVAL || err == EOPNOTSUPP))
+		err = EOPNOTSUPP;
+	if (err == ENOENT) /* a symbol that this kernel has not */
+		err = ENOEXEC;
+	return err == EEXIST ? 0 : err;
+}
+
+static const char *refusal(int err)
+{
+	switch (err) {
+	case ENOENT:
+		return "modules.dep names it, but its file is not there";
+	case EOPNOTSUPP:
+		return "its file is compressed, and this kernel does not unpack modules";
+	case ENOEXEC:
+		return "its file is not for this kernel";
+	case EPERM:
+		return "this kernel takes no more modules (kernel.modules_disabled, lockdown)";
+	case EKEYREJECTED:
+	case ENOKEY:
+		return "its file is not signed with a key that this kernel trusts";
+	case ENOMEM:
+		return "no memory";
+	default:
+		return "the kernel did not take its file";
+	}
+}
+
+const char *module_load_files(int root, const char *module)
+{
+	char *path[MODULE_FILES];
+	struct utsname uts;
+	int count, err = 0;
+
+	if (uname(&uts))
+		return "the kernel does not say its release";
+	if (module_built_in(root, uts.release, module))
+		return "it is built into this kernel, and it is not there";
+	count = module_files(root, uts.release, module, path);
+	if (count == -ENODATA)
+		return "there are no modules of this kernel here (/lib/modules)";
+	if (count < 0)
+		return "this kernel has no such module";
+	for (int i = 0; i < count && !err; i++)
+		err = insert(root, path[i]);
+	module_files_free(path, count);
+	return err ? refusal(err) : "it was loaded, and it is not there";
+}

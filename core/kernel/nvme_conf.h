@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Building entries of configuration; shared by its readers. */
+#pragma once
+#include "kernel_nvmf.h"
+
+struct nvmf_entry *conf_add(struct nvmf_entries *, const char *from, unsigned line, struct diag *); /* NULL: no memory, told */
+int conf_set(struct nvmf_entry *, int key, const char *value, struct diag *);                       /* replaces; NULL unsets */
+int conf_inherit(struct nvmf_entry *, const struct nvmf_entry *from, struct diag *);                /* what it does not say itself */
+void conf_clear(struct nvmf_entry *);
+void conf_note(struct nvmf_entries *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool conf_discovery_nqn(const char *nqn); /* the well-known one */
+/* "transport=tcp;traddr=…" into the entry. */
+int conf_tid(struct nvmf_entries *, struct nvmf_entry *, char *text, struct diag *);

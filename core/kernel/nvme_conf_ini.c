@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* nvme-cli 3's nvme-fabrics.conf: sections with defaults, and "controller = transport=…;traddr=…" lines. What a line does not say its
+ * section says, then [Host], then the defaults of its kind. */
+#include "nvme_conf.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum kind { NOWHERE, HOST, DC_DEFAULTS, IO_DEFAULTS, DC, SUBSYSTEM, KINDS };
+
+static const char *const titles[KINDS] = { [HOST] = "Host",
+	[DC_DEFAULTS] = "Discovery Controller Defaults",
+	[IO_DEFAULTS] = "I/O Controller Defaults",
+	[DC] = "Discovery Controller",
+	[SUBSYSTEM] = "Subsystem" };
+
+struct reader {
+	struct nvmf_entries *all;
+	const char *from;
+	enum kind kind;
+	unsigned line, first;           /* first: entry of the current section */
+	struct nvmf_entry level[KINDS]; /* DC and SUBSYSTEM: of the current section */
+	struct diag *diag;
+};
+
+static char *trim(char *text)
+{
+	size_t len;
+
+	text += strspn(text, " \t\r");
+	for (len = strlen(text); len && isspace((unsigned char)text[len - 1]);)
+		text[--len] = 0;
+	return text;
+}
+
+/* The entries of a section come before some of its keys: they are completed where it ends. */
+static int end_section(struct reader *r)
+{
+	int err = 0;
+
+	if (r->kind != DC && r->kind != SUBSYSTEM)
+		return 0;
+	for (unsigned i = r->first; i < r->all->count && !err; i++)
+		err = conf_inherit(&r->all->entry[i], &r->level[r->kind], r->diag);
+	conf_clear(&r->level[r->kind]);
+	return err;
+}
+
+static int begin_section(struct reader *r, char *title)
+{
+	int err = end_section(r);
+
+	r->kind = NOWHERE;
+	r->first = r->all->count;
+	for (int i = 1; i < KINDS; i++)
+		if (!strcasecmp(title, titles[i]))
+			r->kind = (enum kind)i;
+	if (r->kind == NOWHERE)
+		conf_note(r->all, "%.70s line %u: section [%.40s] is passed over", r->from, r->line, title);
+	return err;
+}
+
+static int add_controller(struct reader *r, char *value)
+{
+	struct nvmf_entry *entry;
+
+	if (r->kind != DC && r->kind != SUBSYSTEM) {
+		conf_note(r->all, "%.70s line %u: a controller belongs to [%s] or [%s]", r->from, r->line, titles[DC], titles[SUBSYSTEM]);
+		return 0;
+	}
+	entry = conf_add(r->all, r->from, r->line, r->diag);
+	if (!entry)
+		return -r->diag->err;
+	entry->discover = r->kind == DC;
+	if (strstr(value, "://")) {
+		entry->uri = strdup(value);
+		return entry->uri ? 0 : diag_sys(r->diag, ENOMEM, "configuration");
+	}
+	return conf_tid(r->all, entry, value, r->diag);
+}
+
+static bool says_yes(const char *value)
+{
+	return !strcasecmp(value, "true") || !strcasecmp(value, "yes") || !strcasecmp(value, "on") || !strcmp(value, "1");
+}
+
+/* An empty value, and "no", take back what a level above says: they are kept until that is known. */
+static int take_key(struct reader *r, char *name, char *value)
+{
+	struct nvmf_entry *level = &r->level[r->kind];
+	int key;
+
+	for (char *p = name; *p; p++)
+		*p = *p == '-' ? '_' : (char)tolower((unsigned char)*p);
+	if (!strcmp(name, "controller"))
+		return *value ? add_controller(r, value) : 0;
+	if (!strncmp(name, "kxchap", 6))
+		memcpy(name, "dhchap", 6);
+	key = kernel_nvmf_key_find(name);
+	if (key < 0 || r->kind == NOWHERE) {
+		if (r->kind != NOWHERE)
+			conf_note(r->all, "%.70s line %u: '%.40s' is passed over", r->from, r->line, name);
+		return 0;
+	}
+	if (kernel_nvmf_key_flag(key))
+		return conf_set(level, key, says_yes(value) ? "" : "0", r->diag);
+	return conf_set(level, key, value, r->diag);
+}
+
+static int take_line(struct reader *r, char *line)
+{
+	char *value = strchr(line, '='), *close;
+
+	if (*line == '[') {
+		close = strchr(line, ']');
+		if (!close)
+			return diag_set(r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: the section has no ']'", r->from, r->line);
+		*close = 0;
+		return begin_section(r, trim(line + 1));
+	}
+	if (!value)
+		return diag_set(
+			r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: '%.40s' is neither a section nor KEY = VALUE", r->from, r->line, line);
+	*value++ = 0;
+	return take_key(r, trim(line), trim(value));
+}
+
+static int complete(struct reader *r, struct nvmf_entry *entry)
+{
+	int err = conf_inherit(entry, &r->level[HOST], r->diag);
+
+	if (!err)
+		err = conf_inherit(entry, &r->level[entry->discover ? DC_DEFAULTS : IO_DEFAULTS], r->diag);
+	for (int key = 0; key < NVMF_KEYS && !err; key++) {
+		const char *value = entry->value[key];
+
+		if (value && (kernel_nvmf_key_flag(key) ? !strcmp(value, "0") : !*value))
+			err = conf_set(entry, key, NULL, r->diag);
+	}
+	return err;
+}
+
+int kernel_nvmf_conf_ini(struct nvmf_entries *all, char *text, const char *from, struct diag *diag)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+	unsigned first = all->count;
+	char *rest = text, *line;
+	int err = 0;
+
+	if (!r)
+		return diag_sys(diag, ENOMEM, "configuration");
+	*r = (struct reader){ .all = all, .from = from, .diag = diag, .first = first };
+	while (!err && (line = strsep(&rest, "\n"))) {
+		r->line++;
+		line = trim(line);
+		if (*line && *line != '#' && *line != ';')
+			err = take_line(r, line);
+	}
+	if (!err)
+		err = end_section(r);
+	for (unsigned i = first; i < all->count && !err; i++)
+		err = complete(r, &all->entry[i]);
+	for (int i = 0; i < KINDS; i++)
+		conf_clear(&r->level[i]);
+	free(r);
+	return err;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Device nodes where neither the kernel's devtmpfs nor anybody else makes them. */
+#include "nvme.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* A node made before devtmpfs makes it is one that devtmpfs never removes. The last mount on /dev counts. */
+static bool made_by_kernel(int root)
+{
+	char *text = sys_read_all(root, "proc/self/mountinfo"), *rest = text, *line;
+	bool kernels = false;
+
+	while ((line = strsep(&rest, "\n"))) {
+		char at[8] = "";
+
+		if (sscanf(line, "%*s %*s %*s %*s %7s", at) == 1 && !strcmp(at, "/dev"))
+			kernels = strstr(line, " - devtmpfs ");
+	}
+	free(text);
+	return kernels;
+}
+
+static bool right(int root, const char *path, dev_t dev, bool block)
+{
+	struct stat st;
+
+	return fstatat(root, path, &st, 0) == 0 && (block ? S_ISBLK(st.st_mode) : S_ISCHR(st.st_mode)) && st.st_rdev == dev;
+}
+
+int nvme_node(int root, const char *path, const char *dev_file, bool block)
+{
+	unsigned dev_major, dev_minor;
+	char text[32];
+	dev_t dev;
+
+	if (sys_read(root, text, sizeof(text), "%s", dev_file) <= 0 || sscanf(text, "%u:%u", &dev_major, &dev_minor) != 2)
+		return -ENOENT;
+	dev = makedev(dev_major, dev_minor);
+	if (right(root, path, dev, block))
+		return 0;
+	if (made_by_kernel(root))
+		return -ENOENT;
+	if (mknodat(root, path, (block ? S_IFBLK : S_IFCHR) | 0600, dev) && errno != EEXIST)
+		return -errno;
+	return right(root, path, dev, block) ? 0 : -ENODEV;
+}
+
+void nvme_node_drop(int root, const char *path, unsigned dev_major, unsigned dev_minor, bool block)
+{
+	if (right(root, path, makedev(dev_major, dev_minor), block) && !made_by_kernel(root))
+		unlinkat(root, path, 0);
+}

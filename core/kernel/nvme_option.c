@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The options of a fabrics connection: names, what each may be, and for which transport. What is done with them is nvme_connect.c's. */
+#include "kernel_nvmf.h"
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { WORD, NUMBER, FLAG, SECRET };
+enum { RDMA = 1, TCP = 2, BOTH = 3 };
+
+static const struct row {
+	const char *name;
+	uint8_t kind, transports;
+	int min, max;
+} rows[NVMF_KEYS] = {
+	[NVMF_TRANSPORT] = { "transport", WORD, BOTH, 0, 0 },
+	[NVMF_TRADDR] = { "traddr", WORD, BOTH, 0, 0 },
+	[NVMF_TRSVCID] = { "trsvcid", NUMBER, BOTH, 1, 65535 },
+	[NVMF_NQN] = { "nqn", WORD, BOTH, 0, 0 },
+	[NVMF_HOSTNQN] = { "hostnqn", WORD, BOTH, 0, 0 },
+	[NVMF_HOSTID] = { "hostid", WORD, BOTH, 0, 0 },
+	[NVMF_HOST_TRADDR] = { "host_traddr", WORD, BOTH, 0, 0 },
+	[NVMF_HOST_IFACE] = { "host_iface", WORD, BOTH, 0, 0 },
+	[NVMF_QUEUE_SIZE] = { "queue_size", NUMBER, BOTH, 16, 1024 },
+	[NVMF_NR_IO_QUEUES] = { "nr_io_queues", NUMBER, BOTH, 1, 65535 },
+	[NVMF_NR_WRITE_QUEUES] = { "nr_write_queues", NUMBER, BOTH, 1, 65535 },
+	[NVMF_NR_POLL_QUEUES] = { "nr_poll_queues", NUMBER, BOTH, 1, 65535 },
+	[NVMF_RECONNECT_DELAY] = { "reconnect_delay", NUMBER, BOTH, 1, 86400 },
+	[NVMF_CTRL_LOSS_TMO] = { "ctrl_loss_tmo", NUMBER, BOTH, -1, INT_MAX },
+	[NVMF_FAST_IO_FAIL_TMO] = { "fast_io_fail_tmo", NUMBER, BOTH, -1, INT_MAX },
+	[NVMF_KEEP_ALIVE_TMO] = { "keep_alive_tmo", NUMBER, BOTH, 0, 65535 },
+	[NVMF_TOS] = { "tos", NUMBER, BOTH, 0, 255 },
+	[NVMF_DUPLICATE_CONNECT] = { "duplicate_connect", FLAG, BOTH, 0, 0 },
+	[NVMF_DISABLE_SQFLOW] = { "disable_sqflow", FLAG, BOTH, 0, 0 },
+	[NVMF_HDR_DIGEST] = { "hdr_digest", FLAG, TCP, 0, 0 },
+	[NVMF_DATA_DIGEST] = { "data_digest", FLAG, TCP, 0, 0 },
+	[NVMF_DISCOVERY] = { "discovery", FLAG, BOTH, 0, 0 },
+	[NVMF_CONCAT] = { "concat", FLAG, TCP, 0, 0 },
+	[NVMF_TLS] = { "tls", FLAG, TCP, 0, 0 },
+	[NVMF_KEYRING] = { "keyring", NUMBER, TCP, 1, INT_MAX },
+	[NVMF_TLS_KEY] = { "tls_key", NUMBER, TCP, 1, INT_MAX },
+	[NVMF_DHCHAP_SECRET] = { "dhchap_secret", SECRET, BOTH, 0, 0 },
+	[NVMF_DHCHAP_CTRL_SECRET] = { "dhchap_ctrl_secret", SECRET, BOTH, 0, 0 },
+};
+
+const char *kernel_nvmf_key_name(enum nvmf_key key)
+{
+	return rows[key].name;
+}
+
+bool kernel_nvmf_key_flag(enum nvmf_key key)
+{
+	return rows[key].kind == FLAG;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++)
+		if ((*a == '-' ? '_' : *a) != *b)
+			return false;
+	return !*a && !*b;
+}
+
+int kernel_nvmf_key_find(const char *name)
+{
+	for (int i = 0; i < NVMF_KEYS; i++)
+		if (same_name(name, rows[i].name))
+			return i;
+	return -1;
+}
+
+static int check_number(const struct row *row, const char *text, struct diag *diag)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (isspace((unsigned char)*text) || *text == '+' || end == text || *end)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a whole number", row->name, text);
+	if (errno || value < row->min || value > row->max)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s is out of range: %d to %d are possible%s", row->name, text, row->min,
+			row->max, row->min < 0 ? "; -1 is never" : "");
+	return 0;
+}
+
+/* What the kernel parses is one line of words between commas. */
+static int check_word(const struct row *row, const char *text, struct diag *diag)
+{
+	if (!*text)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", row->name);
+	for (const char *p = text; *p; p++)
+		if ((unsigned char)*p <= ' ' || *p == ',' || *p == 0x7f)
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': commas, blanks and control characters are not possible",
+				row->name, text);
+	return 0;
+}
+
+static int base64_value(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Bytes decoded up to `end`, -1 = it is not base64. */
+static int base64_get(const char *text, const char *end, uint8_t *to, unsigned room)
+{
+	unsigned bits = 0, len = 0;
+	uint32_t acc = 0;
+
+	while (text < end && end[-1] == '=')
+		end--;
+	for (; text < end; text++) {
+		int value = base64_value(*text);
+
+		if (value < 0 || len == room)
+			return -1;
+		acc = acc << 6 | (uint32_t)value;
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			to[len++] = (uint8_t)(acc >> bits);
+		}
+	}
+	return (int)len;
+}
+
+/* CRC-32 as of IEEE 802.3, low byte first behind the key. */
+static bool crc_right(const uint8_t *key, unsigned len)
+{
+	uint32_t crc = ~0u;
+
+	for (unsigned i = 0; i < len; i++) {
+		crc ^= key[i];
+		for (unsigned bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+	}
+	crc = ~crc;
+	for (unsigned i = 0; i < 4; i++)
+		if (key[len + i] != (uint8_t)(crc >> 8 * i))
+			return false;
+	return true;
+}
+
+int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *diag)
+{
+	static const int lengths[] = { 0, 32, 48, 64 };
+	const char *end = strlen(secret) > 10 ? strchr(secret + 10, ':') : NULL;
+	uint8_t key[70];
+	int len, err = 0;
+
+	if (strncmp(secret, "DHHC-1:0", 8) || secret[8] < '0' || secret[8] > '3' || secret[9] != ':' || !end || end[1])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: not a key of the form DHHC-1:0n:…:", name);
+	len = base64_get(secret + 10, end, key, sizeof(key)) - 4;
+	if ((len != 32 && len != 48 && len != 64) || (lengths[secret[8] - '0'] && lengths[secret[8] - '0'] != len))
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "%s: the key has not the length that 'DHHC-1:0%c' asks for", name, secret[8]);
+	else if (!crc_right(key, (unsigned)len))
+		err = diag_set(
+			diag, DIAG_USAGE, EINVAL, "%s: the checksum of the key is wrong: a character of it was changed or lost", name);
+	explicit_bzero(key, sizeof(key));
+	return err;
+}
+
+static int check_value(const struct row *row, const char *value, struct diag *diag)
+{
+	switch ((enum kind)row->kind) {
+	case WORD:
+		return check_word(row, value, diag);
+	case NUMBER:
+		return check_number(row, value, diag);
+	case SECRET:
+		return kernel_nvmf_secret_check(row->name, value, diag);
+	case FLAG:
+		break;
+	}
+	return 0;
+}
+
+/* Base 2.1, 4.7: what the kernel asks for. */
+static int check_nqn(const char *name, const char *nqn, struct diag *diag)
+{
+	if (nqn && strlen(nqn) > 223)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: an NQN has at most 223 bytes", name);
+	return 0;
+}
+
+static int number(const struct nvmf_want *want, enum nvmf_key key)
+{
+	return want->value[key] ? atoi(want->value[key]) : NVMF_UNKNOWN;
+}
+
+static int check_together(const struct nvmf_want *want, struct diag *diag)
+{
+	int loss = number(want, NVMF_CTRL_LOSS_TMO), fail = number(want, NVMF_FAST_IO_FAIL_TMO);
+
+	if (loss >= 0 && fail > loss)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"fast_io_fail_tmo (%d) is longer than ctrl_loss_tmo (%d), which ends the connection", fail, loss);
+	if (want->value[NVMF_DHCHAP_CTRL_SECRET] && !want->value[NVMF_DHCHAP_SECRET])
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "dhchap_ctrl_secret needs dhchap_secret: a controller proves itself to a host that did");
+	if (want->value[NVMF_TLS_KEY] && !want->value[NVMF_TLS] && !want->value[NVMF_CONCAT])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key needs tls");
+	return 0;
+}
+
+int kernel_nvmf_check(const struct nvmf_want *want, struct diag *diag)
+{
+	static const enum nvmf_key needed[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_NQN };
+	const char *transport = want->value[NVMF_TRANSPORT];
+	unsigned is;
+	int err = 0;
+
+	for (unsigned i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+		if (!want->value[needed[i]])
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", rows[needed[i]].name);
+	is = !strcmp(transport, "rdma") ? RDMA : !strcmp(transport, "tcp") ? TCP : 0;
+	if (!is)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "transport '%s' is neither rdma nor tcp", transport);
+	for (int i = 0; i < NVMF_KEYS && !err; i++) {
+		if (!want->value[i])
+			continue;
+		if (!(rows[i].transports & is))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s is of TCP only, and the transport is %s", rows[i].name, transport);
+		err = check_value(&rows[i], want->value[i], diag);
+	}
+	if (!err)
+		err = check_nqn("nqn", want->value[NVMF_NQN], diag);
+	if (!err)
+		err = check_nqn("hostnqn", want->value[NVMF_HOSTNQN], diag);
+	return err ? err : check_together(want, diag);
+}

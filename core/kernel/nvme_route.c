@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Where a connection leaves from, in the words each driver understands: nvme-tcp takes an interface, nvme-rdma only an address. */
+#include "kernel_nvmf.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool link_local(const struct addr *addr)
+{
+	return addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)&addr->ss)->sin6_addr);
+}
+
+static void host_text(char out[ADDR_TEXT], const struct addr *addr, const char *iface)
+{
+	const struct sockaddr_in6 *sin6 = (const void *)&addr->ss;
+
+	if (addr->ss.ss_family != AF_INET6) {
+		addr_host(addr, out);
+		return;
+	}
+	inet_ntop(AF_INET6, &sin6->sin6_addr, out, ADDR_TEXT);
+	if (link_local(addr) && iface)
+		snprintf(out + strlen(out), ADDR_TEXT - strlen(out), "%%%s", iface);
+}
+
+/* The interface's first address that goes with the target's: of its family, link-local to link-local. */
+static int address_of(const char *iface, const struct addr *target, char out[ADDR_TEXT], struct diag *diag)
+{
+	struct ifaddrs *list, *at;
+	bool found = false, exists = if_nametoindex(iface);
+
+	if (!exists)
+		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no network interface '%s'", iface);
+	if (getifaddrs(&list))
+		return diag_sys(diag, errno, "addresses of %s", iface);
+	for (at = list; at && !found; at = at->ifa_next) {
+		struct addr own = { 0 };
+
+		if (strcmp(at->ifa_name, iface) || !at->ifa_addr || at->ifa_addr->sa_family != target->ss.ss_family)
+			continue;
+		own.len = target->ss.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+		memcpy(&own.ss, at->ifa_addr, own.len);
+		if (link_local(&own) != link_local(target))
+			continue;
+		host_text(out, &own, iface);
+		found = true;
+	}
+	freeifaddrs(list);
+	if (!found)
+		return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "interface '%s' has no %s%s address to leave from", iface,
+			link_local(target) ? "link-local " : "", target->ss.ss_family == AF_INET ? "IPv4" : "IPv6");
+	return 0;
+}
+
+/* The scope of an address is an interface: the one it names, else the one that was given. */
+static int scope(const char *key, const char *text, const struct addr *addr, const char *iface, char out[ADDR_TEXT], struct diag *diag)
+{
+	const struct sockaddr_in6 *sin6 = (const void *)&addr->ss;
+	char own[IF_NAMESIZE];
+
+	if (!link_local(addr)) {
+		host_text(out, addr, NULL);
+		return 0;
+	}
+	if (sin6->sin6_scope_id && if_indextoname(sin6->sin6_scope_id, own)) {
+		if (iface && strcmp(own, iface))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s' is on %s, host_iface says %s", key, text, own, iface);
+		iface = own;
+	}
+	if (!iface) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': a link-local address needs its interface", key, text);
+		return diag_hint(diag, "%s%%eth0, or -f eth0", text);
+	}
+	host_text(out, addr, iface);
+	return 0;
+}
+
+int kernel_nvmf_route(struct nvmf_want *want, struct nvmf_route *made, struct diag *diag)
+{
+	const char *iface = want->value[NVMF_HOST_IFACE], *source = want->value[NVMF_HOST_TRADDR];
+	char scoped[IF_NAMESIZE] = "";
+	struct addr target, own;
+	int err = addr_resolve(&target, want->value[NVMF_TRADDR], 1, 5000, diag);
+
+	if (err)
+		return err;
+	if (source) {
+		err = addr_resolve(&own, source, 1, 5000, diag);
+		if (!err && own.ss.ss_family != target.ss.ss_family)
+			err = diag_set(diag, DIAG_USAGE, EINVAL, "host_traddr '%s' is of another family than traddr '%s'", source,
+				want->value[NVMF_TRADDR]);
+		if (err)
+			return err;
+		if (!iface && link_local(&own) && if_indextoname(((struct sockaddr_in6 *)(void *)&own.ss)->sin6_scope_id, scoped))
+			iface = scoped;
+	}
+	err = scope("traddr", want->value[NVMF_TRADDR], &target, iface, made->traddr, diag);
+	if (!err && source && !iface && link_local(&target) &&
+		if_indextoname(((struct sockaddr_in6 *)(void *)&target.ss)->sin6_scope_id, scoped))
+		iface = scoped;
+	if (!err && source)
+		err = scope("host_traddr", source, &own, iface, made->host_traddr, diag);
+	if (err)
+		return err;
+	want->value[NVMF_TRADDR] = made->traddr;
+	if (source)
+		want->value[NVMF_HOST_TRADDR] = made->host_traddr;
+	if (strcmp(want->value[NVMF_TRANSPORT], "rdma") || !want->value[NVMF_HOST_IFACE])
+		return 0;
+	if (!source) {
+		err = address_of(want->value[NVMF_HOST_IFACE], &target, made->host_traddr, diag);
+		want->value[NVMF_HOST_TRADDR] = made->host_traddr;
+	}
+	want->value[NVMF_HOST_IFACE] = NULL;
+	return err;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Why the kernel did not connect: the write to /dev/nvme-fabrics gives one errno for many causes, its log tells them apart.
+ * Sentences as of Linux 4.18 to 6.12, drivers/nvme/host/{fabrics,rdma,tcp,auth}.c. */
+#include "nvme.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hearing {
+	const struct nvmf_want *want;
+	struct diag *diag;
+};
+
+static const char *given(const struct hearing *h, enum nvmf_key key)
+{
+	return h->want->value[key] ? h->want->value[key] : "";
+}
+
+static void not_allowed(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'", given(h, NVMF_NQN), given(h, NVMF_HOSTNQN));
+	diag_hint(h->diag, "allow this host there, or connect as one that is: --hostnqn NQN");
+}
+
+static void no_subsystem(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_NOT_FOUND, ENOENT, "the target has no subsystem '%s'", given(h, NVMF_NQN));
+	diag_hint(h->diag, "rdmastor nvmf-discover -t %s -a %s -s %s lists what it has", given(h, NVMF_TRANSPORT), given(h, NVMF_TRADDR),
+		given(h, NVMF_TRSVCID));
+}
+
+static void bad_host(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_AUTH, EACCES, "target refused the connection: invalid host NQN '%s'", given(h, NVMF_HOSTNQN));
+}
+
+static void bad_field(struct hearing *h, const char *at)
+{
+	diag_set(h->diag, DIAG_REFUSED, EINVAL, "target refused the connection: %.200s", at);
+}
+
+static void busy(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_BUSY, EBUSY, "the controller is busy: it has no room for another connection");
+}
+
+static void auth_wanted(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_AUTH, EACCES, "the target asks for authentication (DH-HMAC-CHAP), and no secret was given");
+	diag_hint(h->diag, "--dhchap-secret-file FILE");
+}
+
+static void auth_host(struct hearing *h, const char *at)
+{
+	(void)at;
+	if (!h->want->value[NVMF_DHCHAP_SECRET]) {
+		auth_wanted(h, at);
+		return;
+	}
+	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication failed: the target does not accept the secret of host '%s'%s",
+		given(h, NVMF_HOSTNQN),
+		h->want->value[NVMF_DHCHAP_CTRL_SECRET] ? ", or does not prove that it knows the controller's" : "");
+}
+
+static void auth_ctrl(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_AUTH, EACCES,
+		"authentication failed: the target does not prove that it knows the controller's secret (dhchap_ctrl_secret)");
+}
+
+static void auth_setup(struct hearing *h, const char *at)
+{
+	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication could not begin: %.200s", at);
+}
+
+/* Numbers of the InfiniBand connection manager (IBA 1.6, 12.6.7.2); iWARP gives errnos. */
+static void rejected(struct hearing *h, const char *at)
+{
+	int status = atoi(at + strlen("Connect rejected: status "));
+	const char *words = strchr(at, '(');
+
+	if (status == 8 || status == -ECONNREFUSED || status == ECONNREFUSED) {
+		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "connection refused: no RDMA listener on port %s", given(h, NVMF_TRSVCID));
+	} else if (status == 10) {
+		diag_set(h->diag, DIAG_BUSY, ECONNRESET, "the target still holds an older connection of this host (stale connection)");
+		diag_hint(h->diag, "it lets it go by itself soon: try again");
+	} else if (strstr(at, "nvme status")) {
+		words = strrchr(at, '(');
+		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "the target rejected the connection: %.*s", (int)strcspn(words + 1, ")"),
+			words + 1);
+	} else {
+		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "the target rejected the connection: %.*s (%d)",
+			words ? (int)strcspn(words + 1, ")") : 0, words ? words + 1 : "", status);
+	}
+}
+
+static int number_behind(const char *at, const char *mark)
+{
+	const char *found = strstr(at, mark);
+
+	return found ? abs(atoi(found + strlen(mark))) : 0;
+}
+
+static void no_way(struct hearing *h, int err, const char *at)
+{
+	const char *how = !strcmp(given(h, NVMF_TRANSPORT), "rdma") ? "RDMA" : "TCP";
+
+	switch (err) {
+	case ECONNREFUSED:
+		diag_set(h->diag, DIAG_REFUSED, err, "connection refused: nobody listens at %s port %s", how, given(h, NVMF_TRSVCID));
+		break;
+	case ENODEV:
+		diag_set(h->diag, DIAG_NO_DEVICE, err, "no RDMA device routes to %s", given(h, NVMF_TRADDR));
+		diag_hint(h->diag, "-w or -f name the side to leave from; nvme+tcp needs no RDMA device");
+		break;
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ETIMEDOUT:
+	case ECONNRESET:
+	case EHOSTDOWN:
+		diag_set(h->diag, DIAG_UNREACHABLE, err, "no answer from %s over %s", given(h, NVMF_TRADDR), how);
+		break;
+	case EADDRNOTAVAIL:
+		diag_set(h->diag, DIAG_NOT_FOUND, err, "host_traddr '%s' is no address of this machine", given(h, NVMF_HOST_TRADDR));
+		break;
+	default:
+		diag_sys(h->diag, err ? err : EIO, "%.200s", at);
+	}
+}
+
+static void socket_failed(struct hearing *h, const char *at)
+{
+	no_way(h, number_behind(at, "socket: "), at);
+}
+
+static void bind_failed(struct hearing *h, const char *at)
+{
+	int err = number_behind(at, " err ");
+
+	if (strstr(at, "interface"))
+		diag_set(h->diag, DIAG_NOT_FOUND, err ? err : ENODEV, "host_iface '%s' cannot be bound to", given(h, NVMF_HOST_IFACE));
+	else
+		diag_set(h->diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "host_traddr '%s' is no address of this machine",
+			given(h, NVMF_HOST_TRADDR));
+}
+
+static void cm_failed(struct hearing *h, const char *at)
+{
+	no_way(h, number_behind(at, " failed ("), at);
+}
+
+static void unknown_option(struct hearing *h, const char *at)
+{
+	const char *quote = strchr(at, '\'');
+
+	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not know the option %.*s", quote ? (int)strcspn(quote + 1, "='") : 0,
+		quote ? quote + 1 : "");
+}
+
+static void wrong_option(struct hearing *h, const char *at)
+{
+	const char *quote = strchr(at, '\'');
+
+	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not take the option %.*s over %s",
+		quote ? (int)strcspn(quote + 1, "='") : 0, quote ? quote + 1 : "", given(h, NVMF_TRANSPORT));
+}
+
+static void wrong_secret_form(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_USAGE, EINVAL, "the kernel does not take the form of the secret");
+}
+
+static void no_handler(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_NO_MODULE, ENOENT, "the kernel has no driver nvme-%s", given(h, NVMF_TRANSPORT));
+}
+
+static void same_host(struct hearing *h, const char *at)
+{
+	diag_set(h->diag, DIAG_MISMATCH, EINVAL, "another connection of this machine uses %s: %.200s",
+		strstr(at, "same hostid") ? "this host id with another host NQN" : "this host NQN with another host id", at);
+	diag_hint(h->diag, "give both, --hostnqn and --hostid, as they are in use already");
+}
+
+static void said(struct hearing *h, const char *at)
+{
+	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "%.300s", at);
+}
+
+/* The causes, the most telling first: one attempt logs several lines. */
+static const struct row {
+	const char *words;
+	void (*tell)(struct hearing *, const char *at);
+} rows[] = {
+	{ "is not allowed, hostnqn:", not_allowed },
+	{ "Connect Invalid Data Parameter, subsysnqn", no_subsystem },
+	{ "Connect Invalid Data Parameter, hostnqn", bad_host },
+	{ "Connect Invalid Data Parameter", bad_field },
+	{ "Connect Invalid SQE Parameter", bad_field },
+	{ "Connect incompatible format", bad_field },
+	{ "controller is busy or not available", busy },
+	{ "controller authentication failed", auth_ctrl },
+	{ "controller did not authenticate", auth_ctrl },
+	{ "no key", auth_host },
+	{ "authentication setup failed", auth_setup },
+	{ "setting up authentication", auth_setup },
+	{ "authentication required", auth_wanted },
+	{ "authentication failed", auth_host },
+	{ "Invalid DH-CHAP secret", wrong_secret_form },
+	{ "Connect rejected: status ", rejected },
+	{ "failed to connect socket: ", socket_failed },
+	{ "failed to bind", bind_failed },
+	{ "rdma_resolve_addr failed (", cm_failed },
+	{ "rdma_resolve_route failed (", cm_failed },
+	{ "rdma connection establishment failed (", cm_failed },
+	{ "unknown parameter or missing value", unknown_option },
+	{ "invalid parameter '", wrong_option },
+	{ "found same host", same_host },
+	{ "no handler found for transport", no_handler },
+	{ "TLS handshake failed", said },
+	{ "failed to start TLS", said },
+	{ "no valid PSK found", said },
+	{ "TLS is not supported", said },
+	{ "secure concatenation is not supported", said },
+	{ "Memory registrations not supported", said },
+	{ "digest mismatch", said },
+	{ "host path error", said },
+};
+
+/* Of the lines with these words the first. */
+static const char *find(const char *lines, const char *words, char line[512])
+{
+	for (const char *at = lines; *at;) {
+		size_t len = strcspn(at, "\n");
+
+		snprintf(line, 512, "%.*s", (int)len, at);
+		at += len + (at[len] == '\n');
+		if (strstr(line, words))
+			return strstr(line, words);
+	}
+	return NULL;
+}
+
+/* The kernel quotes what it does not understand, be it a key. */
+static void hide_secrets(char *words)
+{
+	static const char *const marks[] = { "DHHC-1:", "NVMeTLSkey-1:" };
+
+	for (unsigned i = 0; i < 2; i++)
+		for (char *at = strstr(words, marks[i]); at; at = strstr(at + 1, marks[i]))
+			for (char *p = at + strlen(marks[i]); *p && *p != '\n' && *p != '\'' && *p != ' '; p++)
+				*p = '*';
+}
+
+static int unheard(struct hearing *h, int err)
+{
+	switch (err) {
+	case EALREADY:
+		return diag_set(h->diag, DIAG_BUSY, err, "is connected already, in a way that does not match what was asked for");
+	case EINVAL:
+		diag_set(h->diag, DIAG_USAGE, err, "the kernel does not take one of the options");
+		return diag_hint(h->diag, "dmesg names it");
+	case ENOKEY:
+		return diag_set(h->diag, DIAG_AUTH, err, "the kernel does not find the key or keyring");
+	case ENODEV:
+	case ECONNREFUSED:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ETIMEDOUT:
+	case ECONNRESET:
+	case EADDRNOTAVAIL:
+		no_way(h, err, "");
+		return -h->diag->err;
+	default:
+		diag_sys(h->diag, err, "the kernel did not connect");
+		return diag_hint(h->diag, "dmesg may say more");
+	}
+}
+
+int nvme_why(int err, char *words, const struct nvmf_want *want, struct diag *diag)
+{
+	struct diag own = { 0 };
+	struct hearing hearing = { want, diag ? diag : &own };
+	char line[512];
+
+	hide_secrets(words);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *at = find(words, rows[i].words, line);
+
+		if (!at)
+			continue;
+		rows[i].tell(&hearing, at);
+		return -hearing.diag->err;
+	}
+	return unheard(&hearing, err);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* NVMe-oF through the kernel's own initiator: /dev/nvme-fabrics and what it makes of a connection in /sys/class/nvme. Everything is
+ * reached under a root descriptor. Moments are loop_clock()'s; 0 = no bound. */
+#pragma once
+#include "diag.h"
+#include "uri.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a connection is made of, in the kernel's words (Linux 6.12, drivers/nvme/host/fabrics.c, opt_tokens). */
+enum nvmf_key {
+	NVMF_TRANSPORT,
+	NVMF_TRADDR,
+	NVMF_TRSVCID,
+	NVMF_NQN,
+	NVMF_HOSTNQN,
+	NVMF_HOSTID,
+	NVMF_HOST_TRADDR,
+	NVMF_HOST_IFACE,
+	NVMF_QUEUE_SIZE,
+	NVMF_NR_IO_QUEUES,
+	NVMF_NR_WRITE_QUEUES,
+	NVMF_NR_POLL_QUEUES,
+	NVMF_RECONNECT_DELAY,
+	NVMF_CTRL_LOSS_TMO,
+	NVMF_FAST_IO_FAIL_TMO,
+	NVMF_KEEP_ALIVE_TMO,
+	NVMF_TOS,
+	NVMF_DUPLICATE_CONNECT, /* from here to TLS flags: "" = yes */
+	NVMF_DISABLE_SQFLOW,
+	NVMF_HDR_DIGEST,
+	NVMF_DATA_DIGEST,
+	NVMF_DISCOVERY,
+	NVMF_CONCAT,
+	NVMF_TLS,
+	NVMF_KEYRING,
+	NVMF_TLS_KEY,
+	NVMF_DHCHAP_SECRET, /* these two are secret: never shown */
+	NVMF_DHCHAP_CTRL_SECRET,
+	NVMF_KEYS,
+};
+
+struct nvmf_want {
+	const char *value[NVMF_KEYS]; /* NULL = not given */
+	bool soft[NVMF_KEYS];         /* nobody asked for it: left out where the kernel does not know it */
+};
+
+const char *kernel_nvmf_key_name(enum nvmf_key); /* "nr_io_queues" */
+int kernel_nvmf_key_find(const char *name);      /* '-' and '_' are the same; -1 = there is none */
+bool kernel_nvmf_key_flag(enum nvmf_key);
+/* Values, ranges, and whether they belong to the transport, before anything is touched. Errors: usage, naming the key and the range. */
+int kernel_nvmf_check(const struct nvmf_want *, struct diag *);
+/* A DH-HMAC-CHAP key as "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7): its form, length and checksum. Never quotes it. */
+int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *);
+
+/* What is to be connected, with the driver's own limits and this machine's network: an interface is turned into the address that an RDMA
+ * connection leaves from, link-local addresses get their scope. Values that are made are kept in `made`. */
+struct nvmf_route {
+	char traddr[ADDR_TEXT], host_traddr[ADDR_TEXT];
+};
+int kernel_nvmf_route(struct nvmf_want *, struct nvmf_route *made, struct diag *);
+
+/* A controller as /sys/class/nvme tells it; "" = not told. */
+#define NVMF_OFF     (-1) /* a time-out that never comes */
+#define NVMF_UNKNOWN (-2)
+struct nvmf_ctrl {
+	char name[16]; /* "nvme0" */
+	char transport[8], state[16], nqn[224], hostnqn[224], hostid[40];
+	char traddr[ADDR_TEXT], trsvcid[34], host_traddr[ADDR_TEXT], host_iface[16], src_addr[ADDR_TEXT];
+	int ctrl_loss_tmo, reconnect_delay, fast_io_fail_tmo; /* seconds */
+	unsigned queues;                                      /* with the admin queue; 0 = not told */
+};
+int kernel_nvmf_list(int root, struct nvmf_ctrl **, unsigned *count, struct diag *); /* fabrics only; free() it */
+int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *);                /* -ENOENT: there is none */
+/* The one that is connected to what is wanted, by the host that is wanted: 0, or -ENOENT. */
+int kernel_nvmf_find(int root, const struct nvmf_want *, struct nvmf_ctrl *);
+
+/* Drivers and an RDMA device, loaded and waited for where that is possible. */
+int kernel_nvmf_ready(int root, const char *transport, struct diag *);
+/* The line as it would be written, secrets masked, and which options this kernel does not know (soft ones, "" = none). Needs: checked. */
+int kernel_nvmf_line(int root, const struct nvmf_want *, char *line, size_t len, char *left_out, size_t left_len, struct diag *);
+
+struct nvmf_made {
+	struct nvmf_ctrl ctrl;
+	bool existed;     /* was connected before */
+	char words[1024]; /* of the kernel about this attempt, for --verbose */
+};
+/* Connects, in a process of its own that undoes what comes late. An existing connection to the same target is success unless
+ * NVMF_DUPLICATE_CONNECT is wanted. Needs: checked, ready. */
+int kernel_nvmf_connect(int root, const struct nvmf_want *, uint64_t until, struct nvmf_made *, struct diag *);
+
+/* A namespace as a block device of this machine. */
+struct nvmf_disk {
+	char name[32];        /* "nvme0n1": with multipath the head's, never a path's */
+	uint32_t nsid, block; /* block: bytes */
+	uint64_t size;        /* bytes */
+	char wwid[140];       /* "uuid.…", "eui.…": the link of udev is /dev/disk/by-id/nvme-WWID */
+	unsigned major, minor;
+};
+#define NVMF_DISKS 1024
+int kernel_nvmf_disks(int root, const char *ctrl, struct nvmf_disk **, unsigned *count, struct diag *); /* by nsid; free() it */
+/* Until the controller is live and every namespace it shows this host, or just nsid (0 = all), has a block device that opens. Makes the
+ * node where nobody else does. -ENOENT: there is no namespace nsid. */
+int kernel_nvmf_wait(int root, const char *ctrl, uint32_t nsid, uint64_t until, struct nvmf_disk **, unsigned *count, struct diag *);
+
+/* Who would lose something with these controllers: mounts, swap, dm, md, processes; "" = nobody. A disk that has another live path
+ * is not lost. */
+void kernel_nvmf_users(int root, const struct nvmf_ctrl *, unsigned count, char *text, size_t len);
+bool kernel_nvmf_has_root(int root, const char *ctrl); /* the system runs on one of its disks, through any layers */
+/* Requests that hang fail at once from now on, and it is not waited for. */
+void kernel_nvmf_hurry(int root, const char *ctrl);
+int kernel_nvmf_disconnect(int root, const char *ctrl, uint64_t until, struct diag *); /* -ENOENT is success */
+/* "nvme0", "/dev/nvme0n1", "nvme0c1n1", a link to one of them: the controllers behind it are listed first in *list. -ENOENT */
+int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigned max);
+
+/* What configuration says is to be connected, still in words. */
+struct nvmf_entry {
+	char *value[NVMF_KEYS]; /* malloc'ed; NULL = not said; flags: "" */
+	char *uri;              /* written as one */
+	bool discover;          /* it is to be asked what there is, not connected to */
+	char from[96];          /* "/etc/nvme/discovery.conf line 3" */
+};
+struct nvmf_entries {
+	struct nvmf_entry *entry;
+	unsigned count;
+	char notes[1024]; /* what was passed over, each with a newline, as far as there is room */
+	bool off;         /* the kernel command line forbids NVMe-oF */
+};
+/* Each appends. The text is changed. Formats: nvme-cli 2's lines of options; its JSON; nvme-cli 3's sections; dracut.cmdline(7). */
+int kernel_nvmf_conf_lines(struct nvmf_entries *, char *text, const char *from, struct diag *);
+int kernel_nvmf_conf_json(struct nvmf_entries *, const char *text, const char *from, struct diag *);
+int kernel_nvmf_conf_ini(struct nvmf_entries *, char *text, const char *from, struct diag *);
+int kernel_nvmf_conf_cmdline(struct nvmf_entries *, char *text, struct diag *);
+/* A file in any of the three forms; -ENOENT: there is none. NULL = all of /etc/nvme, absent ones are none. */
+int kernel_nvmf_conf_read(int root, const char *path, struct nvmf_entries *, struct diag *);
+int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *, struct diag *); /* /proc/cmdline */
+void kernel_nvmf_conf_free(struct nvmf_entries *);                           /* wipes secrets */

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# nvmf-connect-all --dry-run: wrong calls, every form of configuration, and one result for each connection.
+. "$(dirname "$0")/lib.sh"
+requires jq
+a="$RDMASTOR nvmf-connect-all --dry-run"
+id=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
+
+# shellcheck disable=SC2086 # several words
+{
+	fails 2 'URIs or -a, --config and --from-cmdline: give one of them' $a --from-cmdline nvme+tcp://127.0.0.1/nqn.x
+	fails 2 'give one of both' $a -t tcp -a 127.0.0.1 nvme+tcp://127.0.0.1/nqn.x
+	fails 1 'open none.conf: no such file' $a -J none.conf
+	echo '[{' >bad.json
+	fails 2 'bad.json line 2: is no JSON from here on' $a -J bad.json
+	echo '{"hosts":{}}' >bad.json
+	fails 2 'bad.json: not an array of hosts' $a -J bad.json
+	printf '[Host]\nhello\n' >bad.conf
+	fails 2 "bad.conf line 2: 'hello' is neither a section nor KEY = VALUE" $a -J bad.conf
+	printf -- '-t tcp -a\n' >bad.conf
+	fails 2 'bad.conf line 1: traddr needs an argument' $a -J bad.conf
+}
+
+cat >good.conf <<-C
+	[Host]
+	hostnqn = nqn.host
+	hostid = $id
+	[Subsystem]
+	nqn = nqn.x
+	controller = transport=tcp;traddr=127.0.0.1
+	controller = transport=tcp;traddr=127.0.0.1;trsvcid=4421
+C
+$a -J good.conf --json >out || die "status $? of $(cat out)"
+jq -e '.connected == 2 and .failed == 0 and (.results | length) == 2 and .results[1].line == "transport=tcp,traddr=127.0.0.1,trsvcid=4421,nqn=nqn.x,hostnqn=nqn.host,hostid='$id',reconnect_delay=10,ctrl_loss_tmo=60"' out >/dev/null ||
+	die "$(cat out)"
+
+# One of two is wrong
+echo '[{"hostnqn":"nqn.host","subsystems":[{"nqn":"nqn.x","ports":[{"transport":"tcp","traddr":"127.0.0.1"},{"transport":"tcp","traddr":"127.0.0.1","queue_size":7}]}]}]' >half.json
+$a -J half.json --json >out 2>err
+status=$?
+[ $status = 3 ] || die "status $status: $(cat out)"
+jq -e '.connected == 1 and .failed == 1 and .results[1].code == "usage" and (.results[1].text | test("queue_size: 7 is out of range"))' out >/dev/null || die "$(cat out)"
+grep -q 'queue_size: 7 is out of range' err || die "$(cat err)"
+
+# Nobody is there to be asked
+fails 1 'nothing was connected, 1 failed' "$RDMASTOR" nvmf-connect-all --quiet nvme+tcp://127.0.0.1:1

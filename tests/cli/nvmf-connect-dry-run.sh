@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# nvmf-connect --dry-run: the line for /dev/nvme-fabrics, from every spelling, with the loss policy and without the secrets.
+. "$(dirname "$0")/lib.sh"
+requires jq
+id=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
+key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
+
+line() { "$RDMASTOR" nvmf-connect --dry-run --json -q nqn.host -I $id "$@" 2>err | jq -r .line; }
+is() { # EXPECTED OPTION…
+	local expected=$1 got
+	shift
+	got=$(line "$@")
+	[ "$got" = "$expected" ] || die "$*: '$got', not '$expected': $(cat err)"
+}
+rest=hostnqn=nqn.host,hostid=$id
+
+is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,reconnect_delay=10,ctrl_loss_tmo=60" nvme+tcp://localhost/nqn.x/1
+is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,reconnect_delay=10,ctrl_loss_tmo=60" -t tcp -a 127.0.0.1 -n nqn.x
+is "transport=rdma,traddr=127.0.0.1,trsvcid=9,nqn=nqn.x,$rest,reconnect_delay=10,ctrl_loss_tmo=60" \
+	'transport=rdma;traddr=127.0.0.1;trsvcid=9;nqn=nqn.x'
+is "transport=rdma,traddr=::1,trsvcid=4420,nqn=nqn.x,$rest,nr_io_queues=2,reconnect_delay=5,ctrl_loss_tmo=30,tos=4" \
+	'nvme+rdma://[::1]/nqn.x?queues=2&loss=30&tos=4'
+is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,host_traddr=127.0.0.1,queue_size=32,nr_io_queues=3,ctrl_loss_tmo=-1,keep_alive_tmo=9,hdr_digest" \
+	nvme+tcp://127.0.0.1/nqn.x -w 127.0.0.1 --queue_size=32 -i 3 -k 9 -l -1 -g
+is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,reconnect_delay=10,ctrl_loss_tmo=-1" --on-loss forever nvme+tcp://127.0.0.1/nqn.x
+is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,reconnect_delay=2,ctrl_loss_tmo=60,fast_io_fail_tmo=0" \
+	--on-loss fail-fast nvme+tcp://127.0.0.1/nqn.x
+is "transport=tcp,traddr=127.0.0.1,trsvcid=8009,nqn=nqn.2014-08.org.nvmexpress.discovery,$rest,reconnect_delay=10,ctrl_loss_tmo=60" \
+	-t tcp -a 127.0.0.1 -n nqn.2014-08.org.nvmexpress.discovery
+
+# Over RDMA an interface is its address
+is "transport=rdma,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,host_traddr=127.0.0.1,reconnect_delay=10,ctrl_loss_tmo=60" \
+	-f lo nvme+rdma://127.0.0.1/nqn.x
+
+# Configuration says what options do not
+echo '[{"hostnqn":"nqn.conf","subsystems":[{"nqn":"nqn.y","ports":[{"transport":"tcp","traddr":"127.0.0.1","tos":9}]},{"nqn":"nqn.x","ports":[
+	{"transport":"tcp","traddr":"127.0.0.1","trsvcid":"4420","tos":3,"ctrl_loss_tmo":7}]}]}]' >config.json
+is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,ctrl_loss_tmo=7,tos=5" -J config.json -T 5 nvme+tcp://127.0.0.1/nqn.x
+is "transport=tcp,traddr=127.0.0.1,trsvcid=9,nqn=nqn.x,$rest,reconnect_delay=10,ctrl_loss_tmo=60" -J config.json nvme+tcp://127.0.0.1:9/nqn.x
+is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,reconnect_delay=10,ctrl_loss_tmo=60" -J none nvme+tcp://127.0.0.1/nqn.x
+
+# A kernel that does not list dhchap_secret is never sent one; with one that does it is masked
+if [ -e /dev/nvme-fabrics ] && grep -q dhchap_secret /dev/nvme-fabrics; then
+	line nvme+tcp://127.0.0.1/nqn.x -S $key | grep -q 'dhchap_secret=\*\*\*' || die "$(cat err)"
+else
+	fails 1 'this kernel does not know the option dhchap_secret' "$RDMASTOR" nvmf-connect --dry-run nvme+tcp://127.0.0.1/nqn.x -S $key
+	cp fails.err err
+fi
+grep -q 'the secret was readable in the command line' err || die "no warning: $(cat err)"
+! grep -q Y29y err || die "the secret is told: $(cat err)"

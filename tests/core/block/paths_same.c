@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What comes back must be the disk that went. */
+#include "flaky_rig.h"
+#include <criterion/criterion.h>
+
+const struct proto *const protos[] = { &flaky_proto, NULL };
+
+Test(paths_same, another_disk_is_refused_as_second_way)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig.way[1].id.nguid[3] = 8;
+	rig.way[2].id = (struct bdev_id){ .uuid = { 1 } };
+	rig_open(&rig, "flaky://a/?path=b&path=flaky%3a%2f%2fc%2f");
+	rig_assert_fact(&rig, "another disk: its NGUID is 00000008000000000000000000000000, not 00000009000000000000000000000000");
+	rig_assert_fact(&rig, "nothing proves that it is the same disk: no NGUID, UUID or EUI-64 in common");
+	flaky_kill(&rig.way[0]);
+	rig_turn_for(&rig, 300);
+	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
+	cr_assert_eq(atomic_load(&rig.way[1].done[IO_WRITE]) + atomic_load(&rig.way[2].done[IO_WRITE]), 0);
+	rig_fini(&rig);
+}
+
+/* What comes back differs by one property each, is refused by name, and accepted once it is right again. */
+static void comes_back_as(void (*spoil)(struct flaky_way *), void (*heal)(struct flaky_way *), const char *reason)
+{
+	struct rig rig;
+	struct req read;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/");
+	spoil(&rig.way[0]);
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 50);
+	req_submit(&rig, &read, IO_READ, 0);
+	cr_assert(!req_wait(&rig, &read, 200));
+	rig_assert_fact(&rig, reason);
+	heal(&rig.way[0]);
+	cr_assert(req_wait(&rig, &read, 2000));
+	cr_assert_eq(read.io.status, 0);
+	rig_fini(&rig);
+}
+
+static void other_id(struct flaky_way *way)
+{
+	way->id.nguid[3] = 77;
+}
+
+static void right_id(struct flaky_way *way)
+{
+	way->id.nguid[3] = 9;
+}
+
+static void no_id(struct flaky_way *way)
+{
+	way->id = (struct bdev_id){ .model = "x" };
+}
+
+static void smaller(struct flaky_way *way)
+{
+	way->size = 1 << 19;
+}
+
+static void right_size(struct flaky_way *way)
+{
+	way->size = 0;
+}
+
+static void short_writes(struct flaky_way *way)
+{
+	way->max_write = 4096;
+}
+
+static void long_writes(struct flaky_way *way)
+{
+	way->max_write = 0;
+}
+
+Test(paths_same, another_disk_is_refused_when_it_comes_back)
+{
+	comes_back_as(other_id, right_id, "another disk: its NGUID is 0000004d");
+	comes_back_as(no_id, right_id, "nothing proves that it is the same disk");
+}
+
+Test(paths_same, a_smaller_disk_is_refused_when_it_comes_back)
+{
+	comes_back_as(smaller, right_size, "it is smaller: 524288 bytes, not 1048576");
+}
+
+Test(paths_same, shorter_requests_are_refused_when_it_comes_back)
+{
+	comes_back_as(short_writes, long_writes, "it takes a write of 4096 bytes at most, not 65536");
+}
+
+Test(paths_same, fewer_lanes_than_are_open_are_refused_when_it_comes_back)
+{
+	struct rig rig;
+	struct lane *lane;
+	struct req read;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/");
+	cr_assert_eq(lane_open(&lane, rig.bdev, rig.loop, NULL), 0);
+	rig.way[0].lanes = 1;
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 50);
+	req_submit(&rig, &read, IO_READ, 0);
+	cr_assert(!req_wait(&rig, &read, 200));
+	rig_assert_fact(&rig, "last: it grants 1 lanes, and 2 are open");
+	rig.way[0].lanes = 64;
+	cr_assert(req_wait(&rig, &read, 2000));
+	lane_close(lane);
+	rig_fini(&rig);
+}
+
+Test(paths_same, a_disk_without_a_name_comes_back_by_its_uri)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	no_id(&rig.way[0]);
+	rig_open(&rig, "flaky://a/");
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 20);
+	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
+	cr_assert_eq(atomic_load(&rig.way[0].attempts), 2);
+	rig_fini(&rig);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Which files of modules are loaded, and in which order. */
+#include "modules.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEP "lib/modules/6.1/modules.dep"
+
+static const char dep[] = "kernel/drivers/nvme/host/nvme-core.ko.xz: kernel/drivers/nvme/common/nvme-common.ko.xz\n"
+			  "kernel/drivers/nvme/host/nvme-fabrics.ko.xz: kernel/drivers/nvme/host/nvme-core.ko.xz "
+			  "kernel/drivers/nvme/common/nvme-common.ko.xz\n"
+			  "kernel/drivers/nvme/common/nvme-common.ko.xz:\n"
+			  "extra/nvme.ko: kernel/drivers/nvme/host/nvme-core.ko.xz\n"
+			  "updates/my_nvme_core.ko.zst:\n";
+
+static void loads(const char *dir, const char *text, const char *module, const char *expected)
+{
+	struct tree tree = tree_new();
+	char *path[MODULE_FILES], name[128], got[1024] = "";
+	int count;
+
+	snprintf(name, sizeof(name), "%s/6.1/modules.dep", dir);
+	tree_file(&tree, name, text);
+	count = module_files(tree.root, "6.1", module, path);
+	cr_assert_gt(count, 0, "%s: %d", module, count);
+	for (int i = 0; i < count; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ", path[i]);
+	module_files_free(path, count);
+	cr_assert_str_eq(got, expected);
+	tree_free(&tree);
+}
+
+Test(modules, what_is_needed_comes_first)
+{
+	loads("lib/modules", dep, "nvme_fabrics",
+		"lib/modules/6.1/kernel/drivers/nvme/common/nvme-common.ko.xz lib/modules/6.1/kernel/drivers/nvme/host/nvme-core.ko.xz "
+		"lib/modules/6.1/kernel/drivers/nvme/host/nvme-fabrics.ko.xz ");
+}
+
+Test(modules, a_dash_is_an_underscore_and_a_part_of_a_name_is_none)
+{
+	loads("lib/modules", dep, "nvme-common", "lib/modules/6.1/kernel/drivers/nvme/common/nvme-common.ko.xz ");
+	loads("lib/modules", dep, "nvme", "lib/modules/6.1/kernel/drivers/nvme/host/nvme-core.ko.xz lib/modules/6.1/extra/nvme.ko ");
+	loads("lib/modules", dep, "my_nvme_core", "lib/modules/6.1/updates/my_nvme_core.ko.zst ");
+}
+
+Test(modules, the_folder_of_a_merged_usr_and_absolute_names)
+{
+	loads("usr/lib/modules", "/lib/modules/6.1/a.ko: /lib/modules/6.1/b.ko\n", "a", "lib/modules/6.1/b.ko lib/modules/6.1/a.ko ");
+}
+
+Test(modules, what_is_missing_is_told_apart)
+{
+	struct tree tree = tree_new();
+	char *path[MODULE_FILES], many[4096] = "kernel/many.ko:";
+
+	cr_assert_eq(module_files(tree.root, "6.1", "nbd", path), -ENODATA);
+	tree_file(&tree, DEP, dep);
+	cr_assert_eq(module_files(tree.root, "6.1", "nbd", path), -ENOENT);
+	cr_assert_eq(module_files(tree.root, "6.2", "nvme", path), -ENODATA);
+	for (int i = 0; i < MODULE_FILES; i++)
+		snprintf(many + strlen(many), sizeof(many) - strlen(many), " kernel/m%d.ko", i);
+	tree_file(&tree, DEP, many);
+	cr_assert_eq(module_files(tree.root, "6.1", "many", path), -E2BIG);
+	tree_free(&tree);
+}
+
+Test(modules, what_is_in_the_kernel_itself)
+{
+	struct tree tree = tree_new();
+
+	cr_assert(!module_built_in(tree.root, "6.1", "nvme_tcp"));
+	tree_file(&tree, "usr/lib/modules/6.1/modules.builtin", "kernel/drivers/nvme/host/nvme-tcp.ko\nkernel/lib/crc7.ko\n");
+	cr_assert(module_built_in(tree.root, "6.1", "nvme_tcp"));
+	cr_assert(module_built_in(tree.root, "6.1", "crc7"));
+	cr_assert(!module_built_in(tree.root, "6.1", "tcp"));
+	cr_assert(!module_built_in(tree.root, "6.2", "crc7"));
+	tree_free(&tree);
+}
+
+Test(modules, lines_cut_anywhere_do_no_harm)
+{
+	struct tree tree = tree_new();
+	char *path[MODULE_FILES], cut[sizeof(dep)];
+
+	for (size_t len = 0; len < sizeof(dep); len++) {
+		int count;
+
+		snprintf(cut, len + 1, "%s", dep);
+		tree_file(&tree, DEP, cut);
+		count = module_files(tree.root, "6.1", "nvme_fabrics", path);
+		if (count > 0)
+			module_files_free(path, count);
+	}
+	tree_free(&tree);
+}
+
+Test(modules, nothing_is_loaded_into_another_root)
+{
+	struct tree tree = tree_new();
+
+	cr_assert_str_eq(module_load(tree.root, "nbd"), "this is not the running system");
+	cr_assert_str_eq(module_load_files(tree.root, "nbd"), "there are no modules of this kernel here (/lib/modules)");
+	tree_free(&tree);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The line that is written, what kernels lack, and what their words mean. */
+#include "kernel_nvmf.h"
+#include "nvme.h"
+#include "nvme_tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY "DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:"
+#define LISTS                                                                                                                              \
+	"instance=-1,cntlid=-1,transport=%s,traddr=%s,trsvcid=%s,nqn=%s,queue_size=%d,ctrl_loss_tmo=%d,hostnqn=%s,dhchap_secret=%s,hdr_"   \
+	"digest"
+
+static struct nvmf_want want_t1(void)
+{
+	return (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = "rdma",
+					   [NVMF_TRADDR] = "10.0.0.1",
+					   [NVMF_TRSVCID] = "4420",
+					   [NVMF_NQN] = "nqn.t1",
+					   [NVMF_HOSTNQN] = "nqn.host" } };
+}
+
+static void makes(const char *lists, const struct nvmf_want *want, const char *expected, const char *left)
+{
+	struct tree tree = tree_new();
+	char line[512], out[128];
+	struct diag diag = { 0 };
+
+	tree_dir(&tree, "dev");
+	if (lists)
+		tree_file(&tree, "dev/nvme-fabrics", lists);
+	if (kernel_nvmf_line(tree.root, want, line, sizeof(line), out, sizeof(out), &diag)) {
+		cr_assert_str_eq(diag.text, expected);
+		cr_assert_eq(diag.code, DIAG_UNSUPPORTED);
+	} else {
+		cr_assert_str_eq(line, expected);
+		cr_assert_str_eq(out, left);
+	}
+	tree_free(&tree);
+}
+
+Test(nvme_connect, only_what_the_kernel_lists_is_sent)
+{
+	struct nvmf_want want = want_t1();
+
+	want.value[NVMF_CTRL_LOSS_TMO] = "60";
+	want.value[NVMF_RECONNECT_DELAY] = "10";
+	want.soft[NVMF_RECONNECT_DELAY] = true;
+	want.value[NVMF_DHCHAP_SECRET] = KEY;
+	makes(LISTS, &want, "transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,ctrl_loss_tmo=60,dhchap_secret=***",
+		"reconnect_delay");
+	want.value[NVMF_HDR_DIGEST] = "";
+	makes(LISTS, &want,
+		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,ctrl_loss_tmo=60,hdr_digest,dhchap_secret=***",
+		"reconnect_delay");
+}
+
+Test(nvme_connect, one_that_is_needed_and_missing_is_named)
+{
+	struct nvmf_want want = want_t1();
+
+	want.value[NVMF_DATA_DIGEST] = "";
+	makes(LISTS, &want, "this kernel does not know the option data_digest", "");
+	want = want_t1();
+	want.value[NVMF_TLS] = "";
+	makes(LISTS, &want, "this kernel does not know the option tls", "");
+}
+
+Test(nvme_connect, a_kernel_that_lists_nothing_gets_what_old_ones_know_and_never_a_secret)
+{
+	struct nvmf_want want = want_t1();
+
+	want.value[NVMF_FAST_IO_FAIL_TMO] = "5";
+	want.value[NVMF_RECONNECT_DELAY] = "10";
+	want.soft[NVMF_RECONNECT_DELAY] = true;
+	makes(NULL, &want, "transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,reconnect_delay=10,fast_io_fail_tmo=5",
+		"");
+	want.soft[NVMF_FAST_IO_FAIL_TMO] = true;
+	makes(NULL, &want, "transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,reconnect_delay=10",
+		"fast_io_fail_tmo");
+	want.value[NVMF_DHCHAP_SECRET] = KEY;
+	makes(NULL, &want, "this kernel does not know the option dhchap_secret", "");
+}
+
+Test(nvme_connect, drivers_and_devices_that_are_missing)
+{
+	struct tree tree = tree_new();
+	struct diag diag = { 0 };
+
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "tcp", &diag), -ENOENT);
+	cr_assert_eq(diag.code, DIAG_NO_MODULE);
+	cr_assert_str_eq(diag.text, "the kernel module nvme_fabrics is not loaded: this is not the running system");
+	cr_assert(strstr(diag.hint, "rdmastor export URI --ublk"));
+	tree_dir(&tree, "sys/class/nvme-fabrics");
+	tree_file(&tree, "dev/nvme-fabrics", "");
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", &diag), -ENOENT);
+	cr_assert(strstr(diag.text, "nvme_rdma is not loaded"), "%s", diag.text);
+	tree_dir(&tree, "sys/module/nvme_rdma");
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", &diag), -ENODEV);
+	cr_assert_eq(diag.code, DIAG_NO_DEVICE);
+	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", &diag), 0);
+	tree_dir(&tree, "sys/module/nvme_tcp");
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "tcp", &diag), 0);
+	tree_free(&tree);
+}
+
+/* A file is a device that keeps what is written and gives what stands behind it. */
+static void device_says(const struct tree *tree, const struct nvmf_want *want, const char *answer)
+{
+	static const char lists[] = "transport,traddr,nqn";
+	char line[512], out[64], text[1024];
+
+	tree_file(tree, "dev/nvme-fabrics", lists);
+	cr_assert_eq(kernel_nvmf_line(tree->root, want, line, sizeof(line), out, sizeof(out), NULL), 0);
+	snprintf(text, sizeof(text), "%-*s%s", (int)strlen(line), lists, answer);
+	tree_file(tree, "dev/nvme-fabrics", text);
+}
+
+Test(nvme_connect, connected)
+{
+	struct tree tree = tree_new();
+	struct nvmf_want want = want_t1();
+	struct nvmf_made made;
+	struct diag diag = { 0 };
+
+	want.value[NVMF_HOSTNQN] = NULL;
+	want.value[NVMF_TRSVCID] = NULL;
+	tree_dir(&tree, "dev");
+	device_says(&tree, &want, "instance=3,cntlid=1\n");
+	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, &diag), -ENODEV, "it is in no /sys");
+	cr_assert(strstr(diag.text, "connected it as nvme3 and has lost it again"), "%s", diag.text);
+	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
+	device_says(&tree, &want, "instance=3,cntlid=1\n");
+	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, &diag), 0, "%s", diag.text);
+	cr_assert_str_eq(made.ctrl.name, "nvme3");
+	cr_assert(!made.existed);
+	device_says(&tree, &want, "nonsense");
+	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, &diag), -EPROTO);
+	tree_free(&tree);
+}
+
+Test(nvme_connect, a_second_time_nothing_is_written)
+{
+	struct tree tree = tree_new();
+	struct nvmf_want want = want_t1();
+	struct nvmf_made made;
+
+	nvme_tree_ctrl(&tree, "nvme5", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, NULL), 0);
+	cr_assert(made.existed);
+	cr_assert_str_eq(made.ctrl.name, "nvme5");
+	want.value[NVMF_DUPLICATE_CONNECT] = "";
+	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, NULL), -ENOENT, "there is no device to write to");
+	tree_free(&tree);
+}
+
+static void means(int err, const char *lines, enum diag_code code, const char *text)
+{
+	struct nvmf_want want = want_t1();
+	struct diag diag = { 0 };
+	char words[1024];
+
+	snprintf(words, sizeof(words), "%s", lines);
+	cr_assert_lt(nvme_why(err, words, &want, &diag), 0);
+	cr_assert_eq(diag.code, code, "%s: %s", lines, diag.text);
+	cr_assert(strstr(diag.text, text), "'%s' instead of '%s'", diag.text, text);
+}
+
+Test(nvme_connect, words_of_the_kernel)
+{
+	means(EIO,
+		"nvme nvme0: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\nnvme nvme0: failed to connect queue: 0 "
+		"ret=16772\n",
+		DIAG_AUTH, "subsystem 'nqn.t1' does not allow host NQN 'nqn.host'");
+	means(EIO, "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"nqn.t1\"\n", DIAG_NOT_FOUND,
+		"the target has no subsystem 'nqn.t1'");
+	means(EIO, "nvme nvme0: Connect Invalid Data Parameter, hostnqn \"nqn.host\"\n", DIAG_AUTH, "invalid host NQN 'nqn.host'");
+	means(EIO, "nvme nvme0: Connect Invalid SQE Parameter, qid 0\n", DIAG_REFUSED, "Connect Invalid SQE Parameter, qid 0");
+	means(EIO, "nvme nvme0: Connect command failed: controller is busy or not available\n", DIAG_BUSY, "no room");
+	means(ECONNRESET,
+		"nvme nvme0: Connect rejected: status 8 (invalid service ID).\nnvme nvme0: rdma connection establishment failed (-104)\n",
+		DIAG_REFUSED, "connection refused: no RDMA listener on port 4420");
+	means(ECONNRESET, "nvme nvme0: Connect rejected: status -111 (connection refused).\n", DIAG_REFUSED, "no RDMA listener");
+	means(ECONNRESET, "nvme nvme0: Connect rejected: status 10 (stale conn).\n", DIAG_BUSY, "stale connection");
+	means(ECONNRESET, "nvme nvme0: Connect rejected: status 28 (consumer defined) nvme status 6 (resource not found).\n", DIAG_REFUSED,
+		"the target rejected the connection: resource not found");
+	means(ECONNRESET, "nvme nvme0: Connect rejected: status 4 (timeout).\n", DIAG_REFUSED,
+		"the target rejected the connection: timeout (4)");
+	means(ECONNREFUSED, "nvme nvme0: failed to connect socket: -111\n", DIAG_REFUSED, "nobody listens at RDMA port 4420");
+	means(EHOSTUNREACH, "nvme nvme0: failed to connect socket: -113\n", DIAG_UNREACHABLE, "no answer from 10.0.0.1");
+	means(ENODEV, "nvme nvme0: rdma_resolve_addr failed (-19).\n", DIAG_NO_DEVICE, "no RDMA device routes to 10.0.0.1");
+	means(ETIMEDOUT, "nvme nvme0: rdma connection establishment failed (-110)\n", DIAG_UNREACHABLE,
+		"no answer from 10.0.0.1 over RDMA");
+	means(EINVAL, "nvme_fabrics: unknown parameter or missing value 'tls=1' in ctrl creation request\n", DIAG_UNSUPPORTED,
+		"does not know the option tls");
+	means(EINVAL, "nvme_fabrics: invalid parameter 'host_iface=%s'\n", DIAG_UNSUPPORTED,
+		"does not take the option host_iface over rdma");
+	means(EINVAL, "nvme_fabrics: found same hostid 1 but different hostnqn b\n", DIAG_MISMATCH, "this host id with another host NQN");
+	means(EINVAL, "nvme_fabrics: no handler found for transport rdma.\n", DIAG_NO_MODULE, "no driver nvme-rdma");
+	means(ENOKEY, "nvme nvme0: qid 0: no key\nnvme nvme0: qid 0: authentication setup failed\n", DIAG_AUTH, "no secret was given");
+	means(EIO, "nvme nvme0: qid 0: controller authentication failed\n", DIAG_AUTH, "does not prove that it knows");
+}
+
+Test(nvme_connect, an_errno_alone)
+{
+	means(EALREADY, "", DIAG_BUSY, "is connected already");
+	means(EINVAL, "", DIAG_USAGE, "does not take one of the options");
+	means(ENODEV, "", DIAG_NO_DEVICE, "no RDMA device");
+	means(ECONNREFUSED, "", DIAG_REFUSED, "connection refused");
+	means(EADDRNOTAVAIL, "", DIAG_NOT_FOUND, "is no address of this machine");
+	means(ENOMEM, "", DIAG_NO_MEMORY, "the kernel did not connect");
+	means(ENOKEY, "", DIAG_AUTH, "key or keyring");
+}
+
+Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
+{
+	char words[] = "nvme_fabrics: Invalid DH-CHAP secret " KEY "\nnvme_fabrics: unknown parameter 'dhchap_secret=" KEY "' in\n";
+	struct nvmf_want want = want_t1();
+	struct diag diag = { 0 };
+
+	nvme_why(EINVAL, words, &want, &diag);
+	cr_assert_not(strstr(words, "Y29y"), "%s", words);
+	cr_assert_not(strstr(diag.text, "Y29y"), "%s", diag.text);
+}

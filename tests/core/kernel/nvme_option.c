@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What each option of a fabrics connection may be. */
+#include "kernel_nvmf.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#define KEY "DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:"
+
+static struct nvmf_want want_of(const char *transport)
+{
+	return (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = transport, [NVMF_TRADDR] = "10.0.0.1", [NVMF_NQN] = "nqn.t" } };
+}
+
+static void wrong(struct nvmf_want want, const char *text)
+{
+	struct diag diag = { 0 };
+
+	cr_assert_eq(kernel_nvmf_check(&want, &diag), -diag.err);
+	cr_assert_eq(diag.code, DIAG_USAGE, "nothing is wrong, instead of: %s", text);
+	cr_assert(strstr(diag.text, text), "'%s' instead of '%s'", diag.text, text);
+}
+
+static void with(enum nvmf_key key, const char *value, const char *text)
+{
+	struct nvmf_want want = want_of("tcp");
+	struct diag diag = { 0 };
+
+	want.value[key] = value;
+	if (text)
+		wrong(want, text);
+	else
+		cr_assert_eq(kernel_nvmf_check(&want, &diag), 0, "%s", diag.text);
+}
+
+Test(nvme_option, what_must_be_there)
+{
+	struct nvmf_want want = want_of("rdma");
+
+	cr_assert_eq(kernel_nvmf_check(&want, NULL), 0);
+	want.value[NVMF_NQN] = NULL;
+	wrong(want, "nqn is missing");
+	wrong(want_of("fc"), "transport 'fc' is neither rdma nor tcp");
+}
+
+Test(nvme_option, numbers_have_their_range)
+{
+	with(NVMF_QUEUE_SIZE, "16", NULL);
+	with(NVMF_QUEUE_SIZE, "1024", NULL);
+	with(NVMF_QUEUE_SIZE, "15", "queue_size: 15 is out of range: 16 to 1024 are possible");
+	with(NVMF_QUEUE_SIZE, "1025", "out of range");
+	with(NVMF_NR_IO_QUEUES, "10x", "nr_io_queues: '10x' is not a whole number");
+	with(NVMF_NR_IO_QUEUES, "", "is not a whole number");
+	with(NVMF_NR_IO_QUEUES, " 1", "is not a whole number");
+	with(NVMF_NR_IO_QUEUES, "99999999999999999999", "out of range");
+	with(NVMF_CTRL_LOSS_TMO, "-1", NULL);
+	with(NVMF_CTRL_LOSS_TMO, "-2", "-1 to 2147483647 are possible; -1 is never");
+	with(NVMF_TOS, "256", "0 to 255");
+	with(NVMF_TRSVCID, "0", "1 to 65535");
+}
+
+Test(nvme_option, one_word_of_a_line)
+{
+	with(NVMF_HOSTNQN, "nqn.a,hostid=1", "commas, blanks and control characters are not possible");
+	with(NVMF_HOSTNQN, "a b", "commas, blanks");
+	with(NVMF_HOSTNQN, "", "hostnqn is empty");
+	with(NVMF_HOST_IFACE, "eth0\n", "commas, blanks");
+}
+
+Test(nvme_option, an_nqn_has_its_length)
+{
+	char nqn[300];
+
+	memset(nqn, 'a', sizeof(nqn));
+	nqn[223] = 0;
+	with(NVMF_NQN, nqn, NULL);
+	nqn[223] = 'a';
+	nqn[224] = 0;
+	with(NVMF_NQN, nqn, "an NQN has at most 223 bytes");
+}
+
+Test(nvme_option, what_is_of_tcp_only)
+{
+	struct nvmf_want want = want_of("rdma");
+
+	want.value[NVMF_HDR_DIGEST] = "";
+	wrong(want, "hdr_digest is of TCP only, and the transport is rdma");
+	with(NVMF_HDR_DIGEST, "", NULL);
+	with(NVMF_TLS_KEY, "77", "tls_key needs tls");
+}
+
+Test(nvme_option, times_that_contradict)
+{
+	struct nvmf_want want = want_of("rdma");
+
+	want.value[NVMF_CTRL_LOSS_TMO] = "10";
+	want.value[NVMF_FAST_IO_FAIL_TMO] = "11";
+	wrong(want, "fast_io_fail_tmo (11) is longer than ctrl_loss_tmo (10)");
+	want.value[NVMF_CTRL_LOSS_TMO] = "-1";
+	cr_assert_eq(kernel_nvmf_check(&want, NULL), 0);
+}
+
+static void secret(const char *text, const char *reason)
+{
+	struct diag diag = { 0 };
+	int err = kernel_nvmf_secret_check("dhchap_secret", text, &diag);
+
+	cr_assert_eq(err, reason ? -EINVAL : 0, "%s", diag.text);
+	cr_assert(!reason || strstr(diag.text, reason), "%s", diag.text);
+	cr_assert(!strstr(diag.text, "Y29y"), "it is quoted: %s", diag.text);
+}
+
+Test(nvme_option, secrets_have_form_length_and_checksum)
+{
+	secret(KEY, NULL);
+	secret("DHHC-1:01:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:", NULL);
+	secret("DHHC-1:02:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:", "has not the length that 'DHHC-1:02' asks for");
+	secret("DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7M:", "checksum of the key is wrong");
+	secret("DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi4S7L:", "has not the length");
+	secret("DHHC-1:04:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:", "not a key of the form");
+	secret("DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L", "not a key of the form");
+	secret("DHHC-1:00:Y29y!:", "has not the length");
+	secret("Y29y", "not a key of the form");
+	secret("", "not a key of the form");
+}
+
+Test(nvme_option, a_secret_cut_or_damaged_is_never_right)
+{
+	char text[sizeof(KEY)];
+
+	for (size_t len = 0; len < sizeof(KEY) - 1; len++) {
+		strcpy(text, KEY);
+		text[len] = 0;
+		cr_assert_neq(kernel_nvmf_secret_check("x", text, NULL), 0, "%zu", len);
+	}
+	for (size_t at = 10; at < sizeof(KEY) - 2; at++) {
+		strcpy(text, KEY);
+		text[at] = text[at] == 'A' ? 'B' : 'A';
+		cr_assert_neq(kernel_nvmf_secret_check("x", text, NULL), 0, "%zu", at);
+	}
+}
+
+Test(nvme_option, the_controller_proves_itself_only_to_a_host_that_did)
+{
+	with(NVMF_DHCHAP_CTRL_SECRET, KEY, "dhchap_ctrl_secret needs dhchap_secret");
+	with(NVMF_DHCHAP_SECRET, KEY, NULL);
+}
+
+Test(nvme_option, names)
+{
+	cr_assert_eq(kernel_nvmf_key_find("nr-io-queues"), NVMF_NR_IO_QUEUES);
+	cr_assert_eq(kernel_nvmf_key_find("nr_io_queues"), NVMF_NR_IO_QUEUES);
+	cr_assert_eq(kernel_nvmf_key_find("nr_io_queue"), -1);
+	for (int key = 0; key < NVMF_KEYS; key++)
+		cr_assert_eq(kernel_nvmf_key_find(kernel_nvmf_key_name(key)), key);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Controllers, namespaces and what holds them, on trees as kernels lay them out. */
+#include "kernel_nvmf.h"
+#include "loop.h"
+#include "nvme_tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct nvmf_want want_t1 = { .value = { [NVMF_TRANSPORT] = "rdma",
+						  [NVMF_TRADDR] = "10.0.0.1",
+						  [NVMF_TRSVCID] = "4420",
+						  [NVMF_NQN] = "nqn.t1",
+						  [NVMF_HOSTNQN] = "nqn.host" } };
+
+static struct tree new_tree(void)
+{
+	struct tree tree = tree_new();
+
+	nvme_tree_ctrl(&tree, "nvme10", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4421,host_iface=eth0,src_addr=10.0.0.9");
+	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	nvme_tree_ctrl(&tree, "nvme0", "pcie", "nqn.disk", "0000:01:00.0");
+	tree_dir(&tree, "sys/class/nvme/nvme3"); /* going */
+	tree_dir(&tree, "sys/class/nvme/nvmexyz");
+	return tree;
+}
+
+Test(nvme_sysfs, fabrics_controllers_in_order)
+{
+	struct tree tree = new_tree();
+	struct nvmf_ctrl *list;
+	unsigned count;
+
+	cr_assert_eq(kernel_nvmf_list(tree.root, &list, &count, NULL), 0);
+	cr_assert_eq(count, 2);
+	cr_assert_str_eq(list[0].name, "nvme2");
+	cr_assert_str_eq(list[1].name, "nvme10");
+	cr_assert_str_eq(list[1].host_iface, "eth0");
+	cr_assert_str_eq(list[1].src_addr, "10.0.0.9");
+	cr_assert_str_eq(list[1].trsvcid, "4421");
+	cr_assert_str_eq(list[0].hostid, "abff48c0-ecbe-4d8c-a64a-54f12797e8c2");
+	cr_assert_eq(list[0].ctrl_loss_tmo, 60);
+	cr_assert_eq(list[0].fast_io_fail_tmo, NVMF_OFF);
+	cr_assert_eq(list[0].queues, 3);
+	free(list);
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, an_old_kernel_tells_less)
+{
+	struct tree tree = tree_new();
+	struct nvmf_ctrl ctrl;
+
+	tree_file(&tree, "sys/class/nvme/nvme1/state", "live\n");
+	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme1", &ctrl), 0);
+	cr_assert_eq(ctrl.ctrl_loss_tmo, NVMF_UNKNOWN);
+	cr_assert_eq(ctrl.queues, 0);
+	cr_assert_eq(kernel_nvmf_look(tree.root, ctrl.name, &ctrl), 0, "its own name may be given");
+	cr_assert_str_eq(ctrl.name, "nvme1");
+	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme1n1", &ctrl), -ENOENT);
+	cr_assert_eq(kernel_nvmf_look(tree.root, "../nvme1", &ctrl), -ENOENT);
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, the_same_connection)
+{
+	struct tree tree = new_tree();
+	struct nvmf_want want = want_t1;
+	struct nvmf_ctrl ctrl;
+
+	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), 0);
+	cr_assert_str_eq(ctrl.name, "nvme2");
+	want.value[NVMF_HOSTNQN] = "nqn.other";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "another host's");
+	want = want_t1;
+	want.value[NVMF_TRSVCID] = "4421";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT);
+	want = want_t1;
+	want.value[NVMF_HOST_TRADDR] = "10.0.0.7";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "from another side");
+	tree_file(&tree, "sys/class/nvme/nvme2/address", "traddr=fd00:0::0001,trsvcid=4420\n");
+	want = want_t1;
+	want.value[NVMF_TRADDR] = "fd00::1";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), 0, "one address, two spellings");
+	tree_file(&tree, "sys/class/nvme/nvme2/state", "deleting\n");
+	cr_assert_eq(kernel_nvmf_find(tree.root, &want, &ctrl), -ENOENT, "on its way out");
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, namespaces_with_and_without_multipath)
+{
+	struct tree tree = new_tree();
+	struct nvmf_disk *disk;
+	unsigned count;
+
+	nvme_tree_disk(&tree, "nvme2", "nvme1c2n2", "nvme1n2", 5);
+	nvme_tree_disk(&tree, "nvme2", "nvme2n1", "nvme2n1", 1);
+	tree_dir(&tree, "sys/class/nvme/nvme2/ng2n1");
+	tree_dir(&tree, "sys/class/nvme/nvme2/nvme1c2n9"); /* has no disk yet */
+	cr_assert_eq(kernel_nvmf_disks(tree.root, "nvme2", &disk, &count, NULL), 0);
+	cr_assert_eq(count, 2);
+	cr_assert_str_eq(disk[0].name, "nvme2n1");
+	cr_assert_str_eq(disk[1].name, "nvme1n2");
+	cr_assert_eq(disk[1].nsid, 5);
+	cr_assert_eq(disk[1].size, 8 << 20);
+	cr_assert_eq(disk[1].block, 4096);
+	cr_assert_eq(disk[1].major, 259);
+	cr_assert_str_eq(disk[1].wwid, "uuid.3817d9bc-9750-46fd-b17e-d1e5769402f7");
+	free(disk);
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, a_device_in_any_of_its_names)
+{
+	struct tree tree = new_tree();
+	char ctrl[4][16];
+
+	nvme_tree_disk(&tree, "nvme2", "nvme1c2n1", "nvme1n1", 1);
+	nvme_tree_disk(&tree, "nvme10", "nvme1c10n1", "nvme1n1", 1);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme2", ctrl, 4), 1);
+	cr_assert_str_eq(ctrl[0], "nvme2");
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1", ctrl, 4), 2);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "/dev/nvme1n1", ctrl, 4), 2);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1p3", ctrl, 4), 2);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1c10n1", ctrl, 4), 1);
+	cr_assert_str_eq(ctrl[0], "nvme10");
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n7", ctrl, 4), -ENOENT);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme7", ctrl, 4), -ENOENT);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "sda", ctrl, 4), -ENOENT);
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1", ctrl, 1), 1);
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, who_would_lose_something)
+{
+	struct tree tree = new_tree();
+	struct nvmf_ctrl *list;
+	unsigned count;
+	char who[200];
+
+	nvme_tree_disk(&tree, "nvme2", "nvme1c2n1", "nvme1n1", 1);
+	nvme_tree_disk(&tree, "nvme10", "nvme1c10n1", "nvme1n1", 1);
+	tree_file(&tree, "proc/self/mountinfo", "25 1 259:1 / /mnt rw - ext4 /dev/nvme1n1 rw\n");
+	cr_assert_eq(kernel_nvmf_list(tree.root, &list, &count, NULL), 0);
+	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who));
+	cr_assert_str_eq(who, "", "the other path goes on: %s", who);
+	kernel_nvmf_users(tree.root, list, 2, who, sizeof(who));
+	cr_assert_str_eq(who, "nvme1n1 mounted on /mnt");
+	tree_file(&tree, "sys/class/nvme/nvme10/state", "connecting\n");
+	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who));
+	cr_assert_str_eq(who, "nvme1n1 mounted on /mnt", "the other path is lost");
+	cr_assert(!kernel_nvmf_has_root(tree.root, "nvme2"));
+	free(list);
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, the_root_device_through_layers)
+{
+	struct tree tree = new_tree();
+
+	nvme_tree_disk(&tree, "nvme2", "nvme1c2n1", "nvme1n1", 1);
+	tree_file(&tree, "sys/dev/block/259:1/nvme1n1p2/partition", "2\n");
+	tree_file(&tree, "sys/dev/block/259:1/nvme1n1p2/dev", "259:9\n");
+	tree_file(&tree, "sys/dev/block/259:9/uevent", "DEVNAME=nvme1n1p2\n");
+	tree_dir(&tree, "sys/dev/block/259:9/holders/dm-0");
+	tree_file(&tree, "sys/class/block/dm-0/dev", "253:0\n");
+	tree_file(&tree, "sys/dev/block/253:0/uevent", "DEVNAME=dm-0\n");
+	tree_dir(&tree, "sys/dev/block/253:0/holders");
+	tree_file(&tree, "proc/self/mountinfo", "25 1 253:0 / /mnt rw - ext4 /dev/dm-0 rw\n");
+	cr_assert(!kernel_nvmf_has_root(tree.root, "nvme2"));
+	tree_file(&tree, "proc/self/mountinfo", "25 1 253:0 / / rw - ext4 /dev/dm-0 rw\n");
+	cr_assert(kernel_nvmf_has_root(tree.root, "nvme2"));
+	cr_assert(!kernel_nvmf_has_root(tree.root, "nvme10"));
+	tree_free(&tree);
+}
+
+static void content(const struct tree *tree, const char *path, const char *expected)
+{
+	char text[32] = "";
+	int fd = openat(tree->root, path, O_RDONLY);
+
+	cr_assert_geq(read(fd, text, sizeof(text) - 1), 0);
+	close(fd);
+	cr_assert_str_eq(text, expected);
+}
+
+Test(nvme_sysfs, the_end_of_a_connection)
+{
+	struct tree tree = new_tree();
+	struct diag diag = { 0 };
+
+	kernel_nvmf_hurry(tree.root, "nvme2");
+	content(&tree, "sys/class/nvme/nvme2/fast_io_fail_tmo", "0");
+	content(&tree, "sys/class/nvme/nvme2/ctrl_loss_tmo", "1");
+	cr_assert_eq(kernel_nvmf_disconnect(tree.root, "nvme2", 0, &diag), 0, "%s", diag.text);
+	content(&tree, "sys/class/nvme/nvme2/delete_controller", "1");
+	cr_assert_eq(kernel_nvmf_disconnect(tree.root, "nvme77", 0, &diag), 0, "what is gone is gone");
+	tree_free(&tree);
+}
+
+static void waits(const struct tree *tree, uint32_t nsid, int err, const char *text)
+{
+	struct nvmf_disk *disk;
+	struct diag diag = { 0 };
+	unsigned count;
+
+	cr_assert_eq(kernel_nvmf_wait(tree->root, "nvme2", nsid, loop_clock() + 60000000, &disk, &count, &diag), err, "%s", diag.text);
+	cr_assert(strstr(diag.text, text), "%s", diag.text);
+	cr_assert_null(disk);
+}
+
+Test(nvme_sysfs, what_does_not_come_is_not_waited_for_without_end)
+{
+	struct tree tree = new_tree();
+
+	waits(&tree, 3, -ETIMEDOUT, "namespace 3 of nvme2 has no block device that opens in time");
+	tree_file(&tree, "sys/class/nvme/nvme2/state", "connecting\n");
+	waits(&tree, 0, -ETIMEDOUT, "nvme2 is not live in time: it is connecting");
+	tree_file(&tree, "sys/class/nvme/nvme2/state", "deleting (no IO)\n");
+	waits(&tree, 0, -ENODEV, "nvme2 is going away (deleting");
+	unlinkat(tree.root, "sys/class/nvme/nvme2/state", 0);
+	waits(&tree, 0, -ENODEV, "the kernel has given up nvme2");
+	tree_free(&tree);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A disk behind three ways that break on demand, its lane, and requests. */
+#include "flaky_rig.h"
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+void rig_init(struct rig *rig)
+{
+	static const char *const host[] = { "a", "b", "c" };
+
+	*rig = (struct rig){ .env = { .write = true, .on_loss_ms = 10000 } };
+	cr_assert_eq(loop_new(&rig->loop, &(struct loop_options){ .name = "test", .verbose = true }, NULL), 0);
+	flaky_disk_init(&rig->disk, 1 << 20);
+	for (unsigned i = 0; i < 3; i++) {
+		rig->way[i].host = host[i];
+		rig->way[i].disk = &rig->disk;
+		rig->way[i].id.nguid[3] = 9;
+	}
+	flaky_ways(rig->way, 3, 1);
+	cr_assert_eq(pool_new(&rig->pool, 65536, 8, NULL), 0);
+}
+
+void rig_open(struct rig *rig, const char *uri)
+{
+	cr_assert_eq(bdev_open(&rig->bdev, rig->loop, uri, &rig->env, &rig->diag), 0, "%s", rig->diag.text);
+	cr_assert_eq(lane_open(&rig->lane, rig->bdev, rig->loop, &rig->diag), 0, "%s", rig->diag.text);
+	cr_assert_eq(lane_map(rig->lane, rig->pool, &rig->diag), 0, "%s", rig->diag.text);
+}
+
+void rig_fini(struct rig *rig)
+{
+	if (rig->lane) {
+		lane_unmap(rig->lane, rig->pool);
+		lane_close(rig->lane);
+	}
+	bdev_close(rig->bdev);
+	for (unsigned i = 0; i < 3; i++) {
+		cr_assert_eq(atomic_load(&rig->way[i].lanes_open), 0);
+		cr_assert_eq(atomic_load(&rig->way[i].mapped), 0);
+		cr_assert_null(rig->way[i].leaf);
+	}
+	pool_free(rig->pool);
+	flaky_disk_fini(&rig->disk);
+	loop_free(rig->loop);
+}
+
+static void req_done(struct io *io)
+{
+	struct req *req = container_of(io, struct req, io);
+
+	req->done_ns = loop_clock();
+	req->over++;
+}
+
+void req_submit(struct rig *rig, struct req *req, enum io_kind kind, unsigned slot)
+{
+	*req = (struct req){ .buf = pool_buf(rig->pool, slot) };
+	req->io = (struct io){ .kind = (uint8_t)kind, .off = slot * 4096ull, .len = 4096, .buf = &req->buf, .done = req_done, .lower = req->lower };
+	req->io.status = 1;
+	if (kind == IO_FLUSH)
+		req->io.off = req->io.len = 0;
+	bdev_submit(rig->lane, &req->io);
+}
+
+bool req_wait(struct rig *rig, struct req *req, unsigned ms)
+{
+	return loop_wait(rig->loop, &req->over, loop_clock() + ms * MSEC);
+}
+
+void rig_turn_for(struct rig *rig, unsigned ms)
+{
+	volatile int never = 0;
+
+	loop_wait(rig->loop, &never, loop_clock() + ms * MSEC);
+}
+
+int rig_io(struct rig *rig, enum io_kind kind)
+{
+	struct buf buf = pool_buf(rig->pool, 7);
+	struct io io = { .kind = (uint8_t)kind, .len = kind == IO_FLUSH ? 0 : 4096, .buf = &buf };
+
+	return bdev_io_wait(rig->lane, &io, 3000);
+}
+
+struct facts {
+	char text[8192];
+};
+
+static void add_fact(void *arg, const char *key, const char *label, const char *value)
+{
+	struct facts *facts = arg;
+
+	(void)label;
+	snprintf(facts->text + strlen(facts->text), sizeof(facts->text) - strlen(facts->text), "%s=%s\n", key, value);
+}
+
+void rig_assert_fact(struct rig *rig, const char *part)
+{
+	struct facts facts = { "" };
+
+	rig->bdev->ops->facts(rig->bdev, add_fact, &facts);
+	cr_assert(strstr(facts.text, part), "'%s' is not in:\n%s", part, facts.text);
+}

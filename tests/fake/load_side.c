@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A server of load_listen() and the loop of its client. */
+#include "load_side.h"
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <string.h>
+
+struct loop *loops[2];
+struct load_server *server;
+struct addr at;
+static struct crew *crew;
+
+void load_side_begin(struct load_listen conf)
+{
+	static const struct loop_options options = { .name = "test" };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	host_begin(0);
+	cr_assert_eq(crew_start(&crew, conf.nloops, &options, &why), 0);
+	for (unsigned i = 0; i < conf.nloops; i++)
+		loops[i] = crew_loop(crew, i);
+	conf.loops = loops;
+	memcpy(&conf.at.ss, &in, sizeof(in));
+	conf.at.len = sizeof(in);
+	cr_assert_eq(load_listen(&server, loop, &conf, 1000, &why), 0, "%s", why.text);
+	at = *load_server_addr(server);
+}
+
+void load_side_end(void)
+{
+	load_server_stop(server);
+	crew_stop(crew);
+	host_end();
+}
