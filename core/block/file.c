@@ -7,12 +7,14 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FILE_BLOCK 512u /* of a regular file */
@@ -28,7 +30,6 @@ static void file_free(struct bdev *bdev)
 
 	loop_work_del(bdev->loop, &file->tell);
 	loop_timer_del(bdev->loop, &file->watch);
-	file_size_free(file->size);
 	if (file->direct >= 0)
 		close(file->direct);
 	if (file->fd >= 0)
@@ -47,13 +48,19 @@ static void file_stop(struct bdev *bdev)
 	loop_work_add(bdev->loop, &file->tell);
 }
 
+/* The loop serves other disks: no server of a network file system is asked. What the last request brought is known here. */
 static bool size_of(const struct file *file, uint64_t *size)
 {
+	struct statx now;
 	struct stat st;
 
 	if (file->device)
 		return ioctl(file->fd, BLKGETSIZE64, size) == 0;
-	if (fstat(file->fd, &st) < 0)
+	if (!syscall(SYS_statx, file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &now)) {
+		*size = now.stx_size;
+		return now.stx_mask & STATX_SIZE;
+	}
+	if (errno != ENOSYS || fstat(file->fd, &st) < 0)
 		return false;
 	*size = (uint64_t)st.st_size;
 	return true;
@@ -74,13 +81,14 @@ static void watch_later(struct file *file)
 
 /* There is no event for this that does not come with every write, too. What has grown is the disk's; what has gone was promised: the
  * size stays, requests for it fail, and none may make the file longer again with nothing in it. */
-static void seen(void *arg, uint64_t size)
+static void look(struct loop_timer *timer)
 {
-	struct file *file = arg;
+	struct file *file = container_of(timer, struct file, watch);
 	struct bdev *bdev = &file->bdev;
-	uint64_t end;
+	uint64_t size, end;
 
-	if (bdev->state != BDEV_UP || !bdev->changed)
+	watch_later(file);
+	if (!bdev->changed || !size_of(file, &size))
 		return;
 	if (size > file->eof)
 		__atomic_store_n(&file->eof, size, __ATOMIC_RELAXED);
@@ -95,20 +103,6 @@ static void seen(void *arg, uint64_t size)
 	else
 		__atomic_store_n(&bdev->lim.size, end, __ATOMIC_RELAXED);
 	bdev->changed(bdev);
-}
-
-static void look(struct loop_timer *timer)
-{
-	struct file *file = container_of(timer, struct file, watch);
-	uint64_t size;
-
-	watch_later(file);
-	if (!file->bdev.changed)
-		return;
-	if (file->size)
-		file_size_ask(file->size);
-	else if (size_of(file, &size))
-		seen(file, size);
 }
 
 static void tell(struct loop_work *work)
@@ -324,8 +318,6 @@ int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const str
 		file_free(&file->bdev);
 		return rc;
 	}
-	if (!file->device)
-		file->size = file_size_new(loop, file->fd, seen, file);
 	loop_work_add(loop, &file->tell);
 	*out = &file->bdev;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Between file.c (what the file is), file_lane.c (how requests reach it) and file_size.c (how large it is now). */
+/* Between file.c (what the file is) and file_lane.c (how requests reach it). */
 #pragma once
 #include "bdev.h"
 
@@ -16,7 +16,6 @@ struct file {
 	void *zeroes; /* FILE_ZEROES bytes; NULL when read-only */
 	struct loop_work tell;
 	struct loop_timer watch; /* its size */
-	struct file_size *size; /* NULL: asked for in place */
 	char path[URI_MAX];
 };
 
@@ -25,10 +24,5 @@ struct file_io { /* io.lower */
 	uint8_t step; /* enum file_step */
 	bool bypass; /* the step goes past the page cache */
 };
-
-/* NULL where io_uring cannot do it. A question while another is not answered is the same one; seen() follows, but not on failure. */
-struct file_size *file_size_new(struct loop *, int fd, void (*seen)(void *arg, uint64_t size), void *arg);
-void file_size_ask(struct file_size *);
-void file_size_free(struct file_size *);
 
 int file_lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
