@@ -120,7 +120,7 @@ static int choose_port(const struct call *call, const struct srp_daemon_words *w
 
 static int get_ready(struct call *call, const struct srp_daemon_words *words, struct srp_daemon_options *opts, struct srp_rules *rules)
 {
-	int err = srp_rules_read(rules, opts->root, words->rules, call->diag);
+	int err = srp_rules_read(rules, opts->root, words->rules, false, call->diag);
 
 	if (!err)
 		err = kernel_umad_ready(opts->root, call->diag);

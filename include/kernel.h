@@ -128,8 +128,9 @@ const struct kernel_srp *kernel_srp_find(const struct kernel_srp *, unsigned cou
 bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24]);
 uint32_t kernel_srp_imm_data(int root); /* bytes of immediate data ib_srp sends; 0 = none, or not loaded */
 int kernel_srp_ready(int root, struct diag *); /* loads ib_srp */
-/* The rules file, or the default one, whose text is NULL when there is none; free() it. `name` is what to call it. */
-int kernel_srp_rules(int root, const char *file, char *name, size_t name_len, char **text, size_t *len, struct diag *);
+/* The rules file, or the default one, whose text is NULL when there is none; free() it. `name` is what to call it. `again`: it was read
+ * before, and must be a file that has not changed by that: -ESPIPE. Then it does not block. */
+int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len, char **text, size_t *len, struct diag *);
 /* The lock of a port, the one that srp_daemon (rdma-core) takes too: a descriptor that holds it as long as it is open. -EBUSY: the
  * holder is named. -EROFS, -ENOENT …: there is no place for one. */
 int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
