@@ -105,6 +105,8 @@ static int choose_port(const struct call *call, const struct srp_daemon_words *w
 	char dev[MAD_DEV_LEN];
 	int err = 0;
 
+	if (words->dev && !words->port && srp_daemon_is_old(call))
+		choice.port = 1; /* there, whatever its state */
 	if (words->dev_port) {
 		err = split(call, words->dev_port, dev, &choice.port);
 		choice.dev = dev;
