@@ -77,6 +77,8 @@ static void scanned(void *arg, const struct srp_scan *scan)
 		srp_show(once->call, &show);
 	if (words->all_ports)
 		out_end(out);
+	if (words->execute || show.form != SRP_LISTING)
+		srp_note_left_out(once->call, &show);
 	srp_note_failures(once->call, &show);
 }
 
