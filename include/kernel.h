@@ -137,6 +137,7 @@ int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
 
 /* One login of the kernel's initiator. Writing to add_target blocks until it has succeeded or failed, so a process of its own does it.
  * The kernel takes one at a time for each port. */
+#define KERNEL_SRP_LEFT 4
 struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroes else */
 	/* Once, from the loop. 0: connected. -EEXIST: it was so already. Else the reason as the kernel's log tells it. */
 	void (*done)(struct kernel_srp_add *, int err, struct diag *);
@@ -145,7 +146,7 @@ struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroe
 	struct loop_fd watch;
 	struct loop_timer deadline;
 	struct kernel_log log;
-	pid_t pid;
+	pid_t pid, left[KERNEL_SRP_LEFT]; /* processes; those that were killed and had not ended then */
 	uint32_t timeout_ms;
 	bool killed;
 };
