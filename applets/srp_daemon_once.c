@@ -133,7 +133,7 @@ static void failed(void *arg, const struct mad_port_info *port, int err, struct 
 	once->ports++;
 	once->ports_failed++;
 	diag_ctx(diag, "%s port %u", port->dev, port->port);
-	if (diag->hint[0] && diag->code != DIAG_UNREACHABLE)
+	if (diag->hint[0] && (diag->code != DIAG_UNREACHABLE || diag->err == ENETUNREACH))
 		diag_hint(diag, "srp-discover --walk finds targets without it");
 	remember(once, diag, once->words->all_ports);
 	if (once->words->all_ports)
