@@ -107,6 +107,8 @@ static int choose_port(const struct call *call, const struct srp_daemon_words *w
 	char dev[MAD_DEV_LEN];
 	int err = 0;
 
+	if (words->dev && !words->port && srp_daemon_is_old(call))
+		choice.port = 1; /* there, whatever its state */
 	if (words->dev_port) {
 		err = split(call, words->dev_port, dev, &choice.port);
 		choice.dev = dev;
@@ -122,7 +124,7 @@ static int choose_port(const struct call *call, const struct srp_daemon_words *w
 
 static int get_ready(struct call *call, const struct srp_daemon_words *words, struct srp_daemon_options *opts, struct srp_rules *rules)
 {
-	int err = srp_rules_read(rules, opts->root, words->rules, call->diag);
+	int err = srp_rules_read(rules, opts->root, words->rules, false, call->diag);
 
 	if (!err)
 		err = kernel_umad_ready(opts->root, call->diag);

@@ -242,6 +242,8 @@ static int ask(struct call *call, struct mad *mad, const struct names *names, bo
 	show->found = &found;
 	srp_show(call, show);
 	err = status(call, show);
+	if (show->form != SRP_LISTING)
+		srp_note_left_out(call, show);
 	if (err >= 0)
 		srp_note_failures(call, show);
 	mad_found_free(&found);

@@ -77,6 +77,8 @@ static void scanned(void *arg, const struct srp_scan *scan)
 		srp_show(once->call, &show);
 	if (words->all_ports)
 		out_end(out);
+	if (words->execute || show.form != SRP_LISTING)
+		srp_note_left_out(once->call, &show);
 	srp_note_failures(once->call, &show);
 }
 
@@ -131,7 +133,7 @@ static void failed(void *arg, const struct mad_port_info *port, int err, struct 
 	once->ports++;
 	once->ports_failed++;
 	diag_ctx(diag, "%s port %u", port->dev, port->port);
-	if (diag->hint[0] && diag->code != DIAG_UNREACHABLE)
+	if (diag->hint[0] && (diag->code != DIAG_UNREACHABLE || diag->err == ENETUNREACH))
 		diag_hint(diag, "srp-discover --walk finds targets without it");
 	remember(once, diag, once->words->all_ports);
 	if (once->words->all_ports)

@@ -190,20 +190,27 @@ static void tell_status(struct run *run)
 	out_fini(&out, NULL);
 }
 
+/* What was asked for by a signal is answered each time. */
+static void answer(struct run *run, const struct diag *diag, const char *then)
+{
+	char text[1280];
+
+	snprintf(text, sizeof(text), "%s: %s%s%s%s", diag->object, diag->text, then, diag->hint[0] ? "; hint: " : "", diag->hint);
+	write_line(&run->log, text);
+}
+
 static void reload(struct run *run)
 {
 	struct diag diag = { 0 };
 	struct srp_rules rules;
-	char text[SRP_LOG_LEN];
+	char text[64];
 
 	if (open_log(run, &diag)) {
-		snprintf(text, sizeof(text), "%.*s: %.*s", 150, diag.object, 200, diag.text);
-		say(run, text);
+		answer(run, &diag, "; the log there was stays");
 		diag = (struct diag){ 0 };
 	}
-	if (srp_rules_read(&rules, run->opts->root, run->words->rules, &diag)) {
-		snprintf(text, sizeof(text), "%.*s: %.*s; the rules there were stay", 150, diag.object, 200, diag.text);
-		say(run, text);
+	if (srp_rules_read(&rules, run->opts->root, run->words->rules, true, &diag)) {
+		answer(run, &diag, "; the rules there were stay");
 		return;
 	}
 	/* The daemon has a pointer to ours or to the caller's: it learns of the new ones before the old ones go */
@@ -214,7 +221,7 @@ static void reload(struct run *run)
 	srp_daemon_rules(run->daemon, &run->rules);
 	srp_rules_free(&old);
 	snprintf(text, sizeof(text), "rules in force: %u", rules.count);
-	say(run, text);
+	write_line(&run->log, text);
 }
 
 static void caught(struct loop_signal *signal, int signo)

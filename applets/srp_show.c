@@ -46,6 +46,23 @@ void srp_note_failures(const struct call *call, const struct srp_show *show)
 		call_note(call, "and %u more", told - NOTES);
 }
 
+void srp_note_left_out(const struct call *call, const struct srp_show *show)
+{
+	unsigned told = 0;
+	char text[160];
+
+	for (unsigned i = 0; i < show->found->count; i++) {
+		const struct mad_target *target = &show->found->target[i];
+
+		if (!srp_filter_may_take(show->filter, target) || !mad_srp_left_out(target, text))
+			continue;
+		if (told++ < NOTES)
+			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), text);
+	}
+	if (told > NOTES)
+		call_note(call, "and %u more ports with such services", told - NOTES);
+}
+
 static const char *connected(const struct srp_show *show, const struct mad_srp *srp)
 {
 	struct kernel_srp want = {
@@ -202,19 +219,12 @@ static void print_line(struct out *out, const struct srp_show *show, const struc
 }
 
 /* One line a service. A name with more than a number in it could say anything to the kernel, and is left out. */
-static void print_lines(const struct call *call, const struct srp_show *show, struct row *row)
+static void print_lines(struct out *out, const struct srp_show *show, struct row *row)
 {
-	for (row->ioc = row->unit->ioc; row->ioc; row->ioc = row->ioc->next) {
-		for (row->service = row->ioc->service; row->service; row->service = row->service->next) {
-			if (!make_row(show, row))
-				continue;
-			if (row->usable)
-				print_line(call->out, show, row);
-			else
-				call_note(call, "%s: service '%s' is left out: its identifier extension is no number",
-					srp_target_name(row->target, (char[64]){ 0 }), row->service->name);
-		}
-	}
+	for (row->ioc = row->unit->ioc; row->ioc; row->ioc = row->ioc->next)
+		for (row->service = row->ioc->service; row->service; row->service = row->service->next)
+			if (make_row(show, row) && row->usable)
+				print_line(out, show, row);
 }
 
 static void print_failed(struct out *out, const struct srp_show *show)
@@ -252,7 +262,7 @@ void srp_show(const struct call *call, const struct srp_show *show)
 			if (out->json || show->form == SRP_LISTING)
 				print_unit(out, show, &row);
 			else
-				print_lines(call, show, &row);
+				print_lines(out, show, &row);
 		}
 	}
 	out_end(out);

@@ -28,4 +28,5 @@ struct srp_show {
 };
 void srp_show(const struct call *, const struct srp_show *);
 void srp_note_failures(const struct call *, const struct srp_show *); /* ports that did not answer */
+void srp_note_left_out(const struct call *, const struct srp_show *); /* services that there are no lines of */
 const char *srp_target_name(const struct mad_target *, char name[64]); /* "LID 5 (fe80…07)" */

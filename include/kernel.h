@@ -130,14 +130,16 @@ const struct kernel_srp *kernel_srp_find(const struct kernel_srp *, unsigned cou
 bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24]);
 uint32_t kernel_srp_imm_data(int root); /* bytes of immediate data ib_srp sends; 0 = none, or not loaded */
 int kernel_srp_ready(int root, struct diag *); /* loads ib_srp */
-/* The rules file, or the default one, whose text is NULL when there is none; free() it. `name` is what to call it. */
-int kernel_srp_rules(int root, const char *file, char *name, size_t name_len, char **text, size_t *len, struct diag *);
+/* The rules file, or the default one, whose text is NULL when there is none; free() it. `name` is what to call it. `again`: it was read
+ * before, and must be a file that has not changed by that: -ESPIPE. Then it does not block. */
+int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len, char **text, size_t *len, struct diag *);
 /* The lock of a port, the one that srp_daemon (rdma-core) takes too: a descriptor that holds it as long as it is open. -EBUSY: the
  * holder is named. -EROFS, -ENOENT …: there is no place for one. */
 int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *);
 
 /* One login of the kernel's initiator. Writing to add_target blocks until it has succeeded or failed, so a process of its own does it.
  * The kernel takes one at a time for each port. */
+#define KERNEL_SRP_LEFT 4
 struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroes else */
 	/* Once, from the loop. 0: connected. -EEXIST: it was so already. Else the reason as the kernel's log tells it. */
 	void (*done)(struct kernel_srp_add *, int err, struct diag *);
@@ -146,7 +148,7 @@ struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroe
 	struct loop_fd watch;
 	struct loop_timer deadline;
 	struct kernel_log log;
-	pid_t pid;
+	pid_t pid, left[KERNEL_SRP_LEFT]; /* processes; those that were killed and had not ended then */
 	uint32_t timeout_ms;
 	bool killed;
 };

@@ -76,8 +76,8 @@ struct mad_limits { /* 0 = the default */
 	uint32_t window; /* requests that have neither been answered nor waited for once: 128 */
 	uint32_t each; /* in flight to one destination: 1; to the subnet administrator: sa */
 	uint32_t sa; /* 8 */
-	/* One request, over all its tries: 5000; a table four times as much. Device management that is silent after its last wait (first_ms)
-	 * gets two fifths of it at least */
+	/* One request, over all its tries: 5000, at most an hour; a table four times as much. Device management that is silent after its
+	 * last wait (first_ms) gets two fifths of it at least */
 	uint32_t answer_ms;
 	uint32_t tries; /* 3 */
 };
@@ -323,6 +323,8 @@ struct mad_srp { /* one way to log in: a service of a controller, seen in one pa
 };
 bool mad_srp_get(struct mad_srp *, const struct mad_target *, const struct mad_unit *, const struct mad_ioc *,
 	const struct mad_service *); /* false: its identifier extension is no number; the rest is there */
+/* A target's services of which that is so, in words: one line, however many; false: there are none. */
+bool mad_srp_left_out(const struct mad_target *, char text[160]);
 struct mad_srp_more { /* what a line may say beyond that; zeroes: nothing */
 	bool initiator_ext; /* the target port's GUID, which makes each path to a target another initiator */
 	uint32_t tl_retry_count;

@@ -79,7 +79,9 @@ void srp_daemon_look(const struct srp_daemon *, void *arg, void (*port)(void *ar
 /* "serving 2 ports, 12 targets connected" */
 const char *srp_daemon_summary(const struct srp_daemon *, char text[128]);
 
-/* Lines for people, the same one not more often than every `each_ms`: then with how often it was said. */
+/* Lines for people, the same one not more often than every `each_ms`: then with how often it was said; and all together not more than
+ * so many in that time. */
+#define SRP_LOG_MOST  2000
 #define SRP_LOG_LINES 64
 #define SRP_LOG_LEN   400
 struct srp_log { /* its owner sets the first part, and zeroes the rest */
@@ -88,6 +90,8 @@ struct srp_log { /* its owner sets the first part, and zeroes the rest */
 	void (*write)(struct srp_log *, const char *line);
 	/* log's own */
 	struct loop_timer timer;
+	uint64_t begun_ns; /* to count these: */
+	unsigned written, left_out;
 	struct srp_log_line {
 		char text[SRP_LOG_LEN];
 		uint64_t begun_ns; /* 0 = free */

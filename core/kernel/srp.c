@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HOSTS  "sys/class/scsi_host"
@@ -155,9 +156,23 @@ static int no_rules(int err, const char *name, struct diag *diag)
 	return diag_ctx(diag, "%s", name);
 }
 
-int kernel_srp_rules(int root, const char *file, char *name, size_t name_len, char **text, size_t *len, struct diag *diag)
+/* A pipe that was read before is empty, or blocks. */
+static int is_stored(int fd, const char *name, struct diag *diag)
 {
-	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : openat(root, RULES, O_RDONLY | O_CLOEXEC), err = errno;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return no_rules(errno, name, diag);
+	if (S_ISREG(st.st_mode))
+		return 0;
+	diag_set(diag, DIAG_UNSUPPORTED, ESPIPE, "the rules cannot be read again: this is no regular file");
+	return diag_ctx(diag, "%s", name);
+}
+
+int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len, char **text, size_t *len, struct diag *diag)
+{
+	int flags = O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0);
+	int fd = file ? open(file, flags) : openat(root, RULES, flags), err = errno;
 	char part[4096];
 	ssize_t got;
 
@@ -166,7 +181,11 @@ int kernel_srp_rules(int root, const char *file, char *name, size_t name_len, ch
 	*len = 0;
 	if (fd < 0)
 		return file || err != ENOENT ? no_rules(err, name, diag) : 0;
-	err = 0;
+	err = again ? is_stored(fd, name, diag) : 0;
+	if (err) {
+		close(fd);
+		return err;
+	}
 	while (!err && (got = read(fd, part, sizeof(part)))) {
 		char *more = got < 0 ? NULL : *len > RULES_MAX ? NULL : realloc(*text, *len + (size_t)got);
 

@@ -126,6 +126,29 @@ static int result(struct kernel_srp_add *add, int status, struct diag *diag)
 	return status ? explain(status, log, diag) : 0;
 }
 
+/* Of those that were killed and were still in the kernel then. */
+static bool one_may_be_left(struct kernel_srp_add *add)
+{
+	bool some = false;
+	int status;
+
+	for (unsigned i = 0; i < KERNEL_SRP_LEFT; i++) {
+		if (add->left[i] && child_ended(add->left[i], &status))
+			add->left[i] = 0;
+		some |= !add->left[i];
+	}
+	return some;
+}
+
+static void leave(struct kernel_srp_add *add)
+{
+	unsigned i = 0;
+
+	while (add->left[i])
+		i++;
+	add->left[i] = add->pid; /* there was room when it was started */
+}
+
 static void end(struct kernel_srp_add *add)
 {
 	loop_timer_del(add->loop, &add->deadline);
@@ -159,6 +182,7 @@ static void too_late(struct loop_timer *timer)
 	struct kernel_srp_add *add = container_of(timer, struct kernel_srp_add, deadline);
 
 	if (add->killed) {
+		leave(add);
 		finish(add, 0);
 		return;
 	}
@@ -200,6 +224,8 @@ int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, 
 
 	snprintf(task.path, sizeof(task.path), CLASS "/srp-%s-%u/add_target", dev, port);
 	err = find_port(root, task.path, diag);
+	if (!err && !one_may_be_left(add))
+		err = diag_set(diag, DIAG_BUSY, EBUSY, "the kernel has not let go of %d logins that were given up", KERNEL_SRP_LEFT);
 	if (err)
 		return err;
 	add->killed = false;
@@ -228,7 +254,8 @@ void kernel_srp_add_stop(struct kernel_srp_add *add)
 	if (!add->pid)
 		return;
 	kill(add->pid, SIGKILL);
-	child_ended(add->pid, &status);
+	if (!child_ended(add->pid, &status))
+		leave(add);
 	end(add);
 	kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
 }

@@ -26,6 +26,7 @@ bool sa_table_get(struct sa_table *table, const void *mad, size_t len, size_t le
 {
 	const struct sa_hdr *hdr = mad;
 	bool many = hdr->mad.method == (MAD_GET_TABLE | MAD_RESPONSE);
+	size_t rest;
 
 	*table = (struct sa_table){ .at = (const uint8_t *)mad + sizeof(*hdr) };
 	if (len < sizeof(*hdr))
@@ -39,8 +40,11 @@ bool sa_table_get(struct sa_table *table, const void *mad, size_t len, size_t le
 	table->each = (size_t)get_be16(hdr->attr_offset) * 8;
 	if (!table->each)
 		return true;
-	table->count = (len - sizeof(*hdr)) / table->each;
-	return table->each >= least && (table->count || len == sizeof(*hdr));
+	len -= sizeof(*hdr);
+	rest = len % table->each;
+	/* The last one may come without what fills it up to eight bytes */
+	table->count = len / table->each + (rest >= least && table->each - rest < 8);
+	return table->each >= least && (table->count || !len);
 }
 
 /* 4.096 us * 2^n in milliseconds. */

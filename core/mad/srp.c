@@ -39,6 +39,29 @@ bool mad_srp_get(struct mad_srp *srp, const struct mad_target *target, const str
 	return mad_srp_id_ext(service, srp->id_ext) && mad_srp_hex(srp->id_ext, &srp->id);
 }
 
+bool mad_srp_left_out(const struct mad_target *target, char text[160])
+{
+	const char *first = NULL;
+	unsigned more = 0;
+	struct mad_srp srp;
+
+	for (const struct mad_unit *unit = target->unit; unit; unit = unit->next)
+		for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
+			for (const struct mad_service *service = ioc->service; service; service = service->next) {
+				if (mad_srp_get(&srp, target, unit, ioc, service))
+					continue;
+				more += first != NULL;
+				first = first ? first : service->name;
+			}
+	if (!first)
+		return false;
+	if (more)
+		snprintf(text, 160, "service '%s' and %u more are left out: their identifier extensions are no numbers", first, more);
+	else
+		snprintf(text, 160, "service '%s' is left out: its identifier extension is no number", first);
+	return true;
+}
+
 static void add(char line[MAD_SRP_LINE], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void add(char line[MAD_SRP_LINE], const char *fmt, ...)

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #define TRIES_MAX 7 /* three bits above them */
+#define ANSWER_MAX_MS (60 * 60 * 1000) /* the kernel counts milliseconds in 32 bits, and a table has more than this */
 #define WAIT_MS   250
 #define WAIT_LEAST 50
 #define TABLE_TIMES 4 /* as long as other answers */
@@ -315,6 +316,8 @@ static void settle(struct mad_limits *limits)
 		limits->sa = 8;
 	if (!limits->answer_ms)
 		limits->answer_ms = 5000;
+	if (limits->answer_ms > ANSWER_MAX_MS)
+		limits->answer_ms = ANSWER_MAX_MS;
 	if (!limits->tries)
 		limits->tries = 3;
 	if (limits->tries > TRIES_MAX)

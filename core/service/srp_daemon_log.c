@@ -6,6 +6,42 @@
 
 #define MSEC 1000000ull
 
+static bool is_over(const struct srp_log *log, uint64_t begun_ns)
+{
+	return begun_ns + log->each_ms * MSEC <= loop_clock();
+}
+
+static void tell_left_out(struct srp_log *log)
+{
+	char text[80];
+
+	if (!log->left_out)
+		return;
+	snprintf(text, sizeof(text), "%u line%s left out", log->left_out, log->left_out == 1 ? " was" : "s were");
+	log->left_out = 0;
+	log->write(log, text);
+}
+
+/* Lines that differ are not counted for each other, and a fabric may have many to say. */
+static void put(struct srp_log *log, const char *line)
+{
+	char text[80];
+
+	if (is_over(log, log->begun_ns)) {
+		tell_left_out(log);
+		log->begun_ns = loop_clock();
+		log->written = 0;
+	}
+	if (log->written++ < SRP_LOG_MOST) {
+		log->write(log, line);
+		return;
+	}
+	if (log->left_out++)
+		return;
+	snprintf(text, sizeof(text), "%d lines in less than %g s: more are left out", SRP_LOG_MOST, log->each_ms / 1000.);
+	log->write(log, text);
+}
+
 /* What was kept back of a line. */
 static void flush(struct srp_log *log, struct srp_log_line *line)
 {
@@ -16,7 +52,7 @@ static void flush(struct srp_log *log, struct srp_log_line *line)
 		return;
 	snprintf(text, sizeof(text), "%s (%u time%s more in %llu s)", line->text, line->more, line->more == 1 ? "" : "s",
 		(unsigned long long)ago_s);
-	log->write(log, text);
+	put(log, text);
 }
 
 static uint64_t end_of(const struct srp_log *log, const struct srp_log_line *line)
@@ -30,6 +66,8 @@ static void fire(struct loop_timer *timer)
 	struct srp_log *log = container_of(timer, struct srp_log, timer);
 	uint64_t now = loop_clock(), next = UINT64_MAX;
 
+	if (is_over(log, log->begun_ns))
+		tell_left_out(log);
 	for (unsigned i = 0; i < SRP_LOG_LINES; i++) {
 		struct srp_log_line *line = &log->line[i];
 
@@ -74,7 +112,7 @@ void srp_log_say(struct srp_log *log, const char *said)
 	}
 	memcpy(line->text, text, sizeof(text));
 	line->begun_ns = loop_clock();
-	log->write(log, text);
+	put(log, text);
 	if (!log->timer.on) {
 		log->timer.fire = fire;
 		loop_timer_set(log->loop, &log->timer, end_of(log, line));
@@ -89,4 +127,5 @@ void srp_log_end(struct srp_log *log)
 			flush(log, &log->line[i]);
 		log->line[i].begun_ns = 0;
 	}
+	tell_left_out(log);
 }

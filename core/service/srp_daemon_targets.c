@@ -95,11 +95,8 @@ static void take_service(struct srp_job *job, const struct mad_target *target, c
 	struct srp_known *known;
 	struct mad_srp srp;
 
-	if (!mad_srp_get(&srp, target, unit, ioc, service)) {
-		if (srp.id_ext[0])
-			srp_port_say(port, "LID %u: service '%s' is left out: its identifier extension is no number", target->lid, service->name);
+	if (!mad_srp_get(&srp, target, unit, ioc, service))
 		return;
-	}
 	known = get(port, &srp);
 	if (!known) {
 		srp_port_say(port, "more than %d targets: the others are left out", SRP_TARGETS);
@@ -171,6 +168,10 @@ static bool is_at(const struct srp_known *known, const void *arg)
 
 void srp_targets_take(struct srp_job *job, const struct mad_target *target)
 {
+	char text[160];
+
+	if (mad_srp_left_out(target, text))
+		srp_port_say(job->port, "LID %u: %s", target->lid, text);
 	for (const struct mad_unit *unit = target->unit; unit; unit = unit->next)
 		for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
 			for (const struct mad_service *service = ioc->service; service; service = service->next)

@@ -224,11 +224,11 @@ int srp_rules_parse(struct srp_rules *rules, const char *file, const char *text,
 	return err;
 }
 
-int srp_rules_read(struct srp_rules *rules, int root, const char *file, struct diag *diag)
+int srp_rules_read(struct srp_rules *rules, int root, const char *file, bool again, struct diag *diag)
 {
 	char name[256], *text;
 	size_t len;
-	int err = kernel_srp_rules(root, file, name, sizeof(name), &text, &len, diag);
+	int err = kernel_srp_rules(root, file, again, name, sizeof(name), &text, &len, diag);
 
 	*rules = (struct srp_rules){ 0 };
 	if (err || !text)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# SRP discovery beside srptools on simulated InfiniBand, in name spaces of its own: all well, dead ports, memory.
+# SRP discovery beside srptools on simulated InfiniBand, in name spaces of its own: all well, dead ports, memory,
+# and how soon a daemon connects.
 # shellcheck shell=bash disable=SC2154 # from run
 
 # What is measured with has no sanitizers.
@@ -9,7 +10,7 @@ if [ -z "${apart:-}" ]; then
 	env -u MAKEFLAGS -u MAKELEVEL make B="$B" SAN=0 "$B/have-fabric" "$B"/test/plain/fabric/{box,sim,fakeverbs.so} >&2
 	apart=1 here=$here B=$B RDMASTOR=$RDMASTOR rounds=$rounds tmp=$tmp PATH=$PATH:/usr/sbin \
 		unshare --mount --net --pid --fork --kill-child --mount-proc \
-		bash -euc 'sysctl -qw net.unix.max_dgram_qlen=2048; . "$here/lib.sh"; . "$here/fabric.sh"'
+		bash -euc 'mount -t tmpfs bench /run; sysctl -qw net.unix.max_dgram_qlen=2048; . "$here/lib.sh"; . "$here/fabric.sh"'
 	return
 fi
 
@@ -61,9 +62,56 @@ dead() {
 	theirs ibsrpdm -c
 }
 
+# login: waits for the next one, and what the clock says then, in microseconds
+login() {
+	local line
+	until [[ ${line:-} == 'add_target ok '* ]]; do read -r -t 30 -u "$events" line || { echo "bench: $cell: $who connects to nobody" >&2; return 1; }; done
+	clock=${EPOCHREALTIME/./}
+}
+
+# notices WORD WHO: milliseconds from the change of a target to the login, the median of five
+notices() {
+	local i before took=()
+	for i in $2; do
+		sleep 0.2
+		before=${EPOCHREALTIME/./}
+		tell "T$i" "$1"
+		login
+		took+=($((clock - before)))
+	done
+	mapfile -t took < <(printf '%s\n' "${took[@]}" | sort -n)
+	emit "$cell" "$who" ms "$(printf '%d.%03d' $((took[2] / 1000)) $((took[2] % 1000)))"
+}
+
+# daemon WHO COMMAND…: it stays, among 100 ports with 12 targets, of which ten come later
+daemon() {
+	local who=$1 begun clock pid cell='SRP daemon: start to the first login'
+	shift
+	simulate 'hosts 88' 'targets 12'
+	tell T1-T5 vanish
+	tell T6-T10 gone
+	begun=${EPOCHREALTIME/./}
+	"$FABRIC/box" -m -s bench -n H0 -l "$tmp/events" -- "$@" >"$tmp/daemon" 2>&1 &
+	pid=$!
+	login
+	emit "$cell" "$who" ms $(((clock - begun) / 1000))
+	login
+	sleep 3
+	cell='SRP daemon: notice of a new target (trap 144) to its login'
+	notices appear '1 2 3 4 5'
+	cell='SRP daemon: notice of a port in service (trap 64) to its login'
+	notices back '6 7 8 9 10'
+	kill "$pid"
+	wait "$pid" || true
+}
+
+mkfifo "$tmp/events"
+exec {events}<>"$tmp/events"
 runs=3
 for ((round = 1; round <= rounds; round++)); do
 	echo "fabric: round $round of $rounds" >&2
+	daemon rdmastor "$RDMASTOR" srp-daemon -e -n -i ibsim0 -p 1
+	daemon srp_daemon env LD_PRELOAD="$FABRIC/fakeverbs.so" srp_daemon -e -n -i ibsim0 -p 1
 	well 100 10
 	well 1000 100
 	well 1000 100 1

@@ -68,6 +68,9 @@ eth='umad rxe0; port rxe0 "4: ACTIVE" 0x0 Ethernet'
 on true 1 'there is no RDMA device' srp-daemon
 on 'mkdir -p /sys/class/infiniband' 1 'the kernel module ib_umad is not loaded: ' srp-daemon -o
 on "$ib" 1 "there is no RDMA device 'mlx5_1'" srp-daemon -i mlx5_1
+two="$ib; cp -r /sys/class/infiniband/mlx5_0/ports/1 /sys/class/infiniband/mlx5_0/ports/2; echo 1: DOWN >/sys/class/infiniband/mlx5_0/ports/1/state"
+on "$two" 1 'mlx5_0 port 2: this port has no MAD device' srp-daemon -o -i mlx5_0
+RDMASTOR=$PWD/srp_daemon on "$two" 1 'mlx5_0 port 1: port is DOWN' -o -i mlx5_0
 on "$ib" 1 'mlx5_0 has no port 2' srp-daemon -j mlx5_0:2
 on "$ib" 2 '-j mlx5_0: this is no device and port' srp-daemon -j mlx5_0
 on "$ib" 2 '-j mlx5_0:x: this is no device and port' srp-daemon -j mlx5_0:x

@@ -614,7 +614,7 @@ int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad
 	const struct mad_hdr *hdr = mad;
 	struct fake_node *node = NULL;
 
-	(void)timeout_ms;
+	fake_fabric.timeout_ms = timeout_ms;
 	if (fake_fabric.gone)
 		arm(dev);
 	if (fake_fabric.gone || !dev->has[hdr->mgmt_class] || len < MAD_LEN)

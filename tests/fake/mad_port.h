@@ -51,6 +51,7 @@ struct fake_fabric {
 	void (*mangle)(void *arg, uint8_t *mad, size_t *len /* at most what it is */);
 	void *arg;
 	/* What was seen */
+	uint32_t timeout_ms; /* of the last one */
 	unsigned sent, dm_sent, in_flight, most_in_flight, most_each;
 	uint16_t traps_to; /* LID last set as the one to notify */
 	unsigned informs, subscribed /* traps: 64 bit 0, 65 bit 1, 144 bit 2 */, answered /* Reports */, looks;

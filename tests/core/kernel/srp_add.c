@@ -5,9 +5,11 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ADD_TARGET "sys/class/infiniband_srp/srp-mlx5_0-1/add_target"
@@ -149,4 +151,29 @@ Test(srp_add, one_may_be_given_up)
 	kernel_srp_add_stop(&one);
 	kernel_srp_add_stop(&one);
 	cr_assert_not(loop_wait(loop, &over, loop_clock() + SEC / 20));
+	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 5000, NULL), 0);
+	cr_assert(loop_wait(loop, &over, loop_clock() + 10 * SEC), "it hangs");
+	cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "the one that was given up is gone, too");
+	cr_assert_eq(errno, ECHILD);
+}
+
+Test(srp_add, what_the_kernel_does_not_let_go_of_is_not_more_and_more)
+{
+	struct kernel_srp_add one = { .done = done, .loop = loop };
+	pid_t slow = fork();
+
+	if (!slow) {
+		pause();
+		_exit(0);
+	}
+	for (unsigned i = 0; i < KERNEL_SRP_LEFT; i++)
+		one.left[i] = slow;
+	tree_file(&tree, ADD_TARGET, "");
+	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 1000, &why), -EBUSY);
+	cr_assert_str_eq(why.text, "the kernel has not let go of 4 logins that were given up");
+	kill(slow, SIGKILL);
+	usleep(200000);
+	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 5000, NULL), 0, "one of them has ended");
+	cr_assert(loop_wait(loop, &over, loop_clock() + 10 * SEC), "it hangs");
+	cr_assert_eq(result, 0);
 }

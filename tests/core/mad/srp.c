@@ -39,6 +39,26 @@ Test(srp, only_numbers_are_usable)
 	cr_assert_not(mad_srp_hex("-1", &value));
 }
 
+Test(srp, what_is_left_out_is_one_line)
+{
+	struct mad_service third = { .name = "SRP.T10:\x1b[31mRED" }, second = { .next = &third, .name = "SRP.T10:1,pkey=1" },
+			   first = { .next = &second, .name = "SRP.T10:1" };
+	struct mad_ioc ioc = { .service = &first };
+	struct mad_unit unit = { .ioc = &ioc };
+	struct mad_target target = { 0 };
+	char text[160];
+
+	cr_assert_not(mad_srp_left_out(&target, text));
+	target.unit = &unit;
+	cr_assert(mad_srp_left_out(&target, text));
+	cr_assert_str_eq(text, "service 'SRP.T10:1,pkey=1' and 1 more are left out: their identifier extensions are no numbers");
+	second.next = NULL;
+	cr_assert(mad_srp_left_out(&target, text));
+	cr_assert_str_eq(text, "service 'SRP.T10:1,pkey=1' is left out: its identifier extension is no number");
+	first.next = NULL;
+	cr_assert_not(mad_srp_left_out(&target, text));
+}
+
 Test(srp, lines)
 {
 	struct mad_target target = { .prefix = 0xfe80000000000000, .guid = 0x100007 };

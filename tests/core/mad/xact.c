@@ -398,3 +398,15 @@ Test(xact, the_urgent_go_first)
 	wait_for(&ask[1], 1, 5000);
 	cr_assert_eq(ask[1].done, 1);
 }
+
+Test(xact, patience_has_an_end)
+{
+	struct ask ask = { 0 };
+
+	open_with((struct mad_limits){ .answer_ms = UINT32_MAX });
+	send(&ask, 10);
+	wait_for(&ask, 1, 5000);
+	cr_assert_eq(ask.answer.err, 0);
+	cr_assert_geq(fake_fabric.timeout_ms, 3600000, "the kernel does not give up before us");
+	cr_assert_leq(fake_fabric.timeout_ms, INT32_MAX);
+}

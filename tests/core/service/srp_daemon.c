@@ -817,3 +817,23 @@ Test(srp_daemon, a_line_said_often_is_written_seldom)
 	srp_log_end(&log_);
 	cr_assert_str_eq(last_written, "line 127 (1 time more in 0 s)");
 }
+
+Test(srp_daemon, many_lines_that_differ_have_an_end)
+{
+	char text[16];
+
+	log_ = (struct srp_log){ .loop = loop, .each_ms = 10000, .write = write_line };
+	for (unsigned i = 0; i < 2 * SRP_LOG_MOST; i++) {
+		snprintf(text, sizeof(text), "line %u", i);
+		srp_log_say(&log_, text);
+	}
+	cr_assert_eq(written, SRP_LOG_MOST + 1);
+	cr_assert_str_eq(last_written, "2000 lines in less than 10 s: more are left out");
+	run(11);
+	cr_assert_str_eq(last_written, "2000 lines were left out");
+	written = 0;
+	srp_log_say(&log_, "another");
+	cr_assert_str_eq(last_written, "another");
+	cr_assert_eq(written, 1);
+	srp_log_end(&log_);
+}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define GID "fe800000000000000000000000100007"
 
@@ -198,26 +199,34 @@ Test(srp_rules, files)
 	struct diag diag = { 0 };
 	char path[64];
 
-	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, &diag), 0, "without the default file all is allowed");
+	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, false, &diag), 0, "without the default file all is allowed");
 	cr_assert_eq(rules.count, 0);
 	tree_file(&tree, "etc/srp_daemon.conf", "a id_ext=1\nd");
-	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, &diag), 0);
+	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, false, &diag), 0);
 	cr_assert_eq(rules.count, 2);
 	cr_assert_str_eq(rules.file, "/etc/srp_daemon.conf");
 	srp_rules_free(&rules);
 	tree_file(&tree, "etc/srp_daemon.conf", "a\nb\n");
-	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, &diag), -EINVAL);
+	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, false, &diag), -EINVAL);
 	cr_assert_str_eq(diag.object, "/etc/srp_daemon.conf:2");
 	diag = (struct diag){ 0 };
 	snprintf(path, sizeof(path), "%s/none", tree.path);
-	cr_assert_eq(srp_rules_read(&rules, tree.root, path, &diag), -ENOENT);
+	cr_assert_eq(srp_rules_read(&rules, tree.root, path, false, &diag), -ENOENT);
 	cr_assert_str_eq(diag.object, path);
 	diag = (struct diag){ 0 };
-	cr_assert_eq(srp_rules_read(&rules, tree.root, tree.path, &diag), -EISDIR, "%s", diag.text);
+	cr_assert_eq(srp_rules_read(&rules, tree.root, tree.path, false, &diag), -EISDIR, "%s", diag.text);
 	snprintf(path, sizeof(path), "%s/empty", tree.path);
 	tree_file(&tree, "empty", "");
-	cr_assert_eq(srp_rules_read(&rules, tree.root, path, &diag), 0);
+	cr_assert_eq(srp_rules_read(&rules, tree.root, path, false, &diag), 0);
 	cr_assert_eq(rules.count, 0);
 	srp_rules_free(&rules);
+	tree_file(&tree, "empty", "d\n");
+	cr_assert_eq(srp_rules_read(&rules, tree.root, path, true, &diag), 0);
+	cr_assert_eq(rules.count, 1);
+	srp_rules_free(&rules);
+	snprintf(path, sizeof(path), "%s/pipe", tree.path);
+	cr_assert_eq(mkfifo(path, 0600), 0);
+	cr_assert_eq(srp_rules_read(&rules, tree.root, path, true, &diag), -ESPIPE, "a pipe neither blocks nor says that there are no rules");
+	cr_assert_str_eq(diag.object, path);
 	tree_free(&tree);
 }
