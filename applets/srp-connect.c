@@ -171,9 +171,11 @@ static void keep_lun(struct connection *c, uint64_t lun)
 static int set_up(struct call *call, int root, struct connection *c, uint64_t lun)
 {
 	const struct connect_options *opts = call->opts;
+	struct srp_rport rport;
 	int err = 0;
+	bool told = !kernel_srp_rport(root, c->made.number, &rport) && rport.tmo.fast_io_fail_tmo != SRP_UNKNOWN;
 
-	if (c->loss_given || !c->made.existed)
+	if (c->loss_given || (!c->made.existed && told)) /* kernels before 3.13 have none of them */
 		err = kernel_srp_tmo_set(root, c->made.number, &c->tmo, call->diag);
 	if (!err && opts->no_wait)
 		err = kernel_scsi_luns(root, c->made.number, &c->luns, &c->count, call->diag);
@@ -310,13 +312,24 @@ static int choose_port(struct call *call, int root, struct srp_target *target, s
 	return err;
 }
 
+static int look_up(struct call *call, int root, struct srp_target *target)
+{
+	const struct srp_want *want = &target->want;
+
+	if (!want->value[SRP_OPT_ID_EXT][0] || !want->value[SRP_OPT_IOC_GUID][0] || !srp_lookup_needed(target))
+		return 0;
+	return srp_lookup(call, root, target, target->timeout_ms, call->diag);
+}
+
 static int connect_to(struct call *call, int root, struct srp_target *target, struct connection *c)
 {
 	const struct connect_options *opts = call->opts;
 	struct srp_local local;
 	char others[200];
-	int err = kernel_srp_check(root, &target->want, call->diag);
+	int err = look_up(call, root, target);
 
+	if (!err)
+		err = kernel_srp_check(root, &target->want, call->diag);
 	if (!err)
 		err = srp_loss_read(&opts->loss, target->on_loss, "wait=60", &c->tmo, &c->loss_given, call->diag);
 	if (!err)
@@ -374,7 +387,7 @@ static int connect_new(struct call *call, int root, struct connection *c)
 	if (!err)
 		err = connect_to(call, root, target, c);
 	if (err && target->want.value[SRP_OPT_ID_EXT][0] && call->diag->code != DIAG_USAGE)
-		diag_ctx(call->diag, "%s", srp_target_text(&target->want, text));
+		diag_ctx(call->diag, "%s", operand && strstr(operand, "://") ? operand : srp_target_text(&target->want, text));
 	else if (err && operand)
 		diag_ctx(call->diag, "%s", operand);
 	free(target);

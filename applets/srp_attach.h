@@ -38,3 +38,7 @@ int srp_target_read(struct srp_target *, const char *operand, const struct srp_w
 const char *srp_target_text(const struct srp_want *, char text[200]);
 /* The SCSI host of such a word. Errors: it is no connection of SRP. */
 int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag *);
+
+/* What the user left out and the target itself tells: the GID of a LID, the service and partition. Needs: id_ext and ioc_guid. */
+bool srp_lookup_needed(const struct srp_target *);
+int srp_lookup(const struct call *, int root, struct srp_target *, uint32_t timeout_ms, struct diag *);

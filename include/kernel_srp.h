@@ -102,7 +102,7 @@ struct srp_made {
 /* Logs in, in a process of its own; what it leaves behind when it fails is undone. An existing connection is success. */
 int kernel_srp_connect(int root, const struct srp_want *, const struct srp_local *, uint64_t until, struct srp_made *, struct diag *);
 
-/* Hosts that are connected to what is wanted. */
+/* Whether a host is connected to what is wanted; a dgid or service_id that is not given fits all. */
 bool kernel_srp_fits(const struct kernel_srp *, const struct srp_want *, const struct srp_local *local); /* local NULL: by any */
 int kernel_srp_number(const char *host); /* of "host6"; -1 */
 /* Requests that hang fail at once from the next loss on, and none waits for the target to come back. */

@@ -39,7 +39,7 @@ struct reason {
 /* ib_srp of Linux 3.x to 6.12; REJ reasons: IBA 12.6.7.2; login reject reasons: SRP-2, table 19 */
 static const struct reason reasons[] = {
 	{ "REJECTED, reason 0x", 0x10000, DIAG_REFUSED, "the target refuses the login: it cannot make a channel", NULL },
-	{ "REJECTED, reason 0x", 0x10001, DIAG_REFUSED, "the target refuses the login: it has not enough resources", NULL },
+	{ "REJECTED, reason 0x", 0x10001, DIAG_REFUSED, "the target refuses the login: it has not enough resources, or its port is switched off", NULL },
 	{ "REJECTED, reason 0x", 0x10002, DIAG_REFUSED, "the target refuses the login: requests of this size are too long for it",
 		"a smaller cmd_sg_entries makes them shorter" },
 	{ "REJECTED, reason 0x", 0x10003, DIAG_REFUSED,

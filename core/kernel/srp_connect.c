@@ -34,7 +34,7 @@ static bool same_path(const struct kernel_srp *host, const struct srp_want *want
 
 	for (unsigned i = 0; i < 16; i++)
 		snprintf(gid + 2 * i, 3, "%02x", host->dgid[i]);
-	return !strcmp(gid, want->value[SRP_OPT_DGID]) &&
+	return (!want->value[SRP_OPT_DGID][0] || !strcmp(gid, want->value[SRP_OPT_DGID])) &&
 	       (!want->value[SRP_OPT_SERVICE_ID][0] || host->service_id == hex(want->value[SRP_OPT_SERVICE_ID]));
 }
 
@@ -140,9 +140,20 @@ static void undo(int root, const struct srp_made *made)
 		kernel_srp_disconnect(root, (unsigned)number, loop_clock() + UNDO_MS * MSEC, NULL);
 }
 
+static void too_late(uint64_t since, bool made, struct diag *diag)
+{
+	double seconds = (double)(loop_clock() - since) / 1e9;
+
+	if (made)
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the login succeeded, and the kernel's look for disks did not end in %.2g s", seconds);
+	else
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the target does not answer: the kernel's login did not end in %.2g s", seconds);
+}
+
 int kernel_srp_connect(int root, const struct srp_want *want, const struct srp_local *local, uint64_t until, struct srp_made *made, struct diag *diag)
 {
 	struct before before;
+	uint64_t since = loop_clock();
 	char line[SRP_LINE];
 	bool new_one;
 	int err = kernel_srp_list(root, &before.list, &before.count, diag);
@@ -153,6 +164,8 @@ int kernel_srp_connect(int root, const struct srp_want *want, const struct srp_l
 	kernel_srp_line(want, line);
 	err = log_in(root, line, local, until, made, diag);
 	new_one = made_host(root, want, local, &before, made);
+	if (err == -ETIMEDOUT)
+		too_late(since, new_one, diag);
 	if (!err && !new_one)
 		err = diag_set(diag, DIAG_CLOSED, ENOTCONN, "the login succeeded, and the connection has gone already");
 	else if (err == -EEXIST)

@@ -135,6 +135,8 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 	if (err)
 		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "host%u has no SRP remote port", host);
 	now = rport.tmo;
+	if (now.fast_io_fail_tmo == SRP_UNKNOWN || now.dev_loss_tmo == SRP_UNKNOWN || now.reconnect_delay == SRP_UNKNOWN)
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "this kernel's ib_srp has no time-outs for a lost target (Linux 3.13 has)");
 	to.reconnect_delay = want->reconnect_delay == SRP_UNKNOWN ? now.reconnect_delay : want->reconnect_delay;
 	to.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now.fast_io_fail_tmo : want->fast_io_fail_tmo;
 	to.dev_loss_tmo = want->dev_loss_tmo == SRP_UNKNOWN ? now.dev_loss_tmo : want->dev_loss_tmo;

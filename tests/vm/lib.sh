@@ -236,6 +236,7 @@ srpt_up() {
 	modprobe -a target_core_mod target_core_file ib_srpt
 	mkdir -p $disk
 	echo "fd_dev_name=$1,fd_dev_size=$(stat -c %s "$1")" >$disk/control
+	echo 5e5f0a4c-0d60-4a52-9b3a-2a0f3b0c7d11 >$disk/wwn/vpd_unit_serial
 	echo 1 >$disk/enable
 	mkdir -p $lio/srpt
 	echo 5555 >$lio/srpt/discovery_auth/rdma_cm_port
