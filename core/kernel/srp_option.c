@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLANKS        " \t\r"
 #define PARAMETERS    "sys/module/ib_srp/parameters"
 #define SG_DEFAULT    12 /* SRP_DEF_SG_TABLESIZE */
 #define QUEUE_DEFAULT 62 /* SRP_DEFAULT_CMD_SQ_SIZE */
@@ -212,8 +213,13 @@ int kernel_srp_parse(struct srp_want *want, const char *line, struct diag *diag)
 		return diag_set(diag, DIAG_USAGE, E2BIG, "the add_target string is longer than %d bytes", SRP_LINE - 1);
 	memcpy(text, line, strlen(line) + 1);
 	while (!err && (word = strsep(&rest, ",\n"))) {
-		word += strspn(word, " \t\r");
-		word[strcspn(word, " \t\r")] = 0;
+		size_t len;
+
+		word += strspn(word, BLANKS);
+		len = strcspn(word, BLANKS);
+		if (word[len + strspn(word + len, BLANKS)])
+			return diag_set(diag, DIAG_USAGE, EINVAL, "there is a blank in '%.60s': commas separate the parts of an add_target string", word);
+		word[len] = 0;
 		if (*word)
 			err = parse_word(want, word, diag);
 	}
