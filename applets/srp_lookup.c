@@ -12,7 +12,9 @@
 
 bool srp_lookup_needed(const struct srp_target *target)
 {
-	return target->place.lid || (target->want.value[SRP_OPT_DGID][0] && !target->want.value[SRP_OPT_SERVICE_ID][0]);
+	const struct srp_want *want = &target->want;
+
+	return !want->value[SRP_OPT_DEST][0] && (target->place.lid || (want->value[SRP_OPT_DGID][0] && !want->value[SRP_OPT_SERVICE_ID][0]));
 }
 
 static int open_port(int root, struct srp_target *target, struct mad_port_info *port, struct diag *diag)
