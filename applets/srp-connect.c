@@ -198,25 +198,47 @@ static int check_loss(const struct connection *c, int root, bool live, struct di
 	return srp_loss_check(&c->tmo, &now, diag);
 }
 
+static int read_lun(const struct connect_options *opts, uint64_t *lun, struct diag *diag)
+{
+	struct diag why = { 0 };
+
+	if (opts->lun && parse_u64(opts->lun, 0, UINT64_MAX - 1, lun, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
+	return 0;
+}
+
+/* What a connection that is there no longer takes. */
+static int refuse_others(const struct connect_options *opts, const char *host, struct diag *diag)
+{
+	const char *name = opts->words.dev ? "device" : opts->words.port ? "port" : opts->params.count ? "module-param" : opts->exclusive ? "exclusive" : NULL;
+
+	for (unsigned i = 0; !name && i < SRP_OPTS; i++)
+		if (opts->words.value[i])
+			name = kernel_srp_opt_name(i);
+	return name ? diag_set(diag, DIAG_USAGE, EINVAL, "%s is connected: --%s is for new connections", host, name) : 0;
+}
+
 /* What is connected already, by its name: its time-outs are set, its disks shown. */
 static int adjust(struct call *call, int root, const char *word, struct connection *c)
 {
 	const struct connect_options *opts = call->opts;
+	uint64_t lun = SRP_LUN_ALL;
 	int err = srp_device_host(root, word, &c->made.host, call->diag);
 
 	if (err)
 		return err;
-	for (unsigned i = 0; i < SRP_OPTS; i++)
-		if (opts->words.value[i])
-			return diag_set(call->diag, DIAG_USAGE, EINVAL, "%s is connected: --%s takes effect on a new connection only",
-				c->made.host.host, kernel_srp_opt_name(i));
+	err = refuse_others(opts, c->made.host.host, call->diag);
+	if (!err)
+		err = read_lun(opts, &lun, call->diag);
+	if (err)
+		return err;
 	c->made.existed = true;
 	c->made.number = (unsigned)kernel_srp_number(c->made.host.host);
 	err = srp_loss_read(&opts->loss, NULL, NULL, &c->tmo, &c->loss_given, call->diag);
 	if (!err)
 		err = check_loss(c, root, true, call->diag);
 	if (!err && !opts->common.dry_run)
-		err = set_up(call, root, c, SRP_LUN_ALL);
+		err = set_up(call, root, c, lun);
 	if (!err)
 		show(call, c, "", root);
 	return err;
@@ -352,15 +374,6 @@ static int connect_to(struct call *call, int root, struct srp_target *target, st
 	return err;
 }
 
-static int read_lun(const struct connect_options *opts, struct srp_target *target, struct diag *diag)
-{
-	struct diag why = { 0 };
-
-	if (opts->lun && parse_u64(opts->lun, 0, UINT64_MAX - 1, &target->place.lun, &why))
-		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
-	return 0;
-}
-
 static bool names_something(const struct srp_words *words)
 {
 	for (unsigned i = 0; i < SRP_OPTS; i++)
@@ -382,7 +395,7 @@ static int connect_new(struct call *call, int root, struct connection *c)
 	target->timeout_ms = opts->common.timeout_ms;
 	err = srp_target_read(target, operand, &opts->words, call->diag);
 	if (!err)
-		err = read_lun(opts, target, call->diag);
+		err = read_lun(opts, &target->place.lun, call->diag);
 	c->until = target->timeout_ms ? loop_clock() + target->timeout_ms * MSEC : 0;
 	if (!err)
 		err = connect_to(call, root, target, c);

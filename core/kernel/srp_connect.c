@@ -9,10 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MODULE     "sys/module/ib_srp"
 #define UNDO_MS    5000
 #define LOGIN_MS   3600000 /* without a bound */
+#define LEAVE_MS   60000 /* of a former connection, likewise */
+#define STEP_MS    20
 #define MSEC       1000000ull
 
 int kernel_srp_number(const char *host)
@@ -82,18 +85,28 @@ static bool made_host(int root, const struct srp_want *want, const struct srp_lo
 	return found;
 }
 
-/* The kernel has it already. What it compares is identifier extension, GUID, initiator extension and, by RDMA/CM, the address. */
-static int existing(const struct srp_want *want, const struct srp_local *local, const struct before *before, struct srp_made *made, struct diag *diag)
+/* The kernel has it already: which host. What it compares is identifier extension, GUID, initiator extension and, by RDMA/CM, the address.
+ * -EAGAIN: none is seen, so that it is on its way out: the kernel forgets a target some time after its host. */
+static int existing(int root, const struct srp_want *want, const struct srp_local *local, struct srp_made *made, struct diag *diag)
 {
-	unsigned fit = 0;
+	unsigned fit = 0, other = 0, count;
+	struct kernel_srp *list;
+	int err = kernel_srp_list(root, &list, &count, diag);
 
-	for (unsigned i = 0; i < before->count; i++)
-		if (kernel_srp_fits(&before->list[i], want, local) && !fit++)
-			made->host = before->list[i];
-	made->existed = true;
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count; i++) {
+		other += same_target(&list[i], want, local);
+		if (kernel_srp_fits(&list[i], want, local) && !fit++)
+			made->host = list[i];
+	}
+	free(list);
+	made->existed = fit;
 	made->alike = fit ? fit - 1 : 0;
 	if (fit)
 		return 0;
+	if (!other)
+		return diag_set(diag, DIAG_BUSY, EAGAIN, "the kernel does not get done with ending a former connection to this target");
 	diag_set(diag, DIAG_BUSY, EEXIST, "the kernel is connected to this target by another path");
 	return diag_hint(diag, "another initiator_ext makes this path an initiator of its own");
 }
@@ -150,31 +163,46 @@ static void too_late(uint64_t since, bool made, struct diag *diag)
 		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the target does not answer: the kernel's login did not end in %.2g s", seconds);
 }
 
-int kernel_srp_connect(int root, const struct srp_want *want, const struct srp_local *local, uint64_t until, struct srp_made *made, struct diag *diag)
+static int attempt(int root, const struct srp_want *want, const struct srp_local *local, uint64_t until, struct srp_made *made, struct diag *diag)
 {
-	struct before before;
 	uint64_t since = loop_clock();
+	struct before before;
 	char line[SRP_LINE];
 	bool new_one;
 	int err = kernel_srp_list(root, &before.list, &before.count, diag);
 
-	*made = (struct srp_made){ 0 };
 	if (err)
 		return err;
 	kernel_srp_line(want, line);
 	err = log_in(root, line, local, until, made, diag);
 	new_one = made_host(root, want, local, &before, made);
+	free(before.list);
 	if (err == -ETIMEDOUT)
 		too_late(since, new_one, diag);
+	if (err == -EEXIST)
+		return existing(root, want, local, made, diag);
+	if (err && new_one)
+		undo(root, made);
 	if (!err && !new_one)
 		err = diag_set(diag, DIAG_CLOSED, ENOTCONN, "the login succeeded, and the connection has gone already");
-	else if (err == -EEXIST)
-		err = existing(want, local, &before, made, diag);
-	else if (err && new_one)
-		undo(root, made);
-	free(before.list);
-	if (!err)
+	return err;
+}
+
+int kernel_srp_connect(int root, const struct srp_want *want, const struct srp_local *local, uint64_t until, struct srp_made *made, struct diag *diag)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
+	uint64_t bound = until ? until : loop_clock() + LEAVE_MS * MSEC;
+	int err;
+
+	do {
+		*made = (struct srp_made){ 0 };
+		err = attempt(root, want, local, until, made, diag);
+	} while (err == -EAGAIN && loop_clock() < bound && !nanosleep(&step, NULL));
+	if (!err) {
+		if (diag)
+			*diag = (struct diag){ 0 };
 		made->number = (unsigned)kernel_srp_number(made->host.host);
+	}
 	return err;
 }
 

@@ -16,6 +16,7 @@
 
 #define CLASS    "sys/class/infiniband"
 #define GID_TEXT 40
+#define NO_GID   "0000:0000:0000:0000:0000:0000:0000:0000"
 #define IPOIB    32 /* ARPHRD_INFINIBAND: 4 bytes, then the port's GID */
 
 struct search {
@@ -42,39 +43,31 @@ static void note(char *text, size_t len, const char *fmt, const char *dev, unsig
 		snprintf(text + at, len - at, fmt, at ? ", " : "", dev, port, more);
 }
 
-struct gids {
-	const struct search *search;
-	char dir[160];
-	bool has;
-};
-
-static void look_gid(const char *name, void *arg)
+/* From the first on, as tables have room for a thousand of which few are used. */
+static bool has_gid(const struct search *search, const char *dir)
 {
-	struct gids *gids = arg;
 	char text[64], dev[64];
 
-	if (gids->has || sys_read(gids->search->root, text, sizeof(text), "%s/gids/%.10s", gids->dir, name) <= 0)
-		return;
-	for (unsigned i = 0; i < 2; i++)
-		gids->has |= gids->search->gid[i][0] && !strcmp(text, gids->search->gid[i]);
-	if (!gids->has && gids->search->iface[0] &&
-		sys_read(gids->search->root, dev, sizeof(dev), "%s/gid_attrs/ndevs/%.10s", gids->dir, name) > 0)
-		gids->has = !strcmp(dev, gids->search->iface);
+	for (unsigned i = 0; sys_read(search->root, text, sizeof(text), "%s/gids/%u", dir, i) > 0; i++) {
+		if (!strcmp(text, NO_GID))
+			continue;
+		if (!strcmp(text, search->gid[0]) || !strcmp(text, search->gid[1]))
+			return true;
+		if (search->iface[0] && sys_read(search->root, dev, sizeof(dev), "%s/gid_attrs/ndevs/%u", dir, i) > 0 && !strcmp(dev, search->iface))
+			return true;
+	}
+	return false;
 }
 
 static bool fits(const struct search *search, const char *dir)
 {
-	struct gids gids = { .search = search };
-	char path[200], text[64];
+	char text[64];
 
 	if (search->any)
 		return true;
 	if (search->prefix[0])
 		return sys_read(search->root, text, sizeof(text), "%s/gids/0", dir) > 0 && !strncmp(text, search->prefix, strlen(search->prefix));
-	snprintf(gids.dir, sizeof(gids.dir), "%s", dir);
-	snprintf(path, sizeof(path), "%s/gids", dir);
-	sys_list(search->root, path, look_gid, &gids);
-	return gids.has;
+	return has_gid(search, dir);
 }
 
 static bool before(const char *dev, unsigned port, const struct srp_local *other)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -111,23 +112,60 @@ static int write_words(int root, const void *arg)
 	return fd >= 0 && write(fd, words->text, len) == (ssize_t)len ? 0 : errno ? errno : EIO;
 }
 
-static int write_tmo(int root, const char *port, const char *name, int now, int seconds, struct diag *diag)
+#define WRITES 5
+struct writes {
+	struct words words[WRITES];
+	unsigned count;
+	volatile unsigned *at; /* shared: which is under way */
+};
+
+static int write_all(int root, const void *arg)
 {
-	struct words words;
+	const struct writes *writes = arg;
+	int err = 0;
+
+	for (unsigned i = 0; i < writes->count && !err; i++) {
+		*writes->at = i;
+		err = write_words(root, &writes->words[i]);
+	}
+	return err;
+}
+
+static void add_write(struct writes *writes, const char *port, const char *name, int *now, int seconds)
+{
+	struct words *words = &writes->words[writes->count];
+
+	if (seconds == *now)
+		return;
+	snprintf(words->path, sizeof(words->path), CLASS "/%s/%s", port, name);
+	snprintf(words->text, sizeof(words->text), seconds == SRP_OFF ? "off" : "%d", seconds);
+	*now = seconds;
+	writes->count++;
+}
+
+static int run_writes(int root, struct writes *writes, struct diag *diag)
+{
+	const struct words *words;
 	int err;
 
-	if (seconds == SRP_UNKNOWN || seconds == now)
+	if (!writes->count)
 		return 0;
-	snprintf(words.path, sizeof(words.path), CLASS "/%s/%s", port, name);
-	snprintf(words.text, sizeof(words.text), seconds == SRP_OFF ? "off" : "%d", seconds);
-	err = aside_run(root, write_words, &words, loop_clock() + WRITE_MS * 1000000ull, GRACE_MS, NULL);
-	return err ? diag_sys(diag, -err, "write %s to /%s", words.text, words.path) : 0;
+	writes->at = mmap(NULL, sizeof(*writes->at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (writes->at == MAP_FAILED)
+		return diag_sys(diag, errno, "memory");
+	err = aside_run(root, write_all, writes, loop_clock() + WRITE_MS * 1000000ull, GRACE_MS, NULL);
+	words = &writes->words[*writes->at % WRITES];
+	if (err)
+		diag_sys(diag, -err, "write %s to /%s", words->text, words->path);
+	munmap((void *)writes->at, sizeof(*writes->at));
+	return err;
 }
 
 /* The kernel holds each value against the other two as they are at that moment. With a delay and no device loss any fast_io_fail_tmo goes,
  * so that way leads from everywhere to everywhere. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, struct diag *diag)
 {
+	struct writes writes = { 0 };
 	struct srp_rport rport;
 	struct srp_tmo now, to;
 	int err = kernel_srp_rport(root, host, &rport);
@@ -141,23 +179,16 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 	to.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now.fast_io_fail_tmo : want->fast_io_fail_tmo;
 	to.dev_loss_tmo = want->dev_loss_tmo == SRP_UNKNOWN ? now.dev_loss_tmo : want->dev_loss_tmo;
 	err = kernel_srp_tmo_check(&to, diag);
-	if (!err && now.reconnect_delay == SRP_OFF && (now.fast_io_fail_tmo != to.fast_io_fail_tmo || now.dev_loss_tmo != to.dev_loss_tmo)) {
-		const int some = to.reconnect_delay == SRP_OFF ? 10 : to.reconnect_delay;
-
-		err = write_tmo(root, rport.name, "reconnect_delay", now.reconnect_delay, some, diag);
-		now.reconnect_delay = some;
-	}
-	if (!err && now.fast_io_fail_tmo != to.fast_io_fail_tmo) {
-		err = write_tmo(root, rport.name, "dev_loss_tmo", now.dev_loss_tmo, SRP_OFF, diag);
-		now.dev_loss_tmo = SRP_OFF;
-	}
-	if (!err)
-		err = write_tmo(root, rport.name, "fast_io_fail_tmo", now.fast_io_fail_tmo, to.fast_io_fail_tmo, diag);
-	if (!err)
-		err = write_tmo(root, rport.name, "dev_loss_tmo", now.dev_loss_tmo, to.dev_loss_tmo, diag);
-	if (!err)
-		err = write_tmo(root, rport.name, "reconnect_delay", now.reconnect_delay, to.reconnect_delay, diag);
-	return err;
+	if (err)
+		return err;
+	if (now.reconnect_delay == SRP_OFF && (now.fast_io_fail_tmo != to.fast_io_fail_tmo || now.dev_loss_tmo != to.dev_loss_tmo))
+		add_write(&writes, rport.name, "reconnect_delay", &now.reconnect_delay, to.reconnect_delay == SRP_OFF ? 10 : to.reconnect_delay);
+	if (now.fast_io_fail_tmo != to.fast_io_fail_tmo)
+		add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, SRP_OFF);
+	add_write(&writes, rport.name, "fast_io_fail_tmo", &now.fast_io_fail_tmo, to.fast_io_fail_tmo);
+	add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, to.dev_loss_tmo);
+	add_write(&writes, rport.name, "reconnect_delay", &now.reconnect_delay, to.reconnect_delay);
+	return run_writes(root, &writes, diag);
 }
 
 void kernel_srp_hurry(int root, unsigned host)
