@@ -3,8 +3,8 @@
 #include "kernel_scsi.h"
 #include "srp_attach.h"
 #include "srp_loss.h"
+#include "srp_made.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,86 +78,6 @@ static void tell_param(const char *name, const char *value, void *arg)
 	call_note(arg, "ib_srp: %s=%s", name, value);
 }
 
-static void show_lun(struct out *out, const struct scsi_lun *lun, const char *print)
-{
-	char size[16], by_id[200];
-
-	kernel_scsi_by_id(lun, by_id);
-	out_object(out, NULL);
-	out_u64(out, "lun", NULL, lun->lun);
-	if (lun->node[0])
-		out_text(out, "device", NULL, "/dev/%s", lun->node);
-	if (lun->node[0]) {
-		out_u64(out, "size", NULL, lun->size);
-		out_u64(out, "block_size", NULL, lun->block);
-		out_bool(out, "read_only", NULL, lun->ro);
-	}
-	if (by_id[0])
-		out_text(out, "by_id", NULL, "%s", by_id);
-	if (lun->wwid[0])
-		out_text(out, "wwid", NULL, "%s", lun->wwid);
-	out_text(out, "vendor", NULL, "%s", lun->vendor);
-	out_text(out, "model", NULL, "%s", lun->model);
-	if (print && lun->node[0])
-		out_line(out, "%s%s", !strcmp(print, "by-id") && by_id[0] ? by_id : "/dev/", !strcmp(print, "by-id") && by_id[0] ? "" : lun->node);
-	else if (lun->node[0])
-		out_line(out, "/dev/%s: LUN %" PRIu64 ", %s, blocks of %u bytes%s%s%s", lun->node, lun->lun, out_human(lun->size, size), lun->block,
-			lun->ro ? ", read-only" : "", by_id[0] ? ", " : "", by_id);
-	else if (!print)
-		out_line(out, "%s: LUN %" PRIu64 ", %s %s, no disk", lun->name, lun->lun, lun->vendor, lun->model);
-	out_end(out);
-}
-
-static void show_host(struct out *out, const struct kernel_srp *host, const char *dest)
-{
-	out_text(out, "host", NULL, "%s", host->host);
-	out_text(out, "id_ext", NULL, "%016" PRIx64, host->id_ext);
-	out_text(out, "ioc_guid", NULL, "%016" PRIx64, host->ioc_guid);
-	if (!host->by_cm) {
-		char gid[33];
-
-		for (unsigned i = 0; i < 16; i++)
-			snprintf(gid + 2 * i, 3, "%02x", host->dgid[i]);
-		out_text(out, "dgid", NULL, "%s", gid);
-		out_text(out, "pkey", NULL, "%04x", host->pkey);
-		out_text(out, "service_id", NULL, "%016" PRIx64, host->service_id);
-	} else if (*dest) {
-		out_text(out, "dest", NULL, "%s", dest);
-	}
-	if (host->dev[0])
-		out_text(out, "rdma_device", NULL, "%s", host->dev);
-	if (host->port)
-		out_u64(out, "rdma_port", NULL, host->port);
-}
-
-static void show(struct call *call, const struct connection *c, const char *dest, int root)
-{
-	const struct connect_options *opts = call->opts;
-	const struct kernel_srp *host = &c->made.host;
-	struct out *out = call->out;
-	struct srp_rport rport;
-	char text[200];
-	bool told = !kernel_srp_rport(root, c->made.number, &rport);
-
-	show_host(out, host, dest);
-	out_bool(out, "existed", NULL, c->made.existed);
-	if (told) {
-		out_text(out, "state", NULL, "%s", rport.state);
-		srp_loss_show(out, &rport.tmo);
-		out_text(out, "on_loss", NULL, "%s", srp_loss_text(&rport.tmo, text));
-	}
-	out_list(out, "luns");
-	for (unsigned i = 0; i < c->count; i++)
-		show_lun(out, &c->luns[i], opts->print);
-	out_end(out);
-	if (opts->print)
-		return;
-	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host, c->made.existed ? "already " : "", host->id_ext,
-		*dest ? " at " : "", dest, host->dev, host->port, told ? rport.state : "without a remote port");
-	if (told)
-		out_line(out, "%s: when the target is lost: %s", host->host, srp_loss_text(&rport.tmo, text));
-}
-
 /* Only the unit that was asked for. */
 static void keep_lun(struct connection *c, uint64_t lun)
 {
@@ -189,13 +109,14 @@ static int set_up(struct call *call, int root, struct connection *c, uint64_t lu
 static int check_loss(const struct connection *c, int root, bool live, struct diag *diag)
 {
 	struct srp_rport rport;
-	struct srp_tmo now;
+	struct srp_tmo now, to;
 
 	if (live && !kernel_srp_rport(root, c->made.number, &rport))
 		now = rport.tmo;
 	else
 		kernel_srp_tmo_default(root, &now);
-	return srp_loss_check(&c->tmo, &now, diag);
+	to = srp_loss_merge(&c->tmo, &now);
+	return kernel_srp_tmo_check(&to, diag);
 }
 
 static int read_lun(const struct connect_options *opts, uint64_t *lun, struct diag *diag)
@@ -216,6 +137,19 @@ static int refuse_others(const struct connect_options *opts, const char *host, s
 		if (opts->words.value[i])
 			name = kernel_srp_opt_name(i);
 	return name ? diag_set(diag, DIAG_USAGE, EINVAL, "%s is connected: --%s is for new connections", host, name) : 0;
+}
+
+static void tell_change(struct call *call, const struct connection *c, int root)
+{
+	struct srp_rport rport;
+	struct srp_tmo to;
+	char text[200];
+
+	if (!c->loss_given || kernel_srp_rport(root, c->made.number, &rport))
+		return;
+	to = srp_loss_merge(&c->tmo, &rport.tmo);
+	out_text(call->out, "would_be", NULL, "%s", srp_loss_text(&to, text));
+	out_line(call->out, "%s: would be told: %s", c->made.host.host, text);
 }
 
 /* What is connected already, by its name: its time-outs are set, its disks shown. */
@@ -240,7 +174,9 @@ static int adjust(struct call *call, int root, const char *word, struct connecti
 	if (!err && !opts->common.dry_run)
 		err = set_up(call, root, c, lun);
 	if (!err)
-		show(call, c, "", root);
+		srp_made_show(call->out, root, &c->made, "", c->luns, c->count, opts->print);
+	if (!err && opts->common.dry_run)
+		tell_change(call, c, root);
 	return err;
 }
 
@@ -348,14 +284,14 @@ static int connect_to(struct call *call, int root, struct srp_target *target, st
 	const struct connect_options *opts = call->opts;
 	struct srp_local local;
 	char others[200];
-	int err = look_up(call, root, target);
+	int err = srp_loss_read(&opts->loss, target->on_loss, "wait=60", &c->tmo, &c->loss_given, call->diag);
 
 	if (!err)
-		err = kernel_srp_check(root, &target->want, call->diag);
-	if (!err)
-		err = srp_loss_read(&opts->loss, target->on_loss, "wait=60", &c->tmo, &c->loss_given, call->diag);
-	if (!err)
 		err = check_loss(c, root, false, call->diag);
+	if (!err)
+		err = look_up(call, root, target);
+	if (!err)
+		err = kernel_srp_check(root, &target->want, call->diag);
 	if (!err)
 		err = kernel_srp_resolve(&target->want, call->diag);
 	if (!err && !opts->common.dry_run)
@@ -370,7 +306,8 @@ static int connect_to(struct call *call, int root, struct srp_target *target, st
 		return plan(call, target, &local, c, root);
 	err = log_in(call, root, target, &local, c);
 	if (!err)
-		show(call, c, target->want.value[target->want.value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID], root);
+		srp_made_show(call->out, root, &c->made, target->want.value[target->want.value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
+			c->luns, c->count, opts->print);
 	return err;
 }
 

@@ -27,6 +27,7 @@ struct srp_target {
 	struct uri uri; /* scheme "" = none */
 	const char *dev; /* the local port, NULL and 0: to be chosen */
 	uint32_t port;
+	struct srp_local asked; /* the one that knows the LID */
 	const char *on_loss; /* of the URI */
 	uint32_t timeout_ms;
 };

@@ -34,7 +34,15 @@ static int open_port(int root, struct srp_target *target, struct mad_port_info *
 		err = kernel_umad_ready(root, diag);
 	if (!err)
 		err = mad_port_choose(port, &choice, diag);
-	return err ? err : mad_port_usable(port, diag);
+	if (!err)
+		err = mad_port_usable(port, diag);
+	if (err || !target->place.lid)
+		return err;
+	/* a LID is one of that port's subnet */
+	snprintf(target->asked.dev, sizeof(target->asked.dev), "%s", port->dev);
+	target->dev = target->asked.dev;
+	target->port = port->port;
+	return 0;
 }
 
 static bool right(const struct mad_srp *srp, const struct srp_want *want)

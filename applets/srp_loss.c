@@ -66,15 +66,13 @@ int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const 
 	return err ? err : read_one("dev_loss_tmo", words->dev_loss_tmo, &tmo->dev_loss_tmo, diag);
 }
 
-int srp_loss_check(const struct srp_tmo *want, const struct srp_tmo *now, struct diag *diag)
+struct srp_tmo srp_loss_merge(const struct srp_tmo *want, const struct srp_tmo *now)
 {
-	const struct srp_tmo all = {
+	return (struct srp_tmo){
 		.reconnect_delay = want->reconnect_delay == SRP_UNKNOWN ? now->reconnect_delay : want->reconnect_delay,
 		.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now->fast_io_fail_tmo : want->fast_io_fail_tmo,
 		.dev_loss_tmo = want->dev_loss_tmo == SRP_UNKNOWN ? now->dev_loss_tmo : want->dev_loss_tmo,
 	};
-
-	return kernel_srp_tmo_check(&all, diag);
 }
 
 const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])

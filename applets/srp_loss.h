@@ -15,7 +15,6 @@ struct srp_loss_words {
 
 /* *given: something was said. What was not is SRP_UNKNOWN. `otherwise`: a policy for when nothing was; NULL = none. */
 int srp_loss_read(const struct srp_loss_words *, const char *of_uri, const char *otherwise, struct srp_tmo *, bool *given, struct diag *);
-/* Held against what is there, before it is touched. */
-int srp_loss_check(const struct srp_tmo *, const struct srp_tmo *now, struct diag *);
+struct srp_tmo srp_loss_merge(const struct srp_tmo *want, const struct srp_tmo *now); /* with `now` where nothing is wanted */
 const char *srp_loss_text(const struct srp_tmo *, char text[200]);
 void srp_loss_show(struct out *, const struct srp_tmo *); /* members of the open object */
