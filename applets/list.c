@@ -14,7 +14,9 @@ extern const struct applet applet_nvmf_connect_all;
 extern const struct applet applet_nvmf_disconnect;
 extern const struct applet applet_nvmf_discover;
 extern const struct applet applet_serve;
+extern const struct applet applet_srp_connect;
 extern const struct applet applet_srp_daemon;
+extern const struct applet applet_srp_disconnect;
 extern const struct applet applet_srp_discover;
 
 const struct applet *const applets[] = {
@@ -30,7 +32,9 @@ const struct applet *const applets[] = {
 	&applet_nvmf_disconnect,
 	&applet_nvmf_discover,
 	&applet_serve,
+	&applet_srp_connect,
 	&applet_srp_daemon,
+	&applet_srp_disconnect,
 	&applet_srp_discover,
 	NULL,
 };

@@ -98,6 +98,8 @@ static void print_usable(struct out *out, const struct srp_show *show, const str
 	out_text(out, "add_target", show->lines ? "                add_target: " : NULL, "%s", row->verdict.line);
 	mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
 	out_text(out, "uri", show->lines ? "                URI: " : NULL, "%s", line);
+	if (show->port->infiniband) /* elsewhere the kernel's way leads by RDMA/CM, to an address that device management does not tell */
+		out_text(out, "connect", show->lines ? "                connect: " : NULL, "rdmastor srp-connect '%s'", line);
 	if (!show->policy.rules)
 		return;
 	out_bool(out, "allowed", NULL, row->verdict.allow);

@@ -144,6 +144,8 @@ struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroe
 	/* Once, from the loop. 0: connected. -EEXIST: it was so already. Else the reason as the kernel's log tells it. */
 	void (*done)(struct kernel_srp_add *, int err, struct diag *);
 	struct loop *loop;
+	char *words; /* NULL, or where the kernel's lines about it go */
+	size_t words_len;
 	/* kernel's own */
 	struct loop_fd watch;
 	struct loop_timer deadline;

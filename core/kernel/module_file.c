@@ -113,14 +113,14 @@ void module_files_free(char *path[MODULE_FILES], int count)
 		free(path[i]);
 }
 
-static int insert(int root, const char *path)
+static int insert(int root, const char *path, const char *params)
 {
 	bool plain = strlen(path) > 3 && !strcmp(path + strlen(path) - 3, ".ko");
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC), err = 0;
 
 	if (fd < 0)
 		return errno;
-	if (syscall(SYS_finit_module, fd, "", plain ? 0 : COMPRESSED))
+	if (syscall(SYS_finit_module, fd, params, plain ? 0 : COMPRESSED))
 		err = errno;
 	close(fd);
 	if (!plain && (err == EINVAL || err == EOPNOTSUPP))
@@ -151,7 +151,7 @@ static const char *refusal(int err)
 	}
 }
 
-const char *module_load_files(int root, const char *module)
+const char *module_load_files(int root, const char *module, const char *params)
 {
 	char *path[MODULE_FILES];
 	struct utsname uts;
@@ -167,7 +167,7 @@ const char *module_load_files(int root, const char *module)
 	if (count < 0)
 		return "this kernel has no such module";
 	for (int i = 0; i < count && !err; i++)
-		err = insert(root, path[i]);
+		err = insert(root, path[i], i == count - 1 ? params : "");
 	module_files_free(path, count);
 	return err ? refusal(err) : "it was loaded, and it is not there";
 }

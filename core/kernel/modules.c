@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,9 +21,22 @@ static bool real_root(int root)
 
 const char *module_load(int root, const char *module)
 {
-	char *const argv[] = { "modprobe", "-q", (char *)module, NULL };
+	return module_load_with(root, module, NULL, 0);
+}
+
+const char *module_load_with(int root, const char *module, char *const *params, unsigned count)
+{
+	char *argv[MODULE_PARAMS + 4] = { "modprobe", "-q", (char *)module };
+	char text[2048] = "";
 	int rc;
 
+	for (unsigned i = 0; i < count && i < MODULE_PARAMS; i++) {
+		size_t at = strlen(text);
+
+		argv[3 + i] = params[i];
+		if ((size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at ? " " : "", params[i]) >= sizeof(text) - at)
+			return "its parameters are too long";
+	}
 	if (!real_root(root))
 		return "this is not the running system";
 	if (geteuid())
@@ -29,5 +44,5 @@ const char *module_load(int root, const char *module)
 	rc = child_run(argv, MODPROBE_MS);
 	if (rc == -ETIMEDOUT)
 		return "modprobe did not end in 5 s";
-	return module_load_files(root, module);
+	return module_load_files(root, module, text);
 }

@@ -6,9 +6,12 @@
 /* Loads a module and what it needs. Gives why it cannot be there ("this kernel has no such module"); whether it is, is to be looked up
  * where it shows, as a built-in one cannot be loaded. */
 const char *module_load(int root, const char *module);
+/* With parameters, "name=value", which one that is loaded already does not get. */
+#define MODULE_PARAMS 32
+const char *module_load_with(int root, const char *module, char *const *params, unsigned count);
 
-/* The same without modprobe. */
-const char *module_load_files(int root, const char *module);
+/* The same without modprobe; params between blanks. */
+const char *module_load_files(int root, const char *module, const char *params);
 /* It is in the kernel itself, by modules.builtin: such a one may show nowhere. */
 bool module_built_in(int root, const char *release, const char *module);
 #define MODULE_FILES 64

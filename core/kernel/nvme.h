@@ -6,10 +6,6 @@
 #define NVME_CLASS  "sys/class/nvme"
 #define FABRICS_DEV "dev/nvme-fabrics"
 
-/* The device node of a `dev` file in /sys, made where neither the kernel nor udev does; path below the root. 0 or -errno: -ENOENT, not yet.
- */
-int nvme_node(int root, const char *path, const char *dev_file, bool block);
-void nvme_node_drop(int root, const char *path, unsigned dev_major, unsigned dev_minor, bool block); /* the opposite */
 /* Turns what the kernel said and the errno of the write into a reason. `words`: its lines since the attempt began. */
 int nvme_why(int err, char *words, const struct nvmf_want *, struct diag *);
 /* Active namespace ids of a controller (Base 2.1, 5.1.13.2.2), in rising order; their number, or -errno. */

@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "loop.h"
 #include "modules.h"
+#include "node.h"
 #include "nvme.h"
 #include "sys.h"
 #include <errno.h>
@@ -54,7 +55,7 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
 		err = need_module(root, rdma ? "nvme_rdma" : "nvme_tcp", rdma ? "sys/module/nvme_rdma" : "sys/module/nvme_tcp", diag);
 	if (err)
 		return err;
-	err = nvme_node(root, FABRICS_DEV, "sys/class/misc/nvme-fabrics/dev", false);
+	err = node_make(root, FABRICS_DEV, "sys/class/misc/nvme-fabrics/dev", false);
 	if (err && !sys_exists(root, FABRICS_DEV))
 		return diag_sys(diag, -err, "make /" FABRICS_DEV);
 	if (!rdma)

@@ -3,6 +3,7 @@
 #include "aside.h"
 #include "holders.h"
 #include "loop.h"
+#include "node.h"
 #include "nvme.h"
 #include "sys.h"
 #include <errno.h>
@@ -41,13 +42,13 @@ static void drop_nodes(int root, const char *ctrl, const struct left *left)
 	char path[64];
 
 	snprintf(path, sizeof(path), "dev/%s", ctrl);
-	nvme_node_drop(root, path, left->major, left->minor, false);
+	node_drop(root, path, left->major, left->minor, false);
 	for (unsigned i = 0; i < left->count; i++) {
 		snprintf(path, sizeof(path), "sys/class/block/%s", left->disks[i].name);
 		if (sys_exists(root, path))
 			continue;
 		snprintf(path, sizeof(path), "dev/%s", left->disks[i].name);
-		nvme_node_drop(root, path, left->disks[i].major, left->disks[i].minor, true);
+		node_drop(root, path, left->disks[i].major, left->disks[i].minor, true);
 	}
 }
 

@@ -3,6 +3,7 @@
  * host, and each has its disk, its node, and opens. */
 #include "aside.h"
 #include "loop.h"
+#include "node.h"
 #include "nvme.h"
 #include "sys.h"
 #include <endian.h>
@@ -59,7 +60,7 @@ int nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsi
 
 	snprintf(asking.node, sizeof(asking.node), "dev/%s", ctrl);
 	snprintf(dev_file, sizeof(dev_file), NVME_CLASS "/%s/dev", ctrl);
-	err = nvme_node(root, asking.node, dev_file, false);
+	err = node_make(root, asking.node, dev_file, false);
 	if (err)
 		return err;
 	asking.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -93,7 +94,7 @@ static bool opens(int root, const struct nvmf_disk *disk, uint64_t until)
 
 	snprintf(node, sizeof(node), "dev/%s", disk->name);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%s/dev", disk->name);
-	return disk->size && !nvme_node(root, node, dev_file, true) && !aside_run(root, try_open, node, sooner(until, OPEN_MS), 10, NULL);
+	return disk->size && !node_make(root, node, dev_file, true) && !aside_run(root, try_open, node, sooner(until, OPEN_MS), 10, NULL);
 }
 
 struct waiting {

@@ -39,17 +39,19 @@ struct reason {
 /* ib_srp of Linux 3.x to 6.12; REJ reasons: IBA 12.6.7.2; login reject reasons: SRP-2, table 19 */
 static const struct reason reasons[] = {
 	{ "REJECTED, reason 0x", 0x10000, DIAG_REFUSED, "the target refuses the login: it cannot make a channel", NULL },
-	{ "REJECTED, reason 0x", 0x10001, DIAG_REFUSED, "the target refuses the login: it has not enough resources", NULL },
+	{ "REJECTED, reason 0x", 0x10001, DIAG_REFUSED, "the target refuses the login: it has not enough resources, or its port is switched off", NULL },
 	{ "REJECTED, reason 0x", 0x10002, DIAG_REFUSED, "the target refuses the login: requests of this size are too long for it",
-		"a smaller cmd_sg_entries in the rules file makes them shorter" },
-	{ "REJECTED, reason 0x", 0x10003, DIAG_REFUSED, "the target refuses the login: it cannot put this channel to the others", NULL },
+		"a smaller cmd_sg_entries makes them shorter" },
+	{ "REJECTED, reason 0x", 0x10003, DIAG_REFUSED,
+		"the target refuses the login: id_ext and ioc_guid are not its own, or it cannot put this channel to the others",
+		"srp-discover prints those of each target" },
 	{ "REJECTED, reason 0x", 0x10004, DIAG_REFUSED, "the target refuses the login: it does not know these data descriptors", NULL },
-	{ "REJECTED, reason 0x", 0x10005, DIAG_REFUSED, "the target refuses the login: it takes one channel only", "ch_count=1 in the rules file asks for one" },
+	{ "REJECTED, reason 0x", 0x10005, DIAG_REFUSED, "the target refuses the login: it takes one channel only", "ch_count=1 asks for one" },
 	{ "REJECTED, reason 0x", 0x10006, DIAG_AUTH, "the target refuses the login: no channel is left, or this initiator is not allowed",
 		"a Linux target says so when it has no access list for this port's GID" },
 	{ "REJECTED, reason 0x", 0, DIAG_REFUSED, "the target refuses the login", NULL },
 	{ "requested max_it_iu_len too large", 0, DIAG_REFUSED, "the target refuses the login: requests of this size are too long for it",
-		"a smaller cmd_sg_entries in the rules file makes them shorter" },
+		"a smaller cmd_sg_entries makes them shorter" },
 	{ "giving up on stale connection", 0, DIAG_REFUSED, "the target still holds an old connection of this initiator",
 		"it forgets that in a while" },
 	{ "REJ reason 0x", 3, DIAG_REFUSED, "the target refuses the connection: it has not enough resources", NULL },
@@ -61,10 +63,12 @@ static const struct reason reasons[] = {
 	{ "REJ reason: ", 0, DIAG_REFUSED, "the target refuses the connection", NULL },
 	{ "Path record query failed", 0, DIAG_UNREACHABLE, "the subnet administrator gave the kernel no path to the target", NULL },
 	{ "Got failed path rec status", 0, DIAG_UNREACHABLE, "the subnet administrator gave the kernel no path to the target", NULL },
+	{ "No route available from", 0, DIAG_UNREACHABLE, "the kernel finds no route to the target through this port", NULL },
+	{ "Resolving address", 0, DIAG_UNREACHABLE, "the target's address does not answer", "an RDMA connection needs the target's address in the ARP or neighbour table" },
 	{ "unknown parameter or missing value", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp does not know one of the options",
-		"leave it out of the rules file" },
-	{ " parameter", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp refuses one of the options", "put it right in the rules file" },
-	{ "bad ", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp refuses one of the options", "put it right in the rules file" },
+		"leave it out" },
+	{ " parameter", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp refuses one of the options", NULL },
+	{ "bad ", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp refuses one of the options", NULL },
 	{ "Sending CM REQ failed", 0, DIAG_UNREACHABLE, "the target does not answer the kernel's connection request", NULL },
 	{ "SCSI scan failed", 0, DIAG_IO, "the connection broke while its disks were looked for", NULL },
 };
@@ -119,6 +123,8 @@ static int result(struct kernel_srp_add *add, int status, struct diag *diag)
 	char log[2048];
 
 	kernel_log_since(&add->log, is_ours, log, sizeof(log));
+	if (add->words)
+		snprintf(add->words, add->words_len, "%s", log);
 	if (add->killed)
 		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's login did not end in %g s", add->timeout_ms / 1000.);
 	if (status == EEXIST)

@@ -4,6 +4,7 @@
 # shellcheck shell=dash
 
 nvmet=/sys/kernel/config/nvmet
+lio=/sys/kernel/config/target
 hostid=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
 hostnqn=nqn.2014-08.org.nvmexpress:uuid:$hostid
 
@@ -226,6 +227,35 @@ target_away() {
 	sleep "$1"
 	nvmet_link 1 t1
 }
+
+# --- the kernel's SRP target
+
+# srpt_up FILE: the file as LUN 0, for initiators that come by RDMA/CM to 10.0.0.1:5555
+srpt_up() {
+	local disk=$lio/core/fileio_1/s0 port
+	modprobe -a target_core_mod target_core_file ib_srpt
+	mkdir -p $disk
+	echo "fd_dev_name=$1,fd_dev_size=$(stat -c %s "$1")" >$disk/control
+	echo 5e5f0a4c-0d60-4a52-9b3a-2a0f3b0c7d11 >$disk/wwn/vpd_unit_serial
+	echo 1 >$disk/enable
+	mkdir -p $lio/srpt
+	echo 5555 >$lio/srpt/discovery_auth/rdma_cm_port
+	port=$(cut -d: -f5- /sys/class/infiniband/rxe0/ports/1/gids/0)
+	port=$lio/srpt/$port/$port
+	mkdir -p "${port%/*}"
+	mkdir -p "$port"
+	mkdir "$port/lun/lun_0"
+	ln -s $disk "$port/lun/lun_0/s0"
+	# the kernel looks up the target's own address there, seen with 6.12
+	mkdir "$port/acls/10.0.0.1"
+	mkdir "$port/acls/10.0.0.1/lun_0"
+	ln -s "$port/lun/lun_0" "$port/acls/10.0.0.1/lun_0/l0"
+	echo 0 >"$port/acls/10.0.0.1/lun_0/write_protect"
+	echo 1 >"$port/enable"
+}
+
+# srpt_acl: the port's list of initiators, one of whom comes by RDMA/CM
+srpt_acl() { ls -d $lio/srpt/*/*/acls; }
 
 # --- the kernel's NFS server, and mounts of it
 

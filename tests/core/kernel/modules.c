@@ -103,6 +103,6 @@ Test(modules, nothing_is_loaded_into_another_root)
 	struct tree tree = tree_new();
 
 	cr_assert_str_eq(module_load(tree.root, "nbd"), "this is not the running system");
-	cr_assert_str_eq(module_load_files(tree.root, "nbd"), "there are no modules of this kernel here (/lib/modules)");
+	cr_assert_str_eq(module_load_files(tree.root, "nbd", ""), "there are no modules of this kernel here (/lib/modules)");
 	tree_free(&tree);
 }

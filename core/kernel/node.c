@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Device nodes where neither the kernel's devtmpfs nor anybody else makes them. */
-#include "nvme.h"
+#include "node.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static bool right(int root, const char *path, dev_t dev, bool block)
 	return fstatat(root, path, &st, 0) == 0 && (block ? S_ISBLK(st.st_mode) : S_ISCHR(st.st_mode)) && st.st_rdev == dev;
 }
 
-int nvme_node(int root, const char *path, const char *dev_file, bool block)
+int node_make(int root, const char *path, const char *dev_file, bool block)
 {
 	unsigned dev_major, dev_minor;
 	char text[32];
@@ -52,7 +52,7 @@ int nvme_node(int root, const char *path, const char *dev_file, bool block)
 	return right(root, path, dev, block) ? 0 : -ENODEV;
 }
 
-void nvme_node_drop(int root, const char *path, unsigned dev_major, unsigned dev_minor, bool block)
+void node_drop(int root, const char *path, unsigned dev_major, unsigned dev_minor, bool block)
 {
 	if (right(root, path, makedev(dev_major, dev_minor), block) && !made_by_kernel(root))
 		unlinkat(root, path, 0);

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* srp-disconnect: ends what srp-connect or srp-daemon made, named in any of the ways it can be. */
+#include "kernel_scsi.h"
+#include "srp_attach.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_MS 30000
+#define MSEC    1000000ull
+
+struct disconnect_options {
+	struct opt_common common;
+	struct srp_words words;
+	bool all, force;
+};
+
+#define AT(field) offsetof(struct disconnect_options, field)
+static const struct opt rows[] = {
+	SRP_NAME_ROWS(struct disconnect_options),
+	{ "all", 0, OPT_FLAG, AT(all), NULL, "every SRP connection but those that the system runs on" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL, "also what is in use; requests that wait for the target fail" },
+	{ 0 },
+};
+#undef AT
+
+static const struct disconnect_options defaults = { .common.timeout_ms = WAIT_MS };
+
+struct chosen {
+	struct kernel_srp *host;
+	unsigned count;
+};
+
+static bool passes(const struct kernel_srp *host, const struct srp_target *target)
+{
+	if ((target->dev && strcmp(target->dev, host->dev)) || (target->port && target->port != host->port))
+		return false;
+	return kernel_srp_fits(host, &target->want, NULL);
+}
+
+static int ambiguous(const struct chosen *chosen, struct diag *diag)
+{
+	char text[200] = "";
+
+	for (unsigned i = 0; i < chosen->count; i++) {
+		size_t at = strlen(text);
+
+		snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "", chosen->host[i].host);
+	}
+	diag_set(diag, DIAG_USAGE, EINVAL, "%s are connected to this controller, and the kernel does not tell by which address each", text);
+	return diag_hint(diag, "name one of them, or a disk");
+}
+
+static int choose_target(struct call *call, struct chosen *chosen, const char *operand)
+{
+	const struct disconnect_options *opts = call->opts;
+	struct srp_target *target = calloc(1, sizeof(*target));
+	unsigned kept = 0;
+	int err;
+
+	if (!target)
+		return diag_sys(call->diag, ENOMEM, "target");
+	err = srp_target_read(target, operand, &opts->words, call->diag);
+	if (!err && (!target->want.value[SRP_OPT_ID_EXT][0] || !target->want.value[SRP_OPT_IOC_GUID][0]))
+		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "id_ext and ioc_guid are needed to tell which target is meant");
+	for (unsigned i = 0; !err && i < chosen->count; i++)
+		if (passes(&chosen->host[i], target))
+			chosen->host[kept++] = chosen->host[i];
+	chosen->count = kept;
+	if (!err && kept > 1)
+		err = ambiguous(chosen, call->diag);
+	free(target);
+	return err;
+}
+
+static int choose_device(struct call *call, int root, struct chosen *chosen, const char *word)
+{
+	struct kernel_srp host;
+	int err = srp_device_host(root, word, &host, call->diag);
+
+	if (err)
+		return err;
+	chosen->host[0] = host;
+	chosen->count = 1;
+	return 0;
+}
+
+static void spare_root(struct call *call, int root, struct chosen *chosen)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < chosen->count; i++) {
+		if (kernel_scsi_has_root(root, (unsigned)kernel_srp_number(chosen->host[i].host)))
+			call_note(call, "%s: left alone: the system runs on it", chosen->host[i].host);
+		else
+			chosen->host[kept++] = chosen->host[i];
+	}
+	chosen->count = kept;
+}
+
+static int choose(struct call *call, int root, struct chosen *chosen)
+{
+	const struct disconnect_options *opts = call->opts;
+	const char *operand = call->operands ? call->operand[0] : NULL;
+	int err = kernel_srp_list(root, &chosen->host, &chosen->count, call->diag);
+
+	if (err)
+		return err;
+	if (opts->all) {
+		spare_root(call, root, chosen);
+		return 0;
+	}
+	return operand && srp_is_device(operand) ? choose_device(call, root, chosen, operand) : choose_target(call, chosen, operand);
+}
+
+static int refuse_used(int root, const struct kernel_srp *host, struct diag *diag)
+{
+	char who[400];
+
+	kernel_scsi_users(root, (unsigned)kernel_srp_number(host->host), who, sizeof(who));
+	if (!who[0])
+		return 0;
+	diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %s", host->host, who);
+	return diag_hint(diag, "--force disconnects it nevertheless; what is not written yet is lost then");
+}
+
+static int end_one(struct call *call, int root, const struct kernel_srp *host, uint64_t until, struct diag *diag)
+{
+	const struct disconnect_options *opts = call->opts;
+	unsigned number = (unsigned)kernel_srp_number(host->host);
+	int err = opts->force ? 0 : refuse_used(root, host, diag);
+
+	if (err || opts->common.dry_run)
+		return err;
+	if (opts->force)
+		kernel_srp_hurry(root, number);
+	err = kernel_srp_disconnect(root, number, until, diag);
+	return err ? diag_ctx(diag, "%s", host->host) : 0;
+}
+
+static void show(struct call *call, const struct kernel_srp *host, const struct diag *why)
+{
+	const struct disconnect_options *opts = call->opts;
+	struct out *out = call->out;
+
+	out_object(out, NULL);
+	out_text(out, "host", NULL, "%s", host->host);
+	out_text(out, "id_ext", NULL, "%016" PRIx64, host->id_ext);
+	out_text(out, "ioc_guid", NULL, "%016" PRIx64, host->ioc_guid);
+	if (host->dev[0])
+		out_text(out, "rdma_device", NULL, "%s", host->dev);
+	out_bool(out, "disconnected", NULL, !why && !opts->common.dry_run);
+	if (why) {
+		out_text(out, "code", NULL, "%s", diag_code_word(why->code));
+		out_text(out, "text", NULL, "%s", why->text);
+	} else {
+		out_line(out, "%s: %s: target %016" PRIx64, host->host, opts->common.dry_run ? "would be disconnected" : "disconnected", host->id_ext);
+	}
+	out_end(out);
+}
+
+/* The failure that is told is the first. */
+static int end_all(struct call *call, int root, const struct chosen *chosen)
+{
+	const struct disconnect_options *opts = call->opts;
+	uint64_t until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
+	unsigned failed = 0;
+
+	if (!chosen->count)
+		out_line(call->out, "%s", "nothing is connected");
+	out_list(call->out, "connections");
+	for (unsigned i = 0; i < chosen->count; i++) {
+		struct diag why = { 0 };
+		int err = end_one(call, root, &chosen->host[i], until, &why);
+
+		show(call, &chosen->host[i], err ? &why : NULL);
+		if (!err)
+			continue;
+		if (failed++)
+			call_note(call, "%s: %s", chosen->host[i].host, why.text);
+		else
+			*call->diag = why;
+	}
+	out_end(call->out);
+	return !failed ? EXIT_DONE : failed < chosen->count ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+static int check_words(const struct call *call)
+{
+	const struct disconnect_options *opts = call->opts;
+	bool named = call->operands;
+
+	for (unsigned i = 0; i < SRP_OPTS; i++)
+		named |= !!opts->words.value[i];
+	if (!named && !opts->all)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "what to disconnect is missing: a URI, a string for add_target, host6, a disk, or --all");
+	if (named && opts->all)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--all and a target say different things: give one of both");
+	return 0;
+}
+
+static int run(struct call *call)
+{
+	struct chosen chosen = { 0 };
+	int err = check_words(call), root;
+
+	if (err)
+		return err;
+	root = kernel_root();
+	if (root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	err = choose(call, root, &chosen);
+	if (!err)
+		err = end_all(call, root, &chosen);
+	free(chosen.host);
+	close(root);
+	if (call->diag->err && call->operands)
+		diag_ctx(call->diag, "%s", call->operand[0]);
+	return err;
+}
+
+const struct applet applet_srp_disconnect = {
+	.name = "srp-disconnect",
+	.operands = "[URI|STRING|DEVICE]",
+	.summary = "end SRP connections of the kernel",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct disconnect_options),
+	.max = 1,
+	.changes = true,
+	.run = run,
+};

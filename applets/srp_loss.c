@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Loss policies in the words of ib_srp. A port with neither fast_io_fail_tmo nor dev_loss_tmo is not blocked while it is lost, so that its
+ * requests fail: "off" is not "forever" (Linux 6.12, srp_reconnect_rport()). */
+#include "srp_loss.h"
+#include "uri.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HOLD_MAX 600 /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
+#define DELAY    10 /* ib_srp's own */
+
+static int read_policy(const char *text, struct srp_tmo *tmo, struct diag *diag)
+{
+	uint32_t ms = 0;
+
+	*tmo = (struct srp_tmo){ .reconnect_delay = DELAY, .dev_loss_tmo = SRP_OFF };
+	if (!strcmp(text, "fail-fast"))
+		return 0;
+	if (!strcmp(text, "forever")) {
+		tmo->fast_io_fail_tmo = HOLD_MAX;
+		return 0;
+	}
+	if (parse_msec(!strncmp(text, "wait=", 5) ? text + 5 : text, &ms, NULL))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is none of fail-fast, wait=SECONDS, forever", text);
+	if (!ms || ms > HOLD_MAX * 1000)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "--on-loss: %s is out of range: 1 to %d seconds", text, HOLD_MAX);
+	tmo->fast_io_fail_tmo = (int)((ms + 999) / 1000);
+	return 0;
+}
+
+static int read_one(const char *name, const char *text, int *value, struct diag *diag)
+{
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (!text)
+		return 0;
+	if (!strcmp(text, "off") || !strcmp(text, "-1")) {
+		*value = SRP_OFF;
+		return 0;
+	}
+	if (parse_u64(text, 0, INT_MAX / 1000, &number, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s, or off", name, why.text);
+	*value = (int)number;
+	return 0;
+}
+
+int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const char *otherwise, struct srp_tmo *tmo, bool *given, struct diag *diag)
+{
+	bool single = words->reconnect_delay || words->fast_io_fail_tmo || words->dev_loss_tmo;
+	const char *policy = words->on_loss ? words->on_loss : of_uri;
+	int err = 0;
+
+	*given = policy || single;
+	*tmo = (struct srp_tmo){ SRP_UNKNOWN, SRP_UNKNOWN, SRP_UNKNOWN };
+	if (!*given)
+		policy = otherwise;
+	if (policy)
+		err = read_policy(policy, tmo, diag);
+	if (!err)
+		err = read_one("reconnect_delay", words->reconnect_delay, &tmo->reconnect_delay, diag);
+	if (!err)
+		err = read_one("fast_io_fail_tmo", words->fast_io_fail_tmo, &tmo->fast_io_fail_tmo, diag);
+	return err ? err : read_one("dev_loss_tmo", words->dev_loss_tmo, &tmo->dev_loss_tmo, diag);
+}
+
+struct srp_tmo srp_loss_merge(const struct srp_tmo *want, const struct srp_tmo *now)
+{
+	return (struct srp_tmo){
+		.reconnect_delay = want->reconnect_delay == SRP_UNKNOWN ? now->reconnect_delay : want->reconnect_delay,
+		.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now->fast_io_fail_tmo : want->fast_io_fail_tmo,
+		.dev_loss_tmo = want->dev_loss_tmo == SRP_UNKNOWN ? now->dev_loss_tmo : want->dev_loss_tmo,
+	};
+}
+
+const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])
+{
+	int fail = tmo->fast_io_fail_tmo, loss = tmo->dev_loss_tmo;
+	size_t at;
+
+	if (fail == 0)
+		snprintf(text, 200, "requests fail at once");
+	else if (fail > 0)
+		snprintf(text, 200, "requests wait %d s and then fail", fail);
+	else if (loss >= 0)
+		snprintf(text, 200, "requests wait until the disks go");
+	else
+		snprintf(text, 200, "requests fail when a reconnect has failed");
+	at = strlen(text);
+	if (tmo->reconnect_delay > 0)
+		snprintf(text + at, 200 - at, ", a reconnect is tried every %d s", tmo->reconnect_delay);
+	else
+		snprintf(text + at, 200 - at, ", no reconnect is tried");
+	at = strlen(text);
+	if (loss >= 0)
+		snprintf(text + at, 200 - at, ", the disks are taken away after %d s", loss);
+	else
+		snprintf(text + at, 200 - at, ", the disks stay");
+	return text;
+}
+
+static void show(struct out *out, const char *key, int seconds)
+{
+	if (seconds == SRP_OFF)
+		out_text(out, key, NULL, "off");
+	else if (seconds != SRP_UNKNOWN)
+		out_u64(out, key, NULL, (uint64_t)seconds);
+}
+
+void srp_loss_show(struct out *out, const struct srp_tmo *tmo)
+{
+	show(out, "reconnect_delay", tmo->reconnect_delay);
+	show(out, "fast_io_fail_tmo", tmo->fast_io_fail_tmo);
+	show(out, "dev_loss_tmo", tmo->dev_loss_tmo);
+}

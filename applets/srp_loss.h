@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What is to happen while an SRP target is lost: --on-loss and the time-outs of the remote port that it stands for. */
+#pragma once
+#include "applet.h"
+#include "kernel_srp.h"
+
+struct srp_loss_words {
+	const char *on_loss, *reconnect_delay, *fast_io_fail_tmo, *dev_loss_tmo;
+};
+#define SRP_LOSS_ROWS(type) \
+	{ "on-loss", 0, OPT_TEXT, offsetof(type, loss.on_loss), "POLICY", "while the target is lost: fail-fast, wait=SECONDS, forever; default wait=60" }, \
+		{ "fast-io-fail-tmo", 0, OPT_TEXT, offsetof(type, loss.fast_io_fail_tmo), "SECONDS", "requests fail after so long, or off" }, \
+		{ "dev-loss-tmo", 0, OPT_TEXT, offsetof(type, loss.dev_loss_tmo), "SECONDS", "the disks are taken away after so long, or off" }, \
+		{ "reconnect-delay", 0, OPT_TEXT, offsetof(type, loss.reconnect_delay), "SECONDS", "between attempts to reconnect, or off" }
+
+/* *given: something was said. What was not is SRP_UNKNOWN. `otherwise`: a policy for when nothing was; NULL = none. */
+int srp_loss_read(const struct srp_loss_words *, const char *of_uri, const char *otherwise, struct srp_tmo *, bool *given, struct diag *);
+struct srp_tmo srp_loss_merge(const struct srp_tmo *want, const struct srp_tmo *now); /* with `now` where nothing is wanted */
+const char *srp_loss_text(const struct srp_tmo *, char text[200]);
+void srp_loss_show(struct out *, const struct srp_tmo *); /* members of the open object */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* An SRP connection of the kernel and its disks, printed. */
+#include "srp_made.h"
+#include "srp_loss.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void show_lun(struct out *out, const struct scsi_lun *lun, const char *print)
+{
+	char size[16], by_id[200];
+
+	kernel_scsi_by_id(lun, by_id);
+	out_object(out, NULL);
+	out_u64(out, "lun", NULL, lun->lun);
+	if (lun->node[0])
+		out_text(out, "device", NULL, "/dev/%s", lun->node);
+	if (lun->node[0]) {
+		out_u64(out, "size", NULL, lun->size);
+		out_u64(out, "block_size", NULL, lun->block);
+		out_bool(out, "read_only", NULL, lun->ro);
+	}
+	if (by_id[0])
+		out_text(out, "by_id", NULL, "%s", by_id);
+	if (lun->wwid[0])
+		out_text(out, "wwid", NULL, "%s", lun->wwid);
+	out_text(out, "vendor", NULL, "%s", lun->vendor);
+	out_text(out, "model", NULL, "%s", lun->model);
+	if (print && lun->node[0])
+		out_line(out, "%s%s", !strcmp(print, "by-id") && by_id[0] ? by_id : "/dev/", !strcmp(print, "by-id") && by_id[0] ? "" : lun->node);
+	else if (lun->node[0])
+		out_line(out, "/dev/%s: LUN %" PRIu64 ", %s, blocks of %u bytes%s%s%s", lun->node, lun->lun, out_human(lun->size, size), lun->block,
+			lun->ro ? ", read-only" : "", by_id[0] ? ", " : "", by_id);
+	else if (!print)
+		out_line(out, "%s: LUN %" PRIu64 ", %s %s, no disk", lun->name, lun->lun, lun->vendor, lun->model);
+	out_end(out);
+}
+
+static void show_host(struct out *out, const struct kernel_srp *host, const char *dest)
+{
+	out_text(out, "host", NULL, "%s", host->host);
+	out_text(out, "id_ext", NULL, "%016" PRIx64, host->id_ext);
+	out_text(out, "ioc_guid", NULL, "%016" PRIx64, host->ioc_guid);
+	if (!host->by_cm) {
+		char gid[33];
+
+		for (unsigned i = 0; i < 16; i++)
+			snprintf(gid + 2 * i, 3, "%02x", host->dgid[i]);
+		out_text(out, "dgid", NULL, "%s", gid);
+		out_text(out, "pkey", NULL, "%04x", host->pkey);
+		out_text(out, "service_id", NULL, "%016" PRIx64, host->service_id);
+	} else if (*dest) {
+		out_text(out, "dest", NULL, "%s", dest);
+	}
+	if (host->dev[0])
+		out_text(out, "rdma_device", NULL, "%s", host->dev);
+	if (host->port)
+		out_u64(out, "rdma_port", NULL, host->port);
+}
+
+void srp_made_show(struct out *out, int root, const struct srp_made *made, const char *dest, const struct scsi_lun *luns, unsigned count,
+	const char *print)
+{
+	const struct kernel_srp *host = &made->host;
+	struct srp_rport rport;
+	char text[200];
+	bool told = !kernel_srp_rport(root, made->number, &rport);
+
+	show_host(out, host, dest);
+	out_bool(out, "existed", NULL, made->existed);
+	if (told) {
+		out_text(out, "state", NULL, "%s", rport.state);
+		srp_loss_show(out, &rport.tmo);
+		out_text(out, "on_loss", NULL, "%s", srp_loss_text(&rport.tmo, text));
+	}
+	out_list(out, "luns");
+	for (unsigned i = 0; i < count; i++)
+		show_lun(out, &luns[i], print);
+	out_end(out);
+	if (print)
+		return;
+	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host, made->existed ? "already " : "", host->id_ext,
+		*dest ? " at " : "", dest, host->dev, host->port, told ? rport.state : "without a remote port");
+	if (told)
+		out_line(out, "%s: when the target is lost: %s", host->host, srp_loss_text(&rport.tmo, text));
+}

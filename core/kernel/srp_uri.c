@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SRP targets as URIs (rdmastor-uri(7)), turned into what add_target takes. */
+#include "kernel_srp.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LID_MAX 0xbfff /* unicast (IBA 4.1.3) */
+
+/* Keys of a URI that are options of add_target are spelled alike; these two are in its authority. */
+static bool is_key(unsigned opt)
+{
+	return opt != SRP_OPT_DGID && opt != SRP_OPT_DEST;
+}
+
+static int set_part(struct srp_want *want, enum srp_opt opt, const char *piece, size_t len, struct diag *diag)
+{
+	char text[80];
+
+	if (!len)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the URI has no %s: srp://GID/IOC_GUID/ID_EXT, srp+cm://HOST:PORT/IOC_GUID/ID_EXT",
+			kernel_srp_opt_name(opt));
+	snprintf(text, sizeof(text), "%.*s", (int)len, piece);
+	return kernel_srp_set(want, opt, text, diag);
+}
+
+static int read_path(struct srp_want *want, const char *path, struct srp_place *place, struct diag *diag)
+{
+	size_t guid = strcspn(path, "/"), ext = path[guid] ? strcspn(path + guid + 1, "/") : 0;
+	const char *at = path + guid + (path[guid] == '/'), *lun = at + ext + (at[ext] == '/');
+	struct diag why = { 0 };
+	int err = set_part(want, SRP_OPT_IOC_GUID, path, guid, diag);
+
+	if (!err)
+		err = set_part(want, SRP_OPT_ID_EXT, at, ext, diag);
+	if (err || !*lun)
+		return err;
+	if (parse_u64(lun, 0, UINT64_MAX - 1, &place->lun, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "LUN %s", why.text);
+	return 0;
+}
+
+static int read_port(struct srp_want *want, const struct uri *uri, struct srp_place *place, struct diag *diag)
+{
+	struct diag why = { 0 };
+	uint64_t lid;
+
+	if (uri->port)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "srp: names a port of the fabric by its GID or LID, which has no number behind it");
+	if (strlen(uri->host) > 5 || !*uri->host || strspn(uri->host, "0123456789") < strlen(uri->host))
+		return *uri->host ? kernel_srp_set(want, SRP_OPT_DGID, uri->host, diag) : set_part(want, SRP_OPT_DGID, "", 0, diag);
+	if (parse_u64(uri->host, 1, LID_MAX, &lid, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "LID %s", why.text);
+	place->lid = (uint16_t)lid;
+	return 0;
+}
+
+static int read_host(struct srp_want *want, const struct uri *uri, struct diag *diag)
+{
+	char text[80];
+	bool v6 = strchr(uri->host, ':');
+
+	if (!*uri->host || !uri->port)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "srp+cm: needs HOST:PORT: SRP has no port of its own");
+	if (strlen(uri->host) > sizeof(text) - 10)
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the host's name is longer than %zu bytes", sizeof(text) - 10);
+	snprintf(text, sizeof(text), "%s%s%s:%u", v6 ? "[" : "", uri->host, v6 ? "]" : "", uri->port);
+	return kernel_srp_set(want, SRP_OPT_DEST, text, diag);
+}
+
+int kernel_srp_uri(struct srp_want *want, struct uri *uri, struct srp_place *place, struct diag *diag)
+{
+	bool cm = !strcmp(uri->scheme, "srp+cm");
+	int err;
+
+	*place = (struct srp_place){ .lun = SRP_LUN_ALL };
+	if (!cm && strcmp(uri->scheme, "srp"))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no srp: or srp+cm: URI", uri->spelling);
+	if (uri->user)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP knows no users");
+	err = cm ? read_host(want, uri, diag) : read_port(want, uri, place, diag);
+	if (!err)
+		err = read_path(want, uri->path, place, diag);
+	for (unsigned i = 0; !err && i < SRP_OPTS; i++) {
+		const char *value = is_key(i) ? uri_value(uri, kernel_srp_opt_name(i)) : NULL;
+
+		if (value)
+			err = kernel_srp_set(want, i, value, diag);
+	}
+	return err;
+}

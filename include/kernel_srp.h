@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Logging in to one SRP target through ib_srp, and what that makes: a SCSI host with a remote port. Everything is reached under a root
+ * descriptor. Moments are loop_clock()'s; 0 = no bound. */
+#pragma once
+#include "diag.h"
+#include "kernel.h"
+#include "uri.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What add_target takes, in its own words (Linux 6.12, drivers/infiniband/ulp/srp/ib_srp.c, srp_opt_tokens). */
+enum srp_opt {
+	SRP_OPT_ID_EXT,
+	SRP_OPT_IOC_GUID,
+	SRP_OPT_DGID, /* these three: by the InfiniBand connection manager */
+	SRP_OPT_PKEY,
+	SRP_OPT_SERVICE_ID,
+	SRP_OPT_DEST, /* these two: by RDMA/CM */
+	SRP_OPT_SRC,
+	SRP_OPT_IO_CLASS,
+	SRP_OPT_INITIATOR_EXT,
+	SRP_OPT_MAX_SECT,
+	SRP_OPT_QUEUE_SIZE,
+	SRP_OPT_MAX_CMD_PER_LUN,
+	SRP_OPT_TARGET_CAN_QUEUE,
+	SRP_OPT_CMD_SG_ENTRIES,
+	SRP_OPT_ALLOW_EXT_SG,
+	SRP_OPT_SG_TABLESIZE,
+	SRP_OPT_COMP_VECTOR,
+	SRP_OPT_TL_RETRY_COUNT,
+	SRP_OPT_CH_COUNT,
+	SRP_OPT_MAX_IT_IU_SIZE, /* last: kernels that do not know it stop reading there */
+	SRP_OPTS,
+};
+
+struct srp_want {
+	char value[SRP_OPTS][80]; /* as they are sent, "" = not given; dest and src may still be names */
+};
+const char *kernel_srp_opt_name(enum srp_opt); /* "id_ext" */
+int kernel_srp_opt_find(const char *name); /* '-' and '_' are the same; -1 = there is none */
+/* One value, brought into the form that is sent: 16 hexadecimal digits, a GID as 32. Errors: usage, naming the key and its range. */
+int kernel_srp_set(struct srp_want *, enum srp_opt, const char *value, struct diag *);
+/* An add_target string, of any origin. A key that is there twice or already set is an error. */
+int kernel_srp_parse(struct srp_want *, const char *line, struct diag *);
+/* What is missing, and what does not go together. root: for the module's own parameters. */
+int kernel_srp_check(int root, const struct srp_want *, struct diag *);
+/* Names become numbers, src's family dest's. Needs: checked. */
+int kernel_srp_resolve(struct srp_want *, struct diag *);
+#define SRP_LINE 1024
+void kernel_srp_line(const struct srp_want *, char line[SRP_LINE]); /* what is written, without newline */
+
+/* srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] and srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]; keys that are no option of add_target are left to
+ * the caller, who ends with uri_done(). */
+#define SRP_LUN_ALL UINT64_MAX
+struct srp_place {
+	uint16_t lid; /* instead of a GID; 0 = none */
+	uint64_t lun; /* as a number of the SCSI layer; SRP_LUN_ALL */
+};
+int kernel_srp_uri(struct srp_want *, struct uri *, struct srp_place *, struct diag *);
+
+/* The port of this machine that a login leaves from. */
+struct srp_local {
+	char dev[64];
+	unsigned port;
+};
+/* dev NULL, port 0: chosen: for InfiniBand an active port in the GID's subnet, else the one that routes to the address. `others`: further
+ * ones that would do, "" = none. Needs: resolved. */
+int kernel_srp_port(int root, const struct srp_want *, const char *dev, unsigned port, struct srp_local *, char *others, size_t len,
+	struct diag *);
+
+/* The remote port's time-outs in seconds. */
+#define SRP_OFF     (-1)
+#define SRP_UNKNOWN (-2) /* not told; not to be changed */
+struct srp_tmo {
+	int reconnect_delay, fast_io_fail_tmo, dev_loss_tmo;
+};
+struct srp_rport {
+	char name[24], state[16]; /* "port-6:1"; running, blocked, fail-fast, lost */
+	struct srp_tmo tmo;
+	unsigned failed_reconnects;
+};
+int kernel_srp_rport(int root, unsigned host, struct srp_rport *); /* -ENOENT */
+void kernel_srp_tmo_default(int root, struct srp_tmo *); /* what a new port gets: the module's parameters */
+/* The manual's four rules (Documentation/ABI/stable/sysfs-transport-srp, srp_tmo_valid()). */
+int kernel_srp_tmo_check(const struct srp_tmo *, struct diag *);
+/* Each of them that is not SRP_UNKNOWN, in an order that the kernel takes. */
+int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *, struct diag *);
+
+/* Loads ib_srp, with parameters ("name=value") if there are some. *loaded: it was not there before. -EALREADY: it is, with another value. */
+int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded, struct diag *);
+/* Its parameters: calls with name and value. */
+void kernel_srp_params(int root, void (*each)(const char *name, const char *value, void *arg), void *arg);
+
+struct srp_made {
+	struct kernel_srp host;
+	unsigned number; /* of the SCSI host */
+	bool existed; /* was connected before */
+	unsigned alike; /* further hosts connected to that controller by RDMA/CM: the kernel does not tell by which address */
+	char words[1024]; /* of the kernel about this attempt, for --verbose */
+};
+/* Logs in, in a process of its own; what it leaves behind when it fails is undone. An existing connection is success. */
+int kernel_srp_connect(int root, const struct srp_want *, const struct srp_local *, uint64_t until, struct srp_made *, struct diag *);
+
+/* Whether a host is connected to what is wanted; a dgid or service_id that is not given fits all. */
+bool kernel_srp_fits(const struct kernel_srp *, const struct srp_want *, const struct srp_local *local); /* local NULL: by any */
+int kernel_srp_number(const char *host); /* of "host6"; -1 */
+/* Requests that hang fail at once from the next loss on, and none waits for the target to come back. */
+void kernel_srp_hurry(int root, unsigned host);
+/* Returns when the host is gone. -ENOENT is success. */
+int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *);

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# srp-connect --dry-run prints the string for add_target, the same for every way to say it, also where nothing can be connected.
+. "$(dirname "$0")/lib.sh"
+requires jq
+
+line=id_ext=0000000000000001,ioc_guid=0000000000000002,dest=127.0.0.1:5555,initiator_ext=0000000000000003,ch_count=4
+# prints LINE WORD…
+prints() {
+	local want=$1
+	shift
+	"$RDMASTOR" srp-connect --dry-run "$@" >out 2>err || die "$*: $(cat err)"
+	tail -n 1 out | grep -Fqx -- "$want" || die "$*: printed '$(cat out)', not '$want'"
+}
+prints $line 'srp+cm://localhost:5555/2/1?initiator_ext=3&ch_count=4'
+prints $line 'srp+cm://127.0.0.1:5555/2/1/7' --initiator-ext 0x3 --ch-count 4
+prints $line id_ext=1,ioc-guid=2,dest=127.0.0.1:5555,ch_count=4,initiator_ext=3
+prints $line --id_ext 1 --ioc-guid 2 --dest 127.0.0.1:5555 --initiator-ext 3 --ch-count 4
+prints id_ext=0000000000000001,ioc_guid=0000000000000002,dgid=fe800000000000000000000000000007,pkey=7fff,service_id=0000000000000009 \
+	'srp://[fe80::7]/2/1?service_id=9&pkey=7fff'
+prints id_ext=0000000000000001,ioc_guid=0000000000000002,dgid=fe800000000000000000000000000007,pkey=ffff,service_id=0000000000000009 \
+	--id-ext 1 --ioc-guid 2 --dgid fe80::7 --service-id 9
+
+# tmo JQ-ARRAY WORD…: reconnect_delay, fast_io_fail_tmo, dev_loss_tmo
+tmo() {
+	local want=$1 got
+	shift
+	got=$("$RDMASTOR" srp-connect --dry-run --json srp+cm://127.0.0.1:5555/2/1 "$@" 2>err | jq -c '[.reconnect_delay, .fast_io_fail_tmo, .dev_loss_tmo]')
+	[ "$got" = "$want" ] || die "$*: $got, not $want: $(cat err)"
+}
+tmo '[10,60,"off"]'
+tmo '[10,0,"off"]' --on-loss fail-fast
+tmo '[10,600,"off"]' --on-loss forever
+tmo '[10,30,"off"]' --on-loss wait=30
+tmo '[10,1,"off"]' --on-loss 500ms
+tmo '[10,30,90]' --on-loss 30 --dev-loss-tmo 90
+tmo '[5,30,"off"]' --on-loss 30 --reconnect-delay 5
+"$RDMASTOR" srp-connect --dry-run --json srp+cm://127.0.0.1:5555/2/1 2>/dev/null |
+	jq -e '.schema == "rdmastor.srp-connect" and .connected == false and (.add_target | startswith("id_ext="))' >/dev/null || die "the document"

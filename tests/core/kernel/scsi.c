@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Logical units as /sys has them: disks, a tape, a disk that is not attached yet, one that is only reported; and waiting for them. */
+#include "kernel_scsi.h"
+#include "loop.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct tree tree;
+static struct diag why;
+static struct scsi_lun *luns;
+static unsigned count;
+
+static void setup(void)
+{
+	tree = tree_new();
+	why = (struct diag){ 0 };
+	tree_dir(&tree, "sys/bus/scsi/drivers/sd");
+	tree_file(&tree, "sys/class/scsi_host/host6/id_ext", "0x1\n");
+}
+
+static void fini(void)
+{
+	free(luns);
+	luns = NULL;
+	tree_free(&tree);
+}
+TestSuite(scsi, .init = setup, .fini = fini);
+
+static void put(const char *name, const char *file, const char *text)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "sys/class/scsi_device/%s/device/%s", name, file);
+	tree_file(&tree, path, text);
+}
+
+static void unit(const char *name, const char *type)
+{
+	put(name, "type", type);
+	put(name, "vendor", "LIO-ORG \n");
+	put(name, "model", "s0              \n");
+	put(name, "state", "running\n");
+}
+
+static void disk(const char *name, const char *node, const char *number)
+{
+	char file[80];
+
+	unit(name, "0\n");
+#define PUT(what, text) (snprintf(file, sizeof(file), "block/%s/" what, node), put(name, file, text))
+	PUT("dev", number);
+	PUT("size", "8192\n");
+	PUT("ro", "0\n");
+	PUT("queue/logical_block_size", "4096\n");
+	PUT("sda1/partition", "1\n");
+#undef PUT
+}
+
+Test(scsi, units)
+{
+	disk("6:0:0:1", "sda", "8:0\n");
+	put("6:0:0:1", "wwid", "naa.6001405aabbccdd\n");
+	unit("6:0:0:0", "1\n");
+	unit("6:0:0:16384", "0\n");
+	disk("16:0:0:1", "sdb", "8:16\n");
+	disk("6:0:0:x", "sdc", "8:32\n");
+	cr_assert_eq(kernel_scsi_luns(tree.root, 6, &luns, &count, &why), 0);
+	cr_assert_eq(count, 3);
+	cr_assert(luns[0].lun == 0 && luns[0].type == 1 && !luns[0].disk && !luns[0].node[0]);
+	cr_assert(luns[1].lun == 1 && luns[1].disk && luns[1].size == 8192 * 512 && luns[1].block == 4096 && luns[1].major == 8 && !luns[1].minor);
+	cr_assert_str_eq(luns[1].name, "6:0:0:1");
+	cr_assert_str_eq(luns[1].node, "sda");
+	cr_assert_str_eq(luns[1].vendor, "LIO-ORG");
+	cr_assert(luns[2].lun == 16384 && luns[2].disk && !luns[2].node[0]);
+}
+
+Test(scsi, by_id)
+{
+	struct scsi_lun lun = { .wwid = "naa.6001405aabbccdd" };
+	char text[200];
+
+	kernel_scsi_by_id(&lun, text);
+	cr_assert_str_eq(text, "/dev/disk/by-id/wwn-0x6001405aabbccdd");
+	snprintf(lun.wwid, sizeof(lun.wwid), "eui.0011223344556677");
+	kernel_scsi_by_id(&lun, text);
+	cr_assert_str_eq(text, "/dev/disk/by-id/scsi-20011223344556677");
+	snprintf(lun.wwid, sizeof(lun.wwid), "t10.LIO-ORG  s0:x");
+	kernel_scsi_by_id(&lun, text);
+	cr_assert_str_eq(text, "");
+}
+
+Test(scsi, host_of)
+{
+	disk("6:0:0:1", "sda", "8:0\n");
+	cr_assert_eq(kernel_scsi_host_of(tree.root, "sda"), 6);
+	cr_assert_eq(kernel_scsi_host_of(tree.root, "/dev/sda"), 6);
+	cr_assert_eq(kernel_scsi_host_of(tree.root, "sda1"), 6);
+	cr_assert_eq(kernel_scsi_host_of(tree.root, "sda2"), -ENOENT);
+	cr_assert_eq(kernel_scsi_host_of(tree.root, "sd"), -ENOENT);
+	cr_assert_eq(kernel_scsi_host_of(tree.root, ""), -ENOENT);
+	cr_assert_eq(kernel_scsi_host_of(tree.root, "/dev/"), -ENOENT);
+}
+
+static int wait_for(uint64_t lun, bool scanned)
+{
+	free(luns);
+	luns = NULL;
+	why = (struct diag){ 0 };
+	return kernel_scsi_wait(tree.root, 6, lun, scanned, loop_clock() + 100000000, &luns, &count, &why);
+}
+
+Test(scsi, what_does_not_come)
+{
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENOENT);
+	cr_assert_str_eq(why.text, "the target shows this initiator no disk");
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, false), -ETIMEDOUT, "it may still come");
+	cr_assert(strstr(why.text, "the target has no block device that opens after 0.1"), "%s", why.text);
+	unit("6:0:0:3", "1\n");
+	cr_assert_eq(wait_for(7, true), -ENOENT);
+	cr_assert_str_eq(why.text, "the target shows this initiator no LUN 7; it shows: 3");
+	cr_assert_eq(wait_for(3, true), 0, "a tape is there, and needs no block device");
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), 0);
+	disk("6:0:0:4", "sda", "8:0\n");
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ETIMEDOUT, "its node is not there");
+	cr_assert(strstr(why.text, "LUN 4, sda has no block device"), "%s", why.text);
+	cr_assert_eq(wait_for(3, true), 0, "which is not waited for");
+}
+
+Test(scsi, an_unconnected_unit_is_not_waited_for)
+{
+	unit("6:0:0:0", "0\n");
+	put("6:0:0:0", "inquiry", "\x20\x01\x05\x02 ");
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), 0, "%s", why.text);
+	cr_assert(!luns[0].disk);
+}
+
+Test(scsi, a_host_that_goes)
+{
+	tree_free(&tree);
+	tree = tree_new();
+	tree_dir(&tree, "sys/bus/scsi/drivers/sd");
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENODEV);
+	cr_assert_str_eq(why.text, "the kernel has given up host6");
+}
+
+Test(scsi, without_the_driver_of_disks)
+{
+	tree_free(&tree);
+	tree = tree_new();
+	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENOENT);
+	cr_assert_eq(why.code, DIAG_NO_MODULE);
+	cr_assert(strstr(why.text, "sd_mod, which makes block devices of disks, is not loaded"), "%s", why.text);
+}
+
+Test(scsi, users)
+{
+	char text[200];
+
+	disk("6:0:0:1", "sda", "8:0\n");
+	tree_file(&tree, "sys/dev/block/8:0/uevent", "MAJOR=8\nMINOR=0\nDEVNAME=sda\n");
+	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	cr_assert_str_eq(text, "");
+	tree_file(&tree, "proc/self/mountinfo", "36 35 8:0 / / rw - ext4 /dev/sda rw\n");
+	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	cr_assert_str_eq(text, "sda mounted on /");
+	cr_assert(kernel_scsi_has_root(tree.root, 6));
+	cr_assert(!kernel_scsi_has_root(tree.root, 7));
+}

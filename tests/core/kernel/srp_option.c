@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What add_target takes: each value's form and range, what goes together, the line, and URIs. */
+#include "kernel_srp.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define IDS "id_ext=1,ioc_guid=2"
+
+static struct tree tree;
+static struct srp_want want;
+static struct diag why;
+static char line[SRP_LINE];
+
+static void setup(void)
+{
+	tree = tree_new();
+	memset(&want, 0, sizeof(want));
+	why = (struct diag){ 0 };
+}
+
+static void fini(void)
+{
+	tree_free(&tree);
+}
+TestSuite(srp_option, .init = setup, .fini = fini);
+
+static int parse(const char *text)
+{
+	int err;
+
+	memset(&want, 0, sizeof(want));
+	why = (struct diag){ 0 };
+	err = kernel_srp_parse(&want, text, &why);
+	kernel_srp_line(&want, line);
+	return err;
+}
+
+static int check(const char *text)
+{
+	int err = parse(text);
+
+	return err ? err : kernel_srp_check(tree.root, &want, &why);
+}
+
+static void bad(const char *text, const char *said)
+{
+	cr_assert_lt(check(text), 0, "%s", text);
+	cr_assert_eq(why.code, DIAG_USAGE);
+	cr_assert(strstr(why.text, said), "%s: '%s'", text, why.text);
+}
+
+Test(srp_option, one_form_for_all_spellings)
+{
+	cr_assert_eq(check("id_ext=0x0002C903004ED0B2, ioc_guid=2c903004ed0b2,dgid=fe80::2:c903:4e:d0b3,pkey=0xFFFF,service_id=2c9\n"), 0, "%s", why.text);
+	cr_assert_str_eq(line, "id_ext=0002c903004ed0b2,ioc_guid=0002c903004ed0b2,dgid=fe800000000000000002c903004ed0b3,pkey=ffff,service_id=00000000000002c9");
+	cr_assert_eq(check("ch_count=1,max_it_iu_size=8276,dest=10.0.0.1:5555,queue-size=062," IDS ",,initiator_ext=1"), 0, "%s", why.text);
+	cr_assert_str_eq(line, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:5555,initiator_ext=0000000000000001,queue_size=62,ch_count=1,"
+			       "max_it_iu_size=8276");
+}
+
+Test(srp_option, values)
+{
+	bad(IDS ",sparkle=1", "'sparkle' is nothing that add_target takes");
+	cr_assert(strstr(why.hint, "max_it_iu_size"));
+	bad(IDS ",pkey", "pkey has no value");
+	bad(IDS ",pkey=", "pkey has no value");
+	bad(IDS ",id_ext=1", "id_ext is given twice");
+	bad("id_ext=12345678901234567", "id_ext '12345678901234567': 1 to 16 hexadecimal digits are expected");
+	bad("ioc_guid=0x", "ioc_guid '0x': 1 to 16");
+	bad("service_id=7g", "service_id '7g'");
+	bad("pkey=12345", "pkey '12345': 1 to 4");
+	bad("pkey=0", "pkey 0 is out of range: 1 to ffff");
+	bad("dgid=fe80000000000000000000000000001", "is no GID");
+	bad("io_class=0101", "io_class '0101': ff00");
+	bad("id_ext=1 ioc_guid=2", "there is a blank in 'id_ext=1 ioc_guid=2'");
+	bad("dest=\"a\"", "dest '\"a\"' is no address");
+	bad("max_sect=7", "max_sect: 7 is out of range: 8 to 65535");
+	bad("max_cmd_per_lun=0", "max_cmd_per_lun: 0 is out of range: 1 to 32767");
+	bad("queue_size=1", "queue_size: 1 is out of range: 2 to 32767");
+	bad("target_can_queue=0", "target_can_queue: 0 is out of range");
+	bad("cmd_sg_entries=256", "cmd_sg_entries: 256 is out of range: 1 to 255");
+	bad("allow_ext_sg=2", "allow_ext_sg: 2 is out of range: 0 to 1");
+	bad("sg_tablesize=2049", "sg_tablesize: 2049 is out of range: 1 to 2048");
+	bad("comp_vector=-1", "comp_vector: '-1' is not a whole number");
+	bad("tl_retry_count=8", "tl_retry_count: 8 is out of range: 2 to 7");
+	bad("ch_count=0", "ch_count: 0 is out of range: 1 to 1024");
+	bad("max_it_iu_size=64K", "max_it_iu_size: '64K' is not a whole number");
+	bad("queue_size=99999999999999999999", "queue_size: '99999999999999999999' is not a whole number");
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = 0;
+	cr_assert_eq(kernel_srp_parse(&want, line, &why), -EINVAL);
+	cr_assert_eq(kernel_srp_opt_find("cmd-sg-entries"), SRP_OPT_CMD_SG_ENTRIES);
+	cr_assert_eq(kernel_srp_opt_find("cmd_sg"), -1);
+}
+
+Test(srp_option, what_goes_together)
+{
+	bad("ioc_guid=1", "id_ext is missing");
+	bad("id_ext=1", "ioc_guid is missing");
+	bad(IDS, "where the target is is missing");
+	bad(IDS ",src=10.0.0.1", "src is of RDMA/CM: dest is missing");
+	bad(IDS ",dgid=fe80::1,service_id=1", "pkey is missing");
+	bad(IDS ",dgid=fe80::1,pkey=ffff", "service_id is missing");
+	bad(IDS ",dest=10.0.0.1:5,pkey=ffff", "dest is of RDMA/CM and pkey of InfiniBand");
+	bad(IDS ",dest=10.0.0.1:5,dgid=fe80::1", "and dgid of InfiniBand");
+	bad(IDS ",dest=10.0.0.1:5,max_cmd_per_lun=63", "max_cmd_per_lun (63) is more than queue_size (62, the default)");
+	bad(IDS ",dest=10.0.0.1:5,max_cmd_per_lun=9,queue_size=8", "max_cmd_per_lun (9) is more than queue_size (8)");
+	bad(IDS ",dest=10.0.0.1:5,sg_tablesize=11", "sg_tablesize (11) is less than cmd_sg_entries (12, the default)");
+	bad(IDS ",dest=10.0.0.1:5,max_it_iu_size=259", "max_it_iu_size (259) is too small: 12 descriptors (cmd_sg_entries) need 260");
+	cr_assert_eq(check(IDS ",dest=10.0.0.1:5,max_it_iu_size=260"), 0);
+	cr_assert_eq(check(IDS ",dest=10.0.0.1:5,max_it_iu_size=100,cmd_sg_entries=2"), 0);
+	tree_file(&tree, "sys/module/ib_srp/parameters/cmd_sg_entries", "64\n");
+	bad(IDS ",dest=10.0.0.1:5,max_it_iu_size=260", "64 descriptors (cmd_sg_entries) need 1092");
+}
+
+static int resolve(const char *text)
+{
+	int err = check(text);
+
+	return err ? err : kernel_srp_resolve(&want, &why);
+}
+
+Test(srp_option, addresses)
+{
+	cr_assert_eq(resolve(IDS ",dest=localhost:5555,src=127.0.0.1"), 0, "%s", why.text);
+	cr_assert_str_eq(want.value[SRP_OPT_DEST], "127.0.0.1:5555");
+	cr_assert_str_eq(want.value[SRP_OPT_SRC], "127.0.0.1");
+	cr_assert_eq(resolve(IDS ",dest=[::1]:5,src=[::1]"), 0, "%s", why.text);
+	cr_assert_str_eq(want.value[SRP_OPT_DEST], "[::1]:5");
+	cr_assert_str_eq(want.value[SRP_OPT_SRC], "[::1]");
+	cr_assert_eq(resolve(IDS ",dest=[::1]:5,src=::1"), 0, "%s", why.text);
+	cr_assert_str_eq(want.value[SRP_OPT_SRC], "[::1]");
+	cr_assert_lt(resolve(IDS ",dest=[::1]:5,src=127.0.0.1"), 0);
+	cr_assert_str_eq(why.text, "src '127.0.0.1' is of another family than dest '[::1]:5'");
+	static const char *const portless[] = { "127.0.0.1", ":5555", "::1", "[::1]", "127.0.0.1:", "127.0.0.1:x" };
+
+	for (unsigned i = 0; i < sizeof(portless) / sizeof(*portless); i++) {
+		char text[100];
+
+		snprintf(text, sizeof(text), IDS ",dest=%s", portless[i]);
+		cr_assert_lt(resolve(text), 0, "%s", text);
+		cr_assert(strstr(why.text, "is not HOST:PORT"), "%s: %s", text, why.text);
+	}
+	cr_assert_lt(resolve(IDS ",dest=127.0.0.1:70000"), 0);
+	cr_assert(strstr(why.text, "dest: "), "%s", why.text);
+}
+
+static int uri(const char *text, struct srp_place *place)
+{
+	static struct uri parsed;
+	int err;
+
+	memset(&want, 0, sizeof(want));
+	why = (struct diag){ 0 };
+	err = uri_parse(&parsed, text, &why);
+	if (!err)
+		err = kernel_srp_uri(&want, &parsed, place, &why);
+	if (!err)
+		err = uri_done(&parsed, &why);
+	kernel_srp_line(&want, line);
+	return err;
+}
+
+Test(srp_option, uris)
+{
+	struct srp_place place;
+
+	cr_assert_eq(uri("srp://fe800000000000000002c90300003001/0002c90300a0b0c0/0002C90300A0B0C1?pkey=ffff&service_id=3&io_class=ff00", &place), 0, "%s",
+		why.text);
+	cr_assert_str_eq(line, "id_ext=0002c90300a0b0c1,ioc_guid=0002c90300a0b0c0,dgid=fe800000000000000002c90300003001,pkey=ffff,"
+			       "service_id=0000000000000003,io_class=ff00");
+	cr_assert_eq(place.lun, SRP_LUN_ALL);
+	cr_assert_eq(place.lid, 0);
+	cr_assert_eq(uri("srp://49151/2/1/7?ch_count=2", &place), 0, "%s", why.text);
+	cr_assert_eq(place.lid, 49151);
+	cr_assert_eq(place.lun, 7);
+	cr_assert_str_eq(line, "id_ext=0000000000000001,ioc_guid=0000000000000002,ch_count=2");
+	cr_assert_eq(uri("srp+cm://[fe80::1%25lo]:5555/2/1/0?src=[fe80::2]", &place), 0, "%s", why.text);
+	cr_assert(strstr(line, ",dest=[fe80::1%lo]:5555,src=[fe80::2]"), "%s", line);
+	cr_assert_eq(place.lun, 0);
+	static const struct {
+		const char *text, *said;
+	} wrong[] = {
+		{ "srp://49152/2/1", "LID 49152 is out of range" },
+		{ "srp://0/2/1", "LID 0 is out of range" },
+		{ "srp://fe80/2/1", "dgid 'fe80' is no GID" },
+		{ "srp:///2/1", "has no dgid" },
+		{ "srp://5:4420/2/1", "no number behind it" },
+		{ "srp://5/2", "has no id_ext" },
+		{ "srp://5", "has no ioc_guid" },
+		{ "srp://5//1", "has no ioc_guid" },
+		{ "srp://5/2/1/x", "LUN 'x'" },
+		{ "srp://5/2/1/1/1", "LUN '1/1'" },
+		{ "srp://5/2/1?sparkle=1", "unknown key 'sparkle'" },
+		{ "srp://5/2/1?dest=1.2.3.4:5", "unknown key 'dest'" },
+		{ "srp://u@5/2/1", "SRP knows no users" },
+		{ "srp+cm://10.0.0.1/2/1", "needs HOST:PORT" },
+		{ "srp+cm://:5/2/1", "" },
+		{ "nbd://x/2/1", "is no srp: or srp+cm: URI" },
+	};
+
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		cr_assert_lt(uri(wrong[i].text, &place), 0, "%s", wrong[i].text);
+		cr_assert_eq(why.code, DIAG_USAGE);
+		cr_assert(strstr(why.text, wrong[i].said), "%s: %s", wrong[i].text, why.text);
+	}
+}

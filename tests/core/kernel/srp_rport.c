@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Remote ports: their time-outs read, held against the kernel's rules, written; and taken away. What the order of writes is good for is
+ * tests/vm/srp-connect's, where the kernel looks at each. */
+#include "kernel_srp.h"
+#include "loop.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PORT "sys/class/srp_remote_ports/port-6:1/"
+
+static struct tree tree;
+static struct diag why;
+
+static void setup(void)
+{
+	tree = tree_new();
+	why = (struct diag){ 0 };
+	tree_file(&tree, PORT "state", "blocked\n");
+	tree_file(&tree, PORT "reconnect_delay", "10\n");
+	tree_file(&tree, PORT "fast_io_fail_tmo", "15\n");
+	tree_file(&tree, PORT "dev_loss_tmo", "off\n");
+	tree_file(&tree, PORT "failed_reconnects", "3\n");
+	tree_file(&tree, PORT "delete", "");
+	tree_file(&tree, "sys/class/srp_remote_ports/port-61:1/state", "lost\n");
+}
+
+static void fini(void)
+{
+	tree_free(&tree);
+}
+TestSuite(srp_rport, .init = setup, .fini = fini);
+
+static void holds(const char *path, const char *text)
+{
+	char got[64] = "";
+	int fd = openat(tree.root, path, O_RDONLY);
+
+	cr_assert_geq(read(fd, got, sizeof(got) - 1), 0);
+	close(fd);
+	cr_assert_eq(strncmp(got, text, strlen(text)), 0, "%s: '%s'", path, got);
+}
+
+Test(srp_rport, is_read)
+{
+	struct srp_rport rport;
+
+	cr_assert_eq(kernel_srp_rport(tree.root, 6, &rport), 0);
+	cr_assert_str_eq(rport.name, "port-6:1");
+	cr_assert_str_eq(rport.state, "blocked");
+	cr_assert_eq(rport.tmo.reconnect_delay, 10);
+	cr_assert_eq(rport.tmo.fast_io_fail_tmo, 15);
+	cr_assert_eq(rport.tmo.dev_loss_tmo, SRP_OFF);
+	cr_assert_eq(rport.failed_reconnects, 3);
+	cr_assert_eq(kernel_srp_rport(tree.root, 61, &rport), 0);
+	cr_assert_eq(rport.tmo.dev_loss_tmo, SRP_UNKNOWN);
+	cr_assert_eq(kernel_srp_rport(tree.root, 7, &rport), -ENOENT);
+}
+
+Test(srp_rport, defaults_are_the_modules)
+{
+	struct srp_tmo tmo;
+
+	kernel_srp_tmo_default(tree.root, &tmo);
+	cr_assert(tmo.reconnect_delay == 10 && tmo.fast_io_fail_tmo == 15 && tmo.dev_loss_tmo == 600);
+	tree_file(&tree, "sys/module/ib_srp/parameters/dev_loss_tmo", "off\n");
+	tree_file(&tree, "sys/module/ib_srp/parameters/fast_io_fail_tmo", "7\n");
+	kernel_srp_tmo_default(tree.root, &tmo);
+	cr_assert(tmo.reconnect_delay == 10 && tmo.fast_io_fail_tmo == 7 && tmo.dev_loss_tmo == SRP_OFF);
+}
+
+static void rule(int delay, int fail, int loss, const char *said)
+{
+	const struct srp_tmo tmo = { delay, fail, loss };
+
+	why = (struct diag){ 0 };
+	cr_assert_eq(kernel_srp_tmo_check(&tmo, &why), said ? -why.err : 0, "%d %d %d", delay, fail, loss);
+	cr_assert(said ? strstr(why.text, said) != NULL : !why.err, "%d %d %d: '%s'", delay, fail, loss, why.text);
+}
+
+/* srp_tmo_valid() of Linux 6.12, each edge from both sides */
+Test(srp_rport, rules)
+{
+	rule(10, 15, 600, NULL);
+	rule(1, 0, 1, NULL);
+	rule(SRP_OFF, SRP_OFF, 600, NULL);
+	rule(SRP_OFF, 600, SRP_OFF, NULL);
+	rule(10, SRP_OFF, SRP_OFF, NULL);
+	rule(10, 600, 601, NULL);
+	rule(0, 15, 600, "reconnect_delay: 0 is out of range: from 1, or off");
+	rule(10, 601, 700, "fast_io_fail_tmo: 601 is out of range: 0 to 600, or off");
+	rule(10, SRP_OFF, 601, "dev_loss_tmo: 601 is out of range: 0 to 600, or off, while fast_io_fail_tmo is off");
+	rule(10, 15, 15, "fast_io_fail_tmo (15) must be less than dev_loss_tmo (15)");
+	rule(SRP_OFF, SRP_OFF, SRP_OFF, "are all off: one of them is needed");
+}
+
+Test(srp_rport, what_is_given_is_written)
+{
+	const struct srp_tmo some = { SRP_UNKNOWN, 5, SRP_UNKNOWN }, all = { SRP_OFF, SRP_OFF, 30 }, wrong = { SRP_UNKNOWN, 700, SRP_UNKNOWN };
+
+	cr_assert_eq(kernel_srp_tmo_set(tree.root, 6, &some, &why), 0, "%s", why.text);
+	holds(PORT "reconnect_delay", "10");
+	holds(PORT "fast_io_fail_tmo", "5");
+	holds(PORT "dev_loss_tmo", "off");
+	cr_assert_eq(kernel_srp_tmo_set(tree.root, 6, &all, &why), 0, "%s", why.text);
+	holds(PORT "reconnect_delay", "off");
+	holds(PORT "fast_io_fail_tmo", "off");
+	holds(PORT "dev_loss_tmo", "30");
+	cr_assert_eq(kernel_srp_tmo_set(tree.root, 6, &wrong, &why), -ERANGE);
+	cr_assert_eq(kernel_srp_tmo_set(tree.root, 7, &some, &why), -ENOENT);
+	cr_assert_str_eq(why.text, "host7 has no SRP remote port");
+	cr_assert_eq(kernel_srp_tmo_set(tree.root, 61, &some, &why), -EOPNOTSUPP);
+}
+
+static uint64_t soon(void)
+{
+	return loop_clock() + 100000000;
+}
+
+Test(srp_rport, is_taken_away)
+{
+	cr_assert_eq(kernel_srp_disconnect(tree.root, 6, soon(), &why), 0, "there is no host6");
+	tree_file(&tree, "sys/class/scsi_host/host6/id_ext", "0x1\n");
+	cr_assert_eq(kernel_srp_disconnect(tree.root, 6, soon(), &why), -ETIMEDOUT);
+	cr_assert(strstr(why.text, "has not let go of it within 0.1"), "%s", why.text);
+	holds(PORT "delete", "1");
+	cr_assert_eq(unlinkat(tree.root, PORT "delete", 0), 0);
+	tree_dir(&tree, PORT "delete");
+	cr_assert_eq(kernel_srp_disconnect(tree.root, 6, soon(), &why), -EISDIR);
+	cr_assert_str_eq(why.text, "disconnect: is a directory");
+}

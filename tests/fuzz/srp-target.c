@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SRP targets in any words, as an add_target string or a URI: refused with a reason, or a line that the kernel would take apart as it is
+ * meant, and that means the same when it is read again. */
+#include "kernel_srp.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* As ib_srp's match_token() does: name=value between commas, no value with what would end it. */
+static void check_line(const char *line)
+{
+	char copy[SRP_LINE], *rest = copy, *word;
+	int last = -1;
+
+	if (strlen(line) >= SRP_LINE - 1 || strpbrk(line, " \t\r\n\"'\\") || strstr(line, ",,"))
+		abort();
+	memcpy(copy, line, strlen(line) + 1);
+	while (*line && (word = strsep(&rest, ","))) {
+		char *value = strchr(word, '=');
+		int opt;
+
+		if (!value || !value[1])
+			abort();
+		*value = 0;
+		opt = kernel_srp_opt_find(word);
+		if (opt <= last || strcmp(kernel_srp_opt_name(opt), word))
+			abort();
+		last = opt;
+	}
+}
+
+static void again(const struct srp_want *want)
+{
+	struct srp_want other = { 0 };
+	char line[SRP_LINE], back[SRP_LINE];
+
+	kernel_srp_line(want, line);
+	check_line(line);
+	if (kernel_srp_parse(&other, line, NULL))
+		abort();
+	kernel_srp_line(&other, back);
+	if (strcmp(line, back))
+		abort();
+}
+
+static void check(int err, const struct srp_want *want, const struct diag *diag)
+{
+	struct diag why = { 0 };
+
+	if (err) {
+		if (diag->code != DIAG_USAGE || !diag->text[0])
+			abort();
+		return;
+	}
+	again(want);
+	if (kernel_srp_check(-1, want, &why) && (why.code != DIAG_USAGE || !why.text[0]))
+		abort();
+}
+
+static void read_uri(const char *text)
+{
+	static struct uri uri;
+	struct srp_want want = { 0 };
+	struct srp_place place;
+	struct diag diag = { 0 };
+	int err = uri_parse(&uri, text, &diag);
+
+	if (!err)
+		err = kernel_srp_uri(&want, &uri, &place, &diag);
+	if (!err && place.lid == 0 && !want.value[SRP_OPT_DGID][0] == !want.value[SRP_OPT_DEST][0])
+		abort();
+	check(err, &want, &diag);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct srp_want want = { 0 };
+	struct diag diag = { 0 };
+	char text[URI_MAX + 16];
+	size_t len = size < sizeof(text) - 1 ? size : sizeof(text) - 1;
+
+	memcpy(text, data, len);
+	text[len] = 0;
+	if (!strncmp(text, "srp", 3))
+		read_uri(text);
+	else
+		check(kernel_srp_parse(&want, text, &diag), &want, &diag);
+	return 0;
+}
