@@ -16,6 +16,7 @@ extern const struct applet applet_nvmf_discover;
 extern const struct applet applet_serve;
 extern const struct applet applet_srp_daemon;
 extern const struct applet applet_srp_discover;
+extern const struct applet applet_status;
 
 const struct applet *const applets[] = {
 	&applet_bench,
@@ -32,5 +33,6 @@ const struct applet *const applets[] = {
 	&applet_serve,
 	&applet_srp_daemon,
 	&applet_srp_discover,
+	&applet_status,
 	NULL,
 };
