@@ -171,7 +171,8 @@ static void show_text(struct out *out, const struct kernel_list *list, const str
 		out_line(out, "nothing is attached%s", list->ports ? "" : "; there is no RDMA device");
 	if (!list->ports)
 		return;
-	out_line(out, "%s", "");
+	if (list->paths || what->all)
+		out_line(out, "%s", "");
 	ports_table(out, list);
 	if (!what->gids)
 		return;
