@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NAME_MS 5000 /* for the resolver; nothing else takes time */
+
 struct status_options {
 	struct opt_common common;
 	bool gids;
@@ -18,6 +20,8 @@ static const struct opt rows[] = {
 	{ "gids", 0, OPT_FLAG, offsetof(struct status_options, gids), NULL, "also the GIDs of the RDMA devices, in text" },
 	{ 0 },
 };
+
+static const struct status_options defaults = { .common.timeout_ms = NAME_MS };
 
 /* Only the driver tells of a ublk device who serves it. Where it may not be asked, that stays untold. */
 static void ask_ublk(struct call *call, int root, struct kernel_list *list)
@@ -58,7 +62,7 @@ static int show(struct call *call, int root)
 	int err = kernel_list(root, &list, call->diag);
 
 	if (!err && call->operands)
-		err = kernel_list_select(&list, call->operand[0], call->diag);
+		err = kernel_list_select(&list, call->operand[0], opts->common.timeout_ms, call->diag);
 	if (!err && opts->common.verbose) {
 		err = kernel_identity(root, NULL, NULL, &who, call->diag);
 		what.identity = &who;
@@ -87,6 +91,7 @@ const struct applet applet_status = {
 	.operands = "[DEVICE|DIR|URI]",
 	.summary = "list what is attached, and the RDMA devices",
 	.opts = rows,
+	.defaults = &defaults,
 	.opts_size = sizeof(struct status_options),
 	.max = 1,
 	.run = run,

@@ -24,8 +24,10 @@ const char *status_policy(const struct list_loss *loss, char text[24])
 /* Until requests fail, or, when they do so already, until the device goes. */
 static const char *left(const struct list_loss *loss, char text[24])
 {
-	int seconds = loss->fail_left_s > 0 || loss->give_up_left_s < 0 ? loss->fail_left_s : loss->give_up_left_s;
+	int seconds = loss->fail_left_s;
 
+	if (seconds <= 0 || (loss->give_up_left_s >= 0 && loss->give_up_left_s < seconds))
+		seconds = loss->give_up_left_s >= 0 ? loss->give_up_left_s : seconds;
 	text[0] = 0;
 	if (seconds >= 0)
 		snprintf(text, 24, "%ds", seconds);
@@ -49,13 +51,16 @@ static const char *address(const struct list_link *link, char *text, size_t len)
 
 static const char *target(const struct list_link *link, const struct list_path *path, char *text, size_t len)
 {
-	const bool unit = path->disk >= 0 && strcmp(link->protocol, "nfs") && strcmp(link->transport, "local");
+	char server[32] = "";
 
-	snprintf(text, len, "%s%s", link->target, link->pid && !link->target[0] ? "process" : "");
-	if (unit)
-		snprintf(text + strlen(text), len - strlen(text), "/%" PRIu64, path->unit);
-	else if (link->pid)
-		snprintf(text + strlen(text), len - strlen(text), " %s%d", link->target[0] ? "process " : "", link->pid);
+	if (link->pid)
+		snprintf(server, sizeof(server), "process %d", link->pid);
+	if (!strcmp(link->transport, "local"))
+		join(text, len, link->ours ? "rdmastor" : "", " ", server);
+	else if (path->disk < 0 || !strcmp(link->protocol, "nfs"))
+		snprintf(text, len, "%s", link->target);
+	else
+		snprintf(text, len, "%s/%" PRIu64, link->target, path->unit);
 	return text;
 }
 

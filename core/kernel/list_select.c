@@ -51,7 +51,7 @@ static void split_target(struct wanted *want)
 	want->target[slash - want->target] = 0;
 }
 
-static int read_uri(struct wanted *want, const char *word, struct diag *diag)
+static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, struct diag *diag)
 {
 	int err = uri_parse(&want->uri, word, diag);
 
@@ -70,7 +70,7 @@ static int read_uri(struct wanted *want, const char *word, struct diag *diag)
 	if (!want->is_uri)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "the kernel attaches nothing of a URI '%s:'", want->uri.scheme);
 	if (want->uri.host[0] && strcmp(want->uri.scheme, "srp"))
-		return uri_resolve(&want->uri, 1, 5000, &want->addr, diag);
+		return uri_resolve(&want->uri, 1, timeout_ms, &want->addr, diag);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ static bool is_listed(const struct kernel_list *list, const char *name)
 	return false;
 }
 
-int kernel_list_select(struct kernel_list *list, const char *what, struct diag *diag)
+int kernel_list_select(struct kernel_list *list, const char *what, uint32_t timeout_ms, struct diag *diag)
 {
 	struct wanted *want = calloc(1, sizeof(*want));
 	const char *path;
@@ -237,7 +237,7 @@ int kernel_list_select(struct kernel_list *list, const char *what, struct diag *
 	want->real = is_listed(list, want->word) ? NULL : realpath(want->word, NULL);
 	path = want->real && !strncmp(want->real, "/dev/", 5) ? want->real : want->word;
 	want->node = strncmp(path, "/dev/", 5) ? path : path + 5;
-	err = strstr(what, "://") ? read_uri(want, what, diag) : 0;
+	err = strstr(what, "://") ? read_uri(want, what, timeout_ms, diag) : 0;
 	if (!err)
 		err = keep(want, list, diag);
 	free(want->real);

@@ -105,10 +105,10 @@ Test(list, nothing)
 	struct diag diag = { 0 };
 
 	cr_assert_eq(list.paths + list.links + list.disks + list.ports, 0);
-	cr_assert_eq(kernel_list_select(&list, "nvme0", &diag), -ENOENT);
+	cr_assert_eq(kernel_list_select(&list, "nvme0", 1000, &diag), -ENOENT);
 	cr_assert_eq(diag.code, DIAG_NOT_FOUND);
 	cr_assert_str_eq(diag.object, "nvme0");
-	cr_assert_eq(kernel_list_select(&list, "nbd://10.0.0.1/x", &diag), -EINVAL, "the kernel does not attach that");
+	cr_assert_eq(kernel_list_select(&list, "nbd://10.0.0.1/x", 1000, &diag), -EINVAL, "the kernel does not attach that");
 	kernel_list_free(&list);
 	tree_free(&tree);
 }
@@ -382,7 +382,7 @@ Test(list, iscsi_and_iser)
 	cr_assert_str_eq(link_of(&list, 1)->protocol, "iser");
 	cr_assert_str_eq(link_of(&list, 1)->transport, "rdma");
 	cr_assert_eq(link_of(&list, 1)->loss.fail_s, LIST_NEVER);
-	cr_assert_eq(kernel_list_select(&list, "iser://[fd00::1]:3260/iqn.2024-01.example:t1", NULL), 0);
+	cr_assert_eq(kernel_list_select(&list, "iser://[fd00::1]:3260/iqn.2024-01.example:t1", 1000, NULL), 0);
 	cr_assert_eq(list.paths, 1);
 	kernel_list_free(&list);
 	tree_free(&tree);
@@ -444,7 +444,7 @@ Test(list, nbd_and_ublk)
 	tree_dir(&tree, "sys/block/ublkb3");
 	list = list_of(&tree);
 	cr_assert_eq(list.paths, 3, "nbd2 is not connected");
-	cr_assert_eq(kernel_list_select(&list, "/dev/nbd0", NULL), 0);
+	cr_assert_eq(kernel_list_select(&list, "/dev/nbd0", 1000, NULL), 0);
 	cr_assert_eq(list.paths, 1);
 	cr_assert(link_of(&list, 0)->ours);
 	cr_assert_eq(link_of(&list, 0)->pid, 77);
@@ -457,7 +457,7 @@ Test(list, nbd_and_ublk)
 static unsigned selected(const struct tree *tree, const char *what)
 {
 	struct kernel_list list = list_of(tree);
-	int err = kernel_list_select(&list, what, NULL);
+	int err = kernel_list_select(&list, what, 1000, NULL);
 	unsigned paths = list.paths;
 
 	kernel_list_free(&list);
@@ -487,7 +487,7 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "nvme+tcp://10.0.1.1/nqn.t1/2"), 0);
 	cr_assert_eq(selected(&tree, ""), 0);
 	list = list_of(&tree);
-	cr_assert_eq(kernel_list_select(&list, "mlx5_0/1", NULL), 0, "a port that nothing goes over is told");
+	cr_assert_eq(kernel_list_select(&list, "mlx5_0/1", 1000, NULL), 0, "a port that nothing goes over is told");
 	cr_assert_eq(list.paths, 0);
 	cr_assert_eq(list.ports, 1);
 	kernel_list_free(&list);
