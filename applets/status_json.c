@@ -47,6 +47,7 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	put_text(out, "connection", link->name);
 	out_text(out, "protocol", NULL, "%s", link->protocol);
 	put_text(out, "version", link->version);
+	put_text(out, "mounted_from", link->from);
 	put_text(out, "transport", link->transport);
 	put_text(out, "state", link->state);
 	put_text(out, "path", path->node);

@@ -28,6 +28,7 @@ struct list_link {
 	char state[32];    /* the kernel's word: live, connecting, running, blocked, LOGGED_IN; nfs: connected, idle */
 	char target[1200]; /* NQN, IQN, IOC_GUID/ID_EXT, exported path; who made it */
 	char version[8];   /* of NFS */
+	char from[1200];   /* of NFS, as it was mounted: "server:/path" */
 	char address[ADDR_TEXT], service[34], source[ADDR_TEXT], netdev[16];
 	char host[224];    /* NQN or name that this machine gave itself */
 	char rdma_dev[64];

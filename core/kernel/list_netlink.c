@@ -157,33 +157,42 @@ static void take_cm_ids(struct list_nl *nl, const struct attrs *attrs)
 	}
 }
 
+static void take(struct list_nl *nl, const struct nlmsghdr *msg)
+{
+	struct attrs attrs;
+
+	nl->ended |= msg->nlmsg_type == NLMSG_DONE || msg->nlmsg_type == NLMSG_ERROR || !(msg->nlmsg_flags & NLM_F_MULTI);
+	if (RDMA_NL_GET_CLIENT(msg->nlmsg_type) != RDMA_NL_NLDEV)
+		return;
+	read_attrs(&attrs, NLMSG_DATA(msg), msg->nlmsg_len - NLMSG_HDRLEN);
+	switch (RDMA_NL_GET_OP(msg->nlmsg_type)) {
+	case RDMA_NLDEV_CMD_GET:
+		take_device(nl, &attrs);
+		break;
+	case RDMA_NLDEV_CMD_PORT_GET:
+		take_port(nl, &attrs);
+		break;
+	case RDMA_NLDEV_CMD_GET_CHARDEV:
+		take_driver(nl, &attrs);
+		break;
+	case RDMA_NLDEV_CMD_RES_CM_ID_GET:
+		take_cm_ids(nl, &attrs);
+		break;
+	}
+}
+
 void list_netlink_take(struct list_nl *nl, const void *messages, size_t len)
 {
-	const struct nlmsghdr *msg = messages;
+	const char *at = messages;
+	size_t step;
 
-	for (; len >= sizeof(*msg) && msg->nlmsg_len >= sizeof(*msg) && msg->nlmsg_len <= len; msg = NLMSG_NEXT(msg, len)) {
-		struct attrs attrs;
+	for (; len >= NLMSG_HDRLEN; at += step, len -= step) {
+		const struct nlmsghdr *msg = (const void *)at;
 
-		nl->ended |= msg->nlmsg_type == NLMSG_DONE || msg->nlmsg_type == NLMSG_ERROR || !(msg->nlmsg_flags & NLM_F_MULTI);
-		if (RDMA_NL_GET_CLIENT(msg->nlmsg_type) != RDMA_NL_NLDEV)
-			continue;
-		read_attrs(&attrs, NLMSG_DATA(msg), msg->nlmsg_len - NLMSG_HDRLEN);
-		switch (RDMA_NL_GET_OP(msg->nlmsg_type)) {
-		case RDMA_NLDEV_CMD_GET:
-			take_device(nl, &attrs);
-			break;
-		case RDMA_NLDEV_CMD_PORT_GET:
-			take_port(nl, &attrs);
-			break;
-		case RDMA_NLDEV_CMD_GET_CHARDEV:
-			take_driver(nl, &attrs);
-			break;
-		case RDMA_NLDEV_CMD_RES_CM_ID_GET:
-			take_cm_ids(nl, &attrs);
-			break;
-		}
-		if (NLMSG_ALIGN(msg->nlmsg_len) >= len)
-			break;
+		if (msg->nlmsg_len < NLMSG_HDRLEN || msg->nlmsg_len > len)
+			return;
+		take(nl, msg);
+		step = NLMSG_ALIGN(msg->nlmsg_len) < len ? NLMSG_ALIGN(msg->nlmsg_len) : len;
 	}
 }
 

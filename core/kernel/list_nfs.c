@@ -78,6 +78,7 @@ static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg
 	if (!link.transport[0])
 		kernel_mount_option(m->super, "proto", link.transport, sizeof(link.transport));
 	link.transport[strcspn(link.transport, "6")] = 0;
+	snprintf(link.from, sizeof(link.from), "%s", m->source);
 	snprintf(link.target, sizeof(link.target), "%s", path ? path + 1 : m->source);
 	kernel_mount_option(m->super, "vers", link.version, sizeof(link.version));
 	kernel_mount_option(m->super, "addr", link.address, sizeof(link.address));

@@ -132,7 +132,7 @@ static bool link_is_source(const struct wanted *want, const struct list_link *li
 	char source[1400];
 
 	snprintf(source, sizeof(source), strchr(link->address, ':') ? "[%s]:%s" : "%s:%s", link->address, link->target);
-	return !strcmp(link->protocol, "nfs") && !strcmp(source, want->word);
+	return !strcmp(link->protocol, "nfs") && (!strcmp(source, want->word) || !strcmp(link->from, want->word));
 }
 
 static bool link_is(const struct wanted *want, const struct list_link *link)

@@ -395,11 +395,11 @@ static struct tree mounts(void)
 	tree_file(&tree, "proc/self/mountinfo",
 		"20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 		"36 20 0:50 / /mnt/a\\040b rw,relatime - nfs4 10.0.0.1:/exp rw,vers=4.2,hard,proto=rdma,port=20049,timeo=600,retrans=2,addr=10.0.0.1\n"
-		"37 20 0:51 / /mnt/t rw - nfs [fd00::1]:/exp rw,vers=3,soft,proto=tcp6,nconnect=4,timeo=600,retrans=2,addr=fd00::1\n"
+		"37 20 0:51 / /mnt/t rw - nfs server:/exp rw,vers=3,soft,proto=tcp6,nconnect=4,timeo=600,retrans=2,addr=fd00::1\n"
 		"38 20 0:52 / /proc/fs/nfsd rw - nfsd nfsd rw\n");
 	tree_file(&tree, "proc/self/mountstats",
 		"device 10.0.0.1:/exp mounted on /mnt/a\\040b with fstype nfs4 statvers=1.1\n\txprt:\trdma 0 0 1\n"
-		"device [fd00::1]:/exp mounted on /mnt/t with fstype nfs statvers=1.1\n\txprt:\ttcp 0 0 1\n");
+		"device server:/exp mounted on /mnt/t with fstype nfs statvers=1.1\n\txprt:\ttcp 0 0 1\n");
 	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/dstaddr", "10.0.0.1\n");
 	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/xprt_state", "state= CONNECTED BOUND \n");
 	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-1/xprt-1-tcp/dstaddr", "fd00::1\n");
@@ -511,6 +511,8 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "/mnt"), 0);
 	cr_assert_eq(selected(&tree, "10.0.0.1:/exp"), 1);
 	cr_assert_eq(selected(&tree, "[fd00::1]:/exp"), 1);
+	cr_assert_eq(selected(&tree, "server:/exp"), 1);
+	cr_assert_eq(selected(&tree, "server:/ex"), 0);
 	cr_assert_eq(selected(&tree, "nfs+rdma://10.0.0.1/exp"), 1);
 	cr_assert_eq(selected(&tree, "nfs+rdma://10.0.0.1/other"), 0);
 	tree_free(&tree);

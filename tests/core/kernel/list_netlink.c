@@ -172,6 +172,20 @@ Test(list_netlink, interface_driver_and_end)
 	kernel_list_free(&to);
 }
 
+Test(list_netlink, a_message_of_others_with_an_odd_end)
+{
+	struct listing list = { .to = &(struct kernel_list){ 0 } };
+	struct list_nl nl = { .list = &list };
+	struct nlmsghdr head = { .nlmsg_len = NLMSG_HDRLEN + 1, .nlmsg_type = NLMSG_ERROR };
+	char *bytes = malloc(head.nlmsg_len);
+
+	memcpy(bytes, &head, sizeof(head));
+	bytes[NLMSG_HDRLEN] = 0;
+	list_netlink_take(&nl, bytes, head.nlmsg_len);
+	cr_assert(nl.ended);
+	free(bytes);
+}
+
 /* Cut anywhere, and with any one length wrong: nothing outside is read, as the sanitizers see to. */
 Test(list_netlink, damaged)
 {
