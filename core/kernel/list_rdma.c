@@ -60,29 +60,46 @@ static int by_index(const void *a, const void *b)
 	return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* RoCE tells its interface with each GID. IPoIB's are devices of the same hardware whose dev_port, from 0, is the port. */
+struct netdevs {
+	struct walk *walk;
+	char name[16][16];
+	unsigned count;
+};
+
 static void add_netdev(const char *name, void *arg)
 {
-	struct walk *walk = arg;
-	struct list_port *port = walk->port;
-	size_t at = strlen(port->netdev);
+	struct netdevs *found = arg;
 	char dir[160];
 
-	snprintf(dir, sizeof(dir), CLASS "/%.60s/device/net/%.20s", walk->dev, name);
-	if (list_number(walk->list->root, dir, "dev_port") + 1 == port->port && at + strlen(name) + 2 < sizeof(port->netdev))
-		snprintf(port->netdev + at, sizeof(port->netdev) - at, "%s%s", at ? "," : "", name);
+	snprintf(dir, sizeof(dir), CLASS "/%.60s/device/net/%.20s", found->walk->dev, name);
+	if (list_number(found->walk->list->root, dir, "dev_port") + 1 == found->walk->port->port && found->count < 16)
+		snprintf(found->name[found->count++], sizeof(found->name[0]), "%.15s", name);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strverscmp(a, b);
+}
+
+/* RoCE tells its interface with each GID. IPoIB's are devices of the same hardware whose dev_port, from 0, is the port. */
 static void find_netdev(struct walk *walk)
 {
 	struct list_port *port = walk->port;
+	struct netdevs found = { .walk = walk };
 	char dir[160];
 
 	for (unsigned i = 0; i < port->gids && !port->netdev[0]; i++)
 		snprintf(port->netdev, sizeof(port->netdev), "%s", port->gid[i].netdev);
+	if (port->netdev[0])
+		return;
 	snprintf(dir, sizeof(dir), CLASS "/%.60s/device/net", walk->dev);
-	if (!port->netdev[0])
-		sys_list(walk->list->root, dir, add_netdev, walk);
+	sys_list(walk->list->root, dir, add_netdev, &found);
+	qsort(found.name, found.count, sizeof(found.name[0]), by_text);
+	for (unsigned i = 0; i < found.count; i++) {
+		size_t at = strlen(port->netdev);
+
+		snprintf(port->netdev + at, sizeof(port->netdev) - at, "%s%s", at ? "," : "", found.name[i]);
+	}
 }
 
 static void read_kind(int root, struct list_port *port, const char *dir)

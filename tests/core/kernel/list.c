@@ -183,6 +183,37 @@ Test(list, the_device_that_has_the_source_address)
 	tree_free(&tree);
 }
 
+/* A card of two ports is two devices of one port to mlx5. */
+Test(list, two_devices_of_one_card)
+{
+	struct tree tree = tree_new();
+	struct kernel_list list;
+
+	put_port(&tree, "mlx5_10", 1, "InfiniBand", "2: INIT");
+	put_port(&tree, "mlx5_1", 1, "InfiniBand", "4: ACTIVE");
+	put_port(&tree, "mlx5_0", 1, "Ethernet", "4: ACTIVE");
+	put_gid(&tree, "mlx5_0", 10, "0000:0000:0000:0000:0000:ffff:c0a8:0102", "ens1f0np0.100");
+	put_gid(&tree, "mlx5_0", 3, "fe80:0000:0000:0000:0ac0:ebff:fe00:0001", "ens1f0np0");
+	put(&tree, IB "mlx5_1/device/net/ibs1f1", "dev_port", "0");
+	tree_link(&tree, IB "mlx5_1/device/driver", "../../../../bus/pci/drivers/mlx5_core");
+	list = list_of(&tree);
+	cr_assert_eq(list.ports, 3);
+	cr_assert_str_eq(list.port[0].dev, "mlx5_0");
+	cr_assert_str_eq(list.port[0].kind, "roce");
+	cr_assert_str_eq(list.port[0].netdev, "ens1f0np0");
+	cr_assert_eq(list.port[0].gid[2].index, 10, "by number");
+	cr_assert_str_eq(list.port[0].gid[2].netdev, "ens1f0np0.100");
+	cr_assert_str_eq(list.port[1].dev, "mlx5_1");
+	cr_assert_str_eq(list.port[1].kind, "ib");
+	cr_assert_str_eq(list.port[1].netdev, "ibs1f1");
+	cr_assert_str_eq(list.port[1].driver, "mlx5_core");
+	cr_assert_str_eq(list.port[1].rate, "100 Gb/sec (4X EDR)");
+	cr_assert_str_eq(list.port[2].dev, "mlx5_10");
+	cr_assert_str_eq(list.port[2].state, "init");
+	kernel_list_free(&list);
+	tree_free(&tree);
+}
+
 Test(list, nvme_without_multipath)
 {
 	struct tree tree = tree_new();
@@ -294,6 +325,7 @@ static struct tree srp_multipath(void)
 	put_port(&tree, "mlx4_0", 1, "InfiniBand", "4: ACTIVE");
 	put_port(&tree, "mlx4_0", 2, "InfiniBand", "1: DOWN");
 	put(&tree, IB "mlx4_0/device/net/ib0", "dev_port", "0");
+	put(&tree, IB "mlx4_0/device/net/ib0.8001", "dev_port", "0");
 	put(&tree, IB "mlx4_0/device/net/ib1", "dev_port", "1");
 	tree_link(&tree, IB "mlx4_0/device/driver", "../../../bus/pci/drivers/mlx4_core");
 	put_srp(&tree, 7, "sdb", "8:16", 1);
@@ -329,7 +361,7 @@ Test(list, srp_under_multipath)
 	cr_assert_eq(link_of(&list, lost_path)->loss.attempts, 3);
 	cr_assert_eq(link_of(&list, lost_path)->loss.fail_s, 15);
 	cr_assert_eq(link_of(&list, lost_path)->loss.give_up_s, LIST_NEVER);
-	cr_assert_str_eq(list.port[0].netdev, "ib0");
+	cr_assert_str_eq(list.port[0].netdev, "ib0,ib0.8001");
 	cr_assert_str_eq(list.port[1].netdev, "ib1");
 	cr_assert_str_eq(list.port[1].state, "down");
 	cr_assert_str_eq(list.port[0].kind, "ib");
