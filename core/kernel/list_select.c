@@ -34,21 +34,23 @@ static const struct {
 	{ "nfs", "nfs", "tcp", true },
 };
 
-/* "NQN/3", "IOC_GUID/ID_EXT/0": the last part is the unit, when there is one more than the target has. */
+/* "NQN/3", "IOC_GUID/ID_EXT/0": what is behind the target is the unit. */
 static void split_target(struct wanted *want)
 {
-	const char *slash = want->target;
-	unsigned parts = !strcmp(want->protocol, "srp") ? 2 : 1;
-	char *end;
+	const bool srp = !strcmp(want->protocol, "srp");
+	char *slash = srp ? strchr(want->target, '/') : strrchr(want->target, '/'), *end;
 
-	while (parts-- && slash)
-		slash = strchr(slash + (*slash == '/'), '/');
+	if (slash && srp)
+		slash = strchr(slash + 1, '/');
 	if (!slash)
 		return;
 	want->unit = strtoull(slash + 1, &end, 0);
-	if (end == slash + 1 || *end)
+	if (end == slash + 1)
 		want->unit = UINT64_MAX;
-	want->target[slash - want->target] = 0;
+	if (!*end)
+		*slash = 0;
+	else
+		want->unit = UINT64_MAX; /* the slash is the name's own */
 }
 
 static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, struct diag *diag)
@@ -82,7 +84,7 @@ static bool starts_node(const char *node, const char *disk)
 	if (!len || strncmp(node, disk, len))
 		return false;
 	node += len;
-	if (*node == 'p' && disk[len - 1] >= '0' && disk[len - 1] <= '9')
+	if (*node == 'p' && node[1] && disk[len - 1] >= '0' && disk[len - 1] <= '9')
 		node++;
 	else if (*node && disk[len - 1] >= '0' && disk[len - 1] <= '9')
 		return false;
@@ -142,7 +144,8 @@ static bool link_is(const struct wanted *want, const struct list_link *link)
 	if (want->is_uri)
 		return link_is_uri(want, link);
 	snprintf(port, sizeof(port), "%s/%u", link->rdma_dev, link->rdma_port);
-	return (link->name[0] && (!strcmp(link->name, want->word) || !strcmp(link->name, want->node))) || !strcmp(link->target, want->word) ||
+	return (link->name[0] && (!strcmp(link->name, want->word) || !strcmp(link->name, want->node))) ||
+	       (link->target[0] && !strcmp(link->target, want->word)) ||
 	       link_is_source(want, link) || (link->rdma_dev[0] && (!strcmp(link->rdma_dev, want->word) || !strcmp(port, want->word)));
 }
 

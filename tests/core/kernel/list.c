@@ -460,6 +460,16 @@ Test(list, nfs)
 	tree_free(&tree);
 }
 
+static unsigned selected(const struct tree *tree, const char *what)
+{
+	struct kernel_list list = list_of(tree);
+	int err = kernel_list_select(&list, what, 1000, NULL);
+	unsigned paths = list.paths;
+
+	kernel_list_free(&list);
+	return err ? 0 : paths;
+}
+
 Test(list, nbd_and_ublk)
 {
 	struct tree tree = tree_new();
@@ -476,6 +486,7 @@ Test(list, nbd_and_ublk)
 	tree_dir(&tree, "sys/block/ublkb3");
 	list = list_of(&tree);
 	cr_assert_eq(list.paths, 3, "nbd2 is not connected");
+	cr_assert_eq(selected(&tree, ""), 0, "ublk has no target");
 	cr_assert_eq(kernel_list_select(&list, "/dev/nbd0", 1000, NULL), 0);
 	cr_assert_eq(list.paths, 1);
 	cr_assert(link_of(&list, 0)->ours);
@@ -484,16 +495,6 @@ Test(list, nbd_and_ublk)
 	cr_assert_eq(disk_of(&list, 0)->size, 1 << 20);
 	kernel_list_free(&list);
 	tree_free(&tree);
-}
-
-static unsigned selected(const struct tree *tree, const char *what)
-{
-	struct kernel_list list = list_of(tree);
-	int err = kernel_list_select(&list, what, 1000, NULL);
-	unsigned paths = list.paths;
-
-	kernel_list_free(&list);
-	return err ? 0 : paths;
 }
 
 Test(list, what_a_word_means)
@@ -507,12 +508,15 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "/dev/nvme0n1"), 2);
 	cr_assert_eq(selected(&tree, "/dev/nvme0n1p3"), 2);
 	cr_assert_eq(selected(&tree, "/dev/nvme0n11"), 0);
+	cr_assert_eq(selected(&tree, "/dev/nvme0n1p"), 0);
 	cr_assert_eq(selected(&tree, "nvme0c1n1"), 1);
 	cr_assert_eq(selected(&tree, "nqn.t1"), 3);
 	cr_assert_eq(selected(&tree, "uuid.3817d9bc-9750-46fd-b17e-d1e5769402f7"), 3);
 	cr_assert_eq(selected(&tree, "mlx5_bond_0"), 2);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1"), 2);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1:4420/nqn.t1/2"), 1);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/"), 2);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/x"), 0);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1:4421/nqn.t1"), 0);
 	cr_assert_eq(selected(&tree, "nvme+rdma://[fd00::1]"), 1);
 	cr_assert_eq(selected(&tree, "nvme+tcp://10.0.1.1/nqn.t1/1"), 1);
