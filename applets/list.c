@@ -18,6 +18,7 @@ extern const struct applet applet_srp_connect;
 extern const struct applet applet_srp_daemon;
 extern const struct applet applet_srp_disconnect;
 extern const struct applet applet_srp_discover;
+extern const struct applet applet_status;
 
 const struct applet *const applets[] = {
 	&applet_bench,
@@ -36,5 +37,6 @@ const struct applet *const applets[] = {
 	&applet_srp_daemon,
 	&applet_srp_disconnect,
 	&applet_srp_discover,
+	&applet_status,
 	NULL,
 };

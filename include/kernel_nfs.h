@@ -68,6 +68,7 @@ struct kernel_mounted {
 };
 /* What is mounted at this very place, the topmost; -ENOENT: nothing. */
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *);
+void kernel_nfs_mounts(int root, void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg); /* as they are mounted */
 /* A value in a list of options: "vers" in "rw,vers=4.2"; false: it is not there. */
 bool kernel_mount_option(const char *options, const char *name, char *value, size_t len);
 

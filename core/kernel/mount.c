@@ -119,23 +119,23 @@ static void copy(char *to, size_t len, const char *from)
 	snprintf(to, len, "%s", from ? from : "");
 }
 
-/* "36 35 0:50 / /mnt rw,relatime shared:1 - nfs4 10.0.0.1:/x rw,vers=4.2" (proc(5)) */
-static bool take_line(char *line, const char *dir, struct kernel_mounted *m)
+/* "36 35 0:50 / /mnt rw,relatime shared:1 - nfs4 10.0.0.1:/x rw,vers=4.2" (proc(5)). The place it is mounted on; NULL: no such line. */
+static char *read_line(char *line, struct kernel_mounted *m)
 {
 	char *rest = line, *field[6], *end;
 
 	for (int i = 0; i < 6; i++)
 		field[i] = strsep(&rest, " ");
 	end = rest ? strstr(rest, "- ") : NULL;
-	if (!end || (end != rest && end[-1] != ' ') || strcmp(sys_unescape(field[4]), dir))
-		return false;
+	if (!end || (end != rest && end[-1] != ' '))
+		return NULL;
 	end += 2;
 	*m = (struct kernel_mounted){ 0 };
 	copy(m->options, sizeof(m->options), field[5]);
 	copy(m->type, sizeof(m->type), strsep(&end, " "));
 	copy(m->source, sizeof(m->source), end ? sys_unescape(strsep(&end, " ")) : "");
 	copy(m->super, sizeof(m->super), end);
-	return true;
+	return sys_unescape(field[4]);
 }
 
 /* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", then lines of which one begins "\txprt:\trdma " */
@@ -181,15 +181,36 @@ int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 {
-	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line;
+	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
+	struct kernel_mounted one;
 	bool found = false;
 
-	while ((line = strsep(&rest, "\n")))
-		found |= take_line(line, dir, m);
+	while ((line = strsep(&rest, "\n"))) {
+		place = read_line(line, &one);
+		if (!place || strcmp(place, dir))
+			continue;
+		*m = one;
+		found = true;
+	}
 	free(all);
 	if (!found)
 		return -ENOENT;
 	if (!strncmp(m->type, "nfs", 3))
 		read_transport(root, dir, m);
 	return 0;
+}
+
+void kernel_nfs_mounts(int root, void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg)
+{
+	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
+	struct kernel_mounted m;
+
+	while ((line = strsep(&rest, "\n"))) {
+		place = read_line(line, &m);
+		if (!place || (strcmp(m.type, "nfs") && strcmp(m.type, "nfs4")))
+			continue;
+		read_transport(root, place, &m);
+		each(place, &m, arg);
+	}
+	free(all);
 }

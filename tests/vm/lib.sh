@@ -300,6 +300,8 @@ nfs_mounts() {
 	check "$1: mount" rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"}
 	check "$1: it is over RDMA" over_rdma /mnt
 	check "$1: what is written is in the exported folder" nfs_written /mnt "${4:-/exp}"
+	rdmastor status --json /mnt >/run/status
+	check "$1: status" grep -Eq '"mount":"/mnt",.*"transport":"rdma","state":"connected",.*"rdma_device":"[a-z0-9]*","rdma_port":1' /run/status
 	rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"} >/run/again
 	check "$1: again is success" grep -q already /run/again
 	check "$1: umount" umount /mnt

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A list in the making; each protocol adds its own. */
+#pragma once
+#include "kernel_list.h"
+
+/* A connection by RDMA/CM that the kernel has for itself. */
+struct list_cm {
+	char dev[64], owner[24]; /* rxe0, nvme_rdma */
+	unsigned port;
+	struct addr source, peer;
+};
+
+struct listing {
+	int root;
+	struct kernel_list *to;
+	struct list_cm *cm;
+	unsigned cms;
+	bool failed; /* no memory */
+};
+
+void list_nvme(struct listing *);
+void list_srp(struct listing *);
+void list_iscsi(struct listing *);
+void list_nfs(struct listing *);
+void list_fronts(struct listing *);
+void list_rdma(struct listing *); /* before all others, which look there for their RDMA device */
+
+struct list_link list_link_new(const char *name, const char *protocol, const char *transport);
+int list_add_link(struct listing *, const struct list_link *); /* its index; -1: no memory */
+/* A block device by its node, or the multipath device above it; path->disk is found or made. link -1 is ignored. */
+void list_add_path(struct listing *, struct list_path path, const char *node);
+void list_add_mount(struct listing *, int link, const char *dir);
+void *list_grow(struct listing *, void *items, unsigned count, size_t each); /* NULL: no memory; *items stays */
+
+/* The kernel's own connections, the ports' network interfaces and the providers, from netlink; list_rdma() calls it. */
+void list_netlink(struct listing *);
+struct list_nl {
+	struct listing *list;
+	struct {
+		uint32_t index;
+		char name[64];
+	} device[64]; /* as the kernel numbers them */
+	unsigned count;
+	const char *asked; /* the device that was asked for its character device, whose answer does not name it */
+	bool ended;        /* the answer is complete */
+};
+void list_netlink_take(struct list_nl *, const void *messages, size_t len); /* what one read gave */
+
+/* Where a connection to link->address leaves from: its source, RDMA device and port, as far as they are not told yet. */
+void list_find_device(const struct listing *, const char *owner, struct list_link *);
+/* How long a connection that is lost has been so, and what is left: by the kernel's log. */
+void list_nvme_lost(int root, struct list_link *);
+void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *);
+
+bool list_same_host(const char *text, const struct addr *); /* numeric; ports do not count */
+int list_seconds(int root, const char *dir, const char *name); /* a time-out; "off", negative: LIST_NEVER */
+unsigned list_number(int root, const char *dir, const char *name); /* 0: not told */
+ssize_t list_target(int root, char *text, size_t len, const char *path); /* of a symbolic link; -errno */

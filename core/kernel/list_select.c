@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Which of the list a word means: kernel_list_select(). */
+#include "list.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the word is, in all the ways it can be read. */
+struct wanted {
+	char word[URI_MAX]; /* as typed, without slashes at its end */
+	const char *node;   /* "nvme0n1p1", of what a link points to */
+	char *real;         /* NULL: no such file */
+	struct uri uri;
+	bool is_uri;
+	struct addr addr; /* of the URI; no family: none */
+	uint64_t unit;    /* of the URI; UINT64_MAX: none */
+	char target[1200];
+	const char *protocol, *transport;
+};
+
+static const struct {
+	const char *scheme, *protocol, *transport;
+	bool slash; /* the target is a path */
+} schemes[] = {
+	{ "nvme+rdma", "nvme", "rdma", false },
+	{ "nvme+tcp", "nvme", "tcp", false },
+	{ "iser", "iser", "rdma", false },
+	{ "iscsi", "iscsi", "tcp", false },
+	{ "srp", "srp", "rdma", false },
+	{ "srp+cm", "srp", "rdma", false },
+	{ "nfs+rdma", "nfs", "rdma", true },
+	{ "nfs", "nfs", "tcp", true },
+};
+
+/* "NQN/3", "IOC_GUID/ID_EXT/0": what is behind the target is the unit. */
+static void split_target(struct wanted *want)
+{
+	const bool srp = !strcmp(want->protocol, "srp");
+	char *slash = srp ? strchr(want->target, '/') : strrchr(want->target, '/'), *end;
+
+	if (slash && srp)
+		slash = strchr(slash + 1, '/');
+	if (!slash)
+		return;
+	want->unit = strtoull(slash + 1, &end, 0);
+	if (end == slash + 1)
+		want->unit = UINT64_MAX;
+	if (!*end)
+		*slash = 0;
+	else
+		want->unit = UINT64_MAX; /* the slash is the name's own */
+}
+
+static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, struct diag *diag)
+{
+	int err = uri_parse(&want->uri, word, diag);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < sizeof(schemes) / sizeof(*schemes) && !want->is_uri; i++) {
+		if (strcmp(schemes[i].scheme, want->uri.scheme))
+			continue;
+		want->is_uri = true;
+		want->protocol = schemes[i].protocol;
+		want->transport = schemes[i].transport;
+		snprintf(want->target, sizeof(want->target), "%s%s", schemes[i].slash ? "/" : "", want->uri.path);
+		if (!schemes[i].slash)
+			split_target(want);
+	}
+	if (!want->is_uri)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the kernel attaches nothing of a URI '%s:'", want->uri.scheme);
+	if (want->uri.host[0] && strcmp(want->uri.scheme, "srp"))
+		return uri_resolve(&want->uri, 1, timeout_ms, &want->addr, diag);
+	return 0;
+}
+
+static bool starts_node(const char *node, const char *disk)
+{
+	size_t len = strlen(disk);
+
+	/* a partition: "sda1", "nvme0n1p1", "dm-0" has none */
+	if (!len || strncmp(node, disk, len))
+		return false;
+	node += len;
+	if (*node == 'p' && node[1] && disk[len - 1] >= '0' && disk[len - 1] <= '9')
+		node++;
+	else if (*node && disk[len - 1] >= '0' && disk[len - 1] <= '9')
+		return false;
+	return strspn(node, "0123456789") == strlen(node);
+}
+
+static bool disk_is(const struct wanted *want, const struct list_disk *disk)
+{
+	return !strcmp(disk->name, want->word) || (want->real && !strcmp(disk->name, want->real)) || starts_node(want->node, disk->node) ||
+	       (disk->wwid[0] && !strcmp(disk->wwid, want->word));
+}
+
+/* A GID is written as an address or as 32 digits; a LID, which is shorter, the kernel does not tell. */
+static bool same_gid(const char *host, const char *gid)
+{
+	struct addr addr;
+
+	if (strchr(host, ':'))
+		return !addr_resolve(&addr, host, 1, 1, NULL) && list_same_host(gid, &addr);
+	if (strlen(host) != 32)
+		return true;
+	for (; *host && *gid; gid++)
+		if (*gid != ':' && tolower((unsigned char)*host++) != *gid)
+			return false;
+	return !*host && !*gid;
+}
+
+static bool link_is_uri(const struct wanted *want, const struct list_link *link)
+{
+	char digits[80] = "";
+
+	if (strcmp(link->protocol, want->protocol) || strcmp(link->transport, want->transport))
+		return false;
+	/* what the kernel does not tell counts as equal */
+	if (link->address[0] && want->addr.ss.ss_family && !list_same_host(link->address, &want->addr))
+		return false;
+	if (!strcmp(want->uri.scheme, "srp") && !same_gid(want->uri.host, link->address))
+		return false;
+	snprintf(digits, sizeof(digits), "%u", want->uri.port);
+	if (want->uri.port && link->service[0] && strcmp(want->protocol, "srp") && strcmp(link->service, digits))
+		return false;
+	return !want->target[0] || !strcasecmp(want->target, link->target);
+}
+
+static bool link_is_source(const struct wanted *want, const struct list_link *link)
+{
+	char source[1400];
+
+	snprintf(source, sizeof(source), strchr(link->address, ':') ? "[%s]:%s" : "%s:%s", link->address, link->target);
+	return !strcmp(link->protocol, "nfs") && (!strcmp(source, want->word) || !strcmp(link->from, want->word));
+}
+
+static bool link_is(const struct wanted *want, const struct list_link *link)
+{
+	char port[80];
+
+	if (want->is_uri)
+		return link_is_uri(want, link);
+	snprintf(port, sizeof(port), "%s/%u", link->rdma_dev, link->rdma_port);
+	return (link->name[0] && (!strcmp(link->name, want->word) || !strcmp(link->name, want->node))) ||
+	       (link->target[0] && !strcmp(link->target, want->word)) ||
+	       link_is_source(want, link) || (link->rdma_dev[0] && (!strcmp(link->rdma_dev, want->word) || !strcmp(port, want->word)));
+}
+
+static bool path_is(const struct wanted *want, const struct kernel_list *list, const struct list_path *path)
+{
+	const struct list_link *link = &list->link[path->link];
+
+	if (path->node[0] && !want->is_uri && starts_node(want->node, path->node))
+		return true;
+	if (!want->is_uri && path->disk >= 0 && disk_is(want, &list->disk[path->disk]))
+		return true;
+	return link_is(want, link) && (!want->is_uri || want->unit == UINT64_MAX || path->unit == want->unit);
+}
+
+/* "mlx5_0", "mlx5_0/1" */
+static bool port_is(const struct wanted *want, const struct list_port *port)
+{
+	char name[80];
+
+	snprintf(name, sizeof(name), "%s/%u", port->dev, port->port);
+	return !want->is_uri && (!strcmp(port->dev, want->word) || !strcmp(name, want->word));
+}
+
+static bool in_use(const struct kernel_list *list, const struct list_port *port)
+{
+	for (unsigned i = 0; i < list->paths; i++) {
+		const struct list_link *link = &list->link[list->path[i].link];
+
+		if (!strcmp(link->rdma_dev, port->dev) && link->rdma_port == port->port)
+			return true;
+	}
+	return false;
+}
+
+/* Those that were meant, and those of what is left. */
+static void keep_ports(const struct wanted *want, struct kernel_list *list)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < list->ports; i++) {
+		if (port_is(want, &list->port[i]) || in_use(list, &list->port[i]))
+			list->port[kept++] = list->port[i];
+		else
+			free(list->port[i].gid);
+	}
+	list->ports = kept;
+}
+
+static int nothing(const struct wanted *want, struct diag *diag)
+{
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "is not attached: no device, connection, mount, target or RDMA device is called that");
+	diag_ctx(diag, "%s", want->is_uri ? want->uri.spelling : want->word);
+	return -ENOENT;
+}
+
+static int keep(const struct wanted *want, struct kernel_list *list, struct diag *diag)
+{
+	bool found = false;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < list->ports; i++)
+		found |= port_is(want, &list->port[i]);
+	for (unsigned i = 0; i < list->paths; i++)
+		if (path_is(want, list, &list->path[i]))
+			list->path[kept++] = list->path[i];
+	list->paths = kept;
+	keep_ports(want, list);
+	return found || kept ? 0 : nothing(want, diag);
+}
+
+static bool is_listed(const struct kernel_list *list, const char *name)
+{
+	for (unsigned i = 0; i < list->disks; i++)
+		if (!strcmp(list->disk[i].name, name))
+			return true;
+	return false;
+}
+
+int kernel_list_select(struct kernel_list *list, const char *what, uint32_t timeout_ms, struct diag *diag)
+{
+	struct wanted *want = calloc(1, sizeof(*want));
+	const char *path;
+	int err;
+
+	if (!want)
+		return diag_sys(diag, ENOMEM, "read '%s'", what);
+	snprintf(want->word, sizeof(want->word), "%s", what);
+	for (size_t len = strlen(want->word); len > 1 && want->word[len - 1] == '/'; len--)
+		want->word[len - 1] = 0;
+	want->unit = UINT64_MAX;
+	/* a place where something is mounted is not touched: its server may be gone */
+	want->real = is_listed(list, want->word) ? NULL : realpath(want->word, NULL);
+	path = want->real && !strncmp(want->real, "/dev/", 5) ? want->real : want->word;
+	want->node = strncmp(path, "/dev/", 5) ? path : path + 5;
+	err = strstr(what, "://") ? read_uri(want, what, timeout_ms, diag) : 0;
+	if (!err)
+		err = keep(want, list, diag);
+	free(want->real);
+	free(want);
+	return err;
+}
