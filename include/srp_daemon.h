@@ -82,7 +82,7 @@ const char *srp_daemon_summary(const struct srp_daemon *, char text[128]);
 /* Lines for people, the same one not more often than every `each_ms`: then with how often it was said; and all together not more than
  * so many in that time. */
 #define SRP_LOG_MOST  2000
-#define SRP_LOG_LINES 64
+#define SRP_LOG_LINES 512 /* that differ are counted; of more the oldest are forgotten */
 #define SRP_LOG_LEN   400
 struct srp_log { /* its owner sets the first part, and zeroes the rest */
 	struct loop *loop;

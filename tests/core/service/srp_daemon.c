@@ -793,6 +793,8 @@ Test(srp_daemon, a_day)
 
 Test(srp_daemon, a_line_said_often_is_written_seldom)
 {
+	char text[16];
+
 	log_ = (struct srp_log){ .loop = loop, .each_ms = 10000, .write = write_line };
 	for (unsigned i = 0; i < 90; i++) {
 		srp_log_say(&log_, "the same");
@@ -807,15 +809,15 @@ Test(srp_daemon, a_line_said_often_is_written_seldom)
 	srp_log_say(&log_, "the same");
 	cr_assert_eq(written, 1, "forgotten meanwhile");
 	for (unsigned i = 0; i < 2 * SRP_LOG_LINES; i++) {
-		char text[16];
-
 		snprintf(text, sizeof(text), "line %u", i);
 		srp_log_say(&log_, text);
 	}
 	cr_assert_eq(written, 1 + 2 * SRP_LOG_LINES, "others are");
-	srp_log_say(&log_, "line 127");
+	snprintf(text, sizeof(text), "line %u", 2 * SRP_LOG_LINES - 1);
+	srp_log_say(&log_, text);
 	srp_log_end(&log_);
-	cr_assert_str_eq(last_written, "line 127 (1 time more in 0 s)");
+	cr_assert_eq(written, 2 + 2 * SRP_LOG_LINES);
+	cr_assert(strstr(last_written, " (1 time more in 0 s)"), "%s", last_written);
 }
 
 Test(srp_daemon, many_lines_that_differ_have_an_end)
