@@ -75,8 +75,9 @@ static void put_unit(const struct tree *tree, const char *name, const char *node
 
 	snprintf(dir, sizeof(dir), "sys/class/scsi_device/%s/device", name);
 	put(tree, dir, "state", state);
+	put(tree, dir, "type", "0");
 	snprintf(dir, sizeof(dir), "sys/class/scsi_device/%s/device/block/%s", name, node);
-	tree_dir(tree, dir);
+	put(tree, dir, "dev", number);
 	put_block(tree, node, number);
 }
 
