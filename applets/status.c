@@ -62,7 +62,7 @@ static int show(struct call *call, int root)
 	int err = kernel_list(root, &list, call->diag);
 
 	if (!err && call->operands)
-		err = kernel_list_select(&list, call->operand[0], opts->common.timeout_ms, call->diag);
+		err = kernel_list_select(root, &list, call->operand[0], opts->common.timeout_ms, call->diag);
 	if (!err && opts->common.verbose) {
 		err = kernel_identity(root, NULL, NULL, &who, call->diag);
 		what.identity = &who;

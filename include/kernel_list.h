@@ -26,7 +26,7 @@ struct list_link {
 	char protocol[8];  /* nvme srp iscsi iser nfs nbd ublk */
 	char transport[8]; /* rdma tcp; of nbd and ublk local */
 	char state[32];    /* the kernel's word: live, connecting, running, blocked, LOGGED_IN; nfs: connected, idle */
-	char target[1200]; /* NQN, IQN, IOC_GUID/ID_EXT, exported path; who made it */
+	char target[1200]; /* NQN, IQN, IOC_GUID/ID_EXT, exported path; of nbd its backend identifier */
 	char version[8];   /* of NFS */
 	char from[1200];   /* of NFS, as it was mounted: "server:/path" */
 	char address[ADDR_TEXT], service[34], source[ADDR_TEXT], netdev[16];
@@ -86,7 +86,7 @@ struct kernel_list {
 };
 int kernel_list(int root, struct kernel_list *, struct diag *); /* no remnants when it fails */
 /* Leaves what a word means: a device or a link to one, its bare name, a path or partition of it, a connection, a mount, the target as it
- * was given to be attached (NQN, IQN, HOST:/PATH, URI), an RDMA device. -ENOENT: nothing. timeout_ms: for
- * the name of a URI's host; 0 = as long as the resolver takes. */
-int kernel_list_select(struct kernel_list *, const char *what, uint32_t timeout_ms, struct diag *);
+ * was given to be attached (NQN, IQN, HOST:/PATH, URI), an RDMA device. -ENOENT: nothing. timeout_ms: for the name of a URI's host; 0 = as
+ * long as the resolver takes. */
+int kernel_list_select(int root, struct kernel_list *, const char *what, uint32_t timeout_ms, struct diag *);
 void kernel_list_free(struct kernel_list *);

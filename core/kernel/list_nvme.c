@@ -92,15 +92,19 @@ static int clip(int64_t seconds)
 }
 
 /* Each attempt is made retry_s after what went before it, and the connection is given up when there were so many that give_up_s is reached
- * (Linux 6.12, nvmf_should_reconnect()). Requests fail fail_s after the first loss. */
+ * (Linux 6.12, nvmf_should_reconnect()). Requests fail fail_s after the first loss. No clock of ours goes like the log's, so that it is
+ * believed for no longer than until the next attempt. */
 static void count_down(uint64_t now_us, uint64_t lost_us, uint64_t wait_us, struct list_loss *loss)
 {
 	const int64_t most = loss->retry_s > 0 && loss->give_up_s >= 0 ? ((int64_t)loss->give_up_s + loss->retry_s - 1) / loss->retry_s : -1;
+	int64_t waited = now_us > wait_us ? (int64_t)((now_us - wait_us) / 1000000) : 0;
 
+	if (loss->retry_s > 0 && waited > loss->retry_s)
+		waited = loss->retry_s;
 	if (most >= 0)
-		loss->give_up_left_s = clip((most - loss->attempts) * loss->retry_s - (int64_t)((now_us - wait_us) / 1000000));
+		loss->give_up_left_s = clip((most - loss->attempts) * loss->retry_s - waited);
 	if (loss->fail_s >= 0)
-		loss->fail_left_s = clip(loss->fail_s - (int64_t)((now_us - lost_us) / 1000000));
+		loss->fail_left_s = clip(loss->fail_s - (int64_t)((wait_us - lost_us) / 1000000) - waited);
 }
 
 /* Records as /dev/kmsg has them, oldest first: "4,1234,98765,-;nvme nvme0: Reconnecting in 10 seconds...": the third number is µs since
@@ -130,7 +134,7 @@ void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
 			sscanf(text, "Failed reconnect attempt %u", &tried);
 		}
 	}
-	if (!is_lost || now_us < wait)
+	if (!is_lost || wait < lost)
 		return;
 	link->loss.attempts = tried > INT32_MAX ? INT32_MAX : (int)tried;
 	count_down(now_us, lost, wait, &link->loss);
@@ -164,8 +168,8 @@ void list_nvme_lost(int root, struct list_link *link)
 	char *log = read_log(root);
 	struct timespec now;
 
-	/* the log's clock does not run while the machine sleeps either */
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	/* the nearest to the log's clock: both stand while the machine sleeps, and nobody sets them right */
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	if (log)
 		list_nvme_lost_at((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000, log, link);
 	free(log);

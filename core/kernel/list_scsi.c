@@ -1,92 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP and iSCSI connections for the list: SCSI hosts of the kernel's initiators, and the logical units they show. */
+/* SRP and iSCSI connections for the list: SCSI hosts of the kernel's initiators, and the disks they show. */
 #include "kernel.h"
+#include "kernel_scsi.h"
+#include "kernel_srp.h"
 #include "list.h"
 #include "sys.h"
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define UNITS "sys/class/scsi_device"
 #define HOSTS "sys/class/scsi_host"
-#define PORTS "sys/class/srp_remote_ports"
 #define SESSIONS "sys/class/iscsi_session"
 #define CONNECTIONS "sys/class/iscsi_connection"
+#define ALL_TARGETS UINT_MAX
 
-struct units {
-	struct listing *list;
-	unsigned host, target;
-	bool any_target;
-	int link;
-	unsigned found;
-};
-
-static void first_name(const char *name, void *arg)
+/* The disks of a host, or of one of its targets. What has no block device is none: a target's own controller, a tape. */
+static void add_units(struct listing *list, int link, unsigned host, unsigned target)
 {
-	char *to = arg;
+	struct scsi_lun *luns;
+	unsigned count, found = 0, id;
+	int err = kernel_scsi_luns(list->root, host, &luns, &count, NULL);
 
-	if (!*to)
-		snprintf(to, 32, "%.31s", name);
+	list->failed |= err == -ENOMEM;
+	for (unsigned i = 0; i < count; i++) {
+		struct list_path path = { .link = link, .unit = luns[i].lun };
+
+		if (!luns[i].node[0] || (target != ALL_TARGETS && (sscanf(luns[i].name, "%*u:%*u:%u:", &id) != 1 || id != target)))
+			continue;
+		snprintf(path.node, sizeof(path.node), "%s", luns[i].node);
+		snprintf(path.state, sizeof(path.state), "%s", luns[i].state);
+		list_add_path(list, path, path.node);
+		found++;
+	}
+	if (!found)
+		list_add_path(list, (struct list_path){ .link = link }, "");
+	free(luns);
 }
 
-/* A unit without a block device is no disk: a target's own controller, a tape. */
-static void add_unit(const char *name, void *arg)
+static int seconds(int value)
 {
-	struct units *units = arg;
-	struct list_path path = { .link = units->link };
-	unsigned host, channel, target;
-	char dir[120], end;
-
-	if (strlen(name) > 60 || sscanf(name, "%u:%u:%u:%" SCNu64 "%c", &host, &channel, &target, &path.unit, &end) != 4 || host != units->host ||
-		(!units->any_target && target != units->target))
-		return;
-	snprintf(dir, sizeof(dir), UNITS "/%s/device/block", name);
-	sys_list(units->list->root, dir, first_name, path.node);
-	if (!path.node[0])
-		return;
-	sys_read(units->list->root, path.state, sizeof(path.state), UNITS "/%s/device/state", name);
-	list_add_path(units->list, path, path.node);
-	units->found++;
-}
-
-static void add_units(struct units *units)
-{
-	sys_list(units->list->root, UNITS, add_unit, units);
-	if (!units->found)
-		list_add_path(units->list, (struct list_path){ .link = units->link }, "");
-}
-
-struct remote {
-	unsigned host;
-	char dir[64];
-};
-
-static void look_port(const char *name, void *arg)
-{
-	struct remote *remote = arg;
-	unsigned host, port;
-	char end;
-
-	if (sscanf(name, "port-%u:%u%c", &host, &port, &end) == 2 && host == remote->host)
-		snprintf(remote->dir, sizeof(remote->dir), PORTS "/%.31s", name);
+	return value == SRP_OFF ? LIST_NEVER : value == SRP_UNKNOWN ? LIST_UNKNOWN : value;
 }
 
 static void read_remote_port(int root, unsigned host, struct list_link *link)
 {
-	struct remote remote = { .host = host };
-	int tried;
+	struct srp_rport rport;
 
-	sys_list(root, PORTS, look_port, &remote);
-	if (!remote.dir[0])
+	if (kernel_srp_rport(root, host, &rport))
 		return;
-	sys_read(root, link->state, sizeof(link->state), "%s/state", remote.dir);
-	link->loss.retry_s = list_seconds(root, remote.dir, "reconnect_delay");
-	link->loss.fail_s = list_seconds(root, remote.dir, "fast_io_fail_tmo");
-	link->loss.give_up_s = list_seconds(root, remote.dir, "dev_loss_tmo");
-	tried = list_seconds(root, remote.dir, "failed_reconnects");
-	if (tried > 0)
-		link->loss.attempts = tried;
+	snprintf(link->state, sizeof(link->state), "%s", rport.state);
+	link->loss.retry_s = seconds(rport.tmo.reconnect_delay);
+	link->loss.fail_s = seconds(rport.tmo.fast_io_fail_tmo);
+	link->loss.give_up_s = seconds(rport.tmo.dev_loss_tmo);
+	if (rport.failed_reconnects && rport.failed_reconnects < INT_MAX)
+		link->loss.attempts = (int)rport.failed_reconnects;
 }
 
 /* ib_srp does not tell the address of a target that it reached by RDMA/CM; the connection does, when it is the only one of its port. */
@@ -113,9 +83,11 @@ static void find_peer(const struct listing *list, struct list_link *link)
 static void add_srp(struct listing *list, const struct kernel_srp *srp)
 {
 	struct list_link link = list_link_new(srp->host, "srp", "rdma");
-	struct units units = { .list = list, .any_target = true };
+	int number = kernel_srp_number(srp->host);
 	char dir[80];
 
+	if (number < 0)
+		return;
 	snprintf(dir, sizeof(dir), HOSTS "/%s", srp->host);
 	snprintf(link.target, sizeof(link.target), "%016" PRIx64 "/%016" PRIx64, srp->ioc_guid, srp->id_ext);
 	snprintf(link.rdma_dev, sizeof(link.rdma_dev), "%s", srp->dev);
@@ -129,10 +101,8 @@ static void add_srp(struct listing *list, const struct kernel_srp *srp)
 		sys_read(list->root, link.source, sizeof(link.source), "%s/sgid", dir);
 		snprintf(link.service, sizeof(link.service), "%016" PRIx64, srp->service_id);
 	}
-	if (sscanf(srp->host, "host%u", &units.host) == 1)
-		read_remote_port(list->root, units.host, &link);
-	units.link = list_add_link(list, &link);
-	add_units(&units);
+	read_remote_port(list->root, (unsigned)number, &link);
+	add_units(list, list_add_link(list, &link), (unsigned)number, ALL_TARGETS);
 }
 
 void list_srp(struct listing *list)
@@ -193,31 +163,30 @@ static void add_session(const char *name, void *arg)
 {
 	struct listing *list = arg;
 	struct list_link link = list_link_new(name, "iscsi", "tcp");
-	struct units units = { .list = list };
 	struct connection at = { .list = list, .link = &link };
 	char dir[80], text[32], end;
+	unsigned host, target = ALL_TARGETS;
 
 	if (sscanf(name, "session%u%c", &at.session, &end) != 1)
 		return;
 	snprintf(dir, sizeof(dir), SESSIONS "/%.31s", name);
-	if (!host_of_session(list->root, dir, &units.host) ||
+	if (!host_of_session(list->root, dir, &host) ||
 		sys_read(list->root, link.target, sizeof(link.target), "%s/targetname", dir) <= 0)
 		return;
 	sys_read(list->root, link.state, sizeof(link.state), "%s/state", dir);
 	sys_read(list->root, link.host, sizeof(link.host), "%s/initiatorname", dir);
 	link.loss.fail_s = list_seconds(list->root, dir, "recovery_tmo");
-	units.any_target = sys_read(list->root, text, sizeof(text), "%s/target_id", dir) <= 0;
-	units.target = units.any_target ? 0 : (unsigned)strtoul(text, NULL, 10);
+	if (sys_read(list->root, text, sizeof(text), "%s/target_id", dir) > 0)
+		target = (unsigned)strtoul(text, NULL, 10);
 	sys_list(list->root, CONNECTIONS, look_connection, &at);
 	link.queues = at.count;
-	sys_read(list->root, text, sizeof(text), HOSTS "/host%u/proc_name", units.host);
+	sys_read(list->root, text, sizeof(text), HOSTS "/host%u/proc_name", host);
 	if (strstr(text, "iser")) {
 		snprintf(link.protocol, sizeof(link.protocol), "iser");
 		snprintf(link.transport, sizeof(link.transport), "rdma");
 		list_find_device(list, "ib_iser", &link);
 	}
-	units.link = list_add_link(list, &link);
-	add_units(&units);
+	add_units(list, list_add_link(list, &link), host, target);
 }
 
 void list_iscsi(struct listing *list)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Which of the list a word means: kernel_list_select(). */
+#include "kernel_nfs.h"
 #include "list.h"
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 struct wanted {
 	char word[URI_MAX]; /* as typed, without slashes at its end */
 	const char *node;   /* "nvme0n1p1", of what a link points to */
-	char *real;         /* NULL: no such file */
+	char real[PATH_MAX]; /* "" = no such file */
 	struct uri uri;
 	bool is_uri;
 	struct addr addr; /* of the URI; no family: none */
@@ -93,7 +95,7 @@ static bool starts_node(const char *node, const char *disk)
 
 static bool disk_is(const struct wanted *want, const struct list_disk *disk)
 {
-	return !strcmp(disk->name, want->word) || (want->real && !strcmp(disk->name, want->real)) || starts_node(want->node, disk->node) ||
+	return !strcmp(disk->name, want->word) || !strcmp(disk->name, want->real) || starts_node(want->node, disk->node) ||
 	       (disk->wwid[0] && !strcmp(disk->wwid, want->word));
 }
 
@@ -216,15 +218,7 @@ static int keep(const struct wanted *want, struct kernel_list *list, struct diag
 	return found || kept ? 0 : nothing(want, diag);
 }
 
-static bool is_listed(const struct kernel_list *list, const char *name)
-{
-	for (unsigned i = 0; i < list->disks; i++)
-		if (!strcmp(list->disk[i].name, name))
-			return true;
-	return false;
-}
-
-int kernel_list_select(struct kernel_list *list, const char *what, uint32_t timeout_ms, struct diag *diag)
+int kernel_list_select(int root, struct kernel_list *list, const char *what, uint32_t timeout_ms, struct diag *diag)
 {
 	struct wanted *want = calloc(1, sizeof(*want));
 	const char *path;
@@ -236,14 +230,14 @@ int kernel_list_select(struct kernel_list *list, const char *what, uint32_t time
 	for (size_t len = strlen(want->word); len > 1 && want->word[len - 1] == '/'; len--)
 		want->word[len - 1] = 0;
 	want->unit = UINT64_MAX;
-	/* a place where something is mounted is not touched: its server may be gone */
-	want->real = is_listed(list, want->word) ? NULL : realpath(want->word, NULL);
-	path = want->real && !strncmp(want->real, "/dev/", 5) ? want->real : want->word;
+	/* not realpath(): a place where something is mounted is not touched, as its server may be gone */
+	if (kernel_mount_dir(root, want->word, want->real))
+		want->real[0] = 0;
+	path = strncmp(want->real, "/dev/", 5) ? want->word : want->real;
 	want->node = strncmp(path, "/dev/", 5) ? path : path + 5;
 	err = strstr(what, "://") ? read_uri(want, what, timeout_ms, diag) : 0;
 	if (!err)
 		err = keep(want, list, diag);
-	free(want->real);
 	free(want);
 	return err;
 }

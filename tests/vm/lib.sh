@@ -74,6 +74,12 @@ wait_for() {
 	done
 }
 
+# status_says REGEX [OPERAND]: in JSON
+status_says() {
+	rdmastor status --json ${2:+"$2"} >/run/status
+	grep -Eq "$1" /run/status || { cat /run/status; return 1; }
+}
+
 # --- networks
 
 # net_up: 10.0.0.1 on a card that exists in software only, wide enough for RoCE's largest packets
@@ -300,8 +306,7 @@ nfs_mounts() {
 	check "$1: mount" rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"}
 	check "$1: it is over RDMA" over_rdma /mnt
 	check "$1: what is written is in the exported folder" nfs_written /mnt "${4:-/exp}"
-	rdmastor status --json /mnt >/run/status
-	check "$1: status" grep -Eq '"mount":"/mnt",.*"transport":"rdma","state":"connected",.*"rdma_device":"[a-z0-9]*","rdma_port":1' /run/status
+	check "$1: status" status_says '"mount":"/mnt",.*"transport":"rdma","state":"connected",.*"rdma_device":"[a-z0-9]*","rdma_port":1' /mnt
 	rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"} >/run/again
 	check "$1: again is success" grep -q already /run/again
 	check "$1: umount" umount /mnt
