@@ -122,12 +122,19 @@ static int put_on_wire(struct mad *mad, const struct mad_req *req, uint32_t time
 	return err;
 }
 
-/* A node that has not said a word by the end of its last wait, next, says none; but its own word for how fast it is is not taken for
- * more than it is worth. */
-static void shorten(const struct mad *mad, struct mad_req *req, uint64_t next)
+static uint32_t own_wait(const struct mad_req *req)
 {
-	uint64_t least = req->end_ns - mad->limits.answer_ms * 1000000ull / 5 * 3, end = next > least ? next : least;
+	return req->first_ms ? req->first_ms : WAIT_MS;
+}
 
+/* A node that has not said a word by the time an answer to the last try takes by its own word says none; but that word is not taken for
+ * more than it is worth. */
+static void shorten(const struct mad *mad, struct mad_req *req, uint64_t now)
+{
+	uint64_t least = req->end_ns - mad->limits.answer_ms * 1000000ull / 5 * 3, end = now + own_wait(req) * 1000000ull;
+
+	if (end < least)
+		end = least;
 	if (counted(req) && !req->last_status && end < req->end_ns)
 		req->end_ns = end;
 }
@@ -145,7 +152,7 @@ static int try(struct mad *mad, struct mad_req *req)
 	next = now + req->wait_ms * 1000000ull;
 	req->wait_ms *= 2;
 	if (req->tries == mad->limits.tries)
-		shorten(mad, req, next);
+		shorten(mad, req, now);
 	loop_timer_set(mad->loop, &req->timer, req->tries < mad->limits.tries && next < req->end_ns ? next : req->end_ns);
 	return 0;
 }
@@ -175,7 +182,7 @@ static void time_up(struct loop_timer *timer)
 /* The first wait is as long as the owner says, but so short that all tries, each wait twice the one before, fit into the time. */
 static uint32_t first_wait(const struct mad *mad, const struct mad_req *req)
 {
-	uint32_t most = mad->limits.answer_ms / ((1u << mad->limits.tries) - 1), wait = req->first_ms ? req->first_ms : WAIT_MS;
+	uint32_t most = mad->limits.answer_ms / ((1u << mad->limits.tries) - 1), wait = own_wait(req);
 
 	if (wait > most)
 		wait = most;

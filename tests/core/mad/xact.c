@@ -28,6 +28,7 @@ TestSuite(xact, .init = setup, .fini = fini);
 
 struct ask {
 	struct mad_req req;
+	uint32_t first_ms; /* 0 = 50 */
 	int done;
 	struct mad_answer answer;
 	uint16_t change_id;
@@ -50,7 +51,7 @@ static void send(struct ask *ask, unsigned lid)
 		.mgmt_class = MAD_CLASS_DM,
 		.method = MAD_GET,
 		.attr = DM_IO_UNIT_INFO,
-		.first_ms = 50,
+		.first_ms = ask->first_ms ? ask->first_ms : 50,
 		.done = done,
 	};
 	mad_send(mad, &ask->req);
@@ -102,7 +103,7 @@ Test(xact, a_silent_peer_costs_the_time_and_no_more_tries)
 	send(&ask, 10);
 	wait_for(&ask, 1, 10000);
 	cr_assert_eq(ask.answer.err, -ETIMEDOUT);
-	cr_assert_geq(loop_clock() - begin, 340000000, "50, 100 and 200 ms");
+	cr_assert_geq(loop_clock() - begin, 190000000, "50 and 100 ms, and 50 again");
 	cr_assert_eq(mad_counters(mad)->sent, 3);
 	cr_assert_eq(mad_counters(mad)->timeouts, 1);
 }
@@ -114,12 +115,27 @@ Test(xact, a_peer_that_should_have_answered_long_ago_is_not_waited_for_to_the_en
 
 	fake_fabric.node[0].dead = true;
 	open_with((struct mad_limits){ .answer_ms = 3000, .tries = 3 });
-	send(&ask, 10); /* whose waits are 350 ms in all */
+	send(&ask, 10); /* whose waits are 200 ms in all */
 	wait_for(&ask, 1, 10000);
 	cr_assert_eq(ask.answer.err, -ETIMEDOUT);
 	cr_assert_geq(loop_clock() - begin, 1190000000);
 	cr_assert_lt(loop_clock() - begin, 2900000000);
 	cr_assert_eq(mad_counters(mad)->sent, 3);
+}
+
+Test(xact, a_slow_peer_gets_its_own_time_after_the_last_try)
+{
+	struct ask ask = { 0 };
+	uint64_t begin = loop_clock();
+
+	fake_fabric.node[0].dead = true;
+	open_with((struct mad_limits){ .answer_ms = 1400, .tries = 3 });
+	ask.first_ms = 300; /* after 200 and 400 ms, which is what fits */
+	send(&ask, 10);
+	wait_for(&ask, 1, 10000);
+	cr_assert_eq(ask.answer.err, -ETIMEDOUT);
+	cr_assert_geq(loop_clock() - begin, 890000000);
+	cr_assert_lt(loop_clock() - begin, 1390000000);
 }
 
 Test(xact, an_answer_to_an_earlier_try_counts)
