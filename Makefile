@@ -132,7 +132,7 @@ $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 	$(call run,AR,$@)ar qcs $@ $(filter %.o,$^)
 
 # Fakes come before what they stand for.
-TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(SYS)/glibc/lib/liburing.a $(SYS)/glibc/lib/libcjson.a -pthread
+TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a) -pthread
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
 $(T)/tests/core/mad/watch $(T)/tests/core/service/srp_daemon: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime

@@ -8,11 +8,11 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
 table='
 main.c  : applet out uri        :
-applets : applet out uri bdev child session nvmf service export nbd_dev kernel kernel_nvmf kernel_scsi kernel_srp mad copy target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list :
+applets : applet out uri bdev child session nvmf service export nbd_dev kernel kernel_nvmf kernel_scsi kernel_srp mad copy target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list iscsi kernel_iscsi :
 service : mad srp_rules srp_daemon port_events kernel session bdev uri load stats ep stream ways mem wire/bench wire/rping export nbd_dev nfs nfs_mount kernel_nfs :
 export  : export bdev child mem uri wire/nbd uapi/* : liburing.h
-kernel  : kernel kernel_list kernel_nfs kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi datamover uapi/* : netlink/* cjson/*
-proto   : ep stream ways datamover bdev session nvmf nfs mem uri crc32c target wire/* :
+kernel  : kernel kernel_iscsi kernel_list kernel_nfs kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi datamover uapi/* : netlink/* cjson/*
+proto   : ep stream ways datamover bdev session nvmf nfs iscsi mem uri crc32c target wire/* : mbedtls/*
 block   : bdev mem uri copy session wire/nbd : liburing.h
 mad     : mad wire/mad          : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp : infiniband/* rdma/rdma_cma.h netlink/*
@@ -22,7 +22,7 @@ include : *                     :
 everywhere='diag loop wire'
 # Neighbours inside proto that share a room of their own.
 friends='core/proto/iscsi:core/proto/scsi core/proto/srp:core/proto/scsi'
-guarded='infiniband/* rdma/rdma_cma.h rdma/rsocket.h netlink/* liburing.h cjson/*'
+guarded='infiniband/* rdma/rdma_cma.h rdma/rsocket.h netlink/* liburing.h cjson/* mbedtls/*'
 
 matches() { # NAME PATTERN...
 	local name=$1 pattern
