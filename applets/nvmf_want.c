@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Options and URIs as one wish for the kernel's initiator: who, whom, which way, and what happens when the target is lost. */
 #include "nvmf_want.h"
+#include "secret.h"
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,44 +190,11 @@ static int read_policy(struct nvmf_target *t, const char *text, struct diag *dia
 	return 0;
 }
 
-/* The first line; what it is not is not told, as it may be a key all the same. */
-static int read_secret(int fd, const char *from, char secret[NVMF_SECRET], struct diag *diag)
+/* Without what blanks somebody may have left behind it. */
+static int only_word(int err, char secret[NVMF_SECRET], struct diag *diag)
 {
-	size_t got = 0;
-	ssize_t n = 0;
-
-	while (got < NVMF_SECRET - 1 && (n = read(fd, secret + got, NVMF_SECRET - 1 - got)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return diag_sys(diag, errno, "read %s", from);
-		got += (size_t)n;
-	}
-	secret[got] = 0;
-	secret[strcspn(secret, " \t\r\n")] = 0;
-	return secret[0] ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", from);
-}
-
-static int secret_of_file(const char *path, char secret[NVMF_SECRET], struct diag *diag)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
-
-	if (fd < 0)
-		return diag_sys(diag, errno, "open %s", path);
-	err = read_secret(fd, path, secret, diag);
-	close(fd);
-	return err;
-}
-
-static int secret_of_fd(const char *number, char secret[NVMF_SECRET], struct diag *diag)
-{
-	uint64_t fd;
-	char from[32];
-
-	if (parse_u64(number, 0, INT_MAX, &fd, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no number of a descriptor", number);
-	snprintf(from, sizeof(from), "descriptor %u", (unsigned)fd);
-	return read_secret((int)fd, from, secret, diag);
+	secret[strcspn(secret, " \t")] = 0;
+	return err || secret[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "a key is empty");
 }
 
 static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, const char *file[2], struct diag *diag)
@@ -248,9 +214,9 @@ static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, 
 			continue;
 		t->secret_from[i] = opts->secret_fd[i] ? "descriptor" : file[i] ? file[i] : variable ? kinds[i].variable : NULL;
 		if (opts->secret_fd[i])
-			err = secret_of_fd(opts->secret_fd[i], t->secret[i], diag);
+			err = only_word(secret_of_fd(opts->secret_fd[i], t->secret[i], NVMF_SECRET, diag), t->secret[i], diag);
 		else if (file[i])
-			err = secret_of_file(file[i], t->secret[i], diag);
+			err = only_word(secret_of_file(file[i], t->secret[i], NVMF_SECRET, diag), t->secret[i], diag);
 		else if (variable)
 			snprintf(t->secret[i], NVMF_SECRET, "%s", variable);
 		else
