@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* CHAP as the initiator runs it. The digests are mbedTLS's. */
+#include "chap.h"
+#include "text.h"
+#include <errno.h>
+#include <mbedtls/md5.h>
+#include <mbedtls/sha1.h>
+#include <mbedtls/sha256.h>
+#include <mbedtls/sha3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+static const struct {
+	const char *name;
+	unsigned len;
+} algs[] = { { "MD5", 16 }, { "SHA1", 20 }, { "SHA-256", 32 }, { "SHA3-256", 32 } };
+#define ALGS (sizeof(algs) / sizeof(algs[0]))
+
+const char *iscsi_chap_name(unsigned alg)
+{
+	return alg - ISCSI_CHAP_MD5 < ALGS ? algs[alg - ISCSI_CHAP_MD5].name : NULL;
+}
+
+int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *diag)
+{
+	static const struct {
+		const char *word;
+		unsigned alg;
+	} words[] = { { "md5", ISCSI_CHAP_MD5 }, { "sha1", ISCSI_CHAP_SHA1 }, { "sha256", ISCSI_CHAP_SHA256 }, { "sha-256", ISCSI_CHAP_SHA256 },
+		{ "sha3-256", ISCSI_CHAP_SHA3_256 } };
+	unsigned i;
+
+	*bits = 0;
+	for (const char *p = text;; p++) {
+		size_t n = strcspn(p, ",");
+
+		for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+			if (strlen(words[i].word) == n && !strncasecmp(words[i].word, p, n))
+				break;
+		if (i == sizeof(words) / sizeof(words[0]))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s' is no CHAP algorithm: there are sha3-256, sha256, sha1 and md5", (int)n, p);
+		*bits |= 1u << (words[i].alg - ISCSI_CHAP_MD5);
+		p += n;
+		if (!*p)
+			return 0;
+	}
+}
+
+unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len,
+	uint8_t digest[ISCSI_CHAP_DIGEST_MAX])
+{
+	size_t secret_len = strlen(secret), all = 1 + secret_len + len;
+	uint8_t *bytes = malloc(all);
+	int err = 1;
+
+	if (!bytes)
+		return 0;
+	bytes[0] = id;
+	memcpy(bytes + 1, secret, secret_len);
+	memcpy(bytes + 1 + secret_len, challenge, len);
+	switch (alg) {
+	case ISCSI_CHAP_MD5:
+		err = mbedtls_md5(bytes, all, digest);
+		break;
+	case ISCSI_CHAP_SHA1:
+		err = mbedtls_sha1(bytes, all, digest);
+		break;
+	case ISCSI_CHAP_SHA256:
+		err = mbedtls_sha256(bytes, all, digest, 0);
+		break;
+	case ISCSI_CHAP_SHA3_256:
+		err = mbedtls_sha3(MBEDTLS_SHA3_256, bytes, all, digest, ISCSI_CHAP_DIGEST_MAX);
+		break;
+	}
+	explicit_bzero(bytes, all);
+	free(bytes);
+	return err ? 0 : algs[alg - ISCSI_CHAP_MD5].len;
+}
+
+void iscsi_chap_init(struct iscsi_chap *chap, const struct iscsi_auth *auth, const uint8_t random[17])
+{
+	*chap = (struct iscsi_chap){ .auth = auth, .own_id = random[16] };
+	memcpy(chap->own, random, sizeof(chap->own));
+}
+
+static unsigned wanted(const struct iscsi_chap *chap)
+{
+	return chap->auth->algs ? chap->auth->algs : ISCSI_CHAP_ALL;
+}
+
+void iscsi_chap_offer(const struct iscsi_chap *chap, struct wr *w)
+{
+	char text[16] = "";
+
+	for (unsigned i = ALGS; i-- > 0;)
+		if (wanted(chap) & 1u << i)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", *text ? "," : "", ISCSI_CHAP_MD5 + i);
+	iscsi_text_put(w, "CHAP_A", "%s", text);
+}
+
+static int twice(const char *key, struct diag *diag)
+{
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", key);
+}
+
+static int take_alg(struct iscsi_chap *chap, const char *value, struct diag *diag)
+{
+	if (chap->got_alg)
+		return twice("CHAP_A", diag);
+	if (!strcmp(value, "Reject"))
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target knows none of the CHAP algorithms that were offered");
+	if (!iscsi_number_get(value, 255, &chap->alg) || !iscsi_chap_name((unsigned)chap->alg) ||
+		!(wanted(chap) & 1u << (chap->alg - ISCSI_CHAP_MD5)))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_A=%.20s was not offered", value);
+	chap->got_alg = true;
+	return 0;
+}
+
+static int take_challenge(struct iscsi_chap *chap, const char *value, struct diag *diag)
+{
+	if (chap->challenge_len)
+		return twice("CHAP_C", diag);
+	chap->challenge_len = iscsi_binary_get(value, chap->challenge, sizeof(chap->challenge));
+	if (chap->challenge_len <= 0)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP challenge that is no binary value of at most %u bytes", ISCSI_CHAP_BINARY_MAX);
+	return 0;
+}
+
+static int take_response(struct iscsi_chap *chap, const char *value, struct diag *diag)
+{
+	uint8_t theirs[ISCSI_CHAP_DIGEST_MAX + 1], right[ISCSI_CHAP_DIGEST_MAX];
+	int len = iscsi_binary_get(value, theirs, sizeof(theirs));
+	unsigned want, differ = 0;
+
+	if (!chap->auth->target_secret || !chap->got_alg)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP response that nobody asked for");
+	want = iscsi_chap_digest((unsigned)chap->alg, chap->own_id, chap->auth->target_secret, chap->own, sizeof(chap->own), right);
+	if (!want)
+		return diag_sys(diag, ENOMEM, "CHAP response");
+	for (unsigned i = 0; i < want && len == (int)want; i++)
+		differ |= theirs[i] ^ right[i];
+	chap->proved = len == (int)want && !differ;
+	if (!chap->proved)
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not know its own secret: it is not the one meant, or the secret is wrong");
+	return 0;
+}
+
+int iscsi_chap_take(struct iscsi_chap *chap, const char *key, const char *value, struct diag *diag)
+{
+	const char *name = chap->auth->target_user;
+
+	if (!strcmp(key, "CHAP_A"))
+		return take_alg(chap, value, diag);
+	if (!strcmp(key, "CHAP_C"))
+		return take_challenge(chap, value, diag);
+	if (!strcmp(key, "CHAP_R"))
+		return take_response(chap, value, diag);
+	if (!strcmp(key, "CHAP_I")) {
+		if (chap->got_id)
+			return twice(key, diag);
+		chap->got_id = iscsi_number_get(value, 255, &chap->id);
+		return chap->got_id ? 0 : diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_I=%.20s is no number up to 255", value);
+	}
+	if (!strcmp(key, "CHAP_N")) {
+		chap->got_name = !name || !strcmp(name, value);
+		return chap->got_name ? 0 : diag_set(diag, DIAG_AUTH, EACCES, "the target is '%.100s', not '%s'", value, name);
+	}
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%.20s, which is no key of CHAP", key);
+}
+
+int iscsi_chap_answer(struct iscsi_chap *chap, struct wr *w, struct diag *diag)
+{
+	uint8_t digest[ISCSI_CHAP_DIGEST_MAX];
+	unsigned len;
+
+	if (!chap->got_alg || !chap->got_id || !chap->challenge_len)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP challenge without %s", !chap->got_alg ? "CHAP_A" : !chap->got_id ? "CHAP_I" : "CHAP_C");
+	len = iscsi_chap_digest((unsigned)chap->alg, (uint8_t)chap->id, chap->auth->secret, chap->challenge, (size_t)chap->challenge_len, digest);
+	if (!len)
+		return diag_sys(diag, ENOMEM, "CHAP response");
+	iscsi_text_put(w, "CHAP_N", "%s", chap->auth->user);
+	iscsi_text_put_binary(w, "CHAP_R", digest, len);
+	if (!chap->auth->target_secret)
+		return 0;
+	iscsi_text_put(w, "CHAP_I", "%u", chap->own_id);
+	iscsi_text_put_binary(w, "CHAP_C", chap->own, sizeof(chap->own));
+	return 0;
+}
+
+int iscsi_chap_check(const struct iscsi_chap *chap, struct diag *diag)
+{
+	if (!chap->auth->target_secret || (chap->proved && chap->got_name))
+		return 0;
+	return diag_set(diag, DIAG_AUTH, EACCES, "the target lets us in but does not prove who it is, as mutual CHAP asks");
+}

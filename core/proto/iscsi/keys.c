@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The table of operational keys and what either side does with one. */
+#include "keys.h"
+#include "text.h"
+#include <errno.h>
+#include <string.h>
+
+enum kind { DECLARED, LIST, NUMBER_MIN, NUMBER_MAX, BOOL_AND, BOOL_OR };
+
+#define LONGEST 0xffffffu
+static const struct row {
+	const char *name;
+	uint8_t kind;
+	bool discovery; /* means something in a discovery session too */
+	uint32_t standard, min, max;
+	const char *words[4]; /* of lists, by value */
+} rows[ISCSI_KEYS] = {
+	[ISCSI_HEADER_DIGEST] = { "HeaderDigest", LIST, true, 0, 0, 1, { "None", "CRC32C" } },
+	[ISCSI_DATA_DIGEST] = { "DataDigest", LIST, true, 0, 0, 1, { "None", "CRC32C" } },
+	[ISCSI_MAX_CONNECTIONS] = { "MaxConnections", NUMBER_MIN, false, 1, 1, 65535, { 0 } },
+	[ISCSI_INITIAL_R2T] = { "InitialR2T", BOOL_OR, false, 1, 0, 1, { 0 } },
+	[ISCSI_IMMEDIATE_DATA] = { "ImmediateData", BOOL_AND, false, 1, 0, 1, { 0 } },
+	[ISCSI_MAX_RECV] = { "MaxRecvDataSegmentLength", DECLARED, true, 8192, 512, LONGEST, { 0 } },
+	[ISCSI_MAX_BURST] = { "MaxBurstLength", NUMBER_MIN, false, 262144, 512, LONGEST, { 0 } },
+	[ISCSI_FIRST_BURST] = { "FirstBurstLength", NUMBER_MIN, false, 65536, 512, LONGEST, { 0 } },
+	[ISCSI_TIME2WAIT] = { "DefaultTime2Wait", NUMBER_MAX, true, 2, 0, 3600, { 0 } },
+	[ISCSI_TIME2RETAIN] = { "DefaultTime2Retain", NUMBER_MIN, true, 20, 0, 3600, { 0 } },
+	[ISCSI_MAX_R2T] = { "MaxOutstandingR2T", NUMBER_MIN, false, 1, 1, 65535, { 0 } },
+	[ISCSI_PDU_IN_ORDER] = { "DataPDUInOrder", BOOL_OR, false, 1, 0, 1, { 0 } },
+	[ISCSI_SEQUENCE_IN_ORDER] = { "DataSequenceInOrder", BOOL_OR, false, 1, 0, 1, { 0 } },
+	[ISCSI_ERL] = { "ErrorRecoveryLevel", NUMBER_MIN, true, 0, 0, 2, { 0 } },
+	[ISCSI_PROTOCOL_LEVEL] = { "iSCSIProtocolLevel", NUMBER_MIN, false, 1, 0, 31, { 0 } },
+	[ISCSI_TASK_REPORTING] = { "TaskReporting", LIST, false, 0, 0, 2, { "RFC3720", "ResponseFence", "FastAbort" } },
+	[ISCSI_RDMA_EXTENSIONS] = { "RDMAExtensions", BOOL_AND, false, 0, 0, 1, { 0 } },
+	[ISCSI_INITIATOR_RECV] = { "InitiatorRecvDataSegmentLength", NUMBER_MIN, false, 8192, 512, LONGEST, { 0 } },
+	[ISCSI_TARGET_RECV] = { "TargetRecvDataSegmentLength", NUMBER_MIN, false, 8192, 512, LONGEST, { 0 } },
+	[ISCSI_UNEXPECTED_PDUS] = { "MaxOutstandingUnexpectedPDUs", DECLARED, false, 0, 0, UINT32_MAX, { 0 } },
+	[ISCSI_HELLO_REQUIRED] = { "iSERHelloRequired", BOOL_OR, false, 0, 0, 1, { 0 } },
+};
+_Static_assert(ISCSI_KEYS <= 32, "bits of one word");
+
+/* 13: keys of RFC 3720 that are no more, and are answered so */
+static const char *const gone[] = { "IFMarker", "OFMarker", "IFMarkInt", "OFMarkInt" };
+
+const char *iscsi_key_name(enum iscsi_key key)
+{
+	return rows[key].name;
+}
+
+void iscsi_keys_init(struct iscsi_keys *keys, bool discovery)
+{
+	*keys = (struct iscsi_keys){ .discovery = discovery };
+	for (unsigned key = 0; key < ISCSI_KEYS; key++)
+		keys->own[key] = keys->value[key] = rows[key].standard;
+}
+
+static bool is_bool(const struct row *row)
+{
+	return row->kind == BOOL_AND || row->kind == BOOL_OR;
+}
+
+static void put(struct wr *w, const struct row *row, uint32_t value)
+{
+	if (row->kind == LIST)
+		iscsi_text_put(w, row->name, "%s", row->words[value]);
+	else if (is_bool(row))
+		iscsi_text_put(w, row->name, "%s", value ? "Yes" : "No");
+	else
+		iscsi_text_put(w, row->name, "%u", value);
+}
+
+void iscsi_keys_offer(struct iscsi_keys *keys, enum iscsi_key key, struct wr *w)
+{
+	const struct row *row = &rows[key];
+
+	if (keys->offered & 1u << key)
+		return;
+	keys->offered |= 1u << key;
+	if (row->kind == DECLARED)
+		keys->answered |= 1u << key; /* 6.2: declarations have none */
+	if (row->kind == LIST && keys->own[key])
+		iscsi_text_put(w, row->name, "%s,%s", row->words[keys->own[key]], row->words[0]);
+	else
+		put(w, row, keys->own[key]);
+}
+
+static int find(const char *name)
+{
+	for (int key = 0; key < ISCSI_KEYS; key++)
+		if (!strcmp(rows[key].name, name))
+			return key;
+	return -1;
+}
+
+/* A single value as the row has it. */
+static bool read_value(const struct row *row, const char *text, uint32_t *value)
+{
+	uint64_t number;
+
+	if (is_bool(row)) {
+		*value = !strcmp(text, "Yes");
+		return *value || !strcmp(text, "No");
+	}
+	if (row->kind == LIST) {
+		for (*value = 0; *value <= row->max; ++*value)
+			if (!strcmp(row->words[*value], text))
+				return true;
+		return false;
+	}
+	if (!iscsi_number_get(text, row->max, &number) || number < row->min)
+		return false;
+	*value = (uint32_t)number;
+	return row != &rows[ISCSI_UNEXPECTED_PDUS] || number != 1;
+}
+
+static uint32_t result(const struct row *row, uint32_t a, uint32_t b)
+{
+	bool less = row->kind == NUMBER_MIN || row->kind == BOOL_AND;
+
+	return (a < b) == less ? a : b;
+}
+
+static int wrong(const struct row *row, const char *text, struct diag *diag)
+{
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s, which this key cannot be", row->name, text);
+}
+
+static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, struct diag *diag)
+{
+	const struct row *row = &rows[key];
+	uint32_t own = keys->own[key], value;
+
+	keys->answered |= 1u << key;
+	/* 6.2: the key is as if it had not been offered */
+	if (!strcmp(text, "Irrelevant") || !strcmp(text, "NotUnderstood") || !strcmp(text, "Reject"))
+		return 0;
+	if (!read_value(row, text, &value))
+		return wrong(row, text, diag);
+	if (row->kind == LIST ? value && value != own : value != result(row, own, value))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s is no answer to what was offered", row->name, text);
+	keys->value[key] = value;
+	return 0;
+}
+
+/* The first of the peer's list that is ours, or the standard, too. */
+static bool choose(const struct row *row, uint32_t own, const char *text, uint32_t *value)
+{
+	char word[32];
+
+	for (const char *p = text; *p; p += *p == ',') {
+		size_t n = strcspn(p, ",");
+
+		if (n < sizeof(word)) {
+			memcpy(word, p, n);
+			word[n] = 0;
+			if (read_value(row, word, value) && (!*value || *value == own))
+				return true;
+		}
+		p += n;
+	}
+	return false;
+}
+
+static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, struct wr *answer, struct diag *diag)
+{
+	const struct row *row = &rows[key];
+	uint32_t value;
+
+	if (keys->seen & 1u << key)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", row->name);
+	keys->seen |= 1u << key;
+	if (row->kind == LIST) {
+		if (!choose(row, keys->own[key], text, &value)) {
+			iscsi_text_put(answer, row->name, "Reject");
+			return 0;
+		}
+	} else if (!read_value(row, text, &value)) {
+		return wrong(row, text, diag);
+	}
+	if (row->kind == DECLARED) {
+		keys->value[key] = value;
+		return 0;
+	}
+	if (keys->discovery && !row->discovery) {
+		iscsi_text_put(answer, row->name, "Irrelevant");
+		return 0;
+	}
+	keys->value[key] = row->kind == LIST ? value : result(row, keys->own[key], value);
+	put(answer, row, keys->value[key]);
+	return 0;
+}
+
+int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text, struct wr *answer, struct diag *diag)
+{
+	int key = find(name), err = 0;
+
+	if (key < 0) {
+		bool known = false;
+
+		/* 6.2: NotUnderstood and the like are never answered, which would have no end */
+		if (!strcmp(text, "NotUnderstood") || !strcmp(text, "Irrelevant") || !strcmp(text, "Reject"))
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "an answer to %.40s, which was not offered", name);
+		for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+			known |= !strcmp(gone[i], name);
+		iscsi_text_put(answer, name, known ? "Reject" : "NotUnderstood");
+	} else if (rows[key].kind != DECLARED && keys->offered & ~keys->answered & 1u << key) {
+		err = take_answer(keys, (unsigned)key, text, diag);
+	} else if (rows[key].kind != DECLARED && keys->offered & 1u << key) {
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", name);
+	} else {
+		err = take_offer(keys, (unsigned)key, text, answer, diag);
+	}
+	return err;
+}
+
+int iscsi_keys_settled(const struct iscsi_keys *keys, struct diag *diag)
+{
+	uint32_t open = keys->offered & ~keys->answered;
+
+	return open ? diag_set(diag, DIAG_PROTOCOL, EPROTO, "no answer to %s", rows[__builtin_ctz(open)].name) : 0;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The stages of a login, driven by the target's responses. */
+#include "login.h"
+#include <errno.h>
+
+static uint8_t stage(const struct iscsi_login *login)
+{
+	return login->step < ISCSI_LOGIN_KEYS ? ISCSI_STAGE_SECURITY : ISCSI_STAGE_OPERATIONAL;
+}
+
+static bool transit(const struct iscsi_login *login)
+{
+	return ISCSI_FINAL & login->req.flags;
+}
+
+/* Begins a request, with no text yet; `ready` as far as we are concerned the stage may end with it. */
+static void begin(struct iscsi_login *login, bool ready)
+{
+	uint8_t now = stage(login), next = now == ISCSI_STAGE_SECURITY ? ISCSI_STAGE_OPERATIONAL : ISCSI_STAGE_FULL;
+
+	login->requests++;
+	login->out = wr_init(login->data, sizeof(login->data));
+	login->req.flags = ready ? ISCSI_FINAL | ISCSI_STAGES(now, next) : ISCSI_STAGES(now, 0);
+	login->req.cmdsn = put_be32(login->cmdsn);
+	login->req.exp_statsn = put_be32(login->exp_statsn);
+	login->req.tsih = put_be16(login->tsih);
+}
+
+void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_how *how, const uint8_t random[32])
+{
+	struct wr *w = &login->out;
+
+	*login = (struct iscsi_login){ .how = *how, .tpgt = -1, .cmdsn = 1 };
+	iscsi_chap_init(&login->chap, how->auth, random);
+	iscsi_keys_init(&login->keys, !how->target);
+	login->req = (struct iscsi_login_req){ .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE, .itt = put_be32(1) };
+	login->req.isid[0] = 0x80; /* 11.12.5: random */
+	memcpy(login->req.isid + 1, random + 17, 5);
+	begin(login, !how->auth->user);
+	iscsi_text_put(w, "InitiatorName", "%s", how->initiator);
+	iscsi_text_put(w, "SessionType", "%s", how->target ? "Normal" : "Discovery");
+	if (how->target)
+		iscsi_text_put(w, "TargetName", "%s", how->target);
+	iscsi_text_put(w, "AuthMethod", "%s", !how->auth->user ? "None" : how->auth->target_secret ? "CHAP" : "CHAP,None");
+}
+
+static void offer(struct iscsi_login *login)
+{
+	static const enum iscsi_key both[] = { ISCSI_HEADER_DIGEST, ISCSI_DATA_DIGEST, ISCSI_TIME2WAIT, ISCSI_TIME2RETAIN, ISCSI_ERL };
+	static const enum iscsi_key normal[] = { ISCSI_MAX_CONNECTIONS, ISCSI_INITIAL_R2T, ISCSI_IMMEDIATE_DATA, ISCSI_MAX_BURST,
+		ISCSI_FIRST_BURST, ISCSI_MAX_R2T, ISCSI_PDU_IN_ORDER, ISCSI_SEQUENCE_IN_ORDER };
+	static const enum iscsi_key rdma[] = { ISCSI_RDMA_EXTENSIONS, ISCSI_INITIATOR_RECV, ISCSI_TARGET_RECV, ISCSI_UNEXPECTED_PDUS,
+		ISCSI_HELLO_REQUIRED };
+	struct iscsi_keys *keys = &login->keys;
+	struct wr *w = &login->out;
+
+	keys->own[ISCSI_MAX_RECV] = keys->own[ISCSI_INITIATOR_RECV] = login->how.recv_max;
+	if (!login->how.target)
+		keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
+	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++)
+		iscsi_keys_offer(keys, both[i], w);
+	if (login->how.target)
+		for (size_t i = 0; i < sizeof(normal) / sizeof(normal[0]); i++)
+			iscsi_keys_offer(keys, normal[i], w);
+	if (login->how.rdma && login->how.target) { /* RFC 7145, 6: irrelevant to discovery */
+		keys->own[ISCSI_RDMA_EXTENSIONS] = 1;
+		for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]); i++)
+			iscsi_keys_offer(keys, rdma[i], w);
+	} else {
+		iscsi_keys_offer(keys, ISCSI_MAX_RECV, w);
+	}
+}
+
+static int take_method(struct iscsi_login *login, const char *value, struct diag *diag)
+{
+	bool chap = !strcmp(value, "CHAP"), none = !strcmp(value, "None");
+
+	if (login->step != ISCSI_LOGIN_METHOD)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod for the second time");
+	if (chap && login->how.auth->user) {
+		login->by_chap = true;
+		login->step = ISCSI_LOGIN_CHALLENGE;
+	} else if (none && login->how.auth->user && login->how.auth->target_secret) {
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target does without CHAP, and so does not prove who it is, as mutual CHAP asks");
+	} else if (!none && !login->how.auth->user) {
+		diag_set(diag, DIAG_AUTH, EACCES, "the target does not let anybody in without CHAP (AuthMethod=%.40s)", value);
+		return diag_hint(diag, "give the user with --user and the secret with --secret-file");
+	} else if (!none) {
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not do CHAP (AuthMethod=%.40s)", value);
+	} else {
+		login->step = ISCSI_LOGIN_PROOF; /* nothing is left to prove */
+	}
+	return 0;
+}
+
+static int take_tag(struct iscsi_login *login, const char *value, struct diag *diag)
+{
+	uint64_t tag;
+
+	if (!iscsi_number_get(value, 65535, &tag))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "TargetPortalGroupTag=%.40s is no number up to 65535", value);
+	login->tpgt = (int)tag;
+	return 0;
+}
+
+static int take_pair(struct iscsi_login *login, const char *key, const char *value, struct wr *answer, struct diag *diag)
+{
+	if (!strcmp(key, "TargetPortalGroupTag"))
+		return take_tag(login, value, diag);
+	if (!strcmp(key, "TargetAlias") || !strcmp(key, "TargetAddress"))
+		return 0;
+	if (!strcmp(key, "AuthMethod") && stage(login) == ISCSI_STAGE_SECURITY)
+		return take_method(login, value, diag);
+	if (!strncmp(key, "CHAP_", 5)) {
+		if (login->by_chap && stage(login) == ISCSI_STAGE_SECURITY)
+			return iscsi_chap_take(&login->chap, key, value, diag);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%.20s outside of CHAP", key);
+	}
+	return iscsi_keys_take(&login->keys, key, value, answer, diag);
+}
+
+/* Where to, of a target that moved. */
+static int take_redirect(struct iscsi_login *login, struct diag *diag)
+{
+	char *key, *value;
+	size_t at = 0;
+	int n;
+
+	while ((n = iscsi_text_next(&login->text, &at, &key, &value, diag)) > 0) {
+		size_t len = strcspn(value, ",");
+
+		if (strcmp(key, "TargetAddress") || !len || len >= sizeof(login->redirect))
+			continue;
+		memcpy(login->redirect, value, len);
+		login->redirect[len] = 0;
+		return ISCSI_LOGIN_MOVED;
+	}
+	return n < 0 ? n : diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target has moved, but does not tell where to");
+}
+
+static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, uint32_t len, struct diag *diag)
+{
+	if (ISCSI_OPCODE(rsp->opcode) != ISCSI_LOGIN_RSP)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a PDU of opcode 0x%02x instead of a login response", ISCSI_OPCODE(rsp->opcode));
+	if (get_be32(rsp->itt) != get_be32(login->req.itt))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a response to a login that is not ours");
+	if (len > ISCSI_PDU_DATA)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login response of more than %u bytes", ISCSI_PDU_DATA);
+	login->started = true;
+	login->exp_statsn = get_be32(rsp->statsn) + 1;
+	if (rsp->status_class > ISCSI_LOGIN_REDIRECT)
+		return iscsi_login_status(rsp->status_class, rsp->status_detail, login->how.auth->user, diag);
+	if (rsp->status_class)
+		return 0;
+	if (rsp->version_active)
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the target speaks iSCSI version 0x%02x only", rsp->version_active);
+	if (ISCSI_CSG(rsp->flags) != stage(login))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login response of stage %u in stage %u", ISCSI_CSG(rsp->flags), stage(login));
+	if (rsp->flags & ISCSI_FINAL &&
+		(!transit(login) || rsp->flags & ISCSI_CONTINUE || ISCSI_NSG(rsp->flags) != ISCSI_NSG(login->req.flags)))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target ends a stage of the login that does not end here");
+	return 0;
+}
+
+/* The next request of the security stage, or the first of the next one. */
+static int go_on_security(struct iscsi_login *login, bool ended, struct diag *diag)
+{
+	int err = 0;
+
+	if (ended) {
+		err = login->by_chap ? iscsi_chap_check(&login->chap, diag) : 0;
+		login->step = ISCSI_LOGIN_KEYS;
+		begin(login, true);
+		offer(login);
+	} else if (login->step == ISCSI_LOGIN_METHOD) {
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "no answer to AuthMethod");
+	} else if (login->step == ISCSI_LOGIN_CHALLENGE && !login->chap.got_alg) {
+		if (login->chap.got_id || login->chap.challenge_len)
+			return iscsi_chap_answer(&login->chap, &login->out, diag);
+		begin(login, false);
+		iscsi_chap_offer(&login->chap, &login->out);
+	} else if (login->step == ISCSI_LOGIN_CHALLENGE) {
+		begin(login, true);
+		err = iscsi_chap_answer(&login->chap, &login->out, diag);
+		login->step = ISCSI_LOGIN_PROOF;
+	} else {
+		begin(login, true);
+	}
+	return err;
+}
+
+static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer, const uint8_t *answers, struct diag *diag)
+{
+	size_t len = (size_t)(answer->p - answers);
+	int err;
+
+	if (answer->bad)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "more keys than one PDU of answers has room for");
+	if (ended && len)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target asks, and ends the stage before it is answered");
+	if (stage(login) == ISCSI_STAGE_SECURITY) {
+		err = go_on_security(login, ended, diag);
+		if (err)
+			return err;
+	} else if (ended) {
+		login->step = ISCSI_LOGIN_OVER;
+		err = iscsi_keys_settled(&login->keys, diag);
+		return err ? err : ISCSI_LOGIN_DONE;
+	} else {
+		begin(login, true);
+	}
+	wr_bytes(&login->out, answers, len);
+	if (login->out.bad)
+		return diag_set(diag, DIAG_USAGE, EMSGSIZE, "names too long for one login request");
+	return ISCSI_LOGIN_SEND;
+}
+
+int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len, struct diag *diag)
+{
+	const struct iscsi_login_rsp *rsp = (const void *)bhs;
+	uint8_t answers[ISCSI_PDU_DATA];
+	struct wr answer = wr_init(answers, sizeof(answers));
+	char *key, *value;
+	size_t at = 0;
+	int n = check(login, rsp, len, diag);
+
+	if (!n)
+		n = iscsi_text_add(&login->text, data, len, ISCSI_LOGIN_TEXT, diag);
+	if (n)
+		return n;
+	if (login->requests >= ISCSI_LOGIN_REQUESTS)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login that is not over after %u requests", ISCSI_LOGIN_REQUESTS);
+	if (rsp->status_class == ISCSI_LOGIN_REDIRECT)
+		return take_redirect(login, diag);
+	if (rsp->flags & ISCSI_CONTINUE) {
+		if (!len)
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text that goes on with nothing");
+		begin(login, false);
+		return ISCSI_LOGIN_SEND;
+	}
+	while ((n = iscsi_text_next(&login->text, &at, &key, &value, diag)) > 0) {
+		n = take_pair(login, key, value, &answer, diag);
+		if (n)
+			return n;
+	}
+	if (n)
+		return n;
+	iscsi_text_clear(&login->text);
+	login->tsih = get_be16(rsp->tsih);
+	return go_on(login, rsp->flags & ISCSI_FINAL, &answer, answers, diag);
+}
+
+void iscsi_login_end(struct iscsi_login *login)
+{
+	iscsi_text_free(&login->text);
+	explicit_bzero(&login->chap, sizeof(login->chap));
+	explicit_bzero(login->data, sizeof(login->data));
+}

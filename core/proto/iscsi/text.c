@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Reading and writing text (RFC 7143, 6.1). What a key means is left to keys.c, chap.c and targets.c. */
+#include "text.h"
+#include "wire/iscsi.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int iscsi_text_add(struct iscsi_text *t, const uint8_t *data, uint32_t len, size_t most, struct diag *diag)
+{
+	if (++t->pdus > ISCSI_TEXT_PDUS)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text spread over more than %u PDUs", ISCSI_TEXT_PDUS);
+	if (len > most - t->len)
+		return diag_set(diag, DIAG_PROTOCOL, EMSGSIZE, "a text of more than %zu bytes", most);
+	if (len + 1 > t->room - t->len) {
+		size_t room = (t->len + len + 1) * 2;
+		char *bytes = realloc(t->bytes, room);
+
+		if (!bytes)
+			return diag_sys(diag, ENOMEM, "text of the target");
+		t->bytes = bytes;
+		t->room = room;
+	}
+	memcpy(t->bytes + t->len, data, len);
+	t->len += len;
+	t->bytes[t->len] = 0;
+	return 0;
+}
+
+void iscsi_text_clear(struct iscsi_text *t)
+{
+	t->len = t->pdus = 0;
+}
+
+void iscsi_text_free(struct iscsi_text *t)
+{
+	if (t->bytes)
+		explicit_bzero(t->bytes, t->room);
+	free(t->bytes);
+	*t = (struct iscsi_text){ 0 };
+}
+
+static bool key_char(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr(".-+@_", c));
+}
+
+int iscsi_text_next(struct iscsi_text *t, size_t *at, char **key, char **value, struct diag *diag)
+{
+	size_t len, n = 0;
+	char *pair;
+
+	while (*at < t->len && !t->bytes[*at])
+		++*at;
+	if (*at >= t->len)
+		return 0;
+	pair = t->bytes + *at;
+	len = strnlen(pair, t->len - *at);
+	if (*at + len == t->len)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text that ends inside a key or value");
+	while (key_char(pair[n]))
+		n++;
+	if (!n || n > ISCSI_KEY_MAX || pair[n] != '=')
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text that is not key=value");
+	if (len - n - 1 > ISCSI_VALUE_MAX)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a value of more than %u bytes", ISCSI_VALUE_MAX);
+	pair[n] = 0;
+	*key = pair;
+	*value = pair + n + 1;
+	*at += len + 1;
+	return 1;
+}
+
+void iscsi_text_put(struct wr *w, const char *key, const char *fmt, ...)
+{
+	size_t left = (size_t)(w->end - w->p);
+	va_list ap;
+	int n, m;
+
+	if (w->bad)
+		return;
+	n = snprintf((char *)w->p, left, "%s=", key);
+	if ((size_t)n < left) {
+		va_start(ap, fmt);
+		m = vsnprintf((char *)w->p + n, left - (size_t)n, fmt, ap);
+		va_end(ap);
+		wr_room(w, (size_t)n + (size_t)m + 1);
+	} else {
+		w->bad = true;
+	}
+}
+
+void iscsi_text_put_binary(struct wr *w, const char *key, const uint8_t *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	wr_bytes(w, key, strlen(key));
+	wr_bytes(w, "=0x", 3);
+	for (size_t i = 0; i < len; i++)
+		wr_bytes(w, (char[]){ digits[bytes[i] >> 4], digits[bytes[i] & 15] }, 2);
+	wr_bytes(w, "", 1);
+}
+
+bool iscsi_number_get(const char *text, uint64_t max, uint64_t *number)
+{
+	bool hex = text[0] == '0' && (text[1] | 0x20) == 'x';
+	const char *p = text + (hex ? 2 : 0);
+	uint64_t sum = 0;
+
+	if (!*p)
+		return false;
+	for (; *p; p++) {
+		unsigned digit = isdigit((unsigned char)*p) ? (unsigned)(*p - '0') :
+			hex && isxdigit((unsigned char)*p)  ? (unsigned)((*p | 0x20) - 'a' + 10) :
+							      99;
+
+		if (digit > 15 || __builtin_mul_overflow(sum, hex ? 16u : 10u, &sum) || __builtin_add_overflow(sum, digit, &sum) || sum > max)
+			return false;
+	}
+	*number = sum;
+	return true;
+}
+
+static int hex_get(const char *p, uint8_t *to, size_t room)
+{
+	size_t len = strlen(p), n = 0;
+	unsigned byte = 0;
+
+	if (!len || (len + 1) / 2 > room)
+		return -1;
+	for (size_t i = 0; i < len; i++) { /* an odd number of digits: the first byte has one */
+		int digit = isdigit((unsigned char)p[i]) ? p[i] - '0' : isxdigit((unsigned char)p[i]) ? (p[i] | 0x20) - 'a' + 10 : -1;
+
+		if (digit < 0)
+			return -1;
+		byte = byte << 4 | (unsigned)digit;
+		if ((len - i) % 2) {
+			to[n++] = (uint8_t)byte;
+			byte = 0;
+		}
+	}
+	return (int)n;
+}
+
+static int base64_digit(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+static int base64_get(const char *p, uint8_t *to, size_t room)
+{
+	size_t len = strlen(p), n = 0, bits = 0;
+	uint32_t word = 0;
+
+	while (len && p[len - 1] == '=' && len % 4 != 1)
+		len--;
+	if (!len || len % 4 == 1)
+		return -1;
+	for (size_t i = 0; i < len; i++) {
+		int digit = base64_digit(p[i]);
+
+		if (digit < 0)
+			return -1;
+		word = word << 6 | (uint32_t)digit;
+		bits += 6;
+		if (bits < 8)
+			continue;
+		bits -= 8;
+		if (n == room)
+			return -1;
+		to[n++] = (uint8_t)(word >> bits);
+	}
+	return (int)n;
+}
+
+int iscsi_binary_get(const char *text, uint8_t *to, size_t room)
+{
+	if (text[0] != '0')
+		return -1;
+	return (text[1] | 0x20) == 'x' ? hex_get(text + 2, to, room) : (text[1] | 0x20) == 'b' ? base64_get(text + 2, to, room) : -1;
+}

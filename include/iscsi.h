@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Asking an iSCSI target what it has: discovery sessions over TCP and over iSER, and whether a portal answers. RFC 7143, RFC 7145. */
+#pragma once
+#include "diag.h"
+#include "loop.h"
+#include "uri.h"
+#include "wire/iscsi.h"
+
+struct iscsi_auth { /* CHAP; user NULL: none. Texts are the caller's and outlive the call */
+	const char *user, *secret;
+	const char *target_user, *target_secret; /* mutual where there is a secret; user NULL: whatever the target calls itself */
+	unsigned algs; /* bits by enum iscsi_chap_alg - ISCSI_CHAP_MD5; 0: all */
+};
+/* "sha3-256,sha256,sha1,md5" or the words of libiscsi ("sha-256") → bits; -EINVAL names what is none. */
+int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *);
+
+enum iscsi_carrier { ISCSI_TCP, ISCSI_ISER, ISCSI_CARRIERS };
+const char *iscsi_carrier_word(enum iscsi_carrier); /* "tcp", "iser" */
+
+struct iscsi_from { /* who asks */
+	const char *initiator; /* its name */
+	struct iscsi_auth auth;
+};
+
+struct iscsi_record { /* one portal of one target, as it was told */
+	char name[ISCSI_NAME_MAX + 1];
+	char host[256]; /* without brackets; a name or an address */
+	uint16_t port;
+	int tpgt; /* -1: not told */
+};
+struct iscsi_found {
+	struct iscsi_record *record;
+	unsigned count;
+	struct addr at; /* who answered in the end: another than was asked after a redirect */
+	unsigned redirects;
+	char way[160]; /* as of struct stream and struct ep */
+	char alg[16]; /* of CHAP; "" = the target let us in without */
+};
+/* SendTargets=All to one portal; runs the loop until it is answered or the time is up (0 = none). -ECONNREFUSED and other errors of
+ * connecting: nobody was asked. */
+int iscsi_discover(struct loop *, const struct addr *, enum iscsi_carrier, const struct iscsi_from *, uint32_t timeout_ms, struct iscsi_found *,
+	struct diag *);
+void iscsi_found_free(struct iscsi_found *);
+
+struct iscsi_probe {
+	struct addr addr;
+	uint8_t carrier; /* enum iscsi_carrier */
+	/* Filled in */
+	bool answers; /* somebody there speaks iSCSI, perhaps to refuse */
+	struct diag why; /* no session came about */
+	char way[160];
+};
+/* A discovery session with each and nothing asked in it, several at once. */
+int iscsi_probe(struct loop *, const struct iscsi_from *, struct iscsi_probe *, unsigned count, uint32_t timeout_ms, struct diag *);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iSCSI: layouts and constants of the PDUs that login, discovery and logout are made of. Sections are those of RFC 7143. */
+#pragma once
+#include "wire.h"
+
+#define ISCSI_PORT     3260
+#define ISCSI_BHS      48 /* 11.2.1 */
+#define ISCSI_PDU_DATA 8192 /* 13.12: the longest data segment before another length is declared, and in all of the login phase */
+#define ISCSI_NO_TAG   UINT32_C(0xffffffff) /* 11.2.1.8, 11.18.2 */
+#define ISCSI_NAME_MAX 223 /* 4.2.7.1 */
+#define ISCSI_KEY_MAX  63 /* 6.1 */
+
+/* 11.2.1.2 */
+enum iscsi_opcode {
+	ISCSI_NOP_OUT = 0x00,
+	ISCSI_LOGIN_REQ = 0x03,
+	ISCSI_TEXT_REQ = 0x04,
+	ISCSI_LOGOUT_REQ = 0x06,
+	ISCSI_NOP_IN = 0x20,
+	ISCSI_LOGIN_RSP = 0x23,
+	ISCSI_TEXT_RSP = 0x24,
+	ISCSI_LOGOUT_RSP = 0x26,
+	ISCSI_ASYNC = 0x32,
+	ISCSI_REJECT = 0x3f,
+};
+#define ISCSI_OPCODE(byte) ((byte) & 0x3f)
+#define ISCSI_IMMEDIATE    0x40 /* 11.2.1.1 */
+
+#define ISCSI_FINAL    0x80 /* F; T of login PDUs */
+#define ISCSI_CONTINUE 0x40 /* C: the text goes on in the next PDU */
+
+/* 11.12.3: CSG in bits 3 and 2, NSG in bits 1 and 0 */
+enum iscsi_stage { ISCSI_STAGE_SECURITY = 0, ISCSI_STAGE_OPERATIONAL = 1, ISCSI_STAGE_FULL = 3 };
+#define ISCSI_CSG(flags)         ((flags) >> 2 & 3)
+#define ISCSI_NSG(flags)         ((flags) & 3)
+#define ISCSI_STAGES(now, next)  ((uint8_t)((now) << 2 | (next)))
+
+struct iscsi_bhs { /* 11.2.1; what is common to all */
+	uint8_t opcode, flags, specific[2];
+	uint8_t ahs_len; /* words of four bytes */
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt;
+	uint8_t rest[28];
+};
+WIRE_SIZE(struct iscsi_bhs, ISCSI_BHS);
+
+struct iscsi_login_req { /* 11.12 */
+	uint8_t opcode, flags, version_max, version_min, ahs_len;
+	be24 data_len;
+	uint8_t isid[6];
+	be16 tsih;
+	be32 itt;
+	be16 cid;
+	uint8_t reserved[2];
+	be32 cmdsn, exp_statsn;
+	uint8_t reserved2[16];
+};
+WIRE_SIZE(struct iscsi_login_req, ISCSI_BHS);
+
+struct iscsi_login_rsp { /* 11.13 */
+	uint8_t opcode, flags, version_max, version_active, ahs_len;
+	be24 data_len;
+	uint8_t isid[6];
+	be16 tsih;
+	be32 itt;
+	uint8_t reserved[4];
+	be32 statsn, exp_cmdsn, max_cmdsn;
+	uint8_t status_class, status_detail, reserved2[10];
+};
+WIRE_SIZE(struct iscsi_login_rsp, ISCSI_BHS);
+
+/* 11.13.5 */
+enum { ISCSI_LOGIN_SUCCESS = 0, ISCSI_LOGIN_REDIRECT = 1, ISCSI_LOGIN_INITIATOR = 2, ISCSI_LOGIN_TARGET = 3 };
+#define ISCSI_LOGIN_STATUS(class, detail) ((uint16_t)((class) << 8 | (detail)))
+
+struct iscsi_text_req { /* 11.10 */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt, ttt, cmdsn, exp_statsn;
+	uint8_t reserved2[16];
+};
+WIRE_SIZE(struct iscsi_text_req, ISCSI_BHS);
+
+struct iscsi_text_rsp { /* 11.11 */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt, ttt, statsn, exp_cmdsn, max_cmdsn;
+	uint8_t reserved2[12];
+};
+WIRE_SIZE(struct iscsi_text_rsp, ISCSI_BHS);
+
+struct iscsi_logout_req { /* 11.14; the reason, 0 = close the session, is in the flags */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t reserved2[8];
+	be32 itt;
+	be16 cid;
+	uint8_t reserved3[2];
+	be32 cmdsn, exp_statsn;
+	uint8_t reserved4[16];
+};
+WIRE_SIZE(struct iscsi_logout_req, ISCSI_BHS);
+
+struct iscsi_nop { /* 11.18, 11.19: in a NOP-In the third word of numbers is MaxCmdSN, in a NOP-Out it is reserved */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 itt, ttt, sn, exp_sn, max_cmdsn;
+	uint8_t reserved2[12];
+};
+WIRE_SIZE(struct iscsi_nop, ISCSI_BHS);
+
+struct iscsi_reject { /* 11.17 */
+	uint8_t opcode, flags, reason, reserved, ahs_len;
+	be24 data_len;
+	uint8_t reserved2[8];
+	be32 itt;
+	uint8_t reserved3[4];
+	be32 statsn, exp_cmdsn, max_cmdsn, datasn;
+	uint8_t reserved4[8];
+};
+WIRE_SIZE(struct iscsi_reject, ISCSI_BHS);
+
+/* 12.1.3, and the IANA registry of CHAP algorithms for 6 to 8 */
+enum iscsi_chap_alg { ISCSI_CHAP_MD5 = 5, ISCSI_CHAP_SHA1 = 6, ISCSI_CHAP_SHA256 = 7, ISCSI_CHAP_SHA3_256 = 8 };
+#define ISCSI_CHAP_BINARY_MAX 1024 /* 12.1.3: bytes of a challenge or response */

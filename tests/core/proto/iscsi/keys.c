@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Negotiation: both sides run the one table, and come to the same; what lies gets a name. */
+#include "keys.h"
+#include "text.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+
+static struct diag why;
+
+/* Gives one side what the other has written; the answers go to `out`. */
+static int pass(struct iscsi_keys *to, const uint8_t *bytes, size_t len, struct wr *out)
+{
+	struct iscsi_text t = { 0 };
+	char *key, *value;
+	size_t at = 0;
+	int err = iscsi_text_add(&t, bytes, (uint32_t)len, 65536, &why);
+
+	while (!err && (err = iscsi_text_next(&t, &at, &key, &value, &why)) > 0)
+		err = iscsi_keys_take(to, key, value, out, &why);
+	iscsi_text_free(&t);
+	return err;
+}
+
+/* The initiator offers all; both end with the same values. */
+static void negotiate(struct iscsi_keys *ini, struct iscsi_keys *tgt)
+{
+	uint8_t offers[2048], answers[2048], none[64];
+	struct wr o = wr_init(offers, sizeof(offers)), a = wr_init(answers, sizeof(answers)), n = wr_init(none, sizeof(none));
+
+	for (unsigned key = 0; key < ISCSI_KEYS; key++)
+		iscsi_keys_offer(ini, key, &o);
+	cr_assert_eq(pass(tgt, offers, (size_t)(o.p - offers), &a), 0, "%s", why.text);
+	cr_assert_eq(pass(ini, answers, (size_t)(a.p - answers), &n), 0, "%s", why.text);
+	cr_assert_eq(n.p, none, "an answer has no answer");
+	cr_assert_eq(iscsi_keys_settled(ini, &why), 0, "%s", why.text);
+}
+
+Test(iscsi_keys, both_sides_agree)
+{
+	struct iscsi_keys ini, tgt;
+
+	iscsi_keys_init(&ini, false);
+	iscsi_keys_init(&tgt, false);
+	ini.own[ISCSI_MAX_BURST] = 1 << 20;
+	tgt.own[ISCSI_MAX_BURST] = 65536;
+	ini.own[ISCSI_TIME2WAIT] = 0;
+	tgt.own[ISCSI_TIME2WAIT] = 5;
+	ini.own[ISCSI_INITIAL_R2T] = 0;
+	tgt.own[ISCSI_INITIAL_R2T] = 0;
+	tgt.own[ISCSI_IMMEDIATE_DATA] = 0;
+	ini.own[ISCSI_HEADER_DIGEST] = tgt.own[ISCSI_HEADER_DIGEST] = 1;
+	ini.own[ISCSI_DATA_DIGEST] = 1;
+	ini.own[ISCSI_TASK_REPORTING] = tgt.own[ISCSI_TASK_REPORTING] = 2;
+	ini.own[ISCSI_RDMA_EXTENSIONS] = tgt.own[ISCSI_RDMA_EXTENSIONS] = 1;
+	ini.own[ISCSI_MAX_RECV] = 262144;
+	ini.own[ISCSI_UNEXPECTED_PDUS] = 4;
+	negotiate(&ini, &tgt);
+	for (unsigned key = 0; key < ISCSI_KEYS; key++)
+		if (key != ISCSI_MAX_RECV && key != ISCSI_UNEXPECTED_PDUS)
+			cr_assert_eq(ini.value[key], tgt.value[key], "%s", iscsi_key_name(key));
+	cr_assert_eq(ini.value[ISCSI_MAX_BURST], 65536);
+	cr_assert_eq(ini.value[ISCSI_TIME2WAIT], 5);
+	cr_assert_eq(ini.value[ISCSI_INITIAL_R2T], 0);
+	cr_assert_eq(ini.value[ISCSI_IMMEDIATE_DATA], 0);
+	cr_assert_eq(ini.value[ISCSI_HEADER_DIGEST], 1);
+	cr_assert_eq(ini.value[ISCSI_DATA_DIGEST], 0);
+	cr_assert_eq(ini.value[ISCSI_TASK_REPORTING], 2);
+	cr_assert_eq(ini.value[ISCSI_RDMA_EXTENSIONS], 1);
+	cr_assert_eq(tgt.value[ISCSI_MAX_RECV], 262144);
+	cr_assert_eq(ini.value[ISCSI_MAX_RECV], 8192, "the target has declared nothing");
+	cr_assert_eq(tgt.value[ISCSI_UNEXPECTED_PDUS], 4);
+}
+
+Test(iscsi_keys, in_a_discovery_session)
+{
+	struct iscsi_keys ini, tgt;
+
+	iscsi_keys_init(&ini, true);
+	iscsi_keys_init(&tgt, true);
+	ini.own[ISCSI_MAX_BURST] = 512;
+	negotiate(&ini, &tgt);
+	cr_assert_eq(ini.value[ISCSI_MAX_BURST], 262144, "irrelevant");
+}
+
+/* What the other role is told for one pair. */
+static const char *told(bool offered, enum iscsi_key key, uint32_t own, const char *name, const char *value)
+{
+	static char text[256];
+	struct iscsi_keys keys;
+	uint8_t offers[256];
+	struct wr o = wr_init(offers, sizeof(offers)), a = wr_init(text, sizeof(text));
+
+	iscsi_keys_init(&keys, false);
+	keys.own[key] = own;
+	if (offered)
+		iscsi_keys_offer(&keys, key, &o);
+	memset(text, 0, sizeof(text));
+	return iscsi_keys_take(&keys, name, value, &a, &why) ? why.text : text;
+}
+
+Test(iscsi_keys, offers_of_the_peer)
+{
+	cr_assert_str_eq(told(false, 0, 0, "HeaderDigest", "CRC32C"), "HeaderDigest=Reject");
+	cr_assert_str_eq(told(false, 0, 1, "HeaderDigest", "CRC32C,None"), "HeaderDigest=CRC32C");
+	cr_assert_str_eq(told(false, 0, 0, "HeaderDigest", "X-a,CRC32C,None"), "HeaderDigest=None");
+	cr_assert_str_eq(told(false, 0, 0, "MaxConnections", "8"), "MaxConnections=1");
+	cr_assert_str_eq(told(false, 0, 0, "IFMarker", "No"), "IFMarker=Reject");
+	cr_assert_str_eq(told(false, 0, 0, "X-com.example", "1"), "X-com.example=NotUnderstood");
+	cr_assert_str_eq(told(false, 0, 0, "X-com.example", "NotUnderstood"), "an answer to X-com.example, which was not offered");
+	cr_assert_str_eq(told(false, 0, 0, "MaxRecvDataSegmentLength", "262144"), "", "a declaration");
+	cr_assert_str_eq(told(false, 0, 0, "MaxRecvDataSegmentLength", "511"), "MaxRecvDataSegmentLength=511, which this key cannot be");
+	cr_assert_str_eq(told(false, 0, 0, "MaxOutstandingUnexpectedPDUs", "1"), "MaxOutstandingUnexpectedPDUs=1, which this key cannot be");
+	cr_assert_str_eq(told(false, 0, 0, "InitialR2T", "Maybe"), "InitialR2T=Maybe, which this key cannot be");
+}
+
+Test(iscsi_keys, answers_that_are_none)
+{
+	cr_assert_str_eq(told(true, ISCSI_MAX_BURST, 65536, "MaxBurstLength", "65536"), "");
+	cr_assert_str_eq(told(true, ISCSI_MAX_BURST, 65536, "MaxBurstLength", "131072"), "MaxBurstLength=131072 is no answer to what was offered");
+	cr_assert_str_eq(told(true, ISCSI_TIME2WAIT, 2, "DefaultTime2Wait", "1"), "DefaultTime2Wait=1 is no answer to what was offered");
+	cr_assert_str_eq(told(true, ISCSI_IMMEDIATE_DATA, 0, "ImmediateData", "Yes"), "ImmediateData=Yes is no answer to what was offered");
+	cr_assert_str_eq(told(true, ISCSI_INITIAL_R2T, 1, "InitialR2T", "No"), "InitialR2T=No is no answer to what was offered");
+	cr_assert_str_eq(told(true, ISCSI_HEADER_DIGEST, 0, "HeaderDigest", "CRC32C"), "HeaderDigest=CRC32C is no answer to what was offered");
+	cr_assert_str_eq(told(true, ISCSI_ERL, 0, "ErrorRecoveryLevel", "3"), "ErrorRecoveryLevel=3, which this key cannot be");
+	cr_assert_str_eq(told(true, ISCSI_RDMA_EXTENSIONS, 1, "RDMAExtensions", "NotUnderstood"), "");
+}
+
+Test(iscsi_keys, twice_and_never)
+{
+	struct iscsi_keys keys;
+	uint8_t bytes[256];
+	struct wr w = wr_init(bytes, sizeof(bytes));
+
+	iscsi_keys_init(&keys, false);
+	iscsi_keys_offer(&keys, ISCSI_ERL, &w);
+	iscsi_keys_offer(&keys, ISCSI_MAX_R2T, &w);
+	cr_assert_eq(iscsi_keys_take(&keys, "ErrorRecoveryLevel", "0", &w, &why), 0);
+	cr_assert_eq(iscsi_keys_take(&keys, "ErrorRecoveryLevel", "0", &w, &why), -EPROTO);
+	cr_assert_str_eq(why.text, "ErrorRecoveryLevel for the second time");
+	cr_assert_eq(iscsi_keys_settled(&keys, &why), -EPROTO);
+	cr_assert_str_eq(why.text, "no answer to MaxOutstandingR2T");
+	cr_assert_eq(iscsi_keys_take(&keys, "MaxConnections", "1", &w, &why), 0);
+	cr_assert_eq(iscsi_keys_take(&keys, "MaxConnections", "1", &w, &why), -EPROTO);
+	cr_assert_str_eq(why.text, "MaxConnections for the second time");
+}
