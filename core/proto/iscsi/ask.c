@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A discovery session over whatever carries it (RFC 7143, 4.3 and Appendix C). */
+#include "ask.h"
+#include "targets.h"
+#include <errno.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+#define MSEC       1000000ull
+#define LOGOUT_MS  1000
+#define CLOSE_MS   200 /* after a logout it is the target's turn to close: Linux's (6.12) was seen to warn of its own state when we did */
+#define SPARE_MS   200 /* the carrier's own deadline comes first and knows better why */
+#define NAME_MS    2000 /* to resolve a name that a redirect gives */
+
+static void dial(struct iscsi_ask *);
+
+/* Ends it after the upcall that is running; no error: all is done. */
+static void finish(struct iscsi_ask *ask, const struct diag *why)
+{
+	if (ask->state == ISCSI_ASK_OVER)
+		return;
+	ask->state = ISCSI_ASK_OVER;
+	if (why)
+		ask->why = *why;
+	loop_work_add(ask->loop, &ask->later);
+}
+
+static void hang_up(struct iscsi_ask *ask)
+{
+	if (ask->dm)
+		ask->dm->ops->connection_terminate(ask->dm);
+	ask->dm = NULL;
+	iscsi_login_end(&ask->login);
+}
+
+static void same_scope(struct addr *to, const struct addr *from)
+{
+	struct sockaddr_in6 *a = (void *)&to->ss;
+	const struct sockaddr_in6 *b = (const void *)&from->ss;
+
+	if (to->ss.ss_family == AF_INET6 && from->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr) && !a->sin6_scope_id)
+		a->sin6_scope_id = b->sin6_scope_id;
+}
+
+static bool same_place(const struct addr *a, const struct addr *b)
+{
+	char one[ADDR_TEXT], other[ADDR_TEXT];
+
+	return !strcmp(addr_text(a, one), addr_text(b, other));
+}
+
+/* To where the target moved, unless that has been before. */
+static int move(struct iscsi_ask *ask, struct diag *why)
+{
+	struct iscsi_record to;
+	struct addr at;
+	int err = iscsi_address_get(ask->login.redirect, &to, why);
+
+	if (!err)
+		err = addr_resolve(&at, to.host, to.port, NAME_MS, why);
+	if (err)
+		return err;
+	same_scope(&at, &ask->at);
+	for (unsigned i = 0; i <= ask->hops; i++)
+		if (same_place(&at, &ask->visited[i]))
+			return diag_set(why, DIAG_PROTOCOL, ELOOP, "the target redirects in a circle: to %s again", ask->login.redirect);
+	if (ask->hops == ISCSI_HOPS)
+		return diag_set(why, DIAG_PROTOCOL, ELOOP, "the target redirects more than %u times", ISCSI_HOPS);
+	loop_trace(ask->loop, "redirected to %s", ask->login.redirect);
+	ask->visited[++ask->hops] = ask->at = at;
+	return 0;
+}
+
+static void later(struct loop_work *work)
+{
+	struct iscsi_ask *ask = container_of(work, struct iscsi_ask, later);
+	struct diag why = { 0 };
+
+	if (ask->moved) {
+		ask->moved = false;
+		if (!move(ask, &why)) {
+			hang_up(ask);
+			dial(ask);
+			return;
+		}
+		ask->why = why;
+	}
+	hang_up(ask);
+	loop_timer_del(ask->loop, &ask->timer);
+	ask->state = ISCSI_ASK_OVER;
+	ask->over = 1;
+	if (ask->done)
+		ask->done(ask);
+}
+
+static void late(struct loop_timer *timer)
+{
+	static const char *const what[] = { "the connection request", "the login", "SendTargets", "", "" };
+	struct iscsi_ask *ask = container_of(timer, struct iscsi_ask, timer);
+	struct diag why = { 0 };
+
+	if (ask->state < ISCSI_ASK_LOGOUT)
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s in time", what[ask->state]);
+	finish(ask, &why);
+}
+
+static void send_pdu(struct iscsi_ask *ask, const void *bhs, const void *data, uint32_t len)
+{
+	struct diag why = { 0 };
+
+	if (!ask->dm->ops->send_control(ask->dm, bhs, data, len))
+		return;
+	diag_set(&why, DIAG_PROTOCOL, EPROTO, "the target asks faster than it takes answers");
+	finish(ask, &why);
+}
+
+static void send_login(struct iscsi_ask *ask)
+{
+	loop_trace(ask->loop, "> login request, stage %u%s", ISCSI_CSG(ask->login.req.flags), ask->login.req.flags & ISCSI_FINAL ? ", ends it" : "");
+	send_pdu(ask, &ask->login.req, ask->login.data, iscsi_login_len(&ask->login));
+}
+
+static void send_text(struct iscsi_ask *ask, uint32_t ttt, const char *text, uint32_t len)
+{
+	struct iscsi_text_req req = { .opcode = ISCSI_TEXT_REQ | ISCSI_IMMEDIATE,
+		.flags = ISCSI_FINAL,
+		.itt = put_be32(ask->itt),
+		.ttt = put_be32(ttt),
+		.cmdsn = put_be32(ask->login.cmdsn),
+		.exp_statsn = put_be32(ask->exp_statsn) };
+
+	loop_trace(ask->loop, "> text request%s", len ? ", SendTargets=All" : ", to be continued");
+	send_pdu(ask, &req, text, len);
+}
+
+static void log_out(struct iscsi_ask *ask)
+{
+	struct iscsi_logout_req req = { .opcode = ISCSI_LOGOUT_REQ | ISCSI_IMMEDIATE,
+		.flags = ISCSI_FINAL,
+		.itt = put_be32(++ask->itt),
+		.cmdsn = put_be32(ask->login.cmdsn),
+		.exp_statsn = put_be32(ask->exp_statsn) };
+	uint64_t until = loop_clock() + LOGOUT_MS * MSEC;
+
+	ask->state = ISCSI_ASK_LOGOUT;
+	loop_trace(ask->loop, "> logout request");
+	send_pdu(ask, &req, NULL, 0);
+	if (ask->state == ISCSI_ASK_LOGOUT && (!ask->until || until < ask->until))
+		loop_timer_set(ask->loop, &ask->timer, until);
+}
+
+static void logged_in(struct iscsi_ask *ask)
+{
+	static const char all[] = "SendTargets=All";
+
+	snprintf(ask->alg, sizeof(ask->alg), "%s", ask->login.by_chap ? iscsi_chap_name((unsigned)ask->login.chap.alg) : "");
+	loop_trace(ask->loop, "logged in%s%s", *ask->alg ? ", by CHAP with " : "", ask->alg);
+	ask->dm->ops->enable_datamover(ask->dm, ask->dm->recv_limit);
+	ask->itt = 2;
+	ask->exp_statsn = ask->login.exp_statsn;
+	if (!ask->list) {
+		log_out(ask);
+		return;
+	}
+	ask->state = ISCSI_ASK_TEXT;
+	send_text(ask, ISCSI_NO_TAG, all, sizeof(all));
+}
+
+static void take_login(struct iscsi_ask *ask, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	struct diag why = { 0 };
+	int next = iscsi_login_take(&ask->login, bhs, data, len, &why);
+
+	ask->answers |= ask->login.started;
+	if (next < 0) {
+		finish(ask, &why);
+	} else if (next == ISCSI_LOGIN_MOVED) {
+		ask->moved = true;
+		finish(ask, NULL);
+	} else if (next == ISCSI_LOGIN_DONE) {
+		logged_in(ask);
+	} else {
+		send_login(ask);
+	}
+}
+
+static int add_text(struct iscsi_ask *ask, const struct iscsi_text_rsp *rsp, const uint8_t *data, uint32_t len, struct diag *why)
+{
+	bool final = rsp->flags & ISCSI_FINAL;
+	uint32_t ttt = get_be32(rsp->ttt);
+
+	if (get_be32(rsp->itt) != ask->itt)
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "an answer to a text request that is not ours");
+	if (final && (rsp->flags & ISCSI_CONTINUE || ttt != ISCSI_NO_TAG))
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "a text that ends and goes on at once");
+	if (!final && (ttt == ISCSI_NO_TAG || !len))
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "a text that goes on with nothing");
+	return iscsi_text_add(&ask->text, data, len, ISCSI_TARGETS_TEXT, why);
+}
+
+static void take_text(struct iscsi_ask *ask, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	const struct iscsi_text_rsp *rsp = (const void *)bhs;
+	struct diag why = { 0 };
+
+	if (add_text(ask, rsp, data, len, &why))
+		finish(ask, &why);
+	else if (rsp->flags & ISCSI_FINAL)
+		log_out(ask);
+	else
+		send_text(ask, get_be32(rsp->ttt), NULL, 0);
+}
+
+static void take_nop(struct iscsi_ask *ask, const struct iscsi_bhs *bhs)
+{
+	const struct iscsi_nop *in = (const void *)bhs;
+	struct iscsi_nop out = { .opcode = ISCSI_NOP_OUT | ISCSI_IMMEDIATE,
+		.flags = ISCSI_FINAL,
+		.itt = put_be32(ISCSI_NO_TAG),
+		.ttt = in->ttt,
+		.sn = put_be32(ask->login.cmdsn),
+		.exp_sn = put_be32(ask->exp_statsn) };
+
+	memcpy(out.lun, in->lun, sizeof(out.lun));
+	if (get_be32(in->ttt) != ISCSI_NO_TAG)
+		send_pdu(ask, &out, NULL, 0);
+}
+
+static void refuse(struct iscsi_ask *ask, const struct iscsi_bhs *bhs)
+{
+	struct diag why = { 0 };
+
+	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_REJECT)
+		diag_set(&why, DIAG_REFUSED, EPROTO, "the target rejects a PDU: %s", iscsi_reject_word(((const struct iscsi_reject *)bhs)->reason));
+	else if (ISCSI_OPCODE(bhs->opcode) == ISCSI_ASYNC)
+		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target asks to leave before it has answered");
+	else
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a PDU of opcode 0x%02x that nobody waits for", ISCSI_OPCODE(bhs->opcode));
+	finish(ask, &why);
+}
+
+static void notified(struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+{
+	struct iscsi_ask *ask = dm->user;
+	uint8_t opcode = ISCSI_OPCODE(bhs->opcode);
+
+	if (ask->state == ISCSI_ASK_OVER)
+		return;
+	if (ask->state == ISCSI_ASK_LOGIN) {
+		take_login(ask, bhs, data, len);
+		return;
+	}
+	if (opcode == ISCSI_NOP_IN) {
+		take_nop(ask, bhs);
+		return;
+	}
+	ask->exp_statsn = get_be32(((const struct iscsi_text_rsp *)bhs)->statsn) + 1;
+	if (ask->state == ISCSI_ASK_TEXT && opcode == ISCSI_TEXT_RSP)
+		take_text(ask, bhs, data, len);
+	else if (ask->state == ISCSI_ASK_LOGOUT)
+		loop_timer_set(ask->loop, &ask->timer, loop_clock() + CLOSE_MS * MSEC);
+	else
+		refuse(ask, bhs);
+}
+
+static void up(struct datamover *dm)
+{
+	struct iscsi_ask *ask = dm->user;
+
+	memcpy(ask->way, dm->way, sizeof(ask->way));
+	loop_trace(ask->loop, "%s: %s", iscsi_carrier_word(ask->carrier), ask->way);
+	ask->state = ISCSI_ASK_LOGIN;
+	send_login(ask);
+}
+
+static void terminated(struct datamover *dm)
+{
+	struct iscsi_ask *ask = dm->user;
+
+	if (ask->state == ISCSI_ASK_LOGIN && !ask->from->auth.user && dm->why.code == DIAG_CLOSED) /* seen of Linux 6.12 */
+		diag_hint(&dm->why, "Linux's target hangs up on who offers no CHAP where it wants it: --user and --secret-file");
+	finish(ask, ask->state < ISCSI_ASK_LOGOUT ? &dm->why : NULL);
+}
+
+static const struct datamover_events events = { up, notified, terminated };
+
+static void dial(struct iscsi_ask *ask)
+{
+	struct iscsi_login_how how = { .initiator = ask->from->initiator, .auth = &ask->from->auth, .rdma = ask->carrier == ISCSI_ISER };
+	uint64_t now = loop_clock();
+	uint32_t ms = !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
+	struct diag why = { 0 };
+	uint8_t random[32];
+
+	ask->state = ISCSI_ASK_CONNECT;
+	if ((ask->carrier == ISCSI_ISER ? iscsi_iser : iscsi_tcp)(&ask->dm, ask->loop, &ask->at, ms, &events, ask, &why)) {
+		ask->dm = NULL;
+		finish(ask, &why);
+		return;
+	}
+	how.recv_max = ask->dm->recv_limit;
+	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
+		diag_sys(&why, EAGAIN, "random numbers of the kernel");
+		finish(ask, &why);
+		return;
+	}
+	iscsi_login_start(&ask->login, &how, random);
+	if (ask->until)
+		loop_timer_set(ask->loop, &ask->timer, ask->until + SPARE_MS * MSEC);
+}
+
+void iscsi_ask_start(struct iscsi_ask *ask)
+{
+	ask->timer.fire = late;
+	ask->later.run = later;
+	ask->visited[0] = ask->at;
+	dial(ask);
+}
+
+void iscsi_ask_end(struct iscsi_ask *ask)
+{
+	loop_work_del(ask->loop, &ask->later);
+	loop_timer_del(ask->loop, &ask->timer);
+	hang_up(ask);
+	iscsi_text_free(&ask->text);
+}

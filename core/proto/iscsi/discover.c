@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* include/iscsi.h: one portal asked for all it knows, many for whether they answer. */
+#include "ask.h"
+#include "targets.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MSEC    1000000ull
+#define AT_ONCE 16
+
+const char *iscsi_carrier_word(enum iscsi_carrier carrier)
+{
+	return carrier == ISCSI_ISER ? "iser" : "tcp";
+}
+
+/* 12.1.3: else whoever is asked could have his own challenge answered by us. */
+static int check(const struct iscsi_from *from, struct diag *diag)
+{
+	const struct iscsi_auth *auth = &from->auth;
+
+	if (auth->user && auth->target_secret && !strcmp(auth->secret, auth->target_secret))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the secrets of both directions are the same, which RFC 7143 forbids: anybody could use one for the other");
+	return 0;
+}
+
+static uint64_t deadline(uint32_t timeout_ms)
+{
+	return timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
+}
+
+static int take(struct iscsi_ask *ask, struct iscsi_found *found, struct diag *diag)
+{
+	int err = iscsi_targets_get(&ask->text, &ask->at, found, diag);
+
+	found->at = ask->at;
+	found->redirects = ask->hops;
+	snprintf(found->way, sizeof(found->way), "%s", ask->way);
+	return err;
+}
+
+int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrier carrier, const struct iscsi_from *from, uint32_t timeout_ms,
+	struct iscsi_found *found, struct diag *diag)
+{
+	struct iscsi_ask *ask = calloc(1, sizeof(*ask));
+	int err = ask ? check(from, diag) : diag_sys(diag, ENOMEM, "discovery");
+
+	*found = (struct iscsi_found){ 0 };
+	if (!err) {
+		*ask = (struct iscsi_ask){
+			.loop = loop, .from = from, .at = *addr, .carrier = carrier, .list = true, .until = deadline(timeout_ms)
+		};
+		iscsi_ask_start(ask);
+		loop_wait(loop, &ask->over, 0);
+		err = -ask->why.err;
+		if (err)
+			*diag = ask->why;
+		else
+			err = take(ask, found, diag);
+		snprintf(found->alg, sizeof(found->alg), "%s", ask->alg);
+		iscsi_ask_end(ask);
+	}
+	free(ask);
+	if (err)
+		iscsi_found_free(found);
+	return err;
+}
+
+struct probing {
+	struct iscsi_ask *ask;
+	struct iscsi_probe *probe;
+	unsigned count, started, ended;
+	volatile int over;
+};
+
+static void start(struct probing *probing)
+{
+	unsigned i = probing->started++;
+
+	probing->ask[i].at = probing->probe[i].addr;
+	probing->ask[i].carrier = probing->probe[i].carrier;
+	iscsi_ask_start(&probing->ask[i]);
+}
+
+static void done(struct iscsi_ask *ask)
+{
+	struct probing *probing = ask->user;
+	struct iscsi_probe *probe = &probing->probe[ask - probing->ask];
+
+	probe->answers = ask->answers;
+	probe->why = ask->why;
+	memcpy(probe->way, ask->way, sizeof(probe->way));
+	probing->over = ++probing->ended == probing->count;
+	if (probing->started < probing->count)
+		start(probing);
+}
+
+int iscsi_probe(struct loop *loop, const struct iscsi_from *from, struct iscsi_probe *probe, unsigned count, uint32_t timeout_ms, struct diag *diag)
+{
+	struct probing probing = { .probe = probe, .count = count };
+	uint64_t until = deadline(timeout_ms);
+	int err = check(from, diag);
+
+	if (err || !count)
+		return err;
+	probing.ask = calloc(count, sizeof(*probing.ask));
+	if (!probing.ask)
+		return diag_sys(diag, ENOMEM, "probing of portals");
+	for (unsigned i = 0; i < count; i++)
+		probing.ask[i] = (struct iscsi_ask){ .loop = loop, .from = from, .until = until, .done = done, .user = &probing };
+	while (probing.started < count && probing.started < AT_ONCE)
+		start(&probing);
+	loop_wait(loop, &probing.over, 0);
+	for (unsigned i = 0; i < count; i++)
+		iscsi_ask_end(&probing.ask[i]);
+	free(probing.ask);
+	return 0;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* PDUs over iSER (RFC 7145): each is one SEND behind an iSER header, as Linux has it from the first login request on. */
+#include "carrier.h"
+#include "ep.h"
+#include "wire/iser.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define HEADS    (sizeof(struct iser_hdr) + ISCSI_BHS)
+#define EACH     (HEADS + ISCSI_PDU_DATA + 3)
+#define RECEIVES 8
+
+struct iser {
+	struct datamover dm;
+	struct ep *ep;
+	struct pool *pool; /* buffers to send, then those of receives */
+	bool registered, over;
+	uint32_t recv_max;
+	bool busy[DATAMOVER_SENDS];
+	struct ep_op op[DATAMOVER_SENDS];
+	struct ep_rx rx[RECEIVES];
+};
+
+static void fail(struct iser *iser, const struct diag *why)
+{
+	if (iser->over)
+		return;
+	iser->over = true;
+	iser->dm.why = *why;
+	iser->dm.ev->connection_terminate_notify(&iser->dm);
+}
+
+static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	struct iser *iser = ep->user;
+	struct iser_private own = { .flags = ISER_NO_ZBVA | ISER_NO_INVALIDATE };
+	int err = ep->ops->reg(ep, iser->pool, EP_LOCAL, &ep->why);
+
+	if (err)
+		return err;
+	iser->registered = true;
+	for (unsigned i = 0; i < RECEIVES; i++)
+		iser->rx[i] = (struct ep_rx){ .next = i + 1 < RECEIVES ? &iser->rx[i + 1] : NULL,
+			.p = pool_buf(iser->pool, DATAMOVER_SENDS + i).p,
+			.cap = EACH,
+			.lkey = iser->pool->key[ep->dom].lkey };
+	ep->ops->repost(ep, iser->rx);
+	memcpy(priv, &own, sizeof(own));
+	return sizeof(own);
+}
+
+static void up(struct ep *ep)
+{
+	struct iser *iser = ep->user;
+
+	memcpy(iser->dm.way, ep->way, sizeof(iser->dm.way));
+	iser->dm.ev->up(&iser->dm);
+}
+
+static void received(struct ep *ep, struct ep_rx *rx)
+{
+	struct iser *iser = ep->user;
+	const struct iser_hdr *hdr = (const void *)rx->p;
+	const struct iscsi_bhs *bhs = (const void *)(rx->p + sizeof(*hdr));
+	struct diag why = { 0 };
+	uint32_t len = rx->len >= HEADS ? get_be24(bhs->data_len) : 0;
+
+	if (iser->over)
+		return;
+	if (rx->len < HEADS || ISER_OPCODE(hdr->flags) != ISER_CONTROL)
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a message of %u bytes that is no iSCSI PDU behind an iSER header", rx->len);
+	else if (bhs->ahs_len)
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a PDU with an additional header, which none has that targets send");
+	else if (len > rx->len - HEADS || len > iser->recv_max)
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a data segment of %u bytes in a message of %u", len, rx->len);
+	if (why.err) {
+		fail(iser, &why);
+		return;
+	}
+	iser->dm.ev->control_notify(&iser->dm, bhs, rx->p + HEADS, len);
+	rx->next = NULL;
+	ep->ops->repost(ep, rx);
+}
+
+static void sent(struct ep *ep, struct ep_op *op)
+{
+	struct iser *iser = ep->user;
+
+	iser->busy[op - iser->op] = false;
+}
+
+static void idle(struct ep *ep)
+{
+	(void)ep;
+}
+
+static void down(struct ep *ep)
+{
+	struct diag closed = { 0 };
+
+	diag_set(&closed, DIAG_CLOSED, ECONNRESET, "connection closed by the target");
+	fail(ep->user, ep->why.err ? &ep->why : &closed);
+}
+
+static const struct ep_events events = { requested, up, received, sent, idle, down };
+
+static int send_control(struct datamover *dm, const void *bhs, const void *data, uint32_t len)
+{
+	struct iser *iser = (struct iser *)dm;
+	struct iser_hdr hdr = { .flags = ISER_CONTROL };
+	struct iscsi_bhs *head;
+	unsigned i = 0;
+	uint8_t *p;
+
+	if (len > ISCSI_PDU_DATA)
+		return -EMSGSIZE;
+	while (i < DATAMOVER_SENDS && iser->busy[i])
+		i++;
+	if (i == DATAMOVER_SENDS)
+		return -ENOBUFS;
+	p = pool_buf(iser->pool, i).p;
+	memcpy(p, &hdr, sizeof(hdr));
+	memcpy(p + sizeof(hdr), bhs, ISCSI_BHS);
+	head = (struct iscsi_bhs *)(p + sizeof(hdr));
+	head->ahs_len = 0;
+	head->data_len = put_be24(len);
+	if (len)
+		memcpy(p + HEADS, data, len);
+	iser->op[i] = (struct ep_op){
+		.kind = EP_SEND, .nsge = 1, .sge = { { p, (uint32_t)HEADS + len, iser->pool->key[iser->ep->dom].lkey } }
+	};
+	iser->busy[i] = true;
+	iser->ep->ops->post(iser->ep, &iser->op[i]);
+	return 0;
+}
+
+static void enable(struct datamover *dm, uint32_t recv_max)
+{
+	((struct iser *)dm)->recv_max = recv_max;
+}
+
+static void terminate(struct datamover *dm)
+{
+	struct iser *iser = (struct iser *)dm;
+
+	if (iser->registered)
+		iser->ep->ops->unreg(iser->ep, iser->pool);
+	if (iser->ep)
+		iser->ep->ops->free(iser->ep);
+	if (iser->pool) {
+		explicit_bzero(iser->pool->base, iser->pool->len);
+		pool_free(iser->pool);
+	}
+	free(iser);
+}
+
+static const struct datamover_ops ops = { send_control, enable, terminate };
+
+int iscsi_iser(struct datamover **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms, const struct datamover_events *ev, void *user,
+	struct diag *diag)
+{
+	struct ep_dial to = { .dst = *addr,
+		.backend = EP_VERBS,
+		.timeout_ms = timeout_ms,
+		.want = { .send = DATAMOVER_SENDS, .recv = RECEIVES, .sge = 1, .ord = 1, .ird = 1 } };
+	struct iser *iser = calloc(1, sizeof(*iser));
+	int err;
+
+	if (!iser)
+		return diag_sys(diag, ENOMEM, "iSER connection");
+	iser->dm = (struct datamover){ .ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = ISCSI_PDU_DATA };
+	iser->recv_max = ISCSI_PDU_DATA;
+	err = pool_new(&iser->pool, (EACH + 4095) & ~4095u, DATAMOVER_SENDS + RECEIVES, diag);
+	if (!err)
+		err = ep_dial(&iser->ep, loop, &to, &events, iser, diag);
+	if (err) {
+		iser->ep = NULL;
+		terminate(&iser->dm);
+		return err;
+	}
+	*out = &iser->dm;
+	return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* PDUs over TCP, without digests: the basic header, then data padded to words (RFC 7143, 11.1). */
+#include "carrier.h"
+#include "stream.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define RECV_LIMIT 65536u
+
+struct tcp_send {
+	struct stream_out out;
+	bool busy;
+	struct iscsi_bhs bhs;
+	uint8_t data[ISCSI_PDU_DATA + 3];
+};
+
+struct tcp {
+	struct datamover dm;
+	struct stream *stream;
+	struct tcp_send send[DATAMOVER_SENDS];
+	bool over;
+	struct iscsi_bhs bhs; /* of the PDU that arrives */
+	uint32_t got, len, padded; /* of header and data together; of the data */
+	uint32_t recv_max;
+	uint8_t data[RECV_LIMIT + 3];
+};
+
+static void fail(struct tcp *tcp, const struct diag *why)
+{
+	if (tcp->over)
+		return;
+	tcp->over = true;
+	tcp->dm.why = *why;
+	tcp->dm.ev->connection_terminate_notify(&tcp->dm);
+}
+
+static void up(struct stream *stream)
+{
+	struct tcp *tcp = stream->user;
+
+	memcpy(tcp->dm.way, stream->way, sizeof(tcp->dm.way));
+	tcp->dm.ev->up(&tcp->dm);
+}
+
+static void sent(struct stream *stream, struct stream_out *out)
+{
+	(void)stream;
+	container_of(out, struct tcp_send, out)->busy = false;
+}
+
+static void down(struct stream *stream)
+{
+	struct diag closed = { 0 };
+
+	diag_set(&closed, DIAG_CLOSED, ECONNRESET, "connection closed by the target");
+	fail(stream->user, stream->why.err ? &stream->why : &closed);
+}
+
+static bool head_is_good(struct tcp *tcp)
+{
+	struct diag why = { 0 };
+
+	tcp->len = get_be24(tcp->bhs.data_len);
+	tcp->padded = (tcp->len + 3) & ~3u;
+	if (tcp->bhs.ahs_len)
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a PDU with an additional header, which none has that targets send");
+	else if (tcp->len > tcp->recv_max)
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a data segment of %u bytes, more than the %u that may be", tcp->len, tcp->recv_max);
+	else
+		return true;
+	fail(tcp, &why);
+	return false;
+}
+
+static void take(struct tcp *tcp, uint32_t got)
+{
+	tcp->got += got;
+	if (tcp->got < ISCSI_BHS || (tcp->got == ISCSI_BHS && !head_is_good(tcp)) || tcp->got < ISCSI_BHS + tcp->padded)
+		return;
+	tcp->got = 0;
+	tcp->dm.ev->control_notify(&tcp->dm, &tcp->bhs, tcp->data, tcp->len);
+}
+
+static void readable(struct stream *stream)
+{
+	struct tcp *tcp = stream->user;
+	struct iovec iov;
+	ssize_t n;
+
+	if (tcp->over)
+		return;
+	do {
+		iov = tcp->got < ISCSI_BHS ? (struct iovec){ (uint8_t *)&tcp->bhs + tcp->got, ISCSI_BHS - tcp->got } :
+					     (struct iovec){ tcp->data + tcp->got - ISCSI_BHS, ISCSI_BHS + tcp->padded - tcp->got };
+		n = stream_recv(stream, &iov, 1);
+		if (n > 0)
+			take(tcp, (uint32_t)n);
+	} while (n > 0 && !tcp->over);
+	if (n < 0)
+		stream_close(stream);
+}
+
+static const struct stream_events events = { .up = up, .readable = readable, .sent = sent, .down = down };
+
+static int send_control(struct datamover *dm, const void *bhs, const void *data, uint32_t len)
+{
+	struct tcp *tcp = (struct tcp *)dm;
+	struct tcp_send *send = tcp->send;
+	uint32_t padded = (len + 3) & ~3u;
+
+	if (len > ISCSI_PDU_DATA)
+		return -EMSGSIZE;
+	while (send < tcp->send + DATAMOVER_SENDS && send->busy)
+		send++;
+	if (send == tcp->send + DATAMOVER_SENDS)
+		return -ENOBUFS;
+	memcpy(&send->bhs, bhs, ISCSI_BHS);
+	send->bhs.ahs_len = 0;
+	send->bhs.data_len = put_be24(len);
+	if (len)
+		memcpy(send->data, data, len);
+	memset(send->data + len, 0, padded - len);
+	send->out = (struct stream_out){ .iov = { { &send->bhs, ISCSI_BHS }, { send->data, padded } }, .niov = padded ? 2 : 1 };
+	send->busy = true;
+	stream_send(tcp->stream, &send->out);
+	return 0;
+}
+
+static void enable(struct datamover *dm, uint32_t recv_max)
+{
+	((struct tcp *)dm)->recv_max = recv_max;
+}
+
+static void terminate(struct datamover *dm)
+{
+	struct tcp *tcp = (struct tcp *)dm;
+
+	if (tcp->stream)
+		stream_free(tcp->stream);
+	explicit_bzero(tcp->send, sizeof(tcp->send));
+	free(tcp);
+}
+
+static const struct datamover_ops ops = { send_control, enable, terminate };
+
+int iscsi_tcp(struct datamover **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms, const struct datamover_events *ev, void *user,
+	struct diag *diag)
+{
+	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
+	struct tcp *tcp = calloc(1, sizeof(*tcp));
+	int err;
+
+	if (!tcp)
+		return diag_sys(diag, ENOMEM, "iSCSI connection");
+	tcp->dm = (struct datamover){ .ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = RECV_LIMIT };
+	tcp->recv_max = ISCSI_PDU_DATA;
+	err = stream_dial(&tcp->stream, loop, &to, &events, tcp, diag);
+	if (err) {
+		tcp->stream = NULL;
+		terminate(&tcp->dm);
+		return err;
+	}
+	*out = &tcp->dm;
+	return 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Answers to SendTargets, as LIO writes them and as nobody should. */
+#include "targets.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+
+static struct diag why;
+
+static int get(const char *bytes, size_t len, struct iscsi_found *found)
+{
+	struct iscsi_text t = { 0 };
+	struct addr asked;
+	int err;
+
+	*found = (struct iscsi_found){ 0 };
+	addr_parse(&asked, "10.0.0.9:3261", 0, NULL);
+	iscsi_text_add(&t, (const uint8_t *)bytes, (uint32_t)len, 65536, &why);
+	err = iscsi_targets_get(&t, &asked, found, &why);
+	iscsi_text_free(&t);
+	return err;
+}
+#define GET(text, found) get(text, sizeof(text), found)
+
+Test(iscsi_targets, a_list)
+{
+	struct iscsi_found found;
+
+	cr_assert_eq(GET("TargetName=iqn.x:a\0TargetAddress=10.0.0.1:3260,1\0TargetAddress=[fd00::1]:3261,2\0TargetName=iqn.x:b\0TargetName=iqn.x:c\0"
+			 "TargetAddress=host.example,65535\0",
+			     &found),
+		0, "%s", why.text);
+	cr_assert_eq(found.count, 4);
+	cr_assert_str_eq(found.record[0].name, "iqn.x:a");
+	cr_assert_str_eq(found.record[0].host, "10.0.0.1");
+	cr_assert(found.record[0].port == 3260 && found.record[0].tpgt == 1);
+	cr_assert_str_eq(found.record[1].name, "iqn.x:a");
+	cr_assert_str_eq(found.record[1].host, "fd00::1");
+	cr_assert(found.record[1].port == 3261 && found.record[1].tpgt == 2);
+	cr_assert_str_eq(found.record[2].name, "iqn.x:b");
+	cr_assert_str_eq(found.record[2].host, "10.0.0.9", "without an address it is here");
+	cr_assert(found.record[2].port == 3261 && found.record[2].tpgt == -1);
+	cr_assert_str_eq(found.record[3].host, "host.example");
+	cr_assert(found.record[3].port == 3260 && found.record[3].tpgt == 65535);
+	iscsi_found_free(&found);
+}
+
+static void refused(const char *text, size_t len, const char *reason)
+{
+	struct iscsi_found found;
+
+	cr_assert_lt(get(text, len, &found), 0, "%s", text);
+	cr_assert_str_eq(why.text, reason);
+	iscsi_found_free(&found);
+}
+#define REFUSED(text, reason) refused(text, sizeof(text), reason)
+
+Test(iscsi_targets, what_is_no_list)
+{
+	REFUSED("TargetAddress=10.0.0.1:3260,1", "an address before any target's name");
+	REFUSED("TargetName=", "a target's name of 0 bytes");
+	REFUSED("TargetName=iqn a", "a target's name with blanks or control characters in it");
+	REFUSED("TargetName=iqn\na", "a target's name with blanks or control characters in it");
+	REFUSED("SendTargets=Reject", "the target does not list what it has (SendTargets=Reject)");
+	REFUSED("TargetName=a\0TargetAddress=", "TargetAddress= is no address");
+	REFUSED("TargetName=a\0TargetAddress=:3260,1", "TargetAddress=:3260,1 is no address");
+	REFUSED("TargetName=a\0TargetAddress=10.0.0.1:0,1", "TargetAddress=10.0.0.1:0,1 is no address");
+	REFUSED("TargetName=a\0TargetAddress=10.0.0.1:65536,1", "TargetAddress=10.0.0.1:65536,1 is no address");
+	REFUSED("TargetName=a\0TargetAddress=10.0.0.1:3260,65536", "TargetAddress=10.0.0.1:3260,65536 is no address");
+	REFUSED("TargetName=a\0TargetAddress=10.0.0.1:3260,x", "TargetAddress=10.0.0.1:3260,x is no address");
+	REFUSED("TargetName=a\0TargetAddress=[fd00::1", "TargetAddress=[fd00::1 is no address");
+	REFUSED("TargetName=a\0TargetAddress=[host]:1", "TargetAddress=[host]:1 is no address");
+	REFUSED("TargetName=a\0TargetAddress=[fd00::1]x", "TargetAddress=[fd00::1]x is no address");
+	REFUSED("TargetName=a\0TargetAddress=a\x1b[2J:1", "TargetAddress=a\x1b[2J:1 is no address");
+}
