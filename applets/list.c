@@ -7,6 +7,7 @@ extern const struct applet applet_copy;
 extern const struct applet applet_detach;
 extern const struct applet applet_export;
 extern const struct applet applet_info;
+extern const struct applet applet_iser_discover;
 extern const struct applet applet_nfsrdma_discover;
 extern const struct applet applet_nfsrdma_mount;
 extern const struct applet applet_nvmf_connect;
@@ -26,6 +27,7 @@ const struct applet *const applets[] = {
 	&applet_detach,
 	&applet_export,
 	&applet_info,
+	&applet_iser_discover,
 	&applet_nfsrdma_discover,
 	&applet_nfsrdma_mount,
 	&applet_nvmf_connect,

@@ -133,6 +133,10 @@ static void offer_kind(const char *kind, const char *typed, FILE *to)
 	}
 	if (!strcmp(kind, "SOURCE") || !strcmp(kind, "HOST"))
 		offer(typed, "nfs+rdma://", "NFS over RDMA: HOST[:PORT]/PATH", to);
+	if (!strcmp(kind, "PORTAL")) {
+		offer(typed, "iser://", "iSCSI over RDMA: HOST[:PORT]", to);
+		offer(typed, "iscsi://", "iSCSI over TCP: HOST[:PORT]", to);
+	}
 	if (!strcmp(kind, "FILE") || !strcmp(kind, "DEVICE") || !strcmp(kind, "MAP"))
 		fputs(":file\n", to);
 	if (!strcmp(kind, "DIR"))

@@ -44,6 +44,8 @@ check_completions() { # BEFORE-VALUE BEFORE-FILE FOLDER
 	has 'rdmastor info --output=j' "${option}json"
 	has 'rdmastor info --json nvme+r' nvme+rdma://
 	has 'rdmastor nfsrdma-mount nfs' nfs+rdma://
+	has 'rdmastor iser-discover is' iser://
+	has 'rdmastor iser-discover isc' iscsi://
 	has 'rdmastor nfsrdma-mount --fallback ' none tcp
 	has 'rdmastor nfsrdma-mount server:/exp fo' "$folder"
 	has 'rdmastor info fi' file: file.img

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Options before keys of the URI before the environment, for each of name, user and secret. */
+#include "iscsi_who.h"
+#include "kernel.h"
+#include "secret.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *first(const char *a, const char *b, const char *c)
+{
+	return a ? a : b ? b : c;
+}
+
+/* NULL where there is none; too long ones are told as what they are. */
+static int read_secret(struct iscsi_who *who, const struct iscsi_who_options *opts, struct uri *uri, unsigned i, const char **secret, struct diag *diag)
+{
+	static const char *const variable[2] = { "LIBISCSI_CHAP_PASSWORD", "LIBISCSI_CHAP_TARGET_PASSWORD" };
+	const char *file = first(opts->file[i], uri ? uri_value(uri, i ? "target-secret-file" : "secret-file") : NULL, NULL);
+	const char *plain = first(!uri ? NULL : i ? uri_value(uri, "target_password") : uri->password, getenv(variable[i]), NULL);
+	int err = 0;
+
+	*secret = who->secret[i];
+	if (opts->fd[i])
+		err = secret_of_fd(opts->fd[i], who->secret[i], ISCSI_SECRET, diag);
+	else if (file)
+		err = secret_of_file(file, who->secret[i], ISCSI_SECRET, diag);
+	else
+		*secret = plain;
+	if (!err && *secret && (!**secret || strlen(*secret) > ISCSI_SECRET - 2))
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "a secret has 1 to %u bytes", ISCSI_SECRET - 2);
+	return err;
+}
+
+static int read_auth(struct iscsi_who *who, const struct iscsi_who_options *opts, struct uri *uri, struct diag *diag)
+{
+	struct iscsi_auth *auth = &who->from.auth;
+	const char *algs = first(opts->algs, uri ? uri_value(uri, "auth") : NULL, NULL);
+	int err = read_secret(who, opts, uri, 0, &auth->secret, diag);
+
+	auth->user = first(opts->user[0], uri ? uri->user : NULL, getenv("LIBISCSI_CHAP_USERNAME"));
+	auth->target_user = first(opts->user[1], uri ? uri_value(uri, "target_user") : NULL, getenv("LIBISCSI_CHAP_TARGET_USERNAME"));
+	if (!err)
+		err = read_secret(who, opts, uri, 1, &auth->target_secret, diag);
+	if (!err && algs)
+		err = iscsi_chap_algs(algs, &auth->algs, diag);
+	if (err)
+		return err;
+	if (auth->user && !auth->secret) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "the secret of user '%s' is missing", auth->user);
+		return diag_hint(diag, "--secret-file, --secret-fd or LIBISCSI_CHAP_PASSWORD in the environment gives it"), -EINVAL;
+	}
+	if (!auth->user && auth->secret)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "a secret, but no user that it is of: --user");
+	if (!auth->target_secret && auth->target_user)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the secret of the target, '%s', is missing: --target-secret-file", auth->target_user);
+	if (auth->target_secret && !auth->user)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "a target proves itself only to who does: --user and --secret-file are missing");
+	return 0;
+}
+
+static int read_name(struct call *call, const char *wanted, struct iscsi_who *who)
+{
+	int root = kernel_root(), err;
+
+	if (root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	err = kernel_initiator(root, wanted, &who->name, call->diag);
+	close(root);
+	if (err)
+		return err;
+	if (call->loop.verbose)
+		call_note(call, "initiator name %s (%s)", who->name.name, who->name.from);
+	if (who->name.random)
+		call_note(call, "initiator name made up for this run: %s", who->name.name);
+	who->from.initiator = who->name.name;
+	return 0;
+}
+
+int iscsi_who_read(struct call *call, const struct iscsi_who_options *opts, struct uri *uri, struct iscsi_who *who)
+{
+	int err;
+
+	*who = (struct iscsi_who){ 0 };
+	err = read_auth(who, opts, uri, call->diag);
+	return err ? err : read_name(call, first(opts->initiator, uri ? uri_value(uri, "initiator") : NULL, NULL), who);
+}
+
+void iscsi_who_forget(struct iscsi_who *who)
+{
+	explicit_bzero(who, sizeof(*who));
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iser-discover: what iSCSI targets a portal knows, printed as iscsiadm does, and over what each portal answers. Asking is core/proto/iscsi's. */
+#include "iscsi_who.h"
+#include "kernel.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS 15000
+#define MSEC       1000000ull
+#define PROBE_MS   3000
+#define PORTALS    64 /* that are probed */
+
+struct discover_options {
+	struct opt_common common;
+	struct iscsi_who_options who;
+	const char *transport;
+	bool no_probe;
+};
+
+static const struct opt rows[] = {
+	{ "transport", 't', OPT_TEXT, offsetof(struct discover_options, transport), "auto|iser|tcp", "how to ask; auto, the default: both ways" },
+	{ "no-probe", 0, OPT_FLAG, offsetof(struct discover_options, no_probe), NULL, "do not try over what each portal answers" },
+	ISCSI_WHO_ROWS(struct discover_options),
+	{ 0 },
+};
+
+static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_MS };
+
+struct portal { /* of all records, each once */
+	const struct iscsi_record *record;
+	struct diag why; /* its name is not found */
+	bool tried;
+	struct iscsi_probe *probe[ISCSI_CARRIERS];
+};
+
+struct discovery {
+	struct call *call;
+	struct loop *loop;
+	struct uri *uri;
+	struct iscsi_who who;
+	struct addr server;
+	bool want[ISCSI_CARRIERS];
+	struct iscsi_found found[ISCSI_CARRIERS];
+	struct diag why[ISCSI_CARRIERS];
+	struct diag rdma; /* what the system lacks for it */
+	uint64_t until;
+	struct portal portal[PORTALS];
+	struct iscsi_probe probe[PORTALS * ISCSI_CARRIERS];
+	unsigned portals, probes;
+};
+
+static uint32_t left_ms(const struct discovery *d, uint32_t part)
+{
+	uint64_t now = loop_clock(), left = d->until > now ? (d->until - now) / MSEC / part : 0;
+
+	return !d->until ? 0 : left ? (uint32_t)left : 1;
+}
+
+/* HOST[:PORT], or an address of IPv6 alone, as a URI. */
+static int read_uri(struct call *call, struct uri *uri)
+{
+	const char *text = call->operand[0], *colon = strchr(text, ':');
+	char whole[URI_MAX];
+	int err;
+
+	if (!strstr(text, "://") && strchr(text, '@')) /* and is not hidden in the list of processes: it is not told either */
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a user and password are given in a URI, iscsi://…, or by --user and --secret-file");
+	if (strstr(text, "://"))
+		snprintf(whole, sizeof(whole), "%s", text);
+	else
+		snprintf(whole, sizeof(whole), *text != '[' && colon && strchr(colon + 1, ':') ? "iscsi://[%s]" : "iscsi://%s", text);
+	err = uri_parse(uri, whole, call->diag);
+	explicit_bzero(whole, sizeof(whole));
+	if (err)
+		return err;
+	if (strcmp(uri->scheme, "iser") && strcmp(uri->scheme, "iscsi"))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI", uri->spelling);
+	if (*uri->path)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names a target: discovery asks a portal for all it knows", uri->spelling);
+	return 0;
+}
+
+static void read_transport(struct discovery *d)
+{
+	const struct discover_options *opts = d->call->opts;
+	bool uri = strstr(d->call->operand[0], "://");
+	const char *word = opts->transport ? opts->transport : !uri ? "auto" : strcmp(d->uri->scheme, "iser") ? "tcp" : "iser";
+
+	d->want[ISCSI_TCP] = strcmp(word, "iser");
+	d->want[ISCSI_ISER] = strcmp(word, "tcp");
+}
+
+static int read_call(struct discovery *d)
+{
+	const struct discover_options *opts = d->call->opts;
+	struct diag *diag = d->call->diag;
+	uint32_t ms = opts->common.timeout_ms;
+	int err = read_uri(d->call, d->uri);
+
+	if (!err)
+		err = uri_msec(d->uri, "timeout", &ms, diag);
+	if (!err)
+		err = iscsi_who_read(d->call, &opts->who, d->uri, &d->who);
+	if (!err)
+		err = uri_done(d->uri, diag);
+	if (err)
+		return err;
+	read_transport(d);
+	d->until = ms ? loop_clock() + ms * MSEC : 0;
+	return uri_resolve(d->uri, ISCSI_PORT, ms, &d->server, diag);
+}
+
+static void ready_rdma(struct discovery *d)
+{
+	int root = d->want[ISCSI_ISER] ? kernel_root() : -1;
+
+	if (root < 0)
+		return;
+	kernel_rdma_ready(root, &d->rdma);
+	d->rdma.hint[0] = 0;
+	close(root);
+}
+
+static void print_error(struct out *out, const struct diag *why)
+{
+	out_object(out, "error");
+	out_text(out, "code", NULL, "%s", diag_code_word(why->code));
+	out_text(out, "text", NULL, "%s", why->text);
+	out_end(out);
+}
+
+static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
+{
+	struct iscsi_found *found = &d->found[carrier];
+	struct diag *why = &d->why[carrier];
+	struct out *out = d->call->out;
+	char where[ADDR_TEXT];
+
+	if (iscsi_discover(d->loop, &d->server, carrier, &d->who.from, ms, found, why) && carrier == ISCSI_ISER && d->rdma.err)
+		*why = d->rdma;
+	out_object(out, NULL);
+	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(carrier));
+	out_text(out, "portal", NULL, "%s", addr_text(why->err ? &d->server : &found->at, where));
+	if (why->err) {
+		print_error(out, why);
+	} else {
+		out_u64(out, "redirects", NULL, found->redirects);
+		out_text(out, "chap", NULL, "%s", found->alg);
+		out_text(out, "path", NULL, "%s", found->way);
+	}
+	out_end(out);
+	if (!why->err && d->call->loop.verbose)
+		call_note(d->call, "asked over %s: %s%s%s", iscsi_carrier_word(carrier), found->way, *found->alg ? ", by CHAP with " : "", found->alg);
+	else if (why->err && d->call->loop.verbose)
+		call_note(d->call, "asked over %s: %s", iscsi_carrier_word(carrier), why->text);
+}
+
+static bool same_portal(const struct iscsi_record *a, const struct iscsi_record *b)
+{
+	return !strcmp(a->host, b->host) && a->port == b->port;
+}
+
+/* Has the list before this one, or this one further up, said the same? */
+static bool is_new(const struct discovery *d, unsigned carrier, unsigned index)
+{
+	const struct iscsi_record *record = &d->found[carrier].record[index];
+
+	for (unsigned c = 0; c <= carrier; c++)
+		for (unsigned i = 0; i < (c == carrier ? index : d->found[c].count); i++) {
+			const struct iscsi_record *other = &d->found[c].record[i];
+
+			if (same_portal(record, other) && record->tpgt == other->tpgt && !strcmp(record->name, other->name))
+				return false;
+		}
+	return true;
+}
+
+static struct portal *find_portal(struct discovery *d, const struct iscsi_record *record)
+{
+	for (unsigned i = 0; i < d->portals; i++)
+		if (same_portal(record, d->portal[i].record))
+			return &d->portal[i];
+	return NULL;
+}
+
+static void add_portal(struct discovery *d, const struct iscsi_record *record)
+{
+	struct portal *portal = &d->portal[d->portals];
+	struct addr addr;
+
+	if (d->portals == PORTALS || find_portal(d, record))
+		return;
+	portal->record = record;
+	d->portals++;
+	if (addr_resolve(&addr, record->host, record->port, left_ms(d, 4), &portal->why))
+		return;
+	for (unsigned c = 0; c < ISCSI_CARRIERS; c++) {
+		if (!d->want[c])
+			continue;
+		portal->probe[c] = &d->probe[d->probes++];
+		*portal->probe[c] = (struct iscsi_probe){ .addr = addr, .carrier = (uint8_t)c };
+	}
+}
+
+/* "iser and tcp", "iser", "tcp", "" */
+static void answers_text(const struct portal *portal, char text[32])
+{
+	*text = 0;
+	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
+		if (portal->probe[c] && portal->probe[c]->answers)
+			snprintf(text + strlen(text), 32 - strlen(text), "%s%s", *text ? " and " : "", iscsi_carrier_word(c));
+}
+
+static void tell_portal(const struct discovery *d, const struct portal *portal)
+{
+	const struct iscsi_record *r = portal->record;
+	const char *open = strchr(r->host, ':') ? "[" : "", *close = *open ? "]" : "", *why = portal->why.text;
+	char text[32];
+
+	answers_text(portal, text);
+	if (*text) {
+		call_note(d->call, "%s%s%s:%u answers over %s", open, r->host, close, r->port, text);
+		return;
+	}
+	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
+		if (portal->probe[c])
+			why = portal->probe[c]->why.text;
+	call_note(d->call, "%s%s%s:%u does not answer: %s", open, r->host, close, r->port, why);
+}
+
+static int probe(struct discovery *d)
+{
+	uint32_t ms = left_ms(d, 1);
+	int err;
+
+	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
+		for (unsigned i = 0; i < d->found[c].count; i++)
+			add_portal(d, &d->found[c].record[i]);
+	err = iscsi_probe(d->loop, &d->who.from, d->probe, d->probes, !ms || ms > PROBE_MS ? PROBE_MS : ms, d->call->diag);
+	for (unsigned i = 0; !err && i < d->portals; i++) {
+		d->portal[i].tried = true;
+		tell_portal(d, &d->portal[i]);
+	}
+	return err;
+}
+
+static void print_transports(struct out *out, const struct portal *portal)
+{
+	out_list(out, "transports");
+	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
+		if (portal->probe[c] && portal->probe[c]->answers)
+			out_text(out, NULL, NULL, "%s", iscsi_carrier_word(c));
+	out_end(out);
+}
+
+static void print_record(struct discovery *d, const struct iscsi_record *r)
+{
+	const char *open = strchr(r->host, ':') ? "[" : "", *close = *open ? "]" : "";
+	const struct portal *portal = find_portal(d, r);
+	struct out *out = d->call->out;
+
+	out_object(out, NULL);
+	out_text(out, "target", NULL, "%s", r->name);
+	out_text(out, "address", NULL, "%s", r->host);
+	out_u64(out, "port", NULL, r->port);
+	if (r->tpgt >= 0)
+		out_u64(out, "tpgt", NULL, (uint64_t)r->tpgt);
+	if (portal && portal->tried)
+		print_transports(out, portal);
+	out_end(out);
+	out_line(out, "%s%s%s:%u,%d %s", open, r->host, close, r->port, r->tpgt, r->name);
+}
+
+/* Of two failures that of whoever was reached. */
+static int failed(struct discovery *d)
+{
+	bool tcp = d->want[ISCSI_TCP] && (!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].code == DIAG_NO_DEVICE ||
+						 d->why[ISCSI_ISER].code == DIAG_NO_MODULE || d->why[ISCSI_TCP].code != DIAG_REFUSED);
+
+	*d->call->diag = d->why[tcp ? ISCSI_TCP : ISCSI_ISER];
+	return -d->call->diag->err;
+}
+
+static int run(struct discovery *d)
+{
+	const struct discover_options *opts = d->call->opts;
+	struct out *out = d->call->out;
+	unsigned count = 0;
+	int err;
+
+	out_text(out, "initiator", NULL, "%s", d->who.name.name);
+	out_list(out, "asked");
+	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
+		if (d->want[c])
+			ask(d, c, left_ms(d, d->want[ISCSI_TCP] && d->want[ISCSI_ISER] ? 2 : 1));
+	out_end(out);
+	if ((!d->want[ISCSI_TCP] || d->why[ISCSI_TCP].err) && (!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].err))
+		return failed(d);
+	err = opts->no_probe ? 0 : probe(d);
+	out_list(out, "records");
+	for (unsigned c = 0; !err && c < ISCSI_CARRIERS; c++)
+		for (unsigned i = 0; i < d->found[c].count; i++)
+			if (is_new(d, c, i)) {
+				print_record(d, &d->found[c].record[i]);
+				count++;
+			}
+	out_end(out);
+	if (err || count)
+		return err;
+	diag_set(d->call->diag, DIAG_NOT_FOUND, ENOENT, "the portal lists no target for %s", d->who.name.name);
+	return diag_hint(d->call->diag, "the name may be missing in the target's access list: --initiator gives another"), -ENOENT;
+}
+
+static int discover(struct call *call)
+{
+	struct discovery *d = calloc(1, sizeof(*d));
+	int err = d ? 0 : diag_sys(call->diag, ENOMEM, "discovery");
+
+	if (err)
+		return err;
+	d->call = call;
+	d->uri = calloc(1, sizeof(*d->uri));
+	err = d->uri ? read_call(d) : diag_sys(call->diag, ENOMEM, "discovery");
+	if (!err) {
+		ready_rdma(d);
+		err = loop_new(&d->loop, &call->loop, call->diag);
+	}
+	if (!err) {
+		err = run(d);
+		loop_free(d->loop);
+		if (err < 0)
+			diag_ctx(call->diag, "%s", strstr(call->operand[0], "://") ? d->uri->spelling : call->operand[0]);
+	}
+	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
+		iscsi_found_free(&d->found[c]);
+	if (d->uri)
+		explicit_bzero(d->uri, sizeof(*d->uri));
+	iscsi_who_forget(&d->who);
+	free(d->uri);
+	free(d);
+	return err;
+}
+
+const struct applet applet_iser_discover = {
+	.name = "iser-discover",
+	.operands = "PORTAL",
+	.summary = "list what iSCSI targets a portal knows, over iSER and TCP",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct discover_options),
+	.min = 1,
+	.max = 1,
+	.run = discover,
+};

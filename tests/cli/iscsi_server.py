@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# An iSCSI target for discovery on 127.0.0.1:3260 (and 3261) that errs as it is told; one connection at a time and port. Makes the file "listening".
+import socket, struct, sys, threading, time
+
+how = sys.argv[1] if len(sys.argv) > 1 else ''
+LIST = b'TargetName=iqn.x:a\0TargetAddress=127.0.0.1:3260,1\0TargetName=iqn.x:b\0TargetAddress=127.0.0.1:3999,2\0'
+
+
+def read(c, n):
+    data = b''
+    while len(data) < n:
+        got = c.recv(n - len(data))
+        if not got:
+            raise EOFError
+        data += got
+    return data
+
+
+def request(c):
+    bhs = read(c, 48)
+    n = int.from_bytes(bhs[5:8], 'big')
+    return bhs, read(c, (n + 3) & ~3)[:n]
+
+
+def reply(c, bhs, opcode, flags, data=b'', status=0, ttt=0xffffffff, itt=None, length=None, ahs=0):
+    head = bytearray(48)
+    head[0], head[1], head[4] = opcode, flags, ahs
+    head[5:8] = (len(data) if length is None else length).to_bytes(3, 'big')
+    head[16:20] = bhs[16:20] if itt is None else itt
+    if opcode == 0x23:
+        head[36:38] = struct.pack('>H', status)
+    else:
+        head[20:24] = struct.pack('>I', ttt)
+    c.sendall(bytes(head) + data + bytes(-len(data) % 4))
+
+
+def login(c, port):
+    while True:
+        bhs, data = request(c)
+        stage = bhs[1] >> 2 & 3
+        if how == 'mute':
+            time.sleep(60)
+        elif how.startswith('status='):
+            reply(c, bhs, 0x23, 0, status=int(how[7:], 16))
+        elif how == 'circle':
+            reply(c, bhs, 0x23, 0, b'TargetAddress=127.0.0.1:%d\0' % (3261 if port == 3260 else 3260), 0x101)
+        elif how == 'moved' and port == 3260:
+            reply(c, bhs, 0x23, 0, b'TargetAddress=127.0.0.1:3261,1\0', 0x102)
+        elif how == 'endless':
+            reply(c, bhs, 0x23, 0x40 | stage << 2, b'TargetAlias=x\0')
+        elif how == 'loops':
+            reply(c, bhs, 0x23, stage << 2, b'AuthMethod=None\0' if data.count(b'AuthMethod') else b'')
+        elif how == 'huge':
+            reply(c, bhs, 0x23, 0, length=0xffffff)
+        elif how == 'ahs':
+            reply(c, bhs, 0x23, 0, ahs=1)
+        elif how == 'http':
+            c.sendall(b'HTTP/1.0 400 Bad Request\r\nContent-Length: 0\r\nContent-Type: text/plain\r\n\r\n')
+            time.sleep(60)
+        elif stage == 0:
+            reply(c, bhs, 0x23, 0x81, b'AuthMethod=None\0')
+        else:
+            reply(c, bhs, 0x23, 0x87, b'' if how == 'silent' else
+                  b'HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=0\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0')
+            return
+
+
+def text(c):
+    bhs, _ = request(c)
+    if how == 'pieces':
+        for i in range(0, len(LIST), 7):
+            last = i + 7 >= len(LIST)
+            reply(c, bhs, 0x24, 0x80 if last else 0x40, LIST[i:i + 7], ttt=0xffffffff if last else 9)
+            if not last:
+                bhs, _ = request(c)
+    elif how == 'goes-on':
+        while True:
+            reply(c, bhs, 0x24, 0x40, b'TargetName=iqn.x:a\0', ttt=9)
+            bhs, _ = request(c)
+    elif how == 'empty-on':
+        reply(c, bhs, 0x24, 0x40, ttt=9)
+    elif how == 'nop':
+        reply(c, bhs, 0x20, 0x80, ttt=77, itt=b'\xff' * 4)
+        back, _ = request(c)
+        good = back[0] == 0x40 and back[20:24] == b'\0\0\0\x4d' and back[16:20] == b'\xff' * 4
+        reply(c, bhs, 0x24, 0x80, LIST if good else b'TargetName=the answer is wrong\0')
+    elif how == 'rejects':
+        reply(c, bhs, 0x3f, 0x80)
+    elif how == 'leaves':
+        reply(c, bhs, 0x32, 0x80)
+    elif how == 'odd':
+        reply(c, bhs, 0x25, 0x80)
+    elif how == 'nothing':
+        reply(c, bhs, 0x24, 0x80)
+    elif how == 'escape':
+        reply(c, bhs, 0x24, 0x80, b'TargetName=iqn.x:\x1b[2J\0')
+    elif how == 'hangs-up':
+        c.close()
+    else:
+        reply(c, bhs, 0x24, 0x80, LIST)
+    bhs, _ = request(c)
+    reply(c, bhs, 0x26, 0x80)
+
+
+def serve(s, port):
+    while True:
+        c, _ = s.accept()
+        try:
+            login(c, port)
+            text(c)
+        except (EOFError, OSError):
+            pass
+        c.close()
+
+
+for p in (3260, 3261):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(('127.0.0.1', p))
+    s.listen(8)
+    threading.Thread(target=serve, args=(s, p), daemon=True).start()
+open('listening', 'w').close()
+time.sleep(600)
