@@ -96,18 +96,27 @@ static int add_device(struct filter *f, int root, const char *device, struct dia
 	return 0;
 }
 
+static int add_words(struct filter *f, int root, char *text, struct diag *diag)
+{
+	char *rest = text, *word;
+	int err = 0;
+
+	while (!err && (word = strsep(&rest, ",")))
+		err = *word ? add_device(f, root, word, diag) : diag_set(diag, DIAG_USAGE, EINVAL, "-d: the name of a device is empty");
+	return err;
+}
+
 static int add_devices(struct filter *f, int root, const struct opt_list *list, struct diag *diag)
 {
-	for (unsigned i = 0; i < list->count; i++) {
-		char text[1024], *rest = text, *word;
-		int err;
+	int err = 0;
 
-		snprintf(text, sizeof(text), "%s", list->item[i]);
-		while ((word = strsep(&rest, ",")))
-			if (*word && (err = add_device(f, root, word, diag)))
-				return err;
+	for (unsigned i = 0; i < list->count && !err; i++) {
+		char *text = strdup(list->item[i]);
+
+		err = text ? add_words(f, root, text, diag) : diag_sys(diag, ENOMEM, "list of devices");
+		free(text);
 	}
-	return 0;
+	return err;
 }
 
 /* What nvmf-connect was given, or nvmf-connect-all: without an NQN all at that address, whatever port the discovery was at. */
@@ -268,10 +277,10 @@ static int run(struct call *call)
 {
 	struct nvmf_target *t = calloc(1, sizeof(*t));
 	struct filter *f = calloc(1, sizeof(*f));
-	int root = kernel_root(), err = t && f ? 0 : -ENOMEM;
+	int root = kernel_root(), err = 0;
 
-	if (!err && root < 0)
-		err = -errno;
+	if (!t || !f || root < 0)
+		err = diag_sys(call->diag, root < 0 ? errno : ENOMEM, "open /");
 	if (!err)
 		err = read_filter(f, t, call, root);
 	if (!err)
@@ -280,6 +289,8 @@ static int run(struct call *call)
 		close(root);
 	if (call->diag->err && call->operands)
 		diag_ctx(call->diag, "%s", call->operand[0]);
+	if (t)
+		nvmf_target_wipe(t);
 	free(t);
 	free(f);
 	return err;

@@ -212,10 +212,20 @@ static void look_for_path_name(const char *ctrl, void *arg)
 		snprintf(search->ctrl[search->count++], 16, "%s", ctrl);
 }
 
+/* A file elsewhere that happens to be called so is no device. */
+static const char *kernel_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return path;
+	return (!strncmp(path, "/dev/", 5) && slash == path + 4) || !strncmp(path, "/sys/", 5) ? slash + 1 : "";
+}
+
 int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigned max)
 {
 	char *real = strchr(device, '/') ? realpath(device, NULL) : NULL;
-	const char *path = real ? real : device, *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *name = kernel_name(real ? real : device);
 	struct search search = { .root = root, .disk = name, .ctrl = ctrl, .max = max };
 	struct nvmf_ctrl found;
 	unsigned a, b, c;
@@ -225,7 +235,7 @@ int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigne
 		snprintf(ctrl[search.count++], 16, "%s", found.name);
 	} else if (sscanf(name, "nvme%uc%un%u%c", &a, &b, &c, &end) == 3) {
 		sys_list(root, NVME_CLASS, look_for_path_name, &search);
-	} else if (sscanf(name, "nvme%un%u", &a, &b) == 2) { /* a partition's disk too */
+	} else if (sscanf(name, "nvme%un%u%c", &a, &b, &end) == 2 || sscanf(name, "nvme%un%up%u%c", &a, &b, &c, &end) == 3) {
 		snprintf(disk, sizeof(disk), "nvme%un%u", a, b);
 		search.disk = disk;
 		sys_list(root, NVME_CLASS, look_for_disk, &search);

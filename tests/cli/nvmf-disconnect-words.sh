@@ -12,6 +12,9 @@ d="$RDMASTOR nvmf-disconnect --dry-run"
 	fails 1 "there is no NVMe-oF connection 'nvme987'" $d nvme987
 	fails 1 "there is no NVMe-oF connection '/dev/null'" $d -d /dev/null
 	fails 1 "there is no NVMe-oF connection 'sda1'" $d --json -d sda1
+	fails 2 'the name of a device is empty' $d -d ''
+	fails 2 'the name of a device is empty' $d -d ,
+	fails 1 "there is no NVMe-oF connection '/tmp/nvme0'" $d -d /tmp/nvme0
 	fails 2 'not one of rdma\|tcp' $d --all -t fc
 	fails 2 "unknown key 'sparkle'" $d 'nvme+tcp://127.0.0.1/nqn.x?sparkle=1'
 }
