@@ -101,14 +101,17 @@ static struct done *seen(struct work *w, const struct nvmf_target *t)
 static void tell_failure(struct work *w, const char *what, const char *from, const struct diag *why)
 {
 	struct out *out = w->call->out;
+	char text[sizeof(why->text)];
 
+	snprintf(text, sizeof(text), "%s", why->text);
+	uri_hide(text);
 	w->failed++;
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", what);
 	out_text(out, "from", NULL, "%s", from);
 	out_bool(out, "connected", NULL, false);
 	out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-	out_text(out, "text", NULL, "%s", why->text);
+	out_text(out, "text", NULL, "%s", text);
 	if (why->hint[0])
 		out_text(out, "hint", NULL, "%s", why->hint);
 	out_end(out);
@@ -294,18 +297,27 @@ static void tell_identity(struct work *w, const struct nvmf_target *t)
 	w->told = true;
 }
 
+/* Without a URI's keys, of which one may be a secret. */
+static const char *entry_text(const struct nvmf_entry *entry, char text[URI_MAX])
+{
+	snprintf(text, URI_MAX, "%s", entry->uri ? entry->uri : entry->value[NVMF_TRADDR] ? entry->value[NVMF_TRADDR] : "an entry");
+	uri_hide(text);
+	text[strcspn(text, "?")] = 0;
+	return text;
+}
+
 static void do_entry(struct work *w, const struct nvmf_entry *entry)
 {
 	struct nvmf_options opts = merge(&w->opts->nvmf, entry);
 	struct nvmf_target *t = calloc(1, sizeof(*t));
 	struct diag why = { 0 };
-	const char *what = entry->uri ? entry->uri : entry->value[NVMF_TRADDR] ? entry->value[NVMF_TRADDR] : "an entry";
+	char what[URI_MAX];
 	bool port;
 
 	if (!t)
 		return;
 	if (nvmf_target_read(t, w->call, w->root, &opts, entry->uri, &why)) {
-		tell_failure(w, what, entry->from, &why);
+		tell_failure(w, entry_text(entry, what), entry->from, &why);
 		goto done;
 	}
 	tell_identity(w, t);

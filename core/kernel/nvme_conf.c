@@ -205,7 +205,7 @@ static int one_line(struct nvmf_entries *all, char *line, const char *from, unsi
 		if (word[0] == '-' && word[1])
 			err = line_option(all, entry, word, &rest, diag);
 		else if (strstr(word, "://") && !entry->uri)
-			entry->uri = strdup(word);
+			err = (entry->uri = strdup(word)) ? 0 : diag_sys(diag, ENOMEM, "configuration");
 		else if (*word)
 			conf_note(all, "%s: '%.40s' is passed over", entry->from, word);
 	}
@@ -329,8 +329,10 @@ static int read_file(int root, const char *path, struct nvmf_entries *all, struc
 	char *text = sys_read_all(path[0] == '/' ? root : AT_FDCWD, below);
 	int err;
 
-	if (!text)
+	if (!text && errno == ENOENT)
 		return -ENOENT;
+	if (!text)
+		return diag_sys(diag, errno, "read %s", path);
 	err = read_any(all, text, path, diag);
 	explicit_bzero(text, strlen(text));
 	free(text);

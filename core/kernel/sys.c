@@ -72,6 +72,7 @@ char *sys_read_all(int root, const char *path)
 	close(fd);
 	if (got < 0) {
 		free(text);
+		errno = (int)-got;
 		return NULL;
 	}
 	text[len] = 0;

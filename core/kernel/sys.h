@@ -8,7 +8,7 @@
 
 /* The text without white space at its end; at most len - 1 bytes. Its length (0: empty counts as a file), or -errno. */
 ssize_t sys_read(int root, char *text, size_t len, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The whole of a file of any length; NULL when it cannot be read. Caller frees. */
+/* The whole of a file of any length; NULL and errno when it cannot be read. Caller frees. */
 char *sys_read_all(int root, const char *path);
 bool sys_exists(int root, const char *path);
 /* Calls for each name in a directory but . and .., in no order. False when there is no such directory. */

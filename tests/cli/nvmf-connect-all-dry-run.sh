@@ -42,5 +42,18 @@ status=$?
 jq -e '.connected == 1 and .failed == 1 and .results[1].code == "usage" and (.results[1].text | test("queue_size: 7 is out of range"))' out >/dev/null || die "$(cat out)"
 grep -q 'queue_size: 7 is out of range' err || die "$(cat err)"
 
+# A secret where it does not belong is not told, and what is wrong is
+key=DHHC-1:00:ia6zGodOr4SEG0Zzaw398rpY0wqipUWj4jWjUh4HWUz6aQ2n:
+cat >secret.conf <<-C
+	[Subsystem]
+	controller = nvme+tcp://127.0.0.1/nqn.x?dhchap_secret=$key
+	controller = transport=tcp;traddr=127.0.0.1;nqn=nqn.y;tls=1;tls_key=NVMeTLSkey-1:01:${key#DHHC-1:00:}
+C
+$a -J secret.conf --json -v >out 2>err
+[ $? = 1 ] || die "a secret in a URI: $(cat out)"
+jq -e '.failed == 2 and .results[0].target == "nvme+tcp://127.0.0.1/nqn.x" and (.results[1].text | test("is not a whole number"))' out >/dev/null || die "$(cat out)"
+! grep -q ia6zGodOr4 out err || die "the secret is told: $(cat out err)"
+grep -q "nvme+tcp://127.0.0.1/nqn.x: unknown key 'dhchap_secret'" err || die "$(cat err)"
+
 # Nobody is there to be asked
 fails 1 'nothing was connected, 1 failed' "$RDMASTOR" nvmf-connect-all --quiet nvme+tcp://127.0.0.1:1

@@ -242,6 +242,11 @@ Test(nvme_conf, files_of_every_form_and_drop_ins_in_order)
 	kernel_nvmf_conf_free(&all);
 	cr_assert_eq(kernel_nvmf_conf_read(tree.root, "/etc/none", &all, &diag), -ENOENT);
 	cr_assert_str_eq(diag.text, "open /etc/none: no such file or directory");
+	cr_assert_eq(kernel_nvmf_conf_read(tree.root, "/etc/nvme", &all, &diag), -EISDIR);
+	cr_assert_str_eq(diag.text, "read /etc/nvme: is a directory");
+	tree_dir(&tree, "etc/nvme/nvme-fabrics.conf.d/30.conf");
+	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), -EISDIR, "what is there and cannot be read is not passed over");
+	kernel_nvmf_conf_free(&all);
 	tree_file(&tree, "proc/cmdline", "rd.nvmf.discover=tcp,10.0.0.7\n");
 	cr_assert_eq(kernel_nvmf_conf_kernel(tree.root, &all, &diag), 0);
 	is(&all, 0, "discover transport=tcp traddr=10.0.0.7");
