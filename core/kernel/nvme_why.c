@@ -92,9 +92,8 @@ static void rejected(struct hearing *h, const char *at)
 		diag_set(h->diag, DIAG_BUSY, ECONNRESET, "the target still holds an older connection of this host (stale connection)");
 		diag_hint(h->diag, "it lets it go by itself soon: try again");
 	} else if (strstr(at, "nvme status")) {
-		words = strrchr(at, '(');
-		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "the target rejected the connection: %.*s", (int)strcspn(words + 1, ")"),
-			words + 1);
+		words = words ? strrchr(at, '(') + 1 : strstr(at, "nvme status");
+		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "the target rejected the connection: %.*s", (int)strcspn(words, ")"), words);
 	} else {
 		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "the target rejected the connection: %.*s (%d)",
 			words ? (int)strcspn(words + 1, ")") : 0, words ? words + 1 : "", status);

@@ -185,6 +185,8 @@ Test(nvme_connect, words_of_the_kernel)
 		DIAG_REFUSED, "connection refused: no RDMA listener on port 4420");
 	means(ECONNRESET, "nvme nvme0: Connect rejected: status -111 (connection refused).\n", DIAG_REFUSED, "no RDMA listener");
 	means(ECONNRESET, "nvme nvme0: Connect rejected: status 10 (stale conn).\n", DIAG_BUSY, "stale connection");
+	means(ECONNRESET, "nvme nvme0: Connect rejected: status 28 nvme status 6\n", DIAG_REFUSED,
+		"the target rejected the connection: nvme status 6");
 	means(ECONNRESET, "nvme nvme0: Connect rejected: status 28 (consumer defined) nvme status 6 (resource not found).\n", DIAG_REFUSED,
 		"the target rejected the connection: resource not found");
 	means(ECONNRESET, "nvme nvme0: Connect rejected: status 4 (timeout).\n", DIAG_REFUSED,
