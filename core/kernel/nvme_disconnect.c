@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define GRACE_MS 100
+#define CLAIM_MS 2000
 
 static int delete (int root, const void *ctrl)
 {
@@ -139,8 +140,27 @@ static void append(char *text, size_t len, const char *disk, const char *who)
 	snprintf(text + at, len - at, "%s%s %s", at ? "; " : "", disk, who);
 }
 
+static int claim(int root, const void *node)
+{
+	int fd = openat(root, node, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+	return fd < 0 ? errno : 0;
+}
+
+/* Somebody's who is not seen from here: a mount of another mount namespace, ZFS, a target of the kernel's. */
+static bool claimed(int root, const char *disk, uint64_t until)
+{
+	char node[48], dev_file[64];
+
+	snprintf(node, sizeof(node), "dev/%.32s", disk);
+	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%.32s/dev", disk);
+	return !node_make(root, node, dev_file, true) && aside_run(root, claim, node, until, GRACE_MS, NULL) == -EBUSY;
+}
+
 void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text, size_t len)
 {
+	uint64_t until = loop_clock() + CLAIM_MS * 1000000ull;
+
 	text[0] = 0;
 	for (unsigned i = 0; i < count; i++) {
 		struct nvmf_disk *disks;
@@ -158,6 +178,8 @@ void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, 
 			holders_of(root, disks[d].major, disks[d].minor, who, sizeof(who));
 			if (!who[0])
 				openers_of(root, disks[d].major, disks[d].minor, who, sizeof(who));
+			if (!who[0] && claimed(root, disks[d].name, until))
+				snprintf(who, sizeof(who), "claimed by something that is not seen from here");
 			if (who[0])
 				append(text, len, disks[d].name, who);
 		}

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static ssize_t read_fd(int fd, char *text, size_t len)
@@ -53,10 +54,13 @@ char *sys_read_all(int root, const char *path)
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	size_t room = 16384, len = 0;
 	char *text = NULL;
+	struct stat st;
 	ssize_t got = 0;
 
 	if (fd < 0)
 		return NULL;
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode)) /* a shell's <(command) */
+		fcntl(fd, F_SETFL, 0);
 	do {
 		char *more = realloc(text, room + 1);
 

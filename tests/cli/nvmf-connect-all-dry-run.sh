@@ -34,6 +34,9 @@ $a -J good.conf --json >out || die "status $? of $(cat out)"
 jq -e '.connected == 2 and .failed == 0 and (.results | length) == 2 and .results[1].line == "transport=tcp,traddr=127.0.0.1,trsvcid=4421,nqn=nqn.x,hostnqn=nqn.host,hostid='$id',reconnect_delay=10,ctrl_loss_tmo=60"' out >/dev/null ||
 	die "$(cat out)"
 
+$a -J <(sleep 0.3; cat good.conf) --json >out || die "what a slow command writes: $(cat out)"
+jq -e '.connected == 2' out >/dev/null || die "$(cat out)"
+
 # One of two is wrong
 echo '[{"hostnqn":"nqn.host","subsystems":[{"nqn":"nqn.x","ports":[{"transport":"tcp","traddr":"127.0.0.1"},{"transport":"tcp","traddr":"127.0.0.1","queue_size":7}]}]}]' >half.json
 $a -J half.json --json >out 2>err
