@@ -122,7 +122,7 @@ static int add_devices(struct filter *f, int root, const struct opt_list *list, 
 /* What nvmf-connect was given, or nvmf-connect-all: without an NQN all at that address, whatever port the discovery was at. */
 static int add_uri(struct filter *f, struct nvmf_target *t, const struct call *call, int root, const char *text, struct diag *diag)
 {
-	static const struct nvmf_options none;
+	static const struct nvmf_options none = { .no_secrets = true };
 	int err = nvmf_target_read(t, call, root, &none, text, diag);
 
 	if (err)
@@ -289,8 +289,6 @@ static int run(struct call *call)
 		close(root);
 	if (call->diag->err && call->operands)
 		diag_ctx(call->diag, "%s", call->operand[0]);
-	if (t)
-		nvmf_target_wipe(t);
 	free(t);
 	free(f);
 	return err;

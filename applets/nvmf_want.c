@@ -309,7 +309,7 @@ int nvmf_target_read(
 	if (!t->want.value[NVMF_NQN])
 		t->want.value[NVMF_NQN] = DISCOVERY_NQN;
 	err = read_policy(t, on_loss, diag);
-	if (!err)
+	if (!err && !opts->no_secrets)
 		err = read_secrets(t, opts, file, diag);
 	if (!err)
 		err = kernel_nvmf_check(&t->want, diag);

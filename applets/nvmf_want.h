@@ -11,6 +11,7 @@ struct nvmf_options {
 	const char *value[NVMF_KEYS];
 	bool flag[NVMF_KEYS];
 	const char *on_loss, *secret_file[2], *secret_fd[2]; /* [0] the host's, [1] the controller's */
+	bool no_secrets; /* neither files nor the environment are read for them */
 };
 
 #define NVMF_ROW_(type, name, letter, key, arg, help)  { name, letter, OPT_TEXT, offsetof(type, nvmf.value[key]), arg, help }

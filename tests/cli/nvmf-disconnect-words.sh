@@ -20,3 +20,5 @@ d="$RDMASTOR nvmf-disconnect --dry-run"
 }
 [ "$("$RDMASTOR" nvmf-disconnect -n nqn.never.connected)" = 'nothing is connected' ] || die "an NQN that is not connected"
 "$RDMASTOR" nvmf-disconnect --json nvme+tcp://192.0.2.1/nqn.never.connected | jq -e '.connections == []' >/dev/null || die "JSON"
+uri='nvme+tcp://127.0.0.1/nqn.never.connected?secret-file=/gone/with/its/stick'
+[ "$(RDMASTOR_DHCHAP_SECRET=worn "$RDMASTOR" nvmf-disconnect "$uri")" = 'nothing is connected' ] || die "an end needs no secret"
