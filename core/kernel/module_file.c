@@ -88,6 +88,47 @@ bool module_built_in(int root, const char *release, const char *module)
 	return found;
 }
 
+struct rules {
+	int root;
+	const char *dir, *module;
+	bool found;
+};
+
+static bool same_name(const char *a, const char *b)
+{
+	for (; *a && (*a == '-' ? '_' : *a) == (*b == '-' ? '_' : *b); a++, b++)
+		;
+	return !*a && !*b;
+}
+
+static void rule_file(const char *name, void *arg)
+{
+	struct rules *rules = arg;
+	size_t len = strlen(name);
+	char path[320], of[64], *text, *rest, *line;
+
+	if (len < 6 || strcmp(name + len - 5, ".conf"))
+		return;
+	snprintf(path, sizeof(path), "%s/%s", rules->dir, name);
+	text = rest = sys_read_all(rules->root, path);
+	while ((line = strsep(&rest, "\n")))
+		rules->found |= sscanf(line, " install %63s", of) == 1 && same_name(of, rules->module);
+	free(text);
+}
+
+bool module_has_rule(int root, const char *module)
+{
+	static const char *const rule_dirs[] = { "etc/modprobe.d", "run/modprobe.d", "usr/local/lib/modprobe.d", "usr/lib/modprobe.d",
+		"lib/modprobe.d" };
+	struct rules rules = { .root = root, .module = module };
+
+	for (unsigned i = 0; i < sizeof(rule_dirs) / sizeof(*rule_dirs); i++) {
+		rules.dir = rule_dirs[i];
+		sys_list(root, rules.dir, rule_file, &rules);
+	}
+	return rules.found;
+}
+
 int module_files(int root, const char *release, const char *module, char *path[MODULE_FILES])
 {
 	int rc = -ENODATA;

@@ -14,6 +14,8 @@ const char *module_load_with(int root, const char *module, char *const *params, 
 const char *module_load_files(int root, const char *module, const char *params);
 /* It is in the kernel itself, by modules.builtin: such a one may show nowhere. */
 bool module_built_in(int root, const char *release, const char *module);
+/* The machine has its own word for loading it, "install MODULE COMMAND" (modprobe.d(5)): often /bin/false, so that nobody does. */
+bool module_has_rule(int root, const char *module);
 #define MODULE_FILES 64
 /* What module_load_files() loads, in this order, as paths below the root; '-' and '_' in the name are the same. Their number, or -ENOENT:
  * there is no such module, -ENODATA: no modules.dep of this release, -E2BIG. */

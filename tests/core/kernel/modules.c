@@ -52,6 +52,19 @@ Test(modules, the_folder_of_a_merged_usr_and_absolute_names)
 	loads("usr/lib/modules", "/lib/modules/6.1/a.ko: /lib/modules/6.1/b.ko\n", "a", "lib/modules/6.1/b.ko lib/modules/6.1/a.ko ");
 }
 
+Test(modules, the_rules_of_the_machine)
+{
+	struct tree tree = tree_new();
+
+	cr_assert(!module_has_rule(tree.root, "nvme_tcp"), "no rules at all");
+	tree_file(&tree, "etc/modprobe.d/a.conf", "# install nvme_tcp /bin/false\noptions nvme_tcp x=1\ninstall nvme /bin/false\n");
+	tree_file(&tree, "etc/modprobe.d/b.conf.old", "install nvme_tcp /bin/false\n");
+	cr_assert(!module_has_rule(tree.root, "nvme_tcp"), "none of it");
+	tree_file(&tree, "usr/lib/modprobe.d/c.conf", "blacklist x\n\tinstall  nvme-tcp /bin/false\n");
+	cr_assert(module_has_rule(tree.root, "nvme_tcp"));
+	tree_free(&tree);
+}
+
 Test(modules, what_is_missing_is_told_apart)
 {
 	struct tree tree = tree_new();
