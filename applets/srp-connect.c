@@ -78,14 +78,17 @@ static void tell_param(const char *name, const char *value, void *arg)
 	call_note(arg, "ib_srp: %s=%s", name, value);
 }
 
-/* Only the unit that was asked for. */
+/* Only the unit that was asked for; none when it is not there yet. */
 static void keep_lun(struct connection *c, uint64_t lun)
 {
-	for (unsigned i = 0; lun != SRP_LUN_ALL && i < c->count; i++)
-		if (c->luns[i].lun == lun) {
-			c->luns[0] = c->luns[i];
-			c->count = 1;
-		}
+	unsigned kept = 0;
+
+	if (lun == SRP_LUN_ALL)
+		return;
+	for (unsigned i = 0; i < c->count; i++)
+		if (c->luns[i].lun == lun)
+			c->luns[kept++] = c->luns[i];
+	c->count = kept;
 }
 
 static int set_up(struct call *call, int root, struct connection *c, uint64_t lun)
