@@ -31,7 +31,7 @@ int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64
 void kernel_scsi_by_id(const struct scsi_lun *, char text[200]);
 /* Who would lose something with this host: "sda mounted on /mnt; sdb swap"; "" = nobody. */
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len);
-bool kernel_scsi_has_root(int root, unsigned host); /* the system runs on one of its disks, through any layers */
+bool kernel_scsi_has_root(int root, unsigned host); /* the system runs on one of its disks, or nobody can tell */
 /* "/dev/sda", "sda1", a link to one of them: the host's number, or -ENOENT. */
 int kernel_scsi_host_of(int root, const char *device);
 /* Nodes that somebody made by hand, of units that are gone. */

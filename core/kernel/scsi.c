@@ -156,8 +156,10 @@ void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
 	unsigned count;
 
 	text[0] = 0;
-	if (kernel_scsi_luns(root, host, &luns, &count, NULL))
+	if (kernel_scsi_luns(root, host, &luns, &count, NULL)) {
+		snprintf(text, len, "who uses its disks cannot be told");
 		return;
+	}
 	for (unsigned i = 0; i < count; i++) {
 		size_t at = strlen(text);
 		char who[400] = "";
@@ -180,7 +182,7 @@ bool kernel_scsi_has_root(int root, unsigned host)
 	bool has = false;
 
 	if (kernel_scsi_luns(root, host, &luns, &count, NULL))
-		return false;
+		return true;
 	for (unsigned i = 0; i < count && !has; i++)
 		has = luns[i].node[0] && holders_root(root, luns[i].major, luns[i].minor);
 	free(luns);

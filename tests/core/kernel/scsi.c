@@ -170,3 +170,17 @@ Test(scsi, users)
 	cr_assert(kernel_scsi_has_root(tree.root, 6));
 	cr_assert(!kernel_scsi_has_root(tree.root, 7));
 }
+
+Test(scsi, more_units_than_are_looked_at)
+{
+	char name[80], text[200];
+
+	for (unsigned i = 0; i <= 4096; i++) {
+		snprintf(name, sizeof(name), "sys/class/scsi_device/6:0:0:%u", i);
+		tree_dir(&tree, name);
+	}
+	cr_assert_eq(kernel_scsi_luns(tree.root, 6, &luns, &count, &why), -E2BIG);
+	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	cr_assert_str_eq(text, "who uses its disks cannot be told", "what is not known is not free");
+	cr_assert(kernel_scsi_has_root(tree.root, 6));
+}
