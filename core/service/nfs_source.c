@@ -31,6 +31,8 @@ static int from_uri(struct uri *uri, struct nfs_source *s, struct nfs_options *o
 		err = uri_done(uri, diag);
 	if (!err && (uri->user || !*uri->host))
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not nfs+rdma://HOST[:PORT]/PATH", uri->spelling);
+	if (!err && version && strchr(version, ','))
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "vers '%.40s' is more than a version: options go with -o", version);
 	if (err)
 		return err;
 	if ((size_t)snprintf(s->host, sizeof(s->host), "%s", uri->host) >= sizeof(s->host) ||

@@ -51,6 +51,8 @@ Test(nfs_source, uris)
 	is("nfs+rdma://server/exp?vers=4.1&ro&timeout=5", "server", "/exp", "server:/exp");
 	cr_assert(o.major == 4 && o.minor == 1 && o.flags == MS_RDONLY && ms == 5000);
 	cr_assert_eq(source("nfs+rdma://server/exp?vers=9"), -EINVAL);
+	cr_assert_eq(source("nfs+rdma://server/exp?vers=4.2,suid"), -EINVAL);
+	cr_assert_str_eq(why.text, "vers '4.2,suid' is more than a version: options go with -o");
 	cr_assert_eq(source("nfs+rdma://server/exp?nonsense=1"), -EINVAL);
 	cr_assert_eq(source("nfs+rdma:///exp"), -EINVAL);
 	cr_assert_eq(source("nvme+rdma://server/exp"), -EINVAL);
