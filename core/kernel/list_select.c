@@ -226,6 +226,10 @@ int kernel_list_select(int root, struct kernel_list *list, const char *what, uin
 
 	if (!want)
 		return diag_sys(diag, ENOMEM, "read '%s'", what);
+	if (!*what) {
+		free(want);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the device, directory or URI to look for is empty");
+	}
 	snprintf(want->word, sizeof(want->word), "%s", what);
 	for (size_t len = strlen(want->word); len > 1 && want->word[len - 1] == '/'; len--)
 		want->word[len - 1] = 0;

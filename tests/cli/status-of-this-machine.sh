@@ -22,5 +22,6 @@ s="$RDMASTOR status"
 	done
 	fails 1 'is not attached' $s --json nvme987
 	fails 2 "the kernel attaches nothing of a URI 'nbd:'" $s nbd://10.255.255.1/x
+	fails 2 'the device, directory or URI to look for is empty' $s ""
 	fails 2 'one operand too many' $s nvme0 nvme1
 }
