@@ -140,7 +140,7 @@ static int find_dir(struct call *call, const char *typed, char dir[PATH_MAX])
 	err = kernel_mount_dir(root, typed, dir);
 	close(root);
 	if (err)
-		diag_set(call->diag, DIAG_NOT_FOUND, -err, "there is no directory %s to mount on: %s", typed, diag_errno_text(-err));
+		diag_set(call->diag, DIAG_NOT_FOUND, -err, "there is no directory '%s' to mount on: %s", typed, diag_errno_text(-err));
 	return err;
 }
 

@@ -24,14 +24,15 @@ touch file
 	fails 2 'option port: 0 is out of range \(1 to 65535\)' $m 127.0.0.1:/exp dir -o soft,port=0
 	fails 2 'NFS 3 has no minor versions' $m 127.0.0.1:/exp dir -o vers=3,minorversion=1
 	fails 2 "--fallback: 'udp' is not one of none\\|tcp" $m 127.0.0.1:/exp dir --fallback udp
-	fails 1 'there is no directory nowhere to mount on: no such file or directory' $m 127.0.0.1:/exp nowhere
+	fails 1 "there is no directory 'nowhere' to mount on: no such file or directory" $m 127.0.0.1:/exp nowhere
+	fails 1 "there is no directory '' to mount on: no such file or directory" $m 127.0.0.1:/exp ""
 	fails 1 "$PWD/file is no directory" $m 127.0.0.1:/exp file
 	fails 1 'there is no host|no name server answers|no answer for host name' $m no-such-host.invalid:/exp dir --timeout 6
-	fails 1 'there is no directory nowhere' $m 127.0.0.1:/exp nowhere --json
+	fails 1 "there is no directory 'nowhere'" $m 127.0.0.1:/exp nowhere --json
 	[ "$(jq -r .error.code fails.out)" = not-found ] || die "JSON says $(cat fails.out)"
 }
 ln -s "$RDMASTOR" mount.nfsrdma
-fails 32 'rdmastor mount.nfsrdma: there is no directory nowhere' ./mount.nfsrdma 127.0.0.1:/exp nowhere -s -n -v -o rw,_netdev
+fails 32 "rdmastor mount.nfsrdma: there is no directory 'nowhere'" ./mount.nfsrdma 127.0.0.1:/exp nowhere -s -n -v -o rw,_netdev
 fails 1 '^Usage: ./mount.nfsrdma HOST:/PATH DIR \[-sfnv\] \[-o OPTIONS\]' ./mount.nfsrdma --nonsense
 fails 1 "option 'udp': this mounts over RDMA" ./mount.nfsrdma 127.0.0.1:/exp dir -o udp
 
