@@ -63,6 +63,7 @@ int kernel_umount(const char *dir);
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX]);
 
 struct kernel_mounted {
+	unsigned id; /* of this mount, which another at the same place has not */
 	char source[1200], type[32], options[512], super[2048]; /* of the file system: "rw,vers=4.2,proto=rdma" */
 	char transport[16]; /* as the file system's statistics name it; "" = they do not */
 };

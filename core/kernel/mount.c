@@ -38,11 +38,13 @@ int kernel_mount(int root, const struct kernel_mount_ask *ask, bool *late)
 {
 	uint64_t now = loop_clock();
 	uint32_t ms = !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
-	struct kernel_mounted there;
-	int rc = child_call(&root, 1, ms, do_mount, ask);
+	struct kernel_mounted there, before = { 0 };
+	int rc;
 
+	kernel_mounted(root, ask->dir, &before);
+	rc = child_call(&root, 1, ms, do_mount, ask);
 	*late = rc == -ETIMEDOUT;
-	if (*late && !kernel_mounted(root, ask->dir, &there) && !strcmp(there.source, ask->source)) {
+	if (*late && !kernel_mounted(root, ask->dir, &there) && there.id != before.id && !strcmp(there.source, ask->source)) {
 		*late = false; /* it was done when its time was up */
 		return 0;
 	}
@@ -130,7 +132,7 @@ static char *read_line(char *line, struct kernel_mounted *m)
 	if (!end || (end != rest && end[-1] != ' '))
 		return NULL;
 	end += 2;
-	*m = (struct kernel_mounted){ 0 };
+	*m = (struct kernel_mounted){ .id = (unsigned)strtoul(field[0], NULL, 10) };
 	copy(m->options, sizeof(m->options), field[5]);
 	copy(m->type, sizeof(m->type), strsep(&end, " "));
 	copy(m->source, sizeof(m->source), end ? sys_unescape(strsep(&end, " ")) : "");
@@ -162,13 +164,20 @@ static void read_transport(int root, const char *dir, struct kernel_mounted *m)
 /* Whoever follows a path into a mount may be kept by a dead server: the last part is looked up in the list of mounts first. */
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 {
-	const char *slash = strrchr(typed, '/'), *last = slash ? slash + 1 : typed;
+	char path[PATH_MAX], parent[PATH_MAX];
+	const char *slash, *last;
 	struct kernel_mounted there;
-	char parent[PATH_MAX];
-	size_t len;
+	size_t len = strlen(typed);
 
+	if (len >= sizeof(path))
+		return -ENAMETOOLONG;
+	while (len > 1 && typed[len - 1] == '/')
+		len--;
+	snprintf(path, sizeof(path), "%.*s", (int)len, typed);
+	slash = strrchr(path, '/');
+	last = slash ? slash + 1 : path;
 	if (*last && strcmp(last, ".") && strcmp(last, "..")) {
-		snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - typed + 1) : 1, slash ? typed : ".");
+		snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
 		if (!realpath(parent, dir))
 			return -errno;
 		len = strlen(dir);

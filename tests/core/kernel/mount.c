@@ -45,6 +45,7 @@ Test(mount, what_is_mounted)
 	cr_assert_str_eq(m.transport, "tcp");
 	cr_assert_eq(kernel_mounted(tree.root, "/two", &m), 0);
 	cr_assert_str_eq(m.type, "nfs4", "the topmost");
+	cr_assert_eq(m.id, 39);
 	cr_assert_str_eq(m.transport, "");
 	cr_assert_eq(kernel_mounted(tree.root, "/none", &m), -ENOENT);
 	cr_assert_eq(kernel_mounted(tree.root, "/short", &m), -ENOENT);
@@ -81,6 +82,10 @@ Test(mount, the_directory)
 	cr_assert_str_eq(dir, "/tmp/no-such-folder");
 	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/../tmp/no-such-folder", dir), 0);
 	cr_assert_str_eq(dir, "/tmp/no-such-folder");
+	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/no-such-folder//", dir), 0, "a slash behind it does not lead into it");
+	cr_assert_str_eq(dir, "/tmp/no-such-folder");
+	cr_assert_eq(kernel_mount_dir(tree.root, "//", dir), 0);
+	cr_assert_str_eq(dir, "/");
 	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/no-such-folder-either", dir), -ENOENT);
 	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/", dir), 0);
 	cr_assert_str_eq(dir, "/tmp");
