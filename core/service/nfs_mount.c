@@ -141,10 +141,10 @@ static int make_data(struct mounting *g, bool rdma, unsigned version, struct dia
 	return err ? err : nfs_options_write(&m->options, &n, m->data, diag);
 }
 
-static int too_late(const struct mounting *g, struct diag *diag)
+static int too_late(uint64_t since, struct diag *diag)
 {
-	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's mount did not end in %g s and was stopped: the server does not answer it",
-		g->m->timeout_ms / 1000.);
+	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's mount did not end in %.3g s and was stopped: the server does not answer it",
+		(double)(loop_clock() - since) / 1e9);
 }
 
 /* Of the kernel's client; its server may be on this machine too. */
@@ -158,8 +158,9 @@ static bool is_ours(const char *line)
 static int ask_kernel(struct mounting *g, const char *data, unsigned long flags, struct diag *diag)
 {
 	const struct kernel_mount_ask ask_it = { g->m->source.name, g->m->dir, "nfs", data, flags, g->until };
-	struct kernel_log log;
 	char lines[2048], *rest = lines, *line;
+	uint64_t since = loop_clock();
+	struct kernel_log log;
 	bool late;
 	int err;
 
@@ -168,7 +169,7 @@ static int ask_kernel(struct mounting *g, const char *data, unsigned long flags,
 	kernel_log_since(&log, is_ours, lines, sizeof(lines));
 	if (!err)
 		return 0;
-	err = late ? too_late(g, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, diag);
+	err = late ? too_late(since, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, diag);
 	while (loop_options(g->loop)->verbose && (line = strsep(&rest, "\n")))
 		if (*line)
 			note(g, "kernel: %s", line);
@@ -189,8 +190,9 @@ static int mount_one(struct mounting *g, bool rdma, unsigned version, struct dia
 		return diag_set(diag, DIAG_MISMATCH, EIO, "the kernel says that %s is mounted, but it is not in /proc/self/mountinfo", m->dir);
 	if (nfs_mounted_rdma(&m->mounted) == rdma && (!rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
 		return 0;
-	kernel_umount(m->dir);
-	return diag_set(diag, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s, so it was unmounted again: %.300s", rdma ? "RDMA" : "TCP",
+	err = kernel_umount(m->dir);
+	return diag_set(diag, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s, %s%s: %.300s", rdma ? "RDMA" : "TCP",
+		err ? "and it is still mounted, as unmounting failed with: " : "so it was unmounted again", err ? diag_errno_text(-err) : "",
 		m->mounted.super);
 }
 
