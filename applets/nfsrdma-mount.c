@@ -139,6 +139,8 @@ static int find_dir(struct call *call, const char *typed, char dir[PATH_MAX])
 		return diag_sys(call->diag, errno, "open /");
 	err = kernel_mount_dir(root, typed, dir);
 	close(root);
+	if (err == -ETIMEDOUT)
+		return diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT, "the way to directory '%s' does not end: it leads through a mount whose server is gone", typed);
 	if (err)
 		diag_set(call->diag, DIAG_NOT_FOUND, -err, "there is no directory '%s' to mount on: %s", typed, diag_errno_text(-err));
 	return err;

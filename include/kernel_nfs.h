@@ -59,7 +59,8 @@ int kernel_mount(int root, const struct kernel_mount_ask *, bool *late);
  * cannot be asked (before Linux 5.6). */
 bool kernel_mount_refuses(const struct kernel_mount_ask *, char *text, size_t len);
 int kernel_umount(const char *dir);
-/* A directory as the list of mounts names it, without touching what is mounted on it. */
+/* A directory as the list of mounts names it, without touching what is mounted on it. -ETIMEDOUT: the way to it leads through a mount that
+ * does not answer. */
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX]);
 
 struct kernel_mounted {

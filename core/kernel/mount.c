@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define MSEC  1000000ull
 #define WORDS 1024
+#define LOOK_MS 5000 /* for a path to be followed */
 
 /* The mount API of Linux 5.2 (include/uapi/linux/mount.h), which libcs do not all have. */
 #ifndef SYS_fsopen
@@ -161,6 +163,22 @@ static void read_transport(int root, const char *dir, struct kernel_mounted *m)
 	free(all);
 }
 
+static int follow(int root, const void *path)
+{
+	struct stat st;
+
+	(void)root;
+	return stat(path, &st) ? errno : 0;
+}
+
+/* realpath(), of what was followed to its end before: then the kernel knows it for a while. */
+static int real(int root, const char *path, char dir[PATH_MAX])
+{
+	if (child_call(&root, 1, LOOK_MS, follow, path) == -ETIMEDOUT)
+		return -ETIMEDOUT;
+	return realpath(path, dir) ? 0 : -errno;
+}
+
 /* Whoever follows a path into a mount may be kept by a dead server: the last part is looked up in the list of mounts first. */
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 {
@@ -168,6 +186,7 @@ int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 	const char *slash, *last;
 	struct kernel_mounted there;
 	size_t len = strlen(typed);
+	int err;
 
 	if (len >= sizeof(path))
 		return -ENAMETOOLONG;
@@ -178,14 +197,15 @@ int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 	last = slash ? slash + 1 : path;
 	if (*last && strcmp(last, ".") && strcmp(last, "..")) {
 		snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
-		if (!realpath(parent, dir))
-			return -errno;
+		err = real(root, parent, dir);
+		if (err)
+			return err;
 		len = strlen(dir);
 		if ((size_t)snprintf(dir + len, PATH_MAX - len, "%s%s", dir[len - 1] == '/' ? "" : "/", last) < PATH_MAX - len &&
 			!kernel_mounted(root, dir, &there))
 			return 0;
 	}
-	return realpath(typed, dir) ? 0 : -errno;
+	return real(root, typed, dir);
 }
 
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
