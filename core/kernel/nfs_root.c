@@ -206,7 +206,8 @@ int nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
 		char own[sizeof(r->options)];
 
 		memcpy(own, r->options, sizeof(own));
-		snprintf(r->options, sizeof(r->options), "%s%s%.*s", w.writable ? "rw" : "ro", own[0] ? "," : "", (int)sizeof(own) - 4, own);
+		if ((size_t)snprintf(r->options, sizeof(r->options), "%s%s%s", w.writable ? "rw" : "ro", own[0] ? "," : "", own) >= sizeof(r->options))
+			err = diag_set(diag, DIAG_USAGE, E2BIG, "the kernel command line's options of the NFS root are too long");
 	}
 	free(text);
 	return err;

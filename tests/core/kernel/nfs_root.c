@@ -76,6 +76,11 @@ Test(nfs_root, too_long)
 	strcpy(cmdline, "root=nfs:10.0.0.1:/srv:");
 	memset(cmdline + strlen(cmdline), 'a', 4000);
 	cr_assert_eq(nfs_root_read(cmdline, &r, &why), -E2BIG);
+	cmdline[strlen("root=nfs:10.0.0.1:/srv:") + 1022] = 0;
+	cr_assert_eq(nfs_root_read(cmdline, &r, &why), -E2BIG, "no option is cut off for the sake of \"ro,\"");
+	cmdline[strlen("root=nfs:10.0.0.1:/srv:") + 1020] = 0;
+	cr_assert_eq(nfs_root_read(cmdline, &r, &why), 0);
+	cr_assert_eq(strlen(r.options), 1023);
 }
 
 Test(nfs_root, of_this_system)
