@@ -37,6 +37,13 @@ struct discovery {
 	struct diag rdma; /* what the system lacks for it */
 };
 
+static uint32_t left_ms(const struct discovery *d, uint32_t part)
+{
+	uint64_t now = loop_clock(), left = d->until > now ? (d->until - now) / MSEC / part : 0;
+
+	return !d->until ? 0 : left ? (uint32_t)left : 1;
+}
+
 static int read_uri(struct call *call, struct discovery *d, char host[256])
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
@@ -66,20 +73,15 @@ static int read_call(struct call *call, struct discovery *d)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a port is a number from 1 to 65535");
 	d->port[true] = (uint16_t)opts->port;
 	d->port[false] = (uint16_t)opts->tcp_port;
+	if (strstr(text, ":/") && !strstr(text, "://"))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names an export: the host alone is asked", text);
 	if (strstr(text, "://"))
 		err = read_uri(call, d, host);
 	else if (*text == '[' && text[len - 1] == ']')
 		snprintf(host, sizeof(host), "%.*s", (int)len - 2, text + 1);
 	else
 		snprintf(host, sizeof(host), "%s", text);
-	return err ? err : addr_resolve(&d->server, host, NFS_RDMA_PORT, opts->common.timeout_ms, call->diag);
-}
-
-static uint32_t left_ms(const struct discovery *d, uint32_t part)
-{
-	uint64_t now = loop_clock(), left = d->until > now ? (d->until - now) / MSEC / part : 0;
-
-	return !d->until ? 0 : left ? (uint32_t)left : 1;
+	return err ? err : addr_resolve(&d->server, host, NFS_RDMA_PORT, left_ms(d, 1), call->diag);
 }
 
 static void print_versions(struct out *out, unsigned versions)
@@ -225,7 +227,7 @@ static int run(struct discovery *d)
 static int discover(struct call *call)
 {
 	const struct discover_options *opts = call->opts;
-	struct discovery d = { .call = call };
+	struct discovery d = { .call = call, .until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0 };
 	int err = read_call(call, &d), root = kernel_root();
 
 	if (root < 0)
@@ -238,8 +240,6 @@ static int discover(struct call *call)
 	close(root);
 	if (err)
 		return err;
-	if (opts->common.timeout_ms)
-		d.until = loop_clock() + opts->common.timeout_ms * MSEC;
 	err = run(&d);
 	loop_free(d.loop);
 	return err < 0 ? diag_ctx(call->diag, "%s", call->operand[0]) : err;

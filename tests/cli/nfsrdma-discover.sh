@@ -10,6 +10,7 @@ d="$RDMASTOR nfsrdma-discover"
 	fails 2 "'nvme\\+rdma://127.0.0.1' is not an nfs\\+rdma: URI" $d nvme+rdma://127.0.0.1
 	fails 2 'a port is a number from 1 to 65535' $d -p 0 127.0.0.1
 	fails 2 "is not an IP address" $d 1.2.3
+	fails 2 "'127.0.0.1:/exp' names an export: the host alone is asked" $d 127.0.0.1:/exp
 }
 unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own for the rest'; exit 77; }
 export d top
