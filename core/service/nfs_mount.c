@@ -307,6 +307,7 @@ static int run(struct mounting *g, struct diag *diag)
 	uint64_t retry = m->options.retry_min > 0 ? loop_clock() + (uint64_t)m->options.retry_min * MINUTE_MS * MSEC : 0;
 	const char *host = m->options.addr[0] ? m->options.addr : m->source.host;
 	int err = addr_resolve(&m->server, host, NFS_RDMA_PORT, left_ms(g, ASK_MS), diag), never = 0;
+	char told[sizeof(diag->text)] = "";
 
 	if (err)
 		return err;
@@ -323,7 +324,9 @@ static int run(struct mounting *g, struct diag *diag)
 		err = attempt(g, diag);
 		if (!err || !may_come(diag) || pause >= retry || (g->until && pause >= g->until))
 			return err;
-		note(g, "%s; tried again", diag->text);
+		if (strcmp(told, diag->text))
+			note(g, "%s; tried again for up to %d min", diag->text, m->options.retry_min);
+		snprintf(told, sizeof(told), "%s", diag->text);
 		loop_wait(g->loop, &never, pause);
 	}
 }
