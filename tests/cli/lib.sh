@@ -172,3 +172,27 @@ conf_down() {
 	for ((i = 0; i < 100; i++)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
 	rm -f "$TMP/nbd-server.pid"
 }
+
+# A /sys with RDMA ports of our own, for root with mount namespaces. port DEV STATE PHYS LID LINK-LAYER; umad DEV
+port() {
+	local p=/sys/class/infiniband/$1/ports/1
+	mkdir -p $p/gids $p/pkeys
+	echo '1: CA' >/sys/class/infiniband/$1/node_type
+	echo 0002:c903:0000:0001 | tee /sys/class/infiniband/$1/{node_guid,sys_image_guid} >/dev/null
+	echo "$2" >$p/state; echo "$3" >$p/phys_state; echo "$4" >$p/lid; echo "$5" >$p/link_layer
+	echo 0x1 >$p/sm_lid; echo 0 >$p/sm_sl; echo 0 >$p/lid_mask_count; echo '100 Gb/sec (4X EDR)' >$p/rate; echo 0x0050c048 >$p/cap_mask
+	echo fe80:0000:0000:0000:0002:c903:0000:0002 >$p/gids/0
+	echo 0xffff >$p/pkeys/0
+}
+umad() {
+	mkdir -p /sys/class/infiniband_mad/umad0
+	echo 5 >/sys/class/infiniband_mad/abi_version
+	echo "$1" >/sys/class/infiniband_mad/umad0/ibdev; echo 1 >/sys/class/infiniband_mad/umad0/port
+}
+export -f port umad
+# on SETUP STATUS REGEX WORD…: runs it on such a /sys
+on() {
+	local setup=$1 status=$2 regex=$3
+	shift 3
+	fails "$status" "$regex" unshare -m bash -c "mount -t tmpfs none /sys/class; mount -t tmpfs none /dev; mount -t tmpfs none /run; $setup; exec \"\$@\"" - "$RDMASTOR" "$@"
+}

@@ -40,31 +40,8 @@ fails 1 "rules:3: 'llow'" ./srp_daemon -o -f rules
 
 [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || { echo 'needs root and mount namespaces for the rest'; exit 77; }
 
-# A /sys of our own. port DEV STATE LID LINK-LAYER
-port() {
-	local p=/sys/class/infiniband/$1/ports/1
-	mkdir -p $p/gids $p/pkeys
-	echo '1: CA' >/sys/class/infiniband/$1/node_type
-	echo 0002:c903:0000:0001 | tee /sys/class/infiniband/$1/{node_guid,sys_image_guid} >/dev/null
-	echo "$2" >$p/state; echo '5: LinkUp' >$p/phys_state; echo "$3" >$p/lid; echo "$4" >$p/link_layer
-	echo 0x1 >$p/sm_lid; echo 0 >$p/sm_sl; echo 0 >$p/lid_mask_count; echo '100 Gb/sec (4X EDR)' >$p/rate; echo 0x0050c048 >$p/cap_mask
-	echo fe80:0000:0000:0000:0002:c903:0000:0002 >$p/gids/0
-	echo 0xffff >$p/pkeys/0
-}
-umad() {
-	mkdir -p /sys/class/infiniband_mad/umad0
-	echo 5 >/sys/class/infiniband_mad/abi_version
-	echo "$1" >/sys/class/infiniband_mad/umad0/ibdev; echo 1 >/sys/class/infiniband_mad/umad0/port
-}
-export -f port umad
-# on SETUP STATUS REGEX WORD…: runs it on such a /sys
-on() {
-	local setup=$1 status=$2 regex=$3
-	shift 3
-	fails "$status" "$regex" unshare -m bash -c "mount -t tmpfs none /sys/class; mount -t tmpfs none /dev; mount -t tmpfs none /run; $setup; exec \"\$@\"" - "$RDMASTOR" "$@"
-}
-ib='umad mlx5_0; port mlx5_0 "4: ACTIVE" 0x5 InfiniBand'
-eth='umad rxe0; port rxe0 "4: ACTIVE" 0x0 Ethernet'
+ib='umad mlx5_0; port mlx5_0 "4: ACTIVE" "5: LinkUp" 0x5 InfiniBand'
+eth='umad rxe0; port rxe0 "4: ACTIVE" "5: LinkUp" 0x0 Ethernet'
 on true 1 'there is no RDMA device' srp-daemon
 on 'mkdir -p /sys/class/infiniband' 1 'the kernel module ib_umad is not loaded: ' srp-daemon -o
 on "$ib" 1 "there is no RDMA device 'mlx5_1'" srp-daemon -i mlx5_1
@@ -77,7 +54,7 @@ on "$ib" 2 '-j mlx5_0:x: this is no device and port' srp-daemon -j mlx5_0:x
 on "$ib" 2 '-j :1: this is no device and port' srp-daemon -j :1
 on "$eth" 1 'rxe0 port 1: no port of this machine is on InfiniBand' srp-daemon
 on "$eth" 1 'no port of this machine is on InfiniBand' srp-daemon -o --all-ports
-on 'umad mlx5_0; port mlx5_0 "2: INIT" 0x0 InfiniBand' 1 'port is INIT: no subnet manager has configured it' srp-daemon -o
+on 'umad mlx5_0; port mlx5_0 "2: INIT" "5: LinkUp" 0x0 InfiniBand' 1 'port is INIT: no subnet manager has configured it' srp-daemon -o
 on "$ib" 1 'the kernel module ib_srp is not loaded: ' srp-daemon -e
 on "$ib" 1 'mlx5_0 port 1: open its MAD device: no such file' srp-daemon -o
 on "$ib" 1 'mlx5_0 port 1: open its MAD device: no such file' srp-daemon -o --all-ports
