@@ -45,14 +45,14 @@ int iscsi_settings_set(struct iscsi_settings *, const char *name, const char *va
 
 /* --- One connection: connect, log in, follow redirects, set every parameter, start. It is the same for a new session and for one whose
  * connection was lost (again): the keeper is no more than a caller of this. Embedded in its owner; stays where it is until it is over. */
-#define ISCSI_LINK_HOPS 8
 struct iscsi_link {
 	/* The owner's, zeroes else; what is pointed to lives until it is over */
 	struct loop *loop;
 	struct kernel_iscsi *nl;
-	int root;
 	uint8_t carrier; /* enum iscsi_carrier */
+	uint64_t transport; /* the handle of the kernel's */
 	const char *target, *iface; /* iface NULL: "default", or "iser" */
+	const char *boot_root, *boot_nic, *boot_target; /* of iBFT, for the kernel to keep; may be NULL */
 	struct addr portal; /* where one begins, told the kernel as the persistent address */
 	struct addr src; /* family 0: any */
 	const char *netdev; /* NULL: any */
@@ -72,8 +72,8 @@ struct iscsi_link {
 	uint16_t status; /* class and detail of the login, ISCSI_LOGIN_STATUS; 0 = none but success */
 	uint32_t host; /* number of the SCSI host; of a new session */
 	struct addr at; /* whom it is with: another than the portal after redirects */
-	unsigned hops;
-	char alg[16], way[160]; /* of CHAP, "" = without; as of a datamover */
+	struct iscsi_hops hops;
+	char way[160]; /* as of a datamover */
 	struct iscsi_agreed agreed;
 
 	/* Its own */
@@ -81,7 +81,6 @@ struct iscsi_link {
 	bool moved;
 	struct kernel_iscsi_conn *conn;
 	struct iscsi_signin *signin;
-	struct addr visited[ISCSI_LINK_HOPS + 1];
 	struct loop_timer timer;
 	struct loop_work later;
 };
@@ -95,7 +94,7 @@ void iscsi_isid(uint32_t sid, uint8_t isid[6]);
 /* --- Whole sessions. */
 struct iscsi_want {
 	/* The owner's; what is pointed to lives until the call returns */
-	const char *target, *iface;
+	const char *target, *iface, *boot_root, *boot_nic, *boot_target; /* all but the target may be NULL */
 	struct addr portal, src;
 	const char *netdev;
 	uint8_t carrier;
@@ -112,8 +111,8 @@ struct iscsi_want {
 	uint16_t status; /* as of struct iscsi_link */
 	uint32_t sid, host;
 	struct addr at;
-	unsigned hops;
-	char alg[16], way[160];
+	unsigned redirects;
+	char way[160];
 	struct iscsi_agreed agreed; /* zeroes if it existed */
 	struct scsi_lun *luns; /* iscsi_want_free() */
 	unsigned count;
