@@ -27,7 +27,8 @@ struct kernel_iscsi_tmo {
 };
 
 struct kernel_iscsi_session {
-	unsigned sid, host, target_id; /* sessionN, hostN, the second of H:C:T:L */
+	unsigned sid, host; /* sessionN, hostN */
+	int target_id; /* the third of H:C:T:L; KERNEL_ISCSI_UNKNOWN while it has none */
 	char transport[16]; /* as /sys/class/iscsi_transport calls it: "tcp", "iser", "bnx2i"; "" = not told */
 	char target[225], initiator[225]; /* names */
 	char iface[64]; /* how open-iscsi calls the way from this machine */

@@ -167,8 +167,7 @@ int kernel_iscsi_session(int root, unsigned sid, struct kernel_iscsi_session *se
 	session->tpgt = read_number(root, dir, "tpgt", UINT16_MAX);
 	number = read_number(root, dir, "creator", INT32_MAX);
 	session->creator = number > 0 ? number : 0;
-	number = read_number(root, dir, "target_id", INT32_MAX);
-	session->target_id = number > 0 ? (unsigned)number : 0;
+	session->target_id = read_number(root, dir, "target_id", INT32_MAX);
 	read_agreed(root, dir, &session->agreed);
 	read_tmo(root, dir, &session->tmo);
 	read_connection(root, session);

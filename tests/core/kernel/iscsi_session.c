@@ -170,7 +170,7 @@ Test(iscsi_session, lies_are_not_told)
 	lie(DEVICE, "recovery_tmo", "-7", KERNEL_ISCSI_OFF, offsetof(struct kernel_iscsi_session, tmo.recovery));
 	lie(DEVICE, "recovery_tmo", "soon", none, offsetof(struct kernel_iscsi_session, tmo.recovery));
 	lie(DEVICE, "creator", "-3", 0, offsetof(struct kernel_iscsi_session, creator));
-	lie(DEVICE, "target_id", "-1", 0, offsetof(struct kernel_iscsi_session, target_id));
+	lie(DEVICE, "target_id", "-1", none, offsetof(struct kernel_iscsi_session, target_id));
 	lie(CONN, "recv_tmo", "4294967295", none, offsetof(struct kernel_iscsi_session, tmo.recv));
 	lie(CONN, "max_recv_dlength", "", none, offsetof(struct kernel_iscsi_session, agreed.max_recv));
 }
