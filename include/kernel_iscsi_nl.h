@@ -15,6 +15,7 @@ struct kernel_iscsi_transport {
 };
 /* Loads iscsi_tcp or ib_iser where it is not there; for iSER an RDMA device too is needed. Errors name what is missing and the way out. */
 int kernel_iscsi_transport(int root, enum kernel_iscsi_kind, struct kernel_iscsi_transport *, struct diag *);
+int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind, struct kernel_iscsi_transport *, struct diag *); /* nothing is loaded */
 
 /* --- Commands and events. One socket asks, so that an answer is the next message on it, and is read within the call: commands do not wait
  * for the loop. Some wait inside the kernel, which carries out one at a time for the whole machine: DESTROY_* for disks to be flushed (do

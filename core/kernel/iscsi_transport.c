@@ -32,12 +32,25 @@ static int check_rdma(int root, struct diag *diag)
 	return err;
 }
 
+int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind, struct kernel_iscsi_transport *transport, struct diag *diag)
+{
+	const char *dir = transports[kind].dir;
+	char text[32] = "";
+	ssize_t got = sys_read(root, text, sizeof(text), "%s/handle", dir);
+
+	if (got == -EACCES || got == -EPERM)
+		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can use the kernel's iSCSI initiator");
+	if (got <= 0)
+		return diag_sys(diag, got < 0 ? (int)-got : EIO, "/%s/handle", dir);
+	transport->handle = strtoull(text, NULL, 10);
+	transport->caps = sys_read(root, text, sizeof(text), "%s/caps", dir) > 0 ? (uint32_t)strtoul(text, NULL, 16) : 0;
+	return 0;
+}
+
 int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_iscsi_transport *transport, struct diag *diag)
 {
 	const char *module = transports[kind].module, *dir = transports[kind].dir, *why = NULL;
 	struct diag rdma = { 0 };
-	char text[32] = "";
-	ssize_t got;
 
 	if (kind == KERNEL_ISCSI_ISER && check_rdma(root, &rdma)) {
 		if (diag)
@@ -51,14 +64,7 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_
 		diag_hint(diag, "%s", kind == KERNEL_ISCSI_ISER ? "iSCSI over TCP needs the module iscsi_tcp instead: iscsi://…" : "over RDMA it is ib_iser: iser://…");
 		return -ENOENT;
 	}
-	got = sys_read(root, text, sizeof(text), "%s/handle", dir);
-	if (got == -EACCES || got == -EPERM)
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can use the kernel's iSCSI initiator");
-	if (got <= 0)
-		return diag_sys(diag, got < 0 ? (int)-got : EIO, "%s/handle", dir);
-	transport->handle = strtoull(text, NULL, 10);
-	transport->caps = sys_read(root, text, sizeof(text), "%s/caps", dir) > 0 ? (uint32_t)strtoul(text, NULL, 16) : 0;
-	return 0;
+	return kernel_iscsi_transport_there(root, kind, transport, diag);
 }
 
 const char *kernel_iscsi_reason(uint32_t reason)
