@@ -14,6 +14,8 @@ const char *iscsi_chap_name(unsigned alg); /* "SHA3-256"; NULL: none of ours */
 unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len,
 	uint8_t digest[ISCSI_CHAP_DIGEST_MAX]);
 
+int iscsi_auth_check(const struct iscsi_auth *, struct diag *); /* what we are to prove ourselves with is fit for it */
+
 struct iscsi_chap { /* the initiator's */
 	const struct iscsi_auth *auth;
 	uint64_t alg, id;
