@@ -111,6 +111,9 @@ bool kernel_nvmf_has_root(int root, const char *ctrl); /* the system runs on one
 /* Requests that hang fail at once from now on, and it is not waited for. */
 void kernel_nvmf_hurry(int root, const char *ctrl);
 int kernel_nvmf_disconnect(int root, const char *ctrl, uint64_t until, struct diag *); /* -ENOENT is success */
+/* Takes back one that was just made and of which no use can be made. Whose disk somebody uses already (udev assembled or mounted it) stays,
+ * and a hint in the failure's diag says so. */
+void kernel_nvmf_undo(int root, const struct nvmf_ctrl *, struct diag *);
 /* "nvme0", "/dev/nvme0n1", "nvme0c1n1", a link to one of them: the controllers behind it are listed first in *list. -ENOENT */
 int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigned max);
 

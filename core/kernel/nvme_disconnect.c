@@ -12,10 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GRACE_MS 100
 #define CLAIM_MS 2000
+#define UNDO_MS  5000
+#define GLANCE_MS 1000 /* somebody who only looks at a new disk, as udev does, is done with it */
+#define STEP_MS  50
 
 static int delete (int root, const void *ctrl)
 {
@@ -185,6 +189,21 @@ void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, 
 		}
 		free(disks);
 	}
+}
+
+void kernel_nvmf_undo(int root, const struct nvmf_ctrl *ctrl, struct diag *diag)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
+	uint64_t until = loop_clock() + GLANCE_MS * 1000000ull;
+	char who[100];
+
+	do
+		kernel_nvmf_users(root, ctrl, 1, who, sizeof(who));
+	while (who[0] && loop_clock() < until && !nanosleep(&step, NULL));
+	if (who[0])
+		diag_hint(diag, "%s stays connected, as it is in use: %s", ctrl->name, who);
+	else
+		kernel_nvmf_disconnect(root, ctrl->name, loop_clock() + UNDO_MS * 1000000ull, NULL);
 }
 
 bool kernel_nvmf_has_root(int root, const char *ctrl)

@@ -205,6 +205,26 @@ Test(nvme_sysfs, the_end_of_a_connection)
 	tree_free(&tree);
 }
 
+Test(nvme_sysfs, what_is_taken_back_is_what_nobody_uses)
+{
+	struct tree tree = new_tree();
+	struct nvmf_ctrl ctrl;
+	struct diag diag = { .err = ETIMEDOUT };
+
+	nvme_tree_disk(&tree, "nvme2", "nvme1c2n1", "nvme1n1", 1);
+	tree_file(&tree, "proc/self/mountinfo", "25 1 259:1 / /mnt rw - ext4 /dev/nvme1n1 rw\n");
+	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme2", &ctrl), 0);
+	kernel_nvmf_undo(tree.root, &ctrl, &diag);
+	content(&tree, "sys/class/nvme/nvme2/delete_controller", "\n");
+	cr_assert_str_eq(diag.hint, "nvme2 stays connected, as it is in use: nvme1n1 mounted on /mnt");
+	diag.hint[0] = 0;
+	tree_file(&tree, "proc/self/mountinfo", "");
+	kernel_nvmf_undo(tree.root, &ctrl, &diag);
+	content(&tree, "sys/class/nvme/nvme2/delete_controller", "1");
+	cr_assert_str_eq(diag.hint, "");
+	tree_free(&tree);
+}
+
 static void waits(const struct tree *tree, uint32_t nsid, int err, const char *text)
 {
 	struct nvmf_disk *disk;
