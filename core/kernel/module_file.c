@@ -110,7 +110,7 @@ static void rule_file(const char *name, void *arg)
 	if (len < 6 || strcmp(name + len - 5, ".conf"))
 		return;
 	snprintf(path, sizeof(path), "%s/%s", rules->dir, name);
-	text = rest = sys_read_all(rules->root, path);
+	text = rest = sys_read_conf(rules->root, path);
 	while ((line = strsep(&rest, "\n")))
 		rules->found |= sscanf(line, " install %63s", of) == 1 && same_name(of, rules->module);
 	free(text);
