@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* mount(2) with an end to it, and what is mounted: /proc/self/mountinfo and mountstats. */
+/* What is mounted, by /proc/self/mountinfo and mountstats; where; and what the kernel has against options. */
 #include "child.h"
 #include "kernel_nfs.h"
-#include "loop.h"
 #include "sys.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MSEC  1000000ull
 #define WORDS 1024
 #define LOOK_MS 5000 /* for a path to be followed */
 
@@ -26,37 +23,6 @@
 #define FSOPEN_CLOEXEC_      1
 #define FSCONFIG_SET_FLAG_   0
 #define FSCONFIG_SET_STRING_ 1
-
-static int do_mount(int root, const void *arg)
-{
-	const struct kernel_mount_ask *ask = arg;
-
-	(void)root;
-	return mount(ask->source, ask->dir, ask->type, ask->flags, ask->data) ? errno : 0;
-}
-
-/* NFS waits so that SIGKILL ends it (TASK_KILLABLE); what it had begun it then takes back itself. */
-int kernel_mount(int root, const struct kernel_mount_ask *ask, bool *late)
-{
-	uint64_t now = loop_clock();
-	uint32_t ms = !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
-	struct kernel_mounted there, before = { 0 };
-	int rc;
-
-	kernel_mounted(root, ask->dir, &before);
-	rc = child_call(&root, 1, ms, do_mount, ask);
-	*late = rc == -ETIMEDOUT;
-	if (*late && !kernel_mounted(root, ask->dir, &there) && there.id != before.id && !strcmp(there.source, ask->source)) {
-		*late = false; /* it was done when its time was up */
-		return 0;
-	}
-	return rc < 0 ? rc : -rc;
-}
-
-int kernel_umount(const char *dir)
-{
-	return umount2(dir, UMOUNT_NOFOLLOW) ? -errno : 0;
-}
 
 /* "e nfs: Unknown parameter 'x'": a letter for the kind, then the text. */
 static void read_words(int fd, char *text, size_t len)
@@ -163,20 +129,33 @@ static void read_transport(int root, const char *dir, struct kernel_mounted *m)
 	free(all);
 }
 
-static int follow(int root, const void *path)
+struct path {
+	const char *typed;
+	char *real; /* shared: PATH_MAX bytes */
+};
+
+static int follow(int root, const void *arg)
 {
-	struct stat st;
+	const struct path *path = arg;
 
 	(void)root;
-	return stat(path, &st) ? errno : 0;
+	return realpath(path->typed, path->real) ? 0 : errno;
 }
 
-/* realpath(), of what was followed to its end before: then the kernel knows it for a while. */
-static int real(int root, const char *path, char dir[PATH_MAX])
+/* realpath(), which a dead server may keep from ending. */
+static int real(int root, const char *typed, char dir[PATH_MAX])
 {
-	if (child_call(&root, 1, LOOK_MS, follow, path) == -ETIMEDOUT)
-		return -ETIMEDOUT;
-	return realpath(path, dir) ? 0 : -errno;
+	struct path path = { .typed = typed };
+	int err;
+
+	path.real = mmap(NULL, PATH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (path.real == MAP_FAILED)
+		return -errno;
+	err = child_call(&root, 1, LOOK_MS, follow, &path);
+	if (!err)
+		memcpy(dir, path.real, PATH_MAX);
+	munmap(path.real, PATH_MAX);
+	return err < 0 ? err : -err;
 }
 
 /* Whoever follows a path into a mount may be kept by a dead server: the last part is looked up in the list of mounts first. */

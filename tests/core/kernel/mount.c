@@ -96,15 +96,3 @@ Test(mount, the_directory)
 	cr_assert_eq(kernel_mount_dir(tree.root, "", dir), -ENOENT);
 	tree_free(&tree);
 }
-
-Test(mount, one_that_is_refused)
-{
-	const struct kernel_mount_ask ask = { "none", "/nowhere/at/all", "no-such-file-system", "", 0, 0 };
-	struct tree tree = make();
-	bool late;
-	int err = kernel_mount(tree.root, &ask, &late);
-
-	cr_assert(err == -EPERM || err == -ENOENT || err == -ENODEV, "%d", err);
-	cr_assert_not(late);
-	tree_free(&tree);
-}
