@@ -108,25 +108,59 @@ static char *read_line(char *line, struct kernel_mounted *m)
 	return sys_unescape(field[4]);
 }
 
+/* Transports by mountstats, read once however many mounts there are. */
+struct stats {
+	char *text;
+	struct {
+		const char *dir;
+		char transport[16];
+	} *row;
+	unsigned count, next;
+};
+
 /* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", then lines of which one begins "\txprt:\trdma " */
-static void read_transport(int root, const char *dir, struct kernel_mounted *m)
+static void read_stats(int root, struct stats *stats)
 {
-	char *all = sys_read_all(root, "proc/self/mountstats"), *rest = all, *line;
-	bool ours = false;
+	char *rest, *line, word[16];
 
+	*stats = (struct stats){ .text = sys_read_all(root, "proc/self/mountstats") };
+	rest = stats->text;
 	while ((line = strsep(&rest, "\n"))) {
-		char *on = strstr(line, " mounted on "), *with;
+		char *on = strncmp(line, "device ", 7) ? NULL : strstr(line, " mounted on "), *with = on ? strstr(on, " with fstype ") : NULL;
+		void *more;
 
-		if (!strncmp(line, "device ", 7) && on) {
-			with = strstr(on, " with fstype ");
-			if (with)
-				*with = 0;
-			ours = with && !strcmp(sys_unescape(on + 12), dir);
-		} else if (ours && sscanf(line, " xprt: %15s", m->transport) == 1) {
-			break;
-		}
+		if (stats->count && sscanf(line, " xprt: %15s", word) == 1 && !stats->row[stats->count - 1].transport[0])
+			snprintf(stats->row[stats->count - 1].transport, sizeof(word), "%s", word);
+		if (!with)
+			continue;
+		more = realloc(stats->row, (stats->count + 1) * sizeof(*stats->row));
+		if (!more)
+			return;
+		*with = 0;
+		stats->row = more;
+		stats->row[stats->count].dir = sys_unescape(on + 12);
+		stats->row[stats->count++].transport[0] = 0;
 	}
-	free(all);
+}
+
+/* Behind the one found last: both files are in the order of the mounts, also of those at one place. */
+static void find_transport(struct stats *stats, const char *dir, struct kernel_mounted *m)
+{
+	for (unsigned i = 0; i < stats->count; i++) {
+		unsigned at = (stats->next + i) % stats->count;
+
+		if (strcmp(stats->row[at].dir, dir))
+			continue;
+		copy(m->transport, sizeof(m->transport), stats->row[at].transport);
+		stats->next = at + 1;
+		return;
+	}
+}
+
+static void free_stats(struct stats *stats)
+{
+	free(stats->text);
+	free(stats->row);
 }
 
 struct path {
@@ -191,6 +225,7 @@ int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 {
 	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
 	struct kernel_mounted one;
+	struct stats stats;
 	bool found = false;
 
 	while ((line = strsep(&rest, "\n"))) {
@@ -203,8 +238,13 @@ int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 	free(all);
 	if (!found)
 		return -ENOENT;
-	if (!strncmp(m->type, "nfs", 3))
-		read_transport(root, dir, m);
+	if (strncmp(m->type, "nfs", 3))
+		return 0;
+	read_stats(root, &stats);
+	for (unsigned i = 0; i < stats.count; i++)
+		if (!strcmp(stats.row[i].dir, dir))
+			copy(m->transport, sizeof(m->transport), stats.row[i].transport);
+	free_stats(&stats);
 	return 0;
 }
 
@@ -212,13 +252,16 @@ void kernel_nfs_mounts(int root, void (*each)(const char *dir, const struct kern
 {
 	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
 	struct kernel_mounted m;
+	struct stats stats;
 
+	read_stats(root, &stats);
 	while ((line = strsep(&rest, "\n"))) {
 		place = read_line(line, &m);
 		if (!place || (strcmp(m.type, "nfs") && strcmp(m.type, "nfs4")))
 			continue;
-		read_transport(root, place, &m);
+		find_transport(&stats, place, &m);
 		each(place, &m, arg);
 	}
+	free_stats(&stats);
 	free(all);
 }
