@@ -519,6 +519,12 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1:4420/nqn.t1/2"), 1);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/"), 2);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/x"), 0);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/0x2"), 1);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/02"), 1, "decimal");
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/-1"), 0);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/+2"), 0);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/%202"), 0);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/18446744073709551617"), 0);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1:4421/nqn.t1"), 0);
 	cr_assert_eq(selected(&tree, "nvme+rdma://[fd00::1]"), 1);
 	cr_assert_eq(selected(&tree, "nvme+tcp://10.0.1.1/nqn.t1/1"), 1);
