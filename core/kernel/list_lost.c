@@ -39,9 +39,9 @@ static char *next_record(char **log, const char *begin, uint64_t *at_us)
 	return NULL;
 }
 
-/* Each attempt is made retry_s after what went before it, and the connection is given up when there were so many that give_up_s is reached
- * (Linux 6.12, nvmf_should_reconnect()). Requests fail fail_s after the first loss. No clock of ours goes like the log's, so that it is
- * believed for no longer than until the next attempt. */
+/* Requests fail fail_s after the first loss. Each attempt is made retry_s after what went before it, and the connection is given up when
+ * there were so many that give_up_s is reached, however long each took (Linux 6.12, nvmf_should_reconnect()): the one that runs does not
+ * count yet. */
 static void count_down(uint64_t now_us, uint64_t lost_us, uint64_t wait_us, struct list_loss *loss)
 {
 	const int64_t most = loss->retry_s > 0 && loss->give_up_s >= 0 ? ((int64_t)loss->give_up_s + loss->retry_s - 1) / loss->retry_s : -1;
@@ -52,7 +52,7 @@ static void count_down(uint64_t now_us, uint64_t lost_us, uint64_t wait_us, stru
 	if (most >= 0)
 		loss->give_up_left_s = clip((most - loss->attempts) * loss->retry_s - waited);
 	if (loss->fail_s >= 0)
-		loss->fail_left_s = clip(loss->fail_s - seconds_between(lost_us, wait_us) - waited);
+		loss->fail_left_s = clip(loss->fail_s - seconds_between(lost_us, now_us > wait_us ? now_us : wait_us));
 }
 
 void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
@@ -60,18 +60,19 @@ void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
 	uint64_t at = 0, lost = 0, wait = 0;
 	char begin[48], *text;
 	unsigned tried = 0;
-	bool is_lost = false;
+	bool is_lost = false, failed = false;
 
 	snprintf(begin, sizeof(begin), "nvme %s: ", link->name);
 	while ((text = next_record(&log, begin, &at))) {
 		if (!strncmp(text, "Successfully reconnected", 24) || !strncmp(text, "creating ", 9) || !strncmp(text, "new ctrl", 8)) {
-			is_lost = false;
+			is_lost = failed = false;
 			tried = 0;
 		} else if (!strncmp(text, "Reconnecting in ", 16)) {
 			lost = is_lost ? lost : at;
 			wait = at;
 			is_lost = true;
 		} else {
+			failed |= !strncmp(text, "failfast expired", 16);
 			sscanf(text, "Failed reconnect attempt %u", &tried);
 		}
 	}
@@ -79,6 +80,8 @@ void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
 		return;
 	link->loss.attempts = tried > INT32_MAX ? INT32_MAX : (int)tried;
 	count_down(now_us, lost, wait, &link->loss);
+	if (failed)
+		link->loss.fail_left_s = 0;
 }
 
 /* Both times count from the first error of the transport (Linux 6.12, __srp_start_tl_fail_timers()), which ib_srp logs; others that follow

@@ -241,6 +241,9 @@ static const char lost_log[] = "6,1,1000000,-;nvme nvme1: starting error recover
 			       "6,7,110500000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
 			       "6,8,121000000,-;nvme nvme1: Failed reconnect attempt 2/6\n"
 			       "6,9,121000000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
+			       "6,10,121000000,-;nvme nvme3: Reconnecting in 10 seconds...\n"
+			       "6,11,121000000,-;nvme nvme4: Reconnecting in 10 seconds...\n"
+			       "6,12,122000000,-;nvme nvme4: failfast expired\n"
 			       "nvme nvme1: no record\n;nvme nvme1: Reconnecting in 10 seconds...\n";
 
 static struct list_loss lost(const char *name, uint64_t now_s, int fail_s, int give_up_s)
@@ -273,6 +276,9 @@ Test(list, how_long_a_lost_connection_has_left)
 	cr_assert_eq(loss.give_up_left_s, LIST_UNKNOWN);
 	cr_assert_eq(loss.fail_left_s, LIST_UNKNOWN);
 	cr_assert_eq(loss.attempts, 2);
+	loss = lost("nvme3", 151, 50, 60);
+	cr_assert_eq(loss.fail_left_s, 20, "an attempt that takes its time does not hold the requests: %d", loss.fail_left_s);
+	cr_assert_eq(lost("nvme4", 123, 30, 60).fail_left_s, 0, "the kernel said so");
 	loss = lost("nvme2", 126, 30, 60);
 	cr_assert_eq(loss.attempts, LIST_UNKNOWN, "the log has nothing of it");
 }
