@@ -110,14 +110,16 @@ eth_up() {
 	rdma_up rxe eth0
 }
 
-# wire_make NETDEV, before anything uses it; wire_cut NETDEV SECONDS: silence, then the wire is whole again. Neither the link nor the
-# queueing discipline goes away: seen with Linux 6.12, rxe took a packet refused meanwhile for an error of its queue pair 1, which never
-# sent again; and one whose link went down and up under load took no connection any more. Packets of rxe to its own machine never get here.
+# wire_make NETDEV, before anything uses it; wire_loses NETDEV PERCENT: 100 is silence, 0 a whole wire; wire_cut NETDEV SECONDS: silence for
+# so long. Neither the link nor the queueing discipline goes away: seen with Linux 6.12, rxe took a packet refused meanwhile for an error of
+# its queue pair 1, which never sent again; and one whose link went down and up under load took no connection any more. Packets of rxe to its
+# own machine never get here.
 wire_make() { tc qdisc add dev "$1" root netem limit 100000 loss 0%; }
+wire_loses() { tc qdisc change dev "$1" root netem limit 100000 loss "$2%"; }
 wire_cut() {
-	tc qdisc change dev "$1" root netem limit 100000 loss 100%
+	wire_loses "$1" 100
 	sleep "$2"
-	tc qdisc change dev "$1" root netem limit 100000 loss 0%
+	wire_loses "$1" 0
 }
 
 # --- the other VM: one serves, its peer runs commands there
