@@ -27,7 +27,7 @@ all: $(B)/rdmastor
 # Sources, and what each build makes of them.
 CORE      := $(wildcard core/*/*.c core/*/*/*.c)
 # What opens a real device stays out of the test build, whose tests link tests/fake/ instead; the choice of a device has its own test.
-TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/nbd_nl.c,$(CORE))
+TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/nbd_nl.c core/kernel/iscsi_socket.c,$(CORE))
 SHIPPED   := main.c $(wildcard applets/*.c) $(CORE)
 FAKES     := $(wildcard tests/fake/*.c)
 UNIT      := $(wildcard tests/core/*/*.c tests/core/*/*/*.c)

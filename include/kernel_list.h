@@ -3,6 +3,7 @@
  * /proc, the kernel's log and its RDMA netlink tell it. Everything but netlink is reached under a root descriptor. */
 #pragma once
 #include "diag.h"
+#include "kernel_iscsi_session.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,20 @@ struct list_loss {
 	int give_up_s;                   /* until the device is taken away */
 	int fail_left_s, give_up_left_s; /* of a connection that is lost now; about */
 	int attempts;                    /* since it was lost */
+};
+
+/* An iSCSI session, beside what all connections have. */
+struct list_iscsi {
+	bool is;
+	unsigned sid, cid;
+	int tpgt; /* KERNEL_ISCSI_UNKNOWN */
+	char connection_state[16];
+	char portal[ADDR_TEXT]; /* where it logs in; after a redirect the link's address is another */
+	uint16_t portal_port;
+	struct kernel_iscsi_agreed agreed;
+	struct kernel_iscsi_tmo tmo;
+	const char *kept_by; /* who logs in again when the connection is lost: "rdmastor", "iscsid", "nobody" */
+	int kept_by_pid;
 };
 
 /* One connection, or one process that serves a device; "" = not told. */
@@ -36,6 +51,7 @@ struct list_link {
 	int pid;                    /* of the server; 0 = not told */
 	bool ours;                  /* made by rdmastor */
 	struct list_loss loss;
+	struct list_iscsi iscsi;
 };
 
 /* One disk or mount, however many connections lead to it. */
@@ -53,6 +69,7 @@ struct list_disk {
 struct list_path {
 	int link, disk;  /* index; disk -1: the connection has none */
 	char node[32];   /* "nvme0c1n1", "sdb" */
+	char hctl[48];   /* of a SCSI device: "6:0:0:1" */
 	char state[24];  /* optimized, non-optimized, inaccessible; running, transport-offline */
 	uint64_t unit;   /* namespace, logical unit */
 };

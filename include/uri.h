@@ -63,6 +63,7 @@ struct addr {
 };
 /* timeout_ms 0 = as long as the resolver takes. */
 int addr_resolve(struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *); /* host may be "fe80::1%eth0" */
+int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *); /* the same, but nobody is asked: of a name -EINVAL */
 /* The address of the URI's host and port. Found once: `host` is numeric from then on, so that a later attempt over the same
  * URI, perhaps with the only disk gone, asks nobody. */
 int uri_resolve(struct uri *, uint16_t default_port, uint32_t timeout_ms, struct addr *, struct diag *);

@@ -82,6 +82,13 @@ static int numeric(struct addr *addr, const char *host, uint16_t port, struct di
 	return 0;
 }
 
+int addr_numeric(struct addr *addr, const char *host, uint16_t port, struct diag *diag)
+{
+	int rc = numeric(addr, host, port, diag);
+
+	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an IP address", host);
+}
+
 /* A question to the resolver. The thread that asks owns it and answers with one message, so that who waits may leave at
  * any time: a detached thread and not a child, because getaddrinfo() is safe in threads and fork() beside them is not.
  * musl waits 5 s for each name where there is no /etc/resolv.conf. */

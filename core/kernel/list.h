@@ -29,6 +29,9 @@ struct list_link list_link_new(const char *name, const char *protocol, const cha
 int list_add_link(struct listing *, const struct list_link *); /* its index; -1: no memory */
 /* A block device by its node, or the multipath device above it; path->disk is found or made. link -1 is ignored. */
 void list_add_path(struct listing *, struct list_path path, const char *node);
+/* The disks of a SCSI host, or of one of its targets; where it has none, the connection without one. */
+#define LIST_ALL_TARGETS UINT32_MAX
+void list_add_units(struct listing *, int link, unsigned host, unsigned target);
 void list_add_mount(struct listing *, int link, const char *dir);
 void *list_grow(struct listing *, void *items, unsigned count, size_t each); /* NULL: no memory; *items stays */
 

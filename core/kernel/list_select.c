@@ -109,6 +109,15 @@ static bool same_gid(const char *host, const char *gid)
 	return !*host && !*gid;
 }
 
+/* Where an iSCSI session logs in and is sent elsewhere from. */
+static bool is_portal(const struct wanted *want, const struct list_link *link)
+{
+	const struct list_iscsi *iscsi = &link->iscsi;
+
+	return iscsi->is && list_same_host(iscsi->portal, &want->addr) && (!want->uri.port || want->uri.port == iscsi->portal_port) &&
+		(!want->target[0] || !strcasecmp(want->target, link->target));
+}
+
 static bool link_is_uri(const struct wanted *want, const struct list_link *link)
 {
 	char digits[80] = "";
@@ -117,7 +126,7 @@ static bool link_is_uri(const struct wanted *want, const struct list_link *link)
 		return false;
 	/* what the kernel does not tell counts as equal */
 	if (link->address[0] && want->addr.ss.ss_family && !list_same_host(link->address, &want->addr))
-		return false;
+		return is_portal(want, link);
 	if (!strcmp(want->uri.scheme, "srp") && !same_gid(want->uri.host, link->address))
 		return false;
 	snprintf(digits, sizeof(digits), "%u", want->uri.port);

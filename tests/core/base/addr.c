@@ -216,3 +216,19 @@ Test(addr, what_follows_it_says_how_to_speak_rdma)
 	rdma_refused("h?crc", "'crc' may not follow an address: ?rdma=verbs|iwarp|auto and crc=0 may");
 	rdma_refused("h?crc=0&rdma=verbs", "crc=0 is for software iWARP, which rdma=verbs rules out");
 }
+
+Test(addr, nobody_is_asked_for_a_number)
+{
+	struct diag diag = { 0 };
+	char text[ADDR_TEXT];
+	struct addr addr;
+
+	cr_assert_eq(addr_numeric(&addr, "10.0.0.1", 3260, &diag), 0);
+	cr_assert_str_eq(addr_text(&addr, text), "10.0.0.1:3260");
+	cr_assert_eq(addr_numeric(&addr, "fd00:0::1", 3260, &diag), 0);
+	cr_assert_str_eq(addr_text(&addr, text), "[fd00::1]:3260");
+	cr_assert_eq(addr_numeric(&addr, "localhost", 3260, &diag), -EINVAL);
+	cr_assert_str_eq(diag.text, "'localhost' is not an IP address");
+	cr_assert_eq(addr_numeric(&addr, "10.0.0.256", 3260, &diag), -EINVAL);
+	cr_assert_eq(addr_numeric(&addr, "", 3260, &diag), -EINVAL);
+}
