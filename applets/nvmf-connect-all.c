@@ -101,17 +101,14 @@ static struct done *seen(struct work *w, const struct nvmf_target *t)
 static void tell_failure(struct work *w, const char *what, const char *from, const struct diag *why)
 {
 	struct out *out = w->call->out;
-	char text[sizeof(why->text)];
 
-	snprintf(text, sizeof(text), "%s", why->text);
-	uri_hide(text);
 	w->failed++;
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", what);
 	out_text(out, "from", NULL, "%s", from);
 	out_bool(out, "connected", NULL, false);
 	out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-	out_text(out, "text", NULL, "%s", text);
+	out_text(out, "text", NULL, "%s", why->text);
 	if (why->hint[0])
 		out_text(out, "hint", NULL, "%s", why->hint);
 	out_end(out);

@@ -232,12 +232,12 @@ static int end_all(struct call *call, const struct chosen *chosen, int root)
 	unsigned failed = 0;
 
 	for (unsigned i = 0; (opts->force || opts->shutdown) && !opts->common.dry_run && i < chosen->count; i++)
-		kernel_nvmf_hurry(root, chosen->ctrl[i].name);
+		kernel_nvmf_hurry(root, &chosen->ctrl[i]);
 	out_list(call->out, "connections");
 	for (unsigned i = 0; i < chosen->count; i++) {
 		const struct nvmf_ctrl *ctrl = &chosen->ctrl[i];
 		struct diag why = { 0 };
-		int err = opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl->name, until, &why);
+		int err = opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl, until, &why);
 
 		show(call->out, ctrl, opts->common.dry_run ? "would be disconnected" : "disconnected", err ? &why : NULL);
 		if (!err)

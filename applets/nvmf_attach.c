@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attaching one NVMe-oF subsystem through the kernel. What the kernel is asked is core/kernel's. */
 #include "nvmf_attach.h"
-#include "loop.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#define UNDO_MS 5000
 
 const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len)
 {
@@ -91,7 +88,7 @@ int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsign
 	if (wait)
 		err = wait_disks(root, t, until, a, diag);
 	if (err && !a->made.existed)
-		kernel_nvmf_disconnect(root, a->made.ctrl.name, loop_clock() + UNDO_MS * 1000000ull, NULL);
+		kernel_nvmf_undo(root, &a->made.ctrl, diag);
 	return err;
 }
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define WAIT_MS 30000
-#define UNDO_MS 5000
 #define MSEC    1000000ull
 
 struct connect_options {
@@ -252,7 +251,7 @@ static int log_in(struct call *call, int root, struct srp_target *target, const 
 			c->made.alike + 1, c->made.host.host);
 	err = set_up(call, root, c, target->place.lun);
 	if (err && !c->made.existed)
-		kernel_srp_disconnect(root, c->made.number, loop_clock() + UNDO_MS * MSEC, NULL);
+		kernel_srp_undo(root, c->made.number, call->diag);
 	return err;
 }
 

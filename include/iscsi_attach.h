@@ -36,7 +36,32 @@ struct iscsi_setting {
 	int32_t min, max, initial;
 	const char *help;
 };
-#define ISCSI_SETTINGS 22
+/* X(field, option, record, kind, live, min, max, initial, help) */
+#define ISCSI_SETTING_LIST(X) \
+	X(replacement_timeout, "replacement-timeout", "node.session.timeo.replacement_timeout", SECONDS, true, -1, 86400, 120, "requests are held so long while the target is lost; -1: for ever") \
+	X(noop_interval, "noop-interval", "node.conn[0].timeo.noop_out_interval", SECONDS, true, 0, 86400, 5, "between pings of an idle connection; 0: none") \
+	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "a ping unanswered for so long ends the connection") \
+	X(abort_timeout, "abort-timeout", "node.session.err_timeo.abort_timeout", SECONDS, true, 0, 86400, 15, "for the target to abort a request") \
+	X(lu_reset_timeout, "lu-reset-timeout", "node.session.err_timeo.lu_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset a unit") \
+	X(tgt_reset_timeout, "tgt-reset-timeout", "node.session.err_timeo.tgt_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset itself") \
+	X(fast_abort, "fast-abort", "node.session.iscsi.FastAbort", BOOL, true, 0, 1, 1, "do not wait for data of what is aborted") \
+	X(cmds_max, "cmds-max", "node.session.cmds_max", NUMBER, false, 16, 2048, 128, "requests on the way at once, a power of 2") \
+	X(queue_depth, "queue-depth", "node.session.queue_depth", NUMBER, false, 1, 1024, 32, "of these for one unit") \
+	X(nr_sessions, "sessions", "node.session.nr_sessions", NUMBER, false, 1, 32, 1, "so many to the same portal") \
+	X(login_timeout, "login-timeout", "node.conn[0].timeo.login_timeout", SECONDS, false, 1, 86400, 15, "for one login, from connecting on") \
+	X(logout_timeout, "logout-timeout", "node.conn[0].timeo.logout_timeout", SECONDS, false, 1, 86400, 15, "for the target to answer a logout") \
+	X(header_digest, "header-digest", "node.conn[0].iscsi.HeaderDigest", DIGEST, false, 0, 3, 0, "TCP: None, CRC32C or both, the first is preferred") \
+	X(data_digest, "data-digest", "node.conn[0].iscsi.DataDigest", DIGEST, false, 0, 3, 0, "TCP: the same, of data") \
+	X(initial_r2t, "initial-r2t", "node.session.iscsi.InitialR2T", BOOL, false, 0, 1, 0, "the target asks for every byte it is sent") \
+	X(immediate_data, "immediate-data", "node.session.iscsi.ImmediateData", BOOL, false, 0, 1, 1, "data may come with a request") \
+	X(first_burst, "first-burst", "node.session.iscsi.FirstBurstLength", BYTES, false, 512, 16777215, 262144, "unasked data of a request") \
+	X(max_burst, "max-burst", "node.session.iscsi.MaxBurstLength", BYTES, false, 512, 16777215, 16776192, "data that is asked for at once") \
+	X(max_recv, "max-recv", "node.conn[0].iscsi.MaxRecvDataSegmentLength", BYTES, false, 512, 16777215, 262144, "data segments that the target sends") \
+	X(max_xmit, "max-xmit", "node.conn[0].iscsi.MaxXmitDataSegmentLength", BYTES, false, 0, 16777215, 0, "data segments that it is sent; 0: as long as it takes") \
+	X(max_r2t, "max-r2t", "node.session.iscsi.MaxOutstandingR2T", NUMBER, false, 1, 65535, 1, "bursts of a request that are asked for at once") \
+	X(erl, "erl", "node.session.iscsi.ERL", NUMBER, false, 0, 0, 0, "error recovery level; the kernel has 0")
+#define ISCSI_SETTING_COUNT(...) +1
+enum { ISCSI_SETTINGS = ISCSI_SETTING_LIST(ISCSI_SETTING_COUNT) };
 extern const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS];
 void iscsi_settings_init(struct iscsi_settings *); /* the initial values, which are open-iscsi's */
 /* By either name; "node.conn[0]." and "node.conn." are the same. -ENOENT: it is none (a record such as iface.transport_name is the caller's);
@@ -45,14 +70,14 @@ int iscsi_settings_set(struct iscsi_settings *, const char *name, const char *va
 
 /* --- One connection: connect, log in, follow redirects, set every parameter, start. It is the same for a new session and for one whose
  * connection was lost (again): the keeper is no more than a caller of this. Embedded in its owner; stays where it is until it is over. */
-#define ISCSI_LINK_HOPS 8
 struct iscsi_link {
 	/* The owner's, zeroes else; what is pointed to lives until it is over */
 	struct loop *loop;
 	struct kernel_iscsi *nl;
-	int root;
 	uint8_t carrier; /* enum iscsi_carrier */
+	uint64_t transport; /* the handle of the kernel's */
 	const char *target, *iface; /* iface NULL: "default", or "iser" */
+	const char *boot_root, *boot_nic, *boot_target; /* of iBFT, for the kernel to keep; may be NULL */
 	struct addr portal; /* where one begins, told the kernel as the persistent address */
 	struct addr src; /* family 0: any */
 	const char *netdev; /* NULL: any */
@@ -72,8 +97,8 @@ struct iscsi_link {
 	uint16_t status; /* class and detail of the login, ISCSI_LOGIN_STATUS; 0 = none but success */
 	uint32_t host; /* number of the SCSI host; of a new session */
 	struct addr at; /* whom it is with: another than the portal after redirects */
-	unsigned hops;
-	char alg[16], way[160]; /* of CHAP, "" = without; as of a datamover */
+	struct iscsi_hops hops;
+	char way[160]; /* as of a datamover */
 	struct iscsi_agreed agreed;
 
 	/* Its own */
@@ -81,7 +106,6 @@ struct iscsi_link {
 	bool moved;
 	struct kernel_iscsi_conn *conn;
 	struct iscsi_signin *signin;
-	struct addr visited[ISCSI_LINK_HOPS + 1];
 	struct loop_timer timer;
 	struct loop_work later;
 };
@@ -95,7 +119,7 @@ void iscsi_isid(uint32_t sid, uint8_t isid[6]);
 /* --- Whole sessions. */
 struct iscsi_want {
 	/* The owner's; what is pointed to lives until the call returns */
-	const char *target, *iface;
+	const char *target, *iface, *boot_root, *boot_nic, *boot_target; /* all but the target may be NULL */
 	struct addr portal, src;
 	const char *netdev;
 	uint8_t carrier;
@@ -112,8 +136,8 @@ struct iscsi_want {
 	uint16_t status; /* as of struct iscsi_link */
 	uint32_t sid, host;
 	struct addr at;
-	unsigned hops;
-	char alg[16], way[160];
+	unsigned redirects;
+	char way[160];
 	struct iscsi_agreed agreed; /* zeroes if it existed */
 	struct scsi_lun *luns; /* iscsi_want_free() */
 	unsigned count;

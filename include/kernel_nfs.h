@@ -48,7 +48,7 @@ int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *);
 int kernel_source_addr(const struct addr *to, char text[ADDR_TEXT], struct diag *);
 
 /* mount(2) in a process of its own, which is killed when the deadline (loop_clock, 0 = none) has passed. 0 or -errno; -ETIMEDOUT with
- * *late: it was killed, and nothing is mounted. */
+ * *late: it was killed, and nothing is mounted, nor will be: what the kernel still brings about is undone. */
 struct kernel_mount_ask {
 	const char *source, *dir, *type, *data;
 	unsigned long flags;

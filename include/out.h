@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Results: every row is emitted once and encoded as text or as exactly one JSON document
  * {"schema":"rdmastor.APPLET","version":1,…}. stdout gets results only; messages go to stderr. Each call names the JSON
- * key; `label` is the text form up to the value ("trtype:  "), NULL = this row is for JSON only. */
+ * key; `label` is the text form up to the value ("trtype:  "), NULL = this row is for JSON only. Passwords of URIs in texts and lines are
+ * left out (uri_hide()). */
 #pragma once
 #include "diag.h"
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One emitter, two encodings: text for people, one JSON document for scripts. What the rows are is left to the applets. */
 #include "out.h"
+#include "uri.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -136,16 +137,26 @@ void out_end(struct out *out)
 	out->comma = true;
 }
 
-void out_text(struct out *out, const char *key, const char *label, const char *fmt, ...)
+/* What is shown to anybody, and without passwords: reasons quote the user's words, some of them URIs. NULL: no memory. Caller frees. */
+static char *shown(const char *fmt, va_list args)
 {
 	char *text;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		return NULL;
+	uri_hide(text);
+	return text;
+}
+
+void out_text(struct out *out, const char *key, const char *label, const char *fmt, ...)
+{
 	va_list args;
 
 	va_start(args, fmt);
-	int len = vasprintf(&text, fmt, args);
+	char *text = shown(fmt, args);
 
 	va_end(args);
-	if (len < 0)
+	if (!text)
 		return;
 	if (out->json) {
 		open_value(out, key);
@@ -202,16 +213,15 @@ void out_size(struct out *out, const char *key, const char *label, uint64_t byte
 
 void out_line(struct out *out, const char *fmt, ...)
 {
-	char *text;
 	va_list args;
 
 	if (out->json)
 		return;
 	va_start(args, fmt);
-	int len = vasprintf(&text, fmt, args);
+	char *text = shown(fmt, args);
 
 	va_end(args);
-	if (len < 0)
+	if (!text)
 		return;
 	out_plain(out->to, text);
 	fputc('\n', out->to);

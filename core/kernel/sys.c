@@ -49,7 +49,7 @@ ssize_t sys_read(int root, char *text, size_t len, const char *fmt, ...)
 	return got;
 }
 
-char *sys_read_all(int root, const char *path)
+static char *read_whole(int root, const char *path, size_t max)
 {
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	size_t room = 16384, len = 0;
@@ -72,6 +72,8 @@ char *sys_read_all(int root, const char *path)
 		got = read_fd(fd, text + len, room - len);
 		len += got > 0 ? got : 0;
 		room *= 2;
+		if (len > max)
+			got = -EFBIG;
 	} while (got > 0);
 	close(fd);
 	if (got < 0) {
@@ -81,6 +83,16 @@ char *sys_read_all(int root, const char *path)
 	}
 	text[len] = 0;
 	return text;
+}
+
+char *sys_read_all(int root, const char *path)
+{
+	return read_whole(root, path, SIZE_MAX);
+}
+
+char *sys_read_conf(int root, const char *path)
+{
+	return read_whole(root, path, SYS_CONF_MAX);
 }
 
 bool sys_exists(int root, const char *path)

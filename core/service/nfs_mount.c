@@ -169,7 +169,7 @@ static int ask_kernel(struct mounting *g, const char *data, unsigned long flags,
 	kernel_log_since(&log, is_ours, lines, sizeof(lines));
 	if (!err)
 		return 0;
-	err = late ? too_late(since, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, diag);
+	err = late ? too_late(since, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, g->until, diag);
 	while (loop_options(g->loop)->verbose && (line = strsep(&rest, "\n")))
 		if (*line)
 			note(g, "kernel: %s", line);

@@ -31,7 +31,7 @@ cat >good.conf <<-C
 	controller = transport=tcp;traddr=127.0.0.1;trsvcid=4421
 C
 $a -J good.conf --json >out || die "status $? of $(cat out)"
-jq -e '.connected == 2 and .failed == 0 and (.results | length) == 2 and .results[1].line == "transport=tcp,traddr=127.0.0.1,trsvcid=4421,nqn=nqn.x,hostnqn=nqn.host,hostid='$id',reconnect_delay=10,ctrl_loss_tmo=60"' out >/dev/null ||
+jq -e '.connected == 2 and .failed == 0 and (.results | length) == 2 and (.results[1].line | sub(",fast_io_fail_tmo=60"; "")) == "transport=tcp,traddr=127.0.0.1,trsvcid=4421,nqn=nqn.x,hostnqn=nqn.host,hostid='$id',reconnect_delay=10,ctrl_loss_tmo=60"' out >/dev/null ||
 	die "$(cat out)"
 
 $a -J <(sleep 0.3; cat good.conf) --json >out || die "what a slow command writes: $(cat out)"

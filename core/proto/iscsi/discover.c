@@ -34,7 +34,7 @@ static int take(struct iscsi_ask *ask, struct iscsi_found *found, struct diag *d
 	int err = iscsi_targets_get(&ask->text, &ask->at, found, diag);
 
 	found->at = ask->at;
-	found->redirects = ask->hops;
+	found->redirects = ask->hops.count;
 	snprintf(found->way, sizeof(found->way), "%s", ask->way);
 	return err;
 }

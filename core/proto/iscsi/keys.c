@@ -78,10 +78,14 @@ void iscsi_keys_offer(struct iscsi_keys *keys, enum iscsi_key key, struct wr *w)
 	keys->offered |= 1u << key;
 	if (row->kind == DECLARED)
 		keys->answered |= 1u << key; /* 6.2: declarations have none */
-	if (row->kind == LIST && keys->own[key])
-		iscsi_text_put(w, row->name, "%s,%s", row->words[keys->own[key]], row->words[0]);
-	else
+	if (row->kind == LIST && keys->own[key] && !(keys->only & 1u << key)) {
+		bool last = keys->last & 1u << key;
+		const char *own = row->words[keys->own[key]];
+
+		iscsi_text_put(w, row->name, "%s,%s", last ? row->words[0] : own, last ? own : row->words[0]);
+	} else {
 		put(w, row, keys->own[key]);
+	}
 }
 
 static int find(const char *name)
@@ -125,6 +129,11 @@ static int wrong(const struct row *row, const char *text, struct diag *diag)
 	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s, which this key cannot be", row->name, text);
 }
 
+static bool fits(const struct iscsi_keys *keys, unsigned key, uint32_t value)
+{
+	return value == keys->own[key] || (!value && !(keys->only & 1u << key));
+}
+
 static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, struct diag *diag)
 {
 	const struct row *row = &rows[key];
@@ -136,14 +145,14 @@ static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, 
 		return 0;
 	if (!read_value(row, text, &value))
 		return wrong(row, text, diag);
-	if (row->kind == LIST ? value && value != own : value != result(row, own, value))
+	if (row->kind == LIST ? !fits(keys, key, value) : value != result(row, own, value))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s is no answer to what was offered", row->name, text);
 	keys->value[key] = value;
 	return 0;
 }
 
 /* The first of the peer's list that is ours, or the standard, too. */
-static bool choose(const struct row *row, uint32_t own, const char *text, uint32_t *value)
+static bool choose(const struct iscsi_keys *keys, unsigned key, const char *text, uint32_t *value)
 {
 	char word[32];
 
@@ -153,7 +162,7 @@ static bool choose(const struct row *row, uint32_t own, const char *text, uint32
 		if (n < sizeof(word)) {
 			memcpy(word, p, n);
 			word[n] = 0;
-			if (read_value(row, word, value) && (!*value || *value == own))
+			if (read_value(&rows[key], word, value) && fits(keys, key, *value))
 				return true;
 		}
 		p += n;
@@ -170,7 +179,7 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", row->name);
 	keys->seen |= 1u << key;
 	if (row->kind == LIST) {
-		if (!choose(row, keys->own[key], text, &value)) {
+		if (!choose(keys, key, text, &value)) {
 			iscsi_text_put(answer, row->name, "Reject");
 			return 0;
 		}
@@ -181,7 +190,8 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 		keys->value[key] = value;
 		return 0;
 	}
-	if (keys->discovery && !row->discovery) {
+	/* RFC 7145, 6: those after RDMAExtensions are nothing without it */
+	if ((keys->discovery && !row->discovery) || (key > ISCSI_RDMA_EXTENSIONS && !keys->own[ISCSI_RDMA_EXTENSIONS])) {
 		iscsi_text_put(answer, row->name, "Irrelevant");
 		return 0;
 	}

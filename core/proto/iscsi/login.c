@@ -36,12 +36,41 @@ void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_how *
 	login->req = (struct iscsi_login_req){ .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE, .itt = put_be32(1) };
 	login->req.isid[0] = 0x80; /* 11.12.5: random */
 	memcpy(login->req.isid + 1, random + 17, 5);
+	if (how->isid)
+		memcpy(login->req.isid, how->isid, sizeof(login->req.isid));
 	begin(login, !how->auth->user);
 	iscsi_text_put(w, "InitiatorName", "%s", how->initiator);
 	iscsi_text_put(w, "SessionType", "%s", how->target ? "Normal" : "Discovery");
 	if (how->target)
 		iscsi_text_put(w, "TargetName", "%s", how->target);
 	iscsi_text_put(w, "AuthMethod", "%s", !how->auth->user ? "None" : how->auth->target_secret ? "CHAP" : "CHAP,None");
+}
+
+static void wish_digest(struct iscsi_keys *keys, enum iscsi_key key, uint8_t digest)
+{
+	keys->own[key] = digest != ISCSI_DIGEST_NONE;
+	if (digest == ISCSI_DIGEST_CRC32C)
+		keys->only |= 1u << key;
+	else if (digest == ISCSI_DIGEST_NONE_CRC32C)
+		keys->last |= 1u << key;
+}
+
+static void wish(struct iscsi_login *login, const struct iscsi_offer *offer)
+{
+	struct iscsi_keys *keys = &login->keys;
+
+	if (!login->how.rdma) {
+		wish_digest(keys, ISCSI_HEADER_DIGEST, offer->header_digest);
+		wish_digest(keys, ISCSI_DATA_DIGEST, offer->data_digest);
+	}
+	keys->own[ISCSI_INITIAL_R2T] = offer->initial_r2t;
+	keys->own[ISCSI_IMMEDIATE_DATA] = offer->immediate_data;
+	keys->own[ISCSI_FIRST_BURST] = offer->first_burst;
+	keys->own[ISCSI_MAX_BURST] = offer->max_burst;
+	keys->own[ISCSI_MAX_R2T] = offer->max_r2t;
+	keys->own[ISCSI_ERL] = offer->erl;
+	keys->own[ISCSI_TARGET_RECV] = offer->target_recv;
+	keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0; /* a session that is lost logs in anew at once */
 }
 
 static void offer(struct iscsi_login *login)
@@ -55,6 +84,8 @@ static void offer(struct iscsi_login *login)
 	struct wr *w = &login->out;
 
 	keys->own[ISCSI_MAX_RECV] = keys->own[ISCSI_INITIATOR_RECV] = login->how.recv_max;
+	if (login->how.offer)
+		wish(login, login->how.offer);
 	if (!login->how.target)
 		keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
 	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++)
@@ -138,6 +169,15 @@ static int take_redirect(struct iscsi_login *login, struct diag *diag)
 	return n < 0 ? n : diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target has moved, but does not tell where to");
 }
 
+static int take_status(struct iscsi_login *login, uint8_t status_class, uint8_t detail, struct diag *diag)
+{
+	int err = iscsi_login_status(status_class, detail, login->how.auth->user, diag);
+
+	if (status_class == ISCSI_LOGIN_INITIATOR && detail < 2 && login->chap.got_alg && login->chap.alg == ISCSI_CHAP_SHA256) /* seen of tgt 1.0.85 */
+		diag_hint(diag, "the user or the secret is not what the target has; or it is a tgt, which takes SHA-256 for SHA1: --chap-algs md5");
+	return err;
+}
+
 static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, uint32_t len, struct diag *diag)
 {
 	if (ISCSI_OPCODE(rsp->opcode) != ISCSI_LOGIN_RSP)
@@ -147,9 +187,10 @@ static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, u
 	if (len > ISCSI_PDU_DATA)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login response of more than %u bytes", ISCSI_PDU_DATA);
 	login->started = true;
+	login->status = ISCSI_LOGIN_STATUS(rsp->status_class, rsp->status_detail);
 	login->exp_statsn = get_be32(rsp->statsn) + 1;
 	if (rsp->status_class > ISCSI_LOGIN_REDIRECT)
-		return iscsi_login_status(rsp->status_class, rsp->status_detail, login->how.auth->user, diag);
+		return take_status(login, rsp->status_class, rsp->status_detail, diag);
 	if (rsp->status_class)
 		return 0;
 	if (rsp->version_active)

@@ -155,6 +155,24 @@ Test(out, text_cannot_drive_the_terminal)
 	sink_is(&sink, NULL, "s: a?[2J?forged: yes\tb?? é\nx?y\n");
 }
 
+Test(out, passwords_of_uris_are_in_no_result)
+{
+	struct sink sink;
+
+	for (int json = 0; json < 2; json++) {
+		sink_open(&sink, json);
+		out_list(&sink.out, "connections");
+		out_object(&sink.out, NULL);
+		out_text(&sink.out, "text", "text: ", "%s", "no answer from nvme+tcp://joe:hush@h/n?secret=hush");
+		out_line(&sink.out, "%s", "iscsi://joe%hush@h/x: DHHC-1:00:aHVzaA==:");
+		out_end(&sink.out);
+		out_end(&sink.out);
+		sink_is(&sink, NULL,
+			json ? "{\"schema\":\"rdmastor.test\",\"version\":1,\"connections\":[{\"text\":\"no answer from nvme+tcp://joe@h/n?secret=\"}]}\n" :
+			       "text: no answer from nvme+tcp://joe@h/n?secret=\niscsi://joe@h/x: DHHC-1:00:\n");
+	}
+}
+
 Test(out, a_full_disk_is_noticed)
 {
 	struct out out;
