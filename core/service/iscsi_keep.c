@@ -251,6 +251,17 @@ void keep_gone(struct keep *keep, unsigned sid)
 		drop(keep, s);
 }
 
+void keep_missed(struct keep *keep)
+{
+	struct keep_look look;
+
+	for (struct keep_session *s = keep->first, *next; s; s = next) {
+		next = s->next;
+		if (keep->ops->look(keep, s, &look))
+			drop(keep, s);
+	}
+}
+
 void keep_leaving(struct keep *keep, unsigned sid)
 {
 	struct keep_session *s = find(keep, sid);

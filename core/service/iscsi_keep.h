@@ -59,6 +59,7 @@ struct keep {
 
 void keep_found(struct keep *, unsigned sid, uint64_t now); /* it is there: made, or seen in a look at all */
 void keep_gone(struct keep *, unsigned sid);
+void keep_missed(struct keep *); /* some may have gone; those that are there are to be found again */
 void keep_leaving(struct keep *, unsigned sid);
 void keep_lost(struct keep *, unsigned sid, const char *why, uint64_t now);
 void keep_drop(struct keep *, unsigned sid, uint32_t wait_s); /* the target is about to end the connection, and wants that much time then */

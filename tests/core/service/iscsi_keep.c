@@ -380,6 +380,18 @@ Test(iscsi_keep, a_lost_one_is_found_when_events_were)
 	cr_assert_eq(w.begun, 1);
 }
 
+Test(iscsi_keep, those_that_went_unheard_are_forgotten)
+{
+	find(1);
+	find(2);
+	find(3);
+	keep_leaving(&w.keep, 1);
+	lose(3);
+	w.there[1] = w.there[2] = w.there[3] = false;
+	keep_missed(&w.keep);
+	cr_assert(!w.made[1] && !w.made[2] && !w.made[3] && w.ended == 1);
+}
+
 /* iser-login and iscsistart hear of what happens to a session until it is logged in. */
 Test(iscsi_keep, who_makes_a_session_is_let)
 {
