@@ -33,5 +33,9 @@ void out_end(struct out *); /* of the innermost list or object */
 void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* text only: one line; a newline inside it is a control character */
 /* Text for a terminal: control characters, which a hostile peer may have put into a name, become '?'. */
 void out_plain(FILE *, const char *text);
+/* Text as one word for a shell, in single quotes where it needs them, so that what is printed can be pasted. Needs: room
+ * for OUT_SHELL(longest text) bytes; what is longer is cut. */
+#define OUT_SHELL(len) (4 * (len) + 3)
+const char *out_shell(const char *text, char *to, size_t len);
 /* Human forms: "64 MiB", "1.5 GiB". */
 const char *out_human(uint64_t bytes, char text[16]);

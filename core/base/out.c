@@ -265,6 +265,25 @@ int out_fini(struct out *out, const struct diag *diag)
 	return ferror(out->to) ? -EIO : 0;
 }
 
+const char *out_shell(const char *text, char *to, size_t len)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:,=@%+";
+	static const char quote[] = "'\\''";
+	size_t at = 1, n;
+
+	if (*text && !text[strspn(text, plain)]) {
+		snprintf(to, len, "%s", text);
+		return to;
+	}
+	*to = '\'';
+	for (; *text && at + sizeof(quote) < len; text++, at += n) {
+		n = *text == '\'' ? sizeof(quote) - 1 : 1;
+		memcpy(to + at, *text == '\'' ? quote : text, n);
+	}
+	memcpy(to + at, "'", 2);
+	return to;
+}
+
 const char *out_human(uint64_t bytes, char text[16])
 {
 	static const char *const unit[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
