@@ -184,6 +184,23 @@ Test(out, a_full_disk_is_noticed)
 	fclose(out.to);
 }
 
+/* What did not fit into the stream's memory failed long before the end. */
+Test(out, why_a_disk_was_full_is_not_forgotten)
+{
+	struct out out;
+
+	for (int lines = 0; lines < 2; lines++) {
+		out_init(&out, "test", !lines);
+		out.to = fopen("/dev/full", "w");
+		cr_assert_not_null(out.to);
+		for (unsigned i = 0; i < 10000; i++)
+			lines ? out_line(&out, "line %u", i) : out_text(&out, "text", NULL, "text %u", i);
+		errno = 0;
+		cr_assert_eq(out_fini(&out, NULL), -ENOSPC);
+		fclose(out.to);
+	}
+}
+
 Test(out, words_for_a_shell)
 {
 	static const struct {
