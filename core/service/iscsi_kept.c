@@ -58,8 +58,10 @@ static void prepare_settings(struct kept *kept, uint32_t limit_ms)
 	agree_if(&set->fast_abort, is->fast_abort);
 	agree_if(&set->first_burst, is->agreed.first_burst);
 	agree_if(&set->max_burst, is->agreed.max_burst);
-	agree_if(&set->max_recv, is->agreed.max_recv);
-	agree_if(&set->max_xmit, is->agreed.max_xmit);
+	if (kept->link.carrier == ISCSI_TCP) { /* over iSER they are no segments that one could ask for */
+		agree_if(&set->max_recv, is->agreed.max_recv);
+		agree_if(&set->max_xmit, is->agreed.max_xmit);
+	}
 	agree_if(&set->initial_r2t, is->agreed.initial_r2t);
 	agree_if(&set->immediate_data, is->agreed.immediate_data);
 	agree_if(&set->max_r2t, is->agreed.max_r2t);
