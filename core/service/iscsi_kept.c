@@ -79,7 +79,7 @@ static int find_portal(struct kept *kept, struct addr *portal, struct diag *diag
 		return 0;
 	if (kept->port && !addr_numeric(portal, kept->address, kept->port, NULL))
 		return 0;
-	if (is->portal[0])
+	if (is->portal[0] && is->portal_port)
 		return diag_set(diag, DIAG_UNSUPPORTED, EADDRNOTAVAIL, "its portal '%s' is a name, which nobody resolves here", is->portal);
 	return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "the kernel does not tell its portal");
 }
