@@ -137,12 +137,12 @@ unsigned start_error(const struct start_session *session, const char **text)
 	static const struct {
 		unsigned number;
 		const char *text;
-	} errors[] = { { 3, "no available memory" }, { 4, "encountered connection failure" }, { 5, "encountered iSCSI login failure" },
+	} errors[] = { { 3, "no available memory" }, { 5, "encountered iSCSI login failure" },
 		{ 8, "connection timed out" }, { 9, "internal error" },
 		{ 12, "iSCSI driver not found. Please make sure it is loaded, and retry the operation" }, { 13, "daemon access denied" },
 		{ 15, "session exists" }, { 19, "encountered non-retryable iSCSI login failure" }, { 21, "no objects found" },
 		{ 24, "iSCSI login failed due to authorization failure" } };
-	static const uint8_t of_code[] = { [DIAG_NO_MEMORY] = 3, [DIAG_REFUSED] = 4, [DIAG_UNREACHABLE] = 4, [DIAG_CLOSED] = 4, [DIAG_TIMEOUT] = 8,
+	static const uint8_t of_code[] = { [DIAG_NO_MEMORY] = 3, [DIAG_REFUSED] = 8, [DIAG_UNREACHABLE] = 8, [DIAG_CLOSED] = 8, [DIAG_TIMEOUT] = 8,
 		[DIAG_NO_MODULE] = 12, [DIAG_NO_DEVICE] = 12, [DIAG_PERMISSION] = 13, [DIAG_BUSY] = 15, [DIAG_NOT_FOUND] = 21, [DIAG_AUTH] = 24,
 		[DIAG_PROTOCOL] = 5, [DIAG_SYSTEM] = 9 };
 	const struct iscsi_want *want = &session->want;
@@ -153,8 +153,8 @@ unsigned start_error(const struct start_session *session, const char **text)
 		number = 24;
 	else if (status_class(want) == ISCSI_LOGIN_INITIATOR)
 		number = 19;
-	else if (status_class(want) == ISCSI_LOGIN_TARGET)
-		number = 5;
+	else if (status_class(want) == ISCSI_LOGIN_TARGET) /* what was tried until the time was up ends so */
+		number = 8;
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]) - 1 && errors[i].number != (number ? number : 9); i++)
 		;
 	*text = errors[i].text;
