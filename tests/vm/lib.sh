@@ -671,3 +671,33 @@ host_checked() {
 	check "$name: the kernel saw no error" no_errors
 	host_disconnect
 }
+
+# iscsi_target IQN FILE…: the files as LUNs 0, 1, … of the kernel's iSCSI target, for everybody, in portal group 1
+iscsi_target() {
+	local iqn=$1 group="$lio/iscsi/$1/tpgt_1" lun=0 disk
+	modprobe -a target_core_mod target_core_file iscsi_target_mod
+	mkdir -p "$lio/iscsi" "$lio/iscsi/$iqn" "$group"
+	echo 0 >"$group/attrib/authentication"
+	echo 1 >"$group/attrib/generate_node_acls"
+	echo 0 >"$group/attrib/demo_mode_write_protect"
+	shift
+	for file; do
+		disk=$lio/core/fileio_1/${file##*/}
+		if [ ! -d "$disk" ]; then
+			mkdir -p "$disk"
+			echo "fd_dev_name=$file,fd_dev_size=$(stat -c %s "$file")" >"$disk/control"
+			echo "5e5f0a4c-0d60-4a52-9b3a-${file##*/}" >"$disk/wwn/vpd_unit_serial"
+			echo 1 >"$disk/enable"
+		fi
+		mkdir "$group/lun/lun_$lun"
+		ln -s "$disk" "$group/lun/lun_$lun/s0"
+		lun=$((lun + 1))
+	done
+	echo 1 >"$group/enable"
+}
+
+# iscsi_portal IQN ADDRESS:PORT [iser]
+iscsi_portal() {
+	mkdir "$lio/iscsi/$1/tpgt_1/np/$2"
+	[ -z "${3:-}" ] || { modprobe ib_isert; echo 1 >"$lio/iscsi/$1/tpgt_1/np/$2/iser"; }
+}
