@@ -385,10 +385,14 @@ static void tell_notes(const struct call *call, const struct nvmf_entries *all)
 		call_note(call, "rd.nonvmf is on the kernel command line: nothing is connected");
 }
 
-static int nothing(const struct call *call)
+static int nothing(const struct call *call, const struct nvmf_entries *all)
 {
 	const struct all_options *opts = call->opts;
 
+	if (opts->from_cmdline && !all->off)
+		call_note(call, "the kernel command line names no NVMe-oF target (rd.nvmf.discover=): nothing is connected");
+	else if (opts->config)
+		call_note(call, "%s names no NVMe-oF target: nothing is connected", opts->config);
 	if (opts->config || opts->from_cmdline)
 		return 0;
 	diag_set(call->diag, DIAG_USAGE, ENOENT, "nothing to connect: no URI, and nothing in /etc/nvme");
@@ -416,7 +420,7 @@ static int run(struct call *call)
 	tell_notes(call, &all);
 	nvmf_warn_secrets(call, &opts->nvmf);
 	if (!err && !all.count && !call->operands && !opts->nvmf.value[NVMF_TRADDR])
-		err = nothing(call);
+		err = nothing(call, &all);
 	if (!err)
 		err = loop_new(&w.loop, &call->loop, call->diag);
 	if (!err) {

@@ -103,7 +103,7 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 {
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
-	char line[4096], left_out[256], text[512];
+	char line[4096], word[OUT_SHELL(sizeof(line))], left_out[256], text[512];
 	int err = kernel_nvmf_line(root, &t->want, line, sizeof(line), left_out, sizeof(left_out), diag);
 
 	if (err)
@@ -121,7 +121,7 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 		out_line(out, "%s: is connected already, as %s", text, ctrl.name);
 	} else {
 		out_line(out, "%s: would be connected by writing to /dev/nvme-fabrics:", text);
-		out_line(out, "%s", line);
+		out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	}
 	return 0;
 }

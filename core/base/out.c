@@ -92,10 +92,18 @@ static void open_document(struct out *out)
 	out->comma = true;
 }
 
+/* The stream remembers that it failed, not why. */
+static void note_failure(struct out *out)
+{
+	if (!out->err && ferror(out->to))
+		out->err = errno ? errno : EIO;
+}
+
 /* Everything before a value: the document, the comma, the key. */
 static void open_value(struct out *out, const char *key)
 {
 	open_document(out);
+	note_failure(out);
 	if (out->comma)
 		fputc(',', out->to);
 	out->comma = true;
@@ -166,6 +174,7 @@ void out_text(struct out *out, const char *key, const char *label, const char *f
 		out_plain(out->to, text);
 		fputc('\n', out->to);
 	}
+	note_failure(out);
 	free(text);
 }
 
@@ -225,6 +234,7 @@ void out_line(struct out *out, const char *fmt, ...)
 		return;
 	out_plain(out->to, text);
 	fputc('\n', out->to);
+	note_failure(out);
 	free(text);
 }
 
@@ -247,6 +257,14 @@ static void put_error(struct out *out, const struct diag *diag)
 	out_end(out);
 }
 
+int out_flush(struct out *out)
+{
+	if (fflush(out->to) && !out->err)
+		out->err = errno;
+	note_failure(out);
+	return -out->err;
+}
+
 int out_fini(struct out *out, const struct diag *diag)
 {
 	if (out->closed)
@@ -260,9 +278,26 @@ int out_fini(struct out *out, const struct diag *diag)
 			put_error(out, diag);
 		fputs("}\n", out->to);
 	}
-	if (fflush(out->to))
-		return -errno;
-	return ferror(out->to) ? -EIO : 0;
+	return out_flush(out);
+}
+
+const char *out_shell(const char *text, char *to, size_t len)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:,=@%+";
+	static const char quote[] = "'\\''";
+	size_t at = 1, n;
+
+	if (*text && !text[strspn(text, plain)]) {
+		snprintf(to, len, "%s", text);
+		return to;
+	}
+	*to = '\'';
+	for (; *text && at + sizeof(quote) < len; text++, at += n) {
+		n = *text == '\'' ? sizeof(quote) - 1 : 1;
+		memcpy(to + at, *text == '\'' ? quote : text, n);
+	}
+	memcpy(to + at, "'", 2);
+	return to;
 }
 
 const char *out_human(uint64_t bytes, char text[16])

@@ -49,6 +49,16 @@ ssize_t sys_read(int root, char *text, size_t len, const char *fmt, ...)
 	return got;
 }
 
+ssize_t sys_read_bytes(int root, const char *path, void *to, size_t len)
+{
+	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t got = fd < 0 ? -errno : read_fd(fd, to, len);
+
+	if (fd >= 0)
+		close(fd);
+	return got;
+}
+
 static char *read_whole(int root, const char *path, size_t max)
 {
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

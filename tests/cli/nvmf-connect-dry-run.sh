@@ -30,6 +30,11 @@ is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,reconnect_delay=
 is "transport=tcp,traddr=127.0.0.1,trsvcid=8009,nqn=nqn.2014-08.org.nvmexpress.discovery,$rest,reconnect_delay=10,ctrl_loss_tmo=60" \
 	-t tcp -a 127.0.0.1 -n nqn.2014-08.org.nvmexpress.discovery
 
+# What is printed is one word of a shell
+"$RDMASTOR" nvmf-connect --dry-run -q "nqn.ho's\$t" -I $id nvme+tcp://127.0.0.1/nqn.x >out 2>err || die "$(cat err)"
+eval "set -- $(tail -n 1 out)"
+[ $# = 1 ] && [[ $1 == *",hostnqn=nqn.ho's\$t,"* ]] || die "pasted: $*"
+
 # Over RDMA an interface is its address
 is "transport=rdma,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,host_traddr=127.0.0.1,reconnect_delay=10,ctrl_loss_tmo=60" \
 	-f lo nvme+rdma://127.0.0.1/nqn.x

@@ -184,6 +184,44 @@ Test(out, a_full_disk_is_noticed)
 	fclose(out.to);
 }
 
+/* What did not fit into the stream's memory failed long before the end. */
+Test(out, why_a_disk_was_full_is_not_forgotten)
+{
+	struct out out;
+
+	for (int lines = 0; lines < 2; lines++) {
+		out_init(&out, "test", !lines);
+		out.to = fopen("/dev/full", "w");
+		cr_assert_not_null(out.to);
+		for (unsigned i = 0; i < 10000; i++)
+			lines ? out_line(&out, "line %u", i) : out_text(&out, "text", NULL, "text %u", i);
+		errno = 0;
+		cr_assert_eq(out_fini(&out, NULL), -ENOSPC);
+		fclose(out.to);
+	}
+}
+
+Test(out, words_for_a_shell)
+{
+	static const struct {
+		const char *text, *word;
+	} rows[] = {
+		{ "a-Z_0.9/:,=@%+", "a-Z_0.9/:,=@%+" },
+		{ "", "''" },
+		{ "a b", "'a b'" },
+		{ "it's", "'it'\\''s'" },
+		{ "'", "''\\'''" },
+		{ "$(x)`y`\\;*[1]~#!&|<>\"\n", "'$(x)`y`\\;*[1]~#!&|<>\"\n'" },
+		{ "/tmp/ä", "'/tmp/ä'" },
+	};
+	char word[OUT_SHELL(32)];
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		cr_expect_str_eq(out_shell(rows[i].text, word, sizeof(word)), rows[i].word);
+	cr_expect_str_eq(out_shell("''''", word, OUT_SHELL(4)), "''\\'''\\'''\\'''\\'''");
+	cr_expect_str_eq(out_shell("a b c d", word, 9), "'a b'", "cut, and still a word");
+}
+
 Test(out, human_sizes)
 {
 	static const struct {

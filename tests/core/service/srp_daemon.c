@@ -216,6 +216,35 @@ Test(srp_daemon, what_it_knows)
 	srp_rules_free(&rules);
 }
 
+static void any_port(void *arg, const struct srp_port_view *view)
+{
+	(void)arg;
+	(void)view;
+}
+
+static void cut_table(void *arg, uint8_t *datagram, size_t *len)
+{
+	(void)arg;
+	(void)datagram;
+	if (*len > MAD_LEN)
+		*len -= 30;
+}
+
+Test(srp_daemon, whom_a_table_that_was_cut_does_not_name_is_still_there)
+{
+	opts.rescan_ms = 60000;
+	begin();
+	run(2);
+	fake_fabric.mangle = cut_table;
+	scans = 0;
+	run(90);
+	heard("the table of the subnet administrator (LID 2) ends inside a record");
+	cr_assert_geq(scans, 3, "it is asked again soon");
+	srp_daemon_look(daemon_, NULL, any_port, see_target, see_end);
+	cr_assert_eq(targets_seen, 3);
+	stop();
+}
+
 Test(srp_daemon, it_stops_in_the_middle_of_anything)
 {
 	for (unsigned ms = 0; ms < 120; ms += 7) {
