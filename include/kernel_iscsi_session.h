@@ -32,9 +32,11 @@ struct kernel_iscsi_session {
 	char transport[16]; /* as /sys/class/iscsi_transport calls it: "tcp", "iser", "bnx2i"; "" = not told */
 	char target[225], initiator[225]; /* names */
 	char iface[64]; /* how open-iscsi calls the way from this machine */
+	char netdev[16]; /* the network interface it is bound to; "" = none, and not told of iSER */
 	int tpgt;
 	char state[16]; /* FREE, LOGGED_IN, FAILED */
 	char target_state[16]; /* UNBOUND, ALLOCATED, SCANNED, UNBINDING; before Linux 6.2 "" */
+	int fast_abort; /* commands that are aborted get no data any more; 0, 1, KERNEL_ISCSI_UNKNOWN */
 	int creator; /* process that made it; 0 = not told */
 	struct kernel_iscsi_agreed agreed;
 	struct kernel_iscsi_tmo tmo;

@@ -40,7 +40,7 @@ struct list_link {
 	char name[32];     /* "nvme0", "host6", "session1", "nbd0", "ublkb0"; of a mount "" */
 	char protocol[8];  /* nvme srp iscsi iser nfs nbd ublk */
 	char transport[8]; /* rdma tcp; of nbd and ublk local */
-	char state[32];    /* the kernel's word: live, connecting, running, blocked, LOGGED_IN; nfs: connected, idle */
+	char state[32];    /* the kernel's word: live, connecting, running, blocked, LOGGED_IN; nfs: connected, connecting, idle */
 	char target[1200]; /* NQN, IQN, IOC_GUID/ID_EXT, exported path; of nbd its backend identifier */
 	char version[8];   /* of NFS */
 	char from[1200];   /* of NFS, as it was mounted: "server:/path" */

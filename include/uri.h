@@ -78,4 +78,6 @@ int addr_rdma(struct addr_rdma *, char *text, struct diag *);
 const char *addr_text(const struct addr *, char out[ADDR_TEXT]); /* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x" */
 const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
 void addr_set_port(struct addr *, uint16_t port);
+uint16_t addr_port(const struct addr *); /* 0 = none */
+bool addr_is_any(const struct addr *); /* 0.0.0.0 or :: */
 bool addr_is_local(const struct addr *); /* only this machine reaches it: loopback, a unix socket */

@@ -147,6 +147,8 @@ static void read_host_words(int root, struct kernel_iscsi_session *session)
 	if (read_word(root, driver, sizeof(driver), dir, "proc_name"))
 		snprintf(session->transport, sizeof(session->transport), "%.15s", driver + (strncmp(driver, "iscsi_", 6) ? 0 : 6));
 	snprintf(dir, sizeof(dir), "sys/class/iscsi_host/host%u", session->host);
+	if (!read_word(root, session->netdev, sizeof(session->netdev), dir, "netdev") || !strcmp(session->netdev, "default"))
+		session->netdev[0] = 0;
 	if (session->address[0])
 		read_word(root, session->local, sizeof(session->local), dir, "ipaddress");
 }
@@ -165,6 +167,7 @@ int kernel_iscsi_session(int root, unsigned sid, struct kernel_iscsi_session *se
 	read_word(root, session->initiator, sizeof(session->initiator), dir, "initiatorname");
 	read_word(root, session->iface, sizeof(session->iface), dir, "ifacename");
 	session->tpgt = read_number(root, dir, "tpgt", UINT16_MAX);
+	session->fast_abort = read_number(root, dir, "fast_abort", 1);
 	number = read_number(root, dir, "creator", INT32_MAX);
 	session->creator = number > 0 ? number : 0;
 	session->target_id = read_number(root, dir, "target_id", INT32_MAX);

@@ -53,8 +53,12 @@ static void read_remote_port(int root, unsigned host, struct list_link *link)
 	link->loss.retry_s = seconds(rport.tmo.reconnect_delay);
 	link->loss.fail_s = seconds(rport.tmo.fast_io_fail_tmo);
 	link->loss.give_up_s = seconds(rport.tmo.dev_loss_tmo);
-	if (rport.failed_reconnects && rport.failed_reconnects < INT_MAX)
-		link->loss.attempts = (int)rport.failed_reconnects;
+	if (!strcmp(rport.state, "running"))
+		return;
+	link->loss.attempts = rport.failed_reconnects < INT_MAX ? (int)rport.failed_reconnects : INT_MAX;
+	list_lost(root, link, list_srp_lost_at);
+	if (strcmp(rport.state, "blocked"))
+		link->loss.fail_left_s = 0; /* fail-fast, lost */
 }
 
 /* ib_srp does not tell the address of a target that it reached by RDMA/CM; the connection does, when it is the only one of its port. */

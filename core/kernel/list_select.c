@@ -40,19 +40,14 @@ static const struct {
 static void split_target(struct wanted *want)
 {
 	const bool srp = !strcmp(want->protocol, "srp");
-	char *slash = srp ? strchr(want->target, '/') : strrchr(want->target, '/'), *end;
+	char *slash = srp ? strchr(want->target, '/') : strrchr(want->target, '/');
 
 	if (slash && srp)
 		slash = strchr(slash + 1, '/');
 	if (!slash)
 		return;
-	want->unit = strtoull(slash + 1, &end, 0);
-	if (end == slash + 1)
-		want->unit = UINT64_MAX;
-	if (!*end)
-		*slash = 0;
-	else
-		want->unit = UINT64_MAX; /* the slash is the name's own */
+	if (!slash[1] || !parse_u64(slash + 1, 0, UINT64_MAX - 1, &want->unit, NULL))
+		*slash = 0; /* else it is the name's own */
 }
 
 static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, struct diag *diag)

@@ -73,6 +73,25 @@ WIRE_SIZE(struct iscsi_login_rsp, ISCSI_BHS);
 /* 11.13.5 */
 enum { ISCSI_LOGIN_SUCCESS = 0, ISCSI_LOGIN_REDIRECT = 1, ISCSI_LOGIN_INITIATOR = 2, ISCSI_LOGIN_TARGET = 3 };
 #define ISCSI_LOGIN_STATUS(class, detail) ((uint16_t)((class) << 8 | (detail)))
+enum iscsi_login_refusal { /* class and detail */
+	ISCSI_MOVED_FOR_NOW = 0x0101,
+	ISCSI_MOVED = 0x0102,
+	ISCSI_INITIATOR_ERROR = 0x0200,
+	ISCSI_NOT_PROVED = 0x0201,
+	ISCSI_FORBIDDEN = 0x0202,
+	ISCSI_NOT_FOUND = 0x0203,
+	ISCSI_REMOVED = 0x0204,
+	ISCSI_OTHER_VERSION = 0x0205,
+	ISCSI_TOO_MANY = 0x0206,
+	ISCSI_MISSING = 0x0207,
+	ISCSI_NOT_INCLUDED = 0x0208,
+	ISCSI_SESSION_TYPE = 0x0209,
+	ISCSI_NO_SESSION = 0x020a,
+	ISCSI_OUT_OF_PLACE = 0x020b,
+	ISCSI_TARGET_ERROR = 0x0300,
+	ISCSI_UNAVAILABLE = 0x0301,
+	ISCSI_NO_RESOURCES = 0x0302,
+};
 
 struct iscsi_text_req { /* 11.10 */
 	uint8_t opcode, flags, reserved[2], ahs_len;
@@ -103,6 +122,41 @@ struct iscsi_logout_req { /* 11.14; the reason, 0 = close the session, is in the
 	uint8_t reserved4[16];
 };
 WIRE_SIZE(struct iscsi_logout_req, ISCSI_BHS);
+
+struct iscsi_logout_rsp { /* 11.15 */
+	uint8_t opcode, flags, response, reserved, ahs_len;
+	be24 data_len;
+	uint8_t reserved2[8];
+	be32 itt;
+	uint8_t reserved3[4];
+	be32 statsn, exp_cmdsn, max_cmdsn;
+	uint8_t reserved4[4];
+	be16 time2wait, time2retain; /* seconds */
+	uint8_t reserved5[4];
+};
+WIRE_SIZE(struct iscsi_logout_rsp, ISCSI_BHS);
+
+struct iscsi_async { /* 11.9 */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 no_tag;
+	uint8_t reserved2[4];
+	be32 statsn, exp_cmdsn, max_cmdsn;
+	uint8_t event, vendor;
+	be16 parameter[3];
+	uint8_t reserved3[4];
+};
+WIRE_SIZE(struct iscsi_async, ISCSI_BHS);
+
+/* 11.9.1 */
+enum iscsi_async_event {
+	ISCSI_ASYNC_SCSI = 0,
+	ISCSI_ASYNC_LOGOUT = 1, /* asked for, within parameter[2] seconds */
+	ISCSI_ASYNC_DROP = 2, /* of the connection parameter[0]; login again after parameter[1] seconds */
+	ISCSI_ASYNC_DROP_ALL = 3,
+	ISCSI_ASYNC_NEGOTIATE = 4, /* wanted, within parameter[2] seconds */
+};
 
 struct iscsi_nop { /* 11.18, 11.19: in a NOP-In the third word of numbers is MaxCmdSN, in a NOP-Out it is reserved */
 	uint8_t opcode, flags, reserved[2], ahs_len;

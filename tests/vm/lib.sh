@@ -110,14 +110,16 @@ eth_up() {
 	rdma_up rxe eth0
 }
 
-# wire_make NETDEV, before anything uses it; wire_cut NETDEV SECONDS: silence, then the wire is whole again. Neither the link nor the
-# queueing discipline goes away: seen with Linux 6.12, rxe took a packet refused meanwhile for an error of its queue pair 1, which never
-# sent again; and one whose link went down and up under load took no connection any more. Packets of rxe to its own machine never get here.
+# wire_make NETDEV, before anything uses it; wire_loses NETDEV PERCENT: 100 is silence, 0 a whole wire; wire_cut NETDEV SECONDS: silence for
+# so long. Neither the link nor the queueing discipline goes away: seen with Linux 6.12, rxe took a packet refused meanwhile for an error of
+# its queue pair 1, which never sent again; and one whose link went down and up under load took no connection any more. Packets of rxe to its
+# own machine never get here.
 wire_make() { tc qdisc add dev "$1" root netem limit 100000 loss 0%; }
+wire_loses() { tc qdisc change dev "$1" root netem limit 100000 loss "$2%"; }
 wire_cut() {
-	tc qdisc change dev "$1" root netem limit 100000 loss 100%
+	wire_loses "$1" 100
 	sleep "$2"
-	tc qdisc change dev "$1" root netem limit 100000 loss 0%
+	wire_loses "$1" 0
 }
 
 # --- the other VM: one serves, its peer runs commands there
@@ -262,6 +264,73 @@ srpt_up() {
 
 # srpt_acl: the port's list of initiators, one of whom comes by RDMA/CM
 srpt_acl() { ls -d $lio/srpt/*/*/acls; }
+
+# --- tgt, a target of userspace; with the programs of tgt
+
+# tgt_up: on port 3260 of every address that there is; over iSER too where an RDMA device is, of 128 MiB of huge pages, the least that it
+# takes. tgt_down ends it
+tgt_up() {
+	mkdir -p /var/run/tgtd
+	[ ! -d /sys/class/infiniband ] || echo 66 >/proc/sys/vm/nr_hugepages
+	tgtd -f --iser pool_sz_mb=128 >/run/tgtd.log 2>&1 &
+	tgtd_pid=$!
+	wait_for 30 tgtadm --op show --mode sys
+}
+
+tgt_down() {
+	kill -9 "$tgtd_pid" || true
+	wait "$tgtd_pid" || true
+}
+
+# tgt_try COMMAND…: up to six times, with tgt_made, the scenario's, for a new tgtd with all its targets where the old one erred by itself. Seen with
+# 1.0.85 on soft-RoCE within one machine: a login request that comes before the own response is known to have left is an "Initiator error" to it;
+# and it often dies when a connection of iSER is over.
+tgt_try() {
+	local left=5
+	until "$@"; do
+		tail -n 7 /run/tgtd.log
+		[ $left -gt 0 ] && { ! kill -0 "$tgtd_pid" || grep -q 'Initiator error' /run/tgtd.log; } || return 1
+		left=$((left - 1))
+		tgt_down
+		tgt_made
+	done
+}
+
+# tgt_target iscsi|iser TID IQN FILE…: each file a LUN from 1 on, 0 is its controller. Over TCP it lets everybody in, over iSER only those whose
+# name tgt_admit gives too, seen with 1.0.85
+tgt_target() {
+	local lld="$1" tid="$2" lun=0 file
+	tgtadm --lld "$lld" --op new --mode target --tid "$tid" --targetname "$3"
+	shift 3
+	for file in "$@"; do
+		lun=$((lun + 1))
+		tgtadm --lld "$lld" --op new --mode logicalunit --tid "$tid" --lun $lun --backing-store "$file"
+	done
+	tgtadm --lld "$lld" --op bind --mode target --tid "$tid" --initiator-address ALL
+}
+
+# tgt_admit iscsi|iser TID INITIATOR
+tgt_admit() { tgtadm --lld "$1" --op bind --mode target --tid "$2" --initiator-name "$3"; }
+
+# tgt_account iscsi|iser TID|discovery USER SECRET [out]: CHAP for who logs in; out: for the target to prove itself. Algorithms are MD5 and
+# its own SHA1, which has the number of SHA-256; over iSER there is none for discovery
+tgt_account() {
+	local lld="$1" tid="$2" user="$3" secret="$4" out="${5:+--outgoing}"
+	tgtadm --lld "$lld" --op new --mode account --user "$user" --password "$secret"
+	# shellcheck disable=SC2086 # a word or none
+	case $tid in
+	discovery) tgtadm --lld "$lld" --op bind --mode account --user "$user" $out ;;
+	*) tgtadm --lld "$lld" --op bind --mode account --tid "$tid" --user "$user" $out ;;
+	esac
+}
+
+# tgt_redirect iscsi|iser TID ADDRESS PORT [Permanent]: logins of normal sessions are sent there, but for those that come from that address,
+# as they do in one machine: from 10.0.0.1 to [fd00::1] is one step, to a second address of the card it goes round for ever
+tgt_redirect() {
+	tgtadm --lld "$1" --op update --mode target --tid "$2" --name RedirectAddress --value "$3"
+	tgtadm --lld "$1" --op update --mode target --tid "$2" --name RedirectPort --value "$4"
+	tgtadm --lld "$1" --op update --mode target --tid "$2" --name RedirectReason --value "${5:-Temporary}"
+}
 
 # --- the kernel's NFS server, and mounts of it
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* CHAP as the initiator runs it. The digests are mbedTLS's. */
+/* CHAP as the initiator runs it, and what both sides need. The digests are mbedTLS's. */
 #include "chap.h"
 #include "text.h"
 #include <errno.h>
@@ -78,6 +78,25 @@ unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const u
 	return err ? 0 : algs[alg - ISCSI_CHAP_MD5].len;
 }
 
+int iscsi_chap_proves(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len, const char *value)
+{
+	uint8_t theirs[ISCSI_CHAP_DIGEST_MAX + 1], right[ISCSI_CHAP_DIGEST_MAX];
+	unsigned want = iscsi_chap_digest(alg, id, secret, challenge, len, right), differ = 0;
+
+	if (!want)
+		return -ENOMEM;
+	if (iscsi_binary_get(value, theirs, sizeof(theirs)) != (int)want)
+		return 0;
+	for (unsigned i = 0; i < want; i++)
+		differ |= theirs[i] ^ right[i];
+	return !differ;
+}
+
+bool iscsi_chap_wanted(const struct iscsi_auth *auth, uint64_t alg)
+{
+	return alg >= ISCSI_CHAP_MD5 && alg - ISCSI_CHAP_MD5 < ALGS && (!auth->algs || auth->algs & 1u << (alg - ISCSI_CHAP_MD5));
+}
+
 /* 12.1.3: else whoever is asked could have his own challenge answered by us. */
 int iscsi_auth_check(const struct iscsi_auth *auth, struct diag *diag)
 {
@@ -92,17 +111,12 @@ void iscsi_chap_init(struct iscsi_chap *chap, const struct iscsi_auth *auth, con
 	memcpy(chap->own, random, sizeof(chap->own));
 }
 
-static unsigned wanted(const struct iscsi_chap *chap)
-{
-	return chap->auth->algs ? chap->auth->algs : ISCSI_CHAP_ALL;
-}
-
 void iscsi_chap_offer(const struct iscsi_chap *chap, struct wr *w)
 {
 	char text[16] = "";
 
 	for (unsigned i = ALGS; i-- > 0;)
-		if (wanted(chap) & 1u << i)
+		if (iscsi_chap_wanted(chap->auth, ISCSI_CHAP_MD5 + i))
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", *text ? "," : "", ISCSI_CHAP_MD5 + i);
 	iscsi_text_put(w, "CHAP_A", "%s", text);
 }
@@ -118,8 +132,7 @@ static int take_alg(struct iscsi_chap *chap, const char *value, struct diag *dia
 		return twice("CHAP_A", diag);
 	if (!strcmp(value, "Reject"))
 		return diag_set(diag, DIAG_AUTH, EACCES, "the target knows none of the CHAP algorithms that were offered");
-	if (!iscsi_number_get(value, 255, &chap->alg) || !iscsi_chap_name((unsigned)chap->alg) ||
-		!(wanted(chap) & 1u << (chap->alg - ISCSI_CHAP_MD5)))
+	if (!iscsi_number_get(value, 255, &chap->alg) || !iscsi_chap_wanted(chap->auth, chap->alg))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_A=%.20s was not offered", value);
 	chap->got_alg = true;
 	return 0;
@@ -137,18 +150,14 @@ static int take_challenge(struct iscsi_chap *chap, const char *value, struct dia
 
 static int take_response(struct iscsi_chap *chap, const char *value, struct diag *diag)
 {
-	uint8_t theirs[ISCSI_CHAP_DIGEST_MAX + 1], right[ISCSI_CHAP_DIGEST_MAX];
-	int len = iscsi_binary_get(value, theirs, sizeof(theirs));
-	unsigned want, differ = 0;
+	int proved;
 
 	if (!chap->auth->target_secret || !chap->got_alg)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP response that nobody asked for");
-	want = iscsi_chap_digest((unsigned)chap->alg, chap->own_id, chap->auth->target_secret, chap->own, sizeof(chap->own), right);
-	if (!want)
+	proved = iscsi_chap_proves((unsigned)chap->alg, chap->own_id, chap->auth->target_secret, chap->own, sizeof(chap->own), value);
+	if (proved < 0)
 		return diag_sys(diag, ENOMEM, "CHAP response");
-	for (unsigned i = 0; i < want && len == (int)want; i++)
-		differ |= theirs[i] ^ right[i];
-	chap->proved = len == (int)want && !differ;
+	chap->proved = proved;
 	if (!chap->proved)
 		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not know its own secret: it is not the one meant, or the secret is wrong");
 	return 0;

@@ -7,12 +7,14 @@
 #include "wire/iscsi.h"
 
 #define ISCSI_CHAP_DIGEST_MAX 32
-#define ISCSI_CHAP_ALL        15u /* bits by algorithm - ISCSI_CHAP_MD5 */
 
 const char *iscsi_chap_name(unsigned alg); /* "SHA3-256"; NULL: none of ours */
 /* digest(id, secret, challenge); its length, 0: no such algorithm. */
 unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len,
 	uint8_t digest[ISCSI_CHAP_DIGEST_MAX]);
+/* Whether the value of a CHAP_R is that digest: 1, 0, -ENOMEM. Every wrong one takes equally long. */
+int iscsi_chap_proves(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len, const char *value);
+bool iscsi_chap_wanted(const struct iscsi_auth *, uint64_t alg);
 
 int iscsi_auth_check(const struct iscsi_auth *, struct diag *); /* what we are to prove ourselves with is fit for it */
 

@@ -203,7 +203,8 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 		keys->value[key] = value;
 		return 0;
 	}
-	if (keys->discovery && !row->discovery) {
+	/* RFC 7145, 6: those after RDMAExtensions are nothing without it */
+	if ((keys->discovery && !row->discovery) || (key > ISCSI_RDMA_EXTENSIONS && !keys->own[ISCSI_RDMA_EXTENSIONS])) {
 		iscsi_text_put(answer, row->name, "Irrelevant");
 		return 0;
 	}

@@ -169,6 +169,15 @@ static int take_redirect(struct iscsi_login *login, struct diag *diag)
 	return n < 0 ? n : diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target has moved, but does not tell where to");
 }
 
+static int take_status(struct iscsi_login *login, uint8_t status_class, uint8_t detail, struct diag *diag)
+{
+	int err = iscsi_login_status(status_class, detail, login->how.auth->user, diag);
+
+	if (status_class == ISCSI_LOGIN_INITIATOR && detail < 2 && login->chap.got_alg && login->chap.alg == ISCSI_CHAP_SHA256) /* seen of tgt 1.0.85 */
+		diag_hint(diag, "the user or the secret is not what the target has; or it is a tgt, which takes SHA-256 for SHA1: --chap-algs md5");
+	return err;
+}
+
 static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, uint32_t len, struct diag *diag)
 {
 	if (ISCSI_OPCODE(rsp->opcode) != ISCSI_LOGIN_RSP)
@@ -181,7 +190,7 @@ static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, u
 	login->status = ISCSI_LOGIN_STATUS(rsp->status_class, rsp->status_detail);
 	login->exp_statsn = get_be32(rsp->statsn) + 1;
 	if (rsp->status_class > ISCSI_LOGIN_REDIRECT)
-		return iscsi_login_status(rsp->status_class, rsp->status_detail, login->how.auth->user, diag);
+		return take_status(login, rsp->status_class, rsp->status_detail, diag);
 	if (rsp->status_class)
 		return 0;
 	if (rsp->version_active)

@@ -9,21 +9,21 @@ static const struct {
 	int err;
 	const char *text;
 } statuses[] = {
-	{ 0x0200, DIAG_REFUSED, EPROTO, "the target finds the login at fault, without saying why" },
-	{ 0x0201, DIAG_AUTH, EACCES, "the target does not accept who we are: authentication failed" },
-	{ 0x0202, DIAG_AUTH, EPERM, "the target does not allow this initiator in" },
-	{ 0x0203, DIAG_NOT_FOUND, ENOENT, "there is no target of this name here" },
-	{ 0x0204, DIAG_NOT_FOUND, ENOENT, "the target has been removed, and is not known elsewhere" },
-	{ 0x0205, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the target does not speak this version of iSCSI" },
-	{ 0x0206, DIAG_BUSY, EBUSY, "the target takes no more connections to this session" },
-	{ 0x0207, DIAG_REFUSED, EINVAL, "the target misses a parameter of the login" },
-	{ 0x0208, DIAG_REFUSED, EINVAL, "the target cannot join this connection to the session" },
-	{ 0x0209, DIAG_UNSUPPORTED, EOPNOTSUPP, "the target does not have sessions of this type" },
-	{ 0x020a, DIAG_NOT_FOUND, ENOENT, "the target does not know this session" },
-	{ 0x020b, DIAG_PROTOCOL, EPROTO, "the target finds a request out of place in a login" },
-	{ 0x0300, DIAG_IO, EREMOTEIO, "the target has an error of its own" },
-	{ 0x0301, DIAG_BUSY, EAGAIN, "the target does not serve for the moment" },
-	{ 0x0302, DIAG_BUSY, EAGAIN, "the target has no resources left for a session" },
+	{ ISCSI_INITIATOR_ERROR, DIAG_REFUSED, EPROTO, "the target finds the login at fault, without saying why" },
+	{ ISCSI_NOT_PROVED, DIAG_AUTH, EACCES, "the target does not accept who we are: authentication failed" },
+	{ ISCSI_FORBIDDEN, DIAG_AUTH, EPERM, "the target does not allow this initiator in" },
+	{ ISCSI_NOT_FOUND, DIAG_NOT_FOUND, ENOENT, "there is no target of this name here" },
+	{ ISCSI_REMOVED, DIAG_NOT_FOUND, ENOENT, "the target has been removed, and is not known elsewhere" },
+	{ ISCSI_OTHER_VERSION, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the target does not speak this version of iSCSI" },
+	{ ISCSI_TOO_MANY, DIAG_BUSY, EBUSY, "the target takes no more connections to this session" },
+	{ ISCSI_MISSING, DIAG_REFUSED, EINVAL, "the target misses a parameter of the login" },
+	{ ISCSI_NOT_INCLUDED, DIAG_REFUSED, EINVAL, "the target cannot join this connection to the session" },
+	{ ISCSI_SESSION_TYPE, DIAG_UNSUPPORTED, EOPNOTSUPP, "the target does not have sessions of this type" },
+	{ ISCSI_NO_SESSION, DIAG_NOT_FOUND, ENOENT, "the target does not know this session" },
+	{ ISCSI_OUT_OF_PLACE, DIAG_PROTOCOL, EPROTO, "the target finds a request out of place in a login" },
+	{ ISCSI_TARGET_ERROR, DIAG_IO, EREMOTEIO, "the target has an error of its own" },
+	{ ISCSI_UNAVAILABLE, DIAG_BUSY, EAGAIN, "the target does not serve for the moment" },
+	{ ISCSI_NO_RESOURCES, DIAG_BUSY, EAGAIN, "the target has no resources left for a session" },
 };
 
 int iscsi_login_status(uint8_t status_class, uint8_t detail, bool with_secret, struct diag *diag)
@@ -36,11 +36,11 @@ int iscsi_login_status(uint8_t status_class, uint8_t detail, bool with_secret, s
 			err = diag_set(diag, statuses[i].code, statuses[i].err, "%s (login status %04x)", statuses[i].text, status);
 	if (!err)
 		err = diag_set(diag, DIAG_REFUSED, EREMOTEIO, "the target refuses the login with status %04x", status);
-	if (status == 0x0201 && with_secret)
+	if (status == ISCSI_NOT_PROVED && with_secret)
 		diag_hint(diag, "the user, the secret or the initiator's name is not what the target has");
-	else if (status == 0x0201)
+	else if (status == ISCSI_NOT_PROVED)
 		diag_hint(diag, "it wants CHAP: give the user with --user and the secret with --secret-file");
-	else if (status == 0x0202)
+	else if (status == ISCSI_FORBIDDEN)
 		diag_hint(diag, "the initiator's name must be in the target's access list: --initiator gives another");
 	return err;
 }

@@ -57,6 +57,25 @@ Test(addr, local_is_what_only_this_machine_reaches)
 	}
 }
 
+Test(addr, ports_and_all_addresses)
+{
+	static const struct {
+		const char *text;
+		uint16_t port;
+		bool any;
+	} rows[] = {
+		{ "10.0.0.1:5", 5, false }, { "0.0.0.0:65535", 65535, true }, { "[::]:5", 5, true }, { "[::1]", 7, false },
+		{ "[::ffff:0.0.0.0]:5", 5, false }, { "unix:x", 0, false },
+	};
+	struct addr addr;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_assert_eq(addr_parse(&addr, rows[i].text, 7, NULL), 0);
+		cr_expect_eq(addr_port(&addr), rows[i].port, "%s", rows[i].text);
+		cr_expect_eq(addr_is_any(&addr), rows[i].any, "%s", rows[i].text);
+	}
+}
+
 Test(addr, any_address_is_usable)
 {
 	struct addr addr;

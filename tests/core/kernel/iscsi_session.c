@@ -29,7 +29,7 @@ static void put(const char *dir, const char *name, const char *text)
 static void setup(void)
 {
 	static const char *const session[][2] = { { "state", "LOGGED_IN" }, { "target_state", "SCANNED" }, { "targetname", "iqn.2026-11.example:t1" },
-		{ "initiatorname", "iqn.2026-11.example:me" }, { "ifacename", "default" }, { "tpgt", "1" }, { "creator", "512" }, { "target_id", "7" },
+		{ "initiatorname", "iqn.2026-11.example:me" }, { "ifacename", "default" }, { "tpgt", "1" }, { "fast_abort", "1" }, { "creator", "512" }, { "target_id", "7" },
 		{ "first_burst_len", "65536" }, { "max_burst_len", "262144" }, { "initial_r2t", "0" }, { "immediate_data", "1" },
 		{ "data_pdu_in_order", "1" }, { "data_seq_in_order", "1" }, { "max_outstanding_r2t", "1" }, { "erl", "0" }, { "recovery_tmo", "120" },
 		{ "abort_tmo", "15" }, { "lu_reset_tmo", "30" }, { "tgt_reset_tmo", "31" }, { "username", "(null)" }, { "password", "(null)" },
@@ -47,6 +47,7 @@ static void setup(void)
 	tree_link(&tree, "sys/class/iscsi_session/session1", "../../devices/platform/host3/session1/iscsi_session/session1");
 	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp");
 	put("sys/class/iscsi_host/host3/", "ipaddress", "10.0.0.9");
+	put("sys/class/iscsi_host/host3/", "netdev", "eth1");
 }
 
 static void fini(void)
@@ -72,6 +73,8 @@ Test(iscsi_session, is_read)
 	cr_assert_str_eq(s.target, "iqn.2026-11.example:t1");
 	cr_assert_str_eq(s.initiator, "iqn.2026-11.example:me");
 	cr_assert_str_eq(s.iface, "default");
+	cr_assert_str_eq(s.netdev, "eth1");
+	cr_assert_eq(s.fast_abort, 1);
 	cr_assert_str_eq(s.state, "LOGGED_IN");
 	cr_assert_str_eq(s.target_state, "SCANNED");
 	cr_assert(s.connections == 1 && s.cid == 0);
@@ -94,6 +97,7 @@ Test(iscsi_session, lost)
 	struct kernel_iscsi_session s;
 
 	put(DEVICE, "state", "FAILED");
+	put("sys/class/iscsi_host/host3/", "netdev", "default");
 	put(DEVICE, "recovery_tmo", "off");
 	put(CONN, "state", "failed");
 	unlinkat(tree.root, CONN "address", 0);
@@ -102,7 +106,7 @@ Test(iscsi_session, lost)
 	cr_assert_str_eq(s.state, "FAILED");
 	cr_assert_str_eq(s.connection_state, "failed");
 	cr_assert_eq(s.tmo.recovery, KERNEL_ISCSI_OFF);
-	cr_assert(!s.address[0] && !s.port && !s.local[0]);
+	cr_assert(!s.address[0] && !s.port && !s.local[0] && !s.netdev[0]);
 	cr_assert_str_eq(s.portal, "10.0.0.1");
 }
 

@@ -111,6 +111,8 @@ Test(iscsi_keys, offers_of_the_peer)
 	cr_assert_str_eq(told(false, 0, 0, "MaxRecvDataSegmentLength", "511"), "MaxRecvDataSegmentLength=511, which this key cannot be");
 	cr_assert_str_eq(told(false, 0, 0, "MaxOutstandingUnexpectedPDUs", "1"), "MaxOutstandingUnexpectedPDUs=1, which this key cannot be");
 	cr_assert_str_eq(told(false, 0, 0, "InitialR2T", "Maybe"), "InitialR2T=Maybe, which this key cannot be");
+	cr_assert_str_eq(told(false, ISCSI_RDMA_EXTENSIONS, 0, "TargetRecvDataSegmentLength", "4096"), "TargetRecvDataSegmentLength=Irrelevant");
+	cr_assert_str_eq(told(false, ISCSI_RDMA_EXTENSIONS, 1, "TargetRecvDataSegmentLength", "4096"), "TargetRecvDataSegmentLength=4096");
 }
 
 Test(iscsi_keys, answers_that_are_none)

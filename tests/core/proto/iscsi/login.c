@@ -145,6 +145,24 @@ Test(iscsi_login, who_lets_in_without)
 	iscsi_login_end(&login);
 }
 
+/* What tgt takes for SHA1 is SHA-256. */
+Test(iscsi_login, a_number_of_two_meanings)
+{
+	struct iscsi_login login;
+
+	begin(&login, &joe, NULL);
+	take(&login, SAYS(0, "AuthMethod=CHAP"));
+	take(&login, (struct answer){ .text = challenge, .len = sizeof(challenge) });
+	cr_assert_lt(take(&login, (struct answer){ .status_class = 2, .text = "" }), 0);
+	cr_assert(strstr(why.hint, "--chap-algs md5"), "%s", why.hint);
+	iscsi_login_end(&login);
+	begin(&login, &joe, NULL);
+	take(&login, SAYS(0, "AuthMethod=CHAP"));
+	cr_assert_lt(take(&login, (struct answer){ .status_class = 2, .text = "" }), 0);
+	cr_assert_str_eq(why.hint, "");
+	iscsi_login_end(&login);
+}
+
 static void ends(const struct iscsi_auth *auth, unsigned good, struct answer answer, const char *text)
 {
 	struct iscsi_login login;

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* CHAP as the target runs it. */
+#include "chap_tgt.h"
+#include "text.h"
+#include <errno.h>
+
+void iscsi_chap_tgt_init(struct iscsi_chap_tgt *chap, const struct iscsi_auth *auth, const uint8_t random[17])
+{
+	*chap = (struct iscsi_chap_tgt){ .auth = auth, .id = random[16] };
+	memcpy(chap->challenge, random, sizeof(chap->challenge));
+}
+
+/* The first of the initiator's list that may be; 0: none. */
+static unsigned choose(const struct iscsi_auth *auth, const char *list)
+{
+	char number[8];
+	uint64_t alg;
+
+	for (const char *p = list; *p; p += *p == ',') {
+		size_t n = strcspn(p, ",");
+
+		if (n < sizeof(number)) {
+			memcpy(number, p, n);
+			number[n] = 0;
+			if (iscsi_number_get(number, 255, &alg) && iscsi_chap_wanted(auth, alg))
+				return (unsigned)alg;
+		}
+		p += n;
+	}
+	return 0;
+}
+
+int iscsi_chap_tgt_challenge(struct iscsi_chap_tgt *chap, const char *algs, struct wr *w, struct diag *diag)
+{
+	chap->alg = choose(chap->auth, algs);
+	if (!chap->alg)
+		return diag_set(diag, DIAG_AUTH, EACCES, "no CHAP algorithm that may be among CHAP_A=%.40s", algs);
+	iscsi_text_put(w, "CHAP_A", "%u", chap->alg);
+	iscsi_text_put(w, "CHAP_I", "%u", chap->id);
+	iscsi_text_put_binary(w, "CHAP_C", chap->challenge, sizeof(chap->challenge));
+	return 0;
+}
+
+/* The other direction. */
+static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said *said, struct wr *w, struct diag *diag)
+{
+	uint8_t challenge[ISCSI_CHAP_BINARY_MAX], digest[ISCSI_CHAP_DIGEST_MAX];
+	const struct iscsi_auth *auth = chap->auth;
+	uint64_t id;
+	unsigned n;
+	int len;
+
+	if (!said->challenge || !said->id)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a challenge to the target without %s", said->id ? "CHAP_C" : "CHAP_I");
+	len = iscsi_binary_get(said->challenge, challenge, sizeof(challenge));
+	if (len <= 0 || !iscsi_number_get(said->id, 255, &id))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a challenge to the target that is no binary value of at most %u bytes, or an identifier above 255",
+			ISCSI_CHAP_BINARY_MAX);
+	if (len == sizeof(chap->challenge) && !memcmp(challenge, chap->challenge, (size_t)len))
+		return diag_set(diag, DIAG_AUTH, EACCES, "the initiator gives the target's own challenge back to have it answered");
+	if (!auth->target_secret)
+		return diag_set(diag, DIAG_AUTH, EACCES, "the initiator wants the target to prove itself, which has no secret for that");
+	n = iscsi_chap_digest(chap->alg, (uint8_t)id, auth->target_secret, challenge, (size_t)len, digest);
+	if (!n)
+		return diag_sys(diag, ENOMEM, "CHAP response");
+	iscsi_text_put(w, "CHAP_N", "%s", auth->target_user);
+	iscsi_text_put_binary(w, "CHAP_R", digest, n);
+	return 0;
+}
+
+int iscsi_chap_tgt_check(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said *said, struct wr *w, struct diag *diag)
+{
+	int right;
+
+	if (!said->name || !said->response)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP response without %s", said->name ? "CHAP_R" : "CHAP_N");
+	right = iscsi_chap_proves(chap->alg, chap->id, chap->auth->secret, chap->challenge, sizeof(chap->challenge), said->response);
+	if (right < 0)
+		return diag_sys(diag, ENOMEM, "CHAP response");
+	if (!right || strcmp(said->name, chap->auth->user))
+		return diag_set(diag, DIAG_AUTH, EACCES, "'%.100s' is not who may log in, or does not know the secret", said->name);
+	return said->challenge || said->id ? prove(chap, said, w, diag) : 0;
+}

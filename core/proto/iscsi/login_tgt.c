@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The stages of a login, driven by the initiator's requests. */
+#include "login_tgt.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define ANY_LENGTH 0xffffffu
+
+struct said { /* keys of one text that are not negotiated; they point into it */
+	const char *initiator, *target, *session, *method, *alg;
+	struct iscsi_chap_said chap;
+};
+
+void iscsi_login_tgt_start(struct iscsi_login_tgt *login, const struct iscsi_login_tgt_how *how, const uint8_t random[17])
+{
+	*login = (struct iscsi_login_tgt){ .how = *how, .statsn = 1 };
+	memcpy(login->random, random, sizeof(login->random));
+	iscsi_keys_init(&login->keys, false);
+	login->keys.own[ISCSI_MAX_RECV] = login->keys.own[ISCSI_TARGET_RECV] = how->recv_max;
+	login->keys.own[ISCSI_INITIATOR_RECV] = ANY_LENGTH;
+	login->keys.own[ISCSI_RDMA_EXTENSIONS] = how->rdma;
+}
+
+static int refuse(struct iscsi_login_tgt *login, uint16_t status, int err)
+{
+	login->rsp.status_class = (uint8_t)(status >> 8);
+	login->rsp.status_detail = (uint8_t)status;
+	return err;
+}
+
+/* Begins the response. */
+static void begin(struct iscsi_login_tgt *login, const struct iscsi_login_req *req)
+{
+	login->out = wr_init(login->data, sizeof(login->data));
+	login->rsp = (struct iscsi_login_rsp){ .opcode = ISCSI_LOGIN_RSP,
+		.tsih = req->tsih,
+		.itt = req->itt,
+		.statsn = put_be32(login->statsn++),
+		.exp_cmdsn = req->cmdsn,
+		.max_cmdsn = req->cmdsn };
+	memcpy(login->rsp.isid, req->isid, sizeof(login->rsp.isid));
+}
+
+static int check_first(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, struct diag *diag)
+{
+	if (req->version_min)
+		return refuse(login, ISCSI_OTHER_VERSION,
+			diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the initiator speaks iSCSI from version 0x%02x on only", req->version_min));
+	if (get_be16(req->tsih))
+		return refuse(login, ISCSI_NO_SESSION, diag_set(diag, DIAG_NOT_FOUND, ENOENT, "a connection to session %u, which there is not", get_be16(req->tsih)));
+	if (ISCSI_CSG(req->flags) > ISCSI_STAGE_OPERATIONAL)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login that begins in stage %u", ISCSI_CSG(req->flags));
+	login->first = *req;
+	login->stage = ISCSI_CSG(req->flags);
+	return 0;
+}
+
+static int check(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, uint32_t len, struct diag *diag)
+{
+	bool transit = req->flags & ISCSI_FINAL;
+	int err;
+
+	if (login->over)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login request behind the end of the login");
+	err = login->requests++ ? 0 : check_first(login, req, diag);
+	if (err)
+		return err;
+	if (len > ISCSI_PDU_DATA)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login request of more than %u bytes", ISCSI_PDU_DATA);
+	if (login->requests > ISCSI_LOGIN_REQUESTS)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login that is not over after %u requests", ISCSI_LOGIN_REQUESTS);
+	if (memcmp(req->isid, login->first.isid, sizeof(req->isid)) || get_be16(req->cid) != get_be16(login->first.cid) || get_be16(req->tsih))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a request of another login");
+	if (ISCSI_CSG(req->flags) != login->stage)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login request of stage %u in stage %u", ISCSI_CSG(req->flags), login->stage);
+	if (transit && (req->flags & ISCSI_CONTINUE || ISCSI_NSG(req->flags) <= login->stage || ISCSI_NSG(req->flags) == 2))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a request to go from stage %u to %u%s", login->stage, ISCSI_NSG(req->flags),
+			req->flags & ISCSI_CONTINUE ? " in the midst of a text" : "");
+	if (req->flags & ISCSI_CONTINUE && !len)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text that goes on with nothing");
+	return 0;
+}
+
+static const char **place(struct said *said, const char *key)
+{
+	const struct {
+		const char *key, **to;
+	} places[] = { { "InitiatorName", &said->initiator }, { "TargetName", &said->target }, { "SessionType", &said->session },
+		{ "AuthMethod", &said->method }, { "CHAP_A", &said->alg }, { "CHAP_N", &said->chap.name }, { "CHAP_R", &said->chap.response },
+		{ "CHAP_I", &said->chap.id }, { "CHAP_C", &said->chap.challenge } };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!strcmp(places[i].key, key))
+			return places[i].to;
+	return NULL;
+}
+
+static int read_said(struct iscsi_login_tgt *login, struct said *said, struct diag *diag)
+{
+	char *key, *value;
+	size_t at = 0;
+	int n;
+
+	while ((n = iscsi_text_next(&login->text, &at, &key, &value, diag)) > 0) {
+		const char **to = place(said, key);
+
+		if (to && *to)
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", key);
+		if (to)
+			*to = value;
+		value[-1] = '='; /* it is read once more */
+	}
+	return n;
+}
+
+/* What is left is negotiated; answers go into the response. */
+static int negotiate(struct iscsi_login_tgt *login, struct diag *diag)
+{
+	struct said none = { 0 };
+	char *key, *value;
+	size_t at = 0;
+	int n;
+
+	while ((n = iscsi_text_next(&login->text, &at, &key, &value, diag)) > 0) {
+		if (place(&none, key) || !strcmp(key, "InitiatorAlias"))
+			continue;
+		n = iscsi_keys_take(&login->keys, key, value, &login->out, diag);
+		if (n)
+			return n;
+	}
+	return n;
+}
+
+static bool good_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
+			return false;
+	return len && len <= ISCSI_NAME_MAX;
+}
+
+static int take_names(struct iscsi_login_tgt *login, const struct said *said, struct diag *diag)
+{
+	bool discovery = said->session && !strcmp(said->session, "Discovery");
+
+	if (said->session && !discovery && strcmp(said->session, "Normal"))
+		return refuse(login, ISCSI_SESSION_TYPE, diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "a session of type %.40s", said->session));
+	if (!said->initiator || (!discovery && !said->target))
+		return refuse(login, ISCSI_MISSING, diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login without %s", said->initiator ? "TargetName" : "InitiatorName"));
+	if (!good_name(said->initiator) || (!discovery && !good_name(said->target)))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a name with blanks or control characters, or of more than %u bytes", ISCSI_NAME_MAX);
+	snprintf(login->initiator, sizeof(login->initiator), "%s", said->initiator);
+	if (!discovery)
+		snprintf(login->target, sizeof(login->target), "%s", said->target);
+	login->keys.discovery = discovery;
+	return 0;
+}
+
+/* Begins with who it is, and asks the caller about him. 0, ISCSI_LOGIN_MOVED, -errno. */
+static int admit(struct iscsi_login_tgt *login, const struct said *said, struct diag *diag)
+{
+	int err = take_names(login, said, diag);
+	struct iscsi_login_asked asked = { login->initiator, *login->target ? login->target : NULL, login->first.isid };
+	uint16_t status;
+
+	if (err)
+		return err;
+	status = login->how.admit(login->how.user, &asked, &login->grant);
+	if (status == ISCSI_MOVED || status == ISCSI_MOVED_FOR_NOW) {
+		iscsi_text_put(&login->out, "TargetAddress", "%s", login->grant.redirect);
+		return refuse(login, status, ISCSI_LOGIN_MOVED);
+	}
+	if (status)
+		return refuse(login, status, diag_set(diag, DIAG_REFUSED, EACCES, "%s is refused with login status %04x", login->initiator, status));
+	login->admitted = true;
+	iscsi_chap_tgt_init(&login->chap, &login->grant.auth, login->random);
+	if (*login->target)
+		iscsi_text_put(&login->out, "TargetPortalGroupTag", "%u", login->grant.tpgt);
+	return 0;
+}
+
+static int not_proved(struct iscsi_login_tgt *login, const char *why, struct diag *diag)
+{
+	return refuse(login, ISCSI_NOT_PROVED, diag_set(diag, DIAG_AUTH, EACCES, "%s %s", login->initiator, why));
+}
+
+static bool has(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = list; *p; p += *p == ',') {
+		size_t n = strcspn(p, ",");
+
+		if (n == len && !memcmp(p, word, n))
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+static int choose_method(struct iscsi_login_tgt *login, const char *methods, struct diag *diag)
+{
+	login->by_chap = login->grant.auth.user;
+	if (!has(methods, login->by_chap ? "CHAP" : "None"))
+		return not_proved(login, login->by_chap ? "does not do CHAP, as it has to" : "does not do without CHAP, for which there is no secret", diag);
+	iscsi_text_put(&login->out, "AuthMethod", "%s", login->by_chap ? "CHAP" : "None");
+	login->step = login->by_chap ? ISCSI_TGT_ALG : ISCSI_TGT_LET_IN;
+	return 0;
+}
+
+static int prove(struct iscsi_login_tgt *login, const struct said *said, struct diag *diag)
+{
+	int err;
+
+	if (login->step == ISCSI_TGT_ALG && said->alg) {
+		err = iscsi_chap_tgt_challenge(&login->chap, said->alg, &login->out, diag);
+		if (!err)
+			login->step = ISCSI_TGT_PROOF;
+	} else if (login->step == ISCSI_TGT_PROOF && !said->alg) {
+		err = iscsi_chap_tgt_check(&login->chap, &said->chap, &login->out, diag);
+		if (!err)
+			login->step = ISCSI_TGT_LET_IN;
+	} else {
+		err = diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP keys out of place");
+	}
+	return err == -EACCES ? refuse(login, ISCSI_NOT_PROVED, err) : err;
+}
+
+/* What of the text is about security; wherever it stands, nobody goes on without. */
+static int take_security(struct iscsi_login_tgt *login, const struct said *said, bool transit, struct diag *diag)
+{
+	bool chap = said->alg || said->chap.name || said->chap.response || said->chap.id || said->chap.challenge;
+	int err = 0;
+
+	if ((said->method || chap) && login->stage != ISCSI_STAGE_SECURITY)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s outside of the security stage", chap ? "CHAP" : "AuthMethod");
+	if (said->method && login->step != ISCSI_TGT_METHOD)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod for the second time");
+	if (said->method)
+		err = choose_method(login, said->method, diag);
+	if (!err && chap)
+		err = prove(login, said, diag);
+	if (err || login->step != ISCSI_TGT_METHOD || !(transit || login->stage == ISCSI_STAGE_OPERATIONAL))
+		return err;
+	if (login->grant.auth.user)
+		return not_proved(login, "goes on without CHAP, as it has to do", diag);
+	login->step = ISCSI_TGT_LET_IN;
+	return 0;
+}
+
+/* Our side of the keys, and whether the stage ends. */
+static int go_on(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, struct diag *diag)
+{
+	struct diag open = { 0 };
+
+	if (login->stage == ISCSI_STAGE_OPERATIONAL && !(login->how.rdma && *login->target))
+		iscsi_keys_offer(&login->keys, ISCSI_MAX_RECV, &login->out);
+	if (login->out.bad)
+		return refuse(login, ISCSI_NO_RESOURCES, diag_set(diag, DIAG_PROTOCOL, EPROTO, "more keys than one PDU of answers has room for"));
+	if (!(req->flags & ISCSI_FINAL) || login->step != ISCSI_TGT_LET_IN || iscsi_keys_settled(&login->keys, &open))
+		return ISCSI_LOGIN_SEND;
+	login->stage = ISCSI_NSG(req->flags);
+	login->rsp.flags |= ISCSI_FINAL | login->stage;
+	if (login->stage != ISCSI_STAGE_FULL)
+		return ISCSI_LOGIN_SEND;
+	login->rsp.tsih = put_be16(login->grant.tsih);
+	return ISCSI_LOGIN_DONE;
+}
+
+static int take(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, const uint8_t *data, uint32_t len, struct diag *diag)
+{
+	struct said said = { 0 };
+	int err;
+
+	begin(login, req);
+	err = check(login, req, len, diag);
+	login->rsp.flags = ISCSI_STAGES(login->stage, 0);
+	if (!err)
+		err = iscsi_text_add(&login->text, data, len, ISCSI_LOGIN_TEXT, diag);
+	if (err || req->flags & ISCSI_CONTINUE)
+		return err ? err : ISCSI_LOGIN_SEND;
+	err = read_said(login, &said, diag);
+	if (!err && login->admitted && (said.initiator || said.target || said.session))
+		err = diag_set(diag, DIAG_PROTOCOL, EPROTO, "names that change in the midst of a login");
+	if (!err && !login->admitted)
+		err = admit(login, &said, diag);
+	if (!err)
+		err = take_security(login, &said, req->flags & ISCSI_FINAL, diag);
+	if (!err)
+		err = negotiate(login, diag);
+	iscsi_text_clear(&login->text);
+	return err ? err : go_on(login, req, diag);
+}
+
+int iscsi_login_tgt_take(struct iscsi_login_tgt *login, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len, struct diag *diag)
+{
+	const struct iscsi_login_req *req = (const void *)bhs;
+	int next;
+
+	login->answer = login->requests || ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_REQ; /* 6.3: who begins with anything else has none */
+	if (ISCSI_OPCODE(bhs->opcode) != ISCSI_LOGIN_REQ) {
+		begin(login, req);
+		return refuse(login, ISCSI_OUT_OF_PLACE,
+			diag_set(diag, DIAG_PROTOCOL, EPROTO, "a PDU of opcode 0x%02x instead of a login request", ISCSI_OPCODE(bhs->opcode)));
+	}
+	next = take(login, req, data, len, diag);
+	login->over = next != ISCSI_LOGIN_SEND;
+	if (next < 0) {
+		login->rsp.flags = 0;
+		login->out = wr_init(login->data, sizeof(login->data));
+		if (!login->rsp.status_class)
+			refuse(login, next == -ENOMEM ? ISCSI_NO_RESOURCES : ISCSI_INITIATOR_ERROR, 0);
+	}
+	return next;
+}
+
+void iscsi_login_tgt_end(struct iscsi_login_tgt *login)
+{
+	iscsi_text_free(&login->text);
+	explicit_bzero(&login->chap, sizeof(login->chap));
+	explicit_bzero(login->random, sizeof(login->random));
+	explicit_bzero(login->data, sizeof(login->data));
+}
