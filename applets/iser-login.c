@@ -62,7 +62,7 @@ struct login {
 
 static int read_numbers(const struct login_options *opts, struct iser_target *target, int *tpgt, struct diag *diag)
 {
-	const char *group = opts->tpgt ? opts->tpgt : uri_value(&target->uri, "tpgt");
+	const char *of_uri = uri_value(&target->uri, "tpgt"), *group = opts->tpgt ? opts->tpgt : of_uri;
 	struct diag why = { 0 };
 	uint64_t number;
 
@@ -81,9 +81,10 @@ static int read_numbers(const struct login_options *opts, struct iser_target *ta
 
 static int read_way(const struct login_options *opts, struct iser_target *target, struct addr *src, const char **netdev, struct diag *diag)
 {
-	const char *from = opts->src ? opts->src : uri_value(&target->uri, "src");
+	const char *src_key = uri_value(&target->uri, "src"), *iface_key = uri_value(&target->uri, "iface");
+	const char *from = opts->src ? opts->src : src_key;
 
-	*netdev = opts->iface ? opts->iface : uri_value(&target->uri, "iface");
+	*netdev = opts->iface ? opts->iface : iface_key;
 	if ((from || *netdev) && target->carrier == ISCSI_ISER)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: over iSER the kernel goes by its routes alone", from ? "--src" : "--iface");
 	return from ? addr_resolve(src, from, 0, 2000, diag) : 0;
@@ -322,7 +323,7 @@ static int check_words(const struct call *call)
 
 	for (unsigned i = 0; i < call->operands; i++)
 		sessions += iser_is_session(call->operand[i]);
-	if (!call->operands && !opts->words.portals.count) {
+	if (!call->operands && !opts->words.portals.count && !opts->words.target) {
 		diag_set(call->diag, DIAG_USAGE, EINVAL, "whom to log in to is missing: a URI, iser://HOST/IQN, or --target and --portal");
 		return diag_hint(call->diag, "rdmastor iser-discover lists what a portal has"), -EINVAL;
 	}

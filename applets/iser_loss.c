@@ -27,14 +27,14 @@ static int read_policy(const char *text, struct iscsi_settings *set, struct diag
 
 int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct iscsi_settings *set, uint32_t *given, struct diag *diag)
 {
-	const char *loss = words->on_loss ? words->on_loss : uri ? uri_value(uri, "loss") : NULL;
+	const char *of_uri = uri ? uri_value(uri, "loss") : NULL, *loss = words->on_loss ? words->on_loss : of_uri;
 	int err = 0;
 
 	iscsi_settings_init(set);
 	set->replacement_timeout = HOLD;
 	*given = 0;
 	for (unsigned i = 0; !err && i < ISCSI_SETTINGS; i++) {
-		const char *of_uri = uri ? uri_value(uri, iscsi_setting[i].option) : NULL, *value = words->value[i] ? words->value[i] : of_uri;
+		const char *key = uri ? uri_value(uri, iscsi_setting[i].option) : NULL, *value = words->value[i] ? words->value[i] : key;
 		struct diag why = { 0 };
 
 		if (!value)

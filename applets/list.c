@@ -7,6 +7,7 @@ extern const struct applet applet_copy;
 extern const struct applet applet_detach;
 extern const struct applet applet_export;
 extern const struct applet applet_info;
+extern const struct applet applet_iscsistart;
 extern const struct applet applet_iser_discover;
 extern const struct applet applet_iser_login;
 extern const struct applet applet_iser_logout;
@@ -29,6 +30,7 @@ const struct applet *const applets[] = {
 	&applet_detach,
 	&applet_export,
 	&applet_info,
+	&applet_iscsistart,
 	&applet_iser_discover,
 	&applet_iser_login,
 	&applet_iser_logout,
