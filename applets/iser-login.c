@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-login: iSCSI targets as block devices of this machine, through the kernel's initiators; and the settings of sessions that there are. */
+#include "iser_keep.h"
 #include "iser_loss.h"
 #include "iser_show.h"
 #include "iser_target.h"
@@ -20,7 +21,7 @@ struct login_options {
 	struct iser_words words;
 	struct iscsi_who_options who;
 	struct iser_set_words set;
-	const char *lun, *print, *src, *iface, *tpgt;
+	const char *lun, *print, *src, *iface, *tpgt, *keeper;
 	bool no_wait;
 };
 
@@ -34,6 +35,7 @@ static const struct opt rows[] = {
 	{ "lun", 0, OPT_TEXT, offsetof(struct login_options, lun), "NUMBER|all", "wait for this unit, and print it alone" },
 	ISER_SET_ROWS
 	{ "no-wait", 0, OPT_FLAG, offsetof(struct login_options, no_wait), NULL, "do not wait for the block devices" },
+	ISER_KEEP_ROW(struct login_options, keeper),
 	{ "print", 0, OPT_TEXT, offsetof(struct login_options, print), "dev|by-id", "print only the paths of the block devices" },
 	{ 0 },
 };
@@ -55,6 +57,7 @@ struct login {
 	const char **spelling;
 	unsigned count;
 	uint64_t until;
+	bool there; /* a session that it was about is there now, perhaps lost */
 };
 
 static int read_numbers(const struct login_options *opts, struct iser_target *target, int *tpgt, struct diag *diag)
@@ -223,6 +226,7 @@ static int show_all(struct login *login)
 		struct iscsi_want *want = &login->want[i];
 
 		iser_show_want(call->out, login->root, want, opts->print);
+		login->there |= want->existed || !want->why.err;
 		if (!want->why.err)
 			continue;
 		diag_ctx(&want->why, "%s", login->spelling[i]);
@@ -290,6 +294,7 @@ static int adjust_one(struct login *login, const char *word)
 		err = iser_set_read(&opts->set, NULL, &want.set, &given, call->diag);
 	if (err)
 		return err;
+	login->there = true;
 	want.target = session.target;
 	want.sid = session.sid;
 	want.host = session.host;
@@ -353,6 +358,8 @@ static int run(struct call *call)
 	free(login.order);
 	free(login.want);
 	free(login.spelling);
+	if (login.there && !opts->common.dry_run)
+		iser_keep(call, login.root, opts->keeper);
 	close(login.root);
 	return err;
 }

@@ -35,6 +35,7 @@ static const struct opt rows[] = {
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "do not wait for the block devices" },
 	{ "retry", 0, OPT_FLAG, AT(retry), NULL, "until --timeout try again what failed" },
 	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
 	{ 0 },
 };
 #undef AT

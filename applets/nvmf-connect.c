@@ -30,6 +30,7 @@ static const struct opt rows[] = {
 	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
 	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE", "write the controller's name there" },
 	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
 	{ 0 },
 };
 #undef AT

@@ -32,6 +32,7 @@ static const struct opt rows[] = {
 	{ "force", 0, OPT_FLAG, AT(force), NULL, "also what is in use; requests that wait for the target fail" },
 	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL, "all but the root device's, waiting for no target that is gone" },
 	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
 	{ 0 },
 };
 #undef AT

@@ -101,38 +101,56 @@ static void stop(struct shared *shared)
 		kill(mounter, SIGKILL);
 }
 
-static int run(int root, const struct errand *errand, int ms, bool *late)
+/* -1: without end. */
+static int left_ms(const struct kernel_mount_ask *ask)
 {
-	int watch, status = EIO, err;
+	uint64_t now = loop_clock(), left = ask->until > now + MSEC ? (ask->until - now) / MSEC : 1;
+
+	return !ask->until || left > INT_MAX ? -1 : (int)left;
+}
+
+/* 0: it has ended by itself. */
+static int await(const struct kernel_mount_ask *ask, int watch)
+{
+	int left = left_ms(ask);
+
+	if (ask->meanwhile && (left < 0 || left > (int)ask->patience_ms)) {
+		if (wait_end(watch, (int)ask->patience_ms))
+			return 0;
+		if (ask->meanwhile(ask->arg))
+			return -ECANCELED;
+		left = left_ms(ask);
+	}
+	return wait_end(watch, left) ? 0 : -ETIMEDOUT;
+}
+
+static int run(int root, const struct errand *errand)
+{
+	int watch, status = EIO, err, over;
 	pid_t pid;
 
 	err = child_aside(&pid, &watch, &root, 1, stand_by, errand);
 	if (err)
 		return err;
-	*late = !wait_end(watch, ms);
-	if (*late)
+	over = await(errand->ask, watch);
+	if (over)
 		stop(errand->shared);
-	if (*late && !wait_end(watch, GRACE_MS) && settle(errand->shared, GIVEN_UP)) {
+	if (over && !wait_end(watch, GRACE_MS) && settle(errand->shared, GIVEN_UP)) {
 		close(watch);
-		return -ETIMEDOUT;
+		return over;
 	}
 	wait_end(watch, -1); /* it has settled that it ends */
 	close(watch);
-	if (*late && !is_there(root, errand))
-		return -ETIMEDOUT;
+	if (over) /* it may have been done when its time was up */
+		return is_there(root, errand) ? 0 : over;
 	child_ended(pid, &status);
-	if (*late) /* it was done when its time was up */
-		status = 0;
-	*late = false;
 	return -status;
 }
 
 int kernel_mount(int root, const struct kernel_mount_ask *ask, bool *late)
 {
-	uint64_t now = loop_clock();
 	struct kernel_mounted before = { 0 };
 	struct errand errand = { .ask = ask };
-	uint64_t left = ask->until > now + MSEC ? (ask->until - now) / MSEC : 1;
 	int err;
 
 	*late = false;
@@ -141,7 +159,8 @@ int kernel_mount(int root, const struct kernel_mount_ask *ask, bool *late)
 	errand.shared = mmap(NULL, sizeof(*errand.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (errand.shared == MAP_FAILED)
 		return -errno;
-	err = run(root, &errand, !ask->until || left > INT_MAX ? -1 : (int)left, late);
+	err = run(root, &errand);
 	munmap(errand.shared, sizeof(*errand.shared));
+	*late = err == -ETIMEDOUT;
 	return err;
 }

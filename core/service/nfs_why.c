@@ -107,7 +107,8 @@ static const char *last_line(const char *log, char line[200])
 
 int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, const char *log, uint64_t until, struct diag *diag)
 {
-	const struct kernel_mount_ask ask = { m->source.name, m->dir, "nfs", m->data, m->options.flags, 0 };
+	const struct kernel_mount_ask ask = {
+		.source = m->source.name, .dir = m->dir, .type = "nfs", .data = m->data, .flags = m->options.flags };
 	char text[400], line[200];
 
 	last_line(log, line);

@@ -55,3 +55,7 @@ else
 fi
 grep -q 'the secret was readable in the command line' err || die "no warning: $(cat err)"
 ! grep -q Y29y err || die "the secret is told: $(cat err)"
+
+# nvme-cli's spelling of the form
+[ "$("$RDMASTOR" nvmf-connect --dry-run --output-format=json -q nqn.host -I $id nvme+tcp://127.0.0.1/nqn.x | jq -r .schema)" = rdmastor.nvmf-connect ] ||
+	die '--output-format is not --output'

@@ -66,7 +66,8 @@ int __wrap_kill(pid_t pid, int sig)
 
 static int ask(unsigned ms, unsigned until_ms, bool *late)
 {
-	const struct kernel_mount_ask it = { "10.0.0.1:/x", "/mnt", "nfs4", "", 0, loop_clock() + until_ms * 1000000ull };
+	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x", .dir = "/mnt", .type = "nfs4", .data = "",
+		.until = loop_clock() + until_ms * 1000000ull };
 
 	mount_ms = ms;
 	return kernel_mount(tree.root, &it, late);
@@ -124,4 +125,62 @@ Test(mount_call, one_that_comes_when_it_was_given_up_is_undone)
 	for (unsigned i = 0; i < 100 && !unmounted(); i++)
 		sleep_ms(50);
 	cr_assert(unmounted());
+}
+
+static int in_vain(void *arg)
+{
+	++*(unsigned *)arg;
+	return mount_ms > 2000;
+}
+
+static int ask_meanwhile(unsigned ms, unsigned until_ms, unsigned *asked, bool *late)
+{
+	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x", .dir = "/mnt", .type = "nfs4", .data = "",
+		.until = until_ms ? loop_clock() + until_ms * 1000000ull : 0, .patience_ms = 500, .meanwhile = in_vain, .arg = asked };
+
+	*asked = 0;
+	mount_ms = ms;
+	return kernel_mount(tree.root, &it, late);
+}
+
+Test(mount_call, one_that_is_soon_done_is_not_asked_about)
+{
+	unsigned asked;
+	bool late;
+
+	cr_assert_eq(ask_meanwhile(10, 5000, &asked, &late), 0);
+	cr_assert_eq(asked, 0);
+	cr_assert_eq(ask_meanwhile(0, 0, &asked, &late), -ENODEV);
+	cr_assert_eq(asked, 0);
+}
+
+Test(mount_call, one_that_takes_its_time_is_asked_about_once)
+{
+	unsigned asked;
+	bool late;
+
+	cr_assert_eq(ask_meanwhile(1000, 0, &asked, &late), 0);
+	cr_assert_eq(asked, 1);
+}
+
+Test(mount_call, one_that_is_in_vain_is_stopped_and_undone)
+{
+	unsigned asked;
+	bool late;
+
+	cr_assert_eq(ask_meanwhile(3000, 60000, &asked, &late), -ECANCELED);
+	cr_assert_not(late);
+	cr_assert_eq(asked, 1);
+	for (unsigned i = 0; i < 100 && !unmounted(); i++)
+		sleep_ms(50);
+	cr_assert(unmounted());
+}
+
+Test(mount_call, the_end_of_its_time_holds_after_that_too)
+{
+	unsigned asked;
+	bool late;
+
+	cr_assert_eq(ask_meanwhile(1500, 700, &asked, &late), 0, "it is done when its time is up");
+	cr_assert_eq(asked, 1);
 }
