@@ -44,7 +44,7 @@ PAIR_BIN  := $(PAIR:%.c=$(T)/%)
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
-VM_BIN    := $(B)/vm-bin/port-watch
+VM_BIN    := $(addprefix $(B)/vm-bin/,port-watch iscsi-login)
 BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
 
 WARN      := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
@@ -102,8 +102,9 @@ $(BENCH_BIN):
 	@mkdir -p $(@D)
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
 
-# A program for a VM that looks at the kernel through a room: linked with all there is, as the binary is.
+# Programs that show a room to a VM's kernel or to other people's programs: linked with all there is, as the binary is.
 $(B)/vm-bin/port-watch: $(B)/obj/tests/vm/port-watch/port_watch.o $(CORE:%.c=$(B)/obj/%.o)
+$(B)/vm-bin/iscsi-login: $(B)/obj/tests/vm/iser-peers/iscsi_login.o $(CORE:%.c=$(B)/obj/%.o)
 $(VM_BIN):
 	@mkdir -p $(@D)
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -s -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
@@ -170,7 +171,7 @@ SUITES     = B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' REPLAY='$(R
 	RDMASTOR='$(abspath $(B)/rdmastor)' FABRIC='$(abspath $(T)/fabric)' SHIP_CC='$(SHIP_CC) $(SHIP_C) $(WARN)' FUZZ_CC='$(FUZZ_CC) $(TEST_C) $(WARN)' tests/run
 
 ## make check      every fast test: unit and pair tests under sanitizers, fuzz corpora, command line, lint, a few in a VM
-check: $(B)/rdmastor $(UNIT_BIN) $(PAIR_BIN) $(REPLAY) $(B)/have-test $(HAVE_VM)
+check: $(B)/rdmastor $(VM_BIN) $(UNIT_BIN) $(PAIR_BIN) $(REPLAY) $(B)/have-test $(HAVE_VM)
 	@$(SUITES) lint unit pair replay cli vm
 ## make unit       unit and pair tests only (SAN=0: without sanitizers, for gdb and valgrind)
 unit: $(UNIT_BIN) $(PAIR_BIN)
@@ -229,6 +230,6 @@ help:
 	@sed -n 's/^## //p' $(firstword $(MAKEFILE_LIST))
 	@echo 'everywhere: V=1 whole command lines, W=1 warnings are errors, B=dir another output folder'
 
--include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH) tests/vm/port-watch/port_watch.c) \
+-include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH) $(wildcard tests/vm/*/*.c)) \
 	$(patsubst %.c,$(T)/obj/%.d,core/net/ep.c $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c) \
 	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS)),$(patsubst %.c,$(F)/obj/%.d,$(TESTABLE) $(FAKES) $(FUZZ)))

@@ -15,17 +15,16 @@ enum iscsi_setting_kind {
 	ISCSI_SET_DIGEST, /* uint32_t, enum iscsi_digest; None, CRC32C, "CRC32C,None", "None,CRC32C" */
 };
 struct iscsi_settings {
-	/* the kernel's; of a live session all but the last three can change */
+	/* the kernel's; of a live session all but the last four can change */
 	int32_t replacement_timeout; /* requests are held so long while the target is lost; 0 = fail at once, -1 = for ever */
 	int32_t noop_interval, noop_timeout; /* 0: no pings */
 	int32_t abort_timeout, lu_reset_timeout, tgt_reset_timeout;
 	uint32_t fast_abort;
 	uint32_t cmds_max, queue_depth, nr_sessions;
-	/* ours, of one login or logout */
-	int32_t login_timeout, logout_timeout;
+	int32_t login_timeout;
 	/* what is offered; iSER has no digests */
 	uint32_t header_digest, data_digest;
-	uint32_t initial_r2t, immediate_data, first_burst, max_burst, max_recv, max_xmit /* 0: as the target declares */, max_r2t, erl;
+	uint32_t initial_r2t, immediate_data, first_burst, max_burst, max_recv, max_xmit /* 0: as the target declares */, max_r2t;
 };
 struct iscsi_setting {
 	const char *option; /* "replacement-timeout": iser-login's, without dashes */
@@ -49,7 +48,6 @@ struct iscsi_setting {
 	X(queue_depth, "queue-depth", "node.session.queue_depth", NUMBER, false, 1, 1024, 32, "of these for one unit") \
 	X(nr_sessions, "sessions", "node.session.nr_sessions", NUMBER, false, 1, 32, 1, "so many to the same portal") \
 	X(login_timeout, "login-timeout", "node.conn[0].timeo.login_timeout", SECONDS, false, 1, 86400, 15, "for one login, from connecting on") \
-	X(logout_timeout, "logout-timeout", "node.conn[0].timeo.logout_timeout", SECONDS, false, 1, 86400, 15, "for the target to answer a logout") \
 	X(header_digest, "header-digest", "node.conn[0].iscsi.HeaderDigest", DIGEST, false, 0, 3, 0, "TCP: None, CRC32C or both, the first is preferred") \
 	X(data_digest, "data-digest", "node.conn[0].iscsi.DataDigest", DIGEST, false, 0, 3, 0, "TCP: the same, of data") \
 	X(initial_r2t, "initial-r2t", "node.session.iscsi.InitialR2T", BOOL, false, 0, 1, 0, "the target asks for every byte it is sent") \
@@ -58,8 +56,7 @@ struct iscsi_setting {
 	X(max_burst, "max-burst", "node.session.iscsi.MaxBurstLength", BYTES, false, 512, 16777215, 16776192, "data that is asked for at once") \
 	X(max_recv, "max-recv", "node.conn[0].iscsi.MaxRecvDataSegmentLength", BYTES, false, 512, 16777215, 262144, "data segments that the target sends") \
 	X(max_xmit, "max-xmit", "node.conn[0].iscsi.MaxXmitDataSegmentLength", BYTES, false, 0, 16777215, 0, "data segments that it is sent; 0: as long as it takes") \
-	X(max_r2t, "max-r2t", "node.session.iscsi.MaxOutstandingR2T", NUMBER, false, 1, 65535, 1, "bursts of a request that are asked for at once") \
-	X(erl, "erl", "node.session.iscsi.ERL", NUMBER, false, 0, 0, 0, "error recovery level; the kernel has 0")
+	X(max_r2t, "max-r2t", "node.session.iscsi.MaxOutstandingR2T", NUMBER, false, 1, 65535, 1, "bursts of a request that are asked for at once")
 #define ISCSI_SETTING_COUNT(...) +1
 enum { ISCSI_SETTINGS = ISCSI_SETTING_LIST(ISCSI_SETTING_COUNT) };
 extern const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS];
@@ -150,3 +147,5 @@ void iscsi_want_free(struct iscsi_want *);
 /* Ends a session: its disks are let go, the target is told, nothing is left. `until` bounds it; with what the target does not answer it is
  * ended nevertheless. Who uses it is the caller's to ask. */
 int iscsi_detach(struct loop *, int root, enum iscsi_carrier, struct iscsi_if_conn, uint64_t until, struct diag *);
+/* Changes settings of a session that is logged in: those of `given`, bits by the order of iscsi_setting[]. -EINVAL: one that is for new ones. */
+int iscsi_adjust(struct loop *, int root, enum iscsi_carrier, struct iscsi_if_conn, const struct iscsi_settings *, uint32_t given, struct diag *);

@@ -53,6 +53,10 @@ int kernel_iscsi_cmdline(struct iscsi_wishes *, const char *cmdline, const char 
 int kernel_iscsi_wishes(int root, struct iscsi_wishes *, struct diag *);
 void kernel_iscsi_wishes_free(struct iscsi_wishes *); /* wipes */
 
+/* "name = value" lines of open-iscsi's configuration until `each` gives other than 0, which is given. path NULL: the usual one, which may be
+ * missing. */
+int kernel_iscsi_conf_file(int root, const char *path, int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *);
+
 #define IBFT_NICS    8
 #define IBFT_TARGETS 8
 #define IBFT_ADDR    40

@@ -141,7 +141,7 @@ static int send_it(struct iscsi_conn *conn)
 	msg.u.pdu.conn = conn->pub.id;
 	msg.u.pdu.header = ISCSI_BHS;
 	msg.u.pdu.data = conn->len;
-	return kernel_iscsi_command(conn->nl, ISCSI_IF_SEND_PDU, &msg, &conn->pdu, ISCSI_BHS + conn->len);
+	return kernel_iscsi_command(conn->nl, ISCSI_IF_SEND_PDU, &msg, conn->pdu, ISCSI_BHS + conn->len);
 }
 
 /* A response can come before the kernel is done with its request, and takes no other until then. */
@@ -155,7 +155,7 @@ static void try_again(struct loop_timer *timer)
 		loop_timer_set(conn->pub.dm.loop, timer, loop_clock() + MSEC);
 		return;
 	}
-	explicit_bzero(&conn->pdu, sizeof(conn->pdu));
+	explicit_bzero(conn->pdu, sizeof(conn->pdu));
 	if (!err)
 		return;
 	diag_sys(&why, -err, "PDU through the kernel");
@@ -165,19 +165,20 @@ static void try_again(struct loop_timer *timer)
 static int send_control(struct datamover *dm, const void *bhs, const void *data, uint32_t len)
 {
 	struct iscsi_conn *conn = (struct iscsi_conn *)dm;
+	struct iscsi_bhs head = *(const struct iscsi_bhs *)bhs;
 	int err;
 
 	if (len > ISCSI_PDU_DATA)
 		return -EMSGSIZE;
 	if (conn->timer.on)
 		return -ENOBUFS;
-	memcpy(&conn->pdu.bhs, bhs, ISCSI_BHS);
-	conn->pdu.bhs.ahs_len = 0;
-	conn->pdu.bhs.data_len = put_be24(len);
-	conn->itt = conn->pdu.bhs.itt;
+	head.ahs_len = 0;
+	head.data_len = put_be24(len);
+	memcpy(conn->pdu, &head, sizeof(head));
+	conn->itt = head.itt;
 	conn->len = len;
 	if (len)
-		memcpy(conn->pdu.data, data, len);
+		memcpy(conn->pdu + ISCSI_BHS, data, len);
 	err = send_it(conn);
 	if (err == -EPERM) {
 		conn->tries = 0;
@@ -185,7 +186,7 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 		loop_timer_set(dm->loop, &conn->timer, loop_clock() + MSEC);
 		return 0;
 	}
-	explicit_bzero(&conn->pdu, sizeof(conn->pdu));
+	explicit_bzero(conn->pdu, sizeof(conn->pdu));
 	return err;
 }
 
@@ -230,7 +231,7 @@ static void forget(struct iscsi_conn *conn)
 	if (conn->hooked)
 		kernel_iscsi_unhook(conn->nl, &conn->hook);
 	iscsi_reach_end(conn);
-	explicit_bzero(&conn->pdu, sizeof(conn->pdu));
+	explicit_bzero(conn->pdu, sizeof(conn->pdu));
 	free(conn);
 }
 

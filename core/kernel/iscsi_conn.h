@@ -18,10 +18,7 @@ struct iscsi_conn {
 	be32 itt;
 	unsigned tries;
 	uint32_t len;
-	struct {
-		struct iscsi_bhs bhs;
-		uint8_t data[ISCSI_PDU_DATA];
-	} pdu;
+	uint8_t pdu[ISCSI_BHS + ISCSI_PDU_DATA];
 };
 
 /* Connecting begins; iscsi_conn_connected() or _failed() follows, from the loop. -errno. */

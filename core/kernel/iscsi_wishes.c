@@ -3,6 +3,7 @@
 #include "iscsi_conf.h"
 #include "sys.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,4 +63,27 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the kernel command line wants no iSCSI target");
 	diag_hint(diag, "root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:…, rd.iscsi.firmware=1 and others of dracut.cmdline(7) would");
 	return -ENOENT;
+}
+
+int kernel_iscsi_conf_file(int root, const char *path, int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *diag)
+{
+	char *text = path ? sys_read_conf(path[0] == '/' ? root : AT_FDCWD, path + (path[0] == '/')) : sys_read_conf(root, "etc/iscsi/iscsid.conf");
+	char *rest = text, *line;
+	int err = 0;
+
+	if (!text && path)
+		return diag_sys(diag, errno, "read %s", path);
+	while (!err && (line = strsep(&rest, "\n"))) {
+		char *equals = strchr(line, '='), *name = line + strspn(line, " \t"), *value;
+
+		if (*name == '#' || !equals)
+			continue;
+		*equals = 0;
+		name[strcspn(name, " \t")] = 0;
+		value = equals + 1 + strspn(equals + 1, " \t");
+		value[strcspn(value, " \t\r")] = 0;
+		err = *name && *value ? each(name, value, arg) : 0;
+	}
+	free(text);
+	return err;
 }

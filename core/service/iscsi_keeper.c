@@ -218,7 +218,8 @@ static int find(struct iscsi_keeper *keeper, struct diag *diag)
 	for (unsigned i = 0; i < count; i++)
 		keep_found(&keeper->keep, list[i].sid, loop_clock());
 	free(list);
-	loop_work_add(keeper->loop, &keeper->settle);
+	if (count)
+		loop_work_add(keeper->loop, &keeper->settle);
 	return 0;
 }
 
@@ -227,6 +228,7 @@ static void missed(struct kernel_iscsi_watch *watch)
 	struct iscsi_keeper *keeper = container_of(watch, struct iscsi_keeper, watch);
 
 	keep_missed(&keeper->keep);
+	loop_work_add(keeper->loop, &keeper->settle);
 	if (find(keeper, NULL))
 		say(&keeper->keep, "events were missed, and sessions cannot be looked up");
 }
@@ -251,6 +253,7 @@ int iscsi_keeper_new(struct iscsi_keeper **out, struct loop *loop, int root, con
 	keeper->timer.fire = fire;
 	keeper->settle.run = settle;
 	err = kernel_iscsi_open(&keeper->nl, loop, &keeper->watch, diag);
+	loop_work_add(loop, &keeper->settle);
 	if (!err)
 		err = find(keeper, diag);
 	if (!err)

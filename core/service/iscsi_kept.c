@@ -58,8 +58,10 @@ static void prepare_settings(struct kept *kept, uint32_t limit_ms)
 	agree_if(&set->fast_abort, is->fast_abort);
 	agree_if(&set->first_burst, is->agreed.first_burst);
 	agree_if(&set->max_burst, is->agreed.max_burst);
-	agree_if(&set->max_recv, is->agreed.max_recv);
-	agree_if(&set->max_xmit, is->agreed.max_xmit);
+	if (kept->link.carrier == ISCSI_TCP) { /* over iSER they are no segments that one could ask for */
+		agree_if(&set->max_recv, is->agreed.max_recv);
+		agree_if(&set->max_xmit, is->agreed.max_xmit);
+	}
 	agree_if(&set->initial_r2t, is->agreed.initial_r2t);
 	agree_if(&set->immediate_data, is->agreed.immediate_data);
 	agree_if(&set->max_r2t, is->agreed.max_r2t);
@@ -77,7 +79,7 @@ static int find_portal(struct kept *kept, struct addr *portal, struct diag *diag
 		return 0;
 	if (kept->port && !addr_numeric(portal, kept->address, kept->port, NULL))
 		return 0;
-	if (is->portal[0])
+	if (is->portal[0] && is->portal_port)
 		return diag_set(diag, DIAG_UNSUPPORTED, EADDRNOTAVAIL, "its portal '%s' is a name, which nobody resolves here", is->portal);
 	return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "the kernel does not tell its portal");
 }

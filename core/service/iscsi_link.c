@@ -100,7 +100,6 @@ static void offer(const struct iscsi_settings *set, struct iscsi_offer *offer)
 		.max_burst = set->max_burst,
 		.max_recv = set->max_recv,
 		.max_r2t = set->max_r2t,
-		.erl = set->erl,
 		.target_recv = set->max_xmit ? set->max_xmit : ISCSI_PDU_DATA };
 }
 
@@ -166,9 +165,14 @@ static void notified(struct datamover *dm, const struct iscsi_bhs *bhs, const ui
 static void terminated(struct datamover *dm)
 {
 	struct iscsi_link *link = dm->user;
+	bool mute = link->state == LINK_LOGIN && dm->why.code == DIAG_CLOSED;
 
-	if (link->state == LINK_LOGIN && !link->from->auth.user && dm->why.code == DIAG_CLOSED) /* seen of Linux 6.12 */
+	if (mute)
+		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET, "the target ends the connection instead of answering the login");
+	if (mute && !link->from->auth.user) /* seen of Linux 6.12 */
 		diag_hint(&dm->why, "Linux's target hangs up on who offers no CHAP where it wants it: --user and --secret-file");
+	else if (mute && link->carrier == ISCSI_ISER)
+		diag_hint(&dm->why, "over iSER Linux's target does so with a wrong secret, and with an initiator that it does not allow");
 	finish(link, &dm->why);
 }
 

@@ -79,7 +79,7 @@ static void offer(struct iscsi_login *login)
 	static const enum iscsi_key normal[] = { ISCSI_MAX_CONNECTIONS, ISCSI_INITIAL_R2T, ISCSI_IMMEDIATE_DATA, ISCSI_MAX_BURST,
 		ISCSI_FIRST_BURST, ISCSI_MAX_R2T, ISCSI_PDU_IN_ORDER, ISCSI_SEQUENCE_IN_ORDER };
 	static const enum iscsi_key rdma[] = { ISCSI_RDMA_EXTENSIONS, ISCSI_INITIATOR_RECV, ISCSI_TARGET_RECV, ISCSI_UNEXPECTED_PDUS,
-		ISCSI_HELLO_REQUIRED };
+		ISCSI_HELLO_REQUIRED }; /* the last two are what they are unless told, and Linux (6.12) knows neither */
 	struct iscsi_keys *keys = &login->keys;
 	struct wr *w = &login->out;
 
@@ -95,7 +95,7 @@ static void offer(struct iscsi_login *login)
 			iscsi_keys_offer(keys, normal[i], w);
 	if (login->how.rdma && login->how.target) { /* RFC 7145, 6: irrelevant to discovery */
 		keys->own[ISCSI_RDMA_EXTENSIONS] = 1;
-		for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]); i++)
+		for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]) - (login->how.offer ? 2 : 0); i++)
 			iscsi_keys_offer(keys, rdma[i], w);
 	} else {
 		iscsi_keys_offer(keys, ISCSI_MAX_RECV, w);

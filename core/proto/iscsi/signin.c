@@ -16,9 +16,13 @@ struct iscsi_signin {
 int iscsi_signin_new(struct iscsi_signin **out, const char *target, enum iscsi_carrier carrier, const struct iscsi_from *from,
 	const struct iscsi_offer *offer, const uint8_t isid[6], struct diag *diag)
 {
-	struct iscsi_signin *in = calloc(1, sizeof(*in));
+	struct iscsi_signin *in;
 	uint8_t random[32];
+	int err = iscsi_auth_check(&from->auth, diag);
 
+	if (err)
+		return err;
+	in = calloc(1, sizeof(*in));
 	if (!in)
 		return diag_sys(diag, ENOMEM, "login");
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {

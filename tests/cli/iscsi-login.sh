@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# The target's side of the login, in a server for tests (vm/iser-peers/iscsi_login.c), against libiscsi and iser-discover: who may, who may not, CHAP
+# one way and mutual, redirects.
+. "$(dirname "$0")/lib.sh"
+requires unshare iscsi-ls iscsi-inq
+server=${RDMASTOR%/*}/vm-bin/iscsi-login
+[ -x "$server" ] || { echo "needs $server (make check)"; exit 77; }
+if [ -z "${OWN_NET:-}" ]; then
+	unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own'; exit 77; }
+	OWN_NET=1 exec unshare -rn "$HERE/iscsi-login.sh"
+fi
+ip link set lo up 2>/dev/null || ifconfig lo up
+me=iqn.x:me
+
+pid='' elsewhere=''
+over() { kill "$pid" $elsewhere 2>/dev/null; }
+cleanup_fn over
+# listens ADDRESS KEY=VALUE…
+listens() {
+	local i
+	[ -z "$pid" ] || { kill "$pid"; wait "$pid" 2>/dev/null; }
+	"$server" "$@" >log 2>&1 &
+	pid=$!
+	for ((i = 0; i < 100; i++)); do grep -q ready log && return; sleep 0.1; done
+	die "no server: $(cat log)"
+}
+told() { grep -qF -- "$1" log || die "the server did not say '$1': $(cat log)"; }
+# libiscsi_lists ENVIRONMENT…; ours_lists OPTION…
+libiscsi_lists() { env "$@" timeout 20 iscsi-ls -i $me iscsi://127.0.0.1 >theirs 2>&1 && grep -q 'Target:iqn.x:here Portal:127.0.0.1:3260,1' theirs; }
+ours_lists() { timeout 20 "$RDMASTOR" iser-discover -i $me -t tcp --no-probe "$@" 127.0.0.1 >ours 2>errors && grep -q '127.0.0.1:3260,1 iqn.x:here' ours; }
+
+listens 127.0.0.1
+libiscsi_lists || die "libiscsi: $(cat theirs)"
+told "$me is in"
+ours_lists || die "iser-discover: $(cat errors)"
+timeout 20 iscsi-inq -i $me iscsi://127.0.0.1/iqn.x:none/0 >theirs 2>&1
+grep -q 'Target not found' theirs || die "a target that there is not: $(cat theirs)"
+told 'refused with login status 0203'
+
+listens ::1
+timeout 20 iscsi-ls -i $me 'iscsi://[::1]' 2>&1 | grep -qF 'Target:iqn.x:here Portal:[::1]:3260,1' || die 'libiscsi over IPv6'
+
+listens 127.0.0.1 only=iqn.x:you
+! libiscsi_lists || die 'libiscsi is let in'
+told 'refused with login status 0202'
+! ours_lists || die 'iser-discover is let in'
+grep -q 'does not allow this initiator in (login status 0202)' errors || die "iser-discover: $(cat errors)"
+
+# --- CHAP
+echo longenoughsecret >secret
+echo anothergoodsecret >target-secret
+echo wrongwrongwrong1 >wrong
+chap=(LIBISCSI_CHAP_USERNAME=joe LIBISCSI_CHAP_PASSWORD=longenoughsecret)
+listens 127.0.0.1 user=joe secret=longenoughsecret
+! libiscsi_lists || die 'libiscsi is let in without CHAP'
+told "$me goes on without CHAP, as it has to do"
+libiscsi_lists "${chap[@]}" || die "libiscsi, CHAP: $(cat theirs)"
+told "$me is in, by CHAP with MD5"
+! libiscsi_lists "${chap[0]}" LIBISCSI_CHAP_PASSWORD=wrongwrongwrong1 || die 'libiscsi is let in with a wrong secret'
+told "'joe' is not who may log in, or does not know the secret"
+! libiscsi_lists LIBISCSI_CHAP_USERNAME=jim "${chap[1]}" || die 'libiscsi is let in with a wrong name'
+told "'jim' is not who may log in"
+! libiscsi_lists "${chap[@]}" LIBISCSI_CHAP_TARGET_USERNAME=disk LIBISCSI_CHAP_TARGET_PASSWORD=anothergoodsecret || die 'libiscsi: nobody proved anything'
+told 'the initiator wants the target to prove itself, which has no secret for that'
+for alg in md5 sha1 sha256 sha3-256; do
+	ours_lists -u joe --secret-file secret --chap-algs $alg || die "iser-discover, CHAP with $alg: $(cat errors)"
+done
+told "$me is in, by CHAP with SHA3-256"
+! ours_lists -u joe --secret-file wrong || die 'iser-discover is let in with a wrong secret'
+grep -q 'authentication failed (login status 0201)' errors || die "iser-discover: $(cat errors)"
+
+listens 127.0.0.1 user=joe secret=longenoughsecret target-user=disk target-secret=anothergoodsecret
+mutual=("${chap[@]}" LIBISCSI_CHAP_TARGET_USERNAME=disk)
+libiscsi_lists "${mutual[@]}" LIBISCSI_CHAP_TARGET_PASSWORD=anothergoodsecret || die "libiscsi, mutual CHAP: $(cat theirs)"
+! libiscsi_lists "${mutual[@]}" LIBISCSI_CHAP_TARGET_PASSWORD=wrongwrongwrong1 || die 'libiscsi takes another target for this one'
+ours_lists -u joe --secret-file secret --target-secret-file target-secret --target-user disk || die "iser-discover, mutual CHAP: $(cat errors)"
+! ours_lists -u joe --secret-file secret --target-secret-file wrong || die 'iser-discover takes another target for this one'
+grep -q 'the target does not know its own secret' errors || die "iser-discover: $(cat errors)"
+
+# --- redirects
+"$server" 127.0.0.2 >log2 2>&1 &
+elsewhere=$!
+listens 127.0.0.1 moved=127.0.0.2:3260
+timeout 20 iscsi-inq -i $me iscsi://127.0.0.1/iqn.x:moved/0 >theirs 2>&1
+told "$me is sent on"
+grep -q "$me asks for iqn.x:moved" log2 || die "libiscsi does not follow: $(cat theirs log2)"
+grep -q 'Target not found' theirs || die "libiscsi, where it was sent: $(cat theirs)"
+exit 0
