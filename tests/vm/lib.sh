@@ -281,13 +281,13 @@ tgt_down() {
 }
 
 # tgt_try COMMAND…: up to six times, with tgt_made, the scenario's, for a new tgtd with all its targets where the old one erred by itself. Seen with
-# 1.0.85 on soft-RoCE within one machine: a login request that comes before the own response is known to have left is an "Initiator error" to it;
-# and it often dies when a connection of iSER is over.
+# 1.0.85 on soft-RoCE within one machine: a request that comes before the own response to the last one is known to have left is an "Initiator
+# error" to it, or a "non-login pdu"; and it often dies when a connection of iSER is over.
 tgt_try() {
 	local left=5
 	until "$@"; do
 		tail -n 7 /run/tgtd.log
-		[ $left -gt 0 ] && { ! kill -0 "$tgtd_pid" || grep -q 'Initiator error' /run/tgtd.log; } || return 1
+		[ $left -gt 0 ] && { ! kill -0 "$tgtd_pid" || grep -Eq 'Initiator error|non-login pdu' /run/tgtd.log; } || return 1
 		left=$((left - 1))
 		tgt_down
 		tgt_made
