@@ -74,13 +74,13 @@ static int end_output(const char *applet, struct out *out, struct diag *diag, in
 	return status == EXIT_DONE ? EXIT_FAILED : status;
 }
 
-static int run_applet(const struct applet *applet, const char *name, int argc, char **argv)
+static int run_applet(const struct applet *applet, const char *name, int argc, char **argv, bool linked)
 {
 	char trace_name[64];
 	struct diag diag = { 0 };
 	struct out out;
-	struct call call = { .applet = applet, .name = name, .out = &out, .diag = &diag };
-	bool help = false;
+	struct call call = { .applet = applet, .name = name, .out = &out, .diag = &diag, .linked = linked };
+	bool help = false, words = linked && applet->words;
 
 	snprintf(trace_name, sizeof(trace_name), "rdmastor %s", name);
 	out_init(&out, applet->name, false);
@@ -101,7 +101,8 @@ static int run_applet(const struct applet *applet, const char *name, int argc, c
 	}
 	if (applet->defaults)
 		memcpy(opts, applet->defaults, applet->opts_size);
-	int rc = opt_parse(&call, argc, argv, opts, &help);
+	call.opts = opts;
+	int rc = words ? applet->words(&call, argc, argv, opts) : opt_parse(&call, argc, argv, opts, &help);
 
 	if (is_replacement(applet, name) && (help || rc)) {
 		fprintf(stderr, "Usage: %s %s\n", argv[0], applet->replaced_usage);
@@ -300,6 +301,15 @@ static void fill_standard_descriptors(void)
 			(void)!open("/dev/null", O_RDONLY);
 }
 
+/* The applet that is called, and which word is its name: argv[0], that of a link, or else the first. */
+static const struct applet *find_called(int argc, char **word, int *at)
+{
+	const struct applet *applet = argc ? applet_find(base_name(word[0])) : NULL;
+
+	*at = applet ? 0 : 1;
+	return applet || argc < 2 ? applet : applet_find(word[1]);
+}
+
 /* Copies the words, all into one piece, and then cuts the secrets out of the originals, which everybody can see in `ps`. */
 static char **take_words(int argc, char **argv)
 {
@@ -315,21 +325,20 @@ static char **take_words(int argc, char **argv)
 		text = stpcpy(text, argv[i]) + 1;
 		uri_hide(argv[i]);
 	}
+	int at;
+	const struct applet *applet = word ? find_called(argc, word, &at) : NULL;
+
+	if (applet && applet->hide)
+		applet->hide(argc - at, argv + at);
 	return word;
 }
 
-/* argv[0] is the name of a link or our own; then the first word is the applet. */
 static int run_words(int argc, char **word)
 {
-	const char *name = base_name(word[0]);
-	const struct applet *applet = applet_find(name);
+	int at;
+	const struct applet *applet = find_called(argc, word, &at);
 
-	if (applet)
-		return run_applet(applet, name, argc, word);
-	applet = argc > 1 ? applet_find(word[1]) : NULL;
-	if (applet)
-		return run_applet(applet, word[1], argc - 1, word + 1);
-	return run_first_word(argc - 1, word + 1);
+	return applet ? run_applet(applet, base_name(word[at]), argc - at, word + at, !at) : run_first_word(argc - 1, word + 1);
 }
 
 int main(int argc, char **argv)

@@ -168,7 +168,7 @@ static int measure_row(struct bench *bench, struct load_rdma *conf, bool first)
 		put_json(out, conf, result);
 	else
 		put_text(out, conf, result);
-	fflush(out->to);
+	out_flush(out);
 	return bench->stop ? -EINTR : 0;
 }
 

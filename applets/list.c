@@ -7,7 +7,10 @@ extern const struct applet applet_copy;
 extern const struct applet applet_detach;
 extern const struct applet applet_export;
 extern const struct applet applet_info;
+extern const struct applet applet_iscsistart;
 extern const struct applet applet_iser_discover;
+extern const struct applet applet_iser_login;
+extern const struct applet applet_iser_logout;
 extern const struct applet applet_nfsrdma_discover;
 extern const struct applet applet_nfsrdma_mount;
 extern const struct applet applet_nvmf_connect;
@@ -27,7 +30,10 @@ const struct applet *const applets[] = {
 	&applet_detach,
 	&applet_export,
 	&applet_info,
+	&applet_iscsistart,
 	&applet_iser_discover,
+	&applet_iser_login,
+	&applet_iser_logout,
 	&applet_nfsrdma_discover,
 	&applet_nfsrdma_mount,
 	&applet_nvmf_connect,

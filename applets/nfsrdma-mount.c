@@ -85,11 +85,13 @@ static const char *way_word(bool rdma)
 
 static void print_dry_run(struct call *call, const struct nfs_mount *m)
 {
-	char flags[200];
+	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))], source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
 
 	nfs_flags_text(m->options.flags, flags, sizeof(flags));
-	out_line(call->out, "mount -i -t nfs -o %s%s%s%s%s %s %s", m->options.remount ? "remount" : "", m->options.remount && *flags ? "," : "", flags,
-		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data, m->source.name, m->dir);
+	snprintf(all, sizeof(all), "%s%s%s%s%s", m->options.remount ? "remount" : "", m->options.remount && *flags ? "," : "", flags,
+		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data);
+	out_line(call->out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)), out_shell(m->source.name, source, sizeof(source)),
+		out_shell(m->dir, dir, sizeof(dir)));
 	out_text(call->out, "flags", NULL, "%s", flags);
 }
 

@@ -35,6 +35,7 @@ static const struct opt rows[] = {
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "do not wait for the block devices" },
 	{ "retry", 0, OPT_FLAG, AT(retry), NULL, "until --timeout try again what failed" },
 	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
 	{ 0 },
 };
 #undef AT
@@ -101,17 +102,14 @@ static struct done *seen(struct work *w, const struct nvmf_target *t)
 static void tell_failure(struct work *w, const char *what, const char *from, const struct diag *why)
 {
 	struct out *out = w->call->out;
-	char text[sizeof(why->text)];
 
-	snprintf(text, sizeof(text), "%s", why->text);
-	uri_hide(text);
 	w->failed++;
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", what);
 	out_text(out, "from", NULL, "%s", from);
 	out_bool(out, "connected", NULL, false);
 	out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-	out_text(out, "text", NULL, "%s", text);
+	out_text(out, "text", NULL, "%s", why->text);
 	if (why->hint[0])
 		out_text(out, "hint", NULL, "%s", why->hint);
 	out_end(out);
@@ -388,10 +386,14 @@ static void tell_notes(const struct call *call, const struct nvmf_entries *all)
 		call_note(call, "rd.nonvmf is on the kernel command line: nothing is connected");
 }
 
-static int nothing(const struct call *call)
+static int nothing(const struct call *call, const struct nvmf_entries *all)
 {
 	const struct all_options *opts = call->opts;
 
+	if (opts->from_cmdline && !all->off)
+		call_note(call, "the kernel command line names no NVMe-oF target (rd.nvmf.discover=): nothing is connected");
+	else if (opts->config)
+		call_note(call, "%s names no NVMe-oF target: nothing is connected", opts->config);
 	if (opts->config || opts->from_cmdline)
 		return 0;
 	diag_set(call->diag, DIAG_USAGE, ENOENT, "nothing to connect: no URI, and nothing in /etc/nvme");
@@ -419,7 +421,7 @@ static int run(struct call *call)
 	tell_notes(call, &all);
 	nvmf_warn_secrets(call, &opts->nvmf);
 	if (!err && !all.count && !call->operands && !opts->nvmf.value[NVMF_TRADDR])
-		err = nothing(call);
+		err = nothing(call, &all);
 	if (!err)
 		err = loop_new(&w.loop, &call->loop, call->diag);
 	if (!err) {

@@ -4,6 +4,7 @@
 #include "nvmf_attach.h"
 #include "nvmf_want.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,23 +30,26 @@ static const struct opt rows[] = {
 	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
 	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE", "write the controller's name there" },
 	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
 	{ 0 },
 };
 #undef AT
 
 static const struct connect_options defaults = { .common.timeout_ms = WAIT_MS };
 
-static int write_devid(const char *path, const char *name, struct diag *diag)
+/* Before anything is connected, and what is in it stays until there is a name. */
+static int open_devid(const char *path, int *fd, struct diag *diag)
 {
-	FILE *file = fopen(path, "we");
-	int err = 0;
+	*fd = path ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644) : -1;
+	return path && *fd < 0 ? diag_sys(diag, errno, "open %s", path) : 0;
+}
 
-	if (!file)
-		return diag_sys(diag, errno, "open %s", path);
-	if (fprintf(file, "%s\n", name) < 0 || fflush(file))
-		err = errno;
-	fclose(file);
-	return err ? diag_sys(diag, err, "write %s", path) : 0;
+static int write_devid(int fd, const char *path, const char *name, struct diag *diag)
+{
+	if (fd < 0 || ((!ftruncate(fd, 0) || errno == EINVAL) && dprintf(fd, "%s\n", name) > 0))
+		return EXIT_DONE;
+	diag_sys(diag, errno, "connected as %s; write %s", name, path);
+	return EXIT_PARTLY;
 }
 
 static void tell_identity(const struct call *call, const struct nvmf_target *t)
@@ -63,18 +67,22 @@ static int connect_to(struct call *call, int root, struct nvmf_target *t)
 	uint64_t until = t->timeout_ms ? loop_clock() + t->timeout_ms * 1000000ull : 0;
 	unsigned flags = (opts->no_wait ? NVMF_NO_WAIT : 0) | (opts->exclusive ? NVMF_EXCLUSIVE : 0);
 	struct nvmf_attached attached;
-	int err;
+	int err, fd;
 
 	tell_identity(call, t);
 	if (opts->common.dry_run)
 		return nvmf_attach_plan(call, root, t, call->diag);
+	err = open_devid(opts->devid_file, &fd, call->diag);
+	if (err)
+		return err;
 	err = nvmf_attach(call, root, t, flags, until, &attached, call->diag);
 	if (!err) {
 		nvmf_attached_show(call, t, &attached, opts->print);
-		if (opts->devid_file)
-			err = write_devid(opts->devid_file, attached.made.ctrl.name, call->diag);
+		err = write_devid(fd, opts->devid_file, attached.made.ctrl.name, call->diag);
 	}
 	nvmf_attached_free(&attached);
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 

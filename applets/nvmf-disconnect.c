@@ -32,6 +32,7 @@ static const struct opt rows[] = {
 	{ "force", 0, OPT_FLAG, AT(force), NULL, "also what is in use; requests that wait for the target fail" },
 	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL, "all but the root device's, waiting for no target that is gone" },
 	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
 	{ 0 },
 };
 #undef AT
@@ -232,12 +233,12 @@ static int end_all(struct call *call, const struct chosen *chosen, int root)
 	unsigned failed = 0;
 
 	for (unsigned i = 0; (opts->force || opts->shutdown) && !opts->common.dry_run && i < chosen->count; i++)
-		kernel_nvmf_hurry(root, chosen->ctrl[i].name);
+		kernel_nvmf_hurry(root, &chosen->ctrl[i]);
 	out_list(call->out, "connections");
 	for (unsigned i = 0; i < chosen->count; i++) {
 		const struct nvmf_ctrl *ctrl = &chosen->ctrl[i];
 		struct diag why = { 0 };
-		int err = opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl->name, until, &why);
+		int err = opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl, until, &why);
 
 		show(call->out, ctrl, opts->common.dry_run ? "would be disconnected" : "disconnected", err ? &why : NULL);
 		if (!err)

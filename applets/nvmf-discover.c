@@ -29,6 +29,7 @@ static const struct opt rows[] = {
 	{ "hostid", 'I', OPT_TEXT, AT(hostid), "UUID", "host identifier" },
 	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "ask this controller only" },
 	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
 	{ 0 },
 };
 #undef AT

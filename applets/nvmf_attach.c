@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attaching one NVMe-oF subsystem through the kernel. What the kernel is asked is core/kernel's. */
 #include "nvmf_attach.h"
-#include "loop.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#define UNDO_MS 5000
 
 const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len)
 {
@@ -91,7 +88,7 @@ int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsign
 	if (wait)
 		err = wait_disks(root, t, until, a, diag);
 	if (err && !a->made.existed)
-		kernel_nvmf_disconnect(root, a->made.ctrl.name, loop_clock() + UNDO_MS * 1000000ull, NULL);
+		kernel_nvmf_undo(root, &a->made.ctrl, diag);
 	return err;
 }
 
@@ -106,7 +103,7 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 {
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
-	char line[4096], left_out[256], text[512];
+	char line[4096], word[OUT_SHELL(sizeof(line))], left_out[256], text[512];
 	int err = kernel_nvmf_line(root, &t->want, line, sizeof(line), left_out, sizeof(left_out), diag);
 
 	if (err)
@@ -124,7 +121,7 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 		out_line(out, "%s: is connected already, as %s", text, ctrl.name);
 	} else {
 		out_line(out, "%s: would be connected by writing to /dev/nvme-fabrics:", text);
-		out_line(out, "%s", line);
+		out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	}
 	return 0;
 }

@@ -160,15 +160,16 @@ static void set_policy(struct nvmf_target *t, int loss, int fail, int delay)
 	set_number(t, NVMF_CTRL_LOSS_TMO, 0, loss, false);
 	set_number(t, NVMF_RECONNECT_DELAY, 1, delay, true);
 	if (fail >= 0)
-		set_number(t, NVMF_FAST_IO_FAIL_TMO, 2, fail, false);
+		set_number(t, NVMF_FAST_IO_FAIL_TMO, 2, fail, fail > 0);
 }
 
-/* Requests of a lost target fail after fast_io_fail_tmo; the connection is given up after ctrl_loss_tmo, the disk with it. */
+/* Requests of a lost target fail after fast_io_fail_tmo; the connection is given up after ctrl_loss_tmo, the disk with it. The kernel reckons
+ * the latter in attempts, and one over RDMA takes more than a minute when nothing answers: only the former is a time. */
 static int read_policy(struct nvmf_target *t, const char *text, struct diag *diag)
 {
 	const char *const *value = t->want.value;
 	uint32_t ms = LOSS_SECONDS * 1000;
-	int seconds;
+	int seconds, loss;
 
 	if (!text && (value[NVMF_CTRL_LOSS_TMO] || value[NVMF_FAST_IO_FAIL_TMO] || value[NVMF_RECONNECT_DELAY]))
 		return 0;
@@ -186,7 +187,8 @@ static int read_policy(struct nvmf_target *t, const char *text, struct diag *dia
 		return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is neither a time nor fail-fast nor forever", text);
 	seconds = (int)((ms + 999) / 1000);
 	snprintf(t->policy, sizeof(t->policy), "%d s", seconds);
-	set_policy(t, seconds, -1, seconds >= 60 ? 10 : seconds >= 6 ? seconds / 6 : 1);
+	loss = value[NVMF_CTRL_LOSS_TMO] ? atoi(value[NVMF_CTRL_LOSS_TMO]) : seconds;
+	set_policy(t, seconds, loss >= 0 && loss < seconds ? -1 : seconds, seconds >= 60 ? 10 : seconds >= 6 ? seconds / 6 : 1);
 	return 0;
 }
 

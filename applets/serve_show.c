@@ -8,31 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_any(const struct addr *addr)
-{
-	const struct sockaddr_in *in = (const void *)&addr->ss;
-	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
-
-	if (addr->ss.ss_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
-	return in->sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
-static unsigned port_of(const struct addr *addr)
-{
-	const struct sockaddr_in *in = (const void *)&addr->ss;
-	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
-
-	return ntohs(addr->ss.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
-}
-
 /* A target on all addresses is reached under the first that others can use, IPv4 before IPv6. */
 static void host_text(const struct addr *addr, char text[ADDR_TEXT])
 {
 	struct ifaddrs *all = NULL;
 	struct addr best = { .ss.ss_family = AF_INET, .len = sizeof(struct sockaddr_in) };
 
-	if (!is_any(addr)) {
+	if (!addr_is_any(addr)) {
 		addr_host(addr, text);
 		return;
 	}
@@ -66,13 +48,13 @@ static void show_way(struct out *out, const struct addr *bound, const char *nqn,
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", trtype);
 	out_text(out, "address", NULL, "%s", host);
-	out_u64(out, "port", NULL, port_of(bound));
+	out_u64(out, "port", NULL, addr_port(bound));
 	out_text(out, "subnqn", NULL, "%s", nqn);
-	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s%s%s:%u/%s%s", trtype, v6 ? "[" : "", host, v6 ? "]" : "", port_of(bound), nqn,
+	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s%s%s:%u/%s%s", trtype, v6 ? "[" : "", host, v6 ? "]" : "", addr_port(bound), nqn,
 		keys);
-	out_text(out, "nvme_cli", "nvme-cli: ", "nvme connect -t %s -a %s -s %u -n %s", trtype, host, port_of(bound), nqn);
+	out_text(out, "nvme_cli", "nvme-cli: ", "nvme connect -t %s -a %s -s %u -n %s", trtype, host, addr_port(bound), nqn);
 	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s", upper, v6 ? "IPv6" : "IPv4", host,
-		port_of(bound), nqn);
+		addr_port(bound), nqn);
 	out_end(out);
 }
 

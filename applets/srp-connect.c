@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define WAIT_MS 30000
-#define UNDO_MS 5000
 #define MSEC    1000000ull
 
 struct connect_options {
@@ -187,7 +186,7 @@ static int plan(struct call *call, const struct srp_target *target, const struct
 {
 	struct kernel_srp *list;
 	const struct kernel_srp *there = NULL;
-	char line[SRP_LINE], text[200], where[100] = "add_target of the port";
+	char line[SRP_LINE], word[OUT_SHELL(SRP_LINE)], text[200], where[100] = "add_target of the port";
 	unsigned count;
 	int err = kernel_srp_list(root, &list, &count, call->diag);
 
@@ -208,7 +207,7 @@ static int plan(struct call *call, const struct srp_target *target, const struct
 		out_line(call->out, "%s: is connected already, as %s", srp_target_text(&target->want, text), there->host);
 	else
 		out_line(call->out, "%s: would be connected by writing to %s:", srp_target_text(&target->want, text), where);
-	out_line(call->out, "%s", line);
+	out_line(call->out, "%s", out_shell(line, word, sizeof(word)));
 	free(list);
 	return 0;
 }
@@ -252,7 +251,7 @@ static int log_in(struct call *call, int root, struct srp_target *target, const 
 			c->made.alike + 1, c->made.host.host);
 	err = set_up(call, root, c, target->place.lun);
 	if (err && !c->made.existed)
-		kernel_srp_disconnect(root, c->made.number, loop_clock() + UNDO_MS * MSEC, NULL);
+		kernel_srp_undo(root, c->made.number, call->diag);
 	return err;
 }
 

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OLD_NAME "srp_daemon"
+#define OLD_NAME  "srp_daemon"
+#define NOT_GIVEN UINT32_MAX
 
 #define AT(field) offsetof(struct srp_daemon_words, field)
 static const struct opt rows[] = {
@@ -46,6 +47,9 @@ static const struct srp_daemon_words defaults = {
 	.recheck_ms = 20000,
 	.login_ms = 60000,
 	.ready_fd = UINT32_MAX,
+	.port = NOT_GIVEN,
+	.rescan_ms = NOT_GIVEN,
+	.tl_retry_count = NOT_GIVEN,
 };
 
 bool srp_daemon_is_old(const struct call *call)
@@ -69,11 +73,11 @@ static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN
 /* What names the port. */
 static int check_port(const struct call *call, const struct srp_daemon_words *words)
 {
-	unsigned ways = (words->dev || words->port) + !!words->dev_port + words->all_ports;
+	unsigned ways = (words->dev || words->port != NOT_GIVEN) + !!words->dev_port + words->all_ports;
 	char dev[MAD_DEV_LEN];
 	uint32_t port;
 
-	if (words->port > 254)
+	if (words->port != NOT_GIVEN && (!words->port || words->port > 254))
 		return diag_set(call->diag, DIAG_USAGE, ERANGE, "-p %u: ports are 1 to 254", words->port);
 	/* srp_daemon lets -i and -j win over -d */
 	if (ways + (words->umad && !srp_daemon_is_old(call)) > 1)
@@ -87,11 +91,11 @@ static int check_words(const struct call *call, const struct srp_daemon_words *w
 
 	if (call->operands && !srp_daemon_is_old(call))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[0]);
-	if (words->tl_retry_count && (words->tl_retry_count < 2 || words->tl_retry_count > 7))
+	if (words->tl_retry_count != NOT_GIVEN && (words->tl_retry_count < 2 || words->tl_retry_count > 7))
 		return diag_set(call->diag, DIAG_USAGE, ERANGE, "-l %u: transport retries are 2 to 7", words->tl_retry_count);
-	if (!words->answer_ms || !words->tries || !words->login_ms)
+	if (!words->answer_ms || !words->tries || !words->login_ms || !words->rescan_ms)
 		return diag_set(call->diag, DIAG_USAGE, ERANGE, "%s: more than 0 is needed",
-			!words->answer_ms ? "-t" : !words->tries ? "-r" : "--login-timeout");
+			!words->answer_ms ? "-t" : !words->tries ? "-r" : !words->login_ms ? "--login-timeout" : "-R");
 	if (once && (words->background || words->pid_file || words->ready_fd != UINT32_MAX || words->log))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--daemon, --pid-file, --ready-fd and --log are for what stays: not with %s",
 			words->once ? "-o" : "--dry-run");
@@ -100,14 +104,20 @@ static int check_words(const struct call *call, const struct srp_daemon_words *w
 	return check_port(call, words);
 }
 
+/* 0: the default */
+static uint32_t given(uint32_t value)
+{
+	return value == NOT_GIVEN ? 0 : value;
+}
+
 /* A daemon waits for a port that is not up yet. */
 static int choose_port(const struct call *call, const struct srp_daemon_words *words, struct srp_daemon_options *opts)
 {
-	struct mad_port_choice choice = { .dev = words->dev, .port = words->port };
+	struct mad_port_choice choice = { .dev = words->dev, .port = given(words->port) };
 	char dev[MAD_DEV_LEN];
 	int err = 0;
 
-	if (words->dev && !words->port && srp_daemon_is_old(call))
+	if (words->dev && !choice.port && srp_daemon_is_old(call))
 		choice.port = 1; /* there, whatever its state */
 	if (words->dev_port) {
 		err = split(call, words->dev_port, dev, &choice.port);
@@ -142,12 +152,12 @@ static int serve(struct call *call)
 	const struct srp_daemon_words *words = call->opts;
 	struct srp_daemon_options opts = {
 		.policy.more.initiator_ext = words->initiator_ext,
-		.policy.more.tl_retry_count = words->execute || !srp_daemon_is_old(call) ? words->tl_retry_count : 0,
+		.policy.more.tl_retry_count = words->execute || !srp_daemon_is_old(call) ? given(words->tl_retry_count) : 0,
 		.limits = { .answer_ms = words->answer_ms, .tries = words->tries },
 		.once = words->once || words->common.dry_run,
 		.execute = words->execute && !words->common.dry_run,
 		.all_ports = words->all_ports,
-		.rescan_ms = words->rescan_ms,
+		.rescan_ms = given(words->rescan_ms),
 		.recheck_ms = words->recheck_ms,
 		.login_ms = words->login_ms,
 		.retry_ms = 2000,

@@ -169,9 +169,9 @@ static int status(struct call *call, const struct srp_show *show)
 		if (target->err && !first)
 			first = target;
 	}
-	if (!first || is_old(call))
+	if ((!first && !show->found->cut) || is_old(call))
 		return EXIT_DONE;
-	if (some)
+	if (some || !first)
 		return EXIT_PARTLY;
 	diag_set(call->diag, DIAG_UNREACHABLE, -first->err, "%s", mad_target_why(first, why));
 	return diag_ctx(call->diag, "%s", srp_target_name(first, (char[64]){ 0 }));

@@ -19,7 +19,7 @@ struct once {
 	const struct srp_daemon_options *opts;
 	struct result *result; /* for JSON, whose lists come one after the other */
 	unsigned results, room;
-	unsigned ports, ports_failed, answered, silent, logins, logins_failed;
+	unsigned ports, ports_failed, cut, answered, silent, logins, logins_failed;
 	struct diag first; /* failure */
 	bool noted; /* it has been said */
 	int over;
@@ -70,6 +70,7 @@ static void scanned(void *arg, const struct srp_scan *scan)
 	struct out *out = once->call->out;
 
 	once->ports++;
+	once->cut += scan->found->cut;
 	count(once, scan->found);
 	if (words->all_ports)
 		out_object(out, NULL);
@@ -176,7 +177,7 @@ static void show_logins(const struct once *once)
 /* All, part, or nothing of what was asked for; the tool that is replaced does not mind targets that do not answer. */
 static int status(const struct once *once)
 {
-	bool failed_some = once->ports_failed || once->logins_failed || (once->silent && !srp_daemon_is_old(once->call));
+	bool failed_some = once->ports_failed || once->logins_failed || ((once->silent || once->cut) && !srp_daemon_is_old(once->call));
 	bool some = once->logins > once->logins_failed || (!once->logins_failed && once->answered) ||
 		(once->ports > once->ports_failed && !once->silent && !once->logins_failed);
 

@@ -98,7 +98,7 @@ static void stop(struct run *run)
 /* Whoever reads it wants each line at once, and is gone when it cannot be written. */
 static void flush(struct run *run)
 {
-	if (fflush(run->call->out->to))
+	if (out_flush(run->call->out))
 		run->quit = 1;
 }
 

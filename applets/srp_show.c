@@ -44,6 +44,8 @@ void srp_note_failures(const struct call *call, const struct srp_show *show)
 	}
 	if (told > NOTES)
 		call_note(call, "and %u more", told - NOTES);
+	if (show->found->cut)
+		call_note(call, "the table of the subnet administrator (LID %u) ends inside a record: there may be more targets", show->port->sm_lid);
 }
 
 void srp_note_left_out(const struct call *call, const struct srp_show *show)
@@ -270,4 +272,6 @@ void srp_show(const struct call *call, const struct srp_show *show)
 	out_end(out);
 	if (out->json)
 		print_failed(out, show);
+	if (show->found->cut)
+		out_bool(out, "incomplete", NULL, true);
 }

@@ -56,7 +56,7 @@ static void ask_ublk(struct call *call, int root, struct kernel_list *list)
 static int show(struct call *call, int root)
 {
 	const struct status_options *opts = call->opts;
-	struct status_show what = { .gids = opts->gids, .all = !call->operands };
+	struct status_show what = { .verbose = opts->common.verbose, .gids = opts->gids, .all = !call->operands };
 	struct identity who;
 	struct kernel_list list;
 	int err = kernel_list(root, &list, call->diag);

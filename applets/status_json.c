@@ -68,6 +68,8 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 		out_bool(out, "ours", NULL, link->ours);
 	else
 		put_loss(out, &link->loss);
+	if (link->iscsi.is)
+		status_iscsi_json(out, &link->iscsi, path);
 	out_end(out);
 }
 

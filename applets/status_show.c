@@ -174,6 +174,7 @@ static void show_text(struct out *out, const struct kernel_list *list, const str
 		paths_table(out, list);
 	else if (what->all)
 		out_line(out, "nothing is attached%s", list->ports ? "" : "; there is no RDMA device");
+	status_iscsi(out, list, what->verbose);
 	if (!list->ports)
 		return;
 	if (list->paths || what->all)

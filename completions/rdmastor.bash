@@ -20,4 +20,4 @@ _rdmastor() {
 	done < <("${words[0]}" --complete "${words[@]:1}" 2>/dev/null)
 }
 # A link named like a shell's own word ("export") is left alone
-complete -F _rdmastor rdmastor $(rdmastor --list 2>/dev/null | grep -e -)
+complete -F _rdmastor rdmastor $(rdmastor --list 2>/dev/null | grep -e - -e '^iscsistart$')

@@ -19,6 +19,6 @@ end
 
 complete -c rdmastor -f -a '(__rdmastor_complete)'
 # A link named like a shell's own word ("export") is left alone
-for applet in (rdmastor --list 2>/dev/null | string match '*-*')
+for applet in iscsistart (rdmastor --list 2>/dev/null | string match '*-*')
     complete -c $applet -f -a '(__rdmastor_complete)'
 end

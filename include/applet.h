@@ -52,6 +52,7 @@ struct opt_common {
 struct call { /* one run of an applet */
 	const struct applet *applet;
 	const char *name; /* as called: the applet's own or a replaced tool's */
+	bool linked; /* by a link of that name, and not as a word behind our own */
 	const void *opts; /* its option struct, filled */
 	char **operand;
 	unsigned operands;
@@ -71,6 +72,10 @@ struct applet {
 	const char *own_letters; /* letters among "ovq" the applet gives another meaning (cli.md) */
 	const char *replaces; /* a link of this name runs the applet with that tool's exit statuses: wrong calls give 1 */
 	const char *replaced_usage; /* what follows the name in that tool's usage line */
+	/* For the applet that has the name of the tool it replaces. By a link of that name its words are read as the tool does: 0, or what to exit
+	 * with, which was told. */
+	int (*words)(struct call *, int argc, char **argv, void *opts);
+	void (*hide)(int argc, char **argv); /* cuts secrets out of words that everybody sees; argv[0] is the applet's name. Always, before all else */
 	int (*run)(struct call *); /* exit status, or -errno with call->diag set (→ 1, or 2 for DIAG_USAGE) */
 };
 

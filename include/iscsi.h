@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Asking an iSCSI target what it has: discovery sessions over TCP and over iSER, and whether a portal answers. RFC 7143, RFC 7145. */
 #pragma once
+#include "datamover.h"
 #include "diag.h"
 #include "loop.h"
 #include "uri.h"
@@ -52,3 +53,43 @@ struct iscsi_probe {
 };
 /* A discovery session with each and nothing asked in it, several at once. */
 int iscsi_probe(struct loop *, const struct iscsi_from *, struct iscsi_probe *, unsigned count, uint32_t timeout_ms, struct diag *);
+
+/* Whom redirects have led to so far, from where one began: who is there already is not gone to again. */
+#define ISCSI_HOPS 8
+struct iscsi_hops {
+	struct addr visited[ISCSI_HOPS + 1];
+	unsigned count;
+};
+/* On to HOST:PORT, which becomes *at. `numbers`: no name is resolved, which may take two seconds. -ELOOP. */
+int iscsi_hops_on(struct iscsi_hops *, const char *to, bool numbers, struct addr *at, struct diag *);
+
+/* The login phase of a normal session over any carrier, driven by its owner's events: requests go out, responses are put in. */
+enum iscsi_digest { ISCSI_DIGEST_NONE, ISCSI_DIGEST_CRC32C, ISCSI_DIGEST_CRC32C_NONE, ISCSI_DIGEST_NONE_CRC32C }; /* offered, in this order */
+struct iscsi_offer { /* wishes */
+	uint8_t header_digest, data_digest; /* enum iscsi_digest; not over iSER */
+	bool initial_r2t, immediate_data;
+	uint32_t first_burst, max_burst, max_recv, max_r2t, erl;
+	uint32_t target_recv; /* iSER's TargetRecvDataSegmentLength */
+};
+struct iscsi_agreed { /* what holds after the login */
+	bool header_digest, data_digest, initial_r2t, immediate_data, pdu_in_order, sequence_in_order;
+	uint32_t max_recv, max_xmit; /* data segments: ours, the target's */
+	uint32_t first_burst, max_burst, max_r2t, erl, time2wait, time2retain;
+	uint32_t exp_statsn;
+	uint16_t tsih;
+	int tpgt; /* -1: not told */
+	char alg[16]; /* of CHAP; "" = let in without */
+};
+struct iscsi_signin;
+enum iscsi_signin_next { ISCSI_SIGNIN_MORE, ISCSI_SIGNIN_DONE, ISCSI_SIGNIN_MOVED };
+/* target and from live until it is freed. */
+int iscsi_signin_new(struct iscsi_signin **, const char *target, enum iscsi_carrier, const struct iscsi_from *, const struct iscsi_offer *,
+	const uint8_t isid[6], struct diag *);
+int iscsi_signin_begin(struct iscsi_signin *, struct datamover *, struct diag *); /* the first request */
+/* A PDU that came; what is to be answered is sent. enum iscsi_signin_next, or -errno: it has failed. */
+int iscsi_signin_take(struct iscsi_signin *, const struct iscsi_bhs *, const uint8_t *data, uint32_t len, struct diag *);
+bool iscsi_signin_answers(const struct iscsi_signin *); /* a login response has come */
+uint16_t iscsi_signin_status(const struct iscsi_signin *); /* ISCSI_LOGIN_STATUS of the last one */
+void iscsi_signin_agreed(const struct iscsi_signin *, struct iscsi_agreed *); /* after DONE */
+const char *iscsi_signin_moved(const struct iscsi_signin *); /* after MOVED: to HOST:PORT */
+void iscsi_signin_free(struct iscsi_signin *); /* wipes; NULL allowed */

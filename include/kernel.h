@@ -29,6 +29,10 @@ void kernel_log_mark(int root, struct kernel_log *);
 /* The lines that `want` takes, oldest first, each with a newline, as far as they fit. Ends the log. */
 void kernel_log_since(struct kernel_log *, bool (*want)(const char *line), char *text, size_t len);
 
+/* To the log, for who has no other place to write: a descriptor, -errno. One line each. */
+int kernel_log_open(int root);
+void kernel_log_say(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Identity of a disk that is served: made of the machine's (DMI UUID → machine-id → host id) and the disk's own: WWID of a
  * block device, file system UUID and inode of a file, `own` of anything else ("" = nothing: random). The same after a restart,
  * another on another machine. */
@@ -107,6 +111,10 @@ int kernel_survive(int root, char *argv0, bool *mounts, struct diag *);
 /* In that namespace only, when no more files are opened by name: leaves all that is mounted from a device or server, which to unmount
  * elsewhere would end nothing as long as it is mounted here. What the file `keep` is on stays (NULL: none). */
 void kernel_leave_mounts(int root, const char *keep);
+/* For a process that was forked to live on with the kernel alone, whatever becomes of the system it was started in: another session, no standard
+ * input and output, no descriptor but 0 to 2 and those to keep (`root` among them), the name "@name" in the list of processes, kernel_survive(),
+ * and then a root directory of its own with sysfs and proc. Its descriptor; `root` itself where that is refused, which diag tells. */
+int kernel_stand_alone(int root, const char *name, const int *keep, unsigned count, struct diag *);
 
 /* Management datagrams from userspace (ib_umad): loads the module; which part is missing. */
 int kernel_umad_ready(int root, struct diag *);

@@ -3,8 +3,8 @@
 #pragma once
 #include "diag.h"
 
-/* The initiator's name: wanted (may be NULL) → /etc/iscsi/initiatorname.iscsi → kernel command line → made of the machine's identity (DMI
- * UUID → machine-id → host id) → random. */
+/* The initiator's name: wanted (may be NULL) → /etc/iscsi/initiatorname.iscsi → kernel command line → iBFT → made of the
+ * machine's identity (DMI UUID → machine-id → host id) → random. */
 struct kernel_initiator {
 	char name[224];
 	char from[64]; /* for --verbose */

@@ -3,6 +3,7 @@
  * /proc, the kernel's log and its RDMA netlink tell it. Everything but netlink is reached under a root descriptor. */
 #pragma once
 #include "diag.h"
+#include "kernel_iscsi_session.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,12 +21,26 @@ struct list_loss {
 	int attempts;                    /* since it was lost */
 };
 
+/* An iSCSI session, beside what all connections have. */
+struct list_iscsi {
+	bool is;
+	unsigned sid, cid;
+	int tpgt; /* KERNEL_ISCSI_UNKNOWN */
+	char connection_state[16];
+	char portal[ADDR_TEXT]; /* where it logs in; after a redirect the link's address is another */
+	uint16_t portal_port;
+	struct kernel_iscsi_agreed agreed;
+	struct kernel_iscsi_tmo tmo;
+	const char *kept_by; /* who logs in again when the connection is lost: "rdmastor", "iscsid", "nobody" */
+	int kept_by_pid;
+};
+
 /* One connection, or one process that serves a device; "" = not told. */
 struct list_link {
 	char name[32];     /* "nvme0", "host6", "session1", "nbd0", "ublkb0"; of a mount "" */
 	char protocol[8];  /* nvme srp iscsi iser nfs nbd ublk */
 	char transport[8]; /* rdma tcp; of nbd and ublk local */
-	char state[32];    /* the kernel's word: live, connecting, running, blocked, LOGGED_IN; nfs: connected, idle */
+	char state[32];    /* the kernel's word: live, connecting, running, blocked, LOGGED_IN; nfs: connected, connecting, idle */
 	char target[1200]; /* NQN, IQN, IOC_GUID/ID_EXT, exported path; of nbd its backend identifier */
 	char version[8];   /* of NFS */
 	char from[1200];   /* of NFS, as it was mounted: "server:/path" */
@@ -36,6 +51,7 @@ struct list_link {
 	int pid;                    /* of the server; 0 = not told */
 	bool ours;                  /* made by rdmastor */
 	struct list_loss loss;
+	struct list_iscsi iscsi;
 };
 
 /* One disk or mount, however many connections lead to it. */
@@ -53,6 +69,7 @@ struct list_disk {
 struct list_path {
 	int link, disk;  /* index; disk -1: the connection has none */
 	char node[32];   /* "nvme0c1n1", "sdb" */
+	char hctl[48];   /* of a SCSI device: "6:0:0:1" */
 	char state[24];  /* optimized, non-optimized, inaccessible; running, transport-offline */
 	uint64_t unit;   /* namespace, logical unit */
 };

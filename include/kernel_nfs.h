@@ -48,11 +48,15 @@ int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *);
 int kernel_source_addr(const struct addr *to, char text[ADDR_TEXT], struct diag *);
 
 /* mount(2) in a process of its own, which is killed when the deadline (loop_clock, 0 = none) has passed. 0 or -errno; -ETIMEDOUT with
- * *late: it was killed, and nothing is mounted. */
+ * *late: it was killed, and nothing is mounted, nor will be: what the kernel still brings about is undone. -ECANCELED: the same, as the
+ * caller has learned meanwhile that it is in vain. */
 struct kernel_mount_ask {
 	const char *source, *dir, *type, *data;
 	unsigned long flags;
 	uint64_t until;
+	uint32_t patience_ms; /* after which meanwhile() is called, once; it gives other than 0 to stop the mount */
+	int (*meanwhile)(void *arg); /* NULL: nobody */
+	void *arg;
 };
 int kernel_mount(int root, const struct kernel_mount_ask *, bool *late);
 /* Which of the options the kernel does not take, in its own words: asked option by option, nothing is mounted. False: it takes all, or

@@ -108,9 +108,13 @@ int kernel_nvmf_wait(int root, const char *ctrl, uint32_t nsid, uint64_t until, 
  * is not lost. */
 void kernel_nvmf_users(int root, const struct nvmf_ctrl *, unsigned count, char *text, size_t len);
 bool kernel_nvmf_has_root(int root, const char *ctrl); /* the system runs on one of its disks, through any layers */
-/* Requests that hang fail at once from now on, and it is not waited for. */
-void kernel_nvmf_hurry(int root, const char *ctrl);
-int kernel_nvmf_disconnect(int root, const char *ctrl, uint64_t until, struct diag *); /* -ENOENT is success */
+/* Requests that hang fail at once from now on, and it is not waited for. Of these two a number that has become another connection's
+ * meanwhile is left alone: then the one that is meant has gone, which is success. */
+void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *);
+int kernel_nvmf_disconnect(int root, const struct nvmf_ctrl *, uint64_t until, struct diag *);
+/* Takes back one that was just made and of which no use can be made. Whose disk somebody uses already (udev assembled or mounted it) stays,
+ * and a hint in the failure's diag says so. */
+void kernel_nvmf_undo(int root, const struct nvmf_ctrl *, struct diag *);
 /* "nvme0", "/dev/nvme0n1", "nvme0c1n1", a link to one of them: the controllers behind it are listed first in *list. -ENOENT */
 int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigned max);
 

@@ -109,3 +109,6 @@ int kernel_srp_number(const char *host); /* of "host6"; -1 */
 void kernel_srp_hurry(int root, unsigned host);
 /* Returns when the host is gone. -ENOENT is success. */
 int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *);
+/* Takes back one that was just made and of which no use can be made. Whose disk somebody uses already (udev assembled or mounted it) stays,
+ * and a hint in the failure's diag says so. */
+void kernel_srp_undo(int root, unsigned host, struct diag *);

@@ -239,6 +239,7 @@ struct mad_found {
 	struct mad_target *target; /* in the order of the subnet administrator's answer */
 	unsigned count, failed;
 	size_t bytes; /* of what they said; bounded */
+	bool cut; /* the subnet administrator's table ended inside a record: there may be more targets */
 };
 /* Begins a scan, of which there may be many in one loop and of one port. `done` comes once, from the loop, unless it is cancelled
  * before; then the job is gone when `done` returns. What was found belongs to `done` (mad_found_free(); empty when err, which diag

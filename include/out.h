@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Results: every row is emitted once and encoded as text or as exactly one JSON document
  * {"schema":"rdmastor.APPLET","version":1,…}. stdout gets results only; messages go to stderr. Each call names the JSON
- * key; `label` is the text form up to the value ("trtype:  "), NULL = this row is for JSON only. */
+ * key; `label` is the text form up to the value ("trtype:  "), NULL = this row is for JSON only. Passwords of URIs in texts and lines are
+ * left out (uri_hide()). */
 #pragma once
 #include "diag.h"
 #include <stdarg.h>
@@ -15,11 +16,13 @@ struct out {
 	uint8_t depth; /* of open lists and objects, the document not counted */
 	uint32_t lists; /* bit n: level n is a list */
 	const char *schema;
+	int err; /* why something could not be written, errno of the first time */
 };
 void out_init(struct out *, const char *applet, bool json);
 /* Closes the document; on failure (diag with err) JSON gets its "error" object. Returns -errno when stdout is broken. An
  * applet that runs for long calls it when its results are complete; a second call does nothing. */
 int out_fini(struct out *, const struct diag *);
+int out_flush(struct out *); /* what has been emitted goes out now; 0 or -errno, which out_fini() gives again */
 
 void out_text(struct out *, const char *key, const char *label, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void out_u64(struct out *, const char *key, const char *label, uint64_t value);
@@ -32,5 +35,9 @@ void out_end(struct out *); /* of the innermost list or object */
 void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* text only: one line; a newline inside it is a control character */
 /* Text for a terminal: control characters, which a hostile peer may have put into a name, become '?'. */
 void out_plain(FILE *, const char *text);
+/* Text as one word for a shell, in single quotes where it needs them, so that what is printed can be pasted. Needs: room
+ * for OUT_SHELL(longest text) bytes; what is longer is cut. */
+#define OUT_SHELL(len) (4 * (len) + 3)
+const char *out_shell(const char *text, char *to, size_t len);
 /* Human forms: "64 MiB", "1.5 GiB". */
 const char *out_human(uint64_t bytes, char text[16]);

@@ -63,6 +63,7 @@ struct addr {
 };
 /* timeout_ms 0 = as long as the resolver takes. */
 int addr_resolve(struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *); /* host may be "fe80::1%eth0" */
+int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *); /* the same, but nobody is asked: of a name -EINVAL */
 /* The address of the URI's host and port. Found once: `host` is numeric from then on, so that a later attempt over the same
  * URI, perhaps with the only disk gone, asks nobody. */
 int uri_resolve(struct uri *, uint16_t default_port, uint32_t timeout_ms, struct addr *, struct diag *);
@@ -77,4 +78,6 @@ int addr_rdma(struct addr_rdma *, char *text, struct diag *);
 const char *addr_text(const struct addr *, char out[ADDR_TEXT]); /* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x" */
 const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
 void addr_set_port(struct addr *, uint16_t port);
+uint16_t addr_port(const struct addr *); /* 0 = none */
+bool addr_is_any(const struct addr *); /* 0.0.0.0 or :: */
 bool addr_is_local(const struct addr *); /* only this machine reaches it: loopback, a unix socket */

@@ -82,6 +82,13 @@ static int numeric(struct addr *addr, const char *host, uint16_t port, struct di
 	return 0;
 }
 
+int addr_numeric(struct addr *addr, const char *host, uint16_t port, struct diag *diag)
+{
+	int rc = numeric(addr, host, port, diag);
+
+	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an IP address", host);
+}
+
 /* A question to the resolver. The thread that asks owns it and answers with one message, so that who waits may leave at
  * any time: a detached thread and not a child, because getaddrinfo() is safe in threads and fork() beside them is not.
  * musl waits 5 s for each name where there is no /etc/resolv.conf. */
@@ -219,6 +226,23 @@ void addr_set_port(struct addr *addr, uint16_t port)
 		((struct sockaddr_in *)(void *)&addr->ss)->sin_port = htons(port);
 	else if (addr->ss.ss_family == AF_INET6)
 		((struct sockaddr_in6 *)(void *)&addr->ss)->sin6_port = htons(port);
+}
+
+uint16_t addr_port(const struct addr *addr)
+{
+	if (addr->ss.ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)(const void *)&addr->ss)->sin_port);
+	return addr->ss.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)(const void *)&addr->ss)->sin6_port) : 0;
+}
+
+bool addr_is_any(const struct addr *addr)
+{
+	const struct sockaddr_in *in = (const void *)&addr->ss;
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+
+	if (addr->ss.ss_family == AF_INET)
+		return in->sin_addr.s_addr == htonl(INADDR_ANY);
+	return addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
 }
 
 int addr_resolve(struct addr *addr, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *diag)

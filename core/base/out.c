@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One emitter, two encodings: text for people, one JSON document for scripts. What the rows are is left to the applets. */
 #include "out.h"
+#include "uri.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -91,10 +92,18 @@ static void open_document(struct out *out)
 	out->comma = true;
 }
 
+/* The stream remembers that it failed, not why. */
+static void note_failure(struct out *out)
+{
+	if (!out->err && ferror(out->to))
+		out->err = errno ? errno : EIO;
+}
+
 /* Everything before a value: the document, the comma, the key. */
 static void open_value(struct out *out, const char *key)
 {
 	open_document(out);
+	note_failure(out);
 	if (out->comma)
 		fputc(',', out->to);
 	out->comma = true;
@@ -136,16 +145,26 @@ void out_end(struct out *out)
 	out->comma = true;
 }
 
-void out_text(struct out *out, const char *key, const char *label, const char *fmt, ...)
+/* What is shown to anybody, and without passwords: reasons quote the user's words, some of them URIs. NULL: no memory. Caller frees. */
+static char *shown(const char *fmt, va_list args)
 {
 	char *text;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		return NULL;
+	uri_hide(text);
+	return text;
+}
+
+void out_text(struct out *out, const char *key, const char *label, const char *fmt, ...)
+{
 	va_list args;
 
 	va_start(args, fmt);
-	int len = vasprintf(&text, fmt, args);
+	char *text = shown(fmt, args);
 
 	va_end(args);
-	if (len < 0)
+	if (!text)
 		return;
 	if (out->json) {
 		open_value(out, key);
@@ -155,6 +174,7 @@ void out_text(struct out *out, const char *key, const char *label, const char *f
 		out_plain(out->to, text);
 		fputc('\n', out->to);
 	}
+	note_failure(out);
 	free(text);
 }
 
@@ -202,19 +222,19 @@ void out_size(struct out *out, const char *key, const char *label, uint64_t byte
 
 void out_line(struct out *out, const char *fmt, ...)
 {
-	char *text;
 	va_list args;
 
 	if (out->json)
 		return;
 	va_start(args, fmt);
-	int len = vasprintf(&text, fmt, args);
+	char *text = shown(fmt, args);
 
 	va_end(args);
-	if (len < 0)
+	if (!text)
 		return;
 	out_plain(out->to, text);
 	fputc('\n', out->to);
+	note_failure(out);
 	free(text);
 }
 
@@ -237,6 +257,14 @@ static void put_error(struct out *out, const struct diag *diag)
 	out_end(out);
 }
 
+int out_flush(struct out *out)
+{
+	if (fflush(out->to) && !out->err)
+		out->err = errno;
+	note_failure(out);
+	return -out->err;
+}
+
 int out_fini(struct out *out, const struct diag *diag)
 {
 	if (out->closed)
@@ -250,9 +278,26 @@ int out_fini(struct out *out, const struct diag *diag)
 			put_error(out, diag);
 		fputs("}\n", out->to);
 	}
-	if (fflush(out->to))
-		return -errno;
-	return ferror(out->to) ? -EIO : 0;
+	return out_flush(out);
+}
+
+const char *out_shell(const char *text, char *to, size_t len)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:,=@%+";
+	static const char quote[] = "'\\''";
+	size_t at = 1, n;
+
+	if (*text && !text[strspn(text, plain)]) {
+		snprintf(to, len, "%s", text);
+		return to;
+	}
+	*to = '\'';
+	for (; *text && at + sizeof(quote) < len; text++, at += n) {
+		n = *text == '\'' ? sizeof(quote) - 1 : 1;
+		memcpy(to + at, *text == '\'' ? quote : text, n);
+	}
+	memcpy(to + at, "'", 2);
+	return to;
 }
 
 const char *out_human(uint64_t bytes, char text[16])

@@ -83,14 +83,45 @@ static void hide_keys(char *text)
 		}
 }
 
+/* Where the target's name begins in dracut's string, an '@' behind which is part of it. */
+static size_t boot_name(const char *text, size_t len)
+{
+	static const char *const names[] = { ":iqn.", ":eui.", ":naa." };
+
+	for (unsigned i = 0; i < 3; i++)
+		for (size_t at = len; at-- > 0;)
+			if (len - at >= 5 && !memcmp(text + at, names[i], 5))
+				return at;
+	return len;
+}
+
+/* "iscsi:USER:SECRET[:USER:SECRET]@HOST:…" (dracut.cmdline(7)) */
+static void hide_boot_strings(char *text)
+{
+	static const char *const schemes[] = { "iscsi:", "iser:" };
+
+	for (unsigned i = 0; i < 2; i++)
+		for (char *p = text; (p = strstr(p, schemes[i]));) {
+			bool begins = p == text || !isalnum((unsigned char)p[-1]);
+			char *start = p += strlen(schemes[i]), *at;
+
+			if (!begins || !strncmp(start, "//", 2))
+				continue;
+			at = memrchr(start, '@', boot_name(start, strcspn(start, " \t\n'\"")));
+			start = at ? memchr(start, ':', (size_t)(at - start)) : NULL;
+			if (start)
+				cut_out(start, (size_t)(at - start));
+		}
+}
+
 void uri_hide(char *text)
 {
 	size_t len;
 
 	hide_keys(text);
-
 	for (char *p = find_password(text, text, &len); p; p = find_password(text, p, &len))
 		cut_out(p, len);
+	hide_boot_strings(text);
 	for (char *p = strchr(text, '?'); p && *p; p += strcspn(p, "&")) {
 		char *name = ++p;
 		size_t name_len = strcspn(name, "=&");

@@ -56,8 +56,6 @@ _Static_assert(sizeof("nbd+unix:///?socket=") + 3 * (NBD_NAME_MAX + sizeof(((str
 void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[URI_MAX])
 {
 	const struct addr *addr = &server->listen[listen].addr;
-	const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)&addr->ss;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)&addr->ss;
 	char host[ADDR_TEXT];
 
 	if (addr->ss.ss_family == AF_UNIX) {
@@ -68,10 +66,8 @@ void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[
 		return;
 	}
 	/* a server on all addresses is reached on this machine */
-	if (addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
-		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", ntohs(in6->sin6_port));
-	else if (addr->ss.ss_family == AF_INET && in->sin_addr.s_addr == htonl(INADDR_ANY))
-		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", ntohs(in->sin_port));
+	if (addr_is_any(addr))
+		snprintf(text, URI_MAX, "nbd://127.0.0.1:%u/", addr_port(addr));
 	else
 		snprintf(text, URI_MAX, "nbd://%s/", addr_text(addr, host));
 	uri_encode(text, server->opt.export[0].name);

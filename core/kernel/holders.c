@@ -12,8 +12,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define DEVICES 64 /* the disk and its partitions */
-
 struct device {
 	unsigned major, minor;
 	char name[64]; /* as in /sys: "sda1", "cciss!c0d0" */
@@ -21,11 +19,14 @@ struct device {
 
 struct search {
 	int root;
-	struct device device[DEVICES];
+	struct device *device; /* the disk and its partitions */
 	unsigned count;
 	int pid; /* whose descriptors are looked at */
 	char *text;
 	size_t len;
+	void (*mounted)(unsigned id, const char *dir, void *arg);
+	void *arg;
+	bool no_memory;
 };
 
 static void found(struct search *search, const char *fmt, const char *what)
@@ -41,24 +42,26 @@ static void found(struct search *search, const char *fmt, const char *what)
 	snprintf(search->text + at, search->len - at, "%s%s", at ? ", " : "", item);
 }
 
-static bool add_device(struct search *search, unsigned dev_major, unsigned dev_minor)
+static int add_device(struct search *search, unsigned dev_major, unsigned dev_minor)
 {
-	struct device *device = &search->device[search->count];
+	struct device *device;
 	char uevent[1024], *name;
 
-	if (search->count == DEVICES)
-		return false;
-	*device = (struct device){ .major = dev_major, .minor = dev_minor };
 	if (sys_read(search->root, uevent, sizeof(uevent), "sys/dev/block/%u:%u/uevent", dev_major, dev_minor) < 0)
-		return false;
+		return -ENOENT;
+	device = realloc(search->device, (search->count + 1) * sizeof(*device));
+	if (!device)
+		return -ENOMEM;
+	search->device = device;
+	device += search->count++;
+	*device = (struct device){ .major = dev_major, .minor = dev_minor };
 	name = strstr(uevent, "DEVNAME=");
 	if (name)
 		sscanf(name, "DEVNAME=%63[^\n]", device->name);
 	for (char *p = device->name; *p; p++)
 		if (*p == '/')
 			*p = '!';
-	search->count++;
-	return true;
+	return 0;
 }
 
 static void partition(const char *name, void *arg)
@@ -72,7 +75,20 @@ static void partition(const char *name, void *arg)
 		return;
 	if (sys_read(search->root, text, sizeof(text), "sys/dev/block/%u:%u/%.64s/dev", disk->major, disk->minor, name) > 0 &&
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
-		add_device(search, dev_major, dev_minor);
+		search->no_memory |= add_device(search, dev_major, dev_minor) == -ENOMEM;
+}
+
+/* 0, or -errno; free search->device in any case. */
+static int begin(struct search *search, unsigned dev_major, unsigned dev_minor)
+{
+	char path[64];
+	int err = add_device(search, dev_major, dev_minor);
+
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", dev_major, dev_minor);
+	sys_list(search->root, path, partition, search);
+	return search->no_memory ? -ENOMEM : 0;
 }
 
 /* A device's path as others wrote it; links (/dev/mapper/…, /dev/disk/…) are followed. */
@@ -122,7 +138,13 @@ static void mount_line(struct search *search, char *line)
 		source[strcspn(source, " ")] = 0;
 	}
 	if (has_number(search, dev_major, dev_minor) || (source && is_ours(search, sys_unescape(source))))
-		found(search, "mounted on %s", sys_unescape(field[4]));
+		search->mounted((unsigned)strtoul(field[0], NULL, 10), sys_unescape(field[4]), search->arg);
+}
+
+static void mounted_on(unsigned id, const char *dir, void *arg)
+{
+	(void)id;
+	found(arg, "mounted on %s", dir);
 }
 
 static void swap_line(struct search *search, char *line)
@@ -140,6 +162,24 @@ static void each_line(struct search *search, const char *path, void (*each)(stru
 		if (*line)
 			each(search, line);
 	free(text);
+}
+
+/* A process behind a block device sees its own mounts only. */
+static void each_mount(struct search *search)
+{
+	each_line(search, "proc/self/mountinfo", mount_line);
+	each_line(search, "proc/1/mountinfo", mount_line);
+}
+
+int holders_mounts(int root, unsigned dev_major, unsigned dev_minor, void (*mounted)(unsigned id, const char *dir, void *arg), void *arg)
+{
+	struct search search = { .root = root, .mounted = mounted, .arg = arg };
+	int err = begin(&search, dev_major, dev_minor);
+
+	if (!err)
+		each_mount(&search);
+	free(search.device);
+	return err;
 }
 
 /* "md0", or "dm-0 (vg-root)" */
@@ -167,23 +207,25 @@ static void loop_over(const char *name, void *arg)
 
 int holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
 {
-	struct search search = { .root = root, .text = text, .len = len };
+	struct search search = { .root = root, .text = text, .len = len, .mounted = mounted_on };
+	int err = begin(&search, dev_major, dev_minor);
 	char path[64];
 
 	text[0] = 0;
-	if (!add_device(&search, dev_major, dev_minor))
-		return -ENOENT;
-	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", dev_major, dev_minor);
-	sys_list(root, path, partition, &search);
-	each_line(&search, "proc/self/mountinfo", mount_line);
-	each_line(&search, "proc/1/mountinfo", mount_line); /* a process behind a block device sees its own mounts only */
-	each_line(&search, "proc/swaps", swap_line);
-	for (unsigned i = 0; i < search.count; i++) {
-		snprintf(path, sizeof(path), "sys/dev/block/%u:%u/holders", search.device[i].major, search.device[i].minor);
-		sys_list(root, path, holder, &search);
+	search.arg = &search;
+	if (err != -ENOENT) {
+		each_mount(&search);
+		each_line(&search, "proc/swaps", swap_line);
+		for (unsigned i = 0; i < search.count; i++) {
+			snprintf(path, sizeof(path), "sys/dev/block/%u:%u/holders", search.device[i].major, search.device[i].minor);
+			sys_list(root, path, holder, &search);
+		}
+		sys_list(root, "sys/class/block", loop_over, &search);
 	}
-	sys_list(root, "sys/class/block", loop_over, &search);
-	return 0;
+	if (err == -ENOMEM)
+		found(&search, "%s", "somebody who cannot be looked for: no memory");
+	free(search.device);
+	return err == -ENOENT ? err : 0;
 }
 
 /* Only what is in /dev is looked at: a look at a file may wait for its server. */
@@ -220,15 +262,15 @@ static void process(const char *name, void *arg)
 int openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
 {
 	struct search search = { .root = root, .text = text, .len = len };
-	char path[64];
+	int err = begin(&search, dev_major, dev_minor);
 
 	text[0] = 0;
-	if (!add_device(&search, dev_major, dev_minor))
-		return -ENOENT;
-	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", dev_major, dev_minor);
-	sys_list(root, path, partition, &search);
-	sys_list(root, "proc", process, &search);
-	return 0;
+	if (err != -ENOENT)
+		sys_list(root, "proc", process, &search);
+	if (err == -ENOMEM)
+		found(&search, "%s", "somebody who cannot be looked for: no memory");
+	free(search.device);
+	return err == -ENOENT ? err : 0;
 }
 
 static int of_device(int root, const char *device, char *text, size_t len, int (*find)(int, unsigned, unsigned, char *, size_t))

@@ -1,43 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whether the system itself stands on a disk, through any layers of partitions, dm and md. */
+/* Whether the system itself stands on a disk, through any layers of partitions, dm, md, loop devices and overlays. Where it stands is
+ * root_places.c's. */
 #include "holders.h"
+#include "root_places.h"
 #include "sys.h"
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define LAYERS 64
-
-struct layers {
-	int root;
-	struct {
-		unsigned major, minor;
-	} device[LAYERS];
-	unsigned count;
+struct layer {
+	unsigned major, minor;
 };
 
-static void add(struct layers *layers, const char *fmt, const char *a, const char *b)
+struct walk {
+	int root;
+	struct root_places places;
+	struct layer *layer;
+	unsigned count;
+	unsigned *mount; /* numbers of those that the layers carry */
+	unsigned mounts;
+	bool stands; /* the system does, or it cannot be told */
+};
+
+static void add_number(struct walk *walk, unsigned dev_major, unsigned dev_minor)
+{
+	struct layer *more;
+
+	for (unsigned i = 0; i < walk->count; i++)
+		if (walk->layer[i].major == dev_major && walk->layer[i].minor == dev_minor)
+			return;
+	more = realloc(walk->layer, (walk->count + 1) * sizeof(*more));
+	if (!more) {
+		walk->stands = true;
+		return;
+	}
+	walk->layer = more;
+	more[walk->count++] = (struct layer){ dev_major, dev_minor };
+}
+
+static void add(struct walk *walk, const char *dir, const char *name)
 {
 	unsigned dev_major, dev_minor;
-	char path[200], text[32];
+	char text[32];
 
-	snprintf(path, sizeof(path), fmt, a, b);
-	if (layers->count == LAYERS || sys_read(layers->root, text, sizeof(text), "%s", path) <= 0 ||
-		sscanf(text, "%u:%u", &dev_major, &dev_minor) != 2)
-		return;
-	for (unsigned i = 0; i < layers->count; i++)
-		if (layers->device[i].major == dev_major && layers->device[i].minor == dev_minor)
-			return;
-	layers->device[layers->count].major = dev_major;
-	layers->device[layers->count++].minor = dev_minor;
+	if (sys_read(walk->root, text, sizeof(text), "%s/%.60s/dev", dir, name) > 0 && sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
+		add_number(walk, dev_major, dev_minor);
 }
 
 static void holder(const char *name, void *arg)
 {
-	add(arg, "sys/class/block/%.60s/dev%s", name, "");
+	add(arg, "sys/class/block", name);
 }
 
 struct parts {
-	struct layers *layers;
+	struct walk *walk;
 	char dir[64];
 };
 
@@ -47,41 +64,66 @@ static void partition(const char *name, void *arg)
 	char path[200];
 
 	snprintf(path, sizeof(path), "%s/%.60s/partition", parts->dir, name);
-	if (sys_exists(parts->layers->root, path))
-		add(parts->layers, "%s/%.60s/dev", parts->dir, name);
+	if (sys_exists(parts->walk->root, path))
+		add(parts->walk, parts->dir, name);
 }
 
-/* Among "mounted on /boot, mounted on /, swap". */
-static bool carries(const char *who)
+static void mounted(unsigned id, const char *dir, void *arg)
 {
-	static const char *const places[] = { "mounted on /", "mounted on /usr", "mounted on /sysroot", "mounted on /newroot",
-		"mounted on /root" };
+	struct walk *walk = arg;
+	unsigned *more = realloc(walk->mount, (walk->mounts + 1) * sizeof(*more));
 
-	for (const char *at = who; *at; at += strspn(at, ", ")) {
-		size_t len = strcspn(at, ",");
+	(void)dir;
+	walk->stands |= root_places_has(&walk->places, id) || !more;
+	if (!more)
+		return;
+	walk->mount = more;
+	more[walk->mounts++] = id;
+}
 
-		for (unsigned i = 0; i < sizeof(places) / sizeof(*places); i++)
-			if (len == strlen(places[i]) && !strncmp(at, places[i], len))
-				return true;
-		at += len;
-	}
-	return false;
+/* Over a file of a file system that a layer carries. */
+static void loop(const char *name, void *arg)
+{
+	struct walk *walk = arg;
+	char file[512];
+	unsigned id;
+
+	if (strncmp(name, "loop", 4) || sys_read(walk->root, file, sizeof(file), "sys/class/block/%.60s/loop/backing_file", name) <= 0)
+		return;
+	id = root_places_of(&walk->places, file);
+	for (unsigned i = 0; i < walk->mounts; i++)
+		if (walk->mount[i] == id) {
+			add(walk, "sys/class/block", name);
+			return;
+		}
+}
+
+static void look(struct walk *walk, const struct layer *layer)
+{
+	struct parts parts = { .walk = walk };
+	char path[80];
+
+	snprintf(parts.dir, sizeof(parts.dir), "sys/dev/block/%u:%u", layer->major, layer->minor);
+	walk->stands |= holders_mounts(walk->root, layer->major, layer->minor, mounted, walk) == -ENOMEM;
+	snprintf(path, sizeof(path), "%s/holders", parts.dir);
+	sys_list(walk->root, path, holder, walk);
+	sys_list(walk->root, parts.dir, partition, &parts);
+	sys_list(walk->root, "sys/class/block", loop, walk);
 }
 
 bool holders_root(int root, unsigned dev_major, unsigned dev_minor)
 {
-	struct layers layers = { .root = root, .device[0] = { dev_major, dev_minor }, .count = 1 };
+	struct walk walk = { .root = root };
 
-	for (unsigned i = 0; i < layers.count; i++) {
-		struct parts parts = { .layers = &layers };
-		char who[1000], path[80];
+	walk.stands = !root_places_read(root, &walk.places);
+	add_number(&walk, dev_major, dev_minor);
+	for (unsigned i = 0; i < walk.count && !walk.stands; i++) {
+		const struct layer layer = walk.layer[i];
 
-		snprintf(parts.dir, sizeof(parts.dir), "sys/dev/block/%u:%u", layers.device[i].major, layers.device[i].minor);
-		if (holders_of(root, layers.device[i].major, layers.device[i].minor, who, sizeof(who)) == 0 && carries(who))
-			return true;
-		snprintf(path, sizeof(path), "%s/holders", parts.dir);
-		sys_list(root, path, holder, &layers);
-		sys_list(root, parts.dir, partition, &parts);
+		look(&walk, &layer);
 	}
-	return false;
+	root_places_free(&walk.places);
+	free(walk.layer);
+	free(walk.mount);
+	return walk.stands;
 }

@@ -54,6 +54,13 @@ static bool last_of(char *text, const char *separators, const char *const *keys,
 	return found;
 }
 
+static bool from_firmware(int root, struct kernel_initiator *who)
+{
+	char name[256];
+
+	return sys_read(root, name, sizeof(name), "sys/firmware/ibft/initiator/initiator-name") > 0 && take(who, name, "iBFT");
+}
+
 int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who, struct diag *diag)
 {
 	static const char *const file_keys[] = { "InitiatorName=", NULL };
@@ -67,8 +74,8 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 		return take(who, wanted, "as given") ? 0 :
 						       diag_set(diag, DIAG_USAGE, EINVAL,
 							       "initiator name '%s': must begin with iqn., eui. or naa., without blanks, at most %d bytes", wanted, NAME_MAX_LEN);
-	if (last_of(sys_read_all(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys, who, "/etc/iscsi/initiatorname.iscsi") ||
-		last_of(sys_read_all(root, "proc/cmdline"), " \t\n", words, who, "kernel command line"))
+	if (last_of(sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys, who, "/etc/iscsi/initiatorname.iscsi") ||
+		last_of(sys_read_all(root, "proc/cmdline"), " \t\n", words, who, "kernel command line") || from_firmware(root, who))
 		return 0;
 	if (!identity_machine(root, id, &from)) {
 		if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's log from a mark on (/dev/kmsg, Documentation/ABI/testing/dev-kmsg). */
+/* The kernel's log from a mark on, and lines for it (/dev/kmsg, Documentation/ABI/testing/dev-kmsg). */
 #include "kernel.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,4 +46,28 @@ void kernel_log_since(struct kernel_log *log, bool (*want)(const char *line), ch
 	}
 	close(log->fd);
 	log->fd = -1;
+}
+
+int kernel_log_open(int root)
+{
+	int fd = openat(root, "dev/kmsg", O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void kernel_log_say(int fd, const char *fmt, ...)
+{
+	char line[900] = "<6>rdmastor: "; /* informational; the kernel takes 1 KiB */
+	size_t at = strlen(line);
+	va_list args;
+
+	if (fd < 0)
+		return;
+	va_start(args, fmt);
+	vsnprintf(line + at, sizeof(line) - at, fmt, args);
+	va_end(args);
+	for (char *c = line; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	(void)!write(fd, line, strlen(line));
 }

@@ -29,6 +29,9 @@ struct list_link list_link_new(const char *name, const char *protocol, const cha
 int list_add_link(struct listing *, const struct list_link *); /* its index; -1: no memory */
 /* A block device by its node, or the multipath device above it; path->disk is found or made. link -1 is ignored. */
 void list_add_path(struct listing *, struct list_path path, const char *node);
+/* The disks of a SCSI host, or of one of its targets; where it has none, the connection without one. */
+#define LIST_ALL_TARGETS UINT32_MAX
+void list_add_units(struct listing *, int link, unsigned host, unsigned target);
 void list_add_mount(struct listing *, int link, const char *dir);
 void *list_grow(struct listing *, void *items, unsigned count, size_t each); /* NULL: no memory; *items stays */
 
@@ -48,9 +51,10 @@ void list_netlink_take(struct list_nl *, const void *messages, size_t len); /* w
 
 /* Where a connection to link->address leaves from: its source, RDMA device and port, as far as they are not told yet. */
 void list_find_device(const struct listing *, const char *owner, struct list_link *);
-/* How long a connection that is lost has been so, and what is left: by the kernel's log. */
-void list_nvme_lost(int root, struct list_link *);
+/* What is left of the times of a connection that is lost: by the kernel's log, which is cut into its lines. */
+void list_lost(int root, struct list_link *, void (*count)(uint64_t now_us, char *log, struct list_link *));
 void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *);
+void list_srp_lost_at(uint64_t now_us, char *log, struct list_link *);
 
 bool list_same_host(const char *text, const struct addr *); /* numeric; ports do not count */
 int list_seconds(int root, const char *dir, const char *name); /* a time-out; "off", negative: LIST_NEVER */

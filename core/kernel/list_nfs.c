@@ -13,7 +13,7 @@ struct search {
 	const struct listing *list;
 	struct list_link *link;
 	const char *sw;
-	bool found, connected;
+	bool found, connected, connecting;
 };
 
 /* "xprt-3-rdma" */
@@ -32,7 +32,10 @@ static void look_transport(const char *name, void *arg)
 		!list_same_host(link->address, &addr))
 		return;
 	search->found = true;
-	if (sys_read(search->list->root, text, sizeof(text), "%s/xprt_state", dir) <= 0 || !strstr(text, "CONNECTED"))
+	if (sys_read(search->list->root, text, sizeof(text), "%s/xprt_state", dir) <= 0)
+		return;
+	search->connecting |= strstr(text, "CONNECTING") != NULL;
+	if (!strstr(text, "CONNECTED"))
 		return;
 	search->connected = true;
 	if (!link->source[0] && sys_read(search->list->root, text, sizeof(text), "%s/srcaddr", dir) > 0 && strpbrk(text, ".:"))
@@ -90,7 +93,8 @@ static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg
 	if (!strcmp(link.transport, "rdma"))
 		list_find_device(list, "rpcrdma", &link);
 	sys_list(list->root, SWITCHES, look_switch, &search);
-	snprintf(link.state, sizeof(link.state), "%s", search.connected ? "connected" : search.found ? "idle" : "");
+	snprintf(link.state, sizeof(link.state), "%s",
+		search.connected ? "connected" : search.connecting ? "connecting" : search.found ? "idle" : "");
 	list_add_mount(list, list_add_link(list, &link), dir);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP and iSCSI connections for the list: SCSI hosts of the kernel's initiators, and the disks they show. */
+/* SRP connections for the list, and the disks that the SCSI hosts of the kernel's initiators show. */
 #include "kernel.h"
 #include "kernel_scsi.h"
 #include "kernel_srp.h"
@@ -13,12 +13,9 @@
 #include <string.h>
 
 #define HOSTS "sys/class/scsi_host"
-#define SESSIONS "sys/class/iscsi_session"
-#define CONNECTIONS "sys/class/iscsi_connection"
-#define ALL_TARGETS UINT_MAX
 
-/* The disks of a host, or of one of its targets. What has no block device is none: a target's own controller, a tape. */
-static void add_units(struct listing *list, int link, unsigned host, unsigned target)
+/* What has no block device is none: a target's own controller, a tape. */
+void list_add_units(struct listing *list, int link, unsigned host, unsigned target)
 {
 	struct scsi_lun *luns;
 	unsigned count, found = 0, id;
@@ -28,10 +25,11 @@ static void add_units(struct listing *list, int link, unsigned host, unsigned ta
 	for (unsigned i = 0; i < count; i++) {
 		struct list_path path = { .link = link, .unit = luns[i].lun };
 
-		if (!luns[i].node[0] || (target != ALL_TARGETS && (sscanf(luns[i].name, "%*u:%*u:%u:", &id) != 1 || id != target)))
+		if (!luns[i].node[0] || (target != LIST_ALL_TARGETS && (sscanf(luns[i].name, "%*u:%*u:%u:", &id) != 1 || id != target)))
 			continue;
 		snprintf(path.node, sizeof(path.node), "%s", luns[i].node);
 		snprintf(path.state, sizeof(path.state), "%s", luns[i].state);
+		snprintf(path.hctl, sizeof(path.hctl), "%s", luns[i].name);
 		list_add_path(list, path, path.node);
 		found++;
 	}
@@ -55,8 +53,12 @@ static void read_remote_port(int root, unsigned host, struct list_link *link)
 	link->loss.retry_s = seconds(rport.tmo.reconnect_delay);
 	link->loss.fail_s = seconds(rport.tmo.fast_io_fail_tmo);
 	link->loss.give_up_s = seconds(rport.tmo.dev_loss_tmo);
-	if (rport.failed_reconnects && rport.failed_reconnects < INT_MAX)
-		link->loss.attempts = (int)rport.failed_reconnects;
+	if (!strcmp(rport.state, "running"))
+		return;
+	link->loss.attempts = rport.failed_reconnects < INT_MAX ? (int)rport.failed_reconnects : INT_MAX;
+	list_lost(root, link, list_srp_lost_at);
+	if (strcmp(rport.state, "blocked"))
+		link->loss.fail_left_s = 0; /* fail-fast, lost */
 }
 
 /* ib_srp does not tell the address of a target that it reached by RDMA/CM; the connection does, when it is the only one of its port. */
@@ -102,7 +104,7 @@ static void add_srp(struct listing *list, const struct kernel_srp *srp)
 		snprintf(link.service, sizeof(link.service), "%016" PRIx64, srp->service_id);
 	}
 	read_remote_port(list->root, (unsigned)number, &link);
-	add_units(list, list_add_link(list, &link), (unsigned)number, ALL_TARGETS);
+	list_add_units(list, list_add_link(list, &link), (unsigned)number, LIST_ALL_TARGETS);
 }
 
 void list_srp(struct listing *list)
@@ -117,79 +119,4 @@ void list_srp(struct listing *list)
 	for (unsigned i = 0; i < count; i++)
 		add_srp(list, &hosts[i]);
 	free(hosts);
-}
-
-struct connection {
-	struct listing *list;
-	struct list_link *link;
-	unsigned session, count;
-};
-
-/* "connection1:0", of session1; all of a session go to one portal group, the first is told. */
-static void look_connection(const char *name, void *arg)
-{
-	struct connection *at = arg;
-	const int root = at->list->root;
-	struct list_link *link = at->link;
-	unsigned session, number;
-	char dir[80], end;
-
-	if (sscanf(name, "connection%u:%u%c", &session, &number, &end) != 2 || session != at->session || at->count++)
-		return;
-	snprintf(dir, sizeof(dir), CONNECTIONS "/%.31s", name);
-	if (sys_read(root, link->address, sizeof(link->address), "%s/address", dir) <= 0)
-		sys_read(root, link->address, sizeof(link->address), "%s/persistent_address", dir);
-	if (sys_read(root, link->service, sizeof(link->service), "%s/port", dir) <= 0)
-		sys_read(root, link->service, sizeof(link->service), "%s/persistent_port", dir);
-	sys_read(root, link->source, sizeof(link->source), "%s/local_ipaddr", dir);
-}
-
-/* "../../devices/platform/host3/session1/iscsi_session/session1" */
-static bool host_of_session(int root, const char *dir, unsigned *host)
-{
-	char target[400], *at = target;
-
-	if (list_target(root, target, sizeof(target), dir) < 0)
-		return false;
-	while ((at = strstr(at, "/host")))
-		if (sscanf(at, "/host%u/session", host) == 1)
-			return true;
-		else
-			at++;
-	return false;
-}
-
-static void add_session(const char *name, void *arg)
-{
-	struct listing *list = arg;
-	struct list_link link = list_link_new(name, "iscsi", "tcp");
-	struct connection at = { .list = list, .link = &link };
-	char dir[80], text[32], end;
-	unsigned host, target = ALL_TARGETS;
-
-	if (sscanf(name, "session%u%c", &at.session, &end) != 1)
-		return;
-	snprintf(dir, sizeof(dir), SESSIONS "/%.31s", name);
-	if (!host_of_session(list->root, dir, &host) ||
-		sys_read(list->root, link.target, sizeof(link.target), "%s/targetname", dir) <= 0)
-		return;
-	sys_read(list->root, link.state, sizeof(link.state), "%s/state", dir);
-	sys_read(list->root, link.host, sizeof(link.host), "%s/initiatorname", dir);
-	link.loss.fail_s = list_seconds(list->root, dir, "recovery_tmo");
-	if (sys_read(list->root, text, sizeof(text), "%s/target_id", dir) > 0)
-		target = (unsigned)strtoul(text, NULL, 10);
-	sys_list(list->root, CONNECTIONS, look_connection, &at);
-	link.queues = at.count;
-	sys_read(list->root, text, sizeof(text), HOSTS "/host%u/proc_name", host);
-	if (strstr(text, "iser")) {
-		snprintf(link.protocol, sizeof(link.protocol), "iser");
-		snprintf(link.transport, sizeof(link.transport), "rdma");
-		list_find_device(list, "ib_iser", &link);
-	}
-	add_units(list, list_add_link(list, &link), host, target);
-}
-
-void list_iscsi(struct listing *list)
-{
-	sys_list(list->root, SESSIONS, add_session, list);
 }

@@ -40,19 +40,14 @@ static const struct {
 static void split_target(struct wanted *want)
 {
 	const bool srp = !strcmp(want->protocol, "srp");
-	char *slash = srp ? strchr(want->target, '/') : strrchr(want->target, '/'), *end;
+	char *slash = srp ? strchr(want->target, '/') : strrchr(want->target, '/');
 
 	if (slash && srp)
 		slash = strchr(slash + 1, '/');
 	if (!slash)
 		return;
-	want->unit = strtoull(slash + 1, &end, 0);
-	if (end == slash + 1)
-		want->unit = UINT64_MAX;
-	if (!*end)
-		*slash = 0;
-	else
-		want->unit = UINT64_MAX; /* the slash is the name's own */
+	if (!slash[1] || !parse_u64(slash + 1, 0, UINT64_MAX - 1, &want->unit, NULL))
+		*slash = 0; /* else it is the name's own */
 }
 
 static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, struct diag *diag)
@@ -114,6 +109,15 @@ static bool same_gid(const char *host, const char *gid)
 	return !*host && !*gid;
 }
 
+/* Where an iSCSI session logs in and is sent elsewhere from. */
+static bool is_portal(const struct wanted *want, const struct list_link *link)
+{
+	const struct list_iscsi *iscsi = &link->iscsi;
+
+	return iscsi->is && list_same_host(iscsi->portal, &want->addr) && (!want->uri.port || want->uri.port == iscsi->portal_port) &&
+		(!want->target[0] || !strcasecmp(want->target, link->target));
+}
+
 static bool link_is_uri(const struct wanted *want, const struct list_link *link)
 {
 	char digits[80] = "";
@@ -122,7 +126,7 @@ static bool link_is_uri(const struct wanted *want, const struct list_link *link)
 		return false;
 	/* what the kernel does not tell counts as equal */
 	if (link->address[0] && want->addr.ss.ss_family && !list_same_host(link->address, &want->addr))
-		return false;
+		return is_portal(want, link);
 	if (!strcmp(want->uri.scheme, "srp") && !same_gid(want->uri.host, link->address))
 		return false;
 	snprintf(digits, sizeof(digits), "%u", want->uri.port);

@@ -88,47 +88,6 @@ bool module_built_in(int root, const char *release, const char *module)
 	return found;
 }
 
-struct rules {
-	int root;
-	const char *dir, *module;
-	bool found;
-};
-
-static bool same_name(const char *a, const char *b)
-{
-	for (; *a && (*a == '-' ? '_' : *a) == (*b == '-' ? '_' : *b); a++, b++)
-		;
-	return !*a && !*b;
-}
-
-static void rule_file(const char *name, void *arg)
-{
-	struct rules *rules = arg;
-	size_t len = strlen(name);
-	char path[320], of[64], *text, *rest, *line;
-
-	if (len < 6 || strcmp(name + len - 5, ".conf"))
-		return;
-	snprintf(path, sizeof(path), "%s/%s", rules->dir, name);
-	text = rest = sys_read_all(rules->root, path);
-	while ((line = strsep(&rest, "\n")))
-		rules->found |= sscanf(line, " install %63s", of) == 1 && same_name(of, rules->module);
-	free(text);
-}
-
-bool module_has_rule(int root, const char *module)
-{
-	static const char *const rule_dirs[] = { "etc/modprobe.d", "run/modprobe.d", "usr/local/lib/modprobe.d", "usr/lib/modprobe.d",
-		"lib/modprobe.d" };
-	struct rules rules = { .root = root, .module = module };
-
-	for (unsigned i = 0; i < sizeof(rule_dirs) / sizeof(*rule_dirs); i++) {
-		rules.dir = rule_dirs[i];
-		sys_list(root, rules.dir, rule_file, &rules);
-	}
-	return rules.found;
-}
-
 int module_files(int root, const char *release, const char *module, char *path[MODULE_FILES])
 {
 	int rc = -ENODATA;
@@ -192,10 +151,21 @@ static const char *refusal(int err)
 	}
 }
 
+/* "lib/modules/6.12/kernel/nvme-rdma.ko.xz" is nvme-rdma. */
+static const char *name_of(const char *path, char name[64])
+{
+	const char *slash = strrchr(path, '/');
+
+	snprintf(name, 64, "%s", slash ? slash + 1 : path);
+	name[strcspn(name, ".")] = 0;
+	return name;
+}
+
 const char *module_load_files(int root, const char *module, const char *params)
 {
-	char *path[MODULE_FILES];
+	char *path[MODULE_FILES], name[64], all[4096];
 	struct utsname uts;
+	bool ruled = false;
 	int count, err = 0;
 
 	if (uname(&uts))
@@ -207,8 +177,14 @@ const char *module_load_files(int root, const char *module, const char *params)
 		return "there are no modules of this kernel here (/lib/modules)";
 	if (count < 0)
 		return "this kernel has no such module";
-	for (int i = 0; i < count && !err; i++)
-		err = insert(root, path[i], i == count - 1 ? params : "");
+	for (int i = 0; i < count - 1 && !ruled; i++)
+		ruled = module_has_rule(root, name_of(path[i], name), true);
+	for (int i = 0; i < count && !err && !ruled; i++) {
+		module_options(root, name_of(path[i], name), i == count - 1 ? params : "", all, sizeof(all));
+		err = insert(root, path[i], all);
+	}
 	module_files_free(path, count);
+	if (ruled)
+		return "a rule of this machine stands for another that it needs (install, in modprobe.d)";
 	return err ? refusal(err) : "it was loaded, and it is not there";
 }

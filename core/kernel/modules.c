@@ -44,7 +44,7 @@ const char *module_load_with(int root, const char *module, char *const *params, 
 	rc = child_run(argv, MODPROBE_MS);
 	if (rc == -ETIMEDOUT)
 		return "modprobe did not end in 5 s";
-	if (module_has_rule(root, module))
-		return "a rule of this machine stands for it, which did not load it (install, in modprobe.d)";
+	if (module_has_rule(root, module, false))
+		return "a rule of this machine stands for it, which did not load it (install or alias, in modprobe.d)";
 	return module_load_files(root, module, text);
 }

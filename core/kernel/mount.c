@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* mount(2) with an end to it, and what is mounted: /proc/self/mountinfo and mountstats. */
+/* What is mounted, by /proc/self/mountinfo and mountstats; where; and what the kernel has against options. */
 #include "child.h"
 #include "kernel_nfs.h"
-#include "loop.h"
 #include "sys.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MSEC  1000000ull
 #define WORDS 1024
 #define LOOK_MS 5000 /* for a path to be followed */
 
@@ -26,37 +23,6 @@
 #define FSOPEN_CLOEXEC_      1
 #define FSCONFIG_SET_FLAG_   0
 #define FSCONFIG_SET_STRING_ 1
-
-static int do_mount(int root, const void *arg)
-{
-	const struct kernel_mount_ask *ask = arg;
-
-	(void)root;
-	return mount(ask->source, ask->dir, ask->type, ask->flags, ask->data) ? errno : 0;
-}
-
-/* NFS waits so that SIGKILL ends it (TASK_KILLABLE); what it had begun it then takes back itself. */
-int kernel_mount(int root, const struct kernel_mount_ask *ask, bool *late)
-{
-	uint64_t now = loop_clock();
-	uint32_t ms = !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
-	struct kernel_mounted there, before = { 0 };
-	int rc;
-
-	kernel_mounted(root, ask->dir, &before);
-	rc = child_call(&root, 1, ms, do_mount, ask);
-	*late = rc == -ETIMEDOUT;
-	if (*late && !kernel_mounted(root, ask->dir, &there) && there.id != before.id && !strcmp(there.source, ask->source)) {
-		*late = false; /* it was done when its time was up */
-		return 0;
-	}
-	return rc < 0 ? rc : -rc;
-}
-
-int kernel_umount(const char *dir)
-{
-	return umount2(dir, UMOUNT_NOFOLLOW) ? -errno : 0;
-}
 
 /* "e nfs: Unknown parameter 'x'": a letter for the kind, then the text. */
 static void read_words(int fd, char *text, size_t len)
@@ -142,41 +108,88 @@ static char *read_line(char *line, struct kernel_mounted *m)
 	return sys_unescape(field[4]);
 }
 
+/* Transports by mountstats, read once however many mounts there are. */
+struct stats {
+	char *text;
+	struct {
+		const char *dir;
+		char transport[16];
+	} *row;
+	unsigned count, next;
+};
+
 /* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", then lines of which one begins "\txprt:\trdma " */
-static void read_transport(int root, const char *dir, struct kernel_mounted *m)
+static void read_stats(int root, struct stats *stats)
 {
-	char *all = sys_read_all(root, "proc/self/mountstats"), *rest = all, *line;
-	bool ours = false;
+	char *rest, *line, word[16];
 
+	*stats = (struct stats){ .text = sys_read_all(root, "proc/self/mountstats") };
+	rest = stats->text;
 	while ((line = strsep(&rest, "\n"))) {
-		char *on = strstr(line, " mounted on "), *with;
+		char *on = strncmp(line, "device ", 7) ? NULL : strstr(line, " mounted on "), *with = on ? strstr(on, " with fstype ") : NULL;
+		void *more;
 
-		if (!strncmp(line, "device ", 7) && on) {
-			with = strstr(on, " with fstype ");
-			if (with)
-				*with = 0;
-			ours = with && !strcmp(sys_unescape(on + 12), dir);
-		} else if (ours && sscanf(line, " xprt: %15s", m->transport) == 1) {
-			break;
-		}
+		if (stats->count && sscanf(line, " xprt: %15s", word) == 1 && !stats->row[stats->count - 1].transport[0])
+			snprintf(stats->row[stats->count - 1].transport, sizeof(word), "%s", word);
+		if (!with)
+			continue;
+		more = realloc(stats->row, (stats->count + 1) * sizeof(*stats->row));
+		if (!more)
+			return;
+		*with = 0;
+		stats->row = more;
+		stats->row[stats->count].dir = sys_unescape(on + 12);
+		stats->row[stats->count++].transport[0] = 0;
 	}
-	free(all);
 }
 
-static int follow(int root, const void *path)
+/* Behind the one found last: both files are in the order of the mounts, also of those at one place. */
+static void find_transport(struct stats *stats, const char *dir, struct kernel_mounted *m)
 {
-	struct stat st;
+	for (unsigned i = 0; i < stats->count; i++) {
+		unsigned at = (stats->next + i) % stats->count;
+
+		if (strcmp(stats->row[at].dir, dir))
+			continue;
+		copy(m->transport, sizeof(m->transport), stats->row[at].transport);
+		stats->next = at + 1;
+		return;
+	}
+}
+
+static void free_stats(struct stats *stats)
+{
+	free(stats->text);
+	free(stats->row);
+}
+
+struct path {
+	const char *typed;
+	char *real; /* shared: PATH_MAX bytes */
+};
+
+static int follow(int root, const void *arg)
+{
+	const struct path *path = arg;
 
 	(void)root;
-	return stat(path, &st) ? errno : 0;
+	return realpath(path->typed, path->real) ? 0 : errno;
 }
 
-/* realpath(), of what was followed to its end before: then the kernel knows it for a while. */
-static int real(int root, const char *path, char dir[PATH_MAX])
+/* realpath(), which a dead server may keep from ending. */
+static int real(int root, const char *typed, char dir[PATH_MAX])
 {
-	if (child_call(&root, 1, LOOK_MS, follow, path) == -ETIMEDOUT)
-		return -ETIMEDOUT;
-	return realpath(path, dir) ? 0 : -errno;
+	struct path path = { .typed = typed };
+	int err;
+
+	path.real = mmap(NULL, PATH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (path.real == MAP_FAILED)
+		return -errno;
+	err = child_call(&root, 1, LOOK_MS, follow, &path);
+	if (!err)
+		memcpy(dir, path.real, PATH_MAX);
+	munmap(path.real, PATH_MAX);
+	return err < 0 ? err : -err;
 }
 
 /* Whoever follows a path into a mount may be kept by a dead server: the last part is looked up in the list of mounts first. */
@@ -212,6 +225,7 @@ int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 {
 	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
 	struct kernel_mounted one;
+	struct stats stats;
 	bool found = false;
 
 	while ((line = strsep(&rest, "\n"))) {
@@ -224,8 +238,13 @@ int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 	free(all);
 	if (!found)
 		return -ENOENT;
-	if (!strncmp(m->type, "nfs", 3))
-		read_transport(root, dir, m);
+	if (strncmp(m->type, "nfs", 3))
+		return 0;
+	read_stats(root, &stats);
+	for (unsigned i = 0; i < stats.count; i++)
+		if (!strcmp(stats.row[i].dir, dir))
+			copy(m->transport, sizeof(m->transport), stats.row[i].transport);
+	free_stats(&stats);
 	return 0;
 }
 
@@ -233,13 +252,16 @@ void kernel_nfs_mounts(int root, void (*each)(const char *dir, const struct kern
 {
 	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
 	struct kernel_mounted m;
+	struct stats stats;
 
+	read_stats(root, &stats);
 	while ((line = strsep(&rest, "\n"))) {
 		place = read_line(line, &m);
 		if (!place || (strcmp(m.type, "nfs") && strcmp(m.type, "nfs4")))
 			continue;
-		read_transport(root, place, &m);
+		find_transport(&stats, place, &m);
 		each(place, &m, arg);
 	}
+	free_stats(&stats);
 	free(all);
 }

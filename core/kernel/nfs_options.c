@@ -269,12 +269,6 @@ static void add(struct text *text, const char *fmt, ...)
 		text->used += (size_t)len;
 }
 
-static unsigned port_of(const struct addr *addr)
-{
-	return addr->ss.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)&addr->ss)->sin6_port) :
-						ntohs(((const struct sockaddr_in *)&addr->ss)->sin_port);
-}
-
 int nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n, char out[NFS_OPTIONS_MAX], struct diag *diag)
 {
 	const char *six = n->server.ss.ss_family == AF_INET6 ? "6" : "";
@@ -287,7 +281,7 @@ int nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n, 
 		add(&text, "vers=3");
 	else
 		add(&text, "vers=4.%u", n->minor);
-	add(&text, ",proto=%s%s,port=%u,addr=%s", n->rdma ? "rdma" : "tcp", six, port_of(&n->server), host);
+	add(&text, ",proto=%s%s,port=%u,addr=%s", n->rdma ? "rdma" : "tcp", six, addr_port(&n->server), host);
 	if (n->major == 4 && !o->clientaddr)
 		add(&text, ",clientaddr=%s", n->client);
 	if (n->major == 3) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* An NFS root on the kernel command line, in the forms of dracut (dracut.cmdline(7)), of Debian's initramfs-tools (initramfs-tools(7)) and
  * of the kernel (Documentation/admin-guide/nfs/nfsroot.rst). */
+#include "cmdline.h"
 #include "kernel_nfs.h"
 #include "sys.h"
 #include <errno.h>
@@ -13,35 +14,9 @@ struct words { /* of the command line; the last of each counts */
 	bool writable;
 };
 
-/* The next word, without quotation marks around it or its value; NULL at the end. */
-static char *next_word(char **rest)
-{
-	char *at = *rest + strspn(*rest, " \t\n"), *to = at, *word = at;
-	bool quoted = false;
-
-	if (!*at)
-		return NULL;
-	for (; *at && (quoted || !strchr(" \t\n", *at)); at++) {
-		if (*at == '"')
-			quoted = !quoted;
-		else
-			*to++ = *at;
-	}
-	*rest = at + (*at != 0);
-	*to = 0;
-	return word;
-}
-
-static char *value_of(char *word, const char *key)
-{
-	size_t len = strlen(key);
-
-	return !strncmp(word, key, len) && word[len] == '=' && word[len + 1] ? word + len + 1 : NULL;
-}
-
 static void keep(char **to, char *word, const char *key)
 {
-	char *value = value_of(word, key);
+	char *value = cmdline_value(word, key);
 
 	if (value)
 		*to = value;
@@ -56,16 +31,16 @@ static void read_words(char *text, struct words *w)
 {
 	char *rest = text, *word, *root;
 
-	while ((word = next_word(&rest))) {
-		root = value_of(word, "root");
+	while ((word = cmdline_word(&rest))) {
+		root = cmdline_value(word, "root");
 		if (!root)
-			root = value_of(word, "netroot");
+			root = cmdline_value(word, "netroot");
 		if (root && (is_nfs(root) || !strcmp(root, "/dev/nfs") || !w->root || !is_nfs(w->root)))
 			w->root = root;
 		keep(&w->nfsroot, word, "nfsroot");
 		keep(&w->nfsopts, word, "nfsopts");
-		if (value_of(word, "ip") && strchr(word, ':'))
-			w->ip = value_of(word, "ip");
+		if (cmdline_value(word, "ip") && strchr(word, ':'))
+			w->ip = cmdline_value(word, "ip");
 		if (!strcmp(word, "rw") || !strcmp(word, "ro"))
 			w->writable = word[1] == 'w';
 	}

@@ -326,11 +326,13 @@ static int read_any(struct nvmf_entries *all, char *text, const char *from, stru
 static int read_file(int root, const char *path, struct nvmf_entries *all, struct diag *diag)
 {
 	const char *below = path[0] == '/' ? path + 1 : path;
-	char *text = sys_read_all(path[0] == '/' ? root : AT_FDCWD, below);
+	char *text = sys_read_conf(path[0] == '/' ? root : AT_FDCWD, below);
 	int err;
 
 	if (!text && errno == ENOENT)
 		return -ENOENT;
+	if (!text && errno == EFBIG)
+		return diag_set(diag, DIAG_USAGE, EFBIG, "%s is longer than a configuration can be (1 MiB)", path);
 	if (!text)
 		return diag_sys(diag, errno, "read %s", path);
 	err = read_any(all, text, path, diag);
@@ -343,6 +345,7 @@ static int read_file(int root, const char *path, struct nvmf_entries *all, struc
 struct names {
 	char name[DROP_INS][64];
 	unsigned count;
+	bool more;
 };
 
 static void add_name(const char *name, void *arg)
@@ -350,8 +353,12 @@ static void add_name(const char *name, void *arg)
 	struct names *names = arg;
 	size_t len = strlen(name);
 
-	if (len > 5 && len < 64 && !strcmp(name + len - 5, ".conf") && names->count < DROP_INS)
+	if (len <= 5 || strcmp(name + len - 5, ".conf"))
+		return;
+	if (len < 64 && names->count < DROP_INS)
 		snprintf(names->name[names->count++], 64, "%s", name);
+	else
+		names->more = true;
 }
 
 static int by_name(const void *a, const void *b)
@@ -367,6 +374,9 @@ static int read_drop_ins(int root, struct nvmf_entries *all, struct diag *diag)
 	if (!names)
 		return diag_sys(diag, ENOMEM, "configuration");
 	sys_list(root, "etc/nvme/nvme-fabrics.conf.d", add_name, names);
+	if (names->more)
+		err = diag_set(diag, DIAG_UNSUPPORTED, E2BIG,
+			"/etc/nvme/nvme-fabrics.conf.d has more than %d files, or names of more than 63 bytes", DROP_INS);
 	qsort(names->name, names->count, sizeof(names->name[0]), by_name);
 	for (unsigned i = 0; i < names->count && !err; i++) {
 		char path[128];

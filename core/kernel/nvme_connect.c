@@ -206,19 +206,25 @@ static int attempt(int root, const char *line, uint64_t until, struct nvmf_made 
 	struct errand errand = { .line = line, .parent = getpid() };
 	uint64_t since = loop_clock();
 	char words[8192], name[16];
+	struct nvme_numbers others = { 0 };
 	struct kernel_log log;
 	bool given_up;
-	int err;
+	int err, instance;
 
 	errand.answer = mmap(NULL, sizeof(*errand.answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (errand.answer == MAP_FAILED)
 		return diag_sys(diag, errno, "memory");
+	nvme_numbers_add(root, &others);
 	kernel_log_mark(root, &log);
 	err = aside_run(root, errand_run, &errand, until, GRACE_MS, &errand.answer->given_up);
-	snprintf(name, sizeof(name), "nvme%d", errand.answer->instance);
+	instance = err ? -1 : errand.answer->instance;
+	snprintf(name, sizeof(name), "nvme%d", instance);
 	given_up = errand.answer->given_up;
 	munmap(errand.answer, sizeof(*errand.answer));
 	kernel_log_since(&log, of_hosts, words, sizeof(words));
+	if (err) /* what is there now is not what failed */
+		nvme_numbers_add(root, &others);
+	nvme_words_own(words, want, &others, instance);
 	if (!err) {
 		snprintf(made->words, sizeof(made->words), "%.1000s", words);
 		err = kernel_nvmf_look(root, name, &made->ctrl);

@@ -12,14 +12,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define GRACE_MS 100
 #define CLAIM_MS 2000
+#define UNDO_MS  5000
+#define GLANCE_MS 1000 /* somebody who only looks at a new disk, as udev does, is done with it */
+#define STEP_MS  50
 
-static int delete (int root, const void *ctrl)
+/* The kernel gives the number of a connection that has gone to the next one. */
+static bool still_it(int root, const struct nvmf_ctrl *ctrl)
 {
-	return -nvme_write(root, "1", NVME_CLASS "/%s/delete_controller", (const char *)ctrl);
+	struct nvmf_ctrl now;
+
+	return !kernel_nvmf_look(root, ctrl->name, &now) && !strcmp(now.nqn, ctrl->nqn) && !strcmp(now.hostnqn, ctrl->hostnqn) &&
+	       !strcmp(now.transport, ctrl->transport) && !strcmp(now.traddr, ctrl->traddr) && !strcmp(now.trsvcid, ctrl->trsvcid);
+}
+
+static int delete(int root, const void *arg)
+{
+	const struct nvmf_ctrl *ctrl = arg;
+
+	return still_it(root, ctrl) ? -nvme_write(root, "1", NVME_CLASS "/%s/delete_controller", ctrl->name) : ENOENT;
 }
 
 struct left {
@@ -53,17 +68,18 @@ static void drop_nodes(int root, const char *ctrl, const struct left *left)
 	}
 }
 
-int kernel_nvmf_disconnect(int root, const char *ctrl, uint64_t until, struct diag *diag)
+int kernel_nvmf_disconnect(int root, const struct nvmf_ctrl *ctrl, uint64_t until, struct diag *diag)
 {
 	uint64_t since = loop_clock();
-	struct nvmf_ctrl still;
 	struct left left;
 	int err;
 
-	note_nodes(root, ctrl, &left);
+	if (!still_it(root, ctrl))
+		return 0;
+	note_nodes(root, ctrl->name, &left);
 	err = aside_run(root, delete, ctrl, until, GRACE_MS, NULL);
-	if (!err || err == -ENOENT || err == -ENODEV || kernel_nvmf_look(root, ctrl, &still) == -ENOENT) {
-		drop_nodes(root, ctrl, &left);
+	if (!err || err == -ENOENT || err == -ENODEV || !still_it(root, ctrl)) {
+		drop_nodes(root, ctrl->name, &left);
 		err = 0;
 	}
 	free(left.disks);
@@ -85,10 +101,12 @@ int kernel_nvmf_disconnect(int root, const char *ctrl, uint64_t until, struct di
 }
 
 /* The connection counts as lost from the next look on, and while it is, no request waits. */
-void kernel_nvmf_hurry(int root, const char *ctrl)
+void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *ctrl)
 {
-	nvme_write(root, "0", NVME_CLASS "/%s/fast_io_fail_tmo", ctrl);
-	nvme_write(root, "1", NVME_CLASS "/%s/ctrl_loss_tmo", ctrl);
+	if (!still_it(root, ctrl))
+		return;
+	nvme_write(root, "0", NVME_CLASS "/%s/fast_io_fail_tmo", ctrl->name);
+	nvme_write(root, "1", NVME_CLASS "/%s/ctrl_loss_tmo", ctrl->name);
 }
 
 struct paths {
@@ -185,6 +203,21 @@ void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, 
 		}
 		free(disks);
 	}
+}
+
+void kernel_nvmf_undo(int root, const struct nvmf_ctrl *ctrl, struct diag *diag)
+{
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
+	uint64_t until = loop_clock() + GLANCE_MS * 1000000ull;
+	char who[100];
+
+	do
+		kernel_nvmf_users(root, ctrl, 1, who, sizeof(who));
+	while (who[0] && loop_clock() < until && !nanosleep(&step, NULL));
+	if (who[0])
+		diag_hint(diag, "%s stays connected, as it is in use: %s", ctrl->name, who);
+	else
+		kernel_nvmf_disconnect(root, ctrl, loop_clock() + UNDO_MS * 1000000ull, NULL);
 }
 
 bool kernel_nvmf_has_root(int root, const char *ctrl)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One login from its string to a SCSI host. add_target does not say which host it made, nor /sys to which address one made by RDMA/CM is
  * connected: what is new afterwards is it. */
+#include "kernel_scsi.h"
 #include "kernel_srp.h"
 #include "loop.h"
 #include "modules.h"
@@ -13,6 +14,7 @@
 
 #define MODULE     "sys/module/ib_srp"
 #define UNDO_MS    5000
+#define GLANCE_MS  1000 /* somebody who only looks at a new disk, as udev does, is done with it */
 #define LOGIN_MS   3600000 /* without a bound */
 #define LEAVE_MS   60000 /* of a former connection, likewise */
 #define STEP_MS    20
@@ -145,12 +147,19 @@ static int log_in(int root, const char *line, const struct srp_local *local, uin
 	return err;
 }
 
-static void undo(int root, const struct srp_made *made)
+void kernel_srp_undo(int root, unsigned host, struct diag *diag)
 {
-	int number = kernel_srp_number(made->host.host);
+	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
+	uint64_t until = loop_clock() + GLANCE_MS * MSEC;
+	char who[100];
 
-	if (number >= 0)
-		kernel_srp_disconnect(root, (unsigned)number, loop_clock() + UNDO_MS * MSEC, NULL);
+	do
+		kernel_scsi_users(root, host, who, sizeof(who));
+	while (who[0] && loop_clock() < until && !nanosleep(&step, NULL));
+	if (who[0])
+		diag_hint(diag, "host%u stays connected, as it is in use: %s", host, who);
+	else
+		kernel_srp_disconnect(root, host, loop_clock() + UNDO_MS * MSEC, NULL);
 }
 
 static void too_late(uint64_t since, bool made, struct diag *diag)
@@ -182,7 +191,7 @@ static int attempt(int root, const struct srp_want *want, const struct srp_local
 	if (err == -EEXIST)
 		return existing(root, want, local, made, diag);
 	if (err && new_one)
-		undo(root, made);
+		kernel_srp_undo(root, (unsigned)kernel_srp_number(made->host.host), diag);
 	if (!err && !new_one)
 		err = diag_set(diag, DIAG_CLOSED, ENOTCONN, "the login succeeded, and the connection has gone already");
 	return err;

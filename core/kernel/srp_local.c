@@ -17,6 +17,7 @@
 #define CLASS    "sys/class/infiniband"
 #define GID_TEXT 40
 #define NO_GID   "0000:0000:0000:0000:0000:0000:0000:0000"
+#define MAPPED   { [10] = 0xff, [11] = 0xff } /* RFC 4291, 2.5.5.2 */
 #define IPOIB    32 /* ARPHRD_INFINIBAND: 4 bytes, then the port's GID */
 
 struct search {
@@ -25,7 +26,8 @@ struct search {
 	unsigned port; /* 0 = any */
 	char prefix[20]; /* InfiniBand: the first four groups of the GID */
 	char gid[2][GID_TEXT]; /* RDMA/CM: GIDs that stand for the own address; "" = none */
-	char iface[IF_NAMESIZE]; /* or the interface that has it */
+	char iface[IF_NAMESIZE]; /* or, when no port has those, the interface that has it */
+	struct addr own;
 	bool any; /* every port that is there will do: it was named */
 	char at[64]; /* the device that is looked at */
 	struct srp_local found;
@@ -145,19 +147,25 @@ static void gid_text(char out[GID_TEXT], const uint8_t gid[16])
 		snprintf(out + 5 * i, GID_TEXT - 5 * i, "%02x%02x%s", gid[2 * i], gid[2 * i + 1], i < 7 ? ":" : "");
 }
 
-/* The address itself is a GID of a RoCE device. IPoIB's is not: there the interface's hardware address ends with the port's. */
-static void gids_of(struct search *search, const struct addr *own)
+/* The address itself is a GID of a RoCE device. */
+static void own_gid(const struct addr *own, uint8_t gid[16])
 {
-	uint8_t gid[16] = { [10] = 0xff, [11] = 0xff };
-	struct ifaddrs *list = NULL, *at;
-	char text[80];
-	unsigned byte[20];
-
 	if (own->ss.ss_family == AF_INET)
 		memcpy(gid + 12, &((const struct sockaddr_in *)(const void *)&own->ss)->sin_addr, 4);
 	else
 		memcpy(gid, &((const struct sockaddr_in6 *)(const void *)&own->ss)->sin6_addr, 16);
-	gid_text(search->gid[0], gid);
+}
+
+/* IPoIB's is not: there the interface's hardware address ends with the port's. The list of interfaces is long on some machines. */
+static void find_interface(struct search *search)
+{
+	const struct addr *own = &search->own;
+	uint8_t gid[16] = MAPPED;
+	struct ifaddrs *list = NULL, *at;
+	char text[80];
+	unsigned byte[20];
+
+	own_gid(own, gid);
 	if (getifaddrs(&list))
 		return;
 	for (at = list; at && !search->iface[0]; at = at->ifa_next) {
@@ -183,7 +191,7 @@ static void gids_of(struct search *search, const struct addr *own)
 static int what_fits(struct search *search, const struct srp_want *want, char own_text[ADDR_TEXT], struct diag *diag)
 {
 	const char *dgid = want->value[SRP_OPT_DGID];
-	struct addr own = { 0 };
+	uint8_t gid[16] = MAPPED;
 	int err;
 
 	own_text[0] = 0;
@@ -192,11 +200,12 @@ static int what_fits(struct search *search, const struct srp_want *want, char ow
 			snprintf(search->prefix + 5 * i, sizeof(search->prefix) - 5 * i, "%.4s%s", dgid + 4 * i, i < 3 ? ":" : "");
 		return 0;
 	}
-	err = own_address(want, &own, diag);
+	err = own_address(want, &search->own, diag);
 	if (err)
 		return err;
-	addr_host(&own, own_text);
-	gids_of(search, &own);
+	addr_host(&search->own, own_text);
+	own_gid(&search->own, gid);
+	gid_text(search->gid[0], gid);
 	return 0;
 }
 
@@ -232,6 +241,12 @@ int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsi
 	if (err)
 		return err;
 	sys_list(root, CLASS, look_device, &search);
+	if (!search.count && search.gid[0][0]) {
+		find_interface(&search);
+		search.devices = search.down = 0;
+		search.all[0] = 0;
+		sys_list(root, CLASS, look_device, &search);
+	}
 	if (!search.count && dev && !search.any) { /* the device is known, and what is chosen among is its ports */
 		struct search again = { .root = root, .dev = dev, .any = true, .text = others, .len = len };
 

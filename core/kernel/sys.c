@@ -49,7 +49,17 @@ ssize_t sys_read(int root, char *text, size_t len, const char *fmt, ...)
 	return got;
 }
 
-char *sys_read_all(int root, const char *path)
+ssize_t sys_read_bytes(int root, const char *path, void *to, size_t len)
+{
+	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t got = fd < 0 ? -errno : read_fd(fd, to, len);
+
+	if (fd >= 0)
+		close(fd);
+	return got;
+}
+
+static char *read_whole(int root, const char *path, size_t max)
 {
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	size_t room = 16384, len = 0;
@@ -72,6 +82,8 @@ char *sys_read_all(int root, const char *path)
 		got = read_fd(fd, text + len, room - len);
 		len += got > 0 ? got : 0;
 		room *= 2;
+		if (len > max)
+			got = -EFBIG;
 	} while (got > 0);
 	close(fd);
 	if (got < 0) {
@@ -81,6 +93,16 @@ char *sys_read_all(int root, const char *path)
 	}
 	text[len] = 0;
 	return text;
+}
+
+char *sys_read_all(int root, const char *path)
+{
+	return read_whole(root, path, SIZE_MAX);
+}
+
+char *sys_read_conf(int root, const char *path)
+{
+	return read_whole(root, path, SYS_CONF_MAX);
 }
 
 bool sys_exists(int root, const char *path)

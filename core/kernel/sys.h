@@ -10,6 +10,11 @@
 ssize_t sys_read(int root, char *text, size_t len, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* The whole of a file of any length; NULL and errno when it cannot be read. Caller frees. */
 char *sys_read_all(int root, const char *path);
+/* The same of a file that somebody wrote: what is longer than SYS_CONF_MAX is none, be it an endless device: EFBIG. */
+#define SYS_CONF_MAX (1u << 20)
+char *sys_read_conf(int root, const char *path);
+/* The first bytes of a file, all it has up to len; their number, or -errno. */
+ssize_t sys_read_bytes(int root, const char *path, void *to, size_t len);
 bool sys_exists(int root, const char *path);
 /* Calls for each name in a directory but . and .., in no order. False when there is no such directory. */
 bool sys_list(int root, const char *path, void (*each)(const char *name, void *arg), void *arg);

@@ -44,6 +44,8 @@ bool sa_table_get(struct sa_table *table, const void *mad, size_t len, size_t le
 	rest = len % table->each;
 	/* The last one may come without what fills it up to eight bytes */
 	table->count = len / table->each + (rest >= least && table->each - rest < 8);
+	for (size_t i = table->count * table->each; i < len; i++) /* nothing but zeros fills up the last segment */
+		table->cut |= table->at[i] != 0;
 	return table->each >= least && (table->count || !len);
 }
 

@@ -7,6 +7,7 @@
 struct sa_table {
 	const uint8_t *at;
 	size_t each, count;
+	bool cut; /* behind the last whole one there is part of another */
 };
 bool sa_table_get(struct sa_table *, const void *mad, size_t len, size_t least /* bytes of a record that are read */);
 

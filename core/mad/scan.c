@@ -89,6 +89,7 @@ static bool targets_of(struct mad_scan_job *scan, const struct mad_answer *answe
 
 	if (!records(scan, answer, least, what, table))
 		return false;
+	scan->found.cut = table->cut;
 	err = make_targets(scan, table->count < LIDS ? table->count : LIDS);
 	if (err)
 		end(scan, err);

@@ -16,6 +16,7 @@
 #define ASK_MS    10000 /* for the server to answer, when there is no other end to it */
 #define STATD_MS  500
 #define MINUTE_MS 60000
+#define PATIENCE_MS 250 /* with a mount that is under way, before the server is asked about it */
 #define PAUSE_MS  2000 /* between attempts that retry= asks for */
 
 #define TCP_HINT "--fallback tcp mounts without RDMA"
@@ -70,14 +71,18 @@ static int ready(struct mounting *g, bool rdma, struct diag *diag)
 static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *diag)
 {
 	struct nfs_mount *m = g->m;
-	struct nfs_answer answer;
+	const struct nfs_answer *answer = &g->answer;
 	char has[32], want[32];
 	int err;
 
 	*versions = nfs_wanted(&m->options);
 	if (rdma && g->unasked)
 		return 0;
-	err = nfs_ask(g->loop, &m->server, rdma, *versions, left_ms(g, ASK_MS), &answer, diag);
+	if (!g->asked)
+		nfs_ask(g->loop, &m->server, rdma, *versions, left_ms(g, ASK_MS), &g->answer, &g->no_answer);
+	g->asked = true;
+	*diag = g->no_answer;
+	err = -diag->err;
 	if (err && m->dry_run) {
 		note(g, "the server was not asked: %s", diag->text);
 		return 0;
@@ -86,12 +91,12 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 		diag_hint(diag, diag->code == DIAG_REFUSED ? LISTENER_HINT : TCP_HINT);
 	if (err)
 		return err;
-	memcpy(m->way, answer.way, sizeof(m->way));
-	if (!(*versions & answer.versions))
+	memcpy(m->way, answer->way, sizeof(m->way));
+	if (!(*versions & answer->versions))
 		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has no NFS %s over %s, only %s", nfs_versions_text(*versions, want),
-			rdma ? "RDMA" : "TCP", nfs_versions_text(answer.versions, has));
+			rdma ? "RDMA" : "TCP", nfs_versions_text(answer->versions, has));
 	/* below the highest nobody was asked: should this kernel not have that, it will tell */
-	*versions &= answer.versions | (answer.versions - 1);
+	*versions &= answer->versions | (answer->versions - 1);
 	return 0;
 }
 
@@ -154,10 +159,20 @@ static bool is_ours(const char *line)
 		strstr(line, "rpcrdma") || strstr(line, "lockd") || strstr(line, "statd"));
 }
 
+static int in_vain(void *arg)
+{
+	struct mounting *g = arg;
+	struct diag why = { 0 };
+	unsigned versions;
+
+	return ask(g, true, &versions, &why) || !(versions & g->m->version);
+}
+
 /* mount(2), and what the kernel said to it in its log. */
 static int ask_kernel(struct mounting *g, const char *data, unsigned long flags, struct diag *diag)
 {
-	const struct kernel_mount_ask ask_it = { g->m->source.name, g->m->dir, "nfs", data, flags, g->until };
+	const struct kernel_mount_ask ask_it = { .source = g->m->source.name, .dir = g->m->dir, .type = "nfs", .data = data, .flags = flags,
+		.until = g->until, .patience_ms = PATIENCE_MS, .meanwhile = g->ahead ? in_vain : NULL, .arg = g };
 	char lines[2048], *rest = lines, *line;
 	uint64_t since = loop_clock();
 	struct kernel_log log;
@@ -167,9 +182,9 @@ static int ask_kernel(struct mounting *g, const char *data, unsigned long flags,
 	kernel_log_mark(g->root, &log);
 	err = kernel_mount(g->root, &ask_it, &late);
 	kernel_log_since(&log, is_ours, lines, sizeof(lines));
-	if (!err)
-		return 0;
-	err = late ? too_late(since, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, diag);
+	if (!err || err == -ECANCELED)
+		return err;
+	err = late ? too_late(since, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, g->until, diag);
 	while (loop_options(g->loop)->verbose && (line = strsep(&rest, "\n")))
 		if (*line)
 			note(g, "kernel: %s", line);
@@ -202,16 +217,36 @@ static bool is_of_version(const struct diag *why, const struct mounting *g)
 	return why->err == EPROTONOSUPPORT || why->err == EOPNOTSUPP || (why->err && g->no_mountd.err && !strcmp(why->text, g->no_mountd.text));
 }
 
+/* What the server says to a mount that failed: its own reason, or which other versions it may have. */
+static int ask_afterwards(struct mounting *g, unsigned *versions, struct diag *diag)
+{
+	struct diag why = { 0 };
+	int err;
+
+	if (!g->ahead || (!g->asked && g->until && loop_clock() >= g->until))
+		return 0;
+	g->ahead = false;
+	err = ask(g, true, versions, &why);
+	if (err)
+		*diag = why;
+	return err;
+}
+
 static int mount_highest(struct mounting *g, bool rdma, unsigned versions, struct diag *diag)
 {
 	char all[sizeof(diag->text)] = "";
 	size_t used = 0;
-	int err = 0;
+	int err = 0, asked;
 
 	for (unsigned version = NFS_V42; version; version >>= 1) {
 		if (!(versions & version))
 			continue;
 		err = mount_one(g, rdma, version, diag);
+		asked = err ? ask_afterwards(g, &versions, diag) : 0;
+		if (asked)
+			return asked;
+		if (err && !(versions & version))
+			continue;
 		if (!err || !is_of_version(diag, g))
 			return err;
 		if (used < sizeof(all))
@@ -222,12 +257,15 @@ static int mount_highest(struct mounting *g, bool rdma, unsigned versions, struc
 
 static int by(struct mounting *g, bool rdma, struct diag *diag)
 {
-	unsigned versions;
+	unsigned versions = nfs_wanted(&g->m->options);
 	int err;
 
 	addr_set_port(&g->m->server, !rdma ? NFS_TCP_PORT : g->m->options.port ? g->m->options.port : NFS_RDMA_PORT);
+	g->asked = false;
+	g->no_answer = (struct diag){ 0 };
 	err = ready(g, rdma, diag);
-	if (!err)
+	g->ahead = rdma && !g->m->dry_run && !g->unasked;
+	if (!err && !g->ahead)
 		err = ask(g, rdma, &versions, diag);
 	return err ? err : mount_highest(g, rdma, versions, diag);
 }

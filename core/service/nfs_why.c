@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The sentence behind an errno of mount(2). */
 #include "nfs_why.h"
+#include "loop.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,14 +54,28 @@ static int not_allowed(const struct nfs_mount *m, const struct nfs_export *e, in
 	return diag_set(diag, DIAG_AUTH, err, "the server does not allow this machine '%s': it exports %s to %.200s only", m->source.path, e->path, e->to);
 }
 
-static int denied(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, struct diag *diag)
+static uint32_t left_ms(uint64_t until)
+{
+	uint64_t now = loop_clock(), ms = !until ? ASK_MS : until > now ? (until - now) / 1000000 : 0;
+
+	return ms > ASK_MS ? ASK_MS : (uint32_t)ms;
+}
+
+/* False: it does not answer, or there is no time left to ask it. */
+static bool ask_exports(struct loop *loop, const struct addr *server, uint16_t port, uint64_t until, struct nfs_exports *list)
+{
+	return (port || (left_ms(until) && !nfs_mountd(loop, server, left_ms(until), &port, NULL))) && left_ms(until) &&
+	       !nfs_exports(loop, server, port, left_ms(until), list, NULL);
+}
+
+static int denied(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, uint64_t until, struct diag *diag)
 {
 	uint16_t port = mountport ? mountport : m->options.mountport;
 	const struct nfs_export *e;
 	struct nfs_exports list;
 	char text[300];
 
-	if ((!port && nfs_mountd(loop, &m->server, ASK_MS, &port, NULL)) || nfs_exports(loop, &m->server, port, ASK_MS, &list, NULL)) {
+	if (!ask_exports(loop, &m->server, port, until, &list)) {
 		if (err != ENOENT)
 			return diag_set(diag, DIAG_AUTH, err, "the server denies this machine '%s'", m->source.path);
 		diag_set(diag, DIAG_NOT_FOUND, err, "the server has no '%s', or none for this machine", m->source.path);
@@ -90,9 +105,10 @@ static const char *last_line(const char *log, char line[200])
 	return line;
 }
 
-int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, const char *log, struct diag *diag)
+int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err, const char *log, uint64_t until, struct diag *diag)
 {
-	const struct kernel_mount_ask ask = { m->source.name, m->dir, "nfs", m->data, m->options.flags, 0 };
+	const struct kernel_mount_ask ask = {
+		.source = m->source.name, .dir = m->dir, .type = "nfs", .data = m->data, .flags = m->options.flags };
 	char text[400], line[200];
 
 	last_line(log, line);
@@ -100,7 +116,7 @@ int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, in
 	case ENOENT:
 	case EACCES:
 	case EPERM:
-		return denied(loop, m, mountport, err, diag);
+		return denied(loop, m, mountport, err, until, diag);
 	case EINVAL:
 		if (kernel_mount_refuses(&ask, text, sizeof(text)))
 			return diag_set(diag, DIAG_USAGE, EINVAL, "%s", text);

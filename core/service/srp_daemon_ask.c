@@ -140,7 +140,7 @@ static bool take_in(struct srp_job *job, const struct mad_found *found)
 	struct srp_port *port = job->port;
 	const struct srp_daemon *d = port->daemon;
 	const struct srp_scan scan = { .port = &port->info, .found = found, .hosts = job->hosts, .nhosts = job->nhosts, .whole = job->whole };
-	bool all = true;
+	bool all = !found->cut;
 
 	srp_targets_end(job, found);
 	if (d->events.scanned)
@@ -180,7 +180,8 @@ static void succeeded(struct srp_job *job, const struct mad_found *found)
 	const struct srp_daemon_options *opts = &port->daemon->opts;
 
 	if (!take_in(job, found)) {
-		srp_port_say(port, "no answer of the subnet administrator (LID %u) about some ports", port->info.sm_lid);
+		srp_port_say(port, found->cut ? "the table of the subnet administrator (LID %u) ends inside a record" :
+						"no answer of the subnet administrator (LID %u) about some ports", port->info.sm_lid);
 		scan_again(port);
 	} else if (job->whole) {
 		port->whole_tries = 0;

@@ -135,7 +135,7 @@ struct answers {
 static bool not_seen(const struct srp_known *known, const void *arg)
 {
 	const struct answers *answers = arg;
-	bool asked = answers->job->whole;
+	bool asked = answers->job->whole && !answers->found->cut;
 
 	if (known->seen_ns >= answers->job->began_ns)
 		return false;

@@ -123,6 +123,41 @@ struct iscsi_logout_req { /* 11.14; the reason, 0 = close the session, is in the
 };
 WIRE_SIZE(struct iscsi_logout_req, ISCSI_BHS);
 
+struct iscsi_logout_rsp { /* 11.15 */
+	uint8_t opcode, flags, response, reserved, ahs_len;
+	be24 data_len;
+	uint8_t reserved2[8];
+	be32 itt;
+	uint8_t reserved3[4];
+	be32 statsn, exp_cmdsn, max_cmdsn;
+	uint8_t reserved4[4];
+	be16 time2wait, time2retain; /* seconds */
+	uint8_t reserved5[4];
+};
+WIRE_SIZE(struct iscsi_logout_rsp, ISCSI_BHS);
+
+struct iscsi_async { /* 11.9 */
+	uint8_t opcode, flags, reserved[2], ahs_len;
+	be24 data_len;
+	uint8_t lun[8];
+	be32 no_tag;
+	uint8_t reserved2[4];
+	be32 statsn, exp_cmdsn, max_cmdsn;
+	uint8_t event, vendor;
+	be16 parameter[3];
+	uint8_t reserved3[4];
+};
+WIRE_SIZE(struct iscsi_async, ISCSI_BHS);
+
+/* 11.9.1 */
+enum iscsi_async_event {
+	ISCSI_ASYNC_SCSI = 0,
+	ISCSI_ASYNC_LOGOUT = 1, /* asked for, within parameter[2] seconds */
+	ISCSI_ASYNC_DROP = 2, /* of the connection parameter[0]; login again after parameter[1] seconds */
+	ISCSI_ASYNC_DROP_ALL = 3,
+	ISCSI_ASYNC_NEGOTIATE = 4, /* wanted, within parameter[2] seconds */
+};
+
 struct iscsi_nop { /* 11.18, 11.19: in a NOP-In the third word of numbers is MaxCmdSN, in a NOP-Out it is reserved */
 	uint8_t opcode, flags, reserved[2], ahs_len;
 	be24 data_len;

@@ -19,9 +19,14 @@ prints "mount -i -t nfs -o vers=4.2,proto=rdma,port=20049,addr=127.0.0.1,clienta
 grep -q 'the server was not asked: ' err || die 'does not say that nobody was asked'
 prints "mount -i -t nfs -o ro,noexec,vers=4.1,proto=rdma,port=20050,addr=127.0.0.1,clientaddr=127.0.0.1,soft,timeo=50 127.0.0.1:/exp $dir" \
 	127.0.0.1:/exp dir -o ro,vers=4.1,soft -o noexec,timeo=50,port=20050,rdma
-prints "mount -i -t nfs -o vers=4.0,proto=rdma6,port=20050,addr=::1,clientaddr=::1 [::1]:/exp $dir" 'nfs+rdma://[::1]:20050/exp?vers=4.0' dir
+prints "mount -i -t nfs -o vers=4.0,proto=rdma6,port=20050,addr=::1,clientaddr=::1 '[::1]:/exp' $dir" 'nfs+rdma://[::1]:20050/exp?vers=4.0' dir
 prints "mount -i -t nfs -o vers=3,proto=rdma,port=20049,addr=127.0.0.1,mountaddr=127.0.0.1,mountvers=3,mountproto=tcp,mountport=999,nolock 127.0.0.1:/exp $dir" \
 	127.0.0.1:/exp dir -o v3,mountport=999
+# What is printed can be pasted
+mkdir "it's a; \$(dir)"
+"$RDMASTOR" nfsrdma-mount --dry-run "127.0.0.1:/e x'p" "it's a; \$(dir)" -o 'context="a,b c"' >out 2>err || die "$(cat err)"
+eval "set -- $(cat out)"
+[ $# = 8 ] && [ "$7" = "127.0.0.1:/e x'p" ] && [ "$8" = "$PWD/it's a; \$(dir)" ] && [[ $6 == *'context="a,b c"'* ]] || die "pasted: $*"
 "$RDMASTOR" nfsrdma-mount --dry-run --json -o ro 127.0.0.1:/exp dir 2>/dev/null |
 	jq -e '.mounted == false and .transport == "rdma" and .version == "4.2" and .flags == "ro" and (.data | startswith("vers=4.2,"))' >/dev/null || die JSON
 

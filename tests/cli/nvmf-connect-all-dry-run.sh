@@ -31,7 +31,7 @@ cat >good.conf <<-C
 	controller = transport=tcp;traddr=127.0.0.1;trsvcid=4421
 C
 $a -J good.conf --json >out || die "status $? of $(cat out)"
-jq -e '.connected == 2 and .failed == 0 and (.results | length) == 2 and .results[1].line == "transport=tcp,traddr=127.0.0.1,trsvcid=4421,nqn=nqn.x,hostnqn=nqn.host,hostid='$id',reconnect_delay=10,ctrl_loss_tmo=60"' out >/dev/null ||
+jq -e '.connected == 2 and .failed == 0 and (.results | length) == 2 and (.results[1].line | sub(",fast_io_fail_tmo=60"; "")) == "transport=tcp,traddr=127.0.0.1,trsvcid=4421,nqn=nqn.x,hostnqn=nqn.host,hostid='$id',reconnect_delay=10,ctrl_loss_tmo=60"' out >/dev/null ||
 	die "$(cat out)"
 
 $a -J <(sleep 0.3; cat good.conf) --json >out || die "what a slow command writes: $(cat out)"
@@ -44,6 +44,18 @@ status=$?
 [ $status = 3 ] || die "status $status: $(cat out)"
 jq -e '.connected == 1 and .failed == 1 and .results[1].code == "usage" and (.results[1].text | test("queue_size: 7 is out of range"))' out >/dev/null || die "$(cat out)"
 grep -q 'queue_size: 7 is out of range' err || die "$(cat err)"
+
+# Nothing is no failure, and is said
+: >empty.conf
+$a -J empty.conf >out 2>err || die "an empty configuration: $?"
+grep -q ': empty.conf names no NVMe-oF target: nothing is connected$' err || die "$(cat err)"
+$a -J empty.conf --quiet >out 2>err || die "an empty configuration: $?"
+[ ! -s err ] || die "--quiet says: $(cat err)"
+if ! grep -q nvmf /proc/cmdline; then
+	$a --from-cmdline --json >out 2>err || die "a command line without a target: $?"
+	jq -e '.results == [] and .connected == 0' out >/dev/null || die "$(cat out)"
+	grep -q ': the kernel command line names no NVMe-oF target (rd.nvmf.discover=): nothing is connected$' err || die "$(cat err)"
+fi
 
 # A secret where it does not belong is not told, and what is wrong is
 key=DHHC-1:00:ia6zGodOr4SEG0Zzaw398rpY0wqipUWj4jWjUh4HWUz6aQ2n:

@@ -6,7 +6,8 @@ requires jq
 id=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
 key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 
-line() { "$RDMASTOR" nvmf-connect --dry-run --json -q nqn.host -I $id "$@" 2>err | jq -r .line; }
+# a kernel that has fast_io_fail_tmo, and says so, is also sent the time of wait=
+line() { "$RDMASTOR" nvmf-connect --dry-run --json -q nqn.host -I $id "$@" 2>err | jq -r '.line | sub(",fast_io_fail_tmo=[1-9][0-9]*"; "")'; }
 is() { # EXPECTED OPTION…
 	local expected=$1 got
 	shift
@@ -29,6 +30,11 @@ is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,reconnect_delay=
 is "transport=tcp,traddr=127.0.0.1,trsvcid=8009,nqn=nqn.2014-08.org.nvmexpress.discovery,$rest,reconnect_delay=10,ctrl_loss_tmo=60" \
 	-t tcp -a 127.0.0.1 -n nqn.2014-08.org.nvmexpress.discovery
 
+# What is printed is one word of a shell
+"$RDMASTOR" nvmf-connect --dry-run -q "nqn.ho's\$t" -I $id nvme+tcp://127.0.0.1/nqn.x >out 2>err || die "$(cat err)"
+eval "set -- $(tail -n 1 out)"
+[ $# = 1 ] && [[ $1 == *",hostnqn=nqn.ho's\$t,"* ]] || die "pasted: $*"
+
 # Over RDMA an interface is its address
 is "transport=rdma,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,host_traddr=127.0.0.1,reconnect_delay=10,ctrl_loss_tmo=60" \
 	-f lo nvme+rdma://127.0.0.1/nqn.x
@@ -49,3 +55,7 @@ else
 fi
 grep -q 'the secret was readable in the command line' err || die "no warning: $(cat err)"
 ! grep -q Y29y err || die "the secret is told: $(cat err)"
+
+# nvme-cli's spelling of the form
+[ "$("$RDMASTOR" nvmf-connect --dry-run --output-format=json -q nqn.host -I $id nvme+tcp://127.0.0.1/nqn.x | jq -r .schema)" = rdmastor.nvmf-connect ] ||
+	die '--output-format is not --output'

@@ -40,6 +40,7 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	fails 2 "'x' is no number of a descriptor" $c --dhchap-secret-fd x nvme+tcp://127.0.0.1/nqn.x
 	: >empty
 	fails 2 'empty is empty' $c --dhchap-secret-file empty nvme+tcp://127.0.0.1/nqn.x
+	fails 1 'nqn.x at tcp 127.0.0.1:4420: open /none/id: no such file' "$RDMASTOR" nvmf-connect --devid-file /none/id nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'tls_key needs tls' $c --tls-key 7 nvme+tcp://127.0.0.1/nqn.x
 	fails 2 "nqn 'a,b'|commas" $c --json -t tcp -a 127.0.0.1 -n a,b
 }

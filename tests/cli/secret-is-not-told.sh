@@ -8,6 +8,17 @@ fails 2 'nbd://joe@host/x' "$RDMASTOR" nbd://joe:hush@host/x
 fails 2 'nbd://joe@host/x' "$RDMASTOR" nbd://joe:hush@host/x --json
 ! grep -q hush fails.out fails.err || die "told: $(cat fails.out fails.err)"
 
+# An answer about one of several is a result
+for words in "nfsrdma-discover nfs+rdma://joe:hush@127.0.0.1:1/x" "iser-discover iscsi://joe%hush@127.0.0.1:1/" "nvmf-disconnect nvme+tcp://joe:hush@127.0.0.1:1/nqn.x" \
+	"srp-disconnect srp+cm://joe:hush@127.0.0.1:1/2/1"; do
+	for form in --json --verbose; do
+		# shellcheck disable=SC2086 # several words
+		timeout 60 "$RDMASTOR" $words "$form" --timeout 3 >any.out 2>any.err
+		[ -s any.out ] || [ -s any.err ] || die "$words: says nothing"
+		! grep -q hush any.out any.err || die "$words: told: $(cat any.out any.err)"
+	done
+done
+
 # Its first message blocks on a full pipe, which leaves time to look
 mkfifo pipe
 sleep 60 <>pipe &

@@ -110,14 +110,16 @@ eth_up() {
 	rdma_up rxe eth0
 }
 
-# wire_make NETDEV, before anything uses it; wire_cut NETDEV SECONDS: silence, then the wire is whole again. Neither the link nor the
-# queueing discipline goes away: seen with Linux 6.12, rxe took a packet refused meanwhile for an error of its queue pair 1, which never
-# sent again; and one whose link went down and up under load took no connection any more. Packets of rxe to its own machine never get here.
+# wire_make NETDEV, before anything uses it; wire_loses NETDEV PERCENT: 100 is silence, 0 a whole wire; wire_cut NETDEV SECONDS: silence for
+# so long. Neither the link nor the queueing discipline goes away: seen with Linux 6.12, rxe took a packet refused meanwhile for an error of
+# its queue pair 1, which never sent again; and one whose link went down and up under load took no connection any more. Packets of rxe to its
+# own machine never get here.
 wire_make() { tc qdisc add dev "$1" root netem limit 100000 loss 0%; }
+wire_loses() { tc qdisc change dev "$1" root netem limit 100000 loss "$2%"; }
 wire_cut() {
-	tc qdisc change dev "$1" root netem limit 100000 loss 100%
+	wire_loses "$1" 100
 	sleep "$2"
-	tc qdisc change dev "$1" root netem limit 100000 loss 0%
+	wire_loses "$1" 0
 }
 
 # --- the other VM: one serves, its peer runs commands there
@@ -682,4 +684,34 @@ host_checked() {
 	check "$name: file system" filesystem /dev/nvme0n1
 	check "$name: the kernel saw no error" no_errors
 	host_disconnect
+}
+
+# iscsi_target IQN FILE…: the files as LUNs 0, 1, … of the kernel's iSCSI target, for everybody, in portal group 1
+iscsi_target() {
+	local iqn=$1 group="$lio/iscsi/$1/tpgt_1" lun=0 disk
+	modprobe -a target_core_mod target_core_file iscsi_target_mod
+	mkdir -p "$lio/iscsi" "$lio/iscsi/$iqn" "$group"
+	echo 0 >"$group/attrib/authentication"
+	echo 1 >"$group/attrib/generate_node_acls"
+	echo 0 >"$group/attrib/demo_mode_write_protect"
+	shift
+	for file; do
+		disk=$lio/core/fileio_1/${file##*/}
+		if [ ! -d "$disk" ]; then
+			mkdir -p "$disk"
+			echo "fd_dev_name=$file,fd_dev_size=$(stat -c %s "$file")" >"$disk/control"
+			echo "5e5f0a4c-0d60-4a52-9b3a-${file##*/}" >"$disk/wwn/vpd_unit_serial"
+			echo 1 >"$disk/enable"
+		fi
+		mkdir "$group/lun/lun_$lun"
+		ln -s "$disk" "$group/lun/lun_$lun/s0"
+		lun=$((lun + 1))
+	done
+	echo 1 >"$group/enable"
+}
+
+# iscsi_portal IQN ADDRESS:PORT [iser]
+iscsi_portal() {
+	mkdir "$lio/iscsi/$1/tpgt_1/np/$2"
+	[ -z "${3:-}" ] || { modprobe ib_isert; echo 1 >"$lio/iscsi/$1/tpgt_1/np/$2/iser"; }
 }

@@ -10,7 +10,6 @@
 #define LOGOUT_MS  1000
 #define CLOSE_MS   200 /* after a logout it is the target's turn to close: Linux's (6.12) was seen to warn of its own state when we did */
 #define SPARE_MS   200 /* the carrier's own deadline comes first and knows better why */
-#define NAME_MS    2000 /* to resolve a name that a redirect gives */
 
 static void dial(struct iscsi_ask *);
 
@@ -33,44 +32,6 @@ static void hang_up(struct iscsi_ask *ask)
 	iscsi_login_end(&ask->login);
 }
 
-static void same_scope(struct addr *to, const struct addr *from)
-{
-	struct sockaddr_in6 *a = (void *)&to->ss;
-	const struct sockaddr_in6 *b = (const void *)&from->ss;
-
-	if (to->ss.ss_family == AF_INET6 && from->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr) && !a->sin6_scope_id)
-		a->sin6_scope_id = b->sin6_scope_id;
-}
-
-static bool same_place(const struct addr *a, const struct addr *b)
-{
-	char one[ADDR_TEXT], other[ADDR_TEXT];
-
-	return !strcmp(addr_text(a, one), addr_text(b, other));
-}
-
-/* To where the target moved, unless that has been before. */
-static int move(struct iscsi_ask *ask, struct diag *why)
-{
-	struct iscsi_record to;
-	struct addr at;
-	int err = iscsi_address_get(ask->login.redirect, &to, why);
-
-	if (!err)
-		err = addr_resolve(&at, to.host, to.port, NAME_MS, why);
-	if (err)
-		return err;
-	same_scope(&at, &ask->at);
-	for (unsigned i = 0; i <= ask->hops; i++)
-		if (same_place(&at, &ask->visited[i]))
-			return diag_set(why, DIAG_PROTOCOL, ELOOP, "the target redirects in a circle: to %s again", ask->login.redirect);
-	if (ask->hops == ISCSI_HOPS)
-		return diag_set(why, DIAG_PROTOCOL, ELOOP, "the target redirects more than %u times", ISCSI_HOPS);
-	loop_trace(ask->loop, "redirected to %s", ask->login.redirect);
-	ask->visited[++ask->hops] = ask->at = at;
-	return 0;
-}
-
 static void later(struct loop_work *work)
 {
 	struct iscsi_ask *ask = container_of(work, struct iscsi_ask, later);
@@ -78,7 +39,8 @@ static void later(struct loop_work *work)
 
 	if (ask->moved) {
 		ask->moved = false;
-		if (!move(ask, &why)) {
+		if (!iscsi_hops_on(&ask->hops, ask->login.redirect, false, &ask->at, &why)) {
+			loop_trace(ask->loop, "redirected to %s", ask->login.redirect);
 			hang_up(ask);
 			dial(ask);
 			return;
@@ -313,7 +275,7 @@ void iscsi_ask_start(struct iscsi_ask *ask)
 {
 	ask->timer.fire = late;
 	ask->later.run = later;
-	ask->visited[0] = ask->at;
+	ask->hops = (struct iscsi_hops){ .visited = { ask->at } };
 	dial(ask);
 }
 

@@ -5,8 +5,6 @@
 #include "iscsi.h"
 #include "login.h"
 
-#define ISCSI_HOPS 8 /* redirects that are followed */
-
 enum iscsi_ask_state { ISCSI_ASK_CONNECT, ISCSI_ASK_LOGIN, ISCSI_ASK_TEXT, ISCSI_ASK_LOGOUT, ISCSI_ASK_OVER };
 
 struct iscsi_ask { /* zeroed but for the first part; stays where it is until it is over */
@@ -26,8 +24,7 @@ struct iscsi_ask { /* zeroed but for the first part; stays where it is until it 
 	char way[160];
 	char alg[16]; /* of CHAP; "" = let in without */
 	struct iscsi_text text; /* of SendTargets; iscsi_ask_end() frees it */
-	struct addr visited[ISCSI_HOPS + 1];
-	unsigned hops;
+	struct iscsi_hops hops;
 
 	/* Its own */
 	uint8_t state;

@@ -97,6 +97,14 @@ bool iscsi_chap_wanted(const struct iscsi_auth *auth, uint64_t alg)
 	return alg >= ISCSI_CHAP_MD5 && alg - ISCSI_CHAP_MD5 < ALGS && (!auth->algs || auth->algs & 1u << (alg - ISCSI_CHAP_MD5));
 }
 
+/* 12.1.3: else whoever is asked could have his own challenge answered by us. */
+int iscsi_auth_check(const struct iscsi_auth *auth, struct diag *diag)
+{
+	if (auth->user && auth->target_secret && !strcmp(auth->secret, auth->target_secret))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the secrets of both directions are the same, which RFC 7143 forbids: anybody could use one for the other");
+	return 0;
+}
+
 void iscsi_chap_init(struct iscsi_chap *chap, const struct iscsi_auth *auth, const uint8_t random[17])
 {
 	*chap = (struct iscsi_chap){ .auth = auth, .own_id = random[16] };

@@ -16,6 +16,8 @@ unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const u
 int iscsi_chap_proves(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len, const char *value);
 bool iscsi_chap_wanted(const struct iscsi_auth *, uint64_t alg);
 
+int iscsi_auth_check(const struct iscsi_auth *, struct diag *); /* what we are to prove ourselves with is fit for it */
+
 struct iscsi_chap { /* the initiator's */
 	const struct iscsi_auth *auth;
 	uint64_t alg, id;

@@ -14,16 +14,6 @@ const char *iscsi_carrier_word(enum iscsi_carrier carrier)
 	return carrier == ISCSI_ISER ? "iser" : "tcp";
 }
 
-/* 12.1.3: else whoever is asked could have his own challenge answered by us. */
-static int check(const struct iscsi_from *from, struct diag *diag)
-{
-	const struct iscsi_auth *auth = &from->auth;
-
-	if (auth->user && auth->target_secret && !strcmp(auth->secret, auth->target_secret))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the secrets of both directions are the same, which RFC 7143 forbids: anybody could use one for the other");
-	return 0;
-}
-
 static uint64_t deadline(uint32_t timeout_ms)
 {
 	return timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
@@ -34,7 +24,7 @@ static int take(struct iscsi_ask *ask, struct iscsi_found *found, struct diag *d
 	int err = iscsi_targets_get(&ask->text, &ask->at, found, diag);
 
 	found->at = ask->at;
-	found->redirects = ask->hops;
+	found->redirects = ask->hops.count;
 	snprintf(found->way, sizeof(found->way), "%s", ask->way);
 	return err;
 }
@@ -43,7 +33,7 @@ int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrie
 	struct iscsi_found *found, struct diag *diag)
 {
 	struct iscsi_ask *ask = calloc(1, sizeof(*ask));
-	int err = ask ? check(from, diag) : diag_sys(diag, ENOMEM, "discovery");
+	int err = ask ? iscsi_auth_check(&from->auth, diag) : diag_sys(diag, ENOMEM, "discovery");
 
 	*found = (struct iscsi_found){ 0 };
 	if (!err) {
@@ -53,9 +43,9 @@ int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrie
 		iscsi_ask_start(ask);
 		loop_wait(loop, &ask->over, 0);
 		err = -ask->why.err;
-		if (err)
+		if (err && diag)
 			*diag = ask->why;
-		else
+		else if (!err)
 			err = take(ask, found, diag);
 		snprintf(found->alg, sizeof(found->alg), "%s", ask->alg);
 		iscsi_ask_end(ask);
@@ -99,7 +89,7 @@ int iscsi_probe(struct loop *loop, const struct iscsi_from *from, struct iscsi_p
 {
 	struct probing probing = { .probe = probe, .count = count };
 	uint64_t until = deadline(timeout_ms);
-	int err = check(from, diag);
+	int err = iscsi_auth_check(&from->auth, diag);
 
 	if (err || !count)
 		return err;

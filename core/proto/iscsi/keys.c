@@ -69,6 +69,12 @@ static void put(struct wr *w, const struct row *row, uint32_t value)
 		iscsi_text_put(w, row->name, "%u", value);
 }
 
+/* 6.2.2: the result does not depend on an answer, which may be left out */
+static bool needs_none(const struct row *row, uint32_t own)
+{
+	return row->kind == BOOL_AND ? !own : row->kind == BOOL_OR && own;
+}
+
 void iscsi_keys_offer(struct iscsi_keys *keys, enum iscsi_key key, struct wr *w)
 {
 	const struct row *row = &rows[key];
@@ -78,10 +84,16 @@ void iscsi_keys_offer(struct iscsi_keys *keys, enum iscsi_key key, struct wr *w)
 	keys->offered |= 1u << key;
 	if (row->kind == DECLARED)
 		keys->answered |= 1u << key; /* 6.2: declarations have none */
-	if (row->kind == LIST && keys->own[key])
-		iscsi_text_put(w, row->name, "%s,%s", row->words[keys->own[key]], row->words[0]);
-	else
+	if (needs_none(row, keys->own[key]))
+		keys->value[key] = keys->own[key];
+	if (row->kind == LIST && keys->own[key] && !(keys->only & 1u << key)) {
+		bool last = keys->last & 1u << key;
+		const char *own = row->words[keys->own[key]];
+
+		iscsi_text_put(w, row->name, "%s,%s", last ? row->words[0] : own, last ? own : row->words[0]);
+	} else {
 		put(w, row, keys->own[key]);
+	}
 }
 
 static int find(const char *name)
@@ -125,6 +137,16 @@ static int wrong(const struct row *row, const char *text, struct diag *diag)
 	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s, which this key cannot be", row->name, text);
 }
 
+static bool fits(const struct iscsi_keys *keys, unsigned key, uint32_t value)
+{
+	return value == keys->own[key] || (!value && !(keys->only & 1u << key));
+}
+
+static bool is_refusal(const char *text)
+{
+	return !strcmp(text, "Irrelevant") || !strcmp(text, "NotUnderstood") || !strcmp(text, "Reject");
+}
+
 static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, struct diag *diag)
 {
 	const struct row *row = &rows[key];
@@ -132,18 +154,18 @@ static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, 
 
 	keys->answered |= 1u << key;
 	/* 6.2: the key is as if it had not been offered */
-	if (!strcmp(text, "Irrelevant") || !strcmp(text, "NotUnderstood") || !strcmp(text, "Reject"))
+	if (is_refusal(text))
 		return 0;
 	if (!read_value(row, text, &value))
 		return wrong(row, text, diag);
-	if (row->kind == LIST ? value && value != own : value != result(row, own, value))
+	if (row->kind == LIST ? !fits(keys, key, value) : value != result(row, own, value))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s is no answer to what was offered", row->name, text);
 	keys->value[key] = value;
 	return 0;
 }
 
 /* The first of the peer's list that is ours, or the standard, too. */
-static bool choose(const struct row *row, uint32_t own, const char *text, uint32_t *value)
+static bool choose(const struct iscsi_keys *keys, unsigned key, const char *text, uint32_t *value)
 {
 	char word[32];
 
@@ -153,7 +175,7 @@ static bool choose(const struct row *row, uint32_t own, const char *text, uint32
 		if (n < sizeof(word)) {
 			memcpy(word, p, n);
 			word[n] = 0;
-			if (read_value(row, word, value) && (!*value || *value == own))
+			if (read_value(&rows[key], word, value) && fits(keys, key, *value))
 				return true;
 		}
 		p += n;
@@ -170,7 +192,7 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", row->name);
 	keys->seen |= 1u << key;
 	if (row->kind == LIST) {
-		if (!choose(row, keys->own[key], text, &value)) {
+		if (!choose(keys, key, text, &value)) {
 			iscsi_text_put(answer, row->name, "Reject");
 			return 0;
 		}
@@ -198,14 +220,15 @@ int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text,
 	if (key < 0) {
 		bool known = false;
 
-		/* 6.2: NotUnderstood and the like are never answered, which would have no end */
-		if (!strcmp(text, "NotUnderstood") || !strcmp(text, "Irrelevant") || !strcmp(text, "Reject"))
+		if (is_refusal(text)) /* 6.2: never answered, which would have no end */
 			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "an answer to %.40s, which was not offered", name);
 		for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
 			known |= !strcmp(gone[i], name);
 		iscsi_text_put(answer, name, known ? "Reject" : "NotUnderstood");
 	} else if (rows[key].kind != DECLARED && keys->offered & ~keys->answered & 1u << key) {
 		err = take_answer(keys, (unsigned)key, text, diag);
+	} else if (rows[key].kind == DECLARED && keys->offered & 1u << key && is_refusal(text)) {
+		return 0; /* Linux's target (6.12) of iSER's keys */
 	} else if (rows[key].kind != DECLARED && keys->offered & 1u << key) {
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", name);
 	} else {
@@ -217,6 +240,10 @@ int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text,
 int iscsi_keys_settled(const struct iscsi_keys *keys, struct diag *diag)
 {
 	uint32_t open = keys->offered & ~keys->answered;
+
+	for (unsigned key = 0; key < ISCSI_KEYS; key++)
+		if (needs_none(&rows[key], keys->own[key]))
+			open &= ~(1u << key);
 
 	return open ? diag_set(diag, DIAG_PROTOCOL, EPROTO, "no answer to %s", rows[__builtin_ctz(open)].name) : 0;
 }

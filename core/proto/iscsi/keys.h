@@ -33,6 +33,7 @@ struct iscsi_keys {
 	bool discovery; /* session */
 	uint32_t own[ISCSI_KEYS]; /* what this side wants or can */
 	uint32_t value[ISCSI_KEYS]; /* what holds; of declared ones: what the peer has declared */
+	uint32_t only, last; /* bits of lists: nothing but own[] will do; own[] stands behind the standard */
 	uint32_t offered, answered, seen; /* bits by enum iscsi_key: our offers, their answers, the peer's offers */
 };
 /* Defaults of the RFCs; then the owner sets own[]. */

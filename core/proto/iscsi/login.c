@@ -36,6 +36,8 @@ void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_how *
 	login->req = (struct iscsi_login_req){ .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE, .itt = put_be32(1) };
 	login->req.isid[0] = 0x80; /* 11.12.5: random */
 	memcpy(login->req.isid + 1, random + 17, 5);
+	if (how->isid)
+		memcpy(login->req.isid, how->isid, sizeof(login->req.isid));
 	begin(login, !how->auth->user);
 	iscsi_text_put(w, "InitiatorName", "%s", how->initiator);
 	iscsi_text_put(w, "SessionType", "%s", how->target ? "Normal" : "Discovery");
@@ -44,17 +46,46 @@ void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_how *
 	iscsi_text_put(w, "AuthMethod", "%s", !how->auth->user ? "None" : how->auth->target_secret ? "CHAP" : "CHAP,None");
 }
 
+static void wish_digest(struct iscsi_keys *keys, enum iscsi_key key, uint8_t digest)
+{
+	keys->own[key] = digest != ISCSI_DIGEST_NONE;
+	if (digest == ISCSI_DIGEST_CRC32C)
+		keys->only |= 1u << key;
+	else if (digest == ISCSI_DIGEST_NONE_CRC32C)
+		keys->last |= 1u << key;
+}
+
+static void wish(struct iscsi_login *login, const struct iscsi_offer *offer)
+{
+	struct iscsi_keys *keys = &login->keys;
+
+	if (!login->how.rdma) {
+		wish_digest(keys, ISCSI_HEADER_DIGEST, offer->header_digest);
+		wish_digest(keys, ISCSI_DATA_DIGEST, offer->data_digest);
+	}
+	keys->own[ISCSI_INITIAL_R2T] = offer->initial_r2t;
+	keys->own[ISCSI_IMMEDIATE_DATA] = offer->immediate_data;
+	keys->own[ISCSI_FIRST_BURST] = offer->first_burst;
+	keys->own[ISCSI_MAX_BURST] = offer->max_burst;
+	keys->own[ISCSI_MAX_R2T] = offer->max_r2t;
+	keys->own[ISCSI_ERL] = offer->erl;
+	keys->own[ISCSI_TARGET_RECV] = offer->target_recv;
+	keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0; /* a session that is lost logs in anew at once */
+}
+
 static void offer(struct iscsi_login *login)
 {
 	static const enum iscsi_key both[] = { ISCSI_HEADER_DIGEST, ISCSI_DATA_DIGEST, ISCSI_TIME2WAIT, ISCSI_TIME2RETAIN, ISCSI_ERL };
 	static const enum iscsi_key normal[] = { ISCSI_MAX_CONNECTIONS, ISCSI_INITIAL_R2T, ISCSI_IMMEDIATE_DATA, ISCSI_MAX_BURST,
 		ISCSI_FIRST_BURST, ISCSI_MAX_R2T, ISCSI_PDU_IN_ORDER, ISCSI_SEQUENCE_IN_ORDER };
 	static const enum iscsi_key rdma[] = { ISCSI_RDMA_EXTENSIONS, ISCSI_INITIATOR_RECV, ISCSI_TARGET_RECV, ISCSI_UNEXPECTED_PDUS,
-		ISCSI_HELLO_REQUIRED };
+		ISCSI_HELLO_REQUIRED }; /* the last two are what they are unless told, and Linux (6.12) knows neither */
 	struct iscsi_keys *keys = &login->keys;
 	struct wr *w = &login->out;
 
 	keys->own[ISCSI_MAX_RECV] = keys->own[ISCSI_INITIATOR_RECV] = login->how.recv_max;
+	if (login->how.offer)
+		wish(login, login->how.offer);
 	if (!login->how.target)
 		keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
 	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++)
@@ -64,7 +95,7 @@ static void offer(struct iscsi_login *login)
 			iscsi_keys_offer(keys, normal[i], w);
 	if (login->how.rdma && login->how.target) { /* RFC 7145, 6: irrelevant to discovery */
 		keys->own[ISCSI_RDMA_EXTENSIONS] = 1;
-		for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]); i++)
+		for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]) - (login->how.offer ? 2 : 0); i++)
 			iscsi_keys_offer(keys, rdma[i], w);
 	} else {
 		iscsi_keys_offer(keys, ISCSI_MAX_RECV, w);
@@ -156,6 +187,7 @@ static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, u
 	if (len > ISCSI_PDU_DATA)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login response of more than %u bytes", ISCSI_PDU_DATA);
 	login->started = true;
+	login->status = ISCSI_LOGIN_STATUS(rsp->status_class, rsp->status_detail);
 	login->exp_statsn = get_be32(rsp->statsn) + 1;
 	if (rsp->status_class > ISCSI_LOGIN_REDIRECT)
 		return take_status(login, rsp->status_class, rsp->status_detail, diag);

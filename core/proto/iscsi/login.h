@@ -2,6 +2,7 @@
 /* The login phase as the initiator runs it (RFC 7143, 6.3), without any connection: requests out, responses in. */
 #pragma once
 #include "chap.h"
+#include "iscsi.h"
 #include "keys.h"
 #include "text.h"
 
@@ -13,6 +14,8 @@ struct iscsi_login_how {
 	const struct iscsi_auth *auth;
 	bool rdma; /* with the keys of iSER */
 	uint32_t recv_max; /* data segments that can be taken later */
+	const struct iscsi_offer *offer; /* NULL: nothing in particular is wished */
+	const uint8_t *isid; /* NULL: random */
 };
 
 enum iscsi_login_step { ISCSI_LOGIN_METHOD, ISCSI_LOGIN_CHALLENGE, ISCSI_LOGIN_PROOF, ISCSI_LOGIN_KEYS, ISCSI_LOGIN_OVER };
@@ -30,6 +33,7 @@ struct iscsi_login {
 	uint32_t cmdsn, exp_statsn;
 	uint16_t tsih;
 	int tpgt; /* -1: not told */
+	uint16_t status; /* of the last response, ISCSI_LOGIN_STATUS */
 	char redirect[300]; /* HOST:PORT of a target that moved */
 	/* The request to be sent. */
 	struct iscsi_login_req req;

@@ -13,28 +13,10 @@ bool tgt_host_allowed(const struct target *target, const char *hostnqn)
 	return !target->opt.hosts;
 }
 
-static bool unspecified(const struct addr *addr)
-{
-	const struct sockaddr_in *in = (const void *)&addr->ss;
-	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
-
-	if (addr->ss.ss_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
-	return in->sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
-static unsigned port_of(const struct addr *addr)
-{
-	const struct sockaddr_in *in = (const void *)&addr->ss;
-	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
-
-	return ntohs(addr->ss.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
-}
-
 /* A listener on all addresses is named by the one this host has reached. */
 static void address(struct nvmf_record *record, const struct addr *bound, const struct addr *local)
 {
-	const struct addr *addr = unspecified(bound) && local->ss.ss_family ? local : bound;
+	const struct addr *addr = addr_is_any(bound) && local->ss.ss_family ? local : bound;
 	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
 	char text[ADDR_TEXT];
 
@@ -43,7 +25,7 @@ static void address(struct nvmf_record *record, const struct addr *bound, const 
 		inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], text, sizeof(text));
 	record->adrfam = strchr(text, ':') ? NVMF_ADRFAM_IP6 : NVMF_ADRFAM_IP4;
 	snprintf(record->traddr, sizeof(record->traddr), "%s", text);
-	snprintf(record->trsvcid, sizeof(record->trsvcid), "%u", port_of(bound));
+	snprintf(record->trsvcid, sizeof(record->trsvcid), "%u", addr_port(bound));
 }
 
 /* The record with that number, in the order subsystem, address, transport; false: there are not so many. */

@@ -57,6 +57,25 @@ Test(addr, local_is_what_only_this_machine_reaches)
 	}
 }
 
+Test(addr, ports_and_all_addresses)
+{
+	static const struct {
+		const char *text;
+		uint16_t port;
+		bool any;
+	} rows[] = {
+		{ "10.0.0.1:5", 5, false }, { "0.0.0.0:65535", 65535, true }, { "[::]:5", 5, true }, { "[::1]", 7, false },
+		{ "[::ffff:0.0.0.0]:5", 5, false }, { "unix:x", 0, false },
+	};
+	struct addr addr;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_assert_eq(addr_parse(&addr, rows[i].text, 7, NULL), 0);
+		cr_expect_eq(addr_port(&addr), rows[i].port, "%s", rows[i].text);
+		cr_expect_eq(addr_is_any(&addr), rows[i].any, "%s", rows[i].text);
+	}
+}
+
 Test(addr, any_address_is_usable)
 {
 	struct addr addr;
@@ -215,4 +234,20 @@ Test(addr, what_follows_it_says_how_to_speak_rdma)
 	rdma_refused("h?crc=0&", "'' may not follow an address: ?rdma=verbs|iwarp|auto and crc=0 may");
 	rdma_refused("h?crc", "'crc' may not follow an address: ?rdma=verbs|iwarp|auto and crc=0 may");
 	rdma_refused("h?crc=0&rdma=verbs", "crc=0 is for software iWARP, which rdma=verbs rules out");
+}
+
+Test(addr, nobody_is_asked_for_a_number)
+{
+	struct diag diag = { 0 };
+	char text[ADDR_TEXT];
+	struct addr addr;
+
+	cr_assert_eq(addr_numeric(&addr, "10.0.0.1", 3260, &diag), 0);
+	cr_assert_str_eq(addr_text(&addr, text), "10.0.0.1:3260");
+	cr_assert_eq(addr_numeric(&addr, "fd00:0::1", 3260, &diag), 0);
+	cr_assert_str_eq(addr_text(&addr, text), "[fd00::1]:3260");
+	cr_assert_eq(addr_numeric(&addr, "localhost", 3260, &diag), -EINVAL);
+	cr_assert_str_eq(diag.text, "'localhost' is not an IP address");
+	cr_assert_eq(addr_numeric(&addr, "10.0.0.256", 3260, &diag), -EINVAL);
+	cr_assert_eq(addr_numeric(&addr, "", 3260, &diag), -EINVAL);
 }

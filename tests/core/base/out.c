@@ -155,6 +155,24 @@ Test(out, text_cannot_drive_the_terminal)
 	sink_is(&sink, NULL, "s: a?[2J?forged: yes\tb?? é\nx?y\n");
 }
 
+Test(out, passwords_of_uris_are_in_no_result)
+{
+	struct sink sink;
+
+	for (int json = 0; json < 2; json++) {
+		sink_open(&sink, json);
+		out_list(&sink.out, "connections");
+		out_object(&sink.out, NULL);
+		out_text(&sink.out, "text", "text: ", "%s", "no answer from nvme+tcp://joe:hush@h/n?secret=hush");
+		out_line(&sink.out, "%s", "iscsi://joe%hush@h/x: DHHC-1:00:aHVzaA==:");
+		out_end(&sink.out);
+		out_end(&sink.out);
+		sink_is(&sink, NULL,
+			json ? "{\"schema\":\"rdmastor.test\",\"version\":1,\"connections\":[{\"text\":\"no answer from nvme+tcp://joe@h/n?secret=\"}]}\n" :
+			       "text: no answer from nvme+tcp://joe@h/n?secret=\niscsi://joe@h/x: DHHC-1:00:\n");
+	}
+}
+
 Test(out, a_full_disk_is_noticed)
 {
 	struct out out;
@@ -164,6 +182,44 @@ Test(out, a_full_disk_is_noticed)
 	cr_assert_not_null(out.to);
 	cr_assert_eq(out_fini(&out, NULL), -ENOSPC);
 	fclose(out.to);
+}
+
+/* What did not fit into the stream's memory failed long before the end. */
+Test(out, why_a_disk_was_full_is_not_forgotten)
+{
+	struct out out;
+
+	for (int lines = 0; lines < 2; lines++) {
+		out_init(&out, "test", !lines);
+		out.to = fopen("/dev/full", "w");
+		cr_assert_not_null(out.to);
+		for (unsigned i = 0; i < 10000; i++)
+			lines ? out_line(&out, "line %u", i) : out_text(&out, "text", NULL, "text %u", i);
+		errno = 0;
+		cr_assert_eq(out_fini(&out, NULL), -ENOSPC);
+		fclose(out.to);
+	}
+}
+
+Test(out, words_for_a_shell)
+{
+	static const struct {
+		const char *text, *word;
+	} rows[] = {
+		{ "a-Z_0.9/:,=@%+", "a-Z_0.9/:,=@%+" },
+		{ "", "''" },
+		{ "a b", "'a b'" },
+		{ "it's", "'it'\\''s'" },
+		{ "'", "''\\'''" },
+		{ "$(x)`y`\\;*[1]~#!&|<>\"\n", "'$(x)`y`\\;*[1]~#!&|<>\"\n'" },
+		{ "/tmp/ä", "'/tmp/ä'" },
+	};
+	char word[OUT_SHELL(32)];
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		cr_expect_str_eq(out_shell(rows[i].text, word, sizeof(word)), rows[i].word);
+	cr_expect_str_eq(out_shell("''''", word, OUT_SHELL(4)), "''\\'''\\'''\\'''\\'''");
+	cr_expect_str_eq(out_shell("a b c d", word, 9), "'a b'", "cut, and still a word");
 }
 
 Test(out, human_sizes)

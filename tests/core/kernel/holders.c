@@ -136,9 +136,99 @@ Test(holders, a_short_buffer_is_not_overrun)
 	tree_free(&tree);
 }
 
+#define ROOTFS "1 1 0:2 / / rw - rootfs rootfs rw\n"
+
+static bool stands_on(const struct tree *tree, unsigned number)
+{
+	return holders_root(tree->root, 8, number);
+}
+
+Test(holders, the_root_and_where_it_is_to_be_or_was)
+{
+	struct tree tree = new_tree();
+	static const char *const dirs[] = { "/", "/usr", "/sysroot", "/new_root", "/oldroot", "/run/live/medium" };
+	char line[100];
+
+	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+		snprintf(line, sizeof(line), ROOTFS "25 1 8:1 / %s rw - ext4 /dev/sda1 rw\n", dirs[i]);
+		tree_file(&tree, "proc/1/mountinfo", line);
+		cr_expect(stands_on(&tree, 0), "%s", dirs[i]);
+		cr_expect(stands_on(&tree, 1), "%s", dirs[i]);
+		cr_expect_not(stands_on(&tree, 2), "%s", dirs[i]);
+	}
+	tree_file(&tree, "proc/1/mountinfo", ROOTFS "25 1 8:1 / /data rw - ext4 /dev/sda1 rw\n");
+	cr_assert_not(stands_on(&tree, 0));
+	cr_assert_not(holders_root(tree.root, 9, 9));
+	tree_free(&tree);
+}
+
+/* An image on a medium, and changes on another disk. */
+static void live(const struct tree *tree, const char *layers, const char *image_dir)
+{
+	char text[500];
+
+	snprintf(text, sizeof(text),
+		ROOTFS "25 1 8:1 / /media/stick rw - vfat /dev/sda1 rw\n"
+		"26 1 7:3 / %s ro - squashfs /dev/loop3 ro\n"
+		"27 1 8:16 / /changes rw - ext4 /dev/sdb rw\n"
+		"28 1 0:40 / / rw - overlay overlay rw,%s\n",
+		image_dir, layers);
+	tree_file(tree, "proc/self/mountinfo", text);
+}
+
+Test(holders, the_layers_of_a_live_system)
+{
+	struct tree tree = new_tree();
+
+	add_disk(&tree, "loop3", "7:3");
+	tree_file(&tree, "sys/devices/loop3/loop/backing_file", "/media/stick/a/root.squashfs\n");
+	live(&tree, "lowerdir=/image:/more,upperdir=/changes/rw,workdir=/changes/work", "/image");
+	cr_assert(stands_on(&tree, 0), "an image on its file system");
+	cr_assert_not(stands_on(&tree, 2));
+	cr_assert(stands_on(&tree, 16), "the changes");
+	live(&tree, "lowerdir+=/image/x,upperdir=/tmp", "/image");
+	cr_assert(stands_on(&tree, 0));
+	cr_assert_not(stands_on(&tree, 16));
+	live(&tree, "lowerdir=/im\\134:age\\040x", "/im:age\\040x");
+	cr_assert(stands_on(&tree, 0), "what is written with backslashes");
+	live(&tree, "lowerdir=/filesystem.squashfs", "/rofs");
+	cr_assert(stands_on(&tree, 0), "a layer whose name was moved away");
+	cr_assert_not(stands_on(&tree, 16));
+	tree_file(&tree, "sys/devices/loop3/loop/backing_file", "/elsewhere/root.squashfs\n");
+	cr_assert_not(stands_on(&tree, 0));
+	tree_free(&tree);
+}
+
+Test(holders, any_number_of_partitions)
+{
+	struct tree tree = new_tree();
+	char path[100], text[100];
+
+	for (unsigned i = 3; i <= 100; i++) {
+		snprintf(path, sizeof(path), "sys/devices/sda/sda%u/uevent", i);
+		snprintf(text, sizeof(text), "DEVNAME=sda%u\n", i);
+		tree_file(&tree, path, text);
+		snprintf(path, sizeof(path), "sys/devices/sda/sda%u/dev", i);
+		snprintf(text, sizeof(text), "259:%u\n", i);
+		tree_file(&tree, path, text);
+		snprintf(path, sizeof(path), "sys/devices/sda/sda%u/partition", i);
+		tree_file(&tree, path, "1\n");
+		snprintf(path, sizeof(path), "sys/dev/block/259:%u", i);
+		snprintf(text, sizeof(text), "../../devices/sda/sda%u", i);
+		tree_link(&tree, path, text);
+	}
+	for (unsigned i = 3; i <= 100; i++) {
+		snprintf(text, sizeof(text), "25 1 259:%u / /sysroot rw - ext4 /dev/x rw\n", i);
+		tree_file(&tree, "proc/self/mountinfo", text);
+		cr_expect_str_eq(held(&tree, 0), "mounted on /sysroot");
+		cr_expect(stands_on(&tree, 0));
+	}
+	tree_free(&tree);
+}
+
 Test(holders, lines_cut_anywhere_do_no_harm)
 {
-	static const char line[] = "25 1 8:1 / /a\\040b rw,relatime shared:1 - ext4 /dev/sda1 rw\n";
+	static const char line[] = "25 1 8:1 / /a\\040b rw,relatime shared:1 - ext4 /dev/sda1 rw\n28 1 0:40 / / rw - overlay overlay rw,lowerdir=/a\\:/b\n";
 	struct tree tree = new_tree();
 	char cut[sizeof(line)];
 
@@ -147,6 +237,7 @@ Test(holders, lines_cut_anywhere_do_no_harm)
 		tree_file(&tree, "proc/self/mountinfo", cut);
 		tree_file(&tree, "proc/swaps", cut);
 		held(&tree, 0);
+		stands_on(&tree, 0);
 	}
 	tree_free(&tree);
 }

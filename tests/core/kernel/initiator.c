@@ -36,6 +36,9 @@ Test(initiator, the_chain_in_its_order)
 	tree_file(&tree, "etc/iscsi/initiatorname.iscsi", "GenerateName=yes\nInitiatorName=\n");
 	is(&tree, NULL, "iqn.2024-01.example:new", "kernel command line");
 	tree_file(&tree, "proc/cmdline", "quiet rd.iscsi.initiator=me xrd.iscsi.initiator=iqn.x:y\n");
+	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "iqn.2024-01.example:firmware\n");
+	is(&tree, NULL, "iqn.2024-01.example:firmware", "iBFT");
+	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "\n");
 	is(&tree, NULL, "iqn.2026-11.rdmastor:uuid:4c4c4544-0035-5910-8052-b4c04f564432", "DMI product UUID");
 	tree_free(&tree);
 }

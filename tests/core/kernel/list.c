@@ -241,6 +241,9 @@ static const char lost_log[] = "6,1,1000000,-;nvme nvme1: starting error recover
 			       "6,7,110500000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
 			       "6,8,121000000,-;nvme nvme1: Failed reconnect attempt 2/6\n"
 			       "6,9,121000000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
+			       "6,10,121000000,-;nvme nvme3: Reconnecting in 10 seconds...\n"
+			       "6,11,121000000,-;nvme nvme4: Reconnecting in 10 seconds...\n"
+			       "6,12,122000000,-;nvme nvme4: failfast expired\n"
 			       "nvme nvme1: no record\n;nvme nvme1: Reconnecting in 10 seconds...\n";
 
 static struct list_loss lost(const char *name, uint64_t now_s, int fail_s, int give_up_s)
@@ -273,6 +276,9 @@ Test(list, how_long_a_lost_connection_has_left)
 	cr_assert_eq(loss.give_up_left_s, LIST_UNKNOWN);
 	cr_assert_eq(loss.fail_left_s, LIST_UNKNOWN);
 	cr_assert_eq(loss.attempts, 2);
+	loss = lost("nvme3", 151, 50, 60);
+	cr_assert_eq(loss.fail_left_s, 20, "an attempt that takes its time does not hold the requests: %d", loss.fail_left_s);
+	cr_assert_eq(lost("nvme4", 123, 30, 60).fail_left_s, 0, "the kernel said so");
 	loss = lost("nvme2", 126, 30, 60);
 	cr_assert_eq(loss.attempts, LIST_UNKNOWN, "the log has nothing of it");
 }
@@ -290,6 +296,42 @@ Test(list, a_lost_connection_reads_the_log)
 	cr_assert_neq(list.link[0].loss.give_up_left_s, LIST_UNKNOWN);
 	kernel_list_free(&list);
 	tree_free(&tree);
+}
+
+/* As written by Linux 6.12; µs. */
+static const char srp_log[] = "6,1,1000000,-;scsi host12: ib_srp: new target: id_ext 0002c90300a0b0c0 ioc_guid 0002c90300a0b0c1 sgid :: dest 10.0.0.1:5555\n"
+			      "3,2,2000000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE 00000000c8b2b0c4\n"
+			      "6,3,3000000,-;scsi host12: ib_srp: reconnect succeeded\n"
+			      "3,4,100000000,-;scsi host12: ib_srp: failed SEND status transport retry counter exceeded (12) for CQE 00000000c8b2b0c4\n"
+			      "3,5,104000000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE 00000000c8b2b0c4\n"
+			      "3,6,112000000,-;scsi host12: reconnect attempt 1 failed (-104)\n"
+			      "6,7,113000000,-;scsi host13: ib_srp: DREQ received - connection closed\n"
+			      "6,8,114000000,-;scsi host1: ib_srp: reconnect succeeded\n";
+
+static struct list_loss srp_lost(const char *name, uint64_t now_s, int fail_s, int give_up_s)
+{
+	struct list_link link = list_link_new(name, "srp", "rdma");
+	char log[sizeof(srp_log)];
+
+	memcpy(log, srp_log, sizeof(log));
+	link.loss.fail_s = fail_s;
+	link.loss.give_up_s = give_up_s;
+	list_srp_lost_at(now_s * 1000000, log, &link);
+	return link.loss;
+}
+
+Test(list, how_long_a_lost_srp_connection_has_left)
+{
+	struct list_loss loss = srp_lost("host12", 110, 30, 60);
+
+	cr_assert_eq(loss.fail_left_s, 20, "from the first error on, not from the next ones: %d", loss.fail_left_s);
+	cr_assert_eq(loss.give_up_left_s, 50);
+	loss = srp_lost("host12", 900, 30, LIST_NEVER);
+	cr_assert_eq(loss.fail_left_s, 0);
+	cr_assert_eq(loss.give_up_left_s, LIST_UNKNOWN, "it is not given up");
+	loss = srp_lost("host13", 120, 30, 60);
+	cr_assert_eq(loss.fail_left_s, 23, "closed by the target");
+	cr_assert_eq(srp_lost("host1", 120, 30, 60).fail_left_s, LIST_UNKNOWN, "the log has no loss of it");
 }
 
 static void put_srp(const struct tree *tree, unsigned host, const char *node, const char *number, unsigned port)
@@ -337,6 +379,7 @@ static struct tree srp_multipath(void)
 	put(&tree, "sys/class/block/dm-0", "dm/uuid", MULTIPATH);
 	put(&tree, "sys/class/block/dm-0", "dm/name", "mpatha");
 	tree_file(&tree, "proc/self/mountinfo", "36 35 253:0 / /srv rw - ext4 /dev/mapper/mpatha rw\n");
+	tree_file(&tree, "dev/kmsg", "3,4,1000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE 00000000c8b2b0c4\n");
 	return tree;
 }
 
@@ -361,6 +404,9 @@ Test(list, srp_under_multipath)
 	cr_assert_eq(link_of(&list, lost_path)->rdma_port, 2);
 	cr_assert_eq(link_of(&list, lost_path)->queues, 4);
 	cr_assert_eq(link_of(&list, lost_path)->loss.attempts, 3);
+	cr_assert_neq(link_of(&list, lost_path)->loss.fail_left_s, LIST_UNKNOWN, "the log was read");
+	cr_assert_eq(link_of(&list, 1 - lost_path)->loss.attempts, LIST_UNKNOWN, "nothing was lost");
+	cr_assert_eq(link_of(&list, 1 - lost_path)->loss.fail_left_s, LIST_UNKNOWN);
 	cr_assert_eq(link_of(&list, lost_path)->loss.fail_s, 15);
 	cr_assert_eq(link_of(&list, lost_path)->loss.give_up_s, LIST_NEVER);
 	cr_assert_str_eq(list.port[0].netdev, "ib0,ib0.8001");
@@ -459,6 +505,10 @@ Test(list, nfs)
 	cr_assert_eq(link_of(&list, 1)->queues, 4);
 	cr_assert_eq(link_of(&list, 1)->loss.fail_s, 180, "60 s three times");
 	kernel_list_free(&list);
+	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/xprt_state", "state= LOCKED CONNECTING BOUND \n");
+	list = list_of(&tree);
+	cr_assert_str_eq(link_of(&list, 0)->state, "connecting");
+	kernel_list_free(&list);
 	tree_free(&tree);
 }
 
@@ -519,6 +569,12 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1:4420/nqn.t1/2"), 1);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/"), 2);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/x"), 0);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/0x2"), 1);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/02"), 1, "decimal");
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/-1"), 0);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/+2"), 0);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/%202"), 0);
+	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1/nqn.t1/18446744073709551617"), 0);
 	cr_assert_eq(selected(&tree, "nvme+rdma://10.0.0.1:4421/nqn.t1"), 0);
 	cr_assert_eq(selected(&tree, "nvme+rdma://[fd00::1]"), 1);
 	cr_assert_eq(selected(&tree, "nvme+tcp://10.0.1.1/nqn.t1/1"), 1);

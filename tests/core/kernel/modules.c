@@ -52,16 +52,72 @@ Test(modules, the_folder_of_a_merged_usr_and_absolute_names)
 	loads("usr/lib/modules", "/lib/modules/6.1/a.ko: /lib/modules/6.1/b.ko\n", "a", "lib/modules/6.1/b.ko lib/modules/6.1/a.ko ");
 }
 
-Test(modules, the_rules_of_the_machine)
+static struct tree rule(const char *text)
 {
 	struct tree tree = tree_new();
 
-	cr_assert(!module_has_rule(tree.root, "nvme_tcp"), "no rules at all");
-	tree_file(&tree, "etc/modprobe.d/a.conf", "# install nvme_tcp /bin/false\noptions nvme_tcp x=1\ninstall nvme /bin/false\n");
+	tree_file(&tree, "etc/modprobe.d/a.conf", text);
+	return tree;
+}
+
+/* As kmod 30 answers `modprobe -n -v nvme_tcp`. */
+Test(modules, the_rules_of_the_machine)
+{
+	static const struct {
+		const char *text;
+		bool own, needed;
+	} rows[] = {
+		{ "", false, false },
+		{ "# install nvme_tcp /bin/false\noptions nvme_tcp x=1\ninstall nvme /bin/false\n", false, false },
+		{ "blacklist x\n\tinstall  nvme-tcp /bin/false\n", true, true },
+		{ "install nvme* /bin/false\n", true, true },
+		{ "install nvme[-_]tcp /bin/false", true, true },
+		{ "install nvme-?cp /bin/false", true, true },
+		{ "install nvme?? /bin/false", false, false },
+		{ "install \\\n nvme_tcp /bin/false", true, true },
+		{ "blacklist nvme_tcp\nblacklist nvme*\n", false, false },
+		{ "alias nvme_tcp off", true, false },
+		{ "alias nvme* off", true, false },
+		{ "alias nvme-tcp nvme_auth", true, false },
+		{ "alias nvme* nvme-tcp", false, false },
+		{ "alias nvme_tcp", false, false },
+		{ "install", false, false },
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct tree tree = rule(rows[i].text);
+
+		cr_expect_eq(module_has_rule(tree.root, "nvme_tcp", false), rows[i].own, "%s", rows[i].text);
+		cr_expect_eq(module_has_rule(tree.root, "nvme-tcp", true), rows[i].needed, "%s", rows[i].text);
+		tree_free(&tree);
+	}
+}
+
+Test(modules, the_folders_of_rules)
+{
+	struct tree tree = tree_new();
+
+	cr_assert(!module_has_rule(tree.root, "nvme_tcp", false), "no rules at all");
 	tree_file(&tree, "etc/modprobe.d/b.conf.old", "install nvme_tcp /bin/false\n");
-	cr_assert(!module_has_rule(tree.root, "nvme_tcp"), "none of it");
-	tree_file(&tree, "usr/lib/modprobe.d/c.conf", "blacklist x\n\tinstall  nvme-tcp /bin/false\n");
-	cr_assert(module_has_rule(tree.root, "nvme_tcp"));
+	cr_assert(!module_has_rule(tree.root, "nvme_tcp", false));
+	tree_file(&tree, "usr/lib/modprobe.d/c.conf", "install nvme-tcp /bin/false\n");
+	cr_assert(module_has_rule(tree.root, "nvme_tcp", false));
+	tree_free(&tree);
+}
+
+Test(modules, options_of_the_machine)
+{
+	struct tree tree = rule("options ib-srp  cmd_sg_entries=255 \\\n  ch_count=2\noptions ib* x=1\noptions ib_srpt y=1\noptions ib_srp\n");
+	char text[64];
+
+	module_options(tree.root, "ib_srp", "ch_count=4", text, sizeof(text));
+	cr_assert_str_eq(text, "cmd_sg_entries=255   ch_count=2 ch_count=4");
+	module_options(tree.root, "rdma_cm", "", text, sizeof(text));
+	cr_assert_str_eq(text, "");
+	module_options(tree.root, "rdma_cm", "a=1", text, sizeof(text));
+	cr_assert_str_eq(text, "a=1");
+	module_options(tree.root, "ib_srp", "ch_count=4", text, 8);
+	cr_assert_str_eq(text, "cmd_sg_", "cut, not overrun");
 	tree_free(&tree);
 }
 

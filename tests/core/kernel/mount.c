@@ -4,6 +4,8 @@
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct kernel_mounted m;
@@ -56,6 +58,64 @@ Test(mount, what_is_mounted)
 	tree_free(&tree);
 }
 
+struct seen {
+	unsigned count;
+	char transport[8][16];
+};
+
+static void note(const char *dir, const struct kernel_mounted *mounted, void *arg)
+{
+	struct seen *seen = arg;
+
+	(void)dir;
+	if (seen->count < 8)
+		memcpy(seen->transport[seen->count], mounted->transport, 16);
+	seen->count++;
+}
+
+Test(mount, several_at_one_place_have_their_own_transports)
+{
+	struct tree tree = tree_new();
+	struct seen seen = { 0 };
+
+	tree_file(&tree, "proc/self/mountinfo",
+		"30 1 0:50 / /a rw - nfs4 h:/x rw\n31 1 0:51 / /a rw - nfs h:/y rw\n32 1 0:52 / /b rw - nfs4 h:/z rw\n33 1 0:53 / /c rw - nfs h:/z rw\n");
+	tree_file(&tree, "proc/self/mountstats",
+		"device h:/x mounted on /a with fstype nfs4\n\txprt:\trdma 0\n\txprt:\ttcp 0\ndevice h:/y mounted on /a with fstype nfs\n\txprt:\ttcp 0\n"
+		"device h:/z mounted on /b with fstype nfs4\n\txprt:\trdma 0\n");
+	kernel_nfs_mounts(tree.root, note, &seen);
+	cr_assert_eq(seen.count, 4);
+	cr_assert_str_eq(seen.transport[0], "rdma");
+	cr_assert_str_eq(seen.transport[1], "tcp");
+	cr_assert_str_eq(seen.transport[2], "rdma");
+	cr_assert_str_eq(seen.transport[3], "");
+	cr_assert_eq(kernel_mounted(tree.root, "/a", &m), 0);
+	cr_assert_str_eq(m.transport, "tcp", "the topmost");
+	tree_free(&tree);
+}
+
+#define MANY 20000
+
+Test(mount, very_many, .timeout = 20)
+{
+	struct tree tree = tree_new();
+	struct seen seen = { 0 };
+	char *info = malloc(MANY * 100), *stats = malloc(MANY * 100);
+	size_t a = 0, b = 0;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		a += (size_t)sprintf(info + a, "%u 1 0:50 / /m/%u rw - nfs4 h:/x rw\n", i + 1, i);
+		b += (size_t)sprintf(stats + b, "device h:/x mounted on /m/%u with fstype nfs4\n\txprt:\trdma 0\n", i);
+	}
+	tree_file(&tree, "proc/self/mountinfo", info);
+	tree_file(&tree, "proc/self/mountstats", stats);
+	kernel_nfs_mounts(tree.root, note, &seen);
+	cr_assert_eq(seen.count, MANY);
+	free(info);
+	free(stats);
+	tree_free(&tree);
+}
+
 Test(mount, values_in_options)
 {
 	char value[8];
@@ -94,17 +154,5 @@ Test(mount, the_directory)
 	cr_assert_eq(kernel_mount_dir(tree.root, "/", dir), 0);
 	cr_assert_eq(kernel_mount_dir(tree.root, ".", dir), 0);
 	cr_assert_eq(kernel_mount_dir(tree.root, "", dir), -ENOENT);
-	tree_free(&tree);
-}
-
-Test(mount, one_that_is_refused)
-{
-	const struct kernel_mount_ask ask = { "none", "/nowhere/at/all", "no-such-file-system", "", 0, 0 };
-	struct tree tree = make();
-	bool late;
-	int err = kernel_mount(tree.root, &ask, &late);
-
-	cr_assert(err == -EPERM || err == -ENOENT || err == -ENODEV, "%d", err);
-	cr_assert_not(late);
 	tree_free(&tree);
 }

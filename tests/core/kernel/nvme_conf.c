@@ -244,8 +244,19 @@ Test(nvme_conf, files_of_every_form_and_drop_ins_in_order)
 	cr_assert_str_eq(diag.text, "open /etc/none: no such file or directory");
 	cr_assert_eq(kernel_nvmf_conf_read(tree.root, "/etc/nvme", &all, &diag), -EISDIR);
 	cr_assert_str_eq(diag.text, "read /etc/nvme: is a directory");
+	tree_link(&tree, "endless", "/dev/zero");
+	cr_assert_eq(kernel_nvmf_conf_read(tree.root, "/endless", &all, &diag), -EFBIG);
+	cr_assert_str_eq(diag.text, "/endless is longer than a configuration can be (1 MiB)");
 	tree_dir(&tree, "etc/nvme/nvme-fabrics.conf.d/30.conf");
 	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), -EISDIR, "what is there and cannot be read is not passed over");
+	kernel_nvmf_conf_free(&all);
+	for (unsigned i = 0; i < 64; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "etc/nvme/nvme-fabrics.conf.d/a%u.conf", i);
+		tree_file(&tree, name, "");
+	}
+	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), -E2BIG, "none is left out silently");
 	kernel_nvmf_conf_free(&all);
 	tree_file(&tree, "proc/cmdline", "rd.nvmf.discover=tcp,10.0.0.7\n");
 	cr_assert_eq(kernel_nvmf_conf_kernel(tree.root, &all, &diag), 0);

@@ -227,3 +227,40 @@ Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
 	cr_assert_not(strstr(words, "Y29y"), "%s", words);
 	cr_assert_not(strstr(diag.text, "Y29y"), "%s", diag.text);
 }
+
+static void leaves(const char *words, int own, const char *expected)
+{
+	const struct nvme_numbers others = { { 1 } }; /* nvme0 */
+	struct nvmf_want want = want_t1();
+	char text[1024];
+
+	snprintf(text, sizeof(text), "%s", words);
+	nvme_words_own(text, &want, &others, own);
+	cr_assert_str_eq(text, expected);
+}
+
+Test(nvme_connect, lines_of_other_controllers_are_no_reason)
+{
+	leaves("nvme nvme0: failed to connect socket: -111\nnvme nvme0: Failed reconnect attempt 7\nnvme0n1: I/O error\nnvme0c0n1: x\n", -1, "");
+	leaves("nvme nvme0: failed to connect socket: -111\nnvme nvme1: failed to connect socket: -113", -1,
+		"nvme nvme1: failed to connect socket: -113");
+	leaves("nvme nvme1: one\nnvme nvme2: two\n", -1, "");
+	leaves("nvme nvme1: one\nnvme nvme2: two\n", 2, "nvme nvme2: two\n");
+	leaves("nvme nvme1: one\nnvme nvme2: Connect Invalid Data Parameter, subsysnqn \"nqn.t1\"\nnvme nvme2: two\n", -1,
+		"nvme nvme2: Connect Invalid Data Parameter, subsysnqn \"nqn.t1\"\nnvme nvme2: two\n");
+	leaves("nvme nvme1: one\nnvme nvme2: Connect Invalid Data Parameter, subsysnqn \"nqn.t10\"\nnvme nvme2: two\n", -1, "nvme nvme1: one\n");
+	leaves("nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.hosts\nnvme nvme1: one\n", -1, "");
+	leaves("nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\nnvme nvme2: one\n", -1,
+		"nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\n");
+}
+
+Test(nvme_connect, lines_of_no_controller_are_others_when_they_name_something_else)
+{
+	leaves("nvme_fabrics: no handler found for transport rdma.\nnvme_fabrics: no handler found for transport fc.\n", -1,
+		"nvme_fabrics: no handler found for transport rdma.\n");
+	leaves("nvme_fabrics: found same hostid 1 but different hostnqn nqn.b\nnvme_tcp: queue 0: one\n", -1, "nvme_tcp: queue 0: one\n");
+	leaves("nvme_fabrics: unknown parameter or missing value 'tls' in ctrl creation request\n", -1, "");
+	leaves("nvme_fabrics: invalid parameter 'traddr=%s'\n", -1, "nvme_fabrics: invalid parameter 'traddr=%s'\n");
+	leaves("nvme99999999999: one\n", -1, "nvme99999999999: one\n");
+	leaves("", -1, "");
+}

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -194,14 +195,52 @@ static void content(const struct tree *tree, const char *path, const char *expec
 Test(nvme_sysfs, the_end_of_a_connection)
 {
 	struct tree tree = new_tree();
+	struct nvmf_ctrl ctrl;
 	struct diag diag = { 0 };
 
-	kernel_nvmf_hurry(tree.root, "nvme2");
+	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme2", &ctrl), 0);
+	kernel_nvmf_hurry(tree.root, &ctrl);
 	content(&tree, "sys/class/nvme/nvme2/fast_io_fail_tmo", "0");
 	content(&tree, "sys/class/nvme/nvme2/ctrl_loss_tmo", "1");
-	cr_assert_eq(kernel_nvmf_disconnect(tree.root, "nvme2", 0, &diag), 0, "%s", diag.text);
+	cr_assert_eq(kernel_nvmf_disconnect(tree.root, &ctrl, 0, &diag), 0, "%s", diag.text);
 	content(&tree, "sys/class/nvme/nvme2/delete_controller", "1");
-	cr_assert_eq(kernel_nvmf_disconnect(tree.root, "nvme77", 0, &diag), 0, "what is gone is gone");
+	snprintf(ctrl.name, sizeof(ctrl.name), "nvme77");
+	cr_assert_eq(kernel_nvmf_disconnect(tree.root, &ctrl, 0, &diag), 0, "what is gone is gone");
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, a_number_that_has_become_anothers_is_left_alone)
+{
+	struct tree tree = new_tree();
+	struct nvmf_ctrl ctrl;
+	struct diag diag = { 0 };
+
+	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme2", &ctrl), 0);
+	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.quite-another", "traddr=10.0.0.9,trsvcid=4420");
+	kernel_nvmf_hurry(tree.root, &ctrl);
+	content(&tree, "sys/class/nvme/nvme2/ctrl_loss_tmo", "60\n");
+	cr_assert_eq(kernel_nvmf_disconnect(tree.root, &ctrl, 0, &diag), 0, "%s", diag.text);
+	content(&tree, "sys/class/nvme/nvme2/delete_controller", "\n");
+	tree_free(&tree);
+}
+
+Test(nvme_sysfs, what_is_taken_back_is_what_nobody_uses)
+{
+	struct tree tree = new_tree();
+	struct nvmf_ctrl ctrl;
+	struct diag diag = { .err = ETIMEDOUT };
+
+	nvme_tree_disk(&tree, "nvme2", "nvme1c2n1", "nvme1n1", 1);
+	tree_file(&tree, "proc/self/mountinfo", "25 1 259:1 / /mnt rw - ext4 /dev/nvme1n1 rw\n");
+	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme2", &ctrl), 0);
+	kernel_nvmf_undo(tree.root, &ctrl, &diag);
+	content(&tree, "sys/class/nvme/nvme2/delete_controller", "\n");
+	cr_assert_str_eq(diag.hint, "nvme2 stays connected, as it is in use: nvme1n1 mounted on /mnt");
+	diag.hint[0] = 0;
+	tree_file(&tree, "proc/self/mountinfo", "");
+	kernel_nvmf_undo(tree.root, &ctrl, &diag);
+	content(&tree, "sys/class/nvme/nvme2/delete_controller", "1");
+	cr_assert_str_eq(diag.hint, "");
 	tree_free(&tree);
 }
 

@@ -75,6 +75,22 @@ Test(srp_connect, a_target_that_does_not_answer)
 	cr_assert(strstr(why.text, "the target does not answer: the kernel's login did not end in 0.1"), "%s", why.text);
 }
 
+Test(srp_connect, what_is_taken_back_is_what_nobody_uses)
+{
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:1/device/type", "0\n");
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:1/device/block/sda/dev", "8:0\n");
+	tree_file(&tree, "sys/dev/block/8:0/uevent", "MAJOR=8\nMINOR=0\nDEVNAME=sda\n");
+	tree_file(&tree, "proc/self/mountinfo", "36 35 8:0 / /mnt rw - ext4 /dev/sda rw\n");
+	tree_dir(&tree, "sys/class/scsi_host/host6");
+	tree_file(&tree, "sys/class/srp_remote_ports/port-6:1/delete", "");
+	why.err = ETIMEDOUT;
+	kernel_srp_undo(tree.root, 6, &why);
+	cr_assert_str_eq(why.hint, "host6 stays connected, as it is in use: sda mounted on /mnt");
+	why.hint[0] = 0;
+	kernel_srp_undo(tree.root, 7, &why);
+	cr_assert_str_eq(why.hint, "");
+}
+
 Test(srp_connect, the_reason_is_kept)
 {
 	tree_link(&tree, ADD_TARGET, "/dev/full");

@@ -43,6 +43,26 @@ Test(sys, reads_files_of_any_length)
 	tree_free(&tree);
 }
 
+Test(sys, a_configuration_has_an_end)
+{
+	struct tree tree = tree_new();
+	static char big[SYS_CONF_MAX + 2];
+	char *text;
+
+	tree_link(&tree, "endless", "/dev/zero");
+	cr_assert_null(sys_read_conf(tree.root, "endless"));
+	cr_assert_eq(errno, EFBIG);
+	memset(big, 'x', sizeof(big) - 1);
+	tree_file(&tree, "big", big);
+	cr_assert_null(sys_read_conf(tree.root, "big"));
+	big[SYS_CONF_MAX] = 0;
+	tree_file(&tree, "big", big);
+	text = sys_read_conf(tree.root, "big");
+	cr_assert_str_eq(text, big);
+	free(text);
+	tree_free(&tree);
+}
+
 static void add(const char *name, void *arg)
 {
 	strcat(arg, name);

@@ -140,7 +140,12 @@ Test(codec, tables)
 		cr_assert_eq(good, len == 56 || len >= 56 + 68, "%zu bytes, less than a record is no table", len);
 		if (good)
 			cr_assert_eq(table.count, (len - 56 + 4) / 72, "the last one need not be filled up");
+		cr_assert_not(table.cut, "zeros fill up");
 	}
+	memset(mad + 56, 1, sizeof(mad) - 56);
+	for (size_t len = 56; len < sizeof(mad); len++)
+		if (sa_table_get(&table, mad, len, 68))
+			cr_assert_eq(table.cut, (len - 56) % 72 != 0 && (len - 56) % 72 < 68, "%zu bytes", len);
 	hdr->attr_offset = put_be16(8);
 	cr_assert_not(sa_table_get(&table, mad, sizeof(mad), 68));
 	hdr->attr_offset = put_be16(0xffff);

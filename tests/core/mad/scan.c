@@ -312,6 +312,11 @@ Test(scan, a_table_cut_short_loses_its_last_record_only)
 	fake_fabric.arg = &cut;
 	cr_assert_eq(scan(2000), 0, "%s", diag.text);
 	cr_assert_eq(found.count, 9);
+	cr_assert(found.cut, "and says so");
+	cut = 0;
+	cr_assert_eq(scan(2000), 0, "%s", diag.text);
+	cr_assert_eq(found.count, 10);
+	cr_assert_not(found.cut);
 }
 
 static void small_records(void *arg, uint8_t *datagram, size_t *len)

@@ -2,11 +2,14 @@
 /* Why the kernel did not mount: by errno, by what the mount daemon says, by the kernel's log. */
 #include "nfs_why.h"
 #include "../../fake/nfs_server.h"
+#include "loop.h"
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static struct nfs_server server = { .low = 3, .high = 4, .export = { { "/exp", { "*" } }, { "/only/", { "10.0.0.7", "@friends" } }, { "/exp/sub", { "10.0.0.8" } } } };
 static struct nfs_mount m = { .dir = "/mnt", .rdma = true, .version = NFS_V42, .data = "vers=4.2" };
@@ -21,7 +24,7 @@ static const char *text(const char *path, int err, const char *log)
 	m.server = addr;
 	snprintf(m.source.path, sizeof(m.source.path), "%s", path);
 	why = (struct diag){ 0 };
-	cr_assert_lt(nfs_why(loop, &m, ntohs(((struct sockaddr_in *)&addr.ss)->sin_port), err, log, &why), 0);
+	cr_assert_lt(nfs_why(loop, &m, ntohs(((struct sockaddr_in *)&addr.ss)->sin_port), err, log, 0, &why), 0);
 	loop_free(loop);
 	nfs_server_stop();
 	return why.text;
@@ -60,6 +63,27 @@ Test(nfs_why, very_many_exports, .timeout = 30)
 	text("/exp", ENOENT, "");
 	cr_assert(strstr(why.text, "it exports /srv/000"));
 	cr_assert_str_eq(why.text + strlen(why.text) - strlen("…"), "…");
+}
+
+/* Connects, and nobody answers. */
+Test(nfs_why, no_longer_than_there_is_time, .timeout = 30)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(in);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	uint64_t begin = loop_clock();
+
+	cr_assert(!bind(fd, (struct sockaddr *)&in, len) && !listen(fd, 8) && !getsockname(fd, (struct sockaddr *)&in, &len));
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	memcpy(&m.server.ss, &in, len);
+	m.server.len = len;
+	for (unsigned ms = 0; ms <= 300; ms += 300) {
+		begin = loop_clock();
+		cr_assert_eq(nfs_why(loop, &m, ntohs(in.sin_port), EACCES, "", begin + ms * 1000000ull, &why), -EACCES);
+		cr_assert_lt(loop_clock() - begin, (ms + 900) * 1000000ull);
+	}
+	loop_free(loop);
+	close(fd);
 }
 
 Test(nfs_why, errnos_and_the_log, .timeout = 30)

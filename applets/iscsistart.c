@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iscsistart: logs in to one iSCSI target, or to those that the boot firmware names. A link of this name is open-iscsi's tool: its words,
+ * output and statuses. */
+#include "iscsistart_fw.h"
+#include "iscsistart_login.h"
+#include "kernel.h"
+#include "scsi_show.h"
+#include "uri.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AT(field) offsetof(struct start_options, field)
+static const struct opt rows[] = {
+	{ "config", 'c', OPT_TEXT, AT(config), "FILE", "with -b: settings, instead of /etc/iscsi/iscsid.conf" },
+	{ "initiatorname", 'i', OPT_TEXT, AT(initiator), "NAME", "who we are to the target" },
+	{ "targetname", 't', OPT_TEXT, AT(target), "NAME", "the target" },
+	{ "tgpt", 'g', OPT_TEXT, AT(tgpt), "N", "its portal group; the target's own word counts" },
+	{ "address", 'a', OPT_TEXT, AT(address), "ADDRESS", "where it is" },
+	{ "port", 'p', OPT_TEXT, AT(port), "N", "default 3260" },
+	{ "username", 'u', OPT_TEXT, AT(user[0]), "NAME", "our name for CHAP" },
+	{ "password", 'w', OPT_TEXT, AT(secret[0]), "SECRET", "our secret" },
+	{ "username-in", 'U', OPT_TEXT, AT(user[1]), "NAME", "what the target calls itself in mutual CHAP" },
+	{ "password-in", 'W', OPT_TEXT, AT(secret[1]), "SECRET", "the target's secret" },
+	{ "debug", 'd', OPT_TEXT, AT(debug), "N", "from 1 on: tell each step" },
+	{ "fwparam-connect", 'b', OPT_FLAG, AT(connect), NULL, "log in to the targets that the boot firmware names (iBFT)" },
+	{ "fwparam-network", 'N', OPT_FLAG, AT(network), NULL, "set up the network as the firmware had it" },
+	{ "fwparam-print", 'f', OPT_FLAG, AT(print), NULL, "print what the firmware names" },
+	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE", "a setting of open-iscsi's records; iface.transport_name=iser: over iSER" },
+	{ "version", 'v', OPT_FLAG, AT(version), NULL, "print the version" },
+	{ 0 },
+};
+#undef AT
+
+void start_tell(const struct call *call, const char *fmt, ...)
+{
+	const struct start_options *opts = call->opts;
+	va_list args;
+	char *text;
+	int len;
+
+	va_start(args, fmt);
+	len = opts->common.quiet ? -1 : vasprintf(&text, fmt, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	uri_hide(text);
+	fputs(call->linked ? START_NAME ": " : "rdmastor " START_NAME ": ", stderr);
+	out_plain(stderr, text);
+	fputc('\n', stderr);
+	free(text);
+}
+
+static int help(void)
+{
+	fputs("Usage: " START_NAME " [OPTION]\n"
+	      "Open-iSCSI initiator.\n"
+	      "  -c, --config=[path]      set config file (default /etc/iscsi/iscsid.conf).\n"
+	      "  -i, --initiatorname=name set InitiatorName to name (Required)\n"
+	      "  -t, --targetname=name    set TargetName to name (Required)\n"
+	      "  -g, --tgpt=N             set target portal group tag to N (Required)\n"
+	      "  -a, --address=A.B.C.D    set IP address to A.B.C.D (Required)\n"
+	      "  -p, --port=N             set port to N (Default 3260)\n"
+	      "  -u, --username=N         set username to N (optional)\n"
+	      "  -w, --password=N         set password to N (optional\n"
+	      "  -U, --username_in=N      set incoming username to N (optional)\n"
+	      "  -W, --password_in=N      set incoming password to N (optional)\n"
+	      "  -d, --debug=debuglevel   print debugging information \n"
+	      "  -b, --fwparam_connect    create a session to the target using iBFT or OF\n"
+	      "  -N, --fwparam_network    bring up the network as specified by iBFT or OF\n"
+	      "  -f, --fwparam_print      print the iBFT or OF info to STDOUT \n"
+	      "  -P, --param=NAME=VALUE   set parameter with the name NAME to VALUE\n"
+	      "  -h, --help               display this help and exit\n"
+	      "  -v, --version            display version and exit\n",
+		stdout);
+	return EXIT_DONE;
+}
+
+static int wrong(struct start *s, const char *text)
+{
+	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s%s", text, s->call->linked ? ". Exiting " START_NAME : "");
+	return START_INVALID;
+}
+
+static int read_number(struct start *s, const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *number)
+{
+	struct diag why = { 0 };
+
+	if (!text || !parse_u64(text, min, max, number, &why))
+		return 0;
+	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s: %s", what, why.text);
+	return START_INVALID;
+}
+
+static int one_session(struct start *s)
+{
+	const struct start_options *opts = s->opts;
+	uint64_t port = ISCSI_PORT, group = 0;
+	struct iscsi_wish *wish;
+	int rc;
+
+	if (!opts->initiator)
+		return wrong(s, "InitiatorName not set");
+	if (!opts->tgpt || !strcmp(opts->tgpt, "-1"))
+		return wrong(s, "Portal Group not set");
+	if (!opts->target || !*opts->target)
+		return wrong(s, "TargetName not set");
+	if (!opts->address || !*opts->address)
+		return wrong(s, "IP Address not set");
+	rc = read_number(s, "port", opts->port, 1, UINT16_MAX, &port);
+	if (!rc)
+		rc = read_number(s, "tgpt", opts->tgpt, 0, UINT16_MAX, &group);
+	if (rc)
+		return rc;
+	s->session = calloc(1, sizeof(*s->session));
+	if (!s->session)
+		return diag_sys(s->call->diag, ENOMEM, START_NAME), EXIT_FAILED;
+	s->sessions = 1;
+	wish = &s->session->wish;
+	*wish = (struct iscsi_wish){ .port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_WISH_NO_LUN };
+	if (strlen(opts->target) >= sizeof(wish->name) || strlen(opts->address) >= sizeof(wish->host))
+		return wrong(s, "TargetName or IP Address is too long");
+	strcpy(wish->name, opts->target);
+	snprintf(wish->host, sizeof(wish->host), "%.*s", (int)strcspn(opts->address + (*opts->address == '['), "]"), opts->address + (*opts->address == '['));
+	for (unsigned i = 0; i < 2; i++) {
+		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_WISH_TEXT) || (opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_WISH_TEXT))
+			return wrong(s, "A user or secret has more than 256 bytes");
+		strcpy(wish->user[i], opts->user[i] ? opts->user[i] : "");
+		strcpy(wish->secret[i], opts->secret[i] ? opts->secret[i] : "");
+	}
+	return 0;
+}
+
+static void firmware_session(struct start *s, const struct ibft *ibft, unsigned i)
+{
+	struct start_session *session = &s->session[i];
+	const struct ibft_nic_info *nic = kernel_ibft_nic(ibft, &ibft->target[i]);
+
+	kernel_ibft_wish(ibft, &ibft->target[i], &session->wish);
+	session->wish.tpgt = 1;
+	snprintf(session->target, sizeof(session->target), "target%u", ibft->target[i].index);
+	if (nic)
+		snprintf(session->nic, sizeof(session->nic), "ethernet%u", nic->index);
+}
+
+static int firmware_sessions(struct start *s)
+{
+	struct ibft *ibft = calloc(1, sizeof(*ibft));
+	struct diag *diag = s->call->diag;
+	int rc = START_NOTHING;
+
+	if (!ibft)
+		return diag_sys(diag, ENOMEM, "iBFT"), EXIT_FAILED;
+	if (!kernel_ibft(s->root, ibft, diag) && !ibft->targets)
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the firmware's iBFT names no target");
+	else if (!diag->err && !ibft->initiator[0] && !s->opts->initiator)
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the firmware's iBFT names no initiator: -i does");
+	if (diag->err) {
+		out_line(s->call->out, "Could not get boot entry.");
+		goto done;
+	}
+	s->session = calloc(ibft->targets, sizeof(*s->session));
+	if (!s->session) {
+		diag_sys(diag, ENOMEM, START_NAME);
+		goto done;
+	}
+	s->sessions = ibft->targets;
+	for (unsigned i = 0; i < ibft->targets; i++)
+		firmware_session(s, ibft, i);
+	strcpy(s->initiator, ibft->initiator);
+	rc = 0;
+done:
+	explicit_bzero(ibft, sizeof(*ibft));
+	free(ibft);
+	return rc;
+}
+
+static void print_session(struct start *s, const struct start_session *session)
+{
+	const struct iscsi_want *want = &session->want;
+	struct out *out = s->call->out;
+	char where[ADDR_TEXT];
+
+	out_object(out, NULL);
+	out_text(out, "target", NULL, "%s", session->wish.name);
+	out_text(out, "portal", NULL, "%s", session->resolved ? addr_text(&want->portal, where) : session->wish.host);
+	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(want->carrier));
+	out_bool(out, "connected", NULL, !want->why.err);
+	if (want->why.err) {
+		out_text(out, "code", NULL, "%s", diag_code_word(want->why.code));
+		out_text(out, "text", NULL, "%s", want->why.text);
+	} else {
+		out_bool(out, "existed", NULL, want->existed);
+		out_u64(out, "sid", NULL, want->sid);
+		out_list(out, "luns");
+		for (unsigned i = 0; i < want->count && (out->json || !s->call->linked); i++)
+			scsi_show_lun(out, &want->luns[i], NULL);
+		out_end(out);
+	}
+	out_end(out);
+}
+
+static void tell_session(struct start *s, const struct start_session *session)
+{
+	const struct iscsi_want *want = &session->want;
+	const char *text;
+	unsigned number;
+
+	if (want->why.err && s->call->linked) {
+		number = start_error(session, &text);
+		start_tell(s->call, "initiator reported error (%u - %s)", number, text);
+	}
+	if (want->why.err && (s->call->linked || s->sessions > 1)) {
+		start_tell(s->call, "%s: %s", session->wish.name, want->why.text);
+		if (want->why.hint[0])
+			start_tell(s->call, "hint: %s", want->why.hint);
+	}
+	if (want->why.err)
+		return;
+	if (want->existed)
+		start_tell(s->call, "session%u to this target is there already", want->sid);
+	else
+		start_tell(s->call, "Connection%u:0 to [target: %s, portal: %s,%u] through [iface: %s] is operational now", want->sid, session->wish.name,
+			session->wish.host, session->wish.port, want->carrier == ISCSI_ISER ? "iser" : "default");
+	for (unsigned i = 0; i < want->count && s->call->linked; i++)
+		if (want->luns[i].node[0])
+			start_tell(s->call, "/dev/%s: LUN %llu", want->luns[i].node, (unsigned long long)want->luns[i].lun);
+}
+
+static int result(struct start *s)
+{
+	unsigned failed = 0;
+
+	out_list(s->call->out, "sessions");
+	for (unsigned i = 0; i < s->sessions; i++) {
+		tell_session(s, &s->session[i]);
+		print_session(s, &s->session[i]);
+		failed += s->session[i].want.why.err != 0;
+	}
+	out_end(s->call->out);
+	if (!failed || s->call->linked)
+		return failed ? EXIT_FAILED : EXIT_DONE;
+	if (failed < s->sessions)
+		return EXIT_PARTLY;
+	if (s->sessions == 1) {
+		*s->call->diag = s->session->want.why;
+		diag_ctx(s->call->diag, "%s", s->session->wish.name);
+	} else {
+		diag_set(s->call->diag, DIAG_IO, EIO, "none of %u targets was logged in to", failed);
+	}
+	return EXIT_FAILED;
+}
+
+static int take_name(struct start *s)
+{
+	if (!s->opts->initiator)
+		return 0;
+	if (strlen(s->opts->initiator) >= sizeof(s->initiator))
+		return wrong(s, "InitiatorName is too long");
+	strcpy(s->initiator, s->opts->initiator);
+	return 0;
+}
+
+static int plan(struct start *s)
+{
+	for (unsigned i = 0; i < s->sessions; i++)
+		out_line(s->call->out, "%s at %s port %u, over %s, as %s", s->session[i].wish.name, s->session[i].wish.host, s->session[i].wish.port,
+			s->iser ? "iSER" : "TCP", s->initiator);
+	return EXIT_DONE;
+}
+
+static int log_in(struct start *s)
+{
+	int rc = s->opts->connect ? firmware_sessions(s) : one_session(s);
+
+	if (!rc)
+		rc = take_name(s);
+	if (!rc)
+		rc = start_settings(s);
+	if (rc)
+		return rc;
+	if (s->opts->common.dry_run)
+		return plan(s);
+	s->from = calloc(s->sessions, sizeof(*s->from));
+	if (!s->from)
+		return diag_sys(s->call->diag, ENOMEM, START_NAME), EXIT_FAILED;
+	if (loop_new(&s->loop, &s->call->loop, s->call->diag))
+		return EXIT_FAILED;
+	rc = start_login(s) ? EXIT_FAILED : result(s);
+	loop_free(s->loop);
+	return rc;
+}
+
+static void forget(struct start *s)
+{
+	for (unsigned i = 0; i < s->sessions; i++)
+		iscsi_want_free(&s->session[i].want);
+	if (s->session)
+		explicit_bzero(s->session, s->sessions * sizeof(*s->session));
+	free(s->session);
+	free(s->from);
+}
+
+/* By the tool's name its statuses; what was wrong is told by what it says. */
+static int end(struct call *call, int rc)
+{
+	struct diag *diag = call->diag;
+
+	if (!call->linked)
+		return diag->err ? -diag->err : rc;
+	if (diag->err && diag->code != DIAG_NONE)
+		start_tell(call, "%s", diag->text);
+	if (diag->hint[0])
+		start_tell(call, "hint: %s", diag->hint);
+	*diag = (struct diag){ 0 };
+	return rc;
+}
+
+static int run(struct call *call)
+{
+	const struct start_options *opts = call->opts;
+	struct start s = { .call = call, .opts = opts };
+	int rc;
+
+	if (opts->help)
+		return help();
+	if (opts->version) {
+		out_line(call->out, START_NAME " version " START_VERSION " (rdmastor)");
+		out_text(call->out, "version", NULL, START_VERSION);
+		return EXIT_DONE;
+	}
+	call->loop.verbose |= opts->debug && atoi(opts->debug) > 0;
+	s.root = kernel_root();
+	if (s.root < 0)
+		return end(call, (diag_sys(call->diag, errno, "open /"), EXIT_FAILED));
+	rc = opts->network ? start_network(call, s.root) : opts->print ? start_print(call, s.root) : log_in(&s);
+	forget(&s);
+	close(s.root);
+	return end(call, rc);
+}
+
+const struct applet applet_iscsistart = {
+	.name = START_NAME,
+	.operands = "",
+	.summary = "log in to an iSCSI target, or to those the boot firmware names",
+	.opts = rows,
+	.opts_size = sizeof(struct start_options),
+	.max = 0,
+	.changes = true,
+	.own_letters = "ovq",
+	.words = start_words,
+	.hide = start_hide,
+	.run = run,
+};

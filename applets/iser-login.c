@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iser-login: iSCSI targets as block devices of this machine, through the kernel's initiators; and the settings of sessions that there are. */
+#include "iser_keep.h"
+#include "iser_loss.h"
+#include "iser_show.h"
+#include "iser_target.h"
+#include "kernel.h"
+#include "kernel_iscsi_session.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WAIT_MS  30000
+#define MSEC     1000000ull
+#define SESSIONS 256 /* in one run */
+
+struct login_options {
+	struct opt_common common;
+	struct iser_words words;
+	struct iscsi_who_options who;
+	struct iser_set_words set;
+	const char *lun, *print, *src, *iface, *tpgt, *keeper;
+	bool no_wait;
+};
+
+#define ISER_SET_TYPE struct login_options
+static const struct opt rows[] = {
+	ISER_NAME_ROWS(struct login_options),
+	{ "tpgt", 0, OPT_TEXT, offsetof(struct login_options, tpgt), "NUMBER", "the portal group it has to be" },
+	ISCSI_WHO_ROWS(struct login_options),
+	{ "src", 0, OPT_TEXT, offsetof(struct login_options, src), "ADDRESS", "TCP: the address to leave from" },
+	{ "iface", 0, OPT_TEXT, offsetof(struct login_options, iface), "NETDEV", "TCP: the network interface to leave by" },
+	{ "lun", 0, OPT_TEXT, offsetof(struct login_options, lun), "NUMBER|all", "wait for this unit, and print it alone" },
+	ISER_SET_ROWS
+	{ "no-wait", 0, OPT_FLAG, offsetof(struct login_options, no_wait), NULL, "do not wait for the block devices" },
+	ISER_KEEP_ROW(struct login_options, keeper),
+	{ "print", 0, OPT_TEXT, offsetof(struct login_options, print), "dev|by-id", "print only the paths of the block devices" },
+	{ 0 },
+};
+
+static const struct login_options defaults = { .common.timeout_ms = WAIT_MS };
+
+struct order { /* what one target of the command line becomes */
+	struct iscsi_who who;
+	struct addr src;
+	uint32_t given; /* settings that were said */
+	unsigned first, count; /* of the wants */
+};
+struct login {
+	struct call *call;
+	int root;
+	struct iser_targets targets;
+	struct order *order;
+	struct iscsi_want *want;
+	const char **spelling;
+	unsigned count;
+	uint64_t until;
+	bool there; /* a session that it was about is there now, perhaps lost */
+};
+
+static int read_numbers(const struct login_options *opts, struct iser_target *target, int *tpgt, struct diag *diag)
+{
+	const char *of_uri = uri_value(&target->uri, "tpgt"), *group = opts->tpgt ? opts->tpgt : of_uri;
+	struct diag why = { 0 };
+	uint64_t number;
+
+	*tpgt = -1;
+	if (opts->lun && strcmp(opts->lun, "all") && parse_u64(opts->lun, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
+	if (opts->lun && !strcmp(opts->lun, "all"))
+		target->lun = SCSI_LUN_ALL;
+	if (!group)
+		return 0;
+	if (parse_u64(group, 0, 65535, &number, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "tpgt: %s", why.text);
+	*tpgt = (int)number;
+	return 0;
+}
+
+static int read_way(const struct login_options *opts, struct iser_target *target, struct addr *src, const char **netdev, struct diag *diag)
+{
+	const char *src_key = uri_value(&target->uri, "src"), *iface_key = uri_value(&target->uri, "iface");
+	const char *from = opts->src ? opts->src : src_key;
+
+	*netdev = opts->iface ? opts->iface : iface_key;
+	if ((from || *netdev) && target->carrier == ISCSI_ISER)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: over iSER the kernel goes by its routes alone", from ? "--src" : "--iface");
+	return from ? addr_resolve(src, from, 0, 2000, diag) : 0;
+}
+
+/* One target: as many wants as it is to have sessions. */
+static int read_target(struct login *login, unsigned index)
+{
+	struct call *call = login->call;
+	const struct login_options *opts = call->opts;
+	struct iser_target *target = &login->targets.target[index];
+	struct order *order = &login->order[index];
+	uint32_t ms = opts->common.timeout_ms;
+	struct iscsi_want want = { .target = target->name, .portal = target->portal, .carrier = target->carrier, .no_wait = opts->no_wait };
+	int err = iscsi_who_read(call, &opts->who, &target->uri, &order->who);
+
+	if (!err)
+		err = read_numbers(opts, target, &want.tpgt, call->diag);
+	if (!err)
+		err = read_way(opts, target, &order->src, &want.netdev, call->diag);
+	if (!err)
+		err = iser_set_read(&opts->set, &target->uri, &want.set, &order->given, call->diag);
+	if (!err)
+		err = uri_msec(&target->uri, "timeout", &ms, call->diag);
+	if (!err)
+		err = uri_done(&target->uri, call->diag);
+	if (err)
+		return err;
+	if (!*target->name) {
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names no target: iser://HOST/IQN or --target", target->spelling);
+		return diag_hint(call->diag, "rdmastor iser-discover lists what a portal has"), -EINVAL;
+	}
+	if (login->count + want.set.nr_sessions > SESSIONS)
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "more than %d sessions at once", SESSIONS);
+	want.lun = target->lun;
+	want.src = order->src;
+	want.from = &order->who.from;
+	order->first = login->count;
+	order->count = want.set.nr_sessions;
+	for (want.nth = 0; want.nth < order->count; want.nth++) {
+		login->spelling[login->count] = target->spelling;
+		login->want[login->count++] = want;
+	}
+	return 0;
+}
+
+static int read_call(struct login *login)
+{
+	struct call *call = login->call;
+	const struct login_options *opts = call->opts;
+	int err = iser_targets_read(call, &opts->words, login->until, &login->targets);
+
+	if (err)
+		return err;
+	login->order = calloc(login->targets.count, sizeof(*login->order));
+	login->want = calloc(SESSIONS, sizeof(*login->want));
+	login->spelling = calloc(SESSIONS, sizeof(*login->spelling));
+	if (!login->order || !login->want || !login->spelling)
+		return diag_sys(call->diag, ENOMEM, "targets");
+	for (unsigned i = 0; !err && i < login->targets.count; i++) {
+		err = read_target(login, i);
+		if (err)
+			diag_ctx(call->diag, "%s", login->targets.target[i].spelling);
+	}
+	return err;
+}
+
+/* With --transport auto a session over TCP is as good as one over iSER. */
+static void choose_existing(struct login *login)
+{
+	struct kernel_iscsi_session *list;
+	unsigned count;
+
+	if (kernel_iscsi_sessions(login->root, &list, &count, NULL))
+		return;
+	for (unsigned i = 0; i < login->targets.count; i++) {
+		const struct iser_target *target = &login->targets.target[i];
+		bool tcp = target->any && kernel_iscsi_session_find(list, count, "tcp", target->name, &target->portal);
+
+		for (unsigned j = 0; tcp && j < login->order[i].count; j++)
+			login->want[login->order[i].first + j].carrier = ISCSI_TCP;
+	}
+	free(list);
+}
+
+/* --transport auto: where nobody answered over iSER, TCP. */
+static int try_tcp(struct login *login, struct loop *loop)
+{
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < login->targets.count; i++) {
+		struct order *order = &login->order[i];
+		struct iscsi_want *first = &login->want[order->first];
+
+		if (!login->targets.target[i].any || first->carrier != ISCSI_ISER || !first->why.err || first->answers || first->why.err == EINTR)
+			continue;
+		if (login->call->loop.verbose)
+			call_note(login->call, "%s: over iSER: %s", login->targets.target[i].spelling, first->why.text);
+		for (unsigned j = 0; j < order->count; j++) {
+			first[j].carrier = ISCSI_TCP;
+			first[j].why = (struct diag){ 0 };
+		}
+		err = iscsi_attach(loop, login->root, first, order->count, login->until, login->call->diag);
+	}
+	return err;
+}
+
+static uint32_t live_settings(void)
+{
+	uint32_t live = 0;
+
+	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
+		live |= (uint32_t)iscsi_setting[i].live << i;
+	return live;
+}
+
+/* Of sessions that were there already, what was said and can still be changed. */
+static void adjust(struct login *login, struct loop *loop)
+{
+	for (unsigned i = 0; i < login->targets.count; i++)
+		for (unsigned j = 0; j < login->order[i].count; j++) {
+			struct iscsi_want *want = &login->want[login->order[i].first + j];
+			uint32_t given = login->order[i].given & live_settings();
+
+			if (want->existed && !want->why.err && given)
+				iscsi_adjust(loop, login->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, &want->set, given, &want->why);
+		}
+}
+
+/* The failure that is told at the end is the first. */
+static int show_all(struct login *login)
+{
+	struct call *call = login->call;
+	const struct login_options *opts = call->opts;
+	unsigned failed = 0;
+
+	out_list(call->out, "sessions");
+	for (unsigned i = 0; i < login->count; i++) {
+		struct iscsi_want *want = &login->want[i];
+
+		iser_show_want(call->out, login->root, want, opts->print);
+		login->there |= want->existed || !want->why.err;
+		if (!want->why.err)
+			continue;
+		diag_ctx(&want->why, "%s", login->spelling[i]);
+		if (failed++)
+			call_note(call, "%s: %s", want->why.object, want->why.text);
+		else
+			*call->diag = want->why;
+	}
+	out_end(call->out);
+	return !failed ? EXIT_DONE : failed < login->count ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+static void plan(struct login *login)
+{
+	struct out *out = login->call->out;
+	struct kernel_iscsi_session *list = NULL;
+	unsigned count = 0;
+
+	kernel_iscsi_sessions(login->root, &list, &count, NULL);
+	out_list(out, "sessions");
+	for (unsigned i = 0; i < login->count; i++)
+		iser_show_plan(out, &login->want[i], list, count);
+	out_end(out);
+	free(list);
+}
+
+static int log_in(struct login *login)
+{
+	struct call *call = login->call;
+	const struct login_options *opts = call->opts;
+	struct loop *loop;
+	int err = read_call(login);
+
+	if (err)
+		return err;
+	choose_existing(login);
+	if (opts->common.dry_run) {
+		plan(login);
+		return 0;
+	}
+	err = loop_new(&loop, &call->loop, call->diag);
+	if (err)
+		return err;
+	err = iscsi_attach(loop, login->root, login->want, login->count, login->until, call->diag);
+	if (!err)
+		err = try_tcp(login, loop);
+	if (!err)
+		adjust(login, loop);
+	loop_free(loop);
+	return err ? err : show_all(login);
+}
+
+/* "session1", "/dev/sda": its settings are changed, its disks shown. */
+static int adjust_one(struct login *login, const char *word)
+{
+	struct call *call = login->call;
+	const struct login_options *opts = call->opts;
+	struct kernel_iscsi_session session;
+	struct iscsi_want want = { .existed = true, .lun = SCSI_LUN_ALL };
+	uint32_t given;
+	struct loop *loop;
+	int err = iser_session_of(login->root, word, &session, call->diag);
+
+	if (!err)
+		err = iser_set_read(&opts->set, NULL, &want.set, &given, call->diag);
+	if (err)
+		return err;
+	login->there = true;
+	want.target = session.target;
+	want.sid = session.sid;
+	want.host = session.host;
+	want.carrier = strcmp(session.transport, "iser") ? ISCSI_TCP : ISCSI_ISER;
+	if (!opts->common.dry_run && given) {
+		err = loop_new(&loop, &call->loop, call->diag);
+		if (err)
+			return err;
+		err = iscsi_adjust(loop, login->root, want.carrier, (struct iscsi_if_conn){ session.sid, session.cid }, &want.set, given, call->diag);
+		loop_free(loop);
+	}
+	if (err)
+		return err;
+	kernel_scsi_luns(login->root, session.host, &want.luns, &want.count, NULL);
+	out_list(call->out, "sessions");
+	iser_show_want(call->out, login->root, &want, opts->print);
+	out_end(call->out);
+	iscsi_want_free(&want);
+	return 0;
+}
+
+static int check_words(const struct call *call)
+{
+	const struct login_options *opts = call->opts;
+	unsigned sessions = 0;
+
+	for (unsigned i = 0; i < call->operands; i++)
+		sessions += iser_is_session(call->operand[i]);
+	if (!call->operands && !opts->words.portals.count && !opts->words.target) {
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "whom to log in to is missing: a URI, iser://HOST/IQN, or --target and --portal");
+		return diag_hint(call->diag, "rdmastor iser-discover lists what a portal has"), -EINVAL;
+	}
+	if (sessions && (sessions != 1 || call->operands != 1 || opts->words.portals.count || opts->words.target))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is no URI; a session that is there is named alone", call->operand[0]);
+	return 0;
+}
+
+static int run(struct call *call)
+{
+	const struct login_options *opts = call->opts;
+	struct login login = { .call = call, .until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0 };
+	int err = check_words(call);
+
+	if (err)
+		return err;
+	login.root = kernel_root();
+	if (login.root < 0)
+		return diag_sys(call->diag, errno, "open /");
+	if (call->operands && iser_is_session(call->operand[0])) {
+		err = adjust_one(&login, call->operand[0]);
+		if (err)
+			diag_ctx(call->diag, "%s", call->operand[0]);
+	} else {
+		err = log_in(&login);
+	}
+	for (unsigned i = 0; i < login.count; i++)
+		iscsi_want_free(&login.want[i]);
+	for (unsigned i = 0; login.order && i < login.targets.count; i++)
+		iscsi_who_forget(&login.order[i].who);
+	iser_targets_free(&login.targets);
+	free(login.order);
+	free(login.want);
+	free(login.spelling);
+	if (login.there && !opts->common.dry_run)
+		iser_keep(call, login.root, opts->keeper);
+	close(login.root);
+	return err;
+}
+
+const struct applet applet_iser_login = {
+	.name = "iser-login",
+	.operands = "[URI|SESSION|DEVICE]...",
+	.summary = "make an iSCSI target's disks block devices of this machine, over iSER or TCP",
+	.opts = rows,
+	.defaults = &defaults,
+	.opts_size = sizeof(struct login_options),
+	.max = 255,
+	.changes = true,
+	.run = run,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Loss policies in the kernel's word for them, the replacement time-out; everything else as it is said. */
+#include "iser_loss.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HOLD 60
+
+static int read_policy(const char *text, struct iscsi_settings *set, struct diag *diag)
+{
+	uint32_t ms = 0;
+
+	if (!strcmp(text, "fail-fast")) {
+		set->replacement_timeout = 0;
+	} else if (!strcmp(text, "forever")) {
+		set->replacement_timeout = -1;
+	} else {
+		if (parse_msec(!strncmp(text, "wait=", 5) ? text + 5 : text, &ms, NULL))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is none of fail-fast, wait=SECONDS, forever", text);
+		if (!ms || ms > 86400000)
+			return diag_set(diag, DIAG_USAGE, ERANGE, "--on-loss: %s is out of range: 1 to 86400 seconds", text);
+		set->replacement_timeout = (int)((ms + 999) / 1000);
+	}
+	return 0;
+}
+
+int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct iscsi_settings *set, uint32_t *given, struct diag *diag)
+{
+	const char *of_uri = uri ? uri_value(uri, "loss") : NULL, *loss = words->on_loss ? words->on_loss : of_uri;
+	int err = 0;
+
+	iscsi_settings_init(set);
+	set->replacement_timeout = HOLD;
+	*given = 0;
+	for (unsigned i = 0; !err && i < ISCSI_SETTINGS; i++) {
+		const char *key = uri ? uri_value(uri, iscsi_setting[i].option) : NULL, *value = words->value[i] ? words->value[i] : key;
+		struct diag why = { 0 };
+
+		if (!value)
+			continue;
+		*given |= 1u << i;
+		if (iscsi_settings_set(set, iscsi_setting[i].option, value, &why))
+			err = diag_set(diag, DIAG_USAGE, why.err, "%s%s", words->value[i] ? "--" : "", why.text);
+	}
+	if (err || !loss || words->value[ISER_replacement_timeout])
+		return err;
+	*given |= 1u << ISER_replacement_timeout;
+	return read_policy(loss, set, diag);
+}
+
+const char *iser_loss_text(int replacement_timeout, char text[80])
+{
+	if (replacement_timeout < 0)
+		snprintf(text, 80, "requests wait until it is back");
+	else if (!replacement_timeout)
+		snprintf(text, 80, "requests fail at once");
+	else
+		snprintf(text, 80, "requests wait %d s and then fail", replacement_timeout);
+	return text;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iSCSI targets as the user names them, for iser-login and iser-logout: URIs, or a name and portals. */
+#pragma once
+#include "iscsi_attach.h"
+#include "iscsi_who.h"
+#include "kernel_iscsi_session.h"
+
+struct iser_words {
+	const char *target, *transport;
+	struct opt_list portals;
+	uint32_t tpgt;
+};
+#define ISER_NAME_ROWS(type) \
+	{ "target", 'T', OPT_TEXT, offsetof(type, words.target), "IQN", "the target's name" }, \
+	{ "portal", 'p', OPT_LIST, offsetof(type, words.portals), "HOST[:PORT]", "where it is; repeatable" }, \
+	{ "transport", 't', OPT_TEXT, offsetof(type, words.transport), "auto|iser|tcp", "with --portal: over what; auto, the default: iSER, else TCP" }
+
+struct iser_target { /* not to be copied */
+	struct uri uri;
+	char name[ISCSI_NAME_MAX + 1]; /* "" = not said */
+	char spelling[URI_MAX]; /* as the user wrote it */
+	struct addr portal;
+	bool any; /* over iSER or TCP */
+	uint8_t carrier;
+	uint64_t lun; /* SCSI_LUN_ALL: not said */
+};
+struct iser_targets {
+	struct iser_target *target;
+	unsigned count;
+};
+/* Of the operands that are URIs and of the options. until: for names. iser_targets_free() also when it fails. */
+int iser_targets_read(struct call *, const struct iser_words *, uint64_t until, struct iser_targets *);
+void iser_targets_free(struct iser_targets *); /* wipes */
+/* A word that names what is there already: "session1", "1", "/dev/sda". */
+bool iser_is_session(const char *word);
+/* Its session. -ENOENT, -EINVAL. */
+int iser_session_of(int root, const char *word, struct kernel_iscsi_session *, struct diag *);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A SCSI unit that some connection of the kernel's brought, printed. */
+#include "scsi_show.h"
+#include <inttypes.h>
+#include <string.h>
+
+void scsi_show_lun(struct out *out, const struct scsi_lun *lun, const char *print)
+{
+	char size[16], by_id[200];
+
+	kernel_scsi_by_id(lun, by_id);
+	out_object(out, NULL);
+	out_u64(out, "lun", NULL, lun->lun);
+	if (lun->node[0])
+		out_text(out, "device", NULL, "/dev/%s", lun->node);
+	if (lun->node[0]) {
+		out_u64(out, "size", NULL, lun->size);
+		out_u64(out, "block_size", NULL, lun->block);
+		out_bool(out, "read_only", NULL, lun->ro);
+	}
+	if (by_id[0])
+		out_text(out, "by_id", NULL, "%s", by_id);
+	if (lun->wwid[0])
+		out_text(out, "wwid", NULL, "%s", lun->wwid);
+	out_text(out, "vendor", NULL, "%s", lun->vendor);
+	out_text(out, "model", NULL, "%s", lun->model);
+	if (print && lun->node[0])
+		out_line(out, "%s%s", !strcmp(print, "by-id") && by_id[0] ? by_id : "/dev/", !strcmp(print, "by-id") && by_id[0] ? "" : lun->node);
+	else if (lun->node[0])
+		out_line(out, "/dev/%s: LUN %" PRIu64 ", %s, blocks of %u bytes%s%s%s", lun->node, lun->lun, out_human(lun->size, size), lun->block,
+			lun->ro ? ", read-only" : "", by_id[0] ? ", " : "", by_id);
+	else if (!print)
+		out_line(out, "%s: LUN %" PRIu64 ", %s %s, no disk", lun->name, lun->lun, lun->vendor, lun->model);
+	out_end(out);
+}

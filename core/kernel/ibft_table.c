@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* An iBFT as the firmware left it, every offset and length of it checked, turned into the texts that iscsi_ibft makes. */
+#include "ibft.h"
+#include "wire/ibft.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct table {
+	const uint8_t *at;
+	size_t len;
+	struct ibft *to;
+	struct diag *diag;
+};
+
+static int damaged(const struct table *t, const char *what, size_t offset)
+{
+	return diag_set(t->diag, DIAG_PROTOCOL, EPROTO, "the firmware's iBFT is damaged: %s at offset %zu", what, offset);
+}
+
+/* NULL: there is none, or it does not fit. */
+static const void *find_part(const struct table *t, size_t offset, size_t size)
+{
+	const struct ibft_part *part = (const void *)(t->at + offset);
+
+	if (offset > t->len || t->len - offset < size || get_le16(part->length) < size || get_le16(part->length) > t->len - offset)
+		return NULL;
+	return part;
+}
+
+static int take_text(const struct table *t, struct ibft_text text, char *to, size_t room)
+{
+	size_t len = get_le16(text.length), offset = get_le16(text.offset);
+
+	*to = 0;
+	if (!len)
+		return 0;
+	if (offset > t->len || len > t->len - offset)
+		return damaged(t, "a text ends outside", offset);
+	if (len >= room || memchr(t->at + offset, 0, len))
+		return damaged(t, "a text is too long or holds a NUL", offset);
+	memcpy(to, t->at + offset, len);
+	to[len] = 0;
+	return 0;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+static void take_addr(const uint8_t addr[16], char text[IBFT_ADDR])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	int len = 0;
+
+	*text = 0;
+	if (is_zero(addr, 16))
+		return;
+	if (!memcmp(addr, mapped, 12)) {
+		snprintf(text, IBFT_ADDR, "%u.%u.%u.%u", addr[12], addr[13], addr[14], addr[15]);
+		return;
+	}
+	for (unsigned i = 0; i < 16; i += 2)
+		len += snprintf(text + len, IBFT_ADDR - (size_t)len, "%s%02x%02x", i ? ":" : "", addr[i], addr[i + 1]);
+}
+
+static int take_nic(struct table *t, size_t offset)
+{
+	const struct ibft_nic *nic = find_part(t, offset, sizeof(*nic));
+	struct ibft_nic_info *to = &t->to->nic[t->to->nics];
+
+	if (!nic)
+		return damaged(t, "a NIC ends outside", offset);
+	if (!nic->part.flags || t->to->nics == IBFT_NICS)
+		return 0;
+	*to = (struct ibft_nic_info){ .index = nic->part.index, .flags = nic->part.flags, .origin = nic->origin, .prefix = nic->prefix };
+	take_addr(nic->addr, to->addr);
+	take_addr(nic->gateway, to->gateway);
+	take_addr(nic->dns[0], to->dns[0]);
+	take_addr(nic->dns[1], to->dns[1]);
+	take_addr(nic->dhcp, to->dhcp);
+	if (nic->prefix && nic->prefix <= 32) {
+		struct in_addr mask = { htonl(UINT32_MAX << (32 - nic->prefix)) };
+
+		inet_ntop(AF_INET, &mask, to->mask, sizeof(to->mask));
+	}
+	snprintf(to->vlan, sizeof(to->vlan), "%u", get_le16(nic->vlan));
+	snprintf(to->mac, sizeof(to->mac), "%02x:%02x:%02x:%02x:%02x:%02x", nic->mac[0], nic->mac[1], nic->mac[2], nic->mac[3], nic->mac[4], nic->mac[5]);
+	t->to->nics++;
+	return 0;
+}
+
+static void take_lun(const uint8_t lun[8], struct ibft_target_info *to)
+{
+	int len = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		len += snprintf(to->lun + len, sizeof(to->lun) - (size_t)len, "%x", lun[i]);
+	for (unsigned i = 0; i < 8; i += 2)
+		to->number |= (uint64_t)(lun[i] << 8 | lun[i + 1]) << 8 * i;
+}
+
+static int take_target(struct table *t, size_t offset)
+{
+	const struct ibft_target *target = find_part(t, offset, sizeof(*target));
+	struct ibft_target_info *to = &t->to->target[t->to->targets];
+	int err;
+
+	if (!target)
+		return damaged(t, "a target ends outside", offset);
+	if (!target->part.flags || t->to->targets == IBFT_TARGETS)
+		return 0;
+	*to = (struct ibft_target_info){ .index = target->part.index, .flags = target->part.flags, .nic = target->nic, .chap_type = target->chap_type,
+		.port = get_le16(target->port) };
+	take_addr(target->addr, to->addr);
+	take_lun(target->lun, to);
+	err = take_text(t, target->name, to->name, sizeof(to->name));
+	if (!err)
+		err = take_text(t, target->user, to->user[0], ISCSI_WISH_TEXT);
+	if (!err)
+		err = take_text(t, target->secret, to->secret[0], ISCSI_WISH_TEXT);
+	if (!err)
+		err = take_text(t, target->target_user, to->user[1], ISCSI_WISH_TEXT);
+	if (!err)
+		err = take_text(t, target->target_secret, to->secret[1], ISCSI_WISH_TEXT);
+	t->to->targets += !err && to->name[0] && to->addr[0];
+	return err;
+}
+
+static int take_initiator(struct table *t, size_t offset)
+{
+	const struct ibft_initiator *initiator = find_part(t, offset, sizeof(*initiator));
+
+	return initiator ? take_text(t, initiator->name, t->to->initiator, sizeof(t->to->initiator)) : damaged(t, "the initiator ends outside", offset);
+}
+
+static int take_part(struct table *t, size_t offset)
+{
+	const struct ibft_part *part = find_part(t, offset, sizeof(*part));
+
+	if (!part)
+		return damaged(t, "a structure ends outside", offset);
+	switch (part->id) {
+	case IBFT_INITIATOR:
+		return take_initiator(t, offset);
+	case IBFT_NIC:
+		return take_nic(t, offset);
+	case IBFT_TARGET:
+		return take_target(t, offset);
+	default:
+		return 0;
+	}
+}
+
+/* The checksum is not looked at, as the kernel does not: tables that are passed on from loader to loader have wrong ones. */
+int kernel_ibft_table(const void *bytes, size_t len, struct ibft *ibft, struct diag *diag)
+{
+	const struct ibft_header *header = bytes;
+	struct table t = { .at = bytes, .to = ibft, .diag = diag };
+	const struct ibft_control *control;
+	size_t offsets;
+	int err = 0;
+
+	*ibft = (struct ibft){ .from = "ACPI table iBFT" };
+	if (len < sizeof(*header) || (memcmp(header->signature, "iBFT", 4) && memcmp(header->signature, "IBFT", 4)))
+		return damaged(&t, "no iBFT begins", 0);
+	t.len = get_le32(header->length) < len ? get_le32(header->length) : len;
+	control = find_part(&t, sizeof(*header), sizeof(*control));
+	if (!control || control->part.id != IBFT_CONTROL)
+		return damaged(&t, "no control structure", sizeof(*header));
+	offsets = (get_le16(control->part.length) - offsetof(struct ibft_control, initiator)) / sizeof(le16);
+	for (size_t i = 0; i < offsets && !err; i++) {
+		le16 offset;
+
+		memcpy(&offset, t.at + sizeof(*header) + offsetof(struct ibft_control, initiator) + i * sizeof(le16), sizeof(le16));
+		err = get_le16(offset) ? take_part(&t, get_le16(offset)) : 0;
+	}
+	return err;
+}

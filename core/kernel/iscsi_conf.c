@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iSCSI on the kernel command line: the words of dracut (dracut.cmdline(7), its modules.d/74iscsi) and of Debian's initramfs (open-iscsi,
+ * scripts/local-top/iscsi). Strings are iscsi_string.c's. */
+#include "iscsi_conf.h"
+#include "cmdline.h"
+#include "uri.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_MAX 10000 /* dracut's own bound */
+#define LIST      " \t,"
+
+enum word { INITIATOR, TARGET_NAME, TARGET_IP, TARGET_PORT, TARGET_GROUP, USERNAME, PASSWORD, IN_USERNAME, IN_PASSWORD, WORDS };
+
+static const struct {
+	const char *dracut, *old, *shell; /* old: dracut's former word, which is Debian's; shell: of Debian's iscsi.initramfs */
+} keys[WORDS] = {
+	[INITIATOR] = { "rd.iscsi.initiator", "iscsi_initiator", "ISCSI_INITIATOR" },
+	[TARGET_NAME] = { "rd.iscsi.target.name", "iscsi_target_name", "ISCSI_TARGET_NAME" },
+	[TARGET_IP] = { "rd.iscsi.target.ip", "iscsi_target_ip", "ISCSI_TARGET_IP" },
+	[TARGET_PORT] = { "rd.iscsi.target.port", "iscsi_target_port", "ISCSI_TARGET_PORT" },
+	[TARGET_GROUP] = { "rd.iscsi.target.group", "iscsi_target_group", "ISCSI_TARGET_GROUP" },
+	[USERNAME] = { "rd.iscsi.username", "iscsi_username", "ISCSI_USERNAME" },
+	[PASSWORD] = { "rd.iscsi.password", "iscsi_password", "ISCSI_PASSWORD" },
+	[IN_USERNAME] = { "rd.iscsi.in.username", "iscsi_in_username", "ISCSI_IN_USERNAME" },
+	[IN_PASSWORD] = { "rd.iscsi.in.password", "iscsi_in_password", "ISCSI_IN_PASSWORD" },
+};
+
+struct reader {
+	struct iscsi_wishes *to;
+	char *dracut[WORDS], *old[WORDS], *shell[WORDS]; /* values; the last of each counts */
+	bool iser;
+	struct diag *diag;
+};
+
+void iscsi_conf_note(struct iscsi_wishes *w, const char *fmt, ...)
+{
+	size_t at = strlen(w->notes), room = sizeof(w->notes) - at;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vsnprintf(w->notes + at, room, fmt, args);
+	va_end(args);
+	if ((size_t)len + 1 < room)
+		strcpy(w->notes + at + len, "\n");
+	else
+		w->notes[at] = 0;
+}
+
+bool iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
+			return false;
+	if (!len || len > ISCSI_NAME_MAX)
+		return false;
+	memcpy(name, text, len + 1);
+	return true;
+}
+
+static const char *value(const struct reader *r, enum word i, const char **word)
+{
+	*word = r->dracut[i] ? keys[i].dracut : r->old[i] ? keys[i].old : keys[i].shell;
+	return r->dracut[i] ? r->dracut[i] : r->old[i] ? r->old[i] : r->shell[i];
+}
+
+int iscsi_conf_add(struct iscsi_wishes *w, const struct iscsi_wish *wish, struct diag *diag)
+{
+	struct iscsi_wish *more = calloc(w->count + 1, sizeof(*more));
+
+	if (!more)
+		return diag_sys(diag, ENOMEM, "iSCSI configuration");
+	if (w->count) {
+		memcpy(more, w->wish, w->count * sizeof(*more));
+		explicit_bzero(w->wish, w->count * sizeof(*more));
+	}
+	free(w->wish);
+	w->wish = more;
+	w->wish[w->count++] = *wish;
+	return 0;
+}
+
+void iscsi_conf_wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+static void problem(struct reader *r, const char *word, const struct diag *why)
+{
+	r->to->problems++;
+	iscsi_conf_note(r->to, "kernel command line: %s: %.300s", word, why->text);
+}
+
+/* A string as the value of root=, netroot= or iscsiroot=. */
+static int take_string(struct reader *r, const char *word, const char *text)
+{
+	const char *scheme = strncmp(text, "iser:", 5) ? "iscsi:" : "iser:";
+	struct iscsi_wish wish;
+	struct diag why = { 0 };
+	int err = 0;
+
+	if (!strncmp(text + strlen(scheme), "//", 2))
+		diag_set(&why, DIAG_USAGE, EINVAL, "the form is %sHOST:PROTOCOL:PORT:LUN:NAME here, not a URI", scheme);
+	if (why.err || kernel_iscsi_string(text, &wish, &why)) {
+		problem(r, word, &why);
+	} else if (wish.firmware) {
+		r->to->firmware = true;
+	} else {
+		snprintf(wish.from, sizeof(wish.from), "kernel command line: %s=%s", word, scheme);
+		err = iscsi_conf_add(r->to, &wish, r->diag);
+	}
+	explicit_bzero(&wish, sizeof(wish));
+	return err;
+}
+
+static bool is_scheme(const char *text)
+{
+	return !strncmp(text, "iscsi:", 6) || !strncmp(text, "iser:", 5);
+}
+
+static int take_root(struct reader *r, const char *word, const char *text)
+{
+	if (!strcmp(text, "iscsi")) {
+		r->to->firmware = true;
+		return 0;
+	}
+	return is_scheme(text) ? take_string(r, word, text) : 0;
+}
+
+static int take_iscsiroot(struct reader *r, const char *text)
+{
+	char *whole;
+	int err;
+
+	if (asprintf(&whole, "iscsi:%s", text) < 0)
+		return diag_sys(r->diag, ENOMEM, "kernel command line");
+	err = take_string(r, "iscsiroot", is_scheme(text) ? text : whole);
+	iscsi_conf_wipe(whole);
+	return err;
+}
+
+/* As dracut's getargbool: the bare word is yes. */
+static bool take_bool(const char *word, const char *key, bool *to)
+{
+	size_t len = strlen(key);
+	const char *text = word + len + 1;
+
+	if (strncmp(word, key, len) || (word[len] && word[len] != '='))
+		return false;
+	*to = !word[len] || (strcmp(text, "0") && strcmp(text, "no") && strcmp(text, "off"));
+	return true;
+}
+
+static bool take_key(struct reader *r, char *word)
+{
+	for (unsigned i = 0; i < WORDS; i++) {
+		char *dracut = cmdline_value(word, keys[i].dracut), *old = cmdline_value(word, keys[i].old);
+
+		if (dracut)
+			r->dracut[i] = dracut;
+		if (old)
+			r->old[i] = old;
+		if (dracut || old)
+			return true;
+	}
+	return false;
+}
+
+static int take_param(struct reader *r, const char *text)
+{
+	struct iscsi_wishes *w = r->to;
+	const char *equals = strchr(text, '=');
+
+	if (!equals || equals == text || !equals[1] || w->params == ISCSI_WISH_PARAMS) {
+		w->problems++;
+		iscsi_conf_note(w, "kernel command line: rd.iscsi.param: %s",
+			w->params == ISCSI_WISH_PARAMS ? "there are too many" : "the form is rd.iscsi.param=NAME=VALUE");
+		return 0;
+	}
+	if (!strcmp(text, "iface.transport_name=iser")) {
+		r->iser = true;
+		return 0;
+	}
+	w->param[w->params] = strdup(text);
+	return w->param[w->params++] ? 0 : diag_sys(r->diag, ENOMEM, "kernel command line");
+}
+
+static void take_transport(struct reader *r, const char *text)
+{
+	if (!strcmp(text, "iser"))
+		r->iser = true;
+	else if (strcmp(text, "tcp"))
+		iscsi_conf_note(r->to, "kernel command line: rd.iscsi.transport=%.40s is passed over: neither iser nor tcp", text);
+}
+
+static void take_retries(struct reader *r, const char *text)
+{
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (parse_u64(text, 0, RETRY_MAX, &number, &why))
+		problem(r, "rd.iscsi.login_retry_max", &why);
+	else
+		r->to->retry_max = (int)number;
+}
+
+static int take_word(struct reader *r, char *word)
+{
+	static const char *const others[] = { "rd.iscsi.mp", "rd.iscsi.waitnet", "rd.iscsi.testroute" };
+	struct iscsi_wishes *w = r->to;
+	char *text;
+	bool unused;
+
+	if ((text = cmdline_value(word, "root")))
+		return take_root(r, "root", text);
+	if ((text = cmdline_value(word, "netroot")))
+		return take_root(r, "netroot", text);
+	if ((text = cmdline_value(word, "iscsiroot")))
+		return take_iscsiroot(r, text);
+	if ((text = cmdline_value(word, "rd.iscsi.param")) || (text = cmdline_value(word, "iscsi_param")))
+		return take_param(r, text);
+	if ((text = cmdline_value(word, "rd.iscsi.transport")))
+		take_transport(r, text);
+	else if ((text = cmdline_value(word, "rd.iscsi.login_retry_max")))
+		take_retries(r, text);
+	else if (!strcmp(word, "ip=ibft"))
+		w->network = true;
+	else if (!strcmp(word, "iscsi_auto"))
+		w->firmware = w->network = true;
+	else if (!take_key(r, word) && !take_bool(word, "rd.iscsi.firmware", &w->firmware) && !take_bool(word, "iscsi_firmware", &w->firmware) &&
+		 !take_bool(word, "rd.iscsi.ibft", &w->network))
+		for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+			if (take_bool(word, others[i], &unused))
+				iscsi_conf_note(w, "kernel command line: %s has no meaning here: the network is used as it is", others[i]);
+	return 0;
+}
+
+/* "NAME='value'" lines; what only a shell could make out is not. */
+static void take_shell(struct reader *r, char *text)
+{
+	char *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		char *equals = strchr(line, '='), *at, *end;
+
+		line += strspn(line, " \t");
+		if (*line == '#' || !equals || equals < line)
+			continue;
+		*equals = 0;
+		at = equals + 1;
+		end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : at + strcspn(at, " \t;#");
+		if (!end || (*at != '\'' && memchr(at, '$', (size_t)(end - at))) || memchr(at, '`', (size_t)(end - at))) {
+			iscsi_conf_note(r->to, "iscsi.initramfs: the value of %.40s is passed over: it takes a shell to read it", line);
+			continue;
+		}
+		*end = 0;
+		at += *at == '"' || *at == '\'';
+		if (!strcmp(line, "ISCSI_AUTO") && *at)
+			r->to->firmware = r->to->network = true;
+		for (unsigned i = 0; i < WORDS; i++)
+			if (!strcmp(line, keys[i].shell) && *at)
+				r->shell[i] = at;
+	}
+}
+
+static int copy_text(struct reader *r, enum word i, char *to, size_t room)
+{
+	const char *word, *text = value(r, i, &word);
+
+	if (!text || *to)
+		return 0;
+	if (strlen(text) >= room)
+		return diag_set(r->diag, DIAG_USAGE, E2BIG, "%s= is longer than %zu bytes", word, room - 1);
+	strcpy(to, text);
+	return 0;
+}
+
+static int copy_number(struct reader *r, enum word i, uint64_t min, uint64_t max, uint64_t *to)
+{
+	const char *word, *text = value(r, i, &word);
+	struct diag why = { 0 };
+
+	if (text && parse_u64(text, min, max, to, &why))
+		return diag_set(r->diag, DIAG_USAGE, why.err, "%s=: %s", word, why.text);
+	return 0;
+}
+
+/* What the words say counts where the string does not say it; users and secrets come from one place. */
+static int complete(struct reader *r, struct iscsi_wish *wish)
+{
+	uint64_t port = 0, group = UINT16_MAX + 1;
+	int err = copy_number(r, TARGET_PORT, 1, UINT16_MAX, &port);
+
+	if (!err)
+		err = copy_number(r, TARGET_GROUP, 0, UINT16_MAX, &group);
+	for (unsigned i = 0; i < 2 && !err; i++) {
+		bool own = wish->user[i][0] || wish->secret[i][0];
+
+		if (!own)
+			err = copy_text(r, i ? IN_USERNAME : USERNAME, wish->user[i], ISCSI_WISH_TEXT);
+		if (!err && !own)
+			err = copy_text(r, i ? IN_PASSWORD : PASSWORD, wish->secret[i], ISCSI_WISH_TEXT);
+	}
+	if (err)
+		return err;
+	if (!wish->port)
+		wish->port = (uint16_t)port;
+	if (group <= UINT16_MAX)
+		wish->tpgt = (int)group;
+	wish->iser |= r->iser;
+	return 0;
+}
+
+/* One wish for each address that target.ip lists. */
+static int take_target(struct reader *r)
+{
+	const char *name_word, *ip_word, *name = value(r, TARGET_NAME, &name_word), *ip = value(r, TARGET_IP, &ip_word);
+	struct iscsi_wish wish = { .tpgt = -1, .lun = ISCSI_WISH_NO_LUN };
+
+	if (!name || r->to->count)
+		return 0;
+	if (!iscsi_conf_name(wish.name, name))
+		return diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= is no target's name: at most %d bytes, no blanks", name_word, ISCSI_NAME_MAX);
+	if (!ip) {
+		diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= names a target, but not where it is", name_word);
+		return diag_hint(r->diag, "rd.iscsi.target.ip=ADDRESS does");
+	}
+	for (ip += strspn(ip, LIST); *ip; ip += strspn(ip, LIST)) {
+		size_t len = strcspn(ip, LIST), brackets = *ip == '[' && ip[len - 1] == ']';
+
+		if (len >= sizeof(wish.host))
+			return diag_set(r->diag, DIAG_USAGE, E2BIG, "%s= has a host of more than %zu bytes", ip_word, sizeof(wish.host) - 1);
+		snprintf(wish.host, sizeof(wish.host), "%.*s", (int)(len - 2 * brackets), ip + brackets);
+		snprintf(wish.from, sizeof(wish.from), r->shell[TARGET_NAME] == name ? "iscsi.initramfs" : "kernel command line: %s", name_word);
+		if (iscsi_conf_add(r->to, &wish, r->diag))
+			return -ENOMEM;
+		ip += len;
+	}
+	return 0;
+}
+
+static bool same(const struct iscsi_wish *a, const struct iscsi_wish *b)
+{
+	return !strcmp(a->name, b->name) && !strcmp(a->host, b->host) && a->port == b->port && a->iser == b->iser && a->lun == b->lun;
+}
+
+/* Hosts that strings leave out, and everything named twice. */
+static int finish(struct reader *r)
+{
+	const char *word, *ip = value(r, TARGET_IP, &word);
+	struct iscsi_wishes *w = r->to;
+	unsigned kept = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < w->count && !err; i++) {
+		struct iscsi_wish *wish = &w->wish[i];
+		bool again = false;
+
+		if (!wish->host[0] && ip && !strpbrk(ip, LIST) && strlen(ip) < sizeof(wish->host))
+			strcpy(wish->host, ip);
+		if (!wish->host[0]) {
+			w->problems++;
+			iscsi_conf_note(w, "%s: no host is named for %s, and DHCP is not asked", wish->from, wish->name);
+			continue;
+		}
+		err = complete(r, wish);
+		for (unsigned k = 0; k < kept; k++)
+			again |= same(&w->wish[k], wish);
+		if (!err && !again && kept++ != i)
+			w->wish[kept - 1] = *wish;
+	}
+	if (!err && w->count) {
+		explicit_bzero(w->wish + kept, (w->count - kept) * sizeof(*w->wish));
+		w->count = kept;
+	}
+	return err;
+}
+
+static int take_initiator(struct reader *r)
+{
+	const char *word, *text = value(r, INITIATOR, &word);
+
+	if (!text)
+		return 0;
+	if (!iscsi_conf_name(r->to->initiator, text))
+		return diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= is no initiator's name: at most %d bytes, no blanks", word, ISCSI_NAME_MAX);
+	snprintf(r->to->initiator_from, sizeof(r->to->initiator_from), "%s", r->shell[INITIATOR] == text ? "iscsi.initramfs" : "kernel command line");
+	return 0;
+}
+
+/* Cut into words, it has a NUL in many places. */
+static void wipe(char *text, size_t len)
+{
+	if (text)
+		explicit_bzero(text, len);
+	free(text);
+}
+
+int kernel_iscsi_cmdline(struct iscsi_wishes *w, const char *cmdline, const char *debian, struct diag *diag)
+{
+	size_t len = strlen(cmdline), shell_len = debian ? strlen(debian) : 0;
+	char *text = strdup(cmdline), *shell = debian ? strdup(debian) : NULL, *rest = text, *word;
+	struct reader r = { .to = w, .diag = diag };
+	int err = text && (shell || !debian) ? 0 : diag_sys(diag, ENOMEM, "kernel command line");
+
+	*w = (struct iscsi_wishes){ .retry_max = -1 };
+	if (!err && shell)
+		take_shell(&r, shell);
+	while (!err && (word = cmdline_word(&rest)))
+		err = take_word(&r, word);
+	if (!err)
+		err = take_initiator(&r);
+	if (!err)
+		err = take_target(&r);
+	if (!err)
+		err = finish(&r);
+	wipe(text, len);
+	wipe(shell, shell_len);
+	return err;
+}

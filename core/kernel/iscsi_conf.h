@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the readers of iSCSI configuration share. */
+#pragma once
+#include "kernel_iscsi_conf.h"
+
+/* A target's or initiator's name, of any type; false: it is none. */
+bool iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text);
+int iscsi_conf_add(struct iscsi_wishes *, const struct iscsi_wish *, struct diag *); /* wipes what it moves */
+void iscsi_conf_note(struct iscsi_wishes *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void iscsi_conf_wipe(char *text); /* and frees; NULL too */

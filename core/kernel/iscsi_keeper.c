@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Finding who takes care of iSCSI sessions: by a lock, and by the names of processes. */
+#include "kernel_iscsi_keeper.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define LOCK "sys/module/scsi_transport_iscsi/uevent" /* for root to write alone: nobody else can open and lock it */
+
+/* "2: FLOCK  ADVISORY  WRITE 812 00:16:4711 0 EOF" */
+static int holder(int root, const struct stat *st)
+{
+	char *text = sys_read_all(root, "proc/locks"), *rest = text, *line;
+	int found = 0;
+
+	while ((line = strsep(&rest, "\n"))) {
+		unsigned dev_major, dev_minor;
+		unsigned long inode;
+		int pid;
+
+		if (sscanf(line, "%*u: FLOCK ADVISORY WRITE %d %x:%x:%lu ", &pid, &dev_major, &dev_minor, &inode) == 4 && pid > 0 &&
+			makedev(dev_major, dev_minor) == st->st_dev && inode == st->st_ino)
+			found = pid;
+	}
+	free(text);
+	return found;
+}
+
+int kernel_iscsi_keeper(int root)
+{
+	struct stat st;
+
+	return fstatat(root, LOCK, &st, 0) ? 0 : holder(root, &st);
+}
+
+int kernel_iscsi_keeper_lock(int root, struct diag *diag)
+{
+	int fd = openat(root, LOCK, O_WRONLY | O_CLOEXEC), err, pid;
+
+	if (fd < 0 && errno == EACCES)
+		return diag_set(diag, DIAG_PERMISSION, EACCES, "only root can keep iSCSI sessions");
+	if (fd < 0)
+		return diag_sys(diag, errno, "open the lock /" LOCK);
+	if (!flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	err = errno;
+	close(fd);
+	if (err != EWOULDBLOCK)
+		return diag_sys(diag, err, "lock /" LOCK);
+	pid = kernel_iscsi_keeper(root);
+	if (pid)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "process %d keeps the iSCSI sessions already", pid);
+	return diag_set(diag, DIAG_BUSY, EBUSY, "another process keeps the iSCSI sessions already: it holds the lock /" LOCK);
+}
+
+/* "812 (iscsid) S 1 …": one that has ended is Z or X. */
+bool kernel_process_lives(int root, int pid)
+{
+	char text[64], *state;
+
+	if (pid <= 0 || sys_read(root, text, sizeof(text), "proc/%d/stat", pid) <= 0)
+		return false;
+	state = strrchr(text, ')');
+	return state && state[1] == ' ' && state[2] && state[2] != 'Z' && state[2] != 'X';
+}
+
+struct search {
+	int root, pid;
+};
+
+static void look(const char *name, void *arg)
+{
+	struct search *search = arg;
+	char comm[20], *end;
+	long pid = strtol(name, &end, 10);
+
+	if (search->pid || *end || pid <= 0 || pid > INT32_MAX || sys_read(search->root, comm, sizeof(comm), "proc/%ld/comm", pid) <= 0)
+		return;
+	if (!strcmp(comm, "iscsid") && kernel_process_lives(search->root, (int)pid))
+		search->pid = (int)pid;
+}
+
+int kernel_iscsid(int root)
+{
+	struct search search = { .root = root };
+
+	sys_list(root, "proc", look, &search);
+	return search.pid;
+}

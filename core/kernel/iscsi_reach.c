@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A way to the target for the kernel: a TCP socket of ours, or an endpoint that ib_iser connects itself. */
+#include "iscsi_conn.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MSEC     1000000ull
+#define STEP_MAX 20
+
+static void tcp_failed(struct iscsi_conn *conn, int err)
+{
+	struct diag why = { 0 };
+	char to[ADDR_TEXT];
+
+	addr_text(&conn->how.to, to);
+	if (err == ECONNREFUSED)
+		diag_set(&why, DIAG_REFUSED, err, "connection refused: nobody listens at TCP %s", to);
+	else if (err == ETIMEDOUT)
+		diag_set(&why, DIAG_TIMEOUT, err, "%s does not answer", to);
+	else
+		diag_sys(&why, err, "TCP to %s", to);
+	iscsi_conn_failed(conn, &why);
+}
+
+static void ep_failed(struct iscsi_conn *conn, int err)
+{
+	struct diag why = { 0 };
+	char to[ADDR_TEXT];
+
+	addr_text(&conn->how.to, to);
+	if (err == ETIMEDOUT)
+		diag_set(&why, DIAG_TIMEOUT, err, "%s does not answer over RDMA", to);
+	else
+		diag_set(&why, DIAG_REFUSED, ECONNREFUSED, "%s cannot be connected to over RDMA", to);
+	iscsi_conn_failed(conn, &why);
+}
+
+static void tell_local(struct iscsi_conn *conn)
+{
+	struct addr own = { .len = sizeof(own.ss) };
+
+	if (!getsockname(conn->sock.fd, (struct sockaddr *)&own.ss, &own.len))
+		addr_text(&own, conn->pub.local);
+}
+
+static void ready(struct loop_fd *sock, uint32_t events)
+{
+	struct iscsi_conn *conn = container_of(sock, struct iscsi_conn, sock);
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	(void)events;
+	if (getsockopt(sock->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		err = errno;
+	loop_fd_del(conn->pub.dm.loop, sock);
+	loop_timer_del(conn->pub.dm.loop, &conn->timer);
+	if (err) {
+		tcp_failed(conn, err);
+		return;
+	}
+	tell_local(conn);
+	iscsi_conn_connected(conn);
+}
+
+static void late(struct loop_timer *timer)
+{
+	struct iscsi_conn *conn = container_of(timer, struct iscsi_conn, timer);
+
+	loop_fd_del(conn->pub.dm.loop, &conn->sock);
+	tcp_failed(conn, ETIMEDOUT);
+}
+
+static int configure(const struct kernel_iscsi_how *how, int fd, struct diag *diag)
+{
+	char text[ADDR_TEXT];
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (how->netdev && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, how->netdev, (socklen_t)strlen(how->netdev)))
+		return diag_sys(diag, errno, "network interface %s", how->netdev);
+	if (how->src.ss.ss_family && bind(fd, (const struct sockaddr *)&how->src.ss, how->src.len))
+		return diag_sys(diag, errno, "own address %s", addr_host(&how->src, text));
+	return 0;
+}
+
+static int dial_tcp(struct iscsi_conn *conn, struct diag *diag)
+{
+	const struct kernel_iscsi_how *how = &conn->how;
+	char to[ADDR_TEXT];
+	int err;
+
+	conn->sock.fd = socket(how->to.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (conn->sock.fd < 0)
+		return diag_sys(diag, errno, "TCP socket");
+	err = configure(how, conn->sock.fd, diag);
+	if (err)
+		return err;
+	if (connect(conn->sock.fd, (const struct sockaddr *)&how->to.ss, how->to.len) && errno != EINPROGRESS)
+		return errno == ECONNREFUSED ? diag_set(diag, DIAG_REFUSED, errno, "connection refused: nobody listens at TCP %s", addr_text(&how->to, to)) :
+					       diag_sys(diag, errno, "TCP to %s", addr_text(&how->to, to));
+	conn->sock.events = EPOLLOUT;
+	conn->sock.ready = ready;
+	conn->timer.fire = late;
+	if (conn->until)
+		loop_timer_set(conn->pub.dm.loop, &conn->timer, conn->until);
+	return loop_fd_add(conn->pub.dm.loop, &conn->sock, diag);
+}
+
+/* The kernel tells whoever asks, and nobody else. */
+static void ask(struct loop_timer *timer)
+{
+	struct iscsi_conn *conn = container_of(timer, struct iscsi_conn, timer);
+	struct iscsi_if_msg msg = { .transport = conn->how.transport };
+	uint64_t now = loop_clock();
+	int err;
+
+	msg.u.ep_poll.ep = conn->ep;
+	err = kernel_iscsi_command(conn->nl, ISCSI_IF_EP_POLL, &msg, NULL, 0);
+	if (err || msg.r.code < 0) {
+		ep_failed(conn, ECONNREFUSED);
+	} else if (msg.r.code) {
+		iscsi_conn_connected(conn);
+	} else if (conn->until && now >= conn->until) {
+		ep_failed(conn, ETIMEDOUT);
+	} else {
+		loop_timer_set(conn->pub.dm.loop, timer, now + conn->step_ms * MSEC);
+		conn->step_ms = conn->step_ms * 2 < STEP_MAX ? conn->step_ms * 2 : STEP_MAX;
+	}
+}
+
+static int dial_ep(struct iscsi_conn *conn, struct diag *diag)
+{
+	struct iscsi_if_msg msg = { .transport = conn->how.transport };
+	char to[ADDR_TEXT];
+	int err;
+
+	msg.u.ep_nonblocking = 1;
+	err = kernel_iscsi_command(conn->nl, ISCSI_IF_EP_CONNECT, &msg, &conn->how.to.ss, sizeof(conn->how.to.ss));
+	if (err == -EPERM)
+		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can use the kernel's iSCSI initiator");
+	if (err)
+		return diag_set(diag, err == -ENODEV ? DIAG_NO_DEVICE : DIAG_UNREACHABLE, -err, "no RDMA device has a way to %s: %s",
+			addr_text(&conn->how.to, to), diag_errno_text(-err));
+	conn->ep = msg.r.ep;
+	conn->has_ep = true;
+	conn->step_ms = 1;
+	conn->timer.fire = ask;
+	loop_timer_set(conn->pub.dm.loop, &conn->timer, loop_clock() + MSEC);
+	return 0;
+}
+
+int iscsi_reach(struct iscsi_conn *conn, struct diag *diag)
+{
+	conn->until = conn->how.timeout_ms ? loop_clock() + conn->how.timeout_ms * MSEC : 0;
+	return conn->how.kind == KERNEL_ISCSI_TCP ? dial_tcp(conn, diag) : dial_ep(conn, diag);
+}
+
+void iscsi_reach_end(struct iscsi_conn *conn)
+{
+	loop_timer_del(conn->pub.dm.loop, &conn->timer);
+	loop_fd_del(conn->pub.dm.loop, &conn->sock);
+	if (conn->sock.fd >= 0)
+		close(conn->sock.fd);
+	conn->sock.fd = -1;
+}

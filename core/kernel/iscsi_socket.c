@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Sockets of NETLINK_ISCSI. The kernel carries out a command inside the call that sends it, and has answered when that returns. */
+#include "iscsi_nl.h"
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ROOM (1 << 20) /* of bytes: bursts of events from many sessions */
+
+int iscsi_socket(bool events)
+{
+	struct sockaddr_nl own = { .nl_family = AF_NETLINK, .nl_groups = events ? ISCSI_IF_GROUP : 0 };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ISCSI), room = ROOM, err;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	if (!bind(fd, (struct sockaddr *)&own, sizeof(own)))
+		return fd;
+	err = errno;
+	close(fd);
+	return -err;
+}
+
+ssize_t iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
+{
+	struct sockaddr_nl from = { 0 };
+	socklen_t len = sizeof(from);
+	ssize_t got = recvfrom(fd, bytes, room, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&from, &len);
+
+	if (got < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	return from.nl_pid || (size_t)got > room ? 0 : got;
+}
+
+ssize_t iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
+{
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	uint8_t old[ISCSI_NL_MAX];
+	ssize_t got;
+
+	while (iscsi_socket_take(fd, old, sizeof(old)) > 0) /* an answer that nobody waited for */
+		;
+	if (sendto(fd, bytes, len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
+		return -errno;
+	got = iscsi_socket_take(fd, bytes, ISCSI_NL_MAX);
+	return got ? got : -EPROTO;
+}

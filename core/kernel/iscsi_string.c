@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* dracut's "iscsi:" strings, taken apart as its parse_iscsi_root() does (modules.d/45net-lib/net-lib.sh), and LUNs as boot strings have them
+ * (RFC 4173, 5). */
+#include "iscsi_conf.h"
+#include "uri.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELDS 16
+
+struct fields {
+	const char *at[FIELDS];
+	size_t len[FIELDS];
+	unsigned count;
+};
+
+static size_t scheme_len(const char *text)
+{
+	return !strncmp(text, "iscsi:", 6) ? 6 : !strncmp(text, "iser:", 5) ? 5 : 0;
+}
+
+bool kernel_iscsi_is_string(const char *text)
+{
+	size_t len = scheme_len(text);
+
+	return len && strncmp(text + len, "//", 2);
+}
+
+/* Whatever may be a secret is in front of an '@'. */
+static const char *shown(const char *text)
+{
+	const char *at = strrchr(text, '@');
+
+	return at ? at + 1 : text + scheme_len(text);
+}
+
+static int malformed(const char *text, struct diag *diag, const char *why)
+{
+	diag_set(diag, DIAG_USAGE, EINVAL, "the string '%.*s%s%.200s' %s", (int)scheme_len(text), text, strchr(text, '@') ? "…@" : "", shown(text), why);
+	diag_hint(diag, "its form is iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME, all but HOST and NAME may be empty");
+	return -EINVAL;
+}
+
+static bool copy(char *to, size_t room, const char *from, size_t len)
+{
+	if (len >= room)
+		return false;
+	memcpy(to, from, len);
+	to[len] = 0;
+	return true;
+}
+
+/* The last ":iqn.", as a name may hold a colon; a rest that begins with a name has nothing before it. */
+static const char *find_name(const char *rest)
+{
+	static const char *const types[] = { ":iqn.", ":eui.", ":naa." };
+
+	for (unsigned i = 0; i < 3; i++) {
+		const char *found = NULL;
+
+		if (!strncmp(rest, types[i] + 1, 4))
+			return rest;
+		for (const char *at = rest; (at = strstr(at, types[i])); at++)
+			found = at + 1;
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+static unsigned count_colons(const char *text)
+{
+	unsigned count = 0;
+
+	for (; *text; text++)
+		count += *text == ':';
+	return count;
+}
+
+static bool split(struct fields *f, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	f->count = 0;
+	for (;;) {
+		const char *colon = memchr(text, ':', (size_t)(end - text));
+		size_t n = (size_t)((colon ? colon : end) - text);
+
+		if (f->count == FIELDS)
+			return false;
+		f->at[f->count] = text;
+		f->len[f->count++] = n;
+		if (!colon)
+			return true;
+		text = colon + 1;
+	}
+}
+
+/* "user:secret[:user:secret]" in front of an '@' that at least four colons follow and that is no part of the name. Gives what comes after it. */
+static const char *take_auth(const char *rest, struct iscsi_wish *wish, const char **why)
+{
+	const char *at = strchr(rest, '@'), *name = find_name(rest);
+	struct fields f;
+
+	if (!at || count_colons(at) < 4 || (name && name < at))
+		return rest;
+	if (!split(&f, rest, (size_t)(at - rest)) || f.count > 4) {
+		*why = "has more than two users and two secrets in front of '@'";
+		return NULL;
+	}
+	for (unsigned i = 0; i < f.count; i++)
+		if (!copy((i & 1 ? wish->secret : wish->user)[i / 2], ISCSI_WISH_TEXT, f.at[i], f.len[i])) {
+			*why = "has a user or secret of more than 256 bytes";
+			return NULL;
+		}
+	return at + 1;
+}
+
+static const char *take_host(const char *rest, struct iscsi_wish *wish, const char **why)
+{
+	const char *host = rest, *end = rest + strcspn(rest, ":");
+
+	if (*rest == '[') {
+		host++;
+		end = strchr(rest, ']');
+		if (!end || (end[1] && end[1] != ':')) {
+			*why = "has a '[' that no ']:' closes";
+			return NULL;
+		}
+	}
+	if (!copy(wish->host, sizeof(wish->host), host, (size_t)(end - host))) {
+		*why = "has a host of more than 255 bytes";
+		return NULL;
+	}
+	end += *end == ']';
+	return end + (*end == ':');
+}
+
+static bool take_port(struct iscsi_wish *wish, const char *text, size_t len)
+{
+	char number[8];
+	uint64_t port;
+
+	if (!len)
+		return true;
+	if (!copy(number, sizeof(number), text, len) || parse_u64(number, 1, UINT16_MAX, &port, NULL))
+		return false;
+	wish->port = (uint16_t)port;
+	return true;
+}
+
+static bool is_word(const char *text, size_t len, const char *word)
+{
+	return len == strlen(word) && !strncasecmp(text, word, len);
+}
+
+/* The protocol is passed over by everybody, but for our "iser"; the interface is one of iscsiadm, where "iser" means the same. */
+static const char *take_fields(struct iscsi_wish *wish, const struct fields *f, unsigned count)
+{
+	unsigned at = 2;
+	char lun[24];
+
+	if (f->len[0] && is_word(f->at[0], f->len[0], "iser"))
+		wish->iser = true;
+	if (count > 1 && !take_port(wish, f->at[1], f->len[1]))
+		return "has a port that is not 1 to 65535";
+	if (count > 5)
+		return "has too many fields";
+	if (count == 5 && is_word(f->at[at++], f->len[2], "iser"))
+		wish->iser = true;
+	if (count >= 4 && !copy(wish->netdev, sizeof(wish->netdev), f->at[at], f->len[at]))
+		return "has an interface of more than 15 bytes";
+	at += count >= 4;
+	if (at >= count || !f->len[at])
+		return NULL;
+	if (!copy(lun, sizeof(lun), f->at[at], f->len[at]) || kernel_iscsi_lun(lun, &wish->lun, NULL))
+		return "has a LUN that is none";
+	return NULL;
+}
+
+static bool is_number(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isdigit((unsigned char)text[i]))
+			return false;
+	return true;
+}
+
+/* A name of no known type is what follows the LUN; interface and device are there when one of them is and a number or nothing comes next. */
+static const char *take_rest(struct iscsi_wish *wish, const char *rest)
+{
+	const char *name = find_name(rest);
+	unsigned named = 3;
+	struct fields f;
+
+	if (!split(&f, rest, name && name > rest ? (size_t)(name - rest) - 1 : name ? 0 : strlen(rest)))
+		return "has too many fields";
+	if (!name) {
+		if (f.count > 5 && f.len[2] + f.len[3] && is_number(f.at[4], f.len[4]))
+			named = 5;
+		if (f.count <= named)
+			return "names no target";
+		name = f.at[named];
+		f.count = named;
+	}
+	if (!*name)
+		return "names no target";
+	if (!iscsi_conf_name(wish->name, name))
+		return "has a name that is none: at most 223 bytes, no blanks";
+	return take_fields(wish, &f, f.count);
+}
+
+/* For dracut "iscsi:" means what the firmware told; "iscsi" and "ibft" after it come of scripts that took them for hosts. */
+static bool is_firmware(const char *rest)
+{
+	return !*rest || !strcmp(rest, "iscsi") || !strcmp(rest, "iscsi:") || !strcmp(rest, "ibft") || !strcmp(rest, "ibft:");
+}
+
+int kernel_iscsi_string(const char *text, struct iscsi_wish *wish, struct diag *diag)
+{
+	const char *rest = text + scheme_len(text), *why = NULL;
+
+	*wish = (struct iscsi_wish){ .tpgt = -1, .lun = ISCSI_WISH_NO_LUN, .iser = !strncmp(text, "iser:", 5) };
+	if (rest == text)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "a string that begins with neither iscsi: nor iser:");
+	if (is_firmware(rest)) {
+		wish->firmware = true;
+		return 0;
+	}
+	rest = take_auth(rest, wish, &why);
+	if (rest)
+		rest = take_host(rest, wish, &why);
+	if (rest)
+		why = take_rest(wish, rest);
+	return why ? malformed(text, diag, why) : 0;
+}
+
+/* Up to four groups of four hex digits, whose leading zeroes and last groups may be missing. */
+static int grouped_lun(const char *text, uint64_t *lun)
+{
+	unsigned digits = 0, group = 0;
+	uint64_t value = 0;
+
+	*lun = 0;
+	for (;; text++) {
+		if (isxdigit((unsigned char)*text)) {
+			if (++digits > 4)
+				return -EINVAL;
+			value = value << 4 | (uint64_t)(isdigit((unsigned char)*text) ? *text - '0' : (*text | 0x20) - 'a' + 10);
+			continue;
+		}
+		if ((*text && *text != '-') || !digits || group == 4)
+			return -EINVAL;
+		*lun |= value << 16 * group++;
+		if (!*text)
+			return 0;
+		value = digits = 0;
+	}
+}
+
+int kernel_iscsi_lun(const char *text, uint64_t *lun, struct diag *diag)
+{
+	if (strchr(text, '-') ? !grouped_lun(text, lun) : !parse_u64(text, 0, UINT64_MAX - 1, lun, NULL))
+		return 0;
+	return diag_set(diag, DIAG_USAGE, EINVAL, "'%.40s' is no LUN: a number, or up to four groups of hex digits, 4752-3a4f-6b7e-2f99", text);
+}

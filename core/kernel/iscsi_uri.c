@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What is wanted, written as a URI (rdmastor-uri(7)), which is what applets take. */
+#include "kernel_iscsi_conf.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(URI_MAX > 100 + sizeof(((struct iscsi_wish *)0)->host) + 3 * (ISCSI_NAME_MAX + sizeof(((struct iscsi_wish *)0)->netdev)),
+	"a wish fits, even with every byte escaped");
+
+/* Everything is escaped but what no part of a URI takes for a separator (RFC 3986, 2.3), and `also`. */
+static char *put_escaped(char *to, const char *from, const char *also)
+{
+	for (; *from; from++) {
+		bool plain = isalnum((unsigned char)*from) || strchr("-._~", *from) || strchr(also, *from);
+
+		to += sprintf(to, plain ? "%c" : "%%%02X", (unsigned char)*from);
+	}
+	return to;
+}
+
+void kernel_iscsi_uri(const struct iscsi_wish *wish, char text[URI_MAX])
+{
+	bool v6 = strchr(wish->host, ':');
+	char *to = text;
+
+	to += sprintf(to, "%s://%s%s%s", wish->iser ? "iser" : "iscsi", v6 ? "[" : "", wish->host, v6 ? "]" : "");
+	if (wish->port)
+		to += sprintf(to, ":%u", wish->port);
+	to += sprintf(to, "/");
+	to = put_escaped(to, wish->name, ":");
+	if (wish->lun != ISCSI_WISH_NO_LUN)
+		to += sprintf(to, "/%llu", (unsigned long long)wish->lun);
+	if (wish->netdev[0])
+		put_escaped(to + sprintf(to, "?iface="), wish->netdev, "");
+}

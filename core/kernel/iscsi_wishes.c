@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* All that this machine is told to log in to: kernel command line, then firmware, then Debian's file. */
+#include "iscsi_conf.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+void kernel_iscsi_wishes_free(struct iscsi_wishes *w)
+{
+	if (w->count)
+		explicit_bzero(w->wish, w->count * sizeof(*w->wish));
+	free(w->wish);
+	for (unsigned i = 0; i < w->params; i++)
+		iscsi_conf_wipe(w->param[i]);
+	*w = (struct iscsi_wishes){ 0 };
+}
+
+static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
+{
+	struct ibft *ibft = calloc(1, sizeof(*ibft));
+	struct diag why = { 0 };
+	int err = 0;
+
+	if (!ibft)
+		return diag_sys(diag, ENOMEM, "iBFT");
+	if (kernel_ibft(root, ibft, &why)) {
+		w->problems++;
+		iscsi_conf_note(w, "the firmware's targets are wanted, but %.300s", why.text);
+	}
+	if (!w->initiator[0] && ibft->initiator[0]) {
+		strcpy(w->initiator, ibft->initiator);
+		strcpy(w->initiator_from, "iBFT");
+	}
+	for (unsigned i = 0; i < ibft->targets && !err; i++) {
+		struct iscsi_wish wish;
+
+		kernel_ibft_wish(ibft, &ibft->target[i], &wish);
+		err = iscsi_conf_add(w, &wish, diag);
+		explicit_bzero(&wish, sizeof(wish));
+	}
+	explicit_bzero(ibft, sizeof(*ibft));
+	free(ibft);
+	return err;
+}
+
+int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
+{
+	char *text = sys_read_all(root, "proc/cmdline"), *debian = sys_read_conf(root, "etc/iscsi.initramfs");
+	int err;
+
+	*w = (struct iscsi_wishes){ .retry_max = -1 };
+	if (!debian) /* where the initramfs is made from */
+		debian = sys_read_conf(root, "etc/iscsi/iscsi.initramfs");
+	err = text ? kernel_iscsi_cmdline(w, text, debian, diag) : diag_sys(diag, errno, "read /proc/cmdline");
+	if (!err && w->firmware)
+		err = add_firmware(root, w, diag);
+	iscsi_conf_wipe(text);
+	iscsi_conf_wipe(debian);
+	if (err || w->count || w->problems)
+		return err;
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the kernel command line wants no iSCSI target");
+	diag_hint(diag, "root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:…, rd.iscsi.firmware=1 and others of dracut.cmdline(7) would");
+	return -ENOENT;
+}
+
+int kernel_iscsi_conf_file(int root, const char *path, int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *diag)
+{
+	char *text = path ? sys_read_conf(path[0] == '/' ? root : AT_FDCWD, path + (path[0] == '/')) : sys_read_conf(root, "etc/iscsi/iscsid.conf");
+	char *rest = text, *line;
+	int err = 0;
+
+	if (!text && path)
+		return diag_sys(diag, errno, "read %s", path);
+	while (!err && (line = strsep(&rest, "\n"))) {
+		char *equals = strchr(line, '='), *name = line + strspn(line, " \t"), *value;
+
+		if (*name == '#' || !equals)
+			continue;
+		*equals = 0;
+		name[strcspn(name, " \t")] = 0;
+		value = equals + 1 + strspn(equals + 1, " \t");
+		value[strcspn(value, " \t\r")] = 0;
+		err = *name && *value ? each(name, value, arg) : 0;
+	}
+	free(text);
+	return err;
+}

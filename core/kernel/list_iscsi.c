@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* iSCSI sessions for the list, and who takes care of them. */
+#include "kernel_iscsi_keeper.h"
+#include "kernel_iscsi_session.h"
+#include "list.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct keeper {
+	const char *by;
+	int pid;
+};
+
+/* Where both run, ours leaves the sessions to the other. */
+static struct keeper find_keeper(int root)
+{
+	int iscsid = kernel_iscsid(root), ours = iscsid ? 0 : kernel_iscsi_keeper(root);
+
+	return (struct keeper){ iscsid ? "iscsid" : ours ? "rdmastor" : "nobody", iscsid ? iscsid : ours };
+}
+
+static void set_address(struct list_link *link, const struct kernel_iscsi_session *session)
+{
+	const bool live = session->address[0];
+	unsigned port = live ? session->port : session->portal_port;
+
+	snprintf(link->address, sizeof(link->address), "%s", live ? session->address : session->portal);
+	if (port)
+		snprintf(link->service, sizeof(link->service), "%u", port);
+	snprintf(link->source, sizeof(link->source), "%s", session->local);
+}
+
+static int seconds(int value)
+{
+	return value == KERNEL_ISCSI_OFF ? LIST_NEVER : value == KERNEL_ISCSI_UNKNOWN ? LIST_UNKNOWN : value;
+}
+
+static void add_session(struct listing *list, const struct kernel_iscsi_session *session, const struct keeper *keeper)
+{
+	const bool iser = !strcmp(session->transport, "iser");
+	struct list_link link = list_link_new("", iser ? "iser" : "iscsi", iser ? "rdma" : "tcp");
+	int at;
+
+	snprintf(link.name, sizeof(link.name), "session%u", session->sid);
+	snprintf(link.target, sizeof(link.target), "%s", session->target);
+	snprintf(link.host, sizeof(link.host), "%.223s", session->initiator);
+	snprintf(link.state, sizeof(link.state), "%s", session->state);
+	set_address(&link, session);
+	link.queues = session->connections;
+	link.loss.fail_s = seconds(session->tmo.recovery);
+	link.iscsi = (struct list_iscsi){ .is = true, .sid = session->sid, .cid = session->cid, .tpgt = session->tpgt, .agreed = session->agreed,
+		.tmo = session->tmo, .portal_port = session->portal_port, .kept_by = keeper->by, .kept_by_pid = keeper->pid };
+	snprintf(link.iscsi.connection_state, sizeof(link.iscsi.connection_state), "%s", session->connection_state);
+	snprintf(link.iscsi.portal, sizeof(link.iscsi.portal), "%s", session->portal);
+	if (iser)
+		list_find_device(list, "ib_iser", &link);
+	at = list_add_link(list, &link);
+	if (session->target_id >= 0)
+		list_add_units(list, at, session->host, (unsigned)session->target_id);
+	else
+		list_add_path(list, (struct list_path){ .link = at }, "");
+}
+
+void list_iscsi(struct listing *list)
+{
+	struct kernel_iscsi_session *sessions;
+	struct keeper keeper;
+	unsigned count;
+
+	if (kernel_iscsi_sessions(list->root, &sessions, &count, NULL)) {
+		list->failed = true;
+		return;
+	}
+	if (count)
+		keeper = find_keeper(list->root);
+	for (unsigned i = 0; i < count; i++)
+		if (sessions[i].target[0])
+			add_session(list, &sessions[i], &keeper);
+	free(sessions);
+}

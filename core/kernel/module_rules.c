@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The machine's own rules for modules, of modprobe.d(5): as kmod reads them, so that without it nothing else happens. */
+#include "modules.h"
+#include "sys.h"
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rules {
+	int root;
+	const char *dir, *module;
+	bool needed, found;
+	char *options;
+	size_t len;
+};
+
+/* '-' and '_' are the same, but for ranges between brackets. */
+static char *same_dashes(char *name)
+{
+	bool bracket = false;
+
+	for (char *p = name; *p; p++) {
+		bracket = *p == '[' || (bracket && *p != ']');
+		if (*p == '-' && !bracket)
+			*p = '_';
+	}
+	return name;
+}
+
+/* The next, and what is behind it; "" = there is none. */
+static char *next_word(char **rest)
+{
+	char *word = *rest + strspn(*rest, " \t\r");
+
+	*rest = word + strcspn(word, " \t\r");
+	if (**rest)
+		*(*rest)++ = 0;
+	*rest += strspn(*rest, " \t\r");
+	return word;
+}
+
+static void take(struct rules *rules, char *line)
+{
+	const char *word = next_word(&line), *of = same_dashes(next_word(&line));
+	size_t at = rules->options ? strlen(rules->options) : 0;
+
+	if (!strcmp(word, "install"))
+		rules->found |= !fnmatch(of, rules->module, 0);
+	else if (!strcmp(word, "alias") && *line && !rules->needed && !fnmatch(of, rules->module, 0))
+		rules->found |= strcmp(same_dashes(next_word(&line)), rules->module) != 0;
+	else if (!strcmp(word, "options") && *line && rules->options && !strcmp(of, rules->module))
+		snprintf(rules->options + at, rules->len - at, "%s%s", at ? " " : "", line);
+}
+
+/* A line whose end has a backslash before it goes on. */
+static void join(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from;) {
+		if (from[0] == '\\' && from[1] == '\n')
+			from += 2;
+		else
+			*to++ = *from++;
+	}
+	*to = 0;
+}
+
+static void rule_file(const char *name, void *arg)
+{
+	struct rules *rules = arg;
+	size_t len = strlen(name);
+	char path[320], *text, *rest, *line;
+
+	if (len < 6 || strcmp(name + len - 5, ".conf"))
+		return;
+	snprintf(path, sizeof(path), "%s/%s", rules->dir, name);
+	text = rest = sys_read_conf(rules->root, path);
+	if (text)
+		join(text);
+	while ((line = strsep(&rest, "\n")))
+		take(rules, line);
+	free(text);
+}
+
+static void read_rules(struct rules *rules)
+{
+	static const char *const dirs[] = { "etc/modprobe.d", "run/modprobe.d", "usr/local/lib/modprobe.d", "usr/lib/modprobe.d",
+		"lib/modprobe.d" };
+
+	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
+		rules->dir = dirs[i];
+		sys_list(rules->root, rules->dir, rule_file, rules);
+	}
+}
+
+bool module_has_rule(int root, const char *module, bool needed)
+{
+	char name[64];
+	struct rules rules = { .root = root, .module = name, .needed = needed };
+
+	snprintf(name, sizeof(name), "%s", module);
+	same_dashes(name);
+	read_rules(&rules);
+	return rules.found;
+}
+
+void module_options(int root, const char *module, const char *params, char *text, size_t len)
+{
+	char name[64];
+	struct rules rules = { .root = root, .module = name, .needed = true, .options = text, .len = len };
+	size_t at;
+
+	snprintf(name, sizeof(name), "%s", module);
+	same_dashes(name);
+	text[0] = 0;
+	read_rules(&rules);
+	at = strlen(text);
+	snprintf(text + at, len - at, "%s%s", at && *params ? " " : "", params);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The mounts that the running system stands on. */
+#pragma once
+#include <stdbool.h>
+
+struct place;
+struct root_places {
+	char *text[2]; /* mountinfo of this process and of process 1 */
+	struct place *place; /* every mount of both */
+	unsigned count;
+};
+/* False: not all are known, for want of memory. Free it in any case. */
+bool root_places_read(int root, struct root_places *);
+bool root_places_has(const struct root_places *, unsigned id); /* by the number that mountinfo begins with */
+/* The mount that a path is in; 0: none. */
+unsigned root_places_of(const struct root_places *, const char *path);
+void root_places_free(struct root_places *);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What a process does that is to outlive the system it was started in and needs the kernel alone: it lets go of all it was given, and has a
+ * root of its own, in memory, with sysfs and proc in it. switch_root empties an initramfs and moves /sys and /proc. */
+#include "kernel.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PLACE   "/dev" /* there is one everywhere, and this process needs nothing in it */
+#define FDS_MAX 65536
+
+static int fill(void)
+{
+	static const char *const of_kernel[][2] = { { "/sys", PLACE "/sys" }, { "/proc", PLACE "/proc" } };
+
+	if (mount("rdmastor", PLACE, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64k,mode=755"))
+		return errno;
+	for (unsigned i = 0; i < 2; i++)
+		if (mkdir(of_kernel[i][1], 0555) || mount(of_kernel[i][0], of_kernel[i][1], NULL, MS_BIND, NULL))
+			return errno;
+	return 0;
+}
+
+/* The root of an initramfs cannot be left, but covered. */
+static int enter(void)
+{
+	if (chdir(PLACE))
+		return errno;
+	if (!syscall(SYS_pivot_root, ".", "."))
+		return umount2(".", MNT_DETACH) ? errno : 0;
+	if (mount(".", "/", NULL, MS_MOVE, NULL) || chroot("."))
+		return errno;
+	return 0;
+}
+
+static int own_root(struct diag *diag)
+{
+	int err = fill(), root;
+
+	if (!err)
+		err = enter();
+	if (!err && chdir("/"))
+		err = errno;
+	if (err)
+		return diag_sys(diag, err, "a root directory of its own");
+	root = kernel_root();
+	return root < 0 ? diag_sys(diag, errno, "open /") : root;
+}
+
+static void close_others(const int *keep, unsigned count)
+{
+	long most = sysconf(_SC_OPEN_MAX);
+
+	for (int fd = 3; fd < (most > 0 && most < FDS_MAX ? most : FDS_MAX); fd++) {
+		bool kept = false;
+
+		for (unsigned i = 0; i < count; i++)
+			kept |= keep[i] == fd;
+		if (!kept)
+			close(fd);
+	}
+}
+
+static void silence(int root)
+{
+	int null = openat(root, "dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd < 3; fd++)
+		if (null < 0 || dup2(null, fd) < 0)
+			close(fd);
+	if (null > 2)
+		close(null);
+}
+
+/* The words of its command line are those of who started it, and go. The area they have is told by fields 48 and 49 of stat (proc(5)). */
+static void rename_process(int root, const char *name)
+{
+	char stat[1024], *at = program_invocation_name, *field;
+	unsigned long begin, end;
+
+	prctl(PR_SET_NAME, name);
+	if (sys_read(root, stat, sizeof(stat), "proc/self/stat") <= 0)
+		return;
+	field = strrchr(stat, ')');
+	for (int i = 2; field && i < 48; i++)
+		field = strchr(field + 1, ' ');
+	if (!field || sscanf(field, " %lu %lu", &begin, &end) != 2 || begin != (unsigned long)at || end < begin + 2 || end - begin > 1 << 21)
+		return;
+	memset(at, 0, end - begin);
+	snprintf(at, end - begin, "@%s", name);
+}
+
+int kernel_stand_alone(int root, const char *name, const int *keep, unsigned count, struct diag *diag)
+{
+	struct diag why = { 0 };
+	bool mounts;
+	int own;
+
+	setsid();
+	silence(root);
+	close_others(keep, count);
+	rename_process(root, name);
+	kernel_survive(root, NULL, &mounts, diag);
+	own = mounts ? own_root(&why) : -EPERM;
+	if (own >= 0)
+		return own;
+	if (diag && !diag->err)
+		*diag = why;
+	return root;
+}

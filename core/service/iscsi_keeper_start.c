@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The keeper as a process: one at a time, out of reach of what ends or replaces the system it was started in, until no session is left. */
+#include "iscsi_keeper.h"
+#include "kernel.h"
+#include "kernel_iscsi_keeper.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NAME     "iscsi-keeper"
+#define READY_MS 10000
+
+struct process {
+	struct iscsi_keeper *keeper;
+	struct loop *loop;
+	struct loop_signal signal;
+	int root, lock, log;
+};
+
+static void say(void *arg, const char *line)
+{
+	struct process *process = arg;
+
+	kernel_log_say(process->log, "keeper: %s", line);
+}
+
+/* Whoever finds the lock free after this look starts another keeper; who found it taken had a session by then, which is seen. */
+static void over(void *arg)
+{
+	struct process *process = arg;
+
+	close(process->lock);
+	process->lock = -1;
+	if (!iscsi_keeper_idle(process->keeper))
+		process->lock = kernel_iscsi_keeper_lock(process->root, NULL);
+	if (process->lock < 0)
+		loop_stop(process->loop);
+}
+
+static void caught(struct loop_signal *signal, int signo)
+{
+	struct process *process = container_of(signal, struct process, signal);
+
+	kernel_log_say(process->log, "keeper: ended by signal %d: nobody logs in again when a connection is lost", signo);
+	loop_stop(process->loop);
+}
+
+static const struct loop_options plain = { .name = NAME };
+static const struct iscsi_keeper_events events = { NULL, say, over };
+
+/* The lock is its own, so it is taken on this side of the fork. */
+static int begin(struct process *process, int ready, struct diag *diag)
+{
+	static const int ends[] = { SIGTERM, SIGINT };
+	struct diag less = { 0 };
+
+	process->log = kernel_log_open(process->root);
+	process->lock = kernel_iscsi_keeper_lock(process->root, diag);
+	if (process->lock < 0)
+		return process->lock;
+	process->root = kernel_stand_alone(process->root, NAME, (const int[]){ process->root, process->lock, process->log, ready }, 4, &less);
+	if (less.err)
+		kernel_log_say(process->log, "keeper: %s", less.text);
+	return loop_new(&process->loop, &plain, diag) || loop_signal_add(process->loop, &process->signal, ends, 2, diag) ? -diag->err : 0;
+}
+
+static void answer(int ready, const struct diag *diag)
+{
+	while (write(ready, diag, sizeof(*diag)) < 0 && errno == EINTR)
+		;
+	close(ready);
+}
+
+static void live(int root, int ready)
+{
+	struct process process = { .root = root, .signal.caught = caught };
+	struct iscsi_keeper_events ev = events;
+	struct diag diag = { 0 };
+	int err = begin(&process, ready, &diag);
+
+	ev.arg = &process;
+	if (!err)
+		err = iscsi_keeper_new(&process.keeper, process.loop, process.root, &ev, &diag);
+	answer(ready, &diag);
+	if (!err)
+		loop_run(process.loop);
+	iscsi_keeper_free(process.keeper);
+	_exit(err ? 1 : 0);
+}
+
+static int wait_ready(int from, struct diag *diag)
+{
+	struct pollfd poll_fd = { .fd = from, .events = POLLIN };
+	struct diag said;
+	int n;
+
+	while ((n = poll(&poll_fd, 1, READY_MS)) < 0 && errno == EINTR)
+		;
+	if (n <= 0)
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the keeper of iSCSI sessions is not ready after %d s", READY_MS / 1000);
+	if (read(from, &said, sizeof(said)) != sizeof(said))
+		return diag_set(diag, DIAG_SYSTEM, ECHILD, "the keeper of iSCSI sessions has ended before it was ready");
+	if (diag && said.err)
+		*diag = said;
+	return -said.err;
+}
+
+int iscsi_keeper_start(int root, int *pid, struct diag *diag)
+{
+	int ready[2], err;
+
+	*pid = kernel_iscsid(root);
+	if (*pid)
+		return -EALREADY;
+	*pid = kernel_iscsi_keeper(root);
+	if (*pid)
+		return 0;
+	if (pipe2(ready, O_CLOEXEC))
+		return diag_sys(diag, errno, "pipe");
+	fflush(NULL);
+	*pid = fork();
+	if (*pid == 0)
+		live(root, ready[1]);
+	err = errno;
+	close(ready[1]);
+	err = *pid < 0 ? diag_sys(diag, err, "process for the keeper of iSCSI sessions") : wait_ready(ready[0], diag);
+	close(ready[0]);
+	if (!err)
+		return 0;
+	if (*pid > 0)
+		waitpid(*pid, NULL, err == -ETIMEDOUT ? WNOHANG : 0);
+	*pid = err == -EBUSY ? kernel_iscsi_keeper(root) : 0;
+	return err == -EBUSY ? 0 : err;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A session in the keeper's hands: what the kernel tells of it, made into a login. */
+#pragma once
+#include "iscsi_attach.h"
+#include "iscsi_keep.h"
+#include "kernel_iscsi_session.h"
+
+struct kept {
+	struct keep_session s;
+	struct kernel_iscsi_session is; /* as of the last look */
+	/* What the kernel forgets with the connection, as of when it was seen live */
+	int header_digest, data_digest; /* KERNEL_ISCSI_UNKNOWN */
+	char address[ADDR_TEXT];
+	uint16_t port;
+	/* Of the login under way */
+	struct iscsi_link link;
+	struct iscsi_settings set;
+	struct iscsi_from from;
+	struct kernel_iscsi_secrets secrets;
+};
+int kept_look(struct kept *, int root); /* -ENOENT: it is gone */
+/* The login that the session would be made with now; loop, nl and done are the caller's to add. */
+int kept_prepare(struct kept *, int root, uint32_t limit_ms, struct diag *);
+void kept_forget(struct kept *); /* its secrets */

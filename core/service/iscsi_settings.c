@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What can be said of a session, by our options' names and by those of open-iscsi's records. */
+#include "iscsi_attach.h"
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#define ROW(field, option, record, kind, live, min, max, initial, help) \
+	{ option, record, ISCSI_SET_##kind, offsetof(struct iscsi_settings, field), live, min, max, initial, help },
+const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS] = { ISCSI_SETTING_LIST(ROW) };
+#undef ROW
+
+void iscsi_settings_init(struct iscsi_settings *set)
+{
+	*set = (struct iscsi_settings){ 0 };
+	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
+		memcpy((char *)set + iscsi_setting[i].at, &iscsi_setting[i].initial, sizeof(int32_t));
+}
+
+/* Names of records with "conn[0]" or "conn", those of options with '-' or '_'. */
+static bool same(const char *ours, const char *name)
+{
+	while (*ours && *name) {
+		if (!strncmp(ours, "[0]", 3) && *name == '.')
+			ours += 3;
+		if (*ours != *name && !(*ours == '-' && *name == '_'))
+			return false;
+		ours++;
+		name++;
+	}
+	return *ours == *name;
+}
+
+static int read_word(const char *text, const char *const *words, unsigned count, int32_t *value)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (!strcasecmp(text, words[i])) {
+			*value = (int32_t)i;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int read_number(const struct iscsi_setting *row, const char *text, int32_t *value, struct diag *why)
+{
+	uint64_t number;
+	int err;
+
+	if (row->min < 0 && !strcmp(text, "-1")) {
+		*value = -1;
+		return 0;
+	}
+	err = row->kind == ISCSI_SET_BYTES ? parse_size(text, &number, why) : parse_u64(text, 0, UINT32_MAX, &number, why);
+	if (err)
+		return err;
+	*value = (int32_t)number;
+	if (number > (uint64_t)row->max || *value < row->min)
+		return diag_set(why, DIAG_USAGE, ERANGE, "'%s' is out of range: %d to %d", text, row->min, row->max);
+	return 0;
+}
+
+static int read_value(const struct iscsi_setting *row, const char *text, int32_t *value, struct diag *why)
+{
+	static const char *const bools[] = { "no", "yes", "off", "on", "0", "1", "false", "true" };
+	static const char *const digests[] = { "None", "CRC32C", "CRC32C,None", "None,CRC32C" };
+	int err;
+
+	switch ((enum iscsi_setting_kind)row->kind) {
+	case ISCSI_SET_BOOL:
+		err = read_word(text, bools, sizeof(bools) / sizeof(bools[0]), value);
+		*value &= 1;
+		return err ? diag_set(why, DIAG_USAGE, EINVAL, "'%s' is neither Yes nor No", text) : 0;
+	case ISCSI_SET_DIGEST:
+		err = read_word(text, digests, sizeof(digests) / sizeof(digests[0]), value);
+		return err ? diag_set(why, DIAG_USAGE, EINVAL, "'%s' is none of None, CRC32C, 'CRC32C,None' and 'None,CRC32C'", text) : 0;
+	case ISCSI_SET_NUMBER:
+	case ISCSI_SET_SECONDS:
+	case ISCSI_SET_BYTES:
+		break;
+	}
+	return read_number(row, text, value, why);
+}
+
+int iscsi_settings_set(struct iscsi_settings *set, const char *name, const char *value, struct diag *diag)
+{
+	for (unsigned i = 0; i < ISCSI_SETTINGS; i++) {
+		const struct iscsi_setting *row = &iscsi_setting[i];
+		struct diag why = { 0 };
+		int32_t number = 0;
+		int err;
+
+		if (!same(row->option, name) && !same(row->record, name))
+			continue;
+		err = read_value(row, value, &number, &why);
+		if (err)
+			return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", name, why.text);
+		if (row->at == offsetof(struct iscsi_settings, cmds_max) && number & (number - 1))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is no power of 2", name, value);
+		memcpy((char *)set + row->at, &number, sizeof(number));
+		return 0;
+	}
+	return diag_set(diag, DIAG_USAGE, ENOENT, "there is no setting '%s'", name);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Sessions of the kernel's iSCSI initiator, logged in by our own engine: login (iser-login, iscsistart), the login of one connection
+ * alone (also the keeper's), logout. */
+#pragma once
+#include "iscsi.h"
+#include "kernel_iscsi_nl.h"
+#include "kernel_scsi.h"
+
+/* --- Settings: what can be said of a session beside who and where. One table names them in both tongues. */
+enum iscsi_setting_kind {
+	ISCSI_SET_NUMBER, /* uint32_t */
+	ISCSI_SET_SECONDS, /* int32_t; -1 where min is -1 */
+	ISCSI_SET_BYTES, /* uint32_t; in option and record plain numbers, K and M */
+	ISCSI_SET_BOOL, /* uint32_t; Yes No yes no on off 1 0 */
+	ISCSI_SET_DIGEST, /* uint32_t, enum iscsi_digest; None, CRC32C, "CRC32C,None", "None,CRC32C" */
+};
+struct iscsi_settings {
+	/* the kernel's; of a live session all but the last four can change */
+	int32_t replacement_timeout; /* requests are held so long while the target is lost; 0 = fail at once, -1 = for ever */
+	int32_t noop_interval, noop_timeout; /* 0: no pings */
+	int32_t abort_timeout, lu_reset_timeout, tgt_reset_timeout;
+	uint32_t fast_abort;
+	uint32_t cmds_max, queue_depth, nr_sessions;
+	int32_t login_timeout;
+	/* what is offered; iSER has no digests */
+	uint32_t header_digest, data_digest;
+	uint32_t initial_r2t, immediate_data, first_burst, max_burst, max_recv, max_xmit /* 0: as the target declares */, max_r2t;
+};
+struct iscsi_setting {
+	const char *option; /* "replacement-timeout": iser-login's, without dashes */
+	const char *record; /* "node.session.timeo.replacement_timeout": iscsistart -P's and iscsid.conf's */
+	uint8_t kind; /* enum iscsi_setting_kind */
+	uint16_t at; /* in struct iscsi_settings; 32 bits */
+	bool live; /* of a session that exists too */
+	int32_t min, max, initial;
+	const char *help;
+};
+/* X(field, option, record, kind, live, min, max, initial, help) */
+#define ISCSI_SETTING_LIST(X) \
+	X(replacement_timeout, "replacement-timeout", "node.session.timeo.replacement_timeout", SECONDS, true, -1, 86400, 120, "requests are held so long while the target is lost; -1: for ever") \
+	X(noop_interval, "noop-interval", "node.conn[0].timeo.noop_out_interval", SECONDS, true, 0, 86400, 5, "between pings of an idle connection; 0: none") \
+	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "a ping unanswered for so long ends the connection") \
+	X(abort_timeout, "abort-timeout", "node.session.err_timeo.abort_timeout", SECONDS, true, 0, 86400, 15, "for the target to abort a request") \
+	X(lu_reset_timeout, "lu-reset-timeout", "node.session.err_timeo.lu_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset a unit") \
+	X(tgt_reset_timeout, "tgt-reset-timeout", "node.session.err_timeo.tgt_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset itself") \
+	X(fast_abort, "fast-abort", "node.session.iscsi.FastAbort", BOOL, true, 0, 1, 1, "do not wait for data of what is aborted") \
+	X(cmds_max, "cmds-max", "node.session.cmds_max", NUMBER, false, 16, 2048, 128, "requests on the way at once, a power of 2") \
+	X(queue_depth, "queue-depth", "node.session.queue_depth", NUMBER, false, 1, 1024, 32, "of these for one unit") \
+	X(nr_sessions, "sessions", "node.session.nr_sessions", NUMBER, false, 1, 32, 1, "so many to the same portal") \
+	X(login_timeout, "login-timeout", "node.conn[0].timeo.login_timeout", SECONDS, false, 1, 86400, 15, "for one login, from connecting on") \
+	X(header_digest, "header-digest", "node.conn[0].iscsi.HeaderDigest", DIGEST, false, 0, 3, 0, "TCP: None, CRC32C or both, the first is preferred") \
+	X(data_digest, "data-digest", "node.conn[0].iscsi.DataDigest", DIGEST, false, 0, 3, 0, "TCP: the same, of data") \
+	X(initial_r2t, "initial-r2t", "node.session.iscsi.InitialR2T", BOOL, false, 0, 1, 0, "the target asks for every byte it is sent") \
+	X(immediate_data, "immediate-data", "node.session.iscsi.ImmediateData", BOOL, false, 0, 1, 1, "data may come with a request") \
+	X(first_burst, "first-burst", "node.session.iscsi.FirstBurstLength", BYTES, false, 512, 16777215, 262144, "unasked data of a request") \
+	X(max_burst, "max-burst", "node.session.iscsi.MaxBurstLength", BYTES, false, 512, 16777215, 16776192, "data that is asked for at once") \
+	X(max_recv, "max-recv", "node.conn[0].iscsi.MaxRecvDataSegmentLength", BYTES, false, 512, 16777215, 262144, "data segments that the target sends") \
+	X(max_xmit, "max-xmit", "node.conn[0].iscsi.MaxXmitDataSegmentLength", BYTES, false, 0, 16777215, 0, "data segments that it is sent; 0: as long as it takes") \
+	X(max_r2t, "max-r2t", "node.session.iscsi.MaxOutstandingR2T", NUMBER, false, 1, 65535, 1, "bursts of a request that are asked for at once")
+#define ISCSI_SETTING_COUNT(...) +1
+enum { ISCSI_SETTINGS = ISCSI_SETTING_LIST(ISCSI_SETTING_COUNT) };
+extern const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS];
+void iscsi_settings_init(struct iscsi_settings *); /* the initial values, which are open-iscsi's */
+/* By either name; "node.conn[0]." and "node.conn." are the same. -ENOENT: it is none (a record such as iface.transport_name is the caller's);
+ * -EINVAL, -ERANGE: what is wrong with the value, after the name as it was given. */
+int iscsi_settings_set(struct iscsi_settings *, const char *name, const char *value, struct diag *);
+
+/* --- One connection: connect, log in, follow redirects, set every parameter, start. It is the same for a new session and for one whose
+ * connection was lost (again): the keeper is no more than a caller of this. Embedded in its owner; stays where it is until it is over. */
+struct iscsi_link {
+	/* The owner's, zeroes else; what is pointed to lives until it is over */
+	struct loop *loop;
+	struct kernel_iscsi *nl;
+	uint8_t carrier; /* enum iscsi_carrier */
+	uint64_t transport; /* the handle of the kernel's */
+	const char *target, *iface; /* iface NULL: "default", or "iser" */
+	const char *boot_root, *boot_nic, *boot_target; /* of iBFT, for the kernel to keep; may be NULL */
+	struct addr portal; /* where one begins, told the kernel as the persistent address */
+	struct addr src; /* family 0: any */
+	const char *netdev; /* NULL: any */
+	int tpgt; /* -1: any; another group than this is -ENOENT */
+	const struct iscsi_from *from;
+	const struct iscsi_settings *set;
+	bool again; /* connection `id` of a session that exists */
+	bool numbers; /* a redirect to a name is not followed: nothing is resolved */
+	struct iscsi_if_conn id; /* filled in for a new one */
+	uint64_t until; /* loop_clock, 0 = set->login_timeout alone */
+	void (*done)(struct iscsi_link *); /* once, from the loop: why.err tells. Not after iscsi_link_end() */
+	void *user;
+
+	/* Filled in */
+	struct diag why; /* err 0: the connection is live, the kernel has it, nothing is scanned yet */
+	bool answers; /* a login response has come */
+	uint16_t status; /* class and detail of the login, ISCSI_LOGIN_STATUS; 0 = none but success */
+	uint32_t host; /* number of the SCSI host; of a new session */
+	struct addr at; /* whom it is with: another than the portal after redirects */
+	struct iscsi_hops hops;
+	char way[160]; /* as of a datamover */
+	struct iscsi_agreed agreed;
+
+	/* Its own */
+	uint8_t state;
+	bool moved;
+	struct kernel_iscsi_conn *conn;
+	struct iscsi_signin *signin;
+	struct loop_timer timer;
+	struct loop_work later;
+};
+void iscsi_link_start(struct iscsi_link *);
+/* Any time, over or not. What was half done is undone: a new session is gone, one of before is without connection. */
+void iscsi_link_end(struct iscsi_link *);
+/* Of a session that logs in for the first and every later time: 00 02 3d, and its number, as iscsid makes it, so that either of the two can
+ * take up the other's session in the eyes of the target (RFC 7143, 6.3.5). */
+void iscsi_isid(uint32_t sid, uint8_t isid[6]);
+
+/* --- Whole sessions. */
+struct iscsi_want {
+	/* The owner's; what is pointed to lives until the call returns */
+	const char *target, *iface, *boot_root, *boot_nic, *boot_target; /* all but the target may be NULL */
+	struct addr portal, src;
+	const char *netdev;
+	uint8_t carrier;
+	int tpgt;
+	const struct iscsi_from *from;
+	struct iscsi_settings set;
+	unsigned nth; /* 0: the first session to this target and portal; with more, an n-th one */
+	uint64_t lun; /* SCSI_LUN_ALL, or the one that is waited for */
+	bool no_wait; /* scanned in the background; the units are not told */
+
+	/* Filled in */
+	struct diag why; /* err 0: the session is there, and its disks can be opened */
+	bool existed, answers;
+	uint16_t status; /* as of struct iscsi_link */
+	uint32_t sid, host;
+	struct addr at;
+	unsigned redirects;
+	char way[160];
+	struct iscsi_agreed agreed; /* zeroes if it existed */
+	struct scsi_lun *luns; /* iscsi_want_free() */
+	unsigned count;
+};
+/* All at once; turns the loop until each is there or has failed. What was begun for one that failed is undone, and only that: with no disk
+ * at all, or not the one that was waited for, a new session does not stay either. 0: each tells for itself; -errno: none could be begun. */
+int iscsi_attach(struct loop *, int root, struct iscsi_want *, unsigned count, uint64_t until, struct diag *);
+void iscsi_want_free(struct iscsi_want *);
+
+/* Ends a session: its disks are let go, the target is told, nothing is left. `until` bounds it; with what the target does not answer it is
+ * ended nevertheless. Who uses it is the caller's to ask. */
+int iscsi_detach(struct loop *, int root, enum iscsi_carrier, struct iscsi_if_conn, uint64_t until, struct diag *);
+/* Changes settings of a session that is logged in: those of `given`, bits by the order of iscsi_setting[]. -EINVAL: one that is for new ones. */
+int iscsi_adjust(struct loop *, int root, enum iscsi_carrier, struct iscsi_if_conn, const struct iscsi_settings *, uint32_t given, struct diag *);

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# rdmastor iscsistart: our own messages and statuses; and a secret stands in no list of processes, however it is given.
+. "$(dirname "$0")/lib.sh"
+requires jq
+a="$RDMASTOR iscsistart"
+one="-i iqn.2024-01.a:b -t iqn.2024-01.a:c -g 1 -a 127.0.0.1"
+long=$(printf 'x%.0s' $(seq 300))
+# shellcheck disable=SC2086 # several words
+{
+	fails 2 '^rdmastor iscsistart: InitiatorName not set$' $a
+	fails 2 'Portal Group not set$' $a -i x
+	fails 2 'TargetName not set$' $a -i x -g 1
+	fails 2 'IP Address not set$' $a -i x -g 1 -t x --json
+	fails 2 "unknown option '-x'" $a -x
+	fails 2 "'more' is one operand too many" $a $one more
+	fails 2 "Invalid --param foo. Missing value." $a $one -P foo
+	fails 2 "Unknown parameter foo.bar" $a $one -P foo.bar=1
+	fails 2 "A user or secret has more than 256 bytes" $a $one -w "$long"
+	$a $one --dry-run >out || die "--dry-run: $?"
+	same "--dry-run" 'iqn.2024-01.a:c at 127.0.0.1 port 3260, over TCP, as iqn.2024-01.a:b' "$(cat out)"
+	$a $one --dry-run -P iface.transport_name=iser -p 3261 -P iface.initiatorname=iqn.2024-01.a:d -P node.startup=manual >out 2>err || die "--dry-run: $?"
+	same "over iSER" 'iqn.2024-01.a:c at 127.0.0.1 port 3261, over iSER, as iqn.2024-01.a:d' "$(cat out)"
+	same "a name without meaning" 'rdmastor iscsistart: node.startup has no meaning here' "$(cat err)"
+	$a $one -a '[fd00::1]' --dry-run | grep -q 'at fd00::1 port' || die "brackets"
+	$a --version | grep -qx 'iscsistart version 2.1.8 (rdmastor)' || die "--version"
+}
+
+# The output goes to a full pipe, which leaves time to look
+mkfifo pipe
+sleep 60 <>pipe &
+sleeper=$!
+cleanup_fn kill "$sleeper"
+exec 3<>pipe
+dd if=/dev/zero of=/dev/fd/3 bs=4096 oflag=nonblock status=none 2>/dev/null
+ln -s "$RDMASTOR" iscsistart
+# seen WORD…: how the list of processes shows it
+seen() {
+	local pid i
+	"$@" >&3 &
+	pid=$!
+	for ((i = 0; i < 50; i++)); do
+		grep -q 'S (sleeping)' "/proc/$pid/status" && grep -q iscsistart "/proc/$pid/cmdline" && [ "$(tr '\0' ' ' <"/proc/$pid/cmdline")" != "$* " ] && break
+		sleep 0.1
+	done
+	tr "\0" " " <"/proc/$pid/cmdline" >cmdline || die "$*: has ended"
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	grep -q -- -v cmdline || die "$*: seen as $(cat cmdline)"
+	! grep -q hush cmdline || die "$*: in the list of processes: $(cat cmdline)"
+}
+seen ./iscsistart -w hush -W hush -v
+seen ./iscsistart -whush --password_in=hush --password hush -v
+seen ./iscsistart -bwhush -P node.session.auth.password=hush --param=node.session.auth.password_in=hush -v
+seen "$RDMASTOR" iscsistart --password-in hush --password=hush --output text -w hush -v

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# iser-login --dry-run prints what would be logged in to, the same for every way to say it, and no secret.
+. "$(dirname "$0")/lib.sh"
+requires jq
+echo longenoughsecret >secret
+
+# plan JQ WORD…: one session, of which this holds
+plan() {
+	local want=$1
+	shift
+	"$RDMASTOR" iser-login --dry-run --json -i iqn.x:me "$@" >out 2>err || die "$*: $(cat err)"
+	jq -e ".schema == \"rdmastor.iser-login\" and (.sessions | length) == 1 and (.sessions[0] | $want)" out >/dev/null || die "$*: $(cat out)"
+}
+a='.target == "iqn.x:a" and .initiator == "iqn.x:me" and .logged_in == false'
+plan "$a and .portal == \"127.0.0.1:3260\" and .transport == \"tcp\"" iscsi://127.0.0.1/iqn.x:a
+plan "$a and .portal == \"127.0.0.1:3260\" and .transport == \"tcp\"" iscsi://localhost:3260/iqn.x:a/0
+plan "$a and .portal == \"127.0.0.1:3261\" and .transport == \"iser\"" iser://127.0.0.1:3261/iqn.x:a
+plan "$a and .portal == \"[::1]:3260\" and .transport == \"tcp\"" 'iscsi://[::1]/iqn.x:a'
+plan "$a and .portal == \"[::1]:3260\" and .transport == \"tcp\"" -T iqn.x:a -p ::1 -t tcp
+plan "$a and .portal == \"127.0.0.1:9\" and .transport == \"iser\"" --target iqn.x:a --portal 127.0.0.1:9
+
+text() { "$RDMASTOR" iser-login --dry-run -i iqn.x:me "$@" 2>err || die "$*: $(cat err)"; }
+loss() {
+	local want=$1
+	shift
+	text "$@" | grep -Fq -- "when it is lost: $want" || die "$*: $(text "$@")"
+}
+to=iscsi://127.0.0.1/iqn.x:a
+loss 'requests wait 60 s and then fail' $to
+loss 'requests fail at once' $to --on-loss fail-fast
+loss 'requests wait until it is back' $to --on-loss forever
+loss 'requests wait 30 s and then fail' $to --on-loss wait=30
+loss 'requests wait 1 s and then fail' "$to?loss=500ms"
+loss 'requests wait 7 s and then fail' "$to?loss=9" --on-loss 7
+loss 'requests wait 5 s and then fail' "$to?loss=9" --replacement-timeout 5
+loss 'requests wait until it is back' "$to?replacement-timeout=-1"
+[ "$(text -T iqn.x:a -p 127.0.0.1 -p 127.0.0.2 --sessions 2 | wc -l)" = 4 ] || die "two portals with two sessions each"
+text iscsi://joe%longenoughsecret@127.0.0.1/iqn.x:a >told
+text $to -u joe --secret-file secret -v >>told
+! grep -q longenough told err || die "told: $(cat told err)"

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Verbs once more, when software iWARP found nobody either, and what an owner finds taken back. */
+#include "ep_rig.h"
+
+static void nothing_but_free_helps(struct ep *ep, const char *text)
+{
+	struct diag diag;
+
+	cr_assert_eq(owner.downs, 1);
+	cr_assert_str_eq(ep->why.text, text);
+	ep->ops->post(ep, NULL);
+	ep->ops->repost(ep, NULL);
+	cr_assert_eq(ep->ops->reg(ep, &pool[0], EP_LOCAL, &diag), -ENOTCONN);
+	cr_assert_str_eq(diag.text, text);
+	ep->ops->close(ep);
+	cr_assert(!verbs.posts && !iwarp.posts && !verbs.closes && !iwarp.closes);
+	finish(ep);
+}
+
+Test(ep, software_iwarp_cannot_start_after_verbs)
+{
+	struct ep *ep = dial(5000);
+
+	iwarp.refuses = ENOMEM;
+	iwarp.code = DIAG_NO_MEMORY;
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	nothing_but_free_helps(ep, "silence; over TCP: iwarp cannot start");
+}
+
+Test(ep, a_slow_target_gets_verbs_once_more)
+{
+	struct ep *ep = dial(5000);
+
+	asks(ep, VERBS_DOM);
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	cr_assert_eq(verbs.started, 2);
+	cr_assert_eq(iwarp.ended, 1);
+	cr_assert(verbs.dial.timeout_ms > 1000 && verbs.dial.timeout_ms <= 5000, "%u", verbs.dial.timeout_ms);
+	cr_assert_eq(owner.downs, 0);
+	cr_assert_eq(verbs.ep, ep);
+	asks(ep, VERBS_DOM);
+	comes_up(ep);
+	cr_assert(owner.requests == 2 && owner.ups == 1);
+	up_calls_reach_the_owner(ep);
+	finish(ep);
+}
+
+Test(ep, nobody_anywhere)
+{
+	struct ep *ep = dial(5000);
+
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence still");
+	cr_assert(owner.downs == 1 && verbs.started == 2 && iwarp.started == 1);
+	cr_assert_str_eq(ep->why.text, "silence still; over TCP: nobody");
+	cr_assert_eq(ep->why.code, DIAG_TIMEOUT);
+	finish(ep);
+}
+
+Test(ep, the_second_time_verbs_is_rejected)
+{
+	struct ep *ep = dial(5000);
+
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	fails_by(ep, &stays[0]);
+	cr_assert_eq(owner.downs, 1);
+	cr_assert_str_eq(ep->why.text, "verbs cause", "who has spoken is the only cause");
+	finish(ep);
+}
+
+Test(ep, the_second_time_verbs_cannot_start)
+{
+	struct ep *ep = dial(5000);
+
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	verbs.refuses = ENODEV;
+	verbs.code = DIAG_NO_DEVICE;
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	cr_assert_eq(verbs.started, 2);
+	nothing_but_free_helps(ep, "verbs cannot start; over TCP: nobody");
+	cr_assert_eq(verbs.ended, 1, "what did not start does not end");
+}
+
+/* Verbs said clearly that it leads nowhere: there is no second time. */
+Test(ep, only_silence_is_asked_twice)
+{
+	struct ep *ep = dial(5000);
+
+	fails(ep, DIAG_NO_DEVICE, ENODEV, "no device leads there");
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
+	cr_assert(owner.downs == 1 && verbs.started == 1);
+	cr_assert_str_eq(ep->why.text, "no device leads there; over TCP: nobody");
+	cr_assert_eq(ep->why.code, DIAG_NO_DEVICE);
+	finish(ep);
+}
+
+/* Somebody was at TCP, and the request has been made. */
+Test(ep, a_peer_that_fails_late_is_not_left)
+{
+	struct ep *ep = dial(5000);
+
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	asks(ep, IWARP_DOM);
+	fails(ep, DIAG_PROTOCOL, EPROTO, "no MPA reply");
+	cr_assert(owner.downs == 1 && verbs.started == 1);
+	cr_assert_str_eq(ep->why.text, "silence; over TCP: no MPA reply");
+	finish(ep);
+}
+
+Test(ep, a_rejection_over_tcp_is_the_only_cause)
+{
+	struct ep *ep = dial(5000);
+
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	asks(ep, IWARP_DOM);
+	ep->rejected = true;
+	fails(ep, DIAG_REFUSED, ECONNREFUSED, "by its upper layer");
+	cr_assert(owner.downs == 1 && verbs.started == 1);
+	cr_assert_str_eq(ep->why.text, "by its upper layer");
+	finish(ep);
+}
+
+Test(ep, no_time_is_left_for_verbs_again)
+{
+	volatile int never = 0;
+	struct ep *ep = dial(20);
+
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	loop_wait(loop, &never, loop_clock() + 25000000);
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "nothing at TCP");
+	cr_assert(owner.downs == 1 && verbs.started == 1);
+	cr_assert_str_eq(ep->why.text, "silence; over TCP: nothing at TCP");
+	finish(ep);
+}
+
+Test(ep, what_the_owner_took_back_itself_is_not_taken_twice)
+{
+	struct ep *ep;
+
+	owner.answer = 3;
+	ep = dial(5000);
+	asks(ep, VERBS_DOM);
+	ep->ops->unreg(ep, &pool[0]);
+	fails(ep, DIAG_TIMEOUT, ETIMEDOUT, "silence");
+	cr_assert(verbs.regs == 3 && verbs.unregs == 3);
+	finish(ep);
+}
+
+Test(ep, more_pools_than_can_be_taken_back)
+{
+	struct ep *ep;
+
+	owner.answer = POOLS;
+	ep = dial(5000);
+	cr_assert_eq(asks(ep, VERBS_DOM), -ENOSPC);
+	cr_assert_str_eq(ep->why.text, "more than 8 pools for a connection that is not up yet");
+	finish(ep);
+}

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The keeper's decisions, by a clock that is set: what it tries when, and when it keeps its hands off. */
+#include "iscsi_keep.h"
+#include "loop.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SESSIONS 4
+#define SECOND   1000000000ull
+
+static struct world {
+	struct keep keep;
+	struct keep_session *made[SESSIONS];
+	struct keep_look look[SESSIONS];
+	bool there[SESSIONS], trying[SESSIONS];
+	int iscsid, begin_err, logout_err;
+	unsigned begun, ended, logouts;
+	uint32_t limit_ms;
+	uint64_t now, began_at;
+	char said[4000];
+} w;
+
+static struct keep_session *made(struct keep *keep, unsigned sid)
+{
+	(void)keep;
+	w.made[sid] = calloc(1, sizeof(struct keep_session));
+	w.made[sid]->sid = sid;
+	return w.made[sid];
+}
+
+static void gone(struct keep *keep, struct keep_session *s)
+{
+	(void)keep;
+	cr_assert(!w.trying[s->sid], "freed while its login is under way");
+	w.made[s->sid] = NULL;
+	free(s);
+}
+
+static int look(struct keep *keep, struct keep_session *s, struct keep_look *at)
+{
+	(void)keep;
+	*at = w.look[s->sid];
+	return w.there[s->sid] ? 0 : -ENOENT;
+}
+
+static int iscsid(struct keep *keep)
+{
+	(void)keep;
+	return w.iscsid;
+}
+
+static int begin(struct keep *keep, struct keep_session *s, uint32_t limit_ms, struct diag *why)
+{
+	(void)keep;
+	cr_assert(!w.trying[s->sid], "two logins at once");
+	cr_assert(!w.iscsid, "a login beside iscsid");
+	w.begun++;
+	w.limit_ms = limit_ms;
+	w.began_at = w.now;
+	if (w.begin_err)
+		return diag_set(why, DIAG_NO_DEVICE, w.begin_err, "no device");
+	w.trying[s->sid] = true;
+	return 0;
+}
+
+static void end(struct keep *keep, struct keep_session *s)
+{
+	(void)keep;
+	cr_assert(w.trying[s->sid], "ended what was not begun");
+	w.trying[s->sid] = false;
+	w.ended++;
+}
+
+static int logout(struct keep *keep, struct keep_session *s)
+{
+	(void)keep;
+	(void)s;
+	w.logouts++;
+	return w.logout_err;
+}
+
+static void say(struct keep *keep, const char *line)
+{
+	(void)keep;
+	snprintf(w.said + strlen(w.said), sizeof(w.said) - strlen(w.said), "%s\n", line);
+}
+
+static const struct keep_ops ops = { made, gone, look, iscsid, begin, end, logout, say };
+
+static void setup(void)
+{
+	w = (struct world){ .keep.ops = &ops, .now = 1000 * SECOND };
+	for (unsigned sid = 1; sid < SESSIONS; sid++) {
+		w.there[sid] = true;
+		w.look[sid].live = true;
+	}
+}
+
+static void fini(void)
+{
+	keep_free(&w.keep);
+	for (unsigned sid = 0; sid < SESSIONS; sid++)
+		cr_assert(!w.made[sid] && !w.trying[sid]);
+}
+TestSuite(iscsi_keep, .init = setup, .fini = fini);
+
+/* The clock goes from one due moment to the next, as a loop's does. */
+static void pass(double seconds)
+{
+	uint64_t until = w.now + (uint64_t)(seconds * SECOND), at;
+
+	keep_time(&w.keep, w.now);
+	while ((at = keep_next(&w.keep)) && at <= until) {
+		cr_assert_geq(at + 1, w.now, "the past is never due");
+		w.now = at > w.now ? at : w.now;
+		keep_time(&w.keep, w.now);
+		at = keep_next(&w.keep);
+		cr_assert(!at || at > w.now, "something stays due");
+	}
+	w.now = until;
+}
+
+static void find(unsigned sid)
+{
+	keep_found(&w.keep, sid, w.now);
+	pass(0);
+}
+
+static void lose(unsigned sid)
+{
+	w.look[sid].live = false;
+	keep_lost(&w.keep, sid, "cut", w.now);
+	pass(0);
+}
+
+static void tried(unsigned sid, int err)
+{
+	struct diag why = { 0 };
+
+	cr_assert(w.trying[sid], "no login is under way");
+	w.trying[sid] = false;
+	w.look[sid].live = !err;
+	diag_set(&why, DIAG_REFUSED, err, "not now");
+	keep_tried(&w.keep, w.made[sid], -err, &why, w.now);
+	keep_time(&w.keep, w.now);
+}
+
+static bool is(unsigned sid, enum keep_state state)
+{
+	return w.made[sid] && w.made[sid]->state == state;
+}
+
+static bool said(const char *line)
+{
+	return strstr(w.said, line) != NULL;
+}
+
+Test(iscsi_keep, a_lost_session_is_logged_in_again_at_once)
+{
+	find(1);
+	cr_assert(is(1, KEEP_FINE));
+	cr_assert_eq(keep_next(&w.keep), 0, "nothing to do, nothing to wake up for");
+	lose(1);
+	cr_assert(w.begun == 1 && w.trying[1]);
+	cr_assert_eq(w.limit_ms, 5000);
+	pass(2.5);
+	tried(1, 0);
+	cr_assert(is(1, KEEP_FINE));
+	cr_assert_eq(keep_next(&w.keep), 0);
+	cr_assert_str_eq(w.said, "session1: connection lost: cut\nsession1: logged in again after 2.5 s, with 1 try\n");
+}
+
+Test(iscsi_keep, pauses_double_up_to_a_bound)
+{
+	static const unsigned pauses[] = { 1, 2, 4, 5, 5, 5 }, limits[] = { 5000, 10000, 15000, 15000, 15000, 15000 };
+
+	find(1);
+	lose(1);
+	for (unsigned i = 0; i < sizeof(pauses) / sizeof(*pauses); i++) {
+		uint64_t failed_at = w.now;
+
+		cr_assert_eq(w.limit_ms, limits[i], "try %u", i);
+		tried(1, ECONNREFUSED);
+		pass(pauses[i]);
+		cr_assert_eq(w.begun, i + 2);
+		cr_assert_eq(w.began_at - failed_at, pauses[i] * SECOND, "pause %u", i);
+	}
+	tried(1, 0);
+	cr_assert(said("session1: logged in again after 22.0 s, with 7 tries"));
+	lose(1);
+	cr_assert_eq(w.limit_ms, 5000, "the next loss begins anew");
+}
+
+Test(iscsi_keep, a_reason_is_said_once_until_it_is_another)
+{
+	find(1);
+	lose(1);
+	for (int i = 0; i < 5; i++) {
+		tried(1, ECONNREFUSED);
+		pass(5);
+	}
+	cr_assert_str_eq(w.said, "session1: connection lost: cut\nsession1: login: not now; tried again after pauses of up to 5 s\n");
+	w.begin_err = ENODEV;
+	tried(1, ECONNREFUSED);
+	pass(5);
+	cr_assert(said("session1: login: no device; tried again"));
+	cr_assert(!w.trying[1]);
+	w.begin_err = 0;
+	pass(5);
+	cr_assert(w.trying[1], "a login that could not begin is begun later");
+}
+
+/* The kernel shows it as lost a moment after it has said so. */
+Test(iscsi_keep, what_was_heard_counts_more_than_what_is_shown)
+{
+	find(1);
+	keep_lost(&w.keep, 1, "cut", w.now);
+	pass(0);
+	cr_assert(w.trying[1]);
+	tried(1, EIO);
+	w.look[1].live = true; /* still */
+	pass(1);
+	cr_assert(w.trying[1]);
+}
+
+Test(iscsi_keep, the_connection_fails_again_in_the_login)
+{
+	find(1);
+	lose(1);
+	keep_lost(&w.keep, 1, "again", w.now);
+	pass(0.5);
+	cr_assert(w.begun == 1 && w.trying[1], "the login hears that itself");
+	tried(1, EIO);
+	keep_lost(&w.keep, 1, "again", w.now);
+	pass(0.5);
+	cr_assert_eq(w.begun, 1, "no login sooner for it");
+	pass(0.5);
+	cr_assert_eq(w.begun, 2);
+	cr_assert(!said("again\n"));
+}
+
+Test(iscsi_keep, a_session_vanishes)
+{
+	find(1);
+	find(2);
+	find(3);
+	lose(1);
+	lose(2);
+	lose(3);
+	keep_gone(&w.keep, 1); /* told */
+	cr_assert(!w.made[1] && w.ended == 1);
+	w.there[2] = false; /* seen, in its login */
+	pass(1);
+	cr_assert(!w.made[2] && w.ended == 2);
+	w.there[3] = false; /* seen, when that has failed */
+	tried(3, EIO);
+	cr_assert(!w.made[3] && w.ended == 2);
+	keep_gone(&w.keep, 1);
+	keep_lost(&w.keep, 1, "cut", w.now);
+	cr_assert_eq(keep_next(&w.keep), 0);
+}
+
+Test(iscsi_keep, who_logs_out_is_let)
+{
+	find(1);
+	find(2);
+	find(3);
+	keep_leaving(&w.keep, 1);
+	lose(1);
+	pass(60);
+	cr_assert(!w.begun && is(1, KEEP_LEAVING), "the target ends the connection then");
+	lose(2);
+	keep_leaving(&w.keep, 2);
+	cr_assert(!w.trying[2] && w.ended == 1);
+	lose(3);
+	w.look[3].leaving = true;
+	pass(1);
+	cr_assert(!w.trying[3] && is(3, KEEP_LEAVING), "its login is given up too when it is only seen");
+	keep_found(&w.keep, 3, w.now);
+	pass(60);
+	cr_assert_eq(w.begun, 2);
+	keep_gone(&w.keep, 1);
+	cr_assert(!w.made[1]);
+}
+
+Test(iscsi_keep, iscsid_appears_in_the_middle)
+{
+	find(1);
+	find(2);
+	lose(1);
+	lose(2);
+	tried(2, EIO);
+	w.iscsid = 400;
+	pass(1);
+	cr_assert(!w.trying[1] && w.ended == 1, "given up");
+	pass(60);
+	cr_assert_eq(w.begun, 2, "nothing is begun");
+	cr_assert(said("iscsid runs (process 400): the sessions are left to it\n"));
+	w.look[1].live = w.look[2].live = true;
+	pass(5);
+	cr_assert(is(1, KEEP_FINE) && is(2, KEEP_FINE));
+	cr_assert_eq(keep_next(&w.keep), 0);
+	lose(1);
+	lose(2);
+	pass(60);
+	cr_assert_eq(w.begun, 2);
+	cr_assert_eq(strstr(strstr(w.said, "iscsid runs") + 1, "iscsid runs"), NULL, "once");
+	cr_assert_eq(strstr(strstr(w.said, "connection lost") + 1, "connection lost: cut\nsession2: connection lost"), NULL);
+}
+
+Test(iscsi_keep, iscsid_goes_away)
+{
+	find(1);
+	w.iscsid = 400;
+	w.look[1].live = true;
+	keep_lost(&w.keep, 1, "cut", w.now); /* the kernel shows that later */
+	pass(4);
+	w.look[1].live = false;
+	pass(4);
+	cr_assert_eq(w.begun, 0);
+	w.iscsid = 0;
+	pass(5);
+	cr_assert(w.trying[1], "within five seconds");
+	cr_assert(said("iscsid has ended: the sessions are kept here again\n"));
+	tried(1, 0);
+	cr_assert(is(1, KEEP_FINE));
+}
+
+Test(iscsi_keep, two_at_once)
+{
+	find(1);
+	find(2);
+	lose(1);
+	lose(2);
+	cr_assert(w.trying[1] && w.trying[2]);
+	tried(2, EIO);
+	tried(1, 0);
+	cr_assert(is(1, KEEP_FINE) && is(2, KEEP_WAIT));
+	pass(1);
+	cr_assert(!w.trying[1] && w.trying[2]);
+	tried(2, 0);
+	cr_assert_eq(keep_next(&w.keep), 0);
+}
+
+/* Started while it is lost: there is no event to hear. */
+Test(iscsi_keep, goes_on_where_another_keeper_was)
+{
+	w.look[1].live = false;
+	find(1);
+	cr_assert(w.trying[1]);
+	cr_assert(said("session1: was found lost, with nobody to log in again: that is done here"));
+	w.look[1].expired = true;
+	pass(1);
+	cr_assert(said("session1: lost for longer than its recovery time-out: requests fail until a login succeeds"));
+	for (unsigned i = 0; i < 6; i++) {
+		tried(1, EIO);
+		pass(30);
+	}
+	cr_assert_eq(w.begun, 7, "it goes on, slowly");
+	w.look[1].expired = false;
+	tried(1, 0);
+	cr_assert(is(1, KEEP_FINE));
+}
+
+Test(iscsi_keep, a_lost_one_is_found_when_events_were)
+{
+	find(1);
+	find(2);
+	w.look[1].live = false;
+	keep_found(&w.keep, 1, w.now);
+	keep_found(&w.keep, 2, w.now);
+	pass(0);
+	cr_assert(w.trying[1] && !w.trying[2]);
+	cr_assert_str_eq(w.said, "session1: connection lost\n");
+	keep_found(&w.keep, 1, w.now);
+	pass(0);
+	cr_assert_eq(w.begun, 1);
+}
+
+Test(iscsi_keep, those_that_went_unheard_are_forgotten)
+{
+	find(1);
+	find(2);
+	find(3);
+	keep_leaving(&w.keep, 1);
+	lose(3);
+	w.there[1] = w.there[2] = w.there[3] = false;
+	keep_missed(&w.keep);
+	cr_assert(!w.made[1] && !w.made[2] && !w.made[3] && w.ended == 1);
+}
+
+/* iser-login and iscsistart hear of what happens to a session until it is logged in. */
+Test(iscsi_keep, who_makes_a_session_is_let)
+{
+	w.look[1] = (struct keep_look){ .making = true };
+	find(1);
+	keep_lost(&w.keep, 1, "cut", w.now);
+	pass(30);
+	cr_assert(!w.begun && is(1, KEEP_NEW));
+	w.look[1].live = true;
+	pass(1);
+	cr_assert(is(1, KEEP_FINE));
+	w.look[1].making = true;
+	lose(1);
+	cr_assert(w.trying[1], "it was logged in, so it is not in the making");
+	w.look[2] = (struct keep_look){ .making = true };
+	find(2);
+	w.look[2].making = false; /* it has died */
+	pass(1);
+	cr_assert(w.trying[2]);
+	w.look[3] = (struct keep_look){ .making = true };
+	find(3);
+	w.look[3] = (struct keep_look){ .live = true, .making = true };
+	keep_lost(&w.keep, 3, "cut", w.now);
+	pass(0);
+	cr_assert(w.trying[3], "it was logged in since the last look");
+}
+
+Test(iscsi_keep, somebody_else_logs_in_again)
+{
+	find(1);
+	lose(1);
+	tried(1, EIO);
+	w.look[1].live = true;
+	pass(1);
+	cr_assert(is(1, KEEP_FINE) && w.begun == 1);
+	cr_assert(said("session1: is logged in again, by somebody else"));
+}
+
+Test(iscsi_keep, the_target_wants_time)
+{
+	find(1);
+	keep_drop(&w.keep, 1, 3);
+	pass(10);
+	cr_assert(is(1, KEEP_FINE), "it has not ended it yet");
+	lose(1);
+	pass(2.9);
+	cr_assert_eq(w.begun, 0);
+	pass(0.1);
+	cr_assert_eq(w.begun, 1);
+	tried(1, 0);
+	lose(1);
+	cr_assert_eq(w.begun, 2, "that was for once");
+	tried(1, 0);
+	keep_drop(&w.keep, 1, 65535);
+	lose(1);
+	pass(60);
+	cr_assert_eq(w.begun, 3, "a minute, whatever it says");
+}
+
+Test(iscsi_keep, the_target_wants_a_logout)
+{
+	find(1);
+	keep_asked_out(&w.keep, 1, 30, w.now);
+	cr_assert(w.logouts == 1 && is(1, KEEP_LOGOUT) && !w.begun);
+	keep_asked_out(&w.keep, 1, 30, w.now);
+	cr_assert_eq(w.logouts, 1);
+	pass(1);
+	keep_logged_out(&w.keep, 1, 2, w.now); /* the kernel does not show that before the connection ends */
+	pass(1.9);
+	cr_assert_eq(w.begun, 0);
+	pass(0.1);
+	cr_assert(w.trying[1]);
+	tried(1, 0);
+	cr_assert(said("session1: the target asks for a logout within 30 s\nsession1: connection lost: logged out as the target asked\n"));
+	keep_logged_out(&w.keep, 1, 2, w.now);
+	cr_assert(is(1, KEEP_FINE), "an answer to nothing");
+}
+
+Test(iscsi_keep, a_logout_that_is_not_answered)
+{
+	find(1);
+	find(2);
+	find(3);
+	keep_asked_out(&w.keep, 1, 0, w.now);
+	keep_asked_out(&w.keep, 2, 2, w.now);
+	pass(2);
+	cr_assert(w.trying[2] && !w.trying[1], "no longer than the target gives");
+	lose(1);
+	cr_assert(w.trying[1], "it ended the connection instead");
+	w.logout_err = -EIO;
+	keep_asked_out(&w.keep, 3, 2, w.now);
+	cr_assert(is(3, KEEP_FINE), "could not be sent: that the connection ends is heard");
+	cr_assert(said("session2: connection lost: the target does not answer the logout"));
+}
+
+Test(iscsi_keep, a_logout_is_left_to_iscsid)
+{
+	find(1);
+	w.iscsid = 400;
+	keep_asked_out(&w.keep, 1, 30, w.now);
+	cr_assert(!w.logouts && is(1, KEEP_FINE));
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The login that is made of the kernel's attributes. */
+#include "iscsi_kept.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEVICE "sys/devices/platform/host3/session1/iscsi_session/session1/"
+#define CONN   "sys/class/iscsi_connection/connection1:0/"
+
+static struct tree tree;
+static struct diag why;
+static struct kept kept;
+
+static void put(const char *dir, const char *name, const char *text)
+{
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s%s", dir, name);
+	tree_file(&tree, path, text);
+}
+
+static void setup(void)
+{
+	static const char *const file[][3] = { { DEVICE, "state", "LOGGED_IN\n" }, { DEVICE, "targetname", "iqn.2026-11.example:t1\n" },
+		{ DEVICE, "initiatorname", "iqn.2026-11.example:me\n" }, { DEVICE, "ifacename", "default\n" }, { DEVICE, "tpgt", "2\n" },
+		{ DEVICE, "recovery_tmo", "off\n" }, { DEVICE, "abort_tmo", "15\n" }, { DEVICE, "lu_reset_tmo", "31\n" }, { DEVICE, "tgt_reset_tmo", "32\n" },
+		{ DEVICE, "fast_abort", "0\n" }, { DEVICE, "first_burst_len", "65536\n" }, { DEVICE, "max_burst_len", "131072\n" },
+		{ DEVICE, "initial_r2t", "1\n" }, { DEVICE, "immediate_data", "0\n" }, { DEVICE, "max_outstanding_r2t", "3\n" },
+		{ DEVICE, "username", "joe\n" }, { DEVICE, "password", "twelve bytes\n" }, { DEVICE, "username_in", "(null)\n" },
+		{ DEVICE, "password_in", "(null)\n" }, { CONN, "state", "up\n" }, { CONN, "persistent_address", "10.0.0.1\n" },
+		{ CONN, "persistent_port", "3260\n" }, { CONN, "address", "10.0.0.2\n" }, { CONN, "port", "3261\n" }, { CONN, "header_digest", "1\n" },
+		{ CONN, "data_digest", "0\n" }, { CONN, "max_recv_dlength", "65536\n" }, { CONN, "max_xmit_dlength", "8192\n" }, { CONN, "recv_tmo", "7\n" },
+		{ CONN, "ping_tmo", "8\n" }, { "sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp\n" },
+		{ "sys/class/iscsi_host/host3/", "netdev", "eth1\n" }, { "sys/class/iscsi_transport/tcp/", "handle", "4711\n" },
+		{ "sys/class/iscsi_transport/iser/", "handle", "4712\n" } };
+
+	tree = tree_new();
+	why = (struct diag){ 0 };
+	kept = (struct kept){ .s.sid = 1, .header_digest = KERNEL_ISCSI_UNKNOWN, .data_digest = KERNEL_ISCSI_UNKNOWN };
+	for (unsigned i = 0; i < sizeof(file) / sizeof(*file); i++)
+		put(file[i][0], file[i][1], file[i][2]);
+	tree_link(&tree, "sys/class/iscsi_session/session1", "../../devices/platform/host3/session1/iscsi_session/session1");
+}
+
+static void fini(void)
+{
+	kept_forget(&kept);
+	tree_free(&tree);
+}
+TestSuite(iscsi_kept, .init = setup, .fini = fini);
+
+/* As of Linux 6.12: digests and iscsi_tcp's addresses go with the connection. */
+static void lose(void)
+{
+	put(DEVICE, "state", "FAILED\n");
+	put(CONN, "state", "failed\n");
+	put(CONN, "header_digest", "0\n");
+	put(CONN, "data_digest", "0\n");
+	unlinkat(tree.root, CONN "address", 0);
+}
+
+static void prepare(void)
+{
+	cr_assert_eq(kept_look(&kept, tree.root), 0);
+	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), 0, "%s", why.text);
+}
+
+Test(iscsi_kept, all_is_as_it_was)
+{
+	const struct iscsi_settings *set = &kept.set;
+	char text[ADDR_TEXT];
+
+	cr_assert_eq(kept_look(&kept, tree.root), 0);
+	lose();
+	prepare();
+	cr_assert_str_eq(kept.link.target, "iqn.2026-11.example:t1");
+	cr_assert_str_eq(kept.link.iface, "default");
+	cr_assert_str_eq(kept.link.netdev, "eth1");
+	cr_assert_str_eq(addr_text(&kept.link.portal, text), "10.0.0.1:3260", "not where a redirect led");
+	cr_assert(kept.link.carrier == ISCSI_TCP && kept.link.transport == 4711 && kept.link.tpgt == 2 && kept.link.again && kept.link.numbers);
+	cr_assert(kept.link.id.sid == 1 && kept.link.id.cid == 0);
+	cr_assert_str_eq(kept.from.initiator, "iqn.2026-11.example:me");
+	cr_assert_str_eq(kept.from.auth.user, "joe");
+	cr_assert_str_eq(kept.from.auth.secret, "twelve bytes");
+	cr_assert(!kept.from.auth.target_user && !kept.from.auth.target_secret && !kept.from.auth.algs);
+	cr_assert(set->replacement_timeout == -1 && set->noop_interval == 7 && set->noop_timeout == 8 && set->abort_timeout == 15);
+	cr_assert(set->lu_reset_timeout == 31 && set->tgt_reset_timeout == 32 && set->fast_abort == 0 && set->login_timeout == 5);
+	cr_assert(set->first_burst == 65536 && set->max_burst == 131072 && set->max_recv == 65536 && set->max_xmit == 8192);
+	cr_assert(set->initial_r2t == 1 && set->immediate_data == 0 && set->max_r2t == 3);
+	cr_assert(set->header_digest == ISCSI_DIGEST_CRC32C && set->data_digest == ISCSI_DIGEST_NONE);
+	kept_forget(&kept);
+	cr_assert(!kept.secrets.user[0] && !kept.secrets.secret[0]);
+}
+
+Test(iscsi_kept, what_was_forgotten_is_rather_safe_than_quick)
+{
+	lose();
+	prepare();
+	cr_assert(kept.set.header_digest == ISCSI_DIGEST_CRC32C_NONE && kept.set.data_digest == ISCSI_DIGEST_CRC32C_NONE);
+}
+
+/* The lengths the kernel shows of iSER are no data segments' (128 and 8192 with LIO). */
+Test(iscsi_kept, over_iser)
+{
+	struct iscsi_settings initial;
+
+	iscsi_settings_init(&initial);
+	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_iser\n");
+	put(CONN, "max_recv_dlength", "128\n");
+	prepare();
+	cr_assert(kept.link.carrier == ISCSI_ISER && kept.link.transport == 4712);
+	cr_assert(kept.set.max_recv == initial.max_recv && kept.set.max_xmit == initial.max_xmit);
+	cr_assert_eq(kept.set.max_burst, 131072);
+}
+
+Test(iscsi_kept, a_portal_that_is_a_name)
+{
+	char text[ADDR_TEXT];
+
+	put(CONN, "persistent_address", "disk.example\n");
+	cr_assert_eq(kept_look(&kept, tree.root), 0);
+	lose();
+	prepare();
+	cr_assert_str_eq(addr_text(&kept.link.portal, text), "10.0.0.2:3261", "where it was connected");
+	kept.port = 0;
+	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -EADDRNOTAVAIL);
+	cr_assert_str_eq(why.text, "its portal 'disk.example' is a name, which nobody resolves here");
+}
+
+static void lacks(const char *dir, const char *name, const char *text, int err, const char *said)
+{
+	why = (struct diag){ 0 };
+	put(dir, name, text);
+	cr_assert_eq(kept_look(&kept, tree.root), 0);
+	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -err, "%s: %s", name, why.text);
+	cr_assert_str_eq(why.text, said);
+}
+
+Test(iscsi_kept, what_cannot_be_logged_in)
+{
+	lose();
+	lacks(CONN, "persistent_port", "0\n", EADDRNOTAVAIL, "the kernel does not tell its portal");
+	lacks(CONN, "persistent_address", "(null)\n", EADDRNOTAVAIL, "the kernel does not tell its portal");
+	put(CONN, "persistent_port", "3260\n");
+	put(CONN, "persistent_address", "10.0.0.1\n");
+	lacks("sys/class/scsi_host/host3/", "proc_name", "bnx2i\n", EOPNOTSUPP, "its transport 'bnx2i' is none that is logged in over here");
+	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp\n");
+	unlinkat(tree.root, "sys/class/iscsi_transport/tcp/handle", 0);
+	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -EOPNOTSUPP, "as of the last look");
+	cr_assert_eq(kept_look(&kept, tree.root), 0);
+	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -ENOENT);
+	put("sys/class/iscsi_transport/tcp/", "handle", "4711\n");
+	lacks(DEVICE, "initiatorname", "(null)\n", EINVAL, "it was never complete: the kernel tells no initiator");
+	lacks(DEVICE, "targetname", "(null)\n", EINVAL, "it was never complete: the kernel tells no target");
+	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
+	cr_assert_eq(kept_look(&kept, tree.root), -ENOENT);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Logins of the SRP daemon that fail, and connections that go. */
+#include "srp_daemon_rig.h"
+
+Test(srp_daemon, a_login_that_fails_is_tried_again_and_not_too_often)
+{
+	srp.fail = 1000;
+	srp.err = ECONNREFUSED;
+	fake_fabric.nodes = 1;
+	begin();
+	run(3600);
+	cr_assert_geq(srp.lines, 15);
+	cr_assert_leq(srp.lines, 25, "%u logins", srp.lines);
+	heard("target 0000000000200000 at fe800000000000000000000000200000: refused");
+	srp.fail = 0;
+	run(301);
+	cr_assert_eq(srp.hosts, 1);
+	run(3600);
+	cr_assert_eq(srp.hosts, 1);
+}
+
+Test(srp_daemon, a_connection_that_goes_is_made_again)
+{
+	begin();
+	run(5);
+	cr_assert_eq(srp.lines, 3);
+	lose_host(1);
+	run(21);
+	cr_assert_eq(srp.lines, 4);
+	heard("target 0000000000200001 at fe800000000000000000000000200001: the connection has gone (host1)");
+}
+
+Test(srp_daemon, another_path_to_a_connected_target)
+{
+	srp.fail = 1;
+	srp.err = EEXIST;
+	fake_fabric.nodes = 1;
+	begin();
+	run(1);
+	heard("the kernel is connected to this target by another path; hint: -n makes every path");
+	run(3);
+	cr_assert_eq(srp.hosts, 1, "it may go");
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Whatever the firmware left: read within its bytes, and what comes of it is whole. */
+#include "kernel_iscsi_conf.h"
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct ibft *ibft = malloc(sizeof(*ibft));
+	uint8_t *table = malloc(size ? size : 1);
+	struct diag diag = { 0 };
+	struct iscsi_wish wish;
+
+	if (size)
+		memcpy(table, data, size);
+	if (kernel_ibft_table(table, size, ibft, &diag) ? diag.code != DIAG_PROTOCOL : diag.err)
+		abort();
+	if (ibft->nics > IBFT_NICS || ibft->targets > IBFT_TARGETS)
+		abort();
+	for (unsigned i = 0; i < ibft->targets; i++) {
+		kernel_ibft_wish(ibft, &ibft->target[i], &wish);
+		kernel_ibft_nic(ibft, &ibft->target[i]);
+		if (!wish.name[0] || !wish.host[0] || !wish.port)
+			abort();
+	}
+	free(table);
+	free(ibft);
+	return 0;
+}

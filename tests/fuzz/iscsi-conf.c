@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Kernel command lines and Debian's file: what is wanted is whole, what is shown of them holds no secret, an error is a usage error. */
+#include "kernel_iscsi_conf.h"
+#include "uri.h"
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_wish(const struct iscsi_wish *wish)
+{
+	if (!wish->name[0] || strlen(wish->name) > ISCSI_NAME_MAX || !wish->host[0] || wish->firmware || !wish->from[0] || wish->tpgt > UINT16_MAX)
+		abort();
+	if (strnlen(wish->host, sizeof(wish->host)) == sizeof(wish->host) || strnlen(wish->netdev, sizeof(wish->netdev)) == sizeof(wish->netdev))
+		abort();
+}
+
+static void check_words(const char *cmdline, const char *debian)
+{
+	struct iscsi_wishes w;
+	struct diag diag = { 0 };
+	int err = kernel_iscsi_cmdline(&w, cmdline, debian, &diag);
+
+	if (err ? err != -diag.err || diag.code != DIAG_USAGE : diag.err)
+		abort();
+	if (strnlen(w.notes, sizeof(w.notes)) == sizeof(w.notes) || (w.problems && !w.notes[0]))
+		abort();
+	for (unsigned i = 0; i < w.count && !err; i++)
+		check_wish(&w.wish[i]);
+	for (unsigned i = 0; i < w.params; i++)
+		if (!strchr(w.param[i], '='))
+			abort();
+	kernel_iscsi_wishes_free(&w);
+}
+
+/* What is cut out of it before others see it leaves the same target, without its secrets where it has users. */
+static void check_string(char *text)
+{
+	struct iscsi_wish wish, hidden;
+	struct diag diag = { 0 };
+
+	if (!kernel_iscsi_is_string(text) || strpbrk(text, " \t\n'\""))
+		return;
+	if (kernel_iscsi_string(text, &wish, &diag) ? diag.code != DIAG_USAGE : !wish.firmware && !wish.name[0])
+		abort();
+	uri_hide(text);
+	if (!diag.err && wish.secret[0][0] && !kernel_iscsi_string(text, &hidden, NULL) && (hidden.secret[0][0] || hidden.secret[1][0]))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1), *second;
+
+	memcpy(text, data, size);
+	text[size] = 0;
+	second = strchr(text, 1);
+	if (second)
+		*second++ = 0;
+	check_words(text, second);
+	check_string(text);
+	free(text);
+	return 0;
+}
