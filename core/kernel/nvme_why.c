@@ -210,6 +210,13 @@ static void no_handshake(struct hearing *h, const char *at)
 	diag_hint(h->diag, "tlshd is of ktls-utils");
 }
 
+static void no_agreement(struct hearing *h, const char *at)
+{
+	int err = number_behind(at, "error ");
+
+	diag_set(h->diag, DIAG_AUTH, err ? err : EACCES, "the TLS handshake failed: the target does not know this key, or no TLS");
+}
+
 static void handshake_failed(struct hearing *h, const char *at)
 {
 	int err = number_behind(at, "error ");
@@ -256,6 +263,7 @@ static const struct row {
 	{ "found same host", same_host },
 	{ "no handler found for transport", no_handler },
 	{ "TLS handshake failed", handshake_failed },
+	{ "TLS handshake complete, error -", no_agreement },
 	{ "failed to start TLS", no_handshake },
 	{ "no valid PSK found", no_tls_key },
 	{ "TLS is not supported", said },
@@ -292,8 +300,10 @@ static void hide_secrets(char *words)
 
 static int unheard(struct hearing *h, int err)
 {
-	if (h->want->value[NVMF_TLS] && (err == EACCES || err == EIO))
-		return diag_set(h->diag, DIAG_AUTH, err, "the TLS handshake failed: the target does not know this key, or no TLS");
+	if (h->want->value[NVMF_TLS] && (err == EACCES || err == EIO)) {
+		no_agreement(h, "");
+		return -h->diag->err;
+	}
 	switch (err) {
 	case EALREADY:
 		return diag_set(h->diag, DIAG_BUSY, err, "is connected already, in a way that does not match what was asked for");
