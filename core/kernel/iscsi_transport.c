@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const struct {
@@ -47,6 +48,16 @@ int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind, struct k
 	return 0;
 }
 
+/* iscsi_tcp (6.12) asks for it at each new connection, and is told that there is no memory where nobody loads modules for the kernel. */
+static void load_crc32c(int root)
+{
+	char *crypto = sys_read_all(root, "proc/crypto");
+
+	if (!crypto || !strstr(crypto, " : crc32c\n"))
+		module_load(root, "crc32c_generic");
+	free(crypto);
+}
+
 int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_iscsi_transport *transport, struct diag *diag)
 {
 	const char *module = transports[kind].module, *dir = transports[kind].dir, *why = NULL;
@@ -64,6 +75,8 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_
 		diag_hint(diag, "%s", kind == KERNEL_ISCSI_ISER ? "iSCSI over TCP needs the module iscsi_tcp instead: iscsi://…" : "over RDMA it is ib_iser: iser://…");
 		return -ENOENT;
 	}
+	if (kind == KERNEL_ISCSI_TCP)
+		load_crc32c(root);
 	return kernel_iscsi_transport_there(root, kind, transport, diag);
 }
 

@@ -122,6 +122,15 @@ wire_cut() {
 	wire_loses "$1" 0
 }
 
+# root_make SCRIPT: a root in memory to which the machine switches when this script is over, there to run that one
+root_make() {
+	mkdir /new
+	mount -t tmpfs none /new
+	mkdir /new/run /new/tmp /new/dev /new/sys /new/proc
+	cp -a /bin /sbin /usr /lib /lib64 /etc /root /vm /init /new/
+	cp "$1" /new/vm/guest
+}
+
 # --- the other VM: one serves, its peer runs commands there
 
 serve_peer() {

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The login of one connection against a kernel and a target made here; TCP is connected to a listener on loopback. */
+#include "iscsi_attach.h"
+#include "iscsi_kernel.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct loop *loop;
+static struct kernel_iscsi *nl;
+static struct iscsi_link link_;
+static struct iscsi_settings set;
+static struct iscsi_from from = { .initiator = "iqn.x:me" };
+static volatile int over;
+static int listener;
+
+static void done(struct iscsi_link *link)
+{
+	cr_assert_eq(link, &link_);
+	over = 1;
+}
+
+static void init(void)
+{
+	socklen_t len = sizeof(link_.portal.ss);
+
+	iscsi_kernel_start();
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	cr_assert_eq(kernel_iscsi_open(&nl, loop, NULL, NULL), 0);
+	iscsi_settings_init(&set);
+	link_ = (struct iscsi_link){
+		.loop = loop, .nl = nl, .target = "iqn.x:t", .tpgt = -1, .from = &from, .set = &set, .done = done, .transport = KERNEL_ISCSI_TCP
+	};
+	addr_parse(&link_.portal, "127.0.0.1:0", 0, NULL);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(bind(listener, (struct sockaddr *)&link_.portal.ss, link_.portal.len), 0);
+	cr_assert_eq(listen(listener, 9), 0);
+	getsockname(listener, (struct sockaddr *)&link_.portal.ss, &len);
+}
+
+static void fini(void)
+{
+	iscsi_link_end(&link_);
+	kernel_iscsi_close(nl);
+	loop_free(loop);
+	iscsi_kernel_stop();
+	close(listener);
+}
+TestSuite(iscsi_link, .init = init, .fini = fini, .timeout = 30);
+
+static int run(void)
+{
+	iscsi_link_start(&link_);
+	cr_assert(loop_wait(loop, &over, loop_clock() + 20000000000ull));
+	return -link_.why.err;
+}
+
+static void nothing_left(void)
+{
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns && !iscsi_kernel.eps && !iscsi_kernel.bound, "%u sessions, %u connections, %u endpoints",
+		iscsi_kernel.sessions, iscsi_kernel.conns, iscsi_kernel.eps);
+}
+
+static void is_set(enum iscsi_if_param param, const char *text)
+{
+	cr_assert_str_eq(iscsi_kernel.set[param], text, "parameter %d", param);
+}
+
+Test(iscsi_link, the_kernel_is_told_everything)
+{
+	char port[8];
+
+	from.auth = (struct iscsi_auth){ .user = "joe", .secret = "longenoughsecret" };
+	set.replacement_timeout = -1;
+	link_.netdev = NULL;
+	cr_assert_eq(run(), 0, "%s", link_.why.text);
+	cr_assert(iscsi_kernel.started && iscsi_kernel.sessions == 1 && iscsi_kernel.conns == 1);
+	cr_assert(link_.id.sid == 1 && link_.host == 6 && link_.agreed.tpgt == 1 && link_.agreed.tsih == 3 && link_.answers);
+	snprintf(port, sizeof(port), "%u", ntohs(((struct sockaddr_in *)&link_.portal.ss)->sin_port));
+	is_set(ISCSI_IF_TARGET_NAME, "iqn.x:t");
+	is_set(ISCSI_IF_INITIATOR_NAME, "iqn.x:me");
+	is_set(ISCSI_IF_PERSISTENT_ADDRESS, "127.0.0.1");
+	is_set(ISCSI_IF_PERSISTENT_PORT, port);
+	is_set(ISCSI_IF_IFACE_NAME, "default");
+	is_set(ISCSI_IF_USERNAME, "joe");
+	is_set(ISCSI_IF_PASSWORD, "longenoughsecret");
+	is_set(ISCSI_IF_PASSWORD_IN, "");
+	is_set(ISCSI_IF_RECOVERY_TMO, "-1");
+	is_set(ISCSI_IF_PING_TMO, "5");
+	is_set(ISCSI_IF_ABORT_TMO, "15");
+	is_set(ISCSI_IF_TPGT, "1");
+	is_set(ISCSI_IF_MAX_RECV, "262144");
+	is_set(ISCSI_IF_MAX_XMIT, "32768");
+	is_set(ISCSI_IF_MAX_BURST, "131072");
+	is_set(ISCSI_IF_FIRST_BURST, "65536");
+	is_set(ISCSI_IF_INITIAL_R2T, "1");
+	is_set(ISCSI_IF_PDU_IN_ORDER, "1");
+	is_set(ISCSI_IF_EXP_STATSN, "42");
+	cr_assert(!memcmp(iscsi_kernel.isid, "\0\2\x3d\0\0\1", 6), "the session's number, as iscsid makes it");
+	from.auth = (struct iscsi_auth){ 0 };
+}
+
+Test(iscsi_link, over_iser_the_kernel_connects)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	cr_assert_eq(run(), 0, "%s", link_.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_BOUND_SESSION], 1);
+	is_set(ISCSI_IF_IFACE_NAME, "iser");
+	is_set(ISCSI_IF_MAX_XMIT, "8192");
+	iscsi_link_end(&link_);
+	cr_assert_eq(iscsi_kernel.sessions, 1, "what has succeeded stays");
+}
+
+Test(iscsi_link, a_target_without_rdma_extensions)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.no_rdma = true;
+	cr_assert_eq(run(), -EOPNOTSUPP);
+	nothing_left();
+}
+
+Test(iscsi_link, an_endpoint_that_does_not_come_up)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.code[ISCSI_IF_EP_POLL] = -1;
+	cr_assert_eq(run(), -ECONNREFUSED);
+	cr_assert(strstr(link_.why.text, "cannot be connected to over RDMA"), "%s", link_.why.text);
+	nothing_left();
+}
+
+Test(iscsi_link, an_endpoint_that_takes_for_ever)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.code[ISCSI_IF_EP_POLL] = 0;
+	link_.until = loop_clock() + 300000000;
+	cr_assert_eq(run(), -ETIMEDOUT);
+	cr_assert(strstr(link_.why.text, "does not answer over RDMA"), "%s", link_.why.text);
+	cr_assert_gt(iscsi_kernel.count[ISCSI_IF_EP_POLL], 2);
+	nothing_left();
+}
+
+Test(iscsi_link, nobody_listens)
+{
+	close(listener);
+	cr_assert_eq(run(), -ECONNREFUSED);
+	cr_assert(strstr(link_.why.text, "nobody listens at TCP 127.0.0.1:"), "%s", link_.why.text);
+	listener = -1;
+	nothing_left();
+}
+
+Test(iscsi_link, every_command_may_be_refused)
+{
+	static const enum iscsi_if_command commands[] = { ISCSI_IF_CREATE_SESSION, ISCSI_IF_CREATE_CONN, ISCSI_IF_BIND_CONN, ISCSI_IF_SET_PARAM,
+		ISCSI_IF_SEND_PDU, ISCSI_IF_START_CONN };
+
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		memset(iscsi_kernel.refuse, 0, sizeof(iscsi_kernel.refuse));
+		iscsi_kernel.refuse[commands[i]] = ENOMEM;
+		over = 0;
+		link_.why = (struct diag){ 0 };
+		cr_assert_eq(run(), -ENOMEM, "command %d: %s", commands[i], link_.why.text);
+		nothing_left();
+	}
+}
+
+Test(iscsi_link, only_root)
+{
+	iscsi_kernel.refuse[ISCSI_IF_CREATE_SESSION] = EPERM;
+	cr_assert_eq(run(), -EPERM);
+	cr_assert(strstr(link_.why.text, "only root"), "%s", link_.why.text);
+}
+
+Test(iscsi_link, the_kernel_is_not_done_with_the_last_request)
+{
+	iscsi_kernel.code[ISCSI_IF_SEND_PDU] = -EPERM;
+	iscsi_kernel.times = 5;
+	cr_assert_eq(run(), 0, "%s", link_.why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_SEND_PDU], 7);
+}
+
+Test(iscsi_link, the_kernel_never_is)
+{
+	iscsi_kernel.code[ISCSI_IF_SEND_PDU] = -EPERM;
+	iscsi_kernel.times = 1000000;
+	cr_assert_eq(run(), -EPERM);
+	nothing_left();
+}
+
+Test(iscsi_link, a_refused_login_has_its_status)
+{
+	iscsi_kernel.status = 0x0202;
+	cr_assert_eq(run(), -EPERM);
+	cr_assert(link_.answers && link_.status == 0x0202);
+	nothing_left();
+}
+
+Test(iscsi_link, a_target_that_hangs_up)
+{
+	iscsi_kernel.hangs_up = true;
+	cr_assert_eq(run(), -ECONNRESET);
+	cr_assert(!link_.answers && strstr(link_.why.text, "instead of answering the login"), "%s", link_.why.text);
+	cr_assert(strstr(link_.why.hint, "CHAP"), "%s", link_.why.hint);
+	nothing_left();
+}
+
+Test(iscsi_link, a_target_that_says_nothing)
+{
+	iscsi_kernel.mute = true;
+	link_.until = loop_clock() + 300000000;
+	cr_assert_eq(run(), -ETIMEDOUT);
+	cr_assert_str_eq(link_.why.text, "no answer to the login in time");
+	nothing_left();
+}
+
+Test(iscsi_link, another_portal_group)
+{
+	link_.tpgt = 2;
+	cr_assert_eq(run(), -ENOENT);
+	cr_assert_str_eq(link_.why.text, "this portal is of the portal group 1, not 2");
+	nothing_left();
+}
+
+Test(iscsi_link, a_circle)
+{
+	char at[ADDR_TEXT];
+
+	iscsi_kernel.moved = addr_text(&link_.portal, at);
+	cr_assert_eq(run(), -ELOOP, "%s", link_.why.text);
+	nothing_left();
+}
+
+Test(iscsi_link, a_redirect_to_a_name_where_none_is_looked_up)
+{
+	iscsi_kernel.moved = "disk.example:3260";
+	link_.numbers = true;
+	cr_assert_eq(run(), -EAFNOSUPPORT);
+	cr_assert(strstr(link_.why.text, "redirects to a name, disk.example:3260"), "%s", link_.why.text);
+	nothing_left();
+}
+
+Test(iscsi_link, a_session_whose_connection_was_lost)
+{
+	link_.again = true;
+	link_.id = (struct iscsi_if_conn){ .sid = 7 };
+	cr_assert_eq(run(), 0, "%s", link_.why.text);
+	cr_assert(iscsi_kernel.stop == ISCSI_IF_RECOVER && iscsi_kernel.started && !iscsi_kernel.sessions && !iscsi_kernel.conns);
+	cr_assert_eq(iscsi_kernel.isid[5], 7, "the same name for the target to know it again by");
+}
+
+Test(iscsi_link, and_whose_target_does_not_come_back)
+{
+	link_.again = true;
+	link_.id = (struct iscsi_if_conn){ .sid = 7 };
+	iscsi_kernel.status = 0x0301;
+	cr_assert_eq(run(), -EAGAIN);
+	cr_assert_eq(iscsi_kernel.stop, ISCSI_IF_RECOVER);
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] && !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
+}
+
+Test(iscsi_link, given_up_half_way)
+{
+	iscsi_kernel.mute = true;
+	iscsi_link_start(&link_);
+	cr_assert_not(loop_wait(loop, &over, loop_clock() + 50000000));
+	cr_assert_eq(iscsi_kernel.sessions, 1);
+	iscsi_link_end(&link_);
+	nothing_left();
+}
