@@ -64,10 +64,12 @@ void kernel_log_say(int fd, const char *fmt, ...)
 	if (fd < 0)
 		return;
 	va_start(args, fmt);
-	vsnprintf(line + at, sizeof(line) - at, fmt, args);
+	vsnprintf(line + at, sizeof(line) - at - 1, fmt, args);
 	va_end(args);
 	for (char *c = line; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
-	(void)!write(fd, line, strlen(line));
+	at = strlen(line);
+	line[at++] = '\n'; /* without it the kernel shows the line when the next one comes */
+	(void)!write(fd, line, at);
 }

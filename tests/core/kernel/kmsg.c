@@ -56,6 +56,6 @@ Test(kmsg, a_line_for_it)
 	fd = openat(tree.root, "dev/kmsg", O_RDONLY);
 	cr_assert_gt(read(fd, text, sizeof(text) - 1), 0);
 	close(fd);
-	cr_assert_str_eq(text, "<6>rdmastor: session7: a?b?[2Jc");
+	cr_assert_str_eq(text, "<6>rdmastor: session7: a?b?[2Jc\n");
 	tree_free(&tree);
 }
