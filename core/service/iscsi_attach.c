@@ -13,9 +13,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define SEC     1000000000ull
-#define UNDO_NS (5 * SEC)
-#define LOOK_NS (SEC / 10)
+#define SEC      1000000000ull
+#define UNDO_NS  (5 * SEC)
+#define LOOK_NS  (SEC / 10)
+#define LATER_NS (SEC / 10) /* a login that is late tells so itself */
 
 struct attach;
 struct job {
@@ -284,7 +285,7 @@ static int add_hooks(struct attach *attach, struct diag *diag)
 
 	attach->deadline.fire = late;
 	if (attach->until)
-		loop_timer_set(attach->loop, &attach->deadline, attach->until);
+		loop_timer_set(attach->loop, &attach->deadline, attach->until + LATER_NS);
 	attach->stop.caught = stopped;
 	return loop_signal_add(attach->loop, &attach->stop, signos, 3, diag);
 }
@@ -310,7 +311,7 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 		end(&attach, &attach.job[i]);
 	loop_timer_del(loop, &attach.deadline);
 	loop_signal_del(loop, &attach.stop);
-	for (unsigned i = 0; i < count; i++)
+	for (unsigned i = 0; !err && i < count; i++)
 		wait_disks(&attach, &wants[i]);
 	if (attach.nl)
 		kernel_iscsi_close(attach.nl);
