@@ -234,7 +234,7 @@ static int show_all(struct login *login)
 		struct iscsi_want *want = &login->want[i];
 
 		iser_show_want(call->out, login->root, want, opts->print);
-		login->there |= want->existed || !want->why.err;
+		login->there |= want->existed || want->stays || !want->why.err;
 		if (!want->why.err)
 			continue;
 		diag_ctx(&want->why, "%s", login->spelling[i]);

@@ -76,6 +76,8 @@ void iser_show_want(struct out *out, int root, const struct iscsi_want *want, co
 	if (want->why.err) {
 		out_text(out, "code", NULL, "%s", diag_code_word(want->why.code));
 		out_text(out, "text", NULL, "%s", want->why.text);
+		if (want->stays)
+			out_text(out, "session", NULL, "session%u", want->sid);
 		if (want->status)
 			out_text(out, "login_status", NULL, "%04x", want->status);
 	} else {

@@ -14,11 +14,14 @@
 
 #define SEC     1000000000ull
 #define UNDO_NS (5 * SEC)
+#define LOOK_NS (2 * SEC) /* for udev and the like, who open every new disk */
+#define STEP_NS (SEC / 20)
 
 struct attach;
 struct job {
 	struct attach *attach;
 	struct iscsi_want *want;
+	struct job *first; /* whose session it shares; NULL: it has its own */
 	struct iscsi_link link;
 	struct loop_fd scan; /* its end; fd -1: none runs */
 	pid_t scanner;
@@ -142,6 +145,12 @@ static void take(struct job *job, const struct kernel_iscsi_session *session)
 	want->sid = session->sid;
 	want->host = session->host;
 	want->at = want->portal;
+	if (!strncmp(session->target_state, "UNB", 3)) { /* UNBINDING, UNBOUND: the kernel scans it no more */
+		diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is being logged out: its disks are gone already", session->sid);
+		diag_hint(&want->why, "rdmastor iser-logout session%u brings it to an end; then it can be logged in to anew", session->sid);
+		over(job);
+		return;
+	}
 	if (!strcmp(session->state, "LOGGED_IN")) {
 		scan(job);
 		return;
@@ -149,6 +158,25 @@ static void take(struct job *job, const struct kernel_iscsi_session *session)
 	diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is there, but has lost its connection (%s)", session->sid, session->state);
 	diag_hint(&want->why, "whoever keeps it may bring it back; rdmastor iser-logout session%u ends it", session->sid);
 	over(job);
+}
+
+/* Two units of one target, say. */
+static bool is_same(const struct iscsi_want *a, const struct iscsi_want *b)
+{
+	const char *from = a->netdev ? a->netdev : "", *other = b->netdev ? b->netdev : "";
+	char one[4][ADDR_TEXT];
+
+	return a->carrier == b->carrier && a->nth == b->nth && !strcmp(a->target, b->target) && !strcmp(a->from->initiator, b->from->initiator) &&
+	       !strcmp(from, other) && !strcmp(addr_text(&a->portal, one[0]), addr_text(&b->portal, one[1])) &&
+	       !strcmp(addr_text(&a->src, one[2]), addr_text(&b->src, one[3]));
+}
+
+static struct job *earlier(struct attach *attach, const struct job *job)
+{
+	for (struct job *other = attach->job; other < job; other++)
+		if (!other->first && is_same(other->want, job->want))
+			return other;
+	return NULL;
 }
 
 static int begin(struct attach *attach, struct diag *diag)
@@ -175,7 +203,10 @@ static int begin(struct attach *attach, struct diag *diag)
 		const struct kernel_iscsi_session *session = find(list, count, job->want);
 		unsigned c = job->want->carrier;
 
-		if (why[c].err) {
+		job->first = earlier(attach, job);
+		if (job->first) {
+			over(job);
+		} else if (why[c].err) {
 			job->want->why = why[c];
 			over(job);
 		} else if (session) {
@@ -206,40 +237,116 @@ static void late(struct loop_timer *timer)
 	give_up(attach, &why);
 }
 
+static void interrupted(struct diag *why)
+{
+	diag_set(why, DIAG_CLOSED, EINTR, "interrupted; what was begun is undone");
+}
+
 static void stopped(struct loop_signal *sig, int signo)
 {
 	struct attach *attach = container_of(sig, struct attach, stop);
 	struct diag why = { 0 };
 
 	attach->signo = signo;
-	diag_set(&why, DIAG_CLOSED, EINTR, "interrupted; what was begun is undone");
+	interrupted(&why);
 	give_up(attach, &why);
 }
 
-/* Disks that can be opened, or this was in vain. */
-static void wait_disks(struct attach *attach, struct iscsi_want *want)
+static void end_work(struct attach *attach, struct job *job)
 {
-	if (!want->why.err && want->no_wait)
-		kernel_scsi_luns(attach->root, want->host, &want->luns, &want->count, NULL);
-	else if (!want->why.err)
-		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until, &want->luns, &want->count, &want->why);
+	iscsi_link_end(&job->link);
+	if (job->scan.fd < 0)
+		return;
+	loop_fd_del(attach->loop, &job->scan);
+	close(job->scan.fd);
+	if (!job->want->no_wait)
+		kill(job->scanner, SIGKILL);
 }
 
-static void end(struct attach *attach, struct job *job)
+/* Before the disks of either are waited for. */
+static void share(struct job *job)
+{
+	const struct iscsi_want *first = job->first->want;
+	struct iscsi_want *want = job->want;
+
+	want->why = first->why;
+	want->existed = first->existed || !first->why.err;
+	want->answers = first->answers;
+	want->status = first->status;
+	want->sid = first->sid;
+	want->host = first->host;
+	want->at = first->at;
+	want->redirects = first->redirects;
+	memcpy(want->way, first->way, sizeof(want->way));
+}
+
+/* Disks that can be opened, or this was in vain. Numbers of hosts are given again, those of sessions are not. */
+static void wait_disks(struct attach *attach, struct iscsi_want *want)
+{
+	struct kernel_iscsi_session session;
+
+	if (want->why.err)
+		return;
+	if (want->no_wait)
+		kernel_scsi_luns(attach->root, want->host, &want->luns, &want->count, NULL);
+	else
+		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until, &want->luns, &want->count, &want->why);
+	if (kernel_iscsi_session(attach->root, want->sid, &session) || session.host != want->host) {
+		iscsi_want_free(want);
+		diag_set(&want->why, DIAG_CLOSED, ENODEV, "somebody else has ended session%u", want->sid);
+		want->sid = 0;
+	}
+	if (want->why.err == EINTR) {
+		interrupted(&want->why);
+		attach->signo = SIGINT;
+	}
+}
+
+/* One of the others got its disk of the same session. */
+static bool is_wanted(const struct attach *attach, const struct job *job)
+{
+	for (unsigned i = 0; i < attach->count; i++)
+		if (attach->job[i].first == job && !attach->job[i].want->why.err)
+			return true;
+	return false;
+}
+
+/* The disks that did come may have found users. */
+static bool is_used(struct attach *attach, unsigned host, char *who, size_t len)
+{
+	uint64_t until = loop_clock() + LOOK_NS;
+	volatile int never = 0;
+
+	for (kernel_scsi_users(attach->root, host, who, len); *who && loop_clock() < until; kernel_scsi_users(attach->root, host, who, len))
+		loop_wait(attach->loop, &never, loop_clock() + STEP_NS);
+	return *who;
+}
+
+static void undo(struct attach *attach, struct job *job)
 {
 	struct iscsi_want *want = job->want;
-	bool connected = want->sid || want->host || want->agreed.max_recv;
+	char who[400];
 
-	iscsi_link_end(&job->link);
-	if (job->scan.fd >= 0) {
-		loop_fd_del(attach->loop, &job->scan);
-		close(job->scan.fd);
-		if (!want->no_wait)
-			kill(job->scanner, SIGKILL);
-	}
-	wait_disks(attach, want);
-	if (want->why.err && connected && !want->existed)
+	if (!want->why.err || !want->sid || want->existed || is_wanted(attach, job))
+		return;
+	want->stays = is_used(attach, want->host, who, sizeof(who));
+	if (want->stays)
+		diag_hint(&want->why, "session%u stays, as it is used: %.70s; iser-logout session%u ends it", want->sid, who, want->sid);
+	else
 		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
+}
+
+static void end(struct attach *attach)
+{
+	for (unsigned i = 0; i < attach->count; i++)
+		end_work(attach, &attach->job[i]);
+	for (unsigned i = 0; i < attach->count; i++)
+		if (attach->job[i].first)
+			share(&attach->job[i]);
+	for (unsigned i = 0; i < attach->count; i++)
+		wait_disks(attach, attach->job[i].want);
+	for (unsigned i = 0; i < attach->count; i++)
+		undo(attach, &attach->job[i]);
 }
 
 static int add_hooks(struct attach *attach, struct diag *diag)
@@ -268,18 +375,18 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 	err = add_hooks(&attach, diag);
 	if (!err)
 		err = begin(&attach, diag);
-	if (!err)
+	if (!err) {
 		loop_wait(loop, &attach.over, 0);
-	for (unsigned i = 0; i < count; i++)
-		end(&attach, &attach.job[i]);
+		end(&attach);
+	}
+	for (unsigned i = 0; !err && !attach.signo && i < count; i++)
+		if (wants[i].why.err && wants[i].carrier == ISCSI_ISER && !wants[i].answers && !wants[i].existed)
+			iscsi_instead(loop, &wants[i], until);
 	loop_timer_del(loop, &attach.deadline);
 	loop_signal_del(loop, &attach.stop);
 	if (attach.nl)
 		kernel_iscsi_close(attach.nl);
 	free(attach.job);
-	for (unsigned i = 0; !err && !attach.signo && i < count; i++)
-		if (wants[i].why.err && wants[i].carrier == ISCSI_ISER && !wants[i].answers && !wants[i].existed)
-			iscsi_instead(loop, &wants[i], until);
 	return err;
 }
 
