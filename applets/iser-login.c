@@ -101,7 +101,8 @@ static int read_target(struct login *login, unsigned index)
 	const struct login_options *opts = call->opts;
 	struct iser_target *target = &login->targets.target[index];
 	struct order *order = &login->order[index];
-	uint32_t ms = opts->common.timeout_ms;
+	char at[ADDR_TEXT];
+	uint32_t ms = 0;
 	struct iscsi_want want = { .target = target->name, .portal = target->portal, .carrier = target->carrier, .no_wait = opts->no_wait };
 	int err = iscsi_who_read(call, &opts->who, &target->uri, &order->who);
 
@@ -118,9 +119,12 @@ static int read_target(struct login *login, unsigned index)
 	if (err)
 		return err;
 	if (!*target->name) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names no target: iser://HOST/IQN or --target", target->spelling);
-		return diag_hint(call->diag, "rdmastor iser-discover lists what a portal has"), -EINVAL;
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "names no target: iser://HOST/IQN or --target");
+		diag_hint(call->diag, "rdmastor iser-discover %s://%s lists them", target->carrier == ISCSI_ISER ? "iser" : "iscsi", addr_text(&target->portal, at));
+		return -EINVAL;
 	}
+	if (ms && !(order->given & 1u << ISER_login_timeout))
+		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	if (login->count + want.set.nr_sessions > SESSIONS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "more than %d sessions at once", SESSIONS);
 	want.lun = target->lun;

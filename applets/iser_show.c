@@ -100,6 +100,7 @@ void iser_show_plan(struct out *out, const struct iscsi_want *want, const struct
 	out_text(out, "portal", NULL, "%s", at);
 	out_text(out, "transport", NULL, "%s", word);
 	out_text(out, "initiator", NULL, "%s", want->from->initiator);
+	out_u64(out, "login_timeout", NULL, (uint64_t)want->set.login_timeout);
 	out_bool(out, "logged_in", NULL, there);
 	out_end(out);
 	if (there)
