@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From wishes to sessions with disks, all at once: what is there is taken, the rest logged in and scanned; what failed is undone. */
-#include "iscsi_attach.h"
+/* From wishes to sessions with disks, all at once: what is there is taken, the rest logged in and scanned. */
+#include "iscsi_attach_job.h"
 #include "child.h"
 #include "iscsi_instead.h"
 #include "kernel_iscsi_session.h"
@@ -13,38 +13,28 @@
 #include <unistd.h>
 
 #define SEC     1000000000ull
-#define UNDO_NS (5 * SEC)
-#define LOOK_NS (2 * SEC) /* for udev and the like, who open every new disk */
 #define STEP_NS (SEC / 20)
 
-struct attach;
-struct job {
-	struct attach *attach;
-	struct iscsi_want *want;
-	struct job *first; /* whose session it shares; NULL: it has its own */
-	struct iscsi_link link;
-	struct loop_fd scan; /* its end; fd -1: none runs */
-	pid_t scanner;
-	bool open; /* not over yet */
-};
-struct attach {
-	struct loop *loop;
-	int root;
-	uint64_t until;
-	struct kernel_iscsi *nl;
-	struct loop_timer deadline;
-	struct loop_signal stop;
-	int signo;
-	unsigned left, count;
-	volatile int over;
-	struct job *job;
-};
+/* A turn ends with the call, as what failed is undone then. While one of ours waits for another's, he may wait for this one. */
+static void leave_turn(const struct attach *attach, const struct job *job)
+{
+	bool waits = false;
+
+	for (unsigned i = 0; i < attach->count; i++) {
+		if (attach->job[i].open && attach->job[i].turn == job->turn)
+			return;
+		waits |= attach->job[i].waits;
+	}
+	if (waits)
+		kernel_iscsi_turn_leave(attach->turns, job->turn);
+}
 
 static void over(struct job *job)
 {
 	struct attach *attach = job->attach;
 
-	job->open = false;
+	job->open = job->waits = false;
+	leave_turn(attach, job);
 	if (!--attach->left)
 		attach->over = 1;
 }
@@ -99,14 +89,14 @@ static void linked(struct iscsi_link *link)
 	scan(job);
 }
 
-static void log_in(struct job *job, const struct kernel_iscsi_transport *transport)
+static void log_in(struct job *job)
 {
 	const struct iscsi_want *want = job->want;
 
 	job->link = (struct iscsi_link){ .loop = job->attach->loop,
 		.nl = job->attach->nl,
 		.carrier = want->carrier,
-		.transport = transport->handle,
+		.transport = job->attach->transport[want->carrier].handle,
 		.target = want->target,
 		.iface = want->iface,
 		.boot_root = want->boot_root,
@@ -179,9 +169,68 @@ static struct job *earlier(struct attach *attach, const struct job *job)
 	return NULL;
 }
 
+static void start(struct job *job, const struct kernel_iscsi_session *list, unsigned count)
+{
+	const struct kernel_iscsi_session *session = find(list, count, job->want);
+
+	if (session)
+		take(job, session);
+	else
+		log_in(job);
+}
+
+static bool take_turn(struct job *job)
+{
+	const struct attach *attach = job->attach;
+
+	job->waits = !kernel_iscsi_turn_take(attach->turns, job->turn);
+	return !job->waits;
+}
+
+/* Whoever was there first may have made what is wanted. */
+static void again(struct loop_timer *timer)
+{
+	struct attach *attach = container_of(timer, struct attach, again);
+	struct kernel_iscsi_session *list;
+	bool waits = false;
+	unsigned count;
+
+	for (unsigned i = 0; i < attach->count; i++) {
+		struct job *job = &attach->job[i];
+
+		if (!job->waits)
+			continue;
+		if (!take_turn(job)) {
+			waits = true;
+		} else if (kernel_iscsi_sessions(attach->root, &list, &count, &job->want->why)) {
+			over(job);
+		} else {
+			start(job, list, count);
+			free(list);
+		}
+	}
+	if (waits)
+		loop_timer_set(attach->loop, timer, loop_clock() + STEP_NS);
+}
+
+static void queue_up(struct attach *attach)
+{
+	attach->turns = kernel_iscsi_turns(attach->root);
+	attach->again.fire = again;
+	for (unsigned i = 0; i < attach->count; i++) {
+		struct job *job = &attach->job[i];
+
+		job->first = earlier(attach, job);
+		job->turn = kernel_iscsi_turn(iscsi_carrier_word(job->want->carrier), job->want->target, &job->want->portal);
+		if (job->first || take_turn(job))
+			continue;
+		loop_trace(attach->loop, "another process is logging in to %s: waiting for it", job->want->target);
+		loop_timer_set(attach->loop, &attach->again, loop_clock() + STEP_NS);
+	}
+}
+
 static int begin(struct attach *attach, struct diag *diag)
 {
-	struct kernel_iscsi_transport transport[ISCSI_CARRIERS];
 	struct diag why[ISCSI_CARRIERS] = { 0 };
 	bool asked[ISCSI_CARRIERS] = { false };
 	struct kernel_iscsi_session *list;
@@ -192,28 +241,23 @@ static int begin(struct attach *attach, struct diag *diag)
 		unsigned c = attach->job[i].want->carrier;
 
 		if (!asked[c])
-			kernel_iscsi_transport(attach->root, c == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport[c], &why[c]);
+			kernel_iscsi_transport(attach->root, c == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &attach->transport[c], &why[c]);
 		asked[c] = true;
 	}
+	queue_up(attach);
 	err = kernel_iscsi_sessions(attach->root, &list, &count, diag);
 	if (!err && ((asked[ISCSI_TCP] && !why[ISCSI_TCP].err) || (asked[ISCSI_ISER] && !why[ISCSI_ISER].err)))
 		err = kernel_iscsi_open(&attach->nl, attach->loop, NULL, diag);
 	for (unsigned i = 0; !err && i < attach->count; i++) {
 		struct job *job = &attach->job[i];
-		const struct kernel_iscsi_session *session = find(list, count, job->want);
 		unsigned c = job->want->carrier;
 
-		job->first = earlier(attach, job);
-		if (job->first) {
-			over(job);
-		} else if (why[c].err) {
+		if (why[c].err)
 			job->want->why = why[c];
+		if (why[c].err || job->first)
 			over(job);
-		} else if (session) {
-			take(job, session);
-		} else {
-			log_in(job, &transport[c]);
-		}
+		else if (!job->waits)
+			start(job, list, count);
 	}
 	free(list);
 	return err;
@@ -233,13 +277,13 @@ static void late(struct loop_timer *timer)
 	struct attach *attach = container_of(timer, struct attach, deadline);
 	struct diag why = { 0 };
 
+	for (unsigned i = 0; i < attach->count; i++)
+		if (attach->job[i].waits) {
+			diag_set(&attach->job[i].want->why, DIAG_BUSY, EBUSY, "another process is still logging in to this target");
+			over(&attach->job[i]);
+		}
 	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "not done in time: its disks are not listed yet");
 	give_up(attach, &why);
-}
-
-static void interrupted(struct diag *why)
-{
-	diag_set(why, DIAG_CLOSED, EINTR, "interrupted; what was begun is undone");
 }
 
 static void stopped(struct loop_signal *sig, int signo)
@@ -248,105 +292,8 @@ static void stopped(struct loop_signal *sig, int signo)
 	struct diag why = { 0 };
 
 	attach->signo = signo;
-	interrupted(&why);
+	iscsi_attach_interrupted(&why);
 	give_up(attach, &why);
-}
-
-static void end_work(struct attach *attach, struct job *job)
-{
-	iscsi_link_end(&job->link);
-	if (job->scan.fd < 0)
-		return;
-	loop_fd_del(attach->loop, &job->scan);
-	close(job->scan.fd);
-	if (!job->want->no_wait)
-		kill(job->scanner, SIGKILL);
-}
-
-/* Before the disks of either are waited for. */
-static void share(struct job *job)
-{
-	const struct iscsi_want *first = job->first->want;
-	struct iscsi_want *want = job->want;
-
-	want->why = first->why;
-	want->existed = first->existed || !first->why.err;
-	want->answers = first->answers;
-	want->status = first->status;
-	want->sid = first->sid;
-	want->host = first->host;
-	want->at = first->at;
-	want->redirects = first->redirects;
-	memcpy(want->way, first->way, sizeof(want->way));
-}
-
-/* Disks that can be opened, or this was in vain. Numbers of hosts are given again, those of sessions are not. */
-static void wait_disks(struct attach *attach, struct iscsi_want *want)
-{
-	struct kernel_iscsi_session session;
-
-	if (want->why.err)
-		return;
-	if (want->no_wait)
-		kernel_scsi_luns(attach->root, want->host, &want->luns, &want->count, NULL);
-	else
-		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until, &want->luns, &want->count, &want->why);
-	if (kernel_iscsi_session(attach->root, want->sid, &session) || session.host != want->host) {
-		iscsi_want_free(want);
-		diag_set(&want->why, DIAG_CLOSED, ENODEV, "somebody else has ended session%u", want->sid);
-		want->sid = 0;
-	}
-	if (want->why.err == EINTR) {
-		interrupted(&want->why);
-		attach->signo = SIGINT;
-	}
-}
-
-/* One of the others got its disk of the same session. */
-static bool is_wanted(const struct attach *attach, const struct job *job)
-{
-	for (unsigned i = 0; i < attach->count; i++)
-		if (attach->job[i].first == job && !attach->job[i].want->why.err)
-			return true;
-	return false;
-}
-
-/* The disks that did come may have found users. */
-static bool is_used(struct attach *attach, unsigned host, char *who, size_t len)
-{
-	uint64_t until = loop_clock() + LOOK_NS;
-	volatile int never = 0;
-
-	for (kernel_scsi_users(attach->root, host, who, len); *who && loop_clock() < until; kernel_scsi_users(attach->root, host, who, len))
-		loop_wait(attach->loop, &never, loop_clock() + STEP_NS);
-	return *who;
-}
-
-static void undo(struct attach *attach, struct job *job)
-{
-	struct iscsi_want *want = job->want;
-	char who[400];
-
-	if (!want->why.err || !want->sid || want->existed || is_wanted(attach, job))
-		return;
-	want->stays = is_used(attach, want->host, who, sizeof(who));
-	if (want->stays)
-		diag_hint(&want->why, "session%u stays, as it is used: %.70s; iser-logout session%u ends it", want->sid, who, want->sid);
-	else
-		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
-}
-
-static void end(struct attach *attach)
-{
-	for (unsigned i = 0; i < attach->count; i++)
-		end_work(attach, &attach->job[i]);
-	for (unsigned i = 0; i < attach->count; i++)
-		if (attach->job[i].first)
-			share(&attach->job[i]);
-	for (unsigned i = 0; i < attach->count; i++)
-		wait_disks(attach, attach->job[i].want);
-	for (unsigned i = 0; i < attach->count; i++)
-		undo(attach, &attach->job[i]);
 }
 
 static int add_hooks(struct attach *attach, struct diag *diag)
@@ -362,7 +309,7 @@ static int add_hooks(struct attach *attach, struct diag *diag)
 
 int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned count, uint64_t until, struct diag *diag)
 {
-	struct attach attach = { .loop = loop, .root = root, .until = until, .left = count, .count = count };
+	struct attach attach = { .loop = loop, .root = root, .until = until, .left = count, .count = count, .turns = -1 };
 	int err;
 
 	if (!count)
@@ -377,15 +324,18 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 		err = begin(&attach, diag);
 	if (!err) {
 		loop_wait(loop, &attach.over, 0);
-		end(&attach);
+		iscsi_attach_end(&attach);
 	}
 	for (unsigned i = 0; !err && !attach.signo && i < count; i++)
 		if (wants[i].why.err && wants[i].carrier == ISCSI_ISER && !wants[i].answers && !wants[i].existed)
 			iscsi_instead(loop, &wants[i], until);
 	loop_timer_del(loop, &attach.deadline);
+	loop_timer_del(loop, &attach.again);
 	loop_signal_del(loop, &attach.stop);
 	if (attach.nl)
 		kernel_iscsi_close(attach.nl);
+	if (attach.turns >= 0)
+		close(attach.turns);
 	free(attach.job);
 	return err;
 }

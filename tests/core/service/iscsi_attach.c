@@ -4,6 +4,7 @@
 #include "iscsi_kernel.h"
 #include "tree.h"
 #include <criterion/criterion.h>
+#include "kernel_iscsi_session.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ static void setup(void)
 	tree_file(&tree, "sys/class/iscsi_transport/tcp/handle", "0\n");
 	tree_file(&tree, "sys/class/scsi_host/host6/proc_name", "iscsi_tcp\n");
 	tree_file(&tree, "sys/class/scsi_host/host6/scan", "");
+	tree_file(&tree, "sys/module/scsi_transport_iscsi/uevent", "");
 	tree_file(&tree, SESSION "state", "LOGGED_IN\n");
 	tree_file(&tree, SESSION "targetname", "iqn.x:t\n");
 	tree_link(&tree, "sys/class/iscsi_session/session1", "../../devices/platform/host6/session1/iscsi_session/session1");
@@ -211,4 +213,81 @@ Test(iscsi_attach, interrupted_while_disks_are_waited_for)
 	cr_assert_eq(want[0].why.err, EINTR);
 	cr_assert_str_eq(want[0].why.text, "interrupted; what was begun is undone");
 	cr_assert(!iscsi_kernel.sessions && loop_clock() - begun < 5 * SEC);
+}
+
+/* Another process has its turn for so long, and makes the session meanwhile. */
+static pid_t other(unsigned ms, bool makes)
+{
+	int ready[2];
+	pid_t child;
+	char byte;
+
+	cr_assert_eq(pipe(ready), 0);
+	child = fork();
+	if (!child) {
+		kernel_iscsi_turn_take(kernel_iscsi_turns(tree.root), kernel_iscsi_turn("tcp", want[0].target, &want[0].portal));
+		cr_assert_eq(write(ready[1], "", 1), 1);
+		usleep(ms * 1000);
+		if (makes)
+			found("LOGGED_IN\n", "SCANNED\n");
+		_exit(0);
+	}
+	cr_assert_eq(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return child;
+}
+
+Test(iscsi_attach, what_another_process_makes_meanwhile_is_taken)
+{
+	pid_t child = other(300, true);
+
+	attach(2);
+	waitpid(child, NULL, 0);
+	cr_assert(!want[0].why.err && want[0].existed && want[1].existed, "%s", want[0].why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
+}
+
+Test(iscsi_attach, or_made_when_it_has_not)
+{
+	pid_t child = other(300, false);
+
+	want[1].nth = 1;
+	attach(2);
+	waitpid(child, NULL, 0);
+	cr_assert(!want[0].why.err && !want[0].existed && !want[1].existed, "%s", want[0].why.text);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
+}
+
+Test(iscsi_attach, it_is_not_waited_for_without_end)
+{
+	pid_t child = other(1500, false);
+
+	cr_assert_eq(iscsi_attach(loop, tree.root, want, 1, loop_clock() + SEC / 2, &why), 0);
+	waitpid(child, NULL, 0);
+	cr_assert_eq(want[0].why.err, EBUSY);
+	cr_assert_str_eq(want[0].why.text, "another process is still logging in to this target");
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 0);
+}
+
+Test(iscsi_attach, two_that_wait_for_each_other_do_not_for_long)
+{
+	uint64_t begun = loop_clock();
+	struct addr there = want[0].portal;
+	int turns = kernel_iscsi_turns(tree.root);
+	pid_t child;
+
+	want[1].target = "iqn.x:u";
+	cr_assert(kernel_iscsi_turn_take(turns, kernel_iscsi_turn("tcp", want[1].target, &there)));
+	child = fork();
+	if (!child) { /* lets the second go when it gets the first */
+		while (!kernel_iscsi_turn_take(turns, kernel_iscsi_turn("tcp", want[0].target, &there)) || loop_clock() - begun < SEC / 2)
+			usleep(20000);
+		_exit(0);
+	}
+	close(turns);
+	attach(2);
+	waitpid(child, NULL, 0);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], 2);
+	cr_assert(loop_clock() - begun < 5 * SEC);
 }
