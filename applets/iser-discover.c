@@ -2,6 +2,7 @@
 /* iser-discover: what iSCSI targets a portal knows, printed as iscsiadm does, and over what each portal answers. Asking is core/proto/iscsi's. */
 #include "iscsi_who.h"
 #include "kernel.h"
+#include "kernel_iscsi_conf.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct discovery {
 	struct call *call;
 	struct loop *loop;
 	struct uri *uri;
+	struct iscsi_wish wish; /* what the URI was made of, if it was */
 	struct iscsi_who who;
 	struct addr server;
 	bool want[ISCSI_CARRIERS];
@@ -57,6 +59,32 @@ static uint32_t left_ms(const struct discovery *d, uint32_t part)
 	uint64_t now = loop_clock(), left = d->until > now ? (d->until - now) / MSEC / part : 0;
 
 	return !d->until ? 0 : left ? (uint32_t)left : 1;
+}
+
+/* dracut's string: of its target the portal is asked. */
+static int read_string(struct discovery *d, const char *text, struct diag *diag)
+{
+	struct iscsi_wish *wish = &d->wish;
+	char portal[URI_MAX];
+	int err = kernel_iscsi_string(text, wish, diag);
+
+	if (!err && !wish->host[0])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the string names no host to ask");
+	if (err)
+		return err;
+	wish->name[0] = wish->netdev[0] = 0;
+	wish->lun = ISCSI_WISH_NO_LUN;
+	kernel_iscsi_uri(wish, portal);
+	err = uri_parse(d->uri, portal, diag);
+	d->uri->user = wish->user[0][0] ? wish->user[0] : NULL;
+	d->uri->password = wish->secret[0][0] ? wish->secret[0] : NULL;
+	for (unsigned i = 0; i < 2; i++) {
+		const char *value = i ? wish->secret[1] : wish->user[1];
+
+		if (*value)
+			d->uri->key[d->uri->keys++] = (struct uri_key){ .name = i ? "target_password" : "target_user", .value = value };
+	}
+	return err;
 }
 
 /* HOST[:PORT], or an address of IPv6 alone, as a URI. */
@@ -83,10 +111,15 @@ static int read_uri(struct call *call, struct uri *uri)
 	return 0;
 }
 
+static bool is_string(const struct discovery *d)
+{
+	return kernel_iscsi_is_string(d->call->operand[0]);
+}
+
 static void read_transport(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
-	bool uri = strstr(d->call->operand[0], "://");
+	bool uri = strstr(d->call->operand[0], "://") || is_string(d);
 	const char *word = opts->transport ? opts->transport : !uri ? "auto" : strcmp(d->uri->scheme, "iser") ? "tcp" : "iser";
 
 	d->want[ISCSI_TCP] = strcmp(word, "iser");
@@ -98,7 +131,7 @@ static int read_call(struct discovery *d)
 	const struct discover_options *opts = d->call->opts;
 	struct diag *diag = d->call->diag;
 	uint32_t ms = opts->common.timeout_ms;
-	int err = read_uri(d->call, d->uri);
+	int err = is_string(d) ? read_string(d, d->call->operand[0], diag) : read_uri(d->call, d->uri);
 
 	if (!err)
 		err = uri_msec(d->uri, "timeout", &ms, diag);
@@ -332,12 +365,13 @@ static int discover(struct call *call)
 		err = run(d);
 		loop_free(d->loop);
 		if (err < 0)
-			diag_ctx(call->diag, "%s", strstr(call->operand[0], "://") ? d->uri->spelling : call->operand[0]);
+			diag_ctx(call->diag, "%s", strstr(call->operand[0], "://") || is_string(d) ? d->uri->spelling : call->operand[0]);
 	}
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		iscsi_found_free(&d->found[c]);
 	if (d->uri)
 		explicit_bzero(d->uri, sizeof(*d->uri));
+	explicit_bzero(&d->wish, sizeof(d->wish));
 	iscsi_who_forget(&d->who);
 	free(d->uri);
 	free(d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-login: iSCSI targets as block devices of this machine, through the kernel's initiators; and the settings of sessions that there are. */
 #include "iser_keep.h"
+#include "iser_boot.h"
 #include "iser_loss.h"
 #include "iser_show.h"
 #include "iser_target.h"
@@ -19,6 +20,7 @@
 struct login_options {
 	struct opt_common common;
 	struct iser_words words;
+	struct iser_boot_words boot;
 	struct iscsi_who_options who;
 	struct iser_set_words set;
 	const char *lun, *print, *src, *iface, *tpgt, *keeper;
@@ -28,6 +30,7 @@ struct login_options {
 #define ISER_SET_TYPE struct login_options
 static const struct opt rows[] = {
 	ISER_NAME_ROWS(struct login_options),
+	ISER_BOOT_ROWS(struct login_options),
 	{ "tpgt", 0, OPT_TEXT, offsetof(struct login_options, tpgt), "NUMBER", "the portal group it has to be" },
 	ISCSI_WHO_ROWS(struct login_options),
 	{ "src", 0, OPT_TEXT, offsetof(struct login_options, src), "ADDRESS", "TCP: the address to leave from" },
@@ -51,6 +54,7 @@ struct order { /* what one target of the command line becomes */
 struct login {
 	struct call *call;
 	int root;
+	struct iscsi_wishes wishes;
 	struct iser_targets targets;
 	struct order *order;
 	struct iscsi_want *want;
@@ -135,7 +139,11 @@ static int read_call(struct login *login)
 {
 	struct call *call = login->call;
 	const struct login_options *opts = call->opts;
-	int err = iser_targets_read(call, &opts->words, login->until, &login->targets);
+	bool boot = opts->boot.from_cmdline || opts->boot.ibft;
+	int err = boot ? iser_boot_read(call, &opts->boot, login->root, &login->wishes) : 0;
+
+	if (!err)
+		err = iser_targets_read(call, &opts->words, boot ? &login->wishes : NULL, login->until, &login->targets);
 
 	if (err)
 		return err;
@@ -236,7 +244,9 @@ static int show_all(struct login *login)
 			*call->diag = want->why;
 	}
 	out_end(call->out);
-	return !failed ? EXIT_DONE : failed < login->count ? EXIT_PARTLY : EXIT_FAILED;
+	if (failed == login->count)
+		return EXIT_FAILED;
+	return failed || login->wishes.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 
 static void plan(struct login *login)
@@ -265,7 +275,7 @@ static int log_in(struct login *login)
 	choose_existing(login);
 	if (opts->common.dry_run) {
 		plan(login);
-		return 0;
+		return login->wishes.problems ? EXIT_PARTLY : EXIT_DONE;
 	}
 	err = loop_new(&loop, &call->loop, call->diag);
 	if (err)
@@ -273,6 +283,8 @@ static int log_in(struct login *login)
 	err = iscsi_attach(loop, login->root, login->want, login->count, login->until, call->diag);
 	if (!err)
 		err = try_tcp(login, loop);
+	if (!err && login->wishes.retry_max > 0)
+		err = iser_boot_again(loop, login->root, login->want, login->count, &login->wishes, login->until, call->diag);
 	if (!err)
 		adjust(login, loop);
 	loop_free(loop);
@@ -321,6 +333,10 @@ static int check_words(const struct call *call)
 	const struct login_options *opts = call->opts;
 	unsigned sessions = 0;
 
+	if (opts->boot.from_cmdline + opts->boot.ibft + (call->operands || opts->words.portals.count || opts->words.target) > 1)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "targets that are named, --from-cmdline and --ibft: give one of them");
+	if (opts->boot.from_cmdline || opts->boot.ibft)
+		return 0;
 	for (unsigned i = 0; i < call->operands; i++)
 		sessions += iser_is_session(call->operand[i]);
 	if (!call->operands && !opts->words.portals.count && !opts->words.target) {
@@ -355,6 +371,7 @@ static int run(struct call *call)
 	for (unsigned i = 0; login.order && i < login.targets.count; i++)
 		iscsi_who_forget(&login.order[i].who);
 	iser_targets_free(&login.targets);
+	kernel_iscsi_wishes_free(&login.wishes);
 	free(login.order);
 	free(login.want);
 	free(login.spelling);

@@ -90,7 +90,7 @@ static int choose(struct logout *logout)
 		choose_all(logout);
 		return 0;
 	}
-	err = iser_targets_read(call, &opts->words, logout->until, &targets);
+	err = iser_targets_read(call, &opts->words, NULL, logout->until, &targets);
 	if (!err)
 		choose_targets(logout, &targets);
 	iser_targets_free(&targets);

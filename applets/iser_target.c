@@ -78,9 +78,68 @@ static int read_portal(struct iser_target *target, const struct iser_words *word
 	return err;
 }
 
-int iser_targets_read(struct call *call, const struct iser_words *words, uint64_t until, struct iser_targets *targets)
+static void add_key(struct uri *uri, const char *name, const char *value)
 {
-	unsigned most = call->operands + words->portals.count;
+	if (*value && uri->keys < URI_KEYS)
+		uri->key[uri->keys++] = (struct uri_key){ .name = name, .value = value };
+}
+
+/* Records of open-iscsi's as the keys they are with us. */
+static void add_params(struct uri *uri, const struct iscsi_wishes *wishes)
+{
+	for (unsigned n = 0; wishes && n < wishes->params; n++) {
+		const char *param = wishes->param[n], *value = strchr(param, '=') + 1;
+
+		for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
+			if (!strncmp(iscsi_setting[i].record, param, (size_t)(value - param - 1)) && !iscsi_setting[i].record[value - param - 1])
+				add_key(uri, iscsi_setting[i].option, value);
+	}
+}
+
+static int read_wish(struct iser_target *target, const struct iscsi_wish *wish, const struct iscsi_wishes *wishes, uint64_t until, struct diag *diag)
+{
+	struct uri *uri = &target->uri;
+	char text[URI_MAX];
+	int err;
+
+	target->wish = malloc(sizeof(*target->wish));
+	if (!target->wish)
+		return diag_sys(diag, ENOMEM, "targets");
+	*target->wish = *wish;
+	wish = target->wish;
+	kernel_iscsi_uri(wish, text);
+	err = read_uri(target, text, until, diag);
+	if (err)
+		return diag_ctx(diag, "%s", wish->from), err;
+	uri->user = wish->user[0][0] ? wish->user[0] : NULL;
+	uri->password = wish->secret[0][0] ? wish->secret[0] : NULL;
+	add_key(uri, "target_user", wish->user[1]);
+	add_key(uri, "target_password", wish->secret[1]);
+	add_key(uri, "initiator", wishes ? wishes->initiator : "");
+	add_params(uri, wishes);
+	return 0;
+}
+
+/* dracut's form of a URI */
+static int read_string(struct iser_target *target, const char *text, uint64_t until, struct diag *diag)
+{
+	struct iscsi_wish wish;
+	int err = kernel_iscsi_string(text, &wish, diag);
+
+	snprintf(wish.from, sizeof(wish.from), "%s", wish.iser ? "iser:" : "iscsi:");
+	if (!err && wish.firmware)
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' stands for the firmware's targets: --ibft", text);
+	else if (!err && !wish.host[0])
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "the string names no host for %s, and DHCP is not asked", wish.name);
+	if (!err)
+		err = read_wish(target, &wish, NULL, until, diag);
+	explicit_bzero(&wish, sizeof(wish));
+	return err;
+}
+
+int iser_targets_read(struct call *call, const struct iser_words *words, const struct iscsi_wishes *wishes, uint64_t until, struct iser_targets *targets)
+{
+	unsigned most = call->operands + words->portals.count + (wishes ? wishes->count : 0);
 	int err = 0;
 
 	*targets = (struct iser_targets){ .target = calloc(most ? most : 1, sizeof(*targets->target)) };
@@ -93,6 +152,10 @@ int iser_targets_read(struct call *call, const struct iser_words *words, uint64_
 	for (unsigned i = 0; !err && i < call->operands; i++)
 		if (strstr(call->operand[i], "://"))
 			err = read_uri(&targets->target[targets->count++], call->operand[i], until, call->diag);
+		else if (kernel_iscsi_is_string(call->operand[i]))
+			err = read_string(&targets->target[targets->count++], call->operand[i], until, call->diag);
+	for (unsigned i = 0; !err && wishes && i < wishes->count; i++)
+		err = read_wish(&targets->target[targets->count++], &wishes->wish[i], wishes, until, call->diag);
 	for (unsigned i = 0; !err && i < words->portals.count; i++)
 		err = read_portal(&targets->target[targets->count++], words, words->portals.item[i], until, call->diag);
 	return err;
@@ -100,15 +163,19 @@ int iser_targets_read(struct call *call, const struct iser_words *words, uint64_
 
 void iser_targets_free(struct iser_targets *targets)
 {
-	for (unsigned i = 0; i < targets->count; i++)
+	for (unsigned i = 0; i < targets->count; i++) {
 		explicit_bzero(&targets->target[i].uri, sizeof(targets->target[i].uri));
+		if (targets->target[i].wish)
+			explicit_bzero(targets->target[i].wish, sizeof(*targets->target[i].wish));
+		free(targets->target[i].wish);
+	}
 	free(targets->target);
 	*targets = (struct iser_targets){ 0 };
 }
 
 bool iser_is_session(const char *word)
 {
-	return !strstr(word, "://");
+	return !strstr(word, "://") && !kernel_iscsi_is_string(word);
 }
 
 static int session_number(const char *word)

@@ -3,6 +3,7 @@
 #pragma once
 #include "iscsi_attach.h"
 #include "iscsi_who.h"
+#include "kernel_iscsi_conf.h"
 #include "kernel_iscsi_session.h"
 
 struct iser_words {
@@ -23,13 +24,14 @@ struct iser_target { /* not to be copied */
 	bool any; /* over iSER or TCP */
 	uint8_t carrier;
 	uint64_t lun; /* SCSI_LUN_ALL: not said */
+	struct iscsi_wish *wish; /* what the URI was made of; NULL: it was given */
 };
 struct iser_targets {
 	struct iser_target *target;
 	unsigned count;
 };
-/* Of the operands that are URIs and of the options. until: for names. iser_targets_free() also when it fails. */
-int iser_targets_read(struct call *, const struct iser_words *, uint64_t until, struct iser_targets *);
+/* Of the operands that are URIs or dracut's strings, of the options, and of the wishes (NULL: none). until: for names. iser_targets_free() also when it fails. */
+int iser_targets_read(struct call *, const struct iser_words *, const struct iscsi_wishes *, uint64_t until, struct iser_targets *);
 void iser_targets_free(struct iser_targets *); /* wipes */
 /* A word that names what is there already: "session1", "1", "/dev/sda". */
 bool iser_is_session(const char *word);

@@ -51,6 +51,7 @@ int kernel_iscsi_cmdline(struct iscsi_wishes *, const char *cmdline, const char 
 /* The same of this machine, and the firmware's targets where they are wanted, whose initiator counts where the command line names none.
  * -ENOENT: nothing is wanted. */
 int kernel_iscsi_wishes(int root, struct iscsi_wishes *, struct diag *);
+int kernel_iscsi_firmware(int root, struct iscsi_wishes *, struct diag *); /* the firmware's targets alone; -ENOENT: there are none */
 void kernel_iscsi_wishes_free(struct iscsi_wishes *); /* wipes */
 
 /* "name = value" lines of open-iscsi's configuration until `each` gives other than 0, which is given. path NULL: the usual one, which may be

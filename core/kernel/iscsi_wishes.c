@@ -17,18 +17,10 @@ void kernel_iscsi_wishes_free(struct iscsi_wishes *w)
 	*w = (struct iscsi_wishes){ 0 };
 }
 
-static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
+static int take_firmware(struct iscsi_wishes *w, const struct ibft *ibft, struct diag *diag)
 {
-	struct ibft *ibft = calloc(1, sizeof(*ibft));
-	struct diag why = { 0 };
 	int err = 0;
 
-	if (!ibft)
-		return diag_sys(diag, ENOMEM, "iBFT");
-	if (kernel_ibft(root, ibft, &why)) {
-		w->problems++;
-		iscsi_conf_note(w, "the firmware's targets are wanted, but %.300s", why.text);
-	}
 	if (!w->initiator[0] && ibft->initiator[0]) {
 		strcpy(w->initiator, ibft->initiator);
 		strcpy(w->initiator_from, "iBFT");
@@ -40,22 +32,49 @@ static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
 		err = iscsi_conf_add(w, &wish, diag);
 		explicit_bzero(&wish, sizeof(wish));
 	}
+	return err;
+}
+
+static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
+{
+	struct ibft *ibft = calloc(1, sizeof(*ibft));
+	int err;
+
+	if (!ibft)
+		return diag_sys(diag, ENOMEM, "iBFT");
+	err = kernel_ibft(root, ibft, diag);
+	if (!err && !ibft->targets)
+		err = diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the firmware's iBFT names no target");
+	if (!err)
+		err = take_firmware(w, ibft, diag);
 	explicit_bzero(ibft, sizeof(*ibft));
 	free(ibft);
 	return err;
 }
 
+int kernel_iscsi_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
+{
+	*w = (struct iscsi_wishes){ .retry_max = -1, .firmware = true };
+	return add_firmware(root, w, diag);
+}
+
 int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 {
-	char *text = sys_read_all(root, "proc/cmdline"), *debian = sys_read_conf(root, "etc/iscsi.initramfs");
+	char *text = sys_read_all(root, "proc/cmdline"), *debian;
+	struct diag why = { 0 };
 	int err;
 
 	*w = (struct iscsi_wishes){ .retry_max = -1 };
+	if (!text)
+		return diag_sys(diag, errno, "read /proc/cmdline");
+	debian = sys_read_conf(root, "etc/iscsi.initramfs");
 	if (!debian) /* where the initramfs is made from */
 		debian = sys_read_conf(root, "etc/iscsi/iscsi.initramfs");
-	err = text ? kernel_iscsi_cmdline(w, text, debian, diag) : diag_sys(diag, errno, "read /proc/cmdline");
-	if (!err && w->firmware)
-		err = add_firmware(root, w, diag);
+	err = kernel_iscsi_cmdline(w, text, debian, diag);
+	if (!err && w->firmware && add_firmware(root, w, &why)) {
+		w->problems++;
+		iscsi_conf_note(w, "the firmware's targets are wanted, but %.300s", why.text);
+	}
 	iscsi_conf_wipe(text);
 	iscsi_conf_wipe(debian);
 	if (err || w->count || w->problems)

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#define STEP_MS   10
+#define STEP_MS   10 /* between looks, at first 1 */
 #define OPEN_MS   2000
 #define SETTLE_MS 1000 /* of a host that is still being scanned: no new unit for so long */
 
@@ -110,7 +110,7 @@ static int look(struct waiting *w, const struct scsi_lun *luns, unsigned count, 
 
 int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until, struct scsi_lun **luns, unsigned *count, struct diag *diag)
 {
-	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
+	struct timespec step = { .tv_nsec = 1000000 };
 	struct waiting w = { .root = root, .host = host, .lun = lun, .scanned = scanned, .until = until, .changed = loop_clock() };
 	uint64_t since = loop_clock();
 	int done;
@@ -130,6 +130,7 @@ int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64
 				(double)(loop_clock() - since) / 1e9);
 		if (!done)
 			nanosleep(&step, NULL);
+		step.tv_nsec = step.tv_nsec < STEP_MS * 1000000 / 2 ? step.tv_nsec * 2 : STEP_MS * 1000000;
 	}
 	free(*luns);
 	*luns = NULL;

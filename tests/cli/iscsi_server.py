@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An iSCSI target for discovery on 127.0.0.1:3260 (and 3261) that errs as it is told; one connection at a time and port. Makes the file "listening".
+# An iSCSI target for discovery on ports 3260 and 3261 of 127.0.0.0/8 that errs as it is told; one connection at a time and port. Makes the file
+# "listening".
 import socket, struct, sys, threading, time
 
 how = sys.argv[1] if len(sys.argv) > 1 else ''
@@ -22,6 +23,34 @@ def request(c):
     return bhs, read(c, (n + 3) & ~3)[:n]
 
 
+KEYS = b'HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=0\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0'
+CHALLENGE = b'CHAP_A=5\0CHAP_I=1\0CHAP_C=0x00112233445566778899aabbccddeeff\0'
+# What the second stage is answered with.
+LIES = {
+    'silent': b'',
+    'twice': KEYS + b'ErrorRecoveryLevel=0\0',
+    'unasked': KEYS + b'MaxConnections=1\0',
+    'unheard': KEYS + b'X-a=NotUnderstood\0',
+    'no-answer': KEYS.replace(b'Retain=0', b'Retain=3600'),
+    'digest': KEYS.replace(b'HeaderDigest=None', b'HeaderDigest=CRC32C'),
+    'unended': KEYS[:-1],
+    'no-text': b'\x01\x02\x03=\x04\0',
+    'method-again': KEYS + b'AuthMethod=None\0',
+}
+
+
+def silence():
+    time.sleep(60)
+
+
+# All that is left to be said, byte by byte.
+def slowly(c, data, pause):
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for i in range(len(data)):
+        c.sendall(data[i:i + 1])
+        time.sleep(pause)
+
+
 def reply(c, bhs, opcode, flags, data=b'', status=0, ttt=0xffffffff, itt=None, length=None, ahs=0):
     head = bytearray(48)
     head[0], head[1], head[4] = opcode, flags, ahs
@@ -31,21 +60,54 @@ def reply(c, bhs, opcode, flags, data=b'', status=0, ttt=0xffffffff, itt=None, l
         head[36:38] = struct.pack('>H', status)
     else:
         head[20:24] = struct.pack('>I', ttt)
-    c.sendall(bytes(head) + data + bytes(-len(data) % 4))
+    head[8:14] = bhs[8:14] if how != 'isid' else b'\xff' * 6
+    pdu = bytes(head) + data + bytes(-len(data) % 4)
+    if how in ('drips', 'crawls'):
+        slowly(c, pdu, 0.001 if how == 'drips' else 0.2)
+    else:
+        c.sendall(pdu)
 
 
 def login(c, port):
     while True:
         bhs, data = request(c)
         stage = bhs[1] >> 2 & 3
-        if how == 'mute':
-            time.sleep(60)
+        if how == 'mute' or how == 'mute-keys' and stage == 1:
+            silence()
+        elif how == 'mute-proof' and b'CHAP_R=' in data:
+            silence()
         elif how.startswith('status='):
             reply(c, bhs, 0x23, 0, status=int(how[7:], 16))
         elif how == 'circle':
             reply(c, bhs, 0x23, 0, b'TargetAddress=127.0.0.1:%d\0' % (3261 if port == 3260 else 3260), 0x101)
         elif how == 'moved' and port == 3260:
             reply(c, bhs, 0x23, 0, b'TargetAddress=127.0.0.1:3261,1\0', 0x102)
+        elif how == 'runs':
+            reply(c, bhs, 0x23, 0, b'TargetAddress=127.0.0.%d\0' % (int(c.getsockname()[0].split('.')[3]) + 1), 0x101)
+        elif how == 'nowhere':
+            reply(c, bhs, 0x23, 0, b'TargetAlias=x\0', 0x101)
+        elif how == 'no-address':
+            reply(c, bhs, 0x23, 0, b'TargetAddress=a b\0', 0x101)
+        elif how == 'itt':
+            reply(c, bhs, 0x23, 0x81, b'AuthMethod=None\0', itt=b'\0\0\0\x63')
+        elif how == 'stays' and stage == 1:
+            reply(c, bhs, 0x23, 4, KEYS if b'HeaderDigest' in data else b'')
+        elif how == 'back' and stage == 1:
+            reply(c, bhs, 0x23, 0x81, KEYS)
+        elif how == 'ahead':
+            reply(c, bhs, 0x23, 0x83, b'AuthMethod=None\0')
+        elif how == 'double':
+            reply(c, bhs, 0x23, 0x81, b'AuthMethod=None\0')
+            reply(c, bhs, 0x23, 0x81, b'AuthMethod=None\0')
+        elif how == 'hangs-up-early':
+            c.close()
+            return
+        elif how.startswith('chap') or how == 'mute-proof':
+            if b'AuthMethod=' in data:
+                reply(c, bhs, 0x23, 0, b'AuthMethod=CHAP\0')
+            else:
+                reply(c, bhs, 0x23, 0, {'chap-foreign': CHALLENGE.replace(b'A=5', b'A=9'), 'chap-half': CHALLENGE[:18], 'chap-twice': CHALLENGE * 2,
+                                        'chap-empty': CHALLENGE[:18] + b'CHAP_C=0x\0'}.get(how, CHALLENGE))
         elif how == 'endless':
             reply(c, bhs, 0x23, 0x40 | stage << 2, b'TargetAlias=x\0')
         elif how == 'loops':
@@ -56,12 +118,11 @@ def login(c, port):
             reply(c, bhs, 0x23, 0, ahs=1)
         elif how == 'http':
             c.sendall(b'HTTP/1.0 400 Bad Request\r\nContent-Length: 0\r\nContent-Type: text/plain\r\n\r\n')
-            time.sleep(60)
+            silence()
         elif stage == 0:
             reply(c, bhs, 0x23, 0x81, b'AuthMethod=None\0')
         else:
-            reply(c, bhs, 0x23, 0x87, b'' if how == 'silent' else
-                  b'HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=0\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0')
+            reply(c, bhs, 0x23, 0x87, LIES.get(how, KEYS))
             return
 
 
@@ -73,6 +134,21 @@ def text(c):
             reply(c, bhs, 0x24, 0x80 if last else 0x40, LIST[i:i + 7], ttt=0xffffffff if last else 9)
             if not last:
                 bhs, _ = request(c)
+    elif how == 'mute-list':
+        silence()
+    elif how == 'nops':
+        while True:
+            reply(c, bhs, 0x20, 0x80, ttt=77, itt=b'\xff' * 4)
+            request(c)
+    elif how == 'nops-unheard':
+        while True:
+            reply(c, bhs, 0x20, 0x80, ttt=77, itt=b'\xff' * 4)
+    elif how == 'huge-list':
+        reply(c, bhs, 0x24, 0x80, length=0xffffff)
+    elif how == 'other-list':
+        reply(c, bhs, 0x24, 0x80, LIST, itt=b'\0\0\0\x63')
+    elif how == 'ends-on':
+        reply(c, bhs, 0x24, 0xc0, LIST)
     elif how == 'goes-on':
         while True:
             reply(c, bhs, 0x24, 0x40, b'TargetName=iqn.x:a\0', ttt=9)
@@ -99,6 +175,8 @@ def text(c):
     else:
         reply(c, bhs, 0x24, 0x80, LIST)
     bhs, _ = request(c)
+    if how == 'mute-end':
+        silence()
     reply(c, bhs, 0x26, 0x80)
 
 
@@ -116,7 +194,7 @@ def serve(s, port):
 for p in (3260, 3261):
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    s.bind(('127.0.0.1', p))
+    s.bind(('', p))
     s.listen(8)
     threading.Thread(target=serve, args=(s, p), daemon=True).start()
 open('listening', 'w').close()

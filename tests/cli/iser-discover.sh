@@ -41,10 +41,12 @@ asked() {
 		for _ in {1..100}; do [ -e listening ] && break; sleep 0.1; done
 		$d -i iqn.x:me -t tcp "$@" 127.0.0.1 >out 2>err; status=$?; kill -9 $server; exit $status' - "${@:2}"
 }
-# ends HOW REGEX OPTION…: with status 1 and that reason
+# ends HOW REGEX OPTION…: with status 1 and that reason, in the time it has and some for the machine
 ends() {
+	local begun=$SECONDS
 	asked "$1" --timeout 10 "${@:3}"
 	[ $? = 1 ] && grep -Eq "$2" err || die "$1: $(cat out err)"
+	[ $((SECONDS - begun)) -le 20 ] || die "$1: took $((SECONDS - begun)) s"
 }
 
 asked ''
@@ -70,14 +72,53 @@ cmp -s out right || die "a NOP-In in between: $(cat out err)"
 asked moved --no-probe -v
 cmp -s out right && grep -q 'redirected to 127.0.0.1:3261' err || die "a redirect: $(cat out err)"
 
+# oddities that are no lie
+asked drips --no-probe
+cmp -s out right || die "byte by byte: $(cat out err)"
+asked isid --no-probe
+cmp -s out right || die "another ISID in the answers: $(cat out err)"
+asked mute-end --no-probe
+cmp -s out right || die "no answer to the logout: $(cat out err)"
+
 ends circle '127.0.0.1: the target redirects in a circle: to 127.0.0.1:3260 again'
+ends runs '127.0.0.1: the target redirects more than 8 times'
+ends nowhere 'the target has moved, but does not tell where to'
+ends no-address 'TargetAddress=a b is no address'
 ends endless 'a login that is not over after 64 requests'
 ends loops 'a login that is not over after 64 requests'
+ends stays 'a login that is not over after 64 requests'
+ends back 'a login response of stage 0 in stage 1'
+ends ahead 'the target ends a stage of the login that does not end here'
+ends double 'a login response of stage 0 in stage 1'
+ends itt 'a response to a login that is not ours'
 ends silent 'no answer to HeaderDigest'
+ends twice 'ErrorRecoveryLevel for the second time'
+ends unasked 'the target asks, and ends the stage before it is answered'
+ends unheard 'an answer to X-a, which was not offered'
+ends no-answer 'DefaultTime2Retain=3600 is no answer to what was offered'
+ends digest 'HeaderDigest=CRC32C is no answer to what was offered'
+ends unended 'a text that ends inside a key or value'
+ends no-text 'a text that is not key=value'
+ends method-again 'AuthMethod for the second time'
+ends chap-foreign 'CHAP_A=9 was not offered' -u joe --secret-file secret
+ends chap-half 'a CHAP challenge without CHAP_C' -u joe --secret-file secret
+ends chap-twice 'CHAP_A for the second time' -u joe --secret-file secret
+ends chap-empty 'a CHAP challenge that is no binary value' -u joe --secret-file secret
+ends chap-again 'CHAP_A for the second time' -u joe --secret-file secret
+ends hangs-up-early 'connection closed by the (target|peer)'
 ends huge 'a data segment of 16777215 bytes, more than the 8192 that may be'
+ends huge-list 'a data segment of 16777215 bytes, more than the 65536 that may be'
+ends other-list 'an answer to a text request that is not ours'
+ends ends-on 'a text that ends and goes on at once'
 ends ahs 'a PDU with an additional header'
 ends http 'a PDU with an additional header'
 ends mute 'no answer to the login in time' --timeout 1
+ends mute-keys 'no answer to the login in time' --timeout 1
+ends mute-proof 'no answer to the login in time' --timeout 1 -u joe --secret-file secret
+ends mute-list 'no answer to SendTargets in time' --timeout 1
+ends crawls 'no answer to the login in time' --timeout 1
+ends nops 'no answer to SendTargets in time' --timeout 1
+ends nops-unheard 'no answer to SendTargets in time|asks faster than it takes answers' --timeout 2
 ends goes-on 'a text spread over more than 256 PDUs'
 ends empty-on 'a text that goes on with nothing'
 ends rejects 'the target rejects a PDU: no known reason'

@@ -140,7 +140,7 @@ static int take_pair(struct iscsi_login *login, const char *key, const char *val
 		return take_tag(login, value, diag);
 	if (!strcmp(key, "TargetAlias") || !strcmp(key, "TargetAddress"))
 		return 0;
-	if (!strcmp(key, "AuthMethod") && stage(login) == ISCSI_STAGE_SECURITY)
+	if (!strcmp(key, "AuthMethod"))
 		return take_method(login, value, diag);
 	if (!strncmp(key, "CHAP_", 5)) {
 		if (login->by_chap && stage(login) == ISCSI_STAGE_SECURITY)

@@ -4,6 +4,7 @@
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define IQN "iqn.2009-06.dracut:target"
@@ -210,6 +211,8 @@ Test(iscsi_conf, of_a_machine)
 	cr_assert_eq(w.problems, 1);
 	cr_assert_str_eq(w.notes, "the firmware's targets are wanted, but this machine's firmware has left no iBFT\n");
 	kernel_iscsi_wishes_free(&w);
+	cr_assert_eq(kernel_iscsi_firmware(tree.root, &w, &why), -ENOENT);
+	cr_assert_str_eq(why.text, "this machine's firmware has left no iBFT");
 	tree_file(&tree, "etc/iscsi/iscsi.initramfs", "ISCSI_TARGET_NAME=" IQN "2\nISCSI_TARGET_IP=10.0.0.2\n");
 	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "iqn.2024-01.a:firmware\n");
 	tree_file(&tree, "sys/firmware/ibft/target0/flags", "3\n");
@@ -222,5 +225,35 @@ Test(iscsi_conf, of_a_machine)
 	cr_assert_str_eq(w.initiator, "iqn.2024-01.a:firmware");
 	cr_assert_str_eq(w.initiator_from, "iBFT");
 	kernel_iscsi_wishes_free(&w);
+	cr_assert_eq(kernel_iscsi_firmware(tree.root, &w, &why), 0);
+	cr_assert_eq(w.count, 1, "the firmware's alone");
+	is(0, "10.0.0.3", 3260, IQN "0", "iBFT target0 (/sys/firmware/ibft)");
+	kernel_iscsi_wishes_free(&w);
+	tree_file(&tree, "sys/firmware/ibft/target0/flags", "0\n");
+	cr_assert_eq(kernel_iscsi_firmware(tree.root, &w, &why), -ENOENT);
+	cr_assert_str_eq(why.text, "the firmware's iBFT names no target");
+	kernel_iscsi_wishes_free(&w);
+	tree_free(&tree);
+}
+
+static int note_line(const char *name, const char *value, void *arg)
+{
+	char *text = arg;
+
+	sprintf(text + strlen(text), "%s:%s;", name, value);
+	return !strcmp(name, "last") ? 7 : 0;
+}
+
+Test(iscsi_conf, iscsid_conf)
+{
+	struct tree tree = tree_new();
+	char text[200] = "";
+
+	cr_assert_eq(kernel_iscsi_conf_file(tree.root, NULL, note_line, text, &why), 0, "the usual file may be missing");
+	cr_assert_eq(kernel_iscsi_conf_file(tree.root, "/etc/other", note_line, text, &why), -ENOENT);
+	cr_assert_str_eq(why.text, "read /etc/other: no such file or directory");
+	tree_file(&tree, "etc/iscsi/iscsid.conf", "# a = b\n  node.startup = manual  \nname=value\r\n=\nx=\nno\nlast = 1\nafter = 2\n");
+	cr_assert_eq(kernel_iscsi_conf_file(tree.root, NULL, note_line, text, &why), 7);
+	cr_assert_str_eq(text, "node.startup:manual;name:value;last:1;");
 	tree_free(&tree);
 }

@@ -256,6 +256,12 @@ Test(iscsi_login, redirects)
 
 Test(iscsi_login, statuses_in_words)
 {
+	/* RFC 7143, 11.13.5 */
+	for (unsigned status = ISCSI_INITIATOR_ERROR; status <= ISCSI_NO_RESOURCES; status += status == ISCSI_OUT_OF_PLACE ? 0xf5 : 1) {
+		why = (struct diag){ 0 };
+		cr_assert_lt(iscsi_login_status((uint8_t)(status >> 8), (uint8_t)status, false, &why), 0);
+		cr_assert_not(strstr(why.text, "with status"), "%04x has no words of its own: %s", status, why.text);
+	}
 	for (unsigned status = 0x200; status <= 0x3ff; status++) {
 		why = (struct diag){ 0 };
 		cr_assert_lt(iscsi_login_status((uint8_t)(status >> 8), (uint8_t)status, false, &why), 0);

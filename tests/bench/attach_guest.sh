@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# The part of a figure of attaching that runs in the guest: from exec to a block read through what was attached, each round by everybody in
+# turn. udevd runs for all of them.
+# shellcheck shell=dash disable=SC2154 # from tests/vm/lib.sh
+
+rounds=7
+
+# attach CELL WHO UNDO FILES COMMAND: until a block of each file was read; round 0 is not counted
+attach() {
+	cell="attach in a VM, exec to a block read: $1"
+	took=$(startup 1 timeout 30 sh -c "$5 && for f in $4; do until dd if=\$f of=/dev/null bs=4k count=1 iflag=direct; do usleep 1000; done; done")
+	case $took in *"status 0 "*) ;; *) failed "$1: $2: $took" /dev/null ;; esac
+	[ "$round" = 0 ] || emit "$cell" "$2" ms "$(echo "$took" | cut -d' ' -f2)"
+	wait_for 20 "$3"
+	udevadm settle
+	sleep 0.3
+}
+
+# beside CELL UNDO FILES, and for each: WHO COMMAND; whoever comes first comes last in the next round
+beside() {
+	beside_cell=$1 beside_undo=$2 beside_files=$3
+	shift 3
+	turns=$((round % ($# / 2)))
+	while [ $turns -gt 0 ]; do
+		who1=$1 command1=$2
+		shift 2
+		set -- "$@" "$who1" "$command1"
+		turns=$((turns - 1))
+	done
+	while [ $# -gt 0 ]; do
+		attach "$beside_cell" "$1" "$beside_undo" "$beside_files" "$2"
+		shift 2
+	done
+}
+
+udevd_up() {
+	mkdir -p /run/udev
+	ln -s udevadm /bin/systemd-udevd
+	systemd-udevd --daemon
+}
