@@ -3,6 +3,7 @@
  * output and statuses. */
 #include "iscsistart_fw.h"
 #include "iscsistart_login.h"
+#include "iser_keep.h"
 #include "kernel.h"
 #include "scsi_show.h"
 #include "uri.h"
@@ -29,6 +30,7 @@ static const struct opt rows[] = {
 	{ "fwparam-network", 'N', OPT_FLAG, AT(network), NULL, "set up the network as the firmware had it" },
 	{ "fwparam-print", 'f', OPT_FLAG, AT(print), NULL, "print what the firmware names" },
 	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE", "a setting of open-iscsi's records; iface.transport_name=iser: over iSER" },
+	ISER_KEEP_ROW(struct start_options, keeper),
 	{ "version", 'v', OPT_FLAG, AT(version), NULL, "print the version" },
 	{ 0 },
 };
@@ -273,6 +275,7 @@ static int plan(struct start *s)
 
 static int log_in(struct start *s)
 {
+	bool made = false;
 	int rc = s->opts->connect ? firmware_sessions(s) : one_session(s);
 
 	if (!rc)
@@ -290,6 +293,10 @@ static int log_in(struct start *s)
 		return EXIT_FAILED;
 	rc = start_login(s) ? EXIT_FAILED : result(s);
 	loop_free(s->loop);
+	for (unsigned i = 0; i < s->sessions; i++)
+		made |= s->session[i].resolved && !s->session[i].want.why.err;
+	if (made)
+		iser_keep(s->call, s->root, s->opts->keeper);
 	return rc;
 }
 

@@ -283,6 +283,8 @@ static int log_in(struct login *login)
 	err = iscsi_attach(loop, login->root, login->want, login->count, login->until, call->diag);
 	if (!err)
 		err = try_tcp(login, loop);
+	if (!err && login->wishes.retry_max > 0)
+		err = iser_boot_again(loop, login->root, login->want, login->count, &login->wishes, login->until, call->diag);
 	if (!err)
 		adjust(login, loop);
 	loop_free(loop);
