@@ -94,6 +94,31 @@ static int read_way(const struct login_options *opts, struct iser_target *target
 	return from ? addr_resolve(src, from, 0, 2000, diag) : 0;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
+static bool same_addr(const struct addr *a, const struct addr *b)
+{
+	char one[ADDR_TEXT], other[ADDR_TEXT];
+
+	return !strcmp(addr_text(a, one), addr_text(b, other));
+}
+
+/* Whoever is named twice is logged in to once; another unit of his is one more to wait for. */
+static bool is_twice(const struct login *login, const struct iscsi_want *want)
+{
+	for (unsigned i = 0; i < login->count; i++) {
+		const struct iscsi_want *other = &login->want[i];
+
+		if (other->carrier == want->carrier && other->lun == want->lun && same_text(other->target, want->target) &&
+			same_text(other->netdev, want->netdev) && same_addr(&other->portal, &want->portal) && same_addr(&other->src, &want->src))
+			return true;
+	}
+	return false;
+}
+
 /* One target: as many wants as it is to have sessions. */
 static int read_target(struct login *login, unsigned index)
 {
@@ -125,12 +150,14 @@ static int read_target(struct login *login, unsigned index)
 	}
 	if (ms && !(order->given & 1u << ISER_login_timeout))
 		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
-	if (login->count + want.set.nr_sessions > SESSIONS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "more than %d sessions at once", SESSIONS);
 	want.lun = target->lun;
 	want.src = order->src;
-	want.from = &order->who.from;
 	order->first = login->count;
+	if (is_twice(login, &want))
+		return 0;
+	if (login->count + want.set.nr_sessions > SESSIONS)
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "more than %d sessions at once", SESSIONS);
+	want.from = &order->who.from;
 	order->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < order->count; want.nth++) {
 		login->spelling[login->count] = target->spelling;
@@ -189,9 +216,9 @@ static int try_tcp(struct login *login, struct loop *loop)
 
 	for (unsigned i = 0; !err && i < login->targets.count; i++) {
 		struct order *order = &login->order[i];
-		struct iscsi_want *first = &login->want[order->first];
+		struct iscsi_want *first = order->count ? &login->want[order->first] : NULL;
 
-		if (!login->targets.target[i].any || first->carrier != ISCSI_ISER || !first->why.err || first->answers || first->why.err == EINTR)
+		if (!first || !login->targets.target[i].any || first->carrier != ISCSI_ISER || !first->why.err || first->answers || first->why.err == EINTR)
 			continue;
 		if (login->call->loop.verbose)
 			call_note(login->call, "%s: over iSER: %s", login->targets.target[i].spelling, first->why.text);
@@ -287,6 +314,8 @@ static int log_in(struct login *login)
 	err = iscsi_attach(loop, login->root, login->want, login->count, login->until, call->diag);
 	if (!err)
 		err = try_tcp(login, loop);
+	if (!err && login->wishes.retry_max > 0)
+		err = iser_boot_again(loop, login->root, login->want, login->count, &login->wishes, login->until, call->diag);
 	if (!err)
 		adjust(login, loop);
 	loop_free(loop);

@@ -3,6 +3,7 @@
 #include "iscsi_attach_job.h"
 #include "child.h"
 #include "iscsi_instead.h"
+#include "kernel_iscsi_keeper.h"
 #include "kernel_iscsi_session.h"
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 
 #define SEC     1000000000ull
 #define STEP_NS (SEC / 20)
+#define LOOK_NS (SEC / 10)
 
 /* A turn ends with the call, as what failed is undone then. While one of ours waits for another's, he may wait for this one. */
 static void leave_turn(const struct attach *attach, const struct job *job)
@@ -85,7 +87,8 @@ static void linked(struct iscsi_link *link)
 	}
 	want->agreed = link->agreed;
 	want->sid = link->id.sid;
-	want->host = link->host;
+	if (!want->existed)
+		want->host = link->host;
 	scan(job);
 }
 
@@ -108,6 +111,8 @@ static void log_in(struct job *job)
 		.tpgt = want->tpgt,
 		.from = want->from,
 		.set = &want->set,
+		.again = want->existed,
+		.id = { .sid = want->sid },
 		.until = job->attach->until,
 		.done = linked,
 		.user = job };
@@ -127,6 +132,23 @@ static const struct kernel_iscsi_session *find(const struct kernel_iscsi_session
 	return found;
 }
 
+/* Somebody else is about to bring it back: has he? */
+static void look(struct loop_timer *timer)
+{
+	struct job *job = container_of(timer, struct job, look);
+	struct kernel_iscsi_session session;
+
+	if (kernel_iscsi_session(job->attach->root, job->want->sid, &session)) {
+		diag_set(&job->want->why, DIAG_CLOSED, ENODEV, "session%u was ended meanwhile", job->want->sid);
+		over(job);
+	} else if (!strcmp(session.state, "LOGGED_IN")) {
+		scan(job);
+	} else {
+		loop_timer_set(job->attach->loop, timer, loop_clock() + LOOK_NS);
+	}
+}
+
+/* A session that is there already; one without a connection logs in again, unless that is somebody else's business. */
 static void take(struct job *job, const struct kernel_iscsi_session *session)
 {
 	struct iscsi_want *want = job->want;
@@ -135,19 +157,22 @@ static void take(struct job *job, const struct kernel_iscsi_session *session)
 	want->sid = session->sid;
 	want->host = session->host;
 	want->at = want->portal;
+	job->keeper = kernel_iscsid(job->attach->root);
+	if (!job->keeper)
+		job->keeper = kernel_iscsi_keeper(job->attach->root);
 	if (!strncmp(session->target_state, "UNB", 3)) { /* UNBINDING, UNBOUND: the kernel scans it no more */
 		diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is being logged out: its disks are gone already", session->sid);
 		diag_hint(&want->why, "rdmastor iser-logout session%u brings it to an end; then it can be logged in to anew", session->sid);
 		over(job);
-		return;
-	}
-	if (!strcmp(session->state, "LOGGED_IN")) {
+	} else if (!strcmp(session->state, "LOGGED_IN")) {
 		scan(job);
-		return;
+	} else if (job->keeper) {
+		job->look.fire = look;
+		loop_timer_set(job->attach->loop, &job->look, loop_clock() + LOOK_NS);
+	} else {
+		loop_trace(job->attach->loop, "session%u has lost its connection, and nobody keeps it", session->sid);
+		log_in(job);
 	}
-	diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is there, but has lost its connection (%s)", session->sid, session->state);
-	diag_hint(&want->why, "whoever keeps it may bring it back; rdmastor iser-logout session%u ends it", session->sid);
-	over(job);
 }
 
 /* Two units of one target, say. */
@@ -265,11 +290,21 @@ static int begin(struct attach *attach, struct diag *diag)
 
 static void give_up(struct attach *attach, const struct diag *why)
 {
-	for (unsigned i = 0; i < attach->count; i++)
-		if (attach->job[i].open) {
-			attach->job[i].want->why = *why;
-			over(&attach->job[i]);
+	for (unsigned i = 0; i < attach->count; i++) {
+		struct job *job = &attach->job[i];
+
+		if (!job->open)
+			continue;
+		job->want->why = *why;
+		if (job->look.on && why->err == ETIMEDOUT) {
+			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "session%u to this target has lost its connection, and process %d, which keeps it, does not get it back",
+				job->want->sid, job->keeper);
+			diag_hint(&job->want->why, "rdmastor iser-logout session%u ends it", job->want->sid);
+		} else if (job->waits && why->err == ETIMEDOUT) {
+			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "another process is still logging in to this target");
 		}
+		over(job);
+	}
 }
 
 static void late(struct loop_timer *timer)
@@ -277,11 +312,6 @@ static void late(struct loop_timer *timer)
 	struct attach *attach = container_of(timer, struct attach, deadline);
 	struct diag why = { 0 };
 
-	for (unsigned i = 0; i < attach->count; i++)
-		if (attach->job[i].waits) {
-			diag_set(&attach->job[i].want->why, DIAG_BUSY, EBUSY, "another process is still logging in to this target");
-			over(&attach->job[i]);
-		}
 	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "not done in time: its disks are not listed yet");
 	give_up(attach, &why);
 }

@@ -19,6 +19,7 @@ void iscsi_attach_interrupted(struct diag *why)
 static void end_work(struct attach *attach, struct job *job)
 {
 	iscsi_link_end(&job->link);
+	loop_timer_del(attach->loop, &job->look);
 	if (job->scan.fd < 0)
 		return;
 	loop_fd_del(attach->loop, &job->scan);

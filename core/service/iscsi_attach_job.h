@@ -12,6 +12,8 @@ struct job {
 	struct iscsi_link link;
 	struct loop_fd scan; /* its end; fd -1: none runs */
 	pid_t scanner;
+	struct loop_timer look;
+	int keeper; /* process that logs in again to the session that was lost */
 	uint64_t turn;
 	bool open; /* not over yet */
 	bool waits; /* for another process to be done with the same target */

@@ -174,11 +174,20 @@ Test(iscsi_attach, one_that_is_there)
 	cr_assert(!want[0].why.err && want[0].existed && !iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], "%s", want[0].why.text);
 }
 
-Test(iscsi_attach, one_that_is_lost)
+Test(iscsi_attach, one_that_is_lost_and_that_nobody_keeps)
 {
 	found("FAILED\n", "SCANNED\n");
 	attach(1);
-	cr_assert(want[0].existed && strstr(want[0].why.text, "session1 to this target is there, but has lost its connection"), "%s", want[0].why.text);
+	cr_assert(want[0].existed && !want[0].why.err && want[0].host == 6, "%s", want[0].why.text);
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_CREATE_SESSION] && iscsi_kernel.started && iscsi_kernel.stop == ISCSI_IF_RECOVER);
+}
+
+Test(iscsi_attach, and_whose_target_does_not_answer)
+{
+	found("FAILED\n", "SCANNED\n");
+	iscsi_kernel.status = 0x0301;
+	attach(1);
+	cr_assert(want[0].existed && want[0].why.err && !iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION], "%s", want[0].why.text);
 }
 
 Test(iscsi_attach, one_whose_logout_was_left_half_done)
