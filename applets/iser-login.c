@@ -112,8 +112,9 @@ static bool is_twice(const struct login *login, const struct iscsi_want *want)
 	for (unsigned i = 0; i < login->count; i++) {
 		const struct iscsi_want *other = &login->want[i];
 
-		if (other->carrier == want->carrier && (other->lun == SCSI_LUN_ALL || other->lun == want->lun) && same_text(other->target, want->target) &&
-			same_text(other->netdev, want->netdev) && same_addr(&other->portal, &want->portal) && same_addr(&other->src, &want->src))
+		if ((other->lun == SCSI_LUN_ALL || other->lun == want->lun) && other->carrier == want->carrier &&
+			same_text(other->target, want->target) && same_text(other->netdev, want->netdev) &&
+			same_addr(&other->portal, &want->portal) && same_addr(&other->src, &want->src))
 			return true;
 	}
 	return false;
