@@ -253,13 +253,15 @@ static void stopped(struct loop_signal *sig, int signo)
 	give_up(attach, &why);
 }
 
-/* Disks that can be opened, or this was in vain. */
+/* Disks that can be opened, or this was in vain and is undone. */
 static void wait_disks(struct attach *attach, struct iscsi_want *want)
 {
 	if (!want->why.err && want->no_wait)
 		kernel_scsi_luns(attach->root, want->host, &want->luns, &want->count, NULL);
 	else if (!want->why.err)
 		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until, &want->luns, &want->count, &want->why);
+	if (want->why.err && want->sid && !want->existed)
+		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
 }
 
 static void end(struct attach *attach, struct job *job)
@@ -274,9 +276,6 @@ static void end(struct attach *attach, struct job *job)
 		if (!want->no_wait)
 			kill(job->scanner, SIGKILL);
 	}
-	wait_disks(attach, want);
-	if (want->why.err && want->sid && !want->existed)
-		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
 }
 
 static int add_hooks(struct attach *attach, struct diag *diag)
@@ -311,6 +310,8 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 		end(&attach, &attach.job[i]);
 	loop_timer_del(loop, &attach.deadline);
 	loop_signal_del(loop, &attach.stop);
+	for (unsigned i = 0; i < count; i++)
+		wait_disks(&attach, &wants[i]);
 	if (attach.nl)
 		kernel_iscsi_close(attach.nl);
 	free(attach.job);

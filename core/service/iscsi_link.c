@@ -165,7 +165,7 @@ static void notified(struct datamover *dm, const struct iscsi_bhs *bhs, const ui
 static void terminated(struct datamover *dm)
 {
 	struct iscsi_link *link = dm->user;
-	bool mute = link->state == LINK_LOGIN && dm->why.code == DIAG_CLOSED;
+	bool mute = link->state == LINK_LOGIN && dm->why.err == ECONNRESET;
 
 	if (mute)
 		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET, "the target ends the connection instead of answering the login");
