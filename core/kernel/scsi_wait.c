@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,14 @@ static int look(struct waiting *w, const struct scsi_lun *luns, unsigned count, 
 	return !all || still;
 }
 
+/* Whoever catches signals by a loop has them blocked, and cannot turn the loop here. */
+static bool interrupted(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
+}
+
 int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until, struct scsi_lun **luns, unsigned *count, struct diag *diag)
 {
 	struct timespec step = { .tv_nsec = 1000000 };
@@ -128,6 +137,8 @@ int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64
 		if (!done && until && loop_clock() >= until)
 			done = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s has no block device that opens after %.3g s", w.lacks[0] ? w.lacks : "the target",
 				(double)(loop_clock() - since) / 1e9);
+		if (!done && interrupted())
+			done = diag_set(diag, DIAG_CLOSED, EINTR, "interrupted");
 		if (!done)
 			nanosleep(&step, NULL);
 		step.tv_nsec = step.tv_nsec < STEP_MS * 1000000 / 2 ? step.tv_nsec * 2 : STEP_MS * 1000000;

@@ -15,6 +15,7 @@ struct iscsi_kernel {
 	unsigned count[ISCSI_KERNEL_COMMANDS]; /* of commands by type */
 	uint8_t isid[6];
 	/* What it does */
+	int no_socket; /* errno */
 	int refuse[ISCSI_KERNEL_COMMANDS]; /* errno, of iferror */
 	int code[ISCSI_KERNEL_COMMANDS]; /* r.code: of EP_POLL what it gives; of others -errno once, as often as `times` says */
 	unsigned times;
