@@ -20,6 +20,7 @@ struct iscsi_kernel {
 	unsigned times;
 	/* The target */
 	bool mute, hangs_up; /* on the first request */
+	bool leaves; /* as soon as it has let somebody in */
 	uint16_t status;
 	const char *moved; /* HOST:PORT */
 	int tpgt;
