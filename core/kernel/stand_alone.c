@@ -80,11 +80,12 @@ static void silence(int root)
 		close(null);
 }
 
-/* The words of its command line are those of who started it, and go. The area they have is told by fields 48 and 49 of stat (proc(5)). */
+/* The words of its command line and its environment are those of who started it, with secrets among them, and go. The areas they have are told
+ * by fields 48 to 51 of stat (proc(5)). */
 static void rename_process(int root, const char *name)
 {
 	char stat[1024], *at = program_invocation_name, *field;
-	unsigned long begin, end;
+	unsigned long begin, end, env, env_end;
 
 	prctl(PR_SET_NAME, name);
 	if (sys_read(root, stat, sizeof(stat), "proc/self/stat") <= 0)
@@ -92,9 +93,11 @@ static void rename_process(int root, const char *name)
 	field = strrchr(stat, ')');
 	for (int i = 2; field && i < 48; i++)
 		field = strchr(field + 1, ' ');
-	if (!field || sscanf(field, " %lu %lu", &begin, &end) != 2 || begin != (unsigned long)at || end < begin + 2 || end - begin > 1 << 21)
+	if (!field || sscanf(field, " %lu %lu %lu %lu", &begin, &end, &env, &env_end) != 4 || begin != (unsigned long)at || end < begin + 2 ||
+		env != end || env_end < env || env_end - begin > 1 << 23)
 		return;
-	memset(at, 0, end - begin);
+	clearenv();
+	explicit_bzero(at, env_end - begin);
 	snprintf(at, end - begin, "@%s", name);
 }
 
