@@ -3,6 +3,7 @@
  * output and statuses. */
 #include "iscsistart_fw.h"
 #include "iscsistart_login.h"
+#include "iser_keep.h"
 #include "kernel.h"
 #include "scsi_show.h"
 #include "uri.h"
@@ -29,6 +30,7 @@ static const struct opt rows[] = {
 	{ "fwparam-network", 'N', OPT_FLAG, AT(network), NULL, "set up the network as the firmware had it" },
 	{ "fwparam-print", 'f', OPT_FLAG, AT(print), NULL, "print what the firmware names" },
 	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE", "a setting of open-iscsi's records; iface.transport_name=iser: over iSER" },
+	ISER_KEEP_ROW(struct start_options, keeper),
 	{ "version", 'v', OPT_FLAG, AT(version), NULL, "print the version" },
 	{ 0 },
 };
@@ -263,22 +265,58 @@ static int take_name(struct start *s)
 	return 0;
 }
 
+/* Who wants a target to prove itself and could not be asked to is not let in by one that does not. */
+static int check_secrets(struct start *s)
+{
+	for (unsigned i = 0; i < s->sessions; i++) {
+		const struct iscsi_wish *wish = &s->session[i].wish;
+		bool in = wish->user[1][0] || wish->secret[1][0];
+
+		if (!in || (wish->secret[0][0] && wish->secret[1][0]))
+			continue;
+		diag_set(s->call->diag, DIAG_USAGE, EINVAL, wish->secret[0][0] ? "the target is to prove itself, but its secret is not given" :
+			"CHAP configuration has incoming authentication credentials but has no outgoing credentials configured.");
+		return EXIT_FAILED;
+	}
+	return 0;
+}
+
+static void plan_json(struct start *s, const struct start_session *session)
+{
+	struct out *out = s->call->out;
+
+	out_object(out, NULL);
+	out_text(out, "target", NULL, "%s", session->wish.name);
+	out_text(out, "address", NULL, "%s", session->wish.host);
+	out_u64(out, "port", NULL, session->wish.port);
+	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(s->iser ? ISCSI_ISER : ISCSI_TCP));
+	out_text(out, "initiator", NULL, "%s", s->initiator);
+	out_end(out);
+}
+
 static int plan(struct start *s)
 {
-	for (unsigned i = 0; i < s->sessions; i++)
+	out_list(s->call->out, "sessions");
+	for (unsigned i = 0; i < s->sessions; i++) {
+		plan_json(s, &s->session[i]);
 		out_line(s->call->out, "%s at %s port %u, over %s, as %s", s->session[i].wish.name, s->session[i].wish.host, s->session[i].wish.port,
 			s->iser ? "iSER" : "TCP", s->initiator);
+	}
+	out_end(s->call->out);
 	return EXIT_DONE;
 }
 
 static int log_in(struct start *s)
 {
+	bool made = false;
 	int rc = s->opts->connect ? firmware_sessions(s) : one_session(s);
 
 	if (!rc)
 		rc = take_name(s);
 	if (!rc)
 		rc = start_settings(s);
+	if (!rc)
+		rc = check_secrets(s);
 	if (rc)
 		return rc;
 	if (s->opts->common.dry_run)
@@ -290,6 +328,10 @@ static int log_in(struct start *s)
 		return EXIT_FAILED;
 	rc = start_login(s) ? EXIT_FAILED : result(s);
 	loop_free(s->loop);
+	for (unsigned i = 0; i < s->sessions; i++)
+		made |= s->session[i].resolved && !s->session[i].want.why.err;
+	if (made)
+		iser_keep(s->call, s->root, s->opts->keeper);
 	return rc;
 }
 
@@ -310,7 +352,7 @@ static int end(struct call *call, int rc)
 
 	if (!call->linked)
 		return diag->err ? -diag->err : rc;
-	if (diag->err && diag->code != DIAG_NONE)
+	if (diag->err)
 		start_tell(call, "%s", diag->text);
 	if (diag->hint[0])
 		start_tell(call, "hint: %s", diag->hint);

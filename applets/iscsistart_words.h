@@ -10,7 +10,7 @@
 
 struct start_options {
 	struct opt_common common;
-	const char *config, *initiator, *target, *tgpt, *address, *port, *debug;
+	const char *config, *initiator, *target, *tgpt, *address, *port, *debug, *keeper;
 	const char *user[2], *secret[2]; /* [0] ours, [1] the target's */
 	struct opt_list params;
 	bool connect, network, print, version, help;

@@ -94,6 +94,18 @@ static int read_way(const struct login_options *opts, struct iser_target *target
 	return from ? addr_resolve(src, from, 0, 2000, diag) : 0;
 }
 
+/* Whoever is named twice is logged in to once. */
+static bool is_twice(const struct login *login, const struct iscsi_want *want)
+{
+	char one[ADDR_TEXT], other[ADDR_TEXT];
+
+	for (unsigned i = 0; i < login->count; i++)
+		if (login->want[i].carrier == want->carrier && !strcmp(login->want[i].target, want->target) &&
+			!strcmp(addr_text(&login->want[i].portal, one), addr_text(&want->portal, other)))
+			return true;
+	return false;
+}
+
 /* One target: as many wants as it is to have sessions. */
 static int read_target(struct login *login, unsigned index)
 {
@@ -121,12 +133,14 @@ static int read_target(struct login *login, unsigned index)
 		diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names no target: iser://HOST/IQN or --target", target->spelling);
 		return diag_hint(call->diag, "rdmastor iser-discover lists what a portal has"), -EINVAL;
 	}
+	order->first = login->count;
+	if (is_twice(login, &want))
+		return 0;
 	if (login->count + want.set.nr_sessions > SESSIONS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "more than %d sessions at once", SESSIONS);
 	want.lun = target->lun;
 	want.src = order->src;
 	want.from = &order->who.from;
-	order->first = login->count;
 	order->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < order->count; want.nth++) {
 		login->spelling[login->count] = target->spelling;
@@ -283,6 +297,8 @@ static int log_in(struct login *login)
 	err = iscsi_attach(loop, login->root, login->want, login->count, login->until, call->diag);
 	if (!err)
 		err = try_tcp(login, loop);
+	if (!err && login->wishes.retry_max > 0)
+		err = iser_boot_again(loop, login->root, login->want, login->count, &login->wishes, login->until, call->diag);
 	if (!err)
 		adjust(login, loop);
 	loop_free(loop);

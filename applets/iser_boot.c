@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Targets named by kernel command line and firmware, for iser-login; what they say is core/kernel's to read. */
 #include "iser_boot.h"
-#include "iscsi_attach.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define SEC 1000000000ull
 
 static bool tells_all(const struct call *call)
 {
@@ -49,8 +51,6 @@ static void tell_sources(const struct call *call, const struct iscsi_wishes *w)
 		call_note(call, "initiator name %s (%s)", w->initiator, w->initiator_from);
 	for (unsigned i = 0; i < w->count; i++)
 		call_note(call, "%s at %s (%s)", w->wish[i].name, w->wish[i].host, w->wish[i].from);
-	if (w->retry_max >= 0)
-		call_note(call, "rd.iscsi.login_retry_max has no meaning here: --timeout bounds it");
 }
 
 static void set_up_network(struct call *call, int root, struct iscsi_wishes *w)
@@ -90,4 +90,49 @@ int iser_boot_read(struct call *call, const struct iser_boot_words *words, int r
 	if (w->network && !common->dry_run)
 		set_up_network(call, root, w);
 	return 0;
+}
+
+static bool unanswered(const struct iscsi_want *want)
+{
+	return want->why.err && want->why.err != EINTR && !want->answers && !want->existed;
+}
+
+static int try_once_more(struct loop *loop, int root, struct iscsi_want *want, unsigned count, uint64_t until, struct diag *diag)
+{
+	struct iscsi_want *again = calloc(count, sizeof(*again));
+	unsigned tried = 0, back = 0;
+	int err;
+
+	if (!again)
+		return diag_sys(diag, ENOMEM, "targets");
+	for (unsigned i = 0; i < count; i++)
+		if (unanswered(&want[i])) {
+			again[tried] = want[i];
+			again[tried++].why = (struct diag){ 0 };
+		}
+	err = iscsi_attach(loop, root, again, tried, until, diag);
+	for (unsigned i = 0; i < count && !err; i++)
+		if (unanswered(&want[i]))
+			want[i] = again[back++];
+	free(again);
+	return err;
+}
+
+int iser_boot_again(struct loop *loop, int root, struct iscsi_want *want, unsigned count, const struct iscsi_wishes *w, uint64_t until, struct diag *diag)
+{
+	uint64_t begun = loop_clock();
+	bool any = true;
+	int err = 0;
+
+	while (!err && any && (!until || loop_clock() + SEC < until)) {
+		any = false;
+		for (unsigned i = 0; i < count; i++) {
+			uint64_t bound = begun + (uint64_t)w->retry_max * (uint64_t)want[i].set.login_timeout * SEC;
+
+			any |= unanswered(&want[i]) && loop_clock() + SEC < bound;
+		}
+		if (any && !sleep(1))
+			err = try_once_more(loop, root, want, count, until, diag);
+	}
+	return err;
 }

@@ -2,6 +2,7 @@
 /* What iser-login is to log in to by --from-cmdline and --ibft. */
 #pragma once
 #include "applet.h"
+#include "iscsi_attach.h"
 #include "kernel_iscsi_conf.h"
 
 struct iser_boot_words {
@@ -14,3 +15,5 @@ struct iser_boot_words {
 /* Tells with --verbose and --dry-run where each comes from. What was not understood is told in any case and counted in w->problems. Sets up the
  * network where the command line wants the firmware's, but for a dry run. */
 int iser_boot_read(struct call *, const struct iser_boot_words *, int root, struct iscsi_wishes *);
+/* rd.iscsi.login_retry_max: as long as so many logins may take those who did not answer are asked again, as a network may be late. */
+int iser_boot_again(struct loop *, int root, struct iscsi_want *, unsigned count, const struct iscsi_wishes *, uint64_t until, struct diag *);

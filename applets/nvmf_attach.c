@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Attaching one NVMe-oF subsystem through the kernel. What the kernel is asked is core/kernel's. */
 #include "nvmf_attach.h"
+#include "nvmf_tls.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,14 @@ static int refuse_existing(const struct nvmf_attached *a, struct diag *diag)
 	return diag_hint(diag, "without --exclusive that is success; --duplicate-connect makes another connection");
 }
 
+/* Not for a connection that there is. */
+static int give_key(int root, struct nvmf_target *t, struct diag *diag)
+{
+	struct nvmf_ctrl ctrl;
+
+	return !t->want.value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, &t->want, &ctrl) ? 0 : nvmf_tls_insert(root, t, diag);
+}
+
 int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsigned flags, uint64_t until, struct nvmf_attached *a,
 	struct diag *diag)
 {
@@ -71,6 +80,8 @@ int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsign
 
 	*a = (struct nvmf_attached){ 0 };
 	err = kernel_nvmf_ready(root, t->want.value[NVMF_TRANSPORT], diag);
+	if (!err)
+		err = give_key(root, t, diag);
 	if (!err)
 		err = kernel_nvmf_line(root, &t->want, line, sizeof(line), a->left_out, sizeof(a->left_out), diag);
 	if (err)
@@ -103,7 +114,7 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 {
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
-	char line[4096], word[OUT_SHELL(sizeof(line))], left_out[256], text[512];
+	char line[4096], word[OUT_SHELL(sizeof(line))], left_out[256], text[512], identity[600];
 	int err = kernel_nvmf_line(root, &t->want, line, sizeof(line), left_out, sizeof(left_out), diag);
 
 	if (err)
@@ -114,12 +125,19 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 	for (unsigned i = 0; i < 2; i++)
 		if (t->secret_from[i] && t->want.value[i ? NVMF_DHCHAP_CTRL_SECRET : NVMF_DHCHAP_SECRET])
 			out_text(out, i ? "ctrl_secret_from" : "secret_from", NULL, "%s", t->secret_from[i]);
+	if (t->tls.from)
+		out_text(out, "tls_key_from", NULL, "%s", t->tls.from);
+	nvmf_tls_identity(t, identity, sizeof(identity));
+	if (identity[0])
+		out_text(out, "tls_identity", NULL, "%s", identity);
 	if (left_out[0])
 		out_text(out, "left_out", NULL, "%s", left_out);
 	if (!t->want.value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, &t->want, &ctrl)) {
 		out_text(out, "device", NULL, "%s", ctrl.name);
 		out_line(out, "%s: is connected already, as %s", text, ctrl.name);
 	} else {
+		if (identity[0])
+			out_line(out, "%s: a TLS key would be put into the kernel's keyring as '%s'", text, identity);
 		out_line(out, "%s: would be connected by writing to /dev/nvme-fabrics:", text);
 		out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Options and URIs as one wish for the kernel's initiator: who, whom, which way, and what happens when the target is lost. */
 #include "nvmf_want.h"
+#include "nvmf_tls.h"
 #include "secret.h"
 #include <errno.h>
 #include <stdio.h>
@@ -44,6 +45,8 @@ static int take_key(struct nvmf_target *t, enum nvmf_key key, const char *name, 
 	if (kernel_nvmf_key_flag(key))
 		return take_flag(t, key, name, diag);
 	value = uri_value(&t->uri, name);
+	if (value && key == NVMF_TLS_KEY && nvmf_tls_is_key(value))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "a key does not belong into a URI: tls-key-file=FILE names where it is");
 	if (value && !t->want.value[key])
 		t->want.value[key] = value;
 	return 0;
@@ -70,7 +73,7 @@ static int take_device(struct nvmf_target *t, int root, struct diag *diag)
 }
 
 static int take_keys(
-	struct nvmf_target *t, int root, const struct nvmf_options *opts, const char **on_loss, const char *file[2], struct diag *diag)
+	struct nvmf_target *t, int root, const struct nvmf_options *opts, const char **on_loss, const char *file[3], struct diag *diag)
 {
 	const char *value;
 	int err = 0;
@@ -94,6 +97,9 @@ static int take_keys(
 	value = uri_value(&t->uri, "ctrl-secret-file");
 	if (!file[1])
 		file[1] = value;
+	value = uri_value(&t->uri, "tls-key-file");
+	if (!file[2])
+		file[2] = value;
 	return uri_done(&t->uri, diag);
 }
 
@@ -291,7 +297,7 @@ bool nvmf_target_discovery(const struct nvmf_target *t)
 int nvmf_target_read(
 	struct nvmf_target *t, const struct call *call, int root, const struct nvmf_options *opts, const char *uri, struct diag *diag)
 {
-	const char *on_loss = opts->on_loss, *file[2] = { opts->secret_file[0], opts->secret_file[1] };
+	const char *on_loss = opts->on_loss, *file[3] = { opts->secret_file[0], opts->secret_file[1], opts->tls_key_file };
 	int err = 0;
 
 	memset(t, 0, sizeof(*t));
@@ -314,6 +320,8 @@ int nvmf_target_read(
 	if (!err && !opts->no_secrets)
 		err = read_secrets(t, opts, file, diag);
 	if (!err)
+		err = nvmf_tls_read(t, opts, file[2], diag);
+	if (!err)
 		err = kernel_nvmf_check(&t->want, diag);
 	if (!err)
 		err = read_identity(t, root, diag);
@@ -327,9 +335,12 @@ void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
 	if (opts->value[NVMF_DHCHAP_SECRET] || opts->value[NVMF_DHCHAP_CTRL_SECRET])
 		call_note(call, "the secret was readable in the command line when this began, and stays in the shell's history: "
 				"--dhchap-secret-file and --dhchap-ctrl-secret-file are for that");
+	if (opts->value[NVMF_TLS_KEY] && nvmf_tls_is_key(opts->value[NVMF_TLS_KEY]))
+		call_note(call, "the key was readable in the command line when this began, and stays in the shell's history: --tls-key-file is for that");
 }
 
 void nvmf_target_wipe(struct nvmf_target *t)
 {
 	explicit_bzero(t->secret, sizeof(t->secret));
+	explicit_bzero(&t->tls.psk, sizeof(t->tls.psk));
 }

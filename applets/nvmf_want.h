@@ -11,6 +11,8 @@ struct nvmf_options {
 	const char *value[NVMF_KEYS];
 	bool flag[NVMF_KEYS];
 	const char *on_loss, *secret_file[2], *secret_fd[2]; /* [0] the host's, [1] the controller's */
+	const char *tls_key_file, *tls_key_fd, *tls_key_identity;
+	bool tls_key_compat;
 	bool no_secrets; /* neither files nor the environment are read for them */
 };
 
@@ -49,8 +51,12 @@ struct nvmf_options {
 	NVMF_ROW_(type, "kxchap-ctrl-secret", 0, NVMF_DHCHAP_CTRL_SECRET, "KEY", "the same as --dhchap-ctrl-secret"), \
 	NVMF_FLAG_(type, "tls", 0, NVMF_TLS, "encrypted; the kernel asks tlshd for the handshake (TCP)"), \
 	NVMF_FLAG_(type, "concat", 0, NVMF_CONCAT, "encrypted with a key made by DH-HMAC-CHAP (TCP)"), \
-	NVMF_ROW_(type, "tls-key", 0, NVMF_TLS_KEY, "SERIAL", "the kernel's number of the TLS key"), \
-	NVMF_ROW_(type, "keyring", 0, NVMF_KEYRING, "SERIAL", "the kernel's number of the keyring with the TLS key")
+	NVMF_TEXT_(type, "tls-key-file", tls_key_file, "FILE", "the key for TLS, NVMeTLSkey-1:…; the kernel gets it"), \
+	NVMF_TEXT_(type, "tls-key-fd", tls_key_fd, "N", "the key for TLS, from an open descriptor"), \
+	NVMF_ROW_(type, "tls-key", 0, NVMF_TLS_KEY, "SERIAL|KEY", "the kernel's number of the key for TLS, or the key itself"), \
+	NVMF_TEXT_(type, "tls-key-identity", tls_key_identity, "IDENTITY", "the key for TLS that is called so in the keyring"), \
+	{ "tls-key-compat", 0, OPT_FLAG, offsetof(type, nvmf.tls_key_compat), NULL, "derive the key as nvme-cli before 2.16 did" }, \
+	NVMF_ROW_(type, "keyring", 0, NVMF_KEYRING, "NAME|SERIAL", "the kernel's keyring with the key for TLS; default .nvme")
 
 #define NVMF_SECRET 160
 /* One connection that is wanted, with what its values point to. Not to be copied. */
@@ -61,6 +67,12 @@ struct nvmf_target {
 	struct identity who;
 	char nqn[256], port[8], traddr[ADDR_TEXT], hostid[40], iface[32], number[4][16], secret[2][NVMF_SECRET];
 	const char *secret_from[2]; /* NULL = there is none */
+	struct {
+		struct nvmf_psk psk; /* len 0: there is none */
+		const char *from, *identity, *ring;
+		bool old;
+		char number[2][12]; /* of the keyring and the key, once it is there */
+	} tls;
 	uint32_t nsid, timeout_ms; /* nsid 0 = all */
 	char uuid[40]; /* of the namespace that is wanted; "" = all */
 	char policy[24]; /* "60 s", "fail-fast", "forever"; "" = as single options say */

@@ -11,7 +11,6 @@
 enum kernel_iscsi_kind { KERNEL_ISCSI_TCP, KERNEL_ISCSI_ISER, KERNEL_ISCSI_KINDS }; /* in the order of enum iscsi_carrier */
 struct kernel_iscsi_transport {
 	uint64_t handle;
-	uint32_t caps; /* ISCSI_IF_CAP_* */
 };
 /* Loads iscsi_tcp or ib_iser where it is not there; for iSER an RDMA device too is needed. Errors name what is missing and the way out. */
 int kernel_iscsi_transport(int root, enum kernel_iscsi_kind, struct kernel_iscsi_transport *, struct diag *);
@@ -71,7 +70,6 @@ struct kernel_iscsi_conn { /* its owner reads it */
 	struct iscsi_if_conn id; /* valid from `up` on */
 	uint32_t host; /* number of the SCSI host, unless `again` */
 	uint64_t transport; /* its handle */
-	char local[ADDR_TEXT]; /* "" = not known: iSER */
 	bool unbound; /* its disks are gone, as asked for */
 	void (*on_unbound)(struct kernel_iscsi_conn *); /* NULL, or that has just happened */
 };

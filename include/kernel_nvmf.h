@@ -54,6 +54,29 @@ int kernel_nvmf_check(const struct nvmf_want *, struct diag *);
 /* A DH-HMAC-CHAP key as "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7): its form, length and checksum. Never quotes it. */
 int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *);
 
+/* A configured PSK for TLS as "NVMeTLSkey-1:…" (TCP Transport 1.1, 3.6.1.5), read like that. */
+struct nvmf_psk {
+	unsigned hash; /* 0: none, 1: SHA-256, 2: SHA-384 */
+	unsigned len;  /* 32 or 48 */
+	uint8_t key[48];
+};
+int kernel_nvmf_psk_read(struct nvmf_psk *, const char *name, const char *text, struct diag *);
+
+/* What TLS gets of it for one host and subsystem: the PSK, and the identity with its digest that both ends find it by (3.6.1.3, 3.6.1.4).
+ * old: as libnvme before 1.16 derived it, not by RFC 8446. -EINVAL: NQNs that are too long. */
+#define NVMF_PSK_DIGEST 65
+struct nvmf_tls_key {
+	char identity[9 + 2 * 224 + NVMF_PSK_DIGEST];
+	uint8_t key[48];
+	unsigned len;
+};
+int kernel_nvmf_psk_derive(const struct nvmf_psk *, const char *hostnqn, const char *nqn, bool old, struct nvmf_tls_key *);
+
+/* In the kernel's keyrings: `ring` by its name (".nvme" when NULL) or number; `key` in it, which is put there unless it is there already, or
+ * with len 0 the one that has this identity. Gives their numbers. Needs: the driver. */
+int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *);
+int kernel_nvmf_key(int32_t ring, const struct nvmf_tls_key *, int32_t *key, struct diag *);
+
 /* What is to be connected, with the driver's own limits and this machine's network: an interface is turned into the address that an RDMA
  * connection leaves from, link-local addresses get their scope. Values that are made are kept in `made`. */
 struct nvmf_route {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The firmware's iSCSI targets as the kernel's iscsi_ibft shows them in /sys/firmware/ibft (Documentation/ABI/testing/sysfs-ibft). */
-#include "ibft.h"
+#include "kernel_iscsi_conf.h"
 #include "modules.h"
 #include "sys.h"
 #include "uri.h"
@@ -50,7 +50,7 @@ static void match_netdev(const char *name, void *arg)
 		strcpy(search->found, name);
 }
 
-bool ibft_netdev_of(int root, const char *mac, char netdev[16])
+bool kernel_mac_netdev(int root, const char *mac, char netdev[16])
 {
 	struct netdev_search search = { .root = root, .mac = mac, .found = netdev };
 
@@ -82,7 +82,7 @@ static void read_nic(int root, const char *part, struct ibft_nic_info *nic)
 	snprintf(path, sizeof(path), DIR "/%.16s/device/net", part);
 	sys_list(root, path, first_name, nic->netdev);
 	if (!nic->netdev[0])
-		ibft_netdev_of(root, nic->mac, nic->netdev);
+		kernel_mac_netdev(root, nic->mac, nic->netdev);
 }
 
 /* iscsi_ibft writes the eight bytes in as few hex digits each as they take. Those of the third byte and on are zeroes wherever a LUN has one
@@ -156,7 +156,7 @@ static int read_table(int root, struct ibft *ibft, struct diag *diag)
 		explicit_bzero(table, (size_t)len);
 	free(table);
 	for (unsigned i = 0; i < ibft->nics && !err; i++)
-		ibft_netdev_of(root, ibft->nic[i].mac, ibft->nic[i].netdev);
+		kernel_mac_netdev(root, ibft->nic[i].mac, ibft->nic[i].netdev);
 	return err;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* An iBFT as the firmware left it, every offset and length of it checked, turned into the texts that iscsi_ibft makes. */
-#include "ibft.h"
+#include "kernel_iscsi_conf.h"
 #include "wire/ibft.h"
 #include <arpa/inet.h>
 #include <errno.h>

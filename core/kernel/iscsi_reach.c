@@ -40,14 +40,6 @@ static void ep_failed(struct iscsi_conn *conn, int err)
 	iscsi_conn_failed(conn, &why);
 }
 
-static void tell_local(struct iscsi_conn *conn)
-{
-	struct addr own = { .len = sizeof(own.ss) };
-
-	if (!getsockname(conn->sock.fd, (struct sockaddr *)&own.ss, &own.len))
-		addr_text(&own, conn->pub.local);
-}
-
 static void ready(struct loop_fd *sock, uint32_t events)
 {
 	struct iscsi_conn *conn = container_of(sock, struct iscsi_conn, sock);
@@ -63,7 +55,6 @@ static void ready(struct loop_fd *sock, uint32_t events)
 		tcp_failed(conn, err);
 		return;
 	}
-	tell_local(conn);
 	iscsi_conn_connected(conn);
 }
 

@@ -19,10 +19,20 @@ static const struct {
 	[KERNEL_ISCSI_ISER] = { "ib_iser", "sys/class/iscsi_transport/iser" },
 };
 
+static void found(const char *name, void *arg)
+{
+	(void)name;
+	*(bool *)arg = true;
+}
+
+/* ib_iser needs a device, and nothing that RDMA in userspace does. */
 static int check_rdma(int root, struct diag *diag)
 {
-	int err = kernel_rdma_ready(root, diag);
+	bool there = false;
+	int err;
 
+	sys_list(root, "sys/class/infiniband", found, &there);
+	err = there ? 0 : kernel_rdma_ready(root, diag);
 	if (!err)
 		return 0;
 	diag->hint[0] = 0;
@@ -44,7 +54,6 @@ int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind, struct k
 	if (got <= 0)
 		return diag_sys(diag, got < 0 ? (int)-got : EIO, "/%s/handle", dir);
 	transport->handle = strtoull(text, NULL, 10);
-	transport->caps = sys_read(root, text, sizeof(text), "%s/caps", dir) > 0 ? (uint32_t)strtoul(text, NULL, 16) : 0;
 	return 0;
 }
 

@@ -60,14 +60,17 @@ int kernel_iscsi_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
 
 int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 {
-	char *text = sys_read_all(root, "proc/cmdline"), *debian = sys_read_conf(root, "etc/iscsi.initramfs");
+	char *text = sys_read_all(root, "proc/cmdline"), *debian;
 	struct diag why = { 0 };
 	int err;
 
 	*w = (struct iscsi_wishes){ .retry_max = -1 };
+	if (!text)
+		return diag_sys(diag, errno, "read /proc/cmdline");
+	debian = sys_read_conf(root, "etc/iscsi.initramfs");
 	if (!debian) /* where the initramfs is made from */
 		debian = sys_read_conf(root, "etc/iscsi/iscsi.initramfs");
-	err = text ? kernel_iscsi_cmdline(w, text, debian, diag) : diag_sys(diag, errno, "read /proc/cmdline");
+	err = kernel_iscsi_cmdline(w, text, debian, diag);
 	if (!err && w->firmware && add_firmware(root, w, &why)) {
 		w->problems++;
 		iscsi_conf_note(w, "the firmware's targets are wanted, but %.300s", why.text);

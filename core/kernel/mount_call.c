@@ -44,11 +44,21 @@ static bool settle(struct shared *shared, int state)
 	return __atomic_compare_exchange_n(&shared->state, &was, state, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
+static bool same_option(const char *asked, const char *there, const char *name)
+{
+	char a[16], b[16];
+
+	return !kernel_mount_option(asked, name, a, sizeof(a)) || !kernel_mount_option(there, name, b, sizeof(b)) || !strcmp(a, b);
+}
+
+/* Not one of another version or transport, which was tried next. */
 static bool is_there(int root, const struct errand *errand)
 {
+	const struct kernel_mount_ask *ask = errand->ask;
 	struct kernel_mounted there;
 
-	return !kernel_mounted(root, errand->ask->dir, &there) && there.id != errand->before && !strcmp(there.source, errand->ask->source);
+	return !kernel_mounted(root, ask->dir, &there) && there.id != errand->before && !strcmp(there.source, ask->source) &&
+	       same_option(ask->data, there.super, "vers") && same_option(ask->data, there.super, "proto");
 }
 
 /* Whoever says stop looks for the process afterwards: one of both sees the other. */
@@ -74,7 +84,8 @@ static int stand_by(int root, const void *arg)
 		;
 	if (settle(errand->shared, ENDED))
 		return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
-	if (is_there(root, errand))
+	/* killed, it may have been done all the same */
+	if ((WIFSIGNALED(status) || !WEXITSTATUS(status)) && is_there(root, errand))
 		umount2(errand->ask->dir, UMOUNT_NOFOLLOW | MNT_DETACH);
 	return 0;
 }

@@ -190,6 +190,43 @@ static void same_host(struct hearing *h, const char *at)
 	diag_hint(h->diag, "give both, --hostnqn and --hostid, as they are in use already");
 }
 
+static void no_tls_key(struct hearing *h, const char *at)
+{
+	(void)at;
+	diag_set(h->diag, DIAG_AUTH, ENOKEY, "the kernel has no TLS key of host '%s' for '%s'", given(h, NVMF_HOSTNQN), given(h, NVMF_NQN));
+	diag_hint(h->diag, "--tls-key-file FILE gives it one");
+}
+
+/* The kernel leaves the handshake to a program that listens for it (Documentation/networking/tls-handshake.rst). */
+static void no_handshake(struct hearing *h, const char *at)
+{
+	int err = number_behind(at, "TLS: ");
+
+	if (err != ESRCH) {
+		diag_sys(h->diag, err ? err : EIO, "begin the TLS handshake");
+		return;
+	}
+	diag_set(h->diag, DIAG_NOT_FOUND, err, "nobody does the TLS handshake for the kernel: tlshd does not run");
+	diag_hint(h->diag, "tlshd is of ktls-utils");
+}
+
+static void no_agreement(struct hearing *h, const char *at)
+{
+	int err = number_behind(at, "error ");
+
+	diag_set(h->diag, DIAG_AUTH, err ? err : EACCES, "the TLS handshake failed: the target does not know this key, or no TLS");
+}
+
+static void handshake_failed(struct hearing *h, const char *at)
+{
+	int err = number_behind(at, "error ");
+
+	if (err == ETIMEDOUT)
+		diag_set(h->diag, DIAG_TIMEOUT, err, "the TLS handshake did not end in time");
+	else
+		diag_sys(h->diag, err ? err : EIO, "TLS handshake");
+}
+
 static void said(struct hearing *h, const char *at)
 {
 	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "%.300s", at);
@@ -225,9 +262,10 @@ static const struct row {
 	{ "invalid parameter '", wrong_option },
 	{ "found same host", same_host },
 	{ "no handler found for transport", no_handler },
-	{ "TLS handshake failed", said },
-	{ "failed to start TLS", said },
-	{ "no valid PSK found", said },
+	{ "TLS handshake failed", handshake_failed },
+	{ "TLS handshake complete, error -", no_agreement },
+	{ "failed to start TLS", no_handshake },
+	{ "no valid PSK found", no_tls_key },
 	{ "TLS is not supported", said },
 	{ "secure concatenation is not supported", said },
 	{ "Memory registrations not supported", said },
@@ -262,6 +300,10 @@ static void hide_secrets(char *words)
 
 static int unheard(struct hearing *h, int err)
 {
+	if (h->want->value[NVMF_TLS] && (err == EACCES || err == EIO)) {
+		no_agreement(h, "");
+		return -h->diag->err;
+	}
 	switch (err) {
 	case EALREADY:
 		return diag_set(h->diag, DIAG_BUSY, err, "is connected already, in a way that does not match what was asked for");

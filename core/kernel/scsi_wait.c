@@ -34,7 +34,7 @@ static int try_open(int root, const void *path)
 	return fd < 0 ? errno : 0;
 }
 
-/* A drive without a medium has no size, and cannot be opened: that it is there is all. */
+/* A drive without a medium has no size, and cannot be opened: that it is there is all. Of others the size is known before the block is. */
 static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 {
 	uint64_t bound = loop_clock() + OPEN_MS * 1000000ull;
@@ -48,7 +48,7 @@ static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 	if (node_make(w->root, node, dev_file, true))
 		return false;
 	err = aside_run(w->root, try_open, node, w->until && w->until < bound ? w->until : bound, 10, NULL);
-	return err == -ENOMEDIUM || (!err && lun->size);
+	return err == -ENOMEDIUM || (!err && lun->size && lun->block);
 }
 
 static const struct scsi_lun *unit(const struct scsi_lun *luns, unsigned count, uint64_t number)

@@ -16,6 +16,7 @@
 
 #define PLACE   "/dev" /* there is one everywhere, and this process needs nothing in it */
 #define FDS_MAX 65536
+#define AREA_MAX (8 << 20)
 
 static int fill(void)
 {
@@ -80,8 +81,7 @@ static void silence(int root)
 		close(null);
 }
 
-/* The words of its command line and its environment are those of who started it, with secrets among them, and go. The areas they have are told
- * by fields 48 to 51 of stat (proc(5)). */
+/* What words and environment it was started with, which may hold a secret, goes: fields 48 to 51 of stat tell where they are (proc(5)). */
 static void rename_process(int root, const char *name)
 {
 	char stat[1024], *at = program_invocation_name, *field;
@@ -94,7 +94,7 @@ static void rename_process(int root, const char *name)
 	for (int i = 2; field && i < 48; i++)
 		field = strchr(field + 1, ' ');
 	if (!field || sscanf(field, " %lu %lu %lu %lu", &begin, &end, &env, &env_end) != 4 || begin != (unsigned long)at || end < begin + 2 ||
-		env != end || env_end < env || env_end - begin > 1 << 23)
+		env < end || env_end < env || env_end - begin > AREA_MAX)
 		return;
 	clearenv();
 	explicit_bzero(at, env_end - begin);

@@ -3,6 +3,7 @@
 #include "iscsi_attach.h"
 #include "child.h"
 #include "iscsi_instead.h"
+#include "kernel_iscsi_keeper.h"
 #include "kernel_iscsi_session.h"
 #include <errno.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 
 #define SEC     1000000000ull
 #define UNDO_NS (5 * SEC)
+#define LOOK_NS (SEC / 10)
 
 struct attach;
 struct job {
@@ -22,6 +24,8 @@ struct job {
 	struct iscsi_link link;
 	struct loop_fd scan; /* its end; fd -1: none runs */
 	pid_t scanner;
+	struct loop_timer look;
+	int keeper; /* process that logs in again to the session that was lost */
 	bool open; /* not over yet */
 };
 struct attach {
@@ -92,7 +96,8 @@ static void linked(struct iscsi_link *link)
 	}
 	want->agreed = link->agreed;
 	want->sid = link->id.sid;
-	want->host = link->host;
+	if (!want->existed)
+		want->host = link->host;
 	scan(job);
 }
 
@@ -115,6 +120,8 @@ static void log_in(struct job *job, const struct kernel_iscsi_transport *transpo
 		.tpgt = want->tpgt,
 		.from = want->from,
 		.set = &want->set,
+		.again = want->existed,
+		.id = { .sid = want->sid },
 		.until = job->attach->until,
 		.done = linked,
 		.user = job };
@@ -134,7 +141,24 @@ static const struct kernel_iscsi_session *find(const struct kernel_iscsi_session
 	return found;
 }
 
-static void take(struct job *job, const struct kernel_iscsi_session *session)
+/* Somebody else is about to bring it back: has he? */
+static void look(struct loop_timer *timer)
+{
+	struct job *job = container_of(timer, struct job, look);
+	struct kernel_iscsi_session session;
+
+	if (kernel_iscsi_session(job->attach->root, job->want->sid, &session)) {
+		diag_set(&job->want->why, DIAG_CLOSED, ENODEV, "session%u was ended meanwhile", job->want->sid);
+		over(job);
+	} else if (!strcmp(session.state, "LOGGED_IN")) {
+		scan(job);
+	} else {
+		loop_timer_set(job->attach->loop, timer, loop_clock() + LOOK_NS);
+	}
+}
+
+/* A session that is there already; one without a connection logs in again, unless that is somebody else's business. */
+static void take(struct job *job, const struct kernel_iscsi_session *session, const struct kernel_iscsi_transport *transport)
 {
 	struct iscsi_want *want = job->want;
 
@@ -142,13 +166,18 @@ static void take(struct job *job, const struct kernel_iscsi_session *session)
 	want->sid = session->sid;
 	want->host = session->host;
 	want->at = want->portal;
+	job->keeper = kernel_iscsid(job->attach->root);
+	if (!job->keeper)
+		job->keeper = kernel_iscsi_keeper(job->attach->root);
 	if (!strcmp(session->state, "LOGGED_IN")) {
 		scan(job);
-		return;
+	} else if (job->keeper) {
+		job->look.fire = look;
+		loop_timer_set(job->attach->loop, &job->look, loop_clock() + LOOK_NS);
+	} else {
+		loop_trace(job->attach->loop, "session%u has lost its connection, and nobody keeps it", session->sid);
+		log_in(job, transport);
 	}
-	diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is there, but has lost its connection (%s)", session->sid, session->state);
-	diag_hint(&want->why, "whoever keeps it may bring it back; rdmastor iser-logout session%u ends it", session->sid);
-	over(job);
 }
 
 static int begin(struct attach *attach, struct diag *diag)
@@ -179,7 +208,7 @@ static int begin(struct attach *attach, struct diag *diag)
 			job->want->why = why[c];
 			over(job);
 		} else if (session) {
-			take(job, session);
+			take(job, session, &transport[c]);
 		} else {
 			log_in(job, &transport[c]);
 		}
@@ -190,11 +219,19 @@ static int begin(struct attach *attach, struct diag *diag)
 
 static void give_up(struct attach *attach, const struct diag *why)
 {
-	for (unsigned i = 0; i < attach->count; i++)
-		if (attach->job[i].open) {
-			attach->job[i].want->why = *why;
-			over(&attach->job[i]);
+	for (unsigned i = 0; i < attach->count; i++) {
+		struct job *job = &attach->job[i];
+
+		if (!job->open)
+			continue;
+		job->want->why = *why;
+		if (job->look.on && why->err == ETIMEDOUT) {
+			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "session%u to this target has lost its connection, and process %d, which keeps it, does not get it back",
+				job->want->sid, job->keeper);
+			diag_hint(&job->want->why, "rdmastor iser-logout session%u ends it", job->want->sid);
 		}
+		over(job);
+	}
 }
 
 static void late(struct loop_timer *timer)
@@ -216,30 +253,29 @@ static void stopped(struct loop_signal *sig, int signo)
 	give_up(attach, &why);
 }
 
-/* Disks that can be opened, or this was in vain. */
+/* Disks that can be opened, or this was in vain and is undone. */
 static void wait_disks(struct attach *attach, struct iscsi_want *want)
 {
 	if (!want->why.err && want->no_wait)
 		kernel_scsi_luns(attach->root, want->host, &want->luns, &want->count, NULL);
 	else if (!want->why.err)
 		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until, &want->luns, &want->count, &want->why);
+	if (want->why.err && want->sid && !want->existed)
+		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
 }
 
 static void end(struct attach *attach, struct job *job)
 {
 	struct iscsi_want *want = job->want;
-	bool connected = want->sid || want->host || want->agreed.max_recv;
 
 	iscsi_link_end(&job->link);
+	loop_timer_del(attach->loop, &job->look);
 	if (job->scan.fd >= 0) {
 		loop_fd_del(attach->loop, &job->scan);
 		close(job->scan.fd);
 		if (!want->no_wait)
 			kill(job->scanner, SIGKILL);
 	}
-	wait_disks(attach, want);
-	if (want->why.err && connected && !want->existed)
-		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
 }
 
 static int add_hooks(struct attach *attach, struct diag *diag)
@@ -274,6 +310,8 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 		end(&attach, &attach.job[i]);
 	loop_timer_del(loop, &attach.deadline);
 	loop_signal_del(loop, &attach.stop);
+	for (unsigned i = 0; i < count; i++)
+		wait_disks(&attach, &wants[i]);
 	if (attach.nl)
 		kernel_iscsi_close(attach.nl);
 	free(attach.job);

@@ -34,7 +34,7 @@ struct keep_session { /* embedded in its owner's */
 	bool expired;  /* requests fail, and that was said */
 	uint32_t wait_s; /* what the target asked for before the next login */
 	unsigned tries;
-	uint64_t at, lost_at; /* `at` 0: never */
+	uint64_t at, lost_at, said_at; /* `at` 0: never */
 	char why[KEEP_LINE]; /* the last login's failure, as it was said */
 	struct keep_session *next;
 };

@@ -165,7 +165,7 @@ static void notified(struct datamover *dm, const struct iscsi_bhs *bhs, const ui
 static void terminated(struct datamover *dm)
 {
 	struct iscsi_link *link = dm->user;
-	bool mute = link->state == LINK_LOGIN && dm->why.code == DIAG_CLOSED;
+	bool mute = link->state == LINK_LOGIN && dm->why.err == ECONNRESET;
 
 	if (link->state == LINK_OVER && !link->moved && !link->why.err) /* just logged in, and nobody else hears of it */
 		link->why = dm->why;

@@ -84,9 +84,6 @@ enum iscsi_if_reason {
 	ISCSI_IF_NOP_TIMEDOUT = 1022,
 };
 
-/* Capabilities of a transport */
-enum { ISCSI_IF_CAP_HEADER_DIGEST = 0x10, ISCSI_IF_CAP_DATA_DIGEST = 0x20, ISCSI_IF_CAP_TEXT_NEGOTIATION = 0x80, ISCSI_IF_CAP_DATA_OFFLOAD = 0x800 };
-
 struct iscsi_if_conn { /* one connection, of which most commands and events are */
 	uint32_t sid, cid;
 };

@@ -36,6 +36,7 @@ loss 'requests wait 7 s and then fail' "$to?loss=9" --on-loss 7
 loss 'requests wait 5 s and then fail' "$to?loss=9" --replacement-timeout 5
 loss 'requests wait until it is back' "$to?replacement-timeout=-1"
 [ "$(text -T iqn.x:a -p 127.0.0.1 -p 127.0.0.2 --sessions 2 | wc -l)" = 4 ] || die "two portals with two sessions each"
+[ "$(text $to $to/0 iscsi://localhost/iqn.x:a | wc -l)" = 1 ] || die "one that is named twice"
 text iscsi://joe%longenoughsecret@127.0.0.1/iqn.x:a >told
 text $to -u joe --secret-file secret -v >>told
 ! grep -q longenough told err || die "told: $(cat told err)"

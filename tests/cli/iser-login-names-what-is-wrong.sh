@@ -6,6 +6,7 @@ requires jq
 l="$RDMASTOR iser-login --dry-run"
 to=iscsi://127.0.0.1/iqn.x:a
 echo longenoughsecret >secret
+portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 
 # shellcheck disable=SC2086 # several words
 {
@@ -44,6 +45,7 @@ echo longenoughsecret >secret
 	fails 2 "--initial-r2t: 'perhaps' is neither Yes nor No" $l $to --initial-r2t perhaps
 	fails 2 "--header-digest: 'MD5' is none of None, CRC32C" $l $to --header-digest MD5
 	fails 2 "--sessions: '33' is out of range: 1 to 32" $l $to --sessions 33
+	fails 2 'more than 256 sessions at once' $l -T iqn.x:a --sessions 32 $portals
 	fails 2 "cmds-max: '5'" $l --json $to --cmds-max 5
 }
 ! grep -q hush fails.out fails.err || die "told: $(cat fails.err)"

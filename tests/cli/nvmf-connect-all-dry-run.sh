@@ -62,11 +62,11 @@ key=DHHC-1:00:ia6zGodOr4SEG0Zzaw398rpY0wqipUWj4jWjUh4HWUz6aQ2n:
 cat >secret.conf <<-C
 	[Subsystem]
 	controller = nvme+tcp://127.0.0.1/nqn.x?dhchap_secret=$key
-	controller = transport=tcp;traddr=127.0.0.1;nqn=nqn.y;tls=1;tls_key=NVMeTLSkey-1:01:${key#DHHC-1:00:}
+	controller = transport=tcp;traddr=127.0.0.1;nqn=nqn.y;tls=1;tls_key=NVMeTLSkey-1:02:${key#DHHC-1:00:}
 C
 $a -J secret.conf --json -v >out 2>err
 [ $? = 1 ] || die "a secret in a URI: $(cat out)"
-jq -e '.failed == 2 and .results[0].target == "nvme+tcp://127.0.0.1/nqn.x" and (.results[1].text | test("is not a whole number"))' out >/dev/null || die "$(cat out)"
+jq -e '.failed == 2 and .results[0].target == "nvme+tcp://127.0.0.1/nqn.x" and (.results[1].text | test("tls_key: the key has not the length"))' out >/dev/null || die "$(cat out)"
 ! grep -q ia6zGodOr4 out err || die "the secret is told: $(cat out err)"
 grep -q "nvme+tcp://127.0.0.1/nqn.x: unknown key 'dhchap_secret'" err || die "$(cat err)"
 

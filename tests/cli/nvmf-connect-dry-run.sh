@@ -46,6 +46,30 @@ is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,ctrl_loss_tmo=7,
 is "transport=tcp,traddr=127.0.0.1,trsvcid=9,nqn=nqn.x,$rest,reconnect_delay=10,ctrl_loss_tmo=60" -J config.json nvme+tcp://127.0.0.1:9/nqn.x
 is "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=nqn.x,$rest,reconnect_delay=10,ctrl_loss_tmo=60" -J none nvme+tcp://127.0.0.1/nqn.x
 
+# A key for TLS: from each place the same identity, as nvme-cli 2.16 makes it, or older ones; the key itself is in none
+tls=NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:
+echo "$tls " >tls.key
+identity() { # EXPECTED OPTION…
+	local expected="NVMe1R01 nqn.psk-test-host nqn.psk-test-subsys $1"
+	shift
+	"$RDMASTOR" nvmf-connect --dry-run --json -q nqn.psk-test-host -I $id "$@" >out 2>err || die "$*: $(cat err out)"
+	[ "$(jq -r .tls_identity out)" = "$expected" ] || die "$*: $(cat out)"
+	jq -e '.line | test(",tls$")' out >/dev/null || die "$*: $(cat out)"
+	! grep -q VRLb out err || die "$*: the key is told: $(cat out err)"
+}
+if [ ! -e /dev/nvme-fabrics ] || grep -q tls_key /dev/nvme-fabrics; then
+	u=nvme+tcp://127.0.0.1/nqn.psk-test-subsys new='iSbjiStwJ/1TrTvDlt2fjFmzvsytOJelidNnA+X5lEU=' old='66GuqV08TsAGII39teWUfwQwizjv06Jy8jOcX3NAAzM='
+	identity $new $u --tls-key-file tls.key
+	identity $new "$u?tls-key-file=tls.key"
+	identity $new $u --tls-key-fd 7 7<tls.key
+	identity $new $u --tls --tls-key $tls
+	grep -q 'the key was readable in the command line' err || die "no warning: $(cat err)"
+	RDMASTOR_TLS_KEY=$tls identity $new $u --tls
+	identity $old $u --tls-key-file tls.key --tls-key-compat
+	echo '[{"hostnqn":"nqn.psk-test-host","subsystems":[{"nqn":"nqn.psk-test-subsys","ports":[{"transport":"tcp","traddr":"127.0.0.1","tls_key":"'$tls'"}]}]}]' >tls.json
+	identity $new $u -J tls.json
+fi
+
 # A kernel that does not list dhchap_secret is never sent one; with one that does it is masked
 if [ -e /dev/nvme-fabrics ] && grep -q dhchap_secret /dev/nvme-fabrics; then
 	line nvme+tcp://127.0.0.1/nqn.x -S $key | grep -q 'dhchap_secret=\*\*\*' || die "$(cat err)"

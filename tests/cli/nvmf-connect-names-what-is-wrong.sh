@@ -42,5 +42,16 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	fails 2 'empty is empty' $c --dhchap-secret-file empty nvme+tcp://127.0.0.1/nqn.x
 	fails 1 'nqn.x at tcp 127.0.0.1:4420: open /none/id: no such file' "$RDMASTOR" nvmf-connect --devid-file /none/id nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'tls_key needs tls' $c --tls-key 7 nvme+tcp://127.0.0.1/nqn.x
+	tls=NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:
+	fails 1 'open nokey: no such file' $c --tls-key-file nokey nvme+tcp://127.0.0.1/nqn.x
+	fails 1 'open nokey: no such file' $c 'nvme+tcp://127.0.0.1/nqn.x?tls-key-file=nokey'
+	fails 2 "'x' is no number of a descriptor" $c --tls-key-fd x nvme+tcp://127.0.0.1/nqn.x
+	fails 2 'tls_key: not a key of the form NVMeTLSkey-1:0n' $c --tls-key NVMeTLSkey-hush nvme+tcp://127.0.0.1/nqn.x
+	fails 2 'tls_key: not a key of the form NVMeTLSkey-1:0n' env RDMASTOR_TLS_KEY=hush $c --tls nvme+tcp://127.0.0.1/nqn.x
+	fails 2 'tls_key: the checksum of the key is wrong' $c --tls-key ${tls/VRL/VRM} nvme+tcp://127.0.0.1/nqn.x
+	fails 2 'tls_key 7 is in the kernel already' $c --tls-key 7 --tls-key-identity x nvme+tcp://127.0.0.1/nqn.x
+	fails 2 'tls is of TCP only' $c --tls-key $tls nvme+rdma://127.0.0.1/nqn.x
+	fails 2 'a key does not belong into a URI: tls-key-file=FILE' $c "nvme+tcp://127.0.0.1/nqn.x?tls_key=$tls"
+	! grep -q VRL fails.err || die "the key is told: $(cat fails.err)"
 	fails 2 "nqn 'a,b'|commas" $c --json -t tcp -a 127.0.0.1 -n a,b
 }

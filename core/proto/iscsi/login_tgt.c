@@ -301,6 +301,7 @@ int iscsi_login_tgt_take(struct iscsi_login_tgt *login, const struct iscsi_bhs *
 
 	login->answer = login->requests || ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_REQ; /* 6.3: who begins with anything else has none */
 	if (ISCSI_OPCODE(bhs->opcode) != ISCSI_LOGIN_REQ) {
+		login->over = true;
 		begin(login, req);
 		return refuse(login, ISCSI_OUT_OF_PLACE,
 			diag_set(diag, DIAG_PROTOCOL, EPROTO, "a PDU of opcode 0x%02x instead of a login request", ISCSI_OPCODE(bhs->opcode)));

@@ -17,6 +17,8 @@ int __wrap_kill(pid_t pid, int sig);
 
 static struct tree tree;
 static unsigned mount_ms; /* 0: refused at once */
+static bool fails; /* after that time */
+static bool overwrites = true; /* else what is there stays the topmost */
 
 static void sleep_ms(unsigned ms)
 {
@@ -39,13 +41,15 @@ int __wrap_mount(const char *source, const char *dir, const char *type, unsigned
 	char line[200];
 
 	(void)flags;
-	(void)data;
 	errno = ENODEV;
 	if (!mount_ms)
 		return -1;
 	sleep_ms(mount_ms);
-	snprintf(line, sizeof(line), "36 22 0:50 / %s rw - %s %s rw\n", dir, type, source);
-	put("proc/self/mountinfo", line);
+	if (fails)
+		return -1;
+	snprintf(line, sizeof(line), "36 22 0:50 / %s rw - %s %s rw,%s\n", dir, type, source, (const char *)data);
+	if (overwrites)
+		put("proc/self/mountinfo", line);
 	return 0;
 }
 
@@ -66,7 +70,7 @@ int __wrap_kill(pid_t pid, int sig)
 
 static int ask(unsigned ms, unsigned until_ms, bool *late)
 {
-	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x", .dir = "/mnt", .type = "nfs4", .data = "",
+	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x", .dir = "/mnt", .type = "nfs4", .data = "vers=4.2,proto=rdma",
 		.until = loop_clock() + until_ms * 1000000ull };
 
 	mount_ms = ms;
@@ -127,6 +131,44 @@ Test(mount_call, one_that_comes_when_it_was_given_up_is_undone)
 	cr_assert(unmounted());
 }
 
+/* What was mounted there after it was given up. */
+static void another(const char *type, const char *super)
+{
+	char line[200];
+
+	snprintf(line, sizeof(line), "37 22 0:51 / /mnt rw - %s 10.0.0.1:/x %s\n", type, super);
+	tree_file(&tree, "proc/self/mountinfo", line);
+	sleep_ms(2500);
+	cr_assert_not(unmounted(), "%s", line);
+}
+
+Test(mount_call, one_that_failed_after_it_was_given_up_undoes_nothing)
+{
+	bool late;
+
+	fails = true;
+	cr_assert_eq(ask(2500, 100, &late), -ETIMEDOUT);
+	another("nfs4", "rw,vers=4.2,proto=rdma");
+}
+
+Test(mount_call, one_that_comes_late_undoes_no_other)
+{
+	bool late;
+
+	overwrites = false;
+	cr_assert_eq(ask(2500, 100, &late), -ETIMEDOUT);
+	another("nfs4", "rw,vers=4.1,proto=rdma");
+}
+
+Test(mount_call, nor_one_over_another_transport)
+{
+	bool late;
+
+	overwrites = false;
+	cr_assert_eq(ask(2500, 100, &late), -ETIMEDOUT);
+	another("nfs4", "rw,vers=4.2,proto=tcp");
+}
+
 static int in_vain(void *arg)
 {
 	++*(unsigned *)arg;
@@ -135,7 +177,7 @@ static int in_vain(void *arg)
 
 static int ask_meanwhile(unsigned ms, unsigned until_ms, unsigned *asked, bool *late)
 {
-	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x", .dir = "/mnt", .type = "nfs4", .data = "",
+	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x", .dir = "/mnt", .type = "nfs4", .data = "vers=4.2,proto=rdma",
 		.until = until_ms ? loop_clock() + until_ms * 1000000ull : 0, .patience_ms = 500, .meanwhile = in_vain, .arg = asked };
 
 	*asked = 0;

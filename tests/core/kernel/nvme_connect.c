@@ -203,6 +203,11 @@ Test(nvme_connect, words_of_the_kernel)
 	means(EINVAL, "nvme_fabrics: found same hostid 1 but different hostnqn b\n", DIAG_MISMATCH, "this host id with another host NQN");
 	means(EINVAL, "nvme_fabrics: no handler found for transport rdma.\n", DIAG_NO_MODULE, "no driver nvme-rdma");
 	means(ENOKEY, "nvme nvme0: qid 0: no key\nnvme nvme0: qid 0: authentication setup failed\n", DIAG_AUTH, "no secret was given");
+	means(ENOKEY, "nvme nvme0: no valid PSK found\n", DIAG_AUTH, "the kernel has no TLS key of host 'nqn.host' for 'nqn.t1'");
+	means(ESRCH, "nvme nvme0: queue 0: failed to start TLS: -3\n", DIAG_NOT_FOUND, "tlshd does not run");
+	means(EINVAL, "nvme nvme0: queue 0: failed to start TLS: -22\n", DIAG_SYSTEM, "begin the TLS handshake: invalid argument");
+	means(ETIMEDOUT, "nvme nvme0: queue 0: TLS handshake failed, error -110\n", DIAG_TIMEOUT, "the TLS handshake did not end in time");
+	means(ECONNRESET, "nvme nvme0: queue 0: TLS handshake complete, error -104\n", DIAG_AUTH, "the target does not know this key, or no TLS");
 	means(EIO, "nvme nvme0: qid 0: controller authentication failed\n", DIAG_AUTH, "does not prove that it knows");
 }
 

@@ -170,6 +170,44 @@ Test(iscsi_link, every_command_may_be_refused)
 	}
 }
 
+Test(iscsi_link, no_way_to_leave_by)
+{
+	link_.netdev = "nosuch0";
+	cr_assert_lt(run(), 0);
+	cr_assert(strstr(link_.why.text, "network interface nosuch0"), "%s", link_.why.text);
+	over = 0;
+	link_.netdev = NULL;
+	link_.why = (struct diag){ 0 };
+	addr_parse(&link_.src, "192.0.2.1:0", 0, NULL);
+	cr_assert_lt(run(), 0);
+	cr_assert(strstr(link_.why.text, "own address 192.0.2.1"), "%s", link_.why.text);
+	nothing_left();
+}
+
+Test(iscsi_link, no_rdma_device_has_a_way)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.refuse[ISCSI_IF_EP_CONNECT] = ENODEV;
+	cr_assert_eq(run(), -ENODEV);
+	cr_assert(strstr(link_.why.text, "no RDMA device has a way to 127.0.0.1:"), "%s", link_.why.text);
+	nothing_left();
+}
+
+Test(iscsi_link, somebody_else_ends_it)
+{
+	struct iscsi_if_msg msg = { .type = ISCSI_IF_SESSION_DESTROYED };
+
+	iscsi_kernel.mute = true;
+	iscsi_link_start(&link_);
+	cr_assert_not(loop_wait(loop, &over, loop_clock() + 50000000));
+	msg.r.gone.sid = 1;
+	iscsi_kernel_event(&msg, NULL, NULL, 0);
+	cr_assert(loop_wait(loop, &over, loop_clock() + 5000000000ull));
+	cr_assert_str_eq(link_.why.text, "somebody else has ended the session");
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] && !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
+}
+
 Test(iscsi_link, only_root)
 {
 	iscsi_kernel.refuse[ISCSI_IF_CREATE_SESSION] = EPERM;

@@ -145,3 +145,48 @@ Test(iscsi_keys, twice_and_never)
 	cr_assert_eq(iscsi_keys_take(&keys, "MaxConnections", "1", &w, &why), -EPROTO);
 	cr_assert_str_eq(why.text, "MaxConnections for the second time");
 }
+
+Test(iscsi_keys, answers_that_may_be_left_out)
+{
+	struct iscsi_keys keys;
+	uint8_t bytes[512];
+	struct wr w = wr_init(bytes, sizeof(bytes));
+
+	iscsi_keys_init(&keys, false);
+	keys.own[ISCSI_IMMEDIATE_DATA] = 0;
+	iscsi_keys_offer(&keys, ISCSI_IMMEDIATE_DATA, &w);
+	iscsi_keys_offer(&keys, ISCSI_PDU_IN_ORDER, &w);
+	cr_assert_eq(iscsi_keys_settled(&keys, &why), 0, "%s", why.text);
+	cr_assert(!keys.value[ISCSI_IMMEDIATE_DATA] && keys.value[ISCSI_PDU_IN_ORDER]);
+	cr_assert_eq(iscsi_keys_take(&keys, "DataPDUInOrder", "Yes", &w, &why), 0, "nor need they be");
+	keys.own[ISCSI_INITIAL_R2T] = 0;
+	iscsi_keys_offer(&keys, ISCSI_INITIAL_R2T, &w);
+	cr_assert_eq(iscsi_keys_settled(&keys, &why), -EPROTO);
+	cr_assert_str_eq(why.text, "no answer to InitialR2T");
+}
+
+Test(iscsi_keys, a_declaration_that_is_not_understood)
+{
+	cr_assert_str_eq(told(true, ISCSI_UNEXPECTED_PDUS, 4, "MaxOutstandingUnexpectedPDUs", "NotUnderstood"), "");
+	cr_assert_str_eq(told(false, ISCSI_UNEXPECTED_PDUS, 4, "MaxOutstandingUnexpectedPDUs", "NotUnderstood"),
+		"MaxOutstandingUnexpectedPDUs=NotUnderstood, which this key cannot be");
+}
+
+Test(iscsi_keys, digests_that_have_to_be_or_need_not)
+{
+	struct iscsi_keys keys;
+	uint8_t bytes[512];
+	struct wr w = wr_init(bytes, sizeof(bytes));
+
+	iscsi_keys_init(&keys, false);
+	keys.own[ISCSI_HEADER_DIGEST] = keys.own[ISCSI_DATA_DIGEST] = 1;
+	keys.only = 1u << ISCSI_HEADER_DIGEST;
+	keys.last = 1u << ISCSI_DATA_DIGEST;
+	iscsi_keys_offer(&keys, ISCSI_HEADER_DIGEST, &w);
+	iscsi_keys_offer(&keys, ISCSI_DATA_DIGEST, &w);
+	cr_assert(!memcmp(bytes, "HeaderDigest=CRC32C\0DataDigest=None,CRC32C", 42));
+	cr_assert_eq(iscsi_keys_take(&keys, "HeaderDigest", "None", &w, &why), -EPROTO);
+	cr_assert_str_eq(why.text, "HeaderDigest=None is no answer to what was offered");
+	cr_assert_eq(iscsi_keys_take(&keys, "DataDigest", "CRC32C", &w, &why), 0);
+	cr_assert_eq(keys.value[ISCSI_DATA_DIGEST], 1);
+}

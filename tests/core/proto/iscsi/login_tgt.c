@@ -410,6 +410,8 @@ Test(iscsi_login_tgt, headers_that_lie)
 	start(NULL, &nobody, false);
 	cr_assert_lt(take((struct ask){ .opcode = 0x41, .text = "" }), 0);
 	cr_assert_not(tgt.answer, "who begins with anything else has no answer");
+	cr_assert_lt(take(SAYS(TO_KEYS, NAMES)), 0);
+	cr_assert_str_eq(his.text, "a login request behind the end of the login");
 	end();
 	start(NULL, &nobody, false);
 	cr_assert_eq(take(SAYS(TO_KEYS, NAMES)), ISCSI_LOGIN_SEND);

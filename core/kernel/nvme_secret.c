@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Keys of NVMe in their printed form, and the key that TLS is given (TCP Transport 1.1, 3.6.1). */
+#include "kernel_nvmf.h"
+#include <errno.h>
+#include <mbedtls/hkdf.h>
+#include <mbedtls/md.h>
+#include <stdio.h>
+#include <string.h>
+
+#define KEY_MAX   64
+#define LABEL_MAX 255 /* HkdfLabel of RFC 8446, 7.1, of which each part has its length in a byte */
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static int base64_value(char c)
+{
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* Bytes decoded up to `end`, -1 = it is not base64. */
+static int base64_get(const char *text, const char *end, uint8_t *to, unsigned room)
+{
+	unsigned bits = 0, len = 0;
+	uint32_t acc = 0;
+
+	while (text < end && end[-1] == '=')
+		end--;
+	for (; text < end; text++) {
+		int value = base64_value(*text);
+
+		if (value < 0 || len == room)
+			return -1;
+		acc = acc << 6 | (uint32_t)value;
+		bits += 6;
+		if (bits >= 8) {
+			bits -= 8;
+			to[len++] = (uint8_t)(acc >> bits);
+		}
+	}
+	return (int)len;
+}
+
+/* CRC-32 as of IEEE 802.3, low byte first behind the key. */
+static bool crc_right(const uint8_t *key, unsigned len)
+{
+	uint32_t crc = ~0u;
+
+	for (unsigned i = 0; i < len; i++) {
+		crc ^= key[i];
+		for (unsigned bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+	}
+	crc = ~crc;
+	for (unsigned i = 0; i < 4; i++)
+		if (key[len + i] != (uint8_t)(crc >> 8 * i))
+			return false;
+	return true;
+}
+
+struct form {
+	const char *mark; /* what it begins with, up to the number of the hash */
+	char hashes;      /* the highest */
+	const char *text; /* for people */
+};
+
+/* "MARK" hash ":" base64 of key and checksum ":"; the key's length, or -errno. */
+static int key_get(const struct form *form, const char *name, const char *text, uint8_t key[KEY_MAX + 4], unsigned *hash, struct diag *diag)
+{
+	static const int lengths[] = { 0, 32, 48, 64 };
+	size_t mark = strlen(form->mark);
+	const char *data = text + mark + 2, *end = strlen(text) > mark + 2 ? strchr(data, ':') : NULL;
+	int len;
+
+	if (strncmp(text, form->mark, mark) || text[mark] < '0' || text[mark] > form->hashes || text[mark + 1] != ':' || !end || end[1])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: not a key of the form %s", name, form->text);
+	*hash = (unsigned)(text[mark] - '0');
+	len = base64_get(data, end, key, KEY_MAX + 4) - 4;
+	if ((len != 32 && len != 48 && (len != 64 || form->hashes < '3')) || (*hash && lengths[*hash] != len))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: the key has not the length that '%s%u' asks for", name, form->mark, *hash);
+	if (!crc_right(key, (unsigned)len))
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "%s: the checksum of the key is wrong: a character of it was changed or lost", name);
+	return len;
+}
+
+int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *diag)
+{
+	static const struct form form = { "DHHC-1:0", '3', "DHHC-1:0n:…:" };
+	uint8_t key[KEY_MAX + 4];
+	unsigned hash;
+	int len = key_get(&form, name, secret, key, &hash, diag);
+
+	explicit_bzero(key, sizeof(key));
+	return len < 0 ? len : 0;
+}
+
+int kernel_nvmf_psk_read(struct nvmf_psk *psk, const char *name, const char *text, struct diag *diag)
+{
+	static const struct form form = { "NVMeTLSkey-1:0", '2', "NVMeTLSkey-1:0n:…:" };
+	uint8_t key[KEY_MAX + 4];
+	int len = key_get(&form, name, text, key, &psk->hash, diag);
+
+	psk->len = len < 0 ? 0 : (unsigned)len;
+	memcpy(psk->key, key, psk->len);
+	explicit_bzero(key, sizeof(key));
+	return len < 0 ? len : 0;
+}
+
+static void base64_put(char *to, const uint8_t *from, size_t len)
+{
+	for (size_t i = 0; i < len; i += 3) {
+		uint32_t three = (uint32_t)from[i] << 16 | (i + 1 < len ? from[i + 1] << 8 : 0) | (i + 2 < len ? from[i + 2] : 0);
+
+		for (unsigned n = 0; n < 4; n++)
+			*to++ = i + n > len ? '=' : digits[three >> (18 - 6 * n) & 63];
+	}
+	*to = 0;
+}
+
+/* HKDF-Expand-Label(HKDF-Extract(0, key), label, context, len). libnvme before 1.16 left the lengths of label and context out, and had the
+ * other one in the order of little-endian machines. */
+static bool expand(const mbedtls_md_info_t *md, const uint8_t *key, size_t len, bool old, const char *label, const char *context, uint8_t *to)
+{
+	uint8_t info[2 + 2 * (1 + LABEL_MAX)], *at = info;
+	const char *part[] = { label, context };
+
+	*at++ = old ? (uint8_t)len : 0;
+	*at++ = old ? 0 : (uint8_t)len;
+	for (unsigned i = 0; i < 2; i++) {
+		size_t n = strlen(part[i]);
+
+		if (n > LABEL_MAX)
+			return false;
+		if (!old)
+			*at++ = (uint8_t)n;
+		memcpy(at, part[i], n);
+		at += n;
+	}
+	return !mbedtls_hkdf(md, NULL, 0, key, len, info, (size_t)(at - info), to, len);
+}
+
+static bool digest_of(const mbedtls_md_info_t *md, const uint8_t *key, size_t len, const char *names, char digest[NVMF_PSK_DIGEST])
+{
+	char text[2 * 224 + sizeof("NVMe-over-Fabrics") + 1];
+	uint8_t hmac[MBEDTLS_MD_MAX_SIZE];
+
+	snprintf(text, sizeof(text), "%s NVMe-over-Fabrics", names);
+	if (mbedtls_md_hmac(md, key, len, (const uint8_t *)text, strlen(text), hmac))
+		return false;
+	base64_put(digest, hmac, mbedtls_md_get_size(md));
+	return true;
+}
+
+int kernel_nvmf_psk_derive(const struct nvmf_psk *psk, const char *hostnqn, const char *nqn, bool old, struct nvmf_tls_key *tls)
+{
+	const char cipher = psk->len == 48 ? '2' : '1';
+	const mbedtls_md_info_t *md = mbedtls_md_info_from_type(psk->len == 48 ? MBEDTLS_MD_SHA384 : MBEDTLS_MD_SHA256);
+	char digest[NVMF_PSK_DIGEST], names[2 * 224], context[NVMF_PSK_DIGEST + 3];
+	uint8_t retained[sizeof(psk->key)];
+	bool done;
+
+	*tls = (struct nvmf_tls_key){ .len = psk->len };
+	if ((size_t)snprintf(names, sizeof(names), "%s %s", hostnqn, nqn) >= sizeof(names))
+		return -EINVAL;
+	memcpy(retained, psk->key, sizeof(retained));
+	done = (!psk->hash || expand(md, psk->key, psk->len, old, "tls13 HostNQN", hostnqn, retained)) &&
+	       digest_of(md, retained, psk->len, names, digest);
+	if (done) {
+		snprintf(tls->identity, sizeof(tls->identity), "NVMe1R0%c %s %s", cipher, names, digest);
+		snprintf(context, sizeof(context), "0%c %s", cipher, digest);
+		done = expand(md, retained, psk->len, old, "tls13 nvme-tls-psk", context, tls->key);
+	}
+	explicit_bzero(retained, sizeof(retained));
+	return done ? 0 : -EINVAL;
+}
