@@ -434,6 +434,8 @@ static int run(struct call *call)
 	free(login.order);
 	free(login.want);
 	free(login.spelling);
+	for (unsigned i = 0; i < call->operands; i++)
+		uri_hide(call->operand[i]); /* the keeper goes on with a copy of this memory */
 	if (login.there && !opts->common.dry_run)
 		iser_keep(call, login.root, opts->keeper);
 	close(login.root);

@@ -184,6 +184,8 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 		break;
 	case ISCSI_IF_START_CONN:
 		k->started = true;
+		if (k->leaves)
+			iscsi_kernel_error(msg->u.conn.sid, ISCSI_IF_CONN_CLOSED);
 		msg->r.code = 0;
 		break;
 	case ISCSI_IF_STOP_CONN:

@@ -22,6 +22,7 @@ struct iscsi_kernel {
 	bool old; /* before Linux 5.13: STOP leaves the endpoint to whoever made it */
 	/* The target */
 	bool mute, hangs_up; /* on the first request */
+	bool leaves; /* as soon as it has let somebody in */
 	uint16_t status;
 	const char *moved; /* HOST:PORT */
 	int tpgt;

@@ -92,6 +92,7 @@ Test(list_iscsi, is_kept)
 	kept("rdmastor", 812);
 	tree_file(&tree, "proc/400/comm", "iscsid\n");
 	tree_file(&tree, "proc/400/stat", "400 (iscsid) S 1\n");
+	tree_file(&tree, "proc/400/status", "Name:\tiscsid\nUid:\t0\t0\t0\t0\n");
 	kept("iscsid", 400);
 }
 
