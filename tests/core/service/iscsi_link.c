@@ -115,6 +115,27 @@ Test(iscsi_link, over_iser_the_kernel_connects)
 	cr_assert_eq(iscsi_kernel.sessions, 1, "what has succeeded stays");
 }
 
+Test(iscsi_link, on_an_old_kernel_too_no_endpoint_is_left)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.status = 0x0202;
+	iscsi_kernel.old = true;
+	cr_assert_eq(run(), -EPERM);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 1);
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.eps);
+}
+
+Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.status = 0x0202;
+	cr_assert_eq(run(), -EPERM);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 0);
+	nothing_left();
+}
+
 Test(iscsi_link, a_target_without_rdma_extensions)
 {
 	link_.carrier = ISCSI_ISER;
