@@ -128,7 +128,7 @@ static int read_target(struct login *login, unsigned index)
 	struct iser_target *target = &login->targets.target[index];
 	struct order *order = &login->order[index];
 	char at[ADDR_TEXT];
-	uint32_t ms = 0;
+	uint32_t ms = 0; /* the URI's, for one attempt */
 	struct iscsi_want want = { .target = target->name, .portal = target->portal, .carrier = target->carrier, .no_wait = opts->no_wait };
 	int err = iscsi_who_read(call, &opts->who, &target->uri, &order->who);
 
@@ -144,13 +144,13 @@ static int read_target(struct login *login, unsigned index)
 		err = uri_done(&target->uri, call->diag);
 	if (err)
 		return err;
+	if (ms && !(order->given & 1u << ISER_login_timeout))
+		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	if (!*target->name) {
 		diag_set(call->diag, DIAG_USAGE, EINVAL, "names no target: iser://HOST/IQN or --target");
 		diag_hint(call->diag, "rdmastor iser-discover %s://%s lists them", target->carrier == ISCSI_ISER ? "iser" : "iscsi", addr_text(&target->portal, at));
 		return -EINVAL;
 	}
-	if (ms && !(order->given & 1u << ISER_login_timeout))
-		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	want.lun = target->lun;
 	want.src = order->src;
 	order->first = login->count;
@@ -192,6 +192,26 @@ static int read_call(struct login *login)
 	return err;
 }
 
+/* What was not said stays as the session has it, should it have to log in again. */
+static void keep_settings(struct iscsi_want *want, uint32_t given, const struct kernel_iscsi_tmo *tmo)
+{
+	const struct {
+		enum iser_setting setting;
+		int now, *wanted;
+	} kept[] = {
+		{ ISER_replacement_timeout, tmo->recovery, &want->set.replacement_timeout },
+		{ ISER_noop_interval, tmo->recv, &want->set.noop_interval },
+		{ ISER_noop_timeout, tmo->ping, &want->set.noop_timeout },
+		{ ISER_abort_timeout, tmo->abort, &want->set.abort_timeout },
+		{ ISER_lu_reset_timeout, tmo->lu_reset, &want->set.lu_reset_timeout },
+		{ ISER_tgt_reset_timeout, tmo->target_reset, &want->set.tgt_reset_timeout },
+	};
+
+	for (unsigned i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (!(given & 1u << kept[i].setting) && kept[i].now != KERNEL_ISCSI_UNKNOWN)
+			*kept[i].wanted = kept[i].now;
+}
+
 /* With --transport auto a session over TCP is as good as one over iSER. */
 static void choose_existing(struct login *login)
 {
@@ -202,10 +222,18 @@ static void choose_existing(struct login *login)
 		return;
 	for (unsigned i = 0; i < login->targets.count; i++) {
 		const struct iser_target *target = &login->targets.target[i];
-		bool tcp = target->any && kernel_iscsi_session_find(list, count, "tcp", target->name, &target->portal);
+		struct order *order = &login->order[i];
 
-		for (unsigned j = 0; tcp && j < login->order[i].count; j++)
-			login->want[login->order[i].first + j].carrier = ISCSI_TCP;
+		for (unsigned j = 0; j < order->count; j++) {
+			struct iscsi_want *want = &login->want[order->first + j];
+			const struct kernel_iscsi_session *session = kernel_iscsi_session_find(list, count, "tcp", target->name, &target->portal);
+
+			if (target->any && session)
+				want->carrier = ISCSI_TCP;
+			session = kernel_iscsi_session_find(list, count, iscsi_carrier_word(want->carrier), target->name, &target->portal);
+			if (session)
+				keep_settings(want, order->given, &session->tmo);
+		}
 	}
 	free(list);
 }
@@ -407,6 +435,8 @@ static int run(struct call *call)
 	free(login.order);
 	free(login.want);
 	free(login.spelling);
+	for (unsigned i = 0; i < call->operands; i++)
+		uri_hide(call->operand[i]); /* the keeper goes on with a copy of this memory */
 	if (login.there && !opts->common.dry_run)
 		iser_keep(call, login.root, opts->keeper);
 	close(login.root);

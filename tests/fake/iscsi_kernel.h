@@ -19,8 +19,10 @@ struct iscsi_kernel {
 	int refuse[ISCSI_KERNEL_COMMANDS]; /* errno, of iferror */
 	int code[ISCSI_KERNEL_COMMANDS]; /* r.code: of EP_POLL what it gives; of others -errno once, as often as `times` says */
 	unsigned times;
+	bool old; /* before Linux 5.13: STOP leaves the endpoint to whoever made it */
 	/* The target */
 	bool mute, hangs_up; /* on the first request */
+	bool leaves; /* as soon as it has let somebody in */
 	uint16_t status;
 	const char *moved; /* HOST:PORT */
 	int tpgt;
