@@ -265,11 +265,44 @@ static int take_name(struct start *s)
 	return 0;
 }
 
+/* Who wants a target to prove itself and could not be asked to is not let in by one that does not. */
+static int check_secrets(struct start *s)
+{
+	for (unsigned i = 0; i < s->sessions; i++) {
+		const struct iscsi_wish *wish = &s->session[i].wish;
+		bool in = wish->user[1][0] || wish->secret[1][0];
+
+		if (!in || (wish->secret[0][0] && wish->secret[1][0]))
+			continue;
+		diag_set(s->call->diag, DIAG_USAGE, EINVAL, wish->secret[0][0] ? "the target is to prove itself, but its secret is not given" :
+			"CHAP configuration has incoming authentication credentials but has no outgoing credentials configured.");
+		return EXIT_FAILED;
+	}
+	return 0;
+}
+
+static void plan_json(struct start *s, const struct start_session *session)
+{
+	struct out *out = s->call->out;
+
+	out_object(out, NULL);
+	out_text(out, "target", NULL, "%s", session->wish.name);
+	out_text(out, "address", NULL, "%s", session->wish.host);
+	out_u64(out, "port", NULL, session->wish.port);
+	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(s->iser ? ISCSI_ISER : ISCSI_TCP));
+	out_text(out, "initiator", NULL, "%s", s->initiator);
+	out_end(out);
+}
+
 static int plan(struct start *s)
 {
-	for (unsigned i = 0; i < s->sessions; i++)
+	out_list(s->call->out, "sessions");
+	for (unsigned i = 0; i < s->sessions; i++) {
+		plan_json(s, &s->session[i]);
 		out_line(s->call->out, "%s at %s port %u, over %s, as %s", s->session[i].wish.name, s->session[i].wish.host, s->session[i].wish.port,
 			s->iser ? "iSER" : "TCP", s->initiator);
+	}
+	out_end(s->call->out);
 	return EXIT_DONE;
 }
 
@@ -282,6 +315,8 @@ static int log_in(struct start *s)
 		rc = take_name(s);
 	if (!rc)
 		rc = start_settings(s);
+	if (!rc)
+		rc = check_secrets(s);
 	if (rc)
 		return rc;
 	if (s->opts->common.dry_run)
@@ -317,7 +352,7 @@ static int end(struct call *call, int rc)
 
 	if (!call->linked)
 		return diag->err ? -diag->err : rc;
-	if (diag->err && diag->code != DIAG_NONE)
+	if (diag->err)
 		start_tell(call, "%s", diag->text);
 	if (diag->hint[0])
 		start_tell(call, "hint: %s", diag->hint);

@@ -25,11 +25,11 @@ static void fill_want(struct start *s, unsigned i)
 	struct iscsi_auth *auth = &from->auth;
 
 	from->initiator = s->initiator;
-	if (wish->user[0][0] || wish->secret[0][0])
+	if (wish->secret[0][0]) /* a user alone is none, as with open-iscsi */
 		*auth = (struct iscsi_auth){ .user = wish->user[0], .secret = wish->secret[0] };
-	if (wish->secret[1][0] && auth->user)
+	if (wish->secret[1][0])
 		auth->target_secret = wish->secret[1];
-	if (wish->user[1][0] && auth->target_secret)
+	if (wish->user[1][0])
 		auth->target_user = wish->user[1];
 	auth->algs = s->algs;
 	session->want = (struct iscsi_want){ .target = wish->name, .netdev = s->netdev[0] ? s->netdev : NULL, .carrier = s->iser ? ISCSI_ISER : ISCSI_TCP,

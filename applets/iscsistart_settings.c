@@ -72,6 +72,9 @@ static int take(struct start *s, const char *name, const char *value, struct dia
 		return take_transport(s, value, diag);
 	if (!strcmp(name, "iface.net_ifacename"))
 		return take_text(s->netdev, sizeof(s->netdev), name, value, diag);
+	if (!strcmp(name, "iface.hwaddress"))
+		return kernel_mac_netdev(s->root, value, s->netdev) ? 0 :
+								       diag_set(diag, DIAG_NO_DEVICE, ENODEV, "iface.hwaddress: no network interface has the address '%.40s'", value);
 	if (!strcmp(name, "iface.initiatorname"))
 		return take_text(s->initiator, sizeof(s->initiator), name, value, diag);
 	if (!strcmp(name, "node.session.initial_login_retry_max"))
@@ -129,12 +132,12 @@ int start_settings(struct start *s)
 	int rc = 0;
 
 	iscsi_settings_init(&s->set);
-	s->retry_max = RETRY_MAX;
 	if (opts->connect)
 		rc = kernel_iscsi_conf_file(s->root, opts->config, take_line, s, s->call->diag);
 	if (rc)
 		return EXIT_FAILED;
-	s->set.noop_interval = s->set.noop_timeout = 0; /* as iscsistart has them, for there was nobody to answer */
+	s->set.noop_interval = s->set.noop_timeout = 0; /* iscsistart's own, whatever the file says: there was nobody to answer */
+	s->retry_max = RETRY_MAX;
 	for (unsigned i = 0; i < opts->params.count && !rc; i++)
 		rc = take_param(s, opts->params.item[i]);
 	return rc;

@@ -120,6 +120,42 @@ static int read_wish(struct iser_target *target, const struct iscsi_wish *wish, 
 	return 0;
 }
 
+static void free_target(struct iser_target *target)
+{
+	explicit_bzero(&target->uri, sizeof(target->uri));
+	if (target->wish)
+		explicit_bzero(target->wish, sizeof(*target->wish));
+	free(target->wish);
+	target->wish = NULL;
+}
+
+static int read_wishes(struct call *call, struct iscsi_wishes *wishes, uint64_t until, struct iser_targets *targets)
+{
+	struct diag last = { 0 };
+
+	for (unsigned i = 0; i < wishes->count; i++) {
+		struct iser_target *target = &targets->target[targets->count];
+		struct diag why = { 0 };
+
+		if (!read_wish(target, &wishes->wish[i], wishes, until, &why)) {
+			targets->count++;
+			continue;
+		}
+		free_target(target);
+		wishes->problems++;
+		if (last.err)
+			call_note(call, "%s: %s", last.object, last.text);
+		last = why;
+	}
+	if (!targets->count) {
+		*call->diag = last;
+		return -last.err;
+	}
+	if (last.err)
+		call_note(call, "%s: %s", last.object, last.text);
+	return 0;
+}
+
 /* dracut's form of a URI */
 static int read_string(struct iser_target *target, const char *text, uint64_t until, struct diag *diag)
 {
@@ -137,7 +173,7 @@ static int read_string(struct iser_target *target, const char *text, uint64_t un
 	return err;
 }
 
-int iser_targets_read(struct call *call, const struct iser_words *words, const struct iscsi_wishes *wishes, uint64_t until, struct iser_targets *targets)
+int iser_targets_read(struct call *call, const struct iser_words *words, struct iscsi_wishes *wishes, uint64_t until, struct iser_targets *targets)
 {
 	unsigned most = call->operands + words->portals.count + (wishes ? wishes->count : 0);
 	int err = 0;
@@ -154,8 +190,8 @@ int iser_targets_read(struct call *call, const struct iser_words *words, const s
 			err = read_uri(&targets->target[targets->count++], call->operand[i], until, call->diag);
 		else if (kernel_iscsi_is_string(call->operand[i]))
 			err = read_string(&targets->target[targets->count++], call->operand[i], until, call->diag);
-	for (unsigned i = 0; !err && wishes && i < wishes->count; i++)
-		err = read_wish(&targets->target[targets->count++], &wishes->wish[i], wishes, until, call->diag);
+	if (!err && wishes)
+		err = read_wishes(call, wishes, until, targets);
 	for (unsigned i = 0; !err && i < words->portals.count; i++)
 		err = read_portal(&targets->target[targets->count++], words, words->portals.item[i], until, call->diag);
 	return err;
@@ -163,12 +199,8 @@ int iser_targets_read(struct call *call, const struct iser_words *words, const s
 
 void iser_targets_free(struct iser_targets *targets)
 {
-	for (unsigned i = 0; i < targets->count; i++) {
-		explicit_bzero(&targets->target[i].uri, sizeof(targets->target[i].uri));
-		if (targets->target[i].wish)
-			explicit_bzero(targets->target[i].wish, sizeof(*targets->target[i].wish));
-		free(targets->target[i].wish);
-	}
+	for (unsigned i = 0; i < targets->count; i++)
+		free_target(&targets->target[i]);
 	free(targets->target);
 	*targets = (struct iser_targets){ 0 };
 }

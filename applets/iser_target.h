@@ -30,8 +30,9 @@ struct iser_targets {
 	struct iser_target *target;
 	unsigned count;
 };
-/* Of the operands that are URIs or dracut's strings, of the options, and of the wishes (NULL: none). until: for names. iser_targets_free() also when it fails. */
-int iser_targets_read(struct call *, const struct iser_words *, const struct iscsi_wishes *, uint64_t until, struct iser_targets *);
+/* Of the operands that are URIs or dracut's strings, of the options, and of the wishes (NULL: none), of which one
+ * that is no good is told and counted as a problem as long as there are others. until: for names. iser_targets_free() also when it fails. */
+int iser_targets_read(struct call *, const struct iser_words *, struct iscsi_wishes *, uint64_t until, struct iser_targets *);
 void iser_targets_free(struct iser_targets *); /* wipes */
 /* A word that names what is there already: "session1", "1", "/dev/sda". */
 bool iser_is_session(const char *word);

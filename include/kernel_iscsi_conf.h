@@ -91,3 +91,4 @@ const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *, const struct ib
 void kernel_ibft_wish(const struct ibft *, const struct ibft_target_info *, struct iscsi_wish *);
 /* The NIC's address set, the link up, VLAN made, and the target's address routed over it. Needs CAP_NET_ADMIN. */
 int kernel_ibft_network(int root, const struct ibft_nic_info *, const struct ibft_target_info *, struct diag *);
+bool kernel_mac_netdev(int root, const char *mac, char netdev[16]); /* the network interface with this hardware address; false: there is none */

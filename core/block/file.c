@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define FILE_BLOCK 512u /* of a regular file */
@@ -141,6 +142,21 @@ static bool in_dev(const char *path)
 	return !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9);
 }
 
+/* By the numbers of linux/magic.h and fs/smb; a file system in userspace is as far away as its program. */
+static bool is_remote(int fd)
+{
+	static const uint32_t kinds[] = { 0x6969 /* nfs */, 0x517b /* smb */, 0xff534d42 /* cifs */, 0xfe534d42 /* smb2 */, 0x65735546 /* fuse */,
+		0x00c36400 /* ceph */, 0x01021997 /* 9p */, 0x5346414f /* afs */, 0x01161970 /* gfs2 */ };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if ((uint32_t)fs.f_type == kinds[i])
+			return true;
+	return false;
+}
+
 static int open_error(int err, bool write, struct diag *diag)
 {
 	switch (err) {
@@ -186,6 +202,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
 	file->device = S_ISBLK(st.st_mode);
+	file->remote = !file->device && is_remote(file->fd);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* How requests reach a file: every io is worked off in steps, a step is one operation. Operations go through an io_uring
  * of the lane's own; where that is forbidden, and for what it cannot do, the same steps are taken synchronously. */
 #include "file.h"
+#include "file_map.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -36,6 +37,7 @@ struct file_lane {
 	struct loop_poller poller;
 	struct loop_timer later;
 	struct loop_work tell;
+	struct file_mapper *mapper; /* from the first IO_MAP on, of a file that is elsewhere */
 	const struct pool *pool[POOLS]; /* registered with the ring, by index */
 };
 
@@ -166,35 +168,6 @@ static int64_t no_error(int64_t rc)
 	return rc < 0 ? -errno : rc;
 }
 
-/* Runs of whole blocks: where data begins or ends inside a block, the block is data. */
-static int64_t map(const struct file *file, struct io *io)
-{
-	struct map_run *run = (struct map_run *)(void *)io->buf->p;
-	uint32_t most = io->buf->cap / sizeof(*run), count = 0;
-	uint64_t at = io->off, end = io->off + io->len, mask = file->bdev.lim.block - 1;
-
-	while (at < end && count < most) {
-		int64_t data = no_error(lseek(file->fd, at, SEEK_DATA)), hole;
-		uint64_t to = data == -ENXIO ? end : (uint64_t)data & ~mask;
-		bool is_data = false;
-
-		if (data < 0 && data != -ENXIO)
-			return data;
-		if (to <= at) {
-			hole = no_error(lseek(file->fd, data > (int64_t)at ? data : (int64_t)at, SEEK_HOLE));
-			if (hole < 0)
-				return hole;
-			to = ((uint64_t)hole + mask) & ~mask;
-			is_data = true;
-		}
-		to = to < end ? to : end;
-		run[count++] = (struct map_run){ .len = to - at, .flags = is_data ? 0 : MAP_HOLE | MAP_ZERO };
-		at = to;
-	}
-	io->detail = count;
-	return 0;
-}
-
 static int64_t do_op(const struct file *file, const struct op *op, struct io *io)
 {
 	int fd = op->bypass ? file->direct : file->fd;
@@ -218,7 +191,7 @@ static int64_t do_op(const struct file *file, const struct op *op, struct io *io
 	case STEP_DISCARD:
 		return no_error(ioctl(fd, BLKDISCARD, range));
 	case STEP_MAP:
-		return map(file, io);
+		return file_map(file, io);
 	}
 	return -EINVAL;
 }
@@ -360,11 +333,25 @@ static bool for_ring(const struct file_lane *fl, struct io *io)
 	return fl->ring_on && step != STEP_MAP && step != STEP_DISCARD;
 }
 
+/* False: it is done like everything that the ring cannot do. */
+static bool map_aside(struct file_lane *fl, struct io *io)
+{
+	if (io->kind != IO_MAP || !fl->file->remote)
+		return false;
+	if (!fl->mapper)
+		fl->mapper = file_mapper_new(fl->file, fl->lane.loop, finish);
+	if (fl->mapper)
+		file_mapper_add(fl->mapper, io);
+	return fl->mapper;
+}
+
 static void submit(struct lane *lane, struct io *io)
 {
 	struct file_lane *fl = to_lane(lane);
 
 	io->status = first_step(fl, io);
+	if (!io->status && map_aside(fl, io))
+		return;
 	if (io->status < 0 || !for_ring(fl, io)) {
 		queue_add(&fl->direct, io);
 	} else if (fl->inflight < FILE_DEPTH) {
@@ -516,6 +503,7 @@ static void lane_free(struct lane *lane)
 {
 	struct file_lane *fl = to_lane(lane);
 
+	file_mapper_free(fl->mapper);
 	loop_work_del(lane->loop, &lane->kick);
 	loop_work_del(lane->loop, &fl->tell);
 	loop_timer_del(lane->loop, &fl->later);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The firmware's iSCSI targets as the kernel's iscsi_ibft shows them in /sys/firmware/ibft (Documentation/ABI/testing/sysfs-ibft). */
-#include "ibft.h"
+#include "kernel_iscsi_conf.h"
 #include "modules.h"
 #include "sys.h"
 #include "uri.h"
@@ -36,17 +36,21 @@ struct netdev_search {
 	char *found;
 };
 
+/* Bridges, bonds and VLANs have the address of what they stand on, which alone is a device. */
 static void match_netdev(const char *name, void *arg)
 {
 	struct netdev_search *search = arg;
-	char mac[40], type[16];
+	char mac[40], type[16], path[64];
 
-	if (!*search->found && strlen(name) < 16 && sys_read(search->root, mac, sizeof(mac), "sys/class/net/%s/address", name) > 0 &&
-		!strcasecmp(mac, search->mac) && sys_read(search->root, type, sizeof(type), "sys/class/net/%s/type", name) > 0 && !strcmp(type, "1"))
+	if (strlen(name) >= 16 || sys_read(search->root, mac, sizeof(mac), "sys/class/net/%s/address", name) <= 0 || strcasecmp(mac, search->mac) ||
+		sys_read(search->root, type, sizeof(type), "sys/class/net/%s/type", name) <= 0 || strcmp(type, "1"))
+		return;
+	snprintf(path, sizeof(path), "sys/class/net/%s/device", name);
+	if (!*search->found || sys_exists(search->root, path))
 		strcpy(search->found, name);
 }
 
-bool ibft_netdev_of(int root, const char *mac, char netdev[16])
+bool kernel_mac_netdev(int root, const char *mac, char netdev[16])
 {
 	struct netdev_search search = { .root = root, .mac = mac, .found = netdev };
 
@@ -78,7 +82,7 @@ static void read_nic(int root, const char *part, struct ibft_nic_info *nic)
 	snprintf(path, sizeof(path), DIR "/%.16s/device/net", part);
 	sys_list(root, path, first_name, nic->netdev);
 	if (!nic->netdev[0])
-		ibft_netdev_of(root, nic->mac, nic->netdev);
+		kernel_mac_netdev(root, nic->mac, nic->netdev);
 }
 
 /* iscsi_ibft writes the eight bytes in as few hex digits each as they take. Those of the third byte and on are zeroes wherever a LUN has one
@@ -152,7 +156,7 @@ static int read_table(int root, struct ibft *ibft, struct diag *diag)
 		explicit_bzero(table, (size_t)len);
 	free(table);
 	for (unsigned i = 0; i < ibft->nics && !err; i++)
-		ibft_netdev_of(root, ibft->nic[i].mac, ibft->nic[i].netdev);
+		kernel_mac_netdev(root, ibft->nic[i].mac, ibft->nic[i].netdev);
 	return err;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A network interface set up as the firmware had it, by ioctl(2): address, VLAN, link, and a route to the target. */
-#include "ibft.h"
+#include "kernel_iscsi_conf.h"
 #include "modules.h"
 #include "sys.h"
 #include <arpa/inet.h>

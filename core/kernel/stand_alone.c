@@ -16,6 +16,7 @@
 
 #define PLACE   "/dev" /* there is one everywhere, and this process needs nothing in it */
 #define FDS_MAX 65536
+#define AREA_MAX (8 << 20)
 
 static int fill(void)
 {
@@ -80,11 +81,11 @@ static void silence(int root)
 		close(null);
 }
 
-/* The words of its command line are those of who started it, and go. The area they have is told by fields 48 and 49 of stat (proc(5)). */
+/* What words and environment it was started with, which may hold a secret, goes: fields 48 to 51 of stat tell where they are (proc(5)). */
 static void rename_process(int root, const char *name)
 {
 	char stat[1024], *at = program_invocation_name, *field;
-	unsigned long begin, end;
+	unsigned long begin, end, env, env_end;
 
 	prctl(PR_SET_NAME, name);
 	if (sys_read(root, stat, sizeof(stat), "proc/self/stat") <= 0)
@@ -92,9 +93,11 @@ static void rename_process(int root, const char *name)
 	field = strrchr(stat, ')');
 	for (int i = 2; field && i < 48; i++)
 		field = strchr(field + 1, ' ');
-	if (!field || sscanf(field, " %lu %lu", &begin, &end) != 2 || begin != (unsigned long)at || end < begin + 2 || end - begin > 1 << 21)
+	if (!field || sscanf(field, " %lu %lu %lu %lu", &begin, &end, &env, &env_end) != 4 || begin != (unsigned long)at || end < begin + 2 ||
+		env < end || env_end < env || env_end - begin > AREA_MAX)
 		return;
-	memset(at, 0, end - begin);
+	clearenv();
+	explicit_bzero(at, env_end - begin);
 	snprintf(at, end - begin, "@%s", name);
 }
 
@@ -109,6 +112,8 @@ int kernel_stand_alone(int root, const char *name, const int *keep, unsigned cou
 	close_others(keep, count);
 	rename_process(root, name);
 	kernel_survive(root, NULL, &mounts, diag);
+	if (mounts)
+		kernel_leave_mounts(root, NULL); /* they stay where pivot_root is refused */
 	own = mounts ? own_root(&why) : -EPERM;
 	if (own >= 0)
 		return own;

@@ -16,6 +16,7 @@
 #define LIMIT_MAX_S 15
 #define WAIT_MAX_S  60 /* whatever a target asks for */
 #define LOGOUT_S    5 /* for the answer to a logout */
+#define SAY         (60 * SECOND) /* between two reasons; there may be one that comes and goes */
 
 static void say(struct keep *keep, const struct keep_session *s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 static void say(struct keep *keep, const struct keep_session *s, const char *fmt, ...)
@@ -116,9 +117,11 @@ static void failed(struct keep *keep, struct keep_session *s, const struct diag 
 	char text[KEEP_LINE];
 
 	snprintf(text, sizeof(text), "%.80s%s%.500s", why->object, why->object[0] ? ": " : "", why->text);
-	if (strcmp(text, s->why))
+	if (strcmp(text, s->why) && (!s->why[0] || now - s->said_at >= SAY)) {
 		say(keep, s, "login: %s; tried again after pauses of up to %d s", text, s->expired ? LATE_MAX_S : PAUSE_MAX_S);
-	snprintf(s->why, sizeof(s->why), "%s", text);
+		snprintf(s->why, sizeof(s->why), "%s", text);
+		s->said_at = now;
+	}
 	wait_from(s, now + pause * SECOND, now);
 }
 
@@ -153,7 +156,7 @@ static bool is_lost(struct keep *keep, struct keep_session *s, const struct keep
 		return false;
 	}
 	if (s->state == KEEP_NEW) {
-		s->orphan = true;
+		s->known = s->orphan = true;
 		wait_from(s, now, now);
 	}
 	expire(keep, s, look->expired);

@@ -28,13 +28,13 @@ struct keep_look { /* how a session stands with the kernel */
 struct keep_session { /* embedded in its owner's */
 	unsigned sid;
 	uint8_t state; /* enum keep_state */
-	bool known;    /* it was logged in once */
+	bool known;    /* it was logged in once, or its maker has gone */
 	bool orphan;   /* found lost, with nobody to log in again */
 	bool heard;    /* that it is lost: what the kernel shows may be older */
 	bool expired;  /* requests fail, and that was said */
 	uint32_t wait_s; /* what the target asked for before the next login */
 	unsigned tries;
-	uint64_t at, lost_at; /* `at` 0: never */
+	uint64_t at, lost_at, said_at; /* `at` 0: never */
 	char why[KEEP_LINE]; /* the last login's failure, as it was said */
 	struct keep_session *next;
 };

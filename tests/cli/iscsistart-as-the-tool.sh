@@ -83,5 +83,9 @@ one="-i iqn.2024-01.a:b -t iqn.2024-01.a:c -g 1 -a 127.0.0.1"
 		$one -P node.session.initial_login_retry_max=x
 	says 1 '' "iscsistart: Invalid --param node.session.auth.password. node.session.auth.password: more than 256 bytes" $one -P node.session.auth.password="$long"
 	says 7 '' "iscsistart: TargetName or IP Address is too long. Exiting iscsistart" $one -t "${long:0:250}"
+	says 1 '' 'iscsistart: CHAP configuration has incoming authentication credentials but has no outgoing credentials configured.' $one -U a -W b
+	says 1 '' 'iscsistart: the target is to prove itself, but its secret is not given' $one -u a -w b -U c
+	says 1 '' "iscsistart: Invalid --param iface.hwaddress. iface.hwaddress: no network interface has the address '52:54:00:00:00:99'" \
+		$one -P iface.hwaddress=52:54:00:00:00:99
 	says 7 '' "iscsistart: InitiatorName is too long. Exiting iscsistart" $one -i "$long"
 }

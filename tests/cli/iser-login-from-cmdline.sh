@@ -58,6 +58,10 @@ plans 3 "rd.iscsi.initiator=$me netroot=iscsi:3260 netroot=iscsi:127.0.0.1::::${
 grep -q "netroot: the string 'iscsi:3260' names no target" err || die "one that is wrong: $(cat err)"
 grep -q "rd.iscsi.param=node.startup has no meaning here" err || die "a record without meaning: $(cat err)"
 
+plans 3 "rd.iscsi.initiator=$me netroot=iscsi:no-such-host.invalid::::${iqn}1 netroot=iscsi:127.0.0.1::::${iqn}0" \
+	"${iqn}0 at 127.0.0.1:3260: would be logged in to over tcp, as $me"
+grep -q "host 'no-such-host.invalid'" err || die "a name that is none: $(cat err)"
+
 # The firmware's
 rc=0
 # shellcheck disable=SC2086 # several words
@@ -77,6 +81,7 @@ jq -e '.sessions | length == 1 and .[0].target == "iqn.2024-01.lab:t0" and .[0].
 	refused 1 "the kernel command line wants no iSCSI target" booted none quiet $plan
 	refused 1 "the firmware's targets are wanted, but this machine's firmware has left no iBFT" booted none netroot=iscsi $plan
 	grep -q 'of what is wanted nothing could be understood' refused.err || die "$(cat refused.err)"
+	refused 1 "host 'no-such-host.invalid'" booted none "netroot=iscsi:no-such-host.invalid::::${iqn}1" $plan
 	refused 2 'rd.iscsi.target.name= names a target, but not where it is' booted none "rd.iscsi.target.name=${iqn}0" $plan
 	refused 1 "this machine's firmware has left no iBFT" booted none quiet "$RDMASTOR" iser-login --ibft --dry-run
 	refused 1 "the firmware's iBFT names no target" booted 'firmware; echo 0 >/sys/firmware/ibft/target0/flags' quiet "$RDMASTOR" iser-login --ibft --dry-run

@@ -724,3 +724,27 @@ iscsi_portal() {
 	mkdir "$lio/iscsi/$1/tpgt_1/np/$2"
 	[ -z "${3:-}" ] || { modprobe ib_isert; echo 1 >"$lio/iscsi/$1/tpgt_1/np/$2/iser"; }
 }
+
+# iscsi_chap IQN USER SECRET; iscsi_serves IQN 0|1: 0 ends all connections and refuses others
+iscsi_chap() {
+	local group="$lio/iscsi/$1/tpgt_1"
+	echo 1 >"$group/attrib/authentication"
+	printf %s "$2" >"$group/auth/userid"
+	printf %s "$3" >"$group/auth/password"
+}
+iscsi_serves() { echo "$2" >"$lio/iscsi/$1/tpgt_1/enable"; }
+
+# iscsi_is STATE: of all sessions of this machine
+iscsi_is() { [ "$(cat /sys/class/iscsi_session/session*/state | sort -u)" = "$1" ]; }
+
+# iscsi_load DISK FILE: writes it all the time until /run/enough is there; its status is that of the first write that failed
+iscsi_load() {
+	while [ ! -e /run/enough ]; do
+		dd if="$2" of="$1" bs=64k oflag=direct 2>/dev/null || return 1
+	done
+}
+
+# the keeper's process; that there is none; that it told so
+keeper_pid() { sed -n 's/.*FLOCK *ADVISORY *WRITE \([0-9]*\) .*/\1/p' /proc/locks; }
+no_keeper() { [ -z "$(keeper_pid)" ] && ! pidof iscsi-keeper; }
+keeper_told() { dmesg | grep -q "rdmastor: keeper: $1"; }

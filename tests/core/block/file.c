@@ -232,7 +232,7 @@ Test(file, a_request_of_32_MiB)
 struct many {
 	struct io io;
 	struct buf buf;
-	uint64_t lower[4];
+	uint64_t lower[8];
 	unsigned *left;
 };
 

@@ -323,6 +323,17 @@ Test(iscsi_link, and_whose_target_does_not_come_back)
 	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] && !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
 }
 
+Test(iscsi_link, lost_as_soon_as_it_is_live)
+{
+	link_.again = true;
+	link_.id = (struct iscsi_if_conn){ .sid = 7 };
+	iscsi_kernel.leaves = true;
+	cr_assert_eq(run(), -ECONNRESET, "a keeper would take it for live");
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_START_CONN], 1);
+	cr_assert_eq(iscsi_kernel.stop, ISCSI_IF_RECOVER);
+	cr_assert(!iscsi_kernel.started);
+}
+
 Test(iscsi_link, given_up_half_way)
 {
 	iscsi_kernel.mute = true;

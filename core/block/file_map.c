@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Holes and data of a file, at once or on a thread's own loop, which may wait for a server as long as that takes. */
+#include "file_map.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int64_t seek(const struct file *file, uint64_t at, int what)
+{
+	int64_t rc = lseek(file->fd, (off_t)at, what);
+
+	return rc < 0 ? -errno : rc;
+}
+
+/* Runs of whole blocks: where data begins or ends inside a block, the block is data. */
+int file_map(const struct file *file, struct io *io)
+{
+	struct map_run *run = (struct map_run *)(void *)io->buf->p;
+	uint32_t most = io->buf->cap / sizeof(*run), count = 0;
+	uint64_t at = io->off, end = io->off + io->len, mask = file->bdev.lim.block - 1;
+
+	while (at < end && count < most) {
+		int64_t data = seek(file, at, SEEK_DATA), hole;
+		uint64_t to = data == -ENXIO ? end : (uint64_t)data & ~mask;
+		bool is_data = false;
+
+		if (data < 0 && data != -ENXIO)
+			return (int)data;
+		if (to <= at) {
+			hole = seek(file, data > (int64_t)at ? (uint64_t)data : at, SEEK_HOLE);
+			if (hole < 0)
+				return (int)hole;
+			to = ((uint64_t)hole + mask) & ~mask;
+			is_data = true;
+		}
+		to = to < end ? to : end;
+		run[count++] = (struct map_run){ .len = to - at, .flags = is_data ? 0 : MAP_HOLE | MAP_ZERO };
+		at = to;
+	}
+	io->detail = count;
+	return 0;
+}
+
+struct file_mapper {
+	const struct file *file;
+	struct crew *crew;
+	struct loop *home;
+	void (*done)(struct io *, int status);
+};
+
+static void back(struct loop_msg *msg)
+{
+	struct file_errand *errand = container_of(msg, struct file_errand, msg);
+
+	errand->mapper->done(errand->io, errand->status);
+}
+
+static void there(struct loop_msg *msg)
+{
+	struct file_errand *errand = container_of(msg, struct file_errand, msg);
+	struct file_mapper *m = errand->mapper;
+
+	errand->status = file_map(m->file, errand->io);
+	errand->msg.run = back;
+	loop_post(m->home, &errand->msg);
+}
+
+struct file_mapper *file_mapper_new(const struct file *file, struct loop *home, void (*done)(struct io *, int status))
+{
+	const struct loop_options options = { .name = loop_options(home)->name };
+	struct file_mapper *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	*m = (struct file_mapper){ .file = file, .home = home, .done = done };
+	if (!crew_start(&m->crew, 1, &options, NULL))
+		return m;
+	free(m);
+	return NULL;
+}
+
+void file_mapper_add(struct file_mapper *m, struct io *io)
+{
+	struct file_errand *errand = &((struct file_io *)io->lower)->errand;
+
+	*errand = (struct file_errand){ .msg.run = there, .mapper = m, .io = io };
+	loop_post(crew_loop(m->crew, 0), &errand->msg);
+}
+
+void file_mapper_free(struct file_mapper *m)
+{
+	if (!m)
+		return;
+	crew_stop(m->crew);
+	free(m);
+}

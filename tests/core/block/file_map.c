@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Asking a file on another machine where its holes are: meanwhile its loop goes on. */
+#include "bdev.h"
+#include "loop.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLOW_MS 300
+
+off_t __real_lseek(int fd, off_t off, int whence);
+off_t __wrap_lseek(int fd, off_t off, int whence);
+int __real_fstatfs(int fd, struct statfs *fs);
+int __wrap_fstatfs(int fd, struct statfs *fs);
+
+static long kind; /* of file system; 0: what it is */
+static unsigned slow_ms;
+
+off_t __wrap_lseek(int fd, off_t off, int whence)
+{
+	const struct timespec time = { 0, slow_ms * 1000000l };
+
+	if (whence == SEEK_DATA || whence == SEEK_HOLE)
+		nanosleep(&time, NULL);
+	return __real_lseek(fd, off, whence);
+}
+
+int __wrap_fstatfs(int fd, struct statfs *fs)
+{
+	int rc = __real_fstatfs(fd, fs);
+
+	if (kind)
+		fs->f_type = kind;
+	return rc;
+}
+
+static char path[64];
+static struct loop *loop;
+static struct bdev *bdev;
+static struct lane *lane;
+static struct pool *pool;
+static struct diag why;
+
+static void setup(void)
+{
+	int fd = mkstemp(strcpy(path, "/var/tmp/map-test-XXXXXX"));
+
+	cr_assert(fd >= 0 && !ftruncate(fd, 8 << 20) && pwrite(fd, "data", 4, 1 << 20) == 4);
+	close(fd);
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+}
+
+static void open_disk(void)
+{
+	cr_assert_eq(bdev_open(&bdev, loop, path, &(struct bdev_env){ 0 }, &why), 0, "%s", why.text);
+	cr_assert_eq(lane_open(&lane, bdev, loop, &why), 0, "%s", why.text);
+	cr_assert_eq(pool_new(&pool, 1 << 20, 4, &why), 0);
+	cr_assert_eq(lane_map(lane, pool, &why), 0);
+}
+
+static void fini(void)
+{
+	lane_unmap(lane, pool);
+	lane_close(lane);
+	bdev_close(bdev);
+	pool_free(pool);
+	loop_free(loop);
+	unlink(path);
+}
+TestSuite(file_map, .init = setup, .fini = fini, .timeout = 30);
+
+static unsigned count, wanted;
+static volatile int all_done;
+static struct io *order[8];
+
+static void done(struct io *io)
+{
+	order[count++] = io;
+	all_done = count == wanted;
+}
+
+static struct io make(uint8_t io_kind, struct buf *buf, unsigned slot, uint32_t len)
+{
+	*buf = (struct buf){ pool->base + slot * (1 << 20), 1 << 20, pool };
+	return (struct io){ .kind = io_kind, .len = len, .buf = buf, .done = done, .lower = calloc(1, bdev->lim.io_size) };
+}
+
+static void wait_for(unsigned ios)
+{
+	wanted = ios;
+	loop_wait(loop, &all_done, 0);
+	cr_assert_eq(count, ios);
+}
+
+Test(file_map, a_read_does_not_wait_for_it)
+{
+	struct buf buf[4];
+	struct io map[3], read;
+	struct map_run *run;
+
+	kind = 0x6969;
+	slow_ms = SLOW_MS;
+	open_disk();
+	for (unsigned i = 0; i < 3; i++)
+		map[i] = make(IO_MAP, &buf[i], i, 8 << 20);
+	read = make(IO_READ, &buf[3], 3, 4096);
+	for (unsigned i = 0; i < 3; i++)
+		bdev_submit(lane, &map[i]);
+	bdev_submit(lane, &read);
+	wait_for(4);
+	cr_assert_eq(order[0], &read, "the loop went on");
+	for (unsigned i = 0; i < 3; i++) {
+		cr_assert_eq(order[i + 1], &map[i], "in their order");
+		cr_assert_eq(map[i].status, 0);
+		cr_assert_eq(map[i].detail, 3);
+		run = (void *)buf[i].p;
+		cr_assert(run[0].len == 1 << 20 && run[0].flags == (MAP_HOLE | MAP_ZERO) && run[1].flags == 0 && run[2].flags);
+		free(map[i].lower);
+	}
+	free(read.lower);
+}
+
+Test(file_map, at_home_there_is_no_thread)
+{
+	struct buf buf;
+	struct io map;
+
+	open_disk();
+	map = make(IO_MAP, &buf, 0, 8 << 20);
+	bdev_submit(lane, &map);
+	wait_for(1);
+	cr_assert_eq(map.status, 0);
+	cr_assert_eq(map.detail, 3);
+	free(map.lower);
+}
