@@ -13,9 +13,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define SEC     1000000000ull
-#define STEP_NS (SEC / 20)
-#define LOOK_NS (SEC / 10)
+#define SEC      1000000000ull
+#define STEP_NS  (SEC / 20)
+#define LOOK_NS  (SEC / 10)
+#define LATER_NS (SEC / 10) /* a login that is late tells so itself */
 
 /* A turn ends with the call, as what failed is undone then. While one of ours waits for another's, he may wait for this one. */
 static void leave_turn(const struct attach *attach, const struct job *job)
@@ -332,7 +333,7 @@ static int add_hooks(struct attach *attach, struct diag *diag)
 
 	attach->deadline.fire = late;
 	if (attach->until)
-		loop_timer_set(attach->loop, &attach->deadline, attach->until);
+		loop_timer_set(attach->loop, &attach->deadline, attach->until + LATER_NS);
 	attach->stop.caught = stopped;
 	return loop_signal_add(attach->loop, &attach->stop, signos, 3, diag);
 }
