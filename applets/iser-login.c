@@ -94,15 +94,29 @@ static int read_way(const struct login_options *opts, struct iser_target *target
 	return from ? addr_resolve(src, from, 0, 2000, diag) : 0;
 }
 
-/* Whoever is named twice is logged in to once. */
-static bool is_twice(const struct login *login, const struct iscsi_want *want)
+static bool same_text(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
+static bool same_addr(const struct addr *a, const struct addr *b)
 {
 	char one[ADDR_TEXT], other[ADDR_TEXT];
 
-	for (unsigned i = 0; i < login->count; i++)
-		if (login->want[i].carrier == want->carrier && !strcmp(login->want[i].target, want->target) &&
-			!strcmp(addr_text(&login->want[i].portal, one), addr_text(&want->portal, other)))
+	return !strcmp(addr_text(a, one), addr_text(b, other));
+}
+
+/* Whoever is named twice is logged in to once; another unit of his is one more to wait for. */
+static bool is_twice(const struct login *login, const struct iscsi_want *want)
+{
+	for (unsigned i = 0; i < login->count; i++) {
+		const struct iscsi_want *other = &login->want[i];
+
+		if ((other->lun == SCSI_LUN_ALL || other->lun == want->lun) && other->carrier == want->carrier &&
+			same_text(other->target, want->target) && same_text(other->netdev, want->netdev) &&
+			same_addr(&other->portal, &want->portal) && same_addr(&other->src, &want->src))
 			return true;
+	}
 	return false;
 }
 
@@ -113,7 +127,8 @@ static int read_target(struct login *login, unsigned index)
 	const struct login_options *opts = call->opts;
 	struct iser_target *target = &login->targets.target[index];
 	struct order *order = &login->order[index];
-	uint32_t ms = opts->common.timeout_ms;
+	char at[ADDR_TEXT];
+	uint32_t ms = 0; /* the URI's, for one attempt */
 	struct iscsi_want want = { .target = target->name, .portal = target->portal, .carrier = target->carrier, .no_wait = opts->no_wait };
 	int err = iscsi_who_read(call, &opts->who, &target->uri, &order->who);
 
@@ -129,17 +144,20 @@ static int read_target(struct login *login, unsigned index)
 		err = uri_done(&target->uri, call->diag);
 	if (err)
 		return err;
+	if (ms && !(order->given & 1u << ISER_login_timeout))
+		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	if (!*target->name) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names no target: iser://HOST/IQN or --target", target->spelling);
-		return diag_hint(call->diag, "rdmastor iser-discover lists what a portal has"), -EINVAL;
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "names no target: iser://HOST/IQN or --target");
+		diag_hint(call->diag, "rdmastor iser-discover %s://%s lists them", target->carrier == ISCSI_ISER ? "iser" : "iscsi", addr_text(&target->portal, at));
+		return -EINVAL;
 	}
+	want.lun = target->lun;
+	want.src = order->src;
 	order->first = login->count;
 	if (is_twice(login, &want))
 		return 0;
 	if (login->count + want.set.nr_sessions > SESSIONS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "more than %d sessions at once", SESSIONS);
-	want.lun = target->lun;
-	want.src = order->src;
 	want.from = &order->who.from;
 	order->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < order->count; want.nth++) {
@@ -174,6 +192,26 @@ static int read_call(struct login *login)
 	return err;
 }
 
+/* What was not said stays as the session has it, should it have to log in again. */
+static void keep_settings(struct iscsi_want *want, uint32_t given, const struct kernel_iscsi_tmo *tmo)
+{
+	const struct {
+		enum iser_setting setting;
+		int now, *wanted;
+	} kept[] = {
+		{ ISER_replacement_timeout, tmo->recovery, &want->set.replacement_timeout },
+		{ ISER_noop_interval, tmo->recv, &want->set.noop_interval },
+		{ ISER_noop_timeout, tmo->ping, &want->set.noop_timeout },
+		{ ISER_abort_timeout, tmo->abort, &want->set.abort_timeout },
+		{ ISER_lu_reset_timeout, tmo->lu_reset, &want->set.lu_reset_timeout },
+		{ ISER_tgt_reset_timeout, tmo->target_reset, &want->set.tgt_reset_timeout },
+	};
+
+	for (unsigned i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (!(given & 1u << kept[i].setting) && kept[i].now != KERNEL_ISCSI_UNKNOWN)
+			*kept[i].wanted = kept[i].now;
+}
+
 /* With --transport auto a session over TCP is as good as one over iSER. */
 static void choose_existing(struct login *login)
 {
@@ -184,10 +222,18 @@ static void choose_existing(struct login *login)
 		return;
 	for (unsigned i = 0; i < login->targets.count; i++) {
 		const struct iser_target *target = &login->targets.target[i];
-		bool tcp = target->any && kernel_iscsi_session_find(list, count, "tcp", target->name, &target->portal);
+		struct order *order = &login->order[i];
 
-		for (unsigned j = 0; tcp && j < login->order[i].count; j++)
-			login->want[login->order[i].first + j].carrier = ISCSI_TCP;
+		for (unsigned j = 0; j < order->count; j++) {
+			struct iscsi_want *want = &login->want[order->first + j];
+			const struct kernel_iscsi_session *session = kernel_iscsi_session_find(list, count, "tcp", target->name, &target->portal);
+
+			if (target->any && session)
+				want->carrier = ISCSI_TCP;
+			session = kernel_iscsi_session_find(list, count, iscsi_carrier_word(want->carrier), target->name, &target->portal);
+			if (session)
+				keep_settings(want, order->given, &session->tmo);
+		}
 	}
 	free(list);
 }
@@ -199,9 +245,9 @@ static int try_tcp(struct login *login, struct loop *loop)
 
 	for (unsigned i = 0; !err && i < login->targets.count; i++) {
 		struct order *order = &login->order[i];
-		struct iscsi_want *first = &login->want[order->first];
+		struct iscsi_want *first = order->count ? &login->want[order->first] : NULL;
 
-		if (!login->targets.target[i].any || first->carrier != ISCSI_ISER || !first->why.err || first->answers || first->why.err == EINTR)
+		if (!first || !login->targets.target[i].any || first->carrier != ISCSI_ISER || !first->why.err || first->answers || first->why.err == EINTR)
 			continue;
 		if (login->call->loop.verbose)
 			call_note(login->call, "%s: over iSER: %s", login->targets.target[i].spelling, first->why.text);
@@ -248,7 +294,7 @@ static int show_all(struct login *login)
 		struct iscsi_want *want = &login->want[i];
 
 		iser_show_want(call->out, login->root, want, opts->print);
-		login->there |= want->existed || !want->why.err;
+		login->there |= want->existed || want->stays || !want->why.err;
 		if (!want->why.err)
 			continue;
 		diag_ctx(&want->why, "%s", login->spelling[i]);
@@ -389,6 +435,8 @@ static int run(struct call *call)
 	free(login.order);
 	free(login.want);
 	free(login.spelling);
+	for (unsigned i = 0; i < call->operands; i++)
+		uri_hide(call->operand[i]); /* the keeper goes on with a copy of this memory */
 	if (login.there && !opts->common.dry_run)
 		iser_keep(call, login.root, opts->keeper);
 	close(login.root);

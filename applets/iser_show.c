@@ -76,6 +76,8 @@ void iser_show_want(struct out *out, int root, const struct iscsi_want *want, co
 	if (want->why.err) {
 		out_text(out, "code", NULL, "%s", diag_code_word(want->why.code));
 		out_text(out, "text", NULL, "%s", want->why.text);
+		if (want->stays)
+			out_text(out, "session", NULL, "session%u", want->sid);
 		if (want->status)
 			out_text(out, "login_status", NULL, "%04x", want->status);
 	} else {
@@ -98,6 +100,7 @@ void iser_show_plan(struct out *out, const struct iscsi_want *want, const struct
 	out_text(out, "portal", NULL, "%s", at);
 	out_text(out, "transport", NULL, "%s", word);
 	out_text(out, "initiator", NULL, "%s", want->from->initiator);
+	out_u64(out, "login_timeout", NULL, (uint64_t)want->set.login_timeout);
 	out_bool(out, "logged_in", NULL, there);
 	out_end(out);
 	if (there)

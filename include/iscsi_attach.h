@@ -130,6 +130,7 @@ struct iscsi_want {
 	/* Filled in */
 	struct diag why; /* err 0: the session is there, and its disks can be opened */
 	bool existed, answers;
+	bool stays; /* failed, but somebody uses other disks of its session */
 	uint16_t status; /* as of struct iscsi_link */
 	uint32_t sid, host;
 	struct addr at;
@@ -139,8 +140,9 @@ struct iscsi_want {
 	struct scsi_lun *luns; /* iscsi_want_free() */
 	unsigned count;
 };
-/* All at once; turns the loop until each is there or has failed. What was begun for one that failed is undone, and only that: with no disk
- * at all, or not the one that was waited for, a new session does not stay either. 0: each tells for itself; -errno: none could be begun. */
+/* All at once; turns the loop until each is there or has failed. Wants of the same session share it: to all but the first it existed. What was
+ * begun for one that failed is undone, and only that: with no disk at all, or not the one that was waited for, a new session does not stay
+ * either, unless somebody uses what it has. 0: each tells for itself; -errno: none could be begun. */
 int iscsi_attach(struct loop *, int root, struct iscsi_want *, unsigned count, uint64_t until, struct diag *);
 void iscsi_want_free(struct iscsi_want *);
 

@@ -112,8 +112,9 @@ int kernel_survive(int root, char *argv0, bool *mounts, struct diag *);
  * elsewhere would end nothing as long as it is mounted here. What the file `keep` is on stays (NULL: none). */
 void kernel_leave_mounts(int root, const char *keep);
 /* For a process that was forked to live on with the kernel alone, whatever becomes of the system it was started in: another session, no standard
- * input and output, no descriptor but 0 to 2 and those to keep (`root` among them), the name "@name" in the list of processes, kernel_survive(),
- * and then a root directory of its own with sysfs and proc. Its descriptor; `root` itself where that is refused, which diag tells. */
+ * input and output, no descriptor but 0 to 2 and those to keep (`root` among them), the name "@name" in the list of processes and no environment,
+ * kernel_survive(), kernel_leave_mounts(), and then a root directory of its own with sysfs and proc. Its descriptor; `root` itself where that is
+ * refused, which diag tells. */
 int kernel_stand_alone(int root, const char *name, const int *keep, unsigned count, struct diag *);
 
 /* Management datagrams from userspace (ib_umad): loads the module; which part is missing. */

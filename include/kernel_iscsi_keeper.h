@@ -9,5 +9,6 @@
  * process. Its descriptor; -EBUSY: another process has it. */
 int kernel_iscsi_keeper_lock(int root, struct diag *);
 int kernel_iscsi_keeper(int root); /* process id, 0: there is none */
-int kernel_iscsid(int root); /* process id of open-iscsi's daemon, 0: it does not run */
+/* Process id of open-iscsi's daemon, 0: it does not run. The name alone anybody can have: it is root's, and not in another network namespace. */
+int kernel_iscsid(int root);
 bool kernel_process_lives(int root, int pid);

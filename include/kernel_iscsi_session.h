@@ -64,3 +64,10 @@ int kernel_iscsi_secrets(int root, unsigned sid, struct kernel_iscsi_secrets *, 
 
 /* From the next loss on; seconds or KERNEL_ISCSI_OFF. -EBUSY: the connection is lost now. */
 int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *);
+
+/* Turns at logging in to a target and portal, which processes take; they end with the descriptor. Where there are none (fd below 0) everybody
+ * has his. */
+int kernel_iscsi_turns(int root); /* a descriptor, or -errno */
+uint64_t kernel_iscsi_turn(const char *transport, const char *target, const struct addr *portal);
+bool kernel_iscsi_turn_take(int fd, uint64_t turn); /* false: somebody else has it; true as well when this descriptor has */
+void kernel_iscsi_turn_leave(int fd, uint64_t turn);

@@ -25,7 +25,8 @@ struct scsi_lun {
 /* Those of a host, by number. free() the list. */
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
 /* Until every disk the host has, or just one (lun), has a block device that opens, its node made where nobody else does. `scanned`: what is
- * not there yet does not come; else it is waited until no more come. -ENOENT: there is no such unit, or none at all; -ENODEV: the host has gone. */
+ * not there yet does not come; else it is waited until no more come. -ENOENT: there is no such unit, or none at all; -ENODEV: the host has gone;
+ * -EINTR: SIGINT, SIGTERM or SIGHUP is pending, as they are where they are blocked. */
 int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until, struct scsi_lun **, unsigned *count, struct diag *);
 /* The link that udev makes, "/dev/disk/by-id/wwn-0x6001…"; "" = none that is sure. */
 void kernel_scsi_by_id(const struct scsi_lun *, char text[200]);

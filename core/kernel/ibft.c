@@ -36,13 +36,17 @@ struct netdev_search {
 	char *found;
 };
 
+/* Bridges, bonds and VLANs have the address of what they stand on, which alone is a device. */
 static void match_netdev(const char *name, void *arg)
 {
 	struct netdev_search *search = arg;
-	char mac[40], type[16];
+	char mac[40], type[16], path[64];
 
-	if (!*search->found && strlen(name) < 16 && sys_read(search->root, mac, sizeof(mac), "sys/class/net/%s/address", name) > 0 &&
-		!strcasecmp(mac, search->mac) && sys_read(search->root, type, sizeof(type), "sys/class/net/%s/type", name) > 0 && !strcmp(type, "1"))
+	if (strlen(name) >= 16 || sys_read(search->root, mac, sizeof(mac), "sys/class/net/%s/address", name) <= 0 || strcasecmp(mac, search->mac) ||
+		sys_read(search->root, type, sizeof(type), "sys/class/net/%s/type", name) <= 0 || strcmp(type, "1"))
+		return;
+	snprintf(path, sizeof(path), "sys/class/net/%s/device", name);
+	if (!*search->found || sys_exists(search->root, path))
 		strcpy(search->found, name);
 }
 

@@ -38,6 +38,8 @@ static int take_text(const struct table *t, struct ibft_text text, char *to, siz
 		return 0;
 	if (offset > t->len || len > t->len - offset)
 		return damaged(t, "a text ends outside", offset);
+	while (len && !t->at[offset + len - 1]) /* a firmware that counts the NUL */
+		len--;
 	if (len >= room || memchr(t->at + offset, 0, len))
 		return damaged(t, "a text is too long or holds a NUL", offset);
 	memcpy(to, t->at + offset, len);

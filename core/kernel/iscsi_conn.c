@@ -204,13 +204,19 @@ static void stop(struct iscsi_conn *conn, enum iscsi_if_stop flag)
 	command(conn, ISCSI_IF_STOP_CONN, &msg);
 }
 
+/* STOP_CONN takes a bound endpoint down since Linux 5.13; before, and where nothing was bound, that is to be asked for. */
 static void drop_ep(struct iscsi_conn *conn)
 {
 	struct iscsi_if_msg msg = { 0 };
 
+	if (!conn->has_ep)
+		return;
+	msg.u.ep_poll.ep = conn->ep;
+	if (command(conn, ISCSI_IF_EP_POLL, &msg) == -EINVAL)
+		return;
+	msg = (struct iscsi_if_msg){ 0 };
 	msg.u.ep = conn->ep;
-	if (conn->has_ep)
-		command(conn, ISCSI_IF_EP_DISCONNECT, &msg);
+	command(conn, ISCSI_IF_EP_DISCONNECT, &msg);
 }
 
 static void destroy(struct iscsi_conn *conn)
@@ -241,8 +247,7 @@ static void terminate(struct datamover *dm)
 
 	if (conn->bound)
 		stop(conn, conn->how.again ? ISCSI_IF_RECOVER : ISCSI_IF_TERM);
-	else
-		drop_ep(conn);
+	drop_ep(conn);
 	if (!conn->how.again)
 		destroy(conn);
 	forget(conn);

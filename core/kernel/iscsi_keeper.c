@@ -71,6 +71,28 @@ bool kernel_process_lives(int root, int pid)
 	return state && state[1] == ' ' && state[2] && state[2] != 'Z' && state[2] != 'X';
 }
 
+/* "Uid:\t0\t0\t0\t0": its own and its effective one, as seen from here: a container's root is another unless it is this machine's. */
+static bool is_root(int root, int pid)
+{
+	unsigned real, effective;
+	char text[1024], *line;
+
+	if (sys_read(root, text, sizeof(text), "proc/%d/status", pid) <= 0)
+		return false;
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line, "\nUid: %u %u", &real, &effective) == 2 && !real && !effective;
+}
+
+/* The kernel's iSCSI is the first network namespace's alone. Who may not be asked counts as being in this one. */
+static bool in_other_network(int root, int pid)
+{
+	struct stat own, its;
+	char path[40];
+
+	snprintf(path, sizeof(path), "proc/%d/ns/net", pid);
+	return !fstatat(root, "proc/self/ns/net", &own, 0) && !fstatat(root, path, &its, 0) && (own.st_ino != its.st_ino || own.st_dev != its.st_dev);
+}
+
 struct search {
 	int root, pid;
 };
@@ -83,7 +105,8 @@ static void look(const char *name, void *arg)
 
 	if (search->pid || *end || pid <= 0 || pid > INT32_MAX || sys_read(search->root, comm, sizeof(comm), "proc/%ld/comm", pid) <= 0)
 		return;
-	if (!strcmp(comm, "iscsid") && kernel_process_lives(search->root, (int)pid))
+	if (!strcmp(comm, "iscsid") && kernel_process_lives(search->root, (int)pid) && is_root(search->root, (int)pid) &&
+		!in_other_network(search->root, (int)pid))
 		search->pid = (int)pid;
 }
 

@@ -49,6 +49,8 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 	set_address(&link, session);
 	link.queues = session->connections;
 	link.loss.fail_s = seconds(session->tmo.recovery);
+	if (!strcmp(session->state, "FREE"))
+		link.loss.fail_left_s = 0;
 	link.iscsi = (struct list_iscsi){ .is = true, .sid = session->sid, .cid = session->cid, .tpgt = session->tpgt, .agreed = session->agreed,
 		.tmo = session->tmo, .portal_port = session->portal_port, .kept_by = keeper->by, .kept_by_pid = keeper->pid };
 	snprintf(link.iscsi.connection_state, sizeof(link.iscsi.connection_state), "%s", session->connection_state);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ static int try_open(int root, const void *path)
 	return fd < 0 ? errno : 0;
 }
 
-/* A drive without a medium has no size, and cannot be opened: that it is there is all. */
+/* A drive without a medium has no size, and cannot be opened: that it is there is all. Of others the size is known before the block is. */
 static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 {
 	uint64_t bound = loop_clock() + OPEN_MS * 1000000ull;
@@ -48,7 +49,7 @@ static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 	if (node_make(w->root, node, dev_file, true))
 		return false;
 	err = aside_run(w->root, try_open, node, w->until && w->until < bound ? w->until : bound, 10, NULL);
-	return err == -ENOMEDIUM || (!err && lun->size);
+	return err == -ENOMEDIUM || (!err && lun->size && lun->block);
 }
 
 static const struct scsi_lun *unit(const struct scsi_lun *luns, unsigned count, uint64_t number)
@@ -108,6 +109,14 @@ static int look(struct waiting *w, const struct scsi_lun *luns, unsigned count, 
 	return !all || still;
 }
 
+/* Whoever catches signals by a loop has them blocked, and cannot turn the loop here. */
+static bool interrupted(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
+}
+
 int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until, struct scsi_lun **luns, unsigned *count, struct diag *diag)
 {
 	struct timespec step = { .tv_nsec = 1000000 };
@@ -128,6 +137,8 @@ int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64
 		if (!done && until && loop_clock() >= until)
 			done = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s has no block device that opens after %.3g s", w.lacks[0] ? w.lacks : "the target",
 				(double)(loop_clock() - since) / 1e9);
+		if (!done && interrupted())
+			done = diag_set(diag, DIAG_CLOSED, EINTR, "interrupted");
 		if (!done)
 			nanosleep(&step, NULL);
 		step.tv_nsec = step.tv_nsec < STEP_MS * 1000000 / 2 ? step.tv_nsec * 2 : STEP_MS * 1000000;

@@ -112,6 +112,8 @@ int kernel_stand_alone(int root, const char *name, const int *keep, unsigned cou
 	close_others(keep, count);
 	rename_process(root, name);
 	kernel_survive(root, NULL, &mounts, diag);
+	if (mounts)
+		kernel_leave_mounts(root, NULL); /* they stay where pivot_root is refused */
 	own = mounts ? own_root(&why) : -EPERM;
 	if (own >= 0)
 		return own;

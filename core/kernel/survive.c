@@ -153,11 +153,13 @@ static bool stands_on_us(int root, const struct mounted *m)
 		S_ISBLK(st.st_mode) && may_be_ours(root, st.st_rdev));
 }
 
-/* A device, or a server: not what the kernel keeps in memory. */
+/* A device, or a server: not what the kernel keeps in memory, though some call that "/proc". */
 static bool stands_on_something(int root, const struct mounted *m)
 {
+	const char *source = m->source ? m->source : "";
+
 	(void)root;
-	return major(m->number) || (m->source && strpbrk(m->source, "/:"));
+	return major(m->number) || (source[0] == '/' ? source[1] == '/' || !strncmp(source, "/dev/", 5) : strpbrk(source, "/:") != NULL);
 }
 
 /* The root stays: it cannot be left. */

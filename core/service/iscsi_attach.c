@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From wishes to sessions with disks, all at once: what is there is taken, the rest logged in and scanned; what failed is undone. */
-#include "iscsi_attach.h"
+/* From wishes to sessions with disks, all at once: what is there is taken, the rest logged in and scanned. */
+#include "iscsi_attach_job.h"
 #include "child.h"
 #include "iscsi_instead.h"
 #include "kernel_iscsi_keeper.h"
@@ -14,38 +14,29 @@
 #include <unistd.h>
 
 #define SEC     1000000000ull
-#define UNDO_NS (5 * SEC)
+#define STEP_NS (SEC / 20)
 #define LOOK_NS (SEC / 10)
 
-struct attach;
-struct job {
-	struct attach *attach;
-	struct iscsi_want *want;
-	struct iscsi_link link;
-	struct loop_fd scan; /* its end; fd -1: none runs */
-	pid_t scanner;
-	struct loop_timer look;
-	int keeper; /* process that logs in again to the session that was lost */
-	bool open; /* not over yet */
-};
-struct attach {
-	struct loop *loop;
-	int root;
-	uint64_t until;
-	struct kernel_iscsi *nl;
-	struct loop_timer deadline;
-	struct loop_signal stop;
-	int signo;
-	unsigned left, count;
-	volatile int over;
-	struct job *job;
-};
+/* A turn ends with the call, as what failed is undone then. While one of ours waits for another's, he may wait for this one. */
+static void leave_turn(const struct attach *attach, const struct job *job)
+{
+	bool waits = false;
+
+	for (unsigned i = 0; i < attach->count; i++) {
+		if (attach->job[i].open && attach->job[i].turn == job->turn)
+			return;
+		waits |= attach->job[i].waits;
+	}
+	if (waits)
+		kernel_iscsi_turn_leave(attach->turns, job->turn);
+}
 
 static void over(struct job *job)
 {
 	struct attach *attach = job->attach;
 
-	job->open = false;
+	job->open = job->waits = false;
+	leave_turn(attach, job);
 	if (!--attach->left)
 		attach->over = 1;
 }
@@ -101,14 +92,14 @@ static void linked(struct iscsi_link *link)
 	scan(job);
 }
 
-static void log_in(struct job *job, const struct kernel_iscsi_transport *transport)
+static void log_in(struct job *job)
 {
 	const struct iscsi_want *want = job->want;
 
 	job->link = (struct iscsi_link){ .loop = job->attach->loop,
 		.nl = job->attach->nl,
 		.carrier = want->carrier,
-		.transport = transport->handle,
+		.transport = job->attach->transport[want->carrier].handle,
 		.target = want->target,
 		.iface = want->iface,
 		.boot_root = want->boot_root,
@@ -158,7 +149,7 @@ static void look(struct loop_timer *timer)
 }
 
 /* A session that is there already; one without a connection logs in again, unless that is somebody else's business. */
-static void take(struct job *job, const struct kernel_iscsi_session *session, const struct kernel_iscsi_transport *transport)
+static void take(struct job *job, const struct kernel_iscsi_session *session)
 {
 	struct iscsi_want *want = job->want;
 
@@ -169,20 +160,102 @@ static void take(struct job *job, const struct kernel_iscsi_session *session, co
 	job->keeper = kernel_iscsid(job->attach->root);
 	if (!job->keeper)
 		job->keeper = kernel_iscsi_keeper(job->attach->root);
-	if (!strcmp(session->state, "LOGGED_IN")) {
+	if (!strncmp(session->target_state, "UNB", 3)) { /* UNBINDING, UNBOUND: the kernel scans it no more */
+		diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is being logged out: its disks are gone already", session->sid);
+		diag_hint(&want->why, "rdmastor iser-logout session%u brings it to an end; then it can be logged in to anew", session->sid);
+		over(job);
+	} else if (!strcmp(session->state, "LOGGED_IN")) {
 		scan(job);
 	} else if (job->keeper) {
 		job->look.fire = look;
 		loop_timer_set(job->attach->loop, &job->look, loop_clock() + LOOK_NS);
 	} else {
 		loop_trace(job->attach->loop, "session%u has lost its connection, and nobody keeps it", session->sid);
-		log_in(job, transport);
+		log_in(job);
+	}
+}
+
+/* Two units of one target, say. */
+static bool is_same(const struct iscsi_want *a, const struct iscsi_want *b)
+{
+	const char *from = a->netdev ? a->netdev : "", *other = b->netdev ? b->netdev : "";
+	char one[4][ADDR_TEXT];
+
+	return a->carrier == b->carrier && a->nth == b->nth && !strcmp(a->target, b->target) && !strcmp(a->from->initiator, b->from->initiator) &&
+	       !strcmp(from, other) && !strcmp(addr_text(&a->portal, one[0]), addr_text(&b->portal, one[1])) &&
+	       !strcmp(addr_text(&a->src, one[2]), addr_text(&b->src, one[3]));
+}
+
+static struct job *earlier(struct attach *attach, const struct job *job)
+{
+	for (struct job *other = attach->job; other < job; other++)
+		if (!other->first && is_same(other->want, job->want))
+			return other;
+	return NULL;
+}
+
+static void start(struct job *job, const struct kernel_iscsi_session *list, unsigned count)
+{
+	const struct kernel_iscsi_session *session = find(list, count, job->want);
+
+	if (session)
+		take(job, session);
+	else
+		log_in(job);
+}
+
+static bool take_turn(struct job *job)
+{
+	const struct attach *attach = job->attach;
+
+	job->waits = !kernel_iscsi_turn_take(attach->turns, job->turn);
+	return !job->waits;
+}
+
+/* Whoever was there first may have made what is wanted. */
+static void again(struct loop_timer *timer)
+{
+	struct attach *attach = container_of(timer, struct attach, again);
+	struct kernel_iscsi_session *list;
+	bool waits = false;
+	unsigned count;
+
+	for (unsigned i = 0; i < attach->count; i++) {
+		struct job *job = &attach->job[i];
+
+		if (!job->waits)
+			continue;
+		if (!take_turn(job)) {
+			waits = true;
+		} else if (kernel_iscsi_sessions(attach->root, &list, &count, &job->want->why)) {
+			over(job);
+		} else {
+			start(job, list, count);
+			free(list);
+		}
+	}
+	if (waits)
+		loop_timer_set(attach->loop, timer, loop_clock() + STEP_NS);
+}
+
+static void queue_up(struct attach *attach)
+{
+	attach->turns = kernel_iscsi_turns(attach->root);
+	attach->again.fire = again;
+	for (unsigned i = 0; i < attach->count; i++) {
+		struct job *job = &attach->job[i];
+
+		job->first = earlier(attach, job);
+		job->turn = kernel_iscsi_turn(iscsi_carrier_word(job->want->carrier), job->want->target, &job->want->portal);
+		if (job->first || take_turn(job))
+			continue;
+		loop_trace(attach->loop, "another process is logging in to %s: waiting for it", job->want->target);
+		loop_timer_set(attach->loop, &attach->again, loop_clock() + STEP_NS);
 	}
 }
 
 static int begin(struct attach *attach, struct diag *diag)
 {
-	struct kernel_iscsi_transport transport[ISCSI_CARRIERS];
 	struct diag why[ISCSI_CARRIERS] = { 0 };
 	bool asked[ISCSI_CARRIERS] = { false };
 	struct kernel_iscsi_session *list;
@@ -193,25 +266,23 @@ static int begin(struct attach *attach, struct diag *diag)
 		unsigned c = attach->job[i].want->carrier;
 
 		if (!asked[c])
-			kernel_iscsi_transport(attach->root, c == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport[c], &why[c]);
+			kernel_iscsi_transport(attach->root, c == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &attach->transport[c], &why[c]);
 		asked[c] = true;
 	}
+	queue_up(attach);
 	err = kernel_iscsi_sessions(attach->root, &list, &count, diag);
 	if (!err && ((asked[ISCSI_TCP] && !why[ISCSI_TCP].err) || (asked[ISCSI_ISER] && !why[ISCSI_ISER].err)))
 		err = kernel_iscsi_open(&attach->nl, attach->loop, NULL, diag);
 	for (unsigned i = 0; !err && i < attach->count; i++) {
 		struct job *job = &attach->job[i];
-		const struct kernel_iscsi_session *session = find(list, count, job->want);
 		unsigned c = job->want->carrier;
 
-		if (why[c].err) {
+		if (why[c].err)
 			job->want->why = why[c];
+		if (why[c].err || job->first)
 			over(job);
-		} else if (session) {
-			take(job, session, &transport[c]);
-		} else {
-			log_in(job, &transport[c]);
-		}
+		else if (!job->waits)
+			start(job, list, count);
 	}
 	free(list);
 	return err;
@@ -229,6 +300,8 @@ static void give_up(struct attach *attach, const struct diag *why)
 			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "session%u to this target has lost its connection, and process %d, which keeps it, does not get it back",
 				job->want->sid, job->keeper);
 			diag_hint(&job->want->why, "rdmastor iser-logout session%u ends it", job->want->sid);
+		} else if (job->waits && why->err == ETIMEDOUT) {
+			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "another process is still logging in to this target");
 		}
 		over(job);
 	}
@@ -249,33 +322,8 @@ static void stopped(struct loop_signal *sig, int signo)
 	struct diag why = { 0 };
 
 	attach->signo = signo;
-	diag_set(&why, DIAG_CLOSED, EINTR, "interrupted; what was begun is undone");
+	iscsi_attach_interrupted(&why);
 	give_up(attach, &why);
-}
-
-/* Disks that can be opened, or this was in vain and is undone. */
-static void wait_disks(struct attach *attach, struct iscsi_want *want)
-{
-	if (!want->why.err && want->no_wait)
-		kernel_scsi_luns(attach->root, want->host, &want->luns, &want->count, NULL);
-	else if (!want->why.err)
-		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until, &want->luns, &want->count, &want->why);
-	if (want->why.err && want->sid && !want->existed)
-		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
-}
-
-static void end(struct attach *attach, struct job *job)
-{
-	struct iscsi_want *want = job->want;
-
-	iscsi_link_end(&job->link);
-	loop_timer_del(attach->loop, &job->look);
-	if (job->scan.fd >= 0) {
-		loop_fd_del(attach->loop, &job->scan);
-		close(job->scan.fd);
-		if (!want->no_wait)
-			kill(job->scanner, SIGKILL);
-	}
 }
 
 static int add_hooks(struct attach *attach, struct diag *diag)
@@ -291,7 +339,7 @@ static int add_hooks(struct attach *attach, struct diag *diag)
 
 int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned count, uint64_t until, struct diag *diag)
 {
-	struct attach attach = { .loop = loop, .root = root, .until = until, .left = count, .count = count };
+	struct attach attach = { .loop = loop, .root = root, .until = until, .left = count, .count = count, .turns = -1 };
 	int err;
 
 	if (!count)
@@ -304,20 +352,21 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 	err = add_hooks(&attach, diag);
 	if (!err)
 		err = begin(&attach, diag);
-	if (!err)
+	if (!err) {
 		loop_wait(loop, &attach.over, 0);
-	for (unsigned i = 0; i < count; i++)
-		end(&attach, &attach.job[i]);
-	loop_timer_del(loop, &attach.deadline);
-	loop_signal_del(loop, &attach.stop);
-	for (unsigned i = 0; i < count; i++)
-		wait_disks(&attach, &wants[i]);
-	if (attach.nl)
-		kernel_iscsi_close(attach.nl);
-	free(attach.job);
+		iscsi_attach_end(&attach);
+	}
 	for (unsigned i = 0; !err && !attach.signo && i < count; i++)
 		if (wants[i].why.err && wants[i].carrier == ISCSI_ISER && !wants[i].answers && !wants[i].existed)
 			iscsi_instead(loop, &wants[i], until);
+	loop_timer_del(loop, &attach.deadline);
+	loop_timer_del(loop, &attach.again);
+	loop_signal_del(loop, &attach.stop);
+	if (attach.nl)
+		kernel_iscsi_close(attach.nl);
+	if (attach.turns >= 0)
+		close(attach.turns);
+	free(attach.job);
 	return err;
 }
 

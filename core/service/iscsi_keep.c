@@ -156,7 +156,7 @@ static bool is_lost(struct keep *keep, struct keep_session *s, const struct keep
 		return false;
 	}
 	if (s->state == KEEP_NEW) {
-		s->orphan = true;
+		s->known = s->orphan = true;
 		wait_from(s, now, now);
 	}
 	expire(keep, s, look->expired);

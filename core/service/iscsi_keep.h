@@ -28,7 +28,7 @@ struct keep_look { /* how a session stands with the kernel */
 struct keep_session { /* embedded in its owner's */
 	unsigned sid;
 	uint8_t state; /* enum keep_state */
-	bool known;    /* it was logged in once */
+	bool known;    /* it was logged in once, or its maker has gone */
 	bool orphan;   /* found lost, with nobody to log in again */
 	bool heard;    /* that it is lost: what the kernel shows may be older */
 	bool expired;  /* requests fail, and that was said */

@@ -183,11 +183,13 @@ static void pdu(struct iscsi_keeper *keeper, const struct kernel_iscsi_event *ev
 static void heard(struct kernel_iscsi_watch *watch, const struct kernel_iscsi_event *event)
 {
 	struct iscsi_keeper *keeper = container_of(watch, struct iscsi_keeper, watch);
+	struct kernel_iscsi_session is;
 	uint64_t now = loop_clock();
 
 	switch (event->type) {
 	case ISCSI_IF_SESSION_CREATED:
-		keep_found(&keeper->keep, event->sid, now);
+		if (!kernel_iscsi_session(keeper->root, event->sid, &is) && kept_can_be(&is))
+			keep_found(&keeper->keep, event->sid, now);
 		break;
 	case ISCSI_IF_SESSION_DESTROYED:
 		keep_gone(&keeper->keep, event->sid);
@@ -216,9 +218,10 @@ static int find(struct iscsi_keeper *keeper, struct diag *diag)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < count; i++)
-		keep_found(&keeper->keep, list[i].sid, loop_clock());
+		if (kept_can_be(&list[i]))
+			keep_found(&keeper->keep, list[i].sid, loop_clock());
 	free(list);
-	if (count)
+	if (keeper->keep.first)
 		loop_work_add(keeper->loop, &keeper->settle);
 	return 0;
 }

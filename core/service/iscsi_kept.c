@@ -84,16 +84,28 @@ static int find_portal(struct kept *kept, struct addr *portal, struct diag *diag
 	return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "the kernel does not tell its portal");
 }
 
+static enum iscsi_carrier carrier_of(const struct kernel_iscsi_session *is)
+{
+	enum iscsi_carrier carrier = ISCSI_TCP;
+
+	while (carrier < ISCSI_CARRIERS && strcmp(is->transport, iscsi_carrier_word(carrier)))
+		carrier++;
+	return carrier;
+}
+
+bool kept_can_be(const struct kernel_iscsi_session *is)
+{
+	return carrier_of(is) < ISCSI_CARRIERS;
+}
+
 static int find_transport(struct kept *kept, int root, struct diag *diag)
 {
+	enum iscsi_carrier carrier = carrier_of(&kept->is);
 	struct kernel_iscsi_transport transport;
-	enum iscsi_carrier carrier = ISCSI_TCP;
 	int err;
 
-	while (carrier < ISCSI_CARRIERS && strcmp(kept->is.transport, iscsi_carrier_word(carrier)))
-		carrier++;
 	if (carrier == ISCSI_CARRIERS)
-		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "its transport '%s' is none that is logged in over here", kept->is.transport);
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the kernel does not tell its transport");
 	err = kernel_iscsi_transport_there(root, carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
 	kept->link.carrier = (uint8_t)carrier;
 	kept->link.transport = transport.handle;

@@ -167,6 +167,8 @@ static void terminated(struct datamover *dm)
 	struct iscsi_link *link = dm->user;
 	bool mute = link->state == LINK_LOGIN && dm->why.err == ECONNRESET;
 
+	if (link->state == LINK_OVER && !link->moved && !link->why.err) /* just logged in, and nobody else hears of it */
+		link->why = dm->why;
 	if (mute)
 		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET, "the target ends the connection instead of answering the login");
 	if (mute && !link->from->auth.user) /* seen of Linux 6.12 */

@@ -21,14 +21,6 @@ static int set_number(struct iscsi_link *link, enum iscsi_if_param param, const 
 	return set_text(link, param, what, text, diag);
 }
 
-static uint16_t port_of(const struct addr *addr)
-{
-	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
-	const struct sockaddr_in *in = (const void *)&addr->ss;
-
-	return ntohs(addr->ss.ss_family == AF_INET6 ? in6->sin6_port : in->sin_port);
-}
-
 static int describe_who(struct iscsi_link *link, struct diag *diag)
 {
 	const struct iscsi_auth *auth = &link->from->auth;
@@ -62,7 +54,7 @@ int iscsi_link_describe(struct iscsi_link *link, struct diag *diag)
 		const char *what;
 		long long value;
 	} rows[] = {
-		{ ISCSI_IF_PERSISTENT_PORT, "port", port_of(&link->portal) },
+		{ ISCSI_IF_PERSISTENT_PORT, "port", addr_port(&link->portal) },
 		{ ISCSI_IF_RECOVERY_TMO, "replacement time-out", set->replacement_timeout },
 		{ ISCSI_IF_FAST_ABORT, "fast abort", set->fast_abort },
 		{ ISCSI_IF_ABORT_TMO, "abort time-out", set->abort_timeout },

@@ -20,6 +20,11 @@ plan "$a and .portal == \"[::1]:3260\" and .transport == \"tcp\"" 'iscsi://[::1]
 plan "$a and .portal == \"[::1]:3260\" and .transport == \"tcp\"" -T iqn.x:a -p ::1 -t tcp
 plan "$a and .portal == \"127.0.0.1:9\" and .transport == \"iser\"" --target iqn.x:a --portal 127.0.0.1:9
 
+for t in '15 ' '7 ?timeout=7' '1 ?timeout=200ms' '4 ?timeout=9&login-timeout=4' '3 ?timeout=9 --login-timeout 3'; do
+	# shellcheck disable=SC2086 # several words
+	plan ".login_timeout == ${t%% *}" iscsi://127.0.0.1/iqn.x:a${t#* }
+done
+
 text() { "$RDMASTOR" iser-login --dry-run -i iqn.x:me "$@" 2>err || die "$*: $(cat err)"; }
 loss() {
 	local want=$1
@@ -40,3 +45,4 @@ loss 'requests wait until it is back' "$to?replacement-timeout=-1"
 text iscsi://joe%longenoughsecret@127.0.0.1/iqn.x:a >told
 text $to -u joe --secret-file secret -v >>told
 ! grep -q longenough told err || die "told: $(cat told err)"
+[ "$(text $to/0 $to/1 $to/1 | wc -l)" = 2 ] || die "two units, one of them named twice"

@@ -15,8 +15,10 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	fails 2 "'disk1' is no iSCSI name: iqn.…, eui.… or naa.… is expected" $l iser://127.0.0.1/disk1
 	fails 2 "a target's name has at most 223 bytes" $l "iser://127.0.0.1/iqn.$(printf 'x%.0s' {1..220})"
 	fails 2 "the LUN of 'iscsi://127.0.0.1/iqn.x:a/x'" $l $to/x
-	fails 2 "'iser://127.0.0.1' names no target: iser://HOST/IQN or --target" $l iser://127.0.0.1
-	fails 2 "'127.0.0.1' names no target" $l -p 127.0.0.1
+	fails 2 'iser-login: iser://127.0.0.1: names no target: iser://HOST/IQN or --target' $l iser://127.0.0.1
+	grep -q '^hint: rdmastor iser-discover iser://127.0.0.1:3260 lists them' fails.err || die "the way out: $(cat fails.err)"
+	fails 2 '127.0.0.1: names no target' $l -p 127.0.0.1 -t tcp
+	grep -q '^hint: rdmastor iser-discover iscsi://127.0.0.1:3260 lists them' fails.err || die "the way out: $(cat fails.err)"
 	fails 2 '--target goes with --portal' $l -T iqn.x:a
 	fails 2 '--transport goes with --portal: a URI says it by its scheme' $l -t tcp $to
 	fails 2 '--portal: HOST\[:PORT\] is expected' $l -T iqn.x:a -p iscsi://127.0.0.1

@@ -28,6 +28,8 @@ int iscsi_socket(bool events)
 {
 	int pair[2];
 
+	if (iscsi_kernel.no_socket)
+		return -iscsi_kernel.no_socket;
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
 	if (!events) {
@@ -153,6 +155,14 @@ static void set(const struct iscsi_if_msg *msg, const char *text)
 		snprintf(iscsi_kernel.set[msg->u.set.param], sizeof(iscsi_kernel.set[0]), "%s", text);
 }
 
+static void unbound(uint32_t sid)
+{
+	struct iscsi_if_msg event = { .type = ISCSI_IF_SESSION_UNBOUND };
+
+	event.r.session.sid = sid;
+	iscsi_kernel_event(&event, NULL, NULL, 0);
+}
+
 static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *more)
 {
 	struct iscsi_kernel *k = &iscsi_kernel;
@@ -174,11 +184,13 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 		break;
 	case ISCSI_IF_START_CONN:
 		k->started = true;
+		if (k->leaves)
+			iscsi_kernel_error(msg->u.conn.sid, ISCSI_IF_CONN_CLOSED);
 		msg->r.code = 0;
 		break;
 	case ISCSI_IF_STOP_CONN:
 		k->stop = msg->u.stop.flag;
-		k->eps -= k->bound && k->eps;
+		k->eps -= k->bound && k->eps && !k->old;
 		k->bound = k->started = false;
 		break;
 	case ISCSI_IF_DESTROY_CONN:
@@ -186,6 +198,9 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 		break;
 	case ISCSI_IF_DESTROY_SESSION:
 		k->sessions--;
+		break;
+	case ISCSI_IF_UNBIND_SESSION:
+		unbound(msg->u.sid);
 		break;
 	case ISCSI_IF_EP_CONNECT:
 		k->eps++;
@@ -221,9 +236,9 @@ ssize_t iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
 	if (head.nlmsg_type >= ISCSI_KERNEL_COMMANDS || head.nlmsg_len > len || msg.type != head.nlmsg_type)
 		return -EINVAL;
 	k->count[head.nlmsg_type]++;
-	if (k->refuse[head.nlmsg_type]) {
+	if (k->refuse[head.nlmsg_type] || (head.nlmsg_type == ISCSI_IF_EP_POLL && !k->eps)) {
 		msg.type = ISCSI_IF_ERROR;
-		msg.iferror = (uint32_t)-k->refuse[head.nlmsg_type];
+		msg.iferror = (uint32_t)-(k->refuse[head.nlmsg_type] ? k->refuse[head.nlmsg_type] : EINVAL);
 	} else if (head.nlmsg_type != ISCSI_IF_EP_POLL && k->code[head.nlmsg_type] && k->times) {
 		k->times--;
 		msg.r.code = k->code[head.nlmsg_type];

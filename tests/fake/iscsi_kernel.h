@@ -15,11 +15,14 @@ struct iscsi_kernel {
 	unsigned count[ISCSI_KERNEL_COMMANDS]; /* of commands by type */
 	uint8_t isid[6];
 	/* What it does */
+	int no_socket; /* errno */
 	int refuse[ISCSI_KERNEL_COMMANDS]; /* errno, of iferror */
 	int code[ISCSI_KERNEL_COMMANDS]; /* r.code: of EP_POLL what it gives; of others -errno once, as often as `times` says */
 	unsigned times;
+	bool old; /* before Linux 5.13: STOP leaves the endpoint to whoever made it */
 	/* The target */
 	bool mute, hangs_up; /* on the first request */
+	bool leaves; /* as soon as it has let somebody in */
 	uint16_t status;
 	const char *moved; /* HOST:PORT */
 	int tpgt;

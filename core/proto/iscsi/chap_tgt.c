@@ -16,17 +16,9 @@ static unsigned choose(const struct iscsi_auth *auth, const char *list)
 	char number[8];
 	uint64_t alg;
 
-	for (const char *p = list; *p; p += *p == ',') {
-		size_t n = strcspn(p, ",");
-
-		if (n < sizeof(number)) {
-			memcpy(number, p, n);
-			number[n] = 0;
-			if (iscsi_number_get(number, 255, &alg) && iscsi_chap_wanted(auth, alg))
-				return (unsigned)alg;
-		}
-		p += n;
-	}
+	while (iscsi_list_next(&list, number, sizeof(number)))
+		if (iscsi_number_get(number, 255, &alg) && iscsi_chap_wanted(auth, alg))
+			return (unsigned)alg;
 	return 0;
 }
 

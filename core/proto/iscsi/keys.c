@@ -169,17 +169,9 @@ static bool choose(const struct iscsi_keys *keys, unsigned key, const char *text
 {
 	char word[32];
 
-	for (const char *p = text; *p; p += *p == ',') {
-		size_t n = strcspn(p, ",");
-
-		if (n < sizeof(word)) {
-			memcpy(word, p, n);
-			word[n] = 0;
-			if (read_value(&rows[key], word, value) && fits(keys, key, *value))
-				return true;
-		}
-		p += n;
-	}
+	while (iscsi_list_next(&text, word, sizeof(word)))
+		if (read_value(&rows[key], word, value) && fits(keys, key, *value))
+			return true;
 	return false;
 }
 

@@ -188,15 +188,11 @@ static int not_proved(struct iscsi_login_tgt *login, const char *why, struct dia
 
 static bool has(const char *list, const char *word)
 {
-	size_t len = strlen(word);
+	char item[16];
 
-	for (const char *p = list; *p; p += *p == ',') {
-		size_t n = strcspn(p, ",");
-
-		if (n == len && !memcmp(p, word, n))
+	while (iscsi_list_next(&list, item, sizeof(item)))
+		if (!strcmp(item, word))
 			return true;
-		p += n;
-	}
 	return false;
 }
 

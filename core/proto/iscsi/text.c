@@ -103,6 +103,24 @@ void iscsi_text_put_binary(struct wr *w, const char *key, const uint8_t *bytes, 
 	wr_bytes(w, "", 1);
 }
 
+bool iscsi_list_next(const char **at, char *item, size_t room)
+{
+	while (**at) {
+		size_t len = strcspn(*at, ",");
+		bool fits = len < room;
+
+		if (fits) {
+			memcpy(item, *at, len);
+			item[len] = 0;
+		}
+		*at += len;
+		*at += **at == ',';
+		if (fits)
+			return true;
+	}
+	return false;
+}
+
 bool iscsi_number_get(const char *text, uint64_t max, uint64_t *number)
 {
 	bool hex = text[0] == '0' && (text[1] | 0x20) == 'x';

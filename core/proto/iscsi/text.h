@@ -22,6 +22,8 @@ int iscsi_text_next(struct iscsi_text *, size_t *at, char **key, char **value, s
 void iscsi_text_put(struct wr *, const char *key, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void iscsi_text_put_binary(struct wr *, const char *key, const uint8_t *, size_t len); /* as 0x… */
 
+/* The next item of "a,b,c" that has room, from *at = the list on. */
+bool iscsi_list_next(const char **at, char *item, size_t room);
 /* Numbers, decimal or 0x…, parsed whole. */
 bool iscsi_number_get(const char *text, uint64_t max, uint64_t *);
 /* 0x… or 0b… (base64); the number of bytes, -1: it is neither, or more than room. */

@@ -154,6 +154,38 @@ Test(ibft, from_acpi)
 	tree_free(&tree);
 }
 
+/* A bridge or a VLAN has the address of the device below. */
+Test(ibft, the_device_among_those_of_one_address)
+{
+	static const char *const names[] = { "a0", "eth0.5", "eth0", "br0", "z0" };
+	struct tree tree = tree_new();
+	struct built b = build();
+	char path[60];
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "sys/class/net/%s/address", names[i]);
+		tree_file(&tree, path, "52:00:00:00:00:00\n");
+		snprintf(path, sizeof(path), "sys/class/net/%s/type", names[i]);
+		tree_file(&tree, path, "1\n");
+	}
+	tree_dir(&tree, "sys/class/net/eth0/device");
+	put_table(&tree, &b);
+	cr_assert_eq(kernel_ibft(tree.root, &ibft, &why), 0, "%s", why.text);
+	cr_assert_str_eq(ibft.nic[0].netdev, "eth0");
+	tree_free(&tree);
+}
+
+Test(ibft, a_firmware_that_counts_the_nul)
+{
+	struct built b = build();
+
+	b.initiator.name.length = put_le16(get_le16(b.initiator.name.length) + 1);
+	b.target[0].secret.length = put_le16(get_le16(b.target[0].secret.length) + 1);
+	cr_assert_eq(kernel_ibft_table(&b, offsetof(struct built, used), &ibft, &why), 0, "%s", why.text);
+	cr_assert_str_eq(ibft.initiator, "iqn.2024-01.lab:init");
+	cr_assert_str_eq(ibft.target[0].secret[0], "longenough");
+}
+
 static void put(const struct tree *tree, const char *name, const char *words)
 {
 	char path[100];

@@ -27,9 +27,20 @@ static void fini(void)
 }
 TestSuite(iscsi_keeper, .init = setup, .fini = fini);
 
+static void owned(int pid, const char *uids)
+{
+	char path[40], text[120];
+
+	snprintf(path, sizeof(path), "proc/%d/status", pid);
+	snprintf(text, sizeof(text), "Name:\tiscsid\nUmask:\t0022\nPid:\t%d\nUid:\t%s\nGid:\t0\t0\t0\t0\n", pid, uids);
+	tree_file(&tree, path, text);
+}
+
 static void process(int pid, const char *comm, char state)
 {
 	char path[40], text[80];
+
+	owned(pid, "0\t0\t0\t0");
 
 	snprintf(path, sizeof(path), "proc/%d/comm", pid);
 	snprintf(text, sizeof(text), "%s\n", comm);
@@ -50,6 +61,28 @@ Test(iscsi_keeper, iscsid)
 	cr_assert_eq(kernel_iscsid(tree.root), 0, "none of these is it, or lives");
 	process(10, "iscsid", 'D');
 	cr_assert_eq(kernel_iscsid(tree.root), 10);
+}
+
+Test(iscsi_keeper, iscsid_is_roots)
+{
+	process(10, "iscsid", 'S');
+	owned(10, "1000\t1000\t1000\t1000");
+	process(11, "iscsid", 'S');
+	owned(11, "1000\t0\t0\t0");
+	cr_assert_eq(kernel_iscsid(tree.root), 0, "a name that anybody can give, and a program that is root for somebody");
+	process(12, "iscsid", 'S');
+	cr_assert_eq(kernel_iscsid(tree.root), 12);
+}
+
+Test(iscsi_keeper, iscsid_of_a_container)
+{
+	process(10, "iscsid", 'S');
+	tree_file(&tree, "proc/self/ns/net", "");
+	tree_file(&tree, "proc/10/ns/net", "");
+	cr_assert_eq(kernel_iscsid(tree.root), 0, "in another network it hears nothing of the kernel");
+	process(11, "iscsid", 'S');
+	tree_link(&tree, "proc/11/ns/net", "../../self/ns/net");
+	cr_assert_eq(kernel_iscsid(tree.root), 11);
 }
 
 Test(iscsi_keeper, processes)

@@ -65,6 +65,16 @@ Test(list_iscsi, has_it_all)
 	kernel_list_free(&list);
 }
 
+/* How much of the time-out is left the kernel does not tell, but that nothing is. */
+Test(list_iscsi, time_is_up)
+{
+	cr_assert_eq(only()->loss.fail_left_s, LIST_UNKNOWN);
+	kernel_list_free(&list);
+	tree_file(&tree, DEVICE "state", "FREE\n");
+	cr_assert_eq(only()->loss.fail_left_s, 0);
+	kernel_list_free(&list);
+}
+
 static void locked(int pid)
 {
 	char text[80];
@@ -92,6 +102,7 @@ Test(list_iscsi, is_kept)
 	kept("rdmastor", 812);
 	tree_file(&tree, "proc/400/comm", "iscsid\n");
 	tree_file(&tree, "proc/400/stat", "400 (iscsid) S 1\n");
+	tree_file(&tree, "proc/400/status", "Name:\tiscsid\nUid:\t0\t0\t0\t0\n");
 	kept("iscsid", 400);
 }
 

@@ -117,15 +117,15 @@ Test(survive, only_mounts_that_may_stand_on_it_are_left)
 
 Test(survive, what_is_on_a_device_or_server_is_left_but_for_a_file)
 {
-	static const char *const source[] = { "/dev/sda3", "server:/home", "tmpfs", "//server/share", "pool/home" };
-	const bool stays[] = { false, false, true, true, false };
+	static const char *const source[] = { "/dev/sda3", "server:/home", "tmpfs", "//server/share", "pool/home", "/proc" };
+	const bool stays[] = { false, false, true, true, false, true };
 	struct tree tree = tree_new();
-	char path[5][64], text[1000] = "";
+	char path[6][64], text[1000] = "";
 	struct stat st;
 
 	if (geteuid() || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		cr_skip_test("nothing can be mounted here");
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		snprintf(path[i], sizeof(path[i]), "mnt%u", i);
 		tree_dir(&tree, path[i]);
 		snprintf(path[i], sizeof(path[i]), "%s/mnt%u", tree.path, i);
@@ -136,7 +136,7 @@ Test(survive, what_is_on_a_device_or_server_is_left_but_for_a_file)
 	}
 	tree_file(&tree, "proc/self/mountinfo", text);
 	kernel_leave_mounts(tree.root, path[3]);
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		cr_assert_eq(is_mounted(&tree, path[i]), stays[i], "%s", source[i]);
 		umount(path[i]);
 	}

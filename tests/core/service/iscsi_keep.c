@@ -413,6 +413,9 @@ Test(iscsi_keep, who_makes_a_session_is_let)
 	w.look[2].making = false; /* it has died */
 	pass(1);
 	cr_assert(w.trying[2]);
+	w.look[2].making = true; /* another process has its number */
+	pass(3);
+	cr_assert(w.trying[2] && is(2, KEEP_TRY), "it is ours");
 	w.look[3] = (struct keep_look){ .making = true };
 	find(3);
 	w.look[3] = (struct keep_look){ .live = true, .making = true };

@@ -205,6 +205,21 @@ Test(keeper, ends_with_the_last_session)
 	cr_assert(!iscsi_keeper_idle(keeper), "one that nobody told of is found");
 }
 
+/* An adapter's own: those that it keeps itself are none of ours. */
+Test(keeper, does_not_stay_for_what_it_cannot_keep)
+{
+	unlinkat(tree.root, LINK, 0);
+	session_event(ISCSI_IF_SESSION_DESTROYED);
+	cr_assert(comes(NULL));
+	put("sys/class/scsi_host/host3/", "proc_name", "bnx2i\n");
+	tree_link(&tree, LINK, "../../devices/platform/host3/session7/iscsi_session/session7");
+	session_event(ISCSI_IF_SESSION_CREATED);
+	lose();
+	rest(50);
+	cr_assert(iscsi_keeper_idle(keeper));
+	cr_assert_str_eq(said, "");
+}
+
 Test(keeper, sees_that_it_is_gone)
 {
 	iscsi_kernel.mute = true;

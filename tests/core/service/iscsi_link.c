@@ -115,6 +115,27 @@ Test(iscsi_link, over_iser_the_kernel_connects)
 	cr_assert_eq(iscsi_kernel.sessions, 1, "what has succeeded stays");
 }
 
+Test(iscsi_link, on_an_old_kernel_too_no_endpoint_is_left)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.status = 0x0202;
+	iscsi_kernel.old = true;
+	cr_assert_eq(run(), -EPERM);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 1);
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.eps);
+}
+
+Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.status = 0x0202;
+	cr_assert_eq(run(), -EPERM);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 0);
+	nothing_left();
+}
+
 Test(iscsi_link, a_target_without_rdma_extensions)
 {
 	link_.carrier = ISCSI_ISER;
@@ -300,6 +321,17 @@ Test(iscsi_link, and_whose_target_does_not_come_back)
 	cr_assert_eq(run(), -EAGAIN);
 	cr_assert_eq(iscsi_kernel.stop, ISCSI_IF_RECOVER);
 	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] && !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
+}
+
+Test(iscsi_link, lost_as_soon_as_it_is_live)
+{
+	link_.again = true;
+	link_.id = (struct iscsi_if_conn){ .sid = 7 };
+	iscsi_kernel.leaves = true;
+	cr_assert_eq(run(), -ECONNRESET, "a keeper would take it for live");
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_START_CONN], 1);
+	cr_assert_eq(iscsi_kernel.stop, ISCSI_IF_RECOVER);
+	cr_assert(!iscsi_kernel.started);
 }
 
 Test(iscsi_link, given_up_half_way)

@@ -87,6 +87,18 @@ Test(iscsi_text, bounds)
 	iscsi_text_free(&t);
 }
 
+Test(iscsi_text, lists)
+{
+	const char *at = "a,too-long,,bc,", *none = "";
+	char item[4];
+
+	cr_assert(iscsi_list_next(&at, item, sizeof(item)) && !strcmp(item, "a"));
+	cr_assert(iscsi_list_next(&at, item, sizeof(item)) && !*item);
+	cr_assert(iscsi_list_next(&at, item, sizeof(item)) && !strcmp(item, "bc"));
+	cr_assert_not(iscsi_list_next(&at, item, sizeof(item)));
+	cr_assert_not(iscsi_list_next(&none, item, sizeof(item)));
+}
+
 Test(iscsi_text, numbers)
 {
 	uint64_t n;

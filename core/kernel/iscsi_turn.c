@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One login to a target and portal at a time, over all processes: where two look before either has a session, both make one. */
+#include "kernel_iscsi_session.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#define PLACE "sys/module/scsi_transport_iscsi/uevent" /* for root to write alone; what the keeper does with it, flock(2), is apart from this */
+
+int kernel_iscsi_turns(int root)
+{
+	int fd = openat(root, PLACE, O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static uint64_t mix(uint64_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	while (*text++);
+	return hash;
+}
+
+uint64_t kernel_iscsi_turn(const char *transport, const char *target, const struct addr *portal)
+{
+	char at[ADDR_TEXT];
+
+	return mix(mix(mix(0xcbf29ce484222325ull, transport), target), addr_text(portal, at)) >> 2;
+}
+
+static int lock(int fd, uint64_t turn, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)turn, .l_len = 1 };
+
+	return fd < 0 || !fcntl(fd, F_OFD_SETLK, &lock) ? 0 : errno;
+}
+
+bool kernel_iscsi_turn_take(int fd, uint64_t turn)
+{
+	int err = lock(fd, turn, F_WRLCK);
+
+	return err != EAGAIN && err != EACCES;
+}
+
+void kernel_iscsi_turn_leave(int fd, uint64_t turn)
+{
+	lock(fd, turn, F_UNLCK);
+}
