@@ -16,7 +16,7 @@
 #define ASK_MS    10000 /* for the server to answer, when there is no other end to it */
 #define STATD_MS  500
 #define MINUTE_MS 60000
-#define PATIENCE_MS 250 /* with a mount that is under way, before the server is asked about it */
+#define PATIENCE_MS 500 /* with a mount that is under way, before the server is asked about it */
 #define PAUSE_MS  2000 /* between attempts that retry= asks for */
 
 #define TCP_HINT "--fallback tcp mounts without RDMA"
