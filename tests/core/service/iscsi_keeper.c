@@ -162,6 +162,7 @@ Test(keeper, tries_again)
 Test(keeper, leaves_it_to_iscsid)
 {
 	put("proc/400/", "comm", "iscsid\n");
+	put("proc/400/", "status", "Name:\tiscsid\nUid:\t0\t0\t0\t0\n");
 	put("proc/400/", "stat", "400 (iscsid) S 1\n");
 	lose();
 	cr_assert(comes("iscsid runs (process 400)"), "%s", said);
@@ -276,6 +277,7 @@ Test(keeper, is_not_started_beside_iscsid)
 	int pid = 0;
 
 	put("proc/400/", "comm", "iscsid\n");
+	put("proc/400/", "status", "Name:\tiscsid\nUid:\t0\t0\t0\t0\n");
 	put("proc/400/", "stat", "400 (iscsid) S 1\n");
 	cr_assert_eq(iscsi_keeper_start(tree.root, &pid, &why), -EALREADY);
 	cr_assert_eq(pid, 400);
