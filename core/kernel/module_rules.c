@@ -7,12 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct conf {
+	const char *dir;
+	char name[256];
+};
+
 struct rules {
 	int root;
 	const char *dir, *module;
 	bool needed, found;
 	char *options;
 	size_t len;
+	struct conf *conf;
+	size_t confs;
 };
 
 /* '-' and '_' are the same, but for ranges between brackets. */
@@ -67,21 +74,43 @@ static void join(char *text)
 	*to = 0;
 }
 
-static void rule_file(const char *name, void *arg)
+static void read_conf(struct rules *rules, const struct conf *conf)
 {
-	struct rules *rules = arg;
-	size_t len = strlen(name);
 	char path[320], *text, *rest, *line;
 
-	if (len < 6 || strcmp(name + len - 5, ".conf"))
-		return;
-	snprintf(path, sizeof(path), "%s/%s", rules->dir, name);
+	snprintf(path, sizeof(path), "%s/%s", conf->dir, conf->name);
 	text = rest = sys_read_conf(rules->root, path);
 	if (text)
 		join(text);
 	while ((line = strsep(&rest, "\n")))
 		take(rules, line);
 	free(text);
+}
+
+/* Hidden by one of its name in a folder before. */
+static void add_conf(const char *name, void *arg)
+{
+	struct rules *rules = arg;
+	size_t len = strlen(name);
+	struct conf *more;
+
+	if (len < 6 || strcmp(name + len - 5, ".conf"))
+		return;
+	for (size_t i = 0; i < rules->confs; i++)
+		if (!strcmp(rules->conf[i].name, name))
+			return;
+	more = realloc(rules->conf, (rules->confs + 1) * sizeof(*more));
+	if (!more)
+		return;
+	rules->conf = more;
+	more += rules->confs++;
+	more->dir = rules->dir;
+	snprintf(more->name, sizeof(more->name), "%s", name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct conf *)a)->name, ((const struct conf *)b)->name);
 }
 
 static void read_rules(struct rules *rules)
@@ -91,8 +120,13 @@ static void read_rules(struct rules *rules)
 
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
 		rules->dir = dirs[i];
-		sys_list(rules->root, rules->dir, rule_file, rules);
+		sys_list(rules->root, rules->dir, add_conf, rules);
 	}
+	if (rules->confs)
+		qsort(rules->conf, rules->confs, sizeof(*rules->conf), by_name);
+	for (size_t i = 0; i < rules->confs; i++)
+		read_conf(rules, &rules->conf[i]);
+	free(rules->conf);
 }
 
 bool module_has_rule(int root, const char *module, bool needed)

@@ -152,9 +152,9 @@ static int run(int root, const struct errand *errand)
 	}
 	wait_end(watch, -1); /* it has settled that it ends */
 	close(watch);
+	child_ended(pid, &status);
 	if (over) /* it may have been done when its time was up */
 		return is_there(root, errand) ? 0 : over;
-	child_ended(pid, &status);
 	return -status;
 }
 

@@ -105,6 +105,25 @@ Test(modules, the_folders_of_rules)
 	tree_free(&tree);
 }
 
+/* As kmod 30 answers `modprobe -c`. */
+Test(modules, the_order_of_files_and_those_that_are_hidden)
+{
+	struct tree tree = tree_new();
+	char text[64];
+
+	tree_file(&tree, "usr/lib/modprobe.d/a.conf", "options nvme_tcp x=lib\ninstall nvme_tcp /bin/false\n");
+	tree_file(&tree, "lib/modprobe.d/z.conf", "options nvme_tcp x=z\n");
+	tree_file(&tree, "etc/modprobe.d/m.conf", "options nvme_tcp x=m\n");
+	cr_assert(module_has_rule(tree.root, "nvme_tcp", false));
+	module_options(tree.root, "nvme_tcp", "", text, sizeof(text));
+	cr_assert_str_eq(text, "x=lib x=m x=z");
+	tree_file(&tree, "etc/modprobe.d/a.conf", "options nvme_tcp x=etc\n");
+	cr_assert_not(module_has_rule(tree.root, "nvme_tcp", false));
+	module_options(tree.root, "nvme_tcp", "", text, sizeof(text));
+	cr_assert_str_eq(text, "x=etc x=m x=z");
+	tree_free(&tree);
+}
+
 Test(modules, options_of_the_machine)
 {
 	struct tree tree = rule("options ib-srp  cmd_sg_entries=255 \\\n  ch_count=2\noptions ib* x=1\noptions ib_srpt y=1\noptions ib_srp\n");

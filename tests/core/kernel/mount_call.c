@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,6 +78,11 @@ static int ask(unsigned ms, unsigned until_ms, bool *late)
 	return kernel_mount(tree.root, &it, late);
 }
 
+static bool has_child(void)
+{
+	return waitpid(-1, NULL, WNOHANG) >= 0;
+}
+
 static void setup(void)
 {
 	tree = tree_new();
@@ -118,6 +124,7 @@ Test(mount_call, one_that_comes_when_its_time_is_up_stands)
 	cr_assert_eq(ask(400, 100, &late), 0);
 	cr_assert_not(late);
 	cr_assert_not(unmounted());
+	cr_assert_not(has_child());
 }
 
 Test(mount_call, one_that_comes_when_it_was_given_up_is_undone)
@@ -172,7 +179,7 @@ Test(mount_call, nor_one_over_another_transport)
 static int in_vain(void *arg)
 {
 	++*(unsigned *)arg;
-	return mount_ms > 2000;
+	return mount_ms > 2000 || fails;
 }
 
 static int ask_meanwhile(unsigned ms, unsigned until_ms, unsigned *asked, bool *late)
@@ -216,6 +223,18 @@ Test(mount_call, one_that_is_in_vain_is_stopped_and_undone)
 	for (unsigned i = 0; i < 100 && !unmounted(); i++)
 		sleep_ms(50);
 	cr_assert(unmounted());
+}
+
+/* retry= stops one every other second, for days. */
+Test(mount_call, one_that_was_stopped_leaves_no_process_behind)
+{
+	unsigned asked;
+	bool late;
+
+	fails = true;
+	cr_assert_eq(ask_meanwhile(800, 60000, &asked, &late), -ECANCELED);
+	cr_assert_eq(asked, 1);
+	cr_assert_not(has_child(), "it ended within the grace of 1.5 s");
 }
 
 Test(mount_call, the_end_of_its_time_holds_after_that_too)
