@@ -221,6 +221,8 @@ static void connect_record(
 	if (strcmp(transport, own.value[NVMF_TRANSPORT])) {
 		own.value[NVMF_HOST_TRADDR] = own.value[NVMF_HOST_IFACE] = NULL;
 		own.flag[NVMF_HDR_DIGEST] = own.flag[NVMF_DATA_DIGEST] = own.flag[NVMF_TLS] = own.flag[NVMF_CONCAT] = false;
+		own.value[NVMF_TLS_KEY] = own.value[NVMF_KEYRING] = own.tls_key_file = own.tls_key_fd = own.tls_key_identity = NULL;
+		own.tls_of = NULL;
 	}
 	snprintf(what, sizeof(what), "%s at %s %s:%s", record->subnqn, own.value[NVMF_TRANSPORT], record->traddr, record->trsvcid);
 	if (nvmf_target_read(t, w->call, w->root, &own, NULL, &why))
@@ -282,6 +284,10 @@ static struct nvmf_options of_target(const struct nvmf_options *opts, const stru
 			own.value[key] = t->want.value[key];
 	}
 	own.value[NVMF_TRANSPORT] = own.value[NVMF_TRADDR] = own.value[NVMF_TRSVCID] = own.value[NVMF_NQN] = NULL;
+	if (t->tls.ring)
+		own.value[NVMF_KEYRING] = t->tls.ring;
+	if (t->tls.psk.len)
+		own.tls_of = t;
 	return own;
 }
 

@@ -54,6 +54,11 @@ static int read_from(struct nvmf_target *t, const struct nvmf_options *opts, con
 	char text[NVMF_SECRET];
 	int err;
 
+	if (opts->tls_of) {
+		t->tls.psk = opts->tls_of->tls.psk;
+		t->tls.from = opts->tls_of->tls.from;
+		return 0;
+	}
 	if (given || (!opts->tls_key_fd && !file)) {
 		t->tls.from = given ? "as given" : VARIABLE;
 		return read_key(t, given ? given : variable, diag);
@@ -80,7 +85,7 @@ int nvmf_tls_read(struct nvmf_target *t, const struct nvmf_options *opts, const 
 	/* a number says that the key is there already */
 	if (key && !text && (opts->tls_key_fd || file || t->tls.identity))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key %s is in the kernel already: give its number, its identity or the key", key);
-	if (text || opts->tls_key_fd || file || ours)
+	if (opts->tls_of || text || opts->tls_key_fd || file || ours)
 		err = read_from(t, opts, file, diag);
 	if (!err && (t->tls.psk.len || t->tls.identity))
 		t->want.value[NVMF_TLS] = "";

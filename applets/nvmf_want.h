@@ -7,12 +7,14 @@
 #include "uri.h"
 
 /* The options of nvme-cli's fabrics commands, and ours; NVMF_ROWS() are their rows, this struct being the member `nvmf`. */
+struct nvmf_target;
 struct nvmf_options {
 	const char *value[NVMF_KEYS];
 	bool flag[NVMF_KEYS];
 	const char *on_loss, *secret_file[2], *secret_fd[2]; /* [0] the host's, [1] the controller's */
 	const char *tls_key_file, *tls_key_fd, *tls_key_identity;
 	bool tls_key_compat;
+	const struct nvmf_target *tls_of; /* whose key for TLS it is, read already; NULL = nobody's */
 	bool no_secrets; /* neither files nor the environment are read for them */
 };
 
