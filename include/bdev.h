@@ -24,7 +24,9 @@ struct io {
 	uint32_t len;
 	uint64_t off;
 	struct buf *buf;
-	int status; /* 0 or -errno; -ENOTCONN: the path died before the answer (only `paths` sees that) */
+	/* 0 or -errno. -ENOTCONN: the path died before the answer (only `paths` sees that). -EHOSTUNREACH: no path was back in the time
+	 * that the loss policy allows: the connection's fault, not the disk's; bdev->why has the reason. */
+	int status;
 	uint32_t detail; /* the protocol's own status, for proto->status_text; MAP: number of runs */
 	void (*done)(struct io *);
 	void *lower; /* lim.io_size bytes, 8-aligned, the bdev's while the io is in flight */
@@ -92,8 +94,9 @@ struct bdev {
 	uint8_t state;
 	struct bdev_limits lim; /* valid from UP on */
 	struct bdev_id id;
-	struct diag why; /* of DOWN; of UP: what is wrong with it since `changed`, all the same */
+	struct diag why; /* of DOWN; of UP: what is wrong with it since `changed`, or why no path works now */
 	void (*changed)(struct bdev *); /* state or lim.size is new; on bdev->loop */
+	void (*report)(struct bdev *, const char *line); /* the last path was lost, or one is back: a line for people; on bdev->loop */
 	void *user; /* the owner's */
 	const char *(*status_text)(uint32_t detail); /* sentence for io.detail; NULL = none */
 	char uri[URI_MAX]; /* as the user wrote it, without secrets */
