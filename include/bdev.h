@@ -7,6 +7,7 @@
 #include "mem.h"
 #include "uri.h"
 #include <assert.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +32,11 @@ struct io {
 	void (*done)(struct io *);
 	void *lower; /* lim.io_size bytes, 8-aligned, the bdev's while the io is in flight */
 	struct io *next; /* the bdev's while in flight */
+	struct { /* bdev_abandon()'s; zero otherwise */
+		struct bdev *bdev;
+		void (*done)(struct io *); /* the submitter's */
+		struct io *next;
+	} orphan;
 #ifdef DEBUG_CONTRACTS
 	void (*checked_done)(struct io *); /* bdev_check_submit()'s: the submitter's done, and where the io is in flight */
 	struct lane *checked_lane;
@@ -53,7 +59,7 @@ struct bdev_limits {
 	uint32_t io_size;
 	uint16_t lanes; /* most lanes at once */
 	uint16_t depth; /* ios a lane keeps in flight; it queues more, in order */
-	uint32_t quiesce_ms; /* after a path died, how long its writes may still be executed */
+	uint32_t quiesce_ms; /* after a path died, how long its target may still execute its writes */
 	bool ro, fua;
 };
 
@@ -100,6 +106,10 @@ struct bdev {
 	void *user; /* the owner's */
 	const char *(*status_text)(uint32_t detail); /* sentence for io.detail; NULL = none */
 	char uri[URI_MAX]; /* as the user wrote it, without secrets */
+	/* Writes in flight whose submitter has left (orphan.c): all under the lock, the number atomic. */
+	pthread_mutex_t orphan_lock;
+	struct io *orphan;
+	unsigned orphans;
 };
 
 struct lane_ops {
@@ -107,7 +117,9 @@ struct lane_ops {
 	void (*kick)(struct lane *); /* once a turn after submits; may complete ios */
 	int (*map)(struct lane *, struct pool *, struct diag *); /* before the pool's first io; NULL = nothing to do */
 	void (*unmap)(struct lane *, struct pool *); /* after its last done */
-	bool (*cancel)(struct lane *, struct io *); /* drop a held io: true = its done(-ECANCELED) comes; NULL = cannot */
+	/* Drops an io that is only held: true = its done(-ECANCELED) comes, for a write not before a dead path can no longer execute
+	 * it. NULL = cannot. Call bdev_cancel() or bdev_abandon(). */
+	bool (*cancel)(struct lane *, struct io *);
 	/* As if the path had died: what is in flight is done with -ENOTCONN, then LANE_DOWN, neither inside. NULL = both come by
 	 * themselves soon after the bdev is down. */
 	void (*abort)(struct lane *, const struct diag *why);
@@ -126,6 +138,8 @@ struct lane {
 	void (*changed)(struct lane *);
 	void *user;
 	struct loop_work kick;
+	struct io *gated; /* wait for an orphan that they overlap */
+	struct loop_timer gate;
 };
 
 /* Opens by URI: network schemes through `paths` (path= keys, reconnect), local ones directly. Runs the loop until it is
@@ -159,8 +173,20 @@ static inline void lane_unmap(struct lane *lane, struct pool *pool)
 void bdev_check_submit(struct lane *, struct io *); /* submits, asserting the contract above; also that done() keeps it */
 #endif
 
+/* The submitter of an io in flight has left and will not act on its answer: what is only held is cancelled. A write, trim or zero
+ * that stays in flight is an orphan: until its done() has come, later requests that overlap it, of any lane of the bdev, wait.
+ * So it lands before anything that they write or read. On the lane's thread; done() never comes inside. */
+void bdev_abandon(struct lane *, struct io *);
+/* lane_ops.cancel, also of an io that waits for an orphan. */
+bool bdev_cancel(struct lane *, struct io *);
+/* Makes an io wait if it overlaps an orphan; false = it may be submitted. */
+bool bdev_gate(struct lane *, struct io *);
+
 static inline void bdev_submit(struct lane *lane, struct io *io)
 {
+	if (__builtin_expect(__atomic_load_n(&lane->bdev->orphans, __ATOMIC_ACQUIRE) != 0, 0) &&
+	    bdev_gate(lane, io))
+		return;
 #ifdef DEBUG_CONTRACTS
 	bdev_check_submit(lane, io);
 #else

@@ -237,7 +237,10 @@ static void lane_kick(struct loop_work *work)
 
 void lane_init(struct lane *lane, const struct lane_ops *ops, struct bdev *bdev, struct loop *loop)
 {
-	*lane = (struct lane){ .ops = ops, .bdev = bdev, .loop = loop, .state = LANE_OPENING, .kick.run = lane_kick };
+	*lane = (struct lane){
+		.ops = ops, .bdev = bdev, .loop = loop, .state = LANE_OPENING,
+		.kick.run = lane_kick, .gate.fire = lane_gate_fired,
+	};
 }
 
 struct io_wait {
@@ -261,8 +264,7 @@ int bdev_io_wait(struct lane *lane, struct io *io, uint32_t timeout_ms)
 		return io->status = -ENOMEM;
 	bdev_submit(lane, &wait.io);
 	while (!loop_wait(lane->loop, &wait.over, deadline)) {
-		if (lane->ops->cancel)
-			lane->ops->cancel(lane, &wait.io);
+		bdev_cancel(lane, &wait.io);
 		deadline = loop_clock() + CANCEL_MS * MSEC;
 	}
 	free(wait.io.lower);

@@ -11,4 +11,7 @@ int output_attach(struct bdev **, struct loop *, struct uri *, const struct bdev
 /* Over the bdevs of one network URI and its path= keys. Asks the URI for path, loss and timeout. */
 int paths_attach(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 
+/* orphan.c: tries the ios that wait for an orphan again. */
+void lane_gate_fired(struct loop_timer *);
+
 #define BDEV_TIMEOUT_MS 10000

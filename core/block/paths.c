@@ -4,6 +4,7 @@
 #include "paths.h"
 #include "block.h"
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,93 @@ static double seconds_since(uint64_t ns)
 static void path_changed(struct bdev *leaf);
 static void paths_decide(struct paths *paths);
 
+static unsigned paths_count(const struct paths *paths, enum path_state state)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < paths->count; i++)
+		count += paths->path[i].state == state;
+	return count;
+}
+
+static void paths_report(struct paths *paths, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void paths_report(struct paths *paths, const char *fmt, ...)
+{
+	char line[URI_MAX + sizeof(paths->bdev.why.text) + 128];
+	va_list args;
+
+	if (!paths->bdev.report)
+		return;
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	paths->bdev.report(&paths->bdev, line);
+}
+
+/* The reason of requests that no path could carry: the last failure, and what was tried. */
+static void paths_blame(struct paths *paths)
+{
+	const struct diag *last = &paths->failed->why;
+	struct diag *why = &paths->bdev.why;
+	bool silent = last->code == DIAG_TIMEOUT;
+	char tried[64] = "connection lost";
+
+	if (paths->tries)
+		snprintf(tried, sizeof(tried), "no connection for %.3g s, %u attempt%s",
+			seconds_since(paths->out_ns), paths->tries, paths->tries == 1 ? "" : "s");
+	*why = (struct diag){ 0 };
+	diag_set(why, silent ? DIAG_TIMEOUT : DIAG_UNREACHABLE, silent ? ETIMEDOUT : EHOSTUNREACH,
+		"%s: %s", tried, last->text);
+	diag_ctx(why, "%s", paths->bdev.uri);
+	if (last->hint[0])
+		diag_hint(why, "%s", last->hint);
+}
+
+static void paths_lost(struct paths *paths, const struct path *path)
+{
+	const char *uri = path->uri.spelling, *why = path->why.text;
+	unsigned others = paths_count(paths, PATH_UP);
+
+	if (others) {
+		paths_report(paths, "%s: connection lost: %s; %u other path%s in use", uri, why, others,
+			others == 1 ? "" : "s");
+		return;
+	}
+	paths->out_ns = path->lost_ns;
+	paths->tries = 0;
+	paths->failed = path;
+	paths_blame(paths);
+	if (!paths->loss_ms) {
+		paths_report(paths, "%s: connection lost: %s; requests fail until it is back", uri, why);
+	} else if (paths->loss_ms == UINT32_MAX) {
+		paths_report(paths, "%s: connection lost: %s; requests wait until it is back", uri, why);
+	} else {
+		paths_report(paths, "%s: connection lost: %s; requests wait up to %g s", uri, why,
+			paths->loss_ms / 1000.);
+		loop_timer_set(paths->bdev.loop, &paths->unreachable,
+			paths->out_ns + paths->loss_ms * PATHS_MSEC);
+	}
+}
+
+static void paths_back(struct paths *paths, const struct path *path)
+{
+	uint64_t since = paths->out_ns ? paths->out_ns : path->lost_ns;
+
+	loop_timer_del(paths->bdev.loop, &paths->unreachable);
+	paths->out_ns = 0;
+	paths->bdev.why = (struct diag){ 0 };
+	paths_report(paths, "%s: connected again after %.1f s", path->uri.spelling, seconds_since(since));
+}
+
+/* The time of the loss policy is over. */
+static void paths_unreachable(struct loop_timer *timer)
+{
+	struct paths *paths = container_of(timer, struct paths, unreachable);
+
+	paths_blame(paths);
+	paths_report(paths, "%s: %s; requests fail until it is back", paths->bdev.uri, paths->bdev.why.text);
+}
+
 static void path_end(struct path *path, const struct diag *why)
 {
 	if (why)
@@ -38,6 +126,7 @@ static void path_start(struct loop_timer *timer)
 	struct diag why = { 0 };
 
 	path->attempts++;
+	paths->tries++;
 	path->state = PATH_OPENING;
 	path->leaf = NULL;
 	if (bdev_start(&path->leaf, paths->bdev.loop, &path->uri, &paths->env, path_changed, path, &why))
@@ -73,6 +162,10 @@ static void path_reap(struct loop_work *work)
 			path->delay_ms = 0;
 	} else if (!paths->stopping) {
 		loop_trace(paths->bdev.loop, "path %s, attempt %u: %s", path->uri.spelling, path->attempts, path->why.text);
+		if (paths->out_ns) {
+			paths->failed = path;
+			paths_blame(paths);
+		}
 	}
 	path->up_ns = 0;
 	path->state = paths->stopping ? PATH_OFF : PATH_IDLE;
@@ -105,6 +198,7 @@ static void path_lost(struct path *path, const struct diag *why)
 		if (pl->leg[index].on)
 			loop_post(pl->lane.loop, &pl->leg[index].drop);
 	path_end(path, NULL);
+	paths_lost(path->paths, path);
 }
 
 static void path_joins(struct path *path)
@@ -112,8 +206,8 @@ static void path_joins(struct path *path)
 	struct paths *paths = path->paths;
 
 	path->up_ns = loop_clock();
-	if (path->lost_ns)
-		loop_trace(paths->bdev.loop, "path %s back after %.1f s", path->uri.spelling, seconds_since(path->lost_ns));
+	if (path->lost_ns || paths->out_ns)
+		paths_back(paths, path);
 	for (struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
 		leg_attach(pl, path);
 }
@@ -171,15 +265,6 @@ static void path_changed(struct bdev *leaf)
 	}
 }
 
-static unsigned paths_count(const struct paths *paths, enum path_state state)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < paths->count; i++)
-		count += paths->path[i].state == state;
-	return count;
-}
-
 static void paths_up(struct paths *paths)
 {
 	struct bdev *bdev = &paths->bdev;
@@ -205,6 +290,8 @@ static void paths_up(struct paths *paths)
 		}
 		path_joins(path);
 	}
+	if (bdev->lim.quiesce_ms < paths->quiesce_ms)
+		bdev->lim.quiesce_ms = paths->quiesce_ms;
 	paths->leaf_io_size = bdev->lim.io_size < LEAF_IO_SIZE ? LEAF_IO_SIZE : (bdev->lim.io_size + 7) & ~7u;
 	bdev->lim.io_size = (uint32_t)sizeof(struct paths_io) + paths->leaf_io_size;
 	bdev->state = BDEV_UP;
@@ -261,6 +348,7 @@ static void paths_stop(struct bdev *bdev)
 	struct paths *paths = container_of(bdev, struct paths, bdev);
 
 	paths->stopping = true;
+	loop_timer_del(bdev->loop, &paths->unreachable);
 	for (struct path *path = paths->path; path < paths->path + paths->count; path++) {
 		loop_timer_del(bdev->loop, &path->retry);
 		if (path->state == PATH_UP) {
@@ -288,6 +376,7 @@ static void paths_free(struct bdev *bdev)
 			path->leaf->ops->free(path->leaf);
 	}
 	loop_timer_del(bdev->loop, &paths->grace);
+	loop_timer_del(bdev->loop, &paths->unreachable);
 	loop_work_del(bdev->loop, &paths->announce);
 	explicit_bzero(paths, sizeof(*paths)); /* the URIs may hold passwords */
 	free(paths);
@@ -403,6 +492,7 @@ int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const s
 	paths->loss_ms = env->on_loss_ms;
 	paths->seed = (unsigned)loop_clock();
 	paths->grace.fire = paths_grace_over;
+	paths->unreachable.fire = paths_unreachable;
 	paths->announce.run = paths_announce;
 	err = paths_uris(paths, uri, diag);
 	for (unsigned i = 0; i < paths->count; i++) {

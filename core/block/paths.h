@@ -32,12 +32,16 @@ struct path {
 struct paths {
 	struct bdev bdev;
 	struct bdev_env env;
-	uint32_t loss_ms; /* UINT32_MAX = for ever */
+	uint32_t loss_ms; /* UINT32_MAX = forever */
+	uint32_t quiesce_ms; /* at least; quiesce= of the URI */
 	uint32_t leaf_io_size; /* room behind struct paths_io */
 	bool grace_over, stopping;
+	unsigned tries; /* since no path was up */
+	uint64_t out_ns; /* no path since; 0 = one is up, or none was yet */
+	const struct path *failed; /* last */
 	unsigned count, seed;
 	struct paths_lane *lanes;
-	struct loop_timer grace;
+	struct loop_timer grace, unreachable;
 	struct loop_work announce;
 	struct path path[URI_PATHS + 1];
 };

@@ -67,20 +67,32 @@ static void io_over(struct paths_lane *pl, struct io *io)
 	io->done(io);
 }
 
-/* A late copy of the same write is harmless until a newer one to the same blocks may be sent: so nobody hears of it before
- * the path that died can execute nothing more. */
-static void io_finish(struct paths_lane *pl, struct io *io, int status)
+/* Whether no dead path can execute it any more. */
+static bool io_is_quiet(const struct io *io)
 {
-	struct paths_io *pio = io->lower;
+	const struct paths_io *pio = io->lower;
 
-	io->status = status;
-	if (!pio->lost || !changes_blocks(io) || loop_clock() >= pio->quiet_ns) {
-		io_over(pl, io);
-		return;
-	}
+	return !pio->lost || !changes_blocks(io) || loop_clock() >= pio->quiet_ns;
+}
+
+static void io_withhold(struct paths_lane *pl, struct io *io)
+{
+	const struct paths_io *pio = io->lower;
+
 	list_add(&pl->withheld, io);
 	if (!pl->release.on || pl->release.at_ns > pio->quiet_ns)
 		loop_timer_set(pl->lane.loop, &pl->release, pio->quiet_ns);
+}
+
+/* A late copy of a write is harmless until a newer write to the same blocks may be sent: so its answer waits until the
+ * target of the dead path can execute nothing more. */
+static void io_finish(struct paths_lane *pl, struct io *io, int status)
+{
+	io->status = status;
+	if (io_is_quiet(io))
+		io_over(pl, io);
+	else
+		io_withhold(pl, io);
 }
 
 static void withheld_release(struct loop_timer *timer)
@@ -114,7 +126,7 @@ static void held_expire(struct loop_timer *timer)
 	for (; io; io = next) {
 		next = io->next;
 		io->detail = 0;
-		io_finish(pl, io, -EIO);
+		io_finish(pl, io, -EHOSTUNREACH);
 	}
 }
 
@@ -277,6 +289,8 @@ static void leg_open(struct loop_msg *msg)
 		return;
 	leg->told = leg->was_up = false;
 	leg->quiesce_ms = leg->leaf->lim.quiesce_ms;
+	if (leg->quiesce_ms < leg->pl->paths->quiesce_ms)
+		leg->quiesce_ms = leg->pl->paths->quiesce_ms;
 	leg->state = LEG_OPENING;
 	if (leg->leaf->ops->lane(&leg->lane, leg->leaf, leg->pl->lane.loop, &why)) {
 		leg->lane = NULL;
@@ -323,7 +337,7 @@ static void io_lost(struct paths_io *pio)
 	if (++pio->losses >= LOSSES_MAX && pl->paths->loss_ms != UINT32_MAX && now - pio->lost_ns >= pl->paths->loss_ms * PATHS_MSEC) {
 		pio->losses = LOSSES_MAX;
 		pio->up->detail = 0;
-		io_finish(pl, pio->up, -EIO);
+		io_finish(pl, pio->up, -EHOSTUNREACH);
 		return;
 	}
 	io_hold(pl, pio->up);
@@ -416,18 +430,22 @@ static void lane_kick(struct lane *lane)
 		held_replay(pl);
 }
 
+/* A write that was sent on a dead path keeps its quiet time: it is answered as late as if it had been replayed. */
 static bool lane_cancel(struct lane *lane, struct io *io)
 {
 	struct paths_lane *pl = to_lane(lane);
 
-	if (list_del(&pl->held, io))
-		pl->nheld--;
-	else if (!list_del(&pl->withheld, io))
+	if (!list_del(&pl->held, io))
 		return false;
+	pl->nheld--;
 	io->status = -ECANCELED;
 	io->detail = 0;
-	list_add(&pl->over, io);
-	lane_poke(pl);
+	if (io_is_quiet(io)) {
+		list_add(&pl->over, io);
+		lane_poke(pl);
+	} else {
+		io_withhold(pl, io);
+	}
 	return true;
 }
 

@@ -75,6 +75,8 @@ int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
 	unsigned others = 0;
 	int err = loss_of(paths, uri, diag);
 
+	if (!err)
+		err = uri_msec(uri, "quiesce", &paths->quiesce_ms, diag);
 	while (!err && (value = uri_value_nth(uri, "path", others))) {
 		if (others++ == URI_PATHS)
 			return diag_set(diag, DIAG_USAGE, EINVAL, "more than %u path= keys", URI_PATHS);

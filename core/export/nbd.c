@@ -105,11 +105,9 @@ void nbd_serve_fini(struct nbd_conn *c)
 void nbd_serve_cancel(struct nbd_conn *c)
 {
 	c->cancelled = true;
-	if (!c->flying || !c->lane->ops->cancel)
-		return;
-	for (unsigned i = 0; i < c->count; i++)
+	for (unsigned i = 0; i < c->count && c->flying; i++)
 		if (c->slots[i].flying)
-			c->lane->ops->cancel(c->lane, &c->slots[i].io);
+			bdev_abandon(c->lane, &c->slots[i].io);
 }
 
 static struct nbd_slot *slot_take(struct nbd_conn *c, struct nbd_req *req)

@@ -290,8 +290,8 @@ static int flush(struct lane *lane, uint64_t deadline)
 		return -ENOMEM;
 	flush->io = (struct io){ .kind = IO_FLUSH, .done = flushed, .lower = flush->lower };
 	bdev_submit(lane, &flush->io);
-	if (!loop_wait(lane->loop, &flush->over, deadline) && lane->ops->cancel)
-		lane->ops->cancel(lane, &flush->io);
+	if (!loop_wait(lane->loop, &flush->over, deadline))
+		bdev_cancel(lane, &flush->io);
 	if (loop_wait(lane->loop, &flush->over, loop_clock() + CANCEL_MS * MSEC)) {
 		status = flush->io.status == -ECANCELED ? -ETIMEDOUT : flush->io.status;
 		free(flush);

@@ -74,7 +74,7 @@ static void finish(struct ublk_tag *tag, int result)
 {
 	struct ublk_queue *q = tag->queue;
 
-	tag->result = result;
+	tag->result = result == -EHOSTUNREACH ? -ENOLINK : result; /* BLK_STS_TRANSPORT, not a bad medium */
 	if (!q->quiet_ns || tag->io.kind == IO_READ || tag->io.kind == IO_FLUSH || loop_now(q->loop) >= q->quiet_ns) {
 		answer(tag);
 		return;

@@ -222,9 +222,9 @@ int ublk_queue_fail(struct loop *loop, void *arg)
 
 	(void)loop;
 	q->failing = true;
-	for (unsigned i = 0; i < q->depth && q->lane->ops->cancel; i++)
+	for (unsigned i = 0; i < q->depth; i++)
 		if (q->tag[i].ours)
-			q->lane->ops->cancel(q->lane, &q->tag[i].io);
+			bdev_cancel(q->lane, &q->tag[i].io);
 	return 0;
 }
 

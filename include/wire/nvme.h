@@ -174,6 +174,7 @@ enum nvme_status { /* those a target of ours answers with */
 	NVME_WRITE_FAULT = NVME_STATUS(2, 0x80),
 	NVME_READ_ERROR = NVME_STATUS(2, 0x81),
 	NVME_COMPARE_FAILURE = NVME_STATUS(2, 0x85) | NVME_STATUS_DNR,
+	NVME_PATH_ERROR = NVME_STATUS(3, 0x00),
 };
 
 struct nvme_dsm_range { /* NVM 1.1, 3.2.3 */
@@ -201,7 +202,9 @@ struct nvme_id_ctrl { /* Base 2.1, 5.1.13.2.1 */
 	uint8_t elpe, npss, avscc, apsta; /* 262 */
 	uint8_t rsvd266[54];
 	le16 kas; /* 320: units of 100 ms */
-	uint8_t rsvd322[190];
+	uint8_t rsvd322[64];
+	le16 cqt; /* 386: milliseconds */
+	uint8_t rsvd388[124];
 	uint8_t sqes, cqes; /* 512 */
 	le16 maxcmd; /* 514 */
 	le32 nn; /* 516 */
@@ -231,6 +234,7 @@ enum nvme_cntrltype { NVME_CTRL_UNSAID, NVME_CTRL_IO, NVME_CTRL_DISCOVERY, NVME_
 #define NVME_VWC_PRESENT 1
 #define NVME_VWC_FLUSH_ALL (3u << 1) /* Flush takes NSID FFFFFFFFh */
 #define NVME_CTRATT_HOSTID 1 /* host identifiers of 128 bits */
+#define NVME_CTRATT_TBKAS (1u << 6) /* the keep-alive timer counts any command */
 #define NVME_ONCS_COMPARE (1u << 0)
 #define NVME_ONCS_DSM (1u << 2)
 #define NVME_ONCS_WRITE_ZEROES (1u << 3)

@@ -125,6 +125,7 @@ void nvme_ctrl_put(struct nvme_id_ctrl *id, const struct nvme_ctrl_info *info)
 	id->oaes = put_le32(info->oaes);
 	id->sgls = put_le32(info->sgls);
 	id->kas = put_le16((uint16_t)(info->kas_ms / 100));
+	id->cqt = put_le16(info->cqt_ms);
 	id->cntrltype = info->cntrltype;
 	id->mdts = info->mdts;
 	id->aerl = info->aerl;
@@ -154,6 +155,7 @@ int nvme_ctrl_get(struct nvme_ctrl_info *info, const void *p, size_t len, struct
 		.oaes = get_le32(id->oaes),
 		.sgls = get_le32(id->sgls),
 		.kas_ms = get_le16(id->kas) * 100u,
+		.cqt_ms = get_le16(id->cqt),
 		.cntrltype = id->cntrltype,
 		.mdts = id->mdts,
 		.aerl = id->aerl,

@@ -22,6 +22,7 @@ struct nvme_ctrl_info {
 	char serial[21], model[41], firmware[9], subnqn[NVMF_NQN_MAX + 1];
 	uint16_t cntlid, maxcmd, oncs, icdoff;
 	uint32_t ver, oaes, sgls, kas_ms, nn, ctratt;
+	uint16_t cqt_ms; /* to quiesce all commands after a communication loss; 0: not reported */
 	uint8_t cntrltype, mdts, aerl, vwc, cmic;
 	uint32_t capsule; /* ioccsz in bytes; 0: not said (discovery controllers) */
 	uint32_t reply;   /* iorcsz in bytes */

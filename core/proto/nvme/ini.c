@@ -144,6 +144,15 @@ static uint64_t longest_trim(struct nvme_dev *dev)
 	return least(blocks, UINT32_MAX) << dev->shift;
 }
 
+/* After the connection was lost, the controller notices within its keep-alive timeout, of which it may run a second one
+ * where traffic restarts the timer (Base 2.1, 3.9.4.2), and then needs CQT to quiesce what it had. */
+static uint32_t quiesce_ms(const struct nvme_dev *dev)
+{
+	const struct nvme_ctrl_info *id = &dev->ctrl.id;
+
+	return dev->ctrl.conf.kato_ms * (id->ctratt & NVME_CTRATT_TBKAS ? 2 : 1) + id->cqt_ms;
+}
+
 static int fix_limits(struct nvme_dev *dev, struct diag *why)
 {
 	struct bdev_limits *lim = &dev->bdev.lim;
@@ -175,7 +184,7 @@ static int fix_limits(struct nvme_dev *dev, struct diag *why)
 	lim->io_size = nvme_lane_io;
 	lim->lanes = dev->ctrl.queues;
 	lim->depth = dev->depth - 1;
-	lim->quiesce_ms = dev->ctrl.conf.kato_ms;
+	lim->quiesce_ms = quiesce_ms(dev);
 	lim->ro = dev->ns.ro || !dev->write;
 	lim->fua = true;
 	return 0;

@@ -58,13 +58,13 @@ static const struct row {
 	{ NVME_STATUS(2, 0x85), EIO, "compare failure" },
 	{ NVME_STATUS(2, 0x86), EACCES, "access denied" },
 	{ NVME_STATUS(2, 0x87), EIO, "the block was deallocated or never written" },
-	{ NVME_STATUS(3, 0x00), EIO, "internal error on the path to the namespace" },
-	{ NVME_STATUS(3, 0x01), EIO, "this path has lost the namespace for good (ANA persistent loss)" },
-	{ NVME_STATUS(3, 0x02), EIO, "the namespace cannot be reached over this path (ANA inaccessible)" },
-	{ NVME_STATUS(3, 0x03), EIO, "the namespace is moving between controllers (ANA transition)" },
-	{ NVME_STATUS(3, 0x60), EIO, "controller error on the path" },
-	{ NVME_STATUS(3, 0x70), EIO, "host error on the path" },
-	{ NVME_STATUS(3, 0x71), EIO, "aborted by the host's side of the path" },
+	{ NVME_STATUS(3, 0x00), EHOSTUNREACH, "internal error on the path to the namespace" },
+	{ NVME_STATUS(3, 0x01), EHOSTUNREACH, "this path has lost the namespace for good (ANA persistent loss)" },
+	{ NVME_STATUS(3, 0x02), EHOSTUNREACH, "the namespace cannot be reached over this path (ANA inaccessible)" },
+	{ NVME_STATUS(3, 0x03), EHOSTUNREACH, "the namespace is moving between controllers (ANA transition)" },
+	{ NVME_STATUS(3, 0x60), EHOSTUNREACH, "controller error on the path" },
+	{ NVME_STATUS(3, 0x70), EHOSTUNREACH, "host error on the path" },
+	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, "aborted by the host's side of the path" },
 };
 
 static const struct row *find(uint32_t status)
@@ -97,7 +97,9 @@ int nvme_status_errno(uint32_t status)
 {
 	const struct row *row = find(status);
 
-	return row ? row->err : EIO;
+	if (row)
+		return row->err;
+	return (status >> 8 & 7) == 3 ? EHOSTUNREACH : EIO;
 }
 
 int nvme_status_diag(struct diag *diag, uint32_t status, const char *what)

@@ -20,6 +20,8 @@
 #define TGT_ABORTS 4
 #define TGT_VERSION 0x10400 /* 1.4: what later versions make mandatory is not all here */
 #define TGT_LPA 4 /* log pages from any offset */
+#define TGT_GRACE_MS 1000 /* beyond a host's keep-alive timeout, for the wire and a busy host */
+#define TGT_CQT_MS (TGT_GRACE_MS + 1000) /* from that timeout until all writes of the host are done or orphans */
 #define TGT_CONNECT_MS 10000 /* for a connection to become a queue */
 #define TGT_STALL_MS 30000 /* for a host to do its part of one piece of a command, and of all: hosts give a whole command no more */
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #define MSEC 1000000ull
-#define GRACE_MS 1000 /* beyond the keep-alive time: the wire and a busy host have their share */
 #define DISCOVERY_KATO_MS 120000 /* of a host that names none; as nvmet (Linux 6.12) does */
 
 static uint32_t cdw(le32 value)
@@ -35,7 +34,7 @@ void tgt_ctrl_heard(struct tgt_ctrl *ctrl)
 
 	ctrl->keep.fire = keep_fired;
 	if (ms)
-		loop_timer_set(ctrl->loop, &ctrl->keep, loop_now(ctrl->loop) + (ms + (uint64_t)GRACE_MS) * MSEC);
+		loop_timer_set(ctrl->loop, &ctrl->keep, loop_now(ctrl->loop) + (ms + (uint64_t)TGT_GRACE_MS) * MSEC);
 	else
 		loop_timer_del(ctrl->loop, &ctrl->keep);
 }
@@ -145,16 +144,11 @@ static void shut_next(struct tgt_ctrl *ctrl)
 
 void tgt_ctrl_quit(struct tgt_ctrl *ctrl)
 {
-	struct lane *lane;
-
 	ctrl->gone = true;
 	ctrl->events = 0;
 	loop_timer_del(ctrl->loop, &ctrl->keep);
-	if (!ctrl->shutting)
-		return;
-	lane = ctrl->admin->worker->lane[ctrl->shutting->index];
-	if (lane->ops->cancel)
-		lane->ops->cancel(lane, &ctrl->shut);
+	if (ctrl->shutting)
+		bdev_cancel(ctrl->admin->worker->lane[ctrl->shutting->index], &ctrl->shut);
 }
 
 bool tgt_ctrl_shut(const struct tgt_ctrl *ctrl)

@@ -67,7 +67,7 @@ static void identify_ctrl(const struct tgt_cmd *cmd)
 	struct nvme_ctrl_info info = {
 		.model = "rdmastor", .firmware = FIRMWARE, .cntlid = ctrl->cntlid, .maxcmd = ctrl->target->opt.depth, .ver = TGT_VERSION,
 		.cntrltype = s->count ? NVME_CTRL_IO : NVME_CTRL_DISCOVERY, .mdts = TGT_MDTS, .aerl = TGT_AERS - 1, .kas_ms = 100,
-		.nn = s->count, .ctratt = NVME_CTRATT_HOSTID, .cmic = s->count ? NVME_CMIC_MULTI : 0,
+		.nn = s->count, .ctratt = NVME_CTRATT_HOSTID, .cqt_ms = TGT_CQT_MS, .cmic = s->count ? NVME_CMIC_MULTI : 0,
 		.sgls = 1 | NVME_SGLS_OFFSET | (queue->carrier->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED : 0),
 		.oaes = s->count ? NVME_OAES_NS_ATTR : NVME_OAES_DISC_LOG,
 		.capsule = (uint32_t)sizeof(struct nvme_sqe) + queue->carrier->incap, .reply = sizeof(struct nvme_cqe),

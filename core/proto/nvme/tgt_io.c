@@ -14,6 +14,8 @@ uint32_t tgt_status(const struct io *io)
 	case EIO:
 	case EREMOTEIO:
 		return read ? NVME_READ_ERROR : NVME_WRITE_FAULT;
+	case EHOSTUNREACH: /* the disk behind is remote, and its connection lost: worth a retry */
+		return NVME_PATH_ERROR;
 	case ENOSPC:
 		return NVME_CAPACITY;
 	case ENXIO: /* the disk has shrunk under its size */

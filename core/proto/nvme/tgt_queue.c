@@ -385,16 +385,13 @@ static void turn(struct loop_work *work)
 		queue->carrier->flush(queue);
 }
 
-/* What a disk without a path only holds, and nobody waits for any more. */
-static bool cancel(struct tgt_cmd *cmd)
+static struct lane *lane_of(const struct tgt_cmd *cmd)
 {
-	struct lane *lane = cmd->queue->worker->lane[cmd->disk->index];
-
-	return lane->ops->cancel && lane->ops->cancel(lane, &cmd->io);
+	return cmd->queue->worker->lane[cmd->disk->index];
 }
 
-/* What only waits for a buffer or an event has done nothing yet. At a disk only reads are called back: a write that its path lost
- * may still be executed there, and whoever has its answer could write anew meanwhile. */
+/* A command that waits for a buffer or an event has done nothing yet. At a disk only reads are cancelled: a write whose path
+ * was lost may still be executed there. */
 bool tgt_cmd_abort(struct tgt_cmd *cmd)
 {
 	struct tgt_queue *queue = cmd->queue;
@@ -402,7 +399,7 @@ bool tgt_cmd_abort(struct tgt_cmd *cmd)
 	if (tgt_queue_gone(queue))
 		return false;
 	if (cmd->state == CMD_WORK)
-		return queue->qid && cmd->io.kind == IO_READ && cancel(cmd);
+		return queue->qid && cmd->io.kind == IO_READ && bdev_cancel(lane_of(cmd), &cmd->io);
 	if (cmd->state != CMD_LINE && cmd->state != CMD_EVENT)
 		return false;
 	if (cmd->state == CMD_EVENT)
@@ -420,7 +417,7 @@ void tgt_queue_down(struct tgt_queue *queue)
 		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
 
 		if (cmd->state == CMD_WORK && queue->qid)
-			cancel(cmd);
+			bdev_abandon(lane_of(cmd), &cmd->io);
 		else if (cmd->state != CMD_FREE && cmd->state != CMD_WORK)
 			tgt_cmd_drop(cmd);
 	}

@@ -158,6 +158,7 @@ Test(nvme_codec, identify_controller)
 		.oaes = 0x100,
 		.sgls = 0x100005,
 		.kas_ms = 1000,
+		.cqt_ms = 0x1234,
 		.cntrltype = NVME_CTRL_IO,
 		.mdts = 8,
 		.aerl = 3,
@@ -171,6 +172,7 @@ Test(nvme_codec, identify_controller)
 	cr_assert_eq(p[77], 8, "MDTS");
 	cr_assert_eq(p[111], 1, "CNTRLTYPE");
 	cr_assert_eq(p[320], 10, "KAS");
+	cr_assert(p[386] == 0x34 && p[387] == 0x12, "CQT");
 	cr_assert_eq(p[514], 128, "MAXCMD");
 	cr_assert_eq(p[525], 1, "VWC");
 	cr_assert_eq(p[1792] | p[1793] << 8, 16448 / 16, "IOCCSZ");

@@ -10,6 +10,8 @@ Test(nvme_status, sentences_and_errnos)
 	cr_assert_eq(nvme_status_errno(0x4080), EINVAL);
 	cr_assert_eq(nvme_status_errno(0), 0);
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(2, 0x81)), EIO);
+	cr_assert_eq(nvme_status_errno(NVME_STATUS(3, 0x00)), EHOSTUNREACH, "a lost path is not a bad block");
+	cr_assert_eq(nvme_status_errno(NVME_STATUS(3, 0x7f)), EHOSTUNREACH);
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(0, 0x20)), EROFS);
 	cr_assert_str_eq(nvme_status_text(NVME_STATUS(7, 0x12)), "vendor-specific status");
 	for (uint32_t status = 1; status < 0x800; status++) {

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A write whose submitter has left lands before anything that overlaps it, over whichever lane that comes. */
+#include "../../fake/disk.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#define MSEC 1000000ull
+#define BLOCK 512
+
+struct set {
+	struct loop *loop;
+	struct fake_disk *disk;
+	struct lane *a, *b; /* the client that leaves has a, the next one b */
+	struct pool *pool;
+	unsigned slots, over;
+};
+
+struct req {
+	struct set *set;
+	struct io io;
+	struct buf buf;
+	unsigned over, turn; /* times done; the number of requests done before it */
+	uint64_t lower[64];
+};
+
+static void set_init(struct set *s)
+{
+	const struct loop_options opt = { .name = "test" };
+
+	*s = (struct set){ 0 };
+	cr_assert_eq(loop_new(&s->loop, &opt, NULL), 0);
+	s->disk = fake_disk_new(s->loop, 1 << 20, BLOCK);
+	cr_assert_eq(lane_open(&s->a, &s->disk->bdev, s->loop, NULL), 0);
+	cr_assert_eq(lane_open(&s->b, &s->disk->bdev, s->loop, NULL), 0);
+	cr_assert_eq(pool_new(&s->pool, 4096, 16, NULL), 0);
+	cr_assert_eq(lane_map(s->a, s->pool, NULL), 0);
+	cr_assert_eq(lane_map(s->b, s->pool, NULL), 0);
+}
+
+static void set_fini(struct set *s)
+{
+	lane_unmap(s->a, s->pool);
+	lane_unmap(s->b, s->pool);
+	pool_free(s->pool);
+	lane_close(s->a);
+	lane_close(s->b);
+	fake_disk_free(s->disk);
+	loop_free(s->loop);
+}
+
+static void done(struct io *io)
+{
+	struct req *req = container_of(io, struct req, io);
+
+	req->turn = req->set->over++;
+	req->over++;
+}
+
+static void submit(struct set *s, struct req *req, struct lane *lane, enum io_kind kind,
+	unsigned block, unsigned blocks, int byte)
+{
+	*req = (struct req){ .set = s, .buf = pool_buf(s->pool, s->slots++) };
+	req->io = (struct io){
+		.kind = (uint8_t)kind, .off = block * BLOCK, .len = blocks * BLOCK,
+		.buf = &req->buf, .done = done, .lower = req->lower, .status = 1,
+	};
+	memset(req->buf.p, byte, req->io.len);
+	bdev_submit(lane, &req->io);
+}
+
+static void turn_for(struct set *s, unsigned ms)
+{
+	loop_wait(s->loop, &(volatile int){ 0 }, loop_clock() + ms * MSEC);
+}
+
+static void stuck_write(struct set *s, struct req *old)
+{
+	s->disk->hold = s->disk->keep = true;
+	submit(s, old, s->a, IO_WRITE, 8, 4, 'o');
+	turn_for(s, 1);
+	bdev_abandon(s->a, &old->io);
+	bdev_abandon(s->a, &old->io);
+	s->disk->hold = false; /* of lane b all is answered from here on; lane a looks again later */
+	cr_assert_eq(s->disk->bdev.orphans, 1);
+}
+
+enum { BEFORE, OVER_START, INSIDE, OVER_END, AROUND, BEHIND, PLACES };
+static const struct { unsigned block, blocks; bool waits; } place[PLACES] = {
+	[BEFORE] = { 4, 4, false }, [OVER_START] = { 7, 2, true }, [INSIDE] = { 9, 1, true },
+	[OVER_END] = { 11, 2, true }, [AROUND] = { 6, 8, true }, [BEHIND] = { 12, 4, false },
+};
+
+Test(orphan, only_what_overlaps_waits)
+{
+	static const enum io_kind kind[] = { IO_WRITE, IO_READ, IO_TRIM, IO_ZERO };
+
+	for (unsigned k = 0; k < sizeof(kind) / sizeof(kind[0]); k++)
+		for (unsigned i = 0; i < PLACES; i++) {
+			struct set s;
+			struct req old, new;
+
+			set_init(&s);
+			stuck_write(&s, &old);
+			submit(&s, &new, s.b, kind[k], place[i].block, place[i].blocks, 'n');
+			while (!old.over || !new.over)
+				turn_for(&s, 1);
+			cr_assert_eq(new.io.status, 0);
+			cr_assert_eq(old.turn < new.turn, place[i].waits, "kind %u, place %u", kind[k], i);
+			cr_assert_eq(s.disk->bdev.orphans, 0);
+			set_fini(&s);
+		}
+}
+
+Test(orphan, a_newer_write_is_not_overwritten_and_a_read_sees_no_block_that_changes_later)
+{
+	struct set s;
+	struct req old, new, read;
+	struct io flush = { .kind = IO_FLUSH };
+
+	set_init(&s);
+	stuck_write(&s, &old);
+	submit(&s, &read, s.b, IO_READ, 8, 1, 0);
+	cr_assert(!bdev_gate(s.b, &flush), "a flush waits for no orphan");
+	submit(&s, &new, s.a, IO_WRITE, 10, 1, 'n'); /* the same lane serves the next client too */
+	while (!old.over || !new.over || !read.over)
+		turn_for(&s, 1);
+	cr_assert_eq(read.buf.p[0], 'o');
+	cr_assert_eq(s.disk->bytes[9 * BLOCK], 'o');
+	cr_assert_eq(s.disk->bytes[10 * BLOCK], 'n');
+	cr_assert(old.over == 1 && new.over == 1 && read.over == 1);
+	set_fini(&s);
+}
+
+Test(orphan, what_waits_can_be_cancelled_and_abandoned_and_is_never_sent)
+{
+	struct set s;
+	struct req old, cancelled, left, next;
+
+	set_init(&s);
+	stuck_write(&s, &old);
+	submit(&s, &cancelled, s.b, IO_WRITE, 8, 1, 'c');
+	submit(&s, &left, s.b, IO_WRITE, 9, 1, 'l');
+	cr_assert(bdev_cancel(s.b, &cancelled.io));
+	cr_assert(!cancelled.over, "not inside");
+	bdev_abandon(s.b, &left.io);
+	cr_assert_eq(s.disk->bdev.orphans, 1, "a write that was never sent is no orphan");
+	submit(&s, &next, s.b, IO_WRITE, 9, 1, 'n');
+	while (!cancelled.over || !left.over || !next.over)
+		turn_for(&s, 1);
+	cr_assert_eq(cancelled.io.status, -ECANCELED);
+	cr_assert_eq(left.io.status, -ECANCELED);
+	cr_assert_eq(s.disk->bytes[8 * BLOCK], 'o');
+	cr_assert_eq(s.disk->bytes[9 * BLOCK], 'n');
+	set_fini(&s);
+}
+
+Test(orphan, reads_and_cancelled_writes_leave_nothing_behind)
+{
+	struct set s;
+	struct req read, write, next;
+
+	set_init(&s);
+	s.disk->hold = true;
+	submit(&s, &read, s.a, IO_READ, 8, 1, 0);
+	submit(&s, &write, s.a, IO_WRITE, 8, 1, 'o');
+	turn_for(&s, 1);
+	bdev_abandon(s.a, &read.io);
+	bdev_abandon(s.a, &write.io);
+	cr_assert_eq(s.disk->bdev.orphans, 0);
+	cr_assert_eq(write.io.status, -ECANCELED);
+	s.disk->hold = false;
+	submit(&s, &next, s.b, IO_WRITE, 8, 1, 'n');
+	while (!next.over)
+		turn_for(&s, 1);
+	cr_assert_eq(s.disk->bytes[8 * BLOCK], 'n');
+	set_fini(&s);
+}
