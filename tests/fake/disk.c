@@ -116,6 +116,7 @@ static void submit(struct lane *lane, struct io *io)
 		abort();
 	memset(io->lower, 0x5a, lane->bdev->lim.io_size);
 	io->detail = 0;
+	container_of(lane->bdev, struct fake_disk, bdev)->submitted++;
 	fl->flight[fl->count++] = io;
 }
 

@@ -14,7 +14,7 @@ struct fake_disk {
 	int flush_status; /* of every flush */
 	bool hold; /* answers nothing, but lets go of what is cancelled */
 	bool keep; /* does not even let go */
-	unsigned cancelled;
+	unsigned cancelled, submitted;
 	int map_status; /* of the next pool that is mapped */
 	uint64_t fail_write; /* the write that touches this byte fails; UINT64_MAX = none */
 	uint64_t falsify; /* this byte is written wrongly; UINT64_MAX = none */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A host or client leaves while the disk has a write of its, and comes back: the old write lands before anything newer. */
+#include "nbd_client.h"
+#include "serving.h"
+#include "wire/nbd.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HOST "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
+#define BLOCKS 8
+#define LEN (BLOCKS * 512)
+
+struct write {
+	struct io io;
+	struct buf buf;
+	volatile int over;
+	uint64_t lower[128];
+};
+
+static void over(struct io *io)
+{
+	container_of(io, struct write, io)->over = 1;
+}
+
+static void submit(struct write *w, struct pool *pool, enum io_kind kind, uint64_t off, int byte)
+{
+	*w = (struct write){ .buf = pool_buf(pool, 0) };
+	cr_assert_leq(disk->lim.io_size, sizeof(w->lower));
+	memset(w->buf.p, byte, LEN);
+	w->io = (struct io){ .kind = (uint8_t)kind, .off = off, .len = LEN, .buf = &w->buf, .done = over,
+		.lower = w->lower, .status = 1 };
+	bdev_submit(lane, &w->io);
+}
+
+static void turns(unsigned ms)
+{
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + ms * MSEC);
+}
+
+static void attach(bool iwarp)
+{
+	struct bdev_env env = { .hostnqn = HOST, .hostid = { 9 }, .write = true, .timeout_ms = 5000 };
+	char text[200];
+
+	snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s", iwarp ? "rdma" : "tcp",
+		serving_port(), iwarp ? "?rdma=iwarp" : "");
+	cr_assert_eq(host_attach(text, &env), 0, "%s", why.text);
+	host_open_lane();
+}
+
+static void host_comes_back(bool iwarp)
+{
+	struct write old, new, other, back;
+	struct pool *pool[2];
+
+	serving_begin(1 << 20, TARGET_TCP | TARGET_RDMA_IWARP, 0);
+	serving_start();
+	attach(iwarp);
+	cr_assert_eq(disk->lim.quiesce_ms, 5000 + 2000, "the keep-alive timeout and the target's CQT");
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(pool_new(&pool[i], LEN, 1, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool[0], NULL), 0);
+	backing->hold = backing->keep = true;
+	submit(&old, pool[0], IO_WRITE, 65536, 'o');
+	for (unsigned i = 0; i < 1000 && !backing->submitted; i++)
+		turns(5);
+	cr_assert_eq(backing->submitted, 1);
+	diag_set(&why, DIAG_CLOSED, ECONNABORTED, "test");
+	lane->ops->abort(lane, &why);
+	cr_assert(loop_wait(loop, &old.over, loop_clock() + 5000 * MSEC));
+	cr_assert_eq(old.io.status, -ENOTCONN);
+	lane_unmap(lane, pool[0]);
+	host_hang_up();
+	for (unsigned i = 0; i < 1000 && !backing->bdev.orphans; i++)
+		turns(5);
+	cr_assert_eq(backing->bdev.orphans, 1);
+
+	attach(iwarp);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(lane_map(lane, pool[i], NULL), 0);
+	submit(&new, pool[0], IO_WRITE, 65536 + 512, 'n');
+	submit(&other, pool[1], IO_WRITE, 0, 'x');
+	for (unsigned i = 0; i < 1000 && backing->submitted < 2; i++)
+		turns(5);
+	turns(50);
+	cr_assert_eq(backing->submitted, 2, "only the other blocks are written");
+	backing->hold = false;
+	cr_assert(loop_wait(loop, &new.over, loop_clock() + 5000 * MSEC));
+	cr_assert(loop_wait(loop, &other.over, loop_clock() + 5000 * MSEC));
+	cr_assert(!new.io.status && !other.io.status);
+	submit(&back, pool[0], IO_READ, 65536, 0);
+	cr_assert(loop_wait(loop, &back.over, loop_clock() + 5000 * MSEC));
+	cr_assert_eq(back.buf.p[0], 'o');
+	cr_assert_eq(back.buf.p[512], 'n', "the old write landed after the new one");
+	cr_assert_eq(backing->bdev.orphans, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		lane_unmap(lane, pool[i]);
+		pool_free(pool[i]);
+	}
+	serving_end();
+}
+
+Test(late_write, nvme_tcp_host_comes_back) { host_comes_back(false); }
+Test(late_write, iwarp_host_comes_back) { host_comes_back(true); }
+
+Test(late_write, nbd_client_comes_back)
+{
+	struct client *s = client_set(512, 4, false);
+	static uint8_t data[LEN];
+
+	client_hello(s, false);
+	s->disk->hold = s->disk->keep = true;
+	memset(data, 'o', LEN);
+	client_ask(s, NBD_CMD_WRITE, 0, 1, 8192, LEN);
+	client_say(s, data, LEN);
+	client_turns(s, 20);
+	cr_assert_eq(s->disk->submitted, 1);
+	close(s->fd);
+	client_turns(s, 20);
+	cr_assert_eq(s->disk->bdev.orphans, 1);
+	s->fd = client_dial(s);
+	s->len = 0;
+	client_hello(s, false);
+	s->len = 0;
+	memset(data, 'n', LEN);
+	client_ask(s, NBD_CMD_WRITE, 0, 2, 8192, LEN);
+	client_say(s, data, LEN);
+	client_turns(s, 50);
+	cr_assert_eq(s->disk->submitted, 1);
+	s->disk->hold = false;
+	cr_assert_eq(client_hear(s, 16), 16);
+	cr_assert_eq(client_simple_error(s, 0, 2), 0);
+	cr_assert_eq(s->disk->bytes[8192], 'n', "the old write landed after the new one");
+	cr_assert_eq(client_strike(s), 0);
+}
