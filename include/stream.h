@@ -50,6 +50,9 @@ void stream_send(struct stream *, struct stream_out *chain); /* leaves at the en
  * socket alone. Not from inside its own upcalls. */
 int stream_detach(struct stream *);
 void stream_close(struct stream *); /* `down` follows, and no upcall before it */
+/* The same by a reset: what the peer has not got by now never arrives, also when the network is back later. For a connection
+ * that is given up with requests on their way. */
+void stream_reset(struct stream *);
 void stream_free(struct stream *); /* at once, any state; not from inside an upcall other than `down` */
 
 /* One TCP port for NVMe/TCP or iSCSI and software iWARP together: what a connection is shows in its first bytes ("MPA ID Req

@@ -2,6 +2,7 @@
 /* Software iWARP behind the endpoint contract: RDMA over a TCP socket in userspace (RFC 5040, 5041, 5044, 6581). Life and death of an
  * endpoint that is set up; setting it up is iwarp_cm.c's. */
 #include "iwarp.h"
+#include "tcp.h"
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
@@ -242,6 +243,7 @@ static void expired(struct loop_timer *timer)
 	if (iw->ep.state < EP_CLOSING)
 		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT, iw->step == IWARP_TCP ? "no answer from TCP %s within %u ms" :
 			"%s speaks TCP but did not answer as iWARP within %u ms", addr_text(&iw->peer, to), iw->timeout_ms);
+	tcp_reset_on_close(iw->fd.fd);
 	iwarp_end(iw);
 }
 

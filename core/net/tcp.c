@@ -337,6 +337,16 @@ void stream_close(struct stream *stream)
 	end(tcp);
 }
 
+void stream_reset(struct stream *stream)
+{
+	struct tcp *tcp = tcp_of(stream);
+
+	if (tcp->over)
+		return;
+	tcp_reset_on_close(tcp->fd.fd);
+	end(tcp);
+}
+
 void stream_free(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);

@@ -7,6 +7,8 @@
 
 int tcp_socket(int *fd, const struct stream_dial *, struct diag *); /* fd is -1 on failure */
 void tcp_failed(struct diag *, int err, const struct addr *peer, bool up);
+/* Makes close() reset the connection, and so drop what the peer has not got yet. */
+void tcp_reset_on_close(int fd);
 
 /* One piece is the rule at low depth, and the plain calls are cheaper: the kernel has no list to fetch. */
 static inline ssize_t tcp_recv(int fd, const struct iovec *iov, int count)

@@ -16,6 +16,11 @@ static bool scope_missing(const struct addr *addr)
 	return in6->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) && !in6->sin6_scope_id;
 }
 
+void tcp_reset_on_close(int fd)
+{
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
+}
+
 void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 {
 	bool local = peer->ss.ss_family == AF_UNIX;

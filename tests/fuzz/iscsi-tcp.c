@@ -103,6 +103,11 @@ void stream_close(struct stream *stream)
 	wire.closed = true;
 }
 
+void stream_reset(struct stream *stream)
+{
+	stream_close(stream);
+}
+
 void stream_free(struct stream *stream)
 {
 	stream->ev = NULL;

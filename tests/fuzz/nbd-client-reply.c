@@ -430,6 +430,11 @@ void stream_close(struct stream *stream)
 	peer.over = true;
 }
 
+void stream_reset(struct stream *stream)
+{
+	stream_close(stream);
+}
+
 void stream_free(struct stream *stream)
 {
 	(void)stream;

@@ -382,6 +382,11 @@ void stream_close(struct stream *stream)
 	pipe_of(stream)->over = true;
 }
 
+void stream_reset(struct stream *stream)
+{
+	stream_close(stream);
+}
+
 void stream_free(struct stream *stream)
 {
 	for (unsigned i = 0; i < PIPES; i++) {

@@ -37,6 +37,10 @@ void nbd_ini_link_end(struct nbd_ini_link *link, const struct diag *why)
 		return;
 	link->why = *why;
 	link->closing = true;
+	if (link->up) {
+		stream_reset(link->stream); /* requests that are on their way must not arrive later */
+		return;
+	}
 	if (why->code != DIAG_PROTOCOL)
 		take_leave(link);
 	stream_close(link->stream);

@@ -14,7 +14,7 @@ void tcp_fail(struct tcp *tcp, enum diag_code code, int err, const char *text)
 		return;
 	diag_set(&tcp->queue.why, code, err, "queue %u: %s", tcp->queue.qid, text);
 	tcp->closing = true;
-	stream_close(tcp->pdus.stream);
+	stream_reset(tcp->pdus.stream);
 }
 
 void tcp_finish(struct tcp *tcp, struct tcp_slot *slot)
@@ -203,14 +203,21 @@ static void tcp_flush(struct nvme_queue *queue)
 	(void)queue; /* the stream sends at the end of the turn */
 }
 
+/* With commands on their way the queue is given up, and they must not arrive later. */
 static void tcp_close(struct nvme_queue *queue)
 {
 	struct tcp *tcp = (struct tcp *)queue;
+	bool busy = false;
 
 	if (tcp->closing)
 		return;
 	tcp->closing = true;
-	stream_close(tcp->pdus.stream);
+	for (uint16_t i = 0; i < queue->depth; i++)
+		busy |= tcp->slot[i].busy;
+	if (busy)
+		stream_reset(tcp->pdus.stream);
+	else
+		stream_close(tcp->pdus.stream);
 }
 
 const struct nvme_carrier nvme_tcp = {

@@ -257,6 +257,45 @@ Test(tcp, what_is_queued_before_up_and_before_close_still_leaves)
 	close(fd);
 }
 
+/* What a peer that does not read finds once it reads again: the last recv() there. */
+static ssize_t read_late(void (*finish)(struct stream *))
+{
+	struct loop *loop = loop_make();
+	size_t len = 4 << 20;
+	char *data = calloc(1, len);
+	struct stream_out out = { .iov = { { data, len } }, .niov = 1 };
+	struct end e = { .say_on_up = &out };
+	struct addr addr;
+	int fd = bound(&addr, "127.0.0.1"), peer, small = 4096;
+	struct stream *s;
+	ssize_t got;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	cr_assert_eq(listen(fd, 4), 0);
+	s = dial(loop, &addr, &e);
+	peer = accept(fd, NULL, NULL);
+	wait_for(loop, &e.up);
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + SECOND / 50);
+	finish(s);
+	wait_for(loop, &e.down);
+	do
+		got = recv(peer, data, len, 0);
+	while (got > 0);
+	got = got < 0 ? -errno : 0;
+	stream_free(s);
+	loop_free(loop);
+	free(data);
+	close(peer);
+	close(fd);
+	return got;
+}
+
+Test(tcp, what_a_reset_stream_had_queued_never_arrives)
+{
+	cr_assert_eq(read_late(stream_close), 0, "all that the socket had taken, then the end");
+	cr_assert_eq(read_late(stream_reset), -ECONNRESET);
+}
+
 Test(tcp, a_quiet_element_gives_no_sent)
 {
 	struct loop *loop = loop_make();

@@ -49,6 +49,7 @@ int stream_accept(struct stream **stream, struct loop *loop, int fd, const struc
 void stream_send(struct stream *stream, struct stream_out *out) { (void)stream, (void)out; }
 int stream_detach(struct stream *stream) { (void)stream; return -1; }
 void stream_close(struct stream *stream) { (void)stream; }
+void stream_reset(struct stream *stream) { (void)stream; }
 void stream_free(struct stream *stream) { (void)stream; }
 
 Test(nbd_ini_rx, a_socket_that_is_never_empty)
