@@ -105,12 +105,19 @@ struct bdev {
 	void (*report)(struct bdev *, const char *line); /* the last path was lost, or one is back: a line for people; on bdev->loop */
 	void *user; /* the owner's */
 	const char *(*status_text)(uint32_t detail); /* sentence for io.detail; NULL = none */
+	/* atomic: the first EIO, ENOSPC or EDQUOT of a flush or FUA write, as -errno; every later one fails with it until the disk is
+	 * reopened */
+	int sync_error;
 	char uri[URI_MAX]; /* as the user wrote it, without secrets */
 	/* Writes in flight whose submitter has left (orphan.c): all under the lock, the number atomic. */
 	pthread_mutex_t orphan_lock;
 	struct io *orphan;
 	unsigned orphans;
 };
+
+/* For a provider, on any thread: the status an io ends with, by the one its own execution gave. A write-back error is reported to one
+ * flush only, and the data may be another client's: so a flush or a FUA write, zero or trim fails with the first such error (sync_error). */
+int bdev_sync_status(struct bdev *, const struct io *, int status);
 
 struct lane_ops {
 	void (*submit)(struct lane *, struct io *); /* exactly one done() per submit, never inside it */

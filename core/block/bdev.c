@@ -192,6 +192,19 @@ void bdev_close(struct bdev *bdev)
 	bdev->ops->free(bdev);
 }
 
+int bdev_sync_status(struct bdev *bdev, const struct io *io, int status)
+{
+	int first = 0;
+
+	if (io->kind != IO_FLUSH && !(io->flags & IO_FUA))
+		return status;
+	if (!status)
+		return __atomic_load_n(&bdev->sync_error, __ATOMIC_RELAXED);
+	if (status == -EIO || status == -ENOSPC || status == -EDQUOT)
+		__atomic_compare_exchange_n(&bdev->sync_error, &first, status, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return status;
+}
+
 static void lane_waited(struct lane *lane)
 {
 	struct wait *wait = lane->user;

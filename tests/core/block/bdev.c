@@ -241,3 +241,53 @@ Test(bdev, an_io_may_be_submitted_again_from_its_done)
 	bdev_close(bdev);
 	loop_free(loop);
 }
+
+static int sync_status(struct bdev *bdev, uint8_t kind, uint8_t flags, int status)
+{
+	return bdev_sync_status(bdev, &(struct io){ .kind = kind, .flags = flags }, status);
+}
+
+Test(bdev, a_write_back_error_fails_every_later_flush_and_fua_write)
+{
+	static const int sticky[] = { -EIO, -ENOSPC, -EDQUOT };
+
+	for (unsigned i = 0; i < sizeof(sticky) / sizeof(*sticky); i++) {
+		struct bdev flush = { 0 }, fua = { 0 };
+
+		cr_assert_eq(sync_status(&flush, IO_FLUSH, 0, sticky[i]), sticky[i]);
+		cr_assert_eq(sync_status(&fua, IO_WRITE, IO_FUA, sticky[i]), sticky[i]);
+		for (int again = 0; again < 2; again++) {
+			cr_assert_eq(sync_status(&flush, IO_FLUSH, 0, 0), sticky[i]);
+			cr_assert_eq(sync_status(&fua, IO_FLUSH, 0, 0), sticky[i]);
+			cr_assert_eq(sync_status(&flush, IO_WRITE, IO_FUA, 0), sticky[i]);
+			cr_assert_eq(sync_status(&flush, IO_ZERO, IO_FUA, 0), sticky[i]);
+			cr_assert_eq(sync_status(&flush, IO_TRIM, IO_FUA, 0), sticky[i]);
+			cr_assert_eq(sync_status(&flush, IO_WRITE, 0, 0), 0);
+			cr_assert_eq(sync_status(&flush, IO_READ, 0, 0), 0);
+		}
+	}
+}
+
+Test(bdev, the_first_write_back_error_stays)
+{
+	struct bdev bdev = { 0 };
+
+	cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, -ENOSPC), -ENOSPC);
+	cr_assert_eq(sync_status(&bdev, IO_WRITE, IO_FUA, -EIO), -EIO);
+	cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, -ENOTCONN), -ENOTCONN, "a lost path stays one");
+	cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, 0), -ENOSPC);
+}
+
+Test(bdev, other_errors_are_not_sticky)
+{
+	static const int other[] = { -ENOTCONN, -EHOSTUNREACH, -ECANCELED, -ENOTSUP, -ENXIO, -ETIMEDOUT, -EINVAL, -ENOMEM };
+	struct bdev bdev = { 0 };
+
+	for (unsigned i = 0; i < sizeof(other) / sizeof(*other); i++) {
+		cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, other[i]), other[i]);
+		cr_assert_eq(sync_status(&bdev, IO_WRITE, IO_FUA, other[i]), other[i]);
+	}
+	cr_assert_eq(sync_status(&bdev, IO_WRITE, 0, -EIO), -EIO, "its client knows");
+	cr_assert_eq(sync_status(&bdev, IO_READ, IO_FUA, -ENOTCONN), -ENOTCONN);
+	cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, 0), 0);
+}
