@@ -347,6 +347,7 @@ static void leg_done(struct io *lower)
 {
 	struct paths_io *pio = container_of(lower, struct paths_io, io);
 	struct leg *leg = pio->leg;
+	int status;
 
 	if (!--leg->inflight && leg->state != LEG_UP)
 		lane_poke(leg->pl);
@@ -354,12 +355,13 @@ static void leg_done(struct io *lower)
 		io_lost(pio);
 		return;
 	}
-	pio->up->detail = lower->detail;
+	status = bdev_sync_status(leg->pl->lane.bdev, lower, lower->status);
+	pio->up->detail = status == lower->status ? lower->detail : 0;
 	if (pio->lost) {
-		io_finish(leg->pl, pio->up, lower->status);
+		io_finish(leg->pl, pio->up, status);
 		return;
 	}
-	pio->up->status = lower->status;
+	pio->up->status = status;
 	pio->up->done(pio->up);
 }
 

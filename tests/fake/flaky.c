@@ -128,6 +128,8 @@ static struct io *lane_pop(struct flaky_lane *fl)
 
 static void lane_answer(struct flaky_lane *fl, struct io *io, int status)
 {
+	if (!status && io->kind == IO_FLUSH)
+		status = atomic_exchange(&fl->way->flush_status, 0);
 	if (!status)
 		atomic_fetch_add(&fl->way->done[io->kind], 1);
 	atomic_fetch_sub(&fl->way->inflight, 1);

@@ -38,6 +38,7 @@ struct flaky_way {
 	atomic_bool hold; /* requests get no answer */
 	atomic_bool bad_map, bad_lane; /* lanes refuse pools; are refused */
 	atomic_int refuse; /* attempts to turn away */
+	atomic_int flush_status; /* of the next flush */
 	atomic_int attempts;
 	atomic_int lanes_open, mapped, inflight;
 	atomic_uint done[IO_KINDS]; /* answered */

@@ -528,3 +528,35 @@ Test(paths, a_request_that_no_path_carried_names_the_cause)
 	cr_assert(strstr(rig.bdev->why.text, "attempts: the flaky way a refused"), "%s", rig.bdev->why.text);
 	rig_fini(&rig);
 }
+
+Test(paths, a_flush_that_failed_fails_until_the_disk_is_reopened)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b");
+	atomic_store(&rig.way[0].flush_status, -ENOSPC);
+	cr_assert_eq(rig_io(&rig, IO_FLUSH), -ENOSPC);
+	cr_assert_eq(rig_io(&rig, IO_FLUSH), -ENOSPC);
+	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
+	flaky_kill(&rig.way[0]);
+	rig_turn_for(&rig, 50);
+	cr_assert_eq(rig_io(&rig, IO_FLUSH), -ENOSPC, "over the other path, too");
+	rig_fini(&rig);
+}
+
+Test(paths, a_flush_that_no_path_carried_does_not_spoil_later_ones)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?loss=fail-fast");
+	atomic_store(&rig.way[0].refuse, 2);
+	flaky_kill(&rig.way[0]);
+	rig_turn_for(&rig, 20);
+	cr_assert_eq(rig_io(&rig, IO_FLUSH), -EHOSTUNREACH);
+	for (unsigned i = 0; i < 50 && rig_io(&rig, IO_FLUSH); i++)
+		rig_turn_for(&rig, 50);
+	cr_assert_eq(rig_io(&rig, IO_FLUSH), 0);
+	rig_fini(&rig);
+}
