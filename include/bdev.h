@@ -180,9 +180,11 @@ static inline void lane_unmap(struct lane *lane, struct pool *pool)
 void bdev_check_submit(struct lane *, struct io *); /* submits, asserting the contract above; also that done() keeps it */
 #endif
 
-/* The submitter of an io in flight has left and will not act on its answer: what is only held is cancelled. A write, trim or zero
- * that stays in flight is an orphan: until its done() has come, later requests that overlap it, of any lane of the bdev, wait.
- * So it lands before anything that they write or read. On the lane's thread; done() never comes inside. */
+/* Makes a write, trim or zero in flight an orphan, as its submitter may have left: until its done() has come, later requests that
+ * overlap it, of any lane of the bdev, wait. So it lands before anything that they write or read. On the lane's thread. */
+void bdev_orphan(struct lane *, struct io *);
+/* The submitter of an io in flight has left and will not act on its answer: what is only held is cancelled, the rest an orphan.
+ * On the lane's thread; done() never comes inside. */
 void bdev_abandon(struct lane *, struct io *);
 /* lane_ops.cancel, also of an io that waits for an orphan. */
 bool bdev_cancel(struct lane *, struct io *);

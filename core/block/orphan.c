@@ -12,12 +12,14 @@ static bool changes_blocks(const struct io *io)
 	return io->kind == IO_WRITE || io->kind == IO_TRIM || io->kind == IO_ZERO;
 }
 
+/* The newest orphan is the first in the list. One that is not yet sent itself waits only for older ones. */
 static bool overlaps_orphan(struct bdev *bdev, const struct io *io)
 {
 	const struct io *orphan;
 
 	pthread_mutex_lock(&bdev->orphan_lock);
-	for (orphan = bdev->orphan; orphan; orphan = orphan->orphan.next)
+	orphan = io->orphan.bdev ? io->orphan.next : bdev->orphan;
+	for (; orphan; orphan = orphan->orphan.next)
 		if (io->off < orphan->off + orphan->len && orphan->off < io->off + io->len)
 			break;
 	pthread_mutex_unlock(&bdev->orphan_lock);
@@ -89,21 +91,26 @@ static void orphan_done(struct io *io)
 	io->done(io);
 }
 
-void bdev_abandon(struct lane *lane, struct io *io)
+void bdev_orphan(struct lane *lane, struct io *io)
 {
 	struct bdev *bdev = lane->bdev;
 
+	if (!changes_blocks(io) || io->orphan.bdev)
+		return;
+	io->orphan.bdev = bdev;
+	io->orphan.done = io->done;
+	io->done = orphan_done;
+	pthread_mutex_lock(&bdev->orphan_lock);
+	io->orphan.next = bdev->orphan;
+	bdev->orphan = io;
+	__atomic_add_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&bdev->orphan_lock);
+}
+
+void bdev_abandon(struct lane *lane, struct io *io)
+{
 	if (cancel_gated(lane, io))
 		return;
-	if (changes_blocks(io) && !io->orphan.bdev) {
-		io->orphan.bdev = bdev;
-		io->orphan.done = io->done;
-		io->done = orphan_done;
-		pthread_mutex_lock(&bdev->orphan_lock);
-		io->orphan.next = bdev->orphan;
-		bdev->orphan = io;
-		__atomic_add_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
-		pthread_mutex_unlock(&bdev->orphan_lock);
-	}
+	bdev_orphan(lane, io);
 	bdev_cancel(lane, io);
 }

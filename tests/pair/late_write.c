@@ -40,9 +40,9 @@ static void turns(unsigned ms)
 	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + ms * MSEC);
 }
 
-static void attach(bool iwarp)
+static void attach(bool iwarp, uint8_t hostid)
 {
-	struct bdev_env env = { .hostnqn = HOST, .hostid = { 9 }, .write = true, .timeout_ms = 5000 };
+	struct bdev_env env = { .hostnqn = HOST, .hostid = { hostid }, .write = true, .timeout_ms = 5000 };
 	char text[200];
 
 	snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s", iwarp ? "rdma" : "tcp",
@@ -58,7 +58,7 @@ static void host_comes_back(bool iwarp)
 
 	serving_begin(1 << 20, TARGET_TCP | TARGET_RDMA_IWARP, 0);
 	serving_start();
-	attach(iwarp);
+	attach(iwarp, 9);
 	cr_assert_eq(disk->lim.quiesce_ms, 5000 + 2000, "the keep-alive timeout and the target's CQT");
 	for (unsigned i = 0; i < 2; i++)
 		cr_assert_eq(pool_new(&pool[i], LEN, 1, NULL), 0);
@@ -78,7 +78,7 @@ static void host_comes_back(bool iwarp)
 		turns(5);
 	cr_assert_eq(backing->bdev.orphans, 1);
 
-	attach(iwarp);
+	attach(iwarp, 9);
 	for (unsigned i = 0; i < 2; i++)
 		cr_assert_eq(lane_map(lane, pool[i], NULL), 0);
 	submit(&new, pool[0], IO_WRITE, 65536 + 512, 'n');
@@ -105,6 +105,51 @@ static void host_comes_back(bool iwarp)
 
 Test(late_write, nvme_tcp_host_comes_back) { host_comes_back(false); }
 Test(late_write, iwarp_host_comes_back) { host_comes_back(true); }
+
+/* The host has given up its first association without the target knowing; another host's is its own. */
+static void second_association(uint8_t hostid, unsigned orphans)
+{
+	struct write old, new;
+	struct pool *pool[2];
+	struct bdev *old_disk;
+	struct lane *old_lane;
+
+	serving_begin(1 << 20, TARGET_TCP, 0);
+	serving_start();
+	attach(false, 9);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(pool_new(&pool[i], LEN, 1, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool[0], NULL), 0);
+	backing->hold = backing->keep = true;
+	submit(&old, pool[0], IO_WRITE, 65536, 'o');
+	for (unsigned i = 0; i < 1000 && !backing->submitted; i++)
+		turns(5);
+	old_disk = disk;
+	old_lane = lane;
+	attach(false, hostid);
+	cr_assert_eq(backing->bdev.orphans, orphans);
+	cr_assert_eq(lane_map(lane, pool[1], NULL), 0);
+	submit(&new, pool[1], IO_WRITE, 65536, 'n');
+	for (unsigned i = 0; i < 20 && backing->submitted < 2; i++)
+		turns(5);
+	cr_assert_eq(backing->submitted, orphans ? 1 : 2);
+	backing->hold = false;
+	cr_assert(loop_wait(loop, &old.over, loop_clock() + 5000 * MSEC));
+	cr_assert(loop_wait(loop, &new.over, loop_clock() + 5000 * MSEC));
+	cr_assert(!old.io.status && !new.io.status, "the first association goes on working");
+	if (orphans)
+		cr_assert_eq(backing->bytes[65536], 'n');
+	lane_unmap(old_lane, pool[0]);
+	lane_unmap(lane, pool[1]);
+	for (unsigned i = 0; i < 2; i++)
+		pool_free(pool[i]);
+	lane_close(old_lane);
+	old_disk->ops->free(old_disk);
+	serving_end();
+}
+
+Test(late_write, same_host_connects_again_while_its_old_association_is_alive) { second_association(9, 1); }
+Test(late_write, another_host_is_not_fenced) { second_association(8, 0); }
 
 Test(late_write, nbd_client_comes_back)
 {

@@ -226,6 +226,7 @@ struct tgt_ctrl {
 	struct tgt_queue *queues;
 	uint64_t qids;
 	bool dying, noticing;
+	unsigned fences; /* on their way to queues of the host's earlier controllers */
 	bool resetting; /* atomic: a reset is on its way here */
 	struct loop *loop; /* of the admin queue */
 	/* on the admin queue's loop */
@@ -274,7 +275,8 @@ struct ep_incoming;
 void tgt_rdma_incoming(struct target *, struct ep_incoming *);
 
 /* tgt_ctrl.c: on the target's loop */
-void tgt_ctrl_connect(struct tgt_queue *); /* judges queue->ask into queue->answer and binds the queue to its controller */
+/* Judges queue->ask into queue->answer and binds the queue to its controller; false = ask again, fences are on their way. */
+bool tgt_ctrl_connect(struct tgt_queue *);
 void tgt_ctrl_leave(struct tgt_queue *); /* the queue is over */
 void tgt_ctrl_notify(struct target *, const struct tgt_disk *); /* NULL: the discovery log changed */
 void tgt_ctrl_notice_back(struct loop_msg *);
@@ -307,6 +309,7 @@ void tgt_cmd_over(struct tgt_cmd *);
 void tgt_cmd_worked(struct tgt_cmd *, uint32_t status);
 void tgt_cmd_result(struct tgt_cmd *, uint64_t result); /* of the completion */
 void tgt_cmd_finish(struct tgt_cmd *, uint32_t status); /* replies */
+void tgt_queue_fence(struct tgt_queue *); /* makes its writes at the disks orphans */
 bool tgt_cmd_abort(struct tgt_cmd *); /* it ends as the host asked; false: it goes on, or is none */
 void tgt_cmd_drop(struct tgt_cmd *); /* without a reply; needs CMD_EVENT, CMD_FETCH or CMD_WORK */
 void tgt_queue_answered(struct loop_msg *), tgt_queue_ended(struct loop_msg *), tgt_queue_killed(struct loop_msg *);

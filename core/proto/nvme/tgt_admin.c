@@ -277,7 +277,10 @@ static void ask(struct loop_msg *msg)
 {
 	struct tgt_queue *queue = container_of(msg, struct tgt_queue, ask_hop);
 
-	tgt_ctrl_connect(queue);
+	if (!tgt_ctrl_connect(queue)) {
+		loop_post(queue->target->loop, msg);
+		return;
+	}
 	msg->run = tgt_queue_answered;
 	loop_post(queue->loop, msg);
 }

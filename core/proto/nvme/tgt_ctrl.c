@@ -42,6 +42,67 @@ static void adopt(struct tgt_ctrl *ctrl, struct tgt_queue *queue)
 		ctrl->qids |= 1ull << (queue->ask.qid - 1);
 }
 
+static void free_when_left(struct tgt_ctrl *ctrl)
+{
+	struct tgt_ctrl **at = &ctrl->target->ctrls;
+
+	if (ctrl->queues || ctrl->noticing || ctrl->resetting || ctrl->fences)
+		return;
+	while (*at != ctrl)
+		at = &(*at)->next;
+	*at = ctrl->next;
+	free(ctrl);
+}
+
+/* A host that connects again may have given up an earlier association that is still alive here. What that one has at the
+ * disks becomes orphans before the host can write over the new one. */
+struct fence {
+	struct loop_msg hop;
+	struct tgt_ctrl *ctrl; /* the new one */
+	struct tgt_queue *queue;
+};
+
+static void fence_back(struct loop_msg *msg)
+{
+	struct fence *fence = container_of(msg, struct fence, hop);
+	struct tgt_ctrl *ctrl = fence->ctrl;
+
+	free(fence);
+	ctrl->fences--;
+	free_when_left(ctrl);
+}
+
+static void fence_run(struct loop_msg *msg)
+{
+	struct fence *fence = container_of(msg, struct fence, hop);
+
+	tgt_queue_fence(fence->queue);
+	msg->run = fence_back;
+	loop_post(fence->ctrl->target->loop, msg);
+}
+
+/* A queue that is found here is there until what is posted to it now has run. */
+static bool fence_host(struct tgt_ctrl *ctrl)
+{
+	for (struct tgt_ctrl *other = ctrl->target->ctrls; other; other = other->next) {
+		if (other == ctrl || other->subsys != ctrl->subsys || strcmp(other->hostnqn, ctrl->hostnqn) ||
+		    memcmp(other->hostid, ctrl->hostid, sizeof(ctrl->hostid)))
+			continue;
+		for (struct tgt_queue *queue = other->queues; queue; queue = queue->sibling) {
+			struct fence *fence = queue->ask.qid ? malloc(sizeof(*fence)) : NULL;
+
+			if (queue->ask.qid && !fence)
+				return false;
+			if (!fence)
+				continue;
+			*fence = (struct fence){ .hop.run = fence_run, .ctrl = ctrl, .queue = queue };
+			ctrl->fences++;
+			loop_post(queue->loop, &fence->hop);
+		}
+	}
+	return true;
+}
+
 static struct nvmf_connect_reply connect_admin(struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
 {
 	const struct nvmf_connect *ask = &queue->ask;
@@ -67,6 +128,11 @@ static struct nvmf_connect_reply connect_admin(struct target *target, const stru
 	ctrl->loop = queue->loop;
 	ctrl->next = target->ctrls;
 	target->ctrls = ctrl;
+	if (subsys->count && !fence_host(ctrl)) {
+		ctrl->dying = true;
+		free_when_left(ctrl);
+		return refuse(NVMF_BUSY);
+	}
 	adopt(ctrl, queue);
 	loop_trace(target->loop, "%s: controller %u of %s for %s", queue->name, ctrl->cntlid, ctrl->subnqn, ctrl->hostnqn);
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
@@ -94,12 +160,15 @@ static struct nvmf_connect_reply connect_io(struct target *target, const struct 
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
 
-void tgt_ctrl_connect(struct tgt_queue *queue)
+bool tgt_ctrl_connect(struct tgt_queue *queue)
 {
 	struct target *target = queue->target;
 	const struct nvmf_connect *ask = &queue->ask;
 	const struct tgt_subsys *subsys = find_subsys(target, ask->subnqn);
+	const struct tgt_ctrl *ctrl = ask->qid ? find_ctrl(target, ask->cntlid) : NULL;
 
+	if (ctrl && ctrl->fences)
+		return false;
 	if (target->stopping)
 		queue->answer = refuse(NVMF_BUSY);
 	else if (!subsys)
@@ -113,6 +182,7 @@ void tgt_ctrl_connect(struct tgt_queue *queue)
 	if (queue->answer.status)
 		loop_trace(target->loop, "%s: '%s' refused for '%s': status %xh/%02xh", queue->name, ask->subnqn, ask->hostnqn,
 			   queue->answer.status >> 8 & 7, queue->answer.status & 0xff);
+	return true;
 }
 
 void tgt_queue_kill(struct tgt_queue *queue)
@@ -138,18 +208,6 @@ static void kill_queues(struct tgt_ctrl *ctrl, const struct tgt_queue *but)
 	for (struct tgt_queue *queue = ctrl->queues; queue; queue = queue->sibling)
 		if (queue != but)
 			tgt_queue_kill(queue);
-}
-
-static void free_when_left(struct tgt_ctrl *ctrl)
-{
-	struct tgt_ctrl **at = &ctrl->target->ctrls;
-
-	if (ctrl->queues || ctrl->noticing || ctrl->resetting)
-		return;
-	while (*at != ctrl)
-		at = &(*at)->next;
-	*at = ctrl->next;
-	free(ctrl);
 }
 
 void tgt_ctrl_leave(struct tgt_queue *queue)

@@ -426,6 +426,16 @@ void tgt_queue_down(struct tgt_queue *queue)
 	turn_later(queue);
 }
 
+void tgt_queue_fence(struct tgt_queue *queue)
+{
+	for (unsigned i = 0; !queue->over && queue->qid && i < queue->slots; i++) {
+		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
+
+		if (cmd->state == CMD_WORK)
+			bdev_orphan(lane_of(cmd), &cmd->io);
+	}
+}
+
 void tgt_queue_open(struct loop_msg *msg)
 {
 	struct tgt_queue *queue = container_of(msg, struct tgt_queue, hop);

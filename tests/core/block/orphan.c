@@ -176,3 +176,24 @@ Test(orphan, reads_and_cancelled_writes_leave_nothing_behind)
 	cr_assert_eq(s.disk->bytes[8 * BLOCK], 'n');
 	set_fini(&s);
 }
+
+/* Two that wait for a third and overlap one another do not wait for each other. */
+Test(orphan, orphans_that_are_not_sent_yet_wait_for_older_ones_only)
+{
+	struct set s;
+	struct req old, second, third, next;
+
+	set_init(&s);
+	stuck_write(&s, &old);
+	submit(&s, &second, s.b, IO_WRITE, 8, 4, '2');
+	submit(&s, &third, s.a, IO_WRITE, 9, 2, '3');
+	bdev_orphan(s.b, &second.io);
+	bdev_orphan(s.a, &third.io);
+	submit(&s, &next, s.b, IO_READ, 8, 4, 0);
+	cr_assert_eq(s.disk->bdev.orphans, 3);
+	while (!old.over || !second.over || !third.over || !next.over)
+		turn_for(&s, 1);
+	cr_assert(old.turn < second.turn && second.turn < third.turn && third.turn < next.turn);
+	cr_assert_eq(s.disk->bdev.orphans, 0);
+	set_fini(&s);
+}
