@@ -30,6 +30,14 @@ for applet in $("$RDMASTOR" --list); do
 	comm -13 <(rows "$applet") <(documented "$page") >"${TMP:-/tmp}/stray"
 	while read -r row; do complain "$page: documents '$row', which is not an option"; done <"${TMP:-/tmp}/stray"
 done
+# Every guarantee of "DATA INTEGRITY" names its tests, and they exist.
+guarantees=$(sed -n '/^\.Sh DATA INTEGRITY/,/^\.Sh EXAMPLES/p' man/rdmastor-uri.7)
+items=$(grep -c '^\.It' <<<"$guarantees")
+named=$(awk '/^\.It/ { test = 0 } /^\.Pq Pa tests\// { if (!test++) n++ } END { print n + 0 }' <<<"$guarantees")
+[ "$items" -gt 0 ] && [ "$items" = "$named" ] || complain "man/rdmastor-uri.7: $named of $items guarantees name a test"
+for file in $(sed -nE 's/^\.Pq Pa (tests\/.*) \.$/\1/p' <<<"$guarantees" | tr -d ,); do
+	[ -f "$file" ] || complain "man/rdmastor-uri.7: $file does not exist"
+done
 for page in man/*.1; do
 	applet=$(basename "$page" .1)
 	[ "$applet" = rdmastor ] || "$RDMASTOR" --list | grep -qx -e "$applet" || complain "$page: there is no such applet"
