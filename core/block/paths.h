@@ -83,7 +83,7 @@ struct paths_lane {
 	struct paths *paths;
 	struct leg *current;
 	bool todo; /* for kick */
-	bool joined, gone;
+	bool joined, gone, aborted;
 	bool failing; /* no path for longer than the loss policy holds */
 	uint64_t out_since; /* no path since; 0 = there is one */
 	unsigned nheld, lost_writes; /* lost_writes: sent on a path that died, not yet done */

@@ -106,8 +106,21 @@ static void withheld_release(struct loop_timer *timer)
 	}
 }
 
+/* Answers come from kick, not inside the owner's call. */
+static void io_abort(struct paths_lane *pl, struct io *io)
+{
+	io->status = -ENOTCONN;
+	io->detail = 0;
+	list_add(&pl->over, io);
+	lane_poke(pl);
+}
+
 static void io_hold(struct paths_lane *pl, struct io *io)
 {
+	if (pl->aborted) {
+		io_abort(pl, io);
+		return;
+	}
 	list_add(&pl->held, io);
 	pl->nheld++;
 	pl->todo = true;
@@ -188,7 +201,7 @@ static void lane_settle(struct paths_lane *pl)
 {
 	struct leg *down;
 
-	if (!pl->joined || pl->lane.state == LANE_DOWN)
+	if (!pl->joined || pl->aborted || pl->lane.state == LANE_DOWN)
 		return;
 	if (pl->current && pl->current->state != LEG_UP)
 		pl->current = NULL;
@@ -244,7 +257,7 @@ static void leg_failed(struct leg *leg, const struct diag *why)
 {
 	leg->why = *why;
 	leg->state = LEG_DOWN;
-	if (leg->was_up)
+	if (leg->was_up && !leg->pl->aborted)
 		leg_tell(leg);
 	lane_poke(leg->pl);
 	lane_settle(leg->pl);
@@ -334,7 +347,8 @@ static void io_lost(struct paths_io *pio)
 	if (pio->quiet_ns < quiet)
 		pio->quiet_ns = quiet;
 	lane_poke(pl);
-	if (++pio->losses >= LOSSES_MAX && pl->paths->loss_ms != UINT32_MAX && now - pio->lost_ns >= pl->paths->loss_ms * PATHS_MSEC) {
+	if (!pl->aborted && ++pio->losses >= LOSSES_MAX && pl->paths->loss_ms != UINT32_MAX &&
+		now - pio->lost_ns >= pl->paths->loss_ms * PATHS_MSEC) {
 		pio->losses = LOSSES_MAX;
 		pio->up->detail = 0;
 		io_finish(pl, pio->up, -EHOSTUNREACH);
@@ -414,6 +428,14 @@ static void held_replay(struct paths_lane *pl)
 	}
 }
 
+static bool lane_busy(const struct paths_lane *pl)
+{
+	for (const struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->inflight)
+			return true;
+	return pl->over.head;
+}
+
 static void lane_kick(struct lane *lane)
 {
 	struct paths_lane *pl = to_lane(lane);
@@ -430,6 +452,8 @@ static void lane_kick(struct lane *lane)
 	}
 	if (pl->current)
 		held_replay(pl);
+	if (pl->aborted && pl->lane.state == LANE_UP && !lane_busy(pl))
+		lane_announce(pl, LANE_DOWN);
 }
 
 /* A write that was sent on a dead path keeps its quiet time: it is answered as late as if it had been replayed. */
@@ -449,6 +473,29 @@ static bool lane_cancel(struct lane *lane, struct io *io)
 		io_withhold(pl, io);
 	}
 	return true;
+}
+
+/* This lane only: no path is lost for the others, and nothing is replayed. */
+static void lane_abort(struct lane *lane, const struct diag *why)
+{
+	struct paths_lane *pl = to_lane(lane);
+	struct io *io, *next;
+
+	lane->why = *why;
+	pl->aborted = true;
+	pl->current = NULL;
+	pl->nheld = 0;
+	loop_timer_del(lane->loop, &pl->expire);
+	loop_timer_del(lane->loop, &pl->release);
+	*pl->held.tail = list_take(&pl->withheld);
+	for (io = list_take(&pl->held); io; io = next) {
+		next = io->next;
+		io_abort(pl, io);
+	}
+	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->state == LEG_UP && leg->inflight && leg->lane->ops->abort)
+			leg->lane->ops->abort(leg->lane, why);
+	lane_poke(pl);
 }
 
 static void pool_forget(struct paths_lane *pl, unsigned index)
@@ -554,6 +601,7 @@ static const struct lane_ops lane_ops = {
 	.map = lane_map_pool,
 	.unmap = lane_unmap_pool,
 	.cancel = lane_cancel,
+	.abort = lane_abort,
 	.free = lane_free,
 };
 

@@ -244,6 +244,75 @@ Test(paths, a_lost_write_that_is_cancelled_keeps_its_quiet_time)
 	rig_fini(&rig);
 }
 
+static void ended(struct lane *lane)
+{
+	*(unsigned *)lane->user += lane->state == LANE_DOWN;
+}
+
+Test(paths, an_aborted_lane_ends_alone)
+{
+	struct diag why = { 0 };
+	struct lane *other;
+	struct rig rig;
+	struct req req[3];
+	unsigned downs = 0;
+
+	rig_init(&rig);
+	rig.way[0].no_late = true;
+	rig_open(&rig, "flaky://a/?path=b");
+	cr_assert_eq(lane_open(&other, rig.bdev, rig.loop, &why), 0);
+	atomic_store(&rig.way[0].hold, true);
+	rig.lane->changed = ended;
+	rig.lane->user = &downs;
+	req_submit(&rig, &req[0], IO_READ, 0);
+	req_submit(&rig, &req[1], IO_WRITE, 1);
+	rig_turn_for(&rig, 20);
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "enough");
+	rig.lane->ops->abort(rig.lane, &why);
+	cr_assert(!req[0].over && !req[1].over && !downs, "not inside abort");
+	cr_assert(req_wait(&rig, &req[0], 1000) && req_wait(&rig, &req[1], 1000));
+	cr_assert(req[0].io.status == -ENOTCONN && req[1].io.status == -ENOTCONN);
+	req_submit(&rig, &req[2], IO_READ, 2);
+	cr_assert(req_wait(&rig, &req[2], 1000));
+	cr_assert_eq(req[2].io.status, -ENOTCONN);
+	cr_assert_eq(downs, 1);
+	cr_assert_eq(rig.lane->why.code, DIAG_TIMEOUT);
+	cr_assert_eq(
+		atomic_load(&rig.way[0].done[IO_READ]) + atomic_load(&rig.way[1].done[IO_READ]), 0,
+		"nothing is replayed");
+	rig_turn_for(&rig, 50);
+	cr_assert_eq(atomic_load(&rig.way[0].attempts), 1, "the path still serves other lanes");
+	rig.lane->changed = NULL;
+	lane_close(other);
+	rig_fini(&rig);
+}
+
+Test(paths, abort_also_ends_what_is_held_and_withheld)
+{
+	struct diag why = { 0 };
+	struct rig rig;
+	struct req sent, held;
+
+	rig_init(&rig);
+	rig.way[0].quiesce_ms = 60000;
+	rig.way[0].no_late = true;
+	atomic_store(&rig.way[0].hold, true);
+	rig_open(&rig, "flaky://a/?loss=forever");
+	req_submit(&rig, &sent, IO_WRITE, 0);
+	rig_turn_for(&rig, 5);
+	atomic_store(&rig.way[0].refuse, 1000);
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 20);
+	req_submit(&rig, &held, IO_WRITE, 1);
+	cr_assert(rig.lane->ops->cancel(rig.lane, &sent.io), "it is withheld now");
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "enough");
+	rig.lane->ops->abort(rig.lane, &why);
+	cr_assert(req_wait(&rig, &sent, 1000) && req_wait(&rig, &held, 1000));
+	cr_assert(sent.io.status == -ENOTCONN && held.io.status == -ENOTCONN);
+	cr_assert_eq(rig.lane->state, LANE_DOWN);
+	rig_fini(&rig);
+}
+
 Test(paths, the_uri_can_lengthen_the_quiet_time)
 {
 	struct rig rig;
