@@ -12,7 +12,7 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/tags.c core/proto/xf
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c tcp_rx.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c tgt_tcp_rx.c) \
 	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c) \
 	$(addprefix core/block/,bdev.c instant.c null.c ram.c file_lane.c paths_lane.c) \
-	$(addprefix core/service/,load_disk.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
+	$(addprefix core/service/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
 	$(addprefix core/export/,nbd.c nbd_conn.c nbd_reply.c ublk_io.c ublk_queue.c) tests/bench/%
 OPT_HOT   ?= -O2
 
