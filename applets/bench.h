@@ -5,12 +5,14 @@
 #include "load.h"
 
 #define BENCH_WARNINGS 8
+#define BENCH_LISTENERS 64 /* most threads of --listen */
 
 struct bench_options {
 	struct opt_common common;
 	const char *name, *rw, *bs, *on_loss, *op, *test;
-	uint32_t rwmixread, iodepth, numjobs, runtime_ms, ramp_ms, poll_us, iters;
-	uint64_t size, offset;
+	const char *iodepth, *numjobs, *runtime, *size, *poll_us, *iters;
+	uint32_t rwmixread, ramp_ms;
+	uint64_t offset;
 	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping;
 };
 
@@ -32,6 +34,9 @@ struct bench {
 	struct loop_timer timeout;
 	struct bdev *disk;
 	struct bench_report report;
+	uint32_t depth, runtime_ms, iters; /* 0 = not given */
+	uint32_t jobs, poll_us;
+	uint64_t size; /* 0 = not given */
 	bool fio, bar, running, timed_out;
 	int stop;
 	struct load_rdma_result rdma;

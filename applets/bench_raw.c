@@ -14,7 +14,6 @@
 #define DEPTH 128
 #define ROW_MS 2000 /* of a row whose --runtime was not given */
 #define DIAL_MS 5000
-#define THREADS 64
 #define MIB 1048576.
 
 static const char *const op_name[] = { [LOAD_OP_SEND] = "send", [LOAD_OP_WRITE] = "write", [LOAD_OP_READ] = "read",
@@ -84,7 +83,8 @@ static int read_sizes(struct bench *bench, uint32_t size[SIZES], unsigned *count
 		if (parse_size(word, &value, diag))
 			return diag_ctx(diag, "--bs");
 		if (!value || value > UINT32_MAX)
-			return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: %s is no length of a message", word);
+			return diag_set(diag, DIAG_USAGE, ERANGE,
+				"--bs: must be 1 to %u", UINT32_MAX);
 		size[*count] = (uint32_t)value;
 		p += len + (p[len] == ',');
 	}
@@ -190,8 +190,10 @@ static int measure_rows(struct bench *bench, struct load_rdma *conf, const uint3
 				continue;
 			conf->op = op;
 			conf->bandwidth = test;
-			conf->depth = test ? opts->iodepth ? opts->iodepth : DEPTH : 1;
-			conf->iterations = opts->iters ? opts->iters : opts->runtime_ms ? 0 : test ? 5000 : 1000;
+			conf->depth = test ? bench->depth ? bench->depth : DEPTH : 1;
+			conf->iterations = bench->iters;
+			if (!bench->iters && !bench->runtime_ms)
+				conf->iterations = test ? 5000 : 1000;
 			for (unsigned i = 0; i < sizes && !err; i++) {
 				conf->size = size[i];
 				err = measure_row(bench, conf, !i);
@@ -205,8 +207,8 @@ static int measure_rows(struct bench *bench, struct load_rdma *conf, const uint3
 int bench_rdma(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
-	struct load_rdma conf = { .runtime_ms = opts->runtime_ms ? opts->runtime_ms : opts->iters ? 0 : ROW_MS,
-		.timeout_ms = opts->common.timeout_ms ? opts->common.timeout_ms : DIAL_MS, .stop = &bench->stop };
+	struct load_rdma conf = { .runtime_ms = bench->runtime_ms, .stop = &bench->stop,
+		.timeout_ms = opts->common.timeout_ms ? opts->common.timeout_ms : DIAL_MS };
 	struct diag rdma = { 0 };
 	uint32_t size[SIZES];
 	unsigned sizes;
@@ -216,6 +218,8 @@ int bench_rdma(struct bench *bench)
 		err = read_sizes(bench, size, &sizes);
 	if (err)
 		return err;
+	if (!bench->iters && !bench->runtime_ms)
+		conf.runtime_ms = ROW_MS;
 	if (conf.way != LOAD_IWARP)
 		get_rdma_ready(&rdma);
 	out_text(bench->call->out, "target", NULL, "%s", bench->call->operand[0]);
@@ -279,9 +283,10 @@ static int serve(struct bench *bench, const struct load_listen *conf)
 int bench_listen(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
-	struct loop *loops[THREADS] = { bench->loop };
+	struct loop *loops[BENCH_LISTENERS] = { bench->loop };
 	bool rdma = opts->rdma || !opts->tcp;
-	struct load_listen conf = { .tcp = !opts->ping && (opts->tcp || !opts->rdma), .ping = opts->ping, .loops = loops, .nloops = opts->numjobs };
+	struct load_listen conf = { .tcp = !opts->ping && (opts->tcp || !opts->rdma),
+		.ping = opts->ping, .loops = loops, .nloops = bench->jobs };
 	struct crew *crew = NULL;
 	struct diag rdma_lacks = { 0 };
 	enum load_way way;
@@ -289,16 +294,14 @@ int bench_listen(struct bench *bench)
 
 	if (err)
 		return err;
-	if (!opts->numjobs || opts->numjobs > THREADS)
-		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: %u is not from 1 to %d", opts->numjobs, THREADS);
 	loop_timer_del(bench->loop, &bench->timeout);
 	conf.iwarp = rdma && way != LOAD_VERBS;
 	conf.verbs = rdma && way != LOAD_IWARP;
 	if (conf.verbs)
 		get_rdma_ready(&rdma_lacks);
-	if (opts->numjobs > 1)
-		err = crew_start(&crew, opts->numjobs, loop_options(bench->loop), bench->call->diag);
-	for (unsigned i = 0; !err && crew && i < opts->numjobs; i++)
+	if (bench->jobs > 1)
+		err = crew_start(&crew, bench->jobs, loop_options(bench->loop), bench->call->diag);
+	for (unsigned i = 0; !err && crew && i < bench->jobs; i++)
 		loops[i] = crew_loop(crew, i);
 	if (!err)
 		err = serve(bench, &conf);

@@ -54,9 +54,14 @@ struct load_result {
 	bool stopped;
 };
 
+#define LOAD_JOBS_MAX 256
+#define LOAD_DEPTH_MAX 1024 /* of one job */
+
 /* Jobs run on threads of their own with a lane each; --verify gives each a part of the disk of its own. The first request that
  * fails ends it; the result is filled nevertheless. */
 int load_disk(struct loop *, struct bdev *, const struct load_options *, struct load_result *, struct diag *);
+/* Whether this disk allows these options. DIAG_USAGE names the wrong one. */
+int load_disk_check(const struct bdev *, const struct load_options *, struct diag *);
 
 /* The same on a socket alone: 64 bytes each way to the server of load_listen(), which answers each with `bs` bytes; what is due
  * leaves in one send. Only reads; no offset, size or verify. A job has a connection; with poll_us it spins on its socket. */

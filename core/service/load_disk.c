@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define JOBS_MAX 256
-#define DEPTH_MAX 1024 /* of one job */
 #define VERIFY_BLOCKS (1ull << 32) /* what was written is noted in two bytes for each */
 
 struct slot {
@@ -315,6 +313,7 @@ static void disk_close(struct load_job *job)
 static int wrong_request(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
 {
 	const struct bdev_limits *lim = &disk->lim;
+	uint32_t jobs = lim->lanes < LOAD_JOBS_MAX ? lim->lanes : LOAD_JOBS_MAX;
 	uint32_t most = lim->max[IO_READ];
 
 	if (opt->read_percent < 100 && lim->ro)
@@ -322,36 +321,55 @@ static int wrong_request(const struct bdev *disk, const struct load_options *opt
 	if (opt->read_percent < 100 && lim->max[IO_WRITE] < most)
 		most = lim->max[IO_WRITE];
 	if (!opt->bs || opt->bs % lim->block)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--bs: %u is not a multiple of the disk's blocks of %u bytes", opt->bs, lim->block);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"--bs: must be a multiple of %u, the disk's block size", lim->block);
 	if (opt->bs > most)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "--bs: the longest request of this disk is %u bytes", most);
-	if (!opt->depth || opt->depth > DEPTH_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--iodepth: %u is not from 1 to %d", opt->depth, DEPTH_MAX);
-	if (!opt->jobs || opt->jobs > JOBS_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--numjobs: %u is not from 1 to %d", opt->jobs, JOBS_MAX);
-	if (opt->jobs > lim->lanes)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--numjobs: %u, but the disk offers %u queues", opt->jobs, lim->lanes);
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"--bs: must be at most %u, the disk's longest request", most);
+	if (!opt->depth || opt->depth > LOAD_DEPTH_MAX)
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"--iodepth: must be 1 to %u", LOAD_DEPTH_MAX);
+	if (!opt->jobs || opt->jobs > jobs)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %u%s", jobs,
+			jobs < LOAD_JOBS_MAX ? ", the queues of the disk" : "");
 	return 0;
 }
 
 static int wrong_part(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
 {
 	const struct bdev_limits *lim = &disk->lim;
-	uint64_t least = opt->verify ? (uint64_t)opt->bs * opt->jobs * opt->depth : opt->bs;
+	uint64_t least = opt->verify ? (uint64_t)opt->bs * opt->jobs * opt->depth : opt->bs, rest;
 
 	if (opt->offset % lim->block)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--offset: %" PRIu64 " is not a multiple of the disk's blocks of %u bytes", opt->offset,
-			lim->block);
-	if (!bdev_range_ok(lim, opt->offset, opt->size))
-		return diag_set(diag, DIAG_USAGE, ENOSPC, "--size: the disk ends at byte %" PRIu64, lim->size);
-	if ((opt->size ? opt->size : lim->size - opt->offset) < least)
-		return diag_set(diag, DIAG_USAGE, ENOSPC, "--size: %" PRIu64 " bytes are less than the %s", opt->size ? opt->size : lim->size - opt->offset,
-			opt->verify ? "requests in flight cover, which --verify keeps apart" : "request is long");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"--offset: must be a multiple of %u, the disk's block size", lim->block);
+	if (opt->offset >= lim->size)
+		return diag_set(diag, DIAG_USAGE, ENOSPC,
+			"--offset: must be less than %" PRIu64 ", the disk's size", lim->size);
+	rest = lim->size - opt->offset;
+	if (opt->size > rest)
+		return diag_set(diag, DIAG_USAGE, ENOSPC,
+			"--size: must be at most %" PRIu64 ", the rest of the disk", rest);
+	if (opt->size ? opt->size < least : rest < least)
+		return diag_set(diag, DIAG_USAGE, ENOSPC,
+			"%s: must %s at least %" PRIu64 " bytes%s",
+			opt->size ? "--size" : "--offset", opt->size ? "be" : "leave", least,
+			opt->verify ? ", all requests in flight" : ", one request");
 	if (opt->verify && opt->read_percent == 100)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--verify reads what was written: it needs a --rw that writes");
-	if (opt->verify && (opt->size ? opt->size : lim->size) / opt->bs > VERIFY_BLOCKS)
-		return diag_set(diag, DIAG_USAGE, EFBIG, "--verify: more than %llu blocks cannot be kept in mind: --size limits it", VERIFY_BLOCKS);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--verify: needs a --rw that writes");
+	if (opt->verify && (opt->size ? opt->size : rest) / opt->bs > VERIFY_BLOCKS)
+		return diag_set(diag, DIAG_USAGE, EFBIG,
+			"--verify: needs a --size of at most %llu requests", VERIFY_BLOCKS);
 	return 0;
+}
+
+int load_disk_check(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
+{
+	int err = wrong_request(disk, opt, diag);
+
+	if (!err)
+		err = wrong_part(disk, opt, diag);
+	return err ? diag_ctx(diag, "%s", disk->uri), err : 0;
 }
 
 int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *opt, struct load_result *result, struct diag *diag)
@@ -366,12 +384,10 @@ int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *o
 		.arg = &part,
 	};
 	struct load load = { .loop = loop, .opt = opt, .result = result, .diag = diag };
-	int err = wrong_request(disk, opt, diag);
+	int err = load_disk_check(disk, opt, diag);
 
-	if (!err)
-		err = wrong_part(disk, opt, diag);
 	if (err)
-		return diag_ctx(diag, "%s", disk->uri), err;
+		return err;
 	part.blocks = (opt->size ? opt->size : disk->lim.size - opt->offset) / opt->bs;
 	if (getrandom(&part.seed, sizeof(part.seed), GRND_NONBLOCK) != sizeof(part.seed))
 		part.seed = loop_clock();

@@ -405,9 +405,10 @@ int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_
 
 	*result = (struct load_rdma_result){ 0 };
 	if (!conf->size || conf->size > most)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: %u is not from 1 to %u", conf->size, most);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", most);
 	if (!conf->depth || conf->depth > BENCH_DEPTH_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--iodepth: %u is not from 1 to %u", conf->depth, BENCH_DEPTH_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
 	asker.end = (struct load_end){ .op = (uint8_t)conf->op, .bandwidth = conf->bandwidth, .size = conf->size, .depth = conf->depth };
 	err = load_end_init(&asker.end, true, diag);
 	if (!err)

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define ROOM (512u << 10) /* of one receive */
-#define JOBS_MAX 256
 #define TURN_NS 10000000 /* then the loop's timers have their turn */
 #define GRACE 10 /* looks, ten a second, at what is unanswered in the end */
 #define DIAL_MS 5000
@@ -233,10 +232,12 @@ int load_tcp(struct loop *loop, const struct addr *addr, const struct load_optio
 	struct load load = { .loop = loop, .opt = opt, .result = result, .diag = diag };
 
 	if (!opt->bs || opt->bs > BENCH_SIZE_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: %u is not from 1 to %u", opt->bs, BENCH_SIZE_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", BENCH_SIZE_MAX);
 	if (!opt->depth || opt->depth > BENCH_DEPTH_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--iodepth: %u is not from 1 to %u", opt->depth, BENCH_DEPTH_MAX);
-	if (!opt->jobs || opt->jobs > JOBS_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--numjobs: %u is not from 1 to %d", opt->jobs, JOBS_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
+	if (!opt->jobs || opt->jobs > LOAD_JOBS_MAX)
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"--numjobs: must be 1 to %u", LOAD_JOBS_MAX);
 	return load_run(&load, &kind);
 }

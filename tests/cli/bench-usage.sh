@@ -7,15 +7,33 @@ b=("$RDMASTOR" bench)
 fails 2 'URI is missing' "${b[@]}"
 fails 2 'HOST is missing' "${b[@]}" --tcp
 fails 2 "'sideways' is not one of" "${b[@]}" ram:1M --rw sideways
-fails 2 '--bs: .*not a multiple of the disk.s blocks of 512 bytes' "${b[@]}" ram:1M --bs 1000
+fails 2 '--bs: .*multiple of 512' "${b[@]}" ram:1M --bs 1000
 fails 2 "--bs: 'x' is not a size" "${b[@]}" ram:1M --bs x
-fails 2 '--bs: 0 is no length' "${b[@]}" ram:1M --bs 0
-fails 2 '--rwmixread: 101 is not from 0 to 100' "${b[@]}" ram:1M --rw rw --rwmixread 101
+fails 2 '--rwmixread: must be 0 to 100' "${b[@]}" ram:1M --rw rw --rwmixread 101
 fails 2 '--time-based needs --runtime' "${b[@]}" ram:1M --time-based
-fails 2 '--iodepth: 5000 is not from 1 to 1024' "${b[@]}" ram:1M --iodepth 5000
-fails 2 '--numjobs: 0 is not from 1 to 256' "${b[@]}" ram:1M --numjobs 0
-fails 2 '--size: the disk ends at byte 1048576' "${b[@]}" ram:1M --size 2M --json
-fails 2 '--verify reads what was written' "${b[@]}" ram:1M --verify
+fails 2 '--size: must be at most 1048576' "${b[@]}" ram:1M --size 2M --json
+fails 2 '--verify: needs a --rw that writes' "${b[@]}" ram:1M --verify
+
+# numbers: 0, the first one that is too large, and ones that do not fit
+for n in 0 1025 4294967296 4294967297; do
+	fails 2 '--iodepth: must be 1 to 1024' "${b[@]}" ram:1M --iodepth $n
+	fails 2 '--iodepth: must be 1 to 1024' "${b[@]}" --rdma localhost --iodepth $n
+done
+for n in 0 257; do fails 2 '--numjobs: must be 1 to 256' "${b[@]}" ram:1M --numjobs $n; done
+for n in 0 65; do fails 2 '--numjobs: must be 1 to 64' "${b[@]}" --listen 127.0.0.1:0 --numjobs $n; done
+for n in 0 4G; do fails 2 '--bs: must be 1 to 4294967295' "${b[@]}" ram:1M --bs $n; done
+fails 2 '--bs: must be 1 to' "${b[@]}" --rdma localhost --bs 64,0
+for n in 0 0.0 0ms; do fails 2 '--runtime: must be more than 0' "${b[@]}" ram:1M --runtime $n; done
+fails 2 '--runtime: .*out of range' "${b[@]}" ram:1M --runtime 4294968
+fails 2 '--size: must be more than 0' "${b[@]}" ram:1M --size 0
+fails 2 '--iters: must be 1 to 4294967295' "${b[@]}" --rdma localhost --iters 0
+fails 2 '--poll-us: must be 0 to 4294967294' "${b[@]}" ram:1M --poll-us 4294967295
+for n in 1M 100T; do
+	fails 2 '--offset: must be less than 1048576' "${b[@]}" ram:1M --offset $n
+	fails 2 '--offset: must be less than 1048576' "${b[@]}" ram:1M --offset $n --dry-run --json
+done
+fails 2 '--offset: must leave at least 4096' "${b[@]}" ram:1M --offset 1048064
+for o in iodepth numjobs iters poll-us; do fails 2 "--$o: 'x' is not a whole number" "${b[@]}" --rdma localhost --$o x; done
 fails 2 '--rdma and --tcp exclude each other' "${b[@]}" --rdma --tcp localhost
 fails 2 '--op belongs to --rdma' "${b[@]}" --op send ram:1M
 fails 2 '--ping belongs to --rdma' "${b[@]}" --ping ram:1M

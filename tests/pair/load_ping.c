@@ -34,7 +34,7 @@ Test(load_ping, data_of_every_size_comes_back, .init = begin, .fini = load_side_
 		cr_assert_eq(result.latency.total, 200);
 	}
 	cr_assert_eq(pings(LOAD_IWARP, RPING_SIZE_MAX + 1, 1), -ERANGE);
-	cr_assert_str_eq(why.text, "--bs: 65536 is not from 1 to 65535");
+	cr_assert_str_eq(why.text, "--bs: must be 1 to 65535");
 }
 
 /* A client of its own: sends these places at once, and hears how it ends. */
