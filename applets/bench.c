@@ -15,6 +15,7 @@
 #define MSEC 1000000ull
 #define AUTO UINT32_MAX
 #define RUNTIME_MS 5000
+#define DRAIN_MS 5000 /* for the last answers */
 #define CLOCK_READS 1000
 #define CLOCK_NS 200 /* what reading it may take; two are in every latency */
 
@@ -174,6 +175,7 @@ static int read_options(struct bench *bench)
 		.bytes = opts->time_based ? 0 : bench->size,
 		.runtime_ms = opts->runtime || opts->size ? bench->runtime_ms : RUNTIME_MS,
 		.ramp_ms = opts->ramp_ms,
+		.drain_ms = DRAIN_MS,
 		.stop = &bench->stop,
 		.progress = bench_progress,
 		.arg = bench,
@@ -207,14 +209,20 @@ static void timed_out(struct loop_timer *timer)
 void bench_progress(const struct load_progress *progress, void *arg)
 {
 	const struct bench *bench = arg;
+	const char *what = bench->opts->rw;
 	char of[24] = "";
 
 	if (!bench->bar)
 		return;
+	if (progress->verifying)
+		what = "verifying";
+	else if (progress->ramp)
+		what = "ramp";
+	else if (progress->of > 0 && progress->seconds > progress->of)
+		what = "waiting for the last answers";
 	if (progress->of > 0)
 		snprintf(of, sizeof(of), " of %g", progress->of);
-	fprintf(stderr, "\r%s %.1f%s s  %.0f IOPS\033[K", progress->verifying ? "verifying" : progress->ramp ? "ramp" : bench->opts->rw,
-		progress->seconds, of, progress->iops);
+	fprintf(stderr, "\r%s %.1f%s s  %.0f IOPS\033[K", what, progress->seconds, of, progress->iops);
 	fflush(stderr);
 }
 
@@ -246,7 +254,7 @@ static void check_clock(struct bench *bench)
 static void judge(struct bench *bench)
 {
 	const struct load_result *result = &bench->report.result;
-	uint64_t ios = result->kind[LOAD_READ].latency.total + result->kind[LOAD_WRITE].latency.total;
+	uint64_t ios = result->kind[LOAD_READ].requests + result->kind[LOAD_WRITE].requests;
 
 	check_clock(bench);
 	if (result->stopped)
@@ -259,8 +267,6 @@ static void judge(struct bench *bench)
 		warn(bench, "a job was busy for %.0f %% of the time: this machine's CPU is the limit, not what is measured", result->busiest * 100);
 	if (bench->opts->verify)
 		warn(bench, "with --verify making the data is part of the figures");
-	if (result->unanswered)
-		warn(bench, "%u requests had no answer in the end and are not in the figures", result->unanswered);
 	if (bench->disk && bench->report.load.depth > bench->disk->lim.depth)
 		warn(bench, "--iodepth %u: a queue of the disk has %u requests in flight at most", bench->report.load.depth, bench->disk->lim.depth);
 }

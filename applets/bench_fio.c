@@ -68,9 +68,9 @@ static void put_kind(struct out *out, const char *key, const struct load_figures
 	out_u64(out, "io_kbytes", NULL, figures->bytes / 1024);
 	out_u64(out, "bw_bytes", NULL, (uint64_t)rate);
 	out_u64(out, "bw", NULL, (uint64_t)(rate / 1024));
-	out_real(out, "iops", NULL, (double)figures->latency.total / seconds, 6);
+	out_real(out, "iops", NULL, (double)figures->requests / seconds, 6);
 	out_u64(out, "runtime", NULL, figures->latency.total ? (uint64_t)(result->seconds * 1000 + 0.5) : 0);
-	out_u64(out, "total_ios", NULL, figures->latency.total);
+	out_u64(out, "total_ios", NULL, figures->requests);
 	out_u64(out, "short_ios", NULL, 0);
 	out_u64(out, "drop_ios", NULL, 0);
 	put_stats(out, "slat_ns", &nothing.latency, false);

@@ -44,7 +44,7 @@ static double per_second(double count, const struct load_result *result)
 
 static uint64_t all_ios(const struct load_result *result)
 {
-	return result->kind[LOAD_READ].latency.total + result->kind[LOAD_WRITE].latency.total;
+	return result->kind[LOAD_READ].requests + result->kind[LOAD_WRITE].requests;
 }
 
 static void print_latency(struct out *out, const struct stats *latency)
@@ -121,10 +121,15 @@ void bench_text(struct out *out, const struct bench_report *report)
 
 		if (!figures->latency.total)
 			continue;
-		out_line(out, "  %-6s %.0f IOPS, %s/s, %" PRIu64 " requests", kind_name[kind], per_second((double)figures->latency.total, result),
-			out_human((uint64_t)per_second((double)figures->bytes, result), rate), figures->latency.total);
+		out_line(out, "  %-6s %.0f IOPS, %s/s, %" PRIu64 " requests", kind_name[kind],
+			per_second((double)figures->requests, result),
+			out_human((uint64_t)per_second((double)figures->bytes, result), rate),
+			figures->requests);
 		print_latency(out, &figures->latency);
 	}
+	if (result->unanswered)
+		out_line(out, "  lost   %u request%s, counted in the latency with their age",
+			result->unanswered, result->unanswered == 1 ? "" : "s");
 	print_cpu(out, report);
 	if (report->load.verify)
 		out_line(out, "  verify %s are as they were written", out_human(result->verified, rate));
@@ -139,9 +144,9 @@ static void json_kind(struct out *out, const struct load_figures *figures, const
 {
 	const struct stats *latency = &figures->latency;
 
-	out_u64(out, "requests", NULL, latency->total);
+	out_u64(out, "requests", NULL, figures->requests);
 	out_u64(out, "bytes", NULL, figures->bytes);
-	out_real(out, "iops", NULL, per_second((double)latency->total, result), 3);
+	out_real(out, "iops", NULL, per_second((double)figures->requests, result), 3);
 	out_real(out, "bytes_per_second", NULL, per_second((double)figures->bytes, result), 0);
 	out_object(out, "latency_ns");
 	out_u64(out, "min", NULL, latency->min);

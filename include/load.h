@@ -27,6 +27,7 @@ struct load_options {
 	uint64_t offset, size; /* the part of the disk that is used; size 0 = up to its end */
 	uint64_t bytes; /* each job ends after so many; 0 = without end */
 	uint32_t runtime_ms, ramp_ms; /* 0 = without end; before it, not counted */
+	uint32_t drain_ms; /* at the end, give up requests after this time without an answer */
 	volatile int *stop; /* set by a signal: ends with the results so far */
 	void (*progress)(const struct load_progress *, void *arg); /* about ten times a second */
 	void *arg;
@@ -38,27 +39,30 @@ struct load_samples { /* requests per second, each over half a second */
 };
 
 struct load_figures {
-	struct stats latency; /* from submit to done, in ns */
+	struct stats latency; /* submit to done, ns; of unanswered requests, age when given up */
 	struct load_samples iops;
-	uint64_t bytes;
+	uint64_t requests, bytes; /* answered */
 };
 
 struct load_result {
 	struct load_figures kind[LOAD_KINDS];
-	double seconds; /* from the end of the ramp to the last answer */
+	/* From the end of the ramp to the last answer; where some never came, to the end of the
+	 * runtime or until given up. */
+	double seconds;
 	double user, system; /* CPU seconds of this process meanwhile */
 	uint64_t switches, major_faults, minor_faults;
 	double busiest; /* share of a CPU that the busiest job's thread had and did not spend waiting */
 	uint64_t verified; /* bytes */
-	uint32_t unanswered; /* requests that were dropped when the end came */
+	uint32_t unanswered; /* requests that were given up */
 	bool stopped;
 };
 
 #define LOAD_JOBS_MAX 256
 #define LOAD_DEPTH_MAX 1024 /* of one job */
 
-/* Jobs run on threads of their own with a lane each; --verify gives each a part of the disk of its own. The first request that
- * fails ends it; the result is filled nevertheless. */
+/* Jobs run on threads of their own with a lane each; with verify each has a share of it. The first request that fails ends the load. It also fails for requests
+ * that were never answered, with errno and code of disk->why, or ETIMEDOUT where that is unset. The
+ * result is filled in any case. The loop is the disk's own. */
 int load_disk(struct loop *, struct bdev *, const struct load_options *, struct load_result *, struct diag *);
 /* Whether this disk allows these options. DIAG_USAGE names the wrong one. */
 int load_disk_check(const struct bdev *, const struct load_options *, struct diag *);

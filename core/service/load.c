@@ -11,6 +11,7 @@
 #define SECOND 1000000000ull
 #define TICK (100 * MSEC)
 #define SAMPLE (500 * MSEC)
+#define HURRY_MS 1000 /* drain_ms when interrupted */
 
 static uint64_t thread_cpu(void)
 {
@@ -126,6 +127,21 @@ void load_job_over(struct load_job *job)
 	atomic_store(&job->load->over, true);
 }
 
+void load_job_unanswered(struct load_job *job, enum load_kind kind, uint64_t at_ns)
+{
+	const struct load *load = job->load;
+	uint64_t now = loop_clock(), end = now < load->until ? now : load->until;
+
+	job->unanswered++;
+	if (now - at_ns > job->oldest_ns)
+		job->oldest_ns = now - at_ns;
+	if (now < load->from || atomic_load_explicit(&job->verifying, memory_order_relaxed))
+		return;
+	stats_add(&job->latency[kind], now - at_ns);
+	if (end > job->last_ns)
+		job->last_ns = end;
+}
+
 void load_job_failed(struct load_job *job)
 {
 	hurry(job->load);
@@ -165,9 +181,22 @@ static int open_job(struct loop *loop, void *arg)
 static void watch(struct loop_timer *timer)
 {
 	struct load_job *job = container_of(timer, struct load_job, watch);
+	bool verifying = atomic_load_explicit(&job->verifying, memory_order_relaxed);
+	bool hurry = load_hurry(job);
+	uint64_t now = loop_clock(), ms = job->load->opt->drain_ms, since;
 
-	loop_timer_set(job->loop, timer, loop_clock() + TICK);
-	job->load->kind->watch(job);
+	loop_timer_set(job->loop, timer, now + TICK);
+	if (verifying ? !hurry : !load_over(job, now)) {
+		job->over_ns = 0;
+		return;
+	}
+	if (!job->over_ns)
+		job->over_ns = now;
+	since = job->last_ns > job->over_ns ? job->last_ns : job->over_ns;
+	if (hurry && ms > HURRY_MS)
+		ms = HURRY_MS;
+	if (now - since >= ms * MSEC)
+		job->load->kind->give_up(job);
 }
 
 static int start_job(struct loop *loop, void *arg)
@@ -241,6 +270,7 @@ static void add_up(struct load *load)
 
 		for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
 			stats_merge(&result->kind[kind].latency, &job->latency[kind]);
+			result->kind[kind].requests += atomic_load(&job->ios[kind]);
 			result->kind[kind].bytes += job->bytes[kind];
 		}
 		result->verified += job->verified;
@@ -253,6 +283,23 @@ static void add_up(struct load *load)
 	result->seconds = (double)(last - load->from) / 1e9;
 }
 
+static int lost(struct load *load)
+{
+	const struct diag *why = load->lost && load->lost->err ? load->lost : NULL;
+	uint32_t count = load->result->unanswered;
+	uint64_t oldest = 0;
+
+	for (unsigned i = 0; i < load->opt->jobs; i++)
+		if (load->job[i]->oldest_ns > oldest)
+			oldest = load->job[i]->oldest_ns;
+	diag_set(load->diag, why ? why->code : DIAG_TIMEOUT, why ? why->err : ETIMEDOUT,
+		"%u request%s had no answer within %.3g s%s%s", count, count == 1 ? "" : "s",
+		(double)oldest / 1e9, why ? ": " : "", why ? why->text : "");
+	if (why && why->hint[0])
+		diag_hint(load->diag, "%s", why->hint);
+	return -load->diag->err;
+}
+
 static int first_failure(struct load *load)
 {
 	for (unsigned i = 0; i < load->opt->jobs; i++)
@@ -260,7 +307,7 @@ static int first_failure(struct load *load)
 			*load->diag = load->job[i]->why;
 			return -load->diag->err;
 		}
-	return 0;
+	return load->result->unanswered ? lost(load) : 0;
 }
 
 int load_run(struct load *load, const struct load_kind_ops *kind)

@@ -31,7 +31,7 @@ struct disk_job {
 	uint64_t left; /* requests still to be submitted */
 	uint64_t dice, wrong; /* wrong: the first wrong byte so far */
 	uint32_t inflight;
-	bool mapped, checking;
+	bool mapped, checking, given_up;
 };
 
 struct disk_load {
@@ -128,7 +128,7 @@ static bool check_next(struct disk_job *dj, struct slot *slot)
 		dj->next++;
 	if (dj->next == dj->blocks || dj->offset + dj->next * options_of(dj)->bs > dj->wrong || load_hurry(&dj->job))
 		return false;
-	start_io(dj, slot, LOAD_READ, dj->next++, 0);
+	start_io(dj, slot, LOAD_READ, dj->next++, loop_clock());
 	return true;
 }
 
@@ -136,7 +136,7 @@ static bool begin_check(struct disk_job *dj)
 {
 	bool any = false;
 
-	if (!dj->verify.generation || dj->checking || load_hurry(&dj->job))
+	if (!dj->verify.generation || dj->checking || load_hurry(&dj->job) || dj->given_up)
 		return false;
 	dj->checking = true;
 	atomic_store_explicit(&dj->job.verifying, true, memory_order_relaxed);
@@ -146,20 +146,39 @@ static bool begin_check(struct disk_job *dj)
 	return any;
 }
 
-static void io_failed(struct disk_job *dj, const struct io *io)
+static enum load_kind kind_of(const struct slot *slot)
 {
+	return slot->io.kind == IO_READ ? LOAD_READ : LOAD_WRITE;
+}
+
+/* What has a status of the protocol's own was answered. */
+static bool unanswered(const struct disk_job *dj, const struct io *io)
+{
+	return (io->status == -EHOSTUNREACH && !io->detail) ||
+	       (io->status == -ENOTCONN && dj->given_up);
+}
+
+static enum diag_code failure_code(int status)
+{
+	if (status == -EHOSTUNREACH)
+		return DIAG_UNREACHABLE;
+	return status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO;
+}
+
+static void io_failed(struct disk_job *dj, const struct slot *slot)
+{
+	const struct io *io = &slot->io;
 	const struct bdev *disk = dj->lane->bdev;
 	const char *text = io->detail && disk->status_text ? disk->status_text(io->detail) : NULL;
 
-	if (io->status == -ECANCELED && load_over(&dj->job, loop_clock())) {
-		dj->job.unanswered++;
-		return;
-	}
-	if (!dj->job.why.err) {
+	if (unanswered(dj, io)) {
+		load_job_unanswered(&dj->job, kind_of(slot), slot->at_ns);
+	} else if (!dj->job.why.err) {
 		if (!text && io->status == -ENOTCONN && dj->lane->why.err)
 			text = dj->lane->why.text;
-		diag_set(&dj->job.why, io->status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO, -io->status, "%s at byte %" PRIu64 ": %s",
-			io->kind == IO_READ ? "read" : "write", io->off, text ? text : diag_errno_text(-io->status));
+		diag_set(&dj->job.why, failure_code(io->status), -io->status,
+			"%s at byte %" PRIu64 ": %s", io->kind == IO_READ ? "read" : "write",
+			io->off, text ? text : diag_errno_text(-io->status));
 		diag_ctx(&dj->job.why, "%s", disk->uri);
 	}
 	load_job_failed(&dj->job);
@@ -189,7 +208,7 @@ static void check(struct disk_job *dj, const struct slot *slot)
 static void answered(struct disk_job *dj, struct slot *slot, uint64_t now)
 {
 	if (!dj->checking)
-		load_count(&dj->job, slot->io.kind == IO_READ ? LOAD_READ : LOAD_WRITE, slot->io.len, now - slot->at_ns, now);
+		load_count(&dj->job, kind_of(slot), slot->io.len, now - slot->at_ns, now);
 	if (slot->io.kind == IO_READ)
 		check(dj, slot);
 	else if (dj->verify.generation)
@@ -205,7 +224,7 @@ static void done(struct io *io)
 	dj->inflight--;
 	slot->busy = false;
 	if (io->status)
-		io_failed(dj, io);
+		io_failed(dj, slot);
 	else
 		answered(dj, slot, now);
 	if (dj->checking)
@@ -284,15 +303,15 @@ static void disk_start(struct load_job *job)
 		submit(dj, &dj->slot[i], now);
 }
 
-static void disk_watch(struct load_job *job)
+static void disk_give_up(struct load_job *job)
 {
 	struct disk_job *dj = disk_job_of(job);
+	const struct diag why = { .err = ETIMEDOUT, .code = DIAG_TIMEOUT, .text = "no answer" };
 
-	if (!dj->lane->ops->cancel || !(dj->checking ? load_hurry(job) : load_over(job, loop_clock())))
+	if (dj->given_up || !dj->lane->ops->abort || dj->lane->state != LANE_UP)
 		return;
-	for (uint32_t i = 0; i < options_of(dj)->depth; i++)
-		if (dj->slot[i].busy)
-			dj->lane->ops->cancel(dj->lane, &dj->slot[i].io);
+	dj->given_up = true;
+	dj->lane->ops->abort(dj->lane, &why);
 }
 
 static void disk_close(struct load_job *job)
@@ -379,11 +398,13 @@ int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *o
 		.size = sizeof(struct disk_job),
 		.open = disk_open,
 		.start = disk_start,
-		.watch = disk_watch,
+		.give_up = disk_give_up,
 		.close = disk_close,
 		.arg = &part,
 	};
-	struct load load = { .loop = loop, .opt = opt, .result = result, .diag = diag };
+	struct load load = {
+		.loop = loop, .opt = opt, .result = result, .diag = diag, .lost = &disk->why
+	};
 	int err = load_disk_check(disk, opt, diag);
 
 	if (err)
@@ -391,5 +412,6 @@ int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *o
 	part.blocks = (opt->size ? opt->size : disk->lim.size - opt->offset) / opt->bs;
 	if (getrandom(&part.seed, sizeof(part.seed), GRND_NONBLOCK) != sizeof(part.seed))
 		part.seed = loop_clock();
-	return load_run(&load, &kind);
+	err = load_run(&load, &kind);
+	return err ? diag_ctx(diag, "%s", disk->uri), err : 0;
 }

@@ -14,9 +14,11 @@ struct load_job { /* first member of the kind's own; its own thread's but for wh
 	_Atomic uint64_t ios[LOAD_KINDS];
 	atomic_bool verifying;
 	uint64_t bytes[LOAD_KINDS], verified;
-	uint64_t last_ns; /* of the last answer that counts */
+	uint64_t last_ns; /* of the last answer that counts, or until which others had no answer */
+	uint64_t over_ns; /* when waiting for the last answers began; 0 = it has not */
 	uint64_t cpu_ns, spun_ns, from_ns; /* when counting began */
 	double busy;
+	uint64_t oldest_ns; /* age of the oldest unanswered request */
 	uint32_t unanswered;
 	struct diag why; /* err: the job failed */
 	struct loop_timer watch;
@@ -28,7 +30,9 @@ struct load_kind_ops {
 	/* On the job's thread. close() takes a job as far as open() came. */
 	int (*open)(struct load_job *, struct diag *);
 	void (*start)(struct load_job *); /* load_job_finished() follows */
-	void (*watch)(struct load_job *); /* about ten times a second: what is merely held is not waited for once load_over() */
+	/* At the end, after drain_ms without an answer: withdraw what is in flight, and call
+	 * load_job_unanswered() for each. May come again. */
+	void (*give_up)(struct load_job *);
 	void (*close)(struct load_job *);
 	const void *arg;
 };
@@ -39,6 +43,7 @@ struct load {
 	struct load_result *result;
 	struct diag *diag;
 	const struct load_kind_ops *kind;
+	const struct diag *lost; /* why no answers come; NULL or err 0 = unknown */
 	struct crew *crew;
 	struct load_job **job;
 	uint64_t from, until; /* of counting; until UINT64_MAX = without end */
@@ -56,6 +61,9 @@ int load_run(struct load *, const struct load_kind_ops *);
 void load_job_finished(struct load_job *);
 /* Ends the whole load for this failure, which the caller has set in job->why. */
 void load_job_failed(struct load_job *);
+/* Count a request that will not be answered. Its age is a lower bound of its latency. The load
+ * fails. */
+void load_job_unanswered(struct load_job *, enum load_kind, uint64_t at_ns);
 /* No more requests that count, of all jobs; what follows them does. */
 void load_job_over(struct load_job *);
 /* Counting starts for this job: once, when `now` reached load->from. */

@@ -13,7 +13,6 @@
 
 #define ROOM (512u << 10) /* of one receive */
 #define TURN_NS 10000000 /* then the loop's timers have their turn */
-#define GRACE 10 /* looks, ten a second, at what is unanswered in the end */
 #define DIAL_MS 5000
 
 struct tcp_job {
@@ -23,7 +22,6 @@ struct tcp_job {
 	uint64_t *sent_ns; /* per request, a ring */
 	size_t room, have, unsent; /* have: of the oldest answer */
 	uint64_t asked, answered;
-	uint32_t late;
 	bool finished;
 	volatile int settled; /* dialling */
 };
@@ -196,13 +194,13 @@ static void tcp_start(struct load_job *job)
 	ask(tcp_job_of(job), job->load->opt->depth, loop_clock());
 }
 
-static void tcp_watch(struct load_job *job)
+static void tcp_give_up(struct load_job *job)
 {
 	struct tcp_job *tj = tcp_job_of(job);
 
-	if (!load_over(job, loop_clock()) || ++tj->late < (load_hurry(job) ? 2 : GRACE))
-		return;
-	job->unanswered = (uint32_t)(tj->asked - tj->answered);
+	while (tj->answered < tj->asked)
+		load_job_unanswered(
+			job, LOAD_READ, tj->sent_ns[tj->answered++ % job->load->opt->depth]);
 	finish(tj);
 }
 
@@ -225,11 +223,14 @@ int load_tcp(struct loop *loop, const struct addr *addr, const struct load_optio
 		.size = sizeof(struct tcp_job),
 		.open = tcp_open,
 		.start = tcp_start,
-		.watch = tcp_watch,
+		.give_up = tcp_give_up,
 		.close = tcp_close,
 		.arg = &part,
 	};
 	struct load load = { .loop = loop, .opt = opt, .result = result, .diag = diag };
+
+	char to[ADDR_TEXT];
+	int err;
 
 	if (!opt->bs || opt->bs > BENCH_SIZE_MAX)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", BENCH_SIZE_MAX);
@@ -239,5 +240,6 @@ int load_tcp(struct loop *loop, const struct addr *addr, const struct load_optio
 	if (!opt->jobs || opt->jobs > LOAD_JOBS_MAX)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"--numjobs: must be 1 to %u", LOAD_JOBS_MAX);
-	return load_run(&load, &kind);
+	err = load_run(&load, &kind);
+	return err ? diag_ctx(diag, "%s", addr_text(addr, to)), err : 0;
 }

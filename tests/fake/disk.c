@@ -16,6 +16,7 @@ struct fake_lane {
 	unsigned count;
 	struct loop_timer turn;
 	struct loop_work tell;
+	bool aborted;
 };
 
 static bool touches(const struct io *io, uint64_t off, uint64_t len)
@@ -66,8 +67,10 @@ static int serve(struct fake_disk *disk, struct io *io)
 	switch (io->kind) {
 	case IO_READ:
 		disk->read += io->len;
-		if (disk->bad_len && touches(io, disk->bad_off, disk->bad_len))
+		if (disk->bad_len && touches(io, disk->bad_off, disk->bad_len)) {
+			io->detail = disk->bad_detail;
 			return disk->bad_status;
+		}
 		memcpy(io->buf->p, disk->bytes + io->off, io->len);
 		return 0;
 	case IO_WRITE:
@@ -96,6 +99,15 @@ static void turn(struct loop_timer *timer)
 	struct fake_disk *disk = container_of(fl->lane.bdev, struct fake_disk, bdev);
 	unsigned most = disk->seed ? 1u + rand_r(&disk->seed) % 4u : fl->count;
 
+	while (fl->aborted && fl->count) {
+		struct io *io = fl->flight[--fl->count];
+
+		disk->aborted++;
+		io->status = -ENOTCONN;
+		io->done(io);
+	}
+	if (fl->aborted)
+		fl->lane.state = LANE_DOWN;
 	while (fl->count && most-- && !disk->hold) {
 		unsigned pick = disk->seed ? rand_r(&disk->seed) % fl->count : 0;
 		struct io *io = fl->flight[pick];
@@ -164,6 +176,15 @@ static bool cancel(struct lane *lane, struct io *io)
 	return true;
 }
 
+static void abort_all(struct lane *lane, const struct diag *why)
+{
+	struct fake_lane *fl = container_of(lane, struct fake_lane, lane);
+
+	lane->why = *why;
+	fl->aborted = true;
+	loop_timer_set(lane->loop, &fl->turn, loop_now(lane->loop) + 1);
+}
+
 static int map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	struct fake_disk *disk = container_of(lane->bdev, struct fake_disk, bdev);
@@ -174,7 +195,12 @@ static int map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
 	return status ? diag_sys(diag, -status, "register a pool") : 0;
 }
 
-static const struct lane_ops lane_ops = { .submit = submit, .kick = kick, .map = map_pool, .cancel = cancel, .free = lane_free };
+static const struct lane_ops lane_ops = { .submit = submit,
+	.kick = kick,
+	.map = map_pool,
+	.cancel = cancel,
+	.abort = abort_all,
+	.free = lane_free };
 
 static int open_lane(struct lane **lane, struct bdev *bdev, struct loop *loop, struct diag *diag)
 {

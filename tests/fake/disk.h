@@ -11,10 +11,11 @@ struct fake_disk {
 	uint8_t *hole; /* per block of 512: MAP calls it a hole */
 	uint64_t bad_off, bad_len; /* reads that touch it fail */
 	int bad_status;
+	uint32_t bad_detail;
 	int flush_status; /* of every flush */
 	bool hold; /* answers nothing, but lets go of what is cancelled */
 	bool keep; /* does not even let go */
-	unsigned cancelled, submitted;
+	unsigned cancelled, aborted, submitted; /* requests */
 	int map_status; /* of the next pool that is mapped */
 	uint64_t fail_write; /* the write that touches this byte fails; UINT64_MAX = none */
 	uint64_t falsify; /* this byte is written wrongly; UINT64_MAX = none */

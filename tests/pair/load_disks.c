@@ -39,7 +39,7 @@ Test(load_disks, four_jobs_on_one_disk, .init = begin, .fini = end, .timeout = 3
 
 	open_disk("ram:8M");
 	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s", why.text);
-	cr_assert_eq(result->kind[LOAD_READ].latency.total + result->kind[LOAD_WRITE].latency.total, 4 * 512);
+	cr_assert_eq(result->kind[LOAD_READ].requests + result->kind[LOAD_WRITE].requests, 4 * 512);
 	cr_assert_gt(result->verified, 1 << 20);
 }
 
@@ -75,9 +75,21 @@ static void strike_once(struct loop_timer *timer)
 	killer->kills += flaky_kill(killer->way);
 }
 
+static void silence(struct loop_timer *timer)
+{
+	atomic_store(&container_of(timer, struct killer, timer)->way->hold, true);
+}
+
 Test(load_disks, paths_that_die_under_it_lose_nothing, .init = begin, .fini = end, .timeout = 60)
 {
-	const struct load_options opt = { .read_percent = 40, .random = true, .verify = true, .bs = 4096, .depth = 8, .jobs = 2, .runtime_ms = 600 };
+	const struct load_options opt = { .read_percent = 40,
+		.random = true,
+		.verify = true,
+		.bs = 4096,
+		.depth = 8,
+		.jobs = 2,
+		.runtime_ms = 600,
+		.drain_ms = 5000 };
 	static struct flaky_disk flaky;
 	static struct flaky_way way[2] = { { .host = "a", .disk = &flaky }, { .host = "b", .disk = &flaky } };
 	struct killer killer = { .timer.fire = strike, .way = way };
@@ -100,9 +112,15 @@ Test(load_disks, paths_that_die_under_it_lose_nothing, .init = begin, .fini = en
 	flaky_disk_fini(&flaky);
 }
 
-Test(load_disks, nothing_is_waited_for_when_all_paths_are_gone, .init = begin, .fini = end, .timeout = 30)
+Test(load_disks, all_paths_gone_is_a_failure, .init = begin, .fini = end, .timeout = 30)
 {
-	const struct load_options opt = { .read_percent = 100, .random = true, .bs = 4096, .depth = 8, .jobs = 1, .runtime_ms = 300 };
+	const struct load_options opt = { .read_percent = 100,
+		.random = true,
+		.bs = 4096,
+		.depth = 8,
+		.jobs = 1,
+		.runtime_ms = 300,
+		.drain_ms = 100 };
 	static struct flaky_disk flaky;
 	static struct flaky_way way = { .host = "a", .disk = &flaky, .id.nguid = { 1 }, .delay_us = 100 };
 	struct killer killer = { .timer.fire = strike_once, .way = &way };
@@ -114,11 +132,45 @@ Test(load_disks, nothing_is_waited_for_when_all_paths_are_gone, .init = begin, .
 	atomic_store(&way.refuse, 100000);
 	loop_timer_set(loop, &killer.timer, loop_clock() + 50000000);
 	start = loop_clock();
-	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s: %s", why.object, why.text);
+	cr_assert_lt(load_disk(loop, disk, &opt, result, &why), 0);
 	loop_timer_del(loop, &killer.timer);
+	cr_assert_eq(why.code, DIAG_UNREACHABLE, "%s", why.text);
+	cr_assert_str_eq(why.object, "flaky://a/");
 	cr_assert_lt(loop_clock() - start, 3000000000u);
-	cr_assert_eq(result->unanswered, 8, "%u of %lu, %u kills, %g s", result->unanswered, (unsigned long)result->kind[LOAD_READ].latency.total, killer.kills, result->seconds);
-	cr_assert_gt(result->kind[LOAD_READ].latency.total, 8, "what was answered before is in the result");
+	cr_assert_eq(result->unanswered, 8);
+	cr_assert_gt(
+		result->kind[LOAD_READ].requests, 8, "what was answered before is in the result");
+	cr_assert_float_eq(result->seconds, 0.3, 1e-6, "%g s", result->seconds);
+	cr_assert_geq(result->kind[LOAD_READ].latency.max, 200000000u);
+	bdev_close(disk);
+	disk = NULL;
+	flaky_disk_fini(&flaky);
+}
+
+Test(load_disks, a_path_that_falls_silent_is_a_failure, .init = begin, .fini = end, .timeout = 30)
+{
+	const struct load_options opt = { .read_percent = 50,
+		.random = true,
+		.bs = 4096,
+		.depth = 8,
+		.jobs = 2,
+		.runtime_ms = 300,
+		.drain_ms = 100 };
+	static struct flaky_disk flaky;
+	static struct flaky_way way = {
+		.host = "a", .disk = &flaky, .id.nguid = { 1 }, .delay_us = 100, .quiesce_ms = 60000
+	};
+	struct killer killer = { .timer.fire = silence, .way = &way };
+
+	flaky_disk_init(&flaky, 1 << 20);
+	flaky_ways(&way, 1, 7);
+	open_disk("flaky://a/");
+	loop_timer_set(loop, &killer.timer, loop_clock() + 50000000);
+	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), -ETIMEDOUT, "%s: %s", why.object,
+		why.text);
+	cr_assert_eq(why.code, DIAG_TIMEOUT);
+	cr_assert_eq(result->unanswered, 16);
+	cr_assert_float_eq(result->seconds, 0.3, 1e-6, "%g s", result->seconds);
 	bdev_close(disk);
 	disk = NULL;
 	flaky_disk_fini(&flaky);

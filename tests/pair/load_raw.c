@@ -6,6 +6,7 @@
 #include "wire/bench.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -181,11 +182,8 @@ Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = load
 
 static int socket_load(uint32_t bs, uint32_t depth, uint32_t jobs, struct load_result *result)
 {
-	const struct load_options opt = { .read_percent = 100,
-		.bs = bs,
-		.depth = depth,
-		.jobs = jobs,
-		.runtime_ms = 100 };
+	const struct load_options opt = { .read_percent = 100, .bs = bs, .depth = depth,
+		.jobs = jobs, .runtime_ms = 100, .drain_ms = 1000 };
 
 	why = (struct diag){ 0 };
 	return load_tcp(loop, &at, &opt, result, &why);
@@ -203,6 +201,27 @@ Test(load_raw, a_socket_alone, .init = begin, .fini = load_side_end, .timeout = 
 	cr_assert_eq(result.unanswered, 0);
 	cr_assert_eq(socket_load(1, 1024, 1, &result), 0, "%s", why.text);
 	cr_assert_eq(result.unanswered, 0);
+}
+
+Test(load_raw, a_silent_peer_fails_the_load, .init = begin, .fini = load_side_end, .timeout = 20)
+{
+	static struct load_result result;
+	struct addr real = at;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	at.ss = (struct sockaddr_storage){ .ss_family = AF_INET };
+	((struct sockaddr_in *)(void *)&at.ss)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	cr_assert_eq(bind(fd, (const struct sockaddr *)&at.ss, at.len), 0);
+	cr_assert_eq(listen(fd, 4), 0);
+	cr_assert_eq(getsockname(fd, (struct sockaddr *)&at.ss, &at.len), 0);
+	cr_assert_eq(socket_load(4096, 8, 2, &result), -ETIMEDOUT);
+	cr_assert_eq(why.code, DIAG_TIMEOUT);
+	cr_assert_eq(result.unanswered, 16);
+	cr_assert_eq(result.kind[LOAD_READ].requests, 0);
+	cr_assert_geq(result.kind[LOAD_READ].latency.min, 1000000000u);
+	cr_assert_float_eq(result.seconds, 0.1, 1e-6, "%g s", result.seconds);
+	close(fd);
+	at = real;
 }
 
 static int dial(void)

@@ -20,7 +20,13 @@ static void begin(void)
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &why), 0);
 	disk = fake_disk_new(loop, SIZE, 512);
 	result = calloc(1, sizeof(*result));
-	opt = (struct load_options){ .read_percent = 100, .random = true, .bs = 4096, .depth = 4, .jobs = 1, .bytes = SIZE };
+	opt = (struct load_options){ .read_percent = 100,
+		.random = true,
+		.bs = 4096,
+		.depth = 4,
+		.jobs = 1,
+		.bytes = SIZE,
+		.drain_ms = 50 };
 }
 
 static void end(void)
@@ -38,7 +44,7 @@ static int run(void)
 
 static uint64_t ios(enum load_kind kind)
 {
-	return result->kind[kind].latency.total;
+	return result->kind[kind].requests;
 }
 
 Test(load_disk, reads_as_many_bytes_as_asked, .init = begin, .fini = end)
@@ -103,15 +109,127 @@ Test(load_disk, ends_when_told_with_what_it_has, .init = begin, .fini = end)
 	cr_assert(result->stopped);
 }
 
-Test(load_disk, what_is_held_is_not_waited_for, .init = begin, .fini = end)
+static void stop_soon(const struct load_progress *progress, void *stop)
+{
+	if (progress->seconds > 0.2)
+		*(volatile int *)stop = 1;
+}
+
+/* The disk answers so many writes, then no more. */
+struct falls_silent {
+	unsigned left;
+	uint64_t at_ns;
+};
+
+static void one_less(struct fake_disk *d, void *arg)
+{
+	struct falls_silent *silent = arg;
+
+	if (!--silent->left) {
+		d->hold = true;
+		silent->at_ns = loop_clock();
+	}
+}
+
+Test(load_disk, a_disk_that_falls_silent_fails_the_load, .init = begin, .fini = end)
+{
+	struct falls_silent silent = { .left = 100 };
+	uint64_t begun = loop_clock();
+
+	disk->wrote = one_less;
+	disk->arg = &silent;
+	opt.read_percent = 0;
+	opt.bytes = 0;
+	opt.runtime_ms = 700;
+	cr_assert_eq(run(), -ETIMEDOUT, "%s", why.text);
+	cr_assert_lt(loop_clock() - begun, 3000000000u);
+	cr_assert_eq(why.code, DIAG_TIMEOUT);
+	cr_assert(strstr(why.text, "4 requests had no answer"), "%s", why.text);
+	cr_assert_eq(result->unanswered, 4);
+	cr_assert_eq(disk->aborted, 4);
+	cr_assert_eq(ios(LOAD_WRITE), 100);
+	cr_assert_eq(result->kind[LOAD_WRITE].bytes, 100 * 4096);
+	cr_assert_float_eq(result->seconds, 0.7, 1e-6, "%g s", result->seconds);
+	cr_assert_eq(result->kind[LOAD_WRITE].latency.total, 104);
+	cr_assert_geq(result->kind[LOAD_WRITE].latency.max, begun + 700000000u - silent.at_ns);
+	cr_assert_geq(stats_percentile(&result->kind[LOAD_WRITE].latency, 99),
+		begun + 700000000u - silent.at_ns, "percentiles have the unanswered, too");
+}
+
+Test(load_disk, one_request_is_no_plural, .init = begin, .fini = end)
 {
 	disk->hold = true;
+	opt.depth = 1;
 	opt.bytes = 0;
-	opt.runtime_ms = 50;
-	cr_assert_eq(run(), 0, "%s", why.text);
+	opt.runtime_ms = 20;
+	cr_assert_eq(run(), -ETIMEDOUT);
+	cr_assert(strstr(why.text, "1 request had"), "%s", why.text);
+}
+
+Test(load_disk, an_unreachable_disk_is_named_as_that, .init = begin, .fini = end)
+{
+	diag_set(&disk->bdev.why, DIAG_UNREACHABLE, EHOSTUNREACH,
+		"no connection for 2 s, 5 attempts: connection refused");
+	disk->bad_off = 0;
+	disk->bad_len = SIZE;
+	disk->bad_status = -EHOSTUNREACH;
+	for (unsigned timed = 0; timed < 2; timed++) {
+		opt.bytes = timed ? 0 : SIZE;
+		opt.runtime_ms = timed ? 60000 : 0;
+		cr_assert_eq(run(), -EHOSTUNREACH);
+		cr_assert_eq(why.code, DIAG_UNREACHABLE);
+		cr_assert(strstr(why.text, "5 attempts") && !strstr(why.text, "byte"), "%s",
+			why.text);
+		cr_assert_str_eq(why.object, disk->bdev.uri);
+		cr_assert_eq(result->unanswered, 4);
+		cr_assert_eq(ios(LOAD_READ), 0);
+		cr_assert_gt(result->seconds, 0);
+		cr_assert_lt(result->seconds, 5, "not the whole runtime");
+	}
+}
+
+Test(load_disk, lost_while_verifying_is_not_in_the_latency, .init = begin, .fini = end)
+{
+	disk->bad_len = SIZE;
+	disk->bad_status = -EHOSTUNREACH;
+	opt.verify = true;
+	opt.read_percent = 0;
+	cr_assert_eq(run(), -ETIMEDOUT, "%s", why.text);
+	cr_assert_geq(result->unanswered, 1);
+	cr_assert_eq(ios(LOAD_WRITE), SIZE / 4096);
+	cr_assert_eq(result->kind[LOAD_WRITE].latency.total, SIZE / 4096);
+	cr_assert_eq(result->kind[LOAD_READ].latency.total, 0);
+	cr_assert_eq(result->verified, 0);
+}
+
+Test(load_disk, a_disk_that_answers_that_it_is_unreachable_has_answered, .init = begin, .fini = end)
+{
+	disk->bad_len = SIZE;
+	disk->bad_status = -EHOSTUNREACH;
+	disk->bad_detail = 0x301;
+	cr_assert_eq(run(), -EHOSTUNREACH);
+	cr_assert_eq(why.code, DIAG_UNREACHABLE);
+	cr_assert_eq(strncmp(why.text, "read at byte ", 13), 0, "%s", why.text);
+	cr_assert_eq(result->unanswered, 0);
+}
+
+Test(load_disk, an_interrupted_load_gives_up_what_is_held, .init = begin, .fini = end)
+{
+	struct falls_silent silent = { .left = 10 };
+	int stop = 0;
+
+	disk->wrote = one_less;
+	disk->arg = &silent;
+	opt.read_percent = 0;
+	opt.bytes = 0;
+	opt.stop = &stop;
+	opt.drain_ms = 600000;
+	opt.progress = stop_soon;
+	opt.arg = &stop;
+	cr_assert_eq(run(), -ETIMEDOUT);
+	cr_assert(result->stopped);
 	cr_assert_eq(result->unanswered, 4);
-	cr_assert_eq(disk->cancelled, 4);
-	cr_assert_eq(ios(LOAD_READ), 0);
+	cr_assert(result->seconds > 0.9 && result->seconds < 10, "%g s", result->seconds);
 }
 
 Test(load_disk, the_first_failure_ends_it, .init = begin, .fini = end)

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A target that is killed or stopped during the run, for good: status 1, an error that names the loss, the true duration, and
+# the age of the requests without an answer in the latency. One that comes back in time: the outage is in the figures.
+. "$(dirname "$0")/lib.sh"
+requires jq
+random_file disk 8
+pids=()
+end_all() { [ ${#pids[@]} = 0 ] || kill -KILL "${pids[@]}" 2>/dev/null; }
+cleanup_fn end_all
+
+# run NAME SIGNAL OPTION…: starts a load on a target of its own, and sends the target that signal when it is under load
+run() {
+	local name=$1 signal=$2
+	shift 2
+	serve disk --ro --nvmf --tcp 127.0.0.1:0
+	pids+=("$SERVER")
+	target=$SERVER SERVER=
+	timeout 60 "$RDMASTOR" bench "$TCP" --iodepth 4 "$@" >"$name.out" 2>"$name.err" &
+	load=$!
+	pids+=("$load")
+	sleep 1
+	kill -s "$signal" "$target"
+}
+# lost NAME PID CODES JQ: how it ended
+lost() {
+	local rc=0
+	wait "$2" || rc=$?
+	[ $rc = 1 ] || die "$1: status $rc: $(cat "$1.err")"
+	grep -q '^rdmastor bench: nvme+tcp://.*: 4 requests had no answer within ' "$1.err" || die "$1: said: $(cat "$1.err")"
+	jq -e --arg codes "$3" "(.error | (.code | inside(\$codes)) and (.object | startswith(\"nvme+tcp://\"))) and ($4)" "$1.out" >/dev/null ||
+		die "$1: $(cat "$1.out")"
+}
+
+run killed KILL --runtime 2.5 --json
+killed=$load
+run stopped STOP --runtime 2.5 --fio-json -q
+stopped=$load
+run given-up KILL --runtime 60 --on-loss 1 --json
+lost given-up "$load" unreachable '(.seconds > 1.5 and .seconds < 30) and .unanswered == 4 and .read.requests > 100
+	and .read.latency_ns.max >= 0.9e9 and (.read.iops * .seconds - .read.requests | fabs) < 1'
+lost killed "$killed" unreachable '.seconds == 2.5 and .unanswered == 4 and .read.requests > 100
+	and .read.latency_ns.max >= 1.2e9 and (.read.iops * .seconds - .read.requests | fabs) < 1
+	and ([.read.latency_ns.histogram[].count] | add) == .read.requests + 4'
+lost stopped "$stopped" 'unreachable timeout' '.jobs[0] | .error > 0 and .read.runtime == 2500 and .read.clat_ns.max >= 1.2e9
+	and .read.clat_ns.N == .read.total_ios + 4'
+[ "$(wc -l <stopped.err)" = 1 ] || die "-q: more than the failure: $(cat stopped.err)"
+
+run back STOP --runtime 3 --json
+sleep 1
+kill -CONT "$target"
+wait "$load" || die "it came back, but: $(cat back.err)"
+jq -e '.seconds >= 2.9 and .seconds < 8 and .unanswered == 0 and (has("error") | not) and .read.latency_ns.max >= 0.9e9' back.out >/dev/null ||
+	die "$(cat back.out)"
