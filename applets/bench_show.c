@@ -132,7 +132,8 @@ void bench_text(struct out *out, const struct bench_report *report)
 			result->unanswered, result->unanswered == 1 ? "" : "s");
 	print_cpu(out, report);
 	if (report->load.verify)
-		out_line(out, "  verify %s are as they were written", out_human(result->verified, rate));
+		out_line(out, "  verify %s of %s are as written", out_human(result->verified, rate),
+			out_human(result->range, bs));
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
 		if (result->kind[kind].latency.total) {
 			out_line(out, "%s latency from", kind_name[kind]);
@@ -200,6 +201,8 @@ void bench_json(struct out *out, const struct bench_report *report)
 		out_end(out);
 	}
 	json_cpu(out, result);
+	if (result->range)
+		out_u64(out, "range_bytes", NULL, result->range);
 	if (report->load.verify)
 		out_u64(out, "verified", NULL, result->verified);
 	out_u64(out, "unanswered", NULL, result->unanswered);

@@ -22,7 +22,10 @@ struct load_progress {
 
 struct load_options {
 	uint8_t read_percent; /* 100 = only reads, 0 = only writes */
-	bool random, verify; /* verify: every block written holds what it should when it is read, and all are read in the end */
+	/* random: each pass over the part visits every block once, in an order of its own for each
+	 * job and pass. verify: every block written holds what it should when it is read, and all
+	 * are read in the end. */
+	bool random, verify;
 	uint32_t bs, depth, jobs;
 	uint64_t offset, size; /* the part of the disk that is used; size 0 = up to its end */
 	uint64_t bytes; /* each job ends after so many; 0 = without end */
@@ -52,7 +55,8 @@ struct load_result {
 	double user, system; /* CPU seconds of this process meanwhile */
 	uint64_t switches, major_faults, minor_faults;
 	double busiest; /* share of a CPU that the busiest job's thread had and did not spend waiting */
-	uint64_t verified; /* bytes */
+	uint64_t range; /* bytes of the disk that were used */
+	uint64_t verified; /* bytes of it that were written, and read again in the end */
 	uint32_t unanswered; /* requests that were given up */
 	bool stopped;
 };
@@ -60,7 +64,8 @@ struct load_result {
 #define LOAD_JOBS_MAX 256
 #define LOAD_DEPTH_MAX 1024 /* of one job */
 
-/* Jobs run on threads of their own with a lane each; with verify each has a share of it. The first request that fails ends the load. It also fails for requests
+/* Jobs run on threads of their own with a lane each. Each goes through the whole part; with verify
+ * each has a share of it. The first request that fails ends the load. It also fails for requests
  * that were never answered, with errno and code of disk->why, or ETIMEDOUT where that is unset. The
  * result is filled in any case. The loop is the disk's own. */
 int load_disk(struct loop *, struct bdev *, const struct load_options *, struct load_result *, struct diag *);

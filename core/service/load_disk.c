@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Load on a disk: each job has a lane, and as many requests in flight as was asked for; what is done is submitted anew with the
- * next offset. With verify a second phase reads all that was written. */
+/* Load on a disk: each job has a lane, and as many requests in flight as was asked for; a request
+ * that is done is submitted again for the next block. With verify a second phase reads all that was
+ * written. */
 #include "load_job.h"
+#include "load_order.h"
 #include "load_verify.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +17,7 @@ struct slot {
 	struct io io;
 	struct buf buf;
 	struct disk_job *job;
+	struct slot *idle; /* the next one in dj->idle */
 	uint64_t at_ns, block;
 	uint16_t generation; /* of a write */
 	bool busy;
@@ -24,10 +27,13 @@ struct disk_job {
 	struct load_job job; /* first */
 	struct lane *lane;
 	struct pool *pool;
-	struct slot *slot;
+	struct slot *slot, *idle;
 	uint8_t *lowers;
 	struct verify verify;
-	uint64_t offset, blocks, next; /* the job's part, in requests */
+	struct load_order order; /* of this pass */
+	uint64_t offset, blocks; /* the job's part; blocks of bs bytes */
+	uint64_t turn; /* in this pass */
+	uint64_t next; /* block; in the second phase the first that was not looked at */
 	uint64_t left; /* requests still to be submitted */
 	uint64_t dice, wrong; /* wrong: the first wrong byte so far */
 	uint32_t inflight;
@@ -71,19 +77,13 @@ static bool in_flight(const struct disk_job *dj, uint64_t block)
 	return false;
 }
 
-static uint64_t next_block(struct disk_job *dj)
+static void choose_block(struct disk_job *dj)
 {
-	uint64_t block;
+	bool random = options_of(dj)->random;
 
-	if (options_of(dj)->random)
-		block = (uint64_t)((unsigned __int128)roll(dj) * dj->blocks >> 64);
-	else
-		block = dj->next;
-	/* What two writes at once leave, or a read beside a write gives, is not known. */
-	while (options_of(dj)->verify && in_flight(dj, block))
-		block = block + 1 < dj->blocks ? block + 1 : 0;
-	dj->next = block + 1 < dj->blocks ? block + 1 : 0;
-	return block;
+	if (random && !dj->turn)
+		load_order_init(&dj->order, dj->blocks, roll(dj));
+	dj->next = random ? load_order_at(&dj->order, dj->turn) : dj->turn;
 }
 
 static enum load_kind next_kind(struct disk_job *dj)
@@ -109,9 +109,11 @@ static void start_io(struct disk_job *dj, struct slot *slot, enum load_kind kind
 static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
 {
 	enum load_kind kind = next_kind(dj);
-	uint64_t block = next_block(dj);
+	uint64_t block = dj->next;
 
 	dj->left--;
+	dj->turn = dj->turn + 1 < dj->blocks ? dj->turn + 1 : 0;
+	choose_block(dj);
 	if (kind == LOAD_WRITE && dj->verify.generation) {
 		slot->generation = verify_next(&dj->verify, block);
 		dj->verify.generation[block] = 0; /* until it is done */
@@ -119,6 +121,19 @@ static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
 		now = loop_clock();
 	}
 	start_io(dj, slot, kind, block, now);
+}
+
+/* What two writes at once leave, or a read during a write gives, is unknown: verify waits for the
+ * one in flight. */
+static void submit_idle(struct disk_job *dj, uint64_t now)
+{
+	while (dj->idle && dj->left && !load_over(&dj->job, now) &&
+		!(options_of(dj)->verify && in_flight(dj, dj->next))) {
+		struct slot *slot = dj->idle;
+
+		dj->idle = slot->idle;
+		submit(dj, slot, now);
+	}
 }
 
 /* The next written block from dj->next on; false when there is none. */
@@ -193,7 +208,7 @@ static void check(struct disk_job *dj, const struct slot *slot)
 	if (!dj->verify.generation || !dj->verify.generation[slot->block])
 		return;
 	if (verify_same(&dj->verify, slot->block, slot->buf.p)) {
-		dj->job.verified += slot->io.len;
+		dj->job.verified += dj->checking ? slot->io.len : 0;
 		return;
 	}
 	at = verify_explain(&dj->verify, slot->block, slot->buf.p, &why);
@@ -215,6 +230,12 @@ static void answered(struct disk_job *dj, struct slot *slot, uint64_t now)
 		dj->verify.generation[slot->block] = slot->generation;
 }
 
+static void finish_if_idle(struct disk_job *dj)
+{
+	if (!dj->inflight && !begin_check(dj))
+		load_job_finished(&dj->job);
+}
+
 static void done(struct io *io)
 {
 	struct slot *slot = container_of(io, struct slot, io);
@@ -227,12 +248,14 @@ static void done(struct io *io)
 		io_failed(dj, slot);
 	else
 		answered(dj, slot, now);
-	if (dj->checking)
+	if (dj->checking) {
 		check_next(dj, slot);
-	else if (dj->left && !load_over(&dj->job, now))
-		submit(dj, slot, now);
-	if (!dj->inflight && !begin_check(dj))
-		load_job_finished(&dj->job);
+	} else {
+		slot->idle = dj->idle;
+		dj->idle = slot;
+		submit_idle(dj, now);
+	}
+	finish_if_idle(dj);
 }
 
 /* Buffers hold something that no layer below can make smaller. */
@@ -259,6 +282,8 @@ static int open_slots(struct disk_job *dj, struct diag *diag)
 		slot->job = dj;
 		slot->buf = pool_buf(dj->pool, i);
 		slot->io = (struct io){ .len = opt->bs, .buf = &slot->buf, .done = done, .lower = dj->lowers + i * lower };
+		slot->idle = dj->idle;
+		dj->idle = slot;
 	}
 	return 0;
 }
@@ -276,8 +301,10 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	dj->dice = part->seed + (job->index + 1) * 0x9e3779b97f4a7c15u;
 	dj->left = !opt->bytes ? UINT64_MAX : opt->bytes > opt->bs ? opt->bytes / opt->bs : 1;
 	if (opt->verify) {
-		dj->blocks /= opt->jobs;
-		dj->offset += job->index * dj->blocks * opt->bs;
+		uint64_t first = part->blocks * job->index / opt->jobs;
+
+		dj->blocks = part->blocks * (job->index + 1) / opt->jobs - first;
+		dj->offset += first * opt->bs;
 		err = verify_init(&dj->verify, part->seed, dj->offset, dj->blocks, opt->bs, diag);
 		if (err)
 			return err;
@@ -290,6 +317,7 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	if (err)
 		return err;
 	dj->mapped = true;
+	choose_block(dj);
 	fill_pool(dj);
 	return open_slots(dj, diag);
 }
@@ -297,10 +325,9 @@ static int disk_open(struct load_job *job, struct diag *diag)
 static void disk_start(struct load_job *job)
 {
 	struct disk_job *dj = disk_job_of(job);
-	uint64_t now = loop_clock();
 
-	for (uint32_t i = 0; i < options_of(dj)->depth && dj->left; i++)
-		submit(dj, &dj->slot[i], now);
+	submit_idle(dj, loop_clock());
+	finish_if_idle(dj);
 }
 
 static void disk_give_up(struct load_job *job)
@@ -413,5 +440,6 @@ int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *o
 	if (getrandom(&part.seed, sizeof(part.seed), GRND_NONBLOCK) != sizeof(part.seed))
 		part.seed = loop_clock();
 	err = load_run(&load, &kind);
+	result->range = opt->size ? opt->size : disk->lim.size - opt->offset;
 	return err ? diag_ctx(diag, "%s", disk->uri), err : 0;
 }

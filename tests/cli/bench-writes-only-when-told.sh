@@ -9,7 +9,7 @@ cp disk before
 grep -q '^rdmastor bench: would overwrite disk from byte 0 to 1048576$' err || die "said: $(cat err)"
 cmp disk before || die "the disk was changed"
 "$RDMASTOR" bench disk --rw write --offset 1M --size 1M --bs 64k --verify -q >out || die "writing fails"
-grep -q '^  verify 1 MiB are as they were written$' out || die "said: $(cat out)"
+grep -q '^  verify 1 MiB of 1 MiB are as written$' out || die "said: $(cat out)"
 cmp -n 1M disk before || die "written before --offset"
 cmp -i 2M disk before || die "written behind --size"
 cmp -s -i 1M -n 1M disk before && die "nothing was written"

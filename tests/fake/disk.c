@@ -64,6 +64,9 @@ static int put(struct fake_disk *disk, const struct io *io)
 
 static int serve(struct fake_disk *disk, struct io *io)
 {
+	if (io->kind == IO_READ || io->kind == IO_WRITE)
+		for (uint64_t at = io->off / GRAIN; at < (io->off + io->len) / GRAIN; at++)
+			disk->hits[at]++;
 	switch (io->kind) {
 	case IO_READ:
 		disk->read += io->len;
@@ -228,7 +231,8 @@ struct fake_disk *fake_disk_new(struct loop *loop, uint64_t size, uint32_t block
 	disk->bytes = calloc(1, size);
 	disk->safe = calloc(1, size);
 	disk->hole = calloc(1, size / GRAIN);
-	if (!disk->bytes || !disk->safe || !disk->hole)
+	disk->hits = calloc(size / GRAIN, sizeof(*disk->hits));
+	if (!disk->bytes || !disk->safe || !disk->hole || !disk->hits)
 		abort();
 	disk->fail_write = disk->falsify = UINT64_MAX;
 	disk->unsafe_end = size; /* whoever makes it fills it */
@@ -248,5 +252,6 @@ void fake_disk_free(struct fake_disk *disk)
 	free(disk->bytes);
 	free(disk->safe);
 	free(disk->hole);
+	free(disk->hits);
 	free(disk);
 }

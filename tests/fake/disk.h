@@ -9,6 +9,7 @@ struct fake_disk {
 	uint8_t *bytes, *safe; /* safe: as of the last flush */
 	uint64_t unsafe, unsafe_end; /* what was changed since, and more */
 	uint8_t *hole; /* per block of 512: MAP calls it a hole */
+	uint32_t *hits;            /* per block of 512: how often it was read or written */
 	uint64_t bad_off, bad_len; /* reads that touch it fail */
 	int bad_status;
 	uint32_t bad_detail;

@@ -43,6 +43,22 @@ Test(load_disks, four_jobs_on_one_disk, .init = begin, .fini = end, .timeout = 3
 	cr_assert_gt(result->verified, 1 << 20);
 }
 
+Test(load_disks, jobs_cover_all_of_it, .init = begin, .fini = end, .timeout = 30)
+{
+	struct load_options opt = {
+		.random = true, .verify = true, .bs = 4096, .depth = 8, .jobs = 3
+	};
+
+	open_disk("ram:8M");
+	for (unsigned blocks = 1000; blocks < 1005; blocks++) {
+		opt.size = blocks * 4096;
+		opt.bytes = opt.size / opt.jobs + 4096;
+		cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s", why.text);
+		cr_assert_eq(result->verified, opt.size, "%lu of %u blocks",
+			result->verified / 4096, blocks);
+	}
+}
+
 Test(load_disks, a_disk_that_forgets_is_found_out, .init = begin, .fini = end, .timeout = 30)
 {
 	const struct load_options opt = { .verify = true, .bs = 4096, .depth = 8, .jobs = 2, .bytes = 1 << 20 };
