@@ -250,6 +250,18 @@ static void check_clock(struct bench *bench)
 		warn(bench, "reading this machine's clock takes %" PRIu64 " ns, which is part of every latency", took / CLOCK_READS);
 }
 
+static void warn_of_holes(struct bench *bench)
+{
+	const struct load_result *result = &bench->report.result;
+	char data[16], mapped[16];
+
+	if (result->data == result->mapped)
+		return;
+	warn(bench, "only %s of %s held data: %s", out_human(result->data, data),
+		out_human(result->mapped, mapped), bench->report.load.read_percent ?
+		"a hole is read without any storage" : "writing to a hole allocates it first");
+}
+
 /* What is known to make the figures worth less. */
 static void judge(struct bench *bench)
 {
@@ -257,6 +269,7 @@ static void judge(struct bench *bench)
 	uint64_t ios = result->kind[LOAD_READ].requests + result->kind[LOAD_WRITE].requests;
 
 	check_clock(bench);
+	warn_of_holes(bench);
 	if (result->stopped)
 		warn(bench, "%s after %.2f s", bench->timed_out ? "out of time" : "interrupted", result->seconds);
 	if (result->seconds < 1)

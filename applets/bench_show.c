@@ -203,6 +203,10 @@ void bench_json(struct out *out, const struct bench_report *report)
 	json_cpu(out, result);
 	if (result->range)
 		out_u64(out, "range_bytes", NULL, result->range);
+	if (result->mapped) {
+		out_u64(out, "mapped_bytes", NULL, result->mapped);
+		out_u64(out, "data_bytes", NULL, result->data);
+	}
 	if (report->load.verify)
 		out_u64(out, "verified", NULL, result->verified);
 	out_u64(out, "unanswered", NULL, result->unanswered);

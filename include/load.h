@@ -57,6 +57,7 @@ struct load_result {
 	double busiest; /* share of a CPU that the busiest job's thread had and did not spend waiting */
 	uint64_t range; /* bytes of the disk that were used */
 	uint64_t verified; /* bytes of it that were written, and read again in the end */
+	uint64_t mapped, data; /* bytes of it that IO_MAP described before the load; not holes */
 	uint32_t unanswered; /* requests that were given up */
 	bool stopped;
 };

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define MSEC 1000000ull
+#define MAP_MS 500 /* to find out which part of the disk holds data */
 #define VERIFY_BLOCKS (1ull << 32) /* what was written is noted in two bytes for each */
 
 struct slot {
@@ -43,6 +45,7 @@ struct disk_job {
 struct disk_load {
 	struct bdev *disk;
 	uint64_t seed, offset, blocks;
+	struct load_result *result;
 };
 
 static struct disk_job *disk_job_of(struct load_job *job)
@@ -258,6 +261,31 @@ static void done(struct io *io)
 	finish_if_idle(dj);
 }
 
+/* Before the load, as writing changes it: how much of the disk holds data. A hole is read without
+ * any storage. */
+static void map_range(struct disk_job *dj, const struct disk_load *part)
+{
+	const struct bdev_limits *lim = &dj->lane->bdev->lim;
+	uint64_t at = part->offset, end = at + part->blocks * options_of(dj)->bs;
+	uint64_t until = loop_clock() + MAP_MS * MSEC;
+	struct buf buf = pool_buf(dj->pool, 0);
+	struct io io = { .kind = IO_MAP, .buf = &buf };
+
+	while (lim->max[IO_MAP] && at < end && loop_clock() < until) {
+		const struct map_run *run = (const struct map_run *)(const void *)buf.p;
+
+		io.off = at;
+		io.len = lim->max[IO_MAP] / lim->block * lim->block;
+		if (end - at < io.len)
+			io.len = (uint32_t)(end - at);
+		if (bdev_io_wait(dj->lane, &io, MAP_MS))
+			return;
+		for (uint32_t i = 0; i < io.detail; at += run[i++].len)
+			part->result->data += run[i].flags & (MAP_HOLE | MAP_ZERO) ? 0 : run[i].len;
+		part->result->mapped = at - part->offset;
+	}
+}
+
 /* Buffers hold something that no layer below can make smaller. */
 static void fill_pool(struct disk_job *dj)
 {
@@ -317,6 +345,8 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	if (err)
 		return err;
 	dj->mapped = true;
+	if (!job->index)
+		map_range(dj, part);
 	choose_block(dj);
 	fill_pool(dj);
 	return open_slots(dj, diag);
@@ -420,7 +450,7 @@ int load_disk_check(const struct bdev *disk, const struct load_options *opt, str
 
 int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *opt, struct load_result *result, struct diag *diag)
 {
-	struct disk_load part = { .disk = disk, .offset = opt->offset };
+	struct disk_load part = { .disk = disk, .offset = opt->offset, .result = result };
 	const struct load_kind_ops kind = {
 		.size = sizeof(struct disk_job),
 		.open = disk_open,

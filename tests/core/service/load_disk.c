@@ -297,6 +297,26 @@ Test(load_disk, an_interrupted_load_gives_up_what_is_held, .init = begin, .fini 
 	cr_assert(result->seconds > 0.9 && result->seconds < 10, "%g s", result->seconds);
 }
 
+Test(load_disk, holes_are_announced, .init = begin, .fini = end)
+{
+	opt.size = opt.bytes = SIZE / 2;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(result->mapped, SIZE / 2);
+	cr_assert_eq(result->data, SIZE / 2);
+	memset(disk->hole + SIZE / 512 / 4, 1, SIZE / 512 / 8);
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(result->mapped, SIZE / 2);
+	cr_assert_eq(result->data, SIZE / 8 * 3);
+	for (unsigned i = 0; i < SIZE / 512; i++)
+		disk->hole[i] = i / 8 % 2;
+	cr_assert_eq(run(), 0, "more runs than one answer has room for: %s", why.text);
+	cr_assert_eq(result->mapped, SIZE / 2);
+	cr_assert_eq(result->data, SIZE / 4);
+	disk->bdev.lim.max[IO_MAP] = 0;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(result->mapped, 0, "the disk does not tell");
+}
+
 Test(load_disk, the_first_failure_ends_it, .init = begin, .fini = end)
 {
 	opt.random = false;
