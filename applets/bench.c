@@ -319,8 +319,10 @@ static int rehearse(struct bench *bench)
 int bench_finish(struct bench *bench, int rc)
 {
 	bench->running = false;
-	if (bench->bar)
+	if (bench->bar) {
 		fputs("\r\033[K", stderr);
+		fflush(stderr); /* before the results */
+	}
 	if (!rc && bench->timed_out)
 		rc = diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", bench->opts->common.timeout_ms / 1000.);
 	show(bench);

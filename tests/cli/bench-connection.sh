@@ -14,6 +14,13 @@ at=$(sed -n 's/: TCP RDMA over TCP$//p' listen)
 "$RDMASTOR" bench --tcp "$at" --bs 8k --iodepth 16 --numjobs 2 --runtime 0.3 --json >out 2>err || die "$(cat err)"
 jq -e '.read.requests > 0 and .read.bytes == .read.requests * 8192 and .unanswered == 0' out >/dev/null || die "$(cat out)"
 
+# on a terminal the progress line is erased before the results
+if command -v script >/dev/null; then
+	script -qec "'$RDMASTOR' bench --tcp $at --runtime 1.1" shown >/dev/null </dev/null
+	grep -aq IOPS shown || die "no progress line: $(cat shown)"
+	! tr '\r' '\n' <shown | grep -aE $'IOPS\e\\[K.' || die "results behind the progress line"
+fi
+
 "$RDMASTOR" bench --rdma "$at?rdma=iwarp" --bs 64,4k --iters 100 >out 2>err || die "$(cat err)"
 for op in send write read; do
 	grep -qx "RDMA $op latency" out && grep -qx "RDMA $op bandwidth" out || die "no $op in: $(cat out)"
