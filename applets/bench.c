@@ -222,8 +222,7 @@ void bench_progress(const struct load_progress *progress, void *arg)
 		what = "waiting for the last answers";
 	if (progress->of > 0)
 		snprintf(of, sizeof(of), " of %g", progress->of);
-	fprintf(stderr, "\r%s %.1f%s s  %.0f IOPS\033[K", what, progress->seconds, of, progress->iops);
-	fflush(stderr);
+	out_progress("\r%s %.1f%s s  %.0f IOPS\033[K", what, progress->seconds, of, progress->iops);
 }
 
 static void warn(struct bench *bench, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -319,10 +318,8 @@ static int rehearse(struct bench *bench)
 int bench_finish(struct bench *bench, int rc)
 {
 	bench->running = false;
-	if (bench->bar) {
-		fputs("\r\033[K", stderr);
-		fflush(stderr); /* before the results */
-	}
+	if (bench->bar)
+		out_progress("\r\033[K"); /* before the results */
 	if (!rc && bench->timed_out)
 		rc = diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", bench->opts->common.timeout_ms / 1000.);
 	show(bench);

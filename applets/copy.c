@@ -115,24 +115,22 @@ static void timed_out(struct loop_timer *timer)
 
 static void show_bar(const struct copy_progress *p)
 {
-	char done[16], total[16], rate[16];
+	char done[16], total[16], rate[16], bad[16], unreadable[32] = "";
 
 	out_human(p->done, done);
 	out_human(p->seconds > 0 ? (uint64_t)((double)p->done / p->seconds) : 0, rate);
-	if (p->total)
-		fprintf(stderr, "\r%s %3d%%  %s of %s  %s/s", p->verifying ? "verifying" : "copying",
-			(int)((double)p->done / (double)p->total * 100), done, out_human(p->total, total), rate);
-	else
-		fprintf(stderr, "\rcopying  %s  %s/s", done, rate);
 	if (p->bad)
-		fprintf(stderr, "  %s unreadable", out_human(p->bad, rate));
-	fputs("\033[K", stderr);
-	fflush(stderr);
+		snprintf(unreadable, sizeof(unreadable), "  %s unreadable", out_human(p->bad, bad));
+	if (p->total)
+		out_progress("\r%s %3d%%  %s of %s  %s/s%s\033[K", p->verifying ? "verifying" : "copying",
+			(int)((double)p->done / (double)p->total * 100), done, out_human(p->total, total), rate, unreadable);
+	else
+		out_progress("\rcopying  %s  %s/s%s\033[K", done, rate, unreadable);
 }
 
 static void show_json(const struct copy_progress *p)
 {
-	fprintf(stderr,
+	out_progress(
 		"{\"phase\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"copied\":%" PRIu64 ",\"zeroed\":%" PRIu64 ",\"skipped\":%" PRIu64
 		",\"verified\":%" PRIu64 ",\"bad\":%" PRIu64 ",\"seconds\":%.3f}\n",
 		p->verifying ? "verify" : "copy", p->done, p->total, p->copied, p->zeroed, p->skipped, p->verified, p->bad, p->seconds);
@@ -306,7 +304,7 @@ static int copy(struct copy_run *run)
 	rc = copy_run(run->loop, run->src, run->dst, &run->copy, &run->progress, run->call->diag);
 	run->running = false;
 	if (run->bar)
-		fputs("\r\033[K", stderr);
+		out_progress("\r\033[K");
 	if (rc)
 		return failed(run, rc);
 	say_result(run);

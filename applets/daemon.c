@@ -63,17 +63,23 @@ static int check_options(struct daemon *d)
 /* In the output's own form, on the other stream. */
 static void tell_status(const struct daemon *d)
 {
-	char schema[32];
+	char schema[32], *text;
 	struct out out;
+	size_t len;
 
 	if (!d->ready || d->over)
 		return;
 	snprintf(schema, sizeof(schema), "%s.status", d->call->applet->name);
 	out_init(&out, schema, d->call->out->json);
-	out.to = stderr;
+	out.to = open_memstream(&text, &len);
+	if (!out.to)
+		return;
 	for (unsigned i = 0; i < d->fronts; i++)
 		d->front[i]->kind->status(d->front[i], &out);
 	out_fini(&out, NULL);
+	fclose(out.to);
+	out_stderr(text, len);
+	free(text);
 }
 
 static void remove_pid_file(const struct daemon *d)

@@ -48,10 +48,7 @@ void start_tell(const struct call *call, const char *fmt, ...)
 	va_end(args);
 	if (len < 0)
 		return;
-	uri_hide(text);
-	fputs(call->linked ? START_NAME ": " : "rdmastor " START_NAME ": ", stderr);
-	out_plain(stderr, text);
-	fputc('\n', stderr);
+	out_message("%s" START_NAME ": %s", call->linked ? "" : "rdmastor ", text);
 	free(text);
 }
 

@@ -150,7 +150,7 @@ static void progressed(void *arg, unsigned done, unsigned all)
 {
 	(void)arg;
 	if (all >= MANY)
-		fprintf(stderr, "\r%u of %u ports asked%s", done, all, done == all ? "\r\033[K" : "");
+		out_progress("\r%u of %u ports asked%s", done, all, done == all ? "\r\033[K" : "");
 }
 
 /* Some dead targets are no failure; when none has answered, the first says why. Those that are not wanted do not count. */

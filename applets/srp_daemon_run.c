@@ -181,13 +181,23 @@ static void end_port(void *arg)
 static void tell_status(struct run *run)
 {
 	struct out out;
+	char *text;
+	size_t len;
 
 	out_init(&out, "srp-daemon.status", run->call->out->json);
-	out.to = run->file ? run->file : stderr;
+	out.to = open_memstream(&text, &len);
+	if (!out.to)
+		return;
 	out_list(&out, "ports");
 	srp_daemon_look(run->daemon, &out, show_port, show_target, end_port);
 	out_end(&out);
 	out_fini(&out, NULL);
+	fclose(out.to);
+	if (run->file)
+		fputs(text, run->file);
+	else
+		out_stderr(text, len);
+	free(text);
 }
 
 /* What was asked for by a signal is answered each time. */

@@ -7,6 +7,7 @@
 #include "diag.h"
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -33,6 +34,16 @@ void out_list(struct out *, const char *key); /* JSON array; its members are out
 void out_object(struct out *, const char *key);
 void out_end(struct out *); /* of the innermost list or object */
 void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* text only: one line; a newline inside it is a control character */
+
+/* Messages: stderr, from any thread. They never wait: what stderr has no room for (a full pipe, a stopped
+ * terminal) is dropped and counted, and the next message that fits is preceded by the count. */
+
+/* One line, as out_plain() has it, without passwords. */
+void out_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void out_stderr(const char *text, size_t len); /* as it is; counts as one message */
+/* As it is, up to 511 bytes; dropped uncounted. */
+void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* Text for a terminal: control characters, which a hostile peer may have put into a name, become '?'. */
 void out_plain(FILE *, const char *text);
 /* Text as one word for a shell, in single quotes where it needs them, so that what is printed can be pasted. Needs: room

@@ -2,6 +2,7 @@
 /* The event loop: epoll, timers, end-of-turn work, pollers, messages from other threads. Turns may nest (loop_wait inside
  * an upcall), so whatever a turn walks over is on a stack of turns that removals look through. */
 #include "loop.h"
+#include "out.h"
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -504,7 +505,7 @@ void loop_trace(const struct loop *loop, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	fprintf(stderr, "%s: %s\n", loop->options.name ? loop->options.name : "rdmastor", text);
+	out_message("%s: %s", loop->options.name ? loop->options.name : "rdmastor", text);
 }
 
 struct loop_call {

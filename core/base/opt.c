@@ -379,9 +379,6 @@ void call_note(const struct call *call, const char *fmt, ...)
 	va_end(args);
 	if (len < 0)
 		return;
-	uri_hide(text);
-	fprintf(stderr, "rdmastor %s: ", call->name);
-	out_plain(stderr, text);
-	fputc('\n', stderr);
+	out_message("rdmastor %s: %s", call->name, text);
 	free(text);
 }

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Messages on stderr, which never make an event loop wait. */
+#include "out.h"
+#include "uri.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t dropped;
+static bool cut; /* the last one ended in the middle of a line */
+
+/* O_NONBLOCK belongs to the open file, which the shell and other processes share: open a terminal or
+ * pipe a second time, just for this message, as --daemon may redirect stderr. A regular file would get
+ * a second position. */
+static int open_own(void)
+{
+	struct stat st;
+
+	if (fstat(STDERR_FILENO, &st) || S_ISREG(st.st_mode))
+		return -1;
+	return open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* Where that is not possible (a socket, no /proc), POLLOUT promises room for PIPE_BUF bytes. False: there
+ * is not enough room. */
+static bool put_to(int fd, const char *text, size_t len)
+{
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	ssize_t done;
+
+	for (; len; cut = true) {
+		if (poll(&room, 1, 0) < 1 || !(room.revents & POLLOUT))
+			return false;
+		done = write(fd, text, len < PIPE_BUF ? len : PIPE_BUF);
+		if (done < 0)
+			return errno != EAGAIN; /* a broken stderr can't be reported */
+		text += done;
+		len -= (size_t)done;
+	}
+	cut = false;
+	return true;
+}
+
+static bool put(const char *text, size_t len)
+{
+	int own = open_own();
+	bool fits = put_to(own < 0 ? STDERR_FILENO : own, text, len);
+
+	if (own >= 0)
+		close(own);
+	return fits;
+}
+
+static void put_count(void)
+{
+	char text[96];
+	int len = snprintf(text, sizeof(text), "%srdmastor: %llu message%s dropped: standard error was full\n",
+		cut ? "\n" : "", (unsigned long long)dropped, dropped == 1 ? "" : "s");
+
+	if (put(text, (size_t)len))
+		dropped = 0;
+}
+
+void out_stderr(const char *text, size_t len)
+{
+	pthread_mutex_lock(&lock);
+	if (dropped)
+		put_count();
+	if (dropped || !put(text, len))
+		dropped++;
+	pthread_mutex_unlock(&lock);
+}
+
+void out_message(const char *fmt, ...)
+{
+	char *text, *line;
+	size_t len;
+	va_list args;
+	FILE *to;
+
+	va_start(args, fmt);
+	int formatted = vasprintf(&text, fmt, args);
+
+	va_end(args);
+	if (formatted < 0)
+		return;
+	uri_hide(text);
+	to = open_memstream(&line, &len);
+	if (to) {
+		out_plain(to, text);
+		fputc('\n', to);
+		if (!fclose(to))
+			out_stderr(line, len);
+		free(line);
+	}
+	free(text);
+}
+
+void out_progress(const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, fmt);
+	int len = vsnprintf(text, sizeof(text), fmt, args);
+
+	va_end(args);
+	pthread_mutex_lock(&lock);
+	put(text, (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1);
+	pthread_mutex_unlock(&lock);
+}
