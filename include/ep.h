@@ -6,7 +6,8 @@
  *  2. An inline op's memory is free when post() returns, any other's when `sent` runs. An inline op may be EP_QUIET: no
  *     `sent` comes for it and it is free when the peer's answer to it has arrived; the ep signals every Nth such op
  *     itself and keeps spare send entries so that caps.send stays true.
- *  3. Access to memory is an intent (EP_READ_SINK); the backend translates it.
+ *  3. Access to memory is an intent (EP_READ_SINK); the backend translates it. Peers are given pool_raddr(),
+ *     never a pointer.
  *  4. post() never blocks and never lacks space while the owner stays within caps.
  *  5. `down` comes exactly once, when the backend touches none of the owner's ops, receives or buffers any more; ops not
  *     yet reported by `sent` are the owner's again. After it, no upcall; between close() and it, none but it.

@@ -11,6 +11,7 @@
 
 struct mkey {
 	uint32_t lkey, rkey;
+	uint64_t raddr; /* what peers call the pool's first byte: verbs its address, software iWARP 0 */
 };
 
 struct pool {
@@ -34,6 +35,11 @@ void pool_free(struct pool *); /* needs: unmapped everywhere */
 static inline struct buf pool_buf(const struct pool *pool, uint32_t index)
 {
 	return (struct buf){ pool->base + (size_t)index * pool->each, pool->each, pool };
+}
+/* The remote address of p, which lies in the pool. */
+static inline uint64_t pool_raddr(const struct pool *pool, uint8_t dom, const void *p)
+{
+	return pool->key[dom].raddr + (uint64_t)((const uint8_t *)p - pool->base);
 }
 
 /* RLIMIT_MEMLOCK was too small for so many bytes more: 0 when it could be raised, otherwise names the number needed. */

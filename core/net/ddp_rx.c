@@ -102,7 +102,7 @@ static bool begin_response(struct iwarp *iw, const struct ddp_tagged *t, uint32_
 	}
 	if (!len)
 		return true;
-	if (get_be32(t->stag) != read->sge[0].lkey || get_be64(t->to) != (uintptr_t)read->sge[0].p + rx->read_off) {
+	if (get_be32(t->stag) != read->sge[0].lkey || get_be64(t->to) != read->sink_to + rx->read_off) {
 		iwarp_fault(iw, TERM_DDP_BOUNDS, "the peer answers a read at another place than asked");
 		return false;
 	}

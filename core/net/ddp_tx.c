@@ -16,7 +16,7 @@ struct message { /* what is being cut */
 	uint8_t op, nsge;
 	uint32_t len, msn, inval;
 	uint32_t stag; /* tagged ones */
-	uint64_t to;
+	uint64_t to, sink_to;
 	const struct ep_sge *sge;
 	struct ep_sge one;
 };
@@ -93,6 +93,8 @@ static bool add(struct iwarp *iw, const struct ep_op *op, struct ep_op *tell)
 		(e->in_line && len > iw->ep.caps.inline_max))
 		return false;
 	e->len = (uint32_t)len;
+	if (op->kind == EP_READ && op->nsge)
+		e->sink_to = stag_offset(iw->stags, op->sge[0].lkey, op->sge[0].p);
 	if (e->in_line)
 		spill(iw, e, tx->tail);
 	tx->tail++;
@@ -280,7 +282,7 @@ static bool segment(struct iwarp *iw, const struct message *m, bool copy, uint32
 	if (m->op == RDMAP_READ_REQ) {
 		struct rdmap_read_req *r = (void *)p;
 		r->sink_stag = put_be32(m->sge ? m->sge->lkey : 1);
-		r->sink_to = put_be64(m->sge ? (uintptr_t)m->sge->p : 0);
+		r->sink_to = put_be64(m->sink_to);
 		r->len = put_be32(m->len);
 		r->source_stag = put_be32(m->stag);
 		r->source_to = put_be64(m->to);
@@ -329,7 +331,7 @@ static void build_op(struct iwarp *iw, uint32_t *covered)
 	struct ddp_tx *tx = &iw->tx;
 	struct ddp_entry *e = entry(tx, tx->next);
 	struct message m = { .op = ops[e->kind], .nsge = e->nsge, .len = e->len, .sge = e->nsge ? e->sge : NULL, .stag = e->rkey,
-		.to = e->raddr };
+		.to = e->raddr, .sink_to = e->sink_to };
 
 	if (!tx->off)
 		e->msn = e->kind == EP_READ ? tx->read_msn++ : e->kind == EP_WRITE ? 0 : tx->send_msn++;

@@ -273,7 +273,7 @@ static void unreg(struct ep *ep, struct pool *pool)
 	uint8_t *p;
 
 	stag_unreg(iw->stags, &iw->holds, pool);
-	if (ep->state != EP_UP || !stag_find(iw->stags, &iw->holds, stag, (uintptr_t)pool->base, 0, 0, &p))
+	if (ep->state != EP_UP || !stag_find(iw->stags, &iw->holds, stag, 0, 0, 0, &p))
 		return;
 	/* What is laid out for the socket points there, and so does a segment that has come in part: neither may touch it any more. */
 	reads = ddp_tx_uses(iw, stag);

@@ -16,7 +16,7 @@
 struct ddp_entry { /* an op on its way; a copy, as a quiet op's owner may have it back before we know */
 	struct ep_op *op; /* NULL: nobody waits for `sent` */
 	uint64_t end; /* it has left when that many bytes of the stream have */
-	uint64_t raddr;
+	uint64_t raddr, sink_to; /* sink_to: a READ's own tagged offset */
 	uint32_t rkey, len, msn;
 	uint8_t kind, nsge;
 	bool in_line, answered; /* its bytes are in tx->spill; a READ's data is in place */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The STag table of one loop. A tag is a place in the table and a key that changes with each use of the place, so that a
- * late message for memory given back finds nothing. Tagged offsets are addresses. */
+ * late message for memory given back finds nothing. Tagged offsets count from the pool's first byte, so
+ * that peers learn no addresses. */
 #include "stag.h"
 #include "dom.h"
 #include <errno.h>
@@ -82,7 +83,7 @@ static struct stag_region *region_new(struct stags *stags, struct pool *pool)
 	*region = (struct stag_region){ .pool = pool, .stag = (at + 1) << 8 | (++stags->serial & 0xff) };
 	stags->region[at] = region;
 	pool->mr[stags->dom] = region;
-	pool->key[stags->dom] = (struct mkey){ region->stag, region->stag };
+	pool->key[stags->dom] = (struct mkey){ region->stag, region->stag, 0 };
 	return region;
 }
 
@@ -95,7 +96,7 @@ static void region_put(struct stags *stags, struct stag_region *region)
 		return;
 	stags->region[place(region->stag)] = NULL;
 	pool->mr[stags->dom] = NULL;
-	pool->key[stags->dom] = (struct mkey){ 0, 0 };
+	pool->key[stags->dom] = (struct mkey){ 0 };
 	free(region);
 }
 
@@ -155,7 +156,7 @@ enum stag_fault stag_find(const struct stags *stags, const struct stag_holds *ho
 	enum stag_fault fault;
 	const struct stag_hold *hold = hold_of(stags, holds, stag, &fault);
 	const struct pool *pool;
-	uint64_t base, end;
+	uint64_t end;
 
 	if (!hold)
 		return fault;
@@ -164,11 +165,19 @@ enum stag_fault stag_find(const struct stags *stags, const struct stag_holds *ho
 	if (__builtin_add_overflow(to, len, &end))
 		return STAG_WRAP;
 	pool = stags->region[place(stag)]->pool;
-	base = (uintptr_t)pool->base;
-	if (to < base || end > base + pool->len)
+	if (end > pool->len)
 		return STAG_BOUNDS;
-	*p = pool->base + (to - base);
+	*p = pool->base + to;
 	return STAG_FINE;
+}
+
+uint64_t stag_offset(const struct stags *stags, uint32_t stag, const void *p)
+{
+	uint32_t at = place(stag);
+
+	if (at >= stags->size || !stags->region[at])
+		return 0;
+	return pool_raddr(stags->region[at]->pool, stags->dom, p);
 }
 
 enum stag_fault stag_withdraw(const struct stags *stags, const struct stag_holds *holds, uint32_t stag)

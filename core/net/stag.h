@@ -35,4 +35,6 @@ void stag_unreg(struct stags *, struct stag_holds *, struct pool *);
 /* What lies at [to, to + len) behind the tag, when the endpoint may be asked for all of `access` there. */
 enum stag_fault stag_find(const struct stags *, const struct stag_holds *, uint32_t stag, uint64_t to, uint32_t len, unsigned access,
 	uint8_t **p);
+/* The tagged offset of p; 0 if the tag is unknown. */
+uint64_t stag_offset(const struct stags *, uint32_t stag, const void *p);
 enum stag_fault stag_withdraw(const struct stags *, const struct stag_holds *, uint32_t stag);

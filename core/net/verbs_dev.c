@@ -395,7 +395,7 @@ int verbs_reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *di
 			return err;
 		}
 		pool->mr[dev->dom] = reg;
-		pool->key[dev->dom] = (struct mkey){ reg->mr->lkey, reg->mr->rkey };
+		pool->key[dev->dom] = (struct mkey){ reg->mr->lkey, reg->mr->rkey, (uintptr_t)pool->base };
 		dev->refs++;
 	}
 	pool->refs[dev->dom]++;
@@ -412,7 +412,7 @@ void verbs_unreg(struct ep *ep, struct pool *pool)
 	ibv_dereg_mr(reg->mr);
 	free(reg);
 	pool->mr[dev->dom] = NULL;
-	pool->key[dev->dom] = (struct mkey){ 0, 0 };
+	pool->key[dev->dom] = (struct mkey){ 0 };
 	verbs_dev_put(dev);
 }
 

@@ -47,7 +47,7 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 		return err;
 	welcome.depth = put_le32(end->depth);
 	welcome.rkey = put_le32(load_end_rkey(end));
-	welcome.raddr = put_le64((uintptr_t)end->data->base);
+	welcome.raddr = put_le64(load_end_raddr(end));
 	memcpy(priv, &welcome, sizeof(welcome));
 	return sizeof(welcome);
 }

@@ -118,6 +118,11 @@ uint32_t load_end_rkey(const struct load_end *end)
 	return end->data->key[end->ep->dom].rkey;
 }
 
+uint64_t load_end_raddr(const struct load_end *end)
+{
+	return pool_raddr(end->data, end->ep->dom, end->data->base);
+}
+
 static struct ep_op *take(struct load_end *end, struct ep_op ***tail)
 {
 	struct ep_op *op = end->free;
@@ -174,8 +179,9 @@ bool load_end_add_place(struct load_end *end, bool back, struct ep_op ***tail)
 	struct rping_place place = { 0 };
 
 	if (end->client)
-		place = (struct rping_place){ put_be64((uintptr_t)(back ? load_end_back(end) : end->data->base)), put_be32(load_end_rkey(end)),
-			put_be32(end->size) };
+		place = (struct rping_place){
+			put_be64(pool_raddr(end->data, end->ep->dom, back ? load_end_back(end) : end->data->base)),
+			put_be32(load_end_rkey(end)), put_be32(end->size) };
 	return add_small(end, &place, sizeof(place), tail);
 }
 

@@ -31,6 +31,7 @@ void load_end_fini(struct load_end *); /* needs: ep down or never there */
 int load_end_request(struct load_end *, struct ep *);
 struct ep_caps load_end_caps(const struct load_end *);
 uint32_t load_end_rkey(const struct load_end *);
+uint64_t load_end_raddr(const struct load_end *); /* of the data */
 /* Puts one message at the end of a chain: SEND, WRITE (with a SEND of credit behind it, for latency), or READ. False when all ops
  * are in flight. */
 bool load_end_add(struct load_end *, struct ep_op ***tail);

@@ -178,7 +178,7 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (err)
 		return err;
 	hello.rkey = put_le32(load_end_rkey(end));
-	hello.raddr = put_le64((uintptr_t)end->data->base);
+	hello.raddr = put_le64(load_end_raddr(end));
 	memcpy(priv, &hello, sizeof(hello));
 	return sizeof(hello);
 }

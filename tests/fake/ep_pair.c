@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REMOTE 0x7000 /* what peers call the first byte of any pool: a pointer on the wire reaches nothing */
+
 const char ep_pair_key;
 
 void pair_put(struct queue *queue, struct event *event)
@@ -151,7 +153,7 @@ static int reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *d
 		return diag_sys(diag, ENOMEM, "registration");
 	*region = (struct region){ pair->regions, pool, access };
 	pair->regions = region;
-	pool->key[ep->dom] = (struct mkey){ key, ~key };
+	pool->key[ep->dom] = (struct mkey){ key, ~key, REMOTE };
 	pool->refs[ep->dom]++;
 	return 0;
 }
@@ -326,10 +328,9 @@ void ep_pair_cut(struct ep *ep)
 void *ep_pair_memory(struct ep *ep, uint32_t rkey, uint64_t address, uint32_t len, enum ep_access needed)
 {
 	for (const struct region *region = pair_of(ep)->regions; region; region = region->next) {
-		uint64_t base = (uintptr_t)region->pool->base;
-		if (region->pool->key[ep->dom].rkey == rkey && (region->access & needed) == needed && address >= base &&
-			len <= region->pool->len && address - base <= region->pool->len - len)
-			return region->pool->base + (address - base);
+		if (region->pool->key[ep->dom].rkey == rkey && (region->access & needed) == needed && address >= REMOTE &&
+			len <= region->pool->len && (address - REMOTE) <= region->pool->len - len)
+			return region->pool->base + ((address - REMOTE));
 	}
 	return NULL;
 }

@@ -73,7 +73,7 @@ static void strange_up(struct ep *ep)
 		/* what the test did not make up is in order */
 		if (!get_be32(place->rkey))
 			place->rkey = put_be32(s->pool->key[ep->dom].rkey);
-		place->addr = put_be64((uintptr_t)s->pool->base);
+		place->addr = put_be64(pool_raddr(s->pool, ep->dom, s->pool->base));
 		s->op[i] = (struct ep_op){ .kind = EP_SEND, .flags = EP_INLINE, .nsge = 1, .sge[0] = { .p = s->message[i], .len = s->len[i] } };
 		ep->ops->post(ep, &s->op[i]);
 	}

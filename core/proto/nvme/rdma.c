@@ -244,7 +244,7 @@ static void keyed(struct nvme_sgl *sgl, const struct nvme_data *data, uint8_t do
 	*sgl = (struct nvme_sgl){ .type = NVME_SGL_KEYED };
 	if (!data->len)
 		return;
-	sgl->addr = put_le64((uintptr_t)data->p);
+	sgl->addr = put_le64(pool_raddr(data->pool, dom, data->p));
 	sgl->keyed.len = put_le24(data->len);
 	sgl->keyed.key = put_le32(data->pool->key[dom].rkey);
 }

@@ -225,7 +225,7 @@ Test(ep_pair, the_peer_reaches_only_what_is_registered_for_it)
 
 	turn(&owner.up);
 	rkey = owner.pool->key[ep->dom].rkey;
-	base = (uintptr_t)owner.pool->base;
+	base = pool_raddr(owner.pool, ep->dom, owner.pool->base);
 	cr_assert_eq(ep_pair_memory(ep, rkey, base + 10, 100, EP_REMOTE_WRITE), owner.pool->base + 10);
 	cr_assert_null(ep_pair_memory(ep, rkey, base, 1, EP_REMOTE_READ));
 	cr_assert_null(ep_pair_memory(ep, rkey + 1, base, 1, EP_REMOTE_WRITE));

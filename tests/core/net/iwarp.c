@@ -140,7 +140,7 @@ static void start_write(struct side *s, struct job *j)
 	fill(p, len, s->seed);
 	tell(s, j, off, len, crc32c(0, p, len));
 	j->op = (struct ep_op){ .kind = EP_WRITE, .next = &j->tell, .nsge = 2, .rkey = to->key[s->other->ep->dom].rkey,
-		.raddr = (uintptr_t)pool_buf(to, j->slot).p + off,
+		.raddr = pool_raddr(to, s->other->ep->dom, pool_buf(to, j->slot).p) + off,
 		.sge = { { p, cut, lkey(s, s->source) }, { p + cut, len - cut, lkey(s, s->source) } } };
 	s->told++;
 	j->tells++;
@@ -158,8 +158,8 @@ static void start_read(struct side *s, struct job *j)
 	j->read = true;
 	j->sum = crc32c(0, there, len);
 	memset(p, 0, len);
-	j->op = (struct ep_op){ .kind = EP_READ, .nsge = 1, .rkey = from->key[s->other->ep->dom].rkey, .raddr = (uintptr_t)there,
-		.sge = { { p, len, lkey(s, s->sink) } } };
+	j->op = (struct ep_op){ .kind = EP_READ, .nsge = 1, .rkey = from->key[s->other->ep->dom].rkey,
+		.raddr = pool_raddr(from, s->other->ep->dom, there), .sge = { { p, len, lkey(s, s->sink) } } };
 	s->reads++;
 	j->tells = 1;
 	s->ep->ops->post(s->ep, &j->op);
