@@ -55,11 +55,12 @@ void loop_fd_del(struct loop *, struct loop_fd *); /* allowed when not added; do
 /* As many descriptors for this process as it may have: for who serves many connections. What it starts inherits that. */
 void loop_fds_raise(void);
 
-/* One-shot timers. */
+/* One-shot timers. Those of the same time fire in the order they were set. */
 struct loop_timer {
 	uint64_t at_ns;
 	void (*fire)(struct loop_timer *);
-	struct loop_timer *prev, *next; /* soonest first */
+	struct loop_timer *child, *next, *prev; /* prev: the sibling before it; of the first child the parent */
+	uint64_t serial; /* of loop_timer_set() */
 	bool on;
 };
 void loop_timer_set(struct loop *, struct loop_timer *, uint64_t at_ns); /* sets or moves */

@@ -46,7 +46,8 @@ struct loop {
 	uint64_t last_event, spin_lost, spin_rest_until, spin_rest;
 	uint64_t spin_began, spun;
 	pthread_t thread;
-	struct loop_timer *timers, *timers_last;
+	struct loop_timer *timers; /* the soonest: the heap's root */
+	uint64_t timers_set;
 	struct loop_work *work, **work_end;
 	struct loop_poller *pollers;
 	struct loop_attic *attic;
@@ -227,29 +228,78 @@ void loop_fd_del(struct loop *loop, struct loop_fd *fd)
 				turn->event[i].data.ptr = NULL;
 }
 
-/* A sorted list, searched from its end: there are few timers and most are set to expire last. */
+static bool is_sooner(const struct loop_timer *a, const struct loop_timer *b)
+{
+	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->serial < b->serial;
+}
+
+/* Timers are a pairing heap: no allocation, no limit, and a peer that keeps thousands of timers set slows
+ * others only by their logarithm. The later root becomes the first child of the sooner one. */
+static struct loop_timer *meld(struct loop_timer *a, struct loop_timer *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	if (is_sooner(b, a)) {
+		struct loop_timer *sooner = b;
+		b = a;
+		a = sooner;
+	}
+	b->prev = a;
+	b->next = a->child;
+	if (b->next)
+		b->next->prev = b;
+	a->child = b;
+	return a;
+}
+
+static struct loop_timer *detach(struct loop_timer **list)
+{
+	struct loop_timer *timer = *list;
+
+	if (timer) {
+		*list = timer->next;
+		timer->next = timer->prev = NULL;
+	}
+	return timer;
+}
+
+/* One heap out of siblings: melded in pairs, then the pairs from the last to the first. */
+static struct loop_timer *meld_all(struct loop_timer *siblings)
+{
+	struct loop_timer *pairs = NULL, *heap = NULL;
+
+	while (siblings) {
+		struct loop_timer *a = detach(&siblings), *pair = meld(a, detach(&siblings));
+		pair->next = pairs;
+		pairs = pair;
+	}
+	while (pairs)
+		heap = meld(heap, detach(&pairs));
+	return heap;
+}
+
 void loop_timer_set(struct loop *loop, struct loop_timer *timer, uint64_t at_ns)
 {
-	struct loop_timer *before;
-
 	loop_timer_del(loop, timer);
 	timer->at_ns = at_ns;
-	for (before = loop->timers_last; before && before->at_ns > at_ns; before = before->prev)
-		;
-	timer->prev = before;
-	timer->next = before ? before->next : loop->timers;
-	*(before ? &before->next : &loop->timers) = timer;
-	*(timer->next ? &timer->next->prev : &loop->timers_last) = timer;
+	timer->serial = loop->timers_set++;
+	timer->child = timer->next = timer->prev = NULL;
 	timer->on = true;
+	loop->timers = meld(loop->timers, timer);
 }
 
 void loop_timer_del(struct loop *loop, struct loop_timer *timer)
 {
 	if (!timer->on)
 		return;
-	*(timer->prev ? &timer->prev->next : &loop->timers) = timer->next;
-	*(timer->next ? &timer->next->prev : &loop->timers_last) = timer->prev;
 	timer->on = false;
+	if (timer->prev)
+		*(timer->prev->child == timer ? &timer->prev->child : &timer->prev->next) = timer->next;
+	else
+		loop->timers = NULL;
+	if (timer->next)
+		timer->next->prev = timer->prev;
+	loop->timers = meld(loop->timers, meld_all(timer->child));
 }
 
 void loop_work_add(struct loop *loop, struct loop_work *work)

@@ -4,7 +4,9 @@
 #include "mem.h"
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static struct loop *new_loop(void)
@@ -48,6 +50,130 @@ Test(loop, timers_fire_in_order_of_time)
 	cr_assert_str_eq(log, "bca");
 	cr_assert(loop_clock() - now >= 9000000);
 	loop_free(loop);
+}
+
+Test(loop, timers_of_one_time_fire_in_the_order_they_were_set)
+{
+	struct loop *loop = new_loop();
+	char log[32] = "";
+	struct tick t[20];
+	uint64_t now = loop_clock();
+
+	for (int i = 0; i < 20; i++) {
+		t[i] = (struct tick){ .timer.fire = ticked, .log = log, .name = (char)('a' + i) };
+		loop_timer_set(loop, &t[i].timer, now);
+	}
+	loop_timer_set(loop, &t[3].timer, now);
+	loop_timer_del(loop, &t[7].timer);
+	cr_assert(loop_wait(loop, &t[3].done, now + 1000000000));
+	cr_assert_str_eq(log, "abcefgijklmnopqrstd");
+	loop_free(loop);
+}
+
+struct crowd {
+	struct loop *loop;
+	struct one {
+		struct loop_timer timer;
+		struct crowd *crowd;
+		bool wanted;
+	} one[500];
+	uint64_t last;
+	unsigned seed, fired;
+};
+
+static unsigned dice(struct crowd *crowd, unsigned sides)
+{
+	crowd->seed = crowd->seed * 1103515245 + 12345;
+	return crowd->seed / 65536 % sides;
+}
+
+/* Sets, moves or deletes one of the timers, perhaps the one that is firing. */
+static void disturb(struct crowd *crowd, uint64_t least)
+{
+	struct one *one = &crowd->one[dice(crowd, 500)];
+
+	one->wanted = dice(crowd, 3);
+	if (one->wanted)
+		loop_timer_set(crowd->loop, &one->timer, least + dice(crowd, 200));
+	else
+		loop_timer_del(crowd->loop, &one->timer);
+	cr_assert_eq(one->timer.on, one->wanted);
+}
+
+static void crowd_fired(struct loop_timer *timer)
+{
+	struct one *one = container_of(timer, struct one, timer);
+	struct crowd *crowd = one->crowd;
+
+	cr_assert(one->wanted);
+	cr_assert_not(timer->on);
+	cr_assert_geq(timer->at_ns, crowd->last);
+	crowd->last = timer->at_ns;
+	one->wanted = false;
+	if (++crowd->fired < 20000)
+		for (unsigned i = 0; i < 3; i++)
+			disturb(crowd, crowd->last);
+}
+
+Test(loop, many_timers_moved_and_deleted_while_others_fire)
+{
+	struct crowd crowd = { .loop = new_loop(), .seed = 7 };
+	struct tick end = { .timer.fire = ticked, .log = (char[8]){ "" }, .name = 'e' };
+	uint64_t began = loop_clock() - 1000000000;
+
+	for (unsigned i = 0; i < 500; i++)
+		crowd.one[i] = (struct one){ .timer.fire = crowd_fired, .crowd = &crowd };
+	for (unsigned i = 0; i < 5000; i++)
+		disturb(&crowd, began);
+	loop_timer_set(crowd.loop, &end.timer, began + 900000000);
+	cr_assert(loop_wait(crowd.loop, &end.done, loop_clock() + 30000000000));
+	cr_assert_geq(crowd.fired, 20000);
+	for (unsigned i = 0; i < 500; i++)
+		cr_assert_not(crowd.one[i].wanted);
+	loop_free(crowd.loop);
+}
+
+enum { FAR = 1000, PAGE = 4096 };
+static uint8_t *pages;
+static volatile unsigned touched;
+
+static void touch(int signo, siginfo_t *info, void *context)
+{
+	uint8_t *at = info->si_addr;
+
+	(void)context;
+	if (at < pages || at >= pages + FAR * PAGE)
+		signal(signo, SIG_DFL);
+	touched++;
+	mprotect(pages + (at - pages) / PAGE * PAGE, PAGE, PROT_READ | PROT_WRITE);
+}
+
+/* Each of them lies on a page of its own that cannot be touched unnoticed. */
+Test(loop, a_timer_is_set_without_a_look_at_each_other)
+{
+	struct sigaction action = { .sa_sigaction = touch, .sa_flags = SA_SIGINFO };
+	struct loop *loop = new_loop();
+	char log[8] = "";
+	struct tick t[3];
+	uint64_t now = loop_clock();
+
+	pages = mmap(NULL, FAR * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(pages, MAP_FAILED);
+	for (unsigned i = 0; i < FAR; i++)
+		loop_timer_set(loop, (void *)(pages + i * PAGE), now + 1000000000000 + i * 7919 % FAR);
+	sigaction(SIGSEGV, &action, NULL);
+	mprotect(pages, FAR * PAGE, PROT_NONE);
+	for (unsigned i = 0; i < 3; i++) {
+		t[i] = (struct tick){ .timer.fire = ticked, .log = log, .name = (char)('a' + i) };
+		loop_timer_set(loop, &t[i].timer, now + i);
+	}
+	loop_timer_set(loop, &t[0].timer, now + 3);
+	loop_timer_del(loop, &t[1].timer);
+	cr_assert(loop_wait(loop, &t[0].done, now + 10000000000));
+	cr_assert_str_eq(log, "ca");
+	cr_assert_leq(touched, 20, "%u of %u", touched, FAR);
+	loop_free(loop);
+	munmap(pages, FAR * PAGE);
 }
 
 Test(loop, a_wait_ends_at_its_deadline)
