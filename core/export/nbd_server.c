@@ -4,7 +4,6 @@
 #include "nbd.h"
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -146,7 +145,6 @@ static void take_client(struct nbd_server *server, int fd, const struct addr *pe
 {
 	char text[ADDR_TEXT];
 	struct nbd_conn *c;
-	int on = 1;
 
 	peer_text(fd, peer, text);
 	if (!nbd_allowed(&server->opt, &peer->ss) || server->clients - server->adopted >= server->opt.clients ||
@@ -156,10 +154,7 @@ static void take_client(struct nbd_server *server, int fd, const struct addr *pe
 		close(fd);
 		return;
 	}
-	if (peer->ss.ss_family != AF_UNIX) {
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	}
+	addr_tcp_tune(fd);
 	give_away(server, c);
 }
 

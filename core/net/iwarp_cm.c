@@ -5,7 +5,6 @@
 #include "tcp.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -318,7 +317,7 @@ static const struct ep_incoming_ops incoming_ops = { accept_, reject };
 struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame, size_t len, bool want_crc, struct diag *diag)
 {
 	struct incoming *incoming = calloc(1, sizeof(*incoming));
-	int err = incoming ? 0 : diag_sys(diag, ENOMEM, "RDMA connection"), on = 1;
+	int err = incoming ? 0 : diag_sys(diag, ENOMEM, "RDMA connection");
 
 	if (!incoming) {
 		close(fd);
@@ -341,8 +340,7 @@ struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_
 		reject(&incoming->in, NULL, 0);
 		return NULL;
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)); /* for peers whose protocol has no keep-alive, or does not use it */
+	addr_tcp_tune(fd);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	incoming->in.priv_len = incoming->req.priv_len < EP_PRIV_MAX ? (uint8_t)incoming->req.priv_len : EP_PRIV_MAX;
 	memcpy(incoming->in.priv, incoming->req.priv, incoming->in.priv_len);

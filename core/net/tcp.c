@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,7 +254,7 @@ int stream_accept(struct stream **out, struct loop *loop, int fd, const struct a
 	struct diag *diag)
 {
 	struct tcp *tcp = tcp_new(loop, peer, EPOLLIN, events, user);
-	int err = tcp ? 0 : diag_sys(diag, ENOMEM, "TCP connection"), on = 1;
+	int err = tcp ? 0 : diag_sys(diag, ENOMEM, "TCP connection");
 
 	if (!err) {
 		tcp->fd.fd = fd;
@@ -267,7 +266,7 @@ int stream_accept(struct stream **out, struct loop *loop, int fd, const struct a
 		return err;
 	}
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	addr_tcp_tune(fd);
 	tcp->stream.state = STREAM_UP;
 	write_way(tcp);
 	loop_trace(loop, "%s: accepted", tcp->stream.way);

@@ -4,7 +4,6 @@
 #include "tcp.h"
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -56,7 +55,7 @@ static int configure(int fd, const struct stream_dial *dial, struct diag *diag)
 
 	if (dial->dst.ss.ss_family == AF_UNIX)
 		return 0;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	addr_tcp_tune(fd);
 	if (tos && setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &tos, sizeof(tos)))
 		return diag_sys(diag, errno, "type of service %d", tos);
 	if (dial->iface && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dial->iface, (socklen_t)strlen(dial->iface)))

@@ -5,7 +5,6 @@
 #include "wire/bench.h"
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -134,14 +133,13 @@ static void incoming_socket(int fd, const struct addr *peer, void *user)
 {
 	struct load_server *server = user;
 	struct socket_client *sc = server->clients < CLIENTS_MAX ? calloc(1, sizeof(*sc)) : NULL;
-	int on = 1;
 
 	(void)peer;
 	if (!sc) {
 		close(fd);
 		return;
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	addr_tcp_tune(fd);
 	sc->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = readable };
 	load_client_add(server, &sc->client, socket_begin, socket_end);
 }

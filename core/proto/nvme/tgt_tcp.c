@@ -146,9 +146,8 @@ static void tcp_free(struct tgt_queue *queue)
 static int tcp_open(struct tgt_queue *queue, struct diag *diag)
 {
 	struct tgt_tcp *tcp = tcp_of(queue);
-	int err, on = 1, fd = tcp->fd;
+	int err, fd = tcp->fd;
 
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)); /* for hosts without NVMe's own keep-alive */
 	queue->most = queue->target->opt.depth;
 	tcp->pdus.ev = &tgt_tcp_pdu_events;
 	tcp->pdus.align = 4;

@@ -589,18 +589,6 @@ Test(ddp, memory_given_back_is_not_read)
 	finish();
 }
 
-/* A peer that is gone without a word, and of whose protocol nothing is due. */
-Test(ddp, a_dead_peer_is_noticed_by_tcp)
-{
-	socklen_t len = sizeof(int);
-	int on = 0;
-
-	connected(false);
-	cr_assert_eq(getsockopt(iwarp_of(ep)->fd.fd, SOL_SOCKET, SO_KEEPALIVE, &on, &len), 0);
-	cr_assert(on);
-	finish();
-}
-
 /* Half of a Write's payload has come: the rest goes nowhere. */
 Test(ddp, memory_given_back_is_not_written)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The TCP byte stream against plain sockets on the loopback interface. */
 #include "stream.h"
+#include "tcp.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -486,4 +489,28 @@ Test(tcp, ipv6_too, .timeout = 90)
 		cr_skip_test("this machine has no IPv6");
 	close(fd);
 	echo_run("::1");
+}
+
+static int option(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	cr_assert_eq(getsockopt(fd, level, name, &value, &len), 0);
+	return value;
+}
+
+Test(tcp, a_vanished_peer_is_noticed_within_a_minute)
+{
+	struct addr addr = { 0 };
+	struct diag diag;
+	int listener = bound(&addr, "127.0.0.1"), fd;
+
+	cr_assert_eq(tcp_socket(&fd, &(struct stream_dial){ .dst = addr }, &diag), 0);
+	cr_assert_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+	cr_assert_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
+		option(fd, IPPROTO_TCP, TCP_KEEPINTVL) * option(fd, IPPROTO_TCP, TCP_KEEPCNT), 60);
+	cr_assert_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0, "a peer that only does not read is alive");
+	close(listener);
+	close(fd);
 }
