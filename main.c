@@ -311,9 +311,10 @@ static const struct applet *find_called(int argc, char **word, int *at)
 }
 
 /* Copies the words, all into one piece, and then cuts the secrets out of the originals, which everybody can see in `ps`. */
-static char **take_words(int argc, char **argv)
+static char **take_words(int argc, char **argv, size_t *all)
 {
 	size_t pointers = ((size_t)argc + 1) * sizeof(char *), len = pointers;
+	bool secret = false;
 
 	for (int i = 0; i < argc; i++)
 		len += strlen(argv[i]) + 1;
@@ -330,7 +331,31 @@ static char **take_words(int argc, char **argv)
 
 	if (applet && applet->hide)
 		applet->hide(argc - at, argv + at);
+	for (int i = 0; word && i < argc; i++)
+		secret |= strcmp(word[i], argv[i]) != 0;
+	if (secret)
+		secret_held();
+	*all = len;
 	return word;
+}
+
+/* Moves the variables that may hold secrets to where getenv() finds them but /proc/PID/environ does not
+ * show them. False: no memory. */
+static bool take_environment(void)
+{
+	for (char **at = environ; at && *at; at++) {
+		char *copy;
+
+		if (strncmp(*at, "RDMASTOR_", 9) && strncmp(*at, "LIBISCSI_", 9))
+			continue;
+		copy = strdup(*at);
+		if (!copy)
+			return false;
+		explicit_bzero(*at, strlen(*at));
+		*at = copy;
+		secret_held();
+	}
+	return true;
 }
 
 static int run_words(int argc, char **word)
@@ -352,14 +377,16 @@ int main(int argc, char **argv)
 		setvbuf(stdout, results, _IOFBF, sizeof(results));
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would keep our children's statuses from us */
-	char **word = take_words(argc, argv);
+	size_t len;
+	char **word = take_words(argc, argv, &len);
 
-	if (!word || argc < 1) {
+	if (!word || argc < 1 || !take_environment()) {
 		fputs("rdmastor: arguments: out of memory\n", stderr);
 		return EXIT_FAILED;
 	}
 	int status = run_words(argc, word);
 
+	explicit_bzero(word, len);
 	free(word);
 	return status;
 }

@@ -8,41 +8,50 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SECRET_LEAST 12 /* 96 bits: RFC 7143 section 12.1.3 */
+
 static const char *first(const char *a, const char *b, const char *c)
 {
 	return a ? a : b ? b : c;
 }
 
 /* NULL where there is none; too long ones are told as what they are. */
-static int read_secret(struct iscsi_who *who, const struct iscsi_who_options *opts, struct uri *uri, unsigned i, const char **secret, struct diag *diag)
+static int read_secret(const struct call *call, struct iscsi_who *who, const struct iscsi_who_options *opts,
+	struct uri *uri, unsigned i, const char **secret)
 {
 	static const char *const variable[2] = { "LIBISCSI_CHAP_PASSWORD", "LIBISCSI_CHAP_TARGET_PASSWORD" };
 	const char *file = first(opts->file[i], uri ? uri_value(uri, i ? "target-secret-file" : "secret-file") : NULL, NULL);
 	const char *plain = first(!uri ? NULL : i ? uri_value(uri, "target_password") : uri->password, getenv(variable[i]), NULL);
+	struct diag *diag = call->diag;
 	int err = 0;
 
 	*secret = who->secret[i];
 	if (opts->fd[i])
 		err = secret_of_fd(opts->fd[i], who->secret[i], ISCSI_SECRET, diag);
 	else if (file)
-		err = secret_of_file(file, who->secret[i], ISCSI_SECRET, diag);
+		err = secret_of_file(call, file, who->secret[i], ISCSI_SECRET, diag);
 	else
 		*secret = plain;
 	if (!err && *secret && (!**secret || strlen(*secret) > ISCSI_SECRET - 2))
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "a secret has 1 to %u bytes", ISCSI_SECRET - 2);
+	else if (!err && *secret && strlen(*secret) < SECRET_LEAST)
+		call_note(call, "the %sCHAP secret has %zu bytes: RFC 7143 requires at least %d",
+			i ? "target's " : "", strlen(*secret), SECRET_LEAST);
 	return err;
 }
 
-static int read_auth(struct iscsi_who *who, const struct iscsi_who_options *opts, struct uri *uri, struct diag *diag)
+static int read_auth(const struct call *call, struct iscsi_who *who, const struct iscsi_who_options *opts,
+	struct uri *uri)
 {
 	struct iscsi_auth *auth = &who->from.auth;
 	const char *algs = first(opts->algs, uri ? uri_value(uri, "auth") : NULL, NULL);
-	int err = read_secret(who, opts, uri, 0, &auth->secret, diag);
+	struct diag *diag = call->diag;
+	int err = read_secret(call, who, opts, uri, 0, &auth->secret);
 
 	auth->user = first(opts->user[0], uri ? uri->user : NULL, getenv("LIBISCSI_CHAP_USERNAME"));
 	auth->target_user = first(opts->user[1], uri ? uri_value(uri, "target_user") : NULL, getenv("LIBISCSI_CHAP_TARGET_USERNAME"));
 	if (!err)
-		err = read_secret(who, opts, uri, 1, &auth->target_secret, diag);
+		err = read_secret(call, who, opts, uri, 1, &auth->target_secret);
 	if (!err && algs)
 		err = iscsi_chap_algs(algs, &auth->algs, diag);
 	if (err)
@@ -83,7 +92,7 @@ int iscsi_who_read(struct call *call, const struct iscsi_who_options *opts, stru
 	int err;
 
 	*who = (struct iscsi_who){ 0 };
-	err = read_auth(who, opts, uri, call->diag);
+	err = read_auth(call, who, opts, uri);
 	return err ? err : read_name(call, first(opts->initiator, uri ? uri_value(uri, "initiator") : NULL, NULL), who);
 }
 

@@ -48,7 +48,8 @@ static int read_key(struct nvmf_target *t, const char *text, struct diag *diag)
 	return err;
 }
 
-static int read_from(struct nvmf_target *t, const struct nvmf_options *opts, const char *file, struct diag *diag)
+static int read_from(struct nvmf_target *t, const struct call *call, const struct nvmf_options *opts,
+	const char *file, struct diag *diag)
 {
 	const char *given = take_text(t), *variable = getenv(VARIABLE);
 	char text[NVMF_SECRET];
@@ -64,14 +65,18 @@ static int read_from(struct nvmf_target *t, const struct nvmf_options *opts, con
 		return read_key(t, given ? given : variable, diag);
 	}
 	t->tls.from = opts->tls_key_fd ? "descriptor" : file;
-	err = opts->tls_key_fd ? secret_of_fd(opts->tls_key_fd, text, sizeof(text), diag) : secret_of_file(file, text, sizeof(text), diag);
+	if (opts->tls_key_fd)
+		err = secret_of_fd(opts->tls_key_fd, text, sizeof(text), diag);
+	else
+		err = secret_of_file(call, file, text, sizeof(text), diag);
 	if (!err)
 		err = read_key(t, text, diag);
 	explicit_bzero(text, sizeof(text));
 	return err;
 }
 
-int nvmf_tls_read(struct nvmf_target *t, const struct nvmf_options *opts, const char *file, struct diag *diag)
+int nvmf_tls_read(struct nvmf_target *t, const struct call *call, const struct nvmf_options *opts, const char *file,
+	struct diag *diag)
 {
 	const char *key = t->want.value[NVMF_TLS_KEY];
 	bool text = key && nvmf_tls_is_key(key), ours = t->want.value[NVMF_TLS] && !key && getenv(VARIABLE);
@@ -86,7 +91,7 @@ int nvmf_tls_read(struct nvmf_target *t, const struct nvmf_options *opts, const 
 	if (key && !text && (opts->tls_key_fd || file || t->tls.identity))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key %s is in the kernel already: give its number, its identity or the key", key);
 	if (opts->tls_of || text || opts->tls_key_fd || file || ours)
-		err = read_from(t, opts, file, diag);
+		err = read_from(t, call, opts, file, diag);
 	if (!err && (t->tls.psk.len || t->tls.identity))
 		t->want.value[NVMF_TLS] = "";
 	return err;

@@ -205,7 +205,8 @@ static int only_word(int err, char secret[NVMF_SECRET], struct diag *diag)
 	return err || secret[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "a key is empty");
 }
 
-static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, const char *file[2], struct diag *diag)
+static int read_secrets(struct nvmf_target *t, const struct call *call, const struct nvmf_options *opts,
+	const char *file[2], struct diag *diag)
 {
 	static const struct {
 		enum nvmf_key key;
@@ -224,7 +225,8 @@ static int read_secrets(struct nvmf_target *t, const struct nvmf_options *opts, 
 		if (opts->secret_fd[i])
 			err = only_word(secret_of_fd(opts->secret_fd[i], t->secret[i], NVMF_SECRET, diag), t->secret[i], diag);
 		else if (file[i])
-			err = only_word(secret_of_file(file[i], t->secret[i], NVMF_SECRET, diag), t->secret[i], diag);
+			err = only_word(secret_of_file(call, file[i], t->secret[i], NVMF_SECRET, diag),
+				t->secret[i], diag);
 		else if (variable)
 			snprintf(t->secret[i], NVMF_SECRET, "%s", variable);
 		else
@@ -318,9 +320,9 @@ int nvmf_target_read(
 		t->want.value[NVMF_NQN] = DISCOVERY_NQN;
 	err = read_policy(t, on_loss, diag);
 	if (!err && !opts->no_secrets)
-		err = read_secrets(t, opts, file, diag);
+		err = read_secrets(t, call, opts, file, diag);
 	if (!err)
-		err = nvmf_tls_read(t, opts, file[2], diag);
+		err = nvmf_tls_read(t, call, opts, file[2], diag);
 	if (!err)
 		err = kernel_nvmf_check(&t->want, diag);
 	if (!err)

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int read_line(int fd, const char *from, char *secret, size_t room, struct diag *diag)
@@ -14,6 +15,7 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 	size_t got = 0, len;
 	ssize_t n = 1;
 
+	secret_held();
 	while (got < room - 1 && n) {
 		n = read(fd, secret + got, room - 1 - got);
 		if (n < 0 && errno != EINTR)
@@ -28,12 +30,16 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 	return len ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", from);
 }
 
-int secret_of_file(const char *path, char *secret, size_t room, struct diag *diag)
+int secret_of_file(const struct call *call, const char *path, char *secret, size_t room, struct diag *diag)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+	struct stat st;
 
 	if (fd < 0)
 		return diag_sys(diag, errno, "open %s", path);
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
+		call_note(call, "%s: the secret is readable by other users (mode %03o): chmod 600 %s", path,
+			st.st_mode & 0777, path);
 	err = read_line(fd, path, secret, room, diag);
 	close(fd);
 	return err;

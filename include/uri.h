@@ -40,6 +40,9 @@ int uri_parse(struct uri *, const char *text, struct diag *);
 void uri_encode(char text[URI_MAX], const char *from);
 /* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is zeroed. */
 void uri_hide(char *text);
+/* The process holds secrets from now on: no core dump, and no access by other processes of its user
+ * (PR_SET_DUMPABLE). */
+void secret_held(void);
 
 /* Key look-up; marks it used. NULL when absent. */
 const char *uri_value(struct uri *, const char *name);

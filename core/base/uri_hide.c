@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/prctl.h>
 
 bool uri_percent_ends_user(const char *scheme, size_t len)
 {
@@ -133,4 +134,9 @@ void uri_hide(char *text)
 		if (secret_value(name, name_len, p, len))
 			cut_out(p, len);
 	}
+}
+
+void secret_held(void)
+{
+	prctl(PR_SET_DUMPABLE, 0);
 }

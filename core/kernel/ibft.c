@@ -152,6 +152,7 @@ static int read_table(int root, struct ibft *ibft, struct diag *diag)
 	ssize_t len = table ? sys_read_bytes(root, ACPI_TABLE, table, TABLE_MAX) : -ENOMEM;
 	int err = len < 0 ? (int)len : kernel_ibft_table(table, (size_t)len, ibft, diag);
 
+	secret_held();
 	if (len > 0)
 		explicit_bzero(table, (size_t)len);
 	free(table);

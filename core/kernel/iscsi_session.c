@@ -279,6 +279,7 @@ int kernel_iscsi_secrets(int root, unsigned sid, struct kernel_iscsi_secrets *se
 	static const char *const names[] = { "username", "password", "username_in", "password_in" };
 	char *const texts[] = { secrets->user, secrets->secret, secrets->target_user, secrets->target_secret };
 
+	secret_held();
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		int err = read_secret(root, sid, names[i], texts[i]);
 

@@ -335,6 +335,7 @@ static int read_file(int root, const char *path, struct nvmf_entries *all, struc
 		return diag_set(diag, DIAG_USAGE, EFBIG, "%s is longer than a configuration can be (1 MiB)", path);
 	if (!text)
 		return diag_sys(diag, errno, "read %s", path);
+	secret_held();
 	err = read_any(all, text, path, diag);
 	explicit_bzero(text, strlen(text));
 	free(text);
