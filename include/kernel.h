@@ -47,8 +47,15 @@ int kernel_disk_identity(int root, const char *path, const char *own, struct dis
 /* The disk's own part of that in words: "file system 0b5a… inode 12", "naa.5000c500… partition 1". */
 int kernel_disk_text(int root, const char *path, char *text, size_t len, struct diag *);
 
-/* Who holds a block device: "mounted on /, swap, md0"; empty when nobody or not a block device. */
-int kernel_holders(int root, const char *device, char *text, size_t len);
+/* What holds a block device or a file: "mounted on /, swap, md0", "loop3"; "" = nothing does. */
+int kernel_holders(int root, const char *path, char *text, size_t len);
+/* Other processes whose image locks (core/block/file_lock.c) hinder a writer: "open in qemu-nbd
+ * (process 123)"; "" = none that can be seen. */
+int kernel_lockers(int root, const char *path, char *text, size_t len);
+/* What may write to a file or device while it is read: file systems that are not mounted read-only,
+ * also above partitions, dm, md and loop devices; swap; processes with a writer's image lock.
+ * "" = nothing known. */
+int kernel_writers(int root, const char *path, char *text, size_t len);
 /* Other processes that have it open, as far as /proc tells: "open in fio (process 123), open in qemu (process 99)". */
 int kernel_openers(int root, const char *device, char *text, size_t len);
 bool kernel_process_has(int root, int pid, const char *path); /* open */

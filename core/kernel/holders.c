@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who uses a block device or one of its partitions: mounts, swap, dm and md devices above it, loop devices over it; processes. */
+/* What uses a block device or one of its partitions, or a file: mounts, swap, dm and md devices
+ * above it, loop devices over it, processes that have it open or hold an image lock on it. */
 #include "holders.h"
 #include "kernel.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +22,13 @@ struct device {
 
 struct search {
 	int root;
-	struct device *device; /* the disk and its partitions */
-	unsigned count;
-	int pid; /* whose descriptors are looked at */
+	const struct stat *file; /* NULL: a device is looked for */
+	struct device *device; /* the disk and its partitions; for writers also what is above */
+	unsigned count, at; /* at: of which partitions and holders are looked for */
+	bool writers; /* mounts for reading only do not count */
+	int pid; /* whose descriptors are looked at, by: */
+	void (*descriptor)(const char *name, void *arg);
+	char lock[64]; /* the file, as locks name it */
 	char *text;
 	size_t len;
 	void (*mounted)(unsigned id, const char *dir, void *arg);
@@ -42,11 +49,21 @@ static void found(struct search *search, const char *fmt, const char *what)
 	snprintf(search->text + at, search->len - at, "%s%s", at ? ", " : "", item);
 }
 
+static bool has_number(const struct search *search, unsigned dev_major, unsigned dev_minor)
+{
+	for (unsigned i = 0; i < search->count; i++)
+		if (search->device[i].major == dev_major && search->device[i].minor == dev_minor)
+			return true;
+	return false;
+}
+
 static int add_device(struct search *search, unsigned dev_major, unsigned dev_minor)
 {
 	struct device *device;
 	char uevent[1024], *name;
 
+	if (has_number(search, dev_major, dev_minor))
+		return 0;
 	if (sys_read(search->root, uevent, sizeof(uevent), "sys/dev/block/%u:%u/uevent", dev_major, dev_minor) < 0)
 		return -ENOENT;
 	device = realloc(search->device, (search->count + 1) * sizeof(*device));
@@ -64,39 +81,58 @@ static int add_device(struct search *search, unsigned dev_major, unsigned dev_mi
 	return 0;
 }
 
-static void partition(const char *name, void *arg)
+/* The device whose number is in <dir>/<name>/dev. */
+static void add_named(struct search *search, const char *dir, const char *name)
 {
-	struct search *search = arg;
-	const struct device *disk = &search->device[0];
 	unsigned dev_major, dev_minor;
 	char text[32];
 
-	if (sys_read(search->root, text, sizeof(text), "sys/dev/block/%u:%u/%.64s/partition", disk->major, disk->minor, name) < 0)
-		return;
-	if (sys_read(search->root, text, sizeof(text), "sys/dev/block/%u:%u/%.64s/dev", disk->major, disk->minor, name) > 0 &&
+	if (sys_read(search->root, text, sizeof(text), "%s/%.64s/dev", dir, name) > 0 &&
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
 		search->no_memory |= add_device(search, dev_major, dev_minor) == -ENOMEM;
+}
+
+static void partition(const char *name, void *arg)
+{
+	struct search *search = arg;
+	const struct device *disk = &search->device[search->at];
+	char dir[64], text[32];
+
+	snprintf(dir, sizeof(dir), "sys/dev/block/%u:%u", disk->major, disk->minor);
+	if (sys_read(search->root, text, sizeof(text), "%s/%.64s/partition", dir, name) >= 0)
+		add_named(search, dir, name);
+}
+
+static void add_partitions(struct search *search)
+{
+	const struct device *disk = &search->device[search->at];
+	char path[64];
+
+	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", disk->major, disk->minor);
+	sys_list(search->root, path, partition, search);
 }
 
 /* 0, or -errno; free search->device in any case. */
 static int begin(struct search *search, unsigned dev_major, unsigned dev_minor)
 {
-	char path[64];
 	int err = add_device(search, dev_major, dev_minor);
 
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", dev_major, dev_minor);
-	sys_list(search->root, path, partition, search);
+	add_partitions(search);
 	return search->no_memory ? -ENOMEM : 0;
 }
 
-/* A device's path as others wrote it; links (/dev/mapper/…, /dev/disk/…) are followed. */
+/* A path as others wrote it; links (/dev/mapper/…, /dev/disk/…) are followed. */
 static bool is_ours(const struct search *search, const char *path)
 {
 	struct stat st;
-	bool node = path[0] == '/' && fstatat(search->root, path + 1, &st, 0) == 0 && S_ISBLK(st.st_mode);
+	bool exists = path[0] == '/' && fstatat(search->root, path + 1, &st, 0) == 0;
+	bool node = exists && S_ISBLK(st.st_mode);
 
+	if (search->file && exists && st.st_dev == search->file->st_dev &&
+		st.st_ino == search->file->st_ino)
+		return true;
 	for (unsigned i = 0; i < search->count; i++) {
 		char name[80] = "/dev/";
 
@@ -112,19 +148,13 @@ static bool is_ours(const struct search *search, const char *path)
 	return false;
 }
 
-static bool has_number(const struct search *search, unsigned dev_major, unsigned dev_minor)
-{
-	for (unsigned i = 0; i < search->count; i++)
-		if (search->device[i].major == dev_major && search->device[i].minor == dev_minor)
-			return true;
-	return false;
-}
-
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue". The number is not the disk's where a file
- * system spans several (btrfs); then the source names one of them. */
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue". The number is
+ * not the disk's where a file system spans several (btrfs); then the source names one of them. Only
+ * the options at the end tell whether the file system is written to: those before the dash belong
+ * to this mount, and another may have others. */
 static void mount_line(struct search *search, char *line)
 {
-	char *rest = line, *field[5], *source;
+	char *rest = line, *field[5], *source, *options = "";
 	unsigned dev_major, dev_minor;
 
 	for (int i = 0; i < 5; i++)
@@ -134,9 +164,11 @@ static void mount_line(struct search *search, char *line)
 	source = strstr(rest, " - ");
 	source = source ? strchr(source + 3, ' ') : NULL;
 	if (source) {
-		source++;
-		source[strcspn(source, " ")] = 0;
+		options = ++source;
+		strsep(&options, " ");
 	}
+	if (search->writers && options && !strncmp(options, "ro", 2))
+		return;
 	if (has_number(search, dev_major, dev_minor) || (source && is_ours(search, sys_unescape(source))))
 		search->mounted((unsigned)strtoul(field[0], NULL, 10), sys_unescape(field[4]), search->arg);
 }
@@ -195,44 +227,101 @@ static void holder(const char *name, void *arg)
 	found(search, "%s", text);
 }
 
+static void add_holder(const char *name, void *arg)
+{
+	add_named(arg, "sys/class/block", name);
+}
+
+static void each_holder(struct search *search, void (*each)(const char *name, void *arg))
+{
+	const struct device *disk = &search->device[search->at];
+	char path[64];
+
+	snprintf(path, sizeof(path), "sys/dev/block/%u:%u/holders", disk->major, disk->minor);
+	sys_list(search->root, path, each, search);
+}
+
+static bool is_loop_over(const struct search *search, const char *name)
+{
+	char file[PATH_MAX];
+
+	return !strncmp(name, "loop", 4) &&
+	       sys_read(search->root, file, sizeof(file), "sys/class/block/%.64s/loop/backing_file",
+		       name) > 0 &&
+	       is_ours(search, file);
+}
+
 static void loop_over(const char *name, void *arg)
 {
-	struct search *search = arg;
-	char file[256];
+	if (is_loop_over(arg, name))
+		found(arg, "%s", name);
+}
 
-	if (!strncmp(name, "loop", 4) && sys_read(search->root, file, sizeof(file), "sys/class/block/%.64s/loop/backing_file", name) > 0 &&
-		is_ours(search, file))
-		found(search, "%s", name);
+static void add_loop(const char *name, void *arg)
+{
+	if (is_loop_over(arg, name))
+		add_named(arg, "sys/class/block", name);
+}
+
+/* The devices that are made of it, whatever is between. */
+static void add_above(struct search *search)
+{
+	unsigned before;
+
+	do {
+		before = search->count;
+		for (search->at = 0; search->at < search->count; search->at++) {
+			add_partitions(search);
+			each_holder(search, add_holder);
+		}
+		sys_list(search->root, "sys/class/block", add_loop, search);
+	} while (search->count > before);
+}
+
+static void no_memory(struct search *search)
+{
+	found(search, "%s", "an unknown holder: no memory to look for it");
+}
+
+static void find_holders(struct search *search)
+{
+	each_mount(search);
+	each_line(search, "proc/swaps", swap_line);
+	for (search->at = 0; search->at < search->count; search->at++)
+		each_holder(search, holder);
+	sys_list(search->root, "sys/class/block", loop_over, search);
 }
 
 int holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
 {
 	struct search search = { .root = root, .text = text, .len = len, .mounted = mounted_on };
 	int err = begin(&search, dev_major, dev_minor);
-	char path[64];
 
 	text[0] = 0;
 	search.arg = &search;
-	if (err != -ENOENT) {
-		each_mount(&search);
-		each_line(&search, "proc/swaps", swap_line);
-		for (unsigned i = 0; i < search.count; i++) {
-			snprintf(path, sizeof(path), "sys/dev/block/%u:%u/holders", search.device[i].major, search.device[i].minor);
-			sys_list(root, path, holder, &search);
-		}
-		sys_list(root, "sys/class/block", loop_over, &search);
-	}
+	if (err != -ENOENT)
+		find_holders(&search);
 	if (err == -ENOMEM)
-		found(&search, "%s", "somebody who cannot be looked for: no memory");
+		no_memory(&search);
 	free(search.device);
 	return err == -ENOENT ? err : 0;
+}
+
+static void found_process(struct search *search)
+{
+	char comm[32], text[64];
+
+	if (sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) <= 0)
+		snprintf(comm, sizeof(comm), "a program");
+	snprintf(text, sizeof(text), "%s (process %d)", comm, search->pid);
+	found(search, "open in %s", text);
 }
 
 /* Only what is in /dev is looked at: a look at a file may wait for its server. */
 static void opened(const char *name, void *arg)
 {
 	struct search *search = arg;
-	char link[64], path[256], comm[32], text[64];
+	char link[64], path[256];
 	ssize_t len;
 
 	snprintf(link, sizeof(link), "proc/%d/fd/%.16s", search->pid, name);
@@ -240,12 +329,61 @@ static void opened(const char *name, void *arg)
 	if (len < 0)
 		return;
 	path[len] = 0;
-	if (strncmp(path, "/dev/", 5) || !is_ours(search, path))
+	if (!strncmp(path, "/dev/", 5) && is_ours(search, path))
+		found_process(search);
+}
+
+struct lock {
+	char file[64]; /* as the kernel names it: device and inode number */
+	uint64_t first, last;
+};
+
+/* "lock:	1: OFDLCK ADVISORY  READ -1 fe:00:10953630 100 101" */
+static bool read_lock(const char *line, struct lock *lock)
+{
+	char kind[16], end[24];
+
+	if (sscanf(line, "lock: %*d: %15s %*s %*s %*d %63s %" SCNu64 " %23s", kind, lock->file,
+		    &lock->first, end) != 4)
+		return false;
+	lock->last = strcmp(end, "EOF") ? strtoull(end, NULL, 10) : UINT64_MAX;
+	return !strcmp(kind, "OFDLCK") || !strcmp(kind, "POSIX");
+}
+
+/* The bytes whose locks hinder a writer, that of writers first: see core/block/file_lock.c. */
+static const uint8_t lock_bytes[] = { 101, 103, 200, 201 };
+
+static unsigned lock_count(const struct search *search)
+{
+	return search->writers ? 1 : sizeof(lock_bytes);
+}
+
+static void lock_of_ours(struct search *search, char *line)
+{
+	struct lock lock;
+
+	if (read_lock(line, &lock))
+		memcpy(search->lock, lock.file, sizeof(search->lock));
+}
+
+static void lock_of_process(struct search *search, char *line)
+{
+	struct lock lock;
+
+	if (!read_lock(line, &lock) || strcmp(lock.file, search->lock))
 		return;
-	if (sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) <= 0)
-		snprintf(comm, sizeof(comm), "a program");
-	snprintf(text, sizeof(text), "%s (process %d)", comm, search->pid);
-	found(search, "open in %s", text);
+	for (unsigned i = 0; i < lock_count(search); i++)
+		if (lock.first <= lock_bytes[i] && lock_bytes[i] <= lock.last)
+			found_process(search);
+}
+
+static void locked(const char *name, void *arg)
+{
+	struct search *search = arg;
+	char path[64];
+
+	snprintf(path, sizeof(path), "proc/%d/fdinfo/%.16s", search->pid, name);
+	each_line(search, path, lock_of_process);
 }
 
 static void process(const char *name, void *arg)
@@ -256,41 +394,133 @@ static void process(const char *name, void *arg)
 	if (sscanf(name, "%d%c", &search->pid, &end) != 1 || search->pid == getpid())
 		return;
 	snprintf(dir, sizeof(dir), "proc/%d/fd", search->pid);
-	sys_list(search->root, dir, opened, search);
+	sys_list(search->root, dir, search->descriptor, search);
 }
 
 int openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
 {
-	struct search search = { .root = root, .text = text, .len = len };
+	struct search search = { .root = root, .text = text, .len = len, .descriptor = opened };
 	int err = begin(&search, dev_major, dev_minor);
 
 	text[0] = 0;
 	if (err != -ENOENT)
 		sys_list(root, "proc", process, &search);
 	if (err == -ENOMEM)
-		found(&search, "%s", "somebody who cannot be looked for: no memory");
+		no_memory(&search);
 	free(search.device);
 	return err == -ENOENT ? err : 0;
 }
 
-static int of_device(int root, const char *device, char *text, size_t len, int (*find)(int, unsigned, unsigned, char *, size_t))
+static bool is_locked(int fd, int at)
 {
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Whether there are any. A lock of our own, one that hinders no program, shows how the kernel names
+ * the file in its lists: on some file systems not by the numbers that stat() has. */
+static bool find_lockers(struct search *search, int fd)
+{
+	struct flock reads = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 1 };
+	bool any = false;
+	char path[64];
+
+	for (unsigned i = 0; i < lock_count(search); i++)
+		any |= is_locked(fd, lock_bytes[i]);
+	if (!any)
+		return false;
+	snprintf(path, sizeof(path), "proc/self/fdinfo/%d", fd);
+	if (fcntl(fd, F_OFD_SETLK, &reads) == 0)
+		each_line(search, path, lock_of_ours);
+	search->descriptor = locked;
+	if (search->lock[0])
+		sys_list(search->root, "proc", process, search);
+	return true;
+}
+
+static int open_path(int root, const char *path)
+{
+	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, fd;
+
+	fd = path[0] == '/' ? openat(root, path + 1, flags) : open(path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+int kernel_lockers(int root, const char *path, char *text, size_t len)
+{
+	struct search search = { .root = root, .text = text, .len = len };
+	int fd = open_path(root, path);
+
+	text[0] = 0;
+	if (fd < 0)
+		return fd;
+	find_lockers(&search, fd);
+	close(fd);
+	return 0;
+}
+
+int kernel_writers(int root, const char *path, char *text, size_t len)
+{
+	struct search search = { .root = root, .text = text, .len = len, .writers = true };
+	int fd = open_path(root, path);
 	struct stat st;
 
 	text[0] = 0;
-	if (fstatat(device[0] == '/' ? root : AT_FDCWD, device[0] == '/' ? device + 1 : device, &st, 0) < 0)
-		return -errno;
-	return S_ISBLK(st.st_mode) ? find(root, major(st.st_rdev), minor(st.st_rdev), text, len) : 0;
+	search.mounted = mounted_on;
+	search.arg = &search;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) == 0) {
+		search.file = &st;
+		if (S_ISBLK(st.st_mode))
+			add_device(&search, major(st.st_rdev), minor(st.st_rdev));
+		add_above(&search);
+		each_mount(&search);
+		each_line(&search, "proc/swaps", swap_line);
+		if (find_lockers(&search, fd) && !text[0])
+			found(&search, "%s", "open in another program");
+	}
+	close(fd);
+	free(search.device);
+	return 0;
 }
 
-int kernel_holders(int root, const char *device, char *text, size_t len)
+static int stat_path(int root, const char *path, struct stat *st)
 {
-	return of_device(root, device, text, len, holders_of);
+	int rc = path[0] == '/' ? fstatat(root, path + 1, st, 0) : stat(path, st);
+
+	return rc < 0 ? -errno : 0;
+}
+
+int kernel_holders(int root, const char *path, char *text, size_t len)
+{
+	struct search search = { .root = root, .text = text, .len = len };
+	struct stat st;
+	int err = stat_path(root, path, &st);
+
+	text[0] = 0;
+	if (err)
+		return err;
+	if (S_ISBLK(st.st_mode))
+		return holders_of(root, major(st.st_rdev), minor(st.st_rdev), text, len);
+	search.file = &st;
+	each_line(&search, "proc/swaps", swap_line);
+	sys_list(root, "sys/class/block", loop_over, &search);
+	return 0;
 }
 
 int kernel_openers(int root, const char *device, char *text, size_t len)
 {
-	return of_device(root, device, text, len, openers_of);
+	struct stat st;
+	int err = stat_path(root, device, &st);
+
+	text[0] = 0;
+	if (err)
+		return err;
+	if (!S_ISBLK(st.st_mode))
+		return 0;
+	return openers_of(root, major(st.st_rdev), minor(st.st_rdev), text, len);
 }
 
 struct open_file {

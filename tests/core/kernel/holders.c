@@ -5,8 +5,10 @@
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void add_disk(const struct tree *tree, const char *name, const char *number)
@@ -242,16 +244,115 @@ Test(holders, lines_cut_anywhere_do_no_harm)
 	tree_free(&tree);
 }
 
-Test(holders, what_is_no_block_device_is_held_by_nobody)
+Test(holders, a_file_is_held_by_loop_devices_and_swap)
 {
 	struct tree tree = new_tree();
 	char text[64] = "x";
 
 	tree_file(&tree, "srv/image", "bytes");
+	tree_file(&tree, "srv/other", "bytes");
 	cr_assert_eq(kernel_holders(tree.root, "/srv/image", text, sizeof(text)), 0);
 	cr_assert_str_eq(text, "");
 	cr_assert_eq(kernel_holders(tree.root, "/srv/none", text, sizeof(text)), -ENOENT);
+	add_disk(&tree, "loop3", "7:3");
+	tree_file(&tree, "sys/devices/loop3/loop/backing_file", "/srv/image\n");
+	cr_assert_eq(linkat(tree.root, "srv/image", tree.root, "srv/same", 0), 0);
+	cr_assert_eq(kernel_holders(tree.root, "/srv/same", text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "loop3", "by the file, not by its name");
+	cr_assert_eq(kernel_holders(tree.root, "/srv/other", text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "");
+	tree_file(&tree, "proc/swaps", "Filename Type Size Used\n/srv/other file 1000 0\n");
+	cr_assert_eq(kernel_holders(tree.root, "/srv/other", text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "swap");
 	tree_free(&tree);
+}
+
+static const char *written(const struct tree *tree, const char *path)
+{
+	static char text[512];
+
+	cr_assert_eq(kernel_writers(tree->root, path, text, sizeof(text)), 0);
+	return text;
+}
+
+Test(holders, writers_through_loop_devices_partitions_and_dm)
+{
+	struct tree tree = new_tree();
+
+	tree_file(&tree, "srv/image", "bytes");
+	add_disk(&tree, "loop3", "7:3");
+	tree_file(&tree, "sys/devices/loop3/loop/backing_file", "/srv/image\n");
+	cr_assert_str_eq(written(&tree, "/srv/image"), "", "a loop device that is not used");
+	tree_file(&tree, "proc/1/mountinfo", "25 1 7:3 / /mnt rw - ext4 /dev/loop3 rw\n");
+	cr_assert_str_eq(written(&tree, "/srv/image"), "mounted on /mnt");
+	tree_file(&tree, "proc/1/mountinfo", "25 1 7:3 / /mnt ro - ext4 /dev/loop3 ro,x=y\n");
+	cr_assert_str_eq(written(&tree, "/srv/image"), "", "nothing is written through it");
+	tree_file(&tree, "proc/1/mountinfo", "25 1 7:3 / /mnt ro - ext4 /dev/loop3 rw\n");
+	cr_assert_str_eq(written(&tree, "/srv/image"), "mounted on /mnt", "by another mount");
+
+	tree_file(&tree, "sys/devices/loop3/loop3p1/uevent", "DEVNAME=loop3p1\n");
+	tree_file(&tree, "sys/devices/loop3/loop3p1/dev", "259:1\n");
+	tree_file(&tree, "sys/devices/loop3/loop3p1/partition", "1\n");
+	tree_dir(&tree, "sys/devices/loop3/loop3p1/holders/dm-0");
+	tree_link(&tree, "sys/dev/block/259:1", "../../devices/loop3/loop3p1");
+	add_disk(&tree, "dm-0", "253:0");
+	tree_file(&tree, "proc/1/mountinfo", "25 1 253:0 / /lv rw - ext4 /dev/mapper/vg-lv rw\n");
+	cr_assert_str_eq(written(&tree, "/srv/image"), "mounted on /lv");
+	tree_free(&tree);
+}
+
+/* A process that has those bytes of the file locked; it ends when the descriptor is closed. */
+static pid_t locker(const char *path, off_t at, off_t len, int *end)
+{
+	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = len };
+	int up[2], down[2], fd;
+	char byte = 0;
+	pid_t pid;
+
+	cr_assert(!pipe(up) && !pipe(down));
+	pid = fork();
+	if (!pid) {
+		close(down[1]);
+		fd = open(path, O_RDONLY);
+		_exit(fcntl(fd, F_OFD_SETLK, &lock) < 0 || write(up[1], &byte, 1) != 1 ||
+			read(down[0], &byte, 1) < 0);
+	}
+	cr_assert_eq(read(up[0], &byte, 1), 1);
+	close(up[0]);
+	close(up[1]);
+	close(down[0]);
+	*end = down[1];
+	return pid;
+}
+
+Test(holders, processes_with_image_locks)
+{
+	static const struct {
+		off_t at, len;
+		bool hinders, writes;
+	} rows[] = { { 100, 2, true, true }, { 101, 1, true, true }, { 0, 0, true, true },
+		{ 200, 2, true, false }, { 100, 1, false, false }, { 102, 1, false, false },
+		{ 203, 1, false, false } };
+	char path[] = "/tmp/holders-XXXXXX", text[200], want[200];
+	int fd = mkstemp(path), root = open("/", O_RDONLY | O_DIRECTORY), end;
+
+	cr_assert(fd >= 0 && root >= 0);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		pid_t pid = locker(path, rows[i].at, rows[i].len, &end);
+
+		snprintf(want, sizeof(want), "(process %d)", (int)pid);
+		cr_assert_eq(kernel_lockers(root, path, text, sizeof(text)), 0);
+		cr_expect_eq(strstr(text, want) != NULL, rows[i].hinders, "row %u: '%s'", i, text);
+		cr_assert_eq(kernel_writers(root, path, text, sizeof(text)), 0);
+		cr_expect_eq(strstr(text, want) != NULL, rows[i].writes, "row %u: '%s'", i, text);
+		close(end);
+		cr_assert_eq(waitpid(pid, NULL, 0), pid);
+	}
+	cr_assert_eq(kernel_lockers(root, path, text, sizeof(text)), 0);
+	cr_assert_str_eq(text, "");
+	unlink(path);
+	close(fd);
+	close(root);
 }
 
 Test(holders, a_process_that_has_a_device_open)
