@@ -33,6 +33,7 @@ static void file_free(struct bdev *bdev)
 	loop_timer_del(bdev->loop, &file->watch);
 	if (file->direct >= 0)
 		close(file->direct);
+	file_writer_del(&file->writer);
 	if (file->fd >= 0)
 		close(file->fd);
 	if (file->zeroes)
@@ -171,6 +172,20 @@ static int open_error(int err, bool write, struct diag *diag)
 	}
 }
 
+/* One process may open it several times, as several disks. */
+static int take(struct file *file, bool force, const struct stat *st, struct diag *diag)
+{
+	int err = file_lock(file->fd, force || file_writer_known(st), diag);
+
+	if (err == -EBUSY)
+		return err;
+	if (err)
+		loop_trace(file->bdev.loop, "%s: can't be locked against other writers: %s",
+			file->path, diag_errno_text(-err));
+	file_writer_add(&file->writer, st);
+	return 0;
+}
+
 static int open_path(struct file *file, const struct bdev_env *env, struct diag *diag)
 {
 	bool write = env->write;
@@ -187,7 +202,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 		}
 		flags |= O_CREAT;
 	} else if (S_ISBLK(st.st_mode)) {
-		if (write && !env->force)
+		if (write && !env->force && !file_writer_known(&st))
 			flags |= O_EXCL;
 	} else if (S_ISDIR(st.st_mode)) {
 		return diag_set(diag, DIAG_USAGE, EISDIR, "is a directory, not a disk or an image");
@@ -203,7 +218,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 		return diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
 	file->device = S_ISBLK(st.st_mode);
 	file->remote = !file->device && is_remote(file->fd);
-	return 0;
+	return write ? take(file, env->force, &st, diag) : 0;
 }
 
 /* The second descriptor cannot ask for O_EXCL: the first one holds the device already. */

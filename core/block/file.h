@@ -2,6 +2,7 @@
 /* Between file.c (what the file is) and file_lane.c (how requests reach it). */
 #pragma once
 #include "bdev.h"
+#include "file_lock.h"
 #include "loop.h"
 
 #define FILE_DEPTH 128
@@ -9,7 +10,8 @@
 
 struct file {
 	struct bdev bdev;
-	int fd, direct; /* page cache; O_DIRECT or -1 */
+	int fd, direct; /* page cache, with the locks; O_DIRECT or -1 */
+	struct file_writer writer;
 	bool device, remote; /* remote: what is asked of the file may wait for another machine, or another program */
 	uint32_t align; /* of address, offset and length for `direct` */
 	uint64_t eof; /* atomic: what lies before it must be readable */

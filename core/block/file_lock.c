@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Image locks as qemu sets them (its block/file-posix.c), so that each sees the other's. A program
+ * that uses the file in way n locks byte 100 + n; one that lets no other do so locks byte 200 + n.
+ * All are shared locks, which any number of programs can set. A program finds a conflict by asking
+ * which lock an exclusive one would meet. */
+#include "file_lock.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum way { WAY_READ, WAY_WRITE, WAY_RESIZE = 3 };
+
+#define USES 100
+#define ALONE 200
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct file_writer *writers;
+
+static struct file_writer named(const struct stat *st)
+{
+	if (S_ISBLK(st->st_mode))
+		return (struct file_writer){ .dev = st->st_rdev };
+	return (struct file_writer){ .dev = st->st_dev, .ino = st->st_ino };
+}
+
+void file_writer_add(struct file_writer *writer, const struct stat *st)
+{
+	*writer = named(st);
+	writer->listed = true;
+	pthread_mutex_lock(&mutex);
+	writer->next = writers;
+	writers = writer;
+	pthread_mutex_unlock(&mutex);
+}
+
+void file_writer_del(struct file_writer *writer)
+{
+	struct file_writer **at = &writers;
+
+	if (!writer->listed)
+		return;
+	pthread_mutex_lock(&mutex);
+	while (*at != writer)
+		at = &(*at)->next;
+	*at = writer->next;
+	pthread_mutex_unlock(&mutex);
+	*writer = (struct file_writer){ 0 };
+}
+
+bool file_writer_known(const struct stat *st)
+{
+	struct file_writer want = named(st);
+	const struct file_writer *writer;
+
+	pthread_mutex_lock(&mutex);
+	for (writer = writers; writer && (writer->dev != want.dev || writer->ino != want.ino);)
+		writer = writer->next;
+	pthread_mutex_unlock(&mutex);
+	return writer;
+}
+
+static struct flock byte(short type, int at)
+{
+	return (struct flock){ .l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+}
+
+static int set(int fd, int at)
+{
+	struct flock lock = byte(F_RDLCK, at);
+
+	return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
+}
+
+static bool is_set(int fd, int at)
+{
+	struct flock lock = byte(F_WRLCK, at);
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+int file_lock(int fd, bool force, struct diag *diag)
+{
+	static const int own[] = { USES + WAY_READ, USES + WAY_WRITE, ALONE + WAY_WRITE,
+		ALONE + WAY_RESIZE };
+	static const int others[] = { ALONE + WAY_READ, ALONE + WAY_WRITE, USES + WAY_WRITE,
+		USES + WAY_RESIZE };
+	bool taken = false;
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < sizeof(own) / sizeof(*own); i++)
+		err = set(fd, own[i]);
+	if (force)
+		return 0;
+	for (unsigned i = 0; !err && i < sizeof(others) / sizeof(*others); i++)
+		taken |= is_set(fd, others[i]);
+	/* the errors: another kind of program has an exclusive lock on the whole file */
+	if (taken || err == -EAGAIN || err == -EACCES)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use by another program");
+	return err;
+}
