@@ -31,7 +31,8 @@ static const struct opt rows[] = {
 	{ "no-sparse", 0, OPT_FLAG, AT(no_sparse), NULL, "write every byte" },
 	{ "resume", 0, OPT_TEXT, AT(resume), "FILE", "keep a map of what is done in this file, and go on from it" },
 	{ "keep-going", 0, OPT_FLAG, AT(keep_going), NULL, "leave unreadable areas out; exit status 3 when there were some" },
-	{ "force", 0, OPT_FLAG, AT(force), NULL, "write to a disk that is mounted or held" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL,
+		"write to a disk that is mounted, held or open for writing elsewhere" },
 	{ "progress", 0, OPT_TEXT, AT(progress), "bar|json|none", "how to tell it on stderr; default: a bar on a terminal" },
 	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME", "hold requests that long while no path works: seconds, fail-fast or forever; default 60" },
 	{ 0 },
@@ -199,6 +200,7 @@ static int open_source(struct copy_run *run)
 	struct bdev_env env = run->env;
 
 	env.create = run->from_pipe ? run->dst->lim.size + 1 : 0; /* so that what is too long shows */
+	disk_warn_writers(run->call, run->call->operand[0]);
 	return disk_open(run->call, &run->src, run->loop, run->call->operand[0], &env);
 }
 

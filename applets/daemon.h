@@ -16,7 +16,8 @@ struct daemon_options { /* a member of the applet's option struct */
 #define DAEMON_DEFAULTS { .poll_us = UINT32_MAX, .ready_fd = UINT32_MAX, .stop_timeout_ms = 10000 }
 #define DAEMON_ROWS(type, member) \
 	{ "ro", 0, OPT_FLAG, offsetof(type, member.ro), NULL, "open the disks for reading only" }, \
-	{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL, "write also to a disk that is mounted or held" }, \
+	{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL, \
+		"write also to a disk that is mounted, held or open for writing elsewhere" }, \
 	{ "queues", 0, OPT_U32, offsetof(type, member.queues), "N", \
 		"threads, each with a queue to the disks; default: up to 4, as CPUs and disks allow" }, \
 	{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N", "spin this long before sleeping; default: as CPUs allow" }, \

@@ -10,7 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MSEC 1000000ull
 #define ON_LOSS_MS 60000
+#define LEFT_MS 2000 /* for the last requests of a process that was killed */
+#define STEP_MS 20
 
 static int read_on_loss(const char *text, uint32_t *ms, struct diag *diag)
 {
@@ -139,16 +142,70 @@ static bool wants_rdma(const char *text)
 	return wants;
 }
 
+static int in_use(struct diag *diag, const char *path, const char *who)
+{
+	if (who[0]) {
+		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+		diag_ctx(diag, "%s", path);
+	}
+	diag_hint(diag, "to write to it anyway: --force");
+	return -EBUSY;
+}
+
 static int refuse_held(int root, const char *path, struct diag *diag)
 {
 	char who[400];
 
 	if (kernel_holders(root, path, who, sizeof(who)) < 0 || !who[0])
 		return 0;
-	diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
-	diag_ctx(diag, "%s", path);
-	diag_hint(diag, "--force writes to it nevertheless");
-	return -EBUSY;
+	return in_use(diag, path, who);
+}
+
+/* False: none of the processes that `who` names is known to hinder a writer. */
+static bool locked_by(const char *path, char *who, size_t len)
+{
+	int root = kernel_root();
+	bool locked;
+
+	who[0] = 0;
+	if (root < 0)
+		return false;
+	locked = !kernel_lockers(root, path, who, len) && who[0];
+	if (!locked)
+		kernel_openers(root, path, who, len);
+	close(root);
+	return locked;
+}
+
+/* The last requests of a process that was killed hold the disk until they have ended. */
+static int open_local(const char *path, struct bdev **disk, struct loop *loop, const char *uri,
+	const struct bdev_env *env, struct diag *diag)
+{
+	uint64_t until = loop_clock() + LEFT_MS * MSEC;
+	volatile int never = 0;
+	char who[400];
+	int rc;
+
+	while ((rc = bdev_open(disk, loop, uri, env, diag)) == -EBUSY) {
+		if (locked_by(path, who, sizeof(who)) || loop_clock() >= until)
+			return in_use(diag, path, who);
+		*diag = (struct diag){ 0 };
+		loop_wait(loop, &never, loop_clock() + STEP_MS * MSEC);
+	}
+	return rc;
+}
+
+void disk_warn_writers(const struct call *call, const char *uri)
+{
+	char path[URI_MAX], who[400] = "";
+	int root = disk_path(uri, path, sizeof(path)) ? kernel_root() : -1;
+
+	if (root < 0)
+		return;
+	if (!kernel_writers(root, path, who, sizeof(who)) && who[0])
+		call_note(call, "%s: in use for writing: %s: the copy may be inconsistent", path,
+			who);
+	close(root);
 }
 
 int disk_blame_rdma(struct diag *why, const struct diag *rdma)
@@ -172,11 +229,12 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	struct diag rdma = { 0 };
 	char path[URI_MAX];
 	int rc, root = kernel_root();
+	bool local = disk_path(uri, path, sizeof(path));
 	uint64_t since;
 
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
-	rc = env->write && !env->force && disk_path(uri, path, sizeof(path)) ? refuse_held(root, path, call->diag) : 0;
+	rc = env->write && !env->force && local ? refuse_held(root, path, call->diag) : 0;
 	if (!rc && wants_rdma(uri))
 		kernel_rdma_ready(root, &rdma);
 	close(root);
@@ -185,13 +243,14 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (rdma.err && call->loop.verbose)
 		call_note(call, "%s", rdma.text);
 	since = loop_clock();
-	rc = bdev_open(disk, loop, uri, env, call->diag);
+	if (local)
+		rc = open_local(path, disk, loop, uri, env, call->diag);
+	else
+		rc = bdev_open(disk, loop, uri, env, call->diag);
 	if (!rc)
 		return 0;
 	rc = disk_blame_rdma(call->diag, &rdma);
 	bdev_suggest(loop, uri, env, since, call->diag);
-	if (call->diag->code == DIAG_BUSY && !call->diag->hint[0])
-		diag_hint(call->diag, "somebody has it open for himself alone; --force writes to it nevertheless");
 	return rc;
 }
 

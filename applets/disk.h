@@ -14,6 +14,8 @@ int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint
 void disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
 /* bdev_open(), which before it loads the kernel modules RDMA needs, refuses to write to what is held, and says by whom. */
 int disk_open(const struct call *, struct bdev **, struct loop *, const char *uri, const struct bdev_env *);
+/* One line when something else writes to the local disk that is to be read. */
+void disk_warn_writers(const struct call *, const char *uri);
 /* When no RDMA device was found, what the kernel lacks (kernel_rdma_ready) is the better cause; what came of the other way stays. */
 int disk_blame_rdma(struct diag *why, const struct diag *rdma);
 /* Some byte of the identifier is not zero. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A mounted device is not written to without --force, and who holds it is named; reading it is harmless.
+# A mounted device, or the file behind one, is not written to without --force, and what holds it is named. Reading it warns.
 . "$(dirname "$0")/lib.sh"
 requires losetup mkfs.ext4 mount
 [ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
@@ -15,9 +15,29 @@ head -c 16M /dev/urandom >src
 fails 1 "$device: is in use: mounted on $PWD/mnt\$" "$RDMASTOR" copy src "$device"
 fails 1 "$device: is in use: mounted on" "$RDMASTOR" copy src "$device" --json
 grep -q -- '--force' fails.err || die "no way out is named: $(cat fails.err)"
-"$RDMASTOR" copy "$device" image >/dev/null || die "reading a mounted device"
+ln disk same
+for file in disk same; do
+	fails 1 "$file: is in use: ${device#/dev/}\$" "$RDMASTOR" copy src $file
+	fails 1 "$file: is in use: ${device#/dev/}\$" "$RDMASTOR" export $file --nbd "unix:$SOCK"
+done
+"$RDMASTOR" export disk --ro --nbd "unix:$SOCK" --run true || die "export --ro of the file behind it"
+for from in "$device" same; do
+	"$RDMASTOR" copy "$from" image >/dev/null 2>copy.err || die "reading a mounted device: $(cat copy.err)"
+	grep -q "^rdmastor copy: $from: in use for writing: mounted on $PWD/mnt: the copy may be inconsistent\$" copy.err || die "no warning: $(cat copy.err)"
+	[ "$(wc -l <copy.err)" = 1 ] || die "more than one line: $(cat copy.err)"
+done
 "$RDMASTOR" info "$device" >/dev/null || die "info on a mounted device"
+mount -o remount,ro mnt
+"$RDMASTOR" copy "$device" image >/dev/null 2>copy.err || die "reading a device mounted read-only"
+[ ! -s copy.err ] || die "a warning where nothing is written: $(cat copy.err)"
 umount mnt
 trap 'losetup -d "$device"' EXIT
+fails 1 "disk: is in use: ${device#/dev/}\$" "$RDMASTOR" copy src disk
+"$RDMASTOR" copy src disk --force >/dev/null || die "--force"
 "$RDMASTOR" copy src "$device" --verify >out 2>err || die "not mounted any more: $(cat err)"
 cmp src <(dd if="$device" bs=1M status=none) || die "bytes differ"
+"$RDMASTOR" export "$device" "$device" --name a --name b --nbd "unix:$SOCK" >/dev/null &
+server=$!
+trap 'kill "$server"; wait "$server"; losetup -d "$device"' EXIT
+for ((i = 0; i < 100; i++)); do [ -S "$SOCK" ] && break; sleep 0.05; done
+fails 1 "$device: is in use: open in rdmastor .process $server.\$" "$RDMASTOR" copy src "$device"

@@ -38,7 +38,7 @@ stop
 
 # what two names have in common may be long
 long=$(printf 'n%.0s' {1..500})
-"$RDMASTOR" export a b --name "${long}1" --name "${long}2" --nbd "unix:$TMP/long.sock" >/dev/null 2>&1 &
+"$RDMASTOR" export ram:1M ram:1M --name "${long}1" --name "${long}2" --nbd "unix:$TMP/long.sock" >/dev/null 2>&1 &
 long_nbd=$!
 end_long() { kill $long_nbd 2>/dev/null || true; }
 cleanup_fn end_long

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A killed writer whose write is still with the kernel keeps its lock until that write has ended.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
+requires losetup mkfs.ext4 mount fsfreeze qemu-io
+[ "$(id -u)" = 0 ] || { echo "needs root"; exit 77; }
+truncate -s 32M low
+mkfs.ext4 -q low
+device=$(losetup -f --show low 2>err) || { echo "no loop device: $(cat err)"; exit 77; }
+cleanup_fn losetup -d "$device"
+mkdir mnt
+mount "$device" mnt 2>err || { echo "no mounting: $(cat err)"; exit 77; }
+cleanup_fn umount -l mnt
+truncate -s 1M mnt/disk
+
+offer mnt/disk --nbd "unix:$SOCK"
+fsfreeze --freeze mnt
+thaw() { fsfreeze --unfreeze mnt 2>/dev/null; }
+cleanup_fn thaw
+timeout 20 qemu-io -f raw -c 'write -P 0x5a 0 64k' "$URI" >io 2>&1 &
+client=$!
+in_kernel() { cat "/proc/$SERVER/task/"*/wchan 2>/dev/null | grep -q percpu_rwsem; }
+for ((i = 0; i < 50; i++)); do in_kernel && break; sleep 0.1; done
+in_kernel || { echo "the write does not wait in the kernel here"; exit 77; }
+kill -KILL "$SERVER"
+wait "$client" || true
+fails 1 'mnt/disk: is in use' timeout 20 "$RDMASTOR" export mnt/disk --nbd "unix:$TMP/other.sock"
+thaw
+offer mnt/disk --nbd "unix:$SOCK"
+stop
