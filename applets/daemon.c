@@ -85,7 +85,7 @@ static void tell_status(const struct daemon *d)
 static void remove_pid_file(const struct daemon *d)
 {
 	if (d->pid_written)
-		unlink(d->opts->pid_file);
+		kernel_pid_file_end(d->pid_file, d->opts->pid_file);
 }
 
 static void end_at_once(const struct daemon *d, int status)
@@ -283,15 +283,26 @@ static int show(struct daemon *d)
 	return diag_ctx(d->call->diag, "standard output");
 }
 
+static int write_pid_file(struct daemon *d)
+{
+	int root;
+
+	if (!d->opts->pid_file)
+		return 0;
+	root = kernel_root();
+	if (root < 0)
+		return diag_sys(d->call->diag, errno, "open /");
+	d->pid_file = kernel_pid_file(root, d->opts->pid_file, d->call->diag);
+	d->pid_written = d->pid_file >= 0;
+	close(root);
+	return d->pid_written ? 0 : d->pid_file;
+}
+
 static int say_ready(struct daemon *d)
 {
 	const struct daemon_options *opts = d->opts;
-	int err = 0;
+	int err = write_pid_file(d);
 
-	if (opts->pid_file) {
-		err = child_pid_file(opts->pid_file, d->call->diag);
-		d->pid_written = !err;
-	}
 	if (!err)
 		err = show(d);
 	if (!err)

@@ -48,6 +48,7 @@ struct daemon {
 	int parent; /* that waits until we are ready */
 	int stopped_by; /* signal */
 	pid_t child; /* the command */
+	int pid_file; /* descriptor, once pid_written */
 	int status; /* of the command */
 };
 

@@ -31,6 +31,7 @@ struct run {
 	FILE *file; /* of the log, NULL = the standard error output */
 	char told[128];
 	bool signals, stopping, pid_written;
+	int pid_file; /* descriptor, once pid_written */
 	int parent;
 	int quit, over; /* told to end; has ended */
 };
@@ -325,8 +326,9 @@ static int say_ready(struct run *run)
 	int err = 0;
 
 	if (words->pid_file) {
-		err = child_pid_file(words->pid_file, diag);
-		run->pid_written = !err;
+		run->pid_file = kernel_pid_file(run->opts->root, words->pid_file, diag);
+		run->pid_written = run->pid_file >= 0;
+		err = run->pid_written ? 0 : run->pid_file;
 	}
 	if (!err)
 		err = show_ready(run);
@@ -383,7 +385,7 @@ static void end(struct run *run)
 			run->loop = NULL;
 	}
 	if (run->pid_written)
-		unlink(run->words->pid_file);
+		kernel_pid_file_end(run->pid_file, run->words->pid_file);
 	if (!run->loop)
 		return;
 	srp_log_end(&run->log);

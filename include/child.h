@@ -11,8 +11,6 @@
 int child_daemon(int *ready, struct diag *);
 /* Lets the parent go, and the terminal. */
 void child_daemon_ready(int ready);
-/* Writes this process's id; -errno with the file named. */
-int child_pid_file(const char *path, struct diag *);
 
 /* Starts a command with name=value in its environment: one word is a line for `sh -c`, several are program and arguments,
  * in which "$name" stands for the value. Its signals are as they were before ours. */

@@ -64,6 +64,11 @@ bool kernel_process_has(int root, int pid, const char *path); /* open */
 int kernel_rdma_ready(int root, struct diag *);
 /* The network interface of an RDMA device; -ENODEV: it has none, or does not exist. */
 int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *);
+/* Writes this process's id to a file and returns a descriptor, which keeps the file locked.
+ * Symbolic links are not followed. -EBUSY: a live process has it; diag names that. It has it if it
+ * keeps it locked, or if the file names it and it began before the file was written. */
+int kernel_pid_file(int root, const char *path, struct diag *);
+void kernel_pid_file_end(int fd, const char *path); /* removes it if it is still the one at path */
 /* Readiness: NOTIFY_SOCKET (sd_notify protocol) and a descriptor given with --ready-fd. */
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
 int kernel_notify(const char *text, struct diag *); /* "STATUS=…", "WATCHDOG=1", as sd_notify(3) has them; to NOTIFY_SOCKET alone */

@@ -79,19 +79,6 @@ void child_daemon_ready(int ready)
 	close(ready);
 }
 
-int child_pid_file(const char *path, struct diag *diag)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), err = 0;
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
-
-	if (fd < 0 || write(fd, text, (size_t)len) != len)
-		err = errno;
-	if (fd >= 0 && close(fd) && !err)
-		err = errno;
-	return err ? diag_sys(diag, err, "write %s", path) : 0;
-}
-
 /* Every "$name" in the word, as the value. */
 static char *expand(const char *word, const char *name, const char *value)
 {

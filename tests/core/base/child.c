@@ -77,14 +77,6 @@ Test(child, a_program_that_is_not_there_is_named)
 	cr_assert(strstr(diag.text, "no-such-program"));
 }
 
-Test(child, pid_file_that_cannot_be_written_is_named)
-{
-	struct diag diag = { 0 };
-
-	cr_assert_eq(child_pid_file("/proc/none/pid", &diag), -ENOENT);
-	cr_assert(strstr(diag.text, "/proc/none/pid"));
-}
-
 Test(child, runs_end_in_time)
 {
 	cr_assert_eq(child_run((char *const[]){ "sh", "-c", "echo seen; exit 7", NULL }, 5000), 7);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The file that names a daemon's process. The daemon keeps it locked: the lock ends with the
+ * process, whose number another process may have later. */
+#include "kernel.h"
+#include "sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRIES 10 /* another process removes the file while it is opened */
+/* fields 3 and 22 of proc_pid_stat(5) */
+#define STAT_STATE_AND_START \
+	" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"
+
+static int open_file(const char *path, struct stat *st, struct diag *diag)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
+
+	if (fd < 0 && errno == ELOOP)
+		return diag_set(diag, DIAG_USAGE, ELOOP, "%s: is a symbolic link", path);
+	if (fd < 0)
+		return diag_sys(diag, errno, "write %s", path);
+	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+		return fd;
+	close(fd);
+	return diag_set(diag, DIAG_USAGE, EINVAL, "%s: is not a regular file", path);
+}
+
+static bool is_at(const char *path, const struct stat *st)
+{
+	struct stat now;
+
+	return lstat(path, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
+}
+
+static pid_t read_pid(int fd)
+{
+	char text[16] = "", *end;
+	long pid = pread(fd, text, sizeof(text) - 1, 0) > 0 ? strtol(text, &end, 10) : 0;
+
+	return pid > 0 && pid <= INT32_MAX && strchr("\n ", *end) ? (pid_t)pid : 0;
+}
+
+static double seconds(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* One that began after the file was written only has the number of the process that wrote it. */
+static bool is_alive(int root, pid_t pid, const struct stat *st)
+{
+	unsigned long long ticks;
+	char text[1024], *comm_end, state;
+	double began;
+
+	if (!pid || pid == getpid() ||
+		sys_read(root, text, sizeof(text), "proc/%d/stat", (int)pid) <= 0)
+		return false;
+	comm_end = strrchr(text, ')');
+	if (!comm_end || sscanf(comm_end + 1, STAT_STATE_AND_START, &state, &ticks) != 2)
+		return false;
+	if (state == 'Z' || state == 'X')
+		return false;
+	began = (double)ticks / (double)sysconf(_SC_CLK_TCK);
+	began += seconds(CLOCK_REALTIME) - seconds(CLOCK_BOOTTIME);
+	return began <= (double)st->st_mtim.tv_sec + 1;
+}
+
+/* 0; -EBUSY: a process has it. A file system without such locks has none to ask for. */
+static int take(int root, int fd, const char *path, const struct stat *st, struct diag *diag)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	bool locked = fcntl(fd, F_OFD_SETLK, &all) < 0 && (errno == EAGAIN || errno == EACCES);
+	pid_t pid = read_pid(fd);
+
+	if (!locked && !is_alive(root, pid, st))
+		return 0;
+	if (pid)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "%s: in use by process %d", path, (int)pid);
+	return diag_set(diag, DIAG_BUSY, EBUSY, "%s: in use by another process", path);
+}
+
+static int write_pid(int fd, const char *path, struct diag *diag)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
+		return diag_sys(diag, errno, "write %s", path);
+	return 0;
+}
+
+int kernel_pid_file(int root, const char *path, struct diag *diag)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct stat st;
+		int fd = open_file(path, &st, diag);
+		int err = fd < 0 ? fd : take(root, fd, path, &st, diag);
+		bool gone = !err && !is_at(path, &st);
+
+		if (!err && !gone)
+			err = write_pid(fd, path, diag);
+		if (!err && !gone)
+			return fd;
+		if (fd >= 0)
+			close(fd);
+		if (err)
+			return err;
+	}
+	return diag_set(diag, DIAG_BUSY, EBUSY, "%s: another process keeps removing it", path);
+}
+
+void kernel_pid_file_end(int fd, const char *path)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && is_at(path, &st))
+		unlink(path);
+	close(fd);
+}
