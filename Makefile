@@ -139,6 +139,7 @@ $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv
 $(T)/tests/core/mad/watch $(addprefix $(T)/tests/core/block/,paths orphan) $(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/file_map: TEST_LIBS += -Wl,--wrap=lseek,--wrap=fstatfs
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
+$(T)/tests/core/export/nbd_listen: TEST_LIBS += -Wl,--wrap=bind
 $(T)/tests/core/kernel/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
 $(T)/tests/core/net/ep $(T)/tests/core/net/ep_again: $(T)/obj/core/net/ep.o
 $(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a

@@ -40,7 +40,16 @@ static int unix_replace(const struct addr *addr, struct diag *diag)
 	return 0;
 }
 
-/* Nobody can connect before listen(), so the mode is set in time. */
+/* The socket file has its mode from the start: a later chmod() could reach another file. */
+static int bind_mode(int fd, const struct addr *addr, unsigned mode)
+{
+	mode_t old = umask(~mode & 0777);
+	int err = bind(fd, (const struct sockaddr *)&addr->ss, addr->len) ? errno : 0;
+
+	umask(old);
+	return err;
+}
+
 static int unix_bind(struct nbd_listen *listen, int fd, unsigned mode, struct diag *diag)
 {
 	const struct addr *addr = &listen->addr;
@@ -53,15 +62,13 @@ static int unix_bind(struct nbd_listen *listen, int fd, unsigned mode, struct di
 		if (err)
 			return err;
 	}
-	if (bind(fd, (const struct sockaddr *)&addr->ss, addr->len))
-		return diag_sys(diag, errno, "bind");
+	err = bind_mode(fd, addr, mode);
+	if (err)
+		return diag_sys(diag, err, "bind");
 	if (!path[0])
 		return 0;
-	if (chmod(path, mode) || lstat(path, &st)) {
-		err = diag_sys(diag, errno, "set the mode of %s", path);
-		unlink(path);
-		return err;
-	}
+	if (lstat(path, &st))
+		return diag_sys(diag, errno, "%s", path);
 	listen->dev = st.st_dev;
 	listen->ino = st.st_ino;
 	return 0;

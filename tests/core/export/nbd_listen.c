@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who may connect over TCP. */
+/* Who may connect over TCP; unix sockets and their modes. */
 #include "nbd.h"
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 static struct sockaddr_storage peer(const char *text)
 {
@@ -81,4 +87,79 @@ Test(nbd_listen, what_is_no_network)
 		cr_assert_lt(nbd_allow_parse(&allow, words[i], &diag), 0, "%s", words[i]);
 		cr_assert_eq(diag.code, DIAG_USAGE);
 	}
+}
+
+static char *swap_for; /* the file that a link in the socket's place leads to */
+
+int __real_bind(int fd, const struct sockaddr *addr, socklen_t len);
+int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len);
+int __wrap_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	const char *path = ((const struct sockaddr_un *)(const void *)addr)->sun_path;
+	int rc = __real_bind(fd, addr, len);
+
+	if (!rc && swap_for && (unlink(path) || symlink(swap_for, path)))
+		abort();
+	return rc;
+}
+
+static struct addr unix_addr(const char *path)
+{
+	struct addr addr = { 0 };
+	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&addr.ss;
+
+	un->sun_family = AF_UNIX;
+	snprintf(un->sun_path, sizeof(un->sun_path), "%s", path);
+	addr.len = sizeof(*un);
+	return addr;
+}
+
+static unsigned mode_of(const char *path)
+{
+	struct stat st;
+
+	cr_assert_eq(stat(path, &st), 0, "%s", path);
+	return st.st_mode & 07777;
+}
+
+Test(nbd_listen, a_unix_socket_has_the_mode_that_was_asked_for)
+{
+	static const unsigned modes[] = { 0600, 0660, 0666, 0777 };
+	char dir[] = "/tmp/nbd-listen-XXXXXX", path[64];
+
+	cr_assert(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	umask(077);
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		struct nbd_listen listen = { 0 };
+		struct addr addr = unix_addr(path);
+
+		cr_assert_eq(nbd_listen_open(&listen, &addr, modes[i], NULL), 0);
+		cr_assert_eq(mode_of(path), modes[i]);
+		nbd_listen_close(&listen);
+	}
+	cr_assert_eq(umask(0), 077);
+	rmdir(dir);
+}
+
+Test(nbd_listen, a_link_in_the_place_of_the_socket_is_not_followed)
+{
+	char dir[] = "/tmp/nbd-listen-XXXXXX", path[64], victim[64];
+	struct nbd_listen listen = { 0 };
+	struct addr addr;
+	int fd;
+
+	cr_assert(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	snprintf(victim, sizeof(victim), "%s/victim", dir);
+	fd = creat(victim, 0600);
+	swap_for = victim;
+	addr = unix_addr(path);
+	if (nbd_listen_open(&listen, &addr, 0666, NULL) == 0)
+		nbd_listen_close(&listen);
+	cr_assert_eq(mode_of(victim), 0600);
+	close(fd);
+	unlink(path);
+	unlink(victim);
+	rmdir(dir);
 }
