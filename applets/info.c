@@ -86,7 +86,7 @@ static void print_disk(struct out *out, struct bdev *disk)
 	out_size(out, "size", "size:        ", lim->size);
 	out_u64(out, "block_size", "block:       ", lim->block);
 	out_u64(out, "best", "best:        ", lim->best);
-	out_bool(out, "read_only", NULL, lim->ro);
+	out_bool(out, "read_only", "read-only:   ", lim->ro_disk);
 	out_bool(out, "flush", NULL, lim->max[IO_FLUSH] > 0);
 	out_bool(out, "fua", NULL, lim->fua);
 	out_u64(out, "depth", "depth:       ", lim->depth);

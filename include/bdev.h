@@ -60,7 +60,8 @@ struct bdev_limits {
 	uint16_t lanes; /* most lanes at once */
 	uint16_t depth; /* ios a lane keeps in flight; it queues more, in order */
 	uint32_t quiesce_ms; /* after a path died, how long its target may still execute its writes */
-	bool ro, fua;
+	bool ro, fua; /* ro: as it was opened */
+	bool ro_disk; /* can't be opened for writing: its flags, permissions, or ro=1; implies ro */
 };
 
 struct bdev_id { /* all zero, "" = not known */

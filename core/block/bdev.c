@@ -131,6 +131,14 @@ static uint32_t uri_timeout(struct uri *uri, const struct bdev_env *env)
 	return mine.timeout_ms;
 }
 
+static bool uri_is_ro(struct uri *uri)
+{
+	struct bdev_env mine = { .write = true };
+
+	common_keys(uri, &mine, NULL);
+	return !mine.write;
+}
+
 int bdev_open(struct bdev **out, struct loop *loop, const char *text, const struct bdev_env *env, struct diag *diag)
 {
 	struct wait wait = { .state = BDEV_OPENING };
@@ -158,6 +166,7 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 		bdev->ops->free(bdev);
 		return err;
 	}
+	bdev->lim.ro_disk |= uri_is_ro(&uri);
 	*out = bdev;
 	return 0;
 }

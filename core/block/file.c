@@ -248,7 +248,8 @@ static int limits_device(struct file *file, bool write, struct diag *diag)
 		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "has no size: nothing is behind it");
 	if (block < 512 || block > 65536 || (block & (block - 1)))
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "has blocks of %d bytes", block);
-	if (ioctl(file->fd, BLKROGET, &ro) == 0 && ro && write)
+	lim->ro_disk = ioctl(file->fd, BLKROGET, &ro) == 0 && ro;
+	if (lim->ro_disk && write)
 		return diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
 	if (ioctl(file->fd, BLKPBSZGET, &physical) < 0 || physical < (unsigned)block || physical > FILE_LONGEST)
 		physical = block;
@@ -329,6 +330,7 @@ static int open_all(struct file *file, struct uri *uri, const struct bdev_env *e
 	file->bdev.lim.lanes = 64;
 	file->bdev.lim.depth = FILE_DEPTH;
 	file->bdev.lim.ro = !write;
+	file->bdev.lim.ro_disk |= !write && access(file->path, W_OK) < 0;
 	return write ? limits_write(file, diag) : 0;
 }
 

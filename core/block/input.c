@@ -261,6 +261,7 @@ int input_attach(struct bdev **out, struct loop *loop, struct uri *uri, const st
 		.lanes = 1,
 		.depth = 128,
 		.ro = true,
+		.ro_disk = true,
 	};
 	loop_work_add(loop, &input->tell);
 	*out = &input->bdev;

@@ -71,6 +71,7 @@ void paths_narrow(struct bdev_limits *lim, const struct bdev_limits *leaf)
 	if (leaf->quiesce_ms > lim->quiesce_ms)
 		lim->quiesce_ms = leaf->quiesce_ms;
 	lim->ro |= leaf->ro;
+	lim->ro_disk |= leaf->ro_disk;
 	lim->fua &= leaf->fua;
 }
 

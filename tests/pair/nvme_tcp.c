@@ -225,6 +225,7 @@ Test(nvme_tcp, a_failed_read_keeps_the_queue)
 	tt.target.io_status = NVME_STATUS(2, 0x81);
 	cr_assert_eq(attach_to("t1", false), 0, "%s", why.text);
 	cr_assert(disk->lim.ro);
+	cr_assert_not(disk->lim.ro_disk, "it was opened for reading, and can be written");
 	host_open_lane();
 	cr_assert_eq(pool_new(&pool, 4096, 1, NULL), 0);
 	buf = pool_buf(pool, 0);
@@ -382,6 +383,15 @@ Test(nvme_tcp, write_protected)
 	begin();
 	tt.target.ns.ro = true;
 	refused("t1", EROFS, "namespace 1 is write protected");
+}
+
+Test(nvme_tcp, a_write_protected_namespace_that_is_only_read)
+{
+	begin();
+	tt.target.ns.ro = true;
+	cr_assert_eq(attach_to("t1", false), 0, "%s", why.text);
+	cr_assert(disk->lim.ro_disk);
+	end();
 }
 
 Test(nvme_tcp, a_discovery_controller_is_no_disk)

@@ -52,6 +52,7 @@ static void fix_limits(struct nbd_ini_dev *dev)
 	lim->depth = dev->conf.depth;
 	lim->quiesce_ms = QUIESCE_MS;
 	lim->ro = flags & NBD_FLAG_READ_ONLY || !dev->write;
+	lim->ro_disk = flags & NBD_FLAG_READ_ONLY;
 	lim->fua = flags & NBD_FLAG_SEND_FUA;
 	if (flags & NBD_FLAG_READ_ONLY)
 		return;

@@ -186,6 +186,7 @@ static int fix_limits(struct nvme_dev *dev, struct diag *why)
 	lim->depth = dev->depth - 1;
 	lim->quiesce_ms = quiesce_ms(dev);
 	lim->ro = dev->ns.ro || !dev->write;
+	lim->ro_disk = dev->ns.ro;
 	lim->fua = true;
 	return 0;
 }
