@@ -244,7 +244,8 @@ static int map_all(struct copy *copy)
 
 static int make_slots(struct copy *copy)
 {
-	uint32_t each = (copy->request + 4095) & ~4095u, bufs = copy->opt->verify ? 2 : 1, count = copy->depth * bufs + 1;
+	uint32_t each = (copy->request + 4095) & ~4095u, bufs = copy->opt->verify ? 2 : 1;
+	uint32_t count = copy->depth * bufs + 2;
 	size_t io_size = (copy_most(copy->src->lim.io_size, copy->dst->lim.io_size) + 15) & ~15u;
 	uint8_t *lower;
 	int rc = pool_new(&copy->pool, each, count, copy->diag);
@@ -271,6 +272,7 @@ static int make_slots(struct copy *copy)
 		copy->idle = slot;
 	}
 	copy->flush.lower = lower;
+	copy->tail = pool_buf(copy->pool, count - 2);
 	feed_init(&copy->feed, copy->in[0], &copy->map, copy->unit, pool_buf(copy->pool, count - 1), lower + io_size, copy->opt->sparse);
 	copy->feed.asked = asked;
 	return 0;

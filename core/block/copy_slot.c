@@ -151,6 +151,41 @@ static void write_on(struct slot *slot)
 	end_piece(slot, slot->bad ? COPY_BAD : COPY_WRITTEN);
 }
 
+static void tail_read(struct io *io)
+{
+	struct slot *slot = container_of(io, struct slot, out);
+	struct copy *copy = slot->copy;
+	uint32_t rest = padded(slot) - slot->len;
+
+	slot->out_busy = false;
+	if (io->status) {
+		copy_io_failed(copy, copy->dst, io, "read");
+		retire(slot);
+		return;
+	}
+	memcpy(slot->buf.p + slot->len, copy->tail.p + io->len - rest, rest);
+	write_on(slot);
+}
+
+/* The destination keeps the rest of the block that the source ends in. Only one slot has the
+ * source's end. */
+static void write_piece(struct slot *slot)
+{
+	struct copy *copy = slot->copy;
+
+	if (padded(slot) == slot->len) {
+		write_on(slot);
+		return;
+	}
+	slot->out.kind = IO_READ;
+	slot->out.len = copy->dst->lim.block;
+	slot->out.off = slot->off + padded(slot) - slot->out.len;
+	slot->out.buf = &copy->tail;
+	slot->out.done = tail_read;
+	slot->out_busy = true;
+	bdev_submit(copy->out, &slot->out);
+}
+
 /* What a damaged medium answers. Anything else means that the source as a whole is in trouble. */
 static bool medium_error(int status)
 {
@@ -170,8 +205,8 @@ static void unreadable(struct slot *slot)
 	}
 	slot->bad = true;
 	if (copy->opt->fill_bad) {
-		memset(slot->buf.p, 0, padded(slot));
-		write_on(slot);
+		memset(slot->buf.p, 0, slot->len);
+		write_piece(slot);
 	} else {
 		end_piece(slot, COPY_BAD);
 	}
@@ -220,8 +255,7 @@ static void read_done(struct io *io)
 			diag_hint(copy->diag, "--keep-going leaves unreadable areas out");
 		retire(slot);
 	} else {
-		memset(slot->buf.p + slot->len, 0, padded(slot) - slot->len);
-		write_on(slot);
+		write_piece(slot);
 	}
 }
 
@@ -305,7 +339,7 @@ static void begin_piece(struct slot *slot)
 		submit_in(slot, read_done);
 	} else {
 		if (!copy_zero_most(copy))
-			memset(slot->buf.p, 0, padded(slot));
+			memset(slot->buf.p, 0, slot->len);
 		write_on(slot);
 	}
 }
@@ -313,8 +347,15 @@ static void begin_piece(struct slot *slot)
 uint64_t copy_begin_range(struct copy *copy, uint64_t off, uint64_t len, bool zero)
 {
 	struct slot *slot = copy->idle;
-	bool no_data = zero && !copy->verify && copy_zero_most(copy);
+	uint64_t part = (off + len) % copy->dst->lim.block;
+	bool no_data;
 
+	/* a block of the destination that the source covers only in part is data */
+	if (zero && part && len > part)
+		len -= part;
+	else if (part)
+		zero = false;
+	no_data = zero && !copy->verify && copy_zero_most(copy);
 	len = copy_least(len, no_data ? copy_zero_most(copy) : copy->request - off % copy->request);
 	copy->idle = slot->next;
 	copy->busy++;

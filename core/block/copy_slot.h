@@ -34,6 +34,7 @@ struct copy {
 	uint32_t depth, request, unit, busy;
 	struct copy_map map;
 	struct copy_feed feed;
+	struct buf tail; /* the destination's block that the source ends in */
 	struct copy_progress *progress;
 	uint64_t started, saved;
 	uint64_t differs; /* lowest differing byte, UINT64_MAX = none */

@@ -88,14 +88,21 @@ Test(copy, every_layout_and_option_gives_the_same_bytes)
 	for (unsigned seed = 1; seed <= 120; seed++) {
 		uint32_t src_block = seed % 3 ? 512 : 4096, dst_block = seed % 2 ? 512 : 4096;
 		uint64_t size = (seed % 5 ? 1 << 20 : 3 << 20) + seed % 7 * src_block;
-		struct stage s = set(size, src_block, (size + 4095) / 4096 * 4096 + (seed % 2 ? 1 << 16 : 0), dst_block);
+		struct stage s = set(size, src_block,
+			(size + 4095) / 4096 * 4096 + (seed % 2 ? 1 << 16 : 4096), dst_block);
+		uint8_t behind;
 		int rc;
 
 		fill(&s, seed);
 		random_options(&s, seed * 7919);
+		behind = s.dst->bytes[s.dst->bdev.lim.size - 1];
 		rc = run(&s);
 		cr_assert_eq(rc, 0, "seed %u: %s: %s", seed, s.diag.object, s.diag.text);
 		cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, size), 0, "seed %u: bytes differ", seed);
+		for (uint64_t i = size; i < s.dst->bdev.lim.size; i++)
+			cr_assert_eq(s.dst->bytes[i], behind,
+				"seed %u: byte %llu behind the source's end", seed,
+				(unsigned long long)(i - size));
 		cr_assert_eq(s.progress.verified, size, "seed %u", seed);
 		cr_assert_eq(s.progress.copied + s.progress.zeroed + s.progress.skipped, size, "seed %u", seed);
 		cr_assert_eq(s.progress.done, s.progress.total, "seed %u", seed);
