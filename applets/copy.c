@@ -4,11 +4,17 @@
 #include "copy.h"
 #include "disk.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <linux/stat.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define MSEC 1000000ull
@@ -49,6 +55,11 @@ struct copy_run {
 	struct bdev_env env;
 	struct copy_options copy;
 	struct copy_progress progress;
+	struct copy_disk src_is, dst_is; /* for the map */
+	uint64_t done; /* by the map */
+	char path[URI_MAX]; /* the destination's, where it is a file or to become one */
+	uint64_t length; /* of the regular file there */
+	bool regular, missing, making; /* making: the missing one may be there since */
 	bool fresh; /* the destination file does not exist yet, or is empty */
 	bool from_pipe, to_pipe, running, timed_out, bar;
 	int stop;
@@ -176,23 +187,96 @@ static int refuse_new(struct copy_run *run)
 /* Looks at the destination before it is opened: opening may create it. */
 static int look_at_destination(struct copy_run *run)
 {
-	char **operand = run->call->operand, from[URI_MAX], to[URI_MAX];
+	char **operand = run->call->operand, from[URI_MAX];
 	struct stat a, b;
 
 	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && strncmp(operand[0], "ram:", 4) && strncmp(operand[0], "null:", 5))
 		return refuse_same(run);
-	if (!disk_path(operand[1], to, sizeof(to)))
+	if (!disk_path(operand[1], run->path, sizeof(run->path)))
 		return 0;
-	if (stat(to, &b) < 0) {
-		run->fresh = errno == ENOENT;
-		return run->fresh && run->from_pipe ? refuse_new(run) : 0;
+	if (stat(run->path, &b) < 0) {
+		run->missing = run->regular = run->fresh = errno == ENOENT;
+		return run->missing && run->from_pipe ? refuse_new(run) : 0;
 	}
-	run->fresh = S_ISREG(b.st_mode) && b.st_size == 0;
+	run->regular = S_ISREG(b.st_mode);
+	run->length = (uint64_t)b.st_size;
+	run->fresh = run->regular && !run->length;
 	if (!disk_path(operand[0], from, sizeof(from)) || stat(from, &a) < 0)
 		return 0;
 	if ((a.st_dev == b.st_dev && a.st_ino == b.st_ino) || (S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode) && a.st_rdev == b.st_rdev))
 		return refuse_same(run);
 	return 0;
+}
+
+/* A file that was deleted may leave its inode number to the next one: the time of its creation
+ * tells them apart. */
+static void add_birth(const char *path, char id[COPY_ID])
+{
+	size_t at = strlen(id);
+	struct statx st;
+
+	if (syscall(SYS_statx, AT_FDCWD, path, 0, STATX_TYPE | STATX_BTIME, &st) ||
+		!S_ISREG(st.stx_mode) || !(st.stx_mask & STATX_BTIME))
+		return;
+	snprintf(id + at, COPY_ID - at, " created %lld.%09u", (long long)st.stx_btime.tv_sec,
+		st.stx_btime.tv_nsec);
+}
+
+/* bdev may be NULL for a file that is not open. */
+static void name_disk(struct copy_disk *disk, const char *operand, const struct bdev *bdev,
+	uint64_t size)
+{
+	char id[COPY_ID], uri[URI_MAX], path[URI_MAX], real[PATH_MAX];
+	const char *name = uri;
+
+	snprintf(uri, sizeof(uri), "%s", operand);
+	uri_hide(uri);
+	disk_key(operand, bdev, id);
+	if (disk_path(operand, path, sizeof(path)) && realpath(path, real)) {
+		name = real;
+		if (id[0])
+			add_birth(path, id);
+	}
+	copy_disk_set(disk, size, id[0] ? id : name, name);
+}
+
+static void name_disks(struct copy_run *run)
+{
+	char **operand = run->call->operand;
+
+	if (!run->opts->resume)
+		return;
+	name_disk(&run->src_is, operand[0], run->src, run->src->lim.size);
+	run->copy.src_is = &run->src_is;
+	if (run->dst)
+		name_disk(&run->dst_is, operand[1], run->dst, run->dst->lim.size);
+	else if (run->regular && !run->missing)
+		name_disk(&run->dst_is, operand[1], NULL, (run->length + 511) / 512 * 512);
+	else
+		return;
+	run->copy.dst_is = &run->dst_is;
+}
+
+static int start_over(struct copy_run *run)
+{
+	const char *map = run->opts->resume;
+	char word[320];
+
+	if (OUT_SHELL(strlen(map)) > sizeof(word))
+		return -run->call->diag->err;
+	out_shell(map, word, sizeof(word));
+	return diag_hint(run->call->diag, "to copy everything: rm %s", word);
+}
+
+static int check_map(struct copy_run *run)
+{
+	int rc;
+
+	name_disks(run);
+	if (!run->opts->resume)
+		return 0;
+	rc = copy_check_map(run->loop, run->src, &run->copy, &run->done, run->call->diag);
+	return rc == -ESTALE ? start_over(run) : rc;
 }
 
 static int open_source(struct copy_run *run)
@@ -209,9 +293,11 @@ static int open_destination(struct copy_run *run)
 	struct bdev_env env = run->env;
 	int rc;
 
+	run->making = run->missing;
 	env.write = true;
 	env.force = run->opts->force;
-	env.create = run->opts->common.dry_run || run->from_pipe ? 0 : run->src->lim.size;
+	if (!run->from_pipe && (run->to_pipe || !run->opts->common.dry_run))
+		env.create = run->src->lim.size;
 	rc = disk_open(run->call, &run->dst, run->loop, run->call->operand[1], &env);
 	return !rc && run->src && same_disk(run) ? refuse_same(run) : rc;
 }
@@ -238,20 +324,64 @@ static void print_ends(struct copy_run *run)
 	out_bool(out, "created", NULL, run->fresh);
 }
 
-static int rehearse(struct copy_run *run)
+/* What opening would find that is to create the destination, or to fill an empty one. */
+static int check_new(struct copy_run *run)
 {
 	struct diag *diag = run->call->diag;
-	char size[16];
+	int mode = W_OK | (run->missing ? X_OK : R_OK);
+	char dir[URI_MAX];
 
-	if (run->dst && run->dst->lim.ro)
-		return diag_set(diag, DIAG_PERMISSION, EROFS, "%s is read-only", run->dst->uri);
-	if (run->dst && !run->from_pipe && run->dst->lim.size < run->src->lim.size && !run->dst->lim.max[IO_MAP])
-		return diag_set(diag, DIAG_USAGE, ENOSPC, "%s has %" PRIu64 " bytes, the source has %" PRIu64, run->dst->uri, run->dst->lim.size,
-			run->src->lim.size);
+	memcpy(dir, run->path, sizeof(dir));
+	if (run->missing && !strncmp(dir, "/dev/", 5) && strncmp(dir, "/dev/shm/", 9)) {
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such device");
+		diag_hint(diag, "no plain file is made in /dev");
+	} else if (access(run->missing ? dirname(dir) : dir, mode)) {
+		diag_sys(diag, errno, "open for writing");
+	} else {
+		return 0;
+	}
+	return diag_ctx(diag, "%s", run->call->operand[1]);
+}
+
+static void print_line(struct copy_run *run, const char *line)
+{
+	if (run->to_pipe)
+		call_note(run->call, "%s", line);
+	else
+		out_line(run->call->out, "%s", line);
+}
+
+static void print_already(struct copy_run *run, bool already)
+{
+	if (run->opts->resume)
+		out_bool(run->call->out, "already_copied", NULL, already);
+}
+
+static int rehearse(struct copy_run *run)
+{
+	bool already = run->opts->resume && run->done == run->src->lim.size;
+	char size[16], line[2 * URI_MAX + 64];
+	int rc = 0;
+
+	if (run->dst)
+		rc = copy_check_ends(run->src, run->dst,
+			run->regular ? UINT64_MAX : run->dst->lim.size, run->from_pipe,
+			run->call->diag);
+	if (rc)
+		return rc;
 	print_ends(run);
+	print_already(run, already);
 	out_bool(run->call->out, "dry_run", NULL, true);
-	call_note(run->call, "would copy %s from %s to %s%s", run->from_pipe ? "what comes" : out_human(run->src->lim.size, size),
-		run->src->uri, run->call->operand[1], run->fresh ? ", a new file" : "");
+	if (already)
+		snprintf(line, sizeof(line),
+			"nothing to copy: everything is copied already (map %s)",
+			run->opts->resume);
+	else
+		snprintf(line, sizeof(line), "would copy %s from %s to %s%s",
+			run->from_pipe ? "what comes"
+				       : out_human(run->src->lim.size - run->done, size),
+			run->src->uri, run->call->operand[1], run->fresh ? ", a new file" : "");
+	print_line(run, line);
 	say_size(run);
 	return EXIT_DONE;
 }
@@ -260,17 +390,23 @@ static void say_result(struct copy_run *run)
 {
 	const struct copy_progress *p = &run->progress;
 	uint64_t size = p->copied + p->zeroed + p->skipped, rate = p->seconds > 0 ? (uint64_t)((double)size / p->seconds) : 0;
-	char whole[16], zero[16], speed[16], line[300];
+	char whole[16], zero[16], speed[16], line[URI_MAX + 128];
+	const char *verified = run->opts->verify ? ", verified" : "";
 	struct out *out = run->call->out;
 
-	snprintf(line, sizeof(line), "copied %s in %.1f s (%s/s), %s of it zeroes%s", out_human(size, whole), p->seconds, out_human(rate, speed),
-		out_human(p->zeroed + p->skipped, zero), run->opts->verify ? ", verified" : "");
-	if (run->to_pipe) {
-		call_note(run->call, "%s", line);
+	if (p->already)
+		snprintf(line, sizeof(line),
+			"nothing to copy: everything is copied already (map %s)%s",
+			run->opts->resume, verified);
+	else
+		snprintf(line, sizeof(line), "copied %s in %.1f s (%s/s), %s of it zeroes%s",
+			out_human(size, whole), p->seconds, out_human(rate, speed),
+			out_human(p->zeroed + p->skipped, zero), verified);
+	print_line(run, line);
+	if (run->to_pipe)
 		return;
-	}
-	out_line(out, "%s", line);
 	print_ends(run);
+	print_already(run, p->already);
 	out_u64(out, "copied", NULL, p->copied);
 	out_u64(out, "zeroed", NULL, p->zeroed);
 	out_u64(out, "skipped", NULL, p->skipped);
@@ -280,18 +416,33 @@ static void say_result(struct copy_run *run)
 	out_u64(out, "bytes_per_second", NULL, rate);
 }
 
+static void hint(struct copy_run *run, bool lost)
+{
+	const char *longer = "; --on-loss SECONDS waits longer for the connection";
+	struct diag *diag = run->call->diag;
+
+	if (!lost || run->timed_out)
+		longer = "";
+	if (run->progress.saved)
+		diag_hint(diag, "the same command continues the copy from the map %s%s",
+			run->opts->resume, longer);
+	else if (!run->opts->resume && !run->to_pipe && !run->from_pipe)
+		diag_hint(diag, "--resume MAP makes a copy that can be continued%s", longer);
+	else if (*longer)
+		diag_hint(diag, "%s", longer + 2);
+}
+
 static int failed(struct copy_run *run, int rc)
 {
 	struct diag *diag = run->call->diag;
 
 	if (rc == -EINTR && run->timed_out)
 		rc = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", run->opts->common.timeout_ms / 1000.);
+	if (rc == -EILSEQ && diag->code == DIAG_MISMATCH && run->opts->resume)
+		return start_over(run);
 	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)
 		return rc;
-	if (run->opts->resume)
-		diag_hint(diag, "the same command goes on from where it was, by the map %s", run->opts->resume);
-	else if (!run->to_pipe && !run->from_pipe)
-		diag_hint(diag, "with --resume MAP a copy can go on from where it was");
+	hint(run, rc == -EHOSTUNREACH || rc == -ETIMEDOUT);
 	return rc;
 }
 
@@ -300,7 +451,6 @@ static int copy(struct copy_run *run)
 	int rc;
 
 	say_size(run);
-	run->copy.dst_zero = run->fresh;
 	run->copy.progress = progressed;
 	run->running = true;
 	rc = copy_run(run->loop, run->src, run->dst, &run->copy, &run->progress, run->call->diag);
@@ -316,18 +466,42 @@ static int copy(struct copy_run *run)
 	return EXIT_PARTLY;
 }
 
+/* A failure before anything is copied leaves no new file. While another process has it, it may be
+ * that one's. */
+static void remove_new(struct copy_run *run)
+{
+	const struct copy_progress *p = &run->progress;
+	struct stat st;
+
+	if (!run->making || p->copied + p->zeroed + p->skipped)
+		return;
+	if (!run->dst && (run->call->diag->code == DIAG_BUSY || stat(run->path, &st) || st.st_size))
+		return;
+	unlink(run->path);
+}
+
 static int open_and_copy(struct copy_run *run)
 {
+	bool dry_run = run->opts->common.dry_run;
 	int rc = look_at_destination(run);
 
+	run->copy.dst_zero = run->fresh;
 	if (!rc && !run->from_pipe)
 		rc = open_source(run);
-	if (!rc && !(run->opts->common.dry_run && (run->fresh || run->to_pipe)))
+	if (!rc)
+		rc = check_map(run);
+	if (!rc && dry_run && run->fresh && !run->from_pipe)
+		rc = check_new(run);
+	else if (!rc)
 		rc = open_destination(run);
 	if (!rc && run->from_pipe)
 		rc = open_source(run);
+	if (!rc && run->dst)
+		rc = check_map(run);
 	if (!rc)
-		rc = run->opts->common.dry_run ? rehearse(run) : copy(run);
+		rc = dry_run ? rehearse(run) : copy(run);
+	if (rc < 0 && !dry_run)
+		remove_new(run);
 	bdev_close(run->dst);
 	bdev_close(run->src);
 	return rc;

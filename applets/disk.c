@@ -103,7 +103,9 @@ static void key_of_uri(const char *text, char key[DISK_KEY])
 
 void disk_key(const char *uri, const struct bdev *bdev, char text[DISK_KEY])
 {
-	const uint8_t *id = disk_id_known(bdev->id.nguid, 16) ? bdev->id.nguid : bdev->id.uuid;
+	static const struct bdev_id unknown;
+	const struct bdev_id *is = bdev ? &bdev->id : &unknown;
+	const uint8_t *id = disk_id_known(is->nguid, 16) ? is->nguid : is->uuid;
 	char path[URI_MAX], real[PATH_MAX];
 	int root;
 
@@ -111,8 +113,8 @@ void disk_key(const char *uri, const struct bdev *bdev, char text[DISK_KEY])
 	if (disk_id_known(id, 16)) {
 		for (unsigned i = 0; i < 16; i++)
 			snprintf(text + 2 * i, 3, "%02x", id[i]);
-	} else if (bdev->id.serial[0]) {
-		key_of_serial(uri, &bdev->id, text);
+	} else if (is->serial[0]) {
+		key_of_serial(uri, is, text);
 	} else if (disk_path(uri, path, sizeof(path)) && realpath(path, real)) {
 		root = kernel_root();
 		if (root < 0 || kernel_disk_text(root, real, text, DISK_KEY, NULL))

@@ -5,11 +5,24 @@
 #include "diag.h"
 #include "loop.h"
 
+#define COPY_ID (URI_MAX + 192)
+
+/* A disk as the map names it. */
+struct copy_disk {
+	uint64_t size;
+	char id[COPY_ID]; /* the same under every name of the disk; "" = not named */
+	char uri[URI_MAX]; /* for people, without secrets */
+};
+/* Control characters become '?': each text is one line of the map. */
+void copy_disk_set(struct copy_disk *, uint64_t size, const char *id, const char *uri);
+
 struct copy_progress {
 	uint64_t done, total; /* bytes looked at */
 	uint64_t copied, zeroed, skipped, verified; /* read and written; written as zero; known to be zero already; compared */
 	uint64_t bad; /* bytes that could not be read (only with keep_going) */
 	bool verifying;
+	bool already; /* the map said before the copy began that everything is copied */
+	bool saved; /* the map's file holds what this copy needs to be continued */
 	double seconds;
 };
 
@@ -22,10 +35,23 @@ struct copy_options {
 	bool keep_going; /* unreadable areas are left out and recorded */
 	bool stream; /* the source ends where it ends: its size, until then, is only more than the destination holds */
 	bool fill_bad; /* unreadable areas become zeroes: the destination is a stream and cannot leave them out */
-	const char *map; /* resume file, NULL = none */
+	const char *map; /* resume file, NULL = none; else src_is and dst_is are needed */
+	const struct copy_disk *src_is, *dst_is; /* what the map must be of */
 	volatile int *stop; /* set by a signal: end cleanly with -EINTR, map saved */
 	void (*progress)(const struct copy_progress *, void *arg); /* about four times a second, and at the end */
 	void *arg;
 };
-/* Counts what could not be read in progress->bad; that alone is no failure. The destination is flushed at the end. */
+/* What copy_run() refuses, found before the destination is opened, as opening may create it: a map
+ * that is damaged, of another disk, or cannot be written. dst_is may be NULL: not known yet.
+ * *done: bytes that the map calls finished. Runs the loop.
+ * -ESTALE: the map is sound, but not of these disks as they are. */
+int copy_check_map(struct loop *, const struct bdev *src, const struct copy_options *,
+	uint64_t *done, struct diag *);
+/* The destination can be written and, with dst_size bytes, holds the source (a stream's size is not
+ * known). */
+int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst_size, bool stream,
+	struct diag *);
+/* Counts what could not be read in progress->bad; that alone is no failure. The destination is
+ * flushed at the end. -EHOSTUNREACH, -ETIMEDOUT: the connection to a disk was lost for longer than
+ * the loss policy allows. */
 int copy_run(struct loop *, struct bdev *src, struct bdev *dst, const struct copy_options *, struct copy_progress *, struct diag *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The copy engine: keeps the slots busy, saves the map, knows when it is over. What a slot does is left to copy_slot.c, what
- * comes next to copy_feed.c, what is safe on the destination to copy_map.c. */
+/* The copy engine: keeps the slots busy, saves the map, knows when it is over. What a slot does is
+ * left to copy_slot.c, what comes next to copy_feed.c, what is safe on the destination to
+ * copy_map.c, the map's file to copy_save.c. */
 #include "copy_slot.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -50,6 +51,11 @@ static void cancel_held(struct copy *copy)
 	}
 }
 
+static bool saving(const struct copy *copy)
+{
+	return copy->saver.crew && !copy->saver.idle;
+}
+
 void copy_go(struct copy *copy)
 {
 	enum feed what = FEED_WAIT;
@@ -69,7 +75,8 @@ void copy_go(struct copy *copy)
 			feed_take(&copy->feed, copy_begin_range(copy, off, len, what == FEED_ZERO));
 		}
 	}
-	copy->over = !copy->busy && !copy->flushing && !copy->feed.asking && (copy->rc || what == FEED_END);
+	copy->over = !copy->busy && !copy->flushing && !saving(copy) && !copy->feed.asking &&
+		     (copy->rc || what == FEED_END);
 }
 
 static void asked(struct copy_feed *feed)
@@ -77,12 +84,37 @@ static void asked(struct copy_feed *feed)
 	copy_go(container_of(feed, struct copy, feed));
 }
 
+static void saved(struct copy_saver *saver, int status)
+{
+	struct copy *copy = container_of(saver, struct copy, saver);
+
+	copy->saved = loop_clock();
+	copy->progress->saved |= !status;
+	if (status && !copy->rc) {
+		copy->rc = diag_sys(copy->diag, -status, "write");
+		diag_ctx(copy->diag, "map %s", copy->opt->map);
+	}
+	if (!copy->over)
+		copy_go(copy);
+}
+
 static void save(struct copy *copy)
 {
+	size_t len = 0;
+	char *text;
+
 	copy_map_turn(&copy->map, COPY_FLUSHING, COPY_DONE);
-	if (copy->opt->map && copy_map_save(&copy->map, copy->feed.at, copy->opt->map, copy->rc ? NULL : copy->diag) < 0)
-		copy_stop_with(copy, -copy->diag->err);
-	copy->saved = loop_clock();
+	if (!copy->saver.crew)
+		return;
+	text = copy_map_text(&copy->map, copy->feed.at, &len);
+	copy_saver_save(&copy->saver, text, len);
+}
+
+static void save_now(struct copy *copy)
+{
+	save(copy);
+	if (copy->saver.crew)
+		copy_saver_wait(&copy->saver);
 }
 
 static void flushed(struct io *io)
@@ -129,7 +161,8 @@ static void ticked(struct loop_timer *timer)
 		copy->rc = diag_set(copy->diag, DIAG_SYSTEM, EINTR, "interrupted");
 	if (copy->rc)
 		cancel_held(copy);
-	else if (copy->opt->map && copy->dirty && !copy->flushing && !copy->verify && loop_now(copy->loop) - copy->saved >= SAVE)
+	else if (copy->saver.crew && copy->dirty && !copy->flushing && !saving(copy) &&
+		 !copy->verify && loop_now(copy->loop) - copy->saved >= SAVE)
 		start_save(copy);
 	copy_go(copy);
 }
@@ -154,7 +187,27 @@ static void end_copying(struct copy *copy)
 		copy_io_failed(copy, copy->dst, &io, "flush");
 		return;
 	}
-	save(copy);
+	save_now(copy);
+}
+
+static bool named(const struct copy_map *map)
+{
+	return map->disk[COPY_SRC].id[0];
+}
+
+static void take_names(struct copy *copy)
+{
+	copy->map.disk[COPY_SRC] = *copy->opt->src_is;
+	copy->map.disk[COPY_DST] = *copy->opt->dst_is;
+}
+
+/* A map that named no disks was right about these. */
+static void prove(struct copy *copy)
+{
+	if (!copy->opt->map)
+		return;
+	take_names(copy);
+	save_now(copy);
 }
 
 static void verify(struct copy *copy)
@@ -163,25 +216,36 @@ static void verify(struct copy *copy)
 	copy->progress->done = 0;
 	copy->progress->total = copy_map_sum(&copy->map, COPY_DONE);
 	run_phase(copy, "+");
-	if (copy->differs == UINT64_MAX)
+	if (copy->differs == UINT64_MAX) {
+		if (!copy->rc && !named(&copy->map))
+			prove(copy);
 		return;
+	}
 	copy->rc = diag_set(copy->diag, DIAG_MISMATCH, EILSEQ, "differs from %s at byte %" PRIu64, copy->src->uri, copy->differs);
 	diag_ctx(copy->diag, "%s", copy->dst->uri);
+}
+
+int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst_size, bool stream,
+	struct diag *diag)
+{
+	if (dst->lim.ro || !dst->lim.max[IO_WRITE])
+		diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
+	else if (dst_size < src->lim.size && !stream)
+		diag_set(diag, DIAG_USAGE, ENOSPC, "has %" PRIu64 " bytes, the source has %" PRIu64,
+			dst_size, src->lim.size);
+	else
+		return 0;
+	return diag_ctx(diag, "%s", dst->uri);
 }
 
 static int sizes(struct copy *copy)
 {
 	const struct bdev_limits *src = &copy->src->lim, *dst = &copy->dst->lim;
 	uint64_t request = copy->opt->request ? copy->opt->request : copy_most(REQUEST, copy_most(src->best, dst->best));
+	int rc = copy_check_ends(copy->src, copy->dst, dst->size, copy->opt->stream, copy->diag);
 
-	if (dst->ro || !dst->max[IO_WRITE]) {
-		diag_set(copy->diag, DIAG_PERMISSION, EROFS, "is read-only");
-		return diag_ctx(copy->diag, "%s", copy->dst->uri);
-	}
-	if (dst->size < src->size && !copy->opt->stream) {
-		diag_set(copy->diag, DIAG_USAGE, ENOSPC, "has %" PRIu64 " bytes, the source has %" PRIu64, dst->size, src->size);
-		return diag_ctx(copy->diag, "%s", copy->dst->uri);
-	}
+	if (rc)
+		return rc;
 	copy->unit = copy_most(src->block, dst->block);
 	request = copy_least(request, copy_least(src->max[IO_READ], dst->max[IO_WRITE]));
 	if (copy->opt->verify)
@@ -192,18 +256,83 @@ static int sizes(struct copy *copy)
 	return 0;
 }
 
+static bool is_same(const struct copy_disk *a, const struct copy_disk *b)
+{
+	return a->size == b->size && !strcmp(a->id, b->id);
+}
+
+/* Of these disks; and of a destination that still has what the map calls finished. */
+static int check_map(const struct copy_map *map, const struct copy_options *opt, struct diag *diag)
+{
+	const struct copy_disk *is[2] = { opt->src_is, opt->dst_zero ? NULL : opt->dst_is };
+	uint64_t done = copy_map_sum(map, COPY_DONE);
+
+	for (unsigned i = 0; i < 2 && named(map); i++) {
+		const struct copy_disk *disk = &map->disk[i];
+
+		if (!is[i] || is_same(disk, is[i]))
+			continue;
+		diag_set(diag, DIAG_MISMATCH, ESTALE,
+			"is of another %s: %.150s, %" PRIu64 " bytes, %.150s",
+			i ? "destination" : "source", disk->uri, disk->size, disk->id);
+		return diag_ctx(diag, "map %s", opt->map);
+	}
+	if (done && opt->dst_zero) {
+		diag_set(diag, DIAG_MISMATCH, ESTALE,
+			"%" PRIu64 " bytes are copied already, but the destination is new", done);
+		return diag_ctx(diag, "map %s", opt->map);
+	}
+	if (done && !named(map) && !opt->verify) {
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "does not name its disks");
+		diag_hint(diag, "--verify compares what the map calls finished");
+		return diag_ctx(diag, "map %s", opt->map);
+	}
+	return 0;
+}
+
+int copy_check_map(struct loop *loop, const struct bdev *src, const struct copy_options *opt,
+	uint64_t *done, struct diag *diag)
+{
+	struct copy_saver saver;
+	struct copy_map map;
+	int rc = copy_map_init(&map, src->lim.size, diag);
+
+	if (!rc)
+		rc = copy_saver_start(&saver, loop, opt->map, diag);
+	if (!rc) {
+		rc = copy_saver_load(&saver, &map, diag);
+		copy_saver_stop(&saver);
+	}
+	if (!rc)
+		rc = check_map(&map, opt, diag);
+	*done = copy_map_sum(&map, COPY_DONE);
+	copy_map_fini(&map);
+	return rc;
+}
+
 static int load_map(struct copy *copy)
 {
 	int rc = copy_map_init(&copy->map, copy->src->lim.size, copy->diag);
 
 	if (rc < 0 || !copy->opt->map)
 		return rc;
-	rc = copy_map_load(&copy->map, copy->opt->map, copy->diag);
-	if (rc == 0 && copy->opt->dst_zero && copy_map_sum(&copy->map, COPY_DONE))
-		return diag_set(copy->diag, DIAG_MISMATCH, EINVAL, "the map %s says that some of it is copied already, but the destination is new",
-			copy->opt->map);
+	rc = copy_saver_start(&copy->saver, copy->loop, copy->opt->map, copy->diag);
+	if (rc)
+		return rc;
+	copy->saver.saved = saved;
+	rc = copy_saver_load(&copy->saver, &copy->map, copy->diag);
+	if (!rc)
+		rc = check_map(&copy->map, copy->opt, copy->diag);
+	if (!rc && copy_map_align(&copy->map, copy->unit))
+		rc = diag_sys(copy->diag, ENOMEM, "keep a map of what is copied");
+	if (rc)
+		return rc;
+	copy->progress->already = copy_map_sum(&copy->map, COPY_DONE) == copy->map.size;
+	if (named(&copy->map) || !copy_map_sum(&copy->map, COPY_DONE))
+		take_names(copy);
 	/* now rather than after a second's work: can it be written? */
-	return rc < 0 && rc != -ENOENT ? rc : copy_map_save(&copy->map, 0, copy->opt->map, copy->diag);
+	save_now(copy);
+	return copy->rc;
 }
 
 static void close_in(struct copy *copy)
@@ -321,6 +450,7 @@ int copy_run(struct loop *loop, struct bdev *src, struct bdev *dst, const struct
 		pool_free(copy.pool);
 	free(copy.slot);
 	free(copy.lower);
+	copy_saver_stop(&copy.saver);
 	copy_map_fini(&copy.map);
 	return copy.rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Extents and their file, which is GNU ddrescue's mapfile (its manual, "Mapfile structure"). A comment at the end carries
- * a sum over the bytes before it; ddrescue drops it, and a file without it is taken as it is. */
+/* Extents and their file, which is GNU ddrescue's mapfile (its manual, "Mapfile structure").
+ * Comments name the disks, and the last one carries a sum over the bytes before it. ddrescue drops
+ * comments; a file without the sum is taken as it is. */
 #include "copy_map.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +17,28 @@
 #define MAP_FILE_MAX (64u << 20)
 #define SUM_LINE "# rdmastor checksum "
 
+static const char *const disk_word[] = { [COPY_SRC] = "Source", [COPY_DST] = "Destination" };
+
+static void set_line(char *to, size_t room, const char *from)
+{
+	snprintf(to, room, "%s", from);
+	for (; *to; to++)
+		if ((unsigned char)*to < ' ' || *to == 0x7f)
+			*to = '?';
+}
+
+void copy_disk_set(struct copy_disk *disk, uint64_t size, const char *id, const char *uri)
+{
+	disk->size = size;
+	set_line(disk->id, sizeof(disk->id), id);
+	set_line(disk->uri, sizeof(disk->uri), uri);
+}
+
 int copy_map_init(struct copy_map *map, uint64_t size, struct diag *diag)
 {
-	*map = (struct copy_map){ .size = size, .room = 64 };
+	memset(map, 0, sizeof(*map));
+	map->size = size;
+	map->room = 64;
 	map->extent = calloc(map->room, sizeof(*map->extent));
 	if (!map->extent)
 		return diag_sys(diag, ENOMEM, "keep a map of what is copied");
@@ -51,7 +71,7 @@ static size_t find(const struct copy_map *map, uint64_t off)
 
 static int make_room(struct copy_map *map, size_t more)
 {
-	size_t room = map->room * 2;
+	size_t room = map->room ? map->room * 2 : 64;
 	struct copy_extent *extent;
 
 	if (map->count + more <= map->room)
@@ -151,6 +171,48 @@ bool copy_map_next(const struct copy_map *map, uint64_t from, const char *letter
 	return false;
 }
 
+/* Adds what follows the last extent. */
+static int append(struct copy_map *map, uint64_t end, uint8_t status)
+{
+	struct copy_extent *last = map->count ? &map->extent[map->count - 1] : NULL;
+	uint64_t off = last ? last->off + last->len : 0;
+
+	if (off >= end)
+		return 0;
+	if (last && last->status == status) {
+		last->len = end - last->off;
+		return 0;
+	}
+	if (make_room(map, 1) < 0)
+		return -ENOMEM;
+	map->extent[map->count++] = (struct copy_extent){ off, end - off, status };
+	return 0;
+}
+
+int copy_map_align(struct copy_map *map, uint32_t unit)
+{
+	struct copy_extent *was = map->extent;
+	size_t count = map->count;
+	int err = 0;
+
+	map->count = map->room = 0;
+	map->extent = NULL;
+	for (size_t i = 0; i < count && !err; i++) {
+		uint64_t end = was[i].off + was[i].len;
+		uint64_t from = was[i].off + (unit - was[i].off % unit) % unit;
+
+		if (end < map->size)
+			end -= end % unit;
+		if (was[i].status == COPY_TODO || from < was[i].off || from >= end)
+			continue;
+		err = append(map, from, COPY_TODO);
+		if (!err)
+			err = append(map, end, was[i].status);
+	}
+	free(was);
+	return err ? err : append(map, map->size, COPY_TODO);
+}
+
 static uint8_t letter(uint8_t status)
 {
 	return status == COPY_WRITTEN || status == COPY_FLUSHING ? COPY_TODO : status;
@@ -174,7 +236,11 @@ char *copy_map_text(const struct copy_map *map, uint64_t at, size_t *len)
 
 	if (!f)
 		return NULL;
-	fprintf(f, "# Mapfile. Created by rdmastor copy\n# current_pos  current_status  current_pass\n");
+	fprintf(f, "# Mapfile. Created by rdmastor copy\n");
+	for (unsigned i = 0; i < 2 && map->disk[i].id[0]; i++)
+		fprintf(f, "# %s: %s\n# %s identity: %" PRIu64 " bytes, %s\n", disk_word[i],
+			map->disk[i].uri, disk_word[i], map->disk[i].size, map->disk[i].id);
+	fprintf(f, "# current_pos  current_status  current_pass\n");
 	fprintf(f, "0x%08" PRIX64 "     %c               1\n#      pos        size  status\n", at, todo ? '?' : '+');
 	for (size_t i = 0; i < map->count;) {
 		const struct copy_extent *extent = &map->extent[i];
@@ -290,6 +356,38 @@ static bool parse_extent(struct line line, struct copy_map *map, uint64_t *at)
 	return true;
 }
 
+static bool take_word(struct line *line, const char *word)
+{
+	size_t len = strlen(word);
+
+	if ((size_t)(line->end - line->p) < len || memcmp(line->p, word, len))
+		return false;
+	line->p += len;
+	return true;
+}
+
+static void take_rest(const struct line *line, char *to, size_t room)
+{
+	snprintf(to, room, "%.*s", (int)(line->end - line->p), line->p);
+}
+
+/* A comment that names a disk. */
+static void parse_disk(struct line line, struct copy_map *map)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct copy_disk *disk = &map->disk[i];
+		struct line at = line;
+
+		if (!take_word(&at, "# ") || !take_word(&at, disk_word[i]))
+			continue;
+		if (take_word(&at, ": "))
+			take_rest(&at, disk->uri, sizeof(disk->uri));
+		else if (take_word(&at, " identity:") && take_number(&at, &disk->size) &&
+			 take_word(&at, " bytes, "))
+			take_rest(&at, disk->id, sizeof(disk->id));
+	}
+}
+
 static bool sum_right(const char *text, const struct line *line)
 {
 	struct line number = { line->p + strlen(SUM_LINE), line->end, 0 };
@@ -312,12 +410,14 @@ int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct di
 	uint64_t at = 0;
 
 	map->count = 0;
+	memset(map->disk, 0, sizeof(map->disk));
 	while (next_line(&line, &rest, end)) {
 		if (is_sum(&line) && !sum_right(text, &line)) {
 			diag_set(diag, DIAG_MISMATCH, EINVAL, "line %u: the checksum does not fit the file", line.number);
 			diag_hint(diag, "if you have changed it on purpose, delete that line");
 			return -EINVAL;
 		}
+		parse_disk(line, map);
 		if (line.p == line.end || *line.p == '#')
 			continue;
 		if (!current ? !parse_current(line) : !parse_extent(line, map, &at))
@@ -325,6 +425,8 @@ int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct di
 				map->size);
 		current = true;
 	}
+	if (!map->disk[COPY_SRC].id[0] || !map->disk[COPY_DST].id[0])
+		memset(map->disk, 0, sizeof(map->disk));
 	if (at != map->size)
 		return diag_set(diag, DIAG_MISMATCH, EINVAL, "covers %" PRIu64 " bytes, the source has %" PRIu64, at, map->size);
 	return 0;
@@ -337,22 +439,26 @@ int copy_map_load(struct copy_map *map, const char *path, struct diag *diag)
 	ssize_t got = 0;
 	struct stat st;
 
-	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : diag_sys(diag, errno, "open the map %s", path);
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAP_FILE_MAX) {
-		rc = diag_set(diag, DIAG_MISMATCH, EINVAL, "%s is not a map", path);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0) {
+		rc = diag_sys(diag, errno, "open");
+	} else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAP_FILE_MAX) {
+		rc = diag_set(diag, DIAG_MISMATCH, EINVAL, "not a map");
 	} else if (!(text = malloc(st.st_size + 1))) {
-		rc = diag_sys(diag, ENOMEM, "read the map %s", path);
+		rc = diag_sys(diag, ENOMEM, "read");
 	} else {
 		size_t len = 0;
 
 		while (len < (size_t)st.st_size && (got = read(fd, text + len, st.st_size - len)) > 0)
 			len += got;
-		rc = got < 0 ? diag_sys(diag, errno, "read the map %s", path) : copy_map_parse(map, text, len, diag);
-		diag_ctx(diag, "map %s", path);
+		rc = got < 0 ? diag_sys(diag, errno, "read") : copy_map_parse(map, text, len, diag);
 	}
+	if (rc)
+		diag_ctx(diag, "map %s", path);
 	free(text);
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }
 
@@ -392,21 +498,29 @@ static int sync_dir(char *path)
 	return err;
 }
 
-int copy_map_save(const struct copy_map *map, uint64_t at, const char *path, struct diag *diag)
+static int fresh_name(const char *path, char fresh[PATH_MAX])
+{
+	return snprintf(fresh, PATH_MAX, "%s.new", path) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int copy_map_writable(const char *path)
 {
 	char fresh[PATH_MAX];
-	size_t len;
-	char *text;
-	int err;
+	int err = fresh_name(path, fresh);
 
-	if ((size_t)snprintf(fresh, sizeof(fresh), "%s.new", path) >= sizeof(fresh))
-		return diag_sys(diag, ENAMETOOLONG, "write the map %s", path);
-	text = copy_map_text(map, at, &len);
-	err = text ? write_file(fresh, text, len) : -ENOMEM;
-	free(text);
+	if (!err && access(dirname(fresh), W_OK | X_OK) < 0)
+		err = -errno;
+	return err;
+}
+
+int copy_map_write(const char *path, const char *text, size_t len)
+{
+	char fresh[PATH_MAX];
+	int err = fresh_name(path, fresh);
+
+	if (!err)
+		err = write_file(fresh, text, len);
 	if (!err && rename(fresh, path) < 0)
 		err = -errno;
-	if (!err)
-		err = sync_dir(fresh);
-	return err ? diag_sys(diag, -err, "write the map %s", path) : 0;
+	return err ? err : sync_dir(fresh);
 }

@@ -4,6 +4,7 @@
 #include "copy.h"
 #include "copy_feed.h"
 #include "copy_map.h"
+#include "copy_save.h"
 
 #define COPY_LANES 4 /* to the source: its queues, or connections, serve side by side */
 
@@ -33,6 +34,7 @@ struct copy {
 	struct slot *slot, *idle;
 	uint32_t depth, request, unit, busy;
 	struct copy_map map;
+	struct copy_saver saver; /* without a map there is no crew in it */
 	struct copy_feed feed;
 	struct buf tail; /* the destination's block that the source ends in */
 	struct copy_progress *progress;

@@ -20,7 +20,7 @@ for signal in INT TERM HUP; do
 	rc=$?
 	[ $rc = 1 ] || die "$signal: status $rc: $(cat err)"
 	grep -q '^rdmastor copy: interrupted$' err || die "$signal: said: $(cat err)"
-	grep -q '^hint: the same command goes on from where it was, by the map map$' err || die "$signal: hint: $(cat err)"
+	grep -q '^hint: the same command continues.* the map map$' err || die "$signal: hint: $(cat err)"
 	[ ! -s out ] || die "$signal: a result: $(cat out)"
 done
 grep -q ' +$' map || die "nothing is finished in the map: $(cat map)"

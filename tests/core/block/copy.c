@@ -5,9 +5,11 @@
 #include "disk.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct stage {
@@ -15,6 +17,7 @@ struct stage {
 	struct fake_disk *src, *dst;
 	struct copy_options opt;
 	struct copy_progress progress;
+	struct copy_disk src_is, dst_is;
 	struct diag diag;
 };
 
@@ -25,12 +28,16 @@ static struct stage set(uint64_t src_size, uint32_t src_block, uint64_t dst_size
 	cr_assert_eq(loop_new(&s.loop, &(struct loop_options){ .name = "test" }, &s.diag), 0);
 	s.src = fake_disk_new(s.loop, src_size, src_block);
 	s.dst = fake_disk_new(s.loop, dst_size, dst_block);
+	copy_disk_set(&s.src_is, src_size, "source", "fake:source");
+	copy_disk_set(&s.dst_is, dst_size, "destination", "fake:destination");
 	return s;
 }
 
 static int run(struct stage *s)
 {
 	s->diag = (struct diag){ 0 };
+	s->opt.src_is = &s->src_is;
+	s->opt.dst_is = &s->dst_is;
 	return copy_run(s->loop, &s->src->bdev, &s->dst->bdev, &s->opt, &s->progress, &s->diag);
 }
 
@@ -329,11 +336,13 @@ Test(copy, a_stopped_one_saves_its_map_and_goes_on_from_it)
 	cr_assert_eq(s.src->read, (4 << 20) - kept);
 	cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, 4 << 20), 0);
 	cr_assert_eq(check_map(&s), 4 << 20);
+	cr_assert_not(s.progress.already);
 
 	s.src->read = 0;
 	s.opt.verify = true;
 	cr_assert_eq(run(&s), 0);
 	cr_assert_eq(s.src->read, 4 << 20, "a finished one is only verified");
+	cr_assert(s.progress.already);
 	unlink(map_name);
 	strike(&s);
 }
@@ -392,7 +401,7 @@ Test(copy, a_map_of_another_size_or_for_a_new_file_is_refused)
 	cr_assert_eq(t.diag.code, DIAG_MISMATCH);
 	cr_assert_eq(t.dst->written, 0);
 	s.opt.dst_zero = true;
-	cr_assert_eq(run(&s), -EINVAL);
+	cr_assert_eq(run(&s), -ESTALE);
 	cr_assert(strstr(s.diag.text, "new"), "%s", s.diag.text);
 	unlink(map_name);
 	strike(&s);
@@ -405,7 +414,172 @@ Test(copy, a_map_that_cannot_be_written_is_said_before_anything_is_copied)
 
 	s.opt.map = "/nonexistent/map";
 	cr_assert_eq(run(&s), -ENOENT);
-	cr_assert(strstr(s.diag.text, "/nonexistent/map"), "%s", s.diag.text);
+	cr_assert(strstr(s.diag.object, "/nonexistent/map"), "%s", s.diag.object);
 	cr_assert_eq(s.src->read, 0);
+	cr_assert_not(s.progress.saved);
 	strike(&s);
+}
+
+Test(copy, a_map_of_other_disks_is_refused_whatever_their_size)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512), was = s;
+	uint64_t done;
+
+	memset(s.src->bytes, 3, 1 << 20);
+	own_map(&s);
+	cr_assert_eq(run(&s), 0);
+	was = s;
+	s.dst->written = 0;
+
+	copy_disk_set(&s.src_is, 1 << 20, "other", s.src_is.uri);
+	cr_assert_eq(run(&s), -ESTALE);
+	cr_assert_eq(s.diag.code, DIAG_MISMATCH);
+	cr_assert(strstr(s.diag.object, map_name));
+	cr_assert(strstr(s.diag.text, "source") && strstr(s.diag.text, "fake:source"), "%s",
+		s.diag.text);
+
+	s.src_is = was.src_is;
+	copy_disk_set(&s.dst_is, 1 << 20, "other", s.dst_is.uri);
+	cr_assert_eq(run(&s), -ESTALE);
+	cr_assert(strstr(s.diag.text, "destination"), "%s", s.diag.text);
+	s.opt.dst_is = NULL;
+	cr_assert_eq(
+		copy_check_map(s.loop, &s.src->bdev, &s.opt, &done, &s.diag), 0, "not known yet");
+	cr_assert_eq(done, 1 << 20);
+	s.opt.dst_is = &s.dst_is;
+	cr_assert_eq(copy_check_map(s.loop, &s.src->bdev, &s.opt, &done, &s.diag), -ESTALE);
+
+	s.dst_is = was.dst_is;
+	s.dst_is.size = 2 << 20;
+	cr_assert_eq(run(&s), -ESTALE);
+
+	s.dst_is = was.dst_is;
+	copy_disk_set(&s.src_is, 1 << 20, was.src_is.id, "another name");
+	cr_assert_eq(run(&s), 0, "%s", s.diag.text);
+	cr_assert(s.progress.already);
+	cr_assert_eq(s.dst->written, 0);
+	unlink(map_name);
+	strike(&s);
+}
+
+static void write_map(const char *text)
+{
+	FILE *f = fopen(map_name, "w");
+
+	cr_assert(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* As the version before names, or GNU ddrescue, has written it. */
+Test(copy, a_map_without_names_needs_verification)
+{
+	static const char half[] = "0x0 ? 1\n0 524288 +\n524288 524288 ?\n";
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+	struct stopper stopper = { .after = 3 };
+	uint64_t done;
+
+	memset(s.src->bytes, 3, 1 << 20);
+	own_map(&s);
+	write_map(half);
+	cr_assert_eq(run(&s), -EINVAL);
+	cr_assert_eq(s.diag.code, DIAG_MISMATCH);
+	cr_assert(strstr(s.diag.hint, "--verify"), "%s", s.diag.hint);
+	cr_assert_eq(copy_check_map(s.loop, &s.src->bdev, &s.opt, &done, &s.diag), -EINVAL);
+	cr_assert_eq(s.dst->written, 0);
+
+	/* until then it gets no names, or the next run would trust it */
+	s.opt.verify = true;
+	s.opt.request = 512;
+	s.opt.depth = 2;
+	s.opt.stop = &stopper.stop;
+	s.dst->wrote = stop_later;
+	s.dst->arg = &stopper;
+	s.dst->seed = 5;
+	cr_assert_eq(run(&s), -EINTR);
+	s.opt.verify = false;
+	cr_assert_eq(run(&s), -EINVAL);
+	stopper = (struct stopper){ 0 };
+	s.opt.verify = true;
+	cr_assert_eq(run(&s), -EILSEQ, "what it calls finished was never copied");
+	memset(s.dst->bytes, 3, 1 << 20);
+	cr_assert_eq(run(&s), 0, "%s", s.diag.text);
+	s.opt.verify = false;
+	cr_assert_eq(run(&s), 0, "verified, and still not trusted: %s", s.diag.text);
+
+	write_map("0x0 ? 1\n0 1048576 ?\n");
+	cr_assert_eq(run(&s), 0, "nothing in it is to be trusted: %s", s.diag.text);
+	unlink(map_name);
+	strike(&s);
+}
+
+Test(copy, a_map_that_cuts_blocks_is_of_use_and_cuts_no_request)
+{
+	struct stage s = set(64 << 10, 512, 64 << 10, 4096);
+
+	memset(s.src->bytes, 3, 64 << 10);
+	memset(s.dst->bytes, 3, 12 << 10);
+	own_map(&s);
+	write_map("0x0 ? 1\n0 8704 +\n8704 1 -\n8705 24063 ?\n32768 32768 +\n");
+	s.opt.verify = true;
+	cr_assert_eq(run(&s), -EILSEQ);
+	memset(s.dst->bytes + (32 << 10), 3, 32 << 10);
+	cr_assert_eq(run(&s), 0, "%s", s.diag.text);
+	cr_assert_eq(s.dst->written, 24 << 10);
+	unlink(map_name);
+	strike(&s);
+}
+
+/* The map's directory: a FIFO is opened for writing only when somebody opens it for reading, which
+ * the loop itself does. */
+struct slow_dir {
+	struct loop_timer timer;
+	struct loop *loop;
+	char fifo[64];
+	unsigned turns;
+	int reader;
+};
+
+static void turn(struct loop_timer *timer)
+{
+	struct slow_dir *slow = container_of(timer, struct slow_dir, timer);
+
+	if (++slow->turns == 20)
+		slow->reader = open(slow->fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	loop_timer_set(slow->loop, timer, loop_now(slow->loop) + 1000000);
+}
+
+static void block_map(struct fake_disk *disk, void *arg)
+{
+	struct slow_dir *slow = arg;
+
+	(void)disk;
+	if (slow->timer.on)
+		return;
+	cr_assert_eq(mkfifo(slow->fifo, 0600), 0);
+	loop_timer_set(slow->loop, &slow->timer, loop_now(slow->loop));
+}
+
+Test(copy, a_slow_directory_of_the_map_does_not_stop_the_loop, .timeout = 20)
+{
+	for (int first = 0; first < 2; first++) {
+		struct stage s = set(1 << 20, 512, 1 << 20, 512);
+		struct slow_dir slow = { .timer.fire = turn, .loop = s.loop, .reader = -1 };
+
+		memset(s.src->bytes, 3, 1 << 20);
+		own_map(&s);
+		snprintf(slow.fifo, sizeof(slow.fifo), "%s.new", map_name);
+		s.dst->arg = &slow;
+		if (first)
+			block_map(s.dst, &slow);
+		else
+			s.dst->wrote = block_map;
+		cr_assert(run(&s) < 0, "a FIFO cannot be a map");
+		cr_assert(strstr(s.diag.object, map_name), "%s", s.diag.object);
+		cr_assert_eq(s.progress.saved, !first);
+		cr_assert_geq(slow.turns, 20);
+		loop_timer_del(s.loop, &slow.timer);
+		close(slow.reader);
+		unlink(slow.fifo);
+		unlink(map_name);
+		strike(&s);
+	}
 }

@@ -252,6 +252,16 @@ Test(copy_map, an_edited_file_says_how_to_have_it_accepted)
 	copy_map_fini(&map);
 }
 
+static int save(const struct copy_map *map, const char *path)
+{
+	size_t len;
+	char *text = copy_map_text(map, 0, &len);
+	int rc = copy_map_write(path, text, len);
+
+	free(text);
+	return rc;
+}
+
 Test(copy_map, saving_replaces_the_file_in_one_step)
 {
 	char dir[] = "/tmp/copy-map-XXXXXX", path[64], fresh[64];
@@ -261,11 +271,12 @@ Test(copy_map, saving_replaces_the_file_in_one_step)
 	cr_assert(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/map", dir);
 	snprintf(fresh, sizeof(fresh), "%s/map.new", dir);
-	cr_assert_eq(copy_map_load(&got, path, &diag), -ENOENT);
-	cr_assert_eq(diag.err, 0);
-	cr_assert_eq(copy_map_save(&map, 0, path, &diag), 0, "%s", diag.text);
+	cr_assert_eq(copy_map_load(&got, path, &diag), 0);
+	cr_assert_eq(copy_map_sum(&got, '?'), 1 << 20);
+	cr_assert_eq(copy_map_writable(path), 0);
+	cr_assert_eq(save(&map, path), 0);
 	copy_map_set(&map, 512, 512, '+');
-	cr_assert_eq(copy_map_save(&map, 0, path, &diag), 0, "%s", diag.text);
+	cr_assert_eq(save(&map, path), 0);
 	cr_assert_eq(access(fresh, F_OK), -1);
 	cr_assert_eq(copy_map_load(&got, path, &diag), 0, "%s", diag.text);
 	cr_assert_eq(copy_map_sum(&got, '+'), 512);
@@ -273,15 +284,87 @@ Test(copy_map, saving_replaces_the_file_in_one_step)
 	/* what cannot be written leaves the old one as it was */
 	cr_assert_eq(mkdir(fresh, 0700), 0);
 	copy_map_set(&map, 0, 512, '+');
-	cr_assert_eq(copy_map_save(&map, 0, path, &diag), -EISDIR);
-	cr_assert(strstr(diag.text, path), "%s", diag.text);
+	cr_assert_eq(save(&map, path), -EISDIR);
 	cr_assert_eq(copy_map_load(&got, path, &diag), 0);
 	cr_assert_eq(copy_map_sum(&got, '+'), 512);
 	rmdir(fresh);
 
 	cr_assert_eq(copy_map_load(&got, dir, &diag), -EINVAL);
+	cr_assert(strstr(diag.object, dir), "%s", diag.object);
 	unlink(path);
 	rmdir(dir);
+	cr_assert_eq(copy_map_writable(path), -ENOENT);
 	copy_map_fini(&map);
 	copy_map_fini(&got);
+}
+
+Test(copy_map, names_of_the_disks_are_kept_and_are_comments)
+{
+	struct copy_map map = new_map(1 << 20), got = new_map(1 << 20);
+	size_t len;
+	char *text;
+
+	copy_disk_set(&map.disk[COPY_SRC], 1 << 20, "inode 5\n0 1048576 +", "/a b");
+	copy_disk_set(&map.disk[COPY_DST], UINT64_MAX, "0123", "nbd://h/\x7f\x1b");
+	text = copy_map_text(&map, 0, &len);
+	cr_assert_eq(copy_map_parse(&got, text, len, NULL), 0);
+	cr_assert_eq(copy_map_sum(&got, '+'), 0, "a name became an extent");
+	cr_assert_str_eq(got.disk[COPY_SRC].id, "inode 5?0 1048576 +");
+	cr_assert_str_eq(got.disk[COPY_SRC].uri, "/a b");
+	cr_assert_str_eq(got.disk[COPY_DST].id, "0123");
+	cr_assert_str_eq(got.disk[COPY_DST].uri, "nbd://h/??");
+	cr_assert_eq(got.disk[COPY_SRC].size, 1 << 20);
+	cr_assert_eq(got.disk[COPY_DST].size, UINT64_MAX);
+	cr_assert_eq(copy_map_parse(&got, ddrescue, strlen(ddrescue), NULL), -EINVAL);
+	cr_assert_eq(got.disk[COPY_SRC].id[0], 0, "the names of the map before");
+	free(text);
+
+	/* one name alone is none */
+	text = strdup("# Source identity: 100 bytes, x\n0 ? 1\n0 1048576 +\n");
+	cr_assert_eq(copy_map_parse(&got, text, strlen(text), NULL), 0);
+	cr_assert_eq(got.disk[COPY_SRC].id[0], 0);
+	free(text);
+	copy_map_fini(&map);
+	copy_map_fini(&got);
+}
+
+/* A map of another program may cut blocks: what is not whole is to do. */
+Test(copy_map, alignment_finishes_no_more_and_loses_less_than_a_unit_at_each_end)
+{
+	static const char letters[] = "?-+";
+	unsigned seed = 7;
+
+	for (int n = 0; n < 2000; n++) {
+		uint64_t size = 1 + rand_r(&seed) % 400;
+		uint32_t unit = 1u << rand_r(&seed) % 6;
+		struct copy_map map = new_map(size);
+		char was[400];
+
+		for (int i = 0; i < 6; i++) {
+			uint64_t off = rand_r(&seed) % size;
+
+			copy_map_set(&map, off, 1 + rand_r(&seed) % (size - off),
+				letters[rand_r(&seed) % 3]);
+		}
+		for (size_t e = 0; e < map.count; e++)
+			memset(was + map.extent[e].off, map.extent[e].status, map.extent[e].len);
+		cr_assert_eq(copy_map_align(&map, unit), 0);
+		check_shape(&map);
+		for (size_t e = 0; e < map.count; e++) {
+			const struct copy_extent *extent = &map.extent[e];
+
+			cr_assert_eq(extent->off % unit, 0);
+			for (uint64_t i = extent->off; i < extent->off + extent->len; i++) {
+				uint64_t first = i / unit * unit,
+					 last = first + unit < size ? first + unit : size;
+				char want = was[first];
+
+				for (uint64_t k = first; k < last; k++)
+					want = was[k] == want ? want : '?';
+				cr_assert_eq(extent->status, want, "byte %llu of %llu, unit %u",
+					(unsigned long long)i, (unsigned long long)size, unit);
+			}
+		}
+		copy_map_fini(&map);
+	}
 }

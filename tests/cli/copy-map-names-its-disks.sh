@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A map is of one source and one destination: refused for others of the same size, for a file made in
+# place of one, and for a new destination, however often the command is given. A refusal leaves
+# nothing behind.
+. "$(dirname "$0")/lib.sh"
+requires cmp jq
+random_file A.img 8
+random_file C.img 8
+random_file other.img 8
+sum=$(sha256sum <other.img)
+resume() { "$RDMASTOR" copy "$@" --resume m.map; }
+
+resume A.img B.img >out 2>err || die "$(cat err)"
+cmp A.img B.img || die "bytes differ"
+for option in '' --json; do
+	# shellcheck disable=SC2086
+	fails 1 'map m.map: is of another source: .*A\.img, 8388608 b' resume C.img B.img $option
+	# shellcheck disable=SC2086
+	fails 1 'map m.map: is of another destination: .*B\.img' resume A.img other.img $option
+	grep -q '^hint: .*rm m.map$' fails.err || die "no way out: $(cat fails.err)"
+done
+[ "$(sha256sum <other.img)" = "$sum" ] || die "another destination was written"
+cmp A.img B.img || die "the destination of another source was written"
+
+# B.img goes: new at the first call, and not there at the second
+mv B.img kept.img
+for round in 1 2 3; do
+	fails 1 'map m.map: .*the destination is new' resume A.img B.img
+	[ ! -e B.img ] || die "round $round: it was made all the same"
+done
+resume A.img B.img --json 2>err | jq -e '.error | .code == "mismatch" and .object == "map m.map"' >out ||
+	die "JSON: $(cat err)"
+# another file of that name and size, and one that is empty or too short
+truncate -s 8M B.img
+fails 1 'map m.map: is of another destination' resume A.img B.img
+for size in 0 4K; do
+	rm B.img
+	truncate -s $size B.img
+	fails 1 'map m.map: .*(destination is new|another destination)' resume A.img B.img
+	[ "$(stat -c %s B.img)" = "$(numfmt --from=iec $size)" ] || die "$size: it was extended"
+done
+
+# the same disks by another name
+mkdir elsewhere
+mv kept.img elsewhere/B.img
+ln A.img A.link
+resume "$PWD/A.link" file:elsewhere/B.img >out 2>err || die "moved: $(cat err)"
+grep -q '^nothing to copy: everything is copied already (map m.map)$' out || die "said: $(cat out)"
+resume A.img elsewhere/B.img --json | jq -e '.already_copied == true and .copied == 0' >/dev/null ||
+	die "JSON of a finished map"
+resume A.img elsewhere/B.img --verify | grep -q '^nothing to copy: .*verified$' ||
+	die "a finished one is verified"
+
+bare() { "$RDMASTOR" copy A.img "$@" --resume bare.map; }
+# without names, as before they were written and as GNU ddrescue writes it
+grep -v '^#' m.map >bare.map
+fails 1 'map bare.map: does not name its disks' bare elsewhere/B.img
+grep -q '^hint: --verify' fails.err || die "no way out: $(cat fails.err)"
+fails 1 'differs from A.img' bare other.img --verify
+grep -q '^hint: .*rm bare.map$' fails.err || die "no way out: $(cat fails.err)"
+fails 1 'does not name its disks' bare other.img
+grep -v '^#' m.map >bare.map
+bare elsewhere/B.img --verify >out 2>err || die "verified: $(cat err)"
+bare elsewhere/B.img >out 2>err || die "named since: $(cat err)"
+if command -v ddrescuelog >/dev/null; then
+	ddrescuelog -t bare.map >/dev/null || die "GNU ddrescue cannot read it"
+	ddrescuelog -d bare.map || die "GNU ddrescue does not see that it is finished"
+fi
+
+# a map that cannot be written, found before the destination is made and after
+fails 1 'map nodir/m.map: write: no such file' "$RDMASTOR" copy A.img new.img --resume nodir/m.map
+mkdir late.map.new
+fails 1 'map late.map: write: is a directory' "$RDMASTOR" copy A.img new.img --resume late.map
+! grep -q hint fails.err || die "a hint that cannot be followed: $(cat fails.err)"
+[ ! -e new.img ] || die "a failure left a destination"
+ls nodir 2>/dev/null && die "a directory was made"
+
+# a disk that has no identity is named by its URI
+resume_nbd() { "$RDMASTOR" copy "nbd+unix:///?socket=$SOCK" N.img --resume n.map; }
+if command -v nbdkit >/dev/null; then
+	kit file A.img
+	resume_nbd >out 2>err || die "$(cat err)"
+	grep -q "^# Source: nbd+unix:///" n.map || die "$(cat n.map)"
+	resume_nbd | grep -q '^nothing to copy' || die "NBD: once more"
+fi
+exit 0
