@@ -125,8 +125,16 @@ static void timed_out(struct loop_timer *timer)
 	run->stop = 1;
 }
 
-static void show_bar(const struct copy_progress *p)
+/* Requests are held because no path works. */
+static bool waits(const struct bdev *bdev)
 {
+	return bdev->state == BDEV_UP &&
+	       (bdev->why.code == DIAG_UNREACHABLE || bdev->why.code == DIAG_TIMEOUT);
+}
+
+static void show_bar(const struct copy_progress *p, bool waiting)
+{
+	const char *wait = waiting ? "  waiting for the connection" : "";
 	char done[16], total[16], rate[16], bad[16], unreadable[32] = "";
 
 	out_human(p->done, done);
@@ -134,28 +142,32 @@ static void show_bar(const struct copy_progress *p)
 	if (p->bad)
 		snprintf(unreadable, sizeof(unreadable), "  %s unreadable", out_human(p->bad, bad));
 	if (p->total)
-		out_progress("\r%s %3d%%  %s of %s  %s/s%s\033[K", p->verifying ? "verifying" : "copying",
-			(int)((double)p->done / (double)p->total * 100), done, out_human(p->total, total), rate, unreadable);
+		out_progress("\r%s %3d%%  %s of %s  %s/s%s%s\033[K",
+			p->verifying ? "verifying" : "copying",
+			(int)((double)p->done / (double)p->total * 100), done,
+			out_human(p->total, total), rate, unreadable, wait);
 	else
-		out_progress("\rcopying  %s  %s/s%s\033[K", done, rate, unreadable);
+		out_progress("\rcopying  %s  %s/s%s%s\033[K", done, rate, unreadable, wait);
 }
 
-static void show_json(const struct copy_progress *p)
+static void show_json(const struct copy_progress *p, bool waiting)
 {
-	out_progress(
-		"{\"phase\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"copied\":%" PRIu64 ",\"zeroed\":%" PRIu64 ",\"skipped\":%" PRIu64
-		",\"verified\":%" PRIu64 ",\"bad\":%" PRIu64 ",\"seconds\":%.3f}\n",
-		p->verifying ? "verify" : "copy", p->done, p->total, p->copied, p->zeroed, p->skipped, p->verified, p->bad, p->seconds);
+	out_progress("{\"phase\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"copied\":%" PRIu64
+		     ",\"zeroed\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"verified\":%" PRIu64
+		     ",\"bad\":%" PRIu64 ",\"waiting\":%s,\"seconds\":%.3f}\n",
+		p->verifying ? "verify" : "copy", p->done, p->total, p->copied, p->zeroed,
+		p->skipped, p->verified, p->bad, waiting ? "true" : "false", p->seconds);
 }
 
 static void progressed(const struct copy_progress *progress, void *arg)
 {
 	const struct copy_run *run = arg;
+	bool waiting = waits(run->src) || waits(run->dst);
 
 	if (run->opts->progress && !strcmp(run->opts->progress, "json"))
-		show_json(progress);
+		show_json(progress, waiting);
 	else if (run->bar)
-		show_bar(progress);
+		show_bar(progress, waiting);
 }
 
 static bool same_id(const uint8_t *a, const uint8_t *b, size_t len)

@@ -226,6 +226,17 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma)
 	return -rdma->err;
 }
 
+static const struct call *reporting; /* a process has one */
+
+/* A progress line that stands on the terminal is erased; the next one follows. */
+static void report(struct bdev *bdev, const char *line)
+{
+	(void)bdev;
+	if (isatty(STDERR_FILENO))
+		out_progress("\r\033[K");
+	call_note(reporting, "%s", line);
+}
+
 int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, const char *uri, const struct bdev_env *env)
 {
 	struct diag rdma = { 0 };
@@ -249,8 +260,11 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 		rc = open_local(path, disk, loop, uri, env, call->diag);
 	else
 		rc = bdev_open(disk, loop, uri, env, call->diag);
-	if (!rc)
+	if (!rc) {
+		reporting = call;
+		(*disk)->report = report;
 		return 0;
+	}
 	rc = disk_blame_rdma(call->diag, &rdma);
 	bdev_suggest(loop, uri, env, since, call->diag);
 	return rc;

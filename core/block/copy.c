@@ -21,6 +21,16 @@ void copy_stop_with(struct copy *copy, int rc)
 		copy->rc = rc;
 }
 
+/* The connection's fault: what was tried, and for how long, is known to the disk. */
+static int lost(const struct bdev *bdev, const struct io *io, const char *what, struct diag *diag)
+{
+	bool silent = bdev->why.code == DIAG_TIMEOUT;
+
+	return diag_set(diag, silent ? DIAG_TIMEOUT : DIAG_UNREACHABLE,
+		silent ? ETIMEDOUT : EHOSTUNREACH, "%s at byte %" PRIu64 ": %s", what, io->off,
+		bdev->why.err ? bdev->why.text : "connection lost");
+}
+
 void copy_io_failed(struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
 {
 	const char *text = io->detail && bdev->status_text ? bdev->status_text(io->detail) : NULL;
@@ -29,8 +39,12 @@ void copy_io_failed(struct copy *copy, const struct bdev *bdev, const struct io 
 		return;
 	if (!text && bdev->state == BDEV_DOWN && bdev->why.err)
 		text = bdev->why.text;
-	copy->rc = diag_set(copy->diag, io->status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO, -io->status, "%s at byte %" PRIu64 ": %s", what,
-		io->off, text ? text : diag_errno_text(-io->status));
+	if (io->status == -EHOSTUNREACH)
+		copy->rc = lost(bdev, io, what, copy->diag);
+	else
+		copy->rc = diag_set(copy->diag, io->status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO,
+			-io->status, "%s at byte %" PRIu64 ": %s", what, io->off,
+			text ? text : diag_errno_text(-io->status));
 	diag_ctx(copy->diag, "%s", bdev->uri);
 }
 

@@ -248,6 +248,82 @@ Test(copy, keep_going_does_not_take_a_lost_source_for_bad_blocks)
 	strike(&s);
 }
 
+static char map_name[] = "/tmp/copy-map-XXXXXX";
+
+static void own_map(struct stage *s)
+{
+	int fd = mkstemp(strcpy(map_name, "/tmp/copy-map-XXXXXX"));
+
+	cr_assert(fd >= 0);
+	close(fd);
+	unlink(map_name);
+	s->opt.map = map_name;
+}
+
+/* Bytes that the saved map gives one of these letters. */
+static uint64_t sum_of(const struct stage *s, const char *letters)
+{
+	uint64_t off = 0, len, sum = 0;
+	struct copy_map map;
+
+	cr_assert_eq(copy_map_init(&map, s->src->bdev.lim.size, NULL), 0);
+	cr_assert_eq(copy_map_load(&map, s->opt.map, NULL), 0);
+	for (; copy_map_next(&map, off, letters, &off, &len); off += len)
+		sum += len;
+	copy_map_fini(&map);
+	return sum;
+}
+
+Test(copy, a_lost_connection_is_no_bad_block)
+{
+	static const struct {
+		int err;
+		enum diag_code code;
+	} way[] = { { EHOSTUNREACH, DIAG_UNREACHABLE }, { ETIMEDOUT, DIAG_TIMEOUT },
+		{ 0, DIAG_UNREACHABLE } };
+
+	for (unsigned i = 0; i < sizeof(way) / sizeof(way[0]); i++) {
+		struct stage s = set(1 << 20, 512, 1 << 20, 512);
+		int err = way[i].err ? way[i].err : EHOSTUNREACH;
+
+		memset(s.src->bytes, 5, 1 << 20);
+		own_map(&s);
+		s.src->bad_off = 700000;
+		s.src->bad_len = 1;
+		s.src->bad_status = -EHOSTUNREACH;
+		if (way[i].err)
+			diag_set(
+				&s.src->bdev.why, way[i].code, way[i].err, "no connection for 3 s");
+		s.opt.keep_going = true;
+		cr_assert_eq(run(&s), -err);
+		cr_assert_eq(s.diag.code, way[i].code);
+		cr_assert_str_eq(s.diag.object, s.src->bdev.uri);
+		cr_assert(strstr(s.diag.text,
+				  way[i].err ? "no connection for 3 s" : "connection lost"),
+			"%s", s.diag.text);
+		cr_assert_not(strstr(s.diag.hint, "keep-going"), "%s", s.diag.hint);
+		cr_assert_eq(s.progress.bad, 0);
+		cr_assert_eq(sum_of(&s, "-"), 0, "the map calls something bad");
+		s.src->bad_len = 0;
+		cr_assert_eq(run(&s), 0);
+		cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, 1 << 20), 0);
+		unlink(map_name);
+		strike(&s);
+	}
+}
+
+Test(copy, a_destination_lost_at_the_flush_is_named)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	s.dst->flush_status = -EHOSTUNREACH;
+	diag_set(&s.dst->bdev.why, DIAG_UNREACHABLE, EHOSTUNREACH, "no connection for 9 s");
+	cr_assert_eq(run(&s), -EHOSTUNREACH);
+	cr_assert_str_eq(s.diag.object, s.dst->bdev.uri);
+	cr_assert(strstr(s.diag.text, "no connection for 9 s"), "%s", s.diag.text);
+	strike(&s);
+}
+
 Test(copy, verify_names_the_first_differing_byte)
 {
 	for (unsigned seed = 0; seed < 20; seed++) {
@@ -265,18 +341,6 @@ Test(copy, verify_names_the_first_differing_byte)
 		cr_assert(strstr(s.diag.text, text), "%s", s.diag.text);
 		strike(&s);
 	}
-}
-
-static char map_name[] = "/tmp/copy-map-XXXXXX";
-
-static void own_map(struct stage *s)
-{
-	int fd = mkstemp(strcpy(map_name, "/tmp/copy-map-XXXXXX"));
-
-	cr_assert(fd >= 0);
-	close(fd);
-	unlink(map_name);
-	s->opt.map = map_name;
 }
 
 struct stopper {

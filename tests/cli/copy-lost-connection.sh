@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A target that is gone is reported when it is lost and when it is back, without -v. Gone for longer
+# than --on-loss it ends the copy with that cause: not as an unreadable area, even with --keep-going,
+# and the map continues the copy later.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+requires cmp jq nbdkit
+random_file src 24
+kit --filter=rate file src rate=50M
+serve "$URI" --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
+uri=$TCP
+port=$PORT
+gone() { kill -KILL "$SERVER"; wait "$SERVER" 2>/dev/null; }
+again() { serve "$URI" --nvmf --nqn "$NQN" --tcp "127.0.0.1:$port"; }
+slowly=(--resume map --request 64K --depth 2)
+# begin OPTION…: copies in the background, and returns when some of it is in the map
+begin() {
+	timeout 100 "$RDMASTOR" copy "$uri" dst "${slowly[@]}" "$@" >copy.out 2>copy.err &
+	job=$!
+	until grep -q ' +$' map 2>/dev/null; do
+		kill -0 $job 2>/dev/null || die "ended early: $(cat copy.err)"
+		sleep 0.1
+	done
+}
+ended() { # STATUS
+	local rc=0
+	wait $job || rc=$?
+	[ $rc = "$1" ] || die "status $rc, not $1: $(cat copy.out copy.err)"
+}
+said() { # REGEX TIMES
+	[ "$(grep -Ec "$1" copy.err)" = "$2" ] || die "not $2 times '$1': $(cat copy.err)"
+}
+
+begin --keep-going --on-loss 1 --json
+gone
+ended 1
+jq -e '.error | .code == "unreachable" and (.text | test("no connection for [0-9.]+ s"))' copy.out >/dev/null ||
+	die "$(cat copy.out)"
+jq -e '.error.hint | test("--on-loss")' copy.out >/dev/null || die "no way out: $(cat copy.out)"
+[ "$(jq -r .error.object copy.out)" = "$uri" ] || die "the object is not the URI: $(cat copy.out)"
+said '^rdmastor copy: nvme\+tcp:.*: connection lost: ' 1
+! grep -q 'hint.*keep-going' copy.err || die "the hint makes it worse: $(cat copy.err)"
+grep -q ' -$' map && die "areas are called bad: $(cat map)"
+again
+"$RDMASTOR" copy "$uri" dst --resume map --keep-going --json >copy.out 2>copy.err ||
+	die "continued: $(cat copy.err)"
+jq -e '.unreadable == 0 and .copied < .size' copy.out >/dev/null ||
+	die "nothing was kept: $(cat copy.out)"
+cmp src dst || die "bytes differ"
+
+rm map
+begin --progress=json
+gone
+for ((i = 0; i < 100; i++)); do grep -q '"waiting":true' copy.err && break; sleep 0.1; done
+again
+ended 0
+cmp src dst || die "bytes differ"
+said '^rdmastor copy: .*connection lost: .*requests wait up to 60 s$' 1
+said '^rdmastor copy: .*connected again after [0-9.]+ s$' 1
+grep -q '"waiting":true' copy.err || die "waiting does not show: $(tail -n 3 copy.err)"
+tail -n 1 copy.err | jq -e '.waiting == false and .done == .total' >/dev/null ||
+	die "the end: $(tail -n 1 copy.err)"
+
+rm map
+begin --quiet
+gone
+sleep 0.5
+again
+ended 0
+[ ! -s copy.err ] || die "with --quiet: $(cat copy.err)"
+
+# on a terminal each message is a line of its own, in place of the progress
+command -v script >/dev/null || exit 0
+rm map
+script -qec "$RDMASTOR copy '$uri' dst ${slowly[*]}" terminal >/dev/null 2>&1 </dev/null &
+job=$!
+shows() { grep -q 'waiting for the connection' terminal; }
+for ((i = 0; i < 100; i++)); do grep -q ' +$' map 2>/dev/null && break; sleep 0.1; done
+gone
+for ((i = 0; i < 100; i++)); do shows && break; sleep 0.1; done
+again
+ended 0
+shows || die "waiting does not show: $(cat -v terminal)"
+erased=$(printf '\033')'\[K'
+whole=$(tr '\r' '\n' <terminal |
+	grep -c "^${erased}rdmastor copy: .*\(connection lost\|connected again\)")
+[ "$whole" = 2 ] || die "garbled: $(cat -v terminal)"
+exit 0
