@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define BLAME_MS 2 /* the control renews bdev->why at the end of the same time, which is to be first */
 #define LOSSES_MAX 8 /* after so many, and as much time as the loss policy allows, the request itself is suspect */
 
 static void list_init(struct io_list *list)
@@ -190,7 +191,8 @@ static void lane_out(struct paths_lane *pl)
 	if (!pl->out_since) {
 		pl->out_since = loop_clock();
 		if (pl->paths->loss_ms != UINT32_MAX)
-			loop_timer_set(pl->lane.loop, &pl->expire, pl->out_since + pl->paths->loss_ms * PATHS_MSEC);
+			loop_timer_set(pl->lane.loop, &pl->expire,
+				pl->out_since + (pl->paths->loss_ms + (uint64_t)BLAME_MS) * PATHS_MSEC);
 	}
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
 		if (leg->state == LEG_DOWN)
