@@ -263,6 +263,8 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (!rc) {
 		reporting = call;
 		(*disk)->report = report;
+		if ((*disk)->why.err)
+			call_note(call, "%s: %s", (*disk)->uri, (*disk)->why.text);
 		return 0;
 	}
 	rc = disk_blame_rdma(call->diag, &rdma);

@@ -101,7 +101,7 @@ struct bdev {
 	uint8_t state;
 	struct bdev_limits lim; /* valid from UP on */
 	struct bdev_id id;
-	struct diag why; /* of DOWN; of UP: what is wrong with it since `changed`, or why no path works now */
+	struct diag why; /* of DOWN; of UP: what is wrong with it since it was opened or `changed`, or why no path works now */
 	void (*changed)(struct bdev *); /* state or lim.size is new; on bdev->loop */
 	void (*report)(struct bdev *, const char *line); /* the last path was lost, or one is back: a line for people; on bdev->loop */
 	void *user; /* the owner's */

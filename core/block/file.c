@@ -115,6 +115,10 @@ static void tell(struct loop_work *work)
 	bdev->state = bdev->state == BDEV_OPENING ? BDEV_UP : BDEV_DOWN;
 	if (bdev->state == BDEV_UP)
 		watch_later(file);
+	if (bdev->state == BDEV_UP && file->no_ring)
+		diag_set(&bdev->why, DIAG_UNSUPPORTED, -file->no_ring,
+			"io_uring is not available (%s): file I/O uses threads instead",
+			diag_errno_text(-file->no_ring));
 	if (bdev->changed)
 		bdev->changed(bdev);
 }
@@ -323,6 +327,7 @@ static int open_all(struct file *file, struct uri *uri, const struct bdev_env *e
 	if (rc < 0)
 		return rc;
 	file->end = file->bdev.lim.size;
+	file->no_ring = file_ring_try();
 	if (direct)
 		open_direct(file, write);
 	file->bdev.lim.max[IO_READ] = FILE_LONGEST;

@@ -3,6 +3,7 @@
 #pragma once
 #include "bdev.h"
 #include "file_lock.h"
+#include "hands.h"
 #include "loop.h"
 
 #define FILE_DEPTH 128
@@ -12,7 +13,8 @@ struct file {
 	struct bdev bdev;
 	int fd, direct; /* page cache, with the locks; O_DIRECT or -1 */
 	struct file_writer writer;
-	bool device, remote; /* remote: what is asked of the file may wait for another machine, or another program */
+	bool device, remote; /* remote: even its size may wait for another machine, or another program */
+	int no_ring; /* -errno: lanes use threads only */
 	uint32_t align; /* of address, offset and length for `direct` */
 	uint64_t eof; /* atomic: what lies before it must be readable */
 	uint64_t end; /* atomic: of requests; less than lim.size when it has shrunk */
@@ -22,18 +24,25 @@ struct file {
 	char path[URI_MAX];
 };
 
-struct file_errand { /* an IO_MAP on its way to another thread and back */
-	struct loop_msg msg;
-	struct file_mapper *mapper;
-	struct io *io;
-	int status;
+struct file_op { /* one step of an io as the kernel sees it */
+	uint8_t step; /* enum file_step */
+	bool bypass; /* the page cache */
+	bool fua;
+	int mode;
+	uint8_t *p;
+	uint32_t len;
+	uint64_t off;
 };
 
 struct file_io { /* io.lower */
 	uint32_t at; /* bytes of the io that are done */
-	uint8_t step; /* enum file_step */
-	bool bypass; /* the step goes past the page cache */
-	struct file_errand errand;
+	struct file_op op; /* the step in work */
+	struct hand_job job; /* of a step that a thread takes */
+	struct file_lane *lane;
+	struct io *io;
+	int64_t res;
 };
 
+/* 0, or -errno: this kernel or container does not offer what a lane needs of io_uring. */
+int file_ring_try(void);
 int file_lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How requests reach a file: every io is worked off in steps, a step is one operation. Operations go through an io_uring
- * of the lane's own; where that is forbidden, and for what it cannot do, the same steps are taken synchronously. */
+/* How requests reach a file: every io is worked off in steps, a step is one operation. Operations go
+ * through an io_uring of the lane's own. Threads execute what it lacks, and all where there is none. */
 #include "file.h"
 #include "file_map.h"
 #include <errno.h>
@@ -32,23 +32,13 @@ struct file_lane {
 	bool no_direct, no_punch, no_zero; /* learned: this file does not take it */
 	unsigned inflight, prepared;
 	struct queue waiting; /* for a place in the ring */
-	struct queue direct; /* to be done synchronously, in the next turn */
+	struct queue refused; /* io->status is set; done in the next turn */
+	struct hands hands;
 	struct loop_fd fd;
 	struct loop_poller poller;
 	struct loop_timer later;
 	struct loop_work tell;
-	struct file_mapper *mapper; /* from the first IO_MAP on, of a file that is elsewhere */
 	const struct pool *pool[POOLS]; /* registered with the ring, by index */
-};
-
-struct op { /* one step as the kernel sees it */
-	uint8_t step;
-	bool bypass; /* the page cache */
-	int mode;
-	uint8_t *p;
-	uint32_t len;
-	uint64_t off;
-	bool fua;
 };
 
 static struct file_lane *to_lane(struct lane *lane)
@@ -98,22 +88,22 @@ static int first_step(struct file_lane *fl, struct io *io)
 		return -ENXIO;
 	switch ((enum io_kind)io->kind) {
 	case IO_READ:
-		fio->step = STEP_READ;
+		fio->op.step = STEP_READ;
 		return 0;
 	case IO_WRITE:
-		fio->step = STEP_WRITE;
+		fio->op.step = STEP_WRITE;
 		return 0;
 	case IO_FLUSH:
-		fio->step = STEP_SYNC;
+		fio->op.step = STEP_SYNC;
 		return 0;
 	case IO_TRIM:
-		fio->step = STEP_PUNCH;
+		fio->op.step = STEP_PUNCH;
 		return 0;
 	case IO_ZERO:
-		fio->step = zero_step(fl, io->flags);
-		return fio->step == STEP_FILL && (io->flags & IO_FAST) ? -ENOTSUP : 0;
+		fio->op.step = zero_step(fl, io->flags);
+		return fio->op.step == STEP_FILL && (io->flags & IO_FAST) ? -ENOTSUP : 0;
 	case IO_MAP:
-		fio->step = STEP_MAP;
+		fio->op.step = STEP_MAP;
 		return 0;
 	case IO_KINDS:
 		break;
@@ -121,46 +111,40 @@ static int first_step(struct file_lane *fl, struct io *io)
 	return -EINVAL;
 }
 
-static struct op op_of(const struct file_lane *fl, struct io *io)
+/* Decided once a step: what is learned while it is with the kernel is for later ones. */
+static void next_op(const struct file_lane *fl, struct io *io)
 {
-	const struct file_io *fio = progress(io);
-	struct op op = { .step = fio->step, .bypass = fio->bypass, .fua = io->flags & IO_FUA };
+	struct file_io *fio = progress(io);
+	struct file_op *op = &fio->op;
 
-	op.off = io->off + fio->at;
-	op.len = io->len - fio->at;
-
-	switch ((enum file_step)op.step) {
+	*op = (struct file_op){
+		.step = op->step,
+		.fua = io->flags & IO_FUA,
+		.off = io->off + fio->at,
+		.len = io->len - fio->at,
+	};
+	switch ((enum file_step)op->step) {
 	case STEP_READ:
 	case STEP_WRITE:
-		op.p = io->buf->p + fio->at;
+		op->p = io->buf->p + fio->at;
+		op->bypass = fl->file->direct >= 0 && !fl->no_direct &&
+			     !(((uintptr_t)op->p | op->off | op->len) & (fl->file->align - 1));
 		break;
 	case STEP_FILL:
-		op.p = fl->file->zeroes;
-		op.len = op.len < FILE_ZEROES ? op.len : FILE_ZEROES;
+		op->p = fl->file->zeroes;
+		op->len = op->len < FILE_ZEROES ? op->len : FILE_ZEROES;
 		break;
 	case STEP_PUNCH:
-		op.mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+		op->mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 		break;
 	case STEP_ZERO:
-		op.mode = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
+		op->mode = FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
 		break;
 	case STEP_SYNC:
 	case STEP_DISCARD:
 	case STEP_MAP:
 		break;
 	}
-	return op;
-}
-
-/* Decided once a step: what is learned while it is with the kernel is for later ones. */
-static struct op next_op(const struct file_lane *fl, struct io *io)
-{
-	struct op op = op_of(fl, io);
-
-	op.bypass = (op.step == STEP_READ || op.step == STEP_WRITE) && fl->file->direct >= 0 && !fl->no_direct &&
-		    !(((uintptr_t)op.p | op.off | op.len) & (fl->file->align - 1));
-	progress(io)->bypass = op.bypass;
-	return op;
 }
 
 static int64_t no_error(int64_t rc)
@@ -168,7 +152,7 @@ static int64_t no_error(int64_t rc)
 	return rc < 0 ? -errno : rc;
 }
 
-static int64_t do_op(const struct file *file, const struct op *op, struct io *io)
+static int64_t do_op(const struct file *file, const struct file_op *op, struct io *io)
 {
 	int fd = op->bypass ? file->direct : file->fd;
 	uint64_t range[2] = { op->off, op->len };
@@ -197,7 +181,7 @@ static int64_t do_op(const struct file *file, const struct op *op, struct io *io
 }
 
 /* A result of READ, WRITE or FILL: what is left to do goes on from there. */
-static int moved(struct file_lane *fl, struct io *io, const struct op *op, int64_t res)
+static int moved(struct file_lane *fl, struct io *io, const struct file_op *op, int64_t res)
 {
 	struct file_io *fio = progress(io);
 
@@ -222,7 +206,7 @@ static bool unknown(int64_t res)
 	return res == -EOPNOTSUPP || res == -ENOSYS;
 }
 
-static int cleared(struct file_lane *fl, struct io *io, const struct op *op, int64_t res)
+static int cleared(struct file_lane *fl, struct io *io, const struct file_op *op, int64_t res)
 {
 	struct file_io *fio = progress(io);
 
@@ -233,21 +217,21 @@ static int cleared(struct file_lane *fl, struct io *io, const struct op *op, int
 			fl->no_punch = true;
 		else
 			fl->no_zero = true;
-		fio->step = io->kind == IO_ZERO ? zero_step(fl, io->flags) : STEP_DISCARD;
-		if (fio->step == STEP_DISCARD && !fl->file->device)
+		fio->op.step = io->kind == IO_ZERO ? zero_step(fl, io->flags) : STEP_DISCARD;
+		if (fio->op.step == STEP_DISCARD && !fl->file->device)
 			return -ENOTSUP;
-		return fio->step == STEP_FILL && (io->flags & IO_FAST) ? -ENOTSUP : PARKED;
+		return fio->op.step == STEP_FILL && (io->flags & IO_FAST) ? -ENOTSUP : PARKED;
 	}
 	if (res < 0)
 		return res == -EINTR ? PARKED : (int)res;
 	if (!(io->flags & IO_FUA))
 		return 0;
-	fio->step = STEP_SYNC;
+	fio->op.step = STEP_SYNC;
 	return PARKED;
 }
 
 /* Takes a step's result: the status of the io, or PARKED when another step follows. */
-static int step_done(struct file_lane *fl, struct io *io, const struct op *op, int64_t res)
+static int step_done(struct file_lane *fl, struct io *io, const struct file_op *op, int64_t res)
 {
 	switch ((enum file_step)op->step) {
 	case STEP_READ:
@@ -268,7 +252,7 @@ static int step_done(struct file_lane *fl, struct io *io, const struct op *op, i
 static void finish(struct io *io, int status)
 {
 	io->status = status;
-	if (io->kind != IO_MAP || status)
+	if (io->kind != IO_MAP || io->status)
 		io->detail = 0;
 	io->done(io);
 }
@@ -281,7 +265,7 @@ static int pool_index(const struct file_lane *fl, const struct pool *pool)
 	return -1;
 }
 
-static void prepare_move(const struct file_lane *fl, struct io_uring_sqe *sqe, const struct op *op, const struct io *io)
+static void prepare_move(const struct file_lane *fl, struct io_uring_sqe *sqe, const struct file_op *op, const struct io *io)
 {
 	int fixed = op->step != STEP_FILL ? pool_index(fl, io->buf->pool) : -1;
 	bool read = op->step == STEP_READ;
@@ -301,21 +285,21 @@ static void prepare_move(const struct file_lane *fl, struct io_uring_sqe *sqe, c
 /* The registered files: 0 is file->fd, 1 is file->direct. */
 static void prepare(struct file_lane *fl, struct io *io)
 {
-	struct op op = next_op(fl, io);
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&fl->ring);
+	const struct file_op *op = &progress(io)->op;
 
-	switch ((enum file_step)op.step) {
+	switch ((enum file_step)op->step) {
 	case STEP_READ:
 	case STEP_WRITE:
 	case STEP_FILL:
-		prepare_move(fl, sqe, &op, io);
+		prepare_move(fl, sqe, op, io);
 		break;
 	case STEP_SYNC:
 		io_uring_prep_fsync(sqe, 0, IORING_FSYNC_DATASYNC);
 		break;
 	case STEP_PUNCH:
 	case STEP_ZERO:
-		io_uring_prep_fallocate(sqe, 0, op.mode, op.off, op.len);
+		io_uring_prep_fallocate(sqe, 0, op->mode, op->off, op->len);
 		break;
 	case STEP_DISCARD:
 	case STEP_MAP:
@@ -324,100 +308,115 @@ static void prepare(struct file_lane *fl, struct io *io)
 	io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
 	io_uring_sqe_set_data(sqe, io);
 	fl->prepared++;
+	fl->inflight++;
 }
 
-static bool for_ring(const struct file_lane *fl, struct io *io)
-{
-	uint8_t step = progress(io)->step;
+static void on_thread(struct hand_job *job);
+static void from_thread(struct hand_job *job);
 
-	return fl->ring_on && step != STEP_MAP && step != STEP_DISCARD;
+static void refuse(struct file_lane *fl, struct io *io, int status)
+{
+	io->status = status;
+	queue_add(&fl->refused, io);
 }
 
-/* False: it is done like everything that the ring cannot do. */
-static bool map_aside(struct file_lane *fl, struct io *io)
+static void to_thread(struct file_lane *fl, struct io *io)
 {
-	if (io->kind != IO_MAP || !fl->file->remote)
-		return false;
-	if (!fl->mapper)
-		fl->mapper = file_mapper_new(fl->file, fl->lane.loop, finish);
-	if (fl->mapper)
-		file_mapper_add(fl->mapper, io);
-	return fl->mapper;
+	struct file_io *fio = progress(io);
+	int err;
+
+	next_op(fl, io);
+	fio->lane = fl;
+	fio->io = io;
+	fio->job.run = on_thread;
+	fio->job.done = from_thread;
+	err = hands_add(&fl->hands, &fio->job);
+	if (err)
+		refuse(fl, io, err);
+}
+
+static void next_step(struct file_lane *fl, struct io *io)
+{
+	uint8_t step = progress(io)->op.step;
+
+	if (fl->ring_on && step != STEP_MAP && step != STEP_DISCARD)
+		queue_add(&fl->waiting, io);
+	else
+		to_thread(fl, io);
+}
+
+static void stepped(struct file_lane *fl, struct io *io, int64_t res)
+{
+	int status = step_done(fl, io, &progress(io)->op, res);
+
+	if (status == PARKED)
+		next_step(fl, io);
+	else
+		finish(io, status);
+}
+
+static void on_thread(struct hand_job *job)
+{
+	struct file_io *fio = container_of(job, struct file_io, job);
+
+	fio->res = do_op(fio->lane->file, &fio->op, fio->io);
+}
+
+static void from_thread(struct hand_job *job)
+{
+	struct file_io *fio = container_of(job, struct file_io, job);
+	struct file_lane *fl = fio->lane;
+
+	stepped(fl, fio->io, fio->res);
+	loop_work_add(fl->lane.loop, &fl->lane.kick);
 }
 
 static void submit(struct lane *lane, struct io *io)
 {
 	struct file_lane *fl = to_lane(lane);
+	int err = first_step(fl, io);
 
-	io->status = first_step(fl, io);
-	if (!io->status && map_aside(fl, io))
-		return;
-	if (io->status < 0 || !for_ring(fl, io)) {
-		queue_add(&fl->direct, io);
-	} else if (fl->inflight < FILE_DEPTH) {
-		fl->inflight++;
-		prepare(fl, io);
-	} else {
-		queue_add(&fl->waiting, io);
-	}
+	if (err)
+		refuse(fl, io, err);
+	else
+		next_step(fl, io);
 }
 
 /* One system call for all that was prepared in this turn. What the kernel cannot take now is offered again in the next. */
 static void kick(struct lane *lane)
 {
 	struct file_lane *fl = to_lane(lane);
+	struct io *io;
 
+	while (fl->inflight < FILE_DEPTH && (io = queue_take(&fl->waiting))) {
+		next_op(fl, io);
+		prepare(fl, io);
+	}
 	if (fl->prepared) {
 		int rc = io_uring_submit(&fl->ring);
 
 		fl->prepared -= rc > 0 ? rc : 0;
 	}
-	if (fl->prepared || fl->direct.head)
+	if (fl->prepared || fl->refused.head)
 		loop_timer_set(lane->loop, &fl->later, loop_now(lane->loop));
 }
 
-/* Requests that came by now; those that follow wait for the next turn, so that a slow disk does not own the loop. */
+/* Requests refused by now. Later ones wait for the next turn, so that they do not own the loop. */
 static void later(struct loop_timer *timer)
 {
 	struct file_lane *fl = container_of(timer, struct file_lane, later);
-	struct queue now = fl->direct;
+	struct queue now = fl->refused;
 	struct io *io;
 
 	if (now.head)
 		*now.tail = NULL;
 	else
 		now.tail = &now.head;
-	fl->direct.head = NULL;
-	fl->direct.tail = &fl->direct.head;
-	while ((io = queue_take(&now))) {
-		int status = io->status ? io->status : PARKED;
-
-		while (status == PARKED) {
-			struct op op = next_op(fl, io);
-
-			status = step_done(fl, io, &op, do_op(fl->file, &op, io));
-		}
-		finish(io, status);
-	}
+	fl->refused.head = NULL;
+	fl->refused.tail = &fl->refused.head;
+	while ((io = queue_take(&now)))
+		finish(io, io->status);
 	loop_work_add(fl->lane.loop, &fl->lane.kick);
-}
-
-static void completed(struct file_lane *fl, struct io *io, int res)
-{
-	struct op op = op_of(fl, io);
-	int status = step_done(fl, io, &op, res);
-
-	if (status == PARKED && for_ring(fl, io)) {
-		prepare(fl, io);
-		return;
-	}
-	fl->inflight--;
-	if (status == PARKED) {
-		io->status = 0;
-		queue_add(&fl->direct, io);
-	} else {
-		finish(io, status);
-	}
 }
 
 static bool drain(struct file_lane *fl)
@@ -435,15 +434,12 @@ static bool drain(struct file_lane *fl)
 			res[i] = cqe[i]->res;
 		}
 		io_uring_cq_advance(&fl->ring, count);
+		fl->inflight -= count;
 		for (unsigned i = 0; i < count; i++)
-			completed(fl, io[i], res[i]);
+			stepped(fl, io[i], res[i]);
 		any = true;
 	}
-	while (fl->waiting.head && fl->inflight < FILE_DEPTH) {
-		fl->inflight++;
-		prepare(fl, queue_take(&fl->waiting));
-	}
-	if (fl->prepared || fl->direct.head)
+	if (fl->waiting.head || fl->refused.head)
 		loop_work_add(fl->lane.loop, &fl->lane.kick);
 	return any;
 }
@@ -503,7 +499,7 @@ static void lane_free(struct lane *lane)
 {
 	struct file_lane *fl = to_lane(lane);
 
-	file_mapper_free(fl->mapper);
+	hands_fini(&fl->hands);
 	loop_work_del(lane->loop, &lane->kick);
 	loop_work_del(lane->loop, &fl->tell);
 	loop_timer_del(lane->loop, &fl->later);
@@ -537,22 +533,42 @@ static const struct lane_ops lane_ops = {
 };
 
 /* A ring with everything the steps need, or -errno. FALLOCATE is the youngest of the operations (Linux 5.6). */
+static int ring_open(struct io_uring *ring)
+{
+	struct io_uring_probe *probe;
+	int rc = io_uring_queue_init(FILE_DEPTH, ring, IORING_SETUP_COOP_TASKRUN);
+
+	if (rc == -EINVAL)
+		rc = io_uring_queue_init(FILE_DEPTH, ring, 0);
+	if (rc < 0)
+		return rc;
+	io_uring_ring_dontfork(ring); /* a child that outlives this process would keep the file open by it */
+	probe = io_uring_get_probe_ring(ring);
+	rc = probe && io_uring_opcode_supported(probe, IORING_OP_FALLOCATE) ? 0 : -ENOSYS;
+	io_uring_free_probe(probe);
+	if (rc < 0)
+		io_uring_queue_exit(ring);
+	return rc;
+}
+
+int file_ring_try(void)
+{
+	struct io_uring ring;
+	int rc = ring_open(&ring);
+
+	if (rc == 0)
+		io_uring_queue_exit(&ring);
+	return rc;
+}
+
 static int ring_start(struct file_lane *fl)
 {
 	int fds[2] = { fl->file->fd, fl->file->direct };
-	struct io_uring_probe *probe;
-	int rc = io_uring_queue_init(FILE_DEPTH, &fl->ring, IORING_SETUP_COOP_TASKRUN);
+	int rc = fl->file->no_ring ? fl->file->no_ring : ring_open(&fl->ring);
 
-	if (rc == -EINVAL)
-		rc = io_uring_queue_init(FILE_DEPTH, &fl->ring, 0);
 	if (rc < 0)
 		return rc;
-	io_uring_ring_dontfork(&fl->ring); /* a child that outlives this process would keep the file open by it */
-	probe = io_uring_get_probe_ring(&fl->ring);
-	rc = probe && io_uring_opcode_supported(probe, IORING_OP_FALLOCATE) ? 0 : -ENOSYS;
-	io_uring_free_probe(probe);
-	if (rc == 0)
-		rc = io_uring_register_files(&fl->ring, fds, 2);
+	rc = io_uring_register_files(&fl->ring, fds, 2);
 	if (rc < 0) {
 		io_uring_queue_exit(&fl->ring);
 		return rc;
@@ -586,14 +602,17 @@ int file_lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 		return diag_sys(diag, ENOMEM, "open a lane to %s", bdev->uri);
 	fl->file = container_of(bdev, struct file, bdev);
 	fl->waiting.tail = &fl->waiting.head;
-	fl->direct.tail = &fl->direct.head;
+	fl->refused.tail = &fl->refused.head;
 	fl->later.fire = later;
 	fl->tell.run = tell;
 	lane_init(&fl->lane, &lane_ops, bdev, loop);
+	hands_init(&fl->hands, loop);
 	rc = ring_start(fl);
 	if (rc < 0)
-		loop_trace(loop, "%s: io_uring cannot be used (%s): synchronous I/O", bdev->uri, diag_errno_text(-rc));
-	else if ((rc = ring_watch(fl, diag)) < 0) {
+		loop_trace(loop, "%s: io_uring is not available (%s): I/O uses threads", bdev->uri,
+			diag_errno_text(-rc));
+	rc = fl->ring_on ? ring_watch(fl, diag) : hands_start(&fl->hands, diag);
+	if (rc < 0) {
 		lane_free(&fl->lane);
 		return rc;
 	}

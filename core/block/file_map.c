@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Holes and data of a file, at once or on a thread's own loop, which may wait for a server as long as that takes. */
+/* Holes and data of a file. */
 #include "file_map.h"
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static int64_t seek(const struct file *file, uint64_t at, int what)
@@ -39,58 +38,4 @@ int file_map(const struct file *file, struct io *io)
 	}
 	io->detail = count;
 	return 0;
-}
-
-struct file_mapper {
-	const struct file *file;
-	struct crew *crew;
-	struct loop *home;
-	void (*done)(struct io *, int status);
-};
-
-static void back(struct loop_msg *msg)
-{
-	struct file_errand *errand = container_of(msg, struct file_errand, msg);
-
-	errand->mapper->done(errand->io, errand->status);
-}
-
-static void there(struct loop_msg *msg)
-{
-	struct file_errand *errand = container_of(msg, struct file_errand, msg);
-	struct file_mapper *m = errand->mapper;
-
-	errand->status = file_map(m->file, errand->io);
-	errand->msg.run = back;
-	loop_post(m->home, &errand->msg);
-}
-
-struct file_mapper *file_mapper_new(const struct file *file, struct loop *home, void (*done)(struct io *, int status))
-{
-	const struct loop_options options = { .name = loop_options(home)->name };
-	struct file_mapper *m = calloc(1, sizeof(*m));
-
-	if (!m)
-		return NULL;
-	*m = (struct file_mapper){ .file = file, .home = home, .done = done };
-	if (!crew_start(&m->crew, 1, &options, NULL))
-		return m;
-	free(m);
-	return NULL;
-}
-
-void file_mapper_add(struct file_mapper *m, struct io *io)
-{
-	struct file_errand *errand = &((struct file_io *)io->lower)->errand;
-
-	*errand = (struct file_errand){ .msg.run = there, .mapper = m, .io = io };
-	loop_post(crew_loop(m->crew, 0), &errand->msg);
-}
-
-void file_mapper_free(struct file_mapper *m)
-{
-	if (!m)
-		return;
-	crew_stop(m->crew);
-	free(m);
 }

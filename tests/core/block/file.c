@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Files and block devices: every kind of request, through io_uring and without it, and what cannot be opened. */
 #include "file.h"
+#include "forbid.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,14 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 
 #define POOL_EACH (32u << 20)
 
@@ -38,6 +33,15 @@ static const char *new_file(struct rig *r, size_t size)
 	cr_assert_eq(ftruncate(fd, size), 0);
 	close(fd);
 	return r->path;
+}
+
+static void new_in_memory(struct rig *r)
+{
+	int fd = mkstemp(strcpy(r->path, "/dev/shm/file-test-XXXXXX"));
+
+	if (fd < 0)
+		cr_skip_test("no /dev/shm");
+	close(fd);
 }
 
 static int open_disk(struct rig *r, const char *uri, bool write, uint64_t create)
@@ -101,26 +105,6 @@ static size_t disk_use(const char *path)
 
 	cr_assert_eq(stat(path, &st), 0);
 	return st.st_blocks * 512;
-}
-
-static void forbid(long call)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = { sizeof(code) / sizeof(*code), code };
-
-	cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), 0);
-}
-
-/* As containers do it (their default seccomp profiles refuse it since 2023). */
-static void forbid_io_uring(void)
-{
-	forbid(SYS_io_uring_setup);
 }
 
 /* Every kind, and read-back of all of it through another descriptor. */
@@ -201,11 +185,8 @@ Test(file, every_kind_of_request_where_io_uring_is_forbidden)
 Test(file, every_kind_of_request_on_tmpfs)
 {
 	struct rig r = { 0 };
-	int fd = mkstemp(strcpy(r.path, "/dev/shm/file-test-XXXXXX"));
 
-	if (fd < 0)
-		cr_skip_test("no /dev/shm");
-	close(fd);
+	new_in_memory(&r);
 	cr_assert_eq(open_disk(&r, r.path, true, 4 << 20), 0, "%s", r.diag.text);
 	exercise(&r, 512);
 	cr_assert_eq(io(&r, IO_ZERO, 0, 0, 1 << 20), 0);
@@ -232,7 +213,7 @@ Test(file, a_request_of_32_MiB)
 struct many {
 	struct io io;
 	struct buf buf;
-	uint64_t lower[8];
+	uint64_t lower[16];
 	unsigned *left;
 };
 
@@ -274,6 +255,17 @@ Test(file, more_requests_than_the_ring_holds)
 {
 	struct rig r = { 0 };
 
+	cr_assert_eq(open_disk(&r, new_file(&r, 4 << 20), true, 0), 0);
+	write_many(&r, 0);
+	close_disk(&r);
+	end(&r);
+}
+
+Test(file, more_requests_than_threads_where_io_uring_is_forbidden)
+{
+	struct rig r = { 0 };
+
+	forbid_io_uring();
 	cr_assert_eq(open_disk(&r, new_file(&r, 4 << 20), true, 0), 0);
 	write_many(&r, 0);
 	close_disk(&r);
@@ -565,6 +557,21 @@ Test(file, a_file_that_grows_and_shrinks)
 	end(&r);
 }
 
+Test(file, the_absence_of_io_uring_is_told)
+{
+	struct rig r = { 0 };
+
+	cr_assert_eq(open_disk(&r, new_file(&r, 4 << 20), true, 0), 0, "%s", r.diag.text);
+	cr_assert_eq(r.bdev->why.err, 0);
+	close_disk(&r);
+	forbid_io_uring();
+	cr_assert_eq(open_disk(&r, r.path, true, 0), 0, "%s", r.diag.text);
+	cr_assert_eq(r.bdev->why.err, EPERM);
+	cr_assert(strstr(r.bdev->why.text, "io_uring"), "%s", r.bdev->why.text);
+	close_disk(&r);
+	end(&r);
+}
+
 static void grows(struct rig *r)
 {
 	r->bdev->changed = hear;
@@ -591,8 +598,8 @@ Test(file, who_serves_a_file_does_not_wait_for_its_size)
 	struct rig r = { 0 };
 
 	cr_assert_eq(open_disk(&r, new_file(&r, 4 << 20), true, 0), 0, "%s", r.diag.text);
-	forbid(SYS_fstat);
-	forbid(SYS_newfstatat);
+	forbid(SYS_fstat, EPERM);
+	forbid(SYS_newfstatat, EPERM);
 	grows(&r);
 	close_disk(&r);
 	end(&r);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Without io_uring, calls that hang: the loop serves what else there is, on this disk and on others. */
+#include "file.h"
+#include "forbid.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define BUF 4096u
+#define HUNG_AT (1u << 20) /* calls for this offset hang, and fdatasync */
+
+ssize_t __real_pread(int fd, void *p, size_t len, off_t off);
+ssize_t __wrap_pread(int fd, void *p, size_t len, off_t off);
+ssize_t __real_pwrite(int fd, const void *p, size_t len, off_t off);
+ssize_t __wrap_pwrite(int fd, const void *p, size_t len, off_t off);
+int __wrap_fdatasync(int fd);
+int __real_fallocate(int fd, int mode, off_t off, off_t len);
+int __wrap_fallocate(int fd, int mode, off_t off, off_t len);
+int __real_ioctl(int fd, unsigned long request, void *arg);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+off_t __real_lseek(int fd, off_t off, int whence);
+off_t __wrap_lseek(int fd, off_t off, int whence);
+
+static bool hanging; /* atomic */
+static sem_t go;
+
+static void hang(off_t off)
+{
+	if (off == HUNG_AT && __atomic_load_n(&hanging, __ATOMIC_RELAXED))
+		sem_wait(&go);
+}
+
+ssize_t __wrap_pread(int fd, void *p, size_t len, off_t off)
+{
+	hang(off);
+	return __real_pread(fd, p, len, off);
+}
+
+ssize_t __wrap_pwrite(int fd, const void *p, size_t len, off_t off)
+{
+	hang(off);
+	return __real_pwrite(fd, p, len, off);
+}
+
+int __wrap_fdatasync(int fd)
+{
+	(void)fd;
+	hang(HUNG_AT);
+	return 0;
+}
+
+int __wrap_fallocate(int fd, int mode, off_t off, off_t len)
+{
+	hang(off);
+	return __real_fallocate(fd, mode, off, len);
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	uint64_t *range;
+	va_list args;
+
+	va_start(args, request);
+	range = va_arg(args, uint64_t *);
+	va_end(args);
+	if (request != BLKDISCARD)
+		return __real_ioctl(fd, request, range);
+	hang((off_t)range[0]);
+	return 0;
+}
+
+off_t __wrap_lseek(int fd, off_t off, int whence)
+{
+	hang(off);
+	return __real_lseek(fd, off, whence);
+}
+
+struct disk {
+	char path[64];
+	struct bdev *bdev;
+	struct lane *lane[2];
+};
+
+static struct loop *loop;
+static struct pool *pool;
+static struct disk disk, other;
+
+static void open_disk(struct disk *d)
+{
+	struct diag why = { 0 };
+
+	cr_assert_eq(bdev_open(&d->bdev, loop, d->path, &(struct bdev_env){ .write = true }, &why), 0,
+		"%s", why.text);
+	for (int i = 0; i < 2; i++)
+		cr_assert_eq(lane_open(&d->lane[i], d->bdev, loop, &why), 0, "%s", why.text);
+}
+
+static void close_disk(struct disk *d)
+{
+	for (int i = 0; i < 2; i++)
+		lane_close(d->lane[i]);
+	bdev_close(d->bdev);
+}
+
+static void new_disk(struct disk *d)
+{
+	int fd = mkstemp(strcpy(d->path, "/var/tmp/hang-test-XXXXXX"));
+
+	cr_assert(fd >= 0 && !ftruncate(fd, 4 << 20));
+	close(fd);
+	open_disk(d);
+}
+
+static void setup(void)
+{
+	forbid_io_uring();
+	sem_init(&go, 0, 0);
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	cr_assert_eq(pool_new(&pool, BUF, 64, NULL), 0);
+	new_disk(&disk);
+	new_disk(&other);
+}
+
+static void fini(void)
+{
+	close_disk(&disk);
+	close_disk(&other);
+	pool_free(pool);
+	loop_free(loop);
+	unlink(disk.path);
+	unlink(other.path);
+}
+TestSuite(file_hang, .init = setup, .fini = fini, .timeout = 30);
+
+struct slot {
+	struct io io;
+	struct buf buf;
+	volatile int over;
+	uint64_t lower[16];
+};
+static struct slot slot[64];
+
+static void over(struct io *io)
+{
+	container_of(io, struct slot, io)->over = 1;
+}
+
+static struct slot *submit(struct lane *lane, unsigned n, uint8_t kind, uint8_t flags, uint64_t off)
+{
+	bool flush = kind == IO_FLUSH;
+	struct slot *s = &slot[n];
+
+	*s = (struct slot){ .buf = { pool->base + n * BUF, BUF, pool } };
+	cr_assert_leq(lane->bdev->lim.io_size, sizeof(s->lower));
+	s->io = (struct io){
+		.kind = kind,
+		.flags = flags,
+		.off = flush ? 0 : off,
+		.len = flush ? 0 : BUF,
+		.buf = &s->buf,
+		.done = over,
+		.lower = s->lower,
+	};
+	bdev_submit(lane, &s->io);
+	return s;
+}
+
+static int finished(struct slot *s)
+{
+	loop_wait(loop, &s->over, 0);
+	return s->io.status;
+}
+
+static void end_hanging(unsigned calls)
+{
+	__atomic_store_n(&hanging, false, __ATOMIC_RELAXED);
+	while (calls--)
+		sem_post(&go);
+}
+
+static void assert_others_served(uint8_t kind)
+{
+	struct slot *hung;
+
+	__atomic_store_n(&hanging, true, __ATOMIC_RELAXED);
+	hung = submit(disk.lane[0], 0, kind, 0, HUNG_AT);
+	cr_assert_eq(finished(submit(disk.lane[0], 1, IO_READ, 0, 0)), 0, "this lane");
+	cr_assert_eq(finished(submit(disk.lane[1], 2, IO_WRITE, 0, 0)), 0, "another lane");
+	cr_assert_eq(finished(submit(other.lane[0], 3, IO_WRITE, 0, 0)), 0, "another disk");
+	cr_assert(!hung->over);
+	end_hanging(8);
+	cr_assert_eq(finished(hung), 0);
+	while (!sem_trywait(&go))
+		;
+}
+
+Test(file_hang, a_call_that_hangs_holds_up_nothing_else)
+{
+	static const uint8_t kinds[] = { IO_READ, IO_WRITE, IO_FLUSH, IO_TRIM, IO_ZERO, IO_MAP };
+
+	for (unsigned i = 0; i < sizeof(kinds); i++)
+		assert_others_served(kinds[i]);
+}
+
+/* A device on which no holes can be punched. */
+Test(file_hang, a_discard_that_hangs_holds_up_nothing_else)
+{
+	container_of(disk.bdev, struct file, bdev)->device = true;
+	forbid(SYS_fallocate, EOPNOTSUPP);
+	assert_others_served(IO_TRIM);
+	container_of(disk.bdev, struct file, bdev)->device = false;
+}
+
+Test(file_hang, a_disk_that_hangs_with_all_its_threads_holds_up_no_other)
+{
+	__atomic_store_n(&hanging, true, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < 3 * HANDS; i++)
+		submit(disk.lane[0], i, IO_WRITE, 0, HUNG_AT);
+	for (unsigned i = 0; i < 100; i++) {
+		uint8_t kind = i % 2 ? IO_READ : IO_WRITE;
+
+		cr_assert_eq(finished(submit(other.lane[0], 63, kind, 0, HUNG_AT - BUF)), 0);
+	}
+	for (unsigned i = 0; i < 3 * HANDS; i++)
+		cr_assert(!slot[i].over);
+	end_hanging(3 * HANDS);
+	for (unsigned i = 0; i < 3 * HANDS; i++)
+		cr_assert_eq(finished(&slot[i]), 0);
+}
