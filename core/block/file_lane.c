@@ -249,9 +249,9 @@ static int step_done(struct file_lane *fl, struct io *io, const struct file_op *
 	return res < 0 ? (int)res : 0;
 }
 
-static void finish(struct io *io, int status)
+static void finish(struct file_lane *fl, struct io *io, int status)
 {
-	io->status = status;
+	io->status = bdev_sync_status(&fl->file->bdev, io, status);
 	if (io->kind != IO_MAP || io->status)
 		io->detail = 0;
 	io->done(io);
@@ -352,7 +352,7 @@ static void stepped(struct file_lane *fl, struct io *io, int64_t res)
 	if (status == PARKED)
 		next_step(fl, io);
 	else
-		finish(io, status);
+		finish(fl, io, status);
 }
 
 static void on_thread(struct hand_job *job)
@@ -415,7 +415,7 @@ static void later(struct loop_timer *timer)
 	fl->refused.head = NULL;
 	fl->refused.tail = &fl->refused.head;
 	while ((io = queue_take(&now)))
-		finish(io, io->status);
+		finish(fl, io, io->status);
 	loop_work_add(fl->lane.loop, &fl->lane.kick);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Without io_uring, calls that hang: the loop serves what else there is, on this disk and on others. */
+/* Without io_uring, calls that hang: the loop serves other requests of this disk and of others. And
+ * write-back errors, which the kernel reports once: they are sticky. */
 #include "file.h"
 #include "forbid.h"
 #include <criterion/criterion.h>
@@ -30,6 +31,8 @@ off_t __wrap_lseek(int fd, off_t off, int whence);
 
 static bool hanging; /* atomic */
 static sem_t go;
+static int sync_error; /* of the next fdatasync */
+static unsigned syncs;
 
 static void hang(off_t off)
 {
@@ -49,11 +52,14 @@ ssize_t __wrap_pwrite(int fd, const void *p, size_t len, off_t off)
 	return __real_pwrite(fd, p, len, off);
 }
 
+/* As the kernel does it: one caller gets the error. */
 int __wrap_fdatasync(int fd)
 {
 	(void)fd;
 	hang(HUNG_AT);
-	return 0;
+	__atomic_add_fetch(&syncs, 1, __ATOMIC_RELAXED);
+	errno = __atomic_exchange_n(&sync_error, 0, __ATOMIC_RELAXED);
+	return errno ? -1 : 0;
 }
 
 int __wrap_fallocate(int fd, int mode, off_t off, off_t len)
@@ -233,4 +239,37 @@ Test(file_hang, a_disk_that_hangs_with_all_its_threads_holds_up_no_other)
 	end_hanging(3 * HANDS);
 	for (unsigned i = 0; i < 3 * HANDS; i++)
 		cr_assert_eq(finished(&slot[i]), 0);
+}
+
+static int fua(struct lane *lane, uint8_t kind)
+{
+	return finished(submit(lane, 0, kind, IO_FUA, 0));
+}
+
+static void assert_sticky(int err, uint8_t kind)
+{
+	__atomic_store_n(&sync_error, err, __ATOMIC_RELAXED);
+	cr_assert_eq(kind == IO_FLUSH ? finished(submit(disk.lane[1], 0, IO_FLUSH, 0, 0)) : fua(disk.lane[1], kind), -err);
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(finished(submit(disk.lane[i % 2], 0, IO_FLUSH, 0, 0)), -err, "the kernel forgot it, the disk must not");
+	cr_assert_eq(fua(disk.lane[0], IO_WRITE), -err);
+	cr_assert_eq(fua(disk.lane[0], IO_TRIM), -err);
+	cr_assert_eq(finished(submit(disk.lane[0], 0, IO_WRITE, 0, 0)), 0);
+	cr_assert_eq(finished(submit(disk.lane[0], 0, IO_READ, 0, 0)), 0);
+	cr_assert_eq(finished(submit(other.lane[0], 0, IO_FLUSH, 0, 0)), 0);
+	close_disk(&disk);
+	open_disk(&disk);
+	cr_assert_eq(finished(submit(disk.lane[0], 0, IO_FLUSH, 0, 0)), 0, "it was reopened");
+}
+
+Test(file_hang, an_error_of_write_back_stays_until_the_disk_is_reopened)
+{
+	static const int errs[] = { EIO, ENOSPC, EDQUOT };
+
+	for (unsigned i = 0; i < sizeof(errs) / sizeof(*errs); i++) {
+		assert_sticky(errs[i], IO_FLUSH);
+		assert_sticky(errs[i], IO_WRITE);
+		assert_sticky(errs[i], IO_ZERO);
+	}
+	cr_assert(syncs > 0);
 }
