@@ -76,13 +76,22 @@ static uint64_t whole_blocks(const struct file *file, uint64_t size)
 	return (file->device ? size : size + mask) & ~mask;
 }
 
+uint64_t file_end(const struct file *file)
+{
+	uint64_t size;
+
+	if (file->device || file->remote || !size_of(file, &size))
+		return UINT64_MAX;
+	return whole_blocks(file, size);
+}
+
 static void watch_later(struct file *file)
 {
 	loop_timer_set(file->bdev.loop, &file->watch, loop_now(file->bdev.loop) + FILE_WATCH_NS);
 }
 
 /* There is no event for this that does not come with every write, too. What has grown is the disk's; what has gone was promised: the
- * size stays, requests for it fail, and none may make the file longer again with nothing in it. */
+ * size stays, and requests for it fail. Changes check by themselves, see file_end(). */
 static void look(struct loop_timer *timer)
 {
 	struct file *file = container_of(timer, struct file, watch);

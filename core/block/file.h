@@ -43,6 +43,9 @@ struct file_io { /* io.lower */
 	int64_t res;
 };
 
+/* The end of the last block of a regular file now: a change beyond it would extend a file that shrank.
+ * UINT64_MAX if unknown. Does not block. */
+uint64_t file_end(const struct file *);
 /* 0, or -errno: this kernel or container does not offer what a lane needs of io_uring. */
 int file_ring_try(void);
 int file_lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);

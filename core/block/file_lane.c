@@ -31,6 +31,7 @@ struct file_lane {
 	bool ring_on, watched;
 	bool no_direct, no_punch, no_zero; /* learned: this file does not take it */
 	unsigned inflight, prepared;
+	uint64_t end; /* file_end() at this kick; 0: not asked yet */
 	struct queue waiting; /* for a place in the ring */
 	struct queue refused; /* io->status is set; done in the next turn */
 	struct hands hands;
@@ -152,12 +153,19 @@ static int64_t no_error(int64_t rc)
 	return rc < 0 ? -errno : rc;
 }
 
+static bool changes(const struct file_op *op)
+{
+	return op->step != STEP_READ && op->step != STEP_SYNC && op->step != STEP_MAP;
+}
+
 static int64_t do_op(const struct file *file, const struct file_op *op, struct io *io)
 {
 	int fd = op->bypass ? file->direct : file->fd;
 	uint64_t range[2] = { op->off, op->len };
 	int64_t rc;
 
+	if (changes(op) && op->off + op->len > file_end(file))
+		return -ENXIO;
 	switch ((enum file_step)op->step) {
 	case STEP_READ:
 		return no_error(pread(fd, op->p, op->len, op->off));
@@ -382,15 +390,29 @@ static void submit(struct lane *lane, struct io *io)
 		next_step(fl, io);
 }
 
+/* Ask for the size once a kick, after its requests were submitted: no truncation before them is missed. */
+static bool beyond_end(struct file_lane *fl, const struct file_op *op)
+{
+	if (!changes(op))
+		return false;
+	if (!fl->end)
+		fl->end = file_end(fl->file);
+	return op->off + op->len > fl->end;
+}
+
 /* One system call for all that was prepared in this turn. What the kernel cannot take now is offered again in the next. */
 static void kick(struct lane *lane)
 {
 	struct file_lane *fl = to_lane(lane);
 	struct io *io;
 
+	fl->end = 0;
 	while (fl->inflight < FILE_DEPTH && (io = queue_take(&fl->waiting))) {
 		next_op(fl, io);
-		prepare(fl, io);
+		if (beyond_end(fl, &progress(io)->op))
+			refuse(fl, io, -ENXIO);
+		else
+			prepare(fl, io);
 	}
 	if (fl->prepared) {
 		int rc = io_uring_submit(&fl->ring);

@@ -557,6 +557,56 @@ Test(file, a_file_that_grows_and_shrinks)
 	end(&r);
 }
 
+static void cut(struct rig *r, uint8_t kind, uint8_t flags)
+{
+	struct stat st;
+
+	cr_assert_eq(truncate(r->path, 4 << 20), 0);
+	cr_assert_eq(io(r, kind, flags, 3 << 20, 4096), 0);
+	cr_assert_eq(truncate(r->path, 1 << 20), 0);
+	cr_assert_eq(io(r, kind, flags, 3 << 20, 4096), -ENXIO, "kind %d", kind);
+	cr_assert_eq(io(r, kind, flags, (1 << 20) - 4096, 8192), -ENXIO, "across the end");
+	cr_assert_eq(io(r, kind, flags, (1 << 20) - 4096, 4096), 0, "up to the end");
+	cr_assert_eq(stat(r->path, &st), 0);
+	cr_assert_eq(st.st_size, 1 << 20);
+}
+
+/* The watch over the size has no turn between. On tmpfs, IO_KEEP makes zeroes a write. */
+static void is_cut(struct rig *r)
+{
+	cr_assert_eq(open_disk(r, r->path, true, 4 << 20), 0, "%s", r->diag.text);
+	cut(r, IO_WRITE, 0);
+	cut(r, IO_WRITE, IO_FUA);
+	cut(r, IO_ZERO, 0);
+	cut(r, IO_ZERO, IO_KEEP);
+	cr_assert_eq(io(r, IO_FLUSH, 0, 0, 0), 0, "not a write-back error");
+	close_disk(r);
+	end(r);
+}
+
+Test(file, no_request_extends_a_file_that_was_cut)
+{
+	struct rig r = { 0 };
+
+	new_file(&r, 4 << 20);
+	is_cut(&r);
+	new_in_memory(&r);
+	r.loop = NULL;
+	is_cut(&r);
+}
+
+Test(file, no_request_extends_a_file_that_was_cut_where_io_uring_is_forbidden)
+{
+	struct rig r = { 0 };
+
+	forbid_io_uring();
+	new_file(&r, 4 << 20);
+	is_cut(&r);
+	new_in_memory(&r);
+	r.loop = NULL;
+	is_cut(&r);
+}
+
 Test(file, the_absence_of_io_uring_is_told)
 {
 	struct rig r = { 0 };
