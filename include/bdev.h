@@ -167,6 +167,9 @@ void lane_init(struct lane *, const struct lane_ops *, struct bdev *, struct loo
 /* One synchronous request on its own lane and loop, for the control plane and tests. Brings `lower` itself. Once the time
  * (0 = none) is over it is cancelled where the lane can (-ETIMEDOUT); what a live path has in flight is waited for. */
 int bdev_io_wait(struct lane *, struct io *, uint32_t timeout_ms);
+/* Flush before a stop, on the lane's thread. -ETIMEDOUT: cancelled at the deadline (loop_clock). -EINPROGRESS: the disk
+ * still has the request; neither the lane nor the disk can be freed. */
+int bdev_flush(struct lane *, uint64_t deadline_ns, struct diag *);
 static inline int lane_map(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	return lane->ops->map ? lane->ops->map(lane, pool, diag) : 0;

@@ -12,6 +12,7 @@
 #define CLOSE_MS 2000
 #define GRACE_MS 500 /* beyond timeout=: whoever is below has the better reason for the same deadline */
 #define CANCEL_MS 100
+#define FLUSH_CANCEL_MS 500 /* for the disk to give it back */
 
 static int stream_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
@@ -293,6 +294,43 @@ int bdev_io_wait(struct lane *lane, struct io *io, uint32_t timeout_ms)
 	io->detail = wait.io.detail;
 	io->status = deadline && wait.io.status == -ECANCELED ? -ETIMEDOUT : wait.io.status;
 	return io->status;
+}
+
+struct flush {
+	struct io io;
+	volatile int over;
+	uint64_t lower[];
+};
+
+static void flushed(struct io *io)
+{
+	container_of(io, struct flush, io)->over = 1;
+}
+
+/* A flush that the disk keeps is not freed. */
+int bdev_flush(struct lane *lane, uint64_t deadline, struct diag *diag)
+{
+	struct flush *flush = calloc(1, sizeof(*flush) + lane->bdev->lim.io_size);
+	int status = flush ? -EINPROGRESS : -ENOMEM;
+
+	if (flush) {
+		flush->io = (struct io){ .kind = IO_FLUSH, .done = flushed, .lower = flush->lower };
+		bdev_submit(lane, &flush->io);
+		if (!loop_wait(lane->loop, &flush->over, deadline))
+			bdev_cancel(lane, &flush->io);
+		if (loop_wait(lane->loop, &flush->over, loop_clock() + FLUSH_CANCEL_MS * MSEC)) {
+			status = flush->io.status == -ECANCELED ? -ETIMEDOUT : flush->io.status;
+			free(flush);
+		}
+	}
+	if (!status)
+		return 0;
+	if (status == -EINPROGRESS || status == -ETIMEDOUT)
+		diag_set(diag, DIAG_TIMEOUT, -status, "data may not be on the disk: flush: timed out");
+	else
+		diag_sys(diag, -status, "data may not be on the disk: flush");
+	diag_ctx(diag, "%s", lane->bdev->uri);
+	return status;
 }
 
 #ifdef DEBUG_CONTRACTS

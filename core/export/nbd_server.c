@@ -15,7 +15,6 @@
 #define REST_MS 200 /* when no descriptor was left for another client */
 #define POLITE_MS 1000 /* for clients to take answers that are ready */
 #define CANCEL_MS 500 /* for the disk to give back what it held */
-#define FLUSH_KEPT 1
 
 struct nbd_server {
 	struct loop *loop;
@@ -201,12 +200,6 @@ struct job { /* of a worker, through loop_call() */
 	bool kept; /* a disk still has a flush of ours */
 };
 
-struct flush {
-	struct io io;
-	volatile int over;
-	uint64_t lower[];
-};
-
 static int worker_open(struct loop *loop, void *arg)
 {
 	struct job *job = arg;
@@ -270,30 +263,6 @@ static int worker_abort(struct loop *loop, void *arg)
 	return 0;
 }
 
-static void flushed(struct io *io)
-{
-	container_of(io, struct flush, io)->over = 1;
-}
-
-/* A flush that the disk neither answers nor gives back stays with it: FLUSH_KEPT, and its memory is not freed. */
-static int flush(struct lane *lane, uint64_t deadline)
-{
-	struct flush *flush = calloc(1, sizeof(*flush) + lane->bdev->lim.io_size);
-	int status = FLUSH_KEPT;
-
-	if (!flush)
-		return -ENOMEM;
-	flush->io = (struct io){ .kind = IO_FLUSH, .done = flushed, .lower = flush->lower };
-	bdev_submit(lane, &flush->io);
-	if (!loop_wait(lane->loop, &flush->over, deadline))
-		bdev_cancel(lane, &flush->io);
-	if (loop_wait(lane->loop, &flush->over, loop_clock() + CANCEL_MS * MSEC)) {
-		status = flush->io.status == -ECANCELED ? -ETIMEDOUT : flush->io.status;
-		free(flush);
-	}
-	return status;
-}
-
 static int worker_flush(struct loop *loop, void *arg)
 {
 	struct job *job = arg;
@@ -307,15 +276,9 @@ static int worker_flush(struct loop *loop, void *arg)
 
 		if (!(nbd_export_flags(export, false) & NBD_FLAG_SEND_FLUSH))
 			continue;
-		err = flush(job->worker->lane[i], job->deadline);
-		job->kept |= err == FLUSH_KEPT;
-		if (err && !result) {
-			if (err == FLUSH_KEPT)
-				result = diag_set(job->diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: flush: timed out");
-			else
-				result = diag_sys(job->diag, -err, "data may not be on the disk: flush");
-			diag_ctx(job->diag, "%s", export->bdev->uri);
-		}
+		err = bdev_flush(job->worker->lane[i], job->deadline, result ? NULL : job->diag);
+		job->kept |= err == -EINPROGRESS;
+		result = result ? result : err;
 	}
 	return result;
 }

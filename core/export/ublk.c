@@ -215,26 +215,17 @@ void ublk_info(const struct ublk *u, struct ublk_info *info)
 		info->requests += u->queue[i].requests;
 }
 
-static uint32_t left_ms(uint64_t deadline)
-{
-	uint64_t now = loop_clock();
-
-	return now < deadline ? (uint32_t)((deadline - now) / MSEC) + 1 : 1;
-}
-
 struct flush {
 	struct ublk *u;
-	int status;
+	struct diag *diag;
 };
 
 static int flush_disk(struct loop *loop, void *arg)
 {
 	struct flush *flush = arg;
-	struct io io = { .kind = IO_FLUSH };
 
 	(void)loop;
-	flush->status = bdev_io_wait(flush->u->queue[0].lane, &io, left_ms(flush->u->deadline));
-	return 0;
+	return bdev_flush(flush->u->queue[0].lane, flush->u->deadline, flush->diag);
 }
 
 /* What the device's own cache holds, then the device: its requests are answered. */
@@ -256,7 +247,7 @@ static int stop_device(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 int ublk_stop(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 {
 	struct flush flush = { .u = u };
-	int err = 0;
+	int err = 0, flushed = 0;
 
 	if (!u)
 		return 0;
@@ -266,12 +257,12 @@ int ublk_stop(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 		err = stop_device(u, timeout_ms, diag);
 	if (err == -EINPROGRESS)
 		return err;
+	flush.diag = err ? NULL : diag;
 	if (!(u->params.attrs & UBLK_ATTR_READ_ONLY) && u->opt.bdev->lim.max[IO_FLUSH])
-		loop_call(u->loop, u->queue[0].loop, flush_disk, &flush);
-	if (flush.status && !err) {
-		err = diag_sys(diag, -flush.status, "data may not be on the disk: flush");
-		diag_ctx(diag, "%s", u->opt.bdev->uri);
-	}
+		flushed = loop_call(u->loop, u->queue[0].loop, flush_disk, &flush);
+	if (flushed == -EINPROGRESS)
+		return flushed;
+	err = err ? err : flushed;
 	close_queues(u);
 	u->deadline = loop_clock() + DELETE_MS * MSEC;
 	ublk_cmd(u, UBLK_CTL_DEL_DEV, 0, NULL, 0);

@@ -373,6 +373,30 @@ Test(nvme_serve, stop_with_a_disk_that_keeps_its_requests)
 	cr_assert_str_eq(why.text, "data may not be on the disk: it did not answer in 0.3 s");
 }
 
+Test(nvme_serve, stop_that_cannot_flush_fails)
+{
+	begin();
+	serving_start();
+	backing->flush_status = -EIO;
+	cr_assert_eq(target_stop(target, 1000, &why), -EIO);
+	cr_assert(strstr(why.text, "data may not be on the disk: flush"), "%s", why.text);
+	target = NULL;
+	serving_end();
+}
+
+Test(nvme_serve, stop_does_not_wait_for_a_flush_that_is_never_answered)
+{
+	uint64_t before;
+
+	begin();
+	serving_start();
+	backing->hold = backing->keep = true;
+	before = loop_clock();
+	cr_assert_eq(target_stop(target, 50, &why), -EINPROGRESS, "not to be closed");
+	cr_assert_lt(loop_clock() - before, 2 * SEC);
+	cr_assert(strstr(why.text, "data may not be on the disk: flush"), "%s", why.text);
+}
+
 /* Several threads: queues spread over them, hosts come and go, all of it ends. Data is checked across queues. */
 Test(nvme_serve, threads)
 {

@@ -131,6 +131,7 @@ struct job { /* of a worker, through loop_call() */
 	struct tgt_worker *worker;
 	struct diag *diag;
 	uint64_t deadline;
+	bool kept; /* a disk still has a flush of ours */
 };
 
 static int worker_close(struct loop *loop, void *arg)
@@ -175,17 +176,13 @@ static int worker_flush(struct loop *loop, void *arg)
 
 	(void)loop;
 	for (unsigned i = 0; i < target->opt.disks; i++) {
-		uint64_t now = loop_clock(), ms = job->deadline > now ? (job->deadline - now) / MSEC + 1 : 1;
-		struct io io = { .kind = IO_FLUSH };
 		int err;
 
 		if (target->disk[i].ro || !target->disk[i].bdev->lim.max[IO_FLUSH])
 			continue;
-		err = bdev_io_wait(job->worker->lane[i], &io, (uint32_t)ms);
-		if (err && !result) {
-			result = diag_sys(job->diag, -err, "data may not be on the disk: flush");
-			diag_ctx(job->diag, "%s", target->disk[i].bdev->uri);
-		}
+		err = bdev_flush(job->worker->lane[i], job->deadline, result ? NULL : job->diag);
+		job->kept |= err == -EINPROGRESS;
+		result = result ? result : err;
 	}
 	return result;
 }
@@ -373,6 +370,8 @@ int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
 	if (late && !err)
 		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests were given up: hosts or disks did not do their part in %g s",
 			timeout_ms / 1000.);
+	if (job.kept)
+		return -EINPROGRESS;
 	target_free(target);
 	return err;
 }

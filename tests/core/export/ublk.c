@@ -537,6 +537,21 @@ Test(ublk, the_end_from_elsewhere_is_told_and_stopping_then_is_no_failure)
 	teardown();
 }
 
+Test(ublk, a_stop_does_not_wait_for_a_flush_that_is_never_answered)
+{
+	static struct ublk *u; /* what the disk keeps cannot be freed */
+	struct diag diag = { 0 };
+	uint64_t before;
+
+	setup();
+	u = start(0);
+	d.disk->hold = d.disk->keep = true;
+	before = loop_clock();
+	cr_assert_eq(ublk_stop(u, 50, &diag), -EINPROGRESS, "not to be closed");
+	cr_assert_lt(loop_clock() - before, 2000000000ull);
+	cr_assert(strstr(diag.text, "data may not be on the disk: flush"), "%s", diag.text);
+}
+
 Test(ublk, a_stop_says_what_may_not_be_on_the_disk)
 {
 	struct diag diag = { 0 };
