@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* `-` to be written (input.c: to be read): the standard output as a disk that is written once, from its first byte to its
- * last. Requests may come in any order; each is held until its turn. One write is in flight at a time, through an io_uring so
- * that a reader who rests does not stop the loop; where that is forbidden it does. */
+ * last. Requests may come in any order; each is held until its turn. One write is in flight at a time, on a
+ * thread, so that a slow reader does not stop the loop. */
 #include "bdev.h"
 #include "block.h"
+#include "hands.h"
 #include <errno.h>
-#include <liburing.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,16 +26,17 @@ struct output {
 
 struct output_lane {
 	struct lane lane;
-	struct io_uring ring;
-	bool ring_on;
 	uint64_t at; /* bytes written */
 	struct io *held; /* by offset */
 	struct io *writing;
 	uint32_t put; /* of writing */
-	struct io *other; /* what is no writing, to be answered in the next turn */
+	struct io *other; /* what is neither writing nor a flush, to be answered in the next turn */
+	struct io *flushing, *to_flush;
 	struct io *cancelled;
 	int failed; /* for good: what is missing in a stream cannot be written later */
-	struct loop_fd fd;
+	struct hands hands;
+	struct hand_job write, sync;
+	int wrote, synced; /* results */
 	struct loop_timer later;
 	struct loop_work tell;
 };
@@ -52,10 +53,22 @@ static void finish(struct io *io, int status)
 	io->done(io);
 }
 
+static struct io **list_of(struct output_lane *ol, const struct io *io)
+{
+	switch (io->kind) {
+	case IO_WRITE:
+	case IO_ZERO:
+		return &ol->held;
+	case IO_FLUSH:
+		return &ol->to_flush;
+	default:
+		return &ol->other;
+	}
+}
+
 static void submit(struct lane *lane, struct io *io)
 {
-	struct output_lane *ol = to_lane(lane);
-	struct io **at = io->kind == IO_WRITE || io->kind == IO_ZERO ? &ol->held : &ol->other;
+	struct io **at = list_of(to_lane(lane), io);
 
 	while (*at && (*at)->off <= io->off)
 		at = &(*at)->next;
@@ -75,16 +88,18 @@ static const uint8_t *next_bytes(const struct output_lane *ol, uint32_t *len)
 	return container_of(ol->lane.bdev, struct output, bdev)->zeroes;
 }
 
-/* The offset -1 is the file's own position, as of write(2): the output may be a file that is appended to. */
-static void start_write(struct output_lane *ol)
+/* The parent process may have made the descriptor non-blocking. */
+static void write_some(struct hand_job *job)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&ol->ring);
+	struct output_lane *ol = container_of(job, struct output_lane, write);
+	struct pollfd room = { .fd = STDOUT_FILENO, .events = POLLOUT };
 	uint32_t len;
 	const uint8_t *p = next_bytes(ol, &len);
+	ssize_t rc = write(STDOUT_FILENO, p, len);
 
-	io_uring_prep_write(sqe, STDOUT_FILENO, p, len, -1);
-	if (io_uring_submit(&ol->ring) != 1)
-		loop_timer_set(ol->lane.loop, &ol->later, loop_now(ol->lane.loop) + 1000000);
+	ol->wrote = rc < 0 ? -errno : (int)rc;
+	if (ol->wrote == -EAGAIN)
+		poll(&room, 1, -1);
 }
 
 static void take_next(struct output_lane *ol)
@@ -94,8 +109,7 @@ static void take_next(struct output_lane *ol)
 	ol->writing = ol->held;
 	ol->held = ol->held->next;
 	ol->put = 0;
-	if (ol->ring_on)
-		start_write(ol);
+	hands_add(&ol->hands, &ol->write); /* has a thread since output_lane_open() */
 }
 
 /* Gives true when the io in work is done. */
@@ -118,28 +132,14 @@ static bool put(struct output_lane *ol, int res)
 	return true;
 }
 
-static void ready(struct loop_fd *fd, uint32_t events)
+static void wrote(struct hand_job *job)
 {
-	struct output_lane *ol = container_of(fd, struct output_lane, fd);
-	struct io_uring_cqe *cqe;
-	int res;
+	struct output_lane *ol = container_of(job, struct output_lane, write);
 
-	(void)events;
-	if (io_uring_peek_cqe(&ol->ring, &cqe) < 0)
-		return;
-	res = cqe->res;
-	io_uring_cqe_seen(&ol->ring, cqe);
-	if (put(ol, res))
+	if (put(ol, ol->wrote))
 		loop_work_add(ol->lane.loop, &ol->lane.kick);
 	else
-		start_write(ol);
-}
-
-static int sync_output(void)
-{
-	if (fdatasync(STDOUT_FILENO) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
-		return 0;
-	return -errno;
+		hands_add(&ol->hands, &ol->write);
 }
 
 static void finish_all(struct io **list, int status)
@@ -150,27 +150,36 @@ static void finish_all(struct io **list, int status)
 	while (io) {
 		struct io *next = io->next;
 
-		finish(io, status ? status : io->kind == IO_FLUSH ? sync_output() : -EOPNOTSUPP);
+		finish(io, status);
 		io = next;
 	}
+}
+
+static void sync_output(struct hand_job *job)
+{
+	struct output_lane *ol = container_of(job, struct output_lane, sync);
+
+	if (fdatasync(STDOUT_FILENO) == 0 || errno == EINVAL || errno == EROFS || errno == ENOTSUP)
+		ol->synced = 0;
+	else
+		ol->synced = -errno;
+}
+
+static void synced(struct hand_job *job)
+{
+	struct output_lane *ol = container_of(job, struct output_lane, sync);
+
+	finish_all(&ol->flushing, ol->failed ? ol->failed : ol->synced);
+	loop_work_add(ol->lane.loop, &ol->lane.kick);
 }
 
 static void later(struct loop_timer *timer)
 {
 	struct output_lane *ol = container_of(timer, struct output_lane, later);
 
-	if (ol->writing && ol->ring_on) {
-		io_uring_submit(&ol->ring);
-	} else if (ol->writing) {
-		uint32_t len;
-		const uint8_t *p = next_bytes(ol, &len);
-		ssize_t rc = write(STDOUT_FILENO, p, len);
-
-		put(ol, rc < 0 ? -errno : (int)rc);
-	}
 	if (ol->failed)
 		finish_all(&ol->held, ol->failed);
-	finish_all(&ol->other, ol->failed);
+	finish_all(&ol->other, ol->failed ? ol->failed : -EOPNOTSUPP);
 	finish_all(&ol->cancelled, -ECANCELED);
 	loop_work_add(ol->lane.loop, &ol->lane.kick);
 }
@@ -180,7 +189,12 @@ static void kick(struct lane *lane)
 	struct output_lane *ol = to_lane(lane);
 
 	take_next(ol);
-	if (ol->other || ol->cancelled || (ol->failed && ol->held) || (ol->writing && !ol->ring_on))
+	if (ol->to_flush && !ol->flushing) {
+		ol->flushing = ol->to_flush;
+		ol->to_flush = NULL;
+		hands_add(&ol->hands, &ol->sync);
+	}
+	if (ol->other || ol->cancelled || (ol->failed && ol->held))
 		loop_timer_set(lane->loop, &ol->later, loop_now(lane->loop));
 }
 
@@ -205,12 +219,10 @@ static void lane_free(struct lane *lane)
 {
 	struct output_lane *ol = to_lane(lane);
 
+	hands_fini(&ol->hands);
 	loop_work_del(lane->loop, &lane->kick);
 	loop_work_del(lane->loop, &ol->tell);
 	loop_timer_del(lane->loop, &ol->later);
-	loop_fd_del(lane->loop, &ol->fd);
-	if (ol->ring_on)
-		io_uring_queue_exit(&ol->ring);
 	container_of(lane->bdev, struct output, bdev)->laned = false;
 	free(ol);
 }
@@ -225,20 +237,6 @@ static void lane_tell(struct loop_work *work)
 }
 
 static const struct lane_ops lane_ops = { .submit = submit, .kick = kick, .cancel = cancel, .free = lane_free };
-
-static int ring_start(struct output_lane *ol, struct diag *diag)
-{
-	struct loop *loop = ol->lane.loop;
-	int rc = io_uring_queue_init(2, &ol->ring, 0);
-
-	if (rc < 0) {
-		loop_trace(loop, "-: io_uring cannot be used (%s): synchronous I/O", diag_errno_text(-rc));
-		return 0;
-	}
-	ol->ring_on = true;
-	ol->fd = (struct loop_fd){ .fd = ol->ring.ring_fd, .events = EPOLLIN, .ready = ready };
-	return loop_fd_add(loop, &ol->fd, diag);
-}
 
 static int output_lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
 {
@@ -255,7 +253,10 @@ static int output_lane_open(struct lane **out, struct bdev *bdev, struct loop *l
 	ol->later.fire = later;
 	ol->tell.run = lane_tell;
 	output->laned = true;
-	rc = ring_start(ol, diag);
+	ol->write = (struct hand_job){ .run = write_some, .done = wrote };
+	ol->sync = (struct hand_job){ .run = sync_output, .done = synced };
+	hands_init(&ol->hands, loop);
+	rc = hands_start(&ol->hands, diag);
 	if (rc < 0) {
 		lane_free(&ol->lane);
 		return rc;
