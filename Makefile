@@ -140,6 +140,7 @@ $(T)/tests/core/mad/watch $(addprefix $(T)/tests/core/block/,paths orphan) $(fil
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
 $(T)/tests/core/export/nbd_listen: TEST_LIBS += -Wl,--wrap=bind
 $(T)/tests/core/block/file_hang: TEST_LIBS += -Wl,--wrap=pread,--wrap=pwrite,--wrap=fdatasync,--wrap=fallocate,--wrap=ioctl,--wrap=lseek
+$(T)/tests/core/block/input: TEST_LIBS += -Wl,--wrap=read
 $(T)/tests/core/block/output: TEST_LIBS += -Wl,--wrap=fdatasync
 $(T)/tests/core/block/file_map: TEST_LIBS += -Wl,--wrap=lseek
 $(T)/tests/core/kernel/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill

@@ -4,6 +4,7 @@
  * up to a block, the rest of which is zero, and reads behind it fail with -ENXIO. */
 #include "bdev.h"
 #include "block.h"
+#include "hands.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,10 @@ struct input_lane {
 	uint32_t got; /* of the first of the held */
 	int over; /* -ENXIO at the end, or the failure: what is missing in a stream does not come later */
 	struct loop_fd fd;
+	struct hands hands; /* for a file, which epoll rejects: its reads may block */
+	struct hand_job read;
+	ssize_t res; /* bytes or -errno */
+	bool reading; /* into the first of the held */
 	struct loop_timer later;
 	struct loop_work tell;
 };
@@ -58,7 +63,8 @@ static void finish_all(struct io **list, int status)
 
 static void submit(struct lane *lane, struct io *io)
 {
-	struct io **at = &to_lane(lane)->held;
+	struct input_lane *il = to_lane(lane);
+	struct io **at = il->reading ? &il->held->next : &il->held;
 
 	while (*at && (*at)->off <= io->off)
 		at = &(*at)->next;
@@ -94,33 +100,52 @@ static void ended(struct input_lane *il)
 	}
 }
 
+static void read_some(struct hand_job *job)
+{
+	struct input_lane *il = container_of(job, struct input_lane, read);
+	const struct io *io = il->held;
+
+	il->res = read(STDIN_FILENO, io->buf->p + il->got, io->len - il->got);
+	if (il->res < 0)
+		il->res = -errno;
+}
+
 static void take(struct input_lane *il)
 {
-	struct io *io = il->held;
-	ssize_t n = read(STDIN_FILENO, io->buf->p + il->got, io->len - il->got);
-
-	if (n > 0) {
-		il->at += (uint64_t)n;
-		il->got += (uint32_t)n;
-		if (il->got == io->len)
+	if (il->res > 0) {
+		il->at += (uint64_t)il->res;
+		il->got += (uint32_t)il->res;
+		if (il->got == il->held->len)
 			first_done(il);
-	} else if (!n && il->at) {
+	} else if (!il->res && il->at) {
 		ended(il);
-	} else if (!n || (errno != EINTR && errno != EAGAIN)) {
-		il->over = n ? -errno : -ENODATA;
+	} else if (il->res != -EINTR && il->res != -EAGAIN) {
+		il->over = il->res ? (int)il->res : -ENODATA;
 	}
 }
 
-/* A file is always ready, and epoll does not take it. */
+static void was_read(struct hand_job *job)
+{
+	struct input_lane *il = container_of(job, struct input_lane, read);
+
+	il->reading = false;
+	take(il);
+	loop_work_add(il->lane.loop, &il->lane.kick);
+}
+
 static void kick(struct lane *lane)
 {
 	struct input_lane *il = to_lane(lane);
+	int err = 0;
 
-	if (!wanted(il))
+	if (!wanted(il)) {
 		loop_fd_del(lane->loop, &il->fd);
-	else if (!il->fd.on && !loop_fd_add(lane->loop, &il->fd, NULL))
-		return;
-	if (il->cancelled || (il->over && il->held) || (wanted(il) && !il->fd.on))
+	} else if (!il->reading && !il->fd.on && loop_fd_add(lane->loop, &il->fd, NULL)) {
+		err = hands_add(&il->hands, &il->read);
+		il->reading = !err;
+		il->over = err;
+	}
+	if (il->cancelled || (il->over && il->held))
 		loop_timer_set(lane->loop, &il->later, loop_now(lane->loop));
 }
 
@@ -129,8 +154,10 @@ static void ready(struct loop_fd *fd, uint32_t events)
 	struct input_lane *il = container_of(fd, struct input_lane, fd);
 
 	(void)events;
-	if (wanted(il))
+	if (wanted(il)) {
+		read_some(&il->read);
 		take(il);
+	}
 	loop_work_add(il->lane.loop, &il->lane.kick);
 }
 
@@ -138,8 +165,6 @@ static void later(struct loop_timer *timer)
 {
 	struct input_lane *il = container_of(timer, struct input_lane, later);
 
-	if (wanted(il) && !il->fd.on)
-		take(il);
 	finish_all(&il->cancelled, -ECANCELED);
 	if (il->over)
 		finish_all(&il->held, il->over);
@@ -154,7 +179,7 @@ static bool cancel(struct lane *lane, struct io *io)
 
 	while (*at && *at != io)
 		at = &(*at)->next;
-	if (!*at)
+	if (!*at || (il->reading && io == il->held))
 		return false;
 	if (io == il->held && il->got)
 		il->over = -ECANCELED;
@@ -169,6 +194,7 @@ static void lane_free(struct lane *lane)
 {
 	struct input_lane *il = to_lane(lane);
 
+	hands_fini(&il->hands);
 	loop_work_del(lane->loop, &lane->kick);
 	loop_work_del(lane->loop, &il->tell);
 	loop_timer_del(lane->loop, &il->later);
@@ -202,6 +228,8 @@ static int lane_start(struct lane **out, struct bdev *bdev, struct loop *loop, s
 	il->fd = (struct loop_fd){ .fd = STDIN_FILENO, .events = EPOLLIN, .ready = ready };
 	il->later.fire = later;
 	il->tell.run = lane_tell;
+	il->read = (struct hand_job){ .run = read_some, .done = was_read };
+	hands_init(&il->hands, loop);
 	input->laned = true;
 	loop_work_add(loop, &il->tell);
 	*out = &il->lane;

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -156,6 +157,47 @@ Test(input, a_file_does_as_well)
 	say(r, 0, 300000);
 	lseek(fd, 0, SEEK_SET);
 	ends_at(r, 300000);
+	close(fd);
+	strike(r);
+}
+
+ssize_t __real_read(int fd, void *p, size_t len);
+ssize_t __wrap_read(int fd, void *p, size_t len);
+
+static sem_t *hang; /* reading the input does until then */
+
+ssize_t __wrap_read(int fd, void *p, size_t len)
+{
+	if (fd == STDIN_FILENO && hang)
+		sem_wait(hang);
+	return __real_read(fd, p, len);
+}
+
+Test(input, a_file_that_hangs_does_not_stop_the_loop, .timeout = 30)
+{
+	char path[] = "/var/tmp/input-test-XXXXXX";
+	int fd = mkstemp(path);
+	struct rig *r;
+	sem_t go;
+
+	unlink(path);
+	sem_init(&go, 0, 0);
+	hang = &go;
+	r = set(dup(fd), fd);
+	say(r, 0, SIZE);
+	lseek(fd, 0, SEEK_SET);
+	ask(r, 0);
+	ask(r, 1);
+	turn(r, 20);
+	cr_assert_eq(r->left, 2);
+	cr_assert_not(r->lane->ops->cancel(r->lane, &r->req[0].io), "its bytes are on their way");
+	cr_assert(r->lane->ops->cancel(r->lane, &r->req[1].io));
+	sem_post(&go);
+	while (r->left)
+		turn(r, 1);
+	cr_assert_eq(r->req[0].io.status, 0);
+	cr_assert_eq(memcmp(r->got, r->sent, EACH), 0);
+	cr_assert_eq(r->req[1].io.status, -ECANCELED);
 	close(fd);
 	strike(r);
 }
