@@ -139,7 +139,7 @@ $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv
 $(T)/tests/core/mad/watch $(addprefix $(T)/tests/core/block/,paths orphan) $(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
 $(T)/tests/core/export/nbd_listen: TEST_LIBS += -Wl,--wrap=bind
-$(T)/tests/core/block/file_hang: TEST_LIBS += -Wl,--wrap=pread,--wrap=pwrite,--wrap=fdatasync,--wrap=fallocate,--wrap=ioctl,--wrap=lseek
+$(T)/tests/core/block/file_hang: TEST_LIBS += -Wl,--wrap=pread,--wrap=pwrite,--wrap=fdatasync,--wrap=fallocate,--wrap=ioctl,--wrap=lseek,--wrap=syscall,--wrap=fstatfs
 $(T)/tests/core/block/input: TEST_LIBS += -Wl,--wrap=read
 $(T)/tests/core/block/output: TEST_LIBS += -Wl,--wrap=fdatasync
 $(T)/tests/core/block/file_map: TEST_LIBS += -Wl,--wrap=lseek

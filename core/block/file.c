@@ -31,6 +31,9 @@ static void file_free(struct bdev *bdev)
 
 	loop_work_del(bdev->loop, &file->tell);
 	loop_timer_del(bdev->loop, &file->watch);
+	if (file->asking) /* leave it to the thread, which may hang */
+		return;
+	hands_fini(&file->hands);
 	if (file->direct >= 0)
 		close(file->direct);
 	file_writer_del(&file->writer);
@@ -50,7 +53,7 @@ static void file_stop(struct bdev *bdev)
 	loop_work_add(bdev->loop, &file->tell);
 }
 
-/* The loop serves other disks: no server of a network file system is asked. What the last request brought is known here. */
+/* Take the size that this machine knows. Some network file systems ask their server nevertheless. */
 static bool size_of(const struct file *file, uint64_t *size)
 {
 	struct statx now;
@@ -92,18 +95,13 @@ static void watch_later(struct file *file)
 
 /* There is no event for this that does not come with every write, too. What has grown is the disk's; what has gone was promised: the
  * size stays, and requests for it fail. Changes check by themselves, see file_end(). */
-static void look(struct loop_timer *timer)
+static void has_size(struct file *file, uint64_t size)
 {
-	struct file *file = container_of(timer, struct file, watch);
 	struct bdev *bdev = &file->bdev;
-	uint64_t size, end;
+	uint64_t end = whole_blocks(file, size);
 
-	watch_later(file);
-	if (!bdev->changed || !size_of(file, &size))
-		return;
 	if (size > file->eof)
 		__atomic_store_n(&file->eof, size, __ATOMIC_RELAXED);
-	end = whole_blocks(file, size);
 	if (end == file->end)
 		return;
 	__atomic_store_n(&file->end, end, __ATOMIC_RELAXED);
@@ -114,6 +112,36 @@ static void look(struct loop_timer *timer)
 	else
 		__atomic_store_n(&bdev->lim.size, end, __ATOMIC_RELAXED);
 	bdev->changed(bdev);
+}
+
+static void ask_size(struct hand_job *job)
+{
+	struct file *file = container_of(job, struct file, ask);
+
+	file->answered = size_of(file, &file->size);
+}
+
+static void size_asked(struct hand_job *job)
+{
+	struct file *file = container_of(job, struct file, ask);
+
+	file->asking = false;
+	if (file->answered && file->bdev.changed && file->bdev.state == BDEV_UP)
+		has_size(file, file->size);
+}
+
+static void look(struct loop_timer *timer)
+{
+	struct file *file = container_of(timer, struct file, watch);
+	uint64_t size;
+
+	watch_later(file);
+	if (!file->bdev.changed || file->asking)
+		return;
+	if (file->remote)
+		file->asking = !hands_add(&file->hands, &file->ask);
+	else if (size_of(file, &size))
+		has_size(file, size);
 }
 
 static void tell(struct loop_work *work)
@@ -360,6 +388,8 @@ int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const str
 	file->bdev.loop = loop;
 	file->tell.run = tell;
 	file->watch.fire = look;
+	file->ask = (struct hand_job){ .run = ask_size, .done = size_asked };
+	hands_init(&file->hands, loop);
 	snprintf(file->path, sizeof(file->path), "%s", uri->path);
 	rc = open_all(file, uri, env, diag);
 	if (rc < 0) {

@@ -21,6 +21,10 @@ struct file {
 	void *zeroes; /* FILE_ZEROES bytes; NULL when read-only */
 	struct loop_work tell;
 	struct loop_timer watch; /* its size */
+	struct hands hands; /* that ask for it if `remote` */
+	struct hand_job ask;
+	bool asking, answered;
+	uint64_t size; /* the answer */
 	char path[URI_MAX];
 };
 

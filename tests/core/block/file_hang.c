@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define BUF 4096u
@@ -29,6 +30,13 @@ int __wrap_ioctl(int fd, unsigned long request, ...);
 off_t __real_lseek(int fd, off_t off, int whence);
 off_t __wrap_lseek(int fd, off_t off, int whence);
 
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+int __real_fstatfs(int fd, struct statfs *fs);
+int __wrap_fstatfs(int fd, struct statfs *fs);
+
+static bool remote; /* disks opened now are on NFS */
+static unsigned sizes; /* atomic: calls of statx */
 static bool hanging; /* atomic */
 static sem_t go;
 static int sync_error; /* of the next fdatasync */
@@ -86,6 +94,31 @@ off_t __wrap_lseek(int fd, off_t off, int whence)
 {
 	hang(off);
 	return __real_lseek(fd, off, whence);
+}
+
+int __wrap_fstatfs(int fd, struct statfs *fs)
+{
+	int rc = __real_fstatfs(fd, fs);
+
+	if (remote)
+		fs->f_type = 0x6969;
+	return rc;
+}
+
+long __wrap_syscall(long number, ...)
+{
+	long arg[5];
+	va_list args;
+
+	va_start(args, number);
+	for (unsigned i = 0; i < 5; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_statx && remote) {
+		__atomic_add_fetch(&sizes, 1, __ATOMIC_RELAXED);
+		hang(HUNG_AT);
+	}
+	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4]);
 }
 
 struct disk {
@@ -239,6 +272,53 @@ Test(file_hang, a_disk_that_hangs_with_all_its_threads_holds_up_no_other)
 	end_hanging(3 * HANDS);
 	for (unsigned i = 0; i < 3 * HANDS; i++)
 		cr_assert_eq(finished(&slot[i]), 0);
+}
+
+static volatile int news;
+static struct bdev *kept;
+
+static void hear(struct bdev *bdev)
+{
+	(void)bdev;
+	news = 1;
+}
+
+Test(file_hang, the_size_of_a_remote_file_may_hang)
+{
+	remote = true;
+	close_disk(&disk);
+	open_disk(&disk);
+	disk.bdev->changed = hear;
+	cr_assert_eq(truncate(disk.path, 6 << 20), 0);
+	__atomic_store_n(&hanging, true, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&sizes, __ATOMIC_RELAXED))
+		cr_assert_eq(finished(submit(disk.lane[0], 0, IO_READ, 0, 0)), 0);
+	for (unsigned i = 0; i < 10; i++)
+		cr_assert_eq(finished(submit(disk.lane[0], 0, IO_READ, 0, 0)), 0);
+	cr_assert_not(news);
+	end_hanging(1);
+	cr_assert(loop_wait(loop, &news, loop_clock() + 20000000000ull));
+	cr_assert_eq(disk.bdev->lim.size, 6 << 20);
+}
+
+/* Closing it is not held up either; its memory stays with the thread. */
+Test(file_hang, a_remote_file_is_left_while_its_size_hangs)
+{
+	remote = true;
+	close_disk(&disk);
+	open_disk(&disk);
+	disk.bdev->changed = hear;
+	__atomic_store_n(&hanging, true, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&sizes, __ATOMIC_RELAXED))
+		cr_assert_eq(finished(submit(disk.lane[0], 0, IO_READ, 0, 0)), 0);
+	kept = disk.bdev;
+	close_disk(&disk);
+	end_hanging(1);
+	while (container_of(kept, struct file, bdev)->asking)
+		loop_wait(loop, &news, loop_clock() + 1000000);
+	kept->ops->free(kept);
+	remote = false;
+	open_disk(&disk);
 }
 
 static int fua(struct lane *lane, uint8_t kind)
