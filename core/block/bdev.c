@@ -327,6 +327,8 @@ int bdev_flush(struct lane *lane, uint64_t deadline, struct diag *diag)
 		return 0;
 	if (status == -EINPROGRESS || status == -ETIMEDOUT)
 		diag_set(diag, DIAG_TIMEOUT, -status, "data may not be on the disk: flush: timed out");
+	else if (status == -EHOSTUNREACH)
+		diag_set(diag, DIAG_UNREACHABLE, -status, "data may not be on the disk: flush: connection lost");
 	else
 		diag_sys(diag, -status, "data may not be on the disk: flush");
 	diag_ctx(diag, "%s", lane->bdev->uri);

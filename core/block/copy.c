@@ -51,17 +51,17 @@ void copy_io_failed(struct copy *copy, const struct bdev *bdev, const struct io 
 /* A path that is lost holds its requests; what can only be waited for is waited for. */
 static void cancel_held(struct copy *copy)
 {
-	if (copy->feed.asking && copy->in[0]->ops->cancel)
-		copy->in[0]->ops->cancel(copy->in[0], &copy->feed.io);
-	if (copy->flushing && copy->out->ops->cancel)
-		copy->out->ops->cancel(copy->out, &copy->flush);
+	if (copy->feed.asking)
+		bdev_cancel(copy->in[0], &copy->feed.io);
+	if (copy->flushing)
+		bdev_cancel(copy->out, &copy->flush);
 	for (uint32_t i = 0; i < copy->depth; i++) {
 		struct slot *slot = &copy->slot[i];
 
-		if (slot->in_busy && slot->lane->ops->cancel)
-			slot->lane->ops->cancel(slot->lane, &slot->in);
-		if (slot->out_busy && copy->out->ops->cancel)
-			copy->out->ops->cancel(copy->out, &slot->out);
+		if (slot->in_busy)
+			bdev_cancel(slot->lane, &slot->in);
+		if (slot->out_busy)
+			bdev_cancel(copy->out, &slot->out);
 	}
 }
 

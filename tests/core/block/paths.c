@@ -624,6 +624,9 @@ Test(paths, a_flush_that_no_path_carried_does_not_spoil_later_ones)
 	flaky_kill(&rig.way[0]);
 	rig_turn_for(&rig, 20);
 	cr_assert_eq(rig_io(&rig, IO_FLUSH), -EHOSTUNREACH);
+	cr_assert_eq(bdev_flush(rig.lane, loop_clock() + 1000 * MSEC, &rig.diag), -EHOSTUNREACH);
+	cr_assert_eq(rig.diag.code, DIAG_UNREACHABLE);
+	cr_assert(strstr(rig.diag.object, "flaky://a/"));
 	for (unsigned i = 0; i < 50 && rig_io(&rig, IO_FLUSH); i++)
 		rig_turn_for(&rig, 50);
 	cr_assert_eq(rig_io(&rig, IO_FLUSH), 0);
