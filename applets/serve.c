@@ -160,8 +160,9 @@ static int identify(const struct call *call, const char *operand, const struct b
 		disk_key(operand, bdev, own);
 	err = kernel_disk_identity(root, file ? real : NULL, own, who, call->diag);
 	close(root);
-	if (!err && who->random && file)
-		call_note(call, "%s: nothing tells who this machine is: the disk has another identity after a restart", bdev->uri);
+	if (!err && file && who->lasts != DISK_IDENTITY_ALWAYS)
+		call_note(call, "%s: no DMI UUID or machine-id: the disk's identity changes with the next %s", bdev->uri,
+			who->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
 	if (!err && call->loop.verbose)
 		call_note(call, "%s: serial number %s (%s)", bdev->uri, who->serial, who->from);
 	return err;

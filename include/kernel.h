@@ -33,18 +33,23 @@ void kernel_log_since(struct kernel_log *, bool (*want)(const char *line), char 
 int kernel_log_open(int root);
 void kernel_log_say(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Identity of a disk that is served: made of the machine's (DMI UUID → machine-id → host id) and the disk's own: WWID of a
- * block device, file system UUID and inode of a file, `own` of anything else ("" = nothing: random). The same after a restart,
- * another on another machine. */
+/* Identity of a served disk: made of the machine's (DMI UUID → machine-id → host id → boot ID) and the disk's own: WWID of a
+ * block device, file system and inode of a file, `own` of anything else ("": random). Stable across restarts, different on
+ * another machine. */
+enum disk_identity_lasts {
+	DISK_IDENTITY_RUN, /* random: new with every start */
+	DISK_IDENTITY_BOOT, /* until the machine reboots */
+	DISK_IDENTITY_ALWAYS,
+};
 struct disk_identity {
 	uint8_t uuid[16], nguid[16];
 	char serial[21], nqn[224];
-	char from[160]; /* for --verbose: "WWID naa.5000c500, machine-id" */
-	bool random; /* another one each time */
+	char from[160]; /* for --verbose: "naa.5000c500, machine-id" */
+	enum disk_identity_lasts lasts;
 };
 int kernel_disk_identity(int root, const char *path, const char *own, struct disk_identity *, struct diag *); /* path NULL: no file or device */
 
-/* The disk's own part of that in words: "file system 0b5a… inode 12", "naa.5000c500… partition 1". */
+/* The disk's own part of that as text: "file system 0b5a… inode 12", "naa.5000c500… partition 1". */
 int kernel_disk_text(int root, const char *path, char *text, size_t len, struct diag *);
 
 /* What holds a block device or a file: "mounted on /, swap, md0", "loop3"; "" = nothing does. */

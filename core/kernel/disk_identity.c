@@ -6,7 +6,9 @@
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
@@ -43,21 +45,73 @@ bool identity_device(int root, unsigned dev_major, unsigned dev_minor, char *tex
 	return false;
 }
 
-/* Of a file system without a UUID that can be asked for: what the kernel tells it apart by. */
-static void file_text(int fd, const struct stat *st, char *text, size_t len)
+/* The source of the mount with that device number, if it names a place: "server:/export", "/dev/sdb1", not "tmpfs". */
+static bool mount_source(int root, dev_t dev, char source[256])
 {
+	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line;
+	bool found = false;
+
+	while (!found && (line = strsep(&rest, "\n"))) { /* proc_pid_mountinfo(5) */
+		const char *end = strstr(line, " - ");
+		unsigned dev_major, dev_minor;
+
+		found = end && sscanf(line, "%*s %*s %u:%u", &dev_major, &dev_minor) == 2 && makedev(dev_major, dev_minor) == dev &&
+			sscanf(end, " - %*s %255s", source) == 1 && strchr(source, '/');
+	}
+	free(all);
+	return found;
+}
+
+/* FAT, exFAT and many FUSE file systems number inodes as they load them. */
+static bool inode_lasts(unsigned long fs_type)
+{
+	return fs_type != MSDOS_SUPER_MAGIC && fs_type != EXFAT_SUPER_MAGIC && fs_type != FUSE_SUPER_MAGIC;
+}
+
+/* Some file systems report their device number as id. That of no block device is free for another one after an unmount. */
+static bool fsid_lasts(const struct identity_file *file)
+{
+	uint64_t number = (minor(file->dev) & 0xff) | major(file->dev) << 8 | (uint64_t)(minor(file->dev) & ~0xffu) << 12;
+
+	return file->fsid && (major(file->dev) || file->fsid != number);
+}
+
+void identity_file(int root, const struct identity_file *file, char *text, size_t len)
+{
+	char uuid[UUID_TEXT + 1], where[300], source[256];
+	uint8_t boot[16] = { 0 };
+
+	/* subvolumes of btrfs share its UUID and use the same inode numbers; its id tells them apart */
+	if (file->fs_uuid && file->fs_type != BTRFS_SUPER_MAGIC)
+		snprintf(where, sizeof(where), "file system %s", identity_uuid_text(file->fs_uuid, uuid));
+	else if (fsid_lasts(file))
+		snprintf(where, sizeof(where), "file system id %016llx", (unsigned long long)file->fsid);
+	else if (mount_source(root, file->dev, source))
+		snprintf(where, sizeof(where), "file system %s", source);
+	else
+		snprintf(where, sizeof(where), "boot %s device %u:%u",
+			identity_boot(root, boot) ? identity_uuid_text(boot, uuid) : "unknown", major(file->dev), minor(file->dev));
+	if (inode_lasts(file->fs_type))
+		snprintf(text, len, "%s inode %llu", where, (unsigned long long)file->inode);
+	else
+		snprintf(text, len, "%s path %s", where, file->path);
+}
+
+static void file_text(int root, int fd, const char *path, const struct stat *st, char *text, size_t len)
+{
+	struct identity_file file = { .path = path, .inode = st->st_ino, .dev = st->st_dev };
 	struct fs_uuid uuid = { 0 };
 	struct statfs fs;
-	uint64_t id = 0;
-	char hex[UUID_TEXT + 1];
 
-	if (!ioctl(fd, GET_FS_UUID, &uuid) && uuid.len == sizeof(uuid.uuid)) {
-		snprintf(text, len, "file system %s inode %llu", identity_uuid_text(uuid.uuid, hex), (unsigned long long)st->st_ino);
-		return;
+	if (!ioctl(fd, GET_FS_UUID, &uuid) && uuid.len == sizeof(uuid.uuid))
+		file.fs_uuid = uuid.uuid;
+	if (!fstatfs(fd, &fs)) {
+		const uint32_t *half = (const void *)&fs.f_fsid;
+
+		file.fsid = half[0] | (uint64_t)half[1] << 32;
+		file.fs_type = (unsigned long)fs.f_type;
 	}
-	if (!fstatfs(fd, &fs))
-		memcpy(&id, &fs.f_fsid, sizeof(id));
-	snprintf(text, len, "file system id %016llx inode %llu", (unsigned long long)id, (unsigned long long)st->st_ino);
+	identity_file(root, &file, text, len);
 }
 
 /* A loop device is the file it is made of, or what lies in it from an offset on. */
@@ -84,14 +138,14 @@ int kernel_disk_text(int root, const char *path, char *text, size_t len, struct 
 	if (fd < 0 || fstat(fd, &st))
 		err = diag_sys(diag, errno, "%s", path);
 	else if (!S_ISBLK(st.st_mode))
-		file_text(fd, &st, text, len);
+		file_text(root, fd, path, &st, text, len);
 	else if (identity_device(root, major(st.st_rdev), minor(st.st_rdev), text, (unsigned)len))
 		;
 	else if (backing(root, major(st.st_rdev), minor(st.st_rdev), file)) {
 		close(fd);
 		fd = openat(root, file + 1, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (fd >= 0 && !fstat(fd, &in) && !S_ISBLK(in.st_mode))
-			file_text(fd, &in, text, len);
+			file_text(root, fd, file, &in, text, len);
 		else
 			snprintf(text, len, "%s", file);
 		add_offset(root, major(st.st_rdev), minor(st.st_rdev), text, len);
@@ -126,7 +180,7 @@ static void derive(struct disk_identity *id, const uint8_t machine[16], const ch
 
 int kernel_disk_identity(int root, const char *path, const char *own, struct disk_identity *id, struct diag *diag)
 {
-	const char *from = "nothing tells who this machine is";
+	const char *from = "random";
 	uint8_t machine[16] = { 0 };
 	char found[420];
 	const char *text = path ? found : own;
@@ -135,10 +189,17 @@ int kernel_disk_identity(int root, const char *path, const char *own, struct dis
 	*id = (struct disk_identity){ 0 };
 	if (err)
 		return err;
-	id->random = !identity_machine(root, machine, &from) || !text[0];
-	if (id->random)
+	if (!text[0]) {
+		id->lasts = DISK_IDENTITY_RUN;
+	} else if (identity_machine(root, machine, &from)) {
+		id->lasts = DISK_IDENTITY_ALWAYS;
+	} else if (identity_boot(root, machine)) {
+		id->lasts = DISK_IDENTITY_BOOT;
+		from = "boot ID";
+	}
+	if (id->lasts == DISK_IDENTITY_RUN)
 		getrandom(machine, sizeof(machine), 0);
 	derive(id, machine, text);
-	snprintf(id->from, sizeof(id->from), "%.80s%s%s", text, text[0] ? ", " : "", id->random && !text[0] ? "random" : from);
+	snprintf(id->from, sizeof(id->from), "%.80s%s%s", text, text[0] ? ", " : "", from);
 	return 0;
 }

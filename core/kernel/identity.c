@@ -271,3 +271,10 @@ bool identity_machine(int root, uint8_t id[16], const char **from)
 	memcpy(id, who.hostid, 16);
 	return true;
 }
+
+bool identity_boot(int root, uint8_t id[16])
+{
+	char text[64];
+
+	return one_line(root, "proc/sys/kernel/random/boot_id", text, sizeof(text)) && uuid_get(text, id) == strlen(text);
+}

@@ -5,10 +5,13 @@
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#define BOOT "11111111-2222-4333-8444-555555555556"
 #define MACHINE "0123456789abcdef0123456789abcdef"
 
 static struct tree machine(const char *id)
@@ -49,7 +52,7 @@ Test(disk_identity, of_something_that_says_who_it_is)
 	cr_assert(same(&a, &again));
 	cr_assert(!same(&a, &b));
 	cr_assert(!same(&a, &far));
-	cr_assert(!a.random);
+	cr_assert_eq(a.lasts, DISK_IDENTITY_ALWAYS);
 	cr_assert_str_eq(a.from, "A, machine-id");
 	cr_assert_arr_neq(a.uuid, a.nguid, 16);
 	tree_free(&here);
@@ -61,11 +64,86 @@ Test(disk_identity, random_where_nothing_tells)
 	struct tree here = machine(MACHINE), none = machine(NULL);
 	struct disk_identity a = who(&here, NULL, ""), b = who(&here, NULL, ""), c = who(&none, NULL, "A"), d = who(&none, NULL, "A");
 
-	cr_assert(a.random && c.random);
+	cr_assert(a.lasts == DISK_IDENTITY_RUN && c.lasts == DISK_IDENTITY_RUN);
 	cr_assert(!same(&a, &b));
 	cr_assert(!same(&c, &d));
 	tree_free(&here);
 	tree_free(&none);
+}
+
+/* An initramfs: no machine-id, no DMI, no /etc/nvme. */
+Test(disk_identity, by_the_boot_of_a_nameless_machine)
+{
+	struct tree tree = machine(NULL);
+	struct disk_identity a, again, b, later;
+
+	tree_file(&tree, "proc/sys/kernel/random/boot_id", BOOT "\n");
+	tree_file(&tree, "srv/a", "1");
+	tree_file(&tree, "srv/b", "1");
+	a = who(&tree, "/srv/a", "");
+	again = who(&tree, "/srv/a", "");
+	b = who(&tree, "/srv/b", "");
+	cr_assert(same(&a, &again));
+	cr_assert(!same(&a, &b));
+	cr_assert_eq(a.lasts, DISK_IDENTITY_BOOT);
+	cr_assert(strstr(a.from, "boot ID"));
+	a = who(&tree, NULL, "A");
+	again = who(&tree, NULL, "A");
+	cr_assert(same(&a, &again));
+	a = who(&tree, NULL, "");
+	again = who(&tree, NULL, "");
+	cr_assert(!same(&a, &again), "memory is lost with its process");
+	cr_assert_eq(a.lasts, DISK_IDENTITY_RUN);
+	a = who(&tree, "/srv/a", "");
+	tree_file(&tree, "proc/sys/kernel/random/boot_id", "00000000-0000-4000-8000-000000000001\n");
+	later = who(&tree, "/srv/a", "");
+	cr_assert(!same(&a, &later));
+	tree_file(&tree, "etc/machine-id", MACHINE);
+	a = who(&tree, "/srv/a", "");
+	cr_assert_eq(a.lasts, DISK_IDENTITY_ALWAYS);
+	tree_free(&tree);
+}
+
+static const char *text_of(const struct tree *tree, struct identity_file file)
+{
+	static char text[4][400];
+	static unsigned next;
+	char *to = text[next++ % 4];
+
+	file.path = file.path ? file.path : "/srv/a";
+	identity_file(tree->root, &file, to, sizeof(text[0]));
+	return to;
+}
+
+Test(disk_identity, what_a_file_system_tells)
+{
+	static const uint8_t uuid[16] = { 0x5e, 0x5f, 0x0a, 0x4c };
+	struct tree tree = tree_new();
+	dev_t disk = makedev(8, 1), none = makedev(0, 300), nfs = makedev(0, 41), ntfs = makedev(8, 17);
+
+	tree_file(&tree, "proc/sys/kernel/random/boot_id", BOOT "\n");
+	tree_file(&tree, "proc/self/mountinfo",
+		"20 1 0:300 / / rw - rootfs rootfs rw\n"
+		"21 20 0:41 / /mnt rw shared:7 - nfs4 10.0.0.1:/vol\\040a rw\n"
+		"22 20 8:17 / /usb rw - fuseblk /dev/sdb1 rw\n");
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fs_uuid = uuid, .fsid = 7, .inode = 12, .dev = disk }),
+		"file system 5e5f0a4c-0000-0000-0000-000000000000 inode 12");
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fsid = 0x801, .inode = 12, .dev = disk }),
+		"file system id 0000000000000801 inode 12");
+	/* a snapshot of btrfs: the same UUID and inode numbers */
+	cr_assert_str_neq(text_of(&tree, (struct identity_file){ .fs_uuid = uuid, .fsid = 1, .fs_type = BTRFS_SUPER_MAGIC, .inode = 257 }),
+		text_of(&tree, (struct identity_file){ .fs_uuid = uuid, .fsid = 2, .fs_type = BTRFS_SUPER_MAGIC, .inode = 257 }));
+	/* ramfs as rootfs: its id is the number of its device, or 0 before Linux 5.13 */
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fsid = 0x10002c, .inode = 5, .dev = none }),
+		"boot " BOOT " device 0:300 inode 5");
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .inode = 5, .dev = none }), "boot " BOOT " device 0:300 inode 5");
+	/* two mounts without an id, the same inode number */
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .inode = 5, .dev = nfs }), "file system 10.0.0.1:/vol\\040a inode 5");
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .inode = 5, .dev = ntfs, .fs_type = FUSE_SUPER_MAGIC }),
+		"file system /dev/sdb1 path /srv/a");
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fsid = 0x811, .inode = 77, .dev = ntfs, .fs_type = MSDOS_SUPER_MAGIC }),
+		"file system id 0000000000000811 path /srv/a");
+	tree_free(&tree);
 }
 
 /* Two machines, the same path, one host: two disks. And one file under two names is one disk. */
