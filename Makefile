@@ -47,7 +47,7 @@ FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs
 VM_BIN    := $(addprefix $(B)/vm-bin/,port-watch iscsi-login)
 BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
 
-WARN      := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
+WARN      := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
 COMMON    := -std=gnu11 -D_GNU_SOURCE -g -fstack-protector-strong -ffile-prefix-map=$(CURDIR)=. -Iinclude
 SHIP_CC   := gcc -specs=$(SYS)/musl.specs
 SHIP_C    := $(COMMON) -fPIE -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -DRDMA_STATIC_PROVIDERS=all \

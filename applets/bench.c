@@ -27,10 +27,10 @@ static const struct opt rows[] = {
 	{ "numjobs", 0, OPT_TEXT, AT(numjobs), "N", "jobs, each with a thread and a queue or connection; default 1" },
 	{ "runtime", 0, OPT_TEXT, AT(runtime), "SECONDS", "end after this time; default 5 unless --size is given" },
 	{ "time-based", 0, OPT_FLAG, AT(time_based), NULL, "start over for all of --runtime when --size is through" },
-	{ "ramp-time", 0, OPT_MSEC, AT(ramp_ms), "SECONDS", "warm-up time excluded from the results (default 0)" },
-	{ "rwmixread", 0, OPT_U32, AT(rwmixread), "PERCENT", "share of reads in rw and randrw; default 50" },
+	{ "ramp-time", 0, OPT_MSEC, AT(ramp_ms), "SECONDS", "warm-up time excluded from the results (default 0)", 0, OPT_MSEC_MAX },
+	{ "rwmixread", 0, OPT_U32, AT(rwmixread), "PERCENT", "share of reads in rw and randrw; default 50", 0, 100 },
 	{ "size", 0, OPT_TEXT, AT(size), "SIZE", "use this much of the disk, and end each job after as many bytes; default all" },
-	{ "offset", 0, OPT_SIZE, AT(offset), "SIZE", "use the disk from here on" },
+	{ "offset", 0, OPT_SIZE, AT(offset), "SIZE", "use the disk from here on", 0, OPT_SIZE_MAX },
 	{ "verify", 0, OPT_FLAG, AT(verify), NULL, "write data that can be told apart, read all of it again and compare" },
 	{ "name", 0, OPT_TEXT, AT(name), "NAME", "the job's name in fio's JSON; default bench" },
 	{ "poll-us", 0, OPT_TEXT, AT(poll_us), "N", "spin this long before sleeping; default: as CPUs allow" },
@@ -98,8 +98,6 @@ static int read_numbers(struct bench *bench)
 		err = read_number(bench, "poll-us", opts->poll_us, 0, AUTO - 1, &bench->poll_us);
 	if (err)
 		return err;
-	if (opts->rwmixread > 100)
-		return out_of_range(bench, "rwmixread", 0, 100);
 	if (opts->runtime && parse_msec(opts->runtime, &bench->runtime_ms, diag))
 		return diag_ctx(diag, "--runtime");
 	if (opts->runtime && !bench->runtime_ms)

@@ -16,14 +16,6 @@
 #define AUTO UINT32_MAX
 #define HELD_MS 1000 /* between two looks whether somebody still uses what is to be taken back */
 
-int daemon_in_range(const struct call *call, const char *name, uint64_t value, uint64_t min, uint64_t max)
-{
-	if (value >= min && value <= max)
-		return 0;
-	return diag_set(call->diag, DIAG_USAGE, ERANGE, "--%s: %llu is not from %llu to %llu", name, (unsigned long long)value,
-		(unsigned long long)min, (unsigned long long)max);
-}
-
 int daemon_time_left(const struct daemon *d, uint32_t *ms)
 {
 	const struct opt_common *common = d->call->opts;
@@ -46,18 +38,13 @@ static bool has_command(const struct daemon *d)
 static int check_options(struct daemon *d)
 {
 	const struct daemon_options *opts = d->opts;
-	int err = 0;
 
 	/* while it can only be the caller's: later a descriptor of ours may have that number */
 	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_GETFD) < 0)
 		return diag_sys(d->call->diag, errno, "--ready-fd %u", opts->ready_fd);
 	if (opts->daemon && has_command(d))
 		return diag_set(d->call->diag, DIAG_USAGE, EINVAL, "--daemon and --run exclude each other");
-	if (opts->queues)
-		err = daemon_in_range(d->call, "queues", opts->queues, 1, DAEMON_QUEUES);
-	if (!err && opts->poll_us != AUTO)
-		err = daemon_in_range(d->call, "poll-us", opts->poll_us, 0, 1000000);
-	return err;
+	return 0;
 }
 
 /* In the output's own form, on the other stream. */

@@ -19,14 +19,14 @@ struct daemon_options { /* a member of the applet's option struct */
 	{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL, \
 		"write also to a disk that is mounted, held or open for writing elsewhere" }, \
 	{ "queues", 0, OPT_U32, offsetof(type, member.queues), "N", \
-		"threads, each with a queue to the disks; default: up to 4, as CPUs and disks allow" }, \
-	{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N", "spin this long before sleeping; default: as CPUs allow" }, \
+		"threads, each with a queue to the disks; default: up to 4, as CPUs and disks allow", 1, DAEMON_QUEUES }, \
+	{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N", "spin this long before sleeping; default: as CPUs allow", 0, 1000000 }, \
 	{ "on-loss", 0, OPT_TEXT, offsetof(type, member.on_loss), "TIME", \
 		"hold requests that long while no path works: seconds, fail-fast or forever; default 60" }, \
 	{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL, "go to the background once ready" }, \
 	{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE", "write the process id here once ready" }, \
-	{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD", "write a line to this descriptor once ready" }, \
-	{ "stop-timeout", 0, OPT_MSEC, offsetof(type, member.stop_timeout_ms), "SECONDS", "bound of a clean stop; default 10" }
+	{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD", "write a line to this descriptor once ready", 0, OPT_U32_MAX }, \
+	{ "stop-timeout", 0, OPT_MSEC, offsetof(type, member.stop_timeout_ms), "SECONDS", "bound of a clean stop; default 10", 1, OPT_MSEC_MAX }
 
 struct front;
 struct daemon {
@@ -83,5 +83,3 @@ struct front_kind {
 int daemon_run(struct call *, const struct daemon_options *, const struct front_kind *const *);
 /* Time that is left to get ready, 0 = as much as it takes. */
 int daemon_time_left(const struct daemon *, uint32_t *ms);
-/* Refuses a number given as --name that is outside. */
-int daemon_in_range(const struct call *, const char *name, uint64_t value, uint64_t min, uint64_t max);

@@ -15,17 +15,13 @@
 #define LEFT_MS 2000 /* for the last requests of a process that was killed */
 #define STEP_MS 20
 
-static int read_on_loss(const char *text, uint32_t *ms, struct diag *diag)
+static int read_on_loss(const char *text, const char *what, uint32_t *ms, struct diag *diag)
 {
-	if (!text)
+	struct diag why = { 0 };
+
+	if (!text || !parse_loss(text, PARSE_MSEC_MAX, ms, &why))
 		return 0;
-	if (!strcmp(text, "fail-fast"))
-		*ms = 0;
-	else if (!strcmp(text, "forever"))
-		*ms = UINT32_MAX;
-	else if (parse_msec(text, ms, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is neither a time nor fail-fast nor forever", text);
-	return 0;
+	return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
 }
 
 int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
@@ -35,7 +31,7 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 	int rc, root = kernel_root();
 
 	*env = (struct bdev_env){ .timeout_ms = common->timeout_ms, .on_loss_ms = ON_LOSS_MS };
-	rc = read_on_loss(on_loss, &env->on_loss_ms, call->diag);
+	rc = read_on_loss(on_loss, "--on-loss", &env->on_loss_ms, call->diag);
 	if (!rc)
 		rc = root < 0 ? diag_sys(call->diag, errno, "open /") : kernel_identity(root, NULL, NULL, &who, call->diag);
 	if (root >= 0)
@@ -76,7 +72,7 @@ int disk_on_loss(const struct call *call, const char *text, const char *on_loss,
 	int err;
 
 	*ms = ON_LOSS_MS;
-	err = read_on_loss(own ? own : on_loss, ms, call->diag);
+	err = read_on_loss(own ? own : on_loss, own ? "loss=" : "--on-loss", ms, call->diag);
 	free(uri);
 	return err;
 }

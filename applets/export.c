@@ -2,6 +2,7 @@
 /* export: offers disks on this machine or to NBD clients, until it is told to stop or the command it runs has ended. How they are
  * offered is left to the fronts, export_*.c, how it lives and ends to daemon.c. */
 #include "export_fronts.h"
+#include "kernel.h"
 #include <errno.h>
 
 #define AT(field) offsetof(struct export_options, field)
@@ -10,13 +11,13 @@ static const struct opt rows[] = {
 	{ "name", 0, OPT_LIST, AT(name), "NAME", "export name of the next URI; repeatable" },
 	{ "allow", 0, OPT_LIST, AT(allow), "ADDRESS[/BITS]", "only these may connect over TCP; repeatable" },
 	{ "mode", 0, OPT_TEXT, AT(mode), "OCTAL", "permissions of a unix socket; default 0600" },
-	{ "clients", 0, OPT_U32, AT(clients), "N", "most clients at once; default 64" },
-	{ "nbd-dev", 0, OPT_MAYBE, AT(nbd_dev), "[N]", "make it block device /dev/nbdN, by the kernel's NBD client" },
-	{ "connections", 0, OPT_U32, AT(connections), "N", "of that device; default 1" },
-	{ "ublk", 0, OPT_MAYBE, AT(ublk), "[N]", "make it block device /dev/ublkbN" },
-	{ "depth", 0, OPT_U32, AT(depth), "N", "requests that a queue of that device has in work at once; default 64" },
-	{ "slots", 0, OPT_U32, AT(slots), "N", "requests of one client in work at once; default 32, of an NBD device 64" },
-	{ "buffer", 0, OPT_SIZE, AT(buffer), "SIZE", "memory for each of them; default 256K" },
+	{ "clients", 0, OPT_U32, AT(clients), "N", "most clients at once; default 64", 1, 65536 },
+	{ "nbd-dev", 0, OPT_MAYBE, AT(nbd_dev), "[N]", "make it block device /dev/nbdN, by the kernel's NBD client", 0, NBD_DEV_MAX },
+	{ "connections", 0, OPT_U32, AT(connections), "N", "of that device; default 1", 1, KERNEL_NBD_CONNECTIONS },
+	{ "ublk", 0, OPT_MAYBE, AT(ublk), "[N]", "make it block device /dev/ublkbN", 0, (1 << 20) - 1 },
+	{ "depth", 0, OPT_U32, AT(depth), "N", "requests that a queue of that device has in work at once; default 64", 1, 4096 },
+	{ "slots", 0, OPT_U32, AT(slots), "N", "requests of one client in work at once; default 32, of an NBD device 64", 2, 1024 },
+	{ "buffer", 0, OPT_SIZE, AT(buffer), "SIZE", "memory for each of them; default 256K", 64 << 10, 32 << 20 },
 	{ "run", 0, OPT_REST, AT(run), "COMMAND", "run a command with $uri set, end with it and its exit status" },
 	DAEMON_ROWS(struct export_options, life),
 	{ 0 },

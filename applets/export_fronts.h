@@ -3,6 +3,8 @@
 #pragma once
 #include "daemon.h"
 
+#define NBD_DEV_MAX 32767 /* 20 bits of minor numbers, 32 per device */
+
 struct export_options {
 	struct opt_common common;
 	struct daemon_options life;

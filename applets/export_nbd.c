@@ -51,21 +51,6 @@ static int read_mode(struct nbd_front *f, const char *text, struct diag *diag)
 	return 0;
 }
 
-static int read_numbers(struct nbd_front *f, const struct export_options *opts)
-{
-	const struct call *call = f->front.daemon->call;
-	int err = opts->clients ? daemon_in_range(call, "clients", opts->clients, 1, 65536) : 0;
-
-	if (!err && opts->slots)
-		err = daemon_in_range(call, "slots", opts->slots, 2, 1024);
-	if (!err && opts->buffer)
-		err = daemon_in_range(call, "buffer", opts->buffer, 65536, 32 << 20);
-	f->nbd.clients = opts->clients;
-	f->nbd.slots = opts->slots;
-	f->nbd.buffer = (uint32_t)opts->buffer;
-	return err;
-}
-
 /* A folder of our own keeps everybody else from the socket inside it. */
 static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *diag)
 {
@@ -125,9 +110,10 @@ static int read_options(struct front *front)
 	for (; f->nbd.allows < opts->allow.count; f->nbd.allows++)
 		if (nbd_allow_parse(&f->nbd.allow[f->nbd.allows], opts->allow.item[f->nbd.allows], call->diag))
 			return diag_ctx(call->diag, "--allow");
+	f->nbd.clients = opts->clients;
+	f->nbd.slots = opts->slots;
+	f->nbd.buffer = (uint32_t)opts->buffer;
 	err = read_mode(f, opts->mode, call->diag);
-	if (!err)
-		err = read_numbers(f, opts);
 	return err ? err : read_addresses(f, &opts->nbd, call);
 }
 

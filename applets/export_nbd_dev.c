@@ -11,7 +11,6 @@
 
 #define BUFFER (256 << 10)
 #define SLOTS 64
-#define MOST_INDEX 32767 /* 20 bits of minor numbers, 32 a device */
 
 struct dev_front {
 	struct front front;
@@ -43,7 +42,7 @@ static int check_connections(const struct front *front)
 {
 	const struct call *call = front->daemon->call;
 	unsigned connections = options(front)->connections;
-	int err = connections ? daemon_in_range(call, "connections", connections, 1, KERNEL_NBD_CONNECTIONS) : 0;
+	int err = 0;
 
 	for (unsigned i = 0; !err && i < call->rest && connections > 1; i++) {
 		uint32_t hold_ms;
@@ -71,12 +70,6 @@ static int read_options(struct front *front)
 	if (opts->nbd_dev.given && call->rest > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev %u: there are %u disks; without the number each gets a device",
 			opts->nbd_dev.number, call->rest);
-	if (opts->nbd_dev.given)
-		err = daemon_in_range(call, "nbd-dev", opts->nbd_dev.number, 0, MOST_INDEX);
-	if (!err && opts->slots)
-		err = daemon_in_range(call, "slots", opts->slots, 2, 1024);
-	if (!err && opts->buffer)
-		err = daemon_in_range(call, "buffer", opts->buffer, 65536, 32 << 20);
 	f->nbd.slots = opts->slots ? opts->slots : SLOTS;
 	f->nbd.buffer = opts->buffer ? (uint32_t)opts->buffer : BUFFER;
 	if (!err)

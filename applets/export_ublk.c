@@ -40,19 +40,10 @@ static int read_options(struct front *front)
 	const struct export_options *opts = options(front);
 	const struct call *call = front->daemon->call;
 	struct ublk_front *f = ublk_front(front);
-	int err = 0;
 
 	f->root = f->dev = -1;
 	if (opts->ublk.given && call->rest > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ublk: one number cannot be that of %u disks", call->rest);
-	if (opts->ublk.given)
-		err = daemon_in_range(call, "ublk", opts->ublk.number, 0, (1 << 20) - 1);
-	if (!err && opts->depth)
-		err = daemon_in_range(call, "depth", opts->depth, 1, 4096);
-	if (!err && opts->buffer)
-		err = daemon_in_range(call, "buffer", opts->buffer, 65536, 32 << 20);
-	if (err)
-		return err;
 	f->root = kernel_root();
 	if (f->root < 0)
 		return diag_sys(call->diag, errno, "open /");

@@ -7,21 +7,14 @@
 
 #define HOLD 60
 
-static int read_policy(const char *text, struct iscsi_settings *set, struct diag *diag)
+static int read_policy(const char *what, const char *text, struct iscsi_settings *set, struct diag *diag)
 {
+	struct diag why = { 0 };
 	uint32_t ms = 0;
 
-	if (!strcmp(text, "fail-fast")) {
-		set->replacement_timeout = 0;
-	} else if (!strcmp(text, "forever")) {
-		set->replacement_timeout = -1;
-	} else {
-		if (parse_msec(!strncmp(text, "wait=", 5) ? text + 5 : text, &ms, NULL))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is none of fail-fast, wait=SECONDS, forever", text);
-		if (!ms || ms > 86400000)
-			return diag_set(diag, DIAG_USAGE, ERANGE, "--on-loss: %s is out of range: 1 to 86400 seconds", text);
-		set->replacement_timeout = (int)((ms + 999) / 1000);
-	}
+	if (parse_loss(text, 86400000, &ms, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
+	set->replacement_timeout = ms == UINT32_MAX ? -1 : (int)((ms + 999) / 1000);
 	return 0;
 }
 
@@ -46,7 +39,7 @@ int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct is
 	if (err || !loss || words->value[ISER_replacement_timeout])
 		return err;
 	*given |= 1u << ISER_replacement_timeout;
-	return read_policy(loss, set, diag);
+	return read_policy(words->on_loss ? "--on-loss" : "loss=", loss, set, diag);
 }
 
 const char *iser_loss_text(int replacement_timeout, char text[80])

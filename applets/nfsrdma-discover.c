@@ -18,8 +18,8 @@ struct discover_options {
 
 #define AT(field) offsetof(struct discover_options, field)
 static const struct opt rows[] = {
-	{ "port", 'p', OPT_U32, AT(port), "PORT", "where the server listens for RDMA; default 20049" },
-	{ "tcp-port", 0, OPT_U32, AT(tcp_port), "PORT", "where it listens for TCP; default 2049" },
+	{ "port", 'p', OPT_U32, AT(port), "PORT", "where the server listens for RDMA; default 20049", 1, 65535 },
+	{ "tcp-port", 0, OPT_U32, AT(tcp_port), "PORT", "where it listens for TCP; default 2049", 1, 65535 },
 	{ 0 },
 };
 #undef AT
@@ -69,8 +69,6 @@ static int read_call(struct call *call, struct discovery *d)
 	char host[256];
 	int err = 0;
 
-	if (!opts->port || opts->port > UINT16_MAX || !opts->tcp_port || opts->tcp_port > UINT16_MAX)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a port is a number from 1 to 65535");
 	d->port[true] = (uint16_t)opts->port;
 	d->port[false] = (uint16_t)opts->tcp_port;
 	if (strstr(text, ":/") && !strstr(text, "://"))

@@ -171,26 +171,27 @@ static void set_policy(struct nvmf_target *t, int loss, int fail, int delay)
 
 /* Requests of a lost target fail after fast_io_fail_tmo; the connection is given up after ctrl_loss_tmo, the disk with it. The kernel reckons
  * the latter in attempts, and one over RDMA takes more than a minute when nothing answers: only the former is a time. */
-static int read_policy(struct nvmf_target *t, const char *text, struct diag *diag)
+static int read_policy(struct nvmf_target *t, const char *what, const char *text, struct diag *diag)
 {
 	const char *const *value = t->want.value;
 	uint32_t ms = LOSS_SECONDS * 1000;
+	struct diag why = { 0 };
 	int seconds, loss;
 
 	if (!text && (value[NVMF_CTRL_LOSS_TMO] || value[NVMF_FAST_IO_FAIL_TMO] || value[NVMF_RECONNECT_DELAY]))
 		return 0;
-	if (text && !strcmp(text, "fail-fast")) {
+	if (text && parse_loss(text, PARSE_MSEC_MAX, &ms, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
+	if (!ms) {
 		snprintf(t->policy, sizeof(t->policy), "fail-fast");
 		set_policy(t, LOSS_SECONDS, 0, 2);
 		return 0;
 	}
-	if (text && !strcmp(text, "forever")) {
+	if (ms == UINT32_MAX) {
 		snprintf(t->policy, sizeof(t->policy), "forever");
 		set_policy(t, -1, -1, 10);
 		return 0;
 	}
-	if (text && parse_msec(strncmp(text, "wait=", 5) ? text : text + 5, &ms, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is neither a time nor fail-fast nor forever", text);
 	seconds = (int)((ms + 999) / 1000);
 	snprintf(t->policy, sizeof(t->policy), "%d s", seconds);
 	loss = value[NVMF_CTRL_LOSS_TMO] ? atoi(value[NVMF_CTRL_LOSS_TMO]) : seconds;
@@ -318,7 +319,7 @@ int nvmf_target_read(
 		return err;
 	if (!t->want.value[NVMF_NQN])
 		t->want.value[NVMF_NQN] = DISCOVERY_NQN;
-	err = read_policy(t, on_loss, diag);
+	err = read_policy(t, opts->on_loss ? "--on-loss" : "loss=", on_loss, diag);
 	if (!err && !opts->no_secrets)
 		err = read_secrets(t, call, opts, file, diag);
 	if (!err)

@@ -20,21 +20,21 @@ static const struct opt rows[] = {
 	{ "all", 'a', OPT_FLAG, AT(all), NULL, "print also what is connected already" },
 	{ "rules", 'f', OPT_TEXT, AT(rules), "FILE", "what to connect to, and how; default /etc/srp_daemon.conf" },
 	{ "initiator-ext", 'n', OPT_FLAG, AT(initiator_ext), NULL, "make each path an initiator of its own, for multipath" },
-	{ "rescan", 'R', OPT_MSEC, AT(rescan_ms), "SECONDS", "scan the whole fabric so often; default: when something happens" },
-	{ "retry-connected", 'T', OPT_MSEC, AT(recheck_ms), "SECONDS", "look so often whether what is connected still is; default 20, 0 = never" },
-	{ "tl-retry-count", 'l', OPT_U32, AT(tl_retry_count), "N", "transport retries of a connection, 2 to 7" },
+	{ "rescan", 'R', OPT_MSEC, AT(rescan_ms), "SECONDS", "scan the whole fabric so often; default: when something happens", 1, OPT_MSEC_MAX },
+	{ "retry-connected", 'T', OPT_MSEC, AT(recheck_ms), "SECONDS", "look so often whether what is connected still is; default 20, 0 = never", 0, OPT_MSEC_MAX },
+	{ "tl-retry-count", 'l', OPT_U32, AT(tl_retry_count), "N", "transport retries of a connection", 2, 7 },
 	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "serve this RDMA device (mlx5_0)" },
-	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "serve this port of it" },
+	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "serve this port of it", 1, 254 },
 	{ "device-port", 'j', OPT_TEXT, AT(dev_port), "DEVICE:PORT", "serve this port" },
 	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "serve the port of this MAD device (/dev/infiniband/umad0)" },
 	{ "all-ports", 0, OPT_FLAG, AT(all_ports), NULL, "serve every port on InfiniBand, as they come and go" },
-	{ "mad-timeout", 't', OPT_U32, AT(answer_ms), "MSEC", "how long one answer may take, over all tries; default 5000" },
-	{ "tries", 'r', OPT_U32, AT(tries), "N", "how often a request is sent in that time; default 3" },
-	{ "login-timeout", 0, OPT_MSEC, AT(login_ms), "SECONDS", "how long the kernel may take to connect; default 60" },
+	{ "mad-timeout", 't', OPT_U32, AT(answer_ms), "MSEC", "how long one answer may take, over all tries; default 5000", 1, OPT_U32_MAX },
+	{ "tries", 'r', OPT_U32, AT(tries), "N", "how often a request is sent in that time; default 3", 1, OPT_U32_MAX },
+	{ "login-timeout", 0, OPT_MSEC, AT(login_ms), "SECONDS", "how long the kernel may take to connect; default 60", 1, OPT_MSEC_MAX },
 	{ "log", 0, OPT_TEXT, AT(log), "FILE", "say what happens here, not on the standard error output" },
 	{ "daemon", 0, OPT_FLAG, AT(background), NULL, "go to the background once ready" },
 	{ "pid-file", 0, OPT_TEXT, AT(pid_file), "FILE", "write the process id here once ready" },
-	{ "ready-fd", 0, OPT_U32, AT(ready_fd), "FD", "write a line to this descriptor once ready" },
+	{ "ready-fd", 0, OPT_U32, AT(ready_fd), "FD", "write a line to this descriptor once ready", 0, OPT_U32_MAX },
 	{ "debug", 'V', OPT_FLAG, AT(debug), NULL, "the same as --verbose" },
 	{ "systemd", 0, OPT_FLAG, AT(systemd), NULL, "changes nothing; srp_daemon has it" },
 	{ 0 },
@@ -77,8 +77,6 @@ static int check_port(const struct call *call, const struct srp_daemon_words *wo
 	char dev[MAD_DEV_LEN];
 	uint32_t port;
 
-	if (words->port != NOT_GIVEN && (!words->port || words->port > 254))
-		return diag_set(call->diag, DIAG_USAGE, ERANGE, "-p %u: ports are 1 to 254", words->port);
 	/* srp_daemon lets -i and -j win over -d */
 	if (ways + (words->umad && !srp_daemon_is_old(call)) > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-i and -p, -j, -d and --all-ports all say which port: give one of them");
@@ -91,11 +89,6 @@ static int check_words(const struct call *call, const struct srp_daemon_words *w
 
 	if (call->operands && !srp_daemon_is_old(call))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[0]);
-	if (words->tl_retry_count != NOT_GIVEN && (words->tl_retry_count < 2 || words->tl_retry_count > 7))
-		return diag_set(call->diag, DIAG_USAGE, ERANGE, "-l %u: transport retries are 2 to 7", words->tl_retry_count);
-	if (!words->answer_ms || !words->tries || !words->login_ms || !words->rescan_ms)
-		return diag_set(call->diag, DIAG_USAGE, ERANGE, "%s: more than 0 is needed",
-			!words->answer_ms ? "-t" : !words->tries ? "-r" : !words->login_ms ? "--login-timeout" : "-R");
 	if (once && (words->background || words->pid_file || words->ready_fd != UINT32_MAX || words->log))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--daemon, --pid-file, --ready-fd and --log are for what stays: not with %s",
 			words->once ? "-o" : "--dry-run");

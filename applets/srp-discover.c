@@ -26,7 +26,7 @@ static const struct opt rows[] = {
 	{ "uris", 'u', OPT_FLAG, AT(uris), NULL, "print srp: URIs instead" },
 	{ "connections", 'l', OPT_FLAG, AT(connections), NULL, "tell also which targets the kernel is connected to" },
 	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "ask through this RDMA device (mlx5_0)" },
-	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "ask through this port of it" },
+	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "ask through this port of it", 1, 254 },
 	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "ask through this MAD device (/dev/infiniband/umad0)" },
 	{ "lid", 0, OPT_LIST, AT(lid), "LID", "ask this port, without a subnet administrator" },
 	{ "gid", 0, OPT_LIST, AT(gid), "GID", "ask this port; on RoCE too" },
@@ -37,7 +37,7 @@ static const struct opt rows[] = {
 	{ "dgid", 0, OPT_LIST, AT(key[SRP_DGID]), "GID", "only targets behind this port" },
 	{ "pkey", 0, OPT_LIST, AT(key[SRP_PKEY]), "HEX", "only targets in this partition" },
 	{ "service-id", 0, OPT_LIST, AT(key[SRP_SERVICE_ID]), "HEX", "only targets with this service id" },
-	{ "answer-timeout", 't', OPT_MSEC, AT(answer_ms), "SECONDS", "how long one answer may take, over all tries; default 5" },
+	{ "answer-timeout", 't', OPT_MSEC, AT(answer_ms), "SECONDS", "how long one answer may take, over all tries; default 5", 1, 3600000 },
 	{ 0 },
 };
 #undef AT
@@ -103,8 +103,6 @@ static int check_words(struct call *call)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-c and -u: give one of both");
 	if (!!opts->lid.count + !!opts->gid.count + !!opts->route.count + opts->walk > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--lid, --gid, --dr and --walk: give one of them");
-	if (!opts->answer_ms)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--answer-timeout: more than 0 is needed");
 	return 0;
 }
 

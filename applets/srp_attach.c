@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PORT_MAX 254
 
 bool srp_is_device(const char *word)
 {
@@ -27,7 +26,7 @@ static int read_uri(struct srp_target *target, const char *text, struct diag *di
 		return err;
 	target->dev = uri_value(uri, "dev");
 	target->on_loss = uri_value(uri, "loss");
-	err = uri_u32(uri, "port", 1, PORT_MAX, &port, diag);
+	err = uri_u32(uri, "port", 1, 254, &port, diag);
 	target->port = port;
 	if (!err)
 		err = uri_msec(uri, "timeout", &target->timeout_ms, diag);
@@ -41,8 +40,6 @@ static int add_options(struct srp_target *target, const struct srp_words *words,
 	for (unsigned i = 0; !err && i < SRP_OPTS; i++)
 		if (words->value[i])
 			err = kernel_srp_set(&target->want, i, words->value[i], diag);
-	if (words->port > PORT_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--port: %u is out of range: 1 to %d", words->port, PORT_MAX);
 	if (words->dev && strchr(words->dev, '/'))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "--device '%s': a name like mlx5_0 is expected", words->dev);
 	if (words->dev)

@@ -13,7 +13,7 @@ struct srp_words {
 #define SRP_ROW(type, opt, name, arg, help) { name, 0, OPT_TEXT, offsetof(type, words.value[SRP_OPT_##opt]), arg, help }
 #define SRP_NAME_ROWS(type) \
 	{ "device", 'i', OPT_TEXT, offsetof(type, words.dev), "DEVICE", "from this RDMA device (mlx5_0)" }, \
-		{ "port", 'p', OPT_U32, offsetof(type, words.port), "NUMBER", "from this port of it" }, \
+		{ "port", 'p', OPT_U32, offsetof(type, words.port), "NUMBER", "from this port of it", 1, 254 }, \
 		SRP_ROW(type, ID_EXT, "id-ext", "HEX", "the target's identifier extension"), \
 		SRP_ROW(type, IOC_GUID, "ioc-guid", "HEX", "the GUID of its controller"), \
 		SRP_ROW(type, DGID, "dgid", "GID", "InfiniBand: the port it is behind"), \

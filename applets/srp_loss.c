@@ -11,22 +11,15 @@
 #define HOLD_MAX 600 /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
 #define DELAY    10 /* ib_srp's own */
 
-static int read_policy(const char *text, struct srp_tmo *tmo, struct diag *diag)
+static int read_policy(const char *what, const char *text, struct srp_tmo *tmo, struct diag *diag)
 {
+	struct diag why = { 0 };
 	uint32_t ms = 0;
 
 	*tmo = (struct srp_tmo){ .reconnect_delay = DELAY, .dev_loss_tmo = SRP_OFF };
-	if (!strcmp(text, "fail-fast"))
-		return 0;
-	if (!strcmp(text, "forever")) {
-		tmo->fast_io_fail_tmo = HOLD_MAX;
-		return 0;
-	}
-	if (parse_msec(!strncmp(text, "wait=", 5) ? text + 5 : text, &ms, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--on-loss: '%s' is none of fail-fast, wait=SECONDS, forever", text);
-	if (!ms || ms > HOLD_MAX * 1000)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--on-loss: %s is out of range: 1 to %d seconds", text, HOLD_MAX);
-	tmo->fast_io_fail_tmo = (int)((ms + 999) / 1000);
+	if (parse_loss(text, HOLD_MAX * 1000, &ms, &why))
+		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
+	tmo->fast_io_fail_tmo = ms == UINT32_MAX ? HOLD_MAX : (int)((ms + 999) / 1000);
 	return 0;
 }
 
@@ -58,7 +51,7 @@ int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const 
 	if (!*given)
 		policy = otherwise;
 	if (policy)
-		err = read_policy(policy, tmo, diag);
+		err = read_policy(words->on_loss ? "--on-loss" : "loss=", policy, tmo, diag);
 	if (!err)
 		err = read_one("reconnect_delay", words->reconnect_delay, &tmo->reconnect_delay, diag);
 	if (!err)

@@ -6,6 +6,7 @@
 #include "diag.h"
 #include "loop.h"
 #include "out.h"
+#include "uri.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ enum opt_type {
 	OPT_FLAG, /* bool */
 	OPT_TEXT, /* const char * */
 	OPT_LIST, /* struct opt_list: repeatable */
+	/* Numbers, which need a range */
 	OPT_U32, /* uint32_t, whole number */
 	OPT_SIZE, /* uint64_t, K M G T */
 	OPT_MSEC, /* uint32_t milliseconds; seconds, fractions of one, or "500ms" */
@@ -20,6 +22,11 @@ enum opt_type {
 		    * follows and begins with a digit must be one: an operand that does is written ./3.img or comes first */
 	OPT_REST, /* bool; and every word after it is an operand from call->rest on (`--run CMD ARG…`), at least one */
 };
+
+/* Upper limits of what has none of its own; --help does not show them. */
+#define OPT_U32_MAX  INT32_MAX
+#define OPT_SIZE_MAX (UINT64_C(1) << 62)
+#define OPT_MSEC_MAX PARSE_MSEC_MAX
 
 #define OPT_LIST_MAX 32
 struct opt_list {
@@ -39,6 +46,7 @@ struct opt {
 	uint16_t at; /* offset in the applet's option struct */
 	const char *arg; /* name of the argument in --help ("SECONDS"); "rdma|tcp": exactly these words, checked and completed; "FILE", "DIR": completed as paths */
 	const char *help;
+	uint64_t min, max; /* of a number: accepted values, of OPT_MSEC in milliseconds; max 0 = not a number */
 };
 
 /* Every applet has these: first member of its option struct. A row of the applet with the name of a common one replaces
@@ -93,7 +101,7 @@ void opt_help(const struct applet *, FILE *);
 /* One candidate a line, "word\tdescription", for the words so far; the last is the one being typed. The first is the
  * applet's name. A line ":file" or ":dir" asks the shell to complete paths there. */
 void opt_complete(int words, char **word, FILE *);
-/* One row a line, for the lint of man pages: "--name\t-l\tARG". NULL = the common rows. */
+/* One row a line, for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms", of no number "". NULL = the common rows. */
 void opt_rows(const struct applet *, FILE *);
 /* A message for the user that is not the failure: stderr, "rdmastor APPLET: …", silent with --quiet. */
 void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -50,14 +50,17 @@ const char *uri_value(struct uri *, const char *name);
 const char *uri_value_nth(struct uri *, const char *name, unsigned nth);
 int uri_u32(struct uri *, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *); /* keeps *value when absent */
 int uri_bool(struct uri *, const char *name, bool *value, struct diag *); /* 0 1 no yes off on; bare key = yes */
-int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *); /* seconds, or "500ms" */
+int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *); /* seconds, or "500ms"; more than 0 */
 /* Call once all known keys were asked for: an unused key is an error that names it. */
 int uri_done(struct uri *, struct diag *);
 
 /* Numbers and sizes as options and URIs write them, parsed whole ("10x" is an error). K M G T are powers of 1024. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *, struct diag *);
 int parse_size(const char *text, uint64_t *, struct diag *);
+#define PARSE_MSEC_MAX UINT32_C(4294967000)
 int parse_msec(const char *text, uint32_t *ms, struct diag *); /* "30", "0.5", "500ms"; a part of a millisecond counts as one */
+/* How long I/O is held while no path works: "fail-fast" (0), "forever" (UINT32_MAX), "wait=SECONDS" or "SECONDS" up to max_ms. */
+int parse_loss(const char *text, uint32_t max_ms, uint32_t *ms, struct diag *);
 
 /* Addresses. Names are resolved once, numeric first, "localhost" built in; at most `timeout_ms`. */
 struct addr {

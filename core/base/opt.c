@@ -17,7 +17,7 @@ static const struct opt common_rows[] = {
 	{ "json", 0, OPT_FLAG, AT(json), NULL, "short for --output json" },
 	{ "verbose", 'v', OPT_FLAG, AT(verbose), NULL, "tell each step on the standard error output" },
 	{ "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "no messages except the failure" },
-	{ "timeout", 0, OPT_MSEC, AT(timeout_ms), "SECONDS", "give up after this time; 0 = never" },
+	{ "timeout", 0, OPT_MSEC, AT(timeout_ms), "SECONDS", "give up after this time; 0 = never", 0, OPT_MSEC_MAX },
 	{ "dry-run", 0, OPT_FLAG, AT(dry_run), NULL, "say what would be changed, change nothing" },
 	{ "help", 'h', OPT_HELP, 0, NULL, "this text" },
 };
@@ -84,6 +84,40 @@ static bool find_letter(const struct applet *applet, char letter, struct opt *ro
 bool opt_takes_arg(const struct opt *row)
 {
 	return row->type != OPT_FLAG && row->type != OPT_REST && row->type != OPT_HELP && row->type != OPT_MAYBE;
+}
+
+bool opt_is_number(const struct opt *row)
+{
+	return row->type == OPT_U32 || row->type == OPT_SIZE || row->type == OPT_MSEC || row->type == OPT_MAYBE;
+}
+
+bool opt_has_range(const struct opt *row)
+{
+	return row->max && row->max != OPT_U32_MAX && row->max != OPT_SIZE_MAX && row->max != OPT_MSEC_MAX;
+}
+
+static void show_number(const struct opt *row, uint64_t value, char text[24])
+{
+	static const char units[] = "KMGTPE";
+	unsigned unit = 0;
+
+	if (row->type == OPT_MSEC) {
+		snprintf(text, 24, "%llu%s", (unsigned long long)(value % 1000 ? value : value / 1000), value % 1000 ? "ms" : "s");
+		return;
+	}
+	for (; row->type == OPT_SIZE && value && !(value % 1024); unit++)
+		value /= 1024;
+	snprintf(text, 24, "%llu%.1s", (unsigned long long)value, unit ? &units[unit - 1] : "");
+}
+
+const char *opt_range(const struct opt *row, char text[56])
+{
+	char min[24], max[24];
+
+	show_number(row, row->min, min);
+	show_number(row, row->max, max);
+	snprintf(text, 56, "%s to %s", min, max);
+	return text;
 }
 
 bool opt_has_words(const struct opt *row)
@@ -155,43 +189,55 @@ static int store_text(struct parser *parser, const struct opt *row, const char *
 	return 0;
 }
 
-static int store_maybe(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+static int read_number(const struct opt *row, const char *value, uint64_t *number, struct diag *why)
 {
-	struct opt_maybe *maybe = (void *)(parser->opts + row->at);
-	struct diag why = { 0 };
-	uint64_t number = 0;
+	uint32_t ms = 0;
+	char range[56];
+	int err;
 
-	if (value && parse_u64(value, 0, UINT32_MAX, &number, &why))
+	if (row->type == OPT_SIZE)
+		err = parse_size(value, number, why);
+	else if (row->type == OPT_MSEC)
+		err = parse_msec(value, &ms, why);
+	else
+		err = parse_u64(value, 0, UINT64_MAX, number, why);
+	if (row->type == OPT_MSEC)
+		*number = ms;
+	if (err == -EINVAL || (!err && *number >= row->min && *number <= row->max))
+		return err;
+	return diag_set(why, DIAG_USAGE, ERANGE, "must be %s", opt_range(row, range));
+}
+
+static int store_number(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+{
+	void *at = parser->opts + row->at;
+	struct diag why = { 0 };
+	uint64_t number;
+
+	if (read_number(row, value, &number, &why))
 		return wrong_value(parser, typed, &why);
-	maybe->on = true;
-	if (value) {
-		maybe->given = true;
-		maybe->number = (uint32_t)number;
-	}
+	if (row->type == OPT_SIZE)
+		*(uint64_t *)at = number;
+	else if (row->type == OPT_MAYBE)
+		*(struct opt_maybe *)at = (struct opt_maybe){ .on = true, .given = true, .number = (uint32_t)number };
+	else
+		*(uint32_t *)at = (uint32_t)number;
 	return 0;
 }
 
 static int store(struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
-	struct diag why = { 0 };
 	void *at = parser->opts + row->at;
-	uint64_t number;
 
+	if (opt_is_number(row) && value)
+		return store_number(parser, row, typed, value);
 	switch (row->type) {
+	case OPT_MAYBE:
+		((struct opt_maybe *)at)->on = true;
+		return 0;
 	case OPT_TEXT:
 	case OPT_LIST:
 		return store_text(parser, row, typed, value);
-	case OPT_U32:
-		if (parse_u64(value, 0, UINT32_MAX, &number, &why))
-			return wrong_value(parser, typed, &why);
-		*(uint32_t *)at = (uint32_t)number;
-		return 0;
-	case OPT_SIZE:
-		return parse_size(value, at, &why) ? wrong_value(parser, typed, &why) : 0;
-	case OPT_MSEC:
-		return parse_msec(value, at, &why) ? wrong_value(parser, typed, &why) : 0;
-	case OPT_MAYBE:
-		return store_maybe(parser, row, typed, value);
 	case OPT_HELP:
 		parser->help = true;
 		return 0;

@@ -49,8 +49,8 @@ static void right_column(const char *help, unsigned column, FILE *to)
 
 void opt_help(const struct applet *applet, FILE *to)
 {
+	char left[128], range[56], help[400];
 	unsigned column = 0;
-	char left[128];
 	struct opt row;
 
 	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
@@ -72,7 +72,8 @@ void opt_help(const struct applet *applet, FILE *to)
 			fprintf(to, "%s\n%*s", left, (int)column, "");
 		else
 			fprintf(to, "%s%*s", left, (int)(column - n), "");
-		right_column(row.help, column, to);
+		snprintf(help, sizeof(help), "%s%s%s", row.help, opt_has_range(&row) ? "; " : "", opt_has_range(&row) ? opt_range(&row, range) : "");
+		right_column(help, column, to);
 	}
 }
 
@@ -83,7 +84,10 @@ void opt_rows(const struct applet *applet, FILE *to)
 	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
 		char letter[] = { '-', row.letter, 0 };
 
-		fprintf(to, "--%s\t%s\t%s\n", row.name, row.letter ? letter : "", opt_takes_arg(&row) || row.type == OPT_MAYBE ? row.arg : "");
+		fprintf(to, "--%s\t%s\t%s\t", row.name, row.letter ? letter : "", opt_takes_arg(&row) || row.type == OPT_MAYBE ? row.arg : "");
+		if (opt_is_number(&row))
+			fprintf(to, "%llu %llu%s", (unsigned long long)row.min, (unsigned long long)row.max, row.type == OPT_MSEC ? " ms" : "");
+		fputc('\n', to);
 	}
 }
 

@@ -37,7 +37,7 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value, str
 	if (!digits(&p, hex ? 16 : 10, &sum, &overflow) || *p)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a whole number", text);
 	if (overflow || sum < min || sum > max)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "%s is out of range (%" PRIu64 " to %" PRIu64 ")", text, min, max);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "must be %" PRIu64 " to %" PRIu64, min, max);
 	*value = sum;
 	return 0;
 }
@@ -63,7 +63,7 @@ int parse_size(const char *text, uint64_t *bytes, struct diag *diag)
 		return -EINVAL;
 	}
 	if (overflow)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "size %s is out of range", text);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "'%s' must be less than 16E", text);
 	*bytes = sum;
 	return 0;
 }
@@ -99,8 +99,25 @@ int parse_msec(const char *text, uint32_t *ms, struct diag *diag)
 		if (*p && strcmp(p, "s"))
 			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a time in seconds", text);
 	}
-	if (overflow || sum >= UINT32_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "time '%s' is out of range (at most 4294967 seconds)", text);
+	if (overflow || sum > PARSE_MSEC_MAX)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "'%s' must be at most 4294967s", text);
 	*ms = (uint32_t)sum;
+	return 0;
+}
+
+int parse_loss(const char *text, uint32_t max_ms, uint32_t *ms, struct diag *diag)
+{
+	int err = 0;
+
+	if (!strcmp(text, "fail-fast"))
+		*ms = 0;
+	else if (!strcmp(text, "forever"))
+		*ms = UINT32_MAX;
+	else
+		err = parse_msec(!strncmp(text, "wait=", 5) ? text + 5 : text, ms, NULL);
+	if (err == -EINVAL)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid loss policy '%s': expected fail-fast, wait=SECONDS, SECONDS or forever", text);
+	if (err || (!*ms && strcmp(text, "fail-fast")) || (*ms > max_ms && *ms != UINT32_MAX))
+		return diag_set(diag, DIAG_USAGE, ERANGE, "must be 1ms to %us, fail-fast or forever", max_ms / 1000);
 	return 0;
 }

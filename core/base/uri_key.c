@@ -79,8 +79,15 @@ int uri_msec(struct uri *uri, const char *name, uint32_t *ms, struct diag *diag)
 {
 	const char *text = uri_value(uri, name);
 	struct diag why = { 0 };
+	uint32_t value = *ms;
+	int err = text ? parse_msec(text, &value, &why) : 0;
 
-	return text && parse_msec(text, ms, &why) ? wrong_value(uri, name, &why, diag) : 0;
+	if (text && !err && !value)
+		err = diag_set(&why, DIAG_USAGE, ERANGE, "must be more than 0");
+	if (err)
+		return wrong_value(uri, name, &why, diag);
+	*ms = value;
+	return 0;
 }
 
 static int refuse(const struct uri *uri, const char *name, struct diag *diag)

@@ -59,14 +59,12 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 static int loss_of(struct paths *paths, struct uri *uri, struct diag *diag)
 {
 	const char *value = uri_value(uri, "loss");
+	struct diag why = { 0 };
 
-	if (value && !strcmp(value, "fail-fast"))
-		paths->loss_ms = 0;
-	else if (value && !strcmp(value, "forever"))
-		paths->loss_ms = UINT32_MAX;
-	else
-		return uri_msec(uri, "loss", &paths->loss_ms, diag);
-	return 0;
+	if (!value || !parse_loss(value, PARSE_MSEC_MAX, &paths->loss_ms, &why))
+		return 0;
+	diag_set(diag, DIAG_USAGE, why.err, "loss=: %s", why.text);
+	return diag_ctx(diag, "%s", uri->spelling);
 }
 
 int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)

@@ -301,7 +301,7 @@ int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *
 	int fd, err = 0;
 
 	if (seconds != KERNEL_ISCSI_OFF && (seconds < 0 || seconds > SECONDS_MAX))
-		return diag_set(diag, DIAG_USAGE, ERANGE, "recovery time-out: %d is out of range: 0 to %d, or off", seconds, SECONDS_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "recovery time-out: must be 0 to %d, or off", SECONDS_MAX);
 	snprintf(path, sizeof(path), SESSIONS "/session%u/recovery_tmo", sid);
 	snprintf(text, sizeof(text), seconds < 0 ? "off" : "%d", seconds);
 	fd = openat(root, path, O_WRONLY | O_CLOEXEC);

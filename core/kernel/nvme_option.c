@@ -82,8 +82,8 @@ static int check_number(const struct row *row, const char *text, struct diag *di
 	if (isspace((unsigned char)*text) || *text == '+' || end == text || *end)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a whole number", row->name, text);
 	if (errno || value < row->min || value > row->max)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s is out of range: %d to %d are possible%s", row->name, text, row->min,
-			row->max, row->min < 0 ? "; -1 is never" : "");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: must be %d to %d%s", row->name, row->min < 0 ? 0 : row->min,
+			row->max, row->min < 0 ? ", or -1 for never" : "");
 	return 0;
 }
 

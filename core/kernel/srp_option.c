@@ -84,7 +84,7 @@ static int set_hex(char *to, size_t len, const struct key *key, const char *text
 	if (!hex(text, digits, &value))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': 1 to %u hexadecimal digits are expected", key->name, text, digits);
 	if (key->max && (value < key->min || value > key->max))
-		return diag_set(diag, DIAG_USAGE, ERANGE, "%s %s is out of range: %" PRIx32 " to %" PRIx32, key->name, text, key->min, key->max);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIx32 " to %" PRIx32, key->name, key->min, key->max);
 	snprintf(to, len, "%0*" PRIx64, (int)digits, value);
 	return 0;
 }
@@ -135,7 +135,7 @@ static int set_number(char *to, size_t len, const struct key *key, const char *t
 	if (strspn(text, "0123456789") != strlen(text) || parse_u64(text, 0, UINT64_MAX, &value, &why))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a whole number", key->name, text);
 	if (value < key->min || value > key->max)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: %s is out of range: %" PRIu32 " to %" PRIu32, key->name, text, key->min, key->max);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIu32 " to %" PRIu32, key->name, key->min, key->max);
 	snprintf(to, len, "%" PRIu64, value);
 	return 0;
 }

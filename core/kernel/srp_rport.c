@@ -86,11 +86,11 @@ int kernel_srp_tmo_check(const struct srp_tmo *tmo, struct diag *diag)
 	int delay = tmo->reconnect_delay, fail = tmo->fast_io_fail_tmo, loss = tmo->dev_loss_tmo;
 
 	if (delay == 0)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "reconnect_delay: 0 is out of range: from 1, or off");
+		return diag_set(diag, DIAG_USAGE, ERANGE, "reconnect_delay: must be at least 1, or off");
 	if (fail > BLOCK_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "fast_io_fail_tmo: %d is out of range: 0 to %d, or off", fail, BLOCK_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "fast_io_fail_tmo: must be 0 to %d, or off", BLOCK_MAX);
 	if (fail == SRP_OFF && loss > BLOCK_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "dev_loss_tmo: %d is out of range: 0 to %d, or off, while fast_io_fail_tmo is off", loss, BLOCK_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "dev_loss_tmo: must be 0 to %d, or off, while fast_io_fail_tmo is off", BLOCK_MAX);
 	if (fail >= 0 && loss >= 0 && fail >= loss)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "fast_io_fail_tmo (%d) must be less than dev_loss_tmo (%d)", fail, loss);
 	if (delay == SRP_OFF && fail == SRP_OFF && loss == SRP_OFF)

@@ -56,7 +56,8 @@ static int read_number(const struct iscsi_setting *row, const char *text, int32_
 		return err;
 	*value = (int32_t)number;
 	if (number > (uint64_t)row->max || *value < row->min)
-		return diag_set(why, DIAG_USAGE, ERANGE, "'%s' is out of range: %d to %d", text, row->min, row->max);
+		return diag_set(why, DIAG_USAGE, ERANGE, "must be %d to %d%s", row->min < 0 ? 0 : row->min, row->max,
+			row->min < 0 ? ", or -1 for forever" : "");
 	return 0;
 }
 

@@ -70,14 +70,14 @@ says 7 "iscsistart: invalid username_in $long. Max username_in length is 256." '
 
 # What is ours: numbers are numbers, no secret is told, and the reason follows
 says 7 '' "iscsistart: port: 'x' is not a whole number" -i a -g 1 -t b -a 127.0.0.1 -p x
-says 7 '' "iscsistart: tgpt: 65536 is out of range (0 to 65535)" -i a -g 65536 -t b -a 127.0.0.1
+says 7 '' "iscsistart: tgpt: must be 0 to 65535" -i a -g 65536 -t b -a 127.0.0.1
 says 7 'iscsistart: invalid password . Max password length is 256.' '' -w "$long"
 says 7 'iscsistart: invalid password_in . Max password_in length is 256.' '' -W "$long"
 one="-i iqn.2024-01.a:b -t iqn.2024-01.a:c -g 1 -a 127.0.0.1"
 # shellcheck disable=SC2086 # several words
 {
 	says 1 '' 'iscsistart: Unknown parameter foo.bar.' $one -P foo.bar=1
-	says 1 '' "iscsistart: Invalid --param node.session.cmds_max. node.session.cmds_max: '1' is out of range: 16 to 2048" $one -P node.session.cmds_max=1
+	says 1 '' "iscsistart: Invalid --param node.session.cmds_max. node.session.cmds_max: must be 16 to 2048" $one -P node.session.cmds_max=1
 	says 1 '' "iscsistart: Invalid --param iface.transport_name. iface.transport_name: 'bnx2i' is neither tcp nor iser" $one -P iface.transport_name=bnx2i
 	says 1 '' "iscsistart: Invalid --param node.session.initial_login_retry_max. node.session.initial_login_retry_max: 'x' is not a whole number" \
 		$one -P node.session.initial_login_retry_max=x

@@ -99,4 +99,4 @@ same "what -b says" "Could not get boot entry." "$(within none ./iscsistart -b 2
 same "what -f says" "Could not get list of targets from firmware." "$(within none ./iscsistart -f 2>/dev/null)"
 refused 21 "the firmware's iBFT names no initiator: -i does" within 'ibft; echo >/sys/firmware/ibft/initiator/initiator-name' ./iscsistart -b
 refused 1 "read none.conf: no such file" within ibft ./iscsistart -b -c none.conf
-refused 2 "node.session.cmds_max: '3' is out of range" within "ibft; echo 'node.session.cmds_max = 3' >bad.conf" "$RDMASTOR" iscsistart -b -c bad.conf -P nonsense=1
+refused 2 "node.session.cmds_max: must be 16 to 2048" within "ibft; echo 'node.session.cmds_max = 3' >bad.conf" "$RDMASTOR" iscsistart -b -c bad.conf -P nonsense=1

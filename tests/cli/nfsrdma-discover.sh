@@ -8,7 +8,8 @@ d="$RDMASTOR nfsrdma-discover"
 {
 	fails 2 'HOST' $d
 	fails 2 "'nvme\\+rdma://127.0.0.1' is not an nfs\\+rdma: URI" $d nvme+rdma://127.0.0.1
-	fails 2 'a port is a number from 1 to 65535' $d -p 0 127.0.0.1
+	fails 2 '-p: must be 1 to 65535' $d -p 0 127.0.0.1
+	fails 2 '--tcp-port: must be 1 to 65535' $d --tcp-port 65536 127.0.0.1
 	fails 2 "is not an IP address" $d 1.2.3
 	fails 2 "'127.0.0.1:/exp' names an export: the host alone is asked" $d 127.0.0.1:/exp
 }

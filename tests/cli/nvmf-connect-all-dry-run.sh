@@ -42,8 +42,8 @@ echo '[{"hostnqn":"nqn.host","subsystems":[{"nqn":"nqn.x","ports":[{"transport":
 $a -J half.json --json >out 2>err
 status=$?
 [ $status = 3 ] || die "status $status: $(cat out)"
-jq -e '.connected == 1 and .failed == 1 and .results[1].code == "usage" and (.results[1].text | test("queue_size: 7 is out of range"))' out >/dev/null || die "$(cat out)"
-grep -q 'queue_size: 7 is out of range' err || die "$(cat err)"
+jq -e '.connected == 1 and .failed == 1 and .results[1].code == "usage" and (.results[1].text | test("queue_size: must be 16 to 1024"))' out >/dev/null || die "$(cat out)"
+grep -q 'queue_size: must be 16 to 1024' err || die "$(cat err)"
 
 # Nothing is no failure, and is said
 : >empty.conf

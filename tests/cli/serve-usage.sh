@@ -13,9 +13,9 @@ x "allow-host: 'me' is no NQN" ram:1M --nvmf --tcp 127.0.0.1:0 --allow-host me
 x "'rdma=fast' may not follow an address" ram:1M --nvmf --rdma '127.0.0.1:0?rdma=fast'
 x "crc=0 is for software iWARP" ram:1M --nvmf --rdma '127.0.0.1:0?rdma=verbs&crc=0'
 x 'not served over unix sockets' ram:1M --nvmf --tcp unix:x
-x 'queues: 65 is not from 1 to 64' ram:1M --nvmf --tcp 127.0.0.1:0 --queues 65
-x 'poll-us: 2000000 is not from' ram:1M --nvmf --tcp 127.0.0.1:0 --poll-us 2000000
-x 'on-loss: .soon.' ram:1M --nvmf --tcp 127.0.0.1:0 --on-loss soon
+x '--queues: must be 1 to 64' ram:1M --nvmf --tcp 127.0.0.1:0 --queues 65
+x '--poll-us: must be 0 to 1000000' ram:1M --nvmf --tcp 127.0.0.1:0 --poll-us 2000000
+x 'on-loss: .*'soon'.*expected' ram:1M --nvmf --tcp 127.0.0.1:0 --on-loss soon
 x 'at most 32 disks' ram:1M{,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,} --nvmf --tcp 127.0.0.1:0
 x 'is the name of the discovery service' ram:1M --nvmf --tcp 127.0.0.1:0 --nqn nqn.2014-08.org.nvmexpress.discovery
 x 'URI is missing' --nvmf --tcp 127.0.0.1:0

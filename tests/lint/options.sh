@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# Option rows of all applets: names and letters are used once, -o -v -q mean output, verbose, quiet wherever no replaced
-# tool gives the letter another meaning.
+# Option rows of all applets: names and letters are used once, a number has a range, -o -v -q mean output, verbose, quiet
+# wherever no replaced tool gives the letter another meaning.
 cd "$(dirname "$0")/../.." || exit 1
 : "${RDMASTOR:=build/rdmastor}"
 [ -x "$RDMASTOR" ] || { echo "needs the binary"; exit 77; }
@@ -20,7 +20,8 @@ check() { # NAME OWN-LETTERS < rows
 	awk -F'\t' -v applet="$1" -v own="$2" '
 	function complain(text) { print applet ": " text; bad = 1 }
 	BEGIN { fixed["o"] = "output"; fixed["v"] = "verbose"; fixed["q"] = "quiet"; fixed["h"] = "help" }
-	NF != 3 { complain("row \"" $0 "\" has not three columns") }
+	NF != 4 { complain("row \"" $0 "\" has not four columns") }
+	$4 != "" { split($4, range, " "); if (range[2] + 0 <= range[1] + 0) complain($1 ": a number without a range") }
 	$1 !~ /^--[a-z0-9]+(-[a-z0-9]+)*$/ { complain($1 ": a name is lower-case words with hyphens") }
 	$2 !~ /^(-[A-Za-z0-9])?$/ { complain($1 ": \"" $2 "\" is not a letter") }
 	names[$1]++ { complain($1 " is there twice") }

@@ -71,8 +71,6 @@ int nbd_ini_conf_init(struct nbd_ini_conf *conf, struct uri *uri, const struct b
 		err = uri_u32(uri, "depth", 1, 1024, &depth, diag);
 	if (!err)
 		err = uri_msec(uri, "io-timeout", &conf->io_ms, diag);
-	if (!err && !conf->io_ms)
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "io-timeout=: 0 leaves no request any time");
 	if (!err)
 		err = uri_done(uri, diag);
 	conf->links = (uint16_t)links;

@@ -10,6 +10,7 @@ struct tool {
 	const char *transport, *map;
 	struct opt_list path;
 	bool ro, run;
+	uint32_t depth, wait_ms;
 };
 #define AT(field) offsetof(struct tool, field)
 
@@ -17,6 +18,8 @@ static const struct opt tool_rows[] = {
 	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "carrier" },
 	{ "path", 0, OPT_LIST, AT(path), "URI", "second way to the same disk" },
 	{ "a-very-long-name-for-an-option", 'm', OPT_TEXT, AT(map), "FILE", "help that is so long that it does not fit into one line beside the names and therefore goes on in the next" },
+	{ "depth", 0, OPT_U32, AT(depth), "N", "requests; default 16", 1, 64 },
+	{ "wait", 0, OPT_MSEC, AT(wait_ms), "SECONDS", "wait", 500, OPT_MSEC_MAX },
 	{ "ro", 0, OPT_FLAG, AT(ro), NULL, "read only" },
 	{ "run", 0, OPT_REST, AT(run), "CMD…", "run a command" },
 	{ 0 },
@@ -56,6 +59,8 @@ Test(opt_show, help)
 		    "                            help that is so long that it does not fit into one\n"
 		    "                            line beside the names and therefore goes on in the\n"
 		    "                            next\n"
+		    "      --depth N             requests; default 16; 1 to 64\n"
+		    "      --wait SECONDS        wait\n"
 		    "      --ro                  read only\n"
 		    "      --run CMD…            run a command\n"
 		    "  -o, --output text|json    form of the results\n"
@@ -70,8 +75,15 @@ Test(opt_show, rows)
 {
 	FILE *to = sink();
 
+	opt_rows(&tool, to);
+	fclose(to);
+	cr_assert(strstr(text, "--transport\t-t\trdma|tcp\t\n"));
+	cr_assert(strstr(text, "--depth\t\tN\t1 64\n"));
+	cr_assert(strstr(text, "--wait\t\tSECONDS\t500 4294967000 ms\n"));
+	free(text);
+	to = sink();
 	opt_rows(&names, to);
-	sink_is(to, "--output\t-o\ttext|json\n--json\t\t\n--verbose\t-v\t\n--quiet\t-q\t\n--timeout\t\tSECONDS\n--help\t-h\t\n");
+	sink_is(to, "--output\t-o\ttext|json\t\n--json\t\t\t\n--verbose\t-v\t\t\n--quiet\t-q\t\t\n--timeout\t\tSECONDS\t0 4294967000 ms\n--help\t-h\t\t\n");
 }
 
 static void completes(const char *const *word, const char *expected)

@@ -44,7 +44,7 @@ Test(parse, numbers_out_of_range_name_the_range)
 	uint64_t value;
 
 	cr_assert_eq(parse_u64("0", 1, 65535, &value, &diag), -ERANGE);
-	cr_assert_str_eq(diag.text, "0 is out of range (1 to 65535)");
+	cr_assert_str_eq(diag.text, "must be 1 to 65535");
 	cr_assert_eq(parse_u64("65536", 1, 65535, &value, &diag), -ERANGE);
 	cr_assert_eq(parse_u64("18446744073709551616", 0, UINT64_MAX, &value, &diag), -ERANGE);
 	cr_assert_eq(parse_u64("0x10000000000000000", 0, UINT64_MAX, &value, &diag), -ERANGE);
@@ -110,5 +110,32 @@ Test(parse, times)
 
 		cr_assert_lt(parse_msec(bad[i], &ms, &diag), 0, "'%s'", bad[i]);
 		cr_assert(strstr(diag.text, bad[i]), "'%s' is quoted in: %s", bad[i], diag.text);
+	}
+}
+
+Test(parse, loss_policies)
+{
+	static const struct {
+		const char *text;
+		uint32_t ms;
+	} good[] = { { "fail-fast", 0 }, { "forever", UINT32_MAX }, { "60", 60000 }, { "wait=60", 60000 }, { "0.5", 500 }, { "600", 600000 } };
+	static const char *const wrong[] = { "", "soon", "wait=", "wait=forever", "-1", "10x", "failfast" };
+	static const char *const outside[] = { "0", "0.0", "wait=0", "601", "wait=601", "99999999999" };
+	struct diag diag;
+	uint32_t ms;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		cr_assert_eq(parse_loss(good[i].text, 600000, &ms, NULL), 0, "%s", good[i].text);
+		cr_assert_eq(ms, good[i].ms, "%s gave %u", good[i].text, ms);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		diag = (struct diag){ 0 };
+		cr_assert_eq(parse_loss(wrong[i], 600000, &ms, &diag), -EINVAL, "'%s'", wrong[i]);
+		cr_assert(strstr(diag.text, wrong[i]) && strstr(diag.text, "wait=SECONDS"), "%s", diag.text);
+	}
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+		diag = (struct diag){ 0 };
+		cr_assert_eq(parse_loss(outside[i], 600000, &ms, &diag), -ERANGE, "'%s'", outside[i]);
+		cr_assert_str_eq(diag.text, "must be 1ms to 600s, fail-fast or forever");
 	}
 }

@@ -177,7 +177,7 @@ Test(iscsi_conf, what_is_wrong)
 		{ "iscsi_target_name=\"a b\" iscsi_target_ip=h", "iscsi_target_name= is no target's name: at most 223 bytes, no blanks" },
 		{ "rd.iscsi.initiator=\"a b\"", "rd.iscsi.initiator= is no initiator's name: at most 223 bytes, no blanks" },
 		{ "netroot=iscsi:h::::" IQN " rd.iscsi.target.port=x", "rd.iscsi.target.port=: 'x' is not a whole number" },
-		{ "netroot=iscsi:h::::" IQN " iscsi_target_group=65536", "iscsi_target_group=: 65536 is out of range (0 to 65535)" },
+		{ "netroot=iscsi:h::::" IQN " iscsi_target_group=65536", "iscsi_target_group=: must be 0 to 65535" },
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {

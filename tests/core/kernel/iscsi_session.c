@@ -341,7 +341,7 @@ Test(iscsi_session, recovery_is_set)
 	holds(DEVICE "recovery_tmo", "off");
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, 2147483, &why), 0, "%s", why.text);
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, 2147484, &why), -ERANGE);
-	cr_assert_str_eq(why.text, "recovery time-out: 2147484 is out of range: 0 to 2147483, or off");
+	cr_assert_str_eq(why.text, "recovery time-out: must be 0 to 2147483, or off");
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, KERNEL_ISCSI_UNKNOWN, &why), -ERANGE);
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 9, 30, &why), -ENOENT);
 	cr_assert_str_eq(why.text, "there is no session9");

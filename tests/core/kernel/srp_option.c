@@ -72,21 +72,21 @@ Test(srp_option, values)
 	bad("ioc_guid=0x", "ioc_guid '0x': 1 to 16");
 	bad("service_id=7g", "service_id '7g'");
 	bad("pkey=12345", "pkey '12345': 1 to 4");
-	bad("pkey=0", "pkey 0 is out of range: 1 to ffff");
+	bad("pkey=0", "pkey: must be 1 to ffff");
 	bad("dgid=fe80000000000000000000000000001", "is no GID");
 	bad("io_class=0101", "io_class '0101': ff00");
 	bad("id_ext=1 ioc_guid=2", "there is a blank in 'id_ext=1 ioc_guid=2'");
 	bad("dest=\"a\"", "dest '\"a\"' is no address");
-	bad("max_sect=7", "max_sect: 7 is out of range: 8 to 65535");
-	bad("max_cmd_per_lun=0", "max_cmd_per_lun: 0 is out of range: 1 to 32767");
-	bad("queue_size=1", "queue_size: 1 is out of range: 2 to 32767");
-	bad("target_can_queue=0", "target_can_queue: 0 is out of range");
-	bad("cmd_sg_entries=256", "cmd_sg_entries: 256 is out of range: 1 to 255");
-	bad("allow_ext_sg=2", "allow_ext_sg: 2 is out of range: 0 to 1");
-	bad("sg_tablesize=2049", "sg_tablesize: 2049 is out of range: 1 to 2048");
+	bad("max_sect=7", "max_sect: must be 8 to 65535");
+	bad("max_cmd_per_lun=0", "max_cmd_per_lun: must be 1 to 32767");
+	bad("queue_size=1", "queue_size: must be 2 to 32767");
+	bad("target_can_queue=0", "target_can_queue: must be 1");
+	bad("cmd_sg_entries=256", "cmd_sg_entries: must be 1 to 255");
+	bad("allow_ext_sg=2", "allow_ext_sg: must be 0 to 1");
+	bad("sg_tablesize=2049", "sg_tablesize: must be 1 to 2048");
 	bad("comp_vector=-1", "comp_vector: '-1' is not a whole number");
-	bad("tl_retry_count=8", "tl_retry_count: 8 is out of range: 2 to 7");
-	bad("ch_count=0", "ch_count: 0 is out of range: 1 to 1024");
+	bad("tl_retry_count=8", "tl_retry_count: must be 2 to 7");
+	bad("ch_count=0", "ch_count: must be 1 to 1024");
 	bad("max_it_iu_size=64K", "max_it_iu_size: '64K' is not a whole number");
 	bad("queue_size=99999999999999999999", "queue_size: '99999999999999999999' is not a whole number");
 	memset(line, 'x', sizeof(line) - 1);
@@ -184,8 +184,8 @@ Test(srp_option, uris)
 	static const struct {
 		const char *text, *said;
 	} wrong[] = {
-		{ "srp://49152/2/1", "LID 49152 is out of range" },
-		{ "srp://0/2/1", "LID 0 is out of range" },
+		{ "srp://49152/2/1", "LID must be 1 to 49151" },
+		{ "srp://0/2/1", "LID must be 1 to 49151" },
 		{ "srp://fe80/2/1", "dgid 'fe80' is no GID" },
 		{ "srp:///2/1", "has no dgid" },
 		{ "srp://5:4420/2/1", "no number behind it" },

@@ -91,9 +91,9 @@ Test(srp_rport, rules)
 	rule(SRP_OFF, 600, SRP_OFF, NULL);
 	rule(10, SRP_OFF, SRP_OFF, NULL);
 	rule(10, 600, 601, NULL);
-	rule(0, 15, 600, "reconnect_delay: 0 is out of range: from 1, or off");
-	rule(10, 601, 700, "fast_io_fail_tmo: 601 is out of range: 0 to 600, or off");
-	rule(10, SRP_OFF, 601, "dev_loss_tmo: 601 is out of range: 0 to 600, or off, while fast_io_fail_tmo is off");
+	rule(0, 15, 600, "reconnect_delay: must be at least 1, or off");
+	rule(10, 601, 700, "fast_io_fail_tmo: must be 0 to 600, or off");
+	rule(10, SRP_OFF, 601, "dev_loss_tmo: must be 0 to 600, or off, while fast_io_fail_tmo is off");
 	rule(10, 15, 15, "fast_io_fail_tmo (15) must be less than dev_loss_tmo (15)");
 	rule(SRP_OFF, SRP_OFF, SRP_OFF, "are all off: one of them is needed");
 }

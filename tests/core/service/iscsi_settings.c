@@ -73,10 +73,10 @@ Test(iscsi_settings, what_is_wrong_is_said)
 		{ "sparkle", "1", -ENOENT, "there is no setting 'sparkle'" },
 		{ "node.session.timeo.replacement_timeou", "1", -ENOENT, "there is no setting" },
 		{ "cmds-max", "100", -EINVAL, "cmds-max: '100' is no power of 2" },
-		{ "cmds-max", "8", -ERANGE, "'8' is out of range: 16 to 2048" },
+		{ "cmds-max", "8", -ERANGE, "must be 16 to 2048" },
 		{ "noop-timeout", "-1", -EINVAL, "noop-timeout: " },
 		{ "noop-timeout", "5x", -EINVAL, "noop-timeout: " },
-		{ "first-burst", "64M", -ERANGE, "out of range: 512 to 16777215" },
+		{ "first-burst", "64M", -ERANGE, "must be 512 to 16777215" },
 		{ "initial-r2t", "perhaps", -EINVAL, "'perhaps' is neither Yes nor No" },
 		{ "data-digest", "MD5", -EINVAL, "'MD5' is none of None, CRC32C" },
 	};
