@@ -16,6 +16,14 @@
 #define AUTO UINT32_MAX
 #define HELD_MS 1000 /* between two looks whether somebody still uses what is to be taken back */
 
+void daemon_warn_open(const struct call *call, const struct addr *addr, const char *option)
+{
+	char text[ADDR_TEXT];
+
+	if (!addr_is_local(addr))
+		call_note(call, "%s: any host that reaches this address can use the disk: limit it with %s", addr_text(addr, text), option);
+}
+
 int daemon_time_left(const struct daemon *d, uint32_t *ms)
 {
 	const struct opt_common *common = d->call->opts;
@@ -175,6 +183,8 @@ static int open_disks(struct daemon *d)
 		err = daemon_time_left(d, &env.timeout_ms);
 		if (!err)
 			err = disk_open(d->call, disk, d->loop, d->call->operand[d->disks], &env);
+		if (err && d->call->diag->err == EROFS && !d->call->diag->hint[0])
+			diag_hint(d->call->diag, "--ro opens it for reading only");
 		if (err)
 			return err;
 		(*disk)->user = d;

@@ -81,5 +81,7 @@ struct front_kind {
 
 /* Runs the applet: exit status or -errno. The kinds end with NULL; the fronts that are wanted live until it is told to stop. */
 int daemon_run(struct call *, const struct daemon_options *, const struct front_kind *const *);
+/* A note if any host can reach the address; by this option access is limited. */
+void daemon_warn_open(const struct call *, const struct addr *, const char *option);
 /* Time that is left to get ready, 0 = as much as it takes. */
 int daemon_time_left(const struct daemon *, uint32_t *ms);

@@ -76,8 +76,6 @@ static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *d
 
 static int read_addresses(struct nbd_front *f, const struct opt_list *list, const struct call *call)
 {
-	char text[ADDR_TEXT];
-
 	if (!list->count) {
 		f->nbd.listens = 1;
 		return private_socket(f, &f->nbd.listen[0], call->diag);
@@ -88,8 +86,6 @@ static int read_addresses(struct nbd_front *f, const struct opt_list *list, cons
 		if (addr_parse(addr, list->item[i], NBD_PORT, call->diag))
 			return diag_ctx(call->diag, "--nbd %s", list->item[i]);
 		f->nbd.listens++;
-		if (!addr_is_local(addr) && !f->nbd.allows)
-			call_note(call, "%s: whoever reaches this address can use the disk: --allow limits it", addr_text(addr, text));
 	}
 	return 0;
 }
@@ -122,6 +118,7 @@ static int start(struct front *front)
 	struct nbd_front *f = nbd_front(front);
 	const struct daemon *d = front->daemon;
 	const struct opt_list *names = &options(front)->name;
+	int err;
 
 	for (unsigned i = 0; i < d->disks; i++) {
 		struct nbd_export *export = &f->nbd.export[f->nbd.exports++];
@@ -134,7 +131,10 @@ static int start(struct front *front)
 	}
 	f->nbd.loops = d->loops;
 	f->nbd.nloops = d->nloops;
-	return nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
+	err = nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
+	for (unsigned i = 0; !err && i < f->nbd.listens && !f->nbd.allows; i++)
+		daemon_warn_open(d->call, &f->nbd.listen[i], "--allow");
+	return err;
 }
 
 static void show(const struct front *front, struct out *out)

@@ -27,7 +27,7 @@ static int read_secret(const struct call *call, struct iscsi_who *who, const str
 
 	*secret = who->secret[i];
 	if (opts->fd[i])
-		err = secret_of_fd(opts->fd[i], who->secret[i], ISCSI_SECRET, diag);
+		err = secret_of_fd(i ? "--target-secret-fd" : "--secret-fd", opts->fd[i], who->secret[i], ISCSI_SECRET, diag);
 	else if (file)
 		err = secret_of_file(call, file, who->secret[i], ISCSI_SECRET, diag);
 	else

@@ -102,6 +102,8 @@ static int read_uri(struct call *call, struct uri *uri)
 		snprintf(whole, sizeof(whole), *text != '[' && colon && strchr(colon + 1, ':') ? "iscsi://[%s]" : "iscsi://%s", text);
 	err = uri_parse(uri, whole, call->diag);
 	explicit_bzero(whole, sizeof(whole));
+	if (err && !strstr(text, "://"))
+		snprintf(call->diag->object, sizeof(call->diag->object), "%s", text);
 	if (err)
 		return err;
 	if (strcmp(uri->scheme, "iser") && strcmp(uri->scheme, "iscsi"))

@@ -65,6 +65,8 @@ static int read_portal(struct iser_target *target, const struct iser_words *word
 		return diag_set(diag, DIAG_USAGE, EINVAL, "--portal: HOST[:PORT] is expected");
 	snprintf(whole, sizeof(whole), *portal != '[' && colon && strchr(colon + 1, ':') ? "iscsi://[%s]" : "iscsi://%s", portal);
 	err = read_uri(target, whole, until, diag);
+	if (err && diag && !strncmp(diag->object, "iscsi://", 8))
+		snprintf(diag->object, sizeof(diag->object), "--portal %.240s", portal);
 	if (err)
 		return err;
 	if (words->target) {

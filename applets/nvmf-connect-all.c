@@ -358,7 +358,7 @@ static int check_call(const struct call *call)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s say the same thing: give one of both");
 	if (named + config + opts->from_cmdline > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "URIs or -a, --config and --from-cmdline: give one of them");
-	return 0;
+	return opts->nvmf.value[NVMF_TRADDR] ? nvmf_target_named(opts->nvmf.value[NVMF_TRANSPORT], opts->nvmf.value[NVMF_TRADDR], call->diag) : 0;
 }
 
 static void do_all(struct work *w, const struct nvmf_entries *all)

@@ -4,6 +4,7 @@
 #include "disk.h"
 #include "kernel.h"
 #include "nvmf.h"
+#include "nvmf_want.h"
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,10 +51,21 @@ static int add(char text[URI_MAX], const char *name, const char *value, struct d
 	return 0;
 }
 
+/* Options are read as the URI that they make; the address is what the user typed of it. */
+static void name_typed(const struct call *call)
+{
+	const struct discover_options *opts = call->opts;
+
+	if (!strncmp(call->diag->object, "transport=", 10))
+		snprintf(call->diag->object, sizeof(call->diag->object), "%s", opts->traddr);
+}
+
 static int read_address(struct call *call, struct uri *uri)
 {
 	const struct discover_options *opts = call->opts;
 	char text[URI_MAX] = "";
+	struct diag why = { 0 };
+	uint64_t port;
 	int err;
 
 	if (call->operands && (opts->transport || opts->traddr || opts->trsvcid || opts->host_traddr || opts->host_iface))
@@ -64,9 +76,11 @@ static int read_address(struct call *call, struct uri *uri)
 			return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is not an nvme+rdma: or nvme+tcp: URI", call->operand[0]);
 		return err;
 	}
-	if (!opts->transport || !opts->traddr)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "whom to ask is missing: -t rdma|tcp -a ADDRESS, or a URI");
-	err = add(text, "transport", opts->transport, call->diag);
+	err = nvmf_target_named(opts->transport, opts->traddr, call->diag);
+	if (!err && opts->trsvcid && parse_u64(opts->trsvcid, 1, 65535, &port, &why))
+		err = diag_set(call->diag, DIAG_USAGE, why.err, "--trsvcid: %s", why.text);
+	if (!err)
+		err = add(text, "transport", opts->transport, call->diag);
 	if (!err)
 		err = add(text, "traddr", opts->traddr, call->diag);
 	if (!err)
@@ -75,7 +89,10 @@ static int read_address(struct call *call, struct uri *uri)
 		err = add(text, "host_traddr", opts->host_traddr, call->diag);
 	if (!err)
 		err = add(text, "host_iface", opts->host_iface, call->diag);
-	return err ? err : uri_parse(uri, text, call->diag);
+	if (!err)
+		err = uri_parse(uri, text, call->diag);
+	name_typed(call);
+	return err;
 }
 
 /* Who we are, and over RDMA what the kernel lacks for it (in rdma: it counts only when the controller is not reached). */
@@ -190,10 +207,13 @@ static int discover(struct call *call)
 	if (!err) {
 		print_log(call->out, &log);
 		print_troubles(call, &log);
+		if (!log.count)
+			call_note(call, "no subsystems for host NQN %s", env.hostnqn);
 		err = log.troubles ? EXIT_PARTLY : EXIT_DONE;
 	} else {
 		err = disk_blame_rdma(call->diag, &rdma);
 		bdev_suggest(loop, uri.spelling, &env, since, call->diag);
+		name_typed(call);
 	}
 	nvmf_log_free(&log);
 	loop_free(loop);

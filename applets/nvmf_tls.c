@@ -66,7 +66,7 @@ static int read_from(struct nvmf_target *t, const struct call *call, const struc
 	}
 	t->tls.from = opts->tls_key_fd ? "descriptor" : file;
 	if (opts->tls_key_fd)
-		err = secret_of_fd(opts->tls_key_fd, text, sizeof(text), diag);
+		err = secret_of_fd("--tls-key-fd", opts->tls_key_fd, text, sizeof(text), diag);
 	else
 		err = secret_of_file(call, file, text, sizeof(text), diag);
 	if (!err)

@@ -211,8 +211,9 @@ static int read_secrets(struct nvmf_target *t, const struct call *call, const st
 {
 	static const struct {
 		enum nvmf_key key;
-		const char *variable;
-	} kinds[2] = { { NVMF_DHCHAP_SECRET, "RDMASTOR_DHCHAP_SECRET" }, { NVMF_DHCHAP_CTRL_SECRET, "RDMASTOR_DHCHAP_CTRL_SECRET" } };
+		const char *variable, *fd;
+	} kinds[2] = { { NVMF_DHCHAP_SECRET, "RDMASTOR_DHCHAP_SECRET", "--dhchap-secret-fd" },
+		{ NVMF_DHCHAP_CTRL_SECRET, "RDMASTOR_DHCHAP_CTRL_SECRET", "--dhchap-ctrl-secret-fd" } };
 
 	for (unsigned i = 0; i < 2; i++) {
 		const char *variable = getenv(kinds[i].variable);
@@ -224,7 +225,7 @@ static int read_secrets(struct nvmf_target *t, const struct call *call, const st
 			continue;
 		t->secret_from[i] = opts->secret_fd[i] ? "descriptor" : file[i] ? file[i] : variable ? kinds[i].variable : NULL;
 		if (opts->secret_fd[i])
-			err = only_word(secret_of_fd(opts->secret_fd[i], t->secret[i], NVMF_SECRET, diag), t->secret[i], diag);
+			err = only_word(secret_of_fd(kinds[i].fd, opts->secret_fd[i], t->secret[i], NVMF_SECRET, diag), t->secret[i], diag);
 		else if (file[i])
 			err = only_word(secret_of_file(call, file[i], t->secret[i], NVMF_SECRET, diag),
 				t->secret[i], diag);
@@ -292,6 +293,18 @@ static int read_address(struct nvmf_target *t, struct diag *diag)
 	return 0;
 }
 
+int nvmf_target_named(const char *transport, const char *traddr, struct diag *diag)
+{
+	bool address = traddr && *traddr;
+
+	if (transport && address)
+		return 0;
+	if (!transport && !address)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no target given: expected a URI, or --transport and --traddr");
+	diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", address ? "--transport" : "--traddr");
+	return diag_hint(diag, address ? "--transport tcp or --transport rdma" : "--traddr ADDRESS");
+}
+
 bool nvmf_target_discovery(const struct nvmf_target *t)
 {
 	return !strcmp(t->want.value[NVMF_NQN], DISCOVERY_NQN);
@@ -313,8 +326,8 @@ int nvmf_target_read(
 		err = read_uri(t, uri, diag);
 	if (!err && uri)
 		err = take_keys(t, root, opts, &on_loss, file, diag);
-	if (!err && (!t->want.value[NVMF_TRANSPORT] || !t->want.value[NVMF_TRADDR] || !*t->want.value[NVMF_TRADDR]))
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "whom to connect to is missing: -t rdma|tcp -a ADDRESS, or a URI");
+	if (!err)
+		err = nvmf_target_named(t->want.value[NVMF_TRANSPORT], t->want.value[NVMF_TRADDR], diag);
 	if (err)
 		return err;
 	if (!t->want.value[NVMF_NQN])

@@ -85,4 +85,6 @@ int nvmf_target_read(struct nvmf_target *, const struct call *, int root, const 
 /* To whoever wrote a secret into the command line. */
 void nvmf_warn_secrets(const struct call *, const struct nvmf_options *);
 void nvmf_target_wipe(struct nvmf_target *); /* of secrets */
+/* A usage error that names the option that is missing. */
+int nvmf_target_named(const char *transport, const char *traddr, struct diag *);
 bool nvmf_target_discovery(const struct nvmf_target *);

@@ -45,13 +45,13 @@ int secret_of_file(const struct call *call, const char *path, char *secret, size
 	return err;
 }
 
-int secret_of_fd(const char *number, char *secret, size_t room, struct diag *diag)
+int secret_of_fd(const char *option, const char *number, char *secret, size_t room, struct diag *diag)
 {
 	uint64_t fd;
 	char from[32];
 
 	if (parse_u64(number, 0, INT_MAX, &fd, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no number of a descriptor", number);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a descriptor", option, number);
 	snprintf(from, sizeof(from), "descriptor %u", (unsigned)fd);
 	return read_line((int)fd, from, secret, room, diag);
 }

@@ -94,21 +94,16 @@ static int add_listen(struct target_options *opt, const char *given, unsigned wa
 	return 0;
 }
 
-static int read_addresses(struct target_options *opt, const struct serve_options *opts, const struct call *call)
+static int read_addresses(struct target_options *opt, const struct serve_options *opts, struct diag *diag)
 {
-	char text[ADDR_TEXT];
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < opts->rdma.count; i++)
-		if ((err = add_listen(opt, opts->rdma.item[i], 0, call->diag)))
-			diag_ctx(call->diag, "--rdma %s", opts->rdma.item[i]);
+		if ((err = add_listen(opt, opts->rdma.item[i], 0, diag)))
+			diag_ctx(diag, "--rdma %s", opts->rdma.item[i]);
 	for (unsigned i = 0; !err && i < opts->tcp.count; i++)
-		if ((err = add_listen(opt, opts->tcp.item[i], TARGET_TCP, call->diag)))
-			diag_ctx(call->diag, "--tcp %s", opts->tcp.item[i]);
-	for (unsigned i = 0; !err && i < opt->listens; i++)
-		if (!addr_is_local(&opt->listen[i].at) && !opts->allow_host.count)
-			call_note(call, "%s: whoever reaches this address can use the disk: --allow-host limits it",
-				addr_text(&opt->listen[i].at, text));
+		if ((err = add_listen(opt, opts->tcp.item[i], TARGET_TCP, diag)))
+			diag_ctx(diag, "--tcp %s", opts->tcp.item[i]);
 	return err;
 }
 
@@ -136,7 +131,7 @@ static int read_options(struct front *front)
 		err = check_nqn("allow-host", opts->allow_host.item[i], call->diag);
 		opt->host[opt->hosts++] = opts->allow_host.item[i];
 	}
-	return err ? err : read_addresses(opt, opts, call);
+	return err ? err : read_addresses(opt, opts, call->diag);
 }
 
 static void disk_changed(struct front *front, struct bdev *bdev)
@@ -252,7 +247,11 @@ static int start(struct front *front)
 	f->target_opt.nloops = front->daemon->nloops;
 	for (unsigned i = 0; !err && i < front->daemon->disks; i++)
 		err = add_disk(f, i);
-	return err ? err : listen_all(f);
+	if (!err)
+		err = listen_all(f);
+	for (unsigned i = 0; !err && i < f->target_opt.listens && !f->target_opt.hosts; i++)
+		daemon_warn_open(front->daemon->call, &f->target_opt.listen[i].at, "--allow-host");
+	return err;
 }
 
 static void show(const struct front *front, struct out *out)

@@ -49,7 +49,7 @@ static int scope_id(const char *scope, uint32_t *id, struct diag *diag)
 	if (*id)
 		return 0;
 	if (parse_u64(scope, 1, UINT32_MAX, &number, NULL))
-		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no network interface '%s'", scope);
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no network interface '%s'", scope);
 	*id = (uint32_t)number;
 	return 0;
 }

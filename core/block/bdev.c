@@ -44,8 +44,22 @@ static const struct proto *find_proto(const char *scheme)
 
 static int unknown_scheme(const struct uri *uri, struct diag *diag)
 {
-	diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "no disk can be opened by '%s:' in this build", uri->scheme);
-	return diag_ctx(diag, "%s", uri->spelling);
+	static const struct {
+		const char *scheme, *applet;
+	} kernel[] = { { "iscsi", "iser-login" }, { "iser", "iser-login" }, { "srp", "srp-connect" }, { "srp+cm", "srp-connect" },
+		{ "nfs+rdma", "nfsrdma-mount" } };
+
+	for (unsigned i = 0; i < sizeof(kernel) / sizeof(*kernel); i++) {
+		if (strcmp(kernel[i].scheme, uri->scheme))
+			continue;
+		diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "'%s:' is only supported through the kernel", uri->scheme);
+		diag_ctx(diag, "%s", uri->spelling);
+		return diag_hint(diag, strcmp(uri->scheme, "nfs+rdma") ? "rdmastor %s '%s', then use the block device that it prints" :
+									 "rdmastor %s '%s' DIR, then use the file in DIR", kernel[i].applet, uri->spelling);
+	}
+	diag_set(diag, DIAG_USAGE, EPROTONOSUPPORT, "unknown scheme '%s:'", uri->scheme);
+	diag_ctx(diag, "%s", uri->spelling);
+	return diag_hint(diag, "expected nvme+rdma:, nvme+tcp:, nbd:, nbd+unix:, file:, ram:, null: or a path");
 }
 
 /* The keys that mean the same for every scheme. */

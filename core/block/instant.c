@@ -138,8 +138,11 @@ int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev
 {
 	uint32_t block = 512;
 	uint64_t size;
-	int err = parse_size(uri->path, &size, diag);
+	int err;
 
+	if (!*uri->path)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the size is missing: %s:SIZE", uri->scheme);
+	err = parse_size(uri->path, &size, diag);
 	if (err)
 		return err;
 	err = uri_u32(uri, "block", 512, 65536, &block, diag);
@@ -148,7 +151,7 @@ int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev
 	if (block & (block - 1))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "block=%u is not a power of 2", block);
 	if (!size || size % block)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "size '%s' is not a multiple of the block size, %u bytes", uri->path, block);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "size must be a multiple of %u bytes, and more than 0", block);
 	err = uri_done(uri, diag);
 	if (err)
 		return err;

@@ -30,7 +30,6 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 {
 	char *host = value, *port = NULL, *end, text[URI_MAX];
 	uint64_t number;
-	int err;
 
 	snprintf(text, sizeof(text), "%s://%s/%s", uri->scheme, value, uri->path);
 	memcpy(uri->spelling, text, sizeof(text));
@@ -47,9 +46,8 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 	if (!*host)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "path= names no host");
 	if (port) {
-		err = parse_u64(port, 1, 65535, &number, diag);
-		if (err)
-			return err;
+		if (parse_u64(port, 1, 65535, &number, NULL))
+			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: '%s' is not a port (1 to 65535)", value, port);
 		uri->port = (uint16_t)number;
 	}
 	uri->host = host;

@@ -73,7 +73,8 @@ static int configure(const struct kernel_iscsi_how *how, int fd, struct diag *di
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (how->netdev && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, how->netdev, (socklen_t)strlen(how->netdev)))
-		return diag_sys(diag, errno, "network interface %s", how->netdev);
+		return errno == ENODEV ? diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no network interface '%s'", how->netdev) :
+					 diag_sys(diag, errno, "network interface %s", how->netdev);
 	if (how->src.ss.ss_family && bind(fd, (const struct sockaddr *)&how->src.ss, how->src.len))
 		return diag_sys(diag, errno, "own address %s", addr_host(&how->src, text));
 	return 0;

@@ -34,7 +34,7 @@ static int address_of(const char *iface, const struct addr *target, char out[ADD
 	bool found = false, exists = if_nametoindex(iface);
 
 	if (!exists)
-		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no network interface '%s'", iface);
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no network interface '%s'", iface);
 	if (getifaddrs(&list))
 		return diag_sys(diag, errno, "addresses of %s", iface);
 	for (at = list; at && !found; at = at->ifa_next) {

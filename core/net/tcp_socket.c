@@ -59,7 +59,8 @@ static int configure(int fd, const struct stream_dial *dial, struct diag *diag)
 	if (tos && setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &tos, sizeof(tos)))
 		return diag_sys(diag, errno, "type of service %d", tos);
 	if (dial->iface && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dial->iface, (socklen_t)strlen(dial->iface)))
-		return diag_sys(diag, errno, "network interface %s", dial->iface);
+		return errno == ENODEV ? diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no network interface '%s'", dial->iface) :
+					 diag_sys(diag, errno, "network interface %s", dial->iface);
 	if (dial->src.ss.ss_family) {
 		setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 		if (bind(fd, (const struct sockaddr *)&dial->src.ss, dial->src.len))

@@ -21,4 +21,4 @@ fails 2 'standard output cannot be read again' "$RDMASTOR" copy src - --verify
 fails 2 'standard output cannot be read again' "$RDMASTOR" copy src - --resume map
 fails 2 '^rdmastor copy: --json: the standard output is taken' "$RDMASTOR" copy src - --json
 fails 2 'needs no copy' "$RDMASTOR" copy - -
-fails 1 "no disk can be opened by 'pipe:'" "$RDMASTOR" copy src pipe://x
+fails 2 "unknown scheme 'pipe:'" "$RDMASTOR" copy src pipe://x

@@ -22,7 +22,7 @@ printf 'x%.0s' {1..300} >long
 	fails 2 'empty is empty' $d 127.0.0.1 -u joe --secret-file empty
 	fails 2 'long has a line of more than 256 bytes' $d 127.0.0.1 -u joe --secret-file long
 	fails 1 'open nowhere: no such file' $d 127.0.0.1 -u joe --secret-file nowhere
-	fails 2 "'x' is no number of a descriptor" $d 127.0.0.1 -u joe --secret-fd x
+	fails 2 "-fd: 'x' is not a descriptor" $d 127.0.0.1 -u joe --secret-fd x
 	fails 2 "'rot13' is no CHAP algorithm" $d 127.0.0.1 -u joe --secret-file secret --chap-algs md5,rot13
 	fails 2 "'x' is not one of" $d 127.0.0.1 -t x
 	fails 2 'unknown key|does not know' $d 'iscsi://127.0.0.1?colour=red'

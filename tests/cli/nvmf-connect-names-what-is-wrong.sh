@@ -8,8 +8,8 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 
 # shellcheck disable=SC2086 # several words
 {
-	fails 2 'whom to connect to is missing: -t rdma\|tcp -a ADDRESS, or a URI' $c
-	fails 2 'whom to connect to is missing' $c -n nqn.x
+	fails 2 'no target given' $c
+	fails 2 'no target given' $c -n nqn.x
 	fails 2 'the subsystem is missing: -n NQN' $c -t tcp -a 127.0.0.1
 	fails 2 "no subsystem NQN in 'nvme\+tcp://127.0.0.1'" $c nvme+tcp://127.0.0.1
 	fails 2 'give one of both' $c -t tcp nvme+tcp://127.0.0.1/nqn.x
@@ -30,14 +30,14 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	fails 2 "--on-loss: .*soon.*expected fail-fast, wait=SECONDS" $c --on-loss soon nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'host NQN .x.: must begin with nqn' $c -q x nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'host id .x. is not a UUID' $c -I x nvme+tcp://127.0.0.1/nqn.x
-	fails 1 "there is no network interface 'none0'" $c -f none0 nvme+rdma://127.0.0.1/nqn.x
+	fails 1 "no network interface 'none0'" $c -f none0 nvme+rdma://127.0.0.1/nqn.x
 	fails 2 'a link-local address needs its interface' $c -t rdma -a fe80::1 -n nqn.x
 	fails 2 'of another family than traddr' $c -w ::1 nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'dhchap_ctrl_secret needs dhchap_secret' $c -C $key nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'dhchap_secret: the checksum of the key is wrong' $c -S ${key/Y29/Y30} nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'dhchap_secret: not a key of the form DHHC-1' $c -S hush nvme+tcp://127.0.0.1/nqn.x
 	fails 1 'open nokey: no such file' $c --dhchap-secret-file nokey nvme+tcp://127.0.0.1/nqn.x
-	fails 2 "'x' is no number of a descriptor" $c --dhchap-secret-fd x nvme+tcp://127.0.0.1/nqn.x
+	fails 2 "-fd: 'x' is not a descriptor" $c --dhchap-secret-fd x nvme+tcp://127.0.0.1/nqn.x
 	: >empty
 	fails 2 'empty is empty' $c --dhchap-secret-file empty nvme+tcp://127.0.0.1/nqn.x
 	fails 1 'nqn.x at tcp 127.0.0.1:4420: open /none/id: no such file' "$RDMASTOR" nvmf-connect --devid-file /none/id nvme+tcp://127.0.0.1/nqn.x
@@ -45,7 +45,7 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	tls=NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:
 	fails 1 'open nokey: no such file' $c --tls-key-file nokey nvme+tcp://127.0.0.1/nqn.x
 	fails 1 'open nokey: no such file' $c 'nvme+tcp://127.0.0.1/nqn.x?tls-key-file=nokey'
-	fails 2 "'x' is no number of a descriptor" $c --tls-key-fd x nvme+tcp://127.0.0.1/nqn.x
+	fails 2 "-fd: 'x' is not a descriptor" $c --tls-key-fd x nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'tls_key: not a key of the form NVMeTLSkey-1:0n' $c --tls-key NVMeTLSkey-hush nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'tls_key: not a key of the form NVMeTLSkey-1:0n' env RDMASTOR_TLS_KEY=hush $c --tls nvme+tcp://127.0.0.1/nqn.x
 	fails 2 'tls_key: the checksum of the key is wrong' $c --tls-key ${tls/VRL/VRM} nvme+tcp://127.0.0.1/nqn.x

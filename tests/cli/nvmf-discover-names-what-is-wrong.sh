@@ -7,13 +7,13 @@ d="$RDMASTOR nvmf-discover"
 
 # shellcheck disable=SC2086 # several words
 {
-	fails 2 'whom to ask is missing: -t rdma\|tcp -a ADDRESS, or a URI' $d
-	fails 2 'whom to ask is missing' $d -t tcp
+	fails 2 'no target given: expected a URI' $d
+	fails 2 '--traddr is missing' $d -t tcp
 	fails 2 'give one of both' $d -t tcp -a 127.0.0.1 nvme+tcp://127.0.0.1
 	fails 2 "'file:x' is not an nvme\+rdma: or nvme\+tcp: URI" $d file:x
 	fails 2 "'fc'" $d -t fc -a 127.0.0.1
 	fails 2 "'a b' is no traddr" $d -t tcp -a 'a b'
-	fails 2 '99999' $d -t tcp -a 127.0.0.1 -s 99999
+	fails 2 '--trsvcid: must be 1 to 65535' $d -t tcp -a 127.0.0.1 -s 99999
 	fails 2 "hostid='x' is no UUID" $d 'nvme+tcp://127.0.0.1?hostid=x'
 	fails 2 "sparkle" $d 'nvme+tcp://127.0.0.1?sparkle=1'
 	fails 2 "rdma='ib': verbs, iwarp and auto are possible" $d 'nvme+rdma://127.0.0.1?rdma=ib'

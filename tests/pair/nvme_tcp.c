@@ -361,7 +361,7 @@ Test(nvme_tcp, no_namespace)
 Test(nvme_tcp, not_that_namespace)
 {
 	begin();
-	refused("t1/9", ENOENT, "the subsystem has no namespace 9");
+	refused("t1/9", ENOENT, "the subsystem has no namespace 9; it has 1");
 }
 
 Test(nvme_tcp, a_namespace_by_its_uuid)

@@ -233,9 +233,9 @@ static int referred(struct nvme_conf *conf, const struct nvmf_record *record, st
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "transport %s is not supported", nvmf_trtype_word(record->trtype));
 	if (!is_numeric(record->traddr))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "'%s' is no address", record->traddr);
-	err = parse_u64(record->trsvcid, 1, 65535, &port, diag);
-	if (!err)
-		err = addr_resolve(&conf->dst, record->traddr, (uint16_t)port, conf->timeout_ms, diag);
+	if (parse_u64(record->trsvcid, 1, 65535, &port, NULL))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "'%s' is not a port (1 to 65535)", record->trsvcid);
+	err = addr_resolve(&conf->dst, record->traddr, (uint16_t)port, conf->timeout_ms, diag);
 	if (err)
 		return err;
 	addr_text(&conf->dst, conf->where);

@@ -65,29 +65,43 @@ static void step_send(struct nvme_dev *dev)
 	nvme_ctrl_send(&dev->ctrl, &dev->req, &sqe, NVME_IDENTIFY_LEN);
 }
 
+/* 0: the list of those that exist is read first. */
 static int no_namespace(struct nvme_dev *dev, struct diag *why)
 {
 	if (dev->by_uuid)
 		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "none of the subsystem's %u namespaces has that UUID", dev->listed);
-	return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace %u", dev->nsid);
+	if (dev->missing)
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace %u", dev->nsid);
+	dev->missing = true;
+	dev->step = NS_LIST;
+	return 0;
+}
+
+static void name_listed(const struct nvme_dev *dev, char names[200])
+{
+	size_t at = 0;
+
+	names[0] = 0;
+	for (unsigned i = 0; i < dev->listed && at < 200 - 20; i++)
+		at += (size_t)snprintf(names + at, 200 - at, "%s%u", i ? ", " : "", dev->list[i]);
 }
 
 static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 {
 	const le32 *nsid = (const void *)page;
-	char names[200] = "";
-	size_t at = 0;
+	char names[200];
 
 	for (dev->listed = 0; dev->listed < 1024 && get_le32(nsid[dev->listed]); dev->listed++)
 		dev->list[dev->listed] = get_le32(nsid[dev->listed]);
 	if (!dev->listed)
 		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem shows this host no namespace");
+	name_listed(dev, names);
+	if (dev->missing)
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace %u; it has %s", dev->nsid, names);
 	dev->nsid = dev->list[0];
 	dev->step = dev->by_uuid ? NS_SEEK : NS_IDENTIFY;
 	if (dev->by_uuid || dev->listed == 1)
 		return 0;
-	for (unsigned i = 0; i < dev->listed && at < sizeof(names) - 20; i++)
-		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%u", i ? ", " : "", dev->list[i]);
 	diag_set(why, DIAG_USAGE, EINVAL, "the subsystem has %u namespaces: %s", dev->listed, names);
 	return diag_hint(why, "add the one you want to the URI: …/%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
 }
@@ -275,7 +289,9 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (!cqe)
 		return;
 	err = nvme_check(req, cqe, &why);
-	if (err && optional(dev)) {
+	if (err && (dev->missing || (dev->step == NS_IDENTIFY && err == -ENODEV))) {
+		err = no_namespace(dev, &why);
+	} else if (err && optional(dev)) {
 		dev->step++;
 		err = 0;
 	} else if (!err) {
@@ -303,6 +319,7 @@ static void ctrl_up(struct nvme_ctrl *ctrl)
 {
 	struct nvme_dev *dev = dev_of(ctrl);
 
+	dev->missing = false;
 	dev->step = dev->nsid ? NS_IDENTIFY : NS_LIST;
 	step_send(dev);
 }

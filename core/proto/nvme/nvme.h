@@ -185,6 +185,7 @@ struct nvme_dev {
 	uint8_t shift, step;
 	bool vwc, deac, write;
 	bool by_uuid, again; /* the namespace is chosen by want; it changed once more meanwhile */
+	bool missing; /* nsid does not exist: the list is read for the message */
 	uint8_t want[16];
 	uint16_t at, listed; /* while looking for a namespace */
 	uint32_t list[1024];

@@ -115,7 +115,7 @@ Test(addr, bad_ones_are_quoted)
 		{ "[10.0.0.1]:1", "'10.0.0.1' in brackets is not an IPv6 address", "" },
 		{ "[]:1", "'' in brackets is not an IPv6 address", "" },
 		{ "[::g]:1", "'::g' is not an IP address", "" },
-		{ "[fe80::1%nosuchif0]:1", "there is no network interface 'nosuchif0'", "" },
+		{ "[fe80::1%nosuchif0]:1", "no network interface 'nosuchif0'", "" },
 		{ "unix:", "'unix:' is not followed by a path", "" },
 	};
 

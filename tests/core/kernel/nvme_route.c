@@ -40,7 +40,7 @@ Test(nvme_route, an_interface_is_an_address_over_rdma)
 	becomes(want_of("rdma", "10.0.0.1", NULL, "lo"), "10.0.0.1", "127.0.0.1", "");
 	becomes(want_of("rdma", "10.0.0.1", "10.0.0.2", "lo"), "10.0.0.1", "10.0.0.2", "");
 	becomes(want_of("rdma", "10.0.0.1", NULL, NULL), "10.0.0.1", "", "");
-	fails(want_of("rdma", "10.0.0.1", NULL, "none0"), ENODEV, "there is no network interface 'none0'");
+	fails(want_of("rdma", "10.0.0.1", NULL, "none0"), ENODEV, "no network interface 'none0'");
 	fails(want_of("rdma", "fe80::1%lo", NULL, "lo"), EADDRNOTAVAIL, "interface 'lo' has no link-local IPv6 address to leave from");
 }
 

@@ -195,7 +195,7 @@ Test(iscsi_link, no_way_to_leave_by)
 {
 	link_.netdev = "nosuch0";
 	cr_assert_lt(run(), 0);
-	cr_assert(strstr(link_.why.text, "network interface nosuch0"), "%s", link_.why.text);
+	cr_assert(strstr(link_.why.text, "no network interface 'nosuch0'"), "%s", link_.why.text);
 	over = 0;
 	link_.netdev = NULL;
 	link_.why = (struct diag){ 0 };
