@@ -453,4 +453,4 @@ fail:
 }
 
 const struct proto nvme_rdma_proto = { .scheme = "nvme+rdma", .attach = attach, .suggest = nvme_rdma_suggest };
-const struct proto nvme_tcp_proto = { .scheme = "nvme+tcp", .attach = attach };
+const struct proto nvme_tcp_proto = { .scheme = "nvme+tcp", .attach = attach, .suggest = nvme_tcp_suggest };

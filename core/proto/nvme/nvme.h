@@ -196,5 +196,6 @@ struct nvme_dev {
 };
 #define NVME_RANGES 16 /* DSM ranges one trim may have: they have room for each tag */
 void nvme_rdma_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);
+void nvme_tcp_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 int nvme_lane(struct lane **, struct bdev *, struct loop *, struct diag *);
 extern const uint32_t nvme_lane_io;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* When RDMA found nobody at an address: whether NVMe/TCP is spoken there, asked by its own first PDU. No command is sent. */
+/* When a target does not speak the transport of a URI: whether it speaks the other one, by its first message. No command is sent. */
 #include "ep.h"
 #include "nvme.h"
 #include "session.h"
@@ -37,16 +37,16 @@ static void down(struct nvme_queue *queue)
 	greeting->over = 1;
 }
 
-static bool speaks_tcp(struct loop *loop, const struct nvme_conf *conf, uint32_t ms)
+static bool speaks(const struct nvme_carrier *carrier, struct loop *loop, const struct nvme_conf *conf, uint32_t ms)
 {
 	static const struct nvme_queue_events events = { up, reply, idle, down };
 	struct greeting greeting = { 0 };
 	struct nvme_queue *queue;
 
-	if (nvme_tcp.open(&queue, loop, conf, 0, NVME_ADMIN_DEPTH, ms, &events, &greeting, NULL))
+	if (carrier->open(&queue, loop, conf, 0, NVME_ADMIN_DEPTH, ms, &events, &greeting, NULL))
 		return false;
 	loop_wait(loop, &greeting.over, 0); /* the queue keeps the time */
-	nvme_tcp.free(queue);
+	carrier->free(queue);
 	return greeting.answered;
 }
 
@@ -64,23 +64,44 @@ static bool nobody_answered(const struct diag *why)
 	}
 }
 
+/* `other` answers: its URI, as it can be typed. */
+static void suggest(const struct uri *uri, const char *host, const char *other, const char *scheme, const char *keys, struct diag *why)
+{
+	char text[sizeof(why->text)], path[URI_MAX] = "";
+	bool v6 = strchr(host, ':');
+
+	snprintf(text, sizeof(text), "%.460s; %s answers there", why->text, other);
+	memcpy(why->text, text, sizeof(text));
+	uri_encode(path, uri->path);
+	diag_hint(why, "%s://%s%s%s:%u%s%s%s", scheme, v6 ? "[" : "", host, v6 ? "]" : "", uri->port ? uri->port : NVMF_PORT,
+		path[0] ? "/" : "", path, keys);
+}
+
 void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
 	/* the greeting tells nobody's name */
 	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:nobody", .timeout_ms = ms };
-	char host[ADDR_TEXT], text[sizeof(why->text)], path[URI_MAX] = "";
+	char host[ADDR_TEXT];
 	struct nvme_conf conf;
-	bool v6;
 
 	snprintf(host, sizeof(host), "%s", uri->host);
 	if (!nobody_answered(why) || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.backend != EP_AUTO || conf.dev[0])
 		return;
-	if (!speaks_tcp(loop, &conf, ms))
+	if (speaks(&nvme_tcp, loop, &conf, ms))
+		suggest(uri, host, "NVMe/TCP", "nvme+tcp", "", why);
+}
+
+/* A listener for software iWARP is a TCP port too, which closes a connection that begins otherwise. */
+void nvme_tcp_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
+{
+	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:nobody", .timeout_ms = ms };
+	char host[ADDR_TEXT];
+	struct nvme_conf conf;
+
+	snprintf(host, sizeof(host), "%s", uri->host);
+	if (why->code != DIAG_CLOSED || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.iface[0])
 		return;
-	snprintf(text, sizeof(text), "%.470s; NVMe/TCP answers there", why->text);
-	memcpy(why->text, text, sizeof(text));
-	v6 = strchr(host, ':');
-	uri_encode(path, uri->path);
-	diag_hint(why, "nvme+tcp://%s%s%s:%u%s%s", v6 ? "[" : "", host, v6 ? "]" : "", uri->port ? uri->port : NVMF_PORT,
-		path[0] ? "/" : "", path);
+	conf.backend = EP_IWARP;
+	if (speaks(&nvme_rdma, loop, &conf, ms))
+		suggest(uri, host, "software iWARP", "nvme+rdma", "?rdma=iwarp", why);
 }
