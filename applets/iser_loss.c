@@ -36,6 +36,9 @@ int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct is
 		if (iscsi_settings_set(set, iscsi_setting[i].option, value, &why))
 			err = diag_set(diag, DIAG_USAGE, why.err, "%s%s", words->value[i] ? "--" : "", why.text);
 	}
+	/* the kernel would take 5 for it */
+	if (!err && !set->noop_timeout && set->noop_interval)
+		err = diag_set(diag, DIAG_USAGE, ERANGE, "--noop-timeout: must be 1 to 86400, or 0 with --noop-interval 0");
 	if (err || !loss || words->value[ISER_replacement_timeout])
 		return err;
 	*given |= 1u << ISER_replacement_timeout;

@@ -34,10 +34,10 @@ struct nvmf_options {
 	NVMF_ROW_(type, "nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES, "N", "further queues for writes"), \
 	NVMF_ROW_(type, "nr-poll-queues", 'P', NVMF_NR_POLL_QUEUES, "N", "further queues that are polled"), \
 	NVMF_ROW_(type, "queue-size", 'Q', NVMF_QUEUE_SIZE, "N", "entries of a queue, 16 to 1024"), \
-	NVMF_ROW_(type, "keep-alive-tmo", 'k', NVMF_KEEP_ALIVE_TMO, "SECONDS", "how soon a silent target counts as lost"), \
+	NVMF_ROW_(type, "keep-alive-tmo", 'k', NVMF_KEEP_ALIVE_TMO, "SECONDS", "how soon a silent target counts as lost; 0 = off"), \
 	NVMF_ROW_(type, "reconnect-delay", 'c', NVMF_RECONNECT_DELAY, "SECONDS", "between attempts to connect again"), \
-	NVMF_ROW_(type, "ctrl-loss-tmo", 'l', NVMF_CTRL_LOSS_TMO, "SECONDS", "give a lost target up after this; -1 = never"), \
-	NVMF_ROW_(type, "fast-io-fail-tmo", 'F', NVMF_FAST_IO_FAIL_TMO, "SECONDS", "requests to a lost target fail after this; -1 = never"), \
+	NVMF_ROW_(type, "ctrl-loss-tmo", 'l', NVMF_CTRL_LOSS_TMO, "SECONDS", "give a lost target up after this; 0 = at once, -1 = never"), \
+	NVMF_ROW_(type, "fast-io-fail-tmo", 'F', NVMF_FAST_IO_FAIL_TMO, "SECONDS", "requests to a lost target fail after this; 0 = at once, -1 = never"), \
 	NVMF_ROW_(type, "tos", 'T', NVMF_TOS, "N", "type of service, 0 to 255"), \
 	NVMF_FLAG_(type, "duplicate-connect", 'D', NVMF_DUPLICATE_CONNECT, "connect again where a connection exists"), \
 	NVMF_FLAG_(type, "disable-sqflow", 0, NVMF_DISABLE_SQFLOW, "without flow control of the submission queue"), \

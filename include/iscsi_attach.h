@@ -39,10 +39,10 @@ struct iscsi_setting {
 #define ISCSI_SETTING_LIST(X) \
 	X(replacement_timeout, "replacement-timeout", "node.session.timeo.replacement_timeout", SECONDS, true, -1, 86400, 120, "requests are held so long while the target is lost; -1: for ever") \
 	X(noop_interval, "noop-interval", "node.conn[0].timeo.noop_out_interval", SECONDS, true, 0, 86400, 5, "between pings of an idle connection; 0: none") \
-	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "a ping unanswered for so long ends the connection") \
-	X(abort_timeout, "abort-timeout", "node.session.err_timeo.abort_timeout", SECONDS, true, 0, 86400, 15, "for the target to abort a request") \
-	X(lu_reset_timeout, "lu-reset-timeout", "node.session.err_timeo.lu_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset a unit") \
-	X(tgt_reset_timeout, "tgt-reset-timeout", "node.session.err_timeo.tgt_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset itself") \
+	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "a ping unanswered for so long ends the connection; 0 with no pings") \
+	X(abort_timeout, "abort-timeout", "node.session.err_timeo.abort_timeout", SECONDS, true, 0, 86400, 15, "for the target to abort a request; 0: do not wait") \
+	X(lu_reset_timeout, "lu-reset-timeout", "node.session.err_timeo.lu_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset a unit; 0: do not wait") \
+	X(tgt_reset_timeout, "tgt-reset-timeout", "node.session.err_timeo.tgt_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset itself; 0: do not wait") \
 	X(fast_abort, "fast-abort", "node.session.iscsi.FastAbort", BOOL, true, 0, 1, 1, "do not wait for data of what is aborted") \
 	X(cmds_max, "cmds-max", "node.session.cmds_max", NUMBER, false, 16, 2048, 128, "requests on the way at once, a power of 2") \
 	X(queue_depth, "queue-depth", "node.session.queue_depth", NUMBER, false, 1, 1024, 32, "of these for one unit") \

@@ -42,6 +42,7 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	fails 2 'loss=: must be 1ms to 86400s' $l "$to?loss=0"
 	fails 2 "--replacement-timeout: must be 0 to 86400, or -1" $l $to --replacement-timeout 86401
 	fails 2 "noop-timeout: must be 0 to 86400" $l "$to?noop-timeout=86401"
+	fails 2 '--noop-timeout: must be 1 to 86400, or 0 with' $l $to --noop-timeout 0
 	fails 2 "--cmds-max: '100' is no power of 2" $l $to --cmds-max 100
 	fails 2 "--first-burst: must be 512 to 16777215" $l $to --first-burst 511
 	fails 2 "--initial-r2t: 'perhaps' is neither Yes nor No" $l $to --initial-r2t perhaps
