@@ -47,9 +47,10 @@ static int take_key(struct nvmf_target *t, enum nvmf_key key, const char *name, 
 	value = uri_value(&t->uri, name);
 	if (value && key == NVMF_TLS_KEY && nvmf_tls_is_key(value))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "a key does not belong into a URI: tls-key-file=FILE names where it is");
-	if (value && !t->want.value[key])
-		t->want.value[key] = value;
-	return 0;
+	if (!value || t->want.value[key])
+		return 0;
+	t->want.value[key] = value;
+	return key == NVMF_KEYRING || key == NVMF_TLS_KEY ? 0 : kernel_nvmf_key_check(key, name, value, diag);
 }
 
 /* An RDMA device is named by the interface that the kernel's driver leaves by. */

@@ -49,6 +49,7 @@ struct nvmf_want {
 const char *kernel_nvmf_key_name(enum nvmf_key); /* "nr_io_queues" */
 int kernel_nvmf_key_find(const char *name);      /* '-' and '_' are the same; -1 = there is none */
 bool kernel_nvmf_key_flag(enum nvmf_key);
+int kernel_nvmf_key_check(enum nvmf_key, const char *name, const char *value, struct diag *); /* name: as the user typed it */
 /* Values, ranges, and whether they belong to the transport, before anything is touched. Errors: usage, naming the key and the range. */
 int kernel_nvmf_check(const struct nvmf_want *, struct diag *);
 /* A DH-HMAC-CHAP key as "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7): its form, length and checksum. Never quotes it. */

@@ -114,6 +114,14 @@ static int check_value(const struct row *row, const char *value, struct diag *di
 	return 0;
 }
 
+int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value, struct diag *diag)
+{
+	struct row row = rows[key];
+
+	row.name = name;
+	return check_value(&row, value, diag);
+}
+
 /* Base 2.1, 4.7: what the kernel asks for. */
 static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 {

@@ -44,6 +44,8 @@ for uri in "$NVME?queues=0" "$NVME?depth=1" "$NVME?depth=99999" "$URI&queues=0" 
 	key=${uri##*[?&]}
 	fails 2 "${key%%=*}=: must be [0-9]+ to [0-9]+" "$RDMASTOR" info "$uri"
 done
+fails 2 ': queues: must be 1 to 65535$' "$RDMASTOR" nvmf-connect --dry-run "$NVME?queues=0"
+fails 2 ': depth: must be 16 to 1024$' "$RDMASTOR" nvmf-connect --dry-run "$NVME?depth=15"
 for uri in "$NVME?timeout=0" 'ram:1M?timeout=0' "$URI&io-timeout=0"; do
 	key=${uri##*[?&]}
 	fails 2 "${key%%=*}=: must be more than 0" "$RDMASTOR" info "$uri"
