@@ -23,17 +23,17 @@
 static const struct opt rows[] = {
 	{ "rw", 0, OPT_TEXT, AT(rw), "read|write|randread|randwrite|rw|readwrite|randrw", "what to do; default randread. Writing destroys data" },
 	{ "bs", 0, OPT_TEXT, AT(bs), "SIZE", "bytes of a request; default 4K; with --rdma a list, default 64,4K,64K,1M; with --ping 64" },
-	{ "iodepth", 0, OPT_TEXT, AT(iodepth), "N", "requests of each job in flight; default 1; with --rdma 128 for bandwidth" },
-	{ "numjobs", 0, OPT_TEXT, AT(numjobs), "N", "jobs, each with a thread and a queue or connection; default 1" },
-	{ "runtime", 0, OPT_TEXT, AT(runtime), "SECONDS", "end after this time; default 5 unless --size is given" },
+	{ "iodepth", 0, OPT_U32, AT(iodepth), "N", "requests of each job in flight; default 1; with --rdma 128 for bandwidth", 1, LOAD_DEPTH_MAX },
+	{ "numjobs", 0, OPT_U32, AT(numjobs), "N", "jobs, each with a thread and a queue or connection; default 1", 1, LOAD_JOBS_MAX },
+	{ "runtime", 0, OPT_MSEC, AT(runtime_ms), "SECONDS", "end after this time; default 5 unless --size is given", 1, OPT_MSEC_MAX },
 	{ "time-based", 0, OPT_FLAG, AT(time_based), NULL, "start over for all of --runtime when --size is through" },
 	{ "ramp-time", 0, OPT_MSEC, AT(ramp_ms), "SECONDS", "warm-up time excluded from the results (default 0)", 0, OPT_MSEC_MAX },
 	{ "rwmixread", 0, OPT_U32, AT(rwmixread), "PERCENT", "share of reads in rw and randrw; default 50", 0, 100 },
-	{ "size", 0, OPT_TEXT, AT(size), "SIZE", "use this much of the disk, and end each job after as many bytes; default all" },
+	{ "size", 0, OPT_SIZE, AT(size), "SIZE", "use this much of the disk, and end each job after as many bytes; default all", 1, OPT_SIZE_MAX },
 	{ "offset", 0, OPT_SIZE, AT(offset), "SIZE", "use the disk from here on", 0, OPT_SIZE_MAX },
 	{ "verify", 0, OPT_FLAG, AT(verify), NULL, "write data that can be told apart, read all of it again and compare" },
 	{ "name", 0, OPT_TEXT, AT(name), "NAME", "the job's name in fio's JSON; default bench" },
-	{ "poll-us", 0, OPT_TEXT, AT(poll_us), "N", "spin this long before sleeping; default: as CPUs allow" },
+	{ "poll-us", 0, OPT_U32, AT(poll_us), "N", "spin this long before sleeping; default: as CPUs allow", 0, OPT_U32_MAX },
 	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME", "hold requests that long while no path works: seconds, fail-fast or forever; default 60" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
 		"write to a disk that is mounted, held or open for writing elsewhere" },
@@ -43,70 +43,19 @@ static const struct opt rows[] = {
 	{ "ping", 0, OPT_FLAG, AT(ping), NULL, "with --rdma: as rping does, with its server or bench --listen --ping; with --listen: serve rping" },
 	{ "op", 0, OPT_TEXT, AT(op), "send|write|read", "with --rdma: only this; default all three" },
 	{ "test", 0, OPT_TEXT, AT(test), "latency|bandwidth", "with --rdma: only this; default both" },
-	{ "iters", 0, OPT_TEXT, AT(iters), "N", "with --rdma: messages of each row; default 1000 for latency, 5000 for bandwidth" },
+	{ "iters", 0, OPT_U32, AT(iters), "N", "with --rdma: messages of each row; default 1000 for latency, 5000 for bandwidth", 1, OPT_U32_MAX },
 	{ "output", 'o', OPT_TEXT, AT(common.output), "text|json|json+", "form of the results; json+ is fio's" },
 	{ "fio-json", 0, OPT_FLAG, AT(fio_json), NULL, "short for --output json+" },
 	{ 0 },
 };
 #undef AT
 
-static const struct bench_options defaults = { .name = "bench", .rw = "randread", .rwmixread = 50 };
+static const struct bench_options defaults = { .name = "bench", .rw = "randread", .rwmixread = 50, .numjobs = 1, .poll_us = AUTO };
 
 static int usage(struct bench *bench, const char *fmt, const char *word)
 {
 	diag_set(bench->call->diag, DIAG_USAGE, EINVAL, fmt, word);
 	return -EINVAL;
-}
-
-static int out_of_range(struct bench *bench, const char *option, uint64_t least, uint64_t most)
-{
-	return diag_set(bench->call->diag, DIAG_USAGE, ERANGE,
-		"--%s: must be %" PRIu64 " to %" PRIu64, option, least, most);
-}
-
-/* Text NULL: the option was not given, *value stays. Read as text, so that 0 is an error and not
- * the default. */
-static int read_number(struct bench *bench, const char *option, const char *text, uint32_t least,
-	uint32_t most, uint32_t *value)
-{
-	uint64_t number;
-
-	if (!text)
-		return 0;
-	if (parse_u64(text, 0, UINT64_MAX, &number, bench->call->diag))
-		return diag_ctx(bench->call->diag, "--%s", option);
-	if (number < least || number > most)
-		return out_of_range(bench, option, least, most);
-	*value = (uint32_t)number;
-	return 0;
-}
-
-static int read_numbers(struct bench *bench)
-{
-	const struct bench_options *opts = bench->opts;
-	struct diag *diag = bench->call->diag;
-	int err = read_number(bench, "iodepth", opts->iodepth, 1, LOAD_DEPTH_MAX, &bench->depth);
-
-	bench->jobs = 1;
-	bench->poll_us = AUTO;
-	if (!err)
-		err = read_number(bench, "numjobs", opts->numjobs, 1,
-			opts->listen ? BENCH_LISTENERS : LOAD_JOBS_MAX, &bench->jobs);
-	if (!err)
-		err = read_number(bench, "iters", opts->iters, 1, UINT32_MAX, &bench->iters);
-	if (!err)
-		err = read_number(bench, "poll-us", opts->poll_us, 0, AUTO - 1, &bench->poll_us);
-	if (err)
-		return err;
-	if (opts->runtime && parse_msec(opts->runtime, &bench->runtime_ms, diag))
-		return diag_ctx(diag, "--runtime");
-	if (opts->runtime && !bench->runtime_ms)
-		return usage(bench, "--runtime: must be more than 0%s", "");
-	if (opts->size && parse_size(opts->size, &bench->size, diag))
-		return diag_ctx(diag, "--size");
-	if (opts->size && !bench->size)
-		return usage(bench, "--size: must be more than 0%s", "");
-	return 0;
 }
 
 static int read_size(struct bench *bench)
@@ -116,7 +65,7 @@ static int read_size(struct bench *bench)
 	if (bench->opts->bs && parse_size(bench->opts->bs, &bs, bench->call->diag))
 		return diag_ctx(bench->call->diag, "--bs");
 	if (!bs || bs > UINT32_MAX)
-		return out_of_range(bench, "bs", 1, UINT32_MAX);
+		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", UINT32_MAX);
 	bench->report.load.bs = (uint32_t)bs;
 	return 0;
 }
@@ -159,20 +108,19 @@ static int read_options(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
 	struct load_options *load = &bench->report.load;
-	int err = read_numbers(bench);
 
-	if (err)
-		return err;
-	if (opts->time_based && !opts->runtime)
+	if (opts->listen && opts->numjobs > BENCH_LISTENERS)
+		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %d", BENCH_LISTENERS);
+	if (opts->time_based && !opts->runtime_ms)
 		return usage(bench, "--time-based needs --runtime%s", "");
 	*load = (struct load_options){
 		.verify = opts->verify,
-		.depth = bench->depth ? bench->depth : 1,
-		.jobs = bench->jobs,
+		.depth = opts->iodepth ? opts->iodepth : 1,
+		.jobs = opts->numjobs,
 		.offset = opts->offset,
-		.size = bench->size,
-		.bytes = opts->time_based ? 0 : bench->size,
-		.runtime_ms = opts->runtime || opts->size ? bench->runtime_ms : RUNTIME_MS,
+		.size = opts->size,
+		.bytes = opts->time_based ? 0 : opts->size,
+		.runtime_ms = opts->runtime_ms || opts->size ? opts->runtime_ms : RUNTIME_MS,
 		.ramp_ms = opts->ramp_ms,
 		.drain_ms = DRAIN_MS,
 		.stop = &bench->stop,
@@ -368,8 +316,8 @@ static int with_loop(struct bench *bench)
 	struct loop_options options = bench->call->loop;
 	int rc;
 
-	options.insist = bench->poll_us != AUTO;
-	options.poll_us = options.insist ? bench->poll_us : loop_poll_auto();
+	options.insist = bench->opts->poll_us != AUTO;
+	options.poll_us = options.insist ? bench->opts->poll_us : loop_poll_auto();
 	rc = loop_new(&bench->loop, &options, bench->call->diag);
 	if (rc)
 		return rc;

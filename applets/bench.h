@@ -10,9 +10,9 @@
 struct bench_options {
 	struct opt_common common;
 	const char *name, *rw, *bs, *on_loss, *op, *test;
-	const char *iodepth, *numjobs, *runtime, *size, *poll_us, *iters;
-	uint32_t rwmixread, ramp_ms;
-	uint64_t offset;
+	uint32_t iodepth, runtime_ms, iters; /* 0 = not given */
+	uint32_t numjobs, poll_us, rwmixread, ramp_ms;
+	uint64_t size, offset; /* size 0 = not given */
 	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping;
 };
 
@@ -34,9 +34,6 @@ struct bench {
 	struct loop_timer timeout;
 	struct bdev *disk;
 	struct bench_report report;
-	uint32_t depth, runtime_ms, iters; /* 0 = not given */
-	uint32_t jobs, poll_us;
-	uint64_t size; /* 0 = not given */
 	bool fio, bar, running, timed_out;
 	int stop;
 	struct load_rdma_result rdma;

@@ -190,9 +190,9 @@ static int measure_rows(struct bench *bench, struct load_rdma *conf, const uint3
 				continue;
 			conf->op = op;
 			conf->bandwidth = test;
-			conf->depth = test ? bench->depth ? bench->depth : DEPTH : 1;
-			conf->iterations = bench->iters;
-			if (!bench->iters && !bench->runtime_ms)
+			conf->depth = test ? bench->opts->iodepth ? bench->opts->iodepth : DEPTH : 1;
+			conf->iterations = bench->opts->iters;
+			if (!bench->opts->iters && !bench->opts->runtime_ms)
 				conf->iterations = test ? 5000 : 1000;
 			for (unsigned i = 0; i < sizes && !err; i++) {
 				conf->size = size[i];
@@ -207,7 +207,7 @@ static int measure_rows(struct bench *bench, struct load_rdma *conf, const uint3
 int bench_rdma(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
-	struct load_rdma conf = { .runtime_ms = bench->runtime_ms, .stop = &bench->stop,
+	struct load_rdma conf = { .runtime_ms = bench->opts->runtime_ms, .stop = &bench->stop,
 		.timeout_ms = opts->common.timeout_ms ? opts->common.timeout_ms : DIAL_MS };
 	struct diag rdma = { 0 };
 	uint32_t size[SIZES];
@@ -218,7 +218,7 @@ int bench_rdma(struct bench *bench)
 		err = read_sizes(bench, size, &sizes);
 	if (err)
 		return err;
-	if (!bench->iters && !bench->runtime_ms)
+	if (!bench->opts->iters && !bench->opts->runtime_ms)
 		conf.runtime_ms = ROW_MS;
 	if (conf.way != LOAD_IWARP)
 		get_rdma_ready(&rdma);
@@ -286,7 +286,7 @@ int bench_listen(struct bench *bench)
 	struct loop *loops[BENCH_LISTENERS] = { bench->loop };
 	bool rdma = opts->rdma || !opts->tcp;
 	struct load_listen conf = { .tcp = !opts->ping && (opts->tcp || !opts->rdma),
-		.ping = opts->ping, .loops = loops, .nloops = bench->jobs };
+		.ping = opts->ping, .loops = loops, .nloops = bench->opts->numjobs };
 	struct crew *crew = NULL;
 	struct diag rdma_lacks = { 0 };
 	enum load_way way;
@@ -299,9 +299,9 @@ int bench_listen(struct bench *bench)
 	conf.verbs = rdma && way != LOAD_IWARP;
 	if (conf.verbs)
 		get_rdma_ready(&rdma_lacks);
-	if (bench->jobs > 1)
-		err = crew_start(&crew, bench->jobs, loop_options(bench->loop), bench->call->diag);
-	for (unsigned i = 0; !err && crew && i < bench->jobs; i++)
+	if (bench->opts->numjobs > 1)
+		err = crew_start(&crew, bench->opts->numjobs, loop_options(bench->loop), bench->call->diag);
+	for (unsigned i = 0; !err && crew && i < bench->opts->numjobs; i++)
 		loops[i] = crew_loop(crew, i);
 	if (!err)
 		err = serve(bench, &conf);
