@@ -76,13 +76,21 @@ static bool fsid_lasts(const struct identity_file *file)
 	return file->fsid && (major(file->dev) || file->fsid != number);
 }
 
+/* A file system may have been made without one, and then reports zeroes. */
+static bool has_uuid(const struct identity_file *file)
+{
+	static const uint8_t none[16];
+
+	return file->fs_uuid && memcmp(file->fs_uuid, none, sizeof(none));
+}
+
 void identity_file(int root, const struct identity_file *file, char *text, size_t len)
 {
 	char uuid[UUID_TEXT + 1], where[300], source[256];
 	uint8_t boot[16] = { 0 };
 
 	/* subvolumes of btrfs share its UUID and use the same inode numbers; its id tells them apart */
-	if (file->fs_uuid && file->fs_type != BTRFS_SUPER_MAGIC)
+	if (has_uuid(file) && file->fs_type != BTRFS_SUPER_MAGIC)
 		snprintf(where, sizeof(where), "file system %s", identity_uuid_text(file->fs_uuid, uuid));
 	else if (fsid_lasts(file))
 		snprintf(where, sizeof(where), "file system id %016llx", (unsigned long long)file->fsid);

@@ -130,6 +130,8 @@ Test(disk_identity, what_a_file_system_tells)
 		"file system 5e5f0a4c-0000-0000-0000-000000000000 inode 12");
 	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fsid = 0x801, .inode = 12, .dev = disk }),
 		"file system id 0000000000000801 inode 12");
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fs_uuid = (uint8_t[16]){ 0 }, .fsid = 0x801, .inode = 12, .dev = disk }),
+		"file system id 0000000000000801 inode 12", "all zero is no UUID");
 	/* a snapshot of btrfs: the same UUID and inode numbers */
 	cr_assert_str_neq(text_of(&tree, (struct identity_file){ .fs_uuid = uuid, .fsid = 1, .fs_type = BTRFS_SUPER_MAGIC, .inode = 257 }),
 		text_of(&tree, (struct identity_file){ .fs_uuid = uuid, .fsid = 2, .fs_type = BTRFS_SUPER_MAGIC, .inode = 257 }));
