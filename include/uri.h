@@ -14,6 +14,8 @@
 #define URI_PATHS 8
 #define URI_ASKED 40
 #define ADDR_TEXT 128
+#define ADDR_HOST 256 /* a host name and its end */
+#define ADDR_LOOKUP_MS 5000 /* usual limit of a lookup that blocks */
 
 struct uri_key {
 	const char *name, *value; /* into text; value "" when there was no '=' */
@@ -62,17 +64,20 @@ int parse_msec(const char *text, uint32_t *ms, struct diag *); /* "30", "0.5", "
 /* How long I/O is held while no path works: "fail-fast" (0), "forever" (UINT32_MAX), "wait=SECONDS" or "SECONDS" up to max_ms. */
 int parse_loss(const char *text, uint32_t max_ms, uint32_t *ms, struct diag *);
 
-/* Addresses. Names are resolved once, numeric first, "localhost" built in; at most `timeout_ms`. */
+/* Addresses. On a loop that serves others a name is for resolve.h; these block the caller, at most timeout_ms (0 = as long
+ * as the resolver takes) and at most until resolve_bound(). */
 struct addr {
 	struct sockaddr_storage ss; /* ss_family 0 = none */
 	socklen_t len;
 };
-/* timeout_ms 0 = as long as the resolver takes. */
 int addr_resolve(struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *); /* host may be "fe80::1%eth0" */
-int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *); /* the same, but nobody is asked: of a name -EINVAL */
-/* The address of the URI's host and port. Found once: `host` is numeric from then on, so that a later attempt over the same
- * URI, perhaps with the only disk gone, asks nobody. */
+/* The address of the URI's host and port. Found once: `host` is numeric from then on. */
 int uri_resolve(struct uri *, uint16_t default_port, uint32_t timeout_ms, struct addr *, struct diag *);
+/* Without a lookup. 1: numeric, or "localhost"; 0: a name; -errno: neither. */
+int addr_known(struct addr *, const char *host, uint16_t port, struct diag *);
+/* An own address to connect from: numeric or "localhost", never a name. */
+int addr_source(struct addr *, const char *text, struct diag *);
+int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *); /* 0 or -errno: of a name, too, -EINVAL */
 /* "unix:PATH" or "[HOST]:PORT", "HOST:PORT", ":PORT" (= any address), as --nbd takes it. */
 int addr_parse(struct addr *, const char *text, uint16_t default_port, struct diag *);
 /* What may follow an ADDRESS for RDMA, "?rdma=verbs|iwarp|auto" and "crc=0", joined by '&': cuts it off the text. */

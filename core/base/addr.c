@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Addresses to and from text. Names are resolved once, before the loop starts; numeric ones and "localhost" ask nobody. */
+/* Addresses to and from text. Names are left to resolve.c. */
 #include "uri.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
-#include <netdb.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { NAME_MAX_LEN = 255, PARSE_TIMEOUT_MS = 5000 };
 
 static void set_v4(struct addr *addr, struct in_addr ip, uint16_t port)
 {
@@ -54,7 +46,6 @@ static int scope_id(const char *scope, uint32_t *id, struct diag *diag)
 	return 0;
 }
 
-/* 1 = it is numeric, 0 = it is a name. */
 static int numeric(struct addr *addr, const char *host, uint16_t port, struct diag *diag)
 {
 	const char *percent = strchr(host, '%');
@@ -82,142 +73,30 @@ static int numeric(struct addr *addr, const char *host, uint16_t port, struct di
 	return 0;
 }
 
+int addr_known(struct addr *addr, const char *host, uint16_t port, struct diag *diag)
+{
+	*addr = (struct addr){ 0 };
+	if (!*host)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the host is missing");
+	if (strlen(host) >= ADDR_HOST)
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name '%.40s…' is longer than %d bytes", host, ADDR_HOST - 1);
+	if (strchr(host, '/'))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a host", host);
+	return numeric(addr, strcasecmp(host, "localhost") ? host : "127.0.0.1", port, diag);
+}
+
+int addr_source(struct addr *addr, const char *text, struct diag *diag)
+{
+	int rc = addr_known(addr, text, 0, diag);
+
+	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "src='%s': expected an IP address", text);
+}
+
 int addr_numeric(struct addr *addr, const char *host, uint16_t port, struct diag *diag)
 {
 	int rc = numeric(addr, host, port, diag);
 
 	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an IP address", host);
-}
-
-/* A question to the resolver. The thread that asks owns it and answers with one message, so that who waits may leave at
- * any time: a detached thread and not a child, because getaddrinfo() is safe in threads and fork() beside them is not.
- * musl waits 5 s for each name where there is no /etc/resolv.conf. */
-struct question {
-	char host[NAME_MAX_LEN + 1];
-	int fd;
-};
-
-struct answer {
-	int eai;
-	struct addr addr;
-};
-
-static void *ask(void *arg)
-{
-	struct question *question = arg;
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
-	struct answer answer = { 0 };
-
-	answer.eai = getaddrinfo(question->host, NULL, &hints, &list);
-	if (!answer.eai && list->ai_addrlen <= sizeof(answer.addr.ss)) {
-		memcpy(&answer.addr.ss, list->ai_addr, list->ai_addrlen);
-		answer.addr.len = list->ai_addrlen;
-	}
-	if (!answer.eai)
-		freeaddrinfo(list);
-	send(question->fd, &answer, sizeof(answer), MSG_NOSIGNAL);
-	close(question->fd);
-	free(question);
-	return NULL;
-}
-
-/* Signals stay with the threads that have a use for them. */
-static int start_asking(struct question *question)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all, before;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int err = pthread_create(&thread, &attr, ask, question);
-
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return err;
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-/* True when the answer came in time. */
-static bool wait_answer(int fd, uint32_t timeout_ms, struct answer *answer)
-{
-	uint64_t end = now_ms() + timeout_ms;
-	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-
-	for (;;) {
-		uint64_t now = now_ms();
-		uint64_t left = now < end ? end - now : 0;
-		int n = poll(&poll_fd, 1, !timeout_ms ? -1 : left > INT32_MAX ? INT32_MAX : (int)left);
-
-		if (n > 0)
-			return recv(fd, answer, sizeof(*answer), 0) == (ssize_t)sizeof(*answer);
-		if (!n && timeout_ms && now >= end)
-			return false;
-	}
-}
-
-static int explain(int eai, const char *host, struct diag *diag)
-{
-	switch (eai) {
-	case EAI_NONAME:
-#ifdef EAI_NODATA
-	case EAI_NODATA:
-#endif
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "there is no host '%s'", host);
-	case EAI_AGAIN:
-		diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH, "no name server answers for host '%s'", host);
-		return diag_hint(diag, "a numeric address needs none");
-	case EAI_MEMORY:
-		return diag_sys(diag, ENOMEM, "resolve host '%s'", host);
-	default:
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "host '%s' cannot be resolved: %s", host, gai_strerror(eai));
-	}
-}
-
-static int resolve_name(struct addr *addr, const char *host, uint32_t timeout_ms, struct diag *diag)
-{
-	struct question *question = calloc(1, sizeof(*question));
-	struct answer answer;
-	int fd[2];
-
-	if (!question)
-		return diag_sys(diag, ENOMEM, "resolve host '%s'", host);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd)) {
-		int rc = diag_sys(diag, errno, "resolve host '%s'", host);
-
-		free(question);
-		return rc;
-	}
-	snprintf(question->host, sizeof(question->host), "%s", host);
-	question->fd = fd[1];
-	int err = start_asking(question);
-
-	if (err) {
-		close(fd[0]);
-		close(fd[1]);
-		free(question);
-		return diag_sys(diag, err, "resolve host '%s'", host);
-	}
-	bool answered = wait_answer(fd[0], timeout_ms, &answer);
-
-	close(fd[0]);
-	if (!answered) {
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer for host name '%s' within %u ms", host, timeout_ms);
-		return diag_hint(diag, "a numeric address needs no name server");
-	}
-	if (answer.eai)
-		return explain(answer.eai, host, diag);
-	*addr = answer.addr;
-	return 0;
 }
 
 void addr_set_port(struct addr *addr, uint16_t port)
@@ -243,22 +122,6 @@ bool addr_is_any(const struct addr *addr)
 	if (addr->ss.ss_family == AF_INET)
 		return in->sin_addr.s_addr == htonl(INADDR_ANY);
 	return addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
-}
-
-int addr_resolve(struct addr *addr, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *diag)
-{
-	*addr = (struct addr){ 0 };
-	if (!*host)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the host is missing");
-	if (strlen(host) > NAME_MAX_LEN)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name '%.40s…' is longer than %d bytes", host, NAME_MAX_LEN);
-	int rc = numeric(addr, strcasecmp(host, "localhost") ? host : "127.0.0.1", port, diag);
-
-	if (rc)
-		return rc < 0 ? rc : 0;
-	rc = resolve_name(addr, host, timeout_ms, diag);
-	addr_set_port(addr, port);
-	return rc;
 }
 
 static int parse_unix(struct addr *addr, const char *path, struct diag *diag)
@@ -309,13 +172,19 @@ int addr_parse(struct addr *addr, const char *text, uint16_t default_port, struc
 	const char *close_at = strchr(text, ']'), *colon = strchr(text, ':'), *end;
 	bool bracket = *text == '[';
 	struct in6_addr ip6;
-	char host[NAME_MAX_LEN + 1];
+	char host[ADDR_HOST];
 	uint16_t port = default_port;
 
 	if (!strncmp(text, "unix:", 5))
 		return parse_unix(addr, text + 5, diag);
 	if (!*text)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "the address is empty");
+	if (strchr(text, '/')) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an address: expected [HOST]:PORT or unix:PATH", text);
+		if (*text == '/' || *text == '.')
+			diag_hint(diag, "unix:%s", text);
+		return -EINVAL;
+	}
 	if (bracket && (!close_at || (close_at[1] && close_at[1] != ':')))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not [ADDRESS]:PORT", text);
 	if (bracket)
@@ -332,14 +201,14 @@ int addr_parse(struct addr *addr, const char *text, uint16_t default_port, struc
 		return rc;
 	end = bracket ? close_at : colon ? colon : text + strlen(text);
 	if (snprintf(host, sizeof(host), "%.*s", (int)(end - text - bracket), text + bracket) >= (int)sizeof(host))
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the host in '%.40s…' is longer than %d bytes", text, NAME_MAX_LEN);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the host in '%.40s…' is longer than %d bytes", text, ADDR_HOST - 1);
 	if (!*host && !bracket) {
 		set_any(addr, port);
 		return 0;
 	}
 	if (bracket && !strchr(host, ':'))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' in brackets is not an IPv6 address", host);
-	return addr_resolve(addr, host, port, PARSE_TIMEOUT_MS, diag);
+	return addr_resolve(addr, host, port, ADDR_LOOKUP_MS, diag);
 }
 
 const char *addr_host(const struct addr *addr, char out[ADDR_TEXT])
@@ -362,15 +231,6 @@ const char *addr_host(const struct addr *addr, char out[ADDR_TEXT])
 		snprintf(out, ADDR_TEXT, "%.*s", (int)sizeof(sun->sun_path), sun->sun_path);
 	}
 	return out;
-}
-
-int uri_resolve(struct uri *uri, uint16_t default_port, uint32_t timeout_ms, struct addr *addr, struct diag *diag)
-{
-	int err = addr_resolve(addr, uri->host, uri->port ? uri->port : default_port, timeout_ms, diag);
-
-	if (!err && uri->host != uri->numeric)
-		uri->host = addr_host(addr, uri->numeric);
-	return err;
 }
 
 const char *addr_text(const struct addr *addr, char out[ADDR_TEXT])

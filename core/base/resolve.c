@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Looks up host names: getaddrinfo() on detached threads, a table of names shared with them, and the two ways of waiting
+ * for an answer. A thread may be stuck for long (musl: 5 s for each search domain), so no one waits for it, at exit neither.
+ * Threads and not children: getaddrinfo() is safe in a thread, fork() of a process with threads is not. */
+#include "resolve.h"
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+
+struct resolve_name {
+	struct resolve_name *next;
+	struct resolve_waiter *waiters;
+	struct addr last; /* family 0: never found */
+	bool doubted;
+	bool queued; /* for a thread */
+	bool asked; /* by a thread */
+	char host[ADDR_HOST];
+};
+
+/* names: the one asked for last is the last, which makes it the queue of the threads, too. */
+static struct {
+	pthread_mutex_t lock;
+	struct resolve_name *names;
+	unsigned count, threads;
+} book = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t bound_ns;
+
+static struct resolve_name **find(const char *host)
+{
+	struct resolve_name **at = &book.names;
+
+	while (*at && strcasecmp((*at)->host, host))
+		at = &(*at)->next;
+	return at;
+}
+
+static void append(struct resolve_name *name)
+{
+	struct resolve_name **at = &book.names;
+
+	while (*at)
+		at = &(*at)->next;
+	name->next = NULL;
+	*at = name;
+}
+
+/* Room for one more: the name that has not been asked for the longest is forgotten. */
+static bool make_room(void)
+{
+	struct resolve_name **at = &book.names, *name;
+
+	if (book.count < RESOLVE_NAMES)
+		return true;
+	while (*at && ((*at)->queued || (*at)->asked || (*at)->waiters))
+		at = &(*at)->next;
+	name = *at;
+	if (!name)
+		return false;
+	*at = name->next;
+	free(name);
+	book.count--;
+	return true;
+}
+
+static struct resolve_name *take(const char *host)
+{
+	struct resolve_name **at = find(host), *name = *at;
+
+	if (name) {
+		*at = name->next;
+		append(name);
+		return name;
+	}
+	if (!make_room()) {
+		errno = EBUSY;
+		return NULL;
+	}
+	name = calloc(1, sizeof(*name));
+	if (!name)
+		return NULL;
+	snprintf(name->host, sizeof(name->host), "%s", host);
+	book.count++;
+	append(name);
+	return name;
+}
+
+/* The last address stands in for an answer that is none. */
+static void answer(struct resolve_name *name, int eai, const struct addr *addr)
+{
+	const uint64_t one = 1;
+	struct resolve_waiter *waiter;
+
+	if (!eai) {
+		name->last = *addr;
+		name->doubted = false;
+	} else if (name->last.ss.ss_family) {
+		eai = 0;
+	}
+	while ((waiter = name->waiters)) {
+		name->waiters = waiter->next;
+		waiter->name = NULL;
+		waiter->eai = eai;
+		waiter->addr = name->last;
+		if (write(waiter->fd, &one, sizeof(one)) < 0)
+			abort(); /* a new eventfd takes it */
+	}
+}
+
+static struct resolve_name *next_queued(void)
+{
+	struct resolve_name *name = book.names;
+
+	while (name && !name->queued)
+		name = name->next;
+	return name;
+}
+
+static int ask(const char *host, struct addr *addr)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	struct addrinfo *list;
+	int eai = getaddrinfo(host, NULL, &hints, &list);
+
+	if (eai)
+		return eai;
+	*addr = (struct addr){ .len = list->ai_addrlen };
+	memcpy(&addr->ss, list->ai_addr, list->ai_addrlen);
+	freeaddrinfo(list);
+	return 0;
+}
+
+static void *work(void *arg)
+{
+	struct resolve_name *name;
+
+	pthread_mutex_lock(&book.lock);
+	while ((name = next_queued())) {
+		struct addr addr;
+		int eai;
+
+		name->queued = false;
+		if (!name->waiters)
+			continue;
+		name->asked = true;
+		pthread_mutex_unlock(&book.lock);
+		eai = ask(name->host, &addr);
+		pthread_mutex_lock(&book.lock);
+		name->asked = false;
+		answer(name, eai, &addr);
+	}
+	book.threads--;
+	pthread_mutex_unlock(&book.lock);
+	return arg;
+}
+
+/* Signals stay with the threads that have a use for them. */
+static int add_thread(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, before;
+	int err;
+
+	if (book.threads == RESOLVE_THREADS)
+		return 0;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, &attr, work, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (!err)
+		book.threads++;
+	return book.threads ? 0 : err;
+}
+
+/* 1: *addr is known and not doubted; 0: an event comes to waiter->fd. */
+static int wait_for(struct resolve_waiter *waiter, const char *host, bool fresh, struct addr *addr)
+{
+	struct resolve_name *name = take(host);
+	int err = 0;
+
+	if (!name)
+		return -errno;
+	if (!fresh && name->last.ss.ss_family && !name->doubted) {
+		*addr = name->last;
+		return 1;
+	}
+	if (!name->queued && !name->asked) {
+		name->queued = true;
+		err = add_thread();
+	}
+	if (err) {
+		name->queued = false;
+		return -err;
+	}
+	waiter->name = name;
+	waiter->next = name->waiters;
+	name->waiters = waiter;
+	return 0;
+}
+
+static int join(struct resolve_waiter *waiter, const char *host, bool fresh, struct addr *addr, struct diag *diag)
+{
+	int rc;
+
+	*waiter = (struct resolve_waiter){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	rc = waiter->fd < 0 ? -errno : 0;
+	if (!rc) {
+		pthread_mutex_lock(&book.lock);
+		rc = wait_for(waiter, host, fresh, addr);
+		pthread_mutex_unlock(&book.lock);
+	}
+	if (rc && waiter->fd >= 0)
+		close(waiter->fd);
+	if (rc == -EBUSY)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "host '%s': %d other names are being looked up", host, RESOLVE_NAMES);
+	return rc < 0 ? diag_sys(diag, -rc, "resolve host '%s'", host) : rc;
+}
+
+static int explain(int eai, const char *host, struct diag *diag)
+{
+	switch (eai) {
+	case EAI_NONAME:
+#ifdef EAI_NODATA
+	case EAI_NODATA:
+#endif
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "there is no host '%s'", host);
+	case EAI_AGAIN:
+		diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH, "no name server answers for host '%s'", host);
+		return diag_hint(diag, "a numeric address needs none");
+	case EAI_MEMORY:
+		return diag_sys(diag, ENOMEM, "resolve host '%s'", host);
+	default:
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "host '%s' cannot be resolved: %s", host, gai_strerror(eai));
+	}
+}
+
+/* Ends the waiting: with the answer, or, if it has not come, with the last address. */
+static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeout_ms, struct addr *addr, struct diag *diag)
+{
+	struct resolve_name *name;
+	int err;
+
+	pthread_mutex_lock(&book.lock);
+	name = waiter->name;
+	if (name) {
+		struct resolve_waiter **at = &name->waiters;
+
+		while (*at != waiter)
+			at = &(*at)->next;
+		*at = waiter->next;
+		waiter->addr = name->last;
+	}
+	pthread_mutex_unlock(&book.lock);
+	close(waiter->fd);
+	*addr = waiter->addr;
+	if (addr->ss.ss_family)
+		return 0;
+	if (waiter->eai)
+		return explain(waiter->eai, host, diag);
+	err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer for host name '%s' within %u ms", host, timeout_ms);
+	diag_hint(diag, "a numeric address needs no name server");
+	return err;
+}
+
+static void stop_waiting(struct resolve *r, struct diag *why)
+{
+	if (!r->fd.on)
+		return;
+	loop_fd_del(r->loop, &r->fd);
+	loop_timer_del(r->loop, &r->timer);
+	leave(&r->waiter, r->host, r->timeout_ms, &r->addr, why);
+}
+
+static void finish(struct resolve *r)
+{
+	stop_waiting(r, &r->why);
+	addr_set_port(&r->addr, r->port);
+	r->on = false;
+	r->done(r);
+}
+
+static void answered(struct loop_fd *fd, uint32_t events)
+{
+	(void)events;
+	finish(container_of(fd, struct resolve, fd));
+}
+
+static void late(struct loop_timer *timer)
+{
+	finish(container_of(timer, struct resolve, timer));
+}
+
+static void known(struct loop_work *later)
+{
+	finish(container_of(later, struct resolve, later));
+}
+
+static bool has_last(const char *host)
+{
+	struct resolve_name *name;
+	bool has;
+
+	pthread_mutex_lock(&book.lock);
+	name = *find(host);
+	has = name && name->last.ss.ss_family;
+	pthread_mutex_unlock(&book.lock);
+	return has;
+}
+
+static int wait_on_loop(struct resolve *r, struct diag *diag)
+{
+	uint32_t ms = r->timeout_ms;
+	int err;
+
+	r->fd = (struct loop_fd){ .fd = r->waiter.fd, .events = EPOLLIN, .ready = answered };
+	err = loop_fd_add(r->loop, &r->fd, diag);
+	if (err) {
+		leave(&r->waiter, r->host, 0, &r->addr, NULL);
+		return err;
+	}
+	if (has_last(r->host) && (!ms || ms > RESOLVE_AGAIN_MS))
+		ms = RESOLVE_AGAIN_MS;
+	r->timer.fire = late;
+	if (ms)
+		loop_timer_set(r->loop, &r->timer, loop_clock() + ms * MSEC);
+	return 0;
+}
+
+int resolve_start(struct resolve *r, struct loop *loop, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *diag)
+{
+	void (*fn)(struct resolve *) = r->done;
+	int rc;
+
+	*r = (struct resolve){ .done = fn, .loop = loop, .port = port, .timeout_ms = timeout_ms, .later.run = known };
+	rc = addr_known(&r->addr, host, port, diag);
+	if (!rc) {
+		snprintf(r->host, sizeof(r->host), "%s", host);
+		rc = join(&r->waiter, host, false, &r->addr, diag);
+		if (!rc)
+			rc = wait_on_loop(r, diag);
+	}
+	if (rc < 0)
+		return rc;
+	if (rc)
+		loop_work_add(loop, &r->later);
+	r->on = true;
+	return 0;
+}
+
+void resolve_cancel(struct resolve *r)
+{
+	if (!r->on)
+		return;
+	stop_waiting(r, NULL);
+	loop_work_del(r->loop, &r->later);
+	r->on = false;
+}
+
+void resolve_fail(struct resolve *r, struct loop *loop, const struct diag *why)
+{
+	resolve_cancel(r);
+	*r = (struct resolve){ .done = r->done, .loop = loop, .later.run = known, .why = *why, .on = true };
+	loop_work_add(loop, &r->later);
+}
+
+void resolve_doubt(const char *host)
+{
+	struct resolve_name *name;
+
+	pthread_mutex_lock(&book.lock);
+	name = *find(host);
+	if (name)
+		name->doubted = true;
+	pthread_mutex_unlock(&book.lock);
+}
+
+void resolve_bound(uint64_t deadline_ns)
+{
+	bound_ns = deadline_ns;
+}
+
+/* An end of 0 is none. */
+static void wait_here(int fd, uint64_t end)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	uint64_t now = loop_clock();
+	int n = 0;
+
+	while (n <= 0 && (!end || now < end)) {
+		uint64_t ms = end ? (end - now) / MSEC + 1 : 0;
+
+		n = poll(&poll_fd, 1, !end ? -1 : ms > INT32_MAX ? INT32_MAX : (int)ms);
+		now = loop_clock();
+	}
+}
+
+int addr_resolve(struct addr *addr, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *diag)
+{
+	uint64_t now = loop_clock(), end = timeout_ms ? now + timeout_ms * MSEC : 0;
+	struct resolve_waiter waiter;
+	int rc = addr_known(addr, host, port, diag);
+
+	if (rc)
+		return rc < 0 ? rc : 0;
+	if (bound_ns == RESOLVE_NEVER)
+		end = 0;
+	else if (bound_ns && (!end || bound_ns < end))
+		end = bound_ns > now ? bound_ns : now + 1;
+	rc = join(&waiter, host, true, addr, diag);
+	if (rc)
+		return rc;
+	wait_here(waiter.fd, end);
+	rc = leave(&waiter, host, (uint32_t)((end - now + MSEC - 1) / MSEC), addr, diag);
+	addr_set_port(addr, port);
+	return rc;
+}
+
+int uri_resolve(struct uri *uri, uint16_t default_port, uint32_t timeout_ms, struct addr *addr, struct diag *diag)
+{
+	int err = addr_resolve(addr, uri->host, uri->port ? uri->port : default_port, timeout_ms, diag);
+
+	if (!err && uri->host != uri->numeric)
+		uri->host = addr_host(addr, uri->numeric);
+	return err;
+}
