@@ -69,13 +69,18 @@ struct bdev_id { /* all zero, "" = not known */
 	char model[41], serial[21], firmware[9];
 };
 
+#define BDEV_TIMEOUT_MS 10000
+#define BDEV_NEVER UINT32_MAX
+
 /* What the opener brings: who we are, and how to open. */
 struct bdev_env {
 	char hostnqn[224];
 	uint8_t hostid[16];
 	bool write, force; /* open for writing; even when the device is held */
 	uint64_t create; /* file: make or extend it to this size; 0 = must exist. "-": the most that is written or read */
-	uint32_t timeout_ms; /* one attempt to connect; URI timeout= overrides; 0 = 10 s */
+	/* One attempt to connect, the lookup of the name included; URI timeout= overrides. 0 = BDEV_TIMEOUT_MS. BDEV_NEVER: the
+	 * first opening has no limit, later attempts have BDEV_TIMEOUT_MS. */
+	uint32_t timeout_ms;
 	uint32_t on_loss_ms; /* how long I/O is held while no path works; URI loss= overrides; UINT32_MAX = forever */
 };
 

@@ -121,9 +121,10 @@ static void bdev_waited(struct bdev *bdev)
 	wait->over = bdev->state != wait->state;
 }
 
+/* ms 0 = no limit */
 static bool bdev_wait(struct bdev *bdev, struct wait *wait, uint32_t ms)
 {
-	bool over = loop_wait(bdev->loop, &wait->over, loop_clock() + ms * MSEC);
+	bool over = loop_wait(bdev->loop, &wait->over, ms ? loop_clock() + ms * MSEC : 0);
 
 	bdev->changed = NULL;
 	bdev->user = NULL;
@@ -172,7 +173,7 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	err = start(local ? local->attach : paths_attach, &bdev, loop, &uri, env, bdev_waited, &wait, diag);
 	if (err)
 		return err;
-	if (!bdev_wait(bdev, &wait, ms + GRACE_MS))
+	if (!bdev_wait(bdev, &wait, ms == BDEV_NEVER ? 0 : ms + GRACE_MS))
 		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer in %g s", ms / 1000.);
 	else if (bdev->state == BDEV_DOWN)
 		err = take_why(&bdev->why, diag);
@@ -196,6 +197,8 @@ void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *en
 	if (uri && !uri_parse(uri, text, NULL))
 		proto = find_proto(uri->scheme);
 	ms = proto ? uri_timeout(uri, env) : 0;
+	if (ms == BDEV_NEVER)
+		ms = (uint32_t)spent + BDEV_TIMEOUT_MS;
 	if (proto && proto->suggest && spent < ms)
 		proto->suggest(loop, uri, ms - (uint32_t)spent, why);
 	free(uri);

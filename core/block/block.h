@@ -13,5 +13,3 @@ int paths_attach(struct bdev **, struct loop *, struct uri *, const struct bdev_
 
 /* orphan.c: tries the ios that wait for an orphan again. */
 void lane_gate_fired(struct loop_timer *);
-
-#define BDEV_TIMEOUT_MS 10000

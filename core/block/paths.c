@@ -295,6 +295,8 @@ static void paths_up(struct paths *paths)
 	paths->leaf_io_size = bdev->lim.io_size < LEAF_IO_SIZE ? LEAF_IO_SIZE : (bdev->lim.io_size + 7) & ~7u;
 	bdev->lim.io_size = (uint32_t)sizeof(struct paths_io) + paths->leaf_io_size;
 	bdev->state = BDEV_UP;
+	if (paths->env.timeout_ms == BDEV_NEVER)
+		paths->env.timeout_ms = BDEV_TIMEOUT_MS;
 	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
 		if (path->state == PATH_IDLE)
 			path_retry(path);

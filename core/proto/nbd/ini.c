@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define MSEC 1000000ull
 #define BLOCK 512
 #define BEST 4096
 #define SPAN (1u << 30) /* of one question for block status */
@@ -94,6 +95,8 @@ static void settled(struct loop_work *work)
 	struct nbd_ini_dev *dev = container_of(work, struct nbd_ini_dev, settle);
 
 	if (dev->bdev.state == BDEV_OPENING && !dev->link.closing) {
+		if (!dev->conf.timeout_ms) /* of its lanes */
+			dev->conf.timeout_ms = BDEV_TIMEOUT_MS;
 		dev->spare = nbd_ini_link_detach(&dev->link);
 		changed(dev, BDEV_UP);
 	} else if (dev->bdev.state == BDEV_UP) {
@@ -106,6 +109,8 @@ static void link_down(struct nbd_ini_link *link)
 {
 	struct nbd_ini_dev *dev = container_of(link, struct nbd_ini_dev, link);
 
+	if (dev->bdev.state == BDEV_OPENING)
+		resolve_doubt(dev->conf.host);
 	dev->bdev.why = link->why;
 	changed(dev, BDEV_DOWN);
 }
@@ -139,6 +144,7 @@ static void dev_free(struct bdev *bdev)
 {
 	struct nbd_ini_dev *dev = to_dev(bdev);
 
+	resolve_cancel(&dev->resolve);
 	loop_work_del(bdev->loop, &dev->settle);
 	nbd_ini_link_fini(&dev->link);
 	drop_spare(dev);
@@ -189,6 +195,31 @@ static const char *status_text(uint32_t error)
 	}
 }
 
+static void resolved(struct resolve *resolve)
+{
+	struct nbd_ini_dev *dev = container_of(resolve, struct nbd_ini_dev, resolve);
+	struct diag *why = &dev->bdev.why;
+
+	*why = resolve->why;
+	dev->conf.dst = resolve->addr;
+	addr_text(&dev->conf.dst, dev->conf.where);
+	if (!why->err)
+		nbd_ini_link_dial(&dev->link, dev->bdev.loop, &dev->conf, dev->deadline_ns, &events, why);
+	if (why->err)
+		changed(dev, BDEV_DOWN);
+}
+
+static int begin(struct nbd_ini_dev *dev, struct diag *diag)
+{
+	struct nbd_ini_conf *conf = &dev->conf;
+
+	dev->deadline_ns = conf->timeout_ms ? loop_clock() + conf->timeout_ms * MSEC : 0;
+	if (conf->dst.ss.ss_family)
+		return nbd_ini_link_dial(&dev->link, dev->bdev.loop, conf, dev->deadline_ns, &events, diag);
+	dev->resolve.done = resolved;
+	return resolve_start(&dev->resolve, dev->bdev.loop, conf->host, conf->port, conf->timeout_ms, diag);
+}
+
 static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
 	struct nbd_ini_dev *dev = calloc(1, sizeof(*dev));
@@ -202,7 +233,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	dev->settle.run = settled;
 	err = nbd_ini_conf_init(&dev->conf, uri, env, diag);
 	if (!err)
-		err = nbd_ini_link_dial(&dev->link, loop, &dev->conf, &events, diag);
+		err = begin(dev, diag);
 	if (err) {
 		free(dev);
 		return err;

@@ -6,6 +6,7 @@
 #include "bdev.h"
 #include "ini_hello.h"
 #include "later.h"
+#include "resolve.h"
 #include "stream.h"
 #include "tags.h"
 #include "wire/nbd.h"
@@ -16,11 +17,13 @@
 
 /* What an attach asked for: fixed from then on, read by every link on any thread. */
 struct nbd_ini_conf {
-	struct addr dst, src;
+	char host[ADDR_HOST]; /* "" = a unix socket */
+	uint16_t port;
+	struct addr dst, src; /* dst: family 0 until the host is looked up */
 	char where[ADDR_TEXT]; /* dst, for messages */
 	char iface[16];
 	char name[URI_MAX];
-	uint32_t timeout_ms; /* of one connection and its handshake */
+	uint32_t timeout_ms; /* of one connection and its handshake, of the first with the lookup of the host; 0 = none */
 	uint32_t io_ms; /* of one request */
 	uint16_t depth, links;
 };
@@ -51,7 +54,9 @@ struct nbd_ini_link_events {
 	void (*sent)(struct nbd_ini_link *, struct stream_out *);
 	void (*down)(struct nbd_ini_link *); /* once; why is set */
 };
-int nbd_ini_link_dial(struct nbd_ini_link *, struct loop *, const struct nbd_ini_conf *, const struct nbd_ini_link_events *, struct diag *);
+/* deadline_ns: of the handshake; 0 = none */
+int nbd_ini_link_dial(struct nbd_ini_link *, struct loop *, const struct nbd_ini_conf *, uint64_t deadline_ns,
+	const struct nbd_ini_link_events *, struct diag *);
 /* Takes over the descriptor of a connection whose handshake was done elsewhere. */
 int nbd_ini_link_adopt(struct nbd_ini_link *, struct loop *, const struct nbd_ini_conf *, int fd, const struct nbd_ini_link_events *, struct diag *);
 int nbd_ini_link_detach(struct nbd_ini_link *); /* the descriptor; not from inside an upcall */
@@ -106,6 +111,8 @@ void nbd_ini_receive(struct nbd_ini_lane *);
 struct nbd_ini_dev {
 	struct bdev bdev;
 	struct nbd_ini_conf conf;
+	struct resolve resolve;
+	uint64_t deadline_ns; /* of the opening; 0 = none */
 	struct nbd_ini_link link; /* the first, until it is up */
 	struct nbd_ini_deal deal;
 	struct loop_work settle;

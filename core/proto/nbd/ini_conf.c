@@ -31,7 +31,7 @@ static int unix_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *dia
 static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
 {
 	const char *src = uri_value(uri, "src"), *iface = uri_value(uri, "iface");
-	int err;
+	int err, known;
 
 	if (!uri->host[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in '%s'", uri->spelling);
@@ -39,8 +39,13 @@ static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag
 		return diag_set(diag, DIAG_USAGE, EINVAL, "iface='%s': 1 to %zu characters are possible", iface, sizeof(conf->iface) - 1);
 	if (iface)
 		snprintf(conf->iface, sizeof(conf->iface), "%s", iface);
-	err = src ? addr_resolve(&conf->src, src, 0, conf->timeout_ms, diag) : 0;
-	return err ? err : uri_resolve(uri, NBD_PORT, conf->timeout_ms, &conf->dst, diag);
+	err = src ? addr_source(&conf->src, src, diag) : 0;
+	if (err)
+		return err;
+	conf->port = uri->port ? uri->port : NBD_PORT;
+	known = addr_known(&conf->dst, uri->host, conf->port, diag);
+	snprintf(conf->host, sizeof(conf->host), "%s", uri->host);
+	return known < 0 ? known : 0;
 }
 
 /* Those of uri.md that belong to TLS are known, and refused by name. */
@@ -59,7 +64,7 @@ int nbd_ini_conf_init(struct nbd_ini_conf *conf, struct uri *uri, const struct b
 	uint32_t links = LINKS, depth = DEPTH;
 	int err;
 
-	*conf = (struct nbd_ini_conf){ .timeout_ms = env->timeout_ms, .io_ms = IO_MS };
+	*conf = (struct nbd_ini_conf){ .timeout_ms = env->timeout_ms == BDEV_NEVER ? 0 : env->timeout_ms, .io_ms = IO_MS };
 	if (!strncmp(uri->scheme, "nbds", 4))
 		return no_tls(uri, diag);
 	err = strcmp(uri->scheme, "nbd+unix") ? tcp_dst(conf, uri, diag) : unix_dst(conf, uri, diag);

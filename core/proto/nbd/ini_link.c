@@ -58,7 +58,8 @@ static void stream_up(struct stream *stream)
 {
 	struct nbd_ini_link *link = stream->user;
 
-	loop_timer_set(link->loop, &link->timer, link->deadline_ns);
+	if (link->deadline_ns)
+		loop_timer_set(link->loop, &link->timer, link->deadline_ns);
 }
 
 static void hello_sent(struct nbd_ini_link *link)
@@ -184,16 +185,17 @@ static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_
 	link->hello.name = conf->name;
 }
 
-int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf, const struct nbd_ini_link_events *ev,
-	struct diag *diag)
+int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf, uint64_t deadline_ns,
+	const struct nbd_ini_link_events *ev, struct diag *diag)
 {
-	struct stream_dial dial = {
-		.dst = conf->dst, .src = conf->src, .iface = conf->iface[0] ? conf->iface : NULL, .timeout_ms = conf->timeout_ms
-	};
+	struct stream_dial dial = { .dst = conf->dst, .src = conf->src, .iface = conf->iface[0] ? conf->iface : NULL };
+	uint64_t now = loop_clock();
 	int err;
 
 	init(link, loop, conf, ev);
-	link->deadline_ns = loop_clock() + conf->timeout_ms * MSEC;
+	link->deadline_ns = deadline_ns;
+	if (deadline_ns)
+		dial.timeout_ms = deadline_ns > now ? (uint32_t)((deadline_ns - now) / MSEC) + 1 : 1;
 	err = stream_dial(&link->stream, loop, &dial, &events, link, diag);
 	if (err)
 		link->stream = NULL;

@@ -93,7 +93,7 @@ static int way_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 {
 	const char *src = uri_value(uri, "src");
 	uint32_t tos = 0;
-	int err = src ? addr_resolve(&conf->src, src, 0, conf->timeout_ms, diag) : 0;
+	int err = src ? addr_source(&conf->src, src, diag) : 0;
 
 	if (!err)
 		err = uri_u32(uri, "tos", 0, 255, &tos, diag);
@@ -111,21 +111,36 @@ static int way_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 	return rdma_keys(conf, uri, diag);
 }
 
+int nvme_conf_host(struct nvme_conf *conf, const char *host, uint16_t port, struct diag *diag)
+{
+	int known = addr_known(&conf->dst, host, port, diag);
+
+	if (known < 0)
+		return known;
+	snprintf(conf->host, sizeof(conf->host), "%s", host);
+	conf->port = port;
+	if (known)
+		addr_text(&conf->dst, conf->where);
+	else
+		snprintf(conf->where, sizeof(conf->where), "%.120s", host);
+	return 0;
+}
+
 int nvme_conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env, uint16_t default_port, struct diag *diag)
 {
 	int err;
 
 	*conf = (struct nvme_conf){
-		.carrier = carrier(uri), .kato_ms = NVME_KATO_MS, .timeout_ms = env->timeout_ms ? env->timeout_ms : 10000
+		.carrier = carrier(uri), .kato_ms = NVME_KATO_MS, .timeout_ms = env->timeout_ms ? env->timeout_ms : BDEV_TIMEOUT_MS
 	};
+	if (conf->timeout_ms == BDEV_NEVER)
+		conf->timeout_ms = 0;
 	if (!uri->host[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in '%s'", uri->spelling);
 	err = way_keys(conf, uri, diag);
 	if (!err)
 		err = identity(conf, uri, env, diag);
 	if (!err)
-		err = uri_resolve(uri, default_port, conf->timeout_ms, &conf->dst, diag);
-	if (!err)
-		addr_text(&conf->dst, conf->where);
+		err = nvme_conf_host(conf, uri->host, uri->port ? uri->port : default_port, diag);
 	return err;
 }

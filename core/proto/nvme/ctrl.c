@@ -12,6 +12,7 @@
 const char *nvme_step_word(uint8_t step)
 {
 	static const char *const words[] = {
+		[STEP_RESOLVE] = "resolve the name",
 		[STEP_CONNECT] = "connect",
 		[STEP_CAP] = "read capabilities",
 		[STEP_ENABLE] = "enable",
@@ -36,6 +37,8 @@ static void step_to(struct nvme_ctrl *ctrl, enum nvme_step step)
 
 void nvme_ctrl_fail(struct nvme_ctrl *ctrl, const struct diag *why)
 {
+	if (ctrl->step == STEP_RESOLVE)
+		resolve_fail(&ctrl->resolve, ctrl->loop, why);
 	nvme_qp_fail(&ctrl->qp, why);
 }
 
@@ -217,6 +220,7 @@ static void step_send(struct nvme_ctrl *ctrl)
 	case STEP_SHUTDOWN:
 		sqe = property_set(NVME_CC, configuration(ctrl) | NVME_CC_SHN_NORMAL);
 		break;
+	case STEP_RESOLVE:
 	case STEP_CONNECT:
 	case STEP_UP:
 	case STEP_DOWN:
@@ -262,7 +266,7 @@ static int took_csts(struct nvme_ctrl *ctrl, uint32_t csts, struct diag *why)
 		step_to(ctrl, STEP_IDENTIFY);
 		return 0;
 	}
-	if (loop_now(ctrl->loop) >= (ctrl->ready_ns < ctrl->deadline_ns ? ctrl->ready_ns : ctrl->deadline_ns))
+	if (loop_now(ctrl->loop) >= (ctrl->deadline_ns && ctrl->deadline_ns < ctrl->ready_ns ? ctrl->deadline_ns : ctrl->ready_ns))
 		return diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "the controller does not become ready (it asks for up to %g s)",
 			NVME_CAP_TO(ctrl->cap) / 2.);
 	poll_later(ctrl);
@@ -348,6 +352,7 @@ static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct 
 		else
 			poll_later(ctrl);
 		return 0;
+	case STEP_RESOLVE:
 	case STEP_CONNECT:
 	case STEP_UP:
 	case STEP_DOWN:
@@ -400,18 +405,46 @@ static void qp_idle(struct nvme_qp *qp)
 	nvme_qp_flush(qp);
 }
 
-static void qp_down(struct nvme_qp *qp)
+static void down(struct nvme_ctrl *ctrl, const struct diag *why)
 {
-	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
-
-	ctrl->why = qp->why;
+	ctrl->why = *why;
 	ctrl->step = STEP_DOWN;
 	loop_timer_del(ctrl->loop, &ctrl->timer);
 	loop_timer_del(ctrl->loop, &ctrl->beat);
 	ctrl->ev->down(ctrl);
 }
 
+static void qp_down(struct nvme_qp *qp)
+{
+	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
+
+	if (ctrl->step == STEP_CONNECT)
+		resolve_doubt(ctrl->conf.host);
+	down(ctrl, &qp->why);
+}
+
 static const struct nvme_qp_events qp_events = { qp_up, qp_idle, qp_down };
+
+static int connect_to(struct nvme_ctrl *ctrl, struct diag *diag)
+{
+	step_to(ctrl, STEP_CONNECT);
+	return nvme_qp_open(&ctrl->qp, ctrl->loop, &ctrl->conf, 0, NVME_ADMIN_DEPTH, NVMF_CNTLID_ANY, NVME_SCRATCH, ctrl->deadline_ns,
+		&qp_events, diag);
+}
+
+static void resolved(struct resolve *resolve)
+{
+	struct nvme_ctrl *ctrl = container_of(resolve, struct nvme_ctrl, resolve);
+	struct diag why = resolve->why;
+
+	if (!why.err) {
+		ctrl->conf.dst = resolve->addr;
+		addr_text(&ctrl->conf.dst, ctrl->conf.where);
+		connect_to(ctrl, &why);
+	}
+	if (why.err)
+		down(ctrl, &why);
+}
 
 int nvme_ctrl_open(
 	struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, uint16_t queues, const struct nvme_ctrl_events *ev, struct diag *diag)
@@ -420,15 +453,17 @@ int nvme_ctrl_open(
 	ctrl->loop = loop;
 	ctrl->discovery = discovery;
 	ctrl->queues = queues;
-	ctrl->deadline_ns = loop_clock() + ctrl->conf.timeout_ms * MSEC;
+	ctrl->deadline_ns = ctrl->conf.timeout_ms ? loop_clock() + ctrl->conf.timeout_ms * MSEC : 0;
 	ctrl->req.done = replied;
 	ctrl->keep = (struct nvme_req){ kept, "keep-alive" };
 	ctrl->event = (struct nvme_req){ event_came, "asynchronous event request" };
 	ctrl->timer.fire = poll_fired;
 	ctrl->beat.fire = beat_fired;
-	step_to(ctrl, STEP_CONNECT);
-	return nvme_qp_open(
-		&ctrl->qp, loop, &ctrl->conf, 0, NVME_ADMIN_DEPTH, NVMF_CNTLID_ANY, NVME_SCRATCH, ctrl->deadline_ns, &qp_events, diag);
+	if (ctrl->conf.dst.ss.ss_family)
+		return connect_to(ctrl, diag);
+	step_to(ctrl, STEP_RESOLVE);
+	ctrl->resolve.done = resolved;
+	return resolve_start(&ctrl->resolve, loop, ctrl->conf.host, ctrl->conf.port, ctrl->conf.timeout_ms, diag);
 }
 
 void nvme_ctrl_stop(struct nvme_ctrl *ctrl)
@@ -447,6 +482,7 @@ void nvme_ctrl_fini(struct nvme_ctrl *ctrl)
 {
 	if (!ctrl->loop)
 		return;
+	resolve_cancel(&ctrl->resolve);
 	loop_timer_del(ctrl->loop, &ctrl->timer);
 	loop_timer_del(ctrl->loop, &ctrl->beat);
 	nvme_qp_fini(&ctrl->qp);

@@ -157,8 +157,8 @@ static void hang_up(struct asking *asking)
 	nvme_ctrl_fini(&asking->ctrl);
 }
 
-/* Asks one controller; its records are appended to the log. */
-static int ask(struct loop *loop, const struct nvme_conf *conf, uint8_t hops, struct nvmf_log *log, struct diag *diag)
+/* Asks one controller, at the address that conf gets unless it has one; its records are appended to the log. */
+static int ask(struct loop *loop, struct nvme_conf *conf, uint8_t hops, struct nvmf_log *log, struct diag *diag)
 {
 	struct asking asking = { .ctrl.conf = *conf };
 	struct nvmf_record *more = NULL, *all;
@@ -167,12 +167,14 @@ static int ask(struct loop *loop, const struct nvme_conf *conf, uint8_t hops, st
 
 	if (err)
 		return diag_ctx(diag, "%s", conf->where);
-	if (!loop_wait(loop, &asking.up, loop_clock() + (conf->timeout_ms + SPARE_MS) * MSEC))
+	if (!loop_wait(loop, &asking.up, conf->timeout_ms ? loop_clock() + (conf->timeout_ms + SPARE_MS) * MSEC : 0))
 		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s in time", nvme_step_word(asking.ctrl.step));
 	else if (asking.down)
 		err = died(&asking, diag);
 	else
 		err = read_all(&asking, &info, &more, diag);
+	conf->dst = asking.ctrl.conf.dst;
+	memcpy(conf->where, asking.ctrl.conf.where, sizeof(conf->where));
 	hang_up(&asking);
 	if (err)
 		return diag_ctx(diag, "%s", conf->where);
@@ -235,10 +237,9 @@ static int referred(struct nvme_conf *conf, const struct nvmf_record *record, st
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "'%s' is no address", record->traddr);
 	if (parse_u64(record->trsvcid, 1, 65535, &port, NULL))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "'%s' is not a port (1 to 65535)", record->trsvcid);
-	err = addr_resolve(&conf->dst, record->traddr, (uint16_t)port, conf->timeout_ms, diag);
+	err = nvme_conf_host(conf, record->traddr, (uint16_t)port, diag);
 	if (err)
 		return err;
-	addr_text(&conf->dst, conf->where);
 	snprintf(conf->subnqn, sizeof(conf->subnqn), "%s", record->subnqn[0] ? record->subnqn : NVMF_DISCOVERY_NQN);
 	return 0;
 }
@@ -272,7 +273,7 @@ static bool in_time(struct nvme_conf *conf, uint64_t until, struct diag *why)
 
 	if (!until)
 		return true;
-	if (left < conf->timeout_ms)
+	if (!conf->timeout_ms || left < conf->timeout_ms)
 		conf->timeout_ms = (uint32_t)left;
 	if (!left)
 		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "no time was left to ask it");
@@ -310,23 +311,33 @@ static void follow(
 	free(seen);
 }
 
-/* TCP without a port: the discovery service's own, then the one shared with I/O; both together in the time of one. */
+/* TCP without a port: the discovery service's own, then the one shared with I/O; both together in the time of one. Where that has no
+ * limit, the first has the usual one. */
 static int ask_either(struct loop *loop, struct nvme_conf *conf, struct nvmf_log *log, struct diag *diag)
 {
 	struct diag first = { 0 }, second = { 0 };
+	uint32_t ms = conf->timeout_ms ? conf->timeout_ms / 2 + 1 : 0;
 	char where[ADDR_TEXT];
 
-	conf->timeout_ms = conf->timeout_ms / 2 + 1;
+	conf->timeout_ms = ms ? ms : BDEV_TIMEOUT_MS;
 	if (!ask(loop, conf, 0, log, &first))
 		return 0;
 	memcpy(where, conf->where, sizeof(where));
-	if (conf->dst.ss.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&conf->dst.ss)->sin6_port = htons(NVMF_PORT);
-	else
-		((struct sockaddr_in *)&conf->dst.ss)->sin_port = htons(NVMF_PORT);
-	addr_text(&conf->dst, conf->where);
+	conf->timeout_ms = ms;
+	conf->port = NVMF_PORT;
+	if (conf->dst.ss.ss_family) {
+		addr_set_port(&conf->dst, NVMF_PORT);
+		addr_text(&conf->dst, conf->where);
+	} else if (first.code != DIAG_TIMEOUT) { /* the name will not be found for the other port, either */
+		*diag = first;
+		return -first.err;
+	}
 	if (!ask(loop, conf, 0, log, &second))
 		return 0;
+	if (!conf->dst.ss.ss_family) {
+		*diag = second;
+		return -second.err;
+	}
 	diag_set(diag, second.code, second.err, "%.200s; port %u: %.200s", first.text, NVMF_PORT, second.text);
 	return diag_ctx(diag, "%s", where);
 }
@@ -337,7 +348,7 @@ int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 	bool either = !uri->port && !strcmp(uri->scheme, "nvme+tcp");
 	struct bdev_env mine = *env;
 	struct nvme_conf conf;
-	uint64_t until = env->timeout_ms ? loop_clock() + env->timeout_ms * MSEC : 0;
+	uint64_t until = env->timeout_ms && env->timeout_ms != BDEV_NEVER ? loop_clock() + env->timeout_ms * MSEC : 0;
 	int err = uri_msec(uri, "timeout", &mine.timeout_ms, diag);
 
 	*log = (struct nvmf_log){ 0 };

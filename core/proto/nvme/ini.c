@@ -311,6 +311,8 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 		return;
 	fix_identity(dev);
 	dev->ctrl.deadline_ns = 0;
+	if (!dev->ctrl.conf.timeout_ms) /* of its lanes */
+		dev->ctrl.conf.timeout_ms = BDEV_TIMEOUT_MS;
 	dev->bdev.state = BDEV_UP;
 	changed(dev);
 }

@@ -5,6 +5,7 @@
 #pragma once
 #include "bdev.h"
 #include "codec.h"
+#include "resolve.h"
 #include "tags.h"
 
 #define NVME_ADMIN_DEPTH 32 /* entries; also the most nvmet takes (Linux 6.12, NVME_AQ_DEPTH) */
@@ -17,18 +18,23 @@ struct nvme_carrier;
 /* What an attach asked for: fixed from then on, read by every queue on any thread. */
 struct nvme_conf {
 	const struct nvme_carrier *carrier;
-	struct addr dst, src;
-	char where[ADDR_TEXT]; /* dst, for messages */
+	char host[ADDR_HOST];
+	uint16_t port;
+	struct addr dst, src; /* dst: family 0 until nvme_ctrl_open() has looked up the host */
+	char where[ADDR_TEXT]; /* dst, for messages; until then the host */
 	char dev[64], iface[16];
 	uint8_t backend, tos;
 	bool hdr_digest, data_digest; /* NVMe/TCP */
 	bool no_crc; /* software iWARP */
 	char subnqn[NVMF_NQN_MAX + 1], hostnqn[NVMF_NQN_MAX + 1];
 	uint8_t hostid[16];
-	uint32_t kato_ms, timeout_ms;
+	uint32_t kato_ms;
+	uint32_t timeout_ms; /* of one opening, the lookup included; 0 = none */
 };
 /* Host, addresses, identity and carrier keys of a URI; leaves its path and other keys to the caller. */
 int nvme_conf_init(struct nvme_conf *, struct uri *, const struct bdev_env *, uint16_t default_port, struct diag *);
+/* Sets host, port and where, and dst of a numeric host. */
+int nvme_conf_host(struct nvme_conf *, const char *host, uint16_t port, struct diag *);
 bool nvme_uuid_parse(uint8_t uuid[16], const char *text);
 
 /* Data of one command; len 0 = none. Memory of a pool the queue's carrier has mapped. */
@@ -64,7 +70,7 @@ struct nvme_queue_events { /* on the queue's loop, never from inside open() or s
 struct nvme_carrier {
 	const char *name; /* "rdma" */
 	uint8_t trtype;
-	/* Starts connecting; `up` or `down` follows before the deadline. */
+	/* Starts connecting; `up` or `down` follows within timeout_ms (0 = no limit). */
 	int (*open)(struct nvme_queue **, struct loop *, const struct nvme_conf *, uint16_t qid, uint16_t depth, uint32_t timeout_ms,
 		const struct nvme_queue_events *, void *user, struct diag *);
 	/* cid < depth - 1 and not in flight. Sets the data descriptor of the command and keeps a copy of it. */
@@ -92,7 +98,7 @@ struct nvme_qp {
 	const struct nvme_qp_events *ev;
 	const struct nvme_conf *conf;
 	struct loop *loop;
-	uint64_t deadline_ns; /* of the opening */
+	uint64_t deadline_ns; /* of the opening; 0 = none */
 	uint16_t qid, cntlid, sqhd;
 	uint8_t state;
 	bool mapped;
@@ -119,6 +125,7 @@ void nvme_qp_fini(struct nvme_qp *); /* at once; requests in flight are forgotte
 
 /* Controller: an admin queue brought to life. */
 enum nvme_step {
+	STEP_RESOLVE,
 	STEP_CONNECT,
 	STEP_CAP,
 	STEP_ENABLE,
@@ -139,12 +146,13 @@ struct nvme_ctrl {
 	uint8_t step;
 	bool discovery;       /* what it is asked to be */
 	uint16_t queues;      /* asked for, then granted */
-	uint64_t deadline_ns; /* of the opening, until its owner has all it needs and sets it to 0; of the shutdown */
+	uint64_t deadline_ns; /* of the opening, until its owner has all it needs and sets it to 0; of the shutdown. 0 = none */
 	uint64_t ready_ns;    /* CAP.TO after enabling */
 	uint64_t cap;
 	uint16_t cntlid;
 	struct nvme_ctrl_info id;
 	struct diag why;
+	struct resolve resolve;
 	struct nvme_req req, keep, event; /* the step's, keep-alive's, AER's */
 	struct loop_timer timer, beat;    /* next poll of CSTS; keep-alive */
 	bool keeping;
@@ -155,7 +163,7 @@ struct nvme_ctrl_events {
 	void (*down)(struct nvme_ctrl *);
 };
 #define NVME_SCRATCH 65536 /* of the admin queue: Identify data, log pages */
-/* conf is the ctrl's own and set. */
+/* conf is the ctrl's own and set. Looks up the host when its address is not known. */
 int nvme_ctrl_open(struct nvme_ctrl *, struct loop *, bool discovery, uint16_t queues, const struct nvme_ctrl_events *, struct diag *);
 /* An admin command with `in` bytes of data to the start of the scratch pool. One at a time. */
 void nvme_ctrl_send(struct nvme_ctrl *, struct nvme_req *, struct nvme_sqe *, uint32_t in);

@@ -135,6 +135,7 @@ int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *
 	uint32_t scratch, uint64_t deadline_ns, const struct nvme_qp_events *ev, struct diag *diag)
 {
 	uint64_t now = loop_clock();
+	uint32_t ms = !deadline_ns ? 0 : deadline_ns > now ? (uint32_t)((deadline_ns - now) / 1000000) + 1 : 1;
 	int err;
 
 	*qp = (struct nvme_qp){ .ev = ev, .conf = conf, .loop = loop, .qid = qid, .cntlid = cntlid, .deadline_ns = deadline_ns };
@@ -147,8 +148,7 @@ int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *
 	err = pool_new(&qp->scratch, scratch, 1, diag);
 	if (err)
 		return err;
-	err = conf->carrier->open(&qp->queue, loop, conf, qid, depth, deadline_ns > now ? (uint32_t)((deadline_ns - now) / 1000000) + 1 : 1,
-		&events, qp, diag);
+	err = conf->carrier->open(&qp->queue, loop, conf, qid, depth, ms, &events, qp, diag);
 	if (err) {
 		pool_free(qp->scratch);
 		qp->scratch = NULL;

@@ -5,7 +5,10 @@
 #include "session.h"
 #include <stdio.h>
 
+#define MSEC 1000000ull
+
 struct greeting {
+	struct resolve resolve;
 	volatile int over;
 	bool answered;
 };
@@ -37,12 +40,38 @@ static void down(struct nvme_queue *queue)
 	greeting->over = 1;
 }
 
-static bool speaks(const struct nvme_carrier *carrier, struct loop *loop, const struct nvme_conf *conf, uint32_t ms)
+static void found(struct resolve *resolve)
+{
+	struct greeting *greeting = container_of(resolve, struct greeting, resolve);
+
+	greeting->over = 1;
+}
+
+/* The address is known where the name was found before. */
+static bool find(struct loop *loop, struct nvme_conf *conf, uint32_t ms)
+{
+	struct greeting greeting = { .resolve.done = found };
+
+	if (conf->dst.ss.ss_family)
+		return true;
+	if (resolve_start(&greeting.resolve, loop, conf->host, conf->port, ms, NULL))
+		return false;
+	loop_wait(loop, &greeting.over, 0);
+	conf->dst = greeting.resolve.addr;
+	return !greeting.resolve.why.err;
+}
+
+static bool speaks(const struct nvme_carrier *carrier, struct loop *loop, struct nvme_conf *conf, uint32_t ms)
 {
 	static const struct nvme_queue_events events = { up, reply, idle, down };
+	uint64_t end = loop_clock() + ms * MSEC, now;
 	struct greeting greeting = { 0 };
 	struct nvme_queue *queue;
 
+	if (!find(loop, conf, ms))
+		return false;
+	now = loop_clock();
+	ms = end > now + MSEC ? (uint32_t)((end - now) / MSEC) : 1;
 	if (carrier->open(&queue, loop, conf, 0, NVME_ADMIN_DEPTH, ms, &events, &greeting, NULL))
 		return false;
 	loop_wait(loop, &greeting.over, 0); /* the queue keeps the time */
@@ -65,15 +94,15 @@ static bool nobody_answered(const struct diag *why)
 }
 
 /* `other` answers: its URI, as it can be typed. */
-static void suggest(const struct uri *uri, const char *host, const char *other, const char *scheme, const char *keys, struct diag *why)
+static void suggest(const struct uri *uri, const char *other, const char *scheme, const char *keys, struct diag *why)
 {
 	char text[sizeof(why->text)], path[URI_MAX] = "";
-	bool v6 = strchr(host, ':');
+	bool v6 = strchr(uri->host, ':');
 
 	snprintf(text, sizeof(text), "%.460s; %s answers there", why->text, other);
 	memcpy(why->text, text, sizeof(text));
 	uri_encode(path, uri->path);
-	diag_hint(why, "%s://%s%s%s:%u%s%s%s", scheme, v6 ? "[" : "", host, v6 ? "]" : "", uri->port ? uri->port : NVMF_PORT,
+	diag_hint(why, "%s://%s%s%s:%u%s%s%s", scheme, v6 ? "[" : "", uri->host, v6 ? "]" : "", uri->port ? uri->port : NVMF_PORT,
 		path[0] ? "/" : "", path, keys);
 }
 
@@ -81,27 +110,23 @@ void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct d
 {
 	/* the greeting tells nobody's name */
 	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:nobody", .timeout_ms = ms };
-	char host[ADDR_TEXT];
 	struct nvme_conf conf;
 
-	snprintf(host, sizeof(host), "%s", uri->host);
 	if (!nobody_answered(why) || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.backend != EP_AUTO || conf.dev[0])
 		return;
 	if (speaks(&nvme_tcp, loop, &conf, ms))
-		suggest(uri, host, "NVMe/TCP", "nvme+tcp", "", why);
+		suggest(uri, "NVMe/TCP", "nvme+tcp", "", why);
 }
 
 /* A listener for software iWARP is a TCP port too, which closes a connection that begins otherwise. */
 void nvme_tcp_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
 	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:nobody", .timeout_ms = ms };
-	char host[ADDR_TEXT];
 	struct nvme_conf conf;
 
-	snprintf(host, sizeof(host), "%s", uri->host);
 	if (why->code != DIAG_CLOSED || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.iface[0])
 		return;
 	conf.backend = EP_IWARP;
 	if (speaks(&nvme_rdma, loop, &conf, ms))
-		suggest(uri, host, "software iWARP", "nvme+rdma", "?rdma=iwarp", why);
+		suggest(uri, "software iWARP", "nvme+rdma", "?rdma=iwarp", why);
 }

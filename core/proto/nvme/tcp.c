@@ -111,7 +111,8 @@ static void up(struct stream *stream)
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ, .ic.dgst = (uint8_t)digests(tcp->queue.conf) };
 
 	snprintf(tcp->queue.way, sizeof(tcp->queue.way), "%s", stream->way);
-	loop_timer_set(tcp->queue.loop, &tcp->timer, tcp->deadline_ns);
+	if (tcp->deadline_ns)
+		loop_timer_set(tcp->queue.loop, &tcp->timer, tcp->deadline_ns);
 	pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
 }
 
@@ -186,7 +187,7 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 	tcp->pdus.ev = &tcp_pdu_events;
 	tcp->pdus.align = 4;
 	tcp->timer.fire = late;
-	tcp->deadline_ns = loop_clock() + timeout_ms * MSEC;
+	tcp->deadline_ns = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
 	tcp->slot = calloc(depth, sizeof(*tcp->slot));
 	err = tcp->slot ? stream_dial(&tcp->pdus.stream, loop, &dial, &events, tcp, diag) : diag_sys(diag, ENOMEM, "queue %u", qid);
 	if (err) {

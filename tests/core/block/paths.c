@@ -39,6 +39,37 @@ Test(paths, silence_ends_with_the_timeout_of_the_uri)
 	rig_fini(&rig);
 }
 
+static struct rig *patient;
+
+static void speak(struct loop_timer *timer)
+{
+	(void)timer;
+	atomic_store(&patient->way[0].silent, false);
+}
+
+Test(paths, without_a_limit_only_the_first_opening_is_waited_for)
+{
+	struct loop_timer timer = { .fire = speak };
+	uint64_t start = loop_clock();
+	struct rig rig;
+	int before;
+
+	patient = &rig;
+	rig_init(&rig);
+	rig.env.timeout_ms = BDEV_NEVER;
+	atomic_store(&rig.way[0].silent, true);
+	loop_timer_set(rig.loop, &timer, start + 60000 * MSEC);
+	rig_open(&rig, "flaky://a/?loss=forever");
+	cr_assert_geq(loop_clock() - start, 60000 * MSEC);
+	cr_assert_eq(atomic_load(&rig.way[0].attempts), 1);
+	atomic_store(&rig.way[0].silent, true);
+	before = atomic_load(&rig.way[0].attempts);
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 65000);
+	cr_assert_geq(atomic_load(&rig.way[0].attempts) - before, 4, "attempts of 10 s, and at most 5 s between them");
+	rig_fini(&rig);
+}
+
 Test(paths, one_of_two_ways_is_enough_and_the_other_joins_later)
 {
 	struct rig rig;

@@ -53,6 +53,15 @@ Test(nvme_conf, every_key_of_rdma)
 	cr_assert_eq(conf.hostid[0], 7);
 }
 
+Test(nvme_conf, a_name_is_left_to_be_looked_up)
+{
+	cr_assert_eq(init("nvme+tcp://disk.example:5/n", "nqn.me"), 0);
+	cr_assert_str_eq(conf.host, "disk.example");
+	cr_assert_eq(conf.port, 5);
+	cr_assert_eq(conf.dst.ss.ss_family, 0);
+	refused("nvme+tcp://10.0.0.1/n?src=me.example", "nqn.me", EINVAL, "src='me.example': expected an IP address");
+}
+
 Test(nvme_conf, a_host_id_goes_with_its_nqn)
 {
 	cr_assert_eq(init("nvme+tcp://10.0.0.1/n?hostnqn=nqn.2014-08.org.nvmexpress:uuid:" UUID, "nqn.me"), 0);

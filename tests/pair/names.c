@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Disks at hosts with names, by a resolver of the test's own: what a silent one costs, and when a name is asked for again. */
+#include "../fake/nvme_target.h"
+#include "host.h"
+#include "names.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+#define EVERY_MS 5
+
+static struct tcp_target tt;
+static struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2", .timeout_ms = 2000 };
+
+static void begin(void)
+{
+	host_begin(0);
+	target_init(&tt.target);
+	tcp_target_start(&tt);
+}
+
+static void end(void)
+{
+	host_end();
+	tcp_target_stop(&tt);
+	target_fini(&tt.target);
+}
+
+static int attach(const char *scheme, const char *host, unsigned port)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "%s://%s:%u/%s", scheme, host, port, strcmp(scheme, "nbd") ? "t1/1" : "x");
+	return host_attach(text, &env);
+}
+
+/* How long the loop has been away at most. */
+static struct watch {
+	struct loop_timer timer;
+	uint64_t last, longest;
+} watch;
+
+static void tick(struct loop_timer *timer)
+{
+	uint64_t now = loop_clock();
+
+	if (watch.last && now - watch.last > watch.longest)
+		watch.longest = now - watch.last;
+	watch.last = now;
+	loop_timer_set(loop, timer, now + EVERY_MS * MSEC);
+}
+
+static void count_attempts(void *arg, const char *key, const char *label, const char *value)
+{
+	const char *at = strstr(value, " attempt");
+	unsigned *least = arg, attempts = 0;
+
+	(void)label;
+	if (strncmp(key, "path", 4) || !key[4] || !strcmp(key, "path1") || !at)
+		return;
+	while (at[-1] >= '0' && at[-1] <= '9')
+		at--;
+	sscanf(at, "%u", &attempts);
+	if (attempts < *least)
+		*least = attempts;
+}
+
+/* Two more paths, each tried again and again, whose names get no answer: each attempt takes 200 ms. */
+Test(names, a_path_without_an_address_delays_nothing, .timeout = 60)
+{
+	struct pool *pool;
+	struct buf buf;
+	char text[400];
+	unsigned attempts = 0;
+
+	begin();
+	names_hold("one.example", true);
+	names_hold("two.example", true);
+	watch.timer.fire = tick;
+	tick(&watch.timer);
+	snprintf(text, sizeof(text),
+		"nvme+tcp://127.0.0.1:%u/t1/1?timeout=0.2&path=nvme%%2Btcp://one.example/t1/1%%3Ftimeout=0.2&path=nbd://two.example/x%%3Ftimeout=0.2",
+		tt.port);
+	cr_assert_eq(bdev_open(&disk, loop, text, &env, &why), 0, "%s", why.text);
+	host_open_lane();
+	cr_assert_eq(pool_new(&pool, 4096, 1, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool, NULL), 0);
+	buf = pool_buf(pool, 0);
+	while (attempts < 4) {
+		uint64_t since = loop_clock();
+
+		cr_assert_eq(host_io(IO_READ, 0, 0, 4096, &buf), 0);
+		cr_assert_lt(loop_clock() - since, 100 * MSEC, "a read waited for a name");
+		attempts = UINT32_MAX;
+		disk->ops->facts(disk, count_attempts, &attempts);
+	}
+	cr_assert_lt(watch.longest, 100 * MSEC, "the loop was away for %.0f ms", (double)watch.longest / MSEC);
+	cr_assert_leq(names_most(), 2);
+	loop_timer_del(loop, &watch.timer);
+	lane_unmap(lane, pool);
+	pool_free(pool);
+	end();
+}
+
+Test(names, the_time_of_an_attempt_covers_the_lookup)
+{
+	static const char *const schemes[] = { "nvme+tcp", "nvme+rdma", "nbd" };
+
+	begin();
+	env.timeout_ms = 50;
+	names_hold("mute.example", true);
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t since = loop_clock();
+
+		cr_assert_eq(attach(schemes[i], "mute.example", tt.port), -ETIMEDOUT, "%s", why.text);
+		cr_assert(strstr(why.text, "mute.example"), "%s", why.text);
+		cr_assert_lt(loop_clock() - since, 2000 * MSEC);
+		host_hang_up();
+	}
+	end();
+}
+
+/* What is left of the time after the lookup is the connection's: the target answers nothing. */
+static void *let_go(void *arg)
+{
+	usleep(300000);
+	names_hold("slow.example", false);
+	return arg;
+}
+
+Test(names, the_time_of_an_attempt_covers_the_connection_too)
+{
+	static const char *const schemes[] = { "nvme+tcp", "nbd" };
+
+	tt.evil = EVIL_MUTE;
+	begin();
+	env.timeout_ms = 600;
+	names_set("slow.example", "127.0.0.1", 0);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t since = loop_clock();
+		pthread_t thread;
+
+		names_hold("slow.example", true);
+		cr_assert_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
+		cr_assert_eq(attach(schemes[i], "slow.example", tt.port), -ETIMEDOUT, "%s", why.text);
+		cr_assert_lt(loop_clock() - since, 850 * MSEC, "%s: the connection had the whole time once more", schemes[i]);
+		pthread_join(thread, NULL);
+		host_hang_up();
+	}
+	end();
+}
+
+Test(names, a_disk_by_name)
+{
+	begin();
+	names_set("disk.example", "127.0.0.1", 0);
+	cr_assert_eq(attach("nvme+tcp", "disk.example", tt.port), 0, "%s", why.text);
+	host_open_lane();
+	host_hang_up();
+	cr_assert_eq(attach("nvme+tcp", "disk.example", tt.port), 0, "%s", why.text);
+	cr_assert_eq(names_asked("disk.example"), 1, "the address is known");
+	end();
+}
+
+/* Port 1 of this machine has no listener. */
+Test(names, a_name_is_asked_for_again_when_nothing_answers_at_its_address)
+{
+	static const char *const schemes[] = { "nvme+tcp", "nbd" };
+	unsigned asked = 0;
+
+	begin();
+	names_set("disk.example", "127.0.0.2", 0);
+	for (unsigned i = 0; i < 4; i++) {
+		cr_assert_eq(attach(schemes[i / 2], "disk.example", 1), -ECONNREFUSED, "%s", why.text);
+		host_hang_up();
+		cr_assert_eq(names_asked("disk.example"), ++asked);
+	}
+	names_set("disk.example", NULL, EAI_AGAIN);
+	cr_assert_eq(attach("nvme+tcp", "disk.example", 1), -ECONNREFUSED, "not the last address: %s", why.text);
+	host_hang_up();
+	names_set("disk.example", "127.0.0.1", 0);
+	cr_assert_eq(attach("nvme+tcp", "disk.example", tt.port), 0, "%s", why.text);
+	end();
+}
+
+/* Freed while the lookup lasts; what the thread finds later is no one's. */
+Test(names, a_disk_can_be_left_while_its_name_is_looked_up)
+{
+	static const char *const schemes[] = { "nvme+tcp", "nbd" };
+	const volatile int never = 0;
+
+	begin();
+	names_set("slow.example", "127.0.0.1", 0);
+	names_hold("slow.example", true);
+	for (unsigned i = 0; i < 2; i++) {
+		struct uri uri;
+		char text[100];
+
+		snprintf(text, sizeof(text), "%s://slow.example:%u/t1/1", schemes[i], tt.port);
+		cr_assert_eq(uri_parse(&uri, text, &why), 0);
+		cr_assert_eq(bdev_start(&disk, loop, &uri, &env, NULL, NULL, &why), 0, "%s", why.text);
+		cr_assert_eq(disk->state, BDEV_OPENING);
+		host_hang_up();
+	}
+	names_hold("slow.example", false);
+	loop_wait(loop, &never, loop_clock() + 50 * MSEC);
+	end();
+}
