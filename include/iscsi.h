@@ -4,6 +4,7 @@
 #include "datamover.h"
 #include "diag.h"
 #include "loop.h"
+#include "resolve.h"
 #include "uri.h"
 #include "wire/iscsi.h"
 
@@ -59,9 +60,18 @@ int iscsi_probe(struct loop *, const struct iscsi_from *, struct iscsi_probe *, 
 struct iscsi_hops {
 	struct addr visited[ISCSI_HOPS + 1];
 	unsigned count;
+	void (*arrived)(struct iscsi_hops *); /* on the loop: why.err 0, and visited[count] is where to go, or why */
+	struct diag why;
+
+	/* its own */
+	struct resolve resolve;
+	char to[300];
 };
-/* On to HOST:PORT, which becomes *at. `numbers`: no name is resolved, which may take two seconds. -ELOOP. */
-int iscsi_hops_on(struct iscsi_hops *, const char *to, bool numbers, struct addr *at, struct diag *);
+void iscsi_hops_begin(struct iscsi_hops *, const struct addr *at, void (*arrived)(struct iscsi_hops *));
+/* On to HOST:PORT: `arrived` follows, never from inside this call. numbers: a name is not looked up, but an error.
+ * timeout_ms 0 = as long as the resolver takes. */
+void iscsi_hops_on(struct iscsi_hops *, struct loop *, const char *to, bool numbers, uint32_t timeout_ms);
+void iscsi_hops_end(struct iscsi_hops *); /* any time: `arrived` does not come any more */
 
 /* The login phase of a normal session over any carrier, driven by its owner's events: requests go out, responses are put in. */
 enum iscsi_digest { ISCSI_DIGEST_NONE, ISCSI_DIGEST_CRC32C, ISCSI_DIGEST_CRC32C_NONE, ISCSI_DIGEST_NONE_CRC32C }; /* offered, in this order */

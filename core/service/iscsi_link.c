@@ -49,14 +49,43 @@ static void hang_up(struct iscsi_link *link)
 	forget_login(link);
 }
 
-static bool follow(struct iscsi_link *link)
+/* The end of the next attempt to log in. */
+static uint64_t attempt_end(const struct iscsi_link *link)
 {
-	char to[300];
+	uint64_t end = loop_clock() + (uint64_t)link->set->login_timeout * SEC;
 
-	snprintf(to, sizeof(to), "%s", iscsi_signin_moved(link->signin));
-	loop_trace(link->loop, "redirected to %s", to);
+	return link->until && link->until < end ? link->until : end;
+}
+
+static uint32_t attempt_ms(uint64_t end)
+{
+	uint64_t now = loop_clock();
+
+	return end > now + (EARLIER + 1) * MSEC ? (uint32_t)((end - now) / MSEC) - EARLIER : 1;
+}
+
+static void arrived(struct iscsi_hops *hops)
+{
+	struct iscsi_link *link = container_of(hops, struct iscsi_link, hops);
+
+	if (hops->why.err) {
+		finish(link, &hops->why);
+		return;
+	}
+	link->at = hops->visited[hops->count];
+	dial(link);
+}
+
+static void follow(struct iscsi_link *link)
+{
+	uint64_t end = attempt_end(link);
+
+	link->moved = false;
+	link->state = LINK_CONNECT;
+	loop_trace(link->loop, "redirected to %s", iscsi_signin_moved(link->signin));
+	iscsi_hops_on(&link->hops, link->loop, iscsi_signin_moved(link->signin), link->numbers, attempt_ms(end));
 	hang_up(link);
-	return !iscsi_hops_on(&link->hops, to, link->numbers, &link->at, &link->why);
+	loop_timer_set(link->loop, &link->timer, end);
 }
 
 static void later(struct loop_work *work)
@@ -64,12 +93,10 @@ static void later(struct loop_work *work)
 	struct iscsi_link *link = container_of(work, struct iscsi_link, later);
 
 	if (link->moved) {
-		link->moved = false;
-		if (follow(link)) {
-			dial(link);
-			return;
-		}
+		follow(link);
+		return;
 	}
+	iscsi_hops_end(&link->hops);
 	loop_timer_del(link->loop, &link->timer);
 	if (link->why.err) {
 		hang_up(link);
@@ -182,7 +209,7 @@ static const struct datamover_events events = { up, notified, terminated };
 
 static void dial(struct iscsi_link *link)
 {
-	uint64_t now = loop_clock(), end = now + (uint64_t)link->set->login_timeout * SEC;
+	uint64_t end = attempt_end(link);
 	struct kernel_iscsi_how how = { .kind = link->carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP,
 		.transport = link->transport,
 		.to = link->at,
@@ -195,9 +222,7 @@ static void dial(struct iscsi_link *link)
 	struct diag why = { 0 };
 
 	link->state = LINK_CONNECT;
-	if (link->until && link->until < end)
-		end = link->until;
-	how.timeout_ms = end > now + (EARLIER + 1) * MSEC ? (uint32_t)((end - now) / MSEC) - EARLIER : 1;
+	how.timeout_ms = attempt_ms(end);
 	if (kernel_iscsi_dial(&link->conn, link->nl, &how, &events, link, &why)) {
 		link->conn = NULL;
 		finish(link, &why);
@@ -211,7 +236,7 @@ void iscsi_link_start(struct iscsi_link *link)
 	link->timer.fire = late;
 	link->later.run = later;
 	link->at = link->portal;
-	link->hops = (struct iscsi_hops){ .visited = { link->portal } };
+	iscsi_hops_begin(&link->hops, &link->portal, arrived);
 	dial(link);
 }
 
@@ -219,5 +244,6 @@ void iscsi_link_end(struct iscsi_link *link)
 {
 	loop_work_del(link->loop, &link->later);
 	loop_timer_del(link->loop, &link->timer);
+	iscsi_hops_end(&link->hops);
 	hang_up(link);
 }

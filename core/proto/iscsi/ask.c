@@ -32,21 +32,38 @@ static void hang_up(struct iscsi_ask *ask)
 	iscsi_login_end(&ask->login);
 }
 
+static uint32_t left_ms(const struct iscsi_ask *ask)
+{
+	uint64_t now = loop_clock();
+
+	return !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
+}
+
+static void arrived(struct iscsi_hops *hops)
+{
+	struct iscsi_ask *ask = container_of(hops, struct iscsi_ask, hops);
+
+	if (hops->why.err) {
+		finish(ask, &hops->why);
+		return;
+	}
+	ask->at = hops->visited[hops->count];
+	dial(ask);
+}
+
 static void later(struct loop_work *work)
 {
 	struct iscsi_ask *ask = container_of(work, struct iscsi_ask, later);
-	struct diag why = { 0 };
 
 	if (ask->moved) {
 		ask->moved = false;
-		if (!iscsi_hops_on(&ask->hops, ask->login.redirect, false, &ask->at, &why)) {
-			loop_trace(ask->loop, "redirected to %s", ask->login.redirect);
-			hang_up(ask);
-			dial(ask);
-			return;
-		}
-		ask->why = why;
+		ask->state = ISCSI_ASK_CONNECT;
+		loop_trace(ask->loop, "redirected to %s", ask->login.redirect);
+		iscsi_hops_on(&ask->hops, ask->loop, ask->login.redirect, false, left_ms(ask));
+		hang_up(ask);
+		return;
 	}
+	iscsi_hops_end(&ask->hops);
 	hang_up(ask);
 	loop_timer_del(ask->loop, &ask->timer);
 	ask->state = ISCSI_ASK_OVER;
@@ -249,13 +266,11 @@ static const struct datamover_events events = { up, notified, terminated };
 static void dial(struct iscsi_ask *ask)
 {
 	struct iscsi_login_how how = { .initiator = ask->from->initiator, .auth = &ask->from->auth, .rdma = ask->carrier == ISCSI_ISER };
-	uint64_t now = loop_clock();
-	uint32_t ms = !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
 	struct diag why = { 0 };
 	uint8_t random[32];
 
 	ask->state = ISCSI_ASK_CONNECT;
-	if ((ask->carrier == ISCSI_ISER ? iscsi_iser : iscsi_tcp)(&ask->dm, ask->loop, &ask->at, ms, &events, ask, &why)) {
+	if ((ask->carrier == ISCSI_ISER ? iscsi_iser : iscsi_tcp)(&ask->dm, ask->loop, &ask->at, left_ms(ask), &events, ask, &why)) {
 		ask->dm = NULL;
 		finish(ask, &why);
 		return;
@@ -275,7 +290,7 @@ void iscsi_ask_start(struct iscsi_ask *ask)
 {
 	ask->timer.fire = late;
 	ask->later.run = later;
-	ask->hops = (struct iscsi_hops){ .visited = { ask->at } };
+	iscsi_hops_begin(&ask->hops, &ask->at, arrived);
 	dial(ask);
 }
 
@@ -283,6 +298,7 @@ void iscsi_ask_end(struct iscsi_ask *ask)
 {
 	loop_work_del(ask->loop, &ask->later);
 	loop_timer_del(ask->loop, &ask->timer);
+	iscsi_hops_end(&ask->hops);
 	hang_up(ask);
 	iscsi_text_free(&ask->text);
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Redirects (RFC 7143, 11.13.5), which a target may give without end. */
+/* Redirects (RFC 7143, 11.13.5): each is followed once, and not more than ISCSI_HOPS in all. */
 #include "iscsi.h"
 #include "targets.h"
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#define NAME_MS 2000
 
 static void same_scope(struct addr *to, const struct addr *from)
 {
@@ -25,33 +22,56 @@ static bool same_place(const struct addr *a, const struct addr *b)
 	return !strcmp(addr_text(a, one), addr_text(b, other));
 }
 
-static bool is_number(const char *host)
+static void arrived(struct resolve *resolve)
 {
-	struct in6_addr any;
-	char text[64];
+	struct iscsi_hops *hops = container_of(resolve, struct iscsi_hops, resolve);
+	struct addr *next = &resolve->addr;
 
-	snprintf(text, sizeof(text), "%.*s", (int)strcspn(host, "%"), host);
-	return inet_pton(AF_INET, text, &any) == 1 || inet_pton(AF_INET6, text, &any) == 1;
+	hops->why = resolve->why;
+	if (!hops->why.err)
+		same_scope(next, &hops->visited[hops->count]);
+	for (unsigned i = 0; !hops->why.err && i <= hops->count; i++)
+		if (same_place(next, &hops->visited[i]))
+			diag_set(&hops->why, DIAG_PROTOCOL, ELOOP, "the target redirects in a circle: to %s again", hops->to);
+	if (!hops->why.err && hops->count == ISCSI_HOPS)
+		diag_set(&hops->why, DIAG_PROTOCOL, ELOOP, "the target redirects more than %u times", ISCSI_HOPS);
+	if (!hops->why.err)
+		hops->visited[++hops->count] = *next;
+	hops->arrived(hops);
 }
 
-int iscsi_hops_on(struct iscsi_hops *hops, const char *to, bool numbers, struct addr *at, struct diag *diag)
+void iscsi_hops_begin(struct iscsi_hops *hops, const struct addr *at, void (*fn)(struct iscsi_hops *))
 {
-	struct iscsi_record record;
-	struct addr next;
-	int err = iscsi_address_get(to, &record, diag);
+	*hops = (struct iscsi_hops){ .visited = { *at }, .arrived = fn, .resolve.done = arrived };
+}
 
-	if (!err && numbers && !is_number(record.host))
-		return diag_set(diag, DIAG_UNSUPPORTED, EAFNOSUPPORT, "the target redirects to a name, %s, and none is looked up here", to);
-	if (!err)
-		err = addr_resolve(&next, record.host, record.port, NAME_MS, diag);
+/* Where a redirect leads, as resolve_start() takes it. */
+static int read_redirect(const char *to, bool numbers, struct iscsi_record *record, struct diag *diag)
+{
+	struct addr addr;
+	int known, err = iscsi_address_get(to, record, diag);
+
 	if (err)
 		return err;
-	same_scope(&next, at);
-	for (unsigned i = 0; i <= hops->count; i++)
-		if (same_place(&next, &hops->visited[i]))
-			return diag_set(diag, DIAG_PROTOCOL, ELOOP, "the target redirects in a circle: to %s again", to);
-	if (hops->count == ISCSI_HOPS)
-		return diag_set(diag, DIAG_PROTOCOL, ELOOP, "the target redirects more than %u times", ISCSI_HOPS);
-	hops->visited[++hops->count] = *at = next;
-	return 0;
+	known = addr_known(&addr, record->host, record->port, diag);
+	if (!known && numbers)
+		return diag_set(diag, DIAG_UNSUPPORTED, EAFNOSUPPORT, "the target redirects to a name, %s, and none is looked up here", to);
+	return known < 0 ? known : 0;
+}
+
+void iscsi_hops_on(struct iscsi_hops *hops, struct loop *loop, const char *to, bool numbers, uint32_t timeout_ms)
+{
+	struct iscsi_record record = { 0 };
+	struct diag why = { 0 };
+
+	snprintf(hops->to, sizeof(hops->to), "%s", to);
+	if (!read_redirect(to, numbers, &record, &why))
+		resolve_start(&hops->resolve, loop, record.host, record.port, timeout_ms, &why);
+	if (why.err)
+		resolve_fail(&hops->resolve, loop, &why);
+}
+
+void iscsi_hops_end(struct iscsi_hops *hops)
+{
+	resolve_cancel(&hops->resolve);
 }

@@ -1,36 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #include "iscsi.h"
+#include "names.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
 
-static struct diag why;
-static struct addr at;
+static struct loop *loop;
 static struct iscsi_hops hops;
+static volatile int over;
 
+static void arrived(struct iscsi_hops *h)
+{
+	(void)h;
+	over = 1;
+}
+
+/* 0 or -errno with hops.why */
 static int on(const char *to, bool numbers)
 {
-	return iscsi_hops_on(&hops, to, numbers, &at, &why);
+	over = 0;
+	iscsi_hops_on(&hops, loop, to, numbers, 1000);
+	cr_assert_eq(over, 0, "not from inside");
+	cr_assert(loop_wait(loop, &over, loop_clock() + 10000000000ull));
+	return -hops.why.err;
+}
+
+static const char *at(char text[ADDR_TEXT])
+{
+	return addr_text(&hops.visited[hops.count], text);
 }
 
 static void init(void)
 {
-	addr_parse(&at, "10.0.0.1:3260", 0, NULL);
-	hops = (struct iscsi_hops){ .visited = { at } };
+	struct addr first;
+
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	addr_parse(&first, "10.0.0.1:3260", 0, NULL);
+	iscsi_hops_begin(&hops, &first, arrived);
 }
-TestSuite(iscsi_hops, .init = init);
+
+static void fini(void)
+{
+	iscsi_hops_end(&hops);
+	loop_free(loop);
+}
+TestSuite(iscsi_hops, .init = init, .fini = fini);
 
 Test(iscsi_hops, who_was_asked_is_not_asked_again)
 {
 	char text[ADDR_TEXT];
 
-	cr_assert_eq(on("10.0.0.2", true), 0, "%s", why.text);
-	cr_assert_str_eq(addr_text(&at, text), "10.0.0.2:3260");
-	cr_assert_eq(on("[::1]:3261", true), 0, "%s", why.text);
-	cr_assert_str_eq(addr_text(&at, text), "[::1]:3261");
+	cr_assert_eq(on("10.0.0.2", true), 0, "%s", hops.why.text);
+	cr_assert_str_eq(at(text), "10.0.0.2:3260");
+	cr_assert_eq(on("[::1]:3261", true), 0, "%s", hops.why.text);
+	cr_assert_str_eq(at(text), "[::1]:3261");
 	cr_assert_eq(on("10.0.0.1:3260", true), -ELOOP);
-	cr_assert_str_eq(why.text, "the target redirects in a circle: to 10.0.0.1:3260 again");
-	cr_assert_str_eq(addr_text(&at, text), "[::1]:3261", "one stays where one is");
+	cr_assert_str_eq(hops.why.text, "the target redirects in a circle: to 10.0.0.1:3260 again");
+	cr_assert_str_eq(at(text), "[::1]:3261", "one stays where one is");
 }
 
 Test(iscsi_hops, there_is_an_end)
@@ -42,14 +68,32 @@ Test(iscsi_hops, there_is_an_end)
 		cr_assert_eq(on(text, true), 0);
 	}
 	cr_assert_eq(on("10.0.2.1", true), -ELOOP);
-	cr_assert_str_eq(why.text, "the target redirects more than 8 times");
+	cr_assert_str_eq(hops.why.text, "the target redirects more than 8 times");
 }
 
 Test(iscsi_hops, names_and_nonsense)
 {
-	cr_assert_eq(on("localhost:3261", true), -EAFNOSUPPORT);
-	cr_assert_eq(on("localhost:3261", false), 0, "%s", why.text);
+	char text[ADDR_TEXT];
+
+	names_set("disk.example", "10.0.0.7", 0);
+	cr_assert_eq(on("disk.example:3261", true), -EAFNOSUPPORT);
+	cr_assert_eq(names_asked("disk.example"), 0);
+	cr_assert_eq(on("disk.example:3261", false), 0, "%s", hops.why.text);
+	cr_assert_str_eq(at(text), "10.0.0.7:3261");
+	cr_assert_eq(on("10.0.0.7:3261", false), -ELOOP);
 	cr_assert_neq(on("10.0.0.2:0", true), 0);
 	cr_assert_neq(on("", true), 0);
 	cr_assert_neq(on("[::1", true), 0);
+}
+
+Test(iscsi_hops, a_lookup_can_be_left)
+{
+	const volatile int never = 0;
+
+	names_hold("mute.example", true);
+	iscsi_hops_on(&hops, loop, "mute.example:3260", false, 10);
+	iscsi_hops_end(&hops);
+	loop_wait(loop, &never, loop_clock() + 50000000);
+	cr_assert_eq(over, 0);
+	cr_assert_eq(on("mute.example:3260", false), -ETIMEDOUT);
 }
