@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SIZES 32
@@ -20,6 +21,17 @@ static const char *const op_name[] = { [LOAD_OP_SEND] = "send", [LOAD_OP_WRITE] 
 	[LOAD_OP_PING] = "ping" };
 static const char *const test_name[] = { "latency", "bandwidth" };
 
+/* A disk is measured without --rdma and --tcp; its file is not to be looked up as a host. */
+static int not_a_file(const char *text, struct diag *diag)
+{
+	struct stat st;
+
+	if (stat(text, &st) || S_ISDIR(st.st_mode))
+		return 0;
+	diag_set(diag, DIAG_USAGE, EINVAL, "this is a file; --rdma and --tcp expect HOST[:PORT]");
+	return diag_hint(diag, "rdmastor bench %s", text);
+}
+
 /* "HOST:PORT?rdma=iwarp": address, and which way. */
 static int read_address(struct bench *bench, struct addr *addr, enum load_way *way, bool *no_crc)
 {
@@ -30,7 +42,7 @@ static int read_address(struct bench *bench, struct addr *addr, enum load_way *w
 
 	if (snprintf(host, sizeof(host), "%s", text) >= (int)sizeof(host))
 		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the address is too long");
-	if (addr_rdma(&how, host, diag) ||
+	if (not_a_file(text, diag) || addr_rdma(&how, host, diag) ||
 		addr_parse(addr, !strcmp(host, ":") ? "" : host, bench->opts->ping ? LOAD_PING_PORT : LOAD_PORT, diag))
 		return diag_ctx(diag, "%s", text);
 	if (addr->ss.ss_family == AF_UNIX)

@@ -47,4 +47,7 @@ fails 2 "'x=1' may not follow an address" "${b[@]}" --rdma 'localhost?x=1'
 fails 2 "'rdma=roce' may not follow an address" "${b[@]}" --rdma 'localhost?rdma=roce'
 fails 2 '--bs: more than 32 sizes' "${b[@]}" --rdma localhost --bs "$(seq -s, 1 40)"
 fails 1 'nobody listens' "${b[@]}" --tcp 127.0.0.1:1
+truncate -s 1M disk.img
+fails 2 'disk.img: .*--rdma' "${b[@]}" --rdma disk.img
+fails 2 "'a/b' is not an address" "${b[@]}" --tcp a/b
 fails 1 'nobody listens' "${b[@]}" --rdma '127.0.0.1:1?rdma=iwarp'
