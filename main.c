@@ -2,6 +2,7 @@
 /* From argv[0] or argv[1] to an applet, and from its failure to one line, one JSON error and an exit status. What an
  * applet's words mean is left to core/base/opt.c. */
 #include "applet.h"
+#include "resolve.h"
 #include "uri.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -113,6 +114,10 @@ static int run_applet(const struct applet *applet, const char *name, int argc, c
 	} else {
 		out.json = opts->json;
 		call.loop = (struct loop_options){ .verbose = opts->verbose, .name = trace_name };
+		if (opts->timeout_ms)
+			resolve_bound(loop_clock() + opts->timeout_ms * UINT64_C(1000000));
+		else if (opts->never)
+			resolve_bound(RESOLVE_NEVER);
 		if (!rc)
 			rc = applet->run(&call);
 	}

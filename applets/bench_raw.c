@@ -220,7 +220,7 @@ int bench_rdma(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
 	struct load_rdma conf = { .runtime_ms = bench->opts->runtime_ms, .stop = &bench->stop,
-		.timeout_ms = opts->common.timeout_ms ? opts->common.timeout_ms : DIAL_MS };
+		.timeout_ms = opts->common.timeout_ms || opts->common.never ? opts->common.timeout_ms : DIAL_MS };
 	struct diag rdma = { 0 };
 	uint32_t size[SIZES];
 	unsigned sizes;

@@ -180,7 +180,8 @@ static int open_disks(struct daemon *d)
 	for (; d->disks < d->call->rest; d->disks++) {
 		struct bdev **disk = &d->disk[d->disks];
 
-		err = daemon_time_left(d, &env.timeout_ms);
+		if (d->deadline)
+			err = daemon_time_left(d, &env.timeout_ms);
 		if (!err)
 			err = disk_open(d->call, disk, d->loop, d->call->operand[d->disks], &env);
 		if (err && d->call->diag->err == EROFS && !d->call->diag->hint[0])

@@ -30,7 +30,7 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 	struct identity who;
 	int rc, root = kernel_root();
 
-	*env = (struct bdev_env){ .timeout_ms = common->timeout_ms, .on_loss_ms = ON_LOSS_MS };
+	*env = (struct bdev_env){ .timeout_ms = common->never ? BDEV_NEVER : common->timeout_ms, .on_loss_ms = ON_LOSS_MS };
 	rc = read_on_loss(on_loss, "--on-loss", &env->on_loss_ms, call->diag);
 	if (!rc)
 		rc = root < 0 ? diag_sys(call->diag, errno, "open /") : kernel_identity(root, NULL, NULL, &who, call->diag);

@@ -91,7 +91,7 @@ static int read_way(const struct login_options *opts, struct iser_target *target
 	*netdev = opts->iface ? opts->iface : iface_key;
 	if ((from || *netdev) && target->carrier == ISCSI_ISER)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: over iSER the kernel goes by its routes alone", from ? "--src" : "--iface");
-	return from ? addr_resolve(src, from, 0, 2000, diag) : 0;
+	return from ? addr_resolve(src, from, 0, ADDR_LOOKUP_MS, diag) : 0;
 }
 
 static bool same_text(const char *a, const char *b)

@@ -55,7 +55,7 @@ static bool same_host(const char *want, const char *is)
 
 	if (!want || !strcmp(want, is))
 		return true;
-	if (!*is || addr_resolve(&a, want, 1, 5000, NULL) || addr_resolve(&b, is, 1, 1000, NULL))
+	if (addr_numeric(&a, want, 1, NULL) || addr_numeric(&b, is, 1, NULL))
 		return false;
 	return a.len == b.len && !memcmp(&a.ss, &b.ss, a.len);
 }
@@ -65,6 +65,7 @@ struct filter {
 	char ctrl[MAX][16];
 	unsigned ctrls;
 	bool by_name;
+	char numeric[2][ADDR_TEXT]; /* of traddr and host_traddr, where those are names */
 };
 
 static bool passes(const struct filter *f, const struct nvmf_ctrl *ctrl)
@@ -143,10 +144,21 @@ static bool is_uri(const char *text)
 	return strstr(text, "://") || !strncmp(text, "transport=", 10) || !strncmp(text, "trtype", 6);
 }
 
+static int find_host(const char **host, char numeric[ADDR_TEXT], struct diag *diag)
+{
+	struct addr addr;
+	int err = *host ? addr_resolve(&addr, *host, 1, ADDR_LOOKUP_MS, diag) : 0;
+
+	if (!err && *host && !strpbrk(*host, ":%"))
+		*host = addr_host(&addr, numeric);
+	return err;
+}
+
 static int read_filter(struct filter *f, struct nvmf_target *t, struct call *call, int root)
 {
 	const struct disconnect_options *opts = call->opts;
 	const char *operand = call->operands ? call->operand[0] : NULL;
+	int err;
 
 	*f = (struct filter){ .transport = opts->transport,
 		.traddr = opts->traddr,
@@ -161,6 +173,11 @@ static int read_filter(struct filter *f, struct nvmf_target *t, struct call *cal
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' and -n, -d, -a say the same thing: give one of both", operand);
 	if (operand && is_uri(operand))
 		return add_uri(f, t, call, root, operand, call->diag);
+	err = find_host(&f->traddr, f->numeric[0], call->diag);
+	if (!err)
+		err = find_host(&f->host_traddr, f->numeric[1], call->diag);
+	if (err)
+		return err;
 	if (operand && !strncmp(operand, "nqn.", 4))
 		f->nqn = operand;
 	else if (operand)

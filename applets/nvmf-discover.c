@@ -188,7 +188,7 @@ static int discover(struct call *call)
 {
 	const struct discover_options *opts = call->opts;
 	const struct nvmf_discover_options how = { .referrals = !opts->no_referrals, .max_hops = HOPS };
-	struct bdev_env env = { .timeout_ms = opts->common.timeout_ms };
+	struct bdev_env env = { .timeout_ms = opts->common.never ? BDEV_NEVER : opts->common.timeout_ms };
 	struct nvmf_log log = { 0 };
 	struct diag rdma = { 0 };
 	struct loop *loop;

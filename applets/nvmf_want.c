@@ -13,7 +13,6 @@
 #define IO_PORT        "4420"
 #define DISCOVERY_PORT "8009"
 #define LOSS_SECONDS   60
-#define RESOLVE_MS     5000
 
 /* Our words for the kernel's, in URIs of all network disks. */
 static const struct {
@@ -282,7 +281,7 @@ static int read_identity(struct nvmf_target *t, int root, struct diag *diag)
 static int read_address(struct nvmf_target *t, struct diag *diag)
 {
 	struct addr addr;
-	int err = addr_resolve(&addr, t->want.value[NVMF_TRADDR], 1, RESOLVE_MS, diag);
+	int err = addr_resolve(&addr, t->want.value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
 
 	if (err)
 		return err;

@@ -54,6 +54,7 @@ struct opt {
 struct opt_common {
 	const char *output; /* text|json|normal */
 	bool json, verbose, quiet, dry_run;
+	bool never; /* --timeout 0 was given */
 	uint32_t timeout_ms; /* bounds the command, or getting ready; 0 = none */
 };
 

@@ -344,6 +344,16 @@ static int check_operands(struct parser *parser)
 	return 0;
 }
 
+/* An applet's own default may be "unset", which is not the same as --timeout 0. */
+#define UNSET UINT32_MAX
+
+static void settle_timeout(struct opt_common *common)
+{
+	common->never = !common->timeout_ms;
+	if (common->timeout_ms == UNSET)
+		common->timeout_ms = 0;
+}
+
 /* --json and --output json are the same thing to everybody else. An applet may have more forms whose names begin with json. */
 static void settle_output(struct opt_common *common)
 {
@@ -358,8 +368,11 @@ static void settle_output(struct opt_common *common)
 int opt_parse(struct call *call, int argc, char **argv, void *opts, bool *help)
 {
 	struct parser parser = { .call = call, .opts = opts, .argc = argc, .next = 1, .argv = argv };
+	struct opt_common *common = opts;
 	bool only_operands = false;
 
+	if (!common->timeout_ms)
+		common->timeout_ms = UNSET;
 	call->operand = argv + (argc > 0);
 	call->operands = call->rest = 0;
 	while (parser.next < argc) {
@@ -387,7 +400,8 @@ int opt_parse(struct call *call, int argc, char **argv, void *opts, bool *help)
 
 	if (!parser.rc)
 		parser.rc = rc;
-	settle_output(opts);
+	settle_output(common);
+	settle_timeout(common);
 	call->opts = opts;
 	*help = parser.help;
 	return parser.rc;

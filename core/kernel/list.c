@@ -178,7 +178,7 @@ bool list_same_host(const char *text, const struct addr *addr)
 	char left[ADDR_TEXT], right[ADDR_TEXT];
 	struct addr other;
 
-	if (!strpbrk(text, ".:") || addr_resolve(&other, text, 1, 1, NULL) || other.ss.ss_family != addr->ss.ss_family)
+	if (addr_numeric(&other, text, 1, NULL) || other.ss.ss_family != addr->ss.ss_family)
 		return false;
 	addr_host(&other, left);
 	addr_host(addr, right);
@@ -192,7 +192,7 @@ static bool gid_is(const char *gid, const char *address)
 	struct addr addr;
 	char text[40];
 
-	if (addr_resolve(&addr, gid, 1, 1, NULL))
+	if (addr_numeric(&addr, gid, 1, NULL))
 		return false;
 	if (list_same_host(address, &addr))
 		return true;

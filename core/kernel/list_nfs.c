@@ -28,7 +28,7 @@ static void look_transport(const char *name, void *arg)
 	if (!kind || strcmp(kind + 1, link->transport))
 		return;
 	snprintf(dir, sizeof(dir), SWITCHES "/%.40s/%.40s", search->sw, name);
-	if (sys_read(search->list->root, text, sizeof(text), "%s/dstaddr", dir) <= 0 || addr_resolve(&addr, text, 1, 1, NULL) ||
+	if (sys_read(search->list->root, text, sizeof(text), "%s/dstaddr", dir) <= 0 || addr_numeric(&addr, text, 1, NULL) ||
 		!list_same_host(link->address, &addr))
 		return;
 	search->found = true;

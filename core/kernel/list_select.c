@@ -100,7 +100,7 @@ static bool same_gid(const char *host, const char *gid)
 	struct addr addr;
 
 	if (strchr(host, ':'))
-		return !addr_resolve(&addr, host, 1, 1, NULL) && list_same_host(gid, &addr);
+		return !addr_numeric(&addr, host, 1, NULL) && list_same_host(gid, &addr);
 	if (strlen(host) != 32)
 		return true;
 	for (; *host && *gid; gid++)

@@ -84,12 +84,12 @@ int kernel_nvmf_route(struct nvmf_want *want, struct nvmf_route *made, struct di
 	const char *iface = want->value[NVMF_HOST_IFACE], *source = want->value[NVMF_HOST_TRADDR];
 	char scoped[IF_NAMESIZE] = "";
 	struct addr target, own;
-	int err = addr_resolve(&target, want->value[NVMF_TRADDR], 1, 5000, diag);
+	int err = addr_resolve(&target, want->value[NVMF_TRADDR], 1, ADDR_LOOKUP_MS, diag);
 
 	if (err)
 		return err;
 	if (source) {
-		err = addr_resolve(&own, source, 1, 5000, diag);
+		err = addr_resolve(&own, source, 1, ADDR_LOOKUP_MS, diag);
 		if (!err && own.ss.ss_family != target.ss.ss_family)
 			err = diag_set(diag, DIAG_USAGE, EINVAL, "host_traddr '%s' is of another family than traddr '%s'", source,
 				want->value[NVMF_TRADDR]);

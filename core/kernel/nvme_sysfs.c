@@ -166,7 +166,7 @@ static bool same_address(const char *a, const char *b)
 
 	if (!strcmp(a, b))
 		return true;
-	if (!strpbrk(a, ".:") || !strpbrk(b, ".:") || addr_resolve(&left, a, 1, 1, NULL) || addr_resolve(&right, b, 1, 1, NULL))
+	if (addr_numeric(&left, a, 1, NULL) || addr_numeric(&right, b, 1, NULL))
 		return false;
 	return left.len == right.len && !memcmp(&left.ss, &right.ss, left.len);
 }

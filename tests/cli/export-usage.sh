@@ -19,5 +19,7 @@ x "'10.0.0.0/33': the prefix length is a number from 0 to 32" ram:1M --allow 10.
 x '--daemon and --run exclude each other' ram:1M --daemon --run true
 x 'URI is missing' --nbd "unix:$SOCK"
 x 'at most 16 disks' ram:1M{,,,,,,,,,,,,,,,,} --nbd "unix:$SOCK"
+x "'/run/x.sock' is not an address" ram:1M --nbd /run/x.sock
+grep -qx 'hint: unix:/run/x.sock' refused.err || die "no hint: $(cat refused.err)"
 x '--nbd: given more than 8 times' ram:1M --nbd{,,,,,,,,}=:0
 x "name of an export is at most 512 bytes" ram:1M --name "$(printf '%0513d' 0)" --nbd "unix:$SOCK"

@@ -75,6 +75,23 @@ static void parse_words(struct run *run, const struct applet *applet, const char
 }
 #define PARSE(run, ...) parse_words(run, &tool, (const char *const[]){ __VA_ARGS__, NULL })
 
+/* An applet may have no limit unless one is given, which is not the same as --timeout 0. */
+Test(opt, never_is_not_unset)
+{
+	struct run run;
+
+	PARSE(&run, "a");
+	cr_assert(!run.opts.common.never && run.opts.common.timeout_ms == 30000);
+	PARSE(&run, "a", "--timeout", "0");
+	cr_assert(run.opts.common.never && run.opts.common.timeout_ms == 0);
+	PARSE(&run, "a", "--timeout", "0", "--timeout", "7");
+	cr_assert(!run.opts.common.never && run.opts.common.timeout_ms == 7000);
+	parse_words(&run, &plain, (const char *const[]){ NULL });
+	run.opts = (struct tool){ 0 };
+	opt_parse(&run.call, 1, run.word, &run.opts, &run.help);
+	cr_assert(!run.opts.common.never && run.opts.common.timeout_ms == 0);
+}
+
 Test(opt, defaults_stay)
 {
 	struct run run;

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A silent name server: --timeout bounds the lookup in every applet, and a path whose name gets no answer delays no other path.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+requires jq python3 unshare
+# its address is free in a network namespace, resolv.conf can be replaced in a mount namespace
+[ -n "${OWN_NET-}" ] || {
+	unshare -nm true 2>/dev/null || { echo 'needs root with namespaces'; exit 77; }
+	OWN_NET=1 exec unshare -nm "$HERE/names-timeout.sh"
+}
+ip link set lo up || { echo 'needs ip'; exit 77; }
+echo 'nameserver 127.0.0.53' >resolv.conf
+echo '127.0.0.1 localhost' >hosts
+[ -e /etc/resolv.conf ] || { echo 'needs /etc/resolv.conf'; exit 77; }
+mount --bind resolv.conf /etc/resolv.conf && mount --bind hosts /etc/hosts || { echo 'needs mounts of its own'; exit 77; }
+mkfifo listening
+python3 -c 'import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.53", 53))
+open("listening", "w").close(); time.sleep(600)' &
+cleanup_fn kill $!
+read -r _ <listening
+
+x=mute.example guid=0002c90300000001 pids=()
+# mute APPLET WORD…: in the background, as each takes its second
+mute() {
+	local n=${#pids[@]}
+	{
+		begun=$(date +%s%N)
+		"$RDMASTOR" "$@" --timeout 1 >"out.$n" 2>"err.$n" </dev/null
+		echo "$? $((($(date +%s%N) - begun) / 1000000)) $*" >"end.$n"
+	} &
+	pids+=($!)
+}
+mute serve ram:1M --nvmf --tcp $x:4420
+mute serve ram:1M --nvmf --rdma $x
+mute serve nbd://$x/ --nvmf --tcp 127.0.0.1:0
+mute export ram:1M --nbd $x:10809
+mute export nvme+tcp://$x/nqn.x --nbd "unix:$TMP/a"
+mute bench --tcp $x
+mute bench --rdma $x
+mute bench nvme+tcp://$x/nqn.x
+mute info nvme+tcp://$x/nqn.x
+mute info "nvme+rdma://$x/nqn.x?rdma=iwarp"
+mute info nbd://$x
+mute copy nbd://$x x.img
+mute copy ram:1M nbd://$x
+mute nvmf-discover -t tcp -a $x
+mute nvmf-connect -t tcp -a $x -n nqn.x
+mute nvmf-connect-all -t tcp -a $x
+mute nvmf-disconnect -a $x
+mute iser-discover $x
+mute iser-login iscsi://$x/iqn.x
+mute iser-logout iscsi://$x/iqn.x
+mute nfsrdma-discover $x
+mute nfsrdma-mount $x:/x "$TMP"
+mute srp-connect srp+cm://$x:5555/$guid/$guid
+mute status nvme+tcp://$x/nqn.x
+wait "${pids[@]}"
+for n in "${!pids[@]}"; do
+	read -r status ms what <"end.$n"
+	[ "$status" = 1 ] || die "$what: exit status $status: $(cat "err.$n")"
+	grep -q "no answer for host name '$x'" "err.$n" || die "$what: $(cat "err.$n")"
+	[ "$ms" -lt 3500 ] || die "$what: took $ms ms"
+done
+
+# --- a disk over two paths; the second is tried again and again
+truncate -s 16M disk
+serve disk --nvmf --tcp 127.0.0.1:0 --nqn $NQN
+first=$SERVER
+mkfifo ready2
+"$RDMASTOR" export "nvme+tcp://127.0.0.1:$PORT/$NQN/1?path=nvme%2Btcp%3A%2F%2F$x%3A4420%2F$NQN%2F1" --nbd "unix:$SOCK" --queues 1 -v --ready-fd 3 3>ready2 >out2 2>err2 &
+SERVER=$!
+cleanup_fn kill -KILL "$first"
+read -r _ <ready2 || die "export: $(cat err2)"
+ours bench "$URI" --rw randread --iodepth 1 --runtime 6 --json >bench.json || die "bench: $(cat bench.json)"
+jq -e '.read.latency_ns.max < 1000000000 and .read.requests > 100' bench.json >/dev/null || die "a read waited for the name: $(jq .read.latency_ns.max bench.json) ns"
+grep -q "path .*$x.*, attempt 1: .*$x" err2 || die "the other path was not tried: $(cat err2)"
+grep -q 'lost' err2 && die "a path was lost: $(cat err2)"
+stop
