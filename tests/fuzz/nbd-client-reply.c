@@ -122,7 +122,6 @@ static void answer_option(uint32_t option, const void *data, uint32_t len)
 			abort();
 		give_rep(option, NBD_REP_INFO, &export, sizeof(export));
 		give_rep(option, NBD_REP_ACK, NULL, 0);
-		peer.serving = true;
 		return;
 	default:
 		give_rep(option, NBD_REP_ERR_UNSUP, NULL, 0);
@@ -188,11 +187,27 @@ static void give_made(void)
 	}
 }
 
+/* The client's flags precede its first option. */
+static const struct nbd_opt *option_of(const uint8_t *p)
+{
+	const struct nbd_opt *opt = (const struct nbd_opt *)(const void *)p;
+
+	return get_be64(opt->magic) == NBD_OPT_MAGIC ? opt : (const struct nbd_opt *)(const void *)(p + 4);
+}
+
+static bool is_option(const uint8_t *p, uint32_t len)
+{
+	const struct nbd_opt *opt = option_of(p);
+
+	return get_be64(opt->magic) == NBD_OPT_MAGIC && p + len == (const uint8_t *)(opt + 1) + get_be32(opt->len);
+}
+
 /* p NULL: nobody asked. */
-static void answer_well(const uint8_t *p, uint32_t len)
+static void answer_well(const uint8_t *p)
 {
 	const struct nbd_greeting greeting = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC), put_be16(3) };
 	const struct nbd_request *req = (const struct nbd_request *)(const void *)p;
+	const struct nbd_opt *opt;
 
 	if (!peer.greeted) {
 		peer.greeted = true;
@@ -200,14 +215,12 @@ static void answer_well(const uint8_t *p, uint32_t len)
 	} else if (p && peer.serving) {
 		answer_request(get_be16(req->type));
 	} else if (p) {
-		p += get_be64(*(const be64 *)(const void *)p) == NBD_OPT_MAGIC ? 0 : 4; /* the first comes with the client's flags */
-		answer_option(get_be32(((const struct nbd_opt *)(const void *)p)->option), p + sizeof(struct nbd_opt),
-			      get_be32(((const struct nbd_opt *)(const void *)p)->len));
-		(void)len;
+		opt = option_of(p);
+		answer_option(get_be32(opt->option), opt + 1, get_be32(opt->len));
 	}
 }
 
-static void answer(const uint8_t *p, uint32_t len)
+static void answer(const uint8_t *p)
 {
 	enum script_step step = script_next(&peer.script);
 	uint32_t from = peer.to;
@@ -215,14 +228,14 @@ static void answer(const uint8_t *p, uint32_t len)
 	switch (step) {
 	case SCRIPT_GOOD:
 	case SCRIPT_FILLED:
-		answer_well(p, len);
+		answer_well(p);
 		break;
 	case SCRIPT_TWICE:
-		answer_well(p, len);
-		answer_well(p, len);
+		answer_well(p);
+		answer_well(p);
 		break;
 	case SCRIPT_SPOILED:
-		answer_well(p, len);
+		answer_well(p);
 		script_spoil(&peer.script, peer.in + from, peer.to - from);
 		break;
 	case SCRIPT_RAW:
@@ -240,7 +253,9 @@ static void answer(const uint8_t *p, uint32_t len)
 	}
 }
 
-/* One element of the out-list is one message; anything wrong in it is a finding. */
+/* One element of the out-list is one message; anything wrong in it is a finding. The phase follows
+ * from the client's own bytes: after a spoiled answer to NBD_OPT_GO it can fall back to
+ * NBD_OPT_EXPORT_NAME, and raw bytes can end the handshake. */
 static void client_said(const struct stream_out *out)
 {
 	static uint8_t bytes[65536];
@@ -253,11 +268,12 @@ static void client_said(const struct stream_out *out)
 		memcpy(bytes + len, out->iov[i].iov_base, out->iov[i].iov_len);
 		len += (uint32_t)out->iov[i].iov_len;
 	}
-	if (peer.serving) {
+	if (get_be32(req->magic) == NBD_REQUEST_MAGIC) {
 		bool write = get_be16(req->type) == NBD_CMD_WRITE;
 
-		if (get_be32(req->magic) != NBD_REQUEST_MAGIC || len != sizeof(*req) + (write ? get_be32(req->len) : 0))
+		if (len != sizeof(*req) + (write ? get_be32(req->len) : 0))
 			abort();
+		peer.serving = true;
 		memcpy(peer.cookie, req->cookie, sizeof(peer.cookie));
 		peer.off = get_be64(req->off);
 		peer.len = get_be32(req->len);
@@ -266,8 +282,10 @@ static void client_said(const struct stream_out *out)
 				abort();
 		if (get_be16(req->type) == NBD_CMD_DISC)
 			return;
+	} else if (peer.serving || !is_option(bytes, len)) {
+		abort();
 	}
-	answer(bytes, len);
+	answer(bytes);
 }
 
 static void tell_sent(void)
@@ -315,7 +333,7 @@ static void turn_live(void)
 		peer.stream.state = STREAM_UP;
 		peer.busy = true;
 		peer.stream.ev->up(&peer.stream);
-		answer(NULL, 0);
+		answer(NULL);
 		return;
 	}
 	/* Level-triggered: a piece is all that the socket holds, and the next one has come when the reader is through with it. */
@@ -336,7 +354,7 @@ static bool turn(struct loop_poller *poller)
 		turn_live();
 	peer.idle = peer.busy ? 0 : peer.idle + 1;
 	if (peer.idle > IDLE && peer.live && !peer.over)
-		answer(NULL, 0);
+		answer(NULL);
 	return true;
 }
 
@@ -361,6 +379,7 @@ int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial
 	(void)dial, (void)diag;
 	if (peer.live)
 		abort();
+	peer.greeted = peer.serving = false;
 	stream_begin(loop, events, user);
 	*out = &peer.stream;
 	return 0;
