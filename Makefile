@@ -21,7 +21,7 @@ MAKEFLAGS += -rR $(parallel)
 SHELL     := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all check unit faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist clean help FORCE
+.PHONY: all check unit tsan tsan-run faults demo demo-vm vm vm-one fabric fabric-one fuzz bench lint install dist clean help FORCE
 all: $(B)/rdmastor
 
 # Sources, and what each build makes of them.
@@ -37,10 +37,12 @@ BENCH     := $(wildcard tests/bench/*.c)
 FABRIC    := $(wildcard tests/fabric/*.c)
 
 SYS       := $(B)/sysroot
-T         := $(B)/test/$(if $(filter-out 0,$(SAN)),san,plain)
+T         := $(B)/test/$(if $(filter thread,$(SAN)),tsan,$(if $(filter-out 0,$(SAN)),san,plain))
 F         := $(B)/fuzz
 UNIT_BIN  := $(UNIT:%.c=$(T)/%)
 PAIR_BIN  := $(PAIR:%.c=$(T)/%)
+TSAN_BIN  := $(PAIR_BIN) \
+	$(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/loop.c block/paths*.c export/nbd*.c)))
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
@@ -54,7 +56,7 @@ SHIP_C    := $(COMMON) -fPIE -ffunction-sections -fdata-sections -fno-asynchrono
 	-isystem $(SYS)/include -isystem $(SYS)/uapi
 SHIP_LD   := -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noseparate-code -Wl,-z,stack-size=1048576
 SANITIZE  := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-TEST_CC   := gcc $(if $(filter-out 0,$(SAN)),$(SANITIZE))
+TEST_CC   := gcc $(if $(filter thread,$(SAN)),-fsanitize=thread,$(if $(filter-out 0,$(SAN)),$(SANITIZE)))
 TEST_C    := $(COMMON) -O1 -pthread -DDEBUG_CONTRACTS -Itests/fake -isystem $(SYS)/glibc/include
 FUZZ_CC   := clang $(SANITIZE)
 
@@ -147,6 +149,7 @@ $(addprefix $(T)/tests/,core/base/addr core/base/resolve core/proto/iscsi/hops p
 $(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/kernel/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
 $(T)/tests/core/net/ep $(T)/tests/core/net/ep_again: $(T)/obj/core/net/ep.o
+$(UNIT_BIN) $(PAIR_BIN): $(if $(filter thread,$(SAN)),$(T)/obj/tests/tsan.o)
 $(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(TEST_LIBS) -lcriterion
@@ -174,7 +177,7 @@ $(FUZZ_BIN): $(F)/%: $(F)/obj/tests/fuzz/%.o $(F)/libfake.a $(F)/libcore.a
 
 # Running things. tests/run counts; with RESULTS=file in the environment it only adds to that file and leaves the summary to the caller.
 HAVE_VM   := $(if $(wildcard tests/vm/run),$(B)/have-vm)
-SUITES     = B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' REPLAY='$(REPLAY)' FUZZ='$(FUZZ_BIN)' \
+SUITES     = B='$(B)' T='$(T)' UNIT='$(UNIT_BIN)' PAIR='$(PAIR_BIN)' TSAN='$(TSAN_BIN)' REPLAY='$(REPLAY)' FUZZ='$(FUZZ_BIN)' \
 	SCHEDULES='$(SCHEDULES)' SECONDS_EACH='$(SECONDS)' SEED='$(SEED)' RUNS='$(RUNS)' \
 	RDMASTOR='$(abspath $(B)/rdmastor)' FABRIC='$(abspath $(T)/fabric)' SHIP_CC='$(SHIP_CC) $(SHIP_C) $(WARN)' FUZZ_CC='$(FUZZ_CC) $(TEST_C) $(WARN)' tests/run
 
@@ -184,6 +187,11 @@ check: $(B)/rdmastor $(VM_BIN) $(UNIT_BIN) $(PAIR_BIN) $(REPLAY) $(B)/have-test 
 ## make unit       unit and pair tests only (SAN=0: without sanitizers, for gdb and valgrind)
 unit: $(UNIT_BIN) $(PAIR_BIN)
 	@$(SUITES) unit pair
+## make tsan       pair tests and the unit tests that use threads, under ThreadSanitizer
+tsan:
+	@$(MAKE) --no-print-directory SAN=thread tsan-run
+tsan-run: $(TSAN_BIN)
+	@$(SUITES) tsan
 ## make faults     initiator against target on wires that misbehave, SCHEDULES=2000 at random (SEED=1: always the same ones)
 faults: $(T)/tests/pair/faults
 	@$(SUITES) faults
@@ -239,5 +247,5 @@ help:
 	@echo 'everywhere: V=1 whole command lines, W=1 warnings are errors, B=dir another output folder'
 
 -include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH) $(wildcard tests/vm/*/*.c)) \
-	$(patsubst %.c,$(T)/obj/%.d,core/net/ep.c $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c) \
+	$(patsubst %.c,$(T)/obj/%.d,core/net/ep.c $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c tests/tsan.c) \
 	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS)),$(patsubst %.c,$(F)/obj/%.d,$(TESTABLE) $(FAKES) $(FUZZ)))

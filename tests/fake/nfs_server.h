@@ -21,7 +21,7 @@ struct nfs_server {
 	uint32_t reject; /* rpc_accept of every reply; 0: it is served */
 	bool deny; /* the credentials */
 	unsigned calls; /* counted */
-	enum { /* of its replies over TCP */
+	_Atomic enum { /* of its replies over TCP */
 		NFS_SERVER_WHOLE,
 		NFS_SERVER_BYTES, /* one at a time */
 		NFS_SERVER_FRAGMENTS,

@@ -308,4 +308,5 @@ void tcp_target_stop(struct tcp_target *tt)
 		pthread_join(tt->conn[i], NULL);
 		close(tt->fd[i]);
 	}
+	tt->conns = 0;
 }

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -267,7 +268,7 @@ static int add_thread(struct loop *loop, void *arg)
 struct numbered {
 	struct loop_msg msg;
 	int number, *last;
-	volatile int *done;
+	atomic_int *done;
 };
 
 static void in_order(struct loop_msg *msg)
@@ -287,7 +288,7 @@ Test(loop, calls_run_on_the_members_thread_and_messages_keep_their_order)
 	pthread_t thread = pthread_self();
 	static struct numbered n[1000];
 	int last = -1;
-	volatile int done = 0;
+	atomic_int done = 0;
 
 	cr_assert_eq(crew_start(&crew, 2, &(struct loop_options){ .name = "test", .poll_us = 5 }, &diag), 0);
 	cr_assert_eq(loop_call(loop, crew_loop(crew, 1), add_thread, &thread), 7);
