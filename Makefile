@@ -138,7 +138,10 @@ $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a) -pthread
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
-$(T)/tests/core/mad/watch $(addprefix $(T)/tests/core/block/,paths orphan) $(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
+# On the clock of tests/fake/leap.c.
+$(addprefix $(T)/tests/,core/mad/watch core/block/paths core/block/orphan pair/neighbours) \
+	$(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)): \
+	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
 $(T)/tests/core/export/nbd_listen: TEST_LIBS += -Wl,--wrap=bind
 $(T)/tests/core/block/file_hang: TEST_LIBS += -Wl,--wrap=pread,--wrap=pwrite,--wrap=fdatasync,--wrap=fallocate,--wrap=ioctl,--wrap=lseek,--wrap=syscall,--wrap=fstatfs

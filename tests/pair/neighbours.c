@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One honest client next to many bad ones, at our target and at our NBD server. Whatever the others
+ * do, its data is right, no request of it fails, each is answered within the row's bound, and the
+ * server stops clean. The clock is fake: it moves on only while nothing has anything to do. */
+#include "../fake/raw_host.h"
+#include "honest.h"
+#include "serving.h"
+#include "wire/nbd.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+#define SIZE (4u << 20)
+#define WRITES 200
+#define MOST 48 /* bad clients */
+#define DEPTH 32
+#define STALL_MS 30000 /* of the target */
+#define SOON_MS 100 /* for the honest one's requests, next to clients that hold no common resource */
+
+enum carrier { TCP, IWARP, NBD };
+
+struct bad;
+struct row {
+	enum carrier carrier;
+	unsigned bad; /* clients */
+	unsigned each; /* what each does of it, where that is a number */
+	/* Makes one of them do something; called again and again. It counts what it did in bad->struck. */
+	void (*turn)(struct bad *);
+	unsigned honest_ms; /* longest time for one request of the honest client */
+	enum { ANY_END, ENDED } end; /* ENDED: the server has a time limit for what they do */
+};
+
+struct bad {
+	const struct row *row;
+	struct raw_host *raw; /* admin queue, or NBD client; NULL: is about to dial */
+	struct raw_host *io; /* I/O queue */
+	unsigned step, struck, seed;
+	uint16_t cntlid;
+};
+
+static struct bad bad[MOST];
+static const struct row *row;
+static struct addr server;
+
+/* --- bad hosts */
+
+static uint8_t noise[65536];
+
+static struct raw_host *dial(void)
+{
+	struct raw_host *raw = raw_dial(&server, row->carrier == IWARP);
+
+	raw->deaf = row->carrier == NBD;
+	return raw;
+}
+
+static void leave(struct bad *b)
+{
+	if (b->io)
+		raw_close(b->io);
+	raw_close(b->raw);
+	b->raw = b->io = NULL;
+	b->step = 0;
+}
+
+static struct nvmf_connect asking(uint16_t qid, uint16_t cntlid)
+{
+	return (struct nvmf_connect){ .qid = qid, .depth = DEPTH, .cntlid = qid ? cntlid : NVMF_CNTLID_ANY, .no_sqfc = true,
+				      .subnqn = SERVING_NQN, .hostnqn = "nqn.bad" };
+}
+
+/* What all of them do first, a step each time; true: both queues are live. */
+static bool joined(struct bad *b)
+{
+	const struct nvmf_connect admin = asking(0, 0), io = asking(1, b->cntlid);
+	struct nvme_sqe enable = raw_property(true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES);
+
+	if (!b->raw) {
+		b->raw = dial();
+		raw_hello(b->raw, 0, DEPTH);
+	} else if (b->step == 0 && b->raw->up) {
+		raw_connect(b->raw, &admin);
+		b->step++;
+	} else if (b->step == 1 && b->raw->replies == 1) {
+		cr_assert_eq(get_le16(b->raw->reply.status), 0);
+		b->cntlid = (uint16_t)get_le64(b->raw->reply.result);
+		raw_command(b->raw, &enable, NULL, 0);
+		b->step++;
+	} else if (b->step == 2 && b->raw->replies == 2) {
+		b->io = dial();
+		raw_hello(b->io, 1, DEPTH);
+		b->step++;
+	} else if (b->step == 3 && b->io->up) {
+		raw_connect(b->io, &io);
+		b->step++;
+	} else if (b->step == 4 && b->io->replies == 1) {
+		cr_assert_eq(get_le16(b->io->reply.status), 0);
+		b->step++;
+	}
+	return b->step >= 5;
+}
+
+/* In the part of the disk that is not the honest client's. */
+static struct nvme_sqe somewhere(struct bad *b, uint8_t opcode, unsigned cid, uint32_t blocks)
+{
+	return raw_rw(b->io, opcode, (uint16_t)cid, HONEST_SIZE / 512 + rand_r(&b->seed) % 1024, blocks);
+}
+
+static void silent(struct bad *b)
+{
+	if (!b->raw) {
+		b->raw = dial();
+		b->struck++;
+	}
+}
+
+static void greets_and_is_silent(struct bad *b)
+{
+	if (!b->raw) {
+		b->raw = dial();
+		raw_hello(b->raw, 0, DEPTH);
+	}
+	b->struck += b->raw->up;
+}
+
+static void joins_and_is_silent(struct bad *b)
+{
+	b->struck += joined(b);
+}
+
+/* Writes whose data never comes. */
+static void freezes(struct bad *b)
+{
+	if (!joined(b))
+		return;
+	if (b->step == 5) {
+		for (unsigned i = 0; i < row->each; i++) {
+			struct nvme_sqe sqe = somewhere(b, NVME_IO_WRITE, i, 256);
+
+			raw_command(b->io, &sqe, NULL, 0);
+		}
+		b->step++;
+	}
+	b->struck += b->io->wants == row->each;
+}
+
+/* In the middle of the data; then it comes back. */
+static void leaves_with_writes(struct bad *b)
+{
+	struct nvme_sqe sqe;
+
+	if (!joined(b))
+		return;
+	if (b->step == 5) {
+		for (unsigned i = 0; i < row->each; i++) {
+			sqe = somewhere(b, NVME_IO_WRITE, i, 256);
+			raw_command(b->io, &sqe, NULL, 0);
+		}
+		sqe = somewhere(b, NVME_IO_WRITE, row->each, 8);
+		if (row->carrier == TCP)
+			sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(4096) };
+		raw_command(b->io, &sqe, noise, row->carrier == TCP ? 4096 : 0);
+		b->step++;
+	} else if (b->io->wants >= row->each) {
+		raw_give(b->io, 0, noise, 1 + rand_r(&b->seed) % 8192, false);
+		raw_poll(b->io);
+		if (rand_r(&b->seed) % 2) {
+			raw_reset(b->io);
+			b->io = NULL;
+		}
+		b->struck++;
+		leave(b);
+	}
+}
+
+/* Lengths and offsets that do not match: in the command, its descriptor, its capsule and its data. */
+static void lies(struct bad *b)
+{
+	struct nvme_sqe sqe;
+	uint32_t wrong[] = { 0, 1, 511, 513, 1 << 20, 0xffffff };
+
+	if (!joined(b))
+		return;
+	if (b->io->over) {
+		b->struck++;
+		leave(b);
+		return;
+	}
+	switch (b->step++ % 4) {
+	case 0:
+		sqe = somewhere(b, NVME_IO_WRITE, b->step, 1);
+		sqe.sgl = raw_sgl(b->io, wrong[rand_r(&b->seed) % 6]);
+		raw_command(b->io, &sqe, NULL, 0);
+		break;
+	case 1:
+		sqe = somewhere(b, NVME_IO_WRITE, b->step, 8);
+		sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(4096) };
+		raw_command(b->io, &sqe, noise, 512);
+		break;
+	case 2:
+		sqe = raw_rw(b->io, NVME_IO_READ, (uint16_t)b->step, UINT64_MAX - rand_r(&b->seed) % 4, 8);
+		raw_command(b->io, &sqe, NULL, 0);
+		sqe = somewhere(b, NVME_IO_WRITE, b->step, 16);
+		raw_command(b->io, &sqe, NULL, 0);
+		break;
+	case 3:
+		if (b->io->wants) {
+			b->io->want[0].off += rand_r(&b->seed) % 2 ? 512 : 0;
+			raw_give(b->io, 0, noise, 4096, true);
+		}
+		break;
+	}
+}
+
+/* Reads, and takes nothing. */
+static void never_reads(struct bad *b)
+{
+	int small = 4096;
+
+	if (!joined(b))
+		return;
+	if (b->step == 5) {
+		setsockopt(b->io->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+		b->io->deaf = true;
+		for (unsigned i = 0; i < row->each; i++) {
+			struct nvme_sqe sqe = somewhere(b, NVME_IO_READ, i, 2048);
+
+			raw_command(b->io, &sqe, NULL, 0);
+		}
+		b->step++;
+	}
+	b->struck += !b->io->out_len;
+}
+
+/* From the first byte, after the greeting, on the admin queue, on the I/O queue. */
+static void sends_garbage(struct bad *b)
+{
+	unsigned far = b->seed % 4;
+
+	if (far < 2 && !b->raw) {
+		b->raw = dial();
+		if (far)
+			raw_hello(b->raw, 0, DEPTH);
+	} else if (far >= 2 && !joined(b)) {
+		return;
+	}
+	if ((b->raw && b->raw->over) || (b->io && b->io->over)) {
+		b->struck++;
+		leave(b);
+		b->seed++;
+	} else if (far != 1 || b->raw->up) {
+		raw_bytes(far == 3 ? b->io : b->raw, noise + rand_r(&b->seed) % 32768 / 4 * 4 + far, 4096);
+		b->seed = b->seed / 4 * 4 + far;
+	}
+}
+
+/* --- bad NBD clients: raw_host only for its bytes */
+
+/* The whole handshake in one go: the server's side of it is never looked at. */
+static void nbd_join(struct bad *b)
+{
+	b->raw = dial();
+	raw_bytes(b->raw, "\0\0\0\3IHAVEOPT\0\0\0\1\0\0\0\0", 20); /* NBD_OPT_EXPORT_NAME */
+}
+
+static void nbd_ask(struct bad *b, uint16_t type, uint64_t off, uint32_t len)
+{
+	struct nbd_request req = { put_be32(NBD_REQUEST_MAGIC), put_be16(0), put_be16(type), { (uint8_t)b->step }, put_be64(off), put_be32(len) };
+
+	raw_bytes(b->raw, &req, sizeof(req));
+}
+
+/* The other end has closed, whatever lies unread before that. */
+static bool nbd_over(struct bad *b)
+{
+	char bytes[65536];
+	ssize_t got;
+
+	while ((got = recv(b->raw->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		;
+	return !got || errno != EAGAIN;
+}
+
+static void nbd_silent_in_handshake(struct bad *b)
+{
+	if (!b->raw) {
+		b->raw = dial();
+		raw_bytes(b->raw, "\0\0\0\3IHAVE", 9);
+	}
+	b->struck += !b->raw->out_len;
+}
+
+static void nbd_joins_and_is_silent(struct bad *b)
+{
+	if (!b->raw)
+		nbd_join(b);
+	b->struck += !b->raw->out_len;
+}
+
+static void nbd_freezes(struct bad *b)
+{
+	if (!b->raw) {
+		nbd_join(b);
+		for (unsigned i = 0; i < row->each; i++) {
+			nbd_ask(b, NBD_CMD_WRITE, HONEST_SIZE, 65536);
+			raw_bytes(b->raw, noise, i + 1 < row->each ? 65536 : 1000);
+		}
+	}
+	b->struck += !b->raw->out_len;
+}
+
+static void nbd_leaves_with_writes(struct bad *b)
+{
+	if (!b->raw) {
+		nbd_freezes(b);
+	} else if (!b->raw->out_len) {
+		b->struck++;
+		leave(b);
+	}
+}
+
+static void nbd_lies(struct bad *b)
+{
+	static const uint32_t len[] = { 0, 1, 0x7fffffff, UINT32_MAX, 513 };
+
+	if (!b->raw) {
+		nbd_join(b);
+	} else if (nbd_over(b)) {
+		b->struck++;
+		leave(b);
+	} else if (b->step < 40) {
+		nbd_ask(b, (uint16_t)(b->step % 9), b->step % 3 ? HONEST_SIZE + 512 : UINT64_MAX - 511, len[b->step % 5]);
+		b->step++;
+	} else {
+		raw_bytes(b->raw, noise, 100); /* a write's data, or no magic */
+	}
+}
+
+static void nbd_never_reads(struct bad *b)
+{
+	if (!b->raw) {
+		nbd_join(b);
+		for (unsigned i = 0; i < row->each; i++)
+			nbd_ask(b, NBD_CMD_READ, HONEST_SIZE, 1 << 20);
+	}
+	b->struck += !b->raw->out_len;
+}
+
+static void nbd_sends_garbage(struct bad *b)
+{
+	if (!b->raw) {
+		if (++b->seed % 2)
+			nbd_join(b);
+		else
+			b->raw = dial();
+	} else if (nbd_over(b)) {
+		b->struck++;
+		leave(b);
+	} else {
+		raw_bytes(b->raw, noise + rand_r(&b->seed) % 32768, 1000);
+	}
+}
+
+/* --- the frame */
+
+/* True once each has done what it is here for. */
+static bool all_struck(void)
+{
+	bool all = true;
+
+	for (unsigned i = 0; i < row->bad; i++) {
+		struct bad *b = &bad[i];
+
+		row->turn(b);
+		if (b->raw)
+			raw_poll(b->raw);
+		if (b->io)
+			raw_poll(b->io);
+		all &= b->struck > 0;
+	}
+	return all;
+}
+
+static void find_server(void)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+	if (row->carrier != NBD) {
+		target_ways(target, 0, &server);
+		return;
+	}
+	snprintf(un.sun_path, sizeof(un.sun_path), "%s", serving_socket());
+	memcpy(&server.ss, &un, sizeof(un));
+	server.len = sizeof(un);
+}
+
+static void attach(void)
+{
+	struct bdev_env env = { .hostnqn = "nqn.honest", .hostid = { 9 }, .write = true, .timeout_ms = 5000 };
+	char text[200];
+
+	if (row->carrier == NBD)
+		snprintf(text, sizeof(text), "nbd+unix:///?socket=%s", serving_socket());
+	else
+		snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s", row->carrier == TCP ? "tcp" : "rdma",
+			serving_port(), row->carrier == TCP ? "" : "?rdma=iwarp");
+	cr_assert_eq(host_attach(text, &env), 0, "%s", why.text);
+	host_open_lane();
+}
+
+static void honest_works(bool (*others)(void))
+{
+	uint64_t longest = honest_run(WRITES, others);
+
+	honest_check(backing->bytes);
+	cr_assert_leq(longest, row->honest_ms * MSEC, "an honest request took %g ms, expected at most %u", (double)longest / MSEC,
+		row->honest_ms);
+}
+
+static void pass(unsigned ms)
+{
+	volatile int never = 0;
+
+	loop_wait(loop, &never, loop_clock() + ms * MSEC);
+}
+
+/* The server has ended its connection; of those with an I/O queue it has ended all. */
+static bool is_ended(struct bad *b)
+{
+	struct target_status seen;
+
+	if (row->carrier == NBD)
+		return nbd_over(b);
+	raw_poll(b->raw);
+	target_get_status(target, &seen);
+	return b->io ? seen.queues == 1 : b->raw->over;
+}
+
+static void run(struct row r)
+{
+	unsigned seed = 7;
+
+	row = &r;
+	for (unsigned i = 0; i < sizeof(noise); i++)
+		noise[i] = (uint8_t)rand_r(&seed);
+	serving_begin(SIZE, TARGET_TCP | TARGET_RDMA_IWARP, 0);
+	opt.depth = DEPTH;
+	opt.stall_ms = STALL_MS;
+	opt.listen[0].no_crc = true;
+	if (r.carrier == NBD)
+		serving_start_nbd(16);
+	else
+		serving_start();
+	find_server();
+	attach();
+	for (unsigned i = 0; i < r.bad; i++)
+		bad[i] = (struct bad){ .row = row, .seed = i };
+	honest_works(all_struck);
+	/* Those that owe something go when their time is over; the honest client's goes on. */
+	pass(2 * STALL_MS);
+	honest_works(NULL);
+	for (unsigned i = 0; i < r.bad; i++) {
+		cr_assert(r.end != ENDED || is_ended(&bad[i]), "client %u is still connected", i);
+		leave(&bad[i]);
+	}
+	pass(10);
+	serving_end();
+}
+
+#define NEIGHBOURS(name, ...) Test(neighbours, name, .timeout = 100) { run((struct row){ __VA_ARGS__ }); }
+
+NEIGHBOURS(tcp_silent, TCP, 48, 0, silent, SOON_MS, ENDED)
+NEIGHBOURS(tcp_greet_and_are_silent, TCP, 48, 0, greets_and_is_silent, SOON_MS, ENDED)
+NEIGHBOURS(tcp_join_and_are_silent, TCP, 24, 0, joins_and_is_silent, SOON_MS, ANY_END)
+NEIGHBOURS(tcp_freeze_with_writes, TCP, 8, 4, freezes, SOON_MS, ENDED)
+NEIGHBOURS(tcp_leave_with_writes, TCP, 8, 4, leaves_with_writes, SOON_MS, ANY_END)
+NEIGHBOURS(tcp_lie, TCP, 8, 0, lies, SOON_MS, ANY_END)
+NEIGHBOURS(tcp_never_read, TCP, 6, 7, never_reads, SOON_MS, ENDED)
+NEIGHBOURS(tcp_garbage, TCP, 16, 0, sends_garbage, SOON_MS, ANY_END)
+
+NEIGHBOURS(iwarp_silent, IWARP, 48, 0, silent, SOON_MS, ENDED)
+NEIGHBOURS(iwarp_greet_and_are_silent, IWARP, 48, 0, greets_and_is_silent, SOON_MS, ENDED)
+NEIGHBOURS(iwarp_join_and_are_silent, IWARP, 24, 0, joins_and_is_silent, SOON_MS, ANY_END)
+NEIGHBOURS(iwarp_freeze_with_writes, IWARP, 8, 4, freezes, SOON_MS, ENDED)
+NEIGHBOURS(iwarp_leave_with_writes, IWARP, 8, 4, leaves_with_writes, SOON_MS, ANY_END)
+NEIGHBOURS(iwarp_lie, IWARP, 8, 0, lies, SOON_MS, ANY_END)
+NEIGHBOURS(iwarp_never_read, IWARP, 6, 7, never_reads, SOON_MS, ENDED)
+NEIGHBOURS(iwarp_garbage, IWARP, 16, 0, sends_garbage, SOON_MS, ANY_END)
+
+NEIGHBOURS(nbd_silent, NBD, 48, 0, silent, SOON_MS, ENDED)
+NEIGHBOURS(nbd_silent_in_handshake, NBD, 48, 0, nbd_silent_in_handshake, SOON_MS, ENDED)
+NEIGHBOURS(nbd_join_and_are_silent, NBD, 48, 0, nbd_joins_and_is_silent, SOON_MS, ANY_END)
+NEIGHBOURS(nbd_freeze_with_writes, NBD, 16, 4, nbd_freezes, SOON_MS, ANY_END)
+NEIGHBOURS(nbd_leave_with_writes, NBD, 16, 4, nbd_leaves_with_writes, SOON_MS, ANY_END)
+NEIGHBOURS(nbd_lie, NBD, 16, 0, nbd_lies, SOON_MS, ANY_END)
+NEIGHBOURS(nbd_never_read, NBD, 16, 8, nbd_never_reads, SOON_MS, ANY_END)
+NEIGHBOURS(nbd_garbage, NBD, 16, 0, nbd_sends_garbage, SOON_MS, ANY_END)
