@@ -442,36 +442,65 @@ static bool is_ended(struct bad *b)
 	return b->io ? seen.queues == 1 : b->raw->over;
 }
 
-static void run(struct row r)
+static void begin(const struct row *r)
 {
 	unsigned seed = 7;
 
-	row = &r;
+	row = r;
 	for (unsigned i = 0; i < sizeof(noise); i++)
 		noise[i] = (uint8_t)rand_r(&seed);
 	serving_begin(SIZE, TARGET_TCP | TARGET_RDMA_IWARP, 0);
 	opt.depth = DEPTH;
 	opt.stall_ms = STALL_MS;
 	opt.listen[0].no_crc = true;
-	if (r.carrier == NBD)
+	if (row->carrier == NBD)
 		serving_start_nbd(16);
 	else
 		serving_start();
 	find_server();
 	attach();
-	for (unsigned i = 0; i < r.bad; i++)
+	for (unsigned i = 0; i < row->bad; i++)
 		bad[i] = (struct bad){ .row = row, .seed = i };
 	honest_works(all_struck);
-	/* Those that owe something go when their time is over; the honest client's goes on. */
-	pass(2 * STALL_MS);
-	honest_works(NULL);
-	for (unsigned i = 0; i < r.bad; i++) {
-		cr_assert(r.end != ENDED || is_ended(&bad[i]), "client %u is still connected", i);
+}
+
+static void end(void)
+{
+	for (unsigned i = 0; i < row->bad; i++)
 		leave(&bad[i]);
-	}
 	pass(10);
 	serving_end();
 }
+
+static void run(struct row r)
+{
+	begin(&r);
+	/* Those that owe something go when their time is over; the honest client's goes on. */
+	pass(2 * STALL_MS);
+	honest_works(NULL);
+	for (unsigned i = 0; i < r.bad; i++)
+		cr_assert(r.end != ENDED || is_ended(&bad[i]), "client %u is still connected", i);
+	end();
+}
+
+/* Hosts that neither finish their writes nor close their end delay the stop, but the disk is flushed. */
+static void stops_under(enum carrier carrier)
+{
+	struct row r = { carrier, 8, 4, freezes, SOON_MS, ANY_END };
+	uint64_t flushes;
+
+	begin(&r);
+	host_hang_up();
+	flushes = backing->flushes;
+	cr_assert_eq(target_stop(target, 1000, &why), -ETIMEDOUT, "%s", why.text);
+	cr_assert(strstr(why.text, "given up"), "%s", why.text);
+	cr_assert_gt(backing->flushes, flushes);
+	target = NULL;
+	end();
+}
+
+Test(neighbours, tcp_stop_under_frozen, .timeout = 100) { stops_under(TCP); }
+Test(neighbours, iwarp_stop_under_frozen, .timeout = 100) { stops_under(IWARP); }
 
 #define NEIGHBOURS(name, ...) Test(neighbours, name, .timeout = 100) { run((struct row){ __VA_ARGS__ }); }
 

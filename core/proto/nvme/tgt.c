@@ -11,7 +11,9 @@
 #define BUFFERS 64
 #define DEPTH 128
 #define TELL_MS 10000
-#define CANCEL_MS 500 /* for the disks to give back what they held */
+/* For the disks to return what they held, and for RDMA connections, which wait 500 ms for the peer to
+ * close its end. */
+#define CANCEL_MS 1500
 
 static void turned_away(struct target *target, const struct diag *why)
 {
