@@ -140,7 +140,7 @@ $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=real
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
 # On the clock of tests/fake/leap.c.
 $(addprefix $(T)/tests/,core/mad/watch core/block/paths core/block/orphan pair/neighbours) \
-	$(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)): \
+	$(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)) $(T)/replay/nvme-tgt-session $(F)/nvme-tgt-session: \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
 $(T)/tests/core/export/nbd_listen: TEST_LIBS += -Wl,--wrap=bind

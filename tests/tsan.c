@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 // Replaces Criterion's runner in the ThreadSanitizer build. Criterion shares memory with its test
-// processes at an address that the sanitizer keeps for itself. Here each test runs in a plain child.
+// processes at an address that belongs to the sanitizer. Here each test runs in a plain child.
 // --tap=FILE is understood, other options are ignored.
 #include <criterion/criterion.h>
 #include <err.h>
@@ -76,8 +76,9 @@ static const struct criterion_test_extra_data *suite_of(const char *name)
 /* The sanitizer adds its own exit status to that of a test in which it found something. */
 static const char *run(void)
 {
-	int status;
 	pid_t pid = fork();
+	int status;
+	bool good;
 
 	if (pid < 0)
 		err(1, "fork");
@@ -90,8 +91,10 @@ static const char *run(void)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
 		return "skip";
 	if (test->data->signal)
-		return WIFSIGNALED(status) && WTERMSIG(status) == test->data->signal ? "ok" : "not ok";
-	return WIFEXITED(status) && WEXITSTATUS(status) == test->data->exit_code ? "ok" : "not ok";
+		good = WIFSIGNALED(status) && WTERMSIG(status) == test->data->signal;
+	else
+		good = WIFEXITED(status) && WEXITSTATUS(status) == test->data->exit_code;
+	return good ? "ok" : "not ok";
 }
 
 int main(int argc, char **argv)

@@ -31,7 +31,8 @@ static void submit(struct slot *s)
 static void write_something(struct slot *s)
 {
 	uint32_t len = 512 * (1 + rand_r(&seed) % (LONGEST / 512));
-	uint64_t off = (uint64_t)(s - slot) * SHARE + 512ull * (rand_r(&seed) % ((SHARE - len) / 512 + 1));
+	uint64_t off =
+		(uint64_t)(s - slot) * SHARE + 512ull * (rand_r(&seed) % ((SHARE - len) / 512 + 1));
 
 	left -= left > 0;
 	for (uint32_t i = 0; i < len; i++)
@@ -51,7 +52,8 @@ static void done(struct io *io)
 	longest_ns = took > longest_ns ? took : longest_ns;
 	cr_assert_eq(io->status, 0, "an honest request failed: %d", io->status);
 	if (io->kind == IO_READ) {
-		cr_assert_eq(memcmp(s->buf.p, shadow + io->off, io->len), 0, "an honest read brought other data");
+		cr_assert_eq(memcmp(s->buf.p, shadow + io->off, io->len), 0,
+			"an honest read brought other data");
 		if (left || !ready)
 			write_something(s);
 	} else {
@@ -74,7 +76,8 @@ uint64_t honest_run(unsigned writes, bool (*others)(void))
 	ready = !others;
 	for (unsigned i = 0; i < SLOTS; i++) {
 		slot[i] = (struct slot){ .buf = pool_buf(pool, i) };
-		slot[i].io = (struct io){ .buf = &slot[i].buf, .done = done, .lower = slot[i].lower };
+		slot[i].io =
+			(struct io){ .buf = &slot[i].buf, .done = done, .lower = slot[i].lower };
 		write_something(&slot[i]);
 	}
 	while (flying) {

@@ -19,7 +19,8 @@ struct raw_host *raw_dial(const struct addr *to, bool iwarp)
 	raw->iwarp = iwarp;
 	raw->msn = 1;
 	raw->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (raw->fd < 0 || (connect(raw->fd, (const struct sockaddr *)&to->ss, to->len) && errno != EINPROGRESS))
+	if (raw->fd < 0 || (connect(raw->fd, (const struct sockaddr *)&to->ss, to->len) &&
+				   errno != EINPROGRESS))
 		abort();
 	return raw;
 }
@@ -70,9 +71,12 @@ static void mpa_request(struct raw_host *raw, uint16_t qid, uint16_t depth)
 	struct {
 		struct mpa_frame frame;
 		struct nvmf_rdma_req req;
-	} hello = { .frame = { .key = MPA_KEY_REQ, .revision = 1, .priv_len = put_be16(sizeof(hello.req)) } };
+	} hello = { .frame = { .key = MPA_KEY_REQ,
+			    .revision = 1,
+			    .priv_len = put_be16(sizeof(hello.req)) } };
 
-	nvmf_rdma_req_put(&hello.req, &(struct nvmf_rdma_ask){ .qid = qid, .receives = depth, .depth = depth });
+	nvmf_rdma_req_put(&hello.req,
+		&(struct nvmf_rdma_ask){ .qid = qid, .receives = depth, .depth = depth });
 	raw_bytes(raw, &hello, sizeof(hello));
 }
 
@@ -96,13 +100,15 @@ void raw_command(struct raw_host *raw, const struct nvme_sqe *sqe, const void *d
 		put_pdu(raw, &pdu, data);
 		return;
 	}
-	*head = (struct ddp_untagged){ .c = { .ddp = DDP_LAST | DDP_VERSION, .rdmap = RDMAP_VERSION | RDMAP_SEND },
-				       .msn = put_be32(raw->msn++) };
+	*head = (struct ddp_untagged){ .c = { .ddp = DDP_LAST | DDP_VERSION,
+					       .rdmap = RDMAP_VERSION | RDMAP_SEND },
+		.msn = put_be32(raw->msn++) };
 	len = len < 16384 ? len : 16384;
 	memcpy(head + 1, sqe, sizeof(*sqe));
 	if (len)
 		memcpy((uint8_t *)(head + 1) + sizeof(*sqe), data, len);
-	raw_fpdu(raw, send + MPA_LEN_SIZE, (uint32_t)(sizeof(*head) - MPA_LEN_SIZE + sizeof(*sqe) + len));
+	raw_fpdu(raw, send + MPA_LEN_SIZE,
+		(uint32_t)(sizeof(*head) - MPA_LEN_SIZE + sizeof(*sqe) + len));
 }
 
 static void drop_want(struct raw_host *raw, unsigned i)
@@ -110,14 +116,18 @@ static void drop_want(struct raw_host *raw, unsigned i)
 	memmove(raw->want + i, raw->want + i + 1, (--raw->wants - i) * sizeof(raw->want[0]));
 }
 
-static void give_tagged(struct raw_host *raw, const struct raw_want *want, const void *data, uint32_t len, bool last)
+static void give_tagged(struct raw_host *raw, const struct raw_want *want, const void *data,
+	uint32_t len, bool last)
 {
 	static uint8_t segment[sizeof(struct ddp_tagged) + 32768];
 	struct ddp_tagged *head = (struct ddp_tagged *)(void *)segment;
 
-	*head = (struct ddp_tagged){ .c = { .ddp = (uint8_t)(DDP_TAGGED | DDP_VERSION | (last ? DDP_LAST : 0)),
-					     .rdmap = RDMAP_VERSION | RDMAP_READ_RESP },
-				     .stag = put_be32(want->stag), .to = put_be64(want->off) };
+	*head = (struct ddp_tagged){
+		.c = { .ddp = (uint8_t)(DDP_TAGGED | DDP_VERSION | (last ? DDP_LAST : 0)),
+			.rdmap = RDMAP_VERSION | RDMAP_READ_RESP },
+		.stag = put_be32(want->stag),
+		.to = put_be64(want->off)
+	};
 	memcpy(head + 1, data, len);
 	raw_fpdu(raw, segment + MPA_LEN_SIZE, (uint32_t)(sizeof(*head) - MPA_LEN_SIZE + len));
 }
@@ -134,8 +144,10 @@ void raw_give(struct raw_host *raw, unsigned i, const void *data, uint32_t len, 
 	if (raw->iwarp) {
 		give_tagged(raw, want, data, len, last);
 	} else {
-		struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA, .flags = last ? NVME_TCP_LAST : 0, .data = len,
-					    .xfer = { want->cccid, want->ttag, (uint32_t)want->off, len } };
+		struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
+			.flags = last ? NVME_TCP_LAST : 0,
+			.data = len,
+			.xfer = { want->cccid, want->ttag, (uint32_t)want->off, len } };
 
 		put_pdu(raw, &pdu, data);
 	}
@@ -172,18 +184,21 @@ static size_t take_pdu(struct raw_host *raw, const uint8_t *p, size_t len)
 	if (pdu.type == NVME_TCP_ICRESP)
 		raw->up = true;
 	else if (pdu.type == NVME_TCP_R2T)
-		add_want(raw, (struct raw_want){ pdu.xfer.cccid, pdu.xfer.ttag, 0, pdu.xfer.off, pdu.xfer.len });
+		add_want(raw, (struct raw_want){ pdu.xfer.cccid, pdu.xfer.ttag, 0, pdu.xfer.off,
+				      pdu.xfer.len });
 	else if (pdu.type == NVME_TCP_RSP)
 		took_reply(raw, &pdu.cqe);
 	if (pdu.type == NVME_TCP_C2H_DATA && !pdu.xfer.off)
-		memcpy(raw->data, p + pdu.pdo, pdu.data < sizeof(raw->data) ? pdu.data : sizeof(raw->data));
+		memcpy(raw->data, p + pdu.pdo,
+			pdu.data < sizeof(raw->data) ? pdu.data : sizeof(raw->data));
 	return pdu.plen;
 }
 
 static size_t take_fpdu(struct raw_host *raw, const uint8_t *p, size_t len)
 {
 	const struct rdmap_read_req *req = (const void *)p;
-	size_t all = len < 4 ? 0 : (MPA_LEN_SIZE + get_be16(req->u.c.len) + 3) / 4 * 4 + MPA_CRC_SIZE;
+	size_t all =
+		len < 4 ? 0 : (MPA_LEN_SIZE + get_be16(req->u.c.len) + 3) / 4 * 4 + MPA_CRC_SIZE;
 	struct nvme_cqe cqe;
 
 	if (!all || len < all)
@@ -195,7 +210,9 @@ static size_t take_fpdu(struct raw_host *raw, const uint8_t *p, size_t len)
 		took_reply(raw, &cqe);
 		break;
 	case RDMAP_READ_REQ:
-		add_want(raw, (struct raw_want){ .stag = get_be32(req->sink_stag), .off = get_be64(req->sink_to), .len = get_be32(req->len) });
+		add_want(raw, (struct raw_want){ .stag = get_be32(req->sink_stag),
+				      .off = get_be64(req->sink_to),
+				      .len = get_be32(req->len) });
 		break;
 	case RDMAP_TERMINATE:
 		raw->over = true;
@@ -253,21 +270,33 @@ bool raw_poll(struct raw_host *raw)
 struct nvme_sgl raw_sgl(const struct raw_host *raw, uint32_t len)
 {
 	if (raw->iwarp)
-		return (struct nvme_sgl){ .addr = put_le64(ADDRESS), .keyed = { put_le24(len), put_le32(RAW_KEY) }, .type = NVME_SGL_KEYED };
+		return (struct nvme_sgl){ .addr = put_le64(ADDRESS),
+			.keyed = { put_le24(len), put_le32(RAW_KEY) },
+			.type = NVME_SGL_KEYED };
 	return (struct nvme_sgl){ .type = NVME_SGL_TRANSPORT, .block.len = put_le32(len) };
 }
 
-struct nvme_sqe raw_rw(const struct raw_host *raw, uint8_t opcode, uint16_t cid, uint64_t lba, uint32_t blocks)
+struct nvme_sqe raw_rw(const struct raw_host *raw, uint8_t opcode, uint16_t cid, uint64_t lba,
+	uint32_t blocks)
 {
-	return (struct nvme_sqe){ .opcode = opcode, .flags = NVME_PSDT_SGL, .cid = put_le16(cid), .nsid = put_le32(1),
-				  .cdw10 = put_le32((uint32_t)lba), .cdw11 = put_le32((uint32_t)(lba >> 32)), .cdw12 = put_le32(blocks - 1),
-				  .sgl = raw_sgl(raw, blocks * 512) };
+	return (struct nvme_sqe){ .opcode = opcode,
+		.flags = NVME_PSDT_SGL,
+		.cid = put_le16(cid),
+		.nsid = put_le32(1),
+		.cdw10 = put_le32((uint32_t)lba),
+		.cdw11 = put_le32((uint32_t)(lba >> 32)),
+		.cdw12 = put_le32(blocks - 1),
+		.sgl = raw_sgl(raw, blocks * 512) };
 }
 
 struct nvme_sqe raw_property(bool set, uint32_t offset, uint64_t value)
 {
-	struct nvmf_property_sqe property = { .opcode = NVME_FABRICS, .flags = NVME_PSDT_SGL, .fctype = set ? NVMF_PROPERTY_SET : NVMF_PROPERTY_GET,
-					      .attrib = !set && offset == NVME_CAP, .offset = put_le32(offset), .value = put_le64(value) };
+	struct nvmf_property_sqe property = { .opcode = NVME_FABRICS,
+		.flags = NVME_PSDT_SGL,
+		.fctype = set ? NVMF_PROPERTY_SET : NVMF_PROPERTY_GET,
+		.attrib = !set && offset == NVME_CAP,
+		.offset = put_le32(offset),
+		.value = put_le64(value) };
 	struct nvme_sqe sqe;
 
 	memcpy(&sqe, &property, sizeof(sqe));
@@ -281,7 +310,8 @@ void raw_connect(struct raw_host *raw, const struct nvmf_connect *ask)
 	struct nvme_sqe sqe;
 
 	nvmf_connect_put(&connect, &data, ask);
-	connect.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(sizeof(data)) };
+	connect.sgl =
+		(struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(sizeof(data)) };
 	memcpy(&sqe, &connect, sizeof(sqe));
 	raw_command(raw, &sqe, &data, sizeof(data));
 }

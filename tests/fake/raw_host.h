@@ -8,9 +8,9 @@
 #define RAW_OUT (1u << 18)
 #define RAW_IN (1u << 18)
 #define RAW_WANTS 128
-#define RAW_KEY 5 /* of the memory that commands over iWARP name; what is written to it is dropped */
+#define RAW_KEY 5 /* of the memory in commands over iWARP; the target's writes to it are dropped */
 
-struct raw_want { /* an R2T, or an RDMA READ of the host's memory, that was not answered in full */
+struct raw_want { /* an R2T, or an RDMA READ of the host's memory, not answered in full */
 	uint16_t cccid, ttag; /* TCP */
 	uint32_t stag; /* iWARP: where it goes */
 	uint64_t off; /* TCP: in the command's data; iWARP: in the sink */
@@ -40,15 +40,17 @@ bool raw_poll(struct raw_host *); /* true: something has moved */
 
 void raw_bytes(struct raw_host *, const void *, size_t); /* what does not fit is dropped */
 void raw_hello(struct raw_host *, uint16_t qid, uint16_t depth); /* ICReq, or the MPA request */
-/* A capsule: in the order of the wire, with `len` bytes of data inside. */
+/* A capsule with `len` bytes of data inside. */
 void raw_command(struct raw_host *, const struct nvme_sqe *, const void *data, uint32_t len);
-/* `len` bytes for a want, from its start; it stays with the rest, or leaves the list. Over TCP len 0 is
- * the whole. `last` as computed unless `lie` turns it. */
+/* Sends `len` bytes for a want, 0 or too many: all. The rest stays wanted; software iWARP sends at
+ * most 32 KiB at once. The mark of the last data is right unless `lie`. */
 void raw_give(struct raw_host *, unsigned want, const void *data, uint32_t len, bool lie);
-void raw_fpdu(struct raw_host *, const void *ddp, uint32_t len); /* header without its length, and payload */
+/* An FPDU, made of a DDP header without its length and the payload. */
+void raw_fpdu(struct raw_host *, const void *ddp, uint32_t len);
 
 /* Commands. */
-struct nvme_sgl raw_sgl(const struct raw_host *, uint32_t len); /* data that does not come in the capsule */
-struct nvme_sqe raw_rw(const struct raw_host *, uint8_t opcode, uint16_t cid, uint64_t lba, uint32_t blocks);
+struct nvme_sgl raw_sgl(const struct raw_host *, uint32_t len); /* data outside the capsule */
+struct nvme_sqe raw_rw(const struct raw_host *, uint8_t opcode, uint16_t cid, uint64_t lba,
+	uint32_t blocks);
 struct nvme_sqe raw_property(bool set, uint32_t offset, uint64_t value);
 void raw_connect(struct raw_host *, const struct nvmf_connect *);

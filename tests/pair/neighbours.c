@@ -21,7 +21,7 @@
 #define MOST 48 /* bad clients */
 #define DEPTH 32
 #define STALL_MS 30000 /* of the target */
-#define SOON_MS 100 /* for the honest one's requests, next to clients that hold no common resource */
+#define SOON_MS 100 /* for honest requests next to clients that leave enough of all resources */
 
 enum carrier { TCP, IWARP, NBD };
 
@@ -30,7 +30,7 @@ struct row {
 	enum carrier carrier;
 	unsigned bad; /* clients */
 	unsigned each; /* what each does of it, where that is a number */
-	/* Makes one of them do something; called again and again. It counts what it did in bad->struck. */
+	/* Called again and again: makes one of them do something, and counts that in ->struck. */
 	void (*turn)(struct bad *);
 	unsigned honest_ms; /* longest time for one request of the honest client */
 	enum { ANY_END, ENDED } end; /* ENDED: the server has a time limit for what they do */
@@ -71,15 +71,20 @@ static void leave(struct bad *b)
 
 static struct nvmf_connect asking(uint16_t qid, uint16_t cntlid)
 {
-	return (struct nvmf_connect){ .qid = qid, .depth = DEPTH, .cntlid = qid ? cntlid : NVMF_CNTLID_ANY, .no_sqfc = true,
-				      .subnqn = SERVING_NQN, .hostnqn = "nqn.bad" };
+	return (struct nvmf_connect){ .qid = qid,
+		.depth = DEPTH,
+		.cntlid = qid ? cntlid : NVMF_CNTLID_ANY,
+		.no_sqfc = true,
+		.subnqn = SERVING_NQN,
+		.hostnqn = "nqn.bad" };
 }
 
 /* What all of them do first, a step each time; true: both queues are live. */
 static bool joined(struct bad *b)
 {
 	const struct nvmf_connect admin = asking(0, 0), io = asking(1, b->cntlid);
-	struct nvme_sqe enable = raw_property(true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES);
+	struct nvme_sqe enable =
+		raw_property(true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES);
 
 	if (!b->raw) {
 		b->raw = dial();
@@ -109,7 +114,8 @@ static bool joined(struct bad *b)
 /* In the part of the disk that is not the honest client's. */
 static struct nvme_sqe somewhere(struct bad *b, uint8_t opcode, unsigned cid, uint32_t blocks)
 {
-	return raw_rw(b->io, opcode, (uint16_t)cid, HONEST_SIZE / 512 + rand_r(&b->seed) % 1024, blocks);
+	return raw_rw(
+		b->io, opcode, (uint16_t)cid, HONEST_SIZE / 512 + rand_r(&b->seed) % 1024, blocks);
 }
 
 static void silent(struct bad *b)
@@ -164,7 +170,8 @@ static void leaves_with_writes(struct bad *b)
 		}
 		sqe = somewhere(b, NVME_IO_WRITE, row->each, 8);
 		if (row->carrier == TCP)
-			sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(4096) };
+			sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
+				.block.len = put_le32(4096) };
 		raw_command(b->io, &sqe, noise, row->carrier == TCP ? 4096 : 0);
 		b->step++;
 	} else if (b->io->wants >= row->each) {
@@ -179,7 +186,7 @@ static void leaves_with_writes(struct bad *b)
 	}
 }
 
-/* Lengths and offsets that do not match: in the command, its descriptor, its capsule and its data. */
+/* Lengths and offsets that do not match: in commands, descriptors, capsules and data. */
 static void lies(struct bad *b)
 {
 	struct nvme_sqe sqe;
@@ -204,7 +211,8 @@ static void lies(struct bad *b)
 		raw_command(b->io, &sqe, noise, 512);
 		break;
 	case 2:
-		sqe = raw_rw(b->io, NVME_IO_READ, (uint16_t)b->step, UINT64_MAX - rand_r(&b->seed) % 4, 8);
+		sqe = raw_rw(b->io, NVME_IO_READ, (uint16_t)b->step,
+			UINT64_MAX - rand_r(&b->seed) % 4, 8);
 		raw_command(b->io, &sqe, NULL, 0);
 		sqe = somewhere(b, NVME_IO_WRITE, b->step, 16);
 		raw_command(b->io, &sqe, NULL, 0);
@@ -255,7 +263,8 @@ static void sends_garbage(struct bad *b)
 		leave(b);
 		b->seed++;
 	} else if (far != 1 || b->raw->up) {
-		raw_bytes(far == 3 ? b->io : b->raw, noise + rand_r(&b->seed) % 32768 / 4 * 4 + far, 4096);
+		raw_bytes(far == 3 ? b->io : b->raw, noise + rand_r(&b->seed) % 32768 / 4 * 4 + far,
+			4096);
 		b->seed = b->seed / 4 * 4 + far;
 	}
 }
@@ -271,7 +280,8 @@ static void nbd_join(struct bad *b)
 
 static void nbd_ask(struct bad *b, uint16_t type, uint64_t off, uint32_t len)
 {
-	struct nbd_request req = { put_be32(NBD_REQUEST_MAGIC), put_be16(0), put_be16(type), { (uint8_t)b->step }, put_be64(off), put_be32(len) };
+	struct nbd_request req = { put_be32(NBD_REQUEST_MAGIC), put_be16(0), put_be16(type),
+		{ (uint8_t)b->step }, put_be64(off), put_be32(len) };
 
 	raw_bytes(b->raw, &req, sizeof(req));
 }
@@ -335,7 +345,8 @@ static void nbd_lies(struct bad *b)
 		b->struck++;
 		leave(b);
 	} else if (b->step < 40) {
-		nbd_ask(b, (uint16_t)(b->step % 9), b->step % 3 ? HONEST_SIZE + 512 : UINT64_MAX - 511, len[b->step % 5]);
+		nbd_ask(b, (uint16_t)(b->step % 9),
+			b->step % 3 ? HONEST_SIZE + 512 : UINT64_MAX - 511, len[b->step % 5]);
 		b->step++;
 	} else {
 		raw_bytes(b->raw, noise, 100); /* a write's data, or no magic */
@@ -402,14 +413,17 @@ static void find_server(void)
 
 static void attach(void)
 {
-	struct bdev_env env = { .hostnqn = "nqn.honest", .hostid = { 9 }, .write = true, .timeout_ms = 5000 };
+	struct bdev_env env = {
+		.hostnqn = "nqn.honest", .hostid = { 9 }, .write = true, .timeout_ms = 5000
+	};
 	char text[200];
 
 	if (row->carrier == NBD)
 		snprintf(text, sizeof(text), "nbd+unix:///?socket=%s", serving_socket());
 	else
-		snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s", row->carrier == TCP ? "tcp" : "rdma",
-			serving_port(), row->carrier == TCP ? "" : "?rdma=iwarp");
+		snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s",
+			row->carrier == TCP ? "tcp" : "rdma", serving_port(),
+			row->carrier == TCP ? "" : "?rdma=iwarp");
 	cr_assert_eq(host_attach(text, &env), 0, "%s", why.text);
 	host_open_lane();
 }
@@ -419,7 +433,8 @@ static void honest_works(bool (*others)(void))
 	uint64_t longest = honest_run(WRITES, others);
 
 	honest_check(backing->bytes);
-	cr_assert_leq(longest, row->honest_ms * MSEC, "an honest request took %g ms, expected at most %u", (double)longest / MSEC,
+	cr_assert_leq(longest, row->honest_ms * MSEC,
+		"an honest request took %g ms, expected at most %u", (double)longest / MSEC,
 		row->honest_ms);
 }
 
@@ -483,7 +498,8 @@ static void run(struct row r)
 	end();
 }
 
-/* Hosts that neither finish their writes nor close their end delay the stop, but the disk is flushed. */
+/* Hosts that neither finish their writes nor close their end delay the stop, but the disk is
+ * flushed. */
 static void stops_under(enum carrier carrier)
 {
 	struct row r = { carrier, 8, 4, freezes, SOON_MS, ANY_END };
@@ -502,7 +518,8 @@ static void stops_under(enum carrier carrier)
 Test(neighbours, tcp_stop_under_frozen, .timeout = 100) { stops_under(TCP); }
 Test(neighbours, iwarp_stop_under_frozen, .timeout = 100) { stops_under(IWARP); }
 
-#define NEIGHBOURS(name, ...) Test(neighbours, name, .timeout = 100) { run((struct row){ __VA_ARGS__ }); }
+#define NEIGHBOURS(name, ...) \
+	Test(neighbours, name, .timeout = 100) { run((struct row){ __VA_ARGS__ }); }
 
 NEIGHBOURS(tcp_silent, TCP, 48, 0, silent, SOON_MS, ENDED)
 NEIGHBOURS(tcp_greet_and_are_silent, TCP, 48, 0, greets_and_is_silent, SOON_MS, ENDED)
