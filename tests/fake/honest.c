@@ -10,7 +10,7 @@
 #define LONGEST 65536
 #define BEAT 1000000ull
 
-static uint8_t shadow[HONEST_SIZE];
+static uint8_t shadow[HONEST_SIZE], noise[2 * LONGEST];
 static struct slot {
 	struct io io;
 	struct buf buf;
@@ -35,8 +35,8 @@ static void write_something(struct slot *s)
 		(uint64_t)(s - slot) * SHARE + 512ull * (rand_r(&seed) % ((SHARE - len) / 512 + 1));
 
 	left -= left > 0;
-	for (uint32_t i = 0; i < len; i++)
-		s->buf.p[i] = shadow[off + i] = (uint8_t)(seed * 31 + i + i / 509);
+	memcpy(s->buf.p, noise + rand_r(&seed) % LONGEST, len);
+	memcpy(shadow + off, s->buf.p, len);
 	s->io.kind = IO_WRITE;
 	s->io.off = off;
 	s->io.len = len;
@@ -73,6 +73,8 @@ uint64_t honest_run(unsigned writes, bool (*others)(void))
 	cr_assert_eq(lane_map(lane, pool, NULL), 0);
 	left = writes;
 	longest_ns = 0;
+	for (unsigned i = 0; i < sizeof(noise); i++)
+		noise[i] = (uint8_t)rand_r(&seed);
 	ready = !others;
 	for (unsigned i = 0; i < SLOTS; i++) {
 		slot[i] = (struct slot){ .buf = pool_buf(pool, i) };
