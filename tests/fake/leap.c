@@ -28,7 +28,7 @@ static struct {
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
-	if (id != CLOCK_MONOTONIC)
+	if (id != CLOCK_MONOTONIC || !leap_now)
 		return __real_clock_gettime(id, t);
 	*t = (struct timespec){ .tv_sec = (time_t)(leap_now / SECOND), .tv_nsec = (long)(leap_now % SECOND) };
 	return 0;
@@ -62,10 +62,11 @@ static unsigned find(int fd)
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, struct itimerspec *old)
 {
 	const struct itimerspec never = { 0 };
-	unsigned i = find(fd);
+	unsigned i;
 
-	(void)flags;
-	(void)old;
+	if (!leap_now)
+		return __real_timerfd_settime(fd, flags, when, old);
+	i = find(fd);
 	timer[i].fd = fd;
 	timer[i].due = (uint64_t)when->it_value.tv_sec * SECOND + (uint64_t)when->it_value.tv_nsec;
 	if (timer[i].due && timer[i].due <= leap_now)
@@ -78,9 +79,12 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when, str
 int __wrap_epoll_wait(int epoll, struct epoll_event *event, int count, int ms)
 {
 	uint64_t until = ms < 0 ? UINT64_MAX : leap_now + (uint64_t)ms * 1000000;
-	int got = __real_epoll_wait(epoll, event, count, 0);
 	unsigned next = TIMERS;
+	int got;
 
+	if (!leap_now)
+		return __real_epoll_wait(epoll, event, count, ms);
+	got = __real_epoll_wait(epoll, event, count, 0);
 	leap_turns++;
 	if (got || !ms)
 		return got;

@@ -4,5 +4,5 @@
 #pragma once
 #include <stdint.h>
 
-extern uint64_t leap_now; /* nanoseconds; CLOCK_MONOTONIC is that */
+extern uint64_t leap_now; /* nanoseconds, as CLOCK_MONOTONIC; 0: the real clock, for threads */
 extern unsigned leap_turns; /* how often somebody waited */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One honest client next to many bad ones, at our target and at our NBD server. Whatever the others
  * do, its data is right, no request of it fails, each is answered within the row's bound, and the
- * server stops clean. The clock is fake: it moves on only while nothing has anything to do. */
+ * server stops clean. The clock is fake: it moves on only while nothing has anything to do. Some rows
+ * run once more on several threads and the real clock, for ThreadSanitizer. */
 #include "../fake/raw_host.h"
 #include "honest.h"
+#include "leap.h"
 #include "serving.h"
 #include "wire/nbd.h"
 #include <criterion/criterion.h>
@@ -21,6 +23,7 @@
 #define MOST 48 /* bad clients */
 #define DEPTH 32
 #define STALL_MS 30000 /* of the target */
+#define WORKERS 3
 #define SOON_MS 100 /* for honest requests next to clients that leave enough of all resources */
 
 enum carrier { TCP, IWARP, NBD };
@@ -47,6 +50,8 @@ struct bad {
 static struct bad bad[MOST];
 static const struct row *row;
 static struct addr server;
+static struct crew *crew; /* NULL: all on one loop, with the fake clock */
+static struct bdev *ram; /* for several threads */
 
 /* --- bad hosts */
 
@@ -69,20 +74,20 @@ static void leave(struct bad *b)
 	b->step = 0;
 }
 
-static struct nvmf_connect asking(uint16_t qid, uint16_t cntlid)
+static struct nvmf_connect asking(const struct bad *b, uint16_t qid)
 {
-	return (struct nvmf_connect){ .qid = qid,
-		.depth = DEPTH,
-		.cntlid = qid ? cntlid : NVMF_CNTLID_ANY,
-		.no_sqfc = true,
-		.subnqn = SERVING_NQN,
-		.hostnqn = "nqn.bad" };
+	struct nvmf_connect ask = { .qid = qid, .depth = DEPTH, .no_sqfc = true };
+
+	strcpy(ask.subnqn, SERVING_NQN);
+	ask.cntlid = qid ? b->cntlid : NVMF_CNTLID_ANY;
+	snprintf(ask.hostnqn, sizeof(ask.hostnqn), "nqn.bad%u", (unsigned)(b - bad));
+	return ask;
 }
 
 /* What all of them do first, a step each time; true: both queues are live. */
 static bool joined(struct bad *b)
 {
-	const struct nvmf_connect admin = asking(0, 0), io = asking(1, b->cntlid);
+	const struct nvmf_connect admin = asking(b, 0), io = asking(b, 1);
 	struct nvme_sqe enable =
 		raw_property(true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES);
 
@@ -111,11 +116,17 @@ static bool joined(struct bad *b)
 	return b->step >= 5;
 }
 
-/* In the part of the disk that is not the honest client's. */
+/* Each has a part of the disk, behind the honest client's. */
+static uint64_t own_part(const struct bad *b)
+{
+	return HONEST_SIZE + (SIZE - HONEST_SIZE) / row->bad / 512 * 512 * (uint64_t)(b - bad);
+}
+
 static struct nvme_sqe somewhere(struct bad *b, uint8_t opcode, unsigned cid, uint32_t blocks)
 {
-	return raw_rw(
-		b->io, opcode, (uint16_t)cid, HONEST_SIZE / 512 + rand_r(&b->seed) % 1024, blocks);
+	uint64_t lba = own_part(b) / 512, last = SIZE / 512 - blocks;
+
+	return raw_rw(b->io, opcode, (uint16_t)cid, lba < last ? lba : last, blocks);
 }
 
 static void silent(struct bad *b)
@@ -318,7 +329,7 @@ static void nbd_freezes(struct bad *b)
 	if (!b->raw) {
 		nbd_join(b);
 		for (unsigned i = 0; i < row->each; i++) {
-			nbd_ask(b, NBD_CMD_WRITE, HONEST_SIZE, 65536);
+			nbd_ask(b, NBD_CMD_WRITE, own_part(b), 65536);
 			raw_bytes(b->raw, noise, i + 1 < row->each ? 65536 : 1000);
 		}
 	}
@@ -346,7 +357,7 @@ static void nbd_lies(struct bad *b)
 		leave(b);
 	} else if (b->step < 40) {
 		nbd_ask(b, (uint16_t)(b->step % 9),
-			b->step % 3 ? HONEST_SIZE + 512 : UINT64_MAX - 511, len[b->step % 5]);
+			b->step % 3 ? own_part(b) : UINT64_MAX - 511, len[b->step % 5]);
 		b->step++;
 	} else {
 		raw_bytes(b->raw, noise, 100); /* a write's data, or no magic */
@@ -432,7 +443,8 @@ static void honest_works(bool (*others)(void))
 {
 	uint64_t longest = honest_run(WRITES, others);
 
-	honest_check(backing->bytes);
+	if (!crew)
+		honest_check(backing->bytes);
 	cr_assert_leq(longest, row->honest_ms * MSEC,
 		"an honest request took %g ms, expected at most %u", (double)longest / MSEC,
 		row->honest_ms);
@@ -457,17 +469,35 @@ static bool is_ended(struct bad *b)
 	return b->io ? seen.queues == 1 : b->raw->over;
 }
 
-static void begin(const struct row *r)
+static void begin_threads(void)
+{
+	const struct bdev_env env = { .write = true };
+	static struct loop *loops[WORKERS];
+
+	cr_assert_eq(crew_start(&crew, WORKERS, &(struct loop_options){ .name = "crew" }, &why), 0);
+	for (unsigned i = 0; i < WORKERS; i++)
+		loops[i] = crew_loop(crew, i);
+	cr_assert_eq(bdev_open(&ram, loop, "ram:4M?block=512", &env, &why), 0);
+	opt.loops = loops;
+	opt.nloops = WORKERS;
+	opt.disk[0].bdev = ram;
+}
+
+static void begin(const struct row *r, bool threads)
 {
 	unsigned seed = 7;
 
 	row = r;
 	for (unsigned i = 0; i < sizeof(noise); i++)
 		noise[i] = (uint8_t)rand_r(&seed);
+	if (threads)
+		leap_now = 0;
 	serving_begin(SIZE, TARGET_TCP | TARGET_RDMA_IWARP, 0);
 	opt.depth = DEPTH;
 	opt.stall_ms = STALL_MS;
 	opt.listen[0].no_crc = true;
+	if (threads)
+		begin_threads();
 	if (row->carrier == NBD)
 		serving_start_nbd(16);
 	else
@@ -484,17 +514,27 @@ static void end(void)
 	for (unsigned i = 0; i < row->bad; i++)
 		leave(&bad[i]);
 	pass(10);
+	host_hang_up();
+	serving_stop();
+	crew_stop(crew);
+	bdev_close(ram);
 	serving_end();
 }
 
 static void run(struct row r)
 {
-	begin(&r);
+	begin(&r, false);
 	/* Those that owe something go when their time is over; the honest client's goes on. */
 	pass(2 * STALL_MS);
 	honest_works(NULL);
 	for (unsigned i = 0; i < r.bad; i++)
 		cr_assert(r.end != ENDED || is_ended(&bad[i]), "client %u is still connected", i);
+	end();
+}
+
+static void run_threads(struct row r)
+{
+	begin(&r, true);
 	end();
 }
 
@@ -505,7 +545,7 @@ static void stops_under(enum carrier carrier)
 	struct row r = { carrier, 8, 4, freezes, SOON_MS, ANY_END };
 	uint64_t flushes;
 
-	begin(&r);
+	begin(&r, false);
 	host_hang_up();
 	flushes = backing->flushes;
 	cr_assert_eq(target_stop(target, 1000, &why), -ETIMEDOUT, "%s", why.text);
@@ -547,3 +587,15 @@ NEIGHBOURS(nbd_leave_with_writes, NBD, 16, 4, nbd_leaves_with_writes, SOON_MS, A
 NEIGHBOURS(nbd_lie, NBD, 16, 0, nbd_lies, SOON_MS, ANY_END)
 NEIGHBOURS(nbd_never_read, NBD, 16, 8, nbd_never_reads, SOON_MS, ANY_END)
 NEIGHBOURS(nbd_garbage, NBD, 16, 0, nbd_sends_garbage, SOON_MS, ANY_END)
+
+#define THREADS(name, ...) \
+	Test(neighbours, threads_##name, .timeout = 100) { run_threads((struct row){ __VA_ARGS__ }); }
+#define BUSY_MS 20000 /* the machine may be */
+
+THREADS(tcp_join, TCP, 8, 0, joins_and_is_silent, BUSY_MS, ANY_END)
+THREADS(tcp_leave_with_writes, TCP, 8, 4, leaves_with_writes, BUSY_MS, ANY_END)
+THREADS(tcp_lie, TCP, 8, 0, lies, BUSY_MS, ANY_END)
+THREADS(iwarp_leave_with_writes, IWARP, 8, 4, leaves_with_writes, BUSY_MS, ANY_END)
+THREADS(iwarp_lie, IWARP, 8, 0, lies, BUSY_MS, ANY_END)
+THREADS(iwarp_garbage, IWARP, 8, 0, sends_garbage, BUSY_MS, ANY_END)
+THREADS(nbd_lie, NBD, 8, 0, nbd_lies, BUSY_MS, ANY_END)
