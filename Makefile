@@ -42,7 +42,8 @@ F         := $(B)/fuzz
 UNIT_BIN  := $(UNIT:%.c=$(T)/%)
 PAIR_BIN  := $(PAIR:%.c=$(T)/%)
 TSAN_BIN  := $(PAIR_BIN) \
-	$(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/loop.c block/paths*.c export/nbd*.c)))
+	$(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/loop.c block/orphan.c \
+	block/paths*.c export/nbd*.c)))
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))

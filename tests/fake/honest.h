@@ -6,8 +6,8 @@
 #define HONEST_SIZE (1u << 20) /* its part of the disk, from the start */
 
 /* Writes random data to random places, each time followed by a read that must return it. All must
- * succeed. Runs the loop until that number of writes is done and `others` has returned true. `others`
- * (or NULL) is called after each request, and at least every millisecond. Returns the longest time
- * that one request took, in nanoseconds. */
+ * succeed. Runs the loop until that number of writes is done and `others` has returned true.
+ * `others` (or NULL) is called after each request, and at least every millisecond. Returns the
+ * longest time that one request took, in nanoseconds. */
 uint64_t honest_run(unsigned writes, bool (*others)(void));
 void honest_check(const uint8_t *disk); /* what was written is there */

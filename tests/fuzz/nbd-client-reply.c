@@ -192,14 +192,17 @@ static const struct nbd_opt *option_of(const uint8_t *p)
 {
 	const struct nbd_opt *opt = (const struct nbd_opt *)(const void *)p;
 
-	return get_be64(opt->magic) == NBD_OPT_MAGIC ? opt : (const struct nbd_opt *)(const void *)(p + 4);
+	if (get_be64(opt->magic) == NBD_OPT_MAGIC)
+		return opt;
+	return (const struct nbd_opt *)(const void *)(p + 4);
 }
 
 static bool is_option(const uint8_t *p, uint32_t len)
 {
 	const struct nbd_opt *opt = option_of(p);
 
-	return get_be64(opt->magic) == NBD_OPT_MAGIC && p + len == (const uint8_t *)(opt + 1) + get_be32(opt->len);
+	return get_be64(opt->magic) == NBD_OPT_MAGIC &&
+		p + len == (const uint8_t *)(opt + 1) + get_be32(opt->len);
 }
 
 /* p NULL: nobody asked. */

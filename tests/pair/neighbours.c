@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* One honest client next to many bad ones, at our target and at our NBD server. Whatever the others
  * do, its data is right, no request of it fails, each is answered within the row's bound, and the
- * server stops clean. The clock is fake: it moves on only while nothing has anything to do. Some rows
- * run once more on several threads and the real clock, for ThreadSanitizer. */
+ * server stops clean. The clock is fake: it moves on only while nothing has anything to do. Some
+ * rows run once more on several threads and the real clock, for ThreadSanitizer. */
 #include "../fake/raw_host.h"
 #include "honest.h"
 #include "leap.h"
@@ -524,7 +524,7 @@ static void end(void)
 static void run(struct row r)
 {
 	begin(&r, false);
-	/* Those that owe something go when their time is over; the honest client's goes on. */
+	/* The time limits of those that owe something expire; the honest client stays connected. */
 	pass(2 * STALL_MS);
 	honest_works(NULL);
 	for (unsigned i = 0; i < r.bad; i++)
@@ -589,7 +589,10 @@ NEIGHBOURS(nbd_never_read, NBD, 16, 8, nbd_never_reads, SOON_MS, ANY_END)
 NEIGHBOURS(nbd_garbage, NBD, 16, 0, nbd_sends_garbage, SOON_MS, ANY_END)
 
 #define THREADS(name, ...) \
-	Test(neighbours, threads_##name, .timeout = 100) { run_threads((struct row){ __VA_ARGS__ }); }
+	Test(neighbours, threads_##name, .timeout = 100) \
+	{ \
+		run_threads((struct row){ __VA_ARGS__ }); \
+	}
 #define BUSY_MS 20000 /* the machine may be */
 
 THREADS(tcp_join, TCP, 8, 0, joins_and_is_silent, BUSY_MS, ANY_END)

@@ -11,8 +11,8 @@
 #define BUFFERS 64
 #define DEPTH 128
 #define TELL_MS 10000
-/* For the disks to return what they held, and for RDMA connections, which wait 500 ms for the peer to
- * close its end. */
+/* For the disks to return what they held, and for RDMA connections, which wait 500 ms for the peer
+ * to close its end. */
 #define CANCEL_MS 1500
 
 static void turned_away(struct target *target, const struct diag *why)
