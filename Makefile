@@ -42,7 +42,7 @@ F         := $(B)/fuzz
 UNIT_BIN  := $(UNIT:%.c=$(T)/%)
 PAIR_BIN  := $(PAIR:%.c=$(T)/%)
 TSAN_BIN  := $(PAIR_BIN) \
-	$(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/loop.c block/orphan.c \
+	$(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/loop.c base/resolve.c block/orphan.c block/hands.c block/file_hang.c \
 	block/paths*.c export/nbd*.c)))
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)

@@ -145,6 +145,15 @@ static void serve_turn(struct nbd_conn *c)
 		hang_up(c);
 }
 
+/* Without room the end of the stream cannot be read. But requests that a client has left behind it must not be executed once
+ * there is room again: another client may have written there since. */
+static uint32_t watched(const struct nbd_conn *c)
+{
+	uint32_t in = c->ending ? 0 : has_room(c) ? EPOLLIN : EPOLLRDHUP;
+
+	return in | (c->blocked ? EPOLLOUT : 0u);
+}
+
 static void turn(struct loop_work *work)
 {
 	struct nbd_conn *c = container_of(work, struct nbd_conn, turn);
@@ -160,7 +169,7 @@ static void turn(struct loop_work *work)
 			finish(c);
 		return;
 	}
-	loop_fd_change(c->loop, &c->fd, (c->ending || !has_room(c) ? 0u : EPOLLIN) | (c->blocked ? EPOLLOUT : 0u));
+	loop_fd_change(c->loop, &c->fd, watched(c));
 }
 
 static void receive(struct nbd_conn *c)
@@ -206,7 +215,7 @@ static void ready(struct loop_fd *fd, uint32_t events)
 		c->blocked = false;
 	if (events & EPOLLIN && !c->ending && has_room(c))
 		receive(c);
-	else if (events & (EPOLLHUP | EPOLLERR))
+	else if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
 		nbd_conn_abort(c, "the client is gone");
 	nbd_conn_wake(c);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define HOST "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
@@ -180,4 +181,40 @@ Test(late_write, nbd_client_comes_back)
 	cr_assert_eq(client_simple_error(s, 0, 2), 0);
 	cr_assert_eq(s->disk->bytes[8192], 'n', "the old write landed after the new one");
 	cr_assert_eq(client_strike(s), 0);
+}
+
+/* A write that the server has no room to read stays unread when its client has left. */
+Test(late_write, nbd_client_leaves_a_write_that_is_not_read)
+{
+	struct client *s = client_set(512, 2, false);
+	static uint8_t old[2 * BUFFER], new[BUFFER];
+	int left = s->fd;
+
+	memset(old, 'o', sizeof(old));
+	memset(new, 'n', sizeof(new));
+	client_hello(s, false);
+	s->disk->hold = s->disk->keep = true;
+	for (uint8_t i = 0; i < 2; i++) {
+		client_ask(s, NBD_CMD_WRITE, 0, i, i * BUFFER, BUFFER);
+		client_say(s, old, BUFFER);
+	}
+	client_ask(s, NBD_CMD_WRITE, 0, 2, 2 * BUFFER, sizeof(old));
+	client_say(s, old, sizeof(old));
+	client_turns(s, 20);
+	shutdown(left, SHUT_WR);
+	client_turns(s, 20);
+	s->len = 0;
+	s->fd = client_dial(s);
+	client_hello(s, false);
+	s->len = 0;
+	client_ask(s, NBD_CMD_WRITE, 0, 9, 2 * BUFFER, BUFFER);
+	client_say(s, new, sizeof(new));
+	client_turns(s, 20);
+	s->disk->hold = s->disk->keep = false;
+	cr_assert_eq(client_hear(s, 16), 16);
+	cr_assert_eq(client_simple_error(s, 0, 9), 0);
+	client_turns(s, 50);
+	cr_assert_arr_eq(s->disk->bytes + 2 * BUFFER, new, BUFFER, "the write that was left behind was executed");
+	close(left);
+	client_strike(s);
 }

@@ -204,7 +204,7 @@ Test(tcp, a_wrong_source_or_interface_fails_at_once)
 	int fd = listening(&how.dst);
 
 	cr_assert_lt(stream_dial(&s, loop, &how, &events, &e, &diag), 0);
-	cr_assert(strstr(diag.text, "network interface no-such-if0"), "%s", diag.text);
+	cr_assert(strstr(diag.text, "network interface 'no-such-if0'"), "%s", diag.text);
 	how.iface = NULL;
 	cr_assert_eq(addr_resolve(&how.src, "203.0.113.7", 0, 1000, NULL), 0);
 	cr_assert_eq(stream_dial(&s, loop, &how, &events, &e, &diag), -EADDRNOTAVAIL);
