@@ -88,6 +88,10 @@ static void rename_process(int root, const char *name)
 	unsigned long begin, end, env, env_end;
 
 	prctl(PR_SET_NAME, name);
+	/* wherever its strings are: those with secrets have been moved */
+	for (char **var = environ; var && *var; var++)
+		explicit_bzero(*var, strlen(*var));
+	clearenv();
 	if (sys_read(root, stat, sizeof(stat), "proc/self/stat") <= 0)
 		return;
 	field = strrchr(stat, ')');
@@ -96,7 +100,6 @@ static void rename_process(int root, const char *name)
 	if (!field || sscanf(field, " %lu %lu %lu %lu", &begin, &end, &env, &env_end) != 4 || begin != (unsigned long)at || end < begin + 2 ||
 		env < end || env_end < env || env_end - begin > AREA_MAX)
 		return;
-	clearenv();
 	explicit_bzero(at, env_end - begin);
 	snprintf(at, end - begin, "@%s", name);
 }

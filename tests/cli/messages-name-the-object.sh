@@ -21,7 +21,7 @@ for applet in nvmf-discover 'nvmf-connect -n nqn.x'; do
 	x 2 'trsvcid: must be 1 to 65535$' $applet -t tcp -a 10.0.0.1 -s 65536
 done
 x 2 ': --transport is missing' nvmf-connect-all -a 10.0.0.1
-x 1 '^rdmastor nvmf-discover: 10.0.0.1: ' nvmf-discover -t tcp -a 10.0.0.1 -w no-such-host.invalid
+x 2 '^rdmastor nvmf-discover: 10.0.0.1: .*expected an IP address' nvmf-discover -t tcp -a 10.0.0.1 -w no-such-host.invalid
 x 2 "^rdmastor iser-discover: 10.0.0.1:99999: '99999' is not a port" iser-discover 10.0.0.1:99999
 x 2 "^rdmastor iser-login: --portal 10.0.0.1:99999: '99999' is not a port" iser-login -T iqn.x:a -p 10.0.0.1:99999
 x 2 '^rdmastor nfsrdma-discover: -p: must be' nfsrdma-discover -p 0 10.0.0.1
