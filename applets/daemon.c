@@ -326,10 +326,27 @@ static int start_command(struct daemon *d)
 	return child_start(&d->child, call->operand + call->rest, call->operands - call->rest, "uri", uri, call->diag);
 }
 
+/* Before any disk is open and anything listens; the file is written once that is done. */
+static int check_pid_file(struct daemon *d)
+{
+	int root, err;
+
+	if (!d->opts->pid_file)
+		return 0;
+	root = kernel_root();
+	if (root < 0)
+		return diag_sys(d->call->diag, errno, "open /");
+	err = kernel_pid_file_check(root, d->opts->pid_file, d->call->diag);
+	close(root);
+	return err;
+}
+
 static int get_ready(struct daemon *d, const struct front_kind *const *kinds)
 {
 	int err = check_options(d);
 
+	if (!err)
+		err = check_pid_file(d);
 	if (!err && d->opts->daemon)
 		err = child_daemon(&d->parent, d->call->diag);
 	if (!err)

@@ -71,8 +71,11 @@ int kernel_rdma_ready(int root, struct diag *);
 int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *);
 /* Writes this process's id to a file and returns a descriptor, which keeps the file locked.
  * Symbolic links are not followed. -EBUSY: a live process has it; diag names that. It has it if it
- * keeps it locked, or if the file names it and it began before the file was written. */
+ * keeps it locked, or if the file names it and it began before the file was written. A file with
+ * anything else in it is refused. */
 int kernel_pid_file(int root, const char *path, struct diag *);
+/* Whether it would succeed now; changes nothing. */
+int kernel_pid_file_check(int root, const char *path, struct diag *);
 void kernel_pid_file_end(int fd, const char *path); /* removes it if it is still the one at path */
 /* Readiness: NOTIFY_SOCKET (sd_notify protocol) and a descriptor given with --ready-fd. */
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);

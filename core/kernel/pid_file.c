@@ -5,6 +5,7 @@
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +18,19 @@
 #define STAT_STATE_AND_START \
 	" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"
 
-static int open_file(const char *path, struct stat *st, struct diag *diag)
+static int open_file(const char *path, int create, struct stat *st, struct diag *diag)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
+	int fd = open(path, O_RDWR | create | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
 
 	if (fd < 0 && errno == ELOOP)
-		return diag_set(diag, DIAG_USAGE, ELOOP, "%s: is a symbolic link", path);
-	if (fd < 0)
-		return diag_sys(diag, errno, "write %s", path);
-	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+		return diag_set(diag, DIAG_USAGE, ELOOP, "is a symbolic link");
+	if (fd < 0 && errno != EISDIR)
+		return diag_sys(diag, errno, "write");
+	if (fd >= 0 && fstat(fd, st) == 0 && S_ISREG(st->st_mode))
 		return fd;
-	close(fd);
-	return diag_set(diag, DIAG_USAGE, EINVAL, "%s: is not a regular file", path);
+	if (fd >= 0)
+		close(fd);
+	return diag_set(diag, DIAG_USAGE, EINVAL, "is not a regular file");
 }
 
 static bool is_at(const char *path, const struct stat *st)
@@ -75,47 +77,85 @@ static bool is_alive(int root, pid_t pid, const struct stat *st)
 }
 
 /* 0; -EBUSY: a process has it. A file system without such locks has none to ask for. */
-static int take(int root, int fd, const char *path, const struct stat *st, struct diag *diag)
+static int take(int root, int fd, const struct stat *st, struct diag *diag)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	bool locked = fcntl(fd, F_OFD_SETLK, &all) < 0 && (errno == EAGAIN || errno == EACCES);
 	pid_t pid = read_pid(fd);
 
+	if (st->st_size && !pid)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "is not a pid file");
 	if (!locked && !is_alive(root, pid, st))
 		return 0;
 	if (pid)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "%s: in use by process %d", path, (int)pid);
-	return diag_set(diag, DIAG_BUSY, EBUSY, "%s: in use by another process", path);
+		return diag_set(diag, DIAG_BUSY, EBUSY, "in use by process %d", (int)pid);
+	return diag_set(diag, DIAG_BUSY, EBUSY, "in use by another process");
 }
 
-static int write_pid(int fd, const char *path, struct diag *diag)
+static int write_pid(int fd, struct diag *diag)
 {
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
-		return diag_sys(diag, errno, "write %s", path);
+		return diag_sys(diag, errno, "write");
 	return 0;
+}
+
+/* Whether the folder is there, of a file that is not. */
+static int check_folder(const char *path, struct diag *diag)
+{
+	char *folder = strdup(path);
+	int fd = folder ? open(dirname(folder), O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	int err = fd < 0 ? diag_sys(diag, errno, "write") : 0;
+
+	if (fd >= 0)
+		close(fd);
+	free(folder);
+	return err;
+}
+
+int kernel_pid_file_check(int root, const char *path, struct diag *diag)
+{
+	struct diag why = { 0 };
+	struct stat st;
+	int fd = open_file(path, 0, &st, &why), err = fd;
+
+	if (fd >= 0) {
+		err = take(root, fd, &st, &why);
+		close(fd);
+	} else if (fd == -ENOENT) {
+		why = (struct diag){ 0 };
+		err = check_folder(path, &why);
+	}
+	diag_ctx(&why, "%s", path);
+	if (err && diag)
+		*diag = why;
+	return err;
 }
 
 int kernel_pid_file(int root, const char *path, struct diag *diag)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct stat st;
-		int fd = open_file(path, &st, diag);
-		int err = fd < 0 ? fd : take(root, fd, path, &st, diag);
+		int fd = open_file(path, O_CREAT, &st, diag);
+		int err = fd < 0 ? fd : take(root, fd, &st, diag);
 		bool gone = !err && !is_at(path, &st);
 
 		if (!err && !gone)
-			err = write_pid(fd, path, diag);
+			err = write_pid(fd, diag);
 		if (!err && !gone)
 			return fd;
 		if (fd >= 0)
 			close(fd);
-		if (err)
+		if (err) {
+			diag_ctx(diag, "%s", path);
 			return err;
+		}
 	}
-	return diag_set(diag, DIAG_BUSY, EBUSY, "%s: another process keeps removing it", path);
+	diag_set(diag, DIAG_BUSY, EBUSY, "another process keeps removing it");
+	diag_ctx(diag, "%s", path);
+	return -EBUSY;
 }
 
 void kernel_pid_file_end(int fd, const char *path)

@@ -52,3 +52,12 @@ echo precious >precious
 ln -sf precious pid
 fails 2 'pid: is a symbolic link' daemon d
 same 'what the link leads to' "$(cat precious)" precious
+
+# another file is not taken for one, and nothing listens before that is known
+rm pid
+echo precious >pid
+fails 2 'pid: is not a pid file' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --pid-file pid
+same 'the other file' "$(cat pid)" precious
+rm pid
+fails 1 '/nonexist/p: write: no such file' ours serve ram:1M --nvmf --tcp :0 --pid-file /nonexist/p
+! grep -q 'allow-host' fails.err || die "a warning of a target that never listened: $(cat fails.err)"

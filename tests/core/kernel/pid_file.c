@@ -99,7 +99,7 @@ static void refused(int pid)
 	snprintf(want, sizeof(want), "process %d", pid);
 	cr_assert_eq(kernel_pid_file(root, path, &diag), -EBUSY);
 	cr_assert_eq(diag.code, DIAG_BUSY);
-	cr_assert(strstr(diag.text, want) && strstr(diag.text, path), "%s", diag.text);
+	cr_assert(strstr(diag.text, want) && !strcmp(diag.object, path), "%s", diag.text);
 	cr_assert_eq(pid_in_file(), pid);
 }
 
@@ -153,6 +153,29 @@ Test(pid_file, with_something_else_in_it)
 
 	fputs("no number", file);
 	fclose(file);
+	cr_assert_eq(kernel_pid_file_check(root, path, &diag), -EINVAL);
+	diag = (struct diag){ 0 };
+	cr_assert_eq(kernel_pid_file(root, path, &diag), -EINVAL);
+	cr_assert_eq(diag.code, DIAG_USAGE);
+	cr_assert_str_eq(diag.object, path);
+	cr_assert_eq(access(path, F_OK), 0, "it was removed");
+}
+
+Test(pid_file, checked_ahead)
+{
+	struct stat st;
+	pid_t pid;
+
+	cr_assert_eq(kernel_pid_file_check(root, path, &diag), 0);
+	cr_assert(lstat(path, &st) < 0, "the check made it");
+	cr_assert_eq(kernel_pid_file_check(root, "/proc/none/pid", &diag), -ENOENT);
+	cr_assert_str_eq(diag.object, "/proc/none/pid");
+	cr_assert_eq(kernel_pid_file_check(root, "/tmp", &diag), -EINVAL);
+	pid = other(true);
+	cr_assert_eq(kernel_pid_file_check(root, path, &diag), -EBUSY);
+	cr_assert_eq(pid_in_file(), pid);
+	stop(pid);
+	cr_assert_eq(kernel_pid_file_check(root, path, &diag), 0);
 	taken();
 }
 
@@ -184,5 +207,5 @@ Test(pid_file, that_was_replaced_is_not_removed)
 Test(pid_file, that_cannot_be_written_is_named)
 {
 	cr_assert_eq(kernel_pid_file(root, "/proc/none/pid", &diag), -ENOENT);
-	cr_assert(strstr(diag.text, "/proc/none/pid"));
+	cr_assert_str_eq(diag.object, "/proc/none/pid");
 }

@@ -167,5 +167,6 @@ Test(nbd_codec, errors_there_and_back)
 	cr_assert_eq(nbd_errno_of(NBD_ENOTSUP, false), EINVAL);
 	cr_assert_eq(nbd_errno_of(4711, false), EINVAL);
 	cr_assert_eq(nbd_error_of(EXDEV, false), NBD_EIO);
+	cr_assert_eq(nbd_error_of(EHOSTUNREACH, false), NBD_ESHUTDOWN, "not an error of the medium");
 	cr_assert_eq(nbd_error_of(EROFS, false), NBD_EPERM);
 }
