@@ -18,6 +18,7 @@ enum io_flag {
 	IO_KEEP = 4, /* ZERO: leave no hole */
 };
 
+struct bdev_orphan;
 /* Embedded in the submitter's slot. off and len are multiples of lim.block, inside the disk, len <= lim.max[kind] and > 0
  * (FLUSH: both 0). READ, WRITE and MAP use buf from its start. */
 struct io {
@@ -32,11 +33,7 @@ struct io {
 	void (*done)(struct io *);
 	void *lower; /* lim.io_size bytes, 8-aligned, the bdev's while the io is in flight */
 	struct io *next; /* the bdev's while in flight */
-	struct { /* bdev_abandon()'s; zero otherwise */
-		struct bdev *bdev;
-		void (*done)(struct io *); /* the submitter's */
-		struct io *next;
-	} orphan;
+	const struct bdev_orphan *own; /* the submitter's, which this io does not wait for; may be NULL */
 #ifdef DEBUG_CONTRACTS
 	void (*checked_done)(struct io *); /* bdev_check_submit()'s: the submitter's done, and where the io is in flight */
 	struct lane *checked_lane;
@@ -115,9 +112,9 @@ struct bdev {
 	 * reopened */
 	int sync_error;
 	char uri[URI_MAX]; /* as the user wrote it, without secrets */
-	/* Writes in flight whose submitter has left (orphan.c): all under the lock, the number atomic. */
+	/* orphan.c: the newest first, all under the lock; the number is atomic. */
 	pthread_mutex_t orphan_lock;
-	struct io *orphan;
+	struct bdev_orphan *orphan;
 	unsigned orphans;
 };
 
@@ -131,7 +128,7 @@ struct lane_ops {
 	int (*map)(struct lane *, struct pool *, struct diag *); /* before the pool's first io; NULL = nothing to do */
 	void (*unmap)(struct lane *, struct pool *); /* after its last done */
 	/* Drops an io that is only held: true = its done(-ECANCELED) comes, for a write not before a dead path can no longer execute
-	 * it. NULL = cannot. Call bdev_cancel() or bdev_abandon(). */
+	 * it. NULL = cannot. Call bdev_cancel(). */
 	bool (*cancel)(struct lane *, struct io *);
 	/* As if the path had died: what is in flight is done with -ENOTCONN, then LANE_DOWN, neither inside. NULL = both come by
 	 * themselves soon after the bdev is down. */
@@ -151,7 +148,7 @@ struct lane {
 	void (*changed)(struct lane *);
 	void *user;
 	struct loop_work kick;
-	struct io *gated; /* wait for an orphan that they overlap */
+	struct io *gated, **gated_end; /* wait for an orphan that they overlap */
 	struct loop_timer gate;
 };
 
@@ -189,12 +186,17 @@ static inline void lane_unmap(struct lane *lane, struct pool *pool)
 void bdev_check_submit(struct lane *, struct io *); /* submits, asserting the contract above; also that done() keeps it */
 #endif
 
-/* Makes a write, trim or zero in flight an orphan, as its submitter may have left: until its done() has come, later requests that
- * overlap it, of any lane of the bdev, wait. So it lands before anything that they write or read. On the lane's thread. */
-void bdev_orphan(struct lane *, struct io *);
-/* The submitter of an io in flight has left and will not act on its answer: what is only held is cancelled, the rest an orphan.
- * On the lane's thread; done() never comes inside. */
-void bdev_abandon(struct lane *, struct io *);
+/* Blocks that a command may still change whose submitter may have left. Until it has ended, requests that overlap it and are
+ * submitted after bdev_orphan(), over any lane of the bdev, wait: so it lands before anything that they write or read. The
+ * command's own requests name it as `own` and wait for older orphans only. Any thread; the caller owns the struct, which is
+ * zero outside this time. */
+struct bdev_orphan {
+	struct bdev *bdev;
+	uint64_t off, len;
+	struct bdev_orphan *next;
+};
+void bdev_orphan(struct bdev *, struct bdev_orphan *, uint64_t off, uint64_t len); /* once */
+void bdev_orphan_end(struct bdev_orphan *); /* allowed on a zeroed one */
 /* lane_ops.cancel, also of an io that waits for an orphan. */
 bool bdev_cancel(struct lane *, struct io *);
 /* Makes an io wait if it overlaps an orphan; false = it may be submitted. */
@@ -211,6 +213,11 @@ static inline void bdev_submit(struct lane *lane, struct io *io)
 	lane->ops->submit(lane, io);
 #endif
 	loop_work_add(lane->loop, &lane->kick);
+}
+
+static inline bool bdev_changes_blocks(enum io_kind kind)
+{
+	return kind == IO_WRITE || kind == IO_TRIM || kind == IO_ZERO;
 }
 
 static inline bool bdev_range_ok(const struct bdev_limits *lim, uint64_t off, uint64_t len)

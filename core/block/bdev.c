@@ -279,7 +279,7 @@ void lane_init(struct lane *lane, const struct lane_ops *ops, struct bdev *bdev,
 {
 	*lane = (struct lane){
 		.ops = ops, .bdev = bdev, .loop = loop, .state = LANE_OPENING,
-		.kick.run = lane_kick, .gate.fire = lane_gate_fired,
+		.kick.run = lane_kick, .gate.fire = lane_gate_fired, .gated_end = &lane->gated,
 	};
 }
 

@@ -48,11 +48,6 @@ static struct paths_lane *to_lane(struct lane *lane)
 	return container_of(lane, struct paths_lane, lane);
 }
 
-static bool changes_blocks(const struct io *io)
-{
-	return io->kind == IO_WRITE || io->kind == IO_TRIM || io->kind == IO_ZERO;
-}
-
 static void lane_poke(struct paths_lane *pl)
 {
 	pl->todo = true;
@@ -63,7 +58,7 @@ static void io_over(struct paths_lane *pl, struct io *io)
 {
 	struct paths_io *pio = io->lower;
 
-	if (pio->lost && changes_blocks(io) && !--pl->lost_writes)
+	if (pio->lost && bdev_changes_blocks(io->kind) && !--pl->lost_writes)
 		lane_poke(pl); /* a flush may wait for it */
 	io->done(io);
 }
@@ -73,7 +68,7 @@ static bool io_is_quiet(const struct io *io)
 {
 	const struct paths_io *pio = io->lower;
 
-	return !pio->lost || !changes_blocks(io) || loop_clock() >= pio->quiet_ns;
+	return !pio->lost || !bdev_changes_blocks(io->kind) || loop_clock() >= pio->quiet_ns;
 }
 
 static void io_withhold(struct paths_lane *pl, struct io *io)
@@ -344,7 +339,7 @@ static void io_lost(struct paths_io *pio)
 	if (!pio->lost) {
 		pio->lost = true;
 		pio->lost_ns = now;
-		pl->lost_writes += changes_blocks(pio->up);
+		pl->lost_writes += bdev_changes_blocks(pio->up->kind);
 	}
 	if (pio->quiet_ns < quiet)
 		pio->quiet_ns = quiet;

@@ -76,6 +76,7 @@ int nbd_serve_init(struct nbd_conn *c, unsigned i, struct diag *diag)
 		struct nbd_slot *slot = &c->slots[c->count - 1 - n];
 		slot->conn = c;
 		slot->base = pool_buf(c->pool, c->count - 1 - n).p;
+		slot->io.own = &slot->orphan;
 		slot->io.lower = c->lower + (c->count - 1 - n) * lower;
 		slot->next = c->free;
 		c->free = slot;
@@ -102,12 +103,23 @@ void nbd_serve_fini(struct nbd_conn *c)
 	c->slots = c->free = NULL;
 }
 
+void nbd_serve_fence(struct nbd_conn *c)
+{
+	for (unsigned i = 0; i < c->count && c->flying; i++) {
+		struct nbd_slot *slot = &c->slots[i];
+
+		if (slot->flying && !slot->orphan.bdev && commands[slot->req->cmd].writes)
+			bdev_orphan(c->lane->bdev, &slot->orphan, slot->off, slot->len);
+	}
+}
+
 void nbd_serve_cancel(struct nbd_conn *c)
 {
 	c->cancelled = true;
+	nbd_serve_fence(c);
 	for (unsigned i = 0; i < c->count && c->flying; i++)
 		if (c->slots[i].flying)
-			bdev_abandon(c->lane, &c->slots[i].io);
+			bdev_cancel(c->lane, &c->slots[i].io);
 }
 
 static struct nbd_slot *slot_take(struct nbd_conn *c, struct nbd_req *req)
@@ -186,17 +198,16 @@ static void slot_done(struct io *io)
 	slot->flying = false;
 	c->flying--;
 	nbd_conn_wake(c);
+	slot->at += io->status ? 0 : io->len;
+	if (!io->status && !c->gone && slot->at < slot->len && io->kind != IO_MAP) {
+		slot_fly(slot);
+		return;
+	}
+	bdev_orphan_end(&slot->orphan);
 	if (c->gone)
 		return;
-	if (io->status) {
+	if (io->status)
 		slot->error = nbd_error_of(-io->status, io->flags & IO_FAST);
-	} else {
-		slot->at += io->len;
-		if (slot->at < slot->len && io->kind != IO_MAP) {
-			slot_fly(slot);
-			return;
-		}
-	}
 	nbd_reply(slot);
 }
 
@@ -410,6 +421,6 @@ static bool step(struct nbd_conn *c)
 
 void nbd_requests(struct nbd_conn *c)
 {
-	while (!c->gone && step(c))
+	while (!c->gone && !c->fences && step(c))
 		;
 }

@@ -68,6 +68,7 @@ struct nbd_req {
 /* One piece in work: its io, its buffer, its reply. */
 struct nbd_slot {
 	struct io io;
+	struct bdev_orphan orphan; /* the blocks it may still change, once its client may have left */
 	struct buf buf; /* where the io is in the slot's memory */
 	struct nbd_slot *next; /* free, out-list, held, or its request's waiting */
 	struct nbd_conn *conn;
@@ -114,6 +115,8 @@ struct nbd_conn {
 	struct nbd_req *reqs, *free_req;
 	uint8_t *lower;
 	unsigned count, used, flying;
+	struct nbd_fence *fence; /* one a worker */
+	unsigned fences; /* on their way: no request is done until they are back */
 
 	/* in */
 	size_t head, tail; /* of stage */
@@ -146,6 +149,7 @@ int nbd_serve_init(struct nbd_conn *, unsigned export, struct diag *);
 /* Whether the lane takes the buffers of a client: what a client is refused for is told to the client only. */
 int nbd_serve_try(const struct nbd_options *, struct lane *, uint32_t block, struct diag *);
 void nbd_serve_fini(struct nbd_conn *);
+void nbd_serve_fence(struct nbd_conn *); /* makes orphans of its requests that change blocks */
 void nbd_serve_cancel(struct nbd_conn *);
 void nbd_requests(struct nbd_conn *); /* works off what is in the stage as far as slots go */
 void nbd_slot_free(struct nbd_slot *);
@@ -172,4 +176,7 @@ bool nbd_allowed(const struct nbd_options *, const struct sockaddr_storage *peer
 /* nbd_server.c */
 const struct nbd_options *nbd_server_options(const struct nbd_server *);
 struct loop *nbd_server_loop(const struct nbd_server *);
+/* A client may have given up an earlier connection that is still alive here: what others of its export have at the disk
+ * becomes orphans. false: no memory. c->fences counts down, then nbd_conn_wake(). */
+bool nbd_server_fence(struct nbd_conn *);
 void nbd_conn_over(struct nbd_conn *); /* on the server's thread: takes it off the books and frees it */

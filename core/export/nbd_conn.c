@@ -40,6 +40,7 @@ static void finish(struct nbd_conn *c)
 {
 	loop_work_del(c->loop, &c->turn);
 	nbd_serve_fini(c);
+	free(c->fence);
 	free(c->hello);
 	*c->link = c->next;
 	if (c->next)
@@ -83,6 +84,10 @@ static bool hello_send(struct nbd_conn *c)
 static void serve_export(struct nbd_conn *c)
 {
 	c->features = nbd_export_flags(c->export, c->structured);
+	if (!nbd_server_fence(c)) {
+		nbd_conn_abort(c, "no memory to order its requests behind earlier ones");
+		return;
+	}
 	loop_trace(c->loop, "nbd: %s: serving export '%s'%s%s", c->peer, c->export->name, c->structured ? ", structured replies" : "",
 		c->meta ? ", " NBD_META_ALLOCATION : "");
 }
@@ -165,7 +170,7 @@ static void turn(struct loop_work *work)
 	if (c->gone) {
 		if (!c->cancelled)
 			nbd_serve_cancel(c);
-		if (!c->flying)
+		if (!c->flying && !c->fences)
 			finish(c);
 		return;
 	}

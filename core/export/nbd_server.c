@@ -78,6 +78,46 @@ static void conn_begin(struct loop_msg *msg)
 	nbd_conn_start(c, c->worker);
 }
 
+struct nbd_fence {
+	struct loop_msg hop;
+	struct nbd_conn *conn; /* the new one */
+	struct nbd_worker *worker;
+};
+
+static void fence_back(struct loop_msg *msg)
+{
+	struct nbd_conn *c = container_of(msg, struct nbd_fence, hop)->conn;
+
+	if (!--c->fences)
+		nbd_conn_wake(c);
+}
+
+static void fence_run(struct loop_msg *msg)
+{
+	struct nbd_fence *fence = container_of(msg, struct nbd_fence, hop);
+
+	for (struct nbd_conn *c = fence->worker->conns; c; c = c->next)
+		if (c != fence->conn && c->export == fence->conn->export)
+			nbd_serve_fence(c);
+	msg->run = fence_back;
+	loop_post(fence->conn->loop, msg);
+}
+
+bool nbd_server_fence(struct nbd_conn *c)
+{
+	struct nbd_server *server = c->server;
+
+	c->fence = calloc(server->workers, sizeof(*c->fence));
+	if (!c->fence)
+		return false;
+	for (unsigned i = 0; i < server->workers; i++) {
+		c->fence[i] = (struct nbd_fence){ .hop.run = fence_run, .conn = c, .worker = &server->worker[i] };
+		c->fences++;
+		loop_post(server->worker[i].loop, &c->fence[i].hop);
+	}
+	return true;
+}
+
 void nbd_conn_over(struct nbd_conn *c)
 {
 	struct nbd_server *server = c->server;

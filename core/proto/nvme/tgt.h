@@ -133,6 +133,7 @@ struct tgt_cmd {
 	/* at the disk */
 	struct tgt_disk *disk;
 	struct io io;
+	struct bdev_orphan orphan; /* all that it may still change, once its host may have left */
 	struct buf buf;
 	uint64_t off, len; /* left to do: the disk takes only so much at once */
 	uint64_t log_off;
@@ -196,6 +197,7 @@ struct tgt_queue { /* the carrier embeds it first */
 	/* on the target's */
 	struct tgt_ctrl *bound; /* ctrl's, said to the queue by the answer */
 	struct tgt_queue *sibling; /* of the same controller */
+	struct tgt_queue *wait_next; /* of ctrl->waiting */
 	struct tgt_queue *peer_next, **peer_link; /* of the target */
 	struct loop_msg hop; /* begin, over, buried: one after another */
 	struct loop_msg ask_hop, end_hop, kill_hop;
@@ -227,6 +229,7 @@ struct tgt_ctrl {
 	uint64_t qids;
 	bool dying, noticing;
 	unsigned fences; /* on their way to queues of the host's earlier controllers */
+	struct tgt_queue *waiting; /* queues whose Connect is judged once they are back */
 	bool resetting; /* atomic: a reset is on its way here */
 	struct loop *loop; /* of the admin queue */
 	/* on the admin queue's loop */
@@ -275,7 +278,8 @@ struct ep_incoming;
 void tgt_rdma_incoming(struct target *, struct ep_incoming *);
 
 /* tgt_ctrl.c: on the target's loop */
-/* Judges queue->ask into queue->answer and binds the queue to its controller; false = ask again, fences are on their way. */
+/* Judges queue->ask into queue->answer and binds the queue to its controller; false = fences are on their way, ask_hop comes
+ * again when they are back. */
 bool tgt_ctrl_connect(struct tgt_queue *);
 void tgt_ctrl_leave(struct tgt_queue *); /* the queue is over */
 void tgt_ctrl_notify(struct target *, const struct tgt_disk *); /* NULL: the discovery log changed */
@@ -309,7 +313,7 @@ void tgt_cmd_over(struct tgt_cmd *);
 void tgt_cmd_worked(struct tgt_cmd *, uint32_t status);
 void tgt_cmd_result(struct tgt_cmd *, uint64_t result); /* of the completion */
 void tgt_cmd_finish(struct tgt_cmd *, uint32_t status); /* replies */
-void tgt_queue_fence(struct tgt_queue *); /* makes its writes at the disks orphans */
+void tgt_queue_fence(struct tgt_queue *); /* makes orphans of its commands that change blocks and have their data, or get it */
 bool tgt_cmd_abort(struct tgt_cmd *); /* it ends as the host asked; false: it goes on, or is none */
 void tgt_cmd_drop(struct tgt_cmd *); /* without a reply; needs CMD_EVENT, CMD_FETCH or CMD_WORK */
 void tgt_queue_answered(struct loop_msg *), tgt_queue_ended(struct loop_msg *), tgt_queue_killed(struct loop_msg *);
@@ -317,11 +321,13 @@ void tgt_queue_answered(struct loop_msg *), tgt_queue_ended(struct loop_msg *), 
 /* tgt_io.c, tgt_admin.c: tables that end with a row without name */
 extern const struct tgt_op tgt_io_ops[], tgt_admin_ops[], tgt_fabrics_ops[];
 uint32_t tgt_status(const struct io *);
+bool tgt_cmd_changes(const struct tgt_cmd *, uint64_t *off, uint64_t *len); /* the blocks, of an I/O command */
 
 /* tgt_admin.c: on the admin queue's loop */
 void tgt_ctrl_noticed(struct loop_msg *);
 void tgt_ctrl_heard(struct tgt_ctrl *); /* a command of the admin queue */
 void tgt_ctrl_unmask(struct tgt_ctrl *, uint32_t event); /* a feature bit: its log was read */
+void tgt_ctrl_kill_io(struct tgt_ctrl *); /* its I/O queues end */
 void tgt_ctrl_quit(struct tgt_ctrl *); /* the admin queue goes */
 bool tgt_ctrl_shut(const struct tgt_ctrl *); /* nothing of it is at a disk */
 

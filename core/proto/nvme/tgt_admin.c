@@ -201,6 +201,14 @@ static void property_get(struct tgt_cmd *cmd)
 	tgt_cmd_worked(cmd, status);
 }
 
+void tgt_ctrl_kill_io(struct tgt_ctrl *ctrl)
+{
+	if (__atomic_exchange_n(&ctrl->resetting, true, __ATOMIC_ACQ_REL))
+		return;
+	ctrl->reset.run = tgt_ctrl_reset;
+	loop_post(ctrl->target->loop, &ctrl->reset);
+}
+
 static void disable(struct tgt_ctrl *ctrl)
 {
 	struct tgt_cmd *cmd;
@@ -214,10 +222,7 @@ static void disable(struct tgt_ctrl *ctrl)
 			cmd->queue->carrier->forget(cmd);
 		tgt_cmd_drop(cmd);
 	}
-	if (!__atomic_exchange_n(&ctrl->resetting, true, __ATOMIC_ACQ_REL)) {
-		ctrl->reset.run = tgt_ctrl_reset;
-		loop_post(ctrl->target->loop, &ctrl->reset);
-	}
+	tgt_ctrl_kill_io(ctrl);
 }
 
 static void enable(struct tgt_ctrl *ctrl, uint32_t cc)
@@ -277,10 +282,8 @@ static void ask(struct loop_msg *msg)
 {
 	struct tgt_queue *queue = container_of(msg, struct tgt_queue, ask_hop);
 
-	if (!tgt_ctrl_connect(queue)) {
-		loop_post(queue->target->loop, msg);
+	if (!tgt_ctrl_connect(queue))
 		return;
-	}
 	msg->run = tgt_queue_answered;
 	loop_post(queue->loop, msg);
 }

@@ -68,7 +68,11 @@ static void fence_back(struct loop_msg *msg)
 	struct tgt_ctrl *ctrl = fence->ctrl;
 
 	free(fence);
-	ctrl->fences--;
+	if (--ctrl->fences)
+		return;
+	for (struct tgt_queue *queue = ctrl->waiting; queue; queue = queue->wait_next)
+		loop_post(ctrl->target->loop, &queue->ask_hop);
+	ctrl->waiting = NULL;
 	free_when_left(ctrl);
 }
 
@@ -165,10 +169,13 @@ bool tgt_ctrl_connect(struct tgt_queue *queue)
 	struct target *target = queue->target;
 	const struct nvmf_connect *ask = &queue->ask;
 	const struct tgt_subsys *subsys = find_subsys(target, ask->subnqn);
-	const struct tgt_ctrl *ctrl = ask->qid ? find_ctrl(target, ask->cntlid) : NULL;
+	struct tgt_ctrl *ctrl = ask->qid ? find_ctrl(target, ask->cntlid) : NULL;
 
-	if (ctrl && ctrl->fences)
+	if (ctrl && ctrl->fences) {
+		queue->wait_next = ctrl->waiting;
+		ctrl->waiting = queue;
 		return false;
+	}
 	if (target->stopping)
 		queue->answer = refuse(NVMF_BUSY);
 	else if (!subsys)

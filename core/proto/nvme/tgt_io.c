@@ -33,6 +33,33 @@ uint32_t tgt_status(const struct io *io)
 	}
 }
 
+static uint64_t first_block(const struct tgt_cmd *cmd)
+{
+	return get_le32(cmd->sqe.cdw10) | (uint64_t)get_le32(cmd->sqe.cdw11) << 32;
+}
+
+static uint64_t blocks_of(const struct tgt_cmd *cmd)
+{
+	return (get_le32(cmd->sqe.cdw12) & 0xffff) + 1;
+}
+
+bool tgt_cmd_changes(const struct tgt_cmd *cmd, uint64_t *off, uint64_t *len)
+{
+	switch (cmd->sqe.opcode) {
+	case NVME_IO_WRITE:
+	case NVME_IO_WRITE_ZEROES:
+		*off = first_block(cmd) << cmd->disk->shift;
+		*len = blocks_of(cmd) << cmd->disk->shift;
+		return true;
+	case NVME_IO_DSM: /* its ranges may be anywhere */
+		*off = 0;
+		*len = tgt_disk_size(cmd->disk);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static struct lane *lane_of(const struct tgt_cmd *cmd)
 {
 	return cmd->queue->worker->lane[cmd->disk->index];
@@ -59,8 +86,7 @@ static uint32_t range_ok(const struct tgt_disk *disk, uint64_t lba, uint64_t blo
 /* Namespace, range, and whether it may be written. */
 static uint32_t check_blocks(struct tgt_cmd *cmd)
 {
-	uint64_t lba = get_le32(cmd->sqe.cdw10) | (uint64_t)get_le32(cmd->sqe.cdw11) << 32;
-	uint64_t blocks = (get_le32(cmd->sqe.cdw12) & 0xffff) + 1;
+	uint64_t lba = first_block(cmd), blocks = blocks_of(cmd);
 	uint32_t status = find_disk(cmd);
 
 	if (status)

@@ -22,6 +22,7 @@ int tgt_queue_room(struct tgt_queue *queue, unsigned slots, struct diag *diag)
 		cmd->queue = queue;
 		cmd->xfer.share = &queue->share;
 		cmd->io.lower = queue->lower + (size_t)i * io_size;
+		cmd->io.own = &cmd->orphan;
 		cmd->next = queue->free;
 		queue->free = cmd;
 	}
@@ -54,6 +55,9 @@ void tgt_queue_fail(struct tgt_queue *queue, enum diag_code code, int err, const
 		return;
 	diag_set(&queue->why, code, err, "%s", text);
 	queue->state = QUEUE_CLOSING;
+	tgt_queue_fence(queue);
+	if (queue->ctrl && !queue->qid)
+		tgt_ctrl_kill_io(queue->ctrl);
 	queue->carrier->close(queue);
 }
 
@@ -127,6 +131,7 @@ void tgt_cmd_drop(struct tgt_cmd *cmd)
 {
 	struct tgt_queue *queue = cmd->queue;
 
+	bdev_orphan_end(&cmd->orphan);
 	xfer_give(&queue->worker->store, &cmd->xfer);
 	cmd->state = CMD_FREE;
 	cmd->next = queue->free;
@@ -158,6 +163,7 @@ void tgt_cmd_finish(struct tgt_cmd *cmd, uint32_t status)
 		tgt_cmd_drop(cmd);
 		return;
 	}
+	bdev_orphan_end(&cmd->orphan);
 	xfer_give(&queue->worker->store, &cmd->xfer);
 	complete(cmd, status);
 	cmd->state = CMD_REPLY;
@@ -411,13 +417,14 @@ bool tgt_cmd_abort(struct tgt_cmd *cmd)
 void tgt_queue_down(struct tgt_queue *queue)
 {
 	queue->state = QUEUE_DOWN;
+	tgt_queue_fence(queue);
 	if (queue->ctrl && !queue->qid)
 		tgt_ctrl_quit(queue->ctrl);
 	for (unsigned i = 0; i < queue->slots; i++) {
 		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
 
 		if (cmd->state == CMD_WORK && queue->qid)
-			bdev_abandon(lane_of(cmd), &cmd->io);
+			bdev_cancel(lane_of(cmd), &cmd->io);
 		else if (cmd->state != CMD_FREE && cmd->state != CMD_WORK)
 			tgt_cmd_drop(cmd);
 	}
@@ -428,11 +435,14 @@ void tgt_queue_down(struct tgt_queue *queue)
 
 void tgt_queue_fence(struct tgt_queue *queue)
 {
+	uint64_t off, len;
+
 	for (unsigned i = 0; !queue->over && queue->qid && i < queue->slots; i++) {
 		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
 
-		if (cmd->state == CMD_WORK)
-			bdev_orphan(lane_of(cmd), &cmd->io);
+		if ((cmd->state == CMD_WORK || cmd->state == CMD_PULL) && cmd->disk && !cmd->orphan.bdev &&
+		    tgt_cmd_changes(cmd, &off, &len))
+			bdev_orphan(cmd->disk->bdev, &cmd->orphan, off, len);
 	}
 }
 

@@ -19,6 +19,7 @@ struct set {
 struct req {
 	struct set *set;
 	struct io io;
+	struct bdev_orphan orphan;
 	struct buf buf;
 	unsigned over, turn; /* times done; the number of requests done before it */
 	uint64_t lower[64];
@@ -53,6 +54,7 @@ static void done(struct io *io)
 {
 	struct req *req = container_of(io, struct req, io);
 
+	bdev_orphan_end(&req->orphan);
 	req->turn = req->set->over++;
 	req->over++;
 }
@@ -63,10 +65,18 @@ static void submit(struct set *s, struct req *req, struct lane *lane, enum io_ki
 	*req = (struct req){ .set = s, .buf = pool_buf(s->pool, s->slots++) };
 	req->io = (struct io){
 		.kind = (uint8_t)kind, .off = block * BLOCK, .len = blocks * BLOCK,
-		.buf = &req->buf, .done = done, .lower = req->lower, .status = 1,
+		.buf = &req->buf, .done = done, .lower = req->lower, .status = 1, .own = &req->orphan,
 	};
 	memset(req->buf.p, byte, req->io.len);
 	bdev_submit(lane, &req->io);
+}
+
+/* Its submitter leaves. */
+static void leave(struct set *s, struct req *req, struct lane *lane)
+{
+	if (bdev_changes_blocks(req->io.kind))
+		bdev_orphan(&s->disk->bdev, &req->orphan, req->io.off, req->io.len);
+	bdev_cancel(lane, &req->io);
 }
 
 static void turn_for(struct set *s, unsigned ms)
@@ -79,8 +89,7 @@ static void stuck_write(struct set *s, struct req *old)
 	s->disk->hold = s->disk->keep = true;
 	submit(s, old, s->a, IO_WRITE, 8, 4, 'o');
 	turn_for(s, 1);
-	bdev_abandon(s->a, &old->io);
-	bdev_abandon(s->a, &old->io);
+	leave(s, old, s->a);
 	s->disk->hold = false; /* of lane b all is answered from here on; lane a looks again later */
 	cr_assert_eq(s->disk->bdev.orphans, 1);
 }
@@ -143,8 +152,7 @@ Test(orphan, what_waits_can_be_cancelled_and_abandoned_and_is_never_sent)
 	submit(&s, &left, s.b, IO_WRITE, 9, 1, 'l');
 	cr_assert(bdev_cancel(s.b, &cancelled.io));
 	cr_assert(!cancelled.over, "not inside");
-	bdev_abandon(s.b, &left.io);
-	cr_assert_eq(s.disk->bdev.orphans, 1, "a write that was never sent is no orphan");
+	leave(&s, &left, s.b);
 	submit(&s, &next, s.b, IO_WRITE, 9, 1, 'n');
 	while (!cancelled.over || !left.over || !next.over)
 		turn_for(&s, 1);
@@ -165,8 +173,8 @@ Test(orphan, reads_and_cancelled_writes_leave_nothing_behind)
 	submit(&s, &read, s.a, IO_READ, 8, 1, 0);
 	submit(&s, &write, s.a, IO_WRITE, 8, 1, 'o');
 	turn_for(&s, 1);
-	bdev_abandon(s.a, &read.io);
-	bdev_abandon(s.a, &write.io);
+	leave(&s, &read, s.a);
+	leave(&s, &write, s.a);
 	cr_assert_eq(s.disk->bdev.orphans, 0);
 	cr_assert_eq(write.io.status, -ECANCELED);
 	s.disk->hold = false;
@@ -187,13 +195,75 @@ Test(orphan, orphans_that_are_not_sent_yet_wait_for_older_ones_only)
 	stuck_write(&s, &old);
 	submit(&s, &second, s.b, IO_WRITE, 8, 4, '2');
 	submit(&s, &third, s.a, IO_WRITE, 9, 2, '3');
-	bdev_orphan(s.b, &second.io);
-	bdev_orphan(s.a, &third.io);
+	bdev_orphan(&s.disk->bdev, &second.orphan, second.io.off, second.io.len);
+	bdev_orphan(&s.disk->bdev, &third.orphan, third.io.off, third.io.len);
 	submit(&s, &next, s.b, IO_READ, 8, 4, 0);
 	cr_assert_eq(s.disk->bdev.orphans, 3);
 	while (!old.over || !second.over || !third.over || !next.over)
 		turn_for(&s, 1);
 	cr_assert(old.turn < second.turn && second.turn < third.turn && third.turn < next.turn);
 	cr_assert_eq(s.disk->bdev.orphans, 0);
+	set_fini(&s);
+}
+
+/* A command in several runs is one orphan: its later runs pass, and nothing comes between them. */
+Test(orphan, covers_the_rest_of_a_command)
+{
+	struct set s;
+	struct req first, rest, other;
+
+	set_init(&s);
+	s.disk->hold = s.disk->keep = true;
+	submit(&s, &first, s.a, IO_WRITE, 8, 4, '1');
+	turn_for(&s, 1);
+	bdev_orphan(&s.disk->bdev, &rest.orphan, 8 * BLOCK, 8 * BLOCK);
+	submit(&s, &other, s.b, IO_WRITE, 14, 1, 'n');
+	s.disk->hold = false;
+	while (!first.over)
+		turn_for(&s, 1);
+	cr_assert(!other.over, "it overlaps what is still to come");
+	memset(rest.lower, 0, sizeof(rest.lower));
+	rest.set = &s;
+	rest.over = 0;
+	rest.buf = pool_buf(s.pool, s.slots++);
+	rest.io = (struct io){ .kind = IO_WRITE, .off = 12 * BLOCK, .len = 4 * BLOCK, .buf = &rest.buf, .done = done,
+		.lower = rest.lower, .own = &rest.orphan };
+	memset(rest.buf.p, '2', rest.io.len);
+	bdev_submit(s.a, &rest.io);
+	while (!rest.over || !other.over)
+		turn_for(&s, 1);
+	cr_assert_eq(s.disk->bytes[14 * BLOCK], 'n');
+	cr_assert_eq(s.disk->bytes[15 * BLOCK], '2');
+	cr_assert_eq(s.disk->bdev.orphans, 0);
+	set_fini(&s);
+}
+
+/* More than are retried in one turn, some of them cancelled. */
+Test(orphan, many_that_wait_are_done_once_each)
+{
+	enum { MANY = 150 };
+	static struct req many[MANY];
+	struct set s;
+	struct req old;
+
+	set_init(&s);
+	pool_free(s.pool);
+	cr_assert_eq(pool_new(&s.pool, 4096, MANY + 1, NULL), 0);
+	stuck_write(&s, &old);
+	s.disk->hold = true;
+	for (unsigned i = 0; i < MANY; i++)
+		submit(&s, &many[i], i & 1 ? s.a : s.b, IO_READ, 8, 1, 0);
+	for (unsigned i = 0; i < MANY; i += 7)
+		cr_assert(bdev_cancel(i & 1 ? s.a : s.b, &many[i].io));
+	turn_for(&s, 100);
+	s.disk->hold = false;
+	for (unsigned i = 0; i < MANY; i++)
+		while (!many[i].over)
+			turn_for(&s, 1);
+	turn_for(&s, 50);
+	for (unsigned i = 0; i < MANY; i++) {
+		cr_assert_eq(many[i].over, 1);
+		cr_assert_eq(many[i].io.status, i % 7 ? 0 : -ECANCELED);
+	}
 	set_fini(&s);
 }
