@@ -108,7 +108,7 @@ struct bdev {
 	void (*report)(struct bdev *, const char *line); /* the last path was lost, or one is back: a line for people; on bdev->loop */
 	void *user; /* the owner's */
 	const char *(*status_text)(uint32_t detail); /* sentence for io.detail; NULL = none */
-	/* atomic: the first EIO, ENOSPC or EDQUOT of a flush or FUA write, as -errno; every later one fails with it until the disk is
+	/* atomic: the first error of a flush or FUA write by which data may be lost, as -errno; every later one fails with it until the disk is
 	 * reopened */
 	int sync_error;
 	char uri[URI_MAX]; /* as the user wrote it, without secrets */

@@ -219,6 +219,17 @@ void bdev_close(struct bdev *bdev)
 	bdev->ops->free(bdev);
 }
 
+/* What write-back ends with when data is lost; of files, what the file system made of it. */
+static bool lost_data(int err)
+{
+	static const int errs[] = { EIO, ENOSPC, EDQUOT, ENODATA, ENOLINK, ETIMEDOUT, EREMOTEIO, EILSEQ, ESTALE, EFBIG };
+
+	for (unsigned i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
+		if (err == errs[i])
+			return true;
+	return false;
+}
+
 int bdev_sync_status(struct bdev *bdev, const struct io *io, int status)
 {
 	int first = 0;
@@ -227,7 +238,7 @@ int bdev_sync_status(struct bdev *bdev, const struct io *io, int status)
 		return status;
 	if (!status)
 		return __atomic_load_n(&bdev->sync_error, __ATOMIC_RELAXED);
-	if (status == -EIO || status == -ENOSPC || status == -EDQUOT)
+	if (lost_data(-status))
 		__atomic_compare_exchange_n(&bdev->sync_error, &first, status, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return status;
 }

@@ -85,7 +85,7 @@ static void io_withhold(struct paths_lane *pl, struct io *io)
 static void io_finish(struct paths_lane *pl, struct io *io, int status)
 {
 	io->status = status;
-	if (io_is_quiet(io))
+	if (io_is_quiet(io) || pl->aborted)
 		io_over(pl, io);
 	else
 		io_withhold(pl, io);

@@ -149,6 +149,43 @@ static void second_association(uint8_t hostid, unsigned orphans)
 	serving_end();
 }
 
+/* What the old association still has to do is fenced, too: a command in many runs. */
+Test(late_write, the_later_runs_of_a_command_are_fenced)
+{
+	struct write old, new;
+	struct pool *pool;
+	struct bdev *old_disk;
+	struct lane *old_lane;
+
+	serving_begin(1 << 20, TARGET_TCP, 0);
+	backing->bdev.lim.max[IO_ZERO] = 4096;
+	serving_start();
+	attach(false, 9);
+	cr_assert_eq(pool_new(&pool, LEN, 1, NULL), 0);
+	backing->hold = backing->keep = true;
+	old = (struct write){ .io = { .kind = IO_ZERO, .off = 65536, .len = 65536, .done = over, .lower = old.lower, .status = 1 } };
+	bdev_submit(lane, &old.io);
+	for (unsigned i = 0; i < 1000 && !backing->submitted; i++)
+		turns(5);
+	old_disk = disk;
+	old_lane = lane;
+	attach(false, 9);
+	cr_assert_eq(lane_map(lane, pool, NULL), 0);
+	submit(&new, pool, IO_WRITE, 65536 + 61440, 'n');
+	turns(50);
+	cr_assert_eq(backing->submitted, 1);
+	backing->hold = false;
+	cr_assert(loop_wait(loop, &old.over, loop_clock() + 5000 * MSEC));
+	cr_assert(loop_wait(loop, &new.over, loop_clock() + 5000 * MSEC));
+	cr_assert(!old.io.status && !new.io.status);
+	cr_assert_eq(backing->bytes[65536 + 61440], 'n', "a later run of the old command came after the new write");
+	lane_unmap(lane, pool);
+	pool_free(pool);
+	lane_close(old_lane);
+	old_disk->ops->free(old_disk);
+	serving_end();
+}
+
 Test(late_write, same_host_connects_again_while_its_old_association_is_alive) { second_association(9, 1); }
 Test(late_write, another_host_is_not_fenced) { second_association(8, 0); }
 
@@ -217,4 +254,34 @@ Test(late_write, nbd_client_leaves_a_write_that_is_not_read)
 	cr_assert_arr_eq(s->disk->bytes + 2 * BUFFER, new, BUFFER, "the write that was left behind was executed");
 	close(left);
 	client_strike(s);
+}
+
+/* The first connection is still alive, as after a cut of the network that only the client has noticed. */
+Test(late_write, nbd_client_connects_again)
+{
+	struct client *s = client_set(512, 4, false);
+	static uint8_t data[LEN];
+	int old = s->fd;
+
+	client_hello(s, false);
+	s->disk->hold = s->disk->keep = true;
+	memset(data, 'o', LEN);
+	client_ask(s, NBD_CMD_WRITE, 0, 1, 8192, LEN);
+	client_say(s, data, LEN);
+	client_turns(s, 20);
+	s->fd = client_dial(s);
+	s->len = 0;
+	client_hello(s, false);
+	s->len = 0;
+	memset(data, 'n', LEN);
+	client_ask(s, NBD_CMD_WRITE, 0, 2, 8192, LEN);
+	client_say(s, data, LEN);
+	client_turns(s, 50);
+	cr_assert_eq(s->disk->submitted, 1);
+	s->disk->hold = false;
+	cr_assert_eq(client_hear(s, 16), 16);
+	cr_assert_eq(client_simple_error(s, 0, 2), 0);
+	cr_assert_eq(s->disk->bytes[8192], 'n', "the old write landed after the new one");
+	close(old);
+	cr_assert_eq(client_strike(s), 0);
 }

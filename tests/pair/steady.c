@@ -365,7 +365,7 @@ static struct load_options watched(uint32_t bs, uint32_t jobs)
 {
 	watcher = (struct watcher){ 0 };
 	everywhere = true;
-	return (struct load_options){ .read_percent = 100, .random = true, .bs = bs, .depth = BATCH, .jobs = jobs, .ramp_ms = 1,
+	return (struct load_options){ .read_percent = 100, .random = true, .bs = bs, .depth = BATCH, .jobs = jobs, .ramp_ms = 1, .drain_ms = 5000,
 		.stop = &watcher.stop, .progress = progress };
 }
 

@@ -237,6 +237,7 @@ uint32_t nbd_error_of(int err, bool fast)
 		return fast ? NBD_ENOTSUP : NBD_EINVAL;
 	case ESHUTDOWN:
 	case EHOSTUNREACH: /* the connection to the disk is lost: nothing is wrong with its blocks */
+	case ENOLINK:
 		return NBD_ESHUTDOWN;
 	default:
 		return NBD_EIO;

@@ -14,7 +14,9 @@ uint32_t tgt_status(const struct io *io)
 	case EIO:
 	case EREMOTEIO:
 		return read ? NVME_READ_ERROR : NVME_WRITE_FAULT;
-	case EHOSTUNREACH: /* the disk behind is remote, and its connection lost: worth a retry */
+	case EHOSTUNREACH: /* the connection to the disk is lost: worth a retry, over another path, too */
+	case ENOLINK:
+	case ETIMEDOUT:
 		return NVME_PATH_ERROR;
 	case ENOSPC:
 		return NVME_CAPACITY;

@@ -278,9 +278,22 @@ Test(bdev, the_first_write_back_error_stays)
 	cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, 0), -ENOSPC);
 }
 
+/* What XFS, NFS and block devices give where ext4 gives EIO. */
+Test(bdev, so_do_the_errors_of_media_and_transports)
+{
+	static const int lost[] = { -EDQUOT, -ENODATA, -ENOLINK, -ETIMEDOUT, -EREMOTEIO, -EILSEQ, -ESTALE, -EFBIG };
+
+	for (unsigned i = 0; i < sizeof(lost) / sizeof(*lost); i++) {
+		struct bdev bdev = { 0 };
+
+		cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, lost[i]), lost[i]);
+		cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, 0), lost[i]);
+	}
+}
+
 Test(bdev, other_errors_are_not_sticky)
 {
-	static const int other[] = { -ENOTCONN, -EHOSTUNREACH, -ECANCELED, -ENOTSUP, -ENXIO, -ETIMEDOUT, -EINVAL, -ENOMEM };
+	static const int other[] = { -ENOTCONN, -EHOSTUNREACH, -ECANCELED, -ENOTSUP, -ENXIO, -EINVAL, -ENOMEM };
 	struct bdev bdev = { 0 };
 
 	for (unsigned i = 0; i < sizeof(other) / sizeof(*other); i++) {
