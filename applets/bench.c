@@ -248,17 +248,22 @@ static void show(struct bench *bench)
 
 static int rehearse(struct bench *bench)
 {
+	struct out *out = bench->call->out;
 	const struct load_options *load = &bench->report.load;
 	uint64_t from = load->offset, to = load->size ? from + load->size : bench->disk->lim.size;
 	int err = load_disk_check(bench->disk, load, bench->call->diag);
 
 	if (err)
 		return err;
-	if (load->read_percent == 100)
-		call_note(bench->call, "would read %s and change nothing", bench->disk->uri);
-	else
-		call_note(bench->call, "would overwrite %s from byte %" PRIu64 " to %" PRIu64, bench->disk->uri, from, to);
-	out_bool(bench->call->out, "dry_run", NULL, true);
+	if (out->json) {
+		out_text(out, "target", NULL, "%s", bench->disk->uri);
+		out_text(out, "rw", NULL, "%s", bench->opts->rw);
+		out_bool(out, "dry_run", NULL, true);
+	} else if (load->read_percent == 100) {
+		out_line(out, "would read %s and change nothing", bench->disk->uri);
+	} else {
+		out_line(out, "would overwrite %s from byte %" PRIu64 " to %" PRIu64, bench->disk->uri, from, to);
+	}
 	return EXIT_DONE;
 }
 

@@ -131,7 +131,9 @@ void bench_text(struct out *out, const struct bench_report *report)
 		out_line(out, "  lost   %u request%s, counted in the latency with their age",
 			result->unanswered, result->unanswered == 1 ? "" : "s");
 	print_cpu(out, report);
-	if (report->load.verify)
+	if (report->load.verify && result->unanswered)
+		out_line(out, "  verify not done: requests were lost");
+	else if (report->load.verify)
 		out_line(out, "  verify %s of %s are as written", out_human(result->verified, rate),
 			out_human(result->range, bs));
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)

@@ -297,6 +297,8 @@ static int lost(struct load *load)
 		(double)oldest / 1e9, why ? ": " : "", why ? why->text : "");
 	if (why && why->hint[0])
 		diag_hint(load->diag, "%s", why->hint);
+	else if (why)
+		diag_hint(load->diag, "--on-loss SECONDS waits longer for the connection");
 	return -load->diag->err;
 }
 

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Nothing is written without a --rw that writes, nor by a rehearsal; what writes stays inside its part of the file.
 . "$(dirname "$0")/lib.sh"
+requires jq
 yes 'not to be touched' | head -c 4M >disk
 cp disk before
 "$RDMASTOR" bench disk --runtime 0.2 -q >/dev/null || die "reading fails"
 "$RDMASTOR" bench disk --rw write --size 1M --dry-run >out 2>err || die "$(cat err)"
-grep -q '^rdmastor bench: would overwrite disk from byte 0 to 1048576$' err || die "said: $(cat err)"
+grep -q '^would overwrite disk from byte 0 to 1048576$' out || die "said: $(cat out)"
+same 'the dry run as JSON' "$("$RDMASTOR" bench disk --rw write --dry-run --json -q | jq -c '[.dry_run, .target, .rw]')" '[true,"disk","write"]'
 cmp disk before || die "the disk was changed"
 "$RDMASTOR" bench disk --rw write --offset 1M --size 1M --bs 64k --verify -q >out || die "writing fails"
 grep -q '^  verify 1 MiB of 1 MiB are as written$' out || die "said: $(cat out)"
