@@ -396,13 +396,25 @@ static int rehearse(struct copy_run *run)
 	return EXIT_DONE;
 }
 
+static void print_counts(struct copy_run *run)
+{
+	const struct copy_progress *p = &run->progress;
+	struct out *out = run->call->out;
+
+	out_u64(out, "copied", NULL, p->copied);
+	out_u64(out, "zeroed", NULL, p->zeroed);
+	out_u64(out, "skipped", NULL, p->skipped);
+	out_u64(out, "verified", NULL, p->verified);
+	out_u64(out, "unreadable", NULL, p->bad);
+	out_u64(out, "milliseconds", NULL, (uint64_t)(p->seconds * 1000));
+}
+
 static void say_result(struct copy_run *run)
 {
 	const struct copy_progress *p = &run->progress;
 	uint64_t size = p->copied + p->zeroed + p->skipped, rate = p->seconds > 0 ? (uint64_t)((double)size / p->seconds) : 0;
 	char whole[16], zero[16], speed[16], line[URI_MAX + 128];
 	const char *verified = run->opts->verify ? ", verified" : "";
-	struct out *out = run->call->out;
 
 	if (p->already)
 		snprintf(line, sizeof(line),
@@ -417,21 +429,16 @@ static void say_result(struct copy_run *run)
 		return;
 	print_ends(run);
 	print_already(run, p->already);
-	out_u64(out, "copied", NULL, p->copied);
-	out_u64(out, "zeroed", NULL, p->zeroed);
-	out_u64(out, "skipped", NULL, p->skipped);
-	out_u64(out, "verified", NULL, p->verified);
-	out_u64(out, "unreadable", NULL, p->bad);
-	out_u64(out, "milliseconds", NULL, (uint64_t)(p->seconds * 1000));
-	out_u64(out, "bytes_per_second", NULL, rate);
+	print_counts(run);
+	out_u64(run->call->out, "bytes_per_second", NULL, rate);
 }
 
-static void hint(struct copy_run *run, bool lost)
+static void hint(struct copy_run *run)
 {
 	const char *longer = "; --on-loss SECONDS waits longer for the connection";
 	struct diag *diag = run->call->diag;
 
-	if (!lost || run->timed_out)
+	if (!run->progress.lost || run->timed_out)
 		longer = "";
 	if (run->progress.saved)
 		diag_hint(diag, "the same command continues the copy from the map %s%s",
@@ -452,7 +459,7 @@ static int failed(struct copy_run *run, int rc)
 		return start_over(run);
 	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)
 		return rc;
-	hint(run, rc == -EHOSTUNREACH || rc == -ETIMEDOUT);
+	hint(run);
 	return rc;
 }
 
@@ -467,8 +474,10 @@ static int copy(struct copy_run *run)
 	run->running = false;
 	if (run->bar)
 		out_progress("\r\033[K");
-	if (rc)
+	if (rc) {
+		print_counts(run);
 		return failed(run, rc);
+	}
 	say_result(run);
 	if (!run->progress.bad)
 		return EXIT_DONE;

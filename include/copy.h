@@ -23,6 +23,7 @@ struct copy_progress {
 	bool verifying;
 	bool already; /* the map said before the copy began that everything is copied */
 	bool saved; /* the map's file holds what this copy needs to be continued */
+	bool lost; /* it failed because a connection was lost for longer than the loss policy allows */
 	double seconds;
 };
 
@@ -51,7 +52,7 @@ int copy_check_map(struct loop *, const struct bdev *src, const struct copy_opti
  * known). */
 int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst_size, bool stream,
 	struct diag *);
-/* Counts what could not be read in progress->bad; that alone is no failure. The destination is
- * flushed at the end. -EHOSTUNREACH, -ETIMEDOUT: the connection to a disk was lost for longer than
- * the loss policy allows. */
+/* Counts what could not be read in progress->bad: not a failure by itself. The destination is
+ * flushed at the end. -EHOSTUNREACH without progress->lost: the target answered that it cannot
+ * reach the disk. */
 int copy_run(struct loop *, struct bdev *src, struct bdev *dst, const struct copy_options *, struct copy_progress *, struct diag *);

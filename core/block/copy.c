@@ -22,29 +22,39 @@ void copy_stop_with(struct copy *copy, int rc)
 }
 
 /* The connection's fault: what was tried, and for how long, is known to the disk. */
-static int lost(const struct bdev *bdev, const struct io *io, const char *what, struct diag *diag)
+static int lost(struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
 {
 	bool silent = bdev->why.code == DIAG_TIMEOUT;
 
-	return diag_set(diag, silent ? DIAG_TIMEOUT : DIAG_UNREACHABLE,
+	copy->progress->lost = true;
+	return diag_set(copy->diag, silent ? DIAG_TIMEOUT : DIAG_UNREACHABLE,
 		silent ? ETIMEDOUT : EHOSTUNREACH, "%s at byte %" PRIu64 ": %s", what, io->off,
 		bdev->why.err ? bdev->why.text : "connection lost");
 }
 
+static enum diag_code failure_code(int status)
+{
+	if (status == -EHOSTUNREACH)
+		return DIAG_UNREACHABLE;
+	return status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO;
+}
+
+/* A status of the protocol's own is the target's answer: the connection works. */
 void copy_io_failed(struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
 {
 	const char *text = io->detail && bdev->status_text ? bdev->status_text(io->detail) : NULL;
 
 	if (copy->rc)
 		return;
-	if (!text && bdev->state == BDEV_DOWN && bdev->why.err)
-		text = bdev->why.text;
-	if (io->status == -EHOSTUNREACH)
-		copy->rc = lost(bdev, io, what, copy->diag);
-	else
-		copy->rc = diag_set(copy->diag, io->status == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_IO,
-			-io->status, "%s at byte %" PRIu64 ": %s", what, io->off,
+	if (!text && io->status == -EHOSTUNREACH) {
+		copy->rc = lost(copy, bdev, io, what);
+	} else {
+		if (!text && bdev->state == BDEV_DOWN && bdev->why.err)
+			text = bdev->why.text;
+		copy->rc = diag_set(copy->diag, failure_code(io->status), -io->status,
+			"%s at byte %" PRIu64 ": %s", what, io->off,
 			text ? text : diag_errno_text(-io->status));
+	}
 	diag_ctx(copy->diag, "%s", bdev->uri);
 }
 

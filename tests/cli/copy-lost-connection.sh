@@ -69,6 +69,22 @@ again
 ended 0
 [ ! -s copy.err ] || die "with --quiet: $(cat copy.err)"
 
+# the target is reached and answers that its own disk is not: another cause, and no use of --on-loss
+stop
+serve "$URI" --nvmf --nqn "$NQN" --tcp "127.0.0.1:$port" --on-loss fail-fast
+rm map
+begin --keep-going --json
+down KILL
+ended 1
+jq -e '.error | .code == "unreachable" and (.text | test("path")) and
+	(.text | test("connection lost") | not) and (.hint | test("on-loss") | not)' copy.out \
+	>/dev/null || die "$(cat copy.out)"
+jq -e '.copied > 0 and .unreadable == 0' copy.out >/dev/null || die "partial: $(cat copy.out)"
+grep -q ' -$' map && die "areas are called bad: $(cat map)"
+gone
+kit --filter=rate file src rate=50M
+again
+
 # on a terminal each message is a line of its own, in place of the progress
 command -v script >/dev/null || exit 0
 rm map

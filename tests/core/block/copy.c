@@ -312,6 +312,36 @@ Test(copy, a_lost_connection_is_no_bad_block)
 	}
 }
 
+static const char *path_answer(uint32_t detail)
+{
+	return detail == 77 ? "the namespace cannot be reached over this path" : NULL;
+}
+
+/* The target's own path is lost, not ours to the target. */
+Test(copy, a_path_error_that_the_target_answers_is_no_lost_connection)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	own_map(&s);
+	s.src->bdev.status_text = path_answer;
+	s.src->bad_off = 700000;
+	s.src->bad_len = 1;
+	s.src->bad_status = -EHOSTUNREACH;
+	s.src->bad_detail = 77;
+	s.opt.keep_going = true;
+	cr_assert_eq(run(&s), -EHOSTUNREACH);
+	cr_assert_eq(s.diag.code, DIAG_UNREACHABLE);
+	cr_assert(strstr(s.diag.text, path_answer(77)), "%s", s.diag.text);
+	cr_assert_not(s.progress.lost);
+	cr_assert_eq(s.progress.bad, 0);
+	cr_assert_eq(sum_of(&s, "-"), 0, "the map calls something bad");
+	s.src->bad_detail = 0;
+	cr_assert_eq(run(&s), -EHOSTUNREACH);
+	cr_assert(s.progress.lost);
+	unlink(map_name);
+	strike(&s);
+}
+
 Test(copy, a_destination_lost_at_the_flush_is_named)
 {
 	struct stage s = set(1 << 20, 512, 1 << 20, 512);
