@@ -71,6 +71,12 @@ static int usage(struct copy_run *run, const char *fmt, const char *word)
 	return -EINVAL;
 }
 
+/* Each process has its own, and it is empty. */
+static bool keeps_nothing(const char *uri)
+{
+	return !strncasecmp(uri, "ram:", 4) || !strncasecmp(uri, "null:", 5);
+}
+
 static int read_options(struct copy_run *run)
 {
 	const struct copy_opts *opts = run->opts;
@@ -87,6 +93,10 @@ static int read_options(struct copy_run *run)
 		return usage(run, "%s: the standard input cannot be read again", opts->verify ? "--verify" : opts->resume ? "--resume" : "--keep-going");
 	if (run->to_pipe && (opts->verify || opts->resume))
 		return usage(run, "%s: the standard output cannot be read again", opts->verify ? "--verify" : "--resume");
+	for (unsigned i = 0; i < 2; i++)
+		if (opts->resume && keeps_nothing(run->call->operand[i]))
+			return usage(run, "--resume: %s does not keep its data",
+				run->call->operand[i]);
 	if (run->to_pipe && opts->common.json)
 		return usage(run, "--json: the standard output is taken by the copy%s", "");
 	run->bar = opts->progress ? !strcmp(opts->progress, "bar") : isatty(STDERR_FILENO) && !opts->common.quiet;
@@ -194,13 +204,53 @@ static int refuse_new(struct copy_run *run)
 	return diag_hint(run->call->diag, "the shell makes a file of it: … >%s", run->call->operand[1]);
 }
 
+/* Resolve the path of a file that may be missing. */
+static bool real_path(const char *path, char real[PATH_MAX])
+{
+	char dir[URI_MAX], last[URI_MAX];
+	size_t len;
+
+	if (realpath(path, real))
+		return true;
+	snprintf(dir, sizeof(dir), "%s", path);
+	snprintf(last, sizeof(last), "%s", path);
+	if (!realpath(dirname(dir), real))
+		return false;
+	len = strlen(real);
+	return (size_t)snprintf(real + len, PATH_MAX - len, "%s%s", len > 1 ? "/" : "",
+		       basename(last)) < PATH_MAX - len;
+}
+
+static bool same_file(const char *path, const char *other)
+{
+	char real[PATH_MAX], real_other[PATH_MAX];
+	struct stat a, b;
+
+	if (!stat(path, &a) && !stat(other, &b))
+		return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return real_path(path, real) && real_path(other, real_other) && !strcmp(real, real_other);
+}
+
+/* Saving the map would replace the disk. */
+static int refuse_map_as_disk(struct copy_run *run)
+{
+	char path[URI_MAX];
+
+	for (unsigned i = 0; i < 2 && run->opts->resume; i++)
+		if (disk_path(run->call->operand[i], path, sizeof(path)) &&
+			same_file(path, run->opts->resume))
+			return usage(run, "--resume: the map is the %s",
+				i ? "destination" : "source");
+	return 0;
+}
+
 /* Looks at the destination before it is opened: opening may create it. */
 static int look_at_destination(struct copy_run *run)
 {
 	char **operand = run->call->operand, from[URI_MAX];
 	struct stat a, b;
 
-	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && strncmp(operand[0], "ram:", 4) && strncmp(operand[0], "null:", 5))
+	if (!run->to_pipe && !strcmp(operand[0], operand[1]) && !keeps_nothing(operand[0]))
 		return refuse_same(run);
 	if (!disk_path(operand[1], run->path, sizeof(run->path)))
 		return 0;
@@ -232,7 +282,7 @@ static void add_birth(const char *path, char id[COPY_ID])
 		st.stx_btime.tv_nsec);
 }
 
-/* bdev may be NULL for a file that is not open. */
+/* bdev may be NULL for a file that is not open, or missing. */
 static void name_disk(struct copy_disk *disk, const char *operand, const struct bdev *bdev,
 	uint64_t size)
 {
@@ -241,8 +291,8 @@ static void name_disk(struct copy_disk *disk, const char *operand, const struct 
 
 	snprintf(uri, sizeof(uri), "%s", operand);
 	uri_hide(uri);
-	disk_key(operand, bdev, id);
-	if (disk_path(operand, path, sizeof(path)) && realpath(path, real)) {
+	disk->by_uri = !disk_key(operand, bdev, id);
+	if (disk_path(operand, path, sizeof(path)) && real_path(path, real)) {
 		name = real;
 		if (id[0])
 			add_birth(path, id);
@@ -260,7 +310,7 @@ static void name_disks(struct copy_run *run)
 	run->copy.src_is = &run->src_is;
 	if (run->dst)
 		name_disk(&run->dst_is, operand[1], run->dst, run->dst->lim.size);
-	else if (run->regular && !run->missing)
+	else if (run->regular)
 		name_disk(&run->dst_is, operand[1], NULL, (run->length + 511) / 512 * 512);
 	else
 		return;
@@ -286,7 +336,7 @@ static int check_map(struct copy_run *run)
 	if (!run->opts->resume)
 		return 0;
 	rc = copy_check_map(run->loop, run->src, &run->copy, &run->done, run->call->diag);
-	return rc == -ESTALE ? start_over(run) : rc;
+	return rc == -ESTALE && !run->call->diag->hint[0] ? start_over(run) : rc;
 }
 
 static int open_source(struct copy_run *run)
@@ -334,7 +384,7 @@ static void print_ends(struct copy_run *run)
 	out_bool(out, "created", NULL, run->fresh);
 }
 
-/* What opening would find that is to create the destination, or to fill an empty one. */
+/* For a dry run: check that the destination can be created, or if it is empty, written. */
 static int check_new(struct copy_run *run)
 {
 	struct diag *diag = run->call->diag;
@@ -387,10 +437,11 @@ static int rehearse(struct copy_run *run)
 			"nothing to copy: everything is copied already (map %s)",
 			run->opts->resume);
 	else
-		snprintf(line, sizeof(line), "would copy %s from %s to %s%s",
-			run->from_pipe ? "what comes"
+		snprintf(line, sizeof(line), "would copy %s%s%s to %s%s",
+			run->from_pipe ? "standard input"
 				       : out_human(run->src->lim.size - run->done, size),
-			run->src->uri, run->call->operand[1], run->fresh ? ", a new file" : "");
+			run->from_pipe ? "" : " from ", run->from_pipe ? "" : run->src->uri,
+			run->call->operand[1], run->fresh ? ", a new file" : "");
 	print_line(run, line);
 	say_size(run);
 	return EXIT_DONE;
@@ -433,17 +484,27 @@ static void say_result(struct copy_run *run)
 	out_u64(run->call->out, "bytes_per_second", NULL, rate);
 }
 
+/* A copy to or from it can be continued. */
+static bool resumable(const struct copy_run *run, unsigned i)
+{
+	const char *uri = run->call->operand[i];
+
+	return strcmp(uri, "-") && !keeps_nothing(uri);
+}
+
 static void hint(struct copy_run *run)
 {
 	const char *longer = "; --on-loss SECONDS waits longer for the connection";
+	bool doubt = run->src_is.by_uri || run->dst_is.by_uri;
 	struct diag *diag = run->call->diag;
 
 	if (!run->progress.lost || run->timed_out)
 		longer = "";
 	if (run->progress.saved)
-		diag_hint(diag, "the same command continues the copy from the map %s%s",
-			run->opts->resume, longer);
-	else if (!run->opts->resume && !run->to_pipe && !run->from_pipe)
+		diag_hint(diag, "the same command%s continues the copy from the map %s%s",
+			doubt && !run->opts->verify ? " with --verify" : "", run->opts->resume,
+			longer);
+	else if (!run->opts->resume && resumable(run, 0) && resumable(run, 1))
 		diag_hint(diag, "--resume MAP makes a copy that can be continued%s", longer);
 	else if (*longer)
 		diag_hint(diag, "%s", longer + 2);
@@ -485,8 +546,8 @@ static int copy(struct copy_run *run)
 	return EXIT_PARTLY;
 }
 
-/* A failure before anything is copied leaves no new file. While another process has it, it may be
- * that one's. */
+/* Remove the file that this copy made, unless something is copied. One that could not be opened,
+ * and is locked or has data, may have been made by another process. */
 static void remove_new(struct copy_run *run)
 {
 	const struct copy_progress *p = &run->progress;
@@ -502,8 +563,10 @@ static void remove_new(struct copy_run *run)
 static int open_and_copy(struct copy_run *run)
 {
 	bool dry_run = run->opts->common.dry_run;
-	int rc = look_at_destination(run);
+	int rc = refuse_map_as_disk(run);
 
+	if (!rc)
+		rc = look_at_destination(run);
 	run->copy.dst_zero = run->fresh;
 	if (!rc && !run->from_pipe)
 		rc = open_source(run);

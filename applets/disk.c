@@ -91,13 +91,19 @@ static void key_of_uri(const char *text, char key[DISK_KEY])
 {
 	struct uri *uri = parse(text);
 	const char *socket = uri ? uri_value(uri, "socket") : NULL;
+	bool bracket = uri && strchr(uri->host, ':');
+	char port[8] = "";
 
+	if (uri && uri->port)
+		snprintf(port, sizeof(port), ":%u", uri->port);
 	if (uri && strstr(text, "://"))
-		snprintf(key, DISK_KEY, "%s://%s:%u/%s %s", uri->scheme, uri->host, uri->port, uri->path, socket ? socket : "");
+		snprintf(key, DISK_KEY, "%s://%s%s%s%s/%s%s%s", uri->scheme, bracket ? "[" : "",
+			uri->host, bracket ? "]" : "", port, uri->path, socket ? "?socket=" : "",
+			socket ? socket : "");
 	free(uri);
 }
 
-void disk_key(const char *uri, const struct bdev *bdev, char text[DISK_KEY])
+bool disk_key(const char *uri, const struct bdev *bdev, char text[DISK_KEY])
 {
 	static const struct bdev_id unknown;
 	const struct bdev_id *is = bdev ? &bdev->id : &unknown;
@@ -119,7 +125,9 @@ void disk_key(const char *uri, const struct bdev *bdev, char text[DISK_KEY])
 			close(root);
 	} else {
 		key_of_uri(uri, text);
+		return false;
 	}
+	return text[0];
 }
 
 bool disk_id_known(const uint8_t *id, size_t len)

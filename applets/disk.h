@@ -9,9 +9,10 @@ int disk_env(const struct call *, struct bdev_env *, const char *on_loss);
 /* --on-loss, or what the URI says instead; UINT32_MAX = for ever. */
 int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint32_t *ms);
 /* What the disk is, in words that are the same for whoever opens it again; "" when nothing of it lasts (ram:). Never cut: what two disks
- * have in common may be long. bdev may be NULL for a file that is not open. */
+ * have in common may be long. bdev may be NULL for a file that is not open.
+ * False: nothing identifies the disk; the text is its URI at most. */
 #define DISK_KEY (URI_MAX + 128)
-void disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
+bool disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
 /* bdev_open(), which before it loads the kernel modules RDMA needs, refuses to write to what is
  * held, and says by whom. A lost connection, and one that is back, is a line on stderr:
  * bdev->report is set. */

@@ -12,6 +12,7 @@ struct copy_disk {
 	uint64_t size;
 	char id[COPY_ID]; /* the same under every name of the disk; "" = not named */
 	char uri[URI_MAX]; /* for people, without secrets */
+	bool by_uri; /* id says only where the disk was reached: it may be another one now */
 };
 /* Control characters become '?': each text is one line of the map. */
 void copy_disk_set(struct copy_disk *, uint64_t size, const char *id, const char *uri);
@@ -23,7 +24,7 @@ struct copy_progress {
 	bool verifying;
 	bool already; /* the map said before the copy began that everything is copied */
 	bool saved; /* the map's file holds what this copy needs to be continued */
-	bool lost; /* it failed because a connection was lost for longer than the loss policy allows */
+	bool lost; /* failed: no connection for longer than the loss policy allows */
 	double seconds;
 };
 
@@ -37,7 +38,7 @@ struct copy_options {
 	bool stream; /* the source ends where it ends: its size, until then, is only more than the destination holds */
 	bool fill_bad; /* unreadable areas become zeroes: the destination is a stream and cannot leave them out */
 	const char *map; /* resume file, NULL = none; else src_is and dst_is are needed */
-	const struct copy_disk *src_is, *dst_is; /* what the map must be of */
+	const struct copy_disk *src_is, *dst_is; /* the map's; dst_zero: dst_is by uri */
 	volatile int *stop; /* set by a signal: end cleanly with -EINTR, map saved */
 	void (*progress)(const struct copy_progress *, void *arg); /* about four times a second, and at the end */
 	void *arg;

@@ -285,33 +285,63 @@ static bool is_same(const struct copy_disk *a, const struct copy_disk *b)
 	return a->size == b->size && !strcmp(a->id, b->id);
 }
 
-/* Of these disks; and of a destination that still has what the map calls finished. */
-static int check_map(const struct copy_map *map, const struct copy_options *opt, struct diag *diag)
+/* The map's source and destination are these. A new file has no identity yet, only its path. */
+static int check_disks(const struct copy_map *map, const struct copy_options *opt,
+	const struct copy_disk *const is[2], struct diag *diag)
 {
-	const struct copy_disk *is[2] = { opt->src_is, opt->dst_zero ? NULL : opt->dst_is };
-	uint64_t done = copy_map_sum(map, COPY_DONE);
-
-	for (unsigned i = 0; i < 2 && named(map); i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		const struct copy_disk *disk = &map->disk[i];
 
-		if (!is[i] || is_same(disk, is[i]))
+		if (!is[i] || (i == COPY_DST && opt->dst_zero ? !strcmp(disk->uri, is[i]->uri)
+							      : is_same(disk, is[i])))
 			continue;
 		diag_set(diag, DIAG_MISMATCH, ESTALE,
-			"is of another %s: %.150s, %" PRIu64 " bytes, %.150s",
+			"belongs to another %s: %.150s, %" PRIu64 " bytes, %.150s",
 			i ? "destination" : "source", disk->uri, disk->size, disk->id);
-		return diag_ctx(diag, "map %s", opt->map);
-	}
-	if (done && opt->dst_zero) {
-		diag_set(diag, DIAG_MISMATCH, ESTALE,
-			"%" PRIu64 " bytes are copied already, but the destination is new", done);
-		return diag_ctx(diag, "map %s", opt->map);
-	}
-	if (done && !named(map) && !opt->verify) {
-		diag_set(diag, DIAG_MISMATCH, EINVAL, "does not name its disks");
-		diag_hint(diag, "--verify compares what the map calls finished");
-		return diag_ctx(diag, "map %s", opt->map);
+		return diag_hint(diag, "use another map for this copy: --resume OTHER");
 	}
 	return 0;
+}
+
+/* Finished areas count only if the disks are known to be those of the map, or are compared. */
+static int check_finished(const struct copy_map *map, const struct copy_options *opt,
+	const struct copy_disk *const is[2], uint64_t done, struct diag *diag)
+{
+	const struct copy_disk *doubt = NULL;
+
+	if (opt->dst_zero)
+		return diag_set(diag, DIAG_MISMATCH, ESTALE,
+			"lists %" PRIu64 " bytes as copied, but the destination is empty", done);
+	if (opt->verify)
+		return 0;
+	for (unsigned i = 0; i < 2; i++)
+		if (is[i] && is[i]->by_uri)
+			doubt = is[i];
+	if (!named(map))
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "has no disk identities");
+	else if (doubt)
+		diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"lists %" PRIu64
+			" bytes as copied, but %.300s is identified only by its URI",
+			done, doubt->uri);
+	else
+		return 0;
+	return diag_hint(diag, "add --verify to compare finished areas, or delete the map");
+}
+
+/* A map of other disks, or of a destination that was replaced, must not leave areas out. */
+static int check_map(const struct copy_map *map, const struct copy_options *opt, struct diag *diag)
+{
+	uint64_t done = copy_map_sum(map, COPY_DONE);
+	const struct copy_disk *const is[2] = {
+		opt->src_is,
+		opt->dst_zero && !done ? NULL : opt->dst_is,
+	};
+	int rc = named(map) ? check_disks(map, opt, is, diag) : 0;
+
+	if (!rc && done)
+		rc = check_finished(map, opt, is, done, diag);
+	return rc ? diag_ctx(diag, "map %s", opt->map) : 0;
 }
 
 int copy_check_map(struct loop *loop, const struct bdev *src, const struct copy_options *opt,

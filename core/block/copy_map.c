@@ -402,6 +402,14 @@ static bool is_sum(const struct line *line)
 	return (size_t)(line->end - line->p) >= strlen(SUM_LINE) && !memcmp(line->p, SUM_LINE, strlen(SUM_LINE));
 }
 
+static int not_usable(const struct copy_map *map, struct diag *diag)
+{
+	diag_hint(diag, "%s: --resume OTHER",
+		map->disk[COPY_SRC].id[0] ? "use another map for this copy"
+					  : "delete it or name another map");
+	return -EINVAL;
+}
+
 int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct diag *diag)
 {
 	const char *rest = text, *end = text + len;
@@ -420,16 +428,21 @@ int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct di
 		parse_disk(line, map);
 		if (line.p == line.end || *line.p == '#')
 			continue;
-		if (!current ? !parse_current(line) : !parse_extent(line, map, &at))
-			return diag_set(diag, DIAG_MISMATCH, EINVAL, "line %u is not what a map of these %" PRIu64 " bytes can say", line.number,
+		if (!current ? !parse_current(line) : !parse_extent(line, map, &at)) {
+			diag_set(diag, DIAG_MISMATCH, EINVAL,
+				"line %u is invalid in a map of %" PRIu64 " bytes", line.number,
 				map->size);
+			return not_usable(map, diag);
+		}
 		current = true;
 	}
 	if (!map->disk[COPY_SRC].id[0] || !map->disk[COPY_DST].id[0])
 		memset(map->disk, 0, sizeof(map->disk));
-	if (at != map->size)
-		return diag_set(diag, DIAG_MISMATCH, EINVAL, "covers %" PRIu64 " bytes, the source has %" PRIu64, at, map->size);
-	return 0;
+	if (at == map->size)
+		return 0;
+	diag_set(diag, DIAG_MISMATCH, EINVAL, "covers %" PRIu64 " bytes, the source has %" PRIu64,
+		at, map->size);
+	return not_usable(map, diag);
 }
 
 int copy_map_load(struct copy_map *map, const char *path, struct diag *diag)
@@ -444,7 +457,10 @@ int copy_map_load(struct copy_map *map, const char *path, struct diag *diag)
 	if (fd < 0) {
 		rc = diag_sys(diag, errno, "open");
 	} else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size > MAP_FILE_MAX) {
-		rc = diag_set(diag, DIAG_MISMATCH, EINVAL, "not a map");
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "not a map");
+		rc = not_usable(map, diag);
+	} else if (!st.st_size) {
+		rc = 0;
 	} else if (!(text = malloc(st.st_size + 1))) {
 		rc = diag_sys(diag, ENOMEM, "read");
 	} else {

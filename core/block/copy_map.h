@@ -44,7 +44,7 @@ int copy_map_align(struct copy_map *, uint32_t unit);
 char *copy_map_text(const struct copy_map *, uint64_t at, size_t *len);
 /* Replaces the map's content; of another size than the map's is an error. What had other letters than + and - is to do. */
 int copy_map_parse(struct copy_map *, const char *text, size_t len, struct diag *);
-/* Without such a file the map stays as it is. */
+/* Without such a file, or with an empty one, the map stays as it is. */
 int copy_map_load(struct copy_map *, const char *path, struct diag *);
 /* Both 0 or -errno. The first: as far as it shows without writing. */
 int copy_map_writable(const char *path);

@@ -19,6 +19,8 @@ grep -q 'would copy 1 MiB from src to new, a new file' out || die "said: $(cat o
 [ "$(cat out)" = 0 ] || die "$(cat out) bytes where the copy's would be"
 grep -q 'would copy' err || die "a copy to stdout: $(cat err)"
 [ ! -e new ] || die "it was made"
+"$RDMASTOR" copy - ram:8M --dry-run <src >out || die "from stdin"
+grep -q '^would copy standard input to ram:8M$' out || die "said: $(cat out)"
 [ "$(sha256sum <dst)" = "$sum" ] || die "it was written"
 fails 1 'nosuch: open' "$RDMASTOR" copy nosuch dst --dry-run
 
@@ -40,8 +42,11 @@ alike 1 'read-only' 'file:dst?ro=1'
 alike 1 'map nodir/map: write: no such file' new --resume nodir/map
 alike 1 'map .: not a map' new --resume .
 "$RDMASTOR" copy src dst2 --resume map >/dev/null || die "a map"
-alike 1 'map map: is of another destination' dst --resume map
-alike 1 'map map: 1048576 bytes .* the destination is new' new --resume map
+alike 1 'map map: belongs to another destination' dst --resume map
+alike 1 'map map: belongs to another destination' new --resume map
+mv dst2 kept
+alike 1 'map map: .*1048576 bytes .* the destination is empty' dst2 --resume map
+mv kept dst2
 "$RDMASTOR" copy src dst2 --resume map --dry-run >out || die "a finished map"
 grep -q '^nothing to copy: .*map' out || die "said: $(cat out)"
 "$RDMASTOR" copy src dst2 --resume map --dry-run --json >out || die "a finished map in JSON"

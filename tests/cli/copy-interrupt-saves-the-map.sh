@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # ^C: exit status 1, the map saved, and a word on how to go on.
 . "$(dirname "$0")/lib.sh"
+requires jq
 truncate -s 300G src
 head -c 40M /dev/urandom | dd of=src conv=notrunc status=none
 
+offer null:300G --nbd "unix:$SOCK" # null: itself keeps no data, so it has no map
 set -m # a background job of a script would ignore SIGINT
 for signal in INT TERM HUP; do
 	rm -f map
 	# far more than can be read in the time
-	"$RDMASTOR" copy --no-sparse src null:300G --resume map --timeout 60 >out 2>err &
+	"$RDMASTOR" copy --no-sparse src "$URI" --resume map --timeout 60 >out 2>err &
 	job=$!
 	until grep -q ' +$' map 2>/dev/null; do
 		kill -0 "$job" 2>/dev/null || die "$signal: ended early: $(cat err)"
@@ -20,9 +22,17 @@ for signal in INT TERM HUP; do
 	rc=$?
 	[ $rc = 1 ] || die "$signal: status $rc: $(cat err)"
 	grep -q '^rdmastor copy: interrupted$' err || die "$signal: said: $(cat err)"
-	grep -q '^hint: the same command continues.* the map map$' err || die "$signal: hint: $(cat err)"
+	grep -q '^hint: the same command with --verify continues.* the map map$' err ||
+		die "$signal: hint: $(cat err)"
 	[ ! -s out ] || die "$signal: a result: $(cat out)"
 done
 grep -q ' +$' map || die "nothing is finished in the map: $(cat map)"
-fails 1 'not done in 0.4 s' "$RDMASTOR" copy --no-sparse src null:300G --timeout 0.4
+fails 1 'not done in 0.4 s' "$RDMASTOR" copy --no-sparse src "$URI" --timeout 0.4
 grep -q -- '--resume MAP' fails.err || die "no way to go on is named: $(cat fails.err)"
+fails 1 'not done in 0.4 s' "$RDMASTOR" copy --no-sparse src null:300G --timeout 0.4
+! grep -q -- '--resume' fails.err || die "a hint that cannot be followed: $(cat fails.err)"
+
+# what was copied until then is in the JSON next to the error
+fails 1 'not done in 1 s' "$RDMASTOR" copy --no-sparse src "$URI" --timeout 1 --json
+jq -e '.error.code == "timeout" and .copied > 0 and .zeroed == 0 and .unreadable == 0' fails.out \
+	>/dev/null || die "partial results: $(cat fails.out)"

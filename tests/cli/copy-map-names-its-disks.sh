@@ -9,16 +9,21 @@ random_file A.img 8
 random_file C.img 8
 random_file other.img 8
 sum=$(sha256sum <other.img)
+source=$(sha256sum <A.img)
 resume() { "$RDMASTOR" copy "$@" --resume m.map; }
 
 resume A.img B.img >out 2>err || die "$(cat err)"
 cmp A.img B.img || die "bytes differ"
 for option in '' --json; do
 	# shellcheck disable=SC2086
-	fails 1 'map m.map: is of another source: .*A\.img, 8388608 b' resume C.img B.img $option
+	fails 1 'map m.map: belongs to another source: .*A\.img, 8388608 b' resume C.img B.img $option
 	# shellcheck disable=SC2086
-	fails 1 'map m.map: is of another destination: .*B\.img' resume A.img other.img $option
-	grep -q '^hint: .*rm m.map$' fails.err || die "no way out: $(cat fails.err)"
+	fails 1 'map m.map: belongs to another destination: .*B\.img' resume A.img other.img $option
+	grep -q '^hint: use another map.*--resume OTHER$' fails.err || die "hint: $(cat fails.err)"
+	# shellcheck disable=SC2086
+	fails 1 'map m.map: belongs to another destination: .*B\.img' resume A.img new.img $option
+	grep -q '^hint: use another map.*--resume OTHER$' fails.err || die "hint: $(cat fails.err)"
+	[ ! -e new.img ] || die "a refusal made a destination"
 done
 [ "$(sha256sum <other.img)" = "$sum" ] || die "another destination was written"
 cmp A.img B.img || die "the destination of another source was written"
@@ -26,18 +31,18 @@ cmp A.img B.img || die "the destination of another source was written"
 # B.img goes: new at the first call, and not there at the second
 mv B.img kept.img
 for round in 1 2 3; do
-	fails 1 'map m.map: .*the destination is new' resume A.img B.img
+	fails 1 'map m.map: .*the destination is empty' resume A.img B.img
 	[ ! -e B.img ] || die "round $round: it was made all the same"
 done
 resume A.img B.img --json 2>err | jq -e '.error | .code == "mismatch" and .object == "map m.map"' >out ||
 	die "JSON: $(cat err)"
 # another file of that name and size, and one that is empty or too short
 truncate -s 8M B.img
-fails 1 'map m.map: is of another destination' resume A.img B.img
+fails 1 'map m.map: belongs to another destination' resume A.img B.img
 for size in 0 4K; do
 	rm B.img
 	truncate -s $size B.img
-	fails 1 'map m.map: .*(destination is new|another destination)' resume A.img B.img
+	fails 1 'map m.map: .*(destination is empty|another destination)' resume A.img B.img
 	[ "$(stat -c %s B.img)" = "$(numfmt --from=iec $size)" ] || die "$size: it was extended"
 done
 
@@ -55,11 +60,11 @@ resume A.img elsewhere/B.img --verify | grep -q '^nothing to copy: .*verified$' 
 bare() { "$RDMASTOR" copy A.img "$@" --resume bare.map; }
 # without names, as before they were written and as GNU ddrescue writes it
 grep -v '^#' m.map >bare.map
-fails 1 'map bare.map: does not name its disks' bare elsewhere/B.img
-grep -q '^hint: --verify' fails.err || die "no way out: $(cat fails.err)"
+fails 1 'map bare.map: has no disk identities' bare elsewhere/B.img
+grep -q '^hint: add --verify' fails.err || die "no way out: $(cat fails.err)"
 fails 1 'differs from A.img' bare other.img --verify
 grep -q '^hint: .*rm bare.map$' fails.err || die "no way out: $(cat fails.err)"
-fails 1 'does not name its disks' bare other.img
+fails 1 'has no disk identities' bare other.img
 grep -v '^#' m.map >bare.map
 bare elsewhere/B.img --verify >out 2>err || die "verified: $(cat err)"
 bare elsewhere/B.img >out 2>err || die "named since: $(cat err)"
@@ -76,12 +81,29 @@ fails 1 'map late.map: write: is a directory' "$RDMASTOR" copy A.img new.img --r
 [ ! -e new.img ] || die "a failure left a destination"
 ls nodir 2>/dev/null && die "a directory was made"
 
+# the map is not one of the disks, whatever it is called
+ln A.img hard.map
+ln -s A.img soft.map
+for map in A.img ./A.img hard.map soft.map; do
+	fails 2 '^rdmastor copy: --resume: the map is the source' \
+		"$RDMASTOR" copy A.img Z.img --resume $map
+	fails 2 '^rdmastor copy: --resume: the map is the destination' \
+		"$RDMASTOR" copy C.img A.img --resume $map
+done
+for map in Z.img "$PWD/Z.img"; do
+	fails 2 'the map is the destination' "$RDMASTOR" copy A.img Z.img --resume "$map"
+done
+[ "$(sha256sum <A.img)" = "$source" ] || die "the map replaced a disk"
+[ ! -e Z.img ] || die "a refusal made a destination"
+
 # a disk that has no identity is named by its URI
-resume_nbd() { "$RDMASTOR" copy "nbd+unix:///?socket=$SOCK" N.img --resume n.map; }
+resume_nbd() { "$RDMASTOR" copy "nbd+unix:///?socket=$SOCK" N.img --resume n.map "$@"; }
 if command -v nbdkit >/dev/null; then
 	kit file A.img
 	resume_nbd >out 2>err || die "$(cat err)"
 	grep -q "^# Source: nbd+unix:///" n.map || die "$(cat n.map)"
-	resume_nbd | grep -q '^nothing to copy' || die "NBD: once more"
+	grep -qF "identity: 8388608 bytes, nbd+unix:///?socket=$SOCK" n.map || die "$(cat n.map)"
+	fails 1 'map n.map: .*identified only by its URI' resume_nbd
+	resume_nbd --verify | grep -q '^nothing to copy.*verified' || die "NBD: once more"
 fi
 exit 0

@@ -32,11 +32,18 @@ grep -v '^#' map | tail -n +2 >extents
 grep -q '^nothing to copy: .* (map map)$' out || die "a finished one was copied again: $(cat out)"
 
 rm dst
-fails 1 'map map: .* the destination is new' "$RDMASTOR" copy src dst --resume map
+fails 1 'map map: .* the destination is empty' "$RDMASTOR" copy src dst --resume map
 head -c 1M /dev/urandom >other
-fails 1 'map map: .*of these 1048576 bytes|map map: covers' "$RDMASTOR" copy other dst2 --resume map
+fails 1 'map map: .*of 1048576 bytes|map map: covers' "$RDMASTOR" copy other dst2 --resume map
+grep -q '^hint: use another map' fails.err || die "no way out: $(cat fails.err)"
 echo rubbish >map
-fails 1 'map map: line 1 is not what a map' "$RDMASTOR" copy src dst2 --resume map
+fails 1 'map map: line 1 is invalid' "$RDMASTOR" copy src dst2 --resume map
+grep -q '^hint: delete it or .*--resume' fails.err || die "no way out: $(cat fails.err)"
+fails 1 'map \.: not a map' "$RDMASTOR" copy src dst2 --resume .
+grep -q '^hint: .*--resume' fails.err || die "no way out: $(cat fails.err)"
 fails 1 'map /nonexistent/map: write: ' "$RDMASTOR" copy src dst2 --resume /nonexistent/map
 ! grep -q hint fails.err || die "a hint that cannot be followed: $(cat fails.err)"
 [ ! -e dst2 ] || die "a destination was made for nothing"
+: >map
+"$RDMASTOR" copy other dst2 --resume map >out 2>err || die "an empty map: $(cat err)"
+cmp other dst2 || die "an empty map left something out"

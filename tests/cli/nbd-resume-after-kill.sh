@@ -14,7 +14,7 @@ TO="nbd+unix:///?socket=$TMP/to"
 for ((i = 0; i < 100; i++)); do [ -S to ] && break; sleep 0.1; done
 kills=0
 for _ in 1 2 3; do
-	"$RDMASTOR" copy "$URI" "$TO" --resume map --request 64K --depth 2 >out 2>err &
+	"$RDMASTOR" copy "$URI" "$TO" --resume map --verify --request 64K --depth 2 >out 2>err &
 	pid=$!
 	sleep 1.4
 	kill -KILL $pid 2>/dev/null || { wait $pid; break; }

@@ -496,7 +496,10 @@ Test(copy, a_map_of_another_size_or_for_a_new_file_is_refused)
 	cr_assert_eq(t.dst->written, 0);
 	s.opt.dst_zero = true;
 	cr_assert_eq(run(&s), -ESTALE);
-	cr_assert(strstr(s.diag.text, "new"), "%s", s.diag.text);
+	cr_assert(strstr(s.diag.text, "empty"), "%s", s.diag.text);
+	copy_disk_set(&s.dst_is, 0, "other", "fake:other");
+	cr_assert_eq(run(&s), -ESTALE);
+	cr_assert(strstr(s.diag.text, "another destination"), "%s", s.diag.text);
 	unlink(map_name);
 	strike(&s);
 	strike(&t);
@@ -561,6 +564,34 @@ static void write_map(const char *text)
 	FILE *f = fopen(map_name, "w");
 
 	cr_assert(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* Another disk may have the URI since. */
+Test(copy, a_map_of_a_disk_that_only_its_uri_identifies_needs_verification)
+{
+	struct stage s = set(1 << 20, 512, 1 << 20, 512);
+
+	memset(s.src->bytes, 3, 1 << 20);
+	own_map(&s);
+	s.dst_is.by_uri = true;
+	cr_assert_eq(run(&s), 0, "nothing is finished: %s", s.diag.text);
+	memset(s.dst->bytes, 0, 1 << 20);
+	cr_assert_eq(run(&s), -EINVAL);
+	cr_assert_eq(s.diag.code, DIAG_MISMATCH);
+	cr_assert(strstr(s.diag.text, "fake:destination"), "%s", s.diag.text);
+	cr_assert(strstr(s.diag.hint, "--verify"), "%s", s.diag.hint);
+	s.dst_is.by_uri = false;
+	s.src_is.by_uri = true;
+	cr_assert_eq(run(&s), -EINVAL);
+	cr_assert(strstr(s.diag.text, "fake:source"), "%s", s.diag.text);
+	s.opt.verify = true;
+	cr_assert_eq(run(&s), -EILSEQ);
+	memset(s.dst->bytes, 3, 1 << 20);
+	cr_assert_eq(run(&s), 0, "%s", s.diag.text);
+	s.opt.verify = false;
+	cr_assert_eq(run(&s), -EINVAL, "verified once, and then trusted");
+	unlink(map_name);
+	strike(&s);
 }
 
 /* As the version before names, or GNU ddrescue, has written it. */

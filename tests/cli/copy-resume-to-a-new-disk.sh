@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A finished map does not leave out a disk that is new under the same URI: ram: and null: are
+# refused with --resume, and over NBD, where only the URI identifies a disk, the map needs --verify.
+. "$(dirname "$0")/lib.sh"
+requires cmp jq
+random_file A.img 8
+for disk in ram:8M null:8M; do
+	fails 2 "^rdmastor copy: --resume: $disk" "$RDMASTOR" copy A.img $disk --resume r.map
+	fails 2 "^rdmastor copy: --resume: $disk" "$RDMASTOR" copy $disk B.img --resume r.map
+done
+[ ! -e r.map ] && [ ! -e B.img ] || die "a refusal left something behind"
+
+resume() { "$RDMASTOR" copy A.img "$URI" --resume n.map "$@"; }
+offer ram:8M --nbd "unix:$SOCK"
+resume >out 2>err || die "$(cat err)"
+resume --verify >out 2>err || die "verified: $(cat err)"
+grep -q '^nothing to copy: .*verified$' out || die "said: $(cat out)"
+stop
+offer ram:8M --nbd "unix:$SOCK"
+for option in '' --dry-run --json; do
+	# shellcheck disable=SC2086
+	fails 1 'map n.map: .*only by its URI' resume $option
+	grep -q '^hint: add --verify' fails.err || die "no way out: $(cat fails.err)"
+done
+fails 1 'differs from A.img' resume --verify
+rm n.map
+resume >out 2>err || die "without the map: $(cat err)"
+"$RDMASTOR" copy "$URI" B.img >out 2>err || die "read back: $(cat err)"
+cmp A.img B.img || die "bytes differ"
