@@ -78,19 +78,27 @@ static void works(const char *path)
 }
 
 /* A lost write may be executed until the controller's keep-alive timer has expired, and CQT after that. */
-static void quiet_for(uint32_t ctratt, uint16_t cqt_ms, uint32_t quiesce_ms)
+static void quiet_for(uint32_t ctratt, uint16_t cqt_ms, uint32_t kas_ms, uint32_t quiesce_ms)
 {
 	begin();
 	tt.target.id.ctratt = ctratt;
 	tt.target.id.cqt_ms = cqt_ms;
+	tt.target.id.kas_ms = kas_ms;
 	cr_assert_eq(attach_to("nqn.2024-01.test:disk/1", true), 0, "%s", why.text);
 	cr_assert_eq(disk->lim.quiesce_ms, quiesce_ms);
 	end();
 }
 
-Test(nvme_tcp, quiet_time_is_the_keep_alive_timeout) { quiet_for(0, 0, 5000); }
-Test(nvme_tcp, quiet_time_counts_a_second_timeout_if_traffic_restarts_it) { quiet_for(1 << 6, 0, 10000); }
-Test(nvme_tcp, quiet_time_includes_cqt) { quiet_for(0, 700, 5700); }
+Test(nvme_tcp, quiet_time_is_the_keep_alive_timeout) { quiet_for(0, 0, 0, 5000); }
+Test(nvme_tcp, quiet_time_counts_a_second_timeout_if_traffic_restarts_it) { quiet_for(1 << 6, 0, 0, 10000); }
+Test(nvme_tcp, quiet_time_includes_cqt) { quiet_for(0, 700, 0, 5700); }
+Test(nvme_tcp, quiet_time_is_rounded_up_to_kas)
+{
+	quiet_for(0, 0, 3000, 6000);
+	quiet_for(1 << 6, 700, 3000, 12700);
+	quiet_for(0, 0, 100, 5000);
+	quiet_for(0, 0, 6553500, 6553500);
+}
 
 Test(nvme_tcp, reads_and_writes)
 {

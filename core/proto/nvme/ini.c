@@ -158,13 +158,17 @@ static uint64_t longest_trim(struct nvme_dev *dev)
 	return least(blocks, UINT32_MAX) << dev->shift;
 }
 
-/* After the connection was lost, the controller notices within its keep-alive timeout, of which it may run a second one
- * where traffic restarts the timer (Base 2.1, 3.9.4.2), and then needs CQT to quiesce what it had. */
+/* The controller notices a lost connection within its keep-alive timeout, or two if traffic
+ * restarts the timer (Base 2.1, 3.9.4.2), and then needs CQT to quiesce its commands. It may round
+ * the timeout up to a multiple of KAS. */
 static uint32_t quiesce_ms(const struct nvme_dev *dev)
 {
 	const struct nvme_ctrl_info *id = &dev->ctrl.id;
+	uint32_t kato_ms = dev->ctrl.conf.kato_ms;
 
-	return dev->ctrl.conf.kato_ms * (id->ctratt & NVME_CTRATT_TBKAS ? 2 : 1) + id->cqt_ms;
+	if (id->kas_ms)
+		kato_ms = (kato_ms + id->kas_ms - 1) / id->kas_ms * id->kas_ms;
+	return kato_ms * (id->ctratt & NVME_CTRATT_TBKAS ? 2 : 1) + id->cqt_ms;
 }
 
 static int fix_limits(struct nvme_dev *dev, struct diag *why)
