@@ -96,13 +96,18 @@ bool opt_has_range(const struct opt *row)
 	return row->max && row->max != OPT_U32_MAX && row->max != OPT_SIZE_MAX && row->max != OPT_MSEC_MAX;
 }
 
+static const char *unit_of(const struct opt *row)
+{
+	return row->type == OPT_MSEC ? " seconds" : "";
+}
+
 static void show_number(const struct opt *row, uint64_t value, char text[24])
 {
 	static const char units[] = "KMGTPE";
 	unsigned unit = 0;
 
 	if (row->type == OPT_MSEC) {
-		snprintf(text, 24, "%llu%s", (unsigned long long)(value % 1000 ? value : value / 1000), value % 1000 ? "ms" : "s");
+		snprintf(text, 24, "%.10g", (double)value / 1000);
 		return;
 	}
 	for (; row->type == OPT_SIZE && value && !(value % 1024); unit++)
@@ -110,13 +115,13 @@ static void show_number(const struct opt *row, uint64_t value, char text[24])
 	snprintf(text, 24, "%llu%.1s", (unsigned long long)value, unit ? &units[unit - 1] : "");
 }
 
-const char *opt_range(const struct opt *row, char text[56])
+const char *opt_range(const struct opt *row, char text[64])
 {
 	char min[24], max[24];
 
 	show_number(row, row->min, min);
 	show_number(row, row->max, max);
-	snprintf(text, 56, "%s to %s", min, max);
+	snprintf(text, 64, "%s to %s%s", min, max, unit_of(row));
 	return text;
 }
 
@@ -189,10 +194,22 @@ static int store_text(struct parser *parser, const struct opt *row, const char *
 	return 0;
 }
 
+/* The limits of the type are not a useful range: name only the bound that was exceeded. */
+static int out_of_bounds(const struct opt *row, bool above, struct diag *why)
+{
+	char bound[24];
+
+	show_number(row, above ? row->max : row->min, bound);
+	if (above || row->min > 1)
+		return diag_set(why, DIAG_USAGE, ERANGE, "must be at %s %s%s",
+			above ? "most" : "least", bound, unit_of(row));
+	return diag_set(why, DIAG_USAGE, ERANGE, "must be more than 0");
+}
+
 static int read_number(const struct opt *row, const char *value, uint64_t *number, struct diag *why)
 {
 	uint32_t ms = 0;
-	char range[56];
+	char range[64];
 	int err;
 
 	if (row->type == OPT_SIZE)
@@ -205,7 +222,9 @@ static int read_number(const struct opt *row, const char *value, uint64_t *numbe
 		*number = ms;
 	if (err == -EINVAL || (!err && *number >= row->min && *number <= row->max))
 		return err;
-	return diag_set(why, DIAG_USAGE, ERANGE, "must be %s", opt_range(row, range));
+	if (opt_has_range(row))
+		return diag_set(why, DIAG_USAGE, ERANGE, "must be %s", opt_range(row, range));
+	return out_of_bounds(row, err || *number > row->max, why);
 }
 
 static int store_number(struct parser *parser, const struct opt *row, const char *typed, const char *value)

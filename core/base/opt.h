@@ -13,7 +13,7 @@ bool opt_takes_arg(const struct opt *);
 bool opt_is_number(const struct opt *);
 bool opt_has_range(const struct opt *); /* a limit that is the option's own */
 /* The accepted numbers as the user would type them: "1 to 1024", "64K to 32M", "1ms to 600s". */
-const char *opt_range(const struct opt *, char text[56]);
+const char *opt_range(const struct opt *, char text[64]);
 bool opt_has_words(const struct opt *); /* its argument is one of the words in row->arg */
 /* Name of the index-th operand in the applet's "SRC DST", brackets and dots taken off; "" past the end. */
 const char *opt_operand_name(const struct applet *, unsigned index, char name[32]);

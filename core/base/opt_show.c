@@ -47,9 +47,22 @@ static void right_column(const char *help, unsigned column, FILE *to)
 	fputc('\n', to);
 }
 
+/* "requests in flight; default 16" becomes "requests in flight, 1 to 1024 (default 16)". */
+static void describe(const struct opt *row, char *text, size_t len)
+{
+	const char *other = strstr(row->help, "; default");
+	int about = (int)(other ? (size_t)(other - row->help) : strlen(row->help));
+	bool ranged = opt_has_range(row);
+	char range[64] = "";
+
+	snprintf(text, len, "%.*s%s%s%s%s%s", about, row->help,
+		ranged ? ", " : "", ranged ? opt_range(row, range) : "",
+		other ? " (" : "", other ? other + 2 : "", other ? ")" : "");
+}
+
 void opt_help(const struct applet *applet, FILE *to)
 {
-	char left[128], range[56], help[400];
+	char left[128], help[400];
 	unsigned column = 0;
 	struct opt row;
 
@@ -72,7 +85,7 @@ void opt_help(const struct applet *applet, FILE *to)
 			fprintf(to, "%s\n%*s", left, (int)column, "");
 		else
 			fprintf(to, "%s%*s", left, (int)(column - n), "");
-		snprintf(help, sizeof(help), "%s%s%s", row.help, opt_has_range(&row) ? "; " : "", opt_has_range(&row) ? opt_range(&row, range) : "");
+		describe(&row, help, sizeof(help));
 		right_column(help, column, to);
 	}
 }

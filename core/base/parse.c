@@ -63,7 +63,7 @@ int parse_size(const char *text, uint64_t *bytes, struct diag *diag)
 		return -EINVAL;
 	}
 	if (overflow)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "'%s' must be less than 16E", text);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "'%s': must be less than 16E", text);
 	*bytes = sum;
 	return 0;
 }
@@ -118,6 +118,7 @@ int parse_loss(const char *text, uint32_t max_ms, uint32_t *ms, struct diag *dia
 	if (err == -EINVAL)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid loss policy '%s': expected fail-fast, wait=SECONDS, SECONDS or forever", text);
 	if (err || (!*ms && strcmp(text, "fail-fast")) || (*ms > max_ms && *ms != UINT32_MAX))
-		return diag_set(diag, DIAG_USAGE, ERANGE, "must be 1ms to %us, fail-fast or forever", max_ms / 1000);
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"must be 0.001 to %u seconds, fail-fast or forever", max_ms / 1000);
 	return 0;
 }

@@ -12,7 +12,7 @@ fails 2 "--bs: 'x' is not a size" "${b[@]}" ram:1M --bs x
 fails 2 '--rwmixread: must be 0 to 100' "${b[@]}" ram:1M --rw rw --rwmixread 101
 fails 2 '--time-based needs --runtime' "${b[@]}" ram:1M --time-based
 fails 2 '--size: must be at most 1048576' "${b[@]}" ram:1M --size 2M --json
-fails 2 '--verify: needs a --rw that writes' "${b[@]}" ram:1M --verify
+fails 2 '--verify requires a --rw that writes' "${b[@]}" ram:1M --verify
 
 # numbers: 0, the first one that is too large, and ones that do not fit
 for n in 0 1025 4294967296 4294967297; do
@@ -23,11 +23,11 @@ for n in 0 257; do fails 2 '--numjobs: must be 1 to 256' "${b[@]}" ram:1M --numj
 fails 2 '--numjobs: must be 1 to 64' "${b[@]}" --listen 127.0.0.1:0 --numjobs 65
 for n in 0 4G; do fails 2 '--bs: must be 1 to 4294967295' "${b[@]}" ram:1M --bs $n; done
 fails 2 '--bs: must be 1 to' "${b[@]}" --rdma localhost --bs 64,0
-for n in 0 0.0 0ms; do fails 2 '--runtime: must be 1ms to' "${b[@]}" ram:1M --runtime $n; done
-fails 2 '--runtime: must be 1ms to 4294967s' "${b[@]}" ram:1M --runtime 4294968
-fails 2 '--size: must be 1 to' "${b[@]}" ram:1M --size 0
-fails 2 '--iters: must be 1 to 2147483647' "${b[@]}" --rdma localhost --iters 0
-fails 2 '--poll-us: must be 0 to 2147483647' "${b[@]}" ram:1M --poll-us 4294967295
+for n in 0 0.0 0ms; do fails 2 '--runtime: must be more than 0' "${b[@]}" ram:1M --runtime $n; done
+fails 2 '--runtime: must be at most 4294967 seconds' "${b[@]}" ram:1M --runtime 4294968
+fails 2 '--size: must be more than 0' "${b[@]}" ram:1M --size 0
+fails 2 '--iters: must be more than 0' "${b[@]}" --rdma localhost --iters 0
+fails 2 '--poll-us: must be at most 2147483647' "${b[@]}" ram:1M --poll-us 4294967295
 for n in 1M 100T; do
 	fails 2 '--offset: must be less than 1048576' "${b[@]}" ram:1M --offset $n
 	fails 2 '--offset: must be less than 1048576' "${b[@]}" ram:1M --offset $n --dry-run --json

@@ -39,7 +39,7 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	fails 2 '--src: over iSER the kernel goes by its routes alone' $l iser://127.0.0.1/iqn.x:a --src 127.0.0.1
 	fails 2 '--iface: over iSER' $l iser://127.0.0.1/iqn.x:a --iface lo
 	fails 2 "--on-loss: .*soon.*expected fail-fast, wait=SECONDS" $l $to --on-loss soon
-	fails 2 'loss=: must be 1ms to 86400s' $l "$to?loss=0"
+	fails 2 'loss=: must be 0.001 to 86400 seconds' $l "$to?loss=0"
 	fails 2 "--replacement-timeout: must be 0 to 86400, or -1" $l $to --replacement-timeout 86401
 	fails 2 "noop-timeout: must be 0 to 86400" $l "$to?noop-timeout=86401"
 	fails 2 '--noop-timeout: must be 1 to 86400, or 0 with' $l $to --noop-timeout 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Every numeric option of every applet refuses 0 (unless documented), numbers out of its range, and what is not a number; the message names
-# the option and the range.
+# the option and the range, or the bound where the other one is only the type's.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 
@@ -13,6 +13,7 @@ zero() {
 	esac
 }
 
+bounds='must be ([^ ]+ to [^ ]+|more than 0|at (least|most) [^ ]+)( seconds)?$'
 numbers=0
 for applet in $("$RDMASTOR" --list); do
 	while IFS= read -r row; do
@@ -23,10 +24,10 @@ for applet in $("$RDMASTOR" --list); do
 			same "$applet $option: its least" 0 "$min"
 		else
 			[ "$min" -gt 0 ] || die "$applet $option: 0 is accepted"
-			fails 2 "^rdmastor $applet: $option: must be [^ ]+ to [^ ]+$" "$RDMASTOR" "$applet" "$option=0"
+			fails 2 "^rdmastor $applet: $option: $bounds" "$RDMASTOR" "$applet" "$option=0"
 		fi
 		for value in $((max + 1)) ${max}0 99999999999999999999999; do
-			fails 2 "^rdmastor $applet: $option: must be [^ ]+ to [^ ]+$" "$RDMASTOR" "$applet" "$option=$value$unit"
+			fails 2 "^rdmastor $applet: $option: $bounds" "$RDMASTOR" "$applet" "$option=$value$unit"
 		done
 		fails 2 "^rdmastor $applet: $option: '10x' is not" "$RDMASTOR" "$applet" "$option=10x"
 		fails 2 "^rdmastor $applet: $option: '-1' is not" "$RDMASTOR" "$applet" "$option=-1"
@@ -35,7 +36,7 @@ for applet in $("$RDMASTOR" --list); do
 done
 [ $numbers -gt 40 ] || die "found only $numbers numeric options"
 fails 2 '^rdmastor export: --buffer: must be 64K to 32M$' "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --buffer 1K
-fails 2 '^rdmastor srp-discover: --answer-timeout: must be 1ms to 3600s$' "$RDMASTOR" srp-discover --answer-timeout 3601
+fails 2 '^rdmastor srp-discover: --answer-timeout: must be 0.001 to 3600 seconds$' "$RDMASTOR" srp-discover --answer-timeout 3601
 "$RDMASTOR" copy --help | grep -q '1 to 1024' || die 'no range in --help'
 
 # URI keys
@@ -54,7 +55,7 @@ fails 2 'loss=: must be .*fail-fast' "$RDMASTOR" info "$NVME?loss=0"
 fails 2 "loss=: .*'soon'.*fail-fast" "$RDMASTOR" info "$NVME?loss=soon"
 for applet in 'info ram:1M' "nvmf-connect $NVME" 'iser-login iscsi://127.0.0.1/iqn.x' 'srp-connect srp+cm://127.0.0.1:1/2/1'; do
 	# shellcheck disable=SC2086 # words
-	fails 2 '--on-loss: must be 1ms to [0-9]+s, fail-fast or forever$' "$RDMASTOR" $applet --on-loss 0
+	fails 2 '--on-loss: must be 0.001 to [0-9]+ seconds, fail-fast or forever$' "$RDMASTOR" $applet --on-loss 0
 	# shellcheck disable=SC2086
 	fails 2 "--on-loss: .*10x.*wait=SECONDS" "$RDMASTOR" $applet --on-loss wait=10x
 done

@@ -46,7 +46,7 @@ ids=id_ext=1,ioc_guid=2
 	fails 2 'max_cmd_per_lun \(63\) is more than queue_size \(62, the default\)' $c $cm --max-cmd-per-lun 63
 	fails 2 'sg_tablesize \(8\) is less than cmd_sg_entries \(12, the default\)' $c $cm --sg-tablesize 8
 	fails 2 "--on-loss: .*soon.*expected fail-fast, wait=SECONDS" $c $cm --on-loss soon
-	fails 2 'loss=: must be 1ms to 600s' $c "$cm?loss=601"
+	fails 2 'loss=: must be 0.001 to 600 seconds' $c "$cm?loss=601"
 	fails 2 'reconnect_delay: must be at least 1, or off' $c $cm --reconnect-delay 0
 	fails 2 'fast_io_fail_tmo: must be 0 to 600, or off' $c $cm --fast-io-fail-tmo 601
 	fails 2 'dev_loss_tmo: must be 0 to 600, or off, while fast_io_fail_tmo is off' $c $cm --fast-io-fail-tmo off --dev-loss-tmo 601

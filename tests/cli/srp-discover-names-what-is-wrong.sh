@@ -12,7 +12,7 @@ d="$RDMASTOR srp-discover"
 	fails 2 '-d and -i, -p name the same thing' $d -d umad0 -p 1
 	fails 2 '-c and -u: give one of both' $d -c -u
 	fails 2 '--lid, --gid, --dr and --walk: give one of them' $d --lid 1 --gid fe80::1
-	fails 2 '-t: must be 1ms to 3600s' $d -t 0
+	fails 2 '-t: must be 0.001 to 3600 seconds' $d -t 0
 	fails 2 '--lid: must be 1 to 49151' $d --lid 0xc000
 	fails 2 "'fe80::x' is no GID" $d --gid fe80::x
 	fails 2 "'0,1,x' is no route" $d --dr 0,1,x

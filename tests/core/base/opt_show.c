@@ -59,7 +59,7 @@ Test(opt_show, help)
 		    "                            help that is so long that it does not fit into one\n"
 		    "                            line beside the names and therefore goes on in the\n"
 		    "                            next\n"
-		    "      --depth N             requests; default 16; 1 to 64\n"
+		    "      --depth N             requests, 1 to 64 (default 16)\n"
 		    "      --wait SECONDS        wait\n"
 		    "      --ro                  read only\n"
 		    "      --run CMD…            run a command\n"

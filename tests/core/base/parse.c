@@ -136,6 +136,6 @@ Test(parse, loss_policies)
 	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
 		diag = (struct diag){ 0 };
 		cr_assert_eq(parse_loss(outside[i], 600000, &ms, &diag), -ERANGE, "'%s'", outside[i]);
-		cr_assert_str_eq(diag.text, "must be 1ms to 600s, fail-fast or forever");
+		cr_assert_str_eq(diag.text, "must be 0.001 to 600 seconds, fail-fast or forever");
 	}
 }
