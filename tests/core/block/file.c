@@ -579,6 +579,7 @@ static void is_cut(struct rig *r)
 	cut(r, IO_WRITE, IO_FUA);
 	cut(r, IO_ZERO, 0);
 	cut(r, IO_ZERO, IO_KEEP);
+	cut(r, IO_TRIM, 0);
 	cr_assert_eq(io(r, IO_FLUSH, 0, 0, 0), 0, "not a write-back error");
 	close_disk(r);
 	end(r);

@@ -362,6 +362,24 @@ Test(paths, the_uri_can_lengthen_the_quiet_time)
 	rig_fini(&rig);
 }
 
+Test(paths, the_uri_cannot_shorten_the_quiet_time)
+{
+	struct rig rig;
+	struct req write;
+
+	rig_init(&rig);
+	rig.way[0].quiesce_ms = 600;
+	atomic_store(&rig.way[0].hold, true);
+	rig_open(&rig, "flaky://a/?path=b&quiesce=0.01");
+	cr_assert_eq(rig.bdev->lim.quiesce_ms, 600);
+	req_submit(&rig, &write, IO_WRITE, 0);
+	rig_turn_for(&rig, 5);
+	cr_assert(flaky_kill(&rig.way[0]));
+	cr_assert(req_wait(&rig, &write, 5000));
+	cr_assert_geq(write.done_ns, atomic_load(&rig.way[0].died_ns) + 600 * MSEC);
+	rig_fini(&rig);
+}
+
 Test(paths, a_withheld_write_and_one_in_flight_cannot_be_cancelled)
 {
 	struct rig rig;

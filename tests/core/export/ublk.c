@@ -283,7 +283,9 @@ Test(ublk, a_device_is_made_as_the_disk_is)
 	d.disk->bdev.lim.fua = true;
 	d.disk->bdev.lim.depth = 40;
 	d.disk->bdev.lim.max[IO_WRITE] = 130000;
+	d.disk->bdev.lim.quiesce_ms = 7000;
 	u = start(0);
+	cr_assert_eq(d.queue->quiet_ns, 0, "a new device waits for nothing");
 	cr_assert_eq(d.device[0].info.key, KEPT);
 	cr_assert_eq(d.device[0].info.flags, 0x58, "recovery, reissue, encoded opcodes");
 	cr_assert_eq(d.device[0].info.depth, 40);
@@ -364,15 +366,22 @@ Test(ublk, a_former_runs_device_is_taken_over_when_its_server_is_gone)
 {
 	struct diag diag = { 0 };
 	struct ublk_info info;
+	uint64_t begun;
 	struct ublk *u;
 
 	setup();
 	left_behind(0, 99, UBLK_QUIESCED);
 	left_behind(2, KEPT, UBLK_QUIESCED);
 	d.busy = 2;
+	d.disk->bdev.lim.quiesce_ms = 7000;
+	begun = loop_clock();
 	u = start(0);
 	ublk_info(u, &info);
 	cr_assert(info.recovered && info.id == 2 && info.depth == 8);
+	for (unsigned i = 0; i < d.opened; i++) {
+		cr_assert_geq(d.queue[i].quiet_ns, begun + 7000000000ull);
+		cr_assert_leq(d.queue[i].quiet_ns, loop_clock() + 7000000000ull);
+	}
 	cr_assert_eq(ublk_stop(u, 1000, &diag), 0);
 	cr_assert(d.device[0].there && !d.device[2].there);
 	teardown();

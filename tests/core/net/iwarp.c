@@ -635,6 +635,33 @@ Test(iwarp, a_peer_that_may_have_missed_the_first_message_is_nudged)
 	loop_free(loop);
 }
 
+/* What it had sent last can still be read within that time. */
+Test(iwarp, a_peer_that_does_not_close_its_side_is_reset)
+{
+	const struct mpa answer = { .revision = 2, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE };
+	struct ep_dial dial = { .timeout_ms = 1000, .no_crc = true };
+	int fd = bare_listener(&dial, false), one, error = 0;
+	uint8_t frame[MPA_FRAME_MAX];
+	socklen_t len = sizeof(error);
+	uint64_t begun;
+	ssize_t n;
+
+	one = bare_accept(fd, frame);
+	n = (ssize_t)mpa_put(frame, &answer, true);
+	cr_assert_eq(send(one, frame, (size_t)n, 0), n);
+	turn(&client.up);
+	begun = loop_clock();
+	client.ep->ops->close(client.ep);
+	turn(&client.down);
+	cr_assert_geq(loop_clock(), begun + SECOND / 2);
+	cr_assert_eq(getsockopt(one, SOL_SOCKET, SO_ERROR, &error, &len), 0);
+	cr_assert_eq(error, EPIPE, "what a reset after the end means: %d", error);
+	close(one);
+	side_fini(&client);
+	close(fd);
+	loop_free(loop);
+}
+
 /* Only who is to wait in vain has little time. */
 static void hand_answered(const void *bytes, size_t len, const char *words, enum diag_code code)
 {
