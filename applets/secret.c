@@ -38,7 +38,7 @@ int secret_of_file(const struct call *call, const char *path, char *secret, size
 	if (fd < 0)
 		return diag_sys(diag, errno, "open %s", path);
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
-		call_note(call, "%s: the secret is readable by other users (mode %03o): chmod 600 %s", path,
+		call_note(call, "%s: secret file is readable by other users (mode %03o): chmod 600 %s", path,
 			st.st_mode & 0777, path);
 	err = read_line(fd, path, secret, room, diag);
 	close(fd);

@@ -156,7 +156,7 @@ static int identify(const struct call *call, const char *operand, const struct b
 	err = kernel_disk_identity(root, file ? real : NULL, own, who, call->diag);
 	close(root);
 	if (!err && file && who->lasts != DISK_IDENTITY_ALWAYS)
-		call_note(call, "%s: no DMI UUID or machine-id: the disk's identity changes with the next %s", bdev->uri,
+		call_note(call, "%s: no DMI UUID or machine-id: the disk's identity changes at the next %s", bdev->uri,
 			who->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
 	if (!err && call->loop.verbose)
 		call_note(call, "%s: serial number %s (%s)", bdev->uri, who->serial, who->from);

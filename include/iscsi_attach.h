@@ -39,7 +39,7 @@ struct iscsi_setting {
 #define ISCSI_SETTING_LIST(X) \
 	X(replacement_timeout, "replacement-timeout", "node.session.timeo.replacement_timeout", SECONDS, true, -1, 86400, 120, "requests are held so long while the target is lost; -1: for ever") \
 	X(noop_interval, "noop-interval", "node.conn[0].timeo.noop_out_interval", SECONDS, true, 0, 86400, 5, "between pings of an idle connection; 0: none") \
-	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "a ping unanswered for so long ends the connection; 0 with no pings") \
+	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "close the connection if a ping is unanswered this long; 0 only without pings") \
 	X(abort_timeout, "abort-timeout", "node.session.err_timeo.abort_timeout", SECONDS, true, 0, 86400, 15, "for the target to abort a request; 0: do not wait") \
 	X(lu_reset_timeout, "lu-reset-timeout", "node.session.err_timeo.lu_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset a unit; 0: do not wait") \
 	X(tgt_reset_timeout, "tgt-reset-timeout", "node.session.err_timeo.tgt_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset itself; 0: do not wait") \

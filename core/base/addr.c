@@ -87,8 +87,10 @@ int addr_known(struct addr *addr, const char *host, uint16_t port, struct diag *
 
 int addr_source(struct addr *addr, const char *text, struct diag *diag)
 {
-	int rc = addr_known(addr, text, 0, diag);
+	int rc = *text ? addr_known(addr, text, 0, diag) : 0;
 
+	if (!*text)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "src=: expected an IP address");
 	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "src='%s': expected an IP address", text);
 }
 

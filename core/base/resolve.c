@@ -96,7 +96,7 @@ static struct resolve_name *take(const char *host)
 	return name;
 }
 
-/* The last address stands in for an answer that is none. */
+/* A failed lookup falls back to the last address. */
 static void answer(struct resolve_name *name, int eai, const struct addr *addr)
 {
 	const uint64_t one = 1;
@@ -165,7 +165,7 @@ static void *work(void *arg)
 	return arg;
 }
 
-/* Signals stay with the threads that have a use for them. */
+/* Block signals in lookup threads. */
 static int add_thread(void)
 {
 	pthread_attr_t attr;
@@ -238,10 +238,10 @@ static int explain(int eai, const char *host, struct diag *diag)
 #ifdef EAI_NODATA
 	case EAI_NODATA:
 #endif
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "there is no host '%s'", host);
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such host '%s'", host);
 	case EAI_AGAIN:
 		diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH, "no name server answers for host '%s'", host);
-		return diag_hint(diag, "a numeric address needs none");
+		return diag_hint(diag, "a numeric address needs no name server");
 	case EAI_MEMORY:
 		return diag_sys(diag, ENOMEM, "resolve host '%s'", host);
 	default:
@@ -394,7 +394,7 @@ void resolve_bound(uint64_t deadline_ns)
 	bound_ns = deadline_ns;
 }
 
-/* An end of 0 is none. */
+/* end: 0 = no deadline */
 static void wait_here(int fd, uint64_t end)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

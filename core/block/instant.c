@@ -151,7 +151,8 @@ int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev
 	if (block & (block - 1))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "block=%u is not a power of 2", block);
 	if (!size || size % block)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "size must be a multiple of %u bytes, and more than 0", block);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"size must be a positive multiple of %u", block);
 	err = uri_done(uri, diag);
 	if (err)
 		return err;

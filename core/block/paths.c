@@ -54,9 +54,15 @@ static void paths_blame(struct paths *paths)
 	bool silent = last->code == DIAG_TIMEOUT;
 	char tried[64] = "connection lost";
 
-	if (paths->tries)
-		snprintf(tried, sizeof(tried), "no connection for %.3g s, %u attempt%s",
-			seconds_since(paths->out_ns), paths->tries, paths->tries == 1 ? "" : "s");
+	if (paths->tries) {
+		double seconds = seconds_since(paths->out_ns);
+		char since[32] = "";
+
+		if (seconds >= 0.1)
+			snprintf(since, sizeof(since), " for %.1f s", seconds);
+		snprintf(tried, sizeof(tried), "no connection%s, %u attempt%s", since, paths->tries,
+			paths->tries == 1 ? "" : "s");
+	}
 	*why = (struct diag){ 0 };
 	diag_set(why, silent ? DIAG_TIMEOUT : DIAG_UNREACHABLE, silent ? ETIMEDOUT : EHOSTUNREACH,
 		"%s: %s", tried, last->text);
@@ -98,7 +104,8 @@ static void paths_back(struct paths *paths, const struct path *path)
 	loop_timer_del(paths->bdev.loop, &paths->unreachable);
 	paths->out_ns = 0;
 	paths->bdev.why = (struct diag){ 0 };
-	paths_report(paths, "%s: connected again after %.1f s", path->uri.spelling, seconds_since(since));
+	paths_report(paths, "%s: connection restored after %.1f s",
+		path->uri.spelling, seconds_since(since));
 }
 
 /* The time of the loss policy is over. */

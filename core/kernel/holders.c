@@ -26,7 +26,7 @@ struct search {
 	struct device *device; /* the disk and its partitions; for writers also what is above */
 	unsigned count, at; /* at: of which partitions and holders are looked for */
 	bool writers; /* mounts for reading only do not count */
-	int pid; /* whose descriptors are looked at, by: */
+	int pid; /* the process whose descriptors are searched, by: */
 	void (*descriptor)(const char *name, void *arg);
 	char lock[64]; /* the file, as locks name it */
 	char *text;
@@ -280,7 +280,7 @@ static void add_above(struct search *search)
 
 static void no_memory(struct search *search)
 {
-	found(search, "%s", "an unknown holder: no memory to look for it");
+	found(search, "%s", "unknown holder (out of memory)");
 }
 
 static void find_holders(struct search *search)
@@ -313,8 +313,8 @@ static void found_process(struct search *search)
 
 	if (sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) <= 0)
 		snprintf(comm, sizeof(comm), "a program");
-	snprintf(text, sizeof(text), "%s (process %d)", comm, search->pid);
-	found(search, "open in %s", text);
+	snprintf(text, sizeof(text), "%s (pid %d)", comm, search->pid);
+	found(search, "%s", text);
 }
 
 /* Only what is in /dev is looked at: a look at a file may wait for its server. */
@@ -479,7 +479,7 @@ int kernel_writers(int root, const char *path, char *text, size_t len)
 		each_mount(&search);
 		each_line(&search, "proc/swaps", swap_line);
 		if (find_lockers(&search, fd) && !text[0])
-			found(&search, "%s", "open in another program");
+			found(&search, "%s", "another program");
 	}
 	close(fd);
 	free(search.device);

@@ -140,13 +140,13 @@ static void look_for_path(const char *ctrl, void *arg)
 	free(disks);
 }
 
-/* "nvme0n1 mounted on /; nvme0n2 swap" */
+/* "nvme0n1: mounted on /; nvme0n2: swap" */
 static bool told(const char *text, const char *disk)
 {
 	size_t len = strlen(disk);
 
 	for (const char *at = text; (at = strstr(at, disk)); at += len)
-		if ((at == text || at[-1] == ' ') && at[len] == ' ')
+		if ((at == text || at[-1] == ' ') && at[len] == ':')
 			return true;
 	return false;
 }
@@ -155,7 +155,7 @@ static void append(char *text, size_t len, const char *disk, const char *who)
 {
 	size_t at = strlen(text);
 
-	snprintf(text + at, len - at, "%s%s %s", at ? "; " : "", disk, who);
+	snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", disk, who);
 }
 
 static int claim(int root, const void *node)

@@ -170,7 +170,7 @@ void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
 		if (!who[0])
 			openers_of(root, luns[i].major, luns[i].minor, who, sizeof(who));
 		if (who[0])
-			snprintf(text + at, len - at, "%s%s %s", at ? "; " : "", luns[i].node, who);
+			snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", luns[i].node, who);
 	}
 	free(luns);
 }

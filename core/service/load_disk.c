@@ -407,7 +407,7 @@ static int wrong_request(const struct bdev *disk, const struct load_options *opt
 			"--iodepth: must be 1 to %u", LOAD_DEPTH_MAX);
 	if (!opt->jobs || opt->jobs > jobs)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %u%s", jobs,
-			jobs < LOAD_JOBS_MAX ? ", the queues of the disk" : "");
+			jobs < LOAD_JOBS_MAX ? " (the disk's queues)" : "");
 	return 0;
 }
 
@@ -430,9 +430,9 @@ static int wrong_part(const struct bdev *disk, const struct load_options *opt, s
 		return diag_set(diag, DIAG_USAGE, ENOSPC,
 			"%s: must %s at least %" PRIu64 " bytes%s",
 			opt->size ? "--size" : "--offset", opt->size ? "be" : "leave", least,
-			opt->verify ? ", all requests in flight" : ", one request");
+			opt->verify ? ": one block per request in flight" : ": one request");
 	if (opt->verify && opt->read_percent == 100)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--verify: needs a --rw that writes");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--verify requires a --rw that writes");
 	if (opt->verify && (opt->size ? opt->size : rest) / opt->bs > VERIFY_BLOCKS)
 		return diag_set(diag, DIAG_USAGE, EFBIG,
 			"--verify: needs a --size of at most %llu requests", VERIFY_BLOCKS);

@@ -56,7 +56,7 @@ again
 ended 0
 cmp src dst || die "bytes differ"
 said '^rdmastor copy: .*connection lost: .*requests wait up to 60 s$' 1
-said '^rdmastor copy: .*connected again after [0-9.]+ s$' 1
+said '^rdmastor copy: .*connection restored after [0-9.]+ s$' 1
 grep -q '"waiting":true' copy.err || die "waiting does not show: $(tail -n 3 copy.err)"
 tail -n 1 copy.err | jq -e '.waiting == false and .done == .total' >/dev/null ||
 	die "the end: $(tail -n 1 copy.err)"
@@ -99,6 +99,6 @@ ended 0
 shows || die "waiting does not show: $(cat -v terminal)"
 erased=$(printf '\033')'\[K'
 whole=$(tr '\r' '\n' <terminal |
-	grep -c "^${erased}rdmastor copy: .*\(connection lost\|connected again\)")
+	grep -c "^${erased}rdmastor copy: .*\(connection lost\|connection restored\)")
 [ "$whole" = 2 ] || die "garbled: $(cat -v terminal)"
 exit 0

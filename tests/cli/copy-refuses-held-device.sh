@@ -40,4 +40,4 @@ cmp src <(dd if="$device" bs=1M status=none) || die "bytes differ"
 server=$!
 trap 'kill "$server"; wait "$server"; losetup -d "$device"' EXIT
 for ((i = 0; i < 100; i++)); do [ -S "$SOCK" ] && break; sleep 0.05; done
-fails 1 "$device: is in use: open in rdmastor .process $server.\$" "$RDMASTOR" copy src "$device"
+fails 1 "$device: is in use: rdmastor .pid $server.\$" "$RDMASTOR" copy src "$device"

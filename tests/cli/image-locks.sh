@@ -13,7 +13,7 @@ for what in export serve; do
 	export) offer disk --nbd "unix:$SOCK" ;;
 	serve) serve disk --nvmf --tcp 127.0.0.1:0 ;;
 	esac
-	by="in use: open in rdmastor .process ${SERVER}."
+	by="in use: rdmastor .pid ${SERVER}."
 	fails 1 "same: is $by" ours export same --nbd "unix:$TMP/other.sock"
 	fails 1 "disk: is $by" ours serve disk --nvmf --tcp 127.0.0.1:0 --json
 	same code "$(jq -r .error.code fails.out)" busy
@@ -27,7 +27,7 @@ for what in export serve; do
 	ours bench disk --rw read --size 64K >/dev/null 2>bench.err || die "a reader is refused: $(cat bench.err)"
 	ours export disk --ro --nbd "unix:$TMP/other.sock" --run true || die 'export --ro is a reader'
 	ours copy disk image >/dev/null 2>copy.err || die "a copy of it is refused: $(cat copy.err)"
-	grep -q "disk: in use for writing: open in rdmastor (process $SERVER): the copy may be inconsistent" copy.err || die "no warning: $(cat copy.err)"
+	grep -q "disk: in use for writing: rdmastor (pid $SERVER): the copy may be inconsistent" copy.err || die "no warning: $(cat copy.err)"
 	same 'lines of warning' "$(wc -l <copy.err)" 1
 	ours copy src disk --force >/dev/null || die 'force'
 	stop

@@ -80,7 +80,7 @@ cmp -s out right || die "another ISID in the answers: $(cat out err)"
 asked mute-end --no-probe
 cmp -s out right || die "no answer to the logout: $(cat out err)"
 
-ends circle '127.0.0.1: the target redirects in a circle: to 127.0.0.1:3260 again'
+ends circle '127.0.0.1: redirect loop: 127.0.0.1:3260'
 ends runs '127.0.0.1: the target redirects more than 8 times'
 ends nowhere 'the target has moved, but does not tell where to'
 ends no-address 'TargetAddress=a b is no address'

@@ -87,4 +87,4 @@ client both cut back & b=$!
 client client whole back & c=$!
 for p in $p $b $c; do wait "$p"; done
 grep -q 'connection lost' path/export.err || die "the loss is not reported: $(cat path/export.err)"
-grep -Eq 'again after [0-9.]+ s' path/export.err || die "the return is not reported: $(cat path/export.err)"
+grep -Eq 'restored after [0-9.]+ s' path/export.err || die "the return is not reported: $(cat path/export.err)"

@@ -18,7 +18,7 @@ kit --filter=rate file disk rate=800M
 wait $pid || die "copy: $(cat err)"
 cmp -n $((24 << 20)) src disk || die "bytes differ"
 grep -q 'path .* lost: connection \(closed\|reset\) by the peer' err || die "the loss was not noticed: $(cat err)"
-grep -q 'again after' err || die "not back: $(cat err)"
+grep -q 'restored after' err || die "not back: $(cat err)"
 grep -q 'size is now 33554432 bytes' err || die "the new size was not noticed: $(cat err)"
 
 down

@@ -27,7 +27,7 @@ touch file
 	fails 1 "there is no directory 'nowhere' to mount on: no such file or directory" $m 127.0.0.1:/exp nowhere
 	fails 1 "there is no directory '' to mount on: no such file or directory" $m 127.0.0.1:/exp ""
 	fails 1 "$PWD/file is no directory" $m 127.0.0.1:/exp file
-	fails 1 'there is no host|no name server answers|no answer for host name' $m no-such-host.invalid:/exp dir --timeout 6
+	fails 1 'no such host|no name server answers|no answer for host name' $m no-such-host.invalid:/exp dir --timeout 6
 	fails 1 "there is no directory 'nowhere'" $m 127.0.0.1:/exp nowhere --json
 	[ "$(jq -r .error.code fails.out)" = not-found ] || die "JSON says $(cat fails.out)"
 }

@@ -137,7 +137,7 @@ static void second_association(uint8_t hostid, unsigned orphans)
 	backing->hold = false;
 	cr_assert(loop_wait(loop, &old.over, loop_clock() + 5000 * MSEC));
 	cr_assert(loop_wait(loop, &new.over, loop_clock() + 5000 * MSEC));
-	cr_assert(!old.io.status && !new.io.status, "the first association goes on working");
+	cr_assert(!old.io.status && !new.io.status, "the first association still works");
 	if (orphans)
 		cr_assert_eq(backing->bytes[65536], 'n');
 	lane_unmap(old_lane, pool[0]);

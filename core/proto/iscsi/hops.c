@@ -32,7 +32,7 @@ static void arrived(struct resolve *resolve)
 		same_scope(next, &hops->visited[hops->count]);
 	for (unsigned i = 0; !hops->why.err && i <= hops->count; i++)
 		if (same_place(next, &hops->visited[i]))
-			diag_set(&hops->why, DIAG_PROTOCOL, ELOOP, "the target redirects in a circle: to %s again", hops->to);
+			diag_set(&hops->why, DIAG_PROTOCOL, ELOOP, "redirect loop: %s", hops->to);
 	if (!hops->why.err && hops->count == ISCSI_HOPS)
 		diag_set(&hops->why, DIAG_PROTOCOL, ELOOP, "the target redirects more than %u times", ISCSI_HOPS);
 	if (!hops->why.err)
@@ -55,7 +55,8 @@ static int read_redirect(const char *to, bool numbers, struct iscsi_record *reco
 		return err;
 	known = addr_known(&addr, record->host, record->port, diag);
 	if (!known && numbers)
-		return diag_set(diag, DIAG_UNSUPPORTED, EAFNOSUPPORT, "the target redirects to a name, %s, and none is looked up here", to);
+		return diag_set(diag, DIAG_UNSUPPORTED, EAFNOSUPPORT,
+			"the target redirects to host name %s; only IP addresses are supported here", to);
 	return known < 0 ? known : 0;
 }
 

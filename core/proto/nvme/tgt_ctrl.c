@@ -85,7 +85,7 @@ static void fence_run(struct loop_msg *msg)
 	loop_post(fence->ctrl->target->loop, msg);
 }
 
-/* A queue that is found here is there until what is posted to it now has run. */
+/* A queue found here stays valid until the work posted now has run. */
 static bool fence_host(struct tgt_ctrl *ctrl)
 {
 	for (struct tgt_ctrl *other = ctrl->target->ctrls; other; other = other->next) {

@@ -33,8 +33,8 @@ static void assert_refused(const char *uri, int err, enum diag_code code, const 
 
 Test(bdev, what_cannot_be_opened_is_named)
 {
-	assert_refused("ram:1000", -EINVAL, DIAG_USAGE, "size must be a multiple of 512 bytes");
-	assert_refused("ram:0", -EINVAL, DIAG_USAGE, "must be a multiple of 512 bytes, and more than 0");
+	assert_refused("ram:1000", -EINVAL, DIAG_USAGE, "size must be a positive multiple of 512");
+	assert_refused("ram:0", -EINVAL, DIAG_USAGE, "must be a positive multiple of 512");
 	assert_refused("ram:4096?block=520", -EINVAL, DIAG_USAGE, "block=520 is not a power of 2");
 	assert_refused("ram:4096?block=131072", -ERANGE, DIAG_USAGE, "block=: must be 512 to 65536");
 	assert_refused("null:4096?colour=red", -EINVAL, DIAG_USAGE, "colour");

@@ -596,7 +596,7 @@ Test(paths, a_loss_and_a_return_are_reported_once_each)
 	cr_assert_eq(rig.bdev->why.code, DIAG_UNREACHABLE);
 	for (unsigned i = 0; i < 100 && nreports < 2; i++)
 		rig_turn_for(&rig, 50);
-	assert_report(1, "flaky://a/?loss=30: ", "again after");
+	assert_report(1, "flaky://a/?loss=30: ", "restored after");
 	cr_assert_eq(rig.bdev->why.err, 0);
 	rig_turn_for(&rig, 50);
 	cr_assert_eq(nreports, 2);
@@ -618,7 +618,7 @@ Test(paths, losing_one_of_two_paths_is_reported_and_blames_nothing)
 	cr_assert_eq(rig.bdev->why.err, 0);
 	for (unsigned i = 0; i < 100 && nreports < 2; i++)
 		rig_turn_for(&rig, 50);
-	assert_report(1, "flaky://b/: ", "again after");
+	assert_report(1, "flaky://b/: ", "restored after");
 	rig_fini(&rig);
 }
 

@@ -340,7 +340,7 @@ Test(holders, processes_with_image_locks)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		pid_t pid = locker(path, rows[i].at, rows[i].len, &end);
 
-		snprintf(want, sizeof(want), "(process %d)", (int)pid);
+		snprintf(want, sizeof(want), "(pid %d)", (int)pid);
 		cr_assert_eq(kernel_lockers(root, path, text, sizeof(text)), 0);
 		cr_expect_eq(strstr(text, want) != NULL, rows[i].hinders, "row %u: '%s'", i, text);
 		cr_assert_eq(kernel_writers(root, path, text, sizeof(text)), 0);
@@ -383,14 +383,14 @@ Test(holders, processes_that_have_a_device_or_a_partition_open)
 	snprintf(own, sizeof(own), "proc/%d/fd/9", (int)getpid());
 	tree_link(&tree, own, "/dev/sda");
 	cr_assert_eq(openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
-	cr_assert_str_eq(text, "open in fio (process 7)");
+	cr_assert_str_eq(text, "fio (pid 7)");
 	cr_assert_eq(openers_of(tree.root, 8, 1, text, sizeof(text)), 0);
 	cr_assert_str_eq(text, "");
 	cr_assert_eq(openers_of(tree.root, 8, 16, text, sizeof(text)), 0);
-	cr_assert_str_eq(text, "open in a program (process 8)");
+	cr_assert_str_eq(text, "a program (pid 8)");
 	cr_assert_eq(openers_of(tree.root, 9, 9, text, sizeof(text)), -ENOENT);
 	tree_link(&tree, "proc/9/fd/1", "/dev/sda2");
 	cr_assert_eq(openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
-	cr_assert(strstr(text, "open in a program (process 9)"), "%s", text);
+	cr_assert(strstr(text, "a program (pid 9)"), "%s", text);
 	tree_free(&tree);
 }

@@ -153,10 +153,10 @@ Test(nvme_sysfs, who_would_lose_something)
 	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who));
 	cr_assert_str_eq(who, "", "the other path goes on: %s", who);
 	kernel_nvmf_users(tree.root, list, 2, who, sizeof(who));
-	cr_assert_str_eq(who, "nvme1n1 mounted on /mnt");
+	cr_assert_str_eq(who, "nvme1n1: mounted on /mnt");
 	tree_file(&tree, "sys/class/nvme/nvme10/state", "connecting\n");
 	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who));
-	cr_assert_str_eq(who, "nvme1n1 mounted on /mnt", "the other path is lost");
+	cr_assert_str_eq(who, "nvme1n1: mounted on /mnt", "the other path is lost");
 	cr_assert(!kernel_nvmf_has_root(tree.root, "nvme2"));
 	free(list);
 	tree_free(&tree);
@@ -235,7 +235,7 @@ Test(nvme_sysfs, what_is_taken_back_is_what_nobody_uses)
 	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme2", &ctrl), 0);
 	kernel_nvmf_undo(tree.root, &ctrl, &diag);
 	content(&tree, "sys/class/nvme/nvme2/delete_controller", "\n");
-	cr_assert_str_eq(diag.hint, "nvme2 stays connected, as it is in use: nvme1n1 mounted on /mnt");
+	cr_assert_str_eq(diag.hint, "nvme2 stays connected, as it is in use: nvme1n1: mounted on /mnt");
 	diag.hint[0] = 0;
 	tree_file(&tree, "proc/self/mountinfo", "");
 	kernel_nvmf_undo(tree.root, &ctrl, &diag);

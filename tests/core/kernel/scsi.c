@@ -166,7 +166,7 @@ Test(scsi, users)
 	cr_assert_str_eq(text, "");
 	tree_file(&tree, "proc/self/mountinfo", "36 35 8:0 / / rw - ext4 /dev/sda rw\n");
 	kernel_scsi_users(tree.root, 6, text, sizeof(text));
-	cr_assert_str_eq(text, "sda mounted on /");
+	cr_assert_str_eq(text, "sda: mounted on /");
 	cr_assert(kernel_scsi_has_root(tree.root, 6));
 	cr_assert(!kernel_scsi_has_root(tree.root, 7));
 }

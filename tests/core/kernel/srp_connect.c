@@ -85,7 +85,7 @@ Test(srp_connect, what_is_taken_back_is_what_nobody_uses)
 	tree_file(&tree, "sys/class/srp_remote_ports/port-6:1/delete", "");
 	why.err = ETIMEDOUT;
 	kernel_srp_undo(tree.root, 6, &why);
-	cr_assert_str_eq(why.hint, "host6 stays connected, as it is in use: sda mounted on /mnt");
+	cr_assert_str_eq(why.hint, "host6 stays connected, as it is in use: sda: mounted on /mnt");
 	why.hint[0] = 0;
 	kernel_srp_undo(tree.root, 7, &why);
 	cr_assert_str_eq(why.hint, "");

@@ -145,7 +145,7 @@ Test(iscsi_attach, what_somebody_uses_is_not_undone)
 	attach(1);
 	cr_assert_eq(want[0].why.err, ENOENT);
 	cr_assert(want[0].stays && iscsi_kernel.sessions == 1);
-	cr_assert_str_eq(want[0].why.hint, "session1 stays, as it is used: sda mounted on /mnt; iser-logout session1 ends it");
+	cr_assert_str_eq(want[0].why.hint, "session1 stays, as it is used: sda: mounted on /mnt; iser-logout session1 ends it");
 }
 
 Test(iscsi_attach, nothing_is_looked_for_where_nothing_was_begun)

@@ -389,7 +389,7 @@ Test(load_disk, a_wrong_option_is_named, .init = begin, .fini = end)
 	refused(ERANGE, "--numjobs:", "1 to 4");
 	opt.jobs = 100;
 	disk->bdev.lim.lanes = 2;
-	refused(ERANGE, "--numjobs:", "1 to 2, the queues of the disk");
+	refused(ERANGE, "--numjobs:", "1 to 2 (the disk's queues)");
 	disk->bdev.lim.lanes = 1000;
 	opt.jobs = 257;
 	refused(ERANGE, "--numjobs:", "1 to 256");
@@ -410,7 +410,7 @@ Test(load_disk, a_wrong_option_is_named, .init = begin, .fini = end)
 	refused(ENOSPC, "--size:", "at least 4096");
 	opt.size = 0;
 	opt.verify = true;
-	refused(EINVAL, "--verify:", "--rw");
+	refused(EINVAL, "--verify ", "--rw");
 	opt.read_percent = 0;
 	disk->bdev.lim.ro = true;
 	refused(EROFS, "is read-only", "read-only");

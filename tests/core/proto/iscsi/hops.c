@@ -55,7 +55,7 @@ Test(iscsi_hops, who_was_asked_is_not_asked_again)
 	cr_assert_eq(on("[::1]:3261", true), 0, "%s", hops.why.text);
 	cr_assert_str_eq(at(text), "[::1]:3261");
 	cr_assert_eq(on("10.0.0.1:3260", true), -ELOOP);
-	cr_assert_str_eq(hops.why.text, "the target redirects in a circle: to 10.0.0.1:3260 again");
+	cr_assert_str_eq(hops.why.text, "redirect loop: 10.0.0.1:3260");
 	cr_assert_str_eq(at(text), "[::1]:3261", "one stays where one is");
 }
 

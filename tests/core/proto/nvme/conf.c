@@ -60,6 +60,7 @@ Test(nvme_conf, a_name_is_left_to_be_looked_up)
 	cr_assert_eq(conf.port, 5);
 	cr_assert_eq(conf.dst.ss.ss_family, 0);
 	refused("nvme+tcp://10.0.0.1/n?src=me.example", "nqn.me", EINVAL, "src='me.example': expected an IP address");
+	refused("nvme+tcp://10.0.0.1/n?src=", "nqn.me", EINVAL, "src=: expected an IP address");
 }
 
 Test(nvme_conf, a_host_id_goes_with_its_nqn)
