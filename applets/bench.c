@@ -21,7 +21,7 @@
 
 #define AT(field) offsetof(struct bench_options, field)
 static const struct opt rows[] = {
-	{ "rw", 0, OPT_TEXT, AT(rw), "read|write|randread|randwrite|rw|readwrite|randrw", "what to do; default randread. Writing destroys data" },
+	{ "rw", 0, OPT_TEXT, AT(rw), "read|write|randread|randwrite|rw|readwrite|randrw", "what to do; writing destroys data; default randread" },
 	{ "bs", 0, OPT_TEXT, AT(bs), "SIZE", "bytes of a request; default 4K; with --rdma a list, default 64,4K,64K,1M; with --ping 64" },
 	{ "iodepth", 0, OPT_U32, AT(iodepth), "N", "requests of each job in flight; default 1; with --rdma 128 for bandwidth", 1, LOAD_DEPTH_MAX },
 	{ "numjobs", 0, OPT_U32, AT(numjobs), "N", "jobs, each with a thread and a queue or connection; default 1", 1, LOAD_JOBS_MAX },

@@ -480,7 +480,7 @@ int copy_map_load(struct copy_map *map, const char *path, struct diag *diag)
 
 static int write_file(const char *path, const char *text, size_t len)
 {
-	int err = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int err = 0, fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
 
 	if (fd < 0)
 		return -errno;
