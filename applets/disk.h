@@ -14,7 +14,7 @@ int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint
 #define DISK_KEY (URI_MAX + 128)
 bool disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
 /* bdev_open(), which before it loads the kernel modules RDMA needs, refuses to write to what is
- * held, and says by whom. A lost connection, and one that is back, is a line on stderr:
+ * held, and names the holder. A lost connection, and one that is back, is a line on stderr:
  * bdev->report is set. */
 int disk_open(const struct call *, struct bdev **, struct loop *, const char *uri, const struct bdev_env *);
 /* One line when something else writes to the local disk that is to be read. */

@@ -24,7 +24,7 @@ struct search {
 	int root;
 	const struct stat *file; /* NULL: a device is looked for */
 	struct device *device; /* the disk and its partitions; for writers also what is above */
-	unsigned count, at; /* at: of which partitions and holders are looked for */
+	unsigned count, at; /* at: the one whose partitions and holders are searched now */
 	bool writers; /* mounts for reading only do not count */
 	int pid; /* the process whose descriptors are searched, by: */
 	void (*descriptor)(const char *name, void *arg);

@@ -28,7 +28,7 @@ x 2 '^rdmastor nfsrdma-discover: -p: must be' nfsrdma-discover -p 0 10.0.0.1
 x 2 "path=127.0.0.1:99999.*'99999' is not a port" info 'nvme+tcp://127.0.0.1:1/nqn.x/1?path=127.0.0.1:99999'
 x 2 "^rdmastor nvmf-connect: --dhchap-ctrl-secret-fd: 'x'" nvmf-connect -t tcp -a 127.0.0.1 -n nqn.x --dhchap-ctrl-secret-fd x
 x 2 "--secret-fd: 'x'" iser-discover 127.0.0.1 -u joe --secret-fd x
-x 2 'ram:0: size must be .*more than 0' info ram:0
+x 2 'ram:0: size must be a positive multiple' info ram:0
 x 2 'ram:: the size is missing: ram:SIZE' info ram:
 x 2 'null:: the size is missing: null:SIZE' info null:
 

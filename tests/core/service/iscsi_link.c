@@ -300,7 +300,7 @@ Test(iscsi_link, a_redirect_to_a_name_where_none_is_looked_up)
 	iscsi_kernel.moved = "disk.example:3260";
 	link_.numbers = true;
 	cr_assert_eq(run(), -EAFNOSUPPORT);
-	cr_assert(strstr(link_.why.text, "redirects to a name, disk.example:3260"), "%s", link_.why.text);
+	cr_assert(strstr(link_.why.text, "redirects to host name disk.example:3260"), "%s", link_.why.text);
 	nothing_left();
 }
 
