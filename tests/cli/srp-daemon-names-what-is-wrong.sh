@@ -10,14 +10,14 @@ d="$RDMASTOR srp-daemon"
 	fails 2 "'x' is one operand too many" $d x
 	fails 2 '-l: must be 2 to 7' $d -l 1
 	fails 2 '-l: must be 2 to 7' $d -l 8
-	fails 2 '-t: must be 1' $d -t 0
+	fails 2 '-t: must be more than 0' $d -t 0
 	fails 2 "-t: '5s' is not a whole number" $d -t 5s
-	fails 2 '-r: must be 1' $d -r 0
-	fails 2 '--login-timeout: must be 1ms' $d --login-timeout 0
+	fails 2 '-r: must be more than 0' $d -r 0
+	fails 2 '--login-timeout: must be more than 0' $d --login-timeout 0
 	fails 2 '-p: must be 1 to 254' $d -p 255
 	fails 2 '-p: must be 1 to 254' $d -i mlx5_0 -p 0
 	fails 2 '-l: must be 2 to 7' $d -l 0
-	fails 2 '-R: must be 1' $d -R 0
+	fails 2 '-R: must be more than 0' $d -R 0
 	fails 2 'all say which port: give one of them' $d -i mlx5_0 -j mlx5_0:1
 	fails 2 '-j mlx5_0:1x: this is no device and port' $d -j mlx5_0:1x
 	fails 2 'all say which port: give one of them' $d --all-ports -p 1
@@ -41,7 +41,7 @@ fails 1 '^Usage: ./srp_daemon ' ./srp_daemon -h
 fails 1 '-l: must be 2 to 7' ./srp_daemon -l 9
 fails 1 '-l: must be 2 to 7' ./srp_daemon -l 0
 fails 1 '-p: must be 1 to 254' ./srp_daemon -i mlx5_0 -p 0
-fails 1 '-R: must be 1' ./srp_daemon -R 0
+fails 1 '-R: must be more than 0' ./srp_daemon -R 0
 fails 1 "rules:3: 'llow'" ./srp_daemon -o -f rules
 
 [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || { echo 'needs root and mount namespaces for the rest'; exit 77; }
