@@ -57,6 +57,8 @@ static struct bdev *ram; /* for several threads */
 
 static uint8_t noise[65536];
 
+static void freezes_with_discards(struct bad *);
+
 static struct raw_host *dial(void)
 {
 	struct raw_host *raw = raw_dial(&server, row->carrier == IWARP);
@@ -80,7 +82,8 @@ static struct nvmf_connect asking(const struct bad *b, uint16_t qid)
 
 	strcpy(ask.subnqn, SERVING_NQN);
 	ask.cntlid = qid ? b->cntlid : NVMF_CNTLID_ANY;
-	snprintf(ask.hostnqn, sizeof(ask.hostnqn), "nqn.bad%u", (unsigned)(b - bad));
+	snprintf(ask.hostnqn, sizeof(ask.hostnqn), "nqn.bad%u",
+		row->turn == freezes_with_discards ? 0 : (unsigned)(b - bad));
 	return ask;
 }
 
@@ -160,6 +163,26 @@ static void freezes(struct bad *b)
 		for (unsigned i = 0; i < row->each; i++) {
 			struct nvme_sqe sqe = somewhere(b, NVME_IO_WRITE, i, 256);
 
+			raw_command(b->io, &sqe, NULL, 0);
+		}
+		b->step++;
+	}
+	b->struck += b->io->wants == row->each;
+}
+
+/* With discards whose ranges never come, which may be anywhere on the disk; and the next of the same
+ * host connects only then. */
+static void freezes_with_discards(struct bad *b)
+{
+	if ((b > bad && !b[-1].struck) || !joined(b))
+		return;
+	if (b->step == 5) {
+		for (unsigned i = 0; i < row->each; i++) {
+			struct nvme_sqe sqe = somewhere(b, NVME_IO_DSM, i, 8);
+
+			sqe.cdw10 = put_le32(0);
+			sqe.cdw11 = put_le32(NVME_DSM_DEALLOCATE);
+			sqe.sgl = raw_sgl(b->io, sizeof(struct nvme_dsm_range));
 			raw_command(b->io, &sqe, NULL, 0);
 		}
 		b->step++;
@@ -565,6 +588,7 @@ NEIGHBOURS(tcp_silent, TCP, 48, 0, silent, SOON_MS, ENDED)
 NEIGHBOURS(tcp_greet_and_are_silent, TCP, 48, 0, greets_and_is_silent, SOON_MS, ENDED)
 NEIGHBOURS(tcp_join_and_are_silent, TCP, 24, 0, joins_and_is_silent, SOON_MS, ANY_END)
 NEIGHBOURS(tcp_freeze_with_writes, TCP, 8, 4, freezes, SOON_MS, ENDED)
+NEIGHBOURS(tcp_freeze_with_discards, TCP, 8, 2, freezes_with_discards, SOON_MS, ENDED)
 NEIGHBOURS(tcp_leave_with_writes, TCP, 8, 4, leaves_with_writes, SOON_MS, ANY_END)
 NEIGHBOURS(tcp_lie, TCP, 8, 0, lies, SOON_MS, ANY_END)
 NEIGHBOURS(tcp_never_read, TCP, 6, 7, never_reads, SOON_MS, ENDED)

@@ -313,7 +313,7 @@ void tgt_cmd_over(struct tgt_cmd *);
 void tgt_cmd_worked(struct tgt_cmd *, uint32_t status);
 void tgt_cmd_result(struct tgt_cmd *, uint64_t result); /* of the completion */
 void tgt_cmd_finish(struct tgt_cmd *, uint32_t status); /* replies */
-void tgt_queue_fence(struct tgt_queue *); /* makes orphans of its commands that change blocks and have their data, or get it */
+void tgt_queue_fence(struct tgt_queue *); /* makes orphans of its commands that change blocks and are at the disk */
 bool tgt_cmd_abort(struct tgt_cmd *); /* it ends as the host asked; false: it goes on, or is none */
 void tgt_cmd_drop(struct tgt_cmd *); /* without a reply; needs CMD_EVENT, CMD_FETCH or CMD_WORK */
 void tgt_queue_answered(struct loop_msg *), tgt_queue_ended(struct loop_msg *), tgt_queue_killed(struct loop_msg *);

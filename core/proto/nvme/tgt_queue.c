@@ -187,6 +187,7 @@ static void next_piece(struct tgt_cmd *cmd)
 	cmd->p = cmd->xfer.buf.p;
 	cmd->pool = cmd->xfer.buf.pool;
 	if (cmd->op->flags & OP_OUT) {
+		bdev_orphan_end(&cmd->orphan); /* others wait for the disk, not for this host */
 		cmd->state = CMD_PULL;
 		peer_due(cmd);
 		queue->carrier->pull(cmd, cmd->piece);
@@ -440,7 +441,7 @@ void tgt_queue_fence(struct tgt_queue *queue)
 	for (unsigned i = 0; !queue->over && queue->qid && i < queue->slots; i++) {
 		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
 
-		if ((cmd->state == CMD_WORK || cmd->state == CMD_PULL) && cmd->disk && !cmd->orphan.bdev &&
+		if (cmd->state == CMD_WORK && cmd->disk && !cmd->orphan.bdev &&
 		    tgt_cmd_changes(cmd, &off, &len))
 			bdev_orphan(cmd->disk->bdev, &cmd->orphan, off, len);
 	}
