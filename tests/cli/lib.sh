@@ -61,6 +61,38 @@ fails() {
 	esac
 }
 
+# error STATUS CODE OBJECT WORDS COMMAND…: ends with that status and fails with that code word, about that object (an ERE for
+# all of it, '' = none), and each of the blank-separated EREs WORDS is found in its text or hint, in any case. The answer is
+# asked for with --json, put behind the applet's name; the code '-' leaves the command as it is: its message is a line
+# of text on stderr that holds OBJECT and WORDS, and stdout stays empty.
+error() {
+	local status=$1 code=$2 object=$3 words=$4 rc=0 word said
+	local -a line=()
+	shift 4
+	for word; do
+		line+=("$word")
+		[[ $code != - && ${#line[@]} -ge 2 && (${line[-2]} == ours || ${line[-2]} == "$RDMASTOR") && " $* " != *' --json '* ]] && line+=(--json)
+	done
+	"${line[@]}" >error.out 2>error.err </dev/null || rc=$?
+	[ "$rc" = "$status" ] || die "${line[*]}: exit status $rc, not $status: $(cat error.err)"
+	if [ "$code" = - ]; then
+		[ ! -s error.out ] || die "${line[*]}: wrote to stdout: $(cat error.out)"
+		said=$(cat error.err)
+		grep -Eq -e "$object" <<<"$said" || die "${line[*]}: does not name '$object': $said"
+	else
+		jq -es 'length == 1 and (.[0].error | .code and .text and .errno)' error.out >/dev/null ||
+			die "${line[*]}: not one JSON document with an error: $(cat error.out error.err)"
+		same "${line[*]}: code" "$(jq -r .error.code error.out)" "$code"
+		said=$(jq -r '.error.object // ""' error.out)
+		grep -Eqx -e "$object" <<<"$said" || die "${line[*]}: the object is '$said', not '$object'"
+		said=$(jq -r '.error | .text, .hint // empty' error.out)
+		[ -s error.err ] || die "${line[*]}: no message on stderr"
+	fi
+	for word in $words; do
+		grep -Eiq -e "$word" <<<"$said" || die "${line[*]}: '$word' is not in: $said"
+	done
+}
+
 # refused STATUS TEXT COMMAND…: ends with that status and says that, to the letter; of anybody's program
 refused() {
 	local want=$1 text=$2 rc=0
