@@ -2,6 +2,7 @@
 /* Discovery over iSER, with a target in memory: what it is sent, what is made of its answers, how each of its lies ends. */
 #include "ep_pair.h"
 #include "iscsi.h"
+#include "says.h"
 #include "wire/iser.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -143,23 +144,23 @@ Test(iscsi_discover, a_list)
 	listed(PIECES, 2);
 }
 
-static void ends(enum manner manner, int err, const char *reason)
+static void ends(enum manner manner, int err, enum diag_code code, const char *words)
 {
 	struct target t;
 
 	cr_assert_eq(ask(&t, manner), err, "%s", why.text);
-	cr_assert_str_eq(why.text, reason);
+	diag_says(&why, code, NULL, words);
 	cr_assert_null(found.record);
 }
 
 Test(iscsi_discover, targets_that_lie)
 {
-	ends(SHORT, -EPROTO, "a message of 75 bytes that is no iSCSI PDU behind an iSER header");
-	ends(NO_ISER, -EPROTO, "a message of 76 bytes that is no iSCSI PDU behind an iSER header");
-	ends(AHS, -EPROTO, "a PDU with an additional header, which none has that targets send");
-	ends(LONG_DATA, -EPROTO, "a data segment of 100 bytes in a message of 76");
-	ends(REFUSES, -EPERM, "the target does not allow this initiator in (login status 0202)");
-	ends(MUTE, -ETIMEDOUT, "no answer to the login in time");
+	ends(SHORT, -EPROTO, DIAG_PROTOCOL, "75 iSER");
+	ends(NO_ISER, -EPROTO, DIAG_PROTOCOL, "76 iSER");
+	ends(AHS, -EPROTO, DIAG_PROTOCOL, "PDU additional_header");
+	ends(LONG_DATA, -EPROTO, DIAG_PROTOCOL, "data_segment 100 76");
+	ends(REFUSES, -EPERM, DIAG_AUTH, "initiator 0202");
+	ends(MUTE, -ETIMEDOUT, DIAG_TIMEOUT, "login");
 }
 
 Test(iscsi_discover, a_target_that_hangs_up)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The target's login: our initiator against it, whole and in pieces, with every algorithm; then requests made here, of initiators that err or lie. */
 #include "login_tgt.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -176,7 +177,7 @@ Test(iscsi_login_tgt, in_pieces)
 		req.flags = ISCSI_CONTINUE;
 		iscsi_login_tgt_take(&tgt, (const void *)&req, ini.data + i, 1, &his);
 	}
-	cr_assert_str_eq(his.text, "a login that is not over after 64 requests");
+	diag_says(&his, DIAG_PROTOCOL, NULL, "login 64");
 	cr_assert_eq(tgt.rsp.status_class, ISCSI_LOGIN_INITIATOR);
 	end();
 	piece = 0;
@@ -204,13 +205,15 @@ Test(iscsi_login_tgt, chap_of_every_kind)
 	end();
 }
 
-static void refused(const struct iscsi_auth *here, const struct iscsi_auth *there, unsigned status, const char *text)
+static void refused(const struct iscsi_auth *here, const struct iscsi_auth *there, unsigned status,
+	const char *words)
 {
 	open_door(here);
 	start("iqn.x:t", there, false);
-	cr_assert_lt(run(), 0, "%s", text);
-	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), status, "%s: %s", text, why.text);
-	cr_assert_str_eq(status ? his.text : why.text, text);
+	cr_assert_lt(run(), 0, "%s", words);
+	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), status,
+		"%s: %s", words, why.text);
+	diag_says(status ? &his : &why, DIAG_AUTH, NULL, words);
 	cr_assert_eq(iscsi_login_tgt_len(&tgt) == 0, status != 0, "a refusal tells nothing else");
 	end();
 }
@@ -224,23 +227,23 @@ Test(iscsi_login_tgt, who_does_not_prove_itself)
 	md5.algs = 1;
 	other.target_secret = "wrongwrongwrong1";
 	tape.target_user = "tape";
-	refused(&joe, &nobody, ISCSI_NOT_PROVED, "iqn.x:me does not do CHAP, as it has to");
-	refused(&joe, &jim, ISCSI_NOT_PROVED, "'jim' is not who may log in, or does not know the secret");
-	refused(&joe, &wrong, ISCSI_NOT_PROVED, "'joe' is not who may log in, or does not know the secret");
-	refused(&nobody, &both, ISCSI_NOT_PROVED, "iqn.x:me does not do without CHAP, for which there is no secret");
-	refused(&joe, &both, ISCSI_NOT_PROVED, "the initiator wants the target to prove itself, which has no secret for that");
-	refused(&both, &other, 0, "the target does not know its own secret: it is not the one meant, or the secret is wrong");
-	refused(&both, &tape, 0, "the target is 'disk', not 'tape'");
+	refused(&joe, &nobody, ISCSI_NOT_PROVED, "iqn.x:me CHAP");
+	refused(&joe, &jim, ISCSI_NOT_PROVED, "jim secret");
+	refused(&joe, &wrong, ISCSI_NOT_PROVED, "joe secret");
+	refused(&nobody, &both, ISCSI_NOT_PROVED, "iqn.x:me CHAP secret");
+	refused(&joe, &both, ISCSI_NOT_PROVED, "target secret");
+	refused(&both, &other, 0, "target secret");
+	refused(&both, &tape, 0, "disk tape");
 	md5.algs = 2;
 	wrong = both;
 	wrong.algs = 1;
-	refused(&wrong, &md5, ISCSI_NOT_PROVED, "no CHAP algorithm that may be among CHAP_A=6");
+	refused(&wrong, &md5, ISCSI_NOT_PROVED, "CHAP_A=6");
 	/* the same secret for both, and a challenge that is given back */
 	open_door(&both);
 	start(NULL, &both, false);
 	memcpy(ini.chap.own, hiss, sizeof(ini.chap.own));
 	cr_assert_lt(run(), 0);
-	cr_assert_str_eq(his.text, "the initiator gives the target's own challenge back to have it answered");
+	diag_says(&his, DIAG_AUTH, NULL, "challenge");
 	end();
 }
 
@@ -249,16 +252,19 @@ Test(iscsi_login_tgt, who_is_not_let_in)
 	static const uint16_t statuses[] = { ISCSI_FORBIDDEN, ISCSI_NOT_FOUND, ISCSI_REMOVED, ISCSI_UNAVAILABLE, ISCSI_NO_RESOURCES };
 
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		char number[8];
+
+		snprintf(number, sizeof(number), "%04x", statuses[i]);
 		open_door(&nobody);
 		door.status = statuses[i];
 		start("iqn.x:t", &joe, false);
 		cr_assert_lt(run(), 0);
 		cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), statuses[i]);
-		cr_assert(strstr(why.text, "login status"), "%s", why.text);
-		cr_assert_str_neq(his.text, "");
+		text_says(why.text, number);
+		diag_says(&his, DIAG_REFUSED, NULL, number);
 		/* nobody comes in behind a refusal */
 		cr_assert_lt(to_target(), 0);
-		cr_assert_str_eq(his.text, "a login request behind the end of the login");
+		diag_says(&his, DIAG_PROTOCOL, NULL, "login request");
 		end();
 	}
 }
@@ -327,55 +333,64 @@ Test(iscsi_login_tgt, stages_that_are_left_out)
 }
 
 /* Of these requests the last is refused, with that status. */
-static void errs(const struct iscsi_auth *auth, unsigned status, const char *text, unsigned count, const struct ask *asks)
+static void errs(const struct iscsi_auth *auth, unsigned status, const char *words,
+	unsigned count, const struct ask *asks)
 {
+	enum diag_code code = status == 0x0201 ? DIAG_AUTH :
+		status == 0x0209 ? DIAG_UNSUPPORTED : DIAG_PROTOCOL;
+
 	open_door(auth);
 	start(NULL, &nobody, false);
 	for (unsigned i = 0; i + 1 < count; i++)
-		cr_assert_eq(take(asks[i]), ISCSI_LOGIN_SEND, "%s: %s", text, his.text);
-	cr_assert_lt(take(asks[count - 1]), 0, "%s", text);
-	cr_assert_str_eq(his.text, text);
+		cr_assert_eq(take(asks[i]), ISCSI_LOGIN_SEND, "%s: %s", words, his.text);
+	cr_assert_lt(take(asks[count - 1]), 0, "%s", words);
+	diag_says(&his, code, NULL, words);
 	cr_assert(tgt.answer);
-	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), status, "%s", text);
+	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), status,
+		"%s", words);
 	end();
 }
-#define ERRS(auth, status, text, ...) \
-	errs(auth, status, text, sizeof((struct ask[]){ __VA_ARGS__ }) / sizeof(struct ask), (struct ask[]){ __VA_ARGS__ })
+#define ERRS(auth, status, words, ...) \
+	errs(auth, status, words, sizeof((struct ask[]){ __VA_ARGS__ }) / sizeof(struct ask), \
+		(struct ask[]){ __VA_ARGS__ })
 
 Test(iscsi_login_tgt, initiators_that_err)
 {
 	const struct ask names = SAYS(TO_KEYS, NAMES), method = SAYS(0, NAMES "\0AuthMethod=CHAP"), alg = SAYS(0, "CHAP_A=5");
 
-	ERRS(&nobody, 0x0207, "a login without InitiatorName", SAYS(TO_KEYS, "SessionType=Discovery"));
-	ERRS(&nobody, 0x0207, "a login without TargetName", SAYS(TO_KEYS, "InitiatorName=iqn.x:me"));
-	ERRS(&nobody, 0x0207, "a login without InitiatorName", SILENT(TO_KEYS));
-	ERRS(&nobody, 0x0209, "a session of type Other", SAYS(TO_KEYS, "InitiatorName=iqn.x:me\0SessionType=Other"));
-	ERRS(&nobody, 0x0200, "a name with blanks or control characters, or of more than 223 bytes", SAYS(TO_KEYS, "InitiatorName=a b\0TargetName=c"));
-	ERRS(&nobody, 0x0200, "InitiatorName for the second time", SAYS(TO_KEYS, NAMES "\0InitiatorName=iqn.x:you"));
-	ERRS(&nobody, 0x0200, "names that change in the midst of a login", names, SAYS(IN_KEYS, "TargetName=iqn.x:u"));
-	ERRS(&nobody, 0x0200, "a login that begins in stage 3", SAYS(ISCSI_STAGES(3, 0), NAMES));
-	ERRS(&nobody, 0x0200, "a login request of stage 0 in stage 1", names, SILENT(0));
-	ERRS(&nobody, 0x0200, "a request to go from stage 0 to 2", SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 2), NAMES));
-	ERRS(&nobody, 0x0200, "a request to go from stage 1 to 1", names, SILENT(ISCSI_FINAL | ISCSI_STAGES(1, 1)));
-	ERRS(&nobody, 0x0200, "a request to go from stage 0 to 1 in the midst of a text", SAYS(TO_KEYS | ISCSI_CONTINUE, NAMES));
-	ERRS(&nobody, 0x0200, "a text that goes on with nothing", SILENT(ISCSI_CONTINUE));
-	ERRS(&nobody, 0x0200, "a text that is not key=value", SAYS(TO_KEYS, "what"));
-	ERRS(&nobody, 0x0200, "MaxBurstLength=1, which this key cannot be", names, SAYS(TO_FULL, "MaxBurstLength=1"));
-	ERRS(&nobody, 0x0200, "MaxBurstLength for the second time", names, SAYS(TO_FULL, "MaxBurstLength=512\0MaxBurstLength=512"));
-	ERRS(&nobody, 0x0200, "AuthMethod outside of the security stage", names, SAYS(TO_FULL, "AuthMethod=None"));
-	ERRS(&nobody, 0x0200, "AuthMethod for the second time", SAYS(0, NAMES "\0AuthMethod=None"), SAYS(0, "AuthMethod=None"));
-	ERRS(&nobody, 0x0200, "CHAP keys out of place", SAYS(0, NAMES "\0AuthMethod=None"), alg);
-	ERRS(&nobody, 0x020b, "a PDU of opcode 0x04 instead of a login request", names, (struct ask){ .opcode = 0x44, .text = "" });
-	ERRS(&joe, 0x0201, "iqn.x:me goes on without CHAP, as it has to do", names);
-	ERRS(&joe, 0x0201, "iqn.x:me goes on without CHAP, as it has to do", SAYS(TO_FULL, NAMES));
-	ERRS(&joe, 0x0201, "iqn.x:me does not do CHAP, as it has to", SAYS(TO_KEYS, NAMES "\0AuthMethod=XCHAP,CHAPX,None"));
-	ERRS(&joe, 0x0200, "CHAP keys out of place", method, SAYS(0, "CHAP_N=joe\0CHAP_R=0x00"));
-	ERRS(&joe, 0x0200, "CHAP keys out of place", method, alg, alg);
-	ERRS(&joe, 0x0200, "a CHAP response without CHAP_R", method, alg, SAYS(TO_KEYS, "CHAP_N=joe"));
-	ERRS(&joe, 0x0200, "a CHAP response without CHAP_N", method, alg, SAYS(TO_KEYS, "CHAP_R=0x00"));
-	ERRS(&joe, 0x0201, "'joe' is not who may log in, or does not know the secret", method, alg, SAYS(TO_KEYS, "CHAP_N=joe\0CHAP_R=0x00"));
-	ERRS(&joe, 0x0201, "'joe' is not who may log in, or does not know the secret", method, alg, SAYS(TO_KEYS, "CHAP_N=joe\0CHAP_R=none"));
-	ERRS(&joe, 0x0201, "no CHAP algorithm that may be among CHAP_A=4,x,,99999999", method, SAYS(0, "CHAP_A=4,x,,99999999"));
+	ERRS(&nobody, 0x0207, "InitiatorName", SAYS(TO_KEYS, "SessionType=Discovery"));
+	ERRS(&nobody, 0x0207, "TargetName", SAYS(TO_KEYS, "InitiatorName=iqn.x:me"));
+	ERRS(&nobody, 0x0207, "InitiatorName", SILENT(TO_KEYS));
+	ERRS(&nobody, 0x0209, "session Other",
+		SAYS(TO_KEYS, "InitiatorName=iqn.x:me\0SessionType=Other"));
+	ERRS(&nobody, 0x0200, "name 223", SAYS(TO_KEYS, "InitiatorName=a b\0TargetName=c"));
+	ERRS(&nobody, 0x0200, "InitiatorName", SAYS(TO_KEYS, NAMES "\0InitiatorName=iqn.x:you"));
+	ERRS(&nobody, 0x0200, "names", names, SAYS(IN_KEYS, "TargetName=iqn.x:u"));
+	ERRS(&nobody, 0x0200, "stage_3", SAYS(ISCSI_STAGES(3, 0), NAMES));
+	ERRS(&nobody, 0x0200, "stage_0 stage_1", names, SILENT(0));
+	ERRS(&nobody, 0x0200, "stage_0 to_2", SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 2), NAMES));
+	ERRS(&nobody, 0x0200, "stage_1 to_1", names, SILENT(ISCSI_FINAL | ISCSI_STAGES(1, 1)));
+	ERRS(&nobody, 0x0200, "stage_0 to_1 text", SAYS(TO_KEYS | ISCSI_CONTINUE, NAMES));
+	ERRS(&nobody, 0x0200, "text", SILENT(ISCSI_CONTINUE));
+	ERRS(&nobody, 0x0200, "key=value", SAYS(TO_KEYS, "what"));
+	ERRS(&nobody, 0x0200, "MaxBurstLength=1", names, SAYS(TO_FULL, "MaxBurstLength=1"));
+	ERRS(&nobody, 0x0200, "MaxBurstLength", names,
+		SAYS(TO_FULL, "MaxBurstLength=512\0MaxBurstLength=512"));
+	ERRS(&nobody, 0x0200, "AuthMethod stage", names, SAYS(TO_FULL, "AuthMethod=None"));
+	ERRS(&nobody, 0x0200, "AuthMethod", SAYS(0, NAMES "\0AuthMethod=None"),
+		SAYS(0, "AuthMethod=None"));
+	ERRS(&nobody, 0x0200, "CHAP keys", SAYS(0, NAMES "\0AuthMethod=None"), alg);
+	ERRS(&nobody, 0x020b, "opcode 0x04", names, (struct ask){ .opcode = 0x44, .text = "" });
+	ERRS(&joe, 0x0201, "iqn.x:me CHAP", names);
+	ERRS(&joe, 0x0201, "iqn.x:me CHAP", SAYS(TO_FULL, NAMES));
+	ERRS(&joe, 0x0201, "iqn.x:me CHAP", SAYS(TO_KEYS, NAMES "\0AuthMethod=XCHAP,CHAPX,None"));
+	ERRS(&joe, 0x0200, "CHAP keys", method, SAYS(0, "CHAP_N=joe\0CHAP_R=0x00"));
+	ERRS(&joe, 0x0200, "CHAP keys", method, alg, alg);
+	ERRS(&joe, 0x0200, "CHAP_R", method, alg, SAYS(TO_KEYS, "CHAP_N=joe"));
+	ERRS(&joe, 0x0200, "CHAP_N", method, alg, SAYS(TO_KEYS, "CHAP_R=0x00"));
+	ERRS(&joe, 0x0201, "joe secret", method, alg, SAYS(TO_KEYS, "CHAP_N=joe\0CHAP_R=0x00"));
+	ERRS(&joe, 0x0201, "joe secret", method, alg, SAYS(TO_KEYS, "CHAP_N=joe\0CHAP_R=none"));
+	ERRS(&joe, 0x0201, "CHAP_A=4,x,,99999999", method, SAYS(0, "CHAP_A=4,x,,99999999"));
 }
 
 /* A stage does not end before its proof, however often it is asked to. */
@@ -405,19 +420,19 @@ Test(iscsi_login_tgt, headers_that_lie)
 	req = (struct iscsi_login_req){ .opcode = 0x43, .tsih = put_be16(4) };
 	cr_assert_eq(iscsi_login_tgt_take(&tgt, (const void *)&req, NULL, 0, &his), -ENOENT);
 	cr_assert_eq(tgt.rsp.status_detail, 10);
-	cr_assert_str_eq(his.text, "a connection to session 4, which there is not");
+	diag_says(&his, DIAG_NOT_FOUND, NULL, "session 4");
 	end();
 	start(NULL, &nobody, false);
 	cr_assert_lt(take((struct ask){ .opcode = 0x41, .text = "" }), 0);
 	cr_assert_not(tgt.answer, "who begins with anything else has no answer");
 	cr_assert_lt(take(SAYS(TO_KEYS, NAMES)), 0);
-	cr_assert_str_eq(his.text, "a login request behind the end of the login");
+	diag_says(&his, DIAG_PROTOCOL, NULL, "login request");
 	end();
 	start(NULL, &nobody, false);
 	cr_assert_eq(take(SAYS(TO_KEYS, NAMES)), ISCSI_LOGIN_SEND);
 	req = (struct iscsi_login_req){ .opcode = 0x43, .flags = IN_KEYS, .isid = { 0x80, 2 } };
 	cr_assert_lt(iscsi_login_tgt_take(&tgt, (const void *)&req, NULL, 0, &his), 0);
-	cr_assert_str_eq(his.text, "a request of another login");
+	diag_says(&his, DIAG_PROTOCOL, NULL, "another login");
 	end();
 }
 
@@ -433,7 +448,7 @@ Test(iscsi_login_tgt, many_keys)
 	start(NULL, &nobody, false);
 	take(SAYS(TO_KEYS, NAMES));
 	cr_assert_lt(take((struct ask){ .opcode = 0x43, .flags = TO_FULL, .text = text, .len = len }), 0);
-	cr_assert_str_eq(his.text, "more keys than one PDU of answers has room for");
+	diag_says(&his, DIAG_PROTOCOL, NULL, "keys PDU");
 	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), ISCSI_NO_RESOURCES);
 	end();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Answers to SendTargets, as LIO writes them and as nobody should. */
+#include "says.h"
 #include "targets.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -44,31 +45,33 @@ Test(iscsi_targets, a_list)
 	iscsi_found_free(&found);
 }
 
-static void refused(const char *text, size_t len, const char *reason)
+static void refused(const char *text, size_t len, enum diag_code code, const char *words)
 {
 	struct iscsi_found found;
 
 	cr_assert_lt(get(text, len, &found), 0, "%s", text);
-	cr_assert_str_eq(why.text, reason);
+	diag_says(&why, code, NULL, words);
 	iscsi_found_free(&found);
 }
-#define REFUSED(text, reason) refused(text, sizeof(text), reason)
+#define REFUSED(text, code, words) refused(text, sizeof(text), code, words)
+#define NO_ADDRESS(at) \
+	REFUSED("TargetName=a\0TargetAddress=" at, DIAG_PROTOCOL, "TargetAddress=" at)
 
 Test(iscsi_targets, what_is_no_list)
 {
-	REFUSED("TargetAddress=10.0.0.1:3260,1", "an address before any target's name");
-	REFUSED("TargetName=", "a target's name of 0 bytes");
-	REFUSED("TargetName=iqn a", "a target's name with blanks or control characters in it");
-	REFUSED("TargetName=iqn\na", "a target's name with blanks or control characters in it");
-	REFUSED("SendTargets=Reject", "the target does not list what it has (SendTargets=Reject)");
-	REFUSED("TargetName=a\0TargetAddress=", "TargetAddress= is no address");
-	REFUSED("TargetName=a\0TargetAddress=:3260,1", "TargetAddress=:3260,1 is no address");
-	REFUSED("TargetName=a\0TargetAddress=10.0.0.1:0,1", "TargetAddress=10.0.0.1:0,1 is no address");
-	REFUSED("TargetName=a\0TargetAddress=10.0.0.1:65536,1", "TargetAddress=10.0.0.1:65536,1 is no address");
-	REFUSED("TargetName=a\0TargetAddress=10.0.0.1:3260,65536", "TargetAddress=10.0.0.1:3260,65536 is no address");
-	REFUSED("TargetName=a\0TargetAddress=10.0.0.1:3260,x", "TargetAddress=10.0.0.1:3260,x is no address");
-	REFUSED("TargetName=a\0TargetAddress=[fd00::1", "TargetAddress=[fd00::1 is no address");
-	REFUSED("TargetName=a\0TargetAddress=[host]:1", "TargetAddress=[host]:1 is no address");
-	REFUSED("TargetName=a\0TargetAddress=[fd00::1]x", "TargetAddress=[fd00::1]x is no address");
-	REFUSED("TargetName=a\0TargetAddress=a\x1b[2J:1", "TargetAddress=a\x1b[2J:1 is no address");
+	REFUSED("TargetAddress=10.0.0.1:3260,1", DIAG_PROTOCOL, "address name");
+	REFUSED("TargetName=", DIAG_PROTOCOL, "target name 0");
+	REFUSED("TargetName=iqn a", DIAG_PROTOCOL, "target name control");
+	REFUSED("TargetName=iqn\na", DIAG_PROTOCOL, "target name control");
+	REFUSED("SendTargets=Reject", DIAG_REFUSED, "SendTargets=Reject");
+	NO_ADDRESS("");
+	NO_ADDRESS(":3260,1");
+	NO_ADDRESS("10.0.0.1:0,1");
+	NO_ADDRESS("10.0.0.1:65536,1");
+	NO_ADDRESS("10.0.0.1:3260,65536");
+	NO_ADDRESS("10.0.0.1:3260,x");
+	NO_ADDRESS("[fd00::1");
+	NO_ADDRESS("[host]:1");
+	NO_ADDRESS("[fd00::1]x");
+	NO_ADDRESS("a\x1b[2J:1");
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Numbers in words: sentences of status codes, the field a Connect was refused for, the discovery log's words. */
 #include "codec.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 
 Test(nvme_status, sentences_and_errnos)
 {
-	cr_assert_str_eq(nvme_status_text(0x4080), "block address out of range", "DNR set");
+	text_says(nvme_status_text(0x4080), "range"); /* DNR set */
 	cr_assert_eq(nvme_status_errno(0x4080), EINVAL);
 	cr_assert_eq(nvme_status_errno(0), 0);
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(2, 0x81)), EIO);
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(3, 0x00)), EHOSTUNREACH, "a lost path is not a bad block");
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(3, 0x7f)), EHOSTUNREACH);
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(0, 0x20)), EROFS);
-	cr_assert_str_eq(nvme_status_text(NVME_STATUS(7, 0x12)), "vendor-specific status");
+	text_says(nvme_status_text(NVME_STATUS(7, 0x12)), "vendor");
 	for (uint32_t status = 1; status < 0x800; status++) {
 		cr_assert_neq(nvme_status_errno(status), 0, "%x", status);
 		cr_assert_not_null(nvme_status_text(status));
@@ -35,17 +36,15 @@ Test(nvme_status, a_refused_connect_names_the_field)
 {
 	struct diag diag = refused(0x4182, true, 256);
 
-	cr_assert_str_eq(diag.text, "the target has no subsystem 'nqn.none'");
-	cr_assert_eq(diag.code, DIAG_NOT_FOUND);
+	diag_says(&diag, DIAG_NOT_FOUND, NULL, "subsystem nqn.none");
 	diag = refused(0x4182, true, 512);
-	cr_assert_str_eq(diag.text, "target refused the connection: invalid host NQN 'nqn.me'");
+	diag_says(&diag, DIAG_AUTH, NULL, "host NQN nqn.me");
 	diag = refused(0x182, false, 44);
-	cr_assert_str_eq(diag.text, "target refused the connection: invalid parameter: queue size (byte 44 of the command)");
+	diag_says(&diag, DIAG_REFUSED, NULL, "queue_size 44 command");
 	diag = refused(0x182, true, 999);
-	cr_assert_str_eq(diag.text, "target refused the connection: invalid parameter: an unknown field (byte 999 of the data)");
+	diag_says(&diag, DIAG_REFUSED, NULL, "unknown 999 data");
 	diag = refused(0x4184, false, 0);
-	cr_assert_str_eq(diag.text, "subsystem 'nqn.none' does not allow host NQN 'nqn.me'");
-	cr_assert_eq(diag.code, DIAG_AUTH);
+	diag_says(&diag, DIAG_AUTH, NULL, "nqn.none nqn.me");
 	diag = refused(0x181, false, 0);
 	cr_assert_eq(diag.code, DIAG_BUSY);
 }
@@ -66,7 +65,7 @@ Test(nvme_status, words_of_the_discovery_log)
 	cr_assert_str_eq(nvmf_cms_word(1), "rdma-cm");
 	cr_assert_str_eq(nvmf_sectype_word(2), "tls13");
 	cr_assert_str_eq(nvmf_sectype_word(3), "unrecognized");
-	cr_assert_str_eq(nvmf_rdma_status_text(6), "it has no resources for another queue");
-	cr_assert_str_eq(nvmf_rdma_status_text(999), "unlisted reason");
-	cr_assert_str_eq(nvme_tcp_fes_text(3), "header digest error");
+	text_says(nvmf_rdma_status_text(6), "resources queue");
+	text_says(nvmf_rdma_status_text(999), "reason");
+	text_says(nvme_tcp_fes_text(3), "header_digest");
 }
