@@ -3,6 +3,7 @@
  * nothing, silence at every step. It always ends, in time, with a reason. */
 #include "../fake/nvme_target.h"
 #include "host.h"
+#include "says.h"
 #include "session.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -39,12 +40,12 @@ static int attach(void)
 	return host_attach(text, &env);
 }
 
-static void refused(int err, const char *text)
+static void refused(int err, enum diag_code code, const char *words)
 {
 	int got = attach();
 
 	cr_assert_eq(got, -err, "%d: %s", got, why.text);
-	cr_assert_str_eq(why.text, text);
+	diag_says(&why, code, NULL, words);
 	close_all();
 }
 
@@ -82,7 +83,7 @@ static bool say_bad(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 	return say(fd, out, hlen);
 }
 
-static void breach(uint8_t kind, uint32_t len, const char *text)
+static void breach(uint8_t kind, uint32_t len, const char *words)
 {
 	struct pool *pool;
 	struct buf buf;
@@ -99,81 +100,81 @@ static void breach(uint8_t kind, uint32_t len, const char *text)
 		loop_wait(loop, &never, loop_clock() + 1000000);
 	}
 	cr_assert_eq(lane->state, LANE_DOWN);
-	cr_assert_str_eq(lane->why.text, text);
+	diag_says(&lane->why, DIAG_PROTOCOL, NULL, words);
 	cr_assert_eq(lane_map(lane, pool, &why), -ENOTCONN);
-	cr_assert_str_eq(why.text, "queue 1 is not connected");
+	diag_says(&why, DIAG_CLOSED, NULL, "queue_1");
 	pool_free(pool);
 	close_all();
 }
 
-static void bad_pdu(uint8_t type, uint8_t at, uint8_t len, uint32_t value, const char *text)
+static void bad_pdu(uint8_t type, uint8_t at, uint8_t len, uint32_t value, const char *words)
 {
 	bad_type = type;
 	bad_at = at;
 	bad_len = len;
 	bad_value = value;
 	tt.script = say_bad;
-	breach(IO_READ, LEN, text);
+	breach(IO_READ, LEN, words);
 }
 
 Test(nvme_hostile, header_length)
 {
-	bad_pdu(NVME_TCP_RSP, 2, 1, 25, "queue 1: bytes that are no NVMe/TCP PDU");
+	bad_pdu(NVME_TCP_RSP, 2, 1, 25, "queue_1 NVMe/TCP PDU");
 }
 
 Test(nvme_hostile, reserved_type)
 {
-	bad_pdu(NVME_TCP_RSP, 0, 1, 8, "queue 1: bytes that are no NVMe/TCP PDU");
+	bad_pdu(NVME_TCP_RSP, 0, 1, 8, "queue_1 NVMe/TCP PDU");
 }
 
 Test(nvme_hostile, length_of_a_reply)
 {
-	bad_pdu(NVME_TCP_RSP, 4, 4, 25, "queue 1: PDU of type 05h with a wrong length (flags 00h, header 24, data at 0, length 25)");
+	bad_pdu(NVME_TCP_RSP, 4, 4, 25, "queue_1 05h length_( 00h length_25");
 }
 
 Test(nvme_hostile, length_less_than_the_header)
 {
-	bad_pdu(NVME_TCP_C2H_DATA, 4, 4, 23, "queue 1: PDU of type 07h with a wrong length (flags 00h, header 24, data at 24, length 23)");
+	bad_pdu(NVME_TCP_C2H_DATA, 4, 4, 23, "queue_1 07h length_( 00h length_23");
 }
 
 Test(nvme_hostile, data_inside_the_header)
 {
 	bad_pdu(NVME_TCP_C2H_DATA, 3, 1, 20,
-		"queue 1: PDU of type 07h with a wrong data offset (flags 00h, header 24, data at 20, length 16408)");
+		"queue_1 07h data_offset_( 00h length_16408");
 }
 
 Test(nvme_hostile, data_that_begins_behind_the_end)
 {
-	bad_pdu(NVME_TCP_C2H_DATA, 4, 4, 24, "queue 1: PDU of type 07h with a wrong length (flags 00h, header 24, data at 24, length 24)");
+	bad_pdu(NVME_TCP_C2H_DATA, 4, 4, 24, "queue_1 07h length_( 00h length_24");
 }
 
 Test(nvme_hostile, digests_not_agreed_on)
 {
 	bad_pdu(NVME_TCP_RSP, 1, 1, NVME_TCP_HDGST,
-		"queue 1: PDU of type 05h with a wrong digest flag (flags 01h, header 24, data at 0, length 24)");
+		"queue_1 05h digest_flag_( 01h length_24");
 }
 
 Test(nvme_hostile, data_digest_not_agreed_on)
 {
 	bad_pdu(NVME_TCP_C2H_DATA, 1, 1, NVME_TCP_DDGST,
-		"queue 1: PDU of type 07h with a wrong digest flag (flags 02h, header 24, data at 24, length 16408)");
+		"queue_1 07h digest_flag_( 02h length_16408");
 }
 
 Test(nvme_hostile, two_lengths_that_differ)
 {
 	bad_pdu(NVME_TCP_C2H_DATA, 16, 4, LEN - 4,
-		"queue 1: PDU of type 07h with a wrong data length (flags 00h, header 24, data at 24, length 16408)");
+		"queue_1 07h data_length_( 00h length_16408");
 }
 
 Test(nvme_hostile, data_of_4_gib)
 {
 	bad_pdu(NVME_TCP_C2H_DATA, 4, 4, UINT32_MAX,
-		"queue 1: PDU of type 07h with a wrong data length (flags 00h, header 24, data at 24, length 4294967295)");
+		"queue_1 07h data_length_( 00h length_4294967295");
 }
 
 Test(nvme_hostile, a_command_beyond_the_queue)
 {
-	bad_pdu(NVME_TCP_R2T, 8, 2, 0xffff, "queue 1: the controller names a command that is not in flight");
+	bad_pdu(NVME_TCP_R2T, 8, 2, 0xffff, "queue_1 in_flight");
 }
 
 static bool no_data_and_more_bits(int fd, uint16_t qid, uint16_t cid, uint32_t len)
@@ -188,7 +189,7 @@ static bool no_data_and_more_bits(int fd, uint16_t qid, uint16_t cid, uint32_t l
 Test(nvme_hostile, success_in_other_words_needs_data_too)
 {
 	tt.script = no_data_and_more_bits;
-	breach(IO_READ, LEN, "queue 1: the controller reports success of a read whose data it has not sent");
+	breach(IO_READ, LEN, "queue_1 success read data");
 }
 
 static bool data_and_two_replies(int fd, uint16_t qid, uint16_t cid, uint32_t len)
@@ -215,7 +216,7 @@ Test(nvme_hostile, a_reply_twice)
 	buf = pool_buf(pool, 0);
 	cr_assert_eq(host_io(IO_READ, 0, 0, LEN, &buf), 0);
 	cr_assert_eq(host_io(IO_READ, 0, 0, LEN, &buf), -ENOTCONN);
-	cr_assert_str_eq(lane->why.text, "queue 1: the controller names a command that is not in flight");
+	diag_says(&lane->why, DIAG_PROTOCOL, NULL, "queue_1 in_flight");
 	pool_free(pool);
 	close_all();
 }
@@ -236,7 +237,7 @@ Test(nvme_hostile, a_second_r2t_before_the_first_is_served)
 	tt.script = two_r2ts;
 	again_off = LEN / 2;
 	again_len = LEN / 2;
-	breach(IO_WRITE, LEN, "queue 1: the controller asks for data it has no claim to");
+	breach(IO_WRITE, LEN, "queue_1 data claim");
 }
 
 static bool served_then_again(int fd, uint16_t qid, uint16_t cid, uint32_t len)
@@ -254,37 +255,37 @@ static bool served_then_again(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 	return say(fd, out, hlen);
 }
 
-static void again(uint32_t off, uint32_t len, const char *text)
+static void again(uint32_t off, uint32_t len, const char *words)
 {
 	tt.script = served_then_again;
 	again_off = off;
 	again_len = len;
-	breach(IO_WRITE, LEN, text);
+	breach(IO_WRITE, LEN, words);
 }
 
 Test(nvme_hostile, a_range_asked_for_twice)
 {
-	again(0, LEN / 2, "queue 1: the controller asks for data outside the command's buffer");
+	again(0, LEN / 2, "queue_1 data buffer");
 }
 
 Test(nvme_hostile, ranges_that_overlap)
 {
-	again(LEN / 2 - 512, LEN / 2, "queue 1: the controller asks for data outside the command's buffer");
+	again(LEN / 2 - 512, LEN / 2, "queue_1 data buffer");
 }
 
 Test(nvme_hostile, a_range_past_the_end)
 {
-	again(LEN / 2, LEN / 2 + 1, "queue 1: the controller asks for data outside the command's buffer");
+	again(LEN / 2, LEN / 2 + 1, "queue_1 data buffer");
 }
 
 Test(nvme_hostile, a_range_whose_end_overflows)
 {
-	again(LEN / 2, UINT32_MAX - 100, "queue 1: the controller asks for data outside the command's buffer");
+	again(LEN / 2, UINT32_MAX - 100, "queue_1 data buffer");
 }
 
 Test(nvme_hostile, an_empty_range)
 {
-	again(LEN / 2, 0, "queue 1: the controller asks for data outside the command's buffer");
+	again(LEN / 2, 0, "queue_1 data buffer");
 }
 
 static bool half_then_success(int fd, uint16_t qid, uint16_t cid, uint32_t len)
@@ -302,7 +303,7 @@ static bool half_then_success(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 Test(nvme_hostile, success_of_half_a_write)
 {
 	tt.script = half_then_success;
-	breach(IO_WRITE, LEN, "queue 1: the controller reports success of a write whose data it has not taken");
+	breach(IO_WRITE, LEN, "queue_1 success write data");
 }
 
 static bool asks_for(int fd, uint16_t qid, uint16_t cid, uint32_t len)
@@ -315,7 +316,7 @@ static bool asks_for(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 Test(nvme_hostile, data_asked_for_that_came_in_the_capsule)
 {
 	tt.script = asks_for;
-	breach(IO_WRITE, 4096, "queue 1: the controller asks for data it has no claim to");
+	breach(IO_WRITE, 4096, "queue_1 data claim");
 }
 
 /* What a host can be told while it attaches. */
@@ -333,7 +334,7 @@ Test(nvme_hostile, half_a_greeting_and_silence)
 	begin();
 	timeout_ms = 300;
 	tt.script = half_a_greeting;
-	refused(ETIMEDOUT, "queue 0: no answer to the connection request (ICReq): is this an NVMe/TCP port?");
+	refused(ETIMEDOUT, DIAG_TIMEOUT, "queue_0 ICReq");
 }
 
 static bool terminates(int fd, uint16_t qid, uint16_t cid, uint32_t len)
@@ -350,7 +351,7 @@ Test(nvme_hostile, termination_in_place_of_a_greeting)
 {
 	begin();
 	tt.script = terminates;
-	refused(EPROTO, "queue 0: the controller ends the connection: unsupported parameter (6, field 9)");
+	refused(EPROTO, DIAG_PROTOCOL, "queue_0 6, field_9");
 }
 
 Test(nvme_hostile, a_huge_h2c_limit_is_no_limit)
@@ -393,26 +394,27 @@ Test(nvme_hostile, silence_at_every_step_ends_in_time, .timeout = 60)
 	cr_assert_eq(steps, 10);
 }
 
-static void capable(uint64_t cap, int err, const char *text)
+static void capable(uint64_t cap, int err, enum diag_code code, const char *words)
 {
 	begin();
 	tt.target.cap = cap;
-	refused(err, text);
+	refused(err, code, words);
 }
 
 Test(nvme_hostile, no_nvm_command_set)
 {
-	capable(127 | 2ull << 24 | 1ull << 44, ENOTSUP, "the controller has no NVM command set");
+	capable(127 | 2ull << 24 | 1ull << 44, ENOTSUP, DIAG_UNSUPPORTED, "NVM_command_set");
 }
 
 Test(nvme_hostile, pages_of_128_mib)
 {
-	capable(127 | 2ull << 24 | 1ull << 37 | 15ull << 48, ENOTSUP, "the controller's memory pages have at least 2^27 bytes");
+	capable(127 | 2ull << 24 | 1ull << 37 | 15ull << 48, ENOTSUP, DIAG_UNSUPPORTED,
+		"page 2^27");
 }
 
 Test(nvme_hostile, queues_of_one_entry)
 {
-	capable(0 | 2ull << 24 | 1ull << 37, EPROTO, "the controller has queues of 1 entry; 2 are the least");
+	capable(0 | 2ull << 24 | 1ull << 37, EPROTO, DIAG_PROTOCOL, "queues 1_entry 2");
 }
 
 Test(nvme_hostile, no_time_to_get_ready_is_half_a_second)
@@ -422,7 +424,7 @@ Test(nvme_hostile, no_time_to_get_ready_is_half_a_second)
 	begin();
 	tt.target.never_ready = true;
 	tt.target.cap = 127 | 1ull << 37;
-	refused(ETIMEDOUT, "the controller does not become ready (it asks for up to 0 s)");
+	refused(ETIMEDOUT, DIAG_TIMEOUT, "ready 0_s");
 	cr_assert_geq(loop_clock() - from, SEC / 2);
 }
 
@@ -449,7 +451,7 @@ Test(nvme_hostile, a_block_longer_than_a_transfer)
 	tt.target.shift = 16;
 	tt.target.blocks = 64;
 	tt.target.id.mdts = 1;
-	refused(ENOTSUP, "the controller moves at most 8192 bytes a command, less than a block of 65536");
+	refused(ENOTSUP, DIAG_UNSUPPORTED, "8192 65536");
 }
 
 static uint8_t spoil_cns;
@@ -463,7 +465,8 @@ static void spoil(uint8_t cns, uint8_t *page)
 		memcpy(page + spoil_at, spoil_byte, spoil_len);
 }
 
-static void spoiled(uint8_t cns, uint16_t at, uint64_t value, uint8_t len, int err, const char *text)
+static void spoiled(uint8_t cns, uint16_t at, uint64_t value, uint8_t len, int err,
+	enum diag_code code, const char *words)
 {
 	le64 bytes = put_le64(value);
 
@@ -473,7 +476,7 @@ static void spoiled(uint8_t cns, uint16_t at, uint64_t value, uint8_t len, int e
 	spoil_len = len;
 	memcpy(spoil_byte, &bytes, sizeof(spoil_byte));
 	tt.target.spoil = spoil;
-	refused(err, text);
+	refused(err, code, words);
 }
 
 #define AT_CTRL(field) NVME_CNS_CTRL, offsetof(struct nvme_id_ctrl, field)
@@ -481,56 +484,58 @@ static void spoiled(uint8_t cns, uint16_t at, uint64_t value, uint8_t len, int e
 
 Test(nvme_hostile, capsules_too_small_for_a_command)
 {
-	spoiled(AT_CTRL(ioccsz), 3, 4, EPROTO, "capsule sizes of 3 and 1 units of 16 bytes");
+	spoiled(AT_CTRL(ioccsz), 3, 4, EPROTO, DIAG_PROTOCOL, "capsule 3 1_ 16");
 }
 
 Test(nvme_hostile, capsules_of_no_size)
 {
-	spoiled(AT_CTRL(ioccsz), 0, 4, EPROTO, "the controller takes capsules of only 0 bytes and replies with 16");
+	spoiled(AT_CTRL(ioccsz), 0, 4, EPROTO, DIAG_PROTOCOL, "capsule _0_bytes 16");
 }
 
 Test(nvme_hostile, replies_of_no_size)
 {
-	spoiled(AT_CTRL(iorcsz), 0, 4, EPROTO, "the controller takes capsules of only 8256 bytes and replies with 0");
+	spoiled(AT_CTRL(iorcsz), 0, 4, EPROTO, DIAG_PROTOCOL, "capsule 8256");
 }
 
 Test(nvme_hostile, no_data_descriptors)
 {
-	spoiled(AT_CTRL(sgls), 0, 4, EPROTO, "the controller does not take the data descriptors its transport needs (SGLS 00000000h)");
+	spoiled(AT_CTRL(sgls), 0, 4, EPROTO, DIAG_PROTOCOL, "descriptor SGLS 00000000h");
 }
 
 Test(nvme_hostile, an_administrative_controller)
 {
-	spoiled(AT_CTRL(cntrltype), NVME_CTRL_ADMIN, 1, EINVAL, "'t1' is an administrative controller: it has no disks");
+	spoiled(AT_CTRL(cntrltype), NVME_CTRL_ADMIN, 1, EINVAL, DIAG_MISMATCH,
+		"t1 administrative_controller");
 }
 
 Test(nvme_hostile, blocks_of_1_byte)
 {
-	spoiled(AT_NS(lbaf[0].lbads), 0, 1, ENOTSUP, "the namespace has blocks of 2^0 bytes; 512 to 65536 are supported");
+	spoiled(AT_NS(lbaf[0].lbads), 0, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^0_ 512 65536");
 }
 
 Test(nvme_hostile, blocks_of_2_to_the_255)
 {
-	spoiled(AT_NS(lbaf[0].lbads), 255, 1, ENOTSUP, "the namespace has blocks of 2^255 bytes; 512 to 65536 are supported");
+	spoiled(AT_NS(lbaf[0].lbads), 255, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^255_ 512 65536");
 }
 
 Test(nvme_hostile, a_format_not_described)
 {
-	spoiled(AT_NS(flbas), 0x6f, 1, ENOTSUP, "the namespace has blocks of 2^0 bytes; 512 to 65536 are supported");
+	spoiled(AT_NS(flbas), 0x6f, 1, ENOTSUP, DIAG_UNSUPPORTED, "block 2^0_ 512 65536");
 }
 
 Test(nvme_hostile, metadata)
 {
-	spoiled(AT_NS(lbaf[0].ms), 8, 2, ENOTSUP, "the namespace is formatted with 8 bytes of metadata a block");
+	spoiled(AT_NS(lbaf[0].ms), 8, 2, ENOTSUP, DIAG_UNSUPPORTED, "8 metadata");
 }
 
 Test(nvme_hostile, more_bytes_than_63_bits_hold)
 {
-	spoiled(AT_NS(nsze), 1ull << 55, 8, EPROTO, "the namespace claims 36028797018963968 blocks of 512 bytes");
+	spoiled(AT_NS(nsze), 1ull << 55, 8, EPROTO, DIAG_PROTOCOL, "36028797018963968 512");
 }
 
 Test(nvme_hostile, a_key_value_namespace)
 {
 	/* behind the UUID's descriptor of 20 bytes comes the command set's */
-	spoiled(NVME_CNS_NS_DESC, 20 + 4, 1, 1, ENOTSUP, "namespace 1 uses another command set than NVM (1)");
+	spoiled(NVME_CNS_NS_DESC, 20 + 4, 1, 1, ENOTSUP, DIAG_UNSUPPORTED,
+		"namespace_1 command_set NVM");
 }

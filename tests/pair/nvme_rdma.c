@@ -4,6 +4,7 @@
 #include "../fake/nvme_target.h"
 #include "ep_pair.h"
 #include "host.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -266,7 +267,7 @@ Test(nvme_rdma, no_keyed_descriptors_no_disk)
 	begin();
 	target.id.sgls = 1;
 	cr_assert_eq(attach(""), -EPROTO);
-	cr_assert_str_eq(why.text, "the controller does not take the data descriptors its transport needs (SGLS 00000001h)");
+	diag_says(&why, DIAG_PROTOCOL, NULL, "descriptor SGLS 00000001h");
 	end();
 }
 
@@ -281,7 +282,7 @@ Test(nvme_rdma, as_many_lanes_as_were_granted)
 		more[i] = lane;
 	}
 	cr_assert_eq(disk->ops->lane(&lane, disk, loop, &why), -EBUSY);
-	cr_assert_str_eq(why.text, "all 4 I/O queues are in use");
+	diag_says(&why, DIAG_BUSY, NULL, "4 I/O queue");
 	cr_assert_not_null(queue[4]);
 	lane_close(more[2]);
 	queue[3] = NULL;
@@ -298,8 +299,7 @@ Test(nvme_rdma, rejected_with_a_reason)
 	begin();
 	reject = NVMF_RDMA_NO_RESOURCES;
 	cr_assert_eq(attach(""), -ECONNREFUSED);
-	cr_assert_str_eq(why.text, "target refused queue 0: it has no resources for another queue");
-	cr_assert_eq(why.code, DIAG_REFUSED);
+	diag_says(&why, DIAG_REFUSED, NULL, "queue_0 resources");
 	end();
 }
 
@@ -308,35 +308,35 @@ Test(nvme_rdma, accepted_without_private_data)
 	begin();
 	no_private_data = true;
 	cr_assert_eq(attach(""), -EPROTO);
-	cr_assert_str_eq(why.text, "queue 0: private data of the connection reply of 0 bytes where 32 are due");
+	diag_says(&why, DIAG_PROTOCOL, NULL, "queue_0 private_data _0_bytes 32");
 	end();
 }
 
-static void accepted_badly(const char *text)
+static void accepted_badly(enum diag_code code, const char *words)
 {
 	begin();
 	cr_assert_lt(attach(""), 0);
-	cr_assert_str_eq(why.text, text);
+	diag_says(&why, code, NULL, words);
 	end();
 }
 
 Test(nvme_rdma, accepted_with_a_single_receive)
 {
 	receives = 1;
-	accepted_badly("queue 0: the target has a single receive");
+	accepted_badly(DIAG_PROTOCOL, "queue_0 receive");
 }
 
 Test(nvme_rdma, accepted_in_an_unknown_format)
 {
 	format = 7;
-	accepted_badly("queue 0: connection reply of unknown format 7");
+	accepted_badly(DIAG_PROTOCOL, "queue_0 connection_reply format 7");
 }
 
 /* One command at once: the event request takes it for good. */
 Test(nvme_rdma, accepted_with_two_receives)
 {
 	receives = 2;
-	accepted_badly("the admin queue has no room for identify namespace");
+	accepted_badly(DIAG_BUSY, "admin_queue identify_namespace");
 }
 
 Test(nvme_rdma, accepted_with_more_receives_than_asked_for)
@@ -350,13 +350,13 @@ Test(nvme_rdma, accepted_with_more_receives_than_asked_for)
 Test(nvme_rdma, a_device_for_one_request)
 {
 	peer.limit.recv = 1;
-	accepted_badly("the RDMA device gives a connection only 1 requests");
+	accepted_badly(DIAG_NO_DEVICE, "RDMA_device 1_request");
 }
 
 Test(nvme_rdma, rejected_for_an_unlisted_reason)
 {
 	reject = 999;
-	accepted_badly("target refused queue 0: unlisted reason");
+	accepted_badly(DIAG_REFUSED, "queue_0 reason");
 }
 
 Test(nvme_rdma, a_lost_connection_ends_every_request)
@@ -374,7 +374,7 @@ Test(nvme_rdma, a_lost_connection_ends_every_request)
 	for (int i = 0; i < 20; i++)
 		cr_assert_eq(statuses[i], -ENOTCONN);
 	cr_assert_eq(lane->state, LANE_DOWN);
-	cr_assert_str_eq(lane->why.text, "connection closed by the peer");
+	diag_says(&lane->why, DIAG_CLOSED, NULL, "peer");
 	cr_assert_eq(disk->state, BDEV_UP, "the admin queue is another connection");
 	submit(0, IO_READ, 0, 4096);
 	some_turns();
@@ -389,12 +389,11 @@ Test(nvme_rdma, a_lost_admin_queue_takes_the_disk_down)
 	ep_pair_cut(queue[0]);
 	some_turns();
 	cr_assert_eq(disk->state, BDEV_DOWN);
-	cr_assert_str_eq(disk->why.text, "connection closed by the peer");
-	cr_assert_str_eq(disk->why.object, "10.0.0.1:4420");
+	diag_says(&disk->why, DIAG_CLOSED, "10.0.0.1:4420", "peer");
 	end();
 }
 
-static void breach(enum evil how, const char *text)
+static void breach(enum evil how, const char *words)
 {
 	up("");
 	evil = how;
@@ -402,34 +401,34 @@ static void breach(enum evil how, const char *text)
 	submit(0, IO_READ, 0, 4096);
 	some_turns();
 	cr_assert_eq(lane->state, LANE_DOWN);
-	cr_assert_str_eq(lane->why.text, text);
+	diag_says(&lane->why, DIAG_PROTOCOL, NULL, words);
 	cr_assert_eq(finished, 1);
 	down();
 }
 
 Test(nvme_rdma, reply_to_nothing)
 {
-	breach(UNKNOWN_CID, "queue 1: a reply to a command that is not in flight");
+	breach(UNKNOWN_CID, "queue_1 reply in_flight");
 }
 
 Test(nvme_rdma, reply_cut_short)
 {
-	breach(SHORT_REPLY, "queue 1: a reply that is not 16 bytes long");
+	breach(SHORT_REPLY, "queue_1 reply 16");
 }
 
 Test(nvme_rdma, reply_twice)
 {
-	breach(TWICE, "queue 1: a reply to a command that is not in flight");
+	breach(TWICE, "queue_1 reply in_flight");
 }
 
 Test(nvme_rdma, key_invalidated)
 {
-	breach(INVALIDATES, "queue 1: the target invalidated a key that was not offered for it");
+	breach(INVALIDATES, "queue_1 invalidated key");
 }
 
 Test(nvme_rdma, impossible_queue_head)
 {
-	breach(BAD_HEAD, "reply with a queue head of 5000 where 64 entries are");
+	breach(BAD_HEAD, "queue_head 5000 64");
 }
 
 /* The controller says that a namespace has changed. */
@@ -474,7 +473,7 @@ Test(nvme_rdma, a_namespace_taken_away_takes_the_disk_down)
 	target.nsid[0] = 2;
 	notice();
 	cr_assert_eq(disk->state, BDEV_DOWN);
-	cr_assert_str_eq(disk->why.text, "namespace 1 was taken away");
+	diag_says(&disk->why, DIAG_NOT_FOUND, NULL, "namespace_1");
 	end();
 }
 
@@ -485,7 +484,7 @@ Test(nvme_rdma, a_namespace_formatted_anew_takes_the_disk_down)
 	target.shift = 12;
 	notice();
 	cr_assert_eq(disk->state, BDEV_DOWN);
-	cr_assert_str_eq(disk->why.text, "namespace 1 now has blocks of 4096 bytes instead of 512");
+	diag_says(&disk->why, DIAG_MISMATCH, NULL, "namespace_1 4096 512");
 	end();
 }
 
@@ -494,7 +493,7 @@ Test(nvme_rdma, no_answer_within_the_time_to_connect)
 	begin();
 	mute = true;
 	cr_assert_eq(attach(""), -ETIMEDOUT);
-	cr_assert_str_eq(why.text, "no answer to connect in time");
+	diag_says(&why, DIAG_TIMEOUT, NULL, "connect");
 	end();
 }
 
@@ -511,6 +510,6 @@ Test(nvme_rdma, no_answer_to_a_keep_alive)
 		loop_wait(loop, &never, loop_clock() + SEC);
 	}
 	cr_assert_eq(disk->state, BDEV_DOWN);
-	cr_assert_str_eq(disk->why.text, "no answer to keep-alive in time");
+	diag_says(&disk->why, DIAG_TIMEOUT, NULL, "keep-alive");
 	end();
 }
