@@ -14,19 +14,20 @@ static inline const char *text_lacks(const char *text, const char *words)
 	size_t len, i;
 
 	for (; *(words += strspn(words, " ")); words += len) {
-		const char *at = text;
+		const char *part = text;
 
 		len = strcspn(words, " ");
 		cr_assert_lt(len, sizeof(word), "word too long: %s", words);
 		memcpy(word, words, len);
 		word[len] = 0;
-		for (; *at; at++) {
-			for (i = 0; i < len && at[i] && (word[i] == '_' || !strncasecmp(&at[i], &word[i], 1)); i++)
-				;
+		for (; *part; part++) {
+			for (i = 0; i < len && part[i]; i++)
+				if (word[i] != '_' && strncasecmp(&part[i], &word[i], 1))
+					break;
 			if (i == len)
 				break;
 		}
-		if (!*at)
+		if (!*part)
 			return word;
 	}
 	return NULL;
