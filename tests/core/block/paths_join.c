@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Lanes and pools over ways that come and go. */
 #include "flaky_rig.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -45,14 +46,14 @@ Test(paths_join, a_way_that_cannot_map_is_left_with_its_reason)
 	atomic_store(&rig.way[0].bad_map, true);
 	cr_assert_eq(lane_map(rig.lane, other, &rig.diag), 0, "the other way takes it");
 	rig_turn_for(&rig, 50);
-	rig_assert_fact(&rig, "path1=flaky://a/?path=b, up, 2 attempts; last: the flaky lane takes no pool");
+	rig_assert_fact(&rig, "path1", "flaky://a/?path=b up 2_attempt flaky_lane pool");
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
 	cr_assert_eq(atomic_load(&rig.way[1].done[IO_READ]), 1);
 	atomic_store(&rig.way[1].bad_map, true);
 	cr_assert(flaky_kill(&rig.way[1]));
 	rig_turn_for(&rig, 300);
 	cr_assert_eq(atomic_load(&rig.way[0].mapped) + atomic_load(&rig.way[1].mapped), 0);
-	rig_assert_fact(&rig, "last: the flaky lane takes no pool");
+	rig_assert_fact(&rig, "path2", "flaky_lane pool");
 	atomic_store(&rig.way[0].bad_map, false);
 	atomic_store(&rig.way[1].bad_map, false);
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
@@ -72,7 +73,7 @@ Test(paths_join, map_fails_where_no_way_takes_the_pool)
 	atomic_store(&rig.way[0].bad_map, true);
 	atomic_store(&rig.way[1].bad_map, true);
 	cr_assert_eq(lane_map(rig.lane, other, &rig.diag), -ENOMEM);
-	cr_assert_str_eq(rig.diag.text, "the flaky lane takes no pool");
+	diag_says(&rig.diag, DIAG_NO_MEMORY, "", "flaky_lane pool");
 	cr_assert_eq(rig_io(&rig, IO_READ), 0, "both live on");
 	cr_assert_eq(atomic_load(&rig.way[0].attempts), 1);
 	pool_free(other);
@@ -108,7 +109,7 @@ Test(paths_join, a_lane_that_no_way_grants_does_not_open_and_hurts_no_other)
 	atomic_store(&rig.way[0].bad_lane, true);
 	atomic_store(&rig.way[1].bad_lane, true);
 	cr_assert_eq(lane_open(&lane, rig.bdev, rig.loop, &rig.diag), -ECONNRESET);
-	cr_assert_str_eq(rig.diag.text, "the flaky lane broke");
+	diag_says(&rig.diag, DIAG_CLOSED, "flaky://a/?path=b", "flaky_lane broke");
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
 	cr_assert_eq(atomic_load(&rig.way[0].attempts), 1);
 	rig_fini(&rig);
@@ -144,7 +145,7 @@ Test(paths_join, one_dead_lane_takes_the_way_down_for_all)
 	rig_turn_for(&rig, 50);
 	cr_assert_eq(atomic_load(&rig.way[0].attempts), 2);
 	cr_assert_eq(atomic_load(&rig.way[0].lanes_open), 2);
-	rig_assert_fact(&rig, "last: the flaky lane broke");
+	rig_assert_fact(&rig, "path1", "flaky_lane broke");
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
 	lane_close(lane);
 	rig_fini(&rig);
