@@ -2,6 +2,7 @@
 /* MPA's set-up frames: golden bytes as RFC 5044 section 7.1.1 and RFC 6581 section 9 draw them, every truncation, every damaged byte,
  * and what the two sides make of each other. */
 #include "mpa.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -85,20 +86,20 @@ Test(mpa, what_is_wrong_is_said)
 	struct mpa mpa;
 
 	cr_assert_lt(mpa_len((const uint8_t *)"GET / HTTP/1.0\r\n\r\n", 10, true, &diag), 0);
-	cr_assert_str_eq(diag.text, "this is no MPA reply: the peer does not speak iWARP");
+	diag_says(&diag, DIAG_PROTOCOL, "", "MPA iWARP");
 	memcpy(bad, golden, sizeof(bad));
 	bad[17] = 3;
 	mpa_len(bad, sizeof(bad), false, &diag);
-	cr_assert_str_eq(diag.text, "MPA revision 3; 1 and 2 are known");
+	diag_says(&diag, DIAG_PROTOCOL, "", "MPA_revision_3");
 	bad[17] = 2;
 	bad[18] = 2;
 	bad[19] = 1;
 	mpa_len(bad, sizeof(bad), false, &diag);
-	cr_assert_str_eq(diag.text, "513 bytes of private data in the MPA frame, 512 are allowed");
+	diag_says(&diag, DIAG_PROTOCOL, "", "513 private_data MPA 512");
 	bad[18] = 0;
 	bad[19] = 3;
 	cr_assert_lt(mpa_get(&mpa, bad, 23, false, &diag), 0);
-	cr_assert_str_eq(diag.text, "an enhanced MPA frame without its read limits");
+	diag_says(&diag, DIAG_PROTOCOL, "", "enhanced_MPA read");
 }
 
 Test(mpa, the_longest_private_data_fit)
@@ -145,7 +146,7 @@ Test(mpa, markers_are_refused)
 	cr_assert_eq(mpa_acceptable(&req, &diag), 0);
 	req.markers = true;
 	cr_assert_eq(mpa_acceptable(&req, &diag), -EOPNOTSUPP);
-	cr_assert(strstr(diag.text, "markers"));
+	diag_says(&diag, DIAG_UNSUPPORTED, "", "MPA_marker");
 	req.markers = false;
 	rep.markers = true;
 	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), -EOPNOTSUPP);
@@ -170,7 +171,7 @@ Test(mpa, the_initiator_settles_for_the_lesser_read_depth)
 	rep.ord = 17;
 	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
 	cr_assert_eq(term, TERM_MPA_IRD);
-	cr_assert_str_eq(diag.text, "the peer would read with a depth of 17, 16 was offered");
+	diag_says(&diag, DIAG_PROTOCOL, "", "read depth 17 16");
 	rep.ord = 1;
 	rep.rtr = MPA_RTR_EMPTY;
 	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
@@ -178,7 +179,7 @@ Test(mpa, the_initiator_settles_for_the_lesser_read_depth)
 	rep.rtr = MPA_RTR_READ;
 	rep.crc = false;
 	cr_assert_eq(mpa_settle(&req, &rep, &ird, &ord, &term, &diag), -EPROTO);
-	cr_assert_str_eq(diag.text, "the peer answers a request for CRCs without them");
+	diag_says(&diag, DIAG_PROTOCOL, "", "peer CRC");
 }
 
 Test(mpa, segments_fill_a_tcp_segment)
