@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The life of a device, with a driver that the test plays: which one is taken, what it is made with, what the driver may answer. */
 #include "disk.h"
+#include "says.h"
 #include "ublk.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -260,14 +261,14 @@ static struct ublk *start(int want)
 	return u;
 }
 
-static void refused(int err, const char *text)
+static void refused(int err, enum diag_code code, const char *words)
 {
 	struct diag diag = { 0 };
 	struct ublk *u = NULL;
 
 	d.opened = d.closed = 0;
 	cr_assert_eq(ublk_start(&u, d.loop, &d.opt, 1000, &diag), -err, "%s", diag.text);
-	cr_assert(strstr(diag.text, text), "%s", diag.text);
+	diag_says(&diag, code, NULL, words);
 	cr_assert_eq(d.opened, d.closed);
 }
 
@@ -327,7 +328,7 @@ Test(ublk, a_disk_that_can_little)
 	cr_assert_eq(ublk_stop(u, 1000, &diag), 0);
 	cr_assert_eq(d.disk->flushes, 0);
 	d.disk->bdev.lim.block = 8192;
-	refused(EINVAL, "blocks of 8192 bytes are larger");
+	refused(EINVAL, DIAG_UNSUPPORTED, "8192 4096");
 	teardown();
 }
 
@@ -403,7 +404,7 @@ Test(ublk, the_one_that_waits_is_taken_and_a_taking_over_that_failed_is_gone_on_
 	cr_assert(info.recovered && info.id == 1);
 	cr_assert_eq(ublk_stop(u, 1000, &diag), 0);
 	d.opt.id = 0;
-	refused(EINVAL, "take over /dev/ublkb0");
+	refused(EINVAL, DIAG_SYSTEM, "/dev/ublkb0 invalid_argument");
 	teardown();
 }
 
@@ -412,12 +413,12 @@ Test(ublk, what_is_not_ours_is_left_alone)
 	setup();
 	left_behind(1, 99, UBLK_QUIESCED);
 	d.opt.id = 1;
-	refused(EBUSY, "/dev/ublkb1 is there already");
+	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 detach");
 	d.device[1].info.key = OUR_KEY; /* not as we leave it */
-	refused(EBUSY, "/dev/ublkb1 is there already");
+	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 detach");
 	d.device[1].info.key = 1ull << 63; /* of memory */
 	d.opt.key = 0;
-	refused(EBUSY, "/dev/ublkb1 is there already");
+	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 detach");
 	cr_assert(d.device[1].there);
 	cr_assert_eq(d.device[1].info.state, UBLK_QUIESCED);
 	teardown();
@@ -429,10 +430,10 @@ Test(ublk, a_device_that_is_served_is_not_taken)
 	left_behind(1, KEPT, UBLK_LIVE);
 	d.device[1].info.pid = 4321;
 	d.busy = UINT32_MAX;
-	refused(EBUSY, "/dev/ublkb1 already, which process 4321 serves");
+	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 process_4321");
 	left_behind(1, KEPT, UBLK_DEAD);
 	d.device[1].info.pid = getppid();
-	refused(EBUSY, "serves");
+	refused(EBUSY, DIAG_BUSY, "/dev/ublkb1 process_");
 	cr_assert(d.device[1].there);
 	teardown();
 }
@@ -462,22 +463,22 @@ Test(ublk, the_disk_must_still_be_what_the_device_is)
 	setup();
 	left_behind(0, KEPT, UBLK_QUIESCED);
 	d.device[0].params.sectors++;
-	refused(EINVAL, "has 8389120 bytes in blocks of 512, the disk has 8388608 in blocks of 512");
+	refused(EINVAL, DIAG_MISMATCH, "/dev/ublkb0 8389120 8388608");
 	cr_assert(d.device[0].there);
 	d.device[0].params.sectors--;
 	d.device[0].params.logical_shift = 12;
-	refused(EINVAL, "in blocks of 4096");
+	refused(EINVAL, DIAG_MISMATCH, "/dev/ublkb0 4096 512");
 	d.device[0].params.logical_shift = 9;
 	d.opt.ro = true;
-	refused(EROFS, "can be written to, the disk cannot");
+	refused(EROFS, DIAG_MISMATCH, "/dev/ublkb0");
 	d.opt.ro = false;
 	d.device[0].info.queues = 2;
-	refused(EINVAL, "2 queues, the disk offers 1");
+	refused(EINVAL, DIAG_MISMATCH, "/dev/ublkb0 2_queue 1");
 	d.device[0].info.queues = 1;
 	d.device[0].params.attrs |= UBLK_ATTR_FUA;
-	refused(EINVAL, "FUA");
+	refused(EINVAL, DIAG_MISMATCH, "/dev/ublkb0 FUA");
 	d.device[0].params.attrs = 0;
-	refused(EINVAL, "would never be flushed");
+	refused(EINVAL, DIAG_MISMATCH, "/dev/ublkb0 write_cache flush");
 	cr_assert_not(d.device[0].begun, "another attempt is as good");
 	teardown();
 }
@@ -491,7 +492,7 @@ Test(ublk, a_take_over_that_came_to_nothing_is_repeated)
 	setup();
 	left_behind(0, KEPT, UBLK_QUIESCED);
 	d.fail_op = 2;
-	refused(EIO, "the lane");
+	refused(EIO, DIAG_IO, "the_lane");
 	cr_assert(d.device[0].there && d.device[0].begun);
 	d.fail_op = 0;
 	u = start(0);
@@ -501,11 +502,11 @@ Test(ublk, a_take_over_that_came_to_nothing_is_repeated)
 	teardown();
 }
 
-static void fails_and_leaves_nothing(uint32_t op, int err, const char *text)
+static void fails_and_leaves_nothing(uint32_t op, int err, enum diag_code code, const char *words)
 {
 	d.fail_op = op;
 	d.fail_with = -err;
-	refused(err, text);
+	refused(err, code, words);
 	d.fail_op = 0;
 	for (unsigned i = 0; i < DEVICES; i++)
 		cr_assert_not(d.device[i].there, "device %u is left", i);
@@ -514,16 +515,18 @@ static void fails_and_leaves_nothing(uint32_t op, int err, const char *text)
 Test(ublk, what_fails_on_the_way_leaves_no_device)
 {
 	setup();
-	fails_and_leaves_nothing(UBLK_CTL_ADD_DEV, EPERM, "add a ublk device");
-	fails_and_leaves_nothing(UBLK_CTL_SET_PARAMS, EINVAL, "set the limits of /dev/ublkb0");
-	fails_and_leaves_nothing(2, EIO, "the lane");
-	fails_and_leaves_nothing(UBLK_CTL_START_DEV, ENOMEM, "start /dev/ublkb0");
-	fails_and_leaves_nothing(UBLK_CTL_START_DEV, ETIMEDOUT, "did not start /dev/ublkb0 in time");
+	fails_and_leaves_nothing(UBLK_CTL_ADD_DEV, EPERM, DIAG_PERMISSION, "ublk operation_not_permitted");
+	fails_and_leaves_nothing(UBLK_CTL_SET_PARAMS, EINVAL, DIAG_SYSTEM,
+		"limits /dev/ublkb0 invalid_argument");
+	fails_and_leaves_nothing(2, EIO, DIAG_IO, "the_lane");
+	fails_and_leaves_nothing(UBLK_CTL_START_DEV, ENOMEM, DIAG_NO_MEMORY,
+		"start /dev/ublkb0 out_of_memory");
+	fails_and_leaves_nothing(UBLK_CTL_START_DEV, ETIMEDOUT, DIAG_TIMEOUT, "start /dev/ublkb0");
 	d.no_nodes = true;
-	fails_and_leaves_nothing(0, ENOENT, "open /dev/ublkc0");
+	fails_and_leaves_nothing(0, ENOENT, DIAG_NOT_FOUND, "/dev/ublkc0 no_such_file");
 	d.no_nodes = false;
 	d.hang = true;
-	fails_and_leaves_nothing(0, EBUSY, "start /dev/ublkb0");
+	fails_and_leaves_nothing(0, EBUSY, DIAG_BUSY, "start /dev/ublkb0 busy");
 	teardown();
 }
 
@@ -558,7 +561,7 @@ Test(ublk, a_stop_does_not_wait_for_a_flush_that_is_never_answered)
 	before = loop_clock();
 	cr_assert_eq(ublk_stop(u, 50, &diag), -EINPROGRESS, "not to be closed");
 	cr_assert_lt(loop_clock() - before, 2000000000ull);
-	cr_assert(strstr(diag.text, "data may not be on the disk: flush"), "%s", diag.text);
+	diag_says(&diag, DIAG_TIMEOUT, d.disk->bdev.uri, "data flush timed_out");
 }
 
 Test(ublk, a_stop_says_what_may_not_be_on_the_disk)
@@ -570,7 +573,7 @@ Test(ublk, a_stop_says_what_may_not_be_on_the_disk)
 	u = start(0);
 	d.disk->flush_status = -EIO;
 	cr_assert_eq(ublk_stop(u, 1000, &diag), -EIO);
-	cr_assert(strstr(diag.text, "data may not be on the disk"), "%s", diag.text);
+	diag_says(&diag, DIAG_IO, d.disk->bdev.uri, "data flush input/output_error");
 	cr_assert_not(d.device[0].there);
 	d.disk->flush_status = 0;
 	u = start(0);
@@ -578,7 +581,7 @@ Test(ublk, a_stop_says_what_may_not_be_on_the_disk)
 	d.fail_with = -EIO;
 	memset(&diag, 0, sizeof(diag));
 	cr_assert_eq(ublk_stop(u, 1000, &diag), -EIO);
-	cr_assert(strstr(diag.text, "data of /dev/ublkb0 may not be on the disk"), "%s", diag.text);
+	diag_says(&diag, DIAG_IO, NULL, "data /dev/ublkb0 flush input/output_error");
 	u = start(0);
 	d.fail_with = -ETIMEDOUT;
 	memset(&diag, 0, sizeof(diag));
@@ -606,12 +609,12 @@ Test(ublk, another_process_ends_a_device)
 	d.fail_op = 1;
 	d.fail_with = -ETIMEDOUT;
 	cr_assert_eq(ublk_delete(d.dev, d.loop, 3, false, 1000, &diag), -ETIMEDOUT);
-	cr_assert(strstr(diag.text, "process 77, does not answer"), "%s", diag.text);
+	diag_says(&diag, DIAG_TIMEOUT, NULL, "/dev/ublkb3 process_77 kill_-9_77");
 	cr_assert(d.device[3].there);
 	cr_assert_eq(ublk_delete(d.dev, d.loop, 3, true, 1000, &diag), 0);
 	d.fail_op = UBLK_CTL_DEL_DEV;
 	left_behind(3, 1, UBLK_QUIESCED);
 	cr_assert_eq(ublk_delete(d.dev, d.loop, 3, false, 1000, &diag), -ETIMEDOUT);
-	cr_assert(strstr(diag.text, "goes when the last process closes it"), "%s", diag.text);
+	diag_says(&diag, DIAG_TIMEOUT, NULL, "/dev/ublkb3 last_process");
 	teardown();
 }
