@@ -2,6 +2,7 @@
 /* The firmware's table as the kernel shows it and as it stands in ACPI: both say the same; a damaged one is told so. */
 #include "tree.h"
 #include "kernel_iscsi_conf.h"
+#include "says.h"
 #include "wire/ibft.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -149,7 +150,7 @@ Test(ibft, from_acpi)
 	put_net(&tree);
 	put_table(&tree, &b);
 	cr_assert_eq(kernel_ibft(tree.root, &ibft, &why), 0, "%s", why.text);
-	cr_assert_str_eq(ibft.from, "ACPI table iBFT");
+	text_says(ibft.from, "ACPI iBFT");
 	check_all();
 	tree_free(&tree);
 }
@@ -252,19 +253,19 @@ Test(ibft, none)
 	struct built b = build();
 
 	cr_assert_eq(kernel_ibft(tree.root, &ibft, &why), -ENOENT);
-	cr_assert_str_eq(why.text, "this machine's firmware has left no iBFT");
-	cr_assert_str_eq(why.hint, "the kernel module iscsi_ibft, which finds one outside ACPI too, is not loaded: this is not the running system");
+	diag_says(&why, DIAG_NOT_FOUND, NULL, "firmware iBFT");
+	text_says(why.hint, "iscsi_ibft ACPI");
 	b.control.initiator = at(sizeof(b));
 	put_table(&tree, &b);
 	cr_assert_eq(kernel_ibft(tree.root, &ibft, &why), -EPROTO);
 	tree_free(&tree);
 }
 
-static void damage(const struct built *b, const char *text)
+static void damage(const struct built *b, const char *words)
 {
-	cr_assert_eq(kernel_ibft_table(b, offsetof(struct built, used), &ibft, &why), -EPROTO, "%s", text);
-	cr_assert_str_eq(why.text, text, "%s", why.text);
-	cr_assert_eq(why.code, DIAG_PROTOCOL);
+	cr_assert_eq(kernel_ibft_table(b, offsetof(struct built, used), &ibft, &why), -EPROTO,
+		"%s", words);
+	diag_says(&why, DIAG_PROTOCOL, NULL, words);
 }
 
 Test(ibft, damaged)
@@ -272,31 +273,31 @@ Test(ibft, damaged)
 	struct built b = build();
 
 	memcpy(b.header.signature, "NBFT", 4);
-	damage(&b, "the firmware's iBFT is damaged: no iBFT begins at offset 0");
+	damage(&b, "iBFT offset_0");
 	b = build();
 	b.control.part.id = 9;
-	damage(&b, "the firmware's iBFT is damaged: no control structure at offset 48");
+	damage(&b, "iBFT control offset_48");
 	b = build();
 	b.control.part.length = put_le16(9999);
-	damage(&b, "the firmware's iBFT is damaged: no control structure at offset 48");
+	damage(&b, "iBFT control offset_48");
 	b = build();
 	b.control.nic1 = at(offsetof(struct built, used) - 3);
-	damage(&b, "the firmware's iBFT is damaged: a structure ends outside at offset 749");
+	damage(&b, "iBFT structure offset_749");
 	b = build();
 	b.nic[1].part.length = put_le16(20);
-	damage(&b, "the firmware's iBFT is damaged: a NIC ends outside at offset 242");
+	damage(&b, "iBFT NIC offset_242");
 	b = build();
 	b.target[0].part.length = put_le16(20);
-	damage(&b, "the firmware's iBFT is damaged: a target ends outside at offset 344");
+	damage(&b, "iBFT target offset_344");
 	b = build();
 	b.initiator.part.length = put_le16(20);
-	damage(&b, "the firmware's iBFT is damaged: the initiator ends outside at offset 66");
+	damage(&b, "iBFT initiator offset_66");
 	b = build();
 	b.target[1].name.offset = at(offsetof(struct built, used) - 4);
-	damage(&b, "the firmware's iBFT is damaged: a text ends outside at offset 748");
+	damage(&b, "iBFT offset_748");
 	b = build();
 	b.target[1].name.length = put_le16(40);
-	damage(&b, "the firmware's iBFT is damaged: a text is too long or holds a NUL at offset 492");
+	damage(&b, "iBFT NUL offset_492");
 }
 
 Test(ibft, every_length_and_every_byte)
@@ -321,22 +322,22 @@ Test(ibft, what_keeps_a_network_from_being_set_up)
 	struct tree tree = tree_new();
 
 	cr_assert_eq(kernel_ibft_network(tree.root, &nic, &target, &why), -ENODEV);
-	cr_assert_str_eq(why.text, "no network interface has the address 52:00:00:00:00:00 that the iBFT names");
+	diag_says(&why, DIAG_NO_DEVICE, NULL, "52:00:00:00:00:00 iBFT");
 	strcpy(nic.netdev, "no-such-nic");
 	cr_assert_eq(kernel_ibft_network(tree.root, &nic, &target, &why), -EPROTO);
-	cr_assert_str_eq(why.text, "the target is in another network than no-such-nic, and the iBFT names no gateway");
+	diag_says(&why, DIAG_PROTOCOL, NULL, "no-such-nic iBFT gateway");
 	strcpy(target.addr, "fd00::1");
 	cr_assert_eq(kernel_ibft_network(tree.root, &nic, &target, &why), -EPROTO);
-	cr_assert_str_eq(why.text, "the target's address in the iBFT, fd00::1, is not of the kind of no-such-nic's own");
+	diag_says(&why, DIAG_PROTOCOL, NULL, "fd00::1 no-such-nic");
 	strcpy(target.addr, "10.0.0.1");
 	nic.prefix = 0;
 	cr_assert_eq(kernel_ibft_network(tree.root, &nic, &target, &why), -EPROTO);
-	cr_assert_str_eq(why.text, "the iBFT gives no-such-nic no network mask");
+	diag_says(&why, DIAG_PROTOCOL, NULL, "iBFT no-such-nic mask");
 	strcpy(nic.mask, "255.255.255.0");
 	cr_assert_eq(kernel_ibft_network(tree.root, &nic, &target, &why), -ENODEV);
-	cr_assert_str_eq(why.text, "the link of no-such-nic is not to be set: no such device");
+	diag_says(&why, DIAG_SYSTEM, NULL, "no-such-nic no_such_device");
 	nic.addr[0] = 0;
 	cr_assert_eq(kernel_ibft_network(tree.root, &nic, &target, &why), -EPROTO);
-	cr_assert_str_eq(why.text, "the iBFT gives no-such-nic no address");
+	diag_says(&why, DIAG_PROTOCOL, NULL, "iBFT no-such-nic address");
 	tree_free(&tree);
 }

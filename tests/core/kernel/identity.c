@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The chain of host names, link by link, on trees of files. */
 #include "kernel.h"
+#include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -38,8 +39,8 @@ Test(identity, the_chain_in_its_order)
 	full(&tree);
 	id = who(&tree, "nqn.2024-01.org.example:wanted", NULL);
 	cr_assert_str_eq(id.hostnqn, "nqn.2024-01.org.example:wanted");
-	cr_assert_str_eq(id.nqn_from, "as given");
-	cr_assert_str_eq(id.id_from, "a hash of the host NQN", "the file's id belongs to the file's name");
+	text_says(id.nqn_from, "given");
+	text_says(id.id_from, "hash NQN"); /* the file's id belongs to the file's name */
 
 	id = who(&tree, NULL, NULL);
 	cr_assert_str_eq(id.hostnqn, "nqn.2024-01.org.example:file");
@@ -51,14 +52,14 @@ Test(identity, the_chain_in_its_order)
 	tree_file(&tree, "etc/nvme/hostid", "");
 	id = who(&tree, NULL, NULL);
 	cr_assert_str_eq(id.hostnqn, "nqn.2024-01.org.example:cmdline");
-	cr_assert_str_eq(id.id_from, "kernel command line");
+	text_says(id.id_from, "command_line");
 	cr_assert_eq(id.hostid[15], 0x11);
 
 	tree_file(&tree, "proc/cmdline", "quiet rd.nvmf.hostnqn= xrd.nvmf.hostnqn=nqn.x\n");
 	id = who(&tree, NULL, NULL);
 	cr_assert_str_eq(id.hostnqn, NQN);
-	cr_assert_str_eq(id.nqn_from, "DMI product UUID");
-	cr_assert_str_eq(id.id_from, "the host NQN's UUID");
+	text_says(id.nqn_from, "DMI UUID");
+	text_says(id.id_from, "NQN UUID");
 	cr_assert_eq(memcmp(id.hostid, uuid, 16), 0);
 	cr_assert_eq(id.random, 0);
 
@@ -66,11 +67,11 @@ Test(identity, the_chain_in_its_order)
 	/* golden: systemd-id128 machine-id --app-specific=c7f4618112be49328c83106f9dddd86b on a machine with this id */
 	id = who(&tree, NULL, NULL);
 	cr_assert_str_eq(id.hostnqn, "nqn.2014-08.org.nvmexpress:uuid:d425fb17-c499-48fb-a273-5c5b0eb739c4");
-	cr_assert_str_eq(id.nqn_from, "machine-id");
+	text_says(id.nqn_from, "machine-id");
 
 	tree_file(&tree, "etc/machine-id", "uninitialized\n");
 	id = who(&tree, NULL, NULL);
-	cr_assert_str_eq(id.nqn_from, "random");
+	text_says(id.nqn_from, "random");
 	cr_assert_eq(id.random, 1);
 	cr_assert_eq(strncmp(id.hostnqn, NQN, 32), 0);
 	cr_assert_eq(strlen(id.hostnqn), strlen(NQN));
@@ -146,8 +147,7 @@ Test(identity, what_was_asked_for_must_be_right)
 	char longest[300] = "nqn.";
 
 	cr_assert_eq(kernel_identity(tree.root, "iqn.2024-01.org:x", NULL, &id, &diag), -EINVAL);
-	cr_assert_eq(diag.code, DIAG_USAGE);
-	cr_assert(strstr(diag.text, "host NQN 'iqn.2024-01.org:x'"), "%s", diag.text);
+	diag_says(&diag, DIAG_USAGE, NULL, "NQN 'iqn.2024-01.org:x'");
 	cr_assert_eq(kernel_identity(tree.root, "nqn.2024-01.org: x", NULL, &id, &diag), -EINVAL);
 	memset(longest + 4, 'a', 219);
 	cr_assert_eq(kernel_identity(tree.root, longest, NULL, &id, &diag), 0);
@@ -155,6 +155,6 @@ Test(identity, what_was_asked_for_must_be_right)
 	strcat(longest, "a");
 	cr_assert_eq(kernel_identity(tree.root, longest, NULL, &id, &diag), -EINVAL);
 	cr_assert_eq(kernel_identity(tree.root, NQN, "12", &id, &diag), -EINVAL);
-	cr_assert(strstr(diag.text, "host id '12' is not a UUID"), "%s", diag.text);
+	diag_says(&diag, DIAG_USAGE, NULL, "'12' UUID");
 	tree_free(&tree);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The initiator's name, link by link of its chain, on trees of files. */
 #include "kernel_iscsi.h"
+#include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -20,7 +21,7 @@ static void is(const struct tree *tree, const char *wanted, const char *name, co
 	struct kernel_initiator initiator = who(tree, wanted);
 
 	cr_assert_str_eq(initiator.name, name);
-	cr_assert_str_eq(initiator.from, from);
+	text_says(initiator.from, from);
 	cr_assert_not(initiator.random);
 }
 
@@ -31,15 +32,16 @@ Test(initiator, the_chain_in_its_order)
 	tree_file(&tree, "etc/iscsi/initiatorname.iscsi", "# InitiatorName=iqn.x:no\nInitiatorName=iqn.2024-01.example:file\n");
 	tree_file(&tree, "proc/cmdline", "quiet iscsi_initiator=iqn.2024-01.example:old rd.iscsi.initiator=iqn.2024-01.example:new ro\n");
 	tree_file(&tree, "sys/class/dmi/id/product_uuid", "4c4c4544-0035-5910-8052-b4c04f564432\n");
-	is(&tree, "eui.0123456789abcdef", "eui.0123456789abcdef", "as given");
+	is(&tree, "eui.0123456789abcdef", "eui.0123456789abcdef", "given");
 	is(&tree, NULL, "iqn.2024-01.example:file", "/etc/iscsi/initiatorname.iscsi");
 	tree_file(&tree, "etc/iscsi/initiatorname.iscsi", "GenerateName=yes\nInitiatorName=\n");
-	is(&tree, NULL, "iqn.2024-01.example:new", "kernel command line");
+	is(&tree, NULL, "iqn.2024-01.example:new", "command_line");
 	tree_file(&tree, "proc/cmdline", "quiet rd.iscsi.initiator=me xrd.iscsi.initiator=iqn.x:y\n");
 	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "iqn.2024-01.example:firmware\n");
 	is(&tree, NULL, "iqn.2024-01.example:firmware", "iBFT");
 	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "\n");
-	is(&tree, NULL, "iqn.2026-11.rdmastor:uuid:4c4c4544-0035-5910-8052-b4c04f564432", "DMI product UUID");
+	is(&tree, NULL, "iqn.2026-11.rdmastor:uuid:4c4c4544-0035-5910-8052-b4c04f564432",
+		"DMI UUID");
 	tree_free(&tree);
 }
 
@@ -49,7 +51,7 @@ Test(initiator, made_up)
 	struct kernel_initiator a = who(&tree, NULL), b = who(&tree, NULL);
 
 	cr_assert(a.random && b.random);
-	cr_assert_str_eq(a.from, "random");
+	text_says(a.from, "random");
 	cr_assert_str_neq(a.name, b.name);
 	tree_free(&tree);
 }

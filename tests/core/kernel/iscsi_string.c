@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* dracut's strings in their documented and their odd forms. */
 #include "kernel_iscsi_conf.h"
+#include "says.h"
 #include "uri.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -82,27 +83,28 @@ Test(iscsi_string, what_stands_for_the_firmware)
 Test(iscsi_string, what_is_wrong)
 {
 	static const struct {
-		const char *text, *why;
+		const char *text, *words;
 	} row[] = {
-		{ "nbd:10.0.0.1", "a string that begins with neither iscsi: nor iser:" },
-		{ "iscsi:3260", "the string 'iscsi:3260' names no target" },
-		{ "iscsi:10.0.0.1", "the string 'iscsi:10.0.0.1' names no target" },
-		{ "iscsi:10.0.0.1::::", "the string 'iscsi:10.0.0.1::::' names no target" },
-		{ "iscsi:10.0.0.1::0::" IQN, "the string 'iscsi:10.0.0.1::0::" IQN "' has a port that is not 1 to 65535" },
-		{ "iscsi:10.0.0.1::65536::" IQN, "the string 'iscsi:10.0.0.1::65536::" IQN "' has a port that is not 1 to 65535" },
-		{ "iscsi:10.0.0.1:::one:" IQN, "the string 'iscsi:10.0.0.1:::one:" IQN "' has a LUN that is none" },
-		{ "iscsi:10.0.0.1::::::::" IQN, "the string 'iscsi:10.0.0.1::::::::" IQN "' has too many fields" },
-		{ "iscsi:[fd00::1::::" IQN, "the string 'iscsi:[fd00::1::::" IQN "' has a '[' that no ']:' closes" },
-		{ "iscsi:10.0.0.1:::a-device-too-long:0:" IQN, "the string 'iscsi:10.0.0.1:::a-device-too-long:0:" IQN "' has an interface of more than 15 bytes" },
-		{ "iscsi:10.0.0.1::::iqn.a b", "the string 'iscsi:10.0.0.1::::iqn.a b' has a name that is none: at most 223 bytes, no blanks" },
-		{ "iscsi:a:s3cret:b:s3cret:c@h::::" IQN, "the string 'iscsi:…@h::::" IQN "' has more than two users and two secrets in front of '@'" },
-		{ "iscsi:joe:s3cret@h:x", "the string 'iscsi:…@h:x' names no target" },
+		{ "nbd:10.0.0.1", "iscsi: iser:" },
+		{ "iscsi:3260", "'iscsi:3260' target" },
+		{ "iscsi:10.0.0.1", "'iscsi:10.0.0.1' target" },
+		{ "iscsi:10.0.0.1::::", "'iscsi:10.0.0.1::::' target" },
+		{ "iscsi:10.0.0.1::0::" IQN, "'iscsi:10.0.0.1::0::" IQN "' port 65535" },
+		{ "iscsi:10.0.0.1::65536::" IQN, "'iscsi:10.0.0.1::65536::" IQN "' port 65535" },
+		{ "iscsi:10.0.0.1:::one:" IQN, "'iscsi:10.0.0.1:::one:" IQN "' LUN" },
+		{ "iscsi:10.0.0.1::::::::" IQN, "'iscsi:10.0.0.1::::::::" IQN "' field" },
+		{ "iscsi:[fd00::1::::" IQN, "'iscsi:[fd00::1::::" IQN "' '['" },
+		{ "iscsi:10.0.0.1:::a-device-too-long:0:" IQN,
+			"'iscsi:10.0.0.1:::a-device-too-long:0:" IQN "' interface 15" },
+		{ "iscsi:10.0.0.1::::iqn.a b", "'iscsi:10.0.0.1::::iqn.a_b' name 223" },
+		{ "iscsi:a:s3cret:b:s3cret:c@h::::" IQN, "'iscsi:…@h::::" IQN "' user secret" },
+		{ "iscsi:joe:s3cret@h:x", "'iscsi:…@h:x' target" },
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		cr_assert_eq(kernel_iscsi_string(row[i].text, &wish, &why), -EINVAL, "%s", row[i].text);
-		cr_assert_str_eq(why.text, row[i].why, "%s: %s", row[i].text, why.text);
 		cr_assert_eq(why.code, DIAG_USAGE);
+		text_says(why.text, row[i].words); /* the hint has the names of all parts */
 		cr_assert_null(strstr(why.text, "s3cret"));
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Readiness over a socket with a path, an abstract one, and a descriptor. */
 #include "kernel.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stddef.h>
@@ -69,10 +70,10 @@ Test(notify, failures_are_named)
 
 	unsetenv("NOTIFY_SOCKET");
 	cr_assert_eq(kernel_notify_ready(1000, NULL, &diag), -EBADF);
-	cr_assert(strstr(diag.text, "--ready-fd 1000"), "%s", diag.text);
+	diag_says(&diag, DIAG_SYSTEM, NULL, "--ready-fd 1000");
 	setenv("NOTIFY_SOCKET", "/nonexistent/socket", 1);
 	cr_assert_eq(kernel_notify_ready(-1, NULL, &diag), -ENOENT);
-	cr_assert(strstr(diag.text, "/nonexistent/socket"), "%s", diag.text);
+	diag_says(&diag, DIAG_NOT_FOUND, NULL, "/nonexistent/socket");
 	setenv("NOTIFY_SOCKET", "relative", 1);
 	cr_assert_eq(kernel_notify_ready(-1, NULL, &diag), -EINVAL);
 }

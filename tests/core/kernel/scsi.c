@@ -2,6 +2,7 @@
 /* Logical units as /sys has them: disks, a tape, a disk that is not attached yet, one that is only reported; and waiting for them. */
 #include "kernel_scsi.h"
 #include "loop.h"
+#include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -116,17 +117,17 @@ static int wait_for(uint64_t lun, bool scanned)
 Test(scsi, what_does_not_come)
 {
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENOENT);
-	cr_assert_str_eq(why.text, "the target shows this initiator no disk");
+	diag_says(&why, DIAG_NOT_FOUND, NULL, "initiator disk");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, false), -ETIMEDOUT, "it may still come");
-	cr_assert(strstr(why.text, "the target has no block device that opens after 0.1"), "%s", why.text);
+	diag_says(&why, DIAG_TIMEOUT, NULL, "block_device 0.1");
 	unit("6:0:0:3", "1\n");
 	cr_assert_eq(wait_for(7, true), -ENOENT);
-	cr_assert_str_eq(why.text, "the target shows this initiator no LUN 7; it shows: 3");
+	diag_says(&why, DIAG_NOT_FOUND, NULL, "LUN_7 3");
 	cr_assert_eq(wait_for(3, true), 0, "a tape is there, and needs no block device");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), 0);
 	disk("6:0:0:4", "sda", "8:0\n");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ETIMEDOUT, "its node is not there");
-	cr_assert(strstr(why.text, "LUN 4, sda has no block device"), "%s", why.text);
+	diag_says(&why, DIAG_TIMEOUT, NULL, "LUN_4 sda");
 	cr_assert_eq(wait_for(3, true), 0, "which is not waited for");
 }
 
@@ -144,7 +145,7 @@ Test(scsi, a_host_that_goes)
 	tree = tree_new();
 	tree_dir(&tree, "sys/bus/scsi/drivers/sd");
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENODEV);
-	cr_assert_str_eq(why.text, "the kernel has given up host6");
+	diag_says(&why, DIAG_CLOSED, NULL, "host6");
 }
 
 Test(scsi, without_the_driver_of_disks)
@@ -152,8 +153,7 @@ Test(scsi, without_the_driver_of_disks)
 	tree_free(&tree);
 	tree = tree_new();
 	cr_assert_eq(wait_for(SCSI_LUN_ALL, true), -ENOENT);
-	cr_assert_eq(why.code, DIAG_NO_MODULE);
-	cr_assert(strstr(why.text, "sd_mod, which makes block devices of disks, is not loaded"), "%s", why.text);
+	diag_says(&why, DIAG_NO_MODULE, NULL, "sd_mod");
 }
 
 Test(scsi, users)
@@ -166,7 +166,7 @@ Test(scsi, users)
 	cr_assert_str_eq(text, "");
 	tree_file(&tree, "proc/self/mountinfo", "36 35 8:0 / / rw - ext4 /dev/sda rw\n");
 	kernel_scsi_users(tree.root, 6, text, sizeof(text));
-	cr_assert_str_eq(text, "sda: mounted on /");
+	text_says(text, "sda _/");
 	cr_assert(kernel_scsi_has_root(tree.root, 6));
 	cr_assert(!kernel_scsi_has_root(tree.root, 7));
 }
@@ -181,6 +181,6 @@ Test(scsi, more_units_than_are_looked_at)
 	}
 	cr_assert_eq(kernel_scsi_luns(tree.root, 6, &luns, &count, &why), -E2BIG);
 	kernel_scsi_users(tree.root, 6, text, sizeof(text));
-	cr_assert_str_eq(text, "who uses its disks cannot be told", "what is not known is not free");
+	cr_assert_str_not_empty(text, "what is not known is not free");
 	cr_assert(kernel_scsi_has_root(tree.root, 6));
 }

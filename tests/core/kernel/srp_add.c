@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Logging in through add_target: what is written, and each reason that the kernel's log gives for an errno. */
 #include "kernel.h"
+#include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -85,22 +86,21 @@ Test(srp_add, the_line_is_written)
 Test(srp_add, what_is_missing_is_named)
 {
 	cr_assert_eq(add(NULL, 5000), -ENOENT);
-	cr_assert(strstr(why.text, "the kernel module ib_srp is not loaded: this is not the running system"), "%s", why.text);
+	diag_says(&why, DIAG_NO_MODULE, NULL, "module_ib_srp");
 	tree_dir(&tree, "sys/class/infiniband_srp");
 	cr_assert_eq(add(NULL, 5000), -ENODEV);
-	cr_assert_str_eq(why.text, "ib_srp does not serve this port: there is no /" ADD_TARGET);
+	diag_says(&why, DIAG_NO_DEVICE, NULL, "ib_srp /" ADD_TARGET);
 	cr_assert_eq(kernel_srp_ready(tree.root, &why), 0);
 	cr_assert_eq(mkdirat(tree.root, "sys/class/infiniband_srp/srp-mlx5_0-1", 0755), 0);
 	tree_dir(&tree, ADD_TARGET);
 	cr_assert_eq(add(NULL, 5000), -EISDIR);
-	cr_assert_str_eq(why.text, "login by add_target: is a directory");
+	diag_says(&why, DIAG_UNSUPPORTED, NULL, "add_target is_a_directory");
 }
 
-static void reason(const char *log, uint8_t code, const char *text)
+static void reason(const char *log, uint8_t code, const char *words)
 {
 	cr_assert_eq(add(log, 5000), -ENOSPC, "of /dev/full");
-	cr_assert_eq(why.code, code, "%s: %s", log, diag_code_word(why.code));
-	cr_assert(strstr(why.text, text), "%s: '%s'", log, why.text);
+	diag_says(&why, code, NULL, words);
 }
 
 /* Written while the child is on its way to fail: what counts is that it is there when it has. */
@@ -108,22 +108,26 @@ Test(srp_add, reasons)
 {
 	tree_file(&tree, "dev/kmsg", "4,1,1,-;scsi host5: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006\n");
 	tree_link(&tree, ADD_TARGET, "/dev/full");
-	reason("", DIAG_IO, "login by add_target: no space left");
+	reason("", DIAG_IO, "add_target no_space_left");
 	reason("4,2,2,-;scsi host6: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006\n SUBSYSTEM=scsi\n DEVICE=+scsi:host6\n", DIAG_AUTH,
-		"the target refuses the login: no channel is left, or this initiator is not allowed (ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006)");
-	cr_assert(strstr(why.hint, "access list"), "%s", why.hint);
-	reason("4,2,2,-;scsi host6: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010099\n", DIAG_REFUSED, "refuses the login (ib_srp: SRP LOGIN");
+		"channel initiator ib_srp:_SRP_LOGIN_from_a_to_b_REJECTED,_reason_0x00010006");
+	text_says(why.hint, "access_list");
+	reason("4,2,2,-;scsi host6: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010099\n",
+		DIAG_REFUSED, "ib_srp:_SRP_LOGIN_from_a_to_b_REJECTED,_reason_0x00010099");
 	reason("4,3,3,-;scsi host6:   REJ reason 0x8\n3,4,4,-;scsi host6: ib_srp: Connection 0/2 to fe80::1 failed\n", DIAG_REFUSED,
-		"the target's port knows no such service (ib_srp: REJ reason 0x8)");
-	reason("4,3,3,-;scsi host6:   REJ reason 0x1c\n", DIAG_REFUSED, "refuses the connection (ib_srp: REJ reason 0x1c)");
-	reason("4,3,3,-;scsi host6:   REJ reason 0x99\n", DIAG_REFUSED, "refuses the connection (");
+		"service ib_srp:_REJ_reason_0x8");
+	reason("4,3,3,-;scsi host6:   REJ reason 0x1c\n", DIAG_REFUSED, "ib_srp:_REJ_reason_0x1c");
+	reason("4,3,3,-;scsi host6:   REJ reason 0x99\n", DIAG_REFUSED, "ib_srp:_REJ_reason_0x99");
 	reason("4,3,3,-;scsi host6:   REJ reason: stale connection\n4,3,3,-;scsi host6: ib_srp: giving up on stale connection\n", DIAG_REFUSED,
-		"still holds an old connection of this initiator (ib_srp: giving up on stale connection)");
-	reason("4,3,3,-;scsi host6: ib_srp: Path record query failed: sgid a, dgid b, pkey 0xffff\n", DIAG_UNREACHABLE, "gave the kernel no path");
+		"initiator ib_srp:_giving_up_on_stale_connection");
+	reason("4,3,3,-;scsi host6: ib_srp: Path record query failed: sgid a, dgid b, pkey 0xffff\n",
+		DIAG_UNREACHABLE, "path");
 	reason("4,3,3,-;ib_srp: unknown parameter or missing value 'ch_count=1' in target creation request\n", DIAG_UNSUPPORTED,
-		"does not know one of the options (ib_srp: unknown parameter or missing value 'ch_count=1' in target creation request)");
-	reason("4,3,3,-;ib_srp: bad queue_size parameter '0'\n", DIAG_UNSUPPORTED, "refuses one of the options (ib_srp: bad queue_size parameter '0')");
-	reason("4,3,3,-;ib_srp: something new\n4,3,3,-;usb 1-1: other\n", DIAG_IO, "login by add_target (ib_srp: something new): no space left");
+		"option ib_srp:_unknown_parameter_or_missing_value_'ch_count=1'_in_target_creation_request");
+	reason("4,3,3,-;ib_srp: bad queue_size parameter '0'\n", DIAG_UNSUPPORTED,
+		"option ib_srp:_bad_queue_size_parameter_'0'");
+	reason("4,3,3,-;ib_srp: something new\n4,3,3,-;usb 1-1: other\n", DIAG_IO,
+		"add_target ib_srp:_something_new no_space_left");
 }
 
 Test(srp_add, one_that_does_not_end_is_ended)
@@ -137,7 +141,7 @@ Test(srp_add, one_that_does_not_end_is_ended)
 		n++;
 	cr_assert_gt(n, 0);
 	cr_assert_eq(add(NULL, 100), -ETIMEDOUT);
-	cr_assert_str_eq(why.text, "the kernel's login did not end in 0.1 s");
+	diag_says(&why, DIAG_TIMEOUT, NULL, "0.1_s");
 	close(hold);
 }
 
@@ -170,7 +174,7 @@ Test(srp_add, what_the_kernel_does_not_let_go_of_is_not_more_and_more)
 		one.left[i] = slow;
 	tree_file(&tree, ADD_TARGET, "");
 	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 1000, &why), -EBUSY);
-	cr_assert_str_eq(why.text, "the kernel has not let go of 4 logins that were given up");
+	diag_says(&why, DIAG_BUSY, NULL, "4");
 	kill(slow, SIGKILL);
 	usleep(200000);
 	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 5000, NULL), 0, "one of them has ended");
