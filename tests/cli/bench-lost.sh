@@ -27,7 +27,8 @@ lost() {
 	local rc=0
 	wait "$2" || rc=$?
 	[ $rc = 1 ] || die "$1: status $rc: $(cat "$1.err")"
-	grep -q '^rdmastor bench: nvme+tcp://.*: 4 requests had no answer within ' "$1.err" || die "$1: said: $(cat "$1.err")"
+	grep -q '^rdmastor bench: nvme+tcp://.*: .*\<4 requests' "$1.err" ||
+		die "$1: said: $(cat "$1.err")"
 	jq -e --arg codes "$3" "(.error | (.code | inside(\$codes)) and (.object | startswith(\"nvme+tcp://\"))) and ($4)" "$1.out" >/dev/null ||
 		die "$1: $(cat "$1.out")"
 }
