@@ -21,16 +21,17 @@ done
 cat whole | "$RDMASTOR" copy - dst --json | jq -e '.source == "-" and .size == 20971520 and .copied + .zeroed == 20971520' >/dev/null || die "result"
 
 too_long() { cat whole odd | "$RDMASTOR" copy - dst "$@"; }
-empty() { : | "$RDMASTOR" copy - dst; }
-fails 2 'dst: has 20971520 bytes, the source has more' too_long
-fails 2 'dst: has 20971520 bytes, the source has more' too_long --json
-fails 1 '^rdmastor copy: -: read at byte 0: no data$' empty
-! grep -q hint fails.err || die "no way out, but a hint: $(cat fails.err)"
-fails 1 'not done in 0.5 s' timeout 10 bash -c "exec 3< <(exec sleep 30); '$RDMASTOR' copy - dst --timeout 0.5 <&3; rc=\$?; kill \$!; exit \$rc"
-fails 1 'new does not exist, and nobody knows how long' "$RDMASTOR" copy - new
+empty() { : | "$RDMASTOR" copy - dst "$@"; }
+error 2 usage dst 20971520 too_long --json
+error 1 io - 'no.data' empty --json
+! grep -q hint error.err || die "no way out, but a hint: $(cat error.err)"
+mkfifo silent
+too_slow() { timeout 10 "$RDMASTOR" copy - dst --timeout 0.5 "$@" <>silent; }
+error 1 timeout '' '0.5.s' too_slow --json
+error 1 not-found '' '>new standard.input' "$RDMASTOR" copy - new
 [ ! -e new ] || die "a destination was made for nothing"
 for option in --verify '--resume map' --keep-going; do
 	# shellcheck disable=SC2086
-	fails 2 "^rdmastor copy: ${option%% *}: the standard input cannot be read again" "$RDMASTOR" copy - dst $option
+	error 2 usage '' "${option%% *} standard.input" "$RDMASTOR" copy - dst $option
 done
-fails 1 'standard input cannot be a disk' "$RDMASTOR" info -
+error 1 unsupported - 'standard.input' "$RDMASTOR" info -

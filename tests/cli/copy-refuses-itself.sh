@@ -7,15 +7,15 @@ sum=$(sha256sum <src)
 ln src hard
 ln -s src soft
 for dst in src ./src file:src hard soft "$PWD/src"; do
-	fails 2 'source and destination are the same' "$RDMASTOR" copy src "$dst"
+	error 2 usage '' "source destination $dst" "$RDMASTOR" copy src "$dst"
 done
-fails 2 "is a directory" "$RDMASTOR" copy src .
-fails 1 '/dev/nosuchdisk: no such device' "$RDMASTOR" copy src /dev/nosuchdisk
+error 2 usage '[.]' directory "$RDMASTOR" copy src .
+error 1 not-found /dev/nosuchdisk 'no.such.device' "$RDMASTOR" copy src /dev/nosuchdisk
 [ ! -e /dev/nosuchdisk ] || die "a file was made in /dev"
-fails 1 'nosuch: open: no such file' "$RDMASTOR" copy nosuch dst
+error 1 not-found nosuch 'no.such.file' "$RDMASTOR" copy nosuch dst
 [ ! -e dst ] || die "a destination was made for nothing"
-fails 2 '--sparse and --no-sparse exclude each other' "$RDMASTOR" copy src dst --sparse --no-sparse
-fails 2 '--depth: must be 1 to 1024' "$RDMASTOR" copy src dst --depth 2000
-fails 2 '--request: must be a multiple of 512' "$RDMASTOR" copy src dst --request 1000
-fails 2 "--on-loss: .*never.*expected fail-fast" "$RDMASTOR" copy src dst --on-loss never
+error 2 usage '' '--sparse --no-sparse' "$RDMASTOR" copy src dst --sparse --no-sparse
+error 2 usage '' '--depth 1.to.1024' "$RDMASTOR" copy src dst --depth 2000
+error 2 usage '' '--request 512' "$RDMASTOR" copy src dst --request 1000
+error 2 usage '' '--on-loss never fail-fast' "$RDMASTOR" copy src dst --on-loss never
 [ "$(sha256sum <src)" = "$sum" ] || die "the source has changed"

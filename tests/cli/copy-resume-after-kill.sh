@@ -28,21 +28,20 @@ jq -e ".copied <= $((size - finished))" out >/dev/null || die "more was copied t
 cmp src dst || die "bytes differ after $kills kills"
 grep -v '^#' map | tail -n +2 >extents
 [ "$(wc -l <extents)" = 1 ] && grep -q '^0x00000000  0x0C000000  +$' extents || die "map: $(cat map)"
-"$RDMASTOR" copy src dst --resume map >out 2>err || die "once more"
-grep -q '^nothing to copy: .* (map map)$' out || die "a finished one was copied again: $(cat out)"
+"$RDMASTOR" copy src dst --resume map --json >out 2>err || die "once more"
+jq -e '.already_copied and .copied == 0' out >/dev/null ||
+	die "a finished one was copied again: $(cat out)"
 
 rm dst
-fails 1 'map map: .* the destination is empty' "$RDMASTOR" copy src dst --resume map
+error 1 mismatch 'map map' 'destination rm.map' "$RDMASTOR" copy src dst --resume map
 head -c 1M /dev/urandom >other
-fails 1 'map map: .*of 1048576 bytes|map map: covers' "$RDMASTOR" copy other dst2 --resume map
-grep -q '^hint: use another map' fails.err || die "no way out: $(cat fails.err)"
+error 1 mismatch 'map map' '1048576 --resume.OTHER' "$RDMASTOR" copy other dst2 --resume map
 echo rubbish >map
-fails 1 'map map: line 1 is invalid' "$RDMASTOR" copy src dst2 --resume map
-grep -q '^hint: delete it or .*--resume' fails.err || die "no way out: $(cat fails.err)"
-fails 1 'map \.: not a map' "$RDMASTOR" copy src dst2 --resume .
-grep -q '^hint: .*--resume' fails.err || die "no way out: $(cat fails.err)"
-fails 1 'map /nonexistent/map: write: ' "$RDMASTOR" copy src dst2 --resume /nonexistent/map
-! grep -q hint fails.err || die "a hint that cannot be followed: $(cat fails.err)"
+error 1 mismatch 'map map' 'line.1 delete --resume.OTHER' "$RDMASTOR" copy src dst2 --resume map
+error 1 mismatch 'map [.]' 'not.a.map --resume.OTHER' "$RDMASTOR" copy src dst2 --resume .
+error 1 not-found 'map /nonexistent/map' 'no.such.file' \
+	"$RDMASTOR" copy src dst2 --resume /nonexistent/map
+! grep -q hint error.err || die "a hint that cannot be followed: $(cat error.err)"
 [ ! -e dst2 ] || die "a destination was made for nothing"
 : >map
 "$RDMASTOR" copy other dst2 --resume map >out 2>err || die "an empty map: $(cat err)"
