@@ -4,7 +4,10 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 for fd in {3..20}; do
-	refused 1 "--ready-fd $fd: bad file descriptor" timeout 10 "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --daemon --pid-file pid --ready-fd "$fd"
+	exec {fd}>&- # what the runner may have left open
+	error 1 system '' "--ready-fd \b$fd\b bad.file.descriptor" \
+		timeout 10 "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" \
+		--daemon --pid-file pid --ready-fd "$fd"
 	[ ! -e pid ] || die "the server runs"
 done
 offer ram:1M --nbd "unix:$SOCK"

@@ -15,4 +15,4 @@ rc=0
 "$RDMASTOR" export ram:1M --run 'kill -9 $$' || rc=$?
 same "exit status after a signal" "$rc" 137
 same "folders left behind" "$(find "$TMP" -name 'rdmastor-*')" ""
-refused 1 'run no-such-program-here' "$RDMASTOR" export ram:1M --run no-such-program-here --now
+error 1 - '' 'no-such-program-here' "$RDMASTOR" export ram:1M --run no-such-program-here --now

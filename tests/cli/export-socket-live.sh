@@ -6,9 +6,9 @@ set -e
 requires nbdinfo
 
 offer ram:1M --nbd "unix:$SOCK"
-refused 1 "another server is listening on $SOCK" "$RDMASTOR" export ram:2M --nbd "unix:$SOCK"
+error 1 busy "unix:$SOCK" 'server listening' "$RDMASTOR" export ram:2M --nbd "unix:$SOCK"
 same size "$(nbdinfo --size "$URI")" 1048576
 stop
 echo data >plain
-refused 1 'is there already and is not a socket' "$RDMASTOR" export ram:1M --nbd "unix:$PWD/plain"
+error 1 busy "unix:$PWD/plain" 'not.a.socket' "$RDMASTOR" export ram:1M --nbd "unix:$PWD/plain"
 same plain "$(cat plain)" data

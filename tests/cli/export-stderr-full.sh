@@ -33,7 +33,7 @@ ours copy "$TCP" back >/dev/null
 cmp image back
 drain
 kill -USR1 "$SERVER"
-heard 'messages dropped'
+heard dropped
 heard 'hosts:'
 fill
 stop

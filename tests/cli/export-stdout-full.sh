@@ -8,6 +8,7 @@ for words in --quiet --json --daemon; do
 	rc=0
 	full "$words" || rc=$?
 	same "exit status with $words" "$rc" 1
-	same "what is told" "$(cat err)" 'rdmastor export: standard output: write: no space left'
+	grep -q '^rdmastor export: standard output: .*no space left' err || die "$words: $(cat err)"
+	same "lines on stderr with $words" "$(wc -l <err)" 1
 	[ ! -e pid ] && [ ! -e "$SOCK" ] || die "the server goes on"
 done

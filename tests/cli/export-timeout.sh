@@ -13,7 +13,9 @@ time.sleep(20)' >port &
 MUTE=$!
 for _ in $(seq 100); do [ -s port ] || sleep 0.02; done
 start=$(date +%s%N)
-refused 1 'no answer' "$RDMASTOR" export "nvme+tcp://127.0.0.1:$(cat port)/nqn.2026-01.org.example:x" --nbd "unix:$SOCK" --timeout 0.5
+at=127.0.0.1:$(cat port)
+error 1 timeout "$at" 'no.answer' "$RDMASTOR" export "nvme+tcp://$at/nqn.2026-01.org.example:x" \
+	--nbd "unix:$SOCK" --timeout 0.5
 [ $((($(date +%s%N) - start) / 1000000)) -lt 3000 ] || die "it took too long"
 [ ! -e "$SOCK" ] || die "a socket is left"
 kill "$MUTE"
