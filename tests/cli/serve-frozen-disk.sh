@@ -46,7 +46,7 @@ done
 
 # The kernel keeps the process until its calls return; the message comes before.
 kill -TERM "$SERVER"
-for ((i = 0; i < 50; i++)); do grep -q 'data may not be on the disk' err && break; sleep 0.1; done
+for ((i = 0; i < 50; i++)); do grep -q '\<data\>.*\<1 s' err && break; sleep 0.1; done
 [ "$i" -lt 50 ] || die 'the stop waits for the disk'
 thaw
 rc=0

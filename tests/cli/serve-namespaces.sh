@@ -8,5 +8,5 @@ serve ram:1M ram:2M ram:3M --nvmf --nqn "$NQN" --nqn "$NQN" --nqn nqn.other --tc
 ours info "$TCP/1" | grep -q '1 MiB'
 ours info "$TCP/2" | grep -q '2 MiB'
 ours info "nvme+tcp://127.0.0.1:$PORT/nqn.other" | grep -q '3 MiB'
-fails 1 'namespace' ours info "$TCP/3"
+error 1 not-found "127.0.0.1:$PORT" 'namespace \b3\b' ours info "$TCP/3"
 stop

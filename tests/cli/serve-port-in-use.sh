@@ -5,5 +5,6 @@
 set -e
 
 serve ram:1M --nvmf --tcp 127.0.0.1:0
-fails 1 "127.0.0.1:$PORT: .*in use" timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp "127.0.0.1:$PORT"
+error 1 busy "127.0.0.1:$PORT" 'address.in.use' \
+	timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp "127.0.0.1:$PORT"
 stop

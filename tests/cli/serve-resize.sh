@@ -27,14 +27,14 @@ NBD="nbd+unix:///?socket=$PWD/sock"
 becomes 4194304
 truncate -s 7M disk
 becomes 7340032
-grep -q '^rdmastor serve: disk: is now 7 MiB$' err || die "$(cat err)"
-grep -q ': is now 7 MiB$' export.err || die "$(cat export.err)"
+grep -q '^rdmastor serve: disk: .*7 MiB' err || die "$(cat err)"
+grep -q '7 MiB' export.err || die "$(cat export.err)"
 random_file src 7
 nbdcopy src "$NBD"
 cmp src disk
 truncate -s 3M disk
-for _ in $(seq 200); do ! grep -q 'has shrunk' err || break; sleep 0.1; done
-grep -q '^rdmastor serve: disk: has shrunk from 7340032 to 3145728 bytes: requests beyond its end fail$' err || die "$(cat err)"
+for _ in $(seq 200); do ! grep -q 3145728 err || break; sleep 0.1; done
+grep -q '^rdmastor serve: disk: .*7340032.*3145728' err || die "$(cat err)"
 [ "$(nbdinfo --size "$NBD")" = 7340032 ] || die 'it shrank for hosts, too'
 ! nbdcopy src "$NBD" 2>/dev/null || die 'written where nothing is'
 [ "$(stat -c %s disk)" = 3145728 ] || die 'what was cut off came back, empty'

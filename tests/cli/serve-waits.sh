@@ -4,7 +4,8 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 
-fails 1 '192.0.2.1:4420: ' timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp 192.0.2.1 --allow-host nqn.a --timeout 2
-grep -q 'waiting for an address' fails.err || die "$(cat fails.err)"
+error 1 not-found 192.0.2.1:4420 'address.not.available' \
+	timeout 20 "$RDMASTOR" serve ram:1M --nvmf --tcp 192.0.2.1 --allow-host nqn.a --timeout 2
+grep -q waiting error.err || die "$(cat error.err)"
 serve ram:1M --nvmf --tcp 192.0.2.1 --tcp 127.0.0.1:0 --allow-host nqn.a
 stop
