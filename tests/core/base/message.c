@@ -2,6 +2,7 @@
 /* Messages never wait for the reader of stderr, and none is lost without being counted. */
 #include "loop.h"
 #include "out.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,7 @@ Test(message, is_one_plain_line)
 Test(message, full_pipe_drops_and_counts)
 {
 	struct loop *loop;
+	const char *text;
 
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .verbose = true, .name = "test" }, NULL), 0);
 	out_message("first");
@@ -73,7 +75,9 @@ Test(message, full_pipe_drops_and_counts)
 	out_progress("\rprogress");
 	cr_assert_null(strstr(heard(), "second"));
 	loop_trace(loop, "fifth");
-	cr_assert_str_eq(heard(), "rdmastor: 3 messages dropped: standard error was full\ntest: fifth\n");
+	text = heard();
+	text_says(text, "rdmastor: 3_messages");
+	cr_assert_str_eq(strchr(text, '\n'), "\ntest: fifth\n");
 	out_message("sixth");
 	cr_assert_str_eq(heard(), "sixth\n", "the count begins again");
 	loop_free(loop);
@@ -82,12 +86,16 @@ Test(message, full_pipe_drops_and_counts)
 Test(message, longer_than_a_pipe)
 {
 	static char text[200000];
+	const char *lines;
 
 	memset(text, 'x', sizeof(text) - 1);
 	out_stderr(text, sizeof(text) - 1);
 	cr_assert_eq(strspn(heard(), "x") % PIPE_BUF, 0);
 	out_message("next");
-	cr_assert_str_eq(heard(), "\nrdmastor: 1 message dropped: standard error was full\nnext\n");
+	lines = heard();
+	cr_assert_eq(lines[0], '\n');
+	text_says(lines, "rdmastor: 1_message");
+	cr_assert_str_eq(strchr(lines + 1, '\n'), "\nnext\n");
 }
 
 Test(message, no_reader)
@@ -114,8 +122,7 @@ static void fills_and_drains(int from)
 	cr_assert_lt(lines, 20000);
 	out_message("next");
 	text = heard();
-	cr_assert_not_null(strstr(text, "messages dropped"), "%s", text);
-	cr_assert_not_null(strstr(text, "next"), "%s", text);
+	text_says(text, "rdmastor: messages next");
 }
 
 Test(message, unread_terminal)

@@ -47,10 +47,7 @@ static void sink_is(FILE *to, const char *expected)
 
 Test(opt_show, help)
 {
-	FILE *to = sink();
-
-	opt_help(&tool, to);
-	sink_is(to, "Usage: rdmastor tool [OPTION…] SRC DST\n"
+	static const char own[] = "Usage: rdmastor tool [OPTION…] SRC DST\n"
 		    "a tool for tests\n"
 		    "\n"
 		    "  -t, --transport rdma|tcp  carrier\n"
@@ -62,13 +59,29 @@ Test(opt_show, help)
 		    "      --depth N             requests, 1 to 64 (default 16)\n"
 		    "      --wait SECONDS        wait\n"
 		    "      --ro                  read only\n"
-		    "      --run CMD…            run a command\n"
-		    "  -o, --output text|json    form of the results\n"
-		    "      --json                short for --output json\n"
-		    "  -v, --verbose             tell each step on the standard error output\n"
-		    "  -q, --quiet               no messages except the failure\n"
-		    "      --timeout SECONDS     give up after this time; 0 = never\n"
-		    "  -h, --help                this text\n");
+		    "      --run CMD…            run a command\n";
+	static const char *const shared[] = {
+		"\n  -o, --output text|json    ",
+		"\n      --json                ",
+		"\n  -v, --verbose             ",
+		"\n  -q, --quiet               ",
+		"\n      --timeout SECONDS     ",
+		"\n  -h, --help                ",
+	};
+	const char *at;
+	FILE *to = sink();
+
+	opt_help(&tool, to);
+	fclose(to);
+	cr_assert_eq(strncmp(text, own, strlen(own)), 0, "%s", text);
+	at = text + strlen(own) - 1;
+	for (size_t i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+		at = strstr(at, shared[i]);
+		cr_assert(at, "%s is not in:%s", shared[i], text);
+		at += strlen(shared[i]);
+		cr_assert(*at > ' ', "no help:%s", text);
+	}
+	free(text);
 }
 
 Test(opt_show, rows)
@@ -86,8 +99,10 @@ Test(opt_show, rows)
 	sink_is(to, "--output\t-o\ttext|json\t\n--json\t\t\t\n--verbose\t-v\t\t\n--quiet\t-q\t\t\n--timeout\t\tSECONDS\t0 4294967000 ms\n--help\t-h\t\t\n");
 }
 
+/* An expected line that ends in a tab is a word with any help. */
 static void completes(const char *const *word, const char *expected)
 {
+	const char *got;
 	char *words[8];
 	int n = 0;
 	FILE *to = sink();
@@ -95,25 +110,33 @@ static void completes(const char *const *word, const char *expected)
 	for (; word[n]; n++)
 		words[n] = (char *)word[n];
 	opt_complete(n, words, to);
-	sink_is(to, expected);
+	fclose(to);
+	got = text;
+	for (size_t len; *expected; expected += len + 1) {
+		len = strcspn(expected, "\n");
+		cr_assert_eq(strncmp(got, expected, len), 0, "%s, not %s", got, expected);
+		cr_assert_eq(got[len] != '\n', expected[len - 1] == '\t', "%s, not %s", got,
+			expected);
+		got += strcspn(got, "\n") + 1;
+	}
+	cr_assert_str_eq(got, "");
+	free(text);
 }
 #define COMPLETES(expected, ...) completes((const char *const[]){ __VA_ARGS__, NULL }, expected)
-#define URIS                                                                                                                               \
-	"nvme+rdma://\tNVMe over RDMA: HOST[:PORT]/NQN[/NSID]\nnvme+tcp://\tNVMe over TCP: HOST[:PORT]/NQN[/NSID]\n"                        \
-	"file:\tfile or block device\nram:\tmemory: SIZE\nnull:\treads zeroes, forgets writes: SIZE\n:file\n"
+#define URIS "nvme+rdma://\t\nnvme+tcp://\t\nfile:\t\nram:\t\nnull:\t\n:file\n"
 
 Test(opt_show, completes_applets)
 {
 	COMPLETES("tool\ta tool for tests\nnames\twords\n", "");
 	COMPLETES("tool\ta tool for tests\n", "to");
-	COMPLETES("--list\tthe applets, one a line\n", "--l");
+	COMPLETES("--list\t\n", "--l");
 	COMPLETES(":dir\n", "--install", "/x");
 	COMPLETES("", "bogus", "");
 }
 
 Test(opt_show, completes_options)
 {
-	COMPLETES("--transport\tcarrier\n--timeout\tgive up after this time; 0 = never\n", "tool", "--t");
+	COMPLETES("--transport\tcarrier\n--timeout\t\n", "tool", "--t");
 	COMPLETES("--ro\tread only\n", "tool", "x", "--ro");
 	COMPLETES("", "tool", "--nothing");
 }
@@ -134,7 +157,7 @@ Test(opt_show, completes_values)
 Test(opt_show, completes_operands)
 {
 	COMPLETES(URIS, "tool", "");
-	COMPLETES("nvme+tcp://\tNVMe over TCP: HOST[:PORT]/NQN[/NSID]\n:file\n", "tool", "x", "nvme+t");
+	COMPLETES("nvme+tcp://\t\n:file\n", "tool", "x", "nvme+t");
 	COMPLETES("", "tool", "x", "y", "");
 	COMPLETES(":file\n", "names", "");
 	COMPLETES(":dir\n", "names", "x", "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Numbers, sizes and times: whole or refused. */
+#include "says.h"
 #include "uri.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -31,8 +32,8 @@ Test(parse, numbers_with_anything_else_are_refused_and_quoted)
 		uint64_t value = 7;
 
 		cr_assert_eq(parse_u64(bad[i], 0, UINT64_MAX, &value, &diag), -EINVAL, "'%s'", bad[i]);
-		snprintf(text, sizeof(text), "'%s' is not a whole number", bad[i]);
-		cr_assert_str_eq(diag.text, text);
+		snprintf(text, sizeof(text), "'%s'", bad[i]);
+		cr_assert(strstr(diag.text, text), "%s is not in: %s", text, diag.text);
 		cr_assert_eq(diag.code, DIAG_USAGE);
 		cr_assert_eq(value, 7, "untouched");
 	}
@@ -44,7 +45,7 @@ Test(parse, numbers_out_of_range_name_the_range)
 	uint64_t value;
 
 	cr_assert_eq(parse_u64("0", 1, 65535, &value, &diag), -ERANGE);
-	cr_assert_str_eq(diag.text, "must be 1 to 65535");
+	diag_says(&diag, DIAG_USAGE, NULL, "1_to_65535");
 	cr_assert_eq(parse_u64("65536", 1, 65535, &value, &diag), -ERANGE);
 	cr_assert_eq(parse_u64("18446744073709551616", 0, UINT64_MAX, &value, &diag), -ERANGE);
 	cr_assert_eq(parse_u64("0x10000000000000000", 0, UINT64_MAX, &value, &diag), -ERANGE);
@@ -131,11 +132,12 @@ Test(parse, loss_policies)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		diag = (struct diag){ 0 };
 		cr_assert_eq(parse_loss(wrong[i], 600000, &ms, &diag), -EINVAL, "'%s'", wrong[i]);
-		cr_assert(strstr(diag.text, wrong[i]) && strstr(diag.text, "wait=SECONDS"), "%s", diag.text);
+		diag_says(&diag, DIAG_USAGE, NULL, "wait=SECONDS");
+		text_says(diag.text, wrong[i]);
 	}
 	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
 		diag = (struct diag){ 0 };
 		cr_assert_eq(parse_loss(outside[i], 600000, &ms, &diag), -ERANGE, "'%s'", outside[i]);
-		cr_assert_str_eq(diag.text, "must be 0.001 to 600 seconds, fail-fast or forever");
+		diag_says(&diag, DIAG_USAGE, NULL, "0.001_to_600 fail-fast forever");
 	}
 }
