@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Requests in flight: tries, deadlines, late and strange answers, windows, a device that goes. */
 #include "mad_port.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -328,7 +329,7 @@ Test(xact, an_open_that_is_refused_names_the_port)
 
 	fake_fabric.open_err = EACCES;
 	cr_assert_eq(mad_open(&none, loop, &fake_fabric.port[0], NULL, &diag), -EACCES);
-	cr_assert_str_eq(diag.object, "fake0 port 1");
+	diag_says(&diag, DIAG_PERMISSION, "fake0 port 1", "");
 	fake_fabric.open_err = 0;
 	open_with((struct mad_limits){ 0 });
 }
