@@ -33,6 +33,23 @@ static inline const char *text_lacks(const char *text, const char *words)
 	return NULL;
 }
 
+/* How many of the lines have all the words; \n ends a line. */
+static inline unsigned lines_saying(const char *lines, const char *words)
+{
+	unsigned count = 0;
+	char line[1024];
+	size_t len;
+
+	for (; *lines; lines += len + !!lines[len]) {
+		len = strcspn(lines, "\n");
+		cr_assert_lt(len, sizeof(line));
+		memcpy(line, lines, len);
+		line[len] = 0;
+		count += !text_lacks(line, words);
+	}
+	return count;
+}
+
 #define text_says(text_, words_)                                                             \
 	do {                                                                                  \
 		const char *said_ = (text_), *lacks_ = text_lacks(said_, words_);             \

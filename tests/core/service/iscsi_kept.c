@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The login that is made of the kernel's attributes. */
 #include "iscsi_kept.h"
+#include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -128,27 +129,30 @@ Test(iscsi_kept, a_portal_that_is_a_name)
 	cr_assert_str_eq(addr_text(&kept.link.portal, text), "10.0.0.2:3261", "where it was connected");
 	kept.port = 0;
 	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -EADDRNOTAVAIL);
-	cr_assert_str_eq(why.text, "its portal 'disk.example' is a name, which nobody resolves here");
+	diag_says(&why, DIAG_UNSUPPORTED, NULL, "portal 'disk.example'");
 }
 
-static void lacks(const char *dir, const char *name, const char *text, int err, const char *said)
+static void lacks(const char *dir, const char *name, const char *text, int err,
+	enum diag_code code, const char *words)
 {
 	why = (struct diag){ 0 };
 	put(dir, name, text);
 	cr_assert_eq(kept_look(&kept, tree.root), 0);
 	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -err, "%s: %s", name, why.text);
-	cr_assert_str_eq(why.text, said);
+	diag_says(&why, code, NULL, words);
 }
 
 Test(iscsi_kept, what_cannot_be_logged_in)
 {
 	lose();
-	lacks(CONN, "persistent_port", "0\n", EADDRNOTAVAIL, "the kernel does not tell its portal");
-	lacks(CONN, "persistent_address", "(null)\n", EADDRNOTAVAIL, "the kernel does not tell its portal");
+	lacks(CONN, "persistent_port", "0\n", EADDRNOTAVAIL, DIAG_NOT_FOUND, "kernel portal");
+	lacks(CONN, "persistent_address", "(null)\n", EADDRNOTAVAIL, DIAG_NOT_FOUND,
+		"kernel portal");
 	put(CONN, "persistent_port", "3260\n");
 	put(CONN, "persistent_address", "10.0.0.1\n");
 	cr_assert(kept_can_be(&kept.is));
-	lacks("sys/class/scsi_host/host3/", "proc_name", "(null)\n", EOPNOTSUPP, "the kernel does not tell its transport");
+	lacks("sys/class/scsi_host/host3/", "proc_name", "(null)\n", EOPNOTSUPP, DIAG_UNSUPPORTED,
+		"kernel transport");
 	cr_assert(!kept_can_be(&kept.is));
 	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp\n");
 	unlinkat(tree.root, "sys/class/iscsi_transport/tcp/handle", 0);
@@ -156,8 +160,8 @@ Test(iscsi_kept, what_cannot_be_logged_in)
 	cr_assert_eq(kept_look(&kept, tree.root), 0);
 	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -ENOENT);
 	put("sys/class/iscsi_transport/tcp/", "handle", "4711\n");
-	lacks(DEVICE, "initiatorname", "(null)\n", EINVAL, "it was never complete: the kernel tells no initiator");
-	lacks(DEVICE, "targetname", "(null)\n", EINVAL, "it was never complete: the kernel tells no target");
+	lacks(DEVICE, "initiatorname", "(null)\n", EINVAL, DIAG_NOT_FOUND, "kernel initiator");
+	lacks(DEVICE, "targetname", "(null)\n", EINVAL, DIAG_NOT_FOUND, "kernel target");
 	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
 	cr_assert_eq(kept_look(&kept, tree.root), -ENOENT);
 }

@@ -4,6 +4,7 @@
 #include "disk.h"
 #include "nbd_dev.h"
 #include "nbd_driver.h"
+#include "says.h"
 #include "wire/nbd.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -257,8 +258,7 @@ Test(nbd_dev, getting_ready_is_bounded)
 	leave(&s);
 	serve(&s);
 	cr_assert_eq(start(&s, 1), -ETIMEDOUT);
-	cr_assert_str_eq(s.diag.object, "/dev/nbd0");
-	cr_assert(strstr(s.diag.text, "not ready in 5 s: what a former run wrote may be executed until then"), "%s", s.diag.text);
+	diag_says(&s.diag, DIAG_TIMEOUT, "/dev/nbd0", "5_s run");
 	stop_server(&s);
 	serve(&s);
 	s.disk->bdev.lim.quiesce_ms = 0;
@@ -303,8 +303,7 @@ Test(nbd_dev, a_device_that_another_process_serves_is_not_taken_over)
 	cr_assert_eq(start(&s, 2), 0, "%s", s.diag.text);
 	other = s.dev;
 	cr_assert_eq(start(&s, 2), -EBUSY);
-	cr_assert_str_eq(s.diag.object, "/dev/nbd0");
-	cr_assert(strstr(s.diag.text, "is this disk already, served by another process"), "%s", s.diag.text);
+	diag_says(&s.diag, DIAG_BUSY, "/dev/nbd0", "disk process");
 	nbd_dev_free(s.dev);
 	s.dev = other;
 	cr_assert(reads(&s, 0));

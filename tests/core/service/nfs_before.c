@@ -2,6 +2,7 @@
 /* What is mounted on the directory before: the same, something else, or nothing. */
 #include "nfs_mounting.h"
 #include "../../fake/tree.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -57,15 +58,15 @@ Test(nfs_before, the_same)
 Test(nfs_before, something_else)
 {
 	cr_assert_eq(before("tmpfs none rw", ""), -EBUSY);
-	cr_assert_str_eq(why.text, "/tmp is in use: none (tmpfs) is mounted on it");
-	cr_assert_str_eq(why.hint, "umount /tmp first, or mount over it with --force");
+	diag_says(&why, DIAG_BUSY, NULL, "/tmp none tmpfs");
+	text_says(why.hint, "umount_/tmp --force");
 	cr_assert_eq(before("nfs4 server:/other rw,vers=4.2,proto=rdma,addr=10.0.0.1", ""), -EBUSY);
-	cr_assert_str_eq(why.text, "/tmp is in use: server:/other (nfs4) is mounted on it");
+	diag_says(&why, DIAG_BUSY, NULL, "/tmp server:/other nfs4");
 	cr_assert_eq(before("nfs4 other:/exp rw,vers=4.2,proto=rdma,addr=10.0.0.2", ""), -EBUSY);
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=tcp", ""), -EBUSY);
-	cr_assert_str_eq(why.text, "server:/exp is mounted on /tmp already, but as NFS 4.2 over TCP");
+	diag_says(&why, DIAG_BUSY, NULL, "server:/exp /tmp 4.2 TCP");
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=rdma", "vers=4.1"), -EBUSY);
-	cr_assert_str_eq(why.text, "server:/exp is mounted on /tmp already, but as NFS 4.2 over RDMA");
+	diag_says(&why, DIAG_BUSY, NULL, "server:/exp /tmp 4.2 RDMA");
 }
 
 Test(nfs_before, versions_wanted)

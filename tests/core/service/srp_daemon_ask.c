@@ -9,7 +9,7 @@ Test(srp_daemon, a_port_that_does_not_answer)
 	run(3600);
 	cr_assert_eq(srp.lines, 2);
 	cr_assert_leq(saids, 12, "%s", said);
-	heard("fake0 port 1: LID 11 (fe800000000000000000000000200001): no answer to ");
+	heard("fake0_port_1 LID_11 fe800000000000000000000000200001 answer");
 	fake_fabric.node[1].dead = false;
 	run(600);
 	cr_assert_eq(srp.lines, 2, "given up");

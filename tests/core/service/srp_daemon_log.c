@@ -68,8 +68,7 @@ Test(srp_daemon, a_line_said_often_is_written_seldom)
 	cr_assert_geq(written, 8);
 	cr_assert_leq(written, 11, "%u", written);
 	run(100);
-	cr_assert(strstr(last_written, "the same ("), "%s", last_written);
-	cr_assert(strstr(last_written, " more in 10 s)"), "%s", last_written);
+	text_says(last_written, "the_same_( 10_s)");
 	written = 0;
 	srp_log_say(&log_, "the same");
 	cr_assert_eq(written, 1, "forgotten meanwhile");
@@ -82,7 +81,8 @@ Test(srp_daemon, a_line_said_often_is_written_seldom)
 	srp_log_say(&log_, text);
 	srp_log_end(&log_);
 	cr_assert_eq(written, 2 + 2 * SRP_LOG_LINES);
-	cr_assert(strstr(last_written, " (1 time more in 0 s)"), "%s", last_written);
+	text_says(last_written, text);
+	text_says(last_written, "(1_ 0_s)");
 }
 
 Test(srp_daemon, many_lines_that_differ_have_an_end)
@@ -95,9 +95,10 @@ Test(srp_daemon, many_lines_that_differ_have_an_end)
 		srp_log_say(&log_, text);
 	}
 	cr_assert_eq(written, SRP_LOG_MOST + 1);
-	cr_assert_str_eq(last_written, "2000 lines in less than 10 s: more are left out");
+	text_says(last_written, "2000_lines 10_s");
 	run(11);
-	cr_assert_str_eq(last_written, "2000 lines were left out");
+	cr_assert_eq(written, SRP_LOG_MOST + 2);
+	text_says(last_written, "2000_lines");
 	written = 0;
 	srp_log_say(&log_, "another");
 	cr_assert_str_eq(last_written, "another");

@@ -5,6 +5,7 @@
 #include "events.h"
 #include "leap.h"
 #include "mad_port.h"
+#include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -253,7 +254,8 @@ static inline void once(void)
 	daemon_ = NULL;
 }
 
-static inline void heard(const char *text)
+/* In one line. */
+static inline void heard(const char *words)
 {
-	cr_assert(strstr(said, text), "'%s' is not in:\n%s", text, said);
+	cr_assert(lines_saying(said, words), "no line has all of '%s':\n%s", words, said);
 }
