@@ -222,9 +222,12 @@ umad() {
 	echo "$1" >/sys/class/infiniband_mad/umad0/ibdev; echo 1 >/sys/class/infiniband_mad/umad0/port
 }
 export -f port umad
-# on SETUP STATUS REGEX WORD…: runs it on such a /sys
+# on SETUP STATUS CODE OBJECT WORDS WORD…: error, on such a /sys
 on() {
-	local setup=$1 status=$2 regex=$3
-	shift 3
-	fails "$status" "$regex" unshare -m bash -c "mount -t tmpfs none /sys/class; mount -t tmpfs none /dev; mount -t tmpfs none /run; $setup; exec \"\$@\"" - "$RDMASTOR" "$@"
+	local setup=$1 status=$2 code=$3 object=$4 words=$5
+	shift 5
+	error "$status" "$code" "$object" "$words" \
+		unshare -m bash -c "mount -t tmpfs none /sys/class
+		mount -t tmpfs none /dev; mount -t tmpfs none /run
+		$setup; exec \"\$@\"" - "$RDMASTOR" "$@"
 }
