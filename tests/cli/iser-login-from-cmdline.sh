@@ -29,78 +29,92 @@ booted() {
 }
 plan="$RDMASTOR iser-login --from-cmdline --dry-run"
 
-# plans STATUS CMDLINE LINE…: what would be logged in to
+list='.sessions[] | "\(.target) \(.portal) \(.transport) \(.initiator)"'
+# plans STATUS CMDLINE LINE…: the sessions that would be logged in to; as text in the file "text"
 plans() {
 	local status=$1 cmdline=$2 rc=0
 	shift 2
 	# shellcheck disable=SC2086 # several words
-	booted none "$cmdline" $plan >out 2>err || rc=$?
+	booted none "$cmdline" $plan --json >out 2>err || rc=$?
 	same "status of '$cmdline' ($(cat err))" "$status" $rc
-	sed 's/; when it is lost.*//' out >lines
+	jq -r "$list" out >lines
 	printf '%s\n' "$@" | diff - lines || die "$cmdline: $(cat err)"
-	! grep -q hush out err || die "$cmdline: a secret is told: $(cat out err)"
+	# shellcheck disable=SC2086 # several words
+	booted none "$cmdline" $plan >text 2>&1
+	! grep -q hush out err text || die "$cmdline: a secret is told: $(cat out err text)"
 }
 
 me=iqn.2024-01.a:me
 plans 0 "quiet rd.iscsi.initiator=$me netroot=iscsi:127.0.0.1::::${iqn}0 netroot=iser:joe:hush1hush1hush@127.0.0.2::3261:1:${iqn}1" \
-	"${iqn}0 at 127.0.0.1:3260: would be logged in to over tcp, as $me" \
-	"${iqn}1 at 127.0.0.2:3261: would be logged in to over iser, as $me"
-grep -q "initiator name $me (kernel command line)" err || die "its source: $(cat err)"
-grep -q "${iqn}1 at 127.0.0.2 (kernel command line: netroot=iser:)" err || die "its source: $(cat err)"
+	"${iqn}0 127.0.0.1:3260 tcp $me" "${iqn}1 127.0.0.2:3261 iser $me"
+grep -q "initiator .*$me.*kernel command line" err || die "its source: $(cat err)"
+grep -q "${iqn}1 .*127.0.0.2.*kernel command line.*netroot=iser:" err ||
+	die "its source: $(cat err)"
 plans 0 "root=iscsi:[::1]:6:3260:0:${iqn}0 iscsi_initiator=$me rd.iscsi.param=node.session.timeo.replacement_timeout=33" \
-	"${iqn}0 at [::1]:3260: would be logged in to over tcp, as $me"
-grep -q 'when it is lost: requests wait 33 s' out || die "rd.iscsi.param: $(cat out)"
+	"${iqn}0 [::1]:3260 tcp $me"
+grep -Eq '(lost|loss).*\b33 s\b' text || die "rd.iscsi.param: $(cat text)"
 plans 0 "iscsi_initiator=$me iscsi_target_name=${iqn}0 iscsi_target_ip=127.0.0.1,127.0.0.2 iscsi_target_port=3261 iscsi_username=joe iscsi_password=hush1hush1hush" \
-	"${iqn}0 at 127.0.0.1:3261: would be logged in to over tcp, as $me" \
-	"${iqn}0 at 127.0.0.2:3261: would be logged in to over tcp, as $me"
+	"${iqn}0 127.0.0.1:3261 tcp $me" "${iqn}0 127.0.0.2:3261 tcp $me"
 plans 3 "rd.iscsi.initiator=$me netroot=iscsi:3260 netroot=iscsi:127.0.0.1::::${iqn}0 rd.iscsi.param=node.startup=onboot rd.iscsi.login_retry_max=5" \
-	"${iqn}0 at 127.0.0.1:3260: would be logged in to over tcp, as $me"
-grep -q "netroot: the string 'iscsi:3260' names no target" err || die "one that is wrong: $(cat err)"
-grep -q "rd.iscsi.param=node.startup has no meaning here" err || die "a record without meaning: $(cat err)"
+	"${iqn}0 127.0.0.1:3260 tcp $me"
+grep -q "netroot.*'iscsi:3260'.*target" err || die "one that is wrong: $(cat err)"
+grep -q "rd.iscsi.param=node.startup" err || die "a record without meaning: $(cat err)"
 
 plans 3 "rd.iscsi.initiator=$me netroot=iscsi:no-such-host.invalid::::${iqn}1 netroot=iscsi:127.0.0.1::::${iqn}0" \
-	"${iqn}0 at 127.0.0.1:3260: would be logged in to over tcp, as $me"
-grep -q "host 'no-such-host.invalid'" err || die "a name that is none: $(cat err)"
+	"${iqn}0 127.0.0.1:3260 tcp $me"
+grep -q "'no-such-host.invalid'" err || die "a name that is none: $(cat err)"
 
 # The firmware's
 rc=0
 # shellcheck disable=SC2086 # several words
-booted firmware "rd.iscsi.firmware=1 netroot=iscsi:127.0.0.1::::${iqn}0" $plan >out 2>err || rc=$?
+booted firmware "rd.iscsi.firmware=1 netroot=iscsi:127.0.0.1::::${iqn}0" $plan --json \
+	>out 2>err || rc=$?
 same "status with the firmware ($(cat err))" 0 $rc
-grep -q "^iqn.2024-01.lab:t0 at 10.0.0.3:3260: would be logged in to over tcp, as iqn.2024-01.lab:firmware" out || die "firmware: $(cat out)"
-grep -q "^${iqn}0 at 127.0.0.1:3260: .* as iqn.2024-01.lab:firmware" out || die "its initiator goes for all: $(cat out)"
-grep -q 'initiator name iqn.2024-01.lab:firmware (iBFT)' err || die "its source: $(cat err)"
+jq -r "$list" out >lines
+grep -qx "iqn.2024-01.lab:t0 10.0.0.3:3260 tcp iqn.2024-01.lab:firmware" lines ||
+	die "firmware: $(cat out)"
+grep -qx "${iqn}0 127.0.0.1:3260 tcp iqn.2024-01.lab:firmware" lines ||
+	die "its initiator goes for all: $(cat out)"
+grep -q 'initiator .*iqn.2024-01.lab:firmware.*iBFT' err || die "its source: $(cat err)"
 # shellcheck disable=SC2086 # several words
-booted firmware "rd.iscsi.firmware=1 rd.iscsi.initiator=$me" $plan >out 2>err || die "command line before firmware: $(cat err)"
-grep -q "as $me" out || die "command line before firmware: $(cat out)"
+booted firmware "rd.iscsi.firmware=1 rd.iscsi.initiator=$me" $plan --json >out 2>err ||
+	die "command line before firmware: $(cat err)"
+jq -e --arg me $me '.sessions | length == 1 and .[0].initiator == $me' out >/dev/null ||
+	die "command line before firmware: $(cat out)"
 booted firmware quiet "$RDMASTOR" iser-login --ibft --dry-run --json >out 2>err || die "--ibft: $(cat err)"
 jq -e '.sessions | length == 1 and .[0].target == "iqn.2024-01.lab:t0" and .[0].initiator == "iqn.2024-01.lab:firmware"' out >/dev/null || die "--ibft: $(cat out)"
 ! grep -q hush out err || die "--ibft: a secret is told"
 # shellcheck disable=SC2086 # several words
 {
-	refused 1 "the kernel command line wants no iSCSI target" booted none quiet $plan
-	refused 1 "the firmware's targets are wanted, but this machine's firmware has left no iBFT" booted none netroot=iscsi $plan
-	grep -q 'of what is wanted nothing could be understood' refused.err || die "$(cat refused.err)"
-	refused 1 "host 'no-such-host.invalid'" booted none "netroot=iscsi:no-such-host.invalid::::${iqn}1" $plan
-	refused 2 'rd.iscsi.target.name= names a target, but not where it is' booted none "rd.iscsi.target.name=${iqn}0" $plan
-	refused 1 "this machine's firmware has left no iBFT" booted none quiet "$RDMASTOR" iser-login --ibft --dry-run
-	refused 1 "the firmware's iBFT names no target" booted 'firmware; echo 0 >/sys/firmware/ibft/target0/flags' quiet "$RDMASTOR" iser-login --ibft --dry-run
-	fails 2 'targets that are named, --from-cmdline and --ibft: give one of them' $plan --ibft
-	fails 2 'give one of them' $plan iser://127.0.0.1/$iqn
+	error 1 not-found '' 'kernel.command.line iSCSI target' booted none quiet $plan
+	error 1 not-found '' '' booted none netroot=iscsi $plan
+	grep -q 'firmware.*no iBFT' error.err || die "its reason: $(cat error.err)"
+	error 1 unreachable 'kernel command line: netroot=iscsi:' "'no-such-host.invalid'" \
+		booted none "netroot=iscsi:no-such-host.invalid::::${iqn}1" $plan
+	error 2 usage '' 'rd.iscsi.target.name=' booted none "rd.iscsi.target.name=${iqn}0" $plan
+	error 1 not-found '' 'firmware no.iBFT' \
+		booted none quiet "$RDMASTOR" iser-login --ibft --dry-run
+	error 1 not-found '' 'firmware iBFT no.target' \
+		booted 'firmware; echo 0 >/sys/firmware/ibft/target0/flags' \
+		quiet "$RDMASTOR" iser-login --ibft --dry-run
+	error 2 usage '' '--from-cmdline --ibft' $plan --ibft
+	error 2 usage '' '--from-cmdline --ibft' $plan iser://127.0.0.1/$iqn
 }
 
 # As an operand
 a="$RDMASTOR iser-login --dry-run -i $me"
 # shellcheck disable=SC2086 # several words
 {
-	$a "iscsi:joe:hush1hush1hush:disk:hush2hush2hush@127.0.0.1::3261::${iqn}0" >out 2>err || die "an operand: $(cat err)"
-	grep -q "^${iqn}0 at 127.0.0.1:3261: would be logged in to over tcp, as $me" out || die "an operand: $(cat out)"
-	fails 2 "'iscsi:' stands for the firmware's targets: --ibft" $a iscsi:
-	fails 2 "the string names no host for ${iqn}0, and DHCP is not asked" $a iscsi:::::${iqn}0
-	fails 2 "the string 'iscsi:…@127.0.0.1' names no target" $a iscsi:joe:hush@127.0.0.1
-	! grep -q hush fails.err || die "told: $(cat fails.err)"
-	fails 1 '127.0.0.1:1: connection refused|127.0.0.1:1' "$RDMASTOR" iser-discover "iscsi:joe:hush1hush1hush@127.0.0.1::1::${iqn}0"
-	! grep -q hush fails.err || die "told: $(cat fails.err)"
-	fails 2 'the string names no host to ask' "$RDMASTOR" iser-discover iscsi:::::${iqn}0
-	fails 2 'the string names no host to ask' "$RDMASTOR" iser-discover iscsi:
+	$a --json "iscsi:joe:hush1hush1hush:disk:hush2hush2hush@127.0.0.1::3261::${iqn}0" \
+		>out 2>err || die "an operand: $(cat err)"
+	same 'an operand' "$(jq -r "$list" out)" "${iqn}0 127.0.0.1:3261 tcp $me"
+	error 2 usage '' "'iscsi:' firmware --ibft" $a iscsi:
+	error 2 usage '' "host ${iqn}0 DHCP" $a iscsi:::::${iqn}0
+	error 2 usage '' "'iscsi:….*@127.0.0.1' target HOST NAME" $a iscsi:joe:hush@127.0.0.1
+	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	error 1 refused iscsi://127.0.0.1:1/ 'connection.refused 127.0.0.1:1' \
+		"$RDMASTOR" iser-discover "iscsi:joe:hush1hush1hush@127.0.0.1::1::${iqn}0"
+	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	error 2 usage '' '^[^@]*host' "$RDMASTOR" iser-discover iscsi:::::${iqn}0
+	error 2 usage '' '^[^@]*host' "$RDMASTOR" iser-discover iscsi:
 }
