@@ -69,23 +69,29 @@ says 7 "iscsistart: invalid username $long. Max username length is 256." '' -u "
 says 7 "iscsistart: invalid username_in $long. Max username_in length is 256." '' -U "$long"
 
 # What is ours: numbers are numbers, no secret is told, and the reason follows
-says 7 '' "iscsistart: port: 'x' is not a whole number" -i a -g 1 -t b -a 127.0.0.1 -p x
-says 7 '' "iscsistart: tgpt: must be 0 to 65535" -i a -g 65536 -t b -a 127.0.0.1
+# reason STATUS PREFIX WORDS WORD…: the tool's words to the byte, and then ours
+reason() { error "$1" - "^iscsistart: $2" "$3" timeout 20 ./iscsistart "${@:4}"; }
+reason 7 port: "'x'" -i a -g 1 -t b -a 127.0.0.1 -p x
+reason 7 tgpt: '0.to.65535' -i a -g 65536 -t b -a 127.0.0.1
 says 7 'iscsistart: invalid password . Max password length is 256.' '' -w "$long"
 says 7 'iscsistart: invalid password_in . Max password_in length is 256.' '' -W "$long"
 one="-i iqn.2024-01.a:b -t iqn.2024-01.a:c -g 1 -a 127.0.0.1"
 # shellcheck disable=SC2086 # several words
 {
 	says 1 '' 'iscsistart: Unknown parameter foo.bar.' $one -P foo.bar=1
-	says 1 '' "iscsistart: Invalid --param node.session.cmds_max. node.session.cmds_max: must be 16 to 2048" $one -P node.session.cmds_max=1
-	says 1 '' "iscsistart: Invalid --param iface.transport_name. iface.transport_name: 'bnx2i' is neither tcp nor iser" $one -P iface.transport_name=bnx2i
-	says 1 '' "iscsistart: Invalid --param node.session.initial_login_retry_max. node.session.initial_login_retry_max: 'x' is not a whole number" \
+	reason 1 'Invalid --param node\.session\.cmds_max\. ' '16.to.2048' \
+		$one -P node.session.cmds_max=1
+	reason 1 'Invalid --param iface\.transport_name\. ' "'bnx2i' tcp iser" \
+		$one -P iface.transport_name=bnx2i
+	reason 1 'Invalid --param node\.session\.initial_login_retry_max\. ' "'x'" \
 		$one -P node.session.initial_login_retry_max=x
-	says 1 '' "iscsistart: Invalid --param node.session.auth.password. node.session.auth.password: more than 256 bytes" $one -P node.session.auth.password="$long"
+	reason 1 'Invalid --param node\.session\.auth\.password\. ' '256.bytes' \
+		$one -P node.session.auth.password="$long"
+	! grep -q xxx error.err || die "a secret is told: $(cat error.err)"
 	says 7 '' "iscsistart: TargetName or IP Address is too long. Exiting iscsistart" $one -t "${long:0:250}"
 	says 1 '' 'iscsistart: CHAP configuration has incoming authentication credentials but has no outgoing credentials configured.' $one -U a -W b
-	says 1 '' 'iscsistart: the target is to prove itself, but its secret is not given' $one -u a -w b -U c
-	says 1 '' "iscsistart: Invalid --param iface.hwaddress. iface.hwaddress: no network interface has the address '52:54:00:00:00:99'" \
+	reason 1 '' 'target secret' $one -u a -w b -U c
+	reason 1 'Invalid --param iface\.hwaddress\. ' "'52:54:00:00:00:99'" \
 		$one -P iface.hwaddress=52:54:00:00:00:99
 	says 7 '' "iscsistart: InitiatorName is too long. Exiting iscsistart" $one -i "$long"
 }

@@ -79,24 +79,35 @@ jq -e '.records | length == 2 and .[0]["node.name"] == "iqn.2024-01.lab:t0" and 
 
 within ibft ./iscsistart -b -P nonsense=1 >out 2>err
 same "status of an unknown parameter" 1 $?
-refused 1 "no network interface has the address 52:54:00:00:00:01 that the iBFT names" within ibft ./iscsistart -N
+refused 1 52:54:00:00:00:01 within ibft ./iscsistart -N
 line='Setting up software interface'
 same "what -N says" "$line |$line  failed|$line |$line  failed|" "$(tr '\n' '|' <refused.out)"
-within ibft "$RDMASTOR" iscsistart -b --dry-run >out || die "--dry-run: status $?"
-same "--dry-run" "iqn.2024-01.lab:t0 at 10.0.0.1 port 3260, over TCP, as iqn.2024-01.lab:init
-iqn.2024-01.lab:t1 at 10.0.1.1 port 3260, over TCP, as iqn.2024-01.lab:init" "$(cat out)"
-within ibft "$RDMASTOR" iscsistart -b --dry-run -P iface.transport_name=iser -i iqn.2024-01.lab:me >out
-grep -q 'over iSER, as iqn.2024-01.lab:me' out || die "--dry-run: $(cat out)"
+within ibft "$RDMASTOR" iscsistart -b --dry-run --json >out || die "--dry-run: status $?"
+jq -c '.sessions[] | [.target, .address, .port, .transport, .initiator]' out >lines
+diff - lines <<-'E' || die "--dry-run"
+	["iqn.2024-01.lab:t0","10.0.0.1",3260,"tcp","iqn.2024-01.lab:init"]
+	["iqn.2024-01.lab:t1","10.0.1.1",3260,"tcp","iqn.2024-01.lab:init"]
+E
+within ibft "$RDMASTOR" iscsistart -b --dry-run --json \
+	-P iface.transport_name=iser -i iqn.2024-01.lab:me >out
+jq -e '.sessions | length == 2 and
+	all(.transport == "iser" and .initiator == "iqn.2024-01.lab:me")' out >/dev/null ||
+	die "--dry-run: $(cat out)"
 
 # No table, and none with a target
 for letter in f b N; do
-	refused 21 "this machine's firmware has left no iBFT" within none ./iscsistart -$letter
-	refused 21 "the firmware's iBFT names no target" within 'ibft; rm -r /sys/firmware/ibft/target*' ./iscsistart -$letter
-	refused 1 "this machine's firmware has left no iBFT" within none "$RDMASTOR" iscsistart -$letter
+	refused 21 'no iBFT' within none ./iscsistart -$letter
+	refused 21 'no target' within 'ibft; rm -r /sys/firmware/ibft/target*' ./iscsistart -$letter
+	error 1 not-found '' 'no.iBFT' within none "$RDMASTOR" iscsistart -$letter
 done
 same "what -N says" "Could not setup fw entries." "$(within none ./iscsistart -N 2>/dev/null)"
 same "what -b says" "Could not get boot entry." "$(within none ./iscsistart -b 2>/dev/null)"
 same "what -f says" "Could not get list of targets from firmware." "$(within none ./iscsistart -f 2>/dev/null)"
-refused 21 "the firmware's iBFT names no initiator: -i does" within 'ibft; echo >/sys/firmware/ibft/initiator/initiator-name' ./iscsistart -b
-refused 1 "read none.conf: no such file" within ibft ./iscsistart -b -c none.conf
-refused 2 "node.session.cmds_max: must be 16 to 2048" within "ibft; echo 'node.session.cmds_max = 3' >bad.conf" "$RDMASTOR" iscsistart -b -c bad.conf -P nonsense=1
+refused 21 'no initiator' \
+	within 'ibft; echo >/sys/firmware/ibft/initiator/initiator-name' ./iscsistart -b
+error 1 - none.conf 'no.such.file' within ibft ./iscsistart -b -c none.conf
+error 2 usage '' nonsense \
+	within "ibft; echo 'node.session.cmds_max = 3' >bad.conf" \
+	"$RDMASTOR" iscsistart -b -c bad.conf -P nonsense=1
+grep -q 'node\.session\.cmds_max.* 16 to 2048' error.err ||
+	die "a value out of its range in the file: $(cat error.err)"

@@ -5,24 +5,30 @@
 requires jq
 a="$RDMASTOR iscsistart"
 one="-i iqn.2024-01.a:b -t iqn.2024-01.a:c -g 1 -a 127.0.0.1"
+session='.sessions[] | [.target, .address, .port, .transport, .initiator]'
 long=$(printf 'x%.0s' $(seq 300))
 # shellcheck disable=SC2086 # several words
 {
-	fails 2 '^rdmastor iscsistart: InitiatorName not set$' $a
-	fails 2 'Portal Group not set$' $a -i x
-	fails 2 'TargetName not set$' $a -i x -g 1
-	fails 2 'IP Address not set$' $a -i x -g 1 -t x --json
-	fails 2 "unknown option '-x'" $a -x
-	fails 2 "'more' is one operand too many" $a $one more
-	fails 2 "Invalid --param foo. Missing value." $a $one -P foo
-	fails 2 "Unknown parameter foo.bar" $a $one -P foo.bar=1
-	fails 2 "A user or secret has more than 256 bytes" $a $one -w "$long"
-	$a $one --dry-run >out || die "--dry-run: $?"
-	same "--dry-run" 'iqn.2024-01.a:c at 127.0.0.1 port 3260, over TCP, as iqn.2024-01.a:b' "$(cat out)"
-	$a $one --dry-run -P iface.transport_name=iser -p 3261 -P iface.initiatorname=iqn.2024-01.a:d -P node.startup=manual >out 2>err || die "--dry-run: $?"
-	same "over iSER" 'iqn.2024-01.a:c at 127.0.0.1 port 3261, over iSER, as iqn.2024-01.a:d' "$(cat out)"
-	same "a name without meaning" 'rdmastor iscsistart: node.startup has no meaning here' "$(cat err)"
-	$a $one -a '[fd00::1]' --dry-run | grep -q 'at fd00::1 port' || die "brackets"
+	error 2 usage '' InitiatorName $a
+	error 2 usage '' Portal.Group $a -i x
+	error 2 usage '' TargetName $a -i x -g 1
+	error 2 usage '' IP.Address $a -i x -g 1 -t x --json
+	error 2 usage '' "'-x'" $a -x
+	error 2 usage '' "'more' operand" $a $one more
+	error 2 usage '' '--param foo value' $a $one -P foo
+	error 2 usage '' 'unknown foo\.bar' $a $one -P foo.bar=1
+	error 2 usage '' 'user secret 256.bytes' $a $one -w "$long"
+	$a $one --dry-run --json >out || die "--dry-run: $?"
+	same "--dry-run" "$(jq -c "$session" out)" \
+		'["iqn.2024-01.a:c","127.0.0.1",3260,"tcp","iqn.2024-01.a:b"]'
+	$a $one --dry-run --json -P iface.transport_name=iser -p 3261 \
+		-P iface.initiatorname=iqn.2024-01.a:d -P node.startup=manual >out 2>err ||
+		die "--dry-run: $?"
+	same "over iSER" "$(jq -c "$session" out)" \
+		'["iqn.2024-01.a:c","127.0.0.1",3261,"iser","iqn.2024-01.a:d"]'
+	same "a name without meaning: lines" "$(wc -l <err)" 1
+	grep -q 'node\.startup' err || die "a name without meaning: $(cat err)"
+	$a $one -a '[fd00::1]' --dry-run | grep -q '\bfd00::1\b' || die "brackets"
 	$a --version | grep -qx 'iscsistart version 2.1.8 (rdmastor)' || die "--version"
 }
 
