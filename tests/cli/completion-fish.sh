@@ -13,5 +13,6 @@ offers() {
 	fish --no-config -c 'source $argv[1]/completions/rdmastor.fish; complete -C $argv[2]' "$top" "$1" | cut -f1
 }
 check_completions --output= file: folder/
-fish --no-config -c 'source $argv[1]/completions/rdmastor.fish; complete -C "rdmastor info --verb"' "$top" | grep -q "^--verbose	tell each step" ||
+fish --no-config -c 'source $argv[1]/completions/rdmastor.fish; complete -C "rdmastor info --verb"' "$top" |
+	grep -q "^--verbose	[a-z]" ||
 	die "no description"

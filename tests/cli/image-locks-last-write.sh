@@ -25,7 +25,7 @@ for ((i = 0; i < 50; i++)); do in_kernel && break; sleep 0.1; done
 in_kernel || { echo "the write does not wait in the kernel here"; exit 77; }
 kill -KILL "$SERVER"
 wait "$client" || true
-fails 1 'mnt/disk: is in use' timeout 20 "$RDMASTOR" export mnt/disk --nbd "unix:$TMP/other.sock"
+error 1 busy mnt/disk '' timeout 20 "$RDMASTOR" export mnt/disk --nbd "unix:$TMP/other.sock"
 thaw
 offer mnt/disk --nbd "unix:$SOCK"
 stop

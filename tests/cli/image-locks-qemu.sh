@@ -19,11 +19,10 @@ qemu-io -f raw -c 'write -P 0x11 0 4k' disk >/dev/null || die 'the lock is left'
 
 # qemu first
 up qemu-nbd -t -f raw -k "$SOCK" disk
-by="is in use: qemu-nbd .pid [0-9]+."
-fails 1 "disk: $by" ours copy src disk
-fails 1 "disk: $by" ours serve disk --nvmf --tcp 127.0.0.1:0
+error 1 busy disk 'qemu-nbd pid.[0-9]+' ours copy src disk
+error 1 busy disk 'qemu-nbd pid.[0-9]+' ours serve disk --nvmf --tcp 127.0.0.1:0
 ours copy disk image >/dev/null 2>copy.err || die "a copy of it is refused: $(cat copy.err)"
-grep -q 'in use for writing: qemu-nbd.*inconsistent' copy.err || die "no warning: $(cat copy.err)"
+grep -q 'disk: .*qemu-nbd' copy.err || die "no warning: $(cat copy.err)"
 ours copy src disk --force >/dev/null || die 'force'
 down
 ours copy src disk >/dev/null || die 'the lock is left'
@@ -33,7 +32,7 @@ ours copy src disk >/dev/null || die 'the lock is left'
 device=$(losetup -f --show src 2>/dev/null) || exit 0
 cleanup_fn losetup -d "$device"
 up qemu-nbd -t -f raw -k "$SOCK" "$device"
-fails 1 "$device: is in use: qemu-nbd" ours copy disk "$device"
+error 1 busy "$device" qemu-nbd ours copy disk "$device"
 down
 offer "$device" --nbd "unix:$SOCK"
 refused 1 'Failed to get "write" lock' qemu-io -f raw -c 'write 0 4k' "$device"

@@ -4,24 +4,28 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 
+hinted() { sed -n '/^hint: /p' error.err | grep -oE "$1://[^ ']+"; } # SCHEME: the URI
+
 serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
-fails 1 '; NVMe/TCP answers there$' ours info "nvme+rdma://127.0.0.1:$PORT/$NQN/1"
-uri=$(sed -n 's/^hint: //p' fails.err)
-[ "$uri" = "nvme+tcp://127.0.0.1:$PORT/$NQN/1" ] || die "hint: $(cat fails.err)"
+error 1 - "127.0.0.1:$PORT" NVMe/TCP ours info "nvme+rdma://127.0.0.1:$PORT/$NQN/1"
+uri=$(hinted 'nvme\+tcp')
+same hint "$uri" "nvme+tcp://127.0.0.1:$PORT/$NQN/1"
 ours info "$uri" >/dev/null
-fails 1 '; NVMe/TCP answers there$' ours nvmf-discover "nvme+rdma://127.0.0.1:$PORT"
-ours nvmf-discover "$(sed -n 's/^hint: //p' fails.err)" | grep -q "$NQN"
-fails 1 'does not speak iWARP$' ours info "nvme+rdma://127.0.0.1:$PORT/$NQN?rdma=iwarp"
+error 1 - "127.0.0.1:$PORT" NVMe/TCP ours nvmf-discover "nvme+rdma://127.0.0.1:$PORT"
+ours nvmf-discover "$(hinted 'nvme\+tcp')" | grep -q "$NQN"
+error 1 protocol "127.0.0.1:$PORT" 'MPA iWARP' \
+	ours info "nvme+rdma://127.0.0.1:$PORT/$NQN?rdma=iwarp"
 stop
-fails 1 "nobody listens at TCP 127.0.0.1:$PORT$" ours info "nvme+rdma://127.0.0.1:$PORT/$NQN"
+error 1 - "127.0.0.1:$PORT" 'connection.refused' ours info "nvme+rdma://127.0.0.1:$PORT/$NQN"
+! grep -q 'NVMe/TCP' error.err || die "names a service without a listener: $(cat error.err)"
 
 # and the other way round: a port for software iWARP only
 serve ram:1M --nvmf --nqn "$NQN" --rdma '127.0.0.1:0?rdma=iwarp'
-fails 1 '; software iWARP answers there$' ours info "nvme+tcp://127.0.0.1:$PORT/$NQN/1"
-uri=$(sed -n 's/^hint: //p' fails.err)
-[ "$uri" = "nvme+rdma://127.0.0.1:$PORT/$NQN/1?rdma=iwarp" ] || die "hint: $(cat fails.err)"
+error 1 closed "127.0.0.1:$PORT" iWARP ours info "nvme+tcp://127.0.0.1:$PORT/$NQN/1"
+uri=$(hinted 'nvme\+rdma')
+same hint "$uri" "nvme+rdma://127.0.0.1:$PORT/$NQN/1?rdma=iwarp"
 ours info "$uri" >/dev/null
-fails 1 '; software iWARP answers there$' ours nvmf-discover "nvme+tcp://127.0.0.1:$PORT"
+error 1 closed "127.0.0.1:$PORT" iWARP ours nvmf-discover "nvme+tcp://127.0.0.1:$PORT"
 stop
 
 # a port that closes either
@@ -35,4 +39,6 @@ while True:
 closer=$!
 cleanup_fn kill $closer
 for _ in {1..100}; do [ ! -s port ] || break; sleep 0.1; done
-fails 1 'connection (closed|reset) by the peer$' ours info "nvme+tcp://127.0.0.1:$(cat port)/$NQN/1"
+error 1 closed "127.0.0.1:$(cat port)" 'connection.(closed|reset)' \
+	ours info "nvme+tcp://127.0.0.1:$(cat port)/$NQN/1"
+! grep -Eq 'iWARP|^hint:' error.err || die "names a service that does not answer: $(cat error.err)"

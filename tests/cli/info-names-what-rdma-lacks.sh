@@ -3,6 +3,7 @@
 # Without RDMA in the kernel, info on an nvme+rdma: URI says which part is missing and what needs none of it.
 . "$(dirname "$0")/lib.sh"
 [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || { echo "this machine has RDMA devices"; exit 77; }
-fails 1 'kernel module .* is not loaded|there is no RDMA device' "$RDMASTOR" info --timeout 5 'nvme+rdma://127.0.0.1/nqn.2024-01.org.example:x'
-grep -q 'nvme+tcp://' fails.err || die "no way out is named: $(cat fails.err)"
-fails 2 colour "$RDMASTOR" info 'nvme+rdma://127.0.0.1/nqn.2024-01.org.example:x?colour=red'
+error 1 - 127.0.0.1:4420 'kernel.module|RDMA.device nvme\+tcp://' \
+	"$RDMASTOR" info --timeout 5 'nvme+rdma://127.0.0.1/nqn.2024-01.org.example:x'
+error 2 usage 'nvme\+rdma://.*[?]colour=red' "'colour'" \
+	"$RDMASTOR" info 'nvme+rdma://127.0.0.1/nqn.2024-01.org.example:x?colour=red'

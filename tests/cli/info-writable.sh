@@ -19,7 +19,7 @@ read_only true 'ram:1M?ro=1'
 read_only false disk
 read_only true 'file:disk?ro=1'
 ours info disk >out
-grep -q '^read-only:   no$' out || die "$(cat out)"
+grep -q '^read-only: *no$' out || die "$(cat out)"
 chmod 444 disk
 if [ "$(id -u)" = 0 ]; then
 	chmod 755 .

@@ -17,7 +17,7 @@ beside/rdmastor --install beside || die "beside: exit status $?"
 
 rm "links/$first"
 echo mine >"links/$first"
-fails 1 "links/$first is there already and is not rdmastor" "$RDMASTOR" --install links
+error 1 - "links/$first\\>" 'already|exists' "$RDMASTOR" --install links
 [ "$(cat "links/$first")" = mine ] || die "overwrote a foreign file"
-fails 1 'open folder nowhere: no such file or directory' "$RDMASTOR" --install nowhere
-fails 2 '^rdmastor: --install needs an argument: DIR' "$RDMASTOR" --install
+error 1 - nowhere 'no.such.file' "$RDMASTOR" --install nowhere
+error 2 - '^rdmastor: .*--install' '\<DIR\>' "$RDMASTOR" --install

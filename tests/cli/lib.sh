@@ -102,6 +102,9 @@ refused() {
 	grep -qF -- "$text" refused.err || die "$*: no '$text' in: $(cat refused.err)"
 }
 
+# ere TEXT: a regular expression for just that
+ere() { sed 's/[][(){}.+*?^$|\\]/\\&/g' <<<"$1"; }
+
 same() { # WHAT IS EXPECTED
 	[ "$2" = "$3" ] || die "$1 is '$2', not '$3'"
 }

@@ -17,10 +17,9 @@ cleanup_fn end
 
 daemon a >/dev/null
 first=$(cat pid)
-fails 1 "pid: in use by process $first\$" daemon b
-fails 1 "in use by process $first" daemon b --json
-same code "$(jq -r .error.code fails.out)" busy
-fails 1 "in use by process $first" ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --pid-file pid
+error 1 - '^rdmastor export: pid: ' "\\<$first$" daemon b
+error 1 busy pid "\\<$first$" daemon b --json
+error 1 busy pid "\\<$first$" ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --pid-file pid
 same 'the pid file' "$(cat pid)" "$first"
 [ ! -e b.sock ] || die 'the refused one left a socket'
 kill -KILL "$first"
@@ -40,7 +39,7 @@ other=$!
 cleanup_fn kill "$other"
 sleep 0.1
 echo "$other" >pid
-fails 1 "in use by process $other" daemon c
+error 1 busy pid "\\<$other$" daemon c --json
 touch -d '1 hour ago' pid # its number was another process's then
 daemon c >/dev/null
 [ "$(cat pid)" != "$other" ] || die 'the pid file of a process that is gone was kept'
@@ -50,14 +49,16 @@ gone "$(cat pid 2>/dev/null || echo 99999999)"
 # a link in its place is not followed
 echo precious >precious
 ln -sf precious pid
-fails 2 'pid: is a symbolic link' daemon d
+error 2 usage pid symbolic.link daemon d --json
 same 'what the link leads to' "$(cat precious)" precious
 
 # another file is not taken for one, and nothing listens before that is known
 rm pid
 echo precious >pid
-fails 2 'pid: is not a pid file' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --pid-file pid
+error 2 usage pid pid.file ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --pid-file pid
 same 'the other file' "$(cat pid)" precious
 rm pid
-fails 1 '/nonexist/p: write: no such file' ours serve ram:1M --nvmf --tcp :0 --pid-file /nonexist/p
-! grep -q 'allow-host' fails.err || die "a warning of a target that never listened: $(cat fails.err)"
+error 1 not-found /nonexist/p 'no.such.file' \
+	ours serve ram:1M --nvmf --tcp :0 --pid-file /nonexist/p
+! grep -q 'allow-host' error.err ||
+	die "a warning of a target that never listened: $(cat error.err)"

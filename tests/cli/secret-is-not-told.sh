@@ -3,10 +3,10 @@
 # A password in a URI shows neither in the list of processes nor in a message.
 . "$(dirname "$0")/lib.sh"
 requires jq
-fails 2 'nbd://joe@host/x' "$RDMASTOR" nbd://joe:hush@host/x
-! grep -q hush fails.err || die "told: $(cat fails.err)"
-fails 2 'nbd://joe@host/x' "$RDMASTOR" nbd://joe:hush@host/x --json
-! grep -q hush fails.out fails.err || die "told: $(cat fails.out fails.err)"
+error 2 - 'nbd://joe@host/x' '' "$RDMASTOR" nbd://joe:hush@host/x
+! grep -q hush error.err || die "told: $(cat error.err)"
+error 2 usage '' 'nbd://joe@host/x' "$RDMASTOR" nbd://joe:hush@host/x --json
+! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
 
 # An answer about one of several is a result
 for words in "nfsrdma-discover nfs+rdma://joe:hush@127.0.0.1:1/x" "iser-discover iscsi://joe%hush@127.0.0.1:1/" "nvmf-disconnect nvme+tcp://joe:hush@127.0.0.1:1/nqn.x" \

@@ -31,7 +31,7 @@ waits() {
 	rm -f err
 	"${as[@]}" env -i KEPT=variable "${variables[@]}" "$TMP/rdmastor" iser-discover "$portal" --timeout 30 "$@" 2>err &
 	SERVER=$!
-	for ((i = 0; i < 100; i++)); do ! grep -q ' initiator name ' err 2>/dev/null || return 0; sleep 0.1; done
+	for ((i = 0; i < 100; i++)); do ! grep -q 'iqn\.' err 2>/dev/null || return 0; sleep 0.1; done
 	die "not at the portal: $(cat err)"
 }
 dumpable() { [ "$(stat -c %u "/proc/$SERVER/environ")" = "$user" ]; } # proc(5)
@@ -58,11 +58,11 @@ over
 variables=()
 waits -v -u joe --secret-file readable
 dumpable && die 'a core dump would hold the secret of a file'
-grep -q 'readable: .*readable by other users .mode 644' err || die "no word of the mode: $(cat err)"
-! grep -q 'RFC 7143' err || die "a long secret is noted: $(cat err)"
+grep -q 'readable: .*\<644\>' err || die "no word of the mode: $(cat err)"
+! grep -q 'CHAP.*\<12\>' err || die "a long secret is noted: $(cat err)"
 over
 
 waits -v -u joe --secret-file short
-! grep -q 'other users' err || die "a private file is noted: $(cat err)"
-grep -q 'CHAP secret has 5 bytes: RFC 7143 requires at least 12' err || die "no word of the length: $(cat err)"
+! grep -q 'short: ' err || die "a private file is noted: $(cat err)"
+grep -q 'CHAP.*\<5\>.*\<12\>' err || die "no word of the length: $(cat err)"
 over

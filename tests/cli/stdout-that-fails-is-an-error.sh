@@ -6,9 +6,9 @@ full() { "$RDMASTOR" "$@" >/dev/full; }
 closed() { "$RDMASTOR" "$@" >&-; }
 gone() { (sleep 0.2; exec "$RDMASTOR" "$@") | true; return "${PIPESTATUS[0]}"; }
 for words in --version --help --option-rows; do
-	fails 1 '^rdmastor: standard output: write: no space left' full "$words"
-	fails 1 '^rdmastor: standard output: write: bad file descriptor' closed "$words"
-	fails 1 '^rdmastor: standard output: write: broken pipe' gone "$words"
+	error 1 - '^rdmastor: standard output: ' 'no.space.left' full "$words"
+	error 1 - '^rdmastor: standard output: ' 'bad.file.descriptor' closed "$words"
+	error 1 - '^rdmastor: standard output: ' 'broken.pipe' gone "$words"
 done
 requires applet:info
-fails 1 '^rdmastor info: standard output: write: no space left' full info ram:1M
+error 1 - '^rdmastor info: standard output: ' 'no.space.left' full info ram:1M

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --timeout 0 waits for a target longer than the usual 10 s; timeout= still limits the attempt.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
-requires python3
+requires jq python3
 end() { kill -KILL "$1" 2>/dev/null; }
 
 python3 -c '
@@ -23,7 +23,7 @@ done
 pids+=($!)
 cleanup_fn end $!
 start=$(date +%s%N)
-fails 1 silent timeout 30 "$RDMASTOR" info "nbd://$at/x?timeout=0.5" --timeout 0
+error 1 timeout "$at" '' timeout 30 "$RDMASTOR" info "nbd://$at/x?timeout=0.5" --timeout 0
 [ $((($(date +%s%N) - start) / 1000000)) -lt 5000 ] || die "timeout= is not kept"
 sleep 11
 for pid in "${pids[@]}"; do
