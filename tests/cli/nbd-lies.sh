@@ -2,16 +2,29 @@
 # shellcheck shell=bash
 # For the tests of the NBD client: servers that break one rule each, all those that the test's lines name.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
-requires python3 cmp
+requires python3 cmp jq
 
-# lie CASE REGEX: reading fails, and the connection ended for that reason
+# failed CASE CODE WORDS: the copy failed with that code (an ERE), about that server, and each of the
+# EREs WORDS is found in its messages outside of the server's address
+failed() {
+	local said word
+	jq -e --arg code "^($2)$" --arg object "unix:.*/lies/$1\\b" \
+		'.error | (.code | test($code)) and (.object | test($object))' out >/dev/null ||
+		die "$1: not '$2' of that server: $(cat out err)"
+	said=$(grep -v '^hint:' err | sed -E 's#(nbd\+)?unix:[^ ]*##g')
+	for word in $3; do
+		grep -Eiq -e "$word" <<<"$said" || die "$1: '$word' is not in: $said"
+	done
+}
+
+# lie CASE CODE WORDS: reading fails, and the connection ended for that reason
 lie() {
 	local rc
 	rm -f dst
-	timeout -k 5 30 "$RDMASTOR" copy -v "$(at "$1")" dst --depth 1 --request 64K >out 2>err
+	timeout -k 5 30 "$RDMASTOR" copy --json "$(at "$1")" dst --depth 1 --request 64K >out 2>err
 	rc=$?
 	[ $rc = 1 ] || die "$1: exit status $rc: $(cat err)"
-	grep -Eq -e "$2" err || die "$1: said '$(cat err)', not '$2'"
+	failed "$@"
 	# what came before the lie may have been written, nothing else
 	[ ! -s dst ] || cmp -s -n "$(stat -c %s dst)" dst /dev/zero || [ -z "$(cmp -l "lies/$1.image" dst | awk '$3')" ] || die "$1: wrong bytes"
 }
@@ -21,8 +34,14 @@ fine() {
 	timeout -k 5 30 "$RDMASTOR" copy -v "$(at "$1")" dst --request 64K >out 2>err || die "$1: $(cat err)"
 	cmp "lies/$1.image" dst || die "$1: bytes differ"
 }
-# sinks CASE REGEX: the same for writing
-sinks() { fails 1 "$2" timeout -k 5 30 "$RDMASTOR" copy -v lies/good.image "$(at "$1")"; }
+# sinks CASE CODE WORDS: the same for writing
+sinks() {
+	local rc
+	timeout -k 5 30 "$RDMASTOR" copy --json lies/good.image "$(at "$1")" >out 2>err
+	rc=$?
+	[ $rc = 1 ] || die "$1: exit status $rc: $(cat err)"
+	failed "$@"
+}
 at() { echo "nbd+unix:///?socket=$TMP/lies/$1&loss=fail-fast&timeout=1&io-timeout=1"; }
 
 mkdir lies

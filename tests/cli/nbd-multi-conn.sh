@@ -15,5 +15,5 @@ ours bench "$URI" --rw randread --bs 4k --numjobs 4 --iodepth 4 --runtime 1 >out
 down
 kit --filter=multi-conn memory 4M multi-conn-mode=disable
 [ "$(lanes "$URI")" = 1 ] || die "lanes: $(lanes "$URI")"
-fails 2 '--numjobs: must be' "$RDMASTOR" bench "$URI" --numjobs 2 --runtime 1
+error 2 usage "$(ere "$URI")" '--numjobs 1.to.1\>' "$RDMASTOR" bench "$URI" --numjobs 2 --runtime 1
 ours bench "$URI" --rw randread --runtime 1 >out || die "one job"

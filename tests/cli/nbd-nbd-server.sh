@@ -15,9 +15,9 @@ ours copy src "$X" --verify >out || die "to it"
 cmp src disk || die "bytes differ on the server"
 ours copy "$X" dst >out || die "from it"
 cmp src dst || die "bytes differ"
-fails 1 "export 'nosuch'" "$RDMASTOR" info "nbd+unix:///nosuch?socket=$SOCK"
+error 1 not-found "unix:$SOCK" "export 'nosuch'" "$RDMASTOR" info "nbd+unix:///nosuch?socket=$SOCK"
 conf_down
 conf_server "$TMP/disk" 'readonly = true'
-fails 1 "the server offers export 'x' read-only" "$RDMASTOR" copy src "$X"
+error 1 permission "unix:$SOCK" "export 'x' read-only" "$RDMASTOR" copy src "$X"
 ours copy "$X" dst2 >out || die "from a read-only one"
 cmp src dst2 || die "bytes differ"

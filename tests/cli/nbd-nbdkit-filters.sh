@@ -13,13 +13,13 @@ round_trip() { # WHAT
 }
 
 kit --filter=noextents --filter=error memory 4M error-pread-rate=100% error=EIO
-fails 1 'read at byte [0-9]+: the NBD server reports an input/output error \(EIO\)' "$RDMASTOR" copy "$URI" null:4M
+error 1 io "$(ere "$URI")" '\<read\> byte.[0-9]+ EIO' "$RDMASTOR" copy "$URI" null:4M
 down
 kit --filter=error memory 4M error-pwrite-rate=100% error=ENOSPC
-fails 1 'write at byte [0-9]+: the NBD server has no space left \(ENOSPC\)' "$RDMASTOR" copy src "$URI" --depth 1
+error 1 io "$(ere "$URI")" '\<write\> byte.[0-9]+ ENOSPC' "$RDMASTOR" copy src "$URI" --depth 1
 down
 kit --filter=error memory 4M error-pwrite-rate=100% error=EPERM
-fails 1 'the NBD server does not permit it \(EPERM\)' "$RDMASTOR" copy src "$URI"
+error 1 io "$(ere "$URI")" '\<write\> EPERM' "$RDMASTOR" copy src "$URI"
 down
 kit --filter=delay memory 4M rdelay=20ms wdelay=20ms
 round_trip delay

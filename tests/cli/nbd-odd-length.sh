@@ -15,7 +15,7 @@ head -c 100000 /dev/urandom >src2
 ours copy src2 "$URI" --verify >out || die "to it"
 cmp src2 disk || die "bytes differ on the server"
 head -c 100352 /dev/urandom >src3
-fails 1 'write at byte [0-9]+: no space left' "$RDMASTOR" copy src3 "$URI"
+error 1 io "$(ere "$URI")" '\<write\> byte.[0-9]+ no.space' "$RDMASTOR" copy src3 "$URI"
 down
 truncate -s 100000 sparse
 kit file sparse

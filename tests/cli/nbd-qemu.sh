@@ -18,8 +18,9 @@ qemu-img compare -q -f raw -F qcow2 raw img.qcow2 || die "the image differs"
 [ "$(stat -c %s img.qcow2)" -lt $((4 << 20)) ] || die "holes were written: $(stat -c %s img.qcow2) bytes"
 
 up qemu-nbd -t -r -f qcow2 -k "$SOCK" img.qcow2
-fails 1 "the server offers export '' read-only" "$RDMASTOR" copy raw "$URI"
+error 1 permission "unix:$SOCK" "export '' read-only" "$RDMASTOR" copy raw "$URI"
 down
 up qemu-nbd -t -x disk -D 'a disk' -f qcow2 -k "$SOCK" img.qcow2
-fails 1 "the server has no export 'nosuch': it says 'export 'nosuch' not present'" "$RDMASTOR" info "nbd+unix:///nosuch?socket=$SOCK"
+error 1 not-found "unix:$SOCK" "export 'export.'nosuch'.not.present'" \
+	"$RDMASTOR" info "nbd+unix:///nosuch?socket=$SOCK"
 ours info "nbd+unix:///disk?socket=$SOCK" >/dev/null || die "a name"

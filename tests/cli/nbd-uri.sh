@@ -6,32 +6,35 @@ requires nbdkit jq
 
 kit -v --filter=exportname memory 1M exportname='/a b' exportname-strict=true
 ours info "nbd+unix:////a%20b?socket=$SOCK" --json | jq -e '.export == "/a b"' >/dev/null || die "a name with a slash and a blank"
-says() { # STATUS REGEX URI
-	fails "$1" "$2" "$RDMASTOR" info "$3"
+says() { # STATUS CODE OBJECT WORDS URI
+	error "$1" "$2" "$3" "$4" "$RDMASTOR" info "$5"
 }
-says 1 "the server has no export 'nosuch'" "nbd+unix:///nosuch?socket=$SOCK"
+of_it() { # STATUS CODE WORDS URI: the object is the URI
+	says "$1" "$2" "$(ere "$4")" "$3" "$4"
+}
+says 1 not-found "unix:$SOCK" "export 'nosuch'" "nbd+unix:///nosuch?socket=$SOCK"
 for ((i = 0; i < 50; i++)); do grep -q 'replying to NBD_OPT_ABORT' server.out && break; sleep 0.1; done
 [ $i -lt 50 ] || die "no good-bye to a server that refuses: $(cat server.out)"
-says 1 "the server has no export ''" "$URI"
-says 2 "unknown key 'sockte'" "nbd+unix:///?sockte=x&socket=$SOCK"
-says 2 'did you mean queues=' "nbd+unix:///?socket=$SOCK&queue=2"
-says 2 "unknown key 'socket'" "nbd://127.0.0.1/?socket=$SOCK"
-says 2 'socket=PATH is missing' "nbd+unix:///"
-says 2 "'there': a unix socket is on no host" "nbd+unix://there/?socket=$SOCK"
-says 2 'no host in' "nbd:///x"
-says 2 'queues=: must be 1 to' "$URI&queues=0"
-says 2 'depth=: must be 1 to 1024' "$URI&depth=5000"
-says 2 'io-timeout=: must be more than 0' "$URI&io-timeout=0"
-says 2 'at most 107 bytes long' "nbd+unix:///?socket=$(printf '/x%.0s' {1..60})"
-says 2 "iface='': 1 to 15 characters" "nbd://127.0.0.1/?iface="
+says 1 not-found "unix:$SOCK" "export ''" "$URI"
+of_it 2 usage "'sockte'" "nbd+unix:///?sockte=x&socket=$SOCK"
+of_it 2 usage "'queue' queues=" "nbd+unix:///?socket=$SOCK&queue=2"
+of_it 2 usage "'socket'" "nbd://127.0.0.1/?socket=$SOCK"
+of_it 2 usage 'socket=PATH' "nbd+unix:///"
+of_it 2 usage "'there'" "nbd+unix://there/?socket=$SOCK"
+of_it 2 usage '\<host\>' "nbd:///x"
+of_it 2 usage 'queues= \<256$' "$URI&queues=0"
+of_it 2 usage '\<depth= \<1024$' "$URI&depth=5000"
+of_it 2 usage 'io-timeout= \<0$' "$URI&io-timeout=0"
+of_it 2 usage '\<107\>' "nbd+unix:///?socket=$(printf '/x%.0s' {1..60})"
+of_it 2 usage "iface= \\<15\\>" "nbd://127.0.0.1/?iface="
 for uri in nbds://127.0.0.1/x "nbds+unix:///x?socket=$SOCK"; do
-	says 1 "asks for TLS, which is not supported" "$uri"
+	of_it 1 unsupported "'$(ere "${uri%%:*}")' TLS" "$uri"
 done
 for key in tls-type=x509 tls-hostname=x tls-verify-peer=0; do
-	says 1 "${key%=*}=: TLS is not supported" "$URI&$key"
+	of_it 1 unsupported "${key%=*}= TLS" "$URI&$key"
 done
-says 1 "a user \('me'\) belongs to TLS" "nbd://me@127.0.0.1/"
-says 1 'nosuch: connect: no such file' "nbd+unix:///?socket=$TMP/nosuch"
+of_it 1 unsupported "'me' TLS" "nbd://me@127.0.0.1/"
+says 1 not-found "unix:$TMP/nosuch" 'no.such.file' "nbd+unix:///?socket=$TMP/nosuch"
 : >plain
-says 1 "nobody listens at unix:$TMP/plain" "nbd+unix:///?socket=$TMP/plain"
-says 1 'nobody listens at TCP 127.0.0.1:1' "nbd://127.0.0.1:1/"
+says 1 refused "unix:$TMP/plain" 'connection.refused' "nbd+unix:///?socket=$TMP/plain"
+says 1 refused '127.0.0.1:1' 'connection.refused' "nbd://127.0.0.1:1/"
