@@ -8,17 +8,17 @@ id=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
 
 # shellcheck disable=SC2086 # several words
 {
-	fails 2 'URIs or -a, --config and --from-cmdline: give one of them' $a --from-cmdline nvme+tcp://127.0.0.1/nqn.x
-	fails 2 'give one of both' $a -t tcp -a 127.0.0.1 nvme+tcp://127.0.0.1/nqn.x
-	fails 1 'open none.conf: no such file' $a -J none.conf
+	error 2 usage '' 'URI --config --from-cmdline' $a --from-cmdline nvme+tcp://127.0.0.1/nqn.x
+	error 2 usage '' 'URI -t -a' $a -t tcp -a 127.0.0.1 nvme+tcp://127.0.0.1/nqn.x
+	error 1 not-found '' 'none.conf no.such.file' $a -J none.conf
 	echo '[{' >bad.json
-	fails 2 'bad.json line 2: is no JSON from here on' $a -J bad.json
+	error 2 usage '' 'bad.json \<2\>' $a -J bad.json
 	echo '{"hosts":{}}' >bad.json
-	fails 2 'bad.json: not an array of hosts' $a -J bad.json
+	error 2 usage '' 'bad.json array' $a -J bad.json
 	printf '[Host]\nhello\n' >bad.conf
-	fails 2 "bad.conf line 2: 'hello' is neither a section nor KEY = VALUE" $a -J bad.conf
+	error 2 usage '' "bad.conf \\<2\\> 'hello'" $a -J bad.conf
 	printf -- '-t tcp -a\n' >bad.conf
-	fails 2 'bad.conf line 1: traddr needs an argument' $a -J bad.conf
+	error 2 usage '' 'bad.conf \<1\> traddr' $a -J bad.conf
 }
 
 cat >good.conf <<-C
@@ -42,19 +42,21 @@ echo '[{"hostnqn":"nqn.host","subsystems":[{"nqn":"nqn.x","ports":[{"transport":
 $a -J half.json --json >out 2>err
 status=$?
 [ $status = 3 ] || die "status $status: $(cat out)"
-jq -e '.connected == 1 and .failed == 1 and .results[1].code == "usage" and (.results[1].text | test("queue_size: must be 16 to 1024"))' out >/dev/null || die "$(cat out)"
-grep -q 'queue_size: must be 16 to 1024' err || die "$(cat err)"
+jq -e '.connected == 1 and .failed == 1 and .results[1].code == "usage" and
+	(.results[1].text | test("queue_size.*16.*1024"))' out >/dev/null ||
+	die "$(cat out)"
+grep -q 'queue_size.*16.*1024' err || die "$(cat err)"
 
 # Nothing is no failure, and is said
 : >empty.conf
 $a -J empty.conf >out 2>err || die "an empty configuration: $?"
-grep -q ': empty.conf names no NVMe-oF target: nothing is connected$' err || die "$(cat err)"
+grep -q ': .*\<empty\.conf\>' err || die "$(cat err)"
 $a -J empty.conf --quiet >out 2>err || die "an empty configuration: $?"
 [ ! -s err ] || die "--quiet says: $(cat err)"
 if ! grep -q nvmf /proc/cmdline; then
 	$a --from-cmdline --json >out 2>err || die "a command line without a target: $?"
 	jq -e '.results == [] and .connected == 0' out >/dev/null || die "$(cat out)"
-	grep -q ': the kernel command line names no NVMe-oF target (rd.nvmf.discover=): nothing is connected$' err || die "$(cat err)"
+	grep -q ': .*rd\.nvmf\.discover=' err || die "$(cat err)"
 fi
 
 # A secret where it does not belong is not told, and what is wrong is
@@ -66,9 +68,13 @@ cat >secret.conf <<-C
 C
 $a -J secret.conf --json -v >out 2>err
 [ $? = 1 ] || die "a secret in a URI: $(cat out)"
-jq -e '.failed == 2 and .results[0].target == "nvme+tcp://127.0.0.1/nqn.x" and (.results[1].text | test("tls_key: the key has not the length"))' out >/dev/null || die "$(cat out)"
+jq -e '.failed == 2 and .results[0].target == "nvme+tcp://127.0.0.1/nqn.x" and
+	(.results[1].text | test("tls_key.*length"))' out >/dev/null ||
+	die "$(cat out)"
 ! grep -q ia6zGodOr4 out err || die "the secret is told: $(cat out err)"
-grep -q "nvme+tcp://127.0.0.1/nqn.x: unknown key 'dhchap_secret'" err || die "$(cat err)"
+grep -q "nvme+tcp://127.0.0.1/nqn.x: .*'dhchap_secret'" err || die "$(cat err)"
 
 # Nobody is there to be asked
-fails 1 'nothing was connected, 1 failed' "$RDMASTOR" nvmf-connect-all --quiet nvme+tcp://127.0.0.1:1
+error 1 io '' '' "$RDMASTOR" nvmf-connect-all --quiet nvme+tcp://127.0.0.1:1
+jq -e '.connected == 0 and .failed == 1 and .results[0].code == "refused"' error.out >/dev/null ||
+	die "$(cat error.out)"

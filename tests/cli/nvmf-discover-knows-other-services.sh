@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # nvmf-discover on a port where something else listens, or something that never answers: said so, within the time given.
 . "$(dirname "$0")/lib.sh"
-requires python3
+requires jq python3
 python3 - >ports <<'PY' &
 import socket, threading, time
 def serve(sock, greeting):
@@ -20,8 +20,9 @@ PY
 cleanup_fn kill $!
 for _ in {1..50}; do [ -s ports ] && break; sleep 0.1; done
 read -r ssh mute <ports || die "no server"
-fails 1 'bytes that are no NVMe/TCP PDU' "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 -s "$ssh"
+error 1 protocol "127.0.0.1:$ssh" NVMe/TCP "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 -s "$ssh"
 start=${EPOCHREALTIME/./}
-fails 1 'no answer to the connection request \(ICReq\): is this an NVMe/TCP port\?' "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 -s "$mute" --timeout 1
+error 1 timeout "127.0.0.1:$mute" 'ICReq NVMe/TCP' \
+	"$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 -s "$mute" --timeout 1
 took=$((${EPOCHREALTIME/./} - start))
 [ $took -gt 900000 ] && [ $took -lt 2500000 ] || die "took $took us"
