@@ -26,20 +26,54 @@ check() {
 	if [ $status = 0 ]; then passed "$check_name"; else failed "$check_name: status $status of: $*" check.out; fi
 }
 
-# ends NAME STATUS STDERR-REGEX COMMAND…: its status, and one of its lines on stderr (with an empty regex: there is none); stdout is `out`
+# ends NAME STATUS WORDS COMMAND…: its status, and one of its lines on stderr holds each of the
+# blank-separated EREs WORDS, in any case (no words: stderr is empty); stdout is `out`
 ends() {
-	local ends_name=$1 want=$2 regex=$3 got=0
+	local ends_name=$1 want=$2 words=$3 got=0
 	shift 3
 	"$@" >out 2>err || got=$?
 	if [ $got != "$want" ]; then
 		failed "$ends_name: status $got, wanted $want" err
-	elif [ -z "$regex" ] && [ -s err ]; then
+	elif [ -z "$words" ] && [ -s err ]; then
 		failed "$ends_name: wanted nothing on stderr" err
-	elif [ -n "$regex" ] && ! grep -Eq "$regex" err; then
-		failed "$ends_name: wanted a line with /$regex/" err
+	elif [ -n "$words" ] && ! line_with "$words" <err; then
+		failed "$ends_name: wanted a line with '$words'" err
 	else
-		passed "$ends_name${regex:+: $(head -n 1 err)}"
+		passed "$ends_name${words:+: $(head -n 1 err)}"
 	fi
+}
+
+line_with() {
+	local word lines
+	lines=$(cat)
+	for word in $1; do lines=$(grep -Ei -e "$word" <<<"$lines") || return; done
+}
+
+# error NAME STATUS CODE OBJECT WORDS COMMAND…: with --json behind it, its status, and an error of
+# that code about that object (an ERE for all of it, '' = none). Each of the blank-separated EREs
+# WORDS is in its text or hint, in any case.
+error() {
+	local error_name=$1 want=$2 code=$3 object=$4 words=$5 got=0
+	shift 5
+	"$@" --json >out 2>err || got=$?
+	if [ $got != "$want" ]; then
+		failed "$error_name: status $got, wanted $want" err
+	elif [ ! -s err ]; then
+		failed "$error_name: wanted a message on stderr"
+	elif ! error_is "$code" "$object" "$words"; then
+		failed "$error_name: wanted $code, object '$object', '$words'" out
+	else
+		passed "$error_name: $(head -n 1 err)"
+	fi
+}
+
+error_is() {
+	local word
+	[ "$(jq -rs 'select(length == 1)[0].error.code' out)" = "$1" ] || return
+	jq -r '.error.object // ""' out | grep -Eqx -e "$2" || return
+	for word in $3; do
+		jq -r '.error | .text, .hint // empty' out | grep -Eiq -e "$word" || return
+	done
 }
 
 # wait_for SECONDS COMMAND…: until it succeeds
