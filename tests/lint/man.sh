@@ -19,9 +19,9 @@ common=$(rows)
 comm -23 <(echo "$common") <(documented man/rdmastor.1) | while read -r row; do echo "man/rdmastor.1: '$row', which every applet has, is missing"; done | grep . && bad=1
 
 for applet in $("$RDMASTOR" --list); do
-	page=man/$applet.1
+	page=man/rdmastor-$applet.1
 	[ -f "$page" ] || { complain "$page: missing"; continue; }
-	grep -qx "\.It Xr $applet 1" man/rdmastor.1 || complain "man/rdmastor.1: $applet is not in the list of applets"
+	grep -qx "\.It Xr rdmastor-$applet 1" man/rdmastor.1 || complain "man/rdmastor.1: $applet is not in the list of applets"
 	comm -23 <(comm -23 <(rows "$applet") <(echo "$common")) <(documented "$page") >"${TMP:-/tmp}/missing"
 	# A common option without its letter, because the applet has another use for it, may be told; it need not be
 	while read -r row; do
@@ -40,6 +40,7 @@ for file in $(sed -nE 's/^\.Pq Pa (tests\/.*) \.$/\1/p' <<<"$guarantees" | tr -d
 done
 for page in man/*.1; do
 	applet=$(basename "$page" .1)
+	applet=${applet#rdmastor-}
 	[ "$applet" = rdmastor ] || "$RDMASTOR" --list | grep -qx -e "$applet" || complain "$page: there is no such applet"
 done
 exit $bad
