@@ -113,6 +113,7 @@ static int run_applet(const struct applet *applet, const char *name, int argc, c
 		rc = 0;
 	} else {
 		out.json = opts->json;
+		out.dry_run = opts->dry_run;
 		call.loop = (struct loop_options){ .verbose = opts->verbose, .name = trace_name };
 		if (opts->timeout_ms)
 			resolve_bound(loop_clock() + opts->timeout_ms * UINT64_C(1000000));

@@ -258,7 +258,6 @@ static int rehearse(struct bench *bench)
 	if (out->json) {
 		out_text(out, "target", NULL, "%s", bench->disk->uri);
 		out_text(out, "rw", NULL, "%s", bench->opts->rw);
-		out_bool(out, "dry_run", NULL, true);
 	} else if (load->read_percent == 100) {
 		out_line(out, "would read %s and change nothing", bench->disk->uri);
 	} else {

@@ -431,7 +431,6 @@ static int rehearse(struct copy_run *run)
 		return rc;
 	print_ends(run);
 	print_already(run, already);
-	out_bool(run->call->out, "dry_run", NULL, true);
 	if (already)
 		snprintf(line, sizeof(line),
 			"nothing to copy: everything is copied already (map %s)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Results: every row is emitted once and encoded as text or as exactly one JSON document
- * {"schema":"rdmastor.APPLET","version":1,…}. stdout gets results only; messages go to stderr. Each call names the JSON
- * key; `label` is the text form up to the value ("trtype:  "), NULL = this row is for JSON only. Passwords of URIs in texts and lines are
+ * {"schema":"rdmastor.APPLET","version":2,…}, described by doc/schema/APPLET.json. stdout gets results only; messages go
+ * to stderr. Each call names the JSON key; `label` is the text form up to the value ("trtype:  "), NULL = this row is for JSON only. Passwords of URIs in texts and lines are
  * left out (uri_hide()). */
 #pragma once
 #include "diag.h"
@@ -14,6 +14,7 @@
 struct out {
 	FILE *to;
 	bool json, opened, closed, comma;
+	bool dry_run; /* JSON gets "dry_run":true; set before the first row */
 	uint8_t depth; /* of open lists and objects, the document not counted */
 	uint32_t lists; /* bit n: level n is a list */
 	const char *schema;
@@ -30,6 +31,8 @@ void out_u64(struct out *, const char *key, const char *label, uint64_t value);
 void out_real(struct out *, const char *key, const char *label, double value, unsigned digits); /* digits behind the point; finite */
 void out_bool(struct out *, const char *key, const char *label, bool value); /* text: yes, no */
 void out_size(struct out *, const char *key, const char *label, uint64_t bytes); /* text: 64 MiB (67108864 bytes) */
+/* JSON only: {"code","errno","object","text","hint"}, what is empty left out. Nothing when there is no failure. */
+void out_error(struct out *, const char *key, const struct diag *);
 void out_list(struct out *, const char *key); /* JSON array; its members are out_object(o, NULL) or values with key NULL */
 void out_object(struct out *, const char *key);
 void out_end(struct out *); /* of the innermost list or object */

@@ -88,7 +88,9 @@ static void open_document(struct out *out)
 	out->opened = true;
 	fputs("{\"schema\":\"rdmastor.", out->to);
 	put_escaped(out->to, out->schema);
-	fputs("\",\"version\":1", out->to);
+	fputs("\",\"version\":2", out->to);
+	if (out->dry_run)
+		fputs(",\"dry_run\":true", out->to);
 	out->comma = true;
 }
 
@@ -238,7 +240,7 @@ void out_line(struct out *out, const char *fmt, ...)
 	free(text);
 }
 
-static void put_error(struct out *out, const struct diag *diag)
+void out_error(struct out *out, const char *key, const struct diag *diag)
 {
 	const struct {
 		const char *key, *value;
@@ -250,7 +252,9 @@ static void put_error(struct out *out, const struct diag *diag)
 		{ "hint", diag->hint },
 	};
 
-	out_object(out, "error");
+	if (!diag->err)
+		return;
+	out_object(out, key);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (*rows[i].value)
 			out_text(out, rows[i].key, NULL, "%s", rows[i].value);
@@ -274,8 +278,8 @@ int out_fini(struct out *out, const struct diag *diag)
 		open_document(out);
 		while (out->depth)
 			out_end(out);
-		if (diag && diag->err)
-			put_error(out, diag);
+		if (diag)
+			out_error(out, "error", diag);
 		fputs("}\n", out->to);
 	}
 	return out_flush(out);

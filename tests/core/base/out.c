@@ -57,7 +57,7 @@ Test(out, json)
 	sink_open(&sink, true);
 	emit(&sink.out);
 	sink_is(&sink, NULL,
-		"{\"schema\":\"rdmastor.test\",\"version\":1,\"name\":\"disk 7\",\"size\":67108864,\"ro\":false,\"secret\":5,\"share\":0.667,"
+		"{\"schema\":\"rdmastor.test\",\"version\":2,\"name\":\"disk 7\",\"size\":67108864,\"ro\":false,\"secret\":5,\"share\":0.667,"
 		"\"records\":[{\"id\":0},{\"id\":1}],\"words\":[\"a\",\"b\"],\"empty\":{},\"last\":true}\n");
 }
 
@@ -75,7 +75,7 @@ Test(out, no_result_is_still_a_document)
 	struct sink sink;
 
 	sink_open(&sink, true);
-	sink_is(&sink, NULL, "{\"schema\":\"rdmastor.test\",\"version\":1}\n");
+	sink_is(&sink, NULL, "{\"schema\":\"rdmastor.test\",\"version\":2}\n");
 }
 
 Test(out, a_failure_in_the_middle_still_ends_in_one_document)
@@ -91,7 +91,7 @@ Test(out, a_failure_in_the_middle_still_ends_in_one_document)
 	out_object(&sink.out, NULL);
 	out_u64(&sink.out, "id", NULL, 1);
 	sink_is(&sink, &diag,
-		"{\"schema\":\"rdmastor.test\",\"version\":1,\"records\":[{\"id\":1}],\"error\":{\"code\":\"refused\",\"errno\":\"ECONNREFUSED\","
+		"{\"schema\":\"rdmastor.test\",\"version\":2,\"records\":[{\"id\":1}],\"error\":{\"code\":\"refused\",\"errno\":\"ECONNREFUSED\","
 		"\"object\":\"10.0.0.1:4420\",\"text\":\"target said \\\"no\\\"\",\"hint\":\"ask again\"}}\n");
 }
 
@@ -102,7 +102,7 @@ Test(out, parts_of_a_failure_that_are_not_known_are_left_out)
 
 	diag_set(&diag, DIAG_IO, EIO, "read");
 	sink_open(&sink, true);
-	sink_is(&sink, &diag, "{\"schema\":\"rdmastor.test\",\"version\":1,\"error\":{\"code\":\"io\",\"errno\":\"EIO\",\"text\":\"read\"}}\n");
+	sink_is(&sink, &diag, "{\"schema\":\"rdmastor.test\",\"version\":2,\"error\":{\"code\":\"io\",\"errno\":\"EIO\",\"text\":\"read\"}}\n");
 }
 
 Test(out, a_document_is_closed_once)
@@ -112,7 +112,7 @@ Test(out, a_document_is_closed_once)
 
 	sink_open(&sink, true);
 	cr_assert_eq(out_fini(&sink.out, NULL), 0);
-	sink_is(&sink, &diag, "{\"schema\":\"rdmastor.test\",\"version\":1}\n");
+	sink_is(&sink, &diag, "{\"schema\":\"rdmastor.test\",\"version\":2}\n");
 }
 
 Test(out, json_strings_are_always_valid)
@@ -140,7 +140,7 @@ Test(out, json_strings_are_always_valid)
 
 		sink_open(&sink, true);
 		out_text(&sink.out, "s", NULL, "%s", rows[i].in);
-		snprintf(expected, sizeof(expected), "{\"schema\":\"rdmastor.test\",\"version\":1,\"s\":\"%s\"}\n", rows[i].json);
+		snprintf(expected, sizeof(expected), "{\"schema\":\"rdmastor.test\",\"version\":2,\"s\":\"%s\"}\n", rows[i].json);
 		sink_is(&sink, NULL, expected);
 	}
 }
@@ -168,7 +168,7 @@ Test(out, passwords_of_uris_are_in_no_result)
 		out_end(&sink.out);
 		out_end(&sink.out);
 		sink_is(&sink, NULL,
-			json ? "{\"schema\":\"rdmastor.test\",\"version\":1,\"connections\":[{\"text\":\"no answer from nvme+tcp://joe@h/n?secret=\"}]}\n" :
+			json ? "{\"schema\":\"rdmastor.test\",\"version\":2,\"connections\":[{\"text\":\"no answer from nvme+tcp://joe@h/n?secret=\"}]}\n" :
 			       "text: no answer from nvme+tcp://joe@h/n?secret=\niscsi://joe@h/x: DHHC-1:00:\n");
 	}
 }
