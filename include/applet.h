@@ -58,6 +58,11 @@ struct opt_common {
 	uint32_t timeout_ms; /* bounds the command, or getting ready; 0 = none */
 };
 
+/* An option of another tool, for the hint of an unknown option. Ends with a row without tool. */
+struct opt_foreign {
+	const char *tool, *option, *advice; /* "qemu-nbd", "-k" or "--socket", "use --nbd unix:PATH" */
+};
+
 struct call { /* one run of an applet */
 	const struct applet *applet;
 	const char *name; /* as called: the applet's own or a replaced tool's */
@@ -75,6 +80,8 @@ struct applet {
 	const char *name, *operands, *summary; /* "nvmf-discover", "[URI]", one line */
 	const struct opt *opts; /* ends with a row without name */
 	const void *defaults;
+	const struct opt_foreign *foreign; /* or NULL */
+	const char *examples; /* command lines for the end of --help: "  rdmastor …\n", up to 80 columns; or NULL */
 	uint16_t opts_size;
 	uint8_t min, max; /* operands before an OPT_REST option; max 255 = any number */
 	bool changes; /* takes --dry-run */

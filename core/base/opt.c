@@ -284,17 +284,31 @@ static int take(struct parser *parser, const struct opt *row, const char *typed,
 	return store(parser, row, typed, parser->argv[parser->next++]);
 }
 
-static int unknown_long(struct parser *parser, const char *name)
+/* Adds the hint for an option of another tool, "--name" or "-x". False: no tool is known to have it. */
+static bool hint_foreign(const struct applet *applet, const char *option, struct diag *diag)
+{
+	const struct opt_foreign *row = applet->foreign;
+
+	while (row && row->tool && strcmp(row->option, option))
+		row++;
+	if (!row || !row->tool)
+		return false;
+	diag_hint(diag, "%s's %s: %s", row->tool, row->option, row->advice);
+	return true;
+}
+
+/* typed: "--name" */
+static int unknown_long(struct parser *parser, const char *typed)
 {
 	struct diag *diag = first_error(parser);
-	const char *best = NULL;
+	const char *name = typed + 2, *best = NULL;
 	struct opt row;
 
 	for (unsigned i = 0; opt_row(parser->call->applet, i, &row); i++)
 		if (word_near(name, row.name) && (!best || word_distance(name, row.name) < word_distance(name, best)))
 			best = row.name;
-	diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '--%s'", name);
-	if (best)
+	diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s'", typed);
+	if (!hint_foreign(parser->call->applet, typed, diag) && best)
 		diag_hint(diag, "did you mean --%s?", best);
 	return -EINVAL;
 }
@@ -308,7 +322,7 @@ static int parse_long(struct parser *parser, const char *word)
 
 	snprintf(typed, sizeof(typed), "%.*s", (int)len, word);
 	if (len >= sizeof(typed) || !opt_row_find(parser->call->applet, typed + 2, &row))
-		return unknown_long(parser, typed + 2);
+		return unknown_long(parser, typed);
 	if (equals && !opt_takes_arg(&row) && row.type != OPT_MAYBE)
 		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s takes no argument, but '%s' was given", typed, equals + 1);
 	return take(parser, &row, typed, equals ? equals + 1 : NULL);
@@ -317,6 +331,7 @@ static int parse_long(struct parser *parser, const char *word)
 static int unknown_letter(struct parser *parser, const char *word, char letter)
 {
 	struct diag *diag = first_error(parser);
+	char option[] = { '-', letter, 0 };
 	struct opt row;
 
 	if (word[2])
@@ -325,6 +340,8 @@ static int unknown_letter(struct parser *parser, const char *word, char letter)
 		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s'", word);
 	if (word[2] && opt_row_find(parser->call->applet, word + 1, &row))
 		diag_hint(diag, "did you mean --%s?", row.name);
+	else
+		hint_foreign(parser->call->applet, option, diag);
 	return -EINVAL;
 }
 

@@ -88,6 +88,8 @@ void opt_help(const struct applet *applet, FILE *to)
 		describe(&row, help, sizeof(help));
 		right_column(help, column, to);
 	}
+	if (applet->examples)
+		fprintf(to, "\nExamples:\n%s", applet->examples);
 }
 
 void opt_rows(const struct applet *applet, FILE *to)
