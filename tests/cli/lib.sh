@@ -45,6 +45,12 @@ cleanup_fn() {
 
 # --- what is to be so
 
+# valid FILE: its JSON documents are what doc/schema says. They are only collected here, in the folder $JSON_DOCS, which tests/run
+# checks when all tests have ended, and a test run by itself at its end.
+valid() { mkdir -p "$JSON_DOCS" && cat "$1" >>"$JSON_DOCS/$(basename "$0" .sh)"; }
+check_documents() { [ ! -d "$JSON_DOCS" ] || "$top/tests/schema" "$JSON_DOCS" || exit 1; }
+[ -n "${JSON_DOCS:-}" ] || { JSON_DOCS=$TMP/documents; cleanup_fn check_documents; }
+
 # fails STATUS REGEX COMMAND…: ends with that status and says so on stderr; stdout stays empty, or holds one JSON document
 # with an error when JSON was asked for.
 fails() {
@@ -82,6 +88,7 @@ error() {
 	else
 		jq -es 'length == 1 and (.[0].error | .code and .text and .errno)' error.out >/dev/null ||
 			die "${line[*]}: not one JSON document with an error: $(cat error.out error.err)"
+		valid error.out
 		same "${line[*]}: code" "$(jq -r .error.code error.out)" "$code"
 		said=$(jq -r '.error.object // ""' error.out)
 		grep -Eqx -e "$object" <<<"$said" || die "${line[*]}: the object is '$said', not '$object'"
@@ -123,7 +130,19 @@ DATA=$(((1 << 20) + (64 << 10) + (4 << 10)))
 
 # --- ours
 
-ours() { timeout 60 "$RDMASTOR" "$@"; }
+ours() {
+	local rc=0 document
+	case " $* " in
+	*' --json '*)
+		document=$(mktemp -p "$TMP")
+		timeout 60 "$RDMASTOR" "$@" >"$document" || rc=$?
+		valid "$document"
+		cat "$document"
+		return $rc
+		;;
+	*) timeout 60 "$RDMASTOR" "$@" ;;
+	esac
+}
 
 SERVER=
 # ready APPLET URI OPTION…: returns once it is; what it prints is in out and err, its process id in SERVER
