@@ -359,6 +359,7 @@ static int run(struct call *call)
 const struct applet applet_bench = {
 	.name = "bench",
 	.operands = "[URI]",
+	.schemes = SCHEME_DISK,
 	.summary = "measure a disk under load, or a connection",
 	.opts = rows,
 	.defaults = &defaults,

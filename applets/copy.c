@@ -617,6 +617,7 @@ static int run_copy(struct call *call)
 const struct applet applet_copy = {
 	.name = "copy",
 	.operands = "SRC DST",
+	.schemes = SCHEME_DISK,
 	.summary = "image or restore a disk",
 	.opts = rows,
 	.opts_size = sizeof(struct copy_opts),

@@ -127,6 +127,7 @@ static int run(struct call *call)
 const struct applet applet_info = {
 	.name = "info",
 	.operands = "URI",
+	.schemes = SCHEME_DISK,
 	.summary = "open a disk and print what it is",
 	.opts = rows,
 	.opts_size = sizeof(struct info_options),

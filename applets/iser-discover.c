@@ -383,6 +383,7 @@ static int discover(struct call *call)
 const struct applet applet_iser_discover = {
 	.name = "iser-discover",
 	.operands = "PORTAL",
+	.schemes = SCHEME_ISCSI,
 	.summary = "list what iSCSI targets a portal knows, over iSER and TCP",
 	.opts = rows,
 	.defaults = &defaults,

@@ -446,6 +446,7 @@ static int run(struct call *call)
 const struct applet applet_iser_login = {
 	.name = "iser-login",
 	.operands = "[URI|SESSION|DEVICE]...",
+	.schemes = SCHEME_ISCSI,
 	.summary = "make an iSCSI target's disks block devices of this machine, over iSER or TCP",
 	.opts = rows,
 	.defaults = &defaults,

@@ -246,6 +246,7 @@ static int discover(struct call *call)
 const struct applet applet_nfsrdma_discover = {
 	.name = "nfsrdma-discover",
 	.operands = "HOST",
+	.schemes = SCHEME_NFS,
 	.summary = "list what an NFS server offers over RDMA",
 	.opts = rows,
 	.defaults = &defaults,

@@ -185,6 +185,7 @@ const struct applet applet_nfsrdma_mount = {
 	.replaces = OLD_NAME,
 	.replaced_usage = "HOST:/PATH DIR [-sfnv] [-o OPTIONS]",
 	.operands = "SOURCE DIR",
+	.schemes = SCHEME_NFS,
 	.summary = "mount NFS over RDMA",
 	.opts = rows,
 	.defaults = &defaults,

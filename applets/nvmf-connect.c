@@ -158,6 +158,7 @@ static int run(struct call *call)
 const struct applet applet_nvmf_connect = {
 	.name = "nvmf-connect",
 	.operands = "[URI]",
+	.schemes = SCHEME_NVMF,
 	.summary = "make an NVMe-oF subsystem block devices of this machine",
 	.opts = rows,
 	.defaults = &defaults,

@@ -315,6 +315,7 @@ static int run(struct call *call)
 const struct applet applet_nvmf_disconnect = {
 	.name = "nvmf-disconnect",
 	.operands = "[URI|NQN|DEVICE]",
+	.schemes = SCHEME_NVMF,
 	.summary = "end NVMe-oF connections of the kernel",
 	.opts = rows,
 	.defaults = &defaults,

@@ -223,6 +223,7 @@ static int discover(struct call *call)
 const struct applet applet_nvmf_discover = {
 	.name = "nvmf-discover",
 	.operands = "[URI]",
+	.schemes = SCHEME_NVMF,
 	.summary = "list what an NVMe-oF discovery controller offers",
 	.opts = rows,
 	.defaults = &defaults,

@@ -308,6 +308,7 @@ static int serve_main(struct call *call)
 const struct applet applet_serve = {
 	.name = "serve",
 	.operands = "URI…",
+	.schemes = SCHEME_DISK,
 	.summary = "offer disks as an NVMe-oF target",
 	.opts = rows,
 	.defaults = &defaults,

@@ -375,6 +375,7 @@ static int run(struct call *call)
 const struct applet applet_srp_connect = {
 	.name = "srp-connect",
 	.operands = "[URI|STRING|DEVICE]",
+	.schemes = SCHEME_SRP,
 	.summary = "make an SRP target's disks block devices of this machine",
 	.opts = rows,
 	.defaults = &defaults,

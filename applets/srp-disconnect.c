@@ -225,6 +225,7 @@ static int run(struct call *call)
 const struct applet applet_srp_disconnect = {
 	.name = "srp-disconnect",
 	.operands = "[URI|STRING|DEVICE]",
+	.schemes = SCHEME_SRP,
 	.summary = "end SRP connections of the kernel",
 	.opts = rows,
 	.defaults = &defaults,

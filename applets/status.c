@@ -89,6 +89,7 @@ static int run(struct call *call)
 const struct applet applet_status = {
 	.name = "status",
 	.operands = "[DEVICE|DIR|URI]",
+	.schemes = SCHEME_NVMF | SCHEME_ISCSI | SCHEME_SRP | SCHEME_NFS,
 	.summary = "list what is attached, and the RDMA devices",
 	.opts = rows,
 	.defaults = &defaults,

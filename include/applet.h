@@ -6,6 +6,7 @@
 #include "diag.h"
 #include "loop.h"
 #include "out.h"
+#include "scheme.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,6 +84,7 @@ struct applet {
 	const struct opt_foreign *foreign; /* or NULL */
 	const char *examples; /* command lines for the end of --help: "  rdmastor …\n", up to 80 columns; or NULL */
 	uint16_t opts_size;
+	uint8_t schemes; /* SCHEME_… that its operands accept */
 	uint8_t min, max; /* operands before an OPT_REST option; max 255 = any number */
 	bool changes; /* takes --dry-run */
 	const char *own_letters; /* letters among "ovq" the applet gives another meaning (cli.md) */

@@ -138,7 +138,7 @@ const char *opt_operand_name(const struct applet *applet, unsigned index, char n
 	name[0] = 0;
 	for (unsigned i = 0; i <= index; i++) {
 		p += strspn(p, " []");
-		size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_");
+		size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_|");
 
 		if (!len) {
 			if (!many && !*p)

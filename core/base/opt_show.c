@@ -135,40 +135,36 @@ static void offer_options(const struct applet *applet, const char *typed, FILE *
 	}
 }
 
-/* A value by the name of its kind: "URI", "FILE", "DIR" … `before` is what stands in front of it in the same word. */
-static void offer_kind(const char *kind, const char *typed, FILE *to)
+/* A value by the names of its kind, "URI|DEVICE", "FILE", "DIR": URIs of these schemes, paths. */
+static void offer_kind(const char *kind, uint8_t uses, const char *typed, FILE *to)
 {
-	static const char *const uri_kinds[] = { "URI", "SRC", "DST" };
+	static const char uri_kinds[] = "URI|SRC|DST|SOURCE|HOST|PORTAL";
+	static const char file_kinds[] = "FILE|DEVICE|MAP";
+	bool uri = false, file = false, dir = false;
+	char word[32];
 
-	for (unsigned i = 0; i < sizeof(uri_kinds) / sizeof(uri_kinds[0]); i++) {
-		if (strcmp(kind, uri_kinds[i]))
-			continue;
-		offer(typed, "nvme+rdma://", "NVMe over RDMA: HOST[:PORT]/NQN[/NSID]", to);
-		offer(typed, "nvme+tcp://", "NVMe over TCP: HOST[:PORT]/NQN[/NSID]", to);
-		offer(typed, "file:", "file or block device", to);
-		offer(typed, "ram:", "memory: SIZE", to);
-		offer(typed, "null:", "reads zeroes, forgets writes: SIZE", to);
-		fputs(":file\n", to);
+	for (; *kind; kind += strcspn(kind, "|"), kind += *kind == '|') {
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(kind, "|"), kind);
+		uri |= word_among(word, uri_kinds);
+		file |= word_among(word, file_kinds);
+		dir |= !strcmp(word, "DIR");
 	}
-	if (!strcmp(kind, "SOURCE") || !strcmp(kind, "HOST"))
-		offer(typed, "nfs+rdma://", "NFS over RDMA: HOST[:PORT]/PATH", to);
-	if (!strcmp(kind, "PORTAL")) {
-		offer(typed, "iser://", "iSCSI over RDMA: HOST[:PORT]", to);
-		offer(typed, "iscsi://", "iSCSI over TCP: HOST[:PORT]", to);
-	}
-	if (!strcmp(kind, "FILE") || !strcmp(kind, "DEVICE") || !strcmp(kind, "MAP"))
+	for (const struct scheme *row = schemes; uri && row->start; row++)
+		if (row->uses & uses)
+			offer(typed, row->start, row->about, to);
+	if (file || (uri && (uses & SCHEME_DISK)))
 		fputs(":file\n", to);
-	if (!strcmp(kind, "DIR"))
+	else if (dir)
 		fputs(":dir\n", to);
 }
 
 /* before: "--output=" where the value is part of the option's word, else "" */
-static void offer_values(const struct opt *row, const char *before, const char *typed, FILE *to)
+static void offer_values(const struct applet *applet, const struct opt *row, const char *before, const char *typed, FILE *to)
 {
 	char word[160];
 
 	if (!opt_has_words(row)) {
-		offer_kind(row->arg, typed, to);
+		offer_kind(row->arg, applet->schemes, typed, to);
 		return;
 	}
 	for (const char *p = row->arg; *p; p += strcspn(p, "|"), p += *p == '|') {
@@ -227,7 +223,7 @@ static void complete_words(const struct applet *applet, int words, char **word, 
 		operands += !was && (word[i][0] != '-' || !word[i][1]);
 	}
 	if (waiting) {
-		offer_values(&row, "", typed, to);
+		offer_values(applet, &row, "", typed, to);
 	} else if (!strncmp(typed, "--", 2) && equals) {
 		snprintf(name, sizeof(name), "%.*s", (int)(equals - typed) + 1, typed);
 		char *end = strchr(name, '=');
@@ -239,11 +235,11 @@ static void complete_words(const struct applet *applet, int words, char **word, 
 
 		*end = '=';
 		if (found)
-			offer_values(&row, name, equals + 1, to);
+			offer_values(applet, &row, name, equals + 1, to);
 	} else if (*typed == '-') {
 		offer_options(applet, typed, to);
 	} else {
-		offer_kind(opt_operand_name(applet, operands, name), typed, to);
+		offer_kind(opt_operand_name(applet, operands, name), applet->schemes, typed, to);
 	}
 }
 

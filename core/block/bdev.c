@@ -3,6 +3,7 @@
  * behind a scheme is left to its row. */
 #include "bdev.h"
 #include "block.h"
+#include "scheme.h"
 #include "session.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -57,9 +58,14 @@ static int unknown_scheme(const struct uri *uri, struct diag *diag)
 		return diag_hint(diag, strcmp(uri->scheme, "nfs+rdma") ? "rdmastor %s '%s', then use the block device that it prints" :
 									 "rdmastor %s '%s' DIR, then use the file in DIR", kernel[i].applet, uri->spelling);
 	}
+	char known[200] = "";
+
+	for (const struct scheme *row = schemes; row->start; row++)
+		if (row->uses & SCHEME_DISK)
+			strcat(strcat(known, row->start), ", ");
 	diag_set(diag, DIAG_USAGE, EPROTONOSUPPORT, "unknown scheme '%s:'", uri->scheme);
 	diag_ctx(diag, "%s", uri->spelling);
-	return diag_hint(diag, "expected nvme+rdma:, nvme+tcp:, nbd:, nbd+unix:, file:, ram:, null: or a path");
+	return diag_hint(diag, "expected %sor a path", known);
 }
 
 /* The keys that mean the same for every scheme. */
