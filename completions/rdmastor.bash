@@ -1,23 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# bash: what there is to complete, rdmastor itself says (rdmastor --complete WORDS…).
+# bash completion; rdmastor itself prints the candidates (rdmastor --complete WORDS…).
+
+# readline replaces what follows the last of its word breaks, so candidates are cut there ($1), and quoted here:
+# with "compopt -o filenames" it would quote the ':' of URIs and list only what follows their last '/'.
+_rdmastor_paths() {
+	local cut=$1 cur=$2 kind=$3 lead='' path
+	[[ $cur == --*=* ]] && lead=${cur%%=*}=
+	[[ ${cur#"$lead"} == file:* ]] && lead+=file:
+	while IFS= read -r path; do
+		[[ -d $path ]] && path+=/ && compopt -o nospace
+		path=$lead$(printf %q "$path")
+		COMPREPLY+=("${path#"$cut"}")
+	done < <(compgen "$kind" -- "${cur#"$lead"}")
+}
 
 _rdmastor() {
-	local line=${COMP_LINE:0:COMP_POINT} prefix='' cur word
+	local line=${COMP_LINE:0:COMP_POINT} cut='' cur word
 	local -a words
 	read -ra words <<<"$line"
 	[[ $line == *[[:blank:]] ]] && words+=('')
 	cur=${words[-1]}
-	# What bash takes for a word begins behind these, if they are among its word breaks
-	[[ $COMP_WORDBREAKS == *:* && $cur == *:* ]] && prefix=${cur%"${cur##*:}"}
-	[[ $COMP_WORDBREAKS == *=* && ${cur#"$prefix"} == *=* ]] && prefix=${cur%"${cur##*=}"}
+	[[ $COMP_WORDBREAKS == *:* && $cur == *:* ]] && cut=${cur%"${cur##*:}"}
+	[[ $COMP_WORDBREAKS == *=* && ${cur#"$cut"} == *=* ]] && cut=${cur%"${cur##*=}"}
 	COMPREPLY=()
 	while IFS=$'\t' read -r word _; do
 		case $word in
-		:file) compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "${cur#"$prefix"}") ;;
-		:dir) compopt -o filenames 2>/dev/null; mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "${cur#"$prefix"}") ;;
-		*) [[ $word == *: || $word == *:// ]] && compopt -o nospace 2>/dev/null; COMPREPLY+=("${word#"$prefix"}") ;;
+		:file) _rdmastor_paths "$cut" "$cur" -f ;;
+		:dir) _rdmastor_paths "$cut" "$cur" -d ;;
+		*)
+			[[ $word == *: || $word == *:// ]] && compopt -o nospace
+			COMPREPLY+=("${word#"$cut"}")
+			;;
 		esac
 	done < <("${words[0]}" --complete "${words[@]:1}" 2>/dev/null)
 }
-# A link named like a shell's own word ("export") is left alone
+# A link named like a command of the shell ("export") is left alone
 complete -F _rdmastor rdmastor $(rdmastor --list 2>/dev/null | grep -e - -e '^iscsistart$')

@@ -46,6 +46,12 @@ check_completions() { # BEFORE-VALUE BEFORE-FILE FOLDER
 	has 'rdmastor nfsrdma-mount nfs' nfs+rdma://
 	has 'rdmastor iser-discover is' iser://
 	has 'rdmastor iser-discover isc' iscsi://
+	has 'rdmastor iser-login i' iser:// iscsi://
+	has 'rdmastor srp-disconnect s' srp:// srp+cm://
+	has 'rdmastor nvmf-connect n' nvme+rdma:// nvme+tcp://
+	hasnt 'rdmastor nvmf-connect n' null:
+	hasnt 'rdmastor iser-login n' nvme+tcp://
+	has 'rdmastor copy n' nbd:// nbd+unix:// nvme+tcp://
 	has 'rdmastor nfsrdma-mount --fallback ' none tcp
 	has 'rdmastor nfsrdma-mount server:/exp fo' "$folder"
 	has 'rdmastor info fi' file: file.img
