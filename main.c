@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+extern const struct applet applet_install; /* rdmastor --install, which no link runs */
+
 /* Weak: names those that the room of verbs has really linked in, and pulls in none by itself. */
 #define PROVIDERS(X) \
 	X(bnxt_re) X(cxgb4) X(efa) X(erdma) X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca) X(ocrdma) X(qedr) \
@@ -75,6 +77,25 @@ static int end_output(const char *applet, struct out *out, struct diag *diag, in
 	return status == EXIT_DONE ? EXIT_FAILED : status;
 }
 
+static int show_version(char **word, struct diag *diag)
+{
+	static const struct {
+		const char *name, *inside;
+	} providers[] = { PROVIDERS(PROVIDER_ROW) };
+	bool any = false;
+
+	(void)word;
+	(void)diag;
+	printf("rdmastor %s\nlibraries: %s\nRDMA providers:", RDMASTOR_VERSION, DEPS_VERSIONS);
+	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
+		if (providers[i].inside) {
+			printf(" %s", providers[i].name);
+			any = true;
+		}
+	puts(any ? "" : " none");
+	return 0;
+}
+
 static int run_applet(const struct applet *applet, const char *name, int argc, char **argv, bool linked)
 {
 	char trace_name[64];
@@ -84,10 +105,14 @@ static int run_applet(const struct applet *applet, const char *name, int argc, c
 	bool help = false, words = linked && applet->words;
 
 	snprintf(trace_name, sizeof(trace_name), "rdmastor %s", name);
-	out_init(&out, applet->name, false);
+	out_init(&out, applet->name + strspn(applet->name, "-"), false);
 	if (argc > 1 && !strcmp(argv[1], "--complete")) {
 		argv[1] = (char *)applet->name;
 		opt_complete(argc - 1, argv + 1, stdout);
+		return end_output(name, &out, &diag, EXIT_DONE);
+	}
+	if (argc == 2 && !strcmp(argv[1], "--version") && !applet->words && !is_replacement(applet, name)) {
+		show_version(NULL, &diag);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}
 	if (argc == 2 && !strcmp(argv[1], "--option-rows")) {
@@ -138,14 +163,31 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static int unknown(const char *word, struct diag *diag)
+{
+	const char *near = *word == '-' ? NULL : applet_near(word);
+
+	diag_set(diag, DIAG_USAGE, EINVAL, *word == '-' ? "unknown option '%s'" : "unknown applet '%s'", word);
+	if (near)
+		return diag_hint(diag, "did you mean %s?", near);
+	return diag_hint(diag, "list the applets with: rdmastor --help");
+}
+
 static int show_help(char **word, struct diag *diag)
 {
-	(void)word;
-	(void)diag;
-	printf("Usage: rdmastor APPLET [OPTION…] OPERAND…\n"
-	       "       rdmastor APPLET --help\n"
+	const struct applet *applet = *word ? applet_find(*word) : NULL;
+
+	if (*word && !applet)
+		return unknown(*word, diag);
+	if (applet) {
+		opt_help(applet, stdout);
+		return 0;
+	}
+	printf("Usage: rdmastor APPLET [OPTION...] OPERAND...\n"
+	       "       rdmastor help [APPLET]\n"
 	       "       rdmastor --list | --version | --install DIR\n"
-	       "Remote disks over RDMA and TCP, in one file. A link to it that has the name of an applet is that applet.\n\n");
+	       "Discover, attach, copy, export, serve and measure remote disks over RDMA and TCP.\n"
+	       "A link to this program named like an applet runs that applet.\n\n");
 	for (const struct applet *const *p = applets; *p; p++)
 		printf("  %-18s %s\n", (*p)->name, (*p)->summary);
 	return 0;
@@ -158,65 +200,6 @@ static int show_list(char **word, struct diag *diag)
 	for (const struct applet *const *p = applets; *p; p++)
 		puts((*p)->name);
 	return 0;
-}
-
-static int show_version(char **word, struct diag *diag)
-{
-	static const struct {
-		const char *name, *inside;
-	} providers[] = { PROVIDERS(PROVIDER_ROW) };
-	bool any = false;
-
-	(void)word;
-	(void)diag;
-	printf("rdmastor %s\nlibraries: %s\nRDMA providers:", RDMASTOR_VERSION, DEPS_VERSIONS);
-	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
-		if (providers[i].inside) {
-			printf(" %s", providers[i].name);
-			any = true;
-		}
-	puts(any ? "" : " none");
-	return 0;
-}
-
-static int install_link(const char *dir, const char *name, const char *target, const struct stat *self, struct diag *diag)
-{
-	char path[PATH_MAX];
-	struct stat there;
-
-	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
-		return diag_sys(diag, ENAMETOOLONG, "link %s", name);
-	if (!symlink(target, path))
-		return 0;
-	if (errno != EEXIST)
-		return diag_sys(diag, errno, "link %s", path);
-	if (!stat(path, &there) && there.st_dev == self->st_dev && there.st_ino == self->st_ino)
-		return 0;
-	diag_set(diag, DIAG_BUSY, EEXIST, "%s is there already and is not rdmastor", path);
-	return diag_hint(diag, "remove it, or choose another folder");
-}
-
-static int install_links(char **word, struct diag *diag)
-{
-	const char *dir = word[0], *called = (const char *)getauxval(AT_EXECFN);
-	char self[PATH_MAX], real_dir[PATH_MAX];
-	struct stat st;
-	int rc = 0;
-
-	if (!called || !realpath(called, self) || stat(self, &st))
-		return diag_sys(diag, errno, "look up the path of this program");
-	if (!realpath(dir, real_dir))
-		return diag_sys(diag, errno, "open folder %s", dir);
-	/* Beside the program a bare name stays right when both are moved or seen through another root */
-	size_t len = (size_t)(base_name(self) - self);
-	bool beside = strlen(real_dir) + 1 == len && !strncmp(self, real_dir, len - 1);
-
-	for (const struct applet *const *p = applets; *p && !rc; p++) {
-		rc = install_link(dir, (*p)->name, beside ? base_name(self) : self, &st, diag);
-		if (!rc && (*p)->replaces)
-			rc = install_link(dir, (*p)->replaces, beside ? base_name(self) : self, &st, diag);
-	}
-	return rc;
 }
 
 static int show_rows(char **word, struct diag *diag)
@@ -239,62 +222,51 @@ static int complete(char **word, struct diag *diag)
 }
 
 static const struct own_option {
-	const char *name, *arg;
+	const char *name;
 	int (*run)(char **word, struct diag *);
-	bool any_words;
+	int words; /* that may follow, -1 = any number */
 } own_options[] = {
-	{ "--help", NULL, show_help, false },
-	{ "-h", NULL, show_help, false },
-	{ "--list", NULL, show_list, false },
-	{ "--version", NULL, show_version, false },
-	{ "--install", "DIR", install_links, false },
-	{ "--option-rows", NULL, show_rows, false },
-	{ "--complete", NULL, complete, true },
+	{ "help", show_help, 1 },
+	{ "--help", show_help, 1 },
+	{ "-h", show_help, 1 },
+	{ "--list", show_list, 0 },
+	{ "--version", show_version, 0 },
+	{ "--option-rows", show_rows, 0 },
+	{ "--complete", complete, -1 },
 };
 
-static int run_own_option(const struct own_option *own, int argc, char **argv, struct diag *diag)
+static int run_own_option(int argc, char **argv, struct diag *diag)
 {
-	int args = own->arg ? 1 : 0;
+	for (size_t i = 0; i < sizeof(own_options) / sizeof(own_options[0]); i++) {
+		const struct own_option *own = &own_options[i];
 
-	if (argc - 1 < args)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s needs an argument: %s", own->name, own->arg);
-	if (argc - 1 > args && !own->any_words)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is one word too many", own->name, argv[1 + args]);
-	return own->run(argv + 1, diag);
+		if (strcmp(argv[0], own->name))
+			continue;
+		if (own->words >= 0 && argc - 1 > own->words)
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: unexpected operand '%s'", own->name, argv[1 + own->words]);
+		return own->run(argv + 1, diag);
+	}
+	return unknown(argv[0], diag);
 }
 
-static int unknown(const char *word, struct diag *diag)
-{
-	const char *near = *word == '-' ? NULL : applet_near(word);
-
-	diag_set(diag, DIAG_USAGE, EINVAL, *word == '-' ? "unknown option '%s'" : "unknown applet '%s'", word);
-	if (near)
-		return diag_hint(diag, "did you mean %s?", near);
-	return diag_hint(diag, "rdmastor --help lists what there is");
-}
-
-/* Under a name that is no applet's: the first word says what to do. */
+/* The first word is not the name of an applet: it says what to do. */
 static int run_first_word(int argc, char **argv)
 {
 	struct diag diag = { 0 };
 	struct out out;
-	int rc = 1;
+	int rc;
 
-	out_init(&out, argc ? argv[0] : "", false);
-	if (!argc) {
-		diag_set(&diag, DIAG_USAGE, EINVAL, "an applet's name is missing");
-		diag_hint(&diag, "rdmastor --help lists what there is");
-		return end_output(NULL, &out, &diag, EXIT_USAGE);
-	}
-	for (size_t i = 0; i < sizeof(own_options) / sizeof(own_options[0]) && rc > 0; i++)
-		if (!strcmp(argv[0], own_options[i].name))
-			rc = run_own_option(&own_options[i], argc, argv, &diag);
-	if (rc > 0) {
+	out_init(&out, "", false);
+	for (int i = 0; i < argc; i++)
+		out.json |= !strcmp(argv[i], "--json");
+	if (argc && (strcmp(argv[0], "--json") || argc > 1)) {
 		uri_hide(argv[0]);
-		rc = unknown(argv[0], &diag);
-		for (int i = 1; i < argc; i++)
-			out.json |= !strcmp(argv[i], "--json");
+		rc = run_own_option(argc, argv, &diag);
+	} else {
+		rc = diag_set(&diag, DIAG_USAGE, EINVAL, "no applet given");
+		diag_hint(&diag, "list the applets with: rdmastor --help");
 	}
+	out.json &= rc != 0;
 	return end_output(NULL, &out, &diag, rc ? exit_status(&diag) : EXIT_DONE);
 }
 
@@ -313,6 +285,8 @@ static const struct applet *find_called(int argc, char **word, int *at)
 	const struct applet *applet = argc ? applet_find(base_name(word[0])) : NULL;
 
 	*at = applet ? 0 : 1;
+	if (!applet && argc > 1 && !strcmp(word[1], applet_install.name))
+		return &applet_install;
 	return applet || argc < 2 ? applet : applet_find(word[1]);
 }
 

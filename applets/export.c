@@ -49,7 +49,7 @@ static int export_main(struct call *call)
 
 const struct applet applet_export = {
 	.name = "export",
-	.operands = "URI…",
+	.operands = "URI...",
 	.schemes = SCHEME_DISK,
 	.summary = "offer disks as NBD exports or block devices",
 	.opts = rows,

@@ -445,7 +445,7 @@ static int run(struct call *call)
 
 const struct applet applet_nvmf_connect_all = {
 	.name = "nvmf-connect-all",
-	.operands = "[URI…]",
+	.operands = "[URI...]",
 	.schemes = SCHEME_NVMF,
 	.summary = "connect all that targets or configuration offer",
 	.opts = rows,

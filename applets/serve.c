@@ -307,7 +307,7 @@ static int serve_main(struct call *call)
 
 const struct applet applet_serve = {
 	.name = "serve",
-	.operands = "URI…",
+	.operands = "URI...",
 	.schemes = SCHEME_DISK,
 	.summary = "offer disks as an NVMe-oF target",
 	.opts = rows,

@@ -20,7 +20,7 @@ struct out {
 	const char *schema;
 	int err; /* why something could not be written, errno of the first time */
 };
-void out_init(struct out *, const char *applet, bool json);
+void out_init(struct out *, const char *applet, bool json); /* applet "": the schema is "rdmastor" */
 /* Closes the document; on failure (diag with err) JSON gets its "error" object. Returns -errno when stdout is broken. An
  * applet that runs for long calls it when its results are complete; a second call does nothing. */
 int out_fini(struct out *, const struct diag *);

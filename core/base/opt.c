@@ -13,13 +13,13 @@
 #define AT(field) offsetof(struct opt_common, field)
 
 static const struct opt common_rows[] = {
-	{ "output", 'o', OPT_TEXT, AT(output), "text|json", "form of the results" },
-	{ "json", 0, OPT_FLAG, AT(json), NULL, "short for --output json" },
-	{ "verbose", 'v', OPT_FLAG, AT(verbose), NULL, "tell each step on the standard error output" },
-	{ "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "no messages except the failure" },
-	{ "timeout", 0, OPT_MSEC, AT(timeout_ms), "SECONDS", "give up after this time; 0 = never", 0, OPT_MSEC_MAX },
-	{ "dry-run", 0, OPT_FLAG, AT(dry_run), NULL, "say what would be changed, change nothing" },
-	{ "help", 'h', OPT_HELP, 0, NULL, "this text" },
+	{ "output", 'o', OPT_TEXT, AT(output), "text|json", "output format; default text" },
+	{ "json", 0, OPT_FLAG, AT(json), NULL, "same as --output json" },
+	{ "verbose", 'v', OPT_FLAG, AT(verbose), NULL, "report each step on stderr" },
+	{ "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "print no messages but the failure" },
+	{ "timeout", 0, OPT_MSEC, AT(timeout_ms), "SECONDS", "time limit; 0: none", 0, OPT_MSEC_MAX },
+	{ "dry-run", 0, OPT_FLAG, AT(dry_run), NULL, "check everything, print what would be done, change nothing" },
+	{ "help", 'h', OPT_HELP, 0, NULL, "print this help" },
 };
 enum { COMMON_ROWS = sizeof(common_rows) / sizeof(common_rows[0]) };
 
@@ -133,7 +133,7 @@ bool opt_has_words(const struct opt *row)
 const char *opt_operand_name(const struct applet *applet, unsigned index, char name[32])
 {
 	const char *p = applet->operands ? applet->operands : "";
-	bool many = false; /* "URI…" names all that follow */
+	bool many = false; /* "URI..." names all that follow */
 
 	name[0] = 0;
 	for (unsigned i = 0; i <= index; i++) {
@@ -181,7 +181,7 @@ static int wrong_value(struct parser *parser, const char *typed, const struct di
 static int store_text(struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
 	if (opt_has_words(row) && !word_among(value, row->arg))
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s: '%s' is not one of %s", typed, value, row->arg);
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value, row->arg);
 	if (row->type == OPT_TEXT) {
 		*(const char **)(void *)(parser->opts + row->at) = value;
 		return 0;
@@ -189,7 +189,7 @@ static int store_text(struct parser *parser, const struct opt *row, const char *
 	struct opt_list *list = (void *)(parser->opts + row->at);
 
 	if (list->count == OPT_LIST_MAX)
-		return diag_set(first_error(parser), DIAG_USAGE, E2BIG, "%s: given more than %d times", typed, OPT_LIST_MAX);
+		return diag_set(first_error(parser), DIAG_USAGE, E2BIG, "%s: must not be given more than %d times", typed, OPT_LIST_MAX);
 	list->item[list->count++] = value;
 	return 0;
 }
@@ -371,12 +371,12 @@ static int check_operands(struct parser *parser)
 
 	if (given < applet->min) {
 		opt_operand_name(applet, given, name);
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s is missing", *name ? name : "an operand");
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "missing operand%s%s", *name ? " " : "", name);
 	}
 	if (applet->max != UINT8_MAX && given > applet->max)
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[applet->max]);
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[applet->max]);
 	if (parser->rest && call->operands == call->rest)
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "no command to run was given");
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "no command given");
 	return 0;
 }
 

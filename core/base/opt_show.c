@@ -75,7 +75,7 @@ void opt_help(const struct applet *applet, FILE *to)
 	}
 	bool operands = applet->operands && *applet->operands;
 
-	fprintf(to, "Usage: rdmastor %s [OPTION…]%s%s\n", applet->name, operands ? " " : "", operands ? applet->operands : "");
+	fprintf(to, "Usage: rdmastor %s [OPTION...]%s%s\n", applet->name, operands ? " " : "", operands ? applet->operands : "");
 	fprintf(to, "%s\n\n", applet->summary);
 	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
 		left_column(&row, left, sizeof(left));

@@ -86,7 +86,7 @@ static void open_document(struct out *out)
 	if (out->opened)
 		return;
 	out->opened = true;
-	fputs("{\"schema\":\"rdmastor.", out->to);
+	fputs(*out->schema ? "{\"schema\":\"rdmastor." : "{\"schema\":\"rdmastor", out->to);
 	put_escaped(out->to, out->schema);
 	fputs("\",\"version\":2", out->to);
 	if (out->dry_run)

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* rdmastor --install DIR: links to this program, one per applet and per replaced tool; all of them or none. */
+#include "applet.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct install_options {
+	struct opt_common common;
+	const char *only;
+	bool force, uninstall;
+};
+
+#define AT(field) offsetof(struct install_options, field)
+static const struct opt rows[] = {
+	{ "only", 0, OPT_TEXT, AT(only), "applets|replacements", "link the applets, or only the names of replaced tools; default both" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL, "replace other files of these names" },
+	{ "uninstall", 0, OPT_FLAG, AT(uninstall), NULL, "remove the links to this program" },
+	{ 0 },
+};
+
+#define NEW_SUFFIX ".rdmastor-new"
+
+struct link {
+	const char *name;
+	enum { LINK_ABSENT, LINK_OURS, LINK_FOREIGN, LINK_DIRECTORY } there;
+};
+
+struct install {
+	const struct call *call;
+	const struct install_options *opts;
+	const char *dir;
+	char self[PATH_MAX];
+	const char *target; /* what the links contain */
+	struct stat st; /* of self */
+	struct link link[2 * 64];
+	unsigned links;
+};
+
+static int link_path(char path[PATH_MAX], const struct install *in, const char *name, const char *suffix)
+{
+	if (snprintf(path, PATH_MAX, "%s/%s%s", in->dir, name, suffix) < PATH_MAX)
+		return 0;
+	return diag_sys(in->call->diag, ENAMETOOLONG, "folder '%s'", in->dir);
+}
+
+static int find_self(struct install *in)
+{
+	const char *called = (const char *)getauxval(AT_EXECFN);
+	char dir[PATH_MAX];
+
+	if (!called || !realpath(called, in->self) || stat(in->self, &in->st))
+		return diag_sys(in->call->diag, errno, "look up the path of this program");
+	if (!realpath(in->dir, dir)) {
+		diag_sys(in->call->diag, errno, "open folder");
+		return diag_ctx(in->call->diag, "%s", in->dir);
+	}
+	/* Next to the program a bare name stays right when both are moved or seen through another root. */
+	char *name = strrchr(in->self, '/') + 1;
+	size_t len = (size_t)(name - 1 - in->self);
+
+	in->target = strlen(dir) == len && !strncmp(in->self, dir, len) ? name : in->self;
+	return 0;
+}
+
+static int add_link(struct install *in, const char *name)
+{
+	struct link *link = &in->link[in->links];
+	char path[PATH_MAX];
+	struct stat st;
+	int err = link_path(path, in, name, "");
+
+	if (err)
+		return err;
+	link->name = name;
+	if (lstat(path, &st))
+		link->there = errno == ENOENT ? LINK_ABSENT : LINK_FOREIGN;
+	else if (S_ISDIR(st.st_mode))
+		link->there = LINK_DIRECTORY;
+	else
+		link->there = !stat(path, &st) && st.st_dev == in->st.st_dev && st.st_ino == in->st.st_ino ? LINK_OURS : LINK_FOREIGN;
+	in->links++;
+	return 0;
+}
+
+static int add_links(struct install *in)
+{
+	bool own = !in->opts->only || strcmp(in->opts->only, "replacements");
+	bool replaced = !in->opts->only || strcmp(in->opts->only, "applets");
+	int err = 0;
+
+	for (const struct applet *const *p = applets; *p && !err; p++) {
+		bool same = (*p)->words != NULL; /* it has the name of the tool it replaces */
+
+		if (own || (same && replaced))
+			err = add_link(in, (*p)->name);
+		if (!err && (*p)->replaces && replaced)
+			err = add_link(in, (*p)->replaces);
+	}
+	return err;
+}
+
+/* Before anything is changed, so that a name that is taken leaves the folder as it was. */
+static int check_taken(const struct install *in)
+{
+	char names[300] = "";
+	unsigned taken = 0;
+
+	for (unsigned i = 0; i < in->links; i++) {
+		const struct link *link = &in->link[i];
+
+		if (link->there < (in->opts->force ? LINK_DIRECTORY : LINK_FOREIGN))
+			continue;
+		taken++;
+		if (strlen(names) + strlen(link->name) + 2 < sizeof(names))
+			strcat(strcat(names, " "), link->name);
+	}
+	if (!taken)
+		return 0;
+	diag_set(in->call->diag, DIAG_BUSY, EEXIST, "%u of the names exist and are not links to rdmastor:%s", taken, names);
+	diag_ctx(in->call->diag, "%s", in->dir);
+	return diag_hint(in->call->diag, in->opts->force ? "remove these folders, or choose another DIR" :
+							   "remove them, add --force, or choose another DIR");
+}
+
+/* All links are created under other names first, which is what can fail, and then renamed: all of them appear or none, and
+ * a name that is replaced is never absent. */
+static int create_link(const struct install *in, const struct link *link)
+{
+	char path[PATH_MAX];
+	int err = link_path(path, in, link->name, NEW_SUFFIX);
+
+	if (!err && symlink(in->target, path)) {
+		diag_sys(in->call->diag, errno, "create link");
+		err = diag_ctx(in->call->diag, "%s", path);
+	}
+	return err;
+}
+
+static int rename_link(const struct install *in, const struct link *link)
+{
+	char path[PATH_MAX], temporary[PATH_MAX];
+	int err = link_path(path, in, link->name, "");
+
+	if (!err)
+		err = link_path(temporary, in, link->name, NEW_SUFFIX);
+	if (!err && rename(temporary, path)) {
+		diag_sys(in->call->diag, errno, "create link");
+		err = diag_ctx(in->call->diag, "%s", path);
+	}
+	return err;
+}
+
+static void drop_temporary(const struct install *in, const struct link *link)
+{
+	char path[PATH_MAX];
+
+	if (!link_path(path, in, link->name, NEW_SUFFIX))
+		unlink(path);
+}
+
+static int remove_link(const struct install *in, const struct link *link)
+{
+	char path[PATH_MAX];
+	int err = link_path(path, in, link->name, "");
+
+	if (!err && unlink(path)) {
+		diag_sys(in->call->diag, errno, "remove link");
+		err = diag_ctx(in->call->diag, "%s", path);
+	}
+	return err;
+}
+
+static bool is_self(const struct install *in, const struct link *link)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return !link_path(path, in, link->name, "") && !lstat(path, &st) && !S_ISLNK(st.st_mode);
+}
+
+static void print_link(const struct install *in, const struct link *link)
+{
+	struct out *out = in->call->out;
+
+	out_object(out, NULL);
+	out_text(out, "path", NULL, "%s/%s", in->dir, link->name);
+	if (in->opts->uninstall) {
+		out_line(out, "%s/%s", in->dir, link->name);
+	} else {
+		out_text(out, "link_target", NULL, "%s", in->target);
+		out_bool(out, "existed", NULL, link->there == LINK_OURS);
+		out_line(out, "%s/%s -> %s", in->dir, link->name, in->target);
+	}
+	out_end(out);
+}
+
+static int make_links(struct install *in)
+{
+	int err = check_taken(in);
+	bool change = !err && !in->opts->common.dry_run;
+
+	for (unsigned i = 0; i < in->links && change && !err; i++)
+		if (in->link[i].there != LINK_OURS)
+			err = create_link(in, &in->link[i]);
+	for (unsigned i = 0; i < in->links && change && !err; i++)
+		if (in->link[i].there != LINK_OURS)
+			err = rename_link(in, &in->link[i]);
+	for (unsigned i = 0; i < in->links && change && err; i++)
+		drop_temporary(in, &in->link[i]);
+	if (err)
+		return err;
+	out_list(in->call->out, "links");
+	for (unsigned i = 0; i < in->links; i++)
+		print_link(in, &in->link[i]);
+	out_end(in->call->out);
+	return 0;
+}
+
+static int remove_links(struct install *in)
+{
+	int err = 0;
+
+	out_list(in->call->out, "links");
+	for (unsigned i = 0; i < in->links && !err; i++) {
+		if (in->link[i].there != LINK_OURS || is_self(in, &in->link[i]))
+			continue;
+		if (!in->opts->common.dry_run)
+			err = remove_link(in, &in->link[i]);
+		if (!err)
+			print_link(in, &in->link[i]);
+	}
+	out_end(in->call->out);
+	return err;
+}
+
+static int run(struct call *call)
+{
+	struct install *in = calloc(1, sizeof(*in));
+	int err;
+
+	if (!in)
+		return diag_sys(call->diag, ENOMEM, "install");
+	in->call = call;
+	in->opts = call->opts;
+	in->dir = call->operand[0];
+	err = find_self(in);
+	if (!err)
+		err = add_links(in);
+	if (!err)
+		err = in->opts->uninstall ? remove_links(in) : make_links(in);
+	free(in);
+	return err;
+}
+
+const struct applet applet_install = {
+	.name = "--install",
+	.operands = "DIR",
+	.summary = "create links to this program: one per applet, and one per tool that it replaces",
+	.examples = "  rdmastor --install /usr/local/bin --only replacements\n"
+		    "  rdmastor --install /usr/local/bin --uninstall\n",
+	.opts = rows,
+	.opts_size = sizeof(struct install_options),
+	.min = 1,
+	.max = 1,
+	.changes = true,
+	.run = run,
+};
