@@ -225,18 +225,19 @@ fuzz: $(FUZZ_BIN)
 bench: $(B)/rdmastor $(BENCH_BIN) $(B)/have-test $(HAVE_VM)
 	@B='$(B)' RDMASTOR='$(abspath $(B)/rdmastor)' tests/bench/run $(PART)
 
-## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (a link per applet): binary, man pages, completions, systemd unit, udev rule
+## make install    DESTDIR= PREFIX=/usr/local INSTALL_LINKS=1 (rdmastor --install): binary, man pages, completions, systemd unit, udev rule
 share := $(DESTDIR)$(PREFIX)/share
 install: $(B)/rdmastor
 	install -D -m 755 $(B)/rdmastor $(DESTDIR)$(PREFIX)/bin/rdmastor
 	for page in $(wildcard man/*.[178]); do install -D -m 644 $$page $(share)/man/man$${page##*.}/$${page##*/}; done
+	for page in $(notdir $(wildcard man/rdmastor-*-*.1)); do ln -sf $$page $(share)/man/man1/$${page#rdmastor-}; done
 	$(if $(wildcard completions/rdmastor.bash),install -D -m 644 completions/rdmastor.bash $(share)/bash-completion/completions/rdmastor)
 	$(if $(wildcard completions/_rdmastor),install -D -m 644 completions/_rdmastor $(share)/zsh/site-functions/_rdmastor)
 	$(if $(wildcard completions/rdmastor.fish),install -D -m 644 completions/rdmastor.fish $(share)/fish/vendor_completions.d/rdmastor.fish)
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's#@PREFIX@#$(PREFIX)#' systemd/rdmastor-srp.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/rdmastor-srp.service
 	install -D -m 644 systemd/60-rdmastor-srp.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rdmastor-srp.rules
-	$(if $(INSTALL_LINKS),for applet in $$($(B)/rdmastor --list); do ln -sf rdmastor $(DESTDIR)$(PREFIX)/bin/$$applet; done)
+	$(if $(INSTALL_LINKS),$(DESTDIR)$(PREFIX)/bin/rdmastor --install $(DESTDIR)$(PREFIX)/bin)
 
 ## make dist       a reproducible source archive of the last commit
 dist: $(B)/VERSION
