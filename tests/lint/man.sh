@@ -24,7 +24,7 @@ comm -23 <(echo "$common") <(documented man/rdmastor.1) | while read -r row; do 
 for applet in $("$RDMASTOR" --list); do
 	page=man/rdmastor-$applet.1
 	[ -f "$page" ] || { complain "$page: missing"; continue; }
-	grep -qx "\.It Xr rdmastor-$applet 1" man/rdmastor.1 || complain "man/rdmastor.1: $applet is not in the list of applets"
+	grep -Eq "^\.It (.* )?Xr rdmastor-$applet 1( |$)" man/rdmastor.1 || complain "man/rdmastor.1: $applet is not in the list of applets"
 	comm -23 <(comm -23 <(rows "$applet") <(echo "$common")) <(documented "$page") >"${TMP:-/tmp}/missing"
 	# A common option without its letter, because the applet has another use for it, may be told; it need not be
 	while read -r row; do
