@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* info: opens a disk for reading and prints what it is. */
+/* info: opens a disk for reading and prints its properties. */
 #include "disk.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ struct info_options {
 
 static const struct opt rows[] = {
 	{ "on-loss", 0, OPT_TEXT, offsetof(struct info_options, on_loss), "TIME",
-		"hold requests that long while no path works: seconds, fail-fast or forever; default 60" },
+		"how long I/O waits while no path works: fail-fast, wait=SECONDS, SECONDS or forever; default 60" },
 	{ 0 },
 };
 
@@ -52,7 +52,7 @@ static void print_requests(struct out *out, const struct bdev_limits *lim)
 	} kinds[] = { { IO_READ, "read" }, { IO_WRITE, "write" }, { IO_ZERO, "zero" }, { IO_TRIM, "trim" }, { IO_MAP, "map" } };
 	char line[200] = "", size[16];
 
-	out_object(out, "longest");
+	out_object(out, "max_request");
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		size_t at = strlen(line);
 
@@ -62,20 +62,7 @@ static void print_requests(struct out *out, const struct bdev_limits *lim)
 		snprintf(line + at, sizeof(line) - at, "%s%s %s", at ? ", " : "", kinds[i].key, out_human(lim->max[kinds[i].kind], size));
 	}
 	out_end(out);
-	out_line(out, "longest:     %s", line);
-}
-
-static void print_fact(void *arg, const char *key, const char *label, const char *value)
-{
-	struct out *out = arg;
-	char text[64];
-
-	if (out->json)
-		out_text(out, key, NULL, "%s", value);
-	else {
-		snprintf(text, sizeof(text), "%s:", label);
-		out_line(out, "%-12s %s", text, value);
-	}
+	out_line(out, "max request: %s", line);
 }
 
 static void print_disk(struct out *out, struct bdev *disk)
@@ -84,13 +71,13 @@ static void print_disk(struct out *out, struct bdev *disk)
 
 	out_text(out, "uri", "uri:         ", "%s", disk->uri);
 	out_size(out, "size", "size:        ", lim->size);
-	out_u64(out, "block_size", "block:       ", lim->block);
-	out_u64(out, "best", "best:        ", lim->best);
+	out_u64(out, "block_size", "block size:  ", lim->block);
+	out_u64(out, "preferred_size", "preferred:   ", lim->best);
 	out_bool(out, "read_only", "read-only:   ", lim->ro_disk);
 	out_bool(out, "flush", NULL, lim->max[IO_FLUSH] > 0);
 	out_bool(out, "fua", NULL, lim->fua);
-	out_u64(out, "depth", "depth:       ", lim->depth);
-	out_u64(out, "lanes", "lanes:       ", lim->lanes);
+	out_u64(out, "queue_depth", "queue depth: ", lim->depth);
+	out_u64(out, "queues", "queues:      ", lim->lanes);
 	print_requests(out, lim);
 	print_name(out, "model", "model:       ", disk->id.model);
 	print_name(out, "serial", "serial:      ", disk->id.serial);
@@ -99,7 +86,7 @@ static void print_disk(struct out *out, struct bdev *disk)
 	print_id(out, "nguid", "nguid:       ", disk->id.nguid, sizeof(disk->id.nguid));
 	print_id(out, "eui64", "eui64:       ", disk->id.eui64, sizeof(disk->id.eui64));
 	if (disk->ops->facts)
-		disk->ops->facts(disk, print_fact, out);
+		disk->ops->facts(disk, out);
 }
 
 static int run(struct call *call)
@@ -127,8 +114,10 @@ static int run(struct call *call)
 const struct applet applet_info = {
 	.name = "info",
 	.operands = "URI",
+	.examples = "  rdmastor info nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1\n"
+		    "  rdmastor info --json disk1.img | jq .size\n",
 	.schemes = SCHEME_DISK,
-	.summary = "open a disk and print what it is",
+	.summary = "open a disk and print its properties",
 	.opts = rows,
 	.opts_size = sizeof(struct info_options),
 	.min = 1,

@@ -83,7 +83,7 @@ struct bdev_env {
 
 struct bdev;
 struct lane;
-typedef void bdev_fact(void *arg, const char *key, const char *label, const char *value);
+struct out;
 
 struct bdev_ops {
 	const char *name;
@@ -92,7 +92,7 @@ struct bdev_ops {
 	int (*lane)(struct lane **, struct bdev *, struct loop *, struct diag *);
 	void (*stop)(struct bdev *); /* orderly end; BDEV_DOWN follows. Needs: lanes freed */
 	void (*free)(struct bdev *); /* at once, any state, no upcall after, not inside its own upcall. Needs: lanes freed */
-	void (*facts)(struct bdev *, bdev_fact *, void *arg); /* for `info`: transport, path, security; may be NULL */
+	void (*facts)(struct bdev *, struct out *); /* rows for `info`: paths, transport, addresses, security; may be NULL */
 };
 
 enum bdev_state { BDEV_OPENING, BDEV_UP, BDEV_DOWN };

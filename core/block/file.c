@@ -3,6 +3,7 @@
  * kernel is file_lane.c's. Who holds a busy device is the applet's to find out. */
 #include "file.h"
 #include "block.h"
+#include "out.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -160,14 +161,14 @@ static void tell(struct loop_work *work)
 		bdev->changed(bdev);
 }
 
-static void file_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+static void file_facts(struct bdev *bdev, struct out *out)
 {
 	struct file *file = container_of(bdev, struct file, bdev);
 
-	fact(arg, "transport", "transport", "local");
-	fact(arg, "path", "path", file->path);
-	fact(arg, "kind", "kind", file->device ? "block device" : "regular file");
-	fact(arg, "cache", "cache", file->direct >= 0 ? "direct (aligned requests bypass the page cache)" : "page cache");
+	out_text(out, "transport", "transport:   ", "local");
+	out_text(out, "path", "path:        ", "%s", file->path);
+	out_text(out, "kind", "kind:        ", file->device ? "device" : "file");
+	out_bool(out, "direct", "direct I/O:  ", file->direct >= 0);
 }
 
 static const struct bdev_ops file_ops = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A disk over one or more paths, each a bdev of its own: opens them, notices their loss, opens them again, and tells the
  * lanes. Requests are the lanes' (paths_lane.c). Runs on the bdev's loop. */
+#include "out.h"
 #include "paths.h"
 #include "block.h"
 #include <errno.h>
@@ -401,25 +402,32 @@ static const char *path_state_word(const struct path *path)
 	return word[path->state];
 }
 
-static void paths_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+static void print_path(struct out *out, const struct path *path, unsigned number)
+{
+	out_object(out, NULL);
+	out_text(out, "uri", NULL, "%s", path->uri.spelling);
+	out_text(out, "state", NULL, "%s", path_state_word(path));
+	out_u64(out, "attempts", NULL, path->attempts);
+	out_error(out, "error", &path->why);
+	out_end(out);
+	out_line(out, "path %u:      %s, %s, %u attempt%s%s%s", number, path->uri.spelling, path_state_word(path), path->attempts,
+		path->attempts == 1 ? "" : "s", path->why.err ? "; last: " : "", path->why.text);
+}
+
+static void paths_facts(struct bdev *bdev, struct out *out)
 {
 	struct paths *paths = container_of(bdev, struct paths, bdev);
 	struct bdev *current = NULL;
-	char text[URI_MAX + sizeof(((struct diag *)0)->text) + 64], key[20], label[20];
 
+	out_list(out, "paths");
 	for (unsigned i = 0; i < paths->count; i++) {
-		const struct path *path = &paths->path[i];
-
-		snprintf(key, sizeof(key), "path%u", i + 1);
-		snprintf(label, sizeof(label), "path %u", i + 1);
-		snprintf(text, sizeof(text), "%s, %s, %u attempt%s%s%s", path->uri.spelling, path_state_word(path), path->attempts,
-			path->attempts == 1 ? "" : "s", path->why.err ? "; last: " : "", path->why.err ? path->why.text : "");
-		fact(arg, key, label, text);
-		if (!current && path->state == PATH_UP)
-			current = path->leaf;
+		print_path(out, &paths->path[i], i + 1);
+		if (!current && paths->path[i].state == PATH_UP)
+			current = paths->path[i].leaf;
 	}
+	out_end(out);
 	if (current && current->ops->facts)
-		current->ops->facts(current, fact, arg);
+		current->ops->facts(current, out);
 }
 
 static const struct bdev_ops paths_ops = {

@@ -2,6 +2,7 @@
 /* The scripted disk for the tests of paths. Leaf and lanes look at atomics from timers of their own, so that they need no
  * messages between loops. */
 #include "flaky.h"
+#include "out.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -371,9 +372,9 @@ static void leaf_free(struct bdev *bdev)
 	free(leaf);
 }
 
-static void leaf_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+static void leaf_facts(struct bdev *bdev, struct out *out)
 {
-	fact(arg, "flaky", "flaky:", container_of(bdev, struct flaky_leaf, bdev)->way->host);
+	out_text(out, "flaky", "flaky: ", "%s", container_of(bdev, struct flaky_leaf, bdev)->way->host);
 }
 
 static const struct bdev_ops leaf_ops = {

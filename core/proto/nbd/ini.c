@@ -2,6 +2,7 @@
 /* The NBD client as a bdev: opens a connection, fixes the limits from what the server says, and leaves the connection to the first
  * lane. Further lanes dial their own (ini_lane.c); reconnecting is left to block/paths.c. */
 #include "ini.h"
+#include "out.h"
 #include "session.h"
 #include <errno.h>
 #include <stdio.h>
@@ -151,24 +152,29 @@ static void dev_free(struct bdev *bdev)
 	free(dev);
 }
 
-static void dev_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+static void dev_facts(struct bdev *bdev, struct out *out)
 {
 	struct nbd_ini_dev *dev = to_dev(bdev);
 	const struct nbd_terms *terms = &dev->deal.terms;
-	bool local = dev->conf.dst.ss.ss_family == AF_UNIX;
-	char text[80];
+	const struct addr *dst = &dev->conf.dst;
+	bool local = dst->ss.ss_family == AF_UNIX;
+	char text[ADDR_TEXT];
 
-	fact(arg, "transport", "transport", local ? "unix socket" : "tcp");
-	fact(arg, "server", "server", dev->conf.where);
-	fact(arg, "export", "export", dev->conf.name);
-	snprintf(text, sizeof(text), "%u of %u requests each", bdev->lim.lanes, bdev->lim.depth);
-	fact(arg, "connections", "connections", text);
-	fact(arg, "replies", "replies", dev->deal.structured ? "structured" : "simple");
-	if (terms->minimum) {
-		snprintf(text, sizeof(text), "minimum %u, preferred %u, maximum %u", terms->minimum, terms->preferred, terms->maximum);
-		fact(arg, "request_sizes", "sizes", text);
+	out_text(out, "transport", "transport:   ", local ? "unix" : "tcp");
+	if (!local) {
+		out_text(out, "traddr", NULL, "%s", addr_host(dst, text));
+		out_text(out, "trsvcid", NULL, "%u", addr_port(dst));
 	}
-	fact(arg, "security", "security", local ? "that of the socket's file" : "none: plain TCP");
+	out_text(out, local ? "path" : NULL, "server:      ", "%s", dev->conf.where);
+	out_text(out, "export", "export:      ", "%s", dev->conf.name);
+	out_bool(out, "structured_replies", "structured:  ", dev->deal.structured);
+	if (terms->minimum) {
+		out_u64(out, "request_minimum", NULL, terms->minimum);
+		out_u64(out, "request_preferred", NULL, terms->preferred);
+		out_u64(out, "request_maximum", NULL, terms->maximum);
+		out_line(out, "requests:    minimum %u, preferred %u, maximum %u bytes", terms->minimum, terms->preferred, terms->maximum);
+	}
+	out_text(out, "security", "security:    ", local ? "socket permissions" : "none");
 }
 
 static const struct bdev_ops ops = { .name = "nbd", .lane = nbd_ini_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts };

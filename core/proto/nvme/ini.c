@@ -2,6 +2,7 @@
 /* The initiator as a bdev: attaches to a controller, finds the namespace, fixes the limits from what both say, and looks
  * again when the namespace changes. Queues for I/O are lanes (lane.c); reconnecting is left to block/paths.c. */
 #include "nvme.h"
+#include "out.h"
 #include "session.h"
 #include <errno.h>
 #include <stdio.h>
@@ -368,34 +369,29 @@ static void dev_free(struct bdev *bdev)
 	free(dev);
 }
 
-static void dev_facts(struct bdev *bdev, bdev_fact *fact, void *arg)
+static void dev_facts(struct bdev *bdev, struct out *out)
 {
 	struct nvme_dev *dev = (struct nvme_dev *)bdev;
 	const struct nvme_conf *conf = &dev->ctrl.conf;
-	char text[64];
+	bool tcp = conf->carrier == &nvme_tcp;
+	char text[ADDR_TEXT];
 
-	fact(arg, "transport", "transport", dev->ctrl.conf.carrier->name);
-	fact(arg, "path", "path", dev->ctrl.qp.queue->way);
-	fact(arg, "subsystem", "subsystem", conf->subnqn);
-	snprintf(text, sizeof(text), "%u", dev->nsid);
-	fact(arg, "nsid", "namespace", text);
-	snprintf(text, sizeof(text), "%u", dev->ctrl.cntlid);
-	fact(arg, "cntlid", "controller", text);
-	snprintf(text, sizeof(text), "%u.%u.%u", dev->ctrl.id.ver >> 16, dev->ctrl.id.ver >> 8 & 0xff, dev->ctrl.id.ver & 0xff);
-	fact(arg, "nvme_version", "NVMe version", text);
-	snprintf(text, sizeof(text), "%u of %u requests each", dev->ctrl.queues, dev->bdev.lim.depth);
-	fact(arg, "queues", "queues", text);
-	snprintf(text, sizeof(text), "%g s", conf->kato_ms / 1000.);
-	fact(arg, "keep_alive", "keep-alive", text);
-	if (conf->carrier == &nvme_tcp) {
-		snprintf(text, sizeof(text), "%s",
-			conf->hdr_digest    ? conf->data_digest ? "header, data" : "header"
-			: conf->data_digest ? "data"
-					    : "none");
-		fact(arg, "digests", "digests", text);
+	out_text(out, "transport", "transport:   ", "%s", conf->carrier->name);
+	out_text(out, "traddr", NULL, "%s", addr_host(&conf->dst, text));
+	out_text(out, "trsvcid", NULL, "%u", addr_port(&conf->dst));
+	out_line(out, "route:       %s", dev->ctrl.qp.queue->way);
+	out_text(out, "subnqn", "subsystem:   ", "%s", conf->subnqn);
+	out_u64(out, "nsid", "namespace:   ", dev->nsid);
+	out_u64(out, "cntlid", "controller:  ", dev->ctrl.cntlid);
+	out_text(out, "nvme_version", "NVMe version: ", "%u.%u.%u", dev->ctrl.id.ver >> 16, dev->ctrl.id.ver >> 8 & 0xff, dev->ctrl.id.ver & 0xff);
+	out_real(out, "keep_alive_seconds", NULL, conf->kato_ms / 1000., 3);
+	out_line(out, "keep-alive:  %g s", conf->kato_ms / 1000.);
+	if (tcp) {
+		out_bool(out, "header_digest", "header CRC:  ", conf->hdr_digest);
+		out_bool(out, "data_digest", "data CRC:    ", conf->data_digest);
 	}
-	fact(arg, "host_nqn", "host NQN", conf->hostnqn);
-	fact(arg, "security", "security", conf->carrier == &nvme_tcp ? "none: plain TCP" : "none: plain RDMA");
+	out_text(out, "hostnqn", "host NQN:    ", "%s", conf->hostnqn);
+	out_text(out, "security", "security:    ", "none");
 }
 
 static const struct bdev_ops ops = { .name = "nvme", .lane = nvme_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts };

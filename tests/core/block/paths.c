@@ -79,8 +79,8 @@ Test(paths, one_of_two_ways_is_enough_and_the_other_joins_later)
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
 	cr_assert_eq(atomic_load(&rig.way[1].done[IO_WRITE]), 1);
 	rig_turn_for(&rig, 400);
-	rig_assert_fact(&rig, "path1", "flaky://a/?path=b up 3_attempt way_a_refused");
-	rig_assert_fact(&rig, "path2", "flaky://b/ up 1_attempt");
+	rig_assert_fact(&rig, "path 1", "flaky://a/?path=b up 3_attempt way_a_refused");
+	rig_assert_fact(&rig, "path 2", "flaky://b/ up 1_attempt");
 	cr_assert_eq(atomic_load(&rig.way[0].mapped), 1);
 	flaky_kill(&rig.way[1]);
 	rig_turn_for(&rig, 20);
@@ -100,7 +100,7 @@ Test(paths, the_preferred_way_is_taken_and_a_dead_one_not_returned_to)
 	cr_assert_eq(atomic_load(&rig.way[0].done[IO_READ]), 1);
 	cr_assert(flaky_kill(&rig.way[0]));
 	rig_turn_for(&rig, 300);
-	rig_assert_fact(&rig, "path1", "flaky://a/?path=b up 2_attempt broke");
+	rig_assert_fact(&rig, "path 1", "flaky://a/?path=b up 2_attempt broke");
 	rig_assert_fact(&rig, "flaky", "a");
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
 	cr_assert_eq(atomic_load(&rig.way[0].done[IO_READ]), 1);

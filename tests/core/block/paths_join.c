@@ -46,14 +46,14 @@ Test(paths_join, a_way_that_cannot_map_is_left_with_its_reason)
 	atomic_store(&rig.way[0].bad_map, true);
 	cr_assert_eq(lane_map(rig.lane, other, &rig.diag), 0, "the other way takes it");
 	rig_turn_for(&rig, 50);
-	rig_assert_fact(&rig, "path1", "flaky://a/?path=b up 2_attempt flaky_lane pool");
+	rig_assert_fact(&rig, "path 1", "flaky://a/?path=b up 2_attempt flaky_lane pool");
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
 	cr_assert_eq(atomic_load(&rig.way[1].done[IO_READ]), 1);
 	atomic_store(&rig.way[1].bad_map, true);
 	cr_assert(flaky_kill(&rig.way[1]));
 	rig_turn_for(&rig, 300);
 	cr_assert_eq(atomic_load(&rig.way[0].mapped) + atomic_load(&rig.way[1].mapped), 0);
-	rig_assert_fact(&rig, "path2", "flaky_lane pool");
+	rig_assert_fact(&rig, "path 2", "flaky_lane pool");
 	atomic_store(&rig.way[0].bad_map, false);
 	atomic_store(&rig.way[1].bad_map, false);
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
@@ -145,7 +145,7 @@ Test(paths_join, one_dead_lane_takes_the_way_down_for_all)
 	rig_turn_for(&rig, 50);
 	cr_assert_eq(atomic_load(&rig.way[0].attempts), 2);
 	cr_assert_eq(atomic_load(&rig.way[0].lanes_open), 2);
-	rig_assert_fact(&rig, "path1", "flaky_lane broke");
+	rig_assert_fact(&rig, "path 1", "flaky_lane broke");
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
 	lane_close(lane);
 	rig_fini(&rig);

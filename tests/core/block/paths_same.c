@@ -13,9 +13,9 @@ Test(paths_same, another_disk_is_refused_as_second_way)
 	rig.way[1].id.nguid[3] = 8;
 	rig.way[2].id = (struct bdev_id){ .uuid = { 1 } };
 	rig_open(&rig, "flaky://a/?path=b&path=flaky%3a%2f%2fc%2f");
-	rig_assert_fact(&rig, "path2",
+	rig_assert_fact(&rig, "path 2",
 		"NGUID 00000008000000000000000000000000 00000009000000000000000000000000");
-	rig_assert_fact(&rig, "path3", "NGUID UUID EUI-64");
+	rig_assert_fact(&rig, "path 3", "NGUID UUID EUI-64");
 	flaky_kill(&rig.way[0]);
 	rig_turn_for(&rig, 300);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
@@ -36,7 +36,7 @@ static void comes_back_as(void (*spoil)(struct flaky_way *), void (*heal)(struct
 	rig_turn_for(&rig, 50);
 	req_submit(&rig, &read, IO_READ, 0);
 	cr_assert(!req_wait(&rig, &read, 200));
-	rig_assert_fact(&rig, "path1", words);
+	rig_assert_fact(&rig, "path 1", words);
 	heal(&rig.way[0]);
 	cr_assert(req_wait(&rig, &read, 2000));
 	cr_assert_eq(read.io.status, 0);
@@ -108,7 +108,7 @@ Test(paths_same, fewer_lanes_than_are_open_are_refused_when_it_comes_back)
 	rig_turn_for(&rig, 50);
 	req_submit(&rig, &read, IO_READ, 0);
 	cr_assert(!req_wait(&rig, &read, 200));
-	rig_assert_fact(&rig, "path1", "1_lane 2");
+	rig_assert_fact(&rig, "path 1", "1_lane 2");
 	rig.way[0].lanes = 64;
 	cr_assert(req_wait(&rig, &read, 2000));
 	lane_close(lane);
