@@ -109,20 +109,18 @@ static int add_links(struct install *in)
 static int check_taken(const struct install *in)
 {
 	char names[300] = "";
-	unsigned taken = 0;
 
 	for (unsigned i = 0; i < in->links; i++) {
 		const struct link *link = &in->link[i];
 
 		if (link->there < (in->opts->force ? LINK_DIRECTORY : LINK_FOREIGN))
 			continue;
-		taken++;
 		if (strlen(names) + strlen(link->name) + 2 < sizeof(names))
 			strcat(strcat(names, " "), link->name);
 	}
-	if (!taken)
+	if (!names[0])
 		return 0;
-	diag_set(in->call->diag, DIAG_BUSY, EEXIST, "%u of the names exist and are not links to rdmastor:%s", taken, names);
+	diag_set(in->call->diag, DIAG_BUSY, EEXIST, "names taken by other files:%s", names);
 	diag_ctx(in->call->diag, "%s", in->dir);
 	return diag_hint(in->call->diag, in->opts->force ? "remove these folders, or choose another DIR" :
 							   "remove them, add --force, or choose another DIR");

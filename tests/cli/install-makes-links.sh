@@ -1,23 +1,55 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --install: a link per applet and per tool replaced that works, again is success, and a foreign file in the way is named.
+# --install: all links or none, printed; --only, --force and --uninstall.
 . "$(dirname "$0")/lib.sh"
-first=$("$RDMASTOR" --list | head -n 1)
-[ -n "$first" ] || { echo "needs an applet"; exit 77; }
-mkdir links beside
-"$RDMASTOR" --install links || die "exit status $?"
+requires jq
+mkdir links beside half
+"$RDMASTOR" --install links >out || die "exit status $?"
 replaced=(ibsrpdm mount.nfsrdma srp_daemon)
-[ "$(ls links)" = "$({ "$RDMASTOR" --list; printf "%s\n" "${replaced[@]}"; } | sort)" ] || die "links: $(ls links)"
-links/"$first" --help | head -n 1 | grep -q "^Usage: rdmastor $first " || die "the link is not the applet"
-"$RDMASTOR" --install links || die "again: exit status $?"
+all=$({ "$RDMASTOR" --list; printf '%s\n' "${replaced[@]}"; } | sort)
+same links "$(ls links)" "$all"
+same printed "$(sed 's#^links/\(.*\) -> .*#\1#' out | sort)" "$all"
+links/info --help | head -n 1 | grep -q '^Usage: rdmastor info ' || die "the link is not the applet"
+ours --install links --json | jq -e '.links | length > 20 and all(.existed)' >/dev/null || die "again: $(cat out)"
 
 cp "$RDMASTOR" beside/rdmastor
-beside/rdmastor --install beside || die "beside: exit status $?"
-[ "$(readlink "beside/$first")" = rdmastor ] || die "beside itself: $(readlink "beside/$first")"
+beside/rdmastor --install beside >/dev/null || die "beside: exit status $?"
+same "beside itself" "$(readlink beside/info)" rdmastor
 
-rm "links/$first"
-echo mine >"links/$first"
-error 1 - "links/$first\\>" 'already|exists' "$RDMASTOR" --install links
-[ "$(cat "links/$first")" = mine ] || die "overwrote a foreign file"
-error 1 - nowhere 'no.such.file' "$RDMASTOR" --install nowhere
-error 2 - '^rdmastor: .*--install' '\<DIR\>' "$RDMASTOR" --install
+# A name that is taken: nothing changes, unless forced
+rm links/*
+echo mine >links/info
+ln -s /nowhere links/copy
+error 1 busy links 'copy info --force' "$RDMASTOR" --install links
+same "links after a refusal" "$(ls links | tr '\n' ' ')" 'copy info '
+"$RDMASTOR" --install links --force --dry-run >/dev/null || die "dry run"
+same "links after a dry run" "$(ls links | tr '\n' ' ')" 'copy info '
+"$RDMASTOR" --install links --force >/dev/null || die "force"
+same "links, forced" "$(ls links)" "$all"
+[ -L links/info ] || die "info is not a link"
+rm links/copy
+mkdir links/copy
+error 1 busy links copy "$RDMASTOR" --install links --force
+rmdir links/copy
+
+# What was created before a failure is removed
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+	# shellcheck disable=SC2016 # expanded inside
+	error 1 io '.*' 'no.space' unshare -m bash -c 'mount -t tmpfs -o nr_inodes=8 none half && "$@"; rc=$?; ls half >left; exit $rc' - "$RDMASTOR" --install half
+	[ ! -s left ] || die "left behind: $(cat left)"
+fi
+
+"$RDMASTOR" --install half --only replacements >/dev/null || die "replacements"
+same "replacements" "$(ls half)" "$(printf '%s\n' iscsistart "${replaced[@]}" | sort)"
+echo mine >half/other
+"$RDMASTOR" --install half --uninstall >out || die "uninstall"
+same "after --uninstall" "$(ls half)" other
+same "removed" "$(wc -l <out)" 4
+beside/rdmastor --install beside --uninstall >/dev/null || die "uninstall beside"
+same "after --uninstall beside itself" "$(ls beside)" rdmastor
+"$RDMASTOR" --install half --only applets >/dev/null || die "applets"
+[ ! -e half/ibsrpdm ] && [ -e half/info ] || die "applets: $(ls half)"
+
+error 1 not-found nowhere 'no.such.file' "$RDMASTOR" --install nowhere
+error 2 usage '' DIR "$RDMASTOR" --install
+error 2 usage '' 'sideways applets.replacements' "$RDMASTOR" --install half --only sideways

@@ -51,22 +51,6 @@ valid() { mkdir -p "$JSON_DOCS" && cat "$1" >>"$JSON_DOCS/$(basename "$0" .sh)";
 check_documents() { [ ! -d "$JSON_DOCS" ] || "$top/tests/schema" "$JSON_DOCS" || exit 1; }
 [ -n "${JSON_DOCS:-}" ] || { JSON_DOCS=$TMP/documents; cleanup_fn check_documents; }
 
-# fails STATUS REGEX COMMAND…: ends with that status and says so on stderr; stdout stays empty, or holds one JSON document
-# with an error when JSON was asked for.
-fails() {
-	local status=$1 regex=$2 rc=0
-	shift 2
-	"$@" >fails.out 2>fails.err </dev/null || rc=$?
-	[ "$rc" = "$status" ] || die "$*: exit status $rc, not $status: $(cat fails.err)"
-	grep -Eq -e "$regex" fails.err || die "$*: said '$(cat fails.err)', not '$regex'"
-	case " $* " in
-	*' --json '* | *' --output=json '* | *' --output json '* | *' -ojson '* | *' -o json '*)
-		jq -es 'length == 1 and (.[0].error | .code and .text and .errno)' fails.out >/dev/null || die "$*: not one JSON document with an error: $(cat fails.out)"
-		;;
-	*) [ ! -s fails.out ] || die "$*: wrote to stdout: $(cat fails.out)" ;;
-	esac
-}
-
 # error STATUS CODE OBJECT WORDS COMMAND…: ends with that status and fails with that code word, about that object (an ERE for
 # all of it, '' = none), and each of the blank-separated EREs WORDS is found in its text or hint, in any case. The answer is
 # asked for with --json, put behind the applet's name; the code '-' leaves the command as it is: its message is a line

@@ -8,9 +8,9 @@ error 2 - '^rdmastor info: .*--timeout' "'10x'" "$RDMASTOR" info --timeout 10x r
 error 2 - '^rdmastor info: .*--output' "'xml' text json" "$RDMASTOR" info --output xml ram:1M
 error 2 - '^rdmastor info: .*--json' "'yes'" "$RDMASTOR" info --json=yes ram:1M
 error 2 usage '' "'--bogus'" "$RDMASTOR" info --bogus ram:1M --json
-jq -e '.schema == "rdmastor.info" and .version == 1' error.out >/dev/null ||
+jq -e '.schema == "rdmastor.info" and .version == 2' error.out >/dev/null ||
 	die "JSON: $(cat error.out)"
 error 2 - '^rdmastor info: .*\<URI\>' 'missing|expected|given' "$RDMASTOR" info
 error 2 - "^rdmastor info: .*'ram:2M'" operand "$RDMASTOR" info ram:1M ram:2M
-"$RDMASTOR" info ram:1M --json | jq -es 'length == 1 and .[0].schema == "rdmastor.info" and .[0].version == 1 and (.[0] | has("error") | not)' \
+"$RDMASTOR" info ram:1M --json | jq -es 'length == 1 and .[0].schema == "rdmastor.info" and .[0].version == 2 and (.[0] | has("error") | not)' \
 	>/dev/null || die "info ram:1M --json is not one document without an error"

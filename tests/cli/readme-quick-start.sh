@@ -3,10 +3,9 @@
 # The README's quick start works when it is pasted, and prints what the README shows but for numbers and identifiers.
 # shellcheck disable=SC2154 # top is set by lib.sh
 . "$(dirname "$0")/lib.sh"
-# Its ports are fixed: they are free in a network namespace of our own
-if [ -z "${QUICK_START_INSIDE:-}" ] && unshare -rn ip link set lo up 2>/dev/null; then
-	QUICK_START_INSIDE=1 exec unshare -rn bash -c 'ip link set lo up && exec "$0"' "$(realpath "$0")"
-fi
+# Its port is fixed: it is free in a network namespace of our own
+inside=
+unshare -rn ip link set lo up 2>/dev/null && inside="unshare -rn"
 
 section=$(sed -n '/^## Quick start/,/^## /p' "$top/README.md")
 block() { awk -v fence="$(printf '```%s' "$1")" '$0 == fence { on = 1; next } $0 == "```" { on = 0 } on' <<<"$section"; }
@@ -16,9 +15,14 @@ masked() { sed -E 's/[0-9a-f]{8}-[0-9a-f-]{27}/ID/g; s/[0-9a-f]{20,}/ID/g; s/[0-
 [ "$(block sh | grep -c .)" -ge 5 ] || die "no quick start in README.md"
 mkdir build
 ln -s "$RDMASTOR" build/rdmastor
-{ echo 'set -e'; block sh; } >quick-start
-cleanup_fn eval "$(stop) 2>/dev/null"
-bash quick-start >out 2>err || die "exit status $?: $(cat out err)"
+{
+	[ -z "$inside" ] || echo 'ip link set lo up'
+	echo 'set -e'
+	block sh
+	stop
+} >quick-start
+cleanup_fn eval 'kill "$(cat disk1.pid)" 2>/dev/null'
+$inside bash quick-start >out 2>err || die "exit status $?: $(cat out err)"
 cmp disk1.img copy.img || die "the copy differs"
 [ ! -s err ] || die "messages: $(cat err)"
 
