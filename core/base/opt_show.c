@@ -255,6 +255,8 @@ void opt_complete(int words, char **word, FILE *to)
 
 	if (applet)
 		complete_words(applet, words, word, to);
+	else if (words == 2 && !strcmp(word[0], "help"))
+		offer_applets(word[1], to);
 	else if (words == 2 && !strcmp(word[0], "--install"))
 		fputs(":dir\n", to);
 }

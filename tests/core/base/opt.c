@@ -30,6 +30,11 @@ static const struct opt tool_rows[] = {
 	{ "device", 'd', OPT_MAYBE, AT(device), "[N]", "a device", 0, 70 },
 	{ 0 },
 };
+static const struct opt_foreign tool_foreign[] = {
+	{ "othertool", "-k", "use --name NAME" },
+	{ "othertool", "--transports", "use --transport" },
+	{ 0 },
+};
 static const struct tool tool_defaults = { .common.timeout_ms = 30000, .depth = 32 };
 static const struct applet tool = {
 	.name = "tool",
@@ -40,6 +45,7 @@ static const struct applet tool = {
 	.opts_size = sizeof(struct tool),
 	.min = 1,
 	.max = 2,
+	.foreign = tool_foreign,
 };
 
 static const struct opt plain_rows[] = {
@@ -216,6 +222,9 @@ Test(opt, every_error_quotes_what_was_typed)
 		const char *words, *hint;
 	} rows[] = {
 		{ { "a", "--bogus" }, "option '--bogus'", "" },
+		{ { "a", "-k", "x" }, "option '-k'", "othertool -k --name" },
+		{ { "a", "-rk" }, "'-k' '-rk'", "othertool --name" },
+		{ { "a", "--transports=rdma" }, "option '--transports'", "othertool --transport" },
 		{ { "a", "--timeuot", "3" }, "option '--timeuot'", "--timeout" },
 		{ { "a", "--time=3" }, "option '--time'", "--timeout" },
 		{ { "a", "-z" }, "option '-z'", "" },

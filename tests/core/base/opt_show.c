@@ -25,7 +25,8 @@ static const struct opt tool_rows[] = {
 	{ 0 },
 };
 static const struct applet tool = {
-	.name = "tool", .operands = "SRC DST", .summary = "a tool for tests", .opts = tool_rows, .opts_size = sizeof(struct tool), .min = 2, .max = 2
+	.name = "tool", .operands = "SRC DST", .summary = "a tool for tests", .opts = tool_rows, .opts_size = sizeof(struct tool), .min = 2, .max = 2,
+	.schemes = SCHEME_DISK, .examples = "  rdmastor tool a b\n"
 };
 static const struct applet names = { .name = "names", .operands = "[FILE] DIR…", .summary = "words", .opts_size = sizeof(struct opt_common), .max = 255 };
 const struct applet *const applets[] = { &tool, &names, NULL };
@@ -47,7 +48,7 @@ static void sink_is(FILE *to, const char *expected)
 
 Test(opt_show, help)
 {
-	static const char own[] = "Usage: rdmastor tool [OPTION…] SRC DST\n"
+	static const char own[] = "Usage: rdmastor tool [OPTION...] SRC DST\n"
 		    "a tool for tests\n"
 		    "\n"
 		    "  -t, --transport rdma|tcp  carrier\n"
@@ -81,6 +82,8 @@ Test(opt_show, help)
 		at += strlen(shared[i]);
 		cr_assert(*at > ' ', "no help:%s", text);
 	}
+	at = strstr(at, "\n\nExamples:\n");
+	cr_assert_str_eq(at, "\n\nExamples:\n  rdmastor tool a b\n");
 	free(text);
 }
 
@@ -123,7 +126,7 @@ static void completes(const char *const *word, const char *expected)
 	free(text);
 }
 #define COMPLETES(expected, ...) completes((const char *const[]){ __VA_ARGS__, NULL }, expected)
-#define URIS "nvme+rdma://\t\nnvme+tcp://\t\nfile:\t\nram:\t\nnull:\t\n:file\n"
+#define URIS "nvme+rdma://\t\nnvme+tcp://\t\nnbd://\t\nnbd+unix://\t\nfile:\t\nram:\t\nnull:\t\n:file\n"
 
 Test(opt_show, completes_applets)
 {
@@ -131,6 +134,7 @@ Test(opt_show, completes_applets)
 	COMPLETES("tool\ta tool for tests\n", "to");
 	COMPLETES("--list\t\n", "--l");
 	COMPLETES(":dir\n", "--install", "/x");
+	COMPLETES("names\twords\n", "help", "n");
 	COMPLETES("", "bogus", "");
 }
 
