@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Kernel modules. */
 #pragma once
+#include "diag.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,3 +26,6 @@ void module_options(int root, const char *module, const char *params, char *text
  * there is no such module, -ENODATA: no modules.dep of this release, -E2BIG. */
 int module_files(int root, const char *release, const char *module, char *path[MODULE_FILES]);
 void module_files_free(char *path[MODULE_FILES], int count);
+
+/* The module that RDMA lacks, and why it could not be loaded; NULL: it lacks a device only. */
+int rdma_lacks(int root, const char *module, const char *why, struct diag *diag);

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TCP_HINT "NVMe over TCP needs none of this: nvme+tcp://…"
-
 /* In the order in which they need each other; each with what shows that it is there, loaded or built in. */
 static const struct part {
 	const char *module, *shown_by[2];
@@ -30,10 +28,24 @@ static void count(const char *name, void *arg)
 	++*(unsigned *)arg;
 }
 
-int kernel_rdma_ready(int root, struct diag *diag)
+int rdma_lacks(int root, const char *module, const char *why, struct diag *diag)
 {
 	unsigned devices = 0;
 
+	sys_list(root, "sys/class/infiniband", count, &devices);
+	if (module)
+		return diag_set(diag, DIAG_NO_MODULE, ENOENT, "%skernel module %s is not loaded: %s",
+			devices ? "" : "no RDMA device: ", module, why);
+	if (devices)
+		return 0;
+	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
+	diag_hint(diag, "load the adapter's RDMA driver, or create a software device: "
+		"rdma link add rxe0 type rxe netdev eth0");
+	return -ENODEV;
+}
+
+int kernel_rdma_ready(int root, struct diag *diag)
+{
 	for (unsigned i = 0; i < PARTS; i++) {
 		const char *why;
 
@@ -42,16 +54,9 @@ int kernel_rdma_ready(int root, struct diag *diag)
 		why = module_load(root, parts[i].module);
 		if (present(root, &parts[i]))
 			continue;
-		diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module %s is not loaded: %s", parts[i].module, why);
-		diag_hint(diag, TCP_HINT);
-		return -ENOENT;
+		return rdma_lacks(root, parts[i].module, why, diag);
 	}
-	sys_list(root, "sys/class/infiniband", count, &devices);
-	if (devices)
-		return 0;
-	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device");
-	diag_hint(diag, "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; %s", TCP_HINT);
-	return -ENODEV;
+	return rdma_lacks(root, NULL, NULL, diag);
 }
 
 static void first_name(const char *name, void *arg)
@@ -69,13 +74,13 @@ int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct
 
 	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s", dev);
 	if (!*dev || strchr(dev, '/') || !sys_exists(root, path))
-		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device '%s'", dev);
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device '%s'", dev);
 	if (sys_read(root, name, len, "%s/ports/1/gid_attrs/ndevs/0", path) > 0)
 		return 0;
 	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s/device/net", dev);
 	sys_list(root, path, first_name, first);
 	if (!first[0])
-		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "RDMA device '%s' has no network interface whose address could be used", dev);
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "RDMA device '%s' has no network interface", dev);
 	snprintf(name, len, "%s", first);
 	return 0;
 }

@@ -3,19 +3,17 @@
 #include "kernel.h"
 #include "modules.h"
 #include "sys.h"
-#include <errno.h>
 
 int kernel_umad_ready(int root, struct diag *diag)
 {
+	bool core = sys_exists(root, "sys/class/infiniband") || sys_exists(root, "sys/module/ib_core");
 	const char *why = NULL;
 
 	if (!sys_exists(root, "sys/class/infiniband_mad/abi_version"))
 		why = module_load(root, "ib_umad");
 	if (sys_exists(root, "sys/class/infiniband_mad/abi_version"))
 		return 0;
-	if (!sys_exists(root, "sys/class/infiniband"))
-		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device: the kernel's InfiniBand core is not loaded");
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module ib_umad is not loaded: %s", why);
+	return rdma_lacks(root, core ? "ib_umad" : "ib_core", why, diag);
 }
 
 static void add_name(const char *name, void *arg)

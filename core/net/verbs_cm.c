@@ -205,16 +205,14 @@ static void step_failed(struct verbs_ep *ve, int err)
 
 	sock_text((struct sockaddr *)(err == EADDRNOTAVAIL && ve->src.ss_family ? &ve->src : &ve->dst), false, host);
 	/* siw answers EINVAL for what it cannot reach, such as the loopback address (Linux 6.12) */
-	if (ve->step <= VERBS_ROUTE && (err == ENODEV || (err == EINVAL && !ve->src.ss_family))) {
+	if (ve->step <= VERBS_ROUTE && (err == ENODEV || (err == EINVAL && !ve->src.ss_family)))
 		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "no RDMA device routes to %s", host);
-		diag_hint(&ve->ep.why, "use the protocol's TCP form (nvme+tcp://%s)", host);
-	} else if (err == EADDRNOTAVAIL && ve->src.ss_family) {
+	else if (err == EADDRNOTAVAIL && ve->src.ss_family)
 		diag_sys(verbs_why(ve), err, "source address %s", host);
-	} else if (err == ETIMEDOUT) {
+	else if (err == ETIMEDOUT)
 		diag_set(verbs_why(ve), DIAG_UNREACHABLE, err, "%s: no answer from %s", step_words[ve->step], host);
-	} else {
+	else
 		diag_sys(verbs_why(ve), err, "%s to %s", step_words[ve->step], host);
-	}
 	verbs_close(&ve->ep);
 }
 

@@ -213,17 +213,18 @@ static void verbs_fini(struct loop_attic *attic)
 	free(verbs);
 }
 
-static int no_rdma(int err, struct diag *diag)
+static int no_rdma(int err, const char *module, struct diag *diag)
 {
 	switch (err) {
 	case ENODEV:
-		diag_set(diag, DIAG_NO_DEVICE, err, "this machine has no RDMA device");
-		return diag_hint(diag, "load its driver, ib_uverbs and rdma_ucm, or use the protocol's TCP form (nvme+tcp://)");
+		diag_set(diag, DIAG_NO_DEVICE, err, "no RDMA device");
+		return diag_hint(diag, "load the adapter's RDMA driver, or create a software device: "
+			"rdma link add rxe0 type rxe netdev eth0");
 	case ENOENT:
 	case ENXIO:
 	case ENOSYS:
-		diag_set(diag, DIAG_NO_MODULE, err, "the kernel's RDMA support for programs is not loaded");
-		return diag_hint(diag, "modprobe -a ib_uverbs rdma_ucm, or use the protocol's TCP form (nvme+tcp://)");
+		diag_set(diag, DIAG_NO_MODULE, err, "no RDMA device: kernel module %s is not loaded", module);
+		return diag_hint(diag, "modprobe -a ib_uverbs rdma_ucm");
 	default:
 		return diag_sys(diag, err, "open " CM_DEVICE);
 	}
@@ -269,7 +270,7 @@ int verbs_of_loop(struct verbs **out, struct loop *loop, struct diag *diag)
 		return err;
 	err = have_device();
 	if (err)
-		return no_rdma(err, diag);
+		return no_rdma(err, "ib_uverbs", diag);
 	verbs = calloc(1, sizeof(*verbs));
 	if (!verbs)
 		return diag_sys(diag, ENOMEM, "RDMA");
@@ -277,7 +278,7 @@ int verbs_of_loop(struct verbs **out, struct loop *loop, struct diag *diag)
 	verbs->reap.run = reap;
 	verbs->channel = rdma_create_event_channel();
 	if (!verbs->channel) {
-		err = no_rdma(errno, diag);
+		err = no_rdma(errno, "rdma_ucm", diag);
 		goto fail;
 	}
 	nonblocking(verbs->channel->fd);

@@ -108,20 +108,22 @@ static void suggest(const struct uri *uri, const char *other, const char *scheme
 
 void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
-	/* the greeting tells nobody's name */
-	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:nobody", .timeout_ms = ms };
+	/* the greeting names no host */
+	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous", .timeout_ms = ms };
 	struct nvme_conf conf;
 
-	if (!nobody_answered(why) || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.backend != EP_AUTO || conf.dev[0])
+	if (!nobody_answered(why) || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.dev[0])
 		return;
-	if (speaks(&nvme_tcp, loop, &conf, ms))
+	if (conf.backend == EP_VERBS && (why->code == DIAG_NO_DEVICE || why->code == DIAG_NO_MODULE))
+		diag_hint(why, "software RDMA needs no RDMA device: rdma=iwarp");
+	else if (conf.backend == EP_AUTO && speaks(&nvme_tcp, loop, &conf, ms))
 		suggest(uri, "NVMe/TCP", "nvme+tcp", "", why);
 }
 
 /* A listener for software iWARP is a TCP port too, which closes a connection that begins otherwise. */
 void nvme_tcp_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
-	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:nobody", .timeout_ms = ms };
+	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous", .timeout_ms = ms };
 	struct nvme_conf conf;
 
 	if (why->code != DIAG_CLOSED || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.iface[0])
