@@ -311,6 +311,18 @@ static void follow(
 	free(seen);
 }
 
+static int neither(const struct nvme_conf *conf, const char *where, const struct diag *first,
+	const struct diag *second, struct diag *diag)
+{
+	if (first->code == DIAG_REFUSED && second->code == DIAG_REFUSED) {
+		diag_set(diag, DIAG_REFUSED, second->err, "connection refused: no listener on TCP port %u or %u",
+			NVMF_DISCOVERY_PORT, NVMF_PORT);
+		return diag_ctx(diag, "%s", conf->host);
+	}
+	diag_set(diag, second->code, second->err, "%.200s; port %u: %.200s", first->text, NVMF_PORT, second->text);
+	return diag_ctx(diag, "%s", where);
+}
+
 /* TCP without a port: the discovery service's own, then the one shared with I/O; both together in the time of one. Where that has no
  * limit, the first has the usual one. */
 static int ask_either(struct loop *loop, struct nvme_conf *conf, struct nvmf_log *log, struct diag *diag)
@@ -338,8 +350,7 @@ static int ask_either(struct loop *loop, struct nvme_conf *conf, struct nvmf_log
 		*diag = second;
 		return -second.err;
 	}
-	diag_set(diag, second.code, second.err, "%.200s; port %u: %.200s", first.text, NVMF_PORT, second.text);
-	return diag_ctx(diag, "%s", where);
+	return neither(conf, where, &first, &second, diag);
 }
 
 int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env, const struct nvmf_discover_options *options,
