@@ -3,6 +3,7 @@
 #include "uri.h"
 #include "word.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -71,7 +72,7 @@ int uri_bool(struct uri *uri, const char *name, bool *value, struct diag *diag)
 			*value = words[i].value;
 			return 0;
 		}
-	diag_set(&why, DIAG_USAGE, EINVAL, "'%s' is neither 1 nor 0, yes nor no, on nor off", text);
+	diag_set(&why, DIAG_USAGE, EINVAL, "'%s': expected 1, yes, on, 0, no or off", text);
 	return wrong_value(uri, name, &why, diag);
 }
 
@@ -90,6 +91,17 @@ int uri_msec(struct uri *uri, const char *name, uint32_t *ms, struct diag *diag)
 	return 0;
 }
 
+/* "known keys: block, timeout, ro" */
+static void list_known(const struct uri *uri, struct diag *diag)
+{
+	char text[sizeof(diag->hint)] = "";
+	size_t at = 0;
+
+	for (unsigned i = 0; i < uri->nasked && at < sizeof(text); i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "", uri->asked[i]);
+	diag_hint(diag, "known keys: %s", text);
+}
+
 static int refuse(const struct uri *uri, const char *name, struct diag *diag)
 {
 	const char *best = NULL;
@@ -105,6 +117,8 @@ static int refuse(const struct uri *uri, const char *name, struct diag *diag)
 	diag_set(diag, DIAG_USAGE, EINVAL, "unknown key '%s'", name);
 	if (best)
 		diag_hint(diag, "did you mean %s=?", best);
+	else if (diag)
+		list_known(uri, diag);
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 

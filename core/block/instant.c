@@ -141,7 +141,7 @@ int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev
 	int err;
 
 	if (!*uri->path)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the size is missing: %s:SIZE", uri->scheme);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no size given: expected %s:SIZE", uri->scheme);
 	err = parse_size(uri->path, &size, diag);
 	if (err)
 		return err;
@@ -149,10 +149,10 @@ int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev
 	if (err)
 		return err;
 	if (block & (block - 1))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "block=%u is not a power of 2", block);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "block=%u: must be a power of 2, 512 to 65536", block);
 	if (!size || size % block)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"size must be a positive multiple of %u", block);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid size '%s': expected a positive multiple of %u bytes",
+			uri->path, block);
 	err = uri_done(uri, diag);
 	if (err)
 		return err;
