@@ -354,7 +354,7 @@ static int open_destination(struct copy_run *run)
 	int rc;
 
 	run->making = run->missing;
-	env.write = true;
+	env.write = env.replace = true;
 	env.force = run->opts->force;
 	if (!run->from_pipe && (run->to_pipe || !run->opts->common.dry_run))
 		env.create = run->src->lim.size;

@@ -78,6 +78,7 @@ struct bdev_env {
 	/* One attempt to connect, the lookup of the name included; URI timeout= overrides. 0 = BDEV_TIMEOUT_MS. BDEV_NEVER: the
 	 * first opening has no limit, later attempts have BDEV_TIMEOUT_MS. */
 	uint32_t timeout_ms;
+	bool replace; /* what the disk holds now will be overwritten */
 	uint32_t on_loss_ms; /* how long I/O is held while no path works; URI loss= overrides; UINT32_MAX = forever */
 };
 

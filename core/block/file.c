@@ -25,6 +25,7 @@
 #define FILE_LONGEST_CLEAR (128u << 20) /* zero: the kernel may have to write it */
 #define FILE_LONGEST_META (1u << 30) /* trim, map */
 #define FILE_WATCH_NS 1000000000ull
+#define FILE_HEADER_NS 200000000ull /* opening waits so long for the header */
 
 static void file_free(struct bdev *bdev)
 {
@@ -32,7 +33,7 @@ static void file_free(struct bdev *bdev)
 
 	loop_work_del(bdev->loop, &file->tell);
 	loop_timer_del(bdev->loop, &file->watch);
-	if (file->asking) /* leave it to the thread, which may hang */
+	if (file->asking || file->reading) /* leave it to the thread, which may hang */
 		return;
 	hands_fini(&file->hands);
 	if (file->direct >= 0)
@@ -136,6 +137,10 @@ static void look(struct loop_timer *timer)
 	struct file *file = container_of(timer, struct file, watch);
 	uint64_t size;
 
+	if (file->bdev.state == BDEV_OPENING) {
+		loop_work_add(file->bdev.loop, &file->tell);
+		return;
+	}
 	watch_later(file);
 	if (!file->bdev.changed || file->asking)
 		return;
@@ -157,8 +162,39 @@ static void tell(struct loop_work *work)
 		diag_set(&bdev->why, DIAG_UNSUPPORTED, -file->no_ring,
 			"io_uring is not available (%s): file I/O uses threads instead",
 			diag_errno_text(-file->no_ring));
+	if (bdev->state == BDEV_UP && file->header_len && !file->reading)
+		file_header(file->header, file->header_len, file->path, &bdev->why);
 	if (bdev->changed)
 		bdev->changed(bdev);
+}
+
+static void read_header(struct hand_job *job)
+{
+	struct file *file = container_of(job, struct file, read_header);
+	size_t len = file->bdev.lim.block > 4096 ? file->bdev.lim.block : 4096;
+	uint8_t *p = aligned_alloc(len, len);
+	ssize_t got;
+
+	if (!p)
+		return;
+	/* A page cached here could hide what another machine writes to a shared device later. */
+	got = pread(file->direct >= 0 ? file->direct : file->fd, p, len, 0);
+	if (got > 0) {
+		file->header_len = got < (ssize_t)FILE_HEADER ? (size_t)got : FILE_HEADER;
+		memcpy(file->header, p, file->header_len);
+	}
+	free(p);
+}
+
+static void header_read(struct hand_job *job)
+{
+	struct file *file = container_of(job, struct file, read_header);
+
+	file->reading = false;
+	if (!file->asking)
+		hands_fini(&file->hands); /* the thread is rarely needed again */
+	if (file->bdev.state == BDEV_OPENING)
+		loop_work_add(file->bdev.loop, &file->tell);
 }
 
 static void file_facts(struct bdev *bdev, struct out *out)
@@ -228,6 +264,15 @@ static int take(struct file *file, bool force, const struct stat *st, struct dia
 	return 0;
 }
 
+static int not_a_disk(const struct stat *st, bool write, struct diag *diag)
+{
+	diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
+	if (S_ISFIFO(st->st_mode))
+		diag_hint(diag, write ? "copy writes to a pipe as -: rdmastor copy SOURCE - | …"
+			: "copy reads a pipe as -: … | rdmastor copy - DESTINATION");
+	return -EINVAL;
+}
+
 static int open_path(struct file *file, const struct bdev_env *env, struct diag *diag)
 {
 	bool write = env->write;
@@ -239,7 +284,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 			return open_error(errno, write, diag);
 		if (in_dev(file->path)) {
 			diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such device");
-			diag_hint(diag, "no plain file is made in /dev");
+			diag_hint(diag, "rdmastor creates no regular files in /dev");
 			return -ENOENT;
 		}
 		flags |= O_CREAT;
@@ -249,7 +294,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 	} else if (S_ISDIR(st.st_mode)) {
 		return diag_set(diag, DIAG_USAGE, EISDIR, "is a directory, not a disk or an image");
 	} else if (!S_ISREG(st.st_mode)) {
-		return diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
+		return not_a_disk(&st, write, diag);
 	}
 	file->fd = open(file->path, flags, 0666);
 	if (file->fd < 0)
@@ -257,7 +302,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 	if (fstat(file->fd, &st) < 0)
 		return diag_sys(diag, errno, "look at it");
 	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
+		return not_a_disk(&st, write, diag);
 	file->device = S_ISBLK(st.st_mode);
 	file->remote = !file->device && is_remote(file->fd);
 	return write ? take(file, env->force, &st, diag) : 0;
@@ -390,6 +435,7 @@ int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const str
 	file->tell.run = tell;
 	file->watch.fire = look;
 	file->ask = (struct hand_job){ .run = ask_size, .done = size_asked };
+	file->read_header = (struct hand_job){ .run = read_header, .done = header_read };
 	hands_init(&file->hands, loop);
 	snprintf(file->path, sizeof(file->path), "%s", uri->path);
 	rc = open_all(file, uri, env, diag);
@@ -397,7 +443,11 @@ int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const str
 		file_free(&file->bdev);
 		return rc;
 	}
-	loop_work_add(loop, &file->tell);
+	file->reading = !env->replace && !hands_add(&file->hands, &file->read_header);
+	if (file->reading)
+		loop_timer_set(loop, &file->watch, loop_now(loop) + FILE_HEADER_NS);
+	else
+		loop_work_add(loop, &file->tell);
 	*out = &file->bdev;
 	return 0;
 }

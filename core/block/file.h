@@ -8,6 +8,7 @@
 
 #define FILE_DEPTH 128
 #define FILE_ZEROES (1u << 20)
+#define FILE_HEADER 32u
 
 struct file {
 	struct bdev bdev;
@@ -25,6 +26,10 @@ struct file {
 	struct hand_job ask;
 	bool asking, answered;
 	uint64_t size; /* the answer */
+	struct hand_job read_header;
+	bool reading;
+	uint8_t header[FILE_HEADER];
+	size_t header_len; /* what was read of it */
 	char path[URI_MAX];
 };
 
@@ -52,4 +57,6 @@ struct file_io { /* io.lower */
 uint64_t file_end(const struct file *);
 /* 0, or -errno: this kernel or container does not offer what a lane needs of io_uring. */
 int file_ring_try(void);
+/* Sets why if the file begins like a disk image or archive of another format; its hint converts it. */
+void file_header(const uint8_t *head, size_t len, const char *path, struct diag *why);
 int file_lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Formats that a file opened as raw may hold instead, by their first bytes. */
+#include "file.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAGIC(bytes) bytes, sizeof(bytes) - 1
+
+static const struct format {
+	const char *magic;
+	uint8_t len;
+	const char *name, *tool; /* tool: decompresses; NULL: qemu-nbd -f NAME */
+} formats[] = {
+	{ MAGIC("QFI\xfb\0\0\0\1"), "qcow", NULL },
+	{ MAGIC("QFI\xfb"), "qcow2", NULL },
+	{ MAGIC("KDMV"), "vmdk", NULL },
+	{ MAGIC("COWD"), "vmdk", NULL },
+	{ MAGIC("# Disk DescriptorFile"), "vmdk", NULL },
+	{ MAGIC("vhdxfile"), "vhdx", NULL },
+	{ MAGIC("\x28\xb5\x2f\xfd"), "zstd", "zstd" },
+	{ MAGIC("\x1f\x8b\x08"), "gzip", "gzip" },
+	{ MAGIC("\xfd\x37zXZ\0"), "xz", "xz" },
+};
+
+/* Part of a command that can be pasted. */
+static const char *word(const char *path)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+:=@%,";
+
+	return strlen(path) < 200 && !path[strspn(path, plain)] ? path : "FILE";
+}
+
+void file_header(const uint8_t *head, size_t len, const char *path, struct diag *why)
+{
+	for (unsigned i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		const struct format *f = &formats[i];
+
+		if (len < f->len || memcmp(head, f->magic, f->len))
+			continue;
+		diag_set(why, DIAG_MISMATCH, EMEDIUMTYPE, "has a%s %s header but is opened as raw",
+			f->name[0] == 'x' ? "n" : "", f->name);
+		if (f->tool)
+			diag_hint(why, "%s -dc %s | rdmastor copy - DESTINATION", f->tool, word(path));
+		else
+			diag_hint(why, "qemu-nbd -t -f %s -k /tmp/disk.sock %s, then use nbd+unix:///?socket=/tmp/disk.sock",
+				f->name, word(path));
+		return;
+	}
+}
