@@ -69,7 +69,7 @@ static int numeric(struct addr *addr, const char *host, uint16_t port, struct di
 		return 1;
 	}
 	if (percent || strchr(host, ':') || !host[strspn(host, "0123456789.")])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an IP address", host);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid IP address '%s'", host);
 	return 0;
 }
 
@@ -77,11 +77,11 @@ int addr_known(struct addr *addr, const char *host, uint16_t port, struct diag *
 {
 	*addr = (struct addr){ 0 };
 	if (!*host)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the host is missing");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host given");
 	if (strlen(host) >= ADDR_HOST)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name '%.40s…' is longer than %d bytes", host, ADDR_HOST - 1);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name '%.40s…': must be at most %d bytes", host, ADDR_HOST - 1);
 	if (strchr(host, '/'))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a host", host);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host '%s'", host);
 	return numeric(addr, strcasecmp(host, "localhost") ? host : "127.0.0.1", port, diag);
 }
 
@@ -98,7 +98,7 @@ int addr_numeric(struct addr *addr, const char *host, uint16_t port, struct diag
 {
 	int rc = numeric(addr, host, port, diag);
 
-	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an IP address", host);
+	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "invalid IP address '%s'", host);
 }
 
 void addr_set_port(struct addr *addr, uint16_t port)
@@ -133,10 +133,10 @@ static int parse_unix(struct addr *addr, const char *path, struct diag *diag)
 
 	*addr = (struct addr){ 0 };
 	if (!len)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'unix:' is not followed by a path");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no path after 'unix:'");
 	if (len >= sizeof(sun->sun_path))
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the path of a unix socket is at most %zu bytes long, '%s' has %zu",
-			sizeof(sun->sun_path) - 1, path, len);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "path of a unix socket '%s': must be at most %zu bytes",
+			path, sizeof(sun->sun_path) - 1);
 	sun->sun_family = AF_UNIX;
 	memcpy(sun->sun_path, path, len + 1);
 	addr->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
@@ -162,9 +162,9 @@ static int parse_port(const char *text, const char *colon, uint16_t default_port
 	uint64_t number;
 
 	if (!colon && !default_port)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' names no port", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no port in '%s'", text);
 	if (colon && parse_u64(colon + 1, 0, UINT16_MAX, &number, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' in '%s' is not a port (0 to 65535)", colon + 1, text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid port '%s' in '%s': must be 0 to 65535", colon + 1, text);
 	*port = colon ? (uint16_t)number : default_port;
 	return 0;
 }
@@ -180,22 +180,22 @@ int addr_parse(struct addr *addr, const char *text, uint16_t default_port, struc
 	if (!strncmp(text, "unix:", 5))
 		return parse_unix(addr, text + 5, diag);
 	if (!*text)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the address is empty");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "empty address: expected [HOST]:PORT or unix:PATH");
 	if (strchr(text, '/')) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an address: expected [HOST]:PORT or unix:PATH", text);
+		diag_set(diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected [HOST]:PORT or unix:PATH", text);
 		if (*text == '/' || *text == '.')
 			diag_hint(diag, "unix:%s", text);
 		return -EINVAL;
 	}
 	if (bracket && (!close_at || (close_at[1] && close_at[1] != ':')))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not [ADDRESS]:PORT", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected [ADDRESS]:PORT", text);
 	if (bracket)
 		colon = close_at[1] ? close_at + 1 : NULL;
 	else if (colon && strchr(colon + 1, ':') && inet_pton(AF_INET6, text, &ip6) == 1)
 		colon = NULL;
 	else if (colon && strchr(colon + 1, ':')) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not HOST:PORT", text);
-		return diag_hint(diag, "an IPv6 address is written in brackets, as in [::1]:4420");
+		diag_set(diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected HOST:PORT", text);
+		return diag_hint(diag, "write an IPv6 address in brackets: [::1]:4420");
 	}
 	int rc = parse_port(text, colon, default_port, &port, diag);
 
@@ -203,13 +203,13 @@ int addr_parse(struct addr *addr, const char *text, uint16_t default_port, struc
 		return rc;
 	end = bracket ? close_at : colon ? colon : text + strlen(text);
 	if (snprintf(host, sizeof(host), "%.*s", (int)(end - text - bracket), text + bracket) >= (int)sizeof(host))
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the host in '%.40s…' is longer than %d bytes", text, ADDR_HOST - 1);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name in '%.40s…': must be at most %d bytes", text, ADDR_HOST - 1);
 	if (!*host && !bracket) {
 		set_any(addr, port);
 		return 0;
 	}
 	if (bracket && !strchr(host, ':'))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' in brackets is not an IPv6 address", host);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid IPv6 address '%s'", host);
 	return addr_resolve(addr, host, port, ADDR_LOOKUP_MS, diag);
 }
 

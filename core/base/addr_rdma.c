@@ -29,7 +29,8 @@ int addr_rdma(struct addr_rdma *how, char *text, struct diag *diag)
 		while (row < rows && strcmp(key, known[row].key))
 			row++;
 		if (row == rows)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' may not follow an address: ?rdma=verbs|iwarp|auto and crc=0 may", key);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "unknown key '%s' after an address: expected rdma=verbs, rdma=iwarp, rdma=auto or crc=0",
+				key);
 		if (known[row].crc || known[row].no_crc) {
 			how->no_crc = known[row].no_crc;
 		} else {
@@ -38,6 +39,6 @@ int addr_rdma(struct addr_rdma *how, char *text, struct diag *diag)
 		}
 	}
 	if (how->no_crc && !how->iwarp)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "crc=0 is for software iWARP, which rdma=verbs rules out");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "crc=0 requires software iWARP, but rdma=verbs excludes it");
 	return 0;
 }

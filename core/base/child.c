@@ -53,7 +53,7 @@ int child_daemon(int *ready, struct diag *diag)
 
 		close(pipes[0]);
 		close(pipes[1]);
-		return diag_sys(diag, err, "go to the background");
+		return diag_sys(diag, err, "fork to the background");
 	}
 	if (pid) {
 		close(pipes[1]);
@@ -171,7 +171,7 @@ int child_start(pid_t *pid, char *const *words, unsigned count, const char *name
 	if (!err)
 		return 0;
 	diag_sys(diag, err, "run %s", count == 1 ? "sh" : words[0]);
-	return count == 1 ? diag_hint(diag, "without a shell, give program and arguments as words of their own") : -err;
+	return count == 1 ? diag_hint(diag, "without a shell, pass the program and each argument separately") : -err;
 }
 
 bool child_ended(pid_t pid, int *status)

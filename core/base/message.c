@@ -60,7 +60,7 @@ static bool put(const char *text, size_t len)
 static void put_count(void)
 {
 	char text[96];
-	int len = snprintf(text, sizeof(text), "%srdmastor: %llu message%s dropped: standard error was full\n",
+	int len = snprintf(text, sizeof(text), "%srdmastor: %llu message%s dropped: stderr was full\n",
 		cut ? "\n" : "", (unsigned long long)dropped, dropped == 1 ? "" : "s");
 
 	if (put(text, (size_t)len))

@@ -324,7 +324,7 @@ static int parse_long(struct parser *parser, const char *word)
 	if (len >= sizeof(typed) || !opt_row_find(parser->call->applet, typed + 2, &row))
 		return unknown_long(parser, typed);
 	if (equals && !opt_takes_arg(&row) && row.type != OPT_MAYBE)
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s takes no argument, but '%s' was given", typed, equals + 1);
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s takes no argument: '%s'", typed, equals + 1);
 	return take(parser, &row, typed, equals ? equals + 1 : NULL);
 }
 

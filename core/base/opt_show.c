@@ -117,10 +117,10 @@ static void offer_applets(const char *typed, FILE *to)
 	for (const struct applet *const *p = applets; *p; p++)
 		offer(typed, (*p)->name, (*p)->summary, to);
 	if (*typed == '-') {
-		offer(typed, "--help", "what rdmastor can do", to);
-		offer(typed, "--install", "make a link for every applet in a folder", to);
-		offer(typed, "--list", "the applets, one a line", to);
-		offer(typed, "--version", "versions of rdmastor and what is inside", to);
+		offer(typed, "--help", "show the help", to);
+		offer(typed, "--install", "create a link for each applet in a directory", to);
+		offer(typed, "--list", "list the applets, one per line", to);
+		offer(typed, "--version", "show the versions of rdmastor and its libraries", to);
 	}
 }
 

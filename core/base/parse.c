@@ -35,7 +35,7 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value, str
 	uint64_t sum;
 
 	if (!digits(&p, hex ? 16 : 10, &sum, &overflow) || *p)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a whole number", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid number '%s'", text);
 	if (overflow || sum < min || sum > max)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "must be %" PRIu64 " to %" PRIu64, min, max);
 	*value = sum;
@@ -50,7 +50,7 @@ int parse_size(const char *text, uint64_t *bytes, struct diag *diag)
 	uint64_t sum;
 
 	if (!digits(&p, 10, &sum, &overflow))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a size", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid size '%s'", text);
 	const char *unit = *p ? strchr(units, toupper((unsigned char)*p)) : NULL;
 
 	if (unit && __builtin_mul_overflow(sum, UINT64_C(1) << 10 * (unit - units + 1), &sum))
@@ -58,8 +58,8 @@ int parse_size(const char *text, uint64_t *bytes, struct diag *diag)
 	if (unit)
 		p += strcmp(p + 1, "iB") ? 1 : 3;
 	if (*p) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a size", text);
-		diag_hint(diag, "a whole number, then K, M, G or T for powers of 1024, as in 64M");
+		diag_set(diag, DIAG_USAGE, EINVAL, "invalid size '%s'", text);
+		diag_hint(diag, "a size is a whole number with an optional K, M, G or T (powers of 1024), such as 64M");
 		return -EINVAL;
 	}
 	if (overflow)
@@ -90,17 +90,17 @@ int parse_msec(const char *text, uint32_t *ms, struct diag *diag)
 	uint64_t sum;
 
 	if (!digits(&p, 10, &sum, &overflow))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a time in seconds", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid time '%s': expected seconds", text);
 	if (strcmp(p, "ms")) {
 		if (__builtin_mul_overflow(sum, UINT64_C(1000), &sum))
 			overflow = true;
 		if (*p == '.' && isdigit((unsigned char)p[1]) && __builtin_add_overflow(sum, fraction(&p), &sum))
 			overflow = true;
 		if (*p && strcmp(p, "s"))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not a time in seconds", text);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid time '%s': expected seconds", text);
 	}
 	if (overflow || sum > PARSE_MSEC_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "'%s' must be at most 4294967s", text);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "'%s': must be at most 4294967 seconds", text);
 	*ms = (uint32_t)sum;
 	return 0;
 }

@@ -227,7 +227,7 @@ static int join(struct resolve_waiter *waiter, const char *host, bool fresh, str
 	if (rc && waiter->fd >= 0)
 		close(waiter->fd);
 	if (rc == -EBUSY)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "host '%s': %d other names are being looked up", host, RESOLVE_NAMES);
+		return diag_set(diag, DIAG_BUSY, EBUSY, "resolve host '%s': %d other lookups are in progress", host, RESOLVE_NAMES);
 	return rc < 0 ? diag_sys(diag, -rc, "resolve host '%s'", host) : rc;
 }
 
@@ -238,14 +238,14 @@ static int explain(int eai, const char *host, struct diag *diag)
 #ifdef EAI_NODATA
 	case EAI_NODATA:
 #endif
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such host '%s'", host);
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "host '%s' not found", host);
 	case EAI_AGAIN:
-		diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH, "no name server answers for host '%s'", host);
-		return diag_hint(diag, "a numeric address needs no name server");
+		diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH, "resolve host '%s': no answer from a name server", host);
+		return diag_hint(diag, "use a numeric address");
 	case EAI_MEMORY:
 		return diag_sys(diag, ENOMEM, "resolve host '%s'", host);
 	default:
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "host '%s' cannot be resolved: %s", host, gai_strerror(eai));
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "resolve host '%s': %s", host, gai_strerror(eai));
 	}
 }
 
@@ -272,8 +272,8 @@ static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeo
 		return 0;
 	if (waiter->eai)
 		return explain(waiter->eai, host, diag);
-	err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer for host name '%s' within %u ms", host, timeout_ms);
-	diag_hint(diag, "a numeric address needs no name server");
+	err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "resolve host '%s': no answer within %.3g s", host, timeout_ms / 1000.);
+	diag_hint(diag, "use a numeric address");
 	return err;
 }
 

@@ -29,7 +29,7 @@ const char *uri_keep(struct uri_fill *fill, const char *what, const char *piece,
 	char *start = fill->uri->text + fill->used, *to = start;
 
 	if (len >= URI_MAX - fill->used) {
-		diag_set(fill->diag, DIAG_USAGE, ENAMETOOLONG, "longer than %d bytes", URI_MAX - 1);
+		diag_set(fill->diag, DIAG_USAGE, ENAMETOOLONG, "URI too long: must be at most %d bytes", URI_MAX - 1);
 		return NULL;
 	}
 	for (size_t i = 0; i < len; i++) {
@@ -38,12 +38,12 @@ const char *uri_keep(struct uri_fill *fill, const char *what, const char *piece,
 		if (decode && c == '%') {
 			c = unescape(piece + i, len - i);
 			if (c < 0 && what)
-				diag_set(fill->diag, DIAG_USAGE, EINVAL, "%s '%.*s': '%.*s' is not an escaped character", what, (int)len,
+				diag_set(fill->diag, DIAG_USAGE, EINVAL, "%s '%.*s': invalid percent-encoding '%.*s'", what, (int)len,
 					piece, len - i < 3 ? (int)(len - i) : 3, piece + i);
 			else if (c < 0)
-				diag_set(fill->diag, DIAG_USAGE, EINVAL, "the password has a '%%' that escapes no character");
+				diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid percent-encoding in the password");
 			if (c < 0) {
-				diag_hint(fill->diag, "write '%%' itself as %%25");
+				diag_hint(fill->diag, "write a literal '%%' as %%25");
 				return NULL;
 			}
 			i += 2;
@@ -62,7 +62,7 @@ int uri_fill_port(struct uri_fill *fill, const char *piece, size_t len)
 	for (size_t i = 0; i < len && port <= UINT16_MAX; i++)
 		port = isdigit((unsigned char)piece[i]) ? port * 10 + (uint32_t)(piece[i] - '0') : UINT32_MAX / 2;
 	if (!port || port > UINT16_MAX)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not a port (1 to 65535)", (int)len, piece);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid port '%.*s': must be 1 to 65535", (int)len, piece);
 	fill->uri->port = (uint16_t)port;
 	return 0;
 }
@@ -76,7 +76,7 @@ static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
 
 	snprintf(text, sizeof(text), "%.*s", (int)numeric, piece);
 	if (numeric >= sizeof(text) || inet_pton(AF_INET6, text, &addr) != 1 || (percent && numeric + 1 == len))
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not an IPv6 address", (int)len, piece);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid IPv6 address '%.*s'", (int)len, piece);
 	/* RFC 6874 escapes the '%' before the scope; everybody else writes it raw. "%25" alone is scope 25. */
 	const char *scope = percent ? percent + 1 : "";
 
@@ -86,7 +86,7 @@ static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
 	char whole[INET6_ADDRSTRLEN + 64];
 
 	if (scope_len >= 64)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "scope '%.*s' is longer than an interface name", (int)scope_len, scope);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "scope '%.*s': too long for an interface name", (int)scope_len, scope);
 	int n = snprintf(whole, sizeof(whole), "%s%s%.*s", text, percent ? "%" : "", (int)scope_len, scope);
 
 	fill->uri->host = uri_keep(fill, "host", whole, (size_t)n, false);
@@ -102,14 +102,14 @@ int uri_fill_host(struct uri_fill *fill, const char *piece, size_t len, bool v6)
 		return fill_v6(fill, piece, len);
 	for (size_t i = 0; i < len; i++) {
 		if (!isalnum((unsigned char)piece[i]) && !strchr(".-_", piece[i]))
-			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not a host name", (int)len, piece);
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid host name '%.*s'", (int)len, piece);
 		numeric &= isdigit((unsigned char)piece[i]) || piece[i] == '.';
 	}
 	fill->uri->host = uri_keep(fill, "host", piece, len, false);
 	if (!fill->uri->host)
 		return -EINVAL;
 	if (numeric && inet_pton(AF_INET, fill->uri->host, &addr) != 1)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%s' is not an IPv4 address", fill->uri->host);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid IPv4 address '%s'", fill->uri->host);
 	return 0;
 }
 
@@ -137,18 +137,18 @@ static int fill_host_port(struct uri_fill *fill, const char *piece, size_t len)
 	bool v6 = len && *piece == '[';
 
 	if (v6 && !close)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' has no closing ']'", (int)len, piece);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s': missing ']'", (int)len, piece);
 	colon = v6 ? close + 1 : memchr(piece, ':', len);
 	if (!colon)
 		colon = end;
 	if (v6 && colon < end && *colon != ':')
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' after ']' is not a port", (int)(end - colon), colon);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' after ']': expected :PORT", (int)(end - colon), colon);
 	if (!v6 && colon < end && memchr(colon + 1, ':', (size_t)(end - colon - 1))) {
-		diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not HOST:PORT", (int)len, piece);
-		return diag_hint(fill->diag, "an IPv6 address is written in brackets: [%.*s]", (int)len, piece);
+		diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid address '%.*s': expected HOST:PORT", (int)len, piece);
+		return diag_hint(fill->diag, "write an IPv6 address in brackets: [%.*s]", (int)len, piece);
 	}
 	if (colon == piece && len)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' names a port but no host", (int)len, piece);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no host in '%.*s'", (int)len, piece);
 	int rc = v6 ? uri_fill_host(fill, piece + 1, (size_t)(close - piece - 1), true)
 		    : uri_fill_host(fill, piece, (size_t)(colon - piece), false);
 
@@ -173,7 +173,7 @@ static int fill_query(struct uri_fill *fill, const char *query)
 		if (!len)
 			continue;
 		if (!name_len)
-			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' has no key before '='", (int)len, p);
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s': no key before '='", (int)len, p);
 		const char *name = uri_keep(fill, "key", p, name_len, true);
 		size_t skip = name_len + (name_len < len);
 		const char *value = name ? uri_keep(fill, name, p + skip, len - skip, true) : NULL;
@@ -193,7 +193,7 @@ int uri_fill_key(struct uri_fill *fill, const char *name, const char *value)
 	struct uri *uri = fill->uri;
 
 	if (uri->keys == URI_KEYS)
-		return diag_set(fill->diag, DIAG_USAGE, E2BIG, "more than %d keys, '%s' is one too many", URI_KEYS, name);
+		return diag_set(fill->diag, DIAG_USAGE, E2BIG, "key '%s': more than %d keys", name, URI_KEYS);
 	uri->key[uri->keys++] = (struct uri_key){ .name = name, .value = value };
 	return 0;
 }
@@ -205,8 +205,8 @@ static int fill_rest(struct uri_fill *fill, const char *rest)
 	const char *hash = strchr(rest, '#');
 
 	if (hash) {
-		diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%s': a disk has no fragment", hash);
-		return diag_hint(fill->diag, "write '#' itself as %%23");
+		diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%s': a disk URI has no fragment", hash);
+		return diag_hint(fill->diag, "write a literal '#' as %%23");
 	}
 	fill->uri->path = uri_keep(fill, "path", rest, len, true);
 	if (!fill->uri->path)
@@ -229,7 +229,7 @@ static int fill_file(struct uri_fill *fill, const char *rest, bool keys)
 	size_t len = mark ? (size_t)(mark - rest) : strlen(rest);
 
 	if (!len)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the name of the file is empty");
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no file name given");
 	fill->uri->scheme = "file";
 	fill->uri->path = uri_keep(fill, "path", rest, len, false);
 	if (!fill->uri->path)
@@ -243,9 +243,9 @@ static int fill_file_url(struct uri_fill *fill, const char *rest)
 	size_t len = strcspn(rest, "/?#");
 
 	if (len && (len != 9 || strncasecmp(rest, "localhost", len)))
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is another machine: a file is opened on this one", (int)len, rest);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "host '%.*s': files can only be opened on this machine", (int)len, rest);
 	if (rest[len] != '/')
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the name of the file is empty");
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no file name given");
 	fill->uri->scheme = "file";
 	return fill_rest(fill, rest + len);
 }
@@ -301,7 +301,7 @@ static int fill_any(struct uri_fill *fill, const char *text)
 	size_t len = scheme_len(text);
 
 	if (!*text)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the URI is empty");
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "empty URI");
 	if (!strcmp(text, "-")) {
 		fill->uri->scheme = "-";
 		return 0;
@@ -316,8 +316,8 @@ static int fill_any(struct uri_fill *fill, const char *text)
 		return fill_opaque(fill, text, len);
 	if (!len || !access(text, F_OK))
 		return fill_file(fill, text, false);
-	diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s:' is not followed by '//', and there is no file of this name", (int)len, text);
-	return diag_hint(fill->diag, "a file to be made is written as ./%s", text);
+	diag_set(fill->diag, DIAG_USAGE, EINVAL, "no '//' after '%.*s:', and no file has this name", (int)len, text);
+	return diag_hint(fill->diag, "for a new file of this name: ./%s", text);
 }
 
 int uri_parse(struct uri *uri, const char *text, struct diag *diag)
@@ -329,7 +329,7 @@ int uri_parse(struct uri *uri, const char *text, struct diag *diag)
 	snprintf(uri->spelling, sizeof(uri->spelling), "%s", text);
 	uri_hide(uri->spelling);
 	if (strlen(text) >= URI_MAX)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the URI is longer than %d bytes", URI_MAX - 1);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "URI too long: must be at most %d bytes", URI_MAX - 1);
 	int rc = fill_any(&fill, text);
 
 	return rc && diag ? diag_ctx(diag, "%s", uri->spelling) : rc;

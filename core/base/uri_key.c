@@ -108,7 +108,7 @@ static int refuse(const struct uri *uri, const char *name, struct diag *diag)
 
 	for (unsigned i = 0; i < uri->nasked; i++) {
 		if (word_same(name, uri->asked[i])) {
-			diag_set(diag, DIAG_USAGE, EINVAL, "key '%s' is given twice", name);
+			diag_set(diag, DIAG_USAGE, EINVAL, "duplicate key '%s'", name);
 			return diag_ctx(diag, "%s", uri->spelling);
 		}
 		if (word_near(name, uri->asked[i]) && (!best || word_distance(name, uri->asked[i]) < word_distance(name, best)))

@@ -65,7 +65,7 @@ static int split(struct uri_fill *fill, const char *text, struct piece part[TRID
 		size_t len = strcspn(p, separators), name_len = strcspn(p, ":=");
 
 		if (!name_len || name_len + 1 >= len)
-			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not NAME:VALUE", (int)len, p);
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s': expected NAME:VALUE", (int)len, p);
 		enum trid_word word = word_of(p, name_len);
 		struct piece value = { p + name_len + 1, len - name_len - 1 };
 
@@ -77,7 +77,7 @@ static int split(struct uri_fill *fill, const char *text, struct piece part[TRID
 			if (rc)
 				return rc;
 		} else if (part[word].at) {
-			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is given twice", (int)name_len, p);
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "duplicate '%.*s'", (int)name_len, p);
 		} else {
 			part[word] = value;
 		}
@@ -94,9 +94,9 @@ static bool piece_is(struct piece piece, const char *word)
 static int fill_transport(struct uri_fill *fill, struct piece piece)
 {
 	if (!piece.at)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the transport is missing (trtype:RDMA or trtype:TCP)");
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no transport given: expected trtype:RDMA or trtype:TCP");
 	if (!piece_is(piece, "rdma") && !piece_is(piece, "tcp"))
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "transport '%.*s' is neither RDMA nor TCP", (int)piece.len, piece.at);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid transport '%.*s': expected RDMA or TCP", (int)piece.len, piece.at);
 	fill->uri->scheme = piece_is(piece, "rdma") ? "nvme+rdma" : "nvme+tcp";
 	return 0;
 }
@@ -104,14 +104,14 @@ static int fill_transport(struct uri_fill *fill, struct piece piece)
 static int fill_address(struct uri_fill *fill, struct piece host, struct piece family)
 {
 	if (!host.at)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "the address is missing (traddr:ADDRESS)");
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no address given: expected traddr:ADDRESS");
 	bool v6 = memchr(host.at, ':', host.len), want_v6 = family.at && piece_is(family, "ipv6");
 
 	if (family.at && !want_v6 && !piece_is(family, "ipv4"))
 		return diag_set(
-			fill->diag, DIAG_USAGE, EINVAL, "address family '%.*s' is neither IPv4 nor IPv6", (int)family.len, family.at);
+			fill->diag, DIAG_USAGE, EINVAL, "invalid address family '%.*s': expected IPv4 or IPv6", (int)family.len, family.at);
 	if (family.at && v6 != want_v6)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' is not of the family %.*s", (int)host.len, host.at, (int)family.len,
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "address '%.*s': not in address family %.*s", (int)host.len, host.at, (int)family.len,
 			family.at);
 	if (v6 && *host.at == '[' && host.at[host.len - 1] == ']')
 		host = (struct piece){ host.at + 1, host.len - 2 };
@@ -123,7 +123,7 @@ static int fill_path(struct uri_fill *fill, struct piece nqn, struct piece ns)
 	char path[URI_MAX];
 
 	if (ns.at && !nqn.at)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "a namespace needs its subsystem (subnqn:NQN)");
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "a namespace requires subnqn:NQN");
 	int len = snprintf(path, sizeof(path), "%.*s", (int)nqn.len, nqn.at ? nqn.at : "");
 
 	if (ns.at)

@@ -180,7 +180,7 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	if (err)
 		return err;
 	if (!bdev_wait(bdev, &wait, ms == BDEV_NEVER ? 0 : ms + GRACE_MS))
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer in %g s", ms / 1000.);
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %g s", ms / 1000.);
 	else if (bdev->state == BDEV_DOWN)
 		err = take_why(&bdev->why, diag);
 	if (err) {

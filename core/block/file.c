@@ -109,7 +109,7 @@ static void has_size(struct file *file, uint64_t size)
 	__atomic_store_n(&file->end, end, __ATOMIC_RELAXED);
 	bdev->why = (struct diag){ 0 };
 	if (end < bdev->lim.size)
-		diag_set(&bdev->why, DIAG_MISMATCH, ENXIO, "has shrunk from %llu to %llu bytes: requests beyond its end fail",
+		diag_set(&bdev->why, DIAG_MISMATCH, ENXIO, "shrank from %llu to %llu bytes: requests beyond the end fail",
 			(unsigned long long)bdev->lim.size, (unsigned long long)size);
 	else
 		__atomic_store_n(&bdev->lim.size, end, __ATOMIC_RELAXED);
@@ -300,7 +300,7 @@ static int open_path(struct file *file, const struct bdev_env *env, struct diag 
 	if (file->fd < 0)
 		return open_error(errno, write, diag);
 	if (fstat(file->fd, &st) < 0)
-		return diag_sys(diag, errno, "look at it");
+		return diag_sys(diag, errno, "stat");
 	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode))
 		return not_a_disk(&st, write, diag);
 	file->device = S_ISBLK(st.st_mode);
@@ -330,11 +330,11 @@ static int limits_device(struct file *file, bool write, struct diag *diag)
 	unsigned physical = 0;
 
 	if (ioctl(file->fd, BLKGETSIZE64, &size) < 0 || ioctl(file->fd, BLKSSZGET, &block) < 0)
-		return diag_sys(diag, errno, "ask for its size");
+		return diag_sys(diag, errno, "read the size");
 	if (size == 0)
-		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "has no size: nothing is behind it");
+		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "size is 0: no medium");
 	if (block < 512 || block > 65536 || (block & (block - 1)))
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "has blocks of %d bytes", block);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "unsupported block size %d: must be 512 to 65536", block);
 	lim->ro_disk = ioctl(file->fd, BLKROGET, &ro) == 0 && ro;
 	if (lim->ro_disk && write)
 		return diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
@@ -354,10 +354,10 @@ static int limits_regular(struct file *file, const struct bdev_env *env, struct 
 	struct stat st;
 
 	if (fstat(file->fd, &st) < 0)
-		return diag_sys(diag, errno, "look at it");
+		return diag_sys(diag, errno, "stat");
 	if (env->write && env->create > (uint64_t)st.st_size) {
 		if (ftruncate(file->fd, env->create) < 0)
-			return diag_sys(diag, errno, "extend it to %llu bytes", (unsigned long long)env->create);
+			return diag_sys(diag, errno, "extend to %llu bytes", (unsigned long long)env->create);
 		st.st_size = env->create;
 	}
 	if (st.st_size == 0)

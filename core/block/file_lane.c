@@ -621,7 +621,7 @@ int file_lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, stru
 	int rc;
 
 	if (!fl)
-		return diag_sys(diag, ENOMEM, "open a lane to %s", bdev->uri);
+		return diag_sys(diag, ENOMEM, "open %s", bdev->uri);
 	fl->file = container_of(bdev, struct file, bdev);
 	fl->waiting.tail = &fl->waiting.head;
 	fl->refused.tail = &fl->refused.head;

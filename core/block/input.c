@@ -220,10 +220,10 @@ static int lane_start(struct lane **out, struct bdev *bdev, struct loop *loop, s
 	struct input_lane *il;
 
 	if (input->laned)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "the standard input is read by one lane only");
+		return diag_set(diag, DIAG_BUSY, EBUSY, "standard input: only one reader is possible");
 	il = calloc(1, sizeof(*il));
 	if (!il)
-		return diag_sys(diag, ENOMEM, "open a lane");
+		return diag_sys(diag, ENOMEM, "I/O queue");
 	lane_init(&il->lane, &lane_ops, bdev, loop);
 	il->fd = (struct loop_fd){ .fd = STDIN_FILENO, .events = EPOLLIN, .ready = ready };
 	il->later.fire = later;
@@ -269,12 +269,12 @@ int input_attach(struct bdev **out, struct loop *loop, struct uri *uri, const st
 	if (rc < 0)
 		return rc;
 	if (!env->create) {
-		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the standard input cannot be a disk: nobody knows how long it is");
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "standard input can't be a disk: its size is unknown");
 		diag_hint(diag, "name the file or device, or write it to a file first");
 		return -ENOTSUP;
 	}
 	if (isatty(STDIN_FILENO))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the standard input is a terminal: no disk comes from there");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "standard input is a terminal");
 	input = calloc(1, sizeof(*input));
 	if (!input)
 		return diag_sys(diag, ENOMEM, "standard input");

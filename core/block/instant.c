@@ -90,7 +90,7 @@ static int disk_lane(struct lane **lane, struct bdev *bdev, struct loop *loop, s
 	struct instant_lane *il = calloc(1, sizeof(*il));
 
 	if (!il)
-		return diag_sys(diag, ENOMEM, "open a lane");
+		return diag_sys(diag, ENOMEM, "I/O queue");
 	lane_init(&il->lane, &lane_ops, bdev, loop);
 	il->tail = &il->head;
 	il->announce.run = lane_announce;

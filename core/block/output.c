@@ -245,10 +245,10 @@ static int output_lane_open(struct lane **out, struct bdev *bdev, struct loop *l
 	int rc;
 
 	if (output->laned)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "the standard output is written by one lane only");
+		return diag_set(diag, DIAG_BUSY, EBUSY, "standard output: only one writer is possible");
 	ol = calloc(1, sizeof(*ol));
 	if (!ol)
-		return diag_sys(diag, ENOMEM, "open a lane");
+		return diag_sys(diag, ENOMEM, "I/O queue");
 	lane_init(&ol->lane, &lane_ops, bdev, loop);
 	ol->later.fire = later;
 	ol->tell.run = lane_tell;
@@ -297,14 +297,14 @@ static int check(const struct bdev_env *env, struct diag *diag)
 	struct stat st;
 
 	if (!env->create)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the standard output can only take a copy of something");
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "standard output can only be the destination of a copy");
 	if (fstat(STDOUT_FILENO, &st) < 0)
 		return diag_sys(diag, errno, "standard output");
 	if (isatty(STDOUT_FILENO))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the standard output is a terminal: a disk's bytes do not belong there");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "standard output is a terminal: redirect it to a file or a pipe");
 	if (S_ISBLK(st.st_mode)) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "the standard output is a block device");
-		diag_hint(diag, "name the device instead: only then it can be seen whether somebody uses it");
+		diag_set(diag, DIAG_USAGE, EINVAL, "standard output is a block device");
+		diag_hint(diag, "name the device instead, so that rdmastor can check whether it is in use");
 		return -EINVAL;
 	}
 	return 0;

@@ -517,7 +517,7 @@ static int lane_map_pool(struct lane *lane, struct pool *pool, struct diag *diag
 			return 0;
 	more = realloc(pl->pool, (pl->pools + 1) * sizeof(*more));
 	if (!more)
-		return diag_sys(diag, ENOMEM, "map a pool");
+		return diag_sys(diag, ENOMEM, "register buffers");
 	pl->pool = more;
 	pl->pool[pl->pools++] = pool;
 	for (struct leg *leg = pl->leg; leg < end; leg++)
@@ -607,7 +607,7 @@ int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, st
 	struct paths_lane *pl = calloc(1, sizeof(*pl));
 
 	if (!pl)
-		return diag_sys(diag, ENOMEM, "open a lane");
+		return diag_sys(diag, ENOMEM, "I/O queue");
 	lane_init(&pl->lane, &lane_ops, bdev, loop);
 	pl->paths = container_of(bdev, struct paths, bdev);
 	list_init(&pl->held);

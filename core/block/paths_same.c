@@ -50,7 +50,7 @@ int paths_same_disk(const struct bdev_id *known, const struct bdev_id *id, bool 
 	/* one URI opened again, of a disk that never had a name: the URI is its name */
 	if (same || (reattached && !any))
 		return 0;
-	return diag_set(diag, DIAG_MISMATCH, ENXIO, "nothing proves that it is the same disk: no NGUID, UUID or EUI-64 in common");
+	return diag_set(diag, DIAG_MISMATCH, ENXIO, "can't verify that it is the same disk: no NGUID, UUID or EUI-64 in common");
 }
 
 void paths_narrow(struct bdev_limits *lim, const struct bdev_limits *leaf)
@@ -82,24 +82,24 @@ int paths_fit(const struct paths *paths, const struct bdev_limits *leaf, struct 
 	unsigned lanes = 0;
 
 	if (leaf->block != lim->block)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "its blocks are of %u bytes, not %u", leaf->block, lim->block);
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "block size is now %u instead of %u", leaf->block, lim->block);
 	if (leaf->size < lim->size)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "it is smaller: %llu bytes, not %llu", (unsigned long long)leaf->size,
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "size is now %llu bytes, less than %llu", (unsigned long long)leaf->size,
 			(unsigned long long)lim->size);
 	if (leaf->ro && !lim->ro)
-		return diag_set(diag, DIAG_MISMATCH, EROFS, "it is read-only now");
+		return diag_set(diag, DIAG_MISMATCH, EROFS, "now read-only");
 	if (lim->fua && !leaf->fua)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "it has no forced unit access, which was there at first");
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "forced unit access (FUA) is no longer supported");
 	for (unsigned kind = 0; kind < IO_KINDS; kind++)
 		if (leaf->max[kind] < lim->max[kind])
-			return diag_set(diag, DIAG_MISMATCH, ENXIO, "it takes a %s of %u bytes at most, not %u", kinds[kind], leaf->max[kind],
+			return diag_set(diag, DIAG_MISMATCH, ENXIO, "largest %s is now %u bytes instead of %u", kinds[kind], leaf->max[kind],
 				lim->max[kind]);
 	for (const struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
 		lanes++;
 	if (leaf->lanes < lanes)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "it grants %u lanes, and %u are open", leaf->lanes, lanes);
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "only %u queues allowed, but %u are open", leaf->lanes, lanes);
 	if (leaf->io_size > paths->leaf_io_size)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "it needs %u bytes a request, more than the %u there are", leaf->io_size,
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "needs %u bytes per request, but only %u are reserved", leaf->io_size,
 			paths->leaf_io_size);
 	return 0;
 }

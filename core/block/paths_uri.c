@@ -36,7 +36,7 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 	if (*host == '[') {
 		end = strchr(++host, ']');
 		if (!end || (end[1] && end[1] != ':'))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: '[' without a matching ']'", value);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: missing ']'", value);
 		*end = 0;
 		port = end[1] ? end + 2 : NULL;
 	} else if (strchr(host, ':') == strrchr(host, ':') && strchr(host, ':')) {
@@ -44,10 +44,10 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 		*port++ = 0;
 	}
 	if (!*host)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "path= names no host");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "path=: no host given");
 	if (port) {
 		if (parse_u64(port, 1, 65535, &number, NULL))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: '%s' is not a port (1 to 65535)", value, port);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: invalid port '%s': must be 1 to 65535", value, port);
 		uri->port = (uint16_t)number;
 	}
 	uri->host = host;
@@ -77,7 +77,7 @@ int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
 		if (others++ == URI_PATHS)
 			return diag_set(diag, DIAG_USAGE, EINVAL, "more than %u path= keys", URI_PATHS);
 		if (!*value)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "path= names no host");
+			return diag_set(diag, DIAG_USAGE, EINVAL, "path=: no host given");
 	}
 	if (err)
 		return err;

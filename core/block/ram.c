@@ -178,7 +178,7 @@ int ram_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const str
 		if (base != MAP_FAILED)
 			munmap(base, lim.size);
 		free(ram);
-		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "no room for %llu bytes of memory", (unsigned long long)lim.size);
+		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "can't allocate %llu bytes of memory", (unsigned long long)lim.size);
 	}
 	ram->base = base;
 	ram->disk.bdev.lim = lim;

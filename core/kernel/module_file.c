@@ -134,20 +134,20 @@ static const char *refusal(int err)
 {
 	switch (err) {
 	case ENOENT:
-		return "modules.dep names it, but its file is not there";
+		return "it is listed in modules.dep, but its file is missing";
 	case EOPNOTSUPP:
-		return "its file is compressed, and this kernel does not unpack modules";
+		return "its file is compressed, and this kernel can't decompress modules";
 	case ENOEXEC:
-		return "its file is not for this kernel";
+		return "its file was built for another kernel";
 	case EPERM:
-		return "this kernel takes no more modules (kernel.modules_disabled, lockdown)";
+		return "module loading is disabled (kernel.modules_disabled or lockdown)";
 	case EKEYREJECTED:
 	case ENOKEY:
-		return "its file is not signed with a key that this kernel trusts";
+		return "its file has no signature that this kernel trusts";
 	case ENOMEM:
-		return "no memory";
+		return "out of memory";
 	default:
-		return "the kernel did not take its file";
+		return "the kernel rejected its file";
 	}
 }
 
@@ -169,14 +169,14 @@ const char *module_load_files(int root, const char *module, const char *params)
 	int count, err = 0;
 
 	if (uname(&uts))
-		return "the kernel does not say its release";
+		return "the kernel release is unknown";
 	if (module_built_in(root, uts.release, module))
-		return "it is built into this kernel, and it is not there";
+		return "it is built into this kernel, but inactive";
 	count = module_files(root, uts.release, module, path);
 	if (count == -ENODATA)
-		return "there are no modules of this kernel here (/lib/modules)";
+		return "no modules for this kernel in /lib/modules";
 	if (count < 0)
-		return "this kernel has no such module";
+		return "no such module for this kernel";
 	for (int i = 0; i < count - 1 && !ruled; i++)
 		ruled = module_has_rule(root, name_of(path[i], name), true);
 	for (int i = 0; i < count && !err && !ruled; i++) {
@@ -185,6 +185,6 @@ const char *module_load_files(int root, const char *module, const char *params)
 	}
 	module_files_free(path, count);
 	if (ruled)
-		return "a rule of this machine stands for another that it needs (install, in modprobe.d)";
-	return err ? refusal(err) : "it was loaded, and it is not there";
+		return "an install rule in modprobe.d replaces a module it depends on";
+	return err ? refusal(err) : "it was loaded, but is inactive";
 }

@@ -43,8 +43,8 @@ const char *module_load_with(int root, const char *module, char *const *params, 
 		return "only root can load it";
 	rc = child_run(argv, MODPROBE_MS);
 	if (rc == -ETIMEDOUT)
-		return "modprobe did not end in 5 s";
+		return "modprobe timed out after 5 s";
 	if (module_has_rule(root, module, false))
-		return "a rule of this machine stands for it, which did not load it (install or alias, in modprobe.d)";
+		return "a rule in modprobe.d (install or alias) replaces it";
 	return module_load_files(root, module, text);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Loads a module and what it needs. Gives why it cannot be there ("this kernel has no such module"); whether it is, is to be looked up
+/* Loads a module and what it needs. Gives why it cannot be there ("no such module for this kernel"); whether it is, is to be looked up
  * where it shows, as a built-in one cannot be loaded. */
 const char *module_load(int root, const char *module);
 /* With parameters, "name=value", which one that is loaded already does not get. */

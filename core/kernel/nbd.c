@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define DISCONNECT_MS 5000 /* where the caller gives no bound */
-#define NBD_HINT "without it, --nbd offers the disk to NBD clients"
+#define NBD_HINT "--nbd needs no kernel module: it exports the disk to NBD clients"
 
 int kernel_nbd_ready(int root, struct diag *diag)
 {
@@ -27,7 +27,7 @@ int kernel_nbd_ready(int root, struct diag *diag)
 	why = module_load(root, "nbd");
 	if (sys_exists(root, "sys/module/nbd"))
 		return 0;
-	diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module nbd is not loaded: %s", why);
+	diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module nbd is not loaded: %s", why);
 	diag_hint(diag, NBD_HINT);
 	return -ENOENT;
 }
@@ -90,14 +90,14 @@ static int refused(int err, int index, struct diag *diag)
 		diag_set(diag, DIAG_PERMISSION, EPERM, "only root can change block devices");
 		break;
 	case ENOTSUP:
-		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel's nbd driver has no netlink interface (Linux 4.12)");
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel's nbd driver has no netlink interface (added in Linux 4.12)");
 		diag_hint(diag, NBD_HINT);
 		break;
 	case EBUSY:
 		diag_set(diag, DIAG_BUSY, EBUSY, "is in use");
 		break;
 	case ETIMEDOUT:
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's nbd driver did not answer in time: another device may keep it");
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's nbd driver did not answer in time: another device may block it");
 		break;
 	default:
 		diag_sys(diag, -err, "the kernel's nbd driver");
@@ -171,16 +171,16 @@ static int check_former(int root, const struct kernel_nbd *nbd, struct diag *dia
 
 	if (sys_read(root, text, sizeof(text), "sys/block/nbd%d/size", nbd->index) > 0 && sscanf(text, "%llu", &sectors) == 1 &&
 		sectors * 512 > nbd->size) {
-		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by a former run, is larger (%llu bytes) than the disk (%llu bytes)", sectors * 512,
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by an earlier run: size %llu exceeds the disk's %llu bytes", sectors * 512,
 			(unsigned long long)nbd->size);
 		return unlike(nbd, diag);
 	}
 	if (read_queue(root, nbd, "logical_block_size", text, sizeof(text)) && sscanf(text, "%u", &block) == 1 && block != nbd->block) {
-		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by a former run, has blocks of %u bytes, the disk of %u", block, nbd->block);
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by an earlier run: block size %u instead of %u", block, nbd->block);
 		return unlike(nbd, diag);
 	}
 	if (nbd->flags & NBD_FLAG_SEND_FLUSH && read_queue(root, nbd, "write_cache", text, sizeof(text)) && !strcmp(text, "write through")) {
-		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by a former run, has no write cache, the disk has one that nobody would flush");
+		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by an earlier run: it has no write cache, so the disk's would never be flushed");
 		return unlike(nbd, diag);
 	}
 	return 0;
@@ -202,7 +202,7 @@ int kernel_nbd_connect(int root, struct kernel_nbd *nbd, struct diag *diag)
 
 	nbd->recovered = false;
 	if (nbd->block > 4096)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "blocks of %u bytes: the kernel's nbd driver takes at most 4096", nbd->block);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "block size %u: the kernel's nbd driver supports at most 4096", nbd->block);
 	found = find(root, nbd);
 	if (found >= 0) {
 		nbd->index = found;
@@ -246,9 +246,9 @@ static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *dia
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
 	err = child_call(&root, 1, timeout_ms, flush, path + 1);
 	if (err == EBUSY)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: somebody has it open for himself alone");
+		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: another process has it open exclusively");
 	if (err == -ETIMEDOUT)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: it was not written in %g s", timeout_ms / 1000.);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: flush timed out after %g s", timeout_ms / 1000.);
 	if (err)
 		return diag_sys(diag, abs(err), "data may not be on the disk: flush");
 	if (kernel_openers(root, path, who, sizeof(who)) == 0 && who[0])

@@ -18,7 +18,7 @@ static int notify_socket(const char *name, const char *text, struct diag *diag)
 	int fd, err = 0;
 
 	if ((name[0] != '/' && name[0] != '@') || len < 2 || len >= sizeof(to.sun_path))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "NOTIFY_SOCKET '%s' is neither a path nor an abstract name", name);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid NOTIFY_SOCKET '%s': expected /PATH or @NAME", name);
 	memcpy(to.sun_path, name, len);
 	if (name[0] == '@')
 		to.sun_path[0] = 0;

@@ -51,7 +51,7 @@ static int own_root(struct diag *diag)
 	if (!err && chdir("/"))
 		err = errno;
 	if (err)
-		return diag_sys(diag, err, "a root directory of its own");
+		return diag_sys(diag, err, "create a private root directory");
 	root = kernel_root();
 	return root < 0 ? diag_sys(diag, errno, "open /") : root;
 }

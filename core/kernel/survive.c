@@ -204,18 +204,18 @@ int kernel_survive(int root, char *argv0, bool *mounts, struct diag *diag)
 
 	*mounts = !err;
 	if (err)
-		refuse(&refused, err, "a mount namespace of its own");
+		refuse(&refused, err, "private mount namespace");
 	err = spare_from_oom(root);
 	if (err)
-		refuse(&refused, err, "protection from the out-of-memory killer");
+		refuse(&refused, err, "oom_score_adj");
 	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0))
-		refuse(&refused, errno, "memory without waiting for its own device");
+		refuse(&refused, errno, "PR_SET_IO_FLUSHER");
 	err = lock_memory();
 	if (err)
-		refuse(&refused, err, "locked memory");
+		refuse(&refused, err, "mlockall");
 	if (argv0 && argv0[0])
 		argv0[0] = '@';
 	if (!refused.err)
 		return 0;
-	return diag_set(diag, DIAG_PERMISSION, refused.err, "this process may not survive when memory runs out: %s", refused.text);
+	return diag_set(diag, DIAG_PERMISSION, refused.err, "this process may hang or be killed when memory runs out: %s", refused.text);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define CONTROL "dev/ublk-control"
-#define WAY_ROUND "export --nbd-dev makes a block device without it"
+#define WAY_ROUND "or use export --nbd-dev"
 
 /* All of it: 2 forbids io_uring to everybody (Linux 6.6). */
 static int check_io_uring(int root, struct diag *diag)
@@ -17,16 +17,16 @@ static int check_io_uring(int root, struct diag *diag)
 
 	if (sys_read(root, text, sizeof(text), "proc/sys/kernel/io_uring_disabled") <= 0 || text[0] != '2')
 		return 0;
-	diag_set(diag, DIAG_UNSUPPORTED, EPERM, "io_uring is switched off: kernel.io_uring_disabled is 2");
-	return diag_hint(diag, "sysctl kernel.io_uring_disabled=0 (as root); %s", WAY_ROUND);
+	diag_set(diag, DIAG_UNSUPPORTED, EPERM, "io_uring is disabled: kernel.io_uring_disabled is 2");
+	return diag_hint(diag, "sysctl kernel.io_uring_disabled=0 (as root), %s", WAY_ROUND);
 }
 
 static int no_control(int root, const char *why, struct diag *diag)
 {
 	if (sys_exists(root, "sys/module/ublk_drv") || sys_exists(root, "sys/class/misc/ublk-control"))
-		return diag_set(diag, DIAG_NO_DEVICE, ENOENT, "the driver ublk_drv is there, but not /dev/ublk-control: is /dev a devtmpfs?");
-	diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module ublk_drv is not loaded: %s", why);
-	return diag_hint(diag, WAY_ROUND);
+		return diag_set(diag, DIAG_NO_DEVICE, ENOENT, "ublk_drv is loaded, but /dev/ublk-control is missing: is /dev a devtmpfs?");
+	diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module ublk_drv is not loaded: %s", why);
+	return diag_hint(diag, "export --nbd-dev needs no ublk_drv");
 }
 
 int kernel_ublk_open(int root, struct diag *diag)
@@ -41,8 +41,8 @@ int kernel_ublk_open(int root, struct diag *diag)
 	if (!sys_exists(root, CONTROL))
 		return no_control(root, why, diag);
 	if (faccessat(root, CONTROL, R_OK | W_OK, AT_EACCESS) < 0) {
-		diag_set(diag, DIAG_PERMISSION, errno, "/dev/ublk-control may not be opened by this user");
-		return diag_hint(diag, "run as root; %s", WAY_ROUND);
+		diag_set(diag, DIAG_PERMISSION, errno, "no permission to open /dev/ublk-control");
+		return diag_hint(diag, "run as root, %s", WAY_ROUND);
 	}
 	dev = openat(root, "dev", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return dev < 0 ? diag_sys(diag, errno, "open /dev") : dev;

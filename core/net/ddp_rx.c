@@ -55,11 +55,11 @@ static void fault_tagged(struct iwarp *iw, enum stag_fault fault, const char *wh
 		unsigned term;
 		const char *text;
 	} faults[] = {
-		[STAG_UNKNOWN] = { TERM_DDP_STAG, "of which there is none" },
-		[STAG_NOT_YOURS] = { TERM_DDP_OWNER, "which is not this connection's" },
-		[STAG_RIGHTS] = { TERM_DDP_STAG, "which does not allow it" },
-		[STAG_BOUNDS] = { TERM_DDP_BOUNDS, "outside its memory" },
-		[STAG_WRAP] = { TERM_DDP_WRAP, "beyond the end of all memory" },
+		[STAG_UNKNOWN] = { TERM_DDP_STAG, "unknown STag" },
+		[STAG_NOT_YOURS] = { TERM_DDP_OWNER, "STag of another connection" },
+		[STAG_RIGHTS] = { TERM_DDP_STAG, "no access rights" },
+		[STAG_BOUNDS] = { TERM_DDP_BOUNDS, "out of bounds" },
+		[STAG_WRAP] = { TERM_DDP_WRAP, "address wraps around" },
 	};
 	unsigned term = faults[fault].term;
 
@@ -67,7 +67,7 @@ static void fault_tagged(struct iwarp *iw, enum stag_fault fault, const char *wh
 	if (what[0] == 'r')
 		term = fault == STAG_RIGHTS ? TERM_RDMAP_ACCESS : fault == STAG_NOT_YOURS ? TERM_RDMAP_OWNER :
 			fault == STAG_BOUNDS ? TERM_RDMAP_BOUNDS : fault == STAG_WRAP ? TERM_RDMAP_WRAP : TERM_RDMAP_STAG;
-	iwarp_fault(iw, term, "the peer %s %u bytes at %#llx with the STag %#x, %s", what, len, (unsigned long long)to, stag,
+	iwarp_fault(iw, term, "the peer %s %u bytes at %#llx with STag %#x: %s", what, len, (unsigned long long)to, stag,
 		faults[fault].text);
 }
 
@@ -93,17 +93,17 @@ static bool begin_response(struct iwarp *iw, const struct ddp_tagged *t, uint32_
 	enum stag_fault fault = STAG_FINE;
 
 	if (!read) {
-		iwarp_fault(iw, TERM_DDP_STAG, "the peer answers a read that was not asked for");
+		iwarp_fault(iw, TERM_DDP_STAG, "unexpected Read Response from the peer");
 		return false;
 	}
 	if (len > read->len - rx->read_off || (last && len != read->len - rx->read_off)) {
-		iwarp_fault(iw, TERM_DDP_BOUNDS, "the peer answers a read of %u bytes with another length", read->len);
+		iwarp_fault(iw, TERM_DDP_BOUNDS, "wrong length of the Read Response for %u bytes", read->len);
 		return false;
 	}
 	if (!len)
 		return true;
 	if (get_be32(t->stag) != read->sge[0].lkey || get_be64(t->to) != read->sink_to + rx->read_off) {
-		iwarp_fault(iw, TERM_DDP_BOUNDS, "the peer answers a read at another place than asked");
+		iwarp_fault(iw, TERM_DDP_BOUNDS, "wrong offset of a Read Response");
 		return false;
 	}
 	fault = stag_find(iw->stags, &iw->holds, get_be32(t->stag), get_be64(t->to), len, EP_READ_SINK, &rx->to);
@@ -115,11 +115,11 @@ static bool begin_response(struct iwarp *iw, const struct ddp_tagged *t, uint32_
 static bool in_order(struct iwarp *iw, const struct ddp_untagged *u, uint32_t qn, uint32_t msn, uint32_t mo)
 {
 	if (get_be32(u->qn) != qn)
-		iwarp_fault(iw, TERM_DDP_QN, "a message on queue %u that belongs on %u", get_be32(u->qn), qn);
+		iwarp_fault(iw, TERM_DDP_QN, "message on DDP queue %u, expected %u", get_be32(u->qn), qn);
 	else if (get_be32(u->msn) != msn)
-		iwarp_fault(iw, TERM_DDP_MSN, "message %u on queue %u where %u was due", get_be32(u->msn), qn, msn);
+		iwarp_fault(iw, TERM_DDP_MSN, "message %u on DDP queue %u, expected %u", get_be32(u->msn), qn, msn);
 	else if (get_be32(u->mo) != mo)
-		iwarp_fault(iw, TERM_DDP_MO, "offset %u of a message where %u was due", get_be32(u->mo), mo);
+		iwarp_fault(iw, TERM_DDP_MO, "message offset %u, expected %u", get_be32(u->mo), mo);
 	else
 		return true;
 	return false;
@@ -132,11 +132,11 @@ static bool begin_send(struct iwarp *iw, const struct ddp_untagged *u, uint32_t 
 	if (!in_order(iw, u, DDP_QN_SEND, rx->send_msn, rx->mo))
 		return false;
 	if (rx->sending && (u->c.rdmap & RDMAP_OP_MASK) != rx->sending_op) {
-		iwarp_fault(iw, TERM_RDMAP_OPCODE, "the peer changes a message's kind in the middle");
+		iwarp_fault(iw, TERM_RDMAP_OPCODE, "the peer changed the opcode within a message");
 		return false;
 	}
 	if (!rx->rx) {
-		iwarp_fault(iw, TERM_DDP_NO_BUFFER, "the peer sent more messages than there are receives");
+		iwarp_fault(iw, TERM_DDP_NO_BUFFER, "the peer sent more messages than receives are posted");
 		return false;
 	}
 	if (len > rx->rx->cap - rx->mo) {
@@ -158,7 +158,7 @@ static bool begin_read_req(struct iwarp *iw, const struct rdmap_read_req *r, uin
 	if (!in_order(iw, &r->u, DDP_QN_READ, iw->rx.read_msn, 0))
 		return false;
 	if (len || !(r->u.c.ddp & DDP_LAST)) {
-		iwarp_fault(iw, TERM_DDP_TOO_LONG, "a Read Request that is too long");
+		iwarp_fault(iw, TERM_DDP_TOO_LONG, "Read Request too long");
 		return false;
 	}
 	fault = want ? stag_find(iw->stags, &iw->holds, get_be32(r->source_stag), get_be64(r->source_to), want, EP_REMOTE_READ, &p) :
@@ -175,7 +175,7 @@ static bool begin_terminate(struct iwarp *iw, const struct ddp_untagged *u, uint
 	if (!in_order(iw, u, DDP_QN_TERMINATE, 1, 0))
 		return false;
 	if (len > sizeof(rx->note)) {
-		iwarp_fault(iw, TERM_DDP_TOO_LONG, "a Terminate that is too long");
+		iwarp_fault(iw, TERM_DDP_TOO_LONG, "Terminate message too long");
 		return false;
 	}
 	rx->to = rx->note;
@@ -221,14 +221,14 @@ static uint32_t check_common(struct iwarp *iw, const struct ddp_common *c)
 	bool tagged = op == RDMAP_WRITE || op == RDMAP_READ_RESP;
 
 	if ((c->ddp & DDP_VERSION_MASK) != DDP_VERSION)
-		iwarp_fault(iw, c->ddp & DDP_TAGGED ? TERM_DDP_TAGGED_VERSION : TERM_DDP_UNTAGGED_VERSION, "DDP version %u; 1 is known",
+		iwarp_fault(iw, c->ddp & DDP_TAGGED ? TERM_DDP_TAGGED_VERSION : TERM_DDP_UNTAGGED_VERSION, "unsupported DDP version %u",
 			c->ddp & DDP_VERSION_MASK);
 	else if ((c->rdmap & RDMAP_VERSION_MASK) != RDMAP_VERSION)
-		iwarp_fault(iw, TERM_RDMAP_VERSION, "RDMAP version %u; 1 is known", c->rdmap >> 6);
+		iwarp_fault(iw, TERM_RDMAP_VERSION, "unsupported RDMAP version %u", c->rdmap >> 6);
 	else if (op >= RDMAP_OPS || tagged != !!(c->ddp & DDP_TAGGED))
-		iwarp_fault(iw, TERM_RDMAP_OPCODE, "an RDMAP message of kind %u that is %stagged", op, c->ddp & DDP_TAGGED ? "" : "un");
+		iwarp_fault(iw, TERM_RDMAP_OPCODE, "unexpected RDMAP opcode %u (%stagged)", op, c->ddp & DDP_TAGGED ? "" : "un");
 	else if (get_be16(c->len) + MPA_LEN_SIZE < head_len(op))
-		iwarp_fault(iw, TERM_MPA_FRAME, "an FPDU of %u bytes that does not hold its header", get_be16(c->len));
+		iwarp_fault(iw, TERM_MPA_FRAME, "FPDU of %u bytes is too short for its header", get_be16(c->len));
 	else
 		return head_len(op);
 	return 0;
@@ -311,7 +311,7 @@ static void message_in(struct iwarp *iw)
 	one->invalidated = rx->sending_op == RDMAP_SEND_INVAL || rx->sending_op == RDMAP_SEND_SE_INVAL;
 	one->inval_rkey = one->invalidated ? get_be32(u->inval) : 0;
 	if (one->invalidated && stag_withdraw(iw->stags, &iw->holds, one->inval_rkey)) {
-		iwarp_fault(iw, TERM_RDMAP_INVALIDATE, "the peer invalidates the STag %#x, which it was not given", one->inval_rkey);
+		iwarp_fault(iw, TERM_RDMAP_INVALIDATE, "the peer invalidated STag %#x, which was not advertised to it", one->inval_rkey);
 		return;
 	}
 	rx->rx = one->next;
@@ -363,7 +363,7 @@ static void segment_in(struct iwarp *iw)
 	case RDMAP_READ_REQ:
 		rx->read_msn++;
 		if (!ddp_tx_respond(iw, (const void *)rx->head))
-			iwarp_fault(iw, TERM_RDMAP_STREAM, "the peer reads with a greater depth than the %u agreed on", iw->ep.caps.ird);
+			iwarp_fault(iw, TERM_RDMAP_STREAM, "the peer exceeded the negotiated read depth of %u", iw->ep.caps.ird);
 		break;
 	case RDMAP_TERMINATE:
 		terminated(iw);
@@ -383,7 +383,7 @@ static bool parse_tail(struct iwarp *iw)
 	memcpy(&sum, p + rx->pad, sizeof(sum));
 	if (iw->crc && crc32c(crc, p, rx->pad) != get_le32(sum)) {
 		rx->head_len = 0; /* what is wrong may be the header */
-		iwarp_fault(iw, TERM_MPA_CRC, "an FPDU arrived damaged (CRC-32C)");
+		iwarp_fault(iw, TERM_MPA_CRC, "CRC-32C mismatch in an FPDU");
 		return false;
 	}
 	rx->at += rx->pad + MPA_CRC_SIZE;

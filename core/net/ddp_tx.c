@@ -107,7 +107,7 @@ void ddp_tx_post(struct iwarp *iw, struct ep_op *chain)
 		struct ep_op *op = chain;
 		chain = op->next;
 		if (!add(iw, op, op->flags & EP_QUIET ? NULL : op)) {
-			diag_set(iwarp_why(iw), DIAG_PROTOCOL, ENOSPC, "more was posted than the connection was made for");
+			diag_set(iwarp_why(iw), DIAG_PROTOCOL, ENOSPC, "send queue overflow");
 			iwarp_close(&iw->ep);
 			return;
 		}
@@ -310,7 +310,7 @@ static bool build_response(struct iwarp *iw, uint32_t *covered)
 	/* The memory may have been given back since it was asked for. */
 	if (r->len && stag_find(iw->stags, &iw->holds, r->source_stag, r->source_to, r->len, EP_REMOTE_READ, &p)) {
 		tx->iov_at = tx->iov_count = 0; /* what was laid out before it is not sent: the stream stands between FPDUs */
-		iwarp_fault(iw, TERM_RDMAP_STAG, "the peer reads memory that was given back");
+		iwarp_fault(iw, TERM_RDMAP_STAG, "the peer reads memory that was released");
 		return false;
 	}
 	m.one.p = p;

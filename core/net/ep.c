@@ -44,7 +44,7 @@ static int note_reg(struct ep *ep, struct pool *pool, unsigned access, struct di
 	int err;
 
 	if (e->regs == REGS)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC, "more than %d pools for a connection that is not up yet", REGS);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC, "more than %d buffer pools before the connection is up", REGS);
 	err = e->verbs_ops->reg(ep, pool, access, diag);
 	if (!err)
 		e->reg[e->regs++] = pool;
@@ -203,7 +203,7 @@ static bool verbs_again(struct either *e)
 	dial.timeout_ms = rest_ms(e);
 	if (e->first.code != DIAG_TIMEOUT || !e->ep.why.err || e->ep.dom != DOM_NONE || (e->deadline && !dial.timeout_ms))
 		return false;
-	loop_trace(loop, "software iWARP: %s; verbs is tried once more", e->ep.why.text);
+	loop_trace(loop, "software iWARP: %s; retrying verbs", e->ep.why.text);
 	snprintf(e->over_tcp, sizeof(e->over_tcp), "%.250s", e->ep.why.text);
 	iwarp_fini(&e->iwarp);
 	memset(&e->verbs, 0, sizeof(e->verbs));
@@ -229,7 +229,7 @@ static int second_start(struct either *e, struct loop *loop, void *user, struct 
 {
 	struct ep_dial dial = e->dial;
 
-	loop_trace(loop, "verbs: %s; software iWARP is tried", e->first.text);
+	loop_trace(loop, "verbs: %s; trying software iWARP", e->first.text);
 	if (e->deadline)
 		dial.timeout_ms = rest_ms(e) / 2 + 1; /* the other half is for verbs again */
 	memset(&e->iwarp, 0, sizeof(e->iwarp));
@@ -304,7 +304,7 @@ int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, cons
 	case EP_IWARP:
 		return iwarp_dial(out, loop, dial, events, user, diag);
 	}
-	return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "no such transport: %u", dial->backend);
+	return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "invalid transport %u", dial->backend);
 }
 
 struct ep_listener {

@@ -63,7 +63,7 @@ const char *iwarp_term_text(unsigned term)
 	for (unsigned i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
 		if (terms[i].term == term)
 			return terms[i].text;
-	return "for a reason this program does not know";
+	return "unknown Terminate code";
 }
 
 struct diag *iwarp_why(struct iwarp *iw)
@@ -142,7 +142,7 @@ void iwarp_fault(struct iwarp *iw, unsigned term, const char *fmt, ...)
 		culprit = 0;
 	else if (term >> 8 != 1 && culprit == sizeof(struct rdmap_read_req))
 		culprit = sizeof(struct ddp_untagged);
-	loop_trace(iw->ep.loop, "%s: sends Terminate %#x: %s", iw->ep.way, term, iwarp_term_text(term));
+	loop_trace(iw->ep.loop, "%s: sending Terminate %#x: %s", iw->ep.way, term, iwarp_term_text(term));
 	ddp_tx_terminate(iw, term, iw->rx.head, culprit);
 	iw->ep.state = EP_CLOSING;
 	linger(iw);
@@ -242,7 +242,7 @@ static void expired(struct loop_timer *timer)
 	}
 	if (iw->ep.state < EP_CLOSING)
 		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT, iw->step == IWARP_TCP ? "no answer from TCP %s within %u ms" :
-			"%s speaks TCP but did not answer as iWARP within %u ms", addr_text(&iw->peer, to), iw->timeout_ms);
+			"%s accepted TCP but sent no MPA reply within %u ms", addr_text(&iw->peer, to), iw->timeout_ms);
 	tcp_reset_on_close(iw->fd.fd);
 	iwarp_end(iw);
 }
@@ -279,7 +279,7 @@ static void unreg(struct ep *ep, struct pool *pool)
 	reads = ddp_tx_uses(iw, stag);
 	writes = ddp_rx_fills(iw, pool);
 	if (reads || writes) {
-		diag_set(iwarp_why(iw), DIAG_CLOSED, ECONNABORTED, "memory was given back that the peer was still %s",
+		diag_set(iwarp_why(iw), DIAG_CLOSED, ECONNABORTED, "memory was released while the peer was still %s it",
 			writes ? "writing" : "reading");
 		iwarp_end(iw);
 	}

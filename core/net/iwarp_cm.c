@@ -93,7 +93,7 @@ static bool ask_again(struct iwarp *iw)
 {
 	if (iw->req.revision < 2)
 		return false;
-	loop_trace(iw->ep.loop, "%s: no answer to MPA revision 2, revision 1 is tried", iw->ep.way);
+	loop_trace(iw->ep.loop, "%s: no answer to MPA revision 2, trying revision 1", iw->ep.way);
 	iw->req.revision = 1;
 	loop_fd_del(iw->ep.loop, &iw->fd);
 	close(iw->fd.fd);
@@ -111,7 +111,7 @@ static void refused(struct iwarp *iw, const struct mpa *rep)
 {
 	iw->ep.rejected = rep->priv_len > 0;
 	diag_set(iwarp_why(iw), DIAG_REFUSED, ECONNREFUSED, "the peer rejected the connection%s",
-		rep->priv_len ? ": by its upper layer" : "");
+		rep->priv_len ? " in its upper layer" : "");
 	iwarp_end(iw);
 }
 
@@ -184,7 +184,7 @@ static void read_reply(struct iwarp *iw)
 				tcp_failed(iwarp_why(iw), err, &iw->peer, true);
 			else
 				diag_set(iwarp_why(iw), DIAG_PROTOCOL, EPROTO,
-					"the peer speaks TCP, but closed the connection on an iWARP request");
+					"the peer closed the connection after the MPA request: is this an iWARP port?");
 			iwarp_end(iw);
 			return;
 		}

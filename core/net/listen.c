@@ -65,7 +65,7 @@ static void give_up(struct pending *pending, const char *why)
 
 static void late(struct loop_timer *timer)
 {
-	give_up(container_of(timer, struct pending, timer), "said nothing in time after it had connected");
+	give_up(container_of(timer, struct pending, timer), "sent nothing in time after connecting");
 }
 
 static void dropped(const struct tcp_listener *listener)
@@ -80,7 +80,7 @@ static void make_room(struct tcp_listener *listener)
 
 	while (oldest->next)
 		oldest = oldest->next;
-	give_up(oldest, "said nothing, and others are waiting");
+	give_up(oldest, "sent nothing, and others are waiting");
 	dropped(listener);
 }
 
@@ -121,7 +121,7 @@ static bool classify(struct pending *pending, bool last)
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (got <= 0) {
-		give_up(pending, "closed the connection before it said anything");
+		give_up(pending, "closed the connection without sending anything");
 		return false;
 	}
 	if (memcmp(pending->frame, MPA_KEY_REQ, (size_t)got)) {
@@ -130,7 +130,7 @@ static bool classify(struct pending *pending, bool last)
 	}
 	if (got < MPA_KEY_LEN) {
 		if (last)
-			give_up(pending, "closed the connection before it said what it is");
+			give_up(pending, "closed the connection before its protocol was known");
 		return false;
 	}
 	pending->iwarp = true;
@@ -193,7 +193,7 @@ static void take(struct tcp_listener *listener, int fd, const struct addr *peer)
 	listener->pending = pending;
 	listener->pendings++;
 	if (loop_fd_add(listener->loop, &pending->fd, NULL)) {
-		give_up(pending, "no room for its descriptor");
+		give_up(pending, "out of memory for its descriptor");
 		dropped(listener);
 		return;
 	}
@@ -235,7 +235,7 @@ static void starved(struct tcp_listener *listener, int err)
 	}
 	diag_sys(&why, err, "accept a connection");
 	if (err == EMFILE)
-		diag_hint(&why, "ulimit -n is the limit on open files, and so on connections");
+		diag_hint(&why, "raise the limit on open files: ulimit -n");
 	loop_trace(listener->loop, "%s", why.text);
 	if (listener->conf.starved && listener->conf.starved(&why, listener->conf.user))
 		pause_accepting(listener, SOON_MS);

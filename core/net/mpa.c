@@ -14,15 +14,15 @@ int mpa_len(const uint8_t *p, size_t len, bool reply, struct diag *diag)
 	uint16_t priv_len;
 
 	if (memcmp(p, key(reply), len < MPA_KEY_LEN ? len : MPA_KEY_LEN))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "this is no MPA %s: the peer does not speak iWARP",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "not an MPA %s: the peer does not speak iWARP",
 			reply ? "reply" : "request");
 	if (len < sizeof(*frame))
 		return 0;
 	if (frame->revision < 1 || frame->revision > 2)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "MPA revision %u; 1 and 2 are known", frame->revision);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "unsupported MPA revision %u", frame->revision);
 	priv_len = get_be16(frame->priv_len);
 	if (priv_len > MPA_PRIV_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%u bytes of private data in the MPA frame, %u are allowed", priv_len,
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "MPA private data of %u bytes exceeds the limit of %u", priv_len,
 			MPA_PRIV_MAX);
 	return (int)(sizeof(*frame) + priv_len);
 }
@@ -37,7 +37,7 @@ int mpa_get(struct mpa *mpa, const uint8_t *p, size_t len, bool reply, struct di
 	if (all < 0)
 		return all;
 	if (!all || (size_t)all != len)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "an MPA frame of %zu bytes that says it has %d", len, all);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "MPA frame of %zu bytes declares a length of %d", len, all);
 	frame = rd_take(&rd, sizeof(*frame));
 	*mpa = (struct mpa){
 		.revision = frame->revision,
@@ -52,7 +52,7 @@ int mpa_get(struct mpa *mpa, const uint8_t *p, size_t len, bool reply, struct di
 	if (mpa->enhanced) {
 		limits = rd_take(&rd, sizeof(*limits));
 		if (!limits)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "an enhanced MPA frame without its read limits");
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "enhanced MPA frame without IRD and ORD");
 		uint16_t ird = get_be16(limits->ird), ord = get_be16(limits->ord);
 		mpa->ird = ird & MPA_LIMIT_MASK;
 		mpa->ord = ord & MPA_LIMIT_MASK;
@@ -94,7 +94,7 @@ size_t mpa_put(uint8_t out[MPA_FRAME_MAX], const struct mpa *mpa, bool reply)
 int mpa_acceptable(const struct mpa *req, struct diag *diag)
 {
 	if (req->markers)
-		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the peer demands MPA markers, which are not supported");
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the peer requires MPA markers, which are not supported");
 	return 0;
 }
 
@@ -130,13 +130,13 @@ int mpa_settle(const struct mpa *req, const struct mpa *rep, uint32_t *ird, uint
 {
 	*term = TERM_MPA_FRAME;
 	if (rep->markers)
-		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the peer demands MPA markers, which are not supported");
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the peer requires MPA markers, which are not supported");
 	if (req->crc && !rep->crc)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer answers a request for CRCs without them");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer ignored the request for CRCs");
 	*ird = req->ird;
 	*ord = req->ord;
 	if (req->enhanced != rep->enhanced)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer answers MPA revision %u with revision %u", req->revision,
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer answered MPA revision %u with revision %u", req->revision,
 			rep->revision);
 	if (!rep->enhanced)
 		return 0;
@@ -144,10 +144,10 @@ int mpa_settle(const struct mpa *req, const struct mpa *rep, uint32_t *ird, uint
 		*ord = lesser(req->ord, rep->ird);
 	*term = TERM_MPA_IRD;
 	if (rep->ord != MPA_LIMIT_ANY && rep->ord > req->ird)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer would read with a depth of %u, %u was offered", rep->ord, req->ird);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer's ORD of %u exceeds the offered IRD of %u", rep->ord, req->ird);
 	*term = TERM_MPA_RTR;
 	if (req->peer && !(rep->rtr & req->rtr))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer takes none of the ready-to-receive messages offered");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer supports none of the offered ready-to-receive messages");
 	return 0;
 }
 

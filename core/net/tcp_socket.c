@@ -27,10 +27,10 @@ void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 
 	switch (err) {
 	case ECONNREFUSED:
-		diag_set(diag, DIAG_REFUSED, err, "connection refused: nobody listens at %s%s", local ? "" : "TCP ", addr_text(peer, to));
+		diag_set(diag, DIAG_REFUSED, err, "connection refused: no listener at %s%s", local ? "" : "TCP ", addr_text(peer, to));
 		break;
 	case EAGAIN: /* unix(7): the listener's backlog is full */
-		diag_set(diag, DIAG_BUSY, EBUSY, "%s takes no more connections now", addr_text(peer, to));
+		diag_set(diag, DIAG_BUSY, EBUSY, "%s accepts no more connections: its backlog is full", addr_text(peer, to));
 		break;
 	case ETIMEDOUT:
 		diag_set(diag, up ? DIAG_CLOSED : DIAG_TIMEOUT, err, up ? "%s no longer answers" : "%s does not answer",
@@ -43,7 +43,7 @@ void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 	default:
 		diag_sys(diag, err, "%s%s", local ? "connect" : "TCP to ", local ? "" : addr_text(peer, to));
 		if (err == EINVAL && scope_missing(peer))
-			diag_hint(diag, "an address of one link needs the interface's name: [%s%%eth0]", addr_host(peer, to));
+			diag_hint(diag, "a link-local address needs an interface: [%s%%eth0]", addr_host(peer, to));
 	}
 }
 

@@ -123,7 +123,7 @@ void verbs_post(struct ep *ep, struct ep_op *chain)
 		struct ep_op *op = chain;
 		chain = op->next;
 		if (is_held(ve, op)) {
-			diag_set(verbs_why(ve), DIAG_PROTOCOL, EPROTO, "the peer answers what was not sent to it yet");
+			diag_set(verbs_why(ve), DIAG_PROTOCOL, EPROTO, "the peer answered a message that was not sent yet");
 			verbs_close(ep);
 			return;
 		}
@@ -294,7 +294,7 @@ static void cq_broken(struct verbs_cq *cq)
 		struct verbs_ep *ve = verbs->slot[i];
 		if (!ve || ve->cq != cq)
 			continue;
-		diag_set(verbs_why(ve), DIAG_IO, EIO, "the completion queue of %s is broken", verbs_dev_name(cq->dev));
+		diag_set(verbs_why(ve), DIAG_IO, EIO, "completion queue error on %s", verbs_dev_name(cq->dev));
 		verbs_close(&ve->ep);
 	}
 }
@@ -393,7 +393,7 @@ static int qp_new(struct verbs_ep *ve, struct diag *diag)
 			break;
 		inline_max = inline_max > 32 ? inline_max / 2 : 0;
 	}
-	return diag_sys(diag, errno, "%s: a queue pair for %u sends and %u receives", verbs_dev_name(ve->dev), ve->sq_size, caps->recv);
+	return diag_sys(diag, errno, "%s: create a queue pair for %u sends and %u receives", verbs_dev_name(ve->dev), ve->sq_size, caps->recv);
 }
 
 int verbs_queue_new(struct verbs_ep *ve, struct diag *diag)

@@ -39,7 +39,7 @@ static const char *const reject_words[] = {
 	[6] = "invalid communication id",
 	[7] = "invalid communication instance",
 	[9] = "transport type not supported",
-	[10] = "it still holds an older connection of ours",
+	[10] = "stale connection: it still holds an older one of this host",
 	[11] = "no such reliable datagram channel",
 	[12] = "invalid GID",
 	[13] = "invalid LID",
@@ -51,7 +51,7 @@ static const char *const reject_words[] = {
 	[25] = "redirected to another port",
 	[26] = "path MTU not supported",
 	[27] = "not enough responder resources",
-	[REJ_CONSUMER] = "by its upper layer",
+	[REJ_CONSUMER] = "rejected by the upper layer",
 	[29] = "invalid RNR retry count",
 	[30] = "duplicate communication id",
 	[31] = "class version not supported",
@@ -163,7 +163,7 @@ static void expired(struct loop_timer *timer)
 		finish(ve);
 		return;
 	}
-	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT, "%s timed out: nothing heard from %s within %u ms", step_words[ve->step],
+	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT, "%s timed out: no answer from %s within %u ms", step_words[ve->step],
 		sock_text((struct sockaddr *)&ve->dst, false, host), ve->timeout_ms);
 	verbs_close(&ve->ep);
 }
@@ -227,7 +227,7 @@ static void addr_resolved(struct verbs_ep *ve)
 	const char *name = ibv_get_device_name(ve->id->verbs->device);
 
 	if (ve->want_dev[0] && strcmp(name, ve->want_dev)) {
-		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "the route leads through %s, not \"%s\"", name, ve->want_dev);
+		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "the route uses RDMA device %s, not '%s'", name, ve->want_dev);
 		verbs_close(&ve->ep);
 		return;
 	}

@@ -127,7 +127,7 @@ static int dev_open(struct verbs_dev *dev, struct diag *diag)
 	dev->held = rdma_get_devices(NULL);
 	err = ibv_query_device(dev->context, &dev->attr);
 	if (err)
-		return diag_sys(diag, err, "ask %s for its limits", verbs_dev_name(dev));
+		return diag_sys(diag, err, "query the limits of %s", verbs_dev_name(dev));
 	dev->pd = ibv_alloc_pd(dev->context);
 	dev->channel = dev->pd ? ibv_create_comp_channel(dev->context) : NULL;
 	if (!dev->held || !dev->channel)
@@ -337,7 +337,7 @@ int verbs_cq_reserve(struct verbs_dev *dev, uint32_t entries, struct verbs_cq **
 			return 0;
 		}
 	if (entries > max)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC, "%s: a completion queue of %u entries is needed, its limit is %u",
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC, "%s: completion queue of %u entries exceeds the limit of %u",
 			verbs_dev_name(dev), entries, max);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
@@ -346,7 +346,7 @@ int verbs_cq_reserve(struct verbs_dev *dev, uint32_t entries, struct verbs_cq **
 	cq->cq = ibv_create_cq(dev->context, (int)cq->size, cq, dev->channel, 0);
 	if (!cq->cq) {
 		free(cq);
-		return diag_sys(diag, errno, "%s: a completion queue of %u entries", verbs_dev_name(dev), size);
+		return diag_sys(diag, errno, "%s: create a completion queue of %u entries", verbs_dev_name(dev), size);
 	}
 	cq->dev = dev;
 	cq->used = entries;
@@ -380,7 +380,7 @@ int verbs_reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *di
 	int err = 0;
 
 	if (reg && (access & ~reg->access))
-		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "a pool is registered on %s with fewer rights already", verbs_dev_name(dev));
+		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "buffer pool is already registered on %s with fewer rights", verbs_dev_name(dev));
 	if (!reg) {
 		reg = calloc(1, sizeof(*reg));
 		if (!reg)
@@ -470,5 +470,5 @@ int verbs_dev_find(const char *name, int family, struct sockaddr_storage *src, s
 	}
 	if (list)
 		rdma_free_devices(list);
-	return err ? diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device \"%s\"; this machine has %s", name, used ? names : "none") : 0;
+	return err ? diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device '%s'; this machine has %s", name, used ? names : "none") : 0;
 }

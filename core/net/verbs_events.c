@@ -98,9 +98,9 @@ static struct ibv_context *open_named(const char *dev, struct diag *diag)
 	if (context)
 		return context;
 	if (err == ENODEV || err == ENOSYS)
-		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "verbs do not know this device: is ib_uverbs loaded?");
+		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "not a verbs device: is ib_uverbs loaded?");
 	else
-		diag_sys(diag, err, "open it for its events");
+		diag_sys(diag, err, "open for events");
 	diag_ctx(diag, "%s", dev);
 	errno = err == ENOSYS ? ENODEV : err;
 	return NULL;

@@ -195,11 +195,11 @@ static int bind_and_listen(struct verbs_listener *listener, struct diag *diag)
 			diag_set(diag, DIAG_NO_DEVICE, errno, "no RDMA device has the address %s", addr_host(&listener->conf.at, host)) :
 			diag_sys(diag, errno, "bind");
 	if (dev && (!id->verbs || strcmp(ibv_get_device_name(id->verbs->device), dev)))
-		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "the address belongs to %s, not to \"%s\"",
-			id->verbs ? ibv_get_device_name(id->verbs->device) : "no device in particular", dev);
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "the address belongs to %s, not to '%s'",
+			id->verbs ? ibv_get_device_name(id->verbs->device) : "no single device", dev);
 	if (rdma_listen(id, BACKLOG))
 		return errno == EADDRINUSE && id->verbs && id->verbs->device->transport_type == IBV_TRANSPORT_IWARP ?
-			diag_set(diag, DIAG_BUSY, errno, "%s is an iWARP device, whose port is TCP's: it is in use",
+			diag_set(diag, DIAG_BUSY, errno, "port in use: iWARP device %s shares its ports with TCP",
 				ibv_get_device_name(id->verbs->device)) :
 			diag_sys(diag, errno, "listen");
 	return addr_of(&listener->at, rdma_get_local_addr(id));

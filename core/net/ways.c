@@ -75,7 +75,7 @@ static int try_verbs(struct ways *ways, struct diag *why)
 	/* The device is iWARP itself: its TCP port is the one that is in use by us. */
 	if (err == -EADDRINUSE && ways->tcp) {
 		ways->shared = true;
-		loop_trace(ways->loop, "RDMA in TCP only: the device and TCP share the port");
+		loop_trace(ways->loop, "software iWARP only: the iWARP device shares the port with TCP");
 		return 0;
 	}
 	if (err)

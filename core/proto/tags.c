@@ -24,7 +24,7 @@ int tags_init(struct tags *tags, struct loop *loop, uint16_t count, void (*late)
 	struct tag *tag = calloc(count, sizeof(*tag));
 
 	if (!tag)
-		return diag_sys(diag, ENOMEM, "a table of %u requests", count);
+		return diag_sys(diag, ENOMEM, "table of %u requests", count);
 	*tags = (struct tags){ .tag = tag, .count = count, .first = TAG_NONE, .last = TAG_NONE, .loop = loop, .late = late };
 	tags->waiting_end = &tags->waiting;
 	tags->timer.fire = timer_fired;

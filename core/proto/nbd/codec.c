@@ -134,43 +134,43 @@ static int chunk_get(struct nbd_answer *a, struct rd *rd, uint32_t len, const ch
 
 	switch (a->type) {
 	case NBD_REPLY_TYPE_NONE:
-		return len || !a->done ? breach(why, "an empty chunk that is not empty, or not the last") : 0;
+		return len || !a->done ? breach(why, "NONE chunk with data or without the done flag") : 0;
 	case NBD_REPLY_TYPE_OFFSET_DATA:
 		if (len <= sizeof(*off))
-			return breach(why, "a chunk of data without data");
+			return breach(why, "data chunk without data");
 		off = rd_take(rd, sizeof(*off));
 		a->off = off ? get_be64(*off) : 0;
 		a->len = len - sizeof(*off);
 		return 0;
 	case NBD_REPLY_TYPE_OFFSET_HOLE:
 		if (len != sizeof(*off) + sizeof(*word))
-			return breach(why, "a chunk for a hole of the wrong length");
+			return breach(why, "hole chunk of the wrong length");
 		off = rd_take(rd, sizeof(*off));
 		word = rd_take(rd, sizeof(*word));
 		a->off = off ? get_be64(*off) : 0;
 		a->len = word ? get_be32(*word) : 1;
-		return a->len ? 0 : breach(why, "a hole of no length");
+		return a->len ? 0 : breach(why, "hole of length 0");
 	case NBD_REPLY_TYPE_BLOCK_STATUS:
 		if (len < sizeof(*word) + sizeof(struct nbd_extent) || (len - sizeof(*word)) % sizeof(struct nbd_extent) ||
 			len > sizeof(*word) + NBD_EXTENTS_MAX * sizeof(struct nbd_extent))
-			return breach(why, "a chunk of block status of an impossible length");
+			return breach(why, "block status chunk of invalid length");
 		word = rd_take(rd, sizeof(*word));
 		a->context = word ? get_be32(*word) : 0;
 		a->len = len - sizeof(*word);
 		return 0;
 	}
 	if (!(a->type & NBD_REPLY_TYPE_ERRORS))
-		return breach(why, "a chunk of an unknown type");
+		return breach(why, "chunk of unknown type");
 	if (len < sizeof(*word) + sizeof(*text) || len > NBD_ERROR_MAX)
-		return breach(why, "an error of an impossible length");
+		return breach(why, "error chunk of invalid length");
 	word = rd_take(rd, sizeof(*word));
 	text = rd_take(rd, sizeof(*text));
 	a->error = word ? get_be32(*word) : 1;
 	a->len = len - sizeof(*word) - sizeof(*text);
 	if (!a->error)
-		return breach(why, "an error chunk without an error");
+		return breach(why, "error chunk with error 0");
 	if (text && get_be16(*text) + (a->type == NBD_REPLY_TYPE_ERROR_OFFSET ? sizeof(*off) : 0) > a->len)
-		return breach(why, "an error whose text is longer than the whole");
+		return breach(why, "error chunk shorter than its text");
 	return 0;
 }
 
@@ -185,7 +185,7 @@ int nbd_answer_get(struct nbd_answer *a, const void *p, size_t have, const char 
 		return 0;
 	magic = get_be32(*(const be32 *)p);
 	if (magic != NBD_SIMPLE_REPLY_MAGIC && magic != NBD_STRUCTURED_REPLY_MAGIC)
-		return breach(why, "bytes that are no NBD reply");
+		return breach(why, "not an NBD reply");
 	*a = (struct nbd_answer){ .simple = magic == NBD_SIMPLE_REPLY_MAGIC };
 	if (!rd_take(&rd, a->simple ? sizeof(*simple) : sizeof(*chunk)))
 		return 0;

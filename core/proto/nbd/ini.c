@@ -69,9 +69,9 @@ static int check(const struct nbd_ini_dev *dev, struct diag *diag)
 	const struct nbd_terms *terms = &dev->deal.terms;
 
 	if (!dev->bdev.lim.size)
-		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "export '%s' has no size: nothing is behind it", dev->conf.name);
+		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "export '%s' has size 0", dev->conf.name);
 	if (!dev->bdev.lim.max[IO_READ])
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server takes requests of at most %u bytes, less than a block of %u",
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server's largest request is %u bytes, less than a block of %u",
 			terms->maximum, dev->bdev.lim.block);
 	if (dev->write && terms->flags & NBD_FLAG_READ_ONLY)
 		return diag_set(diag, DIAG_PERMISSION, EROFS, "the server offers export '%s' read-only", dev->conf.name);
@@ -183,21 +183,21 @@ static const char *status_text(uint32_t error)
 {
 	switch (error) {
 	case NBD_EPERM:
-		return "the NBD server does not permit it (EPERM)";
+		return "the NBD server denied permission (EPERM)";
 	case NBD_EIO:
 		return "the NBD server reports an input/output error (EIO)";
 	case NBD_ENOMEM:
 		return "the NBD server is out of memory (ENOMEM)";
 	case NBD_EINVAL:
-		return "the NBD server calls the request invalid (EINVAL)";
+		return "the NBD server rejected the request as invalid (EINVAL)";
 	case NBD_ENOSPC:
 		return "the NBD server has no space left (ENOSPC)";
 	case NBD_EOVERFLOW:
-		return "the NBD server finds the request too long (EOVERFLOW)";
+		return "the NBD server rejected the request as too long (EOVERFLOW)";
 	case NBD_ENOTSUP:
 		return "the NBD server does not support the request (ENOTSUP)";
 	default:
-		return "the NBD server reports an error that the protocol does not know";
+		return "the NBD server reports an unknown error";
 	}
 }
 

@@ -10,8 +10,8 @@
 
 static int no_tls(const struct uri *uri, struct diag *diag)
 {
-	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%s' asks for TLS, which is not supported", uri->scheme);
-	return diag_hint(diag, "nbd%s:// goes without encryption; a tunnel (stunnel, ssh -L) can bring it", uri->scheme + 4);
+	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%s': TLS is not supported", uri->scheme);
+	return diag_hint(diag, "use nbd%s:// without encryption, or through a tunnel (stunnel, ssh -L)", uri->scheme + 4);
 }
 
 static int unix_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
@@ -20,10 +20,10 @@ static int unix_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *dia
 	char text[URI_MAX + 8];
 
 	if (uri->host[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': a unix socket is on no host: three slashes come before the export's name",
+		return diag_set(diag, DIAG_USAGE, EINVAL, "host '%s' with a unix socket: expected nbd+unix:///NAME?socket=PATH",
 			uri->host);
 	if (!path || !*path)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "socket=PATH is missing: nbd+unix:///NAME?socket=PATH");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no socket given: expected nbd+unix:///NAME?socket=PATH");
 	snprintf(text, sizeof(text), "unix:%s", path);
 	return addr_parse(&conf->dst, text, 0, diag);
 }
@@ -36,7 +36,7 @@ static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag
 	if (!uri->host[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in '%s'", uri->spelling);
 	if (iface && (!*iface || strlen(iface) >= sizeof(conf->iface)))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "iface='%s': 1 to %zu characters are possible", iface, sizeof(conf->iface) - 1);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "iface='%s': must have 1 to %zu characters", iface, sizeof(conf->iface) - 1);
 	if (iface)
 		snprintf(conf->iface, sizeof(conf->iface), "%s", iface);
 	err = src ? addr_source(&conf->src, src, diag) : 0;
@@ -56,7 +56,7 @@ static int tls_keys(struct uri *uri, struct diag *diag)
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		if (uri_value(uri, keys[i]))
 			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "%s=: TLS is not supported", keys[i]);
-	return uri->user ? diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "a user ('%s') belongs to TLS, which is not supported", uri->user) : 0;
+	return uri->user ? diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "user '%s': TLS is not supported", uri->user) : 0;
 }
 
 int nbd_ini_conf_init(struct nbd_ini_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)

@@ -62,13 +62,13 @@ static int greeting(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struc
 	uint16_t flags;
 
 	if (len >= sizeof(hi->magic) && get_be64(hi->magic) != NBD_GREETING_MAGIC)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server does not begin as an NBD server does");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "no NBD greeting: is this an NBD port?");
 	if (len < sizeof(*hi))
 		return 0;
 	if (get_be64(hi->opt_magic) == NBD_OLDSTYLE_MAGIC)
-		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server speaks the oldstyle handshake, which knows no export names");
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server uses the oldstyle handshake, which is not supported");
 	if (get_be64(hi->opt_magic) != NBD_OPT_MAGIC)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server's greeting is of no known kind");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "unknown NBD greeting");
 	flags = get_be16(hi->flags);
 	h->zeroes = !(flags & NBD_FLAG_NO_ZEROES);
 	client_flags(h, flags);
@@ -79,19 +79,19 @@ static int greeting(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struc
 static int check_terms(const struct nbd_terms *terms, struct diag *diag)
 {
 	if (!(terms->flags & NBD_FLAG_HAS_FLAGS))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server gives flags that it calls invalid (no NBD_FLAG_HAS_FLAGS)");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server sent invalid flags (NBD_FLAG_HAS_FLAGS is not set)");
 	if (terms->size > INT64_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server claims an export of %llu bytes", (unsigned long long)terms->size);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server reports an invalid size of %llu bytes", (unsigned long long)terms->size);
 	if (!terms->minimum && !terms->preferred && !terms->maximum)
 		return 0;
 	/* "Size constraints" */
 	if (!terms->minimum || terms->minimum & (terms->minimum - 1) || terms->minimum > 65536)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server asks for a minimum block of %u bytes", terms->minimum);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server reports an invalid minimum block size of %u bytes", terms->minimum);
 	if (terms->preferred & (terms->preferred - 1) || terms->preferred < terms->minimum)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server asks for a preferred block of %u bytes and a minimum one of %u",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server reports a preferred block size of %u and a minimum of %u",
 			terms->preferred, terms->minimum);
 	if (terms->maximum < terms->minimum || terms->maximum < 512)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server takes requests of at most %u bytes, its minimum block has %u",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server reports a maximum request of %u bytes and a minimum block size of %u",
 			terms->maximum, terms->minimum);
 	return 0;
 }
@@ -119,7 +119,7 @@ static const char *said(const uint8_t *text, size_t len, char out[200])
 {
 	size_t n = 0;
 
-	n += (size_t)snprintf(out, 200, len ? ": it says '" : "");
+	n += (size_t)snprintf(out, 200, len ? ": '" : "");
 	for (size_t i = 0; i < len && n < 196; i++)
 		out[n++] = isprint(text[i]) && text[i] < 0x80 ? (char)text[i] : '?';
 	snprintf(out + n, 200 - n, len ? "'" : "");
@@ -137,13 +137,13 @@ static int refused(const struct nbd_ini_hello *h, uint32_t type, const uint8_t *
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server has no export '%s'%s", h->name, words);
 		return -ENOENT;
 	case NBD_REP_ERR_TLS_REQD:
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server insists on TLS, which is not supported%s", words);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server requires TLS, which is not supported%s", words);
 	case NBD_REP_ERR_POLICY:
-		return diag_set(diag, DIAG_REFUSED, EACCES, "the server's policy refuses export '%s'%s", h->name, words);
+		return diag_set(diag, DIAG_REFUSED, EACCES, "export '%s' is forbidden by the server's policy%s", h->name, words);
 	case NBD_REP_ERR_SHUTDOWN:
 		return diag_set(diag, DIAG_REFUSED, ESHUTDOWN, "the server is shutting down%s", words);
 	default:
-		return diag_set(diag, DIAG_REFUSED, ECONNREFUSED, "the server refuses export '%s' (error %u)%s", h->name,
+		return diag_set(diag, DIAG_REFUSED, ECONNREFUSED, "the server refused export '%s' (error %u)%s", h->name,
 			type & ~NBD_REP_ERR(0), words);
 	}
 }
@@ -161,7 +161,7 @@ static int malformed(struct diag *diag, const char *what)
 static int took_structured(struct nbd_ini_hello *h, uint32_t type, struct diag *diag)
 {
 	if (type != NBD_REP_ACK && !(type & NBD_REP_ERR(0)))
-		return malformed(diag, "the server answers the question for structured replies with something else");
+		return malformed(diag, "unexpected reply to NBD_OPT_STRUCTURED_REPLY");
 	h->deal.structured = type == NBD_REP_ACK;
 	step_to(h, h->deal.structured ? INI_META : INI_GO);
 	return 0;
@@ -173,13 +173,13 @@ static int took_meta(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data
 
 	if (type == NBD_REP_META_CONTEXT) {
 		if (h->deal.meta || len != sizeof(be32) + name_len || memcmp(data + sizeof(be32), NBD_META_ALLOCATION, name_len))
-			return malformed(diag, "the server selects a metadata context that was not asked for");
+			return malformed(diag, "the server selected a metadata context that was not requested");
 		h->deal.meta = true;
 		h->deal.context = (uint32_t)wire_be(data, sizeof(be32));
 		return 0;
 	}
 	if (type != NBD_REP_ACK && !(type & NBD_REP_ERR(0)))
-		return malformed(diag, "the server answers the choice of a metadata context with something else");
+		return malformed(diag, "unexpected reply to NBD_OPT_SET_META_CONTEXT");
 	if (type != NBD_REP_ACK)
 		h->deal.meta = false; /* "NBD_OPT_SET_META_CONTEXT": contexts told before an error do not count */
 	step_to(h, INI_GO);
@@ -192,7 +192,7 @@ static int took_go(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, 
 
 	if (type == NBD_REP_INFO) {
 		if (!nbd_info_get(&h->deal.terms, &item, data, len))
-			return malformed(diag, "the server's information about the export is malformed");
+			return malformed(diag, "malformed NBD_REP_INFO");
 		h->has_export |= item == NBD_INFO_EXPORT;
 		return 0;
 	}
@@ -203,9 +203,9 @@ static int took_go(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, 
 	if (type & NBD_REP_ERR(0))
 		return refused(h, type, data, len, diag);
 	if (type != NBD_REP_ACK)
-		return malformed(diag, "the server answers the choice of an export with something else");
+		return malformed(diag, "unexpected reply to NBD_OPT_GO");
 	if (!h->has_export)
-		return malformed(diag, "the server opens the export without saying how large it is");
+		return malformed(diag, "the server did not report the size of the export");
 	return done(h, diag);
 }
 
@@ -219,17 +219,17 @@ static int reply(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct d
 	int err = 0;
 
 	if (len >= sizeof(rep->magic) && get_be64(rep->magic) != NBD_REP_MAGIC)
-		return malformed(diag, "the server sends bytes that are no reply to an option");
+		return malformed(diag, "not a reply to an NBD option");
 	if (len < sizeof(*rep))
 		return 0;
 	type = get_be32(rep->type);
 	data_len = get_be32(rep->len);
 	if (get_be32(rep->option) != asked[h->step])
-		return malformed(diag, "the server answers an option that was not sent");
+		return malformed(diag, "reply to an NBD option that was not sent");
 	if (data_len > NBD_INI_REPLY_MAX)
-		return malformed(diag, "the server's reply to an option is too long");
+		return malformed(diag, "reply to an NBD option is too long");
 	if (++h->replies > NBD_INI_REPLIES)
-		return malformed(diag, "the server does not come to an end of its replies to one option");
+		return malformed(diag, "too many replies to one NBD option");
 	if (len - sizeof(*rep) < data_len) {
 		h->replies--;
 		return 0;

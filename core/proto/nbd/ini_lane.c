@@ -16,7 +16,7 @@ static const struct {
 	[IO_FLUSH] = { "a flush", NBD_CMD_FLUSH },
 	[IO_TRIM] = { "a trim", NBD_CMD_TRIM },
 	[IO_ZERO] = { "a write of zeroes", NBD_CMD_WRITE_ZEROES },
-	[IO_MAP] = { "a question for block status", NBD_CMD_BLOCK_STATUS },
+	[IO_MAP] = { "a block status request", NBD_CMD_BLOCK_STATUS },
 };
 
 static struct nbd_ini_lane *to_lane(struct lane *lane)
@@ -202,7 +202,7 @@ static void link_up(struct nbd_ini_link *link)
 		diag_set(&why, DIAG_MISMATCH, ESTALE, "the export now has %llu bytes instead of %llu", (unsigned long long)is,
 			(unsigned long long)was);
 	else if (!same_deal(&nl->deal, &nl->dev->deal))
-		diag_set(&why, DIAG_MISMATCH, ESTALE, "the server offers the export on other terms than before");
+		diag_set(&why, DIAG_MISMATCH, ESTALE, "the server changed the flags or limits of the export");
 	if (why.err)
 		nbd_ini_link_end(link, &why);
 	else

@@ -51,7 +51,7 @@ static void late(struct loop_timer *timer)
 	struct nbd_ini_link *link = container_of(timer, struct nbd_ini_link, timer);
 
 	nbd_ini_link_fail(link, DIAG_TIMEOUT, ETIMEDOUT,
-		link->hello.step == INI_GREETING ? "the server is silent: is this an NBD port?" : "the server does not finish the handshake");
+		link->hello.step == INI_GREETING ? "no greeting from the server: is this an NBD port?" : "the server did not finish the handshake");
 }
 
 static void stream_up(struct stream *stream)
@@ -87,7 +87,7 @@ static void hello_done(struct nbd_ini_link *link)
 		(unsigned long long)link->hello.deal.terms.size, link->hello.deal.structured ? ", structured replies" : "",
 		link->hello.deal.meta ? ", " NBD_META_ALLOCATION : "");
 	if (link->from != link->to) {
-		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "the server sends more than the handshake");
+		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "unexpected data after the handshake");
 		return;
 	}
 	link->up = true;
@@ -104,7 +104,7 @@ static bool hello_step(struct nbd_ini_link *link)
 	if (link->from == link->to)
 		return false;
 	if (link->sending) {
-		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "the server answers before it was asked");
+		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "reply before the request");
 		return false;
 	}
 	used = nbd_ini_hello_feed(h, link->stage + link->from, link->to - link->from, &why);
@@ -166,7 +166,7 @@ static void stream_down(struct stream *stream)
 		link->why = stream->why;
 	/* "NBD_OPT_EXPORT_NAME": this is how such a server says no */
 	if (!link->up && link->hello.step == INI_EXPORT_NAME && link->why.code == DIAG_CLOSED)
-		diag_set(&link->why, DIAG_NOT_FOUND, ENOENT, "the server closed the connection when asked for export '%s': it has none of that name",
+		diag_set(&link->why, DIAG_NOT_FOUND, ENOENT, "the server has no export '%s': it closed the connection",
 			link->conf->name);
 	diag_ctx(&link->why, "%s", link->conf->where);
 	link->closing = true;

@@ -65,9 +65,9 @@ static bool reply_ends(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 		return false;
 	}
 	if (!slot->error && slot->io->kind == IO_READ && !whole(slot))
-		return broken(nl, "the server reports success of a read whose data it has not sent");
+		return broken(nl, "the server reports a successful read without its data");
 	if (!slot->error && slot->io->kind == IO_MAP && !slot->mapped)
-		return broken(nl, "the server reports success of a block status it has not told");
+		return broken(nl, "the server reports a successful block status request without its data");
 	nbd_ini_over(nl, slot);
 	return !nl->link.closing;
 }
@@ -78,11 +78,11 @@ static bool data_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	uint64_t from = a->off - slot->io->off;
 
 	if (slot->io->kind != IO_READ)
-		return broken(nl, "the server sends data to a request that is no read");
+		return broken(nl, "the server sent data for a request that is not a read");
 	if (a->off < slot->io->off || a->len > slot->len || from > slot->len - a->len)
-		return broken(nl, "the server sends data outside the read it answers");
+		return broken(nl, "the server sent data outside the requested range");
 	if (!span_add(slot, (uint32_t)from, (uint32_t)from + a->len))
-		return broken(nl, "the server sends the same part of a read twice, or in too many parts");
+		return broken(nl, "the server sent part of a read twice, or in too many chunks");
 	if (!a->simple && a->type == NBD_REPLY_TYPE_OFFSET_HOLE) {
 		memset(slot->io->buf->p + from, 0, a->len);
 		return !a->done || reply_ends(nl, slot);
@@ -96,9 +96,9 @@ static bool data_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 static bool status_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	if (slot->io->kind != IO_MAP || nl->answer.context != nl->deal.context)
-		return broken(nl, "the server sends a block status that was not asked for");
+		return broken(nl, "the server sent a block status that was not requested");
 	if (slot->mapped)
-		return broken(nl, "the server answers a question for block status twice");
+		return broken(nl, "the server answered a block status request twice");
 	nl->sink = slot;
 	nl->rest = nl->answer.len;
 	return true;
@@ -120,7 +120,7 @@ static bool simple_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	struct nbd_answer *a = &nl->answer;
 
 	if (slot->io->kind == IO_READ && nl->deal.structured)
-		return broken(nl, "the server answers a read without the structure it has agreed to");
+		return broken(nl, "simple reply to a read although structured replies were negotiated");
 	slot->error = a->error;
 	if (slot->io->kind != IO_READ || a->error)
 		return reply_ends(nl, slot);
@@ -136,11 +136,11 @@ static bool header(struct nbd_ini_lane *nl)
 	struct nbd_ini_slot *slot = find(nl, a->cookie);
 
 	if (!slot)
-		return broken(nl, "the server answers a request that is not in flight");
+		return broken(nl, "reply to a request that is not in flight");
 	if (a->simple)
 		return simple_begins(nl, slot);
 	if (!nl->deal.structured)
-		return broken(nl, "the server sends a structured reply that was not agreed on");
+		return broken(nl, "structured reply although it was not negotiated");
 	if (a->type & NBD_REPLY_TYPE_ERRORS)
 		return error_begins(nl, slot);
 	if (a->type == NBD_REPLY_TYPE_BLOCK_STATUS)
@@ -214,7 +214,7 @@ static bool take_extents(struct nbd_ini_lane *nl)
 	if (link->to - link->from < sizeof(*extent))
 		return false;
 	if (!get_be32(extent->len))
-		return broken(nl, "the server tells of an extent of no length");
+		return broken(nl, "the server reports an extent of length 0");
 	extent_add(nl->sink, nl->lane.bdev->lim.block, get_be32(extent->len), get_be32(extent->flags));
 	link->from += sizeof(*extent);
 	nl->rest -= sizeof(*extent);

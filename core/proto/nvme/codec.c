@@ -7,7 +7,7 @@
 
 static int too_short(struct diag *diag, const char *what, size_t len, size_t want)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s of %zu bytes where %zu are due", what, len, want);
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s: %zu bytes, expected %zu", what, len, want);
 }
 
 /* Text fields of a peer: ends at NUL, trailing blanks cut, anything unprintable made a '?'. */
@@ -48,11 +48,11 @@ int nvmf_log_get(struct nvmf_log_info *info, const void *p, size_t len, struct d
 	if (len < sizeof(*head))
 		return too_short(diag, "discovery log header", len, sizeof(*head));
 	if (get_le16(head->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "discovery log of unknown record format %u", get_le16(head->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "discovery log: unknown record format %u", get_le16(head->recfmt));
 	info->genctr = get_le64(head->genctr);
 	info->numrec = get_le64(head->numrec);
 	if (info->numrec > NVMF_LOG_RECORDS)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "discovery log claims %llu records", (unsigned long long)info->numrec);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "discovery log: impossible number of records (%llu)", (unsigned long long)info->numrec);
 	return 0;
 }
 
@@ -172,7 +172,7 @@ int nvme_ctrl_get(struct nvme_ctrl_info *info, const void *p, size_t len, struct
 	reply = get_le32(id->iorcsz);
 	/* Base 2.1, figure 312: 4 is the least (a command), 1 the least (a completion); a discovery controller says 0 to both. */
 	if ((capsule && capsule < 4) || capsule > 1u << 24 || reply > 1u << 24)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "capsule sizes of %u and %u units of 16 bytes", capsule, reply);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid capsule sizes: %u and %u units of 16 bytes", capsule, reply);
 	info->capsule = capsule * 16;
 	info->reply = reply * 16;
 	return 0;
@@ -207,13 +207,13 @@ int nvme_ns_get(struct nvme_ns_info *info, const void *p, size_t len, struct dia
 		return 0;
 	format = &id->lbaf[NVME_FLBAS_INDEX(id->flbas)];
 	if (get_le16(format->ms))
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the namespace is formatted with %u bytes of metadata a block",
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the namespace has %u bytes of metadata per block, which is not supported",
 			get_le16(format->ms));
 	if (format->lbads < 9 || format->lbads > 16)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the namespace has blocks of 2^%u bytes; 512 to 65536 are supported",
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "unsupported namespace block size 2^%u: must be 512 to 65536 bytes",
 			format->lbads);
 	if (info->blocks > (uint64_t)INT64_MAX >> format->lbads)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the namespace claims %llu blocks of %u bytes",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid namespace size: %llu blocks of %u bytes",
 			(unsigned long long)info->blocks, 1u << format->lbads);
 	info->shift = format->lbads;
 	if (id->nsfeat & NVME_NSFEAT_OPTPERF)
@@ -270,13 +270,13 @@ int nvme_ns_ids_get(struct nvme_ns_ids *ids, const void *p, size_t len, struct d
 			if (head->nidt != ns_id[i].type)
 				continue;
 			if (head->nidl != ns_id[i].len)
-				return diag_set(diag, DIAG_PROTOCOL, EPROTO, "namespace identifier of type %u has %u bytes, not %u",
+				return diag_set(diag, DIAG_PROTOCOL, EPROTO, "namespace identifier of type %u: %u bytes, expected %u",
 					head->nidt, head->nidl, ns_id[i].len);
 			memcpy((uint8_t *)ids + ns_id[i].at, value, ns_id[i].len);
 		}
 	}
 	if (r.bad)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "namespace identification descriptors run past their end");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "namespace identification descriptors exceed the page");
 	return 0;
 }
 
@@ -324,11 +324,11 @@ int nvmf_connect_get(struct nvmf_connect *connect, const struct nvmf_connect_sqe
 	if (len < sizeof(*data))
 		return too_short(diag, "connect data", len, sizeof(*data));
 	if (sqe->opcode != NVME_FABRICS || sqe->fctype != NVMF_CONNECT)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "command %02x/%02x where connect is due", sqe->opcode, sqe->fctype);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "command %02x/%02x instead of connect", sqe->opcode, sqe->fctype);
 	if (get_le16(sqe->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect of unknown record format %u", get_le16(sqe->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect with unknown record format %u", get_le16(sqe->recfmt));
 	if (!get_le16(sqe->sqsize) || get_le16(sqe->sqsize) == UINT16_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect with a queue size of %u", get_le16(sqe->sqsize));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect with invalid queue size %u", get_le16(sqe->sqsize));
 	if (strnlen(data->subnqn, NVMF_NQN_LEN) > NVMF_NQN_MAX || strnlen(data->hostnqn, NVMF_NQN_LEN) > NVMF_NQN_MAX)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect with a name of more than %u bytes", NVMF_NQN_MAX);
 	*connect = (struct nvmf_connect){
@@ -414,9 +414,9 @@ int nvmf_rdma_req_get(struct nvmf_rdma_ask *ask, const void *p, size_t len, stru
 	if (len < sizeof(*req))
 		return too_short(diag, "private data of the connection request", len, sizeof(*req));
 	if (get_le16(req->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection request of unknown format %u", get_le16(req->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection request with unknown format %u", get_le16(req->recfmt));
 	if (!get_le16(req->hsqsize) || get_le16(req->hsqsize) == UINT16_MAX || !get_le16(req->hrqsize))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection request with queue sizes of %u and %u", get_le16(req->hsqsize),
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection request with invalid queue sizes %u and %u", get_le16(req->hsqsize),
 			get_le16(req->hrqsize));
 	*ask = (struct nvmf_rdma_ask){
 		.qid = get_le16(req->qid),
@@ -439,9 +439,9 @@ int nvmf_rdma_rep_get(uint16_t *receives, const void *p, size_t len, struct diag
 	if (len < sizeof(*rep))
 		return too_short(diag, "private data of the connection reply", len, sizeof(*rep));
 	if (get_le16(rep->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply of unknown format %u", get_le16(rep->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply with unknown format %u", get_le16(rep->recfmt));
 	if (!get_le16(rep->crqsize))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply with no receives");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply without receive buffers");
 	*receives = get_le16(rep->crqsize);
 	return 0;
 }
@@ -458,7 +458,7 @@ int nvmf_rdma_rej_get(uint16_t *status, const void *p, size_t len, struct diag *
 	if (len < sizeof(*rej))
 		return too_short(diag, "private data of the rejection", len, sizeof(*rej));
 	if (get_le16(rej->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "rejection of unknown format %u", get_le16(rej->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "rejection with unknown format %u", get_le16(rej->recfmt));
 	*status = get_le16(rej->status);
 	return 0;
 }

@@ -125,7 +125,7 @@ static void body_get(struct nvme_tcp_pdu *pdu, const void *p)
 
 static int bad(struct diag *diag, const struct nvme_tcp_pdu *pdu, const char *field)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "PDU of type %02xh with a wrong %s (flags %02xh, header %u, data at %u, length %u)",
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "PDU of type %02xh: invalid %s (flags %02xh, header %u, data at %u, length %u)",
 		pdu->type, field, pdu->flags, pdu->hlen, pdu->pdo, pdu->plen);
 }
 

@@ -17,7 +17,7 @@ static int text_key(struct uri *uri, const char *name, char *to, size_t room, st
 	if (!value)
 		return 0;
 	if (!*value || strlen(value) >= room)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s='%s': 1 to %zu characters are possible", name, value, room - 1);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s='%s': must have 1 to %zu characters", name, value, room - 1);
 	snprintf(to, room, "%s", value);
 	return 0;
 }
@@ -59,12 +59,12 @@ static int identity(struct nvme_conf *conf, struct uri *uri, const struct bdev_e
 	if (err)
 		return err;
 	if (id)
-		return nvme_uuid_parse(conf->hostid, id) ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "hostid='%s' is no UUID", id);
+		return nvme_uuid_parse(conf->hostid, id) ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "hostid='%s': expected a UUID", id);
 	uuid = strstr(conf->hostnqn, ":uuid:");
 	if (uuid && strcmp(conf->hostnqn, env->hostnqn))
 		nvme_uuid_parse(conf->hostid, uuid + 6);
 	if (!conf->hostnqn[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "no host NQN is known; give one with hostnqn=");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host NQN: set hostnqn=");
 	return 0;
 }
 
@@ -79,13 +79,13 @@ static int rdma_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 	else if (rdma && !strcmp(rdma, "iwarp"))
 		conf->backend = EP_IWARP;
 	else if (rdma && strcmp(rdma, "auto"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': verbs, iwarp and auto are possible", rdma);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
 	err = uri_bool(uri, "crc", &crc, diag);
 	conf->no_crc = !crc;
 	if (!err)
 		err = text_key(uri, "dev", conf->dev, sizeof(conf->dev), diag);
 	if (!err && conf->dev[0] && conf->backend == EP_IWARP)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "dev='%s' names an RDMA device; rdma=iwarp uses none", conf->dev);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "dev='%s' requires an RDMA device, but rdma=iwarp uses none", conf->dev);
 	return err;
 }
 

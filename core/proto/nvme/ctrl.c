@@ -12,16 +12,16 @@
 const char *nvme_step_word(uint8_t step)
 {
 	static const char *const words[] = {
-		[STEP_RESOLVE] = "resolve the name",
+		[STEP_RESOLVE] = "resolve host name",
 		[STEP_CONNECT] = "connect",
-		[STEP_CAP] = "read capabilities",
-		[STEP_ENABLE] = "enable",
+		[STEP_CAP] = "read controller capabilities",
+		[STEP_ENABLE] = "enable controller",
 		[STEP_READY] = "wait until ready",
 		[STEP_IDENTIFY] = "identify controller",
 		[STEP_QUEUES] = "set number of queues",
-		[STEP_EVENTS] = "ask for events",
+		[STEP_EVENTS] = "enable asynchronous events",
 		[STEP_UP] = "up",
-		[STEP_SHUTDOWN] = "notify of shutdown",
+		[STEP_SHUTDOWN] = "start shutdown",
 		[STEP_SHUT] = "wait for shutdown",
 		[STEP_DOWN] = "down",
 	};
@@ -64,7 +64,7 @@ static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sq
 	if (ctrl->qp.state != QP_UP)
 		return; /* it is ending; `down` tells the owner */
 	if (!nvme_qp_start(&ctrl->qp, req, sqe, &data, deadline_ns)) {
-		diag_set(&why, DIAG_BUSY, EBUSY, "the admin queue has no room for %s", req->what);
+		diag_set(&why, DIAG_BUSY, EBUSY, "%s: the admin queue is full", req->what);
 		nvme_ctrl_fail(ctrl, &why);
 		return;
 	}
@@ -248,12 +248,12 @@ static int took_cap(struct nvme_ctrl *ctrl, uint64_t value, struct diag *why)
 	ctrl->cap = value;
 	/* Base 2.1, figure 36: a fabrics controller may have an admin command set only (no NVM): no disk then. */
 	if (!ctrl->discovery && !(NVME_CAP_CSS(value) & (NVME_CSS_NVM | NVME_CSS_IO_SETS)))
-		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller has no NVM command set");
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller does not support the NVM command set");
 	if (NVME_CAP_MPSMIN(value) > 4)
-		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller's memory pages have at least 2^%u bytes",
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller's smallest memory page is 2^%u bytes, which is not supported",
 			12 + NVME_CAP_MPSMIN(value));
 	if (!ctrl->discovery && !NVME_CAP_MQES(value)) /* Base 2.1, figure 36: at least 1h */
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "the controller has queues of 1 entry; 2 are the least");
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "the controller's queues have 1 entry: must be at least 2");
 	step_to(ctrl, STEP_ENABLE);
 	return 0;
 }
@@ -267,7 +267,7 @@ static int took_csts(struct nvme_ctrl *ctrl, uint32_t csts, struct diag *why)
 		return 0;
 	}
 	if (loop_now(ctrl->loop) >= (ctrl->deadline_ns && ctrl->deadline_ns < ctrl->ready_ns ? ctrl->deadline_ns : ctrl->ready_ns))
-		return diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "the controller does not become ready (it asks for up to %g s)",
+		return diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "the controller did not become ready (its own limit is %g s)",
 			NVME_CAP_TO(ctrl->cap) / 2.);
 	poll_later(ctrl);
 	return 0;
@@ -290,11 +290,11 @@ static int took_identity(struct nvme_ctrl *ctrl, struct diag *why)
 		return diag_set(why, DIAG_MISMATCH, EINVAL, "'%s' is %s controller: it has no disks", ctrl->conf.subnqn,
 			ctrl->id.cntrltype == NVME_CTRL_DISCOVERY ? "a discovery" : "an administrative");
 	if (ctrl->id.capsule < sizeof(struct nvme_sqe) || ctrl->id.reply < sizeof(struct nvme_cqe))
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "the controller takes capsules of only %u bytes and replies with %u",
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "the controller's capsules are too small: %u bytes, replies %u bytes",
 			ctrl->id.capsule, ctrl->id.reply);
 	if (!(ctrl->id.sgls & NVME_SGLS_SUPPORT) || (ctrl->conf.carrier == &nvme_rdma && !(ctrl->id.sgls & NVME_SGLS_KEYED)))
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
-			"the controller does not take the data descriptors its transport needs (SGLS %08xh)", ctrl->id.sgls);
+			"the controller does not support the SGLs that its transport requires (SGLS %08xh)", ctrl->id.sgls);
 	step_to(ctrl, STEP_QUEUES);
 	return 0;
 }
@@ -346,7 +346,7 @@ static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct 
 		return 0;
 	case STEP_SHUT:
 		if (value & NVME_CSTS_CFS)
-			return diag_set(why, DIAG_IO, EIO, "the controller fails in its shutdown (CSTS.CFS): data may not be on its disk");
+			return diag_set(why, DIAG_IO, EIO, "the controller failed during shutdown (CSTS.CFS): data may not be on the disk");
 		if (NVME_CSTS_SHST(value) == NVME_SHST_COMPLETE)
 			closing(ctrl);
 		else

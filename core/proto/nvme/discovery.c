@@ -65,7 +65,7 @@ static int read_log(struct asking *asking, uint64_t off, uint32_t len, struct di
 		return died(asking, diag);
 	nvme_ctrl_send(&asking->ctrl, &asking->req, &sqe, len);
 	if (!loop_wait(asking->ctrl.loop, &asking->replied, loop_clock() + (NVME_ADMIN_MS + SPARE_MS) * MSEC))
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s in time", asking->req.what);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time", asking->req.what);
 	if (asking->down)
 		return died(asking, diag);
 	return nvme_check(&asking->req, &asking->cqe, diag);
@@ -168,7 +168,7 @@ static int ask(struct loop *loop, struct nvme_conf *conf, uint8_t hops, struct n
 	if (err)
 		return diag_ctx(diag, "%s", conf->where);
 	if (!loop_wait(loop, &asking.up, conf->timeout_ms ? loop_clock() + (conf->timeout_ms + SPARE_MS) * MSEC : 0))
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s in time", nvme_step_word(asking.ctrl.step));
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time", nvme_step_word(asking.ctrl.step));
 	else if (asking.down)
 		err = died(&asking, diag);
 	else
@@ -234,9 +234,9 @@ static int referred(struct nvme_conf *conf, const struct nvmf_record *record, st
 	else
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "transport %s is not supported", nvmf_trtype_word(record->trtype));
 	if (!is_numeric(record->traddr))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "'%s' is no address", record->traddr);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid address '%s'", record->traddr);
 	if (parse_u64(record->trsvcid, 1, 65535, &port, NULL))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "'%s' is not a port (1 to 65535)", record->trsvcid);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid port '%s': must be 1 to 65535", record->trsvcid);
 	err = nvme_conf_host(conf, record->traddr, (uint16_t)port, diag);
 	if (err)
 		return err;
@@ -276,7 +276,7 @@ static bool in_time(struct nvme_conf *conf, uint64_t until, struct diag *why)
 	if (!conf->timeout_ms || left < conf->timeout_ms)
 		conf->timeout_ms = (uint32_t)left;
 	if (!left)
-		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "no time was left to ask it");
+		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "not queried: no time left");
 	return left;
 }
 
@@ -368,7 +368,7 @@ int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 	if (!err)
 		err = uri_done(uri, diag);
 	if (!err && strlen(uri->path) > NVMF_NQN_MAX)
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "an NQN has at most %u bytes", NVMF_NQN_MAX);
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "invalid NQN: must be at most %u bytes", NVMF_NQN_MAX);
 	if (err)
 		return diag_ctx(diag, "%s", uri->spelling);
 	conf.kato_ms = 0;

@@ -70,9 +70,9 @@ static void step_send(struct nvme_dev *dev)
 static int no_namespace(struct nvme_dev *dev, struct diag *why)
 {
 	if (dev->by_uuid)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "none of the subsystem's %u namespaces has that UUID", dev->listed);
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "none of the subsystem's %u namespaces has this UUID", dev->listed);
 	if (dev->missing)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace %u", dev->nsid);
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "no namespace %u in the subsystem", dev->nsid);
 	dev->missing = true;
 	dev->step = NS_LIST;
 	return 0;
@@ -95,16 +95,16 @@ static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why
 	for (dev->listed = 0; dev->listed < 1024 && get_le32(nsid[dev->listed]); dev->listed++)
 		dev->list[dev->listed] = get_le32(nsid[dev->listed]);
 	if (!dev->listed)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem shows this host no namespace");
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace for this host");
 	name_listed(dev, names);
 	if (dev->missing)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace %u; it has %s", dev->nsid, names);
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "no namespace %u; the subsystem has %s", dev->nsid, names);
 	dev->nsid = dev->list[0];
 	dev->step = dev->by_uuid ? NS_SEEK : NS_IDENTIFY;
 	if (dev->by_uuid || dev->listed == 1)
 		return 0;
 	diag_set(why, DIAG_USAGE, EINVAL, "the subsystem has %u namespaces: %s", dev->listed, names);
-	return diag_hint(why, "add the one you want to the URI: …/%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
+	return diag_hint(why, "add a namespace to the URI: …/%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
 }
 
 static int took_seek(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
@@ -180,7 +180,7 @@ static int fix_limits(struct nvme_dev *dev, struct diag *why)
 	uint32_t entries = NVME_CAP_MQES(dev->ctrl.cap) + 1;
 
 	if (most >> dev->ns.shift == 0)
-		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller moves at most %llu bytes a command, less than a block of %u",
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller's largest transfer is %llu bytes, less than a block of %u",
 			(unsigned long long)most, 1u << dev->ns.shift);
 	dev->shift = dev->ns.shift;
 	dev->vwc = id->vwc & 1;
@@ -230,7 +230,7 @@ static int took_again(struct nvme_dev *dev, const uint8_t *page, struct diag *wh
 	if (err)
 		return err;
 	if (!ns.blocks)
-		return diag_set(why, DIAG_NOT_FOUND, ENODEV, "namespace %u was taken away", dev->nsid);
+		return diag_set(why, DIAG_NOT_FOUND, ENODEV, "namespace %u was removed", dev->nsid);
 	if (ns.shift != dev->shift)
 		return diag_set(why, DIAG_MISMATCH, EIO, "namespace %u now has blocks of %u bytes instead of %u", dev->nsid, 1u << ns.shift,
 			1u << dev->shift);
@@ -261,7 +261,7 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 		err = nvme_ns_ids_get(&dev->ids, page, NVME_IDENTIFY_LEN, why);
 		dev->step = NS_NVM;
 		if (!err && dev->ids.csi != NVME_CSI_NVM)
-			return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "namespace %u uses another command set than NVM (%u)", dev->nsid,
+			return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "namespace %u uses an unsupported command set (%u)", dev->nsid,
 				dev->ids.csi);
 		return err;
 	case NS_NVM:
@@ -396,6 +396,12 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 
 static const struct bdev_ops ops = { .name = "nvme", .lane = nvme_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts };
 
+static int no_nqn(const struct uri *uri, struct diag *diag)
+{
+	diag_set(diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", uri->spelling);
+	return diag_hint(diag, "rdmastor nvmf-discover '%s'", uri->spelling);
+}
+
 /* "SUBNQN", "SUBNQN/1", "SUBNQN/urn:uuid:…" */
 static int name_namespace(struct nvme_dev *dev, const struct uri *uri, struct diag *diag)
 {
@@ -404,19 +410,18 @@ static int name_namespace(struct nvme_dev *dev, const struct uri *uri, struct di
 	uint64_t nsid;
 
 	if (!len)
-		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s' (nvmf-discover lists those of a target)", uri->spelling);
+		return no_nqn(uri, diag);
 	if (len > NVMF_NQN_MAX)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the subsystem NQN has %zu bytes; at most %u are possible", len, NVMF_NQN_MAX);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "subsystem NQN of %zu bytes: must be at most %u", len, NVMF_NQN_MAX);
 	memcpy(dev->ctrl.conf.subnqn, uri->path, len);
 	if (!slash || !slash[1])
 		return 0;
 	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
 		dev->by_uuid = true;
-		return nvme_uuid_parse(dev->want, slash + 10) ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no UUID", slash + 10);
+		return nvme_uuid_parse(dev->want, slash + 10) ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", slash + 10);
 	}
 	if (parse_u64(slash + 1, 1, NVME_NSID_ALL - 1, &nsid, diag))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "namespace '%s': a number from 1 or urn:uuid:UUID is expected", slash + 1);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid namespace '%s': expected a number from 1 or urn:uuid:UUID", slash + 1);
 	dev->nsid = (uint32_t)nsid;
 	return 0;
 }

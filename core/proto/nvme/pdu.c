@@ -42,7 +42,7 @@ void pdu_data(struct pdus *pdus, uint8_t *to)
 
 void pdu_term_text(char *text, size_t size, const char *who, const struct nvme_tcp_pdu *pdu)
 {
-	snprintf(text, size, "the %s ends the connection: %s (%u, field %u)", who, nvme_tcp_fes_text(pdu->term.fes), pdu->term.fes,
+	snprintf(text, size, "the %s terminated the connection: %s (%u, field %u)", who, nvme_tcp_fes_text(pdu->term.fes), pdu->term.fes,
 		pdu->term.fei);
 }
 
@@ -87,7 +87,7 @@ static bool take_header(struct pdus *pdus)
 		return false;
 	len = nvme_tcp_hlen(p[0]);
 	if (!len || p[2] != len)
-		return bad(pdus, NVME_TCP_FES_HEADER, len ? 2 : 0, "bytes that are no NVMe/TCP PDU");
+		return bad(pdus, NVME_TCP_FES_HEADER, len ? 2 : 0, "not an NVMe/TCP PDU");
 	whole = len + (pdus->dgst & NVME_TCP_DGST_HDR && p[1] & NVME_TCP_HDGST ? NVME_TCP_DIGEST : 0);
 	if (have < whole)
 		return false;

@@ -19,7 +19,7 @@ static void late(struct tags *tags, void *owner)
 	const struct nvme_req *req = owner;
 	struct diag why = { 0 };
 
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s in time", req->what);
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time", req->what);
 	nvme_qp_fail(qp, &why);
 }
 
@@ -47,7 +47,7 @@ static void connected(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (reply.status) {
 		nvmf_connect_diag(&why, &reply, &qp->hello);
 	} else if (reply.auth) {
-		diag_set(&why, DIAG_AUTH, EACCES, "the target asks for authentication (DH-HMAC-CHAP), which is not supported yet");
+		diag_set(&why, DIAG_AUTH, EACCES, "the target requires authentication (DH-HMAC-CHAP), which is not supported yet");
 	} else {
 		qp->cntlid = reply.cntlid;
 		qp->state = QP_UP;
@@ -94,7 +94,7 @@ static void queue_reply(struct nvme_queue *queue, uint16_t cid, const struct nvm
 		return;
 	}
 	if (sqhd != NVME_SQHD_NONE && sqhd >= queue->depth) {
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "reply with a queue head of %u where %u entries are", sqhd, queue->depth);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "reply with invalid queue head %u: the queue has %u entries", sqhd, queue->depth);
 		nvme_qp_fail(qp, &why);
 		return;
 	}

@@ -72,7 +72,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (room < queue->depth)
 		queue->depth = (uint16_t)room;
 	if (queue->depth < 2 || !ep->caps.sge)
-		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device gives a connection only %u requests", room);
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device allows only %u requests per connection", room);
 	err = ep->ops->reg(ep, rdma->pool, EP_LOCAL, &ep->why);
 	if (err)
 		return err;
@@ -101,7 +101,7 @@ static void up(struct ep *ep)
 		return;
 	}
 	if (receives < 2) {
-		fail(rdma, DIAG_PROTOCOL, EPROTO, "the target has a single receive");
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "the target has only one receive buffer");
 		return;
 	}
 	if (receives < rdma->queue.depth)
@@ -125,17 +125,17 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	if (rdma->closing)
 		return;
 	if (rx->len != sizeof(struct nvme_cqe)) {
-		fail(rdma, DIAG_PROTOCOL, EPROTO, "a reply that is not 16 bytes long");
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "reply of the wrong length");
 		return;
 	}
 	if (rx->invalidated) {
-		fail(rdma, DIAG_PROTOCOL, EPROTO, "the target invalidated a key that was not offered for it");
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "the target invalidated a key that was not advertised");
 		return;
 	}
 	cid = get_le16(((const struct nvme_cqe *)(const void *)rx->p)->cid);
 	slot = cid < rdma->queue.depth - 1 ? &rdma->slot[cid] : NULL;
 	if (!slot || !slot->busy || slot->queued || slot->replied) {
-		fail(rdma, DIAG_PROTOCOL, EPROTO, "a reply to a command that is not in flight");
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "reply to a command that is not in flight");
 		return;
 	}
 	memcpy(&slot->cqe, rx->p, sizeof(slot->cqe));
@@ -175,12 +175,12 @@ static void down(struct ep *ep)
 	if (ep->rejected)
 		nvmf_rdma_rej_get(&status, ep->priv, ep->priv_len, NULL);
 	if (!why->err && status)
-		diag_set(why, DIAG_REFUSED, ECONNREFUSED, "target refused queue %u: %s", rdma->queue.qid, nvmf_rdma_status_text(status));
+		diag_set(why, DIAG_REFUSED, ECONNREFUSED, "the target refused queue %u: %s", rdma->queue.qid, nvmf_rdma_status_text(status));
 	if (!why->err)
 		*why = ep->why;
 	/* zeroes came from Linux 6.12 whose target listens at another address of the machine */
 	if (ep->rejected && !status)
-		diag_hint(why, "the target gave no reason: does it listen at this very address?");
+		diag_hint(why, "the target gave no reason: does it listen at this address?");
 	rdma->closing = true;
 	rdma->queue.ev->down(&rdma->queue);
 }

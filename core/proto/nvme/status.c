@@ -11,24 +11,24 @@ static const struct row {
 	const char *text;
 } rows[] = {
 	{ NVME_STATUS(0, 0x00), 0, "success" },
-	{ NVME_STATUS(0, 0x01), ENOTSUP, "the controller does not know the command" },
-	{ NVME_STATUS(0, 0x02), EINVAL, "the controller does not accept a field of the command" },
-	{ NVME_STATUS(0, 0x03), EIO, "the command identifier is in use already" },
+	{ NVME_STATUS(0, 0x01), ENOTSUP, "unknown command" },
+	{ NVME_STATUS(0, 0x02), EINVAL, "invalid field in the command" },
+	{ NVME_STATUS(0, 0x03), EIO, "the command identifier is already in use" },
 	{ NVME_STATUS(0, 0x04), EIO, "data transfer error" },
 	{ NVME_STATUS(0, 0x05), EAGAIN, "aborted: the controller is losing power" },
-	{ NVME_STATUS(0, 0x06), EIO, "internal error of the controller" },
+	{ NVME_STATUS(0, 0x06), EIO, "internal controller error" },
 	{ NVME_STATUS(0, 0x07), EAGAIN, "aborted on request" },
 	{ NVME_STATUS(0, 0x08), EAGAIN, "aborted: the queue was deleted" },
-	{ NVME_STATUS(0, 0x0b), ENODEV, "there is no such namespace" },
+	{ NVME_STATUS(0, 0x0b), ENODEV, "no such namespace" },
 	{ NVME_STATUS(0, 0x0c), EIO, "command out of sequence" },
-	{ NVME_STATUS(0, 0x0d), EIO, "a data descriptor of the command is wrong" },
-	{ NVME_STATUS(0, 0x0e), EIO, "too many data descriptors" },
-	{ NVME_STATUS(0, 0x0f), EIO, "the command's data length is wrong" },
-	{ NVME_STATUS(0, 0x11), EIO, "the controller does not take this kind of data descriptor" },
-	{ NVME_STATUS(0, 0x16), EIO, "the data offset in the capsule is wrong" },
-	{ NVME_STATUS(0, 0x18), EIO, "the host identifier is in an inconsistent format" },
-	{ NVME_STATUS(0, 0x19), ETIMEDOUT, "the controller's keep-alive time has passed" },
-	{ NVME_STATUS(0, 0x1a), EINVAL, "the keep-alive time is invalid" },
+	{ NVME_STATUS(0, 0x0d), EIO, "invalid data descriptor" },
+	{ NVME_STATUS(0, 0x0e), EIO, "invalid number of data descriptors" },
+	{ NVME_STATUS(0, 0x0f), EIO, "invalid data length" },
+	{ NVME_STATUS(0, 0x11), EIO, "unsupported data descriptor type" },
+	{ NVME_STATUS(0, 0x16), EIO, "invalid data offset in the capsule" },
+	{ NVME_STATUS(0, 0x18), EIO, "inconsistent format of the host identifier" },
+	{ NVME_STATUS(0, 0x19), ETIMEDOUT, "keep-alive timeout expired" },
+	{ NVME_STATUS(0, 0x1a), EINVAL, "invalid keep-alive timeout" },
 	{ NVME_STATUS(0, 0x1c), EBUSY, "sanitize failed on this subsystem" },
 	{ NVME_STATUS(0, 0x1d), EBUSY, "sanitize is in progress" },
 	{ NVME_STATUS(0, 0x20), EROFS, "the namespace is write protected" },
@@ -42,13 +42,13 @@ static const struct row {
 	{ NVME_STATUS(0, 0x84), EBUSY, "a format is in progress" },
 	{ NVME_STATUS(1, 0x03), EBUSY, "too many abort commands at once" },
 	{ NVME_STATUS(1, 0x05), EINVAL, "too many asynchronous event requests" },
-	{ NVME_STATUS(1, 0x80), EPROTONOSUPPORT, "the target does not know this format of connect" },
-	{ NVME_STATUS(1, 0x81), EBUSY, "the controller is busy: it has no room for another connection" },
-	{ NVME_STATUS(1, 0x82), EINVAL, "the target does not accept a parameter of connect" },
-	{ NVME_STATUS(1, 0x83), EBUSY, "the discovery controller asks to begin again" },
+	{ NVME_STATUS(1, 0x80), EPROTONOSUPPORT, "unsupported connect format" },
+	{ NVME_STATUS(1, 0x81), EBUSY, "the controller is busy: too many connections" },
+	{ NVME_STATUS(1, 0x82), EINVAL, "invalid connect parameter" },
+	{ NVME_STATUS(1, 0x83), EBUSY, "the discovery controller requests a restart" },
 	{ NVME_STATUS(1, 0x84), EACCES, "this host is not allowed" },
-	{ NVME_STATUS(1, 0x85), EINVAL, "the queue type is invalid" },
-	{ NVME_STATUS(1, 0x90), EAGAIN, "the discovery log changed meanwhile" },
+	{ NVME_STATUS(1, 0x85), EINVAL, "invalid queue type" },
+	{ NVME_STATUS(1, 0x90), EAGAIN, "the discovery log changed" },
 	{ NVME_STATUS(1, 0x91), EACCES, "authentication is required" },
 	{ NVME_STATUS(2, 0x80), EIO, "write fault on the media" },
 	{ NVME_STATUS(2, 0x81), EIO, "unrecovered read error on the media" },
@@ -59,12 +59,12 @@ static const struct row {
 	{ NVME_STATUS(2, 0x86), EACCES, "access denied" },
 	{ NVME_STATUS(2, 0x87), EIO, "the block was deallocated or never written" },
 	{ NVME_STATUS(3, 0x00), EHOSTUNREACH, "internal error on the path to the namespace" },
-	{ NVME_STATUS(3, 0x01), EHOSTUNREACH, "this path has lost the namespace for good (ANA persistent loss)" },
-	{ NVME_STATUS(3, 0x02), EHOSTUNREACH, "the namespace cannot be reached over this path (ANA inaccessible)" },
+	{ NVME_STATUS(3, 0x01), EHOSTUNREACH, "the path lost the namespace permanently (ANA persistent loss)" },
+	{ NVME_STATUS(3, 0x02), EHOSTUNREACH, "the namespace is not accessible on this path (ANA inaccessible)" },
 	{ NVME_STATUS(3, 0x03), EHOSTUNREACH, "the namespace is moving between controllers (ANA transition)" },
 	{ NVME_STATUS(3, 0x60), EHOSTUNREACH, "controller error on the path" },
 	{ NVME_STATUS(3, 0x70), EHOSTUNREACH, "host error on the path" },
-	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, "aborted by the host's side of the path" },
+	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, "aborted by the host" },
 };
 
 static const struct row *find(uint32_t status)
@@ -154,14 +154,14 @@ int nvmf_connect_diag(struct diag *diag, const struct nvmf_connect_reply *reply,
 		if (name && !strcmp(name, "subsystem NQN"))
 			return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the target has no subsystem '%s'", asked->subnqn);
 		if (name && !strcmp(name, "host NQN"))
-			return diag_set(diag, DIAG_AUTH, EACCES, "target refused the connection: invalid host NQN '%s'", asked->hostnqn);
-		return diag_set(diag, DIAG_REFUSED, EINVAL, "target refused the connection: invalid parameter: %s (byte %u of the %s)",
+			return diag_set(diag, DIAG_AUTH, EACCES, "the target refused the connection: invalid host NQN '%s'", asked->hostnqn);
+		return diag_set(diag, DIAG_REFUSED, EINVAL, "the target refused the connection: invalid parameter: %s (byte %u of the %s)",
 			name ? name : "an unknown field", reply->ipo, reply->ipo_data ? "data" : "command");
 	case NVME_STATUS(1, 0x84):
 		diag_set(diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'", asked->subnqn, asked->hostnqn);
 		return diag_hint(diag, "allow this host NQN on the target, or choose another with hostnqn=");
 	default:
-		return nvme_status_diag(diag, reply->status, "target refused the connection");
+		return nvme_status_diag(diag, reply->status, "the target refused the connection");
 	}
 }
 
@@ -173,7 +173,7 @@ const char *nvmf_rdma_status_text(uint16_t status)
 		[NVMF_RDMA_INVALID_QID] = "invalid queue id",
 		[NVMF_RDMA_INVALID_HSQSIZE] = "invalid submission queue size",
 		[NVMF_RDMA_INVALID_HRQSIZE] = "invalid receive queue size",
-		[NVMF_RDMA_NO_RESOURCES] = "it has no resources for another queue",
+		[NVMF_RDMA_NO_RESOURCES] = "no resources for another queue",
 		[NVMF_RDMA_INVALID_IRD] = "invalid number of inbound RDMA reads",
 		[NVMF_RDMA_INVALID_ORD] = "invalid number of outbound RDMA reads",
 		[NVMF_RDMA_INVALID_CNTLID] = "invalid controller id",

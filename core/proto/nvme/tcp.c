@@ -70,11 +70,11 @@ void tcp_ready_for(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_tcp
 	uint32_t rest = slot->data.len - slot->moved;
 
 	if (!slot->data.out || slot->inside || slot->left || slot->sending) {
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller asks for data it has no claim to");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "unexpected R2T from the controller");
 		return;
 	}
 	if (pdu->xfer.off != slot->moved || !pdu->xfer.len || pdu->xfer.len > rest) {
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller asks for data outside the command's buffer");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller sent an R2T outside the command's buffer");
 		return;
 	}
 	slot->ttag = pdu->xfer.ttag;
@@ -121,15 +121,15 @@ void tcp_greeted(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	unsigned asked = digests(tcp->queue.conf);
 
 	if (pdu->ic.pfv)
-		tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the controller speaks another version of NVMe/TCP");
+		tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the controller uses an unsupported version of NVMe/TCP");
 	else if (pdu->ic.pda > 31)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller asks for an impossible data alignment");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller requires an invalid data alignment (CPDA)");
 	else if (pdu->ic.max < NVME_TCP_MIN_H2C)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller takes less than 4096 bytes of data in a PDU");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller's data limit per PDU (MAXH2CDATA) is less than 4096 bytes");
 	else if (asked & ~pdu->ic.dgst)
-		tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP, "the controller does not do the digests asked for");
+		tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP, "the controller does not support the requested digests");
 	else if (pdu->ic.dgst & ~asked)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller turns on digests that were not asked for");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller enabled digests that were not requested");
 	if (tcp->closing)
 		return;
 	tcp->pdus.dgst = asked;

@@ -14,7 +14,7 @@ static struct tcp_slot *find(struct tcp *tcp, uint16_t cid)
 
 	if (slot && slot->busy && !slot->replied)
 		return slot;
-	broken(tcp, "the controller names a command that is not in flight");
+	broken(tcp, "PDU for a command that is not in flight");
 	return NULL;
 }
 
@@ -23,8 +23,8 @@ static void reply(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_cqe 
 	bool good = !NVME_STATUS_CODE(get_le16(cqe->status) >> 1);
 
 	if (good && slot->data.len && !slot->inside && slot->moved != slot->data.len) {
-		broken(tcp, slot->data.out ? "the controller reports success of a write whose data it has not taken"
-					   : "the controller reports success of a read whose data it has not sent");
+		broken(tcp, slot->data.out ? "the controller completed a write before it had the data"
+					   : "the controller completed a read before it sent the data");
 		return;
 	}
 	slot->cqe = *cqe;
@@ -47,11 +47,11 @@ static void data_begins(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	if (!slot)
 		return;
 	if (slot->data.out || pdu->xfer.off != slot->moved || pdu->data > slot->data.len - slot->moved) {
-		broken(tcp, "the controller sends data outside the command's buffer");
+		broken(tcp, "the controller sent data outside the command's buffer");
 		return;
 	}
 	if (pdu->flags & NVME_TCP_SUCCESS && !(pdu->flags & NVME_TCP_LAST)) {
-		broken(tcp, "the controller reports success before the last data");
+		broken(tcp, "the controller reported success before the last data");
 		return;
 	}
 	tcp->filling = slot;
@@ -63,13 +63,13 @@ static void act_on(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	struct tcp_slot *slot;
 
 	if (!tcp->greeted && pdu->type != NVME_TCP_ICRESP && pdu->type != NVME_TCP_C2H_TERM) {
-		broken(tcp, "the controller does not begin with ICResp");
+		broken(tcp, "the controller's first PDU is not an ICResp");
 		return;
 	}
 	switch ((enum nvme_tcp_type)pdu->type) {
 	case NVME_TCP_ICRESP:
 		if (tcp->greeted)
-			broken(tcp, "a second ICResp");
+			broken(tcp, "unexpected second ICResp");
 		else
 			tcp_greeted(tcp, pdu);
 		return;
@@ -95,7 +95,7 @@ static void act_on(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	case NVME_TCP_H2C_DATA:
 		break;
 	}
-	broken(tcp, "the controller sends what only hosts may send");
+	broken(tcp, "the controller sent a PDU that only hosts may send");
 }
 
 static bool header(struct pdus *pdus)
