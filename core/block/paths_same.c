@@ -97,7 +97,7 @@ int paths_fit(const struct paths *paths, const struct bdev_limits *leaf, struct 
 	for (const struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
 		lanes++;
 	if (leaf->lanes < lanes)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "only %u queues allowed, but %u are open", leaf->lanes, lanes);
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "queue limit is now %u, but %u are open", leaf->lanes, lanes);
 	if (leaf->io_size > paths->leaf_io_size)
 		return diag_set(diag, DIAG_MISMATCH, ENXIO, "needs %u bytes per request, but only %u are reserved", leaf->io_size,
 			paths->leaf_io_size);

@@ -36,7 +36,7 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 	if (*host == '[') {
 		end = strchr(++host, ']');
 		if (!end || (end[1] && end[1] != ':'))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: missing ']'", value);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: '[' without ']'", value);
 		*end = 0;
 		port = end[1] ? end + 2 : NULL;
 	} else if (strchr(host, ':') == strrchr(host, ':') && strchr(host, ':')) {

@@ -207,12 +207,12 @@ int kernel_survive(int root, char *argv0, bool *mounts, struct diag *diag)
 		refuse(&refused, err, "private mount namespace");
 	err = spare_from_oom(root);
 	if (err)
-		refuse(&refused, err, "oom_score_adj");
+		refuse(&refused, err, "out-of-memory protection (oom_score_adj)");
 	if (prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0))
-		refuse(&refused, errno, "PR_SET_IO_FLUSHER");
+		refuse(&refused, errno, "I/O flusher mode (PR_SET_IO_FLUSHER)");
 	err = lock_memory();
 	if (err)
-		refuse(&refused, err, "mlockall");
+		refuse(&refused, err, "locked memory (mlockall)");
 	if (argv0 && argv0[0])
 		argv0[0] = '@';
 	if (!refused.err)

@@ -97,13 +97,13 @@ static bool begin_response(struct iwarp *iw, const struct ddp_tagged *t, uint32_
 		return false;
 	}
 	if (len > read->len - rx->read_off || (last && len != read->len - rx->read_off)) {
-		iwarp_fault(iw, TERM_DDP_BOUNDS, "wrong length of the Read Response for %u bytes", read->len);
+		iwarp_fault(iw, TERM_DDP_BOUNDS, "the peer answered a read of %u bytes with another length", read->len);
 		return false;
 	}
 	if (!len)
 		return true;
 	if (get_be32(t->stag) != read->sge[0].lkey || get_be64(t->to) != read->sink_to + rx->read_off) {
-		iwarp_fault(iw, TERM_DDP_BOUNDS, "wrong offset of a Read Response");
+		iwarp_fault(iw, TERM_DDP_BOUNDS, "the peer answered a read with data for another offset");
 		return false;
 	}
 	fault = stag_find(iw->stags, &iw->holds, get_be32(t->stag), get_be64(t->to), len, EP_READ_SINK, &rx->to);

@@ -107,7 +107,7 @@ void ddp_tx_post(struct iwarp *iw, struct ep_op *chain)
 		struct ep_op *op = chain;
 		chain = op->next;
 		if (!add(iw, op, op->flags & EP_QUIET ? NULL : op)) {
-			diag_set(iwarp_why(iw), DIAG_PROTOCOL, ENOSPC, "send queue overflow");
+			diag_set(iwarp_why(iw), DIAG_PROTOCOL, ENOSPC, "more requests were posted than the send queue holds");
 			iwarp_close(&iw->ep);
 			return;
 		}

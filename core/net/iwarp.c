@@ -242,7 +242,7 @@ static void expired(struct loop_timer *timer)
 	}
 	if (iw->ep.state < EP_CLOSING)
 		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT, iw->step == IWARP_TCP ? "no answer from TCP %s within %u ms" :
-			"%s accepted TCP but sent no MPA reply within %u ms", addr_text(&iw->peer, to), iw->timeout_ms);
+			"%s accepted TCP but sent no iWARP (MPA) reply within %u ms", addr_text(&iw->peer, to), iw->timeout_ms);
 	tcp_reset_on_close(iw->fd.fd);
 	iwarp_end(iw);
 }

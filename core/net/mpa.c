@@ -52,7 +52,7 @@ int mpa_get(struct mpa *mpa, const uint8_t *p, size_t len, bool reply, struct di
 	if (mpa->enhanced) {
 		limits = rd_take(&rd, sizeof(*limits));
 		if (!limits)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "enhanced MPA frame without IRD and ORD");
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "enhanced MPA frame without read limits (IRD, ORD)");
 		uint16_t ird = get_be16(limits->ird), ord = get_be16(limits->ord);
 		mpa->ird = ird & MPA_LIMIT_MASK;
 		mpa->ord = ord & MPA_LIMIT_MASK;
@@ -144,7 +144,7 @@ int mpa_settle(const struct mpa *req, const struct mpa *rep, uint32_t *ird, uint
 		*ord = lesser(req->ord, rep->ird);
 	*term = TERM_MPA_IRD;
 	if (rep->ord != MPA_LIMIT_ANY && rep->ord > req->ird)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer's ORD of %u exceeds the offered IRD of %u", rep->ord, req->ird);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer's read depth (ORD) of %u exceeds the offered %u", rep->ord, req->ird);
 	*term = TERM_MPA_RTR;
 	if (req->peer && !(rep->rtr & req->rtr))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the peer supports none of the offered ready-to-receive messages");

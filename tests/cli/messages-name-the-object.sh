@@ -32,6 +32,13 @@ x 2 usage '' "--secret-fd 'x'" iser-discover 127.0.0.1 -u joe --secret-fd x
 x 2 usage ram:0 512 info ram:0
 x 2 usage ram: ram:SIZE info ram:
 x 2 usage null: null:SIZE info null:
+x 2 usage 'ram:1M[?]colour=red' "'colour'" info 'ram:1M?colour=red'
+hint 'block, '
+mkfifo pipe
+x 2 usage pipe '' info pipe
+hint 'rdmastor copy - '
+x 2 usage pipe '' copy ram:1M pipe
+hint 'rdmastor copy .* - '
 
 # what no userspace opens, and what nothing does
 x 1 unsupported iser://10.0.0.1/iqn.x/1 "'iser:' kernel" info iser://10.0.0.1/iqn.x/1

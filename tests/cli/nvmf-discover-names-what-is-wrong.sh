@@ -26,6 +26,7 @@ d="$RDMASTOR nvmf-discover"
 	error 1 refused 127.0.0.1:1 'connection.refused' $d -t tcp -a 127.0.0.1 -s 1
 	error 1 - '^rdmastor nvmf-discover: 127.0.0.1:1: ' 'connection.refused' \
 		$d -o normal nvme+tcp://127.0.0.1:1
-	error 1 refused 127.0.0.1:8009 'connection.refused port.4420' $d -t tcp -a 127.0.0.1
+	error 1 refused 127.0.0.1 'connection.refused 8009 4420' $d -t tcp -a 127.0.0.1
+	same 'refusals reported' "$(grep -o refused error.err | wc -l)" 1
 	error 1 refused 127.0.0.1:1 'connection.refused' $d nvme+tcp://127.0.0.1:1
 }

@@ -33,7 +33,7 @@ error 1 - '^Usage: ./ibsrpdm ' '' ./ibsrpdm -d
 [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || { echo 'needs root and mount namespaces for the rest'; exit 77; }
 
 ib='umad mlx5_0; port mlx5_0 "4: ACTIVE" "5: LinkUp" 0x5 InfiniBand'
-on true 1 no-device '' 'RDMA InfiniBand.core' srp-discover
+on true 1 no-module '' 'no.RDMA.device ib_core' srp-discover
 on 'mkdir -p /sys/class/infiniband' 1 no-module '' 'ib_umad' srp-discover
 on 'umad x; mkdir -p /sys/class/infiniband' 1 no-device '' 'RDMA' srp-discover
 on 'umad rxe0; port rxe0 "4: ACTIVE" "5: LinkUp" 0x0 Ethernet' \

@@ -237,7 +237,7 @@ Test(nvme_hostile, a_second_r2t_before_the_first_is_served)
 	tt.script = two_r2ts;
 	again_off = LEN / 2;
 	again_len = LEN / 2;
-	breach(IO_WRITE, LEN, "queue_1 data claim");
+	breach(IO_WRITE, LEN, "queue_1 R2T unexpected");
 }
 
 static bool served_then_again(int fd, uint16_t qid, uint16_t cid, uint32_t len)
@@ -316,7 +316,7 @@ static bool asks_for(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 Test(nvme_hostile, data_asked_for_that_came_in_the_capsule)
 {
 	tt.script = asks_for;
-	breach(IO_WRITE, 4096, "queue_1 data claim");
+	breach(IO_WRITE, 4096, "queue_1 R2T unexpected");
 }
 
 /* What a host can be told while it attaches. */

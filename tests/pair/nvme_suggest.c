@@ -74,8 +74,16 @@ Test(nvme_suggest, somebody_answered) { suggests_nothing("", DIAG_NOT_FOUND, 0);
 Test(nvme_suggest, one_way_only_was_wanted)
 {
 	suggests_nothing("?rdma=iwarp", DIAG_REFUSED, 0);
-	suggests_nothing("?rdma=verbs", DIAG_NO_DEVICE, 0);
+	suggests_nothing("?rdma=verbs", DIAG_REFUSED, 0);
 	suggests_nothing("?dev=mlx5_0", DIAG_NO_DEVICE, 0);
+}
+
+Test(nvme_suggest, software_needs_no_device)
+{
+	suggest("?rdma=verbs", DIAG_NO_DEVICE, 0);
+	diag_says(&why, DIAG_NO_DEVICE, NULL, "rdma=iwarp");
+	suggest("?rdma=verbs", DIAG_NO_MODULE, 0);
+	diag_says(&why, DIAG_NO_MODULE, NULL, "rdma=iwarp");
 }
 
 Test(nvme_suggest, no_time_is_left)

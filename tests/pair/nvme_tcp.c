@@ -564,7 +564,7 @@ Test(nvme_tcp, r2t_beyond_the_buffer)
 
 Test(nvme_tcp, r2t_for_a_read)
 {
-	breach(EVIL_R2T_FOR_READ, "", IO_READ, DIAG_PROTOCOL, "queue_1 data claim");
+	breach(EVIL_R2T_FOR_READ, "", IO_READ, DIAG_PROTOCOL, "queue_1 R2T unexpected");
 }
 
 Test(nvme_tcp, a_write_whose_data_was_not_taken)

@@ -441,7 +441,7 @@ int nvmf_rdma_rep_get(uint16_t *receives, const void *p, size_t len, struct diag
 	if (get_le16(rep->recfmt))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply with unknown format %u", get_le16(rep->recfmt));
 	if (!get_le16(rep->crqsize))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply without receive buffers");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply without receives");
 	*receives = get_le16(rep->crqsize);
 	return 0;
 }

@@ -294,7 +294,7 @@ static int took_identity(struct nvme_ctrl *ctrl, struct diag *why)
 			ctrl->id.capsule, ctrl->id.reply);
 	if (!(ctrl->id.sgls & NVME_SGLS_SUPPORT) || (ctrl->conf.carrier == &nvme_rdma && !(ctrl->id.sgls & NVME_SGLS_KEYED)))
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
-			"the controller does not support the SGLs that its transport requires (SGLS %08xh)", ctrl->id.sgls);
+			"the controller does not support the data descriptors that its transport requires (SGLS %08xh)", ctrl->id.sgls);
 	step_to(ctrl, STEP_QUEUES);
 	return 0;
 }

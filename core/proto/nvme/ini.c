@@ -261,7 +261,7 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 		err = nvme_ns_ids_get(&dev->ids, page, NVME_IDENTIFY_LEN, why);
 		dev->step = NS_NVM;
 		if (!err && dev->ids.csi != NVME_CSI_NVM)
-			return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "namespace %u uses an unsupported command set (%u)", dev->nsid,
+			return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "namespace %u has command set %u, not the NVM command set", dev->nsid,
 				dev->ids.csi);
 		return err;
 	case NS_NVM:

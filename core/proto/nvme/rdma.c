@@ -125,7 +125,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	if (rdma->closing)
 		return;
 	if (rx->len != sizeof(struct nvme_cqe)) {
-		fail(rdma, DIAG_PROTOCOL, EPROTO, "reply of the wrong length");
+		fail(rdma, DIAG_PROTOCOL, EPROTO, "reply is not 16 bytes long");
 		return;
 	}
 	if (rx->invalidated) {

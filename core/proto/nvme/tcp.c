@@ -70,11 +70,11 @@ void tcp_ready_for(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_tcp
 	uint32_t rest = slot->data.len - slot->moved;
 
 	if (!slot->data.out || slot->inside || slot->left || slot->sending) {
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "unexpected R2T from the controller");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller requested data (R2T) unexpectedly");
 		return;
 	}
 	if (pdu->xfer.off != slot->moved || !pdu->xfer.len || pdu->xfer.len > rest) {
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller sent an R2T outside the command's buffer");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller requested data (R2T) outside the command's buffer");
 		return;
 	}
 	slot->ttag = pdu->xfer.ttag;

@@ -23,8 +23,8 @@ static void reply(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_cqe 
 	bool good = !NVME_STATUS_CODE(get_le16(cqe->status) >> 1);
 
 	if (good && slot->data.len && !slot->inside && slot->moved != slot->data.len) {
-		broken(tcp, slot->data.out ? "the controller completed a write before it had the data"
-					   : "the controller completed a read before it sent the data");
+		broken(tcp, slot->data.out ? "the controller reported success of a write before it had the data"
+					   : "the controller reported success of a read before it sent the data");
 		return;
 	}
 	slot->cqe = *cqe;

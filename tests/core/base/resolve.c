@@ -157,7 +157,7 @@ Test(resolve, silence_ends_with_the_time)
 	names_hold("mute.example", true);
 	start(&r, "mute.example", 7000);
 	leap_over(1);
-	diag_says(&r.why, DIAG_TIMEOUT, NULL, "mute.example 7000_ms");
+	diag_says(&r.why, DIAG_TIMEOUT, NULL, "mute.example 7_s");
 	cr_assert_geq(leap_now - since, 7000 * MSEC);
 	cr_assert_lt(leap_now - since, 7100 * MSEC);
 }

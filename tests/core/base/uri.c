@@ -335,7 +335,7 @@ Test(uri, a_key_nobody_asked_for_is_an_error)
 		const char *text, *words, *hint;
 	} rows[] = {
 		{ "ram:1M?queues=4&timeuot=3", "key 'timeuot'", "timeout=" },
-		{ "ram:1M?colour=red", "key 'colour'", "" },
+		{ "ram:1M?colour=red", "key 'colour'", "queues timeout" },
 		{ "ram:1M?queues=4&queues=5", "key 'queues'", "" },
 	};
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define BUF 4096u
-#define HUNG_AT (1u << 20) /* calls for this offset hang, and fdatasync */
+#define HUNG_AT (1u << 20)
 
 ssize_t __real_pread(int fd, void *p, size_t len, off_t off);
 ssize_t __wrap_pread(int fd, void *p, size_t len, off_t off);
@@ -36,6 +36,7 @@ int __real_fstatfs(int fd, struct statfs *fs);
 int __wrap_fstatfs(int fd, struct statfs *fs);
 
 static bool remote; /* disks opened now are on NFS */
+static off_t hung_at = HUNG_AT; /* calls for this offset hang, and fdatasync */
 static unsigned sizes; /* atomic: calls of statx */
 static bool hanging; /* atomic */
 static sem_t go;
@@ -44,7 +45,7 @@ static unsigned syncs;
 
 static void hang(off_t off)
 {
-	if (off == HUNG_AT && __atomic_load_n(&hanging, __ATOMIC_RELAXED))
+	if (off == hung_at && __atomic_load_n(&hanging, __ATOMIC_RELAXED))
 		sem_wait(&go);
 }
 
@@ -64,7 +65,7 @@ ssize_t __wrap_pwrite(int fd, const void *p, size_t len, off_t off)
 int __wrap_fdatasync(int fd)
 {
 	(void)fd;
-	hang(HUNG_AT);
+	hang(hung_at);
 	__atomic_add_fetch(&syncs, 1, __ATOMIC_RELAXED);
 	errno = __atomic_exchange_n(&sync_error, 0, __ATOMIC_RELAXED);
 	return errno ? -1 : 0;
@@ -116,7 +117,7 @@ long __wrap_syscall(long number, ...)
 	va_end(args);
 	if (number == SYS_statx && remote) {
 		__atomic_add_fetch(&sizes, 1, __ATOMIC_RELAXED);
-		hang(HUNG_AT);
+		hang(hung_at);
 	}
 	return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4]);
 }
@@ -319,6 +320,26 @@ Test(file_hang, a_remote_file_is_left_while_its_size_hangs)
 	kept->ops->free(kept);
 	remote = false;
 	open_disk(&disk);
+}
+
+/* A disk whose header can't be read opens, closes, and leaves its memory with the thread. */
+Test(file_hang, a_header_that_hangs)
+{
+	struct disk mute = { 0 };
+
+	strcpy(mute.path, disk.path);
+	hung_at = 0;
+	__atomic_store_n(&hanging, true, __ATOMIC_RELAXED);
+	open_disk(&mute);
+	cr_assert_eq(finished(submit(mute.lane[0], 0, IO_READ, 0, BUF)), 0);
+	kept = mute.bdev;
+	close_disk(&mute);
+	cr_assert(container_of(kept, struct file, bdev)->reading);
+	end_hanging(1);
+	while (container_of(kept, struct file, bdev)->reading)
+		loop_wait(loop, &news, loop_clock() + 1000000);
+	kept->ops->free(kept);
+	hung_at = HUNG_AT;
 }
 
 static int fua(struct lane *lane, uint8_t kind)

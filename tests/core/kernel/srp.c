@@ -95,11 +95,15 @@ Test(umad, the_missing_part_is_named)
 	struct tree tree = tree_new();
 	struct diag diag = { 0 };
 
-	cr_assert_eq(kernel_umad_ready(tree.root, &diag), -ENODEV);
-	diag_says(&diag, DIAG_NO_DEVICE, NULL, "RDMA");
+	cr_assert_eq(kernel_umad_ready(tree.root, &diag), -ENOENT);
+	diag_says(&diag, DIAG_NO_MODULE, NULL, "no_RDMA_device ib_core");
 	tree_dir(&tree, "sys/class/infiniband");
 	cr_assert_eq(kernel_umad_ready(tree.root, &diag), -ENOENT);
+	diag_says(&diag, DIAG_NO_MODULE, NULL, "no_RDMA_device ib_umad");
+	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
+	cr_assert_eq(kernel_umad_ready(tree.root, &diag), -ENOENT);
 	diag_says(&diag, DIAG_NO_MODULE, NULL, "ib_umad");
+	cr_assert_null(strstr(diag.text, "no RDMA device"), "%s", diag.text);
 	tree_file(&tree, "sys/class/infiniband_mad/abi_version", "5\n");
 	cr_assert_eq(kernel_umad_ready(tree.root, &diag), 0);
 	tree_free(&tree);
