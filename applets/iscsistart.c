@@ -367,7 +367,7 @@ static int run(struct call *call)
 		return help();
 	if (opts->version) {
 		out_line(call->out, START_NAME " version " START_VERSION " (rdmastor)");
-		out_text(call->out, "version", NULL, START_VERSION);
+		out_text(call->out, "iscsistart_version", NULL, START_VERSION);
 		return EXIT_DONE;
 	}
 	call->loop.verbose |= opts->debug && atoi(opts->debug) > 0;
@@ -385,6 +385,9 @@ const struct applet applet_iscsistart = {
 	.operands = "",
 	.summary = "log in to an iSCSI target, or to those the boot firmware names",
 	.opts = rows,
+	.examples = "  rdmastor iscsistart -i iqn.2024-01.example:host -t iqn.2024-01.example:disk \\\n"
+		    "      -g 1 -a 10.0.0.1 -P iface.transport_name=iser\n"
+		    "  rdmastor iscsistart -f --json\n",
 	.opts_size = sizeof(struct start_options),
 	.max = 0,
 	.changes = true,

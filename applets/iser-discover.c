@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-discover: what iSCSI targets a portal knows, printed as iscsiadm does, and over what each portal answers. Asking is core/proto/iscsi's. */
-#include "iscsi_who.h"
+#include "iser_target.h"
 #include "kernel.h"
 #include "kernel_iscsi_conf.h"
 #include <errno.h>
@@ -27,6 +27,32 @@ static const struct opt rows[] = {
 	ISCSI_WHO_ROWS(struct discover_options),
 	{ 0 },
 };
+
+#define OPERAND_ "name the portal alone: rdmastor iser-discover HOST[:PORT]"
+static const struct opt_foreign foreign[] = {
+	{ "iscsiadm", "-m", OPERAND_ },
+	{ "iscsiadm", "--mode", OPERAND_ },
+	{ "iscsiadm", "-t st", OPERAND_ },
+	{ "iscsiadm", "-t sendtargets", OPERAND_ },
+	{ "iscsiadm", "-t fw", "print the firmware's targets: rdmastor iser-login --ibft --dry-run" },
+	{ "iscsiadm", "--type", OPERAND_ },
+	{ "iscsiadm", "-p", OPERAND_ },
+	{ "iscsiadm", "--portal", OPERAND_ },
+	{ "iscsiadm", "-D", OPERAND_ },
+	{ "iscsiadm", "--discover", OPERAND_ },
+	{ "iscsiadm", "-I", "use --transport iser or --transport tcp" },
+	{ "iscsiadm", "--interface", "use --transport iser or --transport tcp" },
+	{ "iscsiadm", "-l", "log in afterwards: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "--login", "log in afterwards: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "-o new", "no database is written: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "-d", "use --verbose" },
+	{ "iscsiadm", "--debug", "use --verbose" },
+	{ "iscsi-ls", "--initiator-name", "use --initiator NAME" },
+	{ "iscsi-ls", "-s", "log in to see LUNs: rdmastor iser-login iscsi://HOST/IQN" },
+	{ "iscsi-ls", "--show-luns", "log in to see LUNs: rdmastor iser-login iscsi://HOST/IQN" },
+	{ 0 },
+};
+#undef OPERAND_
 
 static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_MS };
 
@@ -87,29 +113,31 @@ static int read_string(struct discovery *d, const char *text, struct diag *diag)
 	return err;
 }
 
-/* HOST[:PORT], or an address of IPv6 alone, as a URI. */
+/* A URI, or a portal as it is printed. */
 static int read_uri(struct call *call, struct uri *uri)
 {
-	const char *text = call->operand[0], *colon = strchr(text, ':');
+	const char *text = call->operand[0];
+	bool is_uri = strstr(text, "://");
 	char whole[URI_MAX];
-	int err;
+	int tpgt, err = 0;
 
-	if (!strstr(text, "://") && strchr(text, '@')) /* and is not hidden in the list of processes: it is not told either */
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a user and password are given in a URI, iscsi://…, or by --user and --secret-file");
-	if (strstr(text, "://"))
+	if (!is_uri && strchr(text, '@')) /* and isn't hidden from the process list: the text isn't quoted either */
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "invalid portal: user and password need a URI, iscsi://…, or --user and --secret-file");
+	if (is_uri)
 		snprintf(whole, sizeof(whole), "%s", text);
 	else
-		snprintf(whole, sizeof(whole), *text != '[' && colon && strchr(colon + 1, ':') ? "iscsi://[%s]" : "iscsi://%s", text);
-	err = uri_parse(uri, whole, call->diag);
+		err = iser_portal_uri(text, whole, &tpgt, call->diag);
+	if (!err)
+		err = uri_parse(uri, whole, call->diag);
 	explicit_bzero(whole, sizeof(whole));
-	if (err && !strstr(text, "://"))
+	if (err && !is_uri)
 		snprintf(call->diag->object, sizeof(call->diag->object), "%s", text);
 	if (err)
 		return err;
 	if (strcmp(uri->scheme, "iser") && strcmp(uri->scheme, "iscsi"))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI", uri->spelling);
 	if (*uri->path)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names a target: discovery asks a portal for all it knows", uri->spelling);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names a target: discovery takes a portal alone", uri->spelling);
 	return 0;
 }
 
@@ -387,6 +415,9 @@ const struct applet applet_iser_discover = {
 	.summary = "list what iSCSI targets a portal knows, over iSER and TCP",
 	.opts = rows,
 	.defaults = &defaults,
+	.foreign = foreign,
+	.examples = "  rdmastor iser-discover 10.0.0.1\n"
+		    "  rdmastor iser-discover iser://10.0.0.1:3261 -u joe --secret-file joe.key\n",
 	.opts_size = sizeof(struct discover_options),
 	.min = 1,
 	.max = 1,

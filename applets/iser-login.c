@@ -43,6 +43,32 @@ static const struct opt rows[] = {
 	{ 0 },
 };
 
+#define LOGIN_   "leave it out: rdmastor iser-login -T IQN -p HOST[:PORT]"
+#define LOGOUT_  "end sessions with: rdmastor iser-logout -T IQN -p HOST[:PORT]"
+#define SETTING_ "settings have options of their own: rdmastor iser-login --help"
+static const struct opt_foreign foreign[] = {
+	{ "iscsiadm", "-m", LOGIN_ },
+	{ "iscsiadm", "--mode", LOGIN_ },
+	{ "iscsiadm", "-l", LOGIN_ },
+	{ "iscsiadm", "--login", LOGIN_ },
+	{ "iscsiadm", "--logout", LOGOUT_ },
+	{ "iscsiadm", "-U", "end all sessions with: rdmastor iser-logout --all" },
+	{ "iscsiadm", "--logoutall", "end all sessions with: rdmastor iser-logout --all" },
+	{ "iscsiadm", "-L", "log in as at boot with: rdmastor iser-login --from-cmdline" },
+	{ "iscsiadm", "--loginall", "log in as at boot with: rdmastor iser-login --from-cmdline" },
+	{ "iscsiadm", "-o update", SETTING_ },
+	{ "iscsiadm", "-n", SETTING_ },
+	{ "iscsiadm", "--name", SETTING_ },
+	{ "iscsiadm", "--value", SETTING_ },
+	{ "iscsiadm", "-o show", "list sessions with: rdmastor status" },
+	{ "iscsiadm", "-P", "list sessions with: rdmastor status" },
+	{ "iscsiadm", "-S", "list sessions with: rdmastor status" },
+	{ "iscsiadm", "--show", "list sessions with: rdmastor status" },
+	{ "iscsiadm", "-s", "list sessions with: rdmastor status" },
+	ISER_FOREIGN_ROWS,
+	{ 0 },
+};
+
 static const struct login_options defaults = { .common.timeout_ms = WAIT_MS };
 
 struct order { /* what one target of the command line becomes */
@@ -70,7 +96,7 @@ static int read_numbers(const struct login_options *opts, struct iser_target *ta
 	struct diag why = { 0 };
 	uint64_t number;
 
-	*tpgt = -1;
+	*tpgt = target->tpgt;
 	if (opts->lun && strcmp(opts->lun, "all") && parse_u64(opts->lun, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
 	if (opts->lun && !strcmp(opts->lun, "all"))
@@ -450,6 +476,10 @@ const struct applet applet_iser_login = {
 	.summary = "make an iSCSI target's disks block devices of this machine, over iSER or TCP",
 	.opts = rows,
 	.defaults = &defaults,
+	.foreign = foreign,
+	.examples = "  rdmastor iser-login iser://10.0.0.1/iqn.2024-01.example:disk1\n"
+		    "  rdmastor iser-login -T iqn.2024-01.example:disk1 -p 10.0.0.1 -p 10.0.1.1\n"
+		    "  rdmastor iser-login /dev/sdb --on-loss forever\n",
 	.opts_size = sizeof(struct login_options),
 	.max = 255,
 	.changes = true,

@@ -25,6 +25,20 @@ static const struct opt rows[] = {
 	{ 0 },
 };
 
+#define LOGOUT_ "leave it out: rdmastor iser-logout -T IQN -p HOST[:PORT]"
+static const struct opt_foreign foreign[] = {
+	{ "iscsiadm", "-m", LOGOUT_ },
+	{ "iscsiadm", "--mode", LOGOUT_ },
+	{ "iscsiadm", "-u", LOGOUT_ },
+	{ "iscsiadm", "--logout", LOGOUT_ },
+	{ "iscsiadm", "-l", "log in with: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "--login", "log in with: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "-U", "use --all" },
+	{ "iscsiadm", "--logoutall", "use --all" },
+	ISER_FOREIGN_ROWS,
+	{ 0 },
+};
+
 static const struct logout_options defaults = { .common.timeout_ms = WAIT_MS };
 
 struct logout {
@@ -221,6 +235,9 @@ const struct applet applet_iser_logout = {
 	.summary = "end iSCSI sessions of the kernel",
 	.opts = rows,
 	.defaults = &defaults,
+	.foreign = foreign,
+	.examples = "  rdmastor iser-logout iser://10.0.0.1/iqn.2024-01.example:disk1\n"
+		    "  rdmastor iser-logout session1 /dev/sdb\n",
 	.opts_size = sizeof(struct logout_options),
 	.max = 255,
 	.changes = true,

@@ -19,7 +19,7 @@ struct iser_set_words {
 #define ISER_ARG_BOOL    "YES|NO"
 #define ISER_ARG_DIGEST  "LIST"
 #define ISER_SET_ROWS \
-	{ "on-loss", 0, OPT_TEXT, offsetof(ISER_SET_TYPE, set.on_loss), "POLICY", "while the target is lost: fail-fast, wait=SECONDS, forever; default wait=60" }, \
+	OPT_ON_LOSS(offsetof(ISER_SET_TYPE, set.on_loss)), \
 		ISCSI_SETTING_LIST(ISER_SETTING_ROW)
 
 /* *given: bits by enum iser_setting of what was said. The URI may be NULL. */

@@ -51,21 +51,41 @@ static int read_uri(struct iser_target *target, const char *text, uint64_t until
 		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI", target->uri.spelling);
 	target->carrier = strcmp(target->uri.scheme, "iser") ? ISCSI_TCP : ISCSI_ISER;
 	target->lun = SCSI_LUN_ALL;
+	target->tpgt = -1;
 	err = read_path(target, diag);
 	return err ? err : uri_resolve(&target->uri, ISCSI_PORT, left_ms(until), &target->portal, diag);
 }
 
+int iser_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct diag *diag)
+{
+	size_t len = strcspn(portal, ",");
+	const char *colon = memchr(portal, ':', len);
+	bool v6 = *portal != '[' && colon && memchr(colon + 1, ':', len - (size_t)(colon + 1 - portal));
+	struct diag why = { 0 };
+	uint64_t tag;
+
+	*tpgt = -1;
+	if (portal[len] && strcmp(portal + len, ",-1")) { /* -1 is printed for an unknown one */
+		if (parse_u64(portal + len + 1, 0, 65535, &tag, &why))
+			return diag_set(diag, DIAG_USAGE, why.err, "portal group tag: %s", why.text);
+		*tpgt = (int)tag;
+	}
+	snprintf(uri, URI_MAX, v6 ? "iscsi://[%.*s]" : "iscsi://%.*s", (int)len, portal);
+	return 0;
+}
+
 static int read_portal(struct iser_target *target, const struct iser_words *words, const char *portal, uint64_t until, struct diag *diag)
 {
-	const char *colon = strchr(portal, ':'), *transport = words->transport ? words->transport : "auto";
+	const char *transport = words->transport ? words->transport : "auto";
 	char whole[URI_MAX];
-	int err;
+	int tpgt, err;
 
 	if (strchr(portal, '@') || strchr(portal, '/'))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--portal: HOST[:PORT] is expected");
-	snprintf(whole, sizeof(whole), *portal != '[' && colon && strchr(colon + 1, ':') ? "iscsi://[%s]" : "iscsi://%s", portal);
-	err = read_uri(target, whole, until, diag);
-	if (err && diag && !strncmp(diag->object, "iscsi://", 8))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--portal: invalid portal: expected HOST[:PORT]");
+	err = iser_portal_uri(portal, whole, &tpgt, diag);
+	if (!err)
+		err = read_uri(target, whole, until, diag);
+	if (err && diag && (!diag->object[0] || !strncmp(diag->object, "iscsi://", 8)))
 		snprintf(diag->object, sizeof(diag->object), "--portal %.240s", portal);
 	if (err)
 		return err;
@@ -75,6 +95,7 @@ static int read_portal(struct iser_target *target, const struct iser_words *word
 	} else {
 		snprintf(target->spelling, sizeof(target->spelling), "%.300s", portal);
 	}
+	target->tpgt = tpgt;
 	target->any = !strcmp(transport, "auto");
 	target->carrier = !strcmp(transport, "tcp") ? ISCSI_TCP : ISCSI_ISER;
 	return err;

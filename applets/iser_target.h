@@ -16,6 +16,19 @@ struct iser_words {
 	{ "portal", 'p', OPT_LIST, offsetof(type, words.portals), "HOST[:PORT]", "where it is; repeatable" }, \
 	{ "transport", 't', OPT_TEXT, offsetof(type, words.transport), "auto|iser|tcp", "with --portal: over what; auto, the default: iSER, else TCP" }
 
+/* iscsiadm's options that mean the same in both applets. */
+#define ISER_FOREIGN_ROWS \
+	{ "iscsiadm", "--targetname", "use -T IQN or --target IQN" }, \
+		{ "iscsiadm", "-I", "use --transport iser or --transport tcp" }, \
+		{ "iscsiadm", "--interface", "use --transport iser or --transport tcp" }, \
+		{ "iscsiadm", "-r", "name the session alone: session1" }, \
+		{ "iscsiadm", "--sid", "name the session alone: session1" }, \
+		{ "iscsiadm", "-o new", "leave it out: no database of targets is kept" }, \
+		{ "iscsiadm", "-o delete", "leave it out: no database of targets is kept" }, \
+		{ "iscsiadm", "--op", "leave it out: no database of targets is kept" }, \
+		{ "iscsiadm", "-d", "use --verbose" }, \
+		{ "iscsiadm", "--debug", "use --verbose" }
+
 struct iser_target { /* not to be copied */
 	struct uri uri;
 	char name[ISCSI_NAME_MAX + 1]; /* "" = not said */
@@ -24,6 +37,7 @@ struct iser_target { /* not to be copied */
 	bool any; /* over iSER or TCP */
 	uint8_t carrier;
 	uint64_t lun; /* SCSI_LUN_ALL: not said */
+	int tpgt; /* of --portal; -1: unset */
 	struct iscsi_wish *wish; /* what the URI was made of; NULL: it was given */
 };
 struct iser_targets {
@@ -34,6 +48,8 @@ struct iser_targets {
  * that is no good is told and counted as a problem as long as there are others. until: for names. iser_targets_free() also when it fails. */
 int iser_targets_read(struct call *, const struct iser_words *, struct iscsi_wishes *, uint64_t until, struct iser_targets *);
 void iser_targets_free(struct iser_targets *); /* wipes */
+/* "HOST[:PORT][,TAG]", as iscsiadm and iser-discover print portals, as a URI. *tpgt: the portal group tag, -1 without one. */
+int iser_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct diag *);
 /* A word that names what is there already: "session1", "1", "/dev/sda". */
 bool iser_is_session(const char *word);
 /* Its session. -ENOENT, -EINVAL. */

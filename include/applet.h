@@ -50,6 +50,10 @@ struct opt {
 	uint64_t min, max; /* of a number: accepted values, of OPT_MSEC in milliseconds; max 0 = not a number */
 };
 
+/* The row of every applet that opens or attaches a disk; parse_loss() reads it. */
+#define OPT_ON_LOSS(at) \
+	{ "on-loss", 0, OPT_TEXT, at, "POLICY", "hold I/O while no path works: fail-fast, wait=SECONDS, SECONDS or forever; default wait=60" }
+
 /* Every applet has these: first member of its option struct. A row of the applet with the name of a common one replaces
  * it (`--output text|json|normal`). */
 struct opt_common {
@@ -59,9 +63,9 @@ struct opt_common {
 	uint32_t timeout_ms; /* bounds the command, or getting ready; 0 = none */
 };
 
-/* An option of another tool, for the hint of an unknown option. Ends with a row without tool. */
+/* An option of another tool, for the hint of an unknown option, or of a value that an option of ours lacks. Ends with a row without tool. */
 struct opt_foreign {
-	const char *tool, *option, *advice; /* "qemu-nbd", "-k" or "--socket", "use --nbd unix:PATH" */
+	const char *tool, *option, *advice; /* "qemu-nbd", "-k", "--socket" or "-t st", "use --nbd unix:PATH" */
 };
 
 struct call { /* one run of an applet */

@@ -178,10 +178,34 @@ static int wrong_value(struct parser *parser, const char *typed, const struct di
 	return rc;
 }
 
+static bool hint_foreign(const struct applet *applet, const char *option, struct diag *diag)
+{
+	const struct opt_foreign *row = applet->foreign;
+
+	while (row && row->tool && strcmp(row->option, option))
+		row++;
+	if (!row || !row->tool)
+		return false;
+	diag_hint(diag, "%s's %s: %s", row->tool, row->option, row->advice);
+	return true;
+}
+
+/* The value may be one of another tool's. */
+static int wrong_word(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+{
+	struct diag *diag = first_error(parser);
+	char whole[72];
+
+	diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value, row->arg);
+	snprintf(whole, sizeof(whole), "%s %s", typed, value);
+	hint_foreign(parser->call->applet, whole, diag);
+	return -EINVAL;
+}
+
 static int store_text(struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
 	if (opt_has_words(row) && !word_among(value, row->arg))
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value, row->arg);
+		return wrong_word(parser, row, typed, value);
 	if (row->type == OPT_TEXT) {
 		*(const char **)(void *)(parser->opts + row->at) = value;
 		return 0;
@@ -285,18 +309,6 @@ static int take(struct parser *parser, const struct opt *row, const char *typed,
 }
 
 /* Adds the hint for an option of another tool, "--name" or "-x". False: no tool is known to have it. */
-static bool hint_foreign(const struct applet *applet, const char *option, struct diag *diag)
-{
-	const struct opt_foreign *row = applet->foreign;
-
-	while (row && row->tool && strcmp(row->option, option))
-		row++;
-	if (!row || !row->tool)
-		return false;
-	diag_hint(diag, "%s's %s: %s", row->tool, row->option, row->advice);
-	return true;
-}
-
 /* typed: "--name" */
 static int unknown_long(struct parser *parser, const char *typed)
 {

@@ -29,6 +29,7 @@ long=$(printf 'x%.0s' $(seq 300))
 	same "a name without meaning: lines" "$(wc -l <err)" 1
 	grep -q 'node\.startup' err || die "a name without meaning: $(cat err)"
 	$a $one -a '[fd00::1]' --dry-run | grep -q '\bfd00::1\b' || die "brackets"
+	ours iscsistart -v --json | jq -e '.iscsistart_version == "2.1.8"' >/dev/null || die "-v --json"
 	$a --version | grep -qx 'iscsistart version 2.1.8 (rdmastor)' || die "--version"
 }
 

@@ -21,6 +21,14 @@ printf 'x%.0s' {1..300} >long
 	error 2 usage '' "secret target 'disk' --target-secret-file" \
 		$d 127.0.0.1 -u joe --secret-file secret --target-user disk
 	error 2 usage '' 'target --user --secret-file' $d 127.0.0.1 --target-secret-file secret
+	error 2 usage 127.0.0.1:99999 "'99999' port" $d 127.0.0.1:99999
+	error 2 usage 127.0.0.1:3260,x "portal.group 'x'" $d 127.0.0.1:3260,x
+	error 2 usage 127.0.0.1,65536 'portal.group 0.to.65535' $d 127.0.0.1,65536
+	error 2 usage '' "'-m' iscsiadm.*iser-discover.HOST" $d -m discovery -t st -p 127.0.0.1
+	error 2 usage '' "-t 'st' iscsiadm.*iser-discover.HOST" $d -t st 127.0.0.1
+	error 2 usage '' "'-p' iscsiadm.*iser-discover.HOST" $d -p 127.0.0.1
+	error 2 usage '' "'-I' iscsiadm.*--transport" $d -I iser 127.0.0.1
+	error 2 usage '' "'--show-luns' iscsi-ls.*iser-login" $d --show-luns 127.0.0.1
 	error 2 usage 127.0.0.1 'secrets same RFC.7143' \
 		$d 127.0.0.1 -u joe --secret-file secret --target-secret-file secret
 	error 2 usage '' '^empty.*empty' $d 127.0.0.1 -u joe --secret-file empty
@@ -38,7 +46,7 @@ printf 'x%.0s' {1..300} >long
 }
 ! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
 unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own for the rest'; exit 77; }
-export d top
+export d top portal=127.0.0.1
 
 # discover HOW OPTION…: of a target that errs so; asked: with the output in out and err
 # shellcheck disable=SC2016 # the inner shell's
@@ -47,7 +55,7 @@ discover() {
 	how=$1 unshare -rn bash -c 'ip link set lo up 2>/dev/null || ifconfig lo up
 		python3 "$top/tests/cli/iscsi_server.py" $how >server.out 2>&1 & server=$!
 		for _ in {1..100}; do [ -e listening ] && break; sleep 0.1; done
-		$d -i iqn.x:me -t tcp "$@" 127.0.0.1; status=$?
+		$d -i iqn.x:me -t tcp "$@" "$portal"; status=$?
 		kill -9 $server; exit $status' - "${@:2}"
 }
 asked() { discover "$@" >out 2>err; }
@@ -68,6 +76,8 @@ EOF
 grep -q '127.0.0.1:3260 .*tcp$' err || die "no word of who answers: $(cat err)"
 grep -q '127.0.0.1:3999 .*connection refused' err || die "no word of who does not: $(cat err)"
 cp out right
+portal=$(cut -d' ' -f1 out | head -1) asked ''
+cmp -s out right || die "a portal as it is printed: $(cat out err)"
 asked '' --json -q
 jq -e '.schema == "rdmastor.iser-discover" and .initiator == "iqn.x:me" and .asked[0].transport == "tcp" and .asked[0].portal == "127.0.0.1:3260" and
 	.asked[0].chap == "" and (.records | length) == 2 and

@@ -18,6 +18,9 @@ plan "$a and .portal == \"127.0.0.1:3260\" and .transport == \"tcp\"" iscsi://lo
 plan "$a and .portal == \"127.0.0.1:3261\" and .transport == \"iser\"" iser://127.0.0.1:3261/iqn.x:a
 plan "$a and .portal == \"[::1]:3260\" and .transport == \"tcp\"" 'iscsi://[::1]/iqn.x:a'
 plan "$a and .portal == \"[::1]:3260\" and .transport == \"tcp\"" -T iqn.x:a -p ::1 -t tcp
+for tag in '' ,1 ,-1; do
+	plan "$a and .portal == \"[::1]:3261\"" -T iqn.x:a -p "[::1]:3261$tag" -t tcp
+done
 plan "$a and .portal == \"127.0.0.1:9\" and .transport == \"iser\"" --target iqn.x:a --portal 127.0.0.1:9
 
 for t in '15 ' '7 ?timeout=7' '1 ?timeout=200ms' '4 ?timeout=9&login-timeout=4' '3 ?timeout=9 --login-timeout 3'; do

@@ -24,6 +24,12 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	error 2 usage '' '--portal HOST\[:PORT\]' $l -T iqn.x:a -p iscsi://127.0.0.1
 	error 2 usage '' '--portal HOST\[:PORT\]' $l -T iqn.x:a -p joe%hush@127.0.0.1
 	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
+	error 2 usage '--portal 127.0.0.1:99999' "'99999' port" $l -T iqn.x:a -p 127.0.0.1:99999
+	error 2 usage '--portal 127.0.0.1,x' "portal.group 'x'" $l -T iqn.x:a -p 127.0.0.1,x
+	error 2 usage '' "'-m' iscsiadm.*iser-login.-T" $l -m node -T iqn.x:a -p 127.0.0.1 -l
+	error 2 usage '' "'--targetname' iscsiadm.*-T" $l --targetname iqn.x:a -p 127.0.0.1
+	error 2 usage '' "-o 'update' iscsiadm.*iser-login.--help" $l -o update
+	error 2 usage '' "'--logout' iscsiadm.*iser-logout" $l --logout
 	error 2 usage '' "'disk1' name iqn\. eui\. naa\." $l -T disk1 -p 127.0.0.1
 	error 2 usage '' "-t 'rdma' auto.*iser.*tcp" $l -T iqn.x:a -p 127.0.0.1 -t rdma
 	error 2 usage '' "'session1' operand|alone" $l session1 $to
