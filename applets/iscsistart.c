@@ -4,6 +4,7 @@
 #include "iscsistart_fw.h"
 #include "iscsistart_login.h"
 #include "iser_keep.h"
+#include "iser_show.h"
 #include "kernel.h"
 #include "scsi_show.h"
 #include "uri.h"
@@ -184,15 +185,13 @@ static void print_session(struct start *s, const struct start_session *session)
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", session->wish.name);
-	out_text(out, "portal", NULL, "%s", session->resolved ? addr_text(&want->portal, where) : session->wish.host);
+	iser_show_portal(out, session->resolved ? addr_host(&want->portal, where) : session->wish.host, session->wish.port);
 	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(want->carrier));
-	out_bool(out, "connected", NULL, !want->why.err);
-	if (want->why.err) {
-		out_text(out, "code", NULL, "%s", diag_code_word(want->why.code));
-		out_text(out, "text", NULL, "%s", want->why.text);
-	} else {
+	out_bool(out, "logged_in", NULL, !want->why.err);
+	out_error(out, "error", &want->why);
+	if (!want->why.err) {
 		out_bool(out, "existed", NULL, want->existed);
-		out_u64(out, "sid", NULL, want->sid);
+		out_text(out, "session", NULL, "session%u", want->sid);
 		out_list(out, "luns");
 		for (unsigned i = 0; i < want->count && (out->json || !s->call->linked); i++)
 			scsi_show_lun(out, &want->luns[i], NULL);
@@ -284,8 +283,7 @@ static void plan_json(struct start *s, const struct start_session *session)
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", session->wish.name);
-	out_text(out, "address", NULL, "%s", session->wish.host);
-	out_u64(out, "port", NULL, session->wish.port);
+	iser_show_portal(out, session->wish.host, session->wish.port);
 	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(s->iser ? ISCSI_ISER : ISCSI_TCP));
 	out_text(out, "initiator", NULL, "%s", s->initiator);
 	out_end(out);

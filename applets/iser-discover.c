@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-discover: what iSCSI targets a portal knows, printed as iscsiadm does, and over what each portal answers. Asking is core/proto/iscsi's. */
+#include "iser_show.h"
 #include "iser_target.h"
 #include "kernel.h"
 #include "kernel_iscsi_conf.h"
@@ -187,32 +188,24 @@ static void ready_rdma(struct discovery *d)
 	close(root);
 }
 
-static void print_error(struct out *out, const struct diag *why)
-{
-	out_object(out, "error");
-	out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-	out_text(out, "text", NULL, "%s", why->text);
-	out_end(out);
-}
-
 static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 {
 	struct iscsi_found *found = &d->found[carrier];
 	struct diag *why = &d->why[carrier];
 	struct out *out = d->call->out;
+	const struct addr *at;
 	char where[ADDR_TEXT];
 
 	if (iscsi_discover(d->loop, &d->server, carrier, &d->who.from, ms, found, why) && carrier == ISCSI_ISER && d->rdma.err)
 		*why = d->rdma;
+	at = why->err ? &d->server : &found->at;
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(carrier));
-	out_text(out, "portal", NULL, "%s", addr_text(why->err ? &d->server : &found->at, where));
-	if (why->err) {
-		print_error(out, why);
-	} else {
+	iser_show_portal(out, addr_host(at, where), addr_port(at));
+	out_error(out, "error", why);
+	if (!why->err) {
 		out_u64(out, "redirects", NULL, found->redirects);
-		out_text(out, "chap", NULL, "%s", found->alg);
-		out_text(out, "path", NULL, "%s", found->way);
+		iser_show_chap(out, found->alg);
 	}
 	out_end(out);
 	if (!why->err && d->call->loop.verbose)
@@ -327,8 +320,7 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", r->name);
-	out_text(out, "address", NULL, "%s", r->host);
-	out_u64(out, "port", NULL, r->port);
+	iser_show_portal(out, r->host, r->port);
 	if (r->tpgt >= 0)
 		out_u64(out, "tpgt", NULL, (uint64_t)r->tpgt);
 	if (portal && portal->tried)

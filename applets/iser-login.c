@@ -319,11 +319,12 @@ static int show_all(struct login *login)
 	for (unsigned i = 0; i < login->count; i++) {
 		struct iscsi_want *want = &login->want[i];
 
+		if (want->why.err)
+			diag_ctx(&want->why, "%s", login->spelling[i]);
 		iser_show_want(call->out, login->root, want, opts->print);
 		login->there |= want->existed || want->stays || !want->why.err;
 		if (!want->why.err)
 			continue;
-		diag_ctx(&want->why, "%s", login->spelling[i]);
 		if (failed++)
 			call_note(call, "%s: %s", want->why.object, want->why.text);
 		else

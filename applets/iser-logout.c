@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-logout: ends iSCSI sessions of the kernel, named in any of the ways they can be. */
+#include "iser_show.h"
 #include "iser_target.h"
 #include "kernel.h"
 #include "kernel_iscsi_session.h"
@@ -153,13 +154,11 @@ static void show(struct call *call, const struct kernel_iscsi_session *session, 
 	out_text(out, "session", NULL, "session%u", session->sid);
 	out_text(out, "target", NULL, "%s", session->target);
 	out_text(out, "transport", NULL, "%s", session->transport);
-	out_bool(out, "logged_out", NULL, !why && !opts->common.dry_run);
-	if (why) {
-		out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-		out_text(out, "text", NULL, "%s", why->text);
-	} else {
-		out_line(out, "session%u: %s: %s", session->sid, opts->common.dry_run ? "would be logged out" : "logged out", session->target);
-	}
+	iser_show_portal(out, session->portal, session->portal_port);
+	out_bool(out, "logged_out", NULL, !why->err && !opts->common.dry_run);
+	out_error(out, "error", why);
+	if (!why->err)
+		out_line(out, "session%u: %s %s", session->sid, opts->common.dry_run ? "would log out of" : "logged out of", session->target);
 	out_end(out);
 }
 
@@ -178,7 +177,7 @@ static int end_all(struct logout *logout)
 			continue;
 		chosen++;
 		err = end_one(logout, &logout->list[i], &why);
-		show(call, &logout->list[i], err ? &why : NULL);
+		show(call, &logout->list[i], &why);
 		if (!err)
 			continue;
 		if (failed++)

@@ -45,13 +45,12 @@ int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct is
 	return read_policy(words->on_loss ? "--on-loss" : "loss=", loss, set, diag);
 }
 
-const char *iser_loss_text(int replacement_timeout, char text[80])
+const char *iser_loss_text(int replacement_timeout, char text[ISER_LOSS_TEXT])
 {
 	if (replacement_timeout < 0)
-		snprintf(text, 80, "requests wait until it is back");
-	else if (!replacement_timeout)
-		snprintf(text, 80, "requests fail at once");
-	else
-		snprintf(text, 80, "requests wait %d s and then fail", replacement_timeout);
+		return "forever";
+	if (!replacement_timeout)
+		return "fail-fast";
+	snprintf(text, ISER_LOSS_TEXT, "wait=%d", replacement_timeout);
 	return text;
 }

@@ -15,54 +15,105 @@ static void show_luns(struct out *out, const struct iscsi_want *want, const char
 	out_end(out);
 }
 
-static void show_numbers(struct out *out, const struct kernel_iscsi_session *session)
+void iser_show_portal(struct out *out, const char *host, unsigned port)
 {
-	const struct {
-		const char *key;
-		int value;
-	} rows[] = {
-		{ "tpgt", session->tpgt },
-		{ "replacement_timeout", session->tmo.recovery },
-		{ "noop_interval", session->tmo.recv },
-		{ "noop_timeout", session->tmo.ping },
-		{ "max_recv", session->agreed.max_recv },
-		{ "max_xmit", session->agreed.max_xmit },
-		{ "first_burst", session->agreed.first_burst },
-		{ "max_burst", session->agreed.max_burst },
-		{ "initial_r2t", session->agreed.initial_r2t },
-		{ "immediate_data", session->agreed.immediate_data },
-		{ "header_digest", session->agreed.header_digest },
-		{ "data_digest", session->agreed.data_digest },
+	if (*host)
+		out_text(out, "traddr", NULL, "%s", host);
+	if (port)
+		out_text(out, "trsvcid", NULL, "%u", port);
+}
+
+void iser_show_chap(struct out *out, const char *alg)
+{
+	out_text(out, "chap", NULL, "%s", *alg ? alg : "none");
+}
+
+struct row {
+	const char *key;
+	int value;
+};
+
+static void show_rows(struct out *out, const struct row *row, unsigned count, bool bools)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (row[i].value < 0)
+			continue;
+		if (bools)
+			out_bool(out, row[i].key, NULL, row[i].value);
+		else
+			out_u64(out, row[i].key, NULL, (uint64_t)row[i].value);
+	}
+}
+
+static void show_agreed(struct out *out, const struct kernel_iscsi_agreed *agreed)
+{
+	const struct row bytes[] = {
+		{ "max_recv_bytes", agreed->max_recv },
+		{ "max_xmit_bytes", agreed->max_xmit },
+		{ "first_burst_bytes", agreed->first_burst },
+		{ "max_burst_bytes", agreed->max_burst },
+	};
+	const struct row bools[] = {
+		{ "initial_r2t", agreed->initial_r2t },
+		{ "immediate_data", agreed->immediate_data },
+		{ "header_digest", agreed->header_digest },
+		{ "data_digest", agreed->data_digest },
 	};
 
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].value >= 0)
-			out_u64(out, rows[i].key, NULL, (uint64_t)rows[i].value);
+	show_rows(out, bytes, sizeof(bytes) / sizeof(bytes[0]), false);
+	show_rows(out, bools, sizeof(bools) / sizeof(bools[0]), true);
+}
+
+static void show_timeouts(struct out *out, const struct kernel_iscsi_tmo *tmo, int login_timeout)
+{
+	const struct row rows[] = {
+		{ "replacement_timeout_seconds", tmo->recovery },
+		{ "noop_interval_seconds", tmo->recv },
+		{ "noop_timeout_seconds", tmo->ping },
+		{ "abort_timeout_seconds", tmo->abort },
+		{ "lu_reset_timeout_seconds", tmo->lu_reset },
+		{ "tgt_reset_timeout_seconds", tmo->target_reset },
+		{ "login_timeout_seconds", login_timeout },
+	};
+	char text[ISER_LOSS_TEXT];
+
+	if (tmo->recovery != KERNEL_ISCSI_UNKNOWN)
+		out_text(out, "on_loss", NULL, "%s", iser_loss_text(tmo->recovery, text));
+	out_object(out, "timeouts");
+	show_rows(out, rows, sizeof(rows) / sizeof(rows[0]), false);
+	out_end(out);
 }
 
 static void show_session(struct out *out, const struct iscsi_want *want, const struct kernel_iscsi_session *session, const char *print)
 {
 	const char *open = strchr(session->portal, ':') ? "[" : "", *close = *open ? "]" : "";
-	char text[80], at[ADDR_TEXT];
+	char text[ISER_LOSS_TEXT], at[ADDR_TEXT];
 
 	out_text(out, "session", NULL, "session%u", session->sid);
 	out_text(out, "host", NULL, "host%u", session->host);
-	out_text(out, "address", NULL, "%s", session->address[0] ? session->address : session->portal);
-	out_text(out, "portal", NULL, "%s%s%s:%u", open, session->portal, close, session->portal_port);
+	iser_show_portal(out, session->portal, session->portal_port);
+	if (session->address[0]) {
+		out_object(out, "peer");
+		iser_show_portal(out, session->address, session->port);
+		out_end(out);
+	}
 	out_text(out, "state", NULL, "%s", session->state);
 	out_text(out, "initiator", NULL, "%s", session->initiator);
 	out_u64(out, "redirects", NULL, want->redirects);
 	if (!want->existed)
-		out_text(out, "chap", NULL, "%s", want->agreed.alg);
-	show_numbers(out, session);
-	out_text(out, "on_loss", NULL, "%s", iser_loss_text(session->tmo.recovery, text));
+		iser_show_chap(out, want->agreed.alg);
+	if (session->tpgt >= 0)
+		out_u64(out, "tpgt", NULL, (uint64_t)session->tpgt);
+	show_agreed(out, &session->agreed);
+	show_timeouts(out, &session->tmo, -1);
 	show_luns(out, want, print);
 	if (print)
 		return;
 	out_line(out, "session%u: %slogged in to %s at %s%s%s:%u over %s%s%s", session->sid, want->existed ? "already " : "", session->target, open,
-		session->portal, close, session->portal_port, iscsi_carrier_word(want->carrier), want->redirects ? ", which sent on to " : "",
+		session->portal, close, session->portal_port, iscsi_carrier_word(want->carrier), want->redirects ? ", redirected to " : "",
 		want->redirects ? addr_text(&want->at, at) : "");
-	out_line(out, "session%u: when the target is lost: %s", session->sid, text);
+	if (session->tmo.recovery != KERNEL_ISCSI_UNKNOWN)
+		out_line(out, "session%u: on loss: %s", session->sid, iser_loss_text(session->tmo.recovery, text));
 }
 
 void iser_show_want(struct out *out, int root, const struct iscsi_want *want, const char *print)
@@ -74,12 +125,11 @@ void iser_show_want(struct out *out, int root, const struct iscsi_want *want, co
 	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(want->carrier));
 	out_bool(out, "logged_in", NULL, !want->why.err);
 	if (want->why.err) {
-		out_text(out, "code", NULL, "%s", diag_code_word(want->why.code));
-		out_text(out, "text", NULL, "%s", want->why.text);
 		if (want->stays)
 			out_text(out, "session", NULL, "session%u", want->sid);
 		if (want->status)
 			out_text(out, "login_status", NULL, "%04x", want->status);
+		out_error(out, "error", &want->why);
 	} else {
 		out_bool(out, "existed", NULL, want->existed);
 		if (!kernel_iscsi_session(root, want->sid, &session))
@@ -92,20 +142,25 @@ void iser_show_plan(struct out *out, const struct iscsi_want *want, const struct
 {
 	const char *word = iscsi_carrier_word(want->carrier);
 	const struct kernel_iscsi_session *there = kernel_iscsi_session_find(list, count, word, want->target, &want->portal);
-	char at[ADDR_TEXT], text[80];
+	const struct iscsi_settings *set = &want->set;
+	const struct kernel_iscsi_tmo tmo = { .recovery = set->replacement_timeout, .recv = set->noop_interval, .ping = set->noop_timeout,
+		.abort = set->abort_timeout, .lu_reset = set->lu_reset_timeout, .target_reset = set->tgt_reset_timeout };
+	char at[ADDR_TEXT], text[ISER_LOSS_TEXT];
 
-	addr_text(&want->portal, at);
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", want->target);
-	out_text(out, "portal", NULL, "%s", at);
+	iser_show_portal(out, addr_host(&want->portal, at), addr_port(&want->portal));
 	out_text(out, "transport", NULL, "%s", word);
 	out_text(out, "initiator", NULL, "%s", want->from->initiator);
-	out_u64(out, "login_timeout", NULL, (uint64_t)want->set.login_timeout);
 	out_bool(out, "logged_in", NULL, there);
-	out_end(out);
 	if (there)
-		out_line(out, "%s at %s: is logged in already, as session%u", want->target, at, there->sid);
+		out_text(out, "session", NULL, "session%u", there->sid);
+	show_timeouts(out, &tmo, set->login_timeout);
+	out_end(out);
+	addr_text(&want->portal, at);
+	if (there)
+		out_line(out, "%s at %s: already logged in, as session%u", want->target, at, there->sid);
 	else
-		out_line(out, "%s at %s: would be logged in to over %s, as %s; when it is lost: %s", want->target, at, word, want->from->initiator,
-			iser_loss_text(want->set.replacement_timeout, text));
+		out_line(out, "%s at %s: would log in over %s as %s; on loss: %s", want->target, at, word, want->from->initiator,
+			iser_loss_text(set->replacement_timeout, text));
 }

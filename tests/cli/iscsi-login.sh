@@ -57,7 +57,7 @@ listens 127.0.0.1 user=joe secret=longenoughsecret
 ! libiscsi_lists || die 'libiscsi is let in without CHAP'
 told "refused: .*$me.*CHAP"
 libiscsi_lists "${chap[@]}" || die "libiscsi, CHAP: $(cat theirs)"
-told "$me is in, by CHAP with MD5"
+told "$me is in, by CHAP with md5"
 ! libiscsi_lists "${chap[0]}" LIBISCSI_CHAP_PASSWORD=wrongwrongwrong1 || die 'libiscsi is let in with a wrong secret'
 told "refused: .*'joe'"
 ! libiscsi_lists LIBISCSI_CHAP_USERNAME=jim "${chap[1]}" || die 'libiscsi is let in with a wrong name'
@@ -67,7 +67,7 @@ told 'refused: .*initiator.*target.*secret'
 for alg in md5 sha1 sha256 sha3-256; do
 	ours_lists -u joe --secret-file secret --chap-algs $alg || die "iser-discover, CHAP with $alg: $(cat errors)"
 done
-told "$me is in, by CHAP with SHA3-256"
+told "$me is in, by CHAP with sha3-256"
 error 1 auth 127.0.0.1 0201 "${discover[@]}" -u joe --secret-file wrong 127.0.0.1
 
 listens 127.0.0.1 user=joe secret=longenoughsecret target-user=disk target-secret=anothergoodsecret

@@ -74,6 +74,7 @@ within ibft ./iscsistart -f >out 2>err || die "status $?: $(cat err)"
 diff expected out || die "-f"
 [ ! -s err ] || die "says: $(cat err)"
 within ibft "$RDMASTOR" iscsistart -f --json >out || die "JSON: status $?"
+valid out
 jq -e '.records | length == 2 and .[0]["node.name"] == "iqn.2024-01.lab:t0" and .[1]["node.conn[0].port"] == 3260' out >/dev/null || die "JSON: $(cat out)"
 ! grep -q hush out || die "a secret is told"
 
@@ -83,10 +84,11 @@ refused 1 52:54:00:00:00:01 within ibft ./iscsistart -N
 line='Setting up software interface'
 same "what -N says" "$line |$line  failed|$line |$line  failed|" "$(tr '\n' '|' <refused.out)"
 within ibft "$RDMASTOR" iscsistart -b --dry-run --json >out || die "--dry-run: status $?"
-jq -c '.sessions[] | [.target, .address, .port, .transport, .initiator]' out >lines
+valid out
+jq -c '.sessions[] | [.target, .traddr, .trsvcid, .transport, .initiator]' out >lines
 diff - lines <<-'E' || die "--dry-run"
-	["iqn.2024-01.lab:t0","10.0.0.1",3260,"tcp","iqn.2024-01.lab:init"]
-	["iqn.2024-01.lab:t1","10.0.1.1",3260,"tcp","iqn.2024-01.lab:init"]
+	["iqn.2024-01.lab:t0","10.0.0.1","3260","tcp","iqn.2024-01.lab:init"]
+	["iqn.2024-01.lab:t1","10.0.1.1","3260","tcp","iqn.2024-01.lab:init"]
 E
 within ibft "$RDMASTOR" iscsistart -b --dry-run --json \
 	-P iface.transport_name=iser -i iqn.2024-01.lab:me >out

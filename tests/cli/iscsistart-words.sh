@@ -5,7 +5,7 @@
 requires jq
 a="$RDMASTOR iscsistart"
 one="-i iqn.2024-01.a:b -t iqn.2024-01.a:c -g 1 -a 127.0.0.1"
-session='.sessions[] | [.target, .address, .port, .transport, .initiator]'
+session='.sessions[] | [.target, .traddr, .trsvcid, .transport, .initiator]'
 long=$(printf 'x%.0s' $(seq 300))
 # shellcheck disable=SC2086 # several words
 {
@@ -18,14 +18,14 @@ long=$(printf 'x%.0s' $(seq 300))
 	error 2 usage '' '--param foo value' $a $one -P foo
 	error 2 usage '' 'unknown foo\.bar' $a $one -P foo.bar=1
 	error 2 usage '' 'user secret 256.bytes' $a $one -w "$long"
-	$a $one --dry-run --json >out || die "--dry-run: $?"
+	ours iscsistart $one --dry-run --json >out || die "--dry-run: $?"
 	same "--dry-run" "$(jq -c "$session" out)" \
-		'["iqn.2024-01.a:c","127.0.0.1",3260,"tcp","iqn.2024-01.a:b"]'
-	$a $one --dry-run --json -P iface.transport_name=iser -p 3261 \
+		'["iqn.2024-01.a:c","127.0.0.1","3260","tcp","iqn.2024-01.a:b"]'
+	ours iscsistart $one --dry-run --json -P iface.transport_name=iser -p 3261 \
 		-P iface.initiatorname=iqn.2024-01.a:d -P node.startup=manual >out 2>err ||
 		die "--dry-run: $?"
 	same "over iSER" "$(jq -c "$session" out)" \
-		'["iqn.2024-01.a:c","127.0.0.1",3261,"iser","iqn.2024-01.a:d"]'
+		'["iqn.2024-01.a:c","127.0.0.1","3261","iser","iqn.2024-01.a:d"]'
 	same "a name without meaning: lines" "$(wc -l <err)" 1
 	grep -q 'node\.startup' err || die "a name without meaning: $(cat err)"
 	$a $one -a '[fd00::1]' --dry-run | grep -q '\bfd00::1\b' || die "brackets"

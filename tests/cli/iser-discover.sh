@@ -64,6 +64,7 @@ ends() {
 	local begun=$SECONDS json=--json
 	[ "$2" != - ] || json=
 	error 1 "$2" 127.0.0.1 "$3" discover "$1" $json --timeout 10 "${@:4}"
+	[ "$2" = - ] || jq -e '.records == [] or .asked[0].error.errno' error.out >/dev/null || die "$1: $(cat error.out)"
 	[ $((SECONDS - begun)) -le 20 ] || die "$1: took $((SECONDS - begun)) s"
 }
 
@@ -79,10 +80,12 @@ cp out right
 portal=$(cut -d' ' -f1 out | head -1) asked ''
 cmp -s out right || die "a portal as it is printed: $(cat out err)"
 asked '' --json -q
-jq -e '.schema == "rdmastor.iser-discover" and .initiator == "iqn.x:me" and .asked[0].transport == "tcp" and .asked[0].portal == "127.0.0.1:3260" and
-	.asked[0].chap == "" and (.records | length) == 2 and
-	.records[0] == {target: "iqn.x:a", address: "127.0.0.1", port: 3260, tpgt: 1, transports: ["tcp"]} and .records[1].transports == []' out >/dev/null ||
-	die "JSON: $(cat out)"
+valid out
+jq -e '.schema == "rdmastor.iser-discover" and .initiator == "iqn.x:me" and (.asked | length) == 1 and
+	.asked[0] == {transport: "tcp", traddr: "127.0.0.1", trsvcid: "3260", redirects: 0, chap: "none"} and
+	(.records | length) == 2 and .records[1].transports == [] and
+	.records[0] == {target: "iqn.x:a", traddr: "127.0.0.1", trsvcid: "3260", tpgt: 1, transports: ["tcp"]}' \
+	out >/dev/null || die "JSON: $(cat out)"
 asked '' --no-probe
 [ $? = 0 ] && [ ! -s err ] && cmp -s out right || die "--no-probe: $(cat out err)"
 asked pieces --no-probe

@@ -20,7 +20,7 @@ o="$RDMASTOR iser-logout"
 	error 1 not-found /dev/null 'session URI session1 /dev/sda' $o --json /dev/null
 	for gone in iscsi://127.0.0.1:9/iqn.x:gone iser://127.0.0.1:9 '-T iqn.x:gone -p 127.0.0.1:9,1' '-p 127.0.0.1:9 -t tcp'; do
 		$o $gone >out && [ -s out ] || die "$gone: $(cat out)"
-		$o --json $gone >out
+		ours iser-logout --json $gone >out
 		jq -e '.schema == "rdmastor.iser-logout" and .sessions == []' out >/dev/null ||
 			die "$gone: the document"
 	done

@@ -14,7 +14,7 @@
 static const struct {
 	const char *name;
 	unsigned len;
-} algs[] = { { "MD5", 16 }, { "SHA1", 20 }, { "SHA-256", 32 }, { "SHA3-256", 32 } };
+} algs[] = { { "md5", 16 }, { "sha1", 20 }, { "sha256", 32 }, { "sha3-256", 32 } };
 #define ALGS (sizeof(algs) / sizeof(algs[0]))
 
 const char *iscsi_chap_name(unsigned alg)

@@ -8,7 +8,7 @@
 
 #define ISCSI_CHAP_DIGEST_MAX 32
 
-const char *iscsi_chap_name(unsigned alg); /* "SHA3-256"; NULL: none of ours */
+const char *iscsi_chap_name(unsigned alg); /* as iscsi_chap_algs() reads it; NULL: none of ours */
 /* digest(id, secret, challenge); its length, 0: no such algorithm. */
 unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len,
 	uint8_t digest[ISCSI_CHAP_DIGEST_MAX]);
