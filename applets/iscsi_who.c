@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Options before keys of the URI before the environment, for each of name, user and secret. */
+/* Name, user and secrets of the initiator: options first, then keys of the URI, then the environment. */
 #include "iscsi_who.h"
 #include "kernel.h"
 #include "secret.h"
@@ -15,7 +15,7 @@ static const char *first(const char *a, const char *b, const char *c)
 	return a ? a : b ? b : c;
 }
 
-/* NULL where there is none; too long ones are told as what they are. */
+/* *secret is NULL without one. */
 static int read_secret(const struct call *call, struct iscsi_who *who, const struct iscsi_who_options *opts,
 	struct uri *uri, unsigned i, const char **secret)
 {
@@ -33,7 +33,7 @@ static int read_secret(const struct call *call, struct iscsi_who *who, const str
 	else
 		*secret = plain;
 	if (!err && *secret && (!**secret || strlen(*secret) > ISCSI_SECRET - 2))
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "a secret has 1 to %u bytes", ISCSI_SECRET - 2);
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "CHAP secret: must be 1 to %u bytes", ISCSI_SECRET - 2);
 	else if (!err && *secret && strlen(*secret) < SECRET_LEAST)
 		call_note(call, "the %sCHAP secret has %zu bytes: RFC 7143 requires at least %d",
 			i ? "target's " : "", strlen(*secret), SECRET_LEAST);
@@ -57,15 +57,15 @@ static int read_auth(const struct call *call, struct iscsi_who *who, const struc
 	if (err)
 		return err;
 	if (auth->user && !auth->secret) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "the secret of user '%s' is missing", auth->user);
-		return diag_hint(diag, "--secret-file, --secret-fd or LIBISCSI_CHAP_PASSWORD in the environment gives it"), -EINVAL;
+		diag_set(diag, DIAG_USAGE, EINVAL, "no secret for user '%s'", auth->user);
+		return diag_hint(diag, "use --secret-file FILE, --secret-fd N or LIBISCSI_CHAP_PASSWORD in the environment"), -EINVAL;
 	}
 	if (!auth->user && auth->secret)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "a secret, but no user that it is of: --user");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "a secret needs --user");
 	if (!auth->target_secret && auth->target_user)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the secret of the target, '%s', is missing: --target-secret-file", auth->target_user);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no secret for target user '%s': expected --target-secret-file", auth->target_user);
 	if (auth->target_secret && !auth->user)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "a target proves itself only to who does: --user and --secret-file are missing");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "mutual CHAP also needs --user and --secret-file");
 	return 0;
 }
 
@@ -80,9 +80,9 @@ static int read_name(struct call *call, const char *wanted, struct iscsi_who *wh
 	if (err)
 		return err;
 	if (call->loop.verbose)
-		call_note(call, "initiator name %s (%s)", who->name.name, who->name.from);
+		call_note(call, "initiator name %s (from %s)", who->name.name, who->name.from);
 	if (who->name.random)
-		call_note(call, "initiator name made up for this run: %s", who->name.name);
+		call_note(call, "random initiator name for this run: %s", who->name.name);
 	who->from.initiator = who->name.name;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iscsistart: logs in to one iSCSI target, or to those that the boot firmware names. A link of this name is open-iscsi's tool: its words,
- * output and statuses. */
+/* iscsistart: log in to one iSCSI target, or to those of the boot firmware. Called by a link of this name it has the options, output and
+ * exit statuses of open-iscsi's tool. */
 #include "iscsistart_fw.h"
 #include "iscsistart_login.h"
 #include "iser_keep.h"
@@ -16,21 +16,21 @@
 
 #define AT(field) offsetof(struct start_options, field)
 static const struct opt rows[] = {
-	{ "config", 'c', OPT_TEXT, AT(config), "FILE", "with -b: settings, instead of /etc/iscsi/iscsid.conf" },
-	{ "initiatorname", 'i', OPT_TEXT, AT(initiator), "NAME", "who we are to the target" },
-	{ "targetname", 't', OPT_TEXT, AT(target), "NAME", "the target" },
-	{ "tgpt", 'g', OPT_TEXT, AT(tgpt), "N", "its portal group; the target's own word counts" },
-	{ "address", 'a', OPT_TEXT, AT(address), "ADDRESS", "where it is" },
-	{ "port", 'p', OPT_TEXT, AT(port), "N", "default 3260" },
-	{ "username", 'u', OPT_TEXT, AT(user[0]), "NAME", "our name for CHAP" },
-	{ "password", 'w', OPT_TEXT, AT(secret[0]), "SECRET", "our secret" },
-	{ "username-in", 'U', OPT_TEXT, AT(user[1]), "NAME", "what the target calls itself in mutual CHAP" },
-	{ "password-in", 'W', OPT_TEXT, AT(secret[1]), "SECRET", "the target's secret" },
-	{ "debug", 'd', OPT_TEXT, AT(debug), "N", "from 1 on: tell each step" },
-	{ "fwparam-connect", 'b', OPT_FLAG, AT(connect), NULL, "log in to the targets that the boot firmware names (iBFT)" },
-	{ "fwparam-network", 'N', OPT_FLAG, AT(network), NULL, "set up the network as the firmware had it" },
-	{ "fwparam-print", 'f', OPT_FLAG, AT(print), NULL, "print what the firmware names" },
-	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE", "a setting of open-iscsi's records; iface.transport_name=iser: over iSER" },
+	{ "config", 'c', OPT_TEXT, AT(config), "FILE", "with -b: file with settings; default /etc/iscsi/iscsid.conf" },
+	{ "initiatorname", 'i', OPT_TEXT, AT(initiator), "NAME", "name of this initiator" },
+	{ "targetname", 't', OPT_TEXT, AT(target), "NAME", "name of the target" },
+	{ "tgpt", 'g', OPT_TEXT, AT(tgpt), "N", "portal group tag, only printed" },
+	{ "address", 'a', OPT_TEXT, AT(address), "ADDRESS", "address of the portal" },
+	{ "port", 'p', OPT_TEXT, AT(port), "N", "port of the portal; default 3260" },
+	{ "username", 'u', OPT_TEXT, AT(user[0]), "NAME", "CHAP user name" },
+	{ "password", 'w', OPT_TEXT, AT(secret[0]), "SECRET", "CHAP secret" },
+	{ "username-in", 'U', OPT_TEXT, AT(user[1]), "NAME", "required CHAP name of the target in mutual CHAP" },
+	{ "password-in", 'W', OPT_TEXT, AT(secret[1]), "SECRET", "the target's secret: enables mutual CHAP" },
+	{ "debug", 'd', OPT_TEXT, AT(debug), "N", "1 or more: report each step" },
+	{ "fwparam-connect", 'b', OPT_FLAG, AT(connect), NULL, "log in to the targets of the boot firmware (iBFT)" },
+	{ "fwparam-network", 'N', OPT_FLAG, AT(network), NULL, "set up the network as in the iBFT" },
+	{ "fwparam-print", 'f', OPT_FLAG, AT(print), NULL, "print the iBFT" },
+	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE", "setting by its name in open-iscsi's records; iface.transport_name=iser selects iSER" },
 	ISER_KEEP_ROW(struct start_options, keeper),
 	{ "version", 'v', OPT_FLAG, AT(version), NULL, "print the version" },
 	{ 0 },
@@ -126,7 +126,7 @@ static int one_session(struct start *s)
 	snprintf(wish->host, sizeof(wish->host), "%.*s", (int)strcspn(opts->address + (*opts->address == '['), "]"), opts->address + (*opts->address == '['));
 	for (unsigned i = 0; i < 2; i++) {
 		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_WISH_TEXT) || (opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_WISH_TEXT))
-			return wrong(s, "A user or secret has more than 256 bytes");
+			return wrong(s, "user name or secret too long: must be at most 256 bytes");
 		strcpy(wish->user[i], opts->user[i] ? opts->user[i] : "");
 		strcpy(wish->secret[i], opts->secret[i] ? opts->secret[i] : "");
 	}
@@ -154,9 +154,9 @@ static int firmware_sessions(struct start *s)
 	if (!ibft)
 		return diag_sys(diag, ENOMEM, "iBFT"), EXIT_FAILED;
 	if (!kernel_ibft(s->root, ibft, diag) && !ibft->targets)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the firmware's iBFT names no target");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target in the iBFT");
 	else if (!diag->err && !ibft->initiator[0] && !s->opts->initiator)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the firmware's iBFT names no initiator: -i does");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no initiator name in the iBFT: expected -i NAME");
 	if (diag->err) {
 		out_line(s->call->out, "Could not get boot entry.");
 		goto done;
@@ -218,7 +218,7 @@ static void tell_session(struct start *s, const struct start_session *session)
 	if (want->why.err)
 		return;
 	if (want->existed)
-		start_tell(s->call, "session%u to this target is there already", want->sid);
+		start_tell(s->call, "session%u to this target already exists", want->sid);
 	else
 		start_tell(s->call, "Connection%u:0 to [target: %s, portal: %s,%u] through [iface: %s] is operational now", want->sid, session->wish.name,
 			session->wish.host, session->wish.port, want->carrier == ISCSI_ISER ? "iser" : "default");
@@ -246,7 +246,7 @@ static int result(struct start *s)
 		*s->call->diag = s->session->want.why;
 		diag_ctx(s->call->diag, "%s", s->session->wish.name);
 	} else {
-		diag_set(s->call->diag, DIAG_IO, EIO, "none of %u targets was logged in to", failed);
+		diag_set(s->call->diag, DIAG_IO, EIO, "all %u logins failed", failed);
 	}
 	return EXIT_FAILED;
 }
@@ -261,7 +261,7 @@ static int take_name(struct start *s)
 	return 0;
 }
 
-/* Who wants a target to prove itself and could not be asked to is not let in by one that does not. */
+/* Mutual CHAP that is only half configured must not end in a login without it. */
 static int check_secrets(struct start *s)
 {
 	for (unsigned i = 0; i < s->sessions; i++) {
@@ -270,7 +270,7 @@ static int check_secrets(struct start *s)
 
 		if (!in || (wish->secret[0][0] && wish->secret[1][0]))
 			continue;
-		diag_set(s->call->diag, DIAG_USAGE, EINVAL, wish->secret[0][0] ? "the target is to prove itself, but its secret is not given" :
+		diag_set(s->call->diag, DIAG_USAGE, EINVAL, wish->secret[0][0] ? "mutual CHAP also needs the target's secret: --password-in" :
 			"CHAP configuration has incoming authentication credentials but has no outgoing credentials configured.");
 		return EXIT_FAILED;
 	}
@@ -340,7 +340,7 @@ static void forget(struct start *s)
 	free(s->from);
 }
 
-/* By the tool's name its statuses; what was wrong is told by what it says. */
+/* Called by the tool's name: its statuses and its form of messages. */
 static int end(struct call *call, int rc)
 {
 	struct diag *diag = call->diag;
@@ -381,7 +381,7 @@ static int run(struct call *call)
 const struct applet applet_iscsistart = {
 	.name = START_NAME,
 	.operands = "",
-	.summary = "log in to an iSCSI target, or to those the boot firmware names",
+	.summary = "log in to an iSCSI target, or to those of the boot firmware",
 	.opts = rows,
 	.examples = "  rdmastor iscsistart -i iqn.2024-01.example:host -t iqn.2024-01.example:disk \\\n"
 		    "      -g 1 -a 10.0.0.1 -P iface.transport_name=iser\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The firmware's table as records of open-iscsi's, and the network set up as it says. */
+/* Print the iBFT as records of open-iscsi, and set up the network by it. */
 #include "iscsistart_fw.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void row_number(struct call *call, const char *name, unsigned value)
 	out_u64(call->out, name, NULL, value);
 }
 
-/* A firmware that leaves no origin may still name the server it asked; some write zeroes for it. */
+/* Firmware that reports no origin may still name its DHCP server; some write zeroes there. */
 static bool by_dhcp(const struct ibft_nic_info *nic)
 {
 	return nic->origin == DHCP || (nic->dhcp[0] && strcmp(nic->dhcp, "0.0.0.0"));
@@ -89,7 +89,7 @@ static int set_up(struct call *call, int root, const struct ibft *ibft)
 		if (opts->common.dry_run)
 			continue;
 		if (!nic)
-			diag_set(&why, DIAG_PROTOCOL, EPROTO, "the iBFT names no NIC for %s", target->name);
+			diag_set(&why, DIAG_PROTOCOL, EPROTO, "no NIC for %s in the iBFT", target->name);
 		if (!why.err)
 			kernel_ibft_network(root, nic, target, &why);
 		if (!why.err)
@@ -110,7 +110,7 @@ static int with_table(struct call *call, int root, const char *missing, int (*us
 	if (!ibft)
 		return diag_sys(why, ENOMEM, "iBFT"), EXIT_FAILED;
 	if (!kernel_ibft(root, ibft, why) && !ibft->targets)
-		diag_set(why, DIAG_NOT_FOUND, ENOENT, "the firmware's iBFT names no target");
+		diag_set(why, DIAG_NOT_FOUND, ENOENT, "no target in the iBFT");
 	if (why->err)
 		out_line(call->out, "%s", missing);
 	else

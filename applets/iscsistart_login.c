@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iscsistart's sessions: all at once, tried again while that may help, with open-iscsi's numbers for what went wrong. */
+/* Sessions of iscsistart: logged in in parallel with retries; open-iscsi's error numbers. */
 #include "iscsistart_login.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void tell_login(struct start *s, const struct start_session *session)
 	out_line(s->call->out, START_NAME ": Logging into %s %s:%u,%d", wish->name, wish->host, wish->port, wish->tpgt);
 }
 
-/* Lives until the wish does. */
+/* Needs: the wish stays where it is. */
 static void fill_want(struct start *s, unsigned i)
 {
 	struct start_session *session = &s->session[i];
@@ -25,7 +25,7 @@ static void fill_want(struct start *s, unsigned i)
 	struct iscsi_auth *auth = &from->auth;
 
 	from->initiator = s->initiator;
-	if (wish->secret[0][0]) /* a user alone is none, as with open-iscsi */
+	if (wish->secret[0][0]) /* a user without a secret is ignored, as by open-iscsi */
 		*auth = (struct iscsi_auth){ .user = wish->user[0], .secret = wish->secret[0] };
 	if (wish->secret[1][0])
 		auth->target_secret = wish->secret[1];
@@ -46,7 +46,7 @@ static uint8_t status_class(const struct iscsi_want *want)
 	return (uint8_t)(want->status >> 8);
 }
 
-/* Not what would be the same again. */
+/* Could a retry succeed? */
 static bool may_help(const struct start_session *session)
 {
 	const struct iscsi_want *want = &session->want;
@@ -104,7 +104,7 @@ static bool settle(struct start *s, bool last)
 		session->over = last || !may_help(session);
 		again |= !session->over;
 		if (!session->over && s->call->loop.verbose)
-			start_tell(s->call, "%s: %s; trying again", session->wish.name, session->want.why.text);
+			start_tell(s->call, "%s: %s; retrying", session->wish.name, session->want.why.text);
 	}
 	return again;
 }
@@ -153,7 +153,7 @@ unsigned start_error(const struct start_session *session, const char **text)
 		number = 24;
 	else if (status_class(want) == ISCSI_LOGIN_INITIATOR)
 		number = 19;
-	else if (status_class(want) == ISCSI_LOGIN_TARGET) /* what was tried until the time was up ends so */
+	else if (status_class(want) == ISCSI_LOGIN_TARGET) /* retried until the time was up */
 		number = 8;
 	for (i = 0; i < sizeof(errors) / sizeof(errors[0]) - 1 && errors[i].number != (number ? number : 9); i++)
 		;

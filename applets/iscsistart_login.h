@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Sessions as iscsistart makes them. */
+/* Sessions of iscsistart. */
 #pragma once
 #include "iscsi_attach.h"
 #include "iscsistart_words.h"
@@ -25,9 +25,9 @@ struct start { /* one run */
 	struct start_session *session;
 	unsigned sessions;
 };
-void start_tell(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* on stderr, by the name it was called by */
-/* What -c and then -P say. Positive: a status, with the reason in call->diag. */
+void start_tell(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* on stderr, with the name that it was called by */
+/* Read -c, then -P. Positive: an exit status, with the reason in call->diag. */
 int start_settings(struct start *);
-/* All of them, tried again as long as that may help. Each tells for itself in want.why. */
+/* All of them, with retries. Each has its result in want.why. */
 int start_login(struct start *);
-unsigned start_error(const struct start_session *, const char **text); /* its number with open-iscsi, and the words */
+unsigned start_error(const struct start_session *, const char **text); /* open-iscsi's error number and text */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Names of open-iscsi's records, from -P and from iscsid.conf, turned into settings. */
+/* Settings by open-iscsi's record names, from -P and iscsid.conf. */
 #include "iscsistart_login.h"
 #include <errno.h>
 #include <string.h>
 
-#define RETRY_MAX 30 /* iscsistart's own, to bridge the time until a switch forwards */
+#define RETRY_MAX 30 /* open-iscsi's value, to bridge the time until a switch forwards */
 
-/* Of a record, and of no consequence here: what daemon, database and offload cards do with it. */
+/* Known names without effect here: for the daemon, the database or offload cards. */
 static bool is_other(const char *name)
 {
 	static const char *const others[] = { "node.startup", "node.leading_login", "node.session.scan", "node.session.reopen_max", "node.session.initial_cmdsn",
@@ -24,7 +24,7 @@ static bool is_other(const char *name)
 static int take_text(char *to, size_t room, const char *name, const char *value, struct diag *diag)
 {
 	if (strlen(value) >= room)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "%s: more than %zu bytes", name, room - 1);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "%s: too long: must be at most %zu bytes", name, room - 1);
 	strcpy(to, value);
 	return 0;
 }
@@ -34,7 +34,7 @@ static int take_transport(struct start *s, const char *value, struct diag *diag)
 	s->iser = !strcmp(value, "iser");
 	if (s->iser || !strcmp(value, "tcp"))
 		return 0;
-	return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "iface.transport_name: '%s' is neither tcp nor iser", value);
+	return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "iface.transport_name: invalid value '%s': expected tcp or iser", value);
 }
 
 static int take_retries(struct start *s, const char *name, const char *value, struct diag *diag)
@@ -63,7 +63,7 @@ static int take_secret(struct start *s, const char *name, const char *value, str
 	return -ENOENT;
 }
 
-/* -ENOENT: there is no such name. */
+/* -ENOENT: no such name. */
 static int take(struct start *s, const char *name, const char *value, struct diag *diag)
 {
 	int err = -ENOENT;
@@ -74,7 +74,7 @@ static int take(struct start *s, const char *name, const char *value, struct dia
 		return take_text(s->netdev, sizeof(s->netdev), name, value, diag);
 	if (!strcmp(name, "iface.hwaddress"))
 		return kernel_mac_netdev(s->root, value, s->netdev) ? 0 :
-								       diag_set(diag, DIAG_NO_DEVICE, ENODEV, "iface.hwaddress: no network interface has the address '%.40s'", value);
+								       diag_set(diag, DIAG_NO_DEVICE, ENODEV, "iface.hwaddress: no network interface with the address '%.40s'", value);
 	if (!strcmp(name, "iface.initiatorname"))
 		return take_text(s->initiator, sizeof(s->initiator), name, value, diag);
 	if (!strcmp(name, "node.session.initial_login_retry_max"))
@@ -103,7 +103,7 @@ static int take_param(struct start *s, const char *param)
 	if (!err)
 		return 0;
 	if (err == -ENOENT && is_other(name)) {
-		start_tell(s->call, "%s has no meaning here", name);
+		start_tell(s->call, "%s is ignored: for iscsid or offload cards only", name);
 		return 0;
 	}
 	if (err == -ENOENT)
@@ -113,7 +113,7 @@ static int take_param(struct start *s, const char *param)
 	return EXIT_FAILED;
 }
 
-/* Of the file only what is understood counts: it is the daemon's too. Users and secrets are the firmware's. */
+/* Unknown names in the file are ignored, as it is the daemon's too. Users and secrets are the firmware's. */
 static int take_line(const char *name, const char *value, void *arg)
 {
 	struct start *s = arg;
@@ -136,7 +136,7 @@ int start_settings(struct start *s)
 		rc = kernel_iscsi_conf_file(s->root, opts->config, take_line, s, s->call->diag);
 	if (rc)
 		return EXIT_FAILED;
-	s->set.noop_interval = s->set.noop_timeout = 0; /* iscsistart's own, whatever the file says: there was nobody to answer */
+	s->set.noop_interval = s->set.noop_timeout = 0; /* as open-iscsi's iscsistart, which leaves no process to answer pings */
 	s->retry_max = RETRY_MAX;
 	for (unsigned i = 0; i < opts->params.count && !rc; i++)
 		rc = take_param(s, opts->params.item[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What iscsistart was told. */
+/* The options of iscsistart. */
 #pragma once
 #include "applet.h"
 

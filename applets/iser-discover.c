@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iser-discover: what iSCSI targets a portal knows, printed as iscsiadm does, and over what each portal answers. Asking is core/proto/iscsi's. */
+/* iser-discover: list the iSCSI targets of a portal as iscsiadm does, and probe each portal. The discovery sessions are core/proto/iscsi's. */
 #include "iser_show.h"
 #include "iser_target.h"
 #include "kernel.h"
@@ -23,8 +23,8 @@ struct discover_options {
 };
 
 static const struct opt rows[] = {
-	{ "transport", 't', OPT_TEXT, offsetof(struct discover_options, transport), "auto|iser|tcp", "how to ask; auto, the default: both ways" },
-	{ "no-probe", 0, OPT_FLAG, offsetof(struct discover_options, no_probe), NULL, "do not try over what each portal answers" },
+	{ "transport", 't', OPT_TEXT, offsetof(struct discover_options, transport), "auto|iser|tcp", "transports to ask and probe over; auto: both; default auto, or by the URI" },
+	{ "no-probe", 0, OPT_FLAG, offsetof(struct discover_options, no_probe), NULL, "do not probe the listed portals" },
 	ISCSI_WHO_ROWS(struct discover_options),
 	{ 0 },
 };
@@ -96,7 +96,7 @@ static int read_string(struct discovery *d, const char *text, struct diag *diag)
 	int err = kernel_iscsi_string(text, wish, diag);
 
 	if (!err && !wish->host[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the string names no host to ask");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in the string: expected iscsi:HOST::PORT::IQN");
 	if (err)
 		return err;
 	wish->name[0] = wish->netdev[0] = 0;
@@ -284,7 +284,7 @@ static void tell_portal(const struct discovery *d, const struct portal *portal)
 	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
 		if (portal->probe[c])
 			why = portal->probe[c]->why.text;
-	call_note(d->call, "%s%s%s:%u does not answer: %s", open, r->host, close, r->port, why);
+	call_note(d->call, "%s%s%s:%u: no answer: %s", open, r->host, close, r->port, why);
 }
 
 static int probe(struct discovery *d)
@@ -365,8 +365,8 @@ static int run(struct discovery *d)
 	out_end(out);
 	if (err || count)
 		return err;
-	diag_set(d->call->diag, DIAG_NOT_FOUND, ENOENT, "the portal lists no target for %s", d->who.name.name);
-	return diag_hint(d->call->diag, "the name may be missing in the target's access list: --initiator gives another"), -ENOENT;
+	diag_set(d->call->diag, DIAG_NOT_FOUND, ENOENT, "no target is listed for %s", d->who.name.name);
+	return diag_hint(d->call->diag, "add this name to the target's access list, or use another: --initiator NAME"), -ENOENT;
 }
 
 static int discover(struct call *call)
@@ -404,7 +404,7 @@ const struct applet applet_iser_discover = {
 	.name = "iser-discover",
 	.operands = "PORTAL",
 	.schemes = SCHEME_ISCSI,
-	.summary = "list what iSCSI targets a portal knows, over iSER and TCP",
+	.summary = "list the iSCSI targets of a portal, over iSER and TCP",
 	.opts = rows,
 	.defaults = &defaults,
 	.foreign = foreign,

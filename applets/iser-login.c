@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iser-login: iSCSI targets as block devices of this machine, through the kernel's initiators; and the settings of sessions that there are. */
+/* iser-login: attach iSCSI targets as block devices through the kernel's initiators, or change settings of a session. */
 #include "iser_keep.h"
 #include "iser_boot.h"
 #include "iser_loss.h"
@@ -31,13 +31,13 @@ struct login_options {
 static const struct opt rows[] = {
 	ISER_NAME_ROWS(struct login_options),
 	ISER_BOOT_ROWS(struct login_options),
-	{ "tpgt", 0, OPT_TEXT, offsetof(struct login_options, tpgt), "NUMBER", "the portal group it has to be" },
+	{ "tpgt", 0, OPT_TEXT, offsetof(struct login_options, tpgt), "NUMBER", "required portal group tag of the portal; default: any" },
 	ISCSI_WHO_ROWS(struct login_options),
-	{ "src", 0, OPT_TEXT, offsetof(struct login_options, src), "ADDRESS", "TCP: the address to leave from" },
-	{ "iface", 0, OPT_TEXT, offsetof(struct login_options, iface), "NETDEV", "TCP: the network interface to leave by" },
-	{ "lun", 0, OPT_TEXT, offsetof(struct login_options, lun), "NUMBER|all", "wait for this unit, and print it alone" },
+	{ "src", 0, OPT_TEXT, offsetof(struct login_options, src), "ADDRESS", "TCP: source address" },
+	{ "iface", 0, OPT_TEXT, offsetof(struct login_options, iface), "NETDEV", "TCP: network interface to use" },
+	{ "lun", 0, OPT_TEXT, offsetof(struct login_options, lun), "NUMBER|all", "LUN to wait for and to print; default all" },
 	ISER_SET_ROWS
-	{ "no-wait", 0, OPT_FLAG, offsetof(struct login_options, no_wait), NULL, "do not wait for the block devices" },
+	{ "no-wait", 0, OPT_FLAG, offsetof(struct login_options, no_wait), NULL, "return without waiting for the block devices" },
 	ISER_KEEP_ROW(struct login_options, keeper),
 	{ "print", 0, OPT_TEXT, offsetof(struct login_options, print), "dev|by-id", "print only the paths of the block devices" },
 	{ 0 },
@@ -116,7 +116,7 @@ static int read_way(const struct login_options *opts, struct iser_target *target
 
 	*netdev = opts->iface ? opts->iface : iface_key;
 	if ((from || *netdev) && target->carrier == ISCSI_ISER)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: over iSER the kernel goes by its routes alone", from ? "--src" : "--iface");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: not supported over iSER: the kernel follows its routes", from ? "--src" : "--iface");
 	return from ? addr_resolve(src, from, 0, ADDR_LOOKUP_MS, diag) : 0;
 }
 
@@ -132,7 +132,7 @@ static bool same_addr(const struct addr *a, const struct addr *b)
 	return !strcmp(addr_text(a, one), addr_text(b, other));
 }
 
-/* Whoever is named twice is logged in to once; another unit of his is one more to wait for. */
+/* Log in once per target; extra LUNs only extend the wait list. */
 static bool is_twice(const struct login *login, const struct iscsi_want *want)
 {
 	for (unsigned i = 0; i < login->count; i++) {
@@ -146,7 +146,7 @@ static bool is_twice(const struct login *login, const struct iscsi_want *want)
 	return false;
 }
 
-/* One target: as many wants as it is to have sessions. */
+/* One target: a want for each of its sessions. */
 static int read_target(struct login *login, unsigned index)
 {
 	struct call *call = login->call;
@@ -173,8 +173,8 @@ static int read_target(struct login *login, unsigned index)
 	if (ms && !(order->given & 1u << ISER_login_timeout))
 		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	if (!*target->name) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "names no target: iser://HOST/IQN or --target");
-		diag_hint(call->diag, "rdmastor iser-discover %s://%s lists them", target->carrier == ISCSI_ISER ? "iser" : "iscsi", addr_text(&target->portal, at));
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "no target name: expected iser://HOST/IQN, or --target");
+		diag_hint(call->diag, "list the targets with: rdmastor iser-discover %s://%s", target->carrier == ISCSI_ISER ? "iser" : "iscsi", addr_text(&target->portal, at));
 		return -EINVAL;
 	}
 	want.lun = target->lun;
@@ -183,7 +183,7 @@ static int read_target(struct login *login, unsigned index)
 	if (is_twice(login, &want))
 		return 0;
 	if (login->count + want.set.nr_sessions > SESSIONS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "more than %d sessions at once", SESSIONS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d", SESSIONS);
 	want.from = &order->who.from;
 	order->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < order->count; want.nth++) {
@@ -218,7 +218,7 @@ static int read_call(struct login *login)
 	return err;
 }
 
-/* What was not said stays as the session has it, should it have to log in again. */
+/* Settings that are not given keep the session's values if it has to log in again. */
 static void keep_settings(struct iscsi_want *want, uint32_t given, const struct kernel_iscsi_tmo *tmo)
 {
 	const struct {
@@ -238,7 +238,7 @@ static void keep_settings(struct iscsi_want *want, uint32_t given, const struct 
 			*kept[i].wanted = kept[i].now;
 }
 
-/* With --transport auto a session over TCP is as good as one over iSER. */
+/* With --transport auto a session over TCP counts like one over iSER. */
 static void choose_existing(struct login *login)
 {
 	struct kernel_iscsi_session *list;
@@ -264,7 +264,7 @@ static void choose_existing(struct login *login)
 	free(list);
 }
 
-/* --transport auto: where nobody answered over iSER, TCP. */
+/* --transport auto: fall back to TCP if iSER got no answer. */
 static int try_tcp(struct login *login, struct loop *loop)
 {
 	int err = 0;
@@ -295,7 +295,7 @@ static uint32_t live_settings(void)
 	return live;
 }
 
-/* Of sessions that were there already, what was said and can still be changed. */
+/* Apply the given settings to sessions that existed, as far as they can change. */
 static void adjust(struct login *login, struct loop *loop)
 {
 	for (unsigned i = 0; i < login->targets.count; i++)
@@ -308,7 +308,7 @@ static void adjust(struct login *login, struct loop *loop)
 		}
 }
 
-/* The failure that is told at the end is the first. */
+/* The first failure becomes the command's. */
 static int show_all(struct login *login)
 {
 	struct call *call = login->call;
@@ -378,7 +378,7 @@ static int log_in(struct login *login)
 	return err ? err : show_all(login);
 }
 
-/* "session1", "/dev/sda": its settings are changed, its disks shown. */
+/* "session1", "/dev/sda": change its settings, print its disks. */
 static int adjust_one(struct login *login, const char *word)
 {
 	struct call *call = login->call;
@@ -418,20 +418,26 @@ static int adjust_one(struct login *login, const char *word)
 static int check_words(const struct call *call)
 {
 	const struct login_options *opts = call->opts;
+	const char *word = NULL;
 	unsigned sessions = 0;
 
 	if (opts->boot.from_cmdline + opts->boot.ibft + (call->operands || opts->words.portals.count || opts->words.target) > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "targets that are named, --from-cmdline and --ibft: give one of them");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--from-cmdline, --ibft and named targets exclude each other");
 	if (opts->boot.from_cmdline || opts->boot.ibft)
 		return 0;
 	for (unsigned i = 0; i < call->operands; i++)
-		sessions += iser_is_session(call->operand[i]);
+		if (iser_is_session(call->operand[i])) {
+			word = call->operand[i];
+			sessions++;
+		}
 	if (!call->operands && !opts->words.portals.count && !opts->words.target) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "whom to log in to is missing: a URI, iser://HOST/IQN, or --target and --portal");
-		return diag_hint(call->diag, "rdmastor iser-discover lists what a portal has"), -EINVAL;
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "no target given: expected iser://HOST/IQN, or --target and --portal");
+		return diag_hint(call->diag, "list the targets of a portal with: rdmastor iser-discover HOST"), -EINVAL;
 	}
-	if (sessions && (sessions != 1 || call->operands != 1 || opts->words.portals.count || opts->words.target))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is no URI; a session that is there is named alone", call->operand[0]);
+	if (sessions && (sessions != 1 || call->operands != 1 || opts->words.portals.count || opts->words.target)) {
+		diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s': an existing session must be the only operand", word);
+		return diag_hint(call->diag, "name a target with: rdmastor iser-login -T IQN -p HOST[:PORT]"), -EINVAL;
+	}
 	return 0;
 }
 
@@ -463,7 +469,7 @@ static int run(struct call *call)
 	free(login.want);
 	free(login.spelling);
 	for (unsigned i = 0; i < call->operands; i++)
-		uri_hide(call->operand[i]); /* the keeper goes on with a copy of this memory */
+		uri_hide(call->operand[i]); /* the keeper is a fork of this process */
 	if (login.there && !opts->common.dry_run)
 		iser_keep(call, login.root, opts->keeper);
 	close(login.root);
@@ -474,7 +480,7 @@ const struct applet applet_iser_login = {
 	.name = "iser-login",
 	.operands = "[URI|SESSION|DEVICE]...",
 	.schemes = SCHEME_ISCSI,
-	.summary = "make an iSCSI target's disks block devices of this machine, over iSER or TCP",
+	.summary = "attach iSCSI targets as block devices, over iSER or TCP",
 	.opts = rows,
 	.defaults = &defaults,
 	.foreign = foreign,

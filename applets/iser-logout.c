@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iser-logout: ends iSCSI sessions of the kernel, named in any of the ways they can be. */
+/* iser-logout: end iSCSI sessions of the kernel, named by target, session or disk. */
 #include "iser_show.h"
 #include "iser_target.h"
 #include "kernel.h"
@@ -21,8 +21,8 @@ struct logout_options {
 
 static const struct opt rows[] = {
 	ISER_NAME_ROWS(struct logout_options),
-	{ "all", 0, OPT_FLAG, offsetof(struct logout_options, all), NULL, "every iSCSI session but those that the system runs on" },
-	{ "force", 0, OPT_FLAG, offsetof(struct logout_options, force), NULL, "also what is in use; what is not written yet is lost" },
+	{ "all", 0, OPT_FLAG, offsetof(struct logout_options, all), NULL, "end all iSCSI sessions except those with the root file system" },
+	{ "force", 0, OPT_FLAG, offsetof(struct logout_options, force), NULL, "end sessions in use too; unwritten data is lost" },
 	{ 0 },
 };
 
@@ -85,7 +85,7 @@ static void choose_all(struct logout *logout)
 	for (unsigned i = 0; i < logout->count; i++) {
 		logout->chosen[i] = !kernel_scsi_has_root(logout->root, logout->list[i].host);
 		if (!logout->chosen[i])
-			call_note(logout->call, "session%u: left alone: the system runs on it", logout->list[i].sid);
+			call_note(logout->call, "session%u: kept: it holds the root file system", logout->list[i].sid);
 	}
 }
 
@@ -123,7 +123,7 @@ static int refuse_used(int root, const struct kernel_iscsi_session *session, str
 	if (!who[0])
 		return 0;
 	diag_set(diag, DIAG_BUSY, EBUSY, "session%u is in use: %s", session->sid, who);
-	return diag_hint(diag, "--force ends it nevertheless; what is not written yet is lost then"), -EBUSY;
+	return diag_hint(diag, "unmount its disks first; --force ends it and loses unwritten data"), -EBUSY;
 }
 
 static int end_one(struct logout *logout, const struct kernel_iscsi_session *session, struct diag *diag)
@@ -135,7 +135,7 @@ static int end_one(struct logout *logout, const struct kernel_iscsi_session *ses
 	int err = opts->force ? 0 : refuse_used(logout->root, session, diag);
 
 	if (!err && strcmp(session->transport, "iser") && strcmp(session->transport, "tcp"))
-		err = diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "session%u is of %s, which is not ours to end", session->sid, session->transport);
+		err = diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "session%u: transport %s is not supported: expected iser or tcp", session->sid, session->transport);
 	if (err || opts->common.dry_run)
 		return err;
 	kernel_scsi_luns(logout->root, session->host, &luns, &count, NULL);
@@ -162,7 +162,7 @@ static void show(struct call *call, const struct kernel_iscsi_session *session, 
 	out_end(out);
 }
 
-/* The failure that is told is the first. */
+/* The first failure becomes the command's. */
 static int end_all(struct logout *logout)
 {
 	struct call *call = logout->call;
@@ -187,7 +187,7 @@ static int end_all(struct logout *logout)
 	}
 	out_end(call->out);
 	if (!chosen)
-		out_line(call->out, "%s", "nothing is logged in");
+		out_line(call->out, "%s", "no matching session");
 	return !failed ? EXIT_DONE : failed < chosen ? EXIT_PARTLY : EXIT_FAILED;
 }
 
@@ -197,9 +197,9 @@ static int check_words(const struct call *call)
 	bool named = call->operands || opts->words.portals.count || opts->words.target;
 
 	if (!named && !opts->all)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "what to log out of is missing: a URI, --target and --portal, session1, a disk, or --all");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no session given: expected a URI, --target and --portal, session1, a disk or --all");
 	if (named && opts->all)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--all and a target say different things: give one of both");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--all and a named target exclude each other");
 	return 0;
 }
 

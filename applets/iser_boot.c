@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Targets named by kernel command line and firmware, for iser-login; what they say is core/kernel's to read. */
+/* Targets of the kernel command line and the boot firmware, for iser-login; core/kernel parses them. */
 #include "iser_boot.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void tell_params(const struct call *call, const struct iscsi_wishes *w)
 {
 	for (unsigned i = 0; i < w->params; i++)
 		if (!is_setting(w->param[i]))
-			call_note(call, "rd.iscsi.param=%.*s has no meaning here", (int)strcspn(w->param[i], "="), w->param[i]);
+			call_note(call, "rd.iscsi.param=%.*s is ignored: not a setting of sessions", (int)strcspn(w->param[i], "="), w->param[i]);
 }
 
 static void tell_sources(const struct call *call, const struct iscsi_wishes *w)
@@ -48,9 +48,9 @@ static void tell_sources(const struct call *call, const struct iscsi_wishes *w)
 	if (!tells_all(call))
 		return;
 	if (w->initiator[0])
-		call_note(call, "initiator name %s (%s)", w->initiator, w->initiator_from);
+		call_note(call, "initiator name %s (from %s)", w->initiator, w->initiator_from);
 	for (unsigned i = 0; i < w->count; i++)
-		call_note(call, "%s at %s (%s)", w->wish[i].name, w->wish[i].host, w->wish[i].from);
+		call_note(call, "%s at %s (from %s)", w->wish[i].name, w->wish[i].host, w->wish[i].from);
 }
 
 static void set_up_network(struct call *call, int root, struct iscsi_wishes *w)
@@ -67,7 +67,7 @@ static void set_up_network(struct call *call, int root, struct iscsi_wishes *w)
 		if (!nic || !kernel_ibft_network(root, nic, &ibft->target[i], &why))
 			continue;
 		w->problems++;
-		call_note(call, "the firmware's network: %s", why.text);
+		call_note(call, "firmware network: %s", why.text);
 	}
 done:
 	if (ibft)
@@ -86,7 +86,7 @@ int iser_boot_read(struct call *call, const struct iser_boot_words *words, int r
 	tell_params(call, w);
 	tell_sources(call, w);
 	if (!w->count)
-		return diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "nothing to log in to: of what is wanted nothing could be understood");
+		return diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no valid target in the boot configuration");
 	if (w->network && !common->dry_run)
 		set_up_network(call, root, w);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What iser-login is to log in to by --from-cmdline and --ibft. */
+/* The targets of iser-login --from-cmdline and --ibft. */
 #pragma once
 #include "applet.h"
 #include "iscsi_attach.h"
@@ -9,11 +9,11 @@ struct iser_boot_words {
 	bool from_cmdline, ibft;
 };
 #define ISER_BOOT_ROWS(type) \
-	{ "from-cmdline", 0, OPT_FLAG, offsetof(type, boot.from_cmdline), NULL, "what the kernel command line says (iscsi:, iser:, rd.iscsi.…, iscsi_…)" }, \
-	{ "ibft", 0, OPT_FLAG, offsetof(type, boot.ibft), NULL, "what the boot firmware names" }
+	{ "from-cmdline", 0, OPT_FLAG, offsetof(type, boot.from_cmdline), NULL, "log in to the targets of the kernel command line (iscsi:, iser:, rd.iscsi.*, iscsi_*)" }, \
+	{ "ibft", 0, OPT_FLAG, offsetof(type, boot.ibft), NULL, "log in to the targets of the boot firmware (iBFT)" }
 
-/* Tells with --verbose and --dry-run where each comes from. What was not understood is told in any case and counted in w->problems. Sets up the
- * network where the command line wants the firmware's, but for a dry run. */
+/* Report the sources with --verbose and --dry-run, and invalid parts always; these are counted in w->problems. Set up the network if the
+ * command line asks for the firmware's, except in a dry run. */
 int iser_boot_read(struct call *, const struct iser_boot_words *, int root, struct iscsi_wishes *);
-/* rd.iscsi.login_retry_max: as long as so many logins may take those who did not answer are asked again, as a network may be late. */
+/* rd.iscsi.login_retry_max: retry portals that did not answer for as long as that many logins may take, as the network may be late. */
 int iser_boot_again(struct loop *, int root, struct iscsi_want *, unsigned count, const struct iscsi_wishes *, uint64_t until, struct diag *);

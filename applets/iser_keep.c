@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who logs in again, once sessions are made. */
+/* Start the keeper of iSCSI sessions. */
 #include "iser_keep.h"
 #include "iscsi_keeper.h"
 #include <errno.h>
@@ -14,7 +14,7 @@ void iser_keep(const struct call *call, int root, const char *word)
 		return;
 	err = iscsi_keeper_start(root, &pid, &why);
 	if (err && err != -EALREADY)
-		call_note(call, "nobody logs in again when a connection is lost: %s", why.text);
+		call_note(call, "lost connections will not be restored: %s", why.text);
 	else if (call->loop.verbose)
-		call_note(call, "when a connection is lost, process %d logs in again (%s)", pid, err ? "iscsid" : "the keeper");
+		call_note(call, "process %d (%s) restores lost connections", pid, err ? "iscsid" : "the keeper");
 }

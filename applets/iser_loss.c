@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Loss policies in the kernel's word for them, the replacement time-out; everything else as it is said. */
+/* Options for iSCSI settings; the loss policy becomes the kernel's replacement timeout. */
 #include "iser_loss.h"
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct is
 		if (iscsi_settings_set(set, iscsi_setting[i].option, value, &why))
 			err = diag_set(diag, DIAG_USAGE, why.err, "%s%s", words->value[i] ? "--" : "", why.text);
 	}
-	/* the kernel would take 5 for it */
+	/* the kernel would use 5 instead of 0 */
 	if (!err && !set->noop_timeout && set->noop_interval)
 		err = diag_set(diag, DIAG_USAGE, ERANGE, "--noop-timeout: must be 1 to 86400, or 0 with --noop-interval 0");
 	if (err || !loss || words->value[ISER_replacement_timeout])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How an iSCSI session is to be: settings from options and URIs, among them what happens while its target is lost. */
+/* Settings of iSCSI sessions from options and URIs, among them the loss policy. */
 #pragma once
 #include "applet.h"
 #include "iscsi_attach.h"
@@ -22,7 +22,7 @@ struct iser_set_words {
 	OPT_ON_LOSS(offsetof(ISER_SET_TYPE, set.on_loss)), \
 		ISCSI_SETTING_LIST(ISER_SETTING_ROW)
 
-/* *given: bits by enum iser_setting of what was said. The URI may be NULL. */
+/* *given: bits by enum iser_setting of the settings that were given. The URI may be NULL. */
 int iser_set_read(const struct iser_set_words *, struct uri *, struct iscsi_settings *, uint32_t *given, struct diag *);
 /* As --on-loss takes it. */
 #define ISER_LOSS_TEXT 24

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What became of logins. */
+/* Print results of logins. */
 #include "iser_show.h"
 #include "iser_loss.h"
 #include "scsi_show.h"

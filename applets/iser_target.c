@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What names an iSCSI target on the command line. */
+/* iSCSI targets on the command line. */
 #include "iser_target.h"
 #include "kernel_iscsi_session.h"
 #include <errno.h>
@@ -19,9 +19,9 @@ static uint32_t left_ms(uint64_t until)
 static int read_name(struct iser_target *target, const char *name, size_t len, struct diag *diag)
 {
 	if (len < 5 || (strncmp(name, "iqn.", 4) && strncmp(name, "eui.", 4) && strncmp(name, "naa.", 4)))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s' is no iSCSI name: iqn.…, eui.… or naa.… is expected", (int)len, name);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid iSCSI name '%.*s': expected iqn.*, eui.* or naa.*", (int)len, name);
 	if (len > ISCSI_NAME_MAX)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "a target's name has at most %d bytes", ISCSI_NAME_MAX);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
 	snprintf(target->name, sizeof(target->name), "%.*s", (int)len, name);
 	return 0;
 }
@@ -36,7 +36,7 @@ static int read_path(struct iser_target *target, struct diag *diag)
 	if (err || !slash || !slash[1])
 		return err;
 	if (parse_u64(slash + 1, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
-		return diag_set(diag, DIAG_USAGE, why.err, "the LUN of '%s': %s", target->uri.spelling, why.text);
+		return diag_set(diag, DIAG_USAGE, why.err, "LUN in '%s': %s", target->uri.spelling, why.text);
 	return 0;
 }
 
@@ -107,7 +107,7 @@ static void add_key(struct uri *uri, const char *name, const char *value)
 		uri->key[uri->keys++] = (struct uri_key){ .name = name, .value = value };
 }
 
-/* Records of open-iscsi's as the keys they are with us. */
+/* Translate open-iscsi's records to keys of a URI. */
 static void add_params(struct uri *uri, const struct iscsi_wishes *wishes)
 {
 	for (unsigned n = 0; wishes && n < wishes->params; n++) {
@@ -187,9 +187,9 @@ static int read_string(struct iser_target *target, const char *text, uint64_t un
 
 	snprintf(wish.from, sizeof(wish.from), "%s", wish.iser ? "iser:" : "iscsi:");
 	if (!err && wish.firmware)
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' stands for the firmware's targets: --ibft", text);
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' means the firmware's targets: use --ibft", text);
 	else if (!err && !wish.host[0])
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "the string names no host for %s, and DHCP is not asked", wish.name);
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "no host given for %s: rdmastor does not query DHCP", wish.name);
 	if (!err)
 		err = read_wish(target, &wish, NULL, until, diag);
 	explicit_bzero(&wish, sizeof(wish));
@@ -205,9 +205,9 @@ int iser_targets_read(struct call *call, const struct iser_words *words, struct 
 	if (!targets->target)
 		return diag_sys(call->diag, ENOMEM, "targets");
 	if (words->transport && !words->portals.count)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--transport goes with --portal: a URI says it by its scheme");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--transport needs --portal: the scheme of a URI selects the transport");
 	if (words->target && !words->portals.count)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--target goes with --portal, which says where the target is");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--target needs --portal HOST[:PORT]");
 	for (unsigned i = 0; !err && i < call->operands; i++)
 		if (strstr(call->operand[i], "://"))
 			err = read_uri(&targets->target[targets->count++], call->operand[i], until, call->diag);
@@ -262,8 +262,8 @@ int iser_session_of(int root, const char *word, struct kernel_iscsi_session *ses
 	if (found)
 		return 0;
 	if (sid >= 0 || host < 0)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "there is no iSCSI session of this name");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such iSCSI session");
 	else
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "is no disk of an iSCSI session");
-	return diag_hint(diag, "a URI, session1 or /dev/sda is expected; rdmastor status shows them");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "not a disk of an iSCSI session");
+	return diag_hint(diag, "expected a URI, session1 or /dev/sda; list sessions with: rdmastor status");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iSCSI targets as the user names them, for iser-login and iser-logout: URIs, or a name and portals. */
+/* iSCSI targets as given to iser-login and iser-logout: URIs, or a name and portals. */
 #pragma once
 #include "iscsi_attach.h"
 #include "iscsi_who.h"
@@ -12,9 +12,9 @@ struct iser_words {
 	uint32_t tpgt;
 };
 #define ISER_NAME_ROWS(type) \
-	{ "target", 'T', OPT_TEXT, offsetof(type, words.target), "IQN", "the target's name" }, \
-	{ "portal", 'p', OPT_LIST, offsetof(type, words.portals), "HOST[:PORT]", "where it is; repeatable" }, \
-	{ "transport", 't', OPT_TEXT, offsetof(type, words.transport), "auto|iser|tcp", "with --portal: over what; auto, the default: iSER, else TCP" }
+	{ "target", 'T', OPT_TEXT, offsetof(type, words.target), "IQN", "name of the target" }, \
+	{ "portal", 'p', OPT_LIST, offsetof(type, words.portals), "HOST[:PORT]", "portal of the target; repeatable" }, \
+	{ "transport", 't', OPT_TEXT, offsetof(type, words.transport), "auto|iser|tcp", "transport for --portal; auto: iSER, else TCP; default auto" }
 
 /* iscsiadm's options that mean the same in both applets. */
 #define ISER_FOREIGN_ROWS \
@@ -31,12 +31,12 @@ struct iser_words {
 
 struct iser_target { /* not to be copied */
 	struct uri uri;
-	char name[ISCSI_NAME_MAX + 1]; /* "" = not said */
+	char name[ISCSI_NAME_MAX + 1]; /* "" = unset */
 	char spelling[URI_MAX]; /* as the user wrote it */
 	struct addr portal;
 	bool any; /* over iSER or TCP */
 	uint8_t carrier;
-	uint64_t lun; /* SCSI_LUN_ALL: not said */
+	uint64_t lun; /* SCSI_LUN_ALL: unset */
 	int tpgt; /* of --portal; -1: unset */
 	struct iscsi_wish *wish; /* what the URI was made of; NULL: it was given */
 };
@@ -44,13 +44,13 @@ struct iser_targets {
 	struct iser_target *target;
 	unsigned count;
 };
-/* Of the operands that are URIs or dracut's strings, of the options, and of the wishes (NULL: none), of which one
- * that is no good is told and counted as a problem as long as there are others. until: for names. iser_targets_free() also when it fails. */
+/* Targets of the operands that are URIs or dracut's strings, of the options, and of the wishes (NULL: none). An invalid wish is
+ * reported and counted as a problem if there are others. until: limit of name lookups. Call iser_targets_free() also on failure. */
 int iser_targets_read(struct call *, const struct iser_words *, struct iscsi_wishes *, uint64_t until, struct iser_targets *);
 void iser_targets_free(struct iser_targets *); /* wipes */
 /* "HOST[:PORT][,TAG]", as iscsiadm and iser-discover print portals, as a URI. *tpgt: the portal group tag, -1 without one. */
 int iser_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct diag *);
-/* A word that names what is there already: "session1", "1", "/dev/sda". */
+/* Does the word name an existing session: "session1", "1", "/dev/sda"? */
 bool iser_is_session(const char *word);
 /* Its session. -ENOENT, -EINVAL. */
 int iser_session_of(int root, const char *word, struct kernel_iscsi_session *, struct diag *);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A line for whoever sees an applet wait for an address or a device. */
+/* A note while an applet waits for an address or a device. */
 #include "patience.h"
 
 #define PATIENCE_NS 1000000000ull
 
 static void still_waiting(struct loop_timer *timer)
 {
-	call_note(container_of(timer, struct patience, timer)->call, "nothing can be listened on yet: waiting for an address or a device to appear");
+	call_note(container_of(timer, struct patience, timer)->call, "waiting for an address or a device to listen on");
 }
 
 void patience_begin(struct patience *patience, const struct call *call, struct loop *loop)

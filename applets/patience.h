@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Says that nothing can be listened on yet once that has lasted a second. */
+/* Print a note if nothing can be listened on for a second. */
 #pragma once
 #include "applet.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A SCSI unit that some connection of the kernel's brought, printed. */
+/* Print a SCSI unit of a kernel session. */
 #include "scsi_show.h"
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Reading secrets, so that they need not stand in a command line. */
+/* Read secrets from files and descriptors, as command lines are public. */
 #include "secret.h"
 #include "uri.h"
 #include <errno.h>
@@ -25,9 +25,9 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 	secret[got] = 0;
 	len = strcspn(secret, "\r\n");
 	if (len == room - 1)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "%s has a line of more than %zu bytes", from, room - 2);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "%s: first line too long: must be at most %zu bytes", from, room - 2);
 	explicit_bzero(secret + len, room - len);
-	return len ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", from);
+	return len ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "%s: no secret: the first line is empty", from);
 }
 
 int secret_of_file(const struct call *call, const char *path, char *secret, size_t room, struct diag *diag)
@@ -51,7 +51,7 @@ int secret_of_fd(const char *option, const char *number, char *secret, size_t ro
 	char from[32];
 
 	if (parse_u64(number, 0, INT_MAX, &fd, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a descriptor", option, number);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid descriptor '%s'", option, number);
 	snprintf(from, sizeof(from), "descriptor %u", (unsigned)fd);
 	return read_line((int)fd, from, secret, room, diag);
 }

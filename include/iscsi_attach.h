@@ -6,7 +6,7 @@
 #include "kernel_iscsi_nl.h"
 #include "kernel_scsi.h"
 
-/* --- Settings: what can be said of a session beside who and where. One table names them in both tongues. */
+/* --- Settings of a session. One table has our names and open-iscsi's. */
 enum iscsi_setting_kind {
 	ISCSI_SET_NUMBER, /* uint32_t */
 	ISCSI_SET_SECONDS, /* int32_t; -1 where min is -1 */
@@ -16,7 +16,7 @@ enum iscsi_setting_kind {
 };
 struct iscsi_settings {
 	/* the kernel's; of a live session all but the last four can change */
-	int32_t replacement_timeout; /* requests are held so long while the target is lost; 0 = fail at once, -1 = for ever */
+	int32_t replacement_timeout; /* seconds to hold I/O while the connection is lost; 0 = fail at once, -1 = forever */
 	int32_t noop_interval, noop_timeout; /* 0: no pings */
 	int32_t abort_timeout, lu_reset_timeout, tgt_reset_timeout;
 	uint32_t fast_abort;
@@ -31,32 +31,32 @@ struct iscsi_setting {
 	const char *record; /* "node.session.timeo.replacement_timeout": iscsistart -P's and iscsid.conf's */
 	uint8_t kind; /* enum iscsi_setting_kind */
 	uint16_t at; /* in struct iscsi_settings; 32 bits */
-	bool live; /* of a session that exists too */
+	bool live; /* can change in a session */
 	int32_t min, max, initial;
 	const char *help;
 };
 /* X(field, option, record, kind, live, min, max, initial, help) */
 #define ISCSI_SETTING_LIST(X) \
-	X(replacement_timeout, "replacement-timeout", "node.session.timeo.replacement_timeout", SECONDS, true, -1, 86400, 120, "requests are held so long while the target is lost; -1: for ever") \
-	X(noop_interval, "noop-interval", "node.conn[0].timeo.noop_out_interval", SECONDS, true, 0, 86400, 5, "between pings of an idle connection; 0: none") \
-	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "close the connection if a ping is unanswered this long; 0 only without pings") \
-	X(abort_timeout, "abort-timeout", "node.session.err_timeo.abort_timeout", SECONDS, true, 0, 86400, 15, "for the target to abort a request; 0: do not wait") \
-	X(lu_reset_timeout, "lu-reset-timeout", "node.session.err_timeo.lu_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset a unit; 0: do not wait") \
-	X(tgt_reset_timeout, "tgt-reset-timeout", "node.session.err_timeo.tgt_reset_timeout", SECONDS, true, 0, 86400, 30, "for the target to reset itself; 0: do not wait") \
-	X(fast_abort, "fast-abort", "node.session.iscsi.FastAbort", BOOL, true, 0, 1, 1, "do not wait for data of what is aborted") \
-	X(cmds_max, "cmds-max", "node.session.cmds_max", NUMBER, false, 16, 2048, 128, "requests on the way at once, a power of 2") \
-	X(queue_depth, "queue-depth", "node.session.queue_depth", NUMBER, false, 1, 1024, 32, "of these for one unit") \
-	X(nr_sessions, "sessions", "node.session.nr_sessions", NUMBER, false, 1, 32, 1, "so many to the same portal") \
-	X(login_timeout, "login-timeout", "node.conn[0].timeo.login_timeout", SECONDS, false, 1, 86400, 15, "for one login, from connecting on") \
-	X(header_digest, "header-digest", "node.conn[0].iscsi.HeaderDigest", DIGEST, false, 0, 3, 0, "TCP: None, CRC32C or both, the first is preferred") \
-	X(data_digest, "data-digest", "node.conn[0].iscsi.DataDigest", DIGEST, false, 0, 3, 0, "TCP: the same, of data") \
-	X(initial_r2t, "initial-r2t", "node.session.iscsi.InitialR2T", BOOL, false, 0, 1, 0, "the target asks for every byte it is sent") \
-	X(immediate_data, "immediate-data", "node.session.iscsi.ImmediateData", BOOL, false, 0, 1, 1, "data may come with a request") \
-	X(first_burst, "first-burst", "node.session.iscsi.FirstBurstLength", BYTES, false, 512, 16777215, 262144, "unasked data of a request") \
-	X(max_burst, "max-burst", "node.session.iscsi.MaxBurstLength", BYTES, false, 512, 16777215, 16776192, "data that is asked for at once") \
-	X(max_recv, "max-recv", "node.conn[0].iscsi.MaxRecvDataSegmentLength", BYTES, false, 512, 16777215, 262144, "data segments that the target sends") \
-	X(max_xmit, "max-xmit", "node.conn[0].iscsi.MaxXmitDataSegmentLength", BYTES, false, 0, 16777215, 0, "data segments that it is sent; 0: as long as it takes") \
-	X(max_r2t, "max-r2t", "node.session.iscsi.MaxOutstandingR2T", NUMBER, false, 1, 65535, 1, "bursts of a request that are asked for at once")
+	X(replacement_timeout, "replacement-timeout", "node.session.timeo.replacement_timeout", SECONDS, true, -1, 86400, 120, "--on-loss in the kernel's form: 0: fail-fast, -1: forever; default 60") \
+	X(noop_interval, "noop-interval", "node.conn[0].timeo.noop_out_interval", SECONDS, true, 0, 86400, 5, "interval of pings on an idle connection; 0: no pings; default 5") \
+	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "close the connection if a ping is unanswered this long; 0: only without pings; default 5") \
+	X(abort_timeout, "abort-timeout", "node.session.err_timeo.abort_timeout", SECONDS, true, 0, 86400, 15, "time for the target to abort a command; 0: do not wait; default 15") \
+	X(lu_reset_timeout, "lu-reset-timeout", "node.session.err_timeo.lu_reset_timeout", SECONDS, true, 0, 86400, 30, "time for the target to reset a LUN; 0: do not wait; default 30") \
+	X(tgt_reset_timeout, "tgt-reset-timeout", "node.session.err_timeo.tgt_reset_timeout", SECONDS, true, 0, 86400, 30, "time for the target to reset itself; 0: do not wait; default 30") \
+	X(fast_abort, "fast-abort", "node.session.iscsi.FastAbort", BOOL, true, 0, 1, 1, "do not wait for data of aborted commands; default yes") \
+	X(cmds_max, "cmds-max", "node.session.cmds_max", NUMBER, false, 16, 2048, 128, "commands in flight per session, a power of 2; default 128") \
+	X(queue_depth, "queue-depth", "node.session.queue_depth", NUMBER, false, 1, 1024, 32, "commands in flight per LUN; default 32") \
+	X(nr_sessions, "sessions", "node.session.nr_sessions", NUMBER, false, 1, 32, 1, "sessions per portal; default 1") \
+	X(login_timeout, "login-timeout", "node.conn[0].timeo.login_timeout", SECONDS, false, 1, 86400, 15, "time limit of one login, including the connection; default 15") \
+	X(header_digest, "header-digest", "node.conn[0].iscsi.HeaderDigest", DIGEST, false, 0, 3, 0, "TCP: None, CRC32C, or both in order of preference; default None") \
+	X(data_digest, "data-digest", "node.conn[0].iscsi.DataDigest", DIGEST, false, 0, 3, 0, "TCP: the same for data; default None") \
+	X(initial_r2t, "initial-r2t", "node.session.iscsi.InitialR2T", BOOL, false, 0, 1, 0, "send no data before the target requests it; default no") \
+	X(immediate_data, "immediate-data", "node.session.iscsi.ImmediateData", BOOL, false, 0, 1, 1, "send data in the command's PDU; default yes") \
+	X(first_burst, "first-burst", "node.session.iscsi.FirstBurstLength", BYTES, false, 512, 16777215, 262144, "largest unsolicited data of a command; default 256K") \
+	X(max_burst, "max-burst", "node.session.iscsi.MaxBurstLength", BYTES, false, 512, 16777215, 16776192, "largest data per request of the target; default 16776192") \
+	X(max_recv, "max-recv", "node.conn[0].iscsi.MaxRecvDataSegmentLength", BYTES, false, 512, 16777215, 262144, "largest data segment to receive; default 256K") \
+	X(max_xmit, "max-xmit", "node.conn[0].iscsi.MaxXmitDataSegmentLength", BYTES, false, 0, 16777215, 0, "largest data segment to send; 0: the target's limit; default 0") \
+	X(max_r2t, "max-r2t", "node.session.iscsi.MaxOutstandingR2T", NUMBER, false, 1, 65535, 1, "outstanding data requests per command; default 1")
 #define ISCSI_SETTING_COUNT(...) +1
 enum { ISCSI_SETTINGS = ISCSI_SETTING_LIST(ISCSI_SETTING_COUNT) };
 extern const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS];

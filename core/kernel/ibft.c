@@ -164,12 +164,12 @@ static int read_table(int root, struct ibft *ibft, struct diag *diag)
 static int no_table(int err, const char *why, struct diag *diag)
 {
 	if (err == -EACCES || err == -EPERM)
-		return diag_set(diag, DIAG_PERMISSION, -err, "the firmware's iBFT is read by root alone");
+		return diag_set(diag, DIAG_PERMISSION, -err, "only root can read the firmware's iBFT");
 	if (err == -ENOMEM)
 		return diag_sys(diag, ENOMEM, "iBFT");
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "this machine's firmware has left no iBFT");
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the firmware provides no iBFT");
 	if (why)
-		diag_hint(diag, "the kernel module iscsi_ibft, which finds one outside ACPI too, is not loaded: %s", why);
+		diag_hint(diag, "an iBFT outside ACPI needs the kernel module iscsi_ibft, which is not loaded: %s", why);
 	return -ENOENT;
 }
 

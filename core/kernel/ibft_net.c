@@ -37,10 +37,10 @@ static int refused(const struct setup *s, const char *what)
 {
 	int err = errno;
 
-	diag_set(s->diag, err == EPERM || err == EACCES ? DIAG_PERMISSION : DIAG_SYSTEM, err, "%s of %s is not to be set: %s", what, s->netdev,
+	diag_set(s->diag, err == EPERM || err == EACCES ? DIAG_PERMISSION : DIAG_SYSTEM, err, "set %s of %s: %s", what, s->netdev,
 		diag_errno_text(err));
 	if (err == EPERM || err == EACCES)
-		diag_hint(s->diag, "only root (CAP_NET_ADMIN) sets up a network");
+		diag_hint(s->diag, "network set-up needs root (CAP_NET_ADMIN)");
 	return -err;
 }
 
@@ -52,19 +52,19 @@ static int read_addrs(struct setup *s, const struct ibft_target_info *target)
 	s->bits = s->family == AF_INET ? 32 : 128;
 	s->prefix = nic->prefix;
 	if (!nic->netdev[0])
-		return diag_set(s->diag, DIAG_NO_DEVICE, ENODEV, "no network interface has the address %s that the iBFT names", nic->mac);
+		return diag_set(s->diag, DIAG_NO_DEVICE, ENODEV, "no network interface with the address %s of the iBFT", nic->mac);
 	strcpy(s->netdev, nic->netdev);
 	if (inet_pton(s->family, nic->addr, s->own) != 1)
-		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "the iBFT gives %s no address", nic->netdev);
+		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "no address for %s in the iBFT", nic->netdev);
 	if (inet_pton(s->family, target->addr, s->target) != 1)
-		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "the target's address in the iBFT, %s, is not of the kind of %s's own", target->addr, nic->netdev);
+		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "the iBFT mixes IPv4 and IPv6: target address %s on %s", target->addr, nic->netdev);
 	if (!s->prefix && nic->mask[0]) { /* before Linux 4.18 iscsi_ibft told the mask alone */
 		struct in_addr mask;
 
 		s->prefix = inet_pton(AF_INET, nic->mask, &mask) == 1 ? (unsigned)__builtin_popcount(mask.s_addr) : 0;
 	}
 	if (!s->prefix || s->prefix > s->bits)
-		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "the iBFT gives %s no network mask", nic->netdev);
+		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "no network mask for %s in the iBFT", nic->netdev);
 	s->has_gateway = inet_pton(s->family, nic->gateway, s->gateway) == 1;
 	return 0;
 }
@@ -114,10 +114,10 @@ static int make_vlan(struct setup *s, unsigned id)
 	strcpy(args.device1, s->nic->netdev);
 	if (ioctl(s->fd, SIOCSIFVLAN, &args) && errno != EEXIST) {
 		if (errno == ENOPKG || errno == ENOTTY || errno == EINVAL)
-			return diag_set(s->diag, DIAG_NO_MODULE, ENOENT, "the kernel module 8021q, for VLAN %u of %s, is not loaded: %s", id, s->netdev, why);
+			return diag_set(s->diag, DIAG_NO_MODULE, ENOENT, "the kernel module 8021q is not loaded, for VLAN %u of %s: %s", id, s->netdev, why);
 		return refused(s, "the VLAN");
 	}
-	return find_vlan(s, id) ? 0 : diag_set(s->diag, DIAG_SYSTEM, ENODEV, "VLAN %u of %s was made and is not found", id, s->nic->netdev);
+	return find_vlan(s, id) ? 0 : diag_set(s->diag, DIAG_SYSTEM, ENODEV, "VLAN %u of %s not found after its creation", id, s->nic->netdev);
 }
 
 static struct sockaddr addr4(const uint8_t addr[4])
@@ -181,7 +181,7 @@ static int set_all(struct setup *s)
 	int err = 0;
 
 	if (!direct && !s->has_gateway)
-		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "the target is in another network than %s, and the iBFT names no gateway", s->netdev);
+		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "the target is in another network than %s, and the iBFT has no gateway", s->netdev);
 	if (vlan) {
 		err = set_up(s, s->nic->netdev);
 		err = err ? err : make_vlan(s, vlan);

@@ -16,7 +16,7 @@ struct table {
 
 static int damaged(const struct table *t, const char *what, size_t offset)
 {
-	return diag_set(t->diag, DIAG_PROTOCOL, EPROTO, "the firmware's iBFT is damaged: %s at offset %zu", what, offset);
+	return diag_set(t->diag, DIAG_PROTOCOL, EPROTO, "invalid iBFT of the firmware: %s at offset %zu", what, offset);
 }
 
 /* NULL: there is none, or it does not fit. */
@@ -37,11 +37,11 @@ static int take_text(const struct table *t, struct ibft_text text, char *to, siz
 	if (!len)
 		return 0;
 	if (offset > t->len || len > t->len - offset)
-		return damaged(t, "a text ends outside", offset);
+		return damaged(t, "text beyond the end", offset);
 	while (len && !t->at[offset + len - 1]) /* a firmware that counts the NUL */
 		len--;
 	if (len >= room || memchr(t->at + offset, 0, len))
-		return damaged(t, "a text is too long or holds a NUL", offset);
+		return damaged(t, "text too long or with a NUL", offset);
 	memcpy(to, t->at + offset, len);
 	to[len] = 0;
 	return 0;
@@ -77,7 +77,7 @@ static int take_nic(struct table *t, size_t offset)
 	struct ibft_nic_info *to = &t->to->nic[t->to->nics];
 
 	if (!nic)
-		return damaged(t, "a NIC ends outside", offset);
+		return damaged(t, "NIC beyond the end", offset);
 	if (!nic->part.flags || t->to->nics == IBFT_NICS)
 		return 0;
 	*to = (struct ibft_nic_info){ .index = nic->part.index, .flags = nic->part.flags, .origin = nic->origin, .prefix = nic->prefix };
@@ -114,7 +114,7 @@ static int take_target(struct table *t, size_t offset)
 	int err;
 
 	if (!target)
-		return damaged(t, "a target ends outside", offset);
+		return damaged(t, "target beyond the end", offset);
 	if (!target->part.flags || t->to->targets == IBFT_TARGETS)
 		return 0;
 	*to = (struct ibft_target_info){ .index = target->part.index, .flags = target->part.flags, .nic = target->nic, .chap_type = target->chap_type,
@@ -138,7 +138,7 @@ static int take_initiator(struct table *t, size_t offset)
 {
 	const struct ibft_initiator *initiator = find_part(t, offset, sizeof(*initiator));
 
-	return initiator ? take_text(t, initiator->name, t->to->initiator, sizeof(t->to->initiator)) : damaged(t, "the initiator ends outside", offset);
+	return initiator ? take_text(t, initiator->name, t->to->initiator, sizeof(t->to->initiator)) : damaged(t, "initiator beyond the end", offset);
 }
 
 static int take_part(struct table *t, size_t offset)
@@ -146,7 +146,7 @@ static int take_part(struct table *t, size_t offset)
 	const struct ibft_part *part = find_part(t, offset, sizeof(*part));
 
 	if (!part)
-		return damaged(t, "a structure ends outside", offset);
+		return damaged(t, "structure beyond the end", offset);
 	switch (part->id) {
 	case IBFT_INITIATOR:
 		return take_initiator(t, offset);
@@ -170,7 +170,7 @@ int kernel_ibft_table(const void *bytes, size_t len, struct ibft *ibft, struct d
 
 	*ibft = (struct ibft){ .from = "ACPI table iBFT" };
 	if (len < sizeof(*header) || (memcmp(header->signature, "iBFT", 4) && memcmp(header->signature, "IBFT", 4)))
-		return damaged(&t, "no iBFT begins", 0);
+		return damaged(&t, "no iBFT signature", 0);
 	t.len = get_le32(header->length) < len ? get_le32(header->length) : len;
 	control = find_part(&t, sizeof(*header), sizeof(*control));
 	if (!control || control->part.id != IBFT_CONTROL)

@@ -108,7 +108,7 @@ static int take_string(struct reader *r, const char *word, const char *text)
 	int err = 0;
 
 	if (!strncmp(text + strlen(scheme), "//", 2))
-		diag_set(&why, DIAG_USAGE, EINVAL, "the form is %sHOST:PROTOCOL:PORT:LUN:NAME here, not a URI", scheme);
+		diag_set(&why, DIAG_USAGE, EINVAL, "expected %sHOST:PROTOCOL:PORT:LUN:NAME, not a URI", scheme);
 	if (why.err || kernel_iscsi_string(text, &wish, &why)) {
 		problem(r, word, &why);
 	} else if (wish.firmware) {
@@ -182,7 +182,7 @@ static int take_param(struct reader *r, const char *text)
 	if (!equals || equals == text || !equals[1] || w->params == ISCSI_WISH_PARAMS) {
 		w->problems++;
 		iscsi_conf_note(w, "kernel command line: rd.iscsi.param: %s",
-			w->params == ISCSI_WISH_PARAMS ? "there are too many" : "the form is rd.iscsi.param=NAME=VALUE");
+			w->params == ISCSI_WISH_PARAMS ? "too many" : "expected rd.iscsi.param=NAME=VALUE");
 		return 0;
 	}
 	if (!strcmp(text, "iface.transport_name=iser")) {
@@ -198,7 +198,7 @@ static void take_transport(struct reader *r, const char *text)
 	if (!strcmp(text, "iser"))
 		r->iser = true;
 	else if (strcmp(text, "tcp"))
-		iscsi_conf_note(r->to, "kernel command line: rd.iscsi.transport=%.40s is passed over: neither iser nor tcp", text);
+		iscsi_conf_note(r->to, "kernel command line: rd.iscsi.transport=%.40s is ignored: expected iser or tcp", text);
 }
 
 static void take_retries(struct reader *r, const char *text)
@@ -239,7 +239,7 @@ static int take_word(struct reader *r, char *word)
 		 !take_bool(word, "rd.iscsi.ibft", &w->network))
 		for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
 			if (take_bool(word, others[i], &unused))
-				iscsi_conf_note(w, "kernel command line: %s has no meaning here: the network is used as it is", others[i]);
+				iscsi_conf_note(w, "kernel command line: %s is ignored: the network is used as it is", others[i]);
 	return 0;
 }
 
@@ -258,7 +258,7 @@ static void take_shell(struct reader *r, char *text)
 		at = equals + 1;
 		end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : at + strcspn(at, " \t;#");
 		if (!end || (*at != '\'' && memchr(at, '$', (size_t)(end - at))) || memchr(at, '`', (size_t)(end - at))) {
-			iscsi_conf_note(r->to, "iscsi.initramfs: the value of %.40s is passed over: it takes a shell to read it", line);
+			iscsi_conf_note(r->to, "iscsi.initramfs: the value of %.40s is ignored: it needs a shell", line);
 			continue;
 		}
 		*end = 0;
@@ -278,7 +278,7 @@ static int copy_text(struct reader *r, enum word i, char *to, size_t room)
 	if (!text || *to)
 		return 0;
 	if (strlen(text) >= room)
-		return diag_set(r->diag, DIAG_USAGE, E2BIG, "%s= is longer than %zu bytes", word, room - 1);
+		return diag_set(r->diag, DIAG_USAGE, E2BIG, "%s= is too long: must be at most %zu bytes", word, room - 1);
 	strcpy(to, text);
 	return 0;
 }
@@ -328,16 +328,16 @@ static int take_target(struct reader *r)
 	if (!name || r->to->count)
 		return 0;
 	if (!iscsi_conf_name(wish.name, name))
-		return diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= is no target's name: at most %d bytes, no blanks", name_word, ISCSI_NAME_MAX);
+		return diag_set(r->diag, DIAG_USAGE, EINVAL, "%s=: invalid target name: must be at most %d bytes without blanks", name_word, ISCSI_NAME_MAX);
 	if (!ip) {
-		diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= names a target, but not where it is", name_word);
-		return diag_hint(r->diag, "rd.iscsi.target.ip=ADDRESS does");
+		diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= names a target without an address", name_word);
+		return diag_hint(r->diag, "add rd.iscsi.target.ip=ADDRESS");
 	}
 	for (ip += strspn(ip, LIST); *ip; ip += strspn(ip, LIST)) {
 		size_t len = strcspn(ip, LIST), brackets = *ip == '[' && ip[len - 1] == ']';
 
 		if (len >= sizeof(wish.host))
-			return diag_set(r->diag, DIAG_USAGE, E2BIG, "%s= has a host of more than %zu bytes", ip_word, sizeof(wish.host) - 1);
+			return diag_set(r->diag, DIAG_USAGE, E2BIG, "%s=: host too long: must be at most %zu bytes", ip_word, sizeof(wish.host) - 1);
 		snprintf(wish.host, sizeof(wish.host), "%.*s", (int)(len - 2 * brackets), ip + brackets);
 		snprintf(wish.from, sizeof(wish.from), r->shell[TARGET_NAME] == name ? "iscsi.initramfs" : "kernel command line: %s", name_word);
 		if (iscsi_conf_add(r->to, &wish, r->diag))
@@ -368,7 +368,7 @@ static int finish(struct reader *r)
 			strcpy(wish->host, ip);
 		if (!wish->host[0]) {
 			w->problems++;
-			iscsi_conf_note(w, "%s: no host is named for %s, and DHCP is not asked", wish->from, wish->name);
+			iscsi_conf_note(w, "%s: no host given for %s: rdmastor does not query DHCP", wish->from, wish->name);
 			continue;
 		}
 		err = complete(r, wish);
@@ -391,7 +391,7 @@ static int take_initiator(struct reader *r)
 	if (!text)
 		return 0;
 	if (!iscsi_conf_name(r->to->initiator, text))
-		return diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= is no initiator's name: at most %d bytes, no blanks", word, ISCSI_NAME_MAX);
+		return diag_set(r->diag, DIAG_USAGE, EINVAL, "%s=: invalid initiator name: must be at most %d bytes without blanks", word, ISCSI_NAME_MAX);
 	snprintf(r->to->initiator_from, sizeof(r->to->initiator_from), "%s", r->shell[INITIATOR] == text ? "iscsi.initramfs" : "kernel command line");
 	return 0;
 }

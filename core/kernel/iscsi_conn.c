@@ -55,7 +55,7 @@ static void heard(struct kernel_iscsi_hook *hook, const struct kernel_iscsi_even
 			conn->pub.on_unbound(&conn->pub);
 	} else if (event->type == ISCSI_IF_SESSION_DESTROYED) {
 		conn->has_session = conn->has_conn = conn->bound = false;
-		diag_set(&why, DIAG_CLOSED, ENODEV, "somebody else has ended the session");
+		diag_set(&why, DIAG_CLOSED, ENODEV, "another process ended the session");
 		iscsi_conn_failed(conn, &why);
 	}
 }
@@ -88,7 +88,7 @@ static int make_session(struct iscsi_conn *conn, struct diag *diag)
 	if (err == -EPERM)
 		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can use the kernel's iSCSI initiator");
 	if (err)
-		return diag_sys(diag, -err, "new iSCSI session of the kernel");
+		return diag_sys(diag, -err, "create an iSCSI session");
 	conn->has_session = true;
 	conn->pub.id = (struct iscsi_if_conn){ .sid = msg.r.session.sid };
 	conn->pub.host = msg.r.session.host;
@@ -97,7 +97,7 @@ static int make_session(struct iscsi_conn *conn, struct diag *diag)
 	msg.u.conn = conn->pub.id;
 	err = command(conn, ISCSI_IF_CREATE_CONN, &msg);
 	if (err)
-		return diag_sys(diag, -err, "new iSCSI connection of the kernel");
+		return diag_sys(diag, -err, "create an iSCSI connection");
 	conn->has_conn = true;
 	return 0;
 }
@@ -112,7 +112,7 @@ static int bind_it(struct iscsi_conn *conn, struct diag *diag)
 	msg.u.bind.leading = 1;
 	err = command(conn, ISCSI_IF_BIND_CONN, &msg);
 	if (err)
-		return diag_sys(diag, -err, "binding session%u to its connection", conn->pub.id.sid);
+		return diag_sys(diag, -err, "bind session%u to its connection", conn->pub.id.sid);
 	conn->bound = true;
 	return 0;
 }
@@ -158,7 +158,7 @@ static void try_again(struct loop_timer *timer)
 	explicit_bzero(conn->pdu, sizeof(conn->pdu));
 	if (!err)
 		return;
-	diag_sys(&why, -err, "PDU through the kernel");
+	diag_sys(&why, -err, "send a PDU through the kernel");
 	iscsi_conn_failed(conn, &why);
 }
 
@@ -352,5 +352,5 @@ int kernel_iscsi_start(struct kernel_iscsi_conn *pub, struct diag *diag)
 
 	msg.u.conn = pub->id;
 	err = command((struct iscsi_conn *)pub, ISCSI_IF_START_CONN, &msg);
-	return err ? diag_sys(diag, -err, "starting session%u", pub->id.sid) : 0;
+	return err ? diag_sys(diag, -err, "start session%u", pub->id.sid) : 0;
 }

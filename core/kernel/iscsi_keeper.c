@@ -56,8 +56,8 @@ int kernel_iscsi_keeper_lock(int root, struct diag *diag)
 		return diag_sys(diag, err, "lock /" LOCK);
 	pid = kernel_iscsi_keeper(root);
 	if (pid)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "process %d keeps the iSCSI sessions already", pid);
-	return diag_set(diag, DIAG_BUSY, EBUSY, "another process keeps the iSCSI sessions already: it holds the lock /" LOCK);
+		return diag_set(diag, DIAG_BUSY, EBUSY, "process %d already keeps the iSCSI sessions", pid);
+	return diag_set(diag, DIAG_BUSY, EBUSY, "another process already keeps the iSCSI sessions: it holds the lock /" LOCK);
 }
 
 /* "812 (iscsid) S 1 …": one that has ended is Z or X. */

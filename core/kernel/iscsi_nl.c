@@ -162,9 +162,9 @@ int kernel_iscsi_open(struct kernel_iscsi **out, struct loop *loop, struct kerne
 	nl->events = (struct loop_fd){ .fd = nl->commands < 0 ? nl->commands : iscsi_socket(true), .events = EPOLLIN, .ready = readable };
 	err = nl->events.fd < 0 ? nl->events.fd : 0;
 	if (err == -EPROTONOSUPPORT)
-		err = diag_set(diag, DIAG_NO_MODULE, EPROTONOSUPPORT, "the kernel's iSCSI transport class is not there: scsi_transport_iscsi is not loaded");
+		err = diag_set(diag, DIAG_NO_MODULE, EPROTONOSUPPORT, "the kernel module scsi_transport_iscsi is not loaded");
 	else if (err)
-		err = diag_sys(diag, -err, "netlink socket of iSCSI");
+		err = diag_sys(diag, -err, "iSCSI netlink socket");
 	else
 		err = loop_fd_add(loop, &nl->events, diag);
 	if (err) {

@@ -19,7 +19,7 @@ static void tcp_failed(struct iscsi_conn *conn, int err)
 
 	addr_text(&conn->how.to, to);
 	if (err == ECONNREFUSED)
-		diag_set(&why, DIAG_REFUSED, err, "connection refused: nobody listens at TCP %s", to);
+		diag_set(&why, DIAG_REFUSED, err, "connection refused: no listener at TCP %s", to);
 	else if (err == ETIMEDOUT)
 		diag_set(&why, DIAG_TIMEOUT, err, "%s does not answer", to);
 	else
@@ -36,7 +36,7 @@ static void ep_failed(struct iscsi_conn *conn, int err)
 	if (err == ETIMEDOUT)
 		diag_set(&why, DIAG_TIMEOUT, err, "%s does not answer over RDMA", to);
 	else
-		diag_set(&why, DIAG_REFUSED, ECONNREFUSED, "%s cannot be connected to over RDMA", to);
+		diag_set(&why, DIAG_REFUSED, ECONNREFUSED, "connection to %s over RDMA failed", to);
 	iscsi_conn_failed(conn, &why);
 }
 
@@ -76,7 +76,7 @@ static int configure(const struct kernel_iscsi_how *how, int fd, struct diag *di
 		return errno == ENODEV ? diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no network interface '%s'", how->netdev) :
 					 diag_sys(diag, errno, "network interface %s", how->netdev);
 	if (how->src.ss.ss_family && bind(fd, (const struct sockaddr *)&how->src.ss, how->src.len))
-		return diag_sys(diag, errno, "own address %s", addr_host(&how->src, text));
+		return diag_sys(diag, errno, "source address %s", addr_host(&how->src, text));
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static int dial_tcp(struct iscsi_conn *conn, struct diag *diag)
 	if (err)
 		return err;
 	if (connect(conn->sock.fd, (const struct sockaddr *)&how->to.ss, how->to.len) && errno != EINPROGRESS)
-		return errno == ECONNREFUSED ? diag_set(diag, DIAG_REFUSED, errno, "connection refused: nobody listens at TCP %s", addr_text(&how->to, to)) :
+		return errno == ECONNREFUSED ? diag_set(diag, DIAG_REFUSED, errno, "connection refused: no listener at TCP %s", addr_text(&how->to, to)) :
 					       diag_sys(diag, errno, "TCP to %s", addr_text(&how->to, to));
 	conn->sock.events = EPOLLOUT;
 	conn->sock.ready = ready;
@@ -136,7 +136,7 @@ static int dial_ep(struct iscsi_conn *conn, struct diag *diag)
 	if (err == -EPERM)
 		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can use the kernel's iSCSI initiator");
 	if (err)
-		return diag_set(diag, err == -ENODEV ? DIAG_NO_DEVICE : DIAG_UNREACHABLE, -err, "no RDMA device has a way to %s: %s",
+		return diag_set(diag, err == -ENODEV ? DIAG_NO_DEVICE : DIAG_UNREACHABLE, -err, "no RDMA device has a route to %s: %s",
 			addr_text(&conn->how.to, to), diag_errno_text(-err));
 	conn->ep = msg.r.ep;
 	conn->has_ep = true;

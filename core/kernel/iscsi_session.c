@@ -287,7 +287,7 @@ int kernel_iscsi_secrets(int root, unsigned sid, struct kernel_iscsi_secrets *se
 			continue;
 		explicit_bzero(secrets, sizeof(*secrets));
 		if (err == EACCES)
-			diag_set(diag, DIAG_PERMISSION, EACCES, "only root is told the %s of session%u", names[i], sid);
+			diag_set(diag, DIAG_PERMISSION, EACCES, "only root can read the %s of session%u", names[i], sid);
 		else
 			diag_sys(diag, err, "%s of session%u", names[i], sid);
 		return -err;
@@ -301,7 +301,7 @@ int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *
 	int fd, err = 0;
 
 	if (seconds != KERNEL_ISCSI_OFF && (seconds < 0 || seconds > SECONDS_MAX))
-		return diag_set(diag, DIAG_USAGE, ERANGE, "recovery time-out: must be 0 to %d, or off", SECONDS_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "recovery timeout: must be 0 to %d, or off", SECONDS_MAX);
 	snprintf(path, sizeof(path), SESSIONS "/session%u/recovery_tmo", sid);
 	snprintf(text, sizeof(text), seconds < 0 ? "off" : "%d", seconds);
 	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
@@ -312,10 +312,10 @@ int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *
 	if (!err)
 		return 0;
 	if (err == ENOENT || err == ENODEV)
-		diag_set(diag, DIAG_NOT_FOUND, err, "there is no session%u", sid);
+		diag_set(diag, DIAG_NOT_FOUND, err, "session%u does not exist", sid);
 	else if (err == EBUSY)
-		diag_set(diag, DIAG_BUSY, err, "session%u: the kernel takes no recovery time-out while the connection is lost", sid);
+		diag_set(diag, DIAG_BUSY, err, "session%u: the recovery timeout can't change while the connection is lost", sid);
 	else
-		diag_sys(diag, err, "recovery time-out of session%u", sid);
+		diag_sys(diag, err, "recovery timeout of session%u", sid);
 	return -err;
 }

@@ -38,8 +38,8 @@ static const char *shown(const char *text)
 
 static int malformed(const char *text, struct diag *diag, const char *why)
 {
-	diag_set(diag, DIAG_USAGE, EINVAL, "the string '%.*s%s%.200s' %s", (int)scheme_len(text), text, strchr(text, '@') ? "…@" : "", shown(text), why);
-	diag_hint(diag, "its form is iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME, all but HOST and NAME may be empty");
+	diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s%s%.200s': %s", (int)scheme_len(text), text, strchr(text, '@') ? "…@" : "", shown(text), why);
+	diag_hint(diag, "expected iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME; all but HOST and NAME may be empty");
 	return -EINVAL;
 }
 
@@ -107,12 +107,12 @@ static const char *take_auth(const char *rest, struct iscsi_wish *wish, const ch
 	if (!at || count_colons(at) < 4 || (name && name < at))
 		return rest;
 	if (!split(&f, rest, (size_t)(at - rest)) || f.count > 4) {
-		*why = "has more than two users and two secrets in front of '@'";
+		*why = "more than two users and two secrets before '@'";
 		return NULL;
 	}
 	for (unsigned i = 0; i < f.count; i++)
 		if (!copy((i & 1 ? wish->secret : wish->user)[i / 2], ISCSI_WISH_TEXT, f.at[i], f.len[i])) {
-			*why = "has a user or secret of more than 256 bytes";
+			*why = "user or secret too long: must be at most 256 bytes";
 			return NULL;
 		}
 	return at + 1;
@@ -126,12 +126,12 @@ static const char *take_host(const char *rest, struct iscsi_wish *wish, const ch
 		host++;
 		end = strchr(rest, ']');
 		if (!end || (end[1] && end[1] != ':')) {
-			*why = "has a '[' that no ']:' closes";
+			*why = "'[' without ']:'";
 			return NULL;
 		}
 	}
 	if (!copy(wish->host, sizeof(wish->host), host, (size_t)(end - host))) {
-		*why = "has a host of more than 255 bytes";
+		*why = "host too long: must be at most 255 bytes";
 		return NULL;
 	}
 	end += *end == ']';
@@ -165,18 +165,18 @@ static const char *take_fields(struct iscsi_wish *wish, const struct fields *f, 
 	if (f->len[0] && is_word(f->at[0], f->len[0], "iser"))
 		wish->iser = true;
 	if (count > 1 && !take_port(wish, f->at[1], f->len[1]))
-		return "has a port that is not 1 to 65535";
+		return "port must be 1 to 65535";
 	if (count > 5)
-		return "has too many fields";
+		return "too many fields";
 	if (count == 5 && is_word(f->at[at++], f->len[2], "iser"))
 		wish->iser = true;
 	if (count >= 4 && !copy(wish->netdev, sizeof(wish->netdev), f->at[at], f->len[at]))
-		return "has an interface of more than 15 bytes";
+		return "interface too long: must be at most 15 bytes";
 	at += count >= 4;
 	if (at >= count || !f->len[at])
 		return NULL;
 	if (!copy(lun, sizeof(lun), f->at[at], f->len[at]) || kernel_iscsi_lun(lun, &wish->lun, NULL))
-		return "has a LUN that is none";
+		return "invalid LUN";
 	return NULL;
 }
 
@@ -196,19 +196,19 @@ static const char *take_rest(struct iscsi_wish *wish, const char *rest)
 	struct fields f;
 
 	if (!split(&f, rest, name && name > rest ? (size_t)(name - rest) - 1 : name ? 0 : strlen(rest)))
-		return "has too many fields";
+		return "too many fields";
 	if (!name) {
 		if (f.count > 5 && f.len[2] + f.len[3] && is_number(f.at[4], f.len[4]))
 			named = 5;
 		if (f.count <= named)
-			return "names no target";
+			return "no target name";
 		name = f.at[named];
 		f.count = named;
 	}
 	if (!*name)
-		return "names no target";
+		return "no target name";
 	if (!iscsi_conf_name(wish->name, name))
-		return "has a name that is none: at most 223 bytes, no blanks";
+		return "invalid target name: must be at most 223 bytes without blanks";
 	return take_fields(wish, &f, f.count);
 }
 
@@ -224,7 +224,7 @@ int kernel_iscsi_string(const char *text, struct iscsi_wish *wish, struct diag *
 
 	*wish = (struct iscsi_wish){ .tpgt = -1, .lun = ISCSI_WISH_NO_LUN, .iser = !strncmp(text, "iser:", 5) };
 	if (rest == text)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "a string that begins with neither iscsi: nor iser:");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "expected a string that begins with iscsi: or iser:");
 	if (is_firmware(rest)) {
 		wish->firmware = true;
 		return 0;
@@ -264,5 +264,5 @@ int kernel_iscsi_lun(const char *text, uint64_t *lun, struct diag *diag)
 {
 	if (strchr(text, '-') ? !grouped_lun(text, lun) : !parse_u64(text, 0, UINT64_MAX - 1, lun, NULL))
 		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL, "'%.40s' is no LUN: a number, or up to four groups of hex digits, 4752-3a4f-6b7e-2f99", text);
+	return diag_set(diag, DIAG_USAGE, EINVAL, "invalid LUN '%.40s': expected a number, or up to four groups of hex digits, 4752-3a4f-6b7e-2f99", text);
 }

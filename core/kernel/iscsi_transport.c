@@ -37,9 +37,9 @@ static int check_rdma(int root, struct diag *diag)
 		return 0;
 	diag->hint[0] = 0;
 	if (err == -ENODEV)
-		diag_hint(diag, "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; over TCP none is needed: iscsi://…");
+		diag_hint(diag, "load the NIC's RDMA driver, or add a software device: rdma link add rxe0 type rxe netdev eth0; or use TCP: iscsi://…");
 	else
-		diag_hint(diag, "iSCSI over TCP needs none of this: iscsi://…");
+		diag_hint(diag, "iSCSI over TCP needs no RDMA: iscsi://…");
 	return err;
 }
 
@@ -81,7 +81,7 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_
 		why = module_load(root, module);
 	if (!sys_exists(root, dir)) {
 		diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module %s is not loaded: %s", module, why);
-		diag_hint(diag, "%s", kind == KERNEL_ISCSI_ISER ? "iSCSI over TCP needs the module iscsi_tcp instead: iscsi://…" : "over RDMA it is ib_iser: iser://…");
+		diag_hint(diag, "%s", kind == KERNEL_ISCSI_ISER ? "iSCSI over TCP needs iscsi_tcp instead: iscsi://…" : "iSER needs ib_iser instead: iser://…");
 		return -ENOENT;
 	}
 	if (kind == KERNEL_ISCSI_TCP)
@@ -97,15 +97,15 @@ const char *kernel_iscsi_reason(uint32_t reason)
 	case ISCSI_IF_SESSION_FAILED:
 		return "the session failed";
 	case ISCSI_IF_XMIT_FAILED:
-		return "the target takes nothing more";
+		return "sending to the target failed";
 	case ISCSI_IF_CONN_CLOSED:
 		return "connection closed by the target";
 	case ISCSI_IF_SCSI_RESET:
-		return "the kernel reset the session, as a request got no answer";
+		return "the kernel reset the session because a command timed out";
 	case ISCSI_IF_NOP_TIMEDOUT:
 		return "the target no longer answers pings";
 	default:
-		return "the kernel finds the target in breach of the protocol";
+		return "the kernel reports a protocol error of the target";
 	}
 }
 
@@ -126,5 +126,5 @@ int kernel_iscsi_scan(int root, uint32_t host, pid_t *pid, int *watch, struct di
 		return diag_sys(diag, errno, "/%s", path);
 	err = child_aside(pid, watch, &fd, 1, scan, NULL);
 	close(fd);
-	return err ? diag_sys(diag, -err, "process to scan host%u", host) : 0;
+	return err ? diag_sys(diag, -err, "scan host%u", host) : 0;
 }

@@ -44,7 +44,7 @@ static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
 		return diag_sys(diag, ENOMEM, "iBFT");
 	err = kernel_ibft(root, ibft, diag);
 	if (!err && !ibft->targets)
-		err = diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the firmware's iBFT names no target");
+		err = diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target in the firmware's iBFT");
 	if (!err)
 		err = take_firmware(w, ibft, diag);
 	explicit_bzero(ibft, sizeof(*ibft));
@@ -73,14 +73,14 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 	err = kernel_iscsi_cmdline(w, text, debian, diag);
 	if (!err && w->firmware && add_firmware(root, w, &why)) {
 		w->problems++;
-		iscsi_conf_note(w, "the firmware's targets are wanted, but %.300s", why.text);
+		iscsi_conf_note(w, "firmware targets: %.300s", why.text);
 	}
 	iscsi_conf_wipe(text);
 	iscsi_conf_wipe(debian);
 	if (err || w->count || w->problems)
 		return err;
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the kernel command line wants no iSCSI target");
-	diag_hint(diag, "root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:…, rd.iscsi.firmware=1 and others of dracut.cmdline(7) would");
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no iSCSI target on the kernel command line");
+	diag_hint(diag, "expected root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:…, rd.iscsi.firmware=1 or others of dracut.cmdline(7)");
 	return -ENOENT;
 }
 

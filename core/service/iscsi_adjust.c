@@ -29,7 +29,7 @@ static int set_one(struct kernel_iscsi *nl, uint64_t transport, struct iscsi_if_
 		if (params[i].at == row->at)
 			err = kernel_iscsi_set(nl, transport, id, params[i].param, text);
 	if (err == -ENOTCONN)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "session%u has lost its connection: --%s can be changed when it is back", id.sid, row->option);
+		return diag_set(diag, DIAG_BUSY, EBUSY, "session%u has lost its connection: --%s can't change before it is back", id.sid, row->option);
 	return err ? diag_sys(diag, -err, "session%u: --%s", id.sid, row->option) : 0;
 }
 
@@ -42,7 +42,7 @@ int iscsi_adjust(struct loop *loop, int root, enum iscsi_carrier carrier, struct
 
 	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
 		if (given & 1u << i && !iscsi_setting[i].live)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "session%u is logged in: --%s is for new sessions", id.sid, iscsi_setting[i].option);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "session%u is logged in: --%s applies to new sessions only", id.sid, iscsi_setting[i].option);
 	err = kernel_iscsi_transport_there(root, carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
 	if (!err)
 		err = kernel_iscsi_open(&nl, loop, NULL, diag);

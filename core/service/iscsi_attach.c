@@ -140,7 +140,7 @@ static void look(struct loop_timer *timer)
 	struct kernel_iscsi_session session;
 
 	if (kernel_iscsi_session(job->attach->root, job->want->sid, &session)) {
-		diag_set(&job->want->why, DIAG_CLOSED, ENODEV, "session%u was ended meanwhile", job->want->sid);
+		diag_set(&job->want->why, DIAG_CLOSED, ENODEV, "session%u was logged out by another process", job->want->sid);
 		over(job);
 	} else if (!strcmp(session.state, "LOGGED_IN")) {
 		scan(job);
@@ -162,8 +162,8 @@ static void take(struct job *job, const struct kernel_iscsi_session *session)
 	if (!job->keeper)
 		job->keeper = kernel_iscsi_keeper(job->attach->root);
 	if (!strncmp(session->target_state, "UNB", 3)) { /* UNBINDING, UNBOUND: the kernel scans it no more */
-		diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is being logged out: its disks are gone already", session->sid);
-		diag_hint(&want->why, "rdmastor iser-logout session%u brings it to an end; then it can be logged in to anew", session->sid);
+		diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is being logged out: its disks are already removed", session->sid);
+		diag_hint(&want->why, "finish the logout with: rdmastor iser-logout session%u; then log in again", session->sid);
 		over(job);
 	} else if (!strcmp(session->state, "LOGGED_IN")) {
 		scan(job);
@@ -171,7 +171,7 @@ static void take(struct job *job, const struct kernel_iscsi_session *session)
 		job->look.fire = look;
 		loop_timer_set(job->attach->loop, &job->look, loop_clock() + LOOK_NS);
 	} else {
-		loop_trace(job->attach->loop, "session%u has lost its connection, and nobody keeps it", session->sid);
+		loop_trace(job->attach->loop, "session%u has lost its connection and has no keeper", session->sid);
 		log_in(job);
 	}
 }
@@ -298,9 +298,9 @@ static void give_up(struct attach *attach, const struct diag *why)
 			continue;
 		job->want->why = *why;
 		if (job->look.on && why->err == ETIMEDOUT) {
-			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "session%u to this target has lost its connection, and process %d, which keeps it, does not get it back",
+			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "session%u to this target has lost its connection; its keeper, process %d, can't restore it",
 				job->want->sid, job->keeper);
-			diag_hint(&job->want->why, "rdmastor iser-logout session%u ends it", job->want->sid);
+			diag_hint(&job->want->why, "end it with: rdmastor iser-logout session%u", job->want->sid);
 		} else if (job->waits && why->err == ETIMEDOUT) {
 			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "another process is still logging in to this target");
 		}
@@ -313,7 +313,7 @@ static void late(struct loop_timer *timer)
 	struct attach *attach = container_of(timer, struct attach, deadline);
 	struct diag why = { 0 };
 
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "not done in time: its disks are not listed yet");
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out: its disks are not listed yet");
 	give_up(attach, &why);
 }
 

@@ -13,7 +13,7 @@
 
 void iscsi_attach_interrupted(struct diag *why)
 {
-	diag_set(why, DIAG_CLOSED, EINTR, "interrupted; what was begun is undone");
+	diag_set(why, DIAG_CLOSED, EINTR, "interrupted and rolled back");
 }
 
 static void end_work(struct attach *attach, struct job *job)
@@ -58,7 +58,7 @@ static void wait_disks(struct attach *attach, struct iscsi_want *want)
 		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until, &want->luns, &want->count, &want->why);
 	if (kernel_iscsi_session(attach->root, want->sid, &session) || session.host != want->host) {
 		iscsi_want_free(want);
-		diag_set(&want->why, DIAG_CLOSED, ENODEV, "somebody else has ended session%u", want->sid);
+		diag_set(&want->why, DIAG_CLOSED, ENODEV, "another process logged out session%u", want->sid);
 		want->sid = 0;
 	}
 	if (want->why.err == EINTR) {
@@ -96,7 +96,7 @@ static void undo(struct attach *attach, struct job *job)
 		return;
 	want->stays = is_used(attach, want->host, who, sizeof(who));
 	if (want->stays)
-		diag_hint(&want->why, "session%u stays, as it is used: %.70s; iser-logout session%u ends it", want->sid, who, want->sid);
+		diag_hint(&want->why, "session%u stays because it is in use: %.70s; end it with: rdmastor iser-logout session%u", want->sid, who, want->sid);
 	else
 		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
 }

@@ -78,7 +78,7 @@ int iscsi_detach(struct loop *loop, int root, enum iscsi_carrier carrier, struct
 			log_out(loop, &detach, until);
 		detach.conn->dm.ops->connection_terminate(&detach.conn->dm);
 		if (!kernel_iscsi_session(root, id.sid, &session))
-			err = diag_set(diag, DIAG_BUSY, EBUSY, "the kernel does not let session%u go", id.sid);
+			err = diag_set(diag, DIAG_BUSY, EBUSY, "the kernel refuses to remove session%u", id.sid);
 	}
 	kernel_iscsi_close(nl);
 	return err;

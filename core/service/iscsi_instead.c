@@ -26,8 +26,8 @@ static void look_for_target(struct loop *loop, struct iscsi_want *want, uint32_t
 	iscsi_found_free(&found);
 	if (err || listed)
 		return;
-	diag_set(&want->why, DIAG_NOT_FOUND, ENOENT, "there is no target of this name here, by what the portal lists");
-	diag_hint(&want->why, "rdmastor iser-discover shows the list; the target's access list decides what an initiator sees in it");
+	diag_set(&want->why, DIAG_NOT_FOUND, ENOENT, "no target of this name in the list of the portal");
+	diag_hint(&want->why, "list its targets with: rdmastor iser-discover; the target's access list filters them by initiator");
 }
 
 void iscsi_instead(struct loop *loop, struct iscsi_want *want, uint64_t until)
@@ -45,5 +45,5 @@ void iscsi_instead(struct loop *loop, struct iscsi_want *want, uint64_t until)
 	if (unsure && !probe[0].answers && probe[0].why.err)
 		want->why = probe[0].why;
 	if (probe[1].answers)
-		diag_hint(&want->why, "iSCSI over TCP answers there: iscsi://%s/%.150s", addr_text(&want->portal, at), want->target);
+		diag_hint(&want->why, "iSCSI over TCP answers there: rdmastor iser-login iscsi://%s/%.150s", addr_text(&want->portal, at), want->target);
 }

@@ -82,9 +82,9 @@ static bool in_charge(struct keep *keep, uint64_t now)
 	int pid = keep->ops->iscsid(keep);
 
 	if (pid && !keep->iscsid)
-		say(keep, NULL, "iscsid runs (process %d): the sessions are left to it", pid);
+		say(keep, NULL, "iscsid runs (process %d) and takes over the sessions", pid);
 	if (!pid && keep->iscsid)
-		say(keep, NULL, "iscsid has ended: the sessions are kept here again");
+		say(keep, NULL, "iscsid has ended: taking over the sessions");
 	keep->iscsid = pid;
 	for (struct keep_session *s = keep->first; s && pid; s = s->next) {
 		s->heard = false;
@@ -118,7 +118,7 @@ static void failed(struct keep *keep, struct keep_session *s, const struct diag 
 
 	snprintf(text, sizeof(text), "%.80s%s%.500s", why->object, why->object[0] ? ": " : "", why->text);
 	if (strcmp(text, s->why) && (!s->why[0] || now - s->said_at >= SAY)) {
-		say(keep, s, "login: %s; tried again after pauses of up to %d s", text, s->expired ? LATE_MAX_S : PAUSE_MAX_S);
+		say(keep, s, "login: %s; retrying at intervals of up to %d s", text, s->expired ? LATE_MAX_S : PAUSE_MAX_S);
 		snprintf(s->why, sizeof(s->why), "%s", text);
 		s->said_at = now;
 	}
@@ -131,7 +131,7 @@ static void try(struct keep *keep, struct keep_session *s, uint64_t now)
 	uint32_t limit;
 
 	if (s->orphan && !s->tries)
-		say(keep, s, "was found lost, with nobody to log in again: that is done here");
+		say(keep, s, "connection found lost: logging in");
 	s->tries++;
 	limit = s->tries < LIMIT_MAX_S / LIMIT_S ? s->tries * LIMIT_S : LIMIT_MAX_S;
 	be(s, KEEP_TRY, now + LOOK);
@@ -144,7 +144,7 @@ static void try(struct keep *keep, struct keep_session *s, uint64_t now)
 static void expire(struct keep *keep, struct keep_session *s, bool expired)
 {
 	if (expired && !s->expired)
-		say(keep, s, "lost for longer than its recovery time-out: requests fail until a login succeeds");
+		say(keep, s, "replacement timeout expired: I/O fails until a login succeeds");
 	s->expired = expired;
 }
 
@@ -180,7 +180,7 @@ static bool look_at(struct keep *keep, struct keep_session *s, uint64_t now)
 	s->heard &= look.live;
 	if (look.live && !s->heard && (s->state == KEEP_NEW || s->state == KEEP_WAIT)) {
 		if (s->tries)
-			say(keep, s, "is logged in again, by somebody else");
+			say(keep, s, "logged in again by another process");
 		be_fine(s);
 	}
 	return look.live ? s->state != KEEP_FINE : is_lost(keep, s, &look, now);
@@ -309,7 +309,7 @@ void keep_asked_out(struct keep *keep, unsigned sid, uint32_t within_s, uint64_t
 
 	if (!s || s->state != KEEP_FINE || !in_charge(keep, now))
 		return;
-	say(keep, s, "the target asks for a logout within %u s", within_s);
+	say(keep, s, "the target requests a logout within %u s", within_s);
 	if (keep->ops->logout(keep, s))
 		return; /* the target ends the connection then, which is heard */
 	if (within_s > LOGOUT_S || !within_s)
@@ -324,7 +324,7 @@ void keep_logged_out(struct keep *keep, unsigned sid, uint32_t wait_s, uint64_t 
 	if (!s || s->state != KEEP_LOGOUT)
 		return;
 	s->wait_s = wait_s;
-	keep_lost(keep, sid, "logged out as the target asked", now);
+	keep_lost(keep, sid, "logged out at the target's request", now);
 }
 
 void keep_tried(struct keep *keep, struct keep_session *s, int err, const struct diag *why, uint64_t now)

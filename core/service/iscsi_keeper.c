@@ -233,7 +233,7 @@ static void missed(struct kernel_iscsi_watch *watch)
 	keep_missed(&keeper->keep);
 	loop_work_add(keeper->loop, &keeper->settle);
 	if (find(keeper, NULL))
-		say(&keeper->keep, "events were missed, and sessions cannot be looked up");
+		say(&keeper->keep, "events were lost and the sessions can't be read");
 }
 
 bool iscsi_keeper_idle(struct iscsi_keeper *keeper)

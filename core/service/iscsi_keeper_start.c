@@ -46,7 +46,7 @@ static void caught(struct loop_signal *signal, int signo)
 {
 	struct process *process = container_of(signal, struct process, signal);
 
-	kernel_log_say(process->log, "keeper: ended by signal %d: nobody logs in again when a connection is lost", signo);
+	kernel_log_say(process->log, "keeper: ended by signal %d: lost connections will not be restored", signo);
 	loop_stop(process->loop);
 }
 
@@ -104,7 +104,7 @@ static int wait_ready(int from, struct diag *diag)
 	if (n <= 0)
 		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the keeper of iSCSI sessions is not ready after %d s", READY_MS / 1000);
 	if (read(from, &said, sizeof(said)) != sizeof(said))
-		return diag_set(diag, DIAG_SYSTEM, ECHILD, "the keeper of iSCSI sessions has ended before it was ready");
+		return diag_set(diag, DIAG_SYSTEM, ECHILD, "the keeper of iSCSI sessions ended before it was ready");
 	if (diag && said.err)
 		*diag = said;
 	return -said.err;

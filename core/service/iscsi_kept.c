@@ -80,8 +80,8 @@ static int find_portal(struct kept *kept, struct addr *portal, struct diag *diag
 	if (kept->port && !addr_numeric(portal, kept->address, kept->port, NULL))
 		return 0;
 	if (is->portal[0] && is->portal_port)
-		return diag_set(diag, DIAG_UNSUPPORTED, EADDRNOTAVAIL, "its portal '%s' is a name, which nobody resolves here", is->portal);
-	return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "the kernel does not tell its portal");
+		return diag_set(diag, DIAG_UNSUPPORTED, EADDRNOTAVAIL, "its portal '%s' is a host name: the keeper does not resolve names", is->portal);
+	return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "the kernel does not report its portal");
 }
 
 static enum iscsi_carrier carrier_of(const struct kernel_iscsi_session *is)
@@ -105,7 +105,7 @@ static int find_transport(struct kept *kept, int root, struct diag *diag)
 	int err;
 
 	if (carrier == ISCSI_CARRIERS)
-		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the kernel does not tell its transport");
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the kernel does not report its transport");
 	err = kernel_iscsi_transport_there(root, carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
 	kept->link.carrier = (uint8_t)carrier;
 	kept->link.transport = transport.handle;
@@ -139,7 +139,7 @@ int kept_prepare(struct kept *kept, int root, uint32_t limit_ms, struct diag *di
 		.from = &kept->from, .set = &kept->set, .again = true, .numbers = true, .id = { is->sid, is->cid },
 		.until = loop_clock() + limit_ms * MSEC };
 	if (!is->target[0] || !is->initiator[0] || !is->connections)
-		return diag_set(diag, DIAG_NOT_FOUND, EINVAL, "it was never complete: the kernel tells no %s", !is->target[0] ? "target" : !is->initiator[0] ? "initiator" : "connection");
+		return diag_set(diag, DIAG_NOT_FOUND, EINVAL, "it was never complete: the kernel reports no %s", !is->target[0] ? "target" : !is->initiator[0] ? "initiator" : "connection");
 	err = find_portal(kept, &kept->link.portal, diag);
 	if (!err)
 		err = find_transport(kept, root, diag);

@@ -113,7 +113,7 @@ static void late(struct loop_timer *timer)
 	struct iscsi_link *link = container_of(timer, struct iscsi_link, timer);
 	struct diag why = { 0 };
 
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s in time", link->state == LINK_CONNECT ? "the connection request" : "the login");
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s", link->state == LINK_CONNECT ? "the connection request" : "the login");
 	finish(link, &why);
 }
 
@@ -163,7 +163,7 @@ static int logged_in(struct iscsi_link *link, struct diag *why)
 	iscsi_signin_agreed(link->signin, agreed);
 	loop_trace(link->loop, "logged in%s%s", *agreed->alg ? ", by CHAP with " : "", agreed->alg);
 	if (link->tpgt >= 0 && agreed->tpgt >= 0 && link->tpgt != agreed->tpgt)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "this portal is of the portal group %d, not %d", agreed->tpgt, link->tpgt);
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the portal belongs to portal group %d, not %d", agreed->tpgt, link->tpgt);
 	if (agreed->first_burst > agreed->max_burst) /* RFC 7143, 13.14: the kernel does not start it else */
 		agreed->first_burst = agreed->max_burst;
 	if (link->carrier == ISCSI_TCP && link->set->max_xmit && link->set->max_xmit < agreed->max_xmit)
@@ -197,11 +197,11 @@ static void terminated(struct datamover *dm)
 	if (link->state == LINK_OVER && !link->moved && !link->why.err) /* just logged in, and nobody else hears of it */
 		link->why = dm->why;
 	if (mute)
-		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET, "the target ends the connection instead of answering the login");
+		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET, "the target closed the connection instead of answering the login");
 	if (mute && !link->from->auth.user) /* seen of Linux 6.12 */
-		diag_hint(&dm->why, "Linux's target hangs up on who offers no CHAP where it wants it: --user and --secret-file");
+		diag_hint(&dm->why, "the target may require CHAP: --user and --secret-file");
 	else if (mute && link->carrier == ISCSI_ISER)
-		diag_hint(&dm->why, "over iSER Linux's target does so with a wrong secret, and with an initiator that it does not allow");
+		diag_hint(&dm->why, "over iSER Linux's target does so for a wrong secret and for an initiator that is not in its access list");
 	finish(link, &dm->why);
 }
 

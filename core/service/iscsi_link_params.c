@@ -55,12 +55,12 @@ int iscsi_link_describe(struct iscsi_link *link, struct diag *diag)
 		long long value;
 	} rows[] = {
 		{ ISCSI_IF_PERSISTENT_PORT, "port", addr_port(&link->portal) },
-		{ ISCSI_IF_RECOVERY_TMO, "replacement time-out", set->replacement_timeout },
+		{ ISCSI_IF_RECOVERY_TMO, "replacement timeout", set->replacement_timeout },
 		{ ISCSI_IF_FAST_ABORT, "fast abort", set->fast_abort },
-		{ ISCSI_IF_ABORT_TMO, "abort time-out", set->abort_timeout },
-		{ ISCSI_IF_LU_RESET_TMO, "unit reset time-out", set->lu_reset_timeout },
-		{ ISCSI_IF_TGT_RESET_TMO, "target reset time-out", set->tgt_reset_timeout },
-		{ ISCSI_IF_PING_TMO, "ping time-out", set->noop_timeout },
+		{ ISCSI_IF_ABORT_TMO, "abort timeout", set->abort_timeout },
+		{ ISCSI_IF_LU_RESET_TMO, "LUN reset timeout", set->lu_reset_timeout },
+		{ ISCSI_IF_TGT_RESET_TMO, "target reset timeout", set->tgt_reset_timeout },
+		{ ISCSI_IF_PING_TMO, "ping timeout", set->noop_timeout },
 		{ ISCSI_IF_RECV_TMO, "ping interval", set->noop_interval },
 	};
 	char host[ADDR_TEXT];
@@ -83,7 +83,7 @@ int iscsi_link_agree(struct iscsi_link *link, struct diag *diag)
 		const char *what;
 		long long value;
 	} rows[] = {
-		{ ISCSI_IF_MAX_XMIT, "longest segment", a->max_xmit },
+		{ ISCSI_IF_MAX_XMIT, "largest segment", a->max_xmit },
 		{ ISCSI_IF_HEADER_DIGEST, "header digest", a->header_digest },
 		{ ISCSI_IF_DATA_DIGEST, "data digest", a->data_digest },
 		{ ISCSI_IF_INITIAL_R2T, "InitialR2T", a->initial_r2t },

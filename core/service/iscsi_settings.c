@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What can be said of a session, by our options' names and by those of open-iscsi's records. */
+/* Settings of a session, by the names of our options and of open-iscsi's records. */
 #include "iscsi_attach.h"
 #include <errno.h>
 #include <stddef.h>
@@ -71,10 +71,10 @@ static int read_value(const struct iscsi_setting *row, const char *text, int32_t
 	case ISCSI_SET_BOOL:
 		err = read_word(text, bools, sizeof(bools) / sizeof(bools[0]), value);
 		*value &= 1;
-		return err ? diag_set(why, DIAG_USAGE, EINVAL, "'%s' is neither Yes nor No", text) : 0;
+		return err ? diag_set(why, DIAG_USAGE, EINVAL, "invalid value '%s': expected Yes or No", text) : 0;
 	case ISCSI_SET_DIGEST:
 		err = read_word(text, digests, sizeof(digests) / sizeof(digests[0]), value);
-		return err ? diag_set(why, DIAG_USAGE, EINVAL, "'%s' is none of None, CRC32C, 'CRC32C,None' and 'None,CRC32C'", text) : 0;
+		return err ? diag_set(why, DIAG_USAGE, EINVAL, "invalid digest list '%s': expected None, CRC32C, 'CRC32C,None' or 'None,CRC32C'", text) : 0;
 	case ISCSI_SET_NUMBER:
 	case ISCSI_SET_SECONDS:
 	case ISCSI_SET_BYTES:
@@ -97,9 +97,9 @@ int iscsi_settings_set(struct iscsi_settings *set, const char *name, const char 
 		if (err)
 			return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", name, why.text);
 		if (row->at == offsetof(struct iscsi_settings, cmds_max) && number & (number - 1))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is no power of 2", name, value);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a power of 2", name, value);
 		memcpy((char *)set + row->at, &number, sizeof(number));
 		return 0;
 	}
-	return diag_set(diag, DIAG_USAGE, ENOENT, "there is no setting '%s'", name);
+	return diag_set(diag, DIAG_USAGE, ENOENT, "unknown setting '%s'", name);
 }

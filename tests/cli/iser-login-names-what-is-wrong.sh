@@ -40,7 +40,7 @@ portals=$(printf -- '-p 127.0.0.%s ' {1..9})
 	error 2 usage $to "initiator 'me' iqn\. eui\. naa\. 223.bytes" $l $to -i me
 	error 2 usage $to "secret 'joe' --secret-file --secret-fd LIBISCSI_CHAP_PASSWORD" \
 		$l $to -u joe
-	error 2 usage $to 'target --user --secret-file' $l $to --target-secret-file secret
+	error 2 usage $to 'mutual --user --secret-file' $l $to --target-secret-file secret
 	error 2 usage $to "--lun 'x'" $l $to --lun x
 	error 2 usage $to 'tpgt 0.to.65535' $l $to --tpgt 65536
 	error 2 usage "$to\?tpgt=x" "tpgt 'x'" $l "$to?tpgt=x"

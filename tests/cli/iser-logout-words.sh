@@ -7,7 +7,7 @@ o="$RDMASTOR iser-logout"
 
 # shellcheck disable=SC2086 # several words
 {
-	error 2 usage '' 'missing URI --target --portal session1 --all' $o
+	error 2 usage '' 'session URI --target --portal session1 --all' $o
 	error 2 usage '' '--all [^-_]target' $o --all session1
 	error 2 usage '' '--all [^-_]target' $o --all -p 127.0.0.1
 	error 2 usage '' '^[^:]*--target.*--portal' $o -T iqn.x:gone

@@ -79,7 +79,7 @@ static void late(struct loop_timer *timer)
 	struct diag why = { 0 };
 
 	if (ask->state < ISCSI_ASK_LOGOUT)
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s in time", what[ask->state]);
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s", what[ask->state]);
 	finish(ask, &why);
 }
 
@@ -89,7 +89,7 @@ static void send_pdu(struct iscsi_ask *ask, const void *bhs, const void *data, u
 
 	if (!ask->dm->ops->send_control(ask->dm, bhs, data, len))
 		return;
-	diag_set(&why, DIAG_PROTOCOL, EPROTO, "the target asks faster than it takes answers");
+	diag_set(&why, DIAG_PROTOCOL, EPROTO, "the target sends requests faster than it reads the answers");
 	finish(ask, &why);
 }
 
@@ -169,11 +169,11 @@ static int add_text(struct iscsi_ask *ask, const struct iscsi_text_rsp *rsp, con
 	uint32_t ttt = get_be32(rsp->ttt);
 
 	if (get_be32(rsp->itt) != ask->itt)
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "an answer to a text request that is not ours");
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "answer to a text request that was not sent");
 	if (final && (rsp->flags & ISCSI_CONTINUE || ttt != ISCSI_NO_TAG))
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "a text that ends and goes on at once");
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "text with both the final and the continue bit");
 	if (!final && (ttt == ISCSI_NO_TAG || !len))
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "a text that goes on with nothing");
+		return diag_set(why, DIAG_PROTOCOL, EPROTO, "empty text with the continue bit");
 	return iscsi_text_add(&ask->text, data, len, ISCSI_TARGETS_TEXT, why);
 }
 
@@ -212,9 +212,9 @@ static void refuse(struct iscsi_ask *ask, const struct iscsi_bhs *bhs)
 	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_REJECT)
 		diag_set(&why, DIAG_REFUSED, EPROTO, "the target rejects a PDU: %s", iscsi_reject_word(((const struct iscsi_reject *)bhs)->reason));
 	else if (ISCSI_OPCODE(bhs->opcode) == ISCSI_ASYNC)
-		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target asks to leave before it has answered");
+		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target requests a logout before it has answered");
 	else
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a PDU of opcode 0x%02x that nobody waits for", ISCSI_OPCODE(bhs->opcode));
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "unexpected PDU with opcode 0x%02x", ISCSI_OPCODE(bhs->opcode));
 	finish(ask, &why);
 }
 
@@ -257,7 +257,7 @@ static void terminated(struct datamover *dm)
 	struct iscsi_ask *ask = dm->user;
 
 	if (ask->state == ISCSI_ASK_LOGIN && !ask->from->auth.user && dm->why.code == DIAG_CLOSED) /* seen of Linux 6.12 */
-		diag_hint(&dm->why, "Linux's target hangs up on who offers no CHAP where it wants it: --user and --secret-file");
+		diag_hint(&dm->why, "the target may require CHAP: --user and --secret-file");
 	finish(ask, ask->state < ISCSI_ASK_LOGOUT ? &dm->why : NULL);
 }
 
@@ -277,7 +277,7 @@ static void dial(struct iscsi_ask *ask)
 	}
 	how.recv_max = ask->dm->recv_limit;
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
-		diag_sys(&why, EAGAIN, "random numbers of the kernel");
+		diag_sys(&why, EAGAIN, "read random numbers");
 		finish(ask, &why);
 		return;
 	}

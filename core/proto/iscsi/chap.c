@@ -39,7 +39,7 @@ int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *diag)
 			if (strlen(words[i].word) == n && !strncasecmp(words[i].word, p, n))
 				break;
 		if (i == sizeof(words) / sizeof(words[0]))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s' is no CHAP algorithm: there are sha3-256, sha256, sha1 and md5", (int)n, p);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "unknown CHAP algorithm '%.*s': expected sha3-256, sha256, sha1 or md5", (int)n, p);
 		*bits |= 1u << (words[i].alg - ISCSI_CHAP_MD5);
 		p += n;
 		if (!*p)
@@ -101,7 +101,7 @@ bool iscsi_chap_wanted(const struct iscsi_auth *auth, uint64_t alg)
 int iscsi_auth_check(const struct iscsi_auth *auth, struct diag *diag)
 {
 	if (auth->user && auth->target_secret && !strcmp(auth->secret, auth->target_secret))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the secrets of both directions are the same, which RFC 7143 forbids: anybody could use one for the other");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the CHAP secrets of both directions are the same: RFC 7143 forbids this");
 	return 0;
 }
 
@@ -123,7 +123,7 @@ void iscsi_chap_offer(const struct iscsi_chap *chap, struct wr *w)
 
 static int twice(const char *key, struct diag *diag)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", key);
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s sent twice", key);
 }
 
 static int take_alg(struct iscsi_chap *chap, const char *value, struct diag *diag)
@@ -131,7 +131,7 @@ static int take_alg(struct iscsi_chap *chap, const char *value, struct diag *dia
 	if (chap->got_alg)
 		return twice("CHAP_A", diag);
 	if (!strcmp(value, "Reject"))
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target knows none of the CHAP algorithms that were offered");
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target supports none of the offered CHAP algorithms");
 	if (!iscsi_number_get(value, 255, &chap->alg) || !iscsi_chap_wanted(chap->auth, chap->alg))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_A=%.20s was not offered", value);
 	chap->got_alg = true;
@@ -144,7 +144,7 @@ static int take_challenge(struct iscsi_chap *chap, const char *value, struct dia
 		return twice("CHAP_C", diag);
 	chap->challenge_len = iscsi_binary_get(value, chap->challenge, sizeof(chap->challenge));
 	if (chap->challenge_len <= 0)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP challenge that is no binary value of at most %u bytes", ISCSI_CHAP_BINARY_MAX);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid CHAP challenge: must be a binary value of 1 to %u bytes", ISCSI_CHAP_BINARY_MAX);
 	return 0;
 }
 
@@ -153,13 +153,13 @@ static int take_response(struct iscsi_chap *chap, const char *value, struct diag
 	int proved;
 
 	if (!chap->auth->target_secret || !chap->got_alg)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP response that nobody asked for");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "unexpected CHAP response");
 	proved = iscsi_chap_proves((unsigned)chap->alg, chap->own_id, chap->auth->target_secret, chap->own, sizeof(chap->own), value);
 	if (proved < 0)
 		return diag_sys(diag, ENOMEM, "CHAP response");
 	chap->proved = proved;
 	if (!chap->proved)
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not know its own secret: it is not the one meant, or the secret is wrong");
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target failed mutual CHAP: it is another target, or the target secret is wrong");
 	return 0;
 }
 
@@ -177,13 +177,13 @@ int iscsi_chap_take(struct iscsi_chap *chap, const char *key, const char *value,
 		if (chap->got_id)
 			return twice(key, diag);
 		chap->got_id = iscsi_number_get(value, 255, &chap->id);
-		return chap->got_id ? 0 : diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_I=%.20s is no number up to 255", value);
+		return chap->got_id ? 0 : diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_I=%.20s: must be 0 to 255", value);
 	}
 	if (!strcmp(key, "CHAP_N")) {
 		chap->got_name = !name || !strcmp(name, value);
 		return chap->got_name ? 0 : diag_set(diag, DIAG_AUTH, EACCES, "the target is '%.100s', not '%s'", value, name);
 	}
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%.20s, which is no key of CHAP", key);
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%.20s is not a key of CHAP", key);
 }
 
 int iscsi_chap_answer(struct iscsi_chap *chap, struct wr *w, struct diag *diag)
@@ -192,7 +192,7 @@ int iscsi_chap_answer(struct iscsi_chap *chap, struct wr *w, struct diag *diag)
 	unsigned len;
 
 	if (!chap->got_alg || !chap->got_id || !chap->challenge_len)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP challenge without %s", !chap->got_alg ? "CHAP_A" : !chap->got_id ? "CHAP_I" : "CHAP_C");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP challenge without %s", !chap->got_alg ? "CHAP_A" : !chap->got_id ? "CHAP_I" : "CHAP_C");
 	len = iscsi_chap_digest((unsigned)chap->alg, (uint8_t)chap->id, chap->auth->secret, chap->challenge, (size_t)chap->challenge_len, digest);
 	if (!len)
 		return diag_sys(diag, ENOMEM, "CHAP response");
@@ -209,5 +209,5 @@ int iscsi_chap_check(const struct iscsi_chap *chap, struct diag *diag)
 {
 	if (!chap->auth->target_secret || (chap->proved && chap->got_name))
 		return 0;
-	return diag_set(diag, DIAG_AUTH, EACCES, "the target lets us in but does not prove who it is, as mutual CHAP asks");
+	return diag_set(diag, DIAG_AUTH, EACCES, "the target accepted the login without its own CHAP response");
 }

@@ -26,7 +26,7 @@ int iscsi_chap_tgt_challenge(struct iscsi_chap_tgt *chap, const char *algs, stru
 {
 	chap->alg = choose(chap->auth, algs);
 	if (!chap->alg)
-		return diag_set(diag, DIAG_AUTH, EACCES, "no CHAP algorithm that may be among CHAP_A=%.40s", algs);
+		return diag_set(diag, DIAG_AUTH, EACCES, "no acceptable CHAP algorithm in CHAP_A=%.40s", algs);
 	iscsi_text_put(w, "CHAP_A", "%u", chap->alg);
 	iscsi_text_put(w, "CHAP_I", "%u", chap->id);
 	iscsi_text_put_binary(w, "CHAP_C", chap->challenge, sizeof(chap->challenge));
@@ -43,15 +43,15 @@ static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said
 	int len;
 
 	if (!said->challenge || !said->id)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a challenge to the target without %s", said->id ? "CHAP_C" : "CHAP_I");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "challenge to the target without %s", said->id ? "CHAP_C" : "CHAP_I");
 	len = iscsi_binary_get(said->challenge, challenge, sizeof(challenge));
 	if (len <= 0 || !iscsi_number_get(said->id, 255, &id))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a challenge to the target that is no binary value of at most %u bytes, or an identifier above 255",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid challenge to the target: must be a binary value of 1 to %u bytes with an identifier of 0 to 255",
 			ISCSI_CHAP_BINARY_MAX);
 	if (len == sizeof(chap->challenge) && !memcmp(challenge, chap->challenge, (size_t)len))
-		return diag_set(diag, DIAG_AUTH, EACCES, "the initiator gives the target's own challenge back to have it answered");
+		return diag_set(diag, DIAG_AUTH, EACCES, "the initiator reflects the target's own challenge");
 	if (!auth->target_secret)
-		return diag_set(diag, DIAG_AUTH, EACCES, "the initiator wants the target to prove itself, which has no secret for that");
+		return diag_set(diag, DIAG_AUTH, EACCES, "the initiator requests mutual CHAP, but the target has no secret for it");
 	n = iscsi_chap_digest(chap->alg, (uint8_t)id, auth->target_secret, challenge, (size_t)len, digest);
 	if (!n)
 		return diag_sys(diag, ENOMEM, "CHAP response");
@@ -65,11 +65,11 @@ int iscsi_chap_tgt_check(const struct iscsi_chap_tgt *chap, const struct iscsi_c
 	int right;
 
 	if (!said->name || !said->response)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a CHAP response without %s", said->name ? "CHAP_R" : "CHAP_N");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP response without %s", said->name ? "CHAP_R" : "CHAP_N");
 	right = iscsi_chap_proves(chap->alg, chap->id, chap->auth->secret, chap->challenge, sizeof(chap->challenge), said->response);
 	if (right < 0)
 		return diag_sys(diag, ENOMEM, "CHAP response");
 	if (!right || strcmp(said->name, chap->auth->user))
-		return diag_set(diag, DIAG_AUTH, EACCES, "'%.100s' is not who may log in, or does not know the secret", said->name);
+		return diag_set(diag, DIAG_AUTH, EACCES, "unknown CHAP user '%.100s' or wrong secret", said->name);
 	return said->challenge || said->id ? prove(chap, said, w, diag) : 0;
 }

@@ -68,11 +68,11 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	if (iser->over)
 		return;
 	if (rx->len < HEADS || ISER_OPCODE(hdr->flags) != ISER_CONTROL)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a message of %u bytes that is no iSCSI PDU behind an iSER header", rx->len);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "invalid message of %u bytes: expected an iSCSI PDU after an iSER header", rx->len);
 	else if (bhs->ahs_len)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a PDU with an additional header, which none has that targets send");
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "unexpected additional header segment in a PDU: is it an iSCSI target?");
 	else if (len > rx->len - HEADS || len > iser->recv_max)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a data segment of %u bytes in a message of %u", len, rx->len);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "data segment of %u bytes exceeds the message of %u", len, rx->len);
 	if (why.err) {
 		fail(iser, &why);
 		return;

@@ -134,7 +134,7 @@ static uint32_t result(const struct row *row, uint32_t a, uint32_t b)
 
 static int wrong(const struct row *row, const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s, which this key cannot be", row->name, text);
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid value %s=%.40s", row->name, text);
 }
 
 static bool fits(const struct iscsi_keys *keys, unsigned key, uint32_t value)
@@ -159,7 +159,7 @@ static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, 
 	if (!read_value(row, text, &value))
 		return wrong(row, text, diag);
 	if (row->kind == LIST ? !fits(keys, key, value) : value != result(row, own, value))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s is no answer to what was offered", row->name, text);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s: not among the values offered", row->name, text);
 	keys->value[key] = value;
 	return 0;
 }
@@ -181,7 +181,7 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 	uint32_t value;
 
 	if (keys->seen & 1u << key)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", row->name);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s sent twice", row->name);
 	keys->seen |= 1u << key;
 	if (row->kind == LIST) {
 		if (!choose(keys, key, text, &value)) {
@@ -213,7 +213,7 @@ int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text,
 		bool known = false;
 
 		if (is_refusal(text)) /* 6.2: never answered, which would have no end */
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "an answer to %.40s, which was not offered", name);
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "answer to %.40s, which was not offered", name);
 		for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
 			known |= !strcmp(gone[i], name);
 		iscsi_text_put(answer, name, known ? "Reject" : "NotUnderstood");
@@ -222,7 +222,7 @@ int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text,
 	} else if (rows[key].kind == DECLARED && keys->offered & 1u << key && is_refusal(text)) {
 		return 0; /* Linux's target (6.12) of iSER's keys */
 	} else if (rows[key].kind != DECLARED && keys->offered & 1u << key) {
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", name);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s sent twice", name);
 	} else {
 		err = take_offer(keys, (unsigned)key, text, answer, diag);
 	}

@@ -107,17 +107,17 @@ static int take_method(struct iscsi_login *login, const char *value, struct diag
 	bool chap = !strcmp(value, "CHAP"), none = !strcmp(value, "None");
 
 	if (login->step != ISCSI_LOGIN_METHOD)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod for the second time");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod sent twice");
 	if (chap && login->how.auth->user) {
 		login->by_chap = true;
 		login->step = ISCSI_LOGIN_CHALLENGE;
 	} else if (none && login->how.auth->user && login->how.auth->target_secret) {
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target does without CHAP, and so does not prove who it is, as mutual CHAP asks");
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not use CHAP, which mutual CHAP requires");
 	} else if (!none && !login->how.auth->user) {
-		diag_set(diag, DIAG_AUTH, EACCES, "the target does not let anybody in without CHAP (AuthMethod=%.40s)", value);
-		return diag_hint(diag, "give the user with --user and the secret with --secret-file");
+		diag_set(diag, DIAG_AUTH, EACCES, "the target requires CHAP (AuthMethod=%.40s)", value);
+		return diag_hint(diag, "add --user NAME --secret-file FILE");
 	} else if (!none) {
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not do CHAP (AuthMethod=%.40s)", value);
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not support CHAP (AuthMethod=%.40s)", value);
 	} else {
 		login->step = ISCSI_LOGIN_PROOF; /* nothing is left to prove */
 	}
@@ -129,7 +129,7 @@ static int take_tag(struct iscsi_login *login, const char *value, struct diag *d
 	uint64_t tag;
 
 	if (!iscsi_number_get(value, 65535, &tag))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "TargetPortalGroupTag=%.40s is no number up to 65535", value);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "TargetPortalGroupTag=%.40s: must be 0 to 65535", value);
 	login->tpgt = (int)tag;
 	return 0;
 }
@@ -166,7 +166,7 @@ static int take_redirect(struct iscsi_login *login, struct diag *diag)
 		login->redirect[len] = 0;
 		return ISCSI_LOGIN_MOVED;
 	}
-	return n < 0 ? n : diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target has moved, but does not tell where to");
+	return n < 0 ? n : diag_set(diag, DIAG_PROTOCOL, EPROTO, "redirect without a TargetAddress: the target has moved");
 }
 
 static int take_status(struct iscsi_login *login, uint8_t status_class, uint8_t detail, struct diag *diag)
@@ -174,18 +174,18 @@ static int take_status(struct iscsi_login *login, uint8_t status_class, uint8_t 
 	int err = iscsi_login_status(status_class, detail, login->how.auth->user, diag);
 
 	if (status_class == ISCSI_LOGIN_INITIATOR && detail < 2 && login->chap.got_alg && login->chap.alg == ISCSI_CHAP_SHA256) /* seen of tgt 1.0.85 */
-		diag_hint(diag, "the user or the secret is not what the target has; or it is a tgt, which takes SHA-256 for SHA1: --chap-algs md5");
+		diag_hint(diag, "check user and secret; tgt mistakes SHA-256 for SHA1 and needs --chap-algs md5");
 	return err;
 }
 
 static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, uint32_t len, struct diag *diag)
 {
 	if (ISCSI_OPCODE(rsp->opcode) != ISCSI_LOGIN_RSP)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a PDU of opcode 0x%02x instead of a login response", ISCSI_OPCODE(rsp->opcode));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "PDU with opcode 0x%02x instead of a login response", ISCSI_OPCODE(rsp->opcode));
 	if (get_be32(rsp->itt) != get_be32(login->req.itt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a response to a login that is not ours");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "response to another login");
 	if (len > ISCSI_PDU_DATA)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login response of more than %u bytes", ISCSI_PDU_DATA);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login response of more than %u bytes", ISCSI_PDU_DATA);
 	login->started = true;
 	login->status = ISCSI_LOGIN_STATUS(rsp->status_class, rsp->status_detail);
 	login->exp_statsn = get_be32(rsp->statsn) + 1;
@@ -194,12 +194,12 @@ static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, u
 	if (rsp->status_class)
 		return 0;
 	if (rsp->version_active)
-		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the target speaks iSCSI version 0x%02x only", rsp->version_active);
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the target supports iSCSI version 0x%02x only", rsp->version_active);
 	if (ISCSI_CSG(rsp->flags) != stage(login))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login response of stage %u in stage %u", ISCSI_CSG(rsp->flags), stage(login));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login response of stage %u in stage %u", ISCSI_CSG(rsp->flags), stage(login));
 	if (rsp->flags & ISCSI_FINAL &&
 		(!transit(login) || rsp->flags & ISCSI_CONTINUE || ISCSI_NSG(rsp->flags) != ISCSI_NSG(login->req.flags)))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target ends a stage of the login that does not end here");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target ends a login stage too early");
 	return 0;
 }
 
@@ -236,9 +236,9 @@ static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer,
 	int err;
 
 	if (answer->bad)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "more keys than one PDU of answers has room for");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "more keys than fit into one login PDU");
 	if (ended && len)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target asks, and ends the stage before it is answered");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target ends a login stage with an offer unanswered");
 	if (stage(login) == ISCSI_STAGE_SECURITY) {
 		err = go_on_security(login, ended, diag);
 		if (err)
@@ -270,12 +270,12 @@ int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, con
 	if (n)
 		return n;
 	if (login->requests >= ISCSI_LOGIN_REQUESTS)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login that is not over after %u requests", ISCSI_LOGIN_REQUESTS);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login not finished after %u requests", ISCSI_LOGIN_REQUESTS);
 	if (rsp->status_class == ISCSI_LOGIN_REDIRECT)
 		return take_redirect(login, diag);
 	if (rsp->flags & ISCSI_CONTINUE) {
 		if (!len)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text that goes on with nothing");
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "empty text with the continue bit");
 		begin(login, false);
 		return ISCSI_LOGIN_SEND;
 	}

@@ -45,11 +45,11 @@ static int check_first(struct iscsi_login_tgt *login, const struct iscsi_login_r
 {
 	if (req->version_min)
 		return refuse(login, ISCSI_OTHER_VERSION,
-			diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the initiator speaks iSCSI from version 0x%02x on only", req->version_min));
+			diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the initiator requires iSCSI version 0x%02x or later", req->version_min));
 	if (get_be16(req->tsih))
-		return refuse(login, ISCSI_NO_SESSION, diag_set(diag, DIAG_NOT_FOUND, ENOENT, "a connection to session %u, which there is not", get_be16(req->tsih)));
+		return refuse(login, ISCSI_NO_SESSION, diag_set(diag, DIAG_NOT_FOUND, ENOENT, "connection to unknown session %u", get_be16(req->tsih)));
 	if (ISCSI_CSG(req->flags) > ISCSI_STAGE_OPERATIONAL)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login that begins in stage %u", ISCSI_CSG(req->flags));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login begins in stage %u", ISCSI_CSG(req->flags));
 	login->first = *req;
 	login->stage = ISCSI_CSG(req->flags);
 	return 0;
@@ -61,23 +61,23 @@ static int check(struct iscsi_login_tgt *login, const struct iscsi_login_req *re
 	int err;
 
 	if (login->over)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login request behind the end of the login");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login request after the end of the login");
 	err = login->requests++ ? 0 : check_first(login, req, diag);
 	if (err)
 		return err;
 	if (len > ISCSI_PDU_DATA)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login request of more than %u bytes", ISCSI_PDU_DATA);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login request of more than %u bytes", ISCSI_PDU_DATA);
 	if (login->requests > ISCSI_LOGIN_REQUESTS)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login that is not over after %u requests", ISCSI_LOGIN_REQUESTS);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login not finished after %u requests", ISCSI_LOGIN_REQUESTS);
 	if (memcmp(req->isid, login->first.isid, sizeof(req->isid)) || get_be16(req->cid) != get_be16(login->first.cid) || get_be16(req->tsih))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a request of another login");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "request of another login");
 	if (ISCSI_CSG(req->flags) != login->stage)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login request of stage %u in stage %u", ISCSI_CSG(req->flags), login->stage);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login request of stage %u in stage %u", ISCSI_CSG(req->flags), login->stage);
 	if (transit && (req->flags & ISCSI_CONTINUE || ISCSI_NSG(req->flags) <= login->stage || ISCSI_NSG(req->flags) == 2))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a request to go from stage %u to %u%s", login->stage, ISCSI_NSG(req->flags),
-			req->flags & ISCSI_CONTINUE ? " in the midst of a text" : "");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "request to go from stage %u to %u%s", login->stage, ISCSI_NSG(req->flags),
+			req->flags & ISCSI_CONTINUE ? " within a text" : "");
 	if (req->flags & ISCSI_CONTINUE && !len)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text that goes on with nothing");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "empty text with the continue bit");
 	return 0;
 }
 
@@ -105,7 +105,7 @@ static int read_said(struct iscsi_login_tgt *login, struct said *said, struct di
 		const char **to = place(said, key);
 
 		if (to && *to)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s for the second time", key);
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s sent twice", key);
 		if (to)
 			*to = value;
 		value[-1] = '='; /* it is read once more */
@@ -146,11 +146,11 @@ static int take_names(struct iscsi_login_tgt *login, const struct said *said, st
 	bool discovery = said->session && !strcmp(said->session, "Discovery");
 
 	if (said->session && !discovery && strcmp(said->session, "Normal"))
-		return refuse(login, ISCSI_SESSION_TYPE, diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "a session of type %.40s", said->session));
+		return refuse(login, ISCSI_SESSION_TYPE, diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "unknown session type %.40s", said->session));
 	if (!said->initiator || (!discovery && !said->target))
-		return refuse(login, ISCSI_MISSING, diag_set(diag, DIAG_PROTOCOL, EPROTO, "a login without %s", said->initiator ? "TargetName" : "InitiatorName"));
+		return refuse(login, ISCSI_MISSING, diag_set(diag, DIAG_PROTOCOL, EPROTO, "login without %s", said->initiator ? "TargetName" : "InitiatorName"));
 	if (!good_name(said->initiator) || (!discovery && !good_name(said->target)))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a name with blanks or control characters, or of more than %u bytes", ISCSI_NAME_MAX);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid name: must be at most %u bytes without blanks and control characters", ISCSI_NAME_MAX);
 	snprintf(login->initiator, sizeof(login->initiator), "%s", said->initiator);
 	if (!discovery)
 		snprintf(login->target, sizeof(login->target), "%s", said->target);
@@ -200,7 +200,7 @@ static int choose_method(struct iscsi_login_tgt *login, const char *methods, str
 {
 	login->by_chap = login->grant.auth.user;
 	if (!has(methods, login->by_chap ? "CHAP" : "None"))
-		return not_proved(login, login->by_chap ? "does not do CHAP, as it has to" : "does not do without CHAP, for which there is no secret", diag);
+		return not_proved(login, login->by_chap ? "does not offer CHAP, which is required" : "requires CHAP, for which no secret is set", diag);
 	iscsi_text_put(&login->out, "AuthMethod", "%s", login->by_chap ? "CHAP" : "None");
 	login->step = login->by_chap ? ISCSI_TGT_ALG : ISCSI_TGT_LET_IN;
 	return 0;
@@ -233,7 +233,7 @@ static int take_security(struct iscsi_login_tgt *login, const struct said *said,
 	if ((said->method || chap) && login->stage != ISCSI_STAGE_SECURITY)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s outside of the security stage", chap ? "CHAP" : "AuthMethod");
 	if (said->method && login->step != ISCSI_TGT_METHOD)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod for the second time");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod sent twice");
 	if (said->method)
 		err = choose_method(login, said->method, diag);
 	if (!err && chap)
@@ -241,7 +241,7 @@ static int take_security(struct iscsi_login_tgt *login, const struct said *said,
 	if (err || login->step != ISCSI_TGT_METHOD || !(transit || login->stage == ISCSI_STAGE_OPERATIONAL))
 		return err;
 	if (login->grant.auth.user)
-		return not_proved(login, "goes on without CHAP, as it has to do", diag);
+		return not_proved(login, "continues without CHAP, which is required", diag);
 	login->step = ISCSI_TGT_LET_IN;
 	return 0;
 }
@@ -254,7 +254,7 @@ static int go_on(struct iscsi_login_tgt *login, const struct iscsi_login_req *re
 	if (login->stage == ISCSI_STAGE_OPERATIONAL && !(login->how.rdma && *login->target))
 		iscsi_keys_offer(&login->keys, ISCSI_MAX_RECV, &login->out);
 	if (login->out.bad)
-		return refuse(login, ISCSI_NO_RESOURCES, diag_set(diag, DIAG_PROTOCOL, EPROTO, "more keys than one PDU of answers has room for"));
+		return refuse(login, ISCSI_NO_RESOURCES, diag_set(diag, DIAG_PROTOCOL, EPROTO, "more keys than fit into one login PDU"));
 	if (!(req->flags & ISCSI_FINAL) || login->step != ISCSI_TGT_LET_IN || iscsi_keys_settled(&login->keys, &open))
 		return ISCSI_LOGIN_SEND;
 	login->stage = ISCSI_NSG(req->flags);
@@ -279,7 +279,7 @@ static int take(struct iscsi_login_tgt *login, const struct iscsi_login_req *req
 		return err ? err : ISCSI_LOGIN_SEND;
 	err = read_said(login, &said, diag);
 	if (!err && login->admitted && (said.initiator || said.target || said.session))
-		err = diag_set(diag, DIAG_PROTOCOL, EPROTO, "names that change in the midst of a login");
+		err = diag_set(diag, DIAG_PROTOCOL, EPROTO, "names change within a login");
 	if (!err && !login->admitted)
 		err = admit(login, &said, diag);
 	if (!err)
@@ -300,7 +300,7 @@ int iscsi_login_tgt_take(struct iscsi_login_tgt *login, const struct iscsi_bhs *
 		login->over = true;
 		begin(login, req);
 		return refuse(login, ISCSI_OUT_OF_PLACE,
-			diag_set(diag, DIAG_PROTOCOL, EPROTO, "a PDU of opcode 0x%02x instead of a login request", ISCSI_OPCODE(bhs->opcode)));
+			diag_set(diag, DIAG_PROTOCOL, EPROTO, "PDU with opcode 0x%02x instead of a login request", ISCSI_OPCODE(bhs->opcode)));
 	}
 	next = take(login, req, data, len, diag);
 	login->over = next != ISCSI_LOGIN_SEND;

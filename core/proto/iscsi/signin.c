@@ -27,7 +27,7 @@ int iscsi_signin_new(struct iscsi_signin **out, const char *target, enum iscsi_c
 		return diag_sys(diag, ENOMEM, "login");
 	if (getrandom(random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
 		free(in);
-		return diag_sys(diag, EAGAIN, "random numbers of the kernel");
+		return diag_sys(diag, EAGAIN, "read random numbers");
 	}
 	in->offer = *offer;
 	memcpy(in->isid, isid, sizeof(in->isid));
@@ -54,7 +54,7 @@ static int send_request(struct iscsi_signin *in, struct diag *diag)
 		return diag_set(diag, DIAG_USAGE, EMSGSIZE, "names too long for one login request");
 	loop_trace(in->dm->loop, "> login request, stage %u%s", ISCSI_CSG(req->flags), req->flags & ISCSI_FINAL ? ", ends it" : "");
 	err = in->dm->ops->send_control(in->dm, req, in->login.data, iscsi_login_len(&in->login));
-	return err ? diag_sys(diag, -err, "login request") : 0;
+	return err ? diag_sys(diag, -err, "send a login request") : 0;
 }
 
 int iscsi_signin_begin(struct iscsi_signin *in, struct datamover *dm, struct diag *diag)
@@ -68,7 +68,7 @@ int iscsi_signin_take(struct iscsi_signin *in, const struct iscsi_bhs *bhs, cons
 	int next = iscsi_login_take(&in->login, bhs, data, len, diag), err;
 
 	if (next == ISCSI_LOGIN_DONE && in->login.how.rdma && !in->login.keys.value[ISCSI_RDMA_EXTENSIONS])
-		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the target does not do iSER here (RDMAExtensions=No)");
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the target does not support iSER here (RDMAExtensions=No)");
 	if (next == ISCSI_LOGIN_DONE)
 		return ISCSI_SIGNIN_DONE;
 	if (next == ISCSI_LOGIN_MOVED)

@@ -9,7 +9,7 @@
 
 static int no_address(const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "TargetAddress=%.100s is no address", text);
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "TargetAddress=%.100s is not an address", text);
 }
 
 static bool host_is_good(const char *host, bool v6)
@@ -66,9 +66,9 @@ static int check_name(const char *name, struct diag *diag)
 
 	for (size_t i = 0; i < len; i++) /* RFC 7143, 4.2.7.2; beyond ASCII it is the target's affair */
 		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a target's name with blanks or control characters in it");
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "target name with blanks or control characters");
 	if (!len || len > ISCSI_NAME_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a target's name of %zu bytes", len);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "target name of %zu bytes", len);
 	return 0;
 }
 
@@ -127,9 +127,9 @@ int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct 
 			addressed = true;
 			err = record ? iscsi_address_get(value, record, diag) :
 				name ? -EPROTO :
-				       diag_set(diag, DIAG_PROTOCOL, EPROTO, "an address before any target's name");
+				       diag_set(diag, DIAG_PROTOCOL, EPROTO, "address before any target name");
 		} else if (!strcmp(key, "SendTargets")) {
-			err = diag_set(diag, DIAG_REFUSED, EOPNOTSUPP, "the target does not list what it has (SendTargets=%.40s)", value);
+			err = diag_set(diag, DIAG_REFUSED, EOPNOTSUPP, "the target does not list its targets (SendTargets=%.40s)", value);
 		}
 	}
 	if (err || n < 0)

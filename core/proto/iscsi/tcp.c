@@ -63,9 +63,9 @@ static bool head_is_good(struct tcp *tcp)
 	tcp->len = get_be24(tcp->bhs.data_len);
 	tcp->padded = (tcp->len + 3) & ~3u;
 	if (tcp->bhs.ahs_len)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a PDU with an additional header, which none has that targets send");
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "unexpected additional header segment in a PDU: is it an iSCSI target?");
 	else if (tcp->len > tcp->recv_max)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a data segment of %u bytes, more than the %u that may be", tcp->len, tcp->recv_max);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "data segment of %u bytes exceeds the limit of %u", tcp->len, tcp->recv_max);
 	else
 		return true;
 	fail(tcp, &why);

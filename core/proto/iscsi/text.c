@@ -11,9 +11,9 @@
 int iscsi_text_add(struct iscsi_text *t, const uint8_t *data, uint32_t len, size_t most, struct diag *diag)
 {
 	if (++t->pdus > ISCSI_TEXT_PDUS)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text spread over more than %u PDUs", ISCSI_TEXT_PDUS);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "text of more than %u PDUs", ISCSI_TEXT_PDUS);
 	if (len > most - t->len)
-		return diag_set(diag, DIAG_PROTOCOL, EMSGSIZE, "a text of more than %zu bytes", most);
+		return diag_set(diag, DIAG_PROTOCOL, EMSGSIZE, "text of more than %zu bytes", most);
 	if (len + 1 > t->room - t->len) {
 		size_t room = (t->len + len + 1) * 2;
 		char *bytes = realloc(t->bytes, room);
@@ -59,13 +59,13 @@ int iscsi_text_next(struct iscsi_text *t, size_t *at, char **key, char **value, 
 	pair = t->bytes + *at;
 	len = strnlen(pair, t->len - *at);
 	if (*at + len == t->len)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text that ends inside a key or value");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "text ends inside a key or value");
 	while (key_char(pair[n]))
 		n++;
 	if (!n || n > ISCSI_KEY_MAX || pair[n] != '=')
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a text that is not key=value");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "text is not key=value");
 	if (len - n - 1 > ISCSI_VALUE_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a value of more than %u bytes", ISCSI_VALUE_MAX);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "value of more than %u bytes", ISCSI_VALUE_MAX);
 	pair[n] = 0;
 	*key = pair;
 	*value = pair + n + 1;
