@@ -209,5 +209,5 @@ int iscsi_chap_check(const struct iscsi_chap *chap, struct diag *diag)
 {
 	if (!chap->auth->target_secret || (chap->proved && chap->got_name))
 		return 0;
-	return diag_set(diag, DIAG_AUTH, EACCES, "the target accepted the login without its own CHAP response");
+	return diag_set(diag, DIAG_AUTH, EACCES, "the target accepted the login without mutual CHAP");
 }
