@@ -95,7 +95,7 @@ static void send_pdu(struct iscsi_ask *ask, const void *bhs, const void *data, u
 
 static void send_login(struct iscsi_ask *ask)
 {
-	loop_trace(ask->loop, "> login request, stage %u%s", ISCSI_CSG(ask->login.req.flags), ask->login.req.flags & ISCSI_FINAL ? ", ends it" : "");
+	loop_trace(ask->loop, "> login request, stage %u%s", ISCSI_CSG(ask->login.req.flags), ask->login.req.flags & ISCSI_FINAL ? ", final" : "");
 	send_pdu(ask, &ask->login.req, ask->login.data, iscsi_login_len(&ask->login));
 }
 

@@ -52,7 +52,7 @@ static int send_request(struct iscsi_signin *in, struct diag *diag)
 
 	if (in->login.out.bad)
 		return diag_set(diag, DIAG_USAGE, EMSGSIZE, "names too long for one login request");
-	loop_trace(in->dm->loop, "> login request, stage %u%s", ISCSI_CSG(req->flags), req->flags & ISCSI_FINAL ? ", ends it" : "");
+	loop_trace(in->dm->loop, "> login request, stage %u%s", ISCSI_CSG(req->flags), req->flags & ISCSI_FINAL ? ", final" : "");
 	err = in->dm->ops->send_control(in->dm, req, in->login.data, iscsi_login_len(&in->login));
 	return err ? diag_sys(diag, -err, "send a login request") : 0;
 }
