@@ -80,7 +80,7 @@ static int read_name(struct call *call, const char *wanted, struct iscsi_who *wh
 	if (err)
 		return err;
 	if (call->loop.verbose)
-		call_note(call, "initiator name %s (from %s)", who->name.name, who->name.from);
+		call_note(call, "initiator name %s (%s)", who->name.name, who->name.from);
 	if (who->name.random)
 		call_note(call, "random initiator name for this run: %s", who->name.name);
 	who->from.initiator = who->name.name;

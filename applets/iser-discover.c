@@ -329,7 +329,7 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 	out_line(out, "%s%s%s:%u,%d %s", open, r->host, close, r->port, r->tpgt, r->name);
 }
 
-/* Of two failures that of whoever was reached. */
+/* Of two failures, report the one of the transport that reached the portal. */
 static int failed(struct discovery *d)
 {
 	bool tcp = d->want[ISCSI_TCP] && (!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].code == DIAG_NO_DEVICE ||

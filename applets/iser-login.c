@@ -74,7 +74,7 @@ static const struct login_options defaults = { .common.timeout_ms = WAIT_MS };
 struct order { /* what one target of the command line becomes */
 	struct iscsi_who who;
 	struct addr src;
-	uint32_t given; /* settings that were said */
+	uint32_t given; /* settings that were given */
 	unsigned first, count; /* of the wants */
 };
 struct login {

@@ -48,9 +48,9 @@ static void tell_sources(const struct call *call, const struct iscsi_wishes *w)
 	if (!tells_all(call))
 		return;
 	if (w->initiator[0])
-		call_note(call, "initiator name %s (from %s)", w->initiator, w->initiator_from);
+		call_note(call, "initiator name %s (%s)", w->initiator, w->initiator_from);
 	for (unsigned i = 0; i < w->count; i++)
-		call_note(call, "%s at %s (from %s)", w->wish[i].name, w->wish[i].host, w->wish[i].from);
+		call_note(call, "%s at %s (%s)", w->wish[i].name, w->wish[i].host, w->wish[i].from);
 }
 
 static void set_up_network(struct call *call, int root, struct iscsi_wishes *w)
