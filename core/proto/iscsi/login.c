@@ -112,7 +112,7 @@ static int take_method(struct iscsi_login *login, const char *value, struct diag
 		login->by_chap = true;
 		login->step = ISCSI_LOGIN_CHALLENGE;
 	} else if (none && login->how.auth->user && login->how.auth->target_secret) {
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not use CHAP, which mutual CHAP requires");
+		return diag_set(diag, DIAG_AUTH, EACCES, "the target continues without CHAP, which mutual CHAP requires");
 	} else if (!none && !login->how.auth->user) {
 		diag_set(diag, DIAG_AUTH, EACCES, "the target requires CHAP (AuthMethod=%.40s)", value);
 		return diag_hint(diag, "add --user NAME --secret-file FILE");
