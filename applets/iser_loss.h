@@ -19,7 +19,7 @@ struct iser_set_words {
 #define ISER_ARG_BOOL    "YES|NO"
 #define ISER_ARG_DIGEST  "LIST"
 #define ISER_SET_ROWS \
-	OPT_ON_LOSS(offsetof(ISER_SET_TYPE, set.on_loss)), \
+	{ "on-loss", 0, OPT_TEXT, offsetof(ISER_SET_TYPE, set.on_loss), "POLICY", OPT_ON_LOSS_HELP }, \
 		ISCSI_SETTING_LIST(ISER_SETTING_ROW)
 
 /* *given: bits by enum iser_setting of the settings that were given. The URI may be NULL. */

@@ -29,6 +29,11 @@ enum opt_type {
 #define OPT_SIZE_MAX (UINT64_C(1) << 62)
 #define OPT_MSEC_MAX PARSE_MSEC_MAX
 
+/* The help of --on-loss, the same in all applets that have it. */
+#define OPT_ON_LOSS_HELP \
+	"how long I/O waits for a lost target: fail-fast, wait=SECONDS, SECONDS or forever; " \
+	"default wait=60"
+
 #define OPT_LIST_MAX 32
 struct opt_list {
 	const char *item[OPT_LIST_MAX];
@@ -49,10 +54,6 @@ struct opt {
 	const char *help;
 	uint64_t min, max; /* of a number: accepted values, of OPT_MSEC in milliseconds; max 0 = not a number */
 };
-
-/* The row of every applet that opens or attaches a disk; parse_loss() reads it. */
-#define OPT_ON_LOSS(at) \
-	{ "on-loss", 0, OPT_TEXT, at, "POLICY", "hold I/O while no path works: fail-fast, wait=SECONDS, SECONDS or forever; default wait=60" }
 
 /* Every applet has these: first member of its option struct. A row of the applet with the name of a common one replaces
  * it (`--output text|json|normal`). */

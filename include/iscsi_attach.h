@@ -37,7 +37,7 @@ struct iscsi_setting {
 };
 /* X(field, option, record, kind, live, min, max, initial, help) */
 #define ISCSI_SETTING_LIST(X) \
-	X(replacement_timeout, "replacement-timeout", "node.session.timeo.replacement_timeout", SECONDS, true, -1, 86400, 120, "--on-loss in the kernel's form: 0: fail-fast, -1: forever; default 60") \
+	X(replacement_timeout, "replacement-timeout", "node.session.timeo.replacement_timeout", SECONDS, true, -1, 86400, 120, "--on-loss as the kernel stores it; 0: fail-fast, -1: forever; default 60") \
 	X(noop_interval, "noop-interval", "node.conn[0].timeo.noop_out_interval", SECONDS, true, 0, 86400, 5, "interval of pings on an idle connection; 0: no pings; default 5") \
 	X(noop_timeout, "noop-timeout", "node.conn[0].timeo.noop_out_timeout", SECONDS, true, 0, 86400, 5, "close the connection if a ping is unanswered this long; 0: only without pings; default 5") \
 	X(abort_timeout, "abort-timeout", "node.session.err_timeo.abort_timeout", SECONDS, true, 0, 86400, 15, "time for the target to abort a command; 0: do not wait; default 15") \

@@ -178,6 +178,7 @@ static int wrong_value(struct parser *parser, const char *typed, const struct di
 	return rc;
 }
 
+/* Adds the hint for an option of another tool, "--name", "-x" or "-x VALUE". False: no tool is known to have it. */
 static bool hint_foreign(const struct applet *applet, const char *option, struct diag *diag)
 {
 	const struct opt_foreign *row = applet->foreign;
@@ -308,7 +309,6 @@ static int take(struct parser *parser, const struct opt *row, const char *typed,
 	return store(parser, row, typed, parser->argv[parser->next++]);
 }
 
-/* Adds the hint for an option of another tool, "--name" or "-x". False: no tool is known to have it. */
 /* typed: "--name" */
 static int unknown_long(struct parser *parser, const char *typed)
 {
