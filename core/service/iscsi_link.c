@@ -201,7 +201,7 @@ static void terminated(struct datamover *dm)
 	if (mute && !link->from->auth.user) /* seen of Linux 6.12 */
 		diag_hint(&dm->why, "the target may require CHAP: --user and --secret-file");
 	else if (mute && link->carrier == ISCSI_ISER)
-		diag_hint(&dm->why, "over iSER Linux's target does so for a wrong secret and for an initiator that is not in its access list");
+		diag_hint(&dm->why, "check the CHAP secret and the initiator name (--initiator): over iSER Linux's target reports no reason");
 	finish(link, &dm->why);
 }
 
