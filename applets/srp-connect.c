@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-connect: an SRP target as block devices of this machine, through the kernel's initiator; and the time-outs of one that is connected. */
+/* srp-connect: connect the kernel to an SRP target, or change the timeouts of an existing connection. */
 #include "kernel_scsi.h"
 #include "srp_attach.h"
 #include "srp_loss.h"
@@ -26,26 +26,31 @@ struct connect_options {
 #define ROW(opt, name, arg, help) SRP_ROW(struct connect_options, opt, name, arg, help)
 static const struct opt rows[] = {
 	SRP_NAME_ROWS(struct connect_options),
-	ROW(SRC, "src", "ADDRESS", "RDMA/CM: the address to leave from"),
-	{ "lun", 0, OPT_TEXT, AT(lun), "NUMBER", "wait for this unit, and print it alone" },
+	ROW(SRC, "src", "ADDRESS", "RDMA/CM: local address"),
+	{ "lun", 0, OPT_TEXT, AT(lun), "NUMBER", "wait for this LUN and print only it" },
 	ROW(IO_CLASS, "io-class", "HEX", "ff00 for targets of SRP revision 10"),
-	ROW(INITIATOR_EXT, "initiator-ext", "HEX", "makes this connection an initiator of its own"),
-	ROW(MAX_SECT, "max-sect", "NUMBER", "longest request in sectors of 512 bytes, 8 to 65535"),
-	ROW(QUEUE_SIZE, "queue-size", "NUMBER", "requests on the way at once, 2 to 32767"),
-	ROW(MAX_CMD_PER_LUN, "max-cmd-per-lun", "NUMBER", "of these for one unit, 1 to 32767"),
-	ROW(TARGET_CAN_QUEUE, "target-can-queue", "NUMBER", "of these for the target"),
-	ROW(CMD_SG_ENTRIES, "cmd-sg-entries", "NUMBER", "data descriptors in a request, 1 to 255"),
-	ROW(ALLOW_EXT_SG, "allow-ext-sg", "0|1", "more of them outside the request"),
-	ROW(SG_TABLESIZE, "sg-tablesize", "NUMBER", "data descriptors in all, 1 to 2048"),
+	ROW(INITIATOR_EXT, "initiator-ext", "HEX",
+		"initiator extension; makes this path a separate initiator"),
+	ROW(MAX_SECT, "max-sect", "NUMBER", "largest request in 512-byte sectors, 8 to 65535"),
+	ROW(QUEUE_SIZE, "queue-size", "NUMBER", "commands in flight, 2 to 32767; default 62"),
+	ROW(MAX_CMD_PER_LUN, "max-cmd-per-lun", "NUMBER", "commands in flight per LUN, 1 to 32767"),
+	ROW(TARGET_CAN_QUEUE, "target-can-queue", "NUMBER", "commands in flight per target"),
+	ROW(CMD_SG_ENTRIES, "cmd-sg-entries", "NUMBER",
+		"data descriptors in a request, 1 to 255; default 12"),
+	ROW(ALLOW_EXT_SG, "allow-ext-sg", "0|1", "allow more data descriptors outside the request"),
+	ROW(SG_TABLESIZE, "sg-tablesize", "NUMBER",
+		"data descriptors per command in total, 1 to 2048"),
 	ROW(COMP_VECTOR, "comp-vector", "NUMBER", "completion vector"),
-	ROW(TL_RETRY_COUNT, "tl-retry-count", "NUMBER", "repeats of what is lost on the way, 2 to 7"),
-	ROW(CH_COUNT, "ch-count", "NUMBER", "connections to spread requests over"),
-	ROW(MAX_IT_IU_SIZE, "max-it-iu-size", "NUMBER", "longest message to the target in bytes"),
+	ROW(TL_RETRY_COUNT, "tl-retry-count", "NUMBER", "transport retries, 2 to 7"),
+	ROW(CH_COUNT, "ch-count", "NUMBER", "channels to spread requests over, 1 to 1024"),
+	ROW(MAX_IT_IU_SIZE, "max-it-iu-size", "NUMBER", "largest message to the target in bytes"),
 	SRP_LOSS_ROWS(struct connect_options),
-	{ "module-param", 0, OPT_LIST, AT(params), "NAME=VALUE", "parameter of ib_srp, when it is loaded by this" },
-	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "a connection that exists already is a failure" },
-	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "do not wait for the block devices" },
-	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
+	{ "module-param", 0, OPT_LIST, AT(params), "NAME=VALUE",
+		"parameter of ib_srp, if this command loads it" },
+	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "fail if the connection already exists" },
+	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
+		"return without waiting for the block devices" },
+	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the block device paths" },
 	{ 0 },
 };
 #undef ROW
@@ -130,7 +135,7 @@ static int read_lun(const struct connect_options *opts, uint64_t *lun, struct di
 	return 0;
 }
 
-/* What a connection that is there no longer takes. */
+/* Options that an existing connection no longer takes. */
 static int refuse_others(const struct connect_options *opts, const char *host, struct diag *diag)
 {
 	const char *name = opts->words.dev ? "device" : opts->words.port ? "port" : opts->params.count ? "module-param" : opts->exclusive ? "exclusive" : NULL;
@@ -138,7 +143,8 @@ static int refuse_others(const struct connect_options *opts, const char *host, s
 	for (unsigned i = 0; !name && i < SRP_OPTS; i++)
 		if (opts->words.value[i])
 			name = kernel_srp_opt_name(i);
-	return name ? diag_set(diag, DIAG_USAGE, EINVAL, "%s is connected: --%s is for new connections", host, name) : 0;
+	return name ? diag_set(diag, DIAG_USAGE, EINVAL,
+		"%s is already connected: --%s applies to new connections only", host, name) : 0;
 }
 
 static void tell_change(struct call *call, const struct connection *c, int root)
@@ -151,7 +157,7 @@ static void tell_change(struct call *call, const struct connection *c, int root)
 		return;
 	to = srp_loss_merge(&c->tmo, &rport.tmo);
 	out_text(call->out, "would_be", NULL, "%s", srp_loss_text(&to, text));
-	out_line(call->out, "%s: would be told: %s", c->made.host.host, text);
+	out_line(call->out, "%s: would set: %s", c->made.host.host, text);
 }
 
 /* What is connected already, by its name: its time-outs are set, its disks shown. */
@@ -204,9 +210,11 @@ static int plan(struct call *call, const struct srp_target *target, const struct
 	out_text(call->out, "add_target", NULL, "%s", line);
 	srp_loss_show(call->out, &c->tmo);
 	if (there)
-		out_line(call->out, "%s: is connected already, as %s", srp_target_text(&target->want, text), there->host);
+		out_line(call->out, "%s: already connected as %s", srp_target_text(&target->want,
+			text), there->host);
 	else
-		out_line(call->out, "%s: would be connected by writing to %s:", srp_target_text(&target->want, text), where);
+		out_line(call->out, "%s: would connect by writing to %s:",
+			srp_target_text(&target->want, text), where);
 	out_line(call->out, "%s", out_shell(line, word, sizeof(word)));
 	free(list);
 	return 0;
@@ -214,8 +222,9 @@ static int plan(struct call *call, const struct srp_target *target, const struct
 
 static int refuse_existing(const struct srp_made *made, struct diag *diag)
 {
-	diag_set(diag, DIAG_BUSY, EALREADY, "is connected already, as %s", made->host.host);
-	return diag_hint(diag, "without --exclusive that is success; another --initiator-ext makes another connection");
+	diag_set(diag, DIAG_BUSY, EALREADY, "already connected as %s", made->host.host);
+	return diag_hint(diag,
+		"create another connection with another --initiator-ext, or drop --exclusive");
 }
 
 static int load(struct call *call, int root)
@@ -225,7 +234,7 @@ static int load(struct call *call, int root)
 	int err = kernel_srp_load(root, (char *const *)opts->params.item, opts->params.count, &loaded, call->diag);
 
 	if (!err && call->loop.verbose) {
-		call_note(call, "ib_srp was %s", loaded ? "loaded" : "there already");
+		call_note(call, "ib_srp was %s", loaded ? "loaded" : "already loaded");
 		kernel_srp_params(root, tell_param, call);
 	}
 	return err;
@@ -247,7 +256,8 @@ static int log_in(struct call *call, int root, struct srp_target *target, const 
 	if (c->made.existed && opts->exclusive)
 		return refuse_existing(&c->made, call->diag);
 	if (c->made.alike)
-		call_note(call, "%u connections to this controller; the kernel does not tell which has this address, %s is one of them",
+		call_note(call,
+			"%u connections lead to this controller at unknown addresses: using %s",
 			c->made.alike + 1, c->made.host.host);
 	err = set_up(call, root, c, target->place.lun);
 	if (err && !c->made.existed)
@@ -255,7 +265,7 @@ static int log_in(struct call *call, int root, struct srp_target *target, const 
 	return err;
 }
 
-/* What would be written can be told where nothing can be connected. */
+/* A dry run prints the string even if no port can be used. */
 static int choose_port(struct call *call, int root, struct srp_target *target, struct srp_local *local, char *others, size_t len)
 {
 	const struct connect_options *opts = call->opts;
@@ -303,7 +313,8 @@ static int connect_to(struct call *call, int root, struct srp_target *target, st
 	if (err)
 		return err;
 	if (others[0])
-		call_note(call, "from %s port %u; %s would do too (-i, -p)", local.dev, local.port, others);
+		call_note(call, "using %s port %u; select another with -i and -p: %s", local.dev,
+			local.port, others);
 	if (opts->common.dry_run)
 		return plan(call, target, &local, c, root);
 	err = log_in(call, root, target, &local, c);
@@ -354,8 +365,11 @@ static int run(struct call *call)
 	int root, err;
 
 	if (!operand && !names_something(&opts->words)) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "whom to connect to is missing: a URI, a string for add_target, or --id-ext and so on");
-		return diag_hint(call->diag, "srp-discover -v prints both of what there is");
+		diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no target given: expected a URI, an add_target string, "
+			"or --id-ext, --ioc-guid and --dgid or --dest");
+		return diag_hint(call->diag,
+			"list targets and their URIs with: rdmastor srp-discover --uris");
 	}
 	root = kernel_root();
 	if (root < 0)
@@ -372,13 +386,26 @@ static int run(struct call *call)
 	return err ? err : EXIT_DONE;
 }
 
+static const struct opt_foreign foreign[] = {
+	{ "srp_daemon", "-d", "use -i DEVICE -p PORT" },
+	{ "srp_daemon", "-e", "connect to all targets with: rdmastor srp-daemon -o -e" },
+	{ "srp_daemon", "-j", "use -i DEVICE -p PORT" },
+	{ "srp_daemon", "-l", "use --tl-retry-count N" },
+	{ "srp_daemon", "-n", "use --initiator-ext HEX" },
+	{ 0 },
+};
+
 const struct applet applet_srp_connect = {
 	.name = "srp-connect",
 	.operands = "[URI|STRING|DEVICE]",
 	.schemes = SCHEME_SRP,
-	.summary = "make an SRP target's disks block devices of this machine",
+	.summary = "connect to an SRP target through the kernel",
 	.opts = rows,
 	.defaults = &defaults,
+	.foreign = foreign,
+	.examples = "  rdmastor srp-connect srp+cm://10.0.0.1:5555/0002c903004ed0b2/0002c903004ed0b2\n"
+		    "  rdmastor srp-connect srp://5/0002c90300a0b0c0/0002c90300a0b0c1/0\n"
+		    "  rdmastor srp-connect /dev/sdb --on-loss wait=300\n",
 	.opts_size = sizeof(struct connect_options),
 	.max = 1,
 	.changes = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-daemon, which as srp_daemon is that tool: finds SRP targets on InfiniBand and has the kernel connect to those that its rules
- * allow, once or from now on. */
+/* srp-daemon, also as srp_daemon: find SRP targets on InfiniBand and connect the kernel to those
+ * that the rules allow, once or continuously. */
 #include "srp_daemon_opts.h"
 #include "kernel.h"
 #include "uri.h"
@@ -14,29 +14,39 @@
 
 #define AT(field) offsetof(struct srp_daemon_words, field)
 static const struct opt rows[] = {
-	{ "once", 'o', OPT_FLAG, AT(once), NULL, "scan once, connect once, end" },
-	{ "execute", 'e', OPT_FLAG, AT(execute), NULL, "have the kernel connect to the targets" },
-	{ "commands", 'c', OPT_FLAG, AT(commands), NULL, "print lines for add_target" },
-	{ "all", 'a', OPT_FLAG, AT(all), NULL, "print also what is connected already" },
-	{ "rules", 'f', OPT_TEXT, AT(rules), "FILE", "what to connect to, and how; default /etc/srp_daemon.conf" },
-	{ "initiator-ext", 'n', OPT_FLAG, AT(initiator_ext), NULL, "make each path an initiator of its own, for multipath" },
-	{ "rescan", 'R', OPT_MSEC, AT(rescan_ms), "SECONDS", "scan the whole fabric so often; default: when something happens", 1, OPT_MSEC_MAX },
-	{ "retry-connected", 'T', OPT_MSEC, AT(recheck_ms), "SECONDS", "look so often whether what is connected still is; default 20, 0 = never", 0, OPT_MSEC_MAX },
+	{ "once", 'o', OPT_FLAG, AT(once), NULL, "scan once, log in once, then exit" },
+	{ "execute", 'e', OPT_FLAG, AT(execute), NULL, "connect the kernel to the targets" },
+	{ "commands", 'c', OPT_FLAG, AT(commands), NULL, "print add_target lines" },
+	{ "all", 'a', OPT_FLAG, AT(all), NULL, "also print targets that are already connected" },
+	{ "rules", 'f', OPT_TEXT, AT(rules), "FILE", "rules file; default /etc/srp_daemon.conf" },
+	{ "initiator-ext", 'n', OPT_FLAG, AT(initiator_ext), NULL,
+		"make each path a separate initiator, for multipath" },
+	{ "rescan", 'R', OPT_MSEC, AT(rescan_ms), "SECONDS",
+		"interval of full scans; default: scan on events only", 1, OPT_MSEC_MAX },
+	{ "retry-connected", 'T', OPT_MSEC, AT(recheck_ms), "SECONDS",
+		"interval of connection checks, 0 = never; default 20", 0, OPT_MSEC_MAX },
 	{ "tl-retry-count", 'l', OPT_U32, AT(tl_retry_count), "N", "transport retries of a connection", 2, 7 },
-	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "serve this RDMA device (mlx5_0)" },
-	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "serve this port of it", 1, 254 },
-	{ "device-port", 'j', OPT_TEXT, AT(dev_port), "DEVICE:PORT", "serve this port" },
+	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "RDMA device to serve (mlx5_0)" },
+	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "port of that device", 1, 254 },
+	{ "device-port", 'j', OPT_TEXT, AT(dev_port), "DEVICE:PORT",
+		"RDMA device and port to serve" },
 	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "serve the port of this MAD device (/dev/infiniband/umad0)" },
-	{ "all-ports", 0, OPT_FLAG, AT(all_ports), NULL, "serve every port on InfiniBand, as they come and go" },
-	{ "mad-timeout", 't', OPT_U32, AT(answer_ms), "MSEC", "how long one answer may take, over all tries; default 5000", 1, OPT_U32_MAX },
-	{ "tries", 'r', OPT_U32, AT(tries), "N", "how often a request is sent in that time; default 3", 1, OPT_U32_MAX },
-	{ "login-timeout", 0, OPT_MSEC, AT(login_ms), "SECONDS", "how long the kernel may take to connect; default 60", 1, OPT_MSEC_MAX },
-	{ "log", 0, OPT_TEXT, AT(log), "FILE", "say what happens here, not on the standard error output" },
-	{ "daemon", 0, OPT_FLAG, AT(background), NULL, "go to the background once ready" },
-	{ "pid-file", 0, OPT_TEXT, AT(pid_file), "FILE", "write the process id here once ready" },
+	{ "all-ports", 0, OPT_FLAG, AT(all_ports), NULL,
+		"serve all InfiniBand ports, including hot-plugged ones" },
+	{ "mad-timeout", 't', OPT_U32, AT(answer_ms), "MSEC",
+		"time limit per answer, over all tries; default 5000", 1, OPT_U32_MAX },
+	{ "tries", 'r', OPT_U32, AT(tries), "N",
+		"requests sent in that time; default 3", 1, OPT_U32_MAX },
+	{ "login-timeout", 0, OPT_MSEC, AT(login_ms), "SECONDS",
+		"time limit of one login; default 60", 1, OPT_MSEC_MAX },
+	{ "log", 0, OPT_TEXT, AT(log), "FILE",
+		"write the log to this file instead of standard error" },
+	{ "daemon", 0, OPT_FLAG, AT(background), NULL, "run in the background once ready" },
+	{ "pid-file", 0, OPT_TEXT, AT(pid_file), "FILE",
+		"write the process ID to this file once ready" },
 	{ "ready-fd", 0, OPT_U32, AT(ready_fd), "FD", "write a line to this descriptor once ready", 0, OPT_U32_MAX },
-	{ "debug", 'V', OPT_FLAG, AT(debug), NULL, "the same as --verbose" },
-	{ "systemd", 0, OPT_FLAG, AT(systemd), NULL, "changes nothing; srp_daemon has it" },
+	{ "debug", 'V', OPT_FLAG, AT(debug), NULL, "same as --verbose" },
+	{ "systemd", 0, OPT_FLAG, AT(systemd), NULL, "ignored, for compatibility with srp_daemon" },
 	{ 0 },
 };
 #undef AT
@@ -64,7 +74,9 @@ static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN
 	uint64_t number;
 
 	if (!colon || colon == text || colon - text >= MAD_DEV_LEN || parse_u64(colon + 1, 1, 254, &number, &why))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-j %s: this is no device and port, such as mlx5_0:1", text);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"-j: invalid port '%s': expected DEVICE:PORT, such as mlx5_0:1",
+			text);
 	snprintf(dev, MAD_DEV_LEN, "%.*s", (int)(colon - text), text);
 	*port = (uint32_t)number;
 	return 0;
@@ -77,9 +89,10 @@ static int check_port(const struct call *call, const struct srp_daemon_words *wo
 	char dev[MAD_DEV_LEN];
 	uint32_t port;
 
-	/* srp_daemon lets -i and -j win over -d */
+	/* srp_daemon ignores -d if -i or -j is given */
 	if (ways + (words->umad && !srp_daemon_is_old(call)) > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-i and -p, -j, -d and --all-ports all say which port: give one of them");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"-i and -p, -j, -d and --all-ports are mutually exclusive");
 	return words->dev_port ? split(call, words->dev_port, dev, &port) : 0;
 }
 
@@ -88,12 +101,16 @@ static int check_words(const struct call *call, const struct srp_daemon_words *w
 	bool once = words->once || words->common.dry_run;
 
 	if (call->operands && !srp_daemon_is_old(call))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[0]);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"unexpected operand '%s'", call->operand[0]);
 	if (once && (words->background || words->pid_file || words->ready_fd != UINT32_MAX || words->log))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--daemon, --pid-file, --ready-fd and --log are for what stays: not with %s",
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--daemon, --pid-file, --ready-fd and --log conflict with %s",
 			words->once ? "-o" : "--dry-run");
 	if (call->out->json && !once && (words->commands || !words->execute))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--json: what a daemon finds has no end, and so is no document: give -o, or -e without -c");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--json needs --once (-o), or -e without -c: "
+			"a running daemon has no final result");
 	return check_port(call, words);
 }
 
@@ -121,7 +138,8 @@ static int choose_port(const struct call *call, const struct srp_daemon_words *w
 	if (!err)
 		err = mad_port_choose(&opts->port, &choice, call->diag);
 	if (err && call->diag->code == DIAG_UNSUPPORTED)
-		diag_hint(call->diag, "srp-discover --gid asks one target on RoCE");
+		diag_hint(call->diag,
+			"query one target on RoCE with: rdmastor srp-discover --gid GID");
 	return err || !opts->once ? err : mad_port_usable(&opts->port, call->diag);
 }
 
@@ -179,9 +197,12 @@ const struct applet applet_srp_daemon = {
 	.replaced_usage = "[-vVcaeon] [-d <umad device> | -i <device> [-p <port>] | -j <device>:<port>] [-t <timeout (ms)>] [-r <tries>]\n"
 			  "       [-R <rescan time>] [-T <retry time>] [-l <tl_retry count>] [-f <rules file>]",
 	.operands = "",
-	.summary = "connect the kernel to SRP targets as they are found",
+	.summary = "connect the kernel to SRP targets, once or as they appear",
 	.opts = rows,
 	.defaults = &defaults,
+	.examples = "  rdmastor srp-daemon -o -e\n"
+		    "  rdmastor srp-daemon --dry-run -f rules.conf\n"
+		    "  rdmastor srp-daemon --all-ports -e -n -R 60 --daemon --log /run/srp.log\n",
 	.opts_size = sizeof(struct srp_daemon_words),
 	.max = UINT8_MAX,
 	.changes = true,

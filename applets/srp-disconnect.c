@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-disconnect: ends what srp-connect or srp-daemon made, named in any of the ways it can be. */
+/* srp-disconnect: end SRP connections of the kernel, whoever made them. */
 #include "kernel_scsi.h"
 #include "srp_attach.h"
 #include <errno.h>
@@ -21,8 +21,10 @@ struct disconnect_options {
 #define AT(field) offsetof(struct disconnect_options, field)
 static const struct opt rows[] = {
 	SRP_NAME_ROWS(struct disconnect_options),
-	{ "all", 0, OPT_FLAG, AT(all), NULL, "every SRP connection but those that the system runs on" },
-	{ "force", 0, OPT_FLAG, AT(force), NULL, "also what is in use; requests that wait for the target fail" },
+	{ "all", 0, OPT_FLAG, AT(all), NULL,
+		"every SRP connection except those of the root file system" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL,
+		"also disks in use; fail I/O that waits for the target" },
 	{ 0 },
 };
 #undef AT
@@ -50,8 +52,11 @@ static int ambiguous(const struct chosen *chosen, struct diag *diag)
 
 		snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "", chosen->host[i].host);
 	}
-	diag_set(diag, DIAG_USAGE, EINVAL, "%s are connected to this controller, and the kernel does not tell by which address each", text);
-	return diag_hint(diag, "name one of them, or a disk");
+	diag_set(diag, DIAG_USAGE, EINVAL,
+		"%s lead to this controller, and the kernel does not report their addresses",
+		text);
+	return diag_hint(diag,
+		"name one of them or a disk: rdmastor srp-disconnect %s", chosen->host[0].host);
 }
 
 static int choose_target(struct call *call, struct chosen *chosen, const char *operand)
@@ -65,7 +70,8 @@ static int choose_target(struct call *call, struct chosen *chosen, const char *o
 		return diag_sys(call->diag, ENOMEM, "target");
 	err = srp_target_read(target, operand, &opts->words, call->diag);
 	if (!err && (!target->want.value[SRP_OPT_ID_EXT][0] || !target->want.value[SRP_OPT_IOC_GUID][0]))
-		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "id_ext and ioc_guid are needed to tell which target is meant");
+		err = diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no target given: id_ext and ioc_guid are required");
 	for (unsigned i = 0; !err && i < chosen->count; i++)
 		if (passes(&chosen->host[i], target))
 			chosen->host[kept++] = chosen->host[i];
@@ -94,7 +100,8 @@ static void spare_root(struct call *call, int root, struct chosen *chosen)
 
 	for (unsigned i = 0; i < chosen->count; i++) {
 		if (kernel_scsi_has_root(root, (unsigned)kernel_srp_number(chosen->host[i].host)))
-			call_note(call, "%s: left alone: the system runs on it", chosen->host[i].host);
+			call_note(call,
+				"%s: skipped: the root file system is on it", chosen->host[i].host);
 		else
 			chosen->host[kept++] = chosen->host[i];
 	}
@@ -124,7 +131,7 @@ static int refuse_used(int root, const struct kernel_srp *host, struct diag *dia
 	if (!who[0])
 		return 0;
 	diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %s", host->host, who);
-	return diag_hint(diag, "--force disconnects it nevertheless; what is not written yet is lost then");
+	return diag_hint(diag, "--force disconnects it anyway; unwritten data is lost");
 }
 
 static int end_one(struct call *call, int root, const struct kernel_srp *host, uint64_t until, struct diag *diag)
@@ -157,7 +164,8 @@ static void show(struct call *call, const struct kernel_srp *host, const struct 
 		out_text(out, "code", NULL, "%s", diag_code_word(why->code));
 		out_text(out, "text", NULL, "%s", why->text);
 	} else {
-		out_line(out, "%s: %s: target %016" PRIx64, host->host, opts->common.dry_run ? "would be disconnected" : "disconnected", host->id_ext);
+		out_line(out, "%s: %s: target %016" PRIx64, host->host,
+			opts->common.dry_run ? "would disconnect" : "disconnected", host->id_ext);
 	}
 	out_end(out);
 }
@@ -196,9 +204,12 @@ static int check_words(const struct call *call)
 	for (unsigned i = 0; i < SRP_OPTS; i++)
 		named |= !!opts->words.value[i];
 	if (!named && !opts->all)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "what to disconnect is missing: a URI, a string for add_target, host6, a disk, or --all");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no target given: expected a URI, an add_target string, "
+			"a host (host6), a disk or --all");
 	if (named && opts->all)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--all and a target say different things: give one of both");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--all and a target are mutually exclusive");
 	return 0;
 }
 
@@ -229,6 +240,9 @@ const struct applet applet_srp_disconnect = {
 	.summary = "end SRP connections of the kernel",
 	.opts = rows,
 	.defaults = &defaults,
+	.examples = "  rdmastor srp-disconnect /dev/sdb\n"
+		    "  rdmastor srp-disconnect host6\n"
+		    "  rdmastor srp-disconnect --all\n",
 	.opts_size = sizeof(struct disconnect_options),
 	.max = 1,
 	.changes = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-discover, which as ibsrpdm is that tool: lists the SRP targets of an InfiniBand fabric. Asking is left to core/mad, printing
- * to srp_show.c. */
+/* srp-discover, also as ibsrpdm: list the SRP targets of an InfiniBand fabric. core/mad queries
+ * them, srp_show.c prints them. */
 #include "srp_show.h"
 #include "uri.h"
 #include <errno.h>
@@ -22,22 +22,28 @@ struct discover_options {
 
 #define AT(field) offsetof(struct discover_options, field)
 static const struct opt rows[] = {
-	{ "commands", 'c', OPT_FLAG, AT(commands), NULL, "print lines for add_target instead" },
-	{ "uris", 'u', OPT_FLAG, AT(uris), NULL, "print srp: URIs instead" },
-	{ "connections", 'l', OPT_FLAG, AT(connections), NULL, "tell also which targets the kernel is connected to" },
-	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "ask through this RDMA device (mlx5_0)" },
-	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "ask through this port of it", 1, 254 },
-	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "ask through this MAD device (/dev/infiniband/umad0)" },
-	{ "lid", 0, OPT_LIST, AT(lid), "LID", "ask this port, without a subnet administrator" },
-	{ "gid", 0, OPT_LIST, AT(gid), "GID", "ask this port; on RoCE too" },
-	{ "dr", 0, OPT_LIST, AT(route), "ROUTE", "look at the end of this directed route (0,1,3), ask that port" },
-	{ "walk", 0, OPT_FLAG, AT(walk), NULL, "look at every port by directed route, ask those with device management" },
+	{ "commands", 'c', OPT_FLAG, AT(commands), NULL, "print add_target lines" },
+	{ "uris", 'u', OPT_FLAG, AT(uris), NULL, "print srp: URIs" },
+	{ "connections", 'l', OPT_FLAG, AT(connections), NULL,
+		"also list the kernel's connections to the targets" },
+	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "local RDMA device (mlx5_0)" },
+	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "port of that device", 1, 254 },
+	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "local MAD device (/dev/infiniband/umad0)" },
+	{ "lid", 0, OPT_LIST, AT(lid), "LID", "query only the port with this LID; no SA needed" },
+	{ "gid", 0, OPT_LIST, AT(gid), "GID", "query only the port with this GID; also on RoCE" },
+	{ "dr", 0, OPT_LIST, AT(route), "ROUTE",
+		"query only the port at the end of this directed route (0,1,3)" },
+	{ "walk", 0, OPT_FLAG, AT(walk), NULL, "find the ports by directed routes; no SA needed" },
 	{ "id-ext", 0, OPT_LIST, AT(key[SRP_ID_EXT]), "HEX", "only targets with this identifier extension" },
-	{ "ioc-guid", 0, OPT_LIST, AT(key[SRP_IOC_GUID]), "HEX", "only targets of this controller" },
-	{ "dgid", 0, OPT_LIST, AT(key[SRP_DGID]), "GID", "only targets behind this port" },
-	{ "pkey", 0, OPT_LIST, AT(key[SRP_PKEY]), "HEX", "only targets in this partition" },
-	{ "service-id", 0, OPT_LIST, AT(key[SRP_SERVICE_ID]), "HEX", "only targets with this service id" },
-	{ "answer-timeout", 't', OPT_MSEC, AT(answer_ms), "SECONDS", "how long one answer may take, over all tries; default 5", 1, 3600000 },
+	{ "ioc-guid", 0, OPT_LIST, AT(key[SRP_IOC_GUID]), "HEX",
+		"only targets of this I/O controller" },
+	{ "dgid", 0, OPT_LIST, AT(key[SRP_DGID]), "GID",
+		"only targets behind the port with this GID" },
+	{ "pkey", 0, OPT_LIST, AT(key[SRP_PKEY]), "HEX", "only targets in this partition (P_Key)" },
+	{ "service-id", 0, OPT_LIST, AT(key[SRP_SERVICE_ID]), "HEX",
+		"only targets with this service ID" },
+	{ "answer-timeout", 't', OPT_MSEC, AT(answer_ms), "SECONDS",
+		"time limit per answer, over all tries; default 5", 1, 3600000 },
 	{ 0 },
 };
 #undef AT
@@ -85,10 +91,20 @@ static int read_gids(struct names *names, const struct opt_list *list, struct di
 			return err;
 		if (!is_mapped(named->gid))
 			continue;
-		diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "--gid %s: kernels lose the answers to requests by an IPv4 GID", list->item[i]);
-		return diag_hint(diag, "use that port's IPv6 GID, which begins with fe80: (/sys/class/infiniband/*/ports/*/gids/0 there)");
+		diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
+			"--gid %s: the kernel drops answers from IPv4 GIDs", list->item[i]);
+		return diag_hint(diag, "use its IPv6 GID (fe80:…), on the target: "
+			"cat /sys/class/infiniband/*/ports/*/gids/0");
 	}
 	return 0;
+}
+
+static int unexpected(const struct call *call)
+{
+	diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[0]);
+	if (!strncmp(call->operand[0], "srp", 3))
+		return diag_hint(call->diag, "connect to a target with: rdmastor srp-connect URI");
+	return diag_hint(call->diag, "query one port with --gid GID or --lid LID");
 }
 
 static int check_words(struct call *call)
@@ -96,13 +112,15 @@ static int check_words(struct call *call)
 	const struct discover_options *opts = call->opts;
 
 	if (call->operands && !is_old(call))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[0]);
+		return unexpected(call);
 	if (opts->umad && (opts->dev || opts->port))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-d and -i, -p name the same thing: give one of both");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"-d and -i, -p are mutually exclusive");
 	if (opts->commands && opts->uris)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-c and -u: give one of both");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-c and -u are mutually exclusive");
 	if (!!opts->lid.count + !!opts->gid.count + !!opts->route.count + opts->walk > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--lid, --gid, --dr and --walk: give one of them");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--lid, --gid, --dr and --walk are mutually exclusive");
 	return 0;
 }
 
@@ -148,10 +166,12 @@ static void progressed(void *arg, unsigned done, unsigned all)
 {
 	(void)arg;
 	if (all >= MANY)
-		out_progress("\r%u of %u ports asked%s", done, all, done == all ? "\r\033[K" : "");
+		out_progress("\r%u of %u ports queried%s", done, all, done == all ? "\r\033[K" :
+			"");
 }
 
-/* Some dead targets are no failure; when none has answered, the first says why. Those that are not wanted do not count. */
+/* Some dead targets are a partial success. If none answered, report the first failure.
+ * Filtered ones do not count. */
 static int status(struct call *call, const struct srp_show *show)
 {
 	const struct mad_target *first = NULL;
@@ -213,8 +233,8 @@ static int walk(struct call *call, struct mad *mad, struct names *names)
 
 	if (err)
 		return err;
-	call_note(call, "%u nodes, %u end ports seen%s", view.nodes, view.count,
-		view.silent ? "; some links lead to nobody who answers" : "");
+	call_note(call, "found %u nodes, %u end ports%s", view.nodes, view.count,
+		view.silent ? "; nodes behind some links do not answer" : "");
 	names->list = calloc(view.count + 1, sizeof(*names->list));
 	for (unsigned i = 0; names->list && i < view.count; i++)
 		if (view.port[i].management)
@@ -244,6 +264,8 @@ static int ask(struct call *call, struct mad *mad, const struct names *names, bo
 		srp_note_left_out(call, show);
 	if (err >= 0)
 		srp_note_failures(call, show);
+	if (err == EXIT_DONE && !is_old(call))
+		srp_note_nothing(call, show);
 	mad_found_free(&found);
 	return err;
 }
@@ -261,7 +283,8 @@ static int look_and_ask(struct call *call, struct mad *mad, struct mad_seen *see
 	if (!err)
 		err = mad_port_usable(mad_port(mad), call->diag);
 	if (!err && opts->route.count && !names->count)
-		err = diag_set(call->diag, DIAG_UNREACHABLE, EHOSTUNREACH, "no port was seen that can be asked");
+		err = diag_set(call->diag, DIAG_UNREACHABLE, EHOSTUNREACH,
+			"no port at the end of the routes can be queried");
 	return err ? err : ask(call, mad, names, opts->walk || opts->route.count || opts->lid.count || opts->gid.count, begun, show);
 }
 
@@ -326,6 +349,21 @@ static int discover(struct call *call)
 	return err;
 }
 
+static const struct opt_foreign foreign[] = {
+	{ "srp_daemon", "-a",
+		"list all targets with -c, connect to them with: rdmastor srp-daemon" },
+	{ "srp_daemon", "-e", "connect to the targets with: rdmastor srp-daemon -o -e" },
+	{ "srp_daemon", "-f", "apply a rules file with: rdmastor srp-daemon -o -c -f FILE" },
+	{ "srp_daemon", "-j", "use -i DEVICE -p PORT" },
+	{ "srp_daemon", "-n", "add initiator_ext with: rdmastor srp-daemon -o -c -n" },
+	{ "saquery", "-C", "use -i DEVICE" },
+	{ "saquery", "-P", "use -p PORT" },
+	{ "smpquery", "-D", "use --dr ROUTE" },
+	{ "smpquery", "-G", "use --gid GID" },
+	{ "smpquery", "-L", "use --lid LID" },
+	{ 0 },
+};
+
 const struct applet applet_srp_discover = {
 	.name = "srp-discover",
 	.replaces = OLD_NAME,
@@ -334,6 +372,10 @@ const struct applet applet_srp_discover = {
 	.summary = "list the SRP targets of an InfiniBand fabric",
 	.opts = rows,
 	.defaults = &defaults,
+	.foreign = foreign,
+	.examples = "  rdmastor srp-discover\n"
+		    "  rdmastor srp-discover -c --ioc-guid 0002c90300a0b0c0\n"
+		    "  rdmastor srp-discover --gid fe80::2:c903:a0:b0c1 --json\n",
 	.opts_size = sizeof(struct discover_options),
 	.max = UINT8_MAX,
 	.run = discover,

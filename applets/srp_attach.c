@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 bool srp_is_device(const char *word)
 {
 	return !strstr(word, "://") && !strchr(word, '=');
@@ -41,7 +40,9 @@ static int add_options(struct srp_target *target, const struct srp_words *words,
 		if (words->value[i])
 			err = kernel_srp_set(&target->want, i, words->value[i], diag);
 	if (words->dev && strchr(words->dev, '/'))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--device '%s': a name like mlx5_0 is expected", words->dev);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid --device '%s': expected a name such as mlx5_0",
+			words->dev);
 	if (words->dev)
 		target->dev = words->dev;
 	if (words->port)
@@ -97,8 +98,9 @@ int srp_device_host(int root, const char *word, struct kernel_srp *host, struct 
 	if (found)
 		return 0;
 	if (number >= 0)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "is no SRP connection");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "not an SRP connection");
 	else
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "there is no SRP connection of this name");
-	return diag_hint(diag, "a URI, a string for add_target, host6 or /dev/sda is expected");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such SRP connection");
+	return diag_hint(diag,
+		"expected a URI, an add_target string, a host (host6) or a disk (/dev/sda)");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An SRP target as the user names it, for srp-connect and srp-disconnect: a URI, a string for add_target, options. */
+/* An SRP target as the user names it: a URI, an add_target string, options. */
 #pragma once
 #include "applet.h"
 #include "kernel_srp.h"
@@ -12,14 +12,16 @@ struct srp_words {
 
 #define SRP_ROW(type, opt, name, arg, help) { name, 0, OPT_TEXT, offsetof(type, words.value[SRP_OPT_##opt]), arg, help }
 #define SRP_NAME_ROWS(type) \
-	{ "device", 'i', OPT_TEXT, offsetof(type, words.dev), "DEVICE", "from this RDMA device (mlx5_0)" }, \
-		{ "port", 'p', OPT_U32, offsetof(type, words.port), "NUMBER", "from this port of it", 1, 254 }, \
-		SRP_ROW(type, ID_EXT, "id-ext", "HEX", "the target's identifier extension"), \
-		SRP_ROW(type, IOC_GUID, "ioc-guid", "HEX", "the GUID of its controller"), \
-		SRP_ROW(type, DGID, "dgid", "GID", "InfiniBand: the port it is behind"), \
-		SRP_ROW(type, PKEY, "pkey", "HEX", "InfiniBand: the partition; ffff unless given"), \
-		SRP_ROW(type, SERVICE_ID, "service-id", "HEX", "InfiniBand: the service to connect to"), \
-		SRP_ROW(type, DEST, "dest", "HOST:PORT", "RDMA/CM: the target's address")
+	{ "device", 'i', OPT_TEXT, offsetof(type, words.dev), "DEVICE", \
+		"local RDMA device (mlx5_0)" }, \
+		{ "port", 'p', OPT_U32, offsetof(type, words.port), "NUMBER", \
+			"port of that device", 1, 254 }, \
+		SRP_ROW(type, ID_EXT, "id-ext", "HEX", "identifier extension of the target"), \
+		SRP_ROW(type, IOC_GUID, "ioc-guid", "HEX", "GUID of its I/O controller"), \
+		SRP_ROW(type, DGID, "dgid", "GID", "InfiniBand: GID of its port"), \
+		SRP_ROW(type, PKEY, "pkey", "HEX", "InfiniBand: partition key; default ffff"), \
+		SRP_ROW(type, SERVICE_ID, "service-id", "HEX", "InfiniBand: service ID"), \
+		SRP_ROW(type, DEST, "dest", "HOST:PORT", "RDMA/CM: address of the target")
 
 struct srp_target {
 	struct srp_want want;

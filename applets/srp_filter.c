@@ -22,8 +22,9 @@ static int read_number(struct srp_value *value, enum srp_key key, const char *te
 	size_t len = strspn(digits, "0123456789abcdefABCDEF");
 
 	if (!len || digits[len] || len > keys[key].digits)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not up to %u hexadecimal digits", keys[key].option, text,
-			keys[key].digits);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected 1 to %u hexadecimal digits",
+			keys[key].option, text, keys[key].digits);
 	value->lower = strtoull(digits, NULL, 16);
 	return 0;
 }

@@ -89,8 +89,10 @@ static int take(struct srp_target *target, const struct mad_found *found, struct
 			return fill(target, &srp, diag);
 	if (found->count && found->target[0].err && !found->target[0].unit)
 		return diag_set(diag, DIAG_UNREACHABLE, -found->target[0].err, "%s", mad_target_why(&found->target[0], why));
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the port has no SRP target of this id_ext and ioc_guid");
-	return diag_hint(diag, "srp-discover lists what it has");
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+		"the port has no SRP target with this id_ext and ioc_guid");
+	return diag_hint(diag,
+		"list its targets with: rdmastor srp-discover --gid GID (or --lid LID)");
 }
 
 static int ask(struct mad *mad, struct srp_target *target, uint32_t timeout_ms, struct diag *diag)

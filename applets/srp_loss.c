@@ -74,23 +74,23 @@ const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])
 	size_t at;
 
 	if (fail == 0)
-		snprintf(text, 200, "requests fail at once");
+		snprintf(text, 200, "I/O fails at once");
 	else if (fail > 0)
-		snprintf(text, 200, "requests wait %d s and then fail", fail);
+		snprintf(text, 200, "I/O waits %d s, then fails", fail);
 	else if (loss >= 0)
-		snprintf(text, 200, "requests wait until the disks go");
+		snprintf(text, 200, "I/O waits until the disks are removed");
 	else
-		snprintf(text, 200, "requests fail when a reconnect has failed");
+		snprintf(text, 200, "I/O fails after a failed reconnect");
 	at = strlen(text);
 	if (tmo->reconnect_delay > 0)
-		snprintf(text + at, 200 - at, ", a reconnect is tried every %d s", tmo->reconnect_delay);
+		snprintf(text + at, 200 - at, ", reconnect every %d s", tmo->reconnect_delay);
 	else
-		snprintf(text + at, 200 - at, ", no reconnect is tried");
+		snprintf(text + at, 200 - at, ", no reconnect");
 	at = strlen(text);
 	if (loss >= 0)
-		snprintf(text + at, 200 - at, ", the disks are taken away after %d s", loss);
+		snprintf(text + at, 200 - at, ", disks removed after %d s", loss);
 	else
-		snprintf(text + at, 200 - at, ", the disks stay");
+		snprintf(text + at, 200 - at, ", disks kept");
 	return text;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is to happen while an SRP target is lost: --on-loss and the time-outs of the remote port that it stands for. */
+/* The loss policy of an SRP target: --on-loss, and the remote port's timeouts that it sets. */
 #pragma once
 #include "applet.h"
 #include "kernel_srp.h"
@@ -8,10 +8,13 @@ struct srp_loss_words {
 	const char *on_loss, *reconnect_delay, *fast_io_fail_tmo, *dev_loss_tmo;
 };
 #define SRP_LOSS_ROWS(type) \
-	{ "on-loss", 0, OPT_TEXT, offsetof(type, loss.on_loss), "POLICY", "while the target is lost: fail-fast, wait=SECONDS, forever; default wait=60" }, \
-		{ "fast-io-fail-tmo", 0, OPT_TEXT, offsetof(type, loss.fast_io_fail_tmo), "SECONDS", "requests fail after so long, or off" }, \
-		{ "dev-loss-tmo", 0, OPT_TEXT, offsetof(type, loss.dev_loss_tmo), "SECONDS", "the disks are taken away after so long, or off" }, \
-		{ "reconnect-delay", 0, OPT_TEXT, offsetof(type, loss.reconnect_delay), "SECONDS", "between attempts to reconnect, or off" }
+	{ "on-loss", 0, OPT_TEXT, offsetof(type, loss.on_loss), "POLICY", OPT_ON_LOSS_HELP }, \
+		{ "fast-io-fail-tmo", 0, OPT_TEXT, offsetof(type, loss.fast_io_fail_tmo), \
+			"SECONDS", "fail I/O this long after the loss, or off" }, \
+		{ "dev-loss-tmo", 0, OPT_TEXT, offsetof(type, loss.dev_loss_tmo), "SECONDS", \
+			"remove the disks this long after the loss, or off" }, \
+		{ "reconnect-delay", 0, OPT_TEXT, offsetof(type, loss.reconnect_delay), "SECONDS", \
+			"time between reconnect attempts, or off; default 10" }
 
 /* *given: something was said. What was not is SRP_UNKNOWN. `otherwise`: a policy for when nothing was; NULL = none. */
 int srp_loss_read(const struct srp_loss_words *, const char *of_uri, const char *otherwise, struct srp_tmo *, bool *given, struct diag *);

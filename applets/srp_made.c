@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An SRP connection of the kernel and its disks, printed. */
+/* Print an SRP connection of the kernel and its disks. */
 #include "srp_made.h"
 #include "scsi_show.h"
 #include "srp_loss.h"
@@ -51,7 +51,8 @@ void srp_made_show(struct out *out, int root, const struct srp_made *made, const
 	if (print)
 		return;
 	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host, made->existed ? "already " : "", host->id_ext,
-		*dest ? " at " : "", dest, host->dev, host->port, told ? rport.state : "without a remote port");
+		*dest ? " at " : "", dest, host->dev, host->port, told ? rport.state : "no remote port");
 	if (told)
-		out_line(out, "%s: when the target is lost: %s", host->host, srp_loss_text(&rport.tmo, text));
+		out_line(out, "%s: if the target is lost: %s", host->host, srp_loss_text(&rport.tmo,
+			text));
 }

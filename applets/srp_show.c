@@ -45,7 +45,9 @@ void srp_note_failures(const struct call *call, const struct srp_show *show)
 	if (told > NOTES)
 		call_note(call, "and %u more", told - NOTES);
 	if (show->found->cut)
-		call_note(call, "the table of the subnet administrator (LID %u) ends inside a record: there may be more targets", show->port->sm_lid);
+		call_note(call,
+			"truncated table from the subnet administrator (LID %u): "
+			"targets may be missing", show->port->sm_lid);
 }
 
 void srp_note_left_out(const struct call *call, const struct srp_show *show)
@@ -62,7 +64,41 @@ void srp_note_left_out(const struct call *call, const struct srp_show *show)
 			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), text);
 	}
 	if (told > NOTES)
-		call_note(call, "and %u more ports with such services", told - NOTES);
+		call_note(call, "and %u more ports with services left out", told - NOTES);
+}
+
+/* Both counts are of SRP services; *wanted is what the filter takes. */
+static void count_services(const struct srp_show *show, unsigned *all, unsigned *wanted)
+{
+	*all = *wanted = 0;
+	for (unsigned i = 0; i < show->found->count; i++) {
+		struct row row = { .target = &show->found->target[i] };
+
+		for (row.unit = row.target->unit; row.unit; row.unit = row.unit->next)
+			for (row.ioc = row.unit->ioc; row.ioc; row.ioc = row.ioc->next)
+				for (row.service = row.ioc->service; row.service;
+					row.service = row.service->next) {
+					++*all;
+					*wanted += srp_filter_takes(show->filter, row.target, row.unit,
+						row.ioc, row.service);
+				}
+	}
+}
+
+void srp_note_nothing(const struct call *call, const struct srp_show *show)
+{
+	const struct mad_port_info *port = show->port;
+	unsigned all, wanted;
+
+	count_services(show, &all, &wanted);
+	if (!all)
+		call_note(call,
+			"%s port %u: no SRP targets found; "
+			"queried ports with device management: %u", port->dev, port->port,
+			show->found->count);
+	else if (!wanted)
+		call_note(call, "%s port %u: no target matches; SRP targets found: %u", port->dev,
+			port->port, all);
 }
 
 static const char *connected(const struct srp_show *show, const struct mad_srp *srp)

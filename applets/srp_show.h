@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What was found of SRP, for people, for add_target, as URIs, as JSON. */
+/* Print SRP targets: as a listing, as add_target lines, as URIs, as JSON. */
 #pragma once
 #include "applet.h"
 #include "kernel.h"
@@ -28,5 +28,7 @@ struct srp_show {
 };
 void srp_show(const struct call *, const struct srp_show *);
 void srp_note_failures(const struct call *, const struct srp_show *); /* ports that did not answer */
-void srp_note_left_out(const struct call *, const struct srp_show *); /* services that there are no lines of */
+void srp_note_left_out(const struct call *, const struct srp_show *); /* services without a line */
+void srp_note_nothing(const struct call *, const struct srp_show *); /* what was searched,
+	if no target was found */
 const char *srp_target_name(const struct mad_target *, char name[64]); /* "LID 5 (fe80…07)" */

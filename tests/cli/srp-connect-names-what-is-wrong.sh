@@ -11,7 +11,8 @@ x='srp\+cm://127.0.0.1:5555/2/1' # the object
 
 # shellcheck disable=SC2086 # several words
 {
-	error 2 usage '' 'missing URI add_target --id-ext' $c
+	error 2 usage '' 'target URI add_target --id-ext srp-discover' $c
+	error 2 usage '' "'-n' srp_daemon --initiator-ext" $c -n $cm
 	error 2 usage nbd://127.0.0.1/x 'srp: srp\+cm: URI' $c nbd://127.0.0.1/x
 	error 2 usage 'srp\+cm://127.0.0.1/2/1' 'HOST:PORT' $c srp+cm://127.0.0.1/2/1
 	error 2 usage srp://49152/2/1 'LID 1.to.49151' $c srp://49152/2/1

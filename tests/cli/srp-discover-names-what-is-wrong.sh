@@ -8,6 +8,10 @@ d="$RDMASTOR srp-discover"
 # shellcheck disable=SC2086 # several words
 {
 	error 2 usage '' "'x' operand" $d x
+	error 2 usage '' "'srp://5/2/1' operand srp-connect" $d srp://5/2/1
+	error 2 usage '' "'-e' srp_daemon srp-daemon.-o.-e" $d -e
+	error 2 usage '' "'-j' srp_daemon -i -p" $d -j mlx5_0:1
+	error 2 usage '' "'-D' smpquery --dr" $d -D 0,1
 	error 2 usage '' '-d -i -p' $d -d umad0 -i mlx5_0
 	error 2 usage '' '-d -i -p' $d -d umad0 -p 1
 	error 2 usage '' '-c -u' $d -c -u
