@@ -147,17 +147,19 @@ static int refuse_others(const struct connect_options *opts, const char *host, s
 		"%s is already connected: --%s applies to new connections only", host, name) : 0;
 }
 
-static void tell_change(struct call *call, const struct connection *c, int root)
+static void show_plan(struct call *call, const struct connection *c, int root)
 {
 	struct srp_rport rport;
 	struct srp_tmo to;
 	char text[200];
+	bool would = c->loss_given && !kernel_srp_rport(root, c->made.number, &rport);
 
-	if (!c->loss_given || kernel_srp_rport(root, c->made.number, &rport))
-		return;
-	to = srp_loss_merge(&c->tmo, &rport.tmo);
-	out_text(call->out, "would_be", NULL, "%s", srp_loss_text(&to, text));
-	out_line(call->out, "%s: would set: %s", c->made.host.host, text);
+	if (would)
+		to = srp_loss_merge(&c->tmo, &rport.tmo);
+	srp_made_show(call->out, root, &c->made, "", c->luns, c->count, NULL, would ? &to : NULL);
+	if (would)
+		out_line(call->out,
+			"%s: would set: %s", c->made.host.host, srp_loss_text(&to, text));
 }
 
 /* What is connected already, by its name: its time-outs are set, its disks shown. */
@@ -181,10 +183,10 @@ static int adjust(struct call *call, int root, const char *word, struct connecti
 		err = check_loss(c, root, true, call->diag);
 	if (!err && !opts->common.dry_run)
 		err = set_up(call, root, c, lun);
-	if (!err)
-		srp_made_show(call->out, root, &c->made, "", c->luns, c->count, opts->print);
 	if (!err && opts->common.dry_run)
-		tell_change(call, c, root);
+		show_plan(call, c, root);
+	else if (!err)
+		srp_made_show(call->out, root, &c->made, "", c->luns, c->count, opts->print, NULL);
 	return err;
 }
 
@@ -202,6 +204,9 @@ static int plan(struct call *call, const struct srp_target *target, const struct
 		there = kernel_srp_fits(&list[i], &target->want, local->dev[0] ? local : NULL) ? &list[i] : NULL;
 	kernel_srp_line(&target->want, line);
 	out_bool(call->out, "connected", NULL, there);
+	out_bool(call->out, "existed", NULL, there);
+	if (there)
+		out_text(call->out, "host", NULL, "%s", there->host);
 	if (local->dev[0]) {
 		snprintf(where, sizeof(where), "srp-%s-%u/add_target", local->dev, local->port);
 		out_text(call->out, "rdma_device", NULL, "%s", local->dev);
@@ -320,7 +325,7 @@ static int connect_to(struct call *call, int root, struct srp_target *target, st
 	err = log_in(call, root, target, &local, c);
 	if (!err)
 		srp_made_show(call->out, root, &c->made, target->want.value[target->want.value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
-			c->luns, c->count, opts->print);
+			c->luns, c->count, opts->print, NULL);
 	return err;
 }
 
@@ -374,6 +379,8 @@ static int run(struct call *call)
 	root = kernel_root();
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
+	if (operand && strstr(operand, "://"))
+		out_text(call->out, "uri", NULL, "%s", operand);
 	if (operand && srp_is_device(operand)) {
 		err = adjust(call, root, operand, &c);
 		if (err)

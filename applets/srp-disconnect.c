@@ -34,6 +34,7 @@ static const struct disconnect_options defaults = { .common.timeout_ms = WAIT_MS
 struct chosen {
 	struct kernel_srp *host;
 	unsigned count;
+	bool spared; /* --all left out those of the root file system */
 };
 
 static bool passes(const struct kernel_srp *host, const struct srp_target *target)
@@ -105,6 +106,7 @@ static void spare_root(struct call *call, int root, struct chosen *chosen)
 		else
 			chosen->host[kept++] = chosen->host[i];
 	}
+	chosen->spared = kept < chosen->count;
 	chosen->count = kept;
 }
 
@@ -159,10 +161,11 @@ static void show(struct call *call, const struct kernel_srp *host, const struct 
 	out_text(out, "ioc_guid", NULL, "%016" PRIx64, host->ioc_guid);
 	if (host->dev[0])
 		out_text(out, "rdma_device", NULL, "%s", host->dev);
+	if (host->port)
+		out_u64(out, "rdma_port", NULL, host->port);
 	out_bool(out, "disconnected", NULL, !why && !opts->common.dry_run);
 	if (why) {
-		out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-		out_text(out, "text", NULL, "%s", why->text);
+		out_error(out, "error", why);
 	} else {
 		out_line(out, "%s: %s: target %016" PRIx64, host->host,
 			opts->common.dry_run ? "would disconnect" : "disconnected", host->id_ext);
@@ -170,7 +173,7 @@ static void show(struct call *call, const struct kernel_srp *host, const struct 
 	out_end(out);
 }
 
-/* The failure that is told is the first. */
+/* The first failure is the command's. */
 static int end_all(struct call *call, int root, const struct chosen *chosen)
 {
 	const struct disconnect_options *opts = call->opts;
@@ -178,7 +181,9 @@ static int end_all(struct call *call, int root, const struct chosen *chosen)
 	unsigned failed = 0;
 
 	if (!chosen->count)
-		out_line(call->out, "%s", "nothing is connected");
+		out_line(call->out, "nothing to disconnect: no %sSRP connection%s",
+			chosen->spared ? "other " : "",
+			opts->all ? "" : " to this target");
 	out_list(call->out, "connections");
 	for (unsigned i = 0; i < chosen->count; i++) {
 		struct diag why = { 0 };
@@ -223,6 +228,8 @@ static int run(struct call *call)
 	root = kernel_root();
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
+	if (call->operands && strstr(call->operand[0], "://"))
+		out_text(call->out, "uri", NULL, "%s", call->operand[0]);
 	err = choose(call, root, &chosen);
 	if (!err)
 		err = end_all(call, root, &chosen);

@@ -176,7 +176,6 @@ static int status(struct call *call, const struct srp_show *show)
 {
 	const struct mad_target *first = NULL;
 	bool some = false;
-	char why[128];
 
 	for (unsigned i = 0; i < show->found->count; i++) {
 		const struct mad_target *target = &show->found->target[i];
@@ -191,8 +190,7 @@ static int status(struct call *call, const struct srp_show *show)
 		return EXIT_DONE;
 	if (some || !first)
 		return EXIT_PARTLY;
-	diag_set(call->diag, DIAG_UNREACHABLE, -first->err, "%s", mad_target_why(first, why));
-	return diag_ctx(call->diag, "%s", srp_target_name(first, (char[64]){ 0 }));
+	return srp_target_diag(first, call->diag);
 }
 
 /* A port that was seen becomes one to ask if it can be reached by its LID. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-daemon -o and --dry-run: one scan of each port, one login to each target, what came of it, and a status that says so. */
+/* srp-daemon -o and --dry-run: one scan of each port, one login to each target, and their results. */
 #include "srp_daemon_opts.h"
 #include "srp_show.h"
 #include <errno.h>
@@ -21,7 +21,7 @@ struct once {
 	unsigned results, room;
 	unsigned ports, ports_failed, cut, answered, silent, logins, logins_failed;
 	struct diag first; /* failure */
-	bool noted; /* it has been said */
+	bool noted; /* it has been printed */
 	int over;
 };
 
@@ -36,7 +36,6 @@ static void remember(struct once *once, const struct diag *diag, bool noted)
 static void count(struct once *once, const struct mad_found *found)
 {
 	struct diag diag = { 0 };
-	char why[128], name[64];
 
 	for (unsigned i = 0; i < found->count; i++) {
 		const struct mad_target *target = &found->target[i];
@@ -45,8 +44,7 @@ static void count(struct once *once, const struct mad_found *found)
 		if (!target->err)
 			continue;
 		once->silent++;
-		diag_set(&diag, DIAG_UNREACHABLE, -target->err, "%s", mad_target_why(target, why));
-		diag_ctx(&diag, "%s", srp_target_name(target, name));
+		srp_target_diag(target, &diag);
 		remember(once, &diag, true);
 	}
 }
@@ -81,6 +79,8 @@ static void scanned(void *arg, const struct srp_scan *scan)
 	if (words->execute || show.form != SRP_LISTING)
 		srp_note_left_out(once->call, &show);
 	srp_note_failures(once->call, &show);
+	if (!scan->found->failed && !srp_daemon_is_old(once->call))
+		srp_note_nothing(once->call, &show);
 }
 
 static void keep(struct once *once, const struct srp_login *login)
@@ -135,10 +135,16 @@ static void failed(void *arg, const struct mad_port_info *port, int err, struct 
 	once->ports_failed++;
 	diag_ctx(diag, "%s port %u", port->dev, port->port);
 	if (diag->hint[0] && (diag->code != DIAG_UNREACHABLE || diag->err == ENETUNREACH))
-		diag_hint(diag, "srp-discover --walk finds targets without it");
+		diag_hint(diag, "find targets without it: rdmastor srp-discover --walk");
 	remember(once, diag, once->words->all_ports);
-	if (once->words->all_ports)
-		call_note(once->call, "%s: %s", diag->object, diag->text);
+	if (!once->words->all_ports)
+		return;
+	call_note(once->call, "%s: %s", diag->object, diag->text);
+	out_object(once->call->out, NULL);
+	out_text(once->call->out, "rdma_device", NULL, "%s", port->dev);
+	out_u64(once->call->out, "rdma_port", NULL, port->port);
+	out_error(once->call->out, "error", diag);
+	out_end(once->call->out);
 }
 
 static void over(void *arg)
@@ -157,24 +163,20 @@ static void show_logins(const struct once *once)
 		const struct result *result = &once->result[i];
 
 		out_object(out, NULL);
-		out_text(out, "device", NULL, "%s", result->dev);
-		out_u64(out, "port", NULL, result->port);
+		out_text(out, "rdma_device", NULL, "%s", result->dev);
+		out_u64(out, "rdma_port", NULL, result->port);
 		out_text(out, "add_target", NULL, "%s", result->line);
+		out_bool(out, "connected", NULL, result->host[0]);
 		if (result->host[0])
-			out_text(out, "connected", NULL, "%s", result->host);
-		if (!result->host[0] && result->err) {
-			out_text(out, "code", NULL, "%s", diag_code_word(result->diag.code));
-			out_text(out, "errno", NULL, "%s", diag_errno_word(result->diag.err));
-			out_text(out, "text", NULL, "%s", result->diag.text);
-			if (result->diag.hint[0])
-				out_text(out, "hint", NULL, "%s", result->diag.hint);
-		}
+			out_text(out, "host", NULL, "%s", result->host);
+		else
+			out_error(out, "error", &result->diag);
 		out_end(out);
 	}
 	out_end(out);
 }
 
-/* All, part, or nothing of what was asked for; the tool that is replaced does not mind targets that do not answer. */
+/* srp_daemon ignores targets that do not answer. */
 static int status(const struct once *once)
 {
 	bool failed_some = once->ports_failed || once->logins_failed || ((once->silent || once->cut) && !srp_daemon_is_old(once->call));
@@ -205,7 +207,8 @@ static int run(struct once *once, struct loop *loop)
 	if (!loop_wait(loop, &once->over, timeout_ms ? loop_clock() + timeout_ms * 1000000ull : 0)) {
 		struct diag diag = { 0 };
 
-		diag_set(&diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", timeout_ms / 1000.);
+		diag_set(&diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out after %g s", timeout_ms / 1000.);
 		remember(once, &diag, true);
 		once->ports_failed++;
 		call_note(once->call, "%s", diag.text);

@@ -128,45 +128,48 @@ static void show_port(void *arg, const struct srp_port_view *view)
 	struct out *out = arg;
 
 	out_object(out, NULL);
-	out_line(out, "%s port %u: %s", view->port->dev, view->port->port, view->state);
-	out_text(out, "device", NULL, "%s", view->port->dev);
-	out_u64(out, "port", NULL, view->port->port);
+	out_line(out, "%s port %u: %s", view->port->dev, view->port->port, view->text);
+	out_text(out, "rdma_device", NULL, "%s", view->port->dev);
+	out_u64(out, "rdma_port", NULL, view->port->port);
 	out_text(out, "state", NULL, "%s", view->state);
 	out_u64(out, "lid", "    LID:         ", view->port->lid);
 	out_bool(out, "subscribed", "    notices:     ", view->subscribed);
 	out_u64(out, "notices", NULL, view->notices);
 	out_u64(out, "scans", "    scans:       ", view->scans);
 	if (view->scanned_ms != UINT64_MAX)
-		out_u64(out, "scanned_seconds_ago", "    seconds ago: ", view->scanned_ms / 1000);
+		out_real(out, "scan_age_seconds", "    seconds ago: ", view->scanned_ms / 1e3, 1);
 	out_u64(out, "logins", "    logins:      ", view->logins);
-	out_u64(out, "connected", "    connected:   ", view->connected);
-	out_u64(out, "failed", "    failed:      ", view->failed);
-	out_u64(out, "waiting", "    waiting:     ", view->waiting);
-	out_u64(out, "denied", "    denied:      ", view->denied);
+	out_u64(out, "targets_connected", "    connected:   ", view->connected);
+	out_u64(out, "targets_failed", "    failed:      ", view->failed);
+	out_u64(out, "targets_waiting", "    waiting:     ", view->waiting);
+	out_u64(out, "targets_denied", "    denied:      ", view->denied);
 	out_list(out, "targets");
 }
 
 static void show_target(void *arg, const struct srp_target_view *view)
 {
 	struct out *out = arg;
+	struct diag why = { 0 };
 
+	if (view->why_err)
+		diag_set(&why, view->why_code, view->why_err, "%s", view->why);
 	out_object(out, NULL);
 	out_line(out, "    target %s at %016llx%016llx: %s%s%s%s%s", view->srp->id_ext, (unsigned long long)view->srp->prefix,
 		(unsigned long long)view->srp->guid, view->state, view->host[0] ? " as " : "", view->host, view->why[0] ? ": " : "", view->why);
 	out_text(out, "id_ext", NULL, "%s", view->srp->id_ext);
 	out_text(out, "ioc_guid", NULL, "%016llx", (unsigned long long)view->srp->ioc_guid);
-	out_text(out, "gid", NULL, "%016llx%016llx", (unsigned long long)view->srp->prefix, (unsigned long long)view->srp->guid);
+	out_text(out, "dgid", NULL, "%016llx%016llx", (unsigned long long)view->srp->prefix,
+		(unsigned long long)view->srp->guid);
 	out_text(out, "service_id", NULL, "%016llx", (unsigned long long)view->srp->service_id);
 	out_text(out, "pkey", NULL, "%04x", view->srp->pkey);
 	out_text(out, "state", NULL, "%s", view->state);
 	if (view->host[0])
-		out_text(out, "connected", NULL, "%s", view->host);
-	if (view->why[0])
-		out_text(out, "text", NULL, "%s", view->why);
+		out_text(out, "host", NULL, "%s", view->host);
+	out_error(out, "error", &why);
 	if (view->tries)
 		out_u64(out, "tries", NULL, view->tries);
 	if (view->next_ms != UINT64_MAX)
-		out_u64(out, "next_ms", NULL, view->next_ms);
+		out_real(out, "retry_seconds", NULL, view->next_ms / 1e3, 3);
 	out_end(out);
 }
 
@@ -283,8 +286,8 @@ static void show_ready_port(void *arg, const struct srp_port_view *view)
 	struct out *out = arg;
 
 	out_object(out, NULL);
-	out_text(out, "device", NULL, "%s", view->port->dev);
-	out_u64(out, "port", NULL, view->port->port);
+	out_text(out, "rdma_device", NULL, "%s", view->port->dev);
+	out_u64(out, "rdma_port", NULL, view->port->port);
 	out_text(out, "state", NULL, "%s", view->state);
 	out_end(out);
 }

@@ -96,15 +96,21 @@ const char *srp_loss_text(const struct srp_tmo *tmo, char text[200])
 
 static void show(struct out *out, const char *key, int seconds)
 {
-	if (seconds == SRP_OFF)
-		out_text(out, key, NULL, "off");
-	else if (seconds != SRP_UNKNOWN)
+	if (seconds >= 0)
 		out_u64(out, key, NULL, (uint64_t)seconds);
 }
 
 void srp_loss_show(struct out *out, const struct srp_tmo *tmo)
 {
-	show(out, "reconnect_delay", tmo->reconnect_delay);
-	show(out, "fast_io_fail_tmo", tmo->fast_io_fail_tmo);
-	show(out, "dev_loss_tmo", tmo->dev_loss_tmo);
+	int hold = tmo->fast_io_fail_tmo >= 0 ? tmo->fast_io_fail_tmo : tmo->dev_loss_tmo;
+
+	if (hold == 0)
+		out_text(out, "on_loss", NULL, "fail-fast");
+	else if (hold > 0)
+		out_text(out, "on_loss", NULL, "wait=%d", hold);
+	out_object(out, "timeouts");
+	show(out, "reconnect_delay_seconds", tmo->reconnect_delay);
+	show(out, "fast_io_fail_seconds", tmo->fast_io_fail_tmo);
+	show(out, "dev_loss_seconds", tmo->dev_loss_tmo);
+	out_end(out);
 }

@@ -20,4 +20,5 @@ struct srp_loss_words {
 int srp_loss_read(const struct srp_loss_words *, const char *of_uri, const char *otherwise, struct srp_tmo *, bool *given, struct diag *);
 struct srp_tmo srp_loss_merge(const struct srp_tmo *want, const struct srp_tmo *now); /* with `now` where nothing is wanted */
 const char *srp_loss_text(const struct srp_tmo *, char text[200]);
-void srp_loss_show(struct out *, const struct srp_tmo *); /* members of the open object */
+/* JSON: on_loss in the grammar of --on-loss, and the timeouts; what is off or unknown is left out. */
+void srp_loss_show(struct out *, const struct srp_tmo *);

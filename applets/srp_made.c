@@ -7,6 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/* "10.0.0.1:5555", "[fe80::1]:5555" */
+static void show_dest(struct out *out, const char *dest)
+{
+	const char *colon = strrchr(dest, ':');
+	bool v6 = dest[0] == '[';
+
+	if (!colon)
+		return;
+	out_text(out, "traddr", NULL, "%.*s", (int)(colon - dest) - 2 * v6, dest + v6);
+	out_text(out, "trsvcid", NULL, "%s", colon + 1);
+}
+
 static void show_host(struct out *out, const struct kernel_srp *host, const char *dest)
 {
 	out_text(out, "host", NULL, "%s", host->host);
@@ -21,7 +33,7 @@ static void show_host(struct out *out, const struct kernel_srp *host, const char
 		out_text(out, "pkey", NULL, "%04x", host->pkey);
 		out_text(out, "service_id", NULL, "%016" PRIx64, host->service_id);
 	} else if (*dest) {
-		out_text(out, "dest", NULL, "%s", dest);
+		show_dest(out, dest);
 	}
 	if (host->dev[0])
 		out_text(out, "rdma_device", NULL, "%s", host->dev);
@@ -29,20 +41,20 @@ static void show_host(struct out *out, const struct kernel_srp *host, const char
 		out_u64(out, "rdma_port", NULL, host->port);
 }
 
-void srp_made_show(struct out *out, int root, const struct srp_made *made, const char *dest, const struct scsi_lun *luns, unsigned count,
-	const char *print)
+void srp_made_show(struct out *out, int root, const struct srp_made *made, const char *dest,
+	const struct scsi_lun *luns, unsigned count, const char *print, const struct srp_tmo *would)
 {
 	const struct kernel_srp *host = &made->host;
 	struct srp_rport rport;
 	char text[200];
 	bool told = !kernel_srp_rport(root, made->number, &rport);
 
-	show_host(out, host, dest);
+	out_bool(out, "connected", NULL, true);
 	out_bool(out, "existed", NULL, made->existed);
+	show_host(out, host, dest);
 	if (told) {
 		out_text(out, "state", NULL, "%s", rport.state);
-		srp_loss_show(out, &rport.tmo);
-		out_text(out, "on_loss", NULL, "%s", srp_loss_text(&rport.tmo, text));
+		srp_loss_show(out, would ? would : &rport.tmo);
 	}
 	out_list(out, "luns");
 	for (unsigned i = 0; i < count; i++)

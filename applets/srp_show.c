@@ -29,6 +29,14 @@ const char *srp_target_name(const struct mad_target *target, char name[64])
 	return name;
 }
 
+int srp_target_diag(const struct mad_target *target, struct diag *diag)
+{
+	char why[128], name[64];
+
+	diag_set(diag, DIAG_UNREACHABLE, -target->err, "%s", mad_target_why(target, why));
+	return diag_ctx(diag, "%s", srp_target_name(target, name));
+}
+
 void srp_note_failures(const struct call *call, const struct srp_show *show)
 {
 	unsigned told = 0;
@@ -136,12 +144,15 @@ static void print_usable(struct out *out, const struct srp_show *show, const str
 	out_text(out, "add_target", show->lines ? "                add_target: " : NULL, "%s", row->verdict.line);
 	mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
 	out_text(out, "uri", show->lines ? "                URI: " : NULL, "%s", line);
-	if (show->port->infiniband) /* elsewhere the kernel's way leads by RDMA/CM, to an address that device management does not tell */
-		out_text(out, "connect", show->lines ? "                connect: " : NULL, "rdmastor srp-connect '%s'", line);
+	/* elsewhere the kernel connects by RDMA/CM, to an address that device management does not report */
+	if (show->lines && show->port->infiniband)
+		out_line(out, "                connect: rdmastor srp-connect '%s'", line);
 	if (!show->policy.rules)
 		return;
 	out_bool(out, "allowed", NULL, row->verdict.allow);
-	out_text(out, "rule", NULL, "%s", srp_verdict_rule(&show->policy, &row->verdict, rule));
+	if (row->verdict.rule)
+		out_text(out, "rule", NULL,
+			"%s", srp_verdict_rule(&show->policy, &row->verdict, rule));
 }
 
 /* Without a filter a controller is shown whatever it has, or did not tell. */
@@ -173,8 +184,10 @@ static void print_service(struct out *out, const struct srp_show *show, struct r
 	out_text(out, "id_ext", NULL, "%s", row->srp.id_ext);
 	if (row->usable)
 		print_usable(out, show, row);
+	out_bool(out, "connected", NULL, row->host);
 	if (row->host)
-		out_text(out, "connected", show->connections ? "                connected: " : NULL, "%s", row->host);
+		out_text(out, "host", show->connections ? "                connected: " : NULL,
+			"%s", row->host);
 	out_end(out);
 }
 
@@ -190,7 +203,7 @@ static void print_ioc(struct out *out, const struct srp_show *show, struct row *
 	out_object(out, NULL);
 	out_line(out, "    controller[%3d]", ioc->slot);
 	out_u64(out, "slot", NULL, ioc->slot);
-	out_text(out, "guid", "        GUID:      ", "%016" PRIx64, ioc->guid);
+	out_text(out, "ioc_guid", "        GUID:      ", "%016" PRIx64, ioc->guid);
 	out_text(out, "vendor_id", "        vendor ID: ", "%06x", ioc->vendor_id);
 	out_text(out, "device_id", "        device ID: ", "%06x", ioc->device_id);
 	out_text(out, "io_class", "        IO class : ", "%04x", ioc->io_class);
@@ -216,7 +229,8 @@ static void print_unit(struct out *out, const struct srp_show *show, struct row 
 	out_line(out, "IO Unit Info:");
 	out_line(out, "    port LID:        %04x", target->lid);
 	out_u64(out, "lid", NULL, target->lid);
-	out_text(out, "gid", "    port GID:        ", "%016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
+	out_text(out, "dgid", "    port GID:        ",
+		"%016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
 	out_text(out, "pkey", NULL, "%04x", row->unit->pkey);
 	out_text(out, "change_id", "    change ID:       ", "%04x", row->unit->change_id);
 	out_line(out, "    max controllers: 0x%02x", row->unit->max_controllers);
@@ -270,19 +284,23 @@ static void print_lines(struct out *out, const struct srp_show *show, struct row
 static void print_failed(struct out *out, const struct srp_show *show)
 {
 	const struct mad_found *found = show->found;
-	char why[128];
 
-	out_list(out, "failed");
+	out_list(out, "failures");
 	for (unsigned i = 0; i < found->count; i++) {
 		const struct mad_target *target = &found->target[i];
 
+		struct diag diag = { 0 };
+
 		if (!target->err || !srp_filter_may_take(show->filter, target))
 			continue;
+		srp_target_diag(target, &diag);
 		out_object(out, NULL);
-		out_u64(out, "lid", NULL, target->lid);
-		out_text(out, "gid", NULL, "%016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
-		out_text(out, "errno", NULL, "%s", diag_errno_word(-target->err));
-		out_text(out, "text", NULL, "%s", mad_target_why(target, why));
+		if (target->lid)
+			out_u64(out, "lid", NULL, target->lid);
+		if (target->guid)
+			out_text(out, "dgid", NULL, "%016" PRIx64 "%016" PRIx64, target->prefix,
+				target->guid);
+		out_error(out, "error", &diag);
 		out_end(out);
 	}
 	out_end(out);
@@ -292,8 +310,8 @@ void srp_show(const struct call *call, const struct srp_show *show)
 {
 	struct out *out = call->out;
 
-	out_text(out, "device", NULL, "%s", show->port->dev);
-	out_u64(out, "port", NULL, show->port->port);
+	out_text(out, "rdma_device", NULL, "%s", show->port->dev);
+	out_u64(out, "rdma_port", NULL, show->port->port);
 	out_list(out, "units");
 	for (unsigned i = 0; i < show->found->count; i++) {
 		struct row row = { .target = &show->found->target[i] };

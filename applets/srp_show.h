@@ -31,4 +31,5 @@ void srp_note_failures(const struct call *, const struct srp_show *); /* ports t
 void srp_note_left_out(const struct call *, const struct srp_show *); /* services without a line */
 void srp_note_nothing(const struct call *, const struct srp_show *); /* what was searched,
 	if no target was found */
+int srp_target_diag(const struct mad_target *, struct diag *); /* why it failed; Needs: it has */
 const char *srp_target_name(const struct mad_target *, char name[64]); /* "LID 5 (fe80…07)" */

@@ -61,7 +61,7 @@ void srp_daemon_free(struct srp_daemon *); /* stopped, once and over, or never s
 /* What it knows. */
 struct srp_port_view {
 	const struct mad_port_info *port;
-	const char *state; /* "serving", "waiting: …" */
+	const char *state, *text; /* a stable word; the same for people */
 	bool subscribed, scanning;
 	unsigned connected, waiting, failed, denied; /* targets */
 	uint64_t scans, notices, logins;
@@ -71,6 +71,8 @@ struct srp_target_view {
 	const struct mad_srp *srp;
 	const char *state; /* "connected", "waiting", "connecting", "failed", "denied", "found" */
 	const char *host, *why; /* "" = none */
+	uint8_t why_code; /* enum diag_code */
+	int why_err; /* positive errno, 0 = no failure */
 	unsigned tries;
 	uint64_t next_ms; /* until the next try; UINT64_MAX = none */
 };

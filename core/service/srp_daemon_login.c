@@ -35,6 +35,8 @@ static void failed(struct srp_port *port, struct srp_known *known, const struct 
 	known->tries++;
 	known->due_ns = port->daemon->opts.once ? NEVER : loop_clock() + srp_backoff(port->daemon, known->tries);
 	snprintf(known->why, sizeof(known->why), "%.*s", (int)sizeof(known->why) - 1, diag->text);
+	known->why_code = diag->code;
+	known->why_err = diag->err;
 	srp_port_say(port, "target %s at %016llx%016llx: %s%s%s", known->srp.id_ext, (unsigned long long)known->srp.prefix,
 		(unsigned long long)known->srp.guid, diag->text, diag->hint[0] ? "; hint: " : "", diag->hint);
 }

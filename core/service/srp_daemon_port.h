@@ -31,6 +31,8 @@ struct srp_known { /* a target */
 	unsigned tries; /* that failed, in a row */
 	uint64_t due_ns, turn; /* WAITING, FAILED: when to log in; who comes first then */
 	char host[24], why[200];
+	uint8_t why_code; /* enum diag_code */
+	int why_err; /* positive errno */
 };
 
 enum srp_ask_state { SRP_ASK_FREE, SRP_ASK_PENDING, SRP_ASK_RUNNING, SRP_ASK_DONE };

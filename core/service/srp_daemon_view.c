@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the SRP daemon knows, told to whoever asks. */
+/* The state of the SRP daemon. */
 #include "srp_daemon_port.h"
 #include <stdio.h>
 
@@ -14,19 +14,44 @@ static void count(const struct srp_port *port, struct counts *counts)
 			counts->state[known->state]++;
 }
 
-static const char *port_state(const struct srp_port *port)
+static const char *unusable(uint8_t state)
 {
-	if (port->skipped)
-		return "passed over: not on InfiniBand";
-	if (!port->listed)
-		return "gone";
-	if (port->closing)
-		return "closing";
-	if (!port->mad && !port->open_tries)
-		return "starting";
-	if (!port->mad)
-		return port->busy_elsewhere ? "waiting: another process serves it" : "waiting: it cannot be opened";
-	return mad_port_usable(mad_port(port->mad), NULL) ? mad_state_why(mad_port(port->mad)->state) : "serving";
+	switch (state) {
+	case PORT_DOWN:
+		return "down";
+	case PORT_INIT:
+		return "init";
+	case PORT_ARMED:
+		return "armed";
+	default:
+		return "no-lid";
+	}
+}
+
+static void port_state(const struct srp_port *port, const char **word, const char **text)
+{
+	*text = NULL;
+	if (port->skipped) {
+		*word = "not-infiniband";
+		*text = "skipped: not an InfiniBand port";
+	} else if (!port->listed) {
+		*word = "gone";
+	} else if (port->closing) {
+		*word = "closing";
+	} else if (!port->mad && !port->open_tries) {
+		*word = "starting";
+	} else if (!port->mad) {
+		*word = port->busy_elsewhere ? "busy" : "waiting";
+		*text = port->busy_elsewhere ? "waiting: another process serves this port" :
+			"waiting: its MAD device can't be opened";
+	} else if (mad_port_usable(mad_port(port->mad), NULL)) {
+		*word = unusable(mad_port(port->mad)->state);
+		*text = mad_state_why(mad_port(port->mad)->state);
+	} else {
+		*word = "serving";
+	}
+	if (!*text)
+		*text = *word;
 }
 
 static void view_port(const struct srp_port *port, struct srp_port_view *view)
@@ -36,7 +61,6 @@ static void view_port(const struct srp_port *port, struct srp_port_view *view)
 	count(port, &counts);
 	*view = (struct srp_port_view){
 		.port = &port->info,
-		.state = port_state(port),
 		.subscribed = port->subscribed,
 		.scanning = srp_ask_busy(port),
 		.connected = counts.state[SRP_UP],
@@ -48,6 +72,7 @@ static void view_port(const struct srp_port *port, struct srp_port_view *view)
 		.logins = port->logins,
 		.scanned_ms = port->scanned_ns ? (loop_clock() - port->scanned_ns) / MSEC : UINT64_MAX,
 	};
+	port_state(port, &view->state, &view->text);
 }
 
 static void view_target(const struct srp_known *known, struct srp_target_view *view)
@@ -68,6 +93,8 @@ static void view_target(const struct srp_known *known, struct srp_target_view *v
 		.state = states[known->state],
 		.host = up ? known->host : "",
 		.why = known->state == SRP_FAILED ? known->why : "",
+		.why_code = known->why_code,
+		.why_err = known->state == SRP_FAILED ? known->why_err : 0,
 		.tries = known->tries,
 		.next_ms = !waits ? UINT64_MAX : known->due_ns > now ? (known->due_ns - now) / MSEC : 0,
 	};

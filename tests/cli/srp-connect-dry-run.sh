@@ -21,19 +21,23 @@ prints id_ext=0000000000000001,ioc_guid=0000000000000002,dgid=fe8000000000000000
 prints id_ext=0000000000000001,ioc_guid=0000000000000002,dgid=fe800000000000000000000000000007,pkey=ffff,service_id=0000000000000009 \
 	--id-ext 1 --ioc-guid 2 --dgid fe80::7 --service-id 9
 
-# tmo JQ-ARRAY WORD…: reconnect_delay, fast_io_fail_tmo, dev_loss_tmo
+# tmo JQ-ARRAY WORD…: the policy, and seconds of reconnect_delay, fast_io_fail_tmo, dev_loss_tmo; null = off
 tmo() {
 	local want=$1 got
 	shift
-	got=$("$RDMASTOR" srp-connect --dry-run --json srp+cm://127.0.0.1:5555/2/1 "$@" 2>err | jq -c '[.reconnect_delay, .fast_io_fail_tmo, .dev_loss_tmo]')
+	got=$(ours srp-connect --dry-run --json srp+cm://127.0.0.1:5555/2/1 "$@" 2>err |
+		jq -c '[.on_loss] + (.timeouts | [.reconnect_delay_seconds, .fast_io_fail_seconds, .dev_loss_seconds])')
 	[ "$got" = "$want" ] || die "$*: $got, not $want: $(cat err)"
 }
-tmo '[10,60,"off"]'
-tmo '[10,0,"off"]' --on-loss fail-fast
-tmo '[10,600,"off"]' --on-loss forever
-tmo '[10,30,"off"]' --on-loss wait=30
-tmo '[10,1,"off"]' --on-loss 500ms
-tmo '[10,30,90]' --on-loss 30 --dev-loss-tmo 90
-tmo '[5,30,"off"]' --on-loss 30 --reconnect-delay 5
-"$RDMASTOR" srp-connect --dry-run --json srp+cm://127.0.0.1:5555/2/1 2>/dev/null |
-	jq -e '.schema == "rdmastor.srp-connect" and .connected == false and (.add_target | startswith("id_ext="))' >/dev/null || die "the document"
+tmo '["wait=60",10,60,null]'
+tmo '["fail-fast",10,0,null]' --on-loss fail-fast
+tmo '["wait=600",10,600,null]' --on-loss forever
+tmo '["wait=30",10,30,null]' --on-loss wait=30
+tmo '["wait=1",10,1,null]' --on-loss 500ms
+tmo '["wait=30",10,30,90]' --on-loss 30 --dev-loss-tmo 90
+tmo '["wait=90",10,null,90]' --fast-io-fail-tmo off --dev-loss-tmo 90 --reconnect-delay 10
+tmo '[null,10,null,null]' --fast-io-fail-tmo off --dev-loss-tmo off --reconnect-delay 10
+tmo '["wait=30",5,30,null]' --on-loss 30 --reconnect-delay 5
+ours srp-connect --dry-run --json srp+cm://127.0.0.1:5555/2/1 2>/dev/null | jq -e '
+	.schema == "rdmastor.srp-connect" and .dry_run and .uri == "srp+cm://127.0.0.1:5555/2/1" and
+	.connected == false and .existed == false and (.add_target | startswith("id_ext="))' >/dev/null || die "the document"

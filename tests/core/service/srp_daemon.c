@@ -185,7 +185,10 @@ static void see_port(void *arg, const struct srp_port_view *view)
 static void see_target(void *arg, const struct srp_target_view *view)
 {
 	(void)arg;
-	snprintf(seen[view->srp->id - GUID], sizeof(seen[0]), "%s %s%s", view->state, view->host, view->why);
+	snprintf(seen[view->srp->id - GUID], sizeof(seen[0]),
+		"%s %s%s%s", view->state, view->host, view->why,
+		view->why_err == ECONNREFUSED &&
+			view->why_code == DIAG_REFUSED ? " ECONNREFUSED" : "");
 	targets_seen++;
 }
 
@@ -208,7 +211,7 @@ Test(srp_daemon, what_it_knows)
 	srp_daemon_look(daemon_, NULL, see_port, see_target, see_end);
 	cr_assert_eq(ports_seen, 1);
 	cr_assert_eq(targets_seen, 3);
-	cr_assert_str_eq(seen[0], "failed refused");
+	cr_assert_str_eq(seen[0], "failed refused ECONNREFUSED");
 	cr_assert_str_eq(seen[1], "denied ");
 	cr_assert_str_eq(seen[2], "connected host0");
 	text_says(srp_daemon_summary(daemon_, text), "1_of_1_port 1_target 1_failed");
