@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-daemon for as long as it runs: its log, its signals, what the service manager hears of it, a clean end. */
+/* srp-daemon as a daemon: log, signals, service manager, clean end. */
 #include "srp_daemon_opts.h"
 #include "child.h"
 #include "kernel.h"
@@ -14,8 +14,8 @@
 
 #define MSEC    1000000ull
 #define STOP_MS 3000
-#define TELL_MS 10000 /* between two looks whether the status is another */
-#define SAME_MS 600000 /* a log line that was said is counted for so long */
+#define TELL_MS 10000 /* between updates of the service manager's status */
+#define SAME_MS 600000 /* a repeated log line is only counted for this long */
 
 struct run {
 	struct call *call;
@@ -220,11 +220,11 @@ static void reload(struct run *run)
 	char text[64];
 
 	if (open_log(run, &diag)) {
-		answer(run, &diag, "; the log there was stays");
+		answer(run, &diag, "; keeping the old log");
 		diag = (struct diag){ 0 };
 	}
 	if (srp_rules_read(&rules, run->opts->root, run->words->rules, true, &diag)) {
-		answer(run, &diag, "; the rules there were stay");
+		answer(run, &diag, "; keeping the old rules");
 		return;
 	}
 	/* The daemon has a pointer to ours or to the caller's: it learns of the new ones before the old ones go */

@@ -147,7 +147,8 @@ int scsi_load_disks(int root, struct diag *diag)
 	why = module_load(root, "sd_mod");
 	if (sys_exists(root, "sys/bus/scsi/drivers/sd"))
 		return 0;
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module sd_mod, which makes block devices of disks, is not loaded: %s", why);
+	return diag_set(diag, DIAG_NO_MODULE, ENOENT,
+		"kernel module sd_mod is not loaded: %s", why);
 }
 
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
@@ -157,7 +158,7 @@ void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
 
 	text[0] = 0;
 	if (kernel_scsi_luns(root, host, &luns, &count, NULL)) {
-		snprintf(text, len, "who uses its disks cannot be told");
+		snprintf(text, len, "users of its disks are unknown");
 		return;
 	}
 	for (unsigned i = 0; i < count; i++) {

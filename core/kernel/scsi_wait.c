@@ -66,12 +66,15 @@ static int no_such(const struct waiting *w, const struct scsi_lun *luns, unsigne
 	size_t used = 0;
 
 	if (!count) {
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the target shows this initiator no disk");
-		return diag_hint(diag, "the target's access list decides which units an initiator sees");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"the target reports no disk to this initiator");
+		return diag_hint(diag, "check the LUN mapping in the target's access list");
 	}
 	for (unsigned i = 0; i < count && used < sizeof(text) - 24; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRIu64, i ? ", " : "", luns[i].lun);
-	return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the target shows this initiator no LUN %" PRIu64 "; it shows: %s", w->lun, text);
+	return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+		"the target reports no LUN %" PRIu64 " to this initiator: available: %s", w->lun,
+		text);
 }
 
 /* No more units come. */
@@ -93,7 +96,7 @@ static int look(struct waiting *w, const struct scsi_lun *luns, unsigned count, 
 
 	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u", w->host);
 	if (!sys_exists(w->root, path))
-		return diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel has given up host%u", w->host);
+		return diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel removed host%u", w->host);
 	if (still && (all ? !count : !one))
 		return no_such(w, luns, count, diag);
 	if (!all && !one)
@@ -135,7 +138,9 @@ int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64
 		if (done > 0)
 			return 0;
 		if (!done && until && loop_clock() >= until)
-			done = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s has no block device that opens after %.3g s", w.lacks[0] ? w.lacks : "the target",
+			done = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+				"%s: no usable block device after %.3g s",
+				w.lacks[0] ? w.lacks : "the target",
 				(double)(loop_clock() - since) / 1e9);
 		if (!done && interrupted())
 			done = diag_set(diag, DIAG_CLOSED, EINTR, "interrupted");

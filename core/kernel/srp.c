@@ -165,7 +165,7 @@ static int is_stored(int fd, const char *name, struct diag *diag)
 		return no_rules(errno, name, diag);
 	if (S_ISREG(st.st_mode))
 		return 0;
-	diag_set(diag, DIAG_UNSUPPORTED, ESPIPE, "the rules cannot be read again: this is no regular file");
+	diag_set(diag, DIAG_UNSUPPORTED, ESPIPE, "can't reread the rules: not a regular file");
 	return diag_ctx(diag, "%s", name);
 }
 
@@ -225,9 +225,11 @@ int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *diag)
 		return diag_sys(diag, err, "lock /%s", name);
 	}
 	if (fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK || lock.l_pid <= 0)
-		diag_set(diag, DIAG_BUSY, EBUSY, "another daemon serves this port: it holds the lock /%s", name);
+		diag_set(diag, DIAG_BUSY, EBUSY,
+			"another daemon holds the lock /%s of this port", name);
 	else
-		diag_set(diag, DIAG_BUSY, EBUSY, "process %d serves this port: it holds the lock /%s", (int)lock.l_pid, name);
+		diag_set(diag, DIAG_BUSY, EBUSY,
+			"process %d holds the lock /%s of this port", (int)lock.l_pid, name);
 	close(fd);
 	return -EBUSY;
 }

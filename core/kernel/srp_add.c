@@ -25,7 +25,8 @@ int kernel_srp_ready(int root, struct diag *diag)
 		why = module_load(root, "ib_srp");
 	if (sys_exists(root, CLASS))
 		return 0;
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module ib_srp is not loaded: %s", why);
+	return diag_set(diag, DIAG_NO_MODULE, ENOENT,
+		"kernel module ib_srp is not loaded: %s", why);
 }
 
 /* What a line in the log means. The first that is found counts. */
@@ -38,39 +39,56 @@ struct reason {
 
 /* ib_srp of Linux 3.x to 6.12; REJ reasons: IBA 12.6.7.2; login reject reasons: SRP-2, table 19 */
 static const struct reason reasons[] = {
-	{ "REJECTED, reason 0x", 0x10000, DIAG_REFUSED, "the target refuses the login: it cannot make a channel", NULL },
-	{ "REJECTED, reason 0x", 0x10001, DIAG_REFUSED, "the target refuses the login: it has not enough resources, or its port is switched off", NULL },
-	{ "REJECTED, reason 0x", 0x10002, DIAG_REFUSED, "the target refuses the login: requests of this size are too long for it",
-		"a smaller cmd_sg_entries makes them shorter" },
+	{ "REJECTED, reason 0x", 0x10000, DIAG_REFUSED,
+		"the target rejects the login: it can't create a channel", NULL },
+	{ "REJECTED, reason 0x", 0x10001, DIAG_REFUSED,
+		"the target rejects the login: out of resources, or its port is disabled", NULL },
+	{ "REJECTED, reason 0x", 0x10002, DIAG_REFUSED,
+		"the target rejects the login: requests of this size are too large",
+		"use a smaller cmd_sg_entries" },
 	{ "REJECTED, reason 0x", 0x10003, DIAG_REFUSED,
-		"the target refuses the login: id_ext and ioc_guid are not its own, or it cannot put this channel to the others",
-		"srp-discover prints those of each target" },
-	{ "REJECTED, reason 0x", 0x10004, DIAG_REFUSED, "the target refuses the login: it does not know these data descriptors", NULL },
-	{ "REJECTED, reason 0x", 0x10005, DIAG_REFUSED, "the target refuses the login: it takes one channel only", "ch_count=1 asks for one" },
-	{ "REJECTED, reason 0x", 0x10006, DIAG_AUTH, "the target refuses the login: no channel is left, or this initiator is not allowed",
-		"a Linux target says so when it has no access list for this port's GID" },
-	{ "REJECTED, reason 0x", 0, DIAG_REFUSED, "the target refuses the login", NULL },
-	{ "requested max_it_iu_len too large", 0, DIAG_REFUSED, "the target refuses the login: requests of this size are too long for it",
-		"a smaller cmd_sg_entries makes them shorter" },
-	{ "giving up on stale connection", 0, DIAG_REFUSED, "the target still holds an old connection of this initiator",
-		"it forgets that in a while" },
-	{ "REJ reason 0x", 3, DIAG_REFUSED, "the target refuses the connection: it has not enough resources", NULL },
-	{ "REJ reason 0x", 4, DIAG_TIMEOUT, "the target gave up waiting for the connection", NULL },
-	{ "REJ reason 0x", 8, DIAG_REFUSED, "the target's port knows no such service", "its driver may have been stopped or be starting" },
-	{ "REJ reason 0x", 12, DIAG_REFUSED, "the target does not take this port's GID for its own", NULL },
-	{ "REJ reason 0x", 28, DIAG_REFUSED, "the target refuses the connection", NULL },
-	{ "REJ reason 0x", 0, DIAG_REFUSED, "the target refuses the connection", NULL },
-	{ "REJ reason: ", 0, DIAG_REFUSED, "the target refuses the connection", NULL },
-	{ "Path record query failed", 0, DIAG_UNREACHABLE, "the subnet administrator gave the kernel no path to the target", NULL },
-	{ "Got failed path rec status", 0, DIAG_UNREACHABLE, "the subnet administrator gave the kernel no path to the target", NULL },
-	{ "No route available from", 0, DIAG_UNREACHABLE, "the kernel finds no route to the target through this port", NULL },
-	{ "Resolving address", 0, DIAG_UNREACHABLE, "the target's address does not answer", "an RDMA connection needs the target's address in the ARP or neighbour table" },
-	{ "unknown parameter or missing value", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp does not know one of the options",
-		"leave it out" },
-	{ " parameter", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp refuses one of the options", NULL },
-	{ "bad ", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp refuses one of the options", NULL },
+		"the target rejects the login: wrong id_ext or ioc_guid, or no such session",
+		"list the IDs of each target with: rdmastor srp-discover -c" },
+	{ "REJECTED, reason 0x", 0x10004, DIAG_REFUSED,
+		"the target rejects the login: unsupported data descriptor format", NULL },
+	{ "REJECTED, reason 0x", 0x10005, DIAG_REFUSED,
+		"the target rejects the login: it supports only one channel", "use ch_count=1" },
+	{ "REJECTED, reason 0x", 0x10006, DIAG_AUTH,
+		"the target rejects the login: no free channel, or initiator not allowed",
+		"add this port's GID to the target's access list (ACL)" },
+	{ "REJECTED, reason 0x", 0, DIAG_REFUSED, "the target rejects the login", NULL },
+	{ "requested max_it_iu_len too large", 0, DIAG_REFUSED,
+		"the target rejects the login: requests of this size are too large",
+		"use a smaller cmd_sg_entries" },
+	{ "giving up on stale connection", 0, DIAG_REFUSED,
+		"the target still has an old connection of this initiator",
+		"the target drops it after a while: try again later" },
+	{ "REJ reason 0x", 3, DIAG_REFUSED,
+		"the target rejects the connection: out of resources", NULL },
+	{ "REJ reason 0x", 4, DIAG_TIMEOUT,
+		"the target timed out waiting for the connection", NULL },
+	{ "REJ reason 0x", 8, DIAG_REFUSED, "no listener for this service at the target",
+		"check that the target's SRP driver is running" },
+	{ "REJ reason 0x", 12, DIAG_REFUSED, "the target's port does not own this GID", NULL },
+	{ "REJ reason 0x", 28, DIAG_REFUSED, "the target rejects the connection", NULL },
+	{ "REJ reason 0x", 0, DIAG_REFUSED, "the target rejects the connection", NULL },
+	{ "REJ reason: ", 0, DIAG_REFUSED, "the target rejects the connection", NULL },
+	{ "Path record query failed", 0, DIAG_UNREACHABLE,
+		"the subnet administrator has no path to the target", NULL },
+	{ "Got failed path rec status", 0, DIAG_UNREACHABLE,
+		"the subnet administrator has no path to the target", NULL },
+	{ "No route available from", 0, DIAG_UNREACHABLE,
+		"the kernel has no route to the target through this port", NULL },
+	{ "Resolving address", 0, DIAG_UNREACHABLE, "the target's address does not answer",
+		"check the address, and the neighbour table: ip neigh" },
+	{ "unknown parameter or missing value", 0, DIAG_UNSUPPORTED,
+		"this kernel's ib_srp does not support one of the options",
+		"remove the option" },
+	{ " parameter", 0, DIAG_UNSUPPORTED,
+		"this kernel's ib_srp rejects one of the options", NULL },
+	{ "bad ", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp rejects one of the options", NULL },
 	{ "Sending CM REQ failed", 0, DIAG_UNREACHABLE, "the target does not answer the kernel's connection request", NULL },
-	{ "SCSI scan failed", 0, DIAG_IO, "the connection broke while its disks were looked for", NULL },
+	{ "SCSI scan failed", 0, DIAG_IO, "the connection broke during the scan for disks", NULL },
 };
 
 static bool is_ours(const char *line)
@@ -126,9 +144,11 @@ static int result(struct kernel_srp_add *add, int status, struct diag *diag)
 	if (add->words)
 		snprintf(add->words, add->words_len, "%s", log);
 	if (add->killed)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's login did not end in %g s", add->timeout_ms / 1000.);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"login timed out in the kernel after %g s", add->timeout_ms / 1000.);
 	if (status == EEXIST)
-		return diag_set(diag, DIAG_BUSY, EEXIST, "the kernel is connected to this target already");
+		return diag_set(diag, DIAG_BUSY, EEXIST,
+			"the kernel is already connected to this target");
 	return status ? explain(status, log, diag) : 0;
 }
 
@@ -219,7 +239,8 @@ static int find_port(int root, const char *path, struct diag *diag)
 
 	if (err || sys_exists(root, path))
 		return err;
-	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "ib_srp does not serve this port: there is no /%s", path);
+	return diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+		"ib_srp does not support this port: no /%s", path);
 }
 
 int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port, const char *line, uint32_t timeout_ms,
@@ -231,7 +252,8 @@ int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, 
 	snprintf(task.path, sizeof(task.path), CLASS "/srp-%s-%u/add_target", dev, port);
 	err = find_port(root, task.path, diag);
 	if (!err && !one_may_be_left(add))
-		err = diag_set(diag, DIAG_BUSY, EBUSY, "the kernel has not let go of %d logins that were given up", KERNEL_SRP_LEFT);
+		err = diag_set(diag, DIAG_BUSY, EBUSY,
+			"%d abandoned logins still block the kernel", KERNEL_SRP_LEFT);
 	if (err)
 		return err;
 	add->killed = false;
@@ -241,7 +263,7 @@ int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, 
 	if (err) {
 		kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
 		add->pid = 0;
-		return diag_sys(diag, -err, "start a process for the login");
+		return diag_sys(diag, -err, "start the login process");
 	}
 	add->watch.events = EPOLLIN;
 	add->watch.ready = ended;

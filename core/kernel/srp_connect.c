@@ -108,9 +108,12 @@ static int existing(int root, const struct srp_want *want, const struct srp_loca
 	if (fit)
 		return 0;
 	if (!other)
-		return diag_set(diag, DIAG_BUSY, EAGAIN, "the kernel does not get done with ending a former connection to this target");
-	diag_set(diag, DIAG_BUSY, EEXIST, "the kernel is connected to this target by another path");
-	return diag_hint(diag, "another initiator_ext makes this path an initiator of its own");
+		return diag_set(diag, DIAG_BUSY, EAGAIN,
+			"a former connection to this target is still being removed");
+	diag_set(diag, DIAG_BUSY, EEXIST,
+		"the kernel is already connected to this target by another path");
+	return diag_hint(diag,
+		"connect this path as a separate initiator with another initiator_ext");
 }
 
 struct login {
@@ -157,7 +160,7 @@ void kernel_srp_undo(int root, unsigned host, struct diag *diag)
 		kernel_scsi_users(root, host, who, sizeof(who));
 	while (who[0] && loop_clock() < until && !nanosleep(&step, NULL));
 	if (who[0])
-		diag_hint(diag, "host%u stays connected, as it is in use: %s", host, who);
+		diag_hint(diag, "host%u stays connected because it is in use: %s", host, who);
 	else
 		kernel_srp_disconnect(root, host, loop_clock() + UNDO_MS * MSEC, NULL);
 }
@@ -167,9 +170,11 @@ static void too_late(uint64_t since, bool made, struct diag *diag)
 	double seconds = (double)(loop_clock() - since) / 1e9;
 
 	if (made)
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the login succeeded, and the kernel's look for disks did not end in %.2g s", seconds);
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"login succeeded, but the scan for disks timed out after %.2g s", seconds);
 	else
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the target does not answer: the kernel's login did not end in %.2g s", seconds);
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"no answer from the target: login timed out after %.2g s", seconds);
 }
 
 static int attempt(int root, const struct srp_want *want, const struct srp_local *local, uint64_t until, struct srp_made *made, struct diag *diag)
@@ -193,7 +198,8 @@ static int attempt(int root, const struct srp_want *want, const struct srp_local
 	if (err && new_one)
 		kernel_srp_undo(root, (unsigned)kernel_srp_number(made->host.host), diag);
 	if (!err && !new_one)
-		err = diag_set(diag, DIAG_CLOSED, ENOTCONN, "the login succeeded, and the connection has gone already");
+		err = diag_set(diag, DIAG_CLOSED, ENOTCONN,
+			"login succeeded, but the connection is already lost");
 	return err;
 }
 
@@ -260,8 +266,9 @@ static int compare(int root, const char *param, struct diag *diag)
 	flag = !strcmp(now, "Y") || !strcmp(now, "N");
 	if (flag ? says_yes(now) == says_yes(value) : !strcmp(now, value))
 		return 0;
-	diag_set(diag, DIAG_BUSY, EALREADY, "ib_srp is loaded already, with %.*s=%s", (int)len, param, now);
-	return diag_hint(diag, "when nothing is connected: modprobe -r ib_srp");
+	diag_set(diag, DIAG_BUSY, EALREADY,
+		"ib_srp is already loaded with %.*s=%s", (int)len, param, now);
+	return diag_hint(diag, "if nothing is connected, unload it with: modprobe -r ib_srp");
 }
 
 int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded, struct diag *diag)
@@ -273,7 +280,8 @@ int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded,
 		size_t len = strcspn(params[i], "=");
 
 		if (!is_name(params[i], len) || !params[i][len] || strpbrk(params[i], " \t\n\""))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "--module-param %s: this is not NAME=VALUE", params[i]);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"invalid --module-param '%s': expected NAME=VALUE", params[i]);
 	}
 	*loaded = !sys_exists(root, "sys/class/infiniband_srp");
 	if (!*loaded || !count) {
@@ -281,7 +289,8 @@ int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded,
 	} else {
 		why = module_load_with(root, "ib_srp", params, count);
 		if (!sys_exists(root, "sys/class/infiniband_srp"))
-			return diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module ib_srp is not loaded: %s", why);
+			return diag_set(diag, DIAG_NO_MODULE, ENOENT,
+				"kernel module ib_srp is not loaded: %s", why);
 	}
 	for (unsigned i = 0; !err && i < count; i++)
 		err = compare(root, params[i], diag);

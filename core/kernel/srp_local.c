@@ -135,7 +135,8 @@ static int own_address(const struct srp_want *want, struct addr *own, struct dia
 	own->len = sizeof(own->ss);
 	fd = socket(to.ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to.ss, to.len) || getsockname(fd, (struct sockaddr *)&own->ss, &own->len))
-		err = diag_set(diag, DIAG_UNREACHABLE, errno, "this machine has no route to %s: %s", dest, diag_errno_text(errno));
+		err = diag_set(diag, DIAG_UNREACHABLE, errno,
+			"no route to %s: %s", dest, diag_errno_text(errno));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -212,22 +213,30 @@ static int what_fits(struct search *search, const struct srp_want *want, char ow
 static int none(const struct search *search, const struct srp_want *want, const char *own, struct diag *diag)
 {
 	if (!search->devices) {
-		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device");
-		return diag_hint(diag, "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0");
+		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
+		return diag_hint(diag,
+			"load the adapter's RDMA driver, or create a software device: "
+			"rdma link add rxe0 type rxe netdev eth0");
 	}
 	if (search->any && search->down)
 		return diag_set(diag, DIAG_NO_DEVICE, ENETDOWN, "%s port %u is not active", search->dev ? search->dev : "the device's", search->port);
 	if (search->any && search->port)
-		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no %s port %u", search->dev ? search->dev : "RDMA device's", search->port);
+		diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+			"no %s port %u", search->dev ? search->dev : "RDMA device's", search->port);
 	else if (search->any)
-		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device '%s'", search->dev);
+		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device '%s'", search->dev);
 	else if (search->down)
 		diag_set(diag, DIAG_NO_DEVICE, ENETDOWN, "the port that leads to the target is not active");
 	else if (*own)
-		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device has the address %s, from which %s is reached", own, want->value[SRP_OPT_DEST]);
+		diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+			"no RDMA device has the address %s, the source address for %s", own,
+			want->value[SRP_OPT_DEST]);
 	else
-		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no InfiniBand port here is in the subnet of dgid %s", want->value[SRP_OPT_DGID]);
-	return diag_hint(diag, "there are: %s%s", search->all, search->any || *own ? "" : "; -i, -p name one; by RDMA/CM (srp+cm:) the target has an address");
+		diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+			"no local InfiniBand port is in the subnet of dgid %s",
+			want->value[SRP_OPT_DGID]);
+	return diag_hint(diag, "available: %s%s", search->all, search->any || *own ? "" : "; "
+		"select one with -i and -p, or connect by address with srp+cm:");
 }
 
 int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsigned port, struct srp_local *local, char *others, size_t len,

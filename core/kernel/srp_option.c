@@ -82,7 +82,9 @@ static int set_hex(char *to, size_t len, const struct key *key, const char *text
 	uint64_t value;
 
 	if (!hex(text, digits, &value))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': 1 to %u hexadecimal digits are expected", key->name, text, digits);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected 1 to %u hexadecimal digits", key->name, text,
+			digits);
 	if (key->max && (value < key->min || value > key->max))
 		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIx32 " to %" PRIx32, key->name, key->min, key->max);
 	snprintf(to, len, "%0*" PRIx64, (int)digits, value);
@@ -101,7 +103,9 @@ static int set_gid(char *to, size_t len, const struct key *key, const char *text
 		return 0;
 	}
 	if (inet_pton(AF_INET6, text, gid) != 1)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s' is no GID: fe80::2:c903:a0:b0c1 and 32 hexadecimal digits are", key->name, text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected a GID: an IPv6 address or 32 hex digits",
+			key->name, text);
 	for (unsigned i = 0; i < 16; i++)
 		snprintf(to + 2 * i, len - 2 * i, "%02x", gid[i]);
 	return 0;
@@ -111,7 +115,8 @@ static int set_gid(char *to, size_t len, const struct key *key, const char *text
 static int set_address(char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
 {
 	if (!*text || strlen(text) >= len || strpbrk(text, ", \t\r\n\\\"'"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s' is no address", key->name, text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected an address", key->name, text);
 	snprintf(to, len, "%s", text);
 	return 0;
 }
@@ -122,7 +127,9 @@ static int set_class(char *to, size_t len, const struct key *key, const char *te
 	uint64_t value;
 
 	if (!hex(text, 4, &value) || (value != 0xff00 && value != 0x0100))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': ff00 (SRP revision 10) and 0100 (16a and later) are possible", key->name, text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected ff00 (SRP revision 10) or 0100 (16a and later)",
+			key->name, text);
 	snprintf(to, len, "%04" PRIx64, value);
 	return 0;
 }
@@ -133,7 +140,8 @@ static int set_number(char *to, size_t len, const struct key *key, const char *t
 	uint64_t value;
 
 	if (strspn(text, "0123456789") != strlen(text) || parse_u64(text, 0, UINT64_MAX, &value, &why))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a whole number", key->name, text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected a whole number", key->name, text);
 	if (value < key->min || value > key->max)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIu32 " to %" PRIu32, key->name, key->min, key->max);
 	snprintf(to, len, "%" PRIu64, value);
@@ -169,7 +177,8 @@ int kernel_srp_set(struct srp_want *want, enum srp_opt opt, const char *value, s
 	if (err)
 		return err;
 	if (want->value[opt][0] && strcmp(want->value[opt], text))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is given twice: %s and %s", key->name, want->value[opt], text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"%s is set twice: %s and %s", key->name, want->value[opt], text);
 	memcpy(want->value[opt], text, len);
 	return 0;
 }
@@ -183,8 +192,8 @@ static int unknown(const char *word, struct diag *diag)
 
 		snprintf(known + at, sizeof(known) - at, "%s%s", i ? " " : "", keys[i].name);
 	}
-	diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is nothing that add_target takes", word);
-	return diag_hint(diag, "there are %s", known);
+	diag_set(diag, DIAG_USAGE, EINVAL, "unknown add_target key '%s'", word);
+	return diag_hint(diag, "expected one of %s", known);
 }
 
 static int parse_word(struct srp_want *want, char *word, struct diag *diag)
@@ -200,7 +209,7 @@ static int parse_word(struct srp_want *want, char *word, struct diag *diag)
 	if (!value || !*value)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s has no value", word);
 	if (want->value[opt][0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is given twice", word);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice", word);
 	return kernel_srp_set(want, (enum srp_opt)opt, value, diag);
 }
 
@@ -210,7 +219,8 @@ int kernel_srp_parse(struct srp_want *want, const char *line, struct diag *diag)
 	int err = 0;
 
 	if (strlen(line) >= sizeof(text))
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the add_target string is longer than %d bytes", SRP_LINE - 1);
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"add_target string: must be at most %d bytes", SRP_LINE - 1);
 	memcpy(text, line, strlen(line) + 1);
 	while (!err && (word = strsep(&rest, ",\n"))) {
 		size_t len;
@@ -218,7 +228,8 @@ int kernel_srp_parse(struct srp_want *want, const char *line, struct diag *diag)
 		word += strspn(word, BLANKS);
 		len = strcspn(word, BLANKS);
 		if (word[len + strspn(word + len, BLANKS)])
-			return diag_set(diag, DIAG_USAGE, EINVAL, "there is a blank in '%.60s': commas separate the parts of an add_target string", word);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"blank in add_target string '%.60s': expected commas between the parts", word);
 		word[len] = 0;
 		if (*word)
 			err = parse_word(want, word, diag);
@@ -239,7 +250,7 @@ static uint64_t number(const struct srp_want *want, enum srp_opt opt, uint64_t o
 static int missing(enum srp_opt opt, struct diag *diag)
 {
 	diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", keys[opt].name);
-	return diag_hint(diag, "srp-discover prints whole lines and URIs of what there is");
+	return diag_hint(diag, "list targets as add_target lines with: rdmastor srp-discover -c");
 }
 
 static int check_way(const struct srp_want *want, struct diag *diag)
@@ -251,12 +262,15 @@ static int check_way(const struct srp_want *want, struct diag *diag)
 	if (!given(want, SRP_OPT_IOC_GUID))
 		return missing(SRP_OPT_IOC_GUID, diag);
 	if (!given(want, SRP_OPT_DEST) && given(want, SRP_OPT_SRC))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "src is of RDMA/CM: dest is missing");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "src requires RDMA/CM: dest is missing");
 	if (!given(want, SRP_OPT_DEST) && !given(want, SRP_OPT_DGID))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "where the target is is missing: dgid (InfiniBand), or dest=HOST:PORT (RDMA/CM)");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"no target address: expected dgid (InfiniBand) or dest=HOST:PORT (RDMA/CM)");
 	for (unsigned i = 0; i < sizeof(ib); i++) {
 		if (given(want, SRP_OPT_DEST) && given(want, ib[i]))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "dest is of RDMA/CM and %s of InfiniBand: give those of one of both", keys[ib[i]].name);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"dest (RDMA/CM) and %s (InfiniBand) are mutually exclusive",
+				keys[ib[i]].name);
 		if (!given(want, SRP_OPT_DEST) && !given(want, ib[i]))
 			return missing(ib[i], diag);
 	}
@@ -278,13 +292,17 @@ static int check_limits(int root, const struct srp_want *want, struct diag *diag
 	uint64_t table = number(want, SRP_OPT_SG_TABLESIZE, UINT64_MAX), iu = number(want, SRP_OPT_MAX_IT_IU_SIZE, UINT64_MAX);
 
 	if (lun > queue)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "max_cmd_per_lun (%" PRIu64 ") is more than queue_size (%" PRIu64 "%s)", lun, queue,
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"max_cmd_per_lun (%" PRIu64 ") exceeds queue_size (%" PRIu64 "%s)", lun,
+			queue,
 			given(want, SRP_OPT_QUEUE_SIZE) ? "" : ", the default");
 	if (table < sg)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "sg_tablesize (%" PRIu64 ") is less than cmd_sg_entries (%" PRIu64 "%s)", table, sg,
 			given(want, SRP_OPT_CMD_SG_ENTRIES) ? "" : ", the default");
 	if (iu < IU_FIXED + 16 * sg)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "max_it_iu_size (%" PRIu64 ") is too small: %" PRIu64 " descriptors (cmd_sg_entries) need %" PRIu64,
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"max_it_iu_size (%" PRIu64 ") for %" PRIu64
+			" descriptors (cmd_sg_entries): must be at least %" PRIu64,
 			iu, sg, IU_FIXED + 16 * sg);
 	return 0;
 }
@@ -308,7 +326,7 @@ static int resolve(struct srp_want *want, enum srp_opt opt, struct addr *addr, s
 	bool v6 = addr->ss.ss_family == AF_INET6;
 
 	if (!err && !v6 && addr->ss.ss_family != AF_INET)
-		err = diag_set(&why, DIAG_USAGE, EINVAL, "'%s' is no IP address", value);
+		err = diag_set(&why, DIAG_USAGE, EINVAL, "'%s' is not an IP address", value);
 	if (err) {
 		diag_set(diag, why.code, why.err, "%s: %s", keys[opt].name, why.text);
 		return why.hint[0] ? diag_hint(diag, "%s", why.hint) : err;
@@ -336,14 +354,16 @@ int kernel_srp_resolve(struct srp_want *want, struct diag *diag)
 	if (!given(want, SRP_OPT_DEST))
 		return 0;
 	if (!has_port(want->value[SRP_OPT_DEST]))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "dest '%s' is not HOST:PORT: SRP has no port of its own (an IPv6 address is written in brackets)",
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default port",
 			want->value[SRP_OPT_DEST]);
 	err = resolve(want, SRP_OPT_DEST, &dest, diag);
 	if (err || !given(want, SRP_OPT_SRC))
 		return err;
 	err = resolve(want, SRP_OPT_SRC, &src, diag);
 	if (!err && src.ss.ss_family != dest.ss.ss_family)
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "src '%s' is of another family than dest '%s'", want->value[SRP_OPT_SRC],
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"src '%s' and dest '%s' differ in address family", want->value[SRP_OPT_SRC],
 			want->value[SRP_OPT_DEST]);
 	return err;
 }

@@ -94,7 +94,8 @@ int kernel_srp_tmo_check(const struct srp_tmo *tmo, struct diag *diag)
 	if (fail >= 0 && loss >= 0 && fail >= loss)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "fast_io_fail_tmo (%d) must be less than dev_loss_tmo (%d)", fail, loss);
 	if (delay == SRP_OFF && fail == SRP_OFF && loss == SRP_OFF)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "reconnect_delay, fast_io_fail_tmo and dev_loss_tmo are all off: one of them is needed");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"reconnect_delay, fast_io_fail_tmo and dev_loss_tmo must not all be off");
 	return 0;
 }
 
@@ -174,7 +175,8 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "host%u has no SRP remote port", host);
 	now = rport.tmo;
 	if (now.fast_io_fail_tmo == SRP_UNKNOWN || now.dev_loss_tmo == SRP_UNKNOWN || now.reconnect_delay == SRP_UNKNOWN)
-		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "this kernel's ib_srp has no time-outs for a lost target (Linux 3.13 has)");
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
+			"this kernel's ib_srp has no loss timeouts: Linux 3.13 or later required");
 	to.reconnect_delay = want->reconnect_delay == SRP_UNKNOWN ? now.reconnect_delay : want->reconnect_delay;
 	to.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now.fast_io_fail_tmo : want->fast_io_fail_tmo;
 	to.dev_loss_tmo = want->dev_loss_tmo == SRP_UNKNOWN ? now.dev_loss_tmo : want->dev_loss_tmo;
@@ -208,8 +210,11 @@ static bool gone(int root, unsigned host)
 
 static int too_late(uint64_t since, struct diag *diag)
 {
-	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel has not let go of it within %.3g s", (double)(loop_clock() - since) / 1e9);
-	return diag_hint(diag, "it waits for requests that the target does not answer; they fail when the time-outs of the remote port have passed");
+	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+		"timed out after %.3g s waiting for the kernel to remove it",
+		(double)(loop_clock() - since) / 1e9);
+	return diag_hint(diag,
+		"pending I/O fails when the remote port's timeouts expire, or at once with --force");
 }
 
 static int refused(int err, struct diag *diag)

@@ -19,7 +19,8 @@ static int set_part(struct srp_want *want, enum srp_opt opt, const char *piece, 
 	char text[80];
 
 	if (!len)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the URI has no %s: srp://GID/IOC_GUID/ID_EXT, srp+cm://HOST:PORT/IOC_GUID/ID_EXT",
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"no %s: expected srp://GID/IOC_GUID/ID_EXT or srp+cm://HOST:PORT/IOC_GUID/ID_EXT",
 			kernel_srp_opt_name(opt));
 	snprintf(text, sizeof(text), "%.*s", (int)len, piece);
 	return kernel_srp_set(want, opt, text, diag);
@@ -47,7 +48,8 @@ static int read_port(struct srp_want *want, const struct uri *uri, struct srp_pl
 	uint64_t lid;
 
 	if (uri->port)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "srp: names a port of the fabric by its GID or LID, which has no number behind it");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"srp: URIs have no port number: expected srp://GID/… or srp://LID/…");
 	if (strlen(uri->host) > 5 || !*uri->host || strspn(uri->host, "0123456789") < strlen(uri->host))
 		return *uri->host ? kernel_srp_set(want, SRP_OPT_DGID, uri->host, diag) : set_part(want, SRP_OPT_DGID, "", 0, diag);
 	if (parse_u64(uri->host, 1, LID_MAX, &lid, &why))
@@ -62,9 +64,11 @@ static int read_host(struct srp_want *want, const struct uri *uri, struct diag *
 	bool v6 = strchr(uri->host, ':');
 
 	if (!*uri->host || !uri->port)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "srp+cm: needs HOST:PORT: SRP has no port of its own");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"srp+cm: requires HOST:PORT: SRP has no default port");
 	if (strlen(uri->host) > sizeof(text) - 10)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the host's name is longer than %zu bytes", sizeof(text) - 10);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
+			"host name: must be at most %zu bytes", sizeof(text) - 10);
 	snprintf(text, sizeof(text), "%s%s%s:%u", v6 ? "[" : "", uri->host, v6 ? "]" : "", uri->port);
 	return kernel_srp_set(want, SRP_OPT_DEST, text, diag);
 }
@@ -76,9 +80,10 @@ int kernel_srp_uri(struct srp_want *want, struct uri *uri, struct srp_place *pla
 
 	*place = (struct srp_place){ .lun = SRP_LUN_ALL };
 	if (!cm && strcmp(uri->scheme, "srp"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no srp: or srp+cm: URI", uri->spelling);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"'%s' is not an srp: or srp+cm: URI", uri->spelling);
 	if (uri->user)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP knows no users");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP has no users: remove USER@");
 	err = cm ? read_host(want, uri, diag) : read_port(want, uri, place, diag);
 	if (!err)
 		err = read_path(want, uri->path, place, diag);

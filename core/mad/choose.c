@@ -25,7 +25,8 @@ int mad_gid_parse(uint8_t gid[16], const char *text, struct diag *diag)
 	}
 	if (inet_pton(AF_INET6, text, gid) == 1)
 		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no GID: fe80::2:c903:a0:b0c1 and 32 hexadecimal digits are", text);
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"invalid GID '%s': expected an IPv6 address or 32 hex digits", text);
 }
 
 void mad_gid_make(uint8_t gid[16], uint64_t prefix, uint64_t guid)
@@ -67,13 +68,18 @@ static const struct mad_port_info *find(const struct mad_port_info *list, unsign
 static int not_found(const struct mad_port_info *list, unsigned count, const struct mad_port_choice *choice, const char *dev, unsigned port,
 	struct diag *diag)
 {
-	if (!count)
-		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device");
+	if (!count) {
+		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
+		return diag_hint(diag,
+			"load the adapter's RDMA driver, or create a software device: "
+			"rdma link add rxe0 type rxe netdev eth0");
+	}
 	if (choice->gid)
 		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no port of this machine has the GID %s", choice->gid);
 	if (dev && !find(list, count, dev, 0, NULL, true)) {
-		diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no RDMA device '%s'", dev);
-		return diag_hint(diag, "there is %s%s", list[0].dev, strcmp(list[0].dev, list[count - 1].dev) ? " and others" : "");
+		diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no RDMA device '%s'", dev);
+		return diag_hint(diag, "available: %s%s", list[0].dev, strcmp(list[0].dev,
+			list[count - 1].dev) ? " and others" : "");
 	}
 	if (dev)
 		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "%s has no port %u", dev, port);
@@ -83,12 +89,13 @@ static int not_found(const struct mad_port_info *list, unsigned count, const str
 static int wrong_link(const struct mad_port_info *info, bool named, struct diag *diag)
 {
 	if (!named)
-		diag_set(diag, DIAG_UNSUPPORTED, ENODEV, "no port of this machine is on InfiniBand: its link layer is %s",
+		diag_set(diag, DIAG_UNSUPPORTED, ENODEV, "no InfiniBand port: its link layer is %s",
 			info->link_layer);
 	else
-		diag_set(diag, DIAG_UNSUPPORTED, ENODEV, "its link layer is %s, and only InfiniBand has a subnet administrator to ask",
+		diag_set(diag, DIAG_UNSUPPORTED, ENODEV,
+			"no subnet administrator: its link layer is %s, not InfiniBand",
 			info->link_layer);
-	diag_hint(diag, "on RoCE ask one target by its IPv6 GID: --gid fe80::…");
+	diag_hint(diag, "on RoCE query one target by its IPv6 GID: --gid fe80::…");
 	return diag_ctx(diag, "%s port %u", info->dev, info->port);
 }
 
@@ -105,7 +112,7 @@ int mad_port_choose(struct mad_port_info *out, const struct mad_port_choice *cho
 	if (choice->gid && mad_gid_parse(gid, choice->gid, diag))
 		return -EINVAL;
 	if (choice->umad && mad_dev_of_umad(slash ? slash + 1 : choice->umad, umad_dev, &port))
-		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no MAD device '%s'", choice->umad);
+		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no MAD device '%s'", choice->umad);
 	if (choice->umad)
 		dev = umad_dev;
 	err = mad_dev_list(&list, &count, diag);
@@ -126,10 +133,10 @@ int mad_port_choose(struct mad_port_info *out, const struct mad_port_choice *cho
 static const char *phys_word(unsigned phys)
 {
 	static const char *const words[] = {
-		"", "asleep", "polling for a neighbour", "disabled", "training", "up", "recovering", "in test",
+		"", "sleeping", "polling", "disabled", "training", "up", "recovering", "in test",
 	};
 
-	return phys && phys < sizeof(words) / sizeof(*words) ? words[phys] : "in no known state";
+	return phys && phys < sizeof(words) / sizeof(*words) ? words[phys] : "in an unknown state";
 }
 
 const char *mad_state_why(uint8_t state)
@@ -139,14 +146,15 @@ const char *mad_state_why(uint8_t state)
 	if (state == PORT_INIT)
 		return "port is INIT: no subnet manager has configured it";
 	if (state == PORT_ARMED)
-		return "port is ARMED: the subnet manager has not finished with it";
+		return "port is ARMED: the subnet manager has not activated it";
 	return "port has no LID: no subnet manager has configured it";
 }
 
 static int down(const struct mad_port_info *info, struct diag *diag)
 {
 	diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "port is DOWN: its link is %s", phys_word(info->phys));
-	return diag_hint(diag, "%s", info->phys == PHYS_DISABLED ? "enable it" : "look at the cable and at the switch's port");
+	return diag_hint(diag, "%s",
+		info->phys == PHYS_DISABLED ? "enable the port" : "check the cable and the switch port");
 }
 
 int mad_port_usable(const struct mad_port_info *info, struct diag *diag)
@@ -157,7 +165,7 @@ int mad_port_usable(const struct mad_port_info *info, struct diag *diag)
 		down(info, diag);
 	} else {
 		diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "%s", mad_state_why(info->state));
-		diag_hint(diag, "start a subnet manager (opensm), or look at the one there is");
+		diag_hint(diag, "start a subnet manager (opensm) or check the running one");
 	}
 	diag_ctx(diag, "%s port %u", info->dev, info->port);
 	return -ENETDOWN;

@@ -174,7 +174,7 @@ const char *sa_status_text(uint16_t status)
 	case MAD_STATUS_BUSY:
 		return "busy";
 	case MAD_STATUS_REDIRECT:
-		return "redirected to where it cannot be followed";
+		return "redirected to an unusable address";
 	case 0x0004:
 		return "unsupported version";
 	case 0x0008:
@@ -198,6 +198,6 @@ const char *sa_status_text(uint16_t status)
 	case 0x0700:
 		return "request denied";
 	default:
-		return "of no known meaning";
+		return "unknown status";
 	}
 }

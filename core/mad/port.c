@@ -129,7 +129,7 @@ static int refused(struct diag *diag, int err)
 {
 	if (err != EACCES && err != EPERM)
 		return diag_sys(diag, err, "open its MAD device");
-	diag_set(diag, DIAG_PERMISSION, err, "its MAD device may not be opened by this user");
+	diag_set(diag, DIAG_PERMISSION, err, "no permission to open its MAD device");
 	diag_hint(diag, "run as root, or give access to /dev/infiniband/umad*");
 	return -err;
 }
@@ -159,7 +159,8 @@ int mad_dev_open(struct mad_dev **out, const char *name, unsigned port, struct d
 	if (dev->fd < 0) {
 		/* -EIO stands for any errno of open(2), -EINVAL for a port without a MAD device */
 		err = dev->fd == -EIO && errno ? refused(diag, errno) :
-			diag_set(diag, DIAG_NO_DEVICE, ENODEV, "this port has no MAD device: is ib_umad loaded?");
+			diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+				"no MAD device: ib_umad does not support this port");
 		free(dev);
 		return err;
 	}
@@ -205,7 +206,7 @@ int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 	if (agent_of(dev, mgmt_class) >= 0)
 		return 0;
 	if (dev->classes == PORT_CLASSES)
-		return diag_set(diag, DIAG_SYSTEM, ENOSPC, "more management classes than expected");
+		return diag_set(diag, DIAG_SYSTEM, ENOSPC, "too many management classes");
 	errno = 0;
 	agent = umad_register(dev->fd, mgmt_class, sa ? SA_CLASS_VERSION : 1, sa, NULL);
 	if (agent < 0)
@@ -235,7 +236,7 @@ int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
 	if (errno != EINVAL && errno != EBUSY)
 		return diag_sys(diag, errno ? errno : EPERM, "register for the subnet administrator's reports");
 	diag_set(diag, DIAG_BUSY, EBUSY, "another program receives the subnet administrator's reports on this port");
-	return diag_hint(diag, "fuser -v /dev/infiniband/umad* names those that may");
+	return diag_hint(diag, "list the candidates with: fuser -v /dev/infiniband/umad*");
 }
 
 static void set_addr(struct ib_user_mad *out, const struct mad_addr *to)

@@ -24,15 +24,20 @@ static int refuse(struct mad_scan_job *scan, const struct mad_answer *answer, co
 	const struct mad_port_info *port = mad_port(scan->mad);
 
 	if (answer->err == -ETIMEDOUT || answer->err == -EBUSY) {
-		diag_set(&scan->diag, DIAG_TIMEOUT, -answer->err, "%s of the subnet administrator (LID %u) to the request for %s",
-			answer->err == -EBUSY ? "nothing but busy" : "no answer", port->sm_lid, what);
-		diag_hint(&scan->diag, "ask without it: --walk, or --lid LID");
+		diag_set(&scan->diag, DIAG_TIMEOUT, -answer->err,
+			"%s from the subnet administrator (LID %u) to the request for %s",
+			answer->err == -EBUSY ? "only busy answers" : "no answer", port->sm_lid,
+				what);
+		diag_hint(&scan->diag, "query without it: --walk or --lid LID");
 	} else if (answer->err == -EMSGSIZE) {
-		diag_set(&scan->diag, DIAG_PROTOCOL, EMSGSIZE, "the subnet administrator's %s is longer than any fabric's", what);
+		diag_set(&scan->diag, DIAG_PROTOCOL, EMSGSIZE,
+			"the subnet administrator's %s is too large", what);
 	} else if (answer->err) {
 		diag_sys(&scan->diag, -answer->err, "request for %s", what);
 	} else {
-		diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator (LID %u) refuses %s: status 0x%04x, %s", port->sm_lid,
+		diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO,
+			"the subnet administrator (LID %u) rejects the request for %s: "
+			"status 0x%04x, %s", port->sm_lid,
 			what, answer->status, sa_status_text(answer->status));
 	}
 	return -scan->diag.err;
@@ -223,7 +228,8 @@ static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 static void ask_ports(struct mad_scan_job *scan, bool match)
 {
 	if (!match) {
-		loop_trace(mad_loop(scan->mad), "the subnet administrator does not match capability masks: asking about every node");
+		loop_trace(mad_loop(scan->mad),
+			"the subnet administrator does not match capability masks: querying every node");
 		scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_nodes);
 	} else {
 		scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_PORT_INFO_RECORD, got_ports);
@@ -252,8 +258,9 @@ static int need_sa(struct mad_scan_job *scan)
 {
 	if (lid_valid(mad_port(scan->mad)->sm_lid))
 		return 0;
-	diag_set(&scan->diag, DIAG_UNREACHABLE, ENETUNREACH, "no subnet manager has made itself known to this port");
-	return diag_hint(&scan->diag, "ask without it: --walk, or --lid LID");
+	diag_set(&scan->diag, DIAG_UNREACHABLE, ENETUNREACH,
+		"no subnet manager known at this port");
+	return diag_hint(&scan->diag, "query without it: --walk or --lid LID");
 }
 
 static int start_fabric(struct mad_scan_job *scan)
@@ -262,7 +269,9 @@ static int start_fabric(struct mad_scan_job *scan)
 
 	if (need_sa(scan))
 		return -scan->diag.err;
-	loop_trace(mad_loop(scan->mad), "%s port %u, LID %u, asks the subnet administrator, LID %u", port->dev, port->port, port->lid,
+	loop_trace(mad_loop(scan->mad),
+		"%s port %u, LID %u, queries the subnet administrator, LID %u", port->dev,
+		port->port, port->lid,
 		port->sm_lid);
 	scan_ask_sa(scan, &scan->req, MAD_GET, MAD_CLASS_PORT_INFO, got_class);
 	mad_send(scan->mad, &scan->req);
@@ -276,7 +285,8 @@ static int set_gid(struct mad_scan_job *scan, struct mad_target *target, const s
 	int index = mad_dev_gid_index(port, named->gid);
 
 	if (index < 0) {
-		diag_set(&scan->diag, DIAG_UNREACHABLE, EADDRNOTAVAIL, "the port has no GID from which that GID could be reached");
+		diag_set(&scan->diag, DIAG_UNREACHABLE, EADDRNOTAVAIL,
+			"the port has no GID of the same type");
 		return diag_ctx(&scan->diag, "%s port %u", port->dev, port->port);
 	}
 	target->step = MAD_STEP_UNIT;
@@ -335,7 +345,8 @@ static void too_late(struct loop_timer *timer)
 	struct mad_scan_job *scan = container_of(timer, struct mad_scan_job, deadline);
 
 	if (!scan->found.count)
-		diag_set(&scan->diag, DIAG_TIMEOUT, ETIMEDOUT, "the time is up and no target was asked yet");
+		diag_set(&scan->diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out before the first target was queried");
 	end(scan, scan->found.count ? 0 : -ETIMEDOUT);
 }
 
@@ -368,7 +379,8 @@ static void trace_counters(const struct mad *mad)
 {
 	const struct mad_counters *n = mad_counters(mad);
 
-	loop_trace(mad_loop(mad), "sent %" PRIu64 ", again %" PRIu64 ", answers %" PRIu64 ", late or not ours %" PRIu64 ", time-outs %" PRIu64,
+	loop_trace(mad_loop(mad),
+		"sent %" PRIu64 ", retries %" PRIu64 ", answers %" PRIu64 ", late or unexpected %" PRIu64 ", timeouts %" PRIu64,
 		n->sent, n->again, n->answers, n->late, n->timeouts);
 }
 

@@ -501,8 +501,8 @@ const char *mad_target_why(const struct mad_target *target, char text[128])
 {
 	static const char *const asked[] = {
 		[MAD_STEP_LID] = "PathRecord",
-		[MAD_STEP_NODE] = "its node's information",
-		[MAD_STEP_PORT] = "its port's information",
+		[MAD_STEP_NODE] = "NodeInfo",
+		[MAD_STEP_PORT] = "PortInfo",
 		[MAD_STEP_PATH] = "PathRecord",
 		[MAD_STEP_SET] = "ClassPortInfo",
 		[MAD_STEP_UNIT] = "IOUnitInfo",
@@ -514,9 +514,9 @@ const char *mad_target_why(const struct mad_target *target, char text[128])
 	const char *what = asked[target->failed];
 
 	if (!target->management && target->failed == MAD_STEP_UNIT)
-		what = "IOUnitInfo, and it says that it has no device management";
+		what = "IOUnitInfo; the port reports no device management";
 	if (target->failed == MAD_STEP_LID && target->status == SA_STATUS_NO_RECORDS) {
-		snprintf(text, 128, "the subnet administrator knows no path there");
+		snprintf(text, 128, "the subnet administrator has no path to it");
 		return text;
 	}
 	switch (-target->err) {
@@ -524,25 +524,25 @@ const char *mad_target_why(const struct mad_target *target, char text[128])
 		snprintf(text, 128, "no answer to the request for %s", what);
 		break;
 	case EBUSY:
-		snprintf(text, 128, "busy when asked for %s", what);
+		snprintf(text, 128, "busy at the request for %s", what);
 		break;
 	case EREMOTEIO:
 		snprintf(text, 128, "status 0x%04x to the request for %s", target->status, what);
 		break;
 	case EHOSTUNREACH:
-		snprintf(text, 128, "shares no partition with this port");
+		snprintf(text, 128, "no partition in common with this port");
 		break;
 	case EAGAIN:
-		snprintf(text, 128, "its controllers changed while they were read");
+		snprintf(text, 128, "its controllers changed during the query");
 		break;
 	case ETIME:
-		snprintf(text, 128, "takes more than %d s to tell all it has", TARGET_MS / 1000);
+		snprintf(text, 128, "its list takes more than %d s", TARGET_MS / 1000);
 		break;
 	case ENOMEM:
-		snprintf(text, 128, "tells more than there is memory for");
+		snprintf(text, 128, "its list exceeds the memory limit");
 		break;
 	case EPROTO:
-		snprintf(text, 128, "the answer to the request for %s makes no sense", what);
+		snprintf(text, 128, "invalid answer to the request for %s", what);
 		break;
 	default:
 		snprintf(text, 128, "%s: %s", what, diag_errno_text(-target->err));

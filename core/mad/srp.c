@@ -56,9 +56,12 @@ bool mad_srp_left_out(const struct mad_target *target, char text[160])
 	if (!first)
 		return false;
 	if (more)
-		snprintf(text, 160, "service '%s' and %u more are left out: their identifier extensions are no numbers", first, more);
+		snprintf(text, 160,
+			"ignoring service '%s' and %u more: their identifier extensions are not numbers",
+			first, more);
 	else
-		snprintf(text, 160, "service '%s' is left out: its identifier extension is no number", first);
+		snprintf(text, 160,
+			"ignoring service '%s': its identifier extension is not a number", first);
 	return true;
 }
 

@@ -259,9 +259,10 @@ static int run(struct walk *walk, uint32_t timeout_ms)
 static int failed(const struct mad_port_info *port, int err, struct diag *diag)
 {
 	if (err == -ETIMEDOUT)
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the time was up before the fabric was seen");
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out before the walk of the fabric ended");
 	else
-		diag_sys(diag, -err, "look at the fabric");
+		diag_sys(diag, -err, "walk the fabric");
 	return diag_ctx(diag, "%s port %u", port->dev, port->port);
 }
 
@@ -278,7 +279,7 @@ int mad_walk(struct mad *mad, uint32_t timeout_ms, struct mad_view *view, struct
 		walk->seen = calloc(SEEN_ROOM, sizeof(*walk->seen));
 	if (!walk || !walk->seen) {
 		free(walk);
-		return diag_sys(diag, ENOMEM, "look at the fabric");
+		return diag_sys(diag, ENOMEM, "walk the fabric");
 	}
 	walk->mad = mad;
 	walk->view = view;
@@ -304,10 +305,12 @@ int mad_route_parse(struct mad_seen *seen, const char *text, struct diag *diag)
 		unsigned long port = strtoul(p, &end, 10);
 
 		if (end == p || *p < '0' || *p > '9' || port > UINT8_MAX || (i ? !port : port) || (*end && *end != ','))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no route: 0,1,3 is one, by our port 1 and a switch's port 3",
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"invalid route '%s': expected e.g. 0,1,3 (own port 1, then port 3 of the switch)",
 				text);
 		if (i > SMP_HOPS_MAX)
-			return diag_set(diag, DIAG_USAGE, E2BIG, "the route is longer than %u hops", SMP_HOPS_MAX);
+			return diag_set(diag, DIAG_USAGE, E2BIG,
+				"route: must be at most %u hops", SMP_HOPS_MAX);
 		if (i)
 			seen->hop[seen->hops++] = (uint8_t)port;
 		if (!*end)
@@ -350,10 +353,11 @@ static int ask(struct mad *mad, struct glance *glance, const struct mad_seen *se
 	mad_send(mad, &glance->req);
 	loop_wait(mad_loop(mad), &glance->over, 0);
 	if (glance->answer.err)
-		return diag_set(diag, DIAG_UNREACHABLE, -glance->answer.err, "nobody answers there: %s",
+		return diag_set(diag, DIAG_UNREACHABLE, -glance->answer.err, "no answer: %s",
 			diag_errno_text(-glance->answer.err));
 	if (glance->answer.status)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the node there refuses: status 0x%04x", glance->answer.status);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"rejected by the node: status 0x%04x", glance->answer.status);
 	return 0;
 }
 

@@ -85,13 +85,15 @@ static int refusal(struct mad_watch *watch, const struct mad_answer *answer)
 
 	watch->diag = (struct diag){ 0 };
 	if (answer->err == -ETIMEDOUT || answer->err == -EBUSY)
-		diag_set(&watch->diag, DIAG_TIMEOUT, ETIMEDOUT, "%s of the subnet administrator (LID %u) to the subscription to its reports",
-			answer->err == -EBUSY ? "nothing but busy" : "no answer", port->sm_lid);
+		diag_set(&watch->diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"%s from the subnet administrator (LID %u) to the subscription to its reports",
+			answer->err == -EBUSY ? "only busy answers" : "no answer", port->sm_lid);
 	else if (answer->err)
 		diag_sys(&watch->diag, -answer->err, "subscribe to the subnet administrator's reports");
 	else
 		diag_set(&watch->diag, DIAG_PROTOCOL, EPROTO,
-			"the subnet administrator (LID %u) refuses the subscription to its reports: status 0x%04x, %s", port->sm_lid,
+			"the subnet administrator (LID %u) rejects the subscription to its reports: "
+			"status 0x%04x, %s", port->sm_lid,
 			answer->status, sa_status_text(answer->status));
 	diag_ctx(&watch->diag, "%s port %u", port->dev, port->port);
 	return -watch->diag.err;
@@ -120,8 +122,8 @@ static int can_subscribe(struct mad_watch *watch)
 
 	if (!err && (!port->infiniband || !lid_valid(port->sm_lid)))
 		err = diag_set(&watch->diag, DIAG_UNREACHABLE, ENETUNREACH, "%s",
-			port->infiniband ? "no subnet manager has made itself known to this port" :
-					   "its link layer has no subnet administrator that could report");
+			port->infiniband ? "no subnet manager known at this port" :
+					   "no reports: its link layer has no subnet administrator");
 	if (!err)
 		err = mad_dev_reports(watch->mad->dev, true, &watch->diag);
 	if (err)
@@ -255,7 +257,7 @@ bool watch_request(struct mad_watch *watch, const struct mad_addr *from, const u
 int mad_watch(struct mad *mad, struct mad_watch *watch, struct diag *diag)
 {
 	if (mad->watch)
-		return diag_set(diag, DIAG_BUSY, EALREADY, "the port is watched already");
+		return diag_set(diag, DIAG_BUSY, EALREADY, "the port is already watched");
 	if (mad->gone)
 		return diag_sys(diag, -mad->gone, "watch %s port %u", mad->port.dev, mad->port.port);
 	memset(&watch->mad, 0, sizeof(*watch) - offsetof(struct mad_watch, mad));

@@ -32,7 +32,7 @@ static struct srp_port *add(struct srp_daemon *d, const struct mad_port_info *in
 
 static void say_passed_over(const struct srp_port *port)
 {
-	srp_port_say(port, "is passed over: its link layer is %s, and only InfiniBand has targets to be found", port->info.link_layer);
+	srp_port_say(port, "skipped: its link layer is %s, not InfiniBand", port->info.link_layer);
 }
 
 /* A port that is there: one that has come back is opened. */
@@ -62,7 +62,7 @@ static void listed(struct srp_daemon *d, const struct mad_port_info *info)
 
 static void not_listed(struct srp_port *port)
 {
-	srp_port_say(port, "has gone");
+	srp_port_say(port, "removed");
 	port->open_tries = 0;
 	if (port->mad)
 		srp_port_close(port);
@@ -112,7 +112,7 @@ static int start_all(struct srp_daemon *d, struct diag *diag)
 		some |= !port->skipped;
 	if (err || some || !d->opts.once)
 		return err;
-	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no port of this machine is on InfiniBand");
+	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no InfiniBand port");
 }
 
 static int start_named(struct srp_daemon *d, struct diag *diag)

@@ -180,8 +180,9 @@ static void succeeded(struct srp_job *job, const struct mad_found *found)
 	const struct srp_daemon_options *opts = &port->daemon->opts;
 
 	if (!take_in(job, found)) {
-		srp_port_say(port, found->cut ? "the table of the subnet administrator (LID %u) ends inside a record" :
-						"no answer of the subnet administrator (LID %u) about some ports", port->info.sm_lid);
+		srp_port_say(port,
+			found->cut ? "truncated table from the subnet administrator (LID %u): incomplete record" :
+						"no answer from the subnet administrator (LID %u) about some ports", port->info.sm_lid);
 		scan_again(port);
 	} else if (job->whole) {
 		port->whole_tries = 0;

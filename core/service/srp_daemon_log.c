@@ -17,7 +17,8 @@ static void tell_left_out(struct srp_log *log)
 
 	if (!log->left_out)
 		return;
-	snprintf(text, sizeof(text), "%u line%s left out", log->left_out, log->left_out == 1 ? " was" : "s were");
+	snprintf(text, sizeof(text),
+		"%u line%s suppressed", log->left_out, log->left_out == 1 ? "" : "s");
 	log->left_out = 0;
 	log->write(log, text);
 }
@@ -38,7 +39,8 @@ static void put(struct srp_log *log, const char *line)
 	}
 	if (log->left_out++)
 		return;
-	snprintf(text, sizeof(text), "%d lines in less than %g s: more are left out", SRP_LOG_MOST, log->each_ms / 1000.);
+	snprintf(text, sizeof(text), "%d lines in less than %g s: suppressing further ones",
+		SRP_LOG_MOST, log->each_ms / 1000.);
 	log->write(log, text);
 }
 

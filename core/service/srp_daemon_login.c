@@ -51,10 +51,12 @@ static void settle(struct srp_port *port, struct srp_known *known, int err, stru
 			(unsigned long long)known->srp.guid, host);
 	} else {
 		if (err == -EEXIST) {
-			diag_set(diag, DIAG_BUSY, EEXIST, "the kernel is connected to this target by another path");
-			diag_hint(diag, "-n makes every path an initiator of its own");
+			diag_set(diag, DIAG_BUSY, EEXIST,
+				"the kernel is already connected to this target by another path");
+			diag_hint(diag, "connect each path as a separate initiator with -n");
 		} else if (!err) {
-			err = diag_set(diag, DIAG_IO, ENOTCONN, "the login succeeded, and the connection has gone already");
+			err = diag_set(diag, DIAG_IO, ENOTCONN,
+				"login succeeded, but the connection is already lost");
 		}
 		failed(port, known, diag);
 	}

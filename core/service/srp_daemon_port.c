@@ -49,7 +49,7 @@ static int get_lock(struct srp_port *port, struct diag *diag)
 	if (port->busy_elsewhere)
 		return -EBUSY;
 	if (port->lock < 0)
-		srp_port_say(port, "%s: nothing keeps a second daemon away", diag->text);
+		srp_port_say(port, "%s: running without a lock", diag->text);
 	*diag = (struct diag){ 0 };
 	return 0;
 }

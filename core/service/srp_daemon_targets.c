@@ -99,7 +99,7 @@ static void take_service(struct srp_job *job, const struct mad_target *target, c
 		return;
 	known = get(port, &srp);
 	if (!known) {
-		srp_port_say(port, "more than %d targets: the others are left out", SRP_TARGETS);
+		srp_port_say(port, "more than %d targets: ignoring the others", SRP_TARGETS);
 		return;
 	}
 	known->srp = srp;
@@ -207,7 +207,8 @@ void srp_targets_recheck(struct srp_port *port)
 			srp_want(port, &known->srp, &want);
 			if (kernel_srp_find(hosts, count, &want, true))
 				continue;
-			srp_port_say(port, "target %s at %016llx%016llx: the connection has gone (%s)", known->srp.id_ext,
+			srp_port_say(port, "target %s at %016llx%016llx: connection lost (%s)",
+				known->srp.id_ext,
 				(unsigned long long)known->srp.prefix, (unsigned long long)known->srp.guid, known->host);
 			wait_for_login(port, known);
 		}

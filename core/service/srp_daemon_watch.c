@@ -44,7 +44,7 @@ static void changed(struct mad_watch *watch, unsigned what)
 	struct srp_port *port = container_of(watch, struct srp_port, watch);
 
 	if (what & MAD_PORT_GONE) {
-		srp_port_say(port, "its device has gone");
+		srp_port_say(port, "its device was removed");
 		port->daemon->changed = true;
 		srp_port_close(port);
 		return;
@@ -53,9 +53,10 @@ static void changed(struct mad_watch *watch, unsigned what)
 	if (is_waiting(port))
 		return;
 	if (what & MAD_PORT_STATE)
-		srp_port_say(port, "is ACTIVE, LID %u", port->info.lid);
+		srp_port_say(port, "ACTIVE, LID %u", port->info.lid);
 	else if (what & (MAD_PORT_LID | MAD_PORT_SM))
-		srp_port_say(port, "is now LID %u, its subnet manager LID %u", port->info.lid, port->info.sm_lid);
+		srp_port_say(port,
+			"now LID %u, subnet manager LID %u", port->info.lid, port->info.sm_lid);
 	port->whole_tries = 0;
 	srp_port_whole(port, 0);
 }
@@ -70,8 +71,8 @@ static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
 	if (mad_port_usable(&port->info, NULL)) /* has been said */
 		return;
 	if (err) {
-		srp_port_say(port, "no notices of targets that come: %s%s", diag->text,
-			port->daemon->opts.rescan_ms ? "" : "; --rescan SECONDS finds them nevertheless");
+		srp_port_say(port, "no notices of new targets: %s%s", diag->text,
+			port->daemon->opts.rescan_ms ? "" : "; find them with --rescan SECONDS");
 		return;
 	}
 	/* What came between is not told */

@@ -47,17 +47,20 @@ static int unknown(const char *word, size_t len, struct diag *diag)
 
 		snprintf(known + at, sizeof(known) - at, "%s%s", i == 0 ? "" : i == MATCHES ? "; with 'a' also " : " ", keys[i].name);
 	}
-	diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s' is nothing a rule can say", (int)(len < 40 ? len : 40), word);
-	return diag_hint(diag, "there are %s", known);
+	diag_set(diag, DIAG_USAGE, EINVAL,
+		"unknown key '%.*s' in a rule", (int)(len < 40 ? len : 40), word);
+	return diag_hint(diag, "expected one of %s", known);
 }
 
 static int wrong_value(const struct key *key, const char *value, size_t len, struct diag *diag)
 {
 	const char *kind = key->has ? "hexadecimal" : "decimal";
 
-	diag_set(diag, DIAG_USAGE, EINVAL, "%s=%.*s: this is no number of 1 to %u %s digits", key->name, (int)(len < 40 ? len : 40), value,
+	diag_set(diag, DIAG_USAGE, EINVAL,
+		"%s=%.*s: expected 1 to %u %s digits", key->name, (int)(len < 40 ? len : 40), value,
 		key->digits, kind);
-	return key->has && value[0] == '0' && (value[1] | 0x20) == 'x' ? diag_hint(diag, "without 0x") : -EINVAL;
+	return key->has && value[0] == '0' && (value[1] | 0x20) == 'x' ? diag_hint(diag,
+		"remove 0x") : -EINVAL;
 }
 
 static uint64_t hex(const char *text, size_t len)
@@ -73,7 +76,8 @@ static int set_pkey(struct srp_rule *rule, const char *value, size_t len, struct
 	uint64_t pkey = hex(value, len);
 
 	if (pkey > UINT16_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "pkey=%.*s: a P_Key is at most ffff", (int)len, value);
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"pkey=%.*s: a P_Key must be at most ffff", (int)len, value);
 	rule->pkey = (uint16_t)pkey;
 	return 0;
 }
@@ -81,8 +85,9 @@ static int set_pkey(struct srp_rule *rule, const char *value, size_t len, struct
 static int set_dgid(struct srp_rule *rule, const char *value, size_t len, struct diag *diag)
 {
 	if (len != 32) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "dgid=%.*s: a GID is 32 hexadecimal digits, not %zu", (int)len, value, len);
-		return diag_hint(diag, "a shorter one never matches any port");
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"dgid=%.*s: expected 32 hexadecimal digits, not %zu", (int)len, value, len);
+		return diag_hint(diag, "a shorter GID never matches a port");
 	}
 	rule->prefix = hex(value, 16);
 	rule->guid = hex(value + 16, 16);
@@ -92,7 +97,7 @@ static int set_dgid(struct srp_rule *rule, const char *value, size_t len, struct
 static int set_match(struct srp_rule *rule, const struct key *key, const char *value, size_t len, struct diag *diag)
 {
 	if (rule->has & key->has)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is there twice", key->name);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice", key->name);
 	rule->has |= key->has;
 	switch (key->has) {
 	case SRP_HAS_ID_EXT:
@@ -117,12 +122,15 @@ static int add_option(struct srp_rule *rule, const struct key *key, const char *
 	char wanted[32];
 
 	if (!rule->allow)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s says how to connect, and this rule forbids it", key->name);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"%s is a connection option: not allowed in a 'd' rule", key->name);
 	snprintf(wanted, sizeof(wanted), ",%s=", key->name);
 	if (strstr(rule->options, wanted))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is there twice", key->name);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice", key->name);
 	if (at + strlen(wanted) + len >= sizeof(rule->options))
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the options of this rule are longer than %zu bytes", sizeof(rule->options) - 1);
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"options of this rule: must be at most %zu bytes",
+			sizeof(rule->options) - 1);
 	snprintf(rule->options + at, sizeof(rule->options) - at, "%s%.*s", wanted, (int)len, value);
 	return 0;
 }
@@ -154,14 +162,17 @@ static int parse_rule(struct srp_rule *rule, const char *line, struct diag *diag
 
 	rule->allow = (line[0] | 0x20) == 'a';
 	if (!rule->allow && (line[0] | 0x20) != 'd') {
-		diag_set(diag, DIAG_USAGE, EINVAL, "a rule begins with 'a' (allow) or 'd' (disallow), not with '%.1s'", line);
-		return diag_hint(diag, "'a' alone allows all targets, 'd' alone none; '#' begins a comment");
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"expected 'a' (allow) or 'd' (disallow), not '%.1s'", line);
+		return diag_hint(diag,
+			"'a' alone allows all targets, 'd' alone denies all; '#' starts a comment");
 	}
 	while (*p && !err) {
 		size_t len = strcspn(p, BLANKS ",");
 
 		if (!len)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "there is nothing between two separators, or before the first");
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"empty word between two separators or before the first");
 		err = parse_word(rule, p, len, diag);
 		p += len;
 		p += *p != 0;
@@ -212,7 +223,7 @@ int srp_rules_parse(struct srp_rules *rules, const char *file, const char *text,
 		number++;
 		/* strsep() ended the line with a zero: another one in it came from the file */
 		if (line + strlen(line) != (rest ? rest - 1 : copy + len))
-			err = diag_set(diag, DIAG_USAGE, EINVAL, "there is a zero byte: this is no text");
+			err = diag_set(diag, DIAG_USAGE, EINVAL, "not a text file: zero byte");
 		else
 			err = add_line(rules, line, number, diag);
 	}

@@ -88,7 +88,7 @@ Test(choose, what_is_not_there_is_named)
 	refused(CHOICE(.dev = "mlx4_0"), DIAG_UNSUPPORTED, "mlx4_0 port 1", "Ethernet");
 	fake_fabric.ports = 1;
 	refused(CHOICE(.dev = NULL), DIAG_UNSUPPORTED, "mlx4_0 port 1",
-		"no_port InfiniBand Ethernet");
+		"no_InfiniBand_port Ethernet");
 	fake_fabric.ports = 0;
 	refused(CHOICE(.dev = NULL), DIAG_NO_DEVICE, "", "RDMA");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* SRP's names and lines; the lines are those of srptools 44.0 for the same target. */
 #include "mad.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,10 +52,11 @@ Test(srp, what_is_left_out_is_one_line)
 	cr_assert_not(mad_srp_left_out(&target, text));
 	target.unit = &unit;
 	cr_assert(mad_srp_left_out(&target, text));
-	cr_assert_str_eq(text, "service 'SRP.T10:1,pkey=1' and 1 more are left out: their identifier extensions are no numbers");
+	text_says(text, "'SRP.T10:1,pkey=1' and_1_more number");
 	second.next = NULL;
 	cr_assert(mad_srp_left_out(&target, text));
-	cr_assert_str_eq(text, "service 'SRP.T10:1,pkey=1' is left out: its identifier extension is no number");
+	text_says(text, "'SRP.T10:1,pkey=1': number");
+	cr_assert_null(strstr(text, "more"));
 	first.next = NULL;
 	cr_assert_not(mad_srp_left_out(&target, text));
 }
