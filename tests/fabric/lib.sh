@@ -87,6 +87,7 @@ wait_for() {
 }
 
 says() { grep -Eq -- "$1" "$2" || { cat "$2"; return 1; }; } # says REGEX FILE
+valid() { "$here/../schema" "$1"; } # valid FILE: its lines are JSON documents as doc/schema has them
 
 # --- the fabric
 
