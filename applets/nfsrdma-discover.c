@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nfsrdma-discover: what an NFS server offers: transports and versions that answer, exports, the tree of NFS 4. Asking is core/proto/rpc's. */
+/* nfsrdma-discover: lists the transports, versions and exports of an NFS server, and its NFSv4 tree. The calls are left to core/proto/rpc. */
 #include "applet.h"
 #include "kernel.h"
 #include "nfs.h"
@@ -18,11 +18,24 @@ struct discover_options {
 
 #define AT(field) offsetof(struct discover_options, field)
 static const struct opt rows[] = {
-	{ "port", 'p', OPT_U32, AT(port), "PORT", "where the server listens for RDMA; default 20049", 1, 65535 },
-	{ "tcp-port", 0, OPT_U32, AT(tcp_port), "PORT", "where it listens for TCP; default 2049", 1, 65535 },
+	{ "port", 'p', OPT_U32, AT(port), "PORT", "port of the server for RDMA; default 20049", 1, 65535 },
+	{ "tcp-port", 0, OPT_U32, AT(tcp_port), "PORT", "port of the server for TCP; default 2049", 1, 65535 },
 	{ 0 },
 };
 #undef AT
+
+#define LISTED "not needed: exports and their clients are always listed"
+static const struct opt_foreign foreign[] = {
+	{ "showmount", "-e", LISTED },
+	{ "showmount", "--exports", LISTED },
+	{ "showmount", "-a", "mounts of other clients are not listed" },
+	{ "showmount", "--all", "mounts of other clients are not listed" },
+	{ "showmount", "-d", "mounts of other clients are not listed" },
+	{ "showmount", "--directories", "mounts of other clients are not listed" },
+	{ "showmount", "--no-headers", "not needed: no headers are printed" },
+	{ "rpcinfo", "-t", "not needed: TCP is always probed" },
+	{ 0 },
+};
 
 static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_MS, .port = NFS_RDMA_PORT, .tcp_port = NFS_TCP_PORT };
 
@@ -47,10 +60,10 @@ static uint32_t left_ms(const struct discovery *d, uint32_t part)
 static int read_uri(struct call *call, struct discovery *d, char host[256])
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
-	int err = uri ? uri_parse(uri, call->operand[0], call->diag) : diag_sys(call->diag, ENOMEM, "address");
+	int err = uri ? uri_parse(uri, call->operand[0], call->diag) : diag_sys(call->diag, ENOMEM, "source");
 
 	if (!err && strcmp(uri->scheme, "nfs+rdma"))
-		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is not an nfs+rdma: URI", call->operand[0]);
+		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "unsupported URI '%s': expected nfs+rdma://HOST", call->operand[0]);
 	if (!err)
 		err = uri_done(uri, call->diag);
 	if (!err)
@@ -72,7 +85,7 @@ static int read_call(struct call *call, struct discovery *d)
 	d->port[true] = (uint16_t)opts->port;
 	d->port[false] = (uint16_t)opts->tcp_port;
 	if (strstr(text, ":/") && !strstr(text, "://"))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names an export: the host alone is asked", text);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is an export: expected HOST alone", text);
 	if (strstr(text, "://"))
 		err = read_uri(call, d, host);
 	else if (*text == '[' && text[len - 1] == ']')
@@ -91,14 +104,6 @@ static void print_versions(struct out *out, unsigned versions)
 	out_end(out);
 }
 
-static void print_error(struct out *out, const struct diag *why)
-{
-	out_object(out, "error");
-	out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-	out_text(out, "text", NULL, "%s", why->text);
-	out_end(out);
-}
-
 static void ask(struct discovery *d, bool rdma)
 {
 	struct out *out = d->call->out;
@@ -114,16 +119,17 @@ static void ask(struct discovery *d, bool rdma)
 		*why = d->rdma;
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", rdma ? "rdma" : "tcp");
-	out_text(out, "address", NULL, "%s", addr_host(&at, where));
-	out_u64(out, "port", NULL, d->port[rdma]);
+	out_text(out, "traddr", NULL, "%s", addr_host(&at, where));
+	out_text(out, "trsvcid", NULL, "%u", d->port[rdma]);
 	out_bool(out, "answers", NULL, !why->err);
 	if (why->err) {
-		print_error(out, why);
+		out_error(out, "error", why);
 		out_line(out, "%-7s %s: %s", rdma ? "rdma" : "tcp", addr_text(&at, where), why->text);
 	} else {
 		print_versions(out, answer.versions);
-		out_text(out, "path", NULL, "%s", answer.way);
 		out_line(out, "%-7s %s: NFS %s", rdma ? "rdma" : "tcp", addr_text(&at, where), nfs_versions_text(answer.versions, text));
+		if (d->call->loop.verbose)
+			call_note(d->call, "%s probed over %s", rdma ? "RDMA" : "TCP", answer.way);
 	}
 	out_end(out);
 }
@@ -151,10 +157,9 @@ static void print_exports(struct discovery *d)
 	if (!nfs_mountd(d->loop, &d->server, left_ms(d, 2), &port, &why))
 		nfs_exports(d->loop, &d->server, port, left_ms(d, 2), &list, &why);
 	out_object(out, "mount");
-	if (why.err)
-		print_error(out, &why);
-	else
-		out_u64(out, "port", NULL, port);
+	out_error(out, "error", &why);
+	if (!why.err)
+		out_text(out, "trsvcid", NULL, "%u", port);
 	out_list(out, "exports");
 	for (unsigned i = 0; i < list.count; i++) {
 		const struct nfs_export *e = &list.item[i];
@@ -162,7 +167,7 @@ static void print_exports(struct discovery *d)
 		out_object(out, NULL);
 		out_text(out, "path", NULL, "%s", e->path);
 		print_clients(out, e);
-		out_line(out, "%-7s %s to %s", "export", e->path, e->to[0] ? e->to : "everybody");
+		out_line(out, "%-7s %s to %s", "export", e->path, e->to[0] ? e->to : "everyone");
 		out_end(out);
 	}
 	out_end(out);
@@ -172,7 +177,7 @@ static void print_exports(struct discovery *d)
 	nfs_exports_free(&list);
 }
 
-/* Over TCP where that answers: its replies may be longer. */
+/* Over TCP if that answers: its replies may be longer. */
 static void print_tree(struct discovery *d)
 {
 	struct out *out = d->call->out;
@@ -183,13 +188,12 @@ static void print_tree(struct discovery *d)
 
 	addr_set_port(&at, d->port[rdma]);
 	if (!(d->versions[rdma] & NFS_V40))
-		diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the tree of NFS 4 is read with version 4.0, which the server does not have");
+		diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "reading the tree requires NFS 4.0, which the server does not support");
 	else
 		nfs_paths(d->loop, &at, rdma, left_ms(d, 1), &found, &why);
 	out_object(out, "tree");
-	if (why.err)
-		print_error(out, &why);
-	out_list(out, "paths");
+	out_error(out, "error", &why);
+	out_list(out, "directories");
 	for (unsigned i = 0; !why.err && i <= found.count; i++) {
 		out_text(out, NULL, NULL, "%s", i ? found.path[i - 1] : "/");
 		out_line(out, "%-7s %s", "path", i ? found.path[i - 1] : "/");
@@ -198,7 +202,7 @@ static void print_tree(struct discovery *d)
 	out_bool(out, "more", NULL, found.more);
 	out_end(out);
 	if (why.err && d->call->loop.verbose)
-		call_note(d->call, "tree of NFS 4: %s", why.text);
+		call_note(d->call, "NFSv4 tree: %s", why.text);
 	nfs_paths_free(&found);
 }
 
@@ -219,6 +223,7 @@ static int run(struct discovery *d)
 	if (d->versions[true])
 		return EXIT_DONE;
 	*call->diag = d->why[true];
+	diag_ctx(call->diag, "%s", call->operand[0]);
 	return any ? EXIT_PARTLY : -call->diag->err;
 }
 
@@ -240,12 +245,15 @@ static int discover(struct call *call)
 		return err;
 	err = run(&d);
 	loop_free(d.loop);
-	return err < 0 ? diag_ctx(call->diag, "%s", call->operand[0]) : err;
+	return err;
 }
 
 const struct applet applet_nfsrdma_discover = {
 	.name = "nfsrdma-discover",
 	.operands = "HOST",
+	.examples = "  rdmastor nfsrdma-discover 10.0.0.1\n"
+		    "  rdmastor nfsrdma-discover --json server | jq -r '.mount.exports[].path'\n",
+	.foreign = foreign,
 	.schemes = SCHEME_NFS,
 	.summary = "list what an NFS server offers over RDMA",
 	.opts = rows,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nfsrdma-mount: mounts NFS over RDMA; as mount.nfsrdma it is what mount(8) runs for -t nfsrdma. How a mount is made is core/service's. */
+/* nfsrdma-mount: mounts NFS over RDMA; as mount.nfsrdma it is what mount(8) runs for -t nfsrdma. How to mount is left to core/service. */
 #include "applet.h"
 #include "kernel.h"
 #include "nfs_mount.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,22 +15,36 @@
 struct mount_options {
 	struct opt_common common;
 	struct opt_list options;
-	const char *fallback;
-	bool from_cmdline, force, fake, no_mtab, sloppy;
+	const char *fallback, *types;
+	bool from_cmdline, force, fake, no_mtab, sloppy, read_only, read_write;
 };
 
 #define AT(field) offsetof(struct mount_options, field)
 static const struct opt rows[] = {
-	{ "options", 'o', OPT_LIST, AT(options), "OPTIONS", "mount options, as mount(8) and nfs(5) have them" },
-	{ "fallback", 0, OPT_TEXT, AT(fallback), "none|tcp", "mount over TCP when RDMA does not work" },
+	{ "options", 'o', OPT_LIST, AT(options), "OPTIONS", "mount options of mount(8) and nfs(5); repeatable" },
+	{ "read-only", 'r', OPT_FLAG, AT(read_only), NULL, "mount read-only: -o ro" },
+	{ "read-write", 'w', OPT_FLAG, AT(read_write), NULL, "mount read-write: -o rw" },
+	{ "types", 't', OPT_TEXT, AT(types), "nfs|nfs4|nfsrdma", "file system type; nfs4: -o vers=4" },
+	{ "fallback", 0, OPT_TEXT, AT(fallback), "none|tcp", "what to try if RDMA does not work; default none" },
 	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL, "mount the NFS root that the kernel command line names" },
-	{ "force", 0, OPT_FLAG, AT(force), NULL, "also over what is mounted on the directory" },
-	{ "fake", 'f', OPT_FLAG, AT(fake), NULL, "the same as --dry-run" },
-	{ "no-mtab", 'n', OPT_FLAG, AT(no_mtab), NULL, "taken for mount(8), which gives it; there is no mtab" },
-	{ "sloppy", 's', OPT_FLAG, AT(sloppy), NULL, "the kernel passes over options it does not know" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL, "mount over an existing mount" },
+	{ "fake", 'f', OPT_FLAG, AT(fake), NULL, "same as --dry-run" },
+	{ "no-mtab", 'n', OPT_FLAG, AT(no_mtab), NULL, "accepted for mount(8); no effect" },
+	{ "sloppy", 's', OPT_FLAG, AT(sloppy), NULL, "ignore mount options that the kernel does not know" },
 	{ 0 },
 };
 #undef AT
+
+static const struct opt_foreign foreign[] = {
+	{ "mount", "--source", "give the source as the first operand" },
+	{ "mount", "--target", "give the directory as the second operand" },
+	{ "mount", "-m", "create the directory first: mkdir -p DIR" },
+	{ "mount", "--mkdir", "create the directory first: mkdir -p DIR" },
+	{ "mount", "-a", "mounts what /etc/fstab has: mount -a -t nfsrdma" },
+	{ "mount", "--all", "mounts what /etc/fstab has: mount -a -t nfsrdma" },
+	{ "mount", "-i", "not needed: no mount helper is run" },
+	{ 0 },
+};
 
 static const struct mount_options defaults = { .common.timeout_ms = TIMEOUT_MS };
 
@@ -51,9 +66,33 @@ static int read_cmdline(struct call *call, struct nfs_mount *m)
 		err = nfs_options_read(&m->options, found.options, call->diag);
 	if (!err)
 		err = nfs_source_read(found.source, &m->source, &m->options, &m->timeout_ms, call->diag);
-	if (!err && call->loop.verbose)
-		call_note(call, "the kernel command line says %s", found.from);
-	return err;
+	if (err)
+		return diag_ctx(call->diag, "kernel command line");
+	if (call->loop.verbose)
+		call_note(call, "kernel command line: %s", found.from);
+	return 0;
+}
+
+static int missing(const char *operand, const char *expected, struct diag *diag)
+{
+	diag_set(diag, DIAG_USAGE, EINVAL, "missing operand %s%s", operand, expected);
+	return diag_hint(diag, "rdmastor nfsrdma-mount HOST:/PATH DIR");
+}
+
+/* -o counts over the other options, as with mount.nfs. */
+static int read_options(const struct mount_options *opts, struct nfs_options *options, struct diag *diag)
+{
+	int err = 0;
+
+	if (opts->read_only && opts->read_write)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--read-only and --read-write exclude each other");
+	if (opts->types && !strcmp(opts->types, "nfs4"))
+		err = nfs_options_read(options, "vers=4", diag);
+	if (!err && (opts->read_only || opts->read_write))
+		err = nfs_options_read(options, opts->read_only ? "ro" : "rw", diag);
+	for (unsigned i = 0; !err && i < opts->options.count; i++)
+		err = nfs_options_read(options, opts->options.item[i], diag);
+	return !err && opts->sloppy ? nfs_options_read(options, "sloppy", diag) : err;
 }
 
 static int read_call(struct call *call, struct nfs_mount *m)
@@ -63,18 +102,17 @@ static int read_call(struct call *call, struct nfs_mount *m)
 	int err;
 
 	if (call->operands > operands)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is one operand too many", call->operand[operands]);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[operands]);
+	if (call->operands < operands && operands == 2 && !call->operands)
+		return missing("SOURCE", ": expected HOST:/PATH or nfs+rdma://HOST/PATH", call->diag);
 	if (call->operands < operands)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, operands == 2 && !call->operands ? "what to mount is missing: HOST:/PATH or nfs+rdma://HOST/PATH" :
-			"the directory to mount on is missing");
+		return missing("DIR", "", call->diag);
 	nfs_options_init(&m->options);
 	err = opts->from_cmdline ? read_cmdline(call, m) : nfs_source_read(call->operand[0], &m->source, &m->options, &m->timeout_ms, call->diag);
-	for (unsigned i = 0; !err && i < opts->options.count; i++)
-		err = nfs_options_read(&m->options, opts->options.item[i], call->diag);
-	if (!err && opts->sloppy)
-		err = nfs_options_read(&m->options, "sloppy", call->diag);
+	if (!err)
+		err = read_options(opts, &m->options, call->diag);
 	if (!err && m->options.background)
-		call_note(call, "option bg: this waits, retry=MINUTES says how long");
+		call_note(call, "option bg has no effect: mounting in the foreground (retry=MINUTES limits the attempts)");
 	return err;
 }
 
@@ -92,45 +130,60 @@ static void print_dry_run(struct call *call, const struct nfs_mount *m)
 		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data);
 	out_line(call->out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)), out_shell(m->source.name, source, sizeof(source)),
 		out_shell(m->dir, dir, sizeof(dir)));
-	out_text(call->out, "flags", NULL, "%s", flags);
+	if (*flags)
+		out_text(call->out, "flags", NULL, "%s", flags);
+}
+
+/* The source as a URI, whether it was given as one or as HOST:/PATH. */
+static void print_uri(struct call *call, const struct nfs_mount *m)
+{
+	const struct mount_options *opts = call->opts;
+	const char *given = opts->from_cmdline ? "" : call->operand[0];
+	bool bracket = strchr(m->source.host, ':');
+	char path[URI_MAX] = "", port[8] = "";
+
+	if (strstr(given, "://")) {
+		out_text(call->out, "uri", NULL, "%s", given);
+		return;
+	}
+	if (m->options.port)
+		snprintf(port, sizeof(port), ":%u", m->options.port);
+	uri_encode(path, m->source.path);
+	out_text(call->out, "uri", NULL, "nfs+rdma://%s%s%s%s%s", bracket ? "[" : "", m->source.host, bracket ? "]" : "", port, path);
 }
 
 static void print(struct call *call, const struct nfs_mount *m)
 {
 	const struct mount_options *opts = call->opts;
-	bool dry_run = m->dry_run && !m->already, quiet = !strcmp(call->name, OLD_NAME) && !call->loop.verbose;
+	bool dry_run = m->dry_run && !m->existed, quiet = !strcmp(call->name, OLD_NAME) && !call->loop.verbose;
 	char host[ADDR_TEXT];
 
-	out_text(call->out, "source", NULL, "%s", m->source.name);
+	print_uri(call, m);
 	out_text(call->out, "directory", NULL, "%s", m->dir);
 	out_bool(call->out, "mounted", NULL, !dry_run);
-	out_bool(call->out, "already", NULL, m->already);
+	out_bool(call->out, "existed", NULL, m->existed);
 	if (m->version)
-		out_text(call->out, "version", NULL, "%s", nfs_version_word(m->version));
+		out_text(call->out, "vers", NULL, "%s", nfs_version_word(m->version));
 	out_text(call->out, "transport", NULL, "%s", m->rdma ? "rdma" : "tcp");
-	out_text(call->out, "address", NULL, "%s", addr_host(&m->server, host));
-	out_text(call->out, "data", NULL, "%s", m->data);
-	if (m->way[0])
-		out_text(call->out, "path", NULL, "%s", m->way);
-	if (m->fell_back.err) {
-		out_object(call->out, "fallback");
-		out_text(call->out, "code", NULL, "%s", diag_code_word(m->fell_back.code));
-		out_text(call->out, "text", NULL, "%s", m->fell_back.text);
-		out_end(call->out);
-		call_note(call, "%s TCP, because over RDMA: %s", dry_run ? "would mount over" : "mounted over", m->fell_back.text);
-	}
+	out_text(call->out, "traddr", NULL, "%s", addr_host(&m->server, host));
+	out_text(call->out, "trsvcid", NULL, "%u", addr_port(&m->server));
+	if (m->data[0])
+		out_text(call->out, "data", NULL, "%s", m->data);
+	out_error(call->out, "fallback", &m->fell_back);
+	if (m->fell_back.err)
+		call_note(call, "%s over TCP; RDMA failed: %s", dry_run ? "would mount" : "mounted", m->fell_back.text);
 	if (dry_run) {
 		print_dry_run(call, m);
 		return;
 	}
 	out_text(call->out, "options", NULL, "%s", m->mounted.super);
-	if (m->mounted.transport[0])
-		out_text(call->out, "statistics", NULL, "%s", m->mounted.transport);
 	if (!quiet && !opts->common.quiet)
-		out_line(call->out, "%s is %smounted on %s: NFS %s over %s", m->source.name, m->already ? "already " : "", m->dir,
+		out_line(call->out, "%s %smounted on %s: NFS %s over %s", m->source.name, m->existed ? "already " : "", m->dir,
 			m->version ? nfs_version_word(m->version) : "", way_word(m->rdma));
+	if (call->loop.verbose && m->way[0])
+		call_note(call, "server probed over %s", m->way);
 	if (call->loop.verbose)
-		call_note(call, "%s%s%s", m->mounted.super, m->way[0] ? "; asked over " : "", m->way);
+		call_note(call, "mount options in effect: %s", m->mounted.super);
 }
 
 static int find_dir(struct call *call, const char *typed, char dir[PATH_MAX])
@@ -141,10 +194,13 @@ static int find_dir(struct call *call, const char *typed, char dir[PATH_MAX])
 		return diag_sys(call->diag, errno, "open /");
 	err = kernel_mount_dir(root, typed, dir);
 	close(root);
+	if (!err)
+		return 0;
 	if (err == -ETIMEDOUT)
-		return diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT, "the way to directory '%s' does not end: it leads through a mount whose server is gone", typed);
-	if (err)
-		diag_set(call->diag, DIAG_NOT_FOUND, -err, "there is no directory '%s' to mount on: %s", typed, diag_errno_text(-err));
+		diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT, "mount point: timed out: the path leads through a mount whose server does not answer");
+	else
+		diag_set(call->diag, DIAG_NOT_FOUND, -err, "mount point: %s", err == -ENOENT ? "no such directory" : diag_errno_text(-err));
+	diag_ctx(call->diag, "%s", *typed ? typed : "''");
 	return err;
 }
 
@@ -183,8 +239,12 @@ static int mount_it(struct call *call)
 const struct applet applet_nfsrdma_mount = {
 	.name = "nfsrdma-mount",
 	.replaces = OLD_NAME,
-	.replaced_usage = "HOST:/PATH DIR [-sfnv] [-o OPTIONS]",
+	.replaced_usage = "HOST:/PATH DIR [-rvwfnsh] [-t TYPE] [-o OPTIONS]",
 	.operands = "SOURCE DIR",
+	.examples = "  rdmastor nfsrdma-mount 10.0.0.1:/exp /mnt\n"
+		    "  rdmastor nfsrdma-mount -o vers=4.2,soft nfs+rdma://10.0.0.1/exp /mnt\n"
+		    "  rdmastor nfsrdma-mount --fallback tcp 10.0.0.1:/exp /mnt\n",
+	.foreign = foreign,
 	.schemes = SCHEME_NFS,
 	.summary = "mount NFS over RDMA",
 	.opts = rows,

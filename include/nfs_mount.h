@@ -26,11 +26,11 @@ struct nfs_mount {
 	/* Filled in. */
 	struct addr server;
 	unsigned version; /* NFS_V3 … */
-	bool rdma, already; /* already: so it was */
+	bool rdma, existed; /* existed: was mounted before */
 	char data[NFS_OPTIONS_MAX]; /* what mount(2) was given */
 	char way[160]; /* over which the server was asked */
 	struct kernel_mounted mounted;
 	struct diag fell_back; /* err: why not RDMA */
 };
-/* Success also when the same is mounted there already. */
+/* Success also if the same was mounted before. */
 int nfs_mount(struct loop *, struct nfs_mount *, struct diag *);

@@ -60,7 +60,7 @@ bool kernel_mount_refuses(const struct kernel_mount_ask *ask, char *text, size_t
 		if (!*word || set_option(fd, word) || errno != EINVAL)
 			continue;
 		read_words(fd, words, sizeof(words));
-		snprintf(text, len, "the kernel refuses option '%s'%s%s", whole, words[0] ? ": " : "", words);
+		snprintf(text, len, "the kernel rejects mount option '%s'%s%s", whole, words[0] ? ": " : "", words);
 		refused = true;
 	}
 	if (fd >= 0)

@@ -64,8 +64,7 @@ static int read_number(const char *name, const char *value, uint64_t min, uint64
 
 static int wrong_version(const char *text, struct diag *diag)
 {
-	diag_set(diag, DIAG_USAGE, EINVAL, "option '%s' is no version of NFS over RDMA", text);
-	return diag_hint(diag, "3, 4, 4.0, 4.1 or 4.2");
+	return diag_set(diag, DIAG_USAGE, EINVAL, "option '%s': expected NFS version 3, 4, 4.0, 4.1 or 4.2", text);
 }
 
 /* "3", "4", "4.1" */
@@ -106,8 +105,8 @@ static int take_version(struct nfs_options *o, const char *text, const char *nam
 
 static int only_rdma(const char *text, struct diag *diag)
 {
-	diag_set(diag, DIAG_USAGE, EINVAL, "option '%s': this mounts over RDMA", text);
-	return diag_hint(diag, "--fallback tcp allows TCP where RDMA does not work; mount -t nfs takes TCP at once");
+	diag_set(diag, DIAG_USAGE, EINVAL, "option '%s': only RDMA is supported", text);
+	return diag_hint(diag, "to mount over TCP if RDMA fails: --fallback tcp; over TCP only: mount -t nfs");
 }
 
 static int take_transport(const char *text, const char *name, const char *value, struct diag *diag)
@@ -179,7 +178,7 @@ static int take_rest(struct nfs_options *o, const char *text, const char *name, 
 	else if (ALIKE(text, "nolock") || ALIKE(name, "local_lock"))
 		o->lock = NFS_LOCK_NAMED;
 	if ((size_t)snprintf(o->pass + at, room, "%s%s", at ? "," : "", text) >= room)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the options are longer than %d bytes", NFS_OPTIONS_MAX - 1);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "the mount options exceed %d bytes", NFS_OPTIONS_MAX - 1);
 	return 0;
 }
 
@@ -222,7 +221,7 @@ int nfs_options_read(struct nfs_options *o, const char *text, struct diag *diag)
 		size_t len = word_len(text);
 
 		if (len >= sizeof(word))
-			return diag_set(diag, DIAG_USAGE, E2BIG, "option '%.80s…' is longer than %zu bytes", text, sizeof(word) - 1);
+			return diag_set(diag, DIAG_USAGE, E2BIG, "option '%.80s…' exceeds %zu bytes", text, sizeof(word) - 1);
 		memcpy(word, text, len);
 		word[len] = 0;
 		if (len)
@@ -297,5 +296,5 @@ int nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n, 
 	}
 	if (o->pass[0])
 		add(&text, ",%s", o->pass);
-	return text.bad ? diag_set(diag, DIAG_USAGE, E2BIG, "the options are longer than %d bytes", NFS_OPTIONS_MAX - 1) : 0;
+	return text.bad ? diag_set(diag, DIAG_USAGE, E2BIG, "the mount options exceed %d bytes", NFS_OPTIONS_MAX - 1) : 0;
 }

@@ -74,7 +74,7 @@ static size_t server_len(const char *text)
 
 static int malformed(const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_USAGE, EINVAL, "the kernel command line says '%.100s', which is not [SERVER:]/PATH[:OPTIONS]", text);
+	return diag_set(diag, DIAG_USAGE, EINVAL, "invalid NFS root '%.100s': expected [SERVER:]/PATH[:OPTIONS]", text);
 }
 
 static bool add_options(struct nfs_root *r, const char *options, size_t len)
@@ -113,14 +113,14 @@ static int take_path(const char *text, const char *ip, struct nfs_root *r, struc
 		return malformed(text, diag);
 	snprintf(server, sizeof(server), "%.*s", (int)len, at);
 	if (!len && (!ip || !server_of(ip, server, sizeof(server)))) {
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the kernel command line names no server for '%.100s'", text);
-		return diag_hint(diag, "root=nfs:SERVER:/PATH, nfsroot=SERVER:/PATH, or ip=CLIENT:SERVER:…");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no server given for NFS root '%.100s'", text);
+		return diag_hint(diag, "expected root=nfs:SERVER:/PATH, nfsroot=SERVER:/PATH or ip=CLIENT:SERVER:…");
 	}
 	if (memmem(path, path_len, "%s", 2))
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%%s' in '%.100s' is not replaced here: write the path out", text);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%%s' in NFS root '%.100s' is not supported: expected the whole path", text);
 	if ((size_t)snprintf(r->source, sizeof(r->source), "%s:%.*s", server, (int)path_len, path) >= sizeof(r->source) ||
 		(path[path_len] && !add_options(r, path + path_len + 1, options_len(path + path_len + 1))))
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the kernel command line says '%.100s…', which is too long", text);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s…' is too long", text);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int take_uri(const char *text, struct nfs_root *r, struct diag *diag)
 		add_options(r, port, strlen(port));
 	}
 	if ((size_t)snprintf(r->source, sizeof(r->source), "%.*s:%s", (int)((end ? end : path) - at), at, path) >= sizeof(r->source))
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the kernel command line says '%.100s…', which is too long", text);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s…' is too long", text);
 	return 0;
 }
 
@@ -150,12 +150,12 @@ static int take_root(const struct words *w, struct nfs_root *r, struct diag *dia
 
 	if (!strcmp(root, "/dev/nfs") || (!is_nfs(root) && w->nfsroot)) {
 		if (!w->nfsroot || !strcmp(w->nfsroot, "auto"))
-			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the kernel command line leaves the NFS root to DHCP: name it, nfsroot=SERVER:/PATH");
+			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "NFS root from DHCP is not supported: expected nfsroot=SERVER:/PATH");
 		snprintf(r->from, sizeof(r->from), "nfsroot=%s", w->nfsroot);
 		return take_path(w->nfsroot, w->ip, r, diag);
 	}
 	if (!is_nfs(root))
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the kernel command line names no NFS root (root=nfs:…, nfsroot=…)");
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NFS root: expected root=nfs:… or nfsroot=…");
 	snprintf(r->from, sizeof(r->from), "root=%s", root);
 	if (!strncmp(root, "nfs4:", 5))
 		add_options(r, "vers=4", 6);
@@ -175,14 +175,14 @@ int nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
 	read_words(text, &w);
 	err = take_root(&w, r, diag);
 	if (!err && w.nfsopts && !add_options(r, w.nfsopts, strlen(w.nfsopts)))
-		err = diag_set(diag, DIAG_USAGE, E2BIG, "the kernel command line's nfsopts= is too long");
+		err = diag_set(diag, DIAG_USAGE, E2BIG, "nfsopts= is too long");
 	/* what the root's own options say counts */
 	if (!err) {
 		char own[sizeof(r->options)];
 
 		memcpy(own, r->options, sizeof(own));
 		if ((size_t)snprintf(r->options, sizeof(r->options), "%s%s%s", w.writable ? "rw" : "ro", own[0] ? "," : "", own) >= sizeof(r->options))
-			err = diag_set(diag, DIAG_USAGE, E2BIG, "the kernel command line's options of the NFS root are too long");
+			err = diag_set(diag, DIAG_USAGE, E2BIG, "the options of the NFS root are too long");
 	}
 	free(text);
 	return err;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is mounted on the directory already: the same, which is success, or something else, which is not mounted over unasked. */
+/* Look at an existing mount on the directory: the same mount is success; over another one only --force mounts. */
 #include "nfs_mounting.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -57,19 +58,33 @@ static bool same_source(const struct nfs_mount *m, const struct kernel_mounted *
 		!strcmp(addr, addr_host(&m->server, host));
 }
 
+/* The kernel lists the port only if it is not TCP's. */
+static void set_port(struct nfs_mount *m)
+{
+	char port[8];
+	bool listed = kernel_mount_option(m->mounted.super, "port", port, sizeof(port));
+
+	addr_set_port(&m->server, listed ? (uint16_t)strtoul(port, NULL, 10) : NFS_TCP_PORT);
+}
+
 int nfs_look_before(struct mounting *g, struct diag *diag)
 {
 	struct nfs_mount *m = g->m;
 	unsigned version;
 
-	/* to look into a dead server's file system may take for ever; systemd mounts over its own automount */
-	if (kernel_mounted(g->root, m->dir, &m->mounted))
-		return is_directory(m->dir) ? 0 : diag_set(diag, DIAG_NOT_FOUND, ENOTDIR, "%s is no directory", m->dir);
+	/* stat() on a mount whose server is dead may block forever; systemd mounts over its own automount */
+	if (kernel_mounted(g->root, m->dir, &m->mounted)) {
+		if (is_directory(m->dir))
+			return 0;
+		diag_set(diag, DIAG_NOT_FOUND, ENOTDIR, "mount point: not a directory");
+		return diag_ctx(diag, "%s", m->dir);
+	}
 	if (!strcmp(m->mounted.type, "autofs"))
 		return 0;
 	version = nfs_mounted_version(&m->mounted);
 	if (version && same_source(m, &m->mounted) && (nfs_mounted_rdma(&m->mounted) || m->fallback_tcp) && version & nfs_wanted(&m->options)) {
-		m->already = true;
+		m->existed = true;
+		set_port(m);
 		m->version = version;
 		m->rdma = nfs_mounted_rdma(&m->mounted);
 		return 1;
@@ -77,9 +92,10 @@ int nfs_look_before(struct mounting *g, struct diag *diag)
 	if (m->over)
 		return 0;
 	if (version && same_source(m, &m->mounted))
-		diag_set(diag, DIAG_BUSY, EBUSY, "%s is mounted on %s already, but as NFS %s over %s", m->source.name, m->dir,
-			nfs_version_word(version), nfs_mounted_rdma(&m->mounted) ? "RDMA" : "TCP");
+		diag_set(diag, DIAG_BUSY, EBUSY, "%s is already mounted here as NFS %s over %s", m->source.name, nfs_version_word(version),
+			nfs_mounted_rdma(&m->mounted) ? "RDMA" : "TCP");
 	else
-		diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %.300s (%s) is mounted on it", m->dir, m->mounted.source, m->mounted.type);
-	return diag_hint(diag, "umount %s first, or mount over it with --force", m->dir);
+		diag_set(diag, DIAG_BUSY, EBUSY, "in use: %.300s (%s) is mounted here", m->mounted.source, m->mounted.type);
+	diag_ctx(diag, "%s", m->dir);
+	return diag_hint(diag, "umount %s, or mount over it: --force", m->dir);
 }

@@ -19,9 +19,9 @@
 #define PATIENCE_MS 500 /* with a mount that is under way, before the server is asked about it */
 #define PAUSE_MS  2000 /* between attempts that retry= asks for */
 
-#define TCP_HINT "--fallback tcp mounts without RDMA"
-#define LISTENER_HINT "a Linux server listens after: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
-#define DEVICE_HINT "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; " TCP_HINT
+#define TCP_HINT "to mount over TCP if RDMA fails: --fallback tcp"
+#define LISTENER_HINT "on a Linux server: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
+#define DEVICE_HINT "load the NIC's RDMA driver, or create a software device: rdma link add rxe0 type rxe netdev eth0; " TCP_HINT
 
 static void note(const struct mounting *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void note(const struct mounting *g, const char *fmt, ...)
@@ -63,7 +63,7 @@ static int ready(struct mounting *g, bool rdma, struct diag *diag)
 	}
 	g->unasked = err;
 	if (err)
-		note(g, "the server cannot be asked over RDMA: %s", why.text);
+		note(g, "can't probe the server over RDMA: %s", why.text);
 	return 0;
 }
 
@@ -84,7 +84,7 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 	*diag = g->no_answer;
 	err = -diag->err;
 	if (err && m->dry_run) {
-		note(g, "the server was not asked: %s", diag->text);
+		note(g, "server not probed: %s", diag->text);
 		return 0;
 	}
 	if (err && rdma && !diag->hint[0])
@@ -93,7 +93,7 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 		return err;
 	memcpy(m->way, answer->way, sizeof(m->way));
 	if (!(*versions & answer->versions))
-		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has no NFS %s over %s, only %s", nfs_versions_text(*versions, want),
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server does not support NFS %s over %s, only %s", nfs_versions_text(*versions, want),
 			rdma ? "RDMA" : "TCP", nfs_versions_text(answer->versions, has));
 	/* below the highest nobody was asked: should this kernel not have that, it will tell */
 	*versions &= answer->versions | (answer->versions - 1);
@@ -113,8 +113,8 @@ static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *di
 		return -diag->err;
 	}
 	if (!n->mountport && g->no_mountd.err) {
-		note(g, "the port of the mount daemon is a guess: %s", g->no_mountd.text);
 		g->mountport = NFS_MOUNT_PORT;
+		note(g, "assuming mountd at port %u: %s", g->mountport, g->no_mountd.text);
 	}
 	if (!n->mountport)
 		n->mountport = g->mountport;
@@ -123,8 +123,8 @@ static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *di
 	else
 		n->nolock = !nfs_statd(g->loop, left_ms(g, STATD_MS));
 	if (n->nolock && o->lock == NFS_LOCK_WANTED) {
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "option lock: the status monitor (rpc.statd), which locks of NFS 3 need, does not answer on this machine");
-		return diag_hint(diag, "nolock takes locks on this machine only");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "option lock: NFSv3 locks need rpc.statd, which does not answer on this machine");
+		return diag_hint(diag, "for locks on this machine only: -o nolock");
 	}
 	return 0;
 }
@@ -148,7 +148,7 @@ static int make_data(struct mounting *g, bool rdma, unsigned version, struct dia
 
 static int too_late(uint64_t since, struct diag *diag)
 {
-	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's mount did not end in %.3g s and was stopped: the server does not answer it",
+	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "mount(2) timed out after %.3g s: no answer from the server",
 		(double)(loop_clock() - since) / 1e9);
 }
 
@@ -202,13 +202,12 @@ static int mount_one(struct mounting *g, bool rdma, unsigned version, struct dia
 		return err;
 	err = kernel_mounted(g->root, m->dir, &m->mounted);
 	if (err)
-		return diag_set(diag, DIAG_MISMATCH, EIO, "the kernel says that %s is mounted, but it is not in /proc/self/mountinfo", m->dir);
+		return diag_set(diag, DIAG_MISMATCH, EIO, "mount(2) succeeded, but %s is missing from /proc/self/mountinfo", m->dir);
 	if (nfs_mounted_rdma(&m->mounted) == rdma && (!rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
 		return 0;
 	err = kernel_umount(m->dir);
-	return diag_set(diag, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s, %s%s: %.300s", rdma ? "RDMA" : "TCP",
-		err ? "and it is still mounted, as unmounting failed with: " : "so it was unmounted again", err ? diag_errno_text(-err) : "",
-		m->mounted.super);
+	return diag_set(diag, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s: %.300s; %s%s", rdma ? "RDMA" : "TCP", m->mounted.super,
+		err ? "still mounted: umount: " : "unmounted again", err ? diag_errno_text(-err) : "");
 }
 
 /* Another version may do where this one was not to be had. */
@@ -252,7 +251,7 @@ static int mount_highest(struct mounting *g, bool rdma, unsigned versions, struc
 		if (used < sizeof(all))
 			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s: %.200s", used ? "; " : "", nfs_version_word(version), diag->text);
 	}
-	return versions & (versions - 1) ? diag_set(diag, (enum diag_code)diag->code, diag->err, "no version can be mounted: %s", all) : err;
+	return versions & (versions - 1) ? diag_set(diag, (enum diag_code)diag->code, diag->err, "no version could be mounted: %s", all) : err;
 }
 
 static int by(struct mounting *g, bool rdma, struct diag *diag)
@@ -328,7 +327,7 @@ static int remount(struct mounting *g, struct diag *diag)
 	int err;
 
 	if (kernel_mounted(g->root, m->dir, &m->mounted) || !nfs_mounted_version(&m->mounted))
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NFS is mounted on %s", m->dir);
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "remount: no NFS mount on %s", m->dir);
 	snprintf(m->data, sizeof(m->data), "%s", m->options.pass);
 	err = m->dry_run ? 0 : ask_kernel(g, m->data, m->options.flags | MS_REMOUNT, diag);
 	if (err)
@@ -355,7 +354,7 @@ static int run(struct mounting *g, struct diag *diag)
 	if (err)
 		return err < 0 ? err : 0;
 	if (!m->dry_run && (geteuid() || !prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0)))
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can mount, with CAP_SYS_ADMIN");
+		return diag_set(diag, DIAG_PERMISSION, EPERM, "mounting requires root with CAP_SYS_ADMIN");
 	for (;;) {
 		uint64_t pause = loop_clock() + PAUSE_MS * MSEC;
 
@@ -363,7 +362,7 @@ static int run(struct mounting *g, struct diag *diag)
 		if (!err || !may_come(diag) || pause >= retry || (g->until && pause >= g->until))
 			return err;
 		if (strcmp(told, diag->text))
-			note(g, "%s; tried again for up to %d min", diag->text, m->options.retry_min);
+			note(g, "%s; retrying for up to %d min", diag->text, m->options.retry_min);
 		snprintf(told, sizeof(told), "%s", diag->text);
 		loop_wait(g->loop, &never, pause);
 	}

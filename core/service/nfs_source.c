@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is to be mounted, as users write it. */
+/* The source of a mount, as users write it. */
 #include "nfs_mount.h"
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static int too_long(const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "'%.80s…' is too long", text);
+	return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "source '%.80s…' is too long", text);
 }
 
 static int make_name(struct nfs_source *s, const char *text, struct diag *diag)
@@ -30,9 +30,12 @@ static int from_uri(struct uri *uri, struct nfs_source *s, struct nfs_options *o
 	if (!err)
 		err = uri_done(uri, diag);
 	if (!err && (uri->user || !*uri->host))
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not nfs+rdma://HOST[:PORT]/PATH", uri->spelling);
-	if (!err && version && strchr(version, ','))
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "vers '%.40s' is more than a version: options go with -o", version);
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "invalid source '%s': expected nfs+rdma://HOST[:PORT]/PATH", uri->spelling);
+	if (!err && version && strchr(version, ',')) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "invalid vers='%.40s': expected 3, 4, 4.0, 4.1 or 4.2", version);
+		diag_hint(diag, "pass mount options with -o");
+		err = -EINVAL;
+	}
 	if (err)
 		return err;
 	if ((size_t)snprintf(s->host, sizeof(s->host), "%s", uri->host) >= sizeof(s->host) ||
@@ -52,9 +55,9 @@ static int from_pair(const char *text, struct nfs_source *s, struct diag *diag)
 	const char *end = bracket ? strchr(text, ']') : strchr(text, ':'), *path = end ? end + bracket : NULL;
 
 	if (!path || path[0] != ':' || path[1] != '/' || end == text + bracket) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is neither HOST:/PATH nor nfs+rdma://HOST/PATH", text);
+		diag_set(diag, DIAG_USAGE, EINVAL, "invalid source '%s': expected HOST:/PATH or nfs+rdma://HOST/PATH", text);
 		if (path && !bracket && strchr(path + 1, ':'))
-			diag_hint(diag, "an IPv6 address is written in brackets, as in [fd00::1]:/path");
+			diag_hint(diag, "put an IPv6 address in brackets: [fd00::1]:/path");
 		return -EINVAL;
 	}
 	if ((size_t)snprintf(s->host, sizeof(s->host), "%.*s", (int)(end - text - bracket), text + bracket) >= sizeof(s->host) ||
@@ -73,10 +76,10 @@ int nfs_source_read(const char *text, struct nfs_source *s, struct nfs_options *
 		return from_pair(text, s, diag);
 	uri = calloc(1, sizeof(*uri));
 	if (!uri)
-		return diag_sys(diag, ENOMEM, "address");
+		return diag_sys(diag, ENOMEM, "source");
 	err = uri_parse(uri, text, diag);
 	if (!err && strcmp(uri->scheme, "nfs+rdma"))
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an nfs+rdma: URI", text);
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "unsupported URI '%s': expected nfs+rdma://HOST/PATH", text);
 	if (!err)
 		err = from_uri(uri, s, o, timeout_ms, diag);
 	free(uri);

@@ -39,19 +39,19 @@ static void name_them(const struct nfs_exports *list, char *text, size_t len)
 }
 
 /* The star is how Linux writes it. */
-static bool to_everybody(const struct nfs_export *e)
+static bool to_everyone(const struct nfs_export *e)
 {
 	return !e->to[0] || e->to[strspn(e->to, "*")] == 0 || strstr(e->to, "*,") == e->to;
 }
 
 static int not_allowed(const struct nfs_mount *m, const struct nfs_export *e, int err, struct diag *diag)
 {
-	if (to_everybody(e) && err == ENOENT)
-		return diag_set(diag, DIAG_NOT_FOUND, err, "the server exports '%s' to everybody, but does not find it", m->source.path);
-	if (to_everybody(e))
-		return diag_set(diag, DIAG_AUTH, err, "the server denies this machine '%s', though it exports it to everybody: it may want another kind "
-			"of security (sec=)", m->source.path);
-	return diag_set(diag, DIAG_AUTH, err, "the server does not allow this machine '%s': it exports %s to %.200s only", m->source.path, e->path, e->to);
+	if (to_everyone(e) && err == ENOENT)
+		return diag_set(diag, DIAG_NOT_FOUND, err, "the server exports '%s', but it does not exist there", m->source.path);
+	if (to_everyone(e))
+		return diag_set(diag, DIAG_AUTH, err, "access to '%s' denied although it is exported to everyone: the server may require another "
+			"security flavor (-o sec=)", m->source.path);
+	return diag_set(diag, DIAG_AUTH, err, "access to '%s' denied: %s is exported to %.200s only", m->source.path, e->path, e->to);
 }
 
 static uint32_t left_ms(uint64_t until)
@@ -77,16 +77,16 @@ static int denied(struct loop *loop, const struct nfs_mount *m, uint16_t mountpo
 
 	if (!ask_exports(loop, &m->server, port, until, &list)) {
 		if (err != ENOENT)
-			return diag_set(diag, DIAG_AUTH, err, "the server denies this machine '%s'", m->source.path);
-		diag_set(diag, DIAG_NOT_FOUND, err, "the server has no '%s', or none for this machine", m->source.path);
-		return diag_hint(diag, "rdmastor nfsrdma-discover %s shows what it has", m->source.host);
+			return diag_set(diag, DIAG_AUTH, err, "access to '%s' denied by the server", m->source.path);
+		diag_set(diag, DIAG_NOT_FOUND, err, "'%s' does not exist on the server, or this machine has no access", m->source.path);
+		return diag_hint(diag, "list the exports with: rdmastor nfsrdma-discover %s", m->source.host);
 	}
 	e = covering(&list, m->source.path);
 	if (e && (err != ENOENT || !strcmp(e->path, m->source.path))) {
 		not_allowed(m, e, err, diag);
 	} else {
 		name_them(&list, text, sizeof(text));
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server exports no '%s'%s%s", m->source.path, list.count ? "; it exports " : "", text);
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server does not export '%s'%s%s", m->source.path, list.count ? ", only " : "", text);
 	}
 	nfs_exports_free(&list);
 	return -diag->err;
@@ -120,16 +120,16 @@ int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, in
 	case EINVAL:
 		if (kernel_mount_refuses(&ask, text, sizeof(text)))
 			return diag_set(diag, DIAG_USAGE, EINVAL, "%s", text);
-		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "the kernel finds the options contradictory: %.200s%s", m->data, line);
+		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "the kernel rejects the mount options: %.200s%s", m->data, line);
 	case EBUSY:
-		return diag_set(diag, DIAG_BUSY, err, "%s is in use", m->dir);
+		return diag_set(diag, DIAG_BUSY, err, "%s is busy", m->dir);
 	case ENODEV:
 		return diag_set(diag, DIAG_NO_MODULE, err, "this kernel has no NFS client");
 	case ENOTDIR:
-		return diag_set(diag, DIAG_NOT_FOUND, err, "'%s' on the server is no directory", m->source.path);
+		return diag_set(diag, DIAG_NOT_FOUND, err, "'%s' on the server is not a directory", m->source.path);
 	case EPROTONOSUPPORT:
 	case EOPNOTSUPP:
-		return diag_set(diag, DIAG_UNSUPPORTED, err, "the kernel or the server does not have NFS %s over %s%s", nfs_version_word(m->version),
+		return diag_set(diag, DIAG_UNSUPPORTED, err, "the kernel or the server does not support NFS %s over %s%s", nfs_version_word(m->version),
 			m->rdma ? "RDMA" : "TCP", line);
 	default:
 		return diag_sys(diag, err, "mount%s", line);

@@ -12,6 +12,7 @@ d="$RDMASTOR nfsrdma-discover"
 	error 2 usage '' '--tcp-port 65535' $d --tcp-port 65536 127.0.0.1
 	error 2 usage '' "'1.2.3' IP" $d 1.2.3
 	error 2 usage '' "'127.0.0.1:/exp' export" $d 127.0.0.1:/exp
+	error 2 usage '' "'-e' showmount" $d -e 127.0.0.1
 }
 unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own for the rest'; exit 77; }
 export d top
@@ -33,14 +34,17 @@ for line in 'tcp +127.0.0.1:2049: .*4\.1, 4\.0' 'export +/exp .*' \
 	grep -Eqx "$line" out || die "no '$line' in: $(cat out)"
 done
 asked '' --json
-jq -e '.transports[1] == {transport: "tcp", address: "127.0.0.1", port: 2049, answers: true, versions: ["4.1", "4.0"], path: .transports[1].path} and
-	(.transports[0] | .answers == false and .error.text) and .mount.port == 20048 and .mount.exports[1].clients == ["10.0.0.7", "@friends"] and
-	.tree == {paths: ["/", "/exp", "/srv/data"], more: false}' out >/dev/null || die "JSON: $(cat out)"
+valid out
+jq -e '.transports[1] == {transport: "tcp", traddr: "127.0.0.1", trsvcid: "2049", answers: true, versions: ["4.1", "4.0"]} and
+	(.transports[0] | .answers == false and .error.errno) and .mount.trsvcid == "20048" and
+	.mount.exports[1] == {path: "/on\u001bly", clients: ["10.0.0.7", "@friends"], clients_total: 2} and
+	.tree == {directories: ["/", "/exp", "/srv/data"], more: false} and .error.object == "127.0.0.1"' out >/dev/null || die "JSON: $(cat out)"
 asked short -v
 [ $? = 3 ] && grep 'export.*mount' err | grep -q malformed || die "a short list: $(cat err)"
 asked xid --json
 status=$?
 [ $status = 1 ] || die "a wrong number: status $status"
-jq -e '.transports[1] | .answers == false and .error.code == "protocol"' out >/dev/null ||
+valid out
+jq -e '.transports[1] | .answers == false and .error.code == "protocol" and .error.object == "127.0.0.1:2049"' out >/dev/null ||
 	die "a wrong number: $(cat out err)"
 exit 0

@@ -24,15 +24,16 @@ touch file
 	error 2 usage '' '\<port\> 65535' $m 127.0.0.1:/exp dir -o soft,port=0
 	error 2 usage '' 'NFS.?v?3 minor' $m 127.0.0.1:/exp dir -o vers=3,minorversion=1
 	error 2 usage '' "--fallback 'udp' none tcp" $m 127.0.0.1:/exp dir --fallback udp
-	error 1 not-found '' "'nowhere' no.such.file" $m 127.0.0.1:/exp nowhere
-	error 1 not-found '' "'' no.such.file" $m 127.0.0.1:/exp ""
-	error 1 not-found 127.0.0.1:/exp "$PWD/file director" $m 127.0.0.1:/exp file
+	error 1 not-found nowhere 'no.such.directory' $m 127.0.0.1:/exp nowhere
+	error 1 not-found "''" 'no.such.directory' $m 127.0.0.1:/exp ""
+	error 1 not-found file/dir 'not.a.directory' $m 127.0.0.1:/exp file/dir
+	error 1 not-found "$PWD/file" 'not.a.directory' $m 127.0.0.1:/exp file
 	error 1 - 'no-such-host.invalid:/exp: ' 'no\ssuch\shost|name\sserver|host\sname' \
 		$m no-such-host.invalid:/exp dir --timeout 6
 }
 ln -s "$RDMASTOR" mount.nfsrdma
-error 32 - "^rdmastor mount.nfsrdma: .*'nowhere'" 'no.such.file' \
-	./mount.nfsrdma 127.0.0.1:/exp nowhere -s -n -v -o rw,_netdev
+error 32 - '^rdmastor mount.nfsrdma: nowhere: ' 'no.such.directory' \
+	./mount.nfsrdma 127.0.0.1:/exp nowhere -s -n -v -r -t nfs -o rw,_netdev
 error 1 - '^Usage: ./mount.nfsrdma HOST:/PATH DIR' "'--nonsense'" ./mount.nfsrdma --nonsense
 error 1 - "^rdmastor mount.nfsrdma: .*'udp'" RDMA ./mount.nfsrdma 127.0.0.1:/exp dir -o udp
 
@@ -55,9 +56,9 @@ with() {
 		with 'nfs nfsv4' $m 127.0.0.1:/exp dir --fallback tcp
 	error 1 no-device 127.0.0.1:/exp 'RDMA.device' \
 		with "nfs nfsv4 rpcrdma ib_core ib_uverbs ../class/misc/rdma_cm" $m 127.0.0.1:/exp dir
-	error 1 busy 127.0.0.1:/exp "$PWD/dir tmpfs umount --force" \
+	error 1 busy "$PWD/dir" 'tmpfs umount --force' \
 		unshare -m bash -c "mount -t tmpfs none dir; exec $m --json 127.0.0.1:/exp dir"
-	error 1 not-found 127.0.0.1:/exp "$PWD/dir mounted" $m 127.0.0.1:/exp dir -o remount,ro
+	error 1 not-found 127.0.0.1:/exp "$PWD/dir remount NFS" $m 127.0.0.1:/exp dir -o remount,ro
 }
 if command -v setpriv >/dev/null; then
 	chmod 755 "$TMP"

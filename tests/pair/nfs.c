@@ -101,7 +101,7 @@ Test(nfs, versions_over_rdma, .init = begin, .fini = end)
 	diag_says(&why, DIAG_UNSUPPORTED, "10.0.0.1:20049", "version 2");
 	server.reject = RPC_PROG_UNAVAIL;
 	cr_assert_eq(ask_rdma(2000), -ENOENT);
-	diag_says(&why, DIAG_UNSUPPORTED, "10.0.0.1:20049", "service");
+	diag_says(&why, DIAG_UNSUPPORTED, "10.0.0.1:20049", "RPC_program");
 	cr_assert(text_lacks(why.text, "version"), "%s", why.text);
 }
 
@@ -131,18 +131,18 @@ Test(nfs, wrong_answers_over_rdma, .init = begin, .fini = end)
 {
 	answer_xid = 1;
 	cr_assert_eq(ask_rdma(2000), -EPROTO);
-	diag_says(&why, DIAG_PROTOCOL, "10.0.0.1:20049", "RPC-over-RDMA reply call");
+	diag_says(&why, DIAG_PROTOCOL, "10.0.0.1:20049", "RPC-over-RDMA reply transaction");
 	answer_xid = 0;
 	long_header = true;
 	cr_assert_eq(ask_rdma(2000), -EPROTO);
 	long_header = false;
 	twice = true;
 	cr_assert_eq(ask_rdma(2000), -EPROTO);
-	diag_says(&why, DIAG_PROTOCOL, "10.0.0.1:20049", "reply call");
+	diag_says(&why, DIAG_PROTOCOL, "10.0.0.1:20049", "second reply");
 	twice = false;
 	mute = true;
 	cr_assert_eq(ask_rdma(50), -ETIMEDOUT);
-	diag_says(&why, DIAG_TIMEOUT, "10.0.0.1:20049", "call");
+	diag_says(&why, DIAG_TIMEOUT, "10.0.0.1:20049", "reply");
 	mute = false;
 	peer.messages = 0;
 	peer.cut_at = 3;
@@ -227,7 +227,7 @@ Test(nfs, versions_over_tcp, .init = begin, .fini = end, .timeout = 60)
 	}
 	server.manner = NFS_SERVER_HUGE;
 	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
-	diag_says(&why, DIAG_PROTOCOL, addr_text(&addr, text), "reply mebibyte");
+	diag_says(&why, DIAG_PROTOCOL, addr_text(&addr, text), "reply 1_MiB");
 	server.manner = NFS_SERVER_EMPTY;
 	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, addr_text(&addr, text), "reply empty");

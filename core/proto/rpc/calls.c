@@ -11,7 +11,7 @@
 
 static int malformed(struct diag *diag, const char *what)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a malformed answer of the %s", what);
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "malformed reply from %s", what);
 }
 
 void portmap_getport_put(struct wr *w, uint32_t prog, uint32_t vers)
@@ -27,7 +27,7 @@ int portmap_getport_get(struct rd *r, uint16_t *port, struct diag *diag)
 	uint32_t number = xdr_u32(r);
 
 	if (r->bad || number > UINT16_MAX)
-		return malformed(diag, "port mapper");
+		return malformed(diag, "rpcbind");
 	*port = (uint16_t)number;
 	return 0;
 }
@@ -67,12 +67,12 @@ int rpcbind_getaddr_get(struct rd *r, uint16_t *port, struct diag *diag)
 
 	*port = 0;
 	if (r->bad)
-		return malformed(diag, "port mapper");
+		return malformed(diag, "rpcbind");
 	if (!len)
 		return 0;
 	memcpy(text, uaddr, len);
 	text[len] = 0;
-	return strlen(text) == len && uaddr_port(text, port) ? 0 : malformed(diag, "port mapper");
+	return strlen(text) == len && uaddr_port(text, port) ? 0 : malformed(diag, "rpcbind");
 }
 
 static char *take_text(struct rd *r, uint32_t max)
@@ -117,7 +117,7 @@ int mount_exports_get(struct rd *r, struct nfs_exports *list, struct diag *diag)
 		struct nfs_export *e, *more;
 
 		if (list->count == EXPORTS_MAX)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a list of more than %d exports", EXPORTS_MAX);
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the export list has more than %d entries", EXPORTS_MAX);
 		if (list->count == room) {
 			room = room ? room * 2 : 16;
 			more = realloc(list->item, room * sizeof(*more));
@@ -128,9 +128,9 @@ int mount_exports_get(struct rd *r, struct nfs_exports *list, struct diag *diag)
 		e = &list->item[list->count++];
 		*e = (struct nfs_export){ .path = take_text(r, MOUNT_PATH_MAX) };
 		if (!e->path || !take_clients(r, e))
-			return malformed(diag, "mount daemon");
+			return malformed(diag, "mountd");
 	}
-	return r->bad ? malformed(diag, "mount daemon") : 0;
+	return r->bad ? malformed(diag, "mountd") : 0;
 }
 
 void nfs_exports_free(struct nfs_exports *list)

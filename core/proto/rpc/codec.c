@@ -27,7 +27,7 @@ void rpc_call_put(struct wr *w, uint32_t xid, uint32_t prog, uint32_t vers, uint
 
 static int malformed(struct diag *diag, const char *what)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a malformed %s", what);
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "malformed %s", what);
 }
 
 static int denied(struct rd *r, struct diag *diag)
@@ -37,8 +37,8 @@ static int denied(struct rd *r, struct diag *diag)
 	if (r->bad || why > RPC_AUTH_ERROR)
 		return malformed(diag, "RPC reply");
 	if (why == RPC_MISMATCH)
-		return diag_set(diag, DIAG_UNSUPPORTED, EPROTO, "the server does not speak RPC version 2, but %u to %u", first, xdr_u32(r));
-	return diag_set(diag, DIAG_AUTH, EACCES, "the server refuses the credentials (AUTH_SYS, reason %u)", first);
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTO, "the server supports RPC versions %u to %u, not 2", first, xdr_u32(r));
+	return diag_set(diag, DIAG_AUTH, EACCES, "AUTH_SYS credentials refused by the server (reason %u)", first);
 }
 
 int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_said *said, struct diag *diag)
@@ -49,7 +49,7 @@ int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_said *said, struct diag
 	if (r->bad || type != RPC_REPLY || stat > RPC_DENIED)
 		return malformed(diag, "RPC reply");
 	if (got != xid)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a reply to a call that was not made");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "RPC reply with an unknown transaction ID");
 	if (stat == RPC_DENIED)
 		return denied(r, diag);
 	xdr_u32(r); /* verifier */
@@ -61,19 +61,19 @@ int rpc_reply_get(struct rd *r, uint32_t xid, struct rpc_said *said, struct diag
 	case RPC_SUCCESS:
 		return 0;
 	case RPC_PROG_UNAVAIL:
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOENT, "the server does not have this service");
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOENT, "the server does not offer this RPC program");
 	case RPC_PROG_MISMATCH:
 		said->low = xdr_u32(r);
 		said->high = xdr_u32(r);
 		if (r->bad)
 			return malformed(diag, "RPC reply");
-		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has versions %u to %u of this service", said->low, said->high);
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server supports versions %u to %u of this RPC program", said->low, said->high);
 	case RPC_PROC_UNAVAIL:
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOSYS, "the server does not have this procedure");
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOSYS, "the server does not support this RPC procedure");
 	case RPC_GARBAGE_ARGS:
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server finds the call malformed");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server rejects the RPC call as malformed");
 	case RPC_SYSTEM_ERR:
-		return diag_set(diag, DIAG_IO, EREMOTEIO, "the server reports an error of its own");
+		return diag_set(diag, DIAG_IO, EREMOTEIO, "the server reports an internal RPC error");
 	default:
 		return malformed(diag, "RPC reply");
 	}
@@ -90,12 +90,12 @@ static int hdr_error(struct rd *r, struct diag *diag)
 	uint32_t what = xdr_u32(r), low, high;
 
 	if (what == RPCRDMA_ERR_CHUNK && !r->bad)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server finds the RPC-over-RDMA header malformed");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server rejects the RPC-over-RDMA header as malformed");
 	low = xdr_u32(r);
 	high = xdr_u32(r);
 	if (what != RPCRDMA_ERR_VERS || r->bad)
 		return malformed(diag, "RPC-over-RDMA header");
-	return diag_set(diag, DIAG_UNSUPPORTED, EPROTO, "the server does not speak RPC-over-RDMA version 1, but %u to %u", low, high);
+	return diag_set(diag, DIAG_UNSUPPORTED, EPROTO, "the server supports RPC-over-RDMA versions %u to %u, not 1", low, high);
 }
 
 int rpcrdma_hdr_get(struct rd *r, uint32_t xid, struct diag *diag)
@@ -105,7 +105,7 @@ int rpcrdma_hdr_get(struct rd *r, uint32_t xid, struct diag *diag)
 	if (r->bad || (vers != RPCRDMA_VERSION && proc != RPCRDMA_ERROR))
 		return malformed(diag, "RPC-over-RDMA header");
 	if (got != xid)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "an RPC-over-RDMA reply to a call that was not made");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "RPC-over-RDMA reply with an unknown transaction ID");
 	if (proc == RPCRDMA_ERROR)
 		return hdr_error(r, diag);
 	chunks = xdr_u32(r);

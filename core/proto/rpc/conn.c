@@ -10,7 +10,7 @@
 static int gave_up(const struct rpc *rpc, const char *what, struct diag *diag)
 {
 	if (!rpc->down)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s in time", what);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for %s", what);
 	*diag = rpc->why;
 	return -diag->err;
 }
@@ -30,7 +30,7 @@ int rpc_open(struct rpc **out, struct loop *loop, const struct addr *addr, bool 
 			*out = rpc;
 			return 0;
 		}
-		err = gave_up(rpc, "the connection request", &why);
+		err = gave_up(rpc, "the connection", &why);
 		rpc_close(rpc);
 	}
 	if (diag)
@@ -52,13 +52,13 @@ int rpc_end(struct rpc *rpc, struct rd *results, struct rpc_said *said, struct d
 
 	rpc->replied = 0;
 	if (rpc->w.bad)
-		err = diag_set(&why, DIAG_UNSUPPORTED, EMSGSIZE, "a call of more than %u bytes", rpc->call_max);
+		err = diag_set(&why, DIAG_UNSUPPORTED, EMSGSIZE, "RPC call exceeds %u bytes", rpc->call_max);
 	else if (rpc->down)
-		err = gave_up(rpc, "the call", &why);
+		err = gave_up(rpc, "the reply", &why);
 	else
 		err = rpc->carrier->send(rpc, rpc->call, (size_t)(rpc->w.p - rpc->call), &why);
 	if (!err && (!loop_wait(rpc->loop, &rpc->replied, rpc->until) || rpc->down))
-		err = gave_up(rpc, "the call", &why);
+		err = gave_up(rpc, "the reply", &why);
 	if (!err) {
 		*results = rpc->reply;
 		err = rpc_reply_get(results, rpc->xid, said, &why);

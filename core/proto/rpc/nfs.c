@@ -102,7 +102,7 @@ int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned want
 		if (!answer->versions && NFS_ALL & ~wanted && !rpc->down && err != -ETIMEDOUT)
 			err = ask_versions(rpc, NFS_ALL & ~wanted, false, &answer->versions, &why);
 		if (!err && !answer->versions)
-			err = diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server has neither NFS 3 nor NFS 4");
+			err = diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server supports neither NFS 3 nor NFS 4");
 		rpc_close(rpc);
 	}
 	if (!err)
@@ -169,10 +169,10 @@ int nfs_mountd(struct loop *loop, const struct addr *addr, uint32_t timeout_ms, 
 	if (!try_port(loop, addr, NFS_MOUNT_PORT, MOUNT_PROG, MOUNT_VERSION, until, NULL))
 		return 0;
 	if (!err)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the port mapper at %s knows no mount daemon, without which there is no NFS 3", where);
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "mountd is not registered with rpcbind at %s: NFSv3 is unavailable", where);
 	else
-		diag_set(diag, why.code, why.err, "the mount daemon, without which there is no NFS 3, is not found: %.200s", why.text);
-	return diag_hint(diag, "where its port is known: mountport=PORT");
+		diag_set(diag, why.code, why.err, "mountd not found, NFSv3 is unavailable: %.200s", why.text);
+	return diag_hint(diag, "if the port of mountd is known, mount with: -o mountport=PORT");
 }
 
 int nfs_exports(struct loop *loop, const struct addr *addr, uint16_t mountd_port, uint32_t timeout_ms, struct nfs_exports *list,

@@ -9,7 +9,7 @@
 
 static int malformed(struct diag *diag)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "a malformed answer of the NFS server");
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "malformed reply from the NFS server");
 }
 
 const char *nfs4_status_text(uint32_t status, char text[24])
@@ -22,9 +22,9 @@ const char *nfs4_status_text(uint32_t status, char text[24])
 	case NFS4ERR_ACCESS:
 		return "access denied";
 	case NFS4ERR_WRONGSEC:
-		return "another kind of security is required";
+		return "another security flavor is required";
 	case NFS4ERR_MINOR_VERS_MISMATCH:
-		return "minor version not served";
+		return "minor version not supported";
 	default:
 		snprintf(text, 24, "status %u", status);
 		return text;
@@ -168,7 +168,7 @@ static int refused(uint32_t status, struct diag *diag)
 	case NFS4ERR_WRONGSEC:
 		return diag_set(diag, DIAG_AUTH, EACCES, "%s", nfs4_status_text(status, text));
 	default:
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server answers READDIR with %s", nfs4_status_text(status, text));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "READDIR failed: %s", nfs4_status_text(status, text));
 	}
 }
 

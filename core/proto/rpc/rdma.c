@@ -70,7 +70,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	if (rdma->rpc.down)
 		return;
 	if (rdma->reply) {
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "a reply to a call that was not made");
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "unexpected second RPC reply");
 	} else if (!rpcrdma_hdr_get(&r, rdma->rpc.xid, &why)) {
 		rdma->rpc.reply = r;
 		rdma->reply = rx;

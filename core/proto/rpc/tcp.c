@@ -64,9 +64,9 @@ static void fragment(struct tcp *tcp)
 	tcp->left = mark & ~RPC_LAST_FRAGMENT;
 	tcp->head_len = 0;
 	if (tcp->left > REPLY_MAX - tcp->reply_len)
-		fail(tcp, "a reply of more than a mebibyte");
+		fail(tcp, "RPC reply exceeds 1 MiB");
 	else if (!tcp->left && !tcp->last)
-		fail(tcp, "an empty part of a reply");
+		fail(tcp, "empty fragment in an RPC reply");
 }
 
 static void take(struct tcp *tcp, uint32_t got)

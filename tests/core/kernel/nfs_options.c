@@ -66,7 +66,7 @@ Test(nfs_options, versions)
 	}
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		cr_assert_eq(options(wrong[i]), -EINVAL, "%s", wrong[i]);
-	diag_says(&why, DIAG_USAGE, NULL, "'vers=3.1' NFS RDMA");
+	diag_says(&why, DIAG_USAGE, NULL, "'vers=3.1' NFS 4.2");
 	cr_assert_eq(options("vers=3,minorversion=1"), -EINVAL);
 	diag_says(&why, DIAG_USAGE, NULL, "NFS minor");
 	cr_assert_eq(options("minorversion=3"), -EINVAL);

@@ -20,7 +20,7 @@ static int before(const char *mounted, const char *options)
 	int err;
 
 	why = (struct diag){ 0 };
-	m.already = false;
+	m.existed = false;
 	m.dir = "/tmp";
 	snprintf(m.source.name, sizeof(m.source.name), "server:/exp");
 	snprintf(m.source.path, sizeof(m.source.path), "/exp");
@@ -45,7 +45,7 @@ Test(nfs_before, nothing)
 Test(nfs_before, the_same)
 {
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=rdma,addr=10.0.0.9", ""), 1);
-	cr_assert(m.already && m.rdma && m.version == NFS_V42);
+	cr_assert(m.existed && m.rdma && m.version == NFS_V42);
 	cr_assert_eq(before("nfs4 10.0.0.1:/exp rw,vers=4.1,proto=rdma,addr=10.0.0.1", ""), 1, "by its address");
 	cr_assert_eq(before("nfs server:/exp rw,vers=3,proto=rdma6", "vers=3"), 1);
 	cr_assert_eq(m.version, NFS_V3);
@@ -58,15 +58,15 @@ Test(nfs_before, the_same)
 Test(nfs_before, something_else)
 {
 	cr_assert_eq(before("tmpfs none rw", ""), -EBUSY);
-	diag_says(&why, DIAG_BUSY, NULL, "/tmp none tmpfs");
+	diag_says(&why, DIAG_BUSY, "/tmp", "none tmpfs");
 	text_says(why.hint, "umount_/tmp --force");
 	cr_assert_eq(before("nfs4 server:/other rw,vers=4.2,proto=rdma,addr=10.0.0.1", ""), -EBUSY);
-	diag_says(&why, DIAG_BUSY, NULL, "/tmp server:/other nfs4");
+	diag_says(&why, DIAG_BUSY, "/tmp", "server:/other nfs4");
 	cr_assert_eq(before("nfs4 other:/exp rw,vers=4.2,proto=rdma,addr=10.0.0.2", ""), -EBUSY);
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=tcp", ""), -EBUSY);
-	diag_says(&why, DIAG_BUSY, NULL, "server:/exp /tmp 4.2 TCP");
+	diag_says(&why, DIAG_BUSY, "/tmp", "server:/exp 4.2 TCP");
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=rdma", "vers=4.1"), -EBUSY);
-	diag_says(&why, DIAG_BUSY, NULL, "server:/exp /tmp 4.2 RDMA");
+	diag_says(&why, DIAG_BUSY, "/tmp", "server:/exp 4.2 RDMA");
 }
 
 Test(nfs_before, versions_wanted)

@@ -116,7 +116,7 @@ Test(mount, more_exports_than_anybody_has)
 	xdr_put_u32(&w, 0);
 	r = rd_init(bytes, len);
 	cr_assert_eq(mount_exports_get(&r, &list, &why), -EPROTO);
-	diag_says(&why, DIAG_PROTOCOL, NULL, "4096 exports");
+	diag_says(&why, DIAG_PROTOCOL, NULL, "export 4096");
 	nfs_exports_free(&list);
 	free(bytes);
 }

@@ -50,7 +50,7 @@ Test(rpc, replies)
 	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 0, 0, 99), 0);
 	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 5, 0x61626364, 0x65000000, 0, 99), 0, "a verifier of five bytes");
 	cr_assert_eq(REPLY(7, 8, 1, 0, 0, 0, 0, 99), -EPROTO);
-	diag_says(&why, DIAG_PROTOCOL, NULL, "reply call");
+	diag_says(&why, DIAG_PROTOCOL, NULL, "reply transaction");
 	cr_assert_eq(REPLY(7, 7, 0, 0, 0, 0, 0, 99), -EPROTO, "a call");
 	cr_assert_eq(REPLY(7, 7, 1, 2, 0, 0, 0, 99), -EPROTO);
 	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 0, 1), -ENOENT);
