@@ -52,7 +52,7 @@ static void print_requests(struct out *out, const struct bdev_limits *lim)
 	} kinds[] = { { IO_READ, "read" }, { IO_WRITE, "write" }, { IO_ZERO, "zero" }, { IO_TRIM, "trim" }, { IO_MAP, "map" } };
 	char line[200] = "", size[16];
 
-	out_object(out, "max_request");
+	out_object(out, "max_request_bytes");
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		size_t at = strlen(line);
 

@@ -5,11 +5,11 @@
 requires jq
 truncate -s 3M disk
 "$RDMASTOR" info disk >out || die info
-for line in 'size: .*\<3145728\>.*' 'block: +512' 'path: +disk' 'kind: .*file'; do
+for line in 'size: .*\<3145728\>.*' 'block size: +512' 'path: +disk' 'kind: +file'; do
 	grep -Eq "^$line\$" out || die "no '$line' in: $(cat out)"
 done
 "$RDMASTOR" info "file:disk?ro=1" --json >out || die json
-jq -e '.schema == "rdmastor.info" and .version == 1 and .size == 3145728 and .block_size == 512 and .read_only and .kind == "regular file"' out >/dev/null || die "$(cat out)"
+jq -e '.schema == "rdmastor.info" and .version == 2 and .size == 3145728 and .block_size == 512 and .read_only and .kind == "file"' out >/dev/null || die "$(cat out)"
 "$RDMASTOR" info ram:1M --json | jq -e '.size == 1048576' >/dev/null || die ram
 error 1 - '^rdmastor info: nosuch: ' 'no.such.file' "$RDMASTOR" info nosuch
 error 1 not-found nosuch 'no.such.file' "$RDMASTOR" info nosuch

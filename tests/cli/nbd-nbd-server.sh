@@ -10,7 +10,7 @@ truncate -s 16M disk
 conf_server "$TMP/disk" 'flush = true' 'fua = true' 'trim = true'
 X="nbd+unix:///x?socket=$SOCK"
 ours info "$X" --json >info || die info
-jq -e '.replies == "simple" and .size == 16777216' info >/dev/null || die "$(cat info)"
+jq -e '.structured_replies == false and .size == 16777216' info >/dev/null || die "$(cat info)"
 ours copy src "$X" --verify >out || die "to it"
 cmp src disk || die "bytes differ on the server"
 ours copy "$X" dst >out || die "from it"

@@ -8,7 +8,7 @@ holes raw
 qemu-img create -q -f qcow2 img.qcow2 8M
 up qemu-nbd -t -f qcow2 -k "$SOCK" img.qcow2
 ours info "$URI" >info || die info
-grep -q '^lanes: *1$' info || die "more than one connection to a server that does not say it can: $(cat info)"
+grep -q '^queues: *1$' info || die "more than one connection to a server that does not say it can: $(cat info)"
 ours copy raw "$URI" --verify >out || die "to it"
 ours copy "$URI" dst >out || die "from it"
 cmp raw dst || die "bytes differ"

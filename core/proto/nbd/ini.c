@@ -6,6 +6,7 @@
 #include "session.h"
 #include <errno.h>
 #include <stdio.h>
+#include <sys/un.h>
 #include <stdlib.h>
 
 #define MSEC 1000000ull
@@ -158,23 +159,27 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	const struct nbd_terms *terms = &dev->deal.terms;
 	const struct addr *dst = &dev->conf.dst;
 	bool local = dst->ss.ss_family == AF_UNIX;
+	const struct sockaddr_un *un = (const struct sockaddr_un *)&dst->ss;
 	char text[ADDR_TEXT];
 
 	out_text(out, "transport", "transport:   ", local ? "unix" : "tcp");
-	if (!local) {
+	if (local) {
+		out_text(out, "path", "socket:      ", "%.*s", (int)sizeof(un->sun_path), un->sun_path);
+	} else {
 		out_text(out, "traddr", NULL, "%s", addr_host(dst, text));
 		out_text(out, "trsvcid", NULL, "%u", addr_port(dst));
+		out_line(out, "server:      %s", dev->conf.where);
 	}
-	out_text(out, local ? "path" : NULL, "server:      ", "%s", dev->conf.where);
 	out_text(out, "export", "export:      ", "%s", dev->conf.name);
-	out_bool(out, "structured_replies", "structured:  ", dev->deal.structured);
+	out_bool(out, "structured_replies", NULL, dev->deal.structured);
+	out_line(out, "replies:     %s", dev->deal.structured ? "structured" : "simple");
 	if (terms->minimum) {
-		out_u64(out, "request_minimum", NULL, terms->minimum);
-		out_u64(out, "request_preferred", NULL, terms->preferred);
-		out_u64(out, "request_maximum", NULL, terms->maximum);
+		out_u64(out, "request_minimum_bytes", NULL, terms->minimum);
+		out_u64(out, "request_preferred_bytes", NULL, terms->preferred);
+		out_u64(out, "request_maximum_bytes", NULL, terms->maximum);
 		out_line(out, "requests:    minimum %u, preferred %u, maximum %u bytes", terms->minimum, terms->preferred, terms->maximum);
 	}
-	out_text(out, "security", "security:    ", local ? "socket permissions" : "none");
+	out_text(out, "security", "security:    ", local ? "file-permissions" : "none");
 }
 
 static const struct bdev_ops ops = { .name = "nbd", .lane = nbd_ini_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts };

@@ -377,13 +377,15 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	char text[ADDR_TEXT];
 
 	out_text(out, "transport", "transport:   ", "%s", conf->carrier->name);
+	if (!tcp)
+		out_text(out, "rdma", NULL, "%s", dev->ctrl.qp.queue->backend);
 	out_text(out, "traddr", NULL, "%s", addr_host(&conf->dst, text));
 	out_text(out, "trsvcid", NULL, "%u", addr_port(&conf->dst));
 	out_line(out, "route:       %s", dev->ctrl.qp.queue->way);
 	out_text(out, "subnqn", "subsystem:   ", "%s", conf->subnqn);
 	out_u64(out, "nsid", "namespace:   ", dev->nsid);
 	out_u64(out, "cntlid", "controller:  ", dev->ctrl.cntlid);
-	out_text(out, "nvme_version", "NVMe version: ", "%u.%u.%u", dev->ctrl.id.ver >> 16, dev->ctrl.id.ver >> 8 & 0xff, dev->ctrl.id.ver & 0xff);
+	out_text(out, "nvme_version", "NVMe:        ", "%u.%u.%u", dev->ctrl.id.ver >> 16, dev->ctrl.id.ver >> 8 & 0xff, dev->ctrl.id.ver & 0xff);
 	out_real(out, "keep_alive_seconds", NULL, conf->kato_ms / 1000., 3);
 	out_line(out, "keep-alive:  %g s", conf->kato_ms / 1000.);
 	if (tcp) {

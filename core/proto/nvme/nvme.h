@@ -57,6 +57,7 @@ struct nvme_queue {
 	uint32_t incap; /* write data a capsule may carry; set by the owner once it knows */
 	struct diag why;
 	char way[200]; /* for people */
+	const char *backend; /* of RDMA: "verbs", "iwarp"; otherwise NULL */
 };
 
 struct nvme_queue_events { /* on the queue's loop, never from inside open() or submit() */
