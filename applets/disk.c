@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Opening disks for an applet. What can be opened is core/block's to know, what the system says of it core/kernel's. */
+/* Open disks for an applet. Schemes are left to core/block, holders and RDMA modules to core/kernel. */
 #include "disk.h"
 #include "kernel.h"
 #include "uri.h"
@@ -45,7 +45,7 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 	return 0;
 }
 
-/* Parsed on the heap: a struct uri is some kilobytes. NULL when it is not a URI, which bdev_open() will say. */
+/* On the heap, as a struct uri is some kilobytes. NULL if text is not a URI, which bdev_open() reports. */
 static struct uri *parse(const char *text)
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
@@ -77,7 +77,7 @@ int disk_on_loss(const struct call *call, const char *text, const char *on_loss,
 	return err;
 }
 
-/* One controller, one serial number: its namespaces are told apart by the path. */
+/* Namespaces of a controller share its serial number: add the path. */
 static void key_of_serial(const char *text, const struct bdev_id *id, char key[DISK_KEY])
 {
 	struct uri *uri = parse(text);
@@ -86,7 +86,7 @@ static void key_of_serial(const char *text, const struct bdev_id *id, char key[D
 	free(uri);
 }
 
-/* What it names, and not how that is to be reached: those keys come and go. */
+/* The disk without the keys that say how to reach it, which may change. */
 static void key_of_uri(const char *text, char key[DISK_KEY])
 {
 	struct uri *uri = parse(text);
@@ -151,7 +151,7 @@ static bool wants_rdma(const char *text)
 static int in_use(struct diag *diag, const char *path, const char *who)
 {
 	if (who[0]) {
-		diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
+		diag_set(diag, DIAG_BUSY, EBUSY, "in use: %s", who);
 		diag_ctx(diag, "%s", path);
 	}
 	diag_hint(diag, "to write to it anyway: --force");
@@ -167,7 +167,7 @@ static int refuse_held(int root, const char *path, struct diag *diag)
 	return in_use(diag, path, who);
 }
 
-/* False: none of the processes that `who` names is known to hinder a writer. */
+/* False: `who` lists processes that opened the disk, but none is known to lock it. */
 static bool locked_by(const char *path, char *who, size_t len)
 {
 	int root = kernel_root();

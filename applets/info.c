@@ -15,6 +15,13 @@ static const struct opt rows[] = {
 	{ 0 },
 };
 
+static const struct opt_foreign foreign[] = {
+	{ "nbdinfo", "--size", "rdmastor info --json URI | jq .size" },
+	{ "nbdinfo", "--uri", "rdmastor info --json URI | jq -r .uri" },
+	{ "qemu-img", "-f", "not needed: every disk is raw; for other formats run qemu-nbd" },
+	{ 0 },
+};
+
 static void bytes_text(const uint8_t *bytes, size_t len, const uint8_t *dashes, char *text)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -116,6 +123,7 @@ const struct applet applet_info = {
 	.operands = "URI",
 	.examples = "  rdmastor info nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1\n"
 		    "  rdmastor info --json disk1.img | jq .size\n",
+	.foreign = foreign,
 	.schemes = SCHEME_DISK,
 	.summary = "open a disk and print its properties",
 	.opts = rows,

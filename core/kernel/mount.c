@@ -192,7 +192,7 @@ static int real(int root, const char *typed, char dir[PATH_MAX])
 	return err < 0 ? err : -err;
 }
 
-/* Whoever follows a path into a mount may be kept by a dead server: the last part is looked up in the list of mounts first. */
+/* Following a path into a mount may block on a dead server, so look up the last component in the list of mounts first. */
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 {
 	char path[PATH_MAX], parent[PATH_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* mount(2) with an end to it. NFS waits so that SIGKILL ends it (TASK_KILLABLE), and takes back itself what it had begun; but not everywhere,
- * so that a mount may still come when nobody waits for it any more: who stays behind for it undoes it. */
+/* mount(2) with a timeout. NFS waits in TASK_KILLABLE almost everywhere, so SIGKILL ends it and the kernel rolls back. Where it does not, a
+ * child stays behind and unmounts a mount that completes after the timeout. */
 #include "child.h"
 #include "kernel_nfs.h"
 #include "loop.h"
@@ -61,7 +61,7 @@ static bool is_there(int root, const struct errand *errand)
 	       same_option(ask->data, there.super, "vers") && same_option(ask->data, there.super, "proto");
 }
 
-/* Whoever says stop looks for the process afterwards: one of both sees the other. */
+/* stop() sets the flag, then looks for the process; this is the other order, so one of them sees the other. */
 static int do_mount(const struct kernel_mount_ask *ask, struct shared *shared)
 {
 	__atomic_store_n(&shared->mounter, getpid(), __ATOMIC_SEQ_CST);
@@ -112,7 +112,7 @@ static void stop(struct shared *shared)
 		kill(mounter, SIGKILL);
 }
 
-/* -1: without end. */
+/* -1: no limit. */
 static int left_ms(const struct kernel_mount_ask *ask)
 {
 	uint64_t now = loop_clock(), left = ask->until > now + MSEC ? (ask->until - now) / MSEC : 1;

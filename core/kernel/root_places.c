@@ -83,7 +83,7 @@ static struct place *covering(const struct root_places *all, const char *path)
 	return best;
 }
 
-/* Names that nobody can follow any more: where live systems keep their layers is not known, only of what kind they are. */
+/* The layers of a live system can no longer be found by name; recognize them by file system type. */
 static void stands_on_images(struct root_places *all)
 {
 	static const char *const kinds[] = { "squashfs", "erofs", "iso9660", "udf" };

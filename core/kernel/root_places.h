@@ -9,7 +9,7 @@ struct root_places {
 	struct place *place; /* every mount of both */
 	unsigned count;
 };
-/* False: not all are known, for want of memory. Free it in any case. */
+/* False: out of memory, the list is incomplete. Free it in any case. */
 bool root_places_read(int root, struct root_places *);
 bool root_places_has(const struct root_places *, unsigned id); /* by the number that mountinfo begins with */
 /* The mount that a path is in; 0: none. */

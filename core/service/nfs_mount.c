@@ -36,7 +36,7 @@ static void note(const struct mounting *g, const char *fmt, ...)
 		g->m->note(g->m->arg, text);
 }
 
-/* What is left, at most so much. */
+/* Milliseconds left, at most `most`. */
 static uint32_t left_ms(const struct mounting *g, uint32_t most)
 {
 	uint64_t now = loop_clock(), left = g->until > now ? (g->until - now) / MSEC : 0;
@@ -95,7 +95,7 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 	if (!(*versions & answer->versions))
 		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server does not support NFS %s over %s, only %s", nfs_versions_text(*versions, want),
 			rdma ? "RDMA" : "TCP", nfs_versions_text(answer->versions, has));
-	/* below the highest nobody was asked: should this kernel not have that, it will tell */
+	/* versions below the highest were not probed: they are tried if the kernel lacks the highest */
 	*versions &= answer->versions | (answer->versions - 1);
 	return 0;
 }
@@ -269,7 +269,7 @@ static int by(struct mounting *g, bool rdma, struct diag *diag)
 	return err ? err : mount_highest(g, rdma, versions, diag);
 }
 
-/* Reasons that lie with RDMA, perhaps, and not with what is asked for. */
+/* Failures that may be caused by RDMA rather than by the request. */
 static bool may_fall_back(const struct diag *why)
 {
 	switch ((enum diag_code)why->code) {

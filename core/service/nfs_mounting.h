@@ -19,7 +19,7 @@ struct mounting {
 
 /* Versions that the options ask for. */
 unsigned nfs_wanted(const struct nfs_options *);
-/* 1: what is wanted is mounted there already. -EBUSY: something else is. */
+/* 1: the same is mounted already. -EBUSY: something else is mounted. */
 int nfs_look_before(struct mounting *, struct diag *);
-unsigned nfs_mounted_version(const struct kernel_mounted *); /* 0: it is no NFS */
+unsigned nfs_mounted_version(const struct kernel_mounted *); /* 0: not NFS */
 bool nfs_mounted_rdma(const struct kernel_mounted *);

@@ -53,4 +53,5 @@ serial=$(jq -r .serial info.json)
 ours info "$TCP" >out
 grep -Eqx "serial: +$serial" out || die "text without the serial number: $(cat out)"
 stop
+error 2 usage '' "'--size' nbdinfo jq..size" ours info --size disk
 error 1 refused "127.0.0.1:$PORT" 'connection.refused' ours info "$TCP"

@@ -22,11 +22,11 @@ void rpcrdma_hdr_put(struct rpcrdma_hdr *, uint32_t xid, uint32_t credits);
 /* Leaves r at the RPC message. Chunks are refused: none was offered. */
 int rpcrdma_hdr_get(struct rd *r, uint32_t xid, struct diag *);
 void rpcrdma_private_put(struct rpcrdma_private *, uint32_t send, uint32_t recv);
-/* Bytes that the peer receives and sends in one message; what it has not said is RPCRDMA_INLINE. */
+/* Bytes that the peer receives and sends in one message; default RPCRDMA_INLINE. */
 void rpcrdma_private_get(const uint8_t *priv, size_t len, uint32_t *send, uint32_t *recv);
 
 void portmap_getport_put(struct wr *, uint32_t prog, uint32_t vers);
-int portmap_getport_get(struct rd *, uint16_t *port, struct diag *); /* port 0: the program is not there */
+int portmap_getport_get(struct rd *, uint16_t *port, struct diag *); /* port 0: not registered */
 void rpcbind_getaddr_put(struct wr *, uint32_t prog, uint32_t vers, const char *netid);
 int rpcbind_getaddr_get(struct rd *, uint16_t *port, struct diag *); /* as above */
 
@@ -54,6 +54,6 @@ struct nfs4_list {
 };
 /* Entries of the directory at `path` ("/a/b") from list->cookie on; its verifier goes back as it came. */
 void nfs4_readdir_put(struct wr *, const char *path, const struct nfs4_list *, uint32_t max_bytes);
-/* Calls for each entry but those whose name can be no part of a path. -EACCES, -ENOENT: what was asked for is so. */
+/* Call each() for every entry whose name is valid in a path. -EACCES, -ENOENT: of the path. */
 int nfs4_readdir_get(struct rd *, const char *path, struct nfs4_list *, void (*each)(const struct nfs4_entry *, void *arg), void *arg,
 	struct diag *);

@@ -40,7 +40,7 @@ static int null_call(struct rpc *rpc, uint32_t prog, uint32_t vers, struct diag 
 	return rpc_end(rpc, &results, &said, diag);
 }
 
-/* The empty COMPOUND; what a server says but "not this minor version" is no reason not to try. */
+/* The empty COMPOUND; any status but "minor version mismatch" means that the version is worth trying. */
 static int ask_minor(struct rpc *rpc, unsigned version, unsigned *versions, struct diag *diag)
 {
 	uint32_t status = NFS4_OK, ops, minor = version == NFS_V42 ? 2 : version == NFS_V41;

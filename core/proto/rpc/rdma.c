@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define RECEIVES 4 /* of which the server is told: the credits asked for */
+#define RECEIVES 4 /* also the credits requested from the server */
 #define BUFFER   RPC_CALL_MAX
 
 struct rdma {

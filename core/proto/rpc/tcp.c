@@ -18,7 +18,7 @@ struct tcp {
 	struct stream_out out;
 	be32 mark; /* of the call */
 	uint8_t head[4]; /* of the fragment that arrives */
-	uint32_t head_len, left; /* bytes of it that are there; of the fragment that are not */
+	uint32_t head_len, left; /* bytes of head received; bytes of the fragment still to come */
 	bool last;
 	uint8_t *reply;
 	uint32_t reply_len;
@@ -88,7 +88,7 @@ static void take(struct tcp *tcp, uint32_t got)
 	tcp->rpc.replied = 1;
 }
 
-/* A second record, which nobody has asked for, stays in the socket until the next call. */
+/* An unexpected second record stays in the socket until the next call. */
 static void readable(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;

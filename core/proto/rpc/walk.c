@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The file systems in the tree of an NFS 4 server. Where exports hang in it, it has directories made for that only; but its root may be
- * somebody's real one, so the walk is a short one. */
+/* List the file systems in the tree of an NFSv4 server. Exports are in pseudo directories, but the root may be a real file system, so the
+ * walk is limited. */
 #include "conn.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* XDR (RFC 4506) on the bounded reader and writer: what is not there reads as zero and sets `bad`. */
+/* XDR (RFC 4506) on the bounded reader and writer: missing data reads as zero and sets `bad`. */
 #pragma once
 #include "wire.h"
 
