@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define MSEC 1000000ull
@@ -55,25 +56,69 @@ static int check_options(struct daemon *d)
 	return 0;
 }
 
-/* In the output's own form, on the other stream. */
-static void tell_status(const struct daemon *d)
+void daemon_show_count(struct out *out, const struct io_count *count)
+{
+	out_u64(out, "reads", "reads:   ", count->reads);
+	out_size(out, "read_bytes", "read:    ", count->read_bytes);
+	out_u64(out, "writes", "writes:  ", count->writes);
+	out_size(out, "written_bytes", "written: ", count->written_bytes);
+	out_u64(out, "errors", "errors:  ", count->errors);
+}
+
+void daemon_show_listener(struct out *out, const char *transport, const struct addr *addr)
+{
+	char text[ADDR_TEXT];
+
+	out_object(out, NULL);
+	out_text(out, "transport", NULL, "%s", transport);
+	if (addr->ss.ss_family == AF_UNIX) {
+		out_text(out, "path", NULL, "%s", ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
+	} else {
+		out_text(out, "traddr", NULL, "%s", addr_host(addr, text));
+		out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
+	}
+}
+
+/* The one status document, and its text. While the fronts end they are not asked. NULL: no memory. */
+static char *status_text(const struct daemon *d, bool json, size_t *len)
 {
 	char schema[32], *text;
 	struct out out;
-	size_t len;
 
-	if (!d->ready || d->over)
-		return;
 	snprintf(schema, sizeof(schema), "%s.status", d->call->applet->name);
-	out_init(&out, schema, d->call->out->json);
-	out.to = open_memstream(&text, &len);
+	out_init(&out, schema, json);
+	out.to = open_memstream(&text, len);
 	if (!out.to)
-		return;
-	for (unsigned i = 0; i < d->fronts; i++)
+		return NULL;
+	out_u64(&out, "pid", NULL, (uint64_t)getpid());
+	out_real(&out, "seconds", NULL, (double)(loop_clock() - d->ready_ns) / 1e9, 3);
+	out_bool(&out, "stopping", NULL, d->over);
+	out_list(&out, "serving");
+	for (unsigned i = 0; i < d->fronts && !d->over; i++) {
+		out_object(&out, NULL);
 		d->front[i]->kind->status(d->front[i], &out);
+		out_end(&out);
+	}
+	out_end(&out);
 	out_fini(&out, NULL);
 	fclose(out.to);
-	out_stderr(text, len);
+	return text;
+}
+
+/* For kernel_serving(). */
+static char *report_text(void *user, size_t *len)
+{
+	return status_text(user, true, len);
+}
+
+/* In the output's own form, on the other stream. */
+static void print_status(const struct daemon *d)
+{
+	size_t len;
+	char *text = d->ready && !d->over ? status_text(d, d->call->out->json, &len) : NULL;
+
+	if (text)
+		out_stderr(text, len);
 	free(text);
 }
 
@@ -98,7 +143,7 @@ static void caught(struct loop_signal *signal, int signo)
 
 	switch (signo) {
 	case SIGUSR1:
-		tell_status(d);
+		print_status(d);
 		break;
 	case SIGCHLD:
 		if (d->child && child_ended(d->child, &d->status)) {
@@ -109,6 +154,8 @@ static void caught(struct loop_signal *signal, int signo)
 	default:
 		if (!d->ready || d->stopped_by)
 			end_at_once(d, d->ready ? EXIT_FAILED : 128 + signo);
+		if (d->call->loop.verbose)
+			call_note(d->call, "stopping: %s", signo == SIGINT ? "SIGINT" : signo == SIGHUP ? "SIGHUP" : "SIGTERM");
 		d->stopped_by = signo;
 		d->over = 1;
 	}
@@ -299,12 +346,16 @@ static int write_pid_file(struct daemon *d)
 static int say_ready(struct daemon *d)
 {
 	const struct daemon_options *opts = d->opts;
+	struct diag why = { 0 };
 	int err = write_pid_file(d);
 
 	if (!err)
 		err = show(d);
 	if (!err)
 		leave_mounts(d);
+	d->ready_ns = loop_clock();
+	if (!err && kernel_report_start(&d->report, d->loop, &why) && d->call->loop.verbose)
+		call_note(d->call, "rdmastor status can't show this process: %s", why.text);
 	if (!err)
 		err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd, d->front[0]->kind->serving, d->call->diag);
 	if (err)
@@ -421,8 +472,10 @@ static int stop_fronts(struct daemon *d, struct diag *diag, bool *held)
 static int stop(struct daemon *d, struct diag *diag)
 {
 	bool held;
-	int err = stop_fronts(d, diag, &held);
+	int err;
 
+	kernel_report_stop(&d->report);
+	err = stop_fronts(d, diag, &held);
 	remove_pid_file(d);
 	if (held)
 		return err;
@@ -439,9 +492,10 @@ static int stop(struct daemon *d, struct diag *diag)
 int daemon_run(struct call *call, const struct daemon_options *opts, const struct front_kind *const *kinds)
 {
 	const struct opt_common *common = call->opts;
-	struct daemon d = { .call = call, .opts = opts };
+	struct daemon d = { .call = call, .opts = opts, .report = { .text = report_text, .user = &d } };
 	int err;
 
+	kernel_report_owner(&d.report);
 	if (common->timeout_ms)
 		d.deadline = loop_clock() + common->timeout_ms * MSEC;
 	err = get_ready(&d, kinds);

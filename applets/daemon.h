@@ -4,6 +4,8 @@
 #pragma once
 #include "applet.h"
 #include "bdev.h"
+#include "export.h"
+#include "kernel_serving.h"
 
 #define DAEMON_QUEUES 64
 #define DAEMON_FRONTS 8
@@ -44,6 +46,8 @@ struct daemon {
 	struct loop_signal signal;
 	bool signals, ready, pid_written, own_mounts;
 	struct crew *crew;
+	struct kernel_report report;
+	uint64_t ready_ns; /* since when it is, loop_clock() */
 	uint64_t deadline; /* for getting ready, 0 = none */
 	int parent; /* that waits until we are ready */
 	int stopped_by; /* signal */
@@ -68,7 +72,8 @@ struct front_kind {
 	int (*start)(struct front *); /* disks and loops are there; daemon_time_left() bounds it */
 	void (*show)(const struct front *, struct out *); /* where the disks are to be had */
 	void (*uri)(const struct front *, char text[URI_MAX]); /* what --run puts into $uri; NULL: the applet has no --run */
-	void (*status)(const struct front *, struct out *); /* how it goes, for SIGUSR1 */
+	/* Its members of the status document (doc/schema/status.json, serving), for SIGUSR1 and `rdmastor status`. */
+	void (*status)(const struct front *, struct out *);
 	void (*changed)(struct front *, struct bdev *); /* as bdev->changed, from when the disk is open, before start() too; may be NULL */
 	/* Told to stop: takes back what others use. -EBUSY: they still use it, it is served on and asked again; another failure is what the
 	 * process ends with. May be NULL. */
@@ -83,5 +88,8 @@ struct front_kind {
 int daemon_run(struct call *, const struct daemon_options *, const struct front_kind *const *);
 /* A note if any host can reach the address; by this option access is limited. */
 void daemon_warn_open(const struct call *, const struct addr *, const char *option);
+/* Rows of a status: what was read and written; a listener, whose object stays open for more. */
+void daemon_show_count(struct out *, const struct io_count *);
+void daemon_show_listener(struct out *, const char *transport, const struct addr *);
 /* Time that is left to get ready, 0 = as much as it takes. */
 int daemon_time_left(const struct daemon *, uint32_t *ms);

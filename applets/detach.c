@@ -239,6 +239,7 @@ const struct applet applet_detach = {
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct detach_options),
+	.examples = "  rdmastor detach /dev/ublkb0\n",
 	.min = 1,
 	.max = 1,
 	.changes = true,

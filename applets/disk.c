@@ -280,7 +280,7 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 
 void disk_show(struct out *out, const struct bdev *bdev, bool ro)
 {
-	out_text(out, "disk", NULL, "%s", bdev->uri);
+	out_text(out, "uri", NULL, "%s", bdev->uri);
 	out_u64(out, "size", NULL, bdev->lim.size);
 	out_u64(out, "block_size", NULL, bdev->lim.block);
 	out_bool(out, "read_only", NULL, ro || bdev->lim.ro);

@@ -34,6 +34,41 @@ static const struct front_kind *const fronts[] = {
 	NULL,
 };
 
+#define ADDRESS_ADVICE "use --nbd HOST:PORT"
+static const struct opt_foreign foreign[] = {
+	{ "qemu-nbd", "-k", "use --nbd unix:PATH" },
+	{ "qemu-nbd", "--socket", "use --nbd unix:PATH" },
+	{ "nbdkit", "-U", "use --nbd unix:PATH" },
+	{ "nbdkit", "--unix", "use --nbd unix:PATH" },
+	{ "qemu-nbd", "-p", ADDRESS_ADVICE },
+	{ "qemu-nbd", "--port", ADDRESS_ADVICE },
+	{ "qemu-nbd", "-b", ADDRESS_ADVICE },
+	{ "qemu-nbd", "--bind", ADDRESS_ADVICE },
+	{ "nbdkit", "-i", ADDRESS_ADVICE },
+	{ "nbdkit", "--ipaddr", ADDRESS_ADVICE },
+	{ "qemu-nbd", "-r", "use --ro" },
+	{ "qemu-nbd", "--read-only", "use --ro" },
+	{ "nbdkit", "--readonly", "use --ro" },
+	{ "qemu-nbd", "-x", "use --name NAME" },
+	{ "qemu-nbd", "--export-name", "use --name NAME" },
+	{ "nbdkit", "--exportname", "use --name NAME" },
+	{ "qemu-nbd", "-e", "use --clients N (default 64)" },
+	{ "qemu-nbd", "--shared", "use --clients N (default 64)" },
+	{ "qemu-nbd", "-c", "use --nbd-dev N for /dev/nbdN" },
+	{ "qemu-nbd", "--connect", "use --nbd-dev N for /dev/nbdN" },
+	{ "qemu-nbd", "-d", "use rdmastor detach /dev/nbdN" },
+	{ "qemu-nbd", "--disconnect", "use rdmastor detach /dev/nbdN" },
+	{ "qemu-nbd", "-t", "leave it out: export runs until it is stopped" },
+	{ "qemu-nbd", "--persistent", "leave it out: export runs until it is stopped" },
+	{ "qemu-nbd", "-f", "leave it out for raw; run qemu-nbd for other formats and export its NBD URI" },
+	{ "qemu-nbd", "--format", "leave it out for raw; run qemu-nbd for other formats and export its NBD URI" },
+	{ "nbdkit", "--foreground", "leave it out: export stays in the foreground without --daemon" },
+	{ "qemu-nbd", "--fork", "use --daemon" },
+	{ "nbdkit", "-P", "use --pid-file FILE" },
+	{ "nbdkit", "--pidfile", "use --pid-file FILE" },
+	{ 0 },
+};
+
 static int export_main(struct call *call)
 {
 	const struct export_options *opts = call->opts;
@@ -55,6 +90,11 @@ const struct applet applet_export = {
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct export_options),
+	.foreign = foreign,
+	.examples =
+		"  rdmastor export disk.img --nbd unix:/run/disk.sock\n"
+		"  rdmastor export nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 --nbd-dev --daemon\n"
+		"  rdmastor export disk.img --ro --run 'nbdinfo \"$uri\"'\n",
 	.min = 1,
 	.max = 255,
 	.run = export_main,

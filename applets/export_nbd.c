@@ -137,25 +137,27 @@ static int start(struct front *front)
 	return err;
 }
 
-static void show(const struct front *front, struct out *out)
+static void put_listeners(struct out *out, const struct nbd_front *f)
 {
-	const struct nbd_front *f = nbd_front(front);
-	const struct daemon *d = front->daemon;
-	char text[ADDR_TEXT], uri[URI_MAX], size[16];
-	uint64_t bytes = d->disk[0]->lim.size;
+	char uri[URI_MAX];
 
-	out_list(out, "listen");
+	out_list(out, "listeners");
 	for (unsigned i = 0; i < f->nbd.listens; i++) {
-		addr_text(nbd_server_addr(f->server, i), text);
+		const struct addr *addr = nbd_server_addr(f->server, i);
+
 		nbd_server_uri(f->server, i, uri);
-		out_object(out, NULL);
-		out_text(out, "address", NULL, "%s", text);
-		out_text(out, "uri", NULL, "%s", uri);
+		daemon_show_listener(out, addr->ss.ss_family == AF_UNIX ? "unix" : "tcp", addr);
+		out_text(out, "nbd_uri", NULL, "%s", uri);
 		out_end(out);
-		out_line(out, "%s: %s, %s (%llu bytes)", text, uri, out_human(bytes, size), (unsigned long long)bytes);
 	}
 	out_end(out);
-	out_list(out, "exports");
+}
+
+static void put_exports(struct out *out, const struct nbd_front *f, const char *key)
+{
+	const struct daemon *d = f->front.daemon;
+
+	out_list(out, key);
 	for (unsigned i = 0; i < f->nbd.exports; i++) {
 		out_object(out, NULL);
 		out_text(out, "name", NULL, "%s", f->nbd.export[i].name);
@@ -165,6 +167,22 @@ static void show(const struct front *front, struct out *out)
 	out_end(out);
 }
 
+static void show(const struct front *front, struct out *out)
+{
+	const struct nbd_front *f = nbd_front(front);
+	const struct daemon *d = front->daemon;
+	char text[ADDR_TEXT], uri[URI_MAX], size[16];
+	uint64_t bytes = d->disk[0]->lim.size;
+
+	put_listeners(out, f);
+	for (unsigned i = 0; i < f->nbd.listens; i++) {
+		addr_text(nbd_server_addr(f->server, i), text);
+		nbd_server_uri(f->server, i, uri);
+		out_line(out, "%s: %s, %s (%llu bytes)", text, uri, out_human(bytes, size), (unsigned long long)bytes);
+	}
+	put_exports(out, f, "exports");
+}
+
 static void first_uri(const struct front *front, char text[URI_MAX])
 {
 	nbd_server_uri(nbd_front(front)->server, 0, text);
@@ -172,7 +190,15 @@ static void first_uri(const struct front *front, char text[URI_MAX])
 
 static void status(const struct front *front, struct out *out)
 {
-	out_u64(out, "clients", "clients: ", nbd_server_clients(nbd_front(front)->server));
+	const struct nbd_front *f = nbd_front(front);
+	struct io_count count;
+
+	nbd_server_count(f->server, &count);
+	out_text(out, "protocol", NULL, "nbd");
+	out_u64(out, "clients", "clients: ", nbd_server_clients(f->server));
+	daemon_show_count(out, &count);
+	put_exports(out, f, "disks");
+	put_listeners(out, f);
 }
 
 static void quit(const struct front *front)

@@ -175,17 +175,26 @@ static void device(const struct front *front, char text[URI_MAX])
 static void status(const struct front *front, struct out *out)
 {
 	const struct dev_front *f = dev_front(front);
+	const struct daemon *d = front->daemon;
+	struct io_count count;
+	unsigned connections = 0;
 	char path[32], who[400];
 
-	out_list(out, "devices");
+	for (unsigned i = 0; i < f->devs; i++)
+		connections += nbd_dev_connections(f->dev[i]);
+	nbd_server_count(f->server, &count);
+	out_text(out, "protocol", NULL, "nbd");
+	out_u64(out, "connections", NULL, connections);
+	daemon_show_count(out, &count);
+	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devs; i++) {
-		unsigned connections = nbd_dev_connections(f->dev[i]);
-
+		connections = nbd_dev_connections(f->dev[i]);
 		snprintf(path, sizeof(path), "/dev/nbd%u", nbd_dev_index(f->dev[i]));
 		if (kernel_holders(f->root, path, who, sizeof(who)) < 0)
 			who[0] = 0;
 		out_object(out, NULL);
 		out_text(out, "device", NULL, "%s", path);
+		disk_show(out, d->disk[i], d->opts->ro);
 		out_u64(out, "connections", NULL, connections);
 		out_text(out, "holders", NULL, "%s", who);
 		out_end(out);

@@ -166,7 +166,7 @@ static void show(const struct front *front, struct out *out)
 		out_bool(out, "recovered", NULL, info.recovered);
 		out_u64(out, "queues", NULL, info.queues);
 		out_u64(out, "depth", NULL, info.depth);
-		out_u64(out, "buffer", NULL, info.buffer);
+		out_u64(out, "buffer_size", NULL, info.buffer);
 		out_end(out);
 		out_line(out, "/dev/ublkb%u: %s, %s (%llu bytes)%s", info.id, d->disk[i]->uri, out_human(info.size, size),
 			(unsigned long long)info.size, info.recovered ? ", taken over from a former run" : "");
@@ -183,13 +183,29 @@ static void device_path(const struct front *front, char text[URI_MAX])
 		snprintf(text, URI_MAX, "/dev/ublkb%u", info.id);
 }
 
+static void add_count(struct io_count *sum, const struct io_count *count)
+{
+	sum->reads += count->reads;
+	sum->writes += count->writes;
+	sum->read_bytes += count->read_bytes;
+	sum->written_bytes += count->written_bytes;
+	sum->errors += count->errors;
+}
+
 static void status(const struct front *front, struct out *out)
 {
 	const struct ublk_front *f = ublk_front(front);
+	const struct daemon *d = front->daemon;
+	struct io_count sum = { 0 };
 	char path[32], who[400];
 	struct ublk_info info;
 
-	out_list(out, "devices");
+	for (unsigned i = 0; i < f->devices; i++)
+		if (look(f, i, &info))
+			add_count(&sum, &info.count);
+	out_text(out, "protocol", NULL, "ublk");
+	daemon_show_count(out, &sum);
+	out_list(out, "disks");
 	for (unsigned i = 0; i < f->devices; i++) {
 		if (!look(f, i, &info))
 			continue;
@@ -198,6 +214,7 @@ static void status(const struct front *front, struct out *out)
 			who[0] = 0;
 		out_object(out, NULL);
 		out_text(out, "device", NULL, "%s", path);
+		disk_show(out, d->disk[i], d->opts->ro);
 		out_u64(out, "requests", NULL, info.requests);
 		out_text(out, "holders", NULL, "%s", who);
 		out_end(out);

@@ -263,7 +263,9 @@ static void show(const struct front *front, struct out *out)
 
 static void status(const struct front *front, struct out *out)
 {
-	serve_status(out, nvmf_front(front)->target);
+	const struct nvmf_front *f = nvmf_front(front);
+
+	serve_status(out, f->target, &f->target_opt);
 }
 
 /* No news of a disk reaches a target that ends. */
@@ -293,6 +295,25 @@ static const struct front_kind *const fronts[] = {
 	NULL,
 };
 
+#define LISTEN_ADVICE "use --tcp HOST:PORT or --rdma HOST:PORT"
+static const struct opt_foreign foreign[] = {
+	{ "nvme-cli", "-a", LISTEN_ADVICE },
+	{ "nvme-cli", "--traddr", LISTEN_ADVICE },
+	{ "nvme-cli", "-s", LISTEN_ADVICE },
+	{ "nvme-cli", "--trsvcid", LISTEN_ADVICE },
+	{ "nvme-cli", "-t", LISTEN_ADVICE },
+	{ "nvme-cli", "--transport", LISTEN_ADVICE },
+	{ "nvme-cli", "-n", "use --nqn NQN" },
+	{ "nvme-cli", "--subsysnqn", "use --nqn NQN" },
+	{ "nvme-cli", "--hostnqn", "use --allow-host NQN" },
+	{ "SPDK", "--allow-any-host", "leave it out: any host may connect without --allow-host" },
+	{ "SPDK", "--serial-number", "leave it out: the serial number is derived from the disk" },
+	{ "qemu-nbd", "-r", "use --ro" },
+	{ "qemu-nbd", "--read-only", "use --ro" },
+	{ "qemu-nbd", "--fork", "use --daemon" },
+	{ 0 },
+};
+
 static int serve_main(struct call *call)
 {
 	const struct serve_options *opts = call->opts;
@@ -313,6 +334,11 @@ const struct applet applet_serve = {
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct serve_options),
+	.foreign = foreign,
+	.examples =
+		"  rdmastor serve disk.img --nvmf --tcp :4420\n"
+		"  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
+		"  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",
 	.min = 1,
 	.max = 255,
 	.run = serve_main,

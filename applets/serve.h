@@ -9,4 +9,4 @@
 
 /* The connect lines of every subsystem on every way that is up. */
 void serve_show(struct out *, const struct target *, const struct target_options *);
-void serve_status(struct out *, const struct target *);
+void serve_status(struct out *, const struct target *, const struct target_options *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What serve prints: how to connect, in the words of those who connect, and how it goes. */
 #include "serve.h"
+#include "daemon.h"
 #include "disk.h"
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -37,7 +38,10 @@ static void host_text(const struct addr *addr, char text[ADDR_TEXT])
 	addr_host(&best, text);
 }
 
-static void show_way(struct out *out, const struct addr *bound, const char *nqn, bool rdma, const char *keys)
+/* What only hosts with an iWARP device can run is marked as such, by a comment that a shell ignores. */
+#define IWARP_ONLY " # the host needs an iWARP device, such as siw"
+
+static void show_way(struct out *out, const struct addr *bound, const char *nqn, bool rdma, const char *keys, bool iwarp)
 {
 	char host[ADDR_TEXT];
 	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
@@ -47,14 +51,42 @@ static void show_way(struct out *out, const struct addr *bound, const char *nqn,
 	v6 = strchr(host, ':');
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", trtype);
-	out_text(out, "address", NULL, "%s", host);
-	out_u64(out, "port", NULL, addr_port(bound));
+	out_text(out, "traddr", NULL, "%s", host);
+	out_text(out, "trsvcid", NULL, "%u", addr_port(bound));
+	if (rdma)
+		out_bool(out, "iwarp", NULL, iwarp);
 	out_text(out, "subnqn", NULL, "%s", nqn);
 	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s%s%s:%u/%s%s", trtype, v6 ? "[" : "", host, v6 ? "]" : "", addr_port(bound), nqn,
 		keys);
-	out_text(out, "nvme_cli", "nvme-cli: ", "nvme connect -t %s -a %s -s %u -n %s", trtype, host, addr_port(bound), nqn);
+	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s", trtype, host, addr_port(bound), nqn);
+	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s", trtype, host, addr_port(bound), nqn, iwarp ? IWARP_ONLY : "");
 	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s", upper, v6 ? "IPv6" : "IPv4", host,
 		addr_port(bound), nqn);
+	out_end(out);
+}
+
+static unsigned nsid_of(const struct target_options *opt, unsigned disk)
+{
+	unsigned nsid = 1;
+
+	for (unsigned i = 0; i < disk; i++)
+		nsid += !strcmp(opt->disk[i].nqn, opt->disk[disk].nqn);
+	return nsid;
+}
+
+static void put_disks(struct out *out, const struct target_options *opt)
+{
+	out_list(out, "disks");
+	for (unsigned i = 0; i < opt->disks; i++) {
+		const struct target_disk *t = &opt->disk[i];
+
+		out_object(out, NULL);
+		out_text(out, "subnqn", NULL, "%s", t->nqn);
+		out_u64(out, "nsid", NULL, nsid_of(opt, i));
+		disk_show(out, t->bdev, t->ro);
+		out_text(out, "serial", NULL, "%s", t->serial);
+		out_end(out);
+	}
 	out_end(out);
 }
 
@@ -62,23 +94,13 @@ static void show_disks(struct out *out, const struct target_options *opt)
 {
 	char size[16];
 
-	out_list(out, "disks");
+	put_disks(out, opt);
 	for (unsigned i = 0; i < opt->disks; i++) {
 		const struct target_disk *t = &opt->disk[i];
-		unsigned nsid = 1;
 
-		for (unsigned n = 0; n < i; n++)
-			nsid += !strcmp(opt->disk[n].nqn, t->nqn);
-		out_object(out, NULL);
-		out_text(out, "subnqn", NULL, "%s", t->nqn);
-		out_u64(out, "nsid", NULL, nsid);
-		disk_show(out, t->bdev, t->ro);
-		out_text(out, "serial", NULL, "%s", t->serial);
-		out_end(out);
-		out_line(out, "%s: namespace %u of %s, %s (%llu bytes)", t->bdev->uri, nsid, t->nqn, out_human(t->bdev->lim.size, size),
-			(unsigned long long)t->bdev->lim.size);
+		out_line(out, "%s: namespace %u of %s, %s (%llu bytes)", t->bdev->uri, nsid_of(opt, i), t->nqn,
+			out_human(t->bdev->lim.size, size), (unsigned long long)t->bdev->lim.size);
 	}
-	out_end(out);
 }
 
 static bool seen(const struct target_options *opt, unsigned disk)
@@ -108,24 +130,47 @@ void serve_show(struct out *out, const struct target *target, const struct targe
 			if (seen(opt, d))
 				continue;
 			if (ways & (TARGET_RDMA_VERBS | TARGET_RDMA_IWARP))
-				show_way(out, &bound, opt->disk[d].nqn, true, rdma_keys(ways, opt->listen[i].no_crc));
+				show_way(out, &bound, opt->disk[d].nqn, true, rdma_keys(ways, opt->listen[i].no_crc),
+					!(ways & TARGET_RDMA_VERBS));
 			if (ways & TARGET_TCP)
-				show_way(out, &bound, opt->disk[d].nqn, false, "");
+				show_way(out, &bound, opt->disk[d].nqn, false, "", false);
 		}
 	}
 	out_end(out);
 }
 
-void serve_status(struct out *out, const struct target *target)
+static void put_listeners(struct out *out, const struct target *target, const struct target_options *opt)
+{
+	out_list(out, "listeners");
+	for (unsigned i = 0; i < opt->listens; i++) {
+		struct addr bound;
+		unsigned ways = target_ways(target, i, &bound);
+
+		if (ways & (TARGET_RDMA_VERBS | TARGET_RDMA_IWARP)) {
+			daemon_show_listener(out, "rdma", &bound);
+			out_bool(out, "iwarp", NULL, !(ways & TARGET_RDMA_VERBS));
+			out_end(out);
+		}
+		if (ways & TARGET_TCP) {
+			daemon_show_listener(out, "tcp", &bound);
+			out_end(out);
+		}
+	}
+	out_end(out);
+}
+
+void serve_status(struct out *out, const struct target *target, const struct target_options *opt)
 {
 	struct target_status status;
+	struct io_count count;
 
 	target_get_status(target, &status);
-	out_u64(out, "hosts", "hosts:   ", status.hosts);
+	count = (struct io_count){ status.reads, status.writes, status.read_bytes, status.written_bytes, status.errors };
+	out_text(out, "protocol", NULL, "nvme");
+	out_u64(out, "clients", "hosts:   ", status.hosts);
 	out_u64(out, "queues", "queues:  ", status.queues);
-	out_u64(out, "turned_away", "refused: ", status.turned_away);
-	out_u64(out, "reads", "reads:   ", status.reads);
-	out_size(out, "read_bytes", "read:    ", status.read_bytes);
-	out_u64(out, "writes", "writes:  ", status.writes);
-	out_size(out, "written_bytes", "written: ", status.written_bytes);
+	out_u64(out, "refused", "refused: ", status.turned_away);
+	daemon_show_count(out, &count);
+	put_disks(out, opt);
+	put_listeners(out, target, opt);
 }

@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* status: what of other machines is attached to this one, and the RDMA devices. Looks only; changes nothing. */
+/* status: the remote disks attached to this machine, the disks it serves, and its RDMA devices. Changes nothing. */
 #include "applet.h"
 #include "export.h"
 #include "kernel.h"
+#include "status_serving.h"
 #include "status_show.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define NAME_MS 5000 /* for the resolver; nothing else takes time */
+#define MSEC 1000000ull
+#define NAME_MS 5000 /* for the resolver */
+#define ANSWER_MS 1000 /* for a process to report what it serves */
+#define WATCH_SECONDS 2
 
 struct status_options {
 	struct opt_common common;
 	bool gids;
+	struct opt_maybe watch;
 };
 
+#define AT(field) offsetof(struct status_options, field)
 static const struct opt rows[] = {
-	{ "gids", 0, OPT_FLAG, offsetof(struct status_options, gids), NULL, "also the GIDs of the RDMA devices, in text" },
+	{ "gids", 0, OPT_FLAG, AT(gids), NULL, "list the GIDs of the RDMA devices too, in text" },
+	{ "watch", 0, OPT_MAYBE, AT(watch), "[N]", "repeat every N seconds, with rates in between; default 2", 1, 86400 },
 	{ 0 },
 };
+#undef AT
 
 static const struct status_options defaults = { .common.timeout_ms = NAME_MS };
 
-/* Only the driver tells of a ublk device who serves it. Where it may not be asked, that stays untold. */
-static void ask_ublk(struct call *call, int root, struct kernel_list *list)
+/* Only the driver knows who serves a ublk device; without access to it that stays unknown. */
+static void ask_ublk(struct loop *loop, int root, struct kernel_list *list)
 {
-	struct loop *loop = NULL;
 	int dev = -1;
 
 	for (unsigned i = 0; i < list->links; i++) {
@@ -36,10 +45,8 @@ static void ask_ublk(struct call *call, int root, struct kernel_list *list)
 
 		if (strcmp(link->protocol, "ublk") || sscanf(link->name, "ublkb%u", &number) != 1)
 			continue;
-		if (!loop && loop_new(&loop, &call->loop, NULL))
-			return;
 		if (dev < 0 && (dev = kernel_ublk_open(root, NULL)) < 0)
-			break;
+			return;
 		if (ublk_look(dev, loop, number, &info, NULL))
 			continue;
 		link->ours = info.ours;
@@ -49,39 +56,127 @@ static void ask_ublk(struct call *call, int root, struct kernel_list *list)
 	}
 	if (dev >= 0)
 		close(dev);
-	if (loop)
-		loop_free(loop);
 }
 
-static int show(struct call *call, int root)
+/* One sample; before: the last one, or NULL. */
+static int sample(struct call *call, int root, struct loop *loop, struct kernel_serving *serving, const struct kernel_serving *before)
 {
 	const struct status_options *opts = call->opts;
-	struct status_show what = { .verbose = opts->common.verbose, .gids = opts->gids, .all = !call->operands };
+	struct status_show what = { .verbose = opts->common.verbose, .gids = opts->gids, .all = !call->operands, .serving = serving, .before = before };
 	struct identity who;
 	struct kernel_list list;
-	int err = kernel_list(root, &list, call->diag);
+	bool served = false;
+	int err = kernel_serving(root, loop, ANSWER_MS, serving, call->diag);
 
-	if (!err && call->operands)
+	if (err)
+		return err;
+	err = kernel_list(root, &list, call->diag);
+	if (!err && call->operands) {
+		served = serving_select(serving, call->operand[0]);
 		err = kernel_list_select(root, &list, call->operand[0], opts->common.timeout_ms, call->diag);
+	}
+	if (err && served) { /* known, though not as something attached */
+		*call->diag = (struct diag){ 0 };
+		kernel_list_free(&list);
+		list = (struct kernel_list){ 0 };
+		err = 0;
+	}
 	if (!err && opts->common.verbose) {
 		err = kernel_identity(root, NULL, NULL, &who, call->diag);
 		what.identity = &who;
 	}
 	if (!err) {
-		ask_ublk(call, root, &list);
+		ask_ublk(loop, root, &list);
 		status_show(call->out, &list, &what);
 	}
 	kernel_list_free(&list);
 	return err;
 }
 
+struct watch {
+	struct loop_signal signal;
+	volatile int over;
+};
+
+static void caught(struct loop_signal *signal, int signo)
+{
+	(void)signo;
+	container_of(signal, struct watch, signal)->over = 1;
+}
+
+/* A terminal is redrawn; elsewhere a blank line parts the samples. */
+static void begin_sample(struct out *out, bool first)
+{
+	const char *term = getenv("TERM");
+
+	if (isatty(fileno(out->to)) && term && *term && strcmp(term, "dumb"))
+		fputs("\033[H\033[2J", out->to);
+	else if (!first)
+		out_line(out, "%s", "");
+}
+
+static int watch_samples(struct call *call, int root, struct loop *loop, struct watch *w)
+{
+	const struct status_options *opts = call->opts;
+	const uint64_t step = (opts->watch.given ? opts->watch.number : WATCH_SECONDS) * 1000 * MSEC;
+	struct kernel_serving last = { 0 }, now = { 0 };
+	uint64_t next = loop_clock();
+	bool first = true;
+	int err = 0;
+
+	while (!err && !w->over) {
+		begin_sample(call->out, first);
+		err = sample(call, root, loop, &now, first ? NULL : &last);
+		if (err == -ENOENT && !first) { /* it was there a moment ago and may be back */
+			out_line(call->out, "%s: %s", call->diag->object, call->diag->text);
+			*call->diag = (struct diag){ 0 };
+			err = 0;
+		}
+		if (!err)
+			err = out_flush(call->out);
+		kernel_serving_free(&last);
+		last = now;
+		first = false;
+		while (next <= loop_clock())
+			next += step;
+		if (!err)
+			loop_wait(loop, &w->over, next);
+	}
+	kernel_serving_free(&last);
+	return err;
+}
+
+static int watch(struct call *call, int root, struct loop *loop)
+{
+	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
+	struct watch w = { .signal.caught = caught };
+	int err = loop_signal_add(loop, &w.signal, signos, sizeof(signos) / sizeof(*signos), call->diag);
+
+	if (err)
+		return err;
+	err = watch_samples(call, root, loop, &w);
+	loop_signal_del(loop, &w.signal);
+	return err;
+}
+
 static int run(struct call *call)
 {
-	int root = kernel_root(), err;
+	const struct status_options *opts = call->opts;
+	struct kernel_serving serving = { 0 };
+	struct loop *loop;
+	int root, err;
 
+	if (opts->watch.on && call->out->json)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--watch and --json exclude each other");
+	root = kernel_root();
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
-	err = show(call, root);
+	err = loop_new(&loop, &call->loop, call->diag);
+	if (!err) {
+		err = opts->watch.on ? watch(call, root, loop) : sample(call, root, loop, &serving, NULL);
+		kernel_serving_free(&serving);
+		loop_free(loop);
+	}
 	close(root);
 	return err ? err : EXIT_DONE;
 }
@@ -90,10 +185,14 @@ const struct applet applet_status = {
 	.name = "status",
 	.operands = "[DEVICE|DIR|URI]",
 	.schemes = SCHEME_NVMF | SCHEME_ISCSI | SCHEME_SRP | SCHEME_NFS,
-	.summary = "list what is attached, and the RDMA devices",
+	.summary = "list attached and served disks, and the RDMA devices",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct status_options),
+	.examples =
+		"  rdmastor status\n"
+		"  rdmastor status --watch\n"
+		"  rdmastor status --json | jq '.attached[].device'\n",
 	.max = 1,
 	.run = run,
 };

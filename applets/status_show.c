@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is attached, as tables: a row for each path to a disk, those of one disk together; then the RDMA ports. */
 #include "status_show.h"
+#include "status_serving.h"
 #include "status_table.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static const char *target(const struct list_link *link, const struct list_path *
 	return text;
 }
 
-static const char *size(uint64_t bytes, char text[16])
+const char *status_size(uint64_t bytes, char text[16])
 {
 	char *blank;
 
@@ -96,7 +97,7 @@ static void path_row(struct table *table, const struct kernel_list *list, const 
 		snprintf(queues, sizeof(queues), "%u", link->queues);
 	table_row(table, (const char *const[]){
 		disk->name,
-		size(disk->size, bytes),
+		status_size(disk->size, bytes),
 		join(protocol, sizeof(protocol), link->protocol, "", link->version),
 		link->transport,
 		join(way, sizeof(way), strcmp(link->transport, "local") ? link->name : "", ":", own_name ? path->node : ""),
@@ -170,14 +171,19 @@ static void gids_table(struct out *out, const struct kernel_list *list)
 
 static void show_text(struct out *out, const struct kernel_list *list, const struct status_show *what)
 {
+	const bool serving = what->serving->processes;
+
 	if (list->paths)
 		paths_table(out, list);
-	else if (what->all)
-		out_line(out, "nothing is attached%s", list->ports ? "" : "; there is no RDMA device");
+	else if (what->all && !serving)
+		out_line(out, "nothing is attached or served%s", list->ports ? "" : "; no RDMA device");
 	status_iscsi(out, list, what->verbose);
+	if (serving && list->paths)
+		out_line(out, "%s", "");
+	serving_text(out, what->serving, what->before);
 	if (!list->ports)
 		return;
-	if (list->paths || what->all)
+	if (list->paths || what->all || serving)
 		out_line(out, "%s", "");
 	ports_table(out, list);
 	if (!what->gids)
@@ -206,10 +212,12 @@ static void show_identity(struct out *out, const struct identity *who)
 
 void status_show(struct out *out, const struct kernel_list *list, const struct status_show *what)
 {
-	if (out->json)
+	if (out->json) {
 		status_json(out, list);
-	else
+		serving_json(out, what->serving);
+	} else {
 		show_text(out, list, what);
+	}
 	if (what->identity)
 		show_identity(out, what->identity);
 }

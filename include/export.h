@@ -6,6 +6,11 @@
 #include "loop.h"
 #include "uri.h"
 
+/* What those served have read and written since the start; errors: requests that the disk failed. */
+struct io_count {
+	uint64_t reads, writes, read_bytes, written_bytes, errors;
+};
+
 #define NBD_EXPORTS 16
 #define NBD_LISTENS 8
 #define NBD_ALLOWS 32
@@ -47,6 +52,7 @@ int nbd_server_start(struct nbd_server **, struct loop *, const struct nbd_optio
 const struct addr *nbd_server_addr(const struct nbd_server *, unsigned listen);
 void nbd_server_uri(const struct nbd_server *, unsigned listen, char text[URI_MAX]);
 unsigned nbd_server_clients(const struct nbd_server *);
+void nbd_server_count(const struct nbd_server *, struct io_count *);
 /* Stops accepting and reading, answers what is in flight, flushes, closes, frees; runs the loop meanwhile. -ETIMEDOUT: requests were given
  * up; the flush's failure: data may not be on the disk. -EINPROGRESS: a disk still holds requests, nothing is freed, lanes stay open: the
  * disks must not be closed either, the process is to end. */
@@ -89,7 +95,9 @@ struct ublk_info {
 	bool recovered; /* taken over from a former run */
 	int pid; /* of the server */
 	unsigned queues, depth, buffer;
-	uint64_t size, requests; /* bytes; so far. Of ublk_info() only */
+	/* Of ublk_info() only: bytes; so far */
+	uint64_t size, requests;
+	struct io_count count;
 };
 void ublk_info(const struct ublk *, struct ublk_info *);
 /* Stops and deletes the device, what is in flight answered and flushed, then frees. Runs the loop. The device's holders are the

@@ -157,6 +157,30 @@ bool nbd_req_over(const struct nbd_req *req)
 	return !req->pieces && !req->left;
 }
 
+static void count(uint64_t *what, uint64_t more)
+{
+	__atomic_store_n(what, *what + more, __ATOMIC_RELAXED);
+}
+
+/* A piece that is done. Its request counts with the last. */
+static void count_piece(const struct nbd_slot *slot)
+{
+	const struct nbd_req *req = slot->req;
+	struct io_count *all = &slot->conn->worker->count;
+	bool last = !req->left && req->pieces == 1;
+
+	if (slot->error)
+		count(&all->errors, 1);
+	else if (req->cmd == NBD_CMD_READ)
+		count(&all->read_bytes, slot->bytes);
+	else if (req->cmd == NBD_CMD_WRITE)
+		count(&all->written_bytes, slot->bytes);
+	if (last && req->cmd == NBD_CMD_READ)
+		count(&all->reads, 1);
+	if (last && req->cmd == NBD_CMD_WRITE)
+		count(&all->writes, 1);
+}
+
 static void slot_done(struct io *io);
 
 /* The next io of the slot's range, as long as the disk takes it. */
@@ -208,6 +232,7 @@ static void slot_done(struct io *io)
 		return;
 	if (io->status)
 		slot->error = nbd_error_of(-io->status, io->flags & IO_FAST);
+	count_piece(slot);
 	nbd_reply(slot);
 }
 

@@ -46,6 +46,7 @@ struct nbd_worker {
 	struct lane *lane[NBD_EXPORTS];
 	struct nbd_conn *conns; /* on this worker's thread, as is ending */
 	bool ending;
+	struct io_count count; /* read by the server's thread */
 	unsigned clients; /* on the server's */
 };
 

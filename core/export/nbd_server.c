@@ -48,6 +48,20 @@ unsigned nbd_server_clients(const struct nbd_server *server)
 	return server->clients;
 }
 
+void nbd_server_count(const struct nbd_server *server, struct io_count *sum)
+{
+	*sum = (struct io_count){ 0 };
+	for (unsigned i = 0; i < server->workers; i++) {
+		const struct io_count *count = &server->worker[i].count;
+
+		sum->reads += __atomic_load_n(&count->reads, __ATOMIC_RELAXED);
+		sum->writes += __atomic_load_n(&count->writes, __ATOMIC_RELAXED);
+		sum->read_bytes += __atomic_load_n(&count->read_bytes, __ATOMIC_RELAXED);
+		sum->written_bytes += __atomic_load_n(&count->written_bytes, __ATOMIC_RELAXED);
+		sum->errors += __atomic_load_n(&count->errors, __ATOMIC_RELAXED);
+	}
+}
+
 /* Every byte of a name and of a socket's path may become three. */
 _Static_assert(sizeof("nbd+unix:///?socket=") + 3 * (NBD_NAME_MAX + sizeof(((struct sockaddr_un *)0)->sun_path)) <= URI_MAX, "NBD URI");
 

@@ -211,8 +211,16 @@ void ublk_info(const struct ublk *u, struct ublk_info *info)
 	info->pid = getpid();
 	info->recovered = u->recovered;
 	info->size = u->params.sectors << UBLK_SECTOR_SHIFT;
-	for (unsigned i = 0; i < u->opened; i++)
-		info->requests += u->queue[i].requests;
+	for (unsigned i = 0; i < u->opened; i++) {
+		const struct ublk_queue *q = &u->queue[i];
+
+		info->requests += __atomic_load_n(&q->requests, __ATOMIC_RELAXED);
+		info->count.reads += __atomic_load_n(&q->count.reads, __ATOMIC_RELAXED);
+		info->count.writes += __atomic_load_n(&q->count.writes, __ATOMIC_RELAXED);
+		info->count.read_bytes += __atomic_load_n(&q->count.read_bytes, __ATOMIC_RELAXED);
+		info->count.written_bytes += __atomic_load_n(&q->count.written_bytes, __ATOMIC_RELAXED);
+		info->count.errors += __atomic_load_n(&q->count.errors, __ATOMIC_RELAXED);
+	}
 }
 
 struct flush {

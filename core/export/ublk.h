@@ -70,7 +70,9 @@ struct ublk_queue {
 	const struct ublk_desc *desc; /* the kernel's, one a tag */
 	unsigned ours, lost;
 	int refused; /* the first result that is neither a request nor the orderly end */
-	uint64_t requests; /* for status */
+	/* For status, read by the device's thread */
+	uint64_t requests;
+	struct io_count count;
 	/* Until then what a former run left on its way may still be executed. A late copy of a write is harmless as long as no newer one to
 	 * the same blocks is sent, so writes are answered only then (as block/paths does it after a path died). */
 	uint64_t quiet_ns;

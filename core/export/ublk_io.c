@@ -70,10 +70,29 @@ static void quiet(struct loop_timer *timer)
 	}
 }
 
+static void count(uint64_t *what, uint64_t more)
+{
+	__atomic_store_n(what, *what + more, __ATOMIC_RELAXED);
+}
+
+static void count_request(struct io_count *all, const struct ublk_tag *tag, int result)
+{
+	if (result < 0) {
+		count(&all->errors, 1);
+	} else if (tag->io.kind == IO_READ) {
+		count(&all->reads, 1);
+		count(&all->read_bytes, tag->len);
+	} else if (tag->io.kind == IO_WRITE) {
+		count(&all->writes, 1);
+		count(&all->written_bytes, tag->len);
+	}
+}
+
 static void finish(struct ublk_tag *tag, int result)
 {
 	struct ublk_queue *q = tag->queue;
 
+	count_request(&q->count, tag, result);
 	tag->result = result == -EHOSTUNREACH ? -ENOLINK : result; /* BLK_STS_TRANSPORT, not a bad medium */
 	if (!q->quiet_ns || tag->io.kind == IO_READ || tag->io.kind == IO_FLUSH || loop_now(q->loop) >= q->quiet_ns) {
 		answer(tag);
@@ -120,7 +139,7 @@ static void begin(struct ublk_tag *tag)
 
 	tag->ours = true;
 	q->ours++;
-	q->requests++;
+	count(&q->requests, 1);
 	tag->off = tag->len = tag->at = 0;
 	io->flags = 0;
 	io->done = done;

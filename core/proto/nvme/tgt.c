@@ -306,6 +306,7 @@ void tgt_count(const struct target *target, struct target_status *status)
 		status->writes += __atomic_load_n(&worker->writes, __ATOMIC_RELAXED);
 		status->read_bytes += __atomic_load_n(&worker->read_bytes, __ATOMIC_RELAXED);
 		status->written_bytes += __atomic_load_n(&worker->written_bytes, __ATOMIC_RELAXED);
+		status->errors += __atomic_load_n(&worker->errors, __ATOMIC_RELAXED);
 	}
 }
 

@@ -53,7 +53,7 @@ struct tgt_worker {
 	unsigned lanes, mapped;
 	struct xfer_store store;
 	struct tgt_queue *queues;
-	uint64_t reads, writes, read_bytes, written_bytes; /* read by the target's thread */
+	uint64_t reads, writes, read_bytes, written_bytes, errors; /* read by the target's thread */
 	/* on the target's */
 	unsigned count;
 };

@@ -143,13 +143,21 @@ static void submit_flush(struct tgt_cmd *cmd)
 	bdev_submit(lane_of(cmd), &cmd->io);
 }
 
+/* The disk failed the command, or dropped it as the host asked: ends it. */
+static void fail(struct tgt_cmd *cmd)
+{
+	if (cmd->io.status != -ECANCELED && !tgt_queue_gone(cmd->queue))
+		count(&cmd->queue->worker->errors, 1);
+	tgt_cmd_worked(cmd, tgt_status(&cmd->io));
+}
+
 /* Of one run, or of the flush behind them; true: there is more to come, or it has failed and was answered. */
 static bool goes_on(struct tgt_cmd *cmd)
 {
 	struct io *io = &cmd->io;
 
 	if (io->status) {
-		tgt_cmd_worked(cmd, tgt_status(io));
+		fail(cmd);
 		return true;
 	}
 	if (tgt_queue_gone(cmd->queue) || cmd->flushing || !cmd->len)
@@ -255,8 +263,10 @@ static void flush_done(struct io *io)
 {
 	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
 
-	if (io->status || tgt_queue_gone(cmd->queue))
-		tgt_cmd_worked(cmd, tgt_status(io));
+	if (io->status)
+		fail(cmd);
+	else if (tgt_queue_gone(cmd->queue))
+		tgt_cmd_worked(cmd, NVME_OK);
 	else
 		flush_work(cmd);
 }

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The disks that processes of this machine serve and export, as a table and as JSON. */
+#include "status_serving.h"
+#include "status_show.h"
+#include "status_table.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rates are since the last sample of the same process and front; without one since the process was ready. */
+static const struct serving_process *find(const struct kernel_serving *list, const struct serving_process *process)
+{
+	for (unsigned i = 0; list && i < list->processes; i++) {
+		const struct serving_process *other = &list->process[i];
+
+		if (other->pid == process->pid && other->fronts == process->fronts && other->seconds <= process->seconds &&
+			!strcmp(other->applet, process->applet))
+			return other;
+	}
+	return NULL;
+}
+
+double serving_rate(const struct serving_process *now, const struct serving_process *before, uint64_t bytes, uint64_t before_bytes)
+{
+	double seconds = now->seconds - (before ? before->seconds : 0);
+	uint64_t from = before && before_bytes != SERVING_UNKNOWN ? before_bytes : 0;
+
+	return bytes == SERVING_UNKNOWN || bytes < from || seconds <= 0 ? 0 : (double)(bytes - from) / seconds;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	char real_a[PATH_MAX], real_b[PATH_MAX];
+
+	return !strstr(a, "://") && !strstr(b, "://") && realpath(a, real_a) && realpath(b, real_b) && !strcmp(real_a, real_b);
+}
+
+static bool disk_is(const struct serving_disk *disk, const char *word)
+{
+	if (!strcmp(disk->uri, word) || !strcmp(disk->subnqn, word))
+		return *word;
+	return same_file(disk->device[0] ? disk->device : disk->uri, word) || same_file(disk->uri, word);
+}
+
+static bool front_is(const struct serving_front *front, const char *word)
+{
+	for (unsigned i = 0; i < front->disks; i++)
+		if (disk_is(&front->disk[i], word))
+			return true;
+	for (unsigned i = 0; i < front->listeners; i++)
+		if (front->listener[i].path[0] && !strcmp(front->listener[i].path, word))
+			return true;
+	return false;
+}
+
+bool serving_select(struct kernel_serving *list, const char *word)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < list->processes; i++) {
+		struct serving_process *process = &list->process[i];
+		bool wanted = false;
+
+		for (unsigned f = 0; f < process->fronts; f++)
+			wanted |= front_is(&process->front[f], word);
+		if (wanted)
+			list->process[kept++] = *process;
+		else
+			kernel_serving_clear(process);
+	}
+	list->processes = kept;
+	return kept;
+}
+
+static const char *address(const struct serving_listener *listener, char text[ADDR_TEXT + 20])
+{
+	const bool v6 = strchr(listener->traddr, ':');
+
+	if (listener->path[0])
+		snprintf(text, ADDR_TEXT + 20, "%s", listener->path);
+	else
+		snprintf(text, ADDR_TEXT + 20, "%s%s%s:%s", v6 ? "[" : "", listener->traddr, v6 ? "]" : "", listener->trsvcid);
+	return text;
+}
+
+static const char *number(uint64_t value, char text[24])
+{
+	text[0] = 0;
+	if (value != SERVING_UNKNOWN)
+		snprintf(text, 24, "%llu", (unsigned long long)value);
+	return text;
+}
+
+static const char *rate(double per_second, char text[24])
+{
+	char human[16];
+
+	snprintf(text, 24, "%s/s", status_size((uint64_t)per_second, human)[0] ? human : "0");
+	return text;
+}
+
+/* The row of one disk at one address. What counts for the whole front stands in its first row. */
+static void front_row(struct table *table, const struct serving_process *process, const struct serving_process *before,
+	const struct serving_front *front, const struct serving_front *front_before, const struct serving_disk *disk,
+	const struct serving_listener *listener, bool first)
+{
+	char where[ADDR_TEXT + 20], as[32], bytes[16], text[5][24];
+	const char *by = listener ? listener->transport : "";
+
+	snprintf(as, sizeof(as), "%s%s%s", front->protocol, *by ? "/" : "", *by && listener->iwarp ? "iwarp" : by);
+	table_row(table, (const char *const[]){
+		disk ? disk->uri : "",
+		disk ? status_size(disk->size, bytes) : "",
+		as,
+		listener ? address(listener, where) : disk ? disk->device : "",
+		first ? number(front->clients, text[0]) : " ",
+		first ? rate(serving_rate(process, before, front->read_bytes, front_before ? front_before->read_bytes : 0), text[1]) : " ",
+		first ? rate(serving_rate(process, before, front->written_bytes, front_before ? front_before->written_bytes : 0), text[2]) : " ",
+		first ? number(front->errors, text[3]) : " ",
+		number((uint64_t)process->pid, text[4]),
+	});
+}
+
+static void front_rows(struct table *table, const struct serving_process *process, const struct serving_process *before, unsigned index)
+{
+	const struct serving_front *front = &process->front[index], *front_before = before ? &before->front[index] : NULL;
+	bool first = true;
+
+	for (unsigned i = 0; i < front->disks; i++) {
+		for (unsigned l = 0; l < front->listeners || (!l && !front->listeners); l++) {
+			front_row(table, process, before, front, front_before, &front->disk[i], front->listeners ? &front->listener[l] : NULL,
+				first);
+			first = false;
+		}
+	}
+}
+
+void serving_text(struct out *out, const struct kernel_serving *list, const struct kernel_serving *before)
+{
+	static const char *const head[] = { "SERVING", "SIZE", "AS", "ADDRESS", "CLIENTS", "READ", "WRITTEN", "ERRORS", "PID" };
+	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
+	bool any = false;
+
+	for (unsigned i = 0; i < list->processes; i++)
+		any |= list->process[i].fronts;
+	for (int pass = any ? 0 : 2; pass < 2; pass++) {
+		table.print = pass;
+		table_row(&table, head);
+		for (unsigned i = 0; i < list->processes; i++)
+			for (unsigned f = 0; f < list->process[i].fronts; f++)
+				front_rows(&table, &list->process[i], find(before, &list->process[i]), f);
+	}
+	for (unsigned i = 0; i < list->processes; i++) {
+		const struct serving_process *process = &list->process[i];
+
+		if (process->why.err)
+			out_line(out, "process %d: %s", process->pid, process->why.text);
+		else if (process->stopping)
+			out_line(out, "process %d (%s): stopping", process->pid, process->applet);
+	}
+}
+
+static void put_text(struct out *out, const char *key, const char *text)
+{
+	if (text[0])
+		out_text(out, key, NULL, "%s", text);
+}
+
+static void put_number(struct out *out, const char *key, uint64_t value)
+{
+	if (value != SERVING_UNKNOWN)
+		out_u64(out, key, NULL, value);
+}
+
+static void put_disk(struct out *out, const struct serving_disk *disk)
+{
+	out_object(out, NULL);
+	put_text(out, "uri", disk->uri);
+	out_u64(out, "size", NULL, disk->size);
+	out_u64(out, "block_size", NULL, disk->block_size);
+	out_bool(out, "read_only", NULL, disk->read_only);
+	put_text(out, "subnqn", disk->subnqn);
+	if (disk->nsid)
+		out_u64(out, "nsid", NULL, disk->nsid);
+	put_text(out, "name", disk->name);
+	put_text(out, "device", disk->device);
+	put_text(out, "holders", disk->holders);
+	out_end(out);
+}
+
+static void put_listener(struct out *out, const struct serving_listener *listener)
+{
+	out_object(out, NULL);
+	put_text(out, "transport", listener->transport);
+	put_text(out, "traddr", listener->traddr);
+	put_text(out, "trsvcid", listener->trsvcid);
+	put_text(out, "path", listener->path);
+	if (!strcmp(listener->transport, "rdma"))
+		out_bool(out, "iwarp", NULL, listener->iwarp);
+	out_end(out);
+}
+
+static void put_front(struct out *out, const struct serving_process *process, const struct serving_front *front)
+{
+	put_text(out, "protocol", front->protocol);
+	put_number(out, "clients", front->clients);
+	put_number(out, "refused", front->refused);
+	put_number(out, "queues", front->queues);
+	put_number(out, "connections", front->connections);
+	put_number(out, "reads", front->reads);
+	put_number(out, "read_bytes", front->read_bytes);
+	put_number(out, "writes", front->writes);
+	put_number(out, "written_bytes", front->written_bytes);
+	put_number(out, "errors", front->errors);
+	out_real(out, "read_bytes_per_second", NULL, serving_rate(process, NULL, front->read_bytes, 0), 1);
+	out_real(out, "written_bytes_per_second", NULL, serving_rate(process, NULL, front->written_bytes, 0), 1);
+	out_list(out, "disks");
+	for (unsigned i = 0; i < front->disks; i++)
+		put_disk(out, &front->disk[i]);
+	out_end(out);
+	out_list(out, "listeners");
+	for (unsigned i = 0; i < front->listeners; i++)
+		put_listener(out, &front->listener[i]);
+	out_end(out);
+}
+
+/* Opens the member of the list. */
+static void put_process(struct out *out, const struct serving_process *process)
+{
+	out_object(out, NULL);
+	out_u64(out, "pid", NULL, (uint64_t)process->pid);
+	out_u64(out, "uid", NULL, process->uid);
+	put_text(out, "applet", process->applet);
+	if (process->why.err)
+		out_error(out, "error", &process->why);
+	else
+		out_real(out, "seconds", NULL, process->seconds, 3);
+	if (process->stopping)
+		out_bool(out, "stopping", NULL, true);
+}
+
+void serving_json(struct out *out, const struct kernel_serving *list)
+{
+	out_list(out, "serving");
+	for (unsigned i = 0; i < list->processes; i++) {
+		const struct serving_process *process = &list->process[i];
+
+		for (unsigned f = 0; f < process->fronts; f++) {
+			put_process(out, process);
+			put_front(out, process, &process->front[f]);
+			out_end(out);
+		}
+		if (process->fronts)
+			continue;
+		put_process(out, process);
+		out_end(out);
+	}
+	out_end(out);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Read what a process reports that it serves. Any process may have written it: what has another type than expected counts as not
+ * reported, and what is too long is cut. */
+#include "kernel_serving.h"
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRONTS 16
+#define DISKS 256
+#define LISTENERS 64
+#define WHOLE_MAX 9007199254740992. /* 2^53: doubles hold every whole number up to there */
+
+static void text_of(const cJSON *object, const char *key, char *to, size_t len)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+	snprintf(to, len, "%s", text ? text : "");
+}
+
+static uint64_t number_of(const cJSON *object, const char *key, uint64_t unless)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+	double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
+
+	return value >= 0 && value <= WHOLE_MAX ? (uint64_t)value : unless;
+}
+
+static bool is_true(const cJSON *object, const char *key)
+{
+	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/* The length of a list of objects, at most `most`. */
+static unsigned count_of(const cJSON *list, unsigned most)
+{
+	const cJSON *item;
+	unsigned count = 0;
+
+	if (!cJSON_IsArray(list))
+		return 0;
+	cJSON_ArrayForEach(item, list)
+		if (cJSON_IsObject(item) && count < most)
+			count++;
+	return count;
+}
+
+static void read_disk(struct serving_disk *disk, const cJSON *from)
+{
+	text_of(from, "uri", disk->uri, sizeof(disk->uri));
+	text_of(from, "subnqn", disk->subnqn, sizeof(disk->subnqn));
+	text_of(from, "name", disk->name, sizeof(disk->name));
+	text_of(from, "device", disk->device, sizeof(disk->device));
+	text_of(from, "holders", disk->holders, sizeof(disk->holders));
+	disk->nsid = (unsigned)number_of(from, "nsid", 0);
+	disk->size = number_of(from, "size", 0);
+	disk->block_size = number_of(from, "block_size", 0);
+	disk->read_only = is_true(from, "read_only");
+}
+
+static void read_listener(struct serving_listener *listener, const cJSON *from)
+{
+	text_of(from, "transport", listener->transport, sizeof(listener->transport));
+	text_of(from, "traddr", listener->traddr, sizeof(listener->traddr));
+	text_of(from, "trsvcid", listener->trsvcid, sizeof(listener->trsvcid));
+	text_of(from, "path", listener->path, sizeof(listener->path));
+	listener->iwarp = is_true(from, "iwarp");
+}
+
+static bool read_lists(struct serving_front *front, const cJSON *from)
+{
+	const cJSON *disks = cJSON_GetObjectItemCaseSensitive(from, "disks"), *item;
+	const cJSON *listeners = cJSON_GetObjectItemCaseSensitive(from, "listeners");
+	unsigned n = count_of(disks, DISKS), l = count_of(listeners, LISTENERS);
+
+	front->disk = calloc(n + 1, sizeof(*front->disk));
+	front->listener = calloc(l + 1, sizeof(*front->listener));
+	if (!front->disk || !front->listener)
+		return false;
+	cJSON_ArrayForEach(item, disks)
+		if (front->disks < n && cJSON_IsObject(item))
+			read_disk(&front->disk[front->disks++], item);
+	cJSON_ArrayForEach(item, listeners)
+		if (front->listeners < l && cJSON_IsObject(item))
+			read_listener(&front->listener[front->listeners++], item);
+	return true;
+}
+
+static bool read_front(struct serving_front *front, const cJSON *from)
+{
+	static const struct {
+		const char *key;
+		size_t at;
+	} counts[] = {
+		{ "clients", offsetof(struct serving_front, clients) },
+		{ "refused", offsetof(struct serving_front, refused) },
+		{ "queues", offsetof(struct serving_front, queues) },
+		{ "connections", offsetof(struct serving_front, connections) },
+		{ "reads", offsetof(struct serving_front, reads) },
+		{ "writes", offsetof(struct serving_front, writes) },
+		{ "read_bytes", offsetof(struct serving_front, read_bytes) },
+		{ "written_bytes", offsetof(struct serving_front, written_bytes) },
+		{ "errors", offsetof(struct serving_front, errors) },
+	};
+
+	text_of(from, "protocol", front->protocol, sizeof(front->protocol));
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		*(uint64_t *)(void *)((char *)front + counts[i].at) = number_of(from, counts[i].key, SERVING_UNKNOWN);
+	return read_lists(front, from);
+}
+
+/* "rdmastor.serve.status": serve */
+static bool read_applet(struct serving_process *process, const cJSON *json)
+{
+	static const char before[] = "rdmastor.", after[] = ".status";
+	char schema[80];
+	size_t len;
+
+	text_of(json, "schema", schema, sizeof(schema));
+	len = strlen(schema);
+	if (len < sizeof(before) + sizeof(after) - 2 || strncmp(schema, before, sizeof(before) - 1) ||
+		strcmp(schema + len - sizeof(after) + 1, after))
+		return false;
+	snprintf(process->applet, sizeof(process->applet), "%.*s", (int)(len - sizeof(before) - sizeof(after) + 2), schema + sizeof(before) - 1);
+	return true;
+}
+
+static int read_document(struct serving_process *process, const cJSON *json)
+{
+	const cJSON *serving = cJSON_GetObjectItemCaseSensitive(json, "serving"), *item;
+	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(json, "seconds");
+	unsigned n = count_of(serving, FRONTS);
+
+	if (!cJSON_IsObject(json) || !read_applet(process, json))
+		return diag_set(&process->why, DIAG_PROTOCOL, EPROTO, "the answer is not a status of rdmastor");
+	if (number_of(json, "version", 0) != 2)
+		return diag_set(&process->why, DIAG_UNSUPPORTED, ENOTSUP, "its status has version %u: expected 2",
+			(unsigned)number_of(json, "version", 0));
+	if (cJSON_IsNumber(seconds) && seconds->valuedouble >= 0 && seconds->valuedouble <= WHOLE_MAX)
+		process->seconds = seconds->valuedouble;
+	process->stopping = is_true(json, "stopping");
+	process->front = calloc(n + 1, sizeof(*process->front));
+	if (!process->front)
+		return diag_sys(&process->why, ENOMEM, "answer");
+	cJSON_ArrayForEach(item, serving)
+		if (process->fronts < n && cJSON_IsObject(item) && !read_front(&process->front[process->fronts++], item))
+			return diag_sys(&process->why, ENOMEM, "answer");
+	return 0;
+}
+
+void kernel_serving_read(struct serving_process *process, const char *text, size_t len)
+{
+	cJSON *json = cJSON_ParseWithLength(text, len);
+
+	if (!json)
+		diag_set(&process->why, DIAG_PROTOCOL, EPROTO, "the answer is not a complete JSON document");
+	else if (read_document(process, json))
+		kernel_serving_clear(process);
+	cJSON_Delete(json);
+}
+
+void kernel_serving_clear(struct serving_process *process)
+{
+	for (unsigned i = 0; i < process->fronts; i++) {
+		free(process->front[i].disk);
+		free(process->front[i].listener);
+	}
+	free(process->front);
+	process->front = NULL;
+	process->fronts = 0;
+}

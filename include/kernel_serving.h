@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Processes of ours that offer disks, and what they report of it. Each listens on an abstract unix socket "rdmastor/PID" of its network
+ * namespace, which needs no file and vanishes with the process, and sends one JSON document to whoever connects: root, or the user who
+ * started it. */
+#pragma once
+#include "diag.h"
+#include "loop.h"
+#include "uri.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The side of the process itself. One connection at a time is accepted, answered with a single send() that never waits, and closed; then
+ * the socket rests for some milliseconds, so that callers can't keep the loop busy. */
+struct kernel_report {
+	char *(*text)(void *user, size_t *len); /* the document; freed after it was sent. NULL: no memory */
+	void *user;
+	struct loop *loop;
+	struct loop_fd fd;
+	struct loop_timer rest;
+	uid_t allowed[2]; /* besides root: the real and the effective user of whoever called kernel_report_owner() */
+	bool on;
+};
+void kernel_report_owner(struct kernel_report *); /* as whom the process was started; before it changes its user */
+int kernel_report_start(struct kernel_report *, struct loop *, struct diag *); /* text and user are set */
+void kernel_report_stop(struct kernel_report *); /* allowed when not started */
+
+/* The side of those who ask. "", 0 and UNKNOWN: not reported. */
+#define SERVING_UNKNOWN UINT64_MAX
+struct serving_listener {
+	char transport[8]; /* rdma, tcp, unix */
+	char traddr[ADDR_TEXT], trsvcid[8], path[ADDR_TEXT];
+	bool iwarp; /* of rdma: software iWARP only */
+};
+
+struct serving_disk {
+	char uri[URI_MAX], subnqn[256], name[520], device[80], holders[400];
+	unsigned nsid;
+	uint64_t size, block_size;
+	bool read_only;
+};
+
+/* One way in which a process offers its disks. */
+struct serving_front {
+	char protocol[16]; /* nvme, nbd, ublk */
+	uint64_t clients, refused, queues, connections;
+	uint64_t reads, writes, read_bytes, written_bytes, errors;
+	struct serving_disk *disk;
+	struct serving_listener *listener;
+	unsigned disks, listeners;
+};
+
+struct serving_process {
+	int pid;
+	unsigned uid;
+	char applet[32];   /* serve, export */
+	double seconds;    /* since it was ready */
+	bool stopping;
+	struct diag why;   /* err: it gave no answer */
+	struct serving_front *front;
+	unsigned fronts;
+};
+
+struct kernel_serving {
+	struct serving_process *process; /* by pid */
+	unsigned processes;
+};
+/* Asks all of them at once, on the loop, which it runs for at most timeout_ms. A process whose socket is another's (a forged name, a
+ * process of another PID namespace) is left out; one that does not answer is listed with the reason. */
+int kernel_serving(int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
+void kernel_serving_free(struct kernel_serving *);
+/* One answer into `process`, which keeps its pid and uid; a failure goes to process->why. For kernel_serving() and tests. */
+void kernel_serving_read(struct serving_process *, const char *text, size_t len);
+void kernel_serving_clear(struct serving_process *);

@@ -1,0 +1,128 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# status lists what this machine serves and exports: clients and bytes are counted, a process that is stopped or not ours is
+# reported, one that was killed leaves nothing behind.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+requires applet:status jq
+set -e
+
+# of FILTER: of the object of that process in the list
+of() { ours status --json >json && jq -r --argjson pid "$1" ".serving[] | select(.pid == \$pid) | $2" json; }
+until_is() { # PID FILTER EXPECTED
+	local i
+	for ((i = 0; i < 50; i++)); do [ "$(of "$1" "$2")" = "$3" ] && return; sleep 0.1; done
+	die "$2 is '$(of "$1" "$2")', not '$3'"
+}
+
+truncate -s 64M disk.img
+random_file src 3
+serve disk.img --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'
+served=$SERVER nvme=$TCP
+cleanup_fn kill -KILL "$served"
+offer src ram:1M --ro --name a --name b --nbd "unix:$SOCK" --nbd 127.0.0.1:0
+exported=$SERVER
+cleanup_fn kill -KILL "$exported"
+
+same applets "$(of "$served" .applet) $(of "$exported" .applet)" 'serve export'
+same 'the disk' "$(of "$served" '.disks[] | "\(.uri) \(.size) \(.block_size) \(.read_only) \(.subnqn) \(.nsid)"')" "disk.img 67108864 512 false $NQN 1"
+same 'its listeners' "$(of "$served" '[.listeners[] | "\(.transport) \(.traddr) \(.iwarp)"] | sort | join(", ")')" 'rdma 127.0.0.1 true, tcp 127.0.0.1 null'
+of "$served" '.listeners[].trsvcid' | grep -qx "$(sed -E 's#.*:([0-9]+)/.*#\1#' <<<"$nvme")" || die "no port of $nvme: $(cat json)"
+same 'the exports' "$(of "$exported" '[.disks[] | "\(.name) \(.uri) \(.read_only)"] | join(", ")')" 'a src true, b ram:1M true'
+same 'their listeners' "$(of "$exported" '[.listeners[] | "\(.transport) \(.path // .traddr)"] | join(", ")')" "unix $SOCK, tcp 127.0.0.1"
+same counts "$(of "$served" '"\(.protocol) \(.clients) \(.read_bytes) \(.written_bytes) \(.errors)"')" 'nvme 0 0 0 0'
+same user "$(of "$served" .uid)" "$(id -u)"
+
+# clients, bytes
+ours copy -q src "$nvme"
+same written "$(of "$served" .written_bytes)" $((3 << 20))
+ours copy -q "$URI" image
+same 'read over NBD' "$(of "$exported" '"\(.protocol) \(.read_bytes) \(.written_bytes) \(.errors) \(.reads > 0) \(.read_bytes_per_second > 0)"')" \
+	'nbd 3145728 0 0 true true'
+mkfifo hold
+"$RDMASTOR" copy -q "$URI" - >hold & copy=$!
+exec 8<hold
+until_is "$exported" .clients 1
+exec 8<&-
+wait "$copy" || true
+until_is "$exported" .clients 0
+
+# as text: a row for each disk and address, readable in 120 columns
+ours status >text
+grep -Eq "^disk.img +64MiB +nvme/tcp +127.0.0.1:$PORT|^disk.img +64MiB +nvme/tcp +127.0.0.1:[0-9]+ .* $served\$" text || die "$(cat text)"
+grep -Eq "^ram:1M +1MiB +nbd/unix +$SOCK .*$exported\$" text || die "$(cat text)"
+grep -q '^SERVING .*ADDRESS .*CLIENTS .*ERRORS' text || die "$(cat text)"
+
+# one of them, by the words it was given by, another path to it, its NQN, a socket
+for word in disk.img ./disk.img "$PWD/disk.img" "$NQN"; do
+	ours status "$word" --json >json
+	same "$word" "$(jq -c '[.serving[].pid]' json)" "[$served]"
+done
+for word in ram:1M "$SOCK"; do
+	ours status "$word" --json >json
+	same "$word" "$(jq -c '[.serving[].pid]' json)" "[$exported]"
+done
+error 1 not-found 'ram:2M' 'attached' ours status ram:2M
+
+# stopped: reported in time, and the other one still answers
+kill -STOP "$exported"
+began=$EPOCHREALTIME
+ours status --json >json
+took=$(awk "BEGIN { print $EPOCHREALTIME - $began }")
+awk "BEGIN { exit !($took < 3) }" || die "took $took s"
+same 'the stopped one' "$(jq -r ".serving[] | select(.pid == $exported) | .error.code" json)" timeout
+same 'the other one' "$(jq -r ".serving[] | select(.pid == $served) | .disks[0].uri" json)" disk.img
+ours status | grep -Eq "^process $exported: " || die "not named: $(ours status)"
+kill -CONT "$exported"
+until_is "$exported" '.error == null' true
+
+# another user is told that they exist, and no more; a server of that user answers root
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && setpriv --reuid=65534 --clear-groups test -x "$RDMASTOR"; then
+	chmod 755 "$TMP"
+	setpriv --reuid=65534 --clear-groups "$RDMASTOR" status --json >json
+	valid json
+	same 'for another user' "$(jq -c "[.serving[] | select(.pid == $served) | [.error.code, .disks]]" json)" '[["permission",null]]'
+	mkfifo ready2
+	setpriv --reuid=65534 --clear-groups "$RDMASTOR" export ram:2M --nbd 127.0.0.1:0 --ready-fd 3 3>ready2 >out2 2>err2 & theirs=$!
+	cleanup_fn kill -KILL "$theirs"
+	read -r _ <ready2
+	same "another user's" "$(of "$theirs" '"\(.uid) \(.disks[0].uri)"')" '65534 ram:2M'
+	setpriv --reuid=65534 --clear-groups "$RDMASTOR" status --json >json
+	same 'for its own user' "$(jq -r ".serving[] | select(.pid == $theirs) | .disks[0].uri" json)" ram:2M
+	kill -TERM "$theirs"
+	wait "$theirs" || true
+fi
+
+# a name that is not that of the process behind it is left out
+python3 -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX); s.bind("\0rdmastor/1"); s.listen(1)
+print("up", flush=True); time.sleep(60)' >forged & forger=$!
+cleanup_fn kill -KILL "$forger"
+for _ in $(seq 50); do [ -s forged ] && break; sleep 0.1; done
+same 'a forged name' "$(of 1 .pid)" ''
+kill "$forger"
+# what a process answers that is none of ours, or ill
+python3 -c '
+import os, socket
+s = socket.socket(socket.AF_UNIX); s.bind("\0rdmastor/%d" % os.getpid()); s.listen(1)
+print(os.getpid(), flush=True)
+for text in b"{}", b"{\"schema\":", b"[" * 5000, b"x" * 3000000, b"{\"schema\":\"rdmastor.serve.status\",\"version\":9}":
+    c, _ = s.accept()
+    try: c.sendall(text)
+    except OSError: pass
+    c.close()
+c, _ = s.accept()
+c.sendall(b"{\"schema\":\"rdmastor.x.status\",\"version\":2,\"seconds\":-1,\"serving\":[1,{\"disks\":[{\"uri\":7,\"size\":-1}],\"clients\":1e300}]}")
+c.close()' >liar & liar=$!
+cleanup_fn kill -KILL "$liar"
+for _ in $(seq 50); do [ -s liar ] && break; sleep 0.1; done
+for code in protocol protocol protocol protocol unsupported; do
+	same 'an ill answer' "$(of "$(cat liar)" .error.code)" "$code"
+done
+same 'wrong types' "$(of "$(cat liar)" '"\(.applet) \(.clients) \(.disks | length)"')" 'x null 1'
+wait "$liar"
+
+kill -KILL "$served" "$exported"
+wait "$served" "$exported" 2>/dev/null || true
+SERVER=
+same 'the killed ones' "$(of "$served" .pid)$(of "$exported" .pid)" ''

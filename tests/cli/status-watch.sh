@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# status --watch repeats, with rates between the samples; a terminal is redrawn; ^C ends it with status 0.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+requires applet:status python3
+set -e
+
+error 2 usage "" "--watch --json" ours status --watch
+error 2 usage '' '--watch 1 86400' ours status --watch=0
+error 2 usage '' '--watch 1 86400' ours status --watch=86401
+
+cat >on_terminal.py <<'END'
+"""Runs status --watch on a terminal with that TERM, ends it by ^C after two samples; prints what it wrote."""
+import os, pty, re, sys, time
+term, until, words = sys.argv[1], sys.argv[2], sys.argv[3:]
+pid, fd = pty.fork()
+if not pid:
+    if term: os.environ["TERM"] = term
+    else: os.environ.pop("TERM", None)
+    os.execv(os.environ["RDMASTOR"], [os.environ["RDMASTOR"], "status", *words])
+got, end, sent = "", time.time() + 30, False
+while time.time() < end:
+    try: piece = os.read(fd, 65536).decode(errors="replace")
+    except OSError: break
+    if not piece: break
+    got += piece
+    if not sent and len(re.findall(until, got)) >= 3:
+        os.write(fd, b"\x03"); sent = True
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.stdout.write(got)
+sys.exit(status if sent else 99)
+END
+serve ram:64M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
+python3 on_terminal.py xterm 'ram:64M' --watch=1 ram:64M >screen || die "exit status $?: $(cat -v screen)"
+[ "$(grep -c $'\033\[H\033\[2J' screen)" -ge 3 ] || die "not redrawn: $(cat -v screen)"
+for term in dumb ''; do
+	python3 on_terminal.py "$term" 'ram:64M' --watch=1 ram:64M >screen || die "TERM=$term: exit status $?: $(cat -v screen)"
+	! grep -q $'\033' screen || die "TERM=$term: $(cat -v screen)"
+done
+
+# the rate is that of the last second, not the average
+"$RDMASTOR" status --watch 1 ram:64M >samples 2>errors & watch=$!
+cleanup_fn kill -KILL "$watch"
+ours bench "$TCP" --rw read --bs 64K --iodepth 4 --runtime 3 >/dev/null
+for _ in $(seq 50); do tail -1 samples | grep -Eq ' 0/s +0/s ' && break; sleep 0.1; done
+grep -Eq '^ram:64M +64MiB +nvme/tcp .* [0-9.]+[KMG]iB/s +0/s +0 ' samples || die "no rate: $(cat samples)"
+tail -1 samples | grep -Eq ' 0/s +0/s ' || die "the rate stays: $(cat samples)"
+
+# what ends is reported, and the watch goes on
+stop
+for _ in $(seq 50); do tail -1 samples | grep -q '^ram:64M: ' && break; sleep 0.1; done
+tail -1 samples | grep -q '^ram:64M: ' || die "$(cat samples)"
+kill -0 "$watch" || die "it ended: $(cat errors)"
+kill -TERM "$watch" # a background process of a script ignores SIGINT
+wait "$watch" || die "exit status $?"
+error 1 - "ram:64M" "attached" ours status --watch ram:64M
