@@ -191,9 +191,10 @@ static int detach(struct detach *d, const struct device_kind *kind)
 	if (err)
 		return err;
 	out_text(out, "device", NULL, "%s", d->path);
+	out_bool(out, "existed", NULL, exists);
 	if (!exists) {
 		out_bool(out, "detached", NULL, false);
-		out_line(out, "%s: is not there", d->path);
+		out_line(out, "%s: does not exist: nothing to detach", d->path);
 		return 0;
 	}
 	err = refuse_held(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What iSCSI sessions have beside other connections: who keeps them, their time-outs, and what was agreed on. */
+/* The iSCSI part of a status: the keeper of each session, its timeouts, the negotiated parameters. */
 #include "status_show.h"
 #include "status_table.h"
 #include <stdio.h>
@@ -124,9 +124,7 @@ void status_iscsi(struct out *out, const struct kernel_list *list, bool verbose)
 
 static void put_number(struct out *out, const char *key, int value)
 {
-	if (value == KERNEL_ISCSI_OFF)
-		out_text(out, key, NULL, "off");
-	else if (value >= 0)
+	if (value >= 0)
 		out_u64(out, key, NULL, (uint64_t)value);
 }
 
@@ -142,15 +140,21 @@ static void put_text(struct out *out, const char *key, const char *text)
 		out_text(out, key, NULL, "%s", text);
 }
 
+/* -1: off. */
+static void put_seconds(struct out *out, const char *key, int value)
+{
+	status_seconds(out, key, value == KERNEL_ISCSI_OFF ? LIST_NEVER : value < 0 ? LIST_UNKNOWN : value);
+}
+
 static void put_tmo(struct out *out, const struct kernel_iscsi_tmo *tmo)
 {
 	out_object(out, "timeouts");
-	put_number(out, "recovery_s", tmo->recovery);
-	put_number(out, "recv_s", tmo->recv);
-	put_number(out, "ping_s", tmo->ping);
-	put_number(out, "abort_s", tmo->abort);
-	put_number(out, "lu_reset_s", tmo->lu_reset);
-	put_number(out, "target_reset_s", tmo->target_reset);
+	put_seconds(out, "recovery_seconds", tmo->recovery);
+	put_seconds(out, "recv_seconds", tmo->recv);
+	put_seconds(out, "ping_seconds", tmo->ping);
+	put_seconds(out, "abort_seconds", tmo->abort);
+	put_seconds(out, "lu_reset_seconds", tmo->lu_reset);
+	put_seconds(out, "target_reset_seconds", tmo->target_reset);
 	out_end(out);
 }
 
@@ -159,10 +163,10 @@ static void put_agreed(struct out *out, const struct kernel_iscsi_agreed *is)
 	out_object(out, "agreed");
 	put_bool(out, "header_digest", is->header_digest);
 	put_bool(out, "data_digest", is->data_digest);
-	put_number(out, "max_recv", is->max_recv);
-	put_number(out, "max_xmit", is->max_xmit);
-	put_number(out, "first_burst", is->first_burst);
-	put_number(out, "max_burst", is->max_burst);
+	put_number(out, "max_recv_bytes", is->max_recv);
+	put_number(out, "max_xmit_bytes", is->max_xmit);
+	put_number(out, "first_burst_bytes", is->first_burst);
+	put_number(out, "max_burst_bytes", is->max_burst);
 	put_bool(out, "initial_r2t", is->initial_r2t);
 	put_bool(out, "immediate_data", is->immediate_data);
 	put_bool(out, "data_pdu_in_order", is->pdu_in_order);
@@ -175,14 +179,16 @@ static void put_agreed(struct out *out, const struct kernel_iscsi_agreed *is)
 void status_iscsi_json(struct out *out, const struct list_iscsi *iscsi, const struct list_path *path)
 {
 	out_object(out, "iscsi");
-	out_u64(out, "session", NULL, iscsi->sid);
-	out_u64(out, "connection", NULL, iscsi->cid);
+	out_u64(out, "sid", NULL, iscsi->sid);
+	out_u64(out, "cid", NULL, iscsi->cid);
 	put_text(out, "connection_state", iscsi->connection_state);
-	put_text(out, "unit", path->hctl);
+	put_text(out, "hctl", path->hctl);
 	put_number(out, "tpgt", iscsi->tpgt);
-	put_text(out, "portal", iscsi->portal);
+	out_object(out, "portal");
+	put_text(out, "traddr", iscsi->portal);
 	if (iscsi->portal_port)
-		out_u64(out, "portal_port", NULL, iscsi->portal_port);
+		out_text(out, "trsvcid", NULL, "%u", iscsi->portal_port);
+	out_end(out);
 	out_text(out, "kept_by", NULL, "%s", iscsi->kept_by);
 	if (iscsi->kept_by_pid)
 		out_u64(out, "kept_by_pid", NULL, (uint64_t)iscsi->kept_by_pid);

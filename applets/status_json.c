@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is attached, as JSON: disks and mounts with their paths, then the RDMA ports. What is not known is left out. */
+/* What is attached, as JSON: disks and mounts with their paths, then the RDMA ports. Unknown values are omitted. */
 #include "status_show.h"
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 static void put_text(struct out *out, const char *key, const char *text)
@@ -15,10 +17,23 @@ static void put_number(struct out *out, const char *key, uint64_t value)
 		out_u64(out, key, NULL, value);
 }
 
-static void put_seconds(struct out *out, const char *key, int value)
+/* The kernel's word as one without blanks, in lower case: "LinkUp", "RoCE v2". */
+static void put_word(struct out *out, const char *key, const char *text)
+{
+	char word[64];
+	size_t len = 0;
+
+	for (; text[len] && len < sizeof(word) - 1; len++)
+		word[len] = text[len] == ' ' ? '-' : (char)tolower((unsigned char)text[len]);
+	word[len] = 0;
+	put_text(out, key, word);
+}
+
+/* -1: never. */
+void status_seconds(struct out *out, const char *key, int value)
 {
 	if (value == LIST_NEVER)
-		out_text(out, key, NULL, "off");
+		out_real(out, key, NULL, -1, 0);
 	else if (value >= 0)
 		out_u64(out, key, NULL, (uint64_t)value);
 }
@@ -27,15 +42,33 @@ static void put_loss(struct out *out, const struct list_loss *loss)
 {
 	char text[24];
 
-	out_object(out, "on_loss");
-	put_text(out, "policy", status_policy(loss, text));
-	put_seconds(out, "retry_s", loss->retry_s);
-	put_seconds(out, "fail_s", loss->fail_s);
-	put_seconds(out, "give_up_s", loss->give_up_s);
-	put_seconds(out, "fail_left_s", loss->fail_left_s);
-	put_seconds(out, "give_up_left_s", loss->give_up_left_s);
-	put_seconds(out, "attempts", loss->attempts);
+	put_text(out, "on_loss", status_policy(loss, text));
+	out_object(out, "timeouts");
+	status_seconds(out, "reconnect_seconds", loss->retry_s);
+	status_seconds(out, "fail_seconds", loss->fail_s);
+	status_seconds(out, "give_up_seconds", loss->give_up_s);
+	status_seconds(out, "fail_left_seconds", loss->fail_left_s);
+	status_seconds(out, "give_up_left_seconds", loss->give_up_left_s);
 	out_end(out);
+	if (loss->attempts >= 0)
+		out_u64(out, "attempts", NULL, (uint64_t)loss->attempts);
+}
+
+/* Each protocol has its own names for what it is connected to. */
+static void put_target(struct out *out, const struct list_link *link, const struct list_path *path)
+{
+	const bool nvme = !strcmp(link->protocol, "nvme"), srp = !strcmp(link->protocol, "srp"), iscsi = link->iscsi.is;
+	const char *slash = strchr(link->target, '/');
+
+	if (srp && slash) {
+		out_text(out, "ioc_guid", NULL, "%.*s", (int)(slash - link->target), link->target);
+		out_text(out, "id_ext", NULL, "%s", slash + 1);
+	} else {
+		put_text(out, nvme ? "subnqn" : iscsi ? "target" : !strcmp(link->protocol, "nfs") ? "path" : "backend", link->target);
+	}
+	if (path->disk >= 0 && (nvme || srp || iscsi))
+		out_u64(out, nvme ? "nsid" : "lun", NULL, path->unit);
+	put_text(out, nvme ? "hostnqn" : "initiator", link->host);
 }
 
 static void put_path(struct out *out, const struct kernel_list *list, const struct list_path *path)
@@ -46,20 +79,17 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	out_object(out, NULL);
 	put_text(out, "connection", link->name);
 	out_text(out, "protocol", NULL, "%s", link->protocol);
-	put_text(out, "version", link->version);
+	put_text(out, "nfs_version", link->version);
 	put_text(out, "mounted_from", link->from);
 	put_text(out, "transport", link->transport);
-	put_text(out, "state", link->state);
-	put_text(out, "path", path->node);
-	put_text(out, "path_state", path->state);
-	put_text(out, "target", link->target);
-	if (path->disk >= 0 && !local && strcmp(link->protocol, "nfs"))
-		out_u64(out, "unit", NULL, path->unit);
-	put_text(out, "address", link->address);
-	put_text(out, "service", link->service);
-	put_text(out, "source", link->source);
+	put_word(out, "state", link->state);
+	put_text(out, "node", path->node);
+	put_word(out, "path_state", path->state);
+	put_target(out, link, path);
+	put_text(out, "traddr", link->address);
+	put_text(out, strcmp(link->protocol, "srp") ? "trsvcid" : "service_id", link->service);
+	put_text(out, "host_traddr", link->source);
 	put_text(out, "netdev", link->netdev);
-	put_text(out, "host", link->host);
 	put_text(out, "rdma_device", link->rdma_dev);
 	put_number(out, "rdma_port", link->rdma_port);
 	put_number(out, "queues", link->queues);
@@ -84,7 +114,7 @@ static void put_disk(struct out *out, const struct kernel_list *list, const stru
 		put_number(out, "size", disk->size);
 		put_number(out, "block_size", disk->block);
 		put_text(out, "wwid", disk->wwid);
-		put_text(out, "policy", disk->policy);
+		put_word(out, "policy", disk->policy);
 		put_text(out, "used_by", disk->used_by);
 	}
 	out_list(out, "paths");
@@ -92,14 +122,17 @@ static void put_disk(struct out *out, const struct kernel_list *list, const stru
 
 static void put_port(struct out *out, const struct list_port *port)
 {
+	double rate;
+
 	out_object(out, NULL);
-	out_text(out, "device", NULL, "%s", port->dev);
-	out_u64(out, "port", NULL, port->port);
+	out_text(out, "rdma_device", NULL, "%s", port->dev);
+	out_u64(out, "rdma_port", NULL, port->port);
 	put_text(out, "link", port->kind);
-	put_text(out, "state", port->state);
-	put_text(out, "physical_state", port->physical);
-	put_text(out, "link_layer", port->layer);
-	put_text(out, "rate", port->rate);
+	put_word(out, "state", port->state);
+	put_word(out, "physical_state", port->physical);
+	put_word(out, "link_layer", port->layer);
+	if (sscanf(port->rate, "%lf Gb/sec", &rate) == 1 && rate > 0 && rate < 1e6)
+		out_real(out, "gigabits_per_second", NULL, rate, 1);
 	put_text(out, "netdev", port->netdev);
 	put_text(out, "driver", port->driver);
 	put_text(out, "provider", port->provider);
@@ -111,7 +144,7 @@ static void put_port(struct out *out, const struct list_port *port)
 		out_object(out, NULL);
 		out_u64(out, "index", NULL, port->gid[i].index);
 		out_text(out, "gid", NULL, "%s", port->gid[i].gid);
-		put_text(out, "type", port->gid[i].type);
+		put_word(out, "type", port->gid[i].type);
 		put_text(out, "netdev", port->gid[i].netdev);
 		out_end(out);
 	}

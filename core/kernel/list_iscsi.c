@@ -17,7 +17,7 @@ static struct keeper find_keeper(int root)
 {
 	int iscsid = kernel_iscsid(root), ours = iscsid ? 0 : kernel_iscsi_keeper(root);
 
-	return (struct keeper){ iscsid ? "iscsid" : ours ? "rdmastor" : "nobody", iscsid ? iscsid : ours };
+	return (struct keeper){ iscsid ? "iscsid" : ours ? "rdmastor" : "none", iscsid ? iscsid : ours };
 }
 
 static void set_address(struct list_link *link, const struct kernel_iscsi_session *session)

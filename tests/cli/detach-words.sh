@@ -13,4 +13,4 @@ for word in /dev/ublkb77777 ublkb77777; do
 	out=$("$RDMASTOR" detach "$word") || die "$word: status $?"
 	[[ $out == /dev/ublkb77777:* ]] || die "said: $out"
 done
-"$RDMASTOR" detach /dev/ublkb77777 --json --dry-run | jq -e '.schema == "rdmastor.detach" and .device == "/dev/ublkb77777" and .detached == false' >/dev/null || die "JSON"
+ours detach /dev/ublkb77777 --json --dry-run | jq -e '.dry_run and .device == "/dev/ublkb77777" and .existed == false and .detached == false' >/dev/null || die "JSON"

@@ -6,15 +6,20 @@ set -e
 requires python3 nbdinfo
 
 offer ram:1M ram:2M?block=4096 --name a --name 'b c' --nbd "unix:$SOCK" --nbd 127.0.0.1:0 --json
+valid out
 python3 - <<'END'
 import json
 d = json.load(open("out"))
-assert d["schema"] == "rdmastor.export" and d["version"] == 1, d
+assert d["schema"] == "rdmastor.export" and d["version"] == 2, d
 assert [e["name"] for e in d["exports"]] == ["a", "b c"]
 assert [e["size"] for e in d["exports"]] == [1 << 20, 2 << 20]
 assert d["exports"][1]["block_size"] == 4096
-assert len(d["listen"]) == 2 and d["listen"][1]["uri"].startswith("nbd://127.0.0.1:")
-open("uris", "w").write("\n".join(l["uri"] for l in d["listen"]) + "\n")
+assert [e["uri"] for e in d["exports"]] == ["ram:1M", "ram:2M?block=4096"]
+unix, tcp = d["listeners"]
+assert unix["transport"] == "unix" and unix["path"].endswith("/nbd.sock"), unix
+assert tcp["transport"] == "tcp" and tcp["traddr"] == "127.0.0.1", tcp
+assert tcp["nbd_uri"].startswith("nbd://127.0.0.1:%s/" % tcp["trsvcid"]), tcp
+open("uris", "w").write("\n".join(l["nbd_uri"] for l in d["listeners"]) + "\n")
 END
 while read -r uri; do same "size at $uri" "$(nbdinfo --size "$uri")" 1048576; done <uris
 stop

@@ -26,5 +26,6 @@ stop
 offer ram:1M --nbd "unix:$SOCK" --json
 kill -USR1 "$SERVER"
 told '}$'
-same status "$(jq -r '.schema, .clients' err)" $'rdmastor.export.status\n0'
+valid err
+same status "$(jq -r '.schema, .version, .serving[0].clients' err)" $'rdmastor.export.status\n2\n0'
 stop

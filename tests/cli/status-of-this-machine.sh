@@ -8,13 +8,14 @@ s="$RDMASTOR status"
 # shellcheck disable=SC2086 # several words
 {
 	$s --json >json || die "exit status $?"
-	jq -e '.schema == "rdmastor.status" and .version == 1 and (.attached | type) == "array" and (.rdma | type) == "array" and (has("identity") | not)' json >/dev/null ||
+	valid json
+	jq -e '.schema == "rdmastor.status" and .version == 2 and (.serving | type) == "array" and (.attached | type) == "array" and (.rdma | type) == "array" and (has("identity") | not)' json >/dev/null ||
 		die "JSON: $(cat json)"
 	jq -e '.attached | all(.paths | length > 0)' json >/dev/null || die "without a path: $(cat json)"
-	if jq -e '.attached == [] and .rdma == []' json >/dev/null; then
+	if jq -e '.attached == [] and .rdma == [] and .serving == []' json >/dev/null; then
 		[[ $($s) == *RDMA* ]] || die "said: $($s)"
 	fi
-	$s --json --verbose | jq -e '.identity | (.hostnqn | startswith("nqn.")) and .hostnqn_from and (.hostid | length == 36) and .hostid_from' >/dev/null || die "identity"
+	ours status --json --verbose | jq -e '.identity | (.hostnqn | startswith("nqn.")) and .hostnqn_from and (.hostid | length == 36) and .hostid_from' >/dev/null || die "identity"
 	$s -v 2>/dev/null | grep -Eq '^host NQN: +nqn\..' || die "identity in text"
 	for what in nvme987 /dev/nvme987n1 /dev/null . / nqn.2024-01.test:none mlx5_987 10.255.255.1:/none nvme+tcp://10.255.255.1/nqn.x \
 		nfs+rdma://10.255.255.1/x srp://fe800000000000000000000000000001/0000000000000001/0000000000000001; do

@@ -18,10 +18,11 @@ truncate -s 64M disk.img
 random_file src 3
 serve disk.img --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'
 served=$SERVER nvme=$TCP
-cleanup_fn kill -KILL "$served"
+ended() { kill -KILL "$@" 2>/dev/null; wait "$@" 2>/dev/null; }
+cleanup_fn ended "$served"
 offer src ram:1M --ro --name a --name b --nbd "unix:$SOCK" --nbd 127.0.0.1:0
 exported=$SERVER
-cleanup_fn kill -KILL "$exported"
+cleanup_fn ended "$exported"
 
 same applets "$(of "$served" .applet) $(of "$exported" .applet)" 'serve export'
 same 'the disk' "$(of "$served" '.disks[] | "\(.uri) \(.size) \(.block_size) \(.read_only) \(.subnqn) \(.nsid)"')" "disk.img 67108864 512 false $NQN 1"
@@ -33,15 +34,15 @@ same counts "$(of "$served" '"\(.protocol) \(.clients) \(.read_bytes) \(.written
 same user "$(of "$served" .uid)" "$(id -u)"
 
 # clients, bytes
-ours copy -q src "$nvme"
+ours copy -q src "$nvme" >copy.out
 same written "$(of "$served" .written_bytes)" $((3 << 20))
-ours copy -q "$URI" image
+ours copy -q "$URI" image >copy.out
 same 'read over NBD' "$(of "$exported" '"\(.protocol) \(.read_bytes) \(.written_bytes) \(.errors) \(.reads > 0) \(.read_bytes_per_second > 0)"')" \
 	'nbd 3145728 0 0 true true'
 mkfifo hold
-"$RDMASTOR" copy -q "$URI" - >hold & copy=$!
+"$RDMASTOR" copy -q "$URI" - >hold 2>hold.err & copy=$!
 exec 8<hold
-until_is "$exported" .clients 1
+until_is "$exported" '.clients > 0' true
 exec 8<&-
 wait "$copy" || true
 until_is "$exported" .clients 0
@@ -83,7 +84,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && setpriv --reuid=65534 
 	same 'for another user' "$(jq -c "[.serving[] | select(.pid == $served) | [.error.code, .disks]]" json)" '[["permission",null]]'
 	mkfifo ready2
 	setpriv --reuid=65534 --clear-groups "$RDMASTOR" export ram:2M --nbd 127.0.0.1:0 --ready-fd 3 3>ready2 >out2 2>err2 & theirs=$!
-	cleanup_fn kill -KILL "$theirs"
+	cleanup_fn ended "$theirs"
 	read -r _ <ready2
 	same "another user's" "$(of "$theirs" '"\(.uid) \(.disks[0].uri)"')" '65534 ram:2M'
 	setpriv --reuid=65534 --clear-groups "$RDMASTOR" status --json >json
@@ -97,7 +98,7 @@ python3 -c '
 import socket, sys, time
 s = socket.socket(socket.AF_UNIX); s.bind("\0rdmastor/1"); s.listen(1)
 print("up", flush=True); time.sleep(60)' >forged & forger=$!
-cleanup_fn kill -KILL "$forger"
+cleanup_fn ended "$forger"
 for _ in $(seq 50); do [ -s forged ] && break; sleep 0.1; done
 same 'a forged name' "$(of 1 .pid)" ''
 kill "$forger"
@@ -114,7 +115,7 @@ for text in b"{}", b"{\"schema\":", b"[" * 5000, b"x" * 3000000, b"{\"schema\":\
 c, _ = s.accept()
 c.sendall(b"{\"schema\":\"rdmastor.x.status\",\"version\":2,\"seconds\":-1,\"serving\":[1,{\"disks\":[{\"uri\":7,\"size\":-1}],\"clients\":1e300}]}")
 c.close()' >liar & liar=$!
-cleanup_fn kill -KILL "$liar"
+cleanup_fn ended "$liar"
 for _ in $(seq 50); do [ -s liar ] && break; sleep 0.1; done
 for code in protocol protocol protocol protocol unsupported; do
 	same 'an ill answer' "$(of "$(cat liar)" .error.code)" "$code"

@@ -40,7 +40,8 @@ done
 
 # the rate is that of the last second, not the average
 "$RDMASTOR" status --watch 1 ram:64M >samples 2>errors & watch=$!
-cleanup_fn kill -KILL "$watch"
+ended() { kill -KILL "$watch" 2>/dev/null; }
+cleanup_fn ended
 ours bench "$TCP" --rw read --bs 64K --iodepth 4 --runtime 3 >/dev/null
 for _ in $(seq 50); do tail -1 samples | grep -Eq ' 0/s +0/s ' && break; sleep 0.1; done
 grep -Eq '^ram:64M +64MiB +nvme/tcp .* [0-9.]+[KMG]iB/s +0/s +0 ' samples || die "no rate: $(cat samples)"

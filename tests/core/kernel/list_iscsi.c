@@ -97,7 +97,7 @@ static void kept(const char *by, int pid)
 
 Test(list_iscsi, is_kept)
 {
-	kept("nobody", 0);
+	kept("none", 0);
 	locked(812);
 	kept("rdmastor", 812);
 	tree_file(&tree, "proc/400/comm", "iscsid\n");
