@@ -22,7 +22,7 @@ void daemon_warn_open(const struct call *call, const struct addr *addr, const ch
 	char text[ADDR_TEXT];
 
 	if (!addr_is_local(addr))
-		call_note(call, "%s: any host that reaches this address can use the disk: limit it with %s", addr_text(addr, text), option);
+		call_note(call, "%s: any host that can reach this address can use the disk: restrict access with %s", addr_text(addr, text), option);
 }
 
 int daemon_time_left(const struct daemon *d, uint32_t *ms)
@@ -34,7 +34,7 @@ int daemon_time_left(const struct daemon *d, uint32_t *ms)
 	if (!d->deadline)
 		return 0;
 	if (now >= d->deadline)
-		return diag_set(d->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not ready in %g s", common->timeout_ms / 1000.);
+		return diag_set(d->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not ready within %g s", common->timeout_ms / 1000.);
 	*ms = (uint32_t)((d->deadline - now) / MSEC) + 1;
 	return 0;
 }
@@ -206,7 +206,7 @@ static void disk_changed(struct bdev *bdev)
 	if (bdev->why.err)
 		call_note(d->call, "%s: %s%s", bdev->uri, bdev->state == BDEV_DOWN ? "lost: " : "", bdev->why.text);
 	else if (d->ready)
-		call_note(d->call, "%s: is now %s", bdev->uri, out_human(bdev->lim.size, size));
+		call_note(d->call, "%s: new size: %s", bdev->uri, out_human(bdev->lim.size, size));
 	for (unsigned i = 0; i < d->fronts; i++)
 		if (d->front[i]->kind->changed)
 			d->front[i]->kind->changed(d->front[i], bdev);
@@ -232,7 +232,7 @@ static int open_disks(struct daemon *d)
 		if (!err)
 			err = disk_open(d->call, disk, d->loop, d->call->operand[d->disks], &env);
 		if (err && d->call->diag->err == EROFS && !d->call->diag->hint[0])
-			diag_hint(d->call->diag, "--ro opens it for reading only");
+			diag_hint(d->call->diag, "--ro opens it read-only");
 		if (err)
 			return err;
 		(*disk)->user = d;
@@ -285,7 +285,7 @@ static int open_workers(struct daemon *d)
 		if (d->disk[i]->lim.lanes < count)
 			count = d->disk[i]->lim.lanes ? d->disk[i]->lim.lanes : 1;
 	if (d->opts->queues && count < wanted)
-		call_note(d->call, "--queues %u: the disk offers %u", wanted, count);
+		call_note(d->call, "--queues %u: the disk supports %u", wanted, count);
 	d->nloops = count;
 	d->loops[0] = d->loop;
 	if (count == 1)
@@ -436,8 +436,8 @@ static int serve(struct daemon *d, struct diag *diag)
 	loop_wait(d->loop, &d->over, 0);
 	while ((err = release_fronts(d, diag)) == -EBUSY) {
 		if (!told)
-			call_note(d->call, "%s: %s; it is served until that is over%s", diag->object, diag->text,
-				d->stopped_by ? ", or a second signal comes" : "");
+			call_note(d->call, "%s: %s: serving continues until it is free%s", diag->object, diag->text,
+				d->stopped_by ? " or a second signal arrives" : "");
 		told = true;
 		*diag = (struct diag){ 0 };
 		d->over = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The life of an applet that offers disks until it is told to stop or the command it runs has ended: in the foreground or not, ready,
- * status, a clean stop, an exit status. How the disks are offered is its fronts'. */
+/* Start, status and clean stop of an applet that offers disks until it is stopped or its command ends. Its fronts offer the disks. */
 #pragma once
 #include "applet.h"
 #include "bdev.h"
@@ -17,18 +16,18 @@ struct daemon_options { /* a member of the applet's option struct */
 };
 #define DAEMON_DEFAULTS { .poll_us = UINT32_MAX, .ready_fd = UINT32_MAX, .stop_timeout_ms = 10000 }
 #define DAEMON_ROWS(type, member) \
-	{ "ro", 0, OPT_FLAG, offsetof(type, member.ro), NULL, "open the disks for reading only" }, \
+	{ "ro", 0, OPT_FLAG, offsetof(type, member.ro), NULL, "open the disks read-only" }, \
 	{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL, \
-		"write also to a disk that is mounted, held or open for writing elsewhere" }, \
+		"write even to a disk that is mounted, held or open for writing elsewhere" }, \
 	{ "queues", 0, OPT_U32, offsetof(type, member.queues), "N", \
-		"threads, each with a queue to the disks; default: up to 4, as CPUs and disks allow", 1, DAEMON_QUEUES }, \
-	{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N", "spin this long before sleeping; default: as CPUs allow", 0, 1000000 }, \
+		"threads, each with a queue to every disk; default one per CPU, up to 4", 1, DAEMON_QUEUES }, \
+	{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N", "busy-poll this long before sleeping; default depends on the CPUs", 0, 1000000 }, \
 	{ "on-loss", 0, OPT_TEXT, offsetof(type, member.on_loss), "TIME", \
-		"hold requests that long while no path works: seconds, fail-fast or forever; default 60" }, \
-	{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL, "go to the background once ready" }, \
-	{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE", "write the process id here once ready" }, \
-	{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD", "write a line to this descriptor once ready", 0, OPT_U32_MAX }, \
-	{ "stop-timeout", 0, OPT_MSEC, offsetof(type, member.stop_timeout_ms), "SECONDS", "bound of a clean stop; default 10", 1, OPT_MSEC_MAX }
+		"hold I/O this long while no path works: SECONDS, fail-fast or forever; default 60" }, \
+	{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL, "run in the background once ready" }, \
+	{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE", "write the process ID to FILE once ready" }, \
+	{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD", "write a line to descriptor FD once ready", 0, OPT_U32_MAX }, \
+	{ "stop-timeout", 0, OPT_MSEC, offsetof(type, member.stop_timeout_ms), "SECONDS", "time limit of a clean stop; default 10", 1, OPT_MSEC_MAX }
 
 struct front;
 struct daemon {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* detach: ends a block device that export made, whoever serves it or served it. Each kind of device is a row. */
+/* detach: remove a block device that export made, served or not. Each kind of device is a row. */
 #include "applet.h"
 #include "export.h"
 #include "kernel.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 15000
-#define IN_USE_HINT "--force detaches it nevertheless; what is not written yet is lost then"
+#define IN_USE_HINT "detach it anyway with --force: unwritten data is lost"
 
 struct detach_options {
 	struct opt_common common;
@@ -21,7 +21,7 @@ struct detach_options {
 };
 
 static const struct opt rows[] = {
-	{ "force", 0, OPT_FLAG, offsetof(struct detach_options, force), NULL, "also a device that is in use, or whose disk does not answer" },
+	{ "force", 0, OPT_FLAG, offsetof(struct detach_options, force), NULL, "detach even if the device is in use or its disk does not answer" },
 	{ 0 },
 };
 static const struct detach_options defaults = { .common.timeout_ms = WAIT_MS };
@@ -43,8 +43,8 @@ struct device_kind {
 
 static int another_programs(const struct detach *d)
 {
-	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "is the device of another program");
-	return diag_hint(d->call->diag, "--force detaches it nevertheless");
+	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "belongs to another program");
+	return diag_hint(d->call->diag, "detach it anyway with --force");
 }
 
 /* 0 also for a device that does not exist. */
@@ -118,7 +118,7 @@ static int ublk_end(struct detach *d)
 		err = ublk_delete(dev, d->loop, d->number, false, bound_ms, d->call->diag);
 	if (err && err != -ENODEV && d->opts->force) {
 		if (err == -ETIMEDOUT && kill_server(d, dev))
-			call_note(d->call, "%s: its server did not answer and was ended", d->path);
+			call_note(d->call, "%s: its server did not answer and was killed", d->path);
 		*d->call->diag = (struct diag){ 0 };
 		err = ublk_delete(dev, d->loop, d->number, true, bound_ms, d->call->diag);
 	}
@@ -169,7 +169,7 @@ static const struct device_kind *read_device(struct detach *d, const char *text)
 	}
 	free(real);
 	if (!kind)
-		diag_set(d->call->diag, DIAG_USAGE, EINVAL, "'%s' is no device that export makes: /dev/ublkbN, /dev/nbdN", text);
+		diag_set(d->call->diag, DIAG_USAGE, EINVAL, "invalid device '%s': expected /dev/ublkbN or /dev/nbdN", text);
 	return kind;
 }
 
@@ -236,7 +236,7 @@ static int run(struct call *call)
 const struct applet applet_detach = {
 	.name = "detach",
 	.operands = "DEVICE",
-	.summary = "end a block device that export made",
+	.summary = "remove a block device made by export",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct detach_options),

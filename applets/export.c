@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* export: offers disks on this machine or to NBD clients, until it is told to stop or the command it runs has ended. How they are
- * offered is left to the fronts, export_*.c, how it lives and ends to daemon.c. */
+/* export: offer disks to NBD clients or as block devices, until stopped or until its command ends. The fronts (export_*.c) offer them,
+ * daemon.c handles start and stop. */
 #include "export_fronts.h"
 #include "kernel.h"
 #include <errno.h>
 
 #define AT(field) offsetof(struct export_options, field)
 static const struct opt rows[] = {
-	{ "nbd", 0, OPT_LIST, AT(nbd), "ADDRESS", "listen here: unix:PATH, HOST:PORT or :PORT; repeatable" },
-	{ "name", 0, OPT_LIST, AT(name), "NAME", "export name of the next URI; repeatable" },
-	{ "allow", 0, OPT_LIST, AT(allow), "ADDRESS[/BITS]", "only these may connect over TCP; repeatable" },
+	{ "nbd", 0, OPT_LIST, AT(nbd), "ADDRESS", "listen at unix:PATH, HOST:PORT or :PORT; repeatable" },
+	{ "name", 0, OPT_LIST, AT(name), "NAME", "export name of the next disk; repeatable" },
+	{ "allow", 0, OPT_LIST, AT(allow), "ADDRESS[/BITS]", "address or network allowed to connect over TCP; default any; repeatable" },
 	{ "mode", 0, OPT_TEXT, AT(mode), "OCTAL", "permissions of a unix socket; default 0600" },
-	{ "clients", 0, OPT_U32, AT(clients), "N", "most clients at once; default 64", 1, 65536 },
-	{ "nbd-dev", 0, OPT_MAYBE, AT(nbd_dev), "[N]", "make it block device /dev/nbdN, by the kernel's NBD client", 0, NBD_DEV_MAX },
-	{ "connections", 0, OPT_U32, AT(connections), "N", "of that device; default 1", 1, KERNEL_NBD_CONNECTIONS },
-	{ "ublk", 0, OPT_MAYBE, AT(ublk), "[N]", "make it block device /dev/ublkbN", 0, (1 << 20) - 1 },
-	{ "depth", 0, OPT_U32, AT(depth), "N", "requests that a queue of that device has in work at once; default 64", 1, 4096 },
-	{ "slots", 0, OPT_U32, AT(slots), "N", "requests of one client in work at once; default 32, of an NBD device 64", 2, 1024 },
-	{ "buffer", 0, OPT_SIZE, AT(buffer), "SIZE", "memory for each of them; default 256K", 64 << 10, 32 << 20 },
-	{ "run", 0, OPT_REST, AT(run), "COMMAND", "run a command with $uri set, end with it and its exit status" },
+	{ "clients", 0, OPT_U32, AT(clients), "N", "largest number of clients; default 64", 1, 65536 },
+	{ "nbd-dev", 0, OPT_MAYBE, AT(nbd_dev), "[N]", "create block device /dev/nbdN with the kernel's NBD client", 0, NBD_DEV_MAX },
+	{ "connections", 0, OPT_U32, AT(connections), "N", "connections of the NBD device; default 1", 1, KERNEL_NBD_CONNECTIONS },
+	{ "ublk", 0, OPT_MAYBE, AT(ublk), "[N]", "create block device /dev/ublkbN", 0, (1 << 20) - 1 },
+	{ "depth", 0, OPT_U32, AT(depth), "N", "queue depth of the ublk device; default 64", 1, 4096 },
+	{ "slots", 0, OPT_U32, AT(slots), "N", "requests in flight per client; default 32, 64 for an NBD device", 2, 1024 },
+	{ "buffer", 0, OPT_SIZE, AT(buffer), "SIZE", "buffer per request; default 256K", 64 << 10, 32 << 20 },
+	{ "run", 0, OPT_REST, AT(run), "COMMAND", "run a command with $uri set; exit with its status" },
 	DAEMON_ROWS(struct export_options, life),
 	{ 0 },
 };
@@ -74,11 +74,11 @@ static int export_main(struct call *call)
 	const struct export_options *opts = call->opts;
 
 	if (!opts->nbd.count && !opts->nbd_dev.on && !opts->ublk.on && !opts->run)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "nowhere to offer it: give --nbd ADDRESS, --nbd-dev or --ublk");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no export given: expected --nbd ADDRESS, --nbd-dev, --ublk or --run");
 	if (opts->nbd_dev.on && opts->ublk.on)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk exclude each other");
 	if (opts->connections && !opts->nbd_dev.on)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections: there is no --nbd-dev");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections needs --nbd-dev");
 	return daemon_run(call, &opts->life, fronts);
 }
 
@@ -86,7 +86,7 @@ const struct applet applet_export = {
 	.name = "export",
 	.operands = "URI...",
 	.schemes = SCHEME_DISK,
-	.summary = "offer disks as NBD exports or block devices",
+	.summary = "export disks over NBD or as block devices",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct export_options),

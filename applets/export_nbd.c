@@ -46,7 +46,7 @@ static int read_mode(struct nbd_front *f, const char *text, struct diag *diag)
 		return 0;
 	mode = strtoul(text, &end, 8);
 	if (*end || end == text || mode > 0777 || !mode || *text == '-')
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--mode: '%s' is not an octal number from 1 to 777", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--mode: invalid permissions '%s': must be octal 1 to 777", text);
 	f->nbd.mode = (unsigned)mode;
 	return 0;
 }
@@ -71,7 +71,7 @@ static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *d
 		return 0;
 	}
 	f->dir[0] = 0;
-	return diag_sys(diag, err, "make a temporary folder");
+	return diag_sys(diag, err, "create a temporary directory");
 }
 
 static int read_addresses(struct nbd_front *f, const struct opt_list *list, const struct call *call)
@@ -98,11 +98,11 @@ static int read_options(struct front *front)
 	int err;
 
 	if (opts->nbd.count > NBD_LISTENS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "--nbd: given more than %d times", NBD_LISTENS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "--nbd: too many addresses: must be 1 to %d", NBD_LISTENS);
 	if (call->rest > NBD_EXPORTS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "at most %d disks can be exported at once", NBD_EXPORTS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d", NBD_EXPORTS);
 	if (opts->name.count > call->rest)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--name: there is no disk for the name '%s'", opts->name.item[call->rest]);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--name %s: more names than disks", opts->name.item[call->rest]);
 	for (; f->nbd.allows < opts->allow.count; f->nbd.allows++)
 		if (nbd_allow_parse(&f->nbd.allow[f->nbd.allows], opts->allow.item[f->nbd.allows], call->diag))
 			return diag_ctx(call->diag, "--allow");

@@ -49,9 +49,9 @@ static int check_connections(const struct front *front)
 
 		err = disk_on_loss(call, call->operand[i], options(front)->life.on_loss, &hold_ms);
 		if (!err && hold_ms == UINT32_MAX) {
-			err = diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections %u: the kernel does not wait for ever for one of several",
+			err = diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections %u: with --on-loss forever the kernel supports only one connection",
 				connections);
-			diag_hint(call->diag, "give --on-loss a time, or leave --connections away");
+			diag_hint(call->diag, "use --on-loss SECONDS, or leave out --connections");
 		}
 	}
 	return err;
@@ -66,9 +66,9 @@ static int read_options(struct front *front)
 
 	f->root = -1;
 	if (call->rest > NBD_EXPORTS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "at most %d disks can be exported at once", NBD_EXPORTS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d", NBD_EXPORTS);
 	if (opts->nbd_dev.given && call->rest > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev %u: there are %u disks; without the number each gets a device",
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev %u: one number for %u disks: leave it out",
 			opts->nbd_dev.number, call->rest);
 	f->nbd.slots = opts->slots ? opts->slots : SLOTS;
 	f->nbd.buffer = opts->buffer ? (uint32_t)opts->buffer : BUFFER;
@@ -92,7 +92,7 @@ static void ended(struct nbd_dev *dev, void *user)
 			f->gone[i] = true;
 		left += !f->gone[i];
 	}
-	call_note(d->call, "/dev/nbd%u: was disconnected", nbd_dev_index(dev));
+	call_note(d->call, "/dev/nbd%u: disconnected by another process", nbd_dev_index(dev));
 	if (!left && d->fronts == 1)
 		f->front.daemon->over = 1;
 }
@@ -162,7 +162,7 @@ static void show(const struct front *front, struct out *out)
 		disk_show(out, disk, d->opts->ro);
 		out_end(out);
 		out_line(out, "/dev/nbd%u: %s, %s (%llu bytes)%s", index, disk->uri, out_human(disk->lim.size, size),
-			(unsigned long long)disk->lim.size, recovered ? ", taken over from a former run" : "");
+			(unsigned long long)disk->lim.size, recovered ? ", taken over from an earlier run" : "");
 	}
 	out_end(out);
 }

@@ -43,7 +43,8 @@ static int read_options(struct front *front)
 
 	f->root = f->dev = -1;
 	if (opts->ublk.given && call->rest > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ublk: one number cannot be that of %u disks", call->rest);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ublk %u: one number for %u disks: leave it out", opts->ublk.number,
+			call->rest);
 	f->root = kernel_root();
 	if (f->root < 0)
 		return diag_sys(call->diag, errno, "open /");
@@ -103,7 +104,7 @@ static void ended(struct ublk *device, void *user)
 	for (unsigned i = 0; i < f->devices; i++)
 		left += look(f, i, &info) && info.live;
 	ublk_info(device, &info);
-	call_note(d->call, "/dev/ublkb%u was detached", info.id);
+	call_note(d->call, "/dev/ublkb%u: detached", info.id);
 	if (left || d->fronts > 1)
 		loop_work_add(d->loop, &f->reap);
 	else
@@ -114,7 +115,7 @@ static void held(unsigned id, void *user)
 {
 	const struct ublk_front *f = user;
 
-	call_note(f->front.daemon->call, "/dev/ublkb%u: left by a former run, goes when the last process closes it: waiting for that", id);
+	call_note(f->front.daemon->call, "/dev/ublkb%u: left by an earlier run: waiting for the last process to close it", id);
 }
 
 static int start(struct front *front)
@@ -169,7 +170,7 @@ static void show(const struct front *front, struct out *out)
 		out_u64(out, "buffer_size", NULL, info.buffer);
 		out_end(out);
 		out_line(out, "/dev/ublkb%u: %s, %s (%llu bytes)%s", info.id, d->disk[i]->uri, out_human(info.size, size),
-			(unsigned long long)info.size, info.recovered ? ", taken over from a former run" : "");
+			(unsigned long long)info.size, info.recovered ? ", taken over from an earlier run" : "");
 	}
 	out_end(out);
 }
@@ -233,7 +234,7 @@ static void changed(struct front *front, struct bdev *disk)
 		if (d->disk[i] != disk || !look(f, i, &info))
 			continue;
 		if (info.size != disk->lim.size)
-			call_note(d->call, "%s has %llu bytes now, /dev/ublkb%u keeps its %llu: a ublk device has the size it was made with",
+			call_note(d->call, "%s: new size: %llu bytes: /dev/ublkb%u keeps %llu, a ublk device can't be resized",
 				disk->uri, (unsigned long long)disk->lim.size, info.id, (unsigned long long)info.size);
 	}
 }
@@ -284,7 +285,7 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	if (f->stuck)
 		return -EINPROGRESS;
 	if (!first && f->lost)
-		first = diag_set(diag, DIAG_IO, -f->lost, "data of a device that was detached may not be on its disk");
+		first = diag_set(diag, DIAG_IO, -f->lost, "data of a detached device may not be on its disk");
 	free(f->device);
 	if (f->dev >= 0)
 		close(f->dev);

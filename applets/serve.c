@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* serve: is the target, until it is told to stop. Serving is left to core/proto, who a disk is to core/kernel, its life to
- * daemon.c. */
+/* serve: run a target until stopped. core/proto serves, core/kernel identifies the disks, daemon.c handles start and stop. */
 #include "serve.h"
 #include "daemon.h"
 #include "disk.h"
@@ -21,11 +20,11 @@ struct serve_options {
 
 #define AT(field) offsetof(struct serve_options, field)
 static const struct opt rows[] = {
-	{ "nvmf", 0, OPT_FLAG, AT(nvmf), NULL, "as an NVMe-oF target" },
-	{ "rdma", 0, OPT_LIST, AT(rdma), "ADDRESS", "listen here for RDMA: [HOST]:PORT[?rdma=verbs|iwarp|auto][&crc=0]; repeatable" },
-	{ "tcp", 0, OPT_LIST, AT(tcp), "ADDRESS", "listen here for TCP: [HOST]:PORT; repeatable" },
-	{ "nqn", 0, OPT_LIST, AT(nqn), "NQN", "subsystem of the next URI, the same for several: its namespaces; repeatable" },
-	{ "allow-host", 0, OPT_LIST, AT(allow_host), "NQN", "only hosts with these NQNs may connect; repeatable" },
+	{ "nvmf", 0, OPT_FLAG, AT(nvmf), NULL, "run an NVMe-oF target" },
+	{ "rdma", 0, OPT_LIST, AT(rdma), "ADDRESS", "listen for RDMA at [HOST]:PORT[?rdma=verbs|iwarp|auto][&crc=0]; repeatable" },
+	{ "tcp", 0, OPT_LIST, AT(tcp), "ADDRESS", "listen for TCP at [HOST]:PORT; repeatable" },
+	{ "nqn", 0, OPT_LIST, AT(nqn), "NQN", "NQN of the next disk's subsystem; the same NQN adds a namespace; repeatable" },
+	{ "allow-host", 0, OPT_LIST, AT(allow_host), "NQN", "host NQN allowed to connect; default any; repeatable" },
 	DAEMON_ROWS(struct serve_options, life),
 	{ 0 },
 };
@@ -71,9 +70,9 @@ static int add_listen(struct target_options *opt, const char *given, unsigned wa
 	int err = 0;
 
 	if (snprintf(text, sizeof(text), "%s", given) >= (int)sizeof(text))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%.40s…' is too long for an address", given);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "address '%.40s…' is too long", given);
 	if (!strncmp(text, "unix:", 5))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': NVMe-oF is not served over unix sockets", given);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': NVMe-oF can't be served on a unix socket: expected [HOST]:PORT", given);
 	if (!(ways & TARGET_TCP)) {
 		err = addr_rdma(&how, text, diag);
 		ways = (how.verbs ? TARGET_RDMA_VERBS : 0u) | (how.iwarp ? TARGET_RDMA_IWARP : 0u);
@@ -89,7 +88,7 @@ static int add_listen(struct target_options *opt, const char *given, unsigned wa
 			return 0;
 		}
 	if (opt->listens == TARGET_LISTENS)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "more addresses than can be listened on, beginning with '%s'", given);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "too many listen addresses: must be 1 to %d", TARGET_LISTENS);
 	opt->listen[opt->listens++] = (struct target_listen){ at, ways, how.no_crc };
 	return 0;
 }
@@ -111,7 +110,7 @@ static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 {
 	if (!strncmp(nqn, "nqn.", 4) && strlen(nqn) <= 223 && !strpbrk(nqn, " \t\n"))
 		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: '%s' is no NQN: nqn.… without blanks, at most 223 bytes", name, nqn);
+	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: invalid NQN '%s': expected nqn.…, up to 223 bytes, no blanks", name, nqn);
 }
 
 static int read_options(struct front *front)
@@ -122,9 +121,9 @@ static int read_options(struct front *front)
 	int err = 0;
 
 	if (call->operands > TARGET_DISKS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "at most %d disks can be served at once", TARGET_DISKS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d", TARGET_DISKS);
 	if (opts->nqn.count > call->operands)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn: there is no disk for '%s'", opts->nqn.item[call->operands]);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn %s: more NQNs than disks", opts->nqn.item[call->operands]);
 	for (unsigned i = 0; !err && i < opts->nqn.count; i++)
 		err = check_nqn("nqn", opts->nqn.item[i], call->diag);
 	for (unsigned i = 0; !err && i < opts->allow_host.count; i++) {
@@ -171,9 +170,9 @@ static int refuse_twice(const struct nvmf_front *f, unsigned i)
 	for (unsigned other = 0; other < i; other++) {
 		if (memcmp(f->id[other].nguid, f->id[i].nguid, sizeof(f->id[i].nguid)))
 			continue;
-		diag_set(d->call->diag, DIAG_USAGE, EEXIST, "is the same disk as '%.300s'; one disk is one namespace", d->disk[other]->uri);
+		diag_set(d->call->diag, DIAG_USAGE, EEXIST, "is the same disk as '%.300s': a disk can be only one namespace", d->disk[other]->uri);
 		diag_ctx(d->call->diag, "%s", d->disk[i]->uri);
-		return diag_hint(d->call->diag, "several hosts may connect to it, and over several addresses");
+		return diag_hint(d->call->diag, "name it once: several hosts can connect to it, at several addresses");
 	}
 	return 0;
 }
@@ -234,7 +233,7 @@ static int listen_all(struct nvmf_front *f)
 		return err;
 	err = disk_blame_rdma(d->call->diag, &rdma);
 	d->call->diag->hint[0] = 0;
-	diag_hint(d->call->diag, "?rdma=iwarp and --tcp need no RDMA device");
+	diag_hint(d->call->diag, "without an RDMA device: --rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
 	return err;
 }
 
@@ -319,9 +318,9 @@ static int serve_main(struct call *call)
 	const struct serve_options *opts = call->opts;
 
 	if (!opts->nvmf)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "as what? --nvmf makes it an NVMe-oF target");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no protocol given: expected --nvmf");
 	if (!opts->rdma.count && !opts->tcp.count)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "nowhere to listen: give --rdma ADDRESS or --tcp ADDRESS");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no listen address given: expected --rdma ADDRESS or --tcp ADDRESS");
 	loop_fds_raise();
 	return daemon_run(call, &opts->life, fronts);
 }
@@ -330,7 +329,7 @@ const struct applet applet_serve = {
 	.name = "serve",
 	.operands = "URI...",
 	.schemes = SCHEME_DISK,
-	.summary = "offer disks as an NVMe-oF target",
+	.summary = "serve disks as an NVMe-oF target",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct serve_options),

@@ -200,7 +200,7 @@ static void show_identity(struct out *out, const struct identity *who)
 		snprintf(id + strlen(id), 4, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", who->hostid[i]);
 	out_line(out, "%s", "");
 	out_line(out, "host NQN:  %s (from %s)", who->hostnqn, who->nqn_from);
-	out_line(out, "host id:   %s (from %s)", id, who->id_from);
+	out_line(out, "host ID:   %s (from %s)", id, who->id_from);
 	out_object(out, "identity");
 	out_text(out, "hostnqn", NULL, "%s", who->hostnqn);
 	out_text(out, "hostnqn_from", NULL, "%s", who->nqn_from);

@@ -313,7 +313,7 @@ static uint32_t check(const struct nbd_conn *c, const struct nbd_req *req, uint1
 		return NBD_EPERM;
 	}
 	if (commands[type].needs & ~c->features || (type == NBD_CMD_BLOCK_STATUS && !c->meta)) {
-		*why = "this command was not negotiated";
+		*why = "command not negotiated";
 		return NBD_EINVAL;
 	}
 	if (c->features & NBD_FLAG_SEND_FUA)
@@ -321,7 +321,7 @@ static uint32_t check(const struct nbd_conn *c, const struct nbd_req *req, uint1
 	if (!c->structured)
 		allowed &= (uint16_t)~NBD_CMD_FLAG_DF;
 	if (req->flags & ~allowed) {
-		*why = "unknown flag for this command";
+		*why = "invalid flag for this command";
 		return NBD_EINVAL;
 	}
 	if (type == NBD_CMD_FLUSH) {
@@ -333,19 +333,19 @@ static uint32_t check(const struct nbd_conn *c, const struct nbd_req *req, uint1
 		return type == NBD_CMD_WRITE || type == NBD_CMD_WRITE_ZEROES ? NBD_ENOSPC : NBD_EINVAL;
 	}
 	if (commands[type].writes && (req->off | req->len) & mask) {
-		*why = "not on the disk's block boundaries";
+		*why = "not aligned to the disk's blocks";
 		return NBD_EINVAL;
 	}
 	if (type == NBD_CMD_READ && req->len > NBD_PAYLOAD_MAX) {
-		*why = "longer than 32 MiB";
+		*why = "read exceeds 32 MiB";
 		return NBD_EINVAL;
 	}
 	if (req->flags & NBD_CMD_FLAG_DF && req->len > c->pool->each - (req->off & mask)) {
-		*why = "too long to be sent in one piece";
+		*why = "too long for a single chunk";
 		return NBD_EOVERFLOW;
 	}
 	if (type == NBD_CMD_BLOCK_STATUS && !req->len) {
-		*why = "status of nothing";
+		*why = "block status with length 0";
 		return NBD_EINVAL;
 	}
 	return 0;
@@ -402,7 +402,7 @@ static void begin(struct nbd_conn *c, const struct nbd_request *wire)
 	req->left = req->len;
 	req->cmd = type < NBD_CMDS ? (uint8_t)type : NBD_CMDS;
 	if (type == NBD_CMD_WRITE && req->len > NBD_PAYLOAD_MAX) {
-		nbd_conn_abort(c, "a write longer than 32 MiB");
+		nbd_conn_abort(c, "write exceeds 32 MiB");
 		return;
 	}
 	error = check(c, req, type, &why);
@@ -436,7 +436,7 @@ static bool step(struct nbd_conn *c)
 		return false;
 	wire = (const struct nbd_request *)(const void *)(c->stage + c->head);
 	if (get_be32(wire->magic) != NBD_REQUEST_MAGIC) {
-		nbd_conn_abort(c, "a request without its magic number");
+		nbd_conn_abort(c, "request without magic number");
 		return false;
 	}
 	c->head += sizeof(*wire);

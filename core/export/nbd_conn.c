@@ -68,7 +68,7 @@ static bool hello_send(struct nbd_conn *c)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN) {
-			nbd_conn_abort(c, "the client is gone");
+			nbd_conn_abort(c, "client disconnected");
 			return false;
 		}
 		if (n < 0) {
@@ -85,7 +85,7 @@ static void serve_export(struct nbd_conn *c)
 {
 	c->features = nbd_export_flags(c->export, c->structured);
 	if (!nbd_server_fence(c)) {
-		nbd_conn_abort(c, "no memory to order its requests behind earlier ones");
+		nbd_conn_abort(c, "out of memory");
 		return;
 	}
 	loop_trace(c->loop, "nbd: %s: serving export '%s'%s%s", c->peer, c->export->name, c->structured ? ", structured replies" : "",
@@ -110,7 +110,7 @@ static void hello_turn(struct nbd_conn *c)
 		size_t used;
 
 		if (c->hello->state == NBD_HELLO_END) {
-			nbd_conn_abort(c, "the handshake ended");
+			nbd_conn_abort(c, "handshake ended by the client");
 			return;
 		}
 		if (c->hello->state == NBD_HELLO_DONE) {
@@ -201,7 +201,7 @@ static void receive(struct nbd_conn *c)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		nbd_conn_abort(c, "the client is gone");
+		nbd_conn_abort(c, "client disconnected");
 		return;
 	}
 	if ((size_t)n < want)
@@ -221,13 +221,13 @@ static void ready(struct loop_fd *fd, uint32_t events)
 	if (events & EPOLLIN && !c->ending && has_room(c))
 		receive(c);
 	else if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
-		nbd_conn_abort(c, "the client is gone");
+		nbd_conn_abort(c, "client disconnected");
 	nbd_conn_wake(c);
 }
 
 static void too_late(struct loop_timer *timer)
 {
-	nbd_conn_abort(container_of(timer, struct nbd_conn, deadline), "the handshake took too long");
+	nbd_conn_abort(container_of(timer, struct nbd_conn, deadline), "handshake timed out");
 }
 
 static struct nbd_conn *conn_new(struct nbd_server *server, int fd, const char *peer)
@@ -298,7 +298,7 @@ void nbd_conn_start(struct nbd_conn *c, struct nbd_worker *worker)
 	worker->conns = c;
 	loop_trace(c->loop, "nbd: %s: connected", c->peer);
 	if (loop_fd_add(c->loop, &c->fd, NULL)) {
-		nbd_conn_abort(c, "no room to watch it");
+		nbd_conn_abort(c, "can't add it to the event loop");
 		return;
 	}
 	if (worker->ending) {
@@ -315,7 +315,7 @@ void nbd_conn_start(struct nbd_conn *c, struct nbd_worker *worker)
 void nbd_conn_end(struct nbd_conn *c)
 {
 	if (c->hello)
-		nbd_conn_abort(c, "the server stops");
+		nbd_conn_abort(c, "server stops");
 	c->ending = true;
 	nbd_conn_wake(c);
 }

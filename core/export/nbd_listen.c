@@ -27,7 +27,7 @@ static int unix_replace(const struct addr *addr, struct diag *diag)
 	if (lstat(path, &st))
 		return errno == ENOENT ? 0 : diag_sys(diag, errno, "%s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return diag_set(diag, DIAG_BUSY, EADDRINUSE, "%s is there already and is not a socket", path);
+		return diag_set(diag, DIAG_BUSY, EADDRINUSE, "%s exists and is not a socket", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return diag_sys(diag, errno, "socket");
@@ -196,11 +196,11 @@ int nbd_allow_parse(struct nbd_allow *allow, const char *text, struct diag *diag
 	else if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1)
 		allow->net.ss.ss_family = AF_INET6;
 	else
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is neither an IP address nor a network like 10.0.0.0/8", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected an IP address or a network such as 10.0.0.0/8", text);
 	allow->net.len = allow->net.ss.ss_family == AF_INET ? sizeof(*in) : sizeof(*in6);
 	bits = most = allow->net.ss.ss_family == AF_INET ? 32 : 128;
 	if (*slash && parse_u64(slash + 1, 0, most, &bits, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': the prefix length is a number from 0 to %u", text, (unsigned)most);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': prefix length must be 0 to %u", text, (unsigned)most);
 	allow->prefix = (uint8_t)bits;
 	return 0;
 }

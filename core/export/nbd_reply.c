@@ -236,7 +236,7 @@ static void ordered_run(struct nbd_conn *c)
 			if (req->out == req->len)
 				ordered_end(c, req);
 		} else if (req->out) {
-			nbd_conn_abort(c, "the disk failed in the middle of a long read");
+			nbd_conn_abort(c, "disk failed during a long read");
 			return;
 		} else {
 			ordered_refuse(c, req);
@@ -324,7 +324,7 @@ void nbd_flush(struct nbd_conn *c)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN) {
-			nbd_conn_abort(c, "the client is gone");
+			nbd_conn_abort(c, "client disconnected");
 			return;
 		}
 		c->blocked = n < 0 || (size_t)n < want;

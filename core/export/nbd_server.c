@@ -202,8 +202,8 @@ static void take_client(struct nbd_server *server, int fd, const struct addr *pe
 	peer_text(fd, peer, text);
 	if (!nbd_allowed(&server->opt, &peer->ss) || server->clients - server->adopted >= server->opt.clients ||
 		nbd_conn_new(&c, server, fd, text, NULL)) {
-		loop_trace(server->loop, "nbd: %s: turned away: %s", text,
-			!nbd_allowed(&server->opt, &peer->ss) ? "not on the allow-list" : "no room for another client");
+		loop_trace(server->loop, "nbd: %s: refused: %s", text,
+			!nbd_allowed(&server->opt, &peer->ss) ? "not in the allow list" : "too many clients");
 		close(fd);
 		return;
 	}
@@ -300,7 +300,7 @@ static int worker_abort_idle(struct loop *loop, void *arg)
 	(void)loop;
 	for (struct nbd_conn *c = job->worker->conns; c; c = c->next)
 		if (!c->flying)
-			nbd_conn_abort(c, "the server stops and the client does not take its answers");
+			nbd_conn_abort(c, "server stops, client does not read its replies");
 	return 0;
 }
 
@@ -310,7 +310,7 @@ static int worker_abort(struct loop *loop, void *arg)
 
 	(void)loop;
 	for (struct nbd_conn *c = job->worker->conns; c; c = c->next) {
-		nbd_conn_abort(c, "the server stops and the disk does not answer");
+		nbd_conn_abort(c, "server stops, disk does not answer");
 		c->cancelled = false; /* also what is held only since its client went */
 		nbd_conn_wake(c);
 	}
@@ -369,7 +369,7 @@ static int check_options(const struct nbd_options *opt, struct diag *diag)
 	for (unsigned i = 0; i < opt->exports; i++) {
 		if (strlen(opt->export[i].name) > NBD_NAME_MAX ||
 			(opt->export[i].description && strlen(opt->export[i].description) > NBD_NAME_MAX))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "the name of an export is at most %d bytes long", NBD_NAME_MAX);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "export name is too long: must be 0 to %d bytes", NBD_NAME_MAX);
 		for (unsigned n = 0; n < i; n++)
 			if (!strcmp(opt->export[i].name, opt->export[n].name))
 				return diag_set(diag, DIAG_USAGE, EEXIST, "two exports are named '%s'", opt->export[i].name);
@@ -471,12 +471,12 @@ int nbd_server_stop(struct nbd_server *server, uint32_t timeout_ms, struct diag 
 		return 0;
 	stop_listening(server);
 	if (!drain(server, job.deadline, &late)) /* the disk may still write to what a connection owns: nothing can be freed */
-		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: it did not answer in %g s",
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: no answer within %g s",
 			timeout_ms / 1000.);
 	job.worker = &server->worker[0];
 	err = loop_call(server->loop, job.worker->loop, worker_flush, &job);
 	if (late && !err)
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests were given up: the disk did not answer them in %g s",
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests aborted: the disk did not answer within %g s",
 			timeout_ms / 1000.);
 	if (job.kept)
 		return -EINPROGRESS;

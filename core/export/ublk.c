@@ -171,7 +171,7 @@ int ublk_start(struct ublk **out, struct loop *loop, const struct ublk_options *
 
 	*out = NULL;
 	if (opt->bdev->lim.block > 1u << UBLK_PAGE_SHIFT)
-		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "blocks of %u bytes are larger than a block device of ublk can have (4096)",
+		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "block size %u is not supported by ublk: must be 512 to 4096",
 			opt->bdev->lim.block);
 	u = calloc(1, sizeof(*u));
 	if (!u)
@@ -247,7 +247,7 @@ static int stop_device(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 			rc = -ETIMEDOUT;
 	}
 	if (rc == -ETIMEDOUT)
-		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data of /dev/ublkb%u may not be on the disk: it did not answer in %g s",
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data of /dev/ublkb%u may not be on the disk: no answer within %g s",
 			u->info.dev_id, timeout_ms / 1000.);
 	return rc < 0 ? diag_sys(diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush", u->info.dev_id) : 0;
 }

@@ -90,10 +90,10 @@ int ublk_ctl_info(struct ublk_ctl *ctl, uint32_t id, struct ublk_dev_info *info,
 static int no_ring(int err, struct diag *diag)
 {
 	if (err == ENOSYS || err == EPERM || err == EACCES)
-		diag_set(diag, DIAG_UNSUPPORTED, err, "this process may not use io_uring (%s): kernel.io_uring_disabled or a container forbids it",
+		diag_set(diag, DIAG_UNSUPPORTED, err, "io_uring is not permitted (%s): see kernel.io_uring_disabled and the container's seccomp profile",
 			diag_errno_text(err));
 	else
-		diag_sys(diag, err, "make an io_uring with 128-byte entries");
+		diag_sys(diag, err, "create an io_uring with 128-byte entries");
 	return diag_hint(diag, WAY_ROUND);
 }
 
@@ -104,8 +104,8 @@ static int get_features(struct ublk_ctl *ctl, struct diag *diag)
 	if (rc >= 0 && ctl->features & UBLK_FEATURE_CMD_IOCTL_ENCODE)
 		return 0;
 	if (rc < 0 && rc != -EOPNOTSUPP && rc != -EINVAL && rc != -ENODEV)
-		return diag_sys(diag, -rc, "ask the ublk driver for its features");
-	diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the ublk driver of this kernel is too old: Linux 6.5 has what is needed");
+		return diag_sys(diag, -rc, "query the features of the ublk driver");
+	diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the ublk driver of this kernel is too old: Linux 6.5 or later is needed");
 	return diag_hint(diag, WAY_ROUND);
 }
 

@@ -14,8 +14,8 @@ static int look(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, s
 	int rc = ublk_ctl_info(ctl, id, info, 0);
 
 	if (rc == -ENODEV)
-		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "there is no /dev/ublkb%u", id);
-	return rc < 0 ? diag_sys(diag, -rc, "look at /dev/ublkb%u", id) : 0;
+		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no such device: /dev/ublkb%u", id);
+	return rc < 0 ? diag_sys(diag, -rc, "query /dev/ublkb%u", id) : 0;
 }
 
 /* Nothing of it waits: the driver keeps a device's parameters to itself while a stop waits for the disk. */
@@ -36,7 +36,7 @@ int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, s
 static int no_answer(unsigned id, int pid, struct diag *diag)
 {
 	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the server of /dev/ublkb%u, process %d, does not answer", id, pid);
-	diag_hint(diag, "its disk may be away; what is not written yet is lost after: kill -9 %d, and detach again", pid);
+	diag_hint(diag, "its disk may be unreachable: kill -9 %d and detach again (unwritten data is lost)", pid);
 	return -ETIMEDOUT;
 }
 
@@ -93,7 +93,7 @@ static int delete(struct ublk_ctl *ctl, unsigned id, bool force, uint64_t deadli
 		return diag_sys(diag, -rc, "stop /dev/ublkb%u", id);
 	rc = ublk_ctl_run(ctl, UBLK_CTL_DEL_DEV, id, 0, NULL, 0, deadline);
 	if (rc == -ETIMEDOUT)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "/dev/ublkb%u has no disk any more, and goes when the last process closes it", id);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "/dev/ublkb%u is stopped, but a process still has it open: it is removed once closed", id);
 	return rc < 0 && rc != -ENODEV ? diag_sys(diag, -rc, "delete /dev/ublkb%u", id) : 0;
 }
 

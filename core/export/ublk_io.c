@@ -160,7 +160,7 @@ static void lose(struct ublk_queue *q, uint64_t tag, int result)
 	if (result == -ENODEV)
 		return;
 	loop_trace(q->loop, "ublk: queue %u: tag %u: the kernel answered a fetch with %d (%s)", q->index, (unsigned)tag, result,
-		result < 0 ? diag_errno_text(-result) : "not known");
+		result < 0 ? diag_errno_text(-result) : "unknown");
 	if (!q->refused)
 		q->refused = result < 0 ? result : -EPROTO;
 }
@@ -168,7 +168,7 @@ static void lose(struct ublk_queue *q, uint64_t tag, int result)
 void ublk_io_result(struct ublk_queue *q, uint64_t tag, int result)
 {
 	if (tag >= q->depth || q->tag[tag].ours || q->tag[tag].lost) {
-		loop_trace(q->loop, "ublk: queue %u: an answer for tag %llu, which fetches nothing", q->index, (unsigned long long)tag);
+		loop_trace(q->loop, "ublk: queue %u: an answer for tag %llu, which has no fetch", q->index, (unsigned long long)tag);
 		if (!q->refused)
 			q->refused = -EPROTO;
 		return;

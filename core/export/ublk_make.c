@@ -72,8 +72,8 @@ static int find(struct ublk *u, bool *found, struct diag *diag)
 	if (rc < 0)
 		return ublk_failed(u, rc, "look at", diag);
 	if (!u->opt.key || u->info.key != (u->opt.key | UBLK_KEY_OURS)) {
-		diag_set(diag, DIAG_BUSY, EBUSY, "/dev/ublkb%d is there already, and is another disk's or another program's", u->opt.id);
-		return diag_hint(diag, "--ublk without a number takes a free one; rdmastor detach /dev/ublkb%d removes it", u->opt.id);
+		diag_set(diag, DIAG_BUSY, EBUSY, "/dev/ublkb%d exists and belongs to another disk or program", u->opt.id);
+		return diag_hint(diag, "use a free number with --ublk, or remove it: rdmastor detach /dev/ublkb%d", u->opt.id);
 	}
 	*found = true;
 	return 0;
@@ -81,9 +81,9 @@ static int find(struct ublk *u, bool *found, struct diag *diag)
 
 static int still_served(const struct ublk *u, struct diag *diag)
 {
-	diag_set(diag, DIAG_BUSY, EBUSY, "is /dev/ublkb%u already, which process %d serves", u->info.dev_id, u->info.pid);
+	diag_set(diag, DIAG_BUSY, EBUSY, "is already /dev/ublkb%u, served by process %d", u->info.dev_id, u->info.pid);
 	diag_ctx(diag, "%s", u->opt.bdev->uri);
-	return diag_hint(diag, "--ublk N with another number makes a second device of it");
+	return diag_hint(diag, "make a second device with another number: --ublk N");
 }
 
 /* --- what it can do */
@@ -211,14 +211,14 @@ static int check_recovered(const struct ublk *u, struct diag *diag)
 		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u has %llu bytes in blocks of %u, the disk has %llu in blocks of %u",
 			u->info.dev_id, (unsigned long long)size, 1u << u->params.logical_shift, (unsigned long long)lim->size, lim->block);
 	if (!(u->params.attrs & UBLK_ATTR_READ_ONLY) && (u->opt.ro || lim->ro))
-		return diag_set(diag, DIAG_MISMATCH, EROFS, "/dev/ublkb%u can be written to, the disk cannot", u->info.dev_id);
+		return diag_set(diag, DIAG_MISMATCH, EROFS, "/dev/ublkb%u is writable, the disk is not", u->info.dev_id);
 	if (!(u->params.attrs & (UBLK_ATTR_READ_ONLY | UBLK_ATTR_VOLATILE_CACHE)) && lim->max[IO_FLUSH])
-		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u was made without a write cache, which the disk has: it would never be flushed",
+		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u was made without a write cache, but the disk has one: it would never be flushed",
 			u->info.dev_id);
 	if (u->params.attrs & UBLK_ATTR_FUA && !lim->fua)
-		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u writes through the write cache (FUA), which the disk cannot", u->info.dev_id);
+		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u was made with FUA, which the disk does not support", u->info.dev_id);
 	if (u->info.queues > lim->lanes)
-		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u has %u queues, the disk offers %u", u->info.dev_id, u->info.queues,
+		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u has %u queues, the disk supports %u", u->info.dev_id, u->info.queues,
 			lim->lanes);
 	return 0;
 }
@@ -246,7 +246,7 @@ static int take_over(struct ublk *u, struct diag *diag)
 	u->recovered = true;
 	if (u->opt.bdev->lim.quiesce_ms)
 		u->quiet_ns = loop_clock() + u->opt.bdev->lim.quiesce_ms * MSEC;
-	loop_trace(u->loop, "ublk: /dev/ublkb%u of a former run is taken over: %u queues of %u", u->info.dev_id, u->info.queues, u->info.depth);
+	loop_trace(u->loop, "ublk: taking over /dev/ublkb%u from an earlier run: %u queues of depth %u", u->info.dev_id, u->info.queues, u->info.depth);
 	return open_cdev(u, diag);
 }
 

@@ -119,12 +119,12 @@ static int ring_start(struct ublk_queue *q, int cdev, struct diag *diag)
 	if (rc == -EINVAL)
 		rc = io_uring_queue_init(q->depth, &q->ring, 0);
 	if (rc < 0)
-		return diag_sys(diag, -rc, "make an io_uring of %u entries", q->depth);
+		return diag_sys(diag, -rc, "create an io_uring of %u entries", q->depth);
 	q->ring_on = true;
 	io_uring_ring_dontfork(&q->ring);
 	rc = io_uring_register_files(&q->ring, &cdev, 1);
 	if (rc < 0)
-		return diag_sys(diag, -rc, "give /dev/ublkc to an io_uring");
+		return diag_sys(diag, -rc, "register /dev/ublkc with an io_uring");
 	q->fd = (struct loop_fd){ .fd = q->ring.ring_fd, .events = EPOLLIN, .ready = ready };
 	rc = loop_fd_add(q->loop, &q->fd, diag);
 	if (rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The list of what is attached: put together, and taken apart again. */
+/* The list of attached disks: put together, and taken apart again. */
 #include "list.h"
 #include "holders.h"
 #include "sys.h"
@@ -270,7 +270,7 @@ int kernel_list(int root, struct kernel_list *to, struct diag *diag)
 	if (!list.failed)
 		return 0;
 	kernel_list_free(to);
-	return diag_sys(diag, ENOMEM, "list of what is attached");
+	return diag_sys(diag, ENOMEM, "list of attached disks");
 }
 
 void kernel_list_free(struct kernel_list *list)

@@ -67,7 +67,7 @@ static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, 
 			split_target(want);
 	}
 	if (!want->is_uri)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the kernel attaches nothing of a URI '%s:'", want->uri.scheme);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the kernel can't attach '%s:' URIs", want->uri.scheme);
 	if (want->uri.host[0] && strcmp(want->uri.scheme, "srp"))
 		return uri_resolve(&want->uri, 1, timeout_ms, &want->addr, diag);
 	return 0;
@@ -202,7 +202,7 @@ static void keep_ports(const struct wanted *want, struct kernel_list *list)
 
 static int nothing(const struct wanted *want, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "is not attached: no device, connection, mount, target or RDMA device is called that");
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "is neither attached nor served: no such device, connection, mount, target or RDMA device");
 	diag_ctx(diag, "%s", want->is_uri ? want->uri.spelling : want->word);
 	return -ENOENT;
 }
@@ -232,7 +232,7 @@ int kernel_list_select(int root, struct kernel_list *list, const char *what, uin
 		return diag_sys(diag, ENOMEM, "read '%s'", what);
 	if (!*what) {
 		free(want);
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the device, directory or URI to look for is empty");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "empty operand: expected a device, directory or URI");
 	}
 	snprintf(want->word, sizeof(want->word), "%s", what);
 	for (size_t len = strlen(want->word); len > 1 && want->word[len - 1] == '/'; len--)

@@ -288,7 +288,7 @@ static int call_disconnect(struct loop *loop, void *arg)
 
 static int not_ready(struct nbd_dev *dev, const char *what)
 {
-	diag_set(&dev->why, DIAG_TIMEOUT, ETIMEDOUT, "not ready in %g s: %s", dev->opt.timeout_ms / 1000., what);
+	diag_set(&dev->why, DIAG_TIMEOUT, ETIMEDOUT, "not ready within %g s: %s", dev->opt.timeout_ms / 1000., what);
 	return diag_ctx(&dev->why, "/dev/nbd%d", dev->kernel.index);
 }
 
@@ -367,7 +367,7 @@ static int connect_it(struct nbd_dev *dev)
 	dev->kernel.timeout_ms = 0;
 	if (dev->alive)
 		return 0;
-	diag_set(&dev->why, DIAG_BUSY, EBUSY, "is this disk already, served by another process");
+	diag_set(&dev->why, DIAG_BUSY, EBUSY, "is already this disk, served by another process");
 	diag_ctx(&dev->why, "/dev/nbd%d", dev->kernel.index);
 	return -EBUSY;
 }
@@ -407,7 +407,7 @@ static int wait_idle(struct nbd_dev *dev, uint32_t timeout_ms, struct diag *diag
 	loop_timer_del(dev->loop, &dev->again);
 	if (loop_wait(dev->loop, &dev->idle, loop_clock() + timeout_ms * MSEC))
 		return 0;
-	diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "the kernel waits for requests that the disk did not answer in %g s", timeout_ms / 1000.);
+	diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "the kernel waits for requests that the disk did not answer within %g s", timeout_ms / 1000.);
 	diag_ctx(diag, "/dev/nbd%d", dev->kernel.index);
 	return -EINPROGRESS;
 }

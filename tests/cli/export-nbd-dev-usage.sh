@@ -13,6 +13,6 @@ x '--connections \b2\b --on-loss' \
 x '--connections --nbd-dev' ram:1M --nbd "unix:$SOCK" --connections 2
 x '--slots 2.to.1024' ram:1M --nbd-dev --slots 1
 x '--buffer 64K.to.32M' ram:1M --nbd-dev --buffer 512
-x '\b16.disks' ram:1M{,,,,,,,,,,,,,,,,} --nbd-dev
+x 'disks \b16$' ram:1M{,,,,,,,,,,,,,,,,} --nbd-dev
 x '--nbd-dev --ublk' ram:1M --nbd-dev --ublk
 x '--nbd.ADDRESS --nbd-dev --ublk' ram:1M

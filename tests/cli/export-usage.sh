@@ -19,7 +19,7 @@ x --allow '10\.0\.0 address network' ram:1M --allow 10.0.0 --nbd "unix:$SOCK"
 x --allow '10\.0\.0\.0/33 \b32\b' ram:1M --allow 10.0.0.0/33 --nbd "unix:$SOCK"
 x '' '--daemon --run' ram:1M --daemon --run true
 x '' 'URI' --nbd "unix:$SOCK"
-x '' '\b16.disks' ram:1M{,,,,,,,,,,,,,,,,} --nbd "unix:$SOCK"
+x '' 'disks \b16$' ram:1M{,,,,,,,,,,,,,,,,} --nbd "unix:$SOCK"
 x '--nbd /run/x.sock' '/run/x.sock unix:PATH' ram:1M --nbd /run/x.sock
 same hint "$(jq -r .error.hint error.out)" unix:/run/x.sock
 x '' '--nbd \b8\b' ram:1M --nbd{,,,,,,,,}=:0

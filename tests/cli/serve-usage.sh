@@ -6,7 +6,7 @@ set -e
 
 # x OBJECT WORDS ARGUMENT…
 x() { local what=("${@:1:2}"); shift 2; error 2 usage "${what[@]}" "$RDMASTOR" serve "$@"; }
-x '' '--nvmf NVMe-oF' ram:1M --tcp 127.0.0.1:0
+x '' '--nvmf protocol' ram:1M --tcp 127.0.0.1:0
 x '' '--rdma.ADDRESS --tcp.ADDRESS' ram:1M --nvmf
 x '' '--nqn nqn\.b' ram:1M --nvmf --tcp 127.0.0.1:0 --nqn nqn.a --nqn nqn.b
 x '' '--nqn disk nqn\.… 223' ram:1M --nvmf --tcp 127.0.0.1:0 --nqn disk
@@ -19,7 +19,7 @@ x '--tcp unix:x' 'NVMe-oF unix' ram:1M --nvmf --tcp unix:x
 x '' '--queues 1.to.64' ram:1M --nvmf --tcp 127.0.0.1:0 --queues 65
 x '' '--poll-us 0.to.1000000' ram:1M --nvmf --tcp 127.0.0.1:0 --poll-us 2000000
 x '' '--on-loss soon fail-fast' ram:1M --nvmf --tcp 127.0.0.1:0 --on-loss soon
-x '' '\b32.disks' ram:1M{,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,} --nvmf --tcp 127.0.0.1:0
+x '' 'disks \b32$' ram:1M{,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,} --nvmf --tcp 127.0.0.1:0
 x '' 'nqn\.2014-08\.org\.nvmexpress\.discovery discovery.service' \
 	ram:1M --nvmf --tcp 127.0.0.1:0 --nqn nqn.2014-08.org.nvmexpress.discovery
 x '' 'URI' --nvmf --tcp 127.0.0.1:0

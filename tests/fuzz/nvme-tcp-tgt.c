@@ -189,7 +189,7 @@ static void stop_under(void)
 {
 	struct diag why = { 0 };
 
-	if (target_stop(target, 3, &why) && !strstr(why.text, "requests were given up"))
+	if (target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
 		abort();
 	target = NULL;
 }

@@ -483,7 +483,7 @@ static void stop_step(void)
 	struct diag why = { 0 };
 
 	disk->hold = false;
-	if (target_stop(target, 3, &why) && !strstr(why.text, "requests were given up"))
+	if (target_stop(target, 3, &why) && why.code != DIAG_TIMEOUT)
 		abort();
 	start_target();
 }

@@ -52,7 +52,7 @@ bool tgt_room(struct target *target)
 		return true;
 	if (target->evicted < TGT_LEAVING && evict(target))
 		return true;
-	diag_set(&why, DIAG_BUSY, EBUSY, "a host was turned away: all %u connections are in use", target->opt.connections);
+	diag_set(&why, DIAG_BUSY, EBUSY, "host refused: all %u connections are in use", target->opt.connections);
 	turned_away(target, &why);
 	return false;
 }
@@ -219,9 +219,9 @@ static int add_disks(struct target *target, struct diag *diag)
 		struct tgt_subsys *subsys;
 
 		if (!conf->nqn[0] || strlen(conf->nqn) > NVMF_NQN_MAX)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "a subsystem's NQN has 1 to %u bytes: '%.300s'", NVMF_NQN_MAX, conf->nqn);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "NQN '%.300s': length must be 1 to %u bytes", conf->nqn, NVMF_NQN_MAX);
 		if (!strcmp(conf->nqn, NVMF_DISCOVERY_NQN))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is the name of the discovery service: no disk can have it", conf->nqn);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is reserved for the discovery service", conf->nqn);
 		subsys = subsys_of(target, conf->nqn);
 		*disk = (struct tgt_disk){ .conf = conf, .bdev = conf->bdev, .index = i, .size = conf->bdev->lim.size,
 					   .shift = (uint8_t)__builtin_ctz(conf->bdev->lim.block), .ro = conf->ro || conf->bdev->lim.ro };
@@ -367,11 +367,11 @@ int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
 	__atomic_store_n(&target->stopping, true, __ATOMIC_RELAXED);
 	ways_close(target->listen, target->opt.listens);
 	if (!drain(target, job.deadline, &late)) /* the disk may still write to what a connection owns: nothing can be freed */
-		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: it did not answer in %g s", timeout_ms / 1000.);
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
 	job.worker = &target->worker[0];
 	err = loop_call(target->loop, job.worker->loop, worker_flush, &job);
 	if (late && !err)
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests were given up: hosts or disks did not do their part in %g s",
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests aborted: hosts or disks did not answer within %g s",
 			timeout_ms / 1000.);
 	if (job.kept)
 		return -EINPROGRESS;

@@ -25,7 +25,7 @@ static void keep_fired(struct loop_timer *timer)
 {
 	struct tgt_ctrl *ctrl = container_of(timer, struct tgt_ctrl, keep);
 
-	tgt_queue_fail(ctrl->admin, DIAG_TIMEOUT, ETIMEDOUT, "nothing heard from the host within its keep-alive time");
+	tgt_queue_fail(ctrl->admin, DIAG_TIMEOUT, ETIMEDOUT, "keep-alive timeout: nothing received from the host");
 }
 
 void tgt_ctrl_heard(struct tgt_ctrl *ctrl)

@@ -68,7 +68,7 @@ static uint64_t patience(const struct tgt_queue *queue)
 
 static void stalled(struct tgt_queue *queue)
 {
-	tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT, "the host does not do its part of a transfer");
+	tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the host's part of a transfer");
 }
 
 /* A command waits for the host. Each has its own time, whatever else the host does: else one byte now and then would hold buffers for
@@ -103,7 +103,7 @@ static void watch_fired(struct loop_timer *timer)
 	const struct tgt_cmd *first = queue->due;
 
 	if (queue->state < QUEUE_LIVE)
-		tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT, "no connect command in time");
+		tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the Connect command");
 	else if (first && loop_now(queue->loop) < first->due_ns + patience(queue))
 		loop_timer_set(queue->loop, timer, first->due_ns + patience(queue));
 	else if (first)
@@ -521,5 +521,5 @@ void tgt_queue_killed(struct loop_msg *msg)
 
 	if (!queue->over)
 		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target stops" :
-			queue->ctrl ? "its controller has ended" : "no connect command, and others wait for the place");
+			queue->ctrl ? "its controller has ended" : "no Connect command, and another host needs the connection");
 }

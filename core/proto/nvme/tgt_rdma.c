@@ -150,11 +150,11 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	if (tgt_queue_gone(&rdma->queue))
 		return;
 	if (rx->len < SQE) {
-		tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO, "a capsule shorter than a command");
+		tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO, "capsule shorter than a command");
 		return;
 	}
 	if (rx->invalidated) {
-		tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO, "the host invalidated a key that was not offered for it");
+		tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO, "the host invalidated a key it was not offered");
 		return;
 	}
 	if (!rdma->backlog && run(rdma, rx))
@@ -203,7 +203,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	rdma->ep = ep;
 	xfer_port_init(&rdma->port, ep);
 	if (ep->caps.recv < depth || !slots || !ep->caps.ord || !ep->caps.read_sge)
-		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device gives a connection only %u receives, %u requests and %u reads",
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device supports only %u receives, %u requests and %u reads per connection",
 				ep->caps.recv, ep->caps.send, ep->caps.ord);
 	err = tgt_queue_room(queue, slots, &ep->why);
 	if (!err)
@@ -324,7 +324,7 @@ void tgt_rdma_incoming(struct target *target, struct ep_incoming *incoming)
 	if (!rdma) {
 		no = no ? no : NVMF_RDMA_NO_RESOURCES;
 		nvmf_rdma_rej_put(&rej, no);
-		loop_trace(target->loop, "%s: turned away: %s", addr_text(&incoming->peer, text), nvmf_rdma_status_text(no));
+		loop_trace(target->loop, "%s: refused: %s", addr_text(&incoming->peer, text), nvmf_rdma_status_text(no));
 		ep_reject(incoming, &rej, sizeof(rej));
 		return;
 	}

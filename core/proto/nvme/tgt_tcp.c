@@ -31,13 +31,13 @@ void tgt_tcp_greet(struct tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICRESP, .ic = { .dgst = ask->ic.dgst, .max = opt->buffer } };
 
 	if (ask->ic.pfv)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv), "the host speaks another version of NVMe/TCP");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv), "unsupported version of NVMe/TCP");
 	else if (ask->ic.pda > 31)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda), "the host asks for an impossible data alignment");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda), "the host requests an invalid data alignment");
 	else if (ask->ic.dgst & ~(NVME_TCP_DGST_HDR | NVME_TCP_DGST_DATA))
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst), "the host asks for digests there are none of");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst), "the host requests an unknown digest");
 	else if (demanded & ~ask->ic.dgst)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst), "the host does not use the digests demanded here");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst), "the host does not use the required digests");
 	if (tgt_queue_gone(&tcp->queue))
 		return;
 	pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
@@ -185,7 +185,7 @@ void tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
 	char text[ADDR_TEXT];
 
 	if (!tcp) {
-		loop_trace(target->loop, "%s: turned away: no room for another connection", addr_text(peer, text));
+		loop_trace(target->loop, "%s: refused: too many connections", addr_text(peer, text));
 		close(fd);
 		return;
 	}

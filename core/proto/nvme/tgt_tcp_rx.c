@@ -15,12 +15,12 @@ static void command_begins(struct tgt_tcp *tcp)
 	struct tgt_cmd *cmd;
 
 	if (tcp->pdus.pdu.data > queue->carrier->incap) {
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, 4, "more data in a capsule than was offered");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, 4, "in-capsule data exceeds IOCCSZ");
 		return;
 	}
 	cmd = tgt_cmd_take(queue);
 	if (!cmd) {
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "more commands at once than the queue has entries");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "more commands in flight than queue entries");
 		return;
 	}
 	tcp->filling = (struct tgt_tcp_cmd *)cmd;
@@ -44,17 +44,17 @@ static void transfer_begins(struct tgt_tcp *tcp)
 	bool last = pdu->flags & NVME_TCP_LAST;
 
 	if (!cmd || cmd->state != CMD_PULL || tcmd->asking)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, ttag), "data for a transfer nobody asked for");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, ttag), "data for an unknown transfer tag");
 	else if (pdu->xfer.cccid != get_le16(cmd->sqe.cid))
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, cccid), "data for another command than its transfer is of");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, cccid), "data for a command that does not own the transfer tag");
 	else if (pdu->xfer.off != cmd->at + tcmd->got)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, off), "data at another offset than the next");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, off), "data at an unexpected offset");
 	else if (pdu->data > tcmd->want - tcmd->got)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len), "more data than was asked for");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len), "more data than requested by R2T");
 	else if (pdu->data > queue->target->opt.buffer)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len), "more data in a PDU than was offered");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len), "more data in a PDU than MAXH2CDATA");
 	else if (last != (pdu->data == tcmd->want - tcmd->got))
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, 1, "the last data of a transfer is not marked as such, or others are");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, 1, "LAST_PDU flag is missing or misplaced");
 	if (tgt_queue_gone(queue))
 		return;
 	tcp->filling = tcmd;
@@ -72,7 +72,7 @@ static void terminated(struct tgt_tcp *tcp)
 static void act_on(struct tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
 	if (!tcp->greeted && pdu->type != NVME_TCP_ICREQ && pdu->type != NVME_TCP_H2C_TERM) {
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "the host does not begin with ICReq");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "the first PDU is not ICReq");
 		return;
 	}
 	switch ((enum nvme_tcp_type)pdu->type) {
@@ -98,7 +98,7 @@ static void act_on(struct tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	case NVME_TCP_R2T:
 		break;
 	}
-	tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "the host sends what only controllers may send");
+	tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "PDU type that only controllers may send");
 }
 
 static bool header(struct pdus *pdus)
