@@ -123,6 +123,13 @@ done
 same 'wrong types' "$(of "$(cat liar)" '"\(.applet) \(.clients) \(.disks | length)"')" 'x null 1'
 wait "$liar"
 
+# what a disk fails is counted: both files have lost their end
+truncate -s 1M disk.img src
+ours copy -q "$nvme" image2 2>copy.err && die 'read beyond the end of disk.img'
+ours bench "$URI" --rw read --bs 64K --runtime 1 >bench.out 2>&1 && die 'read beyond the end of src'
+same 'errors of serve' "$(of "$served" '.errors > 0')" true
+same 'errors of export' "$(of "$exported" '.errors > 0')" true
+
 kill -KILL "$served" "$exported"
 wait "$served" "$exported" 2>/dev/null || true
 SERVER=

@@ -615,6 +615,6 @@ Test(ublk, another_process_ends_a_device)
 	d.fail_op = UBLK_CTL_DEL_DEV;
 	left_behind(3, 1, UBLK_QUIESCED);
 	cr_assert_eq(ublk_delete(d.dev, d.loop, 3, false, 1000, &diag), -ETIMEDOUT);
-	diag_says(&diag, DIAG_TIMEOUT, NULL, "/dev/ublkb3 last_process");
+	diag_says(&diag, DIAG_TIMEOUT, NULL, "/dev/ublkb3 process open");
 	teardown();
 }

@@ -109,6 +109,13 @@ Test(ublk_io, data_arrives)
 	cr_assert_eq(result_of(&rig, UBLK_OP_WRITE_ZEROES | UBLK_OP_NOUNMAP, 8, 8), 0);
 	cr_assert_eq(rig.disk->bytes[4096], 0);
 	cr_assert_eq(rig.q.requests, 4);
+	cr_assert_eq(rig.q.count.reads, 1);
+	cr_assert_eq(rig.q.count.writes, 1);
+	cr_assert_eq(rig.q.count.read_bytes, CAP);
+	cr_assert_eq(rig.q.count.written_bytes, CAP);
+	cr_assert_eq(rig.q.count.errors, 0);
+	cr_assert_eq(result_of(&rig, UBLK_OP_READ, UINT64_MAX / 1024, 8), -EIO);
+	cr_assert_eq(rig.q.count.errors, 1);
 	teardown(&rig);
 }
 

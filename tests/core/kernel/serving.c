@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A process reports what it serves on its socket, and another reads it: only what can be believed, and never waits long. */
+#include "kernel_serving.h"
+#include "kernel.h"
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct serving_process parse(const char *text)
+{
+	struct serving_process process = { .pid = 7, .uid = 8 };
+
+	kernel_serving_read(&process, text, strlen(text));
+	return process;
+}
+
+#define HEAD "{\"schema\":\"rdmastor.serve.status\",\"version\":2,\"seconds\":1.5,\"serving\":"
+
+Test(serving, what_a_process_reports)
+{
+	struct serving_process p = parse(HEAD "[{\"protocol\":\"nvme\",\"clients\":2,\"read_bytes\":9007199254740992,\"disks\":[{\"uri\":\"ram:1M\","
+		"\"size\":1048576,\"block_size\":512,\"read_only\":true,\"subnqn\":\"nqn.a\",\"nsid\":3}],"
+		"\"listeners\":[{\"transport\":\"rdma\",\"traddr\":\"::1\",\"trsvcid\":\"4420\",\"iwarp\":true},{\"transport\":\"unix\",\"path\":\"/x\"}]}]}");
+	const struct serving_front *front = p.front;
+
+	cr_assert_eq(p.why.err, 0, "%s", p.why.text);
+	cr_assert_eq(p.pid, 7);
+	cr_assert_eq(p.uid, 8);
+	cr_assert_str_eq(p.applet, "serve");
+	cr_assert_eq(p.seconds, 1.5);
+	cr_assert_eq(p.fronts, 1);
+	cr_assert_eq(front->clients, 2);
+	cr_assert_eq(front->read_bytes, UINT64_C(1) << 53);
+	cr_assert_eq(front->errors, SERVING_UNKNOWN);
+	cr_assert_eq(front->disks, 1);
+	cr_assert_str_eq(front->disk[0].uri, "ram:1M");
+	cr_assert_eq(front->disk[0].nsid, 3);
+	cr_assert(front->disk[0].read_only);
+	cr_assert_eq(front->listeners, 2);
+	cr_assert(front->listener[0].iwarp);
+	cr_assert_str_eq(front->listener[1].path, "/x");
+	kernel_serving_clear(&p);
+}
+
+Test(serving, other_types_and_huge_numbers_count_as_not_reported)
+{
+	struct serving_process p = parse(HEAD "[7,{\"protocol\":{},\"clients\":-1,\"reads\":1e300,\"errors\":\"9\",\"disks\":{\"uri\":1},"
+		"\"listeners\":[null,[],{\"traddr\":5,\"trsvcid\":4420}]}]}");
+
+	cr_assert_eq(p.why.err, 0, "%s", p.why.text);
+	cr_assert_eq(p.fronts, 1);
+	cr_assert_str_eq(p.front->protocol, "");
+	cr_assert_eq(p.front->clients, SERVING_UNKNOWN);
+	cr_assert_eq(p.front->reads, SERVING_UNKNOWN);
+	cr_assert_eq(p.front->errors, SERVING_UNKNOWN);
+	cr_assert_eq(p.front->disks, 0);
+	cr_assert_eq(p.front->listeners, 1);
+	cr_assert_str_eq(p.front->listener[0].trsvcid, "");
+	kernel_serving_clear(&p);
+}
+
+Test(serving, more_than_there_is_room_for_is_cut)
+{
+	char *text = malloc(1 << 20), *at = text;
+	struct serving_process p;
+
+	at += sprintf(at, "%s[", HEAD);
+	for (int i = 0; i < 40; i++) {
+		at += sprintf(at, "%s{\"protocol\":\"", i ? "," : "");
+		memset(at, 'n', 300);
+		at += 300;
+		at += sprintf(at, "\",\"listeners\":[{}");
+		for (int l = 0; l < 100; l++)
+			at += sprintf(at, ",{}");
+		at += sprintf(at, "]}");
+	}
+	sprintf(at, "]}");
+	p = parse(text);
+	cr_assert_eq(p.why.err, 0, "%s", p.why.text);
+	cr_assert_eq(p.fronts, 16);
+	cr_assert_eq(p.front[15].listeners, 64);
+	cr_assert_lt(strlen(p.front[0].protocol), sizeof(p.front[0].protocol));
+	kernel_serving_clear(&p);
+	free(text);
+}
+
+Test(serving, what_is_no_status_of_ours)
+{
+	static const struct {
+		const char *text;
+		enum diag_code code;
+	} rows[] = {
+		{ "", DIAG_PROTOCOL },
+		{ "[]", DIAG_PROTOCOL },
+		{ "{}", DIAG_PROTOCOL },
+		{ "7", DIAG_PROTOCOL },
+		{ HEAD "[{\"disks\":[{", DIAG_PROTOCOL },
+		{ "{\"schema\":\"rdmastor.serve\",\"version\":2}", DIAG_PROTOCOL },
+		{ "{\"schema\":\"rdmastor.status\",\"version\":2}", DIAG_PROTOCOL },
+		{ "{\"schema\":\"rdmastor.serve.status\"}", DIAG_UNSUPPORTED },
+		{ "{\"schema\":\"rdmastor.serve.status\",\"version\":3}", DIAG_UNSUPPORTED },
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct serving_process p = parse(rows[i].text);
+
+		cr_assert_eq(p.why.code, rows[i].code, "%s: %s", rows[i].text, p.why.text);
+		cr_assert_eq(p.fronts, 0);
+		cr_assert_null(p.front);
+	}
+}
+
+static size_t length;
+static unsigned asked;
+
+/* A document of that length. */
+static char *report(void *user, size_t *len)
+{
+	char *text = malloc(length + 256);
+
+	(void)user;
+	asked++;
+	*len = (size_t)sprintf(text, "%s[{\"protocol\":\"", HEAD);
+	memset(text + *len, 'n', length);
+	*len += length;
+	*len += (size_t)sprintf(text + *len, "\"}]}");
+	return text;
+}
+
+static const struct serving_process *find(const struct kernel_serving *all, int pid)
+{
+	for (unsigned i = 0; i < all->processes; i++)
+		if (all->process[i].pid == pid)
+			return &all->process[i];
+	return NULL;
+}
+
+Test(serving, is_found_asked_and_gone_with_its_socket, .timeout = 60)
+{
+	static const size_t lengths[] = { 0, 100, 60000, 4 << 20 };
+	struct kernel_report side = { .text = report };
+	struct loop_options options = { 0 };
+	struct kernel_serving all;
+	struct diag diag = { 0 };
+	struct loop *loop;
+	int root = kernel_root();
+
+	cr_assert_eq(loop_new(&loop, &options, &diag), 0);
+	kernel_report_owner(&side);
+	cr_assert_eq(kernel_report_start(&side, loop, &diag), 0, "%s", diag.text);
+	/* the last is more than a reader takes, and than a socket takes at once: the reader is not waited for */
+	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		const struct serving_process *me;
+		bool whole = lengths[i] < 1 << 20;
+
+		length = lengths[i];
+		cr_assert_eq(kernel_serving(root, loop, 5000, &all, &diag), 0, "%s", diag.text);
+		me = find(&all, (int)getpid());
+		cr_assert_not_null(me);
+		cr_assert_eq(me->uid, geteuid());
+		cr_assert_eq(me->why.err == 0, whole, "%zu bytes: %s", length, me->why.text);
+		cr_assert_eq(me->fronts, whole);
+		kernel_serving_free(&all);
+	}
+	cr_assert_eq(asked, 4);
+	kernel_report_stop(&side);
+	cr_assert_eq(kernel_serving(root, loop, 5000, &all, &diag), 0);
+	cr_assert_null(find(&all, (int)getpid()));
+	kernel_serving_free(&all);
+	kernel_report_stop(&side);
+	loop_free(loop);
+	close(root);
+}
+
+/* Listens by the name of a process, and answers nothing. */
+static pid_t mute(int of)
+{
+	int up[2];
+	pid_t pid;
+	char c;
+
+	cr_assert_eq(pipe(up), 0);
+	pid = fork();
+	if (!pid) {
+		struct sockaddr_un un = { .sun_family = AF_UNIX };
+		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		int len = sprintf(un.sun_path + 1, "rdmastor/%d", of ? of : (int)getpid());
+
+		if (bind(fd, (struct sockaddr *)&un, (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)len)) || listen(fd, 1) || write(up[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	cr_assert_eq(read(up[0], &c, 1), 1);
+	close(up[0]);
+	close(up[1]);
+	return pid;
+}
+
+Test(serving, one_that_is_mute_costs_the_time_limit_and_a_forged_name_nothing, .timeout = 60)
+{
+	struct loop_options options = { 0 };
+	pid_t silent = mute(0), forger = mute(1);
+	const struct serving_process *found;
+	struct kernel_serving all;
+	struct diag diag = { 0 };
+	struct loop *loop;
+	int root = kernel_root();
+	uint64_t began = loop_clock();
+
+	cr_assert_eq(loop_new(&loop, &options, &diag), 0);
+	cr_assert_eq(kernel_serving(root, loop, 300, &all, &diag), 0, "%s", diag.text);
+	cr_assert_lt(loop_clock() - began, UINT64_C(10000000000));
+	found = find(&all, silent);
+	cr_assert_not_null(found);
+	cr_assert_eq(found->why.code, DIAG_TIMEOUT, "%s", found->why.text);
+	cr_assert_null(find(&all, 1));
+	cr_assert_null(find(&all, forger));
+	kernel_serving_free(&all);
+	kill(silent, SIGKILL);
+	kill(forger, SIGKILL);
+	waitpid(silent, NULL, 0);
+	waitpid(forger, NULL, 0);
+	loop_free(loop);
+	close(root);
+}
