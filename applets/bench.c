@@ -140,8 +140,10 @@ static void caught(struct loop_signal *signal, int signo)
 {
 	struct bench *bench = container_of(signal, struct bench, signal);
 
-	if (!bench->running || bench->stop)
+	if (!bench->running || bench->stop) {
+		out_bar("");
 		_exit(128 + signo);
+	}
 	bench->stop = 1;
 }
 
@@ -157,7 +159,7 @@ void bench_progress(const struct load_progress *progress, void *arg)
 {
 	const struct bench *bench = arg;
 	const char *what = bench->opts->rw;
-	char of[24] = "";
+	char of[24] = "", line[96];
 
 	if (!bench->bar)
 		return;
@@ -169,7 +171,9 @@ void bench_progress(const struct load_progress *progress, void *arg)
 		what = "waiting for the last answers";
 	if (progress->of > 0)
 		snprintf(of, sizeof(of), " of %g", progress->of);
-	out_progress("\r%s %.1f%s s  %.0f IOPS\033[K", what, progress->seconds, of, progress->iops);
+	snprintf(line, sizeof(line), "%s %.1f%s s  %.0f IOPS", what, progress->seconds, of,
+		progress->iops);
+	out_bar(line);
 }
 
 static void warn(struct bench *bench, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -269,8 +273,7 @@ static int rehearse(struct bench *bench)
 int bench_finish(struct bench *bench, int rc)
 {
 	bench->running = false;
-	if (bench->bar)
-		out_progress("\r\033[K"); /* before the results */
+	out_bar("");
 	if (!rc && bench->timed_out)
 		rc = diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", bench->opts->common.timeout_ms / 1000.);
 	show(bench);

@@ -232,12 +232,9 @@ int disk_blame_rdma(struct diag *why, const struct diag *rdma)
 
 static const struct call *reporting; /* a process has one */
 
-/* A progress line that stands on the terminal is erased; the next one follows. */
 static void report(struct bdev *bdev, const char *line)
 {
 	(void)bdev;
-	if (isatty(STDERR_FILENO))
-		out_progress("\r\033[K");
 	call_note(reporting, "%s", line);
 }
 

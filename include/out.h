@@ -44,6 +44,10 @@ void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 
 /* One line, as out_plain() has it, without passwords. */
 void out_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void out_stderr(const char *text, size_t len); /* as it is; counts as one message */
+/* Show this progress line, cut to the terminal, in place of the last one; "" erases it. Messages
+ * appear above it. Erase it before a result: stdout may be the same terminal. */
+void out_bar(const char *line);
+unsigned out_columns(void); /* of the terminal on stderr */
 /* As it is, up to 511 bytes; dropped uncounted. */
 void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -8,12 +8,17 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t dropped;
 static bool cut; /* the last one ended in the middle of a line */
+static char bar[256]; /* the progress line as it is shown; "" = none */
+
+#define COLUMNS 80 /* of what has no width */
 
 /* O_NONBLOCK belongs to the open file, which the shell and other processes share: open a terminal or
  * pipe a second time, just for this message, as --daemon may redirect stderr. A regular file would get
@@ -67,13 +72,47 @@ static void put_count(void)
 		dropped = 0;
 }
 
+unsigned out_columns(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? COLUMNS : size.ws_col;
+}
+
+/* Blanks instead of an escape sequence: they erase on any terminal. */
+static void put_bar(const char *text)
+{
+	char line[3 * sizeof(bar)];
+	size_t was = strlen(bar), len = strlen(text);
+
+	if (!was && !len)
+		return;
+	len = (size_t)snprintf(line, sizeof(line), "\r%-*s%s", (int)was, text, len ? "" : "\r");
+	put(line, len);
+}
+
+void out_bar(const char *text)
+{
+	unsigned most = out_columns() - 1;
+	char line[sizeof(bar)];
+
+	snprintf(line, sizeof(line), "%.*s", (int)most, text);
+	pthread_mutex_lock(&lock);
+	put_bar(line);
+	memcpy(bar, line, sizeof(bar));
+	pthread_mutex_unlock(&lock);
+}
+
 void out_stderr(const char *text, size_t len)
 {
 	pthread_mutex_lock(&lock);
+	put_bar("");
 	if (dropped)
 		put_count();
 	if (dropped || !put(text, len))
 		dropped++;
+	if (bar[0])
+		put(bar, strlen(bar));
 	pthread_mutex_unlock(&lock);
 }
 

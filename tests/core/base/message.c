@@ -60,6 +60,28 @@ Test(message, is_one_plain_line)
 	cr_assert_str_eq(heard(), "iscsi://user@host/x: ?[2J7?more\n");
 }
 
+Test(message, progress_line_is_below_messages)
+{
+	char wide[100];
+
+	out_bar("");
+	cr_assert_str_eq(heard(), "", "nothing to erase");
+	out_bar("half");
+	cr_assert_str_eq(heard(), "\rhalf");
+	out_bar("all");
+	cr_assert_str_eq(heard(), "\rall ");
+	out_message("lost");
+	cr_assert_str_eq(heard(), "\r   \rlost\nall");
+	out_bar("");
+	cr_assert_str_eq(heard(), "\r   \r");
+	out_message("back");
+	cr_assert_str_eq(heard(), "back\n");
+	memset(wide, 'x', sizeof(wide) - 1);
+	wide[sizeof(wide) - 1] = 0;
+	out_bar(wide);
+	cr_assert_eq(strlen(heard()), 1 + 79, "not a line of 80 columns");
+}
+
 Test(message, full_pipe_drops_and_counts)
 {
 	struct loop *loop;
