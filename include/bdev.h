@@ -74,7 +74,9 @@ struct bdev_env {
 	char hostnqn[224];
 	uint8_t hostid[16];
 	bool write, force; /* open for writing; even when the device is held */
-	uint64_t create; /* file: make or extend it to this size; 0 = must exist. "-": the most that is written or read */
+	/* file: make or extend it to this size; 0 = must exist. "-": the most that is written or read.
+	 * null: without a size: its size. */
+	uint64_t create;
 	/* One attempt to connect, the lookup of the name included; URI timeout= overrides. 0 = BDEV_TIMEOUT_MS. BDEV_NEVER: the
 	 * first opening has no limit, later attempts have BDEV_TIMEOUT_MS. */
 	uint32_t timeout_ms;

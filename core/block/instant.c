@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TURN_BUDGET 256
 #define DATA_MAX (32u << 20)
@@ -140,12 +141,13 @@ int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev
 	uint64_t size;
 	int err;
 
-	if (!*uri->path)
+	if (!*uri->path && (strcmp(uri->scheme, "null") || !env->create))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no size given: expected %s:SIZE", uri->scheme);
-	err = parse_size(uri->path, &size, diag);
+	err = uri_u32(uri, "block", 512, 65536, &block, diag);
 	if (err)
 		return err;
-	err = uri_u32(uri, "block", 512, 65536, &block, diag);
+	size = (env->create + block - 1) / block * block;
+	err = *uri->path ? parse_size(uri->path, &size, diag) : 0;
 	if (err)
 		return err;
 	if (block & (block - 1))

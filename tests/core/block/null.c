@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* null: is zeroes, however much is written. */
 #include "bdev.h"
+#include "says.h"
 #include "session.h"
 #include <criterion/criterion.h>
 #include <string.h>
@@ -37,5 +38,25 @@ Test(null, is_zeroes)
 	cr_assert_eq(bdev_io_wait(lane, &io, 1000), 0);
 	lane_close(lane);
 	bdev_close(bdev);
+	loop_free(loop);
+}
+
+Test(null, takes_a_size_where_it_has_none)
+{
+	struct bdev_env env = { .write = true, .create = (1 << 20) + 1 };
+	struct diag diag = { 0 };
+	struct loop *loop;
+	struct bdev *bdev;
+
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	cr_assert_eq(bdev_open(&bdev, loop, "null:?block=4096", &env, NULL), 0);
+	cr_assert_eq(bdev->lim.size, (1 << 20) + 4096);
+	bdev_close(bdev);
+	cr_assert_lt(bdev_open(&bdev, loop, "ram:", &env, &diag), 0, "memory takes a size of its own");
+	diag_says(&diag, DIAG_USAGE, "ram:", "size");
+	env.create = 0;
+	diag = (struct diag){ 0 };
+	cr_assert_lt(bdev_open(&bdev, loop, "null:", &env, &diag), 0);
+	diag_says(&diag, DIAG_USAGE, "null:", "size");
 	loop_free(loop);
 }
