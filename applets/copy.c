@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* copy: images, restores, or moves a disk. The copying itself is core/block's; this opens both ends, refuses what would do
- * harm, and tells how it goes. */
+/* copy: image, restore or move a disk. Open both ends, refuse what would do harm, and report the
+ * progress; the copying itself is core/block's. */
 #include "copy.h"
 #include "disk.h"
 #include <errno.h>
@@ -31,19 +31,57 @@ struct copy_opts {
 #define AT(field) offsetof(struct copy_opts, field)
 static const struct opt rows[] = {
 	{ "depth", 0, OPT_U32, AT(depth), "N", "requests in flight; default 16", 1, 1024 },
-	{ "request", 0, OPT_SIZE, AT(request), "SIZE", "bytes of each; default 256K, or more where the disk likes it", 512, LONGEST },
-	{ "verify", 0, OPT_FLAG, AT(verify), NULL, "read both again and compare" },
-	{ "sparse", 0, OPT_FLAG, AT(sparse), NULL, "leave holes where the source has holes or zeroes (default)" },
+	{ "request", 0, OPT_SIZE, AT(request), "SIZE",
+		"size of a request, a multiple of 512; default 256K or the disks' preferred size",
+		512, LONGEST },
+	{ "verify", 0, OPT_FLAG, AT(verify), NULL, "read both disks again and compare them" },
+	{ "sparse", 0, OPT_FLAG, AT(sparse), NULL,
+		"leave holes where the source has holes or zeroes (default)" },
 	{ "no-sparse", 0, OPT_FLAG, AT(no_sparse), NULL, "write every byte" },
-	{ "resume", 0, OPT_TEXT, AT(resume), "FILE", "keep a map of what is done in this file, and go on from it" },
-	{ "keep-going", 0, OPT_FLAG, AT(keep_going), NULL, "leave unreadable areas out; exit status 3 when there were some" },
+	{ "resume", 0, OPT_TEXT, AT(resume), "FILE",
+		"record what is copied in this map, and continue from it" },
+	{ "keep-going", 0, OPT_FLAG, AT(keep_going), NULL,
+		"leave unreadable areas out; the exit status is then 3" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
 		"write to a disk that is mounted, held or open for writing elsewhere" },
-	{ "progress", 0, OPT_TEXT, AT(progress), "bar|json|none", "how to tell it on stderr; default: a bar on a terminal" },
-	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME", "hold requests that long while no path works: seconds, fail-fast or forever; default 60" },
+	{ "progress", 0, OPT_TEXT, AT(progress), "bar|json|none",
+		"progress on stderr; default bar on a terminal, else none" },
+	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME",
+		"how long requests wait while no path works: SECONDS, fail-fast or forever; "
+		"default 60" },
 	{ 0 },
 };
 #undef AT
+
+static const struct opt_foreign foreign[] = {
+	{ "nbdcopy", "-p", "progress is shown on a terminal; elsewhere use --progress bar" },
+	{ "nbdcopy", "-C", "use queues=N in the URI" },
+	{ "nbdcopy", "--connections", "use queues=N in the URI" },
+	{ "nbdcopy", "-R", "use --depth" },
+	{ "nbdcopy", "--requests", "use --depth" },
+	{ "nbdcopy", "--request-size", "use --request" },
+	{ "nbdcopy", "--queue-size", "use --depth and --request" },
+	{ "nbdcopy", "--synchronous", "use --depth 1" },
+	{ "nbdcopy", "--allocated", "use --no-sparse" },
+	{ "nbdcopy", "--no-extents", "use --no-sparse" },
+	{ "nbdcopy", "--destination-is-zero", "not needed: a new file is known to be zero" },
+	{ "nbdcopy", "--target-is-zero", "not needed: a new file is known to be zero" },
+	{ "nbdcopy", "--flush", "not needed: the destination is always flushed" },
+	{ "nbdcopy", "-T", "not needed: requests are in flight in parallel" },
+	{ "nbdcopy", "--threads", "not needed: requests are in flight in parallel" },
+	{ "nbdcopy", "-S", "zeroes become holes by default; --no-sparse writes them" },
+	{ "qemu-img convert", "-f", "only raw; qemu-nbd -f FORMAT serves others as nbd+unix://" },
+	{ "qemu-img convert", "-O", "only raw; qemu-nbd -f FORMAT serves others as nbd+unix://" },
+	{ "qemu-img convert", "-m", "use --depth" },
+	{ "qemu-img convert", "-n", "not needed: a file that exists is written in place" },
+	{ "qemu-img convert", "-t", "not needed: the destination is always flushed" },
+	{ "qemu-img convert", "-W", "use --depth" },
+	{ "ddrescue", "-r", "run the same command again: --resume retries bad areas" },
+	{ "ddrescue", "--retry-passes", "run the same command again: --resume retries bad areas" },
+	{ "ddrescue", "-d", "not needed: a block device is read without the page cache" },
+	{ "ddrescue", "--force", "use --force" },
+	{ 0 },
+};
 
 struct copy_run {
 	struct call *call;
@@ -77,28 +115,61 @@ static bool keeps_nothing(const char *uri)
 	return !strncasecmp(uri, "ram:", 4) || !strncasecmp(uri, "null:", 5);
 }
 
+/* The value of dd's operand, "if=": NULL unless it is given. */
+static const char *dd_value(const struct call *call, const char *key)
+{
+	for (unsigned i = 0; i < call->operands; i++)
+		if (!strncmp(call->operand[i], key, strlen(key)))
+			return call->operand[i] + strlen(key);
+	return NULL;
+}
+
+static int refuse_dd(const struct call *call)
+{
+	const char *in = dd_value(call, "if="), *out = dd_value(call, "of=");
+	char src[160], dst[160];
+
+	diag_set(call->diag, DIAG_USAGE, EINVAL, "if= and of= are dd's operands");
+	return diag_hint(call->diag, "rdmastor copy %s %s",
+		out_shell(in ? in : "-", src, sizeof(src)),
+		out_shell(out ? out : "-", dst, sizeof(dst)));
+}
+
+static int refuse_third(const struct call *call)
+{
+	diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[2]);
+	return diag_hint(call->diag, "ddrescue's third operand, the map, is --resume MAP here");
+}
+
 static int read_options(struct copy_run *run)
 {
 	const struct copy_opts *opts = run->opts;
+	struct call *call = run->call;
 
-	run->from_pipe = !strcmp(run->call->operand[0], "-");
-	run->to_pipe = !strcmp(run->call->operand[1], "-");
+	if (dd_value(call, "if=") || dd_value(call, "of="))
+		return refuse_dd(call);
+	if (call->operands > 2)
+		return refuse_third(call);
+	run->from_pipe = !strcmp(call->operand[0], "-");
+	run->to_pipe = !strcmp(call->operand[1], "-");
 	if (opts->sparse && opts->no_sparse)
 		return usage(run, "--sparse and --no-sparse exclude each other%s", "");
 	if (opts->request % 512)
-		return diag_set(run->call->diag, DIAG_USAGE, EINVAL, "--request: must be a multiple of 512");
+		return usage(run, "--request: must be a multiple of 512%s", "");
 	if (run->from_pipe && run->to_pipe)
-		return diag_set(run->call->diag, DIAG_USAGE, EINVAL, "from the standard input to the standard output needs no copy");
+		return usage(run, "no disk given: standard input to standard output%s", "");
 	if (run->from_pipe && (opts->verify || opts->resume || opts->keep_going))
-		return usage(run, "%s: the standard input cannot be read again", opts->verify ? "--verify" : opts->resume ? "--resume" : "--keep-going");
+		return usage(run, "%s: standard input can be read only once",
+			opts->verify ? "--verify" : opts->resume ? "--resume" : "--keep-going");
 	if (run->to_pipe && (opts->verify || opts->resume))
-		return usage(run, "%s: the standard output cannot be read again", opts->verify ? "--verify" : "--resume");
+		return usage(run, "%s: standard output can't be read back",
+			opts->verify ? "--verify" : "--resume");
 	for (unsigned i = 0; i < 2; i++)
-		if (opts->resume && keeps_nothing(run->call->operand[i]))
-			return usage(run, "--resume: %s does not keep its data",
-				run->call->operand[i]);
+		if (opts->resume && keeps_nothing(call->operand[i]))
+			return usage(
+				run, "--resume: %s doesn't keep its data", call->operand[i]);
 	if (run->to_pipe && opts->common.json)
-		return usage(run, "--json: the standard output is taken by the copy%s", "");
+		return usage(run, "--json: standard output carries the copied data%s", "");
 	run->bar = opts->progress ? !strcmp(opts->progress, "bar") : isatty(STDERR_FILENO) && !opts->common.quiet;
 	run->copy = (struct copy_options){
 		.depth = opts->depth,
@@ -120,8 +191,10 @@ static void caught(struct loop_signal *signal, int signo)
 {
 	struct copy_run *run = container_of(signal, struct copy_run, signal);
 
-	if (!run->running || run->stop)
+	if (!run->running || run->stop) {
+		out_bar("");
 		_exit(128 + signo);
+	}
 	run->stop = 1;
 }
 
@@ -140,31 +213,82 @@ static bool waits(const struct bdev *bdev)
 	       (bdev->why.code == DIAG_UNREACHABLE || bdev->why.code == DIAG_TIMEOUT);
 }
 
+#define BAR 40
+#define BAR_LEAST 10
+#define TAIL 52 /* columns of the figures behind the bar, so that its width stays the same */
+
+/* "1:02:03 left" */
+static const char *time_left(double seconds, char text[32])
+{
+	unsigned left = (unsigned)seconds, hours = left / 3600;
+
+	if (hours)
+		snprintf(text, 32, "%u:%02u:%02u left", hours, left / 60 % 60, left % 60);
+	else
+		snprintf(text, 32, "%u:%02u left", left / 60, left % 60);
+	return text;
+}
+
+/* " [=====>    ]", as long as there is room for; "" when there is too little. */
+static const char *draw_bar(double part, unsigned room, char text[BAR + 8])
+{
+	static const char full[] = "========================================>";
+	unsigned width = room < BAR + 3 ? room - 3 : BAR;
+	unsigned len = (unsigned)(part * width);
+
+	if (room < BAR_LEAST + 3)
+		return "";
+	snprintf(text, BAR + 8, " [%-*.*s]", (int)width, (int)(len < width ? len + 1 : len),
+		full + BAR - len);
+	return text;
+}
+
 static void show_bar(const struct copy_progress *p, bool waiting)
 {
-	const char *wait = waiting ? "  waiting for the connection" : "";
-	char done[16], total[16], rate[16], bad[16], unreadable[32] = "";
+	const char *what = p->verifying ? "verifying" : "copying";
+	double part = p->total ? (double)p->done / (double)p->total : 0;
+	char done[16], total[16], rate[16], bad[16], bar[BAR + 8], left[32], tail[160] = "";
+	char line[256];
+	size_t at, columns = out_columns();
 
-	out_human(p->done, done);
-	out_human(p->seconds > 0 ? (uint64_t)((double)p->done / p->seconds) : 0, rate);
-	if (p->bad)
-		snprintf(unreadable, sizeof(unreadable), "  %s unreadable", out_human(p->bad, bad));
 	if (p->total)
-		out_progress("\r%s %3d%%  %s of %s  %s/s%s%s\033[K",
-			p->verifying ? "verifying" : "copying",
-			(int)((double)p->done / (double)p->total * 100), done,
-			out_human(p->total, total), rate, unreadable, wait);
-	else
-		out_progress("\rcopying  %s  %s/s%s%s\033[K", done, rate, unreadable, wait);
+		snprintf(tail, sizeof(tail), " %3d%%", (int)(part * 100));
+	at = strlen(tail);
+	at += (size_t)snprintf(tail + at, sizeof(tail) - at, "  %s%s%s", out_human(p->done, done),
+		p->total ? " of " : "", p->total ? out_human(p->total, total) : "");
+	if (waiting)
+		at += (size_t)snprintf(
+			tail + at, sizeof(tail) - at, "  waiting for the connection");
+	else if (p->rate > 0)
+		at += (size_t)snprintf(tail + at, sizeof(tail) - at, "  %s/s",
+			out_human((uint64_t)p->rate, rate));
+	if (p->left > 0 && p->left < UINT32_MAX && !waiting)
+		at += (size_t)snprintf(
+			tail + at, sizeof(tail) - at, "  %s", time_left(p->left, left));
+	if (p->bad)
+		at += (size_t)snprintf(tail + at, sizeof(tail) - at, "  %s unreadable",
+			out_human(p->bad, bad));
+	at = (at < TAIL ? TAIL : at) + strlen(what) + 1;
+	snprintf(line, sizeof(line), "%s%s%s", what,
+		p->total && columns > at ? draw_bar(part, (unsigned)(columns - at), bar) : "", tail);
+	out_bar(line);
 }
 
 static void show_json(const struct copy_progress *p, bool waiting)
 {
-	out_progress("{\"phase\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64 ",\"copied\":%" PRIu64
-		     ",\"zeroed\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"verified\":%" PRIu64
-		     ",\"bad\":%" PRIu64 ",\"waiting\":%s,\"seconds\":%.3f}\n",
-		p->verifying ? "verify" : "copy", p->done, p->total, p->copied, p->zeroed,
-		p->skipped, p->verified, p->bad, waiting ? "true" : "false", p->seconds);
+	char total[40] = "", left[40] = "";
+
+	if (p->total)
+		snprintf(total, sizeof(total), "\"total_bytes\":%" PRIu64 ",", p->total);
+	if (p->left > 0)
+		snprintf(left, sizeof(left), ",\"left_seconds\":%.3f", p->left);
+	out_progress("{\"schema\":\"rdmastor.copy.progress\",\"version\":2,\"phase\":\"%s\","
+		     "\"done_bytes\":%" PRIu64 ",%s\"copied_bytes\":%" PRIu64
+		     ",\"zeroed_bytes\":%" PRIu64 ",\"skipped_bytes\":%" PRIu64
+		     ",\"verified_bytes\":%" PRIu64 ",\"unreadable_bytes\":%" PRIu64
+		     ",\"waiting\":%s,\"bytes_per_second\":%.0f,\"seconds\":%.3f%s}\n",
+		p->verifying ? "verify" : "copy", p->done, total, p->copied, p->zeroed, p->skipped,
+		p->verified, p->bad, waiting ? "true" : "false", p->rate, p->seconds, left);
 }
 
 static void progressed(const struct copy_progress *progress, void *arg)
@@ -194,14 +318,18 @@ static bool same_disk(const struct copy_run *run)
 
 static int refuse_same(struct copy_run *run)
 {
-	return usage(run, "source and destination are the same: %s", run->call->operand[1]);
+	return usage(run, "source and destination are the same disk: %s", run->call->operand[1]);
 }
 
 static int refuse_new(struct copy_run *run)
 {
-	diag_set(run->call->diag, DIAG_NOT_FOUND, ENOENT, "%s does not exist, and nobody knows how long the standard input is",
-		run->call->operand[1]);
-	return diag_hint(run->call->diag, "the shell makes a file of it: … >%s", run->call->operand[1]);
+	char word[320];
+
+	diag_set(run->call->diag, DIAG_NOT_FOUND, ENOENT,
+		"no such file, and the length of standard input is unknown");
+	diag_hint(run->call->diag, "to write it to a new file: COMMAND >%s",
+		out_shell(run->call->operand[1], word, sizeof(word)));
+	return diag_ctx(run->call->diag, "%s", run->call->operand[1]);
 }
 
 /* Resolve the path of a file that may be missing. */
@@ -343,9 +471,18 @@ static int open_source(struct copy_run *run)
 {
 	struct bdev_env env = run->env;
 
-	env.create = run->from_pipe ? run->dst->lim.size + 1 : 0; /* so that what is too long shows */
-	disk_warn_writers(run->call, run->call->operand[0]);
-	return disk_open(run->call, &run->src, run->loop, run->call->operand[0], &env);
+	char **operand = run->call->operand, path[URI_MAX], word[320];
+	struct stat st;
+	int rc;
+
+	env.create = run->from_pipe ? run->dst->lim.size + 1 : 0; /* one more: too long is noticed */
+	disk_warn_writers(run->call, operand[0]);
+	rc = disk_open(run->call, &run->src, run->loop, operand[0], &env);
+	if (rc && disk_path(operand[0], path, sizeof(path)) && !stat(path, &st) &&
+		S_ISFIFO(st.st_mode))
+		diag_hint(run->call->diag, "to copy a pipe: COMMAND | rdmastor copy - %s",
+			out_shell(operand[1], word, sizeof(word)));
+	return rc;
 }
 
 static int open_destination(struct copy_run *run)
@@ -356,7 +493,7 @@ static int open_destination(struct copy_run *run)
 	run->making = run->missing;
 	env.write = env.replace = true;
 	env.force = run->opts->force;
-	if (!run->from_pipe && (run->to_pipe || !run->opts->common.dry_run))
+	if (!run->from_pipe && !(run->regular && run->opts->common.dry_run))
 		env.create = run->src->lim.size;
 	rc = disk_open(run->call, &run->dst, run->loop, run->call->operand[1], &env);
 	return !rc && run->src && same_disk(run) ? refuse_same(run) : rc;
@@ -369,8 +506,10 @@ static void say_size(struct copy_run *run)
 	if (run->from_pipe)
 		return;
 	if (run->dst && run->dst->lim.size > run->src->lim.size && !run->to_pipe)
-		call_note(run->call, "%s is larger (%s) than the source (%s): the rest of it is left as it is", run->dst->uri,
-			out_human(run->dst->lim.size, a), out_human(run->src->lim.size, b));
+		call_note(run->call,
+			"%s: larger (%s) than the source (%s): the rest is not written",
+			run->dst->uri, out_human(run->dst->lim.size, a),
+			out_human(run->src->lim.size, b));
 }
 
 static void print_ends(struct copy_run *run)
@@ -381,7 +520,7 @@ static void print_ends(struct copy_run *run)
 	out_text(out, "destination", NULL, "%s", run->call->operand[1]);
 	if (!run->from_pipe || run->progress.done)
 		out_u64(out, "size", NULL, run->src->lim.size);
-	out_bool(out, "created", NULL, run->fresh);
+	out_bool(out, "created", NULL, run->missing);
 }
 
 /* For a dry run: check that the destination can be created, or if it is empty, written. */
@@ -394,7 +533,7 @@ static int check_new(struct copy_run *run)
 	memcpy(dir, run->path, sizeof(dir));
 	if (run->missing && !strncmp(dir, "/dev/", 5) && strncmp(dir, "/dev/shm/", 9)) {
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such device");
-		diag_hint(diag, "no plain file is made in /dev");
+		diag_hint(diag, "copy doesn't create files in /dev");
 	} else if (access(run->missing ? dirname(dir) : dir, mode)) {
 		diag_sys(diag, errno, "open for writing");
 	} else {
@@ -420,6 +559,9 @@ static void print_already(struct copy_run *run, bool already)
 static int rehearse(struct copy_run *run)
 {
 	bool already = run->opts->resume && run->done == run->src->lim.size;
+	const char *to = run->to_pipe ? "standard output" : run->call->operand[1];
+	struct out *out = run->call->out;
+	uint64_t remaining = run->src->lim.size - run->done;
 	char size[16], line[2 * URI_MAX + 64];
 	int rc = 0;
 
@@ -431,16 +573,19 @@ static int rehearse(struct copy_run *run)
 		return rc;
 	print_ends(run);
 	print_already(run, already);
+	if (!run->from_pipe)
+		out_u64(out, "remaining_bytes", NULL, remaining);
+	out_bool(out, "verify", NULL, run->opts->verify);
 	if (already)
 		snprintf(line, sizeof(line),
-			"nothing to copy: everything is copied already (map %s)",
+			"nothing to copy: the map %s lists everything as copied",
 			run->opts->resume);
+	else if (run->from_pipe)
+		snprintf(line, sizeof(line), "would copy standard input to %s", to);
 	else
-		snprintf(line, sizeof(line), "would copy %s%s%s to %s%s",
-			run->from_pipe ? "standard input"
-				       : out_human(run->src->lim.size - run->done, size),
-			run->from_pipe ? "" : " from ", run->from_pipe ? "" : run->src->uri,
-			run->call->operand[1], run->fresh ? ", a new file" : "");
+		snprintf(line, sizeof(line), "would copy %s from %s to %s%s",
+			out_human(remaining, size), run->src->uri, to,
+			run->missing ? ", a new file" : "");
 	print_line(run, line);
 	say_size(run);
 	return EXIT_DONE;
@@ -451,36 +596,50 @@ static void print_counts(struct copy_run *run)
 	const struct copy_progress *p = &run->progress;
 	struct out *out = run->call->out;
 
-	out_u64(out, "copied", NULL, p->copied);
-	out_u64(out, "zeroed", NULL, p->zeroed);
-	out_u64(out, "skipped", NULL, p->skipped);
-	out_u64(out, "verified", NULL, p->verified);
-	out_u64(out, "unreadable", NULL, p->bad);
-	out_u64(out, "milliseconds", NULL, (uint64_t)(p->seconds * 1000));
+	out_u64(out, "copied_bytes", NULL, p->copied);
+	out_u64(out, "zeroed_bytes", NULL, p->zeroed);
+	out_u64(out, "skipped_bytes", NULL, p->skipped);
+	out_u64(out, "verified_bytes", NULL, p->verified);
+	out_u64(out, "unreadable_bytes", NULL, p->bad);
+	out_real(out, "seconds", NULL, p->seconds, 6);
+}
+
+/* Bytes a second of what was read or written; known zeroes are skipped in no time. */
+static double average(const struct copy_progress *p)
+{
+	return p->seconds > 0 ? (double)(p->copied + p->zeroed) / p->seconds : 0;
 }
 
 static void say_result(struct copy_run *run)
 {
 	const struct copy_progress *p = &run->progress;
-	uint64_t size = p->copied + p->zeroed + p->skipped, rate = p->seconds > 0 ? (uint64_t)((double)size / p->seconds) : 0;
-	char whole[16], zero[16], speed[16], line[URI_MAX + 128];
+	uint64_t zeroes = p->zeroed + p->skipped, size = p->copied + zeroes;
 	const char *verified = run->opts->verify ? ", verified" : "";
+	char text[16], line[URI_MAX + 128];
+	size_t at = 0;
 
-	if (p->already)
+	if (p->already) {
 		snprintf(line, sizeof(line),
-			"nothing to copy: everything is copied already (map %s)%s",
+			"nothing to copy: the map %s lists everything as copied%s",
 			run->opts->resume, verified);
-	else
-		snprintf(line, sizeof(line), "copied %s in %.1f s (%s/s), %s of it zeroes%s",
-			out_human(size, whole), p->seconds, out_human(rate, speed),
-			out_human(p->zeroed + p->skipped, zero), verified);
+	} else {
+		at += (size_t)snprintf(line, sizeof(line), "copied %s in %.1f s",
+			out_human(size, text), p->seconds);
+		if (average(p) > 0)
+			at += (size_t)snprintf(line + at, sizeof(line) - at, " (%s/s)",
+				out_human((uint64_t)average(p), text));
+		if (zeroes)
+			at += (size_t)snprintf(line + at, sizeof(line) - at, ", %s of it zeroes",
+				zeroes == size ? "all" : out_human(zeroes, text));
+		snprintf(line + at, sizeof(line) - at, "%s", verified);
+	}
 	print_line(run, line);
 	if (run->to_pipe)
 		return;
 	print_ends(run);
 	print_already(run, p->already);
 	print_counts(run);
-	out_u64(run->call->out, "bytes_per_second", NULL, rate);
+	out_real(run->call->out, "bytes_per_second", NULL, average(p), 0);
 }
 
 /* A copy to or from it can be continued. */
@@ -504,7 +663,8 @@ static void hint(struct copy_run *run)
 			doubt && !run->opts->verify ? " with --verify" : "", run->opts->resume,
 			longer);
 	else if (!run->opts->resume && resumable(run, 0) && resumable(run, 1))
-		diag_hint(diag, "--resume MAP makes a copy that can be continued%s", longer);
+		diag_hint(diag, "start over with --resume MAP: such a copy can be continued%s",
+			longer);
 	else if (*longer)
 		diag_hint(diag, "%s", longer + 2);
 }
@@ -514,7 +674,8 @@ static int failed(struct copy_run *run, int rc)
 	struct diag *diag = run->call->diag;
 
 	if (rc == -EINTR && run->timed_out)
-		rc = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", run->opts->common.timeout_ms / 1000.);
+		rc = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "not finished within %g s",
+			run->opts->common.timeout_ms / 1000.);
 	if (rc == -EILSEQ && diag->code == DIAG_MISMATCH && run->opts->resume)
 		return start_over(run);
 	if (diag->hint[0] || diag->code == DIAG_USAGE || diag->code == DIAG_MISMATCH)
@@ -525,6 +686,7 @@ static int failed(struct copy_run *run, int rc)
 
 static int copy(struct copy_run *run)
 {
+	char bad[16];
 	int rc;
 
 	say_size(run);
@@ -532,8 +694,7 @@ static int copy(struct copy_run *run)
 	run->running = true;
 	rc = copy_run(run->loop, run->src, run->dst, &run->copy, &run->progress, run->call->diag);
 	run->running = false;
-	if (run->bar)
-		out_progress("\r\033[K");
+	out_bar("");
 	if (rc) {
 		print_counts(run);
 		return failed(run, rc);
@@ -541,7 +702,8 @@ static int copy(struct copy_run *run)
 	say_result(run);
 	if (!run->progress.bad)
 		return EXIT_DONE;
-	call_note(run->call, "%" PRIu64 " bytes could not be read and are %s", run->progress.bad, run->to_pipe ? "zeroes in the copy" : "left out");
+	call_note(run->call, "%s could not be read and %s", out_human(run->progress.bad, bad),
+		run->to_pipe ? "became zeroes" : "is left out");
 	return EXIT_PARTLY;
 }
 
@@ -620,9 +782,13 @@ const struct applet applet_copy = {
 	.schemes = SCHEME_DISK,
 	.summary = "image or restore a disk",
 	.opts = rows,
+	.foreign = foreign,
+	.examples = "  rdmastor copy --resume disk.map nbd://10.0.0.7/vm1 vm1.img\n"
+		    "  rdmastor copy --verify disk.img /dev/sdX\n"
+		    "  rdmastor copy nvme+tcp://10.0.0.5/NQN - | zstd >disk.zst\n",
 	.opts_size = sizeof(struct copy_opts),
 	.min = 2,
-	.max = 2,
+	.max = 3, /* for the hint */
 	.changes = true,
 	.run = run_copy,
 };

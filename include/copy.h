@@ -26,6 +26,8 @@ struct copy_progress {
 	bool saved; /* the map's file holds what this copy needs to be continued */
 	bool lost; /* failed: no connection for longer than the loss policy allows */
 	double seconds;
+	double rate; /* bytes a second, copied and zeroed or verified: nothing that was skipped */
+	double left; /* seconds until everything is copied, or verified; 0 = unknown */
 };
 
 struct copy_options {

@@ -170,9 +170,17 @@ static void start_save(struct copy *copy)
 
 static void tell(struct copy *copy)
 {
-	copy->progress->seconds = (loop_clock() - copy->started) / 1e9;
+	struct copy_progress *p = copy->progress;
+	uint64_t now = loop_clock(), moved = copy->verify ? p->verified : p->copied + p->zeroed;
+	double seconds = (now - copy->phase_at) / 1e9;
+	uint64_t looked_at = p->done - copy->phase_done;
+
+	p->seconds = (now - copy->started) / 1e9;
+	p->rate = seconds > 0 ? (double)moved / seconds : 0;
+	p->left = p->total && looked_at ?
+		(double)(p->total - p->done) * seconds / (double)looked_at : 0;
 	if (copy->opt->progress)
-		copy->opt->progress(copy->progress, copy->opt->arg);
+		copy->opt->progress(p, copy->opt->arg);
 }
 
 static void ticked(struct loop_timer *timer)
@@ -194,7 +202,9 @@ static void ticked(struct loop_timer *timer)
 static void run_phase(struct copy *copy, const char *letters)
 {
 	feed_rewind(&copy->feed, letters);
-	loop_timer_set(copy->loop, &copy->tick, loop_clock() + TICK);
+	copy->phase_at = loop_clock();
+	copy->phase_done = copy->progress->done;
+	loop_timer_set(copy->loop, &copy->tick, copy->phase_at + TICK);
 	copy->over = 0;
 	copy_go(copy);
 	loop_wait(copy->loop, &copy->over, 0);
@@ -255,7 +265,7 @@ int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst
 	if (dst->lim.ro || !dst->lim.max[IO_WRITE])
 		diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
 	else if (dst_size < src->lim.size && !stream)
-		diag_set(diag, DIAG_USAGE, ENOSPC, "has %" PRIu64 " bytes, the source has %" PRIu64,
+		diag_set(diag, DIAG_USAGE, ENOSPC, "too small: %" PRIu64 " bytes, but the source has %" PRIu64,
 			dst_size, src->lim.size);
 	else
 		return 0;
@@ -378,7 +388,7 @@ static int load_map(struct copy *copy)
 	if (!rc)
 		rc = check_map(&copy->map, copy->opt, copy->diag);
 	if (!rc && copy_map_align(&copy->map, copy->unit))
-		rc = diag_sys(copy->diag, ENOMEM, "keep a map of what is copied");
+		rc = diag_sys(copy->diag, ENOMEM, "map");
 	if (rc)
 		return rc;
 	copy->progress->already = copy_map_sum(&copy->map, COPY_DONE) == copy->map.size;

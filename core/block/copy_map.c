@@ -41,7 +41,7 @@ int copy_map_init(struct copy_map *map, uint64_t size, struct diag *diag)
 	map->room = 64;
 	map->extent = calloc(map->room, sizeof(*map->extent));
 	if (!map->extent)
-		return diag_sys(diag, ENOMEM, "keep a map of what is copied");
+		return diag_sys(diag, ENOMEM, "map");
 	if (size)
 		map->extent[map->count++] = (struct copy_extent){ 0, size, COPY_TODO };
 	return 0;
@@ -421,8 +421,8 @@ int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct di
 	memset(map->disk, 0, sizeof(map->disk));
 	while (next_line(&line, &rest, end)) {
 		if (is_sum(&line) && !sum_right(text, &line)) {
-			diag_set(diag, DIAG_MISMATCH, EINVAL, "line %u: the checksum does not fit the file", line.number);
-			diag_hint(diag, "if you have changed it on purpose, delete that line");
+			diag_set(diag, DIAG_MISMATCH, EINVAL, "line %u: wrong checksum", line.number);
+			diag_hint(diag, "if you have edited the map, delete that line");
 			return -EINVAL;
 		}
 		parse_disk(line, map);
@@ -430,7 +430,7 @@ int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct di
 			continue;
 		if (!current ? !parse_current(line) : !parse_extent(line, map, &at)) {
 			diag_set(diag, DIAG_MISMATCH, EINVAL,
-				"line %u is invalid in a map of %" PRIu64 " bytes", line.number,
+				"line %u: invalid in a map of %" PRIu64 " bytes", line.number,
 				map->size);
 			return not_usable(map, diag);
 		}
@@ -440,7 +440,7 @@ int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct di
 		memset(map->disk, 0, sizeof(map->disk));
 	if (at == map->size)
 		return 0;
-	diag_set(diag, DIAG_MISMATCH, EINVAL, "covers %" PRIu64 " bytes, the source has %" PRIu64,
+	diag_set(diag, DIAG_MISMATCH, EINVAL, "covers %" PRIu64 " bytes, but the source has %" PRIu64,
 		at, map->size);
 	return not_usable(map, diag);
 }

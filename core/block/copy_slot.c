@@ -20,7 +20,7 @@ void copy_looked_at(struct copy *copy, uint64_t off, uint64_t len, uint8_t statu
 		return;
 	copy->dirty = true;
 	if (copy_map_set(&copy->map, off, len, status) < 0)
-		copy_stop_with(copy, diag_sys(copy->diag, ENOMEM, "remember what is copied"));
+		copy_stop_with(copy, diag_sys(copy->diag, ENOMEM, "map"));
 }
 
 static void retire(struct slot *slot)
@@ -234,7 +234,7 @@ static bool cut(struct slot *slot)
 	slot->end = slot->off + len;
 	if (slot->end <= copy->dst->lim.size)
 		return true;
-	copy_stop_with(copy, diag_set(copy->diag, DIAG_USAGE, ENOSPC, "has %" PRIu64 " bytes, the source has more", copy->dst->lim.size));
+	copy_stop_with(copy, diag_set(copy->diag, DIAG_USAGE, ENOSPC, "too small: %" PRIu64 " bytes, but the source has more", copy->dst->lim.size));
 	diag_ctx(copy->diag, "%s", copy->dst->uri);
 	return false;
 }
@@ -252,7 +252,7 @@ static void read_done(struct io *io)
 	} else if (io->status) {
 		copy_io_failed(copy, copy->src, io, "read");
 		if (medium_error(io->status) && !copy->opt->keep_going && !copy->opt->stream)
-			diag_hint(copy->diag, "--keep-going leaves unreadable areas out");
+			diag_hint(copy->diag, "to leave unreadable areas out: --keep-going");
 		retire(slot);
 	} else {
 		write_piece(slot);

@@ -39,6 +39,7 @@ struct copy {
 	struct buf tail; /* the destination's block that the source ends in */
 	struct copy_progress *progress;
 	uint64_t started, saved;
+	uint64_t phase_at, phase_done; /* copying, or verifying: since when, after how many bytes */
 	uint64_t differs; /* lowest differing byte, UINT64_MAX = none */
 	struct loop_timer tick;
 	struct io flush;

@@ -18,7 +18,7 @@ for options in '' '--depth 64 --request 512' '--depth 1' '--no-sparse --request 
 	"$RDMASTOR" copy - dst $options <whole >out 2>err || die "$options: from a file: $(cat err)"
 	cmp whole dst || die "$options: from a file"
 done
-cat whole | "$RDMASTOR" copy - dst --json | jq -e '.source == "-" and .size == 20971520 and .copied + .zeroed == 20971520' >/dev/null || die "result"
+cat whole | "$RDMASTOR" copy - dst --json | jq -e '.source == "-" and .size == 20971520 and .copied_bytes + .zeroed_bytes == 20971520' >/dev/null || die "result"
 
 too_long() { cat whole odd | "$RDMASTOR" copy - dst "$@"; }
 empty() { : | "$RDMASTOR" copy - dst "$@"; }
@@ -28,7 +28,7 @@ error 1 io - 'no.data' empty --json
 mkfifo silent
 too_slow() { timeout 10 "$RDMASTOR" copy - dst --timeout 0.5 "$@" <>silent; }
 error 1 timeout '' '0.5.s' too_slow --json
-error 1 not-found '' '>new standard.input' "$RDMASTOR" copy - new
+error 1 not-found new '>new standard.input' "$RDMASTOR" copy - new
 [ ! -e new ] || die "a destination was made for nothing"
 for option in --verify '--resume map' --keep-going; do
 	# shellcheck disable=SC2086

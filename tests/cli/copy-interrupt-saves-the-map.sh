@@ -33,5 +33,5 @@ error 1 timeout '' '0.4.s' "$RDMASTOR" copy --no-sparse src null:300G --timeout 
 
 # what was copied until then is in the JSON next to the error
 error 1 timeout '' '\b1.s' "$RDMASTOR" copy --no-sparse src "$URI" --timeout 1
-jq -e '.copied > 0 and .zeroed == 0 and .unreadable == 0' error.out \
+jq -e '.copied_bytes > 0 and .zeroed_bytes == 0 and .unreadable_bytes == 0' error.out \
 	>/dev/null || die "partial results: $(cat error.out)"

@@ -44,7 +44,7 @@ grep -q ' -$' map && die "areas are called bad: $(cat map)"
 again
 "$RDMASTOR" copy "$uri" dst --resume map --keep-going --json >copy.out 2>copy.err ||
 	die "continued: $(cat copy.err)"
-jq -e '.unreadable == 0 and .copied < .size' copy.out >/dev/null ||
+jq -e '.unreadable_bytes == 0 and .copied_bytes < .size' copy.out >/dev/null ||
 	die "nothing was kept: $(cat copy.out)"
 cmp src dst || die "bytes differ"
 
@@ -58,7 +58,7 @@ cmp src dst || die "bytes differ"
 said '^rdmastor copy: .*lost.*\b60 s' 1
 said '^rdmastor copy: .*restored.* [0-9.]+ s' 1
 grep -q '"waiting":true' copy.err || die "waiting does not show: $(tail -n 3 copy.err)"
-tail -n 1 copy.err | jq -e '.waiting == false and .done == .total' >/dev/null ||
+tail -n 1 copy.err | jq -e '.waiting == false and .done_bytes == .total_bytes' >/dev/null ||
 	die "the end: $(tail -n 1 copy.err)"
 
 rm map
@@ -79,7 +79,7 @@ ended 1
 jq -e '.error | .code == "unreachable" and (.text | test("path")) and
 	(.text | test("lost") | not) and (.hint | test("on-loss") | not)' copy.out \
 	>/dev/null || die "$(cat copy.out)"
-jq -e '.copied > 0 and .unreadable == 0' copy.out >/dev/null || die "partial: $(cat copy.out)"
+jq -e '.copied_bytes > 0 and .unreadable_bytes == 0' copy.out >/dev/null || die "partial: $(cat copy.out)"
 grep -q ' -$' map && die "areas are called bad: $(cat map)"
 gone
 kit --filter=rate file src rate=50M
@@ -97,8 +97,6 @@ for ((i = 0; i < 100; i++)); do shows && break; sleep 0.1; done
 again
 ended 0
 shows || die "waiting does not show: $(cat -v terminal)"
-erased=$(printf '\033')'\[K'
-whole=$(tr '\r' '\n' <terminal |
-	grep -c "^${erased}rdmastor copy: .*\(lost\|restored\)")
+whole=$(tr '\r' '\n' <terminal | grep -c "^rdmastor copy: .*\(lost\|restored\)")
 [ "$whole" = 2 ] || die "garbled: $(cat -v terminal)"
 exit 0

@@ -42,11 +42,11 @@ mkdir elsewhere
 mv kept.img elsewhere/B.img
 ln A.img A.link
 resume "$PWD/A.link" file:elsewhere/B.img --json >out 2>err || die "moved: $(cat err)"
-jq -e '.already_copied and .copied == 0' out >/dev/null || die "copied again: $(cat out)"
-resume A.img elsewhere/B.img --json | jq -e '.already_copied == true and .copied == 0' >/dev/null ||
+jq -e '.already_copied and .copied_bytes == 0' out >/dev/null || die "copied again: $(cat out)"
+resume A.img elsewhere/B.img --json | jq -e '.already_copied == true and .copied_bytes == 0' >/dev/null ||
 	die "JSON of a finished map"
 resume A.img elsewhere/B.img --verify --json |
-	jq -e '.already_copied and .verified == .size' >/dev/null ||
+	jq -e '.already_copied and .verified_bytes == .size' >/dev/null ||
 	die "a finished one is verified"
 
 bare() { "$RDMASTOR" copy A.img "$@" --resume bare.map; }
@@ -93,7 +93,7 @@ if command -v nbdkit >/dev/null; then
 	grep -q "^# Source: nbd+unix:///" n.map || die "$(cat n.map)"
 	grep -qF "identity: 8388608 bytes, nbd+unix:///?socket=$SOCK" n.map || die "$(cat n.map)"
 	error 1 mismatch 'map n.map' 'URI 8388608 --verify' resume_nbd --json
-	resume_nbd --verify --json | jq -e '.already_copied and .verified == .size' >/dev/null ||
+	resume_nbd --verify --json | jq -e '.already_copied and .verified_bytes == .size' >/dev/null ||
 		die "NBD: once more"
 fi
 exit 0

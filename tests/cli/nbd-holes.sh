@@ -10,7 +10,7 @@ up qemu-nbd -t -f qcow2 -k "$SOCK" img.qcow2
 told=$(nbdinfo --map --json "$URI" | jq '[.[] | select(.type | . % 4 < 2) | .length] | add')
 ours copy "$URI" dst --json >out || die "from qcow2"
 cmp raw dst || die "bytes differ"
-jq -e ".copied <= $told and .skipped >= .size - $told" out >/dev/null || die "$(cat out), but qemu-nbd tells of $told bytes of data"
+jq -e ".copied_bytes <= $told and .skipped_bytes >= .size - $told" out >/dev/null || die "$(cat out), but qemu-nbd tells of $told bytes of data"
 down
 qemu-img check -q img.qcow2 || die "the image was harmed"
 

@@ -28,4 +28,4 @@ done
 [ $kills -gt 0 ] || { echo "this machine is too fast to be interrupted"; exit 77; }
 ours copy "$URI" "$TO" --resume map --json --verify >out 2>err || die "going on: $(cat err)"
 cmp src dst || die "bytes differ"
-[ ! -s map ] || jq -e '.copied < .size' out >/dev/null || die "nothing was kept: $(cat out)"
+[ ! -s map ] || jq -e '.copied_bytes < .size' out >/dev/null || die "nothing was kept: $(cat out)"
