@@ -31,6 +31,7 @@ struct load_options {
 	uint64_t bytes; /* each job ends after so many; 0 = without end */
 	uint32_t runtime_ms, ramp_ms; /* 0 = without end; before it, not counted */
 	uint32_t drain_ms; /* at the end, give up requests after this time without an answer */
+	uint32_t timeout_ms; /* to connect (a socket alone); 0 = none */
 	volatile int *stop; /* set by a signal: ends with the results so far */
 	void (*progress)(const struct load_progress *, void *arg); /* about ten times a second */
 	void *arg;
@@ -90,7 +91,7 @@ struct load_rdma {
 	enum load_op op;
 	uint32_t size, depth; /* depth: in flight at once, for bandwidth; less where device or peer allow less */
 	uint64_t iterations; /* 0 = without end */
-	uint32_t runtime_ms, timeout_ms; /* whichever end comes first; timeout_ms: to connect */
+	uint32_t runtime_ms, timeout_ms; /* whichever end comes first; timeout_ms: to connect, 0 = none */
 	volatile int *stop;
 };
 struct load_rdma_result {
@@ -98,7 +99,8 @@ struct load_rdma_result {
 	uint64_t iterations;
 	double seconds, peak; /* peak: most bytes per second over some hundred messages */
 	uint32_t depth;
-	char way[160];
+	const char *backend; /* "verbs", "iwarp" */
+	char way[160]; /* for people */
 };
 int load_rdma(struct loop *, const struct load_rdma *, struct load_rdma_result *, struct diag *);
 

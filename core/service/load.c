@@ -298,7 +298,7 @@ static int lost(struct load *load)
 	if (why && why->hint[0])
 		diag_hint(load->diag, "%s", why->hint);
 	else if (why)
-		diag_hint(load->diag, "--on-loss SECONDS waits longer for the connection");
+		diag_hint(load->diag, "to wait longer for the connection: --on-loss SECONDS");
 	return -load->diag->err;
 }
 

@@ -25,11 +25,11 @@ static const char *check(struct load_end *end, const uint8_t *priv, uint8_t len)
 	if (len < sizeof(*hello) || memcmp(hello->magic, BENCH_MAGIC, sizeof(hello->magic)))
 		return "rdmastor bench listens here";
 	if (hello->version != BENCH_VERSION)
-		return "another version of rdmastor";
+		return "this is another version of rdmastor";
 	size = get_le32(hello->size);
 	depth = get_le32(hello->depth);
 	if (hello->op >= BENCH_OPS || hello->bandwidth > 1 || !size || size > BENCH_SIZE_MAX || !depth || depth > BENCH_DEPTH_MAX)
-		return "wrong numbers";
+		return "invalid size or depth";
 	most = hello->op == BENCH_SEND ? BENCH_MEMORY_MAX / size : BENCH_DEPTH_MAX;
 	*end = (struct load_end){ .op = hello->op, .bandwidth = hello->bandwidth, .size = size, .depth = depth < most ? depth : most,
 		.peer_rkey = get_le32(hello->rkey), .peer_addr = get_le64(hello->raddr) };
@@ -78,7 +78,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 
 	/* An answer in kind would be a READ, of which no more than agreed may be on their way. */
 	if (an->end.op == BENCH_READ) {
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client sends a message where it only reads");
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "unexpected message from a client that only reads");
 		ep->ops->close(ep);
 		return;
 	}
@@ -121,7 +121,7 @@ static void rping_up(struct ep *ep)
 	up(ep);
 	if (ep->caps.ord)
 		return;
-	diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client answers no READs");
+	diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "no answer to a READ from the client");
 	ep->ops->close(ep);
 }
 
@@ -156,11 +156,11 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	load_end_repost(&an->end, rx);
 	size = get_be32(an->place.size);
 	if (len != sizeof(an->place))
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client sent %u bytes, not %zu: it is none of rping", len, sizeof(an->place));
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "message of %u bytes, expected %zu: the client is not rping", len, sizeof(an->place));
 	else if (an->asked)
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client did not wait for its answer");
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "message before the last one was answered");
 	else if (!size || size > an->end.size)
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the client has %u bytes of data, not from 1 to %u", size, an->end.size);
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "data of %u bytes: must be 1 to %u", size, an->end.size);
 	if (ep->why.err) {
 		ep->ops->close(ep);
 		return;
@@ -238,10 +238,10 @@ void load_answer(struct load_server *server, struct ep_incoming *incoming)
 	if (!wrong) {
 		an->client.memory = load_end_memory(&an->end, false);
 		if (an->client.memory > BENCH_MEMORY_ALL - server->memory)
-			wrong = "other clients have the memory";
+			wrong = "no memory left for this client";
 	}
 	if (wrong) {
-		loop_trace(server->loop, "bench client: turned away: %s", wrong);
+		loop_trace(server->loop, "bench client refused: %s", wrong);
 		ep_reject(incoming, wrong, (uint8_t)strlen(wrong));
 		free(an);
 		return;

@@ -428,14 +428,14 @@ static int wrong_part(const struct bdev *disk, const struct load_options *opt, s
 			"--size: must be at most %" PRIu64 ", the rest of the disk", rest);
 	if (opt->size ? opt->size < least : rest < least)
 		return diag_set(diag, DIAG_USAGE, ENOSPC,
-			"%s: must %s at least %" PRIu64 " bytes%s",
+			"%s: must %s at least %" PRIu64 " bytes, %s",
 			opt->size ? "--size" : "--offset", opt->size ? "be" : "leave", least,
-			opt->verify ? ": one block per request in flight" : ": one request");
+			opt->verify ? "one block per request in flight" : "one request");
 	if (opt->verify && opt->read_percent == 100)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "--verify requires a --rw that writes");
 	if (opt->verify && (opt->size ? opt->size : rest) / opt->bs > VERIFY_BLOCKS)
 		return diag_set(diag, DIAG_USAGE, EFBIG,
-			"--verify: needs a --size of at most %llu requests", VERIFY_BLOCKS);
+			"--verify: --size must be at most %llu requests", VERIFY_BLOCKS);
 	return 0;
 }
 

@@ -95,8 +95,8 @@ int load_end_request(struct load_end *end, struct ep *ep)
 	end->ep = ep;
 	end->registered = false;
 	if (ep->caps.recv < end->receives || ep->caps.send < end->ops)
-		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device gives a connection only %u requests%s",
-			ep->caps.send < ep->caps.recv ? ep->caps.send : ep->caps.recv, end->client && end->bandwidth ? ": --iodepth" : "");
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device allows only %u requests per connection%s",
+			ep->caps.send < ep->caps.recv ? ep->caps.send : ep->caps.recv, end->client && end->bandwidth ? ": use a smaller --iodepth" : "");
 	err = ep->ops->reg(ep, end->data, reader ? EP_READ_SINK : access[end->op], &ep->why);
 	if (err)
 		return err;

@@ -99,7 +99,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 			last = now;
 			sc->have += (size_t)n;
 			if (!understand(sc)) {
-				drop(sc, "sent something else than a request");
+				drop(sc, "invalid request");
 				return;
 			}
 		} else if (!n || (errno != EAGAIN && errno != EINTR)) {
@@ -121,7 +121,7 @@ static void socket_begin(struct load_client *client)
 	struct socket_client *sc = container_of(client, struct socket_client, client);
 
 	if (loop_fd_add(client->loop, &sc->fd, NULL))
-		drop(sc, "no room for its descriptor");
+		drop(sc, "no memory");
 }
 
 static void socket_end(struct load_client *client)

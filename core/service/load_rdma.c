@@ -118,7 +118,7 @@ static int compare(const struct asker *asker, struct diag *why)
 		at++;
 	if (at == end->size)
 		return 0;
-	return diag_set(why, DIAG_MISMATCH, EIO, "byte %u of ping %" PRIu64 " came back as 0x%02x, not as 0x%02x", at, asker->posted, back[at], sent[at]);
+	return diag_set(why, DIAG_MISMATCH, EIO, "byte %u of ping %" PRIu64 " is 0x%02x, but was sent as 0x%02x", at, asker->posted, back[at], sent[at]);
 }
 
 /* The best stretch counts; one is at least four windows, so that answers which come together do not flatter. */
@@ -191,7 +191,7 @@ static void up(struct ep *ep)
 
 	if (ep->priv_len < sizeof(*welcome) || memcmp(welcome->magic, BENCH_MAGIC, sizeof(welcome->magic)) ||
 		welcome->version != BENCH_VERSION) {
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the peer is not rdmastor bench of this version");
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the peer is not rdmastor bench, or another version of it");
 		ep->ops->close(ep);
 		return;
 	}
@@ -207,7 +207,7 @@ static void up(struct ep *ep)
 
 static void unasked(struct asker *asker)
 {
-	asker->err = diag_set(asker->diag, DIAG_PROTOCOL, EPROTO, "the peer answers what it was not asked");
+	asker->err = diag_set(asker->diag, DIAG_PROTOCOL, EPROTO, "unexpected answer from the peer");
 	asker->done = 1;
 }
 
@@ -275,7 +275,7 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	if (asker->completed == asker->posted) {
 		unasked(asker);
 	} else if (len != sizeof(struct rping_place)) {
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the peer answers with %u bytes, not %zu: it is no server of rping", len, sizeof(struct rping_place));
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "answer of %u bytes, expected %zu: the peer is not an rping server", len, sizeof(struct rping_place));
 		ep->ops->close(ep);
 	} else if (!asker->back) {
 		asker->back = true;
@@ -323,11 +323,11 @@ static void down(struct ep *ep)
 	struct asker *asker = ep->user;
 
 	if (ep->rejected && ep->priv_len && !asker->done)
-		diag_set(asker->diag, DIAG_REFUSED, ECONNREFUSED, "the peer says: %.*s", ep->priv_len, (const char *)ep->priv);
+		diag_set(asker->diag, DIAG_REFUSED, ECONNREFUSED, "the peer refused: %.*s", ep->priv_len, (const char *)ep->priv);
 	else if (!asker->done && ep->why.err)
 		*asker->diag = ep->why;
 	else if (!asker->done)
-		diag_set(asker->diag, DIAG_CLOSED, ECONNRESET, "the peer has closed the connection");
+		diag_set(asker->diag, DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
 	if (!asker->done)
 		asker->err = -asker->diag->err;
 	asker->down = asker->done = asker->up = 1;
@@ -359,6 +359,7 @@ static void measure(struct asker *asker)
 	uint64_t now = loop_clock();
 
 	snprintf(asker->result->way, sizeof(asker->result->way), "%s", asker->end.ep->way);
+	asker->result->backend = asker->end.ep->ops->name;
 	asker->result->depth = asker->end.bandwidth ? asker->end.depth : 1;
 	asker->start = asker->peak_at = now;
 	asker->until = asker->conf->runtime_ms ? now + asker->conf->runtime_ms * MSEC : UINT64_MAX - QUIET_MS * MSEC;

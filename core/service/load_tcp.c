@@ -13,7 +13,6 @@
 
 #define ROOM (512u << 10) /* of one receive */
 #define TURN_NS 10000000 /* then the loop's timers have their turn */
-#define DIAL_MS 5000
 
 struct tcp_job {
 	struct load_job job; /* first */
@@ -53,7 +52,7 @@ static void broken(struct tcp_job *tj, int err)
 	if (err)
 		diag_sys(&tj->job.why, err, "TCP");
 	else
-		diag_set(&tj->job.why, DIAG_CLOSED, ECONNRESET, "connection closed by the peer: is it rdmastor bench --tcp --listen?");
+		diag_set(&tj->job.why, DIAG_CLOSED, ECONNRESET, "connection closed by the peer: is it rdmastor bench --listen?");
 	diag_ctx(&tj->job.why, "%s", addr_text(load->addr, to));
 	load_job_failed(&tj->job);
 	finish(tj);
@@ -218,7 +217,7 @@ static void tcp_close(struct load_job *job)
 
 int load_tcp(struct loop *loop, const struct addr *addr, const struct load_options *opt, struct load_result *result, struct diag *diag)
 {
-	const struct tcp_load part = { .addr = addr, .poll_us = loop_options(loop)->poll_us, .timeout_ms = DIAL_MS };
+	const struct tcp_load part = { .addr = addr, .poll_us = loop_options(loop)->poll_us, .timeout_ms = opt->timeout_ms };
 	const struct load_kind_ops kind = {
 		.size = sizeof(struct tcp_job),
 		.open = tcp_open,

@@ -39,7 +39,7 @@ int verify_init(struct verify *verify, uint64_t seed, uint64_t offset, uint64_t 
 	if (!__builtin_mul_overflow(blocks, sizeof(*verify->generation), &len))
 		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "no memory to note what was written to %" PRIu64 " blocks", blocks);
+		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "--verify: no memory to track %" PRIu64 " blocks", blocks);
 	verify->generation = p;
 	return 0;
 }
@@ -97,11 +97,12 @@ static void what_instead(const struct verify *verify, uint64_t block, uint64_t a
 	if (!is)
 		snprintf(text, 120, "zeroes");
 	else if (off == at && generation && generation < verify->generation[block])
-		snprintf(text, 120, "what was written there %u writes before", verify->generation[block] - generation);
+		snprintf(text, 120, "an older write to it, %u write%s ago", verify->generation[block] - generation,
+			verify->generation[block] - generation == 1 ? "" : "s");
 	else if (off % 8 == at % 8 && off >= verify->offset && off < end && generation)
-		snprintf(text, 120, "what was written to byte %" PRIu64, off);
+		snprintf(text, 120, "data written to byte %" PRIu64, off);
 	else
-		snprintf(text, 120, "data this run did not write");
+		snprintf(text, 120, "data that this run didn't write");
 }
 
 uint64_t verify_explain(const struct verify *verify, uint64_t block, const uint8_t *p, struct diag *diag)
@@ -113,6 +114,6 @@ uint64_t verify_explain(const struct verify *verify, uint64_t block, const uint8
 
 	memcpy(&is, p + start, sizeof(is));
 	what_instead(verify, block, off + start, get_le64(is), instead);
-	diag_set(diag, DIAG_MISMATCH, EIO, "byte %" PRIu64 " does not hold what was written: found %s", off + wrong, instead);
+	diag_set(diag, DIAG_MISMATCH, EIO, "byte %" PRIu64 ": read back wrong data: %s", off + wrong, instead);
 	return off + wrong;
 }

@@ -175,18 +175,18 @@ Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = load
 	turned_away(&hello, sizeof(hello), "version rdmastor");
 	hello = right;
 	hello.op = BENCH_OPS;
-	turned_away(&hello, sizeof(hello), "number");
+	turned_away(&hello, sizeof(hello), "size depth");
 	hello = right;
 	hello.bandwidth = 2;
-	turned_away(&hello, sizeof(hello), "number");
+	turned_away(&hello, sizeof(hello), "size depth");
 	hello = right;
 	hello.size = put_le32(BENCH_SIZE_MAX + 1);
-	turned_away(&hello, sizeof(hello), "number");
+	turned_away(&hello, sizeof(hello), "size depth");
 	hello.size = put_le32(0);
-	turned_away(&hello, sizeof(hello), "number");
+	turned_away(&hello, sizeof(hello), "size depth");
 	hello = right;
 	hello.depth = put_le32(BENCH_DEPTH_MAX + 1);
-	turned_away(&hello, sizeof(hello), "number");
+	turned_away(&hello, sizeof(hello), "size depth");
 }
 
 static int socket_load(uint32_t bs, uint32_t depth, uint32_t jobs, struct load_result *result)
