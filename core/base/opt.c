@@ -335,8 +335,11 @@ static int parse_long(struct parser *parser, const char *word)
 	snprintf(typed, sizeof(typed), "%.*s", (int)len, word);
 	if (len >= sizeof(typed) || !opt_row_find(parser->call->applet, typed + 2, &row))
 		return unknown_long(parser, typed);
-	if (equals && !opt_takes_arg(&row) && row.type != OPT_MAYBE)
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s takes no argument: '%s'", typed, equals + 1);
+	if (equals && !opt_takes_arg(&row) && row.type != OPT_MAYBE) {
+		diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s takes no argument: '%s'", typed, equals + 1);
+		hint_foreign(parser->call->applet, typed, first_error(parser));
+		return -EINVAL;
+	}
 	return take(parser, &row, typed, equals ? equals + 1 : NULL);
 }
 
