@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* bench: what a disk does under load, in fio's words. The load is core/service's; this reads the options, refuses what would
- * do harm, shows progress, and says when the figures are not to be trusted. */
+/* bench: measure a disk with fio's option names. Read the options, refuse what would do harm, show
+ * the progress, and warn if the results are not reliable; the load itself is core/service's. */
 #include "bench.h"
 #include "disk.h"
 #include <errno.h>
@@ -17,38 +17,107 @@
 #define RUNTIME_MS 5000
 #define DRAIN_MS 5000 /* for the last answers */
 #define CLOCK_READS 1000
-#define CLOCK_NS 200 /* what reading it may take; two are in every latency */
+#define DIAL_MS 5000
 
 #define AT(field) offsetof(struct bench_options, field)
 static const struct opt rows[] = {
-	{ "rw", 0, OPT_TEXT, AT(rw), "read|write|randread|randwrite|rw|readwrite|randrw", "what to do; writing destroys data; default randread" },
-	{ "bs", 0, OPT_TEXT, AT(bs), "SIZE", "bytes of a request; default 4K; with --rdma a list, default 64,4K,64K,1M; with --ping 64" },
-	{ "iodepth", 0, OPT_U32, AT(iodepth), "N", "requests of each job in flight; default 1; with --rdma 128 for bandwidth", 1, LOAD_DEPTH_MAX },
-	{ "numjobs", 0, OPT_U32, AT(numjobs), "N", "jobs, each with a thread and a queue or connection; default 1", 1, LOAD_JOBS_MAX },
-	{ "runtime", 0, OPT_MSEC, AT(runtime_ms), "SECONDS", "end after this time; default 5 unless --size is given", 1, OPT_MSEC_MAX },
-	{ "time-based", 0, OPT_FLAG, AT(time_based), NULL, "start over for all of --runtime when --size is through" },
-	{ "ramp-time", 0, OPT_MSEC, AT(ramp_ms), "SECONDS", "warm-up time excluded from the results (default 0)", 0, OPT_MSEC_MAX },
-	{ "rwmixread", 0, OPT_U32, AT(rwmixread), "PERCENT", "share of reads in rw and randrw; default 50", 0, 100 },
-	{ "size", 0, OPT_SIZE, AT(size), "SIZE", "use this much of the disk, and end each job after as many bytes; default all", 1, OPT_SIZE_MAX },
-	{ "offset", 0, OPT_SIZE, AT(offset), "SIZE", "use the disk from here on", 0, OPT_SIZE_MAX },
-	{ "verify", 0, OPT_FLAG, AT(verify), NULL, "write data that can be told apart, read all of it again and compare" },
-	{ "name", 0, OPT_TEXT, AT(name), "NAME", "the job's name in fio's JSON; default bench" },
-	{ "poll-us", 0, OPT_U32, AT(poll_us), "N", "spin this long before sleeping; default: as CPUs allow", 0, OPT_U32_MAX },
-	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME", "hold requests that long while no path works: seconds, fail-fast or forever; default 60" },
+	{ "rw", 0, OPT_TEXT, AT(rw), "read|write|randread|randwrite|rw|readwrite|randrw",
+		"access pattern; writing destroys data; default randread" },
+	{ "bs", 0, OPT_TEXT, AT(bs), "SIZE",
+		"size of a request; with --rdma a list; default 4K, with --rdma 64,4K,64K,1M, with "
+		"--ping 64" },
+	{ "iodepth", 0, OPT_U32, AT(iodepth), "N",
+		"requests in flight per job; default 1, with --rdma 128 for bandwidth", 1,
+		LOAD_DEPTH_MAX },
+	{ "numjobs", 0, OPT_U32, AT(numjobs), "N",
+		"jobs, each with a thread and a queue or connection; default 1", 1, LOAD_JOBS_MAX },
+	{ "runtime", 0, OPT_MSEC, AT(runtime_ms), "SECONDS",
+		"run time; default 5, with --size no limit", 1, OPT_MSEC_MAX },
+	{ "time-based", 0, OPT_FLAG, AT(time_based), NULL,
+		"repeat --size until --runtime is over" },
+	{ "ramp-time", 0, OPT_MSEC, AT(ramp_ms), "SECONDS",
+		"warm-up time excluded from the results; default 0", 0, OPT_MSEC_MAX },
+	{ "rwmixread", 0, OPT_U32, AT(rwmixread), "PERCENT",
+		"share of reads in rw and randrw; default 50", 0, 100 },
+	{ "size", 0, OPT_SIZE, AT(size), "SIZE",
+		"part of the disk to use, and bytes per job; default all", 1, OPT_SIZE_MAX },
+	{ "offset", 0, OPT_SIZE, AT(offset), "SIZE", "start of this part; default 0", 0,
+		OPT_SIZE_MAX },
+	{ "verify", 0, OPT_FLAG, AT(verify), NULL,
+		"write a pattern, read all of it again and compare" },
+	{ "name", 0, OPT_TEXT, AT(name), "NAME", "job name in fio's JSON; default bench" },
+	{ "poll-us", 0, OPT_U32, AT(poll_us), "N",
+		"microseconds to spin before sleeping; default 40, with one CPU 0", 0, OPT_U32_MAX },
+	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME",
+		"how long requests wait while no path works: SECONDS, fail-fast or forever; "
+		"default 60" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
 		"write to a disk that is mounted, held or open for writing elsewhere" },
-	{ "rdma", 0, OPT_FLAG, AT(rdma), NULL, "measure RDMA alone, against bench --listen at HOST[:PORT][?rdma=verbs|iwarp|auto][&crc=0]" },
-	{ "tcp", 0, OPT_FLAG, AT(tcp), NULL, "measure a TCP socket alone, against bench --listen at HOST[:PORT]" },
-	{ "listen", 0, OPT_FLAG, AT(listen), NULL, "be the other side of --rdma and --tcp, at [HOST][:PORT]" },
-	{ "ping", 0, OPT_FLAG, AT(ping), NULL, "with --rdma: as rping does, with its server or bench --listen --ping; with --listen: serve rping" },
-	{ "op", 0, OPT_TEXT, AT(op), "send|write|read", "with --rdma: only this; default all three" },
-	{ "test", 0, OPT_TEXT, AT(test), "latency|bandwidth", "with --rdma: only this; default both" },
-	{ "iters", 0, OPT_U32, AT(iters), "N", "with --rdma: messages of each row; default 1000 for latency, 5000 for bandwidth", 1, OPT_U32_MAX },
-	{ "output", 'o', OPT_TEXT, AT(common.output), "text|json|json+", "form of the results; json+ is fio's" },
-	{ "fio-json", 0, OPT_FLAG, AT(fio_json), NULL, "short for --output json+" },
+	{ "rdma", 0, OPT_FLAG, AT(rdma), NULL,
+		"measure RDMA alone, against bench --listen on "
+		"HOST[:PORT][?rdma=verbs|iwarp|auto][&crc=0]" },
+	{ "tcp", 0, OPT_FLAG, AT(tcp), NULL,
+		"measure a TCP socket alone, against bench --listen on HOST[:PORT]" },
+	{ "listen", 0, OPT_FLAG, AT(listen), NULL,
+		"serve --rdma and --tcp of other hosts on [HOST][:PORT]; default all addresses" },
+	{ "ping", 0, OPT_FLAG, AT(ping), NULL,
+		"with --rdma: run rping's client against rping -s or bench --listen --ping; with "
+		"--listen: serve rping's clients" },
+	{ "op", 0, OPT_TEXT, AT(op), "send|write|read", "with --rdma: only this; default all" },
+	{ "test", 0, OPT_TEXT, AT(test), "latency|bandwidth",
+		"with --rdma: only this; default both" },
+	{ "iters", 0, OPT_U32, AT(iters), "N",
+		"with --rdma: messages per row; default 1000 for latency, 5000 for bandwidth", 1,
+		OPT_U32_MAX },
+	{ "output", 'o', OPT_TEXT, AT(common.output), "text|json|json+",
+		"output format, json+ is fio's; default text" },
+	{ "fio-json", 0, OPT_FLAG, AT(fio_json), NULL, "same as --output json+" },
 	{ 0 },
 };
 #undef AT
+
+static const struct opt_foreign foreign[] = {
+	{ "fio", "--filename", "give the disk as operand: rdmastor bench URI" },
+	{ "fio", "--readwrite", "use --rw" },
+	{ "fio", "--blocksize", "use --bs" },
+	{ "fio", "--bsrange", "use one size: --bs" },
+	{ "fio", "--bssplit", "use one size: --bs" },
+	{ "fio", "--output-format", "use --output json+" },
+	{ "fio", "--verify", "use --verify alone; it has a pattern of its own" },
+	{ "fio", "--do_verify", "use --verify" },
+	{ "fio", "--ioengine", "not needed: the disk's URI selects it" },
+	{ "fio", "--direct", "not needed: the page cache is bypassed where possible" },
+	{ "fio", "--buffered", "not supported: the page cache is bypassed where possible" },
+	{ "fio", "--thread", "not needed: each job is a thread" },
+	{ "fio", "--group_reporting", "not needed: results are the sum of all jobs" },
+	{ "fio", "--norandommap", "not supported: random order visits each block once" },
+	{ "fio", "--randrepeat", "not supported: each run has another order" },
+	{ "fio", "--refill_buffers", "not needed: data is random" },
+	{ "fio", "--invalidate", "not needed: the page cache is bypassed where possible" },
+	{ "fio", "--fsync", "not supported: bench doesn't flush" },
+	{ "fio", "--rate_iops", "not supported: limit the load with --iodepth" },
+	{ "fio", "--rate", "not supported: limit the load with --iodepth" },
+	{ "fio", "--loops", "use --time-based --runtime SECONDS" },
+	{ "perftest", "-s", "use --bs SIZE" },
+	{ "perftest", "-a", "use --bs with a list: --bs 64,4K,64K,1M" },
+	{ "perftest", "-n", "use --iters N" },
+	{ "perftest", "-D", "use --runtime SECONDS" },
+	{ "perftest", "-t", "use --iodepth N" },
+	{ "perftest", "-p", "append the port: HOST:PORT" },
+	{ "perftest", "-d", "not needed: the route to HOST selects the device" },
+	{ "perftest", "-i", "not needed: the route to HOST selects the port" },
+	{ "perftest", "-x", "not needed: the route to HOST selects the GID" },
+	{ "perftest", "-F", "not needed" },
+	{ "perftest", "-R", "not needed: connections always use RDMA/CM" },
+	{ "perftest", "-m", "not supported: the path's MTU is used" },
+	{ "perftest", "-b", "not supported: run one direction at a time" },
+	{ "perftest", "--report_gbits", "use --json: bytes_per_second" },
+	{ "rping", "-c", "use --rdma --ping HOST" },
+	{ "rping", "-C", "use --iters N" },
+	{ "rping", "-S", "use --bs SIZE" },
+	{ "rping", "-P", "not needed: --listen --ping serves many clients" },
+	{ 0 },
+};
 
 static const struct bench_options defaults = { .name = "bench", .rw = "randread", .rwmixread = 50, .numjobs = 1, .poll_us = AUTO };
 
@@ -90,18 +159,23 @@ static int check_words(struct bench *bench)
 	if (!opts->listen && opts->rdma && opts->tcp)
 		return usage(bench, "--rdma and --tcp exclude each other%s", "");
 	if (!opts->listen && !bench->call->operands)
-		return usage(bench, "%s is missing", raw ? "HOST" : "URI");
+		return usage(bench, "no %s given", raw ? "HOST" : "URI");
 	if (row && (!opts->rdma || opts->listen))
-		return usage(bench, "--%s belongs to --rdma", row);
+		return usage(bench, "--%s requires --rdma", row);
 	if (opts->ping && (opts->tcp || !raw))
-		return usage(bench, "--ping belongs to --rdma%s", "");
+		return usage(bench, "--ping requires --rdma or --listen%s", "");
 	if (opts->ping && (opts->op || opts->test))
 		return usage(bench, "--ping and --%s exclude each other", row);
 	if (raw && (opts->verify || opts->size || opts->offset || bench->report.load.read_percent < 100))
-		return usage(bench, "--%s is for disks", opts->verify ? "verify" : opts->size ? "size" : opts->offset ? "offset" : "rw");
+		return usage(bench, "--%s requires a disk", opts->verify ? "verify" : opts->size ? "size" : opts->offset ? "offset" : "rw");
 	if (bench->fio && (opts->rdma || opts->listen))
-		return usage(bench, "fio has no such figures: --json%s", "");
+		return usage(bench, "--output json+: fio has no such results; use --json%s", "");
 	return 0;
+}
+
+uint32_t bench_dial_ms(const struct bench_options *opts)
+{
+	return opts->common.timeout_ms || opts->common.never ? opts->common.timeout_ms : DIAL_MS;
 }
 
 static int read_options(struct bench *bench)
@@ -112,7 +186,7 @@ static int read_options(struct bench *bench)
 	if (opts->listen && opts->numjobs > BENCH_LISTENERS)
 		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %d", BENCH_LISTENERS);
 	if (opts->time_based && !opts->runtime_ms)
-		return usage(bench, "--time-based needs --runtime%s", "");
+		return usage(bench, "--time-based requires --runtime%s", "");
 	*load = (struct load_options){
 		.verify = opts->verify,
 		.depth = opts->iodepth ? opts->iodepth : 1,
@@ -123,6 +197,7 @@ static int read_options(struct bench *bench)
 		.runtime_ms = opts->runtime_ms || opts->size ? opts->runtime_ms : RUNTIME_MS,
 		.ramp_ms = opts->ramp_ms,
 		.drain_ms = DRAIN_MS,
+		.timeout_ms = bench_dial_ms(opts),
 		.stop = &bench->stop,
 		.progress = bench_progress,
 		.arg = bench,
@@ -135,7 +210,7 @@ static int read_options(struct bench *bench)
 	return check_words(bench);
 }
 
-/* Before the load begins, and the second time, there is nothing to be told. */
+/* Before the load begins, and the second time, there are no results. */
 static void caught(struct loop_signal *signal, int signo)
 {
 	struct bench *bench = container_of(signal, struct bench, signal);
@@ -158,7 +233,7 @@ static void timed_out(struct loop_timer *timer)
 void bench_progress(const struct load_progress *progress, void *arg)
 {
 	const struct bench *bench = arg;
-	const char *what = bench->opts->rw;
+	const char *what = bench->report.rw;
 	char of[24] = "", line[96];
 
 	if (!bench->bar)
@@ -176,28 +251,49 @@ void bench_progress(const struct load_progress *progress, void *arg)
 	out_bar(line);
 }
 
-static void warn(struct bench *bench, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void warn(struct bench *bench, const char *fmt, ...)
+static void warn(struct bench *bench, const char *code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void warn(struct bench *bench, const char *code, const char *fmt, ...)
 {
 	struct bench_report *report = &bench->report;
+	struct bench_warning *warning = &report->warning[report->warnings];
 	va_list args;
 
 	if (report->warnings == BENCH_WARNINGS)
 		return;
 	va_start(args, fmt);
-	vsnprintf(report->warning[report->warnings], sizeof(report->warning[0]), fmt, args);
+	vsnprintf(warning->text, sizeof(warning->text), fmt, args);
 	va_end(args);
-	call_note(bench->call, "%s", report->warning[report->warnings++]);
+	warning->code = code;
+	report->warnings++;
+	call_note(bench->call, "%s", warning->text);
 }
 
+/* Of the faster kind. */
+static uint64_t median(const struct load_result *result)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
+		const struct stats *latency = &result->kind[kind].latency;
+		uint64_t ns = latency->total ? stats_percentile(latency, 50) : UINT64_MAX;
+
+		least = ns < least ? ns : least;
+	}
+	return least;
+}
+
+/* A latency includes the time of reading the clock once. */
 static void check_clock(struct bench *bench)
 {
 	uint64_t begin = loop_clock(), took;
 
 	for (unsigned i = 0; i < CLOCK_READS; i++)
 		took = loop_clock() - begin;
-	if (took / CLOCK_READS > CLOCK_NS)
-		warn(bench, "reading this machine's clock takes %" PRIu64 " ns, which is part of every latency", took / CLOCK_READS);
+	took /= CLOCK_READS;
+	if (bench->call->loop.verbose || took > median(&bench->report.result) / 100)
+		warn(bench, "clock", "reading the clock takes %" PRIu64 " ns of every latency",
+			took);
 }
 
 static void warn_of_holes(struct bench *bench)
@@ -207,12 +303,12 @@ static void warn_of_holes(struct bench *bench)
 
 	if (result->data == result->mapped)
 		return;
-	warn(bench, "only %s of %s held data: %s", out_human(result->data, data),
+	warn(bench, "holes", "only %s of %s held data: %s", out_human(result->data, data),
 		out_human(result->mapped, mapped), bench->report.load.read_percent ?
 		"a hole is read without any storage" : "writing to a hole allocates it first");
 }
 
-/* What is known to make the figures worth less. */
+/* Warn of everything known to make the results less reliable. */
 static void judge(struct bench *bench)
 {
 	const struct load_result *result = &bench->report.result;
@@ -220,18 +316,25 @@ static void judge(struct bench *bench)
 
 	check_clock(bench);
 	warn_of_holes(bench);
-	if (result->stopped)
-		warn(bench, "%s after %.2f s", bench->timed_out ? "out of time" : "interrupted", result->seconds);
+	if (result->stopped && bench->timed_out)
+		warn(bench, "timeout", "timed out after %.2f s", result->seconds);
+	else if (result->stopped)
+		warn(bench, "interrupted", "interrupted after %.2f s", result->seconds);
 	if (result->seconds < 1)
-		warn(bench, "%.3f s are too short for figures to rely on", result->seconds);
+		warn(bench, "short", "%.3f s are too short for reliable results", result->seconds);
 	if (ios < 1000)
-		warn(bench, "%" PRIu64 " requests are too few for figures to rely on", ios);
+		warn(bench, "few-requests", "%" PRIu64 " request%s: too few for reliable results",
+			ios, ios == 1 ? "" : "s");
 	if (result->busiest >= 0.95 && !bench->opts->verify)
-		warn(bench, "a job was busy for %.0f %% of the time: this machine's CPU is the limit, not what is measured", result->busiest * 100);
+		warn(bench, "cpu",
+			"a job used %.0f %% of a CPU: the limit is this machine, not the %s",
+			result->busiest * 100, bench->disk ? "disk" : "network");
 	if (bench->opts->verify)
-		warn(bench, "with --verify making the data is part of the figures");
+		warn(bench, "verify",
+			"the results include the time to make and compare data (--verify)");
 	if (bench->disk && bench->report.load.depth > bench->disk->lim.depth)
-		warn(bench, "--iodepth %u: a queue of the disk has %u requests in flight at most", bench->report.load.depth, bench->disk->lim.depth);
+		warn(bench, "iodepth", "--iodepth %u: the disk has at most %u in flight per queue",
+			bench->report.load.depth, bench->disk->lim.depth);
 }
 
 static void show(struct bench *bench)
@@ -254,19 +357,29 @@ static int rehearse(struct bench *bench)
 {
 	struct out *out = bench->call->out;
 	const struct load_options *load = &bench->report.load;
-	uint64_t from = load->offset, to = load->size ? from + load->size : bench->disk->lim.size;
-	int err = load_disk_check(bench->disk, load, bench->call->diag);
+	const struct bdev *disk = bench->disk;
+	uint64_t size = load->size ? load->size : disk->lim.size - load->offset;
+	int err = load_disk_check(disk, load, bench->call->diag);
 
 	if (err)
 		return err;
-	if (out->json) {
-		out_text(out, "target", NULL, "%s", bench->disk->uri);
-		out_text(out, "rw", NULL, "%s", bench->opts->rw);
-	} else if (load->read_percent == 100) {
-		out_line(out, "would read %s and change nothing", bench->disk->uri);
-	} else {
-		out_line(out, "would overwrite %s from byte %" PRIu64 " to %" PRIu64, bench->disk->uri, from, to);
-	}
+	out_text(out, "uri", NULL, "%s", disk->uri);
+	out_u64(out, "size", NULL, disk->lim.size);
+	out_u64(out, "block_size", NULL, disk->lim.block);
+	out_text(out, "rw", NULL, "%s", bench->opts->rw);
+	out_u64(out, "bs", NULL, load->bs);
+	out_u64(out, "iodepth", NULL, load->depth);
+	out_u64(out, "numjobs", NULL, load->jobs);
+	out_u64(out, "offset_bytes", NULL, load->offset);
+	out_u64(out, "range_bytes", NULL, size);
+	if (load->runtime_ms)
+		out_real(out, "runtime_seconds", NULL, load->runtime_ms / 1000., 3);
+	out_bool(out, "verify", NULL, load->verify);
+	if (load->read_percent == 100)
+		out_line(out, "would read %s and change nothing", disk->uri);
+	else
+		out_line(out, "would overwrite %s from byte %" PRIu64 " to %" PRIu64, disk->uri,
+			load->offset, load->offset + size);
 	return EXIT_DONE;
 }
 
@@ -275,7 +388,8 @@ int bench_finish(struct bench *bench, int rc)
 	bench->running = false;
 	out_bar("");
 	if (!rc && bench->timed_out)
-		rc = diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", bench->opts->common.timeout_ms / 1000.);
+		rc = diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not finished within %g s",
+			bench->opts->common.timeout_ms / 1000.);
 	show(bench);
 	return rc ? rc : bench->report.result.stopped ? EXIT_PARTLY : EXIT_DONE;
 }
@@ -365,6 +479,10 @@ const struct applet applet_bench = {
 	.schemes = SCHEME_DISK,
 	.summary = "measure a disk under load, or a connection",
 	.opts = rows,
+	.foreign = foreign,
+	.examples = "  rdmastor bench --iodepth 32 nvme+tcp://10.0.0.5/NQN\n"
+		    "  rdmastor bench --listen\n"
+		    "  rdmastor bench --rdma 10.0.0.5\n",
 	.defaults = &defaults,
 	.opts_size = sizeof(struct bench_options),
 	.min = 0,

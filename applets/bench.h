@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the files of bench share: its options, and how figures are shown. */
+/* Shared by the files of bench: its options, and how results are shown. */
 #pragma once
 #include "applet.h"
 #include "load.h"
@@ -16,12 +16,18 @@ struct bench_options {
 	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping;
 };
 
+struct bench_warning {
+	const char *code;
+	char text[160];
+};
+
 struct bench_report {
 	const struct bench_options *opts;
 	const char *target, *rw; /* what was measured */
+	const struct addr *socket; /* of --tcp, else NULL */
 	struct load_options load;
 	struct load_result result;
-	char warning[BENCH_WARNINGS][160];
+	struct bench_warning warning[BENCH_WARNINGS];
 	unsigned warnings;
 	int error; /* errno, when it failed */
 };
@@ -46,6 +52,9 @@ int bench_rdma(struct bench *);
 int bench_tcp(struct bench *);
 int bench_listen(struct bench *);
 void bench_progress(const struct load_progress *, void *bench);
+uint32_t bench_dial_ms(const struct bench_options *); /* to connect; 0 = no limit */
+/* JSON: transport, traddr, trsvcid. */
+void bench_json_addr(struct out *, const char *transport, const struct addr *);
 
 void bench_text(struct out *, const struct bench_report *);
 void bench_json(struct out *, const struct bench_report *);

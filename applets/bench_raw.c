@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* bench of a connection without a disk: RDMA as a table like perftest's, a TCP socket like a disk, and the side that answers. */
+/* bench of a connection without a disk: RDMA as a table like perftest's, a TCP socket like a disk,
+ * and the server for both. */
 #include "bench.h"
 #include "disk.h"
 #include "kernel.h"
@@ -13,46 +14,51 @@
 
 #define SIZES 32
 #define DEPTH 128
-#define ROW_MS 2000 /* of a row whose --runtime was not given */
-#define DIAL_MS 5000
+#define ROW_MS 2000 /* of a row without --runtime */
 #define MIB 1048576.
 
 static const char *const op_name[] = { [LOAD_OP_SEND] = "send", [LOAD_OP_WRITE] = "write", [LOAD_OP_READ] = "read",
 	[LOAD_OP_PING] = "ping" };
 static const char *const test_name[] = { "latency", "bandwidth" };
 
-/* A disk is measured without --rdma and --tcp; its file is not to be looked up as a host. */
+/* Don't look up a file as a host: a disk is measured without --rdma and --tcp. */
 static int not_a_file(const char *text, struct diag *diag)
 {
 	struct stat st;
 
 	if (stat(text, &st) || S_ISDIR(st.st_mode))
 		return 0;
-	diag_set(diag, DIAG_USAGE, EINVAL, "this is a file; --rdma and --tcp expect HOST[:PORT]");
+	diag_set(diag, DIAG_USAGE, EINVAL, "is a file, but --rdma, --tcp and --listen expect HOST[:PORT]");
 	return diag_hint(diag, "rdmastor bench %s", text);
 }
 
 /* "HOST:PORT?rdma=iwarp": address, and which way. */
 static int read_address(struct bench *bench, struct addr *addr, enum load_way *way, bool *no_crc)
 {
-	const char *text = bench->call->operands ? bench->call->operand[0] : ":";
+	const char *text = bench->call->operands ? bench->call->operand[0] : "";
+	uint16_t port = bench->opts->ping ? LOAD_PING_PORT : LOAD_PORT;
 	struct diag *diag = bench->call->diag;
 	struct addr_rdma how;
 	char host[URI_MAX];
 
 	if (snprintf(host, sizeof(host), "%s", text) >= (int)sizeof(host))
 		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the address is too long");
-	if (not_a_file(text, diag) || addr_rdma(&how, host, diag) ||
-		addr_parse(addr, !strcmp(host, ":") ? "" : host, bench->opts->ping ? LOAD_PING_PORT : LOAD_PORT, diag))
+	if (not_a_file(text, diag) || addr_rdma(&how, host, diag))
 		return diag_ctx(diag, "%s", text);
-	if (addr->ss.ss_family == AF_UNIX)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: a connection is measured over TCP or RDMA", text);
+	if (bench->opts->listen && (!*host || !strcmp(host, ":")))
+		snprintf(host, sizeof(host), ":%u", port); /* all addresses */
+	if (addr_parse(addr, host, port, diag))
+		return diag_ctx(diag, "%s", text);
+	if (addr->ss.ss_family == AF_UNIX) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "expected HOST[:PORT], not a unix socket");
+		return diag_ctx(diag, "%s", text);
+	}
 	*way = how.verbs && how.iwarp ? LOAD_AUTO : how.verbs ? LOAD_VERBS : LOAD_IWARP;
 	*no_crc = how.no_crc;
 	return 0;
 }
 
-/* Loads what RDMA needs; what is missing is for the failure, if there is one. */
+/* Load the kernel modules for RDMA. lacks: what is missing, for the error if there is one. */
 static void get_rdma_ready(struct diag *lacks)
 {
 	int root = kernel_root();
@@ -63,7 +69,7 @@ static void get_rdma_ready(struct diag *lacks)
 	close(root);
 }
 
-/* What helps a measurement is another thing than what helps a disk. */
+/* Hints for a measurement, not for a disk. */
 static int blame(struct bench *bench, enum load_way way, const struct diag *rdma)
 {
 	const struct bench_options *opts = bench->opts;
@@ -73,9 +79,11 @@ static int blame(struct bench *bench, enum load_way way, const struct diag *rdma
 
 	why->hint[0] = 0;
 	if (no_rdma && way == LOAD_VERBS)
-		diag_hint(why, opts->listen && !opts->ping ? "?rdma=iwarp and --tcp need no RDMA device" : "?rdma=iwarp needs no RDMA device");
+		diag_hint(why, opts->listen && !opts->ping ? "without an RDMA device use ?rdma=iwarp or --tcp" :
+			"without an RDMA device use ?rdma=iwarp");
 	else if (!opts->listen && (no_rdma || why->code == DIAG_REFUSED))
-		diag_hint(why, "the other side is rdmastor bench --listen%s", opts->ping ? " --ping, or rping -s" : "");
+		diag_hint(why, "run on the other host: rdmastor bench --listen%s",
+			opts->ping ? " --ping, or rping -s" : "");
 	return err;
 }
 
@@ -91,7 +99,7 @@ static int read_sizes(struct bench *bench, uint32_t size[SIZES], unsigned *count
 
 		snprintf(word, sizeof(word), "%.*s", (int)len, p);
 		if (*count == SIZES)
-			return diag_set(diag, DIAG_USAGE, E2BIG, "--bs: more than %d sizes", SIZES);
+			return diag_set(diag, DIAG_USAGE, E2BIG, "--bs: must be at most %d sizes", SIZES);
 		if (parse_size(word, &value, diag))
 			return diag_ctx(diag, "--bs");
 		if (!value || value > UINT32_MAX)
@@ -141,13 +149,13 @@ static void put_json(struct out *out, const struct load_rdma *conf, const struct
 	out_object(out, NULL);
 	out_text(out, "op", NULL, "%s", op_name[conf->op]);
 	out_text(out, "test", NULL, "%s", test_name[conf->bandwidth]);
-	out_u64(out, "bytes", NULL, conf->size);
+	out_u64(out, "message_size", NULL, conf->size);
 	out_u64(out, "iterations", NULL, result->iterations);
 	out_u64(out, "iodepth", NULL, result->depth);
 	out_real(out, "seconds", NULL, result->seconds, 6);
-	out_text(out, "path", NULL, "%s", result->way);
+	out_text(out, "backend", NULL, "%s", result->backend);
 	if (conf->bandwidth) {
-		out_real(out, "bytes_per_second_peak", NULL, result->peak > average ? result->peak : average, 0);
+		out_real(out, "peak_bytes_per_second", NULL, result->peak > average ? result->peak : average, 0);
 		out_real(out, "bytes_per_second", NULL, average, 0);
 		out_real(out, "messages_per_second", NULL, rate, 3);
 	} else {
@@ -216,11 +224,31 @@ static int measure_rows(struct bench *bench, struct load_rdma *conf, const uint3
 	return 0;
 }
 
+void bench_json_addr(struct out *out, const char *transport, const struct addr *addr)
+{
+	char host[ADDR_TEXT];
+
+	out_text(out, "transport", NULL, "%s", transport);
+	out_text(out, "traddr", NULL, "%s", addr_host(addr, host));
+	out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
+}
+
+static int rehearse(struct bench *bench, const char *what, const char *transport,
+	const struct addr *addr)
+{
+	struct out *out = bench->call->out;
+	char text[ADDR_TEXT];
+
+	bench_json_addr(out, transport, addr);
+	out_line(out, "would %s %s", what, addr_text(addr, text));
+	return EXIT_DONE;
+}
+
 int bench_rdma(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
 	struct load_rdma conf = { .runtime_ms = bench->opts->runtime_ms, .stop = &bench->stop,
-		.timeout_ms = opts->common.timeout_ms || opts->common.never ? opts->common.timeout_ms : DIAL_MS };
+		.timeout_ms = bench_dial_ms(opts) };
 	struct diag rdma = { 0 };
 	uint32_t size[SIZES];
 	unsigned sizes;
@@ -232,15 +260,18 @@ int bench_rdma(struct bench *bench)
 		return err;
 	if (!bench->opts->iters && !bench->opts->runtime_ms)
 		conf.runtime_ms = ROW_MS;
+	if (opts->common.dry_run)
+		return rehearse(bench, "measure RDMA to", "rdma", &conf.dst);
 	if (conf.way != LOAD_IWARP)
 		get_rdma_ready(&rdma);
-	out_text(bench->call->out, "target", NULL, "%s", bench->call->operand[0]);
+	bench_json_addr(bench->call->out, "rdma", &conf.dst);
 	out_list(bench->call->out, "rows");
 	bench->running = true;
 	err = measure_rows(bench, &conf, size, sizes);
 	out_end(bench->call->out);
 	if (err == -EINTR && bench->timed_out)
-		return diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not done in %g s", opts->common.timeout_ms / 1000.);
+		return diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not finished within %g s",
+			opts->common.timeout_ms / 1000.);
 	if (err == -EINTR && !bench->call->diag->err) {
 		call_note(bench->call, "interrupted");
 		return EXIT_PARTLY;
@@ -257,17 +288,41 @@ int bench_tcp(struct bench *bench)
 
 	if (err)
 		return err;
+	if (bench->opts->common.dry_run)
+		return rehearse(bench, "measure TCP to", "tcp", &addr);
 	bench->report.target = bench->call->operand[0];
+	bench->report.socket = &addr;
 	bench->report.rw = "socket";
 	bench->running = true;
 	return bench_finish(bench, load_tcp(bench->loop, &addr, &bench->report.load, &bench->report.result, bench->call->diag));
+}
+
+static void show_server(struct bench *bench, const struct addr *at, const struct load_listen *conf,
+	bool verbs)
+{
+	struct out *out = bench->call->out;
+	char host[ADDR_TEXT], port[32];
+
+	out_text(out, "traddr", NULL, "%s", addr_host(at, host));
+	out_text(out, "trsvcid", NULL, "%u", addr_port(at));
+	out_bool(out, "tcp", NULL, conf->tcp);
+	out_bool(out, "iwarp", NULL, conf->iwarp);
+	out_bool(out, "verbs", NULL, verbs);
+	out_bool(out, "ping", NULL, conf->ping);
+	addr_text(at, host);
+	snprintf(port, sizeof(port), "port %u of all addresses", addr_port(at));
+	out_line(out, "listening on %s:%s%s%s%s%s", addr_is_any(at) ? port : host,
+		conf->tcp ? " TCP" : "", conf->tcp && conf->iwarp ? "," : "",
+		conf->iwarp ? " RDMA (software iWARP)" : "",
+		verbs && (conf->tcp || conf->iwarp) ? "," : "", verbs ? " RDMA (verbs)" : "");
+	if (conf->verbs && !conf->iwarp && !verbs)
+		call_note(bench->call, "waiting for an RDMA device with this address");
 }
 
 static int serve(struct bench *bench, const struct load_listen *conf)
 {
 	struct patience patience;
 	struct load_server *server;
-	char text[ADDR_TEXT];
 	int err;
 
 	patience_begin(&patience, bench->call, bench->loop);
@@ -275,15 +330,7 @@ static int serve(struct bench *bench, const struct load_listen *conf)
 	patience_end(&patience, bench->loop);
 	if (err)
 		return err;
-	addr_text(load_server_addr(server), text);
-	out_text(bench->call->out, "listen", NULL, "%s", text);
-	out_bool(bench->call->out, "tcp", NULL, conf->tcp);
-	out_bool(bench->call->out, "iwarp", NULL, conf->iwarp);
-	out_bool(bench->call->out, "verbs", NULL, load_server_verbs(server));
-	out_line(bench->call->out, "%s:%s%s%s", text, conf->tcp ? " TCP" : "", conf->iwarp ? " RDMA over TCP" : "",
-		load_server_verbs(server) ? " RDMA" : "");
-	if (conf->verbs && !conf->iwarp && !load_server_verbs(server))
-		call_note(bench->call, "no RDMA device listens yet: waiting for one with the address");
+	show_server(bench, load_server_addr(server), conf, load_server_verbs(server));
 	err = out_fini(bench->call->out, NULL);
 	bench->running = true;
 	if (!err)
@@ -306,6 +353,8 @@ int bench_listen(struct bench *bench)
 
 	if (err)
 		return err;
+	if (opts->common.dry_run)
+		return rehearse(bench, "listen on", rdma ? "rdma" : "tcp", &conf.at);
 	loop_timer_del(bench->loop, &bench->timeout);
 	conf.iwarp = rdma && way != LOAD_VERBS;
 	conf.verbs = rdma && way != LOAD_IWARP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Figures of bench for people, and as rdmastor's own JSON. fio's JSON is bench_fio.c's. */
+/* Results of bench as text and as rdmastor's own JSON. fio's JSON is bench_fio.c's. */
 #include "bench.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void print_latency(struct out *out, const struct stats *latency)
 {
 	char line[240] = "", a[16], b[16], c[16], d[16];
 
-	out_line(out, "         mean %s, deviation %s, least %s, most %s", time_text(stats_mean(latency), a),
+	out_line(out, "         mean %s, stddev %s, min %s, max %s", time_text(stats_mean(latency), a),
 		time_text(stats_deviation(latency), b), time_text((double)latency->min, c), time_text((double)latency->max, d));
 	for (unsigned i = 0; i < PERCENTILES && latency->total >= percentiles[i].least; i++) {
 		size_t at = strlen(line);
@@ -121,10 +121,10 @@ void bench_text(struct out *out, const struct bench_report *report)
 
 		if (!figures->latency.total)
 			continue;
-		out_line(out, "  %-6s %.0f IOPS, %s/s, %" PRIu64 " requests", kind_name[kind],
+		out_line(out, "  %-6s %.0f IOPS, %s/s, %" PRIu64 " request%s", kind_name[kind],
 			per_second((double)figures->requests, result),
 			out_human((uint64_t)per_second((double)figures->bytes, result), rate),
-			figures->requests);
+			figures->requests, figures->requests == 1 ? "" : "s");
 		print_latency(out, &figures->latency);
 	}
 	if (result->unanswered)
@@ -132,7 +132,7 @@ void bench_text(struct out *out, const struct bench_report *report)
 			result->unanswered, result->unanswered == 1 ? "" : "s");
 	print_cpu(out, report);
 	if (report->load.verify && result->unanswered)
-		out_line(out, "  verify not done: requests were lost");
+		out_line(out, "  verify skipped: requests were lost");
 	else if (report->load.verify)
 		out_line(out, "  verify %s of %s are as written", out_human(result->verified, rate),
 			out_human(result->range, bs));
@@ -148,7 +148,7 @@ static void json_kind(struct out *out, const struct load_figures *figures, const
 	const struct stats *latency = &figures->latency;
 
 	out_u64(out, "requests", NULL, figures->requests);
-	out_u64(out, "bytes", NULL, figures->bytes);
+	out_u64(out, "io_bytes", NULL, figures->bytes);
 	out_real(out, "iops", NULL, per_second((double)figures->requests, result), 3);
 	out_real(out, "bytes_per_second", NULL, per_second((double)figures->bytes, result), 0);
 	out_object(out, "latency_ns");
@@ -180,7 +180,8 @@ static void json_cpu(struct out *out, const struct load_result *result)
 	out_real(out, "user_seconds", NULL, result->user, 6);
 	out_real(out, "system_seconds", NULL, result->system, 6);
 	if (ios > 0)
-		out_real(out, "ns_per_request", NULL, (result->user + result->system) * 1e9 / ios, 1);
+		out_real(out, "seconds_per_request", NULL, (result->user + result->system) / ios,
+			10);
 	out_real(out, "busiest", NULL, result->busiest, 3);
 	out_u64(out, "context_switches", NULL, result->switches);
 	out_end(out);
@@ -190,8 +191,12 @@ void bench_json(struct out *out, const struct bench_report *report)
 {
 	const struct load_result *result = &report->result;
 
-	out_text(out, "target", NULL, "%s", report->target);
-	out_text(out, "rw", NULL, "%s", report->rw);
+	if (report->socket) {
+		bench_json_addr(out, "tcp", report->socket);
+	} else {
+		out_text(out, "uri", NULL, "%s", report->target);
+		out_text(out, "rw", NULL, "%s", report->rw);
+	}
 	out_u64(out, "bs", NULL, report->load.bs);
 	out_u64(out, "iodepth", NULL, report->load.depth);
 	out_u64(out, "numjobs", NULL, report->load.jobs);
@@ -210,10 +215,14 @@ void bench_json(struct out *out, const struct bench_report *report)
 		out_u64(out, "data_bytes", NULL, result->data);
 	}
 	if (report->load.verify)
-		out_u64(out, "verified", NULL, result->verified);
+		out_u64(out, "verified_bytes", NULL, result->verified);
 	out_u64(out, "unanswered", NULL, result->unanswered);
 	out_list(out, "warnings");
-	for (unsigned i = 0; i < report->warnings; i++)
-		out_text(out, NULL, NULL, "%s", report->warning[i]);
+	for (unsigned i = 0; i < report->warnings; i++) {
+		out_object(out, NULL);
+		out_text(out, "code", NULL, "%s", report->warning[i].code);
+		out_text(out, "text", NULL, "%s", report->warning[i].text);
+		out_end(out);
+	}
 	out_end(out);
 }

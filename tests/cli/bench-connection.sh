@@ -12,13 +12,14 @@ at=$(grep -o '127\.0\.0\.1:[0-9]*' listen)
 [ -n "$at" ] || die "is not ready: $(cat listen err)"
 
 "$RDMASTOR" bench --tcp "$at" --bs 8k --iodepth 16 --numjobs 2 --runtime 0.3 --json >out 2>err || die "$(cat err)"
-jq -e '.read.requests > 0 and .read.bytes == .read.requests * 8192 and .unanswered == 0' out >/dev/null || die "$(cat out)"
+valid out
+jq -e '.read.requests > 0 and .transport == "tcp" and .traddr == "127.0.0.1" and .read.io_bytes == .read.requests * 8192 and .unanswered == 0' out >/dev/null || die "$(cat out)"
 
 # on a terminal the progress line is erased before the results
 if command -v script >/dev/null; then
 	script -qec "'$RDMASTOR' bench --tcp $at --runtime 1.1" shown >/dev/null </dev/null
-	grep -aq IOPS shown || die "no progress line: $(cat shown)"
-	! tr '\r' '\n' <shown | grep -aE $'IOPS\e\\[K.' || die "results behind the progress line"
+	tr '\r' '\n' <shown | grep -aq '^socket .* of 1.1 s .* IOPS' || die "no progress line: $(cat -v shown)"
+	tr '\r' '\n' <shown | grep -aqx "$at" || die "results behind the progress line: $(cat -v shown)"
 fi
 
 "$RDMASTOR" bench --rdma "$at?rdma=iwarp" --bs 64,4k --iters 100 >out 2>err || die "$(cat err)"
@@ -29,8 +30,9 @@ done
 	die "not perftest's columns: $(cat out)"
 [ "$(grep -cE '^ (64|4096) +100 ' out)" = 12 ] || die "not every row: $(cat out)"
 "$RDMASTOR" bench --rdma "$at?rdma=iwarp" --bs 64k --op write --test bandwidth --runtime 0.2 --json >out 2>err || die "$(cat err)"
-jq -e '(.rows | length) == 1 and (.rows[0] | .op == "write" and .bytes == 65536 and .bytes_per_second > 0 and .bytes_per_second_peak >= .bytes_per_second
-	and (.path | startswith("software iWARP")))' out >/dev/null || die "$(cat out)"
+valid out
+jq -e '(.rows | length) == 1 and (.rows[0] | .op == "write" and .message_size == 65536 and .bytes_per_second > 0 and .peak_bytes_per_second >= .bytes_per_second
+	and .backend == "iwarp")' out >/dev/null || die "$(cat out)"
 
 kill "$server"
 wait "$server"

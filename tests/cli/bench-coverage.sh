@@ -17,7 +17,8 @@ requires python3
 
 cp disk before
 "${b[@]}" --rw randwrite --size 7M --verify --json >out 2>err || die "$(cat err)"
-jq -e '.write.requests == 1792 and .verified == 7340032 and .range_bytes == 7340032' out >/dev/null || die "$(cat out)"
+valid out
+jq -e '.write.requests == 1792 and .verified_bytes == 7340032 and .range_bytes == 7340032' out >/dev/null || die "$(cat out)"
 same 'blocks left alone' "$(unchanged)" 256
 
 cp disk before
@@ -30,4 +31,5 @@ same 'blocks left alone' "$(unchanged)" 3
 grep -q '^ *verify .*8 MiB.*8 MiB' out || die "$(cat out)"
 
 "${b[@]}" --rw randwrite --verify --runtime 0.001 --json >out 2>err || die "$(cat err)"
-jq -e '.verified == .write.bytes and .verified <= .range_bytes and .range_bytes == 8388608' out >/dev/null || die "$(cat out)"
+valid out
+jq -e '.verified_bytes == .write.io_bytes and .verified_bytes <= .range_bytes and .range_bytes == 8388608' out >/dev/null || die "$(cat out)"

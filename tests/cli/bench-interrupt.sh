@@ -12,11 +12,13 @@ for signal in INT TERM; do
 	wait "$job"
 	rc=$?
 	[ $rc = 3 ] || die "$signal: status $rc: $(cat err)"
-	jq -e '.interrupted and .read.requests > 0 and .seconds < 30' out >/dev/null || die "$signal: $(cat out)"
+	valid out
+	jq -e '.interrupted and (.warnings | any(.code == "interrupted")) and .read.requests > 0 and .seconds < 30' out >/dev/null || die "$signal: $(cat out)"
 	grep -q '^rdmastor bench: .*interrupted' err || die "$signal: said: $(cat err)"
 done
 "$RDMASTOR" bench ram:1M --runtime 60 --timeout 0.3 --json >out 2>err
 rc=$?
 [ $rc = 1 ] || die "--timeout: status $rc"
+valid out
 jq -e '.read.requests > 0 and (.error | .code == "timeout" and (.text | contains("0.3 s")))' out >/dev/null ||
 	die "$(cat out)"
