@@ -321,9 +321,10 @@ static void judge(struct bench *bench)
 	else if (result->stopped)
 		warn(bench, "interrupted", "interrupted after %.2f s", result->seconds);
 	if (result->seconds < 1)
-		warn(bench, "short", "%.3f s are too short for reliable results", result->seconds);
+		warn(bench, "short", "ran for %.3g s: too short for reliable results",
+			result->seconds);
 	if (ios < 1000)
-		warn(bench, "few-requests", "%" PRIu64 " request%s: too few for reliable results",
+		warn(bench, "few-requests", "only %" PRIu64 " request%s: too few for reliable results",
 			ios, ios == 1 ? "" : "s");
 	if (result->busiest >= 0.95 && !bench->opts->verify)
 		warn(bench, "cpu",

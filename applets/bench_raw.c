@@ -45,8 +45,11 @@ static int read_address(struct bench *bench, struct addr *addr, enum load_way *w
 		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "the address is too long");
 	if (not_a_file(text, diag) || addr_rdma(&how, host, diag))
 		return diag_ctx(diag, "%s", text);
-	if (bench->opts->listen && (!*host || !strcmp(host, ":")))
+	if (!*host || !strcmp(host, ":")) {
+		if (!bench->opts->listen)
+			return diag_set(diag, DIAG_USAGE, EINVAL, "no HOST given");
 		snprintf(host, sizeof(host), ":%u", port); /* all addresses */
+	}
 	if (addr_parse(addr, host, port, diag))
 		return diag_ctx(diag, "%s", text);
 	if (addr->ss.ss_family == AF_UNIX) {
@@ -294,7 +297,9 @@ int bench_tcp(struct bench *bench)
 	bench->report.socket = &addr;
 	bench->report.rw = "socket";
 	bench->running = true;
-	return bench_finish(bench, load_tcp(bench->loop, &addr, &bench->report.load, &bench->report.result, bench->call->diag));
+	err = bench_finish(bench, load_tcp(bench->loop, &addr, &bench->report.load,
+					  &bench->report.result, bench->call->diag));
+	return err == -ECONNREFUSED ? blame(bench, LOAD_IWARP, &(struct diag){ 0 }) : err;
 }
 
 static void show_server(struct bench *bench, const struct addr *at, const struct load_listen *conf,

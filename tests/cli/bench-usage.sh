@@ -6,6 +6,7 @@ requires jq
 b=("$RDMASTOR" bench)
 error 2 usage '' 'URI' "${b[@]}"
 error 2 usage '' 'HOST' "${b[@]}" --tcp
+for host in '' : '?rdma=iwarp'; do error 2 usage '' 'HOST' "${b[@]}" --rdma "$host"; done
 error 2 usage '' '--rw sideways randrw' "${b[@]}" ram:1M --rw sideways
 error 2 usage ram:1M '--bs 512' "${b[@]}" ram:1M --bs 1000
 error 2 usage --bs '\bx\b size' "${b[@]}" ram:1M --bs x
@@ -48,7 +49,7 @@ error 2 usage '' 'fio' "${b[@]}" --rdma localhost --fio-json --json
 error 2 usage 'localhost[?]x=1' 'x=1 rdma=verbs' "${b[@]}" --rdma 'localhost?x=1'
 error 2 usage 'localhost[?]rdma=roce' 'rdma=roce rdma=verbs' "${b[@]}" --rdma 'localhost?rdma=roce'
 error 2 usage '' '--bs 32' "${b[@]}" --rdma localhost --bs "$(seq -s, 1 40)"
-error 1 refused 127.0.0.1:1 'connection.refused' "${b[@]}" --tcp 127.0.0.1:1
+error 1 refused 127.0.0.1:1 'connection.refused rdmastor.bench.--listen$' "${b[@]}" --tcp 127.0.0.1:1
 truncate -s 1M disk.img
 error 2 usage disk.img '--rdma file' "${b[@]}" --rdma disk.img
 error 2 usage a/b 'a/b HOST' "${b[@]}" --tcp a/b

@@ -28,6 +28,7 @@ truncate -s 1G big
 random_file tail 1
 cat tail >>big
 "$RDMASTOR" copy big most --no-sparse --request 4M --resume map --json >out 2>err || die "$(cat err)"
+valid out
 grep -q '^0x00000000 .*+$' map || die "$(cat map)"
 sed -i -e '/^# rdmastor checksum/d' -e 's/^0x00000000  0x40100000  +$/0x00000000  0x40000000  +\n0x40000000  0x00100000  ?/' map
 "$RDMASTOR" copy big most --no-sparse --resume map --depth 1 --request 512 --progress=json >out 2>err || die "$(cat err)"

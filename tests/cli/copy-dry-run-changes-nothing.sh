@@ -12,6 +12,7 @@ grep -q '1 MiB.*\<src\>.*\<dst$' out || die "said: $(cat out err)"
 "$RDMASTOR" copy src dst --dry-run -q >out 2>err || die "-q: $(cat err)"
 grep -q '1 MiB.*\<src\>.*\<dst$' out || die "-q has no result"
 "$RDMASTOR" copy src new --dry-run --json >out 2>err || die "$(cat err)"
+valid out
 jq -e '.dry_run == true and .created and .size == 1048576' out >/dev/null || die "$(cat out)"
 "$RDMASTOR" copy src new --dry-run >out || die "new"
 grep -q '1 MiB.*\<src\>.*\<new\>' out || die "said: $(cat out)"
@@ -49,6 +50,7 @@ mv kept dst2
 "$RDMASTOR" copy src dst2 --resume map --dry-run >out || die "a finished map"
 [ -s out ] || die "a finished map has no result"
 "$RDMASTOR" copy src dst2 --resume map --dry-run --json >out || die "a finished map in JSON"
+valid out
 jq -e '.already_copied == true and .dry_run == true' out >/dev/null || die "$(cat out)"
 "$RDMASTOR" copy src small --dry-run >out || die "a file is extended"
 [ "$(stat -c %s small)" = 4096 ] || die "it was extended by a dry run"

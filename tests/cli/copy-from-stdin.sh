@@ -18,7 +18,7 @@ for options in '' '--depth 64 --request 512' '--depth 1' '--no-sparse --request 
 	"$RDMASTOR" copy - dst $options <whole >out 2>err || die "$options: from a file: $(cat err)"
 	cmp whole dst || die "$options: from a file"
 done
-cat whole | "$RDMASTOR" copy - dst --json | jq -e '.source == "-" and .size == 20971520 and .copied_bytes + .zeroed_bytes == 20971520' >/dev/null || die "result"
+cat whole | ours copy - dst --json | jq -e '.source == "-" and .size == 20971520 and .copied_bytes + .zeroed_bytes == 20971520' >/dev/null || die "result"
 
 too_long() { cat whole odd | "$RDMASTOR" copy - dst "$@"; }
 empty() { : | "$RDMASTOR" copy - dst "$@"; }

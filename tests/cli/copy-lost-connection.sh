@@ -44,6 +44,7 @@ grep -q ' -$' map && die "areas are called bad: $(cat map)"
 again
 "$RDMASTOR" copy "$uri" dst --resume map --keep-going --json >copy.out 2>copy.err ||
 	die "continued: $(cat copy.err)"
+valid copy.out
 jq -e '.unreadable_bytes == 0 and .copied_bytes < .size' copy.out >/dev/null ||
 	die "nothing was kept: $(cat copy.out)"
 cmp src dst || die "bytes differ"

@@ -42,6 +42,7 @@ mkdir elsewhere
 mv kept.img elsewhere/B.img
 ln A.img A.link
 resume "$PWD/A.link" file:elsewhere/B.img --json >out 2>err || die "moved: $(cat err)"
+valid out
 jq -e '.already_copied and .copied_bytes == 0' out >/dev/null || die "copied again: $(cat out)"
 resume A.img elsewhere/B.img --json | jq -e '.already_copied == true and .copied_bytes == 0' >/dev/null ||
 	die "JSON of a finished map"

@@ -24,11 +24,13 @@ done
 [ $kills -ge 2 ] || { echo "this machine is too fast to be interrupted"; exit 77; }
 [ $finished -gt 0 ] || die "nothing was kept of $kills rounds: $(cat map)"
 "$RDMASTOR" copy src dst --resume map --json >out 2>err || die "going on: $(cat err)"
+valid out
 jq -e ".copied_bytes <= $((size - finished))" out >/dev/null || die "more was copied than was missing: $(cat out)"
 cmp src dst || die "bytes differ after $kills kills"
 grep -v '^#' map | tail -n +2 >extents
 [ "$(wc -l <extents)" = 1 ] && grep -q '^0x00000000  0x0C000000  +$' extents || die "map: $(cat map)"
 "$RDMASTOR" copy src dst --resume map --json >out 2>err || die "once more"
+valid out
 jq -e '.already_copied and .copied_bytes == 0' out >/dev/null ||
 	die "a finished one was copied again: $(cat out)"
 

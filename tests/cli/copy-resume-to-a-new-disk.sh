@@ -15,6 +15,7 @@ resume() { "$RDMASTOR" copy A.img "$URI" --resume n.map "$@"; }
 offer ram:8M --nbd "unix:$SOCK"
 resume >out 2>err || die "$(cat err)"
 resume --verify --json >out 2>err || die "verified: $(cat err)"
+valid out
 jq -e '.already_copied and .verified_bytes == .size' out >/dev/null || die "not verified: $(cat out)"
 stop
 offer ram:8M --nbd "unix:$SOCK"
