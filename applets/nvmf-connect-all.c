@@ -13,6 +13,8 @@
 
 #define WAIT_MS     60000
 #define ATTEMPT_MS  30000
+#define RETRY_MS    1000
+#define LAST_RETRY_MS 100
 #define HOPS        8
 #define MSEC        1000000ull
 #define TRTYPE_RDMA 1
@@ -29,6 +31,7 @@ struct all_options {
 #define AT(field) offsetof(struct all_options, field)
 static const struct opt rows[] = {
 	NVMF_ROWS(struct all_options),
+	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "subsystem NQN of the discovery controller" },
 	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "this configuration, in any of the forms, instead of /etc/nvme" },
 	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL, "what the kernel command line says (rd.nvmf.…)" },
 	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "ask only the discovery controllers that are named" },
@@ -42,10 +45,10 @@ static const struct opt rows[] = {
 
 static const struct all_options defaults = { .common.timeout_ms = WAIT_MS };
 
-/* A connection that was made or tried. */
-struct done {
-	char key[600]; /* transport, address, port, NQN: tried once */
-	bool connected;
+/* Where an entry comes from. */
+struct origin {
+	const char *from;      /* "command line", "/etc/nvme/discovery.conf line 3" */
+	const char *discovery; /* URI of the controller that offers it; NULL = none */
 };
 
 struct work {
@@ -54,9 +57,10 @@ struct work {
 	struct loop *loop;
 	int root;
 	uint64_t until; /* 0 = no bound */
-	struct done *done;
-	unsigned dones, connected, failed;
-	bool told; /* who we are */
+	char (*seen)[600]; /* transport, address, port and NQN of each target that was tried */
+	unsigned seens, succeeded, failed;
+	struct diag first; /* of the failures */
+	bool identity_shown;
 };
 
 static uint64_t attempt_until(const struct work *w)
@@ -66,7 +70,22 @@ static uint64_t attempt_until(const struct work *w)
 	return w->until && w->until < bound ? w->until : bound;
 }
 
-/* What options do not say, the entry does. */
+/* Between two attempts: a second, or less shortly before the end. False: no further attempt. */
+static bool wait_retry(const struct work *w, const struct diag *why)
+{
+	uint64_t now = loop_clock(), left = w->until > now ? (w->until - now) / MSEC : 0, ms = RETRY_MS;
+
+	if (!w->opts->retry || why->code == DIAG_USAGE || (w->until && left < LAST_RETRY_MS))
+		return false;
+	if (w->until && left < 2 * RETRY_MS)
+		ms = left / 2;
+	if (w->call->loop.verbose)
+		call_note(w->call, "%s%s%s; retrying", why->object, why->object[0] ? ": " : "", why->text);
+	usleep((useconds_t)(ms * 1000));
+	return true;
+}
+
+/* Options come before the entry. */
 static struct nvmf_options merge(const struct nvmf_options *opts, const struct nvmf_entry *entry)
 {
 	struct nvmf_options both = *opts;
@@ -80,84 +99,80 @@ static struct nvmf_options merge(const struct nvmf_options *opts, const struct n
 	return both;
 }
 
-static struct done *seen(struct work *w, const struct nvmf_target *t)
+/* Each target is tried once. */
+static bool seen(struct work *w, const struct nvmf_target *t)
 {
-	struct done *more;
-	char key[600];
+	char (*more)[600] = realloc(w->seen, (w->seens + 1) * sizeof(*more));
 
-	nvmf_target_text(t, key, sizeof(key));
-	for (unsigned i = 0; i < w->dones; i++)
-		if (!strcmp(w->done[i].key, key))
-			return &w->done[i];
-	more = realloc(w->done, (w->dones + 1) * sizeof(*more));
 	if (!more)
-		return NULL;
-	w->done = more;
-	more += w->dones++;
-	*more = (struct done){ 0 };
-	memcpy(more->key, key, sizeof(key));
-	return NULL;
+		return false;
+	w->seen = more;
+	nvmf_target_text(t, more[w->seens], sizeof(*more));
+	for (unsigned i = 0; i < w->seens; i++)
+		if (!strcmp(more[i], more[w->seens]))
+			return true;
+	w->seens++;
+	return false;
 }
 
-static void tell_failure(struct work *w, const char *what, const char *from, const struct diag *why)
+static void begin_result(struct work *w, const char *uri, const struct origin *origin)
 {
 	struct out *out = w->call->out;
 
-	w->failed++;
 	out_object(out, NULL);
-	out_text(out, "target", NULL, "%s", what);
-	out_text(out, "from", NULL, "%s", from);
-	out_bool(out, "connected", NULL, false);
-	out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-	out_text(out, "text", NULL, "%s", why->text);
-	if (why->hint[0])
-		out_text(out, "hint", NULL, "%s", why->hint);
-	out_end(out);
-	call_note(w->call, "%s: %s", what, why->text);
+	out_text(out, "uri", NULL, "%s", uri);
+	out_text(out, "from", NULL, "%s", origin->from);
+	if (origin->discovery)
+		out_text(out, "discovery", NULL, "%s", origin->discovery);
 }
 
-/* One try; true: it is over, told in any case. */
-static bool try_target(struct work *w, struct nvmf_target *t, const char *from, bool last)
+/* Ends a result that failed. The first failure becomes that of the command, which main prints. */
+static void end_failed(struct work *w, const char *uri, struct diag *why)
 {
-	struct out *out = w->call->out;
+	out_bool(w->call->out, "connected", NULL, false);
+	out_error(w->call->out, "error", why);
+	out_end(w->call->out);
+	diag_ctx(why, "%s", uri);
+	if (w->failed++)
+		call_note(w->call, "%s: %s", why->object, why->text);
+	else
+		w->first = *why;
+}
+
+static void add_failure(struct work *w, const char *uri, const struct origin *origin, struct diag *why)
+{
+	begin_result(w, uri, origin);
+	end_failed(w, uri, why);
+}
+
+static int attach_target(struct work *w, struct nvmf_target *t, struct diag *why)
+{
 	struct nvmf_attached attached;
-	struct diag why = { 0 };
-	char what[600];
-	int err = nvmf_attach(w->call, w->root, t, w->opts->no_wait ? NVMF_NO_WAIT : 0, attempt_until(w), &attached, &why);
+	int err;
 
-	if (!err) {
-		w->connected++;
-		out_object(out, NULL);
-		out_text(out, "from", NULL, "%s", from);
-		out_bool(out, "connected", NULL, true);
-		nvmf_attached_show(w->call, t, &attached, NULL);
-		out_end(out);
-	} else if (last) {
-		tell_failure(w, nvmf_target_text(t, what, sizeof(what)), from, &why);
-	}
-	nvmf_attached_free(&attached);
-	return !err || last;
+	do {
+		*why = (struct diag){ 0 };
+		err = nvmf_attach(w->call, w->root, t, w->opts->no_wait ? NVMF_NO_WAIT : 0, attempt_until(w), &attached, why);
+		if (!err)
+			nvmf_attached_show(w->call, t, &attached, NULL);
+		nvmf_attached_free(&attached);
+	} while (err && wait_retry(w, why));
+	return err;
 }
 
-static void connect_target(struct work *w, struct nvmf_target *t, const char *from)
+static void connect_target(struct work *w, struct nvmf_target *t, const char *uri, const struct origin *origin)
 {
 	struct diag why = { 0 };
-	char what[600];
 
 	if (seen(w, t))
 		return;
-	if (w->opts->common.dry_run) {
-		out_object(w->call->out, NULL);
-		out_text(w->call->out, "from", NULL, "%s", from);
-		if (!nvmf_attach_plan(w->call, w->root, t, &why))
-			w->connected++;
-		out_end(w->call->out);
-		if (why.err)
-			tell_failure(w, nvmf_target_text(t, what, sizeof(what)), from, &why);
+	begin_result(w, uri, origin);
+	if (w->opts->common.dry_run ? nvmf_attach_plan(w->call, w->root, t, &why) : attach_target(w, t, &why)) {
+		end_failed(w, uri, &why);
 		return;
 	}
-	while (!try_target(w, t, from, !w->opts->retry || !w->until || loop_clock() + 1000 * MSEC >= w->until))
-		sleep(1);
+	out_end(w->call->out);
+	w->succeeded++;
 }
 
 static int add_word(char text[URI_MAX], const char *name, const char *value)
@@ -203,14 +218,14 @@ static int ask(struct work *w, const struct nvmf_target *t, bool port, struct nv
 	return err;
 }
 
-/* The options of the discovery controller go for what it offers; where to leave from only for the same transport. */
-static void connect_record(
-	struct work *w, const struct nvmf_options *opts, const struct nvmf_record *record, const char *transport, const char *from)
+/* The options of the discovery controller apply to its records; the local address and TLS only for the same transport. */
+static void connect_record(struct work *w, const struct nvmf_options *opts, const struct nvmf_record *record, const char *transport,
+	const struct origin *origin)
 {
 	struct nvmf_options own = *opts;
 	struct nvmf_target *t = calloc(1, sizeof(*t));
 	struct diag why = { 0 };
-	char what[600];
+	char uri[URI_MAX];
 
 	if (!t)
 		return;
@@ -224,17 +239,16 @@ static void connect_record(
 		own.value[NVMF_TLS_KEY] = own.value[NVMF_KEYRING] = own.tls_key_file = own.tls_key_fd = own.tls_key_identity = NULL;
 		own.tls_of = NULL;
 	}
-	snprintf(what, sizeof(what), "%s at %s %s:%s", record->subnqn, own.value[NVMF_TRANSPORT], record->traddr, record->trsvcid);
 	if (nvmf_target_read(t, w->call, w->root, &own, NULL, &why))
-		tell_failure(w, what, from, &why);
+		add_failure(w, nvmf_uri(own.value, uri), origin, &why);
 	else
-		connect_target(w, t, from);
+		connect_target(w, t, nvmf_uri(t->want.value, uri), origin);
 	nvmf_target_wipe(t);
 	free(t);
 }
 
-static void connect_log(
-	struct work *w, const struct nvmf_options *opts, const struct nvmf_log *log, const char *transport, const char *from)
+static void connect_log(struct work *w, const struct nvmf_options *opts, const struct nvmf_log *log, const char *transport,
+	const struct origin *origin)
 {
 	for (unsigned i = 0; i < log->count; i++) {
 		const struct nvmf_record *record = &log->record[i];
@@ -242,37 +256,40 @@ static void connect_log(
 		if (record->subtype != SUBTYPE_NVM)
 			continue;
 		if (record->trtype == TRTYPE_RDMA || record->trtype == TRTYPE_TCP)
-			connect_record(w, opts, record, transport, from);
+			connect_record(w, opts, record, transport, origin);
 		else
-			call_note(w->call, "%s over %s is passed over: neither rdma nor tcp", record->subnqn,
-				nvmf_trtype_word(record->trtype));
+			call_note(w->call, "%s: ignored: transport %s is not supported", record->subnqn, nvmf_trtype_word(record->trtype));
 	}
 	for (unsigned i = 0; i < log->troubles; i++)
-		tell_failure(w, log->trouble[i].object, from, &log->trouble[i].why);
+		add_failure(w, log->trouble[i].uri, origin, &log->trouble[i].why);
 }
 
 static void discover(struct work *w, const struct nvmf_options *opts, const struct nvmf_target *t, bool port, const char *from)
 {
+	struct origin origin = { .from = from };
+	struct nvmf_want want = t->want;
 	struct nvmf_log log = { 0 };
-	struct diag why = { 0 };
-	char what[600], name[700];
+	struct diag why;
+	char uri[URI_MAX];
 	int err;
 
-	nvmf_target_text(t, what, sizeof(what));
+	if (!port)
+		want.value[NVMF_TRSVCID] = NULL;
 	do {
 		why = (struct diag){ 0 };
 		err = ask(w, t, port, &log, &why);
-	} while (err && w->opts->retry && w->until && loop_clock() + 1000 * MSEC < w->until && !sleep(1));
+	} while (err && wait_retry(w, &why));
+	nvmf_uri(want.value, uri);
 	if (err) {
-		tell_failure(w, what, from, &why);
+		add_failure(w, uri, &origin, &why);
 	} else {
-		snprintf(name, sizeof(name), "%s, by %s", from, what);
-		connect_log(w, opts, &log, t->want.value[NVMF_TRANSPORT], name);
+		origin.discovery = uri;
+		connect_log(w, opts, &log, t->want.value[NVMF_TRANSPORT], &origin);
 	}
 	nvmf_log_free(&log);
 }
 
-/* From a URI its own words for the connection go for what is discovered too. */
+/* What a URI has for the connection applies to the records of the discovery controller too. A loss policy goes as such. */
 static struct nvmf_options of_target(const struct nvmf_options *opts, const struct nvmf_target *t)
 {
 	struct nvmf_options own = *opts;
@@ -280,10 +297,12 @@ static struct nvmf_options of_target(const struct nvmf_options *opts, const stru
 	for (int key = NVMF_HOSTNQN; key < NVMF_KEYS; key++) {
 		if (kernel_nvmf_key_flag(key))
 			own.flag[key] |= t->want.value[key] != NULL;
-		else if (!t->want.soft[key] && t->want.value[key])
+		else if (t->want.value[key] && !nvmf_target_by_policy(t, key))
 			own.value[key] = t->want.value[key];
 	}
 	own.value[NVMF_TRANSPORT] = own.value[NVMF_TRADDR] = own.value[NVMF_TRSVCID] = own.value[NVMF_NQN] = NULL;
+	if (t->policy[0])
+		own.on_loss = t->policy;
 	if (t->tls.ring)
 		own.value[NVMF_KEYRING] = t->tls.ring;
 	if (t->tls.psk.len)
@@ -291,20 +310,22 @@ static struct nvmf_options of_target(const struct nvmf_options *opts, const stru
 	return own;
 }
 
-/* Once is enough: it is the same for all, but where configuration says otherwise. */
-static void tell_identity(struct work *w, const struct nvmf_target *t)
+/* Once: all have the same, unless configuration files give others. */
+static void show_identity(struct work *w, const struct nvmf_target *t)
 {
-	if (!w->told && w->call->loop.verbose)
-		call_note(w->call, "host NQN %s (%s)", t->who.hostnqn, t->who.nqn_from);
-	if (!w->told && t->who.random)
-		call_note(w->call, "host NQN made up for this run: %s", t->who.hostnqn);
-	w->told = true;
+	if (!w->identity_shown)
+		nvmf_show_identity(w->call, t);
+	w->identity_shown = true;
 }
 
-/* Without a URI's keys, of which one may be a secret. */
-static const char *entry_text(const struct nvmf_entry *entry, char text[URI_MAX])
+/* Without the URI's keys: one of them may be a secret. */
+static const char *entry_text(const struct nvmf_entry *entry, const struct nvmf_options *opts, char text[URI_MAX])
 {
-	snprintf(text, URI_MAX, "%s", entry->uri ? entry->uri : entry->value[NVMF_TRADDR] ? entry->value[NVMF_TRADDR] : "an entry");
+	const char *const *value = opts->value;
+
+	if (!entry->uri && value[NVMF_TRANSPORT] && value[NVMF_TRADDR])
+		return nvmf_uri(value, text);
+	snprintf(text, URI_MAX, "%s", entry->uri ? entry->uri : value[NVMF_TRADDR] ? value[NVMF_TRADDR] : entry->from);
 	uri_hide(text);
 	text[strcspn(text, "?")] = 0;
 	return text;
@@ -313,6 +334,7 @@ static const char *entry_text(const struct nvmf_entry *entry, char text[URI_MAX]
 static void do_entry(struct work *w, const struct nvmf_entry *entry)
 {
 	struct nvmf_options opts = merge(&w->opts->nvmf, entry);
+	const struct origin origin = { .from = entry->from };
 	struct nvmf_target *t = calloc(1, sizeof(*t));
 	struct diag why = { 0 };
 	char what[URI_MAX];
@@ -321,17 +343,17 @@ static void do_entry(struct work *w, const struct nvmf_entry *entry)
 	if (!t)
 		return;
 	if (nvmf_target_read(t, w->call, w->root, &opts, entry->uri, &why)) {
-		tell_failure(w, entry_text(entry, what), entry->from, &why);
+		add_failure(w, entry_text(entry, &opts, what), &origin, &why);
 		goto done;
 	}
-	tell_identity(w, t);
+	show_identity(w, t);
 	if (entry->discover || nvmf_target_discovery(t)) {
 		struct nvmf_options own = of_target(&opts, t);
 
 		port = opts.value[NVMF_TRSVCID] || t->uri.port;
 		discover(w, &own, t, port, entry->from);
 	} else {
-		connect_target(w, t, entry->from);
+		connect_target(w, t, entry_text(entry, &opts, what), &origin);
 	}
 done:
 	nvmf_target_wipe(t);
@@ -363,7 +385,7 @@ static int check_call(const struct call *call)
 
 static void do_all(struct work *w, const struct nvmf_entries *all)
 {
-	static const struct nvmf_entry options = { .from = "command line" };
+	const struct nvmf_entry options = { .from = "command line", .discover = w->opts->nvmf.value[NVMF_NQN] };
 	struct nvmf_entry uri = { .from = "command line" };
 
 	out_list(w->call->out, "results");
@@ -376,7 +398,7 @@ static void do_all(struct work *w, const struct nvmf_entries *all)
 	for (unsigned i = 0; i < all->count && !all->off; i++)
 		do_entry(w, &all->entry[i]);
 	out_end(w->call->out);
-	out_u64(w->call->out, "connected", NULL, w->connected);
+	out_u64(w->call->out, "succeeded", NULL, w->succeeded);
 	out_u64(w->call->out, "failed", NULL, w->failed);
 }
 
@@ -410,9 +432,8 @@ static int result(const struct work *w)
 {
 	if (!w->failed)
 		return EXIT_DONE;
-	if (w->connected)
-		return EXIT_PARTLY;
-	return diag_set(w->call->diag, DIAG_IO, EIO, "nothing was connected, %u failed", w->failed);
+	*w->call->diag = w->first;
+	return w->succeeded ? EXIT_PARTLY : -w->first.err;
 }
 
 static int run(struct call *call)
@@ -437,7 +458,7 @@ static int run(struct call *call)
 		loop_free(w.loop);
 	}
 	kernel_nvmf_conf_free(&all);
-	free(w.done);
+	free(w.seen);
 	if (w.root >= 0)
 		close(w.root);
 	return err;

@@ -54,10 +54,7 @@ static int write_devid(int fd, const char *path, const char *name, struct diag *
 
 static void tell_identity(const struct call *call, const struct nvmf_target *t)
 {
-	if (call->loop.verbose)
-		call_note(call, "host NQN %s (%s), host id %s (%s)", t->who.hostnqn, t->who.nqn_from, t->hostid, t->who.id_from);
-	if (t->who.random)
-		call_note(call, "host NQN made up for this run: %s", t->who.hostnqn);
+	nvmf_show_identity(call, t);
 	nvmf_warn_secrets(call, &((const struct connect_options *)call->opts)->nvmf);
 }
 
@@ -67,9 +64,11 @@ static int connect_to(struct call *call, int root, struct nvmf_target *t)
 	uint64_t until = t->timeout_ms ? loop_clock() + t->timeout_ms * 1000000ull : 0;
 	unsigned flags = (opts->no_wait ? NVMF_NO_WAIT : 0) | (opts->exclusive ? NVMF_EXCLUSIVE : 0);
 	struct nvmf_attached attached;
+	char uri[URI_MAX];
 	int err, fd;
 
 	tell_identity(call, t);
+	out_text(call->out, "uri", NULL, "%s", call->operands ? t->uri.spelling : nvmf_uri(t->want.value, uri));
 	if (opts->common.dry_run)
 		return nvmf_attach_plan(call, root, t, call->diag);
 	err = open_devid(opts->devid_file, &fd, call->diag);

@@ -233,12 +233,10 @@ static void show(struct out *out, const struct nvmf_ctrl *ctrl, const char *what
 	out_text(out, "traddr", NULL, "%s", ctrl->traddr);
 	out_text(out, "trsvcid", NULL, "%s", ctrl->trsvcid);
 	out_bool(out, "disconnected", NULL, !why && *what != 'w');
-	if (why) {
-		out_text(out, "code", NULL, "%s", diag_code_word(why->code));
-		out_text(out, "text", NULL, "%s", why->text);
-	} else {
+	if (why)
+		out_error(out, "error", why);
+	else
 		out_line(out, "%s: %s: %s at %s %s:%s", ctrl->name, what, ctrl->nqn, ctrl->transport, ctrl->traddr, ctrl->trsvcid);
-	}
 	out_end(out);
 }
 
@@ -257,16 +255,19 @@ static int end_all(struct call *call, const struct chosen *chosen, int root)
 		struct diag why = { 0 };
 		int err = opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl, until, &why);
 
+		if (err)
+			diag_ctx(&why, "%s", ctrl->name);
 		show(call->out, ctrl, opts->common.dry_run ? "would be disconnected" : "disconnected", err ? &why : NULL);
 		if (!err)
 			continue;
-		diag_ctx(&why, "%s", ctrl->name);
 		if (failed++)
 			call_note(call, "%s: %s", ctrl->name, why.text);
 		else
 			*call->diag = why;
 	}
 	out_end(call->out);
+	out_u64(call->out, "succeeded", NULL, chosen->count - failed);
+	out_u64(call->out, "failed", NULL, failed);
 	return !failed ? EXIT_DONE : failed < chosen->count ? EXIT_PARTLY : EXIT_FAILED;
 }
 
@@ -280,7 +281,7 @@ static int disconnect(struct call *call, const struct filter *f, int root)
 	if (!err && !chosen.count && !everything && f->by_name)
 		err = diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "is no NVMe-oF connection that fits");
 	if (!err && !chosen.count)
-		out_line(call->out, "%s", "nothing is connected");
+		out_line(call->out, "%s", "no such connection");
 	if (!err && (opts->shutdown || (opts->all && !opts->force)))
 		spare_root(call, &chosen, root);
 	if (!err && !opts->force && !opts->shutdown)

@@ -175,11 +175,11 @@ static void print_troubles(struct call *call, const struct nvmf_log *log)
 		const struct nvmf_trouble *trouble = &log->trouble[i];
 
 		out_object(call->out, NULL);
-		out_text(call->out, "object", NULL, "%s", trouble->object);
+		out_text(call->out, "object", NULL, "%s", trouble->uri);
 		out_text(call->out, "code", NULL, "%s", diag_code_word(trouble->why.code));
 		out_text(call->out, "text", NULL, "%s", trouble->why.text);
 		out_end(call->out);
-		call_note(call, "%s: %s", trouble->object, trouble->why.text);
+		call_note(call, "%s: %s", trouble->uri, trouble->why.text);
 	}
 	out_end(call->out);
 }

@@ -18,7 +18,7 @@ const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len
 	return text;
 }
 
-/* A URI may ask for one namespace by its UUID, which only its block device tells. */
+/* A URI may name a namespace by its UUID, which only its block device reports. */
 static int keep_uuid(const struct nvmf_target *t, struct nvmf_attached *a, struct diag *diag)
 {
 	for (unsigned i = 0; t->uuid[0] && i < a->disks; i++)
@@ -27,7 +27,7 @@ static int keep_uuid(const struct nvmf_target *t, struct nvmf_attached *a, struc
 			a->disks = 1;
 			return 0;
 		}
-	return t->uuid[0] ? diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the subsystem shows this host no namespace with UUID %s", t->uuid) : 0;
+	return t->uuid[0] ? diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no namespace with UUID %s is visible to this host", t->uuid) : 0;
 }
 
 static int wait_disks(int root, const struct nvmf_target *t, uint64_t until, struct nvmf_attached *a, struct diag *diag)
@@ -59,11 +59,11 @@ static void tell_words(const struct call *call, const struct nvmf_attached *a)
 
 static int refuse_existing(const struct nvmf_attached *a, struct diag *diag)
 {
-	diag_set(diag, DIAG_BUSY, EALREADY, "is connected already, as %s", a->made.ctrl.name);
-	return diag_hint(diag, "without --exclusive that is success; --duplicate-connect makes another connection");
+	diag_set(diag, DIAG_BUSY, EALREADY, "already connected as %s", a->made.ctrl.name);
+	return diag_hint(diag, "omit --exclusive to use it, or add a connection with --duplicate-connect");
 }
 
-/* Not for a connection that there is. */
+/* An existing connection needs no key. */
 static int give_key(int root, struct nvmf_target *t, struct diag *diag)
 {
 	struct nvmf_ctrl ctrl;
@@ -74,12 +74,14 @@ static int give_key(int root, struct nvmf_target *t, struct diag *diag)
 int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsigned flags, uint64_t until, struct nvmf_attached *a,
 	struct diag *diag)
 {
-	char line[4096];
+	char line[4096], uri[URI_MAX];
 	bool wait = !(flags & NVMF_NO_WAIT) && !nvmf_target_discovery(t);
 	int err;
 
 	*a = (struct nvmf_attached){ 0 };
 	err = kernel_nvmf_ready(root, t->want.value[NVMF_TRANSPORT], diag);
+	if (err && diag->code == DIAG_NO_MODULE && !nvmf_target_discovery(t))
+		diag_hint(diag, "attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock", nvmf_uri(t->want.value, uri));
 	if (!err)
 		err = give_key(root, t, diag);
 	if (!err)
@@ -89,7 +91,7 @@ int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsign
 	if (call->loop.verbose)
 		call_note(call, "/dev/nvme-fabrics: %s", line);
 	if (a->left_out[0])
-		call_note(call, "this kernel does not know %s: left out", a->left_out);
+		call_note(call, "ignored, as this kernel does not support it: %s", a->left_out);
 	err = kernel_nvmf_connect(root, &t->want, until, &a->made, diag);
 	tell_words(call, a);
 	if (err)
@@ -130,15 +132,22 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 	nvmf_tls_identity(t, identity, sizeof(identity));
 	if (identity[0])
 		out_text(out, "tls_identity", NULL, "%s", identity);
-	if (left_out[0])
-		out_text(out, "left_out", NULL, "%s", left_out);
+	if (left_out[0]) {
+		char *rest = left_out, *option;
+
+		out_list(out, "left_out");
+		while ((option = strsep(&rest, ",")))
+			out_text(out, NULL, NULL, "%s", option);
+		out_end(out);
+	}
 	if (!t->want.value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, &t->want, &ctrl)) {
+		out_bool(out, "existed", NULL, true);
 		out_text(out, "device", NULL, "%s", ctrl.name);
-		out_line(out, "%s: is connected already, as %s", text, ctrl.name);
+		out_line(out, "%s: already connected as %s", text, ctrl.name);
 	} else {
 		if (identity[0])
-			out_line(out, "%s: a TLS key would be put into the kernel's keyring as '%s'", text, identity);
-		out_line(out, "%s: would be connected by writing to /dev/nvme-fabrics:", text);
+			out_line(out, "%s: would add a TLS key to the kernel's keyring as '%s'", text, identity);
+		out_line(out, "%s: would write to /dev/nvme-fabrics:", text);
 		out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	}
 	return 0;
@@ -149,30 +158,39 @@ static void policy_text(const struct nvmf_ctrl *ctrl, char *text, size_t len)
 	size_t used;
 
 	if (ctrl->ctrl_loss_tmo == NVMF_OFF)
-		snprintf(text, len, "never gives up");
+		snprintf(text, len, "reconnect every %d s forever", ctrl->reconnect_delay);
 	else
-		snprintf(text, len, "gives up after %d s", ctrl->ctrl_loss_tmo);
-	used = strlen(text);
-	snprintf(text + used, len - used, ", tries every %d s", ctrl->reconnect_delay);
+		snprintf(text, len, "reconnect every %d s for %d s", ctrl->reconnect_delay, ctrl->ctrl_loss_tmo);
 	used = strlen(text);
 	if (ctrl->fast_io_fail_tmo >= 0)
-		snprintf(text + used, len - used, ", requests fail after %d s", ctrl->fast_io_fail_tmo);
+		snprintf(text + used, len - used, ", I/O fails after %d s", ctrl->fast_io_fail_tmo);
 	else
-		snprintf(text + used, len - used, ", requests wait as long");
+		snprintf(text + used, len - used, ", I/O is held until then");
 }
 
-static void show_seconds(struct out *out, const char *key, int value)
+static void show_timeouts(struct out *out, const struct nvmf_ctrl *ctrl)
 {
-	if (value == NVMF_OFF)
-		out_text(out, key, NULL, "off");
-	else if (value != NVMF_UNKNOWN)
-		out_u64(out, key, NULL, (uint64_t)value);
+	const struct {
+		const char *key;
+		int seconds;
+	} rows[] = {
+		{ "ctrl_loss_seconds", ctrl->ctrl_loss_tmo },
+		{ "reconnect_delay_seconds", ctrl->reconnect_delay },
+		{ "fast_io_fail_seconds", ctrl->fast_io_fail_tmo },
+	};
+
+	out_object(out, "timeouts");
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].seconds >= 0)
+			out_u64(out, rows[i].key, NULL, (uint64_t)rows[i].seconds);
+	out_end(out);
 }
 
 static void show_ctrl(struct out *out, const struct nvmf_target *t, const struct nvmf_attached *a)
 {
 	const struct nvmf_ctrl *ctrl = &a->made.ctrl;
 
+	out_bool(out, "connected", NULL, true);
 	out_text(out, "device", NULL, "%s", ctrl->name);
 	out_bool(out, "existed", NULL, a->made.existed);
 	out_text(out, "state", NULL, "%s", ctrl->state);
@@ -191,9 +209,7 @@ static void show_ctrl(struct out *out, const struct nvmf_target *t, const struct
 		out_u64(out, "queues", NULL, ctrl->queues);
 	if (t->policy[0] && !a->made.existed)
 		out_text(out, "on_loss", NULL, "%s", t->policy);
-	show_seconds(out, "ctrl_loss_tmo", ctrl->ctrl_loss_tmo);
-	show_seconds(out, "reconnect_delay", ctrl->reconnect_delay);
-	show_seconds(out, "fast_io_fail_tmo", ctrl->fast_io_fail_tmo);
+	show_timeouts(out, ctrl);
 }
 
 static void show_disk(struct out *out, const struct nvmf_disk *disk, const char *print)
@@ -229,7 +245,7 @@ void nvmf_attached_show(struct call *call, const struct nvmf_target *t, const st
 		show_disk(out, &a->disk[i], print);
 	out_end(out);
 	if (a->waited && !a->disks)
-		call_note(call, "%s: the subsystem shows this host no namespace", nvmf_target_text(t, text, sizeof(text)));
+		call_note(call, "%s: no namespace is visible to this host", nvmf_target_text(t, text, sizeof(text)));
 	if (print)
 		return;
 	out_line(out, "%s: %s%s, %s", ctrl->name, a->made.existed ? "already connected to " : "", nvmf_target_text(t, text, sizeof(text)),
@@ -237,5 +253,5 @@ void nvmf_attached_show(struct call *call, const struct nvmf_target *t, const st
 	if (ctrl->ctrl_loss_tmo == NVMF_UNKNOWN)
 		return;
 	policy_text(ctrl, loss, sizeof(loss));
-	out_line(out, "%s: when the target is lost: %s", ctrl->name, loss);
+	out_line(out, "%s: on connection loss: %s", ctrl->name, loss);
 }

@@ -61,7 +61,7 @@ static int read_from(struct nvmf_target *t, const struct call *call, const struc
 		return 0;
 	}
 	if (given || (!opts->tls_key_fd && !file)) {
-		t->tls.from = given ? "as given" : VARIABLE;
+		t->tls.from = given ? "option" : VARIABLE;
 		return read_key(t, given ? given : variable, diag);
 	}
 	t->tls.from = opts->tls_key_fd ? "descriptor" : file;

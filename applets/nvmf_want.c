@@ -58,8 +58,8 @@ static int take_device(struct nvmf_target *t, int root, struct diag *diag)
 	const char *rdma = uri_value(&t->uri, "rdma"), *dev = uri_value(&t->uri, "dev");
 
 	if (rdma && !strcmp(rdma, "iwarp")) {
-		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "rdma=iwarp is software iWARP, which the kernel's initiator has not");
-		return diag_hint(diag, "rdmastor export '%s' --ublk", t->uri.spelling);
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the kernel initiator can't use rdmastor's software iWARP (rdma=iwarp)");
+		return diag_hint(diag, "attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock", t->uri.spelling);
 	}
 	if (rdma && strcmp(rdma, "verbs") && strcmp(rdma, "auto"))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': verbs, iwarp and auto are possible", rdma);
@@ -142,7 +142,7 @@ static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
 	if (err)
 		return err;
 	if (strcmp(t->uri.scheme, "nvme+rdma") && strcmp(t->uri.scheme, "nvme+tcp"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an nvme+rdma: or nvme+tcp: URI", t->uri.spelling);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': expected nvme+rdma:// or nvme+tcp://", t->uri.spelling);
 	t->want.value[NVMF_TRANSPORT] = t->uri.scheme + 5;
 	t->want.value[NVMF_TRADDR] = t->uri.host;
 	if (t->uri.port) {
@@ -193,7 +193,7 @@ static int read_policy(struct nvmf_target *t, const char *what, const char *text
 		return 0;
 	}
 	seconds = (int)((ms + 999) / 1000);
-	snprintf(t->policy, sizeof(t->policy), "%d s", seconds);
+	snprintf(t->policy, sizeof(t->policy), "wait=%d", seconds);
 	loss = value[NVMF_CTRL_LOSS_TMO] ? atoi(value[NVMF_CTRL_LOSS_TMO]) : seconds;
 	set_policy(t, seconds, loss >= 0 && loss < seconds ? -1 : seconds, seconds >= 60 ? 10 : seconds >= 6 ? seconds / 6 : 1);
 	return 0;
@@ -220,7 +220,7 @@ static int read_secrets(struct nvmf_target *t, const struct call *call, const st
 		const char **value = &t->want.value[kinds[i].key];
 		int err = 0;
 
-		t->secret_from[i] = "as given";
+		t->secret_from[i] = "option";
 		if (*value)
 			continue;
 		t->secret_from[i] = opts->secret_fd[i] ? "descriptor" : file[i] ? file[i] : variable ? kinds[i].variable : NULL;
@@ -310,6 +310,28 @@ bool nvmf_target_discovery(const struct nvmf_target *t)
 	return !strcmp(t->want.value[NVMF_NQN], DISCOVERY_NQN);
 }
 
+bool nvmf_target_by_policy(const struct nvmf_target *t, enum nvmf_key key)
+{
+	for (unsigned i = 0; i < sizeof(t->number) / sizeof(*t->number); i++)
+		if (t->want.value[key] == t->number[i])
+			return true;
+	return false;
+}
+
+const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
+{
+	const char *host = value[NVMF_TRADDR], *port = value[NVMF_TRSVCID], *nqn = value[NVMF_NQN];
+	bool v6 = strchr(host, ':');
+
+	snprintf(uri, URI_MAX, "nvme+%s://%s%.256s%s%s%.32s", value[NVMF_TRANSPORT], v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "",
+		port ? port : "");
+	if (nqn && strcmp(nqn, DISCOVERY_NQN)) {
+		strcat(uri, "/");
+		uri_encode(uri, nqn);
+	}
+	return uri;
+}
+
 int nvmf_target_read(
 	struct nvmf_target *t, const struct call *call, int root, const struct nvmf_options *opts, const char *uri, struct diag *diag)
 {
@@ -344,6 +366,14 @@ int nvmf_target_read(
 	if (!err)
 		err = read_address(t, diag);
 	return err ? err : kernel_nvmf_route(&t->want, &t->route, diag);
+}
+
+void nvmf_show_identity(const struct call *call, const struct nvmf_target *t)
+{
+	if (call->loop.verbose)
+		call_note(call, "host NQN %s (%s), host ID %s (%s)", t->who.hostnqn, t->who.nqn_from, t->hostid, t->who.id_from);
+	if (t->who.random)
+		call_note(call, "random host NQN for this run: %s", t->who.hostnqn);
 }
 
 void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)

@@ -77,14 +77,19 @@ struct nvmf_target {
 	} tls;
 	uint32_t nsid, timeout_ms; /* nsid 0 = all */
 	char uuid[40]; /* of the namespace that is wanted; "" = all */
-	char policy[24]; /* "60 s", "fail-fast", "forever"; "" = as single options say */
+	char policy[24]; /* "wait=60", "fail-fast", "forever"; "" = the timeouts were given one by one */
 };
 /* From the options, and from the URI (may be NULL), whose keys come after them. Without an NQN it is the discovery controller's, with
  * its port. Errors: usage. Resolves names. */
 int nvmf_target_read(struct nvmf_target *, const struct call *, int root, const struct nvmf_options *, const char *uri, struct diag *);
-/* To whoever wrote a secret into the command line. */
+/* Warns about secrets in the command line. */
 void nvmf_warn_secrets(const struct call *, const struct nvmf_options *);
+/* --verbose: the host NQN and where it comes from; a random one in any case. */
+void nvmf_show_identity(const struct call *, const struct nvmf_target *);
 void nvmf_target_wipe(struct nvmf_target *); /* of secrets */
 /* A usage error that names the option that is missing. */
 int nvmf_target_named(const char *transport, const char *traddr, struct diag *);
 bool nvmf_target_discovery(const struct nvmf_target *);
+bool nvmf_target_by_policy(const struct nvmf_target *, enum nvmf_key); /* its value comes from the loss policy */
+/* "nvme+tcp://10.0.0.1:4420/NQN"; without a port or an NQN when it is NULL, and without the discovery NQN. */
+const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX]);

@@ -22,7 +22,7 @@ struct nvmf_log {
 	unsigned count;
 	struct nvmf_record *record; /* malloc'ed: nvmf_log_free() */
 	struct nvmf_trouble { /* referrals that could not be asked; the first few */
-		char object[300];
+		char uri[300];
 		struct diag why;
 	} *trouble;
 	unsigned troubles;

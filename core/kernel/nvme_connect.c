@@ -41,8 +41,7 @@ static int need_module(int root, const char *module, const char *shown_by, struc
 	why = module_load(root, module);
 	if (sys_exists(root, shown_by) || (uname(&uts) == 0 && module_built_in(root, uts.release, module)))
 		return 0;
-	diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module %s is not loaded: %s", module, why);
-	return diag_hint(diag, "without it, the disk can be had in userspace: rdmastor export URI --ublk");
+	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module %s is not loaded: %s", module, why);
 }
 
 int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
@@ -63,9 +62,9 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
 	sys_list(root, "sys/class/infiniband", count, &devices);
 	if (devices)
 		return 0;
-	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "there is no RDMA device");
+	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
 	return diag_hint(
-		diag, "load the NIC's RDMA driver, or make a software device: rdma link add rxe0 type rxe netdev eth0; or try nvme+tcp://");
+		diag, "load the adapter's RDMA driver, create a software device (rdma link add rxe0 type rxe netdev eth0), or use nvme+tcp://");
 }
 
 /* "instance=-1,cntlid=-1,transport=%s,traddr=%s,…" */
@@ -109,14 +108,12 @@ static int write_line(
 			continue;
 		}
 		/* a kernel that does not know an option logs it with its value */
-		if (!listed(known, name) && (told || is_secret(key))) {
-			diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel does not know the option %s", name);
-			return diag_hint(diag, "it may in userspace: rdmastor info URI, rdmastor export URI");
-		}
+		if (!listed(known, name) && (told || is_secret(key)))
+			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel does not support %s", name);
 		add(w, name, is_secret(key) && mask ? "***" : value);
 	}
 	if (w->used + 1 == w->len)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the options are longer than the kernel takes (%d bytes)", LINE);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "the options exceed the kernel's limit of %d bytes", LINE);
 	return 0;
 }
 

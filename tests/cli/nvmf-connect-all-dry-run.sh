@@ -30,22 +30,18 @@ cat >good.conf <<-C
 	controller = transport=tcp;traddr=127.0.0.1
 	controller = transport=tcp;traddr=127.0.0.1;trsvcid=4421
 C
-$a -J good.conf --json >out || die "status $? of $(cat out)"
-jq -e '.connected == 2 and .failed == 0 and (.results | length) == 2 and (.results[1].line | sub(",fast_io_fail_tmo=60"; "")) == "transport=tcp,traddr=127.0.0.1,trsvcid=4421,nqn=nqn.x,hostnqn=nqn.host,hostid='$id',reconnect_delay=10,ctrl_loss_tmo=60"' out >/dev/null ||
+ours nvmf-connect-all --dry-run -J good.conf --json >out || die "status $? of $(cat out)"
+jq -e '.dry_run and .succeeded == 2 and .failed == 0 and (.results | all(.connected == false)) and (.results | length) == 2 and (.results[1].line | sub(",fast_io_fail_tmo=60"; "")) == "transport=tcp,traddr=127.0.0.1,trsvcid=4421,nqn=nqn.x,hostnqn=nqn.host,hostid='$id',reconnect_delay=10,ctrl_loss_tmo=60"' out >/dev/null ||
 	die "$(cat out)"
 
-$a -J <(sleep 0.3; cat good.conf) --json >out || die "what a slow command writes: $(cat out)"
-jq -e '.connected == 2' out >/dev/null || die "$(cat out)"
+ours nvmf-connect-all --dry-run -J <(sleep 0.3; cat good.conf) --json >out || die "what a slow command writes: $(cat out)"
+jq -e '.succeeded == 2' out >/dev/null || die "$(cat out)"
 
 # One of two is wrong
 echo '[{"hostnqn":"nqn.host","subsystems":[{"nqn":"nqn.x","ports":[{"transport":"tcp","traddr":"127.0.0.1"},{"transport":"tcp","traddr":"127.0.0.1","queue_size":7}]}]}]' >half.json
-$a -J half.json --json >out 2>err
-status=$?
-[ $status = 3 ] || die "status $status: $(cat out)"
-jq -e '.connected == 1 and .failed == 1 and .results[1].code == "usage" and
-	(.results[1].text | test("queue_size.*16.*1024"))' out >/dev/null ||
-	die "$(cat out)"
-grep -q 'queue_size.*16.*1024' err || die "$(cat err)"
+error 3 usage nvme.tcp://127.0.0.1/nqn.x 'queue_size \<16\> \<1024\>' "$RDMASTOR" nvmf-connect-all --dry-run -J half.json
+jq -e '.succeeded == 1 and .failed == 1 and .results[1].error == (.error | del(.object))' error.out >/dev/null || die "$(cat error.out)"
+grep -q 'queue_size.*16.*1024' error.err || die "$(cat error.err)"
 
 # Nothing is no failure, and is said
 : >empty.conf
@@ -55,7 +51,7 @@ $a -J empty.conf --quiet >out 2>err || die "an empty configuration: $?"
 [ ! -s err ] || die "--quiet says: $(cat err)"
 if ! grep -q nvmf /proc/cmdline; then
 	$a --from-cmdline --json >out 2>err || die "a command line without a target: $?"
-	jq -e '.results == [] and .connected == 0' out >/dev/null || die "$(cat out)"
+	jq -e '.results == [] and .succeeded == 0' out >/dev/null || die "$(cat out)"
 	grep -q ': .*rd\.nvmf\.discover=' err || die "$(cat err)"
 fi
 
@@ -67,14 +63,23 @@ cat >secret.conf <<-C
 	controller = transport=tcp;traddr=127.0.0.1;nqn=nqn.y;tls=1;tls_key=NVMeTLSkey-1:02:${key#DHHC-1:00:}
 C
 $a -J secret.conf --json -v >out 2>err
-[ $? = 1 ] || die "a secret in a URI: $(cat out)"
-jq -e '.failed == 2 and .results[0].target == "nvme+tcp://127.0.0.1/nqn.x" and
-	(.results[1].text | test("tls_key.*length"))' out >/dev/null ||
+[ $? = 2 ] || die "a secret in a URI: $(cat out)"
+valid out
+jq -e '.failed == 2 and .results[0].uri == "nvme+tcp://127.0.0.1/nqn.x" and .results[0].error.code == "usage" and
+	(.results[1].error.text | test("tls_key.*length"))' out >/dev/null ||
 	die "$(cat out)"
 ! grep -q ia6zGodOr4 out err || die "the secret is told: $(cat out err)"
-grep -q "nvme+tcp://127.0.0.1/nqn.x: .*'dhchap_secret'" err || die "$(cat err)"
+grep -q "nvme+tcp://127.0.0.1/nqn.x.*'dhchap_secret'" err || die "$(cat err)"
 
-# Nobody is there to be asked
-error 1 io '' '' "$RDMASTOR" nvmf-connect-all --quiet nvme+tcp://127.0.0.1:1
-jq -e '.connected == 0 and .failed == 1 and .results[0].code == "refused"' error.out >/dev/null ||
-	die "$(cat error.out)"
+# The failure of the command is the first of its results
+error 1 refused 127.0.0.1:1 'connection.refused' "$RDMASTOR" nvmf-connect-all --quiet nvme+tcp://127.0.0.1:1 nvme+tcp://127.0.0.1:2
+jq -e '.succeeded == 0 and .failed == 2 and .results[0].error == .error' error.out >/dev/null || die "$(cat error.out)"
+error 2 usage foo 'nvme.rdma:// nvme.tcp://' "$RDMASTOR" nvmf-connect-all foo
+error 2 usage '' '--transport' "$RDMASTOR" nvmf-connect-all -a 127.0.0.1
+error 2 usage nvme.tcp://127.0.0.1:0 'trsvcid \<1\> \<65535\>' "$RDMASTOR" nvmf-connect-all -t tcp -a 127.0.0.1 -s 0
+
+# --retry uses all of the time
+began=$(date +%s%N)
+error 1 refused 127.0.0.1:1 '' "$RDMASTOR" nvmf-connect-all --retry --timeout 2 nvme+tcp://127.0.0.1:1
+took=$((($(date +%s%N) - began) / 1000000))
+((took > 1800 && took < 4000)) || die "--retry --timeout 2 took $took ms"

@@ -15,7 +15,7 @@ offered()
 	local from=$1
 	shift
 	ours nvmf-connect-all --dry-run --json "$@" >out || die "$*: status $? of $(cat out)"
-	jq -e --arg from "$from" --arg nqn "$NQN" '.connected == 1 and .failed == 0 and .results[0].tls_key_from == $from and
+	jq -e --arg from "$from" --arg nqn "$NQN" '.succeeded == 1 and .failed == 0 and .results[0].tls_key_from == $from and
 		(.results[0].tls_identity | contains($nqn)) and (.results[0].line | test(",tls(,|$)"))' out >/dev/null || die "$*: $(cat out)"
 }
 
@@ -26,5 +26,5 @@ fi
 offered tls.key "$u" --tls-key-file tls.key
 offered tls.key "$u&tls-key-file=tls.key"
 offered descriptor "$u" --tls-key-fd 7 7< <(cat tls.key)
-offered 'as given' "$u" --tls --tls-key "$(cat tls.key)"
+offered option "$u" --tls --tls-key "$(cat tls.key)"
 stop

@@ -183,7 +183,7 @@ Test(nvme_discovery, a_referral_that_fails_is_told)
 	cr_assert_eq(got.count, 4);
 	is(3, "nqn.b", 1);
 	cr_assert_eq(got.troubles, 2);
-	text_says(got.trouble[0].object, "referral tcp 127.0.0.1:1");
+	cr_assert_str_eq(got.trouble[0].uri, "nvme+tcp://127.0.0.1:1");
 	cr_assert_eq(got.trouble[0].why.err, ECONNREFUSED);
 	diag_says(&got.trouble[1].why, DIAG_UNSUPPORTED, NULL, "transport fc");
 	end();

@@ -196,6 +196,7 @@ static int ask(struct loop *loop, struct nvme_conf *conf, uint8_t hops, struct n
 
 static void trouble(struct nvmf_log *log, const struct nvmf_record *record, const struct diag *why)
 {
+	bool v6 = strchr(record->traddr, ':');
 	struct nvmf_trouble *all;
 
 	if (log->troubles == TROUBLES)
@@ -206,8 +207,8 @@ static void trouble(struct nvmf_log *log, const struct nvmf_record *record, cons
 	log->trouble = all;
 	all += log->troubles++;
 	all->why = *why;
-	snprintf(all->object, sizeof(all->object), "referral to %s %.200s:%s", nvmf_trtype_word(record->trtype), record->traddr,
-		record->trsvcid);
+	snprintf(all->uri, sizeof(all->uri), "nvme+%s://%s%.200s%s:%s", nvmf_trtype_word(record->trtype), v6 ? "[" : "", record->traddr,
+		v6 ? "]" : "", record->trsvcid);
 }
 
 /* Base 2.1, 5.1.12.3.1: TRADDR is written as its address family is, never a name, so that a log cannot make us ask name servers. */
