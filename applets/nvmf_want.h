@@ -60,6 +60,19 @@ struct nvmf_options {
 	{ "tls-key-compat", 0, OPT_FLAG, offsetof(type, nvmf.tls_key_compat), NULL, "derive the key as nvme-cli before 2.16 did" }, \
 	NVMF_ROW_(type, "keyring", 0, NVMF_KEYRING, "NAME|SERIAL", "the kernel's keyring with the key for TLS; default .nvme")
 
+/* Options of nvme-cli's fabrics commands that no applet has. */
+#define NVMF_NO_PERSISTENT "connect to the discovery controller with: rdmastor nvmf-connect -n nqn.2014-08.org.nvmexpress.discovery"
+#define NVMF_FOREIGN \
+	{ "nvme-cli", "-r", "use --json" }, { "nvme-cli", "--raw", "use --json" }, \
+	{ "nvme-cli", "-O", "no configuration is dumped; nvmf-connect --dry-run shows what would be connected" }, \
+	{ "nvme-cli", "--dump-config", "no configuration is dumped; nvmf-connect --dry-run shows what would be connected" }, \
+	{ "nvme-cli", "-d", "name the target instead: --transport and --traddr" }, \
+	{ "nvme-cli", "--device", "name the target instead: --transport and --traddr" }, \
+	{ "nvme-cli", "--nbft", "not supported; --config FILE reads a configuration file" }, \
+	{ "nvme-cli", "--no-nbft", "omit it: the NBFT is not read" }, \
+	{ "nvme-cli", "--nbft-path", "not supported; --config FILE reads a configuration file" }, \
+	{ "nvme-cli", "--context", "omit it: connections have no context" }
+
 #define NVMF_SECRET 160
 /* One connection that is wanted, with what its values point to. Not to be copied. */
 struct nvmf_target {
