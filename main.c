@@ -98,20 +98,22 @@ static int show_version(char **word, struct diag *diag)
 
 static int run_applet(const struct applet *applet, const char *name, int argc, char **argv, bool linked)
 {
-	char trace_name[64];
+	char trace_name[64], schema[32];
 	struct diag diag = { 0 };
 	struct out out;
 	struct call call = { .applet = applet, .name = name, .out = &out, .diag = &diag, .linked = linked };
-	bool help = false, words = linked && applet->words;
+	bool help = false, words = applet->words && (linked || applet->subs);
 
 	snprintf(trace_name, sizeof(trace_name), "rdmastor %s", name);
-	out_init(&out, applet->name + strspn(applet->name, "-"), false);
+	snprintf(schema, sizeof(schema), "%s", applet->name + strspn(applet->name, "-"));
+	schema[strcspn(schema, " ")] = schema[strcspn(schema, " ")] ? '-' : 0;
+	out_init(&out, schema, false);
 	if (argc > 1 && !strcmp(argv[1], "--complete")) {
 		argv[1] = (char *)applet->name;
 		opt_complete(argc - 1, argv + 1, stdout);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}
-	if (argc == 2 && !strcmp(argv[1], "--version") && !applet->words && !is_replacement(applet, name)) {
+	if (argc == 2 && !strcmp(argv[1], "--version") && (!applet->words || applet->subs) && !is_replacement(applet, name)) {
 		show_version(NULL, &diag);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}
@@ -279,15 +281,22 @@ static void fill_standard_descriptors(void)
 			(void)!open("/dev/null", O_RDONLY);
 }
 
-/* The applet that is called, and which word is its name: argv[0], that of a link, or else the first. */
-static const struct applet *find_called(int argc, char **word, int *at)
+/* The applet that is called, and which word is its name: argv[0], that of a link, or else the first; or the word behind that,
+ * which *of, or NULL, gives a meaning. */
+static const struct applet *find_called(int argc, char **word, int *at, const struct applet **of)
 {
-	const struct applet *applet = argc ? applet_find(base_name(word[0])) : NULL;
+	const struct applet *applet = argc ? applet_find(base_name(word[0])) : NULL, *sub;
 
 	*at = applet ? 0 : 1;
-	if (!applet && argc > 1 && !strcmp(word[1], applet_install.name))
-		return &applet_install;
-	return applet || argc < 2 ? applet : applet_find(word[1]);
+	*of = NULL;
+	if (!applet && argc > 1)
+		applet = strcmp(word[1], applet_install.name) ? applet_find(word[1]) : &applet_install;
+	sub = applet && *at + 1 < argc ? applet_sub(applet, word[*at + 1]) : NULL;
+	if (!sub)
+		return applet;
+	++*at;
+	*of = applet;
+	return sub;
 }
 
 /* Copies the words, all into one piece, and then cuts the secrets out of the originals, which everybody can see in `ps`. */
@@ -307,7 +316,7 @@ static char **take_words(int argc, char **argv, size_t *all)
 		uri_hide(argv[i]);
 	}
 	int at;
-	const struct applet *applet = word ? find_called(argc, word, &at) : NULL;
+	const struct applet *of, *applet = word ? find_called(argc, word, &at, &of) : NULL;
 
 	if (applet && applet->hide)
 		applet->hide(argc - at, argv + at);
@@ -340,10 +349,16 @@ static bool take_environment(void)
 
 static int run_words(int argc, char **word)
 {
-	int at;
-	const struct applet *applet = find_called(argc, word, &at);
+	const struct applet *of, *applet;
+	char name[64];
+	int at, status;
 
-	return applet ? run_applet(applet, base_name(word[at]), argc - at, word + at, !at) : run_first_word(argc - 1, word + 1);
+	applet = find_called(argc, word, &at, &of);
+	if (!applet)
+		return run_first_word(argc - 1, word + 1);
+	snprintf(name, sizeof(name), "%s%s%s", of ? of->name : "", of ? " " : "", base_name(word[at]));
+	status = run_applet(applet, name, argc - at, word + at, !at);
+	return status && (of || applet->subs) ? EXIT_FAILED : status;
 }
 
 int main(int argc, char **argv)

@@ -97,7 +97,7 @@ static int add_links(struct install *in)
 	for (const struct applet *const *p = applets; *p && !err; p++) {
 		bool same = (*p)->words != NULL; /* it has the name of the tool it replaces */
 
-		if (own || (same && replaced))
+		if ((own && !(*p)->subs) || (same && replaced))
 			err = add_link(in, (*p)->name);
 		if (!err && (*p)->replaces && replaced)
 			err = add_link(in, (*p)->replaces);

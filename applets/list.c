@@ -13,6 +13,7 @@ extern const struct applet applet_iser_login;
 extern const struct applet applet_iser_logout;
 extern const struct applet applet_nfsrdma_discover;
 extern const struct applet applet_nfsrdma_mount;
+extern const struct applet applet_nvme;
 extern const struct applet applet_nvmf_connect;
 extern const struct applet applet_nvmf_connect_all;
 extern const struct applet applet_nvmf_disconnect;
@@ -36,6 +37,7 @@ const struct applet *const applets[] = {
 	&applet_iser_logout,
 	&applet_nfsrdma_discover,
 	&applet_nfsrdma_mount,
+	&applet_nvme,
 	&applet_nvmf_connect,
 	&applet_nvmf_connect_all,
 	&applet_nvmf_disconnect,

@@ -313,6 +313,27 @@ static int run(struct call *call)
 	return err;
 }
 
+static const struct disconnect_options all_defaults = { .common.timeout_ms = WAIT_MS, .all = true };
+static const struct opt all_rows[] = {
+	{ "transport", 'r', OPT_TEXT, offsetof(struct disconnect_options, transport), "rdma|tcp", "only connections over this transport" },
+	{ "force", 0, OPT_FLAG, offsetof(struct disconnect_options, force), NULL, "disconnect disks that are in use too" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
+	{ 0 },
+};
+
+/* By `nvme disconnect-all`. */
+const struct applet applet_nvme_disconnect_all = {
+	.name = "nvmf-disconnect",
+	.operands = "",
+	.summary = "end all NVMe-oF connections of the kernel",
+	.opts = all_rows,
+	.defaults = &all_defaults,
+	.opts_size = sizeof(struct disconnect_options),
+	.changes = true,
+	.own_letters = "q",
+	.run = run,
+};
+
 const struct applet applet_nvmf_disconnect = {
 	.name = "nvmf-disconnect",
 	.operands = "[URI|NQN|DEVICE]",

@@ -82,6 +82,12 @@ struct call { /* one run of an applet */
 	struct loop_options loop; /* poll_us, verbose, name ready for loop_new() */
 };
 
+/* A word behind an applet's name that selects another applet: "nvme discover". */
+struct applet_sub {
+	const char *word; /* NULL ends the list */
+	const struct applet *applet;
+};
+
 struct applet {
 	const char *name, *operands, *summary; /* "nvmf-discover", "[URI]", one line */
 	const struct opt *opts; /* ends with a row without name */
@@ -93,6 +99,7 @@ struct applet {
 	uint8_t min, max; /* operands before an OPT_REST option; max 255 = any number */
 	bool changes; /* takes --dry-run */
 	const char *own_letters; /* letters among "ovq" the applet gives another meaning (cli.md) */
+	const struct applet_sub *subs; /* or NULL. Then every failure ends with 1, and .words reads all other calls */
 	const char *replaces; /* a link of this name runs the applet with that tool's exit statuses: wrong calls give 1 */
 	const char *replaced_usage; /* what follows the name in that tool's usage line */
 	/* For the applet that has the name of the tool it replaces. By a link of that name its words are read as the tool does: 0, or what to exit
@@ -107,6 +114,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTLY = 3 };
 extern const struct applet *const applets[]; /* applets/list.c; NULL ends it */
 
 const struct applet *applet_find(const char *name); /* its own name, or the one it replaces; NULL = there is none */
+const struct applet *applet_sub(const struct applet *, const char *word); /* NULL = none */
 const char *applet_near(const char *typed); /* the name that was perhaps meant; NULL = none is near */
 /* Fills opts (preset with the defaults) and call->operand, operands, rest; argv[0] is skipped, the operands are gathered in
  * argv itself. On failure the first error is in call->diag and the rest is parsed nevertheless, so that --json counts

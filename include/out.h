@@ -14,6 +14,7 @@
 struct out {
 	FILE *to;
 	bool json, opened, closed, comma;
+	bool array; /* the document is a bare array, as the replaced tool prints it; set before the first row */
 	bool dry_run; /* JSON gets "dry_run":true; set before the first row */
 	uint8_t depth; /* of open lists and objects, the document not counted */
 	uint32_t lists; /* bit n: level n is a list */

@@ -466,6 +466,15 @@ const struct applet *applet_find(const char *name)
 	return NULL;
 }
 
+const struct applet *applet_sub(const struct applet *applet, const char *word)
+{
+	const struct applet_sub *sub = applet->subs;
+
+	while (sub && sub->word && strcmp(sub->word, word))
+		sub++;
+	return sub && sub->word ? sub->applet : NULL;
+}
+
 const char *applet_near(const char *typed)
 {
 	const char *best = NULL;

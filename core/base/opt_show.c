@@ -77,6 +77,8 @@ void opt_help(const struct applet *applet, FILE *to)
 
 	fprintf(to, "Usage: rdmastor %s [OPTION...]%s%s\n", applet->name, operands ? " " : "", operands ? applet->operands : "");
 	fprintf(to, "%s\n\n", applet->summary);
+	for (const struct applet_sub *sub = applet->subs; sub && sub->word; sub++)
+		fprintf(to, "  %-15s %s\n%s", sub->word, sub->applet->summary, sub[1].word ? "" : "\n");
 	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
 		left_column(&row, left, sizeof(left));
 		unsigned n = columns(left);
@@ -243,6 +245,12 @@ static void complete_words(const struct applet *applet, int words, char **word, 
 	}
 }
 
+static void offer_subs(const struct applet *applet, const char *typed, FILE *to)
+{
+	for (const struct applet_sub *sub = applet->subs; sub->word; sub++)
+		offer(typed, sub->word, sub->applet->summary, to);
+}
+
 void opt_complete(int words, char **word, FILE *to)
 {
 	if (words < 1)
@@ -251,9 +259,13 @@ void opt_complete(int words, char **word, FILE *to)
 		offer_applets(word[0], to);
 		return;
 	}
-	const struct applet *applet = applet_find(word[0]);
+	const struct applet *applet = applet_find(word[0]), *sub = applet && words > 2 ? applet_sub(applet, word[1]) : NULL;
 
-	if (applet)
+	if (sub)
+		complete_words(sub, words - 1, word + 1, to);
+	else if (applet && applet->subs && words == 2)
+		offer_subs(applet, word[1], to);
+	else if (applet)
 		complete_words(applet, words, word, to);
 	else if (words == 2 && !strcmp(word[0], "help"))
 		offer_applets(word[1], to);

@@ -86,6 +86,11 @@ static void open_document(struct out *out)
 	if (out->opened)
 		return;
 	out->opened = true;
+	if (out->array) {
+		fputc('[', out->to);
+		out->lists |= 1;
+		return;
+	}
 	fputs(*out->schema ? "{\"schema\":\"rdmastor." : "{\"schema\":\"rdmastor", out->to);
 	put_escaped(out->to, out->schema);
 	fputs("\",\"version\":2", out->to);
@@ -280,7 +285,7 @@ int out_fini(struct out *out, const struct diag *diag)
 			out_end(out);
 		if (diag)
 			out_error(out, "error", diag);
-		fputs("}\n", out->to);
+		fputs(out->array ? "]\n" : "}\n", out->to);
 	}
 	return out_flush(out);
 }

@@ -40,7 +40,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 fi
 
 "$RDMASTOR" --install half --only replacements >/dev/null || die "replacements"
-same "replacements" "$(ls half)" "$(printf '%s\n' iscsistart "${replaced[@]}" | sort)"
+same "replacements" "$(ls half)" "$(printf '%s\n' iscsistart nvme "${replaced[@]}" | sort)"
 echo mine >half/other
 "$RDMASTOR" --install half --uninstall >out || die "uninstall"
 same "after --uninstall" "$(ls half)" other
