@@ -44,7 +44,7 @@ same "replacements" "$(ls half)" "$(printf '%s\n' iscsistart nvme "${replaced[@]
 echo mine >half/other
 "$RDMASTOR" --install half --uninstall >out || die "uninstall"
 same "after --uninstall" "$(ls half)" other
-same "removed" "$(wc -l <out)" 4
+same "removed" "$(wc -l <out)" 5
 beside/rdmastor --install beside --uninstall >/dev/null || die "uninstall beside"
 same "after --uninstall beside itself" "$(ls beside)" rdmastor
 "$RDMASTOR" --install half --only applets >/dev/null || die "applets"
