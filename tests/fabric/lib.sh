@@ -137,8 +137,17 @@ boxed() {
 peer() { box "$1" env LD_PRELOAD="$FABRIC/fakeverbs.so" "${@:2}"; }
 peered() { boxed "$1" "$2" env LD_PRELOAD="$FABRIC/fakeverbs.so" "${@:3}"; }
 
-# ours NODE WORD…: the program under test
-ours() { box "$1" "$RDMASTOR" "${@:2}"; }
+# ours NODE WORD…: the program under test. With --json its stdout is recorded too, for tests/fabric/run, which validates it against
+# doc/schema.
+ours() {
+	case " $* " in
+	*' --json '*)
+		box "$1" "$RDMASTOR" "${@:2}" | tee -a documents
+		return "${PIPESTATUS[0]}"
+		;;
+	*) box "$1" "$RDMASTOR" "${@:2}" ;;
+	esac
+}
 
 # capability NODE MASK: more bits of its capability mask, as everybody sees it from the next look on; 0: none
 capability() {
