@@ -13,6 +13,26 @@ ip() { /bin/ip "$@"; }
 tc() { /bin/tc "$@"; }
 mke2fs() { /bin/mke2fs "$@"; }
 
+# --- JSON
+
+# Every JSON document is recorded for tests/vm/run, which validates it against doc/schema. A command in
+# the background that is killed later needs its own pid: start it with `command rdmastor`.
+rdmastor() { recorded rdmastor "$@"; }
+timeout() { recorded timeout "$@"; }
+
+# recorded COMMAND…: runs it. With rdmastor and --json among its words, all of its stdout is recorded.
+recorded() {
+	local recorded_status=0
+	case " $* " in
+	*" rdmastor "*" --json "*) ;;
+	*) command "$@"; return ;;
+	esac
+	command "$@" >/run/recorded || recorded_status=$?
+	cat /run/recorded >>/run/documents
+	cat /run/recorded
+	return $recorded_status
+}
+
 # --- checks
 
 # check NAME COMMAND…: passes when the command succeeds; its output is shown when it does not
@@ -53,8 +73,10 @@ refusal() {
 # object (EREs for all of it, '' = none). Each of the blank-separated EREs WORDS is in its text or
 # hint, in any case.
 error_is() {
-	[ "$(grep -c '^{"schema":' "$1")" = 1 ] &&
-		sed -n 's/^{"schema":.*"error":{\("code":.*\)}}$/\1/p' "$1" >/run/error &&
+	grep '^{"schema":' "$1" >/run/recorded || return
+	cat /run/recorded >>/run/documents
+	[ "$(wc -l </run/recorded)" = 1 ] &&
+		sed -n 's/^{"schema":.*"error":{\("code":.*\)}}$/\1/p' /run/recorded >/run/error &&
 		grep -Eq "^\"code\":\"($2)\"," /run/error &&
 		sed 's/.*,"object":"\(.*\)","text":.*/\1/; t; s/.*//' /run/error | grep -Eqx -e "$3" &&
 		sed 's/.*,"text"://' /run/error | has_words "$4"
@@ -444,7 +466,7 @@ nbd='nbd+unix:///?socket=/run/nbd.sock'
 export_start() {
 	rm -f /run/ready
 	mkfifo /run/ready
-	rdmastor export "$@" --nbd unix:/run/nbd.sock --verbose --ready-fd 4 4>/run/ready >/dev/null 2>/run/trace &
+	command rdmastor export "$@" --nbd unix:/run/nbd.sock --verbose --ready-fd 4 4>/run/ready >/dev/null 2>/run/trace &
 	export_pid=$!
 	read -r _ </run/ready || { cat /run/trace; return 1; }
 }
@@ -539,7 +561,7 @@ held() { check "$1: requests were in flight" grep -Eq 'lost: .*[^0-9][1-9][0-9]*
 device_start() {
 	rm -f /run/ready
 	mkfifo /run/ready
-	rdmastor export "$@" --verbose --ready-fd 4 4>/run/ready >/run/export.out 2>/run/trace &
+	command rdmastor export "$@" --verbose --ready-fd 4 4>/run/ready >/run/export.out 2>/run/trace &
 	export_pid=$!
 	read -r _ </run/ready || { cat /run/trace; return 1; }
 	dev=$(sed -n 's/^\(\/dev\/[a-z0-9]*\): .*/\1/p' /run/export.out)
@@ -621,7 +643,7 @@ device_proved() {
 # serve_start DISK…, as OPTIONs of serve say, on 10.0.0.1; serve_stop: its status; serve_kill: without a word
 serve_start() {
 	: >/run/serve.out
-	rdmastor serve "$@" >/run/serve.out 2>>/run/serve.err &
+	command rdmastor serve "$@" >/run/serve.out 2>>/run/serve.err &
 	serve_pid=$!
 	wait_for 20 grep -q '^rdmastor:' /run/serve.out
 }
