@@ -34,5 +34,5 @@ _rdmastor() {
 		esac
 	done < <("${words[0]}" --complete "${words[@]:1}" 2>/dev/null)
 }
-# A link named like a command of the shell ("export") is left alone
+# Leave a link named like a shell builtin ("export") alone
 complete -F _rdmastor rdmastor $(rdmastor --list 2>/dev/null | grep -e - -e '^iscsistart$')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# fish: what there is to complete, rdmastor itself says (rdmastor --complete WORDS…).
+# fish completion; rdmastor itself prints the candidates (rdmastor --complete WORDS...).
 
 function __rdmastor_complete
     set -l words (commandline -opc)
@@ -18,7 +18,7 @@ function __rdmastor_complete
 end
 
 complete -c rdmastor -f -a '(__rdmastor_complete)'
-# A link named like a shell's own word ("export") is left alone
+# Leave a link named like a shell builtin ("export") alone
 for applet in iscsistart (rdmastor --list 2>/dev/null | string match '*-*')
     complete -c $applet -f -a '(__rdmastor_complete)'
 end

@@ -13,10 +13,10 @@ service : mad srp_rules srp_daemon port_events kernel session bdev uri load stat
 export  : export bdev child mem uri wire/nbd uapi/* : liburing.h
 kernel  : kernel kernel_serving kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf kernel_list kernel_nfs kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi wire/iscsi_if wire/ibft datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : ep stream ways datamover bdev out session nvmf nfs iscsi mem uri resolve crc32c target wire/* : mbedtls/*
-block   : bdev out mem uri copy session wire/nbd : liburing.h
+block   : bdev scheme out mem uri copy session wire/nbd : liburing.h
 mad     : mad wire/mad          : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp : infiniband/* rdma/rdma_cma.h netlink/*
-base    : applet child crc32c mem out uri resolve stats :
+base    : applet scheme child crc32c mem out uri resolve stats :
 include : *                     :
 '
 everywhere='diag loop wire'
