@@ -238,7 +238,7 @@ static int explain(int eai, const char *host, struct diag *diag)
 #ifdef EAI_NODATA
 	case EAI_NODATA:
 #endif
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "host '%s' not found", host);
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such host '%s'", host);
 	case EAI_AGAIN:
 		diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH, "resolve host '%s': no answer from a name server", host);
 		return diag_hint(diag, "use a numeric address");

@@ -33,7 +33,7 @@ x 2 usage ram:0 512 info ram:0
 x 2 usage ram: ram:SIZE info ram:
 x 2 usage null: null:SIZE info null:
 x 2 usage 'ram:1M[?]colour=red' "'colour'" info 'ram:1M?colour=red'
-hint 'block, '
+hint 'block'
 mkfifo pipe
 x 2 usage pipe '' info pipe
 hint 'rdmastor copy - '

@@ -9,7 +9,7 @@ lie hello-magic protocol NBD
 lie hello-oldstyle unsupported oldstyle
 lie hello-newer protocol greeting
 lie hello-early protocol 'before|option.*sent'
-lie hello-rep-magic protocol 'bytes option'
+lie hello-rep-magic protocol '\<not.a.reply option'
 lie hello-rep-option protocol 'option sent|asked|requested|unexpected'
 lie hello-rep-long protocol 'option long|limit'
 lie hello-rep-type protocol structured

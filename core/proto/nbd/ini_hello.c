@@ -192,7 +192,7 @@ static int took_go(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, 
 
 	if (type == NBD_REP_INFO) {
 		if (!nbd_info_get(&h->deal.terms, &item, data, len))
-			return malformed(diag, "malformed NBD_REP_INFO");
+			return malformed(diag, "malformed NBD_REP_INFO for the export");
 		h->has_export |= item == NBD_INFO_EXPORT;
 		return 0;
 	}

@@ -82,7 +82,7 @@ static bool data_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	if (a->off < slot->io->off || a->len > slot->len || from > slot->len - a->len)
 		return broken(nl, "the server sent data outside the requested range");
 	if (!span_add(slot, (uint32_t)from, (uint32_t)from + a->len))
-		return broken(nl, "the server sent part of a read twice, or in too many chunks");
+		return broken(nl, "the server sent part of a read twice, or in too many parts");
 	if (!a->simple && a->type == NBD_REPLY_TYPE_OFFSET_HOLE) {
 		memset(slot->io->buf->p + from, 0, a->len);
 		return !a->done || reply_ends(nl, slot);
