@@ -82,7 +82,7 @@ static void tell_param(const char *name, const char *value, void *arg)
 	call_note(arg, "ib_srp: %s=%s", name, value);
 }
 
-/* Only the unit that was asked for; none when it is not there yet. */
+/* Keep only this LUN, if it exists. */
 static void keep_lun(struct connection *c, uint64_t lun)
 {
 	unsigned kept = 0;

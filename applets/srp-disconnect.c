@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-disconnect: end SRP connections of the kernel, whoever made them. */
+/* srp-disconnect: end SRP connections of the kernel. */
 #include "kernel_scsi.h"
 #include "srp_attach.h"
 #include <errno.h>

@@ -33,13 +33,13 @@ struct srp_target {
 	const char *on_loss; /* of the URI */
 	uint32_t timeout_ms;
 };
-/* A word that names what is there already: "host6", "/dev/sda". */
+/* A word that names an existing connection: "host6", "/dev/sda". */
 bool srp_is_device(const char *word);
 /* Of the operand (may be NULL) and the options. timeout_ms: kept unless the URI says another. */
 int srp_target_read(struct srp_target *, const char *operand, const struct srp_words *, struct diag *);
 /* "0002c903004ed0b2 at fe80…:0002c903004ed0b3", "… at 10.0.0.1:5555" */
 const char *srp_target_text(const struct srp_want *, char text[200]);
-/* The SCSI host of such a word. Errors: it is no connection of SRP. */
+/* The SCSI host of such a word. Errors: not an SRP connection. */
 int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag *);
 
 /* What the user left out and the target itself tells: the GID of a LID, the service and partition. Needs: id_ext and ioc_guid. */

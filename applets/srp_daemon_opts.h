@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What srp-daemon was told, for its two lives: srp_daemon_once.c and srp_daemon_run.c. */
+/* Options of srp-daemon, for its two modes: srp_daemon_once.c and srp_daemon_run.c. */
 #pragma once
 #include "applet.h"
 #include "srp_daemon.h"

@@ -96,7 +96,7 @@ static void stop(struct run *run)
 	srp_daemon_stop(run->daemon);
 }
 
-/* Whoever reads it wants each line at once, and is gone when it cannot be written. */
+/* The reader gets each line at once; if it is gone, end. */
 static void flush(struct run *run)
 {
 	if (out_flush(run->call->out))
@@ -204,7 +204,7 @@ static void tell_status(struct run *run)
 	free(text);
 }
 
-/* What was asked for by a signal is answered each time. */
+/* Each signal is answered: no suppression of repeated lines. */
 static void answer(struct run *run, const struct diag *diag, const char *then)
 {
 	char text[1280];

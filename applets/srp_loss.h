@@ -16,7 +16,7 @@ struct srp_loss_words {
 		{ "reconnect-delay", 0, OPT_TEXT, offsetof(type, loss.reconnect_delay), "SECONDS", \
 			"time between reconnect attempts, or off; default 10" }
 
-/* *given: something was said. What was not is SRP_UNKNOWN. `otherwise`: a policy for when nothing was; NULL = none. */
+/* *given: an option or the URI sets something; the rest is SRP_UNKNOWN. `otherwise`: the default policy, or NULL. */
 int srp_loss_read(const struct srp_loss_words *, const char *of_uri, const char *otherwise, struct srp_tmo *, bool *given, struct diag *);
 struct srp_tmo srp_loss_merge(const struct srp_tmo *want, const struct srp_tmo *now); /* with `now` where nothing is wanted */
 const char *srp_loss_text(const struct srp_tmo *, char text[200]);

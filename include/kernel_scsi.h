@@ -12,10 +12,10 @@
 struct scsi_lun {
 	char name[48]; /* "6:0:0:1" */
 	uint64_t lun; /* as the kernel counts, scsilun_to_int() */
-	int type; /* peripheral device type, SPC-4 table 139; -1 = not told */
+	int type; /* peripheral device type, SPC-4 table 139; -1 = unknown */
 	bool disk; /* its type has a block device */
 	char vendor[16], model[32], state[20];
-	char wwid[140]; /* "naa.6001…"; "" = not told */
+	char wwid[140]; /* "naa.6001…"; "" = unknown */
 	char node[32]; /* "sda"; "" = no block device yet */
 	unsigned major, minor;
 	uint64_t size; /* bytes */
@@ -24,16 +24,16 @@ struct scsi_lun {
 };
 /* Those of a host, by number. free() the list. */
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
-/* Until every disk the host has, or just one (lun), has a block device that opens, its node made where nobody else does. `scanned`: what is
- * not there yet does not come; else it is waited until no more come. -ENOENT: there is no such unit, or none at all; -ENODEV: the host has gone;
- * -EINTR: SIGINT, SIGTERM or SIGHUP is pending, as they are where they are blocked. */
+/* Wait until every disk of the host, or just one (lun), has a block device that opens; create missing nodes. scanned: expect
+ * no more devices; otherwise wait until the list settles. -ENOENT: no such LUN, or no LUN at all; -ENODEV: the host is gone;
+ * -EINTR: SIGINT, SIGTERM or SIGHUP is pending (blocked by the caller). */
 int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until, struct scsi_lun **, unsigned *count, struct diag *);
 /* The link that udev makes, "/dev/disk/by-id/wwn-0x6001…"; "" = none that is sure. */
 void kernel_scsi_by_id(const struct scsi_lun *, char text[200]);
-/* Who would lose something with this host: "sda mounted on /mnt; sdb swap"; "" = nobody. */
+/* Users of this host's disks: "sda mounted on /mnt; sdb swap"; "" = unused. */
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len);
-bool kernel_scsi_has_root(int root, unsigned host); /* the system runs on one of its disks, or nobody can tell */
+bool kernel_scsi_has_root(int root, unsigned host); /* the root file system is on one of its disks, or unknown */
 /* "/dev/sda", "sda1", a link to one of them: the host's number, or -ENOENT. */
 int kernel_scsi_host_of(int root, const char *device);
-/* Nodes that somebody made by hand, of units that are gone. */
+/* Remove nodes of removed units that were created by hand. */
 void kernel_scsi_drop_nodes(int root, const struct scsi_lun *, unsigned count);

@@ -41,7 +41,7 @@ const char *kernel_srp_opt_name(enum srp_opt); /* "id_ext" */
 int kernel_srp_opt_find(const char *name); /* '-' and '_' are the same; -1 = there is none */
 /* One value, brought into the form that is sent: 16 hexadecimal digits, a GID as 32. Errors: usage, naming the key and its range. */
 int kernel_srp_set(struct srp_want *, enum srp_opt, const char *value, struct diag *);
-/* An add_target string, of any origin. A key that is there twice or already set is an error. */
+/* An add_target string, of any origin. A key that is given twice or already set is an error. */
 int kernel_srp_parse(struct srp_want *, const char *line, struct diag *);
 /* What is missing, and what does not go together. root: for the module's own parameters. */
 int kernel_srp_check(int root, const struct srp_want *, struct diag *);
@@ -50,7 +50,7 @@ int kernel_srp_resolve(struct srp_want *, struct diag *);
 #define SRP_LINE 1024
 void kernel_srp_line(const struct srp_want *, char line[SRP_LINE]); /* what is written, without newline */
 
-/* srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] and srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]; keys that are no option of add_target are left to
+/* srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] and srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]; other keys are left to
  * the caller, who ends with uri_done(). */
 #define SRP_LUN_ALL UINT64_MAX
 struct srp_place {
@@ -71,7 +71,7 @@ int kernel_srp_port(int root, const struct srp_want *, const char *dev, unsigned
 
 /* The remote port's time-outs in seconds. */
 #define SRP_OFF     (-1)
-#define SRP_UNKNOWN (-2) /* not told; not to be changed */
+#define SRP_UNKNOWN (-2) /* unknown; keep */
 struct srp_tmo {
 	int reconnect_delay, fast_io_fail_tmo, dev_loss_tmo;
 };
@@ -87,7 +87,7 @@ int kernel_srp_tmo_check(const struct srp_tmo *, struct diag *);
 /* Each of them that is not SRP_UNKNOWN, in an order that the kernel takes. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *, struct diag *);
 
-/* Loads ib_srp, with parameters ("name=value") if there are some. *loaded: it was not there before. -EALREADY: it is, with another value. */
+/* Loads ib_srp, with parameters ("name=value"). *loaded: by this call. -EALREADY: already loaded with another value. */
 int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded, struct diag *);
 /* Its parameters: calls with name and value. */
 void kernel_srp_params(int root, void (*each)(const char *name, const char *value, void *arg), void *arg);
@@ -102,13 +102,13 @@ struct srp_made {
 /* Logs in, in a process of its own; what it leaves behind when it fails is undone. An existing connection is success. */
 int kernel_srp_connect(int root, const struct srp_want *, const struct srp_local *, uint64_t until, struct srp_made *, struct diag *);
 
-/* Whether a host is connected to what is wanted; a dgid or service_id that is not given fits all. */
+/* Whether a host is connected to this target; an empty dgid or service_id matches all. */
 bool kernel_srp_fits(const struct kernel_srp *, const struct srp_want *, const struct srp_local *local); /* local NULL: by any */
 int kernel_srp_number(const char *host); /* of "host6"; -1 */
 /* Requests that hang fail at once from the next loss on, and none waits for the target to come back. */
 void kernel_srp_hurry(int root, unsigned host);
 /* Returns when the host is gone. -ENOENT is success. */
 int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *);
-/* Takes back one that was just made and of which no use can be made. Whose disk somebody uses already (udev assembled or mounted it) stays,
- * and a hint in the failure's diag says so. */
+/* Roll back a new connection that is unusable. It stays if its disks are in use already (udev assembled or mounted them);
+ * then the diag gets a hint. */
 void kernel_srp_undo(int root, unsigned host, struct diag *);

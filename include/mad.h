@@ -65,9 +65,8 @@ int mad_dev_reports(struct mad_dev *, bool on, struct diag *);
 int mad_dev_look(struct mad_dev *, struct mad_port_info *, unsigned pkeys);
 /* 0 or -errno. The answer is wanted for timeout_ms; 0: there is none. More than MAD_LEN bytes, of class SA only, go in segments. */
 int mad_dev_send(struct mad_dev *, const struct mad_addr *, const void *mad, size_t len, uint32_t timeout_ms);
-/* One datagram, reassembled: its length, where it is until the next call, and from whom. 0: this was none. -EAGAIN: nothing has
- * come. -ENOSPC: it is longer than *room, which says now how long; the next call with that much gives it. Anything else: the device
- * is gone. */
+/* One datagram, reassembled: its length, its place (valid until the next call) and sender. 0: not a datagram. -EAGAIN: nothing
+ * received. -ENOSPC: longer than *room, which is now its length; call again with that much. Anything else: the device is gone. */
 ssize_t mad_dev_recv(struct mad_dev *, size_t *room, const uint8_t **mad, struct mad_addr *from);
 
 /* Transactions. */
@@ -136,7 +135,7 @@ struct mad_seen { /* an end port */
 struct mad_view {
 	struct mad_seen *port;
 	unsigned count; /* end ports; free() port */
-	unsigned nodes, silent; /* all nodes; links behind which nobody answered */
+	unsigned nodes, silent; /* all nodes; links without an answer behind them */
 };
 /* "0,1,3" as infiniband-diags write it: from ourselves (0) by our port 1, from the switch there by its port 3. Sets hops and hop. */
 int mad_route_parse(struct mad_seen *, const char *text, struct diag *);
@@ -211,7 +210,7 @@ struct mad_target { /* a port that says it has device management */
 		struct node_record node;
 	} ask;
 };
-/* Why, in words: "no answer to IOUnitInfo". */
+/* Why: "no answer to the request for IOUnitInfo". */
 const char *mad_target_why(const struct mad_target *, char text[128]);
 
 struct mad_named { /* a port by its LID, without a subnet administrator; or by its GID, which on InfiniBand one must resolve */
@@ -241,9 +240,9 @@ struct mad_found {
 	size_t bytes; /* of what they said; bounded */
 	bool cut; /* the subnet administrator's table ended inside a record: there may be more targets */
 };
-/* Begins a scan, of which there may be many in one loop and of one port. `done` comes once, from the loop, unless it is cancelled
+/* Begin a scan; one loop and one port can run several. `done` comes once, from the loop, unless it is cancelled
  * before; then the job is gone when `done` returns. What was found belongs to `done` (mad_found_free(); empty when err, which diag
- * explains, is not 0), whatever is wrong comes by it: a target that fails is no failure of the scan. Copies the options.
+ * explains, is not 0), and reports all failures; a failed target is not a failed scan. Copies the options.
  * Gives -ENOMEM only. */
 struct mad_scan_job;
 int mad_scan_start(struct mad *, const struct mad_scan_options *, void (*done)(void *arg, struct mad_found *, int err, struct diag *),
@@ -263,7 +262,7 @@ struct mad_notice {
 	uint32_t cap_mask; /* 144: the new one, PORT_CAP_… */
 };
 
-enum { /* what has changed of a port, or is said to have */
+enum { /* what has, or may have, changed at a port */
 	MAD_PORT_STATE = 1,
 	MAD_PORT_LID = 2,
 	MAD_PORT_SM = 4, /* its LID or service level */
@@ -280,8 +279,8 @@ struct mad_watch { /* embedded in its owner, who sets the first part; one to a s
 	void (*changed)(struct mad_watch *, unsigned what); /* MAD_PORT_* bits; mad_port() has the new state already */
 	/* When subscriptions begin to stand (err 0, diag NULL) and when they fail (-errno; diag says why: another program holds the port's
 	 * Reports (-EBUSY), the subnet administrator does not answer (-ETIMEDOUT) or refuses (-EPROTO), the port is down (-ENETDOWN)
-	 * or has no subnet manager (-ENETUNREACH)): once per change, not per try, the first time always. It goes on trying, at longer
-	 * and longer intervals up to a minute */
+	 * or has no subnet manager (-ENETUNREACH)): once per change, not per try, the first time always. It keeps trying, at growing
+	 * intervals up to a minute */
 	void (*subscribed)(struct mad_watch *, int err, struct diag *);
 	/* mad's own */
 	struct mad *mad;
@@ -295,7 +294,7 @@ struct mad_watch { /* embedded in its owner, who sets the first part; one to a s
 		struct mad_watch *watch;
 	} sub[3];
 	uint32_t back_ms; /* until the next try after a failure */
-	int told; /* what subscribed() was last told; 1 = nothing yet */
+	int told; /* the last err of subscribed(); 1 = no call yet */
 	int err; /* of this round */
 	struct diag diag;
 	uint16_t sa_lid; /* who answered last */
@@ -303,9 +302,9 @@ struct mad_watch { /* embedded in its owner, who sets the first part; one to a s
 };
 /* Begins: subscribes to the three traps (InformInfo from queue pair 1, without verbs), answers Reports, and subscribes again when the
  * subnet manager, the LID, the prefix or the port has changed or the subnet manager asks for it; and every MAD_RENEW_MS, half as
- * much more or less, as where nobody calls mad_port_event() a subnet manager that was restarted does not say that it has forgotten.
- * Looks at the port once a second. An error is a device that is gone or a second watch (-EALREADY); that Reports cannot be had
- * is told by subscribed(), as the port is watched all the same. */
+ * much more or less, because without mad_port_event() a restart of the subnet manager goes unnoticed.
+ * Looks at the port once a second. An error is a device that is gone or a second watch (-EALREADY); if Reports fail, subscribed()
+ * reports it and the port is still watched. */
 #define MAD_RENEW_MS (10 * 60 * 1000)
 int mad_watch(struct mad *, struct mad_watch *, struct diag *);
 /* Ends: unsubscribes; `ended` comes from the loop when that is done, at most a second later. */
@@ -323,8 +322,8 @@ struct mad_srp { /* one way to log in: a service of a controller, seen in one pa
 	uint32_t send_size;
 };
 bool mad_srp_get(struct mad_srp *, const struct mad_target *, const struct mad_unit *, const struct mad_ioc *,
-	const struct mad_service *); /* false: its identifier extension is no number; the rest is there */
-/* A target's services of which that is so, in words: one line, however many; false: there are none. */
+	const struct mad_service *); /* false: its identifier extension is not a number; the rest is set */
+/* One line about a target's services that mad_srp_get() refuses; false: it refuses none. */
 bool mad_srp_left_out(const struct mad_target *, char text[160]);
 struct mad_srp_more { /* what a line may say beyond that; zeroes: nothing */
 	bool initiator_ext; /* the target port's GUID, which makes each path to a target another initiator */

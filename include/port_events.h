@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel's asynchronous events about the ports of an RDMA device: what looking at a port once a second sees late, or, as
- * client reregistration and a subnet manager restarted at the same LID, not at all. Needs verbs; whoever has none goes on without. */
+ * client reregistration and a subnet manager restarted at the same LID, not at all. Needs verbs; optional. */
 #pragma once
 #include "diag.h"
 #include "loop.h"

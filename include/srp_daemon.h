@@ -81,8 +81,7 @@ void srp_daemon_look(const struct srp_daemon *, void *arg, void (*port)(void *ar
 /* "serving 2 ports, 12 targets connected" */
 const char *srp_daemon_summary(const struct srp_daemon *, char text[128]);
 
-/* Lines for people, the same one not more often than every `each_ms`: then with how often it was said; and all together not more than
- * so many in that time. */
+/* Log lines. A repeated one is written once per `each_ms`, with a count; in that time at most SRP_LOG_MOST are written. */
 #define SRP_LOG_MOST  2000
 #define SRP_LOG_LINES 512 /* that differ are counted; of more the oldest are forgotten */
 #define SRP_LOG_LEN   400

@@ -27,8 +27,8 @@ struct srp_rules {
 };
 /* The rules in a text of so many bytes, which came from `file`. A failure names file and line. */
 int srp_rules_parse(struct srp_rules *, const char *file, const char *text, size_t len, struct diag *);
-/* Those of a file; NULL: of the default one, which need not exist. `again`: after a former time; without blocking, and not from a pipe,
- * which would say that there are none. */
+/* Those of a file; NULL: of the default one, which need not exist. `again`: reread, without blocking, and not from a pipe,
+ * which would be empty now. */
 int srp_rules_read(struct srp_rules *, int root, const char *file, bool again, struct diag *);
 void srp_rules_free(struct srp_rules *);
 /* The rule that decides; NULL = none matches. */

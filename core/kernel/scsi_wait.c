@@ -17,7 +17,7 @@
 
 #define STEP_MS   10 /* between looks, at first 1 */
 #define OPEN_MS   2000
-#define SETTLE_MS 1000 /* of a host that is still being scanned: no new unit for so long */
+#define SETTLE_MS 1000 /* without a new unit, of a host that is still being scanned */
 
 struct waiting {
 	int root;
@@ -112,7 +112,7 @@ static int look(struct waiting *w, const struct scsi_lun *luns, unsigned count, 
 	return !all || still;
 }
 
-/* Whoever catches signals by a loop has them blocked, and cannot turn the loop here. */
+/* Callers that catch signals in a loop have them blocked, and can't run the loop here. */
 static bool interrupted(void)
 {
 	sigset_t set;

@@ -14,7 +14,7 @@
 
 #define MODULE     "sys/module/ib_srp"
 #define UNDO_MS    5000
-#define GLANCE_MS  1000 /* somebody who only looks at a new disk, as udev does, is done with it */
+#define GLANCE_MS  1000 /* enough for udev to close a new disk again */
 #define LOGIN_MS   3600000 /* without a bound */
 #define LEAVE_MS   60000 /* of a former connection, likewise */
 #define STEP_MS    20

@@ -28,7 +28,7 @@ struct search {
 	char gid[2][GID_TEXT]; /* RDMA/CM: GIDs that stand for the own address; "" = none */
 	char iface[IF_NAMESIZE]; /* or, when no port has those, the interface that has it */
 	struct addr own;
-	bool any; /* every port that is there will do: it was named */
+	bool any; /* the user named the port: accept it as it is */
 	char at[64]; /* the device that is looked at */
 	struct srp_local found;
 	unsigned devices, count, down;
@@ -45,7 +45,7 @@ static void note(char *text, size_t len, const char *fmt, const char *dev, unsig
 		snprintf(text + at, len - at, fmt, at ? ", " : "", dev, port, more);
 }
 
-/* From the first on, as tables have room for a thousand of which few are used. */
+/* Stop at the first gap: tables have room for a thousand entries, but few are used. */
 static bool has_gid(const struct search *search, const char *dir)
 {
 	char text[64], dev[64];

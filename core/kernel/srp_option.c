@@ -277,7 +277,7 @@ static int check_way(const struct srp_want *want, struct diag *diag)
 	return 0;
 }
 
-/* What the module takes when nothing is said. */
+/* The module's default. */
 static uint64_t parameter(int root, const char *name, uint64_t otherwise)
 {
 	char text[24];

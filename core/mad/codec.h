@@ -47,5 +47,5 @@ bool notice_get(struct mad_notice *, const struct notice *);
 /* To subscribe to a trap, or no longer; with its component mask. */
 uint64_t inform_put(struct inform_info *, uint16_t trap, bool subscribe);
 
-/* "request denied": the status of an answer of the subnet administrator, in words; 13.4.7, 15.4.2. */
+/* "request denied": text for the status of an SA answer; 13.4.7, 15.4.2. */
 const char *sa_status_text(uint16_t status);

@@ -197,7 +197,7 @@ static int agent_of(const struct mad_dev *dev, uint8_t mgmt_class)
 	return -ENOENT;
 }
 
-/* An agent that is only answered: no methods, so that it is in nobody's way. The kernel reassembles for class 3. */
+/* An agent for answers only: without methods it blocks no other agent. The kernel reassembles for class 3. */
 int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 {
 	bool sa = mgmt_class == MAD_CLASS_SA;

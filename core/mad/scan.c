@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Finding the I/O controllers of a fabric: asks the subnet administrator which ports have device management, then all of these at
- * once. What is asked of one port is left to scan_target.c. */
+/* Find the I/O controllers of a fabric: ask the subnet administrator for the ports with device management, then query all of
+ * them in parallel. scan_target.c queries one port. */
 #include "scan.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -87,7 +87,7 @@ static int make_targets(struct mad_scan_job *scan, size_t count)
 	return 0;
 }
 
-/* A table of which each record may make a target. */
+/* A table with up to one target per record. */
 static bool targets_of(struct mad_scan_job *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
 {
 	int err;
@@ -350,7 +350,7 @@ static void too_late(struct loop_timer *timer)
 	end(scan, scan->found.count ? 0 : -ETIMEDOUT);
 }
 
-/* Those that were not done count as failed, and those that are no I/O unit go. */
+/* Count unfinished ones as failed, drop those without an I/O unit. */
 static void settle(struct mad_scan_job *scan)
 {
 	struct mad_found *found = &scan->found;

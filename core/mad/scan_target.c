@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Asking one port for its I/O unit, controllers and services, once in each partition shared with it. One request at a time; the
- * other ports are asked meanwhile. A peer that is silent, slow or contradicts itself costs a bounded time and memory. */
+/* Query one port for its I/O unit, controllers and services, in each shared partition. One request at a time, in parallel with
+ * other ports. A silent, slow or inconsistent peer costs bounded time and memory. */
 #include "scan.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHANGES    3 /* readings of a unit that changes meanwhile */
+#define CHANGES    3 /* readings of a unit that changes during the query */
 #define SILENT     2 /* requests without an answer until the port counts as dead */
 #define TARGET_MS  60000 /* for all its answers */
 #define BYTES_MAX  (8u << 20) /* kept of all targets */
-#define TOPSPIN    0x0005ad0000000000ull /* wants to know whom to notify before it answers, as ibsrpdm tells it */
+#define TOPSPIN    0x0005ad0000000000ull /* needs a trap destination before it answers, as ibsrpdm sets it */
 #define OUI_MASK   0xffffff0000000000ull
 
 static void ask(struct mad_target *);
@@ -328,7 +328,7 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 	}
 }
 
-/* What is left to ask when one request has failed. */
+/* Continue after a failed request. */
 static void go_on(struct mad_target *target)
 {
 	bool dead = target->silent >= SILENT;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What comes to a port: answers, which are matched with their requests, and requests of others. What matches no request in flight is
- * counted and dropped. */
+/* Receive: match answers with requests in flight, pass on requests of others, count and drop the rest. */
 #include "xact.h"
 #include <errno.h>
 
@@ -19,7 +18,7 @@ static bool redirects(const struct mad_hdr *hdr)
 	return get_be16(hdr->status) & MAD_STATUS_REDIRECT;
 }
 
-/* A redirection is GetResp(ClassPortInfo), whatever was asked; 13.5.2. Some answer it by the method of what was asked. */
+/* A redirection is GetResp(ClassPortInfo) for any request; 13.5.2. Some nodes use the method of the request. */
 static bool answers(const struct mad_req *req, const struct mad_hdr *hdr)
 {
 	bool elsewhere = redirects(hdr) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO;
@@ -49,7 +48,7 @@ static int pkey_index(const struct mad_port_info *port, uint16_t pkey)
 	return -ENOENT;
 }
 
-/* Where ClassPortInfo says that the class is served instead; 13.5.2. Once: two that name each other would send us around for ever. */
+/* Where ClassPortInfo says that the class is served instead; 13.5.2. Only once: two nodes could redirect to each other. */
 static bool redirect(struct mad *mad, struct mad_req *req, const uint8_t *datagram, size_t len)
 {
 	const struct class_port_info *info = (const void *)(datagram + xact_data_at(req->mgmt_class));
@@ -96,7 +95,7 @@ static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
 	if (req->mgmt_class == MAD_CLASS_SMP_DR)
 		answer.status &= (uint16_t)~MAD_STATUS_DR_D;
 	if (answer.status == MAD_STATUS_BUSY) {
-		req->last_status = answer.status; /* asked again at its next try */
+		req->last_status = answer.status; /* repeated at its next try */
 		return;
 	}
 	mad->counters.answers++;

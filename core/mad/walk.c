@@ -188,7 +188,7 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 	}
 }
 
-/* The next link of a switch nobody has looked at; false = none now. */
+/* The next unexplored link of a switch; false: none now. */
 static bool next_link(struct walk *walk, struct scout *scout)
 {
 	for (; walk->at < walk->nodes; walk->at++) {

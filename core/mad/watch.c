@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Watching a port: what becomes of it, once a second, and of the fabric, by what the subnet administrator reports to who has
- * subscribed. What is done about it is left to the owner. */
+/* Watch a port: poll its state once a second, and subscribe to the subnet administrator's reports about the fabric. The owner
+ * decides what to do. */
 #include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -220,7 +220,7 @@ void watch_gone(struct mad_watch *watch)
 	loop_work_add(watch->mad->loop, &watch->tell);
 }
 
-/* Whoever is not the subnet administrator has nothing to report. */
+/* Only the subnet administrator may report. */
 static bool is_report(const struct mad_watch *watch, const struct mad_addr *from, const uint8_t *datagram, size_t len)
 {
 	const struct mad_hdr *hdr = (const void *)datagram;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Requests and their answers: many in flight, few to each destination, each with its own deadline. Every try has a transaction id
- * of its own and all of them count until the deadline, so that a late answer is an answer. What comes is left to take.c, what is
- * asked to scan.c and watch.c. */
+ * of its own and all of them count until the deadline, so that a late answer is an answer. take.c receives; scan.c and watch.c send
+ * the requests. */
 #include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -127,8 +127,7 @@ static uint32_t own_wait(const struct mad_req *req)
 	return req->first_ms ? req->first_ms : WAIT_MS;
 }
 
-/* A node that has not said a word by the time an answer to the last try takes by its own word says none; but that word is not taken for
- * more than it is worth. */
+/* After the last try, wait for a silent node only for its advertised response time, but at least 2/5 of the limit. */
 static void shorten(const struct mad *mad, struct mad_req *req, uint64_t now)
 {
 	uint64_t least = req->end_ns - mad->limits.answer_ms * 1000000ull / 5 * 3, end = now + own_wait(req) * 1000000ull;
@@ -165,7 +164,7 @@ static void time_up(struct loop_timer *timer)
 
 	if (loop_now(mad->loop) < req->end_ns) {
 		if (req->state == FRESH) {
-			req->state = WAITED; /* the next one may go meanwhile */
+			req->state = WAITED; /* the next one may be sent */
 			queue_of(mad, req)->fresh--;
 			loop_work_add(mad->loop, &mad->work);
 		}

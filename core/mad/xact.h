@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A port that is open: its requests in flight (xact.c), what comes (take.c), and who watches it (watch.c). */
+/* An open port: requests in flight (xact.c), received datagrams (take.c), its watch (watch.c). */
 #pragma once
 #include "codec.h"
 
-#define XACT_ROOM  4096 /* for what comes; tables need more, for a while */
+#define XACT_ROOM  4096 /* of the receive buffer; grows for tables */
 #define XACT_SLOTS 8192 /* requests in flight: low bits of the transaction id */
 
 struct xact_slot {
@@ -42,6 +42,6 @@ void xact_readable(struct loop_fd *, uint32_t events);
 /* Ends all requests with -err; the watch hears of it. */
 void xact_gone(struct mad *, int err);
 
-/* A datagram that is no answer. False: it is none for us, and was dropped. */
+/* A datagram that is not an answer. False: not for us, dropped. */
 bool watch_request(struct mad_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
 void watch_gone(struct mad_watch *);

@@ -35,7 +35,7 @@ static void say_passed_over(const struct srp_port *port)
 	srp_port_say(port, "skipped: its link layer is %s, not InfiniBand", port->info.link_layer);
 }
 
-/* A port that is there: one that has come back is opened. */
+/* A listed port: open it if it has come back. */
 static void listed(struct srp_daemon *d, const struct mad_port_info *info)
 {
 	struct srp_port *port = find(d, info);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which ports of the fabric are asked when: all of them, or those that a notice or a failure named. Scans run beside each other, as one
- * with a dead port in it takes seconds; the same thing wanted twice is one. */
+/* Decide which ports of the fabric are queried when: all of them, or those of a notice or a failure. Scans run in parallel, as
+ * a dead port takes seconds. Duplicate requests are merged. */
 #include "srp_daemon_port.h"
 #include <errno.h>
 #include <string.h>
@@ -75,7 +75,7 @@ void srp_port_ask(struct srp_port *port, const struct mad_named *named, bool tru
 	srp_port_turn(port);
 }
 
-/* The asks of this scan are done; those wanted meanwhile come again. */
+/* The asks of this scan are done; repeat those requested during the scan. */
 static void settle(struct srp_job *job)
 {
 	struct srp_port *port = job->port;
@@ -104,7 +104,7 @@ static struct srp_ask *find_target(struct srp_port *port, const struct mad_targe
 	return NULL;
 }
 
-/* A port that did not answer is asked again a few times: its driver may be starting, or the subnet manager not be done with it. */
+/* Retry a silent port a few times: its driver may be starting, or the subnet manager be busy with it. */
 static void ask_again(struct srp_port *port, const struct mad_target *target)
 {
 	const struct srp_ask *ask = find_target(port, target);

@@ -62,7 +62,7 @@ static uint64_t end_of(const struct srp_log *log, const struct srp_log_line *lin
 	return line->begun_ns + log->each_ms * MSEC;
 }
 
-/* A line that was said again begins anew, one that was not is forgotten. */
+/* Restart the period of a repeated line, forget the others. */
 static void fire(struct loop_timer *timer)
 {
 	struct srp_log *log = container_of(timer, struct srp_log, timer);

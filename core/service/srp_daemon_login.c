@@ -88,7 +88,7 @@ static bool start(struct srp_port *port, struct srp_known *known)
 		known->state = SRP_DENIED;
 		return false;
 	}
-	if (is_connected(port, &known->srp, host)) { /* by another partition, or by somebody else */
+	if (is_connected(port, &known->srp, host)) { /* by another partition, or another program */
 		srp_target_up(known, host);
 		return false;
 	}

@@ -37,7 +37,7 @@ void srp_port_turn(struct srp_port *port)
 	loop_work_add(port->daemon->loop, &port->work);
 }
 
-/* Where there is no place for locks, nobody else's is to be respected. */
+/* Without a directory for locks, no other daemon holds one. */
 static int get_lock(struct srp_port *port, struct diag *diag)
 {
 	const struct srp_daemon *d = port->daemon;
@@ -193,7 +193,7 @@ int srp_port_begin(struct srp_port *port, struct diag *diag)
 	return err;
 }
 
-/* What hangs on the device goes; what is known of the fabric does too. */
+/* Release what belongs to the device, and forget the fabric. */
 static void let_go(struct srp_port *port)
 {
 	loop_work_del(port->daemon->loop, &port->work);

@@ -12,7 +12,7 @@
 #define SRP_ASKS    64 /* ports to ask again; more of them: the whole fabric */
 #define SRP_JOBS    8 /* scans at a time */
 #define SRP_BUCKETS 256
-#define SRP_TARGETS 16384 /* for each port of ours: whoever has many services on offer fills no memory */
+#define SRP_TARGETS 16384 /* per local port: limits the memory that a peer with many services can use */
 
 enum srp_state {
 	SRP_DENIED, /* by a rule */
@@ -29,7 +29,7 @@ struct srp_known { /* a target */
 	uint8_t state; /* enum srp_state */
 	uint64_t seen_ns; /* last, by a scan */
 	unsigned tries; /* that failed, in a row */
-	uint64_t due_ns, turn; /* WAITING, FAILED: when to log in; who comes first then */
+	uint64_t due_ns, turn; /* WAITING, FAILED: when to log in, and the order */
 	char host[24], why[200];
 	uint8_t why_code; /* enum diag_code */
 	int why_err; /* positive errno */
@@ -70,9 +70,9 @@ struct srp_port {
 	unsigned open_tries;
 
 	struct mad_watch watch;
-	struct port_events *kernel; /* NULL: without verbs there are none */
+	struct port_events *kernel; /* NULL without verbs */
 	bool watching, closing, subscribed;
-	bool missed; /* notices, for want of a subscription */
+	bool missed; /* notices, without a subscription */
 	void (*watch_ended)(struct srp_port *);
 
 	struct srp_job job[SRP_JOBS];
@@ -115,9 +115,9 @@ void srp_daemon_port_over(struct srp_daemon *);
 
 /* What the subnet administrator reports, and the port's own state. */
 int srp_watch_start(struct srp_port *, struct diag *);
-bool srp_watch_stop(struct srp_port *, void (*ended)(struct srp_port *)); /* false: there was none, and `ended` does not come */
+bool srp_watch_stop(struct srp_port *, void (*ended)(struct srp_port *)); /* false: not watching, `ended` does not come */
 
-uint64_t srp_backoff(const struct srp_daemon *, unsigned tries); /* in nanoseconds, after so many failures */
+uint64_t srp_backoff(const struct srp_daemon *, unsigned tries); /* in nanoseconds, after this many failures */
 
 /* A port of the fabric is to be asked; not again within a second, however often it is wanted. */
 void srp_port_ask(struct srp_port *, const struct mad_named *, bool trust, unsigned tries, uint64_t due_ns);

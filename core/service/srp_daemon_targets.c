@@ -131,7 +131,7 @@ struct answers {
 	const struct mad_found *found;
 };
 
-/* It was not seen since, and its port did not fail to answer but is not there or has it no more. */
+/* Not seen since, although its port did not fail to answer: the port or the target is gone. */
 static bool not_seen(const struct srp_known *known, const void *arg)
 {
 	const struct answers *answers = arg;

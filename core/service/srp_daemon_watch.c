@@ -68,14 +68,14 @@ static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
 
 	port->subscribed = !err;
 	port->missed |= err != 0;
-	if (mad_port_usable(&port->info, NULL)) /* has been said */
+	if (mad_port_usable(&port->info, NULL)) /* already reported */
 		return;
 	if (err) {
 		srp_port_say(port, "no notices of new targets: %s%s", diag->text,
 			port->daemon->opts.rescan_ms ? "" : "; find them with --rescan SECONDS");
 		return;
 	}
-	/* What came between is not told */
+	/* Changes in between were not reported */
 	if (again)
 		srp_port_whole(port, 0);
 	port->missed = false;
