@@ -48,9 +48,7 @@ static const struct opt rows[] = {
 	{ "name", 0, OPT_TEXT, AT(name), "NAME", "job name in fio's JSON; default bench" },
 	{ "poll-us", 0, OPT_U32, AT(poll_us), "N",
 		"microseconds to spin before sleeping; default 40, with one CPU 0", 0, OPT_U32_MAX },
-	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME",
-		"how long requests wait while no path works: SECONDS, fail-fast or forever; "
-		"default 60" },
+	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "POLICY", OPT_ON_LOSS_HELP },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
 		"write to a disk that is mounted, held or open for writing elsewhere" },
 	{ "rdma", 0, OPT_FLAG, AT(rdma), NULL,

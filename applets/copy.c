@@ -46,9 +46,7 @@ static const struct opt rows[] = {
 		"write to a disk that is mounted, held or open for writing elsewhere" },
 	{ "progress", 0, OPT_TEXT, AT(progress), "bar|json|none",
 		"progress on stderr; default bar on a terminal, else none" },
-	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "TIME",
-		"how long requests wait while no path works: SECONDS, fail-fast or forever; "
-		"default 60" },
+	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "POLICY", OPT_ON_LOSS_HELP },
 	{ 0 },
 };
 #undef AT

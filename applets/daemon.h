@@ -22,8 +22,7 @@ struct daemon_options { /* a member of the applet's option struct */
 	{ "queues", 0, OPT_U32, offsetof(type, member.queues), "N", \
 		"threads, each with a queue to every disk; default one per CPU, up to 4", 1, DAEMON_QUEUES }, \
 	{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N", "busy-poll this long before sleeping; default depends on the CPUs", 0, 1000000 }, \
-	{ "on-loss", 0, OPT_TEXT, offsetof(type, member.on_loss), "TIME", \
-		"hold I/O this long while no path works: SECONDS, fail-fast or forever; default 60" }, \
+	{ "on-loss", 0, OPT_TEXT, offsetof(type, member.on_loss), "POLICY", OPT_ON_LOSS_HELP }, \
 	{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL, "run in the background once ready" }, \
 	{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE", "write the process ID to FILE once ready" }, \
 	{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD", "write a line to descriptor FD once ready", 0, OPT_U32_MAX }, \

@@ -10,8 +10,7 @@ struct info_options {
 };
 
 static const struct opt rows[] = {
-	{ "on-loss", 0, OPT_TEXT, offsetof(struct info_options, on_loss), "TIME",
-		"how long I/O waits while no path works: fail-fast, wait=SECONDS, SECONDS or forever; default 60" },
+	{ "on-loss", 0, OPT_TEXT, offsetof(struct info_options, on_loss), "POLICY", OPT_ON_LOSS_HELP },
 	{ 0 },
 };
 
