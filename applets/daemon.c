@@ -232,7 +232,7 @@ static int open_disks(struct daemon *d)
 		if (!err)
 			err = disk_open(d->call, disk, d->loop, d->call->operand[d->disks], &env);
 		if (err && d->call->diag->err == EROFS && !d->call->diag->hint[0])
-			diag_hint(d->call->diag, "--ro opens it read-only");
+			diag_hint(d->call->diag, "add --ro to open it read-only");
 		if (err)
 			return err;
 		(*disk)->user = d;
