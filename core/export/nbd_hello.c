@@ -150,7 +150,7 @@ static void info_or_go(struct nbd_hello *h, uint32_t option, const void *data, s
 		return;
 	}
 	if (option == NBD_OPT_GO && h->export[i].bdev->lim.block > 512 && !(go.wanted & 1u << NBD_INFO_BLOCK_SIZE)) {
-		refuse(h, option, NBD_REP_ERR_BLOCK_SIZE_REQD, "this disk has blocks larger than 512 bytes: ask for its block size");
+		refuse(h, option, NBD_REP_ERR_BLOCK_SIZE_REQD, "blocks larger than 512 bytes: the client must request the block size");
 		return;
 	}
 	if (option == NBD_OPT_GO && h->enter(h, (unsigned)i, &why)) {
@@ -247,7 +247,7 @@ static void option_run(struct nbd_hello *h, uint32_t option, const void *data, s
 		meta_context(h, option, data, len);
 		return;
 	case NBD_OPT_STARTTLS:
-		refuse(h, option, NBD_REP_ERR_UNSUP, "this server's policy is to run without TLS");
+		refuse(h, option, NBD_REP_ERR_UNSUP, "TLS is not supported");
 		return;
 	default:
 		refuse(h, option, NBD_REP_ERR_UNSUP, "unknown option");

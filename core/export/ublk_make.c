@@ -70,7 +70,7 @@ static int find(struct ublk *u, bool *found, struct diag *diag)
 		return 0;
 	u->info.dev_id = (uint32_t)u->opt.id;
 	if (rc < 0)
-		return ublk_failed(u, rc, "look at", diag);
+		return ublk_failed(u, rc, "query", diag);
 	if (!u->opt.key || u->info.key != (u->opt.key | UBLK_KEY_OURS)) {
 		diag_set(diag, DIAG_BUSY, EBUSY, "/dev/ublkb%d exists and belongs to another disk or program", u->opt.id);
 		return diag_hint(diag, "use a free number with --ublk, or remove it: rdmastor detach /dev/ublkb%d", u->opt.id);
@@ -233,7 +233,7 @@ static int take_over(struct ublk *u, struct diag *diag)
 	u->params = (struct ublk_params){ .len = sizeof(u->params) };
 	rc = ublk_cmd(u, UBLK_CTL_GET_PARAMS, 0, &u->params, sizeof(u->params));
 	if (rc < 0)
-		return ublk_failed(u, rc, "ask for the limits of", diag);
+		return ublk_failed(u, rc, "query the limits of", diag);
 	rc = check_recovered(u, diag);
 	if (rc)
 		return rc;

@@ -319,7 +319,7 @@ static int outwait(struct nbd_dev *dev)
 	if (!pairs_taken(dev) || !dev->kernel.recovered || !quiesce_ms)
 		return 0;
 	if (sooner(dev, until) < until)
-		return not_ready(dev, "what a former run wrote may be executed until then");
+		return not_ready(dev, "waiting until no write of an earlier run can still be executed");
 	loop_wait(dev->loop, &(volatile int){ 0 }, until);
 	return 0;
 }
