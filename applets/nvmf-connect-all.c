@@ -31,17 +31,25 @@ struct all_options {
 #define AT(field) offsetof(struct all_options, field)
 static const struct opt rows[] = {
 	NVMF_ROWS(struct all_options),
-	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "subsystem NQN of the discovery controller" },
-	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "this configuration, in any of the forms, instead of /etc/nvme" },
-	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL, "what the kernel command line says (rd.nvmf.…)" },
-	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "ask only the discovery controllers that are named" },
-	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "do not wait for the block devices" },
-	{ "retry", 0, OPT_FLAG, AT(retry), NULL, "until --timeout try again what failed" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
+	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "subsystem NQN of the discovery controller; default the well-known NQN" },
+	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "configuration file to read; default the files in /etc/nvme" },
+	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL, "read the kernel command line (rd.nvmf.discover=)" },
+	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "don't follow referrals" },
+	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "don't wait for the block devices" },
+	{ "retry", 0, OPT_FLAG, AT(retry), NULL, "retry failed targets until --timeout" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "same as --output" },
 	{ 0 },
 };
 #undef AT
+
+static const struct opt_foreign foreign[] = {
+	NVMF_FOREIGN,
+	{ "nvme-cli", "-p", NVMF_NO_PERSISTENT },
+	{ "nvme-cli", "--persistent", NVMF_NO_PERSISTENT },
+	{ "nvme-cli", "--force", NVMF_NO_PERSISTENT },
+	{ 0 },
+};
 
 static const struct all_options defaults = { .common.timeout_ms = WAIT_MS };
 
@@ -377,9 +385,9 @@ static int check_call(const struct call *call)
 	bool named = call->operands || opts->nvmf.value[NVMF_TRADDR], config = opts->config && strcmp(opts->config, "none");
 
 	if (call->operands && opts->nvmf.value[NVMF_TRADDR])
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s say the same thing: give one of both");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
 	if (named + config + opts->from_cmdline > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "URIs or -a, --config and --from-cmdline: give one of them");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a URI or -a, --config and --from-cmdline can't be combined");
 	return opts->nvmf.value[NVMF_TRADDR] ? nvmf_target_named(opts->nvmf.value[NVMF_TRANSPORT], opts->nvmf.value[NVMF_TRADDR], call->diag) : 0;
 }
 
@@ -402,7 +410,7 @@ static void do_all(struct work *w, const struct nvmf_entries *all)
 	out_u64(w->call->out, "failed", NULL, w->failed);
 }
 
-static void tell_notes(const struct call *call, const struct nvmf_entries *all)
+static void show_notes(const struct call *call, const struct nvmf_entries *all)
 {
 	for (const char *at = all->notes; call->loop.verbose && *at;) {
 		size_t len = strcspn(at, "\n");
@@ -411,7 +419,7 @@ static void tell_notes(const struct call *call, const struct nvmf_entries *all)
 		at += len + (at[len] == '\n');
 	}
 	if (all->off)
-		call_note(call, "rd.nonvmf is on the kernel command line: nothing is connected");
+		call_note(call, "nothing to connect: rd.nonvmf is on the kernel command line");
 }
 
 static int nothing(const struct call *call, const struct nvmf_entries *all)
@@ -419,13 +427,13 @@ static int nothing(const struct call *call, const struct nvmf_entries *all)
 	const struct all_options *opts = call->opts;
 
 	if (opts->from_cmdline && !all->off)
-		call_note(call, "the kernel command line names no NVMe-oF target (rd.nvmf.discover=): nothing is connected");
+		call_note(call, "nothing to connect: no rd.nvmf.discover= on the kernel command line");
 	else if (opts->config)
-		call_note(call, "%s names no NVMe-oF target: nothing is connected", opts->config);
+		call_note(call, "nothing to connect: no target in %s", opts->config);
 	if (opts->config || opts->from_cmdline)
 		return 0;
-	diag_set(call->diag, DIAG_USAGE, ENOENT, "nothing to connect: no URI, and nothing in /etc/nvme");
-	return diag_hint(call->diag, "there it would be discovery.conf, config.json or nvme-fabrics.conf");
+	diag_set(call->diag, DIAG_USAGE, ENOENT, "nothing to connect: no URI given, and no target in /etc/nvme");
+	return diag_hint(call->diag, "give a URI, or list targets in /etc/nvme/discovery.conf");
 }
 
 static int result(const struct work *w)
@@ -445,7 +453,7 @@ static int run(struct call *call)
 
 	if (!err)
 		err = gather(call, w.root, &all);
-	tell_notes(call, &all);
+	show_notes(call, &all);
 	nvmf_warn_secrets(call, &opts->nvmf);
 	if (!err && !all.count && !call->operands && !opts->nvmf.value[NVMF_TRADDR])
 		err = nothing(call, &all);
@@ -468,7 +476,10 @@ const struct applet applet_nvmf_connect_all = {
 	.name = "nvmf-connect-all",
 	.operands = "[URI...]",
 	.schemes = SCHEME_NVMF,
-	.summary = "connect all that targets or configuration offer",
+	.summary = "connect all subsystems of NVMe-oF targets or configuration files",
+	.examples = "  rdmastor nvmf-connect-all nvme+rdma://10.0.0.1 nvme+tcp://10.0.1.1\n"
+		    "  rdmastor nvmf-connect-all --config /etc/nvme/discovery.conf --dry-run\n",
+	.foreign = foreign,
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct all_options),

@@ -22,18 +22,24 @@ struct connect_options {
 #define AT(field) offsetof(struct connect_options, field)
 static const struct opt rows[] = {
 	NVMF_ROWS(struct connect_options),
-	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "the subsystem" },
-	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "take from this configuration what it says of this connection" },
-	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "a connection that exists already is a failure" },
-	{ "idempotent", 0, OPT_FLAG, AT(idempotent), NULL, "a connection that exists already is success, as it is anyway" },
-	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "do not wait for the block devices" },
+	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "subsystem NQN" },
+	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "read further options of this connection from FILE" },
+	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "fail if the connection exists" },
+	{ "idempotent", 0, OPT_FLAG, AT(idempotent), NULL, "succeed if the connection exists (the default)" },
+	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "don't wait for the block devices" },
 	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
-	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE", "write the controller's name there" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
+	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE", "write the controller's name to FILE" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "same as --output" },
 	{ 0 },
 };
 #undef AT
+
+static const struct opt_foreign foreign[] = {
+	NVMF_FOREIGN,
+	{ "nvme-cli", "-p", "omit it: connections persist" },
+	{ 0 },
+};
 
 static const struct connect_options defaults = { .common.timeout_ms = WAIT_MS };
 
@@ -48,11 +54,11 @@ static int write_devid(int fd, const char *path, const char *name, struct diag *
 {
 	if (fd < 0 || ((!ftruncate(fd, 0) || errno == EINVAL) && dprintf(fd, "%s\n", name) > 0))
 		return EXIT_DONE;
-	diag_sys(diag, errno, "connected as %s; write %s", name, path);
+	diag_sys(diag, errno, "connected as %s, but write %s", name, path);
 	return EXIT_PARTLY;
 }
 
-static void tell_identity(const struct call *call, const struct nvmf_target *t)
+static void show_identity(const struct call *call, const struct nvmf_target *t)
 {
 	nvmf_show_identity(call, t);
 	nvmf_warn_secrets(call, &((const struct connect_options *)call->opts)->nvmf);
@@ -67,7 +73,7 @@ static int connect_to(struct call *call, int root, struct nvmf_target *t)
 	char uri[URI_MAX];
 	int err, fd;
 
-	tell_identity(call, t);
+	show_identity(call, t);
 	out_text(call->out, "uri", NULL, "%s", call->operands ? t->uri.spelling : nvmf_uri(t->want.value, uri));
 	if (opts->common.dry_run)
 		return nvmf_attach_plan(call, root, t, call->diag);
@@ -132,13 +138,15 @@ static int run(struct call *call)
 		free(t);
 		return diag_sys(call->diag, t ? errno : ENOMEM, "open /");
 	}
-	if (!uri && !opts->nvmf.value[NVMF_NQN] && opts->nvmf.value[NVMF_TRADDR])
-		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "the subsystem is missing: -n NQN (nvmf-discover lists those of a target)");
-	else
+	if (!uri && !opts->nvmf.value[NVMF_NQN] && opts->nvmf.value[NVMF_TRADDR]) {
+		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn is missing");
+		diag_hint(call->diag, "list the subsystems with: rdmastor nvmf-discover %s", opts->nvmf.value[NVMF_TRADDR]);
+	} else {
 		err = nvmf_target_read(t, call, root, &opts->nvmf, uri, call->diag);
+	}
 	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
 		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", t->uri.spelling);
-		diag_hint(call->diag, "nvmf-discover lists those of a target, nvmf-connect-all connects them");
+		diag_hint(call->diag, "list them with rdmastor nvmf-discover, or connect all with rdmastor nvmf-connect-all");
 	}
 	if (!err && opts->config && strcmp(opts->config, "none"))
 		err = take_config(call, root, &config, t, uri);
@@ -158,7 +166,11 @@ const struct applet applet_nvmf_connect = {
 	.name = "nvmf-connect",
 	.operands = "[URI]",
 	.schemes = SCHEME_NVMF,
-	.summary = "make an NVMe-oF subsystem block devices of this machine",
+	.summary = "connect an NVMe-oF subsystem through the kernel",
+	.examples = "  rdmastor nvmf-connect nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1\n"
+		    "  rdmastor nvmf-connect -t tcp -a 10.0.0.1 -n nqn.2024-01.example:disk1\n"
+		    "  rdmastor nvmf-connect nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 --dry-run\n",
+	.foreign = foreign,
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct connect_options),

@@ -20,19 +20,19 @@ struct disconnect_options {
 
 #define AT(field) offsetof(struct disconnect_options, field)
 static const struct opt rows[] = {
-	{ "nqn", 'n', OPT_TEXT, AT(nqn), "NQN", "all connections to this subsystem" },
-	{ "device", 'd', OPT_LIST, AT(device), "DEVICE", "nvme0, or a block device; several between commas" },
-	{ "all", 0, OPT_FLAG, AT(all), NULL, "every NVMe-oF connection, or all that the other options name" },
-	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "only those over this transport" },
-	{ "traddr", 'a', OPT_TEXT, AT(traddr), "ADDRESS", "only those to this address" },
-	{ "trsvcid", 's', OPT_TEXT, AT(trsvcid), "PORT", "only those to this port" },
-	{ "host-traddr", 'w', OPT_TEXT, AT(host_traddr), "ADDRESS", "only those from this address" },
-	{ "host-iface", 'f', OPT_TEXT, AT(host_iface), "NETDEV", "only those from this interface" },
-	{ "hostnqn", 'q', OPT_TEXT, AT(hostnqn), "NQN", "only those of this host" },
-	{ "force", 0, OPT_FLAG, AT(force), NULL, "also what is in use; requests that wait for the target fail" },
-	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL, "all but the root device's, waiting for no target that is gone" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "form of the output; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "the same as --output" },
+	{ "nqn", 'n', OPT_TEXT, AT(nqn), "NQN", "connections to this subsystem" },
+	{ "device", 'd', OPT_LIST, AT(device), "DEVICE", "controller (nvme0) or block device; comma-separated list" },
+	{ "all", 0, OPT_FLAG, AT(all), NULL, "all NVMe-oF connections that match the other options" },
+	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "only connections over this transport" },
+	{ "traddr", 'a', OPT_TEXT, AT(traddr), "ADDRESS", "only connections to this address" },
+	{ "trsvcid", 's', OPT_TEXT, AT(trsvcid), "PORT", "only connections to this port" },
+	{ "host-traddr", 'w', OPT_TEXT, AT(host_traddr), "ADDRESS", "only connections from this local address" },
+	{ "host-iface", 'f', OPT_TEXT, AT(host_iface), "NETDEV", "only connections from this local interface" },
+	{ "hostnqn", 'q', OPT_TEXT, AT(hostnqn), "NQN", "only connections of this host NQN" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL, "disconnect disks that are in use too; pending I/O fails" },
+	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL, "all connections but the root device's, without waiting for lost targets" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "same as --output" },
 	{ 0 },
 };
 #undef AT
@@ -81,8 +81,8 @@ static bool passes(const struct filter *f, const struct nvmf_ctrl *ctrl)
 
 static int not_there(const char *what, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "there is no NVMe-oF connection '%s'", what);
-	return diag_hint(diag, "ls /sys/class/nvme shows all; those on PCIe are none");
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NVMe-oF connection '%s'", what);
+	return diag_hint(diag, "list connections with: rdmastor status");
 }
 
 static int add_device(struct filter *f, int root, const char *device, struct diag *diag)
@@ -104,7 +104,7 @@ static int add_words(struct filter *f, int root, char *text, struct diag *diag)
 	int err = 0;
 
 	while (!err && (word = strsep(&rest, ",")))
-		err = *word ? add_device(f, root, word, diag) : diag_set(diag, DIAG_USAGE, EINVAL, "-d: the name of a device is empty");
+		err = *word ? add_device(f, root, word, diag) : diag_set(diag, DIAG_USAGE, EINVAL, "--device: empty name");
 	return err;
 }
 
@@ -168,9 +168,9 @@ static int read_filter(struct filter *f, struct nvmf_target *t, struct call *cal
 		.nqn = opts->nqn,
 		.hostnqn = opts->hostnqn };
 	if (!operand && !opts->nqn && !opts->device.count && !opts->all && !opts->shutdown && !opts->traddr)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "what to disconnect is missing: a URI, -n NQN, -d DEVICE, or --all");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "nothing to disconnect: expected a URI, --nqn, --device or --all");
 	if (operand && (opts->nqn || opts->traddr || opts->device.count))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' and -n, -d, -a say the same thing: give one of both", operand);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' and -n, -d, -a can't be combined", operand);
 	if (operand && is_uri(operand))
 		return add_uri(f, t, call, root, operand, call->diag);
 	err = find_host(&f->traddr, f->numeric[0], call->diag);
@@ -206,7 +206,7 @@ static void spare_root(struct call *call, struct chosen *chosen, int root)
 
 	for (unsigned i = 0; i < chosen->count; i++) {
 		if (kernel_nvmf_has_root(root, chosen->ctrl[i].name))
-			call_note(call, "%s: left alone: the system runs on it", chosen->ctrl[i].name);
+			call_note(call, "%s: skipped: the root file system is on it", chosen->ctrl[i].name);
 		else
 			chosen->ctrl[kept++] = chosen->ctrl[i];
 	}
@@ -220,8 +220,8 @@ static int refuse_used(const struct chosen *chosen, int root, struct diag *diag)
 	kernel_nvmf_users(root, chosen->ctrl, chosen->count, who, sizeof(who));
 	if (!who[0])
 		return 0;
-	diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
-	return diag_hint(diag, "--force disconnects it nevertheless; what is not written yet is lost then");
+	diag_set(diag, DIAG_BUSY, EBUSY, "in use: %s", who);
+	return diag_hint(diag, "disconnect it with --force; unwritten data is lost");
 }
 
 static void show(struct out *out, const struct nvmf_ctrl *ctrl, const char *what, const struct diag *why)
@@ -279,7 +279,7 @@ static int disconnect(struct call *call, const struct filter *f, int root)
 	int err = choose(&chosen, f, root, call->diag);
 
 	if (!err && !chosen.count && !everything && f->by_name)
-		err = diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "is no NVMe-oF connection that fits");
+		err = diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no NVMe-oF connection matches");
 	if (!err && !chosen.count)
 		out_line(call->out, "%s", "no such connection");
 	if (!err && (opts->shutdown || (opts->all && !opts->force)))
@@ -339,6 +339,8 @@ const struct applet applet_nvmf_disconnect = {
 	.operands = "[URI|NQN|DEVICE]",
 	.schemes = SCHEME_NVMF,
 	.summary = "end NVMe-oF connections of the kernel",
+	.examples = "  rdmastor nvmf-disconnect nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1\n"
+		    "  rdmastor nvmf-disconnect /dev/nvme0n1\n",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct disconnect_options),

@@ -224,7 +224,7 @@ static void show_disk(struct out *out, const struct nvmf_disk *disk, const char 
 	if (disk->wwid[0])
 		out_text(out, "by_id", NULL, "/dev/disk/by-id/nvme-%s", disk->wwid);
 	if (!print)
-		out_line(out, "/dev/%s: %s, blocks of %u bytes%s%s", disk->name, out_human(disk->size, size), disk->block,
+		out_line(out, "/dev/%s: %s, block size %u%s%s", disk->name, out_human(disk->size, size), disk->block,
 			disk->wwid[0] ? ", /dev/disk/by-id/nvme-" : "", disk->wwid);
 	else if (!strcmp(print, "by-id") && disk->wwid[0])
 		out_line(out, "/dev/disk/by-id/nvme-%s", disk->wwid);

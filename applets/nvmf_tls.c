@@ -89,7 +89,7 @@ int nvmf_tls_read(struct nvmf_target *t, const struct call *call, const struct n
 		return 0;
 	/* a number says that the key is there already */
 	if (key && !text && (opts->tls_key_fd || file || t->tls.identity))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key %s is in the kernel already: give its number, its identity or the key", key);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key %s names a key in the kernel: another key or identity can't be combined with it", key);
 	if (opts->tls_of || text || opts->tls_key_fd || file || ours)
 		err = read_from(t, call, opts, file, diag);
 	if (!err && (t->tls.psk.len || t->tls.identity))
@@ -124,7 +124,7 @@ int nvmf_tls_insert(int root, struct nvmf_target *t, struct diag *diag)
 	t->want.value[NVMF_KEYRING] = t->tls.number[0];
 	if (!t->tls.psk.len && !t->tls.identity)
 		return 0;
-	err = derive(t, &tls) ? diag_set(diag, DIAG_USAGE, EINVAL, "the names of host and subsystem are too long for a TLS key") :
+	err = derive(t, &tls) ? diag_set(diag, DIAG_USAGE, EINVAL, "the host NQN and subsystem NQN are too long for a TLS key") :
 				kernel_nvmf_key(ring, &tls, &key, diag);
 	explicit_bzero(tls.key, sizeof(tls.key));
 	if (err)

@@ -45,7 +45,7 @@ static int take_key(struct nvmf_target *t, enum nvmf_key key, const char *name, 
 		return take_flag(t, key, name, diag);
 	value = uri_value(&t->uri, name);
 	if (value && key == NVMF_TLS_KEY && nvmf_tls_is_key(value))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "a key does not belong into a URI: tls-key-file=FILE names where it is");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "a URI must not contain a key: use tls-key-file=FILE");
 	if (!value || t->want.value[key])
 		return 0;
 	t->want.value[key] = value;
@@ -62,12 +62,12 @@ static int take_device(struct nvmf_target *t, int root, struct diag *diag)
 		return diag_hint(diag, "attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock", t->uri.spelling);
 	}
 	if (rdma && strcmp(rdma, "verbs") && strcmp(rdma, "auto"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': verbs, iwarp and auto are possible", rdma);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
 	if (!dev)
 		return 0;
 	if (t->want.value[NVMF_HOST_IFACE] || t->want.value[NVMF_HOST_TRADDR])
 		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "dev=%s and an own address or interface say the same thing: give one of them", dev);
+			diag, DIAG_USAGE, EINVAL, "dev=%s and a local address or interface can't be combined", dev);
 	t->want.value[NVMF_HOST_IFACE] = t->iface;
 	return kernel_rdma_netdev(root, dev, t->iface, sizeof(t->iface), diag);
 }
@@ -113,19 +113,19 @@ static int take_path(struct nvmf_target *t, struct diag *diag)
 	if (!*path)
 		return 0;
 	if (t->want.value[NVMF_NQN])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the URI names a subsystem and --nqn too: give one of both");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "an NQN in the URI and --nqn can't be combined");
 	if (len >= sizeof(t->nqn))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "an NQN has at most 223 bytes");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the NQN exceeds the limit of 223 bytes");
 	snprintf(t->nqn, sizeof(t->nqn), "%.*s", (int)len, path);
 	t->want.value[NVMF_NQN] = t->nqn;
 	if (!slash || !slash[1])
 		return 0;
 	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
 		snprintf(t->uuid, sizeof(t->uuid), "%s", slash + 10);
-		return strlen(t->uuid) == 36 ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is no UUID", slash + 10);
+		return strlen(t->uuid) == 36 ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", slash + 10);
 	}
 	if (parse_u64(slash + 1, 1, UINT32_MAX - 1, &nsid, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "namespace '%s': a number from 1 or urn:uuid:UUID is expected", slash + 1);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "namespace '%s': expected a number from 1, or urn:uuid:UUID", slash + 1);
 	t->nsid = (uint32_t)nsid;
 	return 0;
 }
@@ -137,7 +137,7 @@ static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
 
 	for (unsigned i = 0; i < 3; i++)
 		if (t->want.value[same[i]])
-			return diag_set(diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s say the same thing: give one of both");
+			return diag_set(diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
 	err = uri_parse(&t->uri, text, diag);
 	if (err)
 		return err;
@@ -203,7 +203,7 @@ static int read_policy(struct nvmf_target *t, const char *what, const char *text
 static int only_word(int err, char secret[NVMF_SECRET], struct diag *diag)
 {
 	secret[strcspn(secret, " \t")] = 0;
-	return err || secret[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "a key is empty");
+	return err || secret[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");
 }
 
 static int read_secrets(struct nvmf_target *t, const struct call *call, const struct nvmf_options *opts,
@@ -379,10 +379,9 @@ void nvmf_show_identity(const struct call *call, const struct nvmf_target *t)
 void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
 {
 	if (opts->value[NVMF_DHCHAP_SECRET] || opts->value[NVMF_DHCHAP_CTRL_SECRET])
-		call_note(call, "the secret was readable in the command line when this began, and stays in the shell's history: "
-				"--dhchap-secret-file and --dhchap-ctrl-secret-file are for that");
+		call_note(call, "the secret was visible in the process list and stays in the shell's history: use --dhchap-secret-file");
 	if (opts->value[NVMF_TLS_KEY] && nvmf_tls_is_key(opts->value[NVMF_TLS_KEY]))
-		call_note(call, "the key was readable in the command line when this began, and stays in the shell's history: --tls-key-file is for that");
+		call_note(call, "the key was visible in the process list and stays in the shell's history: use --tls-key-file");
 }
 
 void nvmf_target_wipe(struct nvmf_target *t)

@@ -22,43 +22,43 @@ struct nvmf_options {
 #define NVMF_FLAG_(type, name, letter, key, help)      { name, letter, OPT_FLAG, offsetof(type, nvmf.flag[key]), NULL, help }
 #define NVMF_TEXT_(type, name, field, arg, help)       { name, 0, OPT_TEXT, offsetof(type, nvmf.field), arg, help }
 #define NVMF_ROWS(type) \
-	NVMF_ROW_(type, "transport", 't', NVMF_TRANSPORT, "rdma|tcp", "transport, when no URI is given"), \
-	NVMF_ROW_(type, "traddr", 'a', NVMF_TRADDR, "ADDRESS", "the target's address or name"), \
-	NVMF_ROW_(type, "trsvcid", 's', NVMF_TRSVCID, "PORT", "its port"), \
-	NVMF_ROW_(type, "host-traddr", 'w', NVMF_HOST_TRADDR, "ADDRESS", "our own address"), \
-	NVMF_ROW_(type, "host-iface", 'f', NVMF_HOST_IFACE, "NETDEV", "our own network interface"), \
-	NVMF_ROW_(type, "hostnqn", 'q', NVMF_HOSTNQN, "NQN", "who we are"), \
+	NVMF_ROW_(type, "transport", 't', NVMF_TRANSPORT, "rdma|tcp", "transport"), \
+	NVMF_ROW_(type, "traddr", 'a', NVMF_TRADDR, "ADDRESS", "address or name of the target"), \
+	NVMF_ROW_(type, "trsvcid", 's', NVMF_TRSVCID, "PORT", "port; default 4420, for discovery over TCP 8009"), \
+	NVMF_ROW_(type, "host-traddr", 'w', NVMF_HOST_TRADDR, "ADDRESS", "local address"), \
+	NVMF_ROW_(type, "host-iface", 'f', NVMF_HOST_IFACE, "NETDEV", "local network interface"), \
+	NVMF_ROW_(type, "hostnqn", 'q', NVMF_HOSTNQN, "NQN", "host NQN"), \
 	NVMF_ROW_(type, "hostid", 'I', NVMF_HOSTID, "UUID", "host identifier"), \
-	NVMF_TEXT_(type, "on-loss", on_loss, "POLICY", "while the target is lost, requests wait: fail-fast, SECONDS (60), forever"), \
-	NVMF_ROW_(type, "nr-io-queues", 'i', NVMF_NR_IO_QUEUES, "N", "I/O queues; default one a CPU"), \
-	NVMF_ROW_(type, "nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES, "N", "further queues for writes"), \
-	NVMF_ROW_(type, "nr-poll-queues", 'P', NVMF_NR_POLL_QUEUES, "N", "further queues that are polled"), \
-	NVMF_ROW_(type, "queue-size", 'Q', NVMF_QUEUE_SIZE, "N", "entries of a queue, 16 to 1024"), \
-	NVMF_ROW_(type, "keep-alive-tmo", 'k', NVMF_KEEP_ALIVE_TMO, "SECONDS", "how soon a silent target counts as lost; 0 = off"), \
-	NVMF_ROW_(type, "reconnect-delay", 'c', NVMF_RECONNECT_DELAY, "SECONDS", "between attempts to connect again"), \
-	NVMF_ROW_(type, "ctrl-loss-tmo", 'l', NVMF_CTRL_LOSS_TMO, "SECONDS", "give a lost target up after this; 0 = at once, -1 = never"), \
-	NVMF_ROW_(type, "fast-io-fail-tmo", 'F', NVMF_FAST_IO_FAIL_TMO, "SECONDS", "requests to a lost target fail after this; 0 = at once, -1 = never"), \
+	NVMF_TEXT_(type, "on-loss", on_loss, "POLICY", "hold I/O while the target is lost: fail-fast, wait=SECONDS or forever; default wait=60"), \
+	NVMF_ROW_(type, "nr-io-queues", 'i', NVMF_NR_IO_QUEUES, "N", "I/O queues; default one per CPU"), \
+	NVMF_ROW_(type, "nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES, "N", "additional queues for writes"), \
+	NVMF_ROW_(type, "nr-poll-queues", 'P', NVMF_NR_POLL_QUEUES, "N", "additional polled queues"), \
+	NVMF_ROW_(type, "queue-size", 'Q', NVMF_QUEUE_SIZE, "N", "entries per queue, 16 to 1024"), \
+	NVMF_ROW_(type, "keep-alive-tmo", 'k', NVMF_KEEP_ALIVE_TMO, "SECONDS", "time until a silent target is considered lost; 0: off"), \
+	NVMF_ROW_(type, "reconnect-delay", 'c', NVMF_RECONNECT_DELAY, "SECONDS", "time between attempts to reconnect"), \
+	NVMF_ROW_(type, "ctrl-loss-tmo", 'l', NVMF_CTRL_LOSS_TMO, "SECONDS", "time until a lost controller is removed; 0: at once, -1: never"), \
+	NVMF_ROW_(type, "fast-io-fail-tmo", 'F', NVMF_FAST_IO_FAIL_TMO, "SECONDS", "time until I/O to a lost target fails; 0: at once, -1: never"), \
 	NVMF_ROW_(type, "tos", 'T', NVMF_TOS, "N", "type of service, 0 to 255"), \
-	NVMF_FLAG_(type, "duplicate-connect", 'D', NVMF_DUPLICATE_CONNECT, "connect again where a connection exists"), \
-	NVMF_FLAG_(type, "disable-sqflow", 0, NVMF_DISABLE_SQFLOW, "without flow control of the submission queue"), \
-	NVMF_FLAG_(type, "hdr-digest", 'g', NVMF_HDR_DIGEST, "checksums over headers (TCP)"), \
-	NVMF_FLAG_(type, "data-digest", 'G', NVMF_DATA_DIGEST, "checksums over data (TCP)"), \
-	NVMF_TEXT_(type, "dhchap-secret-file", secret_file[0], "FILE", "this host's DH-HMAC-CHAP key"), \
-	NVMF_TEXT_(type, "dhchap-ctrl-secret-file", secret_file[1], "FILE", "the controller's"), \
-	NVMF_TEXT_(type, "dhchap-secret-fd", secret_fd[0], "N", "this host's key, from an open descriptor"), \
-	NVMF_TEXT_(type, "dhchap-ctrl-secret-fd", secret_fd[1], "N", "the controller's"), \
-	NVMF_ROW_(type, "dhchap-secret", 'S', NVMF_DHCHAP_SECRET, "KEY", "the key itself, which the history of the shell keeps"), \
-	NVMF_ROW_(type, "dhchap-ctrl-secret", 'C', NVMF_DHCHAP_CTRL_SECRET, "KEY", "the controller's"), \
-	NVMF_ROW_(type, "kxchap-secret", 0, NVMF_DHCHAP_SECRET, "KEY", "the same as --dhchap-secret"), \
-	NVMF_ROW_(type, "kxchap-ctrl-secret", 0, NVMF_DHCHAP_CTRL_SECRET, "KEY", "the same as --dhchap-ctrl-secret"), \
-	NVMF_FLAG_(type, "tls", 0, NVMF_TLS, "encrypted; the kernel asks tlshd for the handshake (TCP)"), \
-	NVMF_FLAG_(type, "concat", 0, NVMF_CONCAT, "encrypted with a key made by DH-HMAC-CHAP (TCP)"), \
-	NVMF_TEXT_(type, "tls-key-file", tls_key_file, "FILE", "the key for TLS, NVMeTLSkey-1:…; the kernel gets it"), \
-	NVMF_TEXT_(type, "tls-key-fd", tls_key_fd, "N", "the key for TLS, from an open descriptor"), \
-	NVMF_ROW_(type, "tls-key", 0, NVMF_TLS_KEY, "SERIAL|KEY", "the kernel's number of the key for TLS, or the key itself"), \
-	NVMF_TEXT_(type, "tls-key-identity", tls_key_identity, "IDENTITY", "the key for TLS that is called so in the keyring"), \
-	{ "tls-key-compat", 0, OPT_FLAG, offsetof(type, nvmf.tls_key_compat), NULL, "derive the key as nvme-cli before 2.16 did" }, \
-	NVMF_ROW_(type, "keyring", 0, NVMF_KEYRING, "NAME|SERIAL", "the kernel's keyring with the key for TLS; default .nvme")
+	NVMF_FLAG_(type, "duplicate-connect", 'D', NVMF_DUPLICATE_CONNECT, "add a connection if one exists"), \
+	NVMF_FLAG_(type, "disable-sqflow", 0, NVMF_DISABLE_SQFLOW, "no submission queue flow control"), \
+	NVMF_FLAG_(type, "hdr-digest", 'g', NVMF_HDR_DIGEST, "header digests (TCP)"), \
+	NVMF_FLAG_(type, "data-digest", 'G', NVMF_DATA_DIGEST, "data digests (TCP)"), \
+	NVMF_TEXT_(type, "dhchap-secret-file", secret_file[0], "FILE", "file with this host's DH-HMAC-CHAP key"), \
+	NVMF_TEXT_(type, "dhchap-ctrl-secret-file", secret_file[1], "FILE", "file with the controller's key"), \
+	NVMF_TEXT_(type, "dhchap-secret-fd", secret_fd[0], "N", "file descriptor with this host's key"), \
+	NVMF_TEXT_(type, "dhchap-ctrl-secret-fd", secret_fd[1], "N", "file descriptor with the controller's key"), \
+	NVMF_ROW_(type, "dhchap-secret", 'S', NVMF_DHCHAP_SECRET, "KEY", "this host's key; it stays in the shell's history"), \
+	NVMF_ROW_(type, "dhchap-ctrl-secret", 'C', NVMF_DHCHAP_CTRL_SECRET, "KEY", "the controller's key; it stays in the shell's history"), \
+	NVMF_ROW_(type, "kxchap-secret", 0, NVMF_DHCHAP_SECRET, "KEY", "same as --dhchap-secret"), \
+	NVMF_ROW_(type, "kxchap-ctrl-secret", 0, NVMF_DHCHAP_CTRL_SECRET, "KEY", "same as --dhchap-ctrl-secret"), \
+	NVMF_FLAG_(type, "tls", 0, NVMF_TLS, "encrypt with TLS; requires tlshd (TCP)"), \
+	NVMF_FLAG_(type, "concat", 0, NVMF_CONCAT, "encrypt with a key from DH-HMAC-CHAP (TCP)"), \
+	NVMF_TEXT_(type, "tls-key-file", tls_key_file, "FILE", "file with the TLS key, NVMeTLSkey-1:..."), \
+	NVMF_TEXT_(type, "tls-key-fd", tls_key_fd, "N", "file descriptor with the TLS key"), \
+	NVMF_ROW_(type, "tls-key", 0, NVMF_TLS_KEY, "SERIAL|KEY", "serial number of the TLS key in the kernel, or the key"), \
+	NVMF_TEXT_(type, "tls-key-identity", tls_key_identity, "IDENTITY", "identity of the TLS key in the keyring"), \
+	{ "tls-key-compat", 0, OPT_FLAG, offsetof(type, nvmf.tls_key_compat), NULL, "derive the TLS key as nvme-cli before 2.16" }, \
+	NVMF_ROW_(type, "keyring", 0, NVMF_KEYRING, "NAME|SERIAL", "kernel keyring with the TLS key; default .nvme")
 
 /* Options of nvme-cli's fabrics commands that no applet has. */
 #define NVMF_NO_PERSISTENT "connect to the discovery controller with: rdmastor nvmf-connect -n nqn.2014-08.org.nvmexpress.discovery"

@@ -113,7 +113,7 @@ int conf_tid(struct nvmf_entries *all, struct nvmf_entry *entry, char *text, str
 			*value++ = 0;
 		key = !strcmp(word, "subsysnqn") || !strcmp(word, "subnqn") ? NVMF_NQN : kernel_nvmf_key_find(word);
 		if (key < 0)
-			conf_note(all, "%s: '%s' is not known", entry->from, word);
+			conf_note(all, "%s: ignored: unknown key '%s'", entry->from, word);
 		else
 			err = conf_set(entry, key, value ? value : "", diag);
 	}
@@ -178,7 +178,7 @@ static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char 
 		*value++ = 0;
 	key = word[1] == '-' ? key_of_name(word + 2) : key_of_letter(word[1]);
 	if (key < 0) {
-		conf_note(all, "%s: option %.*s is passed over", entry->from, word[1] == '-' ? 40 : 2, word);
+		conf_note(all, "%s: ignored: unknown option %.*s", entry->from, word[1] == '-' ? 40 : 2, word);
 		return 0;
 	}
 	if (kernel_nvmf_key_flag(key))
@@ -188,7 +188,7 @@ static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char 
 		value = *value ? value : NULL;
 	}
 	if (!value)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s needs an argument", entry->from, kernel_nvmf_key_name(key));
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s requires an argument", entry->from, kernel_nvmf_key_name(key));
 	return conf_set(entry, key, value + (word[1] != '-' && *value == '='), diag);
 }
 
@@ -207,7 +207,7 @@ static int one_line(struct nvmf_entries *all, char *line, const char *from, unsi
 		else if (strstr(word, "://") && !entry->uri)
 			err = (entry->uri = strdup(word)) ? 0 : diag_sys(diag, ENOMEM, "configuration");
 		else if (*word)
-			conf_note(all, "%s: '%.40s' is passed over", entry->from, word);
+			conf_note(all, "%s: ignored: '%.40s'", entry->from, word);
 	}
 	return err;
 }
@@ -237,7 +237,7 @@ static int cmdline_discover(struct nvmf_entries *all, char *value, struct diag *
 	int err = 0;
 
 	if (strncmp(value, "rdma,", 5) && strncmp(value, "tcp,", 4)) {
-		conf_note(all, "kernel command line: rd.nvmf.discover=%.60s: neither rdma nor tcp", value);
+		conf_note(all, "kernel command line: ignored: rd.nvmf.discover=%.60s: expected rdma or tcp", value);
 		return 0;
 	}
 	entry = conf_add(all, "kernel command line", 0, diag);
@@ -332,7 +332,7 @@ static int read_file(int root, const char *path, struct nvmf_entries *all, struc
 	if (!text && errno == ENOENT)
 		return -ENOENT;
 	if (!text && errno == EFBIG)
-		return diag_set(diag, DIAG_USAGE, EFBIG, "%s is longer than a configuration can be (1 MiB)", path);
+		return diag_set(diag, DIAG_USAGE, EFBIG, "%s exceeds the limit of 1 MiB", path);
 	if (!text)
 		return diag_sys(diag, errno, "read %s", path);
 	secret_held();
@@ -377,7 +377,7 @@ static int read_drop_ins(int root, struct nvmf_entries *all, struct diag *diag)
 	sys_list(root, "etc/nvme/nvme-fabrics.conf.d", add_name, names);
 	if (names->more)
 		err = diag_set(diag, DIAG_UNSUPPORTED, E2BIG,
-			"/etc/nvme/nvme-fabrics.conf.d has more than %d files, or names of more than 63 bytes", DROP_INS);
+			"/etc/nvme/nvme-fabrics.conf.d: more than %d files, or a name longer than 63 bytes", DROP_INS);
 	qsort(names->name, names->count, sizeof(names->name[0]), by_name);
 	for (unsigned i = 0; i < names->count && !err; i++) {
 		char path[128];

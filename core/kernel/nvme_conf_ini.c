@@ -59,7 +59,7 @@ static int begin_section(struct reader *r, char *title)
 		if (!strcasecmp(title, titles[i]))
 			r->kind = (enum kind)i;
 	if (r->kind == NOWHERE)
-		conf_note(r->all, "%.70s line %u: section [%.40s] is passed over", r->from, r->line, title);
+		conf_note(r->all, "%.70s line %u: ignored: unknown section [%.40s]", r->from, r->line, title);
 	return err;
 }
 
@@ -68,7 +68,7 @@ static int add_controller(struct reader *r, char *value)
 	struct nvmf_entry *entry;
 
 	if (r->kind != DC && r->kind != SUBSYSTEM) {
-		conf_note(r->all, "%.70s line %u: a controller belongs to [%s] or [%s]", r->from, r->line, titles[DC], titles[SUBSYSTEM]);
+		conf_note(r->all, "%.70s line %u: ignored: a controller belongs in [%s] or [%s]", r->from, r->line, titles[DC], titles[SUBSYSTEM]);
 		return 0;
 	}
 	entry = conf_add(r->all, r->from, r->line, r->diag);
@@ -102,7 +102,7 @@ static int take_key(struct reader *r, char *name, char *value)
 	key = kernel_nvmf_key_find(name);
 	if (key < 0 || r->kind == NOWHERE) {
 		if (r->kind != NOWHERE)
-			conf_note(r->all, "%.70s line %u: '%.40s' is passed over", r->from, r->line, name);
+			conf_note(r->all, "%.70s line %u: ignored: unknown key '%.40s'", r->from, r->line, name);
 		return 0;
 	}
 	if (kernel_nvmf_key_flag(key))
@@ -117,13 +117,13 @@ static int take_line(struct reader *r, char *line)
 	if (*line == '[') {
 		close = strchr(line, ']');
 		if (!close)
-			return diag_set(r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: the section has no ']'", r->from, r->line);
+			return diag_set(r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: missing ']'", r->from, r->line);
 		*close = 0;
 		return begin_section(r, trim(line + 1));
 	}
 	if (!value)
 		return diag_set(
-			r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: '%.40s' is neither a section nor KEY = VALUE", r->from, r->line, line);
+			r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: '%.40s': expected [SECTION] or KEY = VALUE", r->from, r->line, line);
 	*value++ = 0;
 	return take_key(r, trim(line), trim(value));
 }

@@ -34,7 +34,7 @@ static int take_value(struct nvmf_entry *entry, int key, const cJSON *item, stru
 	if (cJSON_IsString(item))
 		return conf_set(entry, key, *item->valuestring && strcmp(item->valuestring, "none") ? item->valuestring : NULL, diag);
 	if (!cJSON_IsNumber(item))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s is neither a word nor a number", entry->from, item->string);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s: expected a string or a number", entry->from, item->string);
 	if (!item->valueint && key != NVMF_KEEP_ALIVE_TMO && key != NVMF_TOS && key != NVMF_FAST_IO_FAIL_TMO && key != NVMF_CTRL_LOSS_TMO)
 		return conf_set(entry, key, NULL, diag); /* 0 is how it says that it says nothing */
 	snprintf(text, sizeof(text), "%d", item->valueint);
@@ -56,7 +56,7 @@ static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, cons
 		if (!strcmp(item->string, "discovery"))
 			entry->discover = cJSON_IsTrue(item);
 		else if (key < 0)
-			conf_note(all, "%s: '%.40s' is passed over", entry->from, item->string);
+			conf_note(all, "%s: ignored: unknown key '%.40s'", entry->from, item->string);
 		else
 			err = take_value(entry, key, item, diag);
 	}
@@ -113,7 +113,7 @@ static int add_hosts(struct nvmf_entries *all, const cJSON *hosts, const char *f
 	int err = 0;
 
 	if (!cJSON_IsArray(hosts))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: not an array of hosts, as nvme-cli writes it", from);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: expected an array of hosts, as nvme-cli writes it", from);
 	cJSON_ArrayForEach(host, hosts) if (!err) err = add_host(all, host, from, diag);
 	return err;
 }
@@ -135,7 +135,7 @@ int kernel_nvmf_conf_json(struct nvmf_entries *all, const char *text, const char
 	int err;
 
 	if (!json)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s line %u: is no JSON from here on", from, line_of(text, end));
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s line %u: invalid JSON", from, line_of(text, end));
 	hosts = cJSON_IsObject(json) ? cJSON_GetObjectItemCaseSensitive(json, "hosts") : json;
 	err = add_hosts(all, hosts, from, diag);
 	cJSON_Delete(json);

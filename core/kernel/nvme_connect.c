@@ -188,7 +188,7 @@ static int too_late(const struct nvmf_want *want, uint64_t since, struct diag *d
 {
 	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %.3g s", (double)(loop_clock() - since) / 1e9);
 	if (want->value[NVMF_DHCHAP_SECRET])
-		diag_hint(diag, "a secret that is wrong can look like this; the kernel may be stuck with it until it is restarted");
+		diag_hint(diag, "a wrong secret can cause this; the kernel may then hang until a reboot");
 	return -ETIMEDOUT;
 }
 
@@ -225,7 +225,7 @@ static int attempt(int root, const char *line, uint64_t until, struct nvmf_made 
 	if (!err) {
 		snprintf(made->words, sizeof(made->words), "%.1000s", words);
 		err = kernel_nvmf_look(root, name, &made->ctrl);
-		return err ? diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel connected it as %s and has lost it again", name) : 0;
+		return err ? diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel connected it as %s, then lost the connection", name) : 0;
 	}
 	if (given_up)
 		err = too_late(want, since, diag);

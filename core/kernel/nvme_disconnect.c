@@ -87,11 +87,11 @@ int kernel_nvmf_disconnect(int root, const struct nvmf_ctrl *ctrl, uint64_t unti
 		return 0;
 	switch (-err) {
 	case ETIMEDOUT:
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel has not let go of it within %.3g s",
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %.3g s waiting for the kernel to remove it",
 			(double)(loop_clock() - since) / 1e9);
-		return diag_hint(diag, "requests are waiting for the target; --force lets them fail");
+		return diag_hint(diag, "I/O waits for the target; make it fail with --force");
 	case EBUSY:
-		return diag_set(diag, DIAG_BUSY, EBUSY, "it is still being connected");
+		return diag_set(diag, DIAG_BUSY, EBUSY, "the kernel is still connecting it");
 	case EACCES:
 	case EPERM:
 		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can disconnect");
@@ -197,7 +197,7 @@ void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, 
 			if (!who[0])
 				openers_of(root, disks[d].major, disks[d].minor, who, sizeof(who));
 			if (!who[0] && claimed(root, disks[d].name, until))
-				snprintf(who, sizeof(who), "claimed by something that is not seen from here");
+				snprintf(who, sizeof(who), "claimed by an unknown user in the kernel or another mount namespace");
 			if (who[0])
 				append(text, len, disks[d].name, who);
 		}
@@ -215,7 +215,7 @@ void kernel_nvmf_undo(int root, const struct nvmf_ctrl *ctrl, struct diag *diag)
 		kernel_nvmf_users(root, ctrl, 1, who, sizeof(who));
 	while (who[0] && loop_clock() < until && !nanosleep(&step, NULL));
 	if (who[0])
-		diag_hint(diag, "%s stays connected, as it is in use: %s", ctrl->name, who);
+		diag_hint(diag, "%s stays connected because it is in use: %s", ctrl->name, who);
 	else
 		kernel_nvmf_disconnect(root, ctrl, loop_clock() + UNDO_MS * 1000000ull, NULL);
 }

@@ -29,10 +29,10 @@ static int32_t ring_of_line(const char *line, const char *name)
 
 static int no_ring(const char *name, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "the kernel has no keyring '%s'", name);
+	diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "no keyring '%s' in the kernel", name);
 	if (strcmp(name, DEFAULT_RING))
 		return -ENOKEY;
-	return diag_hint(diag, "it has one where its NVMe/TCP knows TLS (Linux 6.7, CONFIG_NVME_TCP_TLS)");
+	return diag_hint(diag, "NVMe/TCP with TLS requires Linux 6.7 with CONFIG_NVME_TCP_TLS");
 }
 
 int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *diag)
@@ -74,16 +74,16 @@ static int refused(int32_t ring, int err, struct diag *diag)
 {
 	switch (err) {
 	case ENODEV:
-		return diag_set(diag, DIAG_UNSUPPORTED, err, "this kernel has no keys for TLS over NVMe/TCP");
+		return diag_set(diag, DIAG_UNSUPPORTED, err, "this kernel does not support TLS keys for NVMe/TCP");
 	case ENOKEY:
 	case ENOTDIR:
 	case EKEYREVOKED:
-		return diag_set(diag, DIAG_NOT_FOUND, err, "there is no keyring %d", ring);
+		return diag_set(diag, DIAG_NOT_FOUND, err, "no keyring %d", ring);
 	case EACCES:
 	case EPERM:
-		return diag_set(diag, DIAG_PERMISSION, err, "the kernel takes no TLS key into keyring %d: only root can put one there", ring);
+		return diag_set(diag, DIAG_PERMISSION, err, "permission denied: only root can add a TLS key to keyring %d", ring);
 	default:
-		return diag_sys(diag, err, "put the TLS key into keyring %d", ring);
+		return diag_sys(diag, err, "add the TLS key to keyring %d", ring);
 	}
 }
 

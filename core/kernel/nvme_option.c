@@ -94,7 +94,7 @@ static int check_word(const struct row *row, const char *text, struct diag *diag
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", row->name);
 	for (const char *p = text; *p; p++)
 		if ((unsigned char)*p <= ' ' || *p == ',' || *p == 0x7f)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': commas, blanks and control characters are not possible",
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': must not contain commas, blanks or control characters",
 				row->name, text);
 	return 0;
 }
@@ -126,7 +126,7 @@ int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value
 static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 {
 	if (nqn && strlen(nqn) > 223)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: an NQN has at most 223 bytes", name);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: exceeds the limit of 223 bytes", name);
 	return 0;
 }
 
@@ -141,12 +141,12 @@ static int check_together(const struct nvmf_want *want, struct diag *diag)
 
 	if (loss >= 0 && fail > loss)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"fast_io_fail_tmo (%d) is longer than ctrl_loss_tmo (%d), which ends the connection", fail, loss);
+			"fast_io_fail_tmo (%d) must not exceed ctrl_loss_tmo (%d)", fail, loss);
 	if (want->value[NVMF_DHCHAP_CTRL_SECRET] && !want->value[NVMF_DHCHAP_SECRET])
 		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "dhchap_ctrl_secret needs dhchap_secret: a controller proves itself to a host that did");
+			diag, DIAG_USAGE, EINVAL, "dhchap_ctrl_secret requires dhchap_secret");
 	if (want->value[NVMF_TLS_KEY] && !want->value[NVMF_TLS] && !want->value[NVMF_CONCAT])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key needs tls");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key requires tls");
 	return 0;
 }
 
@@ -162,12 +162,12 @@ int kernel_nvmf_check(const struct nvmf_want *want, struct diag *diag)
 			return diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", rows[needed[i]].name);
 	is = !strcmp(transport, "rdma") ? RDMA : !strcmp(transport, "tcp") ? TCP : 0;
 	if (!is)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "transport '%s' is neither rdma nor tcp", transport);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "transport '%s': expected rdma or tcp", transport);
 	for (int i = 0; i < NVMF_KEYS && !err; i++) {
 		if (!want->value[i])
 			continue;
 		if (!(rows[i].transports & is))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s is of TCP only, and the transport is %s", rows[i].name, transport);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s requires TCP, but the transport is %s", rows[i].name, transport);
 		err = check_value(&rows[i], want->value[i], diag);
 	}
 	if (!err)

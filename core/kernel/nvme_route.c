@@ -51,7 +51,7 @@ static int address_of(const char *iface, const struct addr *target, char out[ADD
 	}
 	freeifaddrs(list);
 	if (!found)
-		return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "interface '%s' has no %s%s address to leave from", iface,
+		return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "interface '%s' has no %s%s address", iface,
 			link_local(target) ? "link-local " : "", target->ss.ss_family == AF_INET ? "IPv4" : "IPv6");
 	return 0;
 }
@@ -68,12 +68,12 @@ static int scope(const char *key, const char *text, const struct addr *addr, con
 	}
 	if (sin6->sin6_scope_id && if_indextoname(sin6->sin6_scope_id, own)) {
 		if (iface && strcmp(own, iface))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s' is on %s, host_iface says %s", key, text, own, iface);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s' is on %s, but host_iface is %s", key, text, own, iface);
 		iface = own;
 	}
 	if (!iface) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': a link-local address needs its interface", key, text);
-		return diag_hint(diag, "%s%%eth0, or -f eth0", text);
+		diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': a link-local address requires an interface", key, text);
+		return diag_hint(diag, "append it (%s%%eth0), or add --host-iface eth0", text);
 	}
 	host_text(out, addr, iface);
 	return 0;
@@ -91,7 +91,7 @@ int kernel_nvmf_route(struct nvmf_want *want, struct nvmf_route *made, struct di
 	if (source) {
 		err = addr_resolve(&own, source, 1, ADDR_LOOKUP_MS, diag);
 		if (!err && own.ss.ss_family != target.ss.ss_family)
-			err = diag_set(diag, DIAG_USAGE, EINVAL, "host_traddr '%s' is of another family than traddr '%s'", source,
+			err = diag_set(diag, DIAG_USAGE, EINVAL, "host_traddr '%s' and traddr '%s' must be of the same address family", source,
 				want->value[NVMF_TRADDR]);
 		if (err)
 			return err;

@@ -74,14 +74,14 @@ static int key_get(const struct form *form, const char *name, const char *text, 
 	int len;
 
 	if (strncmp(text, form->mark, mark) || text[mark] < '0' || text[mark] > form->hashes || text[mark + 1] != ':' || !end || end[1])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: not a key of the form %s", name, form->text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: expected a key of the form %s", name, form->text);
 	*hash = (unsigned)(text[mark] - '0');
 	len = base64_get(data, end, key, KEY_MAX + 4) - 4;
 	if ((len != 32 && len != 48 && (len != 64 || form->hashes < '3')) || (*hash && lengths[*hash] != len))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: the key has not the length that '%s%u' asks for", name, form->mark, *hash);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: wrong key length for '%s%u'", name, form->mark, *hash);
 	if (!crc_right(key, (unsigned)len))
 		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "%s: the checksum of the key is wrong: a character of it was changed or lost", name);
+			diag, DIAG_USAGE, EINVAL, "%s: wrong checksum: the key was changed or is incomplete", name);
 	return len;
 }
 

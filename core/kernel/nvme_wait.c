@@ -159,7 +159,7 @@ static int no_such(const struct waiting *w, struct diag *diag)
 
 	for (int i = 0; i < w->actives && used < sizeof(text) - 16; i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", i ? ", " : "", w->active[i]);
-	return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the subsystem shows this host no namespace %u; it shows: %s", w->nsid, text);
+	return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "namespace %u is not visible to this host; visible: %s", w->nsid, text);
 }
 
 static bool is_active(const struct waiting *w)
@@ -177,10 +177,10 @@ static int look(struct waiting *w, struct nvmf_disk **disks, unsigned *count, ui
 	int err = kernel_nvmf_look(w->root, w->ctrl, &ctrl);
 
 	if (err)
-		return diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel has given up %s", w->ctrl);
+		return diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel removed %s", w->ctrl);
 	snprintf(w->state, sizeof(w->state), "%s", ctrl.state);
 	if (!strcmp(ctrl.state, "dead") || !strncmp(ctrl.state, "delet", 5))
-		return diag_set(diag, DIAG_CLOSED, ENODEV, "%s is going away (%s)", w->ctrl, ctrl.state);
+		return diag_set(diag, DIAG_CLOSED, ENODEV, "%s is being removed (%s)", w->ctrl, ctrl.state);
 	if (strcmp(ctrl.state, "live"))
 		return 0;
 	if (w->actives == -EAGAIN)
@@ -219,7 +219,7 @@ int kernel_nvmf_wait(
 		nanosleep(&step, NULL);
 	}
 	if (strcmp(w.state, "live"))
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s is not live in time: it is %s", ctrl, w.state);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for %s: its state is %s", ctrl, w.state);
 	return diag_set(
-		diag, DIAG_TIMEOUT, ETIMEDOUT, "namespace %u of %s has no block device that opens in time", lacks ? lacks : nsid, ctrl);
+		diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the block device of namespace %u of %s", lacks ? lacks : nsid, ctrl);
 }

@@ -21,14 +21,14 @@ static void not_allowed(struct hearing *h, const char *at)
 {
 	(void)at;
 	diag_set(h->diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'", given(h, NVMF_NQN), given(h, NVMF_HOSTNQN));
-	diag_hint(h->diag, "allow this host there, or connect as one that is: --hostnqn NQN");
+	diag_hint(h->diag, "allow this host on the target, or use an allowed one: --hostnqn NQN");
 }
 
 static void no_subsystem(struct hearing *h, const char *at)
 {
 	(void)at;
 	diag_set(h->diag, DIAG_NOT_FOUND, ENOENT, "the target has no subsystem '%s'", given(h, NVMF_NQN));
-	diag_hint(h->diag, "rdmastor nvmf-discover -t %s -a %s -s %s lists what it has", given(h, NVMF_TRANSPORT), given(h, NVMF_TRADDR),
+	diag_hint(h->diag, "list its subsystems with: rdmastor nvmf-discover -t %s -a %s -s %s", given(h, NVMF_TRANSPORT), given(h, NVMF_TRADDR),
 		given(h, NVMF_TRSVCID));
 }
 
@@ -46,14 +46,14 @@ static void bad_field(struct hearing *h, const char *at)
 static void busy(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_BUSY, EBUSY, "the controller is busy: it has no room for another connection");
+	diag_set(h->diag, DIAG_BUSY, EBUSY, "the controller is busy: all its connections are in use");
 }
 
 static void auth_wanted(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_AUTH, EACCES, "the target asks for authentication (DH-HMAC-CHAP), and no secret was given");
-	diag_hint(h->diag, "--dhchap-secret-file FILE");
+	diag_set(h->diag, DIAG_AUTH, EACCES, "the target requires authentication (DH-HMAC-CHAP), but no secret was given");
+	diag_hint(h->diag, "give the secret with --dhchap-secret-file FILE");
 }
 
 static void auth_host(struct hearing *h, const char *at)
@@ -63,21 +63,21 @@ static void auth_host(struct hearing *h, const char *at)
 		auth_wanted(h, at);
 		return;
 	}
-	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication failed: the target does not accept the secret of host '%s'%s",
+	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication failed: the target rejected the secret of host '%s'%s",
 		given(h, NVMF_HOSTNQN),
-		h->want->value[NVMF_DHCHAP_CTRL_SECRET] ? ", or does not prove that it knows the controller's" : "");
+		h->want->value[NVMF_DHCHAP_CTRL_SECRET] ? ", or does not know the controller's secret" : "");
 }
 
 static void auth_ctrl(struct hearing *h, const char *at)
 {
 	(void)at;
 	diag_set(h->diag, DIAG_AUTH, EACCES,
-		"authentication failed: the target does not prove that it knows the controller's secret (dhchap_ctrl_secret)");
+		"authentication failed: the target does not know the controller's secret (dhchap_ctrl_secret)");
 }
 
 static void auth_setup(struct hearing *h, const char *at)
 {
-	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication could not begin: %.200s", at);
+	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication did not start: %.200s", at);
 }
 
 /* Numbers of the InfiniBand connection manager (IBA 1.6, 12.6.7.2); iWARP gives errnos. */
@@ -90,7 +90,7 @@ static void rejected(struct hearing *h, const char *at)
 		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "connection refused: no RDMA listener on port %s", given(h, NVMF_TRSVCID));
 	} else if (status == 10) {
 		diag_set(h->diag, DIAG_BUSY, ECONNRESET, "the target still holds an older connection of this host (stale connection)");
-		diag_hint(h->diag, "it lets it go by itself soon: try again");
+		diag_hint(h->diag, "the target will drop it soon: try again");
 	} else if (strstr(at, "nvme status")) {
 		words = words ? strrchr(at, '(') + 1 : strstr(at, "nvme status");
 		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "the target rejected the connection: %.*s", (int)strcspn(words, ")"), words);
@@ -113,11 +113,11 @@ static void no_way(struct hearing *h, int err, const char *at)
 
 	switch (err) {
 	case ECONNREFUSED:
-		diag_set(h->diag, DIAG_REFUSED, err, "connection refused: nobody listens at %s port %s", how, given(h, NVMF_TRSVCID));
+		diag_set(h->diag, DIAG_REFUSED, err, "connection refused: no %s listener on port %s", how, given(h, NVMF_TRSVCID));
 		break;
 	case ENODEV:
 		diag_set(h->diag, DIAG_NO_DEVICE, err, "no RDMA device routes to %s", given(h, NVMF_TRADDR));
-		diag_hint(h->diag, "-w or -f name the side to leave from; nvme+tcp needs no RDMA device");
+		diag_hint(h->diag, "select a local address with --host-traddr, or use nvme+tcp://");
 		break;
 	case EHOSTUNREACH:
 	case ENETUNREACH:
@@ -127,7 +127,7 @@ static void no_way(struct hearing *h, int err, const char *at)
 		diag_set(h->diag, DIAG_UNREACHABLE, err, "no answer from %s over %s", given(h, NVMF_TRADDR), how);
 		break;
 	case EADDRNOTAVAIL:
-		diag_set(h->diag, DIAG_NOT_FOUND, err, "host_traddr '%s' is no address of this machine", given(h, NVMF_HOST_TRADDR));
+		diag_set(h->diag, DIAG_NOT_FOUND, err, "host_traddr '%s' is not an address of this machine", given(h, NVMF_HOST_TRADDR));
 		break;
 	default:
 		diag_sys(h->diag, err ? err : EIO, "%.200s", at);
@@ -144,9 +144,9 @@ static void bind_failed(struct hearing *h, const char *at)
 	int err = number_behind(at, " err ");
 
 	if (strstr(at, "interface"))
-		diag_set(h->diag, DIAG_NOT_FOUND, err ? err : ENODEV, "host_iface '%s' cannot be bound to", given(h, NVMF_HOST_IFACE));
+		diag_set(h->diag, DIAG_NOT_FOUND, err ? err : ENODEV, "bind to host_iface '%s' failed", given(h, NVMF_HOST_IFACE));
 	else
-		diag_set(h->diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "host_traddr '%s' is no address of this machine",
+		diag_set(h->diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "host_traddr '%s' is not an address of this machine",
 			given(h, NVMF_HOST_TRADDR));
 }
 
@@ -159,7 +159,7 @@ static void unknown_option(struct hearing *h, const char *at)
 {
 	const char *quote = strchr(at, '\'');
 
-	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not know the option %.*s", quote ? (int)strcspn(quote + 1, "='") : 0,
+	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not support %.*s", quote ? (int)strcspn(quote + 1, "='") : 0,
 		quote ? quote + 1 : "");
 }
 
@@ -167,14 +167,14 @@ static void wrong_option(struct hearing *h, const char *at)
 {
 	const char *quote = strchr(at, '\'');
 
-	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not take the option %.*s over %s",
+	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not support %.*s over %s",
 		quote ? (int)strcspn(quote + 1, "='") : 0, quote ? quote + 1 : "", given(h, NVMF_TRANSPORT));
 }
 
 static void wrong_secret_form(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_USAGE, EINVAL, "the kernel does not take the form of the secret");
+	diag_set(h->diag, DIAG_USAGE, EINVAL, "the kernel rejected the format of the secret");
 }
 
 static void no_handler(struct hearing *h, const char *at)
@@ -186,15 +186,15 @@ static void no_handler(struct hearing *h, const char *at)
 static void same_host(struct hearing *h, const char *at)
 {
 	diag_set(h->diag, DIAG_MISMATCH, EINVAL, "another connection of this machine uses %s: %.200s",
-		strstr(at, "same hostid") ? "this host id with another host NQN" : "this host NQN with another host id", at);
-	diag_hint(h->diag, "give both, --hostnqn and --hostid, as they are in use already");
+		strstr(at, "same hostid") ? "this host ID with another host NQN" : "this host NQN with another host ID", at);
+	diag_hint(h->diag, "use the host NQN and host ID of that connection: --hostnqn, --hostid");
 }
 
 static void no_tls_key(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_AUTH, ENOKEY, "the kernel has no TLS key of host '%s' for '%s'", given(h, NVMF_HOSTNQN), given(h, NVMF_NQN));
-	diag_hint(h->diag, "--tls-key-file FILE gives it one");
+	diag_set(h->diag, DIAG_AUTH, ENOKEY, "no TLS key for host '%s' and subsystem '%s' in the kernel", given(h, NVMF_HOSTNQN), given(h, NVMF_NQN));
+	diag_hint(h->diag, "add it with --tls-key-file FILE");
 }
 
 /* The kernel leaves the handshake to a program that listens for it (Documentation/networking/tls-handshake.rst). */
@@ -203,18 +203,18 @@ static void no_handshake(struct hearing *h, const char *at)
 	int err = number_behind(at, "TLS: ");
 
 	if (err != ESRCH) {
-		diag_sys(h->diag, err ? err : EIO, "begin the TLS handshake");
+		diag_sys(h->diag, err ? err : EIO, "start the TLS handshake");
 		return;
 	}
-	diag_set(h->diag, DIAG_NOT_FOUND, err, "nobody does the TLS handshake for the kernel: tlshd does not run");
-	diag_hint(h->diag, "tlshd is of ktls-utils");
+	diag_set(h->diag, DIAG_NOT_FOUND, err, "no TLS handshake: tlshd is not running");
+	diag_hint(h->diag, "start tlshd of ktls-utils: systemctl start tlshd");
 }
 
 static void no_agreement(struct hearing *h, const char *at)
 {
 	int err = number_behind(at, "error ");
 
-	diag_set(h->diag, DIAG_AUTH, err ? err : EACCES, "the TLS handshake failed: the target does not know this key, or no TLS");
+	diag_set(h->diag, DIAG_AUTH, err ? err : EACCES, "the TLS handshake failed: the target rejected the key or has no TLS");
 }
 
 static void handshake_failed(struct hearing *h, const char *at)
@@ -222,7 +222,7 @@ static void handshake_failed(struct hearing *h, const char *at)
 	int err = number_behind(at, "error ");
 
 	if (err == ETIMEDOUT)
-		diag_set(h->diag, DIAG_TIMEOUT, err, "the TLS handshake did not end in time");
+		diag_set(h->diag, DIAG_TIMEOUT, err, "the TLS handshake timed out");
 	else
 		diag_sys(h->diag, err ? err : EIO, "TLS handshake");
 }
@@ -306,12 +306,12 @@ static int unheard(struct hearing *h, int err)
 	}
 	switch (err) {
 	case EALREADY:
-		return diag_set(h->diag, DIAG_BUSY, err, "is connected already, in a way that does not match what was asked for");
+		return diag_set(h->diag, DIAG_BUSY, err, "already connected with other parameters");
 	case EINVAL:
-		diag_set(h->diag, DIAG_USAGE, err, "the kernel does not take one of the options");
-		return diag_hint(h->diag, "dmesg names it");
+		diag_set(h->diag, DIAG_USAGE, err, "the kernel rejected an option");
+		return diag_hint(h->diag, "see the kernel's log: dmesg");
 	case ENOKEY:
-		return diag_set(h->diag, DIAG_AUTH, err, "the kernel does not find the key or keyring");
+		return diag_set(h->diag, DIAG_AUTH, err, "the kernel did not find the key or keyring");
 	case ENODEV:
 	case ECONNREFUSED:
 	case EHOSTUNREACH:
@@ -323,7 +323,7 @@ static int unheard(struct hearing *h, int err)
 		return -h->diag->err;
 	default:
 		diag_sys(h->diag, err, "the kernel did not connect");
-		return diag_hint(h->diag, "dmesg may say more");
+		return diag_hint(h->diag, "see the kernel's log: dmesg");
 	}
 }
 

@@ -63,7 +63,7 @@ if [ ! -e /dev/nvme-fabrics ] || grep -q tls_key /dev/nvme-fabrics; then
 	identity $new "$u?tls-key-file=tls.key"
 	identity $new $u --tls-key-fd 7 7<tls.key
 	identity $new $u --tls --tls-key $tls
-	grep -q 'key.*command line' err || die "no warning: $(cat err)"
+	grep -q 'key.*history' err || die "no warning: $(cat err)"
 	RDMASTOR_TLS_KEY=$tls identity $new $u --tls
 	identity $old $u --tls-key-file tls.key --tls-key-compat
 	echo '[{"hostnqn":"nqn.psk-test-host","subsystems":[{"nqn":"nqn.psk-test-subsys","ports":[{"transport":"tcp","traddr":"127.0.0.1","tls_key":"'$tls'"}]}]}]' >tls.json
@@ -78,7 +78,7 @@ else
 		"$RDMASTOR" nvmf-connect --dry-run nvme+tcp://127.0.0.1/nqn.x -S $key
 	cp error.err err
 fi
-grep -q 'secret.*command line' err || die "no warning: $(cat err)"
+grep -q 'secret.*history' err || die "no warning: $(cat err)"
 ! grep -q Y29y err || die "the secret is told: $(cat err)"
 
 # nvme-cli's spelling of the form

@@ -10,7 +10,7 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 {
 	error 2 usage '' 'URI --transport --traddr' $c
 	error 2 usage '' 'URI --transport --traddr' $c -n nqn.x
-	error 2 usage '' 'subsystem -n.NQN' $c -t tcp -a 127.0.0.1
+	error 2 usage '' '--nqn nvmf-discover.127.0.0.1' $c -t tcp -a 127.0.0.1
 	error 2 usage '' "NQN 'nvme[+]tcp://127.0.0.1'" $c nvme+tcp://127.0.0.1
 	error 2 usage '' 'URI -t -a' $c -t tcp nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' 'URI --nqn' $c -n nqn.y nvme+tcp://127.0.0.1/nqn.x
@@ -34,7 +34,7 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	error 2 usage '' "host.NQN 'x' 223" $c -q x nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' "host.id 'x' UUID" $c -I x nvme+tcp://127.0.0.1/nqn.x
 	error 1 no-device '' "network.interface 'none0'" $c -f none0 nvme+rdma://127.0.0.1/nqn.x
-	error 2 usage '' "'fe80::1' link-local -f" $c -t rdma -a fe80::1 -n nqn.x
+	error 2 usage '' "'fe80::1' link-local --host-iface" $c -t rdma -a fe80::1 -n nqn.x
 	error 2 usage '' "host_traddr '::1' '127.0.0.1'" $c -w ::1 nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' 'dhchap_ctrl_secret dhchap_secret' $c -C $key nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' 'dhchap_secret checksum' $c -S ${key/Y29/Y30} nvme+tcp://127.0.0.1/nqn.x
@@ -63,3 +63,10 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	! grep -q VRL error.err error.out || die "the key is told: $(cat error.err error.out)"
 	error 2 usage '' "nqn 'a,b'" $c -t tcp -a 127.0.0.1 -n a,b
 }
+
+# Options of nvme-cli that are not ours
+error 2 usage '' "'-O' nvme-cli --dry-run" "$RDMASTOR" nvmf-connect -O
+error 2 usage '' "'-r' nvme-cli --json" "$RDMASTOR" nvmf-connect-all -r file
+error 2 usage '' "'--device' nvme-cli --traddr" "$RDMASTOR" nvmf-connect-all --device nvme0
+error 2 usage '' "'-p' nvme-cli nvmf-connect.-n" "$RDMASTOR" nvmf-connect-all -p
+error 2 usage '' "'--nbft' nvme-cli --config" "$RDMASTOR" nvmf-connect-all --nbft
