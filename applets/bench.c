@@ -201,6 +201,8 @@ static int read_options(struct bench *bench)
 		.arg = bench,
 	};
 	bench->fio = opts->fio_json || (opts->common.output && !strcmp(opts->common.output, "json+"));
+	if (bench->fio)
+		bench->call->out->schema = "bench.fio";
 	bench->bar = isatty(STDERR_FILENO) && !opts->common.quiet;
 	bench->report.opts = opts;
 	bench->report.rw = opts->rw;

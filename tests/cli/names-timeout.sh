@@ -60,6 +60,7 @@ mute status nvme+tcp://$x/nqn.x
 for applet in $("$RDMASTOR" --list); do
 	case $applet in
 	detach | srp-daemon | srp-discover) ;; # take no host
+	nvme) ;; # runs the nvmf applets
 	srp-disconnect) ;; # looks a host up only to choose among connections
 	*) [[ $looked = *" $applet "* ]] || die "$applet: its lookup of names is not tested" ;;
 	esac
