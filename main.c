@@ -102,7 +102,7 @@ static int run_applet(const struct applet *applet, const char *name, int argc, c
 	struct diag diag = { 0 };
 	struct out out;
 	struct call call = { .applet = applet, .name = name, .out = &out, .diag = &diag, .linked = linked };
-	bool help = false, words = applet->words && (linked || applet->subs);
+	bool help = false, words = linked && applet->words;
 
 	snprintf(trace_name, sizeof(trace_name), "rdmastor %s", name);
 	snprintf(schema, sizeof(schema), "%s", applet->name + strspn(applet->name, "-"));
@@ -358,7 +358,7 @@ static int run_words(int argc, char **word)
 		return run_first_word(argc - 1, word + 1);
 	snprintf(name, sizeof(name), "%s%s%s", of ? of->name : "", of ? " " : "", base_name(word[at]));
 	status = run_applet(applet, name, argc - at, word + at, !at);
-	return status && (of || applet->subs) ? EXIT_FAILED : status;
+	return status && (of ? at == 1 : !at && applet->subs) ? EXIT_FAILED : status;
 }
 
 int main(int argc, char **argv)

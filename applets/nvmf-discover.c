@@ -181,8 +181,8 @@ static int run_query(struct discovery *d, const struct nvmf_query *query, unsign
 	}
 	if (!err)
 		err = merge(&d->log, &log, !d->logs++, why);
-	if (err && (!why->object[0] || !strncmp(why->object, "transport=", 10)))
-		snprintf(why->object, sizeof(why->object), "%.255s", query->shown);
+	if (err && !strncmp(why->object, "transport=", 10))
+		snprintf(why->object, sizeof(why->object), "%.255s", uri->host);
 	nvmf_log_free(&log);
 	free(uri);
 	return err;

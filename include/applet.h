@@ -99,7 +99,7 @@ struct applet {
 	uint8_t min, max; /* operands before an OPT_REST option; max 255 = any number */
 	bool changes; /* takes --dry-run */
 	const char *own_letters; /* letters among "ovq" the applet gives another meaning (cli.md) */
-	const struct applet_sub *subs; /* or NULL. Then every failure ends with 1, and .words reads all other calls */
+	const struct applet_sub *subs; /* or NULL. By a link every failure then ends with 1 */
 	const char *replaces; /* a link of this name runs the applet with that tool's exit statuses: wrong calls give 1 */
 	const char *replaced_usage; /* what follows the name in that tool's usage line */
 	/* For the applet that has the name of the tool it replaces. By a link of that name its words are read as the tool does: 0, or what to exit

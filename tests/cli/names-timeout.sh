@@ -48,6 +48,7 @@ mute copy ram:1M nbd://$x
 mute nvmf-discover -t tcp -a $x
 mute nvmf-connect -t tcp -a $x -n nqn.x
 mute nvmf-connect-all -t tcp -a $x
+mute nvme discover -t tcp -a $x
 mute nvmf-disconnect -a $x
 mute iser-discover $x
 mute iser-login iscsi://$x/iqn.x

@@ -30,7 +30,7 @@ says 0 'Usage --traddr --no-referrals' "$nvme" help discover
 says 0 'Usage --traddr --nqn' "$nvme" connect --help
 says 0 '^rdmastor' "$nvme" --version
 says 1 "'smart-log' nvme-cli" "$nvme" smart-log /dev/nvme0 --human-readable -n 1
-says 1 "'smart-log' nvme-cli" "$RDMASTOR" nvme smart-log
+says 2 "'smart-log' nvme-cli" "$RDMASTOR" nvme smart-log
 error 1 usage '' "'id-ctrl' nvme-cli" "$nvme" id-ctrl /dev/nvme0 -o json
 error 1 usage '' "'id-ctrl' nvme-cli" "$nvme" id-ctrl /dev/nvme0 --output-format=json
 
@@ -40,7 +40,7 @@ error 1 refused 127.0.0.1:1 'connection.refused' "$nvme" discover -t tcp -a 127.
 error 1 usage '' '--nope' "$nvme" connect --nope --json
 error 1 usage '' 'traddr' "$nvme" connect -t tcp -n nqn.x --json
 error 1 usage foo 'nvme.tcp' "$nvme" connect-all foo --json
-says 1 '--traddr' "$RDMASTOR" nvme discover -t tcp
+says 2 '--traddr' "$RDMASTOR" nvme discover -t tcp
 says 1 '^rdmastor nvme discover: ' "$nvme" discover -t tcp -a 127.0.0.1 -s 1
 serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
 "$nvme" discover -t tcp -a 127.0.0.1 -s "$PORT" -o json >log
