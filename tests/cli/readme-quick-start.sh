@@ -21,7 +21,7 @@ ln -s "$RDMASTOR" build/rdmastor
 	block sh
 	stop
 } >quick-start
-cleanup_fn eval 'kill "$(cat disk1.pid)" 2>/dev/null'
+cleanup_fn eval 'kill "$(cat disk1.pid 2>/dev/null)" 2>/dev/null'
 $inside bash quick-start >out 2>err || die "exit status $?: $(cat out err)"
 cmp disk1.img copy.img || die "the copy differs"
 [ ! -s err ] || die "messages: $(cat err)"
