@@ -34,7 +34,7 @@ static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag
 	int err, known;
 
 	if (!uri->host[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in '%s'", uri->spelling);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in the URI");
 	if (iface && (!*iface || strlen(iface) >= sizeof(conf->iface)))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "iface='%s': must have 1 to %zu characters", iface, sizeof(conf->iface) - 1);
 	if (iface)

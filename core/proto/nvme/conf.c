@@ -136,7 +136,7 @@ int nvme_conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_en
 	if (conf->timeout_ms == BDEV_NEVER)
 		conf->timeout_ms = 0;
 	if (!uri->host[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in '%s'", uri->spelling);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in the URI");
 	err = way_keys(conf, uri, diag);
 	if (!err)
 		err = identity(conf, uri, env, diag);

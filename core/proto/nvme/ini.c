@@ -98,7 +98,7 @@ static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why
 		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace for this host");
 	name_listed(dev, names);
 	if (dev->missing)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "no namespace %u; the subsystem has %s", dev->nsid, names);
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "no namespace %u; existing namespaces: %s", dev->nsid, names);
 	dev->nsid = dev->list[0];
 	dev->step = dev->by_uuid ? NS_SEEK : NS_IDENTIFY;
 	if (dev->by_uuid || dev->listed == 1)
@@ -400,7 +400,7 @@ static const struct bdev_ops ops = { .name = "nvme", .lane = nvme_lane, .stop = 
 
 static int no_nqn(const struct uri *uri, struct diag *diag)
 {
-	diag_set(diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", uri->spelling);
+	diag_set(diag, DIAG_USAGE, EINVAL, "no subsystem NQN: expected …/NQN or …/NQN/NSID");
 	return diag_hint(diag, "rdmastor nvmf-discover '%s'", uri->spelling);
 }
 
