@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# nvmf-connect-all: a discovered subsystem is connected with the options and the loss policy that its URI would have.
+. "$(dirname "$0")/lib.sh"
+set -e
+requires jq
+
+serve ram:1M --nvmf --nqn "$NQN" --tcp 127.0.0.1:0
+u="nvme+tcp://127.0.0.1:$PORT"
+
+# alike KEYS WORD…: what is written for the discovered subsystem and for the URI with its NQN
+alike() {
+	local keys=$1 found direct
+	shift
+	ours nvmf-connect-all --dry-run --json -q "$HOST" "$@" "$u$keys" >out
+	jq -e --arg u "$u" --arg nqn "$NQN" '.succeeded == 1 and .failed == 0 and .results[0].connected == false and
+		.results[0].uri == $u + "/" + $nqn and .results[0].discovery == $u' out >/dev/null || die "$keys $*: $(cat out)"
+	found=$(jq -r '.results[0].line' out)
+	direct=$(ours nvmf-connect --dry-run --json -q "$HOST" "$@" "$u/$NQN$keys" | jq -r .line)
+	same "$keys $*" "$found" "$direct"
+}
+alike ''
+alike '' --on-loss 30
+alike '?loss=fail-fast'
+alike '?loss=forever&tos=4'
+alike '' -l 33
+alike '' -c 3 -F 5
+alike '?reconnect_delay=3' --on-loss 30
+alike '' -i 2 -Q 32 -g -k 7
+[[ $(jq -r '.results[0].line' out) == *,queue_size=32,nr_io_queues=2,reconnect_delay=10,ctrl_loss_tmo=60,keep_alive_tmo=7,hdr_digest* ]] ||
+	die "$(cat out)"
+
+# Another subsystem as the discovery controller, which this target has not
+error 1 not-found '.*' "'nqn.x'" "$RDMASTOR" nvmf-connect-all --dry-run -t tcp -a 127.0.0.1 -s "$PORT" -n nqn.x -q "$HOST"
+stop
