@@ -20,11 +20,22 @@ int file_map(const struct file *file, struct io *io)
 
 	while (at < end && count < most) {
 		int64_t data = seek(file, at, SEEK_DATA), hole;
-		uint64_t to = data == -ENXIO ? end : (uint64_t)data & ~mask;
+		uint64_t to = (uint64_t)data & ~mask;
 		bool is_data = false;
 
-		if (data < 0 && data != -ENXIO)
+		if (data == -ENXIO) { /* no data up to the end of the file, which may have been cut off since */
+			int64_t size = seek(file, 0, SEEK_END);
+
+			if (size < 0)
+				return (int)size;
+			to = ((uint64_t)size + mask) & ~mask;
+			if (to <= at && !count)
+				return -EIO;
+			if (to <= at)
+				break;
+		} else if (data < 0) {
 			return (int)data;
+		}
 		if (to <= at) {
 			hole = seek(file, data > (int64_t)at ? (uint64_t)data : at, SEEK_HOLE);
 			if (hole < 0)

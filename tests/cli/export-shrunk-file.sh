@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A file that is cut while it is exported is not made longer again by a write.
+# A file that is truncated while it is exported is not extended again by a write, and a copy of it fails.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires python3
@@ -20,4 +20,10 @@ assert write(50 << 20)
 assert not write(0)
 assert os.stat("disk").st_size == 1 << 20
 PY
+stop
+
+truncate -s 64M disk
+offer disk --nbd "unix:$SOCK"
+truncate -s 1M disk
+error 1 io '.*' 'read' ours copy "$URI" copied
 stop
