@@ -29,7 +29,7 @@ struct nvmf_options {
 	NVMF_ROW_(type, "host-iface", 'f', NVMF_HOST_IFACE, "NETDEV", "local network interface"), \
 	NVMF_ROW_(type, "hostnqn", 'q', NVMF_HOSTNQN, "NQN", "host NQN"), \
 	NVMF_ROW_(type, "hostid", 'I', NVMF_HOSTID, "UUID", "host identifier"), \
-	NVMF_TEXT_(type, "on-loss", on_loss, "POLICY", "hold I/O while the target is lost: fail-fast, wait=SECONDS or forever; default wait=60"), \
+	NVMF_TEXT_(type, "on-loss", on_loss, "POLICY", OPT_ON_LOSS_HELP), \
 	NVMF_ROW_(type, "nr-io-queues", 'i', NVMF_NR_IO_QUEUES, "N", "I/O queues; default one per CPU"), \
 	NVMF_ROW_(type, "nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES, "N", "additional queues for writes"), \
 	NVMF_ROW_(type, "nr-poll-queues", 'P', NVMF_NR_POLL_QUEUES, "N", "additional polled queues"), \
