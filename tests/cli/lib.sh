@@ -47,7 +47,11 @@ cleanup_fn() {
 
 # valid FILE: its JSON documents are what doc/schema says. They are only collected here, in the folder $JSON_DOCS, which tests/run
 # checks when all tests have ended, and a test run by itself at its end.
-valid() { mkdir -p "$JSON_DOCS" && cat "$1" >>"$JSON_DOCS/$(basename "$0" .sh)"; }
+valid() {
+	local name=${0##*/}
+	[ -d "$JSON_DOCS" ] || mkdir -p "$JSON_DOCS"
+	printf '%s\n' "$(<"$1")" >>"$JSON_DOCS/${name%.sh}"
+}
 check_documents() { [ ! -d "$JSON_DOCS" ] || "$top/tests/schema" "$JSON_DOCS" || exit 1; }
 [ -n "${JSON_DOCS:-}" ] || { JSON_DOCS=$TMP/documents; cleanup_fn check_documents; }
 
@@ -57,7 +61,7 @@ check_documents() { [ ! -d "$JSON_DOCS" ] || "$top/tests/schema" "$JSON_DOCS" ||
 # of text on stderr that holds OBJECT and WORDS, and stdout stays empty.
 error() {
 	local status=$1 code=$2 object=$3 words=$4 rc=0 word said
-	local -a line=()
+	local -a line=() got=()
 	shift 4
 	for word; do
 		line+=("$word")
@@ -67,21 +71,29 @@ error() {
 	[ "$rc" = "$status" ] || die "${line[*]}: exit status $rc, not $status: $(cat error.err)"
 	if [ "$code" = - ]; then
 		[ ! -s error.out ] || die "${line[*]}: wrote to stdout: $(cat error.out)"
-		said=$(cat error.err)
-		grep -Eq -e "$object" <<<"$said" || die "${line[*]}: does not name '$object': $said"
+		said=$(<error.err)
+		grep -Eq -e "$object" error.err || die "${line[*]}: does not name '$object': $said"
 	else
-		jq -es 'length == 1 and (.[0].error | .code and .text and .errno)' error.out >/dev/null ||
-			die "${line[*]}: not one JSON document with an error: $(cat error.out error.err)"
+		mapfile -t got < <(jq -rs 'select(length == 1)[0].error | select(.code and .text and .errno) |
+			.code, .object // "", ([.text, .hint // empty] | join(" ") | gsub("\n"; " "))' error.out 2>/dev/null)
+		[ ${#got[@]} = 3 ] || die "${line[*]}: not one JSON document with an error: $(cat error.out error.err)"
 		valid error.out
-		same "${line[*]}: code" "$(jq -r .error.code error.out)" "$code"
-		said=$(jq -r '.error.object // ""' error.out)
-		grep -Eqx -e "$object" <<<"$said" || die "${line[*]}: the object is '$said', not '$object'"
-		said=$(jq -r '.error | .text, .hint // empty' error.out)
+		same "${line[*]}: code" "${got[0]}" "$code"
+		[[ ${got[1]} =~ ^($object)$ ]] || die "${line[*]}: the object is '${got[1]}', not '$object'"
+		said=${got[2]}
 		[ -s error.err ] || die "${line[*]}: no message on stderr"
 	fi
 	for word in $words; do
-		grep -Eiq -e "$word" <<<"$said" || die "${line[*]}: '$word' is not in: $said"
+		has_line "$word" "$said" || die "${line[*]}: '$word' is not in: $said"
 	done
+}
+# has_line ERE TEXT: a line of the text has it, in any case
+has_line() {
+	local line rc=1
+	shopt -s nocasematch
+	while IFS= read -r line; do [[ ! $line =~ $1 ]] || rc=0; done <<<"$2"
+	shopt -u nocasematch
+	return $rc
 }
 
 # refused STATUS TEXT COMMAND…: ends with that status and says that, to the letter; of anybody's program
