@@ -156,7 +156,7 @@ static void put_json(struct out *out, const struct load_rdma *conf, const struct
 	out_u64(out, "iterations", NULL, result->iterations);
 	out_u64(out, "iodepth", NULL, result->depth);
 	out_real(out, "seconds", NULL, result->seconds, 6);
-	out_text(out, "backend", NULL, "%s", result->backend);
+	out_text(out, "rdma", NULL, "%s", result->backend);
 	if (conf->bandwidth) {
 		out_real(out, "peak_bytes_per_second", NULL, result->peak > average ? result->peak : average, 0);
 		out_real(out, "bytes_per_second", NULL, average, 0);

@@ -164,7 +164,7 @@ static void json_kind(struct out *out, const struct load_figures *figures, const
 	for (unsigned i = 0; i < STATS_BUCKETS; i++)
 		if (latency->count[i]) {
 			out_object(out, NULL);
-			out_u64(out, "from", NULL, stats_floor(i));
+			out_u64(out, "from_ns", NULL, stats_floor(i));
 			out_u64(out, "count", NULL, latency->count[i]);
 			out_end(out);
 		}

@@ -166,7 +166,7 @@ static void show(const struct front *front, struct out *out)
 		disk_show(out, d->disk[i], d->opts->ro);
 		out_bool(out, "recovered", NULL, info.recovered);
 		out_u64(out, "queues", NULL, info.queues);
-		out_u64(out, "depth", NULL, info.depth);
+		out_u64(out, "queue_depth", NULL, info.depth);
 		out_u64(out, "buffer_size", NULL, info.buffer);
 		out_end(out);
 		out_line(out, "/dev/ublkb%u: %s, %s (%llu bytes)%s", info.id, d->disk[i]->uri, out_human(info.size, size),

@@ -54,20 +54,19 @@ static void print_requests(struct out *out, const struct bdev_limits *lim)
 {
 	static const struct {
 		uint8_t kind;
-		const char *key;
+		const char *word;
 	} kinds[] = { { IO_READ, "read" }, { IO_WRITE, "write" }, { IO_ZERO, "zero" }, { IO_TRIM, "trim" }, { IO_MAP, "map" } };
-	char line[200] = "", size[16];
+	char line[200] = "", size[16], key[20];
 
-	out_object(out, "max_request_bytes");
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		size_t at = strlen(line);
 
 		if (!lim->max[kinds[i].kind])
 			continue;
-		out_u64(out, kinds[i].key, NULL, lim->max[kinds[i].kind]);
-		snprintf(line + at, sizeof(line) - at, "%s%s %s", at ? ", " : "", kinds[i].key, out_human(lim->max[kinds[i].kind], size));
+		snprintf(key, sizeof(key), "max_%s_bytes", kinds[i].word);
+		out_u64(out, key, NULL, lim->max[kinds[i].kind]);
+		snprintf(line + at, sizeof(line) - at, "%s%s %s", at ? ", " : "", kinds[i].word, out_human(lim->max[kinds[i].kind], size));
 	}
-	out_end(out);
 	out_line(out, "max request: %s", line);
 }
 

@@ -97,7 +97,7 @@ static void show_session(struct out *out, const struct iscsi_want *want, const s
 		iser_show_portal(out, session->address, session->port);
 		out_end(out);
 	}
-	out_text(out, "state", NULL, "%s", session->state);
+	out_word(out, "state", session->state);
 	out_text(out, "initiator", NULL, "%s", session->initiator);
 	out_u64(out, "redirects", NULL, want->redirects);
 	if (!want->existed)

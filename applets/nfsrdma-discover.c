@@ -136,7 +136,7 @@ static void ask(struct discovery *d, bool rdma)
 
 static void print_clients(struct out *out, const struct nfs_export *e)
 {
-	out_list(out, "clients");
+	out_list(out, "allowed_clients");
 	for (const char *at = e->to; *at;) {
 		size_t len = strcspn(at, ",");
 
@@ -144,7 +144,7 @@ static void print_clients(struct out *out, const struct nfs_export *e)
 		at += len + (at[len] == ',');
 	}
 	out_end(out);
-	out_u64(out, "clients_total", NULL, e->clients);
+	out_u64(out, "allowed_total", NULL, e->clients);
 }
 
 static void print_exports(struct discovery *d)

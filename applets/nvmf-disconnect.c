@@ -249,7 +249,7 @@ static int end_all(struct call *call, const struct chosen *chosen, int root)
 
 	for (unsigned i = 0; (opts->force || opts->shutdown) && !opts->common.dry_run && i < chosen->count; i++)
 		kernel_nvmf_hurry(root, &chosen->ctrl[i]);
-	out_list(call->out, "connections");
+	out_list(call->out, "results");
 	for (unsigned i = 0; i < chosen->count; i++) {
 		const struct nvmf_ctrl *ctrl = &chosen->ctrl[i];
 		struct diag why = { 0 };

@@ -174,9 +174,9 @@ static void show_timeouts(struct out *out, const struct nvmf_ctrl *ctrl)
 		const char *key;
 		int seconds;
 	} rows[] = {
-		{ "ctrl_loss_seconds", ctrl->ctrl_loss_tmo },
-		{ "reconnect_delay_seconds", ctrl->reconnect_delay },
-		{ "fast_io_fail_seconds", ctrl->fast_io_fail_tmo },
+		{ "give_up_seconds", ctrl->ctrl_loss_tmo },
+		{ "reconnect_seconds", ctrl->reconnect_delay },
+		{ "fail_seconds", ctrl->fast_io_fail_tmo },
 	};
 
 	out_object(out, "timeouts");

@@ -184,7 +184,7 @@ static int end_all(struct call *call, int root, const struct chosen *chosen)
 		out_line(call->out, "nothing to disconnect: no %sSRP connection%s",
 			chosen->spared ? "other " : "",
 			opts->all ? "" : " to this target");
-	out_list(call->out, "connections");
+	out_list(call->out, "results");
 	for (unsigned i = 0; i < chosen->count; i++) {
 		struct diag why = { 0 };
 		int err = end_one(call, root, &chosen->host[i], until, &why);

@@ -138,7 +138,7 @@ static void show_port(void *arg, const struct srp_port_view *view)
 	out_u64(out, "scans", "    scans:       ", view->scans);
 	if (view->scanned_ms != UINT64_MAX)
 		out_real(out, "scan_age_seconds", "    seconds ago: ", view->scanned_ms / 1e3, 1);
-	out_u64(out, "logins", "    logins:      ", view->logins);
+	out_u64(out, "login_attempts", "    logins:      ", view->logins);
 	out_u64(out, "targets_connected", "    connected:   ", view->connected);
 	out_u64(out, "targets_failed", "    failed:      ", view->failed);
 	out_u64(out, "targets_waiting", "    waiting:     ", view->waiting);

@@ -109,8 +109,8 @@ void srp_loss_show(struct out *out, const struct srp_tmo *tmo)
 	else if (hold > 0)
 		out_text(out, "on_loss", NULL, "wait=%d", hold);
 	out_object(out, "timeouts");
-	show(out, "reconnect_delay_seconds", tmo->reconnect_delay);
-	show(out, "fast_io_fail_seconds", tmo->fast_io_fail_tmo);
-	show(out, "dev_loss_seconds", tmo->dev_loss_tmo);
+	show(out, "reconnect_seconds", tmo->reconnect_delay);
+	show(out, "fail_seconds", tmo->fast_io_fail_tmo);
+	show(out, "give_up_seconds", tmo->dev_loss_tmo);
 	out_end(out);
 }

@@ -140,21 +140,15 @@ static void put_text(struct out *out, const char *key, const char *text)
 		out_text(out, key, NULL, "%s", text);
 }
 
-/* -1: off. */
-static void put_seconds(struct out *out, const char *key, int value)
-{
-	status_seconds(out, key, value == KERNEL_ISCSI_OFF ? LIST_NEVER : value < 0 ? LIST_UNKNOWN : value);
-}
-
 static void put_tmo(struct out *out, const struct kernel_iscsi_tmo *tmo)
 {
 	out_object(out, "timeouts");
-	put_seconds(out, "recovery_seconds", tmo->recovery);
-	put_seconds(out, "recv_seconds", tmo->recv);
-	put_seconds(out, "ping_seconds", tmo->ping);
-	put_seconds(out, "abort_seconds", tmo->abort);
-	put_seconds(out, "lu_reset_seconds", tmo->lu_reset);
-	put_seconds(out, "target_reset_seconds", tmo->target_reset);
+	status_seconds(out, "replacement_timeout_seconds", tmo->recovery);
+	status_seconds(out, "noop_interval_seconds", tmo->recv);
+	status_seconds(out, "noop_timeout_seconds", tmo->ping);
+	status_seconds(out, "abort_timeout_seconds", tmo->abort);
+	status_seconds(out, "lu_reset_timeout_seconds", tmo->lu_reset);
+	status_seconds(out, "tgt_reset_timeout_seconds", tmo->target_reset);
 	out_end(out);
 }
 
@@ -176,18 +170,19 @@ static void put_agreed(struct out *out, const struct kernel_iscsi_agreed *is)
 	out_end(out);
 }
 
-void status_iscsi_json(struct out *out, const struct list_iscsi *iscsi, const struct list_path *path)
+void status_iscsi_json(struct out *out, const struct list_link *link, const struct list_path *path)
 {
+	const struct list_iscsi *iscsi = &link->iscsi;
+
 	out_object(out, "iscsi");
 	out_u64(out, "sid", NULL, iscsi->sid);
 	out_u64(out, "cid", NULL, iscsi->cid);
 	put_text(out, "connection_state", iscsi->connection_state);
 	put_text(out, "hctl", path->hctl);
 	put_number(out, "tpgt", iscsi->tpgt);
-	out_object(out, "portal");
-	put_text(out, "traddr", iscsi->portal);
-	if (iscsi->portal_port)
-		out_text(out, "trsvcid", NULL, "%u", iscsi->portal_port);
+	out_object(out, "peer");
+	put_text(out, "traddr", link->address);
+	put_text(out, "trsvcid", link->service);
 	out_end(out);
 	out_text(out, "kept_by", NULL, "%s", iscsi->kept_by);
 	if (iscsi->kept_by_pid)

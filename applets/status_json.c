@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is attached, as JSON: disks and mounts with their paths, then the RDMA ports. Unknown values are omitted. */
 #include "status_show.h"
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,24 +16,9 @@ static void put_number(struct out *out, const char *key, uint64_t value)
 		out_u64(out, key, NULL, value);
 }
 
-/* The kernel's word as one without blanks, in lower case: "LinkUp", "RoCE v2". */
-static void put_word(struct out *out, const char *key, const char *text)
-{
-	char word[64];
-	size_t len = 0;
-
-	for (; text[len] && len < sizeof(word) - 1; len++)
-		word[len] = text[len] == ' ' ? '-' : (char)tolower((unsigned char)text[len]);
-	word[len] = 0;
-	put_text(out, key, word);
-}
-
-/* -1: never. */
 void status_seconds(struct out *out, const char *key, int value)
 {
-	if (value == LIST_NEVER)
-		out_real(out, key, NULL, -1, 0);
-	else if (value >= 0)
+	if (value >= 0)
 		out_u64(out, key, NULL, (uint64_t)value);
 }
 
@@ -71,6 +55,17 @@ static void put_target(struct out *out, const struct list_link *link, const stru
 	put_text(out, nvme ? "hostnqn" : "initiator", link->host);
 }
 
+/* Of iSCSI the portal, as iser-login prints it: after a redirect the connection's address is another. */
+static void put_address(struct out *out, const struct list_link *link)
+{
+	char port[8] = "";
+
+	if (link->iscsi.portal_port)
+		snprintf(port, sizeof(port), "%u", link->iscsi.portal_port);
+	put_text(out, "traddr", link->iscsi.is ? link->iscsi.portal : link->address);
+	put_text(out, strcmp(link->protocol, "srp") ? "trsvcid" : "service_id", link->iscsi.is ? port : link->service);
+}
+
 static void put_path(struct out *out, const struct kernel_list *list, const struct list_path *path)
 {
 	const struct list_link *link = &list->link[path->link];
@@ -79,15 +74,14 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	out_object(out, NULL);
 	put_text(out, "connection", link->name);
 	out_text(out, "protocol", NULL, "%s", link->protocol);
-	put_text(out, "nfs_version", link->version);
+	put_text(out, "vers", link->version);
 	put_text(out, "mounted_from", link->from);
 	put_text(out, "transport", link->transport);
-	put_word(out, "state", link->state);
+	out_word(out, "state", link->state);
 	put_text(out, "node", path->node);
-	put_word(out, "path_state", path->state);
+	out_word(out, "path_state", path->state);
 	put_target(out, link, path);
-	put_text(out, "traddr", link->address);
-	put_text(out, strcmp(link->protocol, "srp") ? "trsvcid" : "service_id", link->service);
+	put_address(out, link);
 	put_text(out, "host_traddr", link->source);
 	put_text(out, "netdev", link->netdev);
 	put_text(out, "rdma_device", link->rdma_dev);
@@ -99,7 +93,7 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	else
 		put_loss(out, &link->loss);
 	if (link->iscsi.is)
-		status_iscsi_json(out, &link->iscsi, path);
+		status_iscsi_json(out, link, path);
 	out_end(out);
 }
 
@@ -110,12 +104,12 @@ static void put_disk(struct out *out, const struct kernel_list *list, const stru
 
 	out_object(out, NULL);
 	if (disk) {
-		out_text(out, disk->node[0] ? "device" : "mount", NULL, "%s", disk->name);
+		out_text(out, disk->node[0] ? "device" : "directory", NULL, "%s", disk->name);
 		put_number(out, "size", disk->size);
 		put_number(out, "block_size", disk->block);
 		put_text(out, "wwid", disk->wwid);
-		put_word(out, "policy", disk->policy);
-		put_text(out, "used_by", disk->used_by);
+		out_word(out, "policy", disk->policy);
+		put_text(out, "holders", disk->used_by);
 	}
 	out_list(out, "paths");
 }
@@ -128,9 +122,9 @@ static void put_port(struct out *out, const struct list_port *port)
 	out_text(out, "rdma_device", NULL, "%s", port->dev);
 	out_u64(out, "rdma_port", NULL, port->port);
 	put_text(out, "link", port->kind);
-	put_word(out, "state", port->state);
-	put_word(out, "physical_state", port->physical);
-	put_word(out, "link_layer", port->layer);
+	out_word(out, "state", port->state);
+	out_word(out, "physical_state", port->physical);
+	out_word(out, "link_layer", port->layer);
 	if (sscanf(port->rate, "%lf Gb/sec", &rate) == 1 && rate > 0 && rate < 1e6)
 		out_real(out, "gigabits_per_second", NULL, rate, 1);
 	put_text(out, "netdev", port->netdev);
@@ -144,7 +138,7 @@ static void put_port(struct out *out, const struct list_port *port)
 		out_object(out, NULL);
 		out_u64(out, "index", NULL, port->gid[i].index);
 		out_text(out, "gid", NULL, "%s", port->gid[i].gid);
-		put_word(out, "type", port->gid[i].type);
+		out_word(out, "type", port->gid[i].type);
 		put_text(out, "netdev", port->gid[i].netdev);
 		out_end(out);
 	}
@@ -175,7 +169,7 @@ void status_json(struct out *out, const struct kernel_list *list)
 		out_end(out);
 	}
 	out_end(out);
-	out_list(out, "rdma");
+	out_list(out, "rdma_ports");
 	for (unsigned i = 0; i < list->ports; i++)
 		put_port(out, &list->port[i]);
 	out_end(out);

@@ -15,8 +15,8 @@ void status_show(struct out *, const struct kernel_list *, const struct status_s
 void status_json(struct out *, const struct kernel_list *); /* its part of it */
 /* Of iSCSI sessions: tables, nothing where there is none; members of a path's object. */
 void status_iscsi(struct out *, const struct kernel_list *, bool verbose);
-void status_iscsi_json(struct out *, const struct list_iscsi *, const struct list_path *);
+void status_iscsi_json(struct out *, const struct list_link *, const struct list_path *);
 /* How long requests wait for a lost target, in the words of --on-loss; "" = unknown. */
 const char *status_policy(const struct list_loss *, char text[24]);
-void status_seconds(struct out *, const char *key, int value); /* JSON; LIST_NEVER is -1, LIST_UNKNOWN nothing */
+void status_seconds(struct out *, const char *key, int value); /* JSON; nothing if it is off or unknown */
 const char *status_size(uint64_t bytes, char text[16]); /* "64MiB"; "" = 0 */

@@ -28,6 +28,7 @@ int out_fini(struct out *, const struct diag *);
 int out_flush(struct out *); /* what has been emitted goes out now; 0 or -errno, which out_fini() gives again */
 
 void out_text(struct out *, const char *key, const char *label, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void out_word(struct out *, const char *key, const char *text); /* JSON only: in lower case, - for each blank; nothing if empty */
 void out_u64(struct out *, const char *key, const char *label, uint64_t value);
 void out_real(struct out *, const char *key, const char *label, double value, unsigned digits); /* digits behind the point; finite */
 void out_bool(struct out *, const char *key, const char *label, bool value); /* text: yes, no */

@@ -3,6 +3,7 @@
 #include "out.h"
 #include "uri.h"
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -183,6 +184,18 @@ void out_text(struct out *out, const char *key, const char *label, const char *f
 	}
 	note_failure(out);
 	free(text);
+}
+
+void out_word(struct out *out, const char *key, const char *text)
+{
+	char word[64];
+	size_t len = 0;
+
+	for (; text[len] && len < sizeof(word) - 1; len++)
+		word[len] = text[len] == ' ' ? '-' : (char)tolower((unsigned char)text[len]);
+	word[len] = 0;
+	if (len)
+		out_text(out, key, NULL, "%s", word);
 }
 
 void out_u64(struct out *out, const char *key, const char *label, uint64_t value)

@@ -32,7 +32,7 @@ done
 "$RDMASTOR" bench --rdma "$at?rdma=iwarp" --bs 64k --op write --test bandwidth --runtime 0.2 --json >out 2>err || die "$(cat err)"
 valid out
 jq -e '(.rows | length) == 1 and (.rows[0] | .op == "write" and .message_size == 65536 and .bytes_per_second > 0 and .peak_bytes_per_second >= .bytes_per_second
-	and .backend == "iwarp")' out >/dev/null || die "$(cat out)"
+	and .rdma == "iwarp")' out >/dev/null || die "$(cat out)"
 
 kill "$server"
 wait "$server"

@@ -19,16 +19,16 @@ no() {
 
 truncate -s 1M disk
 memory='.size == 1048576 and .block_size == 512 and .queue_depth > 0 and .queues > 0 and .flush and .fua'
-has "$memory and .model == \"ram\" and .max_request_bytes.write > 0" ram:1M
+has "$memory and .model == \"ram\" and .max_write_bytes > 0" ram:1M
 has "$memory and .model == \"null\"" null:1M
 no ram:1M transport paths path
 has '.transport == "local" and .path == "disk" and .kind == "file" and (.direct | type) == "boolean" and .fua == false' disk
-has '.direct == false and .read_only and (.max_request_bytes | has("write") | not)' 'file:disk?direct=0&ro=1'
+has '.direct == false and .read_only and (has("max_write_bytes") | not)' 'file:disk?direct=0&ro=1'
 no disk paths traddr security
 
 offer disk --nbd "unix:$SOCK" --name 'a b'
 unix="nbd+unix:///a%20b?socket=$SOCK"
-has ".uri == \"$unix\" and .transport == \"unix\" and .path == \"$SOCK\" and .export == \"a b\" and .structured_replies" "$unix"
+has ".uri == \"$unix\" and .transport == \"unix\" and .path == \"$SOCK\" and .name == \"a b\" and .structured_replies" "$unix"
 has '.security == "file-permissions" and (.paths | length) == 1 and .paths[0].state == "up" and .paths[0].attempts == 1' "$unix"
 has '.request_minimum_bytes == 512 and .request_maximum_bytes > .request_preferred_bytes' "$unix"
 no "$unix" traddr trsvcid
@@ -37,7 +37,7 @@ stop
 offer disk --nbd 127.0.0.1:0
 uri=$(grep -o 'nbd://[^ ,]*' out)
 port=${uri##*:}
-has ".transport == \"tcp\" and .traddr == \"127.0.0.1\" and .trsvcid == \"${port%/}\" and .export == \"\" and .security == \"none\"" "$uri"
+has ".transport == \"tcp\" and .traddr == \"127.0.0.1\" and .trsvcid == \"${port%/}\" and .name == \"\" and .security == \"none\"" "$uri"
 no "$uri" path rdma
 stop
 

@@ -31,7 +31,7 @@ for policy in 'blocksize-minimum=4096 blocksize-preferred=64K blocksize-maximum=
 	round_trip "$policy"
 	ours info "$URI" --json >info || die "$policy"
 	[ "$policy" = "${policy#blocksize-minimum=4096}" ] ||
-		jq -e '.block_size == 4096 and .preferred_size == 65536 and .max_request_bytes.read == 65536 and .max_request_bytes.write == 65536' info >/dev/null || die "$(cat info)"
+		jq -e '.block_size == 4096 and .preferred_size == 65536 and .max_read_bytes == 65536 and .max_write_bytes == 65536' info >/dev/null || die "$(cat info)"
 	[ "$policy" = "${policy#blocksize-minimum=65536}" ] || jq -e '.block_size == 65536' info >/dev/null || die "$(cat info)"
 	down
 done
@@ -44,7 +44,7 @@ for filter in noextents nozero noparallel nocache; do
 	down
 done
 kit --filter=noextents memory 4M
-ours info "$URI" --json | jq -e '.max_request_bytes.map' >/dev/null || die "no map in info"
+ours info "$URI" --json | jq -e '.max_map_bytes' >/dev/null || die "no map in info"
 down
 kit --filter=fua memory 4M
 [ "$(ours info "$URI" --json | jq .fua)" = false ] || die "fua without fua"

@@ -5,7 +5,7 @@
 requires nbdkit jq
 
 kit -v --filter=exportname memory 1M exportname='/a b' exportname-strict=true
-ours info "nbd+unix:////a%20b?socket=$SOCK" --json | jq -e '.export == "/a b"' >/dev/null || die "a name with a slash and a blank"
+ours info "nbd+unix:////a%20b?socket=$SOCK" --json | jq -e '.name == "/a b"' >/dev/null || die "a name with a slash and a blank"
 says() { # STATUS CODE OBJECT WORDS URI
 	error "$1" "$2" "$3" "$4" "$RDMASTOR" info "$5"
 }

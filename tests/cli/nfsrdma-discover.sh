@@ -37,7 +37,7 @@ asked '' --json
 valid out
 jq -e '.transports[1] == {transport: "tcp", traddr: "127.0.0.1", trsvcid: "2049", answers: true, versions: ["4.1", "4.0"]} and
 	(.transports[0] | .answers == false and .error.errno) and .mount.trsvcid == "20048" and
-	.mount.exports[1] == {path: "/on\u001bly", clients: ["10.0.0.7", "@friends"], clients_total: 2} and
+	.mount.exports[1] == {path: "/on\u001bly", allowed_clients: ["10.0.0.7", "@friends"], allowed_total: 2} and
 	.tree == {directories: ["/", "/exp", "/srv/data"], more: false} and .error.object == "127.0.0.1"' out >/dev/null || die "JSON: $(cat out)"
 asked short -v
 [ $? = 3 ] && grep 'export.*mount' err | grep -q malformed || die "a short list: $(cat err)"

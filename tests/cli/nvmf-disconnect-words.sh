@@ -21,7 +21,7 @@ d="$RDMASTOR nvmf-disconnect --dry-run"
 }
 none() {
 	"$RDMASTOR" nvmf-disconnect --json "$@" |
-		jq -e '.connections == [] and (has("error") | not)' >/dev/null
+		jq -e '.results == [] and (has("error") | not)' >/dev/null
 }
 none -n nqn.never.connected || die "an NQN that is not connected"
 none nvme+tcp://192.0.2.1/nqn.never.connected || die "a URI that is not connected"

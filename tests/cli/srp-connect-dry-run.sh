@@ -26,7 +26,7 @@ tmo() {
 	local want=$1 got
 	shift
 	got=$(ours srp-connect --dry-run --json srp+cm://127.0.0.1:5555/2/1 "$@" 2>err |
-		jq -c '[.on_loss] + (.timeouts | [.reconnect_delay_seconds, .fast_io_fail_seconds, .dev_loss_seconds])')
+		jq -c '[.on_loss] + (.timeouts | [.reconnect_seconds, .fail_seconds, .give_up_seconds])')
 	[ "$got" = "$want" ] || die "$*: $got, not $want: $(cat err)"
 }
 tmo '["wait=60",10,60,null]'

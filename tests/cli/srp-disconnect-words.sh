@@ -18,7 +18,7 @@ d="$RDMASTOR srp-disconnect"
 	for gone in srp+cm://127.0.0.1:5555/2/abcdef0123456789 srp://5/2/abcdef0123456789 id_ext=abcdef0123456789,ioc_guid=2 '--id-ext abcdef0123456789 --ioc-guid 2'; do
 		$d $gone >out && [ -s out ] || die "$gone: $(cat out)"
 		ours srp-disconnect --json $gone >out
-		jq -e '.schema == "rdmastor.srp-disconnect" and .connections == []' out >/dev/null ||
+		jq -e '.schema == "rdmastor.srp-disconnect" and .results == []' out >/dev/null ||
 			die "$gone: the document"
 	done
 }

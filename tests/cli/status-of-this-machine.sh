@@ -9,10 +9,10 @@ s="$RDMASTOR status"
 {
 	$s --json >json || die "exit status $?"
 	valid json
-	jq -e '.schema == "rdmastor.status" and .version == 2 and (.serving | type) == "array" and (.attached | type) == "array" and (.rdma | type) == "array" and (has("identity") | not)' json >/dev/null ||
+	jq -e '.schema == "rdmastor.status" and .version == 2 and (.serving | type) == "array" and (.attached | type) == "array" and (.rdma_ports | type) == "array" and (has("identity") | not)' json >/dev/null ||
 		die "JSON: $(cat json)"
 	jq -e '.attached | all(.paths | length > 0)' json >/dev/null || die "without a path: $(cat json)"
-	if jq -e '.attached == [] and .rdma == [] and .serving == []' json >/dev/null; then
+	if jq -e '.attached == [] and .rdma_ports == [] and .serving == []' json >/dev/null; then
 		[[ $($s) == *RDMA* ]] || die "said: $($s)"
 	fi
 	ours status --json --verbose | jq -e '.identity | (.hostnqn | startswith("nqn.")) and .hostnqn_from and (.hostid | length == 36) and .hostid_from' >/dev/null || die "identity"

@@ -433,7 +433,7 @@ nfs_mounts() {
 	check "$1: mount" rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"}
 	check "$1: it is over RDMA" over_rdma /mnt
 	check "$1: what is written is in the exported folder" nfs_written /mnt "${4:-/exp}"
-	check "$1: status" status_says '"mount":"/mnt",.*"transport":"rdma","state":"connected",.*"rdma_device":"[a-z0-9]*","rdma_port":1' /mnt
+	check "$1: status" status_says '"directory":"/mnt",.*"transport":"rdma","state":"connected",.*"rdma_device":"[a-z0-9]*","rdma_port":1' /mnt
 	rdmastor nfsrdma-mount "$2" /mnt ${3:+-o "$3"} >/run/again
 	check "$1: again is success" grep -q already /run/again
 	check "$1: umount" umount /mnt

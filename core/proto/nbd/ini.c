@@ -170,7 +170,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		out_text(out, "trsvcid", NULL, "%u", addr_port(dst));
 		out_line(out, "server:      %s", dev->conf.where);
 	}
-	out_text(out, "export", "export:      ", "%s", dev->conf.name);
+	out_text(out, "name", "export:      ", "%s", dev->conf.name);
 	out_bool(out, "structured_replies", NULL, dev->deal.structured);
 	out_line(out, "replies:     %s", dev->deal.structured ? "structured" : "simple");
 	if (terms->minimum) {

@@ -155,6 +155,17 @@ Test(out, text_cannot_drive_the_terminal)
 	sink_is(&sink, NULL, "s: a?[2J?forged: yes\tb?? é\nx?y\n");
 }
 
+Test(out, words_of_the_kernel_are_lower_case)
+{
+	struct sink sink;
+
+	sink_open(&sink, true);
+	out_word(&sink.out, "state", "LOGGED_IN");
+	out_word(&sink.out, "type", "RoCE v2");
+	out_word(&sink.out, "none", "");
+	sink_is(&sink, NULL, "{\"schema\":\"rdmastor.test\",\"version\":2,\"state\":\"logged_in\",\"type\":\"roce-v2\"}\n");
+}
+
 Test(out, passwords_of_uris_are_in_no_result)
 {
 	struct sink sink;
