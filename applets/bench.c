@@ -155,7 +155,7 @@ static int check_words(struct bench *bench)
 	const char *row = opts->op ? "op" : opts->test ? "test" : opts->iters ? "iters" : NULL;
 
 	if (!opts->listen && opts->rdma && opts->tcp)
-		return usage(bench, "--rdma and --tcp exclude each other%s", "");
+		return usage(bench, "--rdma and --tcp can't be combined%s", "");
 	if (!opts->listen && !bench->call->operands)
 		return usage(bench, "no %s given", raw ? "HOST" : "URI");
 	if (row && (!opts->rdma || opts->listen))
@@ -163,7 +163,7 @@ static int check_words(struct bench *bench)
 	if (opts->ping && (opts->tcp || !raw))
 		return usage(bench, "--ping requires --rdma or --listen%s", "");
 	if (opts->ping && (opts->op || opts->test))
-		return usage(bench, "--ping and --%s exclude each other", row);
+		return usage(bench, "--ping and --%s can't be combined", row);
 	if (raw && (opts->verify || opts->size || opts->offset || bench->report.load.read_percent < 100))
 		return usage(bench, "--%s requires a disk", opts->verify ? "verify" : opts->size ? "size" : opts->offset ? "offset" : "rw");
 	if (bench->fio && (opts->rdma || opts->listen))

@@ -151,7 +151,7 @@ static int read_options(struct copy_run *run)
 	run->from_pipe = !strcmp(call->operand[0], "-");
 	run->to_pipe = !strcmp(call->operand[1], "-");
 	if (opts->sparse && opts->no_sparse)
-		return usage(run, "--sparse and --no-sparse exclude each other%s", "");
+		return usage(run, "--sparse and --no-sparse can't be combined%s", "");
 	if (opts->request % 512)
 		return usage(run, "--request: must be a multiple of 512%s", "");
 	if (run->from_pipe && run->to_pipe)

@@ -52,7 +52,7 @@ static int check_options(struct daemon *d)
 	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_GETFD) < 0)
 		return diag_sys(d->call->diag, errno, "--ready-fd %u", opts->ready_fd);
 	if (opts->daemon && has_command(d))
-		return diag_set(d->call->diag, DIAG_USAGE, EINVAL, "--daemon and --run exclude each other");
+		return diag_set(d->call->diag, DIAG_USAGE, EINVAL, "--daemon and --run can't be combined");
 	return 0;
 }
 

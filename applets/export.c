@@ -76,7 +76,7 @@ static int export_main(struct call *call)
 	if (!opts->nbd.count && !opts->nbd_dev.on && !opts->ublk.on && !opts->run)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no export given: expected --nbd ADDRESS, --nbd-dev, --ublk or --run");
 	if (opts->nbd_dev.on && opts->ublk.on)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk exclude each other");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk can't be combined");
 	if (opts->connections && !opts->nbd_dev.on)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections needs --nbd-dev");
 	return daemon_run(call, &opts->life, fronts);

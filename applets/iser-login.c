@@ -422,7 +422,7 @@ static int check_words(const struct call *call)
 	unsigned sessions = 0;
 
 	if (opts->boot.from_cmdline + opts->boot.ibft + (call->operands || opts->words.portals.count || opts->words.target) > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--from-cmdline, --ibft and named targets exclude each other");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--from-cmdline, --ibft and named targets can't be combined");
 	if (opts->boot.from_cmdline || opts->boot.ibft)
 		return 0;
 	for (unsigned i = 0; i < call->operands; i++)

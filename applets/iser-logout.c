@@ -199,7 +199,7 @@ static int check_words(const struct call *call)
 	if (!named && !opts->all)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no session given: expected a URI, --target and --portal, session1, a disk or --all");
 	if (named && opts->all)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--all and a named target exclude each other");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--all and a named target can't be combined");
 	return 0;
 }
 

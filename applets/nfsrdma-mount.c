@@ -85,7 +85,7 @@ static int read_options(const struct mount_options *opts, struct nfs_options *op
 	int err = 0;
 
 	if (opts->read_only && opts->read_write)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--read-only and --read-write exclude each other");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "--read-only and --read-write can't be combined");
 	if (opts->types && !strcmp(opts->types, "nfs4"))
 		err = nfs_options_read(options, "vers=4", diag);
 	if (!err && (opts->read_only || opts->read_write))

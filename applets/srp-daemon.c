@@ -92,7 +92,7 @@ static int check_port(const struct call *call, const struct srp_daemon_words *wo
 	/* srp_daemon ignores -d if -i or -j is given */
 	if (ways + (words->umad && !srp_daemon_is_old(call)) > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"-i and -p, -j, -d and --all-ports are mutually exclusive");
+			"-i and -p, -j, -d and --all-ports can't be combined");
 	return words->dev_port ? split(call, words->dev_port, dev, &port) : 0;
 }
 

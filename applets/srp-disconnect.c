@@ -214,7 +214,7 @@ static int check_words(const struct call *call)
 			"a host (host6), a disk or --all");
 	if (named && opts->all)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--all and a target are mutually exclusive");
+			"--all and a target can't be combined");
 	return 0;
 }
 

@@ -115,12 +115,12 @@ static int check_words(struct call *call)
 		return unexpected(call);
 	if (opts->umad && (opts->dev || opts->port))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"-d and -i, -p are mutually exclusive");
+			"-d and -i, -p can't be combined");
 	if (opts->commands && opts->uris)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-c and -u are mutually exclusive");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-c and -u can't be combined");
 	if (!!opts->lid.count + !!opts->gid.count + !!opts->route.count + opts->walk > 1)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--lid, --gid, --dr and --walk are mutually exclusive");
+			"--lid, --gid, --dr and --walk can't be combined");
 	return 0;
 }
 

@@ -167,7 +167,7 @@ static int run(struct call *call)
 	int root, err;
 
 	if (opts->watch.on && call->out->json)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--watch and --json exclude each other");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--watch and --json can't be combined");
 	root = kernel_root();
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");

@@ -269,7 +269,7 @@ static int check_way(const struct srp_want *want, struct diag *diag)
 	for (unsigned i = 0; i < sizeof(ib); i++) {
 		if (given(want, SRP_OPT_DEST) && given(want, ib[i]))
 			return diag_set(diag, DIAG_USAGE, EINVAL,
-				"dest (RDMA/CM) and %s (InfiniBand) are mutually exclusive",
+				"dest (RDMA/CM) and %s (InfiniBand) can't be combined",
 				keys[ib[i]].name);
 		if (!given(want, SRP_OPT_DEST) && !given(want, ib[i]))
 			return missing(ib[i], diag);
