@@ -31,7 +31,7 @@ struct login_options {
 static const struct opt rows[] = {
 	ISER_NAME_ROWS(struct login_options),
 	ISER_BOOT_ROWS(struct login_options),
-	{ "tpgt", 0, OPT_TEXT, offsetof(struct login_options, tpgt), "NUMBER", "required portal group tag of the portal; default: any" },
+	{ "tpgt", 0, OPT_TEXT, offsetof(struct login_options, tpgt), "NUMBER", "required portal group tag of the portal; default any" },
 	ISCSI_WHO_ROWS(struct login_options),
 	{ "src", 0, OPT_TEXT, offsetof(struct login_options, src), "ADDRESS", "TCP: source address" },
 	{ "iface", 0, OPT_TEXT, offsetof(struct login_options, iface), "NETDEV", "TCP: network interface to use" },

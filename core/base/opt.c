@@ -16,7 +16,7 @@ static const struct opt common_rows[] = {
 	{ "output", 'o', OPT_TEXT, AT(output), "text|json", "output format; default text" },
 	{ "json", 0, OPT_FLAG, AT(json), NULL, "same as --output json" },
 	{ "verbose", 'v', OPT_FLAG, AT(verbose), NULL, "report each step on stderr" },
-	{ "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "print no messages but the failure" },
+	{ "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "print no messages except errors" },
 	{ "timeout", 0, OPT_MSEC, AT(timeout_ms), "SECONDS", "time limit; 0: none", 0, OPT_MSEC_MAX },
 	{ "dry-run", 0, OPT_FLAG, AT(dry_run), NULL, "check everything, print what would be done, change nothing" },
 	{ "help", 'h', OPT_HELP, 0, NULL, "print this help" },

@@ -48,8 +48,10 @@ static void right_column(const char *help, unsigned column, FILE *to)
 }
 
 /* "requests in flight; default 16" becomes "requests in flight, 1 to 1024 (default 16)". */
-static void describe(const struct opt *row, char *text, size_t len)
+static void describe(const struct applet *applet, const struct opt *row, char *text, size_t len)
 {
+	const struct opt_common *preset = applet->defaults;
+	uint32_t limit_ms = preset && !strcmp(row->name, "timeout") ? preset->timeout_ms : 0;
 	const char *other = strstr(row->help, "; default");
 	int about = (int)(other ? (size_t)(other - row->help) : strlen(row->help));
 	bool ranged = opt_has_range(row);
@@ -58,6 +60,8 @@ static void describe(const struct opt *row, char *text, size_t len)
 	snprintf(text, len, "%.*s%s%s%s%s%s", about, row->help,
 		ranged ? ", " : "", ranged ? opt_range(row, range) : "",
 		other ? " (" : "", other ? other + 2 : "", other ? ")" : "");
+	if (limit_ms)
+		snprintf(text + strlen(text), len - strlen(text), " (default %.10g)", limit_ms / 1000.);
 }
 
 void opt_help(const struct applet *applet, FILE *to)
@@ -87,7 +91,7 @@ void opt_help(const struct applet *applet, FILE *to)
 			fprintf(to, "%s\n%*s", left, (int)column, "");
 		else
 			fprintf(to, "%s%*s", left, (int)(column - n), "");
-		describe(&row, help, sizeof(help));
+		describe(applet, &row, help, sizeof(help));
 		right_column(help, column, to);
 	}
 	if (applet->examples)
