@@ -81,7 +81,8 @@ static bool passes(const struct filter *f, const struct nvmf_ctrl *ctrl)
 
 static int not_there(const char *what, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NVMe-oF connection '%s'", what);
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such NVMe-oF connection");
+	diag_ctx(diag, "%s", what);
 	return diag_hint(diag, "list connections with: rdmastor status");
 }
 
@@ -221,7 +222,7 @@ static int refuse_used(const struct chosen *chosen, int root, struct diag *diag)
 	if (!who[0])
 		return 0;
 	diag_set(diag, DIAG_BUSY, EBUSY, "in use: %s", who);
-	return diag_hint(diag, "disconnect it with --force; unwritten data is lost");
+	return diag_hint(diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
 static void show(struct out *out, const struct nvmf_ctrl *ctrl, const char *what, const struct diag *why)

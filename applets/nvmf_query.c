@@ -91,8 +91,8 @@ static int add_uri(struct nvmf_queries *all, const char *text, const char *const
 	struct nvmf_query *query = uri ? add_query(all, diag) : NULL;
 	int err = uri ? uri_parse(uri, text, diag) : diag_sys(diag, ENOMEM, "discovery");
 
-	if (!err && strcmp(uri->scheme, "nvme+rdma") && strcmp(uri->scheme, "nvme+tcp"))
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s': expected nvme+rdma:// or nvme+tcp://", uri->spelling);
+	if (!err)
+		err = nvmf_target_scheme(uri, diag);
 	if (!err)
 		err = check(value, all->conf.count ? "" : "--", !strcmp(uri->scheme, "nvme+tcp"), diag);
 	if (!err && query) {

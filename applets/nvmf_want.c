@@ -130,6 +130,14 @@ static int take_path(struct nvmf_target *t, struct diag *diag)
 	return 0;
 }
 
+int nvmf_target_scheme(const struct uri *uri, struct diag *diag)
+{
+	if (!strcmp(uri->scheme, "nvme+rdma") || !strcmp(uri->scheme, "nvme+tcp"))
+		return 0;
+	diag_set(diag, DIAG_USAGE, EINVAL, "expected nvme+rdma:// or nvme+tcp://");
+	return diag_ctx(diag, "%s", uri->spelling);
+}
+
 static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
 {
 	static const enum nvmf_key same[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID };
@@ -139,10 +147,10 @@ static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
 		if (t->want.value[same[i]])
 			return diag_set(diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
 	err = uri_parse(&t->uri, text, diag);
+	if (!err)
+		err = nvmf_target_scheme(&t->uri, diag);
 	if (err)
 		return err;
-	if (strcmp(t->uri.scheme, "nvme+rdma") && strcmp(t->uri.scheme, "nvme+tcp"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': expected nvme+rdma:// or nvme+tcp://", t->uri.spelling);
 	t->want.value[NVMF_TRANSPORT] = t->uri.scheme + 5;
 	t->want.value[NVMF_TRADDR] = t->uri.host;
 	if (t->uri.port) {

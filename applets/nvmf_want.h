@@ -66,8 +66,8 @@ struct nvmf_options {
 	{ "nvme-cli", "-r", "use --json" }, { "nvme-cli", "--raw", "use --json" }, \
 	{ "nvme-cli", "-O", "no configuration is dumped; nvmf-connect --dry-run shows what would be connected" }, \
 	{ "nvme-cli", "--dump-config", "no configuration is dumped; nvmf-connect --dry-run shows what would be connected" }, \
-	{ "nvme-cli", "-d", "name the target instead: --transport and --traddr" }, \
-	{ "nvme-cli", "--device", "name the target instead: --transport and --traddr" }, \
+	{ "nvme-cli", "-d", "give the target instead: --transport and --traddr" }, \
+	{ "nvme-cli", "--device", "give the target instead: --transport and --traddr" }, \
 	{ "nvme-cli", "--nbft", "not supported; --config FILE reads a configuration file" }, \
 	{ "nvme-cli", "--no-nbft", "omit it: the NBFT is not read" }, \
 	{ "nvme-cli", "--nbft-path", "not supported; --config FILE reads a configuration file" }, \
@@ -100,6 +100,8 @@ void nvmf_warn_secrets(const struct call *, const struct nvmf_options *);
 /* --verbose: the host NQN and where it comes from; a random one in any case. */
 void nvmf_show_identity(const struct call *, const struct nvmf_target *);
 void nvmf_target_wipe(struct nvmf_target *); /* of secrets */
+/* A usage error unless the scheme is one of NVMe-oF. */
+int nvmf_target_scheme(const struct uri *, struct diag *);
 /* A usage error that names the option that is missing. */
 int nvmf_target_named(const char *transport, const char *traddr, struct diag *);
 bool nvmf_target_discovery(const struct nvmf_target *);
