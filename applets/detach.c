@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 15000
-#define IN_USE_HINT "detach it anyway with --force: unwritten data is lost"
+#define IN_USE_HINT "to detach it anyway and lose unwritten data: --force"
 
 struct detach_options {
 	struct opt_common common;
@@ -44,7 +44,7 @@ struct device_kind {
 static int another_programs(const struct detach *d)
 {
 	diag_set(d->call->diag, DIAG_BUSY, EBUSY, "belongs to another program");
-	return diag_hint(d->call->diag, "detach it anyway with --force");
+	return diag_hint(d->call->diag, "to detach it anyway: --force");
 }
 
 /* 0 also for a device that does not exist. */

@@ -26,7 +26,7 @@ static const struct opt rows[] = {
 	{ 0 },
 };
 
-#define LOGOUT_ "leave it out: rdmastor iser-logout -T IQN -p HOST[:PORT]"
+#define LOGOUT_ "omit it: rdmastor iser-logout -T IQN -p HOST[:PORT]"
 static const struct opt_foreign foreign[] = {
 	{ "iscsiadm", "-m", LOGOUT_ },
 	{ "iscsiadm", "--mode", LOGOUT_ },
@@ -85,7 +85,7 @@ static void choose_all(struct logout *logout)
 	for (unsigned i = 0; i < logout->count; i++) {
 		logout->chosen[i] = !kernel_scsi_has_root(logout->root, logout->list[i].host);
 		if (!logout->chosen[i])
-			call_note(logout->call, "session%u: kept: it holds the root file system", logout->list[i].sid);
+			call_note(logout->call, "session%u: skipped: the root file system is on it", logout->list[i].sid);
 	}
 }
 
@@ -123,7 +123,7 @@ static int refuse_used(int root, const struct kernel_iscsi_session *session, str
 	if (!who[0])
 		return 0;
 	diag_set(diag, DIAG_BUSY, EBUSY, "session%u is in use: %s", session->sid, who);
-	return diag_hint(diag, "unmount its disks first; --force ends it and loses unwritten data"), -EBUSY;
+	return diag_hint(diag, "to log out anyway and lose unwritten data: --force"), -EBUSY;
 }
 
 static int end_one(struct logout *logout, const struct kernel_iscsi_session *session, struct diag *diag)

@@ -133,7 +133,7 @@ static int refuse_used(int root, const struct kernel_srp *host, struct diag *dia
 	if (!who[0])
 		return 0;
 	diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %s", host->host, who);
-	return diag_hint(diag, "--force disconnects it anyway; unwritten data is lost");
+	return diag_hint(diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
 static int end_one(struct call *call, int root, const struct kernel_srp *host, uint64_t until, struct diag *diag)
