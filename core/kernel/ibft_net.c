@@ -114,7 +114,7 @@ static int make_vlan(struct setup *s, unsigned id)
 	strcpy(args.device1, s->nic->netdev);
 	if (ioctl(s->fd, SIOCSIFVLAN, &args) && errno != EEXIST) {
 		if (errno == ENOPKG || errno == ENOTTY || errno == EINVAL)
-			return diag_set(s->diag, DIAG_NO_MODULE, ENOENT, "the kernel module 8021q is not loaded, for VLAN %u of %s: %s", id, s->netdev, why);
+			return diag_set(s->diag, DIAG_NO_MODULE, ENOENT, "VLAN %u of %s: kernel module 8021q is not loaded: %s", id, s->netdev, why);
 		return refused(s, "the VLAN");
 	}
 	return find_vlan(s, id) ? 0 : diag_set(s->diag, DIAG_SYSTEM, ENODEV, "VLAN %u of %s not found after its creation", id, s->nic->netdev);

@@ -162,7 +162,7 @@ int kernel_iscsi_open(struct kernel_iscsi **out, struct loop *loop, struct kerne
 	nl->events = (struct loop_fd){ .fd = nl->commands < 0 ? nl->commands : iscsi_socket(true), .events = EPOLLIN, .ready = readable };
 	err = nl->events.fd < 0 ? nl->events.fd : 0;
 	if (err == -EPROTONOSUPPORT)
-		err = diag_set(diag, DIAG_NO_MODULE, EPROTONOSUPPORT, "the kernel module scsi_transport_iscsi is not loaded");
+		err = diag_set(diag, DIAG_NO_MODULE, EPROTONOSUPPORT, "kernel module scsi_transport_iscsi is not loaded");
 	else if (err)
 		err = diag_sys(diag, -err, "iSCSI netlink socket");
 	else

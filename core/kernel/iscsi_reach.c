@@ -19,7 +19,7 @@ static void tcp_failed(struct iscsi_conn *conn, int err)
 
 	addr_text(&conn->how.to, to);
 	if (err == ECONNREFUSED)
-		diag_set(&why, DIAG_REFUSED, err, "connection refused: no listener at TCP %s", to);
+		diag_set(&why, DIAG_REFUSED, err, "connection refused: no TCP listener at %s", to);
 	else if (err == ETIMEDOUT)
 		diag_set(&why, DIAG_TIMEOUT, err, "%s does not answer", to);
 	else
@@ -93,7 +93,7 @@ static int dial_tcp(struct iscsi_conn *conn, struct diag *diag)
 	if (err)
 		return err;
 	if (connect(conn->sock.fd, (const struct sockaddr *)&how->to.ss, how->to.len) && errno != EINPROGRESS)
-		return errno == ECONNREFUSED ? diag_set(diag, DIAG_REFUSED, errno, "connection refused: no listener at TCP %s", addr_text(&how->to, to)) :
+		return errno == ECONNREFUSED ? diag_set(diag, DIAG_REFUSED, errno, "connection refused: no TCP listener at %s", addr_text(&how->to, to)) :
 					       diag_sys(diag, errno, "TCP to %s", addr_text(&how->to, to));
 	conn->sock.events = EPOLLOUT;
 	conn->sock.ready = ready;

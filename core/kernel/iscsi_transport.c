@@ -80,7 +80,7 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_
 	if (!sys_exists(root, dir))
 		why = module_load(root, module);
 	if (!sys_exists(root, dir)) {
-		diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module %s is not loaded: %s", module, why);
+		diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
 		diag_hint(diag, "%s", kind == KERNEL_ISCSI_ISER ? "iSCSI over TCP needs iscsi_tcp instead: iscsi://…" : "iSER needs ib_iser instead: iser://…");
 		return -ENOENT;
 	}

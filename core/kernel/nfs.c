@@ -45,7 +45,7 @@ static int need(int root, const char *module, struct diag *diag)
 	why = module_load(root, module);
 	if (present(root, module))
 		return 0;
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module %s is not loaded: %s", module, why);
+	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
 }
 
 int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *diag)

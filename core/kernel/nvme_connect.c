@@ -41,7 +41,7 @@ static int need_module(int root, const char *module, const char *shown_by, struc
 	why = module_load(root, module);
 	if (sys_exists(root, shown_by) || (uname(&uts) == 0 && module_built_in(root, uts.release, module)))
 		return 0;
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "the kernel module %s is not loaded: %s", module, why);
+	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
 }
 
 int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)

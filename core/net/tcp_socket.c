@@ -27,7 +27,7 @@ void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 
 	switch (err) {
 	case ECONNREFUSED:
-		diag_set(diag, DIAG_REFUSED, err, "connection refused: no listener at %s%s", local ? "" : "TCP ", addr_text(peer, to));
+		diag_set(diag, DIAG_REFUSED, err, "connection refused: no %slistener at %s", local ? "" : "TCP ", addr_text(peer, to));
 		break;
 	case EAGAIN: /* unix(7): the listener's backlog is full */
 		diag_set(diag, DIAG_BUSY, EBUSY, "%s accepts no more connections: its backlog is full", addr_text(peer, to));
