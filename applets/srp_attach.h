@@ -13,7 +13,7 @@ struct srp_words {
 #define SRP_ROW(type, opt, name, arg, help) { name, 0, OPT_TEXT, offsetof(type, words.value[SRP_OPT_##opt]), arg, help }
 #define SRP_NAME_ROWS(type) \
 	{ "device", 'i', OPT_TEXT, offsetof(type, words.dev), "DEVICE", \
-		"local RDMA device (mlx5_0)" }, \
+		"local RDMA device, such as mlx5_0" }, \
 		{ "port", 'p', OPT_U32, offsetof(type, words.port), "NUMBER", \
 			"port of that device", 1, 254 }, \
 		SRP_ROW(type, ID_EXT, "id-ext", "HEX", "identifier extension of the target"), \
