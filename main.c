@@ -189,7 +189,7 @@ static int show_help(char **word, struct diag *diag)
 	       "       rdmastor help [APPLET]\n"
 	       "       rdmastor --list | --version | --install DIR\n"
 	       "Discover, attach, copy, export, serve and measure remote disks over RDMA and TCP.\n"
-	       "A link to this program named like an applet runs that applet.\n\n");
+	       "A link to rdmastor with the name of an applet runs that applet.\n\n");
 	for (const struct applet *const *p = applets; *p; p++)
 		printf("  %-18s %s\n", (*p)->name, (*p)->summary);
 	return 0;

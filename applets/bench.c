@@ -57,13 +57,13 @@ static const struct opt rows[] = {
 	{ "tcp", 0, OPT_FLAG, AT(tcp), NULL,
 		"measure a TCP socket alone, against bench --listen on HOST[:PORT]" },
 	{ "listen", 0, OPT_FLAG, AT(listen), NULL,
-		"serve --rdma and --tcp of other hosts on [HOST][:PORT]; default all addresses" },
+		"serve bench --rdma and bench --tcp on other hosts, at [HOST][:PORT]; default all addresses" },
 	{ "ping", 0, OPT_FLAG, AT(ping), NULL,
 		"with --rdma: run rping's client against rping -s or bench --listen --ping; with "
 		"--listen: serve rping's clients" },
-	{ "op", 0, OPT_TEXT, AT(op), "send|write|read", "with --rdma: only this; default all" },
+	{ "op", 0, OPT_TEXT, AT(op), "send|write|read", "with --rdma: only this operation; default all" },
 	{ "test", 0, OPT_TEXT, AT(test), "latency|bandwidth",
-		"with --rdma: only this; default both" },
+		"with --rdma: only this test; default both" },
 	{ "iters", 0, OPT_U32, AT(iters), "N",
 		"with --rdma: messages per row; default 1000 for latency, 5000 for bandwidth", 1,
 		OPT_U32_MAX },
@@ -81,15 +81,15 @@ static const struct opt_foreign foreign[] = {
 	{ "fio", "--bsrange", "use one size: --bs" },
 	{ "fio", "--bssplit", "use one size: --bs" },
 	{ "fio", "--output-format", "use --output json+" },
-	{ "fio", "--verify", "use --verify alone; it has a pattern of its own" },
+	{ "fio", "--verify", "use --verify without a value; it has its own pattern" },
 	{ "fio", "--do_verify", "use --verify" },
 	{ "fio", "--ioengine", "not needed: the disk's URI selects it" },
 	{ "fio", "--direct", "not needed: the page cache is bypassed where possible" },
 	{ "fio", "--buffered", "not supported: the page cache is bypassed where possible" },
 	{ "fio", "--thread", "not needed: each job is a thread" },
 	{ "fio", "--group_reporting", "not needed: results are the sum of all jobs" },
-	{ "fio", "--norandommap", "not supported: random order visits each block once" },
-	{ "fio", "--randrepeat", "not supported: each run has another order" },
+	{ "fio", "--norandommap", "not supported: random order visits each block exactly once" },
+	{ "fio", "--randrepeat", "not supported: the random order differs in each run" },
 	{ "fio", "--refill_buffers", "not needed: data is random" },
 	{ "fio", "--invalidate", "not needed: the page cache is bypassed where possible" },
 	{ "fio", "--fsync", "not supported: bench doesn't flush" },
@@ -389,7 +389,7 @@ int bench_finish(struct bench *bench, int rc)
 	bench->running = false;
 	out_bar("");
 	if (!rc && bench->timed_out)
-		rc = diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not finished within %g s",
+		rc = diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %g s",
 			bench->opts->common.timeout_ms / 1000.);
 	show(bench);
 	return rc ? rc : bench->report.result.stopped ? EXIT_PARTLY : EXIT_DONE;
@@ -481,9 +481,9 @@ const struct applet applet_bench = {
 	.summary = "measure a disk under load, or a connection",
 	.opts = rows,
 	.foreign = foreign,
-	.examples = "  rdmastor bench --iodepth 32 nvme+tcp://10.0.0.5/NQN\n"
+	.examples = "  rdmastor bench --iodepth 32 nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1\n"
 		    "  rdmastor bench --listen\n"
-		    "  rdmastor bench --rdma 10.0.0.5\n",
+		    "  rdmastor bench --rdma 10.0.0.1\n",
 	.defaults = &defaults,
 	.opts_size = sizeof(struct bench_options),
 	.min = 0,

@@ -273,7 +273,7 @@ int bench_rdma(struct bench *bench)
 	err = measure_rows(bench, &conf, size, sizes);
 	out_end(bench->call->out);
 	if (err == -EINTR && bench->timed_out)
-		return diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not finished within %g s",
+		return diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %g s",
 			opts->common.timeout_ms / 1000.);
 	if (err == -EINTR && !bench->call->diag->err) {
 		call_note(bench->call, "interrupted");

@@ -68,8 +68,8 @@ static const struct opt_foreign foreign[] = {
 	{ "nbdcopy", "-T", "not needed: requests are in flight in parallel" },
 	{ "nbdcopy", "--threads", "not needed: requests are in flight in parallel" },
 	{ "nbdcopy", "-S", "zeroes become holes by default; --no-sparse writes them" },
-	{ "qemu-img convert", "-f", "only raw; qemu-nbd -f FORMAT serves others as nbd+unix://" },
-	{ "qemu-img convert", "-O", "only raw; qemu-nbd -f FORMAT serves others as nbd+unix://" },
+	{ "qemu-img convert", "-f", "disks are raw; for other formats: qemu-nbd -t -f FORMAT -k SOCKET FILE" },
+	{ "qemu-img convert", "-O", "disks are raw; for other formats: qemu-nbd -t -f FORMAT -k SOCKET FILE" },
 	{ "qemu-img convert", "-m", "use --depth" },
 	{ "qemu-img convert", "-n", "not needed: a file that exists is written in place" },
 	{ "qemu-img convert", "-t", "not needed: the destination is always flushed" },
@@ -136,7 +136,7 @@ static int refuse_dd(const struct call *call)
 static int refuse_third(const struct call *call)
 {
 	diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[2]);
-	return diag_hint(call->diag, "ddrescue's third operand, the map, is --resume MAP here");
+	return diag_hint(call->diag, "give ddrescue's map as: --resume MAP");
 }
 
 static int read_options(struct copy_run *run)
@@ -661,7 +661,7 @@ static void hint(struct copy_run *run)
 			doubt && !run->opts->verify ? " with --verify" : "", run->opts->resume,
 			longer);
 	else if (!run->opts->resume && resumable(run, 0) && resumable(run, 1))
-		diag_hint(diag, "start over with --resume MAP: such a copy can be continued%s",
+		diag_hint(diag, "to be able to continue an interrupted copy: --resume MAP%s",
 			longer);
 	else if (*longer)
 		diag_hint(diag, "%s", longer + 2);
@@ -672,7 +672,7 @@ static int failed(struct copy_run *run, int rc)
 	struct diag *diag = run->call->diag;
 
 	if (rc == -EINTR && run->timed_out)
-		rc = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "not finished within %g s",
+		rc = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %g s",
 			run->opts->common.timeout_ms / 1000.);
 	if (rc == -EILSEQ && diag->code == DIAG_MISMATCH && run->opts->resume)
 		return start_over(run);
@@ -701,7 +701,7 @@ static int copy(struct copy_run *run)
 	if (!run->progress.bad)
 		return EXIT_DONE;
 	call_note(run->call, "%s could not be read and %s", out_human(run->progress.bad, bad),
-		run->to_pipe ? "became zeroes" : "is left out");
+		run->to_pipe ? "was replaced by zeroes" : "was skipped");
 	return EXIT_PARTLY;
 }
 
@@ -783,7 +783,7 @@ const struct applet applet_copy = {
 	.foreign = foreign,
 	.examples = "  rdmastor copy --resume disk.map nbd://10.0.0.7/vm1 vm1.img\n"
 		    "  rdmastor copy --verify disk.img /dev/sdX\n"
-		    "  rdmastor copy nvme+tcp://10.0.0.5/NQN - | zstd >disk.zst\n",
+		    "  rdmastor copy nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 - | zstd >disk.zst\n",
 	.opts_size = sizeof(struct copy_opts),
 	.min = 2,
 	.max = 3, /* for the hint */

@@ -51,7 +51,7 @@ static int check_connections(const struct front *front)
 		if (!err && hold_ms == UINT32_MAX) {
 			err = diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections %u: with --on-loss forever the kernel supports only one connection",
 				connections);
-			diag_hint(call->diag, "use --on-loss SECONDS, or leave out --connections");
+			diag_hint(call->diag, "use --on-loss SECONDS, or omit --connections");
 		}
 	}
 	return err;
@@ -68,7 +68,7 @@ static int read_options(struct front *front)
 	if (call->rest > NBD_EXPORTS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d", NBD_EXPORTS);
 	if (opts->nbd_dev.given && call->rest > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev %u: one number for %u disks: leave it out",
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev %u: one number for %u disks: omit it",
 			opts->nbd_dev.number, call->rest);
 	f->nbd.slots = opts->slots ? opts->slots : SLOTS;
 	f->nbd.buffer = opts->buffer ? (uint32_t)opts->buffer : BUFFER;

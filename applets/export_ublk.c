@@ -43,7 +43,7 @@ static int read_options(struct front *front)
 
 	f->root = f->dev = -1;
 	if (opts->ublk.given && call->rest > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ublk %u: one number for %u disks: leave it out", opts->ublk.number,
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ublk %u: one number for %u disks: omit it", opts->ublk.number,
 			call->rest);
 	f->root = kernel_root();
 	if (f->root < 0)

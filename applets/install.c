@@ -46,7 +46,7 @@ static int link_path(char path[PATH_MAX], const struct install *in, const char *
 {
 	if (snprintf(path, PATH_MAX, "%s/%s%s", in->dir, name, suffix) < PATH_MAX)
 		return 0;
-	return diag_sys(in->call->diag, ENAMETOOLONG, "folder '%s'", in->dir);
+	return diag_sys(in->call->diag, ENAMETOOLONG, "directory '%s'", in->dir);
 }
 
 static int find_self(struct install *in)
@@ -57,7 +57,7 @@ static int find_self(struct install *in)
 	if (!called || !realpath(called, in->self) || stat(in->self, &in->st))
 		return diag_sys(in->call->diag, errno, "look up the path of this program");
 	if (!realpath(in->dir, dir)) {
-		diag_sys(in->call->diag, errno, "open folder");
+		diag_sys(in->call->diag, errno, "open directory");
 		return diag_ctx(in->call->diag, "%s", in->dir);
 	}
 	/* Next to the program a bare name stays right when both are moved or seen through another root. */
@@ -122,7 +122,7 @@ static int check_taken(const struct install *in)
 		return 0;
 	diag_set(in->call->diag, DIAG_BUSY, EEXIST, "names taken by other files:%s", names);
 	diag_ctx(in->call->diag, "%s", in->dir);
-	return diag_hint(in->call->diag, in->opts->force ? "remove these folders, or choose another DIR" :
+	return diag_hint(in->call->diag, in->opts->force ? "remove these directories, or choose another DIR" :
 							   "remove them, add --force, or choose another DIR");
 }
 

@@ -23,13 +23,13 @@ struct discover_options {
 };
 
 static const struct opt rows[] = {
-	{ "transport", 't', OPT_TEXT, offsetof(struct discover_options, transport), "auto|iser|tcp", "transports to ask and probe over; auto: both; default auto, or by the URI" },
+	{ "transport", 't', OPT_TEXT, offsetof(struct discover_options, transport), "auto|iser|tcp", "transports for discovery and probes; auto: both; default auto, or the URI's" },
 	{ "no-probe", 0, OPT_FLAG, offsetof(struct discover_options, no_probe), NULL, "do not probe the listed portals" },
 	ISCSI_WHO_ROWS(struct discover_options),
 	{ 0 },
 };
 
-#define OPERAND_ "name the portal alone: rdmastor iser-discover HOST[:PORT]"
+#define OPERAND_ "give only the portal: rdmastor iser-discover HOST[:PORT]"
 static const struct opt_foreign foreign[] = {
 	{ "iscsiadm", "-m", OPERAND_ },
 	{ "iscsiadm", "--mode", OPERAND_ },
@@ -138,7 +138,7 @@ static int read_uri(struct call *call, struct uri *uri)
 	if (strcmp(uri->scheme, "iser") && strcmp(uri->scheme, "iscsi"))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI", uri->spelling);
 	if (*uri->path)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names a target: discovery takes a portal alone", uri->spelling);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names a target: expected a portal, HOST[:PORT] or iscsi://HOST", uri->spelling);
 	return 0;
 }
 
@@ -209,9 +209,9 @@ static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 	}
 	out_end(out);
 	if (!why->err && d->call->loop.verbose)
-		call_note(d->call, "asked over %s: %s%s%s", iscsi_carrier_word(carrier), found->way, *found->alg ? ", by CHAP with " : "", found->alg);
+		call_note(d->call, "queried over %s: %s%s%s", iscsi_carrier_word(carrier), found->way, *found->alg ? ", by CHAP with " : "", found->alg);
 	else if (why->err && d->call->loop.verbose)
-		call_note(d->call, "asked over %s: %s", iscsi_carrier_word(carrier), why->text);
+		call_note(d->call, "queried over %s: %s", iscsi_carrier_word(carrier), why->text);
 }
 
 static bool same_portal(const struct iscsi_record *a, const struct iscsi_record *b)

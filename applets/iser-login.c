@@ -43,7 +43,7 @@ static const struct opt rows[] = {
 	{ 0 },
 };
 
-#define LOGIN_   "leave it out: rdmastor iser-login -T IQN -p HOST[:PORT]"
+#define LOGIN_   "omit it: rdmastor iser-login -T IQN -p HOST[:PORT]"
 #define LOGOUT_  "end sessions with: rdmastor iser-logout -T IQN -p HOST[:PORT]"
 #define SETTING_ "settings have options of their own: rdmastor iser-login --help"
 static const struct opt_foreign foreign[] = {

@@ -21,11 +21,11 @@ struct iser_words {
 	{ "iscsiadm", "--targetname", "use -T IQN or --target IQN" }, \
 		{ "iscsiadm", "-I", "use --transport iser or --transport tcp" }, \
 		{ "iscsiadm", "--interface", "use --transport iser or --transport tcp" }, \
-		{ "iscsiadm", "-r", "name the session alone: session1" }, \
-		{ "iscsiadm", "--sid", "name the session alone: session1" }, \
-		{ "iscsiadm", "-o new", "leave it out: no database of targets is kept" }, \
-		{ "iscsiadm", "-o delete", "leave it out: no database of targets is kept" }, \
-		{ "iscsiadm", "--op", "leave it out: no database of targets is kept" }, \
+		{ "iscsiadm", "-r", "give only the session, such as session1" }, \
+		{ "iscsiadm", "--sid", "give only the session, such as session1" }, \
+		{ "iscsiadm", "-o new", "omit it: no database of targets is kept" }, \
+		{ "iscsiadm", "-o delete", "omit it: no database of targets is kept" }, \
+		{ "iscsiadm", "--op", "omit it: no database of targets is kept" }, \
 		{ "iscsiadm", "-d", "use --verbose" }, \
 		{ "iscsiadm", "--debug", "use --verbose" }
 

@@ -40,8 +40,8 @@ static const struct opt_foreign foreign[] = {
 	{ "mount", "--target", "give the directory as the second operand" },
 	{ "mount", "-m", "create the directory first: mkdir -p DIR" },
 	{ "mount", "--mkdir", "create the directory first: mkdir -p DIR" },
-	{ "mount", "-a", "mounts what /etc/fstab has: mount -a -t nfsrdma" },
-	{ "mount", "--all", "mounts what /etc/fstab has: mount -a -t nfsrdma" },
+	{ "mount", "-a", "to mount the entries of /etc/fstab: mount -a -t nfsrdma" },
+	{ "mount", "--all", "to mount the entries of /etc/fstab: mount -a -t nfsrdma" },
 	{ "mount", "-i", "not needed: no mount helper is run" },
 	{ 0 },
 };

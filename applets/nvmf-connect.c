@@ -26,7 +26,7 @@ static const struct opt rows[] = {
 	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "read further options of this connection from FILE" },
 	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "fail if the connection exists" },
 	{ "idempotent", 0, OPT_FLAG, AT(idempotent), NULL, "succeed if the connection exists (the default)" },
-	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "don't wait for the block devices" },
+	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "return without waiting for the block devices" },
 	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
 	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE", "write the controller's name to FILE" },
 	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },

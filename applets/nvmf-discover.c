@@ -39,7 +39,7 @@ static const struct opt rows[] = {
 	{ "data-digest", 'G', FLAG(NVMF_DATA_DIGEST), NULL, "data digests (TCP)" },
 	{ "tos", 'T', VALUE(NVMF_TOS), "N", "type of service, 0 to 255" },
 	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "query the discovery controllers in FILE; default the files in /etc/nvme" },
-	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "don't follow referrals" },
+	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "do not follow referrals" },
 	IGNORED("nr-io-queues", 'i', NVMF_NR_IO_QUEUES),
 	IGNORED("nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES),
 	IGNORED("nr-poll-queues", 'P', NVMF_NR_POLL_QUEUES),

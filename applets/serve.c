@@ -172,7 +172,7 @@ static int refuse_twice(const struct nvmf_front *f, unsigned i)
 			continue;
 		diag_set(d->call->diag, DIAG_USAGE, EEXIST, "is the same disk as '%.300s': a disk can be only one namespace", d->disk[other]->uri);
 		diag_ctx(d->call->diag, "%s", d->disk[i]->uri);
-		return diag_hint(d->call->diag, "name it once: several hosts can connect to it, at several addresses");
+		return diag_hint(d->call->diag, "give it once: several hosts can connect to it, at several addresses");
 	}
 	return 0;
 }
@@ -305,8 +305,8 @@ static const struct opt_foreign foreign[] = {
 	{ "nvme-cli", "-n", "use --nqn NQN" },
 	{ "nvme-cli", "--subsysnqn", "use --nqn NQN" },
 	{ "nvme-cli", "--hostnqn", "use --allow-host NQN" },
-	{ "SPDK", "--allow-any-host", "leave it out: any host may connect without --allow-host" },
-	{ "SPDK", "--serial-number", "leave it out: the serial number is derived from the disk" },
+	{ "SPDK", "--allow-any-host", "omit it: any host may connect without --allow-host" },
+	{ "SPDK", "--serial-number", "omit it: the serial number is derived from the disk" },
 	{ "qemu-nbd", "-r", "use --ro" },
 	{ "qemu-nbd", "--read-only", "use --ro" },
 	{ "qemu-nbd", "--fork", "use --daemon" },

@@ -50,7 +50,7 @@ static const struct opt rows[] = {
 	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "fail if the connection already exists" },
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
 		"return without waiting for the block devices" },
-	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the block device paths" },
+	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
 	{ 0 },
 };
 #undef ROW
@@ -229,7 +229,7 @@ static int refuse_existing(const struct srp_made *made, struct diag *diag)
 {
 	diag_set(diag, DIAG_BUSY, EALREADY, "already connected as %s", made->host.host);
 	return diag_hint(diag,
-		"create another connection with another --initiator-ext, or drop --exclusive");
+		"omit --exclusive to use it, or add a connection with another --initiator-ext");
 }
 
 static int load(struct call *call, int root)

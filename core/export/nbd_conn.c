@@ -315,7 +315,7 @@ void nbd_conn_start(struct nbd_conn *c, struct nbd_worker *worker)
 void nbd_conn_end(struct nbd_conn *c)
 {
 	if (c->hello)
-		nbd_conn_abort(c, "server stops");
+		nbd_conn_abort(c, "server is stopping");
 	c->ending = true;
 	nbd_conn_wake(c);
 }

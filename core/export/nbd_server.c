@@ -300,7 +300,7 @@ static int worker_abort_idle(struct loop *loop, void *arg)
 	(void)loop;
 	for (struct nbd_conn *c = job->worker->conns; c; c = c->next)
 		if (!c->flying)
-			nbd_conn_abort(c, "server stops, client does not read its replies");
+			nbd_conn_abort(c, "server is stopping, client does not read its replies");
 	return 0;
 }
 
@@ -310,7 +310,7 @@ static int worker_abort(struct loop *loop, void *arg)
 
 	(void)loop;
 	for (struct nbd_conn *c = job->worker->conns; c; c = c->next) {
-		nbd_conn_abort(c, "server stops, disk does not answer");
+		nbd_conn_abort(c, "server is stopping, disk does not answer");
 		c->cancelled = false; /* also what is held only since its client went */
 		nbd_conn_wake(c);
 	}

@@ -45,7 +45,7 @@ int kernel_iscsi_keeper_lock(int root, struct diag *diag)
 	int fd = openat(root, LOCK, O_WRONLY | O_CLOEXEC), err, pid;
 
 	if (fd < 0 && errno == EACCES)
-		return diag_set(diag, DIAG_PERMISSION, EACCES, "only root can keep iSCSI sessions");
+		return diag_set(diag, DIAG_PERMISSION, EACCES, "only root can be the keeper of iSCSI sessions");
 	if (fd < 0)
 		return diag_sys(diag, errno, "open the lock /" LOCK);
 	if (!flock(fd, LOCK_EX | LOCK_NB))
@@ -56,8 +56,8 @@ int kernel_iscsi_keeper_lock(int root, struct diag *diag)
 		return diag_sys(diag, err, "lock /" LOCK);
 	pid = kernel_iscsi_keeper(root);
 	if (pid)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "process %d already keeps the iSCSI sessions", pid);
-	return diag_set(diag, DIAG_BUSY, EBUSY, "another process already keeps the iSCSI sessions: it holds the lock /" LOCK);
+		return diag_set(diag, DIAG_BUSY, EBUSY, "another keeper of iSCSI sessions is running: process %d", pid);
+	return diag_set(diag, DIAG_BUSY, EBUSY, "another keeper of iSCSI sessions is running: it holds the lock /" LOCK);
 }
 
 /* "812 (iscsid) S 1 …": one that has ended is Z or X. */

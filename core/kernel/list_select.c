@@ -202,7 +202,7 @@ static void keep_ports(const struct wanted *want, struct kernel_list *list)
 
 static int nothing(const struct wanted *want, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "is neither attached nor served: no such device, connection, mount, target or RDMA device");
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such device, connection, mount, target, served disk or RDMA device");
 	diag_ctx(diag, "%s", want->is_uri ? want->uri.spelling : want->word);
 	return -ENOENT;
 }

@@ -125,7 +125,7 @@ int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **luns, unsigned *
 	free(walk.list);
 	*luns = NULL;
 	*count = 0;
-	return diag_sys(diag, -walk.err, "logical units of host%u", host);
+	return diag_sys(diag, -walk.err, "LUNs of host%u", host);
 }
 
 /* As udev's rules and scsi_id make it; of other kinds of identifiers the link has the vendor's blanks in it. */

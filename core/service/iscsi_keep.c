@@ -131,7 +131,7 @@ static void try(struct keep *keep, struct keep_session *s, uint64_t now)
 	uint32_t limit;
 
 	if (s->orphan && !s->tries)
-		say(keep, s, "connection found lost: logging in");
+		say(keep, s, "connection lost: logging in");
 	s->tries++;
 	limit = s->tries < LIMIT_MAX_S / LIMIT_S ? s->tries * LIMIT_S : LIMIT_MAX_S;
 	be(s, KEEP_TRY, now + LOOK);
@@ -232,7 +232,7 @@ void keep_found(struct keep *keep, unsigned sid, uint64_t now)
 	if (!s) {
 		s = keep->ops->made(keep, sid);
 		if (!s) {
-			say(keep, NULL, "session%u is not kept: out of memory", sid);
+			say(keep, NULL, "session%u: lost connections will not be restored: out of memory", sid);
 			return;
 		}
 		s->next = keep->first;

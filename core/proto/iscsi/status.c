@@ -35,7 +35,7 @@ int iscsi_login_status(uint8_t status_class, uint8_t detail, bool with_secret, s
 		if (statuses[i].status == status)
 			err = diag_set(diag, statuses[i].code, statuses[i].err, "%s (login status %04x)", statuses[i].text, status);
 	if (!err)
-		err = diag_set(diag, DIAG_REFUSED, EREMOTEIO, "the target refuses the login (login status %04x)", status);
+		err = diag_set(diag, DIAG_REFUSED, EREMOTEIO, "the target rejects the login (login status %04x)", status);
 	if (status == ISCSI_NOT_PROVED && with_secret)
 		diag_hint(diag, "check the user, the secret and the initiator name in the target's configuration");
 	else if (status == ISCSI_NOT_PROVED)

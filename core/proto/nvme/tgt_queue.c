@@ -383,7 +383,7 @@ static void turn(struct loop_work *work)
 		return;
 	}
 	if (queue->state == QUEUE_ENDING && !working(queue))
-		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target stops" : "the host disconnects");
+		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target is stopping" : "the host disconnected");
 	if (tgt_queue_gone(queue))
 		return;
 	if (queue->carrier->resume)
@@ -520,6 +520,6 @@ void tgt_queue_killed(struct loop_msg *msg)
 	struct tgt_queue *queue = container_of(msg, struct tgt_queue, kill_hop);
 
 	if (!queue->over)
-		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target stops" :
+		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target is stopping" :
 			queue->ctrl ? "its controller has ended" : "no Connect command, and another host needs the connection");
 }
