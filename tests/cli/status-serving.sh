@@ -53,16 +53,17 @@ grep -Eq "^disk.img +64MiB +nvme/tcp +127.0.0.1:$PORT|^disk.img +64MiB +nvme/tcp
 grep -Eq "^ram:1M +1MiB +nbd/unix +$SOCK .*$exported\$" text || die "$(cat text)"
 grep -q '^SERVING .*ADDRESS .*CLIENTS .*ERRORS' text || die "$(cat text)"
 
-# one of them, by the words it was given by, another path to it, its NQN, a socket
+# one of them, by the words it was given by, another path to it, its NQN, a socket; other tests' processes may have the same words
+ours_among() { jq -r --argjson served "$served" --argjson exported "$exported" '.serving[].pid | select(. == $served or . == $exported)' "$1"; }
 for word in disk.img ./disk.img "$PWD/disk.img" "$NQN"; do
 	ours status "$word" --json >json
-	same "$word" "$(jq -c '[.serving[].pid]' json)" "[$served]"
+	same "$word" "$(ours_among json)" "$served"
 done
 for word in ram:1M "$SOCK"; do
 	ours status "$word" --json >json
-	same "$word" "$(jq -c '[.serving[].pid]' json)" "[$exported]"
+	same "$word" "$(ours_among json)" "$exported"
 done
-error 1 not-found 'ram:2M' 'attached' ours status ram:2M
+error 1 not-found 'ram:2M' 'served' ours status ram:2M
 
 # stopped: reported in time, and the other one still answers
 kill -STOP "$exported"
