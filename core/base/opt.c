@@ -349,14 +349,13 @@ static int unknown_letter(struct parser *parser, const char *word, char letter)
 	char option[] = { '-', letter, 0 };
 	struct opt row;
 
-	if (word[2])
-		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '-%c' in '%s'", letter, word);
-	else
-		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s'", word);
-	if (word[2] && opt_row_find(parser->call->applet, word + 1, &row))
+	diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s'", option);
+	if (word[2] && opt_row_find(parser->call->applet, word + 1, &row)) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s' in '%s'", option, word);
 		diag_hint(diag, "did you mean --%s?", row.name);
-	else
-		hint_foreign(parser->call->applet, option, diag);
+	} else if (!hint_foreign(parser->call->applet, option, diag) && word[2]) { /* else the rest may be a secret, as of nvme's -S */
+		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s' in '%s'", option, word);
+	}
 	return -EINVAL;
 }
 

@@ -71,6 +71,10 @@ error 2 usage '' "'\\[::1' \\[ADDRESS\\]" "$RDMASTOR" nvmf-discover '[::1'
 for option in -S -C --dhchap-secret; do
 	error 2 usage '' "'$option' nvme-cli nvmf-connect-all" "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 $option x
 done
+for option in -SDHHC-1:00:ABC: -gCDHHC-1:00:ABC: --dhchap-secret=DHHC-1:00:ABC:; do # secrets are not repeated
+	error 2 usage '' 'unknown.option nvme-cli' "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 "$option"
+	! grep -q DHHC error.out error.err || die "shows the secret: $(cat error.err)"
+done
 for option in -p --persistent; do
 	error 2 usage '' "'$option' nvme-cli nvmf-connect" "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 $option
 done
