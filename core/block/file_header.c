@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Formats that a file opened as raw may hold instead, by their first bytes. */
 #include "file.h"
+#include "out.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,28 +24,29 @@ static const struct format {
 	{ MAGIC("\xfd\x37zXZ\0"), "xz", "xz" },
 };
 
-/* Part of a command that can be pasted. */
-static const char *word(const char *path)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+:=@%,";
+#define LONGEST 200 /* more does not fit into a hint */
 
-	return strlen(path) < 200 && !path[strspn(path, plain)] ? path : "FILE";
+/* Part of a command that can be pasted. */
+static const char *word(const char *path, char text[OUT_SHELL(LONGEST)])
+{
+	return strlen(path) <= LONGEST && strlen(out_shell(path, text, OUT_SHELL(LONGEST))) <= LONGEST ? text : "FILE";
 }
 
 void file_header(const uint8_t *head, size_t len, const char *path, struct diag *why)
 {
 	for (unsigned i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		const struct format *f = &formats[i];
+		char text[OUT_SHELL(LONGEST)];
 
 		if (len < f->len || memcmp(head, f->magic, f->len))
 			continue;
 		diag_set(why, DIAG_MISMATCH, EMEDIUMTYPE, "has a%s %s header but is opened as raw",
 			f->name[0] == 'x' ? "n" : "", f->name);
 		if (f->tool)
-			diag_hint(why, "%s -dc %s | rdmastor copy - DESTINATION", f->tool, word(path));
+			diag_hint(why, "%s -dc %s | rdmastor copy - DESTINATION", f->tool, word(path, text));
 		else
 			diag_hint(why, "qemu-nbd -t -f %s -k /tmp/disk.sock %s, then use nbd+unix:///?socket=/tmp/disk.sock",
-				f->name, word(path));
+				f->name, word(path, text));
 		return;
 	}
 }

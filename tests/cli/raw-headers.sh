@@ -30,9 +30,13 @@ for magic in KDMV COWD '# Disk DescriptorFile\n'; do
 	warns image.vmdk 'qemu-nbd.*vmdk' vmdk
 done
 
-image 'a b' 'QFI\373\0\0\0\3' # what a shell would split is not part of a command
+image 'a b' 'QFI\373\0\0\0\3'
 ours info 'a b' >/dev/null 2>err
-warns 'a b' FILE qcow2
+warns 'a b' "'a b'" qcow2
+long=$(printf 'a%.0s' {1..240})
+image "$long" 'QFI\373\0\0\0\3' # does not fit into a hint
+ours info "$long" >/dev/null 2>err
+warns "$long" FILE qcow2
 ours info 'a b' --quiet >/dev/null 2>err
 quiet
 for magic in '' 'QFI' '\0QFI\373' 'vhdxfil\0'; do
