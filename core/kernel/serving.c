@@ -20,6 +20,7 @@ struct asked {
 	struct loop_fd fd;
 	struct loop *loop;
 	struct serving_process process;
+	bool gone; /* it ended before it answered */
 	struct find *find;
 	char *text;
 	size_t len, room;
@@ -71,7 +72,9 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	if (n < 0 && errno == EAGAIN)
 		return;
-	if (n < 0)
+	if (n < 0 && errno == ECONNRESET)
+		a->gone = true;
+	else if (n < 0)
 		diag_sys(&a->process.why, errno, "read the answer");
 	else if (!a->len)
 		diag_set(&a->process.why, DIAG_PERMISSION, EACCES, "answers only root and the user who started it");
@@ -156,7 +159,7 @@ static int take(struct find *find, struct kernel_serving *to, uint32_t timeout_m
 			end(a);
 		}
 		free(a->text);
-		if (to->process)
+		if (to->process && !a->gone)
 			to->process[to->processes++] = a->process;
 		else
 			kernel_serving_clear(&a->process);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRONTS 16
-#define DISKS 256
+#define FRONTS 8
+#define DISKS 32 /* each takes some kilobytes, however short its text is */
 #define LISTENERS 64
 #define WHOLE_MAX 9007199254740992. /* 2^53: doubles hold every whole number up to there */
 

@@ -75,16 +75,19 @@ Test(serving, more_than_there_is_room_for_is_cut)
 		at += sprintf(at, "%s{\"protocol\":\"", i ? "," : "");
 		memset(at, 'n', 300);
 		at += 300;
-		at += sprintf(at, "\",\"listeners\":[{}");
-		for (int l = 0; l < 100; l++)
-			at += sprintf(at, ",{}");
+		for (int list = 0; list < 2; list++) {
+			at += sprintf(at, "%s\":[{}", list ? "],\"listeners" : "\",\"disks");
+			for (int l = 0; l < 100; l++)
+				at += sprintf(at, ",{}");
+		}
 		at += sprintf(at, "]}");
 	}
 	sprintf(at, "]}");
 	p = parse(text);
 	cr_assert_eq(p.why.err, 0, "%s", p.why.text);
-	cr_assert_eq(p.fronts, 16);
-	cr_assert_eq(p.front[15].listeners, 64);
+	cr_assert_eq(p.fronts, 8);
+	cr_assert_eq(p.front[7].disks, 32);
+	cr_assert_eq(p.front[7].listeners, 64);
 	cr_assert_lt(strlen(p.front[0].protocol), sizeof(p.front[0].protocol));
 	kernel_serving_clear(&p);
 	free(text);
@@ -178,8 +181,8 @@ Test(serving, is_found_asked_and_gone_with_its_socket, .timeout = 60)
 	close(root);
 }
 
-/* Listens by the name of a process, and answers nothing. */
-static pid_t mute(int of)
+/* Listens by the name of a process, answers nothing, and ends after some time, 0 = never. */
+static pid_t mute(int of, unsigned usec)
 {
 	int up[2];
 	pid_t pid;
@@ -194,6 +197,7 @@ static pid_t mute(int of)
 
 		if (bind(fd, (struct sockaddr *)&un, (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)len)) || listen(fd, 1) || write(up[1], "", 1) != 1)
 			_exit(1);
+		ualarm(usec, 0);
 		pause();
 	}
 	cr_assert_eq(read(up[0], &c, 1), 1);
@@ -205,7 +209,7 @@ static pid_t mute(int of)
 Test(serving, one_that_is_mute_costs_the_time_limit_and_a_forged_name_nothing, .timeout = 60)
 {
 	struct loop_options options = { 0 };
-	pid_t silent = mute(0), forger = mute(1);
+	pid_t silent = mute(0, 0), forger = mute(1, 0);
 	const struct serving_process *found;
 	struct kernel_serving all;
 	struct diag diag = { 0 };
@@ -226,6 +230,25 @@ Test(serving, one_that_is_mute_costs_the_time_limit_and_a_forged_name_nothing, .
 	kill(forger, SIGKILL);
 	waitpid(silent, NULL, 0);
 	waitpid(forger, NULL, 0);
+	loop_free(loop);
+	close(root);
+}
+
+Test(serving, one_that_ends_before_it_answers_is_none, .timeout = 60)
+{
+	struct loop_options options = { 0 };
+	struct kernel_serving all;
+	struct diag diag = { 0 };
+	struct loop *loop;
+	int root = kernel_root();
+	pid_t short_lived;
+
+	cr_assert_eq(loop_new(&loop, &options, &diag), 0);
+	short_lived = mute(0, 300000);
+	cr_assert_eq(kernel_serving(root, loop, 20000, &all, &diag), 0, "%s", diag.text);
+	cr_assert_eq(waitpid(short_lived, NULL, WNOHANG), short_lived, "it was not waited for");
+	cr_assert_null(find(&all, short_lived));
+	kernel_serving_free(&all);
 	loop_free(loop);
 	close(root);
 }
