@@ -2,12 +2,15 @@
 /* rdmastor --install DIR: links to this program, one per applet and per replaced tool; all of them or none. */
 #include "applet.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 struct install_options {
@@ -29,6 +32,7 @@ static const struct opt rows[] = {
 struct link {
 	const char *name;
 	enum { LINK_ABSENT, LINK_OURS, LINK_FOREIGN, LINK_DIRECTORY } there;
+	enum { LINK_NONE, LINK_CREATED, LINK_SWAPPED, LINK_RENAMED } made; /* swapped: the old file has the temporary name */
 };
 
 struct install {
@@ -126,39 +130,58 @@ static int check_taken(const struct install *in)
 							   "remove them, add --force, or choose another DIR");
 }
 
-/* All links are created under other names first, which is what can fail, and then renamed: all of them appear or none, and
- * a name that is replaced is never absent. */
-static int create_link(const struct install *in, const struct link *link)
+/* All links are created under other names first and then renamed; a name that is replaced is never absent. */
+static int create_link(const struct install *in, struct link *link)
 {
 	char path[PATH_MAX];
 	int err = link_path(path, in, link->name, NEW_SUFFIX);
 
-	if (!err && symlink(in->target, path)) {
+	if (err)
+		return err;
+	unlink(path); /* left by an interrupted run */
+	if (symlink(in->target, path)) {
 		diag_sys(in->call->diag, errno, "create link");
-		err = diag_ctx(in->call->diag, "%s", path);
+		return diag_ctx(in->call->diag, "%s", path);
 	}
-	return err;
+	link->made = LINK_CREATED;
+	return 0;
 }
 
-static int rename_link(const struct install *in, const struct link *link)
+static int swap(const char *a, const char *b)
+{
+	return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+}
+
+static int rename_link(const struct install *in, struct link *link)
 {
 	char path[PATH_MAX], temporary[PATH_MAX];
 	int err = link_path(path, in, link->name, "");
 
 	if (!err)
 		err = link_path(temporary, in, link->name, NEW_SUFFIX);
-	if (!err && rename(temporary, path)) {
+	if (err)
+		return err;
+	if (link->there == LINK_FOREIGN && !swap(temporary, path)) {
+		link->made = LINK_SWAPPED;
+	} else if (!rename(temporary, path)) { /* not every file system swaps */
+		link->made = LINK_RENAMED;
+	} else {
 		diag_sys(in->call->diag, errno, "create link");
-		err = diag_ctx(in->call->diag, "%s", path);
+		return diag_ctx(in->call->diag, "%s", path);
 	}
-	return err;
+	return 0;
 }
 
-static void drop_temporary(const struct install *in, const struct link *link)
+/* Drops the temporary name. After a failure the names are as before, except a file that could only be overwritten. */
+static void finish_link(const struct install *in, const struct link *link, bool failed)
 {
-	char path[PATH_MAX];
+	char path[PATH_MAX], temporary[PATH_MAX];
 
-	if (!link_path(path, in, link->name, NEW_SUFFIX))
+	if (link_path(path, in, link->name, "") || link_path(temporary, in, link->name, NEW_SUFFIX))
+		return;
+	if (link->made == LINK_CREATED || (link->made == LINK_SWAPPED && (!failed || !swap(temporary, path))))
+		unlink(temporary);
+	if (link->made == LINK_RENAMED && failed && link->there == LINK_ABSENT)
 		unlink(path);
 }
 
@@ -209,8 +232,8 @@ static int make_links(struct install *in)
 	for (unsigned i = 0; i < in->links && change && !err; i++)
 		if (in->link[i].there != LINK_OURS)
 			err = rename_link(in, &in->link[i]);
-	for (unsigned i = 0; i < in->links && change && err; i++)
-		drop_temporary(in, &in->link[i]);
+	for (unsigned i = 0; i < in->links; i++)
+		finish_link(in, &in->link[i], err);
 	if (err)
 		return err;
 	out_list(in->call->out, "links");

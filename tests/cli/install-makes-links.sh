@@ -37,7 +37,14 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
 	# shellcheck disable=SC2016 # expanded inside
 	error 1 io '.*' 'no.space' unshare -m bash -c 'mount -t tmpfs -o nr_inodes=8 none half && "$@"; rc=$?; ls half >left; exit $rc' - "$RDMASTOR" --install half
 	[ ! -s left ] || die "left behind: $(cat left)"
+	# a mount point can't be replaced: neither new names nor replaced files stay changed
+	echo mine >half/copy
+	# shellcheck disable=SC2016 # expanded inside
+	error 1 busy '.*/nvmf-connect' '' unshare -m bash -c '>half/nvmf-connect; mount --bind /dev/null half/nvmf-connect && "$@"' - "$RDMASTOR" --install half --force
+	same "after a failed --force" "$(ls half | tr '\n' ' ')$(cat half/copy)" 'copy nvmf-connect mine'
+	rm half/*
 fi
+ln -s gone half/ibsrpdm.rdmastor-new # of an interrupted run
 
 "$RDMASTOR" --install half --only replacements >/dev/null || die "replacements"
 same "replacements" "$(ls half)" "$(printf '%s\n' iscsistart nvme "${replaced[@]}" | sort)"
