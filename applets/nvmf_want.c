@@ -331,7 +331,7 @@ const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
 	const char *host = value[NVMF_TRADDR], *port = value[NVMF_TRSVCID], *nqn = value[NVMF_NQN];
 	bool v6 = strchr(host, ':');
 
-	snprintf(uri, URI_MAX, "nvme+%s://%s%.256s%s%s%.32s", value[NVMF_TRANSPORT], v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "",
+	snprintf(uri, URI_MAX, "nvme+%.16s://%s%.256s%s%s%.32s", value[NVMF_TRANSPORT], v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "",
 		port ? port : "");
 	if (nqn && strcmp(nqn, DISCOVERY_NQN)) {
 		strcat(uri, "/");

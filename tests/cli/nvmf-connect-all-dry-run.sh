@@ -83,3 +83,7 @@ began=$(date +%s%N)
 error 1 refused 127.0.0.1:1 '' "$RDMASTOR" nvmf-connect-all --retry --timeout 2 nvme+tcp://127.0.0.1:1
 took=$((($(date +%s%N) - began) / 1000000))
 ((took > 1800 && took < 4000)) || die "--retry --timeout 2 took $took ms"
+
+# The URI in a message has room for a transport of any length
+printf -- '-t %s -a 127.0.0.1 -n nqn.a\n' "$(printf 't%.0s' {1..3000})" >long.conf
+error 2 usage 'nvme\+t{16}://127.0.0.1/nqn.a' transport "$RDMASTOR" nvmf-connect-all --dry-run --config long.conf
