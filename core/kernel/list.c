@@ -143,21 +143,6 @@ void list_add_path(struct listing *list, struct list_path path, const char *node
 	add_path(list, &path);
 }
 
-int list_seconds(int root, const char *dir, const char *name)
-{
-	char text[32], *end;
-	long value;
-
-	if (sys_read(root, text, sizeof(text), "%s/%s", dir, name) <= 0)
-		return LIST_UNKNOWN;
-	if (!strcmp(text, "off"))
-		return LIST_NEVER;
-	value = strtol(text, &end, 10);
-	if (*end || value > INT32_MAX)
-		return LIST_UNKNOWN;
-	return value < 0 ? LIST_NEVER : (int)value;
-}
-
 unsigned list_number(int root, const char *dir, const char *name)
 {
 	char text[32];

@@ -57,6 +57,5 @@ void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *);
 void list_srp_lost_at(uint64_t now_us, char *log, struct list_link *);
 
 bool list_same_host(const char *text, const struct addr *); /* numeric; ports do not count */
-int list_seconds(int root, const char *dir, const char *name); /* a time-out; "off", negative: LIST_NEVER */
 unsigned list_number(int root, const char *dir, const char *name); /* 0: not told */
 ssize_t list_target(int root, char *text, size_t len, const char *path); /* of a symbolic link; -errno */
