@@ -45,6 +45,7 @@ int diag_ctx(struct diag *, const char *fmt, ...) __attribute__((format(printf, 
 
 /* The way out; only where we truly know it. */
 int diag_hint(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define HINT_RDMA_DEVICE "load the adapter's RDMA driver, or create a software device: rdma link add rxe0 type rxe netdev eth0"
 
 const char *diag_code_word(enum diag_code); /* "refused" */
 const char *diag_errno_word(int err); /* "ECONNREFUSED"; the same under every libc */

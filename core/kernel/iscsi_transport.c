@@ -37,7 +37,7 @@ static int check_rdma(int root, struct diag *diag)
 		return 0;
 	diag->hint[0] = 0;
 	if (err == -ENODEV)
-		diag_hint(diag, "load the NIC's RDMA driver, or add a software device: rdma link add rxe0 type rxe netdev eth0; or use TCP: iscsi://…");
+		diag_hint(diag, HINT_RDMA_DEVICE "; or use TCP: iscsi://…");
 	else
 		diag_hint(diag, "iSCSI over TCP needs no RDMA: iscsi://…");
 	return err;

@@ -63,8 +63,7 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
 	if (devices)
 		return 0;
 	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
-	return diag_hint(
-		diag, "load the adapter's RDMA driver, create a software device (rdma link add rxe0 type rxe netdev eth0), or use nvme+tcp://");
+	return diag_hint(diag, HINT_RDMA_DEVICE "; or use nvme+tcp://");
 }
 
 /* "instance=-1,cntlid=-1,transport=%s,traddr=%s,…" */

@@ -39,8 +39,7 @@ int rdma_lacks(int root, const char *module, const char *why, struct diag *diag)
 	if (devices)
 		return 0;
 	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
-	diag_hint(diag, "load the adapter's RDMA driver, or create a software device: "
-		"rdma link add rxe0 type rxe netdev eth0");
+	diag_hint(diag, HINT_RDMA_DEVICE);
 	return -ENODEV;
 }
 

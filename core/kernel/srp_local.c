@@ -214,9 +214,7 @@ static int none(const struct search *search, const struct srp_want *want, const 
 {
 	if (!search->devices) {
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
-		return diag_hint(diag,
-			"load the adapter's RDMA driver, or create a software device: "
-			"rdma link add rxe0 type rxe netdev eth0");
+		return diag_hint(diag, HINT_RDMA_DEVICE);
 	}
 	if (search->any && search->down)
 		return diag_set(diag, DIAG_NO_DEVICE, ENETDOWN, "%s port %u is not active", search->dev ? search->dev : "the device's", search->port);

@@ -70,9 +70,7 @@ static int not_found(const struct mad_port_info *list, unsigned count, const str
 {
 	if (!count) {
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
-		return diag_hint(diag,
-			"load the adapter's RDMA driver, or create a software device: "
-			"rdma link add rxe0 type rxe netdev eth0");
+		return diag_hint(diag, HINT_RDMA_DEVICE);
 	}
 	if (choice->gid)
 		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no port of this machine has the GID %s", choice->gid);

@@ -218,8 +218,7 @@ static int no_rdma(int err, const char *module, struct diag *diag)
 	switch (err) {
 	case ENODEV:
 		diag_set(diag, DIAG_NO_DEVICE, err, "no RDMA device");
-		return diag_hint(diag, "load the adapter's RDMA driver, or create a software device: "
-			"rdma link add rxe0 type rxe netdev eth0");
+		return diag_hint(diag, HINT_RDMA_DEVICE);
 	case ENOENT:
 	case ENXIO:
 	case ENOSYS:

@@ -21,7 +21,7 @@
 
 #define TCP_HINT "to mount over TCP if RDMA fails: --fallback tcp"
 #define LISTENER_HINT "on a Linux server: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
-#define DEVICE_HINT "load the NIC's RDMA driver, or create a software device: rdma link add rxe0 type rxe netdev eth0; " TCP_HINT
+#define DEVICE_HINT HINT_RDMA_DEVICE "; " TCP_HINT
 
 static void note(const struct mounting *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void note(const struct mounting *g, const char *fmt, ...)
