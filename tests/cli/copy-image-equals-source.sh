@@ -19,7 +19,7 @@ grep -Eq '100 MiB.* [0-9.]+ s\>.*/s' out || die "said: $(cat out)"
 cmp src dst2 || die "bytes differ with --no-sparse"
 [ "$(du -k dst2 | cut -f1)" -ge 100000 ] || die "--no-sparse left holes: $(du -k dst2)"
 
-"$RDMASTOR" copy src dst2 --verify --depth 3 --request 4K --json >json || die "--verify"
+ours copy src dst2 --verify --depth 3 --request 4K --json >json || die "--verify"
 jq -e '.schema == "rdmastor.copy" and .size == 104857600 and .verified_bytes == .size and .unreadable_bytes == 0 and .copied_bytes + .zeroed_bytes + .skipped_bytes == .size and .created == false' json >/dev/null ||
 	die "$(cat json)"
 cmp src dst2 || die "bytes differ after copying again"

@@ -6,7 +6,7 @@
 requires cmp
 random_file old 2
 offer 'ram:2M?block=4096' --nbd "unix:$SOCK"
-"$RDMASTOR" info "$URI" --json >info || die "$(cat err)"
+ours info "$URI" --json >info || die "$(cat err)"
 grep -q '"block_size":4096' info || die "not a disk of 4 KiB blocks: $(cat info)"
 head -c $(((1 << 20) + 512)) /dev/urandom >data
 cp data zeroes

@@ -23,6 +23,7 @@ if [ $rc = 0 ]; then
 	exit 77
 fi
 same 'the exit status' $rc 1
+valid out.json
 case $(jq -r .error.code out.json) in
 unreachable | timeout) ;;
 *) die "$(cat out.json)" ;;

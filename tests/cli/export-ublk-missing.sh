@@ -5,6 +5,7 @@
 [ ! -e /dev/ublk-control ] || { echo "this machine has ublk"; exit 77; }
 error 1 - '' 'ublk_drv|io_uring --nbd-dev' timeout 60 "$RDMASTOR" export ram:1M --ublk
 timeout 60 "$RDMASTOR" export ram:1M --ublk --json >out 2>err
+valid out
 jq -e '.error | (.code | IN("no-module", "unsupported")) and (.hint | contains("--nbd-dev"))' out \
 	>/dev/null ||
 	die "JSON: $(cat out)"

@@ -8,9 +8,9 @@ truncate -s 3M disk
 for line in 'size: .*\<3145728\>.*' 'block size: +512' 'path: +disk' 'kind: +file'; do
 	grep -Eq "^$line\$" out || die "no '$line' in: $(cat out)"
 done
-"$RDMASTOR" info "file:disk?ro=1" --json >out || die json
+ours info "file:disk?ro=1" --json >out || die json
 jq -e '.schema == "rdmastor.info" and .version == 2 and .size == 3145728 and .block_size == 512 and .read_only and .kind == "file"' out >/dev/null || die "$(cat out)"
-"$RDMASTOR" info ram:1M --json | jq -e '.size == 1048576' >/dev/null || die ram
+ours info ram:1M --json | jq -e '.size == 1048576' >/dev/null || die ram
 error 1 - '^rdmastor info: nosuch: ' 'no.such.file' "$RDMASTOR" info nosuch
 error 1 not-found nosuch 'no.such.file' "$RDMASTOR" info nosuch
 : >empty

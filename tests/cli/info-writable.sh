@@ -9,6 +9,7 @@ read_only() { # EXPECTED URI [COMMAND…]: runs info behind that command
 	local want=$1 uri=$2
 	shift 2
 	"$@" "$RDMASTOR" info "$uri" --json >info.json || die "info $uri"
+	valid info.json
 	same "read_only of $uri" "$(jq .read_only info.json)" "$want"
 }
 

@@ -92,6 +92,7 @@ diff - lines <<-'E' || die "--dry-run"
 E
 within ibft "$RDMASTOR" iscsistart -b --dry-run --json \
 	-P iface.transport_name=iser -i iqn.2024-01.lab:me >out
+valid out
 jq -e '.sessions | length == 2 and
 	all(.transport == "iser" and .initiator == "iqn.2024-01.lab:me")' out >/dev/null ||
 	die "--dry-run: $(cat out)"

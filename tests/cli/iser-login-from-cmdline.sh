@@ -83,6 +83,7 @@ booted firmware "rd.iscsi.firmware=1 rd.iscsi.initiator=$me" $plan --json >out 2
 jq -e --arg me $me '.sessions | length == 1 and .[0].initiator == $me' out >/dev/null ||
 	die "command line before firmware: $(cat out)"
 booted firmware quiet "$RDMASTOR" iser-login --ibft --dry-run --json >out 2>err || die "--ibft: $(cat err)"
+valid out
 jq -e '.sessions | length == 1 and .[0].target == "iqn.2024-01.lab:t0" and .[0].initiator == "iqn.2024-01.lab:firmware"' out >/dev/null || die "--ibft: $(cat out)"
 ! grep -q hush out err || die "--ibft: a secret is told"
 # shellcheck disable=SC2086 # several words

@@ -8,6 +8,7 @@ requires python3 cmp jq
 # EREs WORDS is found in its messages outside of the server's address
 failed() {
 	local said word
+	valid out
 	jq -e --arg code "^($2)$" --arg object "unix:.*/lies/$1\\b" \
 		'.error | (.code | test($code)) and (.object | test($object))' out >/dev/null ||
 		die "$1: not '$2' of that server: $(cat out err)"

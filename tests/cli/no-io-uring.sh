@@ -14,6 +14,7 @@ notes() { grep -c "$1: .*io_uring.*operation not permitted" "$2" || true; }
 "$RDMASTOR" info disk >out 2>err
 [ ! -s err ] || { echo "needs io_uring: $(cat err)"; exit 77; }
 without "$RDMASTOR" info disk --json >out 2>err
+valid out
 same "notes of info" "$(notes disk err)" 1
 jq -e .size out >/dev/null || die "no JSON: $(cat out)"
 without "$RDMASTOR" info disk --quiet >out 2>err

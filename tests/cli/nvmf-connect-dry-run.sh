@@ -7,7 +7,7 @@ id=abff48c0-ecbe-4d8c-a64a-54f12797e8c2
 key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 
 # a kernel that has fast_io_fail_tmo, and says so, is also sent the time of wait=
-line() { "$RDMASTOR" nvmf-connect --dry-run --json -q nqn.host -I $id "$@" 2>err | jq -r '.line | sub(",fast_io_fail_tmo=[1-9][0-9]*"; "")'; }
+line() { ours nvmf-connect --dry-run --json -q nqn.host -I $id "$@" 2>err | jq -r '.line | sub(",fast_io_fail_tmo=[1-9][0-9]*"; "")'; }
 is() { # EXPECTED OPTION…
 	local expected=$1 got
 	shift
@@ -52,7 +52,7 @@ echo "$tls " >tls.key
 identity() { # EXPECTED OPTION…
 	local expected="NVMe1R01 nqn.psk-test-host nqn.psk-test-subsys $1"
 	shift
-	"$RDMASTOR" nvmf-connect --dry-run --json -q nqn.psk-test-host -I $id "$@" >out 2>err || die "$*: $(cat err out)"
+	ours nvmf-connect --dry-run --json -q nqn.psk-test-host -I $id "$@" >out 2>err || die "$*: $(cat err out)"
 	[ "$(jq -r .tls_identity out)" = "$expected" ] || die "$*: $(cat out)"
 	jq -e '.line | test(",tls$")' out >/dev/null || die "$*: $(cat out)"
 	! grep -q VRLb out err || die "$*: the key is told: $(cat out err)"

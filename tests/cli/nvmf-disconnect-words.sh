@@ -20,7 +20,7 @@ d="$RDMASTOR nvmf-disconnect --dry-run"
 		$d 'nvme+tcp://127.0.0.1/nqn.x?sparkle=1'
 }
 none() {
-	"$RDMASTOR" nvmf-disconnect --json "$@" |
+	ours nvmf-disconnect --json "$@" |
 		jq -e '.results == [] and (has("error") | not)' >/dev/null
 }
 none -n nqn.never.connected || die "an NQN that is not connected"

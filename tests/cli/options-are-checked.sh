@@ -12,5 +12,5 @@ jq -e '.schema == "rdmastor.info" and .version == 2' error.out >/dev/null ||
 	die "JSON: $(cat error.out)"
 error 2 - '^rdmastor info: .*\<URI\>' 'missing|expected|given' "$RDMASTOR" info
 error 2 - "^rdmastor info: .*'ram:2M'" operand "$RDMASTOR" info ram:1M ram:2M
-"$RDMASTOR" info ram:1M --json | jq -es 'length == 1 and .[0].schema == "rdmastor.info" and .[0].version == 2 and (.[0] | has("error") | not)' \
+ours info ram:1M --json | jq -es 'length == 1 and .[0].schema == "rdmastor.info" and .[0].version == 2 and (.[0] | has("error") | not)' \
 	>/dev/null || die "info ram:1M --json is not one document without an error"
