@@ -146,7 +146,8 @@ static int run(struct call *call)
 	}
 	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
 		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", t->uri.spelling);
-		diag_hint(call->diag, "list them with rdmastor nvmf-discover, or connect all with rdmastor nvmf-connect-all");
+		diag_hint(call->diag, "list them with: rdmastor nvmf-discover %s; connect all with: rdmastor nvmf-connect-all %s",
+			t->uri.spelling, t->uri.spelling);
 	}
 	if (!err && opts->config && strcmp(opts->config, "none"))
 		err = take_config(call, root, &config, t, uri);

@@ -43,16 +43,16 @@ static bool is_digest(enum nvmf_key key)
 	return key == NVMF_HDR_DIGEST || key == NVMF_DATA_DIGEST;
 }
 
-/* before: of a key's name, "--" for options. */
-static int check(const char *const value[NVMF_KEYS], const char *before, bool tcp, struct diag *diag)
+static int check(const char *const value[NVMF_KEYS], bool options, bool tcp, struct diag *diag)
 {
-	char name[40];
+	char option[NVMF_OPTION_NAME];
 	int err = 0;
 
 	for (int key = 0; key < NVMF_KEYS && !err; key++) {
 		if (!value[key])
 			continue;
-		snprintf(name, sizeof(name), "%s%s", before, kernel_nvmf_key_name(key));
+		const char *name = options ? nvmf_option_name(key, option) : kernel_nvmf_key_name(key);
+
 		if (is_digest(key) && !tcp)
 			err = diag_set(diag, DIAG_USAGE, EINVAL, "%s requires TCP", name);
 		else if (!kernel_nvmf_key_flag(key) && key != NVMF_NQN)
@@ -69,7 +69,7 @@ static int add_values(struct nvmf_queries *all, const char *const value[NVMF_KEY
 	int err = nvmf_target_named(value[NVMF_TRANSPORT], value[NVMF_TRADDR], diag);
 
 	if (!err)
-		err = check(value, all->conf.count ? "" : "--", tcp || all->either, diag);
+		err = check(value, !all->conf.count, tcp || all->either, diag);
 	query = err ? NULL : add_query(all, diag);
 	if (!query)
 		return -diag->err;
@@ -94,7 +94,7 @@ static int add_uri(struct nvmf_queries *all, const char *text, const char *const
 	if (!err)
 		err = nvmf_target_scheme(uri, diag);
 	if (!err)
-		err = check(value, all->conf.count ? "" : "--", !strcmp(uri->scheme, "nvme+tcp"), diag);
+		err = check(value, !all->conf.count, !strcmp(uri->scheme, "nvme+tcp"), diag);
 	if (!err && query) {
 		snprintf(query->text, sizeof(query->text), "%s", text);
 		snprintf(query->shown, sizeof(query->shown), "%s", uri->spelling);

@@ -340,11 +340,32 @@ const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
 	return uri;
 }
 
+const char *nvmf_option_name(enum nvmf_key key, char name[NVMF_OPTION_NAME])
+{
+	snprintf(name, NVMF_OPTION_NAME, "--%s", kernel_nvmf_key_name(key));
+	for (char *p = name; *p; p++)
+		if (*p == '_')
+			*p = '-';
+	return name;
+}
+
+/* Errors of options name the option, not the kernel's key as those of URIs and files do. */
+static int check_options(const struct nvmf_options *opts, struct diag *diag)
+{
+	char name[NVMF_OPTION_NAME];
+	int err = 0;
+
+	for (int key = 0; key < NVMF_KEYS && !err; key++)
+		if (opts->value[key])
+			err = kernel_nvmf_key_check(key, nvmf_option_name(key, name), opts->value[key], diag);
+	return err;
+}
+
 int nvmf_target_read(
 	struct nvmf_target *t, const struct call *call, int root, const struct nvmf_options *opts, const char *uri, struct diag *diag)
 {
 	const char *on_loss = opts->on_loss, *file[3] = { opts->secret_file[0], opts->secret_file[1], opts->tls_key_file };
-	int err = 0;
+	int err = check_options(opts, diag);
 
 	memset(t, 0, sizeof(*t));
 	t->timeout_ms = ((const struct opt_common *)call->opts)->timeout_ms;
@@ -352,7 +373,7 @@ int nvmf_target_read(
 	for (int key = 0; key < NVMF_KEYS; key++)
 		if (opts->flag[key])
 			t->want.value[key] = "";
-	if (uri)
+	if (!err && uri)
 		err = read_uri(t, uri, diag);
 	if (!err && uri)
 		err = take_keys(t, root, opts, &on_loss, file, diag);

@@ -74,6 +74,7 @@ struct nvmf_options {
 	{ "nvme-cli", "--context", "omit it: connections have no context" }
 
 #define NVMF_SECRET 160
+#define NVMF_OPTION_NAME 40
 /* One connection that is wanted, with what its values point to. Not to be copied. */
 struct nvmf_target {
 	struct uri uri;
@@ -100,6 +101,8 @@ void nvmf_warn_secrets(const struct call *, const struct nvmf_options *);
 /* --verbose: the host NQN and where it comes from; a random one in any case. */
 void nvmf_show_identity(const struct call *, const struct nvmf_target *);
 void nvmf_target_wipe(struct nvmf_target *); /* of secrets */
+/* "--queue-size" */
+const char *nvmf_option_name(enum nvmf_key, char name[NVMF_OPTION_NAME]);
 /* A usage error unless the scheme is one of NVMe-oF. */
 int nvmf_target_scheme(const struct uri *, struct diag *);
 /* A usage error that names the option that is missing. */

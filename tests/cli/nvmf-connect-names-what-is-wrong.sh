@@ -14,7 +14,7 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	error 2 usage '' "NQN 'nvme[+]tcp://127.0.0.1'" $c nvme+tcp://127.0.0.1
 	error 2 usage '' 'URI -t -a' $c -t tcp nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' 'URI --nqn' $c -n nqn.y nvme+tcp://127.0.0.1/nqn.x
-	error 2 usage '' "'file:x' nvme[+]rdma: nvme[+]tcp:" $c file:x
+	error 2 usage file:x "nvme[+]rdma: nvme[+]tcp:" $c file:x
 	error 2 usage '' "namespace 'one' urn:uuid:UUID" $c nvme+tcp://127.0.0.1/nqn.x/one
 	error 2 usage '' "'1234' UUID" $c nvme+tcp://127.0.0.1/nqn.x/urn:uuid:1234
 	error 2 usage 'nvme[+]tcp://127.0.0.1/nqn.x[?]sparkle=1' "'sparkle'" \
@@ -23,8 +23,8 @@ key=DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:
 	error 1 unsupported '' 'rdma=iwarp kernel' $c 'nvme+rdma://127.0.0.1/nqn.x?rdma=iwarp'
 	error 1 no-device '' "RDMA.device 'none0'" $c 'nvme+rdma://127.0.0.1/nqn.x?dev=none0'
 	error 2 usage '' 'dev=none0 interface' $c 'nvme+rdma://127.0.0.1/nqn.x?dev=none0&iface=lo'
-	error 2 usage '' 'queue_size 16.to.1024' $c -Q 8 nvme+tcp://127.0.0.1/nqn.x
-	error 2 usage '' "nr_io_queues '4x'" $c -i 4x nvme+tcp://127.0.0.1/nqn.x
+	error 2 usage '' '--queue-size 16.to.1024' $c -Q 8 nvme+tcp://127.0.0.1/nqn.x
+	error 2 usage '' "--nr-io-queues '4x'" $c -i 4x nvme+tcp://127.0.0.1/nqn.x
 	error 2 usage '' '\<tos\> 0.to.255' $c 'nvme+tcp://127.0.0.1/nqn.x?tos=256'
 	error 2 usage '' 'hdr_digest TCP \<rdma\>' $c -g nvme+rdma://127.0.0.1/nqn.x
 	error 2 usage '' 'fast_io_fail_tmo \<9\> ctrl_loss_tmo \<5\>' \

@@ -9,7 +9,7 @@ d="$RDMASTOR nvmf-disconnect --dry-run"
 {
 	error 2 usage '' 'URI -n -d --all' $d
 	error 2 usage nvme0 "'nvme0' -n -d" $d nvme0 -n nqn.x
-	error 1 not-found nvme987 "'nvme987'" $d nvme987
+	error 1 not-found nvme987 status $d nvme987
 	error 1 not-found '' "'/dev/null'" $d -d /dev/null
 	error 1 not-found '' "'sda1'" $d -d sda1
 	error 2 usage '' '-d empty' $d -d ''

@@ -10,7 +10,7 @@ d="$RDMASTOR nvmf-discover"
 	error 2 usage '' 'URI --transport --traddr' $d
 	error 2 usage '' '--traddr ADDRESS' $d -t tcp
 	error 2 usage '' 'URI -t -a' $d -t tcp -a 127.0.0.1 nvme+tcp://127.0.0.1
-	error 2 usage '' "'file:x' nvme[+]rdma: nvme[+]tcp:" $d file:x
+	error 2 usage file:x "nvme[+]rdma: nvme[+]tcp:" $d file:x
 	error 2 usage '' "-t 'fc' rdma tcp" $d -t fc -a 127.0.0.1
 	error 2 usage '' "traddr 'a.b'" $d -t tcp -a 'a b'
 	error 2 usage '' '--trsvcid 65535' $d -t tcp -a 127.0.0.1 -s 99999
