@@ -305,7 +305,7 @@ static void warn_of_holes(struct bench *bench)
 		return;
 	warn(bench, "holes", "only %s of %s held data: %s", out_human(result->data, data),
 		out_human(result->mapped, mapped), bench->report.load.read_percent ?
-		"a hole is read without any storage" : "writing to a hole allocates it first");
+		"holes are read without storage access" : "writing to a hole allocates it first");
 }
 
 /* Warn of everything known to make the results less reliable. */

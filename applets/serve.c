@@ -72,7 +72,7 @@ static int add_listen(struct target_options *opt, const char *given, unsigned wa
 	if (snprintf(text, sizeof(text), "%s", given) >= (int)sizeof(text))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "address '%.40s…' is too long", given);
 	if (!strncmp(text, "unix:", 5))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': NVMe-oF can't be served on a unix socket: expected [HOST]:PORT", given);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "NVMe-oF can't be served on a unix socket: expected [HOST]:PORT");
 	if (!(ways & TARGET_TCP)) {
 		err = addr_rdma(&how, text, diag);
 		ways = (how.verbs ? TARGET_RDMA_VERBS : 0u) | (how.iwarp ? TARGET_RDMA_IWARP : 0u);

@@ -191,13 +191,25 @@ static bool hint_foreign(const struct applet *applet, const char *option, struct
 	return true;
 }
 
+/* "a|b|c" as "a, b or c". */
+static const char *list_words(const char *arg, char words[256])
+{
+	const char *bar, *between = "";
+	size_t at = 0;
+
+	for (; (bar = strchr(arg, '|')); arg = bar + 1, between = ", ")
+		at += (size_t)snprintf(words + at, at < 256 ? 256 - at : 0, "%s%.*s", between, (int)(bar - arg), arg);
+	snprintf(words + at, at < 256 ? 256 - at : 0, "%s%s", *between ? " or " : "", arg);
+	return words;
+}
+
 /* The value may be one of another tool's. */
 static int wrong_word(struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
 	struct diag *diag = first_error(parser);
-	char whole[72];
+	char whole[72], words[256];
 
-	diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value, row->arg);
+	diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value, list_words(row->arg, words));
 	snprintf(whole, sizeof(whole), "%s %s", typed, value);
 	hint_foreign(parser->call->applet, whole, diag);
 	return -EINVAL;
@@ -390,7 +402,7 @@ static int check_operands(struct parser *parser)
 	if (applet->max != UINT8_MAX && given > applet->max)
 		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[applet->max]);
 	if (parser->rest && call->operands == call->rest)
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "no command given");
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "no COMMAND given");
 	return 0;
 }
 

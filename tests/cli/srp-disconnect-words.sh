@@ -8,8 +8,8 @@ d="$RDMASTOR srp-disconnect"
 # shellcheck disable=SC2086 # several words
 {
 	error 2 usage '' 'target URI add_target host6 --all' $d
-	error 2 usage '' '--all .target exclusive' $d --all host6
-	error 2 usage '' '--all .target exclusive' $d --all --id-ext 1
+	error 2 usage '' '--all .target' $d --all host6
+	error 2 usage '' '--all .target' $d --all --id-ext 1
 	error 2 usage '' 'id_ext ioc_guid' $d --id-ext 1
 	error 2 usage nbd://x/y 'srp: srp\+cm: URI' $d nbd://x/y
 	error 2 usage sparkle=1 "'sparkle' add_target max_it_iu_size" $d sparkle=1

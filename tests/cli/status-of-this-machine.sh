@@ -21,7 +21,7 @@ s="$RDMASTOR status"
 		nfs+rdma://10.255.255.1/x srp://fe800000000000000000000000000001/0000000000000001/0000000000000001; do
 		error 1 not-found "$(ere "$what")" '' $s "$what"
 	done
-	error 1 - '^rdmastor status: nvme987: ' attached $s nvme987
+	error 1 - '^rdmastor status: nvme987: ' 'served RDMA' $s nvme987
 	error 2 usage '' "'nbd:'" $s nbd://10.255.255.1/x
 	error 2 usage '' 'URI empty' $s ""
 	error 2 usage '' "'nvme1'" $s nvme0 nvme1
