@@ -54,4 +54,4 @@ tail -1 samples | grep -q '^ram:64M: ' || die "$(cat samples)"
 kill -0 "$watch" || die "it ended: $(cat errors)"
 kill -TERM "$watch" # a background process of a script ignores SIGINT
 wait "$watch" || die "exit status $?"
-error 1 - "ram:64M" "attached" ours status --watch ram:64M
+error 1 - "ram:64M" "served" ours status --watch ram:64M
