@@ -383,7 +383,10 @@ static int check_call(const struct call *call)
 {
 	const struct all_options *opts = call->opts;
 	bool named = call->operands || opts->nvmf.value[NVMF_TRADDR], config = opts->config && strcmp(opts->config, "none");
+	int err = nvmf_options_check(&opts->nvmf, call->diag);
 
+	if (err)
+		return err;
 	if (call->operands && opts->nvmf.value[NVMF_TRADDR])
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
 	if (named + config + opts->from_cmdline > 1)

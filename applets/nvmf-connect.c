@@ -142,8 +142,10 @@ static int run(struct call *call)
 		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn is missing");
 		diag_hint(call->diag, "list the subsystems with: rdmastor nvmf-discover %s", opts->nvmf.value[NVMF_TRADDR]);
 	} else {
-		err = nvmf_target_read(t, call, root, &opts->nvmf, uri, call->diag);
+		err = nvmf_options_check(&opts->nvmf, call->diag);
 	}
+	if (!err)
+		err = nvmf_target_read(t, call, root, &opts->nvmf, uri, call->diag);
 	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
 		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", t->uri.spelling);
 		diag_hint(call->diag, "list them with: rdmastor nvmf-discover %s; connect all with: rdmastor nvmf-connect-all %s",

@@ -349,14 +349,13 @@ const char *nvmf_option_name(enum nvmf_key key, char name[NVMF_OPTION_NAME])
 	return name;
 }
 
-/* Errors of options name the option, not the kernel's key as those of URIs and files do. */
-static int check_options(const struct nvmf_options *opts, struct diag *diag)
+int nvmf_options_check(const struct nvmf_options *opts, struct diag *diag)
 {
 	char name[NVMF_OPTION_NAME];
 	int err = 0;
 
 	for (int key = 0; key < NVMF_KEYS && !err; key++)
-		if (opts->value[key])
+		if (opts->value[key] && key != NVMF_TLS_KEY)
 			err = kernel_nvmf_key_check(key, nvmf_option_name(key, name), opts->value[key], diag);
 	return err;
 }
@@ -365,7 +364,7 @@ int nvmf_target_read(
 	struct nvmf_target *t, const struct call *call, int root, const struct nvmf_options *opts, const char *uri, struct diag *diag)
 {
 	const char *on_loss = opts->on_loss, *file[3] = { opts->secret_file[0], opts->secret_file[1], opts->tls_key_file };
-	int err = check_options(opts, diag);
+	int err = 0;
 
 	memset(t, 0, sizeof(*t));
 	t->timeout_ms = ((const struct opt_common *)call->opts)->timeout_ms;
@@ -373,7 +372,7 @@ int nvmf_target_read(
 	for (int key = 0; key < NVMF_KEYS; key++)
 		if (opts->flag[key])
 			t->want.value[key] = "";
-	if (!err && uri)
+	if (uri)
 		err = read_uri(t, uri, diag);
 	if (!err && uri)
 		err = take_keys(t, root, opts, &on_loss, file, diag);

@@ -76,7 +76,7 @@ error 1 refused 127.0.0.1:1 'connection.refused' "$RDMASTOR" nvmf-connect-all --
 jq -e '.succeeded == 0 and .failed == 2 and .results[0].error == .error' error.out >/dev/null || die "$(cat error.out)"
 error 2 usage foo 'nvme.rdma:// nvme.tcp://' "$RDMASTOR" nvmf-connect-all foo
 error 2 usage '' '--transport' "$RDMASTOR" nvmf-connect-all -a 127.0.0.1
-error 2 usage nvme.tcp://127.0.0.1:0 'trsvcid \<1\> \<65535\>' "$RDMASTOR" nvmf-connect-all -t tcp -a 127.0.0.1 -s 0
+error 2 usage '' '--trsvcid \<1\> \<65535\>' "$RDMASTOR" nvmf-connect-all -t tcp -a 127.0.0.1 -s 0
 
 # --retry uses all of the time
 began=$(date +%s%N)

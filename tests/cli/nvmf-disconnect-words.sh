@@ -10,11 +10,11 @@ d="$RDMASTOR nvmf-disconnect --dry-run"
 	error 2 usage '' 'URI -n -d --all' $d
 	error 2 usage nvme0 "'nvme0' -n -d" $d nvme0 -n nqn.x
 	error 1 not-found nvme987 status $d nvme987
-	error 1 not-found '' "'/dev/null'" $d -d /dev/null
-	error 1 not-found '' "'sda1'" $d -d sda1
+	error 1 not-found /dev/null status $d -d /dev/null
+	error 1 not-found sda1 status $d -d sda1
 	error 2 usage '' '-d empty' $d -d ''
 	error 2 usage '' '-d empty' $d -d ,
-	error 1 not-found '' "'/tmp/nvme0'" $d -d /tmp/nvme0
+	error 1 not-found /tmp/nvme0 status $d -d /tmp/nvme0
 	error 2 usage '' "-t 'fc' rdma tcp" $d --all -t fc
 	error 2 usage 'nvme[+]tcp://127.0.0.1/nqn.x[?]sparkle=1' "'sparkle'" \
 		$d 'nvme+tcp://127.0.0.1/nqn.x?sparkle=1'

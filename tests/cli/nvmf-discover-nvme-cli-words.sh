@@ -59,8 +59,8 @@ stop
 # Wrong calls
 error 1 refused 127.0.0.1:1 'TCP RDMA connection.refused' "$RDMASTOR" nvmf-discover 127.0.0.1:1
 error 2 usage '' 'trsvcid \<1\> \<65535\>' "$RDMASTOR" nvmf-discover 127.0.0.1:0
-error 2 usage '' 'keep_alive_tmo \<x\>' "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 -k x
-error 2 usage '' 'hdr_digest TCP' "$RDMASTOR" nvmf-discover -t rdma -a 127.0.0.1 -g
+error 2 usage '' '--keep-alive-tmo \<x\>' "$RDMASTOR" nvmf-discover -t tcp -a 127.0.0.1 -k x
+error 2 usage '' '--hdr-digest TCP' "$RDMASTOR" nvmf-discover -t rdma -a 127.0.0.1 -g
 error 2 usage '' '--transport' "$RDMASTOR" nvmf-discover -a 127.0.0.1
 error 2 usage '' '--traddr' "$RDMASTOR" nvmf-discover -t tcp
 error 2 usage '' 'HOST -a' "$RDMASTOR" nvmf-discover 127.0.0.1 -a 127.0.0.2
