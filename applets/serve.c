@@ -70,7 +70,7 @@ static int add_listen(struct target_options *opt, const char *given, unsigned wa
 	int err = 0;
 
 	if (snprintf(text, sizeof(text), "%s", given) >= (int)sizeof(text))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "address '%.40s…' is too long", given);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "address '%.40s...' is too long", given);
 	if (!strncmp(text, "unix:", 5))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "NVMe-oF can't be served on a unix socket: expected [HOST]:PORT");
 	if (!(ways & TARGET_TCP)) {
@@ -110,7 +110,7 @@ static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 {
 	if (!strncmp(nqn, "nqn.", 4) && strlen(nqn) <= 223 && !strpbrk(nqn, " \t\n"))
 		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: invalid NQN '%s': expected nqn.…, up to 223 bytes, no blanks", name, nqn);
+	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: invalid NQN '%s': expected nqn...., up to 223 bytes, no blanks", name, nqn);
 }
 
 static int read_options(struct front *front)

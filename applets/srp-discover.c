@@ -93,7 +93,7 @@ static int read_gids(struct names *names, const struct opt_list *list, struct di
 			continue;
 		diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
 			"--gid %s: the kernel drops answers from IPv4 GIDs", list->item[i]);
-		return diag_hint(diag, "use its IPv6 GID (fe80:…), on the target: "
+		return diag_hint(diag, "use its IPv6 GID (fe80:...), on the target: "
 			"cat /sys/class/infiniband/*/ports/*/gids/0");
 	}
 	return 0;

@@ -79,7 +79,7 @@ int addr_known(struct addr *addr, const char *host, uint16_t port, struct diag *
 	if (!*host)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host given");
 	if (strlen(host) >= ADDR_HOST)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name '%.40s…': must be at most %d bytes", host, ADDR_HOST - 1);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name '%.40s...': must be at most %d bytes", host, ADDR_HOST - 1);
 	if (strchr(host, '/'))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host '%s'", host);
 	return numeric(addr, strcasecmp(host, "localhost") ? host : "127.0.0.1", port, diag);
@@ -203,7 +203,7 @@ int addr_parse(struct addr *addr, const char *text, uint16_t default_port, struc
 		return rc;
 	end = bracket ? close_at : colon ? colon : text + strlen(text);
 	if (snprintf(host, sizeof(host), "%.*s", (int)(end - text - bracket), text + bracket) >= (int)sizeof(host))
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name in '%.40s…': must be at most %d bytes", text, ADDR_HOST - 1);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name in '%.40s...': must be at most %d bytes", text, ADDR_HOST - 1);
 	if (!*host && !bracket) {
 		set_any(addr, port);
 		return 0;

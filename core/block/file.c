@@ -268,8 +268,8 @@ static int not_a_disk(const struct stat *st, bool write, struct diag *diag)
 {
 	diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
 	if (S_ISFIFO(st->st_mode))
-		diag_hint(diag, write ? "copy writes to a pipe as -: rdmastor copy SOURCE - | …"
-			: "copy reads a pipe as -: … | rdmastor copy - DESTINATION");
+		diag_hint(diag, write ? "copy writes to a pipe as -: rdmastor copy SOURCE - | ..."
+			: "copy reads a pipe as -: ... | rdmastor copy - DESTINATION");
 	return -EINVAL;
 }
 

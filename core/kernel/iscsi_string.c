@@ -38,7 +38,7 @@ static const char *shown(const char *text)
 
 static int malformed(const char *text, struct diag *diag, const char *why)
 {
-	diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s%s%.200s': %s", (int)scheme_len(text), text, strchr(text, '@') ? "…@" : "", shown(text), why);
+	diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s%s%.200s': %s", (int)scheme_len(text), text, strchr(text, '@') ? "...@" : "", shown(text), why);
 	diag_hint(diag, "expected iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME; all but HOST and NAME may be empty");
 	return -EINVAL;
 }

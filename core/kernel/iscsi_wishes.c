@@ -80,7 +80,7 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 	if (err || w->count || w->problems)
 		return err;
 	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no iSCSI target on the kernel command line");
-	diag_hint(diag, "expected root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:…, rd.iscsi.firmware=1 or others of dracut.cmdline(7)");
+	diag_hint(diag, "expected root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:..., rd.iscsi.firmware=1 or others of dracut.cmdline(7)");
 	return -ENOENT;
 }
 

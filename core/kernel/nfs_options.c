@@ -166,7 +166,7 @@ static int take_rest(struct nfs_options *o, const char *text, const char *name, 
 
 	if (ALIKE(name, "addr") && value) {
 		if ((size_t)snprintf(o->addr, sizeof(o->addr), "%s", value) >= sizeof(o->addr))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "option '%.80s…' is too long", text);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "option '%.80s...' is too long", text);
 		return 0;
 	}
 	o->clientaddr |= ALIKE(name, "clientaddr");
@@ -221,7 +221,7 @@ int nfs_options_read(struct nfs_options *o, const char *text, struct diag *diag)
 		size_t len = word_len(text);
 
 		if (len >= sizeof(word))
-			return diag_set(diag, DIAG_USAGE, E2BIG, "option '%.80s…' exceeds %zu bytes", text, sizeof(word) - 1);
+			return diag_set(diag, DIAG_USAGE, E2BIG, "option '%.80s...' exceeds %zu bytes", text, sizeof(word) - 1);
 		memcpy(word, text, len);
 		word[len] = 0;
 		if (len)

@@ -114,13 +114,13 @@ static int take_path(const char *text, const char *ip, struct nfs_root *r, struc
 	snprintf(server, sizeof(server), "%.*s", (int)len, at);
 	if (!len && (!ip || !server_of(ip, server, sizeof(server)))) {
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no server given for NFS root '%.100s'", text);
-		return diag_hint(diag, "expected root=nfs:SERVER:/PATH, nfsroot=SERVER:/PATH or ip=CLIENT:SERVER:…");
+		return diag_hint(diag, "expected root=nfs:SERVER:/PATH, nfsroot=SERVER:/PATH or ip=CLIENT:SERVER:...");
 	}
 	if (memmem(path, path_len, "%s", 2))
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%%s' in NFS root '%.100s' is not supported: expected the whole path", text);
 	if ((size_t)snprintf(r->source, sizeof(r->source), "%s:%.*s", server, (int)path_len, path) >= sizeof(r->source) ||
 		(path[path_len] && !add_options(r, path + path_len + 1, options_len(path + path_len + 1))))
-		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s…' is too long", text);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s...' is too long", text);
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int take_uri(const char *text, struct nfs_root *r, struct diag *diag)
 		add_options(r, port, strlen(port));
 	}
 	if ((size_t)snprintf(r->source, sizeof(r->source), "%.*s:%s", (int)((end ? end : path) - at), at, path) >= sizeof(r->source))
-		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s…' is too long", text);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s...' is too long", text);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ static int take_root(const struct words *w, struct nfs_root *r, struct diag *dia
 		return take_path(w->nfsroot, w->ip, r, diag);
 	}
 	if (!is_nfs(root))
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NFS root: expected root=nfs:… or nfsroot=…");
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NFS root: expected root=nfs:... or nfsroot=...");
 	snprintf(r->from, sizeof(r->from), "root=%s", root);
 	if (!strncmp(root, "nfs4:", 5))
 		add_options(r, "vers=4", 6);

@@ -87,7 +87,7 @@ static int key_get(const struct form *form, const char *name, const char *text, 
 
 int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *diag)
 {
-	static const struct form form = { "DHHC-1:0", '3', "DHHC-1:0n:…:" };
+	static const struct form form = { "DHHC-1:0", '3', "DHHC-1:0n:...:" };
 	uint8_t key[KEY_MAX + 4];
 	unsigned hash;
 	int len = key_get(&form, name, secret, key, &hash, diag);
@@ -98,7 +98,7 @@ int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *
 
 int kernel_nvmf_psk_read(struct nvmf_psk *psk, const char *name, const char *text, struct diag *diag)
 {
-	static const struct form form = { "NVMeTLSkey-1:0", '2', "NVMeTLSkey-1:0n:…:" };
+	static const struct form form = { "NVMeTLSkey-1:0", '2', "NVMeTLSkey-1:0n:...:" };
 	uint8_t key[KEY_MAX + 4];
 	int len = key_get(&form, name, text, key, &psk->hash, diag);
 

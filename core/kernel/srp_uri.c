@@ -49,7 +49,7 @@ static int read_port(struct srp_want *want, const struct uri *uri, struct srp_pl
 
 	if (uri->port)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"srp: URIs have no port number: expected srp://GID/… or srp://LID/…");
+			"srp: URIs have no port number: expected srp://GID/... or srp://LID/...");
 	if (strlen(uri->host) > 5 || !*uri->host || strspn(uri->host, "0123456789") < strlen(uri->host))
 		return *uri->host ? kernel_srp_set(want, SRP_OPT_DGID, uri->host, diag) : set_part(want, SRP_OPT_DGID, "", 0, diag);
 	if (parse_u64(uri->host, 1, LID_MAX, &lid, &why))

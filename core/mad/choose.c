@@ -93,7 +93,7 @@ static int wrong_link(const struct mad_port_info *info, bool named, struct diag 
 		diag_set(diag, DIAG_UNSUPPORTED, ENODEV,
 			"no subnet administrator: its link layer is %s, not InfiniBand",
 			info->link_layer);
-	diag_hint(diag, "on RoCE query one target by its IPv6 GID: --gid fe80::…");
+	diag_hint(diag, "on RoCE query one target by its IPv6 GID: --gid fe80::...");
 	return diag_ctx(diag, "%s port %u", info->dev, info->port);
 }
 

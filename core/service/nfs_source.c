@@ -8,7 +8,7 @@
 
 static int too_long(const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "source '%.80s…' is too long", text);
+	return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "source '%.80s...' is too long", text);
 }
 
 static int make_name(struct nfs_source *s, const char *text, struct diag *diag)

@@ -35,7 +35,7 @@ static void name_them(const struct nfs_exports *list, char *text, size_t len)
 	for (unsigned i = 0; i < list->count && used < len; i++)
 		used += (size_t)snprintf(text + used, len - used, "%s%s", i ? ", " : "", list->item[i].path);
 	if (used >= len && len > 4)
-		memcpy(text + len - 4, "…", sizeof("…"));
+		memcpy(text + len - 4, "...", sizeof("..."));
 }
 
 /* The star is how Linux writes it. */

@@ -112,7 +112,7 @@ a="$RDMASTOR iser-login --dry-run -i $me"
 	same 'an operand' "$(jq -r "$list" out)" "${iqn}0 127.0.0.1 3261 tcp $me"
 	error 2 usage '' "'iscsi:' firmware --ibft" $a iscsi:
 	error 2 usage '' "host ${iqn}0 DHCP" $a iscsi:::::${iqn}0
-	error 2 usage '' "'iscsi:….*@127.0.0.1' target HOST NAME" $a iscsi:joe:hush@127.0.0.1
+	error 2 usage '' "'iscsi:.*@127.0.0.1' target HOST NAME" $a iscsi:joe:hush@127.0.0.1
 	! grep -q hush error.out error.err || die "told: $(cat error.out error.err)"
 	error 1 refused iscsi://127.0.0.1:1/ 'connection.refused 127.0.0.1:1' \
 		"$RDMASTOR" iser-discover "iscsi:joe:hush1hush1hush@127.0.0.1::1::${iqn}0"

@@ -104,7 +104,7 @@ static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why
 	if (dev->by_uuid || dev->listed == 1)
 		return 0;
 	diag_set(why, DIAG_USAGE, EINVAL, "the subsystem has %u namespaces: %s", dev->listed, names);
-	return diag_hint(why, "add a namespace to the URI: …/%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
+	return diag_hint(why, "add a namespace to the URI: .../%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
 }
 
 static int took_seek(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
@@ -400,7 +400,7 @@ static const struct bdev_ops ops = { .name = "nvme", .lane = nvme_lane, .stop = 
 
 static int no_nqn(const struct uri *uri, struct diag *diag)
 {
-	diag_set(diag, DIAG_USAGE, EINVAL, "no subsystem NQN: expected …/NQN or …/NQN/NSID");
+	diag_set(diag, DIAG_USAGE, EINVAL, "no subsystem NQN: expected .../NQN or .../NQN/NSID");
 	return diag_hint(diag, "rdmastor nvmf-discover '%s'", uri->spelling);
 }
 

@@ -97,8 +97,8 @@ Test(iscsi_string, what_is_wrong)
 		{ "iscsi:10.0.0.1:::a-device-too-long:0:" IQN,
 			"'iscsi:10.0.0.1:::a-device-too-long:0:" IQN "' interface 15" },
 		{ "iscsi:10.0.0.1::::iqn.a b", "'iscsi:10.0.0.1::::iqn.a_b' name 223" },
-		{ "iscsi:a:s3cret:b:s3cret:c@h::::" IQN, "'iscsi:…@h::::" IQN "' user secret" },
-		{ "iscsi:joe:s3cret@h:x", "'iscsi:…@h:x' target" },
+		{ "iscsi:a:s3cret:b:s3cret:c@h::::" IQN, "'iscsi:...@h::::" IQN "' user secret" },
+		{ "iscsi:joe:s3cret@h:x", "'iscsi:...@h:x' target" },
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
