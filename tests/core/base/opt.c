@@ -223,7 +223,7 @@ Test(opt, every_error_quotes_what_was_typed)
 	} rows[] = {
 		{ { "a", "--bogus" }, "option '--bogus'", "" },
 		{ { "a", "-k", "x" }, "option '-k'", "othertool -k --name" },
-		{ { "a", "-rk" }, "'-k' '-rk'", "othertool --name" },
+		{ { "a", "-rk" }, "option '-k'", "othertool --name" },
 		{ { "a", "--transports=rdma" }, "option '--transports'", "othertool --transport" },
 		{ { "a", "--timeuot", "3" }, "option '--timeuot'", "--timeout" },
 		{ { "a", "--time=3" }, "option '--time'", "--timeout" },
@@ -269,6 +269,16 @@ Test(opt, every_error_quotes_what_was_typed)
 		text_says(run.diag.hint, rows[i].hint);
 		cr_assert_eq(!*run.diag.hint, !*rows[i].hint, "%s", run.diag.hint);
 	}
+}
+
+Test(opt, what_follows_another_tools_letter_is_not_repeated)
+{
+	const char *word[5] = { "a", "-rksecret" };
+	struct run run;
+
+	parse_words(&run, &tool, word);
+	diag_says(&run.diag, DIAG_USAGE, NULL, "option '-k'");
+	cr_assert(!strstr(run.diag.text, "secret") && !strstr(run.diag.hint, "secret"));
 }
 
 Test(opt, a_list_has_an_end)
