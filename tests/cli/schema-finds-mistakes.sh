@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # tests/schema, which all documents are checked with, finds what is wrong with one; and in doc/schema no key has two types.
-# shellcheck source-path=SCRIPTDIR source=lib.sh
+# shellcheck disable=SC2154 # top is set by lib.sh
 . "$(dirname "$0")/lib.sh"
 requires jq
 
