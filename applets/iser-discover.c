@@ -123,7 +123,7 @@ static int read_uri(struct call *call, struct uri *uri)
 	int tpgt, err = 0;
 
 	if (!is_uri && strchr(text, '@')) /* and isn't hidden from the process list: the text isn't quoted either */
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "invalid portal: user and password need a URI, iscsi://..., or --user and --secret-file");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "invalid portal: user and password need --user and --secret-file, or an iscsi:// URI");
 	if (is_uri)
 		snprintf(whole, sizeof(whole), "%s", text);
 	else

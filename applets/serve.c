@@ -110,7 +110,7 @@ static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 {
 	if (!strncmp(nqn, "nqn.", 4) && strlen(nqn) <= 223 && !strpbrk(nqn, " \t\n"))
 		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: invalid NQN '%s': expected nqn...., up to 223 bytes, no blanks", name, nqn);
+	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: invalid NQN '%s': expected nqn.*, up to 223 bytes, no blanks", name, nqn);
 }
 
 static int read_options(struct front *front)

@@ -241,7 +241,7 @@ int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, str
 	*who = (struct identity){ 0 };
 	if (wanted_nqn) {
 		if (!take_nqn(who, wanted_nqn, "as given"))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host NQN '%s': expected nqn...., at most %d bytes without blanks", wanted_nqn, NQN_MAX);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host NQN '%s': expected nqn.*, at most %d bytes without blanks", wanted_nqn, NQN_MAX);
 	} else if (!from_files(root, who) && !from_cmdline(root, who) && !from_firmware(root, who) && !from_machine_id(root, who)) {
 		made_up(who);
 	}

@@ -73,7 +73,7 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 	if (wanted)
 		return take(who, wanted, "as given") ? 0 :
 						       diag_set(diag, DIAG_USAGE, EINVAL,
-							       "invalid initiator name '%s': expected iqn...., eui.... or naa...., at most %d bytes without blanks", wanted, NAME_MAX_LEN);
+							       "invalid initiator name '%s': expected iqn.*, eui.* or naa.*, at most %d bytes without blanks", wanted, NAME_MAX_LEN);
 	if (last_of(sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys, who, "/etc/iscsi/initiatorname.iscsi") ||
 		last_of(sys_read_all(root, "proc/cmdline"), " \t\n", words, who, "kernel command line") || from_firmware(root, who))
 		return 0;

@@ -37,9 +37,9 @@ static int check_rdma(int root, struct diag *diag)
 		return 0;
 	diag->hint[0] = 0;
 	if (err == -ENODEV)
-		diag_hint(diag, HINT_RDMA_DEVICE "; or use TCP: iscsi://...");
+		diag_hint(diag, HINT_RDMA_DEVICE "; or use TCP: iscsi://HOST/IQN");
 	else
-		diag_hint(diag, "iSCSI over TCP needs no RDMA: iscsi://...");
+		diag_hint(diag, "iSCSI over TCP needs no RDMA: iscsi://HOST/IQN");
 	return err;
 }
 
@@ -81,7 +81,7 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_
 		why = module_load(root, module);
 	if (!sys_exists(root, dir)) {
 		diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
-		diag_hint(diag, "%s", kind == KERNEL_ISCSI_ISER ? "iSCSI over TCP needs iscsi_tcp instead: iscsi://..." : "iSER needs ib_iser instead: iser://...");
+		diag_hint(diag, "%s", kind == KERNEL_ISCSI_ISER ? "iSCSI over TCP needs iscsi_tcp instead: iscsi://HOST/IQN" : "iSER needs ib_iser instead: iser://HOST/IQN");
 		return -ENOENT;
 	}
 	if (kind == KERNEL_ISCSI_TCP)
