@@ -59,4 +59,4 @@ same "after --uninstall beside itself" "$(ls beside)" rdmastor
 
 error 1 not-found nowhere 'no.such.file' "$RDMASTOR" --install nowhere
 error 2 usage '' DIR "$RDMASTOR" --install
-error 2 usage '' 'sideways applets.replacements' "$RDMASTOR" --install half --only sideways
+error 2 usage '' 'sideways applets replacements' "$RDMASTOR" --install half --only sideways
