@@ -131,7 +131,7 @@ static void try(struct keep *keep, struct keep_session *s, uint64_t now)
 	uint32_t limit;
 
 	if (s->orphan && !s->tries)
-		say(keep, s, "connection lost: logging in");
+		say(keep, s, "found without a connection: logging in");
 	s->tries++;
 	limit = s->tries < LIMIT_MAX_S / LIMIT_S ? s->tries * LIMIT_S : LIMIT_MAX_S;
 	be(s, KEEP_TRY, now + LOOK);

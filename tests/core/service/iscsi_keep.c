@@ -357,7 +357,7 @@ Test(iscsi_keep, goes_on_where_another_keeper_was)
 	w.look[1].live = false;
 	find(1);
 	cr_assert(w.trying[1]);
-	cr_assert(said("session1 lost") == 1 && said("") == 1, "%s", w.said);
+	cr_assert(said("session1 found") == 1 && said("") == 1, "%s", w.said);
 	w.look[1].expired = true;
 	pass(1);
 	cr_assert(said("session1 time out") == 1 && said("") == 2, "%s", w.said);
