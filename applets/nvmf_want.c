@@ -355,7 +355,7 @@ int nvmf_options_check(const struct nvmf_options *opts, struct diag *diag)
 	int err = 0;
 
 	for (int key = 0; key < NVMF_KEYS && !err; key++)
-		if (opts->value[key] && key != NVMF_TLS_KEY)
+		if (opts->value[key] && key != NVMF_TLS_KEY && key != NVMF_KEYRING)
 			err = kernel_nvmf_key_check(key, nvmf_option_name(key, name), opts->value[key], diag);
 	return err;
 }

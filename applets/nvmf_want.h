@@ -104,7 +104,7 @@ void nvmf_target_wipe(struct nvmf_target *); /* of secrets */
 /* "--queue-size" */
 const char *nvmf_option_name(enum nvmf_key, char name[NVMF_OPTION_NAME]);
 /* Check the values of options alone, so that errors name the option as typed, and not the kernel's key as those of URIs
- * and files do. A TLS key is left to nvmf_target_read(). */
+ * and files do. A TLS key and the name of a keyring are left to nvmf_target_read(). */
 int nvmf_options_check(const struct nvmf_options *, struct diag *);
 /* A usage error unless the scheme is one of NVMe-oF. */
 int nvmf_target_scheme(const struct uri *, struct diag *);

@@ -84,3 +84,5 @@ grep -q 'secret.*history' err || die "no warning: $(cat err)"
 # nvme-cli's spelling of the form
 [ "$("$RDMASTOR" nvmf-connect --dry-run --output-format=json -q nqn.host -I $id nvme+tcp://127.0.0.1/nqn.x | jq -r .schema)" = rdmastor.nvmf-connect ] ||
 	die '--output-format is not --output'
+# A keyring has a name or a number
+ours nvmf-connect --dry-run --tls --keyring .nvme nvme+tcp://127.0.0.1/nqn.x >keyring || die "a keyring by its name"
