@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Rates are since the last sample of the same process and front; without one since the process was ready. */
 static const struct serving_process *find(const struct kernel_serving *list, const struct serving_process *process)
@@ -36,17 +37,20 @@ static bool same_file(const char *a, const char *b)
 	return !strstr(a, "://") && !strstr(b, "://") && realpath(a, real_a) && realpath(b, real_b) && !strcmp(real_a, real_b);
 }
 
-static bool disk_is(const struct serving_disk *disk, const char *word)
+/* Paths that another user's process reports are compared, but never looked up: a path may hang. */
+static bool disk_is(const struct serving_process *process, const struct serving_disk *disk, const char *word)
 {
 	if (!strcmp(disk->uri, word) || !strcmp(disk->subnqn, word))
 		return *word;
+	if (process->uid && process->uid != geteuid())
+		return false;
 	return same_file(disk->device[0] ? disk->device : disk->uri, word) || same_file(disk->uri, word);
 }
 
-static bool front_is(const struct serving_front *front, const char *word)
+static bool front_is(const struct serving_process *process, const struct serving_front *front, const char *word)
 {
 	for (unsigned i = 0; i < front->disks; i++)
-		if (disk_is(&front->disk[i], word))
+		if (disk_is(process, &front->disk[i], word))
 			return true;
 	for (unsigned i = 0; i < front->listeners; i++)
 		if (front->listener[i].path[0] && !strcmp(front->listener[i].path, word))
@@ -63,7 +67,7 @@ bool serving_select(struct kernel_serving *list, const char *word)
 		bool wanted = false;
 
 		for (unsigned f = 0; f < process->fronts; f++)
-			wanted |= front_is(&process->front[f], word);
+			wanted |= front_is(process, &process->front[f], word);
 		if (wanted)
 			list->process[kept++] = *process;
 		else

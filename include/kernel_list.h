@@ -31,7 +31,7 @@ struct list_iscsi {
 	uint16_t portal_port;
 	struct kernel_iscsi_agreed agreed;
 	struct kernel_iscsi_tmo tmo;
-	const char *kept_by; /* who logs in again when the connection is lost: "rdmastor", "iscsid", "none" */
+	const char *kept_by; /* the program that restores a lost connection: "rdmastor", "iscsid", "none" */
 	int kept_by_pid;
 };
 

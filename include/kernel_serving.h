@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Processes of ours that offer disks, and what they report of it. Each listens on an abstract unix socket "rdmastor/PID" of its network
- * namespace, which needs no file and vanishes with the process, and sends one JSON document to whoever connects: root, or the user who
- * started it. */
+/* Status reports of running serve and export processes. Each process listens on an abstract unix socket "rdmastor/PID"
+ * in its network namespace, which needs no file and vanishes with the process. It sends one JSON document per connection,
+ * to root and to its own user only. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -11,22 +11,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The side of the process itself. One connection at a time is accepted, answered with a single send() that never waits, and closed; then
- * the socket rests for some milliseconds, so that callers can't keep the loop busy. */
+/* The reporting side. Each connection gets one send() that never blocks and is closed; then the socket pauses for some
+ * milliseconds, so that callers can't keep the loop busy. */
 struct kernel_report {
 	char *(*text)(void *user, size_t *len); /* the document; freed after it was sent. NULL: no memory */
 	void *user;
 	struct loop *loop;
 	struct loop_fd fd;
 	struct loop_timer rest;
-	uid_t allowed[2]; /* besides root: the real and the effective user of whoever called kernel_report_owner() */
+	uid_t allowed[2]; /* besides root: real and effective user at kernel_report_owner() */
 	bool on;
 };
-void kernel_report_owner(struct kernel_report *); /* as whom the process was started; before it changes its user */
+void kernel_report_owner(struct kernel_report *); /* Record the user; call before changing it. */
 int kernel_report_start(struct kernel_report *, struct loop *, struct diag *); /* text and user are set */
 void kernel_report_stop(struct kernel_report *); /* allowed when not started */
 
-/* The side of those who ask. "", 0 and UNKNOWN: not reported. */
+/* The reading side. "", 0 and UNKNOWN: not reported. */
 #define SERVING_UNKNOWN UINT64_MAX
 struct serving_listener {
 	char transport[8]; /* rdma, tcp, unix */

@@ -83,13 +83,17 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && setpriv --reuid=65534 
 	setpriv --reuid=65534 --clear-groups "$RDMASTOR" status --json >json
 	valid json
 	same 'for another user' "$(jq -c "[.serving[] | select(.pid == $served) | [.error.code, .disks]]" json)" '[["permission",null]]'
+	truncate -s 2M other.img
 	mkfifo ready2
-	setpriv --reuid=65534 --clear-groups "$RDMASTOR" export ram:2M --nbd 127.0.0.1:0 --ready-fd 3 3>ready2 >out2 2>err2 & theirs=$!
+	setpriv --reuid=65534 --clear-groups "$RDMASTOR" export "$PWD/other.img" --ro --nbd 127.0.0.1:0 --ready-fd 3 3>ready2 >out2 2>err2 & theirs=$!
 	cleanup_fn ended "$theirs"
 	read -r _ <ready2
-	same "another user's" "$(of "$theirs" '"\(.uid) \(.disks[0].uri)"')" '65534 ram:2M'
+	same "another user's" "$(of "$theirs" '"\(.uid) \(.disks[0].uri)"')" "65534 $PWD/other.img"
 	setpriv --reuid=65534 --clear-groups "$RDMASTOR" status --json >json
-	same 'for its own user' "$(jq -r ".serving[] | select(.pid == $theirs) | .disks[0].uri" json)" ram:2M
+	same 'for its own user' "$(jq -r ".serving[] | select(.pid == $theirs) | .disks[0].uri" json)" "$PWD/other.img"
+	ours status "$PWD/other.img" --json >json
+	same 'by its text' "$(jq -r '.serving[].pid' json)" "$theirs"
+	error 1 not-found ./other.img served ours status ./other.img # root looks up no path that another user reports
 	kill -TERM "$theirs"
 	wait "$theirs" || true
 fi
