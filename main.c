@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From argv[0] or argv[1] to an applet, and from its failure to one line, one JSON error and an exit status. What an
- * applet's words mean is left to core/base/opt.c. */
+/* From argv[0] or argv[1] to an applet, and from its failure to one line, one JSON error and an
+ * exit status. What an applet's words mean is left to core/base/opt.c. */
 #include "applet.h"
 #include "resolve.h"
 #include "uri.h"
@@ -17,9 +17,11 @@
 extern const struct applet applet_install; /* rdmastor --install, which no link runs */
 
 /* Weak: names those that the room of verbs has really linked in, and pulls in none by itself. */
-#define PROVIDERS(X) \
-	X(bnxt_re) X(cxgb4) X(efa) X(erdma) X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca) X(ocrdma) X(qedr) \
-	X(rxe) X(siw) X(vmw_pvrdma)
+#define PROVIDERS(X)                                                                               \
+	X(bnxt_re)                                                                                 \
+	X(cxgb4)                                                                                   \
+	X(efa) X(erdma) X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5)         \
+		X(mthca) X(ocrdma) X(qedr) X(rxe) X(siw) X(vmw_pvrdma)
 #define PROVIDER_DECLARE(name) extern const char verbs_provider_##name[] __attribute__((weak));
 #define PROVIDER_ROW(name)     { #name, verbs_provider_##name },
 PROVIDERS(PROVIDER_DECLARE)
@@ -96,12 +98,15 @@ static int show_version(char **word, struct diag *diag)
 	return 0;
 }
 
-static int run_applet(const struct applet *applet, const char *name, int argc, char **argv, bool linked)
+static int run_applet(
+	const struct applet *applet, const char *name, int argc, char **argv, bool linked)
 {
 	char trace_name[64], schema[32];
 	struct diag diag = { 0 };
 	struct out out;
-	struct call call = { .applet = applet, .name = name, .out = &out, .diag = &diag, .linked = linked };
+	struct call call = {
+		.applet = applet, .name = name, .out = &out, .diag = &diag, .linked = linked
+	};
 	bool help = false, words = linked && applet->words;
 
 	snprintf(trace_name, sizeof(trace_name), "rdmastor %s", name);
@@ -113,7 +118,8 @@ static int run_applet(const struct applet *applet, const char *name, int argc, c
 		opt_complete(argc - 1, argv + 1, stdout);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}
-	if (argc == 2 && !strcmp(argv[1], "--version") && (!applet->words || applet->subs) && !is_replacement(applet, name)) {
+	if (argc == 2 && !strcmp(argv[1], "--version") && (!applet->words || applet->subs) &&
+		!is_replacement(applet, name)) {
 		show_version(NULL, &diag);
 		return end_output(name, &out, &diag, EXIT_DONE);
 	}
@@ -130,7 +136,8 @@ static int run_applet(const struct applet *applet, const char *name, int argc, c
 	if (applet->defaults)
 		memcpy(opts, applet->defaults, applet->opts_size);
 	call.opts = opts;
-	int rc = words ? applet->words(&call, argc, argv, opts) : opt_parse(&call, argc, argv, opts, &help);
+	int rc = words ? applet->words(&call, argc, argv, opts)
+		       : opt_parse(&call, argc, argv, opts, &help);
 
 	if (is_replacement(applet, name) && (help || rc)) {
 		fprintf(stderr, "Usage: %s %s\n", argv[0], applet->replaced_usage);
@@ -169,7 +176,8 @@ static int unknown(const char *word, struct diag *diag)
 {
 	const char *near = *word == '-' ? NULL : applet_near(word);
 
-	diag_set(diag, DIAG_USAGE, EINVAL, *word == '-' ? "unknown option '%s'" : "unknown applet '%s'", word);
+	diag_set(diag, DIAG_USAGE, EINVAL,
+		*word == '-' ? "unknown option '%s'" : "unknown applet '%s'", word);
 	if (near)
 		return diag_hint(diag, "did you mean %s?", near);
 	return diag_hint(diag, "list the applets with: rdmastor --help");
@@ -245,7 +253,8 @@ static int run_own_option(int argc, char **argv, struct diag *diag)
 		if (strcmp(argv[0], own->name))
 			continue;
 		if (own->words >= 0 && argc - 1 > own->words)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: unexpected operand '%s'", own->name, argv[1 + own->words]);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: unexpected operand '%s'",
+				own->name, argv[1 + own->words]);
 		return own->run(argv + 1, diag);
 	}
 	return unknown(argv[0], diag);
@@ -272,8 +281,8 @@ static int run_first_word(int argc, char **argv)
 	return end_output(NULL, &out, &diag, rc ? exit_status(&diag) : EXIT_DONE);
 }
 
-/* A descriptor we open must not become the standard output of a caller that had closed it. Reading only, so that writing
- * fails as it would have. */
+/* A descriptor we open must not become the standard output of a caller that had closed it. Reading
+ * only, so that writing fails as it would have. */
 static void fill_standard_descriptors(void)
 {
 	for (int fd = 0; fd < 3; fd++)
@@ -281,8 +290,8 @@ static void fill_standard_descriptors(void)
 			(void)!open("/dev/null", O_RDONLY);
 }
 
-/* The applet that is called, and which word is its name: argv[0], that of a link, or else the first; or the word behind that,
- * which *of, or NULL, gives a meaning. */
+/* The applet that is called, and which word is its name: argv[0], that of a link, or else the
+ * first; or the word behind that, which *of, or NULL, gives a meaning. */
 static const struct applet *find_called(int argc, char **word, int *at, const struct applet **of)
 {
 	const struct applet *applet = argc ? applet_find(base_name(word[0])) : NULL, *sub;
@@ -290,7 +299,8 @@ static const struct applet *find_called(int argc, char **word, int *at, const st
 	*at = applet ? 0 : 1;
 	*of = NULL;
 	if (!applet && argc > 1)
-		applet = strcmp(word[1], applet_install.name) ? applet_find(word[1]) : &applet_install;
+		applet = strcmp(word[1], applet_install.name) ? applet_find(word[1])
+							      : &applet_install;
 	sub = applet && *at + 1 < argc ? applet_sub(applet, word[*at + 1]) : NULL;
 	if (!sub)
 		return applet;
@@ -299,7 +309,8 @@ static const struct applet *find_called(int argc, char **word, int *at, const st
 	return sub;
 }
 
-/* Copies the words, all into one piece, and then cuts the secrets out of the originals, which everybody can see in `ps`. */
+/* Copies the words, all into one piece, and then cuts the secrets out of the originals, which
+ * everybody can see in `ps`. */
 static char **take_words(int argc, char **argv, size_t *all)
 {
 	size_t pointers = ((size_t)argc + 1) * sizeof(char *), len = pointers;
@@ -328,8 +339,8 @@ static char **take_words(int argc, char **argv, size_t *all)
 	return word;
 }
 
-/* Moves the variables that may hold secrets to where getenv() finds them but /proc/PID/environ does not
- * show them. False: no memory. */
+/* Moves the variables that may hold secrets to where getenv() finds them but /proc/PID/environ does
+ * not show them. False: no memory. */
 static bool take_environment(void)
 {
 	for (char **at = environ; at && *at; at++) {
@@ -356,22 +367,26 @@ static int run_words(int argc, char **word)
 	applet = find_called(argc, word, &at, &of);
 	if (!applet)
 		return run_first_word(argc - 1, word + 1);
-	snprintf(name, sizeof(name), "%s%s%s", of ? of->name : "", of ? " " : "", base_name(word[at]));
+	snprintf(name, sizeof(name), "%s%s%s", of ? of->name : "", of ? " " : "",
+		base_name(word[at]));
 	status = run_applet(applet, name, argc - at, word + at, !at);
 	return status && (of ? at == 1 : !at && applet->subs) ? EXIT_FAILED : status;
 }
 
 int main(int argc, char **argv)
 {
-	static char results[65536]; /* so that usual results are written by one fflush(), which knows why it failed */
-	static char messages[1024]; /* so that a line is one write, whole beside other processes' lines */
+	/* so that usual results are written by one fflush(), which knows why it failed */
+	static char results[65536];
+	/* so that a line is one write, whole beside other processes' lines */
+	static char messages[1024];
 
 	fill_standard_descriptors();
 	setvbuf(stderr, messages, _IOLBF, sizeof(messages));
 	if (!isatty(STDOUT_FILENO))
 		setvbuf(stdout, results, _IOFBF, sizeof(results));
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* inherited as ignored it would keep our children's statuses from us */
+	/* inherited as ignored it would keep our children's statuses from us */
+	signal(SIGCHLD, SIG_DFL);
 	size_t len;
 	char **word = take_words(argc, argv, &len);
 

@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-#define AUTO UINT32_MAX
-#define RUNTIME_MS 5000
-#define DRAIN_MS 5000 /* for the last answers */
+#define MSEC        1000000ull
+#define AUTO        UINT32_MAX
+#define RUNTIME_MS  5000
+#define DRAIN_MS    5000 /* for the last answers */
 #define CLOCK_READS 1000
-#define DIAL_MS 5000
+#define DIAL_MS     5000
 
 #define AT(field) offsetof(struct bench_options, field)
 static const struct opt rows[] = {
@@ -47,7 +47,8 @@ static const struct opt rows[] = {
 		"write a pattern, read all of it again and compare" },
 	{ "name", 0, OPT_TEXT, AT(name), "NAME", "job name in fio's JSON; default bench" },
 	{ "poll-us", 0, OPT_U32, AT(poll_us), "N",
-		"microseconds to spin before sleeping; default 40, with one CPU 0", 0, OPT_U32_MAX },
+		"microseconds to spin before sleeping; default 40, with one CPU 0", 0,
+		OPT_U32_MAX },
 	{ "on-loss", 0, OPT_TEXT, AT(on_loss), "POLICY", OPT_ON_LOSS_HELP },
 	{ "force", 0, OPT_FLAG, AT(force), NULL,
 		"write to a disk that is mounted, held or open for writing elsewhere" },
@@ -57,11 +58,13 @@ static const struct opt rows[] = {
 	{ "tcp", 0, OPT_FLAG, AT(tcp), NULL,
 		"measure a TCP socket alone, against bench --listen on HOST[:PORT]" },
 	{ "listen", 0, OPT_FLAG, AT(listen), NULL,
-		"serve bench --rdma and bench --tcp on other hosts, at [HOST][:PORT]; default all addresses" },
+		"serve bench --rdma and bench --tcp on other hosts, at [HOST][:PORT]; default all "
+		"addresses" },
 	{ "ping", 0, OPT_FLAG, AT(ping), NULL,
 		"with --rdma: run rping's client against rping -s or bench --listen --ping; with "
 		"--listen: serve rping's clients" },
-	{ "op", 0, OPT_TEXT, AT(op), "send|write|read", "with --rdma: only this operation; default all" },
+	{ "op", 0, OPT_TEXT, AT(op), "send|write|read",
+		"with --rdma: only this operation; default all" },
 	{ "test", 0, OPT_TEXT, AT(test), "latency|bandwidth",
 		"with --rdma: only this test; default both" },
 	{ "iters", 0, OPT_U32, AT(iters), "N",
@@ -117,7 +120,9 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
-static const struct bench_options defaults = { .name = "bench", .rw = "randread", .rwmixread = 50, .numjobs = 1, .poll_us = AUTO };
+static const struct bench_options defaults = {
+	.name = "bench", .rw = "randread", .rwmixread = 50, .numjobs = 1, .poll_us = AUTO
+};
 
 static int usage(struct bench *bench, const char *fmt, const char *word)
 {
@@ -132,7 +137,8 @@ static int read_size(struct bench *bench)
 	if (bench->opts->bs && parse_size(bench->opts->bs, &bs, bench->call->diag))
 		return diag_ctx(bench->call->diag, "--bs");
 	if (!bs || bs > UINT32_MAX)
-		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", UINT32_MAX);
+		return diag_set(
+			bench->call->diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", UINT32_MAX);
 	bench->report.load.bs = (uint32_t)bs;
 	return 0;
 }
@@ -145,7 +151,9 @@ static void read_mode(struct bench *bench)
 	load->random = !strncmp(rw, "rand", 4);
 	if (load->random)
 		rw += 4;
-	load->read_percent = !strcmp(rw, "read") ? 100 : !strcmp(rw, "write") ? 0 : (uint8_t)bench->opts->rwmixread;
+	load->read_percent = !strcmp(rw, "read")    ? 100
+			     : !strcmp(rw, "write") ? 0
+						    : (uint8_t)bench->opts->rwmixread;
 }
 
 static int check_words(struct bench *bench)
@@ -164,8 +172,13 @@ static int check_words(struct bench *bench)
 		return usage(bench, "--ping requires --rdma or --listen%s", "");
 	if (opts->ping && (opts->op || opts->test))
 		return usage(bench, "--ping and --%s can't be combined", row);
-	if (raw && (opts->verify || opts->size || opts->offset || bench->report.load.read_percent < 100))
-		return usage(bench, "--%s requires a disk", opts->verify ? "verify" : opts->size ? "size" : opts->offset ? "offset" : "rw");
+	if (raw && (opts->verify || opts->size || opts->offset ||
+			   bench->report.load.read_percent < 100))
+		return usage(bench, "--%s requires a disk",
+			opts->verify   ? "verify"
+			: opts->size   ? "size"
+			: opts->offset ? "offset"
+				       : "rw");
 	if (bench->fio && (opts->rdma || opts->listen))
 		return usage(bench, "--output json+: fio has no such results; use --json%s", "");
 	return 0;
@@ -182,7 +195,8 @@ static int read_options(struct bench *bench)
 	struct load_options *load = &bench->report.load;
 
 	if (opts->listen && opts->numjobs > BENCH_LISTENERS)
-		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %d", BENCH_LISTENERS);
+		return diag_set(bench->call->diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %d",
+			BENCH_LISTENERS);
 	if (opts->time_based && !opts->runtime_ms)
 		return usage(bench, "--time-based requires --runtime%s", "");
 	*load = (struct load_options){
@@ -200,7 +214,8 @@ static int read_options(struct bench *bench)
 		.progress = bench_progress,
 		.arg = bench,
 	};
-	bench->fio = opts->fio_json || (opts->common.output && !strcmp(opts->common.output, "json+"));
+	bench->fio =
+		opts->fio_json || (opts->common.output && !strcmp(opts->common.output, "json+"));
 	if (bench->fio)
 		bench->call->out->schema = "bench.fio";
 	bench->bar = isatty(STDERR_FILENO) && !opts->common.quiet;
@@ -304,8 +319,9 @@ static void warn_of_holes(struct bench *bench)
 	if (result->data == result->mapped)
 		return;
 	warn(bench, "holes", "only %s of %s held data: %s", out_human(result->data, data),
-		out_human(result->mapped, mapped), bench->report.load.read_percent ?
-		"holes are read without storage access" : "writing to a hole allocates it first");
+		out_human(result->mapped, mapped),
+		bench->report.load.read_percent ? "holes are read without storage access"
+						: "writing to a hole allocates it first");
 }
 
 /* Warn of everything known to make the results less reliable. */
@@ -324,8 +340,9 @@ static void judge(struct bench *bench)
 		warn(bench, "short", "ran for %.3g s: too short for reliable results",
 			result->seconds);
 	if (ios < 1000)
-		warn(bench, "few-requests", "only %" PRIu64 " request%s: too few for reliable results",
-			ios, ios == 1 ? "" : "s");
+		warn(bench, "few-requests",
+			"only %" PRIu64 " request%s: too few for reliable results", ios,
+			ios == 1 ? "" : "s");
 	if (result->busiest >= 0.95 && !bench->opts->verify)
 		warn(bench, "cpu",
 			"a job used %.0f %% of a CPU: the limit is this machine, not the %s",
@@ -342,7 +359,8 @@ static void show(struct bench *bench)
 {
 	struct out *out = bench->call->out;
 
-	if (!bench->report.result.kind[LOAD_READ].latency.total && !bench->report.result.kind[LOAD_WRITE].latency.total && bench->call->diag->err)
+	if (!bench->report.result.kind[LOAD_READ].latency.total &&
+		!bench->report.result.kind[LOAD_WRITE].latency.total && bench->call->diag->err)
 		return;
 	bench->report.error = bench->call->diag->err;
 	judge(bench);
@@ -399,7 +417,8 @@ static int measure_disk(struct bench *bench)
 {
 	bench->report.target = bench->disk->uri;
 	bench->running = true;
-	return bench_finish(bench, load_disk(bench->loop, bench->disk, &bench->report.load, &bench->report.result, bench->call->diag));
+	return bench_finish(bench, load_disk(bench->loop, bench->disk, &bench->report.load,
+					   &bench->report.result, bench->call->diag));
 }
 
 static int bench_disk(struct bench *bench)
@@ -445,10 +464,12 @@ static int with_loop(struct bench *bench)
 		return rc;
 	bench->signal.caught = caught;
 	bench->timeout.fire = timed_out;
-	rc = loop_signal_add(bench->loop, &bench->signal, signos, sizeof(signos) / sizeof(signos[0]), bench->call->diag);
+	rc = loop_signal_add(bench->loop, &bench->signal, signos,
+		sizeof(signos) / sizeof(signos[0]), bench->call->diag);
 	if (!rc) {
 		if (bench->opts->common.timeout_ms)
-			loop_timer_set(bench->loop, &bench->timeout, loop_clock() + bench->opts->common.timeout_ms * MSEC);
+			loop_timer_set(bench->loop, &bench->timeout,
+				loop_clock() + bench->opts->common.timeout_ms * MSEC);
 		rc = choose(bench);
 		loop_timer_del(bench->loop, &bench->timeout);
 		loop_signal_del(bench->loop, &bench->signal);

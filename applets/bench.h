@@ -4,7 +4,7 @@
 #include "applet.h"
 #include "load.h"
 
-#define BENCH_WARNINGS 8
+#define BENCH_WARNINGS  8
 #define BENCH_LISTENERS 64 /* most threads of --listen */
 
 struct bench_options {
@@ -23,7 +23,7 @@ struct bench_warning {
 
 struct bench_report {
 	const struct bench_options *opts;
-	const char *target, *rw; /* what was measured */
+	const char *target, *rw;   /* what was measured */
 	const struct addr *socket; /* of --tcp, else NULL */
 	struct load_options load;
 	struct load_result result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Figures of bench as fio 3.33 writes them with --output-format=json+, so that what reads those reads these. What only fio
- * knows (submission latency, batches) is zero or left out. */
+/* Figures of bench as fio 3.33 writes them with --output-format=json+, so that what reads those
+ * reads these. What only fio knows (submission latency, batches) is zero or left out. */
 #include "bench.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,8 @@ static struct load_figures nothing; /* never written to; const, it would be 18 K
 
 static void put_stats(struct out *out, const char *key, const struct stats *stats, bool whole)
 {
-	static const double percents[] = { 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999 };
+	static const double percents[] = { 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5,
+		99.9, 99.95, 99.99, 99.999 };
 	char name[24];
 
 	out_object(out, key);
@@ -38,15 +39,18 @@ static void put_stats(struct out *out, const char *key, const struct stats *stat
 	out_end(out);
 }
 
-static void put_samples(struct out *out, const struct load_figures *figures, uint32_t bs, double all)
+static void put_samples(
+	struct out *out, const struct load_figures *figures, uint32_t bs, double all)
 {
 	const struct load_samples *iops = &figures->iops;
-	double n = iops->count, mean = n > 0 ? iops->sum / n : 0, deviation = n > 0 ? stats_root(iops->squares / n - mean * mean) : 0;
+	double n = iops->count, mean = n > 0 ? iops->sum / n : 0,
+	       deviation = n > 0 ? stats_root(iops->squares / n - mean * mean) : 0;
 	double kib = bs / 1024.;
 
 	out_u64(out, "bw_min", NULL, (uint64_t)(iops->min * kib));
 	out_u64(out, "bw_max", NULL, (uint64_t)(iops->max * kib));
-	out_real(out, "bw_agg", NULL, figures->latency.total && all > 0 ? 100 * (double)figures->bytes / all : 0, 6);
+	out_real(out, "bw_agg", NULL,
+		figures->latency.total && all > 0 ? 100 * (double)figures->bytes / all : 0, 6);
 	out_real(out, "bw_mean", NULL, mean * kib, 6);
 	out_real(out, "bw_dev", NULL, deviation * kib, 6);
 	out_u64(out, "bw_samples", NULL, iops->count);
@@ -57,7 +61,8 @@ static void put_samples(struct out *out, const struct load_figures *figures, uin
 	out_u64(out, "iops_samples", NULL, iops->count);
 }
 
-static void put_kind(struct out *out, const char *key, const struct load_figures *figures, const struct bench_report *report)
+static void put_kind(struct out *out, const char *key, const struct load_figures *figures,
+	const struct bench_report *report)
 {
 	const struct load_result *result = &report->result;
 	double seconds = result->seconds > 0 ? result->seconds : 1;
@@ -69,14 +74,16 @@ static void put_kind(struct out *out, const char *key, const struct load_figures
 	out_u64(out, "bw_bytes", NULL, (uint64_t)rate);
 	out_u64(out, "bw", NULL, (uint64_t)(rate / 1024));
 	out_real(out, "iops", NULL, (double)figures->requests / seconds, 6);
-	out_u64(out, "runtime", NULL, figures->latency.total ? (uint64_t)(result->seconds * 1000 + 0.5) : 0);
+	out_u64(out, "runtime", NULL,
+		figures->latency.total ? (uint64_t)(result->seconds * 1000 + 0.5) : 0);
 	out_u64(out, "total_ios", NULL, figures->requests);
 	out_u64(out, "short_ios", NULL, 0);
 	out_u64(out, "drop_ios", NULL, 0);
 	put_stats(out, "slat_ns", &nothing.latency, false);
 	put_stats(out, "clat_ns", &figures->latency, true);
 	put_stats(out, "lat_ns", &figures->latency, false);
-	put_samples(out, figures, report->load.bs, (double)(result->kind[LOAD_READ].bytes + result->kind[LOAD_WRITE].bytes));
+	put_samples(out, figures, report->load.bs,
+		(double)(result->kind[LOAD_READ].bytes + result->kind[LOAD_WRITE].bytes));
 	out_end(out);
 }
 
@@ -86,8 +93,9 @@ static void put_options(struct out *out, const struct bench_report *report)
 	const struct {
 		const char *key;
 		uint64_t value;
-	} numbers[] = { { "bs", load->bs }, { "iodepth", load->depth }, { "numjobs", load->jobs }, { "size", load->size },
-		{ "offset", load->offset }, { "runtime", load->runtime_ms / 1000 }, { "ramp_time", load->ramp_ms / 1000 } };
+	} numbers[] = { { "bs", load->bs }, { "iodepth", load->depth }, { "numjobs", load->jobs },
+		{ "size", load->size }, { "offset", load->offset },
+		{ "runtime", load->runtime_ms / 1000 }, { "ramp_time", load->ramp_ms / 1000 } };
 
 	out_object(out, "job options");
 	out_text(out, "name", NULL, "%s", report->opts->name);
@@ -101,10 +109,12 @@ static void put_options(struct out *out, const struct bench_report *report)
 }
 
 /* Shares of all requests by latency; a bound of fio's is its bucket's upper one. */
-static void put_shares(struct out *out, const struct bench_report *report, const char *key, uint64_t unit, uint64_t *from)
+static void put_shares(struct out *out, const struct bench_report *report, const char *key,
+	uint64_t unit, uint64_t *from)
 {
 	static const uint16_t bounds[] = { 2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000 };
-	const struct stats *read = &report->result.kind[LOAD_READ].latency, *write = &report->result.kind[LOAD_WRITE].latency;
+	const struct stats *read = &report->result.kind[LOAD_READ].latency,
+			   *write = &report->result.kind[LOAD_WRITE].latency;
 	double all = (double)(read->total + write->total);
 	bool last = unit == 1000000;
 	char name[16];
@@ -112,14 +122,17 @@ static void put_shares(struct out *out, const struct bench_report *report, const
 	out_object(out, key);
 	for (unsigned i = 0; i < (last ? 11u : 10u); i++) {
 		uint64_t to = bounds[i] * unit;
-		double count = to > *from ? (double)(stats_between(read, *from, to) + stats_between(write, *from, to)) : 0;
+		double count = to > *from ? (double)(stats_between(read, *from, to) +
+						     stats_between(write, *from, to))
+					  : 0;
 
 		snprintf(name, sizeof(name), "%u", bounds[i]);
 		out_real(out, name, NULL, all > 0 ? count * 100 / all : 0, 6);
 		*from = to > *from ? to : *from;
 	}
 	if (last) {
-		double count = (double)(stats_between(read, *from, UINT64_MAX) + stats_between(write, *from, UINT64_MAX));
+		double count = (double)(stats_between(read, *from, UINT64_MAX) +
+					stats_between(write, *from, UINT64_MAX));
 		out_real(out, ">=2000", NULL, all > 0 ? count * 100 / all : 0, 6);
 	}
 	out_end(out);
@@ -185,7 +198,8 @@ void bench_fio(struct out *out, const struct bench_report *report)
 	text[strcspn(text, "\n")] = 0;
 	out_text(out, "fio version", NULL, "fio-3.33, as rdmastor writes it");
 	out_u64(out, "timestamp", NULL, (uint64_t)now.tv_sec);
-	out_u64(out, "timestamp_ms", NULL, (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
+	out_u64(out, "timestamp_ms", NULL,
+		(uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000);
 	out_text(out, "time", NULL, "%s", text);
 	out_list(out, "jobs");
 	put_job(out, report);

@@ -12,12 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SIZES 32
-#define DEPTH 128
+#define SIZES  32
+#define DEPTH  128
 #define ROW_MS 2000 /* of a row without --runtime */
-#define MIB 1048576.
+#define MIB    1048576.
 
-static const char *const op_name[] = { [LOAD_OP_SEND] = "send", [LOAD_OP_WRITE] = "write", [LOAD_OP_READ] = "read",
+static const char *const op_name[] = { [LOAD_OP_SEND] = "send",
+	[LOAD_OP_WRITE] = "write",
+	[LOAD_OP_READ] = "read",
 	[LOAD_OP_PING] = "ping" };
 static const char *const test_name[] = { "latency", "bandwidth" };
 
@@ -28,7 +30,8 @@ static int not_a_file(const char *text, struct diag *diag)
 
 	if (stat(text, &st) || S_ISDIR(st.st_mode))
 		return 0;
-	diag_set(diag, DIAG_USAGE, EINVAL, "is a file, but --rdma, --tcp and --listen expect HOST[:PORT]");
+	diag_set(diag, DIAG_USAGE, EINVAL,
+		"is a file, but --rdma, --tcp and --listen expect HOST[:PORT]");
 	return diag_hint(diag, "rdmastor bench %s", text);
 }
 
@@ -82,8 +85,9 @@ static int blame(struct bench *bench, enum load_way way, const struct diag *rdma
 
 	why->hint[0] = 0;
 	if (no_rdma && way == LOAD_VERBS)
-		diag_hint(why, opts->listen && !opts->ping ? "without an RDMA device use ?rdma=iwarp or --tcp" :
-			"without an RDMA device use ?rdma=iwarp");
+		diag_hint(why, opts->listen && !opts->ping
+				       ? "without an RDMA device use ?rdma=iwarp or --tcp"
+				       : "without an RDMA device use ?rdma=iwarp");
 	else if (!opts->listen && (no_rdma || why->code == DIAG_REFUSED))
 		diag_hint(why, "run on the other host: rdmastor bench --listen%s",
 			opts->ping ? " --ping, or rping -s" : "");
@@ -92,7 +96,9 @@ static int blame(struct bench *bench, enum load_way way, const struct diag *rdma
 
 static int read_sizes(struct bench *bench, uint32_t size[SIZES], unsigned *count)
 {
-	const char *p = bench->opts->bs ? bench->opts->bs : bench->opts->ping ? "64" : "64,4K,64K,1M";
+	const char *p = bench->opts->bs     ? bench->opts->bs
+			: bench->opts->ping ? "64"
+					    : "64,4K,64K,1M";
 	struct diag *diag = bench->call->diag;
 
 	for (*count = 0; *p; ++*count) {
@@ -102,12 +108,13 @@ static int read_sizes(struct bench *bench, uint32_t size[SIZES], unsigned *count
 
 		snprintf(word, sizeof(word), "%.*s", (int)len, p);
 		if (*count == SIZES)
-			return diag_set(diag, DIAG_USAGE, E2BIG, "--bs: must be at most %d sizes", SIZES);
+			return diag_set(
+				diag, DIAG_USAGE, E2BIG, "--bs: must be at most %d sizes", SIZES);
 		if (parse_size(word, &value, diag))
 			return diag_ctx(diag, "--bs");
 		if (!value || value > UINT32_MAX)
-			return diag_set(diag, DIAG_USAGE, ERANGE,
-				"--bs: must be 1 to %u", UINT32_MAX);
+			return diag_set(
+				diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", UINT32_MAX);
 		size[*count] = (uint32_t)value;
 		p += len + (p[len] == ',');
 	}
@@ -123,31 +130,46 @@ static void put_head(struct out *out, enum load_op op, bool bandwidth)
 {
 	out_line(out, "RDMA %s %s", op_name[op], test_name[bandwidth]);
 	if (bandwidth)
-		out_line(out, " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]");
+		out_line(out, " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   "
+			      "MsgRate[Mpps]");
 	else
-		out_line(out, " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   "
+		out_line(out, " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]  "
+			      "  t_avg[usec]    t_stdev[usec]   "
 			      "99%% percentile[usec]   99.9%% percentile[usec]");
 }
 
-static void put_text(struct out *out, const struct load_rdma *conf, const struct load_rdma_result *result)
+static void put_text(
+	struct out *out, const struct load_rdma *conf, const struct load_rdma_result *result)
 {
 	const struct stats *latency = &result->latency;
-	double rate = result->seconds > 0 ? (double)result->iterations / result->seconds : 0, average = rate * conf->size;
+	double rate = result->seconds > 0 ? (double)result->iterations / result->seconds : 0,
+	       average = rate * conf->size;
 
 	if (conf->bandwidth)
-		out_line(out, " %-7u    %-10" PRIu64 "       %-7.2f            %-7.2f              %-7.6f", conf->size, result->iterations,
-			(result->peak > average ? result->peak : average) / MIB, average / MIB, rate / 1e6);
+		out_line(out,
+			" %-7u    %-10" PRIu64
+			"       %-7.2f            %-7.2f              %-7.6f",
+			conf->size, result->iterations,
+			(result->peak > average ? result->peak : average) / MIB, average / MIB,
+			rate / 1e6);
 	else
-		out_line(out, " %-7u %-10" PRIu64 "     %-7.2f        %-7.2f      %-7.2f            %-7.2f        %-7.2f         %-7.2f                %-7.2f",
-			conf->size, result->iterations, us((double)latency->min), us((double)latency->max), us((double)stats_percentile(latency, 50)),
-			us(stats_mean(latency)), us(stats_deviation(latency)), us((double)stats_percentile(latency, 99)),
+		out_line(out,
+			" %-7u %-10" PRIu64
+			"     %-7.2f        %-7.2f      %-7.2f            %-7.2f        %-7.2f     "
+			"    %-7.2f                %-7.2f",
+			conf->size, result->iterations, us((double)latency->min),
+			us((double)latency->max), us((double)stats_percentile(latency, 50)),
+			us(stats_mean(latency)), us(stats_deviation(latency)),
+			us((double)stats_percentile(latency, 99)),
 			us((double)stats_percentile(latency, 99.9)));
 }
 
-static void put_json(struct out *out, const struct load_rdma *conf, const struct load_rdma_result *result)
+static void put_json(
+	struct out *out, const struct load_rdma *conf, const struct load_rdma_result *result)
 {
 	const struct stats *latency = &result->latency;
-	double rate = result->seconds > 0 ? (double)result->iterations / result->seconds : 0, average = rate * conf->size;
+	double rate = result->seconds > 0 ? (double)result->iterations / result->seconds : 0,
+	       average = rate * conf->size;
 
 	out_object(out, NULL);
 	out_text(out, "op", NULL, "%s", op_name[conf->op]);
@@ -158,7 +180,8 @@ static void put_json(struct out *out, const struct load_rdma *conf, const struct
 	out_real(out, "seconds", NULL, result->seconds, 6);
 	out_text(out, "rdma", NULL, "%s", result->backend);
 	if (conf->bandwidth) {
-		out_real(out, "peak_bytes_per_second", NULL, result->peak > average ? result->peak : average, 0);
+		out_real(out, "peak_bytes_per_second", NULL,
+			result->peak > average ? result->peak : average, 0);
 		out_real(out, "bytes_per_second", NULL, average, 0);
 		out_real(out, "messages_per_second", NULL, rate, 3);
 	} else {
@@ -199,10 +222,12 @@ static bool wanted(const struct bench_options *opts, enum load_op op, unsigned t
 {
 	if (opts->ping || op == LOAD_OP_PING)
 		return opts->ping && op == LOAD_OP_PING && !test;
-	return (!opts->op || !strcmp(opts->op, op_name[op])) && (!opts->test || !strcmp(opts->test, test_name[test]));
+	return (!opts->op || !strcmp(opts->op, op_name[op])) &&
+	       (!opts->test || !strcmp(opts->test, test_name[test]));
 }
 
-static int measure_rows(struct bench *bench, struct load_rdma *conf, const uint32_t *size, unsigned sizes)
+static int measure_rows(
+	struct bench *bench, struct load_rdma *conf, const uint32_t *size, unsigned sizes)
 {
 	const struct bench_options *opts = bench->opts;
 	int err = 0;
@@ -213,7 +238,8 @@ static int measure_rows(struct bench *bench, struct load_rdma *conf, const uint3
 				continue;
 			conf->op = op;
 			conf->bandwidth = test;
-			conf->depth = test ? bench->opts->iodepth ? bench->opts->iodepth : DEPTH : 1;
+			conf->depth =
+				test ? bench->opts->iodepth ? bench->opts->iodepth : DEPTH : 1;
 			conf->iterations = bench->opts->iters;
 			if (!bench->opts->iters && !bench->opts->runtime_ms)
 				conf->iterations = test ? 5000 : 1000;
@@ -236,8 +262,8 @@ void bench_json_addr(struct out *out, const char *transport, const struct addr *
 	out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
 }
 
-static int rehearse(struct bench *bench, const char *what, const char *transport,
-	const struct addr *addr)
+static int rehearse(
+	struct bench *bench, const char *what, const char *transport, const struct addr *addr)
 {
 	struct out *out = bench->call->out;
 	char text[ADDR_TEXT];
@@ -250,7 +276,8 @@ static int rehearse(struct bench *bench, const char *what, const char *transport
 int bench_rdma(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
-	struct load_rdma conf = { .runtime_ms = bench->opts->runtime_ms, .stop = &bench->stop,
+	struct load_rdma conf = { .runtime_ms = bench->opts->runtime_ms,
+		.stop = &bench->stop,
 		.timeout_ms = bench_dial_ms(opts) };
 	struct diag rdma = { 0 };
 	uint32_t size[SIZES];
@@ -302,8 +329,8 @@ int bench_tcp(struct bench *bench)
 	return err == -ECONNREFUSED ? blame(bench, LOAD_IWARP, &(struct diag){ 0 }) : err;
 }
 
-static void show_server(struct bench *bench, const struct addr *at, const struct load_listen *conf,
-	bool verbs)
+static void show_server(
+	struct bench *bench, const struct addr *at, const struct load_listen *conf, bool verbs)
 {
 	struct out *out = bench->call->out;
 	char host[ADDR_TEXT], port[32];
@@ -331,7 +358,8 @@ static int serve(struct bench *bench, const struct load_listen *conf)
 	int err;
 
 	patience_begin(&patience, bench->call, bench->loop);
-	err = load_listen(&server, bench->loop, conf, bench->opts->common.timeout_ms, bench->call->diag);
+	err = load_listen(
+		&server, bench->loop, conf, bench->opts->common.timeout_ms, bench->call->diag);
 	patience_end(&patience, bench->loop);
 	if (err)
 		return err;
@@ -350,7 +378,9 @@ int bench_listen(struct bench *bench)
 	struct loop *loops[BENCH_LISTENERS] = { bench->loop };
 	bool rdma = opts->rdma || !opts->tcp;
 	struct load_listen conf = { .tcp = !opts->ping && (opts->tcp || !opts->rdma),
-		.ping = opts->ping, .loops = loops, .nloops = bench->opts->numjobs };
+		.ping = opts->ping,
+		.loops = loops,
+		.nloops = bench->opts->numjobs };
 	struct crew *crew = NULL;
 	struct diag rdma_lacks = { 0 };
 	enum load_way way;
@@ -366,7 +396,8 @@ int bench_listen(struct bench *bench)
 	if (conf.verbs)
 		get_rdma_ready(&rdma_lacks);
 	if (bench->opts->numjobs > 1)
-		err = crew_start(&crew, bench->opts->numjobs, loop_options(bench->loop), bench->call->diag);
+		err = crew_start(
+			&crew, bench->opts->numjobs, loop_options(bench->loop), bench->call->diag);
 	for (unsigned i = 0; !err && crew && i < bench->opts->numjobs; i++)
 		loops[i] = crew_loop(crew, i);
 	if (!err)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BAR 40
-#define ROWS 24 /* more than so many are drawn two in one */
+#define BAR      40
+#define ROWS     24 /* more than so many are drawn two in one */
 #define ROW_LAST 80
 
 static const char *const kind_name[] = { [LOAD_READ] = "read", [LOAD_WRITE] = "write" };
@@ -51,19 +51,22 @@ static void print_latency(struct out *out, const struct stats *latency)
 {
 	char line[240] = "", a[16], b[16], c[16], d[16];
 
-	out_line(out, "         mean %s, stddev %s, min %s, max %s", time_text(stats_mean(latency), a),
-		time_text(stats_deviation(latency), b), time_text((double)latency->min, c), time_text((double)latency->max, d));
+	out_line(out, "         mean %s, stddev %s, min %s, max %s",
+		time_text(stats_mean(latency), a), time_text(stats_deviation(latency), b),
+		time_text((double)latency->min, c), time_text((double)latency->max, d));
 	for (unsigned i = 0; i < PERCENTILES && latency->total >= percentiles[i].least; i++) {
 		size_t at = strlen(line);
 
-		snprintf(line + at, sizeof(line) - at, "%sp%s %s", at ? ", " : "", percentiles[i].key,
+		snprintf(line + at, sizeof(line) - at, "%sp%s %s", at ? ", " : "",
+			percentiles[i].key,
 			time_text((double)stats_percentile(latency, percentiles[i].percent), a));
 	}
 	if (line[0])
 		out_line(out, "         %s", line);
 }
 
-/* Bounds of rows: every power of two and the middle to the next, both bounds of the histogram's own. */
+/* Bounds of rows: every power of two and the middle to the next, both bounds of the histogram's
+ * own. */
 static uint64_t row_floor(unsigned row)
 {
 	return row % 2 ? 3ull << row / 2 : 2ull << row / 2;
@@ -91,7 +94,8 @@ static void print_histogram(struct out *out, const struct stats *latency)
 		uint64_t count = stats_between(latency, row_floor(row), row_floor(row + step));
 		unsigned len = (unsigned)((double)count * BAR / (double)most + 0.999);
 
-		out_line(out, "  %8s |%-*.*s %6.2f %% %10" PRIu64, time_text((double)row_floor(row), from), BAR, (int)len, bar,
+		out_line(out, "  %8s |%-*.*s %6.2f %% %10" PRIu64,
+			time_text((double)row_floor(row), from), BAR, (int)len, bar,
 			(double)count * 100 / (double)latency->total, count);
 	}
 }
@@ -104,8 +108,9 @@ static void print_cpu(struct out *out, const struct bench_report *report)
 
 	if (report->load.verify || !all_ios(result))
 		return;
-	out_line(out, "  cpu    %s per request, %.2f of a CPU (user %.2f, system %.2f)", time_text(cpu * 1e9 / (double)all_ios(result), each),
-		per_second(cpu, result), per_second(result->user, result), per_second(result->system, result));
+	out_line(out, "  cpu    %s per request, %.2f of a CPU (user %.2f, system %.2f)",
+		time_text(cpu * 1e9 / (double)all_ios(result), each), per_second(cpu, result),
+		per_second(result->user, result), per_second(result->system, result));
 }
 
 void bench_text(struct out *out, const struct bench_report *report)
@@ -114,8 +119,9 @@ void bench_text(struct out *out, const struct bench_report *report)
 	char bs[16], rate[16];
 
 	out_line(out, "%s", report->target);
-	out_line(out, "%s, %s, iodepth %u, numjobs %u, %.2f s", report->rw, out_human(report->load.bs, bs), report->load.depth,
-		report->load.jobs, result->seconds);
+	out_line(out, "%s, %s, iodepth %u, numjobs %u, %.2f s", report->rw,
+		out_human(report->load.bs, bs), report->load.depth, report->load.jobs,
+		result->seconds);
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++) {
 		const struct load_figures *figures = &result->kind[kind];
 
@@ -143,7 +149,8 @@ void bench_text(struct out *out, const struct bench_report *report)
 		}
 }
 
-static void json_kind(struct out *out, const struct load_figures *figures, const struct load_result *result)
+static void json_kind(
+	struct out *out, const struct load_figures *figures, const struct load_result *result)
 {
 	const struct stats *latency = &figures->latency;
 
@@ -158,7 +165,8 @@ static void json_kind(struct out *out, const struct load_figures *figures, const
 	out_real(out, "stddev", NULL, stats_deviation(latency), 3);
 	out_object(out, "percentile");
 	for (unsigned i = 0; i < PERCENTILES; i++)
-		out_u64(out, percentiles[i].key, NULL, stats_percentile(latency, percentiles[i].percent));
+		out_u64(out, percentiles[i].key, NULL,
+			stats_percentile(latency, percentiles[i].percent));
 	out_end(out);
 	out_list(out, "histogram");
 	for (unsigned i = 0; i < STATS_BUCKETS; i++)

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
+#define MSEC    1000000ull
 #define LONGEST (32u << 20)
 
 struct copy_opts {
@@ -68,8 +68,10 @@ static const struct opt_foreign foreign[] = {
 	{ "nbdcopy", "-T", "not needed: requests are in flight in parallel" },
 	{ "nbdcopy", "--threads", "not needed: requests are in flight in parallel" },
 	{ "nbdcopy", "-S", "zeroes become holes by default; --no-sparse writes them" },
-	{ "qemu-img convert", "-f", "disks are raw; for other formats: qemu-nbd -t -f FORMAT -k SOCKET FILE" },
-	{ "qemu-img convert", "-O", "disks are raw; for other formats: qemu-nbd -t -f FORMAT -k SOCKET FILE" },
+	{ "qemu-img convert", "-f",
+		"disks are raw; for other formats: qemu-nbd -t -f FORMAT -k SOCKET FILE" },
+	{ "qemu-img convert", "-O",
+		"disks are raw; for other formats: qemu-nbd -t -f FORMAT -k SOCKET FILE" },
 	{ "qemu-img convert", "-m", "use --depth" },
 	{ "qemu-img convert", "-n", "not needed: a file that exists is written in place" },
 	{ "qemu-img convert", "-t", "not needed: the destination is always flushed" },
@@ -92,11 +94,11 @@ struct copy_run {
 	struct copy_options copy;
 	struct copy_progress progress;
 	struct copy_disk src_is, dst_is; /* for the map */
-	uint64_t done; /* by the map */
-	char path[URI_MAX]; /* the destination's, where it is a file or to become one */
-	uint64_t length; /* of the regular file there */
+	uint64_t done;                   /* by the map */
+	char path[URI_MAX];            /* the destination's, where it is a file or to become one */
+	uint64_t length;               /* of the regular file there */
 	bool regular, missing, making; /* making: the missing one may be there since */
-	bool fresh; /* the destination file does not exist yet, or is empty */
+	bool fresh;                    /* the destination file does not exist yet, or is empty */
 	bool from_pipe, to_pipe, running, timed_out, bar;
 	int stop;
 };
@@ -158,17 +160,19 @@ static int read_options(struct copy_run *run)
 		return usage(run, "no disk given: standard input to standard output%s", "");
 	if (run->from_pipe && (opts->verify || opts->resume || opts->keep_going))
 		return usage(run, "%s: standard input can be read only once",
-			opts->verify ? "--verify" : opts->resume ? "--resume" : "--keep-going");
+			opts->verify   ? "--verify"
+			: opts->resume ? "--resume"
+				       : "--keep-going");
 	if (run->to_pipe && (opts->verify || opts->resume))
 		return usage(run, "%s: standard output can't be read back",
 			opts->verify ? "--verify" : "--resume");
 	for (unsigned i = 0; i < 2; i++)
 		if (opts->resume && keeps_nothing(call->operand[i]))
-			return usage(
-				run, "--resume: %s doesn't keep its data", call->operand[i]);
+			return usage(run, "--resume: %s doesn't keep its data", call->operand[i]);
 	if (run->to_pipe && opts->common.json)
 		return usage(run, "--json: standard output carries the copied data%s", "");
-	run->bar = opts->progress ? !strcmp(opts->progress, "bar") : isatty(STDERR_FILENO) && !opts->common.quiet;
+	run->bar = opts->progress ? !strcmp(opts->progress, "bar")
+				  : isatty(STDERR_FILENO) && !opts->common.quiet;
 	run->copy = (struct copy_options){
 		.depth = opts->depth,
 		.request = (uint32_t)opts->request,
@@ -211,9 +215,9 @@ static bool waits(const struct bdev *bdev)
 	       (bdev->why.code == DIAG_UNREACHABLE || bdev->why.code == DIAG_TIMEOUT);
 }
 
-#define BAR 40
+#define BAR       40
 #define BAR_LEAST 10
-#define TAIL 52 /* columns of the figures behind the bar, so that its width stays the same */
+#define TAIL      52 /* columns of the figures behind the bar, so that its width stays the same */
 
 /* "1:02:03 left" */
 static const char *time_left(double seconds, char text[32])
@@ -258,17 +262,18 @@ static void show_bar(const struct copy_progress *p, bool waiting)
 		at += (size_t)snprintf(
 			tail + at, sizeof(tail) - at, "  waiting for the connection");
 	else if (p->rate > 0)
-		at += (size_t)snprintf(tail + at, sizeof(tail) - at, "  %s/s",
-			out_human((uint64_t)p->rate, rate));
+		at += (size_t)snprintf(
+			tail + at, sizeof(tail) - at, "  %s/s", out_human((uint64_t)p->rate, rate));
 	if (p->left > 0 && p->left < UINT32_MAX && !waiting)
 		at += (size_t)snprintf(
 			tail + at, sizeof(tail) - at, "  %s", time_left(p->left, left));
 	if (p->bad)
-		at += (size_t)snprintf(tail + at, sizeof(tail) - at, "  %s unreadable",
-			out_human(p->bad, bad));
+		at += (size_t)snprintf(
+			tail + at, sizeof(tail) - at, "  %s unreadable", out_human(p->bad, bad));
 	at = (at < TAIL ? TAIL : at) + strlen(what) + 1;
 	snprintf(line, sizeof(line), "%s%s%s", what,
-		p->total && columns > at ? draw_bar(part, (unsigned)(columns - at), bar) : "", tail);
+		p->total && columns > at ? draw_bar(part, (unsigned)(columns - at), bar) : "",
+		tail);
 	out_bar(line);
 }
 
@@ -310,7 +315,8 @@ static bool same_disk(const struct copy_run *run)
 {
 	const struct bdev_id *a = &run->src->id, *b = &run->dst->id;
 
-	return same_id(a->nguid, b->nguid, sizeof(a->nguid)) || same_id(a->uuid, b->uuid, sizeof(a->uuid)) ||
+	return same_id(a->nguid, b->nguid, sizeof(a->nguid)) ||
+	       same_id(a->uuid, b->uuid, sizeof(a->uuid)) ||
 	       same_id(a->eui64, b->eui64, sizeof(a->eui64));
 }
 
@@ -365,8 +371,8 @@ static int refuse_map_as_disk(struct copy_run *run)
 	for (unsigned i = 0; i < 2 && run->opts->resume; i++)
 		if (disk_path(run->call->operand[i], path, sizeof(path)) &&
 			same_file(path, run->opts->resume))
-			return usage(run, "--resume: the map is the %s",
-				i ? "destination" : "source");
+			return usage(
+				run, "--resume: the map is the %s", i ? "destination" : "source");
 	return 0;
 }
 
@@ -389,7 +395,8 @@ static int look_at_destination(struct copy_run *run)
 	run->fresh = run->regular && !run->length;
 	if (!disk_path(operand[0], from, sizeof(from)) || stat(from, &a) < 0)
 		return 0;
-	if ((a.st_dev == b.st_dev && a.st_ino == b.st_ino) || (S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode) && a.st_rdev == b.st_rdev))
+	if ((a.st_dev == b.st_dev && a.st_ino == b.st_ino) ||
+		(S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode) && a.st_rdev == b.st_rdev))
 		return refuse_same(run);
 	return 0;
 }
@@ -409,8 +416,8 @@ static void add_birth(const char *path, char id[COPY_ID])
 }
 
 /* bdev may be NULL for a file that is not open, or missing. */
-static void name_disk(struct copy_disk *disk, const char *operand, const struct bdev *bdev,
-	uint64_t size)
+static void name_disk(
+	struct copy_disk *disk, const char *operand, const struct bdev *bdev, uint64_t size)
 {
 	char id[COPY_ID], uri[URI_MAX], path[URI_MAX], real[PATH_MAX];
 	const char *name = uri;
@@ -473,7 +480,8 @@ static int open_source(struct copy_run *run)
 	struct stat st;
 	int rc;
 
-	env.create = run->from_pipe ? run->dst->lim.size + 1 : 0; /* one more: too long is noticed */
+	/* one more: too long is noticed */
+	env.create = run->from_pipe ? run->dst->lim.size + 1 : 0;
 	disk_warn_writers(run->call, operand[0]);
 	rc = disk_open(run->call, &run->src, run->loop, operand[0], &env);
 	if (rc && disk_path(operand[0], path, sizeof(path)) && !stat(path, &st) &&
@@ -661,8 +669,8 @@ static void hint(struct copy_run *run)
 			doubt && !run->opts->verify ? " with --verify" : "", run->opts->resume,
 			longer);
 	else if (!run->opts->resume && resumable(run, 0) && resumable(run, 1))
-		diag_hint(diag, "to be able to continue an interrupted copy: --resume MAP%s",
-			longer);
+		diag_hint(
+			diag, "to be able to continue an interrupted copy: --resume MAP%s", longer);
 	else if (*longer)
 		diag_hint(diag, "%s", longer + 2);
 }
@@ -762,10 +770,12 @@ static int run_copy(struct call *call)
 		return rc;
 	run.signal.caught = caught;
 	run.timeout.fire = timed_out;
-	rc = loop_signal_add(run.loop, &run.signal, signos, sizeof(signos) / sizeof(signos[0]), call->diag);
+	rc = loop_signal_add(
+		run.loop, &run.signal, signos, sizeof(signos) / sizeof(signos[0]), call->diag);
 	if (!rc) {
 		if (run.opts->common.timeout_ms)
-			loop_timer_set(run.loop, &run.timeout, loop_clock() + run.opts->common.timeout_ms * MSEC);
+			loop_timer_set(run.loop, &run.timeout,
+				loop_clock() + run.opts->common.timeout_ms * MSEC);
 		rc = open_and_copy(&run);
 		loop_timer_del(run.loop, &run.timeout);
 		loop_signal_del(run.loop, &run.signal);
@@ -783,7 +793,8 @@ const struct applet applet_copy = {
 	.foreign = foreign,
 	.examples = "  rdmastor copy --resume disk.map nbd://10.0.0.7/vm1 vm1.img\n"
 		    "  rdmastor copy --verify disk.img /dev/sdX\n"
-		    "  rdmastor copy nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 - | zstd >disk.zst\n",
+		    "  rdmastor copy nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 - | zstd "
+		    ">disk.zst\n",
 	.opts_size = sizeof(struct copy_opts),
 	.min = 2,
 	.max = 3, /* for the hint */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How applets that offer disks live and end. Other processes are core/base's to handle, opening a disk is disk.c's. */
+/* How applets that offer disks live and end. Other processes are core/base's to handle, opening a
+ * disk is disk.c's. */
 #include "daemon.h"
 #include "child.h"
 #include "disk.h"
@@ -13,8 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-#define AUTO UINT32_MAX
+#define MSEC    1000000ull
+#define AUTO    UINT32_MAX
 #define HELD_MS 1000 /* between two looks whether somebody still uses what is to be taken back */
 
 void daemon_warn_open(const struct call *call, const struct addr *addr, const char *option)
@@ -22,7 +23,10 @@ void daemon_warn_open(const struct call *call, const struct addr *addr, const ch
 	char text[ADDR_TEXT];
 
 	if (!addr_is_local(addr))
-		call_note(call, "%s: any host that can reach this address can use the disk: restrict access with %s", addr_text(addr, text), option);
+		call_note(call,
+			"%s: any host that can reach this address can use the disk: restrict "
+			"access with %s",
+			addr_text(addr, text), option);
 }
 
 int daemon_time_left(const struct daemon *d, uint32_t *ms)
@@ -34,7 +38,8 @@ int daemon_time_left(const struct daemon *d, uint32_t *ms)
 	if (!d->deadline)
 		return 0;
 	if (now >= d->deadline)
-		return diag_set(d->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not ready within %g s", common->timeout_ms / 1000.);
+		return diag_set(d->call->diag, DIAG_TIMEOUT, ETIMEDOUT, "not ready within %g s",
+			common->timeout_ms / 1000.);
 	*ms = (uint32_t)((d->deadline - now) / MSEC) + 1;
 	return 0;
 }
@@ -52,7 +57,8 @@ static int check_options(struct daemon *d)
 	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_GETFD) < 0)
 		return diag_sys(d->call->diag, errno, "--ready-fd %u", opts->ready_fd);
 	if (opts->daemon && has_command(d))
-		return diag_set(d->call->diag, DIAG_USAGE, EINVAL, "--daemon and --run can't be combined");
+		return diag_set(
+			d->call->diag, DIAG_USAGE, EINVAL, "--daemon and --run can't be combined");
 	return 0;
 }
 
@@ -72,14 +78,16 @@ void daemon_show_listener(struct out *out, const char *transport, const struct a
 	out_object(out, NULL);
 	out_text(out, "transport", NULL, "%s", transport);
 	if (addr->ss.ss_family == AF_UNIX) {
-		out_text(out, "path", NULL, "%s", ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
+		out_text(out, "path", NULL, "%s",
+			((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
 	} else {
 		out_text(out, "traddr", NULL, "%s", addr_host(addr, text));
 		out_text(out, "trsvcid", NULL, "%u", addr_port(addr));
 	}
 }
 
-/* The one status document, and its text. While the fronts end they are not asked. NULL: no memory. */
+/* The one status document, and its text. While the fronts end they are not asked. NULL: no memory.
+ */
 static char *status_text(const struct daemon *d, bool json, size_t *len)
 {
 	char schema[32], *text;
@@ -155,7 +163,10 @@ static void caught(struct loop_signal *signal, int signo)
 		if (!d->ready || d->stopped_by)
 			end_at_once(d, d->ready ? EXIT_FAILED : 128 + signo);
 		if (d->call->loop.verbose)
-			call_note(d->call, "stopping: %s", signo == SIGINT ? "SIGINT" : signo == SIGHUP ? "SIGHUP" : "SIGTERM");
+			call_note(d->call, "stopping: %s",
+				signo == SIGINT   ? "SIGINT"
+				: signo == SIGHUP ? "SIGHUP"
+						  : "SIGTERM");
 		d->stopped_by = signo;
 		d->over = 1;
 	}
@@ -173,7 +184,8 @@ static int open_loop(struct daemon *d)
 		return err;
 	d->call->loop = options;
 	d->signal.caught = caught;
-	err = loop_signal_add(d->loop, &d->signal, signos, sizeof(signos) / sizeof(signos[0]), d->call->diag);
+	err = loop_signal_add(
+		d->loop, &d->signal, signos, sizeof(signos) / sizeof(signos[0]), d->call->diag);
 	d->signals = !err;
 	return err;
 }
@@ -204,7 +216,8 @@ static void disk_changed(struct bdev *bdev)
 	char size[16];
 
 	if (bdev->why.err)
-		call_note(d->call, "%s: %s%s", bdev->uri, bdev->state == BDEV_DOWN ? "lost: " : "", bdev->why.text);
+		call_note(d->call, "%s: %s%s", bdev->uri, bdev->state == BDEV_DOWN ? "lost: " : "",
+			bdev->why.text);
 	else if (d->ready)
 		call_note(d->call, "%s: new size: %s", bdev->uri, out_human(bdev->lim.size, size));
 	for (unsigned i = 0; i < d->fronts; i++)
@@ -241,8 +254,8 @@ static int open_disks(struct daemon *d)
 	return 0;
 }
 
-/* Before there are threads, which inherit it, and when all that is opened by name is open. But a command is to mount where everybody
- * sees it. */
+/* Before there are threads, which inherit it, and when all that is opened by name is open. But a
+ * command is to mount where everybody sees it. */
 static void survive(struct daemon *d)
 {
 	struct diag why = { 0 };
@@ -278,7 +291,10 @@ static unsigned cpus(void)
 
 static int open_workers(struct daemon *d)
 {
-	unsigned wanted = d->opts->queues ? d->opts->queues : cpus() < 4 ? cpus() : 4, count = wanted;
+	unsigned wanted = d->opts->queues ? d->opts->queues
+			  : cpus() < 4    ? cpus()
+					  : 4,
+		 count = wanted;
 	int err;
 
 	for (unsigned i = 0; i < d->disks; i++)
@@ -357,7 +373,8 @@ static int say_ready(struct daemon *d)
 	if (!err && kernel_report_start(&d->report, d->loop, &why) && d->call->loop.verbose)
 		call_note(d->call, "rdmastor status can't show this process: %s", why.text);
 	if (!err)
-		err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd, d->front[0]->kind->serving, d->call->diag);
+		err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd,
+			d->front[0]->kind->serving, d->call->diag);
 	if (err)
 		return err;
 	d->ready = true;
@@ -374,7 +391,8 @@ static int start_command(struct daemon *d)
 	if (!has_command(d))
 		return 0;
 	d->front[0]->kind->uri(d->front[0], uri);
-	return child_start(&d->child, call->operand + call->rest, call->operands - call->rest, "uri", uri, call->diag);
+	return child_start(&d->child, call->operand + call->rest, call->operands - call->rest,
+		"uri", uri, call->diag);
 }
 
 /* Before any disk is open and anything listens; the file is written once that is done. */
@@ -423,7 +441,8 @@ static int release_fronts(struct daemon *d, struct diag *diag)
 
 	for (unsigned i = 0; i < d->fronts && !err; i++)
 		if (d->front[i]->kind->release)
-			err = d->front[i]->kind->release(d->front[i], d->opts->stop_timeout_ms, diag);
+			err = d->front[i]->kind->release(
+				d->front[i], d->opts->stop_timeout_ms, diag);
 	return err;
 }
 
@@ -436,7 +455,8 @@ static int serve(struct daemon *d, struct diag *diag)
 	loop_wait(d->loop, &d->over, 0);
 	while ((err = release_fronts(d, diag)) == -EBUSY) {
 		if (!told)
-			call_note(d->call, "%s: %s: serving continues until it is free%s", diag->object, diag->text,
+			call_note(d->call, "%s: %s: serving continues until it is free%s",
+				diag->object, diag->text,
 				d->stopped_by ? " or a second signal arrives" : "");
 		told = true;
 		*diag = (struct diag){ 0 };
@@ -468,7 +488,8 @@ static int stop_fronts(struct daemon *d, struct diag *diag, bool *held)
 	return first;
 }
 
-/* Undoes get_ready() as far as it came. A disk that holds on to requests cannot be closed: then this process just ends. */
+/* Undoes get_ready() as far as it came. A disk that holds on to requests cannot be closed: then
+ * this process just ends. */
 static int stop(struct daemon *d, struct diag *diag)
 {
 	bool held;
@@ -489,10 +510,13 @@ static int stop(struct daemon *d, struct diag *diag)
 	return err;
 }
 
-int daemon_run(struct call *call, const struct daemon_options *opts, const struct front_kind *const *kinds)
+int daemon_run(
+	struct call *call, const struct daemon_options *opts, const struct front_kind *const *kinds)
 {
 	const struct opt_common *common = call->opts;
-	struct daemon d = { .call = call, .opts = opts, .report = { .text = report_text, .user = &d } };
+	struct daemon d = {
+		.call = call, .opts = opts, .report = { .text = report_text, .user = &d }
+	};
 	int err;
 
 	kernel_report_owner(&d.report);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Start, status and clean stop of an applet that offers disks until it is stopped or its command ends. Its fronts offer the disks. */
+/* Start, status and clean stop of an applet that offers disks until it is stopped or its command
+ * ends. Its fronts offer the disks. */
 #pragma once
 #include "applet.h"
 #include "bdev.h"
@@ -14,26 +15,41 @@ struct daemon_options { /* a member of the applet's option struct */
 	uint32_t queues, poll_us, stop_timeout_ms, ready_fd;
 	const char *pid_file, *on_loss;
 };
-#define DAEMON_DEFAULTS { .poll_us = UINT32_MAX, .ready_fd = UINT32_MAX, .stop_timeout_ms = 10000 }
-#define DAEMON_ROWS(type, member) \
-	{ "ro", 0, OPT_FLAG, offsetof(type, member.ro), NULL, "open the disks read-only" }, \
-	{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL, \
-		"write even to a disk that is mounted, held or open for writing elsewhere" }, \
-	{ "queues", 0, OPT_U32, offsetof(type, member.queues), "N", \
-		"threads, each with a queue to every disk; default one per CPU, up to 4", 1, DAEMON_QUEUES }, \
-	{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N", "busy-poll this long before sleeping; default depends on the CPUs", 0, 1000000 }, \
-	{ "on-loss", 0, OPT_TEXT, offsetof(type, member.on_loss), "POLICY", OPT_ON_LOSS_HELP }, \
-	{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL, "run in the background once ready" }, \
-	{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE", "write the process ID to FILE once ready" }, \
-	{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD", "write a line to descriptor FD once ready", 0, OPT_U32_MAX }, \
-	{ "stop-timeout", 0, OPT_MSEC, offsetof(type, member.stop_timeout_ms), "SECONDS", "time limit of a clean stop; default 10", 1, OPT_MSEC_MAX }
+#define DAEMON_DEFAULTS                                                                            \
+	{                                                                                          \
+		.poll_us = UINT32_MAX, .ready_fd = UINT32_MAX, .stop_timeout_ms = 10000            \
+	}
+#define DAEMON_ROWS(type, member)                                                                  \
+	{ "ro", 0, OPT_FLAG, offsetof(type, member.ro), NULL, "open the disks read-only" },        \
+		{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL,                        \
+			"write even to a disk that is mounted, held or open for writing "          \
+			"elsewhere" },                                                             \
+		{ "queues", 0, OPT_U32, offsetof(type, member.queues), "N",                        \
+			"threads, each with a queue to every disk; default one per CPU, up to 4",  \
+			1, DAEMON_QUEUES },                                                        \
+		{ "poll-us", 0, OPT_U32, offsetof(type, member.poll_us), "N",                      \
+			"busy-poll this long before sleeping; default depends on the CPUs", 0,     \
+			1000000 },                                                                 \
+		{ "on-loss", 0, OPT_TEXT, offsetof(type, member.on_loss), "POLICY",                \
+			OPT_ON_LOSS_HELP },                                                        \
+		{ "daemon", 0, OPT_FLAG, offsetof(type, member.daemon), NULL,                      \
+			"run in the background once ready" },                                      \
+		{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE",                \
+			"write the process ID to FILE once ready" },                               \
+		{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD",                   \
+			"write a line to descriptor FD once ready", 0, OPT_U32_MAX },              \
+	{                                                                                          \
+		"stop-timeout", 0, OPT_MSEC, offsetof(type, member.stop_timeout_ms), "SECONDS",    \
+			"time limit of a clean stop; default 10", 1, OPT_MSEC_MAX                  \
+	}
 
 struct front;
 struct daemon {
 	struct call *call; /* its opts are the applet's */
 	const struct daemon_options *opts;
 	struct loop *loop;
-	struct loop *loops[DAEMON_QUEUES]; /* workers; with one queue the first is the daemon's own */
+	/* workers; with one queue the first is the daemon's own */
+	struct loop *loops[DAEMON_QUEUES];
 	unsigned nloops;
 	struct bdev **disk; /* one an operand, in their order */
 	unsigned disks;
@@ -47,11 +63,11 @@ struct daemon {
 	struct kernel_report report;
 	uint64_t ready_ns; /* since when it is, loop_clock() */
 	uint64_t deadline; /* for getting ready, 0 = none */
-	int parent; /* that waits until we are ready */
-	int stopped_by; /* signal */
-	pid_t child; /* the command */
-	int pid_file; /* descriptor, once pid_written */
-	int status; /* of the command */
+	int parent;        /* that waits until we are ready */
+	int stopped_by;    /* signal */
+	pid_t child;       /* the command */
+	int pid_file;      /* descriptor, once pid_written */
+	int status;        /* of the command */
 };
 
 /* One way to offer the disks: first member of what the front keeps. */
@@ -63,26 +79,32 @@ struct front {
 /* In the order they are called. All return 0, or -errno with call->diag set. */
 struct front_kind {
 	const char *serving; /* for the service manager: "serving NBD clients" */
-	bool local; /* block devices of this machine: the process does what kernel_survive() is for */
+	/* block devices of this machine: the process does what kernel_survive() is for */
+	bool local;
 	size_t size; /* of the struct around struct front; it begins as zeroes */
 	bool (*wanted)(const void *opts);
-	int (*read)(struct front *); /* checks its options, before any disk is opened */
+	int (*read)(struct front *);  /* checks its options, before any disk is opened */
 	int (*start)(struct front *); /* disks and loops are there; daemon_time_left() bounds it */
 	void (*show)(const struct front *, struct out *); /* where the disks are to be had */
-	void (*uri)(const struct front *, char text[URI_MAX]); /* what --run puts into $uri; NULL: the applet has no --run */
-	/* Its members of the status document (doc/schema/status.json, serving), for SIGUSR1 and `rdmastor status`. */
+	/* what --run puts into $uri; NULL: the applet has no --run */
+	void (*uri)(const struct front *, char text[URI_MAX]);
+	/* Its members of the status document (doc/schema/status.json, serving), for SIGUSR1 and
+	 * `rdmastor status`. */
 	void (*status)(const struct front *, struct out *);
-	void (*changed)(struct front *, struct bdev *); /* as bdev->changed, from when the disk is open, before start() too; may be NULL */
-	/* Told to stop: takes back what others use. -EBUSY: they still use it, it is served on and asked again; another failure is what the
-	 * process ends with. May be NULL. */
+	/* as bdev->changed, from when the disk is open, before start() too; may be NULL */
+	void (*changed)(struct front *, struct bdev *);
+	/* Told to stop: takes back what others use. -EBUSY: they still use it, it is served on and
+	 * asked again; another failure is what the process ends with. May be NULL. */
 	int (*release)(struct front *, uint32_t timeout_ms, struct diag *);
-	void (*quit)(const struct front *); /* the process ends at once: removes what would outlive it; may be NULL */
-	/* However far it came: what is in flight is answered and flushed, then all is freed but the struct itself. -EINPROGRESS: a disk
-	 * holds requests and cannot be closed. */
+	/* the process ends at once: removes what would outlive it; may be NULL */
+	void (*quit)(const struct front *);
+	/* However far it came: what is in flight is answered and flushed, then all is freed but the
+	 * struct itself. -EINPROGRESS: a disk holds requests and cannot be closed. */
 	int (*stop)(struct front *, uint32_t timeout_ms, struct diag *);
 };
 
-/* Runs the applet: exit status or -errno. The kinds end with NULL; the fronts that are wanted live until it is told to stop. */
+/* Runs the applet: exit status or -errno. The kinds end with NULL; the fronts that are wanted live
+ * until it is told to stop. */
 int daemon_run(struct call *, const struct daemon_options *, const struct front_kind *const *);
 /* A note if any host can reach the address; by this option access is limited. */
 void daemon_warn_open(const struct call *, const struct addr *, const char *option);

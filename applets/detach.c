@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAIT_MS 15000
+#define WAIT_MS     15000
 #define IN_USE_HINT "to detach it anyway and lose unwritten data: --force"
 
 struct detach_options {
@@ -21,7 +21,8 @@ struct detach_options {
 };
 
 static const struct opt rows[] = {
-	{ "force", 0, OPT_FLAG, offsetof(struct detach_options, force), NULL, "detach even if the device is in use or its disk does not answer" },
+	{ "force", 0, OPT_FLAG, offsetof(struct detach_options, force), NULL,
+		"detach even if the device is in use or its disk does not answer" },
 	{ 0 },
 };
 static const struct detach_options defaults = { .common.timeout_ms = WAIT_MS };
@@ -76,16 +77,16 @@ static int ublk_there(struct detach *d, bool *exists)
 	return 0;
 }
 
-/* A server whose disk does not answer holds up the end of its device: with --force it is ended first. Its id is that of its own process
- * namespace, so it is looked whether it is the one. */
+/* A server whose disk does not answer holds up the end of its device: with --force it is ended
+ * first. Its id is that of its own process namespace, so it is looked whether it is the one. */
 static bool kill_server(const struct detach *d, int dev)
 {
 	struct ublk_info info;
 	char node[80];
 
 	snprintf(node, sizeof(node), "/dev/ublkc%u", d->number);
-	return !ublk_look(dev, d->loop, d->number, &info, NULL) && info.live && kernel_process_has(d->root, info.pid, node) &&
-	       !kill(info.pid, SIGKILL);
+	return !ublk_look(dev, d->loop, d->number, &info, NULL) && info.live &&
+	       kernel_process_has(d->root, info.pid, node) && !kill(info.pid, SIGKILL);
 }
 
 static int in_use(struct detach *d, const char *who)
@@ -94,7 +95,8 @@ static int in_use(struct detach *d, const char *who)
 	return diag_hint(d->call->diag, IN_USE_HINT);
 }
 
-/* Who has the device open of a disk that does not answer can neither write more nor close it: that is to be told then. */
+/* Who has the device open of a disk that does not answer can neither write more nor close it: that
+ * is to be told then. */
 static int refuse_open(struct detach *d, int dev)
 {
 	char who[400];
@@ -131,14 +133,16 @@ static int nbd_there(struct detach *d, bool *exists)
 	char backend[600];
 
 	*exists = !kernel_nbd_backend(d->root, d->number, backend, sizeof(backend));
-	if (!*exists || d->opts->force || !strncmp(backend, KERNEL_NBD_OURS, strlen(KERNEL_NBD_OURS)))
+	if (!*exists || d->opts->force ||
+		!strncmp(backend, KERNEL_NBD_OURS, strlen(KERNEL_NBD_OURS)))
 		return 0;
 	return another_programs(d);
 }
 
 static int nbd_end(struct detach *d)
 {
-	int err = kernel_nbd_disconnect(d->root, d->number, NULL, d->opts->force, d->opts->common.timeout_ms, d->call->diag);
+	int err = kernel_nbd_disconnect(d->root, d->number, NULL, d->opts->force,
+		d->opts->common.timeout_ms, d->call->diag);
 
 	if (err == -ETIMEDOUT || err == -EBUSY)
 		diag_hint(d->call->diag, IN_USE_HINT);
@@ -154,14 +158,16 @@ static const struct device_kind kinds[] = {
 static const struct device_kind *read_device(struct detach *d, const char *text)
 {
 	char *real = strchr(text, '/') ? realpath(text, NULL) : NULL;
-	const char *path = real ? real : text, *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *path = real ? real : text,
+		   *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	const struct device_kind *kind = NULL;
 	uint64_t number;
 
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds) && !kind; i++) {
 		size_t len = strlen(kinds[i].name);
 
-		if (strncmp(name, kinds[i].name, len) || parse_u64(name + len, 0, INT_MAX, &number, NULL))
+		if (strncmp(name, kinds[i].name, len) ||
+			parse_u64(name + len, 0, INT_MAX, &number, NULL))
 			continue;
 		kind = &kinds[i];
 		d->number = (unsigned)number;
@@ -169,7 +175,8 @@ static const struct device_kind *read_device(struct detach *d, const char *text)
 	}
 	free(real);
 	if (!kind)
-		diag_set(d->call->diag, DIAG_USAGE, EINVAL, "invalid device '%s': expected /dev/ublkbN or /dev/nbdN", text);
+		diag_set(d->call->diag, DIAG_USAGE, EINVAL,
+			"invalid device '%s': expected /dev/ublkbN or /dev/nbdN", text);
 	return kind;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Open disks for an applet. Schemes are left to core/block, holders and RDMA modules to core/kernel. */
+/* Open disks for an applet. Schemes are left to core/block, holders and RDMA modules to
+ * core/kernel. */
 #include "disk.h"
 #include "kernel.h"
 #include "uri.h"
@@ -10,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
+#define MSEC       1000000ull
 #define ON_LOSS_MS 60000
-#define LEFT_MS 2000 /* for the last requests of a process that was killed */
-#define STEP_MS 20
+#define LEFT_MS    2000 /* for the last requests of a process that was killed */
+#define STEP_MS    20
 
 static int read_on_loss(const char *text, const char *what, uint32_t *ms, struct diag *diag)
 {
@@ -30,10 +31,12 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 	struct identity who;
 	int rc, root = kernel_root();
 
-	*env = (struct bdev_env){ .timeout_ms = common->never ? BDEV_NEVER : common->timeout_ms, .on_loss_ms = ON_LOSS_MS };
+	*env = (struct bdev_env){ .timeout_ms = common->never ? BDEV_NEVER : common->timeout_ms,
+		.on_loss_ms = ON_LOSS_MS };
 	rc = read_on_loss(on_loss, "--on-loss", &env->on_loss_ms, call->diag);
 	if (!rc)
-		rc = root < 0 ? diag_sys(call->diag, errno, "open /") : kernel_identity(root, NULL, NULL, &who, call->diag);
+		rc = root < 0 ? diag_sys(call->diag, errno, "open /")
+			      : kernel_identity(root, NULL, NULL, &who, call->diag);
 	if (root >= 0)
 		close(root);
 	if (rc)
@@ -45,7 +48,8 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 	return 0;
 }
 
-/* On the heap, as a struct uri is some kilobytes. NULL if text is not a URI, which bdev_open() reports. */
+/* On the heap, as a struct uri is some kilobytes. NULL if text is not a URI, which bdev_open()
+ * reports. */
 static struct uri *parse(const char *text)
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
@@ -59,7 +63,8 @@ static struct uri *parse(const char *text)
 bool disk_path(const char *text, char *path, size_t len)
 {
 	struct uri *uri = parse(text);
-	bool is_file = uri && !strcmp(uri->scheme, "file") && (size_t)snprintf(path, len, "%s", uri->path) < len;
+	bool is_file = uri && !strcmp(uri->scheme, "file") &&
+		       (size_t)snprintf(path, len, "%s", uri->path) < len;
 
 	free(uri);
 	return is_file;
@@ -238,7 +243,8 @@ static void report(struct bdev *bdev, const char *line)
 	call_note(reporting, "%s", line);
 }
 
-int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, const char *uri, const struct bdev_env *env)
+int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, const char *uri,
+	const struct bdev_env *env)
 {
 	struct diag rdma = { 0 };
 	char path[URI_MAX];

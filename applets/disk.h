@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Shared by applets that open disks: identity, loss policy, and the reason when a disk can't be opened. */
+/* Shared by applets that open disks: identity, loss policy, and the reason when a disk can't be
+ * opened. */
 #pragma once
 #include "applet.h"
 #include "bdev.h"
@@ -8,16 +9,19 @@
 int disk_env(const struct call *, struct bdev_env *, const char *on_loss);
 /* loss= of the URI, otherwise --on-loss; UINT32_MAX: no limit. */
 int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint32_t *ms);
-/* A key of the disk that is the same each time it is opened; "" if none persists (ram:). Never truncated, as keys may share a long prefix.
- * bdev may be NULL for a file that is not open. False: nothing identifies the disk; the key is its URI at most. */
+/* A key of the disk that is the same each time it is opened; "" if none persists (ram:). Never
+ * truncated, as keys may share a long prefix. bdev may be NULL for a file that is not open. False:
+ * nothing identifies the disk; the key is its URI at most. */
 #define DISK_KEY (URI_MAX + 128)
 bool disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
-/* Load the kernel modules for RDMA and call bdev_open(). A disk that is held is not opened for writing; the
- * error names the holder. bdev->report prints lost and restored connections. */
-int disk_open(const struct call *, struct bdev **, struct loop *, const char *uri, const struct bdev_env *);
+/* Load the kernel modules for RDMA and call bdev_open(). A disk that is held is not opened for
+ * writing; the error names the holder. bdev->report prints lost and restored connections. */
+int disk_open(const struct call *, struct bdev **, struct loop *, const char *uri,
+	const struct bdev_env *);
 /* One line when something else writes to the local disk that is to be read. */
 void disk_warn_writers(const struct call *, const char *uri);
-/* If no RDMA device was found, replace the cause with what the kernel lacks (kernel_rdma_ready); keep the result of the fallback. */
+/* If no RDMA device was found, replace the cause with what the kernel lacks (kernel_rdma_ready);
+ * keep the result of the fallback. */
 int disk_blame_rdma(struct diag *why, const struct diag *rdma);
 /* True if a byte of the identifier is not zero. */
 bool disk_id_known(const uint8_t *id, size_t len);

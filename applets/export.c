@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* export: offer disks to NBD clients or as block devices, until stopped or until its command ends. The fronts (export_*.c) offer them,
- * daemon.c handles start and stop. */
+/* export: offer disks to NBD clients or as block devices, until stopped or until its command ends.
+ * The fronts (export_*.c) offer them, daemon.c handles start and stop. */
 #include "export_fronts.h"
 #include "kernel.h"
 #include <errno.h>
 
 #define AT(field) offsetof(struct export_options, field)
 static const struct opt rows[] = {
-	{ "nbd", 0, OPT_LIST, AT(nbd), "ADDRESS", "listen at unix:PATH, HOST:PORT or :PORT; repeatable" },
+	{ "nbd", 0, OPT_LIST, AT(nbd), "ADDRESS",
+		"listen at unix:PATH, HOST:PORT or :PORT; repeatable" },
 	{ "name", 0, OPT_LIST, AT(name), "NAME", "export name of the next disk; repeatable" },
-	{ "allow", 0, OPT_LIST, AT(allow), "ADDRESS[/BITS]", "address or network allowed to connect over TCP; default any; repeatable" },
+	{ "allow", 0, OPT_LIST, AT(allow), "ADDRESS[/BITS]",
+		"address or network allowed to connect over TCP; default any; repeatable" },
 	{ "mode", 0, OPT_TEXT, AT(mode), "OCTAL", "permissions of a unix socket; default 0600" },
-	{ "clients", 0, OPT_U32, AT(clients), "N", "largest number of clients; default 64", 1, 65536 },
-	{ "nbd-dev", 0, OPT_MAYBE, AT(nbd_dev), "[N]", "create block device /dev/nbdN with the kernel's NBD client", 0, NBD_DEV_MAX },
-	{ "connections", 0, OPT_U32, AT(connections), "N", "connections of the NBD device; default 1", 1, KERNEL_NBD_CONNECTIONS },
-	{ "ublk", 0, OPT_MAYBE, AT(ublk), "[N]", "create block device /dev/ublkbN", 0, (1 << 20) - 1 },
-	{ "depth", 0, OPT_U32, AT(depth), "N", "queue depth of the ublk device; default 64", 1, 4096 },
-	{ "slots", 0, OPT_U32, AT(slots), "N", "requests in flight per client; default 32, 64 for an NBD device", 2, 1024 },
-	{ "buffer", 0, OPT_SIZE, AT(buffer), "SIZE", "buffer per request; default 256K", 64 << 10, 32 << 20 },
-	{ "run", 0, OPT_REST, AT(run), "COMMAND", "run a command with $uri set; exit with its status" },
+	{ "clients", 0, OPT_U32, AT(clients), "N", "largest number of clients; default 64", 1,
+		65536 },
+	{ "nbd-dev", 0, OPT_MAYBE, AT(nbd_dev), "[N]",
+		"create block device /dev/nbdN with the kernel's NBD client", 0, NBD_DEV_MAX },
+	{ "connections", 0, OPT_U32, AT(connections), "N",
+		"connections of the NBD device; default 1", 1, KERNEL_NBD_CONNECTIONS },
+	{ "ublk", 0, OPT_MAYBE, AT(ublk), "[N]", "create block device /dev/ublkbN", 0,
+		(1 << 20) - 1 },
+	{ "depth", 0, OPT_U32, AT(depth), "N", "queue depth of the ublk device; default 64", 1,
+		4096 },
+	{ "slots", 0, OPT_U32, AT(slots), "N",
+		"requests in flight per client; default 32, 64 for an NBD device", 2, 1024 },
+	{ "buffer", 0, OPT_SIZE, AT(buffer), "SIZE", "buffer per request; default 256K", 64 << 10,
+		32 << 20 },
+	{ "run", 0, OPT_REST, AT(run), "COMMAND",
+		"run a command with $uri set; exit with its status" },
 	DAEMON_ROWS(struct export_options, life),
 	{ 0 },
 };
@@ -60,8 +70,10 @@ static const struct opt_foreign foreign[] = {
 	{ "qemu-nbd", "--disconnect", "use rdmastor detach /dev/nbdN" },
 	{ "qemu-nbd", "-t", "omit it: export runs until it is stopped" },
 	{ "qemu-nbd", "--persistent", "omit it: export runs until it is stopped" },
-	{ "qemu-nbd", "-f", "omit it for raw; for other formats run qemu-nbd and export its NBD URI" },
-	{ "qemu-nbd", "--format", "omit it for raw; for other formats run qemu-nbd and export its NBD URI" },
+	{ "qemu-nbd", "-f",
+		"omit it for raw; for other formats run qemu-nbd and export its NBD URI" },
+	{ "qemu-nbd", "--format",
+		"omit it for raw; for other formats run qemu-nbd and export its NBD URI" },
 	{ "nbdkit", "--foreground", "omit it: export stays in the foreground without --daemon" },
 	{ "qemu-nbd", "--fork", "use --daemon" },
 	{ "nbdkit", "-P", "use --pid-file FILE" },
@@ -74,9 +86,11 @@ static int export_main(struct call *call)
 	const struct export_options *opts = call->opts;
 
 	if (!opts->nbd.count && !opts->nbd_dev.on && !opts->ublk.on && !opts->run)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no export given: expected --nbd ADDRESS, --nbd-dev, --ublk or --run");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no export given: expected --nbd ADDRESS, --nbd-dev, --ublk or --run");
 	if (opts->nbd_dev.on && opts->ublk.on)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk can't be combined");
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk can't be combined");
 	if (opts->connections && !opts->nbd_dev.on)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections needs --nbd-dev");
 	return daemon_run(call, &opts->life, fronts);
@@ -91,10 +105,10 @@ const struct applet applet_export = {
 	.defaults = &defaults,
 	.opts_size = sizeof(struct export_options),
 	.foreign = foreign,
-	.examples =
-		"  rdmastor export disk.img --nbd unix:/run/disk.sock\n"
-		"  rdmastor export nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 --nbd-dev --daemon\n"
-		"  rdmastor export disk.img --ro --run 'nbdinfo \"$uri\"'\n",
+	.examples = "  rdmastor export disk.img --nbd unix:/run/disk.sock\n"
+		    "  rdmastor export nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 --nbd-dev "
+		    "--daemon\n"
+		    "  rdmastor export disk.img --ro --run 'nbdinfo \"$uri\"'\n",
 	.min = 1,
 	.max = 255,
 	.run = export_main,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the files of export share: its options. export.c has their rows and the list of fronts, each front a file of its own. */
+/* What the files of export share: its options. export.c has their rows and the list of fronts, each
+ * front a file of its own. */
 #pragma once
 #include "daemon.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* export --nbd: the disks as exports of an NBD server, over TCP and unix sockets. Serving is core/export's. */
+/* export --nbd: the disks as exports of an NBD server, over TCP and unix sockets. Serving is
+ * core/export's. */
 #include "disk.h"
 #include "export.h"
 #include "export_fronts.h"
@@ -16,7 +17,7 @@ struct nbd_front {
 	struct nbd_options nbd;
 	struct nbd_server *server;
 	char number[NBD_EXPORTS][12]; /* names of exports that were given none */
-	char dir[96]; /* of the private socket, "" = none */
+	char dir[96];                 /* of the private socket, "" = none */
 };
 
 static struct nbd_front *nbd_front(const struct front *front)
@@ -46,7 +47,8 @@ static int read_mode(struct nbd_front *f, const char *text, struct diag *diag)
 		return 0;
 	mode = strtoul(text, &end, 8);
 	if (*end || end == text || mode > 0777 || !mode || *text == '-')
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--mode: invalid permissions '%s': must be octal 1 to 777", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"--mode: invalid permissions '%s': must be octal 1 to 777", text);
 	f->nbd.mode = (unsigned)mode;
 	return 0;
 }
@@ -59,7 +61,8 @@ static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *d
 	int err = ENOENT;
 
 	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		if (!places[i] || snprintf(f->dir, sizeof(f->dir), "%s/rdmastor-XXXXXX", places[i]) >= (int)sizeof(f->dir))
+		if (!places[i] || snprintf(f->dir, sizeof(f->dir), "%s/rdmastor-XXXXXX",
+					  places[i]) >= (int)sizeof(f->dir))
 			continue;
 		if (!mkdtemp(f->dir)) {
 			err = errno;
@@ -98,13 +101,17 @@ static int read_options(struct front *front)
 	int err;
 
 	if (opts->nbd.count > NBD_LISTENS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "--nbd: too many addresses: must be 1 to %d", NBD_LISTENS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG,
+			"--nbd: too many addresses: must be 1 to %d", NBD_LISTENS);
 	if (call->rest > NBD_EXPORTS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d", NBD_EXPORTS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
+			NBD_EXPORTS);
 	if (opts->name.count > call->rest)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--name %s: more names than disks", opts->name.item[call->rest]);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--name %s: more names than disks",
+			opts->name.item[call->rest]);
 	for (; f->nbd.allows < opts->allow.count; f->nbd.allows++)
-		if (nbd_allow_parse(&f->nbd.allow[f->nbd.allows], opts->allow.item[f->nbd.allows], call->diag))
+		if (nbd_allow_parse(&f->nbd.allow[f->nbd.allows], opts->allow.item[f->nbd.allows],
+			    call->diag))
 			return diag_ctx(call->diag, "--allow");
 	f->nbd.clients = opts->clients;
 	f->nbd.slots = opts->slots;
@@ -124,7 +131,9 @@ static int start(struct front *front)
 		struct nbd_export *export = &f->nbd.export[f->nbd.exports++];
 
 		snprintf(f->number[i], sizeof(f->number[i]), "%u", i + 1);
-		export->name = i < names->count ? names->item[i] : d->disks == 1 ? "" : f->number[i];
+		export->name = i < names->count ? names->item[i]
+			       : d->disks == 1  ? ""
+						: f->number[i];
 		export->description = d->disk[i]->id.model;
 		export->bdev = d->disk[i];
 		export->ro = d->opts->ro;
@@ -178,7 +187,8 @@ static void show(const struct front *front, struct out *out)
 	for (unsigned i = 0; i < f->nbd.listens; i++) {
 		addr_text(nbd_server_addr(f->server, i), text);
 		nbd_server_uri(f->server, i, uri);
-		out_line(out, "%s: %s, %s (%llu bytes)", text, uri, out_human(bytes, size), (unsigned long long)bytes);
+		out_line(out, "%s: %s, %s (%llu bytes)", text, uri, out_human(bytes, size),
+			(unsigned long long)bytes);
 	}
 	put_exports(out, f, "exports");
 }

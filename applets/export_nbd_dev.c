@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* export --nbd-dev: each disk as a block device of this machine, /dev/nbdN, by the kernel's own NBD client. The device is
- * core/service's, the server behind it core/export's. */
+/* export --nbd-dev: each disk as a block device of this machine, /dev/nbdN, by the kernel's own NBD
+ * client. The device is core/service's, the server behind it core/export's. */
 #include "disk.h"
 #include "export_fronts.h"
 #include "kernel.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define BUFFER (256 << 10)
-#define SLOTS 64
+#define SLOTS  64
 
 struct dev_front {
 	struct front front;
@@ -19,7 +19,7 @@ struct dev_front {
 	struct nbd_server *server;
 	struct nbd_dev *dev[NBD_EXPORTS];
 	char name[NBD_EXPORTS][12], id[NBD_EXPORTS][DISK_KEY + 16];
-	unsigned devs; /* started */
+	unsigned devs;          /* started */
 	bool gone[NBD_EXPORTS]; /* told of */
 };
 
@@ -49,7 +49,9 @@ static int check_connections(const struct front *front)
 
 		err = disk_on_loss(call, call->operand[i], options(front)->life.on_loss, &hold_ms);
 		if (!err && hold_ms == UINT32_MAX) {
-			err = diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections %u: with --on-loss forever the kernel supports only one connection",
+			err = diag_set(call->diag, DIAG_USAGE, EINVAL,
+				"--connections %u: with --on-loss forever the kernel supports only "
+				"one connection",
 				connections);
 			diag_hint(call->diag, "use --on-loss SECONDS, or omit --connections");
 		}
@@ -66,10 +68,12 @@ static int read_options(struct front *front)
 
 	f->root = -1;
 	if (call->rest > NBD_EXPORTS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d", NBD_EXPORTS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
+			NBD_EXPORTS);
 	if (opts->nbd_dev.given && call->rest > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nbd-dev %u: one number for %u disks: omit it",
-			opts->nbd_dev.number, call->rest);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--nbd-dev %u: one number for %u disks: omit it", opts->nbd_dev.number,
+			call->rest);
 	f->nbd.slots = opts->slots ? opts->slots : SLOTS;
 	f->nbd.buffer = opts->buffer ? (uint32_t)opts->buffer : BUFFER;
 	if (!err)
@@ -77,7 +81,8 @@ static int read_options(struct front *front)
 	if (err)
 		return err;
 	f->root = kernel_root();
-	return f->root < 0 ? diag_sys(call->diag, errno, "open /") : kernel_nbd_ready(f->root, call->diag);
+	return f->root < 0 ? diag_sys(call->diag, errno, "open /")
+			   : kernel_nbd_ready(f->root, call->diag);
 }
 
 /* Somebody else has disconnected it. Without any device there is nothing left to do. */
@@ -101,8 +106,15 @@ static int start_dev(struct dev_front *f, unsigned i)
 {
 	const struct daemon *d = f->front.daemon;
 	const struct export_options *opts = d->call->opts;
-	struct nbd_dev_options dev = { .server = f->server, .export = i, .bdev = d->disk[i], .index = -1, .connections = opts->connections,
-		.buffer = f->nbd.buffer, .root = f->root, .ended = ended, .user = f };
+	struct nbd_dev_options dev = { .server = f->server,
+		.export = i,
+		.bdev = d->disk[i],
+		.index = -1,
+		.connections = opts->connections,
+		.buffer = f->nbd.buffer,
+		.root = f->root,
+		.ended = ended,
+		.user = f };
 	char key[DISK_KEY];
 	int err = disk_on_loss(d->call, d->call->operand[i], opts->life.on_loss, &dev.hold_ms);
 
@@ -115,9 +127,11 @@ static int start_dev(struct dev_front *f, unsigned i)
 	disk_key(d->call->operand[i], d->disk[i], key);
 	/* memory is gone with the process: nobody after it has that identifier */
 	if (key[0])
-		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_OURS "%s%s", key, f->nbd.export[i].ro || d->disk[i]->lim.ro ? " ro" : "");
+		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_OURS "%s%s", key,
+			f->nbd.export[i].ro || d->disk[i]->lim.ro ? " ro" : "");
 	else
-		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_OURS "process %d at %llu", (int)getpid(), (unsigned long long)loop_clock());
+		snprintf(f->id[i], sizeof(f->id[i]), KERNEL_NBD_OURS "process %d at %llu",
+			(int)getpid(), (unsigned long long)loop_clock());
 	dev.id = f->id[i];
 	f->devs++;
 	return nbd_dev_start(&f->dev[i], d->loop, &dev, d->call->diag);
@@ -133,7 +147,9 @@ static int start(struct front *front)
 		struct nbd_export *export = &f->nbd.export[f->nbd.exports++];
 
 		snprintf(f->name[i], sizeof(f->name[i]), "%u", i);
-		*export = (struct nbd_export){ .name = f->name[i], .bdev = d->disk[i], .ro = d->opts->ro };
+		*export = (struct nbd_export){
+			.name = f->name[i], .bdev = d->disk[i], .ro = d->opts->ro
+		};
 	}
 	f->nbd.loops = d->loops;
 	f->nbd.nloops = d->nloops;
@@ -161,8 +177,9 @@ static void show(const struct front *front, struct out *out)
 		out_bool(out, "recovered", NULL, recovered);
 		disk_show(out, disk, d->opts->ro);
 		out_end(out);
-		out_line(out, "/dev/nbd%u: %s, %s (%llu bytes)%s", index, disk->uri, out_human(disk->lim.size, size),
-			(unsigned long long)disk->lim.size, recovered ? ", taken over from an earlier run" : "");
+		out_line(out, "/dev/nbd%u: %s, %s (%llu bytes)%s", index, disk->uri,
+			out_human(disk->lim.size, size), (unsigned long long)disk->lim.size,
+			recovered ? ", taken over from an earlier run" : "");
 	}
 	out_end(out);
 }
@@ -198,7 +215,8 @@ static void status(const struct front *front, struct out *out)
 		out_u64(out, "connections", NULL, connections);
 		out_text(out, "holders", NULL, "%s", who);
 		out_end(out);
-		out_line(out, "%s: connections: %u%s%s", path, connections, who[0] ? ", " : "", who);
+		out_line(
+			out, "%s: connections: %u%s%s", path, connections, who[0] ? ", " : "", who);
 	}
 	out_end(out);
 }
@@ -233,7 +251,9 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 		if (f->dev[i] && !nbd_dev_recovered(f->dev[i]))
 			nbd_dev_stop(f->dev[i], timeout_ms, NULL);
 	for (unsigned i = 0; i < f->devs; i++)
-		err = nbd_dev_leave(f->dev[i], err ? 0 : timeout_ms, err ? NULL : diag) ? -EINPROGRESS : err;
+		err = nbd_dev_leave(f->dev[i], err ? 0 : timeout_ms, err ? NULL : diag)
+			      ? -EINPROGRESS
+			      : err;
 	stopped = nbd_server_stop(f->server, timeout_ms, err ? NULL : diag);
 	if (err)
 		return err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* export --ublk: each disk as a block device of this machine. Serving it is core/export's, what the system says core/kernel's. */
+/* export --ublk: each disk as a block device of this machine. Serving it is core/export's, what the
+ * system says core/kernel's. */
 #include "disk.h"
 #include "export.h"
 #include "export_fronts.h"
@@ -16,7 +17,7 @@ struct ublk_front {
 	struct ublk **device; /* one a disk; NULL: it was detached */
 	unsigned devices;
 	struct loop_work reap;
-	int lost; /* how one that was detached ended */
+	int lost;   /* how one that was detached ended */
 	bool stuck; /* one that failed to start holds its disk */
 };
 
@@ -43,7 +44,8 @@ static int read_options(struct front *front)
 
 	f->root = f->dev = -1;
 	if (opts->ublk.given && call->rest > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ublk %u: one number for %u disks: omit it", opts->ublk.number,
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--ublk %u: one number for %u disks: omit it", opts->ublk.number,
 			call->rest);
 	f->root = kernel_root();
 	if (f->root < 0)
@@ -115,7 +117,9 @@ static void held(unsigned id, void *user)
 {
 	const struct ublk_front *f = user;
 
-	call_note(f->front.daemon->call, "/dev/ublkb%u: left by an earlier run: waiting for the last process to close it", id);
+	call_note(f->front.daemon->call,
+		"/dev/ublkb%u: left by an earlier run: waiting for the last process to close it",
+		id);
 }
 
 static int start(struct front *front)
@@ -123,7 +127,9 @@ static int start(struct front *front)
 	struct ublk_front *f = ublk_front(front);
 	struct daemon *d = front->daemon;
 	const struct export_options *opts = options(front);
-	struct ublk_options opt = { .dev = f->dev, .id = opts->ublk.given ? (int)opts->ublk.number : -1, .depth = opts->depth };
+	struct ublk_options opt = { .dev = f->dev,
+		.id = opts->ublk.given ? (int)opts->ublk.number : -1,
+		.depth = opts->depth };
 	uint32_t ms;
 	int err = 0;
 
@@ -169,8 +175,9 @@ static void show(const struct front *front, struct out *out)
 		out_u64(out, "queue_depth", NULL, info.depth);
 		out_u64(out, "buffer_size", NULL, info.buffer);
 		out_end(out);
-		out_line(out, "/dev/ublkb%u: %s, %s (%llu bytes)%s", info.id, d->disk[i]->uri, out_human(info.size, size),
-			(unsigned long long)info.size, info.recovered ? ", taken over from an earlier run" : "");
+		out_line(out, "/dev/ublkb%u: %s, %s (%llu bytes)%s", info.id, d->disk[i]->uri,
+			out_human(info.size, size), (unsigned long long)info.size,
+			info.recovered ? ", taken over from an earlier run" : "");
 	}
 	out_end(out);
 }
@@ -219,7 +226,8 @@ static void status(const struct front *front, struct out *out)
 		out_u64(out, "requests", NULL, info.requests);
 		out_text(out, "holders", NULL, "%s", who);
 		out_end(out);
-		out_line(out, "%s: %llu requests%s%s", path, (unsigned long long)info.requests, who[0] ? ", " : "", who);
+		out_line(out, "%s: %llu requests%s%s", path, (unsigned long long)info.requests,
+			who[0] ? ", " : "", who);
 	}
 	out_end(out);
 }
@@ -234,18 +242,24 @@ static void changed(struct front *front, struct bdev *disk)
 		if (d->disk[i] != disk || !look(f, i, &info))
 			continue;
 		if (info.size != disk->lim.size)
-			call_note(d->call, "%s: new size: %llu bytes: /dev/ublkb%u keeps %llu, a ublk device can't be resized",
-				disk->uri, (unsigned long long)disk->lim.size, info.id, (unsigned long long)info.size);
+			call_note(d->call,
+				"%s: new size: %llu bytes: /dev/ublkb%u keeps %llu, a ublk device "
+				"can't be resized",
+				disk->uri, (unsigned long long)disk->lim.size, info.id,
+				(unsigned long long)info.size);
 	}
 }
 
-/* Who has the device open of a disk that does not answer can neither write more nor close it: nobody waits for him. */
-static bool is_open(const struct front *front, const struct ublk_info *info, const char *path, char *who, size_t len, uint32_t timeout_ms)
+/* Who has the device open of a disk that does not answer can neither write more nor close it:
+ * nobody waits for him. */
+static bool is_open(const struct front *front, const struct ublk_info *info, const char *path,
+	char *who, size_t len, uint32_t timeout_ms)
 {
 	const struct ublk_front *f = ublk_front(front);
 
 	return !kernel_openers(f->root, path, who, len) && who[0] &&
-	       !ublk_flush(f->dev, front->daemon->loop, info->id, timeout_ms ? timeout_ms : 1, NULL);
+	       !ublk_flush(
+		       f->dev, front->daemon->loop, info->id, timeout_ms ? timeout_ms : 1, NULL);
 }
 
 static int release(struct front *front, uint32_t timeout_ms, struct diag *diag)
@@ -276,7 +290,9 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	loop_work_del(front->daemon->loop, &f->reap);
 	while (f->devices) {
 		uint64_t spent_ms = (loop_clock() - began) / 1000000;
-		int err = ublk_stop(f->device[--f->devices], spent_ms < timeout_ms ? timeout_ms - (uint32_t)spent_ms : 1, first ? NULL : diag);
+		int err = ublk_stop(f->device[--f->devices],
+			spent_ms < timeout_ms ? timeout_ms - (uint32_t)spent_ms : 1,
+			first ? NULL : diag);
 
 		if (err == -EINPROGRESS)
 			return err;
@@ -285,7 +301,8 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 	if (f->stuck)
 		return -EINPROGRESS;
 	if (!first && f->lost)
-		first = diag_set(diag, DIAG_IO, -f->lost, "data of a detached device may not be on its disk");
+		first = diag_set(diag, DIAG_IO, -f->lost,
+			"data of a detached device may not be on its disk");
 	free(f->device);
 	if (f->dev >= 0)
 		close(f->dev);

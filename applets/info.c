@@ -10,7 +10,8 @@ struct info_options {
 };
 
 static const struct opt rows[] = {
-	{ "on-loss", 0, OPT_TEXT, offsetof(struct info_options, on_loss), "POLICY", OPT_ON_LOSS_HELP },
+	{ "on-loss", 0, OPT_TEXT, offsetof(struct info_options, on_loss), "POLICY",
+		OPT_ON_LOSS_HELP },
 	{ 0 },
 };
 
@@ -32,7 +33,8 @@ static void bytes_text(const uint8_t *bytes, size_t len, const uint8_t *dashes, 
 	}
 }
 
-static void print_id(struct out *out, const char *key, const char *label, const uint8_t *bytes, size_t len)
+static void print_id(
+	struct out *out, const char *key, const char *label, const uint8_t *bytes, size_t len)
 {
 	static const uint8_t uuid_dashes[] = { 4, 6, 8, 10, 0 };
 	char text[64];
@@ -55,7 +57,8 @@ static void print_requests(struct out *out, const struct bdev_limits *lim)
 	static const struct {
 		uint8_t kind;
 		const char *word;
-	} kinds[] = { { IO_READ, "read" }, { IO_WRITE, "write" }, { IO_ZERO, "zero" }, { IO_TRIM, "trim" }, { IO_MAP, "map" } };
+	} kinds[] = { { IO_READ, "read" }, { IO_WRITE, "write" }, { IO_ZERO, "zero" },
+		{ IO_TRIM, "trim" }, { IO_MAP, "map" } };
 	char line[200] = "", size[16], key[20];
 
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -65,7 +68,8 @@ static void print_requests(struct out *out, const struct bdev_limits *lim)
 			continue;
 		snprintf(key, sizeof(key), "max_%s_bytes", kinds[i].word);
 		out_u64(out, key, NULL, lim->max[kinds[i].kind]);
-		snprintf(line + at, sizeof(line) - at, "%s%s %s", at ? ", " : "", kinds[i].word, out_human(lim->max[kinds[i].kind], size));
+		snprintf(line + at, sizeof(line) - at, "%s%s %s", at ? ", " : "", kinds[i].word,
+			out_human(lim->max[kinds[i].kind], size));
 	}
 	out_line(out, "max request: %s", line);
 }

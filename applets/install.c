@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* rdmastor --install DIR: links to this program, one per applet and per replaced tool; all of them or none. */
+/* rdmastor --install DIR: links to this program, one per applet and per replaced tool; all of them
+ * or none. */
 #include "applet.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,8 @@ struct install_options {
 
 #define AT(field) offsetof(struct install_options, field)
 static const struct opt rows[] = {
-	{ "only", 0, OPT_TEXT, AT(only), "applets|replacements", "link the applets, or only the names of replaced tools; default both" },
+	{ "only", 0, OPT_TEXT, AT(only), "applets|replacements",
+		"link the applets, or only the names of replaced tools; default both" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL, "replace other files of these names" },
 	{ "uninstall", 0, OPT_FLAG, AT(uninstall), NULL, "remove the links to this program" },
 	{ 0 },
@@ -32,7 +34,8 @@ static const struct opt rows[] = {
 struct link {
 	const char *name;
 	enum { LINK_ABSENT, LINK_OURS, LINK_FOREIGN, LINK_DIRECTORY } there;
-	enum { LINK_NONE, LINK_CREATED, LINK_SWAPPED, LINK_RENAMED } made; /* swapped: the old file has the temporary name */
+	/* swapped: the old file has the temporary name */
+	enum { LINK_NONE, LINK_CREATED, LINK_SWAPPED, LINK_RENAMED } made;
 };
 
 struct install {
@@ -41,12 +44,13 @@ struct install {
 	const char *dir;
 	char self[PATH_MAX];
 	const char *target; /* what the links contain */
-	struct stat st; /* of self */
+	struct stat st;     /* of self */
 	struct link link[2 * 64];
 	unsigned links;
 };
 
-static int link_path(char path[PATH_MAX], const struct install *in, const char *name, const char *suffix)
+static int link_path(
+	char path[PATH_MAX], const struct install *in, const char *name, const char *suffix)
 {
 	if (snprintf(path, PATH_MAX, "%s/%s%s", in->dir, name, suffix) < PATH_MAX)
 		return 0;
@@ -64,7 +68,8 @@ static int find_self(struct install *in)
 		diag_sys(in->call->diag, errno, "open directory");
 		return diag_ctx(in->call->diag, "%s", in->dir);
 	}
-	/* Next to the program a bare name stays right when both are moved or seen through another root. */
+	/* Next to the program a bare name stays right when both are moved or seen through another
+	 * root. */
 	char *name = strrchr(in->self, '/') + 1;
 	size_t len = (size_t)(name - 1 - in->self);
 
@@ -87,7 +92,10 @@ static int add_link(struct install *in, const char *name)
 	else if (S_ISDIR(st.st_mode))
 		link->there = LINK_DIRECTORY;
 	else
-		link->there = !stat(path, &st) && st.st_dev == in->st.st_dev && st.st_ino == in->st.st_ino ? LINK_OURS : LINK_FOREIGN;
+		link->there =
+			!stat(path, &st) && st.st_dev == in->st.st_dev && st.st_ino == in->st.st_ino
+				? LINK_OURS
+				: LINK_FOREIGN;
 	in->links++;
 	return 0;
 }
@@ -126,11 +134,13 @@ static int check_taken(const struct install *in)
 		return 0;
 	diag_set(in->call->diag, DIAG_BUSY, EEXIST, "names taken by other files:%s", names);
 	diag_ctx(in->call->diag, "%s", in->dir);
-	return diag_hint(in->call->diag, in->opts->force ? "remove these directories, or choose another DIR" :
-							   "remove them, add --force, or choose another DIR");
+	return diag_hint(in->call->diag,
+		in->opts->force ? "remove these directories, or choose another DIR"
+				: "remove them, add --force, or choose another DIR");
 }
 
-/* All links are created under other names first and then renamed; a name that is replaced is never absent. */
+/* All links are created under other names first and then renamed; a name that is replaced is never
+ * absent. */
 static int create_link(const struct install *in, struct link *link)
 {
 	char path[PATH_MAX];
@@ -172,14 +182,16 @@ static int rename_link(const struct install *in, struct link *link)
 	return 0;
 }
 
-/* Drops the temporary name. After a failure the names are as before, except a file that could only be overwritten. */
+/* Drops the temporary name. After a failure the names are as before, except a file that could only
+ * be overwritten. */
 static void finish_link(const struct install *in, const struct link *link, bool failed)
 {
 	char path[PATH_MAX], temporary[PATH_MAX];
 
 	if (link_path(path, in, link->name, "") || link_path(temporary, in, link->name, NEW_SUFFIX))
 		return;
-	if (link->made == LINK_CREATED || (link->made == LINK_SWAPPED && (!failed || !swap(temporary, path))))
+	if (link->made == LINK_CREATED ||
+		(link->made == LINK_SWAPPED && (!failed || !swap(temporary, path))))
 		unlink(temporary);
 	if (link->made == LINK_RENAMED && failed && link->there == LINK_ABSENT)
 		unlink(path);
@@ -282,7 +294,8 @@ static int run(struct call *call)
 const struct applet applet_install = {
 	.name = "--install",
 	.operands = "DIR",
-	.summary = "create links to this program: one per applet, and one per tool that it replaces",
+	.summary =
+		"create links to this program: one per applet, and one per tool that it replaces",
 	.examples = "  rdmastor --install /usr/local/bin --only replacements\n"
 		    "  rdmastor --install /usr/local/bin --uninstall\n",
 	.opts = rows,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iscsistart: log in to one iSCSI target, or to those of the boot firmware. Called by a link of this name it has the options, output and
- * exit statuses of open-iscsi's tool. */
+/* iscsistart: log in to one iSCSI target, or to those of the boot firmware. Called by a link of
+ * this name it has the options, output and exit statuses of open-iscsi's tool. */
 #include "iscsistart_fw.h"
 #include "iscsistart_login.h"
 #include "iser_keep.h"
@@ -16,7 +16,8 @@
 
 #define AT(field) offsetof(struct start_options, field)
 static const struct opt rows[] = {
-	{ "config", 'c', OPT_TEXT, AT(config), "FILE", "with -b: file with settings; default /etc/iscsi/iscsid.conf" },
+	{ "config", 'c', OPT_TEXT, AT(config), "FILE",
+		"with -b: file with settings; default /etc/iscsi/iscsid.conf" },
 	{ "initiatorname", 'i', OPT_TEXT, AT(initiator), "NAME", "name of this initiator" },
 	{ "targetname", 't', OPT_TEXT, AT(target), "NAME", "name of the target" },
 	{ "tgpt", 'g', OPT_TEXT, AT(tgpt), "N", "portal group tag, only printed" },
@@ -24,13 +25,19 @@ static const struct opt rows[] = {
 	{ "port", 'p', OPT_TEXT, AT(port), "N", "port of the portal; default 3260" },
 	{ "username", 'u', OPT_TEXT, AT(user[0]), "NAME", "CHAP user name" },
 	{ "password", 'w', OPT_TEXT, AT(secret[0]), "SECRET", "CHAP secret" },
-	{ "username-in", 'U', OPT_TEXT, AT(user[1]), "NAME", "required CHAP name of the target in mutual CHAP" },
-	{ "password-in", 'W', OPT_TEXT, AT(secret[1]), "SECRET", "the target's secret: enables mutual CHAP" },
+	{ "username-in", 'U', OPT_TEXT, AT(user[1]), "NAME",
+		"required CHAP name of the target in mutual CHAP" },
+	{ "password-in", 'W', OPT_TEXT, AT(secret[1]), "SECRET",
+		"the target's secret: enables mutual CHAP" },
 	{ "debug", 'd', OPT_TEXT, AT(debug), "N", "1 or more: report each step" },
-	{ "fwparam-connect", 'b', OPT_FLAG, AT(connect), NULL, "log in to the targets of the boot firmware (iBFT)" },
-	{ "fwparam-network", 'N', OPT_FLAG, AT(network), NULL, "set up the network as in the iBFT" },
+	{ "fwparam-connect", 'b', OPT_FLAG, AT(connect), NULL,
+		"log in to the targets of the boot firmware (iBFT)" },
+	{ "fwparam-network", 'N', OPT_FLAG, AT(network), NULL,
+		"set up the network as in the iBFT" },
 	{ "fwparam-print", 'f', OPT_FLAG, AT(print), NULL, "print the iBFT" },
-	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE", "setting by its name in open-iscsi's records; iface.transport_name=iser selects iSER" },
+	{ "param", 'P', OPT_LIST, AT(params), "NAME=VALUE",
+		"setting by its name in open-iscsi's records; iface.transport_name=iser selects "
+		"iSER" },
 	ISER_KEEP_ROW(struct start_options, keeper),
 	{ "version", 'v', OPT_FLAG, AT(version), NULL, "print the version" },
 	{ 0 },
@@ -80,11 +87,13 @@ static int help(void)
 
 static int wrong(struct start *s, const char *text)
 {
-	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s%s", text, s->call->linked ? ". Exiting " START_NAME : "");
+	diag_set(s->call->diag, DIAG_USAGE, EINVAL, "%s%s", text,
+		s->call->linked ? ". Exiting " START_NAME : "");
 	return START_INVALID;
 }
 
-static int read_number(struct start *s, const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *number)
+static int read_number(struct start *s, const char *what, const char *text, uint64_t min,
+	uint64_t max, uint64_t *number)
 {
 	struct diag why = { 0 };
 
@@ -119,13 +128,19 @@ static int one_session(struct start *s)
 		return diag_sys(s->call->diag, ENOMEM, START_NAME), EXIT_FAILED;
 	s->sessions = 1;
 	wish = &s->session->wish;
-	*wish = (struct iscsi_wish){ .port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_WISH_NO_LUN };
-	if (strlen(opts->target) >= sizeof(wish->name) || strlen(opts->address) >= sizeof(wish->host))
+	*wish = (struct iscsi_wish){
+		.port = (uint16_t)port, .tpgt = (int)group, .lun = ISCSI_WISH_NO_LUN
+	};
+	if (strlen(opts->target) >= sizeof(wish->name) ||
+		strlen(opts->address) >= sizeof(wish->host))
 		return wrong(s, "TargetName or IP Address is too long");
 	strcpy(wish->name, opts->target);
-	snprintf(wish->host, sizeof(wish->host), "%.*s", (int)strcspn(opts->address + (*opts->address == '['), "]"), opts->address + (*opts->address == '['));
+	snprintf(wish->host, sizeof(wish->host), "%.*s",
+		(int)strcspn(opts->address + (*opts->address == '['), "]"),
+		opts->address + (*opts->address == '['));
 	for (unsigned i = 0; i < 2; i++) {
-		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_WISH_TEXT) || (opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_WISH_TEXT))
+		if ((opts->user[i] && strlen(opts->user[i]) >= ISCSI_WISH_TEXT) ||
+			(opts->secret[i] && strlen(opts->secret[i]) >= ISCSI_WISH_TEXT))
 			return wrong(s, "user name or secret too long: must be at most 256 bytes");
 		strcpy(wish->user[i], opts->user[i] ? opts->user[i] : "");
 		strcpy(wish->secret[i], opts->secret[i] ? opts->secret[i] : "");
@@ -156,7 +171,8 @@ static int firmware_sessions(struct start *s)
 	if (!kernel_ibft(s->root, ibft, diag) && !ibft->targets)
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target in the iBFT");
 	else if (!diag->err && !ibft->initiator[0] && !s->opts->initiator)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no initiator name in the iBFT: expected -i NAME");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"no initiator name in the iBFT: expected -i NAME");
 	if (diag->err) {
 		out_line(s->call->out, "Could not get boot entry.");
 		goto done;
@@ -185,7 +201,9 @@ static void print_session(struct start *s, const struct start_session *session)
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", session->wish.name);
-	iser_show_portal(out, session->resolved ? addr_host(&want->portal, where) : session->wish.host, session->wish.port);
+	iser_show_portal(out,
+		session->resolved ? addr_host(&want->portal, where) : session->wish.host,
+		session->wish.port);
 	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(want->carrier));
 	out_bool(out, "logged_in", NULL, !want->why.err);
 	out_error(out, "error", &want->why);
@@ -220,11 +238,15 @@ static void tell_session(struct start *s, const struct start_session *session)
 	if (want->existed)
 		start_tell(s->call, "session%u to this target already exists", want->sid);
 	else
-		start_tell(s->call, "Connection%u:0 to [target: %s, portal: %s,%u] through [iface: %s] is operational now", want->sid, session->wish.name,
-			session->wish.host, session->wish.port, want->carrier == ISCSI_ISER ? "iser" : "default");
+		start_tell(s->call,
+			"Connection%u:0 to [target: %s, portal: %s,%u] through [iface: %s] is "
+			"operational now",
+			want->sid, session->wish.name, session->wish.host, session->wish.port,
+			want->carrier == ISCSI_ISER ? "iser" : "default");
 	for (unsigned i = 0; i < want->count && s->call->linked; i++)
 		if (want->luns[i].node[0])
-			start_tell(s->call, "/dev/%s: LUN %llu", want->luns[i].node, (unsigned long long)want->luns[i].lun);
+			start_tell(s->call, "/dev/%s: LUN %llu", want->luns[i].node,
+				(unsigned long long)want->luns[i].lun);
 }
 
 static int result(struct start *s)
@@ -270,8 +292,11 @@ static int check_secrets(struct start *s)
 
 		if (!in || (wish->secret[0][0] && wish->secret[1][0]))
 			continue;
-		diag_set(s->call->diag, DIAG_USAGE, EINVAL, wish->secret[0][0] ? "mutual CHAP also needs the target's secret: --password-in" :
-			"CHAP configuration has incoming authentication credentials but has no outgoing credentials configured.");
+		diag_set(s->call->diag, DIAG_USAGE, EINVAL,
+			wish->secret[0][0]
+				? "mutual CHAP also needs the target's secret: --password-in"
+				: "CHAP configuration has incoming authentication credentials but "
+				  "has no outgoing credentials configured.");
 		return EXIT_FAILED;
 	}
 	return 0;
@@ -284,7 +309,8 @@ static void plan_json(struct start *s, const struct start_session *session)
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", session->wish.name);
 	iser_show_portal(out, session->wish.host, session->wish.port);
-	out_text(out, "transport", NULL, "%s", iscsi_carrier_word(s->iser ? ISCSI_ISER : ISCSI_TCP));
+	out_text(
+		out, "transport", NULL, "%s", iscsi_carrier_word(s->iser ? ISCSI_ISER : ISCSI_TCP));
 	out_text(out, "initiator", NULL, "%s", s->initiator);
 	out_end(out);
 }
@@ -294,8 +320,9 @@ static int plan(struct start *s)
 	out_list(s->call->out, "sessions");
 	for (unsigned i = 0; i < s->sessions; i++) {
 		plan_json(s, &s->session[i]);
-		out_line(s->call->out, "%s at %s port %u, over %s, as %s", s->session[i].wish.name, s->session[i].wish.host, s->session[i].wish.port,
-			s->iser ? "iSER" : "TCP", s->initiator);
+		out_line(s->call->out, "%s at %s port %u, over %s, as %s", s->session[i].wish.name,
+			s->session[i].wish.host, s->session[i].wish.port, s->iser ? "iSER" : "TCP",
+			s->initiator);
 	}
 	out_end(s->call->out);
 	return EXIT_DONE;
@@ -372,7 +399,9 @@ static int run(struct call *call)
 	s.root = kernel_root();
 	if (s.root < 0)
 		return end(call, (diag_sys(call->diag, errno, "open /"), EXIT_FAILED));
-	rc = opts->network ? start_network(call, s.root) : opts->print ? start_print(call, s.root) : log_in(&s);
+	rc = opts->network ? start_network(call, s.root)
+	     : opts->print ? start_print(call, s.root)
+			   : log_in(&s);
 	forget(&s);
 	close(s.root);
 	return end(call, rc);
@@ -383,9 +412,10 @@ const struct applet applet_iscsistart = {
 	.operands = "",
 	.summary = "log in to an iSCSI target, or to those of the boot firmware",
 	.opts = rows,
-	.examples = "  rdmastor iscsistart -i iqn.2024-01.example:host -t iqn.2024-01.example:disk \\\n"
-		    "      -g 1 -a 10.0.0.1 -P iface.transport_name=iser\n"
-		    "  rdmastor iscsistart -f --json\n",
+	.examples =
+		"  rdmastor iscsistart -i iqn.2024-01.example:host -t iqn.2024-01.example:disk \\\n"
+		"      -g 1 -a 10.0.0.1 -P iface.transport_name=iser\n"
+		"  rdmastor iscsistart -f --json\n",
 	.opts_size = sizeof(struct start_options),
 	.max = 0,
 	.changes = true,

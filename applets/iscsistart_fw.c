@@ -89,7 +89,8 @@ static int set_up(struct call *call, int root, const struct ibft *ibft)
 		if (opts->common.dry_run)
 			continue;
 		if (!nic)
-			diag_set(&why, DIAG_PROTOCOL, EPROTO, "no NIC for %s in the iBFT", target->name);
+			diag_set(&why, DIAG_PROTOCOL, EPROTO, "no NIC for %s in the iBFT",
+				target->name);
 		if (!why.err)
 			kernel_ibft_network(root, nic, target, &why);
 		if (!why.err)
@@ -101,7 +102,8 @@ static int set_up(struct call *call, int root, const struct ibft *ibft)
 	return rc;
 }
 
-static int with_table(struct call *call, int root, const char *missing, int (*use)(struct call *, int root, const struct ibft *))
+static int with_table(struct call *call, int root, const char *missing,
+	int (*use)(struct call *, int root, const struct ibft *))
 {
 	struct ibft *ibft = calloc(1, sizeof(*ibft));
 	struct diag *why = call->diag;

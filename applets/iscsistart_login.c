@@ -13,7 +13,8 @@ static void tell_login(struct start *s, const struct start_session *session)
 {
 	const struct iscsi_wish *wish = &session->wish;
 
-	out_line(s->call->out, START_NAME ": Logging into %s %s:%u,%d", wish->name, wish->host, wish->port, wish->tpgt);
+	out_line(s->call->out, START_NAME ": Logging into %s %s:%u,%d", wish->name, wish->host,
+		wish->port, wish->tpgt);
 }
 
 /* Needs: the wish stays where it is. */
@@ -32,8 +33,13 @@ static void fill_want(struct start *s, unsigned i)
 	if (wish->user[1][0])
 		auth->target_user = wish->user[1];
 	auth->algs = s->algs;
-	session->want = (struct iscsi_want){ .target = wish->name, .netdev = s->netdev[0] ? s->netdev : NULL, .carrier = s->iser ? ISCSI_ISER : ISCSI_TCP,
-		.tpgt = -1, .from = from, .set = s->set, .lun = SCSI_LUN_ALL };
+	session->want = (struct iscsi_want){ .target = wish->name,
+		.netdev = s->netdev[0] ? s->netdev : NULL,
+		.carrier = s->iser ? ISCSI_ISER : ISCSI_TCP,
+		.tpgt = -1,
+		.from = from,
+		.set = s->set,
+		.lun = SCSI_LUN_ALL };
 	if (session->target[0]) {
 		session->want.boot_root = "ibft";
 		session->want.boot_target = session->target;
@@ -51,9 +57,11 @@ static bool may_help(const struct start_session *session)
 {
 	const struct iscsi_want *want = &session->want;
 
-	if (!want->why.err || want->why.err == EINTR || want->existed || status_class(want) == ISCSI_LOGIN_INITIATOR)
+	if (!want->why.err || want->why.err == EINTR || want->existed ||
+		status_class(want) == ISCSI_LOGIN_INITIATOR)
 		return false;
-	return !session->resolved || status_class(want) == ISCSI_LOGIN_TARGET || want->why.code == DIAG_TIMEOUT || want->why.code == DIAG_REFUSED ||
+	return !session->resolved || status_class(want) == ISCSI_LOGIN_TARGET ||
+	       want->why.code == DIAG_TIMEOUT || want->why.code == DIAG_REFUSED ||
 	       want->why.code == DIAG_UNREACHABLE || want->why.code == DIAG_CLOSED;
 }
 
@@ -62,7 +70,9 @@ static void resolve(struct start_session *session, uint32_t timeout_ms)
 	struct iscsi_want *want = &session->want;
 
 	want->why = (struct diag){ 0 };
-	session->resolved = session->resolved || !addr_resolve(&want->portal, session->wish.host, session->wish.port, timeout_ms, &want->why);
+	session->resolved =
+		session->resolved || !addr_resolve(&want->portal, session->wish.host,
+					     session->wish.port, timeout_ms, &want->why);
 }
 
 static int attempt(struct start *s, uint64_t until)
@@ -104,14 +114,16 @@ static bool settle(struct start *s, bool last)
 		session->over = last || !may_help(session);
 		again |= !session->over;
 		if (!session->over && s->call->loop.verbose)
-			start_tell(s->call, "%s: %s; retrying", session->wish.name, session->want.why.text);
+			start_tell(s->call, "%s: %s; retrying", session->wish.name,
+				session->want.why.text);
 	}
 	return again;
 }
 
 int start_login(struct start *s)
 {
-	uint64_t begun = loop_clock(), bound = begun + (uint64_t)s->set.login_timeout * s->retry_max * SEC, now;
+	uint64_t begun = loop_clock(),
+		 bound = begun + (uint64_t)s->set.login_timeout * s->retry_max * SEC, now;
 	uint32_t timeout_ms = s->opts->common.timeout_ms;
 	uint64_t end = timeout_ms ? begun + timeout_ms * (SEC / 1000) : 0;
 	int err = 0;
@@ -139,23 +151,38 @@ unsigned start_error(const struct start_session *session, const char **text)
 		const char *text;
 	} errors[] = { { 3, "no available memory" }, { 5, "encountered iSCSI login failure" },
 		{ 8, "connection timed out" }, { 9, "internal error" },
-		{ 12, "iSCSI driver not found. Please make sure it is loaded, and retry the operation" }, { 13, "daemon access denied" },
-		{ 15, "session exists" }, { 19, "encountered non-retryable iSCSI login failure" }, { 21, "no objects found" },
+		{ 12, "iSCSI driver not found. Please make sure it is loaded, and retry the "
+		      "operation" },
+		{ 13, "daemon access denied" }, { 15, "session exists" },
+		{ 19, "encountered non-retryable iSCSI login failure" }, { 21, "no objects found" },
 		{ 24, "iSCSI login failed due to authorization failure" } };
-	static const uint8_t of_code[] = { [DIAG_NO_MEMORY] = 3, [DIAG_REFUSED] = 8, [DIAG_UNREACHABLE] = 8, [DIAG_CLOSED] = 8, [DIAG_TIMEOUT] = 8,
-		[DIAG_NO_MODULE] = 12, [DIAG_NO_DEVICE] = 12, [DIAG_PERMISSION] = 13, [DIAG_BUSY] = 15, [DIAG_NOT_FOUND] = 21, [DIAG_AUTH] = 24,
-		[DIAG_PROTOCOL] = 5, [DIAG_SYSTEM] = 9 };
+	static const uint8_t of_code[] = { [DIAG_NO_MEMORY] = 3,
+		[DIAG_REFUSED] = 8,
+		[DIAG_UNREACHABLE] = 8,
+		[DIAG_CLOSED] = 8,
+		[DIAG_TIMEOUT] = 8,
+		[DIAG_NO_MODULE] = 12,
+		[DIAG_NO_DEVICE] = 12,
+		[DIAG_PERMISSION] = 13,
+		[DIAG_BUSY] = 15,
+		[DIAG_NOT_FOUND] = 21,
+		[DIAG_AUTH] = 24,
+		[DIAG_PROTOCOL] = 5,
+		[DIAG_SYSTEM] = 9 };
 	const struct iscsi_want *want = &session->want;
 	unsigned number = want->why.code < sizeof(of_code) ? of_code[want->why.code] : 9;
 	unsigned i;
 
-	if (want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1) || want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 2))
+	if (want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 1) ||
+		want->status == ISCSI_LOGIN_STATUS(ISCSI_LOGIN_INITIATOR, 2))
 		number = 24;
 	else if (status_class(want) == ISCSI_LOGIN_INITIATOR)
 		number = 19;
 	else if (status_class(want) == ISCSI_LOGIN_TARGET) /* retried until the time was up */
 		number = 8;
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]) - 1 && errors[i].number != (number ? number : 9); i++)
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]) - 1 &&
+		    errors[i].number != (number ? number : 9);
+		i++)
 		;
 	*text = errors[i].text;
 	return errors[i].number;

@@ -25,9 +25,11 @@ struct start { /* one run */
 	struct start_session *session;
 	unsigned sessions;
 };
-void start_tell(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* on stderr, with the name that it was called by */
+/* on stderr, with the name that it was called by */
+void start_tell(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Read -c, then -P. Positive: an exit status, with the reason in call->diag. */
 int start_settings(struct start *);
 /* All of them, with retries. Each has its result in want.why. */
 int start_login(struct start *);
-unsigned start_error(const struct start_session *, const char **text); /* open-iscsi's error number and text */
+/* open-iscsi's error number and text */
+unsigned start_error(const struct start_session *, const char **text);

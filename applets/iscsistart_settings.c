@@ -9,11 +9,15 @@
 /* Known names without effect here: for the daemon, the database or offload cards. */
 static bool is_other(const char *name)
 {
-	static const char *const others[] = { "node.startup", "node.leading_login", "node.session.scan", "node.session.reopen_max", "node.session.initial_cmdsn",
-		"node.session.xmit_thread_priority", "node.session.err_timeo.host_reset_timeout", "node.session.iscsi.DefaultTime2Retain",
-		"node.session.iscsi.DefaultTime2Wait", "node.session.iscsi.MaxConnections", "node.session.auth.authmethod",
-		"node.session.auth.password_length", "node.session.auth.password_in_length", "node.conn[0].startup", "node.conn[0].tcp.window_size",
-		"node.conn[0].tcp.type_of_service", "node.conn[0].timeo.auth_timeout", "node.conn[0].iscsi.IFMarker", "node.conn[0].iscsi.OFMarker" };
+	static const char *const others[] = { "node.startup", "node.leading_login",
+		"node.session.scan", "node.session.reopen_max", "node.session.initial_cmdsn",
+		"node.session.xmit_thread_priority", "node.session.err_timeo.host_reset_timeout",
+		"node.session.iscsi.DefaultTime2Retain", "node.session.iscsi.DefaultTime2Wait",
+		"node.session.iscsi.MaxConnections", "node.session.auth.authmethod",
+		"node.session.auth.password_length", "node.session.auth.password_in_length",
+		"node.conn[0].startup", "node.conn[0].tcp.window_size",
+		"node.conn[0].tcp.type_of_service", "node.conn[0].timeo.auth_timeout",
+		"node.conn[0].iscsi.IFMarker", "node.conn[0].iscsi.OFMarker" };
 
 	for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (!strcmp(name, others[i]))
@@ -24,7 +28,8 @@ static bool is_other(const char *name)
 static int take_text(char *to, size_t room, const char *name, const char *value, struct diag *diag)
 {
 	if (strlen(value) >= room)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "%s: too long: must be at most %zu bytes", name, room - 1);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "%s: too long: must be at most %zu bytes",
+			name, room - 1);
 	strcpy(to, value);
 	return 0;
 }
@@ -34,7 +39,8 @@ static int take_transport(struct start *s, const char *value, struct diag *diag)
 	s->iser = !strcmp(value, "iser");
 	if (s->iser || !strcmp(value, "tcp"))
 		return 0;
-	return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "iface.transport_name: invalid value '%s': expected tcp or iser", value);
+	return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+		"iface.transport_name: invalid value '%s': expected tcp or iser", value);
 }
 
 static int take_retries(struct start *s, const char *name, const char *value, struct diag *diag)
@@ -57,7 +63,9 @@ static int take_secret(struct start *s, const char *name, const char *value, str
 			int err = 0;
 
 			for (unsigned n = 0; n < s->sessions && !err; n++)
-				err = take_text((i < 2 ? s->session[n].wish.user : s->session[n].wish.secret)[i & 1], ISCSI_WISH_TEXT, name, value, diag);
+				err = take_text((i < 2 ? s->session[n].wish.user
+						       : s->session[n].wish.secret)[i & 1],
+					ISCSI_WISH_TEXT, name, value, diag);
 			return err;
 		}
 	return -ENOENT;
@@ -73,8 +81,12 @@ static int take(struct start *s, const char *name, const char *value, struct dia
 	if (!strcmp(name, "iface.net_ifacename"))
 		return take_text(s->netdev, sizeof(s->netdev), name, value, diag);
 	if (!strcmp(name, "iface.hwaddress"))
-		return kernel_mac_netdev(s->root, value, s->netdev) ? 0 :
-								       diag_set(diag, DIAG_NO_DEVICE, ENODEV, "iface.hwaddress: no network interface with the address '%.40s'", value);
+		return kernel_mac_netdev(s->root, value, s->netdev)
+			       ? 0
+			       : diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+					 "iface.hwaddress: no network interface with the address "
+					 "'%.40s'",
+					 value);
 	if (!strcmp(name, "iface.initiatorname"))
 		return take_text(s->initiator, sizeof(s->initiator), name, value, diag);
 	if (!strcmp(name, "node.session.initial_login_retry_max"))
@@ -109,11 +121,13 @@ static int take_param(struct start *s, const char *param)
 	if (err == -ENOENT)
 		diag_set(s->call->diag, DIAG_USAGE, EINVAL, "Unknown parameter %s.", name);
 	else
-		diag_set(s->call->diag, DIAG_USAGE, EINVAL, "Invalid --param %.*s. %s", (int)len, param, why.err ? why.text : "Missing value.");
+		diag_set(s->call->diag, DIAG_USAGE, EINVAL, "Invalid --param %.*s. %s", (int)len,
+			param, why.err ? why.text : "Missing value.");
 	return EXIT_FAILED;
 }
 
-/* Unknown names in the file are ignored, as it is the daemon's too. Users and secrets are the firmware's. */
+/* Unknown names in the file are ignored, as it is the daemon's too. Users and secrets are the
+ * firmware's. */
 static int take_line(const char *name, const char *value, void *arg)
 {
 	struct start *s = arg;
@@ -136,7 +150,8 @@ int start_settings(struct start *s)
 		rc = kernel_iscsi_conf_file(s->root, opts->config, take_line, s, s->call->diag);
 	if (rc)
 		return EXIT_FAILED;
-	s->set.noop_interval = s->set.noop_timeout = 0; /* as open-iscsi's iscsistart, which leaves no process to answer pings */
+	/* as open-iscsi's iscsistart, which leaves no process to answer pings */
+	s->set.noop_interval = s->set.noop_timeout = 0;
 	s->retry_max = RETRY_MAX;
 	for (unsigned i = 0; i < opts->params.count && !rc; i++)
 		rc = take_param(s, opts->params.item[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iscsistart's words as open-iscsi 2.1.8 reads them: GNU getopt_long's forms and messages, abbreviated names too; in their order, as the first
- * of some ends it. */
+/* iscsistart's words as open-iscsi 2.1.8 reads them: GNU getopt_long's forms and messages,
+ * abbreviated names too; in their order, as the first of some ends it. */
 #include "iscsistart_words.h"
 #include <string.h>
 
@@ -86,7 +86,8 @@ static const struct name *find_name(const struct words *w, const char *typed, si
 static int next_long(struct words *w, char *typed, char **value)
 {
 	char *equals = strchr(typed, '=');
-	const struct name *name = find_name(w, typed, equals ? (size_t)(equals - typed) : strlen(typed));
+	const struct name *name =
+		find_name(w, typed, equals ? (size_t)(equals - typed) : strlen(typed));
 
 	if (!name)
 		return WORDS_BAD;
@@ -95,7 +96,8 @@ static int next_long(struct words *w, char *typed, char **value)
 	if (name->arg && !take_arg(w, equals ? equals + 1 : NULL, value))
 		return name->letter;
 	if (!w->quiet)
-		fprintf(stderr, "%s: option '--%s' %s an argument\n", w->argv[0], name->name, name->arg ? "requires" : "doesn't allow");
+		fprintf(stderr, "%s: option '--%s' %s an argument\n", w->argv[0], name->name,
+			name->arg ? "requires" : "doesn't allow");
 	return WORDS_BAD;
 }
 
@@ -111,7 +113,8 @@ static int next_letter(struct words *w, char **value)
 	if (name < end && (!name->arg || !take_arg(w, joined, value)))
 		return letter;
 	if (!w->quiet)
-		fprintf(stderr, "%s: %s -- '%c'\n", w->argv[0], name == end ? "invalid option" : "option requires an argument", letter);
+		fprintf(stderr, "%s: %s -- '%c'\n", w->argv[0],
+			name == end ? "invalid option" : "option requires an argument", letter);
 	return WORDS_BAD;
 }
 
@@ -153,7 +156,8 @@ void start_hide(int argc, char **argv)
 
 static int too_long(const char *what, const char *value, size_t max)
 {
-	printf(START_NAME ": invalid %s %s. Max %s length is %zu.\n", what, *what == 'p' ? "" : value, what, max);
+	printf(START_NAME ": invalid %s %s. Max %s length is %zu.\n", what,
+		*what == 'p' ? "" : value, what, max);
 	return START_INVALID;
 }
 
@@ -168,7 +172,8 @@ static int take_param(struct start_options *opts, const char *value)
 	const char *equals = strchr(value, '=');
 
 	if (!equals || !equals[1]) {
-		fprintf(stderr, START_NAME ": Invalid --param %.*s. Missing value.\n", (int)strcspn(value, "="), value);
+		fprintf(stderr, START_NAME ": Invalid --param %.*s. Missing value.\n",
+			(int)strcspn(value, "="), value);
 		return START_INVALID;
 	}
 	if (opts->params.count == OPT_LIST_MAX) {
@@ -229,7 +234,11 @@ int start_words(struct call *call, int argc, char **argv, void *to)
 
 	call->operand = argv + (argc > 0);
 	while (!rc && (letter = next_option(&w, &value)) != WORDS_END) {
-		bool *end = letter == 'h' ? &opts->help : letter == 'v' ? &opts->version : letter == 'N' ? &opts->network : letter == 'f' ? &opts->print : NULL;
+		bool *end = letter == 'h'   ? &opts->help
+			    : letter == 'v' ? &opts->version
+			    : letter == 'N' ? &opts->network
+			    : letter == 'f' ? &opts->print
+					    : NULL;
 
 		if (end) {
 			*end = true;

@@ -5,7 +5,7 @@
 
 #define START_NAME    "iscsistart"
 #define START_VERSION "2.1.8" /* of open-iscsi, whose output and words these are */
-#define START_INVALID 7 /* its statuses: ISCSI_ERR_INVAL, ISCSI_ERR_NO_OBJS_FOUND */
+#define START_INVALID 7       /* its statuses: ISCSI_ERR_INVAL, ISCSI_ERR_NO_OBJS_FOUND */
 #define START_NOTHING 21
 
 struct start_options {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iser-discover: list the iSCSI targets of a portal as iscsiadm does, and probe each portal. The discovery sessions are core/proto/iscsi's. */
+/* iser-discover: list the iSCSI targets of a portal as iscsiadm does, and probe each portal. The
+ * discovery sessions are core/proto/iscsi's. */
 #include "iser_show.h"
 #include "iser_target.h"
 #include "kernel.h"
@@ -23,8 +24,10 @@ struct discover_options {
 };
 
 static const struct opt rows[] = {
-	{ "transport", 't', OPT_TEXT, offsetof(struct discover_options, transport), "auto|iser|tcp", "transports for discovery and probes; auto: both; default auto, or the URI's" },
-	{ "no-probe", 0, OPT_FLAG, offsetof(struct discover_options, no_probe), NULL, "do not probe the listed portals" },
+	{ "transport", 't', OPT_TEXT, offsetof(struct discover_options, transport), "auto|iser|tcp",
+		"transports for discovery and probes; auto: both; default auto, or the URI's" },
+	{ "no-probe", 0, OPT_FLAG, offsetof(struct discover_options, no_probe), NULL,
+		"do not probe the listed portals" },
 	ISCSI_WHO_ROWS(struct discover_options),
 	{ 0 },
 };
@@ -35,7 +38,8 @@ static const struct opt_foreign foreign[] = {
 	{ "iscsiadm", "--mode", OPERAND_ },
 	{ "iscsiadm", "-t st", OPERAND_ },
 	{ "iscsiadm", "-t sendtargets", OPERAND_ },
-	{ "iscsiadm", "-t fw", "print the firmware's targets: rdmastor iser-login --ibft --dry-run" },
+	{ "iscsiadm", "-t fw",
+		"print the firmware's targets: rdmastor iser-login --ibft --dry-run" },
 	{ "iscsiadm", "--type", OPERAND_ },
 	{ "iscsiadm", "-p", OPERAND_ },
 	{ "iscsiadm", "--portal", OPERAND_ },
@@ -45,7 +49,8 @@ static const struct opt_foreign foreign[] = {
 	{ "iscsiadm", "--interface", "use --transport iser or --transport tcp" },
 	{ "iscsiadm", "-l", "log in afterwards: rdmastor iser-login -T IQN -p HOST[:PORT]" },
 	{ "iscsiadm", "--login", "log in afterwards: rdmastor iser-login -T IQN -p HOST[:PORT]" },
-	{ "iscsiadm", "-o new", "no database is written: rdmastor iser-login -T IQN -p HOST[:PORT]" },
+	{ "iscsiadm", "-o new",
+		"no database is written: rdmastor iser-login -T IQN -p HOST[:PORT]" },
 	{ "iscsiadm", "-d", "use --verbose" },
 	{ "iscsiadm", "--debug", "use --verbose" },
 	{ "iscsi-ls", "--initiator-name", "use --initiator NAME" },
@@ -96,7 +101,8 @@ static int read_string(struct discovery *d, const char *text, struct diag *diag)
 	int err = kernel_iscsi_string(text, wish, diag);
 
 	if (!err && !wish->host[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in the string: expected iscsi:HOST::PORT::IQN");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"no host in the string: expected iscsi:HOST::PORT::IQN");
 	if (err)
 		return err;
 	wish->name[0] = wish->netdev[0] = 0;
@@ -109,7 +115,9 @@ static int read_string(struct discovery *d, const char *text, struct diag *diag)
 		const char *value = i ? wish->secret[1] : wish->user[1];
 
 		if (*value)
-			d->uri->key[d->uri->keys++] = (struct uri_key){ .name = i ? "target_password" : "target_user", .value = value };
+			d->uri->key[d->uri->keys++] =
+				(struct uri_key){ .name = i ? "target_password" : "target_user",
+					.value = value };
 	}
 	return err;
 }
@@ -122,8 +130,11 @@ static int read_uri(struct call *call, struct uri *uri)
 	char whole[URI_MAX];
 	int tpgt, err = 0;
 
-	if (!is_uri && strchr(text, '@')) /* and isn't hidden from the process list: the text isn't quoted either */
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "invalid portal: user and password need --user and --secret-file, or an iscsi:// URI");
+	if (!is_uri && strchr(text, '@')) /* and isn't hidden from the process list: the text isn't
+					     quoted either */
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"invalid portal: user and password need --user and --secret-file, or an "
+			"iscsi:// URI");
 	if (is_uri)
 		snprintf(whole, sizeof(whole), "%s", text);
 	else
@@ -136,9 +147,12 @@ static int read_uri(struct call *call, struct uri *uri)
 	if (err)
 		return err;
 	if (strcmp(uri->scheme, "iser") && strcmp(uri->scheme, "iscsi"))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI", uri->spelling);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"'%s' is not an iser: or iscsi: URI", uri->spelling);
 	if (*uri->path)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' names a target: expected a portal, HOST[:PORT] or iscsi://HOST", uri->spelling);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"'%s' names a target: expected a portal, HOST[:PORT] or iscsi://HOST",
+			uri->spelling);
 	return 0;
 }
 
@@ -151,7 +165,10 @@ static void read_transport(struct discovery *d)
 {
 	const struct discover_options *opts = d->call->opts;
 	bool uri = strstr(d->call->operand[0], "://") || is_string(d);
-	const char *word = opts->transport ? opts->transport : !uri ? "auto" : strcmp(d->uri->scheme, "iser") ? "tcp" : "iser";
+	const char *word = opts->transport                  ? opts->transport
+			   : !uri                           ? "auto"
+			   : strcmp(d->uri->scheme, "iser") ? "tcp"
+							    : "iser";
 
 	d->want[ISCSI_TCP] = strcmp(word, "iser");
 	d->want[ISCSI_ISER] = strcmp(word, "tcp");
@@ -162,7 +179,8 @@ static int read_call(struct discovery *d)
 	const struct discover_options *opts = d->call->opts;
 	struct diag *diag = d->call->diag;
 	uint32_t ms = opts->common.timeout_ms;
-	int err = is_string(d) ? read_string(d, d->call->operand[0], diag) : read_uri(d->call, d->uri);
+	int err = is_string(d) ? read_string(d, d->call->operand[0], diag)
+			       : read_uri(d->call, d->uri);
 
 	if (!err)
 		err = uri_msec(d->uri, "timeout", &ms, diag);
@@ -196,7 +214,8 @@ static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 	const struct addr *at;
 	char where[ADDR_TEXT];
 
-	if (iscsi_discover(d->loop, &d->server, carrier, &d->who.from, ms, found, why) && carrier == ISCSI_ISER && d->rdma.err)
+	if (iscsi_discover(d->loop, &d->server, carrier, &d->who.from, ms, found, why) &&
+		carrier == ISCSI_ISER && d->rdma.err)
 		*why = d->rdma;
 	at = why->err ? &d->server : &found->at;
 	out_object(out, NULL);
@@ -209,7 +228,8 @@ static void ask(struct discovery *d, enum iscsi_carrier carrier, uint32_t ms)
 	}
 	out_end(out);
 	if (!why->err && d->call->loop.verbose)
-		call_note(d->call, "queried over %s: %s%s%s", iscsi_carrier_word(carrier), found->way, *found->alg ? ", by CHAP with " : "", found->alg);
+		call_note(d->call, "queried over %s: %s%s%s", iscsi_carrier_word(carrier),
+			found->way, *found->alg ? ", by CHAP with " : "", found->alg);
 	else if (why->err && d->call->loop.verbose)
 		call_note(d->call, "queried over %s: %s", iscsi_carrier_word(carrier), why->text);
 }
@@ -228,7 +248,8 @@ static bool is_new(const struct discovery *d, unsigned carrier, unsigned index)
 		for (unsigned i = 0; i < (c == carrier ? index : d->found[c].count); i++) {
 			const struct iscsi_record *other = &d->found[c].record[i];
 
-			if (same_portal(record, other) && record->tpgt == other->tpgt && !strcmp(record->name, other->name))
+			if (same_portal(record, other) && record->tpgt == other->tpgt &&
+				!strcmp(record->name, other->name))
 				return false;
 		}
 	return true;
@@ -267,18 +288,21 @@ static void answers_text(const struct portal *portal, char text[32])
 	*text = 0;
 	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
 		if (portal->probe[c] && portal->probe[c]->answers)
-			snprintf(text + strlen(text), 32 - strlen(text), "%s%s", *text ? " and " : "", iscsi_carrier_word(c));
+			snprintf(text + strlen(text), 32 - strlen(text), "%s%s",
+				*text ? " and " : "", iscsi_carrier_word(c));
 }
 
 static void tell_portal(const struct discovery *d, const struct portal *portal)
 {
 	const struct iscsi_record *r = portal->record;
-	const char *open = strchr(r->host, ':') ? "[" : "", *close = *open ? "]" : "", *why = portal->why.text;
+	const char *open = strchr(r->host, ':') ? "[" : "", *close = *open ? "]" : "",
+		   *why = portal->why.text;
 	char text[32];
 
 	answers_text(portal, text);
 	if (*text) {
-		call_note(d->call, "%s%s%s:%u answers over %s", open, r->host, close, r->port, text);
+		call_note(
+			d->call, "%s%s%s:%u answers over %s", open, r->host, close, r->port, text);
 		return;
 	}
 	for (unsigned c = ISCSI_CARRIERS; c-- > 0;)
@@ -295,7 +319,8 @@ static int probe(struct discovery *d)
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		for (unsigned i = 0; i < d->found[c].count; i++)
 			add_portal(d, &d->found[c].record[i]);
-	err = iscsi_probe(d->loop, &d->who.from, d->probe, d->probes, !ms || ms > PROBE_MS ? PROBE_MS : ms, d->call->diag);
+	err = iscsi_probe(d->loop, &d->who.from, d->probe, d->probes,
+		!ms || ms > PROBE_MS ? PROBE_MS : ms, d->call->diag);
 	for (unsigned i = 0; !err && i < d->portals; i++) {
 		d->portal[i].tried = true;
 		tell_portal(d, &d->portal[i]);
@@ -332,8 +357,10 @@ static void print_record(struct discovery *d, const struct iscsi_record *r)
 /* Of two failures, report the one of the transport that reached the portal. */
 static int failed(struct discovery *d)
 {
-	bool tcp = d->want[ISCSI_TCP] && (!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].code == DIAG_NO_DEVICE ||
-						 d->why[ISCSI_ISER].code == DIAG_NO_MODULE || d->why[ISCSI_TCP].code != DIAG_REFUSED);
+	bool tcp = d->want[ISCSI_TCP] &&
+		   (!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].code == DIAG_NO_DEVICE ||
+			   d->why[ISCSI_ISER].code == DIAG_NO_MODULE ||
+			   d->why[ISCSI_TCP].code != DIAG_REFUSED);
 
 	*d->call->diag = d->why[tcp ? ISCSI_TCP : ISCSI_ISER];
 	return -d->call->diag->err;
@@ -352,7 +379,8 @@ static int run(struct discovery *d)
 		if (d->want[c])
 			ask(d, c, left_ms(d, d->want[ISCSI_TCP] && d->want[ISCSI_ISER] ? 2 : 1));
 	out_end(out);
-	if ((!d->want[ISCSI_TCP] || d->why[ISCSI_TCP].err) && (!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].err))
+	if ((!d->want[ISCSI_TCP] || d->why[ISCSI_TCP].err) &&
+		(!d->want[ISCSI_ISER] || d->why[ISCSI_ISER].err))
 		return failed(d);
 	err = opts->no_probe ? 0 : probe(d);
 	out_list(out, "records");
@@ -365,8 +393,11 @@ static int run(struct discovery *d)
 	out_end(out);
 	if (err || count)
 		return err;
-	diag_set(d->call->diag, DIAG_NOT_FOUND, ENOENT, "no target is listed for %s", d->who.name.name);
-	return diag_hint(d->call->diag, "add this name to the target's access list, or use another: --initiator NAME"), -ENOENT;
+	diag_set(d->call->diag, DIAG_NOT_FOUND, ENOENT, "no target is listed for %s",
+		d->who.name.name);
+	return diag_hint(d->call->diag, "add this name to the target's access list, or use "
+					"another: --initiator NAME"),
+	       -ENOENT;
 }
 
 static int discover(struct call *call)
@@ -387,7 +418,9 @@ static int discover(struct call *call)
 		err = run(d);
 		loop_free(d->loop);
 		if (err < 0)
-			diag_ctx(call->diag, "%s", strstr(call->operand[0], "://") || is_string(d) ? d->uri->spelling : call->operand[0]);
+			diag_ctx(call->diag, "%s",
+				strstr(call->operand[0], "://") || is_string(d) ? d->uri->spelling
+										: call->operand[0]);
 	}
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		iscsi_found_free(&d->found[c]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iser-login: attach iSCSI targets as block devices through the kernel's initiators, or change settings of a session. */
-#include "iser_keep.h"
+/* iser-login: attach iSCSI targets as block devices through the kernel's initiators, or change
+ * settings of a session. */
 #include "iser_boot.h"
+#include "iser_keep.h"
 #include "iser_loss.h"
 #include "iser_show.h"
 #include "iser_target.h"
@@ -31,15 +32,20 @@ struct login_options {
 static const struct opt rows[] = {
 	ISER_NAME_ROWS(struct login_options),
 	ISER_BOOT_ROWS(struct login_options),
-	{ "tpgt", 0, OPT_TEXT, offsetof(struct login_options, tpgt), "NUMBER", "required portal group tag of the portal; default any" },
+	{ "tpgt", 0, OPT_TEXT, offsetof(struct login_options, tpgt), "NUMBER",
+		"required portal group tag of the portal; default any" },
 	ISCSI_WHO_ROWS(struct login_options),
-	{ "src", 0, OPT_TEXT, offsetof(struct login_options, src), "ADDRESS", "TCP: source address" },
-	{ "iface", 0, OPT_TEXT, offsetof(struct login_options, iface), "NETDEV", "TCP: network interface to use" },
-	{ "lun", 0, OPT_TEXT, offsetof(struct login_options, lun), "NUMBER|all", "LUN to wait for and to print; default all" },
-	ISER_SET_ROWS
-	{ "no-wait", 0, OPT_FLAG, offsetof(struct login_options, no_wait), NULL, "return without waiting for the block devices" },
+	{ "src", 0, OPT_TEXT, offsetof(struct login_options, src), "ADDRESS",
+		"TCP: source address" },
+	{ "iface", 0, OPT_TEXT, offsetof(struct login_options, iface), "NETDEV",
+		"TCP: network interface to use" },
+	{ "lun", 0, OPT_TEXT, offsetof(struct login_options, lun), "NUMBER|all",
+		"LUN to wait for and to print; default all" },
+	ISER_SET_ROWS{ "no-wait", 0, OPT_FLAG, offsetof(struct login_options, no_wait), NULL,
+		"return without waiting for the block devices" },
 	ISER_KEEP_ROW(struct login_options, keeper),
-	{ "print", 0, OPT_TEXT, offsetof(struct login_options, print), "dev|by-id", "print only the paths of the block devices" },
+	{ "print", 0, OPT_TEXT, offsetof(struct login_options, print), "dev|by-id",
+		"print only the paths of the block devices" },
 	{ 0 },
 };
 
@@ -74,7 +80,7 @@ static const struct login_options defaults = { .common.timeout_ms = WAIT_MS };
 struct order { /* what one target of the command line becomes */
 	struct iscsi_who who;
 	struct addr src;
-	uint32_t given; /* settings that were given */
+	uint32_t given;        /* settings that were given */
 	unsigned first, count; /* of the wants */
 };
 struct login {
@@ -90,14 +96,17 @@ struct login {
 	bool there; /* a session that it was about is there now, perhaps lost */
 };
 
-static int read_numbers(const struct login_options *opts, struct iser_target *target, int *tpgt, struct diag *diag)
+static int read_numbers(
+	const struct login_options *opts, struct iser_target *target, int *tpgt, struct diag *diag)
 {
-	const char *of_uri = uri_value(&target->uri, "tpgt"), *group = opts->tpgt ? opts->tpgt : of_uri;
+	const char *of_uri = uri_value(&target->uri, "tpgt"),
+		   *group = opts->tpgt ? opts->tpgt : of_uri;
 	struct diag why = { 0 };
 	uint64_t number;
 
 	*tpgt = target->tpgt;
-	if (opts->lun && strcmp(opts->lun, "all") && parse_u64(opts->lun, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
+	if (opts->lun && strcmp(opts->lun, "all") &&
+		parse_u64(opts->lun, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "--lun: %s", why.text);
 	if (opts->lun && !strcmp(opts->lun, "all"))
 		target->lun = SCSI_LUN_ALL;
@@ -109,14 +118,18 @@ static int read_numbers(const struct login_options *opts, struct iser_target *ta
 	return 0;
 }
 
-static int read_way(const struct login_options *opts, struct iser_target *target, struct addr *src, const char **netdev, struct diag *diag)
+static int read_way(const struct login_options *opts, struct iser_target *target, struct addr *src,
+	const char **netdev, struct diag *diag)
 {
-	const char *src_key = uri_value(&target->uri, "src"), *iface_key = uri_value(&target->uri, "iface");
+	const char *src_key = uri_value(&target->uri, "src"),
+		   *iface_key = uri_value(&target->uri, "iface");
 	const char *from = opts->src ? opts->src : src_key;
 
 	*netdev = opts->iface ? opts->iface : iface_key;
 	if ((from || *netdev) && target->carrier == ISCSI_ISER)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: not supported over iSER: the kernel follows its routes", from ? "--src" : "--iface");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"%s: not supported over iSER: the kernel follows its routes",
+			from ? "--src" : "--iface");
 	return from ? addr_resolve(src, from, 0, ADDR_LOOKUP_MS, diag) : 0;
 }
 
@@ -138,9 +151,11 @@ static bool is_twice(const struct login *login, const struct iscsi_want *want)
 	for (unsigned i = 0; i < login->count; i++) {
 		const struct iscsi_want *other = &login->want[i];
 
-		if ((other->lun == SCSI_LUN_ALL || other->lun == want->lun) && other->carrier == want->carrier &&
-			same_text(other->target, want->target) && same_text(other->netdev, want->netdev) &&
-			same_addr(&other->portal, &want->portal) && same_addr(&other->src, &want->src))
+		if ((other->lun == SCSI_LUN_ALL || other->lun == want->lun) &&
+			other->carrier == want->carrier && same_text(other->target, want->target) &&
+			same_text(other->netdev, want->netdev) &&
+			same_addr(&other->portal, &want->portal) &&
+			same_addr(&other->src, &want->src))
 			return true;
 	}
 	return false;
@@ -155,7 +170,10 @@ static int read_target(struct login *login, unsigned index)
 	struct order *order = &login->order[index];
 	char at[ADDR_TEXT];
 	uint32_t ms = 0; /* the URI's, for one attempt */
-	struct iscsi_want want = { .target = target->name, .portal = target->portal, .carrier = target->carrier, .no_wait = opts->no_wait };
+	struct iscsi_want want = { .target = target->name,
+		.portal = target->portal,
+		.carrier = target->carrier,
+		.no_wait = opts->no_wait };
 	int err = iscsi_who_read(call, &opts->who, &target->uri, &order->who);
 
 	if (!err)
@@ -173,8 +191,11 @@ static int read_target(struct login *login, unsigned index)
 	if (ms && !(order->given & 1u << ISER_login_timeout))
 		want.set.login_timeout = (int32_t)((ms + 999) / 1000);
 	if (!*target->name) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "no target name: expected iser://HOST/IQN, or --target");
-		diag_hint(call->diag, "list the targets with: rdmastor iser-discover %s://%s", target->carrier == ISCSI_ISER ? "iser" : "iscsi", addr_text(&target->portal, at));
+		diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no target name: expected iser://HOST/IQN, or --target");
+		diag_hint(call->diag, "list the targets with: rdmastor iser-discover %s://%s",
+			target->carrier == ISCSI_ISER ? "iser" : "iscsi",
+			addr_text(&target->portal, at));
 		return -EINVAL;
 	}
 	want.lun = target->lun;
@@ -183,7 +204,8 @@ static int read_target(struct login *login, unsigned index)
 	if (is_twice(login, &want))
 		return 0;
 	if (login->count + want.set.nr_sessions > SESSIONS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d", SESSIONS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many sessions: must be 1 to %d",
+			SESSIONS);
 	want.from = &order->who.from;
 	order->count = want.set.nr_sessions;
 	for (want.nth = 0; want.nth < order->count; want.nth++) {
@@ -201,7 +223,8 @@ static int read_call(struct login *login)
 	int err = boot ? iser_boot_read(call, &opts->boot, login->root, &login->wishes) : 0;
 
 	if (!err)
-		err = iser_targets_read(call, &opts->words, boot ? &login->wishes : NULL, login->until, &login->targets);
+		err = iser_targets_read(call, &opts->words, boot ? &login->wishes : NULL,
+			login->until, &login->targets);
 
 	if (err)
 		return err;
@@ -219,7 +242,8 @@ static int read_call(struct login *login)
 }
 
 /* Settings that are not given keep the session's values if it has to log in again. */
-static void keep_settings(struct iscsi_want *want, uint32_t given, const struct kernel_iscsi_tmo *tmo)
+static void keep_settings(
+	struct iscsi_want *want, uint32_t given, const struct kernel_iscsi_tmo *tmo)
 {
 	const struct {
 		enum iser_setting setting;
@@ -252,11 +276,13 @@ static void choose_existing(struct login *login)
 
 		for (unsigned j = 0; j < order->count; j++) {
 			struct iscsi_want *want = &login->want[order->first + j];
-			const struct kernel_iscsi_session *session = kernel_iscsi_session_find(list, count, "tcp", target->name, &target->portal);
+			const struct kernel_iscsi_session *session = kernel_iscsi_session_find(
+				list, count, "tcp", target->name, &target->portal);
 
 			if (target->any && session)
 				want->carrier = ISCSI_TCP;
-			session = kernel_iscsi_session_find(list, count, iscsi_carrier_word(want->carrier), target->name, &target->portal);
+			session = kernel_iscsi_session_find(list, count,
+				iscsi_carrier_word(want->carrier), target->name, &target->portal);
 			if (session)
 				keep_settings(want, order->given, &session->tmo);
 		}
@@ -273,15 +299,18 @@ static int try_tcp(struct login *login, struct loop *loop)
 		struct order *order = &login->order[i];
 		struct iscsi_want *first = order->count ? &login->want[order->first] : NULL;
 
-		if (!first || !login->targets.target[i].any || first->carrier != ISCSI_ISER || !first->why.err || first->answers || first->why.err == EINTR)
+		if (!first || !login->targets.target[i].any || first->carrier != ISCSI_ISER ||
+			!first->why.err || first->answers || first->why.err == EINTR)
 			continue;
 		if (login->call->loop.verbose)
-			call_note(login->call, "%s: over iSER: %s", login->targets.target[i].spelling, first->why.text);
+			call_note(login->call, "%s: over iSER: %s",
+				login->targets.target[i].spelling, first->why.text);
 		for (unsigned j = 0; j < order->count; j++) {
 			first[j].carrier = ISCSI_TCP;
 			first[j].why = (struct diag){ 0 };
 		}
-		err = iscsi_attach(loop, login->root, first, order->count, login->until, login->call->diag);
+		err = iscsi_attach(
+			loop, login->root, first, order->count, login->until, login->call->diag);
 	}
 	return err;
 }
@@ -304,7 +333,9 @@ static void adjust(struct login *login, struct loop *loop)
 			uint32_t given = login->order[i].given & live_settings();
 
 			if (want->existed && !want->why.err && given)
-				iscsi_adjust(loop, login->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, &want->set, given, &want->why);
+				iscsi_adjust(loop, login->root, want->carrier,
+					(struct iscsi_if_conn){ .sid = want->sid }, &want->set,
+					given, &want->why);
 		}
 }
 
@@ -371,7 +402,8 @@ static int log_in(struct login *login)
 	if (!err)
 		err = try_tcp(login, loop);
 	if (!err && login->wishes.retry_max > 0)
-		err = iser_boot_again(loop, login->root, login->want, login->count, &login->wishes, login->until, call->diag);
+		err = iser_boot_again(loop, login->root, login->want, login->count, &login->wishes,
+			login->until, call->diag);
 	if (!err)
 		adjust(login, loop);
 	loop_free(loop);
@@ -402,7 +434,9 @@ static int adjust_one(struct login *login, const char *word)
 		err = loop_new(&loop, &call->loop, call->diag);
 		if (err)
 			return err;
-		err = iscsi_adjust(loop, login->root, want.carrier, (struct iscsi_if_conn){ session.sid, session.cid }, &want.set, given, call->diag);
+		err = iscsi_adjust(loop, login->root, want.carrier,
+			(struct iscsi_if_conn){ session.sid, session.cid }, &want.set, given,
+			call->diag);
 		loop_free(loop);
 	}
 	if (err)
@@ -421,8 +455,11 @@ static int check_words(const struct call *call)
 	const char *word = NULL;
 	unsigned sessions = 0;
 
-	if (opts->boot.from_cmdline + opts->boot.ibft + (call->operands || opts->words.portals.count || opts->words.target) > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--from-cmdline, --ibft and named targets can't be combined");
+	if (opts->boot.from_cmdline + opts->boot.ibft +
+			(call->operands || opts->words.portals.count || opts->words.target) >
+		1)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--from-cmdline, --ibft and named targets can't be combined");
 	if (opts->boot.from_cmdline || opts->boot.ibft)
 		return 0;
 	for (unsigned i = 0; i < call->operands; i++)
@@ -431,12 +468,19 @@ static int check_words(const struct call *call)
 			sessions++;
 		}
 	if (!call->operands && !opts->words.portals.count && !opts->words.target) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "no target given: expected iser://HOST/IQN, or --target and --portal");
-		return diag_hint(call->diag, "list the targets of a portal with: rdmastor iser-discover HOST"), -EINVAL;
+		diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no target given: expected iser://HOST/IQN, or --target and --portal");
+		return diag_hint(call->diag,
+			       "list the targets of a portal with: rdmastor iser-discover HOST"),
+		       -EINVAL;
 	}
-	if (sessions && (sessions != 1 || call->operands != 1 || opts->words.portals.count || opts->words.target)) {
-		diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s': an existing session must be the only operand", word);
-		return diag_hint(call->diag, "name a target with: rdmastor iser-login -T IQN -p HOST[:PORT]"), -EINVAL;
+	if (sessions && (sessions != 1 || call->operands != 1 || opts->words.portals.count ||
+				opts->words.target)) {
+		diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"'%s': an existing session must be the only operand", word);
+		return diag_hint(call->diag,
+			       "name a target with: rdmastor iser-login -T IQN -p HOST[:PORT]"),
+		       -EINVAL;
 	}
 	return 0;
 }
@@ -444,7 +488,9 @@ static int check_words(const struct call *call)
 static int run(struct call *call)
 {
 	const struct login_options *opts = call->opts;
-	struct login login = { .call = call, .until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0 };
+	struct login login = { .call = call,
+		.until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC
+						 : 0 };
 	int err = check_words(call);
 
 	if (err)

@@ -21,8 +21,10 @@ struct logout_options {
 
 static const struct opt rows[] = {
 	ISER_NAME_ROWS(struct logout_options),
-	{ "all", 0, OPT_FLAG, offsetof(struct logout_options, all), NULL, "end all iSCSI sessions except those with the root file system" },
-	{ "force", 0, OPT_FLAG, offsetof(struct logout_options, force), NULL, "end sessions in use too; unwritten data is lost" },
+	{ "all", 0, OPT_FLAG, offsetof(struct logout_options, all), NULL,
+		"end all iSCSI sessions except those with the root file system" },
+	{ "force", 0, OPT_FLAG, offsetof(struct logout_options, force), NULL,
+		"end sessions in use too; unwritten data is lost" },
 	{ 0 },
 };
 
@@ -56,7 +58,8 @@ static bool is_at(const struct kernel_iscsi_session *session, const struct iser_
 {
 	for (unsigned c = 0; c < ISCSI_CARRIERS; c++)
 		if ((target->any || c == target->carrier) &&
-			kernel_iscsi_session_find(session, 1, iscsi_carrier_word(c), *target->name ? target->name : session->target, &target->portal))
+			kernel_iscsi_session_find(session, 1, iscsi_carrier_word(c),
+				*target->name ? target->name : session->target, &target->portal))
 			return true;
 	return false;
 }
@@ -85,7 +88,8 @@ static void choose_all(struct logout *logout)
 	for (unsigned i = 0; i < logout->count; i++) {
 		logout->chosen[i] = !kernel_scsi_has_root(logout->root, logout->list[i].host);
 		if (!logout->chosen[i])
-			call_note(logout->call, "session%u: skipped: the root file system is on it", logout->list[i].sid);
+			call_note(logout->call, "session%u: skipped: the root file system is on it",
+				logout->list[i].sid);
 	}
 }
 
@@ -126,7 +130,8 @@ static int refuse_used(int root, const struct kernel_iscsi_session *session, str
 	return diag_hint(diag, "to log out anyway and lose unwritten data: --force"), -EBUSY;
 }
 
-static int end_one(struct logout *logout, const struct kernel_iscsi_session *session, struct diag *diag)
+static int end_one(
+	struct logout *logout, const struct kernel_iscsi_session *session, struct diag *diag)
 {
 	const struct logout_options *opts = logout->call->opts;
 	enum iscsi_carrier carrier = strcmp(session->transport, "iser") ? ISCSI_TCP : ISCSI_ISER;
@@ -135,17 +140,21 @@ static int end_one(struct logout *logout, const struct kernel_iscsi_session *ses
 	int err = opts->force ? 0 : refuse_used(logout->root, session, diag);
 
 	if (!err && strcmp(session->transport, "iser") && strcmp(session->transport, "tcp"))
-		err = diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "session%u: transport %s is not supported: expected iser or tcp", session->sid, session->transport);
+		err = diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
+			"session%u: transport %s is not supported: expected iser or tcp",
+			session->sid, session->transport);
 	if (err || opts->common.dry_run)
 		return err;
 	kernel_scsi_luns(logout->root, session->host, &luns, &count, NULL);
-	err = iscsi_detach(logout->loop, logout->root, carrier, (struct iscsi_if_conn){ session->sid, session->cid }, logout->until, diag);
+	err = iscsi_detach(logout->loop, logout->root, carrier,
+		(struct iscsi_if_conn){ session->sid, session->cid }, logout->until, diag);
 	kernel_scsi_drop_nodes(logout->root, luns, count);
 	free(luns);
 	return err;
 }
 
-static void show(struct call *call, const struct kernel_iscsi_session *session, const struct diag *why)
+static void show(
+	struct call *call, const struct kernel_iscsi_session *session, const struct diag *why)
 {
 	const struct logout_options *opts = call->opts;
 	struct out *out = call->out;
@@ -158,7 +167,9 @@ static void show(struct call *call, const struct kernel_iscsi_session *session, 
 	out_bool(out, "logged_out", NULL, !why->err && !opts->common.dry_run);
 	out_error(out, "error", why);
 	if (!why->err)
-		out_line(out, "session%u: %s %s", session->sid, opts->common.dry_run ? "would log out of" : "logged out of", session->target);
+		out_line(out, "session%u: %s %s", session->sid,
+			opts->common.dry_run ? "would log out of" : "logged out of",
+			session->target);
 	out_end(out);
 }
 
@@ -197,16 +208,21 @@ static int check_words(const struct call *call)
 	bool named = call->operands || opts->words.portals.count || opts->words.target;
 
 	if (!named && !opts->all)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no session given: expected a URI, --target and --portal, session1, a disk or --all");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no session given: expected a URI, --target and --portal, session1, a disk "
+			"or --all");
 	if (named && opts->all)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--all and a named target can't be combined");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--all and a named target can't be combined");
 	return 0;
 }
 
 static int run(struct call *call)
 {
 	const struct logout_options *opts = call->opts;
-	struct logout logout = { .call = call, .until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0 };
+	struct logout logout = { .call = call,
+		.until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC
+						 : 0 };
 	int err = check_words(call);
 
 	if (err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Targets of the kernel command line and the boot firmware, for iser-login; core/kernel parses them. */
+/* Targets of the kernel command line and the boot firmware, for iser-login; core/kernel parses
+ * them. */
 #include "iser_boot.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static void tell_params(const struct call *call, const struct iscsi_wishes *w)
 {
 	for (unsigned i = 0; i < w->params; i++)
 		if (!is_setting(w->param[i]))
-			call_note(call, "rd.iscsi.param=%.*s is ignored: not a setting of sessions", (int)strcspn(w->param[i], "="), w->param[i]);
+			call_note(call, "rd.iscsi.param=%.*s is ignored: not a setting of sessions",
+				(int)strcspn(w->param[i], "="), w->param[i]);
 }
 
 static void tell_sources(const struct call *call, const struct iscsi_wishes *w)
@@ -75,10 +77,12 @@ done:
 	free(ibft);
 }
 
-int iser_boot_read(struct call *call, const struct iser_boot_words *words, int root, struct iscsi_wishes *w)
+int iser_boot_read(
+	struct call *call, const struct iser_boot_words *words, int root, struct iscsi_wishes *w)
 {
 	const struct opt_common *common = call->opts;
-	int err = words->ibft ? kernel_iscsi_firmware(root, w, call->diag) : kernel_iscsi_wishes(root, w, call->diag);
+	int err = words->ibft ? kernel_iscsi_firmware(root, w, call->diag)
+			      : kernel_iscsi_wishes(root, w, call->diag);
 
 	if (err)
 		return err;
@@ -86,7 +90,8 @@ int iser_boot_read(struct call *call, const struct iser_boot_words *words, int r
 	tell_params(call, w);
 	tell_sources(call, w);
 	if (!w->count)
-		return diag_set(call->diag, DIAG_NOT_FOUND, ENOENT, "no valid target in the boot configuration");
+		return diag_set(call->diag, DIAG_NOT_FOUND, ENOENT,
+			"no valid target in the boot configuration");
 	if (w->network && !common->dry_run)
 		set_up_network(call, root, w);
 	return 0;
@@ -97,7 +102,8 @@ static bool unanswered(const struct iscsi_want *want)
 	return want->why.err && want->why.err != EINTR && !want->answers && !want->existed;
 }
 
-static int try_once_more(struct loop *loop, int root, struct iscsi_want *want, unsigned count, uint64_t until, struct diag *diag)
+static int try_once_more(struct loop *loop, int root, struct iscsi_want *want, unsigned count,
+	uint64_t until, struct diag *diag)
 {
 	struct iscsi_want *again = calloc(count, sizeof(*again));
 	unsigned tried = 0, back = 0;
@@ -118,7 +124,8 @@ static int try_once_more(struct loop *loop, int root, struct iscsi_want *want, u
 	return err;
 }
 
-int iser_boot_again(struct loop *loop, int root, struct iscsi_want *want, unsigned count, const struct iscsi_wishes *w, uint64_t until, struct diag *diag)
+int iser_boot_again(struct loop *loop, int root, struct iscsi_want *want, unsigned count,
+	const struct iscsi_wishes *w, uint64_t until, struct diag *diag)
 {
 	uint64_t begun = loop_clock();
 	bool any = true;
@@ -127,7 +134,8 @@ int iser_boot_again(struct loop *loop, int root, struct iscsi_want *want, unsign
 	while (!err && any && (!until || loop_clock() + SEC < until)) {
 		any = false;
 		for (unsigned i = 0; i < count; i++) {
-			uint64_t bound = begun + (uint64_t)w->retry_max * (uint64_t)want[i].set.login_timeout * SEC;
+			uint64_t bound = begun + (uint64_t)w->retry_max *
+							 (uint64_t)want[i].set.login_timeout * SEC;
 
 			any |= unanswered(&want[i]) && loop_clock() + SEC < bound;
 		}

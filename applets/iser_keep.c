@@ -16,5 +16,6 @@ void iser_keep(const struct call *call, int root, const char *word)
 	if (err && err != -EALREADY)
 		call_note(call, "lost connections will not be restored: %s", why.text);
 	else if (call->loop.verbose)
-		call_note(call, "process %d (%s) restores lost connections", pid, err ? "iscsid" : "the keeper");
+		call_note(call, "process %d (%s) restores lost connections", pid,
+			err ? "iscsid" : "the keeper");
 }

@@ -7,7 +7,8 @@
 
 #define HOLD 60
 
-static int read_policy(const char *what, const char *text, struct iscsi_settings *set, struct diag *diag)
+static int read_policy(
+	const char *what, const char *text, struct iscsi_settings *set, struct diag *diag)
 {
 	struct diag why = { 0 };
 	uint32_t ms = 0;
@@ -18,27 +19,32 @@ static int read_policy(const char *what, const char *text, struct iscsi_settings
 	return 0;
 }
 
-int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct iscsi_settings *set, uint32_t *given, struct diag *diag)
+int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct iscsi_settings *set,
+	uint32_t *given, struct diag *diag)
 {
-	const char *of_uri = uri ? uri_value(uri, "loss") : NULL, *loss = words->on_loss ? words->on_loss : of_uri;
+	const char *of_uri = uri ? uri_value(uri, "loss") : NULL,
+		   *loss = words->on_loss ? words->on_loss : of_uri;
 	int err = 0;
 
 	iscsi_settings_init(set);
 	set->replacement_timeout = HOLD;
 	*given = 0;
 	for (unsigned i = 0; !err && i < ISCSI_SETTINGS; i++) {
-		const char *key = uri ? uri_value(uri, iscsi_setting[i].option) : NULL, *value = words->value[i] ? words->value[i] : key;
+		const char *key = uri ? uri_value(uri, iscsi_setting[i].option) : NULL,
+			   *value = words->value[i] ? words->value[i] : key;
 		struct diag why = { 0 };
 
 		if (!value)
 			continue;
 		*given |= 1u << i;
 		if (iscsi_settings_set(set, iscsi_setting[i].option, value, &why))
-			err = diag_set(diag, DIAG_USAGE, why.err, "%s%s", words->value[i] ? "--" : "", why.text);
+			err = diag_set(diag, DIAG_USAGE, why.err, "%s%s",
+				words->value[i] ? "--" : "", why.text);
 	}
 	/* the kernel would use 5 instead of 0 */
 	if (!err && !set->noop_timeout && set->noop_interval)
-		err = diag_set(diag, DIAG_USAGE, ERANGE, "--noop-timeout: must be 1 to 86400, or 0 with --noop-interval 0");
+		err = diag_set(diag, DIAG_USAGE, ERANGE,
+			"--noop-timeout: must be 1 to 86400, or 0 with --noop-interval 0");
 	if (err || !loss || words->value[ISER_replacement_timeout])
 		return err;
 	*given |= 1u << ISER_replacement_timeout;

@@ -84,7 +84,8 @@ static void show_timeouts(struct out *out, const struct kernel_iscsi_tmo *tmo, i
 	out_end(out);
 }
 
-static void show_session(struct out *out, const struct iscsi_want *want, const struct kernel_iscsi_session *session, const char *print)
+static void show_session(struct out *out, const struct iscsi_want *want,
+	const struct kernel_iscsi_session *session, const char *print)
 {
 	const char *open = strchr(session->portal, ':') ? "[" : "", *close = *open ? "]" : "";
 	char text[ISER_LOSS_TEXT], at[ADDR_TEXT];
@@ -109,11 +110,14 @@ static void show_session(struct out *out, const struct iscsi_want *want, const s
 	show_luns(out, want, print);
 	if (print)
 		return;
-	out_line(out, "session%u: %slogged in to %s at %s%s%s:%u over %s%s%s", session->sid, want->existed ? "already " : "", session->target, open,
-		session->portal, close, session->portal_port, iscsi_carrier_word(want->carrier), want->redirects ? ", redirected to " : "",
+	out_line(out, "session%u: %slogged in to %s at %s%s%s:%u over %s%s%s", session->sid,
+		want->existed ? "already " : "", session->target, open, session->portal, close,
+		session->portal_port, iscsi_carrier_word(want->carrier),
+		want->redirects ? ", redirected to " : "",
 		want->redirects ? addr_text(&want->at, at) : "");
 	if (session->tmo.recovery != KERNEL_ISCSI_UNKNOWN)
-		out_line(out, "session%u: on loss: %s", session->sid, iser_loss_text(session->tmo.recovery, text));
+		out_line(out, "session%u: on loss: %s", session->sid,
+			iser_loss_text(session->tmo.recovery, text));
 }
 
 void iser_show_want(struct out *out, int root, const struct iscsi_want *want, const char *print)
@@ -138,13 +142,19 @@ void iser_show_want(struct out *out, int root, const struct iscsi_want *want, co
 	out_end(out);
 }
 
-void iser_show_plan(struct out *out, const struct iscsi_want *want, const struct kernel_iscsi_session *list, unsigned count)
+void iser_show_plan(struct out *out, const struct iscsi_want *want,
+	const struct kernel_iscsi_session *list, unsigned count)
 {
 	const char *word = iscsi_carrier_word(want->carrier);
-	const struct kernel_iscsi_session *there = kernel_iscsi_session_find(list, count, word, want->target, &want->portal);
+	const struct kernel_iscsi_session *there =
+		kernel_iscsi_session_find(list, count, word, want->target, &want->portal);
 	const struct iscsi_settings *set = &want->set;
-	const struct kernel_iscsi_tmo tmo = { .recovery = set->replacement_timeout, .recv = set->noop_interval, .ping = set->noop_timeout,
-		.abort = set->abort_timeout, .lu_reset = set->lu_reset_timeout, .target_reset = set->tgt_reset_timeout };
+	const struct kernel_iscsi_tmo tmo = { .recovery = set->replacement_timeout,
+		.recv = set->noop_interval,
+		.ping = set->noop_timeout,
+		.abort = set->abort_timeout,
+		.lu_reset = set->lu_reset_timeout,
+		.target_reset = set->tgt_reset_timeout };
 	char at[ADDR_TEXT], text[ISER_LOSS_TEXT];
 
 	out_object(out, NULL);
@@ -159,8 +169,10 @@ void iser_show_plan(struct out *out, const struct iscsi_want *want, const struct
 	out_end(out);
 	addr_text(&want->portal, at);
 	if (there)
-		out_line(out, "%s at %s: already logged in, as session%u", want->target, at, there->sid);
+		out_line(out, "%s at %s: already logged in, as session%u", want->target, at,
+			there->sid);
 	else
-		out_line(out, "%s at %s: would log in over %s as %s; on loss: %s", want->target, at, word, want->from->initiator,
+		out_line(out, "%s at %s: would log in over %s as %s; on loss: %s", want->target, at,
+			word, want->from->initiator,
 			iser_loss_text(set->replacement_timeout, text));
 }

@@ -11,4 +11,5 @@ void iser_show_chap(struct out *, const char *alg);
 /* An object of the open list: a login's result. A failed one has no line of text. */
 void iser_show_want(struct out *, int root, const struct iscsi_want *, const char *print);
 /* What a dry run prints. */
-void iser_show_plan(struct out *, const struct iscsi_want *, const struct kernel_iscsi_session *, unsigned count);
+void iser_show_plan(struct out *, const struct iscsi_want *, const struct kernel_iscsi_session *,
+	unsigned count);

@@ -18,10 +18,14 @@ static uint32_t left_ms(uint64_t until)
 
 static int read_name(struct iser_target *target, const char *name, size_t len, struct diag *diag)
 {
-	if (len < 5 || (strncmp(name, "iqn.", 4) && strncmp(name, "eui.", 4) && strncmp(name, "naa.", 4)))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid iSCSI name '%.*s': expected iqn.*, eui.* or naa.*", (int)len, name);
+	if (len < 5 ||
+		(strncmp(name, "iqn.", 4) && strncmp(name, "eui.", 4) && strncmp(name, "naa.", 4)))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid iSCSI name '%.*s': expected iqn.*, eui.* or naa.*", (int)len,
+			name);
 	if (len > ISCSI_NAME_MAX)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
+			"target name too long: must be at most %d bytes", ISCSI_NAME_MAX);
 	snprintf(target->name, sizeof(target->name), "%.*s", (int)len, name);
 	return 0;
 }
@@ -31,12 +35,15 @@ static int read_path(struct iser_target *target, struct diag *diag)
 {
 	const char *path = target->uri.path, *slash = strchr(path, '/');
 	struct diag why = { 0 };
-	int err = *path ? read_name(target, path, slash ? (size_t)(slash - path) : strlen(path), diag) : 0;
+	int err =
+		*path ? read_name(target, path, slash ? (size_t)(slash - path) : strlen(path), diag)
+		      : 0;
 
 	if (err || !slash || !slash[1])
 		return err;
 	if (parse_u64(slash + 1, 0, SCSI_LUN_ALL - 1, &target->lun, &why))
-		return diag_set(diag, DIAG_USAGE, why.err, "LUN in '%s': %s", target->uri.spelling, why.text);
+		return diag_set(diag, DIAG_USAGE, why.err, "LUN in '%s': %s", target->uri.spelling,
+			why.text);
 	return 0;
 }
 
@@ -48,40 +55,46 @@ static int read_uri(struct iser_target *target, const char *text, uint64_t until
 		return err;
 	snprintf(target->spelling, sizeof(target->spelling), "%s", target->uri.spelling);
 	if (strcmp(target->uri.scheme, "iser") && strcmp(target->uri.scheme, "iscsi"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI", target->uri.spelling);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an iser: or iscsi: URI",
+			target->uri.spelling);
 	target->carrier = strcmp(target->uri.scheme, "iser") ? ISCSI_TCP : ISCSI_ISER;
 	target->lun = SCSI_LUN_ALL;
 	target->tpgt = -1;
 	err = read_path(target, diag);
-	return err ? err : uri_resolve(&target->uri, ISCSI_PORT, left_ms(until), &target->portal, diag);
+	return err ? err
+		   : uri_resolve(&target->uri, ISCSI_PORT, left_ms(until), &target->portal, diag);
 }
 
 int iser_portal_uri(const char *portal, char uri[URI_MAX], int *tpgt, struct diag *diag)
 {
 	size_t len = strcspn(portal, ",");
 	const char *colon = memchr(portal, ':', len);
-	bool v6 = *portal != '[' && colon && memchr(colon + 1, ':', len - (size_t)(colon + 1 - portal));
+	bool v6 = *portal != '[' && colon &&
+		  memchr(colon + 1, ':', len - (size_t)(colon + 1 - portal));
 	struct diag why = { 0 };
 	uint64_t tag;
 
 	*tpgt = -1;
 	if (portal[len] && strcmp(portal + len, ",-1")) { /* -1 is printed for an unknown one */
 		if (parse_u64(portal + len + 1, 0, 65535, &tag, &why))
-			return diag_set(diag, DIAG_USAGE, why.err, "portal group tag: %s", why.text);
+			return diag_set(
+				diag, DIAG_USAGE, why.err, "portal group tag: %s", why.text);
 		*tpgt = (int)tag;
 	}
 	snprintf(uri, URI_MAX, v6 ? "iscsi://[%.*s]" : "iscsi://%.*s", (int)len, portal);
 	return 0;
 }
 
-static int read_portal(struct iser_target *target, const struct iser_words *words, const char *portal, uint64_t until, struct diag *diag)
+static int read_portal(struct iser_target *target, const struct iser_words *words,
+	const char *portal, uint64_t until, struct diag *diag)
 {
 	const char *transport = words->transport ? words->transport : "auto";
 	char whole[URI_MAX];
 	int tpgt, err;
 
 	if (strchr(portal, '@') || strchr(portal, '/'))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--portal: invalid portal: expected HOST[:PORT]");
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "--portal: invalid portal: expected HOST[:PORT]");
 	err = iser_portal_uri(portal, whole, &tpgt, diag);
 	if (!err)
 		err = read_uri(target, whole, until, diag);
@@ -91,7 +104,8 @@ static int read_portal(struct iser_target *target, const struct iser_words *word
 		return err;
 	if (words->target) {
 		err = read_name(target, words->target, strlen(words->target), diag);
-		snprintf(target->spelling, sizeof(target->spelling), "%.300s at %.300s", words->target, portal);
+		snprintf(target->spelling, sizeof(target->spelling), "%.300s at %.300s",
+			words->target, portal);
 	} else {
 		snprintf(target->spelling, sizeof(target->spelling), "%.300s", portal);
 	}
@@ -114,12 +128,14 @@ static void add_params(struct uri *uri, const struct iscsi_wishes *wishes)
 		const char *param = wishes->param[n], *value = strchr(param, '=') + 1;
 
 		for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
-			if (!strncmp(iscsi_setting[i].record, param, (size_t)(value - param - 1)) && !iscsi_setting[i].record[value - param - 1])
+			if (!strncmp(iscsi_setting[i].record, param, (size_t)(value - param - 1)) &&
+				!iscsi_setting[i].record[value - param - 1])
 				add_key(uri, iscsi_setting[i].option, value);
 	}
 }
 
-static int read_wish(struct iser_target *target, const struct iscsi_wish *wish, const struct iscsi_wishes *wishes, uint64_t until, struct diag *diag)
+static int read_wish(struct iser_target *target, const struct iscsi_wish *wish,
+	const struct iscsi_wishes *wishes, uint64_t until, struct diag *diag)
 {
 	struct uri *uri = &target->uri;
 	char text[URI_MAX];
@@ -152,7 +168,8 @@ static void free_target(struct iser_target *target)
 	target->wish = NULL;
 }
 
-static int read_wishes(struct call *call, struct iscsi_wishes *wishes, uint64_t until, struct iser_targets *targets)
+static int read_wishes(struct call *call, struct iscsi_wishes *wishes, uint64_t until,
+	struct iser_targets *targets)
 {
 	struct diag last = { 0 };
 
@@ -180,43 +197,53 @@ static int read_wishes(struct call *call, struct iscsi_wishes *wishes, uint64_t 
 }
 
 /* dracut's form of a URI */
-static int read_string(struct iser_target *target, const char *text, uint64_t until, struct diag *diag)
+static int read_string(
+	struct iser_target *target, const char *text, uint64_t until, struct diag *diag)
 {
 	struct iscsi_wish wish;
 	int err = kernel_iscsi_string(text, &wish, diag);
 
 	snprintf(wish.from, sizeof(wish.from), "%s", wish.iser ? "iser:" : "iscsi:");
 	if (!err && wish.firmware)
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "'%s' means the firmware's targets: use --ibft", text);
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"'%s' means the firmware's targets: use --ibft", text);
 	else if (!err && !wish.host[0])
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "no host given for %s: rdmastor does not query DHCP", wish.name);
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"no host given for %s: rdmastor does not query DHCP", wish.name);
 	if (!err)
 		err = read_wish(target, &wish, NULL, until, diag);
 	explicit_bzero(&wish, sizeof(wish));
 	return err;
 }
 
-int iser_targets_read(struct call *call, const struct iser_words *words, struct iscsi_wishes *wishes, uint64_t until, struct iser_targets *targets)
+int iser_targets_read(struct call *call, const struct iser_words *words,
+	struct iscsi_wishes *wishes, uint64_t until, struct iser_targets *targets)
 {
 	unsigned most = call->operands + words->portals.count + (wishes ? wishes->count : 0);
 	int err = 0;
 
-	*targets = (struct iser_targets){ .target = calloc(most ? most : 1, sizeof(*targets->target)) };
+	*targets = (struct iser_targets){ .target = calloc(
+						  most ? most : 1, sizeof(*targets->target)) };
 	if (!targets->target)
 		return diag_sys(call->diag, ENOMEM, "targets");
 	if (words->transport && !words->portals.count)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--transport needs --portal: the scheme of a URI selects the transport");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--transport needs --portal: the scheme of a URI selects the transport");
 	if (words->target && !words->portals.count)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--target needs --portal HOST[:PORT]");
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "--target needs --portal HOST[:PORT]");
 	for (unsigned i = 0; !err && i < call->operands; i++)
 		if (strstr(call->operand[i], "://"))
-			err = read_uri(&targets->target[targets->count++], call->operand[i], until, call->diag);
+			err = read_uri(&targets->target[targets->count++], call->operand[i], until,
+				call->diag);
 		else if (kernel_iscsi_is_string(call->operand[i]))
-			err = read_string(&targets->target[targets->count++], call->operand[i], until, call->diag);
+			err = read_string(&targets->target[targets->count++], call->operand[i],
+				until, call->diag);
 	if (!err && wishes)
 		err = read_wishes(call, wishes, until, targets);
 	for (unsigned i = 0; !err && i < words->portals.count; i++)
-		err = read_portal(&targets->target[targets->count++], words, words->portals.item[i], until, call->diag);
+		err = read_portal(&targets->target[targets->count++], words, words->portals.item[i],
+			until, call->diag);
 	return err;
 }
 
@@ -243,7 +270,8 @@ static int session_number(const char *word)
 	return -1;
 }
 
-int iser_session_of(int root, const char *word, struct kernel_iscsi_session *session, struct diag *diag)
+int iser_session_of(
+	int root, const char *word, struct kernel_iscsi_session *session, struct diag *diag)
 {
 	int sid = session_number(word), host = sid < 0 ? kernel_scsi_host_of(root, word) : -1;
 	struct kernel_iscsi_session *list;
@@ -265,5 +293,6 @@ int iser_session_of(int root, const char *word, struct kernel_iscsi_session *ses
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such iSCSI session");
 	else
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "not a disk of an iSCSI session");
-	return diag_hint(diag, "expected a URI, session1 or /dev/sda; list sessions with: rdmastor status");
+	return diag_hint(
+		diag, "expected a URI, session1 or /dev/sda; list sessions with: rdmastor status");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nfsrdma-discover: lists the transports, versions and exports of an NFS server, and its NFSv4 tree. The calls are left to core/proto/rpc. */
+/* nfsrdma-discover: lists the transports, versions and exports of an NFS server, and its NFSv4
+ * tree. The calls are left to core/proto/rpc. */
 #include "applet.h"
 #include "kernel.h"
 #include "nfs.h"
@@ -18,8 +19,10 @@ struct discover_options {
 
 #define AT(field) offsetof(struct discover_options, field)
 static const struct opt rows[] = {
-	{ "port", 'p', OPT_U32, AT(port), "PORT", "port of the server for RDMA; default 20049", 1, 65535 },
-	{ "tcp-port", 0, OPT_U32, AT(tcp_port), "PORT", "port of the server for TCP; default 2049", 1, 65535 },
+	{ "port", 'p', OPT_U32, AT(port), "PORT", "port of the server for RDMA; default 20049", 1,
+		65535 },
+	{ "tcp-port", 0, OPT_U32, AT(tcp_port), "PORT", "port of the server for TCP; default 2049",
+		1, 65535 },
 	{ 0 },
 };
 #undef AT
@@ -37,7 +40,9 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
-static const struct discover_options defaults = { .common.timeout_ms = TIMEOUT_MS, .port = NFS_RDMA_PORT, .tcp_port = NFS_TCP_PORT };
+static const struct discover_options defaults = {
+	.common.timeout_ms = TIMEOUT_MS, .port = NFS_RDMA_PORT, .tcp_port = NFS_TCP_PORT
+};
 
 struct discovery {
 	struct call *call;
@@ -60,10 +65,12 @@ static uint32_t left_ms(const struct discovery *d, uint32_t part)
 static int read_uri(struct call *call, struct discovery *d, char host[256])
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
-	int err = uri ? uri_parse(uri, call->operand[0], call->diag) : diag_sys(call->diag, ENOMEM, "source");
+	int err = uri ? uri_parse(uri, call->operand[0], call->diag)
+		      : diag_sys(call->diag, ENOMEM, "source");
 
 	if (!err && strcmp(uri->scheme, "nfs+rdma"))
-		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "unsupported URI '%s': expected nfs+rdma://HOST", call->operand[0]);
+		err = diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"unsupported URI '%s': expected nfs+rdma://HOST", call->operand[0]);
 	if (!err)
 		err = uri_done(uri, call->diag);
 	if (!err)
@@ -85,7 +92,8 @@ static int read_call(struct call *call, struct discovery *d)
 	d->port[true] = (uint16_t)opts->port;
 	d->port[false] = (uint16_t)opts->tcp_port;
 	if (strstr(text, ":/") && !strstr(text, "://"))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is an export: expected HOST alone", text);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"'%s' is an export: expected HOST alone", text);
 	if (strstr(text, "://"))
 		err = read_uri(call, d, host);
 	else if (*text == '[' && text[len - 1] == ']')
@@ -124,10 +132,12 @@ static void ask(struct discovery *d, bool rdma)
 	out_bool(out, "answers", NULL, !why->err);
 	if (why->err) {
 		out_error(out, "error", why);
-		out_line(out, "%-7s %s: %s", rdma ? "rdma" : "tcp", addr_text(&at, where), why->text);
+		out_line(out, "%-7s %s: %s", rdma ? "rdma" : "tcp", addr_text(&at, where),
+			why->text);
 	} else {
 		print_versions(out, answer.versions);
-		out_line(out, "%-7s %s: NFS %s", rdma ? "rdma" : "tcp", addr_text(&at, where), nfs_versions_text(answer.versions, text));
+		out_line(out, "%-7s %s: NFS %s", rdma ? "rdma" : "tcp", addr_text(&at, where),
+			nfs_versions_text(answer.versions, text));
 		if (d->call->loop.verbose)
 			call_note(d->call, "%s probed over %s", rdma ? "RDMA" : "TCP", answer.way);
 	}
@@ -188,7 +198,8 @@ static void print_tree(struct discovery *d)
 
 	addr_set_port(&at, d->port[rdma]);
 	if (!(d->versions[rdma] & NFS_V40))
-		diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "reading the tree requires NFS 4.0, which the server does not support");
+		diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+			"reading the tree requires NFS 4.0, which the server does not support");
 	else
 		nfs_paths(d->loop, &at, rdma, left_ms(d, 1), &found, &why);
 	out_object(out, "tree");
@@ -230,7 +241,9 @@ static int run(struct discovery *d)
 static int discover(struct call *call)
 {
 	const struct discover_options *opts = call->opts;
-	struct discovery d = { .call = call, .until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0 };
+	struct discovery d = { .call = call,
+		.until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC
+						 : 0 };
 	int err = read_call(call, &d), root = kernel_root();
 
 	if (root < 0)

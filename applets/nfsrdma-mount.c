@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nfsrdma-mount: mounts NFS over RDMA; as mount.nfsrdma it is what mount(8) runs for -t nfsrdma. How to mount is left to core/service. */
+/* nfsrdma-mount: mounts NFS over RDMA; as mount.nfsrdma it is what mount(8) runs for -t nfsrdma.
+ * How to mount is left to core/service. */
 #include "applet.h"
 #include "kernel.h"
 #include "nfs_mount.h"
@@ -21,16 +22,21 @@ struct mount_options {
 
 #define AT(field) offsetof(struct mount_options, field)
 static const struct opt rows[] = {
-	{ "options", 'o', OPT_LIST, AT(options), "OPTIONS", "mount options of mount(8) and nfs(5); repeatable" },
+	{ "options", 'o', OPT_LIST, AT(options), "OPTIONS",
+		"mount options of mount(8) and nfs(5); repeatable" },
 	{ "read-only", 'r', OPT_FLAG, AT(read_only), NULL, "mount read-only: -o ro" },
 	{ "read-write", 'w', OPT_FLAG, AT(read_write), NULL, "mount read-write: -o rw" },
-	{ "types", 't', OPT_TEXT, AT(types), "nfs|nfs4|nfsrdma", "file system type; nfs4: -o vers=4" },
-	{ "fallback", 0, OPT_TEXT, AT(fallback), "none|tcp", "what to try if RDMA does not work; default none" },
-	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL, "mount the NFS root that the kernel command line names" },
+	{ "types", 't', OPT_TEXT, AT(types), "nfs|nfs4|nfsrdma",
+		"file system type; nfs4: -o vers=4" },
+	{ "fallback", 0, OPT_TEXT, AT(fallback), "none|tcp",
+		"what to try if RDMA does not work; default none" },
+	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL,
+		"mount the NFS root that the kernel command line names" },
 	{ "force", 0, OPT_FLAG, AT(force), NULL, "mount over an existing mount" },
 	{ "fake", 'f', OPT_FLAG, AT(fake), NULL, "same as --dry-run" },
 	{ "no-mtab", 'n', OPT_FLAG, AT(no_mtab), NULL, "accepted for mount(8); no effect" },
-	{ "sloppy", 's', OPT_FLAG, AT(sloppy), NULL, "ignore mount options that the kernel does not know" },
+	{ "sloppy", 's', OPT_FLAG, AT(sloppy), NULL,
+		"ignore mount options that the kernel does not know" },
 	{ 0 },
 };
 #undef AT
@@ -65,7 +71,8 @@ static int read_cmdline(struct call *call, struct nfs_mount *m)
 	if (!err)
 		err = nfs_options_read(&m->options, found.options, call->diag);
 	if (!err)
-		err = nfs_source_read(found.source, &m->source, &m->options, &m->timeout_ms, call->diag);
+		err = nfs_source_read(
+			found.source, &m->source, &m->options, &m->timeout_ms, call->diag);
 	if (err)
 		return diag_ctx(call->diag, "kernel command line");
 	if (call->loop.verbose)
@@ -80,12 +87,14 @@ static int missing(const char *operand, const char *expected, struct diag *diag)
 }
 
 /* -o counts over the other options, as with mount.nfs. */
-static int read_options(const struct mount_options *opts, struct nfs_options *options, struct diag *diag)
+static int read_options(
+	const struct mount_options *opts, struct nfs_options *options, struct diag *diag)
 {
 	int err = 0;
 
 	if (opts->read_only && opts->read_write)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "--read-only and --read-write can't be combined");
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "--read-only and --read-write can't be combined");
 	if (opts->types && !strcmp(opts->types, "nfs4"))
 		err = nfs_options_read(options, "vers=4", diag);
 	if (!err && (opts->read_only || opts->read_write))
@@ -102,17 +111,22 @@ static int read_call(struct call *call, struct nfs_mount *m)
 	int err;
 
 	if (call->operands > operands)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[operands]);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'",
+			call->operand[operands]);
 	if (call->operands < operands && operands == 2 && !call->operands)
-		return missing("SOURCE", ": expected HOST:/PATH or nfs+rdma://HOST/PATH", call->diag);
+		return missing(
+			"SOURCE", ": expected HOST:/PATH or nfs+rdma://HOST/PATH", call->diag);
 	if (call->operands < operands)
 		return missing("DIR", "", call->diag);
 	nfs_options_init(&m->options);
-	err = opts->from_cmdline ? read_cmdline(call, m) : nfs_source_read(call->operand[0], &m->source, &m->options, &m->timeout_ms, call->diag);
+	err = opts->from_cmdline ? read_cmdline(call, m)
+				 : nfs_source_read(call->operand[0], &m->source, &m->options,
+					   &m->timeout_ms, call->diag);
 	if (!err)
 		err = read_options(opts, &m->options, call->diag);
 	if (!err && m->options.background)
-		call_note(call, "option bg has no effect: mounting in the foreground (retry=MINUTES limits the attempts)");
+		call_note(call, "option bg has no effect: mounting in the foreground "
+				"(retry=MINUTES limits the attempts)");
 	return err;
 }
 
@@ -123,12 +137,15 @@ static const char *way_word(bool rdma)
 
 static void print_dry_run(struct call *call, const struct nfs_mount *m)
 {
-	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))], source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
+	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))],
+		source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
 
 	nfs_flags_text(m->options.flags, flags, sizeof(flags));
-	snprintf(all, sizeof(all), "%s%s%s%s%s", m->options.remount ? "remount" : "", m->options.remount && *flags ? "," : "", flags,
+	snprintf(all, sizeof(all), "%s%s%s%s%s", m->options.remount ? "remount" : "",
+		m->options.remount && *flags ? "," : "", flags,
 		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data);
-	out_line(call->out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)), out_shell(m->source.name, source, sizeof(source)),
+	out_line(call->out, "mount -i -t nfs -o %s %s %s", out_shell(all, options, sizeof(options)),
+		out_shell(m->source.name, source, sizeof(source)),
 		out_shell(m->dir, dir, sizeof(dir)));
 	if (*flags)
 		out_text(call->out, "flags", NULL, "%s", flags);
@@ -149,13 +166,15 @@ static void print_uri(struct call *call, const struct nfs_mount *m)
 	if (m->options.port)
 		snprintf(port, sizeof(port), ":%u", m->options.port);
 	uri_encode(path, m->source.path);
-	out_text(call->out, "uri", NULL, "nfs+rdma://%s%s%s%s%s", bracket ? "[" : "", m->source.host, bracket ? "]" : "", port, path);
+	out_text(call->out, "uri", NULL, "nfs+rdma://%s%s%s%s%s", bracket ? "[" : "",
+		m->source.host, bracket ? "]" : "", port, path);
 }
 
 static void print(struct call *call, const struct nfs_mount *m)
 {
 	const struct mount_options *opts = call->opts;
-	bool dry_run = m->dry_run && !m->existed, quiet = !strcmp(call->name, OLD_NAME) && !call->loop.verbose;
+	bool dry_run = m->dry_run && !m->existed,
+	     quiet = !strcmp(call->name, OLD_NAME) && !call->loop.verbose;
 	char host[ADDR_TEXT];
 
 	print_uri(call, m);
@@ -171,14 +190,16 @@ static void print(struct call *call, const struct nfs_mount *m)
 		out_text(call->out, "data", NULL, "%s", m->data);
 	out_error(call->out, "fallback", &m->fell_back);
 	if (m->fell_back.err)
-		call_note(call, "%s over TCP; RDMA failed: %s", dry_run ? "would mount" : "mounted", m->fell_back.text);
+		call_note(call, "%s over TCP; RDMA failed: %s", dry_run ? "would mount" : "mounted",
+			m->fell_back.text);
 	if (dry_run) {
 		print_dry_run(call, m);
 		return;
 	}
 	out_text(call->out, "options", NULL, "%s", m->mounted.super);
 	if (!quiet && !opts->common.quiet)
-		out_line(call->out, "%s %smounted on %s: NFS %s over %s", m->source.name, m->existed ? "already " : "", m->dir,
+		out_line(call->out, "%s %smounted on %s: NFS %s over %s", m->source.name,
+			m->existed ? "already " : "", m->dir,
 			m->version ? nfs_version_word(m->version) : "", way_word(m->rdma));
 	if (call->loop.verbose && m->way[0])
 		call_note(call, "server probed over %s", m->way);
@@ -197,9 +218,12 @@ static int find_dir(struct call *call, const char *typed, char dir[PATH_MAX])
 	if (!err)
 		return 0;
 	if (err == -ETIMEDOUT)
-		diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT, "mount point: timed out: the path leads through a mount whose server does not answer");
+		diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"mount point: timed out: the path leads through a mount whose server does "
+			"not answer");
 	else
-		diag_set(call->diag, DIAG_NOT_FOUND, -err, "mount point: %s", err == -ENOENT ? "no such directory" : diag_errno_text(-err));
+		diag_set(call->diag, DIAG_NOT_FOUND, -err, "mount point: %s",
+			err == -ENOENT ? "no such directory" : diag_errno_text(-err));
 	diag_ctx(call->diag, "%s", *typed ? typed : "''");
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The link named nvme: nvme-cli's commands for fabrics and lists. The former are our own applets; the latter print what
- * nvme-cli 2.5 and later print. */
+/* The link named nvme: nvme-cli's commands for fabrics and lists. The former are our own applets;
+ * the latter print what nvme-cli 2.5 and later print. */
 #include "applet.h"
 #include "kernel.h"
 #include "kernel_nvme_list.h"
@@ -9,12 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct applet applet_nvme_disconnect_all, applet_nvmf_connect, applet_nvmf_connect_all, applet_nvmf_disconnect,
-	applet_nvmf_discover;
+extern const struct applet applet_nvme_disconnect_all, applet_nvmf_connect, applet_nvmf_connect_all,
+	applet_nvmf_disconnect, applet_nvmf_discover;
 
-#define OUTPUT_ROWS(type) \
-	{ "output", 'o', OPT_TEXT, offsetof(type, output), "text|json|normal", "output format; normal is text" }, \
-	{ "output-format", 0, OPT_TEXT, offsetof(type, output), "text|json|normal", "same as --output" }
+#define OUTPUT_ROWS(type)                                                                          \
+	{ "output", 'o', OPT_TEXT, offsetof(type, output), "text|json|normal",                     \
+		"output format; normal is text" },                                                 \
+	{                                                                                          \
+		"output-format", 0, OPT_TEXT, offsetof(type, output), "text|json|normal",          \
+			"same as --output"                                                         \
+	}
 static const struct opt list_rows[] = { OUTPUT_ROWS(struct opt_common), { 0 } };
 
 /* As nvme-cli prints sizes: two digits after the point, powers of 1000. */
@@ -33,19 +37,21 @@ static void si_text(uint64_t bytes, char text[16])
 
 static void print_row(struct out *out, const struct nvme_namespace *ns)
 {
-	char used[16] = "     -   B", size[16], usage[40], format[32], node[40], generic[40], nsid[16];
+	char used[16] = "     -   B", size[16], usage[40], format[32], node[40], generic[40],
+	     nsid[16];
 	bool kilo = ns->block >= 1024;
 
 	if (ns->used_known)
 		si_text(ns->used, used);
 	si_text(ns->size, size);
 	snprintf(usage, sizeof(usage), "%s / %s", used, size);
-	snprintf(format, sizeof(format), "%3u %2sB + %2u B", kilo ? ns->block / 1024 : ns->block, kilo ? "Ki" : "", ns->metadata);
+	snprintf(format, sizeof(format), "%3u %2sB + %2u B", kilo ? ns->block / 1024 : ns->block,
+		kilo ? "Ki" : "", ns->metadata);
 	snprintf(node, sizeof(node), "/dev/%s", ns->name);
 	snprintf(generic, sizeof(generic), "%s%s", ns->generic_node ? "/dev/" : "", ns->generic);
 	snprintf(nsid, sizeof(nsid), "%#x", ns->nsid);
-	out_line(out, "%-21s %-21s %-20s %-40s %-10s %-26s %-16s %-8s", node, generic, ns->serial, ns->model, nsid, usage, format,
-		ns->firmware);
+	out_line(out, "%-21s %-21s %-20s %-40s %-10s %-26s %-16s %-8s", node, generic, ns->serial,
+		ns->model, nsid, usage, format, ns->firmware);
 }
 
 static void print_namespace(struct out *out, const struct nvme_namespace *ns)
@@ -79,10 +85,10 @@ static int run_list(struct call *call)
 	close(root);
 	if (err)
 		return err;
-	out_line(call->out, "%-21s %-21s %-20s %-40s %-10s %-26s %-16s %-8s", "Node", "Generic", "SN", "Model", "Namespace", "Usage",
-		"Format", "FW Rev");
-	out_line(call->out, "%.21s %.21s %.20s %.40s %.10s %.26s %.16s %.8s", dashes, dashes, dashes, dashes, dashes, dashes, dashes,
-		dashes);
+	out_line(call->out, "%-21s %-21s %-20s %-40s %-10s %-26s %-16s %-8s", "Node", "Generic",
+		"SN", "Model", "Namespace", "Usage", "Format", "FW Rev");
+	out_line(call->out, "%.21s %.21s %.20s %.40s %.10s %.26s %.16s %.8s", dashes, dashes,
+		dashes, dashes, dashes, dashes, dashes, dashes);
 	out_list(call->out, "Devices");
 	for (unsigned i = 0; i < count; i++)
 		print_namespace(call->out, &list[i]);
@@ -158,7 +164,8 @@ static void print_path(struct out *out, const struct nvme_member *m)
 	out_text(out, "State", NULL, "%s", m->state);
 	if (m->ana[0])
 		out_text(out, "ANAState", NULL, "%s", m->ana);
-	out_line(out, " +- %s %s %s %s%s%s", m->name, m->transport, m->address, m->state, m->ana[0] ? " " : "", m->ana);
+	out_line(out, " +- %s %s %s %s%s%s", m->name, m->transport, m->address, m->state,
+		m->ana[0] ? " " : "", m->ana);
 	out_end(out);
 }
 
@@ -168,7 +175,8 @@ static void print_members(const struct call *call, const struct nvme_member *lis
 
 	for (unsigned i = 0; i < count; i++) {
 		const struct nvme_member *m = &list[i];
-		bool host = !i || !same_host(m, m - 1), subsystem = host || strcmp(m->subsystem, m[-1].subsystem);
+		bool host = !i || !same_host(m, m - 1),
+		     subsystem = host || strcmp(m->subsystem, m[-1].subsystem);
 		bool last = i + 1 == count, ends = last || !same_host(m, m + 1);
 
 		if (host) {
@@ -200,7 +208,8 @@ static int run_list_subsys(struct call *call)
 
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
-	err = kernel_nvme_members(root, call->operands ? call->operand[0] : NULL, &list, &count, call->diag);
+	err = kernel_nvme_members(
+		root, call->operands ? call->operand[0] : NULL, &list, &count, call->diag);
 	if (!err)
 		err = name_hosts(root, list, count, call->diag);
 	close(root);
@@ -244,11 +253,13 @@ static int take_words(struct call *call, int argc, char **argv, void *options)
 	for (unsigned i = 0; i < call->operands; i++) {
 		const char *word = call->operand[i], *value = strchr(word, '=');
 
-		if (!strcmp(word, "-o") || !strcmp(word, "--output-format") || !strcmp(word, "--output"))
+		if (!strcmp(word, "-o") || !strcmp(word, "--output-format") ||
+			!strcmp(word, "--output"))
 			value = i + 1 < call->operands ? call->operand[i + 1] : "";
 		else
 			value = value && !strncmp(word, "--output", 8) ? value + 1 : "";
-		opts->json |= !strcmp(word, "--json") || !strcmp(word, "-ojson") || !strcmp(value, "json");
+		opts->json |= !strcmp(word, "--json") || !strcmp(word, "-ojson") ||
+			      !strcmp(value, "json");
 	}
 	return 0;
 }
@@ -256,7 +267,8 @@ static int take_words(struct call *call, int argc, char **argv, void *options)
 static int run_nvme(struct call *call)
 {
 	const char *word = call->operands ? call->operand[0] : "help";
-	const struct applet *applet = call->operands > 1 ? applet_sub(call->applet, call->operand[1]) : NULL;
+	const struct applet *applet =
+		call->operands > 1 ? applet_sub(call->applet, call->operand[1]) : NULL;
 	bool help = !strcmp(word, "help") || !strcmp(word, "-h");
 
 	for (unsigned i = 0; i < call->operands; i++)
@@ -266,7 +278,8 @@ static int run_nvme(struct call *call)
 		call->out->json = false;
 		return EXIT_DONE;
 	}
-	diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' is not a command of rdmastor's nvme link; nvme-cli may have it", word);
+	diag_set(call->diag, DIAG_USAGE, EINVAL,
+		"'%s' is not a command of rdmastor's nvme link; nvme-cli may have it", word);
 	return diag_hint(call->diag, "list rdmastor's commands with: nvme help");
 }
 

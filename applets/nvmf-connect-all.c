@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvmf-connect-all: connects everything that URIs, configuration or the kernel command line say, and all that the discovery controllers
- * among it offer. What fails does not keep the rest from being tried. */
+/* nvmf-connect-all: connects everything that URIs, configuration or the kernel command line say,
+ * and all that the discovery controllers among it offer. What fails does not keep the rest from
+ * being tried. */
 #include "loop.h"
 #include "nvmf.h"
 #include "nvmf_attach.h"
@@ -11,15 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAIT_MS     60000
-#define ATTEMPT_MS  30000
-#define RETRY_MS    1000
+#define WAIT_MS       60000
+#define ATTEMPT_MS    30000
+#define RETRY_MS      1000
 #define LAST_RETRY_MS 100
-#define HOPS        8
-#define MSEC        1000000ull
-#define TRTYPE_RDMA 1
-#define TRTYPE_TCP  3
-#define SUBTYPE_NVM 2
+#define HOPS          8
+#define MSEC          1000000ull
+#define TRTYPE_RDMA   1
+#define TRTYPE_TCP    3
+#define SUBTYPE_NVM   2
 
 struct all_options {
 	struct opt_common common;
@@ -31,14 +32,20 @@ struct all_options {
 #define AT(field) offsetof(struct all_options, field)
 static const struct opt rows[] = {
 	NVMF_ROWS(struct all_options),
-	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "subsystem NQN of the discovery controller; default the well-known NQN" },
-	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "configuration file to read; default the files in /etc/nvme" },
-	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL, "read the kernel command line (rd.nvmf.discover=)" },
+	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN",
+		"subsystem NQN of the discovery controller; default the well-known NQN" },
+	{ "config", 'J', OPT_TEXT, AT(config), "FILE",
+		"configuration file to read; default the files in /etc/nvme" },
+	{ "from-cmdline", 0, OPT_FLAG, AT(from_cmdline), NULL,
+		"read the kernel command line (rd.nvmf.discover=)" },
 	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "do not follow referrals" },
-	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "return without waiting for the block devices" },
+	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
+		"return without waiting for the block devices" },
 	{ "retry", 0, OPT_FLAG, AT(retry), NULL, "retry failed targets until --timeout" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "same as --output" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"output format; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"same as --output" },
 	{ 0 },
 };
 #undef AT
@@ -64,7 +71,7 @@ struct work {
 	const struct all_options *opts;
 	struct loop *loop;
 	int root;
-	uint64_t until; /* 0 = no bound */
+	uint64_t until;    /* 0 = no bound */
 	char (*seen)[600]; /* transport, address, port and NQN of each target that was tried */
 	unsigned seens, succeeded, failed;
 	struct diag first; /* of the failures */
@@ -81,14 +88,16 @@ static uint64_t attempt_until(const struct work *w)
 /* Between two attempts: a second, or less shortly before the end. False: no further attempt. */
 static bool wait_retry(const struct work *w, const struct diag *why)
 {
-	uint64_t now = loop_clock(), left = w->until > now ? (w->until - now) / MSEC : 0, ms = RETRY_MS;
+	uint64_t now = loop_clock(), left = w->until > now ? (w->until - now) / MSEC : 0,
+		 ms = RETRY_MS;
 
 	if (!w->opts->retry || why->code == DIAG_USAGE || (w->until && left < LAST_RETRY_MS))
 		return false;
 	if (w->until && left < 2 * RETRY_MS)
 		ms = left / 2;
 	if (w->call->loop.verbose)
-		call_note(w->call, "%s%s%s; retrying", why->object, why->object[0] ? ": " : "", why->text);
+		call_note(w->call, "%s%s%s; retrying", why->object, why->object[0] ? ": " : "",
+			why->text);
 	usleep((useconds_t)(ms * 1000));
 	return true;
 }
@@ -110,7 +119,7 @@ static struct nvmf_options merge(const struct nvmf_options *opts, const struct n
 /* Each target is tried once. */
 static bool seen(struct work *w, const struct nvmf_target *t)
 {
-	char (*more)[600] = realloc(w->seen, (w->seens + 1) * sizeof(*more));
+	char(*more)[600] = realloc(w->seen, (w->seens + 1) * sizeof(*more));
 
 	if (!more)
 		return false;
@@ -147,7 +156,8 @@ static void end_failed(struct work *w, const char *uri, struct diag *why)
 		w->first = *why;
 }
 
-static void add_failure(struct work *w, const char *uri, const struct origin *origin, struct diag *why)
+static void add_failure(
+	struct work *w, const char *uri, const struct origin *origin, struct diag *why)
 {
 	begin_result(w, uri, origin);
 	end_failed(w, uri, why);
@@ -160,7 +170,8 @@ static int attach_target(struct work *w, struct nvmf_target *t, struct diag *why
 
 	do {
 		*why = (struct diag){ 0 };
-		err = nvmf_attach(w->call, w->root, t, w->opts->no_wait ? NVMF_NO_WAIT : 0, attempt_until(w), &attached, why);
+		err = nvmf_attach(w->call, w->root, t, w->opts->no_wait ? NVMF_NO_WAIT : 0,
+			attempt_until(w), &attached, why);
 		if (!err)
 			nvmf_attached_show(w->call, t, &attached, NULL);
 		nvmf_attached_free(&attached);
@@ -168,14 +179,16 @@ static int attach_target(struct work *w, struct nvmf_target *t, struct diag *why
 	return err;
 }
 
-static void connect_target(struct work *w, struct nvmf_target *t, const char *uri, const struct origin *origin)
+static void connect_target(
+	struct work *w, struct nvmf_target *t, const char *uri, const struct origin *origin)
 {
 	struct diag why = { 0 };
 
 	if (seen(w, t))
 		return;
 	begin_result(w, uri, origin);
-	if (w->opts->common.dry_run ? nvmf_attach_plan(w->call, w->root, t, &why) : attach_target(w, t, &why)) {
+	if (w->opts->common.dry_run ? nvmf_attach_plan(w->call, w->root, t, &why)
+				    : attach_target(w, t, &why)) {
 		end_failed(w, uri, &why);
 		return;
 	}
@@ -187,7 +200,8 @@ static int add_word(char text[URI_MAX], const char *name, const char *value)
 {
 	size_t at = strlen(text);
 
-	if (value && (size_t)snprintf(text + at, URI_MAX - at, "%s=%s;", name, value) >= URI_MAX - at)
+	if (value &&
+		(size_t)snprintf(text + at, URI_MAX - at, "%s=%s;", name, value) >= URI_MAX - at)
 		return -E2BIG;
 	return 0;
 }
@@ -198,18 +212,24 @@ static int discovery_uri(const struct nvmf_target *t, bool port, struct uri *uri
 	const char *const *value = t->want.value;
 	char text[URI_MAX] = "";
 
-	if (add_word(text, "transport", value[NVMF_TRANSPORT]) || add_word(text, "traddr", value[NVMF_TRADDR]) ||
-		(port && add_word(text, "trsvcid", value[NVMF_TRSVCID])) || add_word(text, "nqn", value[NVMF_NQN]) ||
-		add_word(text, "host_traddr", value[NVMF_HOST_TRADDR]) || add_word(text, "host_iface", value[NVMF_HOST_IFACE]))
+	if (add_word(text, "transport", value[NVMF_TRANSPORT]) ||
+		add_word(text, "traddr", value[NVMF_TRADDR]) ||
+		(port && add_word(text, "trsvcid", value[NVMF_TRSVCID])) ||
+		add_word(text, "nqn", value[NVMF_NQN]) ||
+		add_word(text, "host_traddr", value[NVMF_HOST_TRADDR]) ||
+		add_word(text, "host_iface", value[NVMF_HOST_IFACE]))
 		return diag_set(diag, DIAG_USAGE, E2BIG, "the address is too long");
 	return uri_parse(uri, text, diag);
 }
 
-static int ask(struct work *w, const struct nvmf_target *t, bool port, struct nvmf_log *log, struct diag *diag)
+static int ask(struct work *w, const struct nvmf_target *t, bool port, struct nvmf_log *log,
+	struct diag *diag)
 {
-	const struct nvmf_discover_options how = { .referrals = !w->opts->no_referrals, .max_hops = HOPS };
+	const struct nvmf_discover_options how = { .referrals = !w->opts->no_referrals,
+		.max_hops = HOPS };
 	uint64_t until = attempt_until(w), now = loop_clock();
-	struct bdev_env env = { .timeout_ms = until > now ? (uint32_t)((until - now) / MSEC) + 1 : 1 };
+	struct bdev_env env = { .timeout_ms =
+					until > now ? (uint32_t)((until - now) / MSEC) + 1 : 1 };
 	struct uri *uri = calloc(1, sizeof(*uri));
 	int err;
 
@@ -226,9 +246,10 @@ static int ask(struct work *w, const struct nvmf_target *t, bool port, struct nv
 	return err;
 }
 
-/* The options of the discovery controller apply to its records; the local address and TLS only for the same transport. */
-static void connect_record(struct work *w, const struct nvmf_options *opts, const struct nvmf_record *record, const char *transport,
-	const struct origin *origin)
+/* The options of the discovery controller apply to its records; the local address and TLS only for
+ * the same transport. */
+static void connect_record(struct work *w, const struct nvmf_options *opts,
+	const struct nvmf_record *record, const char *transport, const struct origin *origin)
 {
 	struct nvmf_options own = *opts;
 	struct nvmf_target *t = calloc(1, sizeof(*t));
@@ -243,8 +264,10 @@ static void connect_record(struct work *w, const struct nvmf_options *opts, cons
 	own.value[NVMF_NQN] = record->subnqn;
 	if (strcmp(transport, own.value[NVMF_TRANSPORT])) {
 		own.value[NVMF_HOST_TRADDR] = own.value[NVMF_HOST_IFACE] = NULL;
-		own.flag[NVMF_HDR_DIGEST] = own.flag[NVMF_DATA_DIGEST] = own.flag[NVMF_TLS] = own.flag[NVMF_CONCAT] = false;
-		own.value[NVMF_TLS_KEY] = own.value[NVMF_KEYRING] = own.tls_key_file = own.tls_key_fd = own.tls_key_identity = NULL;
+		own.flag[NVMF_HDR_DIGEST] = own.flag[NVMF_DATA_DIGEST] = own.flag[NVMF_TLS] =
+			own.flag[NVMF_CONCAT] = false;
+		own.value[NVMF_TLS_KEY] = own.value[NVMF_KEYRING] = own.tls_key_file =
+			own.tls_key_fd = own.tls_key_identity = NULL;
 		own.tls_of = NULL;
 	}
 	if (nvmf_target_read(t, w->call, w->root, &own, NULL, &why))
@@ -255,8 +278,8 @@ static void connect_record(struct work *w, const struct nvmf_options *opts, cons
 	free(t);
 }
 
-static void connect_log(struct work *w, const struct nvmf_options *opts, const struct nvmf_log *log, const char *transport,
-	const struct origin *origin)
+static void connect_log(struct work *w, const struct nvmf_options *opts, const struct nvmf_log *log,
+	const char *transport, const struct origin *origin)
 {
 	for (unsigned i = 0; i < log->count; i++) {
 		const struct nvmf_record *record = &log->record[i];
@@ -266,13 +289,15 @@ static void connect_log(struct work *w, const struct nvmf_options *opts, const s
 		if (record->trtype == TRTYPE_RDMA || record->trtype == TRTYPE_TCP)
 			connect_record(w, opts, record, transport, origin);
 		else
-			call_note(w->call, "%s: ignored: transport %s is not supported", record->subnqn, nvmf_trtype_word(record->trtype));
+			call_note(w->call, "%s: ignored: transport %s is not supported",
+				record->subnqn, nvmf_trtype_word(record->trtype));
 	}
 	for (unsigned i = 0; i < log->troubles; i++)
 		add_failure(w, log->trouble[i].uri, origin, &log->trouble[i].why);
 }
 
-static void discover(struct work *w, const struct nvmf_options *opts, const struct nvmf_target *t, bool port, const char *from)
+static void discover(struct work *w, const struct nvmf_options *opts, const struct nvmf_target *t,
+	bool port, const char *from)
 {
 	struct origin origin = { .from = from };
 	struct nvmf_want want = t->want;
@@ -297,7 +322,8 @@ static void discover(struct work *w, const struct nvmf_options *opts, const stru
 	nvmf_log_free(&log);
 }
 
-/* What a URI has for the connection applies to the records of the discovery controller too. A loss policy goes as such. */
+/* What a URI has for the connection applies to the records of the discovery controller too. A loss
+ * policy goes as such. */
 static struct nvmf_options of_target(const struct nvmf_options *opts, const struct nvmf_target *t)
 {
 	struct nvmf_options own = *opts;
@@ -308,7 +334,8 @@ static struct nvmf_options of_target(const struct nvmf_options *opts, const stru
 		else if (t->want.value[key] && !nvmf_target_by_policy(t, key))
 			own.value[key] = t->want.value[key];
 	}
-	own.value[NVMF_TRANSPORT] = own.value[NVMF_TRADDR] = own.value[NVMF_TRSVCID] = own.value[NVMF_NQN] = NULL;
+	own.value[NVMF_TRANSPORT] = own.value[NVMF_TRADDR] = own.value[NVMF_TRSVCID] =
+		own.value[NVMF_NQN] = NULL;
 	if (t->policy[0])
 		own.on_loss = t->policy;
 	if (t->tls.ring)
@@ -327,13 +354,17 @@ static void show_identity(struct work *w, const struct nvmf_target *t)
 }
 
 /* Without the URI's keys: one of them may be a secret. */
-static const char *entry_text(const struct nvmf_entry *entry, const struct nvmf_options *opts, char text[URI_MAX])
+static const char *entry_text(
+	const struct nvmf_entry *entry, const struct nvmf_options *opts, char text[URI_MAX])
 {
 	const char *const *value = opts->value;
 
 	if (!entry->uri && value[NVMF_TRANSPORT] && value[NVMF_TRADDR])
 		return nvmf_uri(value, text);
-	snprintf(text, URI_MAX, "%s", entry->uri ? entry->uri : value[NVMF_TRADDR] ? value[NVMF_TRADDR] : entry->from);
+	snprintf(text, URI_MAX, "%s",
+		entry->uri           ? entry->uri
+		: value[NVMF_TRADDR] ? value[NVMF_TRADDR]
+				     : entry->from);
 	uri_hide(text);
 	text[strcspn(text, "?")] = 0;
 	return text;
@@ -376,27 +407,35 @@ static int gather(struct call *call, int root, struct nvmf_entries *all)
 		return kernel_nvmf_conf_read(root, opts->config, all, call->diag);
 	if (opts->from_cmdline)
 		return kernel_nvmf_conf_kernel(root, all, call->diag);
-	return call->operands || opts->nvmf.value[NVMF_TRADDR] ? 0 : kernel_nvmf_conf_read(root, NULL, all, call->diag);
+	return call->operands || opts->nvmf.value[NVMF_TRADDR]
+		       ? 0
+		       : kernel_nvmf_conf_read(root, NULL, all, call->diag);
 }
 
 static int check_call(const struct call *call)
 {
 	const struct all_options *opts = call->opts;
-	bool named = call->operands || opts->nvmf.value[NVMF_TRADDR], config = opts->config && strcmp(opts->config, "none");
+	bool named = call->operands || opts->nvmf.value[NVMF_TRADDR],
+	     config = opts->config && strcmp(opts->config, "none");
 	int err = nvmf_options_check(&opts->nvmf, call->diag);
 
 	if (err)
 		return err;
 	if (call->operands && opts->nvmf.value[NVMF_TRADDR])
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
 	if (named + config + opts->from_cmdline > 1)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "a URI or -a, --config and --from-cmdline can't be combined");
-	return opts->nvmf.value[NVMF_TRADDR] ? nvmf_target_named(opts->nvmf.value[NVMF_TRANSPORT], opts->nvmf.value[NVMF_TRADDR], call->diag) : 0;
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"a URI or -a, --config and --from-cmdline can't be combined");
+	return opts->nvmf.value[NVMF_TRADDR] ? nvmf_target_named(opts->nvmf.value[NVMF_TRANSPORT],
+						       opts->nvmf.value[NVMF_TRADDR], call->diag)
+					     : 0;
 }
 
 static void do_all(struct work *w, const struct nvmf_entries *all)
 {
-	const struct nvmf_entry options = { .from = "command line", .discover = w->opts->nvmf.value[NVMF_NQN] };
+	const struct nvmf_entry options = { .from = "command line",
+		.discover = w->opts->nvmf.value[NVMF_NQN] };
 	struct nvmf_entry uri = { .from = "command line" };
 
 	out_list(w->call->out, "results");
@@ -430,12 +469,14 @@ static int nothing(const struct call *call, const struct nvmf_entries *all)
 	const struct all_options *opts = call->opts;
 
 	if (opts->from_cmdline && !all->off)
-		call_note(call, "nothing to connect: no rd.nvmf.discover= on the kernel command line");
+		call_note(call,
+			"nothing to connect: no rd.nvmf.discover= on the kernel command line");
 	else if (opts->config)
 		call_note(call, "nothing to connect: no target in %s", opts->config);
 	if (opts->config || opts->from_cmdline)
 		return 0;
-	diag_set(call->diag, DIAG_USAGE, ENOENT, "nothing to connect: no URI given, and no target in /etc/nvme");
+	diag_set(call->diag, DIAG_USAGE, ENOENT,
+		"nothing to connect: no URI given, and no target in /etc/nvme");
 	return diag_hint(call->diag, "give a URI, or list targets in /etc/nvme/discovery.conf");
 }
 
@@ -463,7 +504,8 @@ static int run(struct call *call)
 	if (!err)
 		err = loop_new(&w.loop, &call->loop, call->diag);
 	if (!err) {
-		w.until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
+		w.until =
+			opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
 		do_all(&w, &all);
 		err = result(&w);
 		loop_free(w.loop);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvmf-connect: an NVMe-oF subsystem as block devices of this machine, through the kernel's initiator. */
+/* nvmf-connect: an NVMe-oF subsystem as block devices of this machine, through the kernel's
+ * initiator. */
 #include "loop.h"
 #include "nvmf_attach.h"
 #include "nvmf_want.h"
@@ -23,14 +24,21 @@ struct connect_options {
 static const struct opt rows[] = {
 	NVMF_ROWS(struct connect_options),
 	{ "nqn", 'n', OPT_TEXT, AT(nvmf.value[NVMF_NQN]), "NQN", "subsystem NQN" },
-	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "read further options of this connection from FILE" },
+	{ "config", 'J', OPT_TEXT, AT(config), "FILE",
+		"read further options of this connection from FILE" },
 	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "fail if the connection exists" },
-	{ "idempotent", 0, OPT_FLAG, AT(idempotent), NULL, "succeed if the connection exists (the default)" },
-	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL, "return without waiting for the block devices" },
-	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
-	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE", "write the controller's name to FILE" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "same as --output" },
+	{ "idempotent", 0, OPT_FLAG, AT(idempotent), NULL,
+		"succeed if the connection exists (the default)" },
+	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
+		"return without waiting for the block devices" },
+	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id",
+		"print only the paths of the block devices" },
+	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE",
+		"write the controller's name to FILE" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"output format; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"same as --output" },
 	{ 0 },
 };
 #undef AT
@@ -68,13 +76,15 @@ static int connect_to(struct call *call, int root, struct nvmf_target *t)
 {
 	const struct connect_options *opts = call->opts;
 	uint64_t until = t->timeout_ms ? loop_clock() + t->timeout_ms * 1000000ull : 0;
-	unsigned flags = (opts->no_wait ? NVMF_NO_WAIT : 0) | (opts->exclusive ? NVMF_EXCLUSIVE : 0);
+	unsigned flags =
+		(opts->no_wait ? NVMF_NO_WAIT : 0) | (opts->exclusive ? NVMF_EXCLUSIVE : 0);
 	struct nvmf_attached attached;
 	char uri[URI_MAX];
 	int err, fd;
 
 	show_identity(call, t);
-	out_text(call->out, "uri", NULL, "%s", call->operands ? t->uri.spelling : nvmf_uri(t->want.value, uri));
+	out_text(call->out, "uri", NULL, "%s",
+		call->operands ? t->uri.spelling : nvmf_uri(t->want.value, uri));
 	if (opts->common.dry_run)
 		return nvmf_attach_plan(call, root, t, call->diag);
 	err = open_devid(opts->devid_file, &fd, call->diag);
@@ -105,7 +115,8 @@ static bool is_said_of(const struct nvmf_entry *entry, const struct nvmf_target 
 }
 
 /* What neither options nor URI say. */
-static int take_config(struct call *call, int root, struct nvmf_entries *all, struct nvmf_target *t, const char *uri)
+static int take_config(struct call *call, int root, struct nvmf_entries *all, struct nvmf_target *t,
+	const char *uri)
 {
 	const struct connect_options *opts = call->opts;
 	struct nvmf_options both = opts->nvmf;
@@ -140,15 +151,19 @@ static int run(struct call *call)
 	}
 	if (!uri && !opts->nvmf.value[NVMF_NQN] && opts->nvmf.value[NVMF_TRADDR]) {
 		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn is missing");
-		diag_hint(call->diag, "list the subsystems with: rdmastor nvmf-discover %s", opts->nvmf.value[NVMF_TRADDR]);
+		diag_hint(call->diag, "list the subsystems with: rdmastor nvmf-discover %s",
+			opts->nvmf.value[NVMF_TRADDR]);
 	} else {
 		err = nvmf_options_check(&opts->nvmf, call->diag);
 	}
 	if (!err)
 		err = nvmf_target_read(t, call, root, &opts->nvmf, uri, call->diag);
 	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
-		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", t->uri.spelling);
-		diag_hint(call->diag, "list them with: rdmastor nvmf-discover %s; connect all with: rdmastor nvmf-connect-all %s",
+		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'",
+			t->uri.spelling);
+		diag_hint(call->diag,
+			"list them with: rdmastor nvmf-discover %s; connect all with: rdmastor "
+			"nvmf-connect-all %s",
 			t->uri.spelling, t->uri.spelling);
 	}
 	if (!err && opts->config && strcmp(opts->config, "none"))
@@ -170,9 +185,10 @@ const struct applet applet_nvmf_connect = {
 	.operands = "[URI]",
 	.schemes = SCHEME_NVMF,
 	.summary = "connect an NVMe-oF subsystem through the kernel",
-	.examples = "  rdmastor nvmf-connect nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1\n"
-		    "  rdmastor nvmf-connect -t tcp -a 10.0.0.1 -n nqn.2024-01.example:disk1\n"
-		    "  rdmastor nvmf-connect nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 --dry-run\n",
+	.examples =
+		"  rdmastor nvmf-connect nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1\n"
+		"  rdmastor nvmf-connect -t tcp -a 10.0.0.1 -n nqn.2024-01.example:disk1\n"
+		"  rdmastor nvmf-connect nvme+tcp://10.0.0.1/nqn.2024-01.example:disk1 --dry-run\n",
 	.foreign = foreign,
 	.opts = rows,
 	.defaults = &defaults,

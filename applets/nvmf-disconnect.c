@@ -21,18 +21,27 @@ struct disconnect_options {
 #define AT(field) offsetof(struct disconnect_options, field)
 static const struct opt rows[] = {
 	{ "nqn", 'n', OPT_TEXT, AT(nqn), "NQN", "connections to this subsystem" },
-	{ "device", 'd', OPT_LIST, AT(device), "DEVICE", "controller (nvme0) or block device; comma-separated list" },
-	{ "all", 0, OPT_FLAG, AT(all), NULL, "all NVMe-oF connections that match the other options" },
-	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "only connections over this transport" },
+	{ "device", 'd', OPT_LIST, AT(device), "DEVICE",
+		"controller (nvme0) or block device; comma-separated list" },
+	{ "all", 0, OPT_FLAG, AT(all), NULL,
+		"all NVMe-oF connections that match the other options" },
+	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp",
+		"only connections over this transport" },
 	{ "traddr", 'a', OPT_TEXT, AT(traddr), "ADDRESS", "only connections to this address" },
 	{ "trsvcid", 's', OPT_TEXT, AT(trsvcid), "PORT", "only connections to this port" },
-	{ "host-traddr", 'w', OPT_TEXT, AT(host_traddr), "ADDRESS", "only connections from this local address" },
-	{ "host-iface", 'f', OPT_TEXT, AT(host_iface), "NETDEV", "only connections from this local interface" },
+	{ "host-traddr", 'w', OPT_TEXT, AT(host_traddr), "ADDRESS",
+		"only connections from this local address" },
+	{ "host-iface", 'f', OPT_TEXT, AT(host_iface), "NETDEV",
+		"only connections from this local interface" },
 	{ "hostnqn", 'q', OPT_TEXT, AT(hostnqn), "NQN", "only connections of this host NQN" },
-	{ "force", 0, OPT_FLAG, AT(force), NULL, "disconnect disks that are in use too; pending I/O fails" },
-	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL, "all connections but the root device's, without waiting for lost targets" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "same as --output" },
+	{ "force", 0, OPT_FLAG, AT(force), NULL,
+		"disconnect disks that are in use too; pending I/O fails" },
+	{ "shutdown", 0, OPT_FLAG, AT(shutdown), NULL,
+		"all connections but the root device's, without waiting for lost targets" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"output format; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"same as --output" },
 	{ 0 },
 };
 #undef AT
@@ -74,8 +83,9 @@ static bool passes(const struct filter *f, const struct nvmf_ctrl *ctrl)
 
 	for (unsigned i = 0; i < f->ctrls; i++)
 		named |= !strcmp(f->ctrl[i], ctrl->name);
-	return named && same(f->transport, ctrl->transport) && same(f->trsvcid, ctrl->trsvcid) && same(f->nqn, ctrl->nqn) &&
-	       same(f->hostnqn, ctrl->hostnqn) && same(f->host_iface, ctrl->host_iface) && same_host(f->traddr, ctrl->traddr) &&
+	return named && same(f->transport, ctrl->transport) && same(f->trsvcid, ctrl->trsvcid) &&
+	       same(f->nqn, ctrl->nqn) && same(f->hostnqn, ctrl->hostnqn) &&
+	       same(f->host_iface, ctrl->host_iface) && same_host(f->traddr, ctrl->traddr) &&
 	       same_host(f->host_traddr, ctrl->host_traddr);
 }
 
@@ -88,7 +98,9 @@ static int not_there(const char *what, struct diag *diag)
 
 static int add_device(struct filter *f, int root, const char *device, struct diag *diag)
 {
-	int found = f->ctrls < MAX ? kernel_nvmf_of_device(root, device, f->ctrl + f->ctrls, MAX - f->ctrls) : -E2BIG;
+	int found = f->ctrls < MAX ? kernel_nvmf_of_device(
+					     root, device, f->ctrl + f->ctrls, MAX - f->ctrls)
+				   : -E2BIG;
 
 	if (found == -E2BIG)
 		return diag_set(diag, DIAG_USAGE, E2BIG, "more than %d devices", MAX);
@@ -105,7 +117,8 @@ static int add_words(struct filter *f, int root, char *text, struct diag *diag)
 	int err = 0;
 
 	while (!err && (word = strsep(&rest, ",")))
-		err = *word ? add_device(f, root, word, diag) : diag_set(diag, DIAG_USAGE, EINVAL, "--device: empty name");
+		err = *word ? add_device(f, root, word, diag)
+			    : diag_set(diag, DIAG_USAGE, EINVAL, "--device: empty name");
 	return err;
 }
 
@@ -116,14 +129,17 @@ static int add_devices(struct filter *f, int root, const struct opt_list *list, 
 	for (unsigned i = 0; i < list->count && !err; i++) {
 		char *text = strdup(list->item[i]);
 
-		err = text ? add_words(f, root, text, diag) : diag_sys(diag, ENOMEM, "list of devices");
+		err = text ? add_words(f, root, text, diag)
+			   : diag_sys(diag, ENOMEM, "list of devices");
 		free(text);
 	}
 	return err;
 }
 
-/* What nvmf-connect was given, or nvmf-connect-all: without an NQN all at that address, whatever port the discovery was at. */
-static int add_uri(struct filter *f, struct nvmf_target *t, const struct call *call, int root, const char *text, struct diag *diag)
+/* What nvmf-connect was given, or nvmf-connect-all: without an NQN all at that address, whatever
+ * port the discovery was at. */
+static int add_uri(struct filter *f, struct nvmf_target *t, const struct call *call, int root,
+	const char *text, struct diag *diag)
 {
 	static const struct nvmf_options none = { .no_secrets = true };
 	int err = nvmf_target_read(t, call, root, &none, text, diag);
@@ -142,7 +158,8 @@ static int add_uri(struct filter *f, struct nvmf_target *t, const struct call *c
 
 static bool is_uri(const char *text)
 {
-	return strstr(text, "://") || !strncmp(text, "transport=", 10) || !strncmp(text, "trtype", 6);
+	return strstr(text, "://") || !strncmp(text, "transport=", 10) ||
+	       !strncmp(text, "trtype", 6);
 }
 
 static int find_host(const char **host, char numeric[ADDR_TEXT], struct diag *diag)
@@ -168,10 +185,13 @@ static int read_filter(struct filter *f, struct nvmf_target *t, struct call *cal
 		.host_iface = opts->host_iface,
 		.nqn = opts->nqn,
 		.hostnqn = opts->hostnqn };
-	if (!operand && !opts->nqn && !opts->device.count && !opts->all && !opts->shutdown && !opts->traddr)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "nothing to disconnect: expected a URI, --nqn, --device or --all");
+	if (!operand && !opts->nqn && !opts->device.count && !opts->all && !opts->shutdown &&
+		!opts->traddr)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"nothing to disconnect: expected a URI, --nqn, --device or --all");
 	if (operand && (opts->nqn || opts->traddr || opts->device.count))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "'%s' and -n, -d, -a can't be combined", operand);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"'%s' and -n, -d, -a can't be combined", operand);
 	if (operand && is_uri(operand))
 		return add_uri(f, t, call, root, operand, call->diag);
 	err = find_host(&f->traddr, f->numeric[0], call->diag);
@@ -207,7 +227,8 @@ static void spare_root(struct call *call, struct chosen *chosen, int root)
 
 	for (unsigned i = 0; i < chosen->count; i++) {
 		if (kernel_nvmf_has_root(root, chosen->ctrl[i].name))
-			call_note(call, "%s: skipped: the root file system is on it", chosen->ctrl[i].name);
+			call_note(call, "%s: skipped: the root file system is on it",
+				chosen->ctrl[i].name);
 		else
 			chosen->ctrl[kept++] = chosen->ctrl[i];
 	}
@@ -225,7 +246,8 @@ static int refuse_used(const struct chosen *chosen, int root, struct diag *diag)
 	return diag_hint(diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
-static void show(struct out *out, const struct nvmf_ctrl *ctrl, const char *what, const struct diag *why)
+static void show(
+	struct out *out, const struct nvmf_ctrl *ctrl, const char *what, const struct diag *why)
 {
 	out_object(out, NULL);
 	out_text(out, "device", NULL, "%s", ctrl->name);
@@ -237,7 +259,8 @@ static void show(struct out *out, const struct nvmf_ctrl *ctrl, const char *what
 	if (why)
 		out_error(out, "error", why);
 	else
-		out_line(out, "%s: %s: %s at %s %s:%s", ctrl->name, what, ctrl->nqn, ctrl->transport, ctrl->traddr, ctrl->trsvcid);
+		out_line(out, "%s: %s: %s at %s %s:%s", ctrl->name, what, ctrl->nqn,
+			ctrl->transport, ctrl->traddr, ctrl->trsvcid);
 	out_end(out);
 }
 
@@ -245,20 +268,25 @@ static void show(struct out *out, const struct nvmf_ctrl *ctrl, const char *what
 static int end_all(struct call *call, const struct chosen *chosen, int root)
 {
 	const struct disconnect_options *opts = call->opts;
-	uint64_t until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * 1000000ull : 0;
+	uint64_t until =
+		opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * 1000000ull : 0;
 	unsigned failed = 0;
 
-	for (unsigned i = 0; (opts->force || opts->shutdown) && !opts->common.dry_run && i < chosen->count; i++)
+	for (unsigned i = 0;
+		(opts->force || opts->shutdown) && !opts->common.dry_run && i < chosen->count; i++)
 		kernel_nvmf_hurry(root, &chosen->ctrl[i]);
 	out_list(call->out, "results");
 	for (unsigned i = 0; i < chosen->count; i++) {
 		const struct nvmf_ctrl *ctrl = &chosen->ctrl[i];
 		struct diag why = { 0 };
-		int err = opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl, until, &why);
+		int err =
+			opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl, until, &why);
 
 		if (err)
 			diag_ctx(&why, "%s", ctrl->name);
-		show(call->out, ctrl, opts->common.dry_run ? "would be disconnected" : "disconnected", err ? &why : NULL);
+		show(call->out, ctrl,
+			opts->common.dry_run ? "would be disconnected" : "disconnected",
+			err ? &why : NULL);
 		if (!err)
 			continue;
 		if (failed++)
@@ -316,9 +344,12 @@ static int run(struct call *call)
 
 static const struct disconnect_options all_defaults = { .common.timeout_ms = WAIT_MS, .all = true };
 static const struct opt all_rows[] = {
-	{ "transport", 'r', OPT_TEXT, offsetof(struct disconnect_options, transport), "rdma|tcp", "only connections over this transport" },
-	{ "force", 0, OPT_FLAG, offsetof(struct disconnect_options, force), NULL, "disconnect disks that are in use too" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
+	{ "transport", 'r', OPT_TEXT, offsetof(struct disconnect_options, transport), "rdma|tcp",
+		"only connections over this transport" },
+	{ "force", 0, OPT_FLAG, offsetof(struct disconnect_options, force), NULL,
+		"disconnect disks that are in use too" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"output format; normal is text" },
 	{ 0 },
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvmf-discover: query discovery controllers and those that they refer to, and print their logs as nvme-cli does. The
- * protocol is core/proto/nvme's. */
+/* nvmf-discover: query discovery controllers and those that they refer to, and print their logs as
+ * nvme-cli does. The protocol is core/proto/nvme's. */
 #include "disk.h"
 #include "kernel.h"
 #include "nvmf.h"
@@ -22,15 +22,20 @@ struct discover_options {
 	bool no_referrals;
 };
 
-#define AT(field)                 offsetof(struct discover_options, field)
-#define VALUE(key)                OPT_TEXT, AT(nvmf.value[key])
-#define FLAG(key)                 OPT_FLAG, AT(nvmf.flag[key])
-#define IGNORED(name, letter, key) { name, letter, VALUE(key), "N", "accepted for nvme-cli's command lines; no effect" }
+#define AT(field)  offsetof(struct discover_options, field)
+#define VALUE(key) OPT_TEXT, AT(nvmf.value[key])
+#define FLAG(key)  OPT_FLAG, AT(nvmf.flag[key])
+#define IGNORED(name, letter, key)                                                                 \
+	{                                                                                          \
+		name, letter, VALUE(key), "N", "accepted for nvme-cli's command lines; no effect"  \
+	}
 static const struct opt rows[] = {
 	{ "transport", 't', VALUE(NVMF_TRANSPORT), "rdma|tcp", "transport" },
 	{ "traddr", 'a', VALUE(NVMF_TRADDR), "ADDRESS", "address of the discovery controller" },
-	{ "trsvcid", 's', VALUE(NVMF_TRSVCID), "PORT", "port; default 4420 over RDMA, 8009 then 4420 over TCP" },
-	{ "nqn", 'n', VALUE(NVMF_NQN), "NQN", "subsystem NQN of the discovery controller; default the well-known NQN" },
+	{ "trsvcid", 's', VALUE(NVMF_TRSVCID), "PORT",
+		"port; default 4420 over RDMA, 8009 then 4420 over TCP" },
+	{ "nqn", 'n', VALUE(NVMF_NQN), "NQN",
+		"subsystem NQN of the discovery controller; default the well-known NQN" },
 	{ "host-traddr", 'w', VALUE(NVMF_HOST_TRADDR), "ADDRESS", "local address" },
 	{ "host-iface", 'f', VALUE(NVMF_HOST_IFACE), "NETDEV", "local network interface (TCP)" },
 	{ "hostnqn", 'q', VALUE(NVMF_HOSTNQN), "NQN", "host NQN" },
@@ -38,7 +43,8 @@ static const struct opt rows[] = {
 	{ "hdr-digest", 'g', FLAG(NVMF_HDR_DIGEST), NULL, "header digests (TCP)" },
 	{ "data-digest", 'G', FLAG(NVMF_DATA_DIGEST), NULL, "data digests (TCP)" },
 	{ "tos", 'T', VALUE(NVMF_TOS), "N", "type of service, 0 to 255" },
-	{ "config", 'J', OPT_TEXT, AT(config), "FILE", "query the discovery controllers in FILE; default the files in /etc/nvme" },
+	{ "config", 'J', OPT_TEXT, AT(config), "FILE",
+		"query the discovery controllers in FILE; default the files in /etc/nvme" },
 	{ "no-referrals", 0, OPT_FLAG, AT(no_referrals), NULL, "do not follow referrals" },
 	IGNORED("nr-io-queues", 'i', NVMF_NR_IO_QUEUES),
 	IGNORED("nr-write-queues", 'W', NVMF_NR_WRITE_QUEUES),
@@ -48,10 +54,14 @@ static const struct opt rows[] = {
 	IGNORED("reconnect-delay", 'c', NVMF_RECONNECT_DELAY),
 	IGNORED("ctrl-loss-tmo", 'l', NVMF_CTRL_LOSS_TMO),
 	IGNORED("fast-io-fail-tmo", 'F', NVMF_FAST_IO_FAIL_TMO),
-	{ "duplicate-connect", 'D', FLAG(NVMF_DUPLICATE_CONNECT), NULL, "accepted for nvme-cli's command lines; no effect" },
-	{ "disable-sqflow", 0, FLAG(NVMF_DISABLE_SQFLOW), NULL, "accepted for nvme-cli's command lines; no effect" },
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "output format; normal is text" },
-	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal", "same as --output" },
+	{ "duplicate-connect", 'D', FLAG(NVMF_DUPLICATE_CONNECT), NULL,
+		"accepted for nvme-cli's command lines; no effect" },
+	{ "disable-sqflow", 0, FLAG(NVMF_DISABLE_SQFLOW), NULL,
+		"accepted for nvme-cli's command lines; no effect" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"output format; normal is text" },
+	{ "output-format", 0, OPT_TEXT, offsetof(struct opt_common, output), "text|json|normal",
+		"same as --output" },
 	{ 0 },
 };
 #undef AT
@@ -81,17 +91,19 @@ struct discovery {
 	struct call *call;
 	struct loop *loop;
 	int root;
-	uint64_t until; /* 0 = each query has its own limit */
+	uint64_t until;      /* 0 = each query has its own limit */
 	struct nvmf_log log; /* of all */
 	unsigned logs;
 	struct nvmf_trouble *failed; /* configured controllers */
 	unsigned fails;
-	bool either; /* one host over both transports */
+	bool either;       /* one host over both transports */
 	char hostnqn[224]; /* of the last query */
 };
 
-/* The host's identity, and over RDMA what the kernel lacks (in rdma: it counts only if the controller is not reached). */
-static int read_system(struct discovery *d, const struct nvmf_query *query, bool over_rdma, struct bdev_env *env, struct diag *rdma)
+/* The host's identity, and over RDMA what the kernel lacks (in rdma: it counts only if the
+ * controller is not reached). */
+static int read_system(struct discovery *d, const struct nvmf_query *query, bool over_rdma,
+	struct bdev_env *env, struct diag *rdma)
 {
 	struct identity identity;
 	int err = kernel_identity(d->root, query->hostnqn, query->hostid, &identity, d->call->diag);
@@ -101,7 +113,8 @@ static int read_system(struct discovery *d, const struct nvmf_query *query, bool
 	if (over_rdma)
 		kernel_rdma_ready(d->root, rdma);
 	if (d->call->loop.verbose)
-		call_note(d->call, "%s: host NQN %s (%s)", query->shown, identity.hostnqn, identity.nqn_from);
+		call_note(d->call, "%s: host NQN %s (%s)", query->shown, identity.hostnqn,
+			identity.nqn_from);
 	if (identity.random)
 		call_note(d->call, "random host NQN for this run: %s", identity.hostnqn);
 	memcpy(env->hostnqn, identity.hostnqn, sizeof(env->hostnqn));
@@ -112,8 +125,9 @@ static int read_system(struct discovery *d, const struct nvmf_query *query, bool
 
 static bool same_record(const struct nvmf_record *a, const struct nvmf_record *b)
 {
-	return a->trtype == b->trtype && a->adrfam == b->adrfam && a->subtype == b->subtype && a->portid == b->portid &&
-	       !strcmp(a->traddr, b->traddr) && !strcmp(a->trsvcid, b->trsvcid) && !strcmp(a->subnqn, b->subnqn);
+	return a->trtype == b->trtype && a->adrfam == b->adrfam && a->subtype == b->subtype &&
+	       a->portid == b->portid && !strcmp(a->traddr, b->traddr) &&
+	       !strcmp(a->trsvcid, b->trsvcid) && !strcmp(a->subnqn, b->subnqn);
 }
 
 /* Adds a log to the others'; a record that another controller had is left out. */
@@ -121,7 +135,8 @@ static int merge(struct nvmf_log *all, const struct nvmf_log *log, bool first, s
 {
 	size_t records = all->count + log->count + 1, troubles = all->troubles + log->troubles + 1;
 	struct nvmf_record *record = realloc(all->record, records * sizeof(*record));
-	struct nvmf_trouble *trouble = record ? realloc(all->trouble, troubles * sizeof(*trouble)) : NULL;
+	struct nvmf_trouble *trouble =
+		record ? realloc(all->trouble, troubles * sizeof(*trouble)) : NULL;
 	unsigned before = all->count;
 
 	if (record)
@@ -151,14 +166,18 @@ static uint32_t time_for(const struct discovery *d, unsigned parts)
 
 	if (common->never)
 		return BDEV_NEVER;
-	return !d->until ? 0 : d->until <= now ? 1 : (uint32_t)((d->until - now) / MSEC / parts) + 1;
+	return !d->until         ? 0
+	       : d->until <= now ? 1
+				 : (uint32_t)((d->until - now) / MSEC / parts) + 1;
 }
 
 /* parts: for how many queries the time left is. */
-static int run_query(struct discovery *d, const struct nvmf_query *query, unsigned parts, struct diag *why)
+static int run_query(
+	struct discovery *d, const struct nvmf_query *query, unsigned parts, struct diag *why)
 {
 	const struct discover_options *opts = d->call->opts;
-	const struct nvmf_discover_options how = { .referrals = !opts->no_referrals, .max_hops = HOPS };
+	const struct nvmf_discover_options how = { .referrals = !opts->no_referrals,
+		.max_hops = HOPS };
 	struct bdev_env env = { .timeout_ms = time_for(d, parts) };
 	struct uri *uri = calloc(1, sizeof(*uri));
 	struct nvmf_log log = { 0 };
@@ -204,7 +223,8 @@ static int query_either(struct discovery *d, const struct nvmf_queries *all)
 	if (d->logs && d->call->loop.verbose)
 		for (unsigned i = 0; i < 2; i++)
 			if ((i ? &tcp : &rdma)->err)
-				call_note(d->call, "%s: %s", all->query[i].shown, (i ? &tcp : &rdma)->text);
+				call_note(d->call, "%s: %s", all->query[i].shown,
+					(i ? &tcp : &rdma)->text);
 	if (d->logs)
 		return 0;
 	if (strcmp(rdma.text, tcp.text)) {
@@ -227,7 +247,8 @@ static int query_all(struct discovery *d, const struct nvmf_queries *all)
 			continue;
 		if (!d->fails)
 			*d->call->diag = why;
-		snprintf(d->failed[d->fails].uri, sizeof(d->failed->uri), "%.290s", all->query[i].shown);
+		snprintf(d->failed[d->fails].uri, sizeof(d->failed->uri), "%.290s",
+			all->query[i].shown);
 		d->failed[d->fails++].why = why;
 	}
 	return d->logs ? 0 : -d->call->diag->err;
@@ -247,8 +268,10 @@ static void print_record(struct out *out, unsigned number, const struct nvmf_rec
 	out_text(out, "traddr", "traddr:  ", "%s", r->traddr);
 	out_text(out, "eflags", "eflags:  ", "%s", nvmf_eflags_word(r->eflags));
 	if (r->trtype == TRTYPE_RDMA) {
-		out_text(out, "rdma_prtype", "rdma_prtype: ", "%s", nvmf_prtype_word(r->tsas.rdma.prtype));
-		out_text(out, "rdma_qptype", "rdma_qptype: ", "%s", nvmf_qptype_word(r->tsas.rdma.qptype));
+		out_text(out, "rdma_prtype", "rdma_prtype: ", "%s",
+			nvmf_prtype_word(r->tsas.rdma.prtype));
+		out_text(out, "rdma_qptype", "rdma_qptype: ", "%s",
+			nvmf_qptype_word(r->tsas.rdma.qptype));
 		out_text(out, "rdma_cms", "rdma_cms:    ", "%s", nvmf_cms_word(r->tsas.rdma.cms));
 		out_u64(out, "rdma_pkey", NULL, r->tsas.rdma.pkey);
 		out_line(out, "rdma_pkey: 0x%04x", r->tsas.rdma.pkey);
@@ -277,7 +300,8 @@ static void print_log(struct out *out, const struct nvmf_log *log)
 	out_u64(out, "genctr", NULL, log->genctr);
 	out_list(out, "records");
 	out_line(out, "%s", "");
-	out_line(out, "Discovery Log Number of Records %u, Generation counter %llu", own, (unsigned long long)log->genctr);
+	out_line(out, "Discovery Log Number of Records %u, Generation counter %llu", own,
+		(unsigned long long)log->genctr);
 	for (unsigned i = 0; i < log->count; i++)
 		if (!log->record[i].hops)
 			print_record(out, number++, &log->record[i]);
@@ -292,7 +316,8 @@ static void print_log(struct out *out, const struct nvmf_log *log)
 }
 
 /* from: what failed before is the command's failure, which main prints. */
-static void print_failed(struct call *call, const char *key, const struct nvmf_trouble *failed, unsigned count, unsigned from)
+static void print_failed(struct call *call, const char *key, const struct nvmf_trouble *failed,
+	unsigned count, unsigned from)
 {
 	if (!count)
 		return;
@@ -321,7 +346,8 @@ static int print_results(struct discovery *d)
 		return EXIT_DONE;
 	if (!d->fails) {
 		*call->diag = d->log.trouble[0].why;
-		snprintf(call->diag->object, sizeof(call->diag->object), "%.255s", d->log.trouble[0].uri);
+		snprintf(call->diag->object, sizeof(call->diag->object), "%.255s",
+			d->log.trouble[0].uri);
 	}
 	return EXIT_PARTLY;
 }
@@ -332,7 +358,8 @@ static void note_ignored(const struct call *call)
 
 	for (int key = NVMF_QUEUE_SIZE; key <= NVMF_DISABLE_SQFLOW && call->loop.verbose; key++)
 		if (key != NVMF_TOS && (opts->nvmf.value[key] || opts->nvmf.flag[key]))
-			call_note(call, "%s: ignored: no effect on discovery", kernel_nvmf_key_name(key));
+			call_note(call, "%s: ignored: no effect on discovery",
+				kernel_nvmf_key_name(key));
 }
 
 static int discover(struct call *call)
@@ -340,14 +367,15 @@ static int discover(struct call *call)
 	const struct discover_options *opts = call->opts;
 	struct discovery d = { .call = call, .root = kernel_root() };
 	struct nvmf_queries all = { 0 };
-	int err = d.root < 0 ? diag_sys(call->diag, errno, "open /") :
-			       nvmf_queries_read(call, d.root, &opts->nvmf, opts->config, &all);
+	int err = d.root < 0 ? diag_sys(call->diag, errno, "open /")
+			     : nvmf_queries_read(call, d.root, &opts->nvmf, opts->config, &all);
 
 	if (!err)
 		err = loop_new(&d.loop, &call->loop, call->diag);
 	if (!err) {
 		note_ignored(call);
-		d.until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
+		d.until =
+			opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
 		if (all.count == 1)
 			err = run_query(&d, &all.query[0], 1, call->diag);
 		else
@@ -371,7 +399,8 @@ const struct applet applet_nvmf_discover = {
 	.summary = "list the subsystems that NVMe-oF discovery controllers report",
 	.examples = "  rdmastor nvmf-discover 10.0.0.1\n"
 		    "  rdmastor nvmf-discover -t tcp -a 10.0.0.1 -s 8009\n"
-		    "  rdmastor nvmf-discover nvme+rdma://10.0.0.1 --json | jq -r '.records[].subnqn'\n",
+		    "  rdmastor nvmf-discover nvme+rdma://10.0.0.1 --json | jq -r "
+		    "'.records[].subnqn'\n",
 	.opts = rows,
 	.foreign = foreign,
 	.defaults = &defaults,

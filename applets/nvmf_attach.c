@@ -13,8 +13,9 @@ const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len
 	const char *host = t->want.value[NVMF_TRADDR];
 	bool v6 = strchr(host, ':');
 
-	snprintf(text, len, "%s at %s %s%s%s:%s", t->want.value[NVMF_NQN], t->want.value[NVMF_TRANSPORT], v6 ? "[" : "", host,
-		v6 ? "]" : "", t->want.value[NVMF_TRSVCID]);
+	snprintf(text, len, "%s at %s %s%s%s:%s", t->want.value[NVMF_NQN],
+		t->want.value[NVMF_TRANSPORT], v6 ? "[" : "", host, v6 ? "]" : "",
+		t->want.value[NVMF_TRSVCID]);
 	return text;
 }
 
@@ -22,17 +23,22 @@ const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len
 static int keep_uuid(const struct nvmf_target *t, struct nvmf_attached *a, struct diag *diag)
 {
 	for (unsigned i = 0; t->uuid[0] && i < a->disks; i++)
-		if (!strncmp(a->disk[i].wwid, "uuid.", 5) && !strcasecmp(a->disk[i].wwid + 5, t->uuid)) {
+		if (!strncmp(a->disk[i].wwid, "uuid.", 5) &&
+			!strcasecmp(a->disk[i].wwid + 5, t->uuid)) {
 			a->disk[0] = a->disk[i];
 			a->disks = 1;
 			return 0;
 		}
-	return t->uuid[0] ? diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no namespace with UUID %s is visible to this host", t->uuid) : 0;
+	return t->uuid[0] ? diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+				    "no namespace with UUID %s is visible to this host", t->uuid)
+			  : 0;
 }
 
-static int wait_disks(int root, const struct nvmf_target *t, uint64_t until, struct nvmf_attached *a, struct diag *diag)
+static int wait_disks(int root, const struct nvmf_target *t, uint64_t until,
+	struct nvmf_attached *a, struct diag *diag)
 {
-	int err = kernel_nvmf_wait(root, a->made.ctrl.name, t->nsid, until, &a->disk, &a->disks, diag);
+	int err = kernel_nvmf_wait(
+		root, a->made.ctrl.name, t->nsid, until, &a->disk, &a->disks, diag);
 
 	if (!err)
 		err = keep_uuid(t, a, diag);
@@ -60,7 +66,8 @@ static void tell_words(const struct call *call, const struct nvmf_attached *a)
 static int refuse_existing(const struct nvmf_attached *a, struct diag *diag)
 {
 	diag_set(diag, DIAG_BUSY, EALREADY, "already connected as %s", a->made.ctrl.name);
-	return diag_hint(diag, "omit --exclusive to use it, or add a connection with --duplicate-connect");
+	return diag_hint(
+		diag, "omit --exclusive to use it, or add a connection with --duplicate-connect");
 }
 
 /* An existing connection needs no key. */
@@ -68,11 +75,13 @@ static int give_key(int root, struct nvmf_target *t, struct diag *diag)
 {
 	struct nvmf_ctrl ctrl;
 
-	return !t->want.value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, &t->want, &ctrl) ? 0 : nvmf_tls_insert(root, t, diag);
+	return !t->want.value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, &t->want, &ctrl)
+		       ? 0
+		       : nvmf_tls_insert(root, t, diag);
 }
 
-int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsigned flags, uint64_t until, struct nvmf_attached *a,
-	struct diag *diag)
+int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsigned flags,
+	uint64_t until, struct nvmf_attached *a, struct diag *diag)
 {
 	char line[4096], uri[URI_MAX];
 	bool wait = !(flags & NVMF_NO_WAIT) && !nvmf_target_discovery(t);
@@ -81,11 +90,14 @@ int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsign
 	*a = (struct nvmf_attached){ 0 };
 	err = kernel_nvmf_ready(root, t->want.value[NVMF_TRANSPORT], diag);
 	if (err && diag->code == DIAG_NO_MODULE && !nvmf_target_discovery(t))
-		diag_hint(diag, "attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock", nvmf_uri(t->want.value, uri));
+		diag_hint(diag,
+			"attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock",
+			nvmf_uri(t->want.value, uri));
 	if (!err)
 		err = give_key(root, t, diag);
 	if (!err)
-		err = kernel_nvmf_line(root, &t->want, line, sizeof(line), a->left_out, sizeof(a->left_out), diag);
+		err = kernel_nvmf_line(
+			root, &t->want, line, sizeof(line), a->left_out, sizeof(a->left_out), diag);
 	if (err)
 		return err;
 	if (call->loop.verbose)
@@ -117,7 +129,8 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 	struct out *out = call->out;
 	struct nvmf_ctrl ctrl;
 	char line[4096], word[OUT_SHELL(sizeof(line))], left_out[256], text[512], identity[600];
-	int err = kernel_nvmf_line(root, &t->want, line, sizeof(line), left_out, sizeof(left_out), diag);
+	int err = kernel_nvmf_line(
+		root, &t->want, line, sizeof(line), left_out, sizeof(left_out), diag);
 
 	if (err)
 		return err;
@@ -125,8 +138,10 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 	out_bool(out, "connected", NULL, false);
 	out_text(out, "line", NULL, "%s", line);
 	for (unsigned i = 0; i < 2; i++)
-		if (t->secret_from[i] && t->want.value[i ? NVMF_DHCHAP_CTRL_SECRET : NVMF_DHCHAP_SECRET])
-			out_text(out, i ? "ctrl_secret_from" : "secret_from", NULL, "%s", t->secret_from[i]);
+		if (t->secret_from[i] &&
+			t->want.value[i ? NVMF_DHCHAP_CTRL_SECRET : NVMF_DHCHAP_SECRET])
+			out_text(out, i ? "ctrl_secret_from" : "secret_from", NULL, "%s",
+				t->secret_from[i]);
 	if (t->tls.from)
 		out_text(out, "tls_key_from", NULL, "%s", t->tls.from);
 	nvmf_tls_identity(t, identity, sizeof(identity));
@@ -146,7 +161,8 @@ int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, s
 		out_line(out, "%s: already connected as %s", text, ctrl.name);
 	} else {
 		if (identity[0])
-			out_line(out, "%s: would add a TLS key to the kernel's keyring as '%s'", text, identity);
+			out_line(out, "%s: would add a TLS key to the kernel's keyring as '%s'",
+				text, identity);
 		out_line(out, "%s: would write to /dev/nvme-fabrics:", text);
 		out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	}
@@ -160,7 +176,8 @@ static void policy_text(const struct nvmf_ctrl *ctrl, char *text, size_t len)
 	if (ctrl->ctrl_loss_tmo == NVMF_OFF)
 		snprintf(text, len, "reconnect every %d s forever", ctrl->reconnect_delay);
 	else
-		snprintf(text, len, "reconnect every %d s for %d s", ctrl->reconnect_delay, ctrl->ctrl_loss_tmo);
+		snprintf(text, len, "reconnect every %d s for %d s", ctrl->reconnect_delay,
+			ctrl->ctrl_loss_tmo);
 	used = strlen(text);
 	if (ctrl->fast_io_fail_tmo >= 0)
 		snprintf(text + used, len - used, ", I/O fails after %d s", ctrl->fast_io_fail_tmo);
@@ -224,7 +241,8 @@ static void show_disk(struct out *out, const struct nvmf_disk *disk, const char 
 	if (disk->wwid[0])
 		out_text(out, "by_id", NULL, "/dev/disk/by-id/nvme-%s", disk->wwid);
 	if (!print)
-		out_line(out, "/dev/%s: %s, block size %u%s%s", disk->name, out_human(disk->size, size), disk->block,
+		out_line(out, "/dev/%s: %s, block size %u%s%s", disk->name,
+			out_human(disk->size, size), disk->block,
 			disk->wwid[0] ? ", /dev/disk/by-id/nvme-" : "", disk->wwid);
 	else if (!strcmp(print, "by-id") && disk->wwid[0])
 		out_line(out, "/dev/disk/by-id/nvme-%s", disk->wwid);
@@ -233,7 +251,8 @@ static void show_disk(struct out *out, const struct nvmf_disk *disk, const char 
 	out_end(out);
 }
 
-void nvmf_attached_show(struct call *call, const struct nvmf_target *t, const struct nvmf_attached *a, const char *print)
+void nvmf_attached_show(struct call *call, const struct nvmf_target *t,
+	const struct nvmf_attached *a, const char *print)
 {
 	const struct nvmf_ctrl *ctrl = &a->made.ctrl;
 	char text[512], loss[128];
@@ -245,11 +264,12 @@ void nvmf_attached_show(struct call *call, const struct nvmf_target *t, const st
 		show_disk(out, &a->disk[i], print);
 	out_end(out);
 	if (a->waited && !a->disks)
-		call_note(call, "%s: no namespace is visible to this host", nvmf_target_text(t, text, sizeof(text)));
+		call_note(call, "%s: no namespace is visible to this host",
+			nvmf_target_text(t, text, sizeof(text)));
 	if (print)
 		return;
-	out_line(out, "%s: %s%s, %s", ctrl->name, a->made.existed ? "already connected to " : "", nvmf_target_text(t, text, sizeof(text)),
-		ctrl->state);
+	out_line(out, "%s: %s%s, %s", ctrl->name, a->made.existed ? "already connected to " : "",
+		nvmf_target_text(t, text, sizeof(text)), ctrl->state);
 	if (ctrl->ctrl_loss_tmo == NVMF_UNKNOWN)
 		return;
 	policy_text(ctrl, loss, sizeof(loss));

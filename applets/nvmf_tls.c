@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The key of NVMe/TCP with TLS, from a file, a descriptor, the environment or the command line into the kernel's keyring. */
+/* The key of NVMe/TCP with TLS, from a file, a descriptor, the environment or the command line into
+ * the kernel's keyring. */
 #include "nvmf_tls.h"
 #include "secret.h"
 #include <errno.h>
@@ -48,8 +49,8 @@ static int read_key(struct nvmf_target *t, const char *text, struct diag *diag)
 	return err;
 }
 
-static int read_from(struct nvmf_target *t, const struct call *call, const struct nvmf_options *opts,
-	const char *file, struct diag *diag)
+static int read_from(struct nvmf_target *t, const struct call *call,
+	const struct nvmf_options *opts, const char *file, struct diag *diag)
 {
 	const char *given = take_text(t), *variable = getenv(VARIABLE);
 	char text[NVMF_SECRET];
@@ -75,11 +76,12 @@ static int read_from(struct nvmf_target *t, const struct call *call, const struc
 	return err;
 }
 
-int nvmf_tls_read(struct nvmf_target *t, const struct call *call, const struct nvmf_options *opts, const char *file,
-	struct diag *diag)
+int nvmf_tls_read(struct nvmf_target *t, const struct call *call, const struct nvmf_options *opts,
+	const char *file, struct diag *diag)
 {
 	const char *key = t->want.value[NVMF_TLS_KEY];
-	bool text = key && nvmf_tls_is_key(key), ours = t->want.value[NVMF_TLS] && !key && getenv(VARIABLE);
+	bool text = key && nvmf_tls_is_key(key),
+	     ours = t->want.value[NVMF_TLS] && !key && getenv(VARIABLE);
 	int err = 0;
 
 	t->tls.old = opts->tls_key_compat;
@@ -89,7 +91,10 @@ int nvmf_tls_read(struct nvmf_target *t, const struct call *call, const struct n
 		return 0;
 	/* a number says that the key is there already */
 	if (key && !text && (opts->tls_key_fd || file || t->tls.identity))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "tls_key %s names a key in the kernel: another key or identity can't be combined with it", key);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"tls_key %s names a key in the kernel: another key or identity can't be "
+			"combined with it",
+			key);
 	if (opts->tls_of || text || opts->tls_key_fd || file || ours)
 		err = read_from(t, call, opts, file, diag);
 	if (!err && (t->tls.psk.len || t->tls.identity))
@@ -97,16 +102,21 @@ int nvmf_tls_read(struct nvmf_target *t, const struct call *call, const struct n
 	return err;
 }
 
-/* A key of which it is said how it is called, and that a hash was applied to, is the one of TLS itself, as others gave it out. */
+/* A key of which it is said how it is called, and that a hash was applied to, is the one of TLS
+ * itself, as others gave it out. */
 static int derive(const struct nvmf_target *t, struct nvmf_tls_key *tls)
 {
 	const struct nvmf_psk *psk = &t->tls.psk;
 
 	if (!t->tls.identity || (psk->len && !psk->hash))
-		return kernel_nvmf_psk_derive(psk, t->want.value[NVMF_HOSTNQN], t->want.value[NVMF_NQN], t->tls.old, tls);
+		return kernel_nvmf_psk_derive(
+			psk, t->want.value[NVMF_HOSTNQN], t->want.value[NVMF_NQN], t->tls.old, tls);
 	*tls = (struct nvmf_tls_key){ .len = psk->len };
 	memcpy(tls->key, psk->key, psk->len);
-	return (size_t)snprintf(tls->identity, sizeof(tls->identity), "%s", t->tls.identity) < sizeof(tls->identity) ? 0 : -EINVAL;
+	return (size_t)snprintf(tls->identity, sizeof(tls->identity), "%s", t->tls.identity) <
+			       sizeof(tls->identity)
+		       ? 0
+		       : -EINVAL;
 }
 
 int nvmf_tls_insert(int root, struct nvmf_target *t, struct diag *diag)
@@ -117,15 +127,17 @@ int nvmf_tls_insert(int root, struct nvmf_target *t, struct diag *diag)
 
 	if (!t->tls.psk.len && !t->tls.identity && !t->tls.ring)
 		return 0;
-	err = kernel_nvmf_keyring(root, t->tls.ring ? t->tls.ring : t->want.value[NVMF_KEYRING], &ring, diag);
+	err = kernel_nvmf_keyring(
+		root, t->tls.ring ? t->tls.ring : t->want.value[NVMF_KEYRING], &ring, diag);
 	if (err)
 		return err;
 	snprintf(t->tls.number[0], sizeof(t->tls.number[0]), "%d", ring);
 	t->want.value[NVMF_KEYRING] = t->tls.number[0];
 	if (!t->tls.psk.len && !t->tls.identity)
 		return 0;
-	err = derive(t, &tls) ? diag_set(diag, DIAG_USAGE, EINVAL, "the host NQN and subsystem NQN are too long for a TLS key") :
-				kernel_nvmf_key(ring, &tls, &key, diag);
+	err = derive(t, &tls) ? diag_set(diag, DIAG_USAGE, EINVAL,
+					"the host NQN and subsystem NQN are too long for a TLS key")
+			      : kernel_nvmf_key(ring, &tls, &key, diag);
 	explicit_bzero(tls.key, sizeof(tls.key));
 	if (err)
 		return err;

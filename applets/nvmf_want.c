@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Options and URIs as one wish for the kernel's initiator: who, whom, which way, and what happens when the target is lost. */
+/* Options and URIs as one wish for the kernel's initiator: who, whom, which way, and what happens
+ * when the target is lost. */
 #include "nvmf_want.h"
 #include "nvmf_tls.h"
 #include "secret.h"
@@ -45,11 +46,14 @@ static int take_key(struct nvmf_target *t, enum nvmf_key key, const char *name, 
 		return take_flag(t, key, name, diag);
 	value = uri_value(&t->uri, name);
 	if (value && key == NVMF_TLS_KEY && nvmf_tls_is_key(value))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "a URI must not contain a key: use tls-key-file=FILE");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"a URI must not contain a key: use tls-key-file=FILE");
 	if (!value || t->want.value[key])
 		return 0;
 	t->want.value[key] = value;
-	return key == NVMF_KEYRING || key == NVMF_TLS_KEY ? 0 : kernel_nvmf_key_check(key, name, value, diag);
+	return key == NVMF_KEYRING || key == NVMF_TLS_KEY
+		       ? 0
+		       : kernel_nvmf_key_check(key, name, value, diag);
 }
 
 /* An RDMA device is named by the interface that the kernel's driver leaves by. */
@@ -58,22 +62,26 @@ static int take_device(struct nvmf_target *t, int root, struct diag *diag)
 	const char *rdma = uri_value(&t->uri, "rdma"), *dev = uri_value(&t->uri, "dev");
 
 	if (rdma && !strcmp(rdma, "iwarp")) {
-		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the kernel initiator can't use rdmastor's software iWARP (rdma=iwarp)");
-		return diag_hint(diag, "attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock", t->uri.spelling);
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"the kernel initiator can't use rdmastor's software iWARP (rdma=iwarp)");
+		return diag_hint(diag,
+			"attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock",
+			t->uri.spelling);
 	}
 	if (rdma && strcmp(rdma, "verbs") && strcmp(rdma, "auto"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
 	if (!dev)
 		return 0;
 	if (t->want.value[NVMF_HOST_IFACE] || t->want.value[NVMF_HOST_TRADDR])
-		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "dev=%s and a local address or interface can't be combined", dev);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"dev=%s and a local address or interface can't be combined", dev);
 	t->want.value[NVMF_HOST_IFACE] = t->iface;
 	return kernel_rdma_netdev(root, dev, t->iface, sizeof(t->iface), diag);
 }
 
-static int take_keys(
-	struct nvmf_target *t, int root, const struct nvmf_options *opts, const char **on_loss, const char *file[3], struct diag *diag)
+static int take_keys(struct nvmf_target *t, int root, const struct nvmf_options *opts,
+	const char **on_loss, const char *file[3], struct diag *diag)
 {
 	const char *value;
 	int err = 0;
@@ -113,7 +121,8 @@ static int take_path(struct nvmf_target *t, struct diag *diag)
 	if (!*path)
 		return 0;
 	if (t->want.value[NVMF_NQN])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "an NQN in the URI and --nqn can't be combined");
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "an NQN in the URI and --nqn can't be combined");
 	if (len >= sizeof(t->nqn))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "the NQN exceeds the limit of 223 bytes");
 	snprintf(t->nqn, sizeof(t->nqn), "%.*s", (int)len, path);
@@ -122,10 +131,13 @@ static int take_path(struct nvmf_target *t, struct diag *diag)
 		return 0;
 	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
 		snprintf(t->uuid, sizeof(t->uuid), "%s", slash + 10);
-		return strlen(t->uuid) == 36 ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", slash + 10);
+		return strlen(t->uuid) == 36 ? 0
+					     : diag_set(diag, DIAG_USAGE, EINVAL,
+						       "invalid UUID '%s'", slash + 10);
 	}
 	if (parse_u64(slash + 1, 1, UINT32_MAX - 1, &nsid, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "namespace '%s': expected a number from 1, or urn:uuid:UUID", slash + 1);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"namespace '%s': expected a number from 1, or urn:uuid:UUID", slash + 1);
 	t->nsid = (uint32_t)nsid;
 	return 0;
 }
@@ -145,7 +157,8 @@ static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
 
 	for (unsigned i = 0; i < 3; i++)
 		if (t->want.value[same[i]])
-			return diag_set(diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
+			return diag_set(
+				diag, DIAG_USAGE, EINVAL, "a URI and -t, -a, -s can't be combined");
 	err = uri_parse(&t->uri, text, diag);
 	if (!err)
 		err = nvmf_target_scheme(&t->uri, diag);
@@ -160,7 +173,8 @@ static int read_uri(struct nvmf_target *t, const char *text, struct diag *diag)
 	return take_path(t, diag);
 }
 
-static void set_number(struct nvmf_target *t, enum nvmf_key key, unsigned slot, int value, bool soft)
+static void set_number(
+	struct nvmf_target *t, enum nvmf_key key, unsigned slot, int value, bool soft)
 {
 	if (t->want.value[key])
 		return;
@@ -177,8 +191,9 @@ static void set_policy(struct nvmf_target *t, int loss, int fail, int delay)
 		set_number(t, NVMF_FAST_IO_FAIL_TMO, 2, fail, fail > 0);
 }
 
-/* Requests of a lost target fail after fast_io_fail_tmo; the connection is given up after ctrl_loss_tmo, the disk with it. The kernel reckons
- * the latter in attempts, and one over RDMA takes more than a minute when nothing answers: only the former is a time. */
+/* Requests of a lost target fail after fast_io_fail_tmo; the connection is given up after
+ * ctrl_loss_tmo, the disk with it. The kernel reckons the latter in attempts, and one over RDMA
+ * takes more than a minute when nothing answers: only the former is a time. */
 static int read_policy(struct nvmf_target *t, const char *what, const char *text, struct diag *diag)
 {
 	const char *const *value = t->want.value;
@@ -186,7 +201,8 @@ static int read_policy(struct nvmf_target *t, const char *what, const char *text
 	struct diag why = { 0 };
 	int seconds, loss;
 
-	if (!text && (value[NVMF_CTRL_LOSS_TMO] || value[NVMF_FAST_IO_FAIL_TMO] || value[NVMF_RECONNECT_DELAY]))
+	if (!text && (value[NVMF_CTRL_LOSS_TMO] || value[NVMF_FAST_IO_FAIL_TMO] ||
+			     value[NVMF_RECONNECT_DELAY]))
 		return 0;
 	if (text && parse_loss(text, PARSE_MSEC_MAX, &ms, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
@@ -203,7 +219,10 @@ static int read_policy(struct nvmf_target *t, const char *what, const char *text
 	seconds = (int)((ms + 999) / 1000);
 	snprintf(t->policy, sizeof(t->policy), "wait=%d", seconds);
 	loss = value[NVMF_CTRL_LOSS_TMO] ? atoi(value[NVMF_CTRL_LOSS_TMO]) : seconds;
-	set_policy(t, seconds, loss >= 0 && loss < seconds ? -1 : seconds, seconds >= 60 ? 10 : seconds >= 6 ? seconds / 6 : 1);
+	set_policy(t, seconds, loss >= 0 && loss < seconds ? -1 : seconds,
+		seconds >= 60  ? 10
+		: seconds >= 6 ? seconds / 6
+			       : 1);
 	return 0;
 }
 
@@ -214,14 +233,15 @@ static int only_word(int err, char secret[NVMF_SECRET], struct diag *diag)
 	return err || secret[0] ? err : diag_set(diag, DIAG_USAGE, EINVAL, "the key is empty");
 }
 
-static int read_secrets(struct nvmf_target *t, const struct call *call, const struct nvmf_options *opts,
-	const char *file[2], struct diag *diag)
+static int read_secrets(struct nvmf_target *t, const struct call *call,
+	const struct nvmf_options *opts, const char *file[2], struct diag *diag)
 {
 	static const struct {
 		enum nvmf_key key;
 		const char *variable, *fd;
 	} kinds[2] = { { NVMF_DHCHAP_SECRET, "RDMASTOR_DHCHAP_SECRET", "--dhchap-secret-fd" },
-		{ NVMF_DHCHAP_CTRL_SECRET, "RDMASTOR_DHCHAP_CTRL_SECRET", "--dhchap-ctrl-secret-fd" } };
+		{ NVMF_DHCHAP_CTRL_SECRET, "RDMASTOR_DHCHAP_CTRL_SECRET",
+			"--dhchap-ctrl-secret-fd" } };
 
 	for (unsigned i = 0; i < 2; i++) {
 		const char *variable = getenv(kinds[i].variable);
@@ -231,11 +251,17 @@ static int read_secrets(struct nvmf_target *t, const struct call *call, const st
 		t->secret_from[i] = "option";
 		if (*value)
 			continue;
-		t->secret_from[i] = opts->secret_fd[i] ? "descriptor" : file[i] ? file[i] : variable ? kinds[i].variable : NULL;
+		t->secret_from[i] = opts->secret_fd[i] ? "descriptor"
+				    : file[i]          ? file[i]
+				    : variable         ? kinds[i].variable
+						       : NULL;
 		if (opts->secret_fd[i])
-			err = only_word(secret_of_fd(kinds[i].fd, opts->secret_fd[i], t->secret[i], NVMF_SECRET, diag), t->secret[i], diag);
+			err = only_word(secret_of_fd(kinds[i].fd, opts->secret_fd[i], t->secret[i],
+						NVMF_SECRET, diag),
+				t->secret[i], diag);
 		else if (file[i])
-			err = only_word(secret_of_file(call, file[i], t->secret[i], NVMF_SECRET, diag),
+			err = only_word(
+				secret_of_file(call, file[i], t->secret[i], NVMF_SECRET, diag),
 				t->secret[i], diag);
 		else if (variable)
 			snprintf(t->secret[i], NVMF_SECRET, "%s", variable);
@@ -248,7 +274,8 @@ static int read_secrets(struct nvmf_target *t, const struct call *call, const st
 	return 0;
 }
 
-/* A name that was made up for an earlier run is this machine's for as long as that connection lives. */
+/* A name that was made up for an earlier run is this machine's for as long as that connection
+ * lives. */
 static bool earlier_identity(struct nvmf_target *t, int root)
 {
 	struct nvmf_ctrl *list;
@@ -263,7 +290,8 @@ static bool earlier_identity(struct nvmf_target *t, int root)
 			continue;
 		snprintf(t->who.hostnqn, sizeof(t->who.hostnqn), "%s", list[i].hostnqn);
 		snprintf(t->hostid, sizeof(t->hostid), "%s", list[i].hostid);
-		snprintf(t->who.nqn_from, sizeof(t->who.nqn_from), "the connection %s", list[i].name);
+		snprintf(t->who.nqn_from, sizeof(t->who.nqn_from), "the connection %s",
+			list[i].name);
 		snprintf(t->who.id_from, sizeof(t->who.id_from), "the connection %s", list[i].name);
 		t->who.random = 0;
 	}
@@ -274,13 +302,16 @@ static bool earlier_identity(struct nvmf_target *t, int root)
 static int read_identity(struct nvmf_target *t, int root, struct diag *diag)
 {
 	const uint8_t *id = t->who.hostid;
-	int err = kernel_identity(root, t->want.value[NVMF_HOSTNQN], t->want.value[NVMF_HOSTID], &t->who, diag);
+	int err = kernel_identity(
+		root, t->want.value[NVMF_HOSTNQN], t->want.value[NVMF_HOSTID], &t->who, diag);
 
 	if (err)
 		return err;
 	if (!t->who.random || !earlier_identity(t, root))
-		snprintf(t->hostid, sizeof(t->hostid), "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", id[0], id[1],
-			id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15]);
+		snprintf(t->hostid, sizeof(t->hostid),
+			"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			id[0], id[1], id[2], id[3], id[4], id[5], id[6], id[7], id[8], id[9],
+			id[10], id[11], id[12], id[13], id[14], id[15]);
 	t->want.value[NVMF_HOSTNQN] = t->who.hostnqn;
 	t->want.value[NVMF_HOSTID] = t->hostid;
 	return 0;
@@ -297,7 +328,9 @@ static int read_address(struct nvmf_target *t, struct diag *diag)
 		t->want.value[NVMF_TRADDR] = addr_host(&addr, t->traddr);
 	if (!t->want.value[NVMF_TRSVCID])
 		t->want.value[NVMF_TRSVCID] =
-			nvmf_target_discovery(t) && !strcmp(t->want.value[NVMF_TRANSPORT], "tcp") ? DISCOVERY_PORT : IO_PORT;
+			nvmf_target_discovery(t) && !strcmp(t->want.value[NVMF_TRANSPORT], "tcp")
+				? DISCOVERY_PORT
+				: IO_PORT;
 	return 0;
 }
 
@@ -308,9 +341,11 @@ int nvmf_target_named(const char *transport, const char *traddr, struct diag *di
 	if (transport && address)
 		return 0;
 	if (!transport && !address)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "no target given: expected a URI, or --transport and --traddr");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"no target given: expected a URI, or --transport and --traddr");
 	diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", address ? "--transport" : "--traddr");
-	return diag_hint(diag, address ? "--transport tcp or --transport rdma" : "--traddr ADDRESS");
+	return diag_hint(
+		diag, address ? "--transport tcp or --transport rdma" : "--traddr ADDRESS");
 }
 
 bool nvmf_target_discovery(const struct nvmf_target *t)
@@ -331,8 +366,8 @@ const char *nvmf_uri(const char *const value[NVMF_KEYS], char uri[URI_MAX])
 	const char *host = value[NVMF_TRADDR], *port = value[NVMF_TRSVCID], *nqn = value[NVMF_NQN];
 	bool v6 = strchr(host, ':');
 
-	snprintf(uri, URI_MAX, "nvme+%.16s://%s%.256s%s%s%.32s", value[NVMF_TRANSPORT], v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "",
-		port ? port : "");
+	snprintf(uri, URI_MAX, "nvme+%.16s://%s%.256s%s%s%.32s", value[NVMF_TRANSPORT],
+		v6 ? "[" : "", host, v6 ? "]" : "", port ? ":" : "", port ? port : "");
 	if (nqn && strcmp(nqn, DISCOVERY_NQN)) {
 		strcat(uri, "/");
 		uri_encode(uri, nqn);
@@ -356,14 +391,16 @@ int nvmf_options_check(const struct nvmf_options *opts, struct diag *diag)
 
 	for (int key = 0; key < NVMF_KEYS && !err; key++)
 		if (opts->value[key] && key != NVMF_TLS_KEY && key != NVMF_KEYRING)
-			err = kernel_nvmf_key_check(key, nvmf_option_name(key, name), opts->value[key], diag);
+			err = kernel_nvmf_key_check(
+				key, nvmf_option_name(key, name), opts->value[key], diag);
 	return err;
 }
 
-int nvmf_target_read(
-	struct nvmf_target *t, const struct call *call, int root, const struct nvmf_options *opts, const char *uri, struct diag *diag)
+int nvmf_target_read(struct nvmf_target *t, const struct call *call, int root,
+	const struct nvmf_options *opts, const char *uri, struct diag *diag)
 {
-	const char *on_loss = opts->on_loss, *file[3] = { opts->secret_file[0], opts->secret_file[1], opts->tls_key_file };
+	const char *on_loss = opts->on_loss,
+		   *file[3] = { opts->secret_file[0], opts->secret_file[1], opts->tls_key_file };
 	int err = 0;
 
 	memset(t, 0, sizeof(*t));
@@ -377,7 +414,8 @@ int nvmf_target_read(
 	if (!err && uri)
 		err = take_keys(t, root, opts, &on_loss, file, diag);
 	if (!err)
-		err = nvmf_target_named(t->want.value[NVMF_TRANSPORT], t->want.value[NVMF_TRADDR], diag);
+		err = nvmf_target_named(
+			t->want.value[NVMF_TRANSPORT], t->want.value[NVMF_TRADDR], diag);
 	if (err)
 		return err;
 	if (!t->want.value[NVMF_NQN])
@@ -399,7 +437,8 @@ int nvmf_target_read(
 void nvmf_show_identity(const struct call *call, const struct nvmf_target *t)
 {
 	if (call->loop.verbose)
-		call_note(call, "host NQN %s (%s), host ID %s (%s)", t->who.hostnqn, t->who.nqn_from, t->hostid, t->who.id_from);
+		call_note(call, "host NQN %s (%s), host ID %s (%s)", t->who.hostnqn,
+			t->who.nqn_from, t->hostid, t->who.id_from);
 	if (t->who.random)
 		call_note(call, "random host NQN for this run: %s", t->who.hostnqn);
 }
@@ -407,9 +446,11 @@ void nvmf_show_identity(const struct call *call, const struct nvmf_target *t)
 void nvmf_warn_secrets(const struct call *call, const struct nvmf_options *opts)
 {
 	if (opts->value[NVMF_DHCHAP_SECRET] || opts->value[NVMF_DHCHAP_CTRL_SECRET])
-		call_note(call, "the secret was visible in the process list and stays in the shell's history: use --dhchap-secret-file");
+		call_note(call, "the secret was visible in the process list and stays in the "
+				"shell's history: use --dhchap-secret-file");
 	if (opts->value[NVMF_TLS_KEY] && nvmf_tls_is_key(opts->value[NVMF_TLS_KEY]))
-		call_note(call, "the key was visible in the process list and stays in the shell's history: use --tls-key-file");
+		call_note(call, "the key was visible in the process list and stays in the shell's "
+				"history: use --tls-key-file");
 }
 
 void nvmf_target_wipe(struct nvmf_target *t)

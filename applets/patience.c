@@ -6,7 +6,8 @@
 
 static void still_waiting(struct loop_timer *timer)
 {
-	call_note(container_of(timer, struct patience, timer)->call, "waiting for a listen address or device");
+	call_note(container_of(timer, struct patience, timer)->call,
+		"waiting for a listen address or device");
 }
 
 void patience_begin(struct patience *patience, const struct call *call, struct loop *loop)

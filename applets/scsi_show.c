@@ -25,11 +25,14 @@ void scsi_show_lun(struct out *out, const struct scsi_lun *lun, const char *prin
 	out_text(out, "vendor", NULL, "%s", lun->vendor);
 	out_text(out, "model", NULL, "%s", lun->model);
 	if (print && lun->node[0])
-		out_line(out, "%s%s", !strcmp(print, "by-id") && by_id[0] ? by_id : "/dev/", !strcmp(print, "by-id") && by_id[0] ? "" : lun->node);
+		out_line(out, "%s%s", !strcmp(print, "by-id") && by_id[0] ? by_id : "/dev/",
+			!strcmp(print, "by-id") && by_id[0] ? "" : lun->node);
 	else if (lun->node[0])
-		out_line(out, "/dev/%s: LUN %" PRIu64 ", %s, blocks of %u bytes%s%s%s", lun->node, lun->lun, out_human(lun->size, size), lun->block,
+		out_line(out, "/dev/%s: LUN %" PRIu64 ", %s, blocks of %u bytes%s%s%s", lun->node,
+			lun->lun, out_human(lun->size, size), lun->block,
 			lun->ro ? ", read-only" : "", by_id[0] ? ", " : "", by_id);
 	else if (!print)
-		out_line(out, "%s: LUN %" PRIu64 ", %s %s, no disk", lun->name, lun->lun, lun->vendor, lun->model);
+		out_line(out, "%s: LUN %" PRIu64 ", %s %s, no disk", lun->name, lun->lun,
+			lun->vendor, lun->model);
 	out_end(out);
 }

@@ -25,12 +25,16 @@ static int read_line(int fd, const char *from, char *secret, size_t room, struct
 	secret[got] = 0;
 	len = strcspn(secret, "\r\n");
 	if (len == room - 1)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "%s: first line too long: must be at most %zu bytes", from, room - 2);
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"%s: first line too long: must be at most %zu bytes", from, room - 2);
 	explicit_bzero(secret + len, room - len);
-	return len ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "%s: no secret: the first line is empty", from);
+	return len ? 0
+		   : diag_set(diag, DIAG_USAGE, EINVAL, "%s: no secret: the first line is empty",
+			     from);
 }
 
-int secret_of_file(const struct call *call, const char *path, char *secret, size_t room, struct diag *diag)
+int secret_of_file(
+	const struct call *call, const char *path, char *secret, size_t room, struct diag *diag)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 	struct stat st;
@@ -38,20 +42,23 @@ int secret_of_file(const struct call *call, const char *path, char *secret, size
 	if (fd < 0)
 		return diag_sys(diag, errno, "open %s", path);
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
-		call_note(call, "%s: secret file is readable by other users (mode %03o): chmod 600 %s", path,
-			st.st_mode & 0777, path);
+		call_note(call,
+			"%s: secret file is readable by other users (mode %03o): chmod 600 %s",
+			path, st.st_mode & 0777, path);
 	err = read_line(fd, path, secret, room, diag);
 	close(fd);
 	return err;
 }
 
-int secret_of_fd(const char *option, const char *number, char *secret, size_t room, struct diag *diag)
+int secret_of_fd(
+	const char *option, const char *number, char *secret, size_t room, struct diag *diag)
 {
 	uint64_t fd;
 	char from[32];
 
 	if (parse_u64(number, 0, INT_MAX, &fd, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid descriptor '%s'", option, number);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "%s: invalid descriptor '%s'", option, number);
 	snprintf(from, sizeof(from), "descriptor %u", (unsigned)fd);
 	return read_line((int)fd, from, secret, room, diag);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* serve: run a target until stopped. core/proto serves, core/kernel identifies the disks, daemon.c handles start and stop. */
+/* serve: run a target until stopped. core/proto serves, core/kernel identifies the disks, daemon.c
+ * handles start and stop. */
 #include "serve.h"
 #include "daemon.h"
 #include "disk.h"
@@ -21,10 +22,13 @@ struct serve_options {
 #define AT(field) offsetof(struct serve_options, field)
 static const struct opt rows[] = {
 	{ "nvmf", 0, OPT_FLAG, AT(nvmf), NULL, "run an NVMe-oF target" },
-	{ "rdma", 0, OPT_LIST, AT(rdma), "ADDRESS", "listen for RDMA at [HOST]:PORT[?rdma=verbs|iwarp|auto][&crc=0]; repeatable" },
+	{ "rdma", 0, OPT_LIST, AT(rdma), "ADDRESS",
+		"listen for RDMA at [HOST]:PORT[?rdma=verbs|iwarp|auto][&crc=0]; repeatable" },
 	{ "tcp", 0, OPT_LIST, AT(tcp), "ADDRESS", "listen for TCP at [HOST]:PORT; repeatable" },
-	{ "nqn", 0, OPT_LIST, AT(nqn), "NQN", "NQN of the next disk's subsystem; the same NQN adds a namespace; repeatable" },
-	{ "allow-host", 0, OPT_LIST, AT(allow_host), "NQN", "host NQN allowed to connect; default any; repeatable" },
+	{ "nqn", 0, OPT_LIST, AT(nqn), "NQN",
+		"NQN of the next disk's subsystem; the same NQN adds a namespace; repeatable" },
+	{ "allow-host", 0, OPT_LIST, AT(allow_host), "NQN",
+		"host NQN allowed to connect; default any; repeatable" },
 	DAEMON_ROWS(struct serve_options, life),
 	{ 0 },
 };
@@ -62,7 +66,8 @@ static bool same_address(const struct addr *a, const struct addr *b)
 }
 
 /* The same address for RDMA and TCP is one listener. ways 0: RDMA, as the address says. */
-static int add_listen(struct target_options *opt, const char *given, unsigned ways, struct diag *diag)
+static int add_listen(
+	struct target_options *opt, const char *given, unsigned ways, struct diag *diag)
 {
 	char text[ADDR_TEXT + 64];
 	struct addr_rdma how = { 0 };
@@ -72,7 +77,8 @@ static int add_listen(struct target_options *opt, const char *given, unsigned wa
 	if (snprintf(text, sizeof(text), "%s", given) >= (int)sizeof(text))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "address '%.40s...' is too long", given);
 	if (!strncmp(text, "unix:", 5))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "NVMe-oF can't be served on a unix socket: expected [HOST]:PORT");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"NVMe-oF can't be served on a unix socket: expected [HOST]:PORT");
 	if (!(ways & TARGET_TCP)) {
 		err = addr_rdma(&how, text, diag);
 		ways = (how.verbs ? TARGET_RDMA_VERBS : 0u) | (how.iwarp ? TARGET_RDMA_IWARP : 0u);
@@ -88,12 +94,14 @@ static int add_listen(struct target_options *opt, const char *given, unsigned wa
 			return 0;
 		}
 	if (opt->listens == TARGET_LISTENS)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "too many listen addresses: must be 1 to %d", TARGET_LISTENS);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"too many listen addresses: must be 1 to %d", TARGET_LISTENS);
 	opt->listen[opt->listens++] = (struct target_listen){ at, ways, how.no_crc };
 	return 0;
 }
 
-static int read_addresses(struct target_options *opt, const struct serve_options *opts, struct diag *diag)
+static int read_addresses(
+	struct target_options *opt, const struct serve_options *opts, struct diag *diag)
 {
 	int err = 0;
 
@@ -110,7 +118,8 @@ static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 {
 	if (!strncmp(nqn, "nqn.", 4) && strlen(nqn) <= 223 && !strpbrk(nqn, " \t\n"))
 		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL, "--%s: invalid NQN '%s': expected nqn.*, up to 223 bytes, no blanks", name, nqn);
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"--%s: invalid NQN '%s': expected nqn.*, up to 223 bytes, no blanks", name, nqn);
 }
 
 static int read_options(struct front *front)
@@ -121,9 +130,11 @@ static int read_options(struct front *front)
 	int err = 0;
 
 	if (call->operands > TARGET_DISKS)
-		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d", TARGET_DISKS);
+		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
+			TARGET_DISKS);
 	if (opts->nqn.count > call->operands)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn %s: more NQNs than disks", opts->nqn.item[call->operands]);
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn %s: more NQNs than disks",
+			opts->nqn.item[call->operands]);
 	for (unsigned i = 0; !err && i < opts->nqn.count; i++)
 		err = check_nqn("nqn", opts->nqn.item[i], call->diag);
 	for (unsigned i = 0; !err && i < opts->allow_host.count; i++) {
@@ -141,8 +152,10 @@ static void disk_changed(struct front *front, struct bdev *bdev)
 		target_resized(target, bdev);
 }
 
-/* What a disk is by itself: a file or device under its real path, a remote one by what its target says. */
-static int identify(const struct call *call, const char *operand, const struct bdev *bdev, struct disk_identity *who)
+/* What a disk is by itself: a file or device under its real path, a remote one by what its target
+ * says. */
+static int identify(const struct call *call, const char *operand, const struct bdev *bdev,
+	struct disk_identity *who)
 {
 	char path[URI_MAX], real[PATH_MAX], own[DISK_KEY] = "";
 	bool file = disk_path(operand, path, sizeof(path)) && realpath(path, real);
@@ -155,14 +168,16 @@ static int identify(const struct call *call, const char *operand, const struct b
 	err = kernel_disk_identity(root, file ? real : NULL, own, who, call->diag);
 	close(root);
 	if (!err && file && who->lasts != DISK_IDENTITY_ALWAYS)
-		call_note(call, "%s: no DMI UUID or machine-id: the disk's identity changes at the next %s", bdev->uri,
-			who->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
+		call_note(call,
+			"%s: no DMI UUID or machine-id: the disk's identity changes at the next %s",
+			bdev->uri, who->lasts == DISK_IDENTITY_BOOT ? "reboot" : "start");
 	if (!err && call->loop.verbose)
 		call_note(call, "%s: serial number %s (%s)", bdev->uri, who->serial, who->from);
 	return err;
 }
 
-/* Hosts take two namespaces of one identity for one, and of two identities for two disks, whose blocks they cache each for itself. */
+/* Hosts take two namespaces of one identity for one, and of two identities for two disks, whose
+ * blocks they cache each for itself. */
 static int refuse_twice(const struct nvmf_front *f, unsigned i)
 {
 	const struct daemon *d = f->front.daemon;
@@ -170,9 +185,12 @@ static int refuse_twice(const struct nvmf_front *f, unsigned i)
 	for (unsigned other = 0; other < i; other++) {
 		if (memcmp(f->id[other].nguid, f->id[i].nguid, sizeof(f->id[i].nguid)))
 			continue;
-		diag_set(d->call->diag, DIAG_USAGE, EEXIST, "is the same disk as '%.300s': a disk can be only one namespace", d->disk[other]->uri);
+		diag_set(d->call->diag, DIAG_USAGE, EEXIST,
+			"is the same disk as '%.300s': a disk can be only one namespace",
+			d->disk[other]->uri);
 		diag_ctx(d->call->diag, "%s", d->disk[i]->uri);
-		return diag_hint(d->call->diag, "give it once: several hosts can connect to it, at several addresses");
+		return diag_hint(d->call->diag,
+			"give it once: several hosts can connect to it, at several addresses");
 	}
 	return 0;
 }
@@ -233,7 +251,8 @@ static int listen_all(struct nvmf_front *f)
 		return err;
 	err = disk_blame_rdma(d->call->diag, &rdma);
 	d->call->diag->hint[0] = 0;
-	diag_hint(d->call->diag, "without an RDMA device: --rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
+	diag_hint(d->call->diag,
+		"without an RDMA device: --rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
 	return err;
 }
 
@@ -318,9 +337,11 @@ static int serve_main(struct call *call)
 	const struct serve_options *opts = call->opts;
 
 	if (!opts->nvmf)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no protocol given: expected --nvmf");
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "no protocol given: expected --nvmf");
 	if (!opts->rdma.count && !opts->tcp.count)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "no listen address given: expected --rdma ADDRESS or --tcp ADDRESS");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"no listen address given: expected --rdma ADDRESS or --tcp ADDRESS");
 	loop_fds_raise();
 	return daemon_run(call, &opts->life, fronts);
 }
@@ -334,10 +355,9 @@ const struct applet applet_serve = {
 	.defaults = &defaults,
 	.opts_size = sizeof(struct serve_options),
 	.foreign = foreign,
-	.examples =
-		"  rdmastor serve disk.img --nvmf --tcp :4420\n"
-		"  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
-		"  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",
+	.examples = "  rdmastor serve disk.img --nvmf --tcp :4420\n"
+		    "  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
+		    "  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",
 	.min = 1,
 	.max = 255,
 	.run = serve_main,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What serve prints: how to connect, in the words of those who connect, and how it goes. */
-#include "serve.h"
 #include "daemon.h"
 #include "disk.h"
+#include "serve.h"
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -23,9 +23,11 @@ static void host_text(const struct addr *addr, char text[ADDR_TEXT])
 	getifaddrs(&all);
 	for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
 		const struct sockaddr_in6 *in6 = (const void *)i->ifa_addr;
-		bool v4 = in6 && in6->sin6_family == AF_INET, v6 = in6 && in6->sin6_family == AF_INET6;
+		bool v4 = in6 && in6->sin6_family == AF_INET,
+		     v6 = in6 && in6->sin6_family == AF_INET6;
 
-		if (i->ifa_flags & IFF_LOOPBACK || !(i->ifa_flags & IFF_UP) || (!v4 && (!v6 || IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))))
+		if (i->ifa_flags & IFF_LOOPBACK || !(i->ifa_flags & IFF_UP) ||
+			(!v4 && (!v6 || IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))))
 			continue;
 		if (v6 && (!addr_is_local(&best) || addr->ss.ss_family == AF_INET))
 			continue;
@@ -38,10 +40,12 @@ static void host_text(const struct addr *addr, char text[ADDR_TEXT])
 	addr_host(&best, text);
 }
 
-/* What only hosts with an iWARP device can run is marked as such, by a comment that a shell ignores. */
+/* What only hosts with an iWARP device can run is marked as such, by a comment that a shell
+ * ignores. */
 #define IWARP_ONLY " # the host needs an iWARP device, such as siw"
 
-static void show_way(struct out *out, const struct addr *bound, const char *nqn, bool rdma, const char *keys, bool iwarp)
+static void show_way(struct out *out, const struct addr *bound, const char *nqn, bool rdma,
+	const char *keys, bool iwarp)
 {
 	char host[ADDR_TEXT];
 	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
@@ -56,12 +60,14 @@ static void show_way(struct out *out, const struct addr *bound, const char *nqn,
 	if (rdma)
 		out_bool(out, "iwarp", NULL, iwarp);
 	out_text(out, "subnqn", NULL, "%s", nqn);
-	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s%s%s:%u/%s%s", trtype, v6 ? "[" : "", host, v6 ? "]" : "", addr_port(bound), nqn,
-		keys);
-	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s", trtype, host, addr_port(bound), nqn);
-	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s", trtype, host, addr_port(bound), nqn, iwarp ? IWARP_ONLY : "");
-	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s", upper, v6 ? "IPv6" : "IPv4", host,
+	out_text(out, "rdmastor", "rdmastor: ", "nvme+%s://%s%s%s:%u/%s%s", trtype, v6 ? "[" : "",
+		host, v6 ? "]" : "", addr_port(bound), nqn, keys);
+	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s", trtype, host,
 		addr_port(bound), nqn);
+	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s", trtype, host,
+		addr_port(bound), nqn, iwarp ? IWARP_ONLY : "");
+	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s",
+		upper, v6 ? "IPv6" : "IPv4", host, addr_port(bound), nqn);
 	out_end(out);
 }
 
@@ -98,8 +104,9 @@ static void show_disks(struct out *out, const struct target_options *opt)
 	for (unsigned i = 0; i < opt->disks; i++) {
 		const struct target_disk *t = &opt->disk[i];
 
-		out_line(out, "%s: namespace %u of %s, %s (%llu bytes)", t->bdev->uri, nsid_of(opt, i), t->nqn,
-			out_human(t->bdev->lim.size, size), (unsigned long long)t->bdev->lim.size);
+		out_line(out, "%s: namespace %u of %s, %s (%llu bytes)", t->bdev->uri,
+			nsid_of(opt, i), t->nqn, out_human(t->bdev->lim.size, size),
+			(unsigned long long)t->bdev->lim.size);
 	}
 }
 
@@ -130,7 +137,8 @@ void serve_show(struct out *out, const struct target *target, const struct targe
 			if (seen(opt, d))
 				continue;
 			if (ways & (TARGET_RDMA_VERBS | TARGET_RDMA_IWARP))
-				show_way(out, &bound, opt->disk[d].nqn, true, rdma_keys(ways, opt->listen[i].no_crc),
+				show_way(out, &bound, opt->disk[d].nqn, true,
+					rdma_keys(ways, opt->listen[i].no_crc),
 					!(ways & TARGET_RDMA_VERBS));
 			if (ways & TARGET_TCP)
 				show_way(out, &bound, opt->disk[d].nqn, false, "", false);
@@ -139,7 +147,8 @@ void serve_show(struct out *out, const struct target *target, const struct targe
 	out_end(out);
 }
 
-static void put_listeners(struct out *out, const struct target *target, const struct target_options *opt)
+static void put_listeners(
+	struct out *out, const struct target *target, const struct target_options *opt)
 {
 	out_list(out, "listeners");
 	for (unsigned i = 0; i < opt->listens; i++) {
@@ -165,7 +174,8 @@ void serve_status(struct out *out, const struct target *target, const struct tar
 	struct io_count count;
 
 	target_get_status(target, &status);
-	count = (struct io_count){ status.reads, status.writes, status.read_bytes, status.written_bytes, status.errors };
+	count = (struct io_count){ status.reads, status.writes, status.read_bytes,
+		status.written_bytes, status.errors };
 	out_text(out, "protocol", NULL, "nvme");
 	out_u64(out, "clients", "hosts:   ", status.hosts);
 	out_u64(out, "queues", "queues:  ", status.queues);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-connect: connect the kernel to an SRP target, or change the timeouts of an existing connection. */
+/* srp-connect: connect the kernel to an SRP target, or change the timeouts of an existing
+ * connection. */
 #include "kernel_scsi.h"
 #include "srp_attach.h"
 #include "srp_loss.h"
@@ -22,7 +23,7 @@ struct connect_options {
 	bool no_wait, exclusive;
 };
 
-#define AT(field) offsetof(struct connect_options, field)
+#define AT(field)                 offsetof(struct connect_options, field)
 #define ROW(opt, name, arg, help) SRP_ROW(struct connect_options, opt, name, arg, help)
 static const struct opt rows[] = {
 	SRP_NAME_ROWS(struct connect_options),
@@ -50,7 +51,8 @@ static const struct opt rows[] = {
 	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "fail if the connection already exists" },
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
 		"return without waiting for the block devices" },
-	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id", "print only the paths of the block devices" },
+	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id",
+		"print only the paths of the block devices" },
 	{ 0 },
 };
 #undef ROW
@@ -100,14 +102,16 @@ static int set_up(struct call *call, int root, struct connection *c, uint64_t lu
 	const struct connect_options *opts = call->opts;
 	struct srp_rport rport;
 	int err = 0;
-	bool told = !kernel_srp_rport(root, c->made.number, &rport) && rport.tmo.fast_io_fail_tmo != SRP_UNKNOWN;
+	bool told = !kernel_srp_rport(root, c->made.number, &rport) &&
+		    rport.tmo.fast_io_fail_tmo != SRP_UNKNOWN;
 
 	if (c->loss_given || (!c->made.existed && told)) /* kernels before 3.13 have none of them */
 		err = kernel_srp_tmo_set(root, c->made.number, &c->tmo, call->diag);
 	if (!err && opts->no_wait)
 		err = kernel_scsi_luns(root, c->made.number, &c->luns, &c->count, call->diag);
 	else if (!err)
-		err = kernel_scsi_wait(root, c->made.number, lun, true, c->until, &c->luns, &c->count, call->diag);
+		err = kernel_scsi_wait(
+			root, c->made.number, lun, true, c->until, &c->luns, &c->count, call->diag);
 	if (!err)
 		keep_lun(c, lun);
 	return err;
@@ -138,13 +142,19 @@ static int read_lun(const struct connect_options *opts, uint64_t *lun, struct di
 /* Options that an existing connection no longer takes. */
 static int refuse_others(const struct connect_options *opts, const char *host, struct diag *diag)
 {
-	const char *name = opts->words.dev ? "device" : opts->words.port ? "port" : opts->params.count ? "module-param" : opts->exclusive ? "exclusive" : NULL;
+	const char *name = opts->words.dev      ? "device"
+			   : opts->words.port   ? "port"
+			   : opts->params.count ? "module-param"
+			   : opts->exclusive    ? "exclusive"
+						: NULL;
 
 	for (unsigned i = 0; !name && i < SRP_OPTS; i++)
 		if (opts->words.value[i])
 			name = kernel_srp_opt_name(i);
 	return name ? diag_set(diag, DIAG_USAGE, EINVAL,
-		"%s is already connected: --%s applies to new connections only", host, name) : 0;
+			      "%s is already connected: --%s applies to new connections only", host,
+			      name)
+		    : 0;
 }
 
 static void show_plan(struct call *call, const struct connection *c, int root)
@@ -158,8 +168,8 @@ static void show_plan(struct call *call, const struct connection *c, int root)
 		to = srp_loss_merge(&c->tmo, &rport.tmo);
 	srp_made_show(call->out, root, &c->made, "", c->luns, c->count, NULL, would ? &to : NULL);
 	if (would)
-		out_line(call->out,
-			"%s: would set: %s", c->made.host.host, srp_loss_text(&to, text));
+		out_line(call->out, "%s: would set: %s", c->made.host.host,
+			srp_loss_text(&to, text));
 }
 
 /* What is connected already, by its name: its time-outs are set, its disks shown. */
@@ -190,18 +200,22 @@ static int adjust(struct call *call, int root, const char *word, struct connecti
 	return err;
 }
 
-static int plan(struct call *call, const struct srp_target *target, const struct srp_local *local, const struct connection *c, int root)
+static int plan(struct call *call, const struct srp_target *target, const struct srp_local *local,
+	const struct connection *c, int root)
 {
 	struct kernel_srp *list;
 	const struct kernel_srp *there = NULL;
-	char line[SRP_LINE], word[OUT_SHELL(SRP_LINE)], text[200], where[100] = "add_target of the port";
+	char line[SRP_LINE], word[OUT_SHELL(SRP_LINE)], text[200],
+		where[100] = "add_target of the port";
 	unsigned count;
 	int err = kernel_srp_list(root, &list, &count, call->diag);
 
 	if (err)
 		return err;
 	for (unsigned i = 0; i < count && !there; i++)
-		there = kernel_srp_fits(&list[i], &target->want, local->dev[0] ? local : NULL) ? &list[i] : NULL;
+		there = kernel_srp_fits(&list[i], &target->want, local->dev[0] ? local : NULL)
+				? &list[i]
+				: NULL;
 	kernel_srp_line(&target->want, line);
 	out_bool(call->out, "connected", NULL, there);
 	out_bool(call->out, "existed", NULL, there);
@@ -215,11 +229,12 @@ static int plan(struct call *call, const struct srp_target *target, const struct
 	out_text(call->out, "add_target", NULL, "%s", line);
 	srp_loss_show(call->out, &c->tmo);
 	if (there)
-		out_line(call->out, "%s: already connected as %s", srp_target_text(&target->want,
-			text), there->host);
+		out_line(call->out, "%s: already connected as %s",
+			srp_target_text(&target->want, text), there->host);
 	else
-		out_line(call->out, "%s: would connect by writing to %s:",
-			srp_target_text(&target->want, text), where);
+		out_line(call->out,
+			"%s: would connect by writing to %s:", srp_target_text(&target->want, text),
+			where);
 	out_line(call->out, "%s", out_shell(line, word, sizeof(word)));
 	free(list);
 	return 0;
@@ -236,7 +251,8 @@ static int load(struct call *call, int root)
 {
 	const struct connect_options *opts = call->opts;
 	bool loaded;
-	int err = kernel_srp_load(root, (char *const *)opts->params.item, opts->params.count, &loaded, call->diag);
+	int err = kernel_srp_load(
+		root, (char *const *)opts->params.item, opts->params.count, &loaded, call->diag);
 
 	if (!err && call->loop.verbose) {
 		call_note(call, "ib_srp was %s", loaded ? "loaded" : "already loaded");
@@ -245,7 +261,8 @@ static int load(struct call *call, int root)
 	return err;
 }
 
-static int log_in(struct call *call, int root, struct srp_target *target, const struct srp_local *local, struct connection *c)
+static int log_in(struct call *call, int root, struct srp_target *target,
+	const struct srp_local *local, struct connection *c)
 {
 	const struct connect_options *opts = call->opts;
 	char line[SRP_LINE];
@@ -271,11 +288,13 @@ static int log_in(struct call *call, int root, struct srp_target *target, const 
 }
 
 /* A dry run prints the string even if no port can be used. */
-static int choose_port(struct call *call, int root, struct srp_target *target, struct srp_local *local, char *others, size_t len)
+static int choose_port(struct call *call, int root, struct srp_target *target,
+	struct srp_local *local, char *others, size_t len)
 {
 	const struct connect_options *opts = call->opts;
 	struct diag why = { 0 };
-	int err = kernel_srp_port(root, &target->want, target->dev, target->port, local, others, len, &why);
+	int err = kernel_srp_port(
+		root, &target->want, target->dev, target->port, local, others, len, &why);
 
 	if (err && opts->common.dry_run) {
 		call_note(call, "%s", why.text);
@@ -291,7 +310,8 @@ static int look_up(struct call *call, int root, struct srp_target *target)
 {
 	const struct srp_want *want = &target->want;
 
-	if (!want->value[SRP_OPT_ID_EXT][0] || !want->value[SRP_OPT_IOC_GUID][0] || !srp_lookup_needed(target))
+	if (!want->value[SRP_OPT_ID_EXT][0] || !want->value[SRP_OPT_IOC_GUID][0] ||
+		!srp_lookup_needed(target))
 		return 0;
 	return srp_lookup(call, root, target, target->timeout_ms, call->diag);
 }
@@ -301,7 +321,8 @@ static int connect_to(struct call *call, int root, struct srp_target *target, st
 	const struct connect_options *opts = call->opts;
 	struct srp_local local;
 	char others[200];
-	int err = srp_loss_read(&opts->loss, target->on_loss, "wait=60", &c->tmo, &c->loss_given, call->diag);
+	int err = srp_loss_read(
+		&opts->loss, target->on_loss, "wait=60", &c->tmo, &c->loss_given, call->diag);
 
 	if (!err)
 		err = check_loss(c, root, false, call->diag);
@@ -324,7 +345,9 @@ static int connect_to(struct call *call, int root, struct srp_target *target, st
 		return plan(call, target, &local, c, root);
 	err = log_in(call, root, target, &local, c);
 	if (!err)
-		srp_made_show(call->out, root, &c->made, target->want.value[target->want.value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
+		srp_made_show(call->out, root, &c->made,
+			target->want.value[target->want.value[SRP_OPT_DEST][0] ? SRP_OPT_DEST
+									       : SRP_OPT_DGID],
 			c->luns, c->count, opts->print, NULL);
 	return err;
 }
@@ -355,7 +378,9 @@ static int connect_new(struct call *call, int root, struct connection *c)
 	if (!err)
 		err = connect_to(call, root, target, c);
 	if (err && target->want.value[SRP_OPT_ID_EXT][0] && call->diag->code != DIAG_USAGE)
-		diag_ctx(call->diag, "%s", operand && strstr(operand, "://") ? operand : srp_target_text(&target->want, text));
+		diag_ctx(call->diag, "%s",
+			operand && strstr(operand, "://") ? operand
+							  : srp_target_text(&target->want, text));
 	else if (err && operand)
 		diag_ctx(call->diag, "%s", operand);
 	free(target);
@@ -366,7 +391,9 @@ static int run(struct call *call)
 {
 	const struct connect_options *opts = call->opts;
 	const char *operand = call->operands ? call->operand[0] : NULL;
-	struct connection c = { .until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0 };
+	struct connection c = {
+		.until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0
+	};
 	int root, err;
 
 	if (!operand && !names_something(&opts->words)) {
@@ -410,9 +437,10 @@ const struct applet applet_srp_connect = {
 	.opts = rows,
 	.defaults = &defaults,
 	.foreign = foreign,
-	.examples = "  rdmastor srp-connect srp+cm://10.0.0.1:5555/0002c903004ed0b2/0002c903004ed0b2\n"
-		    "  rdmastor srp-connect srp://5/0002c90300a0b0c0/0002c90300a0b0c1/0\n"
-		    "  rdmastor srp-connect /dev/sdb --on-loss wait=300\n",
+	.examples =
+		"  rdmastor srp-connect srp+cm://10.0.0.1:5555/0002c903004ed0b2/0002c903004ed0b2\n"
+		"  rdmastor srp-connect srp://5/0002c90300a0b0c0/0002c90300a0b0c1/0\n"
+		"  rdmastor srp-connect /dev/sdb --on-loss wait=300\n",
 	.opts_size = sizeof(struct connect_options),
 	.max = 1,
 	.changes = true,

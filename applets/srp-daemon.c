@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-daemon, also as srp_daemon: find SRP targets on InfiniBand and connect the kernel to those
  * that the rules allow, once or continuously. */
-#include "srp_daemon_opts.h"
 #include "kernel.h"
+#include "srp_daemon_opts.h"
 #include "uri.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -25,26 +25,28 @@ static const struct opt rows[] = {
 		"interval of full scans; default never, scan on events only", 1, OPT_MSEC_MAX },
 	{ "retry-connected", 'T', OPT_MSEC, AT(recheck_ms), "SECONDS",
 		"interval of connection checks; 0: never; default 20", 0, OPT_MSEC_MAX },
-	{ "tl-retry-count", 'l', OPT_U32, AT(tl_retry_count), "N", "transport retries of a connection", 2, 7 },
+	{ "tl-retry-count", 'l', OPT_U32, AT(tl_retry_count), "N",
+		"transport retries of a connection", 2, 7 },
 	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "RDMA device to serve, such as mlx5_0" },
 	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "port of that device", 1, 254 },
 	{ "device-port", 'j', OPT_TEXT, AT(dev_port), "DEVICE:PORT",
 		"RDMA device and port to serve" },
-	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "serve the port of this MAD device, such as /dev/infiniband/umad0" },
+	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE",
+		"serve the port of this MAD device, such as /dev/infiniband/umad0" },
 	{ "all-ports", 0, OPT_FLAG, AT(all_ports), NULL,
 		"serve all InfiniBand ports, including hot-plugged ones" },
 	{ "mad-timeout", 't', OPT_U32, AT(answer_ms), "MSEC",
 		"time limit per answer, over all tries; default 5000", 1, OPT_U32_MAX },
-	{ "tries", 'r', OPT_U32, AT(tries), "N",
-		"requests sent in that time; default 3", 1, OPT_U32_MAX },
+	{ "tries", 'r', OPT_U32, AT(tries), "N", "requests sent in that time; default 3", 1,
+		OPT_U32_MAX },
 	{ "login-timeout", 0, OPT_MSEC, AT(login_ms), "SECONDS",
 		"time limit of one login; default 60", 1, OPT_MSEC_MAX },
-	{ "log", 0, OPT_TEXT, AT(log), "FILE",
-		"write the log to FILE instead of stderr" },
+	{ "log", 0, OPT_TEXT, AT(log), "FILE", "write the log to FILE instead of stderr" },
 	{ "daemon", 0, OPT_FLAG, AT(background), NULL, "run in the background once ready" },
 	{ "pid-file", 0, OPT_TEXT, AT(pid_file), "FILE",
 		"write the process ID to FILE once ready" },
-	{ "ready-fd", 0, OPT_U32, AT(ready_fd), "FD", "write a line to descriptor FD once ready", 0, OPT_U32_MAX },
+	{ "ready-fd", 0, OPT_U32, AT(ready_fd), "FD", "write a line to descriptor FD once ready", 0,
+		OPT_U32_MAX },
 	{ "debug", 'V', OPT_FLAG, AT(debug), NULL, "same as --verbose" },
 	{ "systemd", 0, OPT_FLAG, AT(systemd), NULL, "ignored, for compatibility with srp_daemon" },
 	{ 0 },
@@ -73,10 +75,10 @@ static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN
 	struct diag why = { 0 };
 	uint64_t number;
 
-	if (!colon || colon == text || colon - text >= MAD_DEV_LEN || parse_u64(colon + 1, 1, 254, &number, &why))
+	if (!colon || colon == text || colon - text >= MAD_DEV_LEN ||
+		parse_u64(colon + 1, 1, 254, &number, &why))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"-j: invalid port '%s': expected DEVICE:PORT, such as mlx5_0:1",
-			text);
+			"-j: invalid port '%s': expected DEVICE:PORT, such as mlx5_0:1", text);
 	snprintf(dev, MAD_DEV_LEN, "%.*s", (int)(colon - text), text);
 	*port = (uint32_t)number;
 	return 0;
@@ -85,7 +87,8 @@ static int split(const struct call *call, const char *text, char dev[MAD_DEV_LEN
 /* What names the port. */
 static int check_port(const struct call *call, const struct srp_daemon_words *words)
 {
-	unsigned ways = (words->dev || words->port != NOT_GIVEN) + !!words->dev_port + words->all_ports;
+	unsigned ways =
+		(words->dev || words->port != NOT_GIVEN) + !!words->dev_port + words->all_ports;
 	char dev[MAD_DEV_LEN];
 	uint32_t port;
 
@@ -101,9 +104,10 @@ static int check_words(const struct call *call, const struct srp_daemon_words *w
 	bool once = words->once || words->common.dry_run;
 
 	if (call->operands && !srp_daemon_is_old(call))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"unexpected operand '%s'", call->operand[0]);
-	if (once && (words->background || words->pid_file || words->ready_fd != UINT32_MAX || words->log))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'",
+			call->operand[0]);
+	if (once && (words->background || words->pid_file || words->ready_fd != UINT32_MAX ||
+			    words->log))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"--daemon, --pid-file, --ready-fd and --log conflict with %s",
 			words->once ? "-o" : "--dry-run");
@@ -121,7 +125,8 @@ static uint32_t given(uint32_t value)
 }
 
 /* A daemon waits for a port that is not up yet. */
-static int choose_port(const struct call *call, const struct srp_daemon_words *words, struct srp_daemon_options *opts)
+static int choose_port(const struct call *call, const struct srp_daemon_words *words,
+	struct srp_daemon_options *opts)
 {
 	struct mad_port_choice choice = { .dev = words->dev, .port = given(words->port) };
 	char dev[MAD_DEV_LEN];
@@ -143,7 +148,8 @@ static int choose_port(const struct call *call, const struct srp_daemon_words *w
 	return err || !opts->once ? err : mad_port_usable(&opts->port, call->diag);
 }
 
-static int get_ready(struct call *call, const struct srp_daemon_words *words, struct srp_daemon_options *opts, struct srp_rules *rules)
+static int get_ready(struct call *call, const struct srp_daemon_words *words,
+	struct srp_daemon_options *opts, struct srp_rules *rules)
 {
 	int err = srp_rules_read(rules, opts->root, words->rules, false, call->diag);
 
@@ -163,7 +169,9 @@ static int serve(struct call *call)
 	const struct srp_daemon_words *words = call->opts;
 	struct srp_daemon_options opts = {
 		.policy.more.initiator_ext = words->initiator_ext,
-		.policy.more.tl_retry_count = words->execute || !srp_daemon_is_old(call) ? given(words->tl_retry_count) : 0,
+		.policy.more.tl_retry_count = words->execute || !srp_daemon_is_old(call)
+						      ? given(words->tl_retry_count)
+						      : 0,
 		.limits = { .answer_ms = words->answer_ms, .tries = words->tries },
 		.once = words->once || words->common.dry_run,
 		.execute = words->execute && !words->common.dry_run,
@@ -194,8 +202,10 @@ static int serve(struct call *call)
 const struct applet applet_srp_daemon = {
 	.name = "srp-daemon",
 	.replaces = OLD_NAME,
-	.replaced_usage = "[-vVcaeon] [-d <umad device> | -i <device> [-p <port>] | -j <device>:<port>] [-t <timeout (ms)>] [-r <tries>]\n"
-			  "       [-R <rescan time>] [-T <retry time>] [-l <tl_retry count>] [-f <rules file>]",
+	.replaced_usage = "[-vVcaeon] [-d <umad device> | -i <device> [-p <port>] | -j "
+			  "<device>:<port>] [-t <timeout (ms)>] [-r <tries>]\n"
+			  "       [-R <rescan time>] [-T <retry time>] [-l <tl_retry count>] [-f "
+			  "<rules file>]",
 	.operands = "",
 	.summary = "connect the kernel to SRP targets, once or as they appear",
 	.opts = rows,

@@ -39,7 +39,8 @@ struct chosen {
 
 static bool passes(const struct kernel_srp *host, const struct srp_target *target)
 {
-	if ((target->dev && strcmp(target->dev, host->dev)) || (target->port && target->port != host->port))
+	if ((target->dev && strcmp(target->dev, host->dev)) ||
+		(target->port && target->port != host->port))
 		return false;
 	return kernel_srp_fits(host, &target->want, NULL);
 }
@@ -54,10 +55,9 @@ static int ambiguous(const struct chosen *chosen, struct diag *diag)
 		snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "", chosen->host[i].host);
 	}
 	diag_set(diag, DIAG_USAGE, EINVAL,
-		"%s lead to this controller, and the kernel does not report their addresses",
-		text);
-	return diag_hint(diag,
-		"name one of them or a disk: rdmastor srp-disconnect %s", chosen->host[0].host);
+		"%s lead to this controller, and the kernel does not report their addresses", text);
+	return diag_hint(diag, "name one of them or a disk: rdmastor srp-disconnect %s",
+		chosen->host[0].host);
 }
 
 static int choose_target(struct call *call, struct chosen *chosen, const char *operand)
@@ -70,7 +70,8 @@ static int choose_target(struct call *call, struct chosen *chosen, const char *o
 	if (!target)
 		return diag_sys(call->diag, ENOMEM, "target");
 	err = srp_target_read(target, operand, &opts->words, call->diag);
-	if (!err && (!target->want.value[SRP_OPT_ID_EXT][0] || !target->want.value[SRP_OPT_IOC_GUID][0]))
+	if (!err && (!target->want.value[SRP_OPT_ID_EXT][0] ||
+			    !target->want.value[SRP_OPT_IOC_GUID][0]))
 		err = diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no target given: id_ext and ioc_guid are required");
 	for (unsigned i = 0; !err && i < chosen->count; i++)
@@ -101,8 +102,8 @@ static void spare_root(struct call *call, int root, struct chosen *chosen)
 
 	for (unsigned i = 0; i < chosen->count; i++) {
 		if (kernel_scsi_has_root(root, (unsigned)kernel_srp_number(chosen->host[i].host)))
-			call_note(call,
-				"%s: skipped: the root file system is on it", chosen->host[i].host);
+			call_note(call, "%s: skipped: the root file system is on it",
+				chosen->host[i].host);
 		else
 			chosen->host[kept++] = chosen->host[i];
 	}
@@ -122,7 +123,8 @@ static int choose(struct call *call, int root, struct chosen *chosen)
 		spare_root(call, root, chosen);
 		return 0;
 	}
-	return operand && srp_is_device(operand) ? choose_device(call, root, chosen, operand) : choose_target(call, chosen, operand);
+	return operand && srp_is_device(operand) ? choose_device(call, root, chosen, operand)
+						 : choose_target(call, chosen, operand);
 }
 
 static int refuse_used(int root, const struct kernel_srp *host, struct diag *diag)
@@ -136,7 +138,8 @@ static int refuse_used(int root, const struct kernel_srp *host, struct diag *dia
 	return diag_hint(diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
-static int end_one(struct call *call, int root, const struct kernel_srp *host, uint64_t until, struct diag *diag)
+static int end_one(struct call *call, int root, const struct kernel_srp *host, uint64_t until,
+	struct diag *diag)
 {
 	const struct disconnect_options *opts = call->opts;
 	unsigned number = (unsigned)kernel_srp_number(host->host);
@@ -177,13 +180,13 @@ static void show(struct call *call, const struct kernel_srp *host, const struct 
 static int end_all(struct call *call, int root, const struct chosen *chosen)
 {
 	const struct disconnect_options *opts = call->opts;
-	uint64_t until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
+	uint64_t until =
+		opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
 	unsigned failed = 0;
 
 	if (!chosen->count)
 		out_line(call->out, "nothing to disconnect: no %sSRP connection%s",
-			chosen->spared ? "other " : "",
-			opts->all ? "" : " to this target");
+			chosen->spared ? "other " : "", opts->all ? "" : " to this target");
 	out_list(call->out, "results");
 	for (unsigned i = 0; i < chosen->count; i++) {
 		struct diag why = { 0 };
@@ -213,8 +216,8 @@ static int check_words(const struct call *call)
 			"no target given: expected a URI, an add_target string, "
 			"a host (host6), a disk or --all");
 	if (named && opts->all)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--all and a target can't be combined");
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "--all and a target can't be combined");
 	return 0;
 }
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OLD_NAME  "ibsrpdm"
-#define MANY      100 /* ports worth showing progress */
+#define OLD_NAME "ibsrpdm"
+#define MANY     100 /* ports worth showing progress */
 
 struct discover_options {
 	struct opt_common common;
@@ -28,13 +28,15 @@ static const struct opt rows[] = {
 		"also list the kernel's connections to the targets" },
 	{ "device", 'i', OPT_TEXT, AT(dev), "DEVICE", "local RDMA device, such as mlx5_0" },
 	{ "port", 'p', OPT_U32, AT(port), "NUMBER", "port of that device", 1, 254 },
-	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE", "local MAD device, such as /dev/infiniband/umad0" },
+	{ "umad", 'd', OPT_TEXT, AT(umad), "FILE",
+		"local MAD device, such as /dev/infiniband/umad0" },
 	{ "lid", 0, OPT_LIST, AT(lid), "LID", "query only the port with this LID; no SA needed" },
 	{ "gid", 0, OPT_LIST, AT(gid), "GID", "query only the port with this GID; also on RoCE" },
 	{ "dr", 0, OPT_LIST, AT(route), "ROUTE",
 		"query only the port at the end of this directed route, such as 0,1,3" },
 	{ "walk", 0, OPT_FLAG, AT(walk), NULL, "find the ports by directed routes; no SA needed" },
-	{ "id-ext", 0, OPT_LIST, AT(key[SRP_ID_EXT]), "HEX", "only targets with this identifier extension" },
+	{ "id-ext", 0, OPT_LIST, AT(key[SRP_ID_EXT]), "HEX",
+		"only targets with this identifier extension" },
 	{ "ioc-guid", 0, OPT_LIST, AT(key[SRP_IOC_GUID]), "HEX",
 		"only targets of this I/O controller" },
 	{ "dgid", 0, OPT_LIST, AT(key[SRP_DGID]), "GID",
@@ -94,7 +96,7 @@ static int read_gids(struct names *names, const struct opt_list *list, struct di
 		diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
 			"--gid %s: the kernel drops answers from IPv4 GIDs", list->item[i]);
 		return diag_hint(diag, "use its IPv6 GID (fe80:...), on the target: "
-			"cat /sys/class/infiniband/*/ports/*/gids/0");
+				       "cat /sys/class/infiniband/*/ports/*/gids/0");
 	}
 	return 0;
 }
@@ -114,8 +116,7 @@ static int check_words(struct call *call)
 	if (call->operands && !is_old(call))
 		return unexpected(call);
 	if (opts->umad && (opts->dev || opts->port))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"-d and -i, -p can't be combined");
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-d and -i, -p can't be combined");
 	if (opts->commands && opts->uris)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "-c and -u can't be combined");
 	if (!!opts->lid.count + !!opts->gid.count + !!opts->route.count + opts->walk > 1)
@@ -141,7 +142,10 @@ static int read_names(struct call *call, struct names *names, struct mad_seen *s
 static int choose_port(struct call *call, int root, struct mad_port_info *port)
 {
 	const struct discover_options *opts = call->opts;
-	const struct mad_port_choice choice = { .dev = opts->dev, .port = opts->port, .umad = opts->umad, .any_link = opts->gid.count };
+	const struct mad_port_choice choice = { .dev = opts->dev,
+		.port = opts->port,
+		.umad = opts->umad,
+		.any_link = opts->gid.count };
 	int err = kernel_umad_ready(root, call->diag);
 
 	if (!err)
@@ -166,8 +170,8 @@ static void progressed(void *arg, unsigned done, unsigned all)
 {
 	(void)arg;
 	if (all >= MANY)
-		out_progress("\r%u of %u ports queried%s", done, all, done == all ? "\r\033[K" :
-			"");
+		out_progress(
+			"\r%u of %u ports queried%s", done, all, done == all ? "\r\033[K" : "");
 }
 
 /* Some dead targets are a partial success. If none answered, report the first failure.
@@ -209,7 +213,8 @@ static void add_seen(struct call *call, struct names *names, const struct mad_se
 	}
 	for (unsigned i = 0; i < seen->hops; i++)
 		at += (size_t)snprintf(route + at, sizeof(route) - at, ",%u", seen->hop[i]);
-	call_note(call, "route %s (GUID %016" PRIx64 "): %s", route, seen->guid, mad_state_why(seen->state));
+	call_note(call, "route %s (GUID %016" PRIx64 "): %s", route, seen->guid,
+		mad_state_why(seen->state));
 }
 
 static int follow(struct call *call, struct mad *mad, struct mad_seen *seen, struct names *names)
@@ -241,7 +246,8 @@ static int walk(struct call *call, struct mad *mad, struct names *names)
 	return names->list ? 0 : diag_sys(call->diag, ENOMEM, "list of ports");
 }
 
-static int ask(struct call *call, struct mad *mad, const struct names *names, bool named, uint64_t begun_ns, struct srp_show *show)
+static int ask(struct call *call, struct mad *mad, const struct names *names, bool named,
+	uint64_t begun_ns, struct srp_show *show)
 {
 	const struct discover_options *opts = call->opts;
 	const struct mad_scan_options how = {
@@ -268,7 +274,8 @@ static int ask(struct call *call, struct mad *mad, const struct names *names, bo
 	return err;
 }
 
-static int look_and_ask(struct call *call, struct mad *mad, struct mad_seen *seen, struct names *names, struct srp_show *show)
+static int look_and_ask(struct call *call, struct mad *mad, struct mad_seen *seen,
+	struct names *names, struct srp_show *show)
 {
 	const struct discover_options *opts = call->opts;
 	uint64_t begun = loop_clock();
@@ -283,10 +290,14 @@ static int look_and_ask(struct call *call, struct mad *mad, struct mad_seen *see
 	if (!err && opts->route.count && !names->count)
 		err = diag_set(call->diag, DIAG_UNREACHABLE, EHOSTUNREACH,
 			"no port at the end of the routes can be queried");
-	return err ? err : ask(call, mad, names, opts->walk || opts->route.count || opts->lid.count || opts->gid.count, begun, show);
+	return err ? err
+		   : ask(call, mad, names,
+			     opts->walk || opts->route.count || opts->lid.count || opts->gid.count,
+			     begun, show);
 }
 
-static int run(struct call *call, const struct mad_port_info *port, struct mad_seen *seen, struct names *names, struct srp_show *show)
+static int run(struct call *call, const struct mad_port_info *port, struct mad_seen *seen,
+	struct names *names, struct srp_show *show)
 {
 	const struct discover_options *opts = call->opts;
 	const struct mad_limits limits = { .answer_ms = opts->answer_ms };
@@ -310,7 +321,9 @@ static int discover(struct call *call)
 	const struct discover_options *opts = call->opts;
 	struct srp_filter filter = { 0 };
 	struct srp_show show = {
-		.form = opts->commands ? SRP_COMMANDS : opts->uris ? SRP_URIS : SRP_LISTING,
+		.form = opts->commands ? SRP_COMMANDS
+			: opts->uris   ? SRP_URIS
+				       : SRP_LISTING,
 		.connections = opts->connections,
 		.all = true,
 		.lines = opts->common.verbose && !is_old(call),

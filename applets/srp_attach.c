@@ -41,8 +41,7 @@ static int add_options(struct srp_target *target, const struct srp_words *words,
 			err = kernel_srp_set(&target->want, i, words->value[i], diag);
 	if (words->dev && strchr(words->dev, '/'))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid --device '%s': expected a name such as mlx5_0",
-			words->dev);
+			"invalid --device '%s': expected a name such as mlx5_0", words->dev);
 	if (words->dev)
 		target->dev = words->dev;
 	if (words->port)
@@ -50,7 +49,8 @@ static int add_options(struct srp_target *target, const struct srp_words *words,
 	return err;
 }
 
-int srp_target_read(struct srp_target *target, const char *operand, const struct srp_words *words, struct diag *diag)
+int srp_target_read(struct srp_target *target, const char *operand, const struct srp_words *words,
+	struct diag *diag)
 {
 	struct srp_want *want = &target->want;
 	int err = 0;
@@ -101,6 +101,6 @@ int srp_device_host(int root, const char *word, struct kernel_srp *host, struct 
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "not an SRP connection");
 	else
 		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such SRP connection");
-	return diag_hint(diag,
-		"expected a URI, an add_target string, a host (host6) or a disk (/dev/sda)");
+	return diag_hint(
+		diag, "expected a URI, an add_target string, a host (host6) or a disk (/dev/sda)");
 }

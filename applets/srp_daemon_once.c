@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-daemon -o and --dry-run: one scan of each port, one login to each target, and their results. */
+/* srp-daemon -o and --dry-run: one scan of each port, one login to each target, and their results.
+ */
 #include "srp_daemon_opts.h"
 #include "srp_show.h"
 #include <errno.h>
@@ -21,7 +22,7 @@ struct once {
 	unsigned results, room;
 	unsigned ports, ports_failed, cut, answered, silent, logins, logins_failed;
 	struct diag first; /* failure */
-	bool noted; /* it has been printed */
+	bool noted;        /* it has been printed */
 	int over;
 };
 
@@ -56,7 +57,9 @@ static void scanned(void *arg, const struct srp_scan *scan)
 	const struct srp_filter all = { 0 };
 	const struct srp_show show = {
 		.filter = &all,
-		.form = words->common.dry_run ? SRP_DECISIONS : words->commands ? SRP_COMMANDS : SRP_LISTING,
+		.form = words->common.dry_run ? SRP_DECISIONS
+			: words->commands     ? SRP_COMMANDS
+					      : SRP_LISTING,
 		.found = scan->found,
 		.port = scan->port,
 		.hosts = scan->hosts,
@@ -97,7 +100,9 @@ static void keep(struct once *once, const struct srp_login *login)
 		once->room = room;
 	}
 	result = &once->result[once->results++];
-	*result = (struct result){ .port = login->port->port, .err = login->err, .diag = *login->diag };
+	*result = (struct result){
+		.port = login->port->port, .err = login->err, .diag = *login->diag
+	};
 	snprintf(result->dev, sizeof(result->dev), "%s", login->port->dev);
 	snprintf(result->line, sizeof(result->line), "%s", login->line);
 	snprintf(result->host, sizeof(result->host), "%s", login->host);
@@ -119,11 +124,12 @@ static void logged_in(void *arg, const struct srp_login *login)
 		return;
 	}
 	once->logins_failed++;
-	snprintf(at, sizeof(at), "target %s at %016llx%016llx", login->srp->id_ext, (unsigned long long)login->srp->prefix,
-		(unsigned long long)login->srp->guid);
+	snprintf(at, sizeof(at), "target %s at %016llx%016llx", login->srp->id_ext,
+		(unsigned long long)login->srp->prefix, (unsigned long long)login->srp->guid);
 	diag_ctx(login->diag, "%s", at);
 	remember(once, login->diag, true);
-	call_note(call, "%s: %s%s%s", at, login->diag->text, login->diag->hint[0] ? "; hint: " : "", login->diag->hint);
+	call_note(call, "%s: %s%s%s", at, login->diag->text, login->diag->hint[0] ? "; hint: " : "",
+		login->diag->hint);
 }
 
 static void failed(void *arg, const struct mad_port_info *port, int err, struct diag *diag)
@@ -179,9 +185,11 @@ static void show_logins(const struct once *once)
 /* srp_daemon ignores targets that do not answer. */
 static int status(const struct once *once)
 {
-	bool failed_some = once->ports_failed || once->logins_failed || ((once->silent || once->cut) && !srp_daemon_is_old(once->call));
-	bool some = once->logins > once->logins_failed || (!once->logins_failed && once->answered) ||
-		(once->ports > once->ports_failed && !once->silent && !once->logins_failed);
+	bool failed_some = once->ports_failed || once->logins_failed ||
+			   ((once->silent || once->cut) && !srp_daemon_is_old(once->call));
+	bool some = once->logins > once->logins_failed ||
+		    (!once->logins_failed && once->answered) ||
+		    (once->ports > once->ports_failed && !once->silent && !once->logins_failed);
 
 	if (!failed_some)
 		return EXIT_DONE;
@@ -195,7 +203,9 @@ static int status(const struct once *once)
 
 static int run(struct once *once, struct loop *loop)
 {
-	const struct srp_daemon_events events = { .arg = once, .scanned = scanned, .login = logged_in, .failed = failed, .over = over };
+	const struct srp_daemon_events events = {
+		.arg = once, .scanned = scanned, .login = logged_in, .failed = failed, .over = over
+	};
 	uint32_t timeout_ms = once->words->common.timeout_ms;
 	struct srp_daemon *daemon;
 	int err = srp_daemon_start(&daemon, loop, once->opts, &events, once->call->diag);
@@ -204,11 +214,12 @@ static int run(struct once *once, struct loop *loop)
 		return err;
 	if (once->words->all_ports)
 		out_list(once->call->out, "ports");
-	if (!loop_wait(loop, &once->over, timeout_ms ? loop_clock() + timeout_ms * 1000000ull : 0)) {
+	if (!loop_wait(
+		    loop, &once->over, timeout_ms ? loop_clock() + timeout_ms * 1000000ull : 0)) {
 		struct diag diag = { 0 };
 
-		diag_set(&diag, DIAG_TIMEOUT, ETIMEDOUT,
-			"timed out after %g s", timeout_ms / 1000.);
+		diag_set(
+			&diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %g s", timeout_ms / 1000.);
 		remember(once, &diag, true);
 		once->ports_failed++;
 		call_note(once->call, "%s", diag.text);

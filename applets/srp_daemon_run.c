@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-daemon as a daemon: log, signals, service manager, clean end. */
-#include "srp_daemon_opts.h"
 #include "child.h"
 #include "kernel.h"
+#include "srp_daemon_opts.h"
 #include "srp_show.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define MSEC    1000000ull
 #define STOP_MS 3000
-#define TELL_MS 10000 /* between updates of the service manager's status */
+#define TELL_MS 10000  /* between updates of the service manager's status */
 #define SAME_MS 600000 /* a repeated log line is only counted for this long */
 
 struct run {
@@ -154,8 +154,10 @@ static void show_target(void *arg, const struct srp_target_view *view)
 	if (view->why_err)
 		diag_set(&why, view->why_code, view->why_err, "%s", view->why);
 	out_object(out, NULL);
-	out_line(out, "    target %s at %016llx%016llx: %s%s%s%s%s", view->srp->id_ext, (unsigned long long)view->srp->prefix,
-		(unsigned long long)view->srp->guid, view->state, view->host[0] ? " as " : "", view->host, view->why[0] ? ": " : "", view->why);
+	out_line(out, "    target %s at %016llx%016llx: %s%s%s%s%s", view->srp->id_ext,
+		(unsigned long long)view->srp->prefix, (unsigned long long)view->srp->guid,
+		view->state, view->host[0] ? " as " : "", view->host, view->why[0] ? ": " : "",
+		view->why);
 	out_text(out, "id_ext", NULL, "%s", view->srp->id_ext);
 	out_text(out, "ioc_guid", NULL, "%016llx", (unsigned long long)view->srp->ioc_guid);
 	out_text(out, "dgid", NULL, "%016llx%016llx", (unsigned long long)view->srp->prefix,
@@ -209,7 +211,8 @@ static void answer(struct run *run, const struct diag *diag, const char *then)
 {
 	char text[1280];
 
-	snprintf(text, sizeof(text), "%s: %s%s%s%s", diag->object, diag->text, then, diag->hint[0] ? "; hint: " : "", diag->hint);
+	snprintf(text, sizeof(text), "%s: %s%s%s%s", diag->object, diag->text, then,
+		diag->hint[0] ? "; hint: " : "", diag->hint);
 	write_line(&run->log, text);
 }
 
@@ -227,7 +230,8 @@ static void reload(struct run *run)
 		answer(run, &diag, "; keeping the old rules");
 		return;
 	}
-	/* The daemon has a pointer to ours or to the caller's: it learns of the new ones before the old ones go */
+	/* The daemon has a pointer to ours or to the caller's: it learns of the new ones before the
+	 * old ones go */
 	struct srp_rules old = run->rules;
 
 	run->rules = rules;
@@ -336,7 +340,8 @@ static int say_ready(struct run *run)
 	if (!err)
 		err = show_ready(run);
 	if (!err)
-		err = kernel_notify_ready(words->ready_fd == UINT32_MAX ? -1 : (int)words->ready_fd, srp_daemon_summary(run->daemon, summary), diag);
+		err = kernel_notify_ready(words->ready_fd == UINT32_MAX ? -1 : (int)words->ready_fd,
+			srp_daemon_summary(run->daemon, summary), diag);
 	if (!err && words->background)
 		child_daemon_ready(run->parent);
 	return err;
@@ -359,7 +364,8 @@ static int start(struct run *run)
 		return err;
 	run->signal.caught = caught;
 	run->log.loop = run->loop;
-	err = loop_signal_add(run->loop, &run->signal, signos, sizeof(signos) / sizeof(signos[0]), call->diag);
+	err = loop_signal_add(
+		run->loop, &run->signal, signos, sizeof(signos) / sizeof(signos[0]), call->diag);
 	run->signals = !err;
 	if (!err)
 		err = srp_daemon_start(&run->daemon, run->loop, run->opts, &events, call->diag);
@@ -402,7 +408,10 @@ static void end(struct run *run)
 int srp_daemon_run(struct call *call, struct srp_daemon_options *opts)
 {
 	const struct srp_daemon_words *words = call->opts;
-	struct run run = { .call = call, .words = words, .opts = opts, .log = { .each_ms = SAME_MS, .write = write_line } };
+	struct run run = { .call = call,
+		.words = words,
+		.opts = opts,
+		.log = { .each_ms = SAME_MS, .write = write_line } };
 	int err = 0;
 
 	if (words->ready_fd != UINT32_MAX && fcntl((int)words->ready_fd, F_GETFD) < 0)

@@ -16,15 +16,16 @@ static const struct {
 	[SRP_SERVICE_ID] = { "--service-id", 16 },
 };
 
-static int read_number(struct srp_value *value, enum srp_key key, const char *text, struct diag *diag)
+static int read_number(
+	struct srp_value *value, enum srp_key key, const char *text, struct diag *diag)
 {
 	const char *digits = !strncmp(text, "0x", 2) ? text + 2 : text;
 	size_t len = strspn(digits, "0123456789abcdefABCDEF");
 
 	if (!len || digits[len] || len > keys[key].digits)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid %s '%s': expected 1 to %u hexadecimal digits",
-			keys[key].option, text, keys[key].digits);
+			"invalid %s '%s': expected 1 to %u hexadecimal digits", keys[key].option,
+			text, keys[key].digits);
 	value->lower = strtoull(digits, NULL, 16);
 	return 0;
 }
@@ -35,12 +36,14 @@ static int read_gid(struct srp_value *value, const char *text, struct diag *diag
 	uint8_t gid[16];
 
 	if (mad_gid_parse(gid, text, &why))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s", keys[SRP_DGID].option, why.text);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "%s: %s", keys[SRP_DGID].option, why.text);
 	*value = (struct srp_value){ wire_be(gid, 8), wire_be(gid + 8, 8) };
 	return 0;
 }
 
-int srp_filter_read(struct srp_filter *filter, enum srp_key key, const struct opt_list *list, struct diag *diag)
+int srp_filter_read(
+	struct srp_filter *filter, enum srp_key key, const struct opt_list *list, struct diag *diag)
 {
 	struct srp_filter_key *into = &filter->key[key];
 	int err = 0;
@@ -48,7 +51,8 @@ int srp_filter_read(struct srp_filter *filter, enum srp_key key, const struct op
 	for (unsigned i = 0; !err && i < list->count; i++) {
 		struct srp_value *value = &into->value[into->count++];
 
-		err = key == SRP_DGID ? read_gid(value, list->item[i], diag) : read_number(value, key, list->item[i], diag);
+		err = key == SRP_DGID ? read_gid(value, list->item[i], diag)
+				      : read_number(value, key, list->item[i], diag);
 		filter->on = true;
 	}
 	return err;
@@ -62,21 +66,23 @@ static bool takes(const struct srp_filter_key *key, uint64_t upper, uint64_t low
 	return !key->count;
 }
 
-bool srp_filter_takes(const struct srp_filter *filter, const struct mad_target *target, const struct mad_unit *unit,
-	const struct mad_ioc *ioc, const struct mad_service *service)
+bool srp_filter_takes(const struct srp_filter *filter, const struct mad_target *target,
+	const struct mad_unit *unit, const struct mad_ioc *ioc, const struct mad_service *service)
 {
 	const struct srp_filter_key *key = filter->key;
 	uint64_t id_ext = 0;
 	char text[17];
 
-	if (key[SRP_ID_EXT].count && (!mad_srp_id_ext(service, text) || !mad_srp_hex(text, &id_ext)))
+	if (key[SRP_ID_EXT].count &&
+		(!mad_srp_id_ext(service, text) || !mad_srp_hex(text, &id_ext)))
 		return false;
 	return takes(&key[SRP_ID_EXT], 0, id_ext) && takes(&key[SRP_IOC_GUID], 0, ioc->guid) &&
-		takes(&key[SRP_DGID], target->prefix, target->guid) && takes(&key[SRP_PKEY], 0, unit->pkey) &&
-		takes(&key[SRP_SERVICE_ID], 0, service->id);
+	       takes(&key[SRP_DGID], target->prefix, target->guid) &&
+	       takes(&key[SRP_PKEY], 0, unit->pkey) && takes(&key[SRP_SERVICE_ID], 0, service->id);
 }
 
 bool srp_filter_may_take(const struct srp_filter *filter, const struct mad_target *target)
 {
-	return !target->prefix || !target->guid || takes(&filter->key[SRP_DGID], target->prefix, target->guid);
+	return !target->prefix || !target->guid ||
+	       takes(&filter->key[SRP_DGID], target->prefix, target->guid);
 }

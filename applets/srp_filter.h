@@ -19,7 +19,7 @@ struct srp_filter { /* a key without values takes all, one with values any of th
 };
 /* Option texts to values, in hexadecimal as add_target takes them. */
 int srp_filter_read(struct srp_filter *, enum srp_key, const struct opt_list *, struct diag *);
-bool srp_filter_takes(const struct srp_filter *, const struct mad_target *, const struct mad_unit *, const struct mad_ioc *,
-	const struct mad_service *);
+bool srp_filter_takes(const struct srp_filter *, const struct mad_target *, const struct mad_unit *,
+	const struct mad_ioc *, const struct mad_service *);
 /* Whether what could not be asked of a port may be missed. */
 bool srp_filter_may_take(const struct srp_filter *, const struct mad_target *);

@@ -14,10 +14,13 @@ bool srp_lookup_needed(const struct srp_target *target)
 {
 	const struct srp_want *want = &target->want;
 
-	return !want->value[SRP_OPT_DEST][0] && (target->place.lid || (want->value[SRP_OPT_DGID][0] && !want->value[SRP_OPT_SERVICE_ID][0]));
+	return !want->value[SRP_OPT_DEST][0] &&
+	       (target->place.lid ||
+		       (want->value[SRP_OPT_DGID][0] && !want->value[SRP_OPT_SERVICE_ID][0]));
 }
 
-static int open_port(int root, struct srp_target *target, struct mad_port_info *port, struct diag *diag)
+static int open_port(
+	int root, struct srp_target *target, struct mad_port_info *port, struct diag *diag)
 {
 	struct mad_port_choice choice = { .dev = target->dev, .port = target->port };
 	struct srp_local local = { 0 };
@@ -25,7 +28,8 @@ static int open_port(int root, struct srp_target *target, struct mad_port_info *
 	int err = 0;
 
 	if (!target->place.lid)
-		err = kernel_srp_port(root, &target->want, target->dev, target->port, &local, others, sizeof(others), diag);
+		err = kernel_srp_port(root, &target->want, target->dev, target->port, &local,
+			others, sizeof(others), diag);
 	if (!err && local.dev[0]) {
 		choice.dev = local.dev;
 		choice.port = local.port;
@@ -47,15 +51,19 @@ static int open_port(int root, struct srp_target *target, struct mad_port_info *
 
 static bool right(const struct mad_srp *srp, const struct srp_want *want)
 {
-	return srp->id == strtoull(want->value[SRP_OPT_ID_EXT], NULL, 16) && srp->ioc_guid == strtoull(want->value[SRP_OPT_IOC_GUID], NULL, 16) &&
-	       (!want->value[SRP_OPT_SERVICE_ID][0] || srp->service_id == strtoull(want->value[SRP_OPT_SERVICE_ID], NULL, 16));
+	return srp->id == strtoull(want->value[SRP_OPT_ID_EXT], NULL, 16) &&
+	       srp->ioc_guid == strtoull(want->value[SRP_OPT_IOC_GUID], NULL, 16) &&
+	       (!want->value[SRP_OPT_SERVICE_ID][0] ||
+		       srp->service_id == strtoull(want->value[SRP_OPT_SERVICE_ID], NULL, 16));
 }
 
-static bool find_in(const struct mad_target *found, const struct srp_want *want, struct mad_srp *srp)
+static bool find_in(
+	const struct mad_target *found, const struct srp_want *want, struct mad_srp *srp)
 {
 	for (const struct mad_unit *unit = found->unit; unit; unit = unit->next)
 		for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
-			for (const struct mad_service *service = ioc->service; service; service = service->next)
+			for (const struct mad_service *service = ioc->service; service;
+				service = service->next)
 				if (mad_srp_get(srp, found, unit, ioc, service) && right(srp, want))
 					return true;
 	return false;
@@ -88,17 +96,20 @@ static int take(struct srp_target *target, const struct mad_found *found, struct
 		if (find_in(&found->target[i], want, &srp))
 			return fill(target, &srp, diag);
 	if (found->count && found->target[0].err && !found->target[0].unit)
-		return diag_set(diag, DIAG_UNREACHABLE, -found->target[0].err, "%s", mad_target_why(&found->target[0], why));
+		return diag_set(diag, DIAG_UNREACHABLE, -found->target[0].err, "%s",
+			mad_target_why(&found->target[0], why));
 	diag_set(diag, DIAG_NOT_FOUND, ENOENT,
 		"the port has no SRP target with this id_ext and ioc_guid");
-	return diag_hint(diag,
-		"list its targets with: rdmastor srp-discover --gid GID (or --lid LID)");
+	return diag_hint(
+		diag, "list its targets with: rdmastor srp-discover --gid GID (or --lid LID)");
 }
 
 static int ask(struct mad *mad, struct srp_target *target, uint32_t timeout_ms, struct diag *diag)
 {
 	struct mad_named named = { .lid = target->place.lid };
-	const struct mad_scan_options how = { .only = &named, .count = 1, .timeout_ms = timeout_ms };
+	const struct mad_scan_options how = {
+		.only = &named, .count = 1, .timeout_ms = timeout_ms
+	};
 	struct mad_found found;
 	int err = 0;
 
@@ -113,7 +124,8 @@ static int ask(struct mad *mad, struct srp_target *target, uint32_t timeout_ms, 
 	return err;
 }
 
-int srp_lookup(const struct call *call, int root, struct srp_target *target, uint32_t timeout_ms, struct diag *diag)
+int srp_lookup(const struct call *call, int root, struct srp_target *target, uint32_t timeout_ms,
+	struct diag *diag)
 {
 	const struct mad_limits limits = { .answer_ms = ANSWER_MS };
 	struct mad_port_info port;

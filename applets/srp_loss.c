@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Loss policies in the words of ib_srp. A port with neither fast_io_fail_tmo nor dev_loss_tmo is not blocked while it is lost, so that its
- * requests fail: "off" is not "forever" (Linux 6.12, srp_reconnect_rport()). */
+/* Loss policies in the words of ib_srp. A port with neither fast_io_fail_tmo nor dev_loss_tmo is
+ * not blocked while it is lost, so that its requests fail: "off" is not "forever" (Linux 6.12,
+ * srp_reconnect_rport()). */
 #include "srp_loss.h"
 #include "uri.h"
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 
 #define HOLD_MAX 600 /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
-#define DELAY    10 /* ib_srp's own */
+#define DELAY    10  /* ib_srp's own */
 
 static int read_policy(const char *what, const char *text, struct srp_tmo *tmo, struct diag *diag)
 {
@@ -40,7 +41,8 @@ static int read_one(const char *name, const char *text, int *value, struct diag 
 	return 0;
 }
 
-int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const char *otherwise, struct srp_tmo *tmo, bool *given, struct diag *diag)
+int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const char *otherwise,
+	struct srp_tmo *tmo, bool *given, struct diag *diag)
 {
 	bool single = words->reconnect_delay || words->fast_io_fail_tmo || words->dev_loss_tmo;
 	const char *policy = words->on_loss ? words->on_loss : of_uri;
@@ -53,18 +55,23 @@ int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const 
 	if (policy)
 		err = read_policy(words->on_loss ? "--on-loss" : "loss=", policy, tmo, diag);
 	if (!err)
-		err = read_one("reconnect_delay", words->reconnect_delay, &tmo->reconnect_delay, diag);
+		err = read_one(
+			"reconnect_delay", words->reconnect_delay, &tmo->reconnect_delay, diag);
 	if (!err)
-		err = read_one("fast_io_fail_tmo", words->fast_io_fail_tmo, &tmo->fast_io_fail_tmo, diag);
+		err = read_one(
+			"fast_io_fail_tmo", words->fast_io_fail_tmo, &tmo->fast_io_fail_tmo, diag);
 	return err ? err : read_one("dev_loss_tmo", words->dev_loss_tmo, &tmo->dev_loss_tmo, diag);
 }
 
 struct srp_tmo srp_loss_merge(const struct srp_tmo *want, const struct srp_tmo *now)
 {
 	return (struct srp_tmo){
-		.reconnect_delay = want->reconnect_delay == SRP_UNKNOWN ? now->reconnect_delay : want->reconnect_delay,
-		.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now->fast_io_fail_tmo : want->fast_io_fail_tmo,
-		.dev_loss_tmo = want->dev_loss_tmo == SRP_UNKNOWN ? now->dev_loss_tmo : want->dev_loss_tmo,
+		.reconnect_delay = want->reconnect_delay == SRP_UNKNOWN ? now->reconnect_delay
+									: want->reconnect_delay,
+		.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now->fast_io_fail_tmo
+									  : want->fast_io_fail_tmo,
+		.dev_loss_tmo =
+			want->dev_loss_tmo == SRP_UNKNOWN ? now->dev_loss_tmo : want->dev_loss_tmo,
 	};
 }
 

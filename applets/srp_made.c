@@ -62,9 +62,10 @@ void srp_made_show(struct out *out, int root, const struct srp_made *made, const
 	out_end(out);
 	if (print)
 		return;
-	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host, made->existed ? "already " : "", host->id_ext,
-		*dest ? " at " : "", dest, host->dev, host->port, told ? rport.state : "no remote port");
+	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host,
+		made->existed ? "already " : "", host->id_ext, *dest ? " at " : "", dest, host->dev,
+		host->port, told ? rport.state : "no remote port");
 	if (told)
-		out_line(out, "%s: if the target is lost: %s", host->host, srp_loss_text(&rport.tmo,
-			text));
+		out_line(out, "%s: if the target is lost: %s", host->host,
+			srp_loss_text(&rport.tmo, text));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP targets, printed. The listing and the lines for add_target are ibsrpdm's (rdma-core), byte for byte. */
+/* SRP targets, printed. The listing and the lines for add_target are ibsrpdm's (rdma-core), byte
+ * for byte. */
 #include "srp_show.h"
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +16,7 @@ struct row {
 	struct mad_srp srp;
 	struct srp_verdict verdict;
 	const char *host; /* the kernel's connection to it; NULL = none */
-	bool usable; /* its identifier extension is a number */
+	bool usable;      /* its identifier extension is a number */
 };
 
 const char *srp_target_name(const struct mad_target *target, char name[64])
@@ -23,7 +24,8 @@ const char *srp_target_name(const struct mad_target *target, char name[64])
 	if (!target->lid)
 		snprintf(name, 64, "GID %016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
 	else if (target->guid)
-		snprintf(name, 64, "LID %u (%016" PRIx64 "%016" PRIx64 ")", target->lid, target->prefix, target->guid);
+		snprintf(name, 64, "LID %u (%016" PRIx64 "%016" PRIx64 ")", target->lid,
+			target->prefix, target->guid);
 	else
 		snprintf(name, 64, "LID %u", target->lid);
 	return name;
@@ -48,14 +50,16 @@ void srp_note_failures(const struct call *call, const struct srp_show *show)
 		if (!target->err || !srp_filter_may_take(show->filter, target))
 			continue;
 		if (told++ < NOTES)
-			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }), mad_target_why(target, why));
+			call_note(call, "%s: %s", srp_target_name(target, (char[64]){ 0 }),
+				mad_target_why(target, why));
 	}
 	if (told > NOTES)
 		call_note(call, "and %u more", told - NOTES);
 	if (show->found->cut)
 		call_note(call,
 			"truncated table from the subnet administrator (LID %u): "
-			"targets may be missing", show->port->sm_lid);
+			"targets may be missing",
+			show->port->sm_lid);
 }
 
 void srp_note_left_out(const struct call *call, const struct srp_show *show)
@@ -87,8 +91,8 @@ static void count_services(const struct srp_show *show, unsigned *all, unsigned 
 				for (row.service = row.ioc->service; row.service;
 					row.service = row.service->next) {
 					++*all;
-					*wanted += srp_filter_takes(show->filter, row.target, row.unit,
-						row.ioc, row.service);
+					*wanted += srp_filter_takes(show->filter, row.target,
+						row.unit, row.ioc, row.service);
 				}
 	}
 }
@@ -102,8 +106,8 @@ void srp_note_nothing(const struct call *call, const struct srp_show *show)
 	if (!all)
 		call_note(call,
 			"%s port %u: no SRP targets found; "
-			"queried ports with device management: %u", port->dev, port->port,
-			show->found->count);
+			"queried ports with device management: %u",
+			port->dev, port->port, show->found->count);
 	else if (!wanted)
 		call_note(call, "%s port %u: no target matches; SRP targets found: %u", port->dev,
 			port->port, all);
@@ -141,18 +145,20 @@ static void print_usable(struct out *out, const struct srp_show *show, const str
 {
 	char line[256], rule[300];
 
-	out_text(out, "add_target", show->lines ? "                add_target: " : NULL, "%s", row->verdict.line);
+	out_text(out, "add_target", show->lines ? "                add_target: " : NULL, "%s",
+		row->verdict.line);
 	mad_srp_uri(row->target, row->unit, row->ioc, row->service, line);
 	out_text(out, "uri", show->lines ? "                URI: " : NULL, "%s", line);
-	/* elsewhere the kernel connects by RDMA/CM, to an address that device management does not report */
+	/* elsewhere the kernel connects by RDMA/CM, to an address that device management does not
+	 * report */
 	if (show->lines && show->port->infiniband)
 		out_line(out, "                connect: rdmastor srp-connect '%s'", line);
 	if (!show->policy.rules)
 		return;
 	out_bool(out, "allowed", NULL, row->verdict.allow);
 	if (row->verdict.rule)
-		out_text(out, "rule", NULL,
-			"%s", srp_verdict_rule(&show->policy, &row->verdict, rule));
+		out_text(out, "rule", NULL, "%s",
+			srp_verdict_rule(&show->policy, &row->verdict, rule));
 }
 
 /* Without a filter a controller is shown whatever it has, or did not tell. */
@@ -177,7 +183,8 @@ static void print_service(struct out *out, const struct srp_show *show, struct r
 	if (!make_row(show, row))
 		return;
 	out_object(out, NULL);
-	out_line(out, "            service[%3d]: %016" PRIx64 " / %s", row->service->index, row->service->id, row->service->name);
+	out_line(out, "            service[%3d]: %016" PRIx64 " / %s", row->service->index,
+		row->service->id, row->service->name);
 	out_u64(out, "index", NULL, row->service->index);
 	out_text(out, "service_id", NULL, "%016" PRIx64, row->service->id);
 	out_text(out, "name", NULL, "%s", row->service->name);
@@ -229,8 +236,8 @@ static void print_unit(struct out *out, const struct srp_show *show, struct row 
 	out_line(out, "IO Unit Info:");
 	out_line(out, "    port LID:        %04x", target->lid);
 	out_u64(out, "lid", NULL, target->lid);
-	out_text(out, "dgid", "    port GID:        ",
-		"%016" PRIx64 "%016" PRIx64, target->prefix, target->guid);
+	out_text(out, "dgid", "    port GID:        ", "%016" PRIx64 "%016" PRIx64, target->prefix,
+		target->guid);
 	out_text(out, "pkey", NULL, "%04x", row->unit->pkey);
 	out_text(out, "change_id", "    change ID:       ", "%04x", row->unit->change_id);
 	out_line(out, "    max controllers: 0x%02x", row->unit->max_controllers);
@@ -251,7 +258,8 @@ static void print_decision(struct out *out, const struct srp_show *show, const s
 	if (row->host)
 		out_line(out, "connected (%s)  %s  %s", row->host, rule, row->verdict.line);
 	else
-		out_line(out, "%s  %s  %s", row->verdict.allow ? "allowed" : "denied", rule, row->verdict.line);
+		out_line(out, "%s  %s  %s", row->verdict.allow ? "allowed" : "denied", rule,
+			row->verdict.line);
 }
 
 static void print_line(struct out *out, const struct srp_show *show, const struct row *row)
@@ -272,11 +280,13 @@ static void print_line(struct out *out, const struct srp_show *show, const struc
 	}
 }
 
-/* One line a service. A name with more than a number in it could say anything to the kernel, and is left out. */
+/* One line a service. A name with more than a number in it could say anything to the kernel, and is
+ * left out. */
 static void print_lines(struct out *out, const struct srp_show *show, struct row *row)
 {
 	for (row->ioc = row->unit->ioc; row->ioc; row->ioc = row->ioc->next)
-		for (row->service = row->ioc->service; row->service; row->service = row->service->next)
+		for (row->service = row->ioc->service; row->service;
+			row->service = row->service->next)
 			if (make_row(show, row) && row->usable)
 				print_line(out, show, row);
 }

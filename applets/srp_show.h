@@ -23,13 +23,14 @@ struct srp_show {
 	const struct kernel_srp *hosts;
 	unsigned nhosts;
 	struct srp_policy policy;
-	bool all; /* lines of what is connected, too */
+	bool all;      /* lines of what is connected, too */
 	bool any_pkey; /* what is connected in one partition is so in all */
 };
 void srp_show(const struct call *, const struct srp_show *);
-void srp_note_failures(const struct call *, const struct srp_show *); /* ports that did not answer */
+/* ports that did not answer */
+void srp_note_failures(const struct call *, const struct srp_show *);
 void srp_note_left_out(const struct call *, const struct srp_show *); /* services without a line */
-void srp_note_nothing(const struct call *, const struct srp_show *); /* what was searched,
-	if no target was found */
+void srp_note_nothing(const struct call *, const struct srp_show *);  /* what was searched,
+	 if no target was found */
 int srp_target_diag(const struct mad_target *, struct diag *); /* why it failed; Needs: it has */
 const char *srp_target_name(const struct mad_target *, char name[64]); /* "LID 5 (fe80…07)" */

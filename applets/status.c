@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* status: the remote disks attached to this machine, the disks it serves, and its RDMA devices. Changes nothing. */
+/* status: the remote disks attached to this machine, the disks it serves, and its RDMA devices.
+ * Changes nothing. */
 #include "applet.h"
 #include "export.h"
 #include "kernel.h"
@@ -12,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-#define NAME_MS 5000 /* for the resolver */
-#define ANSWER_MS 1000 /* for a process to report what it serves */
+#define MSEC          1000000ull
+#define NAME_MS       5000 /* for the resolver */
+#define ANSWER_MS     1000 /* for a process to report what it serves */
 #define WATCH_SECONDS 2
 
 struct status_options {
@@ -26,7 +27,8 @@ struct status_options {
 #define AT(field) offsetof(struct status_options, field)
 static const struct opt rows[] = {
 	{ "gids", 0, OPT_FLAG, AT(gids), NULL, "list the GIDs of the RDMA devices too, in text" },
-	{ "watch", 0, OPT_MAYBE, AT(watch), "[N]", "repeat every N seconds, with rates in between; default 2", 1, 86400 },
+	{ "watch", 0, OPT_MAYBE, AT(watch), "[N]",
+		"repeat every N seconds, with rates in between; default 2", 1, 86400 },
 	{ 0 },
 };
 #undef AT
@@ -52,17 +54,23 @@ static void ask_ublk(struct loop *loop, int root, struct kernel_list *list)
 		link->ours = info.ours;
 		link->pid = info.live ? info.pid : 0;
 		link->queues = info.queues;
-		snprintf(link->state, sizeof(link->state), "%s", info.live ? "live" : "server-gone");
+		snprintf(
+			link->state, sizeof(link->state), "%s", info.live ? "live" : "server-gone");
 	}
 	if (dev >= 0)
 		close(dev);
 }
 
 /* One sample; before: the last one, or NULL. */
-static int sample(struct call *call, int root, struct loop *loop, struct kernel_serving *serving, const struct kernel_serving *before)
+static int sample(struct call *call, int root, struct loop *loop, struct kernel_serving *serving,
+	const struct kernel_serving *before)
 {
 	const struct status_options *opts = call->opts;
-	struct status_show what = { .verbose = opts->common.verbose, .gids = opts->gids, .all = !call->operands, .serving = serving, .before = before };
+	struct status_show what = { .verbose = opts->common.verbose,
+		.gids = opts->gids,
+		.all = !call->operands,
+		.serving = serving,
+		.before = before };
 	struct identity who;
 	struct kernel_list list;
 	bool served = false;
@@ -73,7 +81,8 @@ static int sample(struct call *call, int root, struct loop *loop, struct kernel_
 	err = kernel_list(root, &list, call->diag);
 	if (!err && call->operands) {
 		served = serving_select(serving, call->operand[0]);
-		err = kernel_list_select(root, &list, call->operand[0], opts->common.timeout_ms, call->diag);
+		err = kernel_list_select(
+			root, &list, call->operand[0], opts->common.timeout_ms, call->diag);
 	}
 	if (err && served) { /* known, though not as something attached */
 		*call->diag = (struct diag){ 0 };
@@ -118,7 +127,8 @@ static void begin_sample(struct out *out, bool first)
 static int watch_samples(struct call *call, int root, struct loop *loop, struct watch *w)
 {
 	const struct status_options *opts = call->opts;
-	const uint64_t step = (opts->watch.given ? opts->watch.number : WATCH_SECONDS) * 1000 * MSEC;
+	const uint64_t step =
+		(opts->watch.given ? opts->watch.number : WATCH_SECONDS) * 1000 * MSEC;
 	struct kernel_serving last = { 0 }, now = { 0 };
 	uint64_t next = loop_clock();
 	bool first = true;
@@ -150,7 +160,8 @@ static int watch(struct call *call, int root, struct loop *loop)
 {
 	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
 	struct watch w = { .signal.caught = caught };
-	int err = loop_signal_add(loop, &w.signal, signos, sizeof(signos) / sizeof(*signos), call->diag);
+	int err = loop_signal_add(
+		loop, &w.signal, signos, sizeof(signos) / sizeof(*signos), call->diag);
 
 	if (err)
 		return err;
@@ -167,13 +178,15 @@ static int run(struct call *call)
 	int root, err;
 
 	if (opts->watch.on && call->out->json)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--watch and --json can't be combined");
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "--watch and --json can't be combined");
 	root = kernel_root();
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
 	err = loop_new(&loop, &call->loop, call->diag);
 	if (!err) {
-		err = opts->watch.on ? watch(call, root, loop) : sample(call, root, loop, &serving, NULL);
+		err = opts->watch.on ? watch(call, root, loop)
+				     : sample(call, root, loop, &serving, NULL);
 		kernel_serving_free(&serving);
 		loop_free(loop);
 	}
@@ -189,10 +202,9 @@ const struct applet applet_status = {
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct status_options),
-	.examples =
-		"  rdmastor status\n"
-		"  rdmastor status --watch\n"
-		"  rdmastor status --json | jq '.attached[].device'\n",
+	.examples = "  rdmastor status\n"
+		    "  rdmastor status --watch\n"
+		    "  rdmastor status --json | jq '.attached[].device'\n",
 	.max = 1,
 	.run = run,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The iSCSI part of a status: the keeper of each session, its timeouts, the negotiated parameters. */
+/* The iSCSI part of a status: the keeper of each session, its timeouts, the negotiated parameters.
+ */
 #include "status_show.h"
 #include "status_table.h"
 #include <stdio.h>
@@ -34,8 +35,8 @@ static const char *portal(const struct list_iscsi *iscsi, char text[ADDR_TEXT + 
 {
 	const bool brackets = strchr(iscsi->portal, ':');
 
-	snprintf(text, ADDR_TEXT + 16, iscsi->portal_port ? "%s%s%s:%u" : "%s%s%s", brackets ? "[" : "", iscsi->portal, brackets ? "]" : "",
-		iscsi->portal_port);
+	snprintf(text, ADDR_TEXT + 16, iscsi->portal_port ? "%s%s%s:%u" : "%s%s%s",
+		brackets ? "[" : "", iscsi->portal, brackets ? "]" : "", iscsi->portal_port);
 	return text;
 }
 
@@ -45,16 +46,19 @@ static const char *keeper(const struct list_iscsi *iscsi, char text[40])
 	return text;
 }
 
-static void session_row(struct table *table, const struct kernel_list *list, const struct list_path *path)
+static void session_row(
+	struct table *table, const struct kernel_list *list, const struct list_path *path)
 {
 	const struct list_link *link = &list->link[path->link];
 	const struct list_iscsi *iscsi = &link->iscsi;
 	const struct kernel_iscsi_tmo *tmo = &iscsi->tmo;
 	char where[ADDR_TEXT + 16], by[40], text[5][NUMBER];
 
-	table_row(table, (const char *const[]){ link->name, path->hctl, path->node, iscsi->connection_state, portal(iscsi, where), keeper(iscsi, by),
-		number(tmo->recovery, text[0]), pair(tmo->recv, "+", tmo->ping, text[1]), number(tmo->abort, text[2]),
-		number(tmo->lu_reset, text[3]), number(tmo->target_reset, text[4]) });
+	table_row(table,
+		(const char *const[]){ link->name, path->hctl, path->node, iscsi->connection_state,
+			portal(iscsi, where), keeper(iscsi, by), number(tmo->recovery, text[0]),
+			pair(tmo->recv, "+", tmo->ping, text[1]), number(tmo->abort, text[2]),
+			number(tmo->lu_reset, text[3]), number(tmo->target_reset, text[4]) });
 }
 
 static void agreed_row(struct table *table, const struct list_link *link)
@@ -62,9 +66,12 @@ static void agreed_row(struct table *table, const struct list_link *link)
 	const struct kernel_iscsi_agreed *is = &link->iscsi.agreed;
 	char text[6][NUMBER];
 
-	table_row(table, (const char *const[]){ link->name, yes(is->header_digest), yes(is->data_digest), number(is->max_recv, text[0]),
-		number(is->max_xmit, text[1]), number(is->first_burst, text[2]), number(is->max_burst, text[3]), yes(is->initial_r2t),
-		number(is->max_r2t, text[4]), yes(is->immediate_data), number(is->erl, text[5]) });
+	table_row(table,
+		(const char *const[]){ link->name, yes(is->header_digest), yes(is->data_digest),
+			number(is->max_recv, text[0]), number(is->max_xmit, text[1]),
+			number(is->first_burst, text[2]), number(is->max_burst, text[3]),
+			yes(is->initial_r2t), number(is->max_r2t, text[4]), yes(is->immediate_data),
+			number(is->erl, text[5]) });
 }
 
 /* A session has a line as long as one of its paths is listed. */
@@ -79,8 +86,8 @@ static bool is_listed(const struct kernel_list *list, unsigned link)
 
 static void sessions_table(struct out *out, const struct kernel_list *list)
 {
-	static const char *const head[] = { "ISCSI", "H:C:T:L", "NODE", "CONNECTION", "PORTAL", "KEPT-BY", "RECOVERY", "PING", "ABORT", "LU-RESET",
-		"TARGET-RESET" };
+	static const char *const head[] = { "ISCSI", "H:C:T:L", "NODE", "CONNECTION", "PORTAL",
+		"KEPT-BY", "RECOVERY", "PING", "ABORT", "LU-RESET", "TARGET-RESET" };
 	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
 
 	out_line(out, "%s", "");
@@ -95,8 +102,8 @@ static void sessions_table(struct out *out, const struct kernel_list *list)
 
 static void agreed_table(struct out *out, const struct kernel_list *list)
 {
-	static const char *const head[] = { "ISCSI", "HEADER-DIGEST", "DATA-DIGEST", "MAX-RECV", "MAX-XMIT", "FIRST-BURST", "MAX-BURST", "R2T", "MAX-R2T",
-		"IMMEDIATE", "ERL" };
+	static const char *const head[] = { "ISCSI", "HEADER-DIGEST", "DATA-DIGEST", "MAX-RECV",
+		"MAX-XMIT", "FIRST-BURST", "MAX-BURST", "R2T", "MAX-R2T", "IMMEDIATE", "ERL" };
 	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
 
 	out_line(out, "%s", "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is attached, as JSON: disks and mounts with their paths, then the RDMA ports. Unknown values are omitted. */
+/* What is attached, as JSON: disks and mounts with their paths, then the RDMA ports. Unknown values
+ * are omitted. */
 #include "status_show.h"
 #include <stdio.h>
 #include <string.h>
@@ -41,21 +42,28 @@ static void put_loss(struct out *out, const struct list_loss *loss)
 /* Each protocol has its own names for what it is connected to. */
 static void put_target(struct out *out, const struct list_link *link, const struct list_path *path)
 {
-	const bool nvme = !strcmp(link->protocol, "nvme"), srp = !strcmp(link->protocol, "srp"), iscsi = link->iscsi.is;
+	const bool nvme = !strcmp(link->protocol, "nvme"), srp = !strcmp(link->protocol, "srp"),
+		   iscsi = link->iscsi.is;
 	const char *slash = strchr(link->target, '/');
 
 	if (srp && slash) {
 		out_text(out, "ioc_guid", NULL, "%.*s", (int)(slash - link->target), link->target);
 		out_text(out, "id_ext", NULL, "%s", slash + 1);
 	} else {
-		put_text(out, nvme ? "subnqn" : iscsi ? "target" : !strcmp(link->protocol, "nfs") ? "path" : "backend", link->target);
+		put_text(out,
+			nvme                             ? "subnqn"
+			: iscsi                          ? "target"
+			: !strcmp(link->protocol, "nfs") ? "path"
+							 : "backend",
+			link->target);
 	}
 	if (path->disk >= 0 && (nvme || srp || iscsi))
 		out_u64(out, nvme ? "nsid" : "lun", NULL, path->unit);
 	put_text(out, nvme ? "hostnqn" : "initiator", link->host);
 }
 
-/* Of iSCSI the portal, as iser-login prints it: after a redirect the connection's address is another. */
+/* Of iSCSI the portal, as iser-login prints it: after a redirect the connection's address is
+ * another. */
 static void put_address(struct out *out, const struct list_link *link)
 {
 	char port[8] = "";
@@ -63,7 +71,8 @@ static void put_address(struct out *out, const struct list_link *link)
 	if (link->iscsi.portal_port)
 		snprintf(port, sizeof(port), "%u", link->iscsi.portal_port);
 	put_text(out, "traddr", link->iscsi.is ? link->iscsi.portal : link->address);
-	put_text(out, strcmp(link->protocol, "srp") ? "trsvcid" : "service_id", link->iscsi.is ? port : link->service);
+	put_text(out, strcmp(link->protocol, "srp") ? "trsvcid" : "service_id",
+		link->iscsi.is ? port : link->service);
 }
 
 static void put_path(struct out *out, const struct kernel_list *list, const struct list_path *path)

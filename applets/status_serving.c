@@ -9,45 +9,55 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Rates are since the last sample of the same process and front; without one since the process was ready. */
-static const struct serving_process *find(const struct kernel_serving *list, const struct serving_process *process)
+/* Rates are since the last sample of the same process and front; without one since the process was
+ * ready. */
+static const struct serving_process *find(
+	const struct kernel_serving *list, const struct serving_process *process)
 {
 	for (unsigned i = 0; list && i < list->processes; i++) {
 		const struct serving_process *other = &list->process[i];
 
-		if (other->pid == process->pid && other->fronts == process->fronts && other->seconds <= process->seconds &&
+		if (other->pid == process->pid && other->fronts == process->fronts &&
+			other->seconds <= process->seconds &&
 			!strcmp(other->applet, process->applet))
 			return other;
 	}
 	return NULL;
 }
 
-double serving_rate(const struct serving_process *now, const struct serving_process *before, uint64_t bytes, uint64_t before_bytes)
+double serving_rate(const struct serving_process *now, const struct serving_process *before,
+	uint64_t bytes, uint64_t before_bytes)
 {
 	double seconds = now->seconds - (before ? before->seconds : 0);
 	uint64_t from = before && before_bytes != SERVING_UNKNOWN ? before_bytes : 0;
 
-	return bytes == SERVING_UNKNOWN || bytes < from || seconds <= 0 ? 0 : (double)(bytes - from) / seconds;
+	return bytes == SERVING_UNKNOWN || bytes < from || seconds <= 0
+		       ? 0
+		       : (double)(bytes - from) / seconds;
 }
 
 static bool same_file(const char *a, const char *b)
 {
 	char real_a[PATH_MAX], real_b[PATH_MAX];
 
-	return !strstr(a, "://") && !strstr(b, "://") && realpath(a, real_a) && realpath(b, real_b) && !strcmp(real_a, real_b);
+	return !strstr(a, "://") && !strstr(b, "://") && realpath(a, real_a) &&
+	       realpath(b, real_b) && !strcmp(real_a, real_b);
 }
 
 /* Paths that another user's process reports are compared, but never looked up: a path may hang. */
-static bool disk_is(const struct serving_process *process, const struct serving_disk *disk, const char *word)
+static bool disk_is(
+	const struct serving_process *process, const struct serving_disk *disk, const char *word)
 {
 	if (!strcmp(disk->uri, word) || !strcmp(disk->subnqn, word))
 		return *word;
 	if (process->uid && process->uid != geteuid())
 		return false;
-	return same_file(disk->device[0] ? disk->device : disk->uri, word) || same_file(disk->uri, word);
+	return same_file(disk->device[0] ? disk->device : disk->uri, word) ||
+	       same_file(disk->uri, word);
 }
 
-static bool front_is(const struct serving_process *process, const struct serving_front *front, const char *word)
+static bool front_is(
+	const struct serving_process *process, const struct serving_front *front, const char *word)
 {
 	for (unsigned i = 0; i < front->disks; i++)
 		if (disk_is(process, &front->disk[i], word))
@@ -84,7 +94,8 @@ static const char *address(const struct serving_listener *listener, char text[AD
 	if (listener->path[0])
 		snprintf(text, ADDR_TEXT + 20, "%s", listener->path);
 	else
-		snprintf(text, ADDR_TEXT + 20, "%s%s%s:%s", v6 ? "[" : "", listener->traddr, v6 ? "]" : "", listener->trsvcid);
+		snprintf(text, ADDR_TEXT + 20, "%s%s%s:%s", v6 ? "[" : "", listener->traddr,
+			v6 ? "]" : "", listener->trsvcid);
 	return text;
 }
 
@@ -105,44 +116,59 @@ static const char *rate(double per_second, char text[24])
 }
 
 /* The row of one disk at one address. What counts for the whole front stands in its first row. */
-static void front_row(struct table *table, const struct serving_process *process, const struct serving_process *before,
-	const struct serving_front *front, const struct serving_front *front_before, const struct serving_disk *disk,
+static void front_row(struct table *table, const struct serving_process *process,
+	const struct serving_process *before, const struct serving_front *front,
+	const struct serving_front *front_before, const struct serving_disk *disk,
 	const struct serving_listener *listener, bool first)
 {
 	char where[ADDR_TEXT + 20], as[32], bytes[16], text[5][24];
 	const char *by = listener ? listener->transport : "";
 
-	snprintf(as, sizeof(as), "%s%s%s", front->protocol, *by ? "/" : "", *by && listener->iwarp ? "iwarp" : by);
-	table_row(table, (const char *const[]){
-		disk ? disk->uri : "",
-		disk ? status_size(disk->size, bytes) : "",
-		as,
-		listener ? address(listener, where) : disk ? disk->device : "",
-		first ? number(front->clients, text[0]) : " ",
-		first ? rate(serving_rate(process, before, front->read_bytes, front_before ? front_before->read_bytes : 0), text[1]) : " ",
-		first ? rate(serving_rate(process, before, front->written_bytes, front_before ? front_before->written_bytes : 0), text[2]) : " ",
-		first ? number(front->errors, text[3]) : " ",
-		number((uint64_t)process->pid, text[4]),
-	});
+	snprintf(as, sizeof(as), "%s%s%s", front->protocol, *by ? "/" : "",
+		*by && listener->iwarp ? "iwarp" : by);
+	table_row(
+		table, (const char *const[]){
+			       disk ? disk->uri : "",
+			       disk ? status_size(disk->size, bytes) : "",
+			       as,
+			       listener ? address(listener, where)
+			       : disk   ? disk->device
+					: "",
+			       first ? number(front->clients, text[0]) : " ",
+			       first ? rate(serving_rate(process, before, front->read_bytes,
+						    front_before ? front_before->read_bytes : 0),
+					       text[1])
+				     : " ",
+			       first ? rate(serving_rate(process, before, front->written_bytes,
+						    front_before ? front_before->written_bytes : 0),
+					       text[2])
+				     : " ",
+			       first ? number(front->errors, text[3]) : " ",
+			       number((uint64_t)process->pid, text[4]),
+		       });
 }
 
-static void front_rows(struct table *table, const struct serving_process *process, const struct serving_process *before, unsigned index)
+static void front_rows(struct table *table, const struct serving_process *process,
+	const struct serving_process *before, unsigned index)
 {
-	const struct serving_front *front = &process->front[index], *front_before = before ? &before->front[index] : NULL;
+	const struct serving_front *front = &process->front[index],
+				   *front_before = before ? &before->front[index] : NULL;
 	bool first = true;
 
 	for (unsigned i = 0; i < front->disks; i++) {
 		for (unsigned l = 0; l < front->listeners || (!l && !front->listeners); l++) {
-			front_row(table, process, before, front, front_before, &front->disk[i], front->listeners ? &front->listener[l] : NULL,
-				first);
+			front_row(table, process, before, front, front_before, &front->disk[i],
+				front->listeners ? &front->listener[l] : NULL, first);
 			first = false;
 		}
 	}
 }
 
-void serving_text(struct out *out, const struct kernel_serving *list, const struct kernel_serving *before)
+void serving_text(
+	struct out *out, const struct kernel_serving *list, const struct kernel_serving *before)
 {
-	static const char *const head[] = { "SERVING", "SIZE", "AS", "ADDRESS", "CLIENTS", "READ", "WRITTEN", "ERRORS", "PID" };
+	static const char *const head[] = { "SERVING", "SIZE", "AS", "ADDRESS", "CLIENTS", "READ",
+		"WRITTEN", "ERRORS", "PID" };
 	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
 	bool any = false;
 
@@ -153,7 +179,8 @@ void serving_text(struct out *out, const struct kernel_serving *list, const stru
 		table_row(&table, head);
 		for (unsigned i = 0; i < list->processes; i++)
 			for (unsigned f = 0; f < list->process[i].fronts; f++)
-				front_rows(&table, &list->process[i], find(before, &list->process[i]), f);
+				front_rows(&table, &list->process[i],
+					find(before, &list->process[i]), f);
 	}
 	for (unsigned i = 0; i < list->processes; i++) {
 		const struct serving_process *process = &list->process[i];
@@ -205,7 +232,8 @@ static void put_listener(struct out *out, const struct serving_listener *listene
 	out_end(out);
 }
 
-static void put_front(struct out *out, const struct serving_process *process, const struct serving_front *front)
+static void put_front(
+	struct out *out, const struct serving_process *process, const struct serving_front *front)
 {
 	put_text(out, "protocol", front->protocol);
 	put_number(out, "clients", front->clients);
@@ -217,8 +245,10 @@ static void put_front(struct out *out, const struct serving_process *process, co
 	put_number(out, "writes", front->writes);
 	put_number(out, "written_bytes", front->written_bytes);
 	put_number(out, "errors", front->errors);
-	out_real(out, "read_bytes_per_second", NULL, serving_rate(process, NULL, front->read_bytes, 0), 1);
-	out_real(out, "written_bytes_per_second", NULL, serving_rate(process, NULL, front->written_bytes, 0), 1);
+	out_real(out, "read_bytes_per_second", NULL,
+		serving_rate(process, NULL, front->read_bytes, 0), 1);
+	out_real(out, "written_bytes_per_second", NULL,
+		serving_rate(process, NULL, front->written_bytes, 0), 1);
 	out_list(out, "disks");
 	for (unsigned i = 0; i < front->disks; i++)
 		put_disk(out, &front->disk[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is attached, as tables: a row for each path to a disk, those of one disk together; then the RDMA ports. */
+/* What is attached, as tables: a row for each path to a disk, those of one disk together; then the
+ * RDMA ports. */
 #include "status_show.h"
 #include "status_serving.h"
 #include "status_table.h"
@@ -18,7 +19,10 @@ const char *status_policy(const struct list_loss *loss, char text[24])
 	if (hold > 0)
 		snprintf(text, 24, "wait=%d", hold);
 	else
-		snprintf(text, 24, "%s", hold == 0 ? "fail-fast" : hold == LIST_NEVER || loss->fail_s == LIST_NEVER ? "forever" : "");
+		snprintf(text, 24, "%s",
+			hold == 0                                          ? "fail-fast"
+			: hold == LIST_NEVER || loss->fail_s == LIST_NEVER ? "forever"
+									   : "");
 	return text;
 }
 
@@ -46,11 +50,13 @@ static const char *address(const struct list_link *link, char *text, size_t len)
 	const bool brackets = strchr(link->address, ':') && strcmp(link->protocol, "srp");
 	const bool port = link->service[0] && strcmp(link->protocol, "srp");
 
-	snprintf(text, len, "%s%s%s%s%s", brackets ? "[" : "", link->address, brackets ? "]" : "", port ? ":" : "", port ? link->service : "");
+	snprintf(text, len, "%s%s%s%s%s", brackets ? "[" : "", link->address, brackets ? "]" : "",
+		port ? ":" : "", port ? link->service : "");
 	return text;
 }
 
-static const char *target(const struct list_link *link, const struct list_path *path, char *text, size_t len)
+static const char *target(
+	const struct list_link *link, const struct list_path *path, char *text, size_t len)
 {
 	char server[32] = "";
 
@@ -85,38 +91,44 @@ static const char *rdma_name(const char *dev, unsigned port, char text[80])
 	return text;
 }
 
-static void path_row(struct table *table, const struct kernel_list *list, const struct list_path *path)
+static void path_row(
+	struct table *table, const struct kernel_list *list, const struct list_path *path)
 {
 	static const struct list_disk none;
 	const struct list_link *link = &list->link[path->link];
 	const struct list_disk *disk = path->disk < 0 ? &none : &list->disk[path->disk];
-	char way[80], state[64], where[200], rdma[80], queues[16] = "", loss[24], time[24], to[CELL], bytes[16], protocol[20];
-	const bool own_name = path->node[0] && strcmp(path->node, disk->node) && strcmp(path->node, link->name);
+	char way[80], state[64], where[200], rdma[80], queues[16] = "", loss[24], time[24],
+						       to[CELL], bytes[16], protocol[20];
+	const bool own_name =
+		path->node[0] && strcmp(path->node, disk->node) && strcmp(path->node, link->name);
 
 	if (link->queues)
 		snprintf(queues, sizeof(queues), "%u", link->queues);
-	table_row(table, (const char *const[]){
-		disk->name,
-		status_size(disk->size, bytes),
-		join(protocol, sizeof(protocol), link->protocol, "", link->version),
-		link->transport,
-		join(way, sizeof(way), strcmp(link->transport, "local") ? link->name : "", ":", own_name ? path->node : ""),
-		join(state, sizeof(state), link->state, "/", path->state),
-		address(link, where, sizeof(where)),
-		link->source,
-		rdma_name(link->rdma_dev, link->rdma_port, rdma),
-		queues,
-		status_policy(&link->loss, loss),
-		left(&link->loss, time),
-		target(link, path, to, sizeof(to)),
-		disk->used_by,
-	});
+	table_row(table,
+		(const char *const[]){
+			disk->name,
+			status_size(disk->size, bytes),
+			join(protocol, sizeof(protocol), link->protocol, "", link->version),
+			link->transport,
+			join(way, sizeof(way), strcmp(link->transport, "local") ? link->name : "",
+				":", own_name ? path->node : ""),
+			join(state, sizeof(state), link->state, "/", path->state),
+			address(link, where, sizeof(where)),
+			link->source,
+			rdma_name(link->rdma_dev, link->rdma_port, rdma),
+			queues,
+			status_policy(&link->loss, loss),
+			left(&link->loss, time),
+			target(link, path, to, sizeof(to)),
+			disk->used_by,
+		});
 }
 
 static void paths_table(struct out *out, const struct kernel_list *list)
 {
-	static const char *const head[] = { "DEVICE", "SIZE", "PROTOCOL", "TRANSPORT", "PATH", "STATE", "ADDRESS", "SOURCE", "RDMA", "QUEUES",
-		"ON-LOSS", "LEFT", "TARGET", "USED-BY" };
+	static const char *const head[] = { "DEVICE", "SIZE", "PROTOCOL", "TRANSPORT", "PATH",
+		"STATE", "ADDRESS", "SOURCE", "RDMA", "QUEUES", "ON-LOSS", "LEFT", "TARGET",
+		"USED-BY" };
 	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
 
 	for (int pass = 0; pass < 2; pass++) {
@@ -132,12 +144,14 @@ static void port_row(struct table *table, const struct list_port *port)
 	char name[80], state[64];
 
 	table_row(table, (const char *const[]){ rdma_name(port->dev, port->port, name), port->kind,
-		join(state, sizeof(state), port->state, "/", port->physical), port->netdev, port->driver, port->provider, port->rate });
+				 join(state, sizeof(state), port->state, "/", port->physical),
+				 port->netdev, port->driver, port->provider, port->rate });
 }
 
 static void ports_table(struct out *out, const struct kernel_list *list)
 {
-	static const char *const head[] = { "RDMA", "LINK", "STATE", "NETDEV", "DRIVER", "PROVIDER", "RATE" };
+	static const char *const head[] = { "RDMA", "LINK", "STATE", "NETDEV", "DRIVER", "PROVIDER",
+		"RATE" };
 	struct table table = { .out = out, .columns = sizeof(head) / sizeof(*head) };
 
 	for (int pass = 0; pass < 2; pass++) {
@@ -162,21 +176,25 @@ static void gids_table(struct out *out, const struct kernel_list *list)
 
 			for (unsigned g = 0; g < port->gids; g++) {
 				snprintf(index, sizeof(index), "%u", port->gid[g].index);
-				table_row(&table, (const char *const[]){ rdma_name(port->dev, port->port, name), index, port->gid[g].gid,
-					port->gid[g].netdev, port->gid[g].type });
+				table_row(&table, (const char *const[]){
+							  rdma_name(port->dev, port->port, name),
+							  index, port->gid[g].gid,
+							  port->gid[g].netdev, port->gid[g].type });
 			}
 		}
 	}
 }
 
-static void show_text(struct out *out, const struct kernel_list *list, const struct status_show *what)
+static void show_text(
+	struct out *out, const struct kernel_list *list, const struct status_show *what)
 {
 	const bool serving = what->serving->processes;
 
 	if (list->paths)
 		paths_table(out, list);
 	else if (what->all && !serving)
-		out_line(out, "nothing is attached or served%s", list->ports ? "" : "; no RDMA device");
+		out_line(out, "nothing is attached or served%s",
+			list->ports ? "" : "; no RDMA device");
 	status_iscsi(out, list, what->verbose);
 	if (serving && list->paths)
 		out_line(out, "%s", "");
@@ -197,7 +215,8 @@ static void show_identity(struct out *out, const struct identity *who)
 	char id[40] = "";
 
 	for (unsigned i = 0; i < sizeof(who->hostid); i++)
-		snprintf(id + strlen(id), 4, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", who->hostid[i]);
+		snprintf(id + strlen(id), 4, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", who->hostid[i]);
 	out_line(out, "%s", "");
 	out_line(out, "host NQN:  %s (from %s)", who->hostnqn, who->nqn_from);
 	out_line(out, "host ID:   %s (from %s)", id, who->id_from);

@@ -7,8 +7,9 @@
 #include "out.h"
 
 struct status_show {
-	bool verbose, gids, all; /* verbose: more columns; all: nothing was left out, so that "nothing" may be said */
-	const struct identity *identity; /* NULL: not wanted */
+	/* verbose: more columns; all: nothing was left out, so that "nothing" may be said */
+	bool verbose, gids, all;
+	const struct identity *identity;               /* NULL: not wanted */
 	const struct kernel_serving *serving, *before; /* now, and an earlier sample or NULL */
 };
 void status_show(struct out *, const struct kernel_list *, const struct status_show *);
@@ -18,5 +19,6 @@ void status_iscsi(struct out *, const struct kernel_list *, bool verbose);
 void status_iscsi_json(struct out *, const struct list_link *, const struct list_path *);
 /* How long requests wait for a lost target, in the words of --on-loss; "" = unknown. */
 const char *status_policy(const struct list_loss *, char text[24]);
-void status_seconds(struct out *, const char *key, int value); /* JSON; nothing if it is off or unknown */
+/* JSON; nothing if it is off or unknown */
+void status_seconds(struct out *, const char *key, int value);
 const char *status_size(uint64_t bytes, char text[16]); /* "64MiB"; "" = 0 */

@@ -27,8 +27,12 @@ void table_row(struct table *table, const char *const *cell)
 		if (!table->print && is > table->width[i])
 			table->width[i] = is;
 		if (at < sizeof(line))
-			at += (size_t)snprintf(line + at, sizeof(line) - at, "%s%s%*s", i ? "  " : "", text,
-				i + 1 < table->columns && table->width[i] > is ? (int)(table->width[i] - is) : 0, "");
+			at += (size_t)snprintf(line + at, sizeof(line) - at, "%s%s%*s",
+				i ? "  " : "", text,
+				i + 1 < table->columns && table->width[i] > is
+					? (int)(table->width[i] - is)
+					: 0,
+				"");
 	}
 	if (table->print)
 		out_line(table->out, "%s", line);

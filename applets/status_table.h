@@ -4,11 +4,12 @@
 #include "out.h"
 
 #define TABLE_COLUMNS 14
-#define TABLE_LINE 4096
+#define TABLE_LINE    4096
 
 struct table {
 	struct out *out;
 	unsigned columns, width[TABLE_COLUMNS];
 	bool print; /* false: measure */
 };
-void table_row(struct table *, const char *const *cell); /* "" is printed as "-"; the last column has no width */
+/* "" is printed as "-"; the last column has no width */
+void table_row(struct table *, const char *const *cell);

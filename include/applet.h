@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An applet: a name, option rows, and a function. The rows drive parsing, --help, --complete and the lint of the man
- * pages. main.c dispatches, parses, prints the failure; the applet turns options into one core request and prints through
- * out.h. */
+/* An applet: a name, option rows, and a function. The rows drive parsing, --help, --complete and
+ * the lint of the man pages. main.c dispatches, parses, prints the failure; the applet turns
+ * options into one core request and prints through out.h. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -16,12 +16,15 @@ enum opt_type {
 	OPT_TEXT, /* const char * */
 	OPT_LIST, /* struct opt_list: repeatable */
 	/* Numbers, which need a range */
-	OPT_U32, /* uint32_t, whole number */
-	OPT_SIZE, /* uint64_t, K M G T */
-	OPT_MSEC, /* uint32_t milliseconds; seconds, fractions of one, or "500ms" */
-	OPT_MAYBE, /* struct opt_maybe: a flag that a number may follow, "--ublk", "--ublk=3", "--ublk 3"; its row's arg is "[N]". What
-		    * follows and begins with a digit must be one: an operand that does is written ./3.img or comes first */
-	OPT_REST, /* bool; and every word after it is an operand from call->rest on (`--run CMD ARG…`), at least one */
+	OPT_U32,   /* uint32_t, whole number */
+	OPT_SIZE,  /* uint64_t, K M G T */
+	OPT_MSEC,  /* uint32_t milliseconds; seconds, fractions of one, or "500ms" */
+	OPT_MAYBE, /* struct opt_maybe: a flag that a number may follow, "--ublk", "--ublk=3",
+		    * "--ublk 3"; its row's arg is "[N]". What follows and begins with a digit must
+		    * be one: an operand that does is written ./3.img or comes first */
+	/* bool; and every word after it is an operand from call->rest on (`--run CMD ARG…`), at
+	   least one */
+	OPT_REST,
 };
 
 /* Upper limits of what has none of its own; --help does not show them. */
@@ -30,8 +33,8 @@ enum opt_type {
 #define OPT_MSEC_MAX PARSE_MSEC_MAX
 
 /* The help of --on-loss, the same in all applets that have it. */
-#define OPT_ON_LOSS_HELP \
-	"how long I/O waits for a lost target: fail-fast, wait=SECONDS, SECONDS or forever; " \
+#define OPT_ON_LOSS_HELP                                                                           \
+	"how long I/O waits for a lost target: fail-fast, wait=SECONDS, SECONDS or forever; "      \
 	"default wait=60"
 
 #define OPT_LIST_MAX 32
@@ -47,38 +50,45 @@ struct opt_maybe {
 
 struct opt {
 	const char *name; /* long name; '_' and '-' are the same when typed */
-	char letter; /* 0 = none */
+	char letter;      /* 0 = none */
 	uint8_t type;
 	uint16_t at; /* offset in the applet's option struct */
-	const char *arg; /* name of the argument in --help ("SECONDS"); "rdma|tcp": exactly these words, checked and completed; "FILE", "DIR": completed as paths */
+	/* name of the argument in --help ("SECONDS"); "rdma|tcp": exactly these words, checked and
+	 * completed; "FILE", "DIR": completed as paths */
+	const char *arg;
 	const char *help;
-	uint64_t min, max; /* of a number: accepted values, of OPT_MSEC in milliseconds; max 0 = not a number */
+	/* of a number: accepted values, of OPT_MSEC in milliseconds; max 0 = not a number */
+	uint64_t min, max;
 };
 
-/* Every applet has these: first member of its option struct. A row of the applet with the name of a common one replaces
- * it (`--output text|json|normal`). */
+/* Every applet has these: first member of its option struct. A row of the applet with the name of a
+ * common one replaces it (`--output text|json|normal`). */
 struct opt_common {
 	const char *output; /* text|json|normal */
 	bool json, verbose, quiet, dry_run;
-	bool never; /* --timeout 0 was given */
+	bool never;          /* --timeout 0 was given */
 	uint32_t timeout_ms; /* bounds the command, or getting ready; 0 = none */
 };
 
-/* An option of another tool, for the hint of an unknown option, or of a value that an option of ours lacks. Ends with a row without tool. */
+/* An option of another tool, for the hint of an unknown option, or of a value that an option of
+ * ours lacks. Ends with a row without tool. */
 struct opt_foreign {
-	const char *tool, *option, *advice; /* "qemu-nbd", "-k", "--socket" or "-t st", "use --nbd unix:PATH" */
+	/* "qemu-nbd", "-k", "--socket" or "-t st", "use --nbd unix:PATH" */
+	const char *tool, *option, *advice;
 };
 
 struct call { /* one run of an applet */
 	const struct applet *applet;
 	const char *name; /* as called: the applet's own or a replaced tool's */
-	bool linked; /* by a link of that name, and not as a word behind our own */
+	bool linked;      /* by a link of that name, and not as a word behind our own */
 	const void *opts; /* its option struct, filled */
 	char **operand;
 	unsigned operands;
-	unsigned rest; /* operands from this index on came after an OPT_REST option; == operands when there was none */
+	/* operands from this index on came after an OPT_REST option; == operands when there was
+	 * none */
+	unsigned rest;
 	struct out *out;
-	struct diag *diag; /* the failure main prints */
+	struct diag *diag;        /* the failure main prints */
 	struct loop_options loop; /* poll_us, verbose, name ready for loop_new() */
 };
 
@@ -90,41 +100,52 @@ struct applet_sub {
 
 struct applet {
 	const char *name, *operands, *summary; /* "nvmf-discover", "[URI]", one line */
-	const struct opt *opts; /* ends with a row without name */
+	const struct opt *opts;                /* ends with a row without name */
 	const void *defaults;
 	const struct opt_foreign *foreign; /* or NULL */
-	const char *examples; /* command lines for the end of --help: "  rdmastor …\n", up to 80 columns; or NULL */
+	/* command lines for the end of --help: "  rdmastor …\n", up to 80 columns; or NULL */
+	const char *examples;
 	uint16_t opts_size;
-	uint8_t schemes; /* SCHEME_… that its operands accept */
-	uint8_t min, max; /* operands before an OPT_REST option; max 255 = any number */
-	bool changes; /* takes --dry-run */
+	uint8_t schemes;         /* SCHEME_… that its operands accept */
+	uint8_t min, max;        /* operands before an OPT_REST option; max 255 = any number */
+	bool changes;            /* takes --dry-run */
 	const char *own_letters; /* letters among "ovq" the applet gives another meaning (cli.md) */
 	const struct applet_sub *subs; /* or NULL. By a link every failure then ends with 1 */
-	const char *replaces; /* a link of this name runs the applet with that tool's exit statuses: wrong calls give 1 */
+	/* a link of this name runs the applet with that tool's exit statuses: wrong calls give 1 */
+	const char *replaces;
 	const char *replaced_usage; /* what follows the name in that tool's usage line */
-	/* For the applet that has the name of the tool it replaces. By a link of that name its words are read as the tool does: 0, or what to exit
-	 * with, which was told. */
+	/* For the applet that has the name of the tool it replaces. By a link of that name its
+	 * words are read as the tool does: 0, or what to exit with, which was told. */
 	int (*words)(struct call *, int argc, char **argv, void *opts);
-	void (*hide)(int argc, char **argv); /* cuts secrets out of words that everybody sees; argv[0] is the applet's name. Always, before all else */
-	int (*run)(struct call *); /* exit status, or -errno with call->diag set (→ 1, or 2 for DIAG_USAGE) */
+	/* cuts secrets out of words that everybody sees; argv[0] is the applet's name. Always,
+	 * before all else */
+	void (*hide)(int argc, char **argv);
+	/* exit status, or -errno with call->diag set (→ 1, or 2 for DIAG_USAGE) */
+	int (*run)(struct call *);
 };
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_PARTLY = 3 };
 
 extern const struct applet *const applets[]; /* applets/list.c; NULL ends it */
 
-const struct applet *applet_find(const char *name); /* its own name, or the one it replaces; NULL = there is none */
+/* its own name, or the one it replaces; NULL = there is none */
+const struct applet *applet_find(const char *name);
 const struct applet *applet_sub(const struct applet *, const char *word); /* NULL = none */
-const char *applet_near(const char *typed); /* the name that was perhaps meant; NULL = none is near */
-/* Fills opts (preset with the defaults) and call->operand, operands, rest; argv[0] is skipped, the operands are gathered in
- * argv itself. On failure the first error is in call->diag and the rest is parsed nevertheless, so that --json counts
- * wherever it stands. *help: --help was given, nothing else needs to be right. */
+/* the name that was perhaps meant; NULL = none is near */
+const char *applet_near(const char *typed);
+/* Fills opts (preset with the defaults) and call->operand, operands, rest; argv[0] is skipped, the
+ * operands are gathered in argv itself. On failure the first error is in call->diag and the rest is
+ * parsed nevertheless, so that --json counts wherever it stands. *help: --help was given, nothing
+ * else needs to be right. */
 int opt_parse(struct call *, int argc, char **argv, void *opts, bool *help);
 void opt_help(const struct applet *, FILE *);
-/* One candidate a line, "word\tdescription", for the words so far; the last is the one being typed. The first is the
- * applet's name. A line ":file" or ":dir" asks the shell to complete paths there. */
+/* One candidate a line, "word\tdescription", for the words so far; the last is the one being typed.
+ * The first is the applet's name. A line ":file" or ":dir" asks the shell to complete paths there.
+ */
 void opt_complete(int words, char **word, FILE *);
-/* One row a line, for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms", of no number "". NULL = the common rows. */
+/* One row a line, for lints and tests: "--name\t-l\tARG\tMIN MAX", of times "MIN MAX ms", of no
+ * number "". NULL = the common rows. */
 void opt_rows(const struct applet *, FILE *);
-/* A message for the user that is not the failure: stderr, "rdmastor APPLET: …", silent with --quiet. */
+/* A message for the user that is not the failure: stderr, "rdmastor APPLET: …", silent with
+ * --quiet. */
 void call_note(const struct call *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The waist: everything that holds blocks is a bdev, one `struct io` passes between. A bdev is the disk: opened once,
- * limits fixed at open, its control runs on the loop that opened it. A lane is one thread's way into it. */
+/* The waist: everything that holds blocks is a bdev, one `struct io` passes between. A bdev is the
+ * disk: opened once, limits fixed at open, its control runs on the loop that opened it. A lane is
+ * one thread's way into it. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -13,29 +14,33 @@
 
 enum io_kind { IO_READ, IO_WRITE, IO_FLUSH, IO_TRIM, IO_ZERO, IO_MAP, IO_KINDS };
 enum io_flag {
-	IO_FUA = 1, /* WRITE, ZERO, TRIM: on stable storage before done */
+	IO_FUA = 1,  /* WRITE, ZERO, TRIM: on stable storage before done */
 	IO_FAST = 2, /* ZERO: fail with -ENOTSUP where it would be slow */
 	IO_KEEP = 4, /* ZERO: leave no hole */
 };
 
 struct bdev_orphan;
-/* Embedded in the submitter's slot. off and len are multiples of lim.block, inside the disk, len <= lim.max[kind] and > 0
- * (FLUSH: both 0). READ, WRITE and MAP use buf from its start. */
+/* Embedded in the submitter's slot. off and len are multiples of lim.block, inside the disk, len <=
+ * lim.max[kind] and > 0 (FLUSH: both 0). READ, WRITE and MAP use buf from its start. */
 struct io {
 	uint8_t kind, flags;
 	uint32_t len;
 	uint64_t off;
 	struct buf *buf;
-	/* 0 or -errno. -ENOTCONN: the path died before the answer (only `paths` sees that). -EHOSTUNREACH: no path was back in the time
-	 * that the loss policy allows: the connection's fault, not the disk's; bdev->why has the reason. */
+	/* 0 or -errno. -ENOTCONN: the path died before the answer (only `paths` sees that).
+	 * -EHOSTUNREACH: no path was back in the time that the loss policy allows: the connection's
+	 * fault, not the disk's; bdev->why has the reason. */
 	int status;
-	uint32_t detail; /* the protocol's own status, for proto->status_text; MAP: number of runs */
+	/* the protocol's own status, for proto->status_text; MAP: number of runs */
+	uint32_t detail;
 	void (*done)(struct io *);
-	void *lower; /* lim.io_size bytes, 8-aligned, the bdev's while the io is in flight */
+	void *lower;     /* lim.io_size bytes, 8-aligned, the bdev's while the io is in flight */
 	struct io *next; /* the bdev's while in flight */
-	const struct bdev_orphan *own; /* the submitter's, which this io does not wait for; may be NULL */
+	/* the submitter's, which this io does not wait for; may be NULL */
+	const struct bdev_orphan *own;
 #ifdef DEBUG_CONTRACTS
-	void (*checked_done)(struct io *); /* bdev_check_submit()'s: the submitter's done, and where the io is in flight */
+	/* bdev_check_submit()'s: the submitter's done, and where the io is in flight */
+	void (*checked_done)(struct io *);
 	struct lane *checked_lane;
 #endif
 };
@@ -49,14 +54,17 @@ struct map_run {
 enum map_flag { MAP_HOLE = 1, MAP_ZERO = 2 };
 
 struct bdev_limits {
-	uint64_t size; /* bytes, a multiple of block */
+	uint64_t size;  /* bytes, a multiple of block */
 	uint32_t block; /* logical block: 512 … 65536, a power of 2 */
-	uint32_t best; /* preferred length and alignment of requests */
-	uint32_t max[IO_KINDS]; /* longest request of each kind; 0 = this disk does not do it (never READ; FLUSH: 1 = yes) */
+	uint32_t best;  /* preferred length and alignment of requests */
+	/* longest request of each kind; 0 = this disk does not do it (never READ; FLUSH: 1 = yes)
+	 */
+	uint32_t max[IO_KINDS];
 	uint32_t io_size;
 	uint16_t lanes; /* most lanes at once */
 	uint16_t depth; /* ios a lane keeps in flight; it queues more, in order */
-	uint32_t quiesce_ms; /* after a path died, how long its target may still execute its writes */
+	/* after a path died, how long its target may still execute its writes */
+	uint32_t quiesce_ms;
 	bool ro, fua; /* ro: as it was opened */
 	bool ro_disk; /* can't be opened for writing: its flags, permissions, or ro=1; implies ro */
 };
@@ -67,21 +75,23 @@ struct bdev_id { /* all zero, "" = not known */
 };
 
 #define BDEV_TIMEOUT_MS 10000
-#define BDEV_NEVER UINT32_MAX
+#define BDEV_NEVER      UINT32_MAX
 
 /* What the opener brings: who we are, and how to open. */
 struct bdev_env {
 	char hostnqn[224];
 	uint8_t hostid[16];
 	bool write, force; /* open for writing; even when the device is held */
-	/* file: make or extend it to this size; 0 = must exist. "-": the most that is written or read.
-	 * null: without a size: its size. */
+	/* file: make or extend it to this size; 0 = must exist. "-": the most that is written or
+	 * read. null: without a size: its size. */
 	uint64_t create;
-	/* One attempt to connect, the lookup of the name included; URI timeout= overrides. 0 = BDEV_TIMEOUT_MS. BDEV_NEVER: the
-	 * first opening has no limit, later attempts have BDEV_TIMEOUT_MS. */
+	/* One attempt to connect, the lookup of the name included; URI timeout= overrides. 0 =
+	 * BDEV_TIMEOUT_MS. BDEV_NEVER: the first opening has no limit, later attempts have
+	 * BDEV_TIMEOUT_MS. */
 	uint32_t timeout_ms;
 	bool replace; /* what the disk holds now will be overwritten */
-	uint32_t on_loss_ms; /* how long I/O is held while no path works; URI loss= overrides; UINT32_MAX = forever */
+	/* how long I/O is held while no path works; URI loss= overrides; UINT32_MAX = forever */
+	uint32_t on_loss_ms;
 };
 
 struct bdev;
@@ -90,12 +100,15 @@ struct out;
 
 struct bdev_ops {
 	const char *name;
-	/* Starts opening a lane on that loop, on that loop's thread; lane->changed follows (never inside). May be called on any
-	 * thread while the bdev is UP: it reads only what is fixed then. */
+	/* Starts opening a lane on that loop, on that loop's thread; lane->changed follows (never
+	 * inside). May be called on any thread while the bdev is UP: it reads only what is fixed
+	 * then. */
 	int (*lane)(struct lane **, struct bdev *, struct loop *, struct diag *);
 	void (*stop)(struct bdev *); /* orderly end; BDEV_DOWN follows. Needs: lanes freed */
-	void (*free)(struct bdev *); /* at once, any state, no upcall after, not inside its own upcall. Needs: lanes freed */
-	void (*facts)(struct bdev *, struct out *); /* rows for `info`: paths, transport, addresses, security; may be NULL */
+	/* at once, any state, no upcall after, not inside its own upcall. Needs: lanes freed */
+	void (*free)(struct bdev *);
+	/* rows for `info`: paths, transport, addresses, security; may be NULL */
+	void (*facts)(struct bdev *, struct out *);
 };
 
 enum bdev_state { BDEV_OPENING, BDEV_UP, BDEV_DOWN };
@@ -106,13 +119,16 @@ struct bdev {
 	uint8_t state;
 	struct bdev_limits lim; /* valid from UP on */
 	struct bdev_id id;
-	struct diag why; /* of DOWN; of UP: what is wrong with it since it was opened or `changed`, or why no path works now */
+	/* of DOWN; of UP: what is wrong with it since it was opened or `changed`, or why no path
+	 * works now */
+	struct diag why;
 	void (*changed)(struct bdev *); /* state or lim.size is new; on bdev->loop */
-	void (*report)(struct bdev *, const char *line); /* the last path was lost, or one is back: a line for people; on bdev->loop */
-	void *user; /* the owner's */
+	/* the last path was lost, or one is back: a line for people; on bdev->loop */
+	void (*report)(struct bdev *, const char *line);
+	void *user;                                  /* the owner's */
 	const char *(*status_text)(uint32_t detail); /* sentence for io.detail; NULL = none */
-	/* atomic: the first error of a flush or FUA write by which data may be lost, as -errno; every later one fails with it until the disk is
-	 * reopened */
+	/* atomic: the first error of a flush or FUA write by which data may be lost, as -errno;
+	 * every later one fails with it until the disk is reopened */
 	int sync_error;
 	char uri[URI_MAX]; /* as the user wrote it, without secrets */
 	/* orphan.c: the newest first, all under the lock; the number is atomic. */
@@ -121,27 +137,32 @@ struct bdev {
 	unsigned orphans;
 };
 
-/* For a provider, on any thread: the status an io ends with, by the one its own execution gave. A write-back error is reported to one
- * flush only, and the data may be another client's: so a flush or a FUA write, zero or trim fails with the first such error (sync_error). */
+/* For a provider, on any thread: the status an io ends with, by the one its own execution gave. A
+ * write-back error is reported to one flush only, and the data may be another client's: so a flush
+ * or a FUA write, zero or trim fails with the first such error (sync_error). */
 int bdev_sync_status(struct bdev *, const struct io *, int status);
 
 struct lane_ops {
-	void (*submit)(struct lane *, struct io *); /* exactly one done() per submit, never inside it */
+	/* exactly one done() per submit, never inside it */
+	void (*submit)(struct lane *, struct io *);
 	void (*kick)(struct lane *); /* once a turn after submits; may complete ios */
-	int (*map)(struct lane *, struct pool *, struct diag *); /* before the pool's first io; NULL = nothing to do */
+	/* before the pool's first io; NULL = nothing to do */
+	int (*map)(struct lane *, struct pool *, struct diag *);
 	void (*unmap)(struct lane *, struct pool *); /* after its last done */
-	/* Drops an io that is only held: true = its done(-ECANCELED) comes, for a write not before a dead path can no longer execute
-	 * it. NULL = cannot. Call bdev_cancel(). */
+	/* Drops an io that is only held: true = its done(-ECANCELED) comes, for a write not before
+	 * a dead path can no longer execute it. NULL = cannot. Call bdev_cancel(). */
 	bool (*cancel)(struct lane *, struct io *);
-	/* As if the path had died: what is in flight is done with -ENOTCONN, then LANE_DOWN, neither inside. NULL = both come by
-	 * themselves soon after the bdev is down. */
+	/* As if the path had died: what is in flight is done with -ENOTCONN, then LANE_DOWN,
+	 * neither inside. NULL = both come by themselves soon after the bdev is down. */
 	void (*abort)(struct lane *, const struct diag *why);
-	void (*free)(struct lane *); /* at once; needs: no io in flight, pools unmapped. Not inside its own upcalls */
+	/* at once; needs: no io in flight, pools unmapped. Not inside its own upcalls */
+	void (*free)(struct lane *);
 };
 
 enum lane_state { LANE_OPENING, LANE_UP, LANE_DOWN };
 
-/* When a lane goes down every io on it is done with -ENOTCONN first and no buffer is touched any more; later ones end so too. */
+/* When a lane goes down every io on it is done with -ENOTCONN first and no buffer is touched any
+ * more; later ones end so too. */
 struct lane {
 	const struct lane_ops *ops;
 	struct bdev *bdev;
@@ -155,25 +176,31 @@ struct lane {
 	struct loop_timer gate;
 };
 
-/* Opens by URI: network schemes through `paths` (path= keys, reconnect), local ones directly. Runs the loop until it is
- * up or has failed. */
-int bdev_open(struct bdev **, struct loop *, const char *uri, const struct bdev_env *, struct diag *);
+/* Opens by URI: network schemes through `paths` (path= keys, reconnect), local ones directly. Runs
+ * the loop until it is up or has failed. */
+int bdev_open(
+	struct bdev **, struct loop *, const char *uri, const struct bdev_env *, struct diag *);
 void bdev_close(struct bdev *); /* orderly, bounded (2 s), frees */
-/* After opening it, or asking its target, has failed: finds out what would work there instead and says so in `why`. Runs the loop, until
- * the time that was for opening, by env and the URI, is over; it began at since_ns (loop_clock). */
-void bdev_suggest(struct loop *, const char *uri, const struct bdev_env *, uint64_t since_ns, struct diag *why);
+/* After opening it, or asking its target, has failed: finds out what would work there instead and
+ * says so in `why`. Runs the loop, until the time that was for opening, by env and the URI, is
+ * over; it began at since_ns (loop_clock). */
+void bdev_suggest(struct loop *, const char *uri, const struct bdev_env *, uint64_t since_ns,
+	struct diag *why);
 /* The asynchronous form, one device without `paths`: bdev->changed follows. */
-int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, void (*changed)(struct bdev *), void *user, struct diag *);
+int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
+	void (*changed)(struct bdev *), void *user, struct diag *);
 /* Opens a lane and runs its loop until it is up. On the loop's own thread. */
 int lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
-void lane_close(struct lane *); /* may run its loop, as lane_open() does: the bdev's own must be running meanwhile */
+/* may run its loop, as lane_open() does: the bdev's own must be running meanwhile */
+void lane_close(struct lane *);
 /* For a provider: sets up the common part of a new lane; kick is queued by bdev_submit(). */
 void lane_init(struct lane *, const struct lane_ops *, struct bdev *, struct loop *);
-/* One synchronous request on its own lane and loop, for the control plane and tests. Brings `lower` itself. Once the time
- * (0 = none) is over it is cancelled where the lane can (-ETIMEDOUT); what a live path has in flight is waited for. */
+/* One synchronous request on its own lane and loop, for the control plane and tests. Brings `lower`
+ * itself. Once the time (0 = none) is over it is cancelled where the lane can (-ETIMEDOUT); what a
+ * live path has in flight is waited for. */
 int bdev_io_wait(struct lane *, struct io *, uint32_t timeout_ms);
-/* Flush before a stop, on the lane's thread. -ETIMEDOUT: cancelled at the deadline (loop_clock). -EINPROGRESS: the disk
- * still has the request; neither the lane nor the disk can be freed. */
+/* Flush before a stop, on the lane's thread. -ETIMEDOUT: cancelled at the deadline (loop_clock).
+ * -EINPROGRESS: the disk still has the request; neither the lane nor the disk can be freed. */
 int bdev_flush(struct lane *, uint64_t deadline_ns, struct diag *);
 static inline int lane_map(struct lane *lane, struct pool *pool, struct diag *diag)
 {
@@ -186,13 +213,15 @@ static inline void lane_unmap(struct lane *lane, struct pool *pool)
 }
 
 #ifdef DEBUG_CONTRACTS
-void bdev_check_submit(struct lane *, struct io *); /* submits, asserting the contract above; also that done() keeps it */
+/* submits, asserting the contract above; also that done() keeps it */
+void bdev_check_submit(struct lane *, struct io *);
 #endif
 
-/* Blocks that a command may still change whose submitter may have left. Until it has ended, requests that overlap it and are
- * submitted after bdev_orphan(), over any lane of the bdev, wait: so it lands before anything that they write or read. The
- * command's own requests name it as `own` and wait for older orphans only. Any thread; the caller owns the struct, which is
- * zero outside this time. */
+/* Blocks that a command may still change whose submitter may have left. Until it has ended,
+ * requests that overlap it and are submitted after bdev_orphan(), over any lane of the bdev, wait:
+ * so it lands before anything that they write or read. The command's own requests name it as `own`
+ * and wait for older orphans only. Any thread; the caller owns the struct, which is zero outside
+ * this time. */
 struct bdev_orphan {
 	struct bdev *bdev;
 	uint64_t off, len;
@@ -208,7 +237,7 @@ bool bdev_gate(struct lane *, struct io *);
 static inline void bdev_submit(struct lane *lane, struct io *io)
 {
 	if (__builtin_expect(__atomic_load_n(&lane->bdev->orphans, __ATOMIC_ACQUIRE) != 0, 0) &&
-	    bdev_gate(lane, io))
+		bdev_gate(lane, io))
 		return;
 #ifdef DEBUG_CONTRACTS
 	bdev_check_submit(lane, io);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One failure: what object, why, and where known the way out. Fixed size, owned by the caller, no allocation.
- * Control plane functions take a `struct diag *` last and return 0 or -errno; the data path carries numbers
- * (io.status, io.detail) and makes text only when somebody prints. */
+/* One failure: what object, why, and where known the way out. Fixed size, owned by the caller, no
+ * allocation. Control plane functions take a `struct diag *` last and return 0 or -errno; the data
+ * path carries numbers (io.status, io.detail) and makes text only when somebody prints. */
 #pragma once
 #include <stdint.h>
 
@@ -27,17 +27,20 @@ enum diag_code { /* the stable words of cli.md's JSON, in diag_code_word() */
 };
 
 struct diag {
-	int err; /* positive errno, 0 = no failure */
+	int err;      /* positive errno, 0 = no failure */
 	uint8_t code; /* enum diag_code */
 	char object[256], text[512], hint[400];
 };
 
-/* All return -err, so that `return diag_set(…)` is one line. Set where the cause is known. A NULL diag is allowed; diag_ctx() and
- * diag_hint() then do not know which it was and give -EIO: where a caller goes by the errno, return that itself.
- * Text: lower case, no full stop, no "failed to"; quotes the user's own words. */
-int diag_set(struct diag *, enum diag_code, int err, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* All return -err, so that `return diag_set(…)` is one line. Set where the cause is known. A NULL
+ * diag is allowed; diag_ctx() and diag_hint() then do not know which it was and give -EIO: where a
+ * caller goes by the errno, return that itself. Text: lower case, no full stop, no "failed to";
+ * quotes the user's own words. */
+int diag_set(struct diag *, enum diag_code, int err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
-/* From an errno: code and text are derived from it; fmt says what was tried. "open /dev/sdz: no such file or directory" */
+/* From an errno: code and text are derived from it; fmt says what was tried. "open /dev/sdz: no
+ * such file or directory" */
 int diag_sys(struct diag *, int err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Names the object on the way up; only the first (innermost) call counts. */
@@ -45,8 +48,10 @@ int diag_ctx(struct diag *, const char *fmt, ...) __attribute__((format(printf, 
 
 /* The way out; only where we truly know it. */
 int diag_hint(struct diag *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-#define HINT_RDMA_DEVICE "load the adapter's RDMA driver, or create a software device: rdma link add rxe0 type rxe netdev eth0"
+#define HINT_RDMA_DEVICE                                                                           \
+	"load the adapter's RDMA driver, or create a software device: rdma link add rxe0 type "    \
+	"rxe netdev eth0"
 
 const char *diag_code_word(enum diag_code); /* "refused" */
-const char *diag_errno_word(int err); /* "ECONNREFUSED"; the same under every libc */
+const char *diag_errno_word(int err);       /* "ECONNREFUSED"; the same under every libc */
 const char *diag_errno_text(int err); /* "connection refused": our own words, as libcs differ */

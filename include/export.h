@@ -6,14 +6,15 @@
 #include "loop.h"
 #include "uri.h"
 
-/* What those served have read and written since the start; errors: requests that the disk failed. */
+/* What those served have read and written since the start; errors: requests that the disk failed.
+ */
 struct io_count {
 	uint64_t reads, writes, read_bytes, written_bytes, errors;
 };
 
 #define NBD_EXPORTS 16
 #define NBD_LISTENS 8
-#define NBD_ALLOWS 32
+#define NBD_ALLOWS  32
 
 struct nbd_export {
 	const char *name; /* the first export answers to "" as well */
@@ -26,7 +27,8 @@ struct nbd_allow { /* who may connect over TCP: a network, or one address */
 	struct addr net;
 	uint8_t prefix; /* bits */
 };
-int nbd_allow_parse(struct nbd_allow *, const char *text, struct diag *); /* "10.0.0.0/8", "fd00::1" */
+/* "10.0.0.0/8", "fd00::1" */
+int nbd_allow_parse(struct nbd_allow *, const char *text, struct diag *);
 
 /* Strings, bdevs and loops outlive the server. */
 struct nbd_options {
@@ -35,80 +37,99 @@ struct nbd_options {
 	struct addr listen[NBD_LISTENS];
 	unsigned listens;
 	struct nbd_allow allow[NBD_ALLOWS];
-	unsigned allows; /* 0 = everybody */
-	unsigned mode; /* of a unix socket; 0 = 0600 */
-	unsigned clients; /* most at once; 0 = 64 */
-	uint32_t hello_ms; /* for a client's handshake; 0 = 10 s */
+	unsigned allows;        /* 0 = everybody */
+	unsigned mode;          /* of a unix socket; 0 = 0600 */
+	unsigned clients;       /* most at once; 0 = 64 */
+	uint32_t hello_ms;      /* for a client's handshake; 0 = 10 s */
 	uint32_t buffer, slots; /* per connection: bytes each (0 = 256 KiB), number (0 = 32) */
-	struct loop *const *loops; /* workers, each given connections for life; at least one; the first may be the caller's */
+	/* workers, each given connections for life; at least one; the first may be the caller's */
+	struct loop *const *loops;
 	unsigned nloops;
 };
 
 struct nbd_server;
-/* Binds and listens (a stale unix socket is replaced, a live one is EADDRINUSE). On the caller's loop. Opens one lane per
- * export and worker. */
-int nbd_server_start(struct nbd_server **, struct loop *, const struct nbd_options *, struct diag *);
-/* The address as bound ("[::]:10809", a port chosen by the kernel), and the NBD URI of export 0 on it. */
+/* Binds and listens (a stale unix socket is replaced, a live one is EADDRINUSE). On the caller's
+ * loop. Opens one lane per export and worker. */
+int nbd_server_start(
+	struct nbd_server **, struct loop *, const struct nbd_options *, struct diag *);
+/* The address as bound ("[::]:10809", a port chosen by the kernel), and the NBD URI of export 0 on
+ * it. */
 const struct addr *nbd_server_addr(const struct nbd_server *, unsigned listen);
 void nbd_server_uri(const struct nbd_server *, unsigned listen, char text[URI_MAX]);
 unsigned nbd_server_clients(const struct nbd_server *);
 void nbd_server_count(const struct nbd_server *, struct io_count *);
-/* Stops accepting and reading, answers what is in flight, flushes, closes, frees; runs the loop meanwhile. -ETIMEDOUT: requests were given
- * up; the flush's failure: data may not be on the disk. -EINPROGRESS: a disk still holds requests, nothing is freed, lanes stay open: the
- * disks must not be closed either, the process is to end. */
+/* Stops accepting and reading, answers what is in flight, flushes, closes, frees; runs the loop
+ * meanwhile. -ETIMEDOUT: requests were given up; the flush's failure: data may not be on the disk.
+ * -EINPROGRESS: a disk still holds requests, nothing is freed, lanes stay open: the disks must not
+ * be closed either, the process is to end. */
 int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *);
-/* A connected socket whose other end knows the export already (the kernel's nbd driver): served without a handshake, simple replies, no
- * limit by `clients` or `allow`. Takes the descriptor, also when it fails. `over` comes once on the server's loop when nothing of it is
- * with the disk any more, also while the server stops; `goodbye`: the other end has said that it wants no more (NBD_CMD_DISC). */
+/* A connected socket whose other end knows the export already (the kernel's nbd driver): served
+ * without a handshake, simple replies, no limit by `clients` or `allow`. Takes the descriptor, also
+ * when it fails. `over` comes once on the server's loop when nothing of it is with the disk any
+ * more, also while the server stops; `goodbye`: the other end has said that it wants no more
+ * (NBD_CMD_DISC). */
 struct nbd_adopted {
 	void (*over)(struct nbd_adopted *, bool goodbye);
 };
-int nbd_server_adopt(struct nbd_server *, unsigned export, int fd, const char *peer, struct nbd_adopted *, struct diag *);
+int nbd_server_adopt(struct nbd_server *, unsigned export, int fd, const char *peer,
+	struct nbd_adopted *, struct diag *);
 /* The transmission flags such a peer must be told (NBD_FLAG_*). */
 uint16_t nbd_server_flags(const struct nbd_server *, unsigned export);
 
 struct ublk;
-/* A block device of this kernel, /dev/ublkbN, with a bdev behind it. One lane and one ring a queue, queue i on loops[i % nloops]. */
+/* A block device of this kernel, /dev/ublkbN, with a bdev behind it. One lane and one ring a queue,
+ * queue i on loops[i % nloops]. */
 struct ublk_options {
 	struct bdev *bdev;
 	int dev; /* descriptor of /dev, of kernel_ublk_open() */
-	int id; /* N; -1 = the device a former run left with this key, else a new one */
-	uint64_t key; /* what is behind it, kept by the kernel: a process started again takes its device over. 0 = never */
-	unsigned queues, depth, buffer; /* buffer: longest request, bytes. 0 = as the bdev and the kernel like it */
+	int id;  /* N; -1 = the device a former run left with this key, else a new one */
+	/* what is behind it, kept by the kernel: a process started again takes its device over. 0 =
+	 * never */
+	uint64_t key;
+	/* buffer: longest request, bytes. 0 = as the bdev and the kernel like it */
+	unsigned queues, depth, buffer;
 	bool ro, unprivileged;
-	/* The device is gone though nobody here stopped it (`detach`, or the kernel): ublk_stop() is due. On the caller's loop. */
+	/* The device is gone though nobody here stopped it (`detach`, or the kernel): ublk_stop()
+	 * is due. On the caller's loop. */
 	void (*ended)(struct ublk *, void *user);
-	void (*held)(unsigned id, void *user); /* ublk_start() waits for processes that have what a former run left of device N open; or NULL */
+	/* ublk_start() waits for processes that have what a former run left of device N open; or
+	 * NULL */
+	void (*held)(unsigned id, void *user);
 	void *user;
 	struct loop *const *loops;
 	unsigned nloops;
 };
 
-/* Adds (or takes over) the device and starts it: it can be opened when this returns. Runs the loop meanwhile. The end of the process
- * leaves the device, if it has a key, to a later ublk_start() with the same; till then requests wait. A failure that sets *ublk is one
- * that holds on to the disk: the process is to end. */
-int ublk_start(struct ublk **, struct loop *, const struct ublk_options *, uint32_t timeout_ms, struct diag *);
+/* Adds (or takes over) the device and starts it: it can be opened when this returns. Runs the loop
+ * meanwhile. The end of the process leaves the device, if it has a key, to a later ublk_start()
+ * with the same; till then requests wait. A failure that sets *ublk is one that holds on to the
+ * disk: the process is to end. */
+int ublk_start(struct ublk **, struct loop *, const struct ublk_options *, uint32_t timeout_ms,
+	struct diag *);
 struct ublk_info {
 	unsigned id;
-	bool ours; /* not another program's */
-	bool live; /* else its server is gone */
+	bool ours;      /* not another program's */
+	bool live;      /* else its server is gone */
 	bool recovered; /* taken over from a former run */
-	int pid; /* of the server */
+	int pid;        /* of the server */
 	unsigned queues, depth, buffer;
 	/* Of ublk_info() only: bytes; so far */
 	uint64_t size, requests;
 	struct io_count count;
 };
 void ublk_info(const struct ublk *, struct ublk_info *);
-/* Stops and deletes the device, what is in flight answered and flushed, then frees. Runs the loop. The device's holders are the
- * caller's question. The flush's failure: data may not be on the disk. -EINPROGRESS: it did not answer, as in nbd_server_stop(), and the
- * device is left as it is. */
+/* Stops and deletes the device, what is in flight answered and flushed, then frees. Runs the loop.
+ * The device's holders are the caller's question. The flush's failure: data may not be on the disk.
+ * -EINPROGRESS: it did not answer, as in nbd_server_stop(), and the device is left as it is. */
 int ublk_stop(struct ublk *, uint32_t timeout_ms, struct diag *);
 
 /* From another process. */
-int ublk_look(int dev, struct loop *, unsigned id, struct ublk_info *, struct diag *); /* -ENODEV: there is no such device */
-/* What was written to it is on its disk. -ETIMEDOUT: its server does not answer. 0 too where there is none any more. */
+/* -ENODEV: there is no such device */
+int ublk_look(int dev, struct loop *, unsigned id, struct ublk_info *, struct diag *);
+/* What was written to it is on its disk. -ETIMEDOUT: its server does not answer. 0 too where there
+ * is none any more. */
 int ublk_flush(int dev, struct loop *, unsigned id, uint32_t timeout_ms, struct diag *);
-/* Stops and deletes device N, whose server then sees `ended`; also one whose server is gone. What was written is on its disk before,
- * unless force says not to wait for it. -ENODEV as above. */
-int ublk_delete(int dev, struct loop *, unsigned id, bool force, uint32_t timeout_ms, struct diag *);
+/* Stops and deletes device N, whose server then sees `ended`; also one whose server is gone. What
+ * was written is on its disk before, unless force says not to wait for it. -ENODEV as above. */
+int ublk_delete(
+	int dev, struct loop *, unsigned id, bool force, uint32_t timeout_ms, struct diag *);

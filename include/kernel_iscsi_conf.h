@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which iSCSI targets this machine is to have: what the firmware (iBFT), the kernel command line and Debian's initramfs say. */
+/* Which iSCSI targets this machine is to have: what the firmware (iBFT), the kernel command line
+ * and Debian's initramfs say. */
 #pragma once
 #include "diag.h"
 #include "uri.h"
@@ -14,24 +15,26 @@
 struct iscsi_wish { /* one portal of one target; "" = not told */
 	char name[ISCSI_NAME_MAX + 1];
 	char host[256]; /* address or name, without brackets */
-	uint16_t port; /* 0 = not told */
-	int tpgt; /* -1 = not told */
+	uint16_t port;  /* 0 = not told */
+	int tpgt;       /* -1 = not told */
 	bool iser;
 	bool firmware; /* names no target, but those that the firmware told */
-	uint64_t lun; /* as Linux counts them, the last number of H:C:T:L */
+	uint64_t lun;  /* as Linux counts them, the last number of H:C:T:L */
 	char user[2][ISCSI_WISH_TEXT], secret[2][ISCSI_WISH_TEXT]; /* [0] ours, [1] the target's */
 	char netdev[16];
 	char from[96]; /* for messages: "netroot=iscsi:", "iBFT target0"; holds no secret */
 };
-/* "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:][lun]:name" (dracut.cmdline(7), RFC 4173); "iser:…": over
- * iSER, as it is with "iser" for the interface. A host may be missing; a name is not, but for the words that stand for the firmware's
- * targets: nothing, "iscsi", "ibft". */
+/* "iscsi:[user:secret[:user:secret]@][host]:[protocol]:[port]:[[iface]:[netdev]:][lun]:name"
+ * (dracut.cmdline(7), RFC 4173); "iser:…": over iSER, as it is with "iser" for the interface. A
+ * host may be missing; a name is not, but for the words that stand for the firmware's targets:
+ * nothing, "iscsi", "ibft". */
 int kernel_iscsi_string(const char *text, struct iscsi_wish *, struct diag *);
 bool kernel_iscsi_is_string(const char *text); /* and no URI, "iscsi://…" */
 /* A LUN as digits or in the groups of RFC 4173; -EINVAL. */
 int kernel_iscsi_lun(const char *text, uint64_t *lun, struct diag *);
 
-void kernel_iscsi_uri(const struct iscsi_wish *, char text[URI_MAX]); /* as a URI, without users and secrets */
+/* as a URI, without users and secrets */
+void kernel_iscsi_uri(const struct iscsi_wish *, char text[URI_MAX]);
 
 #define ISCSI_WISH_PARAMS 32
 struct iscsi_wishes {
@@ -40,23 +43,27 @@ struct iscsi_wishes {
 	char initiator[ISCSI_NAME_MAX + 1], initiator_from[32]; /* "" = not told */
 	char *param[ISCSI_WISH_PARAMS]; /* "node.session.timeo.replacement_timeout=30", for all */
 	unsigned params;
-	int retry_max; /* -1 = not told */
-	bool firmware; /* the firmware's targets are wanted */
-	bool network; /* and its network set-up */
+	int retry_max;     /* -1 = not told */
+	bool firmware;     /* the firmware's targets are wanted */
+	bool network;      /* and its network set-up */
 	unsigned problems; /* lines of `notes` that tell of something wanted and not understood */
-	char notes[2048]; /* a line each */
+	char notes[2048];  /* a line each */
 };
-/* What a kernel command line says, in dracut's and in Debian's words; `debian`, or NULL: the text of iscsi.initramfs, which it outdoes. */
-int kernel_iscsi_cmdline(struct iscsi_wishes *, const char *cmdline, const char *debian, struct diag *);
-/* The same of this machine, and the firmware's targets where they are wanted, whose initiator counts where the command line names none.
- * -ENOENT: nothing is wanted. */
+/* What a kernel command line says, in dracut's and in Debian's words; `debian`, or NULL: the text
+ * of iscsi.initramfs, which it outdoes. */
+int kernel_iscsi_cmdline(
+	struct iscsi_wishes *, const char *cmdline, const char *debian, struct diag *);
+/* The same of this machine, and the firmware's targets where they are wanted, whose initiator
+ * counts where the command line names none. -ENOENT: nothing is wanted. */
 int kernel_iscsi_wishes(int root, struct iscsi_wishes *, struct diag *);
-int kernel_iscsi_firmware(int root, struct iscsi_wishes *, struct diag *); /* the firmware's targets alone; -ENOENT: there are none */
+/* the firmware's targets alone; -ENOENT: there are none */
+int kernel_iscsi_firmware(int root, struct iscsi_wishes *, struct diag *);
 void kernel_iscsi_wishes_free(struct iscsi_wishes *); /* wipes */
 
-/* "name = value" lines of open-iscsi's configuration until `each` gives other than 0, which is given. path NULL: the usual one, which may be
- * missing. */
-int kernel_iscsi_conf_file(int root, const char *path, int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *);
+/* "name = value" lines of open-iscsi's configuration until `each` gives other than 0, which is
+ * given. path NULL: the usual one, which may be missing. */
+int kernel_iscsi_conf_file(int root, const char *path,
+	int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *);
 
 #define IBFT_NICS    8
 #define IBFT_TARGETS 8
@@ -83,12 +90,17 @@ struct ibft {
 	unsigned targets;
 	char from[40]; /* where it was read */
 };
-/* As iscsi_ibft shows it, which is loaded if need be; where there is none, from the ACPI table itself. Entries without flags are left out.
- * -ENOENT: this machine's firmware has left none. */
+/* As iscsi_ibft shows it, which is loaded if need be; where there is none, from the ACPI table
+ * itself. Entries without flags are left out. -ENOENT: this machine's firmware has left none. */
 int kernel_ibft(int root, struct ibft *, struct diag *);
-int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *); /* the same, of an ACPI table; without netdevs */
-const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *, const struct ibft_target_info *); /* NULL: there is none */
+/* the same, of an ACPI table; without netdevs */
+int kernel_ibft_table(const void *table, size_t len, struct ibft *, struct diag *);
+/* NULL: there is none */
+const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *, const struct ibft_target_info *);
 void kernel_ibft_wish(const struct ibft *, const struct ibft_target_info *, struct iscsi_wish *);
-/* The NIC's address set, the link up, VLAN made, and the target's address routed over it. Needs CAP_NET_ADMIN. */
-int kernel_ibft_network(int root, const struct ibft_nic_info *, const struct ibft_target_info *, struct diag *);
-bool kernel_mac_netdev(int root, const char *mac, char netdev[16]); /* the network interface with this hardware address; false: there is none */
+/* The NIC's address set, the link up, VLAN made, and the target's address routed over it. Needs
+ * CAP_NET_ADMIN. */
+int kernel_ibft_network(
+	int root, const struct ibft_nic_info *, const struct ibft_target_info *, struct diag *);
+/* the network interface with this hardware address; false: there is none */
+bool kernel_mac_netdev(int root, const char *mac, char netdev[16]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What of other machines is attached to this one, by any protocol and whoever attached it, and the RDMA devices it may go over: as /sys,
- * /proc, the kernel's log and its RDMA netlink tell it. Everything but netlink is reached under a root descriptor. */
+/* What of other machines is attached to this one, by any protocol and whoever attached it, and the
+ * RDMA devices it may go over: as /sys, /proc, the kernel's log and its RDMA netlink tell it.
+ * Everything but netlink is reached under a root descriptor. */
 #pragma once
 #include "diag.h"
 #include "kernel_iscsi_session.h"
@@ -27,11 +28,13 @@ struct list_iscsi {
 	unsigned sid, cid;
 	int tpgt; /* KERNEL_ISCSI_UNKNOWN */
 	char connection_state[16];
-	char portal[ADDR_TEXT]; /* where it logs in; after a redirect the link's address is another */
+	/* where it logs in; after a redirect the link's address is another */
+	char portal[ADDR_TEXT];
 	uint16_t portal_port;
 	struct kernel_iscsi_agreed agreed;
 	struct kernel_iscsi_tmo tmo;
-	const char *kept_by; /* the program that restores a lost connection: "rdmastor", "iscsid", "none" */
+	/* the program that restores a lost connection: "rdmastor", "iscsid", "none" */
+	const char *kept_by;
 	int kept_by_pid;
 };
 
@@ -40,12 +43,15 @@ struct list_link {
 	char name[32];     /* "nvme0", "host6", "session1", "nbd0", "ublkb0"; of a mount "" */
 	char protocol[8];  /* nvme srp iscsi iser nfs nbd ublk */
 	char transport[8]; /* rdma tcp; of nbd and ublk local */
-	char state[32];    /* the kernel's word: live, connecting, running, blocked, LOGGED_IN; nfs: connected, connecting, idle */
-	char target[1200]; /* NQN, IQN, IOC_GUID/ID_EXT, exported path; of nbd its backend identifier */
-	char version[8];   /* of NFS */
-	char from[1200];   /* of NFS, as it was mounted: "server:/path" */
+	/* the kernel's word: live, connecting, running, blocked, LOGGED_IN; nfs: connected,
+	 * connecting, idle */
+	char state[32];
+	/* NQN, IQN, IOC_GUID/ID_EXT, exported path; of nbd its backend identifier */
+	char target[1200];
+	char version[8]; /* of NFS */
+	char from[1200]; /* of NFS, as it was mounted: "server:/path" */
 	char address[ADDR_TEXT], service[34], source[ADDR_TEXT], netdev[16];
-	char host[224];    /* NQN or name that this machine gave itself */
+	char host[224]; /* NQN or name that this machine gave itself */
 	char rdma_dev[64];
 	unsigned rdma_port, queues; /* 0 = not told */
 	int pid;                    /* of the server; 0 = not told */
@@ -67,11 +73,11 @@ struct list_disk {
 
 /* One way to a disk. */
 struct list_path {
-	int link, disk;  /* index; disk -1: the connection has none */
-	char node[32];   /* "nvme0c1n1", "sdb" */
-	char hctl[48];   /* of a SCSI device: "6:0:0:1" */
-	char state[24];  /* optimized, non-optimized, inaccessible; running, transport-offline */
-	uint64_t unit;   /* namespace, logical unit */
+	int link, disk; /* index; disk -1: the connection has none */
+	char node[32];  /* "nvme0c1n1", "sdb" */
+	char hctl[48];  /* of a SCSI device: "6:0:0:1" */
+	char state[24]; /* optimized, non-optimized, inaccessible; running, transport-offline */
+	uint64_t unit;  /* namespace, logical unit */
 };
 
 struct list_gid {
@@ -83,13 +89,14 @@ struct list_gid {
 struct list_port {
 	char dev[64];
 	unsigned port;
-	char state[24], physical[24], layer[16], rate[40]; /* active, LinkUp, Ethernet, "100 Gb/sec (4X EDR)" */
-	char kind[8];              /* ib roce iwarp */
-	char netdev[80];           /* of the same hardware; commas between several */
-	char driver[32];           /* of the kernel */
-	char provider[16];         /* the part of rdma-core that drives it from userspace */
+	/* active, LinkUp, Ethernet, "100 Gb/sec (4X EDR)" */
+	char state[24], physical[24], layer[16], rate[40];
+	char kind[8];      /* ib roce iwarp */
+	char netdev[80];   /* of the same hardware; commas between several */
+	char driver[32];   /* of the kernel */
+	char provider[16]; /* the part of rdma-core that drives it from userspace */
 	char firmware[32];
-	unsigned lid, sm_lid;      /* 0 = none */
+	unsigned lid, sm_lid; /* 0 = none */
 	struct list_gid *gid;
 	unsigned gids;
 };
@@ -102,8 +109,10 @@ struct kernel_list {
 	unsigned links, disks, paths, ports;
 };
 int kernel_list(int root, struct kernel_list *, struct diag *); /* no remnants when it fails */
-/* Leaves what a word means: a device or a link to one, its bare name, a path or partition of it, a connection, a mount, the target as it
- * was given to be attached (NQN, IQN, HOST:/PATH, URI), an RDMA device. -ENOENT: nothing. timeout_ms: for the name of a URI's host; 0 = as
- * long as the resolver takes. */
-int kernel_list_select(int root, struct kernel_list *, const char *what, uint32_t timeout_ms, struct diag *);
+/* Leaves what a word means: a device or a link to one, its bare name, a path or partition of it, a
+ * connection, a mount, the target as it was given to be attached (NQN, IQN, HOST:/PATH, URI), an
+ * RDMA device. -ENOENT: nothing. timeout_ms: for the name of a URI's host; 0 = as long as the
+ * resolver takes. */
+int kernel_list_select(
+	int root, struct kernel_list *, const char *what, uint32_t timeout_ms, struct diag *);
 void kernel_list_free(struct kernel_list *);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's NFS client: the words of -o, mount(2), what is mounted, and what the kernel command line wants mounted. */
+/* The kernel's NFS client: the words of -o, mount(2), what is mounted, and what the kernel command
+ * line wants mounted. */
 #pragma once
 #include "diag.h"
 #include "uri.h"
@@ -8,17 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Options as mount(8) and nfs(5) have them, taken apart: what mount(2) takes as flags, what is ours to fill in or to check, and the rest,
- * which is the kernel's. */
+/* Options as mount(8) and nfs(5) have them, taken apart: what mount(2) takes as flags, what is ours
+ * to fill in or to check, and the rest, which is the kernel's. */
 #define NFS_OPTIONS_MAX 3072 /* mount(2) takes a page */
 enum { NFS_LOCK_OPEN = 0, NFS_LOCK_WANTED, NFS_LOCK_NAMED /* nolock, local_lock= */ };
 struct nfs_options {
-	unsigned long flags; /* MS_RDONLY … */
+	unsigned long flags;        /* MS_RDONLY … */
 	char pass[NFS_OPTIONS_MAX]; /* for the kernel as they were given: "soft,timeo=50" */
-	uint8_t major; /* 3, 4; 0 = not named */
-	int8_t minor; /* -1 = not named */
-	uint16_t port, mountport; /* 0 = not named */
-	char addr[ADDR_TEXT]; /* "" = not named */
+	uint8_t major;              /* 3, 4; 0 = not named */
+	int8_t minor;               /* -1 = not named */
+	uint16_t port, mountport;   /* 0 = not named */
+	char addr[ADDR_TEXT];       /* "" = not named */
 	bool clientaddr, mountaddr, mountproto, mountvers; /* given: they are in pass */
 	uint8_t lock;
 	bool remount, background;
@@ -34,55 +35,62 @@ void nfs_flags_text(unsigned long flags, char *text, size_t len);
 struct nfs_numbers { /* resolved: what the kernel cannot find out itself */
 	bool rdma;
 	uint8_t major, minor;
-	struct addr server; /* with the port */
+	struct addr server;     /* with the port */
 	char client[ADDR_TEXT]; /* own address, NFS 4 */
-	uint16_t mountport; /* NFS 3 */
+	uint16_t mountport;     /* NFS 3 */
 	bool nolock;
 };
 /* The last argument of mount(2). */
-int nfs_options_write(const struct nfs_options *, const struct nfs_numbers *, char text[NFS_OPTIONS_MAX], struct diag *);
+int nfs_options_write(const struct nfs_options *, const struct nfs_numbers *,
+	char text[NFS_OPTIONS_MAX], struct diag *);
 
 /* The kernel's modules for it are there, loaded here if need be; version 0: of any version. */
 int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *);
 /* The own address from which this one is reached. */
 int kernel_source_addr(const struct addr *to, char text[ADDR_TEXT], struct diag *);
 
-/* mount(2) in a process of its own, which is killed when the deadline (loop_clock, 0 = none) has passed. 0 or -errno; -ETIMEDOUT with
- * *late: it was killed, and nothing is mounted, nor will be: what the kernel still brings about is undone. -ECANCELED: the same, as the
- * caller has learned meanwhile that it is in vain. */
+/* mount(2) in a process of its own, which is killed when the deadline (loop_clock, 0 = none) has
+ * passed. 0 or -errno; -ETIMEDOUT with *late: it was killed, and nothing is mounted, nor will be:
+ * what the kernel still brings about is undone. -ECANCELED: the same, as the caller has learned
+ * meanwhile that it is in vain. */
 struct kernel_mount_ask {
 	const char *source, *dir, *type, *data;
 	unsigned long flags;
 	uint64_t until;
-	uint32_t patience_ms; /* after which meanwhile() is called, once; it gives other than 0 to stop the mount */
+	/* after which meanwhile() is called, once; it gives other than 0 to stop the mount */
+	uint32_t patience_ms;
 	int (*meanwhile)(void *arg); /* NULL: nobody */
 	void *arg;
 };
 int kernel_mount(int root, const struct kernel_mount_ask *, bool *late);
-/* Which of the options the kernel does not take, in its own words: asked option by option, nothing is mounted. False: it takes all, or
- * cannot be asked (before Linux 5.6). */
+/* Which of the options the kernel does not take, in its own words: asked option by option, nothing
+ * is mounted. False: it takes all, or cannot be asked (before Linux 5.6). */
 bool kernel_mount_refuses(const struct kernel_mount_ask *, char *text, size_t len);
 int kernel_umount(const char *dir);
-/* A directory as the list of mounts names it, without touching what is mounted on it. -ETIMEDOUT: the way to it leads through a mount that
- * does not answer. */
+/* A directory as the list of mounts names it, without touching what is mounted on it. -ETIMEDOUT:
+ * the way to it leads through a mount that does not answer. */
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX]);
 
 struct kernel_mounted {
 	unsigned id; /* of this mount, which another at the same place has not */
-	char source[1200], type[32], options[512], super[2048]; /* of the file system: "rw,vers=4.2,proto=rdma" */
+	/* of the file system: "rw,vers=4.2,proto=rdma" */
+	char source[1200], type[32], options[512], super[2048];
 	char transport[16]; /* as the file system's statistics name it; "" = they do not */
 };
 /* What is mounted at this very place, the topmost; -ENOENT: nothing. */
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *);
-void kernel_nfs_mounts(int root, void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg); /* as they are mounted */
+/* as they are mounted */
+void kernel_nfs_mounts(int root,
+	void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg);
 /* A value in a list of options: "vers" in "rw,vers=4.2"; false: it is not there. */
 bool kernel_mount_option(const char *options, const char *name, char *value, size_t len);
 
-/* What dracut's and Debian's initramfs, and the kernel itself, take for an NFS root. -ENOENT: the command line names none. */
+/* What dracut's and Debian's initramfs, and the kernel itself, take for an NFS root. -ENOENT: the
+ * command line names none. */
 struct nfs_root {
-	char source[1200]; /* "10.0.0.1:/path" */
+	char source[1200];  /* "10.0.0.1:/path" */
 	char options[1024]; /* as of -o */
-	char from[64]; /* the word: "root=nfs:…", shortened */
+	char from[64];      /* the word: "root=nfs:…", shortened */
 };
 int kernel_nfs_root(int root, struct nfs_root *, struct diag *);
 int nfs_root_read(const char *cmdline, struct nfs_root *, struct diag *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe-oF through the kernel's own initiator: /dev/nvme-fabrics and what it makes of a connection in /sys/class/nvme. Everything is
- * reached under a root descriptor. Moments are loop_clock()'s; 0 = no bound. */
+/* NVMe-oF through the kernel's own initiator: /dev/nvme-fabrics and what it makes of a connection
+ * in /sys/class/nvme. Everything is reached under a root descriptor. Moments are loop_clock()'s; 0
+ * = no bound. */
 #pragma once
 #include "diag.h"
 #include "uri.h"
@@ -8,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a connection is made of, in the kernel's words (Linux 6.12, drivers/nvme/host/fabrics.c, opt_tokens). */
+/* What a connection is made of, in the kernel's words (Linux 6.12, drivers/nvme/host/fabrics.c,
+ * opt_tokens). */
 enum nvmf_key {
 	NVMF_TRANSPORT,
 	NVMF_TRADDR,
@@ -43,16 +45,20 @@ enum nvmf_key {
 
 struct nvmf_want {
 	const char *value[NVMF_KEYS]; /* NULL = not given */
-	bool soft[NVMF_KEYS];         /* nobody asked for it: left out where the kernel does not know it */
+	/* nobody asked for it: left out where the kernel does not know it */
+	bool soft[NVMF_KEYS];
 };
 
 const char *kernel_nvmf_key_name(enum nvmf_key); /* "nr_io_queues" */
 int kernel_nvmf_key_find(const char *name);      /* '-' and '_' are the same; -1 = there is none */
 bool kernel_nvmf_key_flag(enum nvmf_key);
-int kernel_nvmf_key_check(enum nvmf_key, const char *name, const char *value, struct diag *); /* name: as the user typed it */
-/* Values, ranges, and whether they belong to the transport, before anything is touched. Errors: usage, naming the key and the range. */
+/* name: as the user typed it */
+int kernel_nvmf_key_check(enum nvmf_key, const char *name, const char *value, struct diag *);
+/* Values, ranges, and whether they belong to the transport, before anything is touched. Errors:
+ * usage, naming the key and the range. */
 int kernel_nvmf_check(const struct nvmf_want *, struct diag *);
-/* A DH-HMAC-CHAP key as "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7): its form, length and checksum. Never quotes it. */
+/* A DH-HMAC-CHAP key as "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7): its form, length and checksum. Never
+ * quotes it. */
 int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *);
 
 /* A configured PSK for TLS as "NVMeTLSkey-1:…" (TCP Transport 1.1, 3.6.1.5), read like that. */
@@ -63,23 +69,27 @@ struct nvmf_psk {
 };
 int kernel_nvmf_psk_read(struct nvmf_psk *, const char *name, const char *text, struct diag *);
 
-/* What TLS gets of it for one host and subsystem: the PSK, and the identity with its digest that both ends find it by (3.6.1.3, 3.6.1.4).
- * old: as libnvme before 1.16 derived it, not by RFC 8446. -EINVAL: NQNs that are too long. */
+/* What TLS gets of it for one host and subsystem: the PSK, and the identity with its digest that
+ * both ends find it by (3.6.1.3, 3.6.1.4). old: as libnvme before 1.16 derived it, not by RFC 8446.
+ * -EINVAL: NQNs that are too long. */
 #define NVMF_PSK_DIGEST 65
 struct nvmf_tls_key {
 	char identity[9 + 2 * 224 + NVMF_PSK_DIGEST];
 	uint8_t key[48];
 	unsigned len;
 };
-int kernel_nvmf_psk_derive(const struct nvmf_psk *, const char *hostnqn, const char *nqn, bool old, struct nvmf_tls_key *);
+int kernel_nvmf_psk_derive(const struct nvmf_psk *, const char *hostnqn, const char *nqn, bool old,
+	struct nvmf_tls_key *);
 
-/* In the kernel's keyrings: `ring` by its name (".nvme" when NULL) or number; `key` in it, which is put there unless it is there already, or
- * with len 0 the one that has this identity. Gives their numbers. Needs: the driver. */
+/* In the kernel's keyrings: `ring` by its name (".nvme" when NULL) or number; `key` in it, which is
+ * put there unless it is there already, or with len 0 the one that has this identity. Gives their
+ * numbers. Needs: the driver. */
 int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *);
 int kernel_nvmf_key(int32_t ring, const struct nvmf_tls_key *, int32_t *key, struct diag *);
 
-/* What is to be connected, with the driver's own limits and this machine's network: an interface is turned into the address that an RDMA
- * connection leaves from, link-local addresses get their scope. Values that are made are kept in `made`. */
+/* What is to be connected, with the driver's own limits and this machine's network: an interface is
+ * turned into the address that an RDMA connection leaves from, link-local addresses get their
+ * scope. Values that are made are kept in `made`. */
 struct nvmf_route {
 	char traddr[ADDR_TEXT], host_traddr[ADDR_TEXT];
 };
@@ -91,55 +101,69 @@ int kernel_nvmf_route(struct nvmf_want *, struct nvmf_route *made, struct diag *
 struct nvmf_ctrl {
 	char name[16]; /* "nvme0" */
 	char transport[8], state[16], nqn[224], hostnqn[224], hostid[40];
-	char traddr[ADDR_TEXT], trsvcid[34], host_traddr[ADDR_TEXT], host_iface[16], src_addr[ADDR_TEXT];
+	char traddr[ADDR_TEXT], trsvcid[34], host_traddr[ADDR_TEXT], host_iface[16],
+		src_addr[ADDR_TEXT];
 	int ctrl_loss_tmo, reconnect_delay, fast_io_fail_tmo; /* seconds */
-	unsigned queues;                                      /* with the admin queue; 0 = not told */
+	/* with the admin queue; 0 = not told */
+	unsigned queues;
 };
-int kernel_nvmf_list(int root, struct nvmf_ctrl **, unsigned *count, struct diag *); /* fabrics only; free() it */
-int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *);                /* -ENOENT: there is none */
+/* fabrics only; free() it */
+int kernel_nvmf_list(int root, struct nvmf_ctrl **, unsigned *count, struct diag *);
+/* -ENOENT: there is none */
+int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *);
 /* The one that is connected to what is wanted, by the host that is wanted: 0, or -ENOENT. */
 int kernel_nvmf_find(int root, const struct nvmf_want *, struct nvmf_ctrl *);
 
 /* Drivers and an RDMA device, loaded and waited for where that is possible. */
 int kernel_nvmf_ready(int root, const char *transport, struct diag *);
-/* The line as it would be written, secrets masked, and which options this kernel does not know (soft ones, "" = none). Needs: checked. */
-int kernel_nvmf_line(int root, const struct nvmf_want *, char *line, size_t len, char *left_out, size_t left_len, struct diag *);
+/* The line as it would be written, secrets masked, and which options this kernel does not know
+ * (soft ones, "" = none). Needs: checked. */
+int kernel_nvmf_line(int root, const struct nvmf_want *, char *line, size_t len, char *left_out,
+	size_t left_len, struct diag *);
 
 struct nvmf_made {
 	struct nvmf_ctrl ctrl;
 	bool existed;     /* was connected before */
 	char words[1024]; /* of the kernel about this attempt, for --verbose */
 };
-/* Connects, in a process of its own that undoes what comes late. An existing connection to the same target is success unless
- * NVMF_DUPLICATE_CONNECT is wanted. Needs: checked, ready. */
-int kernel_nvmf_connect(int root, const struct nvmf_want *, uint64_t until, struct nvmf_made *, struct diag *);
+/* Connects, in a process of its own that undoes what comes late. An existing connection to the same
+ * target is success unless NVMF_DUPLICATE_CONNECT is wanted. Needs: checked, ready. */
+int kernel_nvmf_connect(
+	int root, const struct nvmf_want *, uint64_t until, struct nvmf_made *, struct diag *);
 
 /* A namespace as a block device of this machine. */
 struct nvmf_disk {
 	char name[32];        /* "nvme0n1": with multipath the head's, never a path's */
 	uint32_t nsid, block; /* block: bytes */
 	uint64_t size;        /* bytes */
-	char wwid[140];       /* "uuid.…", "eui.…": the link of udev is /dev/disk/by-id/nvme-WWID */
+	char wwid[140]; /* "uuid.…", "eui.…": the link of udev is /dev/disk/by-id/nvme-WWID */
 	unsigned major, minor;
 };
 #define NVMF_DISKS 1024
-int kernel_nvmf_disks(int root, const char *ctrl, struct nvmf_disk **, unsigned *count, struct diag *); /* by nsid; free() it */
-/* Until the controller is live and every namespace it shows this host, or just nsid (0 = all), has a block device that opens. Makes the
- * node where nobody else does. -ENOENT: there is no namespace nsid. */
-int kernel_nvmf_wait(int root, const char *ctrl, uint32_t nsid, uint64_t until, struct nvmf_disk **, unsigned *count, struct diag *);
+/* by nsid; free() it */
+int kernel_nvmf_disks(
+	int root, const char *ctrl, struct nvmf_disk **, unsigned *count, struct diag *);
+/* Until the controller is live and every namespace it shows this host, or just nsid (0 = all), has
+ * a block device that opens. Makes the node where nobody else does. -ENOENT: there is no namespace
+ * nsid. */
+int kernel_nvmf_wait(int root, const char *ctrl, uint32_t nsid, uint64_t until, struct nvmf_disk **,
+	unsigned *count, struct diag *);
 
-/* Who would lose something with these controllers: mounts, swap, dm, md, processes; "" = nobody. A disk that has another live path
- * is not lost. */
+/* Who would lose something with these controllers: mounts, swap, dm, md, processes; "" = nobody. A
+ * disk that has another live path is not lost. */
 void kernel_nvmf_users(int root, const struct nvmf_ctrl *, unsigned count, char *text, size_t len);
-bool kernel_nvmf_has_root(int root, const char *ctrl); /* the system runs on one of its disks, through any layers */
-/* Requests that hang fail at once from now on, and it is not waited for. Of these two a number that has become another connection's
- * meanwhile is left alone: then the one that is meant has gone, which is success. */
+/* the system runs on one of its disks, through any layers */
+bool kernel_nvmf_has_root(int root, const char *ctrl);
+/* Requests that hang fail at once from now on, and it is not waited for. Of these two a number that
+ * has become another connection's meanwhile is left alone: then the one that is meant has gone,
+ * which is success. */
 void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *);
 int kernel_nvmf_disconnect(int root, const struct nvmf_ctrl *, uint64_t until, struct diag *);
-/* Takes back one that was just made and of which no use can be made. Whose disk somebody uses already (udev assembled or mounted it) stays,
- * and a hint in the failure's diag says so. */
+/* Takes back one that was just made and of which no use can be made. Whose disk somebody uses
+ * already (udev assembled or mounted it) stays, and a hint in the failure's diag says so. */
 void kernel_nvmf_undo(int root, const struct nvmf_ctrl *, struct diag *);
-/* "nvme0", "/dev/nvme0n1", "nvme0c1n1", a link to one of them: the controllers behind it are listed first in *list. -ENOENT */
+/* "nvme0", "/dev/nvme0n1", "nvme0c1n1", a link to one of them: the controllers behind it are listed
+ * first in *list. -ENOENT */
 int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigned max);
 
 /* What configuration says is to be connected, still in words. */
@@ -155,12 +179,14 @@ struct nvmf_entries {
 	char notes[1024]; /* what was passed over, each with a newline, as far as there is room */
 	bool off;         /* the kernel command line forbids NVMe-oF */
 };
-/* Each appends. The text is changed. Formats: nvme-cli 2's lines of options; its JSON; nvme-cli 3's sections; dracut.cmdline(7). */
+/* Each appends. The text is changed. Formats: nvme-cli 2's lines of options; its JSON; nvme-cli 3's
+ * sections; dracut.cmdline(7). */
 int kernel_nvmf_conf_lines(struct nvmf_entries *, char *text, const char *from, struct diag *);
 int kernel_nvmf_conf_json(struct nvmf_entries *, const char *text, const char *from, struct diag *);
 int kernel_nvmf_conf_ini(struct nvmf_entries *, char *text, const char *from, struct diag *);
 int kernel_nvmf_conf_cmdline(struct nvmf_entries *, char *text, struct diag *);
-/* A file in any of the three forms; -ENOENT: there is none. NULL = all of /etc/nvme, absent ones are none. */
+/* A file in any of the three forms; -ENOENT: there is none. NULL = all of /etc/nvme, absent ones
+ * are none. */
 int kernel_nvmf_conf_read(int root, const char *path, struct nvmf_entries *, struct diag *);
 int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *, struct diag *); /* /proc/cmdline */
 void kernel_nvmf_conf_free(struct nvmf_entries *);                           /* wipes secrets */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the SCSI layer made of a connection: from a host to its logical units and their block devices. Everything is reached under a root
- * descriptor. Moments are loop_clock()'s; 0 = no bound. */
+/* What the SCSI layer made of a connection: from a host to its logical units and their block
+ * devices. Everything is reached under a root descriptor. Moments are loop_clock()'s; 0 = no bound.
+ */
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
@@ -11,28 +12,31 @@
 
 struct scsi_lun {
 	char name[48]; /* "6:0:0:1" */
-	uint64_t lun; /* as the kernel counts, scsilun_to_int() */
-	int type; /* peripheral device type, SPC-4 table 139; -1 = unknown */
-	bool disk; /* its type has a block device */
+	uint64_t lun;  /* as the kernel counts, scsilun_to_int() */
+	int type;      /* peripheral device type, SPC-4 table 139; -1 = unknown */
+	bool disk;     /* its type has a block device */
 	char vendor[16], model[32], state[20];
 	char wwid[140]; /* "naa.6001…"; "" = unknown */
-	char node[32]; /* "sda"; "" = no block device yet */
+	char node[32];  /* "sda"; "" = no block device yet */
 	unsigned major, minor;
-	uint64_t size; /* bytes */
+	uint64_t size;  /* bytes */
 	uint32_t block; /* bytes */
 	bool ro;
 };
 /* Those of a host, by number. free() the list. */
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
-/* Wait until every disk of the host, or just one (lun), has a block device that opens; create missing nodes. scanned: expect
- * no more devices; otherwise wait until the list settles. -ENOENT: no such LUN, or no LUN at all; -ENODEV: the host is gone;
- * -EINTR: SIGINT, SIGTERM or SIGHUP is pending (blocked by the caller). */
-int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until, struct scsi_lun **, unsigned *count, struct diag *);
+/* Wait until every disk of the host, or just one (lun), has a block device that opens; create
+ * missing nodes. scanned: expect no more devices; otherwise wait until the list settles. -ENOENT:
+ * no such LUN, or no LUN at all; -ENODEV: the host is gone; -EINTR: SIGINT, SIGTERM or SIGHUP is
+ * pending (blocked by the caller). */
+int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until,
+	struct scsi_lun **, unsigned *count, struct diag *);
 /* The link that udev makes, "/dev/disk/by-id/wwn-0x6001…"; "" = none that is sure. */
 void kernel_scsi_by_id(const struct scsi_lun *, char text[200]);
 /* Users of this host's disks: "sda mounted on /mnt; sdb swap"; "" = unused. */
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len);
-bool kernel_scsi_has_root(int root, unsigned host); /* the root file system is on one of its disks, or unknown */
+/* the root file system is on one of its disks, or unknown */
+bool kernel_scsi_has_root(int root, unsigned host);
 /* "/dev/sda", "sda1", a link to one of them: the host's number, or -ENOENT. */
 int kernel_scsi_host_of(int root, const char *device);
 /* Remove nodes of removed units that were created by hand. */

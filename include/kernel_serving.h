@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Status reports of running serve and export processes. Each process listens on an abstract unix socket "rdmastor/PID"
- * in its network namespace, which needs no file and vanishes with the process. It sends one JSON document per connection,
- * to root and to its own user only. */
+/* Status reports of running serve and export processes. Each process listens on an abstract unix
+ * socket "rdmastor/PID" in its network namespace, which needs no file and vanishes with the
+ * process. It sends one JSON document per connection, to root and to its own user only. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -11,10 +11,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The reporting side. Each connection gets one send() that never blocks and is closed; then the socket pauses for some
- * milliseconds, so that callers can't keep the loop busy. */
+/* The reporting side. Each connection gets one send() that never blocks and is closed; then the
+ * socket pauses for some milliseconds, so that callers can't keep the loop busy. */
 struct kernel_report {
-	char *(*text)(void *user, size_t *len); /* the document; freed after it was sent. NULL: no memory */
+	/* the document; freed after it was sent. NULL: no memory */
+	char *(*text)(void *user, size_t *len);
 	void *user;
 	struct loop *loop;
 	struct loop_fd fd;
@@ -23,7 +24,8 @@ struct kernel_report {
 	bool on;
 };
 void kernel_report_owner(struct kernel_report *); /* Record the user; call before changing it. */
-int kernel_report_start(struct kernel_report *, struct loop *, struct diag *); /* text and user are set */
+/* text and user are set */
+int kernel_report_start(struct kernel_report *, struct loop *, struct diag *);
 void kernel_report_stop(struct kernel_report *); /* allowed when not started */
 
 /* The reading side. "", 0 and UNKNOWN: not reported. */
@@ -54,10 +56,10 @@ struct serving_front {
 struct serving_process {
 	int pid;
 	unsigned uid;
-	char applet[32];   /* serve, export */
-	double seconds;    /* since it was ready */
+	char applet[32]; /* serve, export */
+	double seconds;  /* since it was ready */
 	bool stopping;
-	struct diag why;   /* err: it gave no answer */
+	struct diag why; /* err: it gave no answer */
 	struct serving_front *front;
 	unsigned fronts;
 };
@@ -66,10 +68,13 @@ struct kernel_serving {
 	struct serving_process *process; /* by pid */
 	unsigned processes;
 };
-/* Asks all of them at once, on the loop, which it runs for at most timeout_ms. A process whose socket is another's (a forged name, a
- * process of another PID namespace) is left out; one that does not answer is listed with the reason. */
-int kernel_serving(int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
+/* Asks all of them at once, on the loop, which it runs for at most timeout_ms. A process whose
+ * socket is another's (a forged name, a process of another PID namespace) is left out; one that
+ * does not answer is listed with the reason. */
+int kernel_serving(
+	int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
 void kernel_serving_free(struct kernel_serving *);
-/* One answer into `process`, which keeps its pid and uid; a failure goes to process->why. For kernel_serving() and tests. */
+/* One answer into `process`, which keeps its pid and uid; a failure goes to process->why. For
+ * kernel_serving() and tests. */
 void kernel_serving_read(struct serving_process *, const char *text, size_t len);
 void kernel_serving_clear(struct serving_process *);

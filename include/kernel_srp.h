@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logging in to one SRP target through ib_srp, and what that makes: a SCSI host with a remote port. Everything is reached under a root
- * descriptor. Moments are loop_clock()'s; 0 = no bound. */
+/* Logging in to one SRP target through ib_srp, and what that makes: a SCSI host with a remote port.
+ * Everything is reached under a root descriptor. Moments are loop_clock()'s; 0 = no bound. */
 #pragma once
 #include "diag.h"
 #include "kernel.h"
@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What add_target takes, in its own words (Linux 6.12, drivers/infiniband/ulp/srp/ib_srp.c, srp_opt_tokens). */
+/* What add_target takes, in its own words (Linux 6.12, drivers/infiniband/ulp/srp/ib_srp.c,
+ * srp_opt_tokens). */
 enum srp_opt {
 	SRP_OPT_ID_EXT,
 	SRP_OPT_IOC_GUID,
@@ -35,11 +36,13 @@ enum srp_opt {
 };
 
 struct srp_want {
-	char value[SRP_OPTS][80]; /* as they are sent, "" = not given; dest and src may still be names */
+	/* as they are sent, "" = not given; dest and src may still be names */
+	char value[SRP_OPTS][80];
 };
 const char *kernel_srp_opt_name(enum srp_opt); /* "id_ext" */
-int kernel_srp_opt_find(const char *name); /* '-' and '_' are the same; -1 = there is none */
-/* One value, brought into the form that is sent: 16 hexadecimal digits, a GID as 32. Errors: usage, naming the key and its range. */
+int kernel_srp_opt_find(const char *name);     /* '-' and '_' are the same; -1 = there is none */
+/* One value, brought into the form that is sent: 16 hexadecimal digits, a GID as 32. Errors: usage,
+ * naming the key and its range. */
 int kernel_srp_set(struct srp_want *, enum srp_opt, const char *value, struct diag *);
 /* An add_target string, of any origin. A key that is given twice or already set is an error. */
 int kernel_srp_parse(struct srp_want *, const char *line, struct diag *);
@@ -48,10 +51,11 @@ int kernel_srp_check(int root, const struct srp_want *, struct diag *);
 /* Names become numbers, src's family dest's. Needs: checked. */
 int kernel_srp_resolve(struct srp_want *, struct diag *);
 #define SRP_LINE 1024
-void kernel_srp_line(const struct srp_want *, char line[SRP_LINE]); /* what is written, without newline */
+/* what is written, without newline */
+void kernel_srp_line(const struct srp_want *, char line[SRP_LINE]);
 
-/* srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] and srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]; other keys are left to
- * the caller, who ends with uri_done(). */
+/* srp://GID-or-LID/IOC_GUID/ID_EXT[/LUN] and srp+cm://HOST:PORT/IOC_GUID/ID_EXT[/LUN]; other keys
+ * are left to the caller, who ends with uri_done(). */
 #define SRP_LUN_ALL UINT64_MAX
 struct srp_place {
 	uint16_t lid; /* instead of a GID; 0 = none */
@@ -64,10 +68,10 @@ struct srp_local {
 	char dev[64];
 	unsigned port;
 };
-/* dev NULL, port 0: chosen: for InfiniBand an active port in the GID's subnet, else the one that routes to the address. `others`: further
- * ones that would do, "" = none. Needs: resolved. */
-int kernel_srp_port(int root, const struct srp_want *, const char *dev, unsigned port, struct srp_local *, char *others, size_t len,
-	struct diag *);
+/* dev NULL, port 0: chosen: for InfiniBand an active port in the GID's subnet, else the one that
+ * routes to the address. `others`: further ones that would do, "" = none. Needs: resolved. */
+int kernel_srp_port(int root, const struct srp_want *, const char *dev, unsigned port,
+	struct srp_local *, char *others, size_t len, struct diag *);
 
 /* The remote port's time-outs in seconds. */
 #define SRP_OFF     (-1)
@@ -81,34 +85,44 @@ struct srp_rport {
 	unsigned failed_reconnects;
 };
 int kernel_srp_rport(int root, unsigned host, struct srp_rport *); /* -ENOENT */
-void kernel_srp_tmo_default(int root, struct srp_tmo *); /* what a new port gets: the module's parameters */
+/* what a new port gets: the module's parameters */
+void kernel_srp_tmo_default(int root, struct srp_tmo *);
 /* The manual's four rules (Documentation/ABI/stable/sysfs-transport-srp, srp_tmo_valid()). */
 int kernel_srp_tmo_check(const struct srp_tmo *, struct diag *);
 /* Each of them that is not SRP_UNKNOWN, in an order that the kernel takes. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *, struct diag *);
 
-/* Loads ib_srp, with parameters ("name=value"). *loaded: by this call. -EALREADY: already loaded with another value. */
+/* Loads ib_srp, with parameters ("name=value"). *loaded: by this call. -EALREADY: already loaded
+ * with another value. */
 int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded, struct diag *);
 /* Its parameters: calls with name and value. */
-void kernel_srp_params(int root, void (*each)(const char *name, const char *value, void *arg), void *arg);
+void kernel_srp_params(
+	int root, void (*each)(const char *name, const char *value, void *arg), void *arg);
 
 struct srp_made {
 	struct kernel_srp host;
 	unsigned number; /* of the SCSI host */
-	bool existed; /* was connected before */
-	unsigned alike; /* further hosts connected to that controller by RDMA/CM: the kernel does not tell by which address */
+	bool existed;    /* was connected before */
+	/* further hosts connected to that controller by RDMA/CM: the kernel does not tell by which
+	 * address */
+	unsigned alike;
 	char words[1024]; /* of the kernel about this attempt, for --verbose */
 };
-/* Logs in, in a process of its own; what it leaves behind when it fails is undone. An existing connection is success. */
-int kernel_srp_connect(int root, const struct srp_want *, const struct srp_local *, uint64_t until, struct srp_made *, struct diag *);
+/* Logs in, in a process of its own; what it leaves behind when it fails is undone. An existing
+ * connection is success. */
+int kernel_srp_connect(int root, const struct srp_want *, const struct srp_local *, uint64_t until,
+	struct srp_made *, struct diag *);
 
 /* Whether a host is connected to this target; an empty dgid or service_id matches all. */
-bool kernel_srp_fits(const struct kernel_srp *, const struct srp_want *, const struct srp_local *local); /* local NULL: by any */
+/* local NULL: by any */
+bool kernel_srp_fits(
+	const struct kernel_srp *, const struct srp_want *, const struct srp_local *local);
 int kernel_srp_number(const char *host); /* of "host6"; -1 */
-/* Requests that hang fail at once from the next loss on, and none waits for the target to come back. */
+/* Requests that hang fail at once from the next loss on, and none waits for the target to come
+ * back. */
 void kernel_srp_hurry(int root, unsigned host);
 /* Returns when the host is gone. -ENOENT is success. */
 int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *);
-/* Roll back a new connection that is unusable. It stays if its disks are in use already (udev assembled or mounted them);
- * then the diag gets a hint. */
+/* Roll back a new connection that is unusable. It stays if its disks are in use already (udev
+ * assembled or mounted them); then the diag gets a hint. */
 void kernel_srp_undo(int root, unsigned host, struct diag *);

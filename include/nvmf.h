@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe-oF discovery for applets: NVM Express Base Specification 2.1, section 5.1.12.3.1 (Discovery log page). */
+/* NVMe-oF discovery for applets: NVM Express Base Specification 2.1, section 5.1.12.3.1 (Discovery
+ * log page). */
 #pragma once
 #include "bdev.h"
 #include "diag.h"
@@ -11,8 +12,13 @@ struct nvmf_record { /* one discovery log page entry; text fields trimmed, termi
 	uint16_t portid, cntlid, asqsz, eflags;
 	char trsvcid[33], subnqn[224], traddr[257];
 	union {
-		struct { uint8_t qptype, prtype, cms; uint16_t pkey; } rdma;
-		struct { uint8_t sectype; } tcp;
+		struct {
+			uint8_t qptype, prtype, cms;
+			uint16_t pkey;
+		} rdma;
+		struct {
+			uint8_t sectype;
+		} tcp;
 	} tsas;
 	uint8_t hops; /* 0: said by the controller asked; n: found behind n referrals */
 };
@@ -21,10 +27,10 @@ struct nvmf_log {
 	uint64_t genctr;
 	unsigned count;
 	struct nvmf_record *record; /* malloc'ed: nvmf_log_free() */
-	struct nvmf_trouble { /* referrals that could not be asked; the first few */
+	struct nvmf_trouble {       /* referrals that could not be asked; the first few */
 		char uri[300];
 		struct diag why;
-	} *trouble;
+	} * trouble;
 	unsigned troubles;
 };
 
@@ -33,11 +39,14 @@ struct nvmf_discover_options {
 	unsigned max_hops;
 };
 
-/* Runs the loop until the log is complete. URI: nvme+rdma://host[:port] or nvme+tcp://host[:port]; TCP without a port tries
- * 8009, then 4420. A failure of a referral is no failure of the call. */
-int nvmf_discover(struct loop *, struct uri *, const struct bdev_env *, const struct nvmf_discover_options *, struct nvmf_log *, struct diag *);
+/* Runs the loop until the log is complete. URI: nvme+rdma://host[:port] or nvme+tcp://host[:port];
+ * TCP without a port tries 8009, then 4420. A failure of a referral is no failure of the call. */
+int nvmf_discover(struct loop *, struct uri *, const struct bdev_env *,
+	const struct nvmf_discover_options *, struct nvmf_log *, struct diag *);
 void nvmf_log_free(struct nvmf_log *);
 
 /* Words as nvme-cli prints them. */
-const char *nvmf_trtype_word(uint8_t), *nvmf_adrfam_word(uint8_t), *nvmf_subtype_word(uint8_t), *nvmf_treq_word(uint8_t);
-const char *nvmf_eflags_word(uint16_t), *nvmf_prtype_word(uint8_t), *nvmf_qptype_word(uint8_t), *nvmf_cms_word(uint8_t), *nvmf_sectype_word(uint8_t);
+const char *nvmf_trtype_word(uint8_t), *nvmf_adrfam_word(uint8_t), *nvmf_subtype_word(uint8_t),
+	*nvmf_treq_word(uint8_t);
+const char *nvmf_eflags_word(uint16_t), *nvmf_prtype_word(uint8_t), *nvmf_qptype_word(uint8_t),
+	*nvmf_cms_word(uint8_t), *nvmf_sectype_word(uint8_t);

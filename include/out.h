@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Results: every row is emitted once and encoded as text or as exactly one JSON document
- * {"schema":"rdmastor.APPLET","version":2,…}, described by doc/schema/APPLET.json. stdout gets results only; messages go
- * to stderr. Each call names the JSON key; `label` is the text form up to the value ("trtype:  "), NULL = this row is for JSON only. Passwords of URIs in texts and lines are
- * left out (uri_hide()). */
+ * {"schema":"rdmastor.APPLET","version":2,…}, described by doc/schema/APPLET.json. stdout gets
+ * results only; messages go to stderr. Each call names the JSON key; `label` is the text form up to
+ * the value ("trtype:  "), NULL = this row is for JSON only. Passwords of URIs in texts and lines
+ * are left out (uri_hide()). */
 #pragma once
 #include "diag.h"
 #include <stdarg.h>
@@ -14,34 +15,46 @@
 struct out {
 	FILE *to;
 	bool json, opened, closed, comma;
-	bool array; /* the document is a bare array, as the replaced tool prints it; set before the first row */
-	bool dry_run; /* JSON gets "dry_run":true; set before the first row */
-	uint8_t depth; /* of open lists and objects, the document not counted */
+	/* the document is a bare array, as the replaced tool prints it; set before the first row */
+	bool array;
+	bool dry_run;   /* JSON gets "dry_run":true; set before the first row */
+	uint8_t depth;  /* of open lists and objects, the document not counted */
 	uint32_t lists; /* bit n: level n is a list */
 	const char *schema;
 	int err; /* why something could not be written, errno of the first time */
 };
-void out_init(struct out *, const char *applet, bool json); /* applet "": the schema is "rdmastor" */
-/* Closes the document; on failure (diag with err) JSON gets its "error" object. Returns -errno when stdout is broken. An
- * applet that runs for long calls it when its results are complete; a second call does nothing. */
+/* applet "": the schema is "rdmastor" */
+void out_init(struct out *, const char *applet, bool json);
+/* Closes the document; on failure (diag with err) JSON gets its "error" object. Returns -errno when
+ * stdout is broken. An applet that runs for long calls it when its results are complete; a second
+ * call does nothing. */
 int out_fini(struct out *, const struct diag *);
-int out_flush(struct out *); /* what has been emitted goes out now; 0 or -errno, which out_fini() gives again */
+/* what has been emitted goes out now; 0 or -errno, which out_fini() gives again */
+int out_flush(struct out *);
 
-void out_text(struct out *, const char *key, const char *label, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-void out_word(struct out *, const char *key, const char *text); /* JSON only: in lower case, - for each blank; nothing if empty */
+void out_text(struct out *, const char *key, const char *label, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* JSON only: in lower case, - for each blank; nothing if empty */
+void out_word(struct out *, const char *key, const char *text);
 void out_u64(struct out *, const char *key, const char *label, uint64_t value);
-void out_real(struct out *, const char *key, const char *label, double value, unsigned digits); /* digits behind the point; finite */
+/* digits behind the point; finite */
+void out_real(struct out *, const char *key, const char *label, double value, unsigned digits);
 void out_bool(struct out *, const char *key, const char *label, bool value); /* text: yes, no */
-void out_size(struct out *, const char *key, const char *label, uint64_t bytes); /* text: 64 MiB (67108864 bytes) */
-/* JSON only: {"code","errno","object","text","hint"}, what is empty left out. Nothing when there is no failure. */
+/* text: 64 MiB (67108864 bytes) */
+void out_size(struct out *, const char *key, const char *label, uint64_t bytes);
+/* JSON only: {"code","errno","object","text","hint"}, what is empty left out. Nothing when there is
+ * no failure. */
 void out_error(struct out *, const char *key, const struct diag *);
-void out_list(struct out *, const char *key); /* JSON array; its members are out_object(o, NULL) or values with key NULL */
+/* JSON array; its members are out_object(o, NULL) or values with key NULL */
+void out_list(struct out *, const char *key);
 void out_object(struct out *, const char *key);
 void out_end(struct out *); /* of the innermost list or object */
-void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* text only: one line; a newline inside it is a control character */
+/* text only: one line; a newline inside it is a control character */
+void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Messages: stderr, from any thread. They never wait: what stderr has no room for (a full pipe, a stopped
- * terminal) is dropped and counted, and the next message that fits is preceded by the count. */
+/* Messages: stderr, from any thread. They never wait: what stderr has no room for (a full pipe, a
+ * stopped terminal) is dropped and counted, and the next message that fits is preceded by the
+ * count. */
 
 /* One line, as out_plain() has it, without passwords. */
 void out_message(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -53,10 +66,11 @@ unsigned out_columns(void); /* of the terminal on stderr */
 /* As it is, up to 511 bytes; dropped uncounted. */
 void out_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Text for a terminal: control characters, which a hostile peer may have put into a name, become '?'. */
+/* Text for a terminal: control characters, which a hostile peer may have put into a name, become
+ * '?'. */
 void out_plain(FILE *, const char *text);
-/* Text as one word for a shell, in single quotes where it needs them, so that what is printed can be pasted. Needs: room
- * for OUT_SHELL(longest text) bytes; what is longer is cut. */
+/* Text as one word for a shell, in single quotes where it needs them, so that what is printed can
+ * be pasted. Needs: room for OUT_SHELL(longest text) bytes; what is longer is cut. */
 #define OUT_SHELL(len) (4 * (len) + 3)
 const char *out_shell(const char *text, char *to, size_t len);
 /* Human forms: "64 MiB", "1.5 GiB". */

@@ -3,9 +3,10 @@
 #pragma once
 #include <stdint.h>
 
-enum { /* what a scheme can be used for */
+enum {                        /* what a scheme can be used for */
 	SCHEME_DISK = 1 << 0, /* opened in userspace */
-	SCHEME_NVMF = 1 << 1, /* the kernel's initiators, as the applets of that family drive them */
+	/* the kernel's initiators, as the applets of that family drive them */
+	SCHEME_NVMF = 1 << 1,
 	SCHEME_ISCSI = 1 << 2,
 	SCHEME_SRP = 1 << 3,
 	SCHEME_NFS = 1 << 4,

@@ -6,11 +6,14 @@
 #include "loop.h"
 #include "uri.h"
 
-struct proto { /* NULL = this protocol does not */
+struct proto {              /* NULL = this protocol does not */
 	const char *scheme; /* "nvme+rdma" */
-	/* Starts attaching: a bdev that will be UP or DOWN. Asks the URI for its keys and ends with uri_done(). */
-	int (*attach)(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
-	/* Attaching has failed: what would work there instead, if that can be found out within ms, goes into `why`. Runs the loop. */
+	/* Starts attaching: a bdev that will be UP or DOWN. Asks the URI for its keys and ends with
+	 * uri_done(). */
+	int (*attach)(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
+		struct diag *);
+	/* Attaching has failed: what would work there instead, if that can be found out within ms,
+	 * goes into `why`. Runs the loop. */
 	void (*suggest)(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 };
 extern const struct proto *const protos[]; /* proto/list.c; NULL ends it */

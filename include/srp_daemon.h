@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Finding SRP targets through InfiniBand ports and having the kernel connect to them: once, or for as long as it runs. One loop serves
- * all ports; what blocks runs in processes of its own. */
+/* Finding SRP targets through InfiniBand ports and having the kernel connect to them: once, or for
+ * as long as it runs. One loop serves all ports; what blocks runs in processes of its own. */
 #pragma once
 #include "diag.h"
 #include "kernel.h"
@@ -11,16 +11,16 @@
 #include <stdint.h>
 
 struct srp_daemon_options {
-	int root; /* kernel_root(); its owner closes it */
+	int root;                 /* kernel_root(); its owner closes it */
 	struct srp_policy policy; /* the rules stay until others are given */
 	struct mad_limits limits;
-	bool once; /* scan, log in, end: no lock, no subscription, no second try */
-	bool execute; /* log in to what is allowed and not connected */
+	bool once;      /* scan, log in, end: no lock, no subscription, no second try */
+	bool execute;   /* log in to what is allowed and not connected */
 	bool all_ports; /* on InfiniBand, as they come and go; else `port` */
 	struct mad_port_info port;
 	uint32_t rescan_ms; /* between scans of the whole fabric, 0 = when something happens only */
 	uint32_t recheck_ms; /* between looks at whether what is connected still is, 0 = none */
-	uint32_t login_ms; /* one login may take */
+	uint32_t login_ms;   /* one login may take */
 	uint32_t retry_ms, retry_max_ms; /* after a failure: from … to, doubling */
 };
 
@@ -36,25 +36,30 @@ struct srp_login { /* how one login went */
 	const struct mad_port_info *port;
 	const struct mad_srp *srp;
 	const char *line, *host; /* what was written; "host6" */
-	int err; /* 0: connected; -EEXIST: it was so already */
+	int err;                 /* 0: connected; -EEXIST: it was so already */
 	struct diag *diag;
 };
 
 struct srp_daemon;
 struct srp_daemon_events { /* from the loop */
 	void *arg;
-	void (*say)(void *arg, const char *line); /* what happens, for a log; the same thing often */
-	void (*scanned)(void *arg, const struct srp_scan *); /* while or before its logins run; may be NULL */
+	/* what happens, for a log; the same thing often */
+	void (*say)(void *arg, const char *line);
+	/* while or before its logins run; may be NULL */
+	void (*scanned)(void *arg, const struct srp_scan *);
 	void (*login)(void *arg, const struct srp_login *); /* may be NULL */
-	void (*failed)(void *arg, const struct mad_port_info *, int err, struct diag *); /* once: the port's scan; may be NULL */
+	/* once: the port's scan; may be NULL */
+	void (*failed)(void *arg, const struct mad_port_info *, int err, struct diag *);
 	void (*over)(void *arg); /* once: all is done. Else: it has stopped */
 };
-/* Once: begins at once. Else a port that is named must be there and free; of all ports those that cannot be served are said, and tried
- * again. */
-int srp_daemon_start(struct srp_daemon **, struct loop *, const struct srp_daemon_options *, const struct srp_daemon_events *, struct diag *);
+/* Once: begins at once. Else a port that is named must be there and free; of all ports those that
+ * cannot be served are said, and tried again. */
+int srp_daemon_start(struct srp_daemon **, struct loop *, const struct srp_daemon_options *,
+	const struct srp_daemon_events *, struct diag *);
 /* Other rules; every port is scanned again. The ones before are not used any more. */
 void srp_daemon_rules(struct srp_daemon *, const struct srp_rules *);
-/* Takes the subscriptions back: `over` comes from the loop, after a second or so at the latest. Logins under way are given up. */
+/* Takes the subscriptions back: `over` comes from the loop, after a second or so at the latest.
+ * Logins under way are given up. */
 void srp_daemon_stop(struct srp_daemon *);
 void srp_daemon_free(struct srp_daemon *); /* stopped, once and over, or never started */
 
@@ -71,17 +76,19 @@ struct srp_target_view {
 	const struct mad_srp *srp;
 	const char *state; /* "connected", "waiting", "connecting", "failed", "denied", "found" */
 	const char *host, *why; /* "" = none */
-	uint8_t why_code; /* enum diag_code */
-	int why_err; /* positive errno, 0 = no failure */
+	uint8_t why_code;       /* enum diag_code */
+	int why_err;            /* positive errno, 0 = no failure */
 	unsigned tries;
 	uint64_t next_ms; /* until the next try; UINT64_MAX = none */
 };
-void srp_daemon_look(const struct srp_daemon *, void *arg, void (*port)(void *arg, const struct srp_port_view *),
+void srp_daemon_look(const struct srp_daemon *, void *arg,
+	void (*port)(void *arg, const struct srp_port_view *),
 	void (*target)(void *arg, const struct srp_target_view *), void (*end)(void *arg));
 /* "serving 2 ports, 12 targets connected" */
 const char *srp_daemon_summary(const struct srp_daemon *, char text[128]);
 
-/* Log lines. A repeated one is written once per `each_ms`, with a count; in that time at most SRP_LOG_MOST are written. */
+/* Log lines. A repeated one is written once per `each_ms`, with a count; in that time at most
+ * SRP_LOG_MOST are written. */
 #define SRP_LOG_MOST  2000
 #define SRP_LOG_LINES 512 /* that differ are counted; of more the oldest are forgotten */
 #define SRP_LOG_LEN   400
@@ -96,7 +103,7 @@ struct srp_log { /* its owner sets the first part, and zeroes the rest */
 	struct srp_log_line {
 		char text[SRP_LOG_LEN];
 		uint64_t begun_ns; /* 0 = free */
-		unsigned more; /* not written */
+		unsigned more;     /* not written */
 	} line[SRP_LOG_LINES];
 };
 void srp_log_say(struct srp_log *, const char *line);

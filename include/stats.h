@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A histogram of times: 64 linear steps in each power of two, so what is read from it is less than 1 % off. Adding to it is
- * some instructions, without allocation or lock: one per thread, merged in the end. */
+/* A histogram of times: 64 linear steps in each power of two, so what is read from it is less than
+ * 1 % off. Adding to it is some instructions, without allocation or lock: one per thread, merged in
+ * the end. */
 #pragma once
 #include <stdint.h>
 
-#define STATS_BITS 6
+#define STATS_BITS  6
 #define STATS_STEPS (1u << STATS_BITS)
-#define STATS_BUCKETS (STATS_STEPS * 35) /* up to 2^40 ns, a quarter of an hour; what is longer counts as that in `count` */
+/* up to 2^40 ns, a quarter of an hour; what is longer counts as that in `count` */
+#define STATS_BUCKETS (STATS_STEPS * 35)
 
 struct stats {
 	uint64_t total, min, max, sum; /* exact; min 0 when there is none */
@@ -18,7 +20,9 @@ struct stats {
 static inline unsigned stats_bucket(uint64_t ns)
 {
 	unsigned shift = ns < STATS_STEPS ? 0 : 63 - STATS_BITS - (unsigned)__builtin_clzll(ns);
-	unsigned bucket = ns < STATS_STEPS ? (unsigned)ns : (shift + 1) * STATS_STEPS + (unsigned)(ns >> shift & (STATS_STEPS - 1));
+	unsigned bucket = ns < STATS_STEPS ? (unsigned)ns
+					   : (shift + 1) * STATS_STEPS +
+						     (unsigned)(ns >> shift & (STATS_STEPS - 1));
 
 	return bucket < STATS_BUCKETS ? bucket : STATS_BUCKETS - 1;
 }
@@ -27,7 +31,8 @@ static inline uint64_t stats_floor(unsigned bucket)
 {
 	unsigned shift = bucket < STATS_STEPS ? 0 : bucket / STATS_STEPS - 1;
 
-	return bucket < STATS_STEPS ? bucket : (uint64_t)(STATS_STEPS + bucket % STATS_STEPS) << shift;
+	return bucket < STATS_STEPS ? bucket
+				    : (uint64_t)(STATS_STEPS + bucket % STATS_STEPS) << shift;
 }
 
 static inline uint64_t stats_middle(unsigned bucket)
@@ -52,5 +57,6 @@ uint64_t stats_percentile(const struct stats *, double percent);
 double stats_mean(const struct stats *);
 double stats_deviation(const struct stats *);
 double stats_root(double square); /* 0 of what is not positive */
-/* How many took from `from` to below `to`; a bucket counts where it begins, so that neighbours add up. */
+/* How many took from `from` to below `to`; a bucket counts where it begins, so that neighbours add
+ * up. */
 uint64_t stats_between(const struct stats *, uint64_t from, uint64_t to);

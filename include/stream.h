@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A byte stream over TCP or a unix socket for the protocols that have such a form: non-blocking connect, scatter receive into the
- * owner's memory, and an out-list that leaves as one sendmsg per loop turn. */
+/* A byte stream over TCP or a unix socket for the protocols that have such a form: non-blocking
+ * connect, scatter receive into the owner's memory, and an out-list that leaves as one sendmsg per
+ * loop turn. */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -13,15 +14,18 @@ struct stream_out { /* owned by the caller until `sent` */
 	struct stream_out *next;
 	struct iovec iov[STREAM_IOV];
 	uint8_t niov;
-	bool quiet; /* no `sent` wanted: free when the peer's answer has arrived, which proves that it left */
+	/* no `sent` wanted: free when the peer's answer has arrived, which proves that it left */
+	bool quiet;
 };
 
 struct stream;
 struct stream_events {
 	void (*up)(struct stream *);
-	void (*readable)(struct stream *); /* call stream_recv() until it gives 0, or less than there was room for */
+	/* call stream_recv() until it gives 0, or less than there was room for */
+	void (*readable)(struct stream *);
 	void (*sent)(struct stream *, struct stream_out *); /* the socket has taken all of it */
-	/* Exactly once; s->why, why.err == 0: the owner closed it; the out-list is the owner's again. */
+	/* Exactly once; s->why, why.err == 0: the owner closed it; the out-list is the owner's
+	 * again. */
 	void (*down)(struct stream *);
 };
 
@@ -42,21 +46,25 @@ struct stream_dial {
 	uint8_t tos;
 	uint32_t timeout_ms; /* to `up`, 0 = none */
 };
-int stream_dial(struct stream **, struct loop *, const struct stream_dial *, const struct stream_events *, void *user, struct diag *);
-/* Bytes received, 0 = nothing now, -errno = the connection is over (close it: `down` follows with why set). */
+int stream_dial(struct stream **, struct loop *, const struct stream_dial *,
+	const struct stream_events *, void *user, struct diag *);
+/* Bytes received, 0 = nothing now, -errno = the connection is over (close it: `down` follows with
+ * why set). */
 ssize_t stream_recv(struct stream *, const struct iovec *, int count);
 void stream_send(struct stream *, struct stream_out *chain); /* leaves at the end of the turn */
-/* The descriptor of a stream that is UP and has nothing to send becomes the caller's, and the stream is freed: for who needs the
- * socket alone. Not from inside its own upcalls. */
+/* The descriptor of a stream that is UP and has nothing to send becomes the caller's, and the
+ * stream is freed: for who needs the socket alone. Not from inside its own upcalls. */
 int stream_detach(struct stream *);
 void stream_close(struct stream *); /* `down` follows, and no upcall before it */
-/* The same by a reset: what the peer has not got by now never arrives, also when the network is back later. For a connection
- * that is given up with requests on their way. */
+/* The same by a reset: what the peer has not got by now never arrives, also when the network is
+ * back later. For a connection that is given up with requests on their way. */
 void stream_reset(struct stream *);
-void stream_free(struct stream *); /* at once, any state; not from inside an upcall other than `down` */
+/* at once, any state; not from inside an upcall other than `down` */
+void stream_free(struct stream *);
 
-/* One TCP port for NVMe/TCP or iSCSI and software iWARP together: what a connection is shows in its first bytes ("MPA ID Req
- * Frame", RFC 5044 section 7.1). An iWARP one becomes an ep_incoming once its request has arrived whole. */
+/* One TCP port for NVMe/TCP or iSCSI and software iWARP together: what a connection is shows in its
+ * first bytes ("MPA ID Req Frame", RFC 5044 section 7.1). An iWARP one becomes an ep_incoming once
+ * its request has arrived whole. */
 struct ep_incoming;
 struct tcp_listener;
 struct tcp_listen {
@@ -64,16 +72,20 @@ struct tcp_listen {
 	/* A plain stream; the descriptor is the receiver's. NULL: none wanted. */
 	void (*stream)(int fd, const struct addr *peer, void *user);
 	void (*iwarp)(struct ep_incoming *, void *user); /* NULL: none wanted */
-	/* There is no descriptor or memory for the next connection. True: soon there will be, it waits; false, as with NULL: it is closed. */
+	/* There is no descriptor or memory for the next connection. True: soon there will be, it
+	 * waits; false, as with NULL: it is closed. */
 	bool (*starved)(const struct diag *why, void *user);
-	void (*dropped)(void *user); /* one was closed for want of room before it was handed over: to be counted; NULL: nobody does */
+	/* one was closed for want of room before it was handed over: to be counted; NULL: nobody
+	 * does */
+	void (*dropped)(void *user);
 	void *user;
 	uint32_t timeout_ms; /* for the first bytes, and the MPA request */
-	bool no_crc; /* software iWARP: CRCs only if the peer wants them */
+	bool no_crc;         /* software iWARP: CRCs only if the peer wants them */
 };
 int tcp_listen(struct tcp_listener **, struct loop *, const struct tcp_listen *, struct diag *);
 const struct addr *tcp_listener_addr(const struct tcp_listener *);
 void tcp_listener_free(struct tcp_listener *);
-/* A stream of an accepted descriptor, which it takes over; STREAM_UP from the start, no `up` upcall. */
-int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer, const struct stream_events *, void *user,
-	struct diag *);
+/* A stream of an accepted descriptor, which it takes over; STREAM_UP from the start, no `up`
+ * upcall. */
+int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer,
+	const struct stream_events *, void *user, struct diag *);

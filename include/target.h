@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Being the target: bdevs offered over NVMe-oF (later also iSCSI, iSER and SRP) to hosts on the network. */
+/* Being the target: bdevs offered over NVMe-oF (later also iSCSI, iSER and SRP) to hosts on the
+ * network. */
 #pragma once
 #include "bdev.h"
 #include "diag.h"
 #include "loop.h"
 #include "uri.h"
 
-#define TARGET_DISKS 32
+#define TARGET_DISKS   32
 #define TARGET_LISTENS 16
-#define TARGET_HOSTS 32
+#define TARGET_HOSTS   32
 
 struct target_disk {
 	struct bdev *bdev;
-	const char *nqn; /* of its subsystem; disks with the same NQN are namespaces of one subsystem, in order */
+	/* of its subsystem; disks with the same NQN are namespaces of one subsystem, in order */
+	const char *nqn;
 	uint8_t uuid[16], nguid[16]; /* stable identity: kernel_disk_identity() */
 	char serial[21];
 	bool ro;
@@ -22,7 +24,7 @@ enum target_way { TARGET_RDMA_VERBS = 1, TARGET_RDMA_IWARP = 2, TARGET_TCP = 4 }
 struct target_listen {
 	struct addr at;
 	unsigned ways; /* asked for; iWARP and TCP share one listener */
-	bool no_crc; /* software iWARP: CRCs only if the host wants them */
+	bool no_crc;   /* software iWARP: CRCs only if the host wants them */
 };
 
 struct target_options {
@@ -34,14 +36,17 @@ struct target_options {
 	unsigned hosts;
 	struct loop *const *loops; /* each owns the queues it is given, for life */
 	unsigned nloops;
-	uint32_t buffer, buffers; /* data buffers of one loop: bytes each (0 = 128 KiB), number (0 = 64) */
-	uint16_t depth; /* queue entries offered; 0 = 128 */
+	/* data buffers of one loop: bytes each (0 = 128 KiB), number (0 = 64) */
+	uint32_t buffer, buffers;
+	uint16_t depth;       /* queue entries offered; 0 = 128 */
 	uint16_t connections; /* at once; 0 = 1024 */
-	uint32_t stall_ms; /* for a host to do its part of one command; 0 = 30 s */
-	/* A host was turned away for want of room, not told more often than every 10 s; NULL: nobody cares. On the target's loop. */
+	uint32_t stall_ms;    /* for a host to do its part of one command; 0 = 30 s */
+	/* A host was turned away for want of room, not told more often than every 10 s; NULL:
+	 * nobody cares. On the target's loop. */
 	void (*full)(const struct diag *why, void *user);
 	void *user;
-	bool hdr_digest, data_digest; /* accept digests on TCP: always offered when the host asks; true = demand them */
+	/* accept digests on TCP: always offered when the host asks; true = demand them */
+	bool hdr_digest, data_digest;
 };
 
 struct target_status { /* a snapshot for status output */
@@ -52,11 +57,15 @@ struct target_status { /* a snapshot for status output */
 };
 
 struct target;
-/* Starts listening on every way each address has; an address that does not exist yet is waited for (at most timeout_ms for
- * the first of all; later ones in the background). Strings, bdevs and loops outlive the target. */
-int target_start(struct target **, struct loop *, const struct target_options *, uint32_t timeout_ms, struct diag *);
-unsigned target_ways(const struct target *, unsigned listen, struct addr *bound); /* ways that are up now */
+/* Starts listening on every way each address has; an address that does not exist yet is waited for
+ * (at most timeout_ms for the first of all; later ones in the background). Strings, bdevs and loops
+ * outlive the target. */
+int target_start(struct target **, struct loop *, const struct target_options *,
+	uint32_t timeout_ms, struct diag *);
+/* ways that are up now */
+unsigned target_ways(const struct target *, unsigned listen, struct addr *bound);
 void target_get_status(const struct target *, struct target_status *);
-void target_resized(struct target *, struct bdev *); /* its lim.size is new: hosts are told by AEN */
+/* its lim.size is new: hosts are told by AEN */
+void target_resized(struct target *, struct bdev *);
 /* Stops accepting, answers what is in flight, disconnects, flushes. As nbd_server_stop(). */
 int target_stop(struct target *, uint32_t timeout_ms, struct diag *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* URIs as rdmastor-uri(7) says, and the other spellings of the same thing: SPDK transport ids
- * ("trtype:RDMA traddr:… subnqn:…"), "transport=…;traddr=…", plain paths. One parse into fixed fields; what a scheme
- * means is left to its owner. */
+ * ("trtype:RDMA traddr:… subnqn:…"), "transport=…;traddr=…", plain paths. One parse into fixed
+ * fields; what a scheme means is left to its owner. */
 #pragma once
 #include "diag.h"
 #include <netinet/in.h>
@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define URI_MAX 2048
-#define URI_KEYS 24
-#define URI_PATHS 8
-#define URI_ASKED 40
-#define ADDR_TEXT 128
-#define ADDR_HOST 256 /* a host name and its end */
+#define URI_MAX        2048
+#define URI_KEYS       24
+#define URI_PATHS      8
+#define URI_ASKED      40
+#define ADDR_TEXT      128
+#define ADDR_HOST      256  /* a host name and its end */
 #define ADDR_LOOKUP_MS 5000 /* usual limit of a lookup that blocks */
 
 struct uri_key {
@@ -23,24 +23,30 @@ struct uri_key {
 };
 
 struct uri {
-	char text[URI_MAX]; /* storage behind the pointers: percent-decoded. So a struct uri is never copied */
-	char spelling[URI_MAX]; /* as the user wrote it, password removed: for messages */
-	const char *scheme; /* "nvme+rdma", "file", … lower case */
+	/* storage behind the pointers: percent-decoded. So a struct uri is never copied */
+	char text[URI_MAX];
+	char spelling[URI_MAX];      /* as the user wrote it, password removed: for messages */
+	const char *scheme;          /* "nvme+rdma", "file", … lower case */
 	const char *user, *password; /* NULL when absent */
-	const char *host; /* without brackets; "" when absent */
-	uint16_t port; /* 0 = not given */
-	const char *path; /* after the authority, without the first '/'; the whole rest for file:, ram:, null: */
+	const char *host;            /* without brackets; "" when absent */
+	uint16_t port;               /* 0 = not given */
+	/* after the authority, without the first '/'; the whole rest for file:, ram:, null: */
+	const char *path;
 	struct uri_key key[URI_KEYS];
 	unsigned keys;
-	const char *asked[URI_ASKED]; /* names looked up so far (literals): what uri_done() can suggest */
+	/* names looked up so far (literals): what uri_done() can suggest */
+	const char *asked[URI_ASKED];
 	unsigned nasked;
 	char numeric[ADDR_TEXT]; /* where host points once uri_resolve() has found it */
 };
-/* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-", which nobody can type. */
+/* Errors: usage, naming the part that is wrong. The standard input or output, "-", is scheme "-",
+ * which nobody can type. */
 int uri_parse(struct uri *, const char *text, struct diag *);
-/* Appends text as it is written in a path or a key's value: percent-encoded but for letters, digits and -._~/: */
+/* Appends text as it is written in a path or a key's value: percent-encoded but for letters, digits
+ * and -._~/: */
 void uri_encode(char text[URI_MAX], const char *from);
-/* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is zeroed. */
+/* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is
+ * zeroed. */
 void uri_hide(char *text);
 /* The process holds secrets from now on: no core dump, and no access by other processes of its user
  * (PR_SET_DUMPABLE). */
@@ -50,48 +56,61 @@ void secret_held(void);
 const char *uri_value(struct uri *, const char *name);
 /* For repeatable keys: index 0, 1, … */
 const char *uri_value_nth(struct uri *, const char *name, unsigned nth);
-int uri_u32(struct uri *, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *); /* keeps *value when absent */
-int uri_bool(struct uri *, const char *name, bool *value, struct diag *); /* 0 1 no yes off on; bare key = yes */
-int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *); /* seconds, or "500ms"; more than 0 */
+/* keeps *value when absent */
+int uri_u32(
+	struct uri *, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *);
+/* 0 1 no yes off on; bare key = yes */
+int uri_bool(struct uri *, const char *name, bool *value, struct diag *);
+/* seconds, or "500ms"; more than 0 */
+int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *);
 /* Call once all known keys were asked for: an unused key is an error that names it. */
 int uri_done(struct uri *, struct diag *);
 
-/* Numbers and sizes as options and URIs write them, parsed whole ("10x" is an error). K M G T are powers of 1024. */
+/* Numbers and sizes as options and URIs write them, parsed whole ("10x" is an error). K M G T are
+ * powers of 1024. */
 int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *, struct diag *);
 int parse_size(const char *text, uint64_t *, struct diag *);
 #define PARSE_MSEC_MAX UINT32_C(4294967000)
-int parse_msec(const char *text, uint32_t *ms, struct diag *); /* "30", "0.5", "500ms"; a part of a millisecond counts as one */
-/* How long I/O is held while no path works: "fail-fast" (0), "forever" (UINT32_MAX), "wait=SECONDS" or "SECONDS" up to max_ms. */
+/* "30", "0.5", "500ms"; a part of a millisecond counts as one */
+int parse_msec(const char *text, uint32_t *ms, struct diag *);
+/* How long I/O is held while no path works: "fail-fast" (0), "forever" (UINT32_MAX), "wait=SECONDS"
+ * or "SECONDS" up to max_ms. */
 int parse_loss(const char *text, uint32_t max_ms, uint32_t *ms, struct diag *);
 
-/* Addresses. On a loop that serves others a name is for resolve.h; these block the caller, at most timeout_ms (0 = as long
- * as the resolver takes) and at most until resolve_bound(). */
+/* Addresses. On a loop that serves others a name is for resolve.h; these block the caller, at most
+ * timeout_ms (0 = as long as the resolver takes) and at most until resolve_bound(). */
 struct addr {
 	struct sockaddr_storage ss; /* ss_family 0 = none */
 	socklen_t len;
 };
-int addr_resolve(struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *); /* host may be "fe80::1%eth0" */
+/* host may be "fe80::1%eth0" */
+int addr_resolve(
+	struct addr *, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *);
 /* The address of the URI's host and port. Found once: `host` is numeric from then on. */
-int uri_resolve(struct uri *, uint16_t default_port, uint32_t timeout_ms, struct addr *, struct diag *);
+int uri_resolve(
+	struct uri *, uint16_t default_port, uint32_t timeout_ms, struct addr *, struct diag *);
 /* Without a lookup. 1: numeric, or "localhost"; 0: a name; -errno: neither. */
 int addr_known(struct addr *, const char *host, uint16_t port, struct diag *);
 /* An own address to connect from: numeric or "localhost", never a name. */
 int addr_source(struct addr *, const char *text, struct diag *);
-int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *); /* 0 or -errno: of a name, too, -EINVAL */
+/* 0 or -errno: of a name, too, -EINVAL */
+int addr_numeric(struct addr *, const char *host, uint16_t port, struct diag *);
 /* "unix:PATH" or "[HOST]:PORT", "HOST:PORT", ":PORT" (= any address), as --nbd takes it. */
 int addr_parse(struct addr *, const char *text, uint16_t default_port, struct diag *);
-/* What may follow an ADDRESS for RDMA, "?rdma=verbs|iwarp|auto" and "crc=0", joined by '&': cuts it off the text. */
+/* What may follow an ADDRESS for RDMA, "?rdma=verbs|iwarp|auto" and "crc=0", joined by '&': cuts it
+ * off the text. */
 struct addr_rdma {
 	bool verbs, iwarp; /* both: auto */
-	bool no_crc; /* software iWARP: CRCs only if the peer wants them */
+	bool no_crc;       /* software iWARP: CRCs only if the peer wants them */
 };
 int addr_rdma(struct addr_rdma *, char *text, struct diag *);
-const char *addr_text(const struct addr *, char out[ADDR_TEXT]); /* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x" */
+/* "10.0.0.1:4420", "[fe80::1%2]:4420", "unix:/run/x" */
+const char *addr_text(const struct addr *, char out[ADDR_TEXT]);
 const char *addr_host(const struct addr *, char out[ADDR_TEXT]); /* without the port and brackets */
 void addr_set_port(struct addr *, uint16_t port);
 uint16_t addr_port(const struct addr *); /* 0 = none */
-bool addr_is_any(const struct addr *); /* 0.0.0.0 or :: */
+bool addr_is_any(const struct addr *);   /* 0.0.0.0 or :: */
 bool addr_is_local(const struct addr *); /* only this machine reaches it: loopback, a unix socket */
-/* Small messages leave at once, and a peer that vanished ends an idle connection after a minute (TCP
- * keep-alive). No effect on a unix socket. */
+/* Small messages leave at once, and a peer that vanished ends an idle connection after a minute
+ * (TCP keep-alive). No effect on a unix socket. */
 void addr_tcp_tune(int fd);

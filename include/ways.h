@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Listening at one address on every way it has: RDMA devices, software iWARP, plain TCP. An address or a device that is not there
- * is tried again each second, one that goes away is waited for again. */
+/* Listening at one address on every way it has: RDMA devices, software iWARP, plain TCP. An address
+ * or a device that is not there is tried again each second, one that goes away is waited for again.
+ */
 #pragma once
 #include "ep.h"
 #include "stream.h"
 
-enum way { WAY_VERBS = 1, WAY_IWARP = 2, WAY_TCP = 4 }; /* flags; iWARP and TCP share one listener */
+/* flags; iWARP and TCP share one listener */
+enum way { WAY_VERBS = 1, WAY_IWARP = 2, WAY_TCP = 4 };
 
 struct ways { /* one address; stays where it is while open */
 	struct addr at;
 	unsigned want;
 	void (*stream)(int fd, const struct addr *peer, void *user); /* as of struct tcp_listen */
-	void (*rdma)(struct ep_incoming *, void *user); /* of both ways */
-	bool (*starved)(const struct diag *why, void *user); /* as of struct tcp_listen */
-	void (*dropped)(void *user); /* as well */
+	void (*rdma)(struct ep_incoming *, void *user);              /* of both ways */
+	bool (*starved)(const struct diag *why, void *user);         /* as of struct tcp_listen */
+	void (*dropped)(void *user);                                 /* as well */
 	void (*changed)(struct ways *); /* `up` is new; NULL: nobody is interested */
 	void *user;
 	uint32_t timeout_ms; /* for a client's first bytes */
-	bool no_crc; /* as of struct ep_dial */
+	bool no_crc;         /* as of struct ep_dial */
 
 	/* Filled in. */
-	unsigned up; /* enum way, atomic for other threads */
+	unsigned up;       /* enum way, atomic for other threads */
 	struct addr bound; /* fixed once a way is up */
 	struct loop *loop;
 	struct tcp_listener *tcp;
 	struct ep_listener *verbs;
 	struct loop_timer retry;
-	struct ways *first; /* of those opened together */
+	struct ways *first;   /* of those opened together */
 	volatile int settled; /* of the first: some way of all is up, or failed */
-	bool shared; /* the device is iWARP itself: verbs stays off */
-	bool failed; /* what can be known of it will not change by waiting */
+	bool shared;          /* the device is iWARP itself: verbs stays off */
+	bool failed;          /* what can be known of it will not change by waiting */
 	struct diag why;
 };
 
-/* Begins on all of them and waits until the first way is up, at most timeout_ms (0 = as long as it takes); the others follow on
- * their own. Fails at once where waiting is in vain, as with a port in use. */
+/* Begins on all of them and waits until the first way is up, at most timeout_ms (0 = as long as it
+ * takes); the others follow on their own. Fails at once where waiting is in vain, as with a port in
+ * use. */
 int ways_open(struct ways *, unsigned count, struct loop *, uint32_t timeout_ms, struct diag *);
 void ways_close(struct ways *, unsigned count); /* also what is not open */

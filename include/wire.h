@@ -1,20 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Integers of protocol messages: byte arrays of alignment 1, so that layouts need no `packed`, have no padding, and
- * use in the wrong byte order does not compile. And a bounded reader and writer whose failure is sticky. */
+/* Integers of protocol messages: byte arrays of alignment 1, so that layouts need no `packed`, have
+ * no padding, and use in the wrong byte order does not compile. And a bounded reader and writer
+ * whose failure is sticky. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-typedef struct { uint8_t b[2]; } be16;
-typedef struct { uint8_t b[3]; } be24;
-typedef struct { uint8_t b[4]; } be32;
-typedef struct { uint8_t b[8]; } be64;
-typedef struct { uint8_t b[2]; } le16;
-typedef struct { uint8_t b[3]; } le24;
-typedef struct { uint8_t b[4]; } le32;
-typedef struct { uint8_t b[8]; } le64;
+typedef struct {
+	uint8_t b[2];
+} be16;
+typedef struct {
+	uint8_t b[3];
+} be24;
+typedef struct {
+	uint8_t b[4];
+} be32;
+typedef struct {
+	uint8_t b[8];
+} be64;
+typedef struct {
+	uint8_t b[2];
+} le16;
+typedef struct {
+	uint8_t b[3];
+} le24;
+typedef struct {
+	uint8_t b[4];
+} le32;
+typedef struct {
+	uint8_t b[8];
+} le64;
 
 #define WIRE_SIZE(type, n) _Static_assert(sizeof(type) == (n) && _Alignof(type) == 1, #type)
 
@@ -46,16 +63,16 @@ static inline void wire_put_le(uint8_t *b, int n, uint64_t v)
 		b[i] = (uint8_t)v;
 }
 
-#define WIRE_TYPE(order, bits, host)                                                                                                               \
-	static inline host get_##order##bits(order##bits v)                                                                                        \
-	{                                                                                                                                          \
-		return (host)wire_##order(v.b, sizeof(v.b));                                                                                       \
-	}                                                                                                                                          \
-	static inline order##bits put_##order##bits(host v)                                                                                        \
-	{                                                                                                                                          \
-		order##bits w;                                                                                                                     \
-		wire_put_##order(w.b, sizeof(w.b), v);                                                                                             \
-		return w;                                                                                                                          \
+#define WIRE_TYPE(order, bits, host)                                                               \
+	static inline host get_##order##bits(order##bits v)                                        \
+	{                                                                                          \
+		return (host)wire_##order(v.b, sizeof(v.b));                                       \
+	}                                                                                          \
+	static inline order##bits put_##order##bits(host v)                                        \
+	{                                                                                          \
+		order##bits w;                                                                     \
+		wire_put_##order(w.b, sizeof(w.b), v);                                             \
+		return w;                                                                          \
 	}
 WIRE_TYPE(be, 24, uint32_t)
 WIRE_TYPE(le, 24, uint32_t)
@@ -69,19 +86,19 @@ WIRE_TYPE(le, 24, uint32_t)
 #define WIRE_SWAP_be(bits, v) (v)
 #define WIRE_SWAP_le(bits, v) __builtin_bswap##bits(v)
 #endif
-#define WIRE_WORD(order, bits)                                                                                                             \
-	static inline uint##bits##_t get_##order##bits(order##bits v)                                                                      \
-	{                                                                                                                                  \
-		uint##bits##_t word;                                                                                                       \
-		memcpy(&word, v.b, sizeof(word));                                                                                          \
-		return WIRE_SWAP_##order(bits, word);                                                                                      \
-	}                                                                                                                                  \
-	static inline order##bits put_##order##bits(uint##bits##_t v)                                                                      \
-	{                                                                                                                                  \
-		uint##bits##_t word = WIRE_SWAP_##order(bits, v);                                                                          \
-		order##bits w;                                                                                                             \
-		memcpy(w.b, &word, sizeof(word));                                                                                          \
-		return w;                                                                                                                  \
+#define WIRE_WORD(order, bits)                                                                     \
+	static inline uint##bits##_t get_##order##bits(order##bits v)                              \
+	{                                                                                          \
+		uint##bits##_t word;                                                               \
+		memcpy(&word, v.b, sizeof(word));                                                  \
+		return WIRE_SWAP_##order(bits, word);                                              \
+	}                                                                                          \
+	static inline order##bits put_##order##bits(uint##bits##_t v)                              \
+	{                                                                                          \
+		uint##bits##_t word = WIRE_SWAP_##order(bits, v);                                  \
+		order##bits w;                                                                     \
+		memcpy(w.b, &word, sizeof(word));                                                  \
+		return w;                                                                          \
 	}
 WIRE_WORD(be, 16)
 WIRE_WORD(be, 32)
@@ -93,7 +110,8 @@ WIRE_WORD(le, 64)
 #undef WIRE_SWAP_be
 #undef WIRE_SWAP_le
 
-/* Reader: rd_take() past the end gives NULL and sets bad for good; test once, after the last take. */
+/* Reader: rd_take() past the end gives NULL and sets bad for good; test once, after the last take.
+ */
 struct rd {
 	const uint8_t *p, *end;
 	bool bad;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Stands in for libFuzzer's main: runs a fuzzer's entry once over every file of a corpus folder, and over nothing at all.
-// So `make check` holds old findings without building everything a second time with clang.
+// Stands in for libFuzzer's main: runs a fuzzer's entry once over every file of a corpus folder,
+// and over nothing at all. So `make check` holds old findings without building everything a second
+// time with clang.
 #include <dirent.h>
 #include <err.h>
 #include <errno.h>

@@ -79,7 +79,8 @@ int addr_known(struct addr *addr, const char *host, uint16_t port, struct diag *
 	if (!*host)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host given");
 	if (strlen(host) >= ADDR_HOST)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name '%.40s...': must be at most %d bytes", host, ADDR_HOST - 1);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
+			"host name '%.40s...': must be at most %d bytes", host, ADDR_HOST - 1);
 	if (strchr(host, '/'))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host '%s'", host);
 	return numeric(addr, strcasecmp(host, "localhost") ? host : "127.0.0.1", port, diag);
@@ -91,14 +92,18 @@ int addr_source(struct addr *addr, const char *text, struct diag *diag)
 
 	if (!*text)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "src=: expected an IP address");
-	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "src='%s': expected an IP address", text);
+	return rc > 0 ? 0
+	       : rc   ? rc
+		    : diag_set(diag, DIAG_USAGE, EINVAL, "src='%s': expected an IP address", text);
 }
 
 int addr_numeric(struct addr *addr, const char *host, uint16_t port, struct diag *diag)
 {
 	int rc = numeric(addr, host, port, diag);
 
-	return rc > 0 ? 0 : rc ? rc : diag_set(diag, DIAG_USAGE, EINVAL, "invalid IP address '%s'", host);
+	return rc > 0 ? 0
+	       : rc   ? rc
+		      : diag_set(diag, DIAG_USAGE, EINVAL, "invalid IP address '%s'", host);
 }
 
 void addr_set_port(struct addr *addr, uint16_t port)
@@ -113,7 +118,9 @@ uint16_t addr_port(const struct addr *addr)
 {
 	if (addr->ss.ss_family == AF_INET)
 		return ntohs(((const struct sockaddr_in *)(const void *)&addr->ss)->sin_port);
-	return addr->ss.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)(const void *)&addr->ss)->sin6_port) : 0;
+	return addr->ss.ss_family == AF_INET6
+		       ? ntohs(((const struct sockaddr_in6 *)(const void *)&addr->ss)->sin6_port)
+		       : 0;
 }
 
 bool addr_is_any(const struct addr *addr)
@@ -135,8 +142,9 @@ static int parse_unix(struct addr *addr, const char *path, struct diag *diag)
 	if (!len)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no path after 'unix:'");
 	if (len >= sizeof(sun->sun_path))
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "path of a unix socket '%s': must be at most %zu bytes",
-			path, sizeof(sun->sun_path) - 1);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
+			"path of a unix socket '%s': must be at most %zu bytes", path,
+			sizeof(sun->sun_path) - 1);
 	sun->sun_family = AF_UNIX;
 	memcpy(sun->sun_path, path, len + 1);
 	addr->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
@@ -157,14 +165,16 @@ static void set_any(struct addr *addr, uint16_t port)
 }
 
 /* The port after ':', or the default one where there is no ':'. */
-static int parse_port(const char *text, const char *colon, uint16_t default_port, uint16_t *port, struct diag *diag)
+static int parse_port(const char *text, const char *colon, uint16_t default_port, uint16_t *port,
+	struct diag *diag)
 {
 	uint64_t number;
 
 	if (!colon && !default_port)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no port in '%s'", text);
 	if (colon && parse_u64(colon + 1, 0, UINT16_MAX, &number, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid port '%s' in '%s': must be 0 to 65535", colon + 1, text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid port '%s' in '%s': must be 0 to 65535", colon + 1, text);
 	*port = colon ? (uint16_t)number : default_port;
 	return 0;
 }
@@ -180,21 +190,25 @@ int addr_parse(struct addr *addr, const char *text, uint16_t default_port, struc
 	if (!strncmp(text, "unix:", 5))
 		return parse_unix(addr, text + 5, diag);
 	if (!*text)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "empty address: expected [HOST]:PORT or unix:PATH");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"empty address: expected [HOST]:PORT or unix:PATH");
 	if (strchr(text, '/')) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected [HOST]:PORT or unix:PATH", text);
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid address '%s': expected [HOST]:PORT or unix:PATH", text);
 		if (*text == '/' || *text == '.')
 			diag_hint(diag, "unix:%s", text);
 		return -EINVAL;
 	}
 	if (bracket && (!close_at || (close_at[1] && close_at[1] != ':')))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected [ADDRESS]:PORT", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid address '%s': expected [ADDRESS]:PORT", text);
 	if (bracket)
 		colon = close_at[1] ? close_at + 1 : NULL;
 	else if (colon && strchr(colon + 1, ':') && inet_pton(AF_INET6, text, &ip6) == 1)
 		colon = NULL;
 	else if (colon && strchr(colon + 1, ':')) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected HOST:PORT", text);
+		diag_set(
+			diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected HOST:PORT", text);
 		return diag_hint(diag, "write an IPv6 address in brackets: [::1]:4420");
 	}
 	int rc = parse_port(text, colon, default_port, &port, diag);
@@ -202,8 +216,10 @@ int addr_parse(struct addr *addr, const char *text, uint16_t default_port, struc
 	if (rc)
 		return rc;
 	end = bracket ? close_at : colon ? colon : text + strlen(text);
-	if (snprintf(host, sizeof(host), "%.*s", (int)(end - text - bracket), text + bracket) >= (int)sizeof(host))
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "host name in '%.40s...': must be at most %d bytes", text, ADDR_HOST - 1);
+	if (snprintf(host, sizeof(host), "%.*s", (int)(end - text - bracket), text + bracket) >=
+		(int)sizeof(host))
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
+			"host name in '%.40s...': must be at most %d bytes", text, ADDR_HOST - 1);
 	if (!*host && !bracket) {
 		set_any(addr, port);
 		return 0;
@@ -258,5 +274,6 @@ bool addr_is_local(const struct addr *addr)
 
 	if (addr->ss.ss_family == AF_INET)
 		return ntohl(in->sin_addr.s_addr) >> 24 == 127;
-	return addr->ss.ss_family == AF_UNIX || (addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr));
+	return addr->ss.ss_family == AF_UNIX ||
+	       (addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr));
 }

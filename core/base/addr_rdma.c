@@ -13,8 +13,12 @@ int addr_rdma(struct addr_rdma *how, char *text, struct diag *diag)
 		{ .key = "rdma=auto", .verbs = true, .iwarp = true },
 		{ .key = "rdma=verbs", .verbs = true },
 		{ .key = "rdma=iwarp", .iwarp = true },
-		{ .key = "crc=0", .no_crc = true }, { .key = "crc=no", .no_crc = true }, { .key = "crc=off", .no_crc = true },
-		{ .key = "crc=1", .crc = true }, { .key = "crc=yes", .crc = true }, { .key = "crc=on", .crc = true },
+		{ .key = "crc=0", .no_crc = true },
+		{ .key = "crc=no", .no_crc = true },
+		{ .key = "crc=off", .no_crc = true },
+		{ .key = "crc=1", .crc = true },
+		{ .key = "crc=yes", .crc = true },
+		{ .key = "crc=on", .crc = true },
 	};
 	const unsigned rows = sizeof(known) / sizeof(known[0]);
 
@@ -29,7 +33,9 @@ int addr_rdma(struct addr_rdma *how, char *text, struct diag *diag)
 		while (row < rows && strcmp(key, known[row].key))
 			row++;
 		if (row == rows)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "unknown key '%s' after an address: expected rdma=verbs, rdma=iwarp, rdma=auto or crc=0",
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"unknown key '%s' after an address: expected rdma=verbs, "
+				"rdma=iwarp, rdma=auto or crc=0",
 				key);
 		if (known[row].crc || known[row].no_crc) {
 			how->no_crc = known[row].no_crc;
@@ -39,6 +45,7 @@ int addr_rdma(struct addr_rdma *how, char *text, struct diag *diag)
 		}
 	}
 	if (how->no_crc && !how->iwarp)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "crc=0 requires software iWARP, but rdma=verbs excludes it");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"crc=0 requires software iWARP, but rdma=verbs excludes it");
 	return 0;
 }

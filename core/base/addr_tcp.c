@@ -5,8 +5,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-/* TCP_USER_TIMEOUT is left alone: it would also disconnect a peer that is alive but does not read for that
- * time. */
+/* TCP_USER_TIMEOUT is left alone: it would also disconnect a peer that is alive but does not read
+ * for that time. */
 void addr_tcp_tune(int fd)
 {
 	static const struct {
@@ -20,5 +20,6 @@ void addr_tcp_tune(int fd)
 	};
 
 	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(options[i].value));
+		setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			sizeof(options[i].value));
 }

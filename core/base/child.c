@@ -159,10 +159,12 @@ static int spawn(pid_t *pid, char *const *argv, char **env, const posix_spawn_fi
 	return err;
 }
 
-int child_start(pid_t *pid, char *const *words, unsigned count, const char *name, const char *value, struct diag *diag)
+int child_start(pid_t *pid, char *const *words, unsigned count, const char *name, const char *value,
+	struct diag *diag)
 {
 	char *line[] = { "sh", "-c", words[0], NULL }, *own = NULL;
-	char **env = make_environ(name, value, &own), **argv = count == 1 ? NULL : make_words(words, count, name, value);
+	char **env = make_environ(name, value, &own),
+	     **argv = count == 1 ? NULL : make_words(words, count, name, value);
 	int err = env && (argv || count == 1) ? spawn(pid, argv ? argv : line, env, NULL) : ENOMEM;
 
 	free_words(argv);
@@ -171,7 +173,10 @@ int child_start(pid_t *pid, char *const *words, unsigned count, const char *name
 	if (!err)
 		return 0;
 	diag_sys(diag, err, "run %s", count == 1 ? "sh" : words[0]);
-	return count == 1 ? diag_hint(diag, "without a shell, pass the program and each argument separately") : -err;
+	return count == 1
+		       ? diag_hint(diag,
+				 "without a shell, pass the program and each argument separately")
+		       : -err;
 }
 
 bool child_ended(pid_t pid, int *status)
@@ -222,7 +227,8 @@ static bool keep_only(const int *fds, unsigned count)
 }
 
 /* Nothing is asked before somebody can see the end of it: what waits here still ends at once. */
-int child_aside(pid_t *pid, int *watch, const int *fds, unsigned count, int (*fn)(int fd, const void *arg), const void *arg)
+int child_aside(pid_t *pid, int *watch, const int *fds, unsigned count,
+	int (*fn)(int fd, const void *arg), const void *arg)
 {
 	int gate[2], err = 0;
 	char byte = 0;
@@ -250,7 +256,8 @@ int child_aside(pid_t *pid, int *watch, const int *fds, unsigned count, int (*fn
 	return -err;
 }
 
-int child_call(const int *fds, unsigned count, uint32_t timeout_ms, int (*fn)(int fd, const void *arg), const void *arg)
+int child_call(const int *fds, unsigned count, uint32_t timeout_ms,
+	int (*fn)(int fd, const void *arg), const void *arg)
 {
 	struct pollfd watch = { .events = POLLIN };
 	int ended, status = EIO;
@@ -259,7 +266,9 @@ int child_call(const int *fds, unsigned count, uint32_t timeout_ms, int (*fn)(in
 	ended = child_aside(&pid, &watch.fd, fds, count, fn, arg);
 	if (ended)
 		return ended;
-	while ((ended = poll(&watch, 1, timeout_ms && timeout_ms <= INT_MAX ? (int)timeout_ms : -1)) < 0 && errno == EINTR)
+	while ((ended = poll(&watch, 1,
+			timeout_ms && timeout_ms <= INT_MAX ? (int)timeout_ms : -1)) < 0 &&
+		errno == EINTR)
 		;
 	close(watch.fd);
 	if (ended > 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* CRC-32C: the CPU's own instruction where it has one (SSE4.2, Armv8 CRC), a table of 16 entries per nibble otherwise. */
+/* CRC-32C: the CPU's own instruction where it has one (SSE4.2, Armv8 CRC), a table of 16 entries
+ * per nibble otherwise. */
 #include "crc32c.h"
 #include <stdbool.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static bool have_instruction(void)
 }
 
 #define LANE 256u
-#define BESIDE(lanes) ((lanes) == 1 ? 0xb9e02b86 : 0xdd7e3b0c) /* x^(8 * LANE * lanes - 33), reflected */
+/* x^(8 * LANE * lanes - 33), reflected */
+#define BESIDE(lanes) ((lanes) == 1 ? 0xb9e02b86 : 0xdd7e3b0c)
 
 /* The remainder with that many lanes of zeroes behind it. */
 __attribute__((target("sse4.2,pclmul"))) static uint64_t shift(uint64_t crc, uint32_t by)
@@ -55,8 +57,10 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t shift(uint64_t crc, uin
 	return __builtin_ia32_crc32di(0, (uint64_t)product[0]);
 }
 
-/* The instruction takes three cycles and one can start every cycle: three lanes side by side. len is a multiple of theirs. */
-__attribute__((target("sse4.2,pclmul"))) static uint64_t by_lanes(uint64_t first, const uint8_t *p, size_t len)
+/* The instruction takes three cycles and one can start every cycle: three lanes side by side. len
+ * is a multiple of theirs. */
+__attribute__((target("sse4.2,pclmul"))) static uint64_t by_lanes(
+	uint64_t first, const uint8_t *p, size_t len)
 {
 	uint64_t word;
 
@@ -76,7 +80,8 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t by_lanes(uint64_t first
 	return first;
 }
 
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *p, size_t len)
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(
+	uint32_t crc, const uint8_t *p, size_t len)
 {
 	size_t lanes = __builtin_cpu_supports("pclmul") ? len - len % (3 * LANE) : 0;
 	uint64_t wide = by_lanes(crc, p, lanes), word;
@@ -98,7 +103,8 @@ static bool have_instruction(void)
 	return getauxval(AT_HWCAP) & 1 << 7; /* HWCAP_CRC32 */
 }
 
-__attribute__((target("+crc"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *p, size_t len)
+__attribute__((target("+crc"))) static uint32_t by_instruction(
+	uint32_t crc, const uint8_t *p, size_t len)
 {
 	uint64_t word;
 

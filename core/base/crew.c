@@ -42,7 +42,8 @@ static void member_stop(struct loop_msg *msg)
 	loop_stop(container_of(msg, struct member, stop)->loop);
 }
 
-static int member_start(struct member *member, const struct loop_options *options, struct diag *diag)
+static int member_start(
+	struct member *member, const struct loop_options *options, struct diag *diag)
 {
 	sigset_t all, old;
 	int err;
@@ -63,7 +64,8 @@ static int member_start(struct member *member, const struct loop_options *option
 	return member->err;
 }
 
-int crew_start(struct crew **out, unsigned count, const struct loop_options *options, struct diag *diag)
+int crew_start(
+	struct crew **out, unsigned count, const struct loop_options *options, struct diag *diag)
 {
 	struct crew *crew = calloc(1, sizeof(*crew) + count * sizeof(crew->member[0]));
 	int err;
@@ -109,7 +111,8 @@ static void signal_ready(struct loop_fd *fd, uint32_t events)
 		signal->caught(signal, (int)info.ssi_signo);
 }
 
-int loop_signal_add(struct loop *loop, struct loop_signal *signal, const int *signos, unsigned count, struct diag *diag)
+int loop_signal_add(struct loop *loop, struct loop_signal *signal, const int *signos,
+	unsigned count, struct diag *diag)
 {
 	struct sigaction as_started;
 	sigset_t set;
@@ -120,7 +123,9 @@ int loop_signal_add(struct loop *loop, struct loop_signal *signal, const int *si
 		if (!sigaction(signos[i], NULL, &as_started) && as_started.sa_handler != SIG_IGN)
 			sigaddset(&set, signos[i]);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal->fd = (struct loop_fd){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), .events = EPOLLIN, .ready = signal_ready };
+	signal->fd = (struct loop_fd){ .fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK),
+		.events = EPOLLIN,
+		.ready = signal_ready };
 	if (signal->fd.fd < 0)
 		return diag_sys(diag, errno, "signals");
 	err = loop_fd_add(loop, &signal->fd, diag);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Failures: filling a struct diag, and the words for codes and errnos, which are ours because libcs differ. */
+/* Failures: filling a struct diag, and the words for codes and errnos, which are ours because libcs
+ * differ. */
 #include "diag.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -32,7 +33,10 @@ static const struct errno_row {
 	const char *word, *text;
 	uint8_t code;
 } errno_rows[] = {
-#define ROW(e, text, code) { e, #e, text, code }
+#define ROW(e, text, code)                                                                         \
+	{                                                                                          \
+		e, #e, text, code                                                                  \
+	}
 	ROW(EPERM, "operation not permitted", DIAG_PERMISSION),
 	ROW(ENOENT, "no such file or directory", DIAG_NOT_FOUND),
 	ROW(ESRCH, "no such process", DIAG_NOT_FOUND),

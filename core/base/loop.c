@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The event loop: epoll, timers, end-of-turn work, pollers, messages from other threads. Turns may nest (loop_wait inside
- * an upcall), so whatever a turn walks over is on a stack of turns that removals look through. */
+/* The event loop: epoll, timers, end-of-turn work, pollers, messages from other threads. Turns may
+ * nest (loop_wait inside an upcall), so whatever a turn walks over is on a stack of turns that
+ * removals look through. */
 #include "loop.h"
 #include "out.h"
 #include <assert.h>
@@ -17,14 +18,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCH 64
+#define BATCH  64
 #define SECOND 1000000000ull
-#define POLL_BURST 16 /* looks for each at the clock, which some virtual machines take microseconds for */
-#define POLL_ON (SECOND / 1000) /* then the rest of the loop has its turn */
-#define SPIN_YIELD 4 /* turns for each offer of the CPU, which costs twice as much as a look at the sockets */
-#define SPIN_LOOKS 8 /* at a descriptor that alone is active, for each at epoll: a look at both costs twice as much */
-#define SPIN_AGAIN (SECOND / 100) /* more than a slice: who shares a CPU with others loses it that often */
-#define SPIN_LOST (SECOND / 5000) /* longer than a client takes for a batch, shorter than a slice of the scheduler's */
+/* looks for each at the clock, which some virtual machines take microseconds for */
+#define POLL_BURST 16
+#define POLL_ON    (SECOND / 1000) /* then the rest of the loop has its turn */
+/* turns for each offer of the CPU, which costs twice as much as a look at the sockets */
+#define SPIN_YIELD 4
+/* at a descriptor that alone is active, for each at epoll: a look at both costs twice as much */
+#define SPIN_LOOKS 8
+/* more than a slice: who shares a CPU with others loses it that often */
+#define SPIN_AGAIN (SECOND / 100)
+/* longer than a client takes for a batch, shorter than a slice of the scheduler's */
+#define SPIN_LOST (SECOND / 5000)
 
 struct turn { /* what a running turn still has before it */
 	struct turn *outer;
@@ -42,7 +48,8 @@ struct loop {
 	bool no_spin;
 	unsigned spins; /* since the last event */
 	unsigned looks; /* since epoll was asked */
-	struct loop_fd *last, *alone; /* the last one ready; the same if it was so twice running, with no other */
+	/* the last one ready; the same if it was so twice running, with no other */
+	struct loop_fd *last, *alone;
 	uint64_t last_event, spin_lost, spin_rest_until, spin_rest;
 	uint64_t spin_began, spun;
 	pthread_t thread;
@@ -75,7 +82,8 @@ const struct loop_options *loop_options(const struct loop *loop)
 
 uint32_t loop_poll_auto(void)
 {
-	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 40 : 0; /* about the cost of waking a sleeping CPU of a virtual machine */
+	/* about the cost of waking a sleeping CPU of a virtual machine */
+	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 40 : 0;
 }
 
 void loop_fds_raise(void)
@@ -98,10 +106,13 @@ uint64_t loop_spun(const struct loop *loop)
 	return loop->spun;
 }
 
-/* Messages are pushed on a stack by any thread; the owner reverses what it takes, so each sender's order is kept. */
+/* Messages are pushed on a stack by any thread; the owner reverses what it takes, so each sender's
+ * order is kept. */
 static void take_posted(struct loop *loop)
 {
-	struct loop_msg *taken = atomic_exchange_explicit(&loop->posted, NULL, memory_order_acquire), *head = NULL, *last = taken;
+	struct loop_msg *taken =
+				atomic_exchange_explicit(&loop->posted, NULL, memory_order_acquire),
+			*head = NULL, *last = taken;
 
 	while (taken) {
 		struct loop_msg *next = taken->next;
@@ -143,7 +154,8 @@ void loop_post(struct loop *loop, struct loop_msg *msg)
 
 	do
 		msg->next = head;
-	while (!atomic_compare_exchange_weak_explicit(&loop->posted, &head, msg, memory_order_release, memory_order_relaxed));
+	while (!atomic_compare_exchange_weak_explicit(
+		&loop->posted, &head, msg, memory_order_release, memory_order_relaxed));
 	if (!head)
 		while (write(loop->wake.fd, &one, sizeof(one)) < 0 && errno == EINTR)
 			;
@@ -162,7 +174,9 @@ int loop_new(struct loop **out, const struct loop_options *options, struct diag 
 	loop->work_end = &loop->work;
 	loop->inbox_end = &loop->inbox;
 	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-	loop->wake = (struct loop_fd){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = EPOLLIN, .ready = woken };
+	loop->wake = (struct loop_fd){
+		.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .events = EPOLLIN, .ready = woken
+	};
 	if (loop->epoll < 0 || loop->wake.fd < 0) {
 		err = diag_sys(diag, errno, "event loop");
 		goto fail;
@@ -233,8 +247,9 @@ static bool is_sooner(const struct loop_timer *a, const struct loop_timer *b)
 	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->serial < b->serial;
 }
 
-/* Timers are a pairing heap: no allocation, no limit, and a peer that keeps thousands of timers set slows
- * others only by their logarithm. The later root becomes the first child of the sooner one. */
+/* Timers are a pairing heap: no allocation, no limit, and a peer that keeps thousands of timers set
+ * slows others only by their logarithm. The later root becomes the first child of the sooner one.
+ */
 static struct loop_timer *meld(struct loop_timer *a, struct loop_timer *b)
 {
 	if (!a || !b)
@@ -294,7 +309,8 @@ void loop_timer_del(struct loop *loop, struct loop_timer *timer)
 		return;
 	timer->on = false;
 	if (timer->prev)
-		*(timer->prev->child == timer ? &timer->prev->child : &timer->prev->next) = timer->next;
+		*(timer->prev->child == timer ? &timer->prev->child : &timer->prev->next) =
+			timer->next;
 	else
 		loop->timers = NULL;
 	if (timer->next)
@@ -378,10 +394,11 @@ static bool run_pollers(struct loop *loop, struct turn *turn)
 static bool may_spin(const struct loop *loop)
 {
 	return (!loop->no_spin || loop->options.insist) && loop->now >= loop->spin_rest_until &&
-		loop->now - loop->last_event < loop->options.poll_us * 1000ull;
+	       loop->now - loop->last_event < loop->options.poll_us * 1000ull;
 }
 
-/* Nothing but polling for a while: a device whose completions lie in memory is heard sooner than with system calls between. */
+/* Nothing but polling for a while: a device whose completions lie in memory is heard sooner than
+ * with system calls between. */
 static void poll_on(struct loop *loop, struct turn *turn)
 {
 	uint64_t until = loop->now + POLL_ON;
@@ -407,9 +424,10 @@ static bool polls_on(const struct loop *loop)
 	return loop->options.insist && loop->pollers;
 }
 
-/* Offers the CPU to whoever wants it, so that a client on the same one loses nothing; but not where polling was insisted on. Who
- * keeps it for long, and again when it is offered next, is no such client: then a sleeper, whose wake-up preempts, is served sooner,
- * so rest, twice as long each time, up to a second. A single loss may be a hypervisor's doing. */
+/* Offers the CPU to whoever wants it, so that a client on the same one loses nothing; but not where
+ * polling was insisted on. Who keeps it for long, and again when it is offered next, is no such
+ * client: then a sleeper, whose wake-up preempts, is served sooner, so rest, twice as long each
+ * time, up to a second. A single loss may be a hypervisor's doing. */
 static void spin(struct loop *loop)
 {
 	uint64_t before, now;
@@ -422,7 +440,9 @@ static void spin(struct loop *loop)
 	now = loop_clock();
 	if (now - before > SPIN_LOST) {
 		if (before - loop->spin_lost < SPIN_AGAIN) {
-			loop->spin_rest = loop->spin_rest < SECOND / 2 ? loop->spin_rest * 2 + SECOND / 100 : SECOND;
+			loop->spin_rest = loop->spin_rest < SECOND / 2
+						  ? loop->spin_rest * 2 + SECOND / 100
+						  : SECOND;
 			loop->spin_rest_until = now + loop->spin_rest;
 		}
 		loop->spin_lost = now;
@@ -465,7 +485,8 @@ static void note_alone(struct loop *loop, const struct turn *turn)
 /* Most of what a look at epoll costs is saved where one descriptor is all there is. */
 static bool may_look(const struct loop *loop)
 {
-	return loop->spin_began && loop->alone && loop->alone->events & EPOLLIN && loop->looks < SPIN_LOOKS;
+	return loop->spin_began && loop->alone && loop->alone->events & EPOLLIN &&
+	       loop->looks < SPIN_LOOKS;
 }
 
 static void one_turn(struct loop *loop, uint64_t deadline)
@@ -581,7 +602,12 @@ static void call_run(struct loop_msg *msg)
 
 int loop_call(struct loop *from, struct loop *to, int (*fn)(struct loop *, void *), void *arg)
 {
-	struct loop_call call = { .msg.run = call_run, .back.run = call_back, .from = from, .to = to, .fn = fn, .arg = arg };
+	struct loop_call call = { .msg.run = call_run,
+		.back.run = call_back,
+		.from = from,
+		.to = to,
+		.fn = fn,
+		.arg = arg };
 	if (from == to)
 		return fn(to, arg);
 	loop_post(to, &call.msg);

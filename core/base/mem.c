@@ -14,8 +14,10 @@ int pool_new(struct pool **out, uint32_t each, uint32_t count, struct diag *diag
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (each + page - 1) & ~(page - 1), len;
 	struct pool *pool;
 
-	if (!each || !count || size > UINT32_MAX || __builtin_mul_overflow(size, (size_t)count, &len))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid buffer pool: %u buffers of %u bytes", count, each);
+	if (!each || !count || size > UINT32_MAX ||
+		__builtin_mul_overflow(size, (size_t)count, &len))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid buffer pool: %u buffers of %u bytes", count, each);
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return diag_sys(diag, ENOMEM, "buffer pool");
@@ -24,7 +26,8 @@ int pool_new(struct pool **out, uint32_t each, uint32_t count, struct diag *diag
 		free(pool);
 		return diag_sys(diag, ENOMEM, "%u buffers of %zu bytes", count, size);
 	}
-	madvise(pool->base, len, MADV_DONTFORK); /* a child's copy-on-write would move pages the device writes to */
+	/* a child's copy-on-write would move pages the device writes to */
+	madvise(pool->base, len, MADV_DONTFORK);
 	pool->len = len;
 	pool->each = (uint32_t)size;
 	pool->count = count;
@@ -51,13 +54,15 @@ int mem_lock_room(size_t bytes, struct diag *diag)
 		return diag_sys(diag, errno, "limit on locked memory");
 	before = limit.rlim_cur;
 	if (before == RLIM_INFINITY)
-		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "can't lock %zu KiB of memory", (bytes + 1023) / 1024);
+		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "can't lock %zu KiB of memory",
+			(bytes + 1023) / 1024);
 	if (!setrlimit(RLIMIT_MEMLOCK, &all))
 		return 0;
 	limit.rlim_cur = limit.rlim_max;
 	if (limit.rlim_cur > before && !setrlimit(RLIMIT_MEMLOCK, &limit))
 		return 0;
-	diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "locked memory: %zu KiB more are needed, but the limit is %llu KiB",
+	diag_set(diag, DIAG_NO_MEMORY, ENOMEM,
+		"locked memory: %zu KiB more are needed, but the limit is %llu KiB",
 		(bytes + 1023) / 1024, (unsigned long long)before / 1024);
 	return diag_hint(diag, "raise the limit as root: ulimit -l unlimited; or run as root");
 }

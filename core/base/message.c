@@ -15,14 +15,14 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t dropped;
-static bool cut; /* the last one ended in the middle of a line */
+static bool cut;      /* the last one ended in the middle of a line */
 static char bar[256]; /* the progress line as it is shown; "" = none */
 
 #define COLUMNS 80 /* of what has no width */
 
-/* O_NONBLOCK belongs to the open file, which the shell and other processes share: open a terminal or
- * pipe a second time, just for this message, as --daemon may redirect stderr. A regular file would get
- * a second position. */
+/* O_NONBLOCK belongs to the open file, which the shell and other processes share: open a terminal
+ * or pipe a second time, just for this message, as --daemon may redirect stderr. A regular file
+ * would get a second position. */
 static int open_own(void)
 {
 	struct stat st;
@@ -32,8 +32,8 @@ static int open_own(void)
 	return open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* Where that is not possible (a socket, no /proc), POLLOUT promises room for PIPE_BUF bytes. False: there
- * is not enough room. */
+/* Where that is not possible (a socket, no /proc), POLLOUT promises room for PIPE_BUF bytes. False:
+ * there is not enough room. */
 static bool put_to(int fd, const char *text, size_t len)
 {
 	struct pollfd room = { .fd = fd, .events = POLLOUT };
@@ -65,8 +65,9 @@ static bool put(const char *text, size_t len)
 static void put_count(void)
 {
 	char text[96];
-	int len = snprintf(text, sizeof(text), "%srdmastor: %llu message%s dropped: stderr was full\n",
-		cut ? "\n" : "", (unsigned long long)dropped, dropped == 1 ? "" : "s");
+	int len = snprintf(text, sizeof(text),
+		"%srdmastor: %llu message%s dropped: stderr was full\n", cut ? "\n" : "",
+		(unsigned long long)dropped, dropped == 1 ? "" : "s");
 
 	if (put(text, (size_t)len))
 		dropped = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Parsing words into an applet's option struct, driven by its rows. GNU's forms, but no abbreviation: a script that
- * depends on one breaks when an option is added. Showing the same rows is left to opt_show.c. */
+/* Parsing words into an applet's option struct, driven by its rows. GNU's forms, but no
+ * abbreviation: a script that depends on one breaks when an option is added. Showing the same rows
+ * is left to opt_show.c. */
 #include "opt.h"
 #include "uri.h"
 #include "word.h"
@@ -17,8 +18,10 @@ static const struct opt common_rows[] = {
 	{ "json", 0, OPT_FLAG, AT(json), NULL, "same as --output json" },
 	{ "verbose", 'v', OPT_FLAG, AT(verbose), NULL, "report each step on stderr" },
 	{ "quiet", 'q', OPT_FLAG, AT(quiet), NULL, "print no messages except errors" },
-	{ "timeout", 0, OPT_MSEC, AT(timeout_ms), "SECONDS", "time limit; 0: none", 0, OPT_MSEC_MAX },
-	{ "dry-run", 0, OPT_FLAG, AT(dry_run), NULL, "check everything, print what would be done, change nothing" },
+	{ "timeout", 0, OPT_MSEC, AT(timeout_ms), "SECONDS", "time limit; 0: none", 0,
+		OPT_MSEC_MAX },
+	{ "dry-run", 0, OPT_FLAG, AT(dry_run), NULL,
+		"check everything, print what would be done, change nothing" },
 	{ "help", 'h', OPT_HELP, 0, NULL, "print this help" },
 };
 enum { COMMON_ROWS = sizeof(common_rows) / sizeof(common_rows[0]) };
@@ -83,17 +86,20 @@ static bool find_letter(const struct applet *applet, char letter, struct opt *ro
 
 bool opt_takes_arg(const struct opt *row)
 {
-	return row->type != OPT_FLAG && row->type != OPT_REST && row->type != OPT_HELP && row->type != OPT_MAYBE;
+	return row->type != OPT_FLAG && row->type != OPT_REST && row->type != OPT_HELP &&
+	       row->type != OPT_MAYBE;
 }
 
 bool opt_is_number(const struct opt *row)
 {
-	return row->type == OPT_U32 || row->type == OPT_SIZE || row->type == OPT_MSEC || row->type == OPT_MAYBE;
+	return row->type == OPT_U32 || row->type == OPT_SIZE || row->type == OPT_MSEC ||
+	       row->type == OPT_MAYBE;
 }
 
 bool opt_has_range(const struct opt *row)
 {
-	return row->max && row->max != OPT_U32_MAX && row->max != OPT_SIZE_MAX && row->max != OPT_MSEC_MAX;
+	return row->max && row->max != OPT_U32_MAX && row->max != OPT_SIZE_MAX &&
+	       row->max != OPT_MSEC_MAX;
 }
 
 static const char *unit_of(const struct opt *row)
@@ -178,7 +184,8 @@ static int wrong_value(struct parser *parser, const char *typed, const struct di
 	return rc;
 }
 
-/* Adds the hint for an option of another tool, "--name", "-x" or "-x VALUE". False: no tool is known to have it. */
+/* Adds the hint for an option of another tool, "--name", "-x" or "-x VALUE". False: no tool is
+ * known to have it. */
 static bool hint_foreign(const struct applet *applet, const char *option, struct diag *diag)
 {
 	const struct opt_foreign *row = applet->foreign;
@@ -198,24 +205,28 @@ static const char *list_words(const char *arg, char words[256])
 	size_t at = 0;
 
 	for (; (bar = strchr(arg, '|')); arg = bar + 1, between = ", ")
-		at += (size_t)snprintf(words + at, at < 256 ? 256 - at : 0, "%s%.*s", between, (int)(bar - arg), arg);
+		at += (size_t)snprintf(words + at, at < 256 ? 256 - at : 0, "%s%.*s", between,
+			(int)(bar - arg), arg);
 	snprintf(words + at, at < 256 ? 256 - at : 0, "%s%s", *between ? " or " : "", arg);
 	return words;
 }
 
 /* The value may be one of another tool's. */
-static int wrong_word(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+static int wrong_word(
+	struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
 	struct diag *diag = first_error(parser);
 	char whole[72], words[256];
 
-	diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value, list_words(row->arg, words));
+	diag_set(diag, DIAG_USAGE, EINVAL, "%s: invalid value '%s': expected %s", typed, value,
+		list_words(row->arg, words));
 	snprintf(whole, sizeof(whole), "%s %s", typed, value);
 	hint_foreign(parser->call->applet, whole, diag);
 	return -EINVAL;
 }
 
-static int store_text(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+static int store_text(
+	struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
 	if (opt_has_words(row) && !word_among(value, row->arg))
 		return wrong_word(parser, row, typed, value);
@@ -226,7 +237,8 @@ static int store_text(struct parser *parser, const struct opt *row, const char *
 	struct opt_list *list = (void *)(parser->opts + row->at);
 
 	if (list->count == OPT_LIST_MAX)
-		return diag_set(first_error(parser), DIAG_USAGE, E2BIG, "%s: must not be given more than %d times", typed, OPT_LIST_MAX);
+		return diag_set(first_error(parser), DIAG_USAGE, E2BIG,
+			"%s: must not be given more than %d times", typed, OPT_LIST_MAX);
 	list->item[list->count++] = value;
 	return 0;
 }
@@ -264,7 +276,8 @@ static int read_number(const struct opt *row, const char *value, uint64_t *numbe
 	return out_of_bounds(row, err || *number > row->max, why);
 }
 
-static int store_number(struct parser *parser, const struct opt *row, const char *typed, const char *value)
+static int store_number(
+	struct parser *parser, const struct opt *row, const char *typed, const char *value)
 {
 	void *at = parser->opts + row->at;
 	struct diag why = { 0 };
@@ -275,7 +288,8 @@ static int store_number(struct parser *parser, const struct opt *row, const char
 	if (row->type == OPT_SIZE)
 		*(uint64_t *)at = number;
 	else if (row->type == OPT_MAYBE)
-		*(struct opt_maybe *)at = (struct opt_maybe){ .on = true, .given = true, .number = (uint32_t)number };
+		*(struct opt_maybe *)at =
+			(struct opt_maybe){ .on = true, .given = true, .number = (uint32_t)number };
 	else
 		*(uint32_t *)at = (uint32_t)number;
 	return 0;
@@ -307,17 +321,20 @@ static int store(struct parser *parser, const struct opt *row, const char *typed
 	}
 }
 
-/* The option as typed ("--timeout", "-t"), its row, and its argument where it was part of the same word. */
+/* The option as typed ("--timeout", "-t"), its row, and its argument where it was part of the same
+ * word. */
 static int take(struct parser *parser, const struct opt *row, const char *typed, const char *joined)
 {
-	if (row->type == OPT_MAYBE && !joined && parser->next < parser->argc && isdigit((unsigned char)*parser->argv[parser->next]))
+	if (row->type == OPT_MAYBE && !joined && parser->next < parser->argc &&
+		isdigit((unsigned char)*parser->argv[parser->next]))
 		joined = parser->argv[parser->next++];
 	if (row->type == OPT_MAYBE || !opt_takes_arg(row))
 		return store(parser, row, typed, joined);
 	if (joined)
 		return store(parser, row, typed, joined);
 	if (parser->next == parser->argc)
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s needs an argument: %s", typed, row->arg);
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s needs an argument: %s",
+			typed, row->arg);
 	return store(parser, row, typed, parser->argv[parser->next++]);
 }
 
@@ -329,7 +346,8 @@ static int unknown_long(struct parser *parser, const char *typed)
 	struct opt row;
 
 	for (unsigned i = 0; opt_row(parser->call->applet, i, &row); i++)
-		if (word_near(name, row.name) && (!best || word_distance(name, row.name) < word_distance(name, best)))
+		if (word_near(name, row.name) &&
+			(!best || word_distance(name, row.name) < word_distance(name, best)))
 			best = row.name;
 	diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s'", typed);
 	if (!hint_foreign(parser->call->applet, typed, diag) && best)
@@ -348,7 +366,8 @@ static int parse_long(struct parser *parser, const char *word)
 	if (len >= sizeof(typed) || !opt_row_find(parser->call->applet, typed + 2, &row))
 		return unknown_long(parser, typed);
 	if (equals && !opt_takes_arg(&row) && row.type != OPT_MAYBE) {
-		diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s takes no argument: '%s'", typed, equals + 1);
+		diag_set(first_error(parser), DIAG_USAGE, EINVAL, "%s takes no argument: '%s'",
+			typed, equals + 1);
 		hint_foreign(parser->call->applet, typed, first_error(parser));
 		return -EINVAL;
 	}
@@ -365,7 +384,8 @@ static int unknown_letter(struct parser *parser, const char *word, char letter)
 	if (word[2] && opt_row_find(parser->call->applet, word + 1, &row)) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s' in '%s'", option, word);
 		diag_hint(diag, "did you mean --%s?", row.name);
-	} else if (!hint_foreign(parser->call->applet, option, diag) && word[2]) { /* else the rest may be a secret, as of nvme's -S */
+		/* else the rest may be a secret, as of nvme's -S */
+	} else if (!hint_foreign(parser->call->applet, option, diag) && word[2]) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s' in '%s'", option, word);
 	}
 	return -EINVAL;
@@ -397,10 +417,12 @@ static int check_operands(struct parser *parser)
 
 	if (given < applet->min) {
 		opt_operand_name(applet, given, name);
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "missing operand%s%s", *name ? " " : "", name);
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "missing operand%s%s",
+			*name ? " " : "", name);
 	}
 	if (applet->max != UINT8_MAX && given > applet->max)
-		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "unexpected operand '%s'", call->operand[applet->max]);
+		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "unexpected operand '%s'",
+			call->operand[applet->max]);
 	if (parser->rest && call->operands == call->rest)
 		return diag_set(first_error(parser), DIAG_USAGE, EINVAL, "no COMMAND given");
 	return 0;
@@ -416,7 +438,8 @@ static void settle_timeout(struct opt_common *common)
 		common->timeout_ms = 0;
 }
 
-/* --json and --output json are the same thing to everybody else. An applet may have more forms whose names begin with json. */
+/* --json and --output json are the same thing to everybody else. An applet may have more forms
+ * whose names begin with json. */
 static void settle_output(struct opt_common *common)
 {
 	if (common->output && !strncmp(common->output, "json", 4))
@@ -429,7 +452,9 @@ static void settle_output(struct opt_common *common)
 
 int opt_parse(struct call *call, int argc, char **argv, void *opts, bool *help)
 {
-	struct parser parser = { .call = call, .opts = opts, .argc = argc, .next = 1, .argv = argv };
+	struct parser parser = {
+		.call = call, .opts = opts, .argc = argc, .next = 1, .argv = argv
+	};
 	struct opt_common *common = opts;
 	bool only_operands = false;
 
@@ -491,7 +516,8 @@ const char *applet_near(const char *typed)
 	const char *best = NULL;
 
 	for (const struct applet *const *p = applets; *p; p++)
-		if (word_near(typed, (*p)->name) && (!best || word_distance(typed, (*p)->name) < word_distance(typed, best)))
+		if (word_near(typed, (*p)->name) &&
+			(!best || word_distance(typed, (*p)->name) < word_distance(typed, best)))
 			best = (*p)->name;
 	return best;
 }

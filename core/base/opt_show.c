@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an applet's rows look like to people (--help), shells (--complete) and the lint of man pages (--option-rows). */
+/* What an applet's rows look like to people (--help), shells (--complete) and the lint of man pages
+ * (--option-rows). */
 #include "opt.h"
 #include "word.h"
 #include <stdio.h>
@@ -19,10 +20,13 @@ static unsigned columns(const char *text)
 
 static void left_column(const struct opt *row, char *left, size_t len)
 {
-	const char *arg = opt_takes_arg(row) || row->type == OPT_MAYBE || row->type == OPT_REST ? row->arg : NULL;
+	const char *arg = opt_takes_arg(row) || row->type == OPT_MAYBE || row->type == OPT_REST
+				  ? row->arg
+				  : NULL;
 	char letter[] = { '-', row->letter, ',', ' ', 0 };
 
-	snprintf(left, len, "  %s--%s%s%s", row->letter ? letter : "    ", row->name, arg ? " " : "", arg ? arg : "");
+	snprintf(left, len, "  %s--%s%s%s", row->letter ? letter : "    ", row->name,
+		arg ? " " : "", arg ? arg : "");
 }
 
 /* The help text, broken at blanks, every line starting in the same column. */
@@ -57,11 +61,12 @@ static void describe(const struct applet *applet, const struct opt *row, char *t
 	bool ranged = opt_has_range(row);
 	char range[64] = "";
 
-	snprintf(text, len, "%.*s%s%s%s%s%s", about, row->help,
-		ranged ? ", " : "", ranged ? opt_range(row, range) : "",
-		other ? " (" : "", other ? other + 2 : "", other ? ")" : "");
+	snprintf(text, len, "%.*s%s%s%s%s%s", about, row->help, ranged ? ", " : "",
+		ranged ? opt_range(row, range) : "", other ? " (" : "", other ? other + 2 : "",
+		other ? ")" : "");
 	if (limit_ms)
-		snprintf(text + strlen(text), len - strlen(text), " (default %.10g)", limit_ms / 1000.);
+		snprintf(text + strlen(text), len - strlen(text), " (default %.10g)",
+			limit_ms / 1000.);
 }
 
 void opt_help(const struct applet *applet, FILE *to)
@@ -79,10 +84,12 @@ void opt_help(const struct applet *applet, FILE *to)
 	}
 	bool operands = applet->operands && *applet->operands;
 
-	fprintf(to, "Usage: rdmastor %s [OPTION...]%s%s\n", applet->name, operands ? " " : "", operands ? applet->operands : "");
+	fprintf(to, "Usage: rdmastor %s [OPTION...]%s%s\n", applet->name, operands ? " " : "",
+		operands ? applet->operands : "");
 	fprintf(to, "%s\n\n", applet->summary);
 	for (const struct applet_sub *sub = applet->subs; sub && sub->word; sub++)
-		fprintf(to, "  %-15s %s\n%s", sub->word, sub->applet->summary, sub[1].word ? "" : "\n");
+		fprintf(to, "  %-15s %s\n%s", sub->word, sub->applet->summary,
+			sub[1].word ? "" : "\n");
 	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
 		left_column(&row, left, sizeof(left));
 		unsigned n = columns(left);
@@ -105,9 +112,11 @@ void opt_rows(const struct applet *applet, FILE *to)
 	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
 		char letter[] = { '-', row.letter, 0 };
 
-		fprintf(to, "--%s\t%s\t%s\t", row.name, row.letter ? letter : "", opt_takes_arg(&row) || row.type == OPT_MAYBE ? row.arg : "");
+		fprintf(to, "--%s\t%s\t%s\t", row.name, row.letter ? letter : "",
+			opt_takes_arg(&row) || row.type == OPT_MAYBE ? row.arg : "");
 		if (opt_is_number(&row))
-			fprintf(to, "%llu %llu%s", (unsigned long long)row.min, (unsigned long long)row.max, row.type == OPT_MSEC ? " ms" : "");
+			fprintf(to, "%llu %llu%s", (unsigned long long)row.min,
+				(unsigned long long)row.max, row.type == OPT_MSEC ? " ms" : "");
 		fputc('\n', to);
 	}
 }
@@ -165,7 +174,8 @@ static void offer_kind(const char *kind, uint8_t uses, const char *typed, FILE *
 }
 
 /* before: "--output=" where the value is part of the option's word, else "" */
-static void offer_values(const struct applet *applet, const struct opt *row, const char *before, const char *typed, FILE *to)
+static void offer_values(const struct applet *applet, const struct opt *row, const char *before,
+	const char *typed, FILE *to)
 {
 	char word[160];
 
@@ -183,13 +193,15 @@ static void offer_values(const struct applet *applet, const struct opt *row, con
 	}
 }
 
-/* The row whose argument the word after `word` is: "--name", "-x" or a bundle that ends in such a letter. */
+/* The row whose argument the word after `word` is: "--name", "-x" or a bundle that ends in such a
+ * letter. */
 static bool waits_for_arg(const struct applet *applet, const char *word, struct opt *row)
 {
 	if (word[0] != '-' || !word[1])
 		return false;
 	if (word[1] == '-')
-		return word[2] && !strchr(word, '=') && opt_row_find(applet, word + 2, row) && opt_takes_arg(row);
+		return word[2] && !strchr(word, '=') && opt_row_find(applet, word + 2, row) &&
+		       opt_takes_arg(row);
 	for (const char *p = word + 1; *p; p++) {
 		bool found = false;
 
@@ -263,7 +275,8 @@ void opt_complete(int words, char **word, FILE *to)
 		offer_applets(word[0], to);
 		return;
 	}
-	const struct applet *applet = applet_find(word[0]), *sub = applet && words > 2 ? applet_sub(applet, word[1]) : NULL;
+	const struct applet *applet = applet_find(word[0]),
+			    *sub = applet && words > 2 ? applet_sub(applet, word[1]) : NULL;
 
 	if (sub)
 		complete_words(sub, words - 1, word + 1, to);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One emitter, two encodings: text for people, one JSON document for scripts. What the rows are is left to the applets. */
+/* One emitter, two encodings: text for people, one JSON document for scripts. What the rows are is
+ * left to the applets. */
 #include "out.h"
 #include "uri.h"
 #include <assert.h>
@@ -11,7 +12,8 @@
 
 enum { OUT_DEPTH_MAX = 31 };
 
-/* Length of the valid UTF-8 character at p (RFC 3629: shortest form, no surrogates, up to U+10FFFF); 0 = none. */
+/* Length of the valid UTF-8 character at p (RFC 3629: shortest form, no surrogates, up to
+ * U+10FFFF); 0 = none. */
 static unsigned utf8_len(const unsigned char *p)
 {
 	unsigned len = 0;
@@ -27,8 +29,8 @@ static unsigned utf8_len(const unsigned char *p)
 	for (unsigned i = 1; i < len; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-		(p[0] == 0xf4 && p[1] > 0x8f))
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+		(p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
 		return 0;
 	return len;
 }
@@ -69,8 +71,10 @@ void out_plain(FILE *to, const char *text)
 
 	for (; *p; p += len ? len : 1) {
 		len = utf8_len(p);
-		/* U+0080 to U+009F, which begin with c2, are control characters of some terminals too */
-		if (!len || (*p < 0x20 && *p != '\t') || *p == 0x7f || (len == 2 && p[0] == 0xc2 && p[1] < 0xa0))
+		/* U+0080 to U+009F, which begin with c2, are control characters of some terminals
+		 * too */
+		if (!len || (*p < 0x20 && *p != '\t') || *p == 0x7f ||
+			(len == 2 && p[0] == 0xc2 && p[1] < 0xa0))
 			fputc('?', to);
 		else
 			fwrite(p, 1, len, to);
@@ -153,7 +157,8 @@ void out_end(struct out *out)
 	out->comma = true;
 }
 
-/* What is shown to anybody, and without passwords: reasons quote the user's words, some of them URIs. NULL: no memory. Caller frees. */
+/* What is shown to anybody, and without passwords: reasons quote the user's words, some of them
+ * URIs. NULL: no memory. Caller frees. */
 static char *shown(const char *fmt, va_list args)
 {
 	char *text;
@@ -237,7 +242,8 @@ void out_size(struct out *out, const char *key, const char *label, uint64_t byte
 	else if (label && bytes < 1024)
 		fprintf(out->to, "%s%s\n", label, out_human(bytes, human));
 	else if (label)
-		fprintf(out->to, "%s%s (%" PRIu64 " bytes)\n", label, out_human(bytes, human), bytes);
+		fprintf(out->to, "%s%s (%" PRIu64 " bytes)\n", label, out_human(bytes, human),
+			bytes);
 }
 
 void out_line(struct out *out, const char *fmt, ...)
@@ -305,7 +311,8 @@ int out_fini(struct out *out, const struct diag *diag)
 
 const char *out_shell(const char *text, char *to, size_t len)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:,=@%+";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:,=@%+";
 	static const char quote[] = "'\\''";
 	size_t at = 1, n;
 
@@ -342,7 +349,8 @@ const char *out_human(uint64_t bytes, char text[16])
 		n++;
 	}
 	if (tenths % 10)
-		snprintf(text, 16, "%u.%u %s", (unsigned)(tenths / 10), (unsigned)(tenths % 10), unit[n]);
+		snprintf(text, 16, "%u.%u %s", (unsigned)(tenths / 10), (unsigned)(tenths % 10),
+			unit[n]);
 	else
 		snprintf(text, 16, "%u %s", (unsigned)(tenths / 10), unit[n]);
 	return text;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Numbers, sizes and times as options and URIs write them. Whole or not at all; no sign, no blanks, no locale. */
+/* Numbers, sizes and times as options and URIs write them. Whole or not at all; no sign, no blanks,
+ * no locale. */
 #include "uri.h"
 #include <ctype.h>
 #include <errno.h>
@@ -14,11 +15,14 @@ static bool digits(const char **text, unsigned base, uint64_t *value, bool *over
 
 	for (;; p++) {
 		unsigned char c = (unsigned char)*p;
-		unsigned digit = isdigit(c) ? c - '0' + 0u : base == 16 && isxdigit(c) ? tolower(c) - 'a' + 10u : 99;
+		unsigned digit = isdigit(c)                  ? c - '0' + 0u
+				 : base == 16 && isxdigit(c) ? tolower(c) - 'a' + 10u
+							     : 99;
 
 		if (digit >= base)
 			break;
-		if (__builtin_mul_overflow(sum, base, &sum) || __builtin_add_overflow(sum, digit, &sum))
+		if (__builtin_mul_overflow(sum, base, &sum) ||
+			__builtin_add_overflow(sum, digit, &sum))
 			*overflow = true;
 	}
 	*value = sum;
@@ -37,7 +41,8 @@ int parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value, str
 	if (!digits(&p, hex ? 16 : 10, &sum, &overflow) || *p)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid number '%s'", text);
 	if (overflow || sum < min || sum > max)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "must be %" PRIu64 " to %" PRIu64, min, max);
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "must be %" PRIu64 " to %" PRIu64, min, max);
 	*value = sum;
 	return 0;
 }
@@ -59,7 +64,8 @@ int parse_size(const char *text, uint64_t *bytes, struct diag *diag)
 		p += strcmp(p + 1, "iB") ? 1 : 3;
 	if (*p) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "invalid size '%s'", text);
-		diag_hint(diag, "a size is a whole number with an optional K, M, G or T (powers of 1024), such as 64M");
+		diag_hint(diag, "a size is a whole number with an optional K, M, G or T (powers of "
+				"1024), such as 64M");
 		return -EINVAL;
 	}
 	if (overflow)
@@ -68,7 +74,8 @@ int parse_size(const char *text, uint64_t *bytes, struct diag *diag)
 	return 0;
 }
 
-/* ".25" to milliseconds, rounded up: a time that is not nothing must not become 0, which means no limit. */
+/* ".25" to milliseconds, rounded up: a time that is not nothing must not become 0, which means no
+ * limit. */
 static uint64_t fraction(const char **text)
 {
 	const char *p = *text + 1;
@@ -90,17 +97,21 @@ int parse_msec(const char *text, uint32_t *ms, struct diag *diag)
 	uint64_t sum;
 
 	if (!digits(&p, 10, &sum, &overflow))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid time '%s': expected seconds", text);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "invalid time '%s': expected seconds", text);
 	if (strcmp(p, "ms")) {
 		if (__builtin_mul_overflow(sum, UINT64_C(1000), &sum))
 			overflow = true;
-		if (*p == '.' && isdigit((unsigned char)p[1]) && __builtin_add_overflow(sum, fraction(&p), &sum))
+		if (*p == '.' && isdigit((unsigned char)p[1]) &&
+			__builtin_add_overflow(sum, fraction(&p), &sum))
 			overflow = true;
 		if (*p && strcmp(p, "s"))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid time '%s': expected seconds", text);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"invalid time '%s': expected seconds", text);
 	}
 	if (overflow || sum > PARSE_MSEC_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "'%s': must be at most 4294967 seconds", text);
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "'%s': must be at most 4294967 seconds", text);
 	*ms = (uint32_t)sum;
 	return 0;
 }
@@ -116,7 +127,10 @@ int parse_loss(const char *text, uint32_t max_ms, uint32_t *ms, struct diag *dia
 	else
 		err = parse_msec(!strncmp(text, "wait=", 5) ? text + 5 : text, ms, NULL);
 	if (err == -EINVAL)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid loss policy '%s': expected fail-fast, wait=SECONDS, SECONDS or forever", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid loss policy '%s': expected fail-fast, wait=SECONDS, SECONDS or "
+			"forever",
+			text);
 	if (err || (!*ms && strcmp(text, "fail-fast")) || (*ms > max_ms && *ms != UINT32_MAX))
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"must be 0.001 to %u seconds, fail-fast or forever", max_ms / 1000);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Looks up host names: getaddrinfo() on detached threads, a table of names shared with them, and the two ways of waiting
- * for an answer. A thread may be stuck for long (musl: 5 s for each search domain), so no one waits for it, at exit neither.
- * Threads and not children: getaddrinfo() is safe in a thread, fork() of a process with threads is not. */
+/* Looks up host names: getaddrinfo() on detached threads, a table of names shared with them, and
+ * the two ways of waiting for an answer. A thread may be stuck for long (musl: 5 s for each search
+ * domain), so no one waits for it, at exit neither. Threads and not children: getaddrinfo() is safe
+ * in a thread, fork() of a process with threads is not. */
 #include "resolve.h"
 #include <errno.h>
 #include <netdb.h>
@@ -24,7 +25,7 @@ struct resolve_name {
 	struct addr last; /* family 0: never found */
 	bool doubted;
 	bool queued; /* for a thread */
-	bool asked; /* by a thread */
+	bool asked;  /* by a thread */
 	char host[ADDR_HOST];
 };
 
@@ -213,7 +214,8 @@ static int wait_for(struct resolve_waiter *waiter, const char *host, bool fresh,
 	return 0;
 }
 
-static int join(struct resolve_waiter *waiter, const char *host, bool fresh, struct addr *addr, struct diag *diag)
+static int join(struct resolve_waiter *waiter, const char *host, bool fresh, struct addr *addr,
+	struct diag *diag)
 {
 	int rc;
 
@@ -227,7 +229,8 @@ static int join(struct resolve_waiter *waiter, const char *host, bool fresh, str
 	if (rc && waiter->fd >= 0)
 		close(waiter->fd);
 	if (rc == -EBUSY)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "resolve host '%s': %d other lookups are in progress", host, RESOLVE_NAMES);
+		return diag_set(diag, DIAG_BUSY, EBUSY,
+			"resolve host '%s': %d other lookups are in progress", host, RESOLVE_NAMES);
 	return rc < 0 ? diag_sys(diag, -rc, "resolve host '%s'", host) : rc;
 }
 
@@ -240,17 +243,20 @@ static int explain(int eai, const char *host, struct diag *diag)
 #endif
 		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such host '%s'", host);
 	case EAI_AGAIN:
-		diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH, "resolve host '%s': no answer from a name server", host);
+		diag_set(diag, DIAG_UNREACHABLE, EHOSTUNREACH,
+			"resolve host '%s': no answer from a name server", host);
 		return diag_hint(diag, "use a numeric address");
 	case EAI_MEMORY:
 		return diag_sys(diag, ENOMEM, "resolve host '%s'", host);
 	default:
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "resolve host '%s': %s", host, gai_strerror(eai));
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "resolve host '%s': %s", host,
+			gai_strerror(eai));
 	}
 }
 
 /* Ends the waiting: with the answer, or, if it has not come, with the last address. */
-static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeout_ms, struct addr *addr, struct diag *diag)
+static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeout_ms,
+	struct addr *addr, struct diag *diag)
 {
 	struct resolve_name *name;
 	int err;
@@ -272,7 +278,8 @@ static int leave(struct resolve_waiter *waiter, const char *host, uint32_t timeo
 		return 0;
 	if (waiter->eai)
 		return explain(waiter->eai, host, diag);
-	err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "resolve host '%s': no answer within %.3g s", host, timeout_ms / 1000.);
+	err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "resolve host '%s': no answer within %.3g s",
+		host, timeout_ms / 1000.);
 	diag_hint(diag, "use a numeric address");
 	return err;
 }
@@ -341,12 +348,15 @@ static int wait_on_loop(struct resolve *r, struct diag *diag)
 	return 0;
 }
 
-int resolve_start(struct resolve *r, struct loop *loop, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *diag)
+int resolve_start(struct resolve *r, struct loop *loop, const char *host, uint16_t port,
+	uint32_t timeout_ms, struct diag *diag)
 {
 	void (*fn)(struct resolve *) = r->done;
 	int rc;
 
-	*r = (struct resolve){ .done = fn, .loop = loop, .port = port, .timeout_ms = timeout_ms, .later.run = known };
+	*r = (struct resolve){
+		.done = fn, .loop = loop, .port = port, .timeout_ms = timeout_ms, .later.run = known
+	};
 	rc = addr_known(&r->addr, host, port, diag);
 	if (!rc) {
 		snprintf(r->host, sizeof(r->host), "%s", host);
@@ -374,7 +384,9 @@ void resolve_cancel(struct resolve *r)
 void resolve_fail(struct resolve *r, struct loop *loop, const struct diag *why)
 {
 	resolve_cancel(r);
-	*r = (struct resolve){ .done = r->done, .loop = loop, .later.run = known, .why = *why, .on = true };
+	*r = (struct resolve){
+		.done = r->done, .loop = loop, .later.run = known, .why = *why, .on = true
+	};
 	loop_work_add(loop, &r->later);
 }
 
@@ -409,7 +421,8 @@ static void wait_here(int fd, uint64_t end)
 	}
 }
 
-int addr_resolve(struct addr *addr, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *diag)
+int addr_resolve(
+	struct addr *addr, const char *host, uint16_t port, uint32_t timeout_ms, struct diag *diag)
 {
 	uint64_t now = loop_clock(), end = timeout_ms ? now + timeout_ms * MSEC : 0;
 	struct resolve_waiter waiter;
@@ -430,9 +443,11 @@ int addr_resolve(struct addr *addr, const char *host, uint16_t port, uint32_t ti
 	return rc;
 }
 
-int uri_resolve(struct uri *uri, uint16_t default_port, uint32_t timeout_ms, struct addr *addr, struct diag *diag)
+int uri_resolve(struct uri *uri, uint16_t default_port, uint32_t timeout_ms, struct addr *addr,
+	struct diag *diag)
 {
-	int err = addr_resolve(addr, uri->host, uri->port ? uri->port : default_port, timeout_ms, diag);
+	int err = addr_resolve(
+		addr, uri->host, uri->port ? uri->port : default_port, timeout_ms, diag);
 
 	if (!err && uri->host != uri->numeric)
 		uri->host = addr_host(addr, uri->numeric);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The one list of URI schemes. How a disk is opened by its scheme is left to core/block and core/proto. */
+/* The one list of URI schemes. How a disk is opened by its scheme is left to core/block and
+ * core/proto. */
 #include "scheme.h"
 
 const struct scheme schemes[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The grammar of URIs and plain paths (rdmastor-uri(7)). Keys are left to uri_key.c, transport ids to uri_trid.c, what a
- * scheme means to its owner. */
+/* The grammar of URIs and plain paths (rdmastor-uri(7)). Keys are left to uri_key.c, transport ids
+ * to uri_trid.c, what a scheme means to its owner. */
 #include "uri.h"
 #include "uri_fill.h"
 #include <arpa/inet.h>
@@ -13,7 +13,9 @@
 
 static int hex_digit(char c)
 {
-	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+	return isdigit((unsigned char)c)    ? c - '0'
+	       : isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
+					    : -1;
 }
 
 /* The character behind "%XX"; -1 = it is none, or NUL, which nothing in a URI may hold. */
@@ -24,12 +26,14 @@ static int unescape(const char *piece, size_t len)
 	return high < 0 || low < 0 || !(high | low) ? -1 : high * 16 + low;
 }
 
-const char *uri_keep(struct uri_fill *fill, const char *what, const char *piece, size_t len, bool decode)
+const char *uri_keep(
+	struct uri_fill *fill, const char *what, const char *piece, size_t len, bool decode)
 {
 	char *start = fill->uri->text + fill->used, *to = start;
 
 	if (len >= URI_MAX - fill->used) {
-		diag_set(fill->diag, DIAG_USAGE, ENAMETOOLONG, "URI too long: must be at most %d bytes", URI_MAX - 1);
+		diag_set(fill->diag, DIAG_USAGE, ENAMETOOLONG,
+			"URI too long: must be at most %d bytes", URI_MAX - 1);
 		return NULL;
 	}
 	for (size_t i = 0; i < len; i++) {
@@ -38,10 +42,13 @@ const char *uri_keep(struct uri_fill *fill, const char *what, const char *piece,
 		if (decode && c == '%') {
 			c = unescape(piece + i, len - i);
 			if (c < 0 && what)
-				diag_set(fill->diag, DIAG_USAGE, EINVAL, "%s '%.*s': invalid percent-encoding '%.*s'", what, (int)len,
-					piece, len - i < 3 ? (int)(len - i) : 3, piece + i);
+				diag_set(fill->diag, DIAG_USAGE, EINVAL,
+					"%s '%.*s': invalid percent-encoding '%.*s'", what,
+					(int)len, piece, len - i < 3 ? (int)(len - i) : 3,
+					piece + i);
 			else if (c < 0)
-				diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid percent-encoding in the password");
+				diag_set(fill->diag, DIAG_USAGE, EINVAL,
+					"invalid percent-encoding in the password");
 			if (c < 0) {
 				diag_hint(fill->diag, "write a literal '%%' as %%25");
 				return NULL;
@@ -60,9 +67,11 @@ int uri_fill_port(struct uri_fill *fill, const char *piece, size_t len)
 	uint32_t port = 0;
 
 	for (size_t i = 0; i < len && port <= UINT16_MAX; i++)
-		port = isdigit((unsigned char)piece[i]) ? port * 10 + (uint32_t)(piece[i] - '0') : UINT32_MAX / 2;
+		port = isdigit((unsigned char)piece[i]) ? port * 10 + (uint32_t)(piece[i] - '0')
+							: UINT32_MAX / 2;
 	if (!port || port > UINT16_MAX)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid port '%.*s': must be 1 to 65535", (int)len, piece);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"invalid port '%.*s': must be 1 to 65535", (int)len, piece);
 	fill->uri->port = (uint16_t)port;
 	return 0;
 }
@@ -75,9 +84,12 @@ static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
 	size_t numeric = percent ? (size_t)(percent - piece) : len;
 
 	snprintf(text, sizeof(text), "%.*s", (int)numeric, piece);
-	if (numeric >= sizeof(text) || inet_pton(AF_INET6, text, &addr) != 1 || (percent && numeric + 1 == len))
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid IPv6 address '%.*s'", (int)len, piece);
-	/* RFC 6874 escapes the '%' before the scope; everybody else writes it raw. "%25" alone is scope 25. */
+	if (numeric >= sizeof(text) || inet_pton(AF_INET6, text, &addr) != 1 ||
+		(percent && numeric + 1 == len))
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid IPv6 address '%.*s'",
+			(int)len, piece);
+	/* RFC 6874 escapes the '%' before the scope; everybody else writes it raw. "%25" alone is
+	 * scope 25. */
 	const char *scope = percent ? percent + 1 : "";
 
 	if (percent && len - numeric > 3 && !strncmp(percent, "%25", 3))
@@ -86,8 +98,10 @@ static int fill_v6(struct uri_fill *fill, const char *piece, size_t len)
 	char whole[INET6_ADDRSTRLEN + 64];
 
 	if (scope_len >= 64)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "scope '%.*s': too long for an interface name", (int)scope_len, scope);
-	int n = snprintf(whole, sizeof(whole), "%s%s%.*s", text, percent ? "%" : "", (int)scope_len, scope);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"scope '%.*s': too long for an interface name", (int)scope_len, scope);
+	int n = snprintf(
+		whole, sizeof(whole), "%s%s%.*s", text, percent ? "%" : "", (int)scope_len, scope);
 
 	fill->uri->host = uri_keep(fill, "host", whole, (size_t)n, false);
 	return fill->uri->host ? 0 : -EINVAL;
@@ -102,18 +116,21 @@ int uri_fill_host(struct uri_fill *fill, const char *piece, size_t len, bool v6)
 		return fill_v6(fill, piece, len);
 	for (size_t i = 0; i < len; i++) {
 		if (!isalnum((unsigned char)piece[i]) && !strchr(".-_", piece[i]))
-			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid host name '%.*s'", (int)len, piece);
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid host name '%.*s'",
+				(int)len, piece);
 		numeric &= isdigit((unsigned char)piece[i]) || piece[i] == '.';
 	}
 	fill->uri->host = uri_keep(fill, "host", piece, len, false);
 	if (!fill->uri->host)
 		return -EINVAL;
 	if (numeric && inet_pton(AF_INET, fill->uri->host, &addr) != 1)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid IPv4 address '%s'", fill->uri->host);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid IPv4 address '%s'",
+			fill->uri->host);
 	return 0;
 }
 
-/* user:password as RFC 3986 had it, or libiscsi's user%password, whose password is taken as it stands. */
+/* user:password as RFC 3986 had it, or libiscsi's user%password, whose password is taken as it
+ * stands. */
 static int fill_user(struct uri_fill *fill, const char *piece, size_t len)
 {
 	struct uri *uri = fill->uri;
@@ -137,18 +154,23 @@ static int fill_host_port(struct uri_fill *fill, const char *piece, size_t len)
 	bool v6 = len && *piece == '[';
 
 	if (v6 && !close)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s': missing ']'", (int)len, piece);
+		return diag_set(
+			fill->diag, DIAG_USAGE, EINVAL, "'%.*s': missing ']'", (int)len, piece);
 	colon = v6 ? close + 1 : memchr(piece, ':', len);
 	if (!colon)
 		colon = end;
 	if (v6 && colon < end && *colon != ':')
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' after ']': expected :PORT", (int)(end - colon), colon);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s' after ']': expected :PORT",
+			(int)(end - colon), colon);
 	if (!v6 && colon < end && memchr(colon + 1, ':', (size_t)(end - colon - 1))) {
-		diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid address '%.*s': expected HOST:PORT", (int)len, piece);
-		return diag_hint(fill->diag, "write an IPv6 address in brackets: [%.*s]", (int)len, piece);
+		diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"invalid address '%.*s': expected HOST:PORT", (int)len, piece);
+		return diag_hint(
+			fill->diag, "write an IPv6 address in brackets: [%.*s]", (int)len, piece);
 	}
 	if (colon == piece && len)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no host in '%.*s'", (int)len, piece);
+		return diag_set(
+			fill->diag, DIAG_USAGE, EINVAL, "no host in '%.*s'", (int)len, piece);
 	int rc = v6 ? uri_fill_host(fill, piece + 1, (size_t)(close - piece - 1), true)
 		    : uri_fill_host(fill, piece, (size_t)(colon - piece), false);
 
@@ -162,7 +184,8 @@ static int fill_authority(struct uri_fill *fill, const char *piece, size_t len)
 
 	if (rc)
 		return rc;
-	return at ? fill_host_port(fill, at + 1, (size_t)(piece + len - at - 1)) : fill_host_port(fill, piece, len);
+	return at ? fill_host_port(fill, at + 1, (size_t)(piece + len - at - 1))
+		  : fill_host_port(fill, piece, len);
 }
 
 static int fill_query(struct uri_fill *fill, const char *query)
@@ -173,7 +196,8 @@ static int fill_query(struct uri_fill *fill, const char *query)
 		if (!len)
 			continue;
 		if (!name_len)
-			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s': no key before '='", (int)len, p);
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s': no key before '='",
+				(int)len, p);
 		const char *name = uri_keep(fill, "key", p, name_len, true);
 		size_t skip = name_len + (name_len < len);
 		const char *value = name ? uri_keep(fill, name, p + skip, len - skip, true) : NULL;
@@ -193,7 +217,8 @@ int uri_fill_key(struct uri_fill *fill, const char *name, const char *value)
 	struct uri *uri = fill->uri;
 
 	if (uri->keys == URI_KEYS)
-		return diag_set(fill->diag, DIAG_USAGE, E2BIG, "key '%s': more than %d keys", name, URI_KEYS);
+		return diag_set(fill->diag, DIAG_USAGE, E2BIG, "key '%s': more than %d keys", name,
+			URI_KEYS);
 	uri->key[uri->keys++] = (struct uri_key){ .name = name, .value = value };
 	return 0;
 }
@@ -214,13 +239,15 @@ static int fill_rest(struct uri_fill *fill, const char *rest)
 	return rest[len] ? fill_query(fill, rest + len + 1) : 0;
 }
 
-/* A file name may hold any character: only what looks like keys at its end is taken as keys, and only after "file:". */
+/* A file name may hold any character: only what looks like keys at its end is taken as keys, and
+ * only after "file:". */
 static const char *keys_of_file(const char *rest)
 {
 	const char *mark = strrchr(rest, '?');
 	size_t len = mark ? strspn(mark + 1, "abcdefghijklmnopqrstuvwxyz-_") : 0;
 
-	return len && (!mark[1 + len] || mark[1 + len] == '=' || mark[1 + len] == '&') ? mark : NULL;
+	return len && (!mark[1 + len] || mark[1 + len] == '=' || mark[1 + len] == '&') ? mark
+										       : NULL;
 }
 
 static int fill_file(struct uri_fill *fill, const char *rest, bool keys)
@@ -243,7 +270,8 @@ static int fill_file_url(struct uri_fill *fill, const char *rest)
 	size_t len = strcspn(rest, "/?#");
 
 	if (len && (len != 9 || strncasecmp(rest, "localhost", len)))
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "host '%.*s': files can only be opened on this machine", (int)len, rest);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"host '%.*s': files can only be opened on this machine", (int)len, rest);
 	if (rest[len] != '/')
 		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no file name given");
 	fill->uri->scheme = "file";
@@ -309,14 +337,16 @@ static int fill_any(struct uri_fill *fill, const char *text)
 	if (uri_is_trid(text))
 		return uri_parse_trid(fill, text);
 	if (scheme_is(text, len, "file"))
-		return strncmp(text + len, "://", 3) ? fill_file(fill, text + len + 1, true) : fill_file_url(fill, text + len + 3);
+		return strncmp(text + len, "://", 3) ? fill_file(fill, text + len + 1, true)
+						     : fill_file_url(fill, text + len + 3);
 	if (len && !strncmp(text + len, "://", 3))
 		return fill_hierarchical(fill, text, len);
 	if (scheme_is(text, len, "ram") || scheme_is(text, len, "null"))
 		return fill_opaque(fill, text, len);
 	if (!len || !access(text, F_OK))
 		return fill_file(fill, text, false);
-	diag_set(fill->diag, DIAG_USAGE, EINVAL, "no '//' after '%.*s:', and no file has this name", (int)len, text);
+	diag_set(fill->diag, DIAG_USAGE, EINVAL, "no '//' after '%.*s:', and no file has this name",
+		(int)len, text);
 	return diag_hint(fill->diag, "for a new file of this name: ./%s", text);
 }
 
@@ -329,7 +359,8 @@ int uri_parse(struct uri *uri, const char *text, struct diag *diag)
 	snprintf(uri->spelling, sizeof(uri->spelling), "%s", text);
 	uri_hide(uri->spelling);
 	if (strlen(text) >= URI_MAX)
-		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG, "URI too long: must be at most %d bytes", URI_MAX - 1);
+		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
+			"URI too long: must be at most %d bytes", URI_MAX - 1);
 	int rc = fill_any(&fill, text);
 
 	return rc && diag ? diag_ctx(diag, "%s", uri->spelling) : rc;
@@ -341,7 +372,8 @@ void uri_encode(char text[URI_MAX], const char *from)
 
 	for (; *from && len < URI_MAX - 1; from++) {
 		unsigned char c = (unsigned char)*from;
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~/:", c);
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			     (c >= '0' && c <= '9') || strchr("-._~/:", c);
 
 		len += (size_t)snprintf(text + len, URI_MAX - len, plain ? "%c" : "%%%02X", c);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Cutting secrets out of texts that people, logs or `ps` will see. Works on anything, well-formed or not. */
+/* Cutting secrets out of texts that people, logs or `ps` will see. Works on anything, well-formed
+ * or not. */
 #include "uri.h"
 #include "uri_fill.h"
 #include <ctype.h>
@@ -9,11 +10,13 @@
 
 bool uri_percent_ends_user(const char *scheme, size_t len)
 {
-	return (len >= 5 && !strncasecmp(scheme + len - 5, "iscsi", 5)) || (len >= 4 && !strncasecmp(scheme + len - 4, "iser", 4));
+	return (len >= 5 && !strncasecmp(scheme + len - 5, "iscsi", 5)) ||
+	       (len >= 4 && !strncasecmp(scheme + len - 4, "iser", 4));
 }
 
-/* The first password from `from` on, its separator included. It ends where uri_parse() lets it end, at the last '@' of the
- * authority, whatever that may take with it from a text that is more than a URI. */
+/* The first password from `from` on, its separator included. It ends where uri_parse() lets it end,
+ * at the last '@' of the authority, whatever that may take with it from a text that is more than a
+ * URI. */
 static char *find_password(char *text, char *from, size_t *len)
 {
 	for (char *p = strstr(from, "://"); p; p = strstr(p + 3, "://")) {
@@ -22,7 +25,8 @@ static char *find_password(char *text, char *from, size_t *len)
 
 		if (!at)
 			continue;
-		while (cut < at && *cut != ':' && !(*cut == '%' && uri_percent_ends_user(text, (size_t)(p - text))))
+		while (cut < at && *cut != ':' &&
+			!(*cut == '%' && uri_percent_ends_user(text, (size_t)(p - text))))
 			cut++;
 		*len = (size_t)(at - cut);
 		if (*len)
@@ -58,10 +62,12 @@ static bool secret_value(const char *name, size_t name_len, const char *value, s
 			return true;
 	}
 	for (size_t i = 0; i < len && n < sizeof(plain) - 1; i++) {
-		bool escaped =
-			value[i] == '%' && i + 2 < len && isxdigit((unsigned char)value[i + 1]) && isxdigit((unsigned char)value[i + 2]);
+		bool escaped = value[i] == '%' && i + 2 < len &&
+			       isxdigit((unsigned char)value[i + 1]) &&
+			       isxdigit((unsigned char)value[i + 2]);
 
-		plain[n++] = escaped ? (char)(hex(value[i + 1]) * 16 + hex(value[i + 2])) : value[i];
+		plain[n++] =
+			escaped ? (char)(hex(value[i + 1]) * 16 + hex(value[i + 2])) : value[i];
 		i += escaped ? 2 : 0;
 	}
 	plain[n] = 0;
@@ -71,7 +77,8 @@ static bool secret_value(const char *name, size_t name_len, const char *value, s
 	return secret;
 }
 
-/* Keys of NVMe in their printed form (Base 2.1, 8.3.5.5.7; TCP Transport 1.1, 3.6.1.5), whose name shows what they are. */
+/* Keys of NVMe in their printed form (Base 2.1, 8.3.5.5.7; TCP Transport 1.1, 3.6.1.5), whose name
+ * shows what they are. */
 static void hide_keys(char *text)
 {
 	static const char *const marks[] = { "DHHC-1:", "NVMeTLSkey-1:" };
@@ -79,8 +86,10 @@ static void hide_keys(char *text)
 	for (unsigned i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		for (char *p = text; (p = strstr(p, marks[i]));) {
 			p += strlen(marks[i]);
-			if (isdigit((unsigned char)p[0]) && isdigit((unsigned char)p[1]) && p[2] == ':')
-				cut_out(p + 3, strspn(p + 3, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=:"));
+			if (isdigit((unsigned char)p[0]) && isdigit((unsigned char)p[1]) &&
+				p[2] == ':')
+				cut_out(p + 3, strspn(p + 3, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijk"
+							     "lmnopqrstuvwxyz0123456789+/=:"));
 		}
 }
 

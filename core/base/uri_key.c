@@ -33,7 +33,8 @@ const char *uri_value(struct uri *uri, const char *name)
 }
 
 /* The reason becomes the text after the key; the URI is the object. */
-static int wrong_value(const struct uri *uri, const char *name, const struct diag *why, struct diag *diag)
+static int wrong_value(
+	const struct uri *uri, const char *name, const struct diag *why, struct diag *diag)
 {
 	diag_set(diag, DIAG_USAGE, why->err, "%s=: %s", name, why->text);
 	if (*why->hint)
@@ -42,7 +43,8 @@ static int wrong_value(const struct uri *uri, const char *name, const struct dia
 	return -why->err;
 }
 
-int uri_u32(struct uri *uri, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *diag)
+int uri_u32(struct uri *uri, const char *name, uint32_t min, uint32_t max, uint32_t *value,
+	struct diag *diag)
 {
 	const char *text = uri_value(uri, name);
 	struct diag why = { 0 };
@@ -61,7 +63,8 @@ int uri_bool(struct uri *uri, const char *name, bool *value, struct diag *diag)
 	static const struct {
 		const char *word;
 		bool value;
-	} words[] = { { "", true }, { "1", true }, { "yes", true }, { "on", true }, { "0", false }, { "no", false }, { "off", false } };
+	} words[] = { { "", true }, { "1", true }, { "yes", true }, { "on", true }, { "0", false },
+		{ "no", false }, { "off", false } };
 	const char *text = uri_value(uri, name);
 	struct diag why = { 0 };
 
@@ -98,7 +101,8 @@ static void list_known(const struct uri *uri, struct diag *diag)
 	size_t at = 0;
 
 	for (unsigned i = 0; i < uri->nasked && at < sizeof(text); i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "", uri->asked[i]);
+		at += (size_t)snprintf(
+			text + at, sizeof(text) - at, "%s%s", i ? ", " : "", uri->asked[i]);
 	diag_hint(diag, "known keys: %s", text);
 }
 
@@ -111,7 +115,8 @@ static int refuse(const struct uri *uri, const char *name, struct diag *diag)
 			diag_set(diag, DIAG_USAGE, EINVAL, "duplicate key '%s'", name);
 			return diag_ctx(diag, "%s", uri->spelling);
 		}
-		if (word_near(name, uri->asked[i]) && (!best || word_distance(name, uri->asked[i]) < word_distance(name, best)))
+		if (word_near(name, uri->asked[i]) &&
+			(!best || word_distance(name, uri->asked[i]) < word_distance(name, best)))
 			best = uri->asked[i];
 	}
 	diag_set(diag, DIAG_USAGE, EINVAL, "unknown key '%s'", name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe over fabrics addresses in other tools' words: SPDK's transport ids ("trtype:RDMA traddr:10.0.0.1 …") and the
- * kernel's and nvme-cli's "transport=rdma;traddr=…". They become the struct uri that nvme+rdma:// would have become. */
+/* NVMe over fabrics addresses in other tools' words: SPDK's transport ids ("trtype:RDMA
+ * traddr:10.0.0.1 …") and the kernel's and nvme-cli's "transport=rdma;traddr=…". They become the
+ * struct uri that nvme+rdma:// would have become. */
 #include "uri_fill.h"
 #include "word.h"
 #include <errno.h>
@@ -8,7 +9,17 @@
 #include <string.h>
 #include <strings.h>
 
-enum trid_word { TRID_TRANSPORT, TRID_FAMILY, TRID_HOST, TRID_PORT, TRID_NQN, TRID_NS, TRID_SRC, TRID_IFACE, TRID_WORDS };
+enum trid_word {
+	TRID_TRANSPORT,
+	TRID_FAMILY,
+	TRID_HOST,
+	TRID_PORT,
+	TRID_NQN,
+	TRID_NS,
+	TRID_SRC,
+	TRID_IFACE,
+	TRID_WORDS
+};
 
 static const struct {
 	const char *name;
@@ -49,7 +60,8 @@ static enum trid_word word_of(const char *name, size_t len)
 /* No URI scheme and hardly a file begins with one of these words. */
 bool uri_is_trid(const char *text)
 {
-	static const char *const first[] = { "trtype:", "trtype=", "transport=", "transport:", "traddr:", "traddr=", "adrfam:", "subnqn:" };
+	static const char *const first[] = { "trtype:", "trtype=", "transport=", "transport:",
+		"traddr:", "traddr=", "adrfam:", "subnqn:" };
 
 	text += strspn(text, separators);
 	for (unsigned i = 0; i < sizeof(first) / sizeof(first[0]); i++)
@@ -65,19 +77,22 @@ static int split(struct uri_fill *fill, const char *text, struct piece part[TRID
 		size_t len = strcspn(p, separators), name_len = strcspn(p, ":=");
 
 		if (!name_len || name_len + 1 >= len)
-			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "'%.*s': expected NAME:VALUE", (int)len, p);
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+				"'%.*s': expected NAME:VALUE", (int)len, p);
 		enum trid_word word = word_of(p, name_len);
 		struct piece value = { p + name_len + 1, len - name_len - 1 };
 
 		if (word == TRID_WORDS) {
 			const char *key = uri_keep(fill, "key", p, name_len, false);
-			const char *kept = key ? uri_keep(fill, key, value.at, value.len, false) : NULL;
+			const char *kept =
+				key ? uri_keep(fill, key, value.at, value.len, false) : NULL;
 			int rc = kept ? uri_fill_key(fill, key, kept) : -EINVAL;
 
 			if (rc)
 				return rc;
 		} else if (part[word].at) {
-			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "duplicate '%.*s'", (int)name_len, p);
+			return diag_set(fill->diag, DIAG_USAGE, EINVAL, "duplicate '%.*s'",
+				(int)name_len, p);
 		} else {
 			part[word] = value;
 		}
@@ -94,9 +109,11 @@ static bool piece_is(struct piece piece, const char *word)
 static int fill_transport(struct uri_fill *fill, struct piece piece)
 {
 	if (!piece.at)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no transport given: expected trtype:RDMA or trtype:TCP");
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"no transport given: expected trtype:RDMA or trtype:TCP");
 	if (!piece_is(piece, "rdma") && !piece_is(piece, "tcp"))
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "invalid transport '%.*s': expected RDMA or TCP", (int)piece.len, piece.at);
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"invalid transport '%.*s': expected RDMA or TCP", (int)piece.len, piece.at);
 	fill->uri->scheme = piece_is(piece, "rdma") ? "nvme+rdma" : "nvme+tcp";
 	return 0;
 }
@@ -104,15 +121,18 @@ static int fill_transport(struct uri_fill *fill, struct piece piece)
 static int fill_address(struct uri_fill *fill, struct piece host, struct piece family)
 {
 	if (!host.at)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "no address given: expected traddr:ADDRESS");
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"no address given: expected traddr:ADDRESS");
 	bool v6 = memchr(host.at, ':', host.len), want_v6 = family.at && piece_is(family, "ipv6");
 
 	if (family.at && !want_v6 && !piece_is(family, "ipv4"))
-		return diag_set(
-			fill->diag, DIAG_USAGE, EINVAL, "invalid address family '%.*s': expected IPv4 or IPv6", (int)family.len, family.at);
-	if (family.at && v6 != want_v6)
-		return diag_set(fill->diag, DIAG_USAGE, EINVAL, "address '%.*s': not in address family %.*s", (int)host.len, host.at, (int)family.len,
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"invalid address family '%.*s': expected IPv4 or IPv6", (int)family.len,
 			family.at);
+	if (family.at && v6 != want_v6)
+		return diag_set(fill->diag, DIAG_USAGE, EINVAL,
+			"address '%.*s': not in address family %.*s", (int)host.len, host.at,
+			(int)family.len, family.at);
 	if (v6 && *host.at == '[' && host.at[host.len - 1] == ']')
 		host = (struct piece){ host.at + 1, host.len - 2 };
 	return uri_fill_host(fill, host.at, host.len, v6);
@@ -127,7 +147,8 @@ static int fill_path(struct uri_fill *fill, struct piece nqn, struct piece ns)
 	int len = snprintf(path, sizeof(path), "%.*s", (int)nqn.len, nqn.at ? nqn.at : "");
 
 	if (ns.at)
-		len += snprintf(path + len, sizeof(path) - (size_t)len, "/%.*s", (int)ns.len, ns.at);
+		len += snprintf(
+			path + len, sizeof(path) - (size_t)len, "/%.*s", (int)ns.len, ns.at);
 
 	fill->uri->path = uri_keep(fill, "path", path, (size_t)len, false);
 	return fill->uri->path ? 0 : -EINVAL;

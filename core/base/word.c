@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Comparing what was typed with the names there are. Which names those are is left to opt.c, uri.c and main.c. */
+/* Comparing what was typed with the names there are. Which names those are is left to opt.c, uri.c
+ * and main.c. */
 #include "word.h"
 #include <string.h>
 
@@ -32,14 +33,16 @@ unsigned word_distance(const char *typed, const char *name)
 	for (size_t j = 0; j <= m; j++)
 		row[0][j] = (unsigned char)j;
 	for (size_t i = 1; i <= n; i++) {
-		unsigned char *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+		unsigned char *now = row[i % 3], *last = row[(i + 2) % 3],
+			      *before = row[(i + 1) % 3];
 
 		now[0] = (unsigned char)i;
 		for (size_t j = 1; j <= m; j++) {
 			bool same = plain(typed[i - 1]) == plain(name[j - 1]);
 			unsigned best = least(least(last[j], now[j - 1]) + 1u, last[j - 1] + !same);
 
-			if (i > 1 && j > 1 && plain(typed[i - 1]) == plain(name[j - 2]) && plain(typed[i - 2]) == plain(name[j - 1]))
+			if (i > 1 && j > 1 && plain(typed[i - 1]) == plain(name[j - 2]) &&
+				plain(typed[i - 2]) == plain(name[j - 1]))
 				best = least(best, before[j - 2] + 1u);
 			now[j] = (unsigned char)best;
 		}

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 
 bool word_same(const char *typed, const char *name);
-/* A slip of the fingers, or cut short. Among several names the caller takes the one with the smallest word_distance(). */
+/* A slip of the fingers, or cut short. Among several names the caller takes the one with the
+ * smallest word_distance(). */
 bool word_near(const char *typed, const char *name);
 /* Letters to insert, delete, replace or swap; 99 for words longer than 31. */
 unsigned word_distance(const char *typed, const char *name);

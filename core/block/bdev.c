@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Opening by URI and closing, in the waiting and in the asynchronous form; the contract of io in debug builds. What is
- * behind a scheme is left to its row. */
+/* Opening by URI and closing, in the waiting and in the asynchronous form; the contract of io in
+ * debug builds. What is behind a scheme is left to its row. */
 #include "bdev.h"
 #include "block.h"
 #include "scheme.h"
@@ -9,13 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
+#define MSEC     1000000ull
 #define CLOSE_MS 2000
-#define GRACE_MS 500 /* beyond timeout=: whoever is below has the better reason for the same deadline */
-#define CANCEL_MS 100
+/* beyond timeout=: whoever is below has the better reason for the same deadline */
+#define GRACE_MS        500
+#define CANCEL_MS       100
 #define FLUSH_CANCEL_MS 500 /* for the disk to give it back */
 
-static int stream_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+static int stream_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
+	const struct bdev_env *env, struct diag *diag)
 {
 	return (env->write ? output_attach : input_attach)(bdev, loop, uri, env, diag);
 }
@@ -47,16 +49,21 @@ static int unknown_scheme(const struct uri *uri, struct diag *diag)
 {
 	static const struct {
 		const char *scheme, *applet;
-	} kernel[] = { { "iscsi", "iser-login" }, { "iser", "iser-login" }, { "srp", "srp-connect" }, { "srp+cm", "srp-connect" },
+	} kernel[] = { { "iscsi", "iser-login" }, { "iser", "iser-login" },
+		{ "srp", "srp-connect" }, { "srp+cm", "srp-connect" },
 		{ "nfs+rdma", "nfsrdma-mount" } };
 
 	for (unsigned i = 0; i < sizeof(kernel) / sizeof(*kernel); i++) {
 		if (strcmp(kernel[i].scheme, uri->scheme))
 			continue;
-		diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "'%s:' is only supported through the kernel", uri->scheme);
+		diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+			"'%s:' is only supported through the kernel", uri->scheme);
 		diag_ctx(diag, "%s", uri->spelling);
-		return diag_hint(diag, strcmp(uri->scheme, "nfs+rdma") ? "rdmastor %s '%s', then use the block device that it prints" :
-									 "rdmastor %s '%s' DIR, then use the file in DIR", kernel[i].applet, uri->spelling);
+		return diag_hint(diag,
+			strcmp(uri->scheme, "nfs+rdma")
+				? "rdmastor %s '%s', then use the block device that it prints"
+				: "rdmastor %s '%s' DIR, then use the file in DIR",
+			kernel[i].applet, uri->spelling);
 	}
 	char known[200] = "";
 
@@ -83,10 +90,11 @@ static int common_keys(struct uri *uri, struct bdev_env *env, struct diag *diag)
 	return err;
 }
 
-typedef int attach_fn(struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
+typedef int attach_fn(
+	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 
-static int start(attach_fn *attach, struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
-	void (*changed)(struct bdev *), void *user, struct diag *diag)
+static int start(attach_fn *attach, struct bdev **out, struct loop *loop, struct uri *uri,
+	const struct bdev_env *env, void (*changed)(struct bdev *), void *user, struct diag *diag)
 {
 	struct bdev_env mine = *env;
 	struct bdev *bdev;
@@ -103,8 +111,8 @@ static int start(attach_fn *attach, struct bdev **out, struct loop *loop, struct
 	return 0;
 }
 
-int bdev_start(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, void (*changed)(struct bdev *),
-	void *user, struct diag *diag)
+int bdev_start(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	void (*changed)(struct bdev *), void *user, struct diag *diag)
 {
 	const struct proto *proto = find_local(uri->scheme);
 
@@ -161,7 +169,8 @@ static bool uri_is_ro(struct uri *uri)
 	return !mine.write;
 }
 
-int bdev_open(struct bdev **out, struct loop *loop, const char *text, const struct bdev_env *env, struct diag *diag)
+int bdev_open(struct bdev **out, struct loop *loop, const char *text, const struct bdev_env *env,
+	struct diag *diag)
 {
 	struct wait wait = { .state = BDEV_OPENING };
 	const struct proto *local;
@@ -176,7 +185,8 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	if (!local && !find_proto(uri.scheme))
 		return unknown_scheme(&uri, diag);
 	ms = uri_timeout(&uri, env);
-	err = start(local ? local->attach : paths_attach, &bdev, loop, &uri, env, bdev_waited, &wait, diag);
+	err = start(local ? local->attach : paths_attach, &bdev, loop, &uri, env, bdev_waited,
+		&wait, diag);
 	if (err)
 		return err;
 	if (!bdev_wait(bdev, &wait, ms == BDEV_NEVER ? 0 : ms + GRACE_MS))
@@ -193,7 +203,8 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	return 0;
 }
 
-void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *env, uint64_t since_ns, struct diag *why)
+void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *env,
+	uint64_t since_ns, struct diag *why)
 {
 	struct uri *uri = calloc(1, sizeof(*uri));
 	const struct proto *proto = NULL;
@@ -228,7 +239,8 @@ void bdev_close(struct bdev *bdev)
 /* What write-back ends with when data is lost; of files, what the file system made of it. */
 static bool lost_data(int err)
 {
-	static const int errs[] = { EIO, ENOSPC, EDQUOT, ENODATA, ENOLINK, ETIMEDOUT, EREMOTEIO, EILSEQ, ESTALE, EFBIG };
+	static const int errs[] = { EIO, ENOSPC, EDQUOT, ENODATA, ENOLINK, ETIMEDOUT, EREMOTEIO,
+		EILSEQ, ESTALE, EFBIG };
 
 	for (unsigned i = 0; i < sizeof(errs) / sizeof(errs[0]); i++)
 		if (err == errs[i])
@@ -245,7 +257,8 @@ int bdev_sync_status(struct bdev *bdev, const struct io *io, int status)
 	if (!status)
 		return __atomic_load_n(&bdev->sync_error, __ATOMIC_RELAXED);
 	if (lost_data(-status))
-		__atomic_compare_exchange_n(&bdev->sync_error, &first, status, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&bdev->sync_error, &first, status, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return status;
 }
 
@@ -295,8 +308,13 @@ static void lane_kick(struct loop_work *work)
 void lane_init(struct lane *lane, const struct lane_ops *ops, struct bdev *bdev, struct loop *loop)
 {
 	*lane = (struct lane){
-		.ops = ops, .bdev = bdev, .loop = loop, .state = LANE_OPENING,
-		.kick.run = lane_kick, .gate.fire = lane_gate_fired, .gated_end = &lane->gated,
+		.ops = ops,
+		.bdev = bdev,
+		.loop = loop,
+		.state = LANE_OPENING,
+		.kick.run = lane_kick,
+		.gate.fire = lane_gate_fired,
+		.gated_end = &lane->gated,
 	};
 }
 
@@ -360,9 +378,11 @@ int bdev_flush(struct lane *lane, uint64_t deadline, struct diag *diag)
 	if (!status)
 		return 0;
 	if (status == -EINPROGRESS || status == -ETIMEDOUT)
-		diag_set(diag, DIAG_TIMEOUT, -status, "data may not be on the disk: flush: timed out");
+		diag_set(diag, DIAG_TIMEOUT, -status,
+			"data may not be on the disk: flush: timed out");
 	else if (status == -EHOSTUNREACH)
-		diag_set(diag, DIAG_UNREACHABLE, -status, "data may not be on the disk: flush: connection lost");
+		diag_set(diag, DIAG_UNREACHABLE, -status,
+			"data may not be on the disk: flush: connection lost");
 	else
 		diag_sys(diag, -status, "data may not be on the disk: flush");
 	diag_ctx(diag, "%s", lane->bdev->uri);
@@ -404,7 +424,8 @@ static void check_io(const struct bdev_limits *lim, const struct io *io)
 		assert(!io->len && !io->off);
 		return;
 	}
-	assert(io->len && io->len % lim->block == 0 && io->off % lim->block == 0 && bdev_range_ok(lim, io->off, io->len));
+	assert(io->len && io->len % lim->block == 0 && io->off % lim->block == 0 &&
+		bdev_range_ok(lim, io->off, io->len));
 	assert(!lim->ro || io->kind == IO_READ || io->kind == IO_MAP);
 	if (io->kind == IO_READ || io->kind == IO_WRITE)
 		assert(io->buf && io->len <= io->buf->cap);

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-#define TICK (250 * MSEC)
-#define SAVE (1000 * MSEC)
+#define MSEC     1000000ull
+#define TICK     (250 * MSEC)
+#define SAVE     (1000 * MSEC)
 #define FLUSH_MS 10000 /* of an interrupted copy */
-#define REQUEST (256u << 10)
-#define DEPTH 16
+#define REQUEST  (256u << 10)
+#define DEPTH    16
 
 void copy_stop_with(struct copy *copy, int rc)
 {
@@ -40,7 +40,8 @@ static enum diag_code failure_code(int status)
 }
 
 /* A status of the protocol's own is the target's answer: the connection works. */
-void copy_io_failed(struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
+void copy_io_failed(
+	struct copy *copy, const struct bdev *bdev, const struct io *io, const char *what)
 {
 	const char *text = io->detail && bdev->status_text ? bdev->status_text(io->detail) : NULL;
 
@@ -177,8 +178,8 @@ static void tell(struct copy *copy)
 
 	p->seconds = (now - copy->started) / 1e9;
 	p->rate = seconds > 0 ? (double)moved / seconds : 0;
-	p->left = p->total && looked_at ?
-		(double)(p->total - p->done) * seconds / (double)looked_at : 0;
+	p->left = p->total && looked_at ? (double)(p->total - p->done) * seconds / (double)looked_at
+					: 0;
 	if (copy->opt->progress)
 		copy->opt->progress(p, copy->opt->arg);
 }
@@ -211,13 +212,15 @@ static void run_phase(struct copy *copy, const char *letters)
 	loop_timer_del(copy->loop, &copy->tick);
 }
 
-/* The last flush: also of a copy that was interrupted, so that its map says what is worth keeping. */
+/* The last flush: also of a copy that was interrupted, so that its map says what is worth keeping.
+ */
 static void end_copying(struct copy *copy)
 {
 	struct io io = { .kind = IO_FLUSH };
 
 	copy_map_turn(&copy->map, COPY_WRITTEN, COPY_FLUSHING);
-	if (copy->dst->lim.max[IO_FLUSH] && bdev_io_wait(copy->out, &io, copy->rc ? FLUSH_MS : 0) < 0) {
+	if (copy->dst->lim.max[IO_FLUSH] &&
+		bdev_io_wait(copy->out, &io, copy->rc ? FLUSH_MS : 0) < 0) {
 		copy_io_failed(copy, copy->dst, &io, "flush");
 		return;
 	}
@@ -255,7 +258,8 @@ static void verify(struct copy *copy)
 			prove(copy);
 		return;
 	}
-	copy->rc = diag_set(copy->diag, DIAG_MISMATCH, EILSEQ, "differs from %s at byte %" PRIu64, copy->src->uri, copy->differs);
+	copy->rc = diag_set(copy->diag, DIAG_MISMATCH, EILSEQ, "differs from %s at byte %" PRIu64,
+		copy->src->uri, copy->differs);
 	diag_ctx(copy->diag, "%s", copy->dst->uri);
 }
 
@@ -265,8 +269,9 @@ int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst
 	if (dst->lim.ro || !dst->lim.max[IO_WRITE])
 		diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
 	else if (dst_size < src->lim.size && !stream)
-		diag_set(diag, DIAG_USAGE, ENOSPC, "too small: %" PRIu64 " bytes, but the source has %" PRIu64,
-			dst_size, src->lim.size);
+		diag_set(diag, DIAG_USAGE, ENOSPC,
+			"too small: %" PRIu64 " bytes, but the source has %" PRIu64, dst_size,
+			src->lim.size);
 	else
 		return 0;
 	return diag_ctx(diag, "%s", dst->uri);
@@ -275,7 +280,8 @@ int copy_check_ends(const struct bdev *src, const struct bdev *dst, uint64_t dst
 static int sizes(struct copy *copy)
 {
 	const struct bdev_limits *src = &copy->src->lim, *dst = &copy->dst->lim;
-	uint64_t request = copy->opt->request ? copy->opt->request : copy_most(REQUEST, copy_most(src->best, dst->best));
+	uint64_t request = copy->opt->request ? copy->opt->request
+					      : copy_most(REQUEST, copy_most(src->best, dst->best));
 	int rc = copy_check_ends(copy->src, copy->dst, dst->size, copy->opt->stream, copy->diag);
 
 	if (rc)
@@ -407,11 +413,15 @@ static void close_in(struct copy *copy)
 /* One lane must be; what there are more of is a gain. */
 static int open_in(struct copy *copy)
 {
-	unsigned most = copy->opt->stream ? 1 : copy_most(1, (uint32_t)copy_least(COPY_LANES, copy->src->lim.lanes));
+	unsigned most =
+		copy->opt->stream
+			? 1
+			: copy_most(1, (uint32_t)copy_least(COPY_LANES, copy->src->lim.lanes));
 	int rc = 0;
 
 	while (!rc && copy->ins < most) {
-		rc = lane_open(&copy->in[copy->ins], copy->src, copy->loop, copy->ins ? NULL : copy->diag);
+		rc = lane_open(
+			&copy->in[copy->ins], copy->src, copy->loop, copy->ins ? NULL : copy->diag);
 		copy->ins += !rc;
 	}
 	return copy->ins ? 0 : rc;
@@ -466,7 +476,8 @@ static int make_slots(struct copy *copy)
 	}
 	copy->flush.lower = lower;
 	copy->tail = pool_buf(copy->pool, count - 2);
-	feed_init(&copy->feed, copy->in[0], &copy->map, copy->unit, pool_buf(copy->pool, count - 1), lower + io_size, copy->opt->sparse);
+	feed_init(&copy->feed, copy->in[0], &copy->map, copy->unit, pool_buf(copy->pool, count - 1),
+		lower + io_size, copy->opt->sparse);
 	copy->feed.asked = asked;
 	return 0;
 }
@@ -484,10 +495,15 @@ static void run(struct copy *copy)
 	tell(copy);
 }
 
-int copy_run(struct loop *loop, struct bdev *src, struct bdev *dst, const struct copy_options *opt, struct copy_progress *progress,
-	struct diag *diag)
+int copy_run(struct loop *loop, struct bdev *src, struct bdev *dst, const struct copy_options *opt,
+	struct copy_progress *progress, struct diag *diag)
 {
-	struct copy copy = { .loop = loop, .opt = opt, .src = src, .dst = dst, .progress = progress, .differs = UINT64_MAX };
+	struct copy copy = { .loop = loop,
+		.opt = opt,
+		.src = src,
+		.dst = dst,
+		.progress = progress,
+		.differs = UINT64_MAX };
 	struct diag own = { 0 };
 
 	*progress = (struct copy_progress){ 0 };

@@ -28,8 +28,8 @@ static void answered(struct io *io)
 	feed->asked(feed);
 }
 
-void feed_init(struct copy_feed *feed, struct lane *lane, const struct copy_map *map, uint32_t unit, struct buf buf, void *lower,
-	bool holes)
+void feed_init(struct copy_feed *feed, struct lane *lane, const struct copy_map *map, uint32_t unit,
+	struct buf buf, void *lower, bool holes)
 {
 	feed->map = map;
 	feed->unit = unit;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define MAP_FILE_MAX (64u << 20)
-#define SUM_LINE "# rdmastor checksum "
+#define SUM_LINE     "# rdmastor checksum "
 
 static const char *const disk_word[] = { [COPY_SRC] = "Source", [COPY_DST] = "Destination" };
 
@@ -85,7 +85,8 @@ static int make_room(struct copy_map *map, size_t more)
 }
 
 /* Extents [first, last) give way to the `count` at `by`. */
-static void replace(struct copy_map *map, size_t first, size_t last, const struct copy_extent *by, size_t count)
+static void replace(
+	struct copy_map *map, size_t first, size_t last, const struct copy_extent *by, size_t count)
 {
 	memmove(map->extent + first + count, map->extent + last, (map->count - last) * sizeof(*by));
 	memcpy(map->extent + first, by, count * sizeof(*by));
@@ -157,7 +158,8 @@ uint64_t copy_map_sum(const struct copy_map *map, uint8_t status)
 	return sum;
 }
 
-bool copy_map_next(const struct copy_map *map, uint64_t from, const char *letters, uint64_t *off, uint64_t *len)
+bool copy_map_next(const struct copy_map *map, uint64_t from, const char *letters, uint64_t *off,
+	uint64_t *len)
 {
 	for (size_t i = find(map, from); i < map->count; i++) {
 		const struct copy_extent *extent = &map->extent[i];
@@ -241,14 +243,17 @@ char *copy_map_text(const struct copy_map *map, uint64_t at, size_t *len)
 		fprintf(f, "# %s: %s\n# %s identity: %" PRIu64 " bytes, %s\n", disk_word[i],
 			map->disk[i].uri, disk_word[i], map->disk[i].size, map->disk[i].id);
 	fprintf(f, "# current_pos  current_status  current_pass\n");
-	fprintf(f, "0x%08" PRIX64 "     %c               1\n#      pos        size  status\n", at, todo ? '?' : '+');
+	fprintf(f, "0x%08" PRIX64 "     %c               1\n#      pos        size  status\n", at,
+		todo ? '?' : '+');
 	for (size_t i = 0; i < map->count;) {
 		const struct copy_extent *extent = &map->extent[i];
 		uint64_t sum = 0;
 
-		for (; i < map->count && letter(map->extent[i].status) == letter(extent->status); i++)
+		for (; i < map->count && letter(map->extent[i].status) == letter(extent->status);
+			i++)
 			sum += map->extent[i].len;
-		fprintf(f, "0x%08" PRIX64 "  0x%08" PRIX64 "  %c\n", extent->off, sum, letter(extent->status));
+		fprintf(f, "0x%08" PRIX64 "  0x%08" PRIX64 "  %c\n", extent->off, sum,
+			letter(extent->status));
 	}
 	if (fflush(f) == 0)
 		fprintf(f, SUM_LINE "0x%016" PRIX64 "\n", checksum(text, *len));
@@ -285,7 +290,9 @@ static void skip_blanks(struct line *line)
 
 static int digit(char c, unsigned base)
 {
-	int value = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : 99;
+	int value = c >= '0' && c <= '9'                     ? c - '0'
+		    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+							     : 99;
 
 	return value < (int)base ? value : -1;
 }
@@ -296,13 +303,15 @@ static bool take_number(struct line *line, uint64_t *number)
 	const char *start;
 
 	skip_blanks(line);
-	if (line->end - line->p > 2 && line->p[0] == '0' && (line->p[1] == 'x' || line->p[1] == 'X')) {
+	if (line->end - line->p > 2 && line->p[0] == '0' &&
+		(line->p[1] == 'x' || line->p[1] == 'X')) {
 		base = 16;
 		line->p += 2;
 	}
 	start = line->p;
 	for (*number = 0; line->p < line->end && digit(*line->p, base) >= 0; line->p++)
-		if (__builtin_mul_overflow(*number, base, number) || __builtin_add_overflow(*number, digit(*line->p, base), number))
+		if (__builtin_mul_overflow(*number, base, number) ||
+			__builtin_add_overflow(*number, digit(*line->p, base), number))
 			return false;
 	return line->p > start && line->p < line->end && (*line->p == ' ' || *line->p == '\t');
 }
@@ -343,7 +352,8 @@ static bool parse_extent(struct line line, struct copy_map *map, uint64_t *at)
 	uint8_t status;
 	char c;
 
-	if (!take_number(&line, &pos) || !take_number(&line, &size) || !take_letter(&line, "?*/-+", &c) || !at_end(&line))
+	if (!take_number(&line, &pos) || !take_number(&line, &size) ||
+		!take_letter(&line, "?*/-+", &c) || !at_end(&line))
 		return false;
 	if (pos != *at || !size || size > map->size - pos || make_room(map, 1) < 0)
 		return false;
@@ -394,12 +404,14 @@ static bool sum_right(const char *text, const struct line *line)
 	char digits[24];
 
 	snprintf(digits, sizeof(digits), "0x%016" PRIX64, checksum(text, line->p - text));
-	return (size_t)(number.end - number.p) == strlen(digits) && !memcmp(number.p, digits, strlen(digits));
+	return (size_t)(number.end - number.p) == strlen(digits) &&
+	       !memcmp(number.p, digits, strlen(digits));
 }
 
 static bool is_sum(const struct line *line)
 {
-	return (size_t)(line->end - line->p) >= strlen(SUM_LINE) && !memcmp(line->p, SUM_LINE, strlen(SUM_LINE));
+	return (size_t)(line->end - line->p) >= strlen(SUM_LINE) &&
+	       !memcmp(line->p, SUM_LINE, strlen(SUM_LINE));
 }
 
 static int not_usable(const struct copy_map *map, struct diag *diag)
@@ -421,7 +433,8 @@ int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct di
 	memset(map->disk, 0, sizeof(map->disk));
 	while (next_line(&line, &rest, end)) {
 		if (is_sum(&line) && !sum_right(text, &line)) {
-			diag_set(diag, DIAG_MISMATCH, EINVAL, "line %u: wrong checksum", line.number);
+			diag_set(diag, DIAG_MISMATCH, EINVAL, "line %u: wrong checksum",
+				line.number);
 			diag_hint(diag, "if you have edited the map, delete that line");
 			return -EINVAL;
 		}
@@ -440,8 +453,8 @@ int copy_map_parse(struct copy_map *map, const char *text, size_t len, struct di
 		memset(map->disk, 0, sizeof(map->disk));
 	if (at == map->size)
 		return 0;
-	diag_set(diag, DIAG_MISMATCH, EINVAL, "covers %" PRIu64 " bytes, but the source has %" PRIu64,
-		at, map->size);
+	diag_set(diag, DIAG_MISMATCH, EINVAL,
+		"covers %" PRIu64 " bytes, but the source has %" PRIu64, at, map->size);
 	return not_usable(map, diag);
 }
 
@@ -466,7 +479,8 @@ int copy_map_load(struct copy_map *map, const char *path, struct diag *diag)
 	} else {
 		size_t len = 0;
 
-		while (len < (size_t)st.st_size && (got = read(fd, text + len, st.st_size - len)) > 0)
+		while (len < (size_t)st.st_size &&
+			(got = read(fd, text + len, st.st_size - len)) > 0)
 			len += got;
 		rc = got < 0 ? diag_sys(diag, errno, "read") : copy_map_parse(map, text, len, diag);
 	}
@@ -501,7 +515,8 @@ static int write_file(const char *path, const char *text, size_t len)
 	return err;
 }
 
-/* The name is on the disk only when its directory is. A file system that cannot sync directories says EINVAL. */
+/* The name is on the disk only when its directory is. A file system that cannot sync directories
+ * says EINVAL. */
 static int sync_dir(char *path)
 {
 	int err = 0, fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int copy_saver_start(struct copy_saver *saver, struct loop *home, const char *path,
-	struct diag *diag)
+int copy_saver_start(
+	struct copy_saver *saver, struct loop *home, const char *path, struct diag *diag)
 {
 	const struct loop_options options = { .name = loop_options(home)->name };
 

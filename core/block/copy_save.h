@@ -20,5 +20,5 @@ int copy_saver_start(struct copy_saver *, struct loop *home, const char *path, s
 /* As copy_map_load(), and whether the map can be written. Runs the loop. */
 int copy_saver_load(struct copy_saver *, struct copy_map *, struct diag *);
 void copy_saver_save(struct copy_saver *, char *text, size_t len); /* frees the text. Needs: idle */
-void copy_saver_wait(struct copy_saver *); /* until idle. Runs the loop */
-void copy_saver_stop(struct copy_saver *); /* needs: idle */
+void copy_saver_wait(struct copy_saver *);                         /* until idle. Runs the loop */
+void copy_saver_stop(struct copy_saver *);                         /* needs: idle */

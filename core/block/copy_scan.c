@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Zero detection and comparison in steps of 64 bytes, which compilers turn into vector instructions. */
+/* Zero detection and comparison in steps of 64 bytes, which compilers turn into vector
+ * instructions. */
 #include "copy_scan.h"
 #include <stdint.h>
 #include <string.h>
 
-#define STEP 64
+#define STEP  64
 #define WORDS (STEP / sizeof(uint64_t))
 
 bool scan_zero(const void *memory, size_t len)

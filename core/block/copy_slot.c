@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a slot does with its range: read, find the zeroes, write; narrow down what cannot be read; or read both and compare. */
+/* What a slot does with its range: read, find the zeroes, write; narrow down what cannot be read;
+ * or read both and compare. */
 #include "copy_slot.h"
 #include "copy_scan.h"
 #include <errno.h>
@@ -71,11 +72,13 @@ static uint32_t zeroes_at(const uint8_t *p, uint32_t at, uint32_t len, uint32_t 
 	return end - at;
 }
 
-/* How far the zeroes, or the data, go on from here. Zeroes count where they spare a request or fill the whole piece. */
+/* How far the zeroes, or the data, go on from here. Zeroes count where they spare a request or fill
+ * the whole piece. */
 static uint32_t segment(const struct slot *slot, uint32_t len, bool *zero)
 {
 	const uint8_t *p = slot->buf.p;
-	uint32_t at = slot->put, grain = copy_most(slot->copy->unit, 4096), run = zeroes_at(p, at, len, grain);
+	uint32_t at = slot->put, grain = copy_most(slot->copy->unit, 4096),
+		 run = zeroes_at(p, at, len, grain);
 
 	*zero = run >= ZERO_RUN || run == len;
 	if (*zero)
@@ -98,7 +101,8 @@ static void wrote(struct io *io)
 		retire(slot);
 		return;
 	}
-	*(io->kind == IO_ZERO ? &copy->progress->zeroed : &copy->progress->copied) += copy_least(io->len, slot->len - slot->put);
+	*(io->kind == IO_ZERO ? &copy->progress->zeroed : &copy->progress->copied) +=
+		copy_least(io->len, slot->len - slot->put);
 	slot->put += io->len;
 	write_on(slot);
 }
@@ -189,7 +193,8 @@ static void write_piece(struct slot *slot)
 /* What a damaged medium answers. Anything else means that the source as a whole is in trouble. */
 static bool medium_error(int status)
 {
-	return status == -EIO || status == -ENODATA || status == -EILSEQ || status == -EREMOTEIO || status == -EBADMSG;
+	return status == -EIO || status == -ENODATA || status == -EILSEQ || status == -EREMOTEIO ||
+	       status == -EBADMSG;
 }
 
 /* The bad blocks inside the piece are found by halving it. */
@@ -221,8 +226,8 @@ bool copy_in_stream(struct copy *copy, uint64_t off, uint64_t *len)
 	return off < size;
 }
 
-/* False where the stream had ended before the piece, or goes on behind the destination. What a cut piece leaves out stays as
- * it is there. */
+/* False where the stream had ended before the piece, or goes on behind the destination. What a cut
+ * piece leaves out stays as it is there. */
 static bool cut(struct slot *slot)
 {
 	struct copy *copy = slot->copy;
@@ -234,7 +239,9 @@ static bool cut(struct slot *slot)
 	slot->end = slot->off + len;
 	if (slot->end <= copy->dst->lim.size)
 		return true;
-	copy_stop_with(copy, diag_set(copy->diag, DIAG_USAGE, ENOSPC, "too small: %" PRIu64 " bytes, but the source has more", copy->dst->lim.size));
+	copy_stop_with(copy, diag_set(copy->diag, DIAG_USAGE, ENOSPC,
+				     "too small: %" PRIu64 " bytes, but the source has more",
+				     copy->dst->lim.size));
 	diag_ctx(copy->diag, "%s", copy->dst->uri);
 	return false;
 }
@@ -247,7 +254,8 @@ static void read_done(struct io *io)
 	slot->in_busy = false;
 	if (copy->rc || (copy->opt->stream && (io->status ? io->status == -ENXIO : !cut(slot)))) {
 		retire(slot);
-	} else if (io->status && copy->opt->keep_going && medium_error(io->status) && copy->src->state == BDEV_UP) {
+	} else if (io->status && copy->opt->keep_going && medium_error(io->status) &&
+		   copy->src->state == BDEV_UP) {
 		unreadable(slot);
 	} else if (io->status) {
 		copy_io_failed(copy, copy->src, io, "read");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Between copy.c (what is to be done, and whether it goes on) and copy_slot.c (how one range gets across). */
+/* Between copy.c (what is to be done, and whether it goes on) and copy_slot.c (how one range gets
+ * across). */
 #pragma once
 #include "copy.h"
 #include "copy_feed.h"
@@ -15,12 +16,13 @@ struct slot {
 	struct slot *next; /* of the idle */
 	struct io in, out; /* verify: reads of both; otherwise read, then write or zero */
 	bool in_busy, out_busy;
-	struct buf buf, other, part; /* other: the destination's bytes, for verify; part: the piece of buf being written */
+	/* other: the destination's bytes, for verify; part: the piece of buf being written */
+	struct buf buf, other, part;
 	uint64_t off, end; /* what is left of the slot's range */
-	uint32_t len; /* the piece in work, at off */
-	uint32_t put; /* bytes of the piece that are written */
-	bool zero; /* the range is known to be zero: nothing is read */
-	bool bad; /* the piece could not be read */
+	uint32_t len;      /* the piece in work, at off */
+	uint32_t put;      /* bytes of the piece that are written */
+	bool zero;         /* the range is known to be zero: nothing is read */
+	bool bad;          /* the piece could not be read */
 };
 
 struct copy {
@@ -40,7 +42,7 @@ struct copy {
 	struct copy_progress *progress;
 	uint64_t started, saved;
 	uint64_t phase_at, phase_done; /* copying, or verifying: since when, after how many bytes */
-	uint64_t differs; /* lowest differing byte, UINT64_MAX = none */
+	uint64_t differs;              /* lowest differing byte, UINT64_MAX = none */
 	struct loop_timer tick;
 	struct io flush;
 	bool flushing, dirty, sparse, verify;

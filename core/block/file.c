@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* `file:PATH`: a regular file or a block device as a bdev. This file opens it and fixes its limits; how requests reach the
- * kernel is file_lane.c's. Who holds a busy device is the applet's to find out. */
+/* `file:PATH`: a regular file or a block device as a bdev. This file opens it and fixes its limits;
+ * how requests reach the kernel is file_lane.c's. Who holds a busy device is the applet's to find
+ * out. */
 #include "file.h"
 #include "block.h"
 #include "out.h"
@@ -20,12 +21,13 @@
 #include <unistd.h>
 
 #define FILE_BLOCK 512u /* of a regular file */
-#define FILE_DIRECT 4096u /* every file system's O_DIRECT takes this alignment; less goes through the page cache */
-#define FILE_LONGEST (32u << 20) /* read and write */
+/* every file system's O_DIRECT takes this alignment; less goes through the page cache */
+#define FILE_DIRECT        4096u
+#define FILE_LONGEST       (32u << 20)  /* read and write */
 #define FILE_LONGEST_CLEAR (128u << 20) /* zero: the kernel may have to write it */
-#define FILE_LONGEST_META (1u << 30) /* trim, map */
-#define FILE_WATCH_NS 1000000000ull
-#define FILE_HEADER_NS 200000000ull /* opening waits so long for the header */
+#define FILE_LONGEST_META  (1u << 30)   /* trim, map */
+#define FILE_WATCH_NS      1000000000ull
+#define FILE_HEADER_NS     200000000ull /* opening waits so long for the header */
 
 static void file_free(struct bdev *bdev)
 {
@@ -55,7 +57,8 @@ static void file_stop(struct bdev *bdev)
 	loop_work_add(bdev->loop, &file->tell);
 }
 
-/* Take the size that this machine knows. Some network file systems ask their server nevertheless. */
+/* Take the size that this machine knows. Some network file systems ask their server nevertheless.
+ */
 static bool size_of(const struct file *file, uint64_t *size)
 {
 	struct statx now;
@@ -63,7 +66,8 @@ static bool size_of(const struct file *file, uint64_t *size)
 
 	if (file->device)
 		return ioctl(file->fd, BLKGETSIZE64, size) == 0;
-	if (!syscall(SYS_statx, file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &now)) {
+	if (!syscall(SYS_statx, file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE,
+		    &now)) {
 		*size = now.stx_size;
 		return now.stx_mask & STATX_SIZE;
 	}
@@ -73,7 +77,8 @@ static bool size_of(const struct file *file, uint64_t *size)
 	return true;
 }
 
-/* The last block of an image of odd length is still a block: its missing part reads as zeroes, writing it extends the file. */
+/* The last block of an image of odd length is still a block: its missing part reads as zeroes,
+ * writing it extends the file. */
 static uint64_t whole_blocks(const struct file *file, uint64_t size)
 {
 	uint64_t mask = file->bdev.lim.block - 1;
@@ -95,8 +100,9 @@ static void watch_later(struct file *file)
 	loop_timer_set(file->bdev.loop, &file->watch, loop_now(file->bdev.loop) + FILE_WATCH_NS);
 }
 
-/* There is no event for this that does not come with every write, too. What has grown is the disk's; what has gone was promised: the
- * size stays, and requests for it fail. Changes check by themselves, see file_end(). */
+/* There is no event for this that does not come with every write, too. What has grown is the
+ * disk's; what has gone was promised: the size stays, and requests for it fail. Changes check by
+ * themselves, see file_end(). */
 static void has_size(struct file *file, uint64_t size)
 {
 	struct bdev *bdev = &file->bdev;
@@ -109,7 +115,8 @@ static void has_size(struct file *file, uint64_t size)
 	__atomic_store_n(&file->end, end, __ATOMIC_RELAXED);
 	bdev->why = (struct diag){ 0 };
 	if (end < bdev->lim.size)
-		diag_set(&bdev->why, DIAG_MISMATCH, ENXIO, "shrank from %llu to %llu bytes: requests beyond the end fail",
+		diag_set(&bdev->why, DIAG_MISMATCH, ENXIO,
+			"shrank from %llu to %llu bytes: requests beyond the end fail",
 			(unsigned long long)bdev->lim.size, (unsigned long long)size);
 	else
 		__atomic_store_n(&bdev->lim.size, end, __ATOMIC_RELAXED);
@@ -221,11 +228,13 @@ static bool in_dev(const char *path)
 	return !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9);
 }
 
-/* By the numbers of linux/magic.h and fs/smb; a file system in userspace is as far away as its program. */
+/* By the numbers of linux/magic.h and fs/smb; a file system in userspace is as far away as its
+ * program. */
 static bool is_remote(int fd)
 {
-	static const uint32_t kinds[] = { 0x6969 /* nfs */, 0x517b /* smb */, 0xff534d42 /* cifs */, 0xfe534d42 /* smb2 */, 0x65735546 /* fuse */,
-		0x00c36400 /* ceph */, 0x01021997 /* 9p */, 0x5346414f /* afs */, 0x01161970 /* gfs2 */ };
+	static const uint32_t kinds[] = { 0x6969 /* nfs */, 0x517b /* smb */, 0xff534d42 /* cifs */,
+		0xfe534d42 /* smb2 */, 0x65735546 /* fuse */, 0x00c36400 /* ceph */,
+		0x01021997 /* 9p */, 0x5346414f /* afs */, 0x01161970 /* gfs2 */ };
 	struct statfs fs;
 
 	if (fstatfs(fd, &fs))
@@ -244,7 +253,8 @@ static int open_error(int err, bool write, struct diag *diag)
 	case EACCES:
 	case EPERM:
 	case EROFS:
-		return diag_set(diag, DIAG_PERMISSION, err, "open %s: %s", write ? "for writing" : "for reading", diag_errno_text(err));
+		return diag_set(diag, DIAG_PERMISSION, err, "open %s: %s",
+			write ? "for writing" : "for reading", diag_errno_text(err));
 	default:
 		return diag_sys(diag, err, "open");
 	}
@@ -268,8 +278,9 @@ static int not_a_disk(const struct stat *st, bool write, struct diag *diag)
 {
 	diag_set(diag, DIAG_USAGE, EINVAL, "is neither a block device nor a regular file");
 	if (S_ISFIFO(st->st_mode))
-		diag_hint(diag, write ? "copy writes to a pipe as -: rdmastor copy SOURCE - | ..."
-			: "copy reads a pipe as -: ... | rdmastor copy - DESTINATION");
+		diag_hint(
+			diag, write ? "copy writes to a pipe as -: rdmastor copy SOURCE - | ..."
+				    : "copy reads a pipe as -: ... | rdmastor copy - DESTINATION");
 	return -EINVAL;
 }
 
@@ -313,10 +324,12 @@ static void open_direct(struct file *file, bool write)
 {
 	struct stat a, b;
 
-	file->direct = open(file->path, O_CLOEXEC | O_NOCTTY | O_DIRECT | (write ? O_RDWR : O_RDONLY));
+	file->direct =
+		open(file->path, O_CLOEXEC | O_NOCTTY | O_DIRECT | (write ? O_RDWR : O_RDONLY));
 	if (file->direct < 0)
 		return;
-	if (fstat(file->fd, &a) == 0 && fstat(file->direct, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_rdev == b.st_rdev)
+	if (fstat(file->fd, &a) == 0 && fstat(file->direct, &b) == 0 && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino && a.st_rdev == b.st_rdev)
 		return;
 	close(file->direct);
 	file->direct = -1;
@@ -334,11 +347,13 @@ static int limits_device(struct file *file, bool write, struct diag *diag)
 	if (size == 0)
 		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "size is 0: no medium");
 	if (block < 512 || block > 65536 || (block & (block - 1)))
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "unsupported block size %d: must be 512 to 65536", block);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"unsupported block size %d: must be 512 to 65536", block);
 	lim->ro_disk = ioctl(file->fd, BLKROGET, &ro) == 0 && ro;
 	if (lim->ro_disk && write)
 		return diag_set(diag, DIAG_PERMISSION, EROFS, "is read-only");
-	if (ioctl(file->fd, BLKPBSZGET, &physical) < 0 || physical < (unsigned)block || physical > FILE_LONGEST)
+	if (ioctl(file->fd, BLKPBSZGET, &physical) < 0 || physical < (unsigned)block ||
+		physical > FILE_LONGEST)
 		physical = block;
 	lim->block = block;
 	lim->size = whole_blocks(file, size);
@@ -357,14 +372,18 @@ static int limits_regular(struct file *file, const struct bdev_env *env, struct 
 		return diag_sys(diag, errno, "stat");
 	if (env->write && env->create > (uint64_t)st.st_size) {
 		if (ftruncate(file->fd, env->create) < 0)
-			return diag_sys(diag, errno, "extend to %llu bytes", (unsigned long long)env->create);
+			return diag_sys(diag, errno, "extend to %llu bytes",
+				(unsigned long long)env->create);
 		st.st_size = env->create;
 	}
 	if (st.st_size == 0)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "is empty");
 	lim->block = FILE_BLOCK;
 	lim->size = whole_blocks(file, (uint64_t)st.st_size);
-	lim->best = st.st_blksize >= FILE_BLOCK && !(st.st_blksize & (st.st_blksize - 1)) && st.st_blksize <= 1 << 20 ? st.st_blksize : 4096;
+	lim->best = st.st_blksize >= FILE_BLOCK && !(st.st_blksize & (st.st_blksize - 1)) &&
+				    st.st_blksize <= 1 << 20
+			    ? st.st_blksize
+			    : 4096;
 	lim->max[IO_MAP] = FILE_LONGEST_META;
 	file->align = FILE_DIRECT;
 	file->eof = st.st_size;
@@ -376,7 +395,8 @@ static bool takes_holes(const struct file *file)
 {
 	uint64_t at = (file->eof + 0xfffff) & ~0xfffffull;
 
-	return file->device || fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, 4096) == 0;
+	return file->device ||
+	       fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, 4096) == 0;
 }
 
 static int limits_write(struct file *file, struct diag *diag)
@@ -396,7 +416,8 @@ static int limits_write(struct file *file, struct diag *diag)
 	return 0;
 }
 
-static int open_all(struct file *file, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+static int open_all(
+	struct file *file, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
 	bool direct = true, write = env->write;
 	int rc = uri_bool(uri, "direct", &direct, diag);
@@ -406,7 +427,8 @@ static int open_all(struct file *file, struct uri *uri, const struct bdev_env *e
 	if (rc == 0)
 		rc = open_path(file, env, diag);
 	if (rc == 0)
-		rc = file->device ? limits_device(file, write, diag) : limits_regular(file, env, diag);
+		rc = file->device ? limits_device(file, write, diag)
+				  : limits_regular(file, env, diag);
 	if (rc < 0)
 		return rc;
 	file->end = file->bdev.lim.size;
@@ -422,7 +444,8 @@ static int open_all(struct file *file, struct uri *uri, const struct bdev_env *e
 	return write ? limits_write(file, diag) : 0;
 }
 
-int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+int file_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	struct diag *diag)
 {
 	struct file *file = calloc(1, sizeof(*file));
 	int rc;

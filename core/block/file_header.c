@@ -29,7 +29,10 @@ static const struct format {
 /* Part of a command that can be pasted. */
 static const char *word(const char *path, char text[OUT_SHELL(LONGEST)])
 {
-	return strlen(path) <= LONGEST && strlen(out_shell(path, text, OUT_SHELL(LONGEST))) <= LONGEST ? text : "FILE";
+	return strlen(path) <= LONGEST &&
+			       strlen(out_shell(path, text, OUT_SHELL(LONGEST))) <= LONGEST
+		       ? text
+		       : "FILE";
 }
 
 void file_header(const uint8_t *head, size_t len, const char *path, struct diag *why)
@@ -43,9 +46,12 @@ void file_header(const uint8_t *head, size_t len, const char *path, struct diag 
 		diag_set(why, DIAG_MISMATCH, EMEDIUMTYPE, "has a%s %s header but is opened as raw",
 			f->name[0] == 'x' ? "n" : "", f->name);
 		if (f->tool)
-			diag_hint(why, "%s -dc %s | rdmastor copy - DESTINATION", f->tool, word(path, text));
+			diag_hint(why, "%s -dc %s | rdmastor copy - DESTINATION", f->tool,
+				word(path, text));
 		else
-			diag_hint(why, "qemu-nbd -t -f %s -k /tmp/disk.sock %s, then use nbd+unix:///?socket=/tmp/disk.sock",
+			diag_hint(why,
+				"qemu-nbd -t -f %s -k /tmp/disk.sock %s, then use "
+				"nbd+unix:///?socket=/tmp/disk.sock",
 				f->name, word(path, text));
 		return;
 	}

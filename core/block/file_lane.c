@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How requests reach a file: every io is worked off in steps, a step is one operation. Operations go
- * through an io_uring of the lane's own. Threads execute what it lacks, and all where there is none. */
+/* How requests reach a file: every io is worked off in steps, a step is one operation. Operations
+ * go through an io_uring of the lane's own. Threads execute what it lacks, and all where there is
+ * none. */
 #include "file.h"
 #include "file_map.h"
 #include <errno.h>
@@ -14,11 +15,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define BATCH 32
-#define POOLS 8
+#define BATCH  32
+#define POOLS  8
 #define PARKED (-EINPROGRESS) /* not done: another step follows */
 
-enum file_step { STEP_READ, STEP_WRITE, STEP_FILL, STEP_SYNC, STEP_PUNCH, STEP_ZERO, STEP_DISCARD, STEP_MAP };
+enum file_step {
+	STEP_READ,
+	STEP_WRITE,
+	STEP_FILL,
+	STEP_SYNC,
+	STEP_PUNCH,
+	STEP_ZERO,
+	STEP_DISCARD,
+	STEP_MAP
+};
 
 struct queue {
 	struct io *head, **tail;
@@ -31,7 +41,7 @@ struct file_lane {
 	bool ring_on, watched;
 	bool no_direct, no_punch, no_zero; /* learned: this file does not take it */
 	unsigned inflight, prepared;
-	uint64_t end; /* file_end() at this kick; 0: not asked yet */
+	uint64_t end;         /* file_end() at this kick; 0: not asked yet */
 	struct queue waiting; /* for a place in the ring */
 	struct queue refused; /* io->status is set; done in the next turn */
 	struct hands hands;
@@ -71,7 +81,8 @@ static struct file_io *progress(struct io *io)
 	return io->lower;
 }
 
-/* A block device that must keep its blocks may write them all without saying so: that is never fast. */
+/* A block device that must keep its blocks may write them all without saying so: that is never
+ * fast. */
 static uint8_t zero_step(const struct file_lane *fl, uint8_t flags)
 {
 	if (!(flags & IO_KEEP) && !fl->no_punch)
@@ -200,7 +211,9 @@ static int moved(struct file_lane *fl, struct io *io, const struct file_op *op, 
 	if (res < 0)
 		return res == -EINTR || res == -EAGAIN ? PARKED : (int)res;
 	if (res == 0) {
-		if (op->step != STEP_READ || op->off < __atomic_load_n(&fl->file->eof, __ATOMIC_RELAXED) || fl->file->device)
+		if (op->step != STEP_READ ||
+			op->off < __atomic_load_n(&fl->file->eof, __ATOMIC_RELAXED) ||
+			fl->file->device)
 			return -EIO;
 		memset(op->p, 0, op->len);
 		return 0;
@@ -273,7 +286,8 @@ static int pool_index(const struct file_lane *fl, const struct pool *pool)
 	return -1;
 }
 
-static void prepare_move(const struct file_lane *fl, struct io_uring_sqe *sqe, const struct file_op *op, const struct io *io)
+static void prepare_move(const struct file_lane *fl, struct io_uring_sqe *sqe,
+	const struct file_op *op, const struct io *io)
 {
 	int fixed = op->step != STEP_FILL ? pool_index(fl, io->buf->pool) : -1;
 	bool read = op->step == STEP_READ;
@@ -390,7 +404,8 @@ static void submit(struct lane *lane, struct io *io)
 		next_step(fl, io);
 }
 
-/* Ask for the size once a kick, after its requests were submitted: no truncation before them is missed. */
+/* Ask for the size once a kick, after its requests were submitted: no truncation before them is
+ * missed. */
 static bool beyond_end(struct file_lane *fl, const struct file_op *op)
 {
 	if (!changes(op))
@@ -400,7 +415,8 @@ static bool beyond_end(struct file_lane *fl, const struct file_op *op)
 	return op->off + op->len > fl->end;
 }
 
-/* One system call for all that was prepared in this turn. What the kernel cannot take now is offered again in the next. */
+/* One system call for all that was prepared in this turn. What the kernel cannot take now is
+ * offered again in the next. */
 static void kick(struct lane *lane)
 {
 	struct file_lane *fl = to_lane(lane);
@@ -484,7 +500,8 @@ static bool poll_arm(struct loop_poller *poller)
 	return !io_uring_cq_ready(&container_of(poller, struct file_lane, poller)->ring);
 }
 
-/* Registered memory spares pinning the pages at every request. Without it (the locked-memory limit, an old kernel) all works the same. */
+/* Registered memory spares pinning the pages at every request. Without it (the locked-memory limit,
+ * an old kernel) all works the same. */
 static int map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	struct file_lane *fl = to_lane(lane);
@@ -530,7 +547,8 @@ static void lane_free(struct lane *lane)
 		loop_fd_del(lane->loop, &fl->fd);
 	}
 	if (fl->ring_on) {
-		/* the kernel ends a ring in its own time: the device must not stay in use until then */
+		/* the kernel ends a ring in its own time: the device must not stay in use until
+		 * then */
 		io_uring_unregister_files(&fl->ring);
 		io_uring_queue_exit(&fl->ring);
 	}
@@ -554,7 +572,8 @@ static const struct lane_ops lane_ops = {
 	.free = lane_free,
 };
 
-/* A ring with everything the steps need, or -errno. FALLOCATE is the youngest of the operations (Linux 5.6). */
+/* A ring with everything the steps need, or -errno. FALLOCATE is the youngest of the operations
+ * (Linux 5.6). */
 static int ring_open(struct io_uring *ring)
 {
 	struct io_uring_probe *probe;
@@ -564,7 +583,8 @@ static int ring_open(struct io_uring *ring)
 		rc = io_uring_queue_init(FILE_DEPTH, ring, 0);
 	if (rc < 0)
 		return rc;
-	io_uring_ring_dontfork(ring); /* a child that outlives this process would keep the file open by it */
+	/* a child that outlives this process would keep the file open by it */
+	io_uring_ring_dontfork(ring);
 	probe = io_uring_get_probe_ring(ring);
 	rc = probe && io_uring_opcode_supported(probe, IORING_OP_FALLOCATE) ? 0 : -ENOSYS;
 	io_uring_free_probe(probe);

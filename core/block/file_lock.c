@@ -12,7 +12,7 @@
 
 enum way { WAY_READ, WAY_WRITE, WAY_RESIZE = 3 };
 
-#define USES 100
+#define USES  100
 #define ALONE 200
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -15,7 +15,7 @@ struct file_writer {
 
 /* Any thread. */
 void file_writer_add(struct file_writer *, const struct stat *);
-void file_writer_del(struct file_writer *); /* also when it was not added */
+void file_writer_del(struct file_writer *);  /* also when it was not added */
 bool file_writer_known(const struct stat *); /* this process writes to it already */
 
 /* Locks it for writing, until the last descriptor of this open description is closed and its last

@@ -23,7 +23,8 @@ int file_map(const struct file *file, struct io *io)
 		uint64_t to = (uint64_t)data & ~mask;
 		bool is_data = false;
 
-		if (data == -ENXIO) { /* no data up to the end of the file, which may have been cut off since */
+		/* no data up to the end of the file, which may have been cut off since */
+		if (data == -ENXIO) {
 			int64_t size = seek(file, 0, SEEK_END);
 
 			if (size < 0)
@@ -44,7 +45,8 @@ int file_map(const struct file *file, struct io *io)
 			is_data = true;
 		}
 		to = to < end ? to : end;
-		run[count++] = (struct map_run){ .len = to - at, .flags = is_data ? 0 : MAP_HOLE | MAP_ZERO };
+		run[count++] = (struct map_run){ .len = to - at,
+			.flags = is_data ? 0 : MAP_HOLE | MAP_ZERO };
 		at = to;
 	}
 	io->detail = count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Threads for calls that may block. The loop keeps the queue and gives a thread one job at a time, so
- * no lock is needed. */
+/* Threads for calls that may block. The loop keeps the queue and gives a thread one job at a time,
+ * so no lock is needed. */
 #include "hands.h"
 
 static void back(struct loop_msg *msg);

@@ -7,7 +7,7 @@
 #define HANDS 8
 
 struct hand_job { /* its owner's until `done`; jobs run at the same time, in any order */
-	void (*run)(struct hand_job *); /* on a thread */
+	void (*run)(struct hand_job *);  /* on a thread */
 	void (*done)(struct hand_job *); /* on the loop */
 	struct hand_job *next;
 };
@@ -28,6 +28,7 @@ struct hands {
 };
 
 void hands_init(struct hands *, struct loop *home);
-int hands_start(struct hands *, struct diag *); /* the first thread; hands_add() can't fail from then on */
+/* the first thread; hands_add() can't fail from then on */
+int hands_start(struct hands *, struct diag *);
 int hands_add(struct hands *, struct hand_job *); /* 0, or -errno where no thread can be started */
-void hands_fini(struct hands *); /* needs: all done */
+void hands_fini(struct hands *);                  /* needs: all done */

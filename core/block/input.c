@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* `-` to be read: the standard input as a disk that is read once, from its first byte to its last. Reads may come in any
- * order; each is held until its turn. lim.size is the most there can be until the input ends: then it is what came, rounded
- * up to a block, the rest of which is zero, and reads behind it fail with -ENXIO. */
+/* `-` to be read: the standard input as a disk that is read once, from its first byte to its last.
+ * Reads may come in any order; each is held until its turn. lim.size is the most there can be until
+ * the input ends: then it is what came, rounded up to a block, the rest of which is zero, and reads
+ * behind it fail with -ENXIO. */
 #include "bdev.h"
 #include "block.h"
 #include "hands.h"
@@ -11,7 +12,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define BLOCK 512u
+#define BLOCK   512u
 #define LONGEST (32u << 20)
 
 struct input {
@@ -24,13 +25,14 @@ struct input_lane {
 	struct lane lane;
 	struct io *held; /* by offset */
 	struct io *cancelled;
-	uint64_t at; /* bytes read */
+	uint64_t at;  /* bytes read */
 	uint32_t got; /* of the first of the held */
-	int over; /* -ENXIO at the end, or the failure: what is missing in a stream does not come later */
+	/* -ENXIO at the end, or the failure: what is missing in a stream does not come later */
+	int over;
 	struct loop_fd fd;
 	struct hands hands; /* for a file, which epoll rejects: its reads may block */
 	struct hand_job read;
-	ssize_t res; /* bytes or -errno */
+	ssize_t res;  /* bytes or -errno */
 	bool reading; /* into the first of the held */
 	struct loop_timer later;
 	struct loop_work tell;
@@ -212,7 +214,9 @@ static void lane_tell(struct loop_work *work)
 		lane->changed(lane);
 }
 
-static const struct lane_ops lane_ops = { .submit = submit, .kick = kick, .cancel = cancel, .free = lane_free };
+static const struct lane_ops lane_ops = {
+	.submit = submit, .kick = kick, .cancel = cancel, .free = lane_free
+};
 
 static int lane_start(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
 {
@@ -220,7 +224,8 @@ static int lane_start(struct lane **out, struct bdev *bdev, struct loop *loop, s
 	struct input_lane *il;
 
 	if (input->laned)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "standard input: only one reader is possible");
+		return diag_set(
+			diag, DIAG_BUSY, EBUSY, "standard input: only one reader is possible");
 	il = calloc(1, sizeof(*il));
 	if (!il)
 		return diag_sys(diag, ENOMEM, "I/O queue");
@@ -259,9 +264,12 @@ static void input_free(struct bdev *bdev)
 	free(input);
 }
 
-static const struct bdev_ops input_ops = { .name = "input", .lane = lane_start, .stop = stop, .free = input_free };
+static const struct bdev_ops input_ops = {
+	.name = "input", .lane = lane_start, .stop = stop, .free = input_free
+};
 
-int input_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+int input_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	struct diag *diag)
 {
 	int rc = uri_done(uri, diag);
 	struct input *input;
@@ -269,7 +277,8 @@ int input_attach(struct bdev **out, struct loop *loop, struct uri *uri, const st
 	if (rc < 0)
 		return rc;
 	if (!env->create) {
-		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "standard input can't be a disk: its size is unknown");
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"standard input can't be a disk: its size is unknown");
 		diag_hint(diag, "name the file or device, or write it to a file first");
 		return -ENOTSUP;
 	}

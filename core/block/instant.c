@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Disks that answer at once. Requests are served at the end of the turn, a budget per turn: an owner that submits from
- * done() would otherwise keep the loop in one turn for ever. */
+/* Disks that answer at once. Requests are served at the end of the turn, a budget per turn: an
+ * owner that submits from done() would otherwise keep the loop in one turn for ever. */
 #include "instant.h"
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define TURN_BUDGET 256
-#define DATA_MAX (32u << 20)
-#define SPAN_MAX (1u << 30) /* of TRIM, ZERO and MAP: bounds the time one of them takes */
+#define DATA_MAX    (32u << 20)
+#define SPAN_MAX    (1u << 30) /* of TRIM, ZERO and MAP: bounds the time one of them takes */
 
 struct instant_lane {
 	struct lane lane;
@@ -84,7 +84,9 @@ static void lane_announce(struct loop_work *work)
 		il->lane.changed(&il->lane);
 }
 
-static const struct lane_ops lane_ops = { .submit = lane_submit, .kick = lane_kick, .free = lane_free };
+static const struct lane_ops lane_ops = {
+	.submit = lane_submit, .kick = lane_kick, .free = lane_free
+};
 
 static int disk_lane(struct lane **lane, struct bdev *bdev, struct loop *loop, struct diag *diag)
 {
@@ -124,7 +126,9 @@ static void disk_free(struct bdev *bdev)
 	disk->drop(disk);
 }
 
-static const struct bdev_ops disk_ops = { .name = "memory", .lane = disk_lane, .stop = disk_stop, .free = disk_free };
+static const struct bdev_ops disk_ops = {
+	.name = "memory", .lane = disk_lane, .stop = disk_stop, .free = disk_free
+};
 
 void instant_start(struct instant *disk, const char *name, struct loop *loop)
 {
@@ -135,14 +139,16 @@ void instant_start(struct instant *disk, const char *name, struct loop *loop)
 	loop_work_add(loop, &disk->announce);
 }
 
-int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+int instant_geometry(
+	struct bdev_limits *lim, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
 	uint32_t block = 512;
 	uint64_t size;
 	int err;
 
 	if (!*uri->path && (strcmp(uri->scheme, "null") || !env->create))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "no size given: expected %s:SIZE", uri->scheme);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "no size given: expected %s:SIZE", uri->scheme);
 	err = uri_u32(uri, "block", 512, 65536, &block, diag);
 	if (err)
 		return err;
@@ -151,10 +157,12 @@ int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev
 	if (err)
 		return err;
 	if (block & (block - 1))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "block=%u: must be a power of 2, 512 to 65536", block);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"block=%u: must be a power of 2, 512 to 65536", block);
 	if (!size || size % block)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid size '%s': expected a positive multiple of %u bytes",
-			uri->path, block);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid size '%s': expected a positive multiple of %u bytes", uri->path,
+			block);
 	err = uri_done(uri, diag);
 	if (err)
 		return err;
@@ -162,7 +170,11 @@ int instant_geometry(struct bdev_limits *lim, struct uri *uri, const struct bdev
 		.size = size,
 		.block = block,
 		.best = 65536,
-		.max = { [IO_READ] = DATA_MAX, [IO_WRITE] = DATA_MAX, [IO_FLUSH] = 1, [IO_TRIM] = SPAN_MAX, [IO_ZERO] = SPAN_MAX,
+		.max = { [IO_READ] = DATA_MAX,
+			[IO_WRITE] = DATA_MAX,
+			[IO_FLUSH] = 1,
+			[IO_TRIM] = SPAN_MAX,
+			[IO_ZERO] = SPAN_MAX,
 			[IO_MAP] = SPAN_MAX },
 		.lanes = 256,
 		.depth = 1024,

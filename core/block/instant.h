@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A disk that can answer every request where it stands (memory): the bdev, its lanes, and turns shared fairly with the
- * rest of the loop. What a request does is left to `serve`. */
+/* A disk that can answer every request where it stands (memory): the bdev, its lanes, and turns
+ * shared fairly with the rest of the loop. What a request does is left to `serve`. */
 #pragma once
 #include "bdev.h"
 
 struct instant {
 	struct bdev bdev;
 	struct loop_work announce;
-	int (*serve)(struct instant *, struct io *); /* any thread; the status, and detail for MAP */
+	/* any thread; the status, and detail for MAP */
+	int (*serve)(struct instant *, struct io *);
 	void (*drop)(struct instant *); /* frees the owner's struct */
 };
 

@@ -12,7 +12,8 @@ static int null_serve(struct instant *disk, struct io *io)
 	if (io->kind == IO_READ)
 		memset(io->buf->p, 0, io->len);
 	if (io->kind == IO_MAP) {
-		*(struct map_run *)(void *)io->buf->p = (struct map_run){ .len = io->len, .flags = MAP_HOLE | MAP_ZERO };
+		*(struct map_run *)(void *)io->buf->p =
+			(struct map_run){ .len = io->len, .flags = MAP_HOLE | MAP_ZERO };
 		io->detail = 1;
 	}
 	return 0;
@@ -23,7 +24,8 @@ static void null_drop(struct instant *disk)
 	free(disk);
 }
 
-int null_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+int null_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	struct diag *diag)
 {
 	struct instant *disk;
 	struct bdev_limits lim;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Commands whose submitter has left while the disk still had them. The disk may execute such a write at any time until it
- * answers. No overlapping request may overtake it, or a client that reconnects and rewrites the range would later read the
- * old data. */
+/* Commands whose submitter has left while the disk still had them. The disk may execute such a
+ * write at any time until it answers. No overlapping request may overtake it, or a client that
+ * reconnects and rewrites the range would later read the old data. */
 #include "block.h"
 #include <errno.h>
 #include <string.h>
 
-#define RETRY_MS 5 /* the disk is late already: a wake-up across threads would gain nothing */
-#define RETRIES 64 /* in one turn, so that they do not own the loop */
+#define RETRY_MS 5  /* the disk is late already: a wake-up across threads would gain nothing */
+#define RETRIES  64 /* in one turn, so that they do not own the loop */
 
-/* An own orphan has been in the list for longer than the newer ones before it, which are not waited for. */
+/* An own orphan has been in the list for longer than the newer ones before it, which are not waited
+ * for. */
 static bool overlaps_orphan(struct bdev *bdev, const struct io *io)
 {
 	const struct bdev_orphan *orphan;
@@ -32,7 +33,8 @@ bool bdev_gate(struct lane *lane, struct io *io)
 	*lane->gated_end = io;
 	lane->gated_end = &io->next;
 	if (!lane->gate.on)
-		loop_timer_set(lane->loop, &lane->gate, loop_now(lane->loop) + RETRY_MS * 1000000ull);
+		loop_timer_set(
+			lane->loop, &lane->gate, loop_now(lane->loop) + RETRY_MS * 1000000ull);
 	return true;
 }
 
@@ -64,7 +66,8 @@ void lane_gate_fired(struct loop_timer *timer)
 			break;
 	}
 	if (lane->gated && !lane->gate.on)
-		loop_timer_set(lane->loop, &lane->gate, loop_now(lane->loop) + RETRY_MS * 1000000ull);
+		loop_timer_set(
+			lane->loop, &lane->gate, loop_now(lane->loop) + RETRY_MS * 1000000ull);
 }
 
 static bool cancel_gated(struct lane *lane, struct io *io)
@@ -88,7 +91,8 @@ bool bdev_cancel(struct lane *lane, struct io *io)
 void bdev_orphan(struct bdev *bdev, struct bdev_orphan *orphan, uint64_t off, uint64_t len)
 {
 	pthread_mutex_lock(&bdev->orphan_lock);
-	*orphan = (struct bdev_orphan){ .bdev = bdev, .off = off, .len = len, .next = bdev->orphan };
+	*orphan =
+		(struct bdev_orphan){ .bdev = bdev, .off = off, .len = len, .next = bdev->orphan };
 	bdev->orphan = orphan;
 	__atomic_add_fetch(&bdev->orphans, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&bdev->orphan_lock);

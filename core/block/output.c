@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* `-` to be written (input.c: to be read): the standard output as a disk that is written once, from its first byte to its
- * last. Requests may come in any order; each is held until its turn. One write is in flight at a time, on a
- * thread, so that a slow reader does not stop the loop. */
+/* `-` to be written (input.c: to be read): the standard output as a disk that is written once, from
+ * its first byte to its last. Requests may come in any order; each is held until its turn. One
+ * write is in flight at a time, on a thread, so that a slow reader does not stop the loop. */
 #include "bdev.h"
 #include "block.h"
 #include "hands.h"
@@ -13,23 +13,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BLOCK 512u
+#define BLOCK   512u
 #define LONGEST (32u << 20)
-#define ZEROES (1u << 20)
+#define ZEROES  (1u << 20)
 
 struct output {
 	struct bdev bdev;
 	struct loop_work tell;
 	uint8_t *zeroes; /* ZEROES bytes */
-	bool laned; /* the one lane is open */
+	bool laned;      /* the one lane is open */
 };
 
 struct output_lane {
 	struct lane lane;
-	uint64_t at; /* bytes written */
+	uint64_t at;     /* bytes written */
 	struct io *held; /* by offset */
 	struct io *writing;
-	uint32_t put; /* of writing */
+	uint32_t put;     /* of writing */
 	struct io *other; /* what is neither writing nor a flush, to be answered in the next turn */
 	struct io *flushing, *to_flush;
 	struct io *cancelled;
@@ -236,16 +236,20 @@ static void lane_tell(struct loop_work *work)
 		lane->changed(lane);
 }
 
-static const struct lane_ops lane_ops = { .submit = submit, .kick = kick, .cancel = cancel, .free = lane_free };
+static const struct lane_ops lane_ops = {
+	.submit = submit, .kick = kick, .cancel = cancel, .free = lane_free
+};
 
-static int output_lane_open(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
+static int output_lane_open(
+	struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)
 {
 	struct output *output = container_of(bdev, struct output, bdev);
 	struct output_lane *ol;
 	int rc;
 
 	if (output->laned)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "standard output: only one writer is possible");
+		return diag_set(
+			diag, DIAG_BUSY, EBUSY, "standard output: only one writer is possible");
 	ol = calloc(1, sizeof(*ol));
 	if (!ol)
 		return diag_sys(diag, ENOMEM, "I/O queue");
@@ -290,27 +294,33 @@ static void output_free(struct bdev *bdev)
 	free(output);
 }
 
-static const struct bdev_ops output_ops = { .name = "output", .lane = output_lane_open, .stop = stop, .free = output_free };
+static const struct bdev_ops output_ops = {
+	.name = "output", .lane = output_lane_open, .stop = stop, .free = output_free
+};
 
 static int check(const struct bdev_env *env, struct diag *diag)
 {
 	struct stat st;
 
 	if (!env->create)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "standard output can only be the destination of a copy");
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"standard output can only be the destination of a copy");
 	if (fstat(STDOUT_FILENO, &st) < 0)
 		return diag_sys(diag, errno, "standard output");
 	if (isatty(STDOUT_FILENO))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "standard output is a terminal: redirect it to a file or a pipe");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"standard output is a terminal: redirect it to a file or a pipe");
 	if (S_ISBLK(st.st_mode)) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "standard output is a block device");
-		diag_hint(diag, "name the device instead, so that rdmastor can check whether it is in use");
+		diag_hint(diag,
+			"name the device instead, so that rdmastor can check whether it is in use");
 		return -EINVAL;
 	}
 	return 0;
 }
 
-int output_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+int output_attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	struct diag *diag)
 {
 	struct output *output;
 	int rc = check(env, diag);
@@ -334,7 +344,10 @@ int output_attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 		.size = (env->create + BLOCK - 1) / BLOCK * BLOCK,
 		.block = BLOCK,
 		.best = BLOCK,
-		.max = { [IO_READ] = LONGEST, [IO_WRITE] = LONGEST, [IO_ZERO] = LONGEST, [IO_FLUSH] = 1 },
+		.max = { [IO_READ] = LONGEST,
+			[IO_WRITE] = LONGEST,
+			[IO_ZERO] = LONGEST,
+			[IO_FLUSH] = 1 },
 		.lanes = 1,
 		.depth = 128,
 	};

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A disk over one or more paths, each a bdev of its own: opens them, notices their loss, opens them again, and tells the
- * lanes. Requests are the lanes' (paths_lane.c). Runs on the bdev's loop. */
-#include "out.h"
+/* A disk over one or more paths, each a bdev of its own: opens them, notices their loss, opens them
+ * again, and tells the lanes. Requests are the lanes' (paths_lane.c). Runs on the bdev's loop. */
 #include "paths.h"
 #include "block.h"
+#include "out.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_MS 1000 /* once a path is up, how long the first opening waits for the others */
+#define GRACE_MS     1000 /* once a path is up, how long the first opening waits for the others */
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
-#define STEADY_MS 1000 /* a path that was up for so long is tried again at once */
-#define LEAF_IO_SIZE 512 /* at least: a path of another protocol may come later */
+#define STEADY_MS    1000 /* a path that was up for so long is tried again at once */
+#define LEAF_IO_SIZE 512  /* at least: a path of another protocol may come later */
 
 static double seconds_since(uint64_t ns)
 {
@@ -33,7 +33,8 @@ static unsigned paths_count(const struct paths *paths, enum path_state state)
 	return count;
 }
 
-static void paths_report(struct paths *paths, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void paths_report(struct paths *paths, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 static void paths_report(struct paths *paths, const char *fmt, ...)
 {
 	char line[URI_MAX + sizeof(paths->bdev.why.text) + 128];
@@ -78,8 +79,8 @@ static void paths_lost(struct paths *paths, const struct path *path)
 	unsigned others = paths_count(paths, PATH_UP);
 
 	if (others) {
-		paths_report(paths, "%s: connection lost: %s; %u other path%s in use", uri, why, others,
-			others == 1 ? "" : "s");
+		paths_report(paths, "%s: connection lost: %s; %u other path%s in use", uri, why,
+			others, others == 1 ? "" : "s");
 		return;
 	}
 	paths->out_ns = path->lost_ns;
@@ -87,9 +88,11 @@ static void paths_lost(struct paths *paths, const struct path *path)
 	paths->failed = path;
 	paths_blame(paths);
 	if (!paths->loss_ms) {
-		paths_report(paths, "%s: connection lost: %s; requests fail until it is back", uri, why);
+		paths_report(
+			paths, "%s: connection lost: %s; requests fail until it is back", uri, why);
 	} else if (paths->loss_ms == UINT32_MAX) {
-		paths_report(paths, "%s: connection lost: %s; requests wait until it is back", uri, why);
+		paths_report(
+			paths, "%s: connection lost: %s; requests wait until it is back", uri, why);
 	} else {
 		paths_report(paths, "%s: connection lost: %s; requests wait up to %g s", uri, why,
 			paths->loss_ms / 1000.);
@@ -105,8 +108,8 @@ static void paths_back(struct paths *paths, const struct path *path)
 	loop_timer_del(paths->bdev.loop, &paths->unreachable);
 	paths->out_ns = 0;
 	paths->bdev.why = (struct diag){ 0 };
-	paths_report(paths, "%s: connection restored after %.1f s",
-		path->uri.spelling, seconds_since(since));
+	paths_report(paths, "%s: connection restored after %.1f s", path->uri.spelling,
+		seconds_since(since));
 }
 
 /* The time of the loss policy is over. */
@@ -115,7 +118,8 @@ static void paths_unreachable(struct loop_timer *timer)
 	struct paths *paths = container_of(timer, struct paths, unreachable);
 
 	paths_blame(paths);
-	paths_report(paths, "%s: %s; requests fail until it is back", paths->bdev.uri, paths->bdev.why.text);
+	paths_report(paths, "%s: %s; requests fail until it is back", paths->bdev.uri,
+		paths->bdev.why.text);
 }
 
 static void path_end(struct path *path, const struct diag *why)
@@ -137,11 +141,13 @@ static void path_start(struct loop_timer *timer)
 	paths->tries++;
 	path->state = PATH_OPENING;
 	path->leaf = NULL;
-	if (bdev_start(&path->leaf, paths->bdev.loop, &path->uri, &paths->env, path_changed, path, &why))
+	if (bdev_start(&path->leaf, paths->bdev.loop, &path->uri, &paths->env, path_changed, path,
+		    &why))
 		path_end(path, &why);
 }
 
-/* At once, then 0.1 s doubling to 5 s, a quarter more or less: many lanes of many hosts lose the same target. */
+/* At once, then 0.1 s doubling to 5 s, a quarter more or less: many lanes of many hosts lose the
+ * same target. */
 static void path_retry(struct path *path)
 {
 	struct paths *paths = path->paths;
@@ -164,12 +170,13 @@ static void path_reap(struct loop_work *work)
 		path->leaf->ops->free(path->leaf);
 	path->leaf = NULL;
 	if (path->up_ns) {
-		loop_trace(paths->bdev.loop, "path %s lost: %s; %u request%s held", path->uri.spelling, path->why.text, path->held,
-			path->held == 1 ? "" : "s");
+		loop_trace(paths->bdev.loop, "path %s lost: %s; %u request%s held",
+			path->uri.spelling, path->why.text, path->held, path->held == 1 ? "" : "s");
 		if (loop_clock() - path->up_ns >= STEADY_MS * PATHS_MSEC)
 			path->delay_ms = 0;
 	} else if (!paths->stopping) {
-		loop_trace(paths->bdev.loop, "path %s, attempt %u: %s", path->uri.spelling, path->attempts, path->why.text);
+		loop_trace(paths->bdev.loop, "path %s, attempt %u: %s", path->uri.spelling,
+			path->attempts, path->why.text);
 		if (paths->out_ns) {
 			paths->failed = path;
 			paths_blame(paths);
@@ -230,7 +237,8 @@ static void paths_resize(struct paths *paths)
 			size = path->leaf->lim.size;
 	if (size == UINT64_MAX || size == paths->bdev.lim.size)
 		return;
-	loop_trace(paths->bdev.loop, "%s: size is now %llu bytes", paths->bdev.uri, (unsigned long long)size);
+	loop_trace(paths->bdev.loop, "%s: size is now %llu bytes", paths->bdev.uri,
+		(unsigned long long)size);
 	__atomic_store_n(&paths->bdev.lim.size, size, __ATOMIC_RELAXED);
 	if (paths->bdev.changed)
 		paths->bdev.changed(&paths->bdev);
@@ -268,7 +276,8 @@ static void path_changed(struct bdev *leaf)
 			path_admit(path);
 		else
 			paths_decide(paths);
-	} else if (leaf->state == BDEV_UP && path->state == PATH_UP && paths->bdev.state == BDEV_UP) {
+	} else if (leaf->state == BDEV_UP && path->state == PATH_UP &&
+		   paths->bdev.state == BDEV_UP) {
 		paths_resize(paths);
 	}
 }
@@ -300,7 +309,8 @@ static void paths_up(struct paths *paths)
 	}
 	if (bdev->lim.quiesce_ms < paths->quiesce_ms)
 		bdev->lim.quiesce_ms = paths->quiesce_ms;
-	paths->leaf_io_size = bdev->lim.io_size < LEAF_IO_SIZE ? LEAF_IO_SIZE : (bdev->lim.io_size + 7) & ~7u;
+	paths->leaf_io_size =
+		bdev->lim.io_size < LEAF_IO_SIZE ? LEAF_IO_SIZE : (bdev->lim.io_size + 7) & ~7u;
 	bdev->lim.io_size = (uint32_t)sizeof(struct paths_io) + paths->leaf_io_size;
 	bdev->state = BDEV_UP;
 	if (paths->env.timeout_ms == BDEV_NEVER)
@@ -320,7 +330,8 @@ static void paths_decide(struct paths *paths)
 		return;
 	if (open && !(up && paths->grace_over)) {
 		if (up && !paths->grace.on)
-			loop_timer_set(paths->bdev.loop, &paths->grace, loop_clock() + GRACE_MS * PATHS_MSEC);
+			loop_timer_set(paths->bdev.loop, &paths->grace,
+				loop_clock() + GRACE_MS * PATHS_MSEC);
 		return;
 	}
 	loop_timer_del(paths->bdev.loop, &paths->grace);
@@ -395,7 +406,11 @@ static void paths_free(struct bdev *bdev)
 static const char *path_state_word(const struct path *path)
 {
 	static const char *const word[] = {
-		[PATH_IDLE] = "down", [PATH_OPENING] = "connecting", [PATH_UP] = "up", [PATH_ENDING] = "lost", [PATH_STOPPING] = "closing",
+		[PATH_IDLE] = "down",
+		[PATH_OPENING] = "connecting",
+		[PATH_UP] = "up",
+		[PATH_ENDING] = "lost",
+		[PATH_STOPPING] = "closing",
 		[PATH_OFF] = "closed",
 	};
 
@@ -410,8 +425,9 @@ static void print_path(struct out *out, const struct path *path, unsigned number
 	out_u64(out, "attempts", NULL, path->attempts);
 	out_error(out, "error", &path->why);
 	out_end(out);
-	out_line(out, "path %u:      %s, %s, %u attempt%s%s%s", number, path->uri.spelling, path_state_word(path), path->attempts,
-		path->attempts == 1 ? "" : "s", path->why.err ? "; last: " : "", path->why.text);
+	out_line(out, "path %u:      %s, %s, %u attempt%s%s%s", number, path->uri.spelling,
+		path_state_word(path), path->attempts, path->attempts == 1 ? "" : "s",
+		path->why.err ? "; last: " : "", path->why.text);
 }
 
 static void paths_facts(struct bdev *bdev, struct out *out)
@@ -467,7 +483,8 @@ static void leg_off(struct leg *leg)
 
 void paths_left(struct loop_msg *msg)
 {
-	struct paths_lane *pl = container_of(msg, struct paths_lane, leave), **at = &pl->paths->lanes;
+	struct paths_lane *pl = container_of(msg, struct paths_lane, leave),
+			  **at = &pl->paths->lanes;
 
 	while (*at != pl)
 		at = &(*at)->next;
@@ -496,7 +513,8 @@ void paths_leg_dropped(struct loop_msg *msg)
 	leg_off(leg);
 }
 
-int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	struct diag *diag)
 {
 	struct paths *paths = calloc(1, sizeof(*paths));
 	int err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One disk over several paths. paths.c is the control, on the bdev's loop; paths_lane.c is what each lane does, on its own.
- * They share nothing but messages: of a struct leg, each side touches its own part and what a message handed over. */
+/* One disk over several paths. paths.c is the control, on the bdev's loop; paths_lane.c is what
+ * each lane does, on its own. They share nothing but messages: of a struct leg, each side touches
+ * its own part and what a message handed over. */
 #pragma once
 #include "bdev.h"
 
@@ -10,7 +11,7 @@ enum path_state {
 	PATH_IDLE, /* no leaf; the next attempt is timed */
 	PATH_OPENING,
 	PATH_UP,
-	PATH_ENDING, /* the leaf is freed once every lane has left it */
+	PATH_ENDING,   /* the leaf is freed once every lane has left it */
 	PATH_STOPPING, /* orderly, at bdev_close() */
 	PATH_OFF,
 };
@@ -32,12 +33,12 @@ struct path {
 struct paths {
 	struct bdev bdev;
 	struct bdev_env env;
-	uint32_t loss_ms; /* UINT32_MAX = forever */
-	uint32_t quiesce_ms; /* at least; quiesce= of the URI */
+	uint32_t loss_ms;      /* UINT32_MAX = forever */
+	uint32_t quiesce_ms;   /* at least; quiesce= of the URI */
 	uint32_t leaf_io_size; /* room behind struct paths_io */
 	bool grace_over, stopping;
-	unsigned tries; /* since no path was up */
-	uint64_t out_ns; /* no path since; 0 = one is up, or none was yet */
+	unsigned tries;            /* since no path was up */
+	uint64_t out_ns;           /* no path since; 0 = one is up, or none was yet */
 	const struct path *failed; /* last */
 	unsigned count, seed;
 	struct paths_lane *lanes;
@@ -54,8 +55,8 @@ enum leg_state {
 	LEG_DOWN,
 };
 
-/* One lane's way over one path. A path's life is one round of messages: open, dead (if the lane finds it so), drop,
- * dropped; so none is posted again before it has run. */
+/* One lane's way over one path. A path's life is one round of messages: open, dead (if the lane
+ * finds it so), drop, dropped; so none is posted again before it has run. */
 struct leg {
 	struct paths_lane *pl;
 	uint8_t index;
@@ -84,8 +85,8 @@ struct paths_lane {
 	struct leg *current;
 	bool todo; /* for kick */
 	bool joined, gone, aborted;
-	bool failing; /* no path for longer than the loss policy holds */
-	uint64_t out_since; /* no path since; 0 = there is one */
+	bool failing;                /* no path for longer than the loss policy holds */
+	uint64_t out_since;          /* no path since; 0 = there is one */
 	unsigned nheld, lost_writes; /* lost_writes: sent on a path that died, not yet done */
 	struct io_list held, withheld, over;
 	struct loop_timer expire, release;
@@ -103,7 +104,7 @@ struct paths_io { /* in io->lower, the leaf's share behind it */
 	struct leg *leg; /* the last that carried it */
 	bool lost;
 	uint8_t losses;
-	uint64_t lost_ns; /* first */
+	uint64_t lost_ns;  /* first */
 	uint64_t quiet_ns; /* until then a dead path may still execute it */
 	uint64_t lower[];
 };
@@ -117,7 +118,9 @@ void paths_leg_dead(struct loop_msg *);
 void paths_leg_dropped(struct loop_msg *);
 /* paths_uri.c: the URIs of all paths, and loss= */
 int paths_uris(struct paths *, struct uri *, struct diag *);
-/* paths_same.c: whether two leaves are one disk, and whether what was promised at open still holds */
-int paths_same_disk(const struct bdev_id *known, const struct bdev_id *, bool reattached, struct diag *);
+/* paths_same.c: whether two leaves are one disk, and whether what was promised at open still holds
+ */
+int paths_same_disk(
+	const struct bdev_id *known, const struct bdev_id *, bool reattached, struct diag *);
 void paths_narrow(struct bdev_limits *, const struct bdev_limits *leaf);
 int paths_fit(const struct paths *, const struct bdev_limits *leaf, struct diag *);

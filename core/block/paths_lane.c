@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One thread's way into a disk with several paths: sends on the current leg, keeps what a dying one returned, replays it.
- * Which paths exist is the control's (paths.c). */
+/* One thread's way into a disk with several paths: sends on the current leg, keeps what a dying one
+ * returned, replays it. Which paths exist is the control's (paths.c). */
 #include "paths.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define BLAME_MS 2 /* the control renews bdev->why at the end of the same time, which is to be first */
-#define LOSSES_MAX 8 /* after so many, and as much time as the loss policy allows, the request itself is suspect */
+/* the control renews bdev->why at the end of the same time, which is to be first */
+#define BLAME_MS 2
+/* after so many, and as much time as the loss policy allows, the request itself is suspect */
+#define LOSSES_MAX 8
 
 static void list_init(struct io_list *list)
 {
@@ -80,8 +82,8 @@ static void io_withhold(struct paths_lane *pl, struct io *io)
 		loop_timer_set(pl->lane.loop, &pl->release, pio->quiet_ns);
 }
 
-/* A late copy of a write is harmless until a newer write to the same blocks may be sent: so its answer waits until the
- * target of the dead path can execute nothing more. */
+/* A late copy of a write is harmless until a newer write to the same blocks may be sent: so its
+ * answer waits until the target of the dead path can execute nothing more. */
 static void io_finish(struct paths_lane *pl, struct io *io, int status)
 {
 	io->status = status;
@@ -120,7 +122,8 @@ static void io_hold(struct paths_lane *pl, struct io *io)
 	list_add(&pl->held, io);
 	pl->nheld++;
 	pl->todo = true;
-	/* a nanosecond ahead: in a later turn, or an owner that tries again from done() would keep this one from ending */
+	/* a nanosecond ahead: in a later turn, or an owner that tries again from done() would keep
+	 * this one from ending */
 	if (pl->failing && !pl->expire.on)
 		loop_timer_set(pl->lane.loop, &pl->expire, loop_now(pl->lane.loop) + 1);
 }
@@ -160,7 +163,9 @@ static struct leg *leg_pick(struct paths_lane *pl)
 {
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
 		if (leg->state == LEG_UP)
-			return pl->lane.state == LANE_OPENING && leg_preferred_opening(pl, leg) ? NULL : leg;
+			return pl->lane.state == LANE_OPENING && leg_preferred_opening(pl, leg)
+				       ? NULL
+				       : leg;
 	return NULL;
 }
 
@@ -179,15 +184,16 @@ static void lane_announce(struct paths_lane *pl, enum lane_state state)
 		pl->lane.changed(&pl->lane);
 }
 
-/* No path: what is held waits as long as the policy says. A leg that never came up is told only now: its path may serve
- * other lanes well. */
+/* No path: what is held waits as long as the policy says. A leg that never came up is told only
+ * now: its path may serve other lanes well. */
 static void lane_out(struct paths_lane *pl)
 {
 	if (!pl->out_since) {
 		pl->out_since = loop_clock();
 		if (pl->paths->loss_ms != UINT32_MAX)
 			loop_timer_set(pl->lane.loop, &pl->expire,
-				pl->out_since + (pl->paths->loss_ms + (uint64_t)BLAME_MS) * PATHS_MSEC);
+				pl->out_since +
+					(pl->paths->loss_ms + (uint64_t)BLAME_MS) * PATHS_MSEC);
 	}
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
 		if (leg->state == LEG_DOWN)
@@ -389,7 +395,13 @@ static void lane_submit(struct lane *lane, struct io *io)
 	struct paths_io *pio = io->lower;
 
 	*pio = (struct paths_io){
-		.io = { .kind = io->kind, .flags = io->flags, .len = io->len, .off = io->off, .buf = io->buf, .done = leg_done, .lower = pio->lower },
+		.io = { .kind = io->kind,
+			.flags = io->flags,
+			.len = io->len,
+			.off = io->off,
+			.buf = io->buf,
+			.done = leg_done,
+			.lower = pio->lower },
 		.up = io,
 	};
 	if (pl->current)
@@ -398,7 +410,8 @@ static void lane_submit(struct lane *lane, struct io *io)
 		io_hold(pl, io);
 }
 
-/* A flush that was lost goes after every write that was: until then some are not on any path's record. */
+/* A flush that was lost goes after every write that was: until then some are not on any path's
+ * record. */
 static bool flush_must_wait(const struct paths_lane *pl)
 {
 	for (const struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
@@ -453,7 +466,8 @@ static void lane_kick(struct lane *lane)
 		lane_announce(pl, LANE_DOWN);
 }
 
-/* A write that was sent on a dead path keeps its quiet time: it is answered as late as if it had been replayed. */
+/* A write that was sent on a dead path keeps its quiet time: it is answered as late as if it had
+ * been replayed. */
 static bool lane_cancel(struct lane *lane, struct io *io)
 {
 	struct paths_lane *pl = to_lane(lane);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whether two paths lead to one disk, and whether a path that comes later keeps what was promised when the disk was opened. */
+/* Whether two paths lead to one disk, and whether a path that comes later keeps what was promised
+ * when the disk was opened. */
 #include "paths.h"
 #include <errno.h>
 #include <stdio.h>
@@ -31,11 +32,13 @@ static const char *name_text(const uint8_t *bytes, size_t len, char text[33])
 	return text;
 }
 
-int paths_same_disk(const struct bdev_id *known, const struct bdev_id *id, bool reattached, struct diag *diag)
+int paths_same_disk(
+	const struct bdev_id *known, const struct bdev_id *id, bool reattached, struct diag *diag)
 {
 	unsigned same = 0, any = 0;
 
-	for (const struct name *name = names; name < names + sizeof(names) / sizeof(*names); name++) {
+	for (const struct name *name = names; name < names + sizeof(names) / sizeof(*names);
+		name++) {
 		const uint8_t *was = name_of(known, name), *is = name_of(id, name);
 		char one[33], other[33];
 
@@ -43,14 +46,16 @@ int paths_same_disk(const struct bdev_id *known, const struct bdev_id *id, bool 
 		if (!was || !is)
 			continue;
 		if (memcmp(was, is, name->len))
-			return diag_set(diag, DIAG_MISMATCH, ENXIO, "another disk: its %s is %s, not %s", name->what,
+			return diag_set(diag, DIAG_MISMATCH, ENXIO,
+				"another disk: its %s is %s, not %s", name->what,
 				name_text(is, name->len, one), name_text(was, name->len, other));
 		same++;
 	}
 	/* one URI opened again, of a disk that never had a name: the URI is its name */
 	if (same || (reattached && !any))
 		return 0;
-	return diag_set(diag, DIAG_MISMATCH, ENXIO, "can't verify that it is the same disk: no NGUID, UUID or EUI-64 in common");
+	return diag_set(diag, DIAG_MISMATCH, ENXIO,
+		"can't verify that it is the same disk: no NGUID, UUID or EUI-64 in common");
 }
 
 void paths_narrow(struct bdev_limits *lim, const struct bdev_limits *leaf)
@@ -77,29 +82,36 @@ void paths_narrow(struct bdev_limits *lim, const struct bdev_limits *leaf)
 
 int paths_fit(const struct paths *paths, const struct bdev_limits *leaf, struct diag *diag)
 {
-	static const char *const kinds[IO_KINDS] = { "read", "write", "flush", "trim", "zero", "map" };
+	static const char *const kinds[IO_KINDS] = { "read", "write", "flush", "trim", "zero",
+		"map" };
 	const struct bdev_limits *lim = &paths->bdev.lim;
 	unsigned lanes = 0;
 
 	if (leaf->block != lim->block)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "block size is now %u instead of %u", leaf->block, lim->block);
+		return diag_set(diag, DIAG_MISMATCH, ENXIO, "block size is now %u instead of %u",
+			leaf->block, lim->block);
 	if (leaf->size < lim->size)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "size is now %llu bytes, less than %llu", (unsigned long long)leaf->size,
+		return diag_set(diag, DIAG_MISMATCH, ENXIO,
+			"size is now %llu bytes, less than %llu", (unsigned long long)leaf->size,
 			(unsigned long long)lim->size);
 	if (leaf->ro && !lim->ro)
 		return diag_set(diag, DIAG_MISMATCH, EROFS, "now read-only");
 	if (lim->fua && !leaf->fua)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "forced unit access (FUA) is no longer supported");
+		return diag_set(diag, DIAG_MISMATCH, ENXIO,
+			"forced unit access (FUA) is no longer supported");
 	for (unsigned kind = 0; kind < IO_KINDS; kind++)
 		if (leaf->max[kind] < lim->max[kind])
-			return diag_set(diag, DIAG_MISMATCH, ENXIO, "largest %s is now %u bytes instead of %u", kinds[kind], leaf->max[kind],
-				lim->max[kind]);
+			return diag_set(diag, DIAG_MISMATCH, ENXIO,
+				"largest %s is now %u bytes instead of %u", kinds[kind],
+				leaf->max[kind], lim->max[kind]);
 	for (const struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
 		lanes++;
 	if (leaf->lanes < lanes)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "queue limit is now %u, but %u are open", leaf->lanes, lanes);
+		return diag_set(diag, DIAG_MISMATCH, ENXIO,
+			"queue limit is now %u, but %u are open", leaf->lanes, lanes);
 	if (leaf->io_size > paths->leaf_io_size)
-		return diag_set(diag, DIAG_MISMATCH, ENXIO, "needs %u bytes per request, but only %u are reserved", leaf->io_size,
+		return diag_set(diag, DIAG_MISMATCH, ENXIO,
+			"needs %u bytes per request, but only %u are reserved", leaf->io_size,
 			paths->leaf_io_size);
 	return 0;
 }

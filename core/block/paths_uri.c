@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The URIs of a disk's paths: the one given, and its path= keys, each a whole URI or a host[:port] in the first one's place. */
+/* The URIs of a disk's paths: the one given, and its path= keys, each a whole URI or a host[:port]
+ * in the first one's place. */
 #include "paths.h"
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +9,9 @@
 /* A struct uri points into itself. */
 static const char *moved(const struct uri *from, struct uri *to, const char *text)
 {
-	return text >= from->text && text < from->text + sizeof(from->text) ? to->text + (text - from->text) : text;
+	return text >= from->text && text < from->text + sizeof(from->text)
+		       ? to->text + (text - from->text)
+		       : text;
 }
 
 static void uri_copy(struct uri *to, const struct uri *from)
@@ -36,7 +39,8 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 	if (*host == '[') {
 		end = strchr(++host, ']');
 		if (!end || (end[1] && end[1] != ':'))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: '[' without ']'", value);
+			return diag_set(
+				diag, DIAG_USAGE, EINVAL, "path=%s: '[' without ']'", value);
 		*end = 0;
 		port = end[1] ? end + 2 : NULL;
 	} else if (strchr(host, ':') == strrchr(host, ':') && strchr(host, ':')) {
@@ -47,7 +51,8 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "path=: no host given");
 	if (port) {
 		if (parse_u64(port, 1, 65535, &number, NULL))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "path=%s: invalid port '%s': must be 1 to 65535", value, port);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"path=%s: invalid port '%s': must be 1 to 65535", value, port);
 		uri->port = (uint16_t)number;
 	}
 	uri->host = host;
@@ -75,7 +80,8 @@ int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
 		err = uri_msec(uri, "quiesce", &paths->quiesce_ms, diag);
 	while (!err && (value = uri_value_nth(uri, "path", others))) {
 		if (others++ == URI_PATHS)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "more than %u path= keys", URI_PATHS);
+			return diag_set(
+				diag, DIAG_USAGE, EINVAL, "more than %u path= keys", URI_PATHS);
 		if (!*value)
 			return diag_set(diag, DIAG_USAGE, EINVAL, "path=: no host given");
 	}

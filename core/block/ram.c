@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* ram:SIZE: anonymous memory shared by all lanes, populated as it is written. A bit per 64 KiB says which parts ever were:
- * the others are holes, and reading them touches nothing. */
+/* ram:SIZE: anonymous memory shared by all lanes, populated as it is written. A bit per 64 KiB says
+ * which parts ever were: the others are holes, and reading them touches nothing. */
 #include "block.h"
 #include "instant.h"
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #define CHUNK 65536u
-#define PAGE 4096u
+#define PAGE  4096u
 
 struct ram {
 	struct instant disk;
@@ -20,7 +20,9 @@ struct ram {
 
 static bool chunk_written(const struct ram *ram, uint64_t chunk)
 {
-	return atomic_load_explicit(&ram->written[chunk / 64], memory_order_acquire) >> (chunk % 64) & 1;
+	return atomic_load_explicit(&ram->written[chunk / 64], memory_order_acquire) >>
+		       (chunk % 64) &
+	       1;
 }
 
 static uint32_t chunk_rest(uint64_t off, uint32_t len)
@@ -30,13 +32,14 @@ static uint32_t chunk_rest(uint64_t off, uint32_t len)
 	return rest < len ? rest : len;
 }
 
-/* After the bytes are in place, and clear_chunks() before they go: so whichever of a racing write and trim comes last, a
- * clear bit always stands over zeroes. */
+/* After the bytes are in place, and clear_chunks() before they go: so whichever of a racing write
+ * and trim comes last, a clear bit always stands over zeroes. */
 static void set_chunks(struct ram *ram, uint64_t off, uint32_t len)
 {
 	for (uint64_t chunk = off / CHUNK; chunk <= (off + len - 1) / CHUNK; chunk++)
 		if (!chunk_written(ram, chunk))
-			atomic_fetch_or_explicit(&ram->written[chunk / 64], 1ull << (chunk % 64), memory_order_release);
+			atomic_fetch_or_explicit(&ram->written[chunk / 64], 1ull << (chunk % 64),
+				memory_order_release);
 }
 
 static void clear_chunks(struct ram *ram, uint64_t off, uint32_t len)
@@ -47,7 +50,8 @@ static void clear_chunks(struct ram *ram, uint64_t off, uint32_t len)
 		end += CHUNK - 1;
 	for (uint64_t chunk = (off + CHUNK - 1) / CHUNK; chunk < end / CHUNK; chunk++)
 		if (chunk_written(ram, chunk))
-			atomic_fetch_and_explicit(&ram->written[chunk / 64], ~(1ull << (chunk % 64)), memory_order_acq_rel);
+			atomic_fetch_and_explicit(&ram->written[chunk / 64],
+				~(1ull << (chunk % 64)), memory_order_acq_rel);
 }
 
 static void ram_read(struct ram *ram, uint64_t off, uint32_t len, uint8_t *to)
@@ -80,7 +84,8 @@ static void ram_wipe(struct ram *ram, uint64_t off, uint32_t len)
 
 static void ram_punch(struct ram *ram, uint64_t off, uint32_t len)
 {
-	uint64_t first = (off + PAGE - 1) & ~(uint64_t)(PAGE - 1), last = (off + len) & ~(uint64_t)(PAGE - 1);
+	uint64_t first = (off + PAGE - 1) & ~(uint64_t)(PAGE - 1),
+		 last = (off + len) & ~(uint64_t)(PAGE - 1);
 
 	clear_chunks(ram, off, len);
 	/* locked memory cannot be given back */
@@ -158,7 +163,8 @@ static void ram_drop(struct instant *disk)
 	free(ram);
 }
 
-int ram_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+int ram_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	struct diag *diag)
 {
 	struct bdev_limits lim;
 	struct ram *ram;
@@ -167,8 +173,10 @@ int ram_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const str
 
 	if (err)
 		return err;
-	base = lim.size > SIZE_MAX / 2 ? MAP_FAILED :
-		mmap(NULL, lim.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	base = lim.size > SIZE_MAX / 2
+		       ? MAP_FAILED
+		       : mmap(NULL, lim.size, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base != MAP_FAILED)
 		madvise(base, lim.size, MADV_DONTFORK); /* a child would make each write a copy */
 	ram = calloc(1, sizeof(*ram));
@@ -178,7 +186,8 @@ int ram_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const str
 		if (base != MAP_FAILED)
 			munmap(base, lim.size);
 		free(ram);
-		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "can't allocate %llu bytes of memory", (unsigned long long)lim.size);
+		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "can't allocate %llu bytes of memory",
+			(unsigned long long)lim.size);
 	}
 	ram->base = base;
 	ram->disk.bdev.lim = lim;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server's request engine: headers out of the stage, pieces into slots, slots to the disk. A request that finds no
- * slot stays where it is, so that the number of slots is all the back-pressure there is. Replies are nbd_reply.c's. */
+/* The NBD server's request engine: headers out of the stage, pieces into slots, slots to the disk.
+ * A request that finds no slot stays where it is, so that the number of slots is all the
+ * back-pressure there is. Replies are nbd_reply.c's. */
 #include "nbd.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -15,21 +16,29 @@ static const struct {
 	[NBD_CMD_READ] = { .known = true, .flags = NBD_CMD_FLAG_DF, .kind = IO_READ },
 	[NBD_CMD_WRITE] = { .known = true, .writes = true, .kind = IO_WRITE },
 	[NBD_CMD_FLUSH] = { .known = true, .needs = NBD_FLAG_SEND_FLUSH, .kind = IO_FLUSH },
-	[NBD_CMD_TRIM] = { .known = true, .needs = NBD_FLAG_SEND_TRIM, .writes = true, .kind = IO_TRIM },
-	[NBD_CMD_WRITE_ZEROES] = { .known = true, .needs = NBD_FLAG_SEND_WRITE_ZEROES, .writes = true, .kind = IO_ZERO,
+	[NBD_CMD_TRIM] = { .known = true,
+		.needs = NBD_FLAG_SEND_TRIM,
+		.writes = true,
+		.kind = IO_TRIM },
+	[NBD_CMD_WRITE_ZEROES] = { .known = true,
+		.needs = NBD_FLAG_SEND_WRITE_ZEROES,
+		.writes = true,
+		.kind = IO_ZERO,
 		.flags = NBD_CMD_FLAG_NO_HOLE | NBD_CMD_FLAG_FAST_ZERO },
 	[NBD_CMD_BLOCK_STATUS] = { .known = true, .flags = NBD_CMD_FLAG_REQ_ONE, .kind = IO_MAP },
 };
 
 /* The buffers of one client. "DF": 64 KiB must do without a cut. */
-static int pool_of(struct pool **pool, const struct nbd_options *opt, uint32_t block, struct diag *diag)
+static int pool_of(
+	struct pool **pool, const struct nbd_options *opt, uint32_t block, struct diag *diag)
 {
 	uint32_t each = opt->buffer > 65536 + 2 * block ? opt->buffer : 65536 + 2 * block;
 
 	return pool_new(pool, (each + block - 1) & ~(block - 1), opt->slots, diag);
 }
 
-int nbd_serve_try(const struct nbd_options *opt, struct lane *lane, uint32_t block, struct diag *diag)
+int nbd_serve_try(
+	const struct nbd_options *opt, struct lane *lane, uint32_t block, struct diag *diag)
 {
 	struct pool *pool;
 	int err = pool_of(&pool, opt, block, diag);
@@ -203,7 +212,8 @@ static void slot_fly(struct nbd_slot *slot)
 	io->off = slot->off + slot->at;
 	io->buf = NULL;
 	if (io->kind == IO_READ || io->kind == IO_WRITE || io->kind == IO_MAP) {
-		slot->buf = (struct buf){ slot->base + slot->at, c->pool->each - (uint32_t)slot->at, c->pool };
+		slot->buf = (struct buf){ slot->base + slot->at, c->pool->each - (uint32_t)slot->at,
+			c->pool };
 		io->buf = &slot->buf;
 	}
 	io->status = 0;
@@ -252,8 +262,8 @@ static void slot_map(struct nbd_slot *slot)
 	nbd_reply(slot);
 }
 
-/* Gives the request's next piece a slot. Reads and writes are cut at the buffer, with the blocks around unaligned ends;
- * what has no payload goes as a whole. */
+/* Gives the request's next piece a slot. Reads and writes are cut at the buffer, with the blocks
+ * around unaligned ends; what has no payload goes as a whole. */
 static void give_piece(struct nbd_conn *c)
 {
 	struct nbd_req *req = c->cur;
@@ -263,7 +273,8 @@ static void give_piece(struct nbd_conn *c)
 
 	slot->from = req->off + (req->len - req->left);
 	slot->skip = (uint32_t)(slot->from & mask);
-	slot->bytes = payload && req->left > c->pool->each - slot->skip ? c->pool->each - slot->skip : req->left;
+	slot->bytes = payload && req->left > c->pool->each - slot->skip ? c->pool->each - slot->skip
+									: req->left;
 	slot->off = slot->from - slot->skip;
 	slot->len = (slot->skip + (uint64_t)slot->bytes + mask) & ~mask;
 	req->left -= slot->bytes;
@@ -299,7 +310,8 @@ static bool fill_piece(struct nbd_conn *c)
 }
 
 /* Why this request cannot be: 0 = it can. */
-static uint32_t check(const struct nbd_conn *c, const struct nbd_req *req, uint16_t type, const char **why)
+static uint32_t check(
+	const struct nbd_conn *c, const struct nbd_req *req, uint16_t type, const char **why)
 {
 	uint16_t allowed = type < NBD_CMDS ? commands[type].flags : 0;
 	uint64_t mask = c->lim->block - 1;
@@ -330,7 +342,8 @@ static uint32_t check(const struct nbd_conn *c, const struct nbd_req *req, uint1
 	}
 	if (!bdev_range_ok(c->lim, req->off, req->len)) {
 		*why = "beyond the end of the disk";
-		return type == NBD_CMD_WRITE || type == NBD_CMD_WRITE_ZEROES ? NBD_ENOSPC : NBD_EINVAL;
+		return type == NBD_CMD_WRITE || type == NBD_CMD_WRITE_ZEROES ? NBD_ENOSPC
+									     : NBD_EINVAL;
 	}
 	if (commands[type].writes && (req->off | req->len) & mask) {
 		*why = "not aligned to the disk's blocks";
@@ -351,7 +364,8 @@ static uint32_t check(const struct nbd_conn *c, const struct nbd_req *req, uint1
 	return 0;
 }
 
-/* Answers without the disk; a write once its payload has been dropped: libnbd 1.14 takes no reply while it still sends. */
+/* Answers without the disk; a write once its payload has been dropped: libnbd 1.14 takes no reply
+ * while it still sends. */
 static void answer(struct nbd_conn *c, struct nbd_req *req, uint32_t error, const char *why)
 {
 	struct nbd_slot *slot = slot_take(c, req);
@@ -397,7 +411,9 @@ static void begin(struct nbd_conn *c, const struct nbd_request *wire)
 		return;
 	}
 	c->free_req = req->next;
-	*req = (struct nbd_req){ .off = get_be64(wire->off), .len = get_be32(wire->len), .flags = get_be16(wire->flags) };
+	*req = (struct nbd_req){ .off = get_be64(wire->off),
+		.len = get_be32(wire->len),
+		.flags = get_be16(wire->flags) };
 	memcpy(req->cookie, wire->cookie, sizeof(req->cookie));
 	req->left = req->len;
 	req->cmd = type < NBD_CMDS ? (uint8_t)type : NBD_CMDS;
@@ -410,7 +426,8 @@ static void begin(struct nbd_conn *c, const struct nbd_request *wire)
 		answer(c, req, error, why);
 		return;
 	}
-	if (type == NBD_CMD_READ && !c->structured && req->len > c->pool->each - (req->off & (c->lim->block - 1)))
+	if (type == NBD_CMD_READ && !c->structured &&
+		req->len > c->pool->each - (req->off & (c->lim->block - 1)))
 		nbd_ordered_add(c, req);
 	c->cur = req;
 	give_piece(c);

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the files of the NBD server know of one another: the server and its workers (nbd_server.c), its
- * sockets (nbd_listen.c), a connection's life (nbd_conn.c), its handshake (nbd_hello.c), its requests (nbd.c), its replies
- * (nbd_reply.c). */
+/* What the files of the NBD server know of one another: the server and its workers (nbd_server.c),
+ * its sockets (nbd_listen.c), a connection's life (nbd_conn.c), its handshake (nbd_hello.c), its
+ * requests (nbd.c), its replies (nbd_reply.c). */
 #pragma once
 #include "export.h"
 #include "wire/nbd.h"
 #include <sys/types.h>
 
-#define NBD_NAME_MAX 512 /* of a name or description of ours: bounds the reply to LIST, and lets an NBD URI hold the name */
-#define NBD_OPTION_MAX 8192 /* bytes of one option's data that are worth reading: a name and some queries */
+/* of a name or description of ours: bounds the reply to LIST, and lets an NBD URI hold the name */
+#define NBD_NAME_MAX 512
+/* bytes of one option's data that are worth reading: a name and some queries */
+#define NBD_OPTION_MAX  8192
 #define NBD_OPTION_SKIP (1u << 20) /* more than this is no option but an attack */
-#define NBD_OPTIONS 256 /* in one handshake */
-#define NBD_HELLO_OUT (NBD_EXPORTS * (sizeof(struct nbd_rep) + 4 + 2 * NBD_NAME_MAX) + 1024)
-#define NBD_STAGE 65536 /* bytes of headers and small payloads taken by one recv */
-#define NBD_TEXT 96 /* of an error message to the client */
+#define NBD_OPTIONS     256        /* in one handshake */
+#define NBD_HELLO_OUT   (NBD_EXPORTS * (sizeof(struct nbd_rep) + 4 + 2 * NBD_NAME_MAX) + 1024)
+#define NBD_STAGE       65536 /* bytes of headers and small payloads taken by one recv */
+#define NBD_TEXT        96    /* of an error message to the client */
 
 /* The handshake: bytes in, bytes out, no descriptor. */
-enum nbd_hello_state { NBD_HELLO_FLAGS, NBD_HELLO_OPTIONS, NBD_HELLO_SKIP, NBD_HELLO_DONE, NBD_HELLO_END };
+enum nbd_hello_state {
+	NBD_HELLO_FLAGS,
+	NBD_HELLO_OPTIONS,
+	NBD_HELLO_SKIP,
+	NBD_HELLO_DONE,
+	NBD_HELLO_END
+};
 struct nbd_hello {
 	const struct nbd_export *export;
 	unsigned exports;
@@ -26,14 +34,15 @@ struct nbd_hello {
 	uint8_t state;
 	bool fixed, no_zeroes, structured;
 	unsigned chosen; /* valid in DONE */
-	unsigned meta; /* 1 + the export whose base:allocation is selected */
+	unsigned meta;   /* 1 + the export whose base:allocation is selected */
 	unsigned options;
 	uint32_t skip;
 	size_t out_len;
 	uint8_t out[NBD_HELLO_OUT];
 };
 void nbd_hello_start(struct nbd_hello *);
-/* Takes at most one message from p; gives how many bytes were used, 0 = needs more. Needs: out empty, state before DONE. */
+/* Takes at most one message from p; gives how many bytes were used, 0 = needs more. Needs: out
+ * empty, state before DONE. */
 size_t nbd_hello_feed(struct nbd_hello *, const uint8_t *p, size_t len);
 uint16_t nbd_export_flags(const struct nbd_export *, bool structured);
 
@@ -47,7 +56,7 @@ struct nbd_worker {
 	struct nbd_conn *conns; /* on this worker's thread, as is ending */
 	bool ending;
 	struct io_count count; /* read by the server's thread */
-	unsigned clients; /* on the server's */
+	unsigned clients;      /* on the server's */
 };
 
 /* One request of a client, worked off in one piece or several. */
@@ -58,26 +67,27 @@ struct nbd_req {
 	uint32_t len, left; /* left: not yet given to a slot */
 	uint16_t flags;
 	uint8_t cmd;
-	uint32_t pieces; /* with a slot now */
-	uint32_t error; /* first failure, as NBD says it */
-	const char *why; /* text for it, NULL = none */
-	bool ordered, refused; /* a long read in simple replies; its error has been sent */
-	uint32_t out; /* ordered: bytes on the out-list so far */
+	uint32_t pieces;          /* with a slot now */
+	uint32_t error;           /* first failure, as NBD says it */
+	const char *why;          /* text for it, NULL = none */
+	bool ordered, refused;    /* a long read in simple replies; its error has been sent */
+	uint32_t out;             /* ordered: bytes on the out-list so far */
 	struct nbd_slot *waiting; /* ordered: done, by offset */
 };
 
 /* One piece in work: its io, its buffer, its reply. */
 struct nbd_slot {
 	struct io io;
-	struct bdev_orphan orphan; /* the blocks it may still change, once its client may have left */
-	struct buf buf; /* where the io is in the slot's memory */
+	/* the blocks it may still change, once its client may have left */
+	struct bdev_orphan orphan;
+	struct buf buf;        /* where the io is in the slot's memory */
 	struct nbd_slot *next; /* free, out-list, held, or its request's waiting */
 	struct nbd_conn *conn;
 	struct nbd_req *req;
 	uint8_t *base;
 	uint64_t off, len, at; /* in blocks of the disk; at: done so far */
-	uint64_t from; /* the piece's offset as the client counts */
-	uint32_t skip, bytes; /* the client's part of the buffer */
+	uint64_t from;         /* the piece's offset as the client counts */
+	uint32_t skip, bytes;  /* the client's part of the buffer */
 	uint32_t error;
 	uint32_t send, head_len; /* bytes of buffer and head that the reply has */
 	bool flying;
@@ -94,15 +104,15 @@ struct nbd_conn {
 	struct loop_msg msg; /* to the worker when accepted, back to the server when over */
 	struct nbd_conn *next, **link;
 	char peer[ADDR_TEXT];
-	bool gone; /* nothing more is sent or received; freed when nothing flies */
-	bool ending; /* nothing more is received */
-	bool goodbye; /* as the client asked for it */
-	bool blocked; /* the socket takes no more now */
+	bool gone;      /* nothing more is sent or received; freed when nothing flies */
+	bool ending;    /* nothing more is received */
+	bool goodbye;   /* as the client asked for it */
+	bool blocked;   /* the socket takes no more now */
 	bool cancelled; /* the disk was asked to drop what it holds */
 
 	struct nbd_hello *hello; /* NULL once serving */
 	size_t hello_at;
-	bool adopted; /* knows its export without one */
+	bool adopted;              /* knows its export without one */
 	struct nbd_adopted *owner; /* of one that is */
 
 	const struct nbd_export *export;
@@ -117,19 +127,20 @@ struct nbd_conn {
 	uint8_t *lower;
 	unsigned count, used, flying;
 	struct nbd_fence *fence; /* one a worker */
-	unsigned fences; /* on their way: no request is done until they are back */
+	unsigned fences;         /* on their way: no request is done until they are back */
 
 	/* in */
 	size_t head, tail; /* of stage */
-	struct nbd_slot *refused; /* holds the answer to a write until its payload has been dropped */
-	uint32_t drop; /* of that payload */
-	struct nbd_req *cur; /* not wholly given to slots yet */
+	/* holds the answer to a write until its payload has been dropped */
+	struct nbd_slot *refused;
+	uint32_t drop;         /* of that payload */
+	struct nbd_req *cur;   /* not wholly given to slots yet */
 	struct nbd_slot *fill; /* takes payload */
-	uint32_t got; /* of its bytes */
+	uint32_t got;          /* of its bytes */
 
 	/* out */
 	struct nbd_slot *out, **out_end;
-	size_t out_at; /* bytes of the first one that have left */
+	size_t out_at;          /* bytes of the first one that have left */
 	struct nbd_req *stream; /* ordered read that is being sent: nothing else may come between */
 	struct nbd_slot *held, **held_end;
 	struct nbd_req *ordered; /* other ordered reads, oldest first */
@@ -139,15 +150,18 @@ struct nbd_conn {
 /* nbd_conn.c */
 int nbd_conn_new(struct nbd_conn **, struct nbd_server *, int fd, const char *peer, struct diag *);
 /* One that needs no handshake. */
-int nbd_conn_adopt(struct nbd_conn **, struct nbd_server *, unsigned export, int fd, const char *peer, struct diag *);
-void nbd_conn_start(struct nbd_conn *, struct nbd_worker *); /* on the worker's thread; ends with nbd_conn_over() */
-void nbd_conn_end(struct nbd_conn *); /* answers what has arrived, then over */
+int nbd_conn_adopt(struct nbd_conn **, struct nbd_server *, unsigned export, int fd,
+	const char *peer, struct diag *);
+/* on the worker's thread; ends with nbd_conn_over() */
+void nbd_conn_start(struct nbd_conn *, struct nbd_worker *);
+void nbd_conn_end(struct nbd_conn *);                    /* answers what has arrived, then over */
 void nbd_conn_abort(struct nbd_conn *, const char *why); /* over as soon as nothing flies */
-void nbd_conn_wake(struct nbd_conn *); /* a turn at the end of this one */
+void nbd_conn_wake(struct nbd_conn *);                   /* a turn at the end of this one */
 
 /* nbd.c */
 int nbd_serve_init(struct nbd_conn *, unsigned export, struct diag *);
-/* Whether the lane takes the buffers of a client: what a client is refused for is told to the client only. */
+/* Whether the lane takes the buffers of a client: what a client is refused for is told to the
+ * client only. */
 int nbd_serve_try(const struct nbd_options *, struct lane *, uint32_t block, struct diag *);
 void nbd_serve_fini(struct nbd_conn *);
 void nbd_serve_fence(struct nbd_conn *); /* makes orphans of its requests that change blocks */
@@ -159,7 +173,8 @@ bool nbd_req_over(const struct nbd_req *); /* no piece in work, none to come */
 
 /* nbd_reply.c */
 void nbd_reply(struct nbd_slot *); /* the slot's piece is done */
-void nbd_ordered_add(struct nbd_conn *, struct nbd_req *); /* a read longer than a buffer, in simple replies */
+/* a read longer than a buffer, in simple replies */
+void nbd_ordered_add(struct nbd_conn *, struct nbd_req *);
 void nbd_flush(struct nbd_conn *); /* what is on the out-list leaves in one sendmsg */
 
 /* nbd_listen.c */
@@ -167,7 +182,8 @@ struct nbd_listen {
 	struct loop_fd fd;
 	struct nbd_server *server;
 	struct addr addr; /* as bound */
-	dev_t dev; /* of a unix socket's file: what is removed at the end is only what was made here */
+	/* of a unix socket's file: what is removed at the end is only what was made here */
+	dev_t dev;
 	ino_t ino;
 };
 int nbd_listen_open(struct nbd_listen *, const struct addr *, unsigned mode, struct diag *);
@@ -177,7 +193,9 @@ bool nbd_allowed(const struct nbd_options *, const struct sockaddr_storage *peer
 /* nbd_server.c */
 const struct nbd_options *nbd_server_options(const struct nbd_server *);
 struct loop *nbd_server_loop(const struct nbd_server *);
-/* A client may have given up an earlier connection that is still alive here: what others of its export have at the disk
- * becomes orphans. false: no memory. c->fences counts down, then nbd_conn_wake(). */
+/* A client may have given up an earlier connection that is still alive here: what others of its
+ * export have at the disk becomes orphans. false: no memory. c->fences counts down, then
+ * nbd_conn_wake(). */
 bool nbd_server_fence(struct nbd_conn *);
-void nbd_conn_over(struct nbd_conn *); /* on the server's thread: takes it off the books and frees it */
+/* on the server's thread: takes it off the books and frees it */
+void nbd_conn_over(struct nbd_conn *);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One NBD connection's life on its worker's thread: bytes in, the handshake's bytes out, one turn of work at the end of the
- * loop's, and the end, which waits for everything that flies. */
+/* One NBD connection's life on its worker's thread: bytes in, the handshake's bytes out, one turn
+ * of work at the end of the loop's, and the end, which waits for everything that flies. */
 #include "nbd.h"
 #include <errno.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
+#define MSEC        1000000ull
 #define BIG_PAYLOAD 32768 /* from here on payload is not worth copying through the stage */
-#define UNREAD 64 /* stages of requests that will not be done */
-#define STAGE_FEW 4096 /* what is then taken beyond it: the next headers */
+#define UNREAD      64    /* stages of requests that will not be done */
+#define STAGE_FEW   4096  /* what is then taken beyond it: the next headers */
 
 void nbd_conn_wake(struct nbd_conn *c)
 {
@@ -64,7 +64,8 @@ static bool hello_send(struct nbd_conn *c)
 	ssize_t n;
 
 	while (c->hello_at < h->out_len) {
-		n = send(c->fd.fd, h->out + c->hello_at, h->out_len - c->hello_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = send(c->fd.fd, h->out + c->hello_at, h->out_len - c->hello_at,
+			MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != EAGAIN) {
@@ -88,7 +89,8 @@ static void serve_export(struct nbd_conn *c)
 		nbd_conn_abort(c, "out of memory");
 		return;
 	}
-	loop_trace(c->loop, "nbd: %s: serving export '%s'%s%s", c->peer, c->export->name, c->structured ? ", structured replies" : "",
+	loop_trace(c->loop, "nbd: %s: serving export '%s'%s%s", c->peer, c->export->name,
+		c->structured ? ", structured replies" : "",
 		c->meta ? ", " NBD_META_ALLOCATION : "");
 }
 
@@ -130,11 +132,13 @@ static bool has_room(const struct nbd_conn *c)
 	return c->fill || c->tail - c->head < sizeof(c->stage);
 }
 
-/* Closing a TCP socket that still has something to be read resets it, and the last answers could get lost. */
+/* Closing a TCP socket that still has something to be read resets it, and the last answers could
+ * get lost. */
 static void hang_up(struct nbd_conn *c)
 {
 	shutdown(c->fd.fd, SHUT_WR);
-	for (int i = 0; i < UNREAD && recv(c->fd.fd, c->stage, sizeof(c->stage), MSG_DONTWAIT) > 0; i++)
+	for (int i = 0; i < UNREAD && recv(c->fd.fd, c->stage, sizeof(c->stage), MSG_DONTWAIT) > 0;
+		i++)
 		;
 	nbd_conn_abort(c, "done");
 }
@@ -145,13 +149,14 @@ static void serve_turn(struct nbd_conn *c)
 		nbd_flush(c);
 		nbd_requests(c);
 	} while (c->out && !c->blocked && !c->gone);
-	/* nothing flies and nothing waits to be sent: what is left cannot go on without bytes that will not be read */
+	/* nothing flies and nothing waits to be sent: what is left cannot go on without bytes that
+	 * will not be read */
 	if (c->ending && !c->flying && !c->out && !c->gone)
 		hang_up(c);
 }
 
-/* Without room the end of the stream cannot be read. But requests that a client has left behind it must not be executed once
- * there is room again: another client may have written there since. */
+/* Without room the end of the stream cannot be read. But requests that a client has left behind it
+ * must not be executed once there is room again: another client may have written there since. */
 static uint32_t watched(const struct nbd_conn *c)
 {
 	uint32_t in = c->ending ? 0 : has_room(c) ? EPOLLIN : EPOLLRDHUP;
@@ -244,7 +249,8 @@ static struct nbd_conn *conn_new(struct nbd_server *server, int fd, const char *
 	return c;
 }
 
-int nbd_conn_new(struct nbd_conn **out, struct nbd_server *server, int fd, const char *peer, struct diag *diag)
+int nbd_conn_new(struct nbd_conn **out, struct nbd_server *server, int fd, const char *peer,
+	struct diag *diag)
 {
 	const struct nbd_options *opt = nbd_server_options(server);
 	struct nbd_conn *c = conn_new(server, fd, peer);
@@ -264,7 +270,8 @@ int nbd_conn_new(struct nbd_conn **out, struct nbd_server *server, int fd, const
 	return 0;
 }
 
-int nbd_conn_adopt(struct nbd_conn **out, struct nbd_server *server, unsigned export, int fd, const char *peer, struct diag *diag)
+int nbd_conn_adopt(struct nbd_conn **out, struct nbd_server *server, unsigned export, int fd,
+	const char *peer, struct diag *diag)
 {
 	struct nbd_conn *c = conn_new(server, fd, peer);
 
@@ -308,7 +315,8 @@ void nbd_conn_start(struct nbd_conn *c, struct nbd_worker *worker)
 	if (c->adopted)
 		adopted_start(c);
 	else
-		loop_timer_set(c->loop, &c->deadline, loop_now(c->loop) + nbd_server_options(c->server)->hello_ms * MSEC);
+		loop_timer_set(c->loop, &c->deadline,
+			loop_now(c->loop) + nbd_server_options(c->server)->hello_ms * MSEC);
 	nbd_conn_wake(c);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The server's side of the NBD handshake (fixed newstyle): bytes in, bytes out. Descriptors, deadlines and the making of
- * slots are left to nbd_conn.c. */
+/* The server's side of the NBD handshake (fixed newstyle): bytes in, bytes out. Descriptors,
+ * deadlines and the making of slots are left to nbd_conn.c. */
 #include "nbd.h"
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@ static void put(struct nbd_hello *h, const void *from, size_t len)
 
 static void reply(struct nbd_hello *h, uint32_t option, uint32_t type, size_t len)
 {
-	struct nbd_rep rep = { put_be64(NBD_REP_MAGIC), put_be32(option), put_be32(type), put_be32((uint32_t)len) };
+	struct nbd_rep rep = { put_be64(NBD_REP_MAGIC), put_be32(option), put_be32(type),
+		put_be32((uint32_t)len) };
 
 	put(h, &rep, sizeof(rep));
 }
@@ -60,11 +61,13 @@ uint16_t nbd_export_flags(const struct nbd_export *export, bool structured)
 	return flags;
 }
 
-/* The index of the export of that name, -1 = none. "" is the first one's (section "NBD_OPT_EXPORT_NAME"). */
+/* The index of the export of that name, -1 = none. "" is the first one's (section
+ * "NBD_OPT_EXPORT_NAME"). */
 static int find(const struct nbd_hello *h, const void *name, size_t len)
 {
 	for (unsigned i = 0; i < h->exports; i++)
-		if (strlen(h->export[i].name) == len && (!len || !memcmp(h->export[i].name, name, len)))
+		if (strlen(h->export[i].name) == len &&
+			(!len || !memcmp(h->export[i].name, name, len)))
 			return (int)i;
 	return len || !h->exports ? -1 : 0;
 }
@@ -79,7 +82,7 @@ static void export_name(struct nbd_hello *h, const void *name, size_t len)
 		return;
 	}
 	rep.size = put_be64(h->export[i].bdev->lim.size);
-	rep.flags = put_be16(nbd_export_flags(&h->export[i], h->structured));
+	rep.flags = put_be16(nbd_export_flags(&h->export[i], h -> structured));
 	put(h, &rep, h->no_zeroes ? offsetof(struct nbd_export_name_rep, zeroes) : sizeof(rep));
 	h->chosen = (unsigned)i;
 	h->state = NBD_HELLO_DONE;
@@ -92,7 +95,8 @@ static void list(struct nbd_hello *h)
 		const char *about = export->description ? export->description : "";
 		be32 len = put_be32((uint32_t)strlen(export->name));
 
-		reply(h, NBD_OPT_LIST, NBD_REP_SERVER, sizeof(len) + strlen(export->name) + strlen(about));
+		reply(h, NBD_OPT_LIST, NBD_REP_SERVER,
+			sizeof(len) + strlen(export->name) + strlen(about));
 		put(h, &len, sizeof(len));
 		put(h, export->name, strlen(export->name));
 		put(h, about, strlen(about));
@@ -118,8 +122,8 @@ static void info_block_size(struct nbd_hello *h, uint32_t option, const struct b
 	best = best > NBD_PAYLOAD_MAX ? NBD_PAYLOAD_MAX : best;
 	while (best & (best - 1)) /* "Block size constraints": a power of 2 */
 		best &= best - 1;
-	info = (struct nbd_info_block_size){ put_be16(NBD_INFO_BLOCK_SIZE), put_be32(lim->block), put_be32(best),
-		put_be32(NBD_PAYLOAD_MAX) };
+	info = (struct nbd_info_block_size){ put_be16(NBD_INFO_BLOCK_SIZE), put_be32(lim->block),
+		put_be32(best), put_be32(NBD_PAYLOAD_MAX) };
 	reply(h, option, NBD_REP_INFO, sizeof(info));
 	put(h, &info, sizeof(info));
 }
@@ -149,8 +153,10 @@ static void info_or_go(struct nbd_hello *h, uint32_t option, const void *data, s
 		refuse(h, option, NBD_REP_ERR_UNKNOWN, "no export of that name");
 		return;
 	}
-	if (option == NBD_OPT_GO && h->export[i].bdev->lim.block > 512 && !(go.wanted & 1u << NBD_INFO_BLOCK_SIZE)) {
-		refuse(h, option, NBD_REP_ERR_BLOCK_SIZE_REQD, "blocks larger than 512 bytes: the client must request the block size");
+	if (option == NBD_OPT_GO && h->export[i].bdev->lim.block > 512 &&
+		!(go.wanted & 1u << NBD_INFO_BLOCK_SIZE)) {
+		refuse(h, option, NBD_REP_ERR_BLOCK_SIZE_REQD,
+			"blocks larger than 512 bytes: the client must request the block size");
 		return;
 	}
 	if (option == NBD_OPT_GO && h->enter(h, (unsigned)i, &why)) {
@@ -188,7 +194,8 @@ static void meta_context(struct nbd_hello *h, uint32_t option, const void *data,
 	/* a namespace alone, or no query at all, lists all there is, and sets nothing */
 	fits = meta.allocation || (!set && (meta.base || !meta.queries));
 	if (!h->structured) {
-		refuse(h, option, NBD_REP_ERR_INVALID, "structured replies must be negotiated first");
+		refuse(h, option, NBD_REP_ERR_INVALID,
+			"structured replies must be negotiated first");
 		return;
 	}
 	i = find(h, meta.name, meta.name_len);
@@ -263,7 +270,9 @@ static size_t client_flags(struct nbd_hello *h, const uint8_t *p, size_t len)
 	flags = wire_be(p, sizeof(be32));
 	h->fixed = flags & NBD_FLAG_FIXED_NEWSTYLE;
 	h->no_zeroes = flags & NBD_FLAG_NO_ZEROES;
-	h->state = flags & ~(uint64_t)(NBD_FLAG_FIXED_NEWSTYLE | NBD_FLAG_NO_ZEROES) ? NBD_HELLO_END : NBD_HELLO_OPTIONS;
+	h->state = flags & ~(uint64_t)(NBD_FLAG_FIXED_NEWSTYLE | NBD_FLAG_NO_ZEROES)
+			   ? NBD_HELLO_END
+			   : NBD_HELLO_OPTIONS;
 	return sizeof(be32);
 }
 
@@ -276,8 +285,9 @@ static size_t option(struct nbd_hello *h, const uint8_t *p, size_t len)
 		return 0;
 	code = get_be32(opt->option);
 	data = get_be32(opt->len);
-	if (get_be64(opt->magic) != NBD_OPT_MAGIC || ++h->options > NBD_OPTIONS || data > NBD_OPTION_SKIP ||
-		(!h->fixed && code != NBD_OPT_EXPORT_NAME) || (code == NBD_OPT_EXPORT_NAME && data > NBD_STRING_MAX)) {
+	if (get_be64(opt->magic) != NBD_OPT_MAGIC || ++h->options > NBD_OPTIONS ||
+		data > NBD_OPTION_SKIP || (!h->fixed && code != NBD_OPT_EXPORT_NAME) ||
+		(code == NBD_OPT_EXPORT_NAME && data > NBD_STRING_MAX)) {
 		h->state = NBD_HELLO_END;
 		return len;
 	}

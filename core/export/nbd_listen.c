@@ -34,7 +34,8 @@ static int unix_replace(const struct addr *addr, struct diag *diag)
 	err = connect(fd, (const struct sockaddr *)&addr->ss, addr->len) ? errno : 0;
 	close(fd);
 	if (err != ECONNREFUSED)
-		return diag_set(diag, DIAG_BUSY, EADDRINUSE, "another server is listening on %s", path);
+		return diag_set(
+			diag, DIAG_BUSY, EADDRINUSE, "another server is listening on %s", path);
 	if (unlink(path))
 		return diag_sys(diag, errno, "remove the old socket %s", path);
 	return 0;
@@ -80,7 +81,8 @@ static int tcp_bind(struct nbd_listen *listen, int fd, struct diag *diag)
 	int on = 1, off = 0;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* an address that does not exist yet is waited for; old kernels without the option refuse it at bind() */
+	/* an address that does not exist yet is waited for; old kernels without the option refuse
+	 * it at bind() */
 	if (addr->ss.ss_family == AF_INET6) {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 		setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof(on));
@@ -101,7 +103,8 @@ static int open_socket(struct addr *addr)
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)&addr->ss;
 	int fd = socket(addr->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 && errno == EAFNOSUPPORT && addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr)) {
+	if (fd < 0 && errno == EAFNOSUPPORT && addr->ss.ss_family == AF_INET6 &&
+		IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr)) {
 		struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = in6->sin6_port };
 
 		memcpy(&addr->ss, &in, sizeof(in));
@@ -138,7 +141,8 @@ void nbd_listen_close(struct nbd_listen *l)
 {
 	struct stat st;
 
-	if (l->ino && !lstat(unix_path(&l->addr), &st) && st.st_dev == l->dev && st.st_ino == l->ino)
+	if (l->ino && !lstat(unix_path(&l->addr), &st) && st.st_dev == l->dev &&
+		st.st_ino == l->ino)
 		unlink(unix_path(&l->addr));
 	close(l->fd.fd);
 }
@@ -175,7 +179,9 @@ bool nbd_allowed(const struct nbd_options *opt, const struct sockaddr_storage *s
 	for (unsigned i = 0; i < opt->allows; i++) {
 		const struct nbd_allow *allow = &opt->allow[i];
 
-		if (flatten(&allow->net.ss, net) && inside(peer, net, allow->prefix + (allow->net.ss.ss_family == AF_INET ? 96 : 0)))
+		if (flatten(&allow->net.ss, net) &&
+			inside(peer, net,
+				allow->prefix + (allow->net.ss.ss_family == AF_INET ? 96 : 0)))
 			return true;
 	}
 	return false;
@@ -196,11 +202,15 @@ int nbd_allow_parse(struct nbd_allow *allow, const char *text, struct diag *diag
 	else if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1)
 		allow->net.ss.ss_family = AF_INET6;
 	else
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid address '%s': expected an IP address or a network such as 10.0.0.0/8", text);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid address '%s': expected an IP address or a network such as "
+			"10.0.0.0/8",
+			text);
 	allow->net.len = allow->net.ss.ss_family == AF_INET ? sizeof(*in) : sizeof(*in6);
 	bits = most = allow->net.ss.ss_family == AF_INET ? 32 : 128;
 	if (*slash && parse_u64(slash + 1, 0, most, &bits, NULL))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': prefix length must be 0 to %u", text, (unsigned)most);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': prefix length must be 0 to %u",
+			text, (unsigned)most);
 	allow->prefix = (uint8_t)bits;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server's replies: framing, the order that simple replies to long reads need, and the out-list, which leaves as
- * one sendmsg a turn. */
+/* The NBD server's replies: framing, the order that simple replies to long reads need, and the
+ * out-list, which leaves as one sendmsg a turn. */
 #include "nbd.h"
 #include <errno.h>
 #include <sys/uio.h>
@@ -23,12 +23,14 @@ static void frame_simple(struct nbd_slot *slot, uint32_t error)
 	slot->head_len = sizeof(struct nbd_simple_reply);
 }
 
-/* Head of a chunk; `inside` bytes of its payload follow in the slot's head, slot->send in its buffer. */
+/* Head of a chunk; `inside` bytes of its payload follow in the slot's head, slot->send in its
+ * buffer. */
 static struct wr frame_chunk(struct nbd_slot *slot, uint16_t type, bool done, uint32_t inside)
 {
 	struct wr wr = wr_init(slot->head, sizeof(slot->head));
 
-	nbd_chunk_put(wr_room(&wr, sizeof(struct nbd_chunk)), type, done, slot->req->cookie, inside + slot->send);
+	nbd_chunk_put(wr_room(&wr, sizeof(struct nbd_chunk)), type, done, slot->req->cookie,
+		inside + slot->send);
 	slot->head_len = sizeof(struct nbd_chunk) + inside;
 	return wr;
 }
@@ -42,8 +44,10 @@ static void frame_error(struct nbd_slot *slot, uint32_t error, bool with_offset,
 	struct wr wr;
 
 	slot->send = 0;
-	wr = frame_chunk(slot, with_offset ? NBD_REPLY_TYPE_ERROR_OFFSET : NBD_REPLY_TYPE_ERROR, done,
-		(uint32_t)(sizeof(code) + sizeof(len) + text_len + (with_offset ? sizeof(off) : 0)));
+	wr = frame_chunk(slot, with_offset ? NBD_REPLY_TYPE_ERROR_OFFSET : NBD_REPLY_TYPE_ERROR,
+		done,
+		(uint32_t)(sizeof(code) + sizeof(len) + text_len +
+			   (with_offset ? sizeof(off) : 0)));
 	wr_bytes(&wr, &code, sizeof(code));
 	wr_bytes(&wr, &len, sizeof(len));
 	wr_bytes(&wr, slot->req->why, text_len);
@@ -73,7 +77,8 @@ static void reply_read(struct nbd_slot *slot)
 		nbd_req_free(slot->conn, req);
 }
 
-/* The disk's runs become extents in the same memory: 16 bytes each become 8, so a run is read before it is overwritten. */
+/* The disk's runs become extents in the same memory: 16 bytes each become 8, so a run is read
+ * before it is overwritten. */
 static uint32_t make_extents(struct nbd_slot *slot)
 {
 	const struct map_run *run = (const struct map_run *)(const void *)slot->base;
@@ -82,7 +87,8 @@ static uint32_t make_extents(struct nbd_slot *slot)
 
 	for (uint32_t i = 0; i < slot->io.detail && left; i++) {
 		uint64_t len = run[i].len - skip;
-		uint32_t flags = (run[i].flags & MAP_HOLE ? NBD_STATE_HOLE : 0) | (run[i].flags & MAP_ZERO ? NBD_STATE_ZERO : 0);
+		uint32_t flags = (run[i].flags & MAP_HOLE ? NBD_STATE_HOLE : 0) |
+				 (run[i].flags & MAP_ZERO ? NBD_STATE_ZERO : 0);
 		struct nbd_extent extent;
 
 		skip = 0;
@@ -150,7 +156,8 @@ static void reply_simple_read(struct nbd_slot *slot)
 	nbd_req_free(slot->conn, slot->req);
 }
 
-/* Long reads in simple replies. Their pieces go in order, and once the first has gone nothing else may come between. */
+/* Long reads in simple replies. Their pieces go in order, and once the first has gone nothing else
+ * may come between. */
 void nbd_ordered_add(struct nbd_conn *c, struct nbd_req *req)
 {
 	struct nbd_req **at = &c->ordered;
@@ -314,9 +321,12 @@ void nbd_flush(struct nbd_conn *c)
 		size_t skip = c->out_at, want = 0;
 		ssize_t n;
 
-		for (struct nbd_slot *slot = c->out; slot && msg.msg_iovlen + 2 <= IOVS; slot = slot->next) {
-			msg.msg_iovlen += (size_t)add_iov(&iov[msg.msg_iovlen], slot->head, slot->head_len, &skip);
-			msg.msg_iovlen += (size_t)add_iov(&iov[msg.msg_iovlen], slot->base + slot->skip, slot->send, &skip);
+		for (struct nbd_slot *slot = c->out; slot && msg.msg_iovlen + 2 <= IOVS;
+			slot = slot->next) {
+			msg.msg_iovlen += (size_t)add_iov(
+				&iov[msg.msg_iovlen], slot->head, slot->head_len, &skip);
+			msg.msg_iovlen += (size_t)add_iov(
+				&iov[msg.msg_iovlen], slot->base + slot->skip, slot->send, &skip);
 			want += slot->head_len + (size_t)slot->send;
 		}
 		want -= c->out_at;

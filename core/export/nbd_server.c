@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server: its workers and their lanes, accepting and handing out clients, and the orderly stop. Everything here but
- * the worker_ functions runs on the server's thread. */
+/* The NBD server: its workers and their lanes, accepting and handing out clients, and the orderly
+ * stop. Everything here but the worker_ functions runs on the server's thread. */
 #include "nbd.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,11 +10,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-#define ACCEPTS 16 /* in one turn */
-#define REST_MS 200 /* when no descriptor was left for another client */
+#define MSEC      1000000ull
+#define ACCEPTS   16   /* in one turn */
+#define REST_MS   200  /* when no descriptor was left for another client */
 #define POLITE_MS 1000 /* for clients to take answers that are ready */
-#define CANCEL_MS 500 /* for the disk to give back what it held */
+#define CANCEL_MS 500  /* for the disk to give back what it held */
 
 struct nbd_server {
 	struct loop *loop;
@@ -63,7 +63,10 @@ void nbd_server_count(const struct nbd_server *server, struct io_count *sum)
 }
 
 /* Every byte of a name and of a socket's path may become three. */
-_Static_assert(sizeof("nbd+unix:///?socket=") + 3 * (NBD_NAME_MAX + sizeof(((struct sockaddr_un *)0)->sun_path)) <= URI_MAX, "NBD URI");
+_Static_assert(sizeof("nbd+unix:///?socket=") +
+			       3 * (NBD_NAME_MAX + sizeof(((struct sockaddr_un *)0)->sun_path)) <=
+		       URI_MAX,
+	"NBD URI");
 
 void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[URI_MAX])
 {
@@ -125,7 +128,9 @@ bool nbd_server_fence(struct nbd_conn *c)
 	if (!c->fence)
 		return false;
 	for (unsigned i = 0; i < server->workers; i++) {
-		c->fence[i] = (struct nbd_fence){ .hop.run = fence_run, .conn = c, .worker = &server->worker[i] };
+		c->fence[i] = (struct nbd_fence){
+			.hop.run = fence_run, .conn = c, .worker = &server->worker[i]
+		};
 		c->fences++;
 		loop_post(server->worker[i].loop, &c->fence[i].hop);
 	}
@@ -174,7 +179,8 @@ static void give_away(struct nbd_server *server, struct nbd_conn *c)
 	loop_post(best->loop, &c->msg);
 }
 
-int nbd_server_adopt(struct nbd_server *server, unsigned export, int fd, const char *peer, struct nbd_adopted *owner, struct diag *diag)
+int nbd_server_adopt(struct nbd_server *server, unsigned export, int fd, const char *peer,
+	struct nbd_adopted *owner, struct diag *diag)
 {
 	struct nbd_conn *c;
 	int err = nbd_conn_adopt(&c, server, export, fd, peer, diag);
@@ -200,10 +206,12 @@ static void take_client(struct nbd_server *server, int fd, const struct addr *pe
 	struct nbd_conn *c;
 
 	peer_text(fd, peer, text);
-	if (!nbd_allowed(&server->opt, &peer->ss) || server->clients - server->adopted >= server->opt.clients ||
+	if (!nbd_allowed(&server->opt, &peer->ss) ||
+		server->clients - server->adopted >= server->opt.clients ||
 		nbd_conn_new(&c, server, fd, text, NULL)) {
 		loop_trace(server->loop, "nbd: %s: refused: %s", text,
-			!nbd_allowed(&server->opt, &peer->ss) ? "not in the allow list" : "too many clients");
+			!nbd_allowed(&server->opt, &peer->ss) ? "not in the allow list"
+							      : "too many clients");
 		close(fd);
 		return;
 	}
@@ -226,7 +234,8 @@ static void accept_ready(struct loop_fd *lfd, uint32_t events)
 	(void)events;
 	for (int i = 0; i < ACCEPTS; i++) {
 		struct addr peer = { .len = sizeof(peer.ss) };
-		int fd = accept4(lfd->fd, (struct sockaddr *)&peer.ss, &peer.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(lfd->fd, (struct sockaddr *)&peer.ss, &peer.len,
+			SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
 			take_client(server, fd, &peer);
@@ -235,7 +244,8 @@ static void accept_ready(struct loop_fd *lfd, uint32_t events)
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 			for (unsigned n = 0; n < server->listens; n++)
 				loop_fd_change(server->loop, &server->listen[n].fd, 0);
-			loop_timer_set(server->loop, &server->rest, loop_now(server->loop) + REST_MS * MSEC);
+			loop_timer_set(server->loop, &server->rest,
+				loop_now(server->loop) + REST_MS * MSEC);
 		}
 		return;
 	}
@@ -264,7 +274,8 @@ static int worker_open(struct loop *loop, void *arg)
 		int err = lane_open(&job->worker->lane[i], bdev, loop, job->diag);
 
 		if (!err && job->worker == server->worker)
-			err = nbd_serve_try(&server->opt, job->worker->lane[i], bdev->lim.block, job->diag);
+			err = nbd_serve_try(
+				&server->opt, job->worker->lane[i], bdev->lim.block, job->diag);
 		if (err) {
 			close_lanes(job->worker);
 			return err;
@@ -368,11 +379,14 @@ static int check_options(const struct nbd_options *opt, struct diag *diag)
 {
 	for (unsigned i = 0; i < opt->exports; i++) {
 		if (strlen(opt->export[i].name) > NBD_NAME_MAX ||
-			(opt->export[i].description && strlen(opt->export[i].description) > NBD_NAME_MAX))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "export name is too long: must be 0 to %d bytes", NBD_NAME_MAX);
+			(opt->export[i].description &&
+				strlen(opt->export[i].description) > NBD_NAME_MAX))
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"export name is too long: must be 0 to %d bytes", NBD_NAME_MAX);
 		for (unsigned n = 0; n < i; n++)
 			if (!strcmp(opt->export[i].name, opt->export[n].name))
-				return diag_set(diag, DIAG_USAGE, EEXIST, "two exports are named '%s'", opt->export[i].name);
+				return diag_set(diag, DIAG_USAGE, EEXIST,
+					"two exports are named '%s'", opt->export[i].name);
 	}
 	return 0;
 }
@@ -400,7 +414,8 @@ static int start_listening(struct nbd_server *server, struct diag *diag)
 {
 	for (; server->listens < server->opt.listens; server->listens++) {
 		struct nbd_listen *l = &server->listen[server->listens];
-		int err = nbd_listen_open(l, &server->opt.listen[server->listens], server->opt.mode, diag);
+		int err = nbd_listen_open(
+			l, &server->opt.listen[server->listens], server->opt.mode, diag);
 
 		if (err)
 			return err;
@@ -415,7 +430,8 @@ static int start_listening(struct nbd_server *server, struct diag *diag)
 	return 0;
 }
 
-int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nbd_options *opt, struct diag *diag)
+int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nbd_options *opt,
+	struct diag *diag)
 {
 	struct nbd_server *server;
 	int err = check_options(opt, diag);
@@ -445,7 +461,8 @@ int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nb
 	return 0;
 }
 
-/* Answers what is in flight, as long as the clients take it and the disk does it; false = the disk holds on to something. */
+/* Answers what is in flight, as long as the clients take it and the disk does it; false = the disk
+ * holds on to something. */
 static bool drain(struct nbd_server *server, uint64_t deadline, bool *late)
 {
 	uint64_t polite = loop_clock() + POLITE_MS * MSEC;
@@ -470,13 +487,15 @@ int nbd_server_stop(struct nbd_server *server, uint32_t timeout_ms, struct diag 
 	if (!server)
 		return 0;
 	stop_listening(server);
-	if (!drain(server, job.deadline, &late)) /* the disk may still write to what a connection owns: nothing can be freed */
-		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: no answer within %g s",
-			timeout_ms / 1000.);
+	if (!drain(server, job.deadline, &late)) /* the disk may still write to what a connection
+						    owns: nothing can be freed */
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
+			"data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
 	job.worker = &server->worker[0];
 	err = loop_call(server->loop, job.worker->loop, worker_flush, &job);
 	if (late && !err)
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests aborted: the disk did not answer within %g s",
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"requests aborted: the disk did not answer within %g s",
 			timeout_ms / 1000.);
 	if (job.kept)
 		return -EINPROGRESS;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
+#define MSEC      1000000ull
 #define DELETE_MS 2000 /* for others to close it: it is deleted as soon as they do */
 
 void ublk_pause(struct loop *loop, unsigned ms)
@@ -24,7 +24,8 @@ int ublk_cmd(struct ublk *u, uint32_t op, uint64_t data, void *payload, uint16_t
 int ublk_failed(const struct ublk *u, int rc, const char *what, struct diag *diag)
 {
 	if (rc == -ETIMEDOUT)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel did not %s /dev/ublkb%u in time", what, u->info.dev_id);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"the kernel did not %s /dev/ublkb%u in time", what, u->info.dev_id);
 	return diag_sys(diag, -rc, "%s /dev/ublkb%u", what, u->info.dev_id);
 }
 
@@ -55,7 +56,8 @@ static void ask_affinity(struct ublk *u)
 		return;
 	u->cpus = calloc(u->info.queues, sizeof(*u->cpus));
 	for (unsigned i = 0; u->cpus && i < u->info.queues; i++)
-		if (ublk_cmd(u, UBLK_CTL_GET_QUEUE_AFFINITY, i, &u->cpus[i], sizeof(u->cpus[i])) < 0)
+		if (ublk_cmd(u, UBLK_CTL_GET_QUEUE_AFFINITY, i, &u->cpus[i], sizeof(u->cpus[i])) <
+			0)
 			memset(&u->cpus[i], 0xff, sizeof(u->cpus[i]));
 }
 
@@ -68,7 +70,11 @@ static int open_queues(struct ublk *u, struct diag *diag)
 		return diag_sys(diag, ENOMEM, "%u queues", u->info.queues);
 	for (unsigned i = 0; !rc && i < u->info.queues; i++) {
 		struct ublk_queue *q = &u->queue[i];
-		struct ublk_place place = { .queue = q, .bdev = u->opt.bdev, .info = &u->info, .cdev = u->cdev, .diag = diag };
+		struct ublk_place place = { .queue = q,
+			.bdev = u->opt.bdev,
+			.info = &u->info,
+			.cdev = u->cdev,
+			.diag = diag };
 
 		q->ublk = u;
 		q->index = i;
@@ -107,8 +113,8 @@ static void ublk_free(struct ublk *u)
 	free(u);
 }
 
-/* What the start waits for is a request to a disk that does not answer, or a tag that nobody will fetch: both end now, so that the
- * process can. */
+/* What the start waits for is a request to a disk that does not answer, or a tag that nobody will
+ * fetch: both end now, so that the process can. */
 static void fail_start(struct ublk *u)
 {
 	for (unsigned i = 0; i < u->opened; i++)
@@ -125,8 +131,8 @@ static bool has_requests(const struct ublk *u)
 	return false;
 }
 
-/* A device that did not come up is not left; one that was taken over stays for another attempt. False: the disk or the kernel holds on
- * to memory of ours. */
+/* A device that did not come up is not left; one that was taken over stays for another attempt.
+ * False: the disk or the kernel holds on to memory of ours. */
 static bool undo(struct ublk *u)
 {
 	if (u->ctl.pending)
@@ -157,21 +163,24 @@ static int bring_up(struct ublk *u, struct diag *diag)
 	rc = open_queues(u, diag);
 	if (rc)
 		return rc;
-	rc = ublk_cmd(u, u->recovered ? UBLK_CTL_END_USER_RECOVERY : UBLK_CTL_START_DEV, (uint64_t)getpid(), NULL, 0);
+	rc = ublk_cmd(u, u->recovered ? UBLK_CTL_END_USER_RECOVERY : UBLK_CTL_START_DEV,
+		(uint64_t)getpid(), NULL, 0);
 	if (rc < 0)
 		return ublk_failed(u, rc, "start", diag);
 	u->started = true;
 	return 0;
 }
 
-int ublk_start(struct ublk **out, struct loop *loop, const struct ublk_options *opt, uint32_t timeout_ms, struct diag *diag)
+int ublk_start(struct ublk **out, struct loop *loop, const struct ublk_options *opt,
+	uint32_t timeout_ms, struct diag *diag)
 {
 	struct ublk *u;
 	int rc;
 
 	*out = NULL;
 	if (opt->bdev->lim.block > 1u << UBLK_PAGE_SHIFT)
-		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "block size %u is not supported by ublk: must be 512 to 4096",
+		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
+			"block size %u is not supported by ublk: must be 512 to 4096",
 			opt->bdev->lim.block);
 	u = calloc(1, sizeof(*u));
 	if (!u)
@@ -198,7 +207,10 @@ int ublk_start(struct ublk **out, struct loop *loop, const struct ublk_options *
 
 void ublk_tell(const struct ublk_dev_info *dev, struct ublk_info *info)
 {
-	*info = (struct ublk_info){ .id = dev->dev_id, .live = dev->state == UBLK_LIVE, .pid = dev->pid, .queues = dev->queues };
+	*info = (struct ublk_info){ .id = dev->dev_id,
+		.live = dev->state == UBLK_LIVE,
+		.pid = dev->pid,
+		.queues = dev->queues };
 	info->depth = dev->depth;
 	info->buffer = dev->max_bytes;
 	info->ours = dev->key & UBLK_KEY_OURS;
@@ -218,7 +230,8 @@ void ublk_info(const struct ublk *u, struct ublk_info *info)
 		info->count.reads += __atomic_load_n(&q->count.reads, __ATOMIC_RELAXED);
 		info->count.writes += __atomic_load_n(&q->count.writes, __ATOMIC_RELAXED);
 		info->count.read_bytes += __atomic_load_n(&q->count.read_bytes, __ATOMIC_RELAXED);
-		info->count.written_bytes += __atomic_load_n(&q->count.written_bytes, __ATOMIC_RELAXED);
+		info->count.written_bytes +=
+			__atomic_load_n(&q->count.written_bytes, __ATOMIC_RELAXED);
 		info->count.errors += __atomic_load_n(&q->count.errors, __ATOMIC_RELAXED);
 	}
 }
@@ -239,7 +252,10 @@ static int flush_disk(struct loop *loop, void *arg)
 /* What the device's own cache holds, then the device: its requests are answered. */
 static int stop_device(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 {
-	int rc = u->params.attrs & UBLK_ATTR_READ_ONLY ? 0 : ublk_sync(u->loop, u->opt.dev, u->info.dev_id, u->deadline), stopped;
+	int rc = u->params.attrs & UBLK_ATTR_READ_ONLY
+			 ? 0
+			 : ublk_sync(u->loop, u->opt.dev, u->info.dev_id, u->deadline),
+	    stopped;
 
 	if (rc != -ETIMEDOUT) {
 		stopped = ublk_cmd(u, UBLK_CTL_STOP_DEV, 0, NULL, 0);
@@ -247,9 +263,12 @@ static int stop_device(struct ublk *u, uint32_t timeout_ms, struct diag *diag)
 			rc = -ETIMEDOUT;
 	}
 	if (rc == -ETIMEDOUT)
-		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data of /dev/ublkb%u may not be on the disk: no answer within %g s",
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
+			"data of /dev/ublkb%u may not be on the disk: no answer within %g s",
 			u->info.dev_id, timeout_ms / 1000.);
-	return rc < 0 ? diag_sys(diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush", u->info.dev_id) : 0;
+	return rc < 0 ? diag_sys(diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush",
+				u->info.dev_id)
+		      : 0;
 }
 
 int ublk_stop(struct ublk *u, uint32_t timeout_ms, struct diag *diag)

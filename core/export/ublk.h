@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the files of the ublk front know of one another: the device and its life (ublk.c), which one it is (ublk_make.c), its end from
- * elsewhere (ublk_delete.c), commands to the driver (ublk_ctl.c), a queue on its loop (ublk_queue.c), a request (ublk_io.c). */
+/* What the files of the ublk front know of one another: the device and its life (ublk.c), which one
+ * it is (ublk_make.c), its end from elsewhere (ublk_delete.c), commands to the driver (ublk_ctl.c),
+ * a queue on its loop (ublk_queue.c), a request (ublk_io.c). */
 #pragma once
 #include "export.h"
 #include "uapi/ublk.h"
@@ -8,10 +9,11 @@
 #include <sched.h>
 
 #define UBLK_SECTOR_SHIFT 9
-#define UBLK_PAGE_SHIFT 12
-#define UBLK_KEY_OURS (1ull << 63) /* in what the kernel keeps for a server: others keep a few low bits there */
-#define UBLK_PATH 32 /* of /dev/ublkcN with its zero: what unprivileged devices want told */
-#define UBLK_PAYLOAD 512 /* most bytes of one command */
+#define UBLK_PAGE_SHIFT   12
+/* in what the kernel keeps for a server: others keep a few low bits there */
+#define UBLK_KEY_OURS (1ull << 63)
+#define UBLK_PATH     32  /* of /dev/ublkcN with its zero: what unprivileged devices want told */
+#define UBLK_PAYLOAD  512 /* most bytes of one command */
 
 /* The control device: one command at a time. */
 struct ublk_ctl {
@@ -21,7 +23,7 @@ struct ublk_ctl {
 	int dev, control;
 	uint64_t features;
 	bool with_path; /* the device is unprivileged */
-	bool pending; /* the kernel has a command still: this memory stays */
+	bool pending;   /* the kernel has a command still: this memory stays */
 	volatile int over;
 	int result;
 	uint8_t payload[UBLK_PATH + UBLK_PAYLOAD];
@@ -29,16 +31,19 @@ struct ublk_ctl {
 
 int ublk_ctl_open(struct ublk_ctl *, struct loop *, int dev, struct diag *);
 void ublk_ctl_close(struct ublk_ctl *);
-/* Runs the loop until the command has ended: its result, or -ETIMEDOUT (deadline on loop_clock()'s scale, 0 = none). The payload is
- * sent, and what the kernel made of it comes back. */
-int ublk_ctl_run(struct ublk_ctl *, uint32_t op, uint32_t id, uint64_t data, void *payload, uint16_t len, uint64_t deadline);
-int ublk_ctl_info(struct ublk_ctl *, uint32_t id, struct ublk_dev_info *, uint64_t deadline); /* settles with_path too */
+/* Runs the loop until the command has ended: its result, or -ETIMEDOUT (deadline on loop_clock()'s
+ * scale, 0 = none). The payload is sent, and what the kernel made of it comes back. */
+int ublk_ctl_run(struct ublk_ctl *, uint32_t op, uint32_t id, uint64_t data, void *payload,
+	uint16_t len, uint64_t deadline);
+/* settles with_path too */
+int ublk_ctl_info(struct ublk_ctl *, uint32_t id, struct ublk_dev_info *, uint64_t deadline);
 /* Ends the waiting for a command that will not end by itself. */
 void ublk_ctl_give_up(struct ublk_ctl *, int result);
 void ublk_ctl_encode(struct io_uring_sqe *, int fd, uint32_t op, const struct ublk_ctl_cmd *);
 
-/* ublk_sync.c, for whom the disk may keep waiting longer than he lives. -ETIMEDOUT as above. What has been written to /dev/ublkbN goes to
- * its disk; STOP_DEV of a device that another process serves. */
+/* ublk_sync.c, for whom the disk may keep waiting longer than he lives. -ETIMEDOUT as above. What
+ * has been written to /dev/ublkbN goes to its disk; STOP_DEV of a device that another process
+ * serves. */
 int ublk_sync(struct loop *, int dev, uint32_t id, uint64_t deadline);
 int ublk_halt(struct loop *, int dev, uint32_t id, uint64_t deadline);
 
@@ -52,8 +57,8 @@ struct ublk_tag {
 	uint8_t *base;
 	uint64_t off;
 	uint32_t len, at; /* at: done so far */
-	bool ours; /* its request is here, not with the kernel */
-	bool lost; /* fetches nothing any more */
+	bool ours;        /* its request is here, not with the kernel */
+	bool lost;        /* fetches nothing any more */
 };
 
 struct ublk_queue {
@@ -73,8 +78,9 @@ struct ublk_queue {
 	/* For status, read by the device's thread */
 	uint64_t requests;
 	struct io_count count;
-	/* Until then what a former run left on its way may still be executed. A late copy of a write is harmless as long as no newer one to
-	 * the same blocks is sent, so writes are answered only then (as block/paths does it after a path died). */
+	/* Until then what a former run left on its way may still be executed. A late copy of a
+	 * write is harmless as long as no newer one to the same blocks is sent, so writes are
+	 * answered only then (as block/paths does it after a path died). */
 	uint64_t quiet_ns;
 	struct loop_timer quiet;
 	struct ublk_tag *done;
@@ -97,7 +103,8 @@ struct ublk_queue {
 void ublk_io_result(struct ublk_queue *, uint64_t tag, int result);
 void ublk_io_init(struct ublk_queue *); /* from lim and quiet_ns */
 
-/* ublk_queue.c, on the queue's thread. Its messages: all tags are lost and answered; one was refused. */
+/* ublk_queue.c, on the queue's thread. Its messages: all tags are lost and answered; one was
+ * refused. */
 struct ublk_place { /* a queue to open, for loop_call() */
 	struct ublk_queue *queue;
 	struct bdev *bdev;
@@ -107,11 +114,14 @@ struct ublk_place { /* a queue to open, for loop_call() */
 	struct diag *diag;
 };
 int ublk_queue_open(struct loop *, void *place); /* all tags are fetched when it returns */
-int ublk_queue_fail(struct loop *, void *queue); /* answers all requests, now and from now on, with an error */
+/* answers all requests, now and from now on, with an error */
+int ublk_queue_fail(struct loop *, void *queue);
 int ublk_queue_close(struct loop *, void *queue); /* needs: no request here */
-/* The request is answered: bytes moved, 0 for those that move none, or -errno. The tag fetches the next. */
+/* The request is answered: bytes moved, 0 for those that move none, or -errno. The tag fetches the
+ * next. */
 void ublk_queue_commit(struct ublk_queue *, unsigned tag, int result);
-void ublk_queue_encode(struct io_uring_sqe *, const struct ublk_queue *, unsigned tag, uint32_t op, int result);
+void ublk_queue_encode(
+	struct io_uring_sqe *, const struct ublk_queue *, unsigned tag, uint32_t op, int result);
 
 struct ublk {
 	struct loop *loop;
@@ -125,14 +135,16 @@ struct ublk {
 	bool added, recovered, started, stopping;
 	struct ublk_queue *queue;
 	unsigned opened, over; /* queues */
-	volatile int gone; /* all are over */
-	cpu_set_t *cpus; /* of each queue */
+	volatile int gone;     /* all are over */
+	cpu_set_t *cpus;       /* of each queue */
 };
 
 /* ublk.c */
 void ublk_pause(struct loop *, unsigned ms); /* serving meanwhile */
-int ublk_cmd(struct ublk *, uint32_t op, uint64_t data, void *payload, uint16_t len); /* to this device, until its deadline */
-int ublk_failed(const struct ublk *, int rc, const char *what, struct diag *); /* "what /dev/ublkb0: …" */
+/* to this device, until its deadline */
+int ublk_cmd(struct ublk *, uint32_t op, uint64_t data, void *payload, uint16_t len);
+/* "what /dev/ublkb0: …" */
+int ublk_failed(const struct ublk *, int rc, const char *what, struct diag *);
 void ublk_tell(const struct ublk_dev_info *, struct ublk_info *);
 /* ublk_make.c: a device that waits for its queues, whose cdev is open. */
 int ublk_make(struct ublk *, struct diag *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Commands to the ublk driver. The kernel works on each in a thread of its own, so that one may wait for requests that are served here
- * meanwhile: starting a device ends when the partition table was read from it. */
+/* Commands to the ublk driver. The kernel works on each in a thread of its own, so that one may
+ * wait for requests that are served here meanwhile: starting a device ends when the partition table
+ * was read from it. */
 #include "ublk.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define ENTRIES 4
+#define ENTRIES   4
 #define WAY_ROUND "export --nbd-dev makes a block device without it"
 
 void ublk_ctl_encode(struct io_uring_sqe *sqe, int fd, uint32_t op, const struct ublk_ctl_cmd *cmd)
@@ -57,16 +58,20 @@ void ublk_ctl_give_up(struct ublk_ctl *ctl, int result)
 	ctl->over = 1;
 }
 
-int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, void *payload, uint16_t len, uint64_t deadline)
+int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, void *payload,
+	uint16_t len, uint64_t deadline)
 {
-	struct ublk_ctl_cmd cmd = { .dev_id = id, .queue_id = UINT16_MAX, .len = len, .data = data };
+	struct ublk_ctl_cmd cmd = {
+		.dev_id = id, .queue_id = UINT16_MAX, .len = len, .data = data
+	};
 	bool to_device = op != UBLK_CTL_ADD_DEV && op != UBLK_CTL_GET_FEATURES;
 	int rc;
 
 	if (ctl->pending)
 		return -EBUSY;
 	if (to_device && (ctl->with_path || op == UBLK_CTL_GET_DEV_INFO2))
-		cmd.path_len = (uint16_t)snprintf((char *)ctl->payload, UBLK_PATH, "/dev/ublkc%u", id) + 1;
+		cmd.path_len =
+			(uint16_t)snprintf((char *)ctl->payload, UBLK_PATH, "/dev/ublkc%u", id) + 1;
 	if (len)
 		memcpy(ctl->payload + cmd.path_len, payload, len);
 	cmd.len += cmd.path_len;
@@ -90,7 +95,9 @@ int ublk_ctl_info(struct ublk_ctl *ctl, uint32_t id, struct ublk_dev_info *info,
 static int no_ring(int err, struct diag *diag)
 {
 	if (err == ENOSYS || err == EPERM || err == EACCES)
-		diag_set(diag, DIAG_UNSUPPORTED, err, "io_uring is not permitted (%s): see kernel.io_uring_disabled and the container's seccomp profile",
+		diag_set(diag, DIAG_UNSUPPORTED, err,
+			"io_uring is not permitted (%s): see kernel.io_uring_disabled and the "
+			"container's seccomp profile",
 			diag_errno_text(err));
 	else
 		diag_sys(diag, err, "create an io_uring with 128-byte entries");
@@ -99,13 +106,15 @@ static int no_ring(int err, struct diag *diag)
 
 static int get_features(struct ublk_ctl *ctl, struct diag *diag)
 {
-	int rc = ublk_ctl_run(ctl, UBLK_CTL_GET_FEATURES, UINT32_MAX, 0, &ctl->features, sizeof(ctl->features), 0);
+	int rc = ublk_ctl_run(ctl, UBLK_CTL_GET_FEATURES, UINT32_MAX, 0, &ctl->features,
+		sizeof(ctl->features), 0);
 
 	if (rc >= 0 && ctl->features & UBLK_FEATURE_CMD_IOCTL_ENCODE)
 		return 0;
 	if (rc < 0 && rc != -EOPNOTSUPP && rc != -EINVAL && rc != -ENODEV)
 		return diag_sys(diag, -rc, "query the features of the ublk driver");
-	diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the ublk driver of this kernel is too old: Linux 6.5 or later is needed");
+	diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
+		"the ublk driver of this kernel is too old: Linux 6.5 or later is needed");
 	return diag_hint(diag, WAY_ROUND);
 }
 

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 #define MSEC 1000000ull
-#define NOTICE_MS 6000 /* until Linux 6.6 the driver looks for dead servers every 5 s, later it is told */
-#define LOOK_MS 20
+/* until Linux 6.6 the driver looks for dead servers every 5 s, later it is told */
+#define NOTICE_MS 6000
+#define LOOK_MS   20
 
 static int look(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
 {
@@ -18,7 +19,8 @@ static int look(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, s
 	return rc < 0 ? diag_sys(diag, -rc, "query /dev/ublkb%u", id) : 0;
 }
 
-/* Nothing of it waits: the driver keeps a device's parameters to itself while a stop waits for the disk. */
+/* Nothing of it waits: the driver keeps a device's parameters to itself while a stop waits for the
+ * disk. */
 int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, struct diag *diag)
 {
 	struct ublk_dev_info found = { 0 };
@@ -35,18 +37,23 @@ int ublk_look(int dev, struct loop *loop, unsigned id, struct ublk_info *info, s
 
 static int no_answer(unsigned id, int pid, struct diag *diag)
 {
-	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the server of /dev/ublkb%u, process %d, does not answer", id, pid);
-	diag_hint(diag, "its disk may be unreachable: kill -9 %d and detach again (unwritten data is lost)", pid);
+	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+		"the server of /dev/ublkb%u, process %d, does not answer", id, pid);
+	diag_hint(diag,
+		"its disk may be unreachable: kill -9 %d and detach again (unwritten data is lost)",
+		pid);
 	return -ETIMEDOUT;
 }
 
 /* A device whose server was killed this moment counts as live, and nobody would answer a flush. */
-static int look_settled(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
+static int look_settled(
+	struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, struct diag *diag)
 {
 	uint64_t until = loop_clock() + NOTICE_MS * MSEC;
 	int rc = look(ctl, id, info, diag);
 
-	while (!rc && info->state == UBLK_LIVE && kill(info->pid, 0) && errno == ESRCH && loop_clock() < until) {
+	while (!rc && info->state == UBLK_LIVE && kill(info->pid, 0) && errno == ESRCH &&
+		loop_clock() < until) {
 		ublk_pause(ctl->loop, LOOK_MS);
 		rc = look(ctl, id, info, diag);
 	}
@@ -54,7 +61,8 @@ static int look_settled(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info 
 }
 
 /* A device whose server is gone has nobody who could take what is to be written. */
-static int flush(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, uint64_t deadline, struct diag *diag)
+static int flush(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, uint64_t deadline,
+	struct diag *diag)
 {
 	int rc = look_settled(ctl, id, info, diag);
 
@@ -63,7 +71,9 @@ static int flush(struct ublk_ctl *ctl, unsigned id, struct ublk_dev_info *info, 
 	rc = ublk_sync(ctl->loop, ctl->dev, id, deadline);
 	if (rc == -ETIMEDOUT)
 		return no_answer(id, info->pid, diag);
-	return rc < 0 ? diag_sys(diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush", id) : 0;
+	return rc < 0 ? diag_sys(
+				diag, -rc, "data of /dev/ublkb%u may not be on the disk: flush", id)
+		      : 0;
 }
 
 int ublk_flush(int dev, struct loop *loop, unsigned id, uint32_t timeout_ms, struct diag *diag)
@@ -79,7 +89,8 @@ int ublk_flush(int dev, struct loop *loop, unsigned id, uint32_t timeout_ms, str
 	return rc;
 }
 
-static int delete(struct ublk_ctl *ctl, unsigned id, bool force, uint64_t deadline, struct diag *diag)
+static int delete (
+	struct ublk_ctl *ctl, unsigned id, bool force, uint64_t deadline, struct diag *diag)
 {
 	struct ublk_dev_info info = { 0 };
 	int rc = force ? look(ctl, id, &info, diag) : flush(ctl, id, &info, deadline, diag);
@@ -93,17 +104,22 @@ static int delete(struct ublk_ctl *ctl, unsigned id, bool force, uint64_t deadli
 		return diag_sys(diag, -rc, "stop /dev/ublkb%u", id);
 	rc = ublk_ctl_run(ctl, UBLK_CTL_DEL_DEV, id, 0, NULL, 0, deadline);
 	if (rc == -ETIMEDOUT)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "/dev/ublkb%u is stopped, but a process still has it open: it is removed once closed", id);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"/dev/ublkb%u is stopped, but a process still has it open: it is removed "
+			"once closed",
+			id);
 	return rc < 0 && rc != -ENODEV ? diag_sys(diag, -rc, "delete /dev/ublkb%u", id) : 0;
 }
 
-int ublk_delete(int dev, struct loop *loop, unsigned id, bool force, uint32_t timeout_ms, struct diag *diag)
+int ublk_delete(
+	int dev, struct loop *loop, unsigned id, bool force, uint32_t timeout_ms, struct diag *diag)
 {
 	struct ublk_ctl *ctl = calloc(1, sizeof(*ctl));
 	int rc = ctl ? ublk_ctl_open(ctl, loop, dev, diag) : diag_sys(diag, ENOMEM, "ublk");
 
 	if (!rc) {
-		rc = delete(ctl, id, force, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0, diag);
+		rc = delete (
+			ctl, id, force, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0, diag);
 		ublk_ctl_close(ctl);
 	}
 	if (!ctl || !ctl->pending)

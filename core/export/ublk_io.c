@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A request of the kernel: its descriptor checked, worked off in ios as long as the disk takes them, its result. */
+/* A request of the kernel: its descriptor checked, worked off in ios as long as the disk takes
+ * them, its result. */
 #include "ublk.h"
 #include <errno.h>
 
@@ -35,14 +36,16 @@ static int read_op(const struct ublk_queue *q, uint32_t op_flags, struct io *io)
 	return q->most[io->kind] ? 0 : -EOPNOTSUPP;
 }
 
-static int check_range(const struct ublk_queue *q, struct ublk_tag *tag, const struct ublk_desc *desc)
+static int check_range(
+	const struct ublk_queue *q, struct ublk_tag *tag, const struct ublk_desc *desc)
 {
 	uint64_t len = (uint64_t)desc->sectors * SECTOR;
 	bool data = tag->io.kind == IO_READ || tag->io.kind == IO_WRITE;
 
 	if (!len || len > UINT32_MAX || (data && len > q->cap))
 		return -EINVAL;
-	if (__builtin_mul_overflow(desc->start, SECTOR, &tag->off) || (tag->off | len) & (q->lim->block - 1))
+	if (__builtin_mul_overflow(desc->start, SECTOR, &tag->off) ||
+		(tag->off | len) & (q->lim->block - 1))
 		return -EINVAL;
 	if (!bdev_range_ok(q->lim, tag->off, len))
 		return -EIO; /* the disk has shrunk */
@@ -93,8 +96,10 @@ static void finish(struct ublk_tag *tag, int result)
 	struct ublk_queue *q = tag->queue;
 
 	count_request(&q->count, tag, result);
-	tag->result = result == -EHOSTUNREACH ? -ENOLINK : result; /* BLK_STS_TRANSPORT, not a bad medium */
-	if (!q->quiet_ns || tag->io.kind == IO_READ || tag->io.kind == IO_FLUSH || loop_now(q->loop) >= q->quiet_ns) {
+	/* BLK_STS_TRANSPORT, not a bad medium */
+	tag->result = result == -EHOSTUNREACH ? -ENOLINK : result;
+	if (!q->quiet_ns || tag->io.kind == IO_READ || tag->io.kind == IO_FLUSH ||
+		loop_now(q->loop) >= q->quiet_ns) {
 		answer(tag);
 		return;
 	}
@@ -159,8 +164,8 @@ static void lose(struct ublk_queue *q, uint64_t tag, int result)
 	q->lost++;
 	if (result == -ENODEV)
 		return;
-	loop_trace(q->loop, "ublk: queue %u: tag %u: the kernel answered a fetch with %d (%s)", q->index, (unsigned)tag, result,
-		result < 0 ? diag_errno_text(-result) : "unknown");
+	loop_trace(q->loop, "ublk: queue %u: tag %u: the kernel answered a fetch with %d (%s)",
+		q->index, (unsigned)tag, result, result < 0 ? diag_errno_text(-result) : "unknown");
 	if (!q->refused)
 		q->refused = result < 0 ? result : -EPROTO;
 }
@@ -168,7 +173,8 @@ static void lose(struct ublk_queue *q, uint64_t tag, int result)
 void ublk_io_result(struct ublk_queue *q, uint64_t tag, int result)
 {
 	if (tag >= q->depth || q->tag[tag].ours || q->tag[tag].lost) {
-		loop_trace(q->loop, "ublk: queue %u: an answer for tag %llu, which has no fetch", q->index, (unsigned long long)tag);
+		loop_trace(q->loop, "ublk: queue %u: an answer for tag %llu, which has no fetch",
+			q->index, (unsigned long long)tag);
 		if (!q->refused)
 			q->refused = -EPROTO;
 		return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which device it is to be: one that a former run left, or a new one, made to be what the disk is. */
+/* Which device it is to be: one that a former run left, or a new one, made to be what the disk is.
+ */
 #include "ublk.h"
 #include <dirent.h>
 #include <errno.h>
@@ -8,11 +9,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-#define BUFFER (256u << 10)
-#define DEPTH 64
-#define RETRY_MS 50
-#define PATIENCE_MS 1000 /* until it is said what is waited for */
+#define MSEC         1000000ull
+#define BUFFER       (256u << 10)
+#define DEPTH        64
+#define RETRY_MS     50
+#define PATIENCE_MS  1000 /* until it is said what is waited for */
 #define TAKE_OVER_MS 5000 /* for a process that was killed to be gone */
 
 static unsigned shift_of(uint64_t value)
@@ -48,7 +49,8 @@ static int each_device(struct ublk *u, bool (*fn)(struct ublk *, unsigned id))
 
 static bool has_our_key(struct ublk *u, unsigned id)
 {
-	return ublk_ctl_info(&u->ctl, id, &u->info, u->deadline) >= 0 && u->info.key == (u->opt.key | UBLK_KEY_OURS);
+	return ublk_ctl_info(&u->ctl, id, &u->info, u->deadline) >= 0 &&
+	       u->info.key == (u->opt.key | UBLK_KEY_OURS);
 }
 
 static bool waits_for_us(struct ublk *u, unsigned id)
@@ -61,7 +63,8 @@ static int find(struct ublk *u, bool *found, struct diag *diag)
 {
 	*found = false;
 	if (u->opt.id < 0) {
-		*found = u->opt.key && (each_device(u, waits_for_us) || each_device(u, has_our_key));
+		*found =
+			u->opt.key && (each_device(u, waits_for_us) || each_device(u, has_our_key));
 		return 0;
 	}
 	int rc = ublk_ctl_info(&u->ctl, (unsigned)u->opt.id, &u->info, u->deadline);
@@ -72,8 +75,11 @@ static int find(struct ublk *u, bool *found, struct diag *diag)
 	if (rc < 0)
 		return ublk_failed(u, rc, "query", diag);
 	if (!u->opt.key || u->info.key != (u->opt.key | UBLK_KEY_OURS)) {
-		diag_set(diag, DIAG_BUSY, EBUSY, "/dev/ublkb%d exists and belongs to another disk or program", u->opt.id);
-		return diag_hint(diag, "use a free number with --ublk, or remove it: rdmastor detach /dev/ublkb%d", u->opt.id);
+		diag_set(diag, DIAG_BUSY, EBUSY,
+			"/dev/ublkb%d exists and belongs to another disk or program", u->opt.id);
+		return diag_hint(diag,
+			"use a free number with --ublk, or remove it: rdmastor detach /dev/ublkb%d",
+			u->opt.id);
 	}
 	*found = true;
 	return 0;
@@ -81,7 +87,8 @@ static int find(struct ublk *u, bool *found, struct diag *diag)
 
 static int still_served(const struct ublk *u, struct diag *diag)
 {
-	diag_set(diag, DIAG_BUSY, EBUSY, "is already /dev/ublkb%u, served by process %d", u->info.dev_id, u->info.pid);
+	diag_set(diag, DIAG_BUSY, EBUSY, "is already /dev/ublkb%u, served by process %d",
+		u->info.dev_id, u->info.pid);
 	diag_ctx(diag, "%s", u->opt.bdev->uri);
 	return diag_hint(diag, "make a second device with another number: --ublk N");
 }
@@ -105,7 +112,9 @@ static uint32_t buffer_of(const struct ublk_options *opt)
 
 static unsigned depth_of(const struct ublk_options *opt)
 {
-	unsigned depth = opt->depth ? opt->depth : opt->bdev->lim.depth < DEPTH ? opt->bdev->lim.depth : DEPTH;
+	unsigned depth = opt->depth                     ? opt->depth
+			 : opt->bdev->lim.depth < DEPTH ? opt->bdev->lim.depth
+							: DEPTH;
 
 	return depth ? depth : 1;
 }
@@ -115,14 +124,18 @@ static uint32_t sectors_of(uint32_t bytes, uint32_t block)
 	return (bytes & ~(block - 1)) >> UBLK_SECTOR_SHIFT;
 }
 
-/* The kernel splits by these limits; io->len of TRIM and ZERO has to hold them, so they are the disk's own. */
-static void set_params(struct ublk_params *p, const struct ublk_options *opt, const struct ublk_dev_info *info)
+/* The kernel splits by these limits; io->len of TRIM and ZERO has to hold them, so they are the
+ * disk's own. */
+static void set_params(
+	struct ublk_params *p, const struct ublk_options *opt, const struct ublk_dev_info *info)
 {
 	const struct bdev_limits *lim = &opt->bdev->lim;
 	uint32_t block = lim->block, best = lim->best > block ? lim->best : block;
 	unsigned physical = shift_of(best) < UBLK_PAGE_SHIFT ? shift_of(best) : UBLK_PAGE_SHIFT;
 
-	*p = (struct ublk_params){ .len = sizeof(*p), .types = UBLK_PARAM_BASIC, .sectors = lim->size >> UBLK_SECTOR_SHIFT };
+	*p = (struct ublk_params){ .len = sizeof(*p),
+		.types = UBLK_PARAM_BASIC,
+		.sectors = lim->size >> UBLK_SECTOR_SHIFT };
 	p->logical_shift = (uint8_t)shift_of(block);
 	p->physical_shift = p->min_shift = (uint8_t)physical;
 	p->best_shift = (uint8_t)(shift_of(best) > physical ? shift_of(best) : physical);
@@ -148,7 +161,8 @@ static int add(struct ublk *u, struct diag *diag)
 	unsigned queues = opt->queues ? opt->queues : opt->nloops;
 	int rc;
 
-	u->info = (struct ublk_dev_info){ .dev_id = opt->id < 0 ? UINT32_MAX : (uint32_t)opt->id, .pid = getpid() };
+	u->info = (struct ublk_dev_info){ .dev_id = opt->id < 0 ? UINT32_MAX : (uint32_t)opt->id,
+		.pid = getpid() };
 	u->info.key = opt->key | UBLK_KEY_OURS;
 	u->info.queues = (uint16_t)(queues < opt->bdev->lim.lanes ? queues : opt->bdev->lim.lanes);
 	u->info.depth = (uint16_t)depth_of(opt);
@@ -162,7 +176,9 @@ static int add(struct ublk *u, struct diag *diag)
 	rc = ublk_cmd(u, UBLK_CTL_ADD_DEV, 0, &u->info, sizeof(u->info));
 	if (rc < 0) {
 		diag_sys(diag, -rc, "add a ublk device");
-		return rc == -EPERM || rc == -EACCES ? diag_hint(diag, "run as root; export --nbd needs no privileges") : rc;
+		return rc == -EPERM || rc == -EACCES
+			       ? diag_hint(diag, "run as root; export --nbd needs no privileges")
+			       : rc;
 	}
 	u->added = true;
 	u->ctl.with_path = u->info.flags & UBLK_FEATURE_UNPRIVILEGED;
@@ -183,13 +199,15 @@ static int open_cdev(struct ublk *u, struct diag *diag)
 			return 0;
 		if (errno != ENOENT && errno != EACCES && errno != EBUSY)
 			break;
-		if ((u->deadline && loop_clock() > u->deadline) || ((errno == EBUSY || !u->ctl.with_path) && loop_clock() > give_up))
+		if ((u->deadline && loop_clock() > u->deadline) ||
+			((errno == EBUSY || !u->ctl.with_path) && loop_clock() > give_up))
 			break;
 		ublk_pause(u->loop, RETRY_MS);
 	}
 	err = errno;
 	diag_sys(diag, err, "open /dev/%s", name);
-	return err == ENOENT ? diag_hint(diag, "is /dev a devtmpfs? export --nbd needs none") : -err;
+	return err == ENOENT ? diag_hint(diag, "is /dev a devtmpfs? export --nbd needs none")
+			     : -err;
 }
 
 static int start_params(struct ublk *u, struct diag *diag)
@@ -208,23 +226,33 @@ static int check_recovered(const struct ublk *u, struct diag *diag)
 	uint64_t size = u->params.sectors << UBLK_SECTOR_SHIFT;
 
 	if (size > lim->size || 1u << u->params.logical_shift != lim->block)
-		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u has %llu bytes in blocks of %u, the disk has %llu in blocks of %u",
-			u->info.dev_id, (unsigned long long)size, 1u << u->params.logical_shift, (unsigned long long)lim->size, lim->block);
+		return diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"/dev/ublkb%u has %llu bytes in blocks of %u, the disk has %llu in blocks "
+			"of %u",
+			u->info.dev_id, (unsigned long long)size, 1u << u->params.logical_shift,
+			(unsigned long long)lim->size, lim->block);
 	if (!(u->params.attrs & UBLK_ATTR_READ_ONLY) && (u->opt.ro || lim->ro))
-		return diag_set(diag, DIAG_MISMATCH, EROFS, "/dev/ublkb%u is writable, the disk is not", u->info.dev_id);
-	if (!(u->params.attrs & (UBLK_ATTR_READ_ONLY | UBLK_ATTR_VOLATILE_CACHE)) && lim->max[IO_FLUSH])
-		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u was made without a write cache, but the disk has one: it would never be flushed",
+		return diag_set(diag, DIAG_MISMATCH, EROFS,
+			"/dev/ublkb%u is writable, the disk is not", u->info.dev_id);
+	if (!(u->params.attrs & (UBLK_ATTR_READ_ONLY | UBLK_ATTR_VOLATILE_CACHE)) &&
+		lim->max[IO_FLUSH])
+		return diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"/dev/ublkb%u was made without a write cache, but the disk has one: it "
+			"would never be flushed",
 			u->info.dev_id);
 	if (u->params.attrs & UBLK_ATTR_FUA && !lim->fua)
-		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u was made with FUA, which the disk does not support", u->info.dev_id);
+		return diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"/dev/ublkb%u was made with FUA, which the disk does not support",
+			u->info.dev_id);
 	if (u->info.queues > lim->lanes)
-		return diag_set(diag, DIAG_MISMATCH, EINVAL, "/dev/ublkb%u has %u queues, the disk supports %u", u->info.dev_id, u->info.queues,
-			lim->lanes);
+		return diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"/dev/ublkb%u has %u queues, the disk supports %u", u->info.dev_id,
+			u->info.queues, lim->lanes);
 	return 0;
 }
 
-/* Its server may have been killed this moment: the kernel still clears up after it. EINVAL is told of a device whose taking over was begun
- * and came to nothing: it waits for its queues. */
+/* Its server may have been killed this moment: the kernel still clears up after it. EINVAL is told
+ * of a device whose taking over was begun and came to nothing: it waits for its queues. */
 static int take_over(struct ublk *u, struct diag *diag)
 {
 	uint64_t give_up = loop_clock() + TAKE_OVER_MS * MSEC;
@@ -237,7 +265,8 @@ static int take_over(struct ublk *u, struct diag *diag)
 	rc = check_recovered(u, diag);
 	if (rc)
 		return rc;
-	while ((rc = ublk_cmd(u, UBLK_CTL_START_USER_RECOVERY, 0, NULL, 0)) == -EBUSY && loop_clock() < give_up)
+	while ((rc = ublk_cmd(u, UBLK_CTL_START_USER_RECOVERY, 0, NULL, 0)) == -EBUSY &&
+		loop_clock() < give_up)
 		ublk_pause(u->loop, RETRY_MS);
 	if (rc == -EBUSY)
 		return still_served(u, diag);
@@ -246,7 +275,9 @@ static int take_over(struct ublk *u, struct diag *diag)
 	u->recovered = true;
 	if (u->opt.bdev->lim.quiesce_ms)
 		u->quiet_ns = loop_clock() + u->opt.bdev->lim.quiesce_ms * MSEC;
-	loop_trace(u->loop, "ublk: taking over /dev/ublkb%u from an earlier run: %u queues of depth %u", u->info.dev_id, u->info.queues, u->info.depth);
+	loop_trace(u->loop,
+		"ublk: taking over /dev/ublkb%u from an earlier run: %u queues of depth %u",
+		u->info.dev_id, u->info.queues, u->info.depth);
 	return open_cdev(u, diag);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A queue of a ublk device on its loop: its ring, its tags' memory, its lane. All answers of a turn and the fetches for what comes next
- * go to the kernel in one call. The kernel copies between a request's pages and the tag's memory, which is what the lane registered: so
- * UBLK_F_USER_COPY would only add calls. */
+/* A queue of a ublk device on its loop: its ring, its tags' memory, its lane. All answers of a turn
+ * and the fetches for what comes next go to the kernel in one call. The kernel copies between a
+ * request's pages and the tag's memory, which is what the lane registered: so UBLK_F_USER_COPY
+ * would only add calls. */
 #include "ublk.h"
 #include <assert.h>
 #include <errno.h>
@@ -13,9 +14,13 @@
 
 #define BATCH 32
 
-void ublk_queue_encode(struct io_uring_sqe *sqe, const struct ublk_queue *q, unsigned tag, uint32_t op, int result)
+void ublk_queue_encode(
+	struct io_uring_sqe *sqe, const struct ublk_queue *q, unsigned tag, uint32_t op, int result)
 {
-	struct ublk_io_cmd cmd = { .queue = (uint16_t)q->index, .tag = (uint16_t)tag, .result = result, .addr = (uintptr_t)q->tag[tag].base };
+	struct ublk_io_cmd cmd = { .queue = (uint16_t)q->index,
+		.tag = (uint16_t)tag,
+		.result = result,
+		.addr = (uintptr_t)q->tag[tag].base };
 
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = IORING_OP_URING_CMD;
@@ -29,7 +34,9 @@ static void offer(struct ublk_queue *q, unsigned tag, uint32_t op, int result)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
 
-	assert(sqe); /* there is an entry for each tag, and a tag needs no second one before the kernel had the first */
+	/* there is an entry for each tag, and a tag needs no second one before the kernel had the
+	 * first */
+	assert(sqe);
 	ublk_queue_encode(sqe, q, tag, op, result);
 	q->prepared++;
 	loop_work_add(q->loop, &q->enter);
@@ -73,7 +80,8 @@ static void again(struct loop_timer *timer)
 
 static bool has_answers(const struct ublk_queue *q)
 {
-	return io_uring_cq_ready(&q->ring) || __atomic_load_n(q->ring.sq.kflags, __ATOMIC_RELAXED) & IORING_SQ_TASKRUN;
+	return io_uring_cq_ready(&q->ring) ||
+	       __atomic_load_n(q->ring.sq.kflags, __ATOMIC_RELAXED) & IORING_SQ_TASKRUN;
 }
 
 static bool drain(struct ublk_queue *q)
@@ -114,7 +122,8 @@ static bool poll_arm(struct loop_poller *poller)
 /* SINGLE_ISSUER is of Linux 6.0, as ublk is; but a kernel may have had ublk put in. */
 static int ring_start(struct ublk_queue *q, int cdev, struct diag *diag)
 {
-	int rc = io_uring_queue_init(q->depth, &q->ring, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER);
+	int rc = io_uring_queue_init(q->depth, &q->ring,
+		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER);
 
 	if (rc == -EINVAL)
 		rc = io_uring_queue_init(q->depth, &q->ring, 0);
@@ -137,14 +146,17 @@ static int ring_start(struct ublk_queue *q, int cdev, struct diag *diag)
 
 static int map_descriptors(struct ublk_queue *q, int cdev, struct diag *diag)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), most = (UBLK_MAX_DEPTH * sizeof(struct ublk_desc) + page - 1) & ~(page - 1);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE),
+	       most = (UBLK_MAX_DEPTH * sizeof(struct ublk_desc) + page - 1) & ~(page - 1);
 	void *p;
 
 	q->desc_len = (q->depth * sizeof(struct ublk_desc) + page - 1) & ~(page - 1);
-	p = mmap(NULL, q->desc_len, PROT_READ, MAP_SHARED | MAP_POPULATE, cdev, (off_t)(q->index * most));
+	p = mmap(NULL, q->desc_len, PROT_READ, MAP_SHARED | MAP_POPULATE, cdev,
+		(off_t)(q->index * most));
 	if (p == MAP_FAILED)
 		return diag_sys(diag, errno, "map the requests of queue %u", q->index);
-	/* a child that waits for this device (ublk_sync.c) must not keep it from the next run, nor may the rings, which have it open */
+	/* a child that waits for this device (ublk_sync.c) must not keep it from the next run, nor
+	 * may the rings, which have it open */
 	madvise(p, q->desc_len, MADV_DONTFORK);
 	q->desc = p;
 	return 0;
@@ -240,7 +252,8 @@ int ublk_queue_close(struct loop *loop, void *arg)
 		loop_fd_del(loop, &q->fd);
 	}
 	if (q->ring_on) {
-		/* the kernel ends a ring in its own time: the device must not stay open until then */
+		/* the kernel ends a ring in its own time: the device must not stay open until then
+		 */
 		io_uring_unregister_files(&q->ring);
 		io_uring_queue_exit(&q->ring);
 	}

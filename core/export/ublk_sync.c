@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What waits in the kernel for a ublk device's disk: writing back what the cache holds, a stop. By a process of its own: a server has to
- * serve meanwhile, and nobody could end while a thread or an io_uring of its own waited for a disk that does not answer. */
+/* What waits in the kernel for a ublk device's disk: writing back what the cache holds, a stop. By
+ * a process of its own: a server has to serve meanwhile, and nobody could end while a thread or an
+ * io_uring of its own waited for a disk that does not answer. */
 #include "child.h"
 #include "ublk.h"
 #include <errno.h>
@@ -47,7 +48,8 @@ static int stop_device(int dev, const void *arg)
 	return rc < 0 ? -rc : 0;
 }
 
-static int aside(struct loop *loop, int dev, int (*fn)(int, const void *), const void *arg, uint64_t deadline)
+static int aside(struct loop *loop, int dev, int (*fn)(int, const void *), const void *arg,
+	uint64_t deadline)
 {
 	struct wait wait = { .fd = { .events = EPOLLIN, .ready = ended } };
 	int rc, status = 0;

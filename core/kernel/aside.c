@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Calls that may block without end, in a process of their own that is not waited for without end. */
+/* Calls that may block without end, in a process of their own that is not waited for without end.
+ */
 #include "aside.h"
 #include "child.h"
 #include "loop.h"
@@ -42,7 +43,8 @@ static bool wait_end(int watch, int ms)
 	return rc > 0;
 }
 
-int aside_run(int root, int (*fn)(int root, const void *arg), const void *arg, uint64_t until, uint32_t grace_ms, volatile bool *given_up)
+int aside_run(int root, int (*fn)(int root, const void *arg), const void *arg, uint64_t until,
+	uint32_t grace_ms, volatile bool *given_up)
 {
 	const struct errand errand = { .fn = fn, .arg = arg };
 	uint64_t now = loop_clock();

@@ -26,5 +26,6 @@ char *cmdline_value(char *word, const char *key)
 {
 	size_t len = strlen(key);
 
-	return !strncmp(word, key, len) && word[len] == '=' && word[len + 1] ? word + len + 1 : NULL;
+	return !strncmp(word, key, len) && word[len] == '=' && word[len + 1] ? word + len + 1
+									     : NULL;
 }

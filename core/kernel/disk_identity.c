@@ -26,17 +26,21 @@ struct fs_uuid { /* struct fsuuid2 of linux/fs.h, since 6.9 */
 
 bool identity_device(int root, unsigned dev_major, unsigned dev_minor, char *text, unsigned len)
 {
-	/* disks of SCSI and NVMe, virtio, device mapper, md; then those of the disk that a partition is of */
-	static const char *const names[] = { "wwid", "device/wwid", "serial", "dm/uuid", "md/uuid" };
+	/* disks of SCSI and NVMe, virtio, device mapper, md; then those of the disk that a
+	 * partition is of */
+	static const char *const names[] = { "wwid", "device/wwid", "serial", "dm/uuid",
+		"md/uuid" };
 	char value[160], number[16];
 
 	for (unsigned up = 0; up < 2; up++)
 		for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-			if (sys_read(root, value, sizeof(value), "sys/dev/block/%u:%u/%s%s", dev_major, dev_minor, up ? "../" : "", names[i]) <= 0)
+			if (sys_read(root, value, sizeof(value), "sys/dev/block/%u:%u/%s%s",
+				    dev_major, dev_minor, up ? "../" : "", names[i]) <= 0)
 				continue;
 			if (!up)
 				snprintf(text, len, "%s", value);
-			else if (sys_read(root, number, sizeof(number), "sys/dev/block/%u:%u/partition", dev_major, dev_minor) > 0)
+			else if (sys_read(root, number, sizeof(number),
+					 "sys/dev/block/%u:%u/partition", dev_major, dev_minor) > 0)
 				snprintf(text, len, "%s partition %s", value, number);
 			else
 				continue;
@@ -45,7 +49,8 @@ bool identity_device(int root, unsigned dev_major, unsigned dev_minor, char *tex
 	return false;
 }
 
-/* The source of the mount with that device number, if it names a place: "server:/export", "/dev/sdb1", not "tmpfs". */
+/* The source of the mount with that device number, if it names a place: "server:/export",
+ * "/dev/sdb1", not "tmpfs". */
 static bool mount_source(int root, dev_t dev, char source[256])
 {
 	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line;
@@ -55,7 +60,8 @@ static bool mount_source(int root, dev_t dev, char source[256])
 		const char *end = strstr(line, " - ");
 		unsigned dev_major, dev_minor;
 
-		found = end && sscanf(line, "%*s %*s %u:%u", &dev_major, &dev_minor) == 2 && makedev(dev_major, dev_minor) == dev &&
+		found = end && sscanf(line, "%*s %*s %u:%u", &dev_major, &dev_minor) == 2 &&
+			makedev(dev_major, dev_minor) == dev &&
 			sscanf(end, " - %*s %255s", source) == 1 && strchr(source, '/');
 	}
 	free(all);
@@ -65,13 +71,16 @@ static bool mount_source(int root, dev_t dev, char source[256])
 /* FAT, exFAT and many FUSE file systems number inodes as they load them. */
 static bool inode_lasts(unsigned long fs_type)
 {
-	return fs_type != MSDOS_SUPER_MAGIC && fs_type != EXFAT_SUPER_MAGIC && fs_type != FUSE_SUPER_MAGIC;
+	return fs_type != MSDOS_SUPER_MAGIC && fs_type != EXFAT_SUPER_MAGIC &&
+	       fs_type != FUSE_SUPER_MAGIC;
 }
 
-/* Some file systems report their device number as id. That of no block device is free for another one after an unmount. */
+/* Some file systems report their device number as id. That of no block device is free for another
+ * one after an unmount. */
 static bool fsid_lasts(const struct identity_file *file)
 {
-	uint64_t number = (minor(file->dev) & 0xff) | major(file->dev) << 8 | (uint64_t)(minor(file->dev) & ~0xffu) << 12;
+	uint64_t number = (minor(file->dev) & 0xff) | major(file->dev) << 8 |
+			  (uint64_t)(minor(file->dev) & ~0xffu) << 12;
 
 	return file->fsid && (major(file->dev) || file->fsid != number);
 }
@@ -89,23 +98,28 @@ void identity_file(int root, const struct identity_file *file, char *text, size_
 	char uuid[UUID_TEXT + 1], where[300], source[256];
 	uint8_t boot[16] = { 0 };
 
-	/* subvolumes of btrfs share its UUID and use the same inode numbers; its id tells them apart */
+	/* subvolumes of btrfs share its UUID and use the same inode numbers; its id tells them
+	 * apart */
 	if (has_uuid(file) && file->fs_type != BTRFS_SUPER_MAGIC)
-		snprintf(where, sizeof(where), "file system %s", identity_uuid_text(file->fs_uuid, uuid));
+		snprintf(where, sizeof(where), "file system %s",
+			identity_uuid_text(file->fs_uuid, uuid));
 	else if (fsid_lasts(file))
-		snprintf(where, sizeof(where), "file system id %016llx", (unsigned long long)file->fsid);
+		snprintf(where, sizeof(where), "file system id %016llx",
+			(unsigned long long)file->fsid);
 	else if (mount_source(root, file->dev, source))
 		snprintf(where, sizeof(where), "file system %s", source);
 	else
 		snprintf(where, sizeof(where), "boot %s device %u:%u",
-			identity_boot(root, boot) ? identity_uuid_text(boot, uuid) : "unknown", major(file->dev), minor(file->dev));
+			identity_boot(root, boot) ? identity_uuid_text(boot, uuid) : "unknown",
+			major(file->dev), minor(file->dev));
 	if (inode_lasts(file->fs_type))
 		snprintf(text, len, "%s inode %llu", where, (unsigned long long)file->inode);
 	else
 		snprintf(text, len, "%s path %s", where, file->path);
 }
 
-static void file_text(int root, int fd, const char *path, const struct stat *st, char *text, size_t len)
+static void file_text(
+	int root, int fd, const char *path, const struct stat *st, char *text, size_t len)
 {
 	struct identity_file file = { .path = path, .inode = st->st_ino, .dev = st->st_dev };
 	struct fs_uuid uuid = { 0 };
@@ -125,7 +139,9 @@ static void file_text(int root, int fd, const char *path, const struct stat *st,
 /* A loop device is the file it is made of, or what lies in it from an offset on. */
 static bool backing(int root, unsigned dev_major, unsigned dev_minor, char path[400])
 {
-	return sys_read(root, path, 400, "sys/dev/block/%u:%u/loop/backing_file", dev_major, dev_minor) > 0 && path[0] == '/';
+	return sys_read(root, path, 400, "sys/dev/block/%u:%u/loop/backing_file", dev_major,
+		       dev_minor) > 0 &&
+	       path[0] == '/';
 }
 
 static void add_offset(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
@@ -133,7 +149,9 @@ static void add_offset(int root, unsigned dev_major, unsigned dev_minor, char *t
 	char offset[24];
 	size_t at = strlen(text);
 
-	if (sys_read(root, offset, sizeof(offset), "sys/dev/block/%u:%u/loop/offset", dev_major, dev_minor) > 0 && strcmp(offset, "0"))
+	if (sys_read(root, offset, sizeof(offset), "sys/dev/block/%u:%u/loop/offset", dev_major,
+		    dev_minor) > 0 &&
+		strcmp(offset, "0"))
 		snprintf(text + at, len - at, " offset %s", offset);
 }
 
@@ -141,7 +159,8 @@ int kernel_disk_text(int root, const char *path, char *text, size_t len, struct 
 {
 	char file[400];
 	struct stat st, in;
-	int err = 0, fd = openat(root, path[0] == '/' ? path + 1 : path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int err = 0,
+	    fd = openat(root, path[0] == '/' ? path + 1 : path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, &st))
 		err = diag_sys(diag, errno, "%s", path);
@@ -186,7 +205,8 @@ static void derive(struct disk_identity *id, const uint8_t machine[16], const ch
 	snprintf(id->nqn, sizeof(id->nqn), NQN "%s", identity_uuid_text(id->uuid, text));
 }
 
-int kernel_disk_identity(int root, const char *path, const char *own, struct disk_identity *id, struct diag *diag)
+int kernel_disk_identity(
+	int root, const char *path, const char *own, struct disk_identity *id, struct diag *diag)
 {
 	const char *from = "random";
 	uint8_t machine[16] = { 0 };

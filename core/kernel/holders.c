@@ -23,10 +23,10 @@ struct device {
 struct search {
 	int root;
 	const struct stat *file; /* NULL: a device is looked for */
-	struct device *device; /* the disk and its partitions; for writers also what is above */
-	unsigned count, at; /* at: the one whose partitions and holders are searched now */
-	bool writers; /* mounts for reading only do not count */
-	int pid; /* the process whose descriptors are searched, by: */
+	struct device *device;   /* the disk and its partitions; for writers also what is above */
+	unsigned count, at;      /* at: the one whose partitions and holders are searched now */
+	bool writers;            /* mounts for reading only do not count */
+	int pid;                 /* the process whose descriptors are searched, by: */
 	void (*descriptor)(const char *name, void *arg);
 	char lock[64]; /* the file, as locks name it */
 	char *text;
@@ -64,7 +64,8 @@ static int add_device(struct search *search, unsigned dev_major, unsigned dev_mi
 
 	if (has_number(search, dev_major, dev_minor))
 		return 0;
-	if (sys_read(search->root, uevent, sizeof(uevent), "sys/dev/block/%u:%u/uevent", dev_major, dev_minor) < 0)
+	if (sys_read(search->root, uevent, sizeof(uevent), "sys/dev/block/%u:%u/uevent", dev_major,
+		    dev_minor) < 0)
 		return -ENOENT;
 	device = realloc(search->device, (search->count + 1) * sizeof(*device));
 	if (!device)
@@ -136,7 +137,8 @@ static bool is_ours(const struct search *search, const char *path)
 	for (unsigned i = 0; i < search->count; i++) {
 		char name[80] = "/dev/";
 
-		if (node && major(st.st_rdev) == search->device[i].major && minor(st.st_rdev) == search->device[i].minor)
+		if (node && major(st.st_rdev) == search->device[i].major &&
+			minor(st.st_rdev) == search->device[i].minor)
 			return true;
 		snprintf(name + 5, sizeof(name) - 5, "%s", search->device[i].name);
 		for (char *p = name; *p; p++)
@@ -169,8 +171,10 @@ static void mount_line(struct search *search, char *line)
 	}
 	if (search->writers && options && !strncmp(options, "ro", 2))
 		return;
-	if (has_number(search, dev_major, dev_minor) || (source && is_ours(search, sys_unescape(source))))
-		search->mounted((unsigned)strtoul(field[0], NULL, 10), sys_unescape(field[4]), search->arg);
+	if (has_number(search, dev_major, dev_minor) ||
+		(source && is_ours(search, sys_unescape(source))))
+		search->mounted(
+			(unsigned)strtoul(field[0], NULL, 10), sys_unescape(field[4]), search->arg);
 }
 
 static void mounted_on(unsigned id, const char *dir, void *arg)
@@ -186,7 +190,8 @@ static void swap_line(struct search *search, char *line)
 		found(search, "%s", "swap");
 }
 
-static void each_line(struct search *search, const char *path, void (*each)(struct search *, char *line))
+static void each_line(
+	struct search *search, const char *path, void (*each)(struct search *, char *line))
 {
 	char *text = sys_read_all(search->root, path), *rest = text, *line;
 
@@ -203,7 +208,8 @@ static void each_mount(struct search *search)
 	each_line(search, "proc/1/mountinfo", mount_line);
 }
 
-int holders_mounts(int root, unsigned dev_major, unsigned dev_minor, void (*mounted)(unsigned id, const char *dir, void *arg), void *arg)
+int holders_mounts(int root, unsigned dev_major, unsigned dev_minor,
+	void (*mounted)(unsigned id, const char *dir, void *arg), void *arg)
 {
 	struct search search = { .root = root, .mounted = mounted, .arg = arg };
 	int err = begin(&search, dev_major, dev_minor);
@@ -422,7 +428,9 @@ static bool is_locked(int fd, int at)
  * the file in its lists: on some file systems not by the numbers that stat() has. */
 static bool find_lockers(struct search *search, int fd)
 {
-	struct flock reads = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 1 };
+	struct flock reads = {
+		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 1
+	};
 	bool any = false;
 	char path[64];
 

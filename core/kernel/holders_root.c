@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whether the system itself stands on a disk, through any layers of partitions, dm, md, loop devices and overlays. Where it stands is
- * root_places.c's. */
+/* Whether the system itself stands on a disk, through any layers of partitions, dm, md, loop
+ * devices and overlays. Where it stands is root_places.c's. */
 #include "holders.h"
 #include "root_places.h"
 #include "sys.h"
@@ -44,7 +44,8 @@ static void add(struct walk *walk, const char *dir, const char *name)
 	unsigned dev_major, dev_minor;
 	char text[32];
 
-	if (sys_read(walk->root, text, sizeof(text), "%s/%.60s/dev", dir, name) > 0 && sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
+	if (sys_read(walk->root, text, sizeof(text), "%s/%.60s/dev", dir, name) > 0 &&
+		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
 		add_number(walk, dev_major, dev_minor);
 }
 
@@ -88,7 +89,9 @@ static void loop(const char *name, void *arg)
 	char file[512];
 	unsigned id;
 
-	if (strncmp(name, "loop", 4) || sys_read(walk->root, file, sizeof(file), "sys/class/block/%.60s/loop/backing_file", name) <= 0)
+	if (strncmp(name, "loop", 4) ||
+		sys_read(walk->root, file, sizeof(file), "sys/class/block/%.60s/loop/backing_file",
+			name) <= 0)
 		return;
 	id = root_places_of(&walk->places, file);
 	for (unsigned i = 0; i < walk->mounts; i++)
@@ -104,7 +107,8 @@ static void look(struct walk *walk, const struct layer *layer)
 	char path[80];
 
 	snprintf(parts.dir, sizeof(parts.dir), "sys/dev/block/%u:%u", layer->major, layer->minor);
-	walk->stands |= holders_mounts(walk->root, layer->major, layer->minor, mounted, walk) == -ENOMEM;
+	walk->stands |=
+		holders_mounts(walk->root, layer->major, layer->minor, mounted, walk) == -ENOMEM;
 	snprintf(path, sizeof(path), "%s/holders", parts.dir);
 	sys_list(walk->root, path, holder, walk);
 	sys_list(walk->root, parts.dir, partition, &parts);

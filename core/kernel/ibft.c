@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The firmware's iSCSI targets as the kernel's iscsi_ibft shows them in /sys/firmware/ibft (Documentation/ABI/testing/sysfs-ibft). */
+/* The firmware's iSCSI targets as the kernel's iscsi_ibft shows them in /sys/firmware/ibft
+ * (Documentation/ABI/testing/sysfs-ibft). */
+#include "wire/ibft.h"
 #include "kernel_iscsi_conf.h"
 #include "modules.h"
 #include "sys.h"
 #include "uri.h"
-#include "wire/ibft.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,8 +43,11 @@ static void match_netdev(const char *name, void *arg)
 	struct netdev_search *search = arg;
 	char mac[40], type[16], path[64];
 
-	if (strlen(name) >= 16 || sys_read(search->root, mac, sizeof(mac), "sys/class/net/%s/address", name) <= 0 || strcasecmp(mac, search->mac) ||
-		sys_read(search->root, type, sizeof(type), "sys/class/net/%s/type", name) <= 0 || strcmp(type, "1"))
+	if (strlen(name) >= 16 ||
+		sys_read(search->root, mac, sizeof(mac), "sys/class/net/%s/address", name) <= 0 ||
+		strcasecmp(mac, search->mac) ||
+		sys_read(search->root, type, sizeof(type), "sys/class/net/%s/type", name) <= 0 ||
+		strcmp(type, "1"))
 		return;
 	snprintf(path, sizeof(path), "sys/class/net/%s/device", name);
 	if (!*search->found || sys_exists(search->root, path))
@@ -69,8 +73,10 @@ static void read_nic(int root, const char *part, struct ibft_nic_info *nic)
 {
 	char path[96];
 
-	*nic = (struct ibft_nic_info){ .index = read_number(root, part, "index", 0), .flags = read_number(root, part, "flags", 0),
-		.origin = read_number(root, part, "origin", 0), .prefix = read_number(root, part, "prefix-len", 0) };
+	*nic = (struct ibft_nic_info){ .index = read_number(root, part, "index", 0),
+		.flags = read_number(root, part, "flags", 0),
+		.origin = read_number(root, part, "origin", 0),
+		.prefix = read_number(root, part, "prefix-len", 0) };
 	read_text(root, part, "ip-addr", nic->addr, sizeof(nic->addr));
 	read_text(root, part, "subnet-mask", nic->mask, sizeof(nic->mask));
 	read_text(root, part, "gateway", nic->gateway, sizeof(nic->gateway));
@@ -85,8 +91,9 @@ static void read_nic(int root, const char *part, struct ibft_nic_info *nic)
 		kernel_mac_netdev(root, nic->mac, nic->netdev);
 }
 
-/* iscsi_ibft writes the eight bytes in as few hex digits each as they take. Those of the third byte and on are zeroes wherever a LUN has one
- * level; of three digits before them the first is the first byte's, which then names no other addressing than by number. */
+/* iscsi_ibft writes the eight bytes in as few hex digits each as they take. Those of the third byte
+ * and on are zeroes wherever a LUN has one level; of three digits before them the first is the
+ * first byte's, which then names no other addressing than by number. */
 static uint64_t lun_of(const char *text)
 {
 	size_t digits = strlen(text);
@@ -105,8 +112,10 @@ static uint64_t lun_of(const char *text)
 
 static void read_target(int root, const char *part, struct ibft_target_info *target)
 {
-	*target = (struct ibft_target_info){ .index = read_number(root, part, "index", 0), .flags = read_number(root, part, "flags", 0),
-		.nic = read_number(root, part, "nic-assoc", UINT32_MAX), .chap_type = read_number(root, part, "chap-type", 0),
+	*target = (struct ibft_target_info){ .index = read_number(root, part, "index", 0),
+		.flags = read_number(root, part, "flags", 0),
+		.nic = read_number(root, part, "nic-assoc", UINT32_MAX),
+		.chap_type = read_number(root, part, "chap-type", 0),
 		.port = (uint16_t)read_number(root, part, "port", ISCSI_PORT) };
 	read_text(root, part, "target-name", target->name, sizeof(target->name));
 	read_text(root, part, "ip-addr", target->addr, sizeof(target->addr));
@@ -164,12 +173,16 @@ static int read_table(int root, struct ibft *ibft, struct diag *diag)
 static int no_table(int err, const char *why, struct diag *diag)
 {
 	if (err == -EACCES || err == -EPERM)
-		return diag_set(diag, DIAG_PERMISSION, -err, "only root can read the firmware's iBFT");
+		return diag_set(
+			diag, DIAG_PERMISSION, -err, "only root can read the firmware's iBFT");
 	if (err == -ENOMEM)
 		return diag_sys(diag, ENOMEM, "iBFT");
 	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the firmware provides no iBFT");
 	if (why)
-		diag_hint(diag, "an iBFT outside ACPI needs the kernel module iscsi_ibft, which is not loaded: %s", why);
+		diag_hint(diag,
+			"an iBFT outside ACPI needs the kernel module iscsi_ibft, which is not "
+			"loaded: %s",
+			why);
 	return -ENOENT;
 }
 
@@ -192,7 +205,8 @@ int kernel_ibft(int root, struct ibft *ibft, struct diag *diag)
 	return 0;
 }
 
-const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *ibft, const struct ibft_target_info *target)
+const struct ibft_nic_info *kernel_ibft_nic(
+	const struct ibft *ibft, const struct ibft_target_info *target)
 {
 	for (unsigned i = 0; i < ibft->nics; i++)
 		if (ibft->nic[i].index == target->nic)
@@ -200,9 +214,12 @@ const struct ibft_nic_info *kernel_ibft_nic(const struct ibft *ibft, const struc
 	return NULL;
 }
 
-void kernel_ibft_wish(const struct ibft *ibft, const struct ibft_target_info *target, struct iscsi_wish *wish)
+void kernel_ibft_wish(
+	const struct ibft *ibft, const struct ibft_target_info *target, struct iscsi_wish *wish)
 {
-	*wish = (struct iscsi_wish){ .port = target->port ? target->port : ISCSI_PORT, .tpgt = -1, .lun = target->number };
+	*wish = (struct iscsi_wish){
+		.port = target->port ? target->port : ISCSI_PORT, .tpgt = -1, .lun = target->number
+	};
 	strcpy(wish->name, target->name);
 	strcpy(wish->host, target->addr);
 	memcpy(wish->user, target->user, sizeof(wish->user));

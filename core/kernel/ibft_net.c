@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A network interface set up as the firmware had it, by ioctl(2): address, VLAN, link, and a route to the target. */
+/* A network interface set up as the firmware had it, by ioctl(2): address, VLAN, link, and a route
+ * to the target. */
 #include "kernel_iscsi_conf.h"
 #include "modules.h"
 #include "sys.h"
@@ -37,8 +38,8 @@ static int refused(const struct setup *s, const char *what)
 {
 	int err = errno;
 
-	diag_set(s->diag, err == EPERM || err == EACCES ? DIAG_PERMISSION : DIAG_SYSTEM, err, "set %s of %s: %s", what, s->netdev,
-		diag_errno_text(err));
+	diag_set(s->diag, err == EPERM || err == EACCES ? DIAG_PERMISSION : DIAG_SYSTEM, err,
+		"set %s of %s: %s", what, s->netdev, diag_errno_text(err));
 	if (err == EPERM || err == EACCES)
 		diag_hint(s->diag, "network set-up needs root (CAP_NET_ADMIN)");
 	return -err;
@@ -52,19 +53,26 @@ static int read_addrs(struct setup *s, const struct ibft_target_info *target)
 	s->bits = s->family == AF_INET ? 32 : 128;
 	s->prefix = nic->prefix;
 	if (!nic->netdev[0])
-		return diag_set(s->diag, DIAG_NO_DEVICE, ENODEV, "no network interface with the address %s of the iBFT", nic->mac);
+		return diag_set(s->diag, DIAG_NO_DEVICE, ENODEV,
+			"no network interface with the address %s of the iBFT", nic->mac);
 	strcpy(s->netdev, nic->netdev);
 	if (inet_pton(s->family, nic->addr, s->own) != 1)
-		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "no address for %s in the iBFT", nic->netdev);
+		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "no address for %s in the iBFT",
+			nic->netdev);
 	if (inet_pton(s->family, target->addr, s->target) != 1)
-		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "the iBFT mixes IPv4 and IPv6: target address %s on %s", target->addr, nic->netdev);
+		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO,
+			"the iBFT mixes IPv4 and IPv6: target address %s on %s", target->addr,
+			nic->netdev);
 	if (!s->prefix && nic->mask[0]) { /* before Linux 4.18 iscsi_ibft told the mask alone */
 		struct in_addr mask;
 
-		s->prefix = inet_pton(AF_INET, nic->mask, &mask) == 1 ? (unsigned)__builtin_popcount(mask.s_addr) : 0;
+		s->prefix = inet_pton(AF_INET, nic->mask, &mask) == 1
+				    ? (unsigned)__builtin_popcount(mask.s_addr)
+				    : 0;
 	}
 	if (!s->prefix || s->prefix > s->bits)
-		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "no network mask for %s in the iBFT", nic->netdev);
+		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO,
+			"no network mask for %s in the iBFT", nic->netdev);
 	s->has_gateway = inet_pton(s->family, nic->gateway, s->gateway) == 1;
 	return 0;
 }
@@ -73,7 +81,8 @@ static bool same_network(const struct setup *s)
 {
 	unsigned bytes = s->prefix / 8, rest = s->prefix % 8;
 
-	return !memcmp(s->own, s->target, bytes) && (!rest || !((s->own[bytes] ^ s->target[bytes]) >> (8 - rest)));
+	return !memcmp(s->own, s->target, bytes) &&
+	       (!rest || !((s->own[bytes] ^ s->target[bytes]) >> (8 - rest)));
 }
 
 static int set_up(const struct setup *s, const char *netdev)
@@ -90,12 +99,14 @@ static int set_up(const struct setup *s, const char *netdev)
 /* "eth0.5         | 5  | eth0" in /proc/net/vlan/config */
 static bool find_vlan(struct setup *s, unsigned id)
 {
-	char *text = sys_read_all(s->root, "proc/net/vlan/config"), *rest = text, *line, name[16], below[16];
+	char *text = sys_read_all(s->root, "proc/net/vlan/config"), *rest = text, *line, name[16],
+	     below[16];
 	bool found = false;
 	unsigned number;
 
 	while (!found && (line = strsep(&rest, "\n")))
-		if (sscanf(line, "%15[^ |] | %u | %15s", name, &number, below) == 3 && number == id && !strcmp(below, s->nic->netdev)) {
+		if (sscanf(line, "%15[^ |] | %u | %15s", name, &number, below) == 3 &&
+			number == id && !strcmp(below, s->nic->netdev)) {
 			strcpy(s->netdev, name);
 			found = true;
 		}
@@ -114,10 +125,15 @@ static int make_vlan(struct setup *s, unsigned id)
 	strcpy(args.device1, s->nic->netdev);
 	if (ioctl(s->fd, SIOCSIFVLAN, &args) && errno != EEXIST) {
 		if (errno == ENOPKG || errno == ENOTTY || errno == EINVAL)
-			return diag_set(s->diag, DIAG_NO_MODULE, ENOENT, "VLAN %u of %s: kernel module 8021q is not loaded: %s", id, s->netdev, why);
+			return diag_set(s->diag, DIAG_NO_MODULE, ENOENT,
+				"VLAN %u of %s: kernel module 8021q is not loaded: %s", id,
+				s->netdev, why);
 		return refused(s, "the VLAN");
 	}
-	return find_vlan(s, id) ? 0 : diag_set(s->diag, DIAG_SYSTEM, ENODEV, "VLAN %u of %s not found after its creation", id, s->nic->netdev);
+	return find_vlan(s, id)
+		       ? 0
+		       : diag_set(s->diag, DIAG_SYSTEM, ENODEV,
+				 "VLAN %u of %s not found after its creation", id, s->nic->netdev);
 }
 
 static struct sockaddr addr4(const uint8_t addr[4])
@@ -144,7 +160,8 @@ static int set_addr4(const struct setup *s)
 
 static int set_addr6(const struct setup *s)
 {
-	struct in6_ifreq_ioctl req = { .prefix = s->prefix, .index = (int)if_nametoindex(s->netdev) };
+	struct in6_ifreq_ioctl req = { .prefix = s->prefix,
+		.index = (int)if_nametoindex(s->netdev) };
 
 	memcpy(&req.addr, s->own, sizeof(req.addr));
 	return ioctl(s->fd, SIOCSIFADDR, &req) && errno != EEXIST ? refused(s, "the address") : 0;
@@ -153,7 +170,10 @@ static int set_addr6(const struct setup *s)
 static int add_route4(struct setup *s, bool direct)
 {
 	static const uint8_t host[4] = { 0xff, 0xff, 0xff, 0xff };
-	struct rtentry route = { .rt_dst = addr4(s->target), .rt_genmask = addr4(host), .rt_flags = RTF_UP | RTF_HOST, .rt_dev = s->netdev };
+	struct rtentry route = { .rt_dst = addr4(s->target),
+		.rt_genmask = addr4(host),
+		.rt_flags = RTF_UP | RTF_HOST,
+		.rt_dev = s->netdev };
 
 	if (!direct) {
 		route.rt_gateway = addr4(s->gateway);
@@ -164,7 +184,10 @@ static int add_route4(struct setup *s, bool direct)
 
 static int add_route6(struct setup *s, bool direct)
 {
-	struct in6_rtmsg route = { .rtmsg_dst_len = 128, .rtmsg_metric = 1, .rtmsg_flags = RTF_UP | RTF_HOST, .rtmsg_ifindex = (int)if_nametoindex(s->netdev) };
+	struct in6_rtmsg route = { .rtmsg_dst_len = 128,
+		.rtmsg_metric = 1,
+		.rtmsg_flags = RTF_UP | RTF_HOST,
+		.rtmsg_ifindex = (int)if_nametoindex(s->netdev) };
 
 	memcpy(&route.rtmsg_dst, s->target, 16);
 	if (!direct) {
@@ -181,7 +204,9 @@ static int set_all(struct setup *s)
 	int err = 0;
 
 	if (!direct && !s->has_gateway)
-		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO, "the target is in another network than %s, and the iBFT has no gateway", s->netdev);
+		return diag_set(s->diag, DIAG_PROTOCOL, EPROTO,
+			"the target is in another network than %s, and the iBFT has no gateway",
+			s->netdev);
 	if (vlan) {
 		err = set_up(s, s->nic->netdev);
 		err = err ? err : make_vlan(s, vlan);
@@ -195,7 +220,8 @@ static int set_all(struct setup *s)
 	return err;
 }
 
-int kernel_ibft_network(int root, const struct ibft_nic_info *nic, const struct ibft_target_info *target, struct diag *diag)
+int kernel_ibft_network(int root, const struct ibft_nic_info *nic,
+	const struct ibft_target_info *target, struct diag *diag)
 {
 	struct setup s = { .root = root, .nic = nic, .diag = diag };
 	int err = read_addrs(&s, target);

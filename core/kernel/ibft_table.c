@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An iBFT as the firmware left it, every offset and length of it checked, turned into the texts that iscsi_ibft makes. */
+/* An iBFT as the firmware left it, every offset and length of it checked, turned into the texts
+ * that iscsi_ibft makes. */
 #include "kernel_iscsi_conf.h"
 #include "wire/ibft.h"
 #include <arpa/inet.h>
@@ -16,7 +17,8 @@ struct table {
 
 static int damaged(const struct table *t, const char *what, size_t offset)
 {
-	return diag_set(t->diag, DIAG_PROTOCOL, EPROTO, "invalid iBFT of the firmware: %s at offset %zu", what, offset);
+	return diag_set(t->diag, DIAG_PROTOCOL, EPROTO,
+		"invalid iBFT of the firmware: %s at offset %zu", what, offset);
 }
 
 /* NULL: there is none, or it does not fit. */
@@ -24,7 +26,8 @@ static const void *find_part(const struct table *t, size_t offset, size_t size)
 {
 	const struct ibft_part *part = (const void *)(t->at + offset);
 
-	if (offset > t->len || t->len - offset < size || get_le16(part->length) < size || get_le16(part->length) > t->len - offset)
+	if (offset > t->len || t->len - offset < size || get_le16(part->length) < size ||
+		get_le16(part->length) > t->len - offset)
 		return NULL;
 	return part;
 }
@@ -68,7 +71,8 @@ static void take_addr(const uint8_t addr[16], char text[IBFT_ADDR])
 		return;
 	}
 	for (unsigned i = 0; i < 16; i += 2)
-		len += snprintf(text + len, IBFT_ADDR - (size_t)len, "%s%02x%02x", i ? ":" : "", addr[i], addr[i + 1]);
+		len += snprintf(text + len, IBFT_ADDR - (size_t)len, "%s%02x%02x", i ? ":" : "",
+			addr[i], addr[i + 1]);
 }
 
 static int take_nic(struct table *t, size_t offset)
@@ -80,7 +84,10 @@ static int take_nic(struct table *t, size_t offset)
 		return damaged(t, "NIC beyond the end", offset);
 	if (!nic->part.flags || t->to->nics == IBFT_NICS)
 		return 0;
-	*to = (struct ibft_nic_info){ .index = nic->part.index, .flags = nic->part.flags, .origin = nic->origin, .prefix = nic->prefix };
+	*to = (struct ibft_nic_info){ .index = nic->part.index,
+		.flags = nic->part.flags,
+		.origin = nic->origin,
+		.prefix = nic->prefix };
 	take_addr(nic->addr, to->addr);
 	take_addr(nic->gateway, to->gateway);
 	take_addr(nic->dns[0], to->dns[0]);
@@ -92,7 +99,8 @@ static int take_nic(struct table *t, size_t offset)
 		inet_ntop(AF_INET, &mask, to->mask, sizeof(to->mask));
 	}
 	snprintf(to->vlan, sizeof(to->vlan), "%u", get_le16(nic->vlan));
-	snprintf(to->mac, sizeof(to->mac), "%02x:%02x:%02x:%02x:%02x:%02x", nic->mac[0], nic->mac[1], nic->mac[2], nic->mac[3], nic->mac[4], nic->mac[5]);
+	snprintf(to->mac, sizeof(to->mac), "%02x:%02x:%02x:%02x:%02x:%02x", nic->mac[0],
+		nic->mac[1], nic->mac[2], nic->mac[3], nic->mac[4], nic->mac[5]);
 	t->to->nics++;
 	return 0;
 }
@@ -117,7 +125,10 @@ static int take_target(struct table *t, size_t offset)
 		return damaged(t, "target beyond the end", offset);
 	if (!target->part.flags || t->to->targets == IBFT_TARGETS)
 		return 0;
-	*to = (struct ibft_target_info){ .index = target->part.index, .flags = target->part.flags, .nic = target->nic, .chap_type = target->chap_type,
+	*to = (struct ibft_target_info){ .index = target->part.index,
+		.flags = target->part.flags,
+		.nic = target->nic,
+		.chap_type = target->chap_type,
 		.port = get_le16(target->port) };
 	take_addr(target->addr, to->addr);
 	take_lun(target->lun, to);
@@ -138,7 +149,8 @@ static int take_initiator(struct table *t, size_t offset)
 {
 	const struct ibft_initiator *initiator = find_part(t, offset, sizeof(*initiator));
 
-	return initiator ? take_text(t, initiator->name, t->to->initiator, sizeof(t->to->initiator)) : damaged(t, "initiator beyond the end", offset);
+	return initiator ? take_text(t, initiator->name, t->to->initiator, sizeof(t->to->initiator))
+			 : damaged(t, "initiator beyond the end", offset);
 }
 
 static int take_part(struct table *t, size_t offset)
@@ -159,7 +171,8 @@ static int take_part(struct table *t, size_t offset)
 	}
 }
 
-/* The checksum is not looked at, as the kernel does not: tables that are passed on from loader to loader have wrong ones. */
+/* The checksum is not looked at, as the kernel does not: tables that are passed on from loader to
+ * loader have wrong ones. */
 int kernel_ibft_table(const void *bytes, size_t len, struct ibft *ibft, struct diag *diag)
 {
 	const struct ibft_header *header = bytes;
@@ -169,17 +182,22 @@ int kernel_ibft_table(const void *bytes, size_t len, struct ibft *ibft, struct d
 	int err = 0;
 
 	*ibft = (struct ibft){ .from = "ACPI table iBFT" };
-	if (len < sizeof(*header) || (memcmp(header->signature, "iBFT", 4) && memcmp(header->signature, "IBFT", 4)))
+	if (len < sizeof(*header) ||
+		(memcmp(header->signature, "iBFT", 4) && memcmp(header->signature, "IBFT", 4)))
 		return damaged(&t, "no iBFT signature", 0);
 	t.len = get_le32(header->length) < len ? get_le32(header->length) : len;
 	control = find_part(&t, sizeof(*header), sizeof(*control));
 	if (!control || control->part.id != IBFT_CONTROL)
 		return damaged(&t, "no control structure", sizeof(*header));
-	offsets = (get_le16(control->part.length) - offsetof(struct ibft_control, initiator)) / sizeof(le16);
+	offsets = (get_le16(control->part.length) - offsetof(struct ibft_control, initiator)) /
+		  sizeof(le16);
 	for (size_t i = 0; i < offsets && !err; i++) {
 		le16 offset;
 
-		memcpy(&offset, t.at + sizeof(*header) + offsetof(struct ibft_control, initiator) + i * sizeof(le16), sizeof(le16));
+		memcpy(&offset,
+			t.at + sizeof(*header) + offsetof(struct ibft_control, initiator) +
+				i * sizeof(le16),
+			sizeof(le16));
 		err = get_le16(offset) ? take_part(&t, get_le16(offset)) : 0;
 	}
 	return err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who this host is: the first of option, files, kernel command line, firmware, machine-id that knows, else made up.
- * Where nvme-cli would find a name we find the same one. */
-#include "hash.h"
+/* Who this host is: the first of option, files, kernel command line, firmware, machine-id that
+ * knows, else made up. Where nvme-cli would find a name we find the same one. */
 #include "identity.h"
+#include "hash.h"
 #include "kernel.h"
 #include "sys.h"
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define NQN_MAX 223 /* NVMe Base 2.0, 4.5 */
+#define NQN_MAX  223 /* NVMe Base 2.0, 4.5 */
 #define UUID_NQN "nqn.2014-08.org.nvmexpress:uuid:"
 
 int kernel_root(void)
@@ -22,10 +22,13 @@ int kernel_root(void)
 
 static int hex(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+	return c >= '0' && c <= '9'                     ? c - '0'
+	       : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+							: -1;
 }
 
-/* 32 hex digits, with dashes anywhere between bytes or without. Gives the number of characters, 0 = no UUID. */
+/* 32 hex digits, with dashes anywhere between bytes or without. Gives the number of characters, 0 =
+ * no UUID. */
 static size_t uuid_get(const char *text, uint8_t uuid[16])
 {
 	const char *p = text;
@@ -42,8 +45,10 @@ static size_t uuid_get(const char *text, uint8_t uuid[16])
 
 const char *identity_uuid_text(const uint8_t u[16], char text[UUID_TEXT + 1])
 {
-	snprintf(text, UUID_TEXT + 1, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1], u[2], u[3], u[4],
-		u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+	snprintf(text, UUID_TEXT + 1,
+		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
+		u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13], u[14],
+		u[15]);
 	return text;
 }
 
@@ -66,15 +71,18 @@ static bool uuid_fake(const uint8_t uuid[16])
 		"11111111-2222-3333-4444-555555555555",
 		"4c4c4544-0000-2010-8020-80c04f202020",
 	};
-	static const uint8_t counted[6] = { 0x12, 0x34, 0x56, 0x78, 0x12, 0x34 }, counted_le[6] = { 0x78, 0x56, 0x34, 0x12, 0x34, 0x12 };
+	static const uint8_t counted[6] = { 0x12, 0x34, 0x56, 0x78, 0x12, 0x34 },
+			     counted_le[6] = { 0x78, 0x56, 0x34, 0x12, 0x34, 0x12 };
 	bool same = true, rising = true;
 	char text[UUID_TEXT + 1];
 
 	for (int i = 1; i < 16; i++) {
 		same &= uuid[i] == uuid[0];
-		rising &= uuid[i] == (uint8_t)(uuid[i - 1] + 1) || uuid[i] == (uint8_t)(uuid[i - 1] + 0x11);
+		rising &= uuid[i] == (uint8_t)(uuid[i - 1] + 1) ||
+			  uuid[i] == (uint8_t)(uuid[i - 1] + 0x11);
 	}
-	if (same || rising || !memcmp(uuid, counted, sizeof(counted)) || !memcmp(uuid, counted_le, sizeof(counted_le)))
+	if (same || rising || !memcmp(uuid, counted, sizeof(counted)) ||
+		!memcmp(uuid, counted_le, sizeof(counted_le)))
 		return true;
 	identity_uuid_text(uuid, text);
 	for (unsigned i = 0; i < sizeof(fakes) / sizeof(*fakes); i++)
@@ -159,8 +167,10 @@ static bool on_cmdline(int root, const char *key, char *value, size_t len)
 static bool from_files(int root, struct identity *who)
 {
 	char nqn[256], id[64];
-	bool has_nqn = one_line(root, "etc/nvme/hostnqn", nqn, sizeof(nqn)) && take_nqn(who, nqn, "/etc/nvme/hostnqn");
-	bool has_id = one_line(root, "etc/nvme/hostid", id, sizeof(id)) && take_id(who, id, "/etc/nvme/hostid");
+	bool has_nqn = one_line(root, "etc/nvme/hostnqn", nqn, sizeof(nqn)) &&
+		       take_nqn(who, nqn, "/etc/nvme/hostnqn");
+	bool has_id = one_line(root, "etc/nvme/hostid", id, sizeof(id)) &&
+		      take_id(who, id, "/etc/nvme/hostid");
 
 	if (!has_nqn && has_id)
 		take_uuid(who, who->hostid, "/etc/nvme/hostid");
@@ -172,35 +182,42 @@ static bool from_cmdline(int root, struct identity *who)
 {
 	char nqn[256], id[64];
 
-	if (!on_cmdline(root, "rd.nvmf.hostnqn", nqn, sizeof(nqn)) && !on_cmdline(root, "nvmf.hostnqn", nqn, sizeof(nqn)))
+	if (!on_cmdline(root, "rd.nvmf.hostnqn", nqn, sizeof(nqn)) &&
+		!on_cmdline(root, "nvmf.hostnqn", nqn, sizeof(nqn)))
 		return false;
 	if (!take_nqn(who, nqn, "kernel command line"))
 		return false;
-	if (on_cmdline(root, "rd.nvmf.hostid", id, sizeof(id)) || on_cmdline(root, "nvmf.hostid", id, sizeof(id)))
+	if (on_cmdline(root, "rd.nvmf.hostid", id, sizeof(id)) ||
+		on_cmdline(root, "nvmf.hostid", id, sizeof(id)))
 		take_id(who, id, "kernel command line");
 	return true;
 }
 
-/* The kernel has put the bytes into order already (SMBIOS 3.0, 7.2.1), so the text is taken as it is, as nvme-cli does. */
+/* The kernel has put the bytes into order already (SMBIOS 3.0, 7.2.1), so the text is taken as it
+ * is, as nvme-cli does. */
 static bool from_firmware(int root, struct identity *who)
 {
 	uint8_t uuid[16];
 	char text[64];
 
-	if (!one_line(root, "sys/class/dmi/id/product_uuid", text, sizeof(text)) || uuid_get(text, uuid) != strlen(text) || uuid_fake(uuid))
+	if (!one_line(root, "sys/class/dmi/id/product_uuid", text, sizeof(text)) ||
+		uuid_get(text, uuid) != strlen(text) || uuid_fake(uuid))
 		return false;
 	take_uuid(who, uuid, "DMI product UUID");
 	return true;
 }
 
-/* machine-id(5): it is not to be shown to others. systemd's way to derive an id from it, with nvme-cli's application id. */
+/* machine-id(5): it is not to be shown to others. systemd's way to derive an id from it, with
+ * nvme-cli's application id. */
 static bool from_machine_id(int root, struct identity *who)
 {
-	static const uint8_t app[16] = { 0xc7, 0xf4, 0x61, 0x81, 0x12, 0xbe, 0x49, 0x32, 0x8c, 0x83, 0x10, 0x6f, 0x9d, 0xdd, 0xd8, 0x6b };
+	static const uint8_t app[16] = { 0xc7, 0xf4, 0x61, 0x81, 0x12, 0xbe, 0x49, 0x32, 0x8c, 0x83,
+		0x10, 0x6f, 0x9d, 0xdd, 0xd8, 0x6b };
 	uint8_t machine[16], sum[32];
 	char text[64];
 
-	if (!one_line(root, "etc/machine-id", text, sizeof(text)) || uuid_get(text, machine) != strlen(text))
+	if (!one_line(root, "etc/machine-id", text, sizeof(text)) ||
+		uuid_get(text, machine) != strlen(text))
 		return false;
 	hash_hmac(sum, machine, sizeof(machine), app, sizeof(app));
 	identity_mark(sum);
@@ -219,7 +236,8 @@ static void made_up(struct identity *who)
 	who->random = 1;
 }
 
-/* The same NQN always gives the same id: kernels refuse two names with one id and one name with two. */
+/* The same NQN always gives the same id: kernels refuse two names with one id and one name with
+ * two. */
 static void derive_id(struct identity *who)
 {
 	static const char label[] = "rdmastor host id";
@@ -236,17 +254,23 @@ static void derive_id(struct identity *who)
 	snprintf(who->id_from, sizeof(who->id_from), "a hash of the host NQN");
 }
 
-int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, struct identity *who, struct diag *diag)
+int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, struct identity *who,
+	struct diag *diag)
 {
 	*who = (struct identity){ 0 };
 	if (wanted_nqn) {
 		if (!take_nqn(who, wanted_nqn, "as given"))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host NQN '%s': expected nqn.*, at most %d bytes without blanks", wanted_nqn, NQN_MAX);
-	} else if (!from_files(root, who) && !from_cmdline(root, who) && !from_firmware(root, who) && !from_machine_id(root, who)) {
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"invalid host NQN '%s': expected nqn.*, at most %d bytes without "
+				"blanks",
+				wanted_nqn, NQN_MAX);
+	} else if (!from_files(root, who) && !from_cmdline(root, who) &&
+		   !from_firmware(root, who) && !from_machine_id(root, who)) {
 		made_up(who);
 	}
 	if (wanted_id && !take_id(who, wanted_id, "as given"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host ID '%s': expected a UUID", wanted_id);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid host ID '%s': expected a UUID",
+			wanted_id);
 	if (!who->id_from[0])
 		derive_id(who);
 	return 0;
@@ -275,5 +299,6 @@ bool identity_boot(int root, uint8_t id[16])
 {
 	char text[64];
 
-	return one_line(root, "proc/sys/kernel/random/boot_id", text, sizeof(text)) && uuid_get(text, id) == strlen(text);
+	return one_line(root, "proc/sys/kernel/random/boot_id", text, sizeof(text)) &&
+	       uuid_get(text, id) == strlen(text);
 }

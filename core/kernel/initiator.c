@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The name of this machine as an iSCSI initiator: where open-iscsi would find one we find the same. */
+/* The name of this machine as an iSCSI initiator: where open-iscsi would find one we find the same.
+ */
 #include "identity.h"
 #include "kernel_iscsi.h"
 #include "sys.h"
@@ -34,7 +35,8 @@ static bool take(struct kernel_initiator *who, const char *name, const char *fro
 }
 
 /* The last word that begins with one of the keys, in a text of lines or words. */
-static bool last_of(char *text, const char *separators, const char *const *keys, struct kernel_initiator *who, const char *from)
+static bool last_of(char *text, const char *separators, const char *const *keys,
+	struct kernel_initiator *who, const char *from)
 {
 	char *rest = text, *word;
 	bool found = false;
@@ -58,24 +60,33 @@ static bool from_firmware(int root, struct kernel_initiator *who)
 {
 	char name[256];
 
-	return sys_read(root, name, sizeof(name), "sys/firmware/ibft/initiator/initiator-name") > 0 && take(who, name, "iBFT");
+	return sys_read(root, name, sizeof(name), "sys/firmware/ibft/initiator/initiator-name") >
+		       0 &&
+	       take(who, name, "iBFT");
 }
 
 int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who, struct diag *diag)
 {
 	static const char *const file_keys[] = { "InitiatorName=", NULL };
-	static const char *const words[] = { "rd.iscsi.initiator=", "iscsi_initiator=", NULL }; /* dracut's; its old one and Debian's */
+	/* dracut's; its old one and Debian's */
+	static const char *const words[] = { "rd.iscsi.initiator=", "iscsi_initiator=", NULL };
 	char uuid[UUID_TEXT + 1], name[sizeof(PREFIX) + UUID_TEXT];
 	const char *from = "random";
 	uint8_t id[16];
 
 	*who = (struct kernel_initiator){ 0 };
 	if (wanted)
-		return take(who, wanted, "as given") ? 0 :
-						       diag_set(diag, DIAG_USAGE, EINVAL,
-							       "invalid initiator name '%s': expected iqn.*, eui.* or naa.*, at most %d bytes without blanks", wanted, NAME_MAX_LEN);
-	if (last_of(sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys, who, "/etc/iscsi/initiatorname.iscsi") ||
-		last_of(sys_read_all(root, "proc/cmdline"), " \t\n", words, who, "kernel command line") || from_firmware(root, who))
+		return take(who, wanted, "as given")
+			       ? 0
+			       : diag_set(diag, DIAG_USAGE, EINVAL,
+					 "invalid initiator name '%s': expected iqn.*, eui.* or "
+					 "naa.*, at most %d bytes without blanks",
+					 wanted, NAME_MAX_LEN);
+	if (last_of(sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys, who,
+		    "/etc/iscsi/initiatorname.iscsi") ||
+		last_of(sys_read_all(root, "proc/cmdline"), " \t\n", words, who,
+			"kernel command line") ||
+		from_firmware(root, who))
 		return 0;
 	if (!identity_machine(root, id, &from)) {
 		if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id))

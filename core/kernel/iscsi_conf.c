@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iSCSI on the kernel command line: the words of dracut (dracut.cmdline(7), its modules.d/74iscsi) and of Debian's initramfs (open-iscsi,
- * scripts/local-top/iscsi). Strings are iscsi_string.c's. */
+/* iSCSI on the kernel command line: the words of dracut (dracut.cmdline(7), its modules.d/74iscsi)
+ * and of Debian's initramfs (open-iscsi, scripts/local-top/iscsi). Strings are iscsi_string.c's. */
 #include "iscsi_conf.h"
 #include "cmdline.h"
 #include "uri.h"
@@ -13,10 +13,22 @@
 #define RETRY_MAX 10000 /* dracut's own bound */
 #define LIST      " \t,"
 
-enum word { INITIATOR, TARGET_NAME, TARGET_IP, TARGET_PORT, TARGET_GROUP, USERNAME, PASSWORD, IN_USERNAME, IN_PASSWORD, WORDS };
+enum word {
+	INITIATOR,
+	TARGET_NAME,
+	TARGET_IP,
+	TARGET_PORT,
+	TARGET_GROUP,
+	USERNAME,
+	PASSWORD,
+	IN_USERNAME,
+	IN_PASSWORD,
+	WORDS
+};
 
 static const struct {
-	const char *dracut, *old, *shell; /* old: dracut's former word, which is Debian's; shell: of Debian's iscsi.initramfs */
+	/* old: dracut's former word, which is Debian's; shell: of Debian's iscsi.initramfs */
+	const char *dracut, *old, *shell;
 } keys[WORDS] = {
 	[INITIATOR] = { "rd.iscsi.initiator", "iscsi_initiator", "ISCSI_INITIATOR" },
 	[TARGET_NAME] = { "rd.iscsi.target.name", "iscsi_target_name", "ISCSI_TARGET_NAME" },
@@ -108,7 +120,8 @@ static int take_string(struct reader *r, const char *word, const char *text)
 	int err = 0;
 
 	if (!strncmp(text + strlen(scheme), "//", 2))
-		diag_set(&why, DIAG_USAGE, EINVAL, "expected %sHOST:PROTOCOL:PORT:LUN:NAME, not a URI", scheme);
+		diag_set(&why, DIAG_USAGE, EINVAL,
+			"expected %sHOST:PROTOCOL:PORT:LUN:NAME, not a URI", scheme);
 	if (why.err || kernel_iscsi_string(text, &wish, &why)) {
 		problem(r, word, &why);
 	} else if (wish.firmware) {
@@ -162,7 +175,8 @@ static bool take_bool(const char *word, const char *key, bool *to)
 static bool take_key(struct reader *r, char *word)
 {
 	for (unsigned i = 0; i < WORDS; i++) {
-		char *dracut = cmdline_value(word, keys[i].dracut), *old = cmdline_value(word, keys[i].old);
+		char *dracut = cmdline_value(word, keys[i].dracut),
+		     *old = cmdline_value(word, keys[i].old);
 
 		if (dracut)
 			r->dracut[i] = dracut;
@@ -182,7 +196,8 @@ static int take_param(struct reader *r, const char *text)
 	if (!equals || equals == text || !equals[1] || w->params == ISCSI_WISH_PARAMS) {
 		w->problems++;
 		iscsi_conf_note(w, "kernel command line: rd.iscsi.param: %s",
-			w->params == ISCSI_WISH_PARAMS ? "too many" : "expected rd.iscsi.param=NAME=VALUE");
+			w->params == ISCSI_WISH_PARAMS ? "too many"
+						       : "expected rd.iscsi.param=NAME=VALUE");
 		return 0;
 	}
 	if (!strcmp(text, "iface.transport_name=iser")) {
@@ -198,7 +213,10 @@ static void take_transport(struct reader *r, const char *text)
 	if (!strcmp(text, "iser"))
 		r->iser = true;
 	else if (strcmp(text, "tcp"))
-		iscsi_conf_note(r->to, "kernel command line: rd.iscsi.transport=%.40s is ignored: expected iser or tcp", text);
+		iscsi_conf_note(r->to,
+			"kernel command line: rd.iscsi.transport=%.40s is ignored: expected iser "
+			"or tcp",
+			text);
 }
 
 static void take_retries(struct reader *r, const char *text)
@@ -214,7 +232,8 @@ static void take_retries(struct reader *r, const char *text)
 
 static int take_word(struct reader *r, char *word)
 {
-	static const char *const others[] = { "rd.iscsi.mp", "rd.iscsi.waitnet", "rd.iscsi.testroute" };
+	static const char *const others[] = { "rd.iscsi.mp", "rd.iscsi.waitnet",
+		"rd.iscsi.testroute" };
 	struct iscsi_wishes *w = r->to;
 	char *text;
 	bool unused;
@@ -225,7 +244,8 @@ static int take_word(struct reader *r, char *word)
 		return take_root(r, "netroot", text);
 	if ((text = cmdline_value(word, "iscsiroot")))
 		return take_iscsiroot(r, text);
-	if ((text = cmdline_value(word, "rd.iscsi.param")) || (text = cmdline_value(word, "iscsi_param")))
+	if ((text = cmdline_value(word, "rd.iscsi.param")) ||
+		(text = cmdline_value(word, "iscsi_param")))
 		return take_param(r, text);
 	if ((text = cmdline_value(word, "rd.iscsi.transport")))
 		take_transport(r, text);
@@ -235,11 +255,15 @@ static int take_word(struct reader *r, char *word)
 		w->network = true;
 	else if (!strcmp(word, "iscsi_auto"))
 		w->firmware = w->network = true;
-	else if (!take_key(r, word) && !take_bool(word, "rd.iscsi.firmware", &w->firmware) && !take_bool(word, "iscsi_firmware", &w->firmware) &&
+	else if (!take_key(r, word) && !take_bool(word, "rd.iscsi.firmware", &w->firmware) &&
+		 !take_bool(word, "iscsi_firmware", &w->firmware) &&
 		 !take_bool(word, "rd.iscsi.ibft", &w->network))
 		for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
 			if (take_bool(word, others[i], &unused))
-				iscsi_conf_note(w, "kernel command line: %s is ignored: the network is used as it is", others[i]);
+				iscsi_conf_note(w,
+					"kernel command line: %s is ignored: the network is used "
+					"as it is",
+					others[i]);
 	return 0;
 }
 
@@ -257,8 +281,11 @@ static void take_shell(struct reader *r, char *text)
 		*equals = 0;
 		at = equals + 1;
 		end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : at + strcspn(at, " \t;#");
-		if (!end || (*at != '\'' && memchr(at, '$', (size_t)(end - at))) || memchr(at, '`', (size_t)(end - at))) {
-			iscsi_conf_note(r->to, "iscsi.initramfs: the value of %.40s is ignored: it needs a shell", line);
+		if (!end || (*at != '\'' && memchr(at, '$', (size_t)(end - at))) ||
+			memchr(at, '`', (size_t)(end - at))) {
+			iscsi_conf_note(r->to,
+				"iscsi.initramfs: the value of %.40s is ignored: it needs a shell",
+				line);
 			continue;
 		}
 		*end = 0;
@@ -278,7 +305,8 @@ static int copy_text(struct reader *r, enum word i, char *to, size_t room)
 	if (!text || *to)
 		return 0;
 	if (strlen(text) >= room)
-		return diag_set(r->diag, DIAG_USAGE, E2BIG, "%s= is too long: must be at most %zu bytes", word, room - 1);
+		return diag_set(r->diag, DIAG_USAGE, E2BIG,
+			"%s= is too long: must be at most %zu bytes", word, room - 1);
 	strcpy(to, text);
 	return 0;
 }
@@ -293,7 +321,8 @@ static int copy_number(struct reader *r, enum word i, uint64_t min, uint64_t max
 	return 0;
 }
 
-/* What the words say counts where the string does not say it; users and secrets come from one place. */
+/* What the words say counts where the string does not say it; users and secrets come from one
+ * place. */
 static int complete(struct reader *r, struct iscsi_wish *wish)
 {
 	uint64_t port = 0, group = UINT16_MAX + 1;
@@ -305,9 +334,11 @@ static int complete(struct reader *r, struct iscsi_wish *wish)
 		bool own = wish->user[i][0] || wish->secret[i][0];
 
 		if (!own)
-			err = copy_text(r, i ? IN_USERNAME : USERNAME, wish->user[i], ISCSI_WISH_TEXT);
+			err = copy_text(
+				r, i ? IN_USERNAME : USERNAME, wish->user[i], ISCSI_WISH_TEXT);
 		if (!err && !own)
-			err = copy_text(r, i ? IN_PASSWORD : PASSWORD, wish->secret[i], ISCSI_WISH_TEXT);
+			err = copy_text(
+				r, i ? IN_PASSWORD : PASSWORD, wish->secret[i], ISCSI_WISH_TEXT);
 	}
 	if (err)
 		return err;
@@ -322,24 +353,34 @@ static int complete(struct reader *r, struct iscsi_wish *wish)
 /* One wish for each address that target.ip lists. */
 static int take_target(struct reader *r)
 {
-	const char *name_word, *ip_word, *name = value(r, TARGET_NAME, &name_word), *ip = value(r, TARGET_IP, &ip_word);
+	const char *name_word, *ip_word, *name = value(r, TARGET_NAME, &name_word),
+					 *ip = value(r, TARGET_IP, &ip_word);
 	struct iscsi_wish wish = { .tpgt = -1, .lun = ISCSI_WISH_NO_LUN };
 
 	if (!name || r->to->count)
 		return 0;
 	if (!iscsi_conf_name(wish.name, name))
-		return diag_set(r->diag, DIAG_USAGE, EINVAL, "%s=: invalid target name: must be at most %d bytes without blanks", name_word, ISCSI_NAME_MAX);
+		return diag_set(r->diag, DIAG_USAGE, EINVAL,
+			"%s=: invalid target name: must be at most %d bytes without blanks",
+			name_word, ISCSI_NAME_MAX);
 	if (!ip) {
-		diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= names a target without an address", name_word);
+		diag_set(r->diag, DIAG_USAGE, EINVAL, "%s= names a target without an address",
+			name_word);
 		return diag_hint(r->diag, "add rd.iscsi.target.ip=ADDRESS");
 	}
 	for (ip += strspn(ip, LIST); *ip; ip += strspn(ip, LIST)) {
 		size_t len = strcspn(ip, LIST), brackets = *ip == '[' && ip[len - 1] == ']';
 
 		if (len >= sizeof(wish.host))
-			return diag_set(r->diag, DIAG_USAGE, E2BIG, "%s=: host too long: must be at most %zu bytes", ip_word, sizeof(wish.host) - 1);
-		snprintf(wish.host, sizeof(wish.host), "%.*s", (int)(len - 2 * brackets), ip + brackets);
-		snprintf(wish.from, sizeof(wish.from), r->shell[TARGET_NAME] == name ? "iscsi.initramfs" : "kernel command line: %s", name_word);
+			return diag_set(r->diag, DIAG_USAGE, E2BIG,
+				"%s=: host too long: must be at most %zu bytes", ip_word,
+				sizeof(wish.host) - 1);
+		snprintf(wish.host, sizeof(wish.host), "%.*s", (int)(len - 2 * brackets),
+			ip + brackets);
+		snprintf(wish.from, sizeof(wish.from),
+			r->shell[TARGET_NAME] == name ? "iscsi.initramfs"
+						      : "kernel command line: %s",
+			name_word);
 		if (iscsi_conf_add(r->to, &wish, r->diag))
 			return -ENOMEM;
 		ip += len;
@@ -349,7 +390,8 @@ static int take_target(struct reader *r)
 
 static bool same(const struct iscsi_wish *a, const struct iscsi_wish *b)
 {
-	return !strcmp(a->name, b->name) && !strcmp(a->host, b->host) && a->port == b->port && a->iser == b->iser && a->lun == b->lun;
+	return !strcmp(a->name, b->name) && !strcmp(a->host, b->host) && a->port == b->port &&
+	       a->iser == b->iser && a->lun == b->lun;
 }
 
 /* Hosts that strings leave out, and everything named twice. */
@@ -368,7 +410,8 @@ static int finish(struct reader *r)
 			strcpy(wish->host, ip);
 		if (!wish->host[0]) {
 			w->problems++;
-			iscsi_conf_note(w, "%s: no host given for %s: rdmastor does not query DHCP", wish->from, wish->name);
+			iscsi_conf_note(w, "%s: no host given for %s: rdmastor does not query DHCP",
+				wish->from, wish->name);
 			continue;
 		}
 		err = complete(r, wish);
@@ -391,8 +434,11 @@ static int take_initiator(struct reader *r)
 	if (!text)
 		return 0;
 	if (!iscsi_conf_name(r->to->initiator, text))
-		return diag_set(r->diag, DIAG_USAGE, EINVAL, "%s=: invalid initiator name: must be at most %d bytes without blanks", word, ISCSI_NAME_MAX);
-	snprintf(r->to->initiator_from, sizeof(r->to->initiator_from), "%s", r->shell[INITIATOR] == text ? "iscsi.initramfs" : "kernel command line");
+		return diag_set(r->diag, DIAG_USAGE, EINVAL,
+			"%s=: invalid initiator name: must be at most %d bytes without blanks",
+			word, ISCSI_NAME_MAX);
+	snprintf(r->to->initiator_from, sizeof(r->to->initiator_from), "%s",
+		r->shell[INITIATOR] == text ? "iscsi.initramfs" : "kernel command line");
 	return 0;
 }
 
@@ -404,7 +450,8 @@ static void wipe(char *text, size_t len)
 	free(text);
 }
 
-int kernel_iscsi_cmdline(struct iscsi_wishes *w, const char *cmdline, const char *debian, struct diag *diag)
+int kernel_iscsi_cmdline(
+	struct iscsi_wishes *w, const char *cmdline, const char *debian, struct diag *diag)
 {
 	size_t len = strlen(cmdline), shell_len = debian ? strlen(debian) : 0;
 	char *text = strdup(cmdline), *shell = debian ? strdup(debian) : NULL, *rest = text, *word;

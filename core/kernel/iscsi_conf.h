@@ -5,6 +5,8 @@
 
 /* A target's or initiator's name, of any type; false: it is none. */
 bool iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text);
-int iscsi_conf_add(struct iscsi_wishes *, const struct iscsi_wish *, struct diag *); /* wipes what it moves */
-void iscsi_conf_note(struct iscsi_wishes *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* wipes what it moves */
+int iscsi_conf_add(struct iscsi_wishes *, const struct iscsi_wish *, struct diag *);
+void iscsi_conf_note(struct iscsi_wishes *, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 void iscsi_conf_wipe(char *text); /* and frees; NULL too */

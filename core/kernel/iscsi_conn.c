@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's connections as a carrier of the Datamover Interface: made, bound, undone; login PDUs through them. */
+/* The kernel's connections as a carrier of the Datamover Interface: made, bound, undone; login PDUs
+ * through them. */
 #include "iscsi_conn.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -7,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC  1000000ull
-#define TRIES 200 /* in steps of a millisecond, for the kernel to be done with the request before */
+#define MSEC 1000000ull
+#define TRIES                                                                                      \
+	200 /* in steps of a millisecond, for the kernel to be done with the request before        \
+	     */
 
 static int command(struct iscsi_conn *conn, enum iscsi_if_command what, struct iscsi_if_msg *msg)
 {
@@ -86,7 +89,8 @@ static int make_session(struct iscsi_conn *conn, struct diag *diag)
 	}
 	err = command(conn, bound ? ISCSI_IF_CREATE_BOUND_SESSION : ISCSI_IF_CREATE_SESSION, &msg);
 	if (err == -EPERM)
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can use the kernel's iSCSI initiator");
+		return diag_set(diag, DIAG_PERMISSION, EPERM,
+			"only root can use the kernel's iSCSI initiator");
 	if (err)
 		return diag_sys(diag, -err, "create an iSCSI session");
 	conn->has_session = true;
@@ -129,7 +133,8 @@ void iscsi_conn_connected(struct iscsi_conn *conn)
 		iscsi_conn_failed(conn, &why);
 		return;
 	}
-	snprintf(conn->pub.dm.way, sizeof(conn->pub.dm.way), "the kernel's %s to %s", conn->how.kind == KERNEL_ISCSI_ISER ? "iSER" : "iSCSI over TCP",
+	snprintf(conn->pub.dm.way, sizeof(conn->pub.dm.way), "the kernel's %s to %s",
+		conn->how.kind == KERNEL_ISCSI_ISER ? "iSER" : "iSCSI over TCP",
 		addr_text(&conn->how.to, to));
 	conn->pub.dm.ev->up(&conn->pub.dm);
 }
@@ -141,7 +146,8 @@ static int send_it(struct iscsi_conn *conn)
 	msg.u.pdu.conn = conn->pub.id;
 	msg.u.pdu.header = ISCSI_BHS;
 	msg.u.pdu.data = conn->len;
-	return kernel_iscsi_command(conn->nl, ISCSI_IF_SEND_PDU, &msg, conn->pdu, ISCSI_BHS + conn->len);
+	return kernel_iscsi_command(
+		conn->nl, ISCSI_IF_SEND_PDU, &msg, conn->pdu, ISCSI_BHS + conn->len);
 }
 
 /* A response can come before the kernel is done with its request, and takes no other until then. */
@@ -204,7 +210,8 @@ static void stop(struct iscsi_conn *conn, enum iscsi_if_stop flag)
 	command(conn, ISCSI_IF_STOP_CONN, &msg);
 }
 
-/* STOP_CONN takes a bound endpoint down since Linux 5.13; before, and where nothing was bound, that is to be asked for. */
+/* STOP_CONN takes a bound endpoint down since Linux 5.13; before, and where nothing was bound, that
+ * is to be asked for. */
 static void drop_ep(struct iscsi_conn *conn)
 {
 	struct iscsi_if_msg msg = { 0 };
@@ -260,7 +267,8 @@ void kernel_iscsi_leave(struct kernel_iscsi_conn *conn)
 
 static const struct datamover_ops ops = { send_control, enable_datamover, terminate };
 
-static struct iscsi_conn *new_conn(struct kernel_iscsi *nl, struct loop *loop, const struct datamover_events *ev, void *user)
+static struct iscsi_conn *new_conn(
+	struct kernel_iscsi *nl, struct loop *loop, const struct datamover_events *ev, void *user)
 {
 	struct iscsi_conn *conn = calloc(1, sizeof(*conn));
 
@@ -268,12 +276,15 @@ static struct iscsi_conn *new_conn(struct kernel_iscsi *nl, struct loop *loop, c
 		return NULL;
 	conn->nl = nl;
 	conn->sock.fd = -1;
-	conn->pub.dm = (struct datamover){ .ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = 0xffffff };
+	conn->pub.dm = (struct datamover){
+		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = 0xffffff
+	};
 	return conn;
 }
 
-int kernel_iscsi_dial(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl, const struct kernel_iscsi_how *how, const struct datamover_events *ev,
-	void *user, struct diag *diag)
+int kernel_iscsi_dial(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl,
+	const struct kernel_iscsi_how *how, const struct datamover_events *ev, void *user,
+	struct diag *diag)
 {
 	struct iscsi_conn *conn = new_conn(nl, kernel_iscsi_loop(nl), ev, user);
 	int err;
@@ -296,8 +307,8 @@ int kernel_iscsi_dial(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl, c
 	return 0;
 }
 
-int kernel_iscsi_adopt(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl, uint64_t transport, struct iscsi_if_conn id,
-	const struct datamover_events *ev, void *user, struct diag *diag)
+int kernel_iscsi_adopt(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl, uint64_t transport,
+	struct iscsi_if_conn id, const struct datamover_events *ev, void *user, struct diag *diag)
 {
 	struct iscsi_conn *conn = new_conn(nl, kernel_iscsi_loop(nl), ev, user);
 
@@ -311,7 +322,8 @@ int kernel_iscsi_adopt(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl, 
 	return 0;
 }
 
-int kernel_iscsi_conn_set(struct kernel_iscsi_conn *conn, enum iscsi_if_param param, const char *fmt, ...)
+int kernel_iscsi_conn_set(
+	struct kernel_iscsi_conn *conn, enum iscsi_if_param param, const char *fmt, ...)
 {
 	char text[1024];
 	va_list args;
@@ -322,7 +334,8 @@ int kernel_iscsi_conn_set(struct kernel_iscsi_conn *conn, enum iscsi_if_param pa
 	va_end(args);
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return -EMSGSIZE;
-	err = kernel_iscsi_set(((struct iscsi_conn *)conn)->nl, conn->transport, conn->id, param, text);
+	err = kernel_iscsi_set(
+		((struct iscsi_conn *)conn)->nl, conn->transport, conn->id, param, text);
 	explicit_bzero(text, sizeof(text));
 	return err;
 }
@@ -334,7 +347,8 @@ void kernel_iscsi_conn_netdev(struct kernel_iscsi_conn *pub, const char *netdev)
 	msg.u.set_host.host = pub->host;
 	msg.u.set_host.param = ISCSI_IF_HOST_NETDEV;
 	msg.u.set_host.len = (uint32_t)strlen(netdev) + 1;
-	kernel_iscsi_command(((struct iscsi_conn *)pub)->nl, ISCSI_IF_SET_HOST_PARAM, &msg, netdev, msg.u.set_host.len);
+	kernel_iscsi_command(((struct iscsi_conn *)pub)->nl, ISCSI_IF_SET_HOST_PARAM, &msg, netdev,
+		msg.u.set_host.len);
 }
 
 int kernel_iscsi_unbind(struct kernel_iscsi_conn *pub)

@@ -9,7 +9,8 @@ struct iscsi_conn {
 	struct kernel_iscsi_how how;
 	struct kernel_iscsi_hook hook;
 	bool hooked, has_ep, has_session, has_conn, bound, over;
-	/* What carries it: TCP's socket, or an endpoint of the kernel's that is asked whether it is connected. */
+	/* What carries it: TCP's socket, or an endpoint of the kernel's that is asked whether it is
+	 * connected. */
 	struct loop_fd sock;
 	uint64_t ep, until;
 	uint32_t step_ms;

@@ -12,7 +12,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define LOCK "sys/module/scsi_transport_iscsi/uevent" /* for root to write alone: nobody else can open and lock it */
+/* for root to write alone: nobody else can open and lock it */
+#define LOCK "sys/module/scsi_transport_iscsi/uevent"
 
 /* "2: FLOCK  ADVISORY  WRITE 812 00:16:4711 0 EOF" */
 static int holder(int root, const struct stat *st)
@@ -25,8 +26,10 @@ static int holder(int root, const struct stat *st)
 		unsigned long inode;
 		int pid;
 
-		if (sscanf(line, "%*u: FLOCK ADVISORY WRITE %d %x:%x:%lu ", &pid, &dev_major, &dev_minor, &inode) == 4 && pid > 0 &&
-			makedev(dev_major, dev_minor) == st->st_dev && inode == st->st_ino)
+		if (sscanf(line, "%*u: FLOCK ADVISORY WRITE %d %x:%x:%lu ", &pid, &dev_major,
+			    &dev_minor, &inode) == 4 &&
+			pid > 0 && makedev(dev_major, dev_minor) == st->st_dev &&
+			inode == st->st_ino)
 			found = pid;
 	}
 	free(text);
@@ -45,7 +48,8 @@ int kernel_iscsi_keeper_lock(int root, struct diag *diag)
 	int fd = openat(root, LOCK, O_WRONLY | O_CLOEXEC), err, pid;
 
 	if (fd < 0 && errno == EACCES)
-		return diag_set(diag, DIAG_PERMISSION, EACCES, "only root can be the keeper of iSCSI sessions");
+		return diag_set(diag, DIAG_PERMISSION, EACCES,
+			"only root can be the keeper of iSCSI sessions");
 	if (fd < 0)
 		return diag_sys(diag, errno, "open the lock /" LOCK);
 	if (!flock(fd, LOCK_EX | LOCK_NB))
@@ -56,8 +60,10 @@ int kernel_iscsi_keeper_lock(int root, struct diag *diag)
 		return diag_sys(diag, err, "lock /" LOCK);
 	pid = kernel_iscsi_keeper(root);
 	if (pid)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "another keeper of iSCSI sessions is running: process %d", pid);
-	return diag_set(diag, DIAG_BUSY, EBUSY, "another keeper of iSCSI sessions is running: it holds the lock /" LOCK);
+		return diag_set(diag, DIAG_BUSY, EBUSY,
+			"another keeper of iSCSI sessions is running: process %d", pid);
+	return diag_set(diag, DIAG_BUSY, EBUSY,
+		"another keeper of iSCSI sessions is running: it holds the lock /" LOCK);
 }
 
 /* "812 (iscsid) S 1 …": one that has ended is Z or X. */
@@ -71,7 +77,8 @@ bool kernel_process_lives(int root, int pid)
 	return state && state[1] == ' ' && state[2] && state[2] != 'Z' && state[2] != 'X';
 }
 
-/* "Uid:\t0\t0\t0\t0": its own and its effective one, as seen from here: a container's root is another unless it is this machine's. */
+/* "Uid:\t0\t0\t0\t0": its own and its effective one, as seen from here: a container's root is
+ * another unless it is this machine's. */
 static bool is_root(int root, int pid)
 {
 	unsigned real, effective;
@@ -83,14 +90,16 @@ static bool is_root(int root, int pid)
 	return line && sscanf(line, "\nUid: %u %u", &real, &effective) == 2 && !real && !effective;
 }
 
-/* The kernel's iSCSI is the first network namespace's alone. Who may not be asked counts as being in this one. */
+/* The kernel's iSCSI is the first network namespace's alone. Who may not be asked counts as being
+ * in this one. */
 static bool in_other_network(int root, int pid)
 {
 	struct stat own, its;
 	char path[40];
 
 	snprintf(path, sizeof(path), "proc/%d/ns/net", pid);
-	return !fstatat(root, "proc/self/ns/net", &own, 0) && !fstatat(root, path, &its, 0) && (own.st_ino != its.st_ino || own.st_dev != its.st_dev);
+	return !fstatat(root, "proc/self/ns/net", &own, 0) && !fstatat(root, path, &its, 0) &&
+	       (own.st_ino != its.st_ino || own.st_dev != its.st_dev);
 }
 
 struct search {
@@ -103,10 +112,11 @@ static void look(const char *name, void *arg)
 	char comm[20], *end;
 	long pid = strtol(name, &end, 10);
 
-	if (search->pid || *end || pid <= 0 || pid > INT32_MAX || sys_read(search->root, comm, sizeof(comm), "proc/%ld/comm", pid) <= 0)
+	if (search->pid || *end || pid <= 0 || pid > INT32_MAX ||
+		sys_read(search->root, comm, sizeof(comm), "proc/%ld/comm", pid) <= 0)
 		return;
-	if (!strcmp(comm, "iscsid") && kernel_process_lives(search->root, (int)pid) && is_root(search->root, (int)pid) &&
-		!in_other_network(search->root, (int)pid))
+	if (!strcmp(comm, "iscsid") && kernel_process_lives(search->root, (int)pid) &&
+		is_root(search->root, (int)pid) && !in_other_network(search->root, (int)pid))
 		search->pid = (int)pid;
 }
 

@@ -18,7 +18,8 @@ struct kernel_iscsi {
 	uint8_t bytes[ISCSI_NL_MAX];
 };
 
-static bool get_head(const uint8_t *bytes, size_t len, struct nlmsghdr *head, struct iscsi_if_msg *msg)
+static bool get_head(
+	const uint8_t *bytes, size_t len, struct nlmsghdr *head, struct iscsi_if_msg *msg)
 {
 	if (len < ISCSI_NL_HEAD)
 		return false;
@@ -45,7 +46,9 @@ bool iscsi_nl_event(const uint8_t *bytes, size_t len, struct kernel_iscsi_event 
 
 	if (!get_head(bytes, len, &head, &msg))
 		return false;
-	*event = (struct kernel_iscsi_event){ .type = msg.type, .sid = msg.r.conn.sid, .cid = msg.r.conn.cid };
+	*event = (struct kernel_iscsi_event){
+		.type = msg.type, .sid = msg.r.conn.sid, .cid = msg.r.conn.cid
+	};
 	switch (msg.type) {
 	case ISCSI_IF_RECV_PDU:
 		return get_pdu(bytes, head.nlmsg_len, event);
@@ -70,10 +73,12 @@ bool iscsi_nl_event(const uint8_t *bytes, size_t len, struct kernel_iscsi_event 
 
 static bool has_code(enum iscsi_if_command command)
 {
-	return command == ISCSI_IF_BIND_CONN || command == ISCSI_IF_START_CONN || command == ISCSI_IF_SEND_PDU;
+	return command == ISCSI_IF_BIND_CONN || command == ISCSI_IF_START_CONN ||
+	       command == ISCSI_IF_SEND_PDU;
 }
 
-int iscsi_nl_answer(const uint8_t *bytes, size_t len, enum iscsi_if_command command, struct iscsi_if_msg *msg)
+int iscsi_nl_answer(
+	const uint8_t *bytes, size_t len, enum iscsi_if_command command, struct iscsi_if_msg *msg)
 {
 	struct nlmsghdr head;
 	int err;
@@ -88,9 +93,11 @@ int iscsi_nl_answer(const uint8_t *bytes, size_t len, enum iscsi_if_command comm
 	return err > 0 || err < -4095 ? -EPROTO : err;
 }
 
-int kernel_iscsi_command(struct kernel_iscsi *nl, enum iscsi_if_command command, struct iscsi_if_msg *msg, const void *more, uint32_t len)
+int kernel_iscsi_command(struct kernel_iscsi *nl, enum iscsi_if_command command,
+	struct iscsi_if_msg *msg, const void *more, uint32_t len)
 {
-	struct nlmsghdr head = { .nlmsg_len = (uint32_t)ISCSI_NL_HEAD + len, .nlmsg_type = (uint16_t)command };
+	struct nlmsghdr head = { .nlmsg_len = (uint32_t)ISCSI_NL_HEAD + len,
+		.nlmsg_type = (uint16_t)command };
 	uint8_t bytes[ISCSI_NL_MAX];
 	ssize_t got;
 
@@ -109,7 +116,8 @@ int kernel_iscsi_command(struct kernel_iscsi *nl, enum iscsi_if_command command,
 	return (int)got;
 }
 
-int kernel_iscsi_set(struct kernel_iscsi *nl, uint64_t transport, struct iscsi_if_conn conn, enum iscsi_if_param param, const char *text)
+int kernel_iscsi_set(struct kernel_iscsi *nl, uint64_t transport, struct iscsi_if_conn conn,
+	enum iscsi_if_param param, const char *text)
 {
 	struct iscsi_if_msg msg = { .transport = transport };
 
@@ -149,7 +157,8 @@ static void readable(struct loop_fd *fd, uint32_t events)
 	}
 }
 
-int kernel_iscsi_open(struct kernel_iscsi **out, struct loop *loop, struct kernel_iscsi_watch *watch, struct diag *diag)
+int kernel_iscsi_open(struct kernel_iscsi **out, struct loop *loop,
+	struct kernel_iscsi_watch *watch, struct diag *diag)
 {
 	struct kernel_iscsi *nl = calloc(1, sizeof(*nl));
 	int err;
@@ -159,10 +168,13 @@ int kernel_iscsi_open(struct kernel_iscsi **out, struct loop *loop, struct kerne
 	nl->loop = loop;
 	nl->watch = watch;
 	nl->commands = iscsi_socket(false);
-	nl->events = (struct loop_fd){ .fd = nl->commands < 0 ? nl->commands : iscsi_socket(true), .events = EPOLLIN, .ready = readable };
+	nl->events = (struct loop_fd){ .fd = nl->commands < 0 ? nl->commands : iscsi_socket(true),
+		.events = EPOLLIN,
+		.ready = readable };
 	err = nl->events.fd < 0 ? nl->events.fd : 0;
 	if (err == -EPROTONOSUPPORT)
-		err = diag_set(diag, DIAG_NO_MODULE, EPROTONOSUPPORT, "kernel module scsi_transport_iscsi is not loaded");
+		err = diag_set(diag, DIAG_NO_MODULE, EPROTONOSUPPORT,
+			"kernel module scsi_transport_iscsi is not loaded");
 	else if (err)
 		err = diag_sys(diag, -err, "iSCSI netlink socket");
 	else

@@ -15,7 +15,9 @@ int iscsi_nl_answer(const uint8_t *bytes, size_t len, enum iscsi_if_command, str
 
 /* The real ones are in iscsi_socket.c. A socket for commands, or one that hears events; -errno. */
 int iscsi_socket(bool events);
-/* Sends and gives the answer, of at most ISCSI_NL_MAX bytes, in the place of what was sent: its length, or -errno. */
+/* Sends and gives the answer, of at most ISCSI_NL_MAX bytes, in the place of what was sent: its
+ * length, or -errno. */
 ssize_t iscsi_socket_ask(int fd, uint8_t *bytes, size_t len);
-/* The next event's bytes; 0: none is there, or it did not come from the kernel. -ENOBUFS: some were lost; other -errno: the socket is dead. */
+/* The next event's bytes; 0: none is there, or it did not come from the kernel. -ENOBUFS: some were
+ * lost; other -errno: the socket is dead. */
 ssize_t iscsi_socket_take(int fd, uint8_t *bytes, size_t room);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A way to the target for the kernel: a TCP socket of ours, or an endpoint that ib_iser connects itself. */
+/* A way to the target for the kernel: a TCP socket of ours, or an endpoint that ib_iser connects
+ * itself. */
 #include "iscsi_conn.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -72,9 +73,11 @@ static int configure(const struct kernel_iscsi_how *how, int fd, struct diag *di
 	int on = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (how->netdev && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, how->netdev, (socklen_t)strlen(how->netdev)))
-		return errno == ENODEV ? diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no network interface '%s'", how->netdev) :
-					 diag_sys(diag, errno, "network interface %s", how->netdev);
+	if (how->netdev && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, how->netdev,
+				   (socklen_t)strlen(how->netdev)))
+		return errno == ENODEV ? diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+						 "no network interface '%s'", how->netdev)
+				       : diag_sys(diag, errno, "network interface %s", how->netdev);
 	if (how->src.ss.ss_family && bind(fd, (const struct sockaddr *)&how->src.ss, how->src.len))
 		return diag_sys(diag, errno, "source address %s", addr_host(&how->src, text));
 	return 0;
@@ -86,15 +89,20 @@ static int dial_tcp(struct iscsi_conn *conn, struct diag *diag)
 	char to[ADDR_TEXT];
 	int err;
 
-	conn->sock.fd = socket(how->to.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+	conn->sock.fd = socket(
+		how->to.ss.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 	if (conn->sock.fd < 0)
 		return diag_sys(diag, errno, "TCP socket");
 	err = configure(how, conn->sock.fd, diag);
 	if (err)
 		return err;
-	if (connect(conn->sock.fd, (const struct sockaddr *)&how->to.ss, how->to.len) && errno != EINPROGRESS)
-		return errno == ECONNREFUSED ? diag_set(diag, DIAG_REFUSED, errno, "connection refused: no TCP listener at %s", addr_text(&how->to, to)) :
-					       diag_sys(diag, errno, "TCP to %s", addr_text(&how->to, to));
+	if (connect(conn->sock.fd, (const struct sockaddr *)&how->to.ss, how->to.len) &&
+		errno != EINPROGRESS)
+		return errno == ECONNREFUSED
+			       ? diag_set(diag, DIAG_REFUSED, errno,
+					 "connection refused: no TCP listener at %s",
+					 addr_text(&how->to, to))
+			       : diag_sys(diag, errno, "TCP to %s", addr_text(&how->to, to));
 	conn->sock.events = EPOLLOUT;
 	conn->sock.ready = ready;
 	conn->timer.fire = late;
@@ -132,12 +140,15 @@ static int dial_ep(struct iscsi_conn *conn, struct diag *diag)
 	int err;
 
 	msg.u.ep_nonblocking = 1;
-	err = kernel_iscsi_command(conn->nl, ISCSI_IF_EP_CONNECT, &msg, &conn->how.to.ss, sizeof(conn->how.to.ss));
+	err = kernel_iscsi_command(
+		conn->nl, ISCSI_IF_EP_CONNECT, &msg, &conn->how.to.ss, sizeof(conn->how.to.ss));
 	if (err == -EPERM)
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can use the kernel's iSCSI initiator");
+		return diag_set(diag, DIAG_PERMISSION, EPERM,
+			"only root can use the kernel's iSCSI initiator");
 	if (err)
-		return diag_set(diag, err == -ENODEV ? DIAG_NO_DEVICE : DIAG_UNREACHABLE, -err, "no RDMA device has a route to %s: %s",
-			addr_text(&conn->how.to, to), diag_errno_text(-err));
+		return diag_set(diag, err == -ENODEV ? DIAG_NO_DEVICE : DIAG_UNREACHABLE, -err,
+			"no RDMA device has a route to %s: %s", addr_text(&conn->how.to, to),
+			diag_errno_text(-err));
 	conn->ep = msg.r.ep;
 	conn->has_ep = true;
 	conn->step_ms = 1;

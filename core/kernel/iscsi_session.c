@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Sessions of the kernel's iSCSI initiators, read in /sys (Linux 6.12, drivers/scsi/scsi_transport_iscsi.c), and the one value of theirs
- * that is written there. */
+/* Sessions of the kernel's iSCSI initiators, read in /sys (Linux 6.12,
+ * drivers/scsi/scsi_transport_iscsi.c), and the one value of theirs that is written there. */
 #include "kernel_iscsi_session.h"
 #include "sys.h"
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define CONNECTIONS  "sys/class/iscsi_connection"
 #define SESSIONS_MAX 4096
 #define LENGTH_MAX   0xffffff /* RFC 7143, 13.12 to 13.14 */
-#define SECONDS_MAX  2147483 /* more of them are more jiffies than the kernel counts in an int */
+#define SECONDS_MAX  2147483  /* more of them are more jiffies than the kernel counts in an int */
 #define UNSET        "(null)" /* how the kernel prints what nobody set */
 
 /* A word or a name: without blanks and control characters, and not cut off. */
@@ -47,12 +47,14 @@ static int read_recovery(int root, const char *dir)
 {
 	char text[24];
 
-	if (read_word(root, text, sizeof(text), dir, "recovery_tmo") && (!strcmp(text, "off") || text[0] == '-'))
+	if (read_word(root, text, sizeof(text), dir, "recovery_tmo") &&
+		(!strcmp(text, "off") || text[0] == '-'))
 		return KERNEL_ISCSI_OFF;
 	return read_number(root, dir, "recovery_tmo", INT32_MAX);
 }
 
-static void read_address(int root, const char *dir, const char *host, const char *port, char text[ADDR_TEXT], uint16_t *number)
+static void read_address(int root, const char *dir, const char *host, const char *port,
+	char text[ADDR_TEXT], uint16_t *number)
 {
 	int value = read_number(root, dir, port, UINT16_MAX);
 
@@ -92,7 +94,8 @@ static void read_connection(int root, struct kernel_iscsi_session *session)
 		snprintf(all.name, sizeof(all.name), "none"); /* then nothing below is found */
 	snprintf(dir, sizeof(dir), CONNECTIONS "/%s", all.name);
 	read_word(root, session->connection_state, sizeof(session->connection_state), dir, "state");
-	read_address(root, dir, "persistent_address", "persistent_port", session->portal, &session->portal_port);
+	read_address(root, dir, "persistent_address", "persistent_port", session->portal,
+		&session->portal_port);
 	read_address(root, dir, "address", "port", session->address, &session->port);
 	agreed->header_digest = read_number(root, dir, "header_digest", 1);
 	agreed->data_digest = read_number(root, dir, "data_digest", 1);
@@ -145,9 +148,11 @@ static void read_host_words(int root, struct kernel_iscsi_session *session)
 
 	snprintf(dir, sizeof(dir), "sys/class/scsi_host/host%u", session->host);
 	if (read_word(root, driver, sizeof(driver), dir, "proc_name"))
-		snprintf(session->transport, sizeof(session->transport), "%.15s", driver + (strncmp(driver, "iscsi_", 6) ? 0 : 6));
+		snprintf(session->transport, sizeof(session->transport), "%.15s",
+			driver + (strncmp(driver, "iscsi_", 6) ? 0 : 6));
 	snprintf(dir, sizeof(dir), "sys/class/iscsi_host/host%u", session->host);
-	if (!read_word(root, session->netdev, sizeof(session->netdev), dir, "netdev") || !strcmp(session->netdev, "default"))
+	if (!read_word(root, session->netdev, sizeof(session->netdev), dir, "netdev") ||
+		!strcmp(session->netdev, "default"))
 		session->netdev[0] = 0;
 	if (session->address[0])
 		read_word(root, session->local, sizeof(session->local), dir, "ipaddress");
@@ -160,7 +165,8 @@ int kernel_iscsi_session(int root, unsigned sid, struct kernel_iscsi_session *se
 
 	*session = (struct kernel_iscsi_session){ .sid = sid };
 	snprintf(dir, sizeof(dir), SESSIONS "/session%u", sid);
-	if (!read_host(root, dir, session) || !read_word(root, session->state, sizeof(session->state), dir, "state"))
+	if (!read_host(root, dir, session) ||
+		!read_word(root, session->state, sizeof(session->state), dir, "state"))
 		return -ENOENT;
 	read_word(root, session->target_state, sizeof(session->target_state), dir, "target_state");
 	read_word(root, session->target, sizeof(session->target), dir, "targetname");
@@ -191,9 +197,11 @@ static void add_session(const char *name, void *arg)
 	unsigned sid;
 	char end;
 
-	if (walk->err || sscanf(name, "session%u%c", &sid, &end) != 1 || kernel_iscsi_session(walk->root, sid, &session))
+	if (walk->err || sscanf(name, "session%u%c", &sid, &end) != 1 ||
+		kernel_iscsi_session(walk->root, sid, &session))
 		return;
-	more = walk->count < SESSIONS_MAX ? realloc(walk->list, (walk->count + 1) * sizeof(*more)) : NULL;
+	more = walk->count < SESSIONS_MAX ? realloc(walk->list, (walk->count + 1) * sizeof(*more))
+					  : NULL;
 	if (!more) {
 		walk->err = walk->count < SESSIONS_MAX ? ENOMEM : E2BIG;
 		return;
@@ -209,7 +217,8 @@ static int by_number(const void *a, const void *b)
 	return left->sid < right->sid ? -1 : left->sid > right->sid;
 }
 
-int kernel_iscsi_sessions(int root, struct kernel_iscsi_session **list, unsigned *count, struct diag *diag)
+int kernel_iscsi_sessions(
+	int root, struct kernel_iscsi_session **list, unsigned *count, struct diag *diag)
 {
 	struct walk walk = { .root = root };
 
@@ -233,15 +242,18 @@ static bool same_place(const char *host, uint16_t port, const struct addr *porta
 	char left[ADDR_TEXT], right[ADDR_TEXT];
 	struct addr here;
 
-	return host[0] && !addr_numeric(&here, host, port, NULL) && !strcmp(addr_text(&here, left), addr_text(portal, right));
+	return host[0] && !addr_numeric(&here, host, port, NULL) &&
+	       !strcmp(addr_text(&here, left), addr_text(portal, right));
 }
 
-const struct kernel_iscsi_session *kernel_iscsi_session_find(const struct kernel_iscsi_session *list, unsigned count, const char *transport,
+const struct kernel_iscsi_session *kernel_iscsi_session_find(
+	const struct kernel_iscsi_session *list, unsigned count, const char *transport,
 	const char *target, const struct addr *portal)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (!strcmp(list[i].transport, transport) && !strcmp(list[i].target, target) &&
-			(same_place(list[i].portal, list[i].portal_port, portal) || same_place(list[i].address, list[i].port, portal)))
+			(same_place(list[i].portal, list[i].portal_port, portal) ||
+				same_place(list[i].address, list[i].port, portal)))
 			return &list[i];
 	return NULL;
 }
@@ -274,10 +286,12 @@ static int read_secret(int root, unsigned sid, const char *name, char text[KERNE
 	return err;
 }
 
-int kernel_iscsi_secrets(int root, unsigned sid, struct kernel_iscsi_secrets *secrets, struct diag *diag)
+int kernel_iscsi_secrets(
+	int root, unsigned sid, struct kernel_iscsi_secrets *secrets, struct diag *diag)
 {
 	static const char *const names[] = { "username", "password", "username_in", "password_in" };
-	char *const texts[] = { secrets->user, secrets->secret, secrets->target_user, secrets->target_secret };
+	char *const texts[] = { secrets->user, secrets->secret, secrets->target_user,
+		secrets->target_secret };
 
 	secret_held();
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -287,7 +301,8 @@ int kernel_iscsi_secrets(int root, unsigned sid, struct kernel_iscsi_secrets *se
 			continue;
 		explicit_bzero(secrets, sizeof(*secrets));
 		if (err == EACCES)
-			diag_set(diag, DIAG_PERMISSION, EACCES, "only root can read the %s of session%u", names[i], sid);
+			diag_set(diag, DIAG_PERMISSION, EACCES,
+				"only root can read the %s of session%u", names[i], sid);
 		else
 			diag_sys(diag, err, "%s of session%u", names[i], sid);
 		return -err;
@@ -301,7 +316,8 @@ int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *
 	int fd, err = 0;
 
 	if (seconds != KERNEL_ISCSI_OFF && (seconds < 0 || seconds > SECONDS_MAX))
-		return diag_set(diag, DIAG_USAGE, ERANGE, "recovery timeout: must be 0 to %d, or off", SECONDS_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"recovery timeout: must be 0 to %d, or off", SECONDS_MAX);
 	snprintf(path, sizeof(path), SESSIONS "/session%u/recovery_tmo", sid);
 	snprintf(text, sizeof(text), seconds < 0 ? "off" : "%d", seconds);
 	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
@@ -314,7 +330,9 @@ int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *
 	if (err == ENOENT || err == ENODEV)
 		diag_set(diag, DIAG_NOT_FOUND, err, "session%u does not exist", sid);
 	else if (err == EBUSY)
-		diag_set(diag, DIAG_BUSY, err, "session%u: the recovery timeout can't change while the connection is lost", sid);
+		diag_set(diag, DIAG_BUSY, err,
+			"session%u: the recovery timeout can't change while the connection is lost",
+			sid);
 	else
 		diag_sys(diag, err, "recovery timeout of session%u", sid);
 	return -err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Sockets of NETLINK_ISCSI. The kernel carries out a command inside the call that sends it, and has answered when that returns. */
+/* Sockets of NETLINK_ISCSI. The kernel carries out a command inside the call that sends it, and has
+ * answered when that returns. */
 #include "iscsi_nl.h"
 #include <errno.h>
 #include <sys/socket.h>
@@ -9,7 +10,8 @@
 
 int iscsi_socket(bool events)
 {
-	struct sockaddr_nl own = { .nl_family = AF_NETLINK, .nl_groups = events ? ISCSI_IF_GROUP : 0 };
+	struct sockaddr_nl own = { .nl_family = AF_NETLINK,
+		.nl_groups = events ? ISCSI_IF_GROUP : 0 };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ISCSI), room = ROOM, err;
 
 	if (fd < 0)
@@ -26,7 +28,8 @@ ssize_t iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
 {
 	struct sockaddr_nl from = { 0 };
 	socklen_t len = sizeof(from);
-	ssize_t got = recvfrom(fd, bytes, room, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&from, &len);
+	ssize_t got =
+		recvfrom(fd, bytes, room, MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&from, &len);
 
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* dracut's "iscsi:" strings, taken apart as its parse_iscsi_root() does (modules.d/45net-lib/net-lib.sh), and LUNs as boot strings have them
- * (RFC 4173, 5). */
+/* dracut's "iscsi:" strings, taken apart as its parse_iscsi_root() does
+ * (modules.d/45net-lib/net-lib.sh), and LUNs as boot strings have them (RFC 4173, 5). */
 #include "iscsi_conf.h"
 #include "uri.h"
 #include <ctype.h>
@@ -38,8 +38,10 @@ static const char *shown(const char *text)
 
 static int malformed(const char *text, struct diag *diag, const char *why)
 {
-	diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s%s%.200s': %s", (int)scheme_len(text), text, strchr(text, '@') ? "...@" : "", shown(text), why);
-	diag_hint(diag, "expected iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME; all but HOST and NAME may be empty");
+	diag_set(diag, DIAG_USAGE, EINVAL, "'%.*s%s%.200s': %s", (int)scheme_len(text), text,
+		strchr(text, '@') ? "...@" : "", shown(text), why);
+	diag_hint(diag, "expected iscsi:[USER:SECRET@]HOST:PROTOCOL:PORT:LUN:NAME; all but HOST "
+			"and NAME may be empty");
 	return -EINVAL;
 }
 
@@ -52,7 +54,8 @@ static bool copy(char *to, size_t room, const char *from, size_t len)
 	return true;
 }
 
-/* The last ":iqn.", as a name may hold a colon; a rest that begins with a name has nothing before it. */
+/* The last ":iqn.", as a name may hold a colon; a rest that begins with a name has nothing before
+ * it. */
 static const char *find_name(const char *rest)
 {
 	static const char *const types[] = { ":iqn.", ":eui.", ":naa." };
@@ -98,7 +101,8 @@ static bool split(struct fields *f, const char *text, size_t len)
 	}
 }
 
-/* "user:secret[:user:secret]" in front of an '@' that at least four colons follow and that is no part of the name. Gives what comes after it. */
+/* "user:secret[:user:secret]" in front of an '@' that at least four colons follow and that is no
+ * part of the name. Gives what comes after it. */
 static const char *take_auth(const char *rest, struct iscsi_wish *wish, const char **why)
 {
 	const char *at = strchr(rest, '@'), *name = find_name(rest);
@@ -111,7 +115,8 @@ static const char *take_auth(const char *rest, struct iscsi_wish *wish, const ch
 		return NULL;
 	}
 	for (unsigned i = 0; i < f.count; i++)
-		if (!copy((i & 1 ? wish->secret : wish->user)[i / 2], ISCSI_WISH_TEXT, f.at[i], f.len[i])) {
+		if (!copy((i & 1 ? wish->secret : wish->user)[i / 2], ISCSI_WISH_TEXT, f.at[i],
+			    f.len[i])) {
 			*why = "user or secret too long: must be at most 256 bytes";
 			return NULL;
 		}
@@ -145,7 +150,8 @@ static bool take_port(struct iscsi_wish *wish, const char *text, size_t len)
 
 	if (!len)
 		return true;
-	if (!copy(number, sizeof(number), text, len) || parse_u64(number, 1, UINT16_MAX, &port, NULL))
+	if (!copy(number, sizeof(number), text, len) ||
+		parse_u64(number, 1, UINT16_MAX, &port, NULL))
 		return false;
 	wish->port = (uint16_t)port;
 	return true;
@@ -156,7 +162,8 @@ static bool is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && !strncasecmp(text, word, len);
 }
 
-/* The protocol is passed over by everybody, but for our "iser"; the interface is one of iscsiadm, where "iser" means the same. */
+/* The protocol is passed over by everybody, but for our "iser"; the interface is one of iscsiadm,
+ * where "iser" means the same. */
 static const char *take_fields(struct iscsi_wish *wish, const struct fields *f, unsigned count)
 {
 	unsigned at = 2;
@@ -175,7 +182,8 @@ static const char *take_fields(struct iscsi_wish *wish, const struct fields *f, 
 	at += count >= 4;
 	if (at >= count || !f->len[at])
 		return NULL;
-	if (!copy(lun, sizeof(lun), f->at[at], f->len[at]) || kernel_iscsi_lun(lun, &wish->lun, NULL))
+	if (!copy(lun, sizeof(lun), f->at[at], f->len[at]) ||
+		kernel_iscsi_lun(lun, &wish->lun, NULL))
 		return "invalid LUN";
 	return NULL;
 }
@@ -188,14 +196,18 @@ static bool is_number(const char *text, size_t len)
 	return true;
 }
 
-/* A name of no known type is what follows the LUN; interface and device are there when one of them is and a number or nothing comes next. */
+/* A name of no known type is what follows the LUN; interface and device are there when one of them
+ * is and a number or nothing comes next. */
 static const char *take_rest(struct iscsi_wish *wish, const char *rest)
 {
 	const char *name = find_name(rest);
 	unsigned named = 3;
 	struct fields f;
 
-	if (!split(&f, rest, name && name > rest ? (size_t)(name - rest) - 1 : name ? 0 : strlen(rest)))
+	if (!split(&f, rest,
+		    name && name > rest ? (size_t)(name - rest) - 1
+		    : name              ? 0
+					: strlen(rest)))
 		return "too many fields";
 	if (!name) {
 		if (f.count > 5 && f.len[2] + f.len[3] && is_number(f.at[4], f.len[4]))
@@ -212,19 +224,24 @@ static const char *take_rest(struct iscsi_wish *wish, const char *rest)
 	return take_fields(wish, &f, f.count);
 }
 
-/* For dracut "iscsi:" means what the firmware told; "iscsi" and "ibft" after it come of scripts that took them for hosts. */
+/* For dracut "iscsi:" means what the firmware told; "iscsi" and "ibft" after it come of scripts
+ * that took them for hosts. */
 static bool is_firmware(const char *rest)
 {
-	return !*rest || !strcmp(rest, "iscsi") || !strcmp(rest, "iscsi:") || !strcmp(rest, "ibft") || !strcmp(rest, "ibft:");
+	return !*rest || !strcmp(rest, "iscsi") || !strcmp(rest, "iscsi:") ||
+	       !strcmp(rest, "ibft") || !strcmp(rest, "ibft:");
 }
 
 int kernel_iscsi_string(const char *text, struct iscsi_wish *wish, struct diag *diag)
 {
 	const char *rest = text + scheme_len(text), *why = NULL;
 
-	*wish = (struct iscsi_wish){ .tpgt = -1, .lun = ISCSI_WISH_NO_LUN, .iser = !strncmp(text, "iser:", 5) };
+	*wish = (struct iscsi_wish){
+		.tpgt = -1, .lun = ISCSI_WISH_NO_LUN, .iser = !strncmp(text, "iser:", 5)
+	};
 	if (rest == text)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "expected a string that begins with iscsi: or iser:");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"expected a string that begins with iscsi: or iser:");
 	if (is_firmware(rest)) {
 		wish->firmware = true;
 		return 0;
@@ -248,7 +265,9 @@ static int grouped_lun(const char *text, uint64_t *lun)
 		if (isxdigit((unsigned char)*text)) {
 			if (++digits > 4)
 				return -EINVAL;
-			value = value << 4 | (uint64_t)(isdigit((unsigned char)*text) ? *text - '0' : (*text | 0x20) - 'a' + 10);
+			value = value << 4 | (uint64_t)(isdigit((unsigned char)*text)
+								? *text - '0'
+								: (*text | 0x20) - 'a' + 10);
 			continue;
 		}
 		if ((*text && *text != '-') || !digits || group == 4)
@@ -262,7 +281,11 @@ static int grouped_lun(const char *text, uint64_t *lun)
 
 int kernel_iscsi_lun(const char *text, uint64_t *lun, struct diag *diag)
 {
-	if (strchr(text, '-') ? !grouped_lun(text, lun) : !parse_u64(text, 0, UINT64_MAX - 1, lun, NULL))
+	if (strchr(text, '-') ? !grouped_lun(text, lun)
+			      : !parse_u64(text, 0, UINT64_MAX - 1, lun, NULL))
 		return 0;
-	return diag_set(diag, DIAG_USAGE, EINVAL, "invalid LUN '%.40s': expected a number, or up to four groups of hex digits, 4752-3a4f-6b7e-2f99", text);
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"invalid LUN '%.40s': expected a number, or up to four groups of hex digits, "
+		"4752-3a4f-6b7e-2f99",
+		text);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The kernel's iSCSI transports, and what it says by numbers. */
-#include "kernel.h"
 #include "child.h"
 #include "iscsi_nl.h"
+#include "kernel.h"
 #include "modules.h"
 #include "sys.h"
 #include <errno.h>
@@ -43,21 +43,24 @@ static int check_rdma(int root, struct diag *diag)
 	return err;
 }
 
-int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind, struct kernel_iscsi_transport *transport, struct diag *diag)
+int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind,
+	struct kernel_iscsi_transport *transport, struct diag *diag)
 {
 	const char *dir = transports[kind].dir;
 	char text[32] = "";
 	ssize_t got = sys_read(root, text, sizeof(text), "%s/handle", dir);
 
 	if (got == -EACCES || got == -EPERM)
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can use the kernel's iSCSI initiator");
+		return diag_set(diag, DIAG_PERMISSION, EPERM,
+			"only root can use the kernel's iSCSI initiator");
 	if (got <= 0)
 		return diag_sys(diag, got < 0 ? (int)-got : EIO, "/%s/handle", dir);
 	transport->handle = strtoull(text, NULL, 10);
 	return 0;
 }
 
-/* iscsi_tcp (6.12) asks for it at each new connection, and is told that there is no memory where nobody loads modules for the kernel. */
+/* iscsi_tcp (6.12) asks for it at each new connection, and is told that there is no memory where
+ * nobody loads modules for the kernel. */
 static void load_crc32c(int root)
 {
 	char *crypto = sys_read_all(root, "proc/crypto");
@@ -67,7 +70,8 @@ static void load_crc32c(int root)
 	free(crypto);
 }
 
-int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_iscsi_transport *transport, struct diag *diag)
+int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
+	struct kernel_iscsi_transport *transport, struct diag *diag)
 {
 	const char *module = transports[kind].module, *dir = transports[kind].dir, *why = NULL;
 	struct diag rdma = { 0 };
@@ -80,8 +84,12 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind, struct kernel_
 	if (!sys_exists(root, dir))
 		why = module_load(root, module);
 	if (!sys_exists(root, dir)) {
-		diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
-		diag_hint(diag, "%s", kind == KERNEL_ISCSI_ISER ? "iSCSI over TCP needs iscsi_tcp instead: iscsi://HOST/IQN" : "iSER needs ib_iser instead: iser://HOST/IQN");
+		diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module,
+			why);
+		diag_hint(diag, "%s",
+			kind == KERNEL_ISCSI_ISER
+				? "iSCSI over TCP needs iscsi_tcp instead: iscsi://HOST/IQN"
+				: "iSER needs ib_iser instead: iser://HOST/IQN");
 		return -ENOENT;
 	}
 	if (kind == KERNEL_ISCSI_TCP)

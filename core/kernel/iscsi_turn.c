@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One login to a target and portal at a time, over all processes: where two look before either has a session, both make one. */
+/* One login to a target and portal at a time, over all processes: where two look before either has
+ * a session, both make one. */
 #include "kernel_iscsi_session.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#define PLACE "sys/module/scsi_transport_iscsi/uevent" /* for root to write alone; what the keeper does with it, flock(2), is apart from this */
+/* for root to write alone; what the keeper does with it, flock(2), is apart from this */
+#define PLACE "sys/module/scsi_transport_iscsi/uevent"
 
 int kernel_iscsi_turns(int root)
 {
@@ -31,7 +33,9 @@ uint64_t kernel_iscsi_turn(const char *transport, const char *target, const stru
 
 static int lock(int fd, uint64_t turn, short type)
 {
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)turn, .l_len = 1 };
+	struct flock lock = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)turn, .l_len = 1
+	};
 
 	return fd < 0 || !fcntl(fd, F_OFD_SETLK, &lock) ? 0 : errno;
 }

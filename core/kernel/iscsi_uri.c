@@ -5,14 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(URI_MAX > 100 + sizeof(((struct iscsi_wish *)0)->host) + 3 * (ISCSI_NAME_MAX + sizeof(((struct iscsi_wish *)0)->netdev)),
+_Static_assert(URI_MAX > 100 + sizeof(((struct iscsi_wish *)0)->host) +
+				 3 * (ISCSI_NAME_MAX + sizeof(((struct iscsi_wish *)0)->netdev)),
 	"a wish fits, even with every byte escaped");
 
-/* Everything is escaped but what no part of a URI takes for a separator (RFC 3986, 2.3), and `also`. */
+/* Everything is escaped but what no part of a URI takes for a separator (RFC 3986, 2.3), and
+ * `also`. */
 static char *put_escaped(char *to, const char *from, const char *also)
 {
 	for (; *from; from++) {
-		bool plain = isalnum((unsigned char)*from) || strchr("-._~", *from) || strchr(also, *from);
+		bool plain = isalnum((unsigned char)*from) || strchr("-._~", *from) ||
+			     strchr(also, *from);
 
 		to += sprintf(to, plain ? "%c" : "%%%02X", (unsigned char)*from);
 	}
@@ -24,7 +27,8 @@ void kernel_iscsi_uri(const struct iscsi_wish *wish, char text[URI_MAX])
 	bool v6 = strchr(wish->host, ':');
 	char *to = text;
 
-	to += sprintf(to, "%s://%s%s%s", wish->iser ? "iser" : "iscsi", v6 ? "[" : "", wish->host, v6 ? "]" : "");
+	to += sprintf(to, "%s://%s%s%s", wish->iser ? "iser" : "iscsi", v6 ? "[" : "", wish->host,
+		v6 ? "]" : "");
 	if (wish->port)
 		to += sprintf(to, ":%u", wish->port);
 	to += sprintf(to, "/");

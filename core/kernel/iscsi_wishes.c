@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* All that this machine is told to log in to: kernel command line, then firmware, then Debian's file. */
+/* All that this machine is told to log in to: kernel command line, then firmware, then Debian's
+ * file. */
 #include "iscsi_conf.h"
 #include "sys.h"
 #include <errno.h>
@@ -80,13 +81,16 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 	if (err || w->count || w->problems)
 		return err;
 	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no iSCSI target on the kernel command line");
-	diag_hint(diag, "expected root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:..., rd.iscsi.firmware=1 or others of dracut.cmdline(7)");
+	diag_hint(diag, "expected root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:..., "
+			"rd.iscsi.firmware=1 or others of dracut.cmdline(7)");
 	return -ENOENT;
 }
 
-int kernel_iscsi_conf_file(int root, const char *path, int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *diag)
+int kernel_iscsi_conf_file(int root, const char *path,
+	int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *diag)
 {
-	char *text = path ? sys_read_conf(path[0] == '/' ? root : AT_FDCWD, path + (path[0] == '/')) : sys_read_conf(root, "etc/iscsi/iscsid.conf");
+	char *text = path ? sys_read_conf(path[0] == '/' ? root : AT_FDCWD, path + (path[0] == '/'))
+			  : sys_read_conf(root, "etc/iscsi/iscsid.conf");
 	char *rest = text, *line;
 	int err = 0;
 

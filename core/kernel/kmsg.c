@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's log from a mark on, and lines for it (/dev/kmsg, Documentation/ABI/testing/dev-kmsg). */
+/* The kernel's log from a mark on, and lines for it (/dev/kmsg,
+ * Documentation/ABI/testing/dev-kmsg). */
 #include "kernel.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +25,14 @@ static void add_record(char *record, bool (*want)(const char *line), char *text,
 		size_t at = strlen(text);
 
 		message = strchr(line, ';');
-		if (line[0] != ' ' && message && want(message + 1) && at + strlen(message + 1) + 2 <= len)
+		if (line[0] != ' ' && message && want(message + 1) &&
+			at + strlen(message + 1) + 2 <= len)
 			snprintf(text + at, len - at, "%s\n", message + 1);
 	}
 }
 
-void kernel_log_since(struct kernel_log *log, bool (*want)(const char *line), char *text, size_t len)
+void kernel_log_since(
+	struct kernel_log *log, bool (*want)(const char *line), char *text, size_t len)
 {
 	char record[8192];
 	ssize_t got;
@@ -38,7 +41,8 @@ void kernel_log_since(struct kernel_log *log, bool (*want)(const char *line), ch
 	if (log->fd <= 0)
 		return;
 	/* One record a read; EPIPE: some were lost */
-	while ((got = read(log->fd, record, sizeof(record) - 1)) > 0 || (got < 0 && (errno == EPIPE || errno == EINTR))) {
+	while ((got = read(log->fd, record, sizeof(record) - 1)) > 0 ||
+		(got < 0 && (errno == EPIPE || errno == EINTR))) {
 		if (got < 0)
 			continue;
 		record[got] = 0;

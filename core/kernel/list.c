@@ -25,7 +25,8 @@ void *list_grow(struct listing *list, void *items, unsigned count, size_t each)
 
 struct list_link list_link_new(const char *name, const char *protocol, const char *transport)
 {
-	struct list_link link = { .loss = { LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN } };
+	struct list_link link = { .loss = { LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN,
+					  LIST_UNKNOWN, LIST_UNKNOWN } };
 
 	snprintf(link.name, sizeof(link.name), "%.31s", name);
 	snprintf(link.protocol, sizeof(link.protocol), "%.7s", protocol);
@@ -88,7 +89,8 @@ static void look_above(const char *name, void *arg)
 	struct above *above = arg;
 	char text[160];
 
-	if (sys_read(above->root, text, sizeof(text), "sys/class/block/%.31s/dm/uuid", name) > 0 && !strncmp(text, "mpath-", 6))
+	if (sys_read(above->root, text, sizeof(text), "sys/class/block/%.31s/dm/uuid", name) > 0 &&
+		!strncmp(text, "mpath-", 6))
 		snprintf(above->node, sizeof(above->node), "%.31s", name);
 }
 
@@ -108,7 +110,8 @@ static void describe(int root, struct list_disk *disk)
 	if (sys_read(root, disk->wwid, sizeof(disk->wwid), "%s/wwid", dir) <= 0)
 		sys_read(root, disk->wwid, sizeof(disk->wwid), "%s/device/wwid", dir);
 	sys_read(root, disk->policy, sizeof(disk->policy), "%s/device/iopolicy", dir);
-	if (sys_read(root, text, sizeof(text), "%s/dev", dir) > 0 && sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
+	if (sys_read(root, text, sizeof(text), "%s/dev", dir) > 0 &&
+		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
 		holders_of(root, dev_major, dev_minor, disk->used_by, sizeof(disk->used_by));
 }
 
@@ -147,7 +150,9 @@ unsigned list_number(int root, const char *dir, const char *name)
 {
 	char text[32];
 
-	return sys_read(root, text, sizeof(text), "%s/%s", dir, name) > 0 ? (unsigned)strtoul(text, NULL, 0) : 0;
+	return sys_read(root, text, sizeof(text), "%s/%s", dir, name) > 0
+		       ? (unsigned)strtoul(text, NULL, 0)
+		       : 0;
 }
 
 ssize_t list_target(int root, char *text, size_t len, const char *path)
@@ -194,8 +199,10 @@ static const struct list_port *port_of_source(const struct kernel_list *list, co
 	return NULL;
 }
 
-/* Several queues have several connections; when they are not on one port, none of them is the answer. */
-static const struct list_cm *find_cm(const struct listing *list, const char *owner, const struct list_link *link)
+/* Several queues have several connections; when they are not on one port, none of them is the
+ * answer. */
+static const struct list_cm *find_cm(
+	const struct listing *list, const char *owner, const struct list_link *link)
 {
 	const struct list_cm *found = NULL;
 
@@ -228,7 +235,8 @@ void list_find_device(const struct listing *list, const char *owner, struct list
 	link->rdma_port = cm ? cm->port : port->port;
 }
 
-/* Mounts after disks, connections without any last; a disk's paths together, otherwise as they were found. */
+/* Mounts after disks, connections without any last; a disk's paths together, otherwise as they were
+ * found. */
 static int by_disk(const void *a, const void *b)
 {
 	const struct list_path *left = a, *right = b;

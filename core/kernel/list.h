@@ -27,15 +27,19 @@ void list_rdma(struct listing *); /* before all others, which look there for the
 
 struct list_link list_link_new(const char *name, const char *protocol, const char *transport);
 int list_add_link(struct listing *, const struct list_link *); /* its index; -1: no memory */
-/* A block device by its node, or the multipath device above it; path->disk is found or made. link -1 is ignored. */
+/* A block device by its node, or the multipath device above it; path->disk is found or made. link
+ * -1 is ignored. */
 void list_add_path(struct listing *, struct list_path path, const char *node);
-/* The disks of a SCSI host, or of one of its targets; where it has none, the connection without one. */
+/* The disks of a SCSI host, or of one of its targets; where it has none, the connection without
+ * one. */
 #define LIST_ALL_TARGETS UINT32_MAX
 void list_add_units(struct listing *, int link, unsigned host, unsigned target);
 void list_add_mount(struct listing *, int link, const char *dir);
-void *list_grow(struct listing *, void *items, unsigned count, size_t each); /* NULL: no memory; *items stays */
+/* NULL: no memory; *items stays */
+void *list_grow(struct listing *, void *items, unsigned count, size_t each);
 
-/* The kernel's own connections, the ports' network interfaces and the providers, from netlink; list_rdma() calls it. */
+/* The kernel's own connections, the ports' network interfaces and the providers, from netlink;
+ * list_rdma() calls it. */
 void list_netlink(struct listing *);
 struct list_nl {
 	struct listing *list;
@@ -44,18 +48,23 @@ struct list_nl {
 		char name[64];
 	} device[64]; /* as the kernel numbers them */
 	unsigned count;
-	const char *asked; /* the device that was asked for its character device, whose answer does not name it */
-	bool ended;        /* the answer is complete */
+	/* the device that was asked for its character device, whose answer does not name it */
+	const char *asked;
+	bool ended; /* the answer is complete */
 };
 void list_netlink_take(struct list_nl *, const void *messages, size_t len); /* what one read gave */
 
-/* Where a connection to link->address leaves from: its source, RDMA device and port, as far as they are not told yet. */
+/* Where a connection to link->address leaves from: its source, RDMA device and port, as far as they
+ * are not told yet. */
 void list_find_device(const struct listing *, const char *owner, struct list_link *);
-/* What is left of the times of a connection that is lost: by the kernel's log, which is cut into its lines. */
-void list_lost(int root, struct list_link *, void (*count)(uint64_t now_us, char *log, struct list_link *));
+/* What is left of the times of a connection that is lost: by the kernel's log, which is cut into
+ * its lines. */
+void list_lost(int root, struct list_link *,
+	void (*count)(uint64_t now_us, char *log, struct list_link *));
 void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *);
 void list_srp_lost_at(uint64_t now_us, char *log, struct list_link *);
 
-bool list_same_host(const char *text, const struct addr *); /* numeric; ports do not count */
+bool list_same_host(const char *text, const struct addr *);        /* numeric; ports do not count */
 unsigned list_number(int root, const char *dir, const char *name); /* 0: not told */
-ssize_t list_target(int root, char *text, size_t len, const char *path); /* of a symbolic link; -errno */
+/* of a symbolic link; -errno */
+ssize_t list_target(int root, char *text, size_t len, const char *path);

@@ -24,7 +24,8 @@ static void add_nbd(struct listing *list, const char *name, unsigned index)
 	snprintf(dir, sizeof(dir), "sys/block/nbd%u", index);
 	link.pid = (int)list_number(list->root, dir, "pid");
 	link.ours = !strncmp(text, KERNEL_NBD_OURS, strlen(KERNEL_NBD_OURS));
-	snprintf(link.target, sizeof(link.target), "%s", text + (link.ours ? strlen(KERNEL_NBD_OURS) : 0));
+	snprintf(link.target, sizeof(link.target), "%s",
+		text + (link.ours ? strlen(KERNEL_NBD_OURS) : 0));
 	snprintf(link.state, sizeof(link.state), "connected");
 	add_device(list, &link, name);
 }

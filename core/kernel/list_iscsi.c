@@ -17,7 +17,10 @@ static struct keeper find_keeper(int root)
 {
 	int iscsid = kernel_iscsid(root), ours = iscsid ? 0 : kernel_iscsi_keeper(root);
 
-	return (struct keeper){ iscsid ? "iscsid" : ours ? "rdmastor" : "none", iscsid ? iscsid : ours };
+	return (struct keeper){ iscsid ? "iscsid"
+				: ours ? "rdmastor"
+				       : "none",
+		iscsid ? iscsid : ours };
 }
 
 static void set_address(struct list_link *link, const struct kernel_iscsi_session *session)
@@ -25,7 +28,8 @@ static void set_address(struct list_link *link, const struct kernel_iscsi_sessio
 	const bool live = session->address[0];
 	unsigned port = live ? session->port : session->portal_port;
 
-	snprintf(link->address, sizeof(link->address), "%s", live ? session->address : session->portal);
+	snprintf(link->address, sizeof(link->address), "%s",
+		live ? session->address : session->portal);
 	if (port)
 		snprintf(link->service, sizeof(link->service), "%u", port);
 	snprintf(link->source, sizeof(link->source), "%s", session->local);
@@ -33,10 +37,13 @@ static void set_address(struct list_link *link, const struct kernel_iscsi_sessio
 
 static int seconds(int value)
 {
-	return value == KERNEL_ISCSI_OFF ? LIST_NEVER : value == KERNEL_ISCSI_UNKNOWN ? LIST_UNKNOWN : value;
+	return value == KERNEL_ISCSI_OFF       ? LIST_NEVER
+	       : value == KERNEL_ISCSI_UNKNOWN ? LIST_UNKNOWN
+					       : value;
 }
 
-static void add_session(struct listing *list, const struct kernel_iscsi_session *session, const struct keeper *keeper)
+static void add_session(struct listing *list, const struct kernel_iscsi_session *session,
+	const struct keeper *keeper)
 {
 	const bool iser = !strcmp(session->transport, "iser");
 	struct list_link link = list_link_new("", iser ? "iser" : "iscsi", iser ? "rdma" : "tcp");
@@ -51,9 +58,17 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 	link.loss.fail_s = seconds(session->tmo.recovery);
 	if (!strcmp(session->state, "FREE"))
 		link.loss.fail_left_s = 0;
-	link.iscsi = (struct list_iscsi){ .is = true, .sid = session->sid, .cid = session->cid, .tpgt = session->tpgt, .agreed = session->agreed,
-		.tmo = session->tmo, .portal_port = session->portal_port, .kept_by = keeper->by, .kept_by_pid = keeper->pid };
-	snprintf(link.iscsi.connection_state, sizeof(link.iscsi.connection_state), "%s", session->connection_state);
+	link.iscsi = (struct list_iscsi){ .is = true,
+		.sid = session->sid,
+		.cid = session->cid,
+		.tpgt = session->tpgt,
+		.agreed = session->agreed,
+		.tmo = session->tmo,
+		.portal_port = session->portal_port,
+		.kept_by = keeper->by,
+		.kept_by_pid = keeper->pid };
+	snprintf(link.iscsi.connection_state, sizeof(link.iscsi.connection_state), "%s",
+		session->connection_state);
 	snprintf(link.iscsi.portal, sizeof(link.iscsi.portal), "%s", session->portal);
 	if (iser)
 		list_find_device(list, "ib_iser", &link);

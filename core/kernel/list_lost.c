@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How long a lost connection has been so, and what is left until its requests fail and until it is given up. No file in /sys tells that, the
- * kernel's log does. */
+/* How long a lost connection has been so, and what is left until its requests fail and until it is
+ * given up. No file in /sys tells that, the kernel's log does. */
 #include "list.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,9 @@ static int64_t seconds_between(uint64_t from_us, uint64_t to_us)
 	return to_us > from_us ? (int64_t)((to_us - from_us) / 1000000) : 0;
 }
 
-/* Records as /dev/kmsg has them, oldest first: "4,1234,98765,-;nvme nvme0: Reconnecting in 10 seconds...": the third number is µs since
- * boot. The rest of the next one that begins so; NULL: no more. */
+/* Records as /dev/kmsg has them, oldest first: "4,1234,98765,-;nvme nvme0: Reconnecting in 10
+ * seconds...": the third number is µs since boot. The rest of the next one that begins so; NULL: no
+ * more. */
 static char *next_record(char **log, const char *begin, uint64_t *at_us)
 {
 	const size_t len = strlen(begin);
@@ -33,18 +34,22 @@ static char *next_record(char **log, const char *begin, uint64_t *at_us)
 	while ((line = strsep(log, "\n"))) {
 		char *text = strchr(line, ';');
 
-		if (text && !strncmp(text + 1, begin, len) && sscanf(line, "%*u,%*u,%" SCNu64, at_us) == 1)
+		if (text && !strncmp(text + 1, begin, len) &&
+			sscanf(line, "%*u,%*u,%" SCNu64, at_us) == 1)
 			return text + 1 + len;
 	}
 	return NULL;
 }
 
-/* Requests fail fail_s after the first loss. Each attempt is made retry_s after what went before it, and the connection is given up when
- * there were so many that give_up_s is reached, however long each took (Linux 6.12, nvmf_should_reconnect()): the one that runs does not
- * count yet. */
+/* Requests fail fail_s after the first loss. Each attempt is made retry_s after what went before
+ * it, and the connection is given up when there were so many that give_up_s is reached, however
+ * long each took (Linux 6.12, nvmf_should_reconnect()): the one that runs does not count yet. */
 static void count_down(uint64_t now_us, uint64_t lost_us, uint64_t wait_us, struct list_loss *loss)
 {
-	const int64_t most = loss->retry_s > 0 && loss->give_up_s >= 0 ? ((int64_t)loss->give_up_s + loss->retry_s - 1) / loss->retry_s : -1;
+	const int64_t most =
+		loss->retry_s > 0 && loss->give_up_s >= 0
+			? ((int64_t)loss->give_up_s + loss->retry_s - 1) / loss->retry_s
+			: -1;
 	int64_t waited = seconds_between(wait_us, now_us);
 
 	if (loss->retry_s > 0 && waited > loss->retry_s)
@@ -52,7 +57,9 @@ static void count_down(uint64_t now_us, uint64_t lost_us, uint64_t wait_us, stru
 	if (most >= 0)
 		loss->give_up_left_s = clip((most - loss->attempts) * loss->retry_s - waited);
 	if (loss->fail_s >= 0)
-		loss->fail_left_s = clip(loss->fail_s - seconds_between(lost_us, now_us > wait_us ? now_us : wait_us));
+		loss->fail_left_s =
+			clip(loss->fail_s -
+				seconds_between(lost_us, now_us > wait_us ? now_us : wait_us));
 }
 
 void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
@@ -64,7 +71,8 @@ void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
 
 	snprintf(begin, sizeof(begin), "nvme %s: ", link->name);
 	while ((text = next_record(&log, begin, &at))) {
-		if (!strncmp(text, "Successfully reconnected", 24) || !strncmp(text, "creating ", 9) || !strncmp(text, "new ctrl", 8)) {
+		if (!strncmp(text, "Successfully reconnected", 24) ||
+			!strncmp(text, "creating ", 9) || !strncmp(text, "new ctrl", 8)) {
 			is_lost = failed = false;
 			tried = 0;
 		} else if (!strncmp(text, "Reconnecting in ", 16)) {
@@ -84,8 +92,8 @@ void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
 		link->loss.fail_left_s = 0;
 }
 
-/* Both times count from the first error of the transport (Linux 6.12, __srp_start_tl_fail_timers()), which ib_srp logs; others that follow
- * start nothing anew. */
+/* Both times count from the first error of the transport (Linux 6.12,
+ * __srp_start_tl_fail_timers()), which ib_srp logs; others that follow start nothing anew. */
 void list_srp_lost_at(uint64_t now_us, char *log, struct list_link *link)
 {
 	struct list_loss *loss = &link->loss;
@@ -97,7 +105,9 @@ void list_srp_lost_at(uint64_t now_us, char *log, struct list_link *link)
 	while ((text = next_record(&log, begin, &at))) {
 		if (!strncmp(text, "reconnect succeeded", 19) || !strncmp(text, "new target", 10)) {
 			is_lost = false;
-		} else if (!is_lost && ((!strncmp(text, "failed ", 7) && strstr(text, " status ")) || strstr(text, "connection closed"))) {
+		} else if (!is_lost &&
+			   ((!strncmp(text, "failed ", 7) && strstr(text, " status ")) ||
+				   strstr(text, "connection closed"))) {
 			is_lost = true;
 			lost = at;
 		}
@@ -118,7 +128,8 @@ static char *read_log(int root)
 	size_t len = 0;
 	ssize_t got;
 
-	while (text && ((got = read(fd, record, sizeof(record))) > 0 || (got < 0 && (errno == EPIPE || errno == EINTR)))) {
+	while (text && ((got = read(fd, record, sizeof(record))) > 0 ||
+			       (got < 0 && (errno == EPIPE || errno == EINTR)))) {
 		if (got < 0)
 			continue;
 		if (len + (size_t)got >= LOG_MAX)
@@ -133,12 +144,14 @@ static char *read_log(int root)
 	return text;
 }
 
-void list_lost(int root, struct list_link *link, void (*count)(uint64_t now_us, char *log, struct list_link *))
+void list_lost(int root, struct list_link *link,
+	void (*count)(uint64_t now_us, char *log, struct list_link *))
 {
 	char *log = read_log(root);
 	struct timespec now;
 
-	/* the nearest to the log's clock: both stand while the machine sleeps, and nobody sets them right */
+	/* the nearest to the log's clock: both stand while the machine sleeps, and nobody sets them
+	 * right */
 	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
 	if (log)
 		count((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000, log, link);

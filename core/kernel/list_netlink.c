@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RDMA netlink (rdma/rdma_netlink.h), for what /sys does not tell of RDMA devices: who drives them, the interfaces of iWARP, and over which
- * of them the kernel's own connections go. Without answers the list is as /sys has it. */
+/* RDMA netlink (rdma/rdma_netlink.h), for what /sys does not tell of RDMA devices: who drives them,
+ * the interfaces of iWARP, and over which of them the kernel's own connections go. Without answers
+ * the list is as /sys has it. */
 #include "list.h"
 #include <linux/netlink.h>
 #include <poll.h>
@@ -20,8 +21,9 @@ struct attrs {
 };
 
 /* enum rdma_driver_id (rdma/ib_user_ioctl_verbs.h), as the parts of rdma-core are called. */
-static const char *const providers[] = { NULL, "mlx5", "mlx4", "cxgb3", "cxgb4", "mthca", "bnxt_re", "ocrdma", "nes", "irdma", "vmw_pvrdma",
-	"qedr", "hns", "usnic", "rxe", "hfi1verbs", "ipathverbs", "efa", "siw", "erdma", "mana" };
+static const char *const providers[] = { NULL, "mlx5", "mlx4", "cxgb3", "cxgb4", "mthca", "bnxt_re",
+	"ocrdma", "nes", "irdma", "vmw_pvrdma", "qedr", "hns", "usnic", "rxe", "hfi1verbs",
+	"ipathverbs", "efa", "siw", "erdma", "mana" };
 
 static size_t payload(const struct nlattr *attr)
 {
@@ -81,15 +83,20 @@ static bool get_addr(const struct attrs *attrs, unsigned type, struct addr *addr
 	*addr = (struct addr){ 0 };
 	if (!attr || payload(attr) < sizeof(struct sockaddr_in))
 		return false;
-	memcpy(&addr->ss, data(attr), payload(attr) < sizeof(addr->ss) ? payload(attr) : sizeof(addr->ss));
-	addr->len = addr->ss.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-	return addr->ss.ss_family == AF_INET || (addr->ss.ss_family == AF_INET6 && payload(attr) >= sizeof(struct sockaddr_in6));
+	memcpy(&addr->ss, data(attr),
+		payload(attr) < sizeof(addr->ss) ? payload(attr) : sizeof(addr->ss));
+	addr->len = addr->ss.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+						  : sizeof(struct sockaddr_in6);
+	return addr->ss.ss_family == AF_INET ||
+	       (addr->ss.ss_family == AF_INET6 && payload(attr) >= sizeof(struct sockaddr_in6));
 }
 
 static void take_device(struct list_nl *nl, const struct attrs *attrs)
 {
-	if (nl->count == sizeof(nl->device) / sizeof(*nl->device) || !get_u32(attrs, RDMA_NLDEV_ATTR_DEV_INDEX, &nl->device[nl->count].index) ||
-		!get_text(attrs, RDMA_NLDEV_ATTR_DEV_NAME, nl->device[nl->count].name, sizeof(nl->device[0].name)))
+	if (nl->count == sizeof(nl->device) / sizeof(*nl->device) ||
+		!get_u32(attrs, RDMA_NLDEV_ATTR_DEV_INDEX, &nl->device[nl->count].index) ||
+		!get_text(attrs, RDMA_NLDEV_ATTR_DEV_NAME, nl->device[nl->count].name,
+			sizeof(nl->device[0].name)))
 		return;
 	nl->count++;
 }
@@ -99,7 +106,8 @@ static void take_port(struct list_nl *nl, const struct attrs *attrs)
 	char dev[64], netdev[16];
 	uint32_t number;
 
-	if (!get_text(attrs, RDMA_NLDEV_ATTR_DEV_NAME, dev, sizeof(dev)) || !get_u32(attrs, RDMA_NLDEV_ATTR_PORT_INDEX, &number) ||
+	if (!get_text(attrs, RDMA_NLDEV_ATTR_DEV_NAME, dev, sizeof(dev)) ||
+		!get_u32(attrs, RDMA_NLDEV_ATTR_PORT_INDEX, &number) ||
 		!get_text(attrs, RDMA_NLDEV_ATTR_NDEV_NAME, netdev, sizeof(netdev)))
 		return;
 	for (unsigned i = 0; i < nl->list->to->ports; i++) {
@@ -114,11 +122,13 @@ static void take_driver(struct list_nl *nl, const struct attrs *attrs)
 {
 	uint32_t id;
 
-	if (!nl->asked || !get_u32(attrs, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, &id) || id >= sizeof(providers) / sizeof(*providers) || !providers[id])
+	if (!nl->asked || !get_u32(attrs, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, &id) ||
+		id >= sizeof(providers) / sizeof(*providers) || !providers[id])
 		return;
 	for (unsigned i = 0; i < nl->list->to->ports; i++)
 		if (!strcmp(nl->list->to->port[i].dev, nl->asked))
-			snprintf(nl->list->to->port[i].provider, sizeof(nl->list->to->port[i].provider), "%s", providers[id]);
+			snprintf(nl->list->to->port[i].provider,
+				sizeof(nl->list->to->port[i].provider), "%s", providers[id]);
 }
 
 static void take_cm_id(struct list_nl *nl, const char *dev, const struct attrs *attrs)
@@ -127,7 +137,8 @@ static void take_cm_id(struct list_nl *nl, const char *dev, const struct attrs *
 	uint32_t port;
 
 	if (!get_text(attrs, RDMA_NLDEV_ATTR_RES_KERN_NAME, cm.owner, sizeof(cm.owner)) ||
-		!get_u32(attrs, RDMA_NLDEV_ATTR_PORT_INDEX, &port) || !get_addr(attrs, RDMA_NLDEV_ATTR_RES_SRC_ADDR, &cm.source) ||
+		!get_u32(attrs, RDMA_NLDEV_ATTR_PORT_INDEX, &port) ||
+		!get_addr(attrs, RDMA_NLDEV_ATTR_RES_SRC_ADDR, &cm.source) ||
 		!get_addr(attrs, RDMA_NLDEV_ATTR_RES_DST_ADDR, &cm.peer))
 		return;
 	snprintf(cm.dev, sizeof(cm.dev), "%s", dev);
@@ -161,7 +172,8 @@ static void take(struct list_nl *nl, const struct nlmsghdr *msg)
 {
 	struct attrs attrs;
 
-	nl->ended |= msg->nlmsg_type == NLMSG_DONE || msg->nlmsg_type == NLMSG_ERROR || !(msg->nlmsg_flags & NLM_F_MULTI);
+	nl->ended |= msg->nlmsg_type == NLMSG_DONE || msg->nlmsg_type == NLMSG_ERROR ||
+		     !(msg->nlmsg_flags & NLM_F_MULTI);
 	if (RDMA_NL_GET_CLIENT(msg->nlmsg_type) != RDMA_NL_NLDEV)
 		return;
 	read_attrs(&attrs, NLMSG_DATA(msg), msg->nlmsg_len - NLMSG_HDRLEN);
@@ -205,7 +217,9 @@ static void ask(struct list_nl *nl, int fd, uint16_t op, uint16_t flags, const u
 		uint32_t device;
 		struct nlattr kind;
 		char uverbs[8];
-	} msg = { .head = { .nlmsg_len = NLMSG_HDRLEN, .nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, op), .nlmsg_flags = NLM_F_REQUEST | flags },
+	} msg = { .head = { .nlmsg_len = NLMSG_HDRLEN,
+			  .nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, op),
+			  .nlmsg_flags = NLM_F_REQUEST | flags },
 		.index = { NLA_HDRLEN + sizeof(uint32_t), RDMA_NLDEV_ATTR_DEV_INDEX },
 		.device = device ? *device : 0,
 		.kind = { NLA_HDRLEN + sizeof("uverbs"), RDMA_NLDEV_ATTR_CHARDEV_TYPE },

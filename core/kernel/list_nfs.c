@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NFS mounts for the list, over RDMA and TCP: mountinfo, mountstats, and the transports of sunrpc (Linux 5.13) for their state. */
+/* NFS mounts for the list, over RDMA and TCP: mountinfo, mountstats, and the transports of sunrpc
+ * (Linux 5.13) for their state. */
 #include "kernel_nfs.h"
 #include "list.h"
 #include "sys.h"
@@ -28,8 +29,8 @@ static void look_transport(const char *name, void *arg)
 	if (!kind || strcmp(kind + 1, link->transport))
 		return;
 	snprintf(dir, sizeof(dir), SWITCHES "/%.40s/%.40s", search->sw, name);
-	if (sys_read(search->list->root, text, sizeof(text), "%s/dstaddr", dir) <= 0 || addr_numeric(&addr, text, 1, NULL) ||
-		!list_same_host(link->address, &addr))
+	if (sys_read(search->list->root, text, sizeof(text), "%s/dstaddr", dir) <= 0 ||
+		addr_numeric(&addr, text, 1, NULL) || !list_same_host(link->address, &addr))
 		return;
 	search->found = true;
 	if (sys_read(search->list->root, text, sizeof(text), "%s/xprt_state", dir) <= 0)
@@ -38,7 +39,9 @@ static void look_transport(const char *name, void *arg)
 	if (!strstr(text, "CONNECTED"))
 		return;
 	search->connected = true;
-	if (!link->source[0] && sys_read(search->list->root, text, sizeof(text), "%s/srcaddr", dir) > 0 && strpbrk(text, ".:"))
+	if (!link->source[0] &&
+		sys_read(search->list->root, text, sizeof(text), "%s/srcaddr", dir) > 0 &&
+		strpbrk(text, ".:"))
 		snprintf(link->source, sizeof(link->source), "%.60s", text);
 }
 
@@ -56,10 +59,12 @@ static long number(const char *options, const char *name, long otherwise)
 {
 	char text[24];
 
-	return kernel_mount_option(options, name, text, sizeof(text)) ? strtol(text, NULL, 10) : otherwise;
+	return kernel_mount_option(options, name, text, sizeof(text)) ? strtol(text, NULL, 10)
+								      : otherwise;
 }
 
-/* A soft mount's requests fail after each of the `retrans` repetitions has waited timeo longer than none (nfs(5), xprt_calc_majortimeo()). */
+/* A soft mount's requests fail after each of the `retrans` repetitions has waited timeo longer than
+ * none (nfs(5), xprt_calc_majortimeo()). */
 static void read_loss(const char *super, struct list_loss *loss)
 {
 	const long tenths = number(super, "timeo", -1), again = number(super, "retrans", 0);
@@ -68,7 +73,9 @@ static void read_loss(const char *super, struct list_loss *loss)
 	if (kernel_mount_option(super, "hard", text, sizeof(text)))
 		loss->fail_s = loss->give_up_s = LIST_NEVER;
 	else if (tenths >= 0 && tenths < 100000 && again >= 0 && again < 100000)
-		loss->fail_s = (int)((tenths * (again + 1) + 9) / 10 > INT32_MAX ? INT32_MAX : (tenths * (again + 1) + 9) / 10);
+		loss->fail_s = (int)((tenths * (again + 1) + 9) / 10 > INT32_MAX
+					     ? INT32_MAX
+					     : (tenths * (again + 1) + 9) / 10);
 }
 
 static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg)
@@ -86,15 +93,20 @@ static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg
 	kernel_mount_option(m->super, "vers", link.version, sizeof(link.version));
 	kernel_mount_option(m->super, "addr", link.address, sizeof(link.address));
 	/* the kernel leaves the usual port out */
-	if (!kernel_mount_option(m->super, "port", link.service, sizeof(link.service)) || !strcmp(link.service, "0"))
-		snprintf(link.service, sizeof(link.service), "%s", strcmp(link.transport, "rdma") ? "2049" : "20049");
+	if (!kernel_mount_option(m->super, "port", link.service, sizeof(link.service)) ||
+		!strcmp(link.service, "0"))
+		snprintf(link.service, sizeof(link.service), "%s",
+			strcmp(link.transport, "rdma") ? "2049" : "20049");
 	link.queues = (unsigned)number(m->super, "nconnect", 1);
 	read_loss(m->super, &link.loss);
 	if (!strcmp(link.transport, "rdma"))
 		list_find_device(list, "rpcrdma", &link);
 	sys_list(list->root, SWITCHES, look_switch, &search);
 	snprintf(link.state, sizeof(link.state), "%s",
-		search.connected ? "connected" : search.connecting ? "connecting" : search.found ? "idle" : "");
+		search.connected    ? "connected"
+		: search.connecting ? "connecting"
+		: search.found      ? "idle"
+				    : "");
 	list_add_mount(list, list_add_link(list, &link), dir);
 }
 

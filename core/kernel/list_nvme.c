@@ -43,9 +43,11 @@ static void add_disk(struct listing *list, int link, const char *ctrl, const str
 	struct list_path path = { .link = link, .unit = disk->nsid };
 	unsigned subsystem, number, unit;
 
-	if (sscanf(disk->name, "nvme%un%u", &subsystem, &unit) == 2 && sscanf(ctrl, "nvme%u", &number) == 1) {
+	if (sscanf(disk->name, "nvme%un%u", &subsystem, &unit) == 2 &&
+		sscanf(ctrl, "nvme%u", &number) == 1) {
 		snprintf(path.node, sizeof(path.node), "nvme%uc%un%u", subsystem, number, unit);
-		sys_read(list->root, path.state, sizeof(path.state), NVME_CLASS "/%s/%s/ana_state", ctrl, path.node);
+		sys_read(list->root, path.state, sizeof(path.state), NVME_CLASS "/%s/%s/ana_state",
+			ctrl, path.node);
 	}
 	if (!path.state[0])
 		COPY(path.node, disk->name);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RDMA devices for the list: ports, GIDs, network interfaces, drivers, from /sys/class/infiniband. */
+/* RDMA devices for the list: ports, GIDs, network interfaces, drivers, from /sys/class/infiniband.
+ */
 #include "list.h"
 #include "sys.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASS "sys/class/infiniband"
+#define CLASS  "sys/class/infiniband"
 #define NO_GID "0000:0000:0000:0000:0000:0000:0000:0000"
 
 struct walk {
@@ -42,10 +43,13 @@ static void add_gid(const char *name, void *arg)
 	char end;
 
 	if (sscanf(name, "%u%c", &gid.index, &end) != 1 ||
-		sys_read(root, gid.gid, sizeof(gid.gid), "%s/gids/%u", walk->ports, gid.index) <= 0 || !strcmp(gid.gid, NO_GID))
+		sys_read(root, gid.gid, sizeof(gid.gid), "%s/gids/%u", walk->ports, gid.index) <=
+			0 ||
+		!strcmp(gid.gid, NO_GID))
 		return;
 	sys_read(root, gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", walk->ports, gid.index);
-	sys_read(root, gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", walk->ports, gid.index);
+	sys_read(root, gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", walk->ports,
+		gid.index);
 	more = list_grow(walk->list, port->gid, port->gids, sizeof(*more));
 	if (!more)
 		return;
@@ -72,7 +76,8 @@ static void add_netdev(const char *name, void *arg)
 	char dir[160];
 
 	snprintf(dir, sizeof(dir), CLASS "/%.60s/device/net/%.20s", found->walk->dev, name);
-	if (list_number(found->walk->list->root, dir, "dev_port") + 1 == found->walk->port->port && found->count < 16)
+	if (list_number(found->walk->list->root, dir, "dev_port") + 1 == found->walk->port->port &&
+		found->count < 16)
 		snprintf(found->name[found->count++], sizeof(found->name[0]), "%.15s", name);
 }
 
@@ -81,7 +86,8 @@ static int by_text(const void *a, const void *b)
 	return strverscmp(a, b);
 }
 
-/* RoCE tells its interface with each GID. IPoIB's are devices of the same hardware whose dev_port, from 0, is the port. */
+/* RoCE tells its interface with each GID. IPoIB's are devices of the same hardware whose dev_port,
+ * from 0, is the port. */
 static void find_netdev(struct walk *walk)
 {
 	struct list_port *port = walk->port;
@@ -98,7 +104,8 @@ static void find_netdev(struct walk *walk)
 	for (unsigned i = 0; i < found.count; i++) {
 		size_t at = strlen(port->netdev);
 
-		snprintf(port->netdev + at, sizeof(port->netdev) - at, "%s%s", at ? "," : "", found.name[i]);
+		snprintf(port->netdev + at, sizeof(port->netdev) - at, "%s%s", at ? "," : "",
+			found.name[i]);
 	}
 }
 
@@ -108,7 +115,10 @@ static void read_kind(int root, struct list_port *port, const char *dir)
 
 	read_word(root, node, sizeof(node), dir, "node_type");
 	snprintf(port->kind, sizeof(port->kind), "%s",
-		!strcmp(node, "RNIC") ? "iwarp" : !strcmp(port->layer, "Ethernet") ? "roce" : !strcmp(port->layer, "InfiniBand") ? "ib" : "");
+		!strcmp(node, "RNIC")                ? "iwarp"
+		: !strcmp(port->layer, "Ethernet")   ? "roce"
+		: !strcmp(port->layer, "InfiniBand") ? "ib"
+						     : "");
 }
 
 static void read_port(struct walk *walk)

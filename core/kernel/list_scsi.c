@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP connections for the list, and the disks that the SCSI hosts of the kernel's initiators show. */
+/* SRP connections for the list, and the disks that the SCSI hosts of the kernel's initiators show.
+ */
 #include "kernel.h"
 #include "kernel_scsi.h"
 #include "kernel_srp.h"
@@ -25,7 +26,9 @@ void list_add_units(struct listing *list, int link, unsigned host, unsigned targ
 	for (unsigned i = 0; i < count; i++) {
 		struct list_path path = { .link = link, .unit = luns[i].lun };
 
-		if (!luns[i].node[0] || (target != LIST_ALL_TARGETS && (sscanf(luns[i].name, "%*u:%*u:%u:", &id) != 1 || id != target)))
+		if (!luns[i].node[0] ||
+			(target != LIST_ALL_TARGETS &&
+				(sscanf(luns[i].name, "%*u:%*u:%u:", &id) != 1 || id != target)))
 			continue;
 		snprintf(path.node, sizeof(path.node), "%s", luns[i].node);
 		snprintf(path.state, sizeof(path.state), "%s", luns[i].state);
@@ -55,13 +58,15 @@ static void read_remote_port(int root, unsigned host, struct list_link *link)
 	link->loss.give_up_s = seconds(rport.tmo.dev_loss_tmo);
 	if (!strcmp(rport.state, "running"))
 		return;
-	link->loss.attempts = rport.failed_reconnects < INT_MAX ? (int)rport.failed_reconnects : INT_MAX;
+	link->loss.attempts =
+		rport.failed_reconnects < INT_MAX ? (int)rport.failed_reconnects : INT_MAX;
 	list_lost(root, link, list_srp_lost_at);
 	if (strcmp(rport.state, "blocked"))
 		link->loss.fail_left_s = 0; /* fail-fast, lost */
 }
 
-/* ib_srp does not tell the address of a target that it reached by RDMA/CM; the connection does, when it is the only one of its port. */
+/* ib_srp does not tell the address of a target that it reached by RDMA/CM; the connection does,
+ * when it is the only one of its port. */
 static void find_peer(const struct listing *list, struct list_link *link)
 {
 	const struct list_cm *found = NULL;
@@ -70,7 +75,8 @@ static void find_peer(const struct listing *list, struct list_link *link)
 		const struct list_cm *cm = &list->cm[i];
 		char peer[ADDR_TEXT], other[ADDR_TEXT];
 
-		if (strcmp(cm->owner, "ib_srp") || strcmp(cm->dev, link->rdma_dev) || cm->port != link->rdma_port)
+		if (strcmp(cm->owner, "ib_srp") || strcmp(cm->dev, link->rdma_dev) ||
+			cm->port != link->rdma_port)
 			continue;
 		if (found && strcmp(addr_text(&found->peer, peer), addr_text(&cm->peer, other)))
 			return;
@@ -91,7 +97,8 @@ static void add_srp(struct listing *list, const struct kernel_srp *srp)
 	if (number < 0)
 		return;
 	snprintf(dir, sizeof(dir), HOSTS "/%s", srp->host);
-	snprintf(link.target, sizeof(link.target), "%016" PRIx64 "/%016" PRIx64, srp->ioc_guid, srp->id_ext);
+	snprintf(link.target, sizeof(link.target), "%016" PRIx64 "/%016" PRIx64, srp->ioc_guid,
+		srp->id_ext);
 	snprintf(link.rdma_dev, sizeof(link.rdma_dev), "%s", srp->dev);
 	link.rdma_port = srp->port;
 	link.queues = list_number(list->root, dir, "ch_count");
@@ -99,7 +106,8 @@ static void add_srp(struct listing *list, const struct kernel_srp *srp)
 		find_peer(list, &link);
 	} else {
 		for (unsigned i = 0; i < sizeof(srp->dgid); i++)
-			snprintf(link.address + strlen(link.address), 4, "%s%02x", i && i % 2 == 0 ? ":" : "", srp->dgid[i]);
+			snprintf(link.address + strlen(link.address), 4, "%s%02x",
+				i && i % 2 == 0 ? ":" : "", srp->dgid[i]);
 		sys_read(list->root, link.source, sizeof(link.source), "%s/sgid", dir);
 		snprintf(link.service, sizeof(link.service), "%016" PRIx64, srp->service_id);
 	}

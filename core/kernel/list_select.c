@@ -11,8 +11,8 @@
 
 /* What the word is, in all the ways it can be read. */
 struct wanted {
-	char word[URI_MAX]; /* as typed, without slashes at its end */
-	const char *node;   /* "nvme0n1p1", of what a link points to */
+	char word[URI_MAX];  /* as typed, without slashes at its end */
+	const char *node;    /* "nvme0n1p1", of what a link points to */
 	char real[PATH_MAX]; /* "" = no such file */
 	struct uri uri;
 	bool is_uri;
@@ -62,12 +62,14 @@ static int read_uri(struct wanted *want, const char *word, uint32_t timeout_ms, 
 		want->is_uri = true;
 		want->protocol = schemes[i].protocol;
 		want->transport = schemes[i].transport;
-		snprintf(want->target, sizeof(want->target), "%s%s", schemes[i].slash ? "/" : "", want->uri.path);
+		snprintf(want->target, sizeof(want->target), "%s%s", schemes[i].slash ? "/" : "",
+			want->uri.path);
 		if (!schemes[i].slash)
 			split_target(want);
 	}
 	if (!want->is_uri)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the kernel can't attach '%s:' URIs", want->uri.scheme);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "the kernel can't attach '%s:' URIs",
+			want->uri.scheme);
 	if (want->uri.host[0] && strcmp(want->uri.scheme, "srp"))
 		return uri_resolve(&want->uri, 1, timeout_ms, &want->addr, diag);
 	return 0;
@@ -90,11 +92,13 @@ static bool starts_node(const char *node, const char *disk)
 
 static bool disk_is(const struct wanted *want, const struct list_disk *disk)
 {
-	return !strcmp(disk->name, want->word) || !strcmp(disk->name, want->real) || starts_node(want->node, disk->node) ||
+	return !strcmp(disk->name, want->word) || !strcmp(disk->name, want->real) ||
+	       starts_node(want->node, disk->node) ||
 	       (disk->wwid[0] && !strcmp(disk->wwid, want->word));
 }
 
-/* A GID is written as an address or as 32 digits; a LID, which is shorter, the kernel does not tell. */
+/* A GID is written as an address or as 32 digits; a LID, which is shorter, the kernel does not
+ * tell. */
 static bool same_gid(const char *host, const char *gid)
 {
 	struct addr addr;
@@ -114,8 +118,9 @@ static bool is_portal(const struct wanted *want, const struct list_link *link)
 {
 	const struct list_iscsi *iscsi = &link->iscsi;
 
-	return iscsi->is && list_same_host(iscsi->portal, &want->addr) && (!want->uri.port || want->uri.port == iscsi->portal_port) &&
-		(!want->target[0] || !strcasecmp(want->target, link->target));
+	return iscsi->is && list_same_host(iscsi->portal, &want->addr) &&
+	       (!want->uri.port || want->uri.port == iscsi->portal_port) &&
+	       (!want->target[0] || !strcasecmp(want->target, link->target));
 }
 
 static bool link_is_uri(const struct wanted *want, const struct list_link *link)
@@ -125,12 +130,14 @@ static bool link_is_uri(const struct wanted *want, const struct list_link *link)
 	if (strcmp(link->protocol, want->protocol) || strcmp(link->transport, want->transport))
 		return false;
 	/* what the kernel does not tell counts as equal */
-	if (link->address[0] && want->addr.ss.ss_family && !list_same_host(link->address, &want->addr))
+	if (link->address[0] && want->addr.ss.ss_family &&
+		!list_same_host(link->address, &want->addr))
 		return is_portal(want, link);
 	if (!strcmp(want->uri.scheme, "srp") && !same_gid(want->uri.host, link->address))
 		return false;
 	snprintf(digits, sizeof(digits), "%u", want->uri.port);
-	if (want->uri.port && link->service[0] && strcmp(want->protocol, "srp") && strcmp(link->service, digits))
+	if (want->uri.port && link->service[0] && strcmp(want->protocol, "srp") &&
+		strcmp(link->service, digits))
 		return false;
 	return !want->target[0] || !strcasecmp(want->target, link->target);
 }
@@ -139,8 +146,10 @@ static bool link_is_source(const struct wanted *want, const struct list_link *li
 {
 	char source[1400];
 
-	snprintf(source, sizeof(source), strchr(link->address, ':') ? "[%s]:%s" : "%s:%s", link->address, link->target);
-	return !strcmp(link->protocol, "nfs") && (!strcmp(source, want->word) || !strcmp(link->from, want->word));
+	snprintf(source, sizeof(source), strchr(link->address, ':') ? "[%s]:%s" : "%s:%s",
+		link->address, link->target);
+	return !strcmp(link->protocol, "nfs") &&
+	       (!strcmp(source, want->word) || !strcmp(link->from, want->word));
 }
 
 static bool link_is(const struct wanted *want, const struct list_link *link)
@@ -150,12 +159,16 @@ static bool link_is(const struct wanted *want, const struct list_link *link)
 	if (want->is_uri)
 		return link_is_uri(want, link);
 	snprintf(port, sizeof(port), "%s/%u", link->rdma_dev, link->rdma_port);
-	return (link->name[0] && (!strcmp(link->name, want->word) || !strcmp(link->name, want->node))) ||
+	return (link->name[0] &&
+		       (!strcmp(link->name, want->word) || !strcmp(link->name, want->node))) ||
 	       (link->target[0] && !strcmp(link->target, want->word)) ||
-	       link_is_source(want, link) || (link->rdma_dev[0] && (!strcmp(link->rdma_dev, want->word) || !strcmp(port, want->word)));
+	       link_is_source(want, link) ||
+	       (link->rdma_dev[0] &&
+		       (!strcmp(link->rdma_dev, want->word) || !strcmp(port, want->word)));
 }
 
-static bool path_is(const struct wanted *want, const struct kernel_list *list, const struct list_path *path)
+static bool path_is(
+	const struct wanted *want, const struct kernel_list *list, const struct list_path *path)
 {
 	const struct list_link *link = &list->link[path->link];
 
@@ -163,7 +176,8 @@ static bool path_is(const struct wanted *want, const struct kernel_list *list, c
 		return true;
 	if (!want->is_uri && path->disk >= 0 && disk_is(want, &list->disk[path->disk]))
 		return true;
-	return link_is(want, link) && (!want->is_uri || want->unit == UINT64_MAX || path->unit == want->unit);
+	return link_is(want, link) &&
+	       (!want->is_uri || want->unit == UINT64_MAX || path->unit == want->unit);
 }
 
 /* "mlx5_0", "mlx5_0/1" */
@@ -202,7 +216,8 @@ static void keep_ports(const struct wanted *want, struct kernel_list *list)
 
 static int nothing(const struct wanted *want, struct diag *diag)
 {
-	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no such device, connection, mount, target, served disk or RDMA device");
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+		"no such device, connection, mount, target, served disk or RDMA device");
 	diag_ctx(diag, "%s", want->is_uri ? want->uri.spelling : want->word);
 	return -ENOENT;
 }
@@ -222,7 +237,8 @@ static int keep(const struct wanted *want, struct kernel_list *list, struct diag
 	return found || kept ? 0 : nothing(want, diag);
 }
 
-int kernel_list_select(int root, struct kernel_list *list, const char *what, uint32_t timeout_ms, struct diag *diag)
+int kernel_list_select(int root, struct kernel_list *list, const char *what, uint32_t timeout_ms,
+	struct diag *diag)
 {
 	struct wanted *want = calloc(1, sizeof(*want));
 	const char *path;
@@ -232,13 +248,15 @@ int kernel_list_select(int root, struct kernel_list *list, const char *what, uin
 		return diag_sys(diag, ENOMEM, "read '%s'", what);
 	if (!*what) {
 		free(want);
-		return diag_set(diag, DIAG_USAGE, EINVAL, "empty operand: expected a device, directory or URI");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"empty operand: expected a device, directory or URI");
 	}
 	snprintf(want->word, sizeof(want->word), "%s", what);
 	for (size_t len = strlen(want->word); len > 1 && want->word[len - 1] == '/'; len--)
 		want->word[len - 1] = 0;
 	want->unit = UINT64_MAX;
-	/* not realpath(): a place where something is mounted is not touched, as its server may be gone */
+	/* not realpath(): a place where something is mounted is not touched, as its server may be
+	 * gone */
 	if (kernel_mount_dir(root, want->word, want->real))
 		want->real[0] = 0;
 	path = strncmp(want->real, "/dev/", 5) ? want->word : want->real;

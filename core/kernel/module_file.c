@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Kernel modules without modprobe: modules.dep says which files, the kernel takes them, compressed ones where it can unpack them. */
+/* Kernel modules without modprobe: modules.dep says which files, the kernel takes them, compressed
+ * ones where it can unpack them. */
 #include "modules.h"
 #include "sys.h"
 #include <errno.h>
@@ -54,8 +55,8 @@ static int fill(const char *dir, char *line, char *path[MODULE_FILES])
 			module_files_free(path, count);
 			return -E2BIG;
 		}
-		if (asprintf(&path[count], "%s%s%s", *word == '/' ? "" : dir, *word == '/' ? "" : "/", *word == '/' ? word + 1 : word) <
-			0) {
+		if (asprintf(&path[count], "%s%s%s", *word == '/' ? "" : dir,
+			    *word == '/' ? "" : "/", *word == '/' ? word + 1 : word) < 0) {
 			module_files_free(path, count);
 			return -ENOMEM;
 		}
@@ -180,7 +181,8 @@ const char *module_load_files(int root, const char *module, const char *params)
 	for (int i = 0; i < count - 1 && !ruled; i++)
 		ruled = module_has_rule(root, name_of(path[i], name), true);
 	for (int i = 0; i < count && !err && !ruled; i++) {
-		module_options(root, name_of(path[i], name), i == count - 1 ? params : "", all, sizeof(all));
+		module_options(root, name_of(path[i], name), i == count - 1 ? params : "", all,
+			sizeof(all));
 		err = insert(root, path[i], all);
 	}
 	module_files_free(path, count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The machine's own rules for modules, of modprobe.d(5): as kmod reads them, so that without it nothing else happens. */
+/* The machine's own rules for modules, of modprobe.d(5): as kmod reads them, so that without it
+ * nothing else happens. */
 #include "modules.h"
 #include "sys.h"
 #include <fnmatch.h>
@@ -54,7 +55,8 @@ static void take(struct rules *rules, char *line)
 
 	if (!strcmp(word, "install"))
 		rules->found |= !fnmatch(of, rules->module, 0);
-	else if (!strcmp(word, "alias") && *line && !rules->needed && !fnmatch(of, rules->module, 0))
+	else if (!strcmp(word, "alias") && *line && !rules->needed &&
+		 !fnmatch(of, rules->module, 0))
 		rules->found |= strcmp(same_dashes(next_word(&line)), rules->module) != 0;
 	else if (!strcmp(word, "options") && *line && rules->options && !strcmp(of, rules->module))
 		snprintf(rules->options + at, rules->len - at, "%s%s", at ? " " : "", line);
@@ -115,8 +117,8 @@ static int by_name(const void *a, const void *b)
 
 static void read_rules(struct rules *rules)
 {
-	static const char *const dirs[] = { "etc/modprobe.d", "run/modprobe.d", "usr/local/lib/modprobe.d", "usr/lib/modprobe.d",
-		"lib/modprobe.d" };
+	static const char *const dirs[] = { "etc/modprobe.d", "run/modprobe.d",
+		"usr/local/lib/modprobe.d", "usr/lib/modprobe.d", "lib/modprobe.d" };
 
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
 		rules->dir = dirs[i];
@@ -143,7 +145,9 @@ bool module_has_rule(int root, const char *module, bool needed)
 void module_options(int root, const char *module, const char *params, char *text, size_t len)
 {
 	char name[64];
-	struct rules rules = { .root = root, .module = name, .needed = true, .options = text, .len = len };
+	struct rules rules = {
+		.root = root, .module = name, .needed = true, .options = text, .len = len
+	};
 	size_t at;
 
 	snprintf(name, sizeof(name), "%s", module);

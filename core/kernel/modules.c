@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Loading kernel modules: through modprobe, which knows the machine's own rules, else file by file (module_file.c). */
+/* Loading kernel modules: through modprobe, which knows the machine's own rules, else file by file
+ * (module_file.c). */
 #include "modules.h"
 #include "child.h"
 #include <errno.h>
@@ -16,7 +17,8 @@ static bool real_root(int root)
 {
 	struct stat a, b;
 
-	return fstat(root, &a) == 0 && stat("/", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return fstat(root, &a) == 0 && stat("/", &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
 const char *module_load(int root, const char *module)
@@ -34,7 +36,8 @@ const char *module_load_with(int root, const char *module, char *const *params, 
 		size_t at = strlen(text);
 
 		argv[3 + i] = params[i];
-		if ((size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at ? " " : "", params[i]) >= sizeof(text) - at)
+		if ((size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at ? " " : "",
+			    params[i]) >= sizeof(text) - at)
 			return "its parameters are too long";
 	}
 	if (!real_root(root))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is mounted, by /proc/self/mountinfo and mountstats; where; and what the kernel has against options. */
+/* What is mounted, by /proc/self/mountinfo and mountstats; where; and what the kernel has against
+ * options. */
 #include "child.h"
 #include "kernel_nfs.h"
 #include "sys.h"
@@ -12,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WORDS 1024
+#define WORDS   1024
 #define LOOK_MS 5000 /* for a path to be followed */
 
 /* The mount API of Linux 5.2 (include/uapi/linux/mount.h), which libcs do not all have. */
@@ -45,7 +46,8 @@ static bool set_option(int fd, char *word)
 
 	if (value)
 		*value++ = 0;
-	return !syscall(SYS_fsconfig, fd, value ? FSCONFIG_SET_STRING_ : FSCONFIG_SET_FLAG_, word, value, 0);
+	return !syscall(SYS_fsconfig, fd, value ? FSCONFIG_SET_STRING_ : FSCONFIG_SET_FLAG_, word,
+		value, 0);
 }
 
 bool kernel_mount_refuses(const struct kernel_mount_ask *ask, char *text, size_t len)
@@ -60,7 +62,8 @@ bool kernel_mount_refuses(const struct kernel_mount_ask *ask, char *text, size_t
 		if (!*word || set_option(fd, word) || errno != EINVAL)
 			continue;
 		read_words(fd, words, sizeof(words));
-		snprintf(text, len, "the kernel rejects mount option '%s'%s%s", whole, words[0] ? ": " : "", words);
+		snprintf(text, len, "the kernel rejects mount option '%s'%s%s", whole,
+			words[0] ? ": " : "", words);
 		refused = true;
 	}
 	if (fd >= 0)
@@ -76,9 +79,11 @@ bool kernel_mount_option(const char *options, const char *name, char *value, siz
 	for (const char *at = options; *at; at += strcspn(at, ","), at += *at == ',') {
 		size_t word = strcspn(at, ",");
 
-		if (word < name_len || strncmp(at, name, name_len) || (word > name_len && at[name_len] != '='))
+		if (word < name_len || strncmp(at, name, name_len) ||
+			(word > name_len && at[name_len] != '='))
 			continue;
-		snprintf(value, len, "%.*s", word > name_len ? (int)(word - name_len - 1) : 0, at + name_len + (word > name_len));
+		snprintf(value, len, "%.*s", word > name_len ? (int)(word - name_len - 1) : 0,
+			at + name_len + (word > name_len));
 		return true;
 	}
 	return false;
@@ -89,7 +94,8 @@ static void copy(char *to, size_t len, const char *from)
 	snprintf(to, len, "%s", from ? from : "");
 }
 
-/* "36 35 0:50 / /mnt rw,relatime shared:1 - nfs4 10.0.0.1:/x rw,vers=4.2" (proc(5)). The place it is mounted on; NULL: no such line. */
+/* "36 35 0:50 / /mnt rw,relatime shared:1 - nfs4 10.0.0.1:/x rw,vers=4.2" (proc(5)). The place it
+ * is mounted on; NULL: no such line. */
 static char *read_line(char *line, struct kernel_mounted *m)
 {
 	char *rest = line, *field[6], *end;
@@ -114,11 +120,12 @@ struct stats {
 	struct {
 		const char *dir;
 		char transport[16];
-	} *row;
+	} * row;
 	unsigned count, next;
 };
 
-/* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", then lines of which one begins "\txprt:\trdma " */
+/* "device 10.0.0.1:/x mounted on /mnt with fstype nfs4 statvers=1.1", then lines of which one
+ * begins "\txprt:\trdma " */
 static void read_stats(int root, struct stats *stats)
 {
 	char *rest, *line, word[16];
@@ -126,10 +133,12 @@ static void read_stats(int root, struct stats *stats)
 	*stats = (struct stats){ .text = sys_read_all(root, "proc/self/mountstats") };
 	rest = stats->text;
 	while ((line = strsep(&rest, "\n"))) {
-		char *on = strncmp(line, "device ", 7) ? NULL : strstr(line, " mounted on "), *with = on ? strstr(on, " with fstype ") : NULL;
+		char *on = strncmp(line, "device ", 7) ? NULL : strstr(line, " mounted on "),
+		     *with = on ? strstr(on, " with fstype ") : NULL;
 		void *more;
 
-		if (stats->count && sscanf(line, " xprt: %15s", word) == 1 && !stats->row[stats->count - 1].transport[0])
+		if (stats->count && sscanf(line, " xprt: %15s", word) == 1 &&
+			!stats->row[stats->count - 1].transport[0])
 			snprintf(stats->row[stats->count - 1].transport, sizeof(word), "%s", word);
 		if (!with)
 			continue;
@@ -143,7 +152,8 @@ static void read_stats(int root, struct stats *stats)
 	}
 }
 
-/* Behind the one found last: both files are in the order of the mounts, also of those at one place. */
+/* Behind the one found last: both files are in the order of the mounts, also of those at one place.
+ */
 static void find_transport(struct stats *stats, const char *dir, struct kernel_mounted *m)
 {
 	for (unsigned i = 0; i < stats->count; i++) {
@@ -192,7 +202,8 @@ static int real(int root, const char *typed, char dir[PATH_MAX])
 	return err < 0 ? err : -err;
 }
 
-/* Following a path into a mount may block on a dead server, so look up the last component in the list of mounts first. */
+/* Following a path into a mount may block on a dead server, so look up the last component in the
+ * list of mounts first. */
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 {
 	char path[PATH_MAX], parent[PATH_MAX];
@@ -209,12 +220,14 @@ int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 	slash = strrchr(path, '/');
 	last = slash ? slash + 1 : path;
 	if (*last && strcmp(last, ".") && strcmp(last, "..")) {
-		snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
+		snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path + 1) : 1,
+			slash ? path : ".");
 		err = real(root, parent, dir);
 		if (err)
 			return err;
 		len = strlen(dir);
-		if ((size_t)snprintf(dir + len, PATH_MAX - len, "%s%s", dir[len - 1] == '/' ? "" : "/", last) < PATH_MAX - len &&
+		if ((size_t)snprintf(dir + len, PATH_MAX - len, "%s%s",
+			    dir[len - 1] == '/' ? "" : "/", last) < PATH_MAX - len &&
 			!kernel_mounted(root, dir, &there))
 			return 0;
 	}
@@ -248,7 +261,8 @@ int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 	return 0;
 }
 
-void kernel_nfs_mounts(int root, void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg)
+void kernel_nfs_mounts(int root,
+	void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg)
 {
 	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
 	struct kernel_mounted m;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* mount(2) with a timeout. NFS waits in TASK_KILLABLE almost everywhere, so SIGKILL ends it and the kernel rolls back. Where it does not, a
- * child stays behind and unmounts a mount that completes after the timeout. */
+/* mount(2) with a timeout. NFS waits in TASK_KILLABLE almost everywhere, so SIGKILL ends it and the
+ * kernel rolls back. Where it does not, a child stays behind and unmounts a mount that completes
+ * after the timeout. */
 #include "child.h"
 #include "kernel_nfs.h"
 #include "loop.h"
@@ -41,14 +42,16 @@ static bool settle(struct shared *shared, int state)
 {
 	int was = UNDER_WAY;
 
-	return __atomic_compare_exchange_n(&shared->state, &was, state, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(
+		&shared->state, &was, state, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 static bool same_option(const char *asked, const char *there, const char *name)
 {
 	char a[16], b[16];
 
-	return !kernel_mount_option(asked, name, a, sizeof(a)) || !kernel_mount_option(there, name, b, sizeof(b)) || !strcmp(a, b);
+	return !kernel_mount_option(asked, name, a, sizeof(a)) ||
+	       !kernel_mount_option(there, name, b, sizeof(b)) || !strcmp(a, b);
 }
 
 /* Not one of another version or transport, which was tried next. */
@@ -57,11 +60,13 @@ static bool is_there(int root, const struct errand *errand)
 	const struct kernel_mount_ask *ask = errand->ask;
 	struct kernel_mounted there;
 
-	return !kernel_mounted(root, ask->dir, &there) && there.id != errand->before && !strcmp(there.source, ask->source) &&
-	       same_option(ask->data, there.super, "vers") && same_option(ask->data, there.super, "proto");
+	return !kernel_mounted(root, ask->dir, &there) && there.id != errand->before &&
+	       !strcmp(there.source, ask->source) && same_option(ask->data, there.super, "vers") &&
+	       same_option(ask->data, there.super, "proto");
 }
 
-/* stop() sets the flag, then looks for the process; this is the other order, so one of them sees the other. */
+/* stop() sets the flag, then looks for the process; this is the other order, so one of them sees
+ * the other. */
 static int do_mount(const struct kernel_mount_ask *ask, struct shared *shared)
 {
 	__atomic_store_n(&shared->mounter, getpid(), __ATOMIC_SEQ_CST);
@@ -167,7 +172,8 @@ int kernel_mount(int root, const struct kernel_mount_ask *ask, bool *late)
 	*late = false;
 	kernel_mounted(root, ask->dir, &before);
 	errand.before = before.id;
-	errand.shared = mmap(NULL, sizeof(*errand.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	errand.shared = mmap(NULL, sizeof(*errand.shared), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (errand.shared == MAP_FAILED)
 		return -errno;
 	err = run(root, &errand);

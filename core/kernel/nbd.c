@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's nbd driver: which of its devices is ours, giving it sockets, taking it away again. The messages are nbd_nl.c's,
- * serving the sockets is core/export's. */
+/* The kernel's nbd driver: which of its devices is ours, giving it sockets, taking it away again.
+ * The messages are nbd_nl.c's, serving the sockets is core/export's. */
 #include "child.h"
 #include "kernel.h"
 #include "modules.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define DISCONNECT_MS 5000 /* where the caller gives no bound */
-#define NBD_HINT "--nbd needs no kernel module: it exports the disk to NBD clients"
+#define NBD_HINT      "--nbd needs no kernel module: it exports the disk to NBD clients"
 
 int kernel_nbd_ready(int root, struct diag *diag)
 {
@@ -62,7 +62,8 @@ static void look(const char *name, void *arg)
 	unsigned index;
 	char end;
 
-	if (sscanf(name, "nbd%u%c", &index, &end) == 1 && is_ours(search->root, index, search->id) &&
+	if (sscanf(name, "nbd%u%c", &index, &end) == 1 &&
+		is_ours(search->root, index, search->id) &&
 		(search->index < 0 || index < (unsigned)search->index))
 		search->index = (int)index;
 }
@@ -90,14 +91,17 @@ static int refused(int err, int index, struct diag *diag)
 		diag_set(diag, DIAG_PERMISSION, EPERM, "only root can change block devices");
 		break;
 	case ENOTSUP:
-		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel's nbd driver has no netlink interface (added in Linux 4.12)");
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"this kernel's nbd driver has no netlink interface (added in Linux 4.12)");
 		diag_hint(diag, NBD_HINT);
 		break;
 	case EBUSY:
 		diag_set(diag, DIAG_BUSY, EBUSY, "is in use");
 		break;
 	case ETIMEDOUT:
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the kernel's nbd driver did not answer in time: another device may block it");
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"the kernel's nbd driver did not answer in time: another device may block "
+			"it");
 		break;
 	default:
 		diag_sys(diag, -err, "the kernel's nbd driver");
@@ -144,7 +148,8 @@ void kernel_nbd_tune(int root, const struct kernel_nbd *nbd)
 
 	if (nbd->longest)
 		put_setting(&tuning, nbd->index, "max_sectors_kb", nbd->longest / 1024);
-	/* the driver's own timer, which without NBD_ATTR_TIMEOUT only looks for requests of dead connections */
+	/* the driver's own timer, which without NBD_ATTR_TIMEOUT only looks for requests of dead
+	 * connections */
 	if (!nbd->timeout_s && nbd->resend_s)
 		put_setting(&tuning, nbd->index, "io_timeout", nbd->resend_s * 1000);
 	child_call(&root, 1, nbd->timeout_ms, tune, &tuning);
@@ -157,30 +162,39 @@ static int unlike(const struct kernel_nbd *nbd, struct diag *diag)
 	return -EINVAL;
 }
 
-static bool read_queue(int root, const struct kernel_nbd *nbd, const char *name, char *text, size_t len)
+static bool read_queue(
+	int root, const struct kernel_nbd *nbd, const char *name, char *text, size_t len)
 {
 	return sys_read(root, text, len, "sys/block/nbd%d/queue/%s", nbd->index, name) > 0;
 }
 
-/* What its users were told of it must still be true; the driver can change none of it but the size. */
+/* What its users were told of it must still be true; the driver can change none of it but the size.
+ */
 static int check_former(int root, const struct kernel_nbd *nbd, struct diag *diag)
 {
 	char text[32];
 	unsigned long long sectors;
 	unsigned block;
 
-	if (sys_read(root, text, sizeof(text), "sys/block/nbd%d/size", nbd->index) > 0 && sscanf(text, "%llu", &sectors) == 1 &&
-		sectors * 512 > nbd->size) {
-		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by an earlier run: size %llu exceeds the disk's %llu bytes", sectors * 512,
-			(unsigned long long)nbd->size);
+	if (sys_read(root, text, sizeof(text), "sys/block/nbd%d/size", nbd->index) > 0 &&
+		sscanf(text, "%llu", &sectors) == 1 && sectors * 512 > nbd->size) {
+		diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"left by an earlier run: size %llu exceeds the disk's %llu bytes",
+			sectors * 512, (unsigned long long)nbd->size);
 		return unlike(nbd, diag);
 	}
-	if (read_queue(root, nbd, "logical_block_size", text, sizeof(text)) && sscanf(text, "%u", &block) == 1 && block != nbd->block) {
-		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by an earlier run: block size %u instead of %u", block, nbd->block);
+	if (read_queue(root, nbd, "logical_block_size", text, sizeof(text)) &&
+		sscanf(text, "%u", &block) == 1 && block != nbd->block) {
+		diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"left by an earlier run: block size %u instead of %u", block, nbd->block);
 		return unlike(nbd, diag);
 	}
-	if (nbd->flags & NBD_FLAG_SEND_FLUSH && read_queue(root, nbd, "write_cache", text, sizeof(text)) && !strcmp(text, "write through")) {
-		diag_set(diag, DIAG_MISMATCH, EINVAL, "left by an earlier run: it has no write cache, so the disk's would never be flushed");
+	if (nbd->flags & NBD_FLAG_SEND_FLUSH &&
+		read_queue(root, nbd, "write_cache", text, sizeof(text)) &&
+		!strcmp(text, "write through")) {
+		diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"left by an earlier run: it has no write cache, so the disk's would never "
+			"be flushed");
 		return unlike(nbd, diag);
 	}
 	return 0;
@@ -190,8 +204,10 @@ int kernel_nbd_renew(const struct kernel_nbd *nbd, struct diag *diag)
 {
 	int err = nbd_nl_call(NBD_CMD_RECONFIGURE, NBD_NL_SOCKETS, nbd);
 
-	if (err == -EINVAL) /* the driver's one answer to all that is wrong; here only this can be */
-		return diag_set(diag, DIAG_CLOSED, ENODEV, "/dev/nbd%d was disconnected", nbd->index);
+	if (err ==
+		-EINVAL) /* the driver's one answer to all that is wrong; here only this can be */
+		return diag_set(
+			diag, DIAG_CLOSED, ENODEV, "/dev/nbd%d was disconnected", nbd->index);
 	return err < 0 ? refused(err, nbd->index, diag) : 0;
 }
 
@@ -202,7 +218,8 @@ int kernel_nbd_connect(int root, struct kernel_nbd *nbd, struct diag *diag)
 
 	nbd->recovered = false;
 	if (nbd->block > 4096)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "block size %u: the kernel's nbd driver supports at most 4096", nbd->block);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"block size %u: the kernel's nbd driver supports at most 4096", nbd->block);
 	found = find(root, nbd);
 	if (found >= 0) {
 		nbd->index = found;
@@ -226,7 +243,8 @@ int kernel_nbd_resize(const struct kernel_nbd *nbd, struct diag *diag)
 	return err < 0 ? refused(err, nbd->index, diag) : 0;
 }
 
-/* In a process of its own: nobody knows how long it takes, and it must not keep the sockets open that the device is served with. */
+/* In a process of its own: nobody knows how long it takes, and it must not keep the sockets open
+ * that the device is served with. */
 static int flush(int root, const void *path)
 {
 	int fd = openat(root, path, O_RDONLY | O_EXCL | O_CLOEXEC);
@@ -246,9 +264,12 @@ static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *dia
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
 	err = child_call(&root, 1, timeout_ms, flush, path + 1);
 	if (err == EBUSY)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: another process has it open exclusively");
+		return diag_set(diag, DIAG_BUSY, EBUSY,
+			"is in use: another process has it open exclusively");
 	if (err == -ETIMEDOUT)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "data may not be on the disk: flush timed out after %g s", timeout_ms / 1000.);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"data may not be on the disk: flush timed out after %g s",
+			timeout_ms / 1000.);
 	if (err)
 		return diag_sys(diag, abs(err), "data may not be on the disk: flush");
 	if (kernel_openers(root, path, who, sizeof(who)) == 0 && who[0])
@@ -256,7 +277,8 @@ static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *dia
 	return 0;
 }
 
-int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, uint32_t timeout_ms, struct diag *diag)
+int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, uint32_t timeout_ms,
+	struct diag *diag)
 {
 	struct kernel_nbd nbd = { .index = (int)index };
 	char any[8];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The messages of the kernel's nbd driver (linux/nbd-netlink.h), over libnl. What they are for is nbd.c's. The kernel carries out a command
- * inside the call that sends it, one at a time for all of generic netlink: a process of its own does nothing but send. */
-#include "child.h"
+/* The messages of the kernel's nbd driver (linux/nbd-netlink.h), over libnl. What they are for is
+ * nbd.c's. The kernel carries out a command inside the call that sends it, one at a time for all of
+ * generic netlink: a process of its own does nothing but send. */
 #include "nbd_nl.h"
+#include "child.h"
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/nbd-netlink.h>
@@ -15,7 +16,7 @@ _Static_assert(KERNEL_NBD_CONNECTIONS + 1 <= CHILD_FDS, "the netlink socket goes
 
 struct answer {
 	int attr; /* that is wanted */
-	int err; /* -errno, 1 = none yet */
+	int err;  /* -errno, 1 = none yet */
 	int value;
 };
 
@@ -63,7 +64,8 @@ static int on_message(struct nl_msg *msg, void *arg)
 	struct nlattr *attr = nlmsg_find_attr(nlmsg_hdr(msg), GENL_HDRLEN, answer->attr);
 
 	if (attr)
-		answer->value = nla_len(attr) == sizeof(uint16_t) ? nla_get_u16(attr) : (int)nla_get_u32(attr);
+		answer->value = nla_len(attr) == sizeof(uint16_t) ? nla_get_u16(attr)
+								  : (int)nla_get_u32(attr);
 	return NL_OK;
 }
 
@@ -89,7 +91,8 @@ static int send_message(int sock, const void *arg)
 }
 
 /* Gives the value of that attribute in the answer, 0 if it has none. */
-static int exchange(struct nl_sock *sock, struct nl_msg *msg, const int *fds, unsigned count, uint32_t timeout_ms, int attr)
+static int exchange(struct nl_sock *sock, struct nl_msg *msg, const int *fds, unsigned count,
+	uint32_t timeout_ms, int attr)
 {
 	struct answer answer = { .attr = attr, .err = 1 };
 	int err;
@@ -112,7 +115,9 @@ static int find_family(struct nl_sock *sock, uint32_t timeout_ms)
 	struct nl_msg *msg = nlmsg_alloc();
 	int fd = nl_socket_get_fd(sock), family = -ENOMEM;
 
-	if (msg && genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, GENL_ID_CTRL, 0, 0, CTRL_CMD_GETFAMILY, 1) &&
+	if (msg &&
+		genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, GENL_ID_CTRL, 0, 0, CTRL_CMD_GETFAMILY,
+			1) &&
 		!nla_put_string(msg, CTRL_ATTR_FAMILY_NAME, NBD_GENL_FAMILY_NAME))
 		family = exchange(sock, msg, &fd, 1, timeout_ms, CTRL_ATTR_FAMILY_ID);
 	nlmsg_free(msg);
@@ -134,7 +139,8 @@ int nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *nbd)
 	err = find_family(sock, nbd->timeout_ms);
 	if (err < 0)
 		goto out;
-	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, err, 0, 0, cmd, NBD_GENL_VERSION) || put(msg, parts, nbd)) {
+	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, err, 0, 0, cmd, NBD_GENL_VERSION) ||
+		put(msg, parts, nbd)) {
 		err = -ENOMEM;
 		goto out;
 	}

@@ -11,7 +11,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* A module without parameters leaves nothing in /sys when it is built in; then only this list has it. */
+/* A module without parameters leaves nothing in /sys when it is built in; then only this list has
+ * it. */
 static bool built_in(int root, const char *module)
 {
 	struct utsname name;
@@ -45,7 +46,8 @@ static int need(int root, const char *module, struct diag *diag)
 	why = module_load(root, module);
 	if (present(root, module))
 		return 0;
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
+	return diag_set(
+		diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
 }
 
 int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *diag)
@@ -71,7 +73,8 @@ int kernel_source_addr(const struct addr *to, char text[ADDR_TEXT], struct diag 
 	int fd = socket(to->ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
 	struct addr own = { .len = sizeof(own.ss) };
 
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&to->ss, to->len) || getsockname(fd, (struct sockaddr *)&own.ss, &own.len))
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&to->ss, to->len) ||
+		getsockname(fd, (struct sockaddr *)&own.ss, &own.len))
 		err = errno;
 	if (fd >= 0)
 		close(fd);

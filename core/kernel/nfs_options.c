@@ -44,7 +44,8 @@ static const struct flag {
 };
 
 /* For mount(8), systemd and those who read fstab. */
-static const char *const not_ours[] = { "defaults", "auto", "noauto", "nouser", "nousers", "noowner", "nogroup", "nofail", "_netdev", "fg" };
+static const char *const not_ours[] = { "defaults", "auto", "noauto", "nouser", "nousers",
+	"noowner", "nogroup", "nofail", "_netdev", "fg" };
 
 #define ALIKE(word, name) (!strcmp(word, name))
 
@@ -53,7 +54,8 @@ void nfs_options_init(struct nfs_options *o)
 	*o = (struct nfs_options){ .minor = -1, .retry_min = -1 };
 }
 
-static int read_number(const char *name, const char *value, uint64_t min, uint64_t max, uint64_t *number, struct diag *diag)
+static int read_number(const char *name, const char *value, uint64_t min, uint64_t max,
+	uint64_t *number, struct diag *diag)
 {
 	struct diag why = { 0 };
 
@@ -64,11 +66,13 @@ static int read_number(const char *name, const char *value, uint64_t min, uint64
 
 static int wrong_version(const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_USAGE, EINVAL, "option '%s': expected NFS version 3, 4, 4.0, 4.1 or 4.2", text);
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"option '%s': expected NFS version 3, 4, 4.0, 4.1 or 4.2", text);
 }
 
 /* "3", "4", "4.1" */
-static int read_version(struct nfs_options *o, const char *text, const char *value, struct diag *diag)
+static int read_version(
+	struct nfs_options *o, const char *text, const char *value, struct diag *diag)
 {
 	size_t len = strlen(value);
 
@@ -84,7 +88,8 @@ static int read_version(struct nfs_options *o, const char *text, const char *val
 }
 
 /* 1: it was one of these. */
-static int take_version(struct nfs_options *o, const char *text, const char *name, const char *value, struct diag *diag)
+static int take_version(struct nfs_options *o, const char *text, const char *name,
+	const char *value, struct diag *diag)
 {
 	uint64_t number;
 	int err;
@@ -106,7 +111,8 @@ static int take_version(struct nfs_options *o, const char *text, const char *nam
 static int only_rdma(const char *text, struct diag *diag)
 {
 	diag_set(diag, DIAG_USAGE, EINVAL, "option '%s': only RDMA is supported", text);
-	return diag_hint(diag, "to mount over TCP if RDMA fails: --fallback tcp; over TCP only: mount -t nfs");
+	return diag_hint(diag,
+		"to mount over TCP if RDMA fails: --fallback tcp; over TCP only: mount -t nfs");
 }
 
 static int take_transport(const char *text, const char *name, const char *value, struct diag *diag)
@@ -115,12 +121,14 @@ static int take_transport(const char *text, const char *name, const char *value,
 		return 1;
 	if (ALIKE(name, "proto") && value && (ALIKE(value, "rdma") || ALIKE(value, "rdma6")))
 		return 1;
-	if (ALIKE(name, "proto") || ALIKE(text, "tcp") || ALIKE(text, "udp") || (ALIKE(name, "xprtsec") && (!value || strcmp(value, "none"))))
+	if (ALIKE(name, "proto") || ALIKE(text, "tcp") || ALIKE(text, "udp") ||
+		(ALIKE(name, "xprtsec") && (!value || strcmp(value, "none"))))
 		return only_rdma(text, diag);
 	return 0;
 }
 
-static int take_number(struct nfs_options *o, const char *name, const char *value, struct diag *diag)
+static int take_number(
+	struct nfs_options *o, const char *name, const char *value, struct diag *diag)
 {
 	uint64_t number;
 	int err;
@@ -160,13 +168,15 @@ static int take_flag(struct nfs_options *o, const char *text, const char *name)
 }
 
 /* What goes to the kernel, noting what we then do not add. */
-static int take_rest(struct nfs_options *o, const char *text, const char *name, const char *value, struct diag *diag)
+static int take_rest(struct nfs_options *o, const char *text, const char *name, const char *value,
+	struct diag *diag)
 {
 	size_t at = strlen(o->pass), room = sizeof(o->pass) - at;
 
 	if (ALIKE(name, "addr") && value) {
 		if ((size_t)snprintf(o->addr, sizeof(o->addr), "%s", value) >= sizeof(o->addr))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "option '%.80s...' is too long", text);
+			return diag_set(
+				diag, DIAG_USAGE, EINVAL, "option '%.80s...' is too long", text);
 		return 0;
 	}
 	o->clientaddr |= ALIKE(name, "clientaddr");
@@ -178,7 +188,8 @@ static int take_rest(struct nfs_options *o, const char *text, const char *name, 
 	else if (ALIKE(text, "nolock") || ALIKE(name, "local_lock"))
 		o->lock = NFS_LOCK_NAMED;
 	if ((size_t)snprintf(o->pass + at, room, "%s%s", at ? "," : "", text) >= room)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the mount options exceed %d bytes", NFS_OPTIONS_MAX - 1);
+		return diag_set(diag, DIAG_USAGE, E2BIG, "the mount options exceed %d bytes",
+			NFS_OPTIONS_MAX - 1);
 	return 0;
 }
 
@@ -188,7 +199,8 @@ static int take(struct nfs_options *o, const char *text, struct diag *diag)
 	char name[64];
 	int rc;
 
-	snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - text : (long)strlen(text)), text);
+	snprintf(name, sizeof(name), "%.*s", (int)(equals ? equals - text : (long)strlen(text)),
+		text);
 	rc = take_version(o, text, name, value, diag);
 	if (!rc)
 		rc = take_transport(text, name, value, diag);
@@ -221,7 +233,8 @@ int nfs_options_read(struct nfs_options *o, const char *text, struct diag *diag)
 		size_t len = word_len(text);
 
 		if (len >= sizeof(word))
-			return diag_set(diag, DIAG_USAGE, E2BIG, "option '%.80s...' exceeds %zu bytes", text, sizeof(word) - 1);
+			return diag_set(diag, DIAG_USAGE, E2BIG,
+				"option '%.80s...' exceeds %zu bytes", text, sizeof(word) - 1);
 		memcpy(word, text, len);
 		word[len] = 0;
 		if (len)
@@ -243,7 +256,8 @@ void nfs_flags_text(unsigned long set, char *text, size_t len)
 	text[0] = 0;
 	for (unsigned i = 0; i < sizeof(flags) / sizeof(*flags) && used < len; i++)
 		if (flags[i].set && !(flags[i].set & (flags[i].set - 1)) && set & flags[i].set)
-			used += (size_t)snprintf(text + used, len - used, "%s%s", used ? "," : "", flags[i].name);
+			used += (size_t)snprintf(
+				text + used, len - used, "%s%s", used ? "," : "", flags[i].name);
 }
 
 struct text {
@@ -268,7 +282,8 @@ static void add(struct text *text, const char *fmt, ...)
 		text->used += (size_t)len;
 }
 
-int nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n, char out[NFS_OPTIONS_MAX], struct diag *diag)
+int nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n,
+	char out[NFS_OPTIONS_MAX], struct diag *diag)
 {
 	const char *six = n->server.ss.ss_family == AF_INET6 ? "6" : "";
 	struct text text = { .at = out };
@@ -280,7 +295,8 @@ int nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n, 
 		add(&text, "vers=3");
 	else
 		add(&text, "vers=4.%u", n->minor);
-	add(&text, ",proto=%s%s,port=%u,addr=%s", n->rdma ? "rdma" : "tcp", six, addr_port(&n->server), host);
+	add(&text, ",proto=%s%s,port=%u,addr=%s", n->rdma ? "rdma" : "tcp", six,
+		addr_port(&n->server), host);
 	if (n->major == 4 && !o->clientaddr)
 		add(&text, ",clientaddr=%s", n->client);
 	if (n->major == 3) {
@@ -296,5 +312,7 @@ int nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n, 
 	}
 	if (o->pass[0])
 		add(&text, ",%s", o->pass);
-	return text.bad ? diag_set(diag, DIAG_USAGE, E2BIG, "the mount options exceed %d bytes", NFS_OPTIONS_MAX - 1) : 0;
+	return text.bad ? diag_set(diag, DIAG_USAGE, E2BIG, "the mount options exceed %d bytes",
+				  NFS_OPTIONS_MAX - 1)
+			: 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An NFS root on the kernel command line, in the forms of dracut (dracut.cmdline(7)), of Debian's initramfs-tools (initramfs-tools(7)) and
- * of the kernel (Documentation/admin-guide/nfs/nfsroot.rst). */
+/* An NFS root on the kernel command line, in the forms of dracut (dracut.cmdline(7)), of Debian's
+ * initramfs-tools (initramfs-tools(7)) and of the kernel
+ * (Documentation/admin-guide/nfs/nfsroot.rst). */
 #include "cmdline.h"
 #include "kernel_nfs.h"
 #include "sys.h"
@@ -24,7 +25,8 @@ static void keep(char **to, char *word, const char *key)
 
 static bool is_nfs(const char *root)
 {
-	return !strncmp(root, "nfs:", 4) || !strncmp(root, "nfs4:", 5) || !strncmp(root, "nfs+rdma:", 9);
+	return !strncmp(root, "nfs:", 4) || !strncmp(root, "nfs4:", 5) ||
+	       !strncmp(root, "nfs+rdma:", 9);
 }
 
 static void read_words(char *text, struct words *w)
@@ -35,7 +37,8 @@ static void read_words(char *text, struct words *w)
 		root = cmdline_value(word, "root");
 		if (!root)
 			root = cmdline_value(word, "netroot");
-		if (root && (is_nfs(root) || !strcmp(root, "/dev/nfs") || !w->root || !is_nfs(w->root)))
+		if (root &&
+			(is_nfs(root) || !strcmp(root, "/dev/nfs") || !w->root || !is_nfs(w->root)))
 			w->root = root;
 		keep(&w->nfsroot, word, "nfsroot");
 		keep(&w->nfsopts, word, "nfsopts");
@@ -61,7 +64,8 @@ static bool server_of(const char *ip, char *server, size_t len)
 	return *server;
 }
 
-/* Length of the server in front of ":/", 0: there is none. Options may hold colons, a server only in brackets. */
+/* Length of the server in front of ":/", 0: there is none. Options may hold colons, a server only
+ * in brackets. */
 static size_t server_len(const char *text)
 {
 	size_t len = *text == '[' ? strcspn(text, "]") : 0;
@@ -74,14 +78,16 @@ static size_t server_len(const char *text)
 
 static int malformed(const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_USAGE, EINVAL, "invalid NFS root '%.100s': expected [SERVER:]/PATH[:OPTIONS]", text);
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"invalid NFS root '%.100s': expected [SERVER:]/PATH[:OPTIONS]", text);
 }
 
 static bool add_options(struct nfs_root *r, const char *options, size_t len)
 {
 	size_t at = strlen(r->options), room = sizeof(r->options) - at;
 
-	return !len || (size_t)snprintf(r->options + at, room, "%s%.*s", at ? "," : "", (int)len, options) < room;
+	return !len || (size_t)snprintf(r->options + at, room, "%s%.*s", at ? "," : "", (int)len,
+			       options) < room;
 }
 
 /* dracut's own forms may end with a colon. */
@@ -92,7 +98,8 @@ static size_t options_len(const char *text)
 	return len && text[len - 1] == ':' ? len - 1 : len;
 }
 
-/* "[SERVER:]/PATH[:OPTIONS]" or with ',' in the place of the second ':'; anaconda's "OPTIONS:SERVER:/PATH" */
+/* "[SERVER:]/PATH[:OPTIONS]" or with ',' in the place of the second ':'; anaconda's
+ * "OPTIONS:SERVER:/PATH" */
 static int take_path(const char *text, const char *ip, struct nfs_root *r, struct diag *diag)
 {
 	const char *at = text, *path;
@@ -113,13 +120,19 @@ static int take_path(const char *text, const char *ip, struct nfs_root *r, struc
 		return malformed(text, diag);
 	snprintf(server, sizeof(server), "%.*s", (int)len, at);
 	if (!len && (!ip || !server_of(ip, server, sizeof(server)))) {
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no server given for NFS root '%.100s'", text);
-		return diag_hint(diag, "expected root=nfs:SERVER:/PATH, nfsroot=SERVER:/PATH or ip=CLIENT:SERVER:...");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no server given for NFS root '%.100s'",
+			text);
+		return diag_hint(diag, "expected root=nfs:SERVER:/PATH, nfsroot=SERVER:/PATH or "
+				       "ip=CLIENT:SERVER:...");
 	}
 	if (memmem(path, path_len, "%s", 2))
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%%s' in NFS root '%.100s' is not supported: expected the whole path", text);
-	if ((size_t)snprintf(r->source, sizeof(r->source), "%s:%.*s", server, (int)path_len, path) >= sizeof(r->source) ||
-		(path[path_len] && !add_options(r, path + path_len + 1, options_len(path + path_len + 1))))
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"'%%s' in NFS root '%.100s' is not supported: expected the whole path",
+			text);
+	if ((size_t)snprintf(r->source, sizeof(r->source), "%s:%.*s", server, (int)path_len,
+		    path) >= sizeof(r->source) ||
+		(path[path_len] &&
+			!add_options(r, path + path_len + 1, options_len(path + path_len + 1))))
 		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s...' is too long", text);
 	return 0;
 }
@@ -139,7 +152,8 @@ static int take_uri(const char *text, struct nfs_root *r, struct diag *diag)
 		snprintf(port, sizeof(port), "port=%.*s", (int)(path - end - 1), end + 1);
 		add_options(r, port, strlen(port));
 	}
-	if ((size_t)snprintf(r->source, sizeof(r->source), "%.*s:%s", (int)((end ? end : path) - at), at, path) >= sizeof(r->source))
+	if ((size_t)snprintf(r->source, sizeof(r->source), "%.*s:%s",
+		    (int)((end ? end : path) - at), at, path) >= sizeof(r->source))
 		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s...' is too long", text);
 	return 0;
 }
@@ -150,17 +164,21 @@ static int take_root(const struct words *w, struct nfs_root *r, struct diag *dia
 
 	if (!strcmp(root, "/dev/nfs") || (!is_nfs(root) && w->nfsroot)) {
 		if (!w->nfsroot || !strcmp(w->nfsroot, "auto"))
-			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "NFS root from DHCP is not supported: expected nfsroot=SERVER:/PATH");
+			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+				"NFS root from DHCP is not supported: expected "
+				"nfsroot=SERVER:/PATH");
 		snprintf(r->from, sizeof(r->from), "nfsroot=%s", w->nfsroot);
 		return take_path(w->nfsroot, w->ip, r, diag);
 	}
 	if (!is_nfs(root))
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no NFS root: expected root=nfs:... or nfsroot=...");
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"no NFS root: expected root=nfs:... or nfsroot=...");
 	snprintf(r->from, sizeof(r->from), "root=%s", root);
 	if (!strncmp(root, "nfs4:", 5))
 		add_options(r, "vers=4", 6);
 	root = strchr(root, ':') + 1;
-	return strncmp(root, "//", 2) ? take_path(root, w->ip, r, diag) : take_uri(w->root, r, diag);
+	return strncmp(root, "//", 2) ? take_path(root, w->ip, r, diag)
+				      : take_uri(w->root, r, diag);
 }
 
 int nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
@@ -181,8 +199,10 @@ int nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
 		char own[sizeof(r->options)];
 
 		memcpy(own, r->options, sizeof(own));
-		if ((size_t)snprintf(r->options, sizeof(r->options), "%s%s%s", w.writable ? "rw" : "ro", own[0] ? "," : "", own) >= sizeof(r->options))
-			err = diag_set(diag, DIAG_USAGE, E2BIG, "the options of the NFS root are too long");
+		if ((size_t)snprintf(r->options, sizeof(r->options), "%s%s%s",
+			    w.writable ? "rw" : "ro", own[0] ? "," : "", own) >= sizeof(r->options))
+			err = diag_set(diag, DIAG_USAGE, E2BIG,
+				"the options of the NFS root are too long");
 	}
 	free(text);
 	return err;

@@ -11,7 +11,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A node made before devtmpfs makes it is one that devtmpfs never removes. The last mount on /dev counts. */
+/* A node made before devtmpfs makes it is one that devtmpfs never removes. The last mount on /dev
+ * counts. */
 static bool made_by_kernel(int root)
 {
 	char *text = sys_read_all(root, "proc/self/mountinfo"), *rest = text, *line;
@@ -31,7 +32,8 @@ static bool right(int root, const char *path, dev_t dev, bool block)
 {
 	struct stat st;
 
-	return fstatat(root, path, &st, 0) == 0 && (block ? S_ISBLK(st.st_mode) : S_ISCHR(st.st_mode)) && st.st_rdev == dev;
+	return fstatat(root, path, &st, 0) == 0 &&
+	       (block ? S_ISBLK(st.st_mode) : S_ISCHR(st.st_mode)) && st.st_rdev == dev;
 }
 
 int node_make(int root, const char *path, const char *dev_file, bool block)
@@ -40,7 +42,8 @@ int node_make(int root, const char *path, const char *dev_file, bool block)
 	char text[32];
 	dev_t dev;
 
-	if (sys_read(root, text, sizeof(text), "%s", dev_file) <= 0 || sscanf(text, "%u:%u", &dev_major, &dev_minor) != 2)
+	if (sys_read(root, text, sizeof(text), "%s", dev_file) <= 0 ||
+		sscanf(text, "%u:%u", &dev_major, &dev_minor) != 2)
 		return -ENOENT;
 	dev = makedev(dev_major, dev_minor);
 	if (right(root, path, dev, block))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Telling whoever started us that we are ready: sd_notify(3)'s datagram, and a line on a descriptor as s6 and scripts
- * wait for it. */
+/* Telling whoever started us that we are ready: sd_notify(3)'s datagram, and a line on a descriptor
+ * as s6 and scripts wait for it. */
 #include "kernel.h"
 #include <errno.h>
 #include <stddef.h>
@@ -18,14 +18,16 @@ static int notify_socket(const char *name, const char *text, struct diag *diag)
 	int fd, err = 0;
 
 	if ((name[0] != '/' && name[0] != '@') || len < 2 || len >= sizeof(to.sun_path))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid NOTIFY_SOCKET '%s': expected /PATH or @NAME", name);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid NOTIFY_SOCKET '%s': expected /PATH or @NAME", name);
 	memcpy(to.sun_path, name, len);
 	if (name[0] == '@')
 		to.sun_path[0] = 0;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return diag_sys(diag, errno, "notify %s", name);
-	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to, offsetof(struct sockaddr_un, sun_path) + len) < 0)
+	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+		    offsetof(struct sockaddr_un, sun_path) + len) < 0)
 		err = errno;
 	close(fd);
 	return err ? diag_sys(diag, err, "notify %s", name) : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Configuration of NVMe-oF connections: which files there are, lines of options (nvme-cli 2), the kernel command line (dracut). */
+/* Configuration of NVMe-oF connections: which files there are, lines of options (nvme-cli 2), the
+ * kernel command line (dracut). */
 #include "nvme_conf.h"
 #include "sys.h"
 #include <ctype.h>
@@ -18,7 +19,8 @@ bool conf_discovery_nqn(const char *nqn)
 	return !strcmp(nqn, DISCOVERY);
 }
 
-struct nvmf_entry *conf_add(struct nvmf_entries *all, const char *from, unsigned line, struct diag *diag)
+struct nvmf_entry *conf_add(
+	struct nvmf_entries *all, const char *from, unsigned line, struct diag *diag)
 {
 	struct nvmf_entry *more;
 
@@ -111,7 +113,9 @@ int conf_tid(struct nvmf_entries *all, struct nvmf_entry *entry, char *text, str
 			continue;
 		if (value)
 			*value++ = 0;
-		key = !strcmp(word, "subsysnqn") || !strcmp(word, "subnqn") ? NVMF_NQN : kernel_nvmf_key_find(word);
+		key = !strcmp(word, "subsysnqn") || !strcmp(word, "subnqn")
+			      ? NVMF_NQN
+			      : kernel_nvmf_key_find(word);
 		if (key < 0)
 			conf_note(all, "%s: ignored: unknown key '%s'", entry->from, word);
 		else
@@ -169,7 +173,8 @@ static int key_of_name(const char *name)
 }
 
 /* One option of a line: "-tVALUE", "-t VALUE", "--transport=VALUE", "--transport VALUE", "-g". */
-static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char *word, char **rest, struct diag *diag)
+static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char *word, char **rest,
+	struct diag *diag)
 {
 	char *value = word[1] == '-' ? strchr(word, '=') : word[2] ? word + 2 : NULL;
 	int key;
@@ -178,7 +183,8 @@ static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char 
 		*value++ = 0;
 	key = word[1] == '-' ? key_of_name(word + 2) : key_of_letter(word[1]);
 	if (key < 0) {
-		conf_note(all, "%s: ignored: unknown option %.*s", entry->from, word[1] == '-' ? 40 : 2, word);
+		conf_note(all, "%s: ignored: unknown option %.*s", entry->from,
+			word[1] == '-' ? 40 : 2, word);
 		return 0;
 	}
 	if (kernel_nvmf_key_flag(key))
@@ -188,11 +194,13 @@ static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char 
 		value = *value ? value : NULL;
 	}
 	if (!value)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s requires an argument", entry->from, kernel_nvmf_key_name(key));
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s requires an argument",
+			entry->from, kernel_nvmf_key_name(key));
 	return conf_set(entry, key, value + (word[1] != '-' && *value == '='), diag);
 }
 
-static int one_line(struct nvmf_entries *all, char *line, const char *from, unsigned number, struct diag *diag)
+static int one_line(
+	struct nvmf_entries *all, char *line, const char *from, unsigned number, struct diag *diag)
 {
 	struct nvmf_entry *entry = conf_add(all, from, number, diag);
 	char *rest = line, *word;
@@ -205,14 +213,16 @@ static int one_line(struct nvmf_entries *all, char *line, const char *from, unsi
 		if (word[0] == '-' && word[1])
 			err = line_option(all, entry, word, &rest, diag);
 		else if (strstr(word, "://") && !entry->uri)
-			err = (entry->uri = strdup(word)) ? 0 : diag_sys(diag, ENOMEM, "configuration");
+			err = (entry->uri = strdup(word)) ? 0
+							  : diag_sys(diag, ENOMEM, "configuration");
 		else if (*word)
 			conf_note(all, "%s: ignored: '%.40s'", entry->from, word);
 	}
 	return err;
 }
 
-int kernel_nvmf_conf_lines(struct nvmf_entries *all, char *text, const char *from, struct diag *diag)
+int kernel_nvmf_conf_lines(
+	struct nvmf_entries *all, char *text, const char *from, struct diag *diag)
 {
 	char *rest = text, *line;
 	unsigned number = 0;
@@ -228,16 +238,21 @@ int kernel_nvmf_conf_lines(struct nvmf_entries *all, char *text, const char *fro
 	return err;
 }
 
-/* "tcp,192.0.2.1,[fd00::1],4420": type, address, own address, port; the last two may be left out. */
+/* "tcp,192.0.2.1,[fd00::1],4420": type, address, own address, port; the last two may be left out.
+ */
 static int cmdline_discover(struct nvmf_entries *all, char *value, struct diag *diag)
 {
-	static const enum nvmf_key order[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_HOST_TRADDR, NVMF_TRSVCID };
+	static const enum nvmf_key order[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_HOST_TRADDR,
+		NVMF_TRSVCID };
 	struct nvmf_entry *entry;
 	char *rest = value, *word;
 	int err = 0;
 
 	if (strncmp(value, "rdma,", 5) && strncmp(value, "tcp,", 4)) {
-		conf_note(all, "kernel command line: ignored: rd.nvmf.discover=%.60s: expected rdma or tcp", value);
+		conf_note(all,
+			"kernel command line: ignored: rd.nvmf.discover=%.60s: expected rdma or "
+			"tcp",
+			value);
 		return 0;
 	}
 	entry = conf_add(all, "kernel command line", 0, diag);
@@ -301,13 +316,15 @@ int kernel_nvmf_conf_cmdline(struct nvmf_entries *all, char *text, struct diag *
 int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *diag)
 {
 	char *text = sys_read_all(root, "proc/cmdline");
-	int err = text ? kernel_nvmf_conf_cmdline(all, text, diag) : diag_sys(diag, ENOENT, "read /proc/cmdline");
+	int err = text ? kernel_nvmf_conf_cmdline(all, text, diag)
+		       : diag_sys(diag, ENOENT, "read /proc/cmdline");
 
 	free(text);
 	return err;
 }
 
-/* JSON begins with a bracket, sections are in brackets too, but closed on their line; else it is lines of options. */
+/* JSON begins with a bracket, sections are in brackets too, but closed on their line; else it is
+ * lines of options. */
 static int read_any(struct nvmf_entries *all, char *text, const char *from, struct diag *diag)
 {
 	const char *at = text + strspn(text, " \t\r\n");
@@ -377,7 +394,9 @@ static int read_drop_ins(int root, struct nvmf_entries *all, struct diag *diag)
 	sys_list(root, "etc/nvme/nvme-fabrics.conf.d", add_name, names);
 	if (names->more)
 		err = diag_set(diag, DIAG_UNSUPPORTED, E2BIG,
-			"/etc/nvme/nvme-fabrics.conf.d: more than %d files, or a name longer than 63 bytes", DROP_INS);
+			"/etc/nvme/nvme-fabrics.conf.d: more than %d files, or a name longer than "
+			"63 bytes",
+			DROP_INS);
 	qsort(names->name, names->count, sizeof(names->name[0]), by_name);
 	for (unsigned i = 0; i < names->count && !err; i++) {
 		char path[128];
@@ -392,7 +411,8 @@ static int read_drop_ins(int root, struct nvmf_entries *all, struct diag *diag)
 
 int kernel_nvmf_conf_read(int root, const char *path, struct nvmf_entries *all, struct diag *diag)
 {
-	static const char *const files[] = { "/etc/nvme/config.json", "/etc/nvme/discovery.conf", "/etc/nvme/nvme-fabrics.conf" };
+	static const char *const files[] = { "/etc/nvme/config.json", "/etc/nvme/discovery.conf",
+		"/etc/nvme/nvme-fabrics.conf" };
 	int err = 0;
 
 	if (path) {

@@ -3,9 +3,12 @@
 #pragma once
 #include "kernel_nvmf.h"
 
-struct nvmf_entry *conf_add(struct nvmf_entries *, const char *from, unsigned line, struct diag *); /* NULL: no memory, told */
-int conf_set(struct nvmf_entry *, int key, const char *value, struct diag *);                       /* replaces; NULL unsets */
-int conf_inherit(struct nvmf_entry *, const struct nvmf_entry *from, struct diag *);                /* what it does not say itself */
+/* NULL: no memory, told */
+struct nvmf_entry *conf_add(struct nvmf_entries *, const char *from, unsigned line, struct diag *);
+/* replaces; NULL unsets */
+int conf_set(struct nvmf_entry *, int key, const char *value, struct diag *);
+/* what it does not say itself */
+int conf_inherit(struct nvmf_entry *, const struct nvmf_entry *from, struct diag *);
 void conf_clear(struct nvmf_entry *);
 void conf_note(struct nvmf_entries *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool conf_discovery_nqn(const char *nqn); /* the well-known one */

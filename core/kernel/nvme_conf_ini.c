@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvme-cli 3's nvme-fabrics.conf: sections with defaults, and "controller = transport=…;traddr=…" lines. What a line does not say its
- * section says, then [Host], then the defaults of its kind. */
+/* nvme-cli 3's nvme-fabrics.conf: sections with defaults, and "controller = transport=…;traddr=…"
+ * lines. What a line does not say its section says, then [Host], then the defaults of its kind. */
 #include "nvme_conf.h"
 #include <ctype.h>
 #include <errno.h>
@@ -59,7 +59,8 @@ static int begin_section(struct reader *r, char *title)
 		if (!strcasecmp(title, titles[i]))
 			r->kind = (enum kind)i;
 	if (r->kind == NOWHERE)
-		conf_note(r->all, "%.70s line %u: ignored: unknown section [%.40s]", r->from, r->line, title);
+		conf_note(r->all, "%.70s line %u: ignored: unknown section [%.40s]", r->from,
+			r->line, title);
 	return err;
 }
 
@@ -68,7 +69,8 @@ static int add_controller(struct reader *r, char *value)
 	struct nvmf_entry *entry;
 
 	if (r->kind != DC && r->kind != SUBSYSTEM) {
-		conf_note(r->all, "%.70s line %u: ignored: a controller belongs in [%s] or [%s]", r->from, r->line, titles[DC], titles[SUBSYSTEM]);
+		conf_note(r->all, "%.70s line %u: ignored: a controller belongs in [%s] or [%s]",
+			r->from, r->line, titles[DC], titles[SUBSYSTEM]);
 		return 0;
 	}
 	entry = conf_add(r->all, r->from, r->line, r->diag);
@@ -84,10 +86,12 @@ static int add_controller(struct reader *r, char *value)
 
 static bool says_yes(const char *value)
 {
-	return !strcasecmp(value, "true") || !strcasecmp(value, "yes") || !strcasecmp(value, "on") || !strcmp(value, "1");
+	return !strcasecmp(value, "true") || !strcasecmp(value, "yes") ||
+	       !strcasecmp(value, "on") || !strcmp(value, "1");
 }
 
-/* An empty value, and "no", take back what a level above says: they are kept until that is known. */
+/* An empty value, and "no", take back what a level above says: they are kept until that is known.
+ */
 static int take_key(struct reader *r, char *name, char *value)
 {
 	struct nvmf_entry *level = &r->level[r->kind];
@@ -102,7 +106,8 @@ static int take_key(struct reader *r, char *name, char *value)
 	key = kernel_nvmf_key_find(name);
 	if (key < 0 || r->kind == NOWHERE) {
 		if (r->kind != NOWHERE)
-			conf_note(r->all, "%.70s line %u: ignored: unknown key '%.40s'", r->from, r->line, name);
+			conf_note(r->all, "%.70s line %u: ignored: unknown key '%.40s'", r->from,
+				r->line, name);
 		return 0;
 	}
 	if (kernel_nvmf_key_flag(key))
@@ -117,13 +122,15 @@ static int take_line(struct reader *r, char *line)
 	if (*line == '[') {
 		close = strchr(line, ']');
 		if (!close)
-			return diag_set(r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: missing ']'", r->from, r->line);
+			return diag_set(r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: missing ']'",
+				r->from, r->line);
 		*close = 0;
 		return begin_section(r, trim(line + 1));
 	}
 	if (!value)
-		return diag_set(
-			r->diag, DIAG_USAGE, EINVAL, "%.70s line %u: '%.40s': expected [SECTION] or KEY = VALUE", r->from, r->line, line);
+		return diag_set(r->diag, DIAG_USAGE, EINVAL,
+			"%.70s line %u: '%.40s': expected [SECTION] or KEY = VALUE", r->from,
+			r->line, line);
 	*value++ = 0;
 	return take_key(r, trim(line), trim(value));
 }
@@ -133,7 +140,8 @@ static int complete(struct reader *r, struct nvmf_entry *entry)
 	int err = conf_inherit(entry, &r->level[HOST], r->diag);
 
 	if (!err)
-		err = conf_inherit(entry, &r->level[entry->discover ? DC_DEFAULTS : IO_DEFAULTS], r->diag);
+		err = conf_inherit(
+			entry, &r->level[entry->discover ? DC_DEFAULTS : IO_DEFAULTS], r->diag);
 	for (int key = 0; key < NVMF_KEYS && !err; key++) {
 		const char *value = entry->value[key];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvme-cli 2's config.json: hosts, their subsystems, and the ports of those. What a level does not say is said by the one above. */
+/* nvme-cli 2's config.json: hosts, their subsystems, and the ports of those. What a level does not
+ * say is said by the one above. */
 #include "nvme_conf.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -30,19 +31,27 @@ static int take_value(struct nvmf_entry *entry, int key, const cJSON *item, stru
 	char text[32];
 
 	if (kernel_nvmf_key_flag(key))
-		return conf_set(entry, key, cJSON_IsTrue(item) || (cJSON_IsNumber(item) && item->valueint) ? "" : NULL, diag);
+		return conf_set(entry, key,
+			cJSON_IsTrue(item) || (cJSON_IsNumber(item) && item->valueint) ? "" : NULL,
+			diag);
 	if (cJSON_IsString(item))
-		return conf_set(entry, key, *item->valuestring && strcmp(item->valuestring, "none") ? item->valuestring : NULL, diag);
+		return conf_set(entry, key,
+			*item->valuestring && strcmp(item->valuestring, "none") ? item->valuestring
+										: NULL,
+			diag);
 	if (!cJSON_IsNumber(item))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s: expected a string or a number", entry->from, item->string);
-	if (!item->valueint && key != NVMF_KEEP_ALIVE_TMO && key != NVMF_TOS && key != NVMF_FAST_IO_FAIL_TMO && key != NVMF_CTRL_LOSS_TMO)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s: expected a string or a number",
+			entry->from, item->string);
+	if (!item->valueint && key != NVMF_KEEP_ALIVE_TMO && key != NVMF_TOS &&
+		key != NVMF_FAST_IO_FAIL_TMO && key != NVMF_CTRL_LOSS_TMO)
 		return conf_set(entry, key, NULL, diag); /* 0 is how it says that it says nothing */
 	snprintf(text, sizeof(text), "%d", item->valueint);
 	return conf_set(entry, key, text, diag);
 }
 
 /* The members of one object but the one that leads down. */
-static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, const cJSON *object, const char *down, struct diag *diag)
+static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, const cJSON *object,
+	const char *down, struct diag *diag)
 {
 	const cJSON *item;
 	int err = 0;
@@ -56,14 +65,16 @@ static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, cons
 		if (!strcmp(item->string, "discovery"))
 			entry->discover = cJSON_IsTrue(item);
 		else if (key < 0)
-			conf_note(all, "%s: ignored: unknown key '%.40s'", entry->from, item->string);
+			conf_note(
+				all, "%s: ignored: unknown key '%.40s'", entry->from, item->string);
 		else
 			err = take_value(entry, key, item, diag);
 	}
 	return err;
 }
 
-static int add_port(struct nvmf_entries *all, const struct nvmf_entry *above, const cJSON *port, struct diag *diag)
+static int add_port(struct nvmf_entries *all, const struct nvmf_entry *above, const cJSON *port,
+	struct diag *diag)
 {
 	struct nvmf_entry *entry = conf_add(all, above->from, 0, diag);
 	int err;
@@ -78,7 +89,8 @@ static int add_port(struct nvmf_entries *all, const struct nvmf_entry *above, co
 	return err;
 }
 
-static int add_subsystem(struct nvmf_entries *all, const struct nvmf_entry *host, const cJSON *subsystem, struct diag *diag)
+static int add_subsystem(struct nvmf_entries *all, const struct nvmf_entry *host,
+	const cJSON *subsystem, struct diag *diag)
 {
 	struct nvmf_entry above = { 0 };
 	const cJSON *port;
@@ -88,12 +100,14 @@ static int add_subsystem(struct nvmf_entries *all, const struct nvmf_entry *host
 	err = take_members(all, &above, subsystem, "ports", diag);
 	if (!err)
 		err = conf_inherit(&above, host, diag);
-	cJSON_ArrayForEach(port, cJSON_GetObjectItemCaseSensitive(subsystem, "ports")) if (!err) err = add_port(all, &above, port, diag);
+	cJSON_ArrayForEach(port, cJSON_GetObjectItemCaseSensitive(subsystem, "ports")) if (!err)
+		err = add_port(all, &above, port, diag);
 	conf_clear(&above);
 	return err;
 }
 
-static int add_host(struct nvmf_entries *all, const cJSON *object, const char *from, struct diag *diag)
+static int add_host(
+	struct nvmf_entries *all, const cJSON *object, const char *from, struct diag *diag)
 {
 	struct nvmf_entry host = { 0 };
 	const cJSON *subsystem;
@@ -101,19 +115,22 @@ static int add_host(struct nvmf_entries *all, const cJSON *object, const char *f
 
 	snprintf(host.from, sizeof(host.from), "%.90s", from);
 	err = take_members(all, &host, object, "subsystems", diag);
-	cJSON_ArrayForEach(subsystem, cJSON_GetObjectItemCaseSensitive(object, "subsystems")) if (!err) err =
+	cJSON_ArrayForEach(
+		subsystem, cJSON_GetObjectItemCaseSensitive(object, "subsystems")) if (!err) err =
 		add_subsystem(all, &host, subsystem, diag);
 	conf_clear(&host);
 	return err;
 }
 
-static int add_hosts(struct nvmf_entries *all, const cJSON *hosts, const char *from, struct diag *diag)
+static int add_hosts(
+	struct nvmf_entries *all, const cJSON *hosts, const char *from, struct diag *diag)
 {
 	const cJSON *host;
 	int err = 0;
 
 	if (!cJSON_IsArray(hosts))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: expected an array of hosts, as nvme-cli writes it", from);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"%s: expected an array of hosts, as nvme-cli writes it", from);
 	cJSON_ArrayForEach(host, hosts) if (!err) err = add_host(all, host, from, diag);
 	return err;
 }
@@ -127,7 +144,8 @@ static unsigned line_of(const char *text, const char *at)
 	return line;
 }
 
-int kernel_nvmf_conf_json(struct nvmf_entries *all, const char *text, const char *from, struct diag *diag)
+int kernel_nvmf_conf_json(
+	struct nvmf_entries *all, const char *text, const char *from, struct diag *diag)
 {
 	const char *end = NULL;
 	cJSON *json = cJSON_ParseWithOpts(text, &end, true);
@@ -135,7 +153,8 @@ int kernel_nvmf_conf_json(struct nvmf_entries *all, const char *text, const char
 	int err;
 
 	if (!json)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s line %u: invalid JSON", from, line_of(text, end));
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s line %u: invalid JSON", from,
+			line_of(text, end));
 	hosts = cJSON_IsObject(json) ? cJSON_GetObjectItemCaseSensitive(json, "hosts") : json;
 	err = add_hosts(all, hosts, from, diag);
 	cJSON_Delete(json);

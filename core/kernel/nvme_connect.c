@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Connecting through /dev/nvme-fabrics: one line is written, which comes back when the connection stands or has failed. What waits for
- * its namespaces is nvme_wait.c. */
+/* Connecting through /dev/nvme-fabrics: one line is written, which comes back when the connection
+ * stands or has failed. What waits for its namespaces is nvme_wait.c. */
 #include "aside.h"
 #include "kernel.h"
 #include "loop.h"
@@ -21,9 +21,11 @@
 #define GRACE_MS 1500
 
 /* A kernel that does not list its options (before 5.17) has at least these (5.5). */
-#define OLD_KERNEL                                                                                                                         \
-	"transport traddr trsvcid nqn queue_size nr_io_queues reconnect_delay ctrl_loss_tmo keep_alive_tmo hostnqn host_traddr hostid "    \
-	"duplicate_connect disable_sqflow hdr_digest data_digest nr_write_queues nr_poll_queues tos"
+#define OLD_KERNEL                                                                                 \
+	"transport traddr trsvcid nqn queue_size nr_io_queues reconnect_delay ctrl_loss_tmo "      \
+	"keep_alive_tmo hostnqn host_traddr hostid "                                               \
+	"duplicate_connect disable_sqflow hdr_digest data_digest nr_write_queues nr_poll_queues "  \
+	"tos"
 
 static void count(const char *name, void *arg)
 {
@@ -39,9 +41,11 @@ static int need_module(int root, const char *module, const char *shown_by, struc
 	if (sys_exists(root, shown_by))
 		return 0;
 	why = module_load(root, module);
-	if (sys_exists(root, shown_by) || (uname(&uts) == 0 && module_built_in(root, uts.release, module)))
+	if (sys_exists(root, shown_by) ||
+		(uname(&uts) == 0 && module_built_in(root, uts.release, module)))
 		return 0;
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
+	return diag_set(
+		diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
 }
 
 int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
@@ -51,7 +55,8 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
 	int err = need_module(root, "nvme_fabrics", "sys/class/nvme-fabrics", diag);
 
 	if (!err)
-		err = need_module(root, rdma ? "nvme_rdma" : "nvme_tcp", rdma ? "sys/module/nvme_rdma" : "sys/module/nvme_tcp", diag);
+		err = need_module(root, rdma ? "nvme_rdma" : "nvme_tcp",
+			rdma ? "sys/module/nvme_rdma" : "sys/module/nvme_tcp", diag);
 	if (err)
 		return err;
 	err = node_make(root, FABRICS_DEV, "sys/class/misc/nvme-fabrics/dev", false);
@@ -84,7 +89,8 @@ struct writer {
 
 static void add(struct writer *w, const char *name, const char *value)
 {
-	int n = snprintf(w->to + w->used, w->len - w->used, "%s%s%s%s", w->used ? "," : "", name, *value ? "=" : "", value);
+	int n = snprintf(w->to + w->used, w->len - w->used, "%s%s%s%s", w->used ? "," : "", name,
+		*value ? "=" : "", value);
 
 	w->used += (size_t)n < w->len - w->used ? (size_t)n : w->len - w->used - 1;
 }
@@ -94,8 +100,8 @@ static bool is_secret(int key)
 	return key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET;
 }
 
-static int write_line(
-	const struct nvmf_want *want, const char *known, bool told, bool mask, struct writer *w, struct writer *out, struct diag *diag)
+static int write_line(const struct nvmf_want *want, const char *known, bool told, bool mask,
+	struct writer *w, struct writer *out, struct diag *diag)
 {
 	for (int key = 0; key < NVMF_KEYS; key++) {
 		const char *name = kernel_nvmf_key_name(key), *value = want->value[key];
@@ -108,15 +114,18 @@ static int write_line(
 		}
 		/* a kernel that does not know an option logs it with its value */
 		if (!listed(known, name) && (told || is_secret(key)))
-			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "this kernel does not support %s", name);
+			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+				"this kernel does not support %s", name);
 		add(w, name, is_secret(key) && mask ? "***" : value);
 	}
 	if (w->used + 1 == w->len)
-		return diag_set(diag, DIAG_USAGE, E2BIG, "the options exceed the kernel's limit of %d bytes", LINE);
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"the options exceed the kernel's limit of %d bytes", LINE);
 	return 0;
 }
 
-static int make_line(int root, const struct nvmf_want *want, bool mask, struct writer *w, struct writer *out, struct diag *diag)
+static int make_line(int root, const struct nvmf_want *want, bool mask, struct writer *w,
+	struct writer *out, struct diag *diag)
 {
 	char known[2048];
 	bool told = sys_read(root, known, sizeof(known), FABRICS_DEV) > 0;
@@ -126,7 +135,8 @@ static int make_line(int root, const struct nvmf_want *want, bool mask, struct w
 	return write_line(want, told ? known : OLD_KERNEL, told, mask, w, out, diag);
 }
 
-int kernel_nvmf_line(int root, const struct nvmf_want *want, char *line, size_t len, char *left_out, size_t left_len, struct diag *diag)
+int kernel_nvmf_line(int root, const struct nvmf_want *want, char *line, size_t len, char *left_out,
+	size_t left_len, struct diag *diag)
 {
 	struct writer w = { line, len, 0 }, out = { left_out, left_len, 0 };
 
@@ -182,12 +192,15 @@ static int errand_run(int root, const void *arg)
 	return write_fabrics(root, errand);
 }
 
-/* Linux 6.12: nvmet over RDMA may drop the connection before its answer to a wrong secret is out, and the host waits for it without end. */
+/* Linux 6.12: nvmet over RDMA may drop the connection before its answer to a wrong secret is out,
+ * and the host waits for it without end. */
 static int too_late(const struct nvmf_want *want, uint64_t since, struct diag *diag)
 {
-	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %.3g s", (double)(loop_clock() - since) / 1e9);
+	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %.3g s",
+		(double)(loop_clock() - since) / 1e9);
 	if (want->value[NVMF_DHCHAP_SECRET])
-		diag_hint(diag, "a wrong secret can cause this; the kernel may then hang until a reboot");
+		diag_hint(diag,
+			"a wrong secret can cause this; the kernel may then hang until a reboot");
 	return -ETIMEDOUT;
 }
 
@@ -197,7 +210,8 @@ static bool of_hosts(const char *line)
 	return !strncmp(line, "nvme", 4) && strncmp(line, "nvmet", 5);
 }
 
-static int attempt(int root, const char *line, uint64_t until, struct nvmf_made *made, const struct nvmf_want *want, struct diag *diag)
+static int attempt(int root, const char *line, uint64_t until, struct nvmf_made *made,
+	const struct nvmf_want *want, struct diag *diag)
 {
 	struct errand errand = { .line = line, .parent = getpid() };
 	uint64_t since = loop_clock();
@@ -207,7 +221,8 @@ static int attempt(int root, const char *line, uint64_t until, struct nvmf_made 
 	bool given_up;
 	int err, instance;
 
-	errand.answer = mmap(NULL, sizeof(*errand.answer), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	errand.answer = mmap(NULL, sizeof(*errand.answer), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (errand.answer == MAP_FAILED)
 		return diag_sys(diag, errno, "memory");
 	nvme_numbers_add(root, &others);
@@ -224,7 +239,10 @@ static int attempt(int root, const char *line, uint64_t until, struct nvmf_made 
 	if (!err) {
 		snprintf(made->words, sizeof(made->words), "%.1000s", words);
 		err = kernel_nvmf_look(root, name, &made->ctrl);
-		return err ? diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel connected it as %s, then lost the connection", name) : 0;
+		return err ? diag_set(diag, DIAG_CLOSED, ENODEV,
+				     "the kernel connected it as %s, then lost the connection",
+				     name)
+			   : 0;
 	}
 	if (given_up)
 		err = too_late(want, since, diag);
@@ -234,21 +252,24 @@ static int attempt(int root, const char *line, uint64_t until, struct nvmf_made 
 	return err;
 }
 
-int kernel_nvmf_connect(int root, const struct nvmf_want *want, uint64_t until, struct nvmf_made *made, struct diag *diag)
+int kernel_nvmf_connect(int root, const struct nvmf_want *want, uint64_t until,
+	struct nvmf_made *made, struct diag *diag)
 {
 	char line[LINE], left_out[256];
 	struct writer w = { line, sizeof(line), 0 }, out = { left_out, sizeof(left_out), 0 };
 	int err;
 
 	*made = (struct nvmf_made){ 0 };
-	made->existed = !want->value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, want, &made->ctrl);
+	made->existed =
+		!want->value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, want, &made->ctrl);
 	if (made->existed)
 		return 0;
 	err = make_line(root, want, false, &w, &out, diag);
 	if (!err)
 		err = attempt(root, line, until, made, want, diag);
 	explicit_bzero(line, sizeof(line));
-	if (err == -EALREADY && !kernel_nvmf_find(root, want, &made->ctrl)) { /* another program was quicker */
+	/* another program was quicker */
+	if (err == -EALREADY && !kernel_nvmf_find(root, want, &made->ctrl)) {
 		made->existed = true;
 		return 0;
 	}

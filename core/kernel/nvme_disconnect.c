@@ -15,26 +15,29 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE_MS 100
-#define CLAIM_MS 2000
-#define UNDO_MS  5000
+#define GRACE_MS  100
+#define CLAIM_MS  2000
+#define UNDO_MS   5000
 #define GLANCE_MS 1000 /* somebody who only looks at a new disk, as udev does, is done with it */
-#define STEP_MS  50
+#define STEP_MS   50
 
 /* The kernel gives the number of a connection that has gone to the next one. */
 static bool still_it(int root, const struct nvmf_ctrl *ctrl)
 {
 	struct nvmf_ctrl now;
 
-	return !kernel_nvmf_look(root, ctrl->name, &now) && !strcmp(now.nqn, ctrl->nqn) && !strcmp(now.hostnqn, ctrl->hostnqn) &&
-	       !strcmp(now.transport, ctrl->transport) && !strcmp(now.traddr, ctrl->traddr) && !strcmp(now.trsvcid, ctrl->trsvcid);
+	return !kernel_nvmf_look(root, ctrl->name, &now) && !strcmp(now.nqn, ctrl->nqn) &&
+	       !strcmp(now.hostnqn, ctrl->hostnqn) && !strcmp(now.transport, ctrl->transport) &&
+	       !strcmp(now.traddr, ctrl->traddr) && !strcmp(now.trsvcid, ctrl->trsvcid);
 }
 
-static int delete(int root, const void *arg)
+static int delete (int root, const void *arg)
 {
 	const struct nvmf_ctrl *ctrl = arg;
 
-	return still_it(root, ctrl) ? -nvme_write(root, "1", NVME_CLASS "/%s/delete_controller", ctrl->name) : ENOENT;
+	return still_it(root, ctrl)
+		       ? -nvme_write(root, "1", NVME_CLASS "/%s/delete_controller", ctrl->name)
+		       : ENOENT;
 }
 
 struct left {
@@ -68,7 +71,8 @@ static void drop_nodes(int root, const char *ctrl, const struct left *left)
 	}
 }
 
-int kernel_nvmf_disconnect(int root, const struct nvmf_ctrl *ctrl, uint64_t until, struct diag *diag)
+int kernel_nvmf_disconnect(
+	int root, const struct nvmf_ctrl *ctrl, uint64_t until, struct diag *diag)
 {
 	uint64_t since = loop_clock();
 	struct left left;
@@ -87,7 +91,8 @@ int kernel_nvmf_disconnect(int root, const struct nvmf_ctrl *ctrl, uint64_t unti
 		return 0;
 	switch (-err) {
 	case ETIMEDOUT:
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %.3g s waiting for the kernel to remove it",
+		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out after %.3g s waiting for the kernel to remove it",
 			(double)(loop_clock() - since) / 1e9);
 		return diag_hint(diag, "I/O waits for the target; make it fail with --force");
 	case EBUSY:
@@ -132,7 +137,8 @@ static void look_for_path(const char *ctrl, void *arg)
 	struct nvmf_ctrl here;
 	unsigned count;
 
-	if (paths->other || is_gone(paths, ctrl) || kernel_nvmf_look(paths->root, ctrl, &here) || strcmp(here.state, "live") ||
+	if (paths->other || is_gone(paths, ctrl) || kernel_nvmf_look(paths->root, ctrl, &here) ||
+		strcmp(here.state, "live") ||
 		kernel_nvmf_disks(paths->root, ctrl, &disks, &count, NULL))
 		return;
 	for (unsigned i = 0; i < count; i++)
@@ -165,17 +171,20 @@ static int claim(int root, const void *node)
 	return fd < 0 ? errno : 0;
 }
 
-/* Somebody's who is not seen from here: a mount of another mount namespace, ZFS, a target of the kernel's. */
+/* Somebody's who is not seen from here: a mount of another mount namespace, ZFS, a target of the
+ * kernel's. */
 static bool claimed(int root, const char *disk, uint64_t until)
 {
 	char node[48], dev_file[64];
 
 	snprintf(node, sizeof(node), "dev/%.32s", disk);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%.32s/dev", disk);
-	return !node_make(root, node, dev_file, true) && aside_run(root, claim, node, until, GRACE_MS, NULL) == -EBUSY;
+	return !node_make(root, node, dev_file, true) &&
+	       aside_run(root, claim, node, until, GRACE_MS, NULL) == -EBUSY;
 }
 
-void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text, size_t len)
+void kernel_nvmf_users(
+	int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text, size_t len)
 {
 	uint64_t until = loop_clock() + CLAIM_MS * 1000000ull;
 
@@ -187,7 +196,9 @@ void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, 
 		if (kernel_nvmf_disks(root, ctrls[i].name, &disks, &ndisks, NULL))
 			continue;
 		for (unsigned d = 0; d < ndisks; d++) {
-			struct paths paths = { .root = root, .gone = ctrls, .count = count, .disk = disks[d].name };
+			struct paths paths = {
+				.root = root, .gone = ctrls, .count = count, .disk = disks[d].name
+			};
 			char who[400];
 
 			sys_list(root, NVME_CLASS, look_for_path, &paths);
@@ -197,7 +208,9 @@ void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, 
 			if (!who[0])
 				openers_of(root, disks[d].major, disks[d].minor, who, sizeof(who));
 			if (!who[0] && claimed(root, disks[d].name, until))
-				snprintf(who, sizeof(who), "claimed by an unknown user in the kernel or another mount namespace");
+				snprintf(who, sizeof(who),
+					"claimed by an unknown user in the kernel or another mount "
+					"namespace");
 			if (who[0])
 				append(text, len, disks[d].name, who);
 		}
@@ -248,7 +261,8 @@ static void look_for_disk(const char *ctrl, void *arg)
 	unsigned count;
 	bool has = false;
 
-	if (search->count == search->max || strlen(ctrl) > 15 || kernel_nvmf_disks(search->root, ctrl, &disks, &count, NULL))
+	if (search->count == search->max || strlen(ctrl) > 15 ||
+		kernel_nvmf_disks(search->root, ctrl, &disks, &count, NULL))
 		return;
 	for (unsigned i = 0; i < count; i++)
 		has |= !strcmp(disks[i].name, search->disk);
@@ -274,7 +288,9 @@ static const char *kernel_name(const char *path)
 
 	if (!slash)
 		return path;
-	return (!strncmp(path, "/dev/", 5) && slash == path + 4) || !strncmp(path, "/sys/", 5) ? slash + 1 : "";
+	return (!strncmp(path, "/dev/", 5) && slash == path + 4) || !strncmp(path, "/sys/", 5)
+		       ? slash + 1
+		       : "";
 }
 
 int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigned max)
@@ -290,7 +306,8 @@ int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigne
 		snprintf(ctrl[search.count++], 16, "%s", found.name);
 	} else if (sscanf(name, "nvme%uc%un%u%c", &a, &b, &c, &end) == 3) {
 		sys_list(root, NVME_CLASS, look_for_path_name, &search);
-	} else if (sscanf(name, "nvme%un%u%c", &a, &b, &end) == 2 || sscanf(name, "nvme%un%up%u%c", &a, &b, &c, &end) == 3) {
+	} else if (sscanf(name, "nvme%un%u%c", &a, &b, &end) == 2 ||
+		   sscanf(name, "nvme%un%up%u%c", &a, &b, &c, &end) == 3) {
 		snprintf(disk, sizeof(disk), "nvme%un%u", a, b);
 		search.disk = disk;
 		sys_list(root, NVME_CLASS, look_for_disk, &search);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* TLS keys in the keyrings of the kernel (keyrings(7)), where its NVMe/TCP and tlshd look for them. */
+/* TLS keys in the keyrings of the kernel (keyrings(7)), where its NVMe/TCP and tlshd look for them.
+ */
 #include "kernel_nvmf.h"
 #include "sys.h"
 #include <errno.h>
@@ -21,8 +22,9 @@ static int32_t ring_of_line(const char *line, const char *name)
 	unsigned serial;
 	int at = 0;
 
-	if (sscanf(line, "%x %7s %*s %*s %*s %*s %*s %11s %n", &serial, flags, type, &at) != 3 || !at || strcmp(type, "keyring") ||
-		strpbrk(flags, "RD") || strncmp(line + at, name, len) || line[at + len] != ':')
+	if (sscanf(line, "%x %7s %*s %*s %*s %*s %*s %11s %n", &serial, flags, type, &at) != 3 ||
+		!at || strcmp(type, "keyring") || strpbrk(flags, "RD") ||
+		strncmp(line + at, name, len) || line[at + len] != ':')
 		return 0;
 	return (int32_t)serial;
 }
@@ -74,14 +76,16 @@ static int refused(int32_t ring, int err, struct diag *diag)
 {
 	switch (err) {
 	case ENODEV:
-		return diag_set(diag, DIAG_UNSUPPORTED, err, "this kernel does not support TLS keys for NVMe/TCP");
+		return diag_set(diag, DIAG_UNSUPPORTED, err,
+			"this kernel does not support TLS keys for NVMe/TCP");
 	case ENOKEY:
 	case ENOTDIR:
 	case EKEYREVOKED:
 		return diag_set(diag, DIAG_NOT_FOUND, err, "no keyring %d", ring);
 	case EACCES:
 	case EPERM:
-		return diag_set(diag, DIAG_PERMISSION, err, "permission denied: only root can add a TLS key to keyring %d", ring);
+		return diag_set(diag, DIAG_PERMISSION, err,
+			"permission denied: only root can add a TLS key to keyring %d", ring);
 	default:
 		return diag_sys(diag, err, "add the TLS key to keyring %d", ring);
 	}
@@ -96,7 +100,8 @@ int kernel_nvmf_key(int32_t ring, const struct nvmf_tls_key *tls, int32_t *key, 
 		return refused(ring, errno, diag);
 	found = keyctl(KEYCTL_SEARCH, ring, (long)TYPE, (long)tls->identity, 0);
 	if (!tls->len && found <= 0)
-		return diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "keyring %d has no TLS key '%s'", ring, tls->identity);
+		return diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "keyring %d has no TLS key '%s'",
+			ring, tls->identity);
 	if (found <= 0 || (tls->len && !holds((int32_t)found, tls)))
 		found = syscall(SYS_add_key, TYPE, tls->identity, tls->key, (size_t)tls->len, ring);
 	if (found < 0)

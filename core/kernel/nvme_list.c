@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Namespaces from /sys/class/block, subsystems from /sys/class/nvme-subsystem. How they are printed is the applet's. */
-#include "kernel_nvme_list.h"
+/* Namespaces from /sys/class/block, subsystems from /sys/class/nvme-subsystem. How they are printed
+ * is the applet's. */
 #include "aside.h"
+#include "kernel_nvme_list.h"
 #include "loop.h"
 #include "nvme.h"
 #include "sys.h"
@@ -25,10 +26,10 @@ struct gathering {
 	int root;
 	void *item;
 	unsigned count;
-	bool failed;             /* no memory */
-	char subsystem[24];      /* the one that is read */
-	const char *namespace;   /* NULL = any */
-	unsigned disk[2];        /* its numbers */
+	bool failed;           /* no memory */
+	char subsystem[24];    /* the one that is read */
+	const char *namespace; /* NULL = any */
+	unsigned disk[2];      /* its numbers */
 };
 
 static void *grow(struct gathering *g, size_t each)
@@ -44,7 +45,8 @@ static void *grow(struct gathering *g, size_t each)
 	return memset(more, 0, each);
 }
 
-static int finish(struct gathering *g, size_t each, int (*order)(const void *, const void *), unsigned *count, struct diag *diag)
+static int finish(struct gathering *g, size_t each, int (*order)(const void *, const void *),
+	unsigned *count, struct diag *diag)
 {
 	*count = g->count;
 	if (g->count)
@@ -61,7 +63,9 @@ static uint64_t number(int root, const char *disk, const char *name)
 {
 	char text[32];
 
-	return sys_read(root, text, sizeof(text), BLOCK "/%s/%s", disk, name) > 0 ? strtoull(text, NULL, 10) : 0;
+	return sys_read(root, text, sizeof(text), BLOCK "/%s/%s", disk, name) > 0
+		       ? strtoull(text, NULL, 10)
+		       : 0;
 }
 
 struct identifying {
@@ -73,7 +77,9 @@ struct identifying {
 static int identify(int root, const void *arg)
 {
 	const struct identifying *id = arg;
-	struct nvme_admin_cmd cmd = { .opcode = 0x06, .nsid = id->nsid, .addr = (uintptr_t)id->page, .data_len = PAGE };
+	struct nvme_admin_cmd cmd = {
+		.opcode = 0x06, .nsid = id->nsid, .addr = (uintptr_t)id->page, .data_len = PAGE
+	};
 	int fd = openat(root, id->node, O_RDONLY | O_CLOEXEC), rc;
 
 	if (fd < 0)
@@ -95,7 +101,8 @@ static uint64_t get_le(const uint8_t *from, unsigned bytes)
 static void ask_usage(int root, struct nvme_namespace *ns)
 {
 	struct identifying id = { .nsid = ns->nsid,
-		.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
+		.page = mmap(
+			NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
 
 	if (id.page == MAP_FAILED)
 		return;
@@ -118,7 +125,8 @@ static void add_namespace(const char *name, void *arg)
 	unsigned disk, unit;
 	char end, text[32];
 
-	if (sscanf(name, "nvme%un%u%c", &disk, &unit, &end) != 2 || strlen(name) >= sizeof(ns->name))
+	if (sscanf(name, "nvme%un%u%c", &disk, &unit, &end) != 2 ||
+		strlen(name) >= sizeof(ns->name))
 		return;
 	ns = grow(g, sizeof(*ns));
 	if (!ns)
@@ -129,7 +137,8 @@ static void add_namespace(const char *name, void *arg)
 	ns->generic_node = sys_exists(g->root, text);
 	sys_read(g->root, ns->serial, sizeof(ns->serial), BLOCK "/%s/device/serial", name);
 	sys_read(g->root, ns->model, sizeof(ns->model), BLOCK "/%s/device/model", name);
-	sys_read(g->root, ns->firmware, sizeof(ns->firmware), BLOCK "/%s/device/firmware_rev", name);
+	sys_read(
+		g->root, ns->firmware, sizeof(ns->firmware), BLOCK "/%s/device/firmware_rev", name);
 	ns->nsid = (uint32_t)number(g->root, name, "nsid");
 	ns->block = (uint32_t)number(g->root, name, "queue/logical_block_size");
 	ns->size = number(g->root, name, "size") * 512;
@@ -158,7 +167,8 @@ static int by_device(const void *a, const void *b)
 	return order ? order : compare(left[1], right[1]);
 }
 
-int kernel_nvme_namespaces(int root, struct nvme_namespace **list, unsigned *count, struct diag *diag)
+int kernel_nvme_namespaces(
+	int root, struct nvme_namespace **list, unsigned *count, struct diag *diag)
 {
 	struct gathering g = { .root = root };
 	int err;
@@ -186,7 +196,8 @@ static void match_path(const char *name, void *arg)
 	if (sscanf(name, "nvme%uc%un%u%c", &disk, &ctrl, &unit, &end) == 3) {
 		if (disk != search->g->disk[0] || unit != search->g->disk[1])
 			return;
-		sys_read(search->g->root, search->ana, sizeof(search->ana), NVME_CLASS "/%s/%s/ana_state", search->ctrl, name);
+		sys_read(search->g->root, search->ana, sizeof(search->ana),
+			NVME_CLASS "/%s/%s/ana_state", search->ctrl, name);
 		search->found = true;
 	} else if (!strcmp(name, search->g->namespace)) {
 		search->found = true;
@@ -214,10 +225,14 @@ static void add_member(const char *name, void *arg)
 	memcpy(member->subsystem, g->subsystem, sizeof(member->subsystem));
 	memcpy(member->ana, search.ana, sizeof(member->ana));
 	snprintf(member->name, sizeof(member->name), "%s", name);
-	sys_read(g->root, member->nqn, sizeof(member->nqn), SUBSYSTEMS "/%s/subsysnqn", g->subsystem);
-	sys_read(g->root, member->policy, sizeof(member->policy), SUBSYSTEMS "/%s/iopolicy", g->subsystem);
-	sys_read(g->root, member->type, sizeof(member->type), SUBSYSTEMS "/%s/subsystype", g->subsystem);
-	sys_read(g->root, member->transport, sizeof(member->transport), NVME_CLASS "/%s/transport", name);
+	sys_read(g->root, member->nqn, sizeof(member->nqn), SUBSYSTEMS "/%s/subsysnqn",
+		g->subsystem);
+	sys_read(g->root, member->policy, sizeof(member->policy), SUBSYSTEMS "/%s/iopolicy",
+		g->subsystem);
+	sys_read(g->root, member->type, sizeof(member->type), SUBSYSTEMS "/%s/subsystype",
+		g->subsystem);
+	sys_read(g->root, member->transport, sizeof(member->transport), NVME_CLASS "/%s/transport",
+		name);
 	sys_read(g->root, member->address, sizeof(member->address), NVME_CLASS "/%s/address", name);
 	sys_read(g->root, member->state, sizeof(member->state), NVME_CLASS "/%s/state", name);
 	sys_read(g->root, member->hostnqn, sizeof(member->hostnqn), NVME_CLASS "/%s/hostnqn", name);
@@ -244,11 +259,14 @@ static int by_member(const void *a, const void *b)
 	if (!order)
 		order = strcmp(left->hostid, right->hostid);
 	if (!order)
-		order = compare((unsigned)atoi(left->subsystem + 11), (unsigned)atoi(right->subsystem + 11));
-	return order ? order : compare((unsigned)atoi(left->name + 4), (unsigned)atoi(right->name + 4));
+		order = compare((unsigned)atoi(left->subsystem + 11),
+			(unsigned)atoi(right->subsystem + 11));
+	return order ? order
+		     : compare((unsigned)atoi(left->name + 4), (unsigned)atoi(right->name + 4));
 }
 
-int kernel_nvme_members(int root, const char *device, struct nvme_member **list, unsigned *count, struct diag *diag)
+int kernel_nvme_members(
+	int root, const char *device, struct nvme_member **list, unsigned *count, struct diag *diag)
 {
 	struct gathering g = { .root = root };
 	char end;
@@ -257,12 +275,14 @@ int kernel_nvme_members(int root, const char *device, struct nvme_member **list,
 	if (device) {
 		g.namespace = strrchr(device, '/') ? strrchr(device, '/') + 1 : device;
 		if (sscanf(g.namespace, "nvme%un%u%c", &g.disk[0], &g.disk[1], &end) != 2)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': expected a namespace such as /dev/nvme0n1", device);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"'%s': expected a namespace such as /dev/nvme0n1", device);
 	}
 	sys_list(root, SUBSYSTEMS, add_subsystem, &g);
 	err = finish(&g, sizeof(struct nvme_member), by_member, count, diag);
 	*list = g.item;
 	if (!err && device && !*count)
-		err = diag_set(diag, DIAG_NOT_FOUND, ENOENT, "'%s': no such NVMe namespace", device);
+		err = diag_set(
+			diag, DIAG_NOT_FOUND, ENOENT, "'%s': no such NVMe namespace", device);
 	return err;
 }

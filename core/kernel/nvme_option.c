@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The options of a fabrics connection: names, what each may be, and for which transport. What is done with them is nvme_connect.c's. */
+/* The options of a fabrics connection: names, what each may be, and for which transport. What is
+ * done with them is nvme_connect.c's. */
 #include "kernel_nvmf.h"
 #include <ctype.h>
 #include <errno.h>
@@ -80,10 +81,12 @@ static int check_number(const struct row *row, const char *text, struct diag *di
 	errno = 0;
 	value = strtol(text, &end, 10);
 	if (isspace((unsigned char)*text) || *text == '+' || end == text || *end)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a whole number", row->name, text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a whole number",
+			row->name, text);
 	if (errno || value < row->min || value > row->max)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: must be %d to %d%s", row->name, row->min < 0 ? 0 : row->min,
-			row->max, row->min < 0 ? ", or -1 for never" : "");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: must be %d to %d%s", row->name,
+			row->min < 0 ? 0 : row->min, row->max,
+			row->min < 0 ? ", or -1 for never" : "");
 	return 0;
 }
 
@@ -94,7 +97,8 @@ static int check_word(const struct row *row, const char *text, struct diag *diag
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is empty", row->name);
 	for (const char *p = text; *p; p++)
 		if ((unsigned char)*p <= ' ' || *p == ',' || *p == 0x7f)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': must not contain commas, blanks or control characters",
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"%s '%s': must not contain commas, blanks or control characters",
 				row->name, text);
 	return 0;
 }
@@ -126,7 +130,8 @@ int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value
 static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 {
 	if (nqn && strlen(nqn) > 223)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: exceeds the limit of 223 bytes", name);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "%s: exceeds the limit of 223 bytes", name);
 	return 0;
 }
 
@@ -159,15 +164,19 @@ int kernel_nvmf_check(const struct nvmf_want *want, struct diag *diag)
 
 	for (unsigned i = 0; i < sizeof(needed) / sizeof(*needed); i++)
 		if (!want->value[needed[i]])
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", rows[needed[i]].name);
+			return diag_set(
+				diag, DIAG_USAGE, EINVAL, "%s is missing", rows[needed[i]].name);
 	is = !strcmp(transport, "rdma") ? RDMA : !strcmp(transport, "tcp") ? TCP : 0;
 	if (!is)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "transport '%s': expected rdma or tcp", transport);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "transport '%s': expected rdma or tcp",
+			transport);
 	for (int i = 0; i < NVMF_KEYS && !err; i++) {
 		if (!want->value[i])
 			continue;
 		if (!(rows[i].transports & is))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s requires TCP, but the transport is %s", rows[i].name, transport);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"%s requires TCP, but the transport is %s", rows[i].name,
+				transport);
 		err = check_value(&rows[i], want->value[i], diag);
 	}
 	if (!err)

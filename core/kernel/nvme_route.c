@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Where a connection leaves from, in the words each driver understands: nvme-tcp takes an interface, nvme-rdma only an address. */
+/* Where a connection leaves from, in the words each driver understands: nvme-tcp takes an
+ * interface, nvme-rdma only an address. */
 #include "kernel_nvmf.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +12,9 @@
 
 static bool link_local(const struct addr *addr)
 {
-	return addr->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)&addr->ss)->sin6_addr);
+	return addr->ss.ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LINKLOCAL(
+		       &((const struct sockaddr_in6 *)(const void *)&addr->ss)->sin6_addr);
 }
 
 static void host_text(char out[ADDR_TEXT], const struct addr *addr, const char *iface)
@@ -27,8 +30,10 @@ static void host_text(char out[ADDR_TEXT], const struct addr *addr, const char *
 		snprintf(out + strlen(out), ADDR_TEXT - strlen(out), "%%%s", iface);
 }
 
-/* The interface's first address that goes with the target's: of its family, link-local to link-local. */
-static int address_of(const char *iface, const struct addr *target, char out[ADDR_TEXT], struct diag *diag)
+/* The interface's first address that goes with the target's: of its family, link-local to
+ * link-local. */
+static int address_of(
+	const char *iface, const struct addr *target, char out[ADDR_TEXT], struct diag *diag)
 {
 	struct ifaddrs *list, *at;
 	bool found = false, exists = if_nametoindex(iface);
@@ -40,9 +45,11 @@ static int address_of(const char *iface, const struct addr *target, char out[ADD
 	for (at = list; at && !found; at = at->ifa_next) {
 		struct addr own = { 0 };
 
-		if (strcmp(at->ifa_name, iface) || !at->ifa_addr || at->ifa_addr->sa_family != target->ss.ss_family)
+		if (strcmp(at->ifa_name, iface) || !at->ifa_addr ||
+			at->ifa_addr->sa_family != target->ss.ss_family)
 			continue;
-		own.len = target->ss.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+		own.len = target->ss.ss_family == AF_INET ? sizeof(struct sockaddr_in)
+							  : sizeof(struct sockaddr_in6);
 		memcpy(&own.ss, at->ifa_addr, own.len);
 		if (link_local(&own) != link_local(target))
 			continue;
@@ -51,13 +58,16 @@ static int address_of(const char *iface, const struct addr *target, char out[ADD
 	}
 	freeifaddrs(list);
 	if (!found)
-		return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "interface '%s' has no %s%s address", iface,
-			link_local(target) ? "link-local " : "", target->ss.ss_family == AF_INET ? "IPv4" : "IPv6");
+		return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL,
+			"interface '%s' has no %s%s address", iface,
+			link_local(target) ? "link-local " : "",
+			target->ss.ss_family == AF_INET ? "IPv4" : "IPv6");
 	return 0;
 }
 
 /* The scope of an address is an interface: the one it names, else the one that was given. */
-static int scope(const char *key, const char *text, const struct addr *addr, const char *iface, char out[ADDR_TEXT], struct diag *diag)
+static int scope(const char *key, const char *text, const struct addr *addr, const char *iface,
+	char out[ADDR_TEXT], struct diag *diag)
 {
 	const struct sockaddr_in6 *sin6 = (const void *)&addr->ss;
 	char own[IF_NAMESIZE];
@@ -68,11 +78,13 @@ static int scope(const char *key, const char *text, const struct addr *addr, con
 	}
 	if (sin6->sin6_scope_id && if_indextoname(sin6->sin6_scope_id, own)) {
 		if (iface && strcmp(own, iface))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s' is on %s, but host_iface is %s", key, text, own, iface);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"%s '%s' is on %s, but host_iface is %s", key, text, own, iface);
 		iface = own;
 	}
 	if (!iface) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "%s '%s': a link-local address requires an interface", key, text);
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"%s '%s': a link-local address requires an interface", key, text);
 		return diag_hint(diag, "append it (%s%%eth0), or add --host-iface eth0", text);
 	}
 	host_text(out, addr, iface);
@@ -91,11 +103,15 @@ int kernel_nvmf_route(struct nvmf_want *want, struct nvmf_route *made, struct di
 	if (source) {
 		err = addr_resolve(&own, source, 1, ADDR_LOOKUP_MS, diag);
 		if (!err && own.ss.ss_family != target.ss.ss_family)
-			err = diag_set(diag, DIAG_USAGE, EINVAL, "host_traddr '%s' and traddr '%s' must be of the same address family", source,
-				want->value[NVMF_TRADDR]);
+			err = diag_set(diag, DIAG_USAGE, EINVAL,
+				"host_traddr '%s' and traddr '%s' must be of the same address "
+				"family",
+				source, want->value[NVMF_TRADDR]);
 		if (err)
 			return err;
-		if (!iface && link_local(&own) && if_indextoname(((struct sockaddr_in6 *)(void *)&own.ss)->sin6_scope_id, scoped))
+		if (!iface && link_local(&own) &&
+			if_indextoname(
+				((struct sockaddr_in6 *)(void *)&own.ss)->sin6_scope_id, scoped))
 			iface = scoped;
 	}
 	err = scope("traddr", want->value[NVMF_TRADDR], &target, iface, made->traddr, diag);

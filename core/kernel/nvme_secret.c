@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_MAX   64
-#define LABEL_MAX 255 /* HkdfLabel of RFC 8446, 7.1, of which each part has its length in a byte */
+#define KEY_MAX 64
+#define LABEL_MAX                                                                                  \
+	255 /* HkdfLabel of RFC 8446, 7.1, of which each part has its length in a byte             \
+	     */
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -66,22 +68,28 @@ struct form {
 };
 
 /* "MARK" hash ":" base64 of key and checksum ":"; the key's length, or -errno. */
-static int key_get(const struct form *form, const char *name, const char *text, uint8_t key[KEY_MAX + 4], unsigned *hash, struct diag *diag)
+static int key_get(const struct form *form, const char *name, const char *text,
+	uint8_t key[KEY_MAX + 4], unsigned *hash, struct diag *diag)
 {
 	static const int lengths[] = { 0, 32, 48, 64 };
 	size_t mark = strlen(form->mark);
-	const char *data = text + mark + 2, *end = strlen(text) > mark + 2 ? strchr(data, ':') : NULL;
+	const char *data = text + mark + 2,
+		   *end = strlen(text) > mark + 2 ? strchr(data, ':') : NULL;
 	int len;
 
-	if (strncmp(text, form->mark, mark) || text[mark] < '0' || text[mark] > form->hashes || text[mark + 1] != ':' || !end || end[1])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: expected a key of the form %s", name, form->text);
+	if (strncmp(text, form->mark, mark) || text[mark] < '0' || text[mark] > form->hashes ||
+		text[mark + 1] != ':' || !end || end[1])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: expected a key of the form %s", name,
+			form->text);
 	*hash = (unsigned)(text[mark] - '0');
 	len = base64_get(data, end, key, KEY_MAX + 4) - 4;
-	if ((len != 32 && len != 48 && (len != 64 || form->hashes < '3')) || (*hash && lengths[*hash] != len))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: wrong key length for '%s%u'", name, form->mark, *hash);
+	if ((len != 32 && len != 48 && (len != 64 || form->hashes < '3')) ||
+		(*hash && lengths[*hash] != len))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: wrong key length for '%s%u'", name,
+			form->mark, *hash);
 	if (!crc_right(key, (unsigned)len))
-		return diag_set(
-			diag, DIAG_USAGE, EINVAL, "%s: wrong checksum: the key was changed or is incomplete", name);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"%s: wrong checksum: the key was changed or is incomplete", name);
 	return len;
 }
 
@@ -96,7 +104,8 @@ int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *
 	return len < 0 ? len : 0;
 }
 
-int kernel_nvmf_psk_read(struct nvmf_psk *psk, const char *name, const char *text, struct diag *diag)
+int kernel_nvmf_psk_read(
+	struct nvmf_psk *psk, const char *name, const char *text, struct diag *diag)
 {
 	static const struct form form = { "NVMeTLSkey-1:0", '2', "NVMeTLSkey-1:0n:...:" };
 	uint8_t key[KEY_MAX + 4];
@@ -111,7 +120,8 @@ int kernel_nvmf_psk_read(struct nvmf_psk *psk, const char *name, const char *tex
 static void base64_put(char *to, const uint8_t *from, size_t len)
 {
 	for (size_t i = 0; i < len; i += 3) {
-		uint32_t three = (uint32_t)from[i] << 16 | (i + 1 < len ? from[i + 1] << 8 : 0) | (i + 2 < len ? from[i + 2] : 0);
+		uint32_t three = (uint32_t)from[i] << 16 | (i + 1 < len ? from[i + 1] << 8 : 0) |
+				 (i + 2 < len ? from[i + 2] : 0);
 
 		for (unsigned n = 0; n < 4; n++)
 			*to++ = i + n > len ? '=' : digits[three >> (18 - 6 * n) & 63];
@@ -119,9 +129,11 @@ static void base64_put(char *to, const uint8_t *from, size_t len)
 	*to = 0;
 }
 
-/* HKDF-Expand-Label(HKDF-Extract(0, key), label, context, len). libnvme before 1.16 left the lengths of label and context out, and had the
- * other one in the order of little-endian machines. */
-static bool expand(const mbedtls_md_info_t *md, const uint8_t *key, size_t len, bool old, const char *label, const char *context, uint8_t *to)
+/* HKDF-Expand-Label(HKDF-Extract(0, key), label, context, len). libnvme before 1.16 left the
+ * lengths of label and context out, and had the other one in the order of little-endian machines.
+ */
+static bool expand(const mbedtls_md_info_t *md, const uint8_t *key, size_t len, bool old,
+	const char *label, const char *context, uint8_t *to)
 {
 	uint8_t info[2 + 2 * (1 + LABEL_MAX)], *at = info;
 	const char *part[] = { label, context };
@@ -141,7 +153,8 @@ static bool expand(const mbedtls_md_info_t *md, const uint8_t *key, size_t len, 
 	return !mbedtls_hkdf(md, NULL, 0, key, len, info, (size_t)(at - info), to, len);
 }
 
-static bool digest_of(const mbedtls_md_info_t *md, const uint8_t *key, size_t len, const char *names, char digest[NVMF_PSK_DIGEST])
+static bool digest_of(const mbedtls_md_info_t *md, const uint8_t *key, size_t len,
+	const char *names, char digest[NVMF_PSK_DIGEST])
 {
 	char text[2 * 224 + sizeof("NVMe-over-Fabrics") + 1];
 	uint8_t hmac[MBEDTLS_MD_MAX_SIZE];
@@ -153,10 +166,12 @@ static bool digest_of(const mbedtls_md_info_t *md, const uint8_t *key, size_t le
 	return true;
 }
 
-int kernel_nvmf_psk_derive(const struct nvmf_psk *psk, const char *hostnqn, const char *nqn, bool old, struct nvmf_tls_key *tls)
+int kernel_nvmf_psk_derive(const struct nvmf_psk *psk, const char *hostnqn, const char *nqn,
+	bool old, struct nvmf_tls_key *tls)
 {
 	const char cipher = psk->len == 48 ? '2' : '1';
-	const mbedtls_md_info_t *md = mbedtls_md_info_from_type(psk->len == 48 ? MBEDTLS_MD_SHA384 : MBEDTLS_MD_SHA256);
+	const mbedtls_md_info_t *md =
+		mbedtls_md_info_from_type(psk->len == 48 ? MBEDTLS_MD_SHA384 : MBEDTLS_MD_SHA256);
 	char digest[NVMF_PSK_DIGEST], names[2 * 224], context[NVMF_PSK_DIGEST + 3];
 	uint8_t retained[sizeof(psk->key)];
 	bool done;
@@ -165,10 +180,12 @@ int kernel_nvmf_psk_derive(const struct nvmf_psk *psk, const char *hostnqn, cons
 	if ((size_t)snprintf(names, sizeof(names), "%s %s", hostnqn, nqn) >= sizeof(names))
 		return -EINVAL;
 	memcpy(retained, psk->key, sizeof(retained));
-	done = (!psk->hash || expand(md, psk->key, psk->len, old, "tls13 HostNQN", hostnqn, retained)) &&
+	done = (!psk->hash ||
+		       expand(md, psk->key, psk->len, old, "tls13 HostNQN", hostnqn, retained)) &&
 	       digest_of(md, retained, psk->len, names, digest);
 	if (done) {
-		snprintf(tls->identity, sizeof(tls->identity), "NVMe1R0%c %s %s", cipher, names, digest);
+		snprintf(tls->identity, sizeof(tls->identity), "NVMe1R0%c %s %s", cipher, names,
+			digest);
 		snprintf(context, sizeof(context), "0%c %s", cipher, digest);
 		done = expand(md, retained, psk->len, old, "tls13 nvme-tls-psk", context, tls->key);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Controllers and their namespaces, as /sys/class/nvme and /sys/class/block tell them. What vanishes meanwhile is not there. */
+/* Controllers and their namespaces, as /sys/class/nvme and /sys/class/block tell them. What
+ * vanishes meanwhile is not there. */
 #include "nvme.h"
 #include "sys.h"
 #include <errno.h>
@@ -130,7 +131,8 @@ static void add_ctrl(const char *name, void *arg)
 	struct list *list = arg;
 	struct nvmf_ctrl ctrl, *to;
 
-	if (kernel_nvmf_look(list->root, name, &ctrl) || !strcmp(ctrl.transport, "pcie") || !strncmp(ctrl.transport, "apple", 5))
+	if (kernel_nvmf_look(list->root, name, &ctrl) || !strcmp(ctrl.transport, "pcie") ||
+		!strncmp(ctrl.transport, "apple", 5))
 		return;
 	to = grow(list, sizeof(ctrl));
 	if (to)
@@ -139,7 +141,8 @@ static void add_ctrl(const char *name, void *arg)
 
 static int by_number(const void *a, const void *b)
 {
-	return atoi(((const struct nvmf_ctrl *)a)->name + 4) - atoi(((const struct nvmf_ctrl *)b)->name + 4);
+	return atoi(((const struct nvmf_ctrl *)a)->name + 4) -
+	       atoi(((const struct nvmf_ctrl *)b)->name + 4);
 }
 
 int kernel_nvmf_list(int root, struct nvmf_ctrl **ctrls, unsigned *count, struct diag *diag)
@@ -180,12 +183,15 @@ static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
 {
 	const char *const *value = want->value;
 
-	return !strcmp(ctrl->transport, value[NVMF_TRANSPORT]) && !strcmp(ctrl->nqn, value[NVMF_NQN]) &&
-	       same_address(ctrl->traddr, value[NVMF_TRADDR]) && (!value[NVMF_TRSVCID] || !strcmp(ctrl->trsvcid, value[NVMF_TRSVCID])) &&
-	       (!value[NVMF_HOSTNQN] || !ctrl->hostnqn[0] || !strcmp(ctrl->hostnqn, value[NVMF_HOSTNQN])) &&
+	return !strcmp(ctrl->transport, value[NVMF_TRANSPORT]) &&
+	       !strcmp(ctrl->nqn, value[NVMF_NQN]) &&
+	       same_address(ctrl->traddr, value[NVMF_TRADDR]) &&
+	       (!value[NVMF_TRSVCID] || !strcmp(ctrl->trsvcid, value[NVMF_TRSVCID])) &&
+	       (!value[NVMF_HOSTNQN] || !ctrl->hostnqn[0] ||
+		       !strcmp(ctrl->hostnqn, value[NVMF_HOSTNQN])) &&
 	       same_if_wanted(value[NVMF_HOST_TRADDR], ctrl->host_traddr) &&
-	       (!value[NVMF_HOST_IFACE] || !strcmp(ctrl->host_iface, value[NVMF_HOST_IFACE])) && strncmp(ctrl->state, "delet", 5) &&
-	       strcmp(ctrl->state, "dead");
+	       (!value[NVMF_HOST_IFACE] || !strcmp(ctrl->host_iface, value[NVMF_HOST_IFACE])) &&
+	       strncmp(ctrl->state, "delet", 5) && strcmp(ctrl->state, "dead");
 }
 
 int kernel_nvmf_find(int root, const struct nvmf_want *want, struct nvmf_ctrl *ctrl)
@@ -223,7 +229,9 @@ static uint64_t block_number(int root, const char *disk, const char *name)
 {
 	char text[32];
 
-	return sys_read(root, text, sizeof(text), "sys/class/block/%s/%s", disk, name) > 0 ? strtoull(text, NULL, 10) : 0;
+	return sys_read(root, text, sizeof(text), "sys/class/block/%s/%s", disk, name) > 0
+		       ? strtoull(text, NULL, 10)
+		       : 0;
 }
 
 static void add_disk(const char *name, void *arg)
@@ -234,7 +242,8 @@ static void add_disk(const char *name, void *arg)
 
 	if (!disk_name(name, disk.name))
 		return;
-	if (sys_read(list->root, text, sizeof(text), NVME_CLASS "/%s/%s/nsid", list->ctrl, name) > 0)
+	if (sys_read(list->root, text, sizeof(text), NVME_CLASS "/%s/%s/nsid", list->ctrl, name) >
+		0)
 		disk.nsid = (uint32_t)strtoul(text, NULL, 10);
 	if (sys_read(list->root, text, sizeof(text), "sys/class/block/%s/dev", disk.name) <= 0 ||
 		sscanf(text, "%u:%u", &disk.major, &disk.minor) != 2)
@@ -253,12 +262,14 @@ static void add_disk(const char *name, void *arg)
 
 static int by_nsid(const void *a, const void *b)
 {
-	uint32_t left = ((const struct nvmf_disk *)a)->nsid, right = ((const struct nvmf_disk *)b)->nsid;
+	uint32_t left = ((const struct nvmf_disk *)a)->nsid,
+		 right = ((const struct nvmf_disk *)b)->nsid;
 
 	return left < right ? -1 : left > right;
 }
 
-int kernel_nvmf_disks(int root, const char *ctrl, struct nvmf_disk **disks, unsigned *count, struct diag *diag)
+int kernel_nvmf_disks(
+	int root, const char *ctrl, struct nvmf_disk **disks, unsigned *count, struct diag *diag)
 {
 	struct list list = { .root = root, .ctrl = ctrl };
 	char path[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From a connection to block devices that can be opened, without udev: the controller is live, it is asked which namespaces it shows this
- * host, and each has its disk, its node, and opens. */
+/* From a connection to block devices that can be opened, without udev: the controller is live, it
+ * is asked which namespaces it shows this host, and each has its disk, its node, and opens. */
 #include "aside.h"
 #include "loop.h"
 #include "node.h"
@@ -33,9 +33,11 @@ struct asking {
 static int identify(int root, const void *arg)
 {
 	const struct asking *asking = arg;
-	struct nvme_admin_cmd cmd = {
-		.opcode = 0x06, .nsid = asking->after, .addr = (uintptr_t)asking->page, .data_len = PAGE, .cdw10 = 2
-	};
+	struct nvme_admin_cmd cmd = { .opcode = 0x06,
+		.nsid = asking->after,
+		.addr = (uintptr_t)asking->page,
+		.data_len = PAGE,
+		.cdw10 = 2 };
 	int fd = openat(root, asking->node, O_RDONLY | O_CLOEXEC), rc;
 
 	if (fd < 0)
@@ -94,7 +96,8 @@ static bool opens(int root, const struct nvmf_disk *disk, uint64_t until)
 
 	snprintf(node, sizeof(node), "dev/%s", disk->name);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%s/dev", disk->name);
-	return disk->size && !node_make(root, node, dev_file, true) && !aside_run(root, try_open, node, sooner(until, OPEN_MS), 10, NULL);
+	return disk->size && !node_make(root, node, dev_file, true) &&
+	       !aside_run(root, try_open, node, sooner(until, OPEN_MS), 10, NULL);
 }
 
 struct waiting {
@@ -158,8 +161,10 @@ static int no_such(const struct waiting *w, struct diag *diag)
 	size_t used = 0;
 
 	for (int i = 0; i < w->actives && used < sizeof(text) - 16; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", i ? ", " : "", w->active[i]);
-	return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "namespace %u is not visible to this host; visible: %s", w->nsid, text);
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s%u", i ? ", " : "", w->active[i]);
+	return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+		"namespace %u is not visible to this host; visible: %s", w->nsid, text);
 }
 
 static bool is_active(const struct waiting *w)
@@ -171,7 +176,8 @@ static bool is_active(const struct waiting *w)
 }
 
 /* 1 = done, 0 = not yet, or -errno. */
-static int look(struct waiting *w, struct nvmf_disk **disks, unsigned *count, uint32_t *lacks, struct diag *diag)
+static int look(struct waiting *w, struct nvmf_disk **disks, unsigned *count, uint32_t *lacks,
+	struct diag *diag)
 {
 	struct nvmf_ctrl ctrl;
 	int err = kernel_nvmf_look(w->root, w->ctrl, &ctrl);
@@ -180,7 +186,8 @@ static int look(struct waiting *w, struct nvmf_disk **disks, unsigned *count, ui
 		return diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel removed %s", w->ctrl);
 	snprintf(w->state, sizeof(w->state), "%s", ctrl.state);
 	if (!strcmp(ctrl.state, "dead") || !strncmp(ctrl.state, "delet", 5))
-		return diag_set(diag, DIAG_CLOSED, ENODEV, "%s is being removed (%s)", w->ctrl, ctrl.state);
+		return diag_set(
+			diag, DIAG_CLOSED, ENODEV, "%s is being removed (%s)", w->ctrl, ctrl.state);
 	if (strcmp(ctrl.state, "live"))
 		return 0;
 	if (w->actives == -EAGAIN)
@@ -196,11 +203,16 @@ static int look(struct waiting *w, struct nvmf_disk **disks, unsigned *count, ui
 	return !*lacks;
 }
 
-int kernel_nvmf_wait(
-	int root, const char *ctrl, uint32_t nsid, uint64_t until, struct nvmf_disk **disks, unsigned *count, struct diag *diag)
+int kernel_nvmf_wait(int root, const char *ctrl, uint32_t nsid, uint64_t until,
+	struct nvmf_disk **disks, unsigned *count, struct diag *diag)
 {
 	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
-	struct waiting w = { .root = root, .ctrl = ctrl, .nsid = nsid, .until = until, .actives = -EAGAIN, .changed = loop_clock() };
+	struct waiting w = { .root = root,
+		.ctrl = ctrl,
+		.nsid = nsid,
+		.until = until,
+		.actives = -EAGAIN,
+		.changed = loop_clock() };
 	uint32_t lacks = 0;
 	int done;
 
@@ -219,7 +231,9 @@ int kernel_nvmf_wait(
 		nanosleep(&step, NULL);
 	}
 	if (strcmp(w.state, "live"))
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for %s: its state is %s", ctrl, w.state);
-	return diag_set(
-		diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the block device of namespace %u of %s", lacks ? lacks : nsid, ctrl);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out waiting for %s: its state is %s", ctrl, w.state);
+	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+		"timed out waiting for the block device of namespace %u of %s",
+		lacks ? lacks : nsid, ctrl);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Why the kernel did not connect: the write to /dev/nvme-fabrics gives one errno for many causes, its log tells them apart.
- * Sentences as of Linux 4.18 to 6.12, drivers/nvme/host/{fabrics,rdma,tcp,auth}.c. */
+/* Why the kernel did not connect: the write to /dev/nvme-fabrics gives one errno for many causes,
+ * its log tells them apart. Sentences as of Linux 4.18 to 6.12,
+ * drivers/nvme/host/{fabrics,rdma,tcp,auth}.c. */
 #include "nvme.h"
 #include <errno.h>
 #include <stdio.h>
@@ -20,22 +21,25 @@ static const char *given(const struct hearing *h, enum nvmf_key key)
 static void not_allowed(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'", given(h, NVMF_NQN), given(h, NVMF_HOSTNQN));
+	diag_set(h->diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'",
+		given(h, NVMF_NQN), given(h, NVMF_HOSTNQN));
 	diag_hint(h->diag, "allow this host on the target, or use an allowed one: --hostnqn NQN");
 }
 
 static void no_subsystem(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_NOT_FOUND, ENOENT, "the target has no subsystem '%s'", given(h, NVMF_NQN));
-	diag_hint(h->diag, "list its subsystems with: rdmastor nvmf-discover -t %s -a %s -s %s", given(h, NVMF_TRANSPORT), given(h, NVMF_TRADDR),
-		given(h, NVMF_TRSVCID));
+	diag_set(h->diag, DIAG_NOT_FOUND, ENOENT, "the target has no subsystem '%s'",
+		given(h, NVMF_NQN));
+	diag_hint(h->diag, "list its subsystems with: rdmastor nvmf-discover -t %s -a %s -s %s",
+		given(h, NVMF_TRANSPORT), given(h, NVMF_TRADDR), given(h, NVMF_TRSVCID));
 }
 
 static void bad_host(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_AUTH, EACCES, "target refused the connection: invalid host NQN '%s'", given(h, NVMF_HOSTNQN));
+	diag_set(h->diag, DIAG_AUTH, EACCES, "target refused the connection: invalid host NQN '%s'",
+		given(h, NVMF_HOSTNQN));
 }
 
 static void bad_field(struct hearing *h, const char *at)
@@ -46,13 +50,15 @@ static void bad_field(struct hearing *h, const char *at)
 static void busy(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_BUSY, EBUSY, "the controller is busy: all its connections are in use");
+	diag_set(h->diag, DIAG_BUSY, EBUSY,
+		"the controller is busy: all its connections are in use");
 }
 
 static void auth_wanted(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_AUTH, EACCES, "the target requires authentication (DH-HMAC-CHAP), but no secret was given");
+	diag_set(h->diag, DIAG_AUTH, EACCES,
+		"the target requires authentication (DH-HMAC-CHAP), but no secret was given");
 	diag_hint(h->diag, "give the secret with --dhchap-secret-file FILE");
 }
 
@@ -63,16 +69,20 @@ static void auth_host(struct hearing *h, const char *at)
 		auth_wanted(h, at);
 		return;
 	}
-	diag_set(h->diag, DIAG_AUTH, EACCES, "authentication failed: the target rejected the secret of host '%s'%s",
+	diag_set(h->diag, DIAG_AUTH, EACCES,
+		"authentication failed: the target rejected the secret of host '%s'%s",
 		given(h, NVMF_HOSTNQN),
-		h->want->value[NVMF_DHCHAP_CTRL_SECRET] ? ", or does not know the controller's secret" : "");
+		h->want->value[NVMF_DHCHAP_CTRL_SECRET]
+			? ", or does not know the controller's secret"
+			: "");
 }
 
 static void auth_ctrl(struct hearing *h, const char *at)
 {
 	(void)at;
 	diag_set(h->diag, DIAG_AUTH, EACCES,
-		"authentication failed: the target does not know the controller's secret (dhchap_ctrl_secret)");
+		"authentication failed: the target does not know the controller's secret "
+		"(dhchap_ctrl_secret)");
 }
 
 static void auth_setup(struct hearing *h, const char *at)
@@ -87,15 +97,21 @@ static void rejected(struct hearing *h, const char *at)
 	const char *words = strchr(at, '(');
 
 	if (status == 8 || status == -ECONNREFUSED || status == ECONNREFUSED) {
-		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "connection refused: no RDMA listener on port %s", given(h, NVMF_TRSVCID));
+		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED,
+			"connection refused: no RDMA listener on port %s", given(h, NVMF_TRSVCID));
 	} else if (status == 10) {
-		diag_set(h->diag, DIAG_BUSY, ECONNRESET, "the target still holds an older connection of this host (stale connection)");
+		diag_set(h->diag, DIAG_BUSY, ECONNRESET,
+			"the target still holds an older connection of this host (stale "
+			"connection)");
 		diag_hint(h->diag, "the target will drop it soon: try again");
 	} else if (strstr(at, "nvme status")) {
 		words = words ? strrchr(at, '(') + 1 : strstr(at, "nvme status");
-		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "the target rejected the connection: %.*s", (int)strcspn(words, ")"), words);
+		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED,
+			"the target rejected the connection: %.*s", (int)strcspn(words, ")"),
+			words);
 	} else {
-		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED, "the target rejected the connection: %.*s (%d)",
+		diag_set(h->diag, DIAG_REFUSED, ECONNREFUSED,
+			"the target rejected the connection: %.*s (%d)",
 			words ? (int)strcspn(words + 1, ")") : 0, words ? words + 1 : "", status);
 	}
 }
@@ -113,10 +129,13 @@ static void no_way(struct hearing *h, int err, const char *at)
 
 	switch (err) {
 	case ECONNREFUSED:
-		diag_set(h->diag, DIAG_REFUSED, err, "connection refused: no %s listener on port %s", how, given(h, NVMF_TRSVCID));
+		diag_set(h->diag, DIAG_REFUSED, err,
+			"connection refused: no %s listener on port %s", how,
+			given(h, NVMF_TRSVCID));
 		break;
 	case ENODEV:
-		diag_set(h->diag, DIAG_NO_DEVICE, err, "no RDMA device routes to %s", given(h, NVMF_TRADDR));
+		diag_set(h->diag, DIAG_NO_DEVICE, err, "no RDMA device routes to %s",
+			given(h, NVMF_TRADDR));
 		diag_hint(h->diag, "select a local address with --host-traddr, or use nvme+tcp://");
 		break;
 	case EHOSTUNREACH:
@@ -124,10 +143,13 @@ static void no_way(struct hearing *h, int err, const char *at)
 	case ETIMEDOUT:
 	case ECONNRESET:
 	case EHOSTDOWN:
-		diag_set(h->diag, DIAG_UNREACHABLE, err, "no answer from %s over %s", given(h, NVMF_TRADDR), how);
+		diag_set(h->diag, DIAG_UNREACHABLE, err, "no answer from %s over %s",
+			given(h, NVMF_TRADDR), how);
 		break;
 	case EADDRNOTAVAIL:
-		diag_set(h->diag, DIAG_NOT_FOUND, err, "host_traddr '%s' is not an address of this machine", given(h, NVMF_HOST_TRADDR));
+		diag_set(h->diag, DIAG_NOT_FOUND, err,
+			"host_traddr '%s' is not an address of this machine",
+			given(h, NVMF_HOST_TRADDR));
 		break;
 	default:
 		diag_sys(h->diag, err ? err : EIO, "%.200s", at);
@@ -144,9 +166,11 @@ static void bind_failed(struct hearing *h, const char *at)
 	int err = number_behind(at, " err ");
 
 	if (strstr(at, "interface"))
-		diag_set(h->diag, DIAG_NOT_FOUND, err ? err : ENODEV, "bind to host_iface '%s' failed", given(h, NVMF_HOST_IFACE));
+		diag_set(h->diag, DIAG_NOT_FOUND, err ? err : ENODEV,
+			"bind to host_iface '%s' failed", given(h, NVMF_HOST_IFACE));
 	else
-		diag_set(h->diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "host_traddr '%s' is not an address of this machine",
+		diag_set(h->diag, DIAG_NOT_FOUND, EADDRNOTAVAIL,
+			"host_traddr '%s' is not an address of this machine",
 			given(h, NVMF_HOST_TRADDR));
 }
 
@@ -159,8 +183,8 @@ static void unknown_option(struct hearing *h, const char *at)
 {
 	const char *quote = strchr(at, '\'');
 
-	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not support %.*s", quote ? (int)strcspn(quote + 1, "='") : 0,
-		quote ? quote + 1 : "");
+	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not support %.*s",
+		quote ? (int)strcspn(quote + 1, "='") : 0, quote ? quote + 1 : "");
 }
 
 static void wrong_option(struct hearing *h, const char *at)
@@ -168,7 +192,8 @@ static void wrong_option(struct hearing *h, const char *at)
 	const char *quote = strchr(at, '\'');
 
 	diag_set(h->diag, DIAG_UNSUPPORTED, EINVAL, "this kernel does not support %.*s over %s",
-		quote ? (int)strcspn(quote + 1, "='") : 0, quote ? quote + 1 : "", given(h, NVMF_TRANSPORT));
+		quote ? (int)strcspn(quote + 1, "='") : 0, quote ? quote + 1 : "",
+		given(h, NVMF_TRANSPORT));
 }
 
 static void wrong_secret_form(struct hearing *h, const char *at)
@@ -180,24 +205,31 @@ static void wrong_secret_form(struct hearing *h, const char *at)
 static void no_handler(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_NO_MODULE, ENOENT, "the kernel has no driver nvme-%s", given(h, NVMF_TRANSPORT));
+	diag_set(h->diag, DIAG_NO_MODULE, ENOENT, "the kernel has no driver nvme-%s",
+		given(h, NVMF_TRANSPORT));
 }
 
 static void same_host(struct hearing *h, const char *at)
 {
-	diag_set(h->diag, DIAG_MISMATCH, EINVAL, "another connection of this machine uses %s: %.200s",
-		strstr(at, "same hostid") ? "this host ID with another host NQN" : "this host NQN with another host ID", at);
+	diag_set(h->diag, DIAG_MISMATCH, EINVAL,
+		"another connection of this machine uses %s: %.200s",
+		strstr(at, "same hostid") ? "this host ID with another host NQN"
+					  : "this host NQN with another host ID",
+		at);
 	diag_hint(h->diag, "use the host NQN and host ID of that connection: --hostnqn, --hostid");
 }
 
 static void no_tls_key(struct hearing *h, const char *at)
 {
 	(void)at;
-	diag_set(h->diag, DIAG_AUTH, ENOKEY, "no TLS key for host '%s' and subsystem '%s' in the kernel", given(h, NVMF_HOSTNQN), given(h, NVMF_NQN));
+	diag_set(h->diag, DIAG_AUTH, ENOKEY,
+		"no TLS key for host '%s' and subsystem '%s' in the kernel", given(h, NVMF_HOSTNQN),
+		given(h, NVMF_NQN));
 	diag_hint(h->diag, "add it with --tls-key-file FILE");
 }
 
-/* The kernel leaves the handshake to a program that listens for it (Documentation/networking/tls-handshake.rst). */
+/* The kernel leaves the handshake to a program that listens for it
+ * (Documentation/networking/tls-handshake.rst). */
 static void no_handshake(struct hearing *h, const char *at)
 {
 	int err = number_behind(at, "TLS: ");
@@ -214,7 +246,8 @@ static void no_agreement(struct hearing *h, const char *at)
 {
 	int err = number_behind(at, "error ");
 
-	diag_set(h->diag, DIAG_AUTH, err ? err : EACCES, "the TLS handshake failed: the target rejected the key or has no TLS");
+	diag_set(h->diag, DIAG_AUTH, err ? err : EACCES,
+		"the TLS handshake failed: the target rejected the key or has no TLS");
 }
 
 static void handshake_failed(struct hearing *h, const char *at)
@@ -294,7 +327,8 @@ static void hide_secrets(char *words)
 
 	for (unsigned i = 0; i < 2; i++)
 		for (char *at = strstr(words, marks[i]); at; at = strstr(at + 1, marks[i]))
-			for (char *p = at + strlen(marks[i]); *p && *p != '\n' && *p != '\'' && *p != ' '; p++)
+			for (char *p = at + strlen(marks[i]);
+				*p && *p != '\n' && *p != '\'' && *p != ' '; p++)
 				*p = '*';
 }
 
@@ -311,7 +345,8 @@ static int unheard(struct hearing *h, int err)
 		diag_set(h->diag, DIAG_USAGE, err, "the kernel rejected an option");
 		return diag_hint(h->diag, "see the kernel's log: dmesg");
 	case ENOKEY:
-		return diag_set(h->diag, DIAG_AUTH, err, "the kernel did not find the key or keyring");
+		return diag_set(
+			h->diag, DIAG_AUTH, err, "the kernel did not find the key or keyring");
 	case ENODEV:
 	case ECONNREFUSED:
 	case EHOSTUNREACH:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whose lines they are: the kernel's log has those of every controller, of one that connects again beside those of the attempt that failed. */
+/* Whose lines they are: the kernel's log has those of every controller, of one that connects again
+ * beside those of the attempt that failed. */
 #include "nvme.h"
 #include "sys.h"
 #include <stdio.h>
@@ -38,7 +39,9 @@ static int number_of(const char *line)
 
 	if (!strncmp(line, "nvme ", 5))
 		line += 5;
-	return sscanf(line, "nvme%u%c", &n, &next) == 2 && strchr(": nc", next) && n < NVME_NUMBERS ? (int)n : -1;
+	return sscanf(line, "nvme%u%c", &n, &next) == 2 && strchr(": nc", next) && n < NVME_NUMBERS
+		       ? (int)n
+		       : -1;
 }
 
 static bool is_value(const char *at, const char *value)
@@ -102,7 +105,8 @@ struct sorting {
 	int own; /* -1: not known */
 };
 
-/* A controller one of whose lines names another subsystem or host is another's, whatever else it says. */
+/* A controller one of whose lines names another subsystem or host is another's, whatever else it
+ * says. */
 static bool sort(struct sorting *s, const char *line)
 {
 	int n = number_of(line);
@@ -130,7 +134,8 @@ static bool keep(struct sorting *s, const char *line)
 }
 
 /* Cuts out the lines for which it is false. */
-static void each_line(char *words, struct sorting *s, bool (*keeps)(struct sorting *, const char *line))
+static void each_line(
+	char *words, struct sorting *s, bool (*keeps)(struct sorting *, const char *line))
 {
 	char *to = words, *next;
 
@@ -151,7 +156,8 @@ static void each_line(char *words, struct sorting *s, bool (*keeps)(struct sorti
 	*to = 0;
 }
 
-void nvme_words_own(char *words, const struct nvmf_want *want, const struct nvme_numbers *others, int own)
+void nvme_words_own(
+	char *words, const struct nvmf_want *want, const struct nvme_numbers *others, int own)
 {
 	struct sorting s = { .want = want, .others = *others, .own = own };
 

@@ -15,7 +15,7 @@
 
 #define TRIES 10 /* another process removes the file while it is opened */
 /* fields 3 and 22 of proc_pid_stat(5) */
-#define STAT_STATE_AND_START \
+#define STAT_STATE_AND_START                                                                       \
 	" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"
 
 static int open_file(const char *path, int create, struct stat *st, struct diag *diag)

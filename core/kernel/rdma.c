@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In the order in which they need each other; each with what shows that it is there, loaded or built in. */
+/* In the order in which they need each other; each with what shows that it is there, loaded or
+ * built in. */
 static const struct part {
 	const char *module, *shown_by[2];
 } parts[] = {
@@ -34,7 +35,8 @@ int rdma_lacks(int root, const char *module, const char *why, struct diag *diag)
 
 	sys_list(root, "sys/class/infiniband", count, &devices);
 	if (module)
-		return diag_set(diag, DIAG_NO_MODULE, ENOENT, "%skernel module %s is not loaded: %s",
+		return diag_set(diag, DIAG_NO_MODULE, ENOENT,
+			"%skernel module %s is not loaded: %s",
 			devices ? "" : "no RDMA device: ", module, why);
 	if (devices)
 		return 0;
@@ -79,7 +81,8 @@ int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct
 	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s/device/net", dev);
 	sys_list(root, path, first_name, first);
 	if (!first[0])
-		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "RDMA device '%s' has no network interface", dev);
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+			"RDMA device '%s' has no network interface", dev);
 	snprintf(name, len, "%s", first);
 	return 0;
 }

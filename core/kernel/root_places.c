@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Where the system stands: its root, where an initramfs puts that or leaves the former one, live media, and the layers of an overlay. */
+/* Where the system stands: its root, where an initramfs puts that or leaves the former one, live
+ * media, and the layers of an overlay. */
 #include "root_places.h"
 #include "sys.h"
 #include <stdlib.h>
@@ -17,7 +18,8 @@ static const char *const dirs[] = { "/", "/usr",
 	/* the former root: systemd-shutdown, dracut, pivot_root(8) */
 	"/oldroot", "/oldsys", "/old_root", "/initrd",
 	/* media: live-boot, dracut, casper, archiso */
-	"/run/live/medium", "/lib/live/mount/medium", "/run/initramfs/live", "/run/initramfs/isoscan", "/run/rootfsbase", "/cdrom", "/isodevice",
+	"/run/live/medium", "/lib/live/mount/medium", "/run/initramfs/live",
+	"/run/initramfs/isoscan", "/run/rootfsbase", "/cdrom", "/isodevice",
 	"/run/archiso/bootmnt" };
 
 static bool is_one_of(const char *word, const char *const *list, unsigned count)
@@ -39,7 +41,9 @@ static bool read_line(char *line, struct place *place)
 	if (!end)
 		return false;
 	end += 3;
-	*place = (struct place){ .id = (unsigned)strtoul(field[0], NULL, 10), .dir = sys_unescape(field[4]), .type = strsep(&end, " ") };
+	*place = (struct place){ .id = (unsigned)strtoul(field[0], NULL, 10),
+		.dir = sys_unescape(field[4]),
+		.type = strsep(&end, " ") };
 	strsep(&end, " ");
 	place->super = end ? end : "";
 	place->stands = is_one_of(place->dir, dirs, sizeof(dirs) / sizeof(*dirs));
@@ -75,7 +79,8 @@ static struct place *covering(const struct root_places *all, const char *path)
 
 		if (len == 1)
 			len = 0;
-		if (!strncmp(all->place[i].dir, path, len) && (!path[len] || path[len] == '/') && (!best || len >= best_len)) {
+		if (!strncmp(all->place[i].dir, path, len) && (!path[len] || path[len] == '/') &&
+			(!best || len >= best_len)) {
 			best = &all->place[i];
 			best_len = len;
 		}
@@ -83,13 +88,15 @@ static struct place *covering(const struct root_places *all, const char *path)
 	return best;
 }
 
-/* The layers of a live system can no longer be found by name; recognize them by file system type. */
+/* The layers of a live system can no longer be found by name; recognize them by file system type.
+ */
 static void stands_on_images(struct root_places *all)
 {
 	static const char *const kinds[] = { "squashfs", "erofs", "iso9660", "udf" };
 
 	for (unsigned i = 0; i < all->count; i++)
-		all->place[i].stands |= is_one_of(all->place[i].type, kinds, sizeof(kinds) / sizeof(*kinds));
+		all->place[i].stands |=
+			is_one_of(all->place[i].type, kinds, sizeof(kinds) / sizeof(*kinds));
 }
 
 /* "/a:/b\:c", in place: the first without its backslashes, and what is behind it. */
@@ -119,7 +126,8 @@ static void look_below(struct root_places *all, const struct place *overlay, cha
 	}
 }
 
-/* "rw,lowerdir=/a:/b,upperdir=/c,workdir=/d"; each layer in a lowerdir+= of its own from Linux 6.8 on */
+/* "rw,lowerdir=/a:/b,upperdir=/c,workdir=/d"; each layer in a lowerdir+= of its own from Linux 6.8
+ * on */
 static bool look_into(struct root_places *all, const struct place *overlay)
 {
 	static const char *const keys[] = { "lowerdir=", "lowerdir+=", "datadir+=", "upperdir=" };

@@ -5,13 +5,14 @@
 
 struct place;
 struct root_places {
-	char *text[2]; /* mountinfo of this process and of process 1 */
+	char *text[2];       /* mountinfo of this process and of process 1 */
 	struct place *place; /* every mount of both */
 	unsigned count;
 };
 /* False: out of memory, the list is incomplete. Free it in any case. */
 bool root_places_read(int root, struct root_places *);
-bool root_places_has(const struct root_places *, unsigned id); /* by the number that mountinfo begins with */
+/* by the number that mountinfo begins with */
+bool root_places_has(const struct root_places *, unsigned id);
 /* The mount that a path is in; 0: none. */
 unsigned root_places_of(const struct root_places *, const char *path);
 void root_places_free(struct root_places *);

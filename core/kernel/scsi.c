@@ -34,7 +34,8 @@ static uint64_t read_number(int root, const char *dir, const char *name)
 {
 	char text[32];
 
-	return sys_read(root, text, sizeof(text), "%s/%s", dir, name) > 0 ? strtoull(text, NULL, 10) : 0;
+	return sys_read(root, text, sizeof(text), "%s/%s", dir, name) > 0 ? strtoull(text, NULL, 10)
+									  : 0;
 }
 
 static void read_block(int root, const char *device, struct scsi_lun *lun)
@@ -46,25 +47,29 @@ static void read_block(int root, const char *device, struct scsi_lun *lun)
 	if (!lun->node[0])
 		return;
 	snprintf(dir, sizeof(dir), "%s/block/%s", device, lun->node);
-	if (sys_read(root, text, sizeof(text), "%s/dev", dir) <= 0 || sscanf(text, "%u:%u", &lun->major, &lun->minor) != 2)
+	if (sys_read(root, text, sizeof(text), "%s/dev", dir) <= 0 ||
+		sscanf(text, "%u:%u", &lun->major, &lun->minor) != 2)
 		lun->node[0] = 0; /* it is being made */
 	lun->size = read_number(root, dir, "size") * SECTOR;
 	lun->block = (uint32_t)read_number(root, dir, "queue/logical_block_size");
 	lun->ro = read_number(root, dir, "ro");
 }
 
-/* Direct access, optical, optical memory, simplified direct access, zoned: those that sd_mod and sr_mod take (SPC-4 table 139). */
+/* Direct access, optical, optical memory, simplified direct access, zoned: those that sd_mod and
+ * sr_mod take (SPC-4 table 139). */
 static bool has_block(int type)
 {
 	return type == 0x00 || type == 0x05 || type == 0x07 || type == 0x0e || type == 0x14;
 }
 
-/* Whether the unit is one that can be used: peripheral qualifier 0 (SPC-4 6.4.2). Kernels before 4.1 do not show it. */
+/* Whether the unit is one that can be used: peripheral qualifier 0 (SPC-4 6.4.2). Kernels
+ * before 4.1 do not show it. */
 static bool connected(int root, const char *device)
 {
 	char data[9];
 
-	return sys_read(root, data, sizeof(data), "%s/inquiry", device) <= 0 || !((unsigned char)data[0] >> 5);
+	return sys_read(root, data, sizeof(data), "%s/inquiry", device) <= 0 ||
+	       !((unsigned char)data[0] >> 5);
 }
 
 static void read_unit(int root, struct scsi_lun *lun)
@@ -72,7 +77,9 @@ static void read_unit(int root, struct scsi_lun *lun)
 	char device[120], text[16];
 
 	snprintf(device, sizeof(device), SCSI_UNITS "/%s/device", lun->name);
-	lun->type = sys_read(root, text, sizeof(text), "%s/type", device) > 0 ? (int)strtol(text, NULL, 10) : -1;
+	lun->type = sys_read(root, text, sizeof(text), "%s/type", device) > 0
+			    ? (int)strtol(text, NULL, 10)
+			    : -1;
 	lun->disk = has_block(lun->type) && connected(root, device);
 	sys_read(root, lun->vendor, sizeof(lun->vendor), "%s/vendor", device);
 	sys_read(root, lun->model, sizeof(lun->model), "%s/model", device);
@@ -89,10 +96,12 @@ static void add_unit(const char *name, void *arg)
 	unsigned host, channel, id;
 	char end;
 
-	if (walk->err || strlen(name) >= sizeof(lun.name) || sscanf(name, "%u:%u:%u:%" SCNu64 "%c", &host, &channel, &id, &lun.lun, &end) != 4 ||
+	if (walk->err || strlen(name) >= sizeof(lun.name) ||
+		sscanf(name, "%u:%u:%u:%" SCNu64 "%c", &host, &channel, &id, &lun.lun, &end) != 4 ||
 		host != walk->host)
 		return;
-	more = walk->count < UNITS_MAX ? realloc(walk->list, (walk->count + 1) * sizeof(*more)) : NULL;
+	more = walk->count < UNITS_MAX ? realloc(walk->list, (walk->count + 1) * sizeof(*more))
+				       : NULL;
 	if (!more) {
 		walk->err = walk->count < UNITS_MAX ? -ENOMEM : -E2BIG;
 		return;
@@ -110,7 +119,8 @@ static int by_number(const void *a, const void *b)
 	return left->lun < right->lun ? -1 : left->lun > right->lun;
 }
 
-int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **luns, unsigned *count, struct diag *diag)
+int kernel_scsi_luns(
+	int root, unsigned host, struct scsi_lun **luns, unsigned *count, struct diag *diag)
 {
 	struct walk walk = { .root = root, .host = host };
 
@@ -128,7 +138,8 @@ int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **luns, unsigned *
 	return diag_sys(diag, -walk.err, "LUNs of host%u", host);
 }
 
-/* As udev's rules and scsi_id make it; of other kinds of identifiers the link has the vendor's blanks in it. */
+/* As udev's rules and scsi_id make it; of other kinds of identifiers the link has the vendor's
+ * blanks in it. */
 void kernel_scsi_by_id(const struct scsi_lun *lun, char text[200])
 {
 	text[0] = 0;
@@ -147,8 +158,8 @@ int scsi_load_disks(int root, struct diag *diag)
 	why = module_load(root, "sd_mod");
 	if (sys_exists(root, "sys/bus/scsi/drivers/sd"))
 		return 0;
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT,
-		"kernel module sd_mod is not loaded: %s", why);
+	return diag_set(
+		diag, DIAG_NO_MODULE, ENOENT, "kernel module sd_mod is not loaded: %s", why);
 }
 
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
@@ -171,7 +182,8 @@ void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
 		if (!who[0])
 			openers_of(root, luns[i].major, luns[i].minor, who, sizeof(who));
 		if (who[0])
-			snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", luns[i].node, who);
+			snprintf(
+				text + at, len - at, "%s%s: %s", at ? "; " : "", luns[i].node, who);
 	}
 	free(luns);
 }
@@ -212,8 +224,10 @@ static void look_unit(const char *name, void *arg)
 		return;
 	}
 	/* a partition is in its disk's folder, and named after it */
-	for (size_t len = strlen(search->node); len && search->node[len - 1] >= '0' && search->node[len - 1] <= '9'; len--) {
-		snprintf(path, sizeof(path), "%s/%.*s/%.40s", dir, (int)(len - 1), search->node, search->node);
+	for (size_t len = strlen(search->node);
+		len && search->node[len - 1] >= '0' && search->node[len - 1] <= '9'; len--) {
+		snprintf(path, sizeof(path), "%s/%.*s/%.40s", dir, (int)(len - 1), search->node,
+			search->node);
 		if (sys_exists(search->root, path))
 			search->host = (int)host;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From a SCSI host to block devices that can be opened, without udev. The kernel attaches disks in the background: a unit is there before
- * its block device, that before its size is known. */
+/* From a SCSI host to block devices that can be opened, without udev. The kernel attaches disks in
+ * the background: a unit is there before its block device, that before its size is known. */
 #include "aside.h"
 #include "loop.h"
 #include "node.h"
@@ -35,7 +35,8 @@ static int try_open(int root, const void *path)
 	return fd < 0 ? errno : 0;
 }
 
-/* A drive without a medium has no size, and cannot be opened: that it is there is all. Of others the size is known before the block is. */
+/* A drive without a medium has no size, and cannot be opened: that it is there is all. Of others
+ * the size is known before the block is. */
 static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 {
 	uint64_t bound = loop_clock() + OPEN_MS * 1000000ull;
@@ -48,7 +49,8 @@ static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%s/dev", lun->node);
 	if (node_make(w->root, node, dev_file, true))
 		return false;
-	err = aside_run(w->root, try_open, node, w->until && w->until < bound ? w->until : bound, 10, NULL);
+	err = aside_run(
+		w->root, try_open, node, w->until && w->until < bound ? w->until : bound, 10, NULL);
 	return err == -ENOMEDIUM || (!err && lun->size && lun->block);
 }
 
@@ -60,7 +62,8 @@ static const struct scsi_lun *unit(const struct scsi_lun *luns, unsigned count, 
 	return NULL;
 }
 
-static int no_such(const struct waiting *w, const struct scsi_lun *luns, unsigned count, struct diag *diag)
+static int no_such(
+	const struct waiting *w, const struct scsi_lun *luns, unsigned count, struct diag *diag)
 {
 	char text[200] = "none";
 	size_t used = 0;
@@ -71,7 +74,8 @@ static int no_such(const struct waiting *w, const struct scsi_lun *luns, unsigne
 		return diag_hint(diag, "check the LUN mapping in the target's access list");
 	}
 	for (unsigned i = 0; i < count && used < sizeof(text) - 24; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRIu64, i ? ", " : "", luns[i].lun);
+		used += (size_t)snprintf(
+			text + used, sizeof(text) - used, "%s%" PRIu64, i ? ", " : "", luns[i].lun);
 	return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
 		"the target reports no LUN %" PRIu64 " to this initiator: available: %s", w->lun,
 		text);
@@ -106,7 +110,8 @@ static int look(struct waiting *w, const struct scsi_lun *luns, unsigned count, 
 
 		if ((!all && lun != one) || !lun->disk || opens(w, lun))
 			continue;
-		snprintf(w->lacks, sizeof(w->lacks), "LUN %" PRIu64 "%s%s", lun->lun, lun->node[0] ? ", " : "", lun->node);
+		snprintf(w->lacks, sizeof(w->lacks), "LUN %" PRIu64 "%s%s", lun->lun,
+			lun->node[0] ? ", " : "", lun->node);
 		return 0;
 	}
 	return !all || still;
@@ -117,13 +122,20 @@ static bool interrupted(void)
 {
 	sigset_t set;
 
-	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) || sigismember(&set, SIGHUP));
+	return !sigpending(&set) && (sigismember(&set, SIGINT) || sigismember(&set, SIGTERM) ||
+					    sigismember(&set, SIGHUP));
 }
 
-int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until, struct scsi_lun **luns, unsigned *count, struct diag *diag)
+int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64_t until,
+	struct scsi_lun **luns, unsigned *count, struct diag *diag)
 {
 	struct timespec step = { .tv_nsec = 1000000 };
-	struct waiting w = { .root = root, .host = host, .lun = lun, .scanned = scanned, .until = until, .changed = loop_clock() };
+	struct waiting w = { .root = root,
+		.host = host,
+		.lun = lun,
+		.scanned = scanned,
+		.until = until,
+		.changed = loop_clock() };
 	uint64_t since = loop_clock();
 	int done;
 
@@ -146,7 +158,8 @@ int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64
 			done = diag_set(diag, DIAG_CLOSED, EINTR, "interrupted");
 		if (!done)
 			nanosleep(&step, NULL);
-		step.tv_nsec = step.tv_nsec < STEP_MS * 1000000 / 2 ? step.tv_nsec * 2 : STEP_MS * 1000000;
+		step.tv_nsec =
+			step.tv_nsec < STEP_MS * 1000000 / 2 ? step.tv_nsec * 2 : STEP_MS * 1000000;
 	}
 	free(*luns);
 	*luns = NULL;

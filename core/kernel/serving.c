@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Find the processes that serve disks, and ask them: kernel_serving(). Reading an answer is serving_read.c's. */
+/* Find the processes that serve disks, and ask them: kernel_serving(). Reading an answer is
+ * serving_read.c's. */
 #include "serving.h"
 #include "kernel_serving.h"
 #include "sys.h"
@@ -10,11 +11,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-#define PROCESSES 256
+#define MSEC       1000000ull
+#define PROCESSES  256
 #define ANSWER_MAX (1u << 20)
-#define STEP 16384u
-#define LISTENS 0x10000 /* flag of /proc/net/unix: __SO_ACCEPTCON */
+#define STEP       16384u
+#define LISTENS    0x10000 /* flag of /proc/net/unix: __SO_ACCEPTCON */
 
 struct asked {
 	struct loop_fd fd;
@@ -47,7 +48,8 @@ static int make_room(struct asked *a)
 	if (a->room - a->len >= STEP)
 		return 0;
 	if (a->room >= ANSWER_MAX)
-		return diag_set(&a->process.why, DIAG_PROTOCOL, EMSGSIZE, "the answer is longer than %u bytes", ANSWER_MAX);
+		return diag_set(&a->process.why, DIAG_PROTOCOL, EMSGSIZE,
+			"the answer is longer than %u bytes", ANSWER_MAX);
 	more = realloc(a->text, a->room + 4 * STEP);
 	if (!more)
 		return diag_sys(&a->process.why, ENOMEM, "answer");
@@ -77,7 +79,8 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 	else if (n < 0)
 		diag_sys(&a->process.why, errno, "read the answer");
 	else if (!a->len)
-		diag_set(&a->process.why, DIAG_PERMISSION, EACCES, "answers only root and the user who started it");
+		diag_set(&a->process.why, DIAG_PERMISSION, EACCES,
+			"answers only root and the user who started it");
 	else
 		kernel_serving_read(&a->process, a->text, a->len);
 	end(a);
@@ -89,7 +92,8 @@ static bool is_its_own(struct asked *a)
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
-	if (getsockopt(a->fd.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.pid != a->process.pid)
+	if (getsockopt(a->fd.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
+		cred.pid != a->process.pid)
 		return false;
 	a->process.uid = cred.uid;
 	return true;
@@ -101,12 +105,16 @@ static bool ask(struct asked *a)
 	struct sockaddr_un un;
 	socklen_t len = serving_address(&un, a->process.pid);
 
-	a->fd = (struct loop_fd){ .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), .events = EPOLLIN, .ready = ready };
+	a->fd = (struct loop_fd){ .fd = socket(
+					  AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+		.events = EPOLLIN,
+		.ready = ready };
 	if (a->fd.fd < 0)
 		return false;
 	if (connect(a->fd.fd, (struct sockaddr *)&un, len)) {
 		if (errno == EAGAIN) /* many ask it at once; nothing proves yet whose it is */
-			diag_set(&a->process.why, DIAG_BUSY, EBUSY, "too many callers ask for its status");
+			diag_set(&a->process.why, DIAG_BUSY, EBUSY,
+				"too many callers ask for its status");
 	} else if (is_its_own(a) && !loop_fd_add(a->loop, &a->fd, &a->process.why)) {
 		a->find->waiting++;
 		return true;
@@ -122,9 +130,11 @@ static int pid_of(const char *line)
 	unsigned flags, type;
 	int pid, at = 0, end = 0;
 
-	if (sscanf(line, "%*[0-9a-fA-F]: %*x %*x %x %x %*x %*u %n", &flags, &type, &at) != 2 || !at || !(flags & LISTENS))
+	if (sscanf(line, "%*[0-9a-fA-F]: %*x %*x %x %x %*x %*u %n", &flags, &type, &at) != 2 ||
+		!at || !(flags & LISTENS))
 		return 0;
-	if (sscanf(line + at, "@" SERVING_PREFIX "%d%n", &pid, &end) != 1 || !end || line[at + end] || pid <= 0)
+	if (sscanf(line + at, "@" SERVING_PREFIX "%d%n", &pid, &end) != 1 || !end ||
+		line[at + end] || pid <= 0)
 		return 0;
 	return pid;
 }
@@ -148,14 +158,17 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* Moves the answers over. */
-static int take(struct find *find, struct kernel_serving *to, uint32_t timeout_ms, struct diag *diag)
+static int take(
+	struct find *find, struct kernel_serving *to, uint32_t timeout_ms, struct diag *diag)
 {
 	to->process = calloc(find->count + 1, sizeof(*to->process));
 	for (unsigned i = 0; i < find->count; i++) {
 		struct asked *a = &find->asked[i];
 
 		if (a->fd.fd >= 0) {
-			diag_set(&a->process.why, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %g s: it may be stopped or hung", timeout_ms / 1000.);
+			diag_set(&a->process.why, DIAG_TIMEOUT, ETIMEDOUT,
+				"no answer within %g s: it may be stopped or hung",
+				timeout_ms / 1000.);
 			end(a);
 		}
 		free(a->text);
@@ -170,7 +183,8 @@ static int take(struct find *find, struct kernel_serving *to, uint32_t timeout_m
 	return 0;
 }
 
-int kernel_serving(int root, struct loop *loop, uint32_t timeout_ms, struct kernel_serving *to, struct diag *diag)
+int kernel_serving(int root, struct loop *loop, uint32_t timeout_ms, struct kernel_serving *to,
+	struct diag *diag)
 {
 	struct find find = { .asked = calloc(PROCESSES, sizeof(struct asked)) };
 	char *all = sys_read_all(root, "proc/net/unix"), *rest = all, *line;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Read what a process reports that it serves. Any process may have written it: what has another type than expected counts as not
- * reported, and what is too long is cut. */
+/* Read what a process reports that it serves. Any process may have written it: what has another
+ * type than expected counts as not reported, and what is too long is cut. */
 #include "kernel_serving.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRONTS 8
-#define DISKS 32 /* each takes some kilobytes, however short its text is */
+#define FRONTS    8
+#define DISKS     32 /* each takes some kilobytes, however short its text is */
 #define LISTENERS 64
 #define WHOLE_MAX 9007199254740992. /* 2^53: doubles hold every whole number up to there */
 
@@ -41,9 +41,7 @@ static unsigned count_of(const cJSON *list, unsigned most)
 
 	if (!cJSON_IsArray(list))
 		return 0;
-	cJSON_ArrayForEach(item, list)
-		if (cJSON_IsObject(item) && count < most)
-			count++;
+	cJSON_ArrayForEach(item, list) if (cJSON_IsObject(item) && count < most) count++;
 	return count;
 }
 
@@ -79,12 +77,10 @@ static bool read_lists(struct serving_front *front, const cJSON *from)
 	front->listener = calloc(l + 1, sizeof(*front->listener));
 	if (!front->disk || !front->listener)
 		return false;
-	cJSON_ArrayForEach(item, disks)
-		if (front->disks < n && cJSON_IsObject(item))
-			read_disk(&front->disk[front->disks++], item);
-	cJSON_ArrayForEach(item, listeners)
-		if (front->listeners < l && cJSON_IsObject(item))
-			read_listener(&front->listener[front->listeners++], item);
+	cJSON_ArrayForEach(item, disks) if (front->disks < n && cJSON_IsObject(item))
+		read_disk(&front->disk[front->disks++], item);
+	cJSON_ArrayForEach(item, listeners) if (front->listeners < l && cJSON_IsObject(item))
+		read_listener(&front->listener[front->listeners++], item);
 	return true;
 }
 
@@ -107,7 +103,8 @@ static bool read_front(struct serving_front *front, const cJSON *from)
 
 	text_of(from, "protocol", front->protocol, sizeof(front->protocol));
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		*(uint64_t *)(void *)((char *)front + counts[i].at) = number_of(from, counts[i].key, SERVING_UNKNOWN);
+		*(uint64_t *)(void *)((char *)front + counts[i].at) =
+			number_of(from, counts[i].key, SERVING_UNKNOWN);
 	return read_lists(front, from);
 }
 
@@ -120,10 +117,12 @@ static bool read_applet(struct serving_process *process, const cJSON *json)
 
 	text_of(json, "schema", schema, sizeof(schema));
 	len = strlen(schema);
-	if (len < sizeof(before) + sizeof(after) - 2 || strncmp(schema, before, sizeof(before) - 1) ||
+	if (len < sizeof(before) + sizeof(after) - 2 ||
+		strncmp(schema, before, sizeof(before) - 1) ||
 		strcmp(schema + len - sizeof(after) + 1, after))
 		return false;
-	snprintf(process->applet, sizeof(process->applet), "%.*s", (int)(len - sizeof(before) - sizeof(after) + 2), schema + sizeof(before) - 1);
+	snprintf(process->applet, sizeof(process->applet), "%.*s",
+		(int)(len - sizeof(before) - sizeof(after) + 2), schema + sizeof(before) - 1);
 	return true;
 }
 
@@ -134,19 +133,23 @@ static int read_document(struct serving_process *process, const cJSON *json)
 	unsigned n = count_of(serving, FRONTS);
 
 	if (!cJSON_IsObject(json) || !read_applet(process, json))
-		return diag_set(&process->why, DIAG_PROTOCOL, EPROTO, "the answer is not a status of rdmastor");
+		return diag_set(&process->why, DIAG_PROTOCOL, EPROTO,
+			"the answer is not a status of rdmastor");
 	if (number_of(json, "version", 0) != 2)
-		return diag_set(&process->why, DIAG_UNSUPPORTED, ENOTSUP, "its status has version %u: expected 2",
+		return diag_set(&process->why, DIAG_UNSUPPORTED, ENOTSUP,
+			"its status has version %u: expected 2",
 			(unsigned)number_of(json, "version", 0));
-	if (cJSON_IsNumber(seconds) && seconds->valuedouble >= 0 && seconds->valuedouble <= WHOLE_MAX)
+	if (cJSON_IsNumber(seconds) && seconds->valuedouble >= 0 &&
+		seconds->valuedouble <= WHOLE_MAX)
 		process->seconds = seconds->valuedouble;
 	process->stopping = is_true(json, "stopping");
 	process->front = calloc(n + 1, sizeof(*process->front));
 	if (!process->front)
 		return diag_sys(&process->why, ENOMEM, "answer");
-	cJSON_ArrayForEach(item, serving)
-		if (process->fronts < n && cJSON_IsObject(item) && !read_front(&process->front[process->fronts++], item))
-			return diag_sys(&process->why, ENOMEM, "answer");
+	cJSON_ArrayForEach(
+		item, serving) if (process->fronts < n && cJSON_IsObject(item) &&
+				   !read_front(&process->front[process->fronts++],
+					   item)) return diag_sys(&process->why, ENOMEM, "answer");
 	return 0;
 }
 
@@ -155,7 +158,8 @@ void kernel_serving_read(struct serving_process *process, const char *text, size
 	cJSON *json = cJSON_ParseWithLength(text, len);
 
 	if (!json)
-		diag_set(&process->why, DIAG_PROTOCOL, EPROTO, "the answer is not a complete JSON document");
+		diag_set(&process->why, DIAG_PROTOCOL, EPROTO,
+			"the answer is not a complete JSON document");
 	else if (read_document(process, json))
 		kernel_serving_clear(process);
 	cJSON_Delete(json);

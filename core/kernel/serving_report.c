@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
+#define MSEC    1000000ull
 #define REST_MS 5
 #define BACKLOG 64
 
@@ -18,7 +18,8 @@ socklen_t serving_address(struct sockaddr_un *un, int pid)
 	*un = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	/* the name begins behind a zero byte and has none at its end */
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-		(size_t)snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, SERVING_PREFIX "%d", pid));
+			   (size_t)snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1,
+				   SERVING_PREFIX "%d", pid));
 }
 
 void kernel_report_owner(struct kernel_report *report)
@@ -37,8 +38,8 @@ static bool is_allowed(const struct kernel_report *report, int fd)
 	return !cred.uid || cred.uid == report->allowed[0] || cred.uid == report->allowed[1];
 }
 
-/* What the socket does not take at once is cut, and the reader reports an incomplete answer: with this room that needs hundreds of
- * kilobytes. */
+/* What the socket does not take at once is cut, and the reader reports an incomplete answer: with
+ * this room that needs hundreds of kilobytes. */
 static void answer(struct kernel_report *report, int fd)
 {
 	size_t len;

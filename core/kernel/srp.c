@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HOSTS  "sys/class/scsi_host"
-#define MODULE "sys/module/ib_srp/parameters"
-#define RULES  "etc/srp_daemon.conf"
+#define HOSTS     "sys/class/scsi_host"
+#define MODULE    "sys/module/ib_srp/parameters"
+#define RULES     "etc/srp_daemon.conf"
 #define RULES_MAX (1 << 20)
 
 static bool read_hex(int root, const char *host, const char *name, uint64_t *value)
@@ -50,7 +50,8 @@ struct walk {
 	bool failed;
 };
 
-/* The path to the target; one connected by RDMA/CM tells none of it. False: it tells only a part. */
+/* The path to the target; one connected by RDMA/CM tells none of it. False: it tells only a part.
+ */
 static bool read_path(int root, const char *name, struct kernel_srp *host)
 {
 	bool service = read_hex(root, name, "service_id", &host->service_id);
@@ -60,8 +61,10 @@ static bool read_path(int root, const char *name, struct kernel_srp *host)
 	if (host->by_cm)
 		return true;
 	host->pkey = (uint16_t)pkey;
-	/* dgid changes when the connection manager redirects; kernels before 2.6.24 had only that */
-	return service && (read_gid(root, name, "orig_dgid", host->dgid) || read_gid(root, name, "dgid", host->dgid));
+	/* dgid changes when the connection manager redirects; kernels before 2.6.24 had only that
+	 */
+	return service && (read_gid(root, name, "orig_dgid", host->dgid) ||
+				  read_gid(root, name, "dgid", host->dgid));
 }
 
 /* Every SCSI host is there; those of ib_srp tell a target. */
@@ -72,8 +75,10 @@ static void add_host(const char *name, void *arg)
 	struct kernel_srp *more;
 	char text[16];
 
-	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) || (walk->want && host.id_ext != walk->want->id_ext) ||
-		!read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) || !read_path(walk->root, name, &host))
+	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) ||
+		(walk->want && host.id_ext != walk->want->id_ext) ||
+		!read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) ||
+		!read_path(walk->root, name, &host))
 		return;
 	more = realloc(walk->list, (walk->count + 1) * sizeof(*more));
 	if (!more) {
@@ -88,7 +93,8 @@ static void add_host(const char *name, void *arg)
 	more[walk->count++] = host;
 }
 
-static int list_hosts(int root, const struct kernel_srp *want, struct kernel_srp **list, unsigned *count, struct diag *diag)
+static int list_hosts(int root, const struct kernel_srp *want, struct kernel_srp **list,
+	unsigned *count, struct diag *diag)
 {
 	struct walk walk = { .root = root, .want = want };
 
@@ -108,16 +114,19 @@ int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct 
 	return list_hosts(root, NULL, list, count, diag);
 }
 
-const struct kernel_srp *kernel_srp_find(const struct kernel_srp *list, unsigned count, const struct kernel_srp *want, bool any_pkey)
+const struct kernel_srp *kernel_srp_find(
+	const struct kernel_srp *list, unsigned count, const struct kernel_srp *want, bool any_pkey)
 {
 	for (unsigned i = 0; i < count; i++) {
 		const struct kernel_srp *host = &list[i];
 
-		if (host->id_ext != want->id_ext || host->ioc_guid != want->ioc_guid || (host->dev[0] && strcmp(host->dev, want->dev)) ||
+		if (host->id_ext != want->id_ext || host->ioc_guid != want->ioc_guid ||
+			(host->dev[0] && strcmp(host->dev, want->dev)) ||
 			(host->port && host->port != want->port))
 			continue;
-		if (host->by_cm || (host->service_id == want->service_id && (any_pkey || host->pkey == want->pkey) &&
-			!memcmp(host->dgid, want->dgid, sizeof(host->dgid))))
+		if (host->by_cm || (host->service_id == want->service_id &&
+					   (any_pkey || host->pkey == want->pkey) &&
+					   !memcmp(host->dgid, want->dgid, sizeof(host->dgid))))
 			return host;
 	}
 	return NULL;
@@ -169,7 +178,8 @@ static int is_stored(int fd, const char *name, struct diag *diag)
 	return diag_ctx(diag, "%s", name);
 }
 
-int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len, char **text, size_t *len, struct diag *diag)
+int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len,
+	char **text, size_t *len, struct diag *diag)
 {
 	int flags = O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0);
 	int fd = file ? open(file, flags) : openat(root, RULES, flags), err = errno;
@@ -187,7 +197,9 @@ int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t 
 		return err;
 	}
 	while (!err && (got = read(fd, part, sizeof(part)))) {
-		char *more = got < 0 ? NULL : *len > RULES_MAX ? NULL : realloc(*text, *len + (size_t)got);
+		char *more = got < 0            ? NULL
+			     : *len > RULES_MAX ? NULL
+						: realloc(*text, *len + (size_t)got);
 
 		if (!more) {
 			err = got < 0 ? errno : *len > RULES_MAX ? EFBIG : ENOMEM;
@@ -225,11 +237,11 @@ int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *diag)
 		return diag_sys(diag, err, "lock /%s", name);
 	}
 	if (fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK || lock.l_pid <= 0)
-		diag_set(diag, DIAG_BUSY, EBUSY,
-			"another daemon holds the lock /%s of this port", name);
+		diag_set(diag, DIAG_BUSY, EBUSY, "another daemon holds the lock /%s of this port",
+			name);
 	else
-		diag_set(diag, DIAG_BUSY, EBUSY,
-			"process %d holds the lock /%s of this port", (int)lock.l_pid, name);
+		diag_set(diag, DIAG_BUSY, EBUSY, "process %d holds the lock /%s of this port",
+			(int)lock.l_pid, name);
 	close(fd);
 	return -EBUSY;
 }

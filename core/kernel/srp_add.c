@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logging in through the kernel's SRP initiator, ib_srp, and why it did not: it gives an errno, and tells the rest to its log. */
+/* Logging in through the kernel's SRP initiator, ib_srp, and why it did not: it gives an errno, and
+ * tells the rest to its log. */
 #include "child.h"
 #include "kernel.h"
 #include "modules.h"
@@ -25,8 +26,8 @@ int kernel_srp_ready(int root, struct diag *diag)
 		why = module_load(root, "ib_srp");
 	if (sys_exists(root, CLASS))
 		return 0;
-	return diag_set(diag, DIAG_NO_MODULE, ENOENT,
-		"kernel module ib_srp is not loaded: %s", why);
+	return diag_set(
+		diag, DIAG_NO_MODULE, ENOENT, "kernel module ib_srp is not loaded: %s", why);
 }
 
 /* What a line in the log means. The first that is found counts. */
@@ -63,10 +64,10 @@ static const struct reason reasons[] = {
 	{ "giving up on stale connection", 0, DIAG_REFUSED,
 		"the target still has an old connection of this initiator",
 		"the target drops it after a while: try again later" },
-	{ "REJ reason 0x", 3, DIAG_REFUSED,
-		"the target rejects the connection: out of resources", NULL },
-	{ "REJ reason 0x", 4, DIAG_TIMEOUT,
-		"the target timed out waiting for the connection", NULL },
+	{ "REJ reason 0x", 3, DIAG_REFUSED, "the target rejects the connection: out of resources",
+		NULL },
+	{ "REJ reason 0x", 4, DIAG_TIMEOUT, "the target timed out waiting for the connection",
+		NULL },
 	{ "REJ reason 0x", 8, DIAG_REFUSED, "no listener for this service at the target",
 		"check that the target's SRP driver is running" },
 	{ "REJ reason 0x", 12, DIAG_REFUSED, "the target's port does not own this GID", NULL },
@@ -82,12 +83,12 @@ static const struct reason reasons[] = {
 	{ "Resolving address", 0, DIAG_UNREACHABLE, "the target's address does not answer",
 		"check the address, and the neighbour table: ip neigh" },
 	{ "unknown parameter or missing value", 0, DIAG_UNSUPPORTED,
-		"this kernel's ib_srp does not support one of the options",
-		"remove the option" },
-	{ " parameter", 0, DIAG_UNSUPPORTED,
-		"this kernel's ib_srp rejects one of the options", NULL },
+		"this kernel's ib_srp does not support one of the options", "remove the option" },
+	{ " parameter", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp rejects one of the options",
+		NULL },
 	{ "bad ", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp rejects one of the options", NULL },
-	{ "Sending CM REQ failed", 0, DIAG_UNREACHABLE, "the target does not answer the kernel's connection request", NULL },
+	{ "Sending CM REQ failed", 0, DIAG_UNREACHABLE,
+		"the target does not answer the kernel's connection request", NULL },
 	{ "SCSI scan failed", 0, DIAG_IO, "the connection broke during the scan for disks", NULL },
 };
 
@@ -100,7 +101,10 @@ static const char *where(const struct reason *reason, const char *log)
 {
 	const char *at = strstr(log, reason->said);
 
-	return at && (!reason->number || strtoul(at + strlen(reason->said), NULL, 16) == reason->number) ? at : NULL;
+	return at && (!reason->number ||
+			     strtoul(at + strlen(reason->said), NULL, 16) == reason->number)
+		       ? at
+		       : NULL;
 }
 
 /* The line that `at` is in, without "scsi host6: ib_srp: ". */
@@ -147,8 +151,8 @@ static int result(struct kernel_srp_add *add, int status, struct diag *diag)
 		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
 			"login timed out in the kernel after %g s", add->timeout_ms / 1000.);
 	if (status == EEXIST)
-		return diag_set(diag, DIAG_BUSY, EEXIST,
-			"the kernel is already connected to this target");
+		return diag_set(
+			diag, DIAG_BUSY, EEXIST, "the kernel is already connected to this target");
 	return status ? explain(status, log, diag) : 0;
 }
 
@@ -239,12 +243,12 @@ static int find_port(int root, const char *path, struct diag *diag)
 
 	if (err || sys_exists(root, path))
 		return err;
-	return diag_set(diag, DIAG_NO_DEVICE, ENODEV,
-		"ib_srp does not support this port: no /%s", path);
+	return diag_set(
+		diag, DIAG_NO_DEVICE, ENODEV, "ib_srp does not support this port: no /%s", path);
 }
 
-int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port, const char *line, uint32_t timeout_ms,
-	struct diag *diag)
+int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port,
+	const char *line, uint32_t timeout_ms, struct diag *diag)
 {
 	struct task task = { .line = line };
 	int err;
@@ -252,8 +256,8 @@ int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, 
 	snprintf(task.path, sizeof(task.path), CLASS "/srp-%s-%u/add_target", dev, port);
 	err = find_port(root, task.path, diag);
 	if (!err && !one_may_be_left(add))
-		err = diag_set(diag, DIAG_BUSY, EBUSY,
-			"%d abandoned logins still block the kernel", KERNEL_SRP_LEFT);
+		err = diag_set(diag, DIAG_BUSY, EBUSY, "%d abandoned logins still block the kernel",
+			KERNEL_SRP_LEFT);
 	if (err)
 		return err;
 	add->killed = false;

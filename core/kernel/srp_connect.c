@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One login from its string to a SCSI host. add_target does not say which host it made, nor /sys to which address one made by RDMA/CM is
- * connected: what is new afterwards is it. */
+/* One login from its string to a SCSI host. add_target does not say which host it made, nor /sys to
+ * which address one made by RDMA/CM is connected: what is new afterwards is it. */
 #include "kernel_scsi.h"
 #include "kernel_srp.h"
 #include "loop.h"
@@ -12,20 +12,21 @@
 #include <string.h>
 #include <time.h>
 
-#define MODULE     "sys/module/ib_srp"
-#define UNDO_MS    5000
-#define GLANCE_MS  1000 /* enough for udev to close a new disk again */
-#define LOGIN_MS   3600000 /* without a bound */
-#define LEAVE_MS   60000 /* of a former connection, likewise */
-#define STEP_MS    20
-#define MSEC       1000000ull
+#define MODULE    "sys/module/ib_srp"
+#define UNDO_MS   5000
+#define GLANCE_MS 1000    /* enough for udev to close a new disk again */
+#define LOGIN_MS  3600000 /* without a bound */
+#define LEAVE_MS  60000   /* of a former connection, likewise */
+#define STEP_MS   20
+#define MSEC      1000000ull
 
 int kernel_srp_number(const char *host)
 {
 	unsigned number;
 	char end;
 
-	return sscanf(host, "host%u%c", &number, &end) == 1 && number <= INT32_MAX ? (int)number : -1;
+	return sscanf(host, "host%u%c", &number, &end) == 1 && number <= INT32_MAX ? (int)number
+										   : -1;
 }
 
 static uint64_t hex(const char *text)
@@ -40,23 +41,30 @@ static bool same_path(const struct kernel_srp *host, const struct srp_want *want
 	for (unsigned i = 0; i < 16; i++)
 		snprintf(gid + 2 * i, 3, "%02x", host->dgid[i]);
 	return (!want->value[SRP_OPT_DGID][0] || !strcmp(gid, want->value[SRP_OPT_DGID])) &&
-	       (!want->value[SRP_OPT_SERVICE_ID][0] || host->service_id == hex(want->value[SRP_OPT_SERVICE_ID]));
+	       (!want->value[SRP_OPT_SERVICE_ID][0] ||
+		       host->service_id == hex(want->value[SRP_OPT_SERVICE_ID]));
 }
 
-static bool same_target(const struct kernel_srp *host, const struct srp_want *want, const struct srp_local *local)
+static bool same_target(
+	const struct kernel_srp *host, const struct srp_want *want, const struct srp_local *local)
 {
-	return host->id_ext == hex(want->value[SRP_OPT_ID_EXT]) && host->ioc_guid == hex(want->value[SRP_OPT_IOC_GUID]) &&
-	       (!local || !host->dev[0] || (!strcmp(host->dev, local->dev) && host->port == local->port));
+	return host->id_ext == hex(want->value[SRP_OPT_ID_EXT]) &&
+	       host->ioc_guid == hex(want->value[SRP_OPT_IOC_GUID]) &&
+	       (!local || !host->dev[0] ||
+		       (!strcmp(host->dev, local->dev) && host->port == local->port));
 }
 
-bool kernel_srp_fits(const struct kernel_srp *host, const struct srp_want *want, const struct srp_local *local)
+bool kernel_srp_fits(
+	const struct kernel_srp *host, const struct srp_want *want, const struct srp_local *local)
 {
 	bool cm = want->value[SRP_OPT_DEST][0];
 
-	return same_target(host, want, local) && (cm ? host->by_cm : !host->by_cm && same_path(host, want));
+	return same_target(host, want, local) &&
+	       (cm ? host->by_cm : !host->by_cm && same_path(host, want));
 }
 
-static const struct kernel_srp *find(const struct kernel_srp *list, unsigned count, const char *host)
+static const struct kernel_srp *find(
+	const struct kernel_srp *list, unsigned count, const char *host)
 {
 	for (unsigned i = 0; i < count; i++)
 		if (!strcmp(list[i].host, host))
@@ -70,7 +78,8 @@ struct before {
 };
 
 /* The host that this login made; false: none is there. */
-static bool made_host(int root, const struct srp_want *want, const struct srp_local *local, const struct before *before, struct srp_made *made)
+static bool made_host(int root, const struct srp_want *want, const struct srp_local *local,
+	const struct before *before, struct srp_made *made)
 {
 	struct kernel_srp *list;
 	bool found = false;
@@ -79,7 +88,8 @@ static bool made_host(int root, const struct srp_want *want, const struct srp_lo
 	if (kernel_srp_list(root, &list, &count, NULL))
 		return false;
 	for (unsigned i = 0; i < count && !found; i++) {
-		found = kernel_srp_fits(&list[i], want, local) && !find(before->list, before->count, list[i].host);
+		found = kernel_srp_fits(&list[i], want, local) &&
+			!find(before->list, before->count, list[i].host);
 		if (found)
 			made->host = list[i];
 	}
@@ -87,9 +97,11 @@ static bool made_host(int root, const struct srp_want *want, const struct srp_lo
 	return found;
 }
 
-/* The kernel has it already: which host. What it compares is identifier extension, GUID, initiator extension and, by RDMA/CM, the address.
- * -EAGAIN: none is seen, so that it is on its way out: the kernel forgets a target some time after its host. */
-static int existing(int root, const struct srp_want *want, const struct srp_local *local, struct srp_made *made, struct diag *diag)
+/* The kernel has it already: which host. What it compares is identifier extension, GUID, initiator
+ * extension and, by RDMA/CM, the address. -EAGAIN: none is seen, so that it is on its way out: the
+ * kernel forgets a target some time after its host. */
+static int existing(int root, const struct srp_want *want, const struct srp_local *local,
+	struct srp_made *made, struct diag *diag)
 {
 	unsigned fit = 0, other = 0, count;
 	struct kernel_srp *list;
@@ -112,8 +124,8 @@ static int existing(int root, const struct srp_want *want, const struct srp_loca
 			"a former connection to this target is still being removed");
 	diag_set(diag, DIAG_BUSY, EEXIST,
 		"the kernel is already connected to this target by another path");
-	return diag_hint(diag,
-		"connect this path as a separate initiator with another initiator_ext");
+	return diag_hint(
+		diag, "connect this path as a separate initiator with another initiator_ext");
 }
 
 struct login {
@@ -133,15 +145,20 @@ static void done(struct kernel_srp_add *add, int err, struct diag *diag)
 		*login->diag = *diag;
 }
 
-static int log_in(int root, const char *line, const struct srp_local *local, uint64_t until, struct srp_made *made, struct diag *diag)
+static int log_in(int root, const char *line, const struct srp_local *local, uint64_t until,
+	struct srp_made *made, struct diag *diag)
 {
-	struct login login = { .diag = diag, .add = { .done = done, .words = made->words, .words_len = sizeof(made->words) } };
-	uint64_t now = loop_clock(), ms = !until ? LOGIN_MS : until > now ? (until - now) / MSEC + 1 : 1;
+	struct login login = { .diag = diag,
+		.add = { .done = done, .words = made->words, .words_len = sizeof(made->words) } };
+	uint64_t now = loop_clock(), ms = !until        ? LOGIN_MS
+					  : until > now ? (until - now) / MSEC + 1
+							: 1;
 	int err = loop_new(&login.add.loop, &(struct loop_options){ .name = "srp" }, diag);
 
 	if (err)
 		return err;
-	err = kernel_srp_add_start(root, &login.add, local->dev, local->port, line, ms > LOGIN_MS ? LOGIN_MS : (uint32_t)ms, diag);
+	err = kernel_srp_add_start(root, &login.add, local->dev, local->port, line,
+		ms > LOGIN_MS ? LOGIN_MS : (uint32_t)ms, diag);
 	if (!err) {
 		loop_wait(login.add.loop, &login.over, 0);
 		err = login.err;
@@ -177,7 +194,8 @@ static void too_late(uint64_t since, bool made, struct diag *diag)
 			"no answer from the target: login timed out after %.2g s", seconds);
 }
 
-static int attempt(int root, const struct srp_want *want, const struct srp_local *local, uint64_t until, struct srp_made *made, struct diag *diag)
+static int attempt(int root, const struct srp_want *want, const struct srp_local *local,
+	uint64_t until, struct srp_made *made, struct diag *diag)
 {
 	uint64_t since = loop_clock();
 	struct before before;
@@ -203,7 +221,8 @@ static int attempt(int root, const struct srp_want *want, const struct srp_local
 	return err;
 }
 
-int kernel_srp_connect(int root, const struct srp_want *want, const struct srp_local *local, uint64_t until, struct srp_made *made, struct diag *diag)
+int kernel_srp_connect(int root, const struct srp_want *want, const struct srp_local *local,
+	uint64_t until, struct srp_made *made, struct diag *diag)
 {
 	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
 	uint64_t bound = until ? until : loop_clock() + LEAVE_MS * MSEC;
@@ -236,7 +255,8 @@ static void show(const char *name, void *arg)
 		shown->each(name, value, shown->arg);
 }
 
-void kernel_srp_params(int root, void (*each)(const char *name, const char *value, void *arg), void *arg)
+void kernel_srp_params(
+	int root, void (*each)(const char *name, const char *value, void *arg), void *arg)
 {
 	struct shown shown = { .root = root, .each = each, .arg = arg };
 
@@ -262,12 +282,13 @@ static int compare(int root, const char *param, struct diag *diag)
 	bool flag;
 
 	if (sys_read(root, now, sizeof(now), MODULE "/parameters/%.*s", (int)len, param) < 0)
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "ib_srp has no parameter '%.*s'", (int)len, param);
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "ib_srp has no parameter '%.*s'",
+			(int)len, param);
 	flag = !strcmp(now, "Y") || !strcmp(now, "N");
 	if (flag ? says_yes(now) == says_yes(value) : !strcmp(now, value))
 		return 0;
-	diag_set(diag, DIAG_BUSY, EALREADY,
-		"ib_srp is already loaded with %.*s=%s", (int)len, param, now);
+	diag_set(diag, DIAG_BUSY, EALREADY, "ib_srp is already loaded with %.*s=%s", (int)len,
+		param, now);
 	return diag_hint(diag, "if nothing is connected, unload it with: modprobe -r ib_srp");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The port of this machine from which a login leaves. ib_srp does not look for it: each port has an add_target of its own, and one that
- * is not the right one fails. */
+/* The port of this machine from which a login leaves. ib_srp does not look for it: each port has an
+ * add_target of its own, and one that is not the right one fails. */
 #include "kernel_srp.h"
 #include "sys.h"
 #include <errno.h>
@@ -17,18 +17,21 @@
 #define CLASS    "sys/class/infiniband"
 #define GID_TEXT 40
 #define NO_GID   "0000:0000:0000:0000:0000:0000:0000:0000"
-#define MAPPED   { [10] = 0xff, [11] = 0xff } /* RFC 4291, 2.5.5.2 */
-#define IPOIB    32 /* ARPHRD_INFINIBAND: 4 bytes, then the port's GID */
+#define MAPPED                                                                                     \
+	{                                                                                          \
+		[10] = 0xff, [11] = 0xff                                                           \
+	}        /* RFC 4291, 2.5.5.2 */
+#define IPOIB 32 /* ARPHRD_INFINIBAND: 4 bytes, then the port's GID */
 
 struct search {
 	int root;
-	const char *dev; /* wanted, or NULL */
-	unsigned port; /* 0 = any */
-	char prefix[20]; /* InfiniBand: the first four groups of the GID */
-	char gid[2][GID_TEXT]; /* RDMA/CM: GIDs that stand for the own address; "" = none */
+	const char *dev;         /* wanted, or NULL */
+	unsigned port;           /* 0 = any */
+	char prefix[20];         /* InfiniBand: the first four groups of the GID */
+	char gid[2][GID_TEXT];   /* RDMA/CM: GIDs that stand for the own address; "" = none */
 	char iface[IF_NAMESIZE]; /* or, when no port has those, the interface that has it */
 	struct addr own;
-	bool any; /* the user named the port: accept it as it is */
+	bool any;    /* the user named the port: accept it as it is */
 	char at[64]; /* the device that is looked at */
 	struct srp_local found;
 	unsigned devices, count, down;
@@ -37,7 +40,8 @@ struct search {
 	char all[300]; /* every port, for the message */
 };
 
-static void note(char *text, size_t len, const char *fmt, const char *dev, unsigned port, const char *more)
+static void note(
+	char *text, size_t len, const char *fmt, const char *dev, unsigned port, const char *more)
 {
 	size_t at = strlen(text);
 
@@ -50,12 +54,16 @@ static bool has_gid(const struct search *search, const char *dir)
 {
 	char text[64], dev[64];
 
-	for (unsigned i = 0; sys_read(search->root, text, sizeof(text), "%s/gids/%u", dir, i) > 0; i++) {
+	for (unsigned i = 0; sys_read(search->root, text, sizeof(text), "%s/gids/%u", dir, i) > 0;
+		i++) {
 		if (!strcmp(text, NO_GID))
 			continue;
 		if (!strcmp(text, search->gid[0]) || !strcmp(text, search->gid[1]))
 			return true;
-		if (search->iface[0] && sys_read(search->root, dev, sizeof(dev), "%s/gid_attrs/ndevs/%u", dir, i) > 0 && !strcmp(dev, search->iface))
+		if (search->iface[0] &&
+			sys_read(search->root, dev, sizeof(dev), "%s/gid_attrs/ndevs/%u", dir, i) >
+				0 &&
+			!strcmp(dev, search->iface))
 			return true;
 	}
 	return false;
@@ -68,7 +76,8 @@ static bool fits(const struct search *search, const char *dir)
 	if (search->any)
 		return true;
 	if (search->prefix[0])
-		return sys_read(search->root, text, sizeof(text), "%s/gids/0", dir) > 0 && !strncmp(text, search->prefix, strlen(search->prefix));
+		return sys_read(search->root, text, sizeof(text), "%s/gids/0", dir) > 0 &&
+		       !strncmp(text, search->prefix, strlen(search->prefix));
 	return has_gid(search, dir);
 }
 
@@ -84,7 +93,9 @@ static void take(struct search *search, unsigned port)
 	if (search->count++) {
 		bool first = before(search->at, port, &search->found);
 
-		note(search->text, search->len, "%s%s port %u%s", first ? search->found.dev : search->at, first ? search->found.port : port, "");
+		note(search->text, search->len, "%s%s port %u%s",
+			first ? search->found.dev : search->at, first ? search->found.port : port,
+			"");
 		if (!first)
 			return;
 	}
@@ -101,8 +112,10 @@ static void look_port(const char *name, void *arg)
 	snprintf(dir, sizeof(dir), CLASS "/%.63s/ports/%.10s", search->at, name);
 	sys_read(search->root, state, sizeof(state), "%s/state", dir);
 	sys_read(search->root, link, sizeof(link), "%s/link_layer", dir);
-	note(search->all, sizeof(search->all), "%s%s port %u (%s)", search->at, port, *link ? link : "no link layer");
-	if ((search->dev && strcmp(search->dev, search->at)) || (search->port && search->port != port) || !fits(search, dir) ||
+	note(search->all, sizeof(search->all), "%s%s port %u (%s)", search->at, port,
+		*link ? link : "no link layer");
+	if ((search->dev && strcmp(search->dev, search->at)) ||
+		(search->port && search->port != port) || !fits(search, dir) ||
 		(search->prefix[0] && !search->any && strcmp(link, "InfiniBand")))
 		return;
 	if (strstr(state, "ACTIVE"))
@@ -134,9 +147,10 @@ static int own_address(const struct srp_want *want, struct addr *own, struct dia
 		return err ? err : addr_parse(own, src, 1, diag);
 	own->len = sizeof(own->ss);
 	fd = socket(to.ss.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&to.ss, to.len) || getsockname(fd, (struct sockaddr *)&own->ss, &own->len))
-		err = diag_set(diag, DIAG_UNREACHABLE, errno,
-			"no route to %s: %s", dest, diag_errno_text(errno));
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to.ss, to.len) ||
+		getsockname(fd, (struct sockaddr *)&own->ss, &own->len))
+		err = diag_set(diag, DIAG_UNREACHABLE, errno, "no route to %s: %s", dest,
+			diag_errno_text(errno));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -145,19 +159,22 @@ static int own_address(const struct srp_want *want, struct addr *own, struct dia
 static void gid_text(char out[GID_TEXT], const uint8_t gid[16])
 {
 	for (unsigned i = 0; i < 8; i++)
-		snprintf(out + 5 * i, GID_TEXT - 5 * i, "%02x%02x%s", gid[2 * i], gid[2 * i + 1], i < 7 ? ":" : "");
+		snprintf(out + 5 * i, GID_TEXT - 5 * i, "%02x%02x%s", gid[2 * i], gid[2 * i + 1],
+			i < 7 ? ":" : "");
 }
 
 /* The address itself is a GID of a RoCE device. */
 static void own_gid(const struct addr *own, uint8_t gid[16])
 {
 	if (own->ss.ss_family == AF_INET)
-		memcpy(gid + 12, &((const struct sockaddr_in *)(const void *)&own->ss)->sin_addr, 4);
+		memcpy(gid + 12, &((const struct sockaddr_in *)(const void *)&own->ss)->sin_addr,
+			4);
 	else
 		memcpy(gid, &((const struct sockaddr_in6 *)(const void *)&own->ss)->sin6_addr, 16);
 }
 
-/* IPoIB's is not: there the interface's hardware address ends with the port's. The list of interfaces is long on some machines. */
+/* IPoIB's is not: there the interface's hardware address ends with the port's. The list of
+ * interfaces is long on some machines. */
 static void find_interface(struct search *search)
 {
 	const struct addr *own = &search->own;
@@ -170,15 +187,23 @@ static void find_interface(struct search *search)
 	if (getifaddrs(&list))
 		return;
 	for (at = list; at && !search->iface[0]; at = at->ifa_next) {
-		if (!at->ifa_addr || at->ifa_addr->sa_family != own->ss.ss_family || (at->ifa_flags & IFF_LOOPBACK))
+		if (!at->ifa_addr || at->ifa_addr->sa_family != own->ss.ss_family ||
+			(at->ifa_flags & IFF_LOOPBACK))
 			continue;
-		if (own->ss.ss_family == AF_INET ? !memcmp(&((struct sockaddr_in *)(void *)at->ifa_addr)->sin_addr, gid + 12, 4)
-						 : !memcmp(&((struct sockaddr_in6 *)(void *)at->ifa_addr)->sin6_addr, gid, 16))
+		if (own->ss.ss_family == AF_INET
+				? !memcmp(&((struct sockaddr_in *)(void *)at->ifa_addr)->sin_addr,
+					  gid + 12, 4)
+				: !memcmp(&((struct sockaddr_in6 *)(void *)at->ifa_addr)->sin6_addr,
+					  gid, 16))
 			snprintf(search->iface, sizeof(search->iface), "%s", at->ifa_name);
 	}
 	freeifaddrs(list);
-	if (!search->iface[0] || sys_read(search->root, text, sizeof(text), "sys/class/net/%s/type", search->iface) <= 0 ||
-		strtoul(text, NULL, 10) != IPOIB || sys_read(search->root, text, sizeof(text), "sys/class/net/%s/address", search->iface) <= 0)
+	if (!search->iface[0] ||
+		sys_read(search->root, text, sizeof(text), "sys/class/net/%s/type",
+			search->iface) <= 0 ||
+		strtoul(text, NULL, 10) != IPOIB ||
+		sys_read(search->root, text, sizeof(text), "sys/class/net/%s/address",
+			search->iface) <= 0)
 		return;
 	for (unsigned i = 0; i < 20; i++) {
 		if (sscanf(text + 3 * i, "%2x", &byte[i]) != 1)
@@ -189,7 +214,8 @@ static void find_interface(struct search *search)
 	gid_text(search->gid[1], gid);
 }
 
-static int what_fits(struct search *search, const struct srp_want *want, char own_text[ADDR_TEXT], struct diag *diag)
+static int what_fits(struct search *search, const struct srp_want *want, char own_text[ADDR_TEXT],
+	struct diag *diag)
 {
 	const char *dgid = want->value[SRP_OPT_DGID];
 	uint8_t gid[16] = MAPPED;
@@ -198,7 +224,8 @@ static int what_fits(struct search *search, const struct srp_want *want, char ow
 	own_text[0] = 0;
 	if (*dgid) {
 		for (unsigned i = 0; i < 4; i++)
-			snprintf(search->prefix + 5 * i, sizeof(search->prefix) - 5 * i, "%.4s%s", dgid + 4 * i, i < 3 ? ":" : "");
+			snprintf(search->prefix + 5 * i, sizeof(search->prefix) - 5 * i, "%.4s%s",
+				dgid + 4 * i, i < 3 ? ":" : "");
 		return 0;
 	}
 	err = own_address(want, &search->own, diag);
@@ -210,21 +237,24 @@ static int what_fits(struct search *search, const struct srp_want *want, char ow
 	return 0;
 }
 
-static int none(const struct search *search, const struct srp_want *want, const char *own, struct diag *diag)
+static int none(const struct search *search, const struct srp_want *want, const char *own,
+	struct diag *diag)
 {
 	if (!search->devices) {
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
 		return diag_hint(diag, HINT_RDMA_DEVICE);
 	}
 	if (search->any && search->down)
-		return diag_set(diag, DIAG_NO_DEVICE, ENETDOWN, "%s port %u is not active", search->dev ? search->dev : "the device's", search->port);
+		return diag_set(diag, DIAG_NO_DEVICE, ENETDOWN, "%s port %u is not active",
+			search->dev ? search->dev : "the device's", search->port);
 	if (search->any && search->port)
-		diag_set(diag, DIAG_NO_DEVICE, ENODEV,
-			"no %s port %u", search->dev ? search->dev : "RDMA device's", search->port);
+		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no %s port %u",
+			search->dev ? search->dev : "RDMA device's", search->port);
 	else if (search->any)
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device '%s'", search->dev);
 	else if (search->down)
-		diag_set(diag, DIAG_NO_DEVICE, ENETDOWN, "the port that leads to the target is not active");
+		diag_set(diag, DIAG_NO_DEVICE, ENETDOWN,
+			"the port that leads to the target is not active");
 	else if (*own)
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV,
 			"no RDMA device has the address %s, the source address for %s", own,
@@ -233,14 +263,22 @@ static int none(const struct search *search, const struct srp_want *want, const 
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV,
 			"no local InfiniBand port is in the subnet of dgid %s",
 			want->value[SRP_OPT_DGID]);
-	return diag_hint(diag, "available: %s%s", search->all, search->any || *own ? "" : "; "
-		"select one with -i and -p, or connect by address with srp+cm:");
+	return diag_hint(diag, "available: %s%s", search->all,
+		search->any || *own
+			? ""
+			: "; "
+			  "select one with -i and -p, or connect by address with srp+cm:");
 }
 
-int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsigned port, struct srp_local *local, char *others, size_t len,
-	struct diag *diag)
+int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsigned port,
+	struct srp_local *local, char *others, size_t len, struct diag *diag)
 {
-	struct search search = { .root = root, .dev = dev, .port = port, .any = dev && port, .text = others, .len = len };
+	struct search search = { .root = root,
+		.dev = dev,
+		.port = port,
+		.any = dev && port,
+		.text = others,
+		.len = len };
 	char own[ADDR_TEXT] = "";
 	int err = search.any ? 0 : what_fits(&search, want, own, diag);
 
@@ -254,8 +292,11 @@ int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsi
 		search.all[0] = 0;
 		sys_list(root, CLASS, look_device, &search);
 	}
-	if (!search.count && dev && !search.any) { /* the device is known, and what is chosen among is its ports */
-		struct search again = { .root = root, .dev = dev, .any = true, .text = others, .len = len };
+	/* the device is known, and what is chosen among is its ports */
+	if (!search.count && dev && !search.any) {
+		struct search again = {
+			.root = root, .dev = dev, .any = true, .text = others, .len = len
+		};
 
 		sys_list(root, CLASS, look_device, &again);
 		search = again;

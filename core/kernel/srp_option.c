@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What add_target takes: each value checked with its range, brought into one form, and held against the others before the kernel sees it.
- * ib_srp of Linux 6.12 itself forgets what is missing when the last value was right, and trusts a max_it_iu_size that is too small. */
+/* What add_target takes: each value checked with its range, brought into one form, and held against
+ * the others before the kernel sees it. ib_srp of Linux 6.12 itself forgets what is missing when
+ * the last value was right, and trusts a max_it_iu_size that is too small. */
 #include "kernel_srp.h"
 #include "sys.h"
 #include <arpa/inet.h>
@@ -16,7 +17,8 @@
 #define PARAMETERS    "sys/module/ib_srp/parameters"
 #define SG_DEFAULT    12 /* SRP_DEF_SG_TABLESIZE */
 #define QUEUE_DEFAULT 62 /* SRP_DEFAULT_CMD_SQ_SIZE */
-#define IU_FIXED      68 /* struct srp_cmd and srp_indirect_buf (SRP-2, 6.8), before the descriptors of 16 bytes each */
+/* struct srp_cmd and srp_indirect_buf (SRP-2, 6.8), before the descriptors of 16 bytes each */
+#define IU_FIXED 68
 
 enum kind { HEX64, HEX16, GID, ADDRESS, CLASS, NUMBER };
 
@@ -77,7 +79,8 @@ static bool hex(const char *text, unsigned digits, uint64_t *value)
 	return len && len <= digits && !p[len];
 }
 
-static int set_hex(char *to, size_t len, const struct key *key, const char *text, unsigned digits, struct diag *diag)
+static int set_hex(char *to, size_t len, const struct key *key, const char *text, unsigned digits,
+	struct diag *diag)
 {
 	uint64_t value;
 
@@ -86,7 +89,8 @@ static int set_hex(char *to, size_t len, const struct key *key, const char *text
 			"invalid %s '%s': expected 1 to %u hexadecimal digits", key->name, text,
 			digits);
 	if (key->max && (value < key->min || value > key->max))
-		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIx32 " to %" PRIx32, key->name, key->min, key->max);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIx32 " to %" PRIx32,
+			key->name, key->min, key->max);
 	snprintf(to, len, "%0*" PRIx64, (int)digits, value);
 	return 0;
 }
@@ -111,18 +115,21 @@ static int set_gid(char *to, size_t len, const struct key *key, const char *text
 	return 0;
 }
 
-/* Looked at closely when it is resolved; what would end the value for the kernel cannot be in it. */
-static int set_address(char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
+/* Looked at closely when it is resolved; what would end the value for the kernel cannot be in it.
+ */
+static int set_address(
+	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
 {
 	if (!*text || strlen(text) >= len || strpbrk(text, ", \t\r\n\\\"'"))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid %s '%s': expected an address", key->name, text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid %s '%s': expected an address",
+			key->name, text);
 	snprintf(to, len, "%s", text);
 	return 0;
 }
 
 /* The two that SRP has over InfiniBand: its revision 10, and 16a and all after it. */
-static int set_class(char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
+static int set_class(
+	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
 {
 	uint64_t value;
 
@@ -134,16 +141,19 @@ static int set_class(char *to, size_t len, const struct key *key, const char *te
 	return 0;
 }
 
-static int set_number(char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
+static int set_number(
+	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
 {
 	struct diag why = { 0 };
 	uint64_t value;
 
-	if (strspn(text, "0123456789") != strlen(text) || parse_u64(text, 0, UINT64_MAX, &value, &why))
+	if (strspn(text, "0123456789") != strlen(text) ||
+		parse_u64(text, 0, UINT64_MAX, &value, &why))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid %s '%s': expected a whole number", key->name, text);
 	if (value < key->min || value > key->max)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIu32 " to %" PRIu32, key->name, key->min, key->max);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIu32 " to %" PRIu32,
+			key->name, key->min, key->max);
 	snprintf(to, len, "%" PRIu64, value);
 	return 0;
 }
@@ -177,8 +187,8 @@ int kernel_srp_set(struct srp_want *want, enum srp_opt opt, const char *value, s
 	if (err)
 		return err;
 	if (want->value[opt][0] && strcmp(want->value[opt], text))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"%s is set twice: %s and %s", key->name, want->value[opt], text);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice: %s and %s", key->name,
+			want->value[opt], text);
 	memcpy(want->value[opt], text, len);
 	return 0;
 }
@@ -229,7 +239,9 @@ int kernel_srp_parse(struct srp_want *want, const char *line, struct diag *diag)
 		len = strcspn(word, BLANKS);
 		if (word[len + strspn(word + len, BLANKS)])
 			return diag_set(diag, DIAG_USAGE, EINVAL,
-				"blank in add_target string '%.60s': expected commas between the parts", word);
+				"blank in add_target string '%.60s': expected commas between the "
+				"parts",
+				word);
 		word[len] = 0;
 		if (*word)
 			err = parse_word(want, word, diag);
@@ -265,7 +277,8 @@ static int check_way(const struct srp_want *want, struct diag *diag)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "src requires RDMA/CM: dest is missing");
 	if (!given(want, SRP_OPT_DEST) && !given(want, SRP_OPT_DGID))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"no target address: expected dgid (InfiniBand) or dest=HOST:PORT (RDMA/CM)");
+			"no target address: expected dgid (InfiniBand) or dest=HOST:PORT "
+			"(RDMA/CM)");
 	for (unsigned i = 0; i < sizeof(ib); i++) {
 		if (given(want, SRP_OPT_DEST) && given(want, ib[i]))
 			return diag_set(diag, DIAG_USAGE, EINVAL,
@@ -282,23 +295,28 @@ static uint64_t parameter(int root, const char *name, uint64_t otherwise)
 {
 	char text[24];
 
-	return sys_read(root, text, sizeof(text), PARAMETERS "/%s", name) > 0 ? strtoull(text, NULL, 10) : otherwise;
+	return sys_read(root, text, sizeof(text), PARAMETERS "/%s", name) > 0
+		       ? strtoull(text, NULL, 10)
+		       : otherwise;
 }
 
 static int check_limits(int root, const struct srp_want *want, struct diag *diag)
 {
-	uint64_t queue = number(want, SRP_OPT_QUEUE_SIZE, QUEUE_DEFAULT), lun = number(want, SRP_OPT_MAX_CMD_PER_LUN, 1);
-	uint64_t sg = number(want, SRP_OPT_CMD_SG_ENTRIES, parameter(root, "cmd_sg_entries", SG_DEFAULT));
-	uint64_t table = number(want, SRP_OPT_SG_TABLESIZE, UINT64_MAX), iu = number(want, SRP_OPT_MAX_IT_IU_SIZE, UINT64_MAX);
+	uint64_t queue = number(want, SRP_OPT_QUEUE_SIZE, QUEUE_DEFAULT),
+		 lun = number(want, SRP_OPT_MAX_CMD_PER_LUN, 1);
+	uint64_t sg =
+		number(want, SRP_OPT_CMD_SG_ENTRIES, parameter(root, "cmd_sg_entries", SG_DEFAULT));
+	uint64_t table = number(want, SRP_OPT_SG_TABLESIZE, UINT64_MAX),
+		 iu = number(want, SRP_OPT_MAX_IT_IU_SIZE, UINT64_MAX);
 
 	if (lun > queue)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"max_cmd_per_lun (%" PRIu64 ") exceeds queue_size (%" PRIu64 "%s)", lun,
-			queue,
-			given(want, SRP_OPT_QUEUE_SIZE) ? "" : ", the default");
+			queue, given(want, SRP_OPT_QUEUE_SIZE) ? "" : ", the default");
 	if (table < sg)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "sg_tablesize (%" PRIu64 ") is less than cmd_sg_entries (%" PRIu64 "%s)", table, sg,
-			given(want, SRP_OPT_CMD_SG_ENTRIES) ? "" : ", the default");
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"sg_tablesize (%" PRIu64 ") is less than cmd_sg_entries (%" PRIu64 "%s)",
+			table, sg, given(want, SRP_OPT_CMD_SG_ENTRIES) ? "" : ", the default");
 	if (iu < IU_FIXED + 16 * sg)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"max_it_iu_size (%" PRIu64 ") for %" PRIu64
@@ -331,8 +349,10 @@ static int resolve(struct srp_want *want, enum srp_opt opt, struct addr *addr, s
 		diag_set(diag, why.code, why.err, "%s: %s", keys[opt].name, why.text);
 		return why.hint[0] ? diag_hint(diag, "%s", why.hint) : err;
 	}
-	if (opt == SRP_OPT_SRC && ((struct sockaddr_in *)(void *)&addr->ss)->sin_port == htons(NO_PORT)) /* sin6_port is there too */
-		snprintf(value, len, "%s%.60s%s", v6 ? "[" : "", addr_host(addr, text), v6 ? "]" : "");
+	if (opt == SRP_OPT_SRC && ((struct sockaddr_in *)(void *)&addr->ss)->sin_port ==
+					  htons(NO_PORT)) /* sin6_port is there too */
+		snprintf(value, len, "%s%.60s%s", v6 ? "[" : "", addr_host(addr, text),
+			v6 ? "]" : "");
 	else
 		snprintf(value, len, "%.79s", addr_text(addr, text));
 	return 0;
@@ -342,7 +362,8 @@ static bool has_port(const char *dest)
 {
 	const char *colon = strrchr(dest, ':');
 
-	return colon && colon > dest && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] && (dest[0] != '[' || colon[-1] == ']') &&
+	return colon && colon > dest && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
+	       (dest[0] != '[' || colon[-1] == ']') &&
 	       (dest[0] == '[' || strchr(dest, ':') == colon);
 }
 
@@ -355,7 +376,8 @@ int kernel_srp_resolve(struct srp_want *want, struct diag *diag)
 		return 0;
 	if (!has_port(want->value[SRP_OPT_DEST]))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default port",
+			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default "
+			"port",
 			want->value[SRP_OPT_DEST]);
 	err = resolve(want, SRP_OPT_DEST, &dest, diag);
 	if (err || !given(want, SRP_OPT_SRC))
@@ -375,5 +397,6 @@ void kernel_srp_line(const struct srp_want *want, char line[SRP_LINE])
 	line[0] = 0;
 	for (unsigned i = 0; i < SRP_OPTS; i++)
 		if (want->value[i][0])
-			at += (size_t)snprintf(line + at, SRP_LINE - at, "%s%s=%s", at ? "," : "", keys[i].name, want->value[i]);
+			at += (size_t)snprintf(line + at, SRP_LINE - at, "%s%s=%s", at ? "," : "",
+				keys[i].name, want->value[i]);
 }

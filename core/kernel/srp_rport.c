@@ -16,7 +16,7 @@
 
 #define CLASS      "sys/class/srp_remote_ports"
 #define PARAMETERS "sys/module/ib_srp/parameters"
-#define BLOCK_MAX  600 /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
+#define BLOCK_MAX  600  /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
 #define WRITE_MS   5000 /* a time-out is written under the port's mutex, which a reconnect holds */
 #define STEP_MS    10
 #define GRACE_MS   500
@@ -86,13 +86,18 @@ int kernel_srp_tmo_check(const struct srp_tmo *tmo, struct diag *diag)
 	int delay = tmo->reconnect_delay, fail = tmo->fast_io_fail_tmo, loss = tmo->dev_loss_tmo;
 
 	if (delay == 0)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "reconnect_delay: must be at least 1, or off");
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "reconnect_delay: must be at least 1, or off");
 	if (fail > BLOCK_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "fast_io_fail_tmo: must be 0 to %d, or off", BLOCK_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"fast_io_fail_tmo: must be 0 to %d, or off", BLOCK_MAX);
 	if (fail == SRP_OFF && loss > BLOCK_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "dev_loss_tmo: must be 0 to %d, or off, while fast_io_fail_tmo is off", BLOCK_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"dev_loss_tmo: must be 0 to %d, or off, while fast_io_fail_tmo is off",
+			BLOCK_MAX);
 	if (fail >= 0 && loss >= 0 && fail >= loss)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "fast_io_fail_tmo (%d) must be less than dev_loss_tmo (%d)", fail, loss);
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"fast_io_fail_tmo (%d) must be less than dev_loss_tmo (%d)", fail, loss);
 	if (delay == SRP_OFF && fail == SRP_OFF && loss == SRP_OFF)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"reconnect_delay, fast_io_fail_tmo and dev_loss_tmo must not all be off");
@@ -132,7 +137,8 @@ static int write_all(int root, const void *arg)
 	return err;
 }
 
-static void add_write(struct writes *writes, const char *port, const char *name, int *now, int seconds)
+static void add_write(
+	struct writes *writes, const char *port, const char *name, int *now, int seconds)
 {
 	struct words *words = &writes->words[writes->count];
 
@@ -151,10 +157,12 @@ static int run_writes(int root, struct writes *writes, struct diag *diag)
 
 	if (!writes->count)
 		return 0;
-	writes->at = mmap(NULL, sizeof(*writes->at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	writes->at = mmap(NULL, sizeof(*writes->at), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (writes->at == MAP_FAILED)
 		return diag_sys(diag, errno, "memory");
-	err = aside_run(root, write_all, writes, loop_clock() + WRITE_MS * 1000000ull, GRACE_MS, NULL);
+	err = aside_run(
+		root, write_all, writes, loop_clock() + WRITE_MS * 1000000ull, GRACE_MS, NULL);
 	words = &writes->words[*writes->at % WRITES];
 	if (err)
 		diag_sys(diag, -err, "write %s to /%s", words->text, words->path);
@@ -162,8 +170,8 @@ static int run_writes(int root, struct writes *writes, struct diag *diag)
 	return err;
 }
 
-/* The kernel holds each value against the other two as they are at that moment. With a delay and no device loss any fast_io_fail_tmo goes,
- * so that way leads from everywhere to everywhere. */
+/* The kernel holds each value against the other two as they are at that moment. With a delay and no
+ * device loss any fast_io_fail_tmo goes, so that way leads from everywhere to everywhere. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, struct diag *diag)
 {
 	struct writes writes = { 0 };
@@ -172,22 +180,29 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 	int err = kernel_srp_rport(root, host, &rport);
 
 	if (err)
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "host%u has no SRP remote port", host);
+		return diag_set(
+			diag, DIAG_NOT_FOUND, ENOENT, "host%u has no SRP remote port", host);
 	now = rport.tmo;
-	if (now.fast_io_fail_tmo == SRP_UNKNOWN || now.dev_loss_tmo == SRP_UNKNOWN || now.reconnect_delay == SRP_UNKNOWN)
+	if (now.fast_io_fail_tmo == SRP_UNKNOWN || now.dev_loss_tmo == SRP_UNKNOWN ||
+		now.reconnect_delay == SRP_UNKNOWN)
 		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
 			"this kernel's ib_srp has no loss timeouts: Linux 3.13 or later required");
-	to.reconnect_delay = want->reconnect_delay == SRP_UNKNOWN ? now.reconnect_delay : want->reconnect_delay;
-	to.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now.fast_io_fail_tmo : want->fast_io_fail_tmo;
+	to.reconnect_delay =
+		want->reconnect_delay == SRP_UNKNOWN ? now.reconnect_delay : want->reconnect_delay;
+	to.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now.fast_io_fail_tmo
+								    : want->fast_io_fail_tmo;
 	to.dev_loss_tmo = want->dev_loss_tmo == SRP_UNKNOWN ? now.dev_loss_tmo : want->dev_loss_tmo;
 	err = kernel_srp_tmo_check(&to, diag);
 	if (err)
 		return err;
-	if (now.reconnect_delay == SRP_OFF && (now.fast_io_fail_tmo != to.fast_io_fail_tmo || now.dev_loss_tmo != to.dev_loss_tmo))
-		add_write(&writes, rport.name, "reconnect_delay", &now.reconnect_delay, to.reconnect_delay == SRP_OFF ? 10 : to.reconnect_delay);
+	if (now.reconnect_delay == SRP_OFF && (now.fast_io_fail_tmo != to.fast_io_fail_tmo ||
+						      now.dev_loss_tmo != to.dev_loss_tmo))
+		add_write(&writes, rport.name, "reconnect_delay", &now.reconnect_delay,
+			to.reconnect_delay == SRP_OFF ? 10 : to.reconnect_delay);
 	if (now.fast_io_fail_tmo != to.fast_io_fail_tmo)
 		add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, SRP_OFF);
-	add_write(&writes, rport.name, "fast_io_fail_tmo", &now.fast_io_fail_tmo, to.fast_io_fail_tmo);
+	add_write(&writes, rport.name, "fast_io_fail_tmo", &now.fast_io_fail_tmo,
+		to.fast_io_fail_tmo);
 	add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, to.dev_loss_tmo);
 	add_write(&writes, rport.name, "reconnect_delay", &now.reconnect_delay, to.reconnect_delay);
 	return run_writes(root, &writes, diag);
@@ -195,7 +210,9 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 
 void kernel_srp_hurry(int root, unsigned host)
 {
-	const struct srp_tmo soon = { .reconnect_delay = SRP_UNKNOWN, .fast_io_fail_tmo = 0, .dev_loss_tmo = 1 };
+	const struct srp_tmo soon = {
+		.reconnect_delay = SRP_UNKNOWN, .fast_io_fail_tmo = 0, .dev_loss_tmo = 1
+	};
 
 	kernel_srp_tmo_set(root, host, &soon, NULL);
 }
@@ -213,8 +230,8 @@ static int too_late(uint64_t since, struct diag *diag)
 	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
 		"timed out after %.3g s waiting for the kernel to remove it",
 		(double)(loop_clock() - since) / 1e9);
-	return diag_hint(diag,
-		"pending I/O fails when the remote port's timeouts expire, or at once with --force");
+	return diag_hint(diag, "pending I/O fails when the remote port's timeouts expire, or at "
+			       "once with --force");
 }
 
 static int refused(int err, struct diag *diag)

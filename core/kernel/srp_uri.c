@@ -8,25 +8,29 @@
 
 #define LID_MAX 0xbfff /* unicast (IBA 4.1.3) */
 
-/* Keys of a URI that are options of add_target are spelled alike; these two are in its authority. */
+/* Keys of a URI that are options of add_target are spelled alike; these two are in its authority.
+ */
 static bool is_key(unsigned opt)
 {
 	return opt != SRP_OPT_DGID && opt != SRP_OPT_DEST;
 }
 
-static int set_part(struct srp_want *want, enum srp_opt opt, const char *piece, size_t len, struct diag *diag)
+static int set_part(
+	struct srp_want *want, enum srp_opt opt, const char *piece, size_t len, struct diag *diag)
 {
 	char text[80];
 
 	if (!len)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"no %s: expected srp://GID/IOC_GUID/ID_EXT or srp+cm://HOST:PORT/IOC_GUID/ID_EXT",
+			"no %s: expected srp://GID/IOC_GUID/ID_EXT or "
+			"srp+cm://HOST:PORT/IOC_GUID/ID_EXT",
 			kernel_srp_opt_name(opt));
 	snprintf(text, sizeof(text), "%.*s", (int)len, piece);
 	return kernel_srp_set(want, opt, text, diag);
 }
 
-static int read_path(struct srp_want *want, const char *path, struct srp_place *place, struct diag *diag)
+static int read_path(
+	struct srp_want *want, const char *path, struct srp_place *place, struct diag *diag)
 {
 	size_t guid = strcspn(path, "/"), ext = path[guid] ? strcspn(path + guid + 1, "/") : 0;
 	const char *at = path + guid + (path[guid] == '/'), *lun = at + ext + (at[ext] == '/');
@@ -42,7 +46,8 @@ static int read_path(struct srp_want *want, const char *path, struct srp_place *
 	return 0;
 }
 
-static int read_port(struct srp_want *want, const struct uri *uri, struct srp_place *place, struct diag *diag)
+static int read_port(
+	struct srp_want *want, const struct uri *uri, struct srp_place *place, struct diag *diag)
 {
 	struct diag why = { 0 };
 	uint64_t lid;
@@ -50,8 +55,10 @@ static int read_port(struct srp_want *want, const struct uri *uri, struct srp_pl
 	if (uri->port)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"srp: URIs have no port number: expected srp://GID/... or srp://LID/...");
-	if (strlen(uri->host) > 5 || !*uri->host || strspn(uri->host, "0123456789") < strlen(uri->host))
-		return *uri->host ? kernel_srp_set(want, SRP_OPT_DGID, uri->host, diag) : set_part(want, SRP_OPT_DGID, "", 0, diag);
+	if (strlen(uri->host) > 5 || !*uri->host ||
+		strspn(uri->host, "0123456789") < strlen(uri->host))
+		return *uri->host ? kernel_srp_set(want, SRP_OPT_DGID, uri->host, diag)
+				  : set_part(want, SRP_OPT_DGID, "", 0, diag);
 	if (parse_u64(uri->host, 1, LID_MAX, &lid, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "LID %s", why.text);
 	place->lid = (uint16_t)lid;
@@ -69,19 +76,21 @@ static int read_host(struct srp_want *want, const struct uri *uri, struct diag *
 	if (strlen(uri->host) > sizeof(text) - 10)
 		return diag_set(diag, DIAG_USAGE, ENAMETOOLONG,
 			"host name: must be at most %zu bytes", sizeof(text) - 10);
-	snprintf(text, sizeof(text), "%s%s%s:%u", v6 ? "[" : "", uri->host, v6 ? "]" : "", uri->port);
+	snprintf(text, sizeof(text), "%s%s%s:%u", v6 ? "[" : "", uri->host, v6 ? "]" : "",
+		uri->port);
 	return kernel_srp_set(want, SRP_OPT_DEST, text, diag);
 }
 
-int kernel_srp_uri(struct srp_want *want, struct uri *uri, struct srp_place *place, struct diag *diag)
+int kernel_srp_uri(
+	struct srp_want *want, struct uri *uri, struct srp_place *place, struct diag *diag)
 {
 	bool cm = !strcmp(uri->scheme, "srp+cm");
 	int err;
 
 	*place = (struct srp_place){ .lun = SRP_LUN_ALL };
 	if (!cm && strcmp(uri->scheme, "srp"))
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"'%s' is not an srp: or srp+cm: URI", uri->spelling);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is not an srp: or srp+cm: URI",
+			uri->spelling);
 	if (uri->user)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "SRP has no users: remove USER@");
 	err = cm ? read_host(want, uri, diag) : read_port(want, uri, place, diag);

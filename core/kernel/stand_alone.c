@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a process does that is to outlive the system it was started in and needs the kernel alone: it lets go of all it was given, and has a
- * root of its own, in memory, with sysfs and proc in it. switch_root empties an initramfs and moves /sys and /proc. */
+/* What a process does that is to outlive the system it was started in and needs the kernel alone:
+ * it lets go of all it was given, and has a root of its own, in memory, with sysfs and proc in it.
+ * switch_root empties an initramfs and moves /sys and /proc. */
 #include "kernel.h"
 #include "sys.h"
 #include <errno.h>
@@ -14,18 +15,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PLACE   "/dev" /* there is one everywhere, and this process needs nothing in it */
-#define FDS_MAX 65536
+#define PLACE    "/dev" /* there is one everywhere, and this process needs nothing in it */
+#define FDS_MAX  65536
 #define AREA_MAX (8 << 20)
 
 static int fill(void)
 {
-	static const char *const of_kernel[][2] = { { "/sys", PLACE "/sys" }, { "/proc", PLACE "/proc" } };
+	static const char *const of_kernel[][2] = { { "/sys", PLACE "/sys" },
+		{ "/proc", PLACE "/proc" } };
 
-	if (mount("rdmastor", PLACE, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=64k,mode=755"))
+	if (mount("rdmastor", PLACE, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		    "size=64k,mode=755"))
 		return errno;
 	for (unsigned i = 0; i < 2; i++)
-		if (mkdir(of_kernel[i][1], 0555) || mount(of_kernel[i][0], of_kernel[i][1], NULL, MS_BIND, NULL))
+		if (mkdir(of_kernel[i][1], 0555) ||
+			mount(of_kernel[i][0], of_kernel[i][1], NULL, MS_BIND, NULL))
 			return errno;
 	return 0;
 }
@@ -81,7 +85,8 @@ static void silence(int root)
 		close(null);
 }
 
-/* What words and environment it was started with, which may hold a secret, goes: fields 48 to 51 of stat tell where they are (proc(5)). */
+/* What words and environment it was started with, which may hold a secret, goes: fields 48 to 51 of
+ * stat tell where they are (proc(5)). */
 static void rename_process(int root, const char *name)
 {
 	char stat[1024], *at = program_invocation_name, *field;
@@ -97,14 +102,16 @@ static void rename_process(int root, const char *name)
 	field = strrchr(stat, ')');
 	for (int i = 2; field && i < 48; i++)
 		field = strchr(field + 1, ' ');
-	if (!field || sscanf(field, " %lu %lu %lu %lu", &begin, &end, &env, &env_end) != 4 || begin != (unsigned long)at || end < begin + 2 ||
-		env < end || env_end < env || env_end - begin > AREA_MAX)
+	if (!field || sscanf(field, " %lu %lu %lu %lu", &begin, &end, &env, &env_end) != 4 ||
+		begin != (unsigned long)at || end < begin + 2 || env < end || env_end < env ||
+		env_end - begin > AREA_MAX)
 		return;
 	explicit_bzero(at, env_end - begin);
 	snprintf(at, end - begin, "@%s", name);
 }
 
-int kernel_stand_alone(int root, const char *name, const int *keep, unsigned count, struct diag *diag)
+int kernel_stand_alone(
+	int root, const char *name, const int *keep, unsigned count, struct diag *diag)
 {
 	struct diag why = { 0 };
 	bool mounts;

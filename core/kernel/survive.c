@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a process behind a local block device does so that it needs that device neither to get memory nor to end, and outlives the
- * switch from initramfs to root. Each step that is refused is told, and the others are taken. */
+/* What a process behind a local block device does so that it needs that device neither to get
+ * memory nor to end, and outlives the switch from initramfs to root. Each step that is refused is
+ * told, and the others are taken. */
 #include "kernel.h"
 #include "sys.h"
 #include <errno.h>
@@ -32,7 +33,8 @@ static void refuse(struct refused *refused, int err, const char *what)
 {
 	size_t len = strlen(refused->text);
 
-	snprintf(refused->text + len, sizeof(refused->text) - len, "%s%s: %s", len ? "; " : "", what, diag_errno_text(err));
+	snprintf(refused->text + len, sizeof(refused->text) - len, "%s%s: %s", len ? "; " : "",
+		what, diag_errno_text(err));
 	if (!refused->err)
 		refused->err = err;
 }
@@ -43,13 +45,16 @@ static int lock_program(struct dl_phdr_info *info, size_t len, void *arg)
 
 	(void)len;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_LOAD && mlock((void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), info->dlpi_phdr[i].p_memsz))
+		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+			mlock((void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+				info->dlpi_phdr[i].p_memsz))
 			*err = errno;
 	return 0;
 }
 
-/* The program at once, all else from its first use: a ram: disk may be larger than the machine's memory. What is made later is locked too
- * where nothing limits it: else a later one would be refused for it. */
+/* The program at once, all else from its first use: a ram: disk may be larger than the machine's
+ * memory. What is made later is locked too where nothing limits it: else a later one would be
+ * refused for it. */
 static int lock_memory(void)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
@@ -57,7 +62,8 @@ static int lock_memory(void)
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit))
 		getrlimit(RLIMIT_MEMLOCK, &limit);
-	if (mlockall((limit.rlim_cur == RLIM_INFINITY ? MCL_CURRENT | MCL_FUTURE : MCL_CURRENT) | MCL_ONFAULT))
+	if (mlockall((limit.rlim_cur == RLIM_INFINITY ? MCL_CURRENT | MCL_FUTURE : MCL_CURRENT) |
+		     MCL_ONFAULT))
 		return errno;
 	dl_iterate_phdr(lock_program, &err);
 	if (err)
@@ -89,12 +95,14 @@ static void add_below(const char *name, void *arg)
 	unsigned dev_major, dev_minor;
 	char text[32];
 
-	if (below->count < BELOW && sys_read(below->root, text, sizeof(text), "sys/class/block/%.64s/dev", name) > 0 &&
+	if (below->count < BELOW &&
+		sys_read(below->root, text, sizeof(text), "sys/class/block/%.64s/dev", name) > 0 &&
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
 		below->number[below->count++] = makedev(dev_major, dev_minor);
 }
 
-/* A process like this one may be behind it, or behind what it stands on: dm, md and bcache name that, of a partition its disk does. */
+/* A process like this one may be behind it, or behind what it stands on: dm, md and bcache name
+ * that, of a partition its disk does. */
 static bool may_be_ours(int root, dev_t number)
 {
 	static const char *const lower[] = { "slaves", "../slaves" };
@@ -104,13 +112,15 @@ static bool may_be_ours(int root, dev_t number)
 	for (unsigned i = 0; i < below.count; i++) {
 		unsigned dev_major = major(below.number[i]), dev_minor = minor(below.number[i]);
 
-		if (sys_read(root, text, sizeof(text), "sys/dev/block/%u:%u/uevent", dev_major, dev_minor) < 0)
+		if (sys_read(root, text, sizeof(text), "sys/dev/block/%u:%u/uevent", dev_major,
+			    dev_minor) < 0)
 			continue;
 		name = strstr(text, "DEVNAME=");
 		if (name && (!strncmp(name + 8, "ublkb", 5) || !strncmp(name + 8, "nbd", 3)))
 			return true;
 		for (unsigned n = 0; n < sizeof(lower) / sizeof(*lower); n++) {
-			snprintf(text, sizeof(text), "sys/dev/block/%u:%u/%s", dev_major, dev_minor, lower[n]);
+			snprintf(text, sizeof(text), "sys/dev/block/%u:%u/%s", dev_major, dev_minor,
+				lower[n]);
 			sys_list(root, text, add_below, &below);
 		}
 	}
@@ -149,8 +159,10 @@ static bool stands_on_us(int root, const struct mounted *m)
 {
 	struct stat st;
 
-	return may_be_ours(root, m->number) || (m->source && !strncmp(m->source, "/dev/", 5) && !fstatat(root, m->source + 1, &st, 0) &&
-		S_ISBLK(st.st_mode) && may_be_ours(root, st.st_rdev));
+	return may_be_ours(root, m->number) ||
+	       (m->source && !strncmp(m->source, "/dev/", 5) &&
+		       !fstatat(root, m->source + 1, &st, 0) && S_ISBLK(st.st_mode) &&
+		       may_be_ours(root, st.st_rdev));
 }
 
 /* A device, or a server: not what the kernel keeps in memory, though some call that "/proc". */
@@ -159,7 +171,9 @@ static bool stands_on_something(int root, const struct mounted *m)
 	const char *source = m->source ? m->source : "";
 
 	(void)root;
-	return major(m->number) || (source[0] == '/' ? source[1] == '/' || !strncmp(source, "/dev/", 5) : strpbrk(source, "/:") != NULL);
+	return major(m->number) ||
+	       (source[0] == '/' ? source[1] == '/' || !strncmp(source, "/dev/", 5)
+				 : strpbrk(source, "/:") != NULL);
 }
 
 /* The root stays: it cannot be left. */
@@ -171,7 +185,8 @@ static void leave_mounts(int root, dev_t keep, bool (*leave)(int root, const str
 
 	text = rest = sys_read_all(root, "proc/self/mountinfo");
 	while ((line = strsep(&rest, "\n"))) {
-		if (!read_mount(line, &m) || !strcmp(m.point, "/") || m.number == keep || !leave(root, &m))
+		if (!read_mount(line, &m) || !strcmp(m.point, "/") || m.number == keep ||
+			!leave(root, &m))
 			continue;
 		if (!stat(".", &here) && here.st_dev == m.number)
 			(void)!chdir("/");
@@ -180,8 +195,9 @@ static void leave_mounts(int root, dev_t keep, bool (*leave)(int root, const str
 	free(text);
 }
 
-/* The last process of a mount namespace unmounts what is there as it ends: a file system on its own device would wait for that
- * process for ever. So this namespace is our own, nothing that is mounted elsewhere later comes in, and such file systems go. */
+/* The last process of a mount namespace unmounts what is there as it ends: a file system on its own
+ * device would wait for that process for ever. So this namespace is our own, nothing that is
+ * mounted elsewhere later comes in, and such file systems go. */
 static int own_mounts(int root)
 {
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
@@ -217,5 +233,6 @@ int kernel_survive(int root, char *argv0, bool *mounts, struct diag *diag)
 		argv0[0] = '@';
 	if (!refused.err)
 		return 0;
-	return diag_set(diag, DIAG_PERMISSION, refused.err, "this process may hang or be killed when memory runs out: %s", refused.text);
+	return diag_set(diag, DIAG_PERMISSION, refused.err,
+		"this process may hang or be killed when memory runs out: %s", refused.text);
 }

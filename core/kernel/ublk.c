@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What ublk needs of the kernel: io_uring, the driver, and its control device. What is said to that device is core/export's. */
+/* What ublk needs of the kernel: io_uring, the driver, and its control device. What is said to that
+ * device is core/export's. */
 #include "kernel.h"
 #include "modules.h"
 #include "sys.h"
@@ -7,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define CONTROL "dev/ublk-control"
+#define CONTROL   "dev/ublk-control"
 #define WAY_ROUND "or use export --nbd-dev"
 
 /* All of it: 2 forbids io_uring to everybody (Linux 6.6). */
@@ -15,16 +16,21 @@ static int check_io_uring(int root, struct diag *diag)
 {
 	char text[16];
 
-	if (sys_read(root, text, sizeof(text), "proc/sys/kernel/io_uring_disabled") <= 0 || text[0] != '2')
+	if (sys_read(root, text, sizeof(text), "proc/sys/kernel/io_uring_disabled") <= 0 ||
+		text[0] != '2')
 		return 0;
-	diag_set(diag, DIAG_UNSUPPORTED, EPERM, "io_uring is disabled: kernel.io_uring_disabled is 2");
+	diag_set(diag, DIAG_UNSUPPORTED, EPERM,
+		"io_uring is disabled: kernel.io_uring_disabled is 2");
 	return diag_hint(diag, "sysctl kernel.io_uring_disabled=0 (as root), %s", WAY_ROUND);
 }
 
 static int no_control(int root, const char *why, struct diag *diag)
 {
-	if (sys_exists(root, "sys/module/ublk_drv") || sys_exists(root, "sys/class/misc/ublk-control"))
-		return diag_set(diag, DIAG_NO_DEVICE, ENOENT, "ublk_drv is loaded, but /dev/ublk-control is missing: is /dev a devtmpfs?");
+	if (sys_exists(root, "sys/module/ublk_drv") ||
+		sys_exists(root, "sys/class/misc/ublk-control"))
+		return diag_set(diag, DIAG_NO_DEVICE, ENOENT,
+			"ublk_drv is loaded, but /dev/ublk-control is missing: is /dev a "
+			"devtmpfs?");
 	diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module ublk_drv is not loaded: %s", why);
 	return diag_hint(diag, "export --nbd-dev needs no ublk_drv");
 }

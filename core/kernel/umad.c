@@ -6,7 +6,8 @@
 
 int kernel_umad_ready(int root, struct diag *diag)
 {
-	bool core = sys_exists(root, "sys/class/infiniband") || sys_exists(root, "sys/module/ib_core");
+	bool core =
+		sys_exists(root, "sys/class/infiniband") || sys_exists(root, "sys/module/ib_core");
 	const char *why = NULL;
 
 	if (!sys_exists(root, "sys/class/infiniband_mad/abi_version"))

@@ -47,8 +47,8 @@ static unsigned rank(const struct mad_port_info *info, bool any_link)
 	return info->phys == PHYS_DISABLED ? 1 : 2;
 }
 
-static const struct mad_port_info *find(const struct mad_port_info *list, unsigned count, const char *dev, unsigned port,
-	const uint8_t *gid, bool any_link)
+static const struct mad_port_info *find(const struct mad_port_info *list, unsigned count,
+	const char *dev, unsigned port, const uint8_t *gid, bool any_link)
 {
 	const struct mad_port_info *best = NULL;
 
@@ -57,7 +57,8 @@ static const struct mad_port_info *find(const struct mad_port_info *list, unsign
 		uint8_t own[16];
 
 		mad_gid_make(own, info->prefix, info->guid);
-		if ((dev && strcmp(dev, info->dev)) || (port && port != info->port) || (gid && memcmp(gid, own, sizeof(own))))
+		if ((dev && strcmp(dev, info->dev)) || (port && port != info->port) ||
+			(gid && memcmp(gid, own, sizeof(own))))
 			continue;
 		if (!best || rank(info, any_link) > rank(best, any_link))
 			best = info;
@@ -65,19 +66,20 @@ static const struct mad_port_info *find(const struct mad_port_info *list, unsign
 	return best;
 }
 
-static int not_found(const struct mad_port_info *list, unsigned count, const struct mad_port_choice *choice, const char *dev, unsigned port,
-	struct diag *diag)
+static int not_found(const struct mad_port_info *list, unsigned count,
+	const struct mad_port_choice *choice, const char *dev, unsigned port, struct diag *diag)
 {
 	if (!count) {
 		diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
 		return diag_hint(diag, HINT_RDMA_DEVICE);
 	}
 	if (choice->gid)
-		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no port of this machine has the GID %s", choice->gid);
+		return diag_set(diag, DIAG_NOT_FOUND, ENODEV,
+			"no port of this machine has the GID %s", choice->gid);
 	if (dev && !find(list, count, dev, 0, NULL, true)) {
 		diag_set(diag, DIAG_NOT_FOUND, ENODEV, "no RDMA device '%s'", dev);
-		return diag_hint(diag, "available: %s%s", list[0].dev, strcmp(list[0].dev,
-			list[count - 1].dev) ? " and others" : "");
+		return diag_hint(diag, "available: %s%s", list[0].dev,
+			strcmp(list[0].dev, list[count - 1].dev) ? " and others" : "");
 	}
 	if (dev)
 		return diag_set(diag, DIAG_NOT_FOUND, ENODEV, "%s has no port %u", dev, port);
@@ -97,7 +99,8 @@ static int wrong_link(const struct mad_port_info *info, bool named, struct diag 
 	return diag_ctx(diag, "%s port %u", info->dev, info->port);
 }
 
-int mad_port_choose(struct mad_port_info *out, const struct mad_port_choice *choice, struct diag *diag)
+int mad_port_choose(
+	struct mad_port_info *out, const struct mad_port_choice *choice, struct diag *diag)
 {
 	char umad_dev[MAD_DEV_LEN];
 	const char *dev = choice->dev, *slash = choice->umad ? strrchr(choice->umad, '/') : NULL;
@@ -131,7 +134,14 @@ int mad_port_choose(struct mad_port_info *out, const struct mad_port_choice *cho
 static const char *phys_word(unsigned phys)
 {
 	static const char *const words[] = {
-		"", "sleeping", "polling", "disabled", "training", "up", "recovering", "in test",
+		"",
+		"sleeping",
+		"polling",
+		"disabled",
+		"training",
+		"up",
+		"recovering",
+		"in test",
 	};
 
 	return phys && phys < sizeof(words) / sizeof(*words) ? words[phys] : "in an unknown state";
@@ -150,14 +160,17 @@ const char *mad_state_why(uint8_t state)
 
 static int down(const struct mad_port_info *info, struct diag *diag)
 {
-	diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "port is DOWN: its link is %s", phys_word(info->phys));
+	diag_set(diag, DIAG_UNREACHABLE, ENETDOWN, "port is DOWN: its link is %s",
+		phys_word(info->phys));
 	return diag_hint(diag, "%s",
-		info->phys == PHYS_DISABLED ? "enable the port" : "check the cable and the switch port");
+		info->phys == PHYS_DISABLED ? "enable the port"
+					    : "check the cable and the switch port");
 }
 
 int mad_port_usable(const struct mad_port_info *info, struct diag *diag)
 {
-	if (!info->infiniband || (info->state >= PORT_ACTIVE && info->lid >= MAD_LID_MIN && info->lid <= MAD_LID_MAX))
+	if (!info->infiniband || (info->state >= PORT_ACTIVE && info->lid >= MAD_LID_MIN &&
+					 info->lid <= MAD_LID_MAX))
 		return 0;
 	if (info->state <= PORT_DOWN) {
 		down(info, diag);

@@ -44,7 +44,8 @@ bool sa_table_get(struct sa_table *table, const void *mad, size_t len, size_t le
 	rest = len % table->each;
 	/* The last one may come without what fills it up to eight bytes */
 	table->count = len / table->each + (rest >= least && table->each - rest < 8);
-	for (size_t i = table->count * table->each; i < len; i++) /* nothing but zeros fills up the last segment */
+	for (size_t i = table->count * table->each; i < len;
+		i++) /* nothing but zeros fills up the last segment */
 		table->cut |= table->at[i] != 0;
 	return table->each >= least && (table->count || !len);
 }
@@ -150,7 +151,8 @@ bool notice_get(struct mad_notice *out, const struct notice *notice)
 	}
 }
 
-/* OpenSM compares type and producer with the notice's, so they are as the traps' own. One unsubscribes by naming the queue pair. */
+/* OpenSM compares type and producer with the notice's, so they are as the traps' own. One
+ * unsubscribes by naming the queue pair. */
 uint64_t inform_put(struct inform_info *info, uint16_t trap, bool subscribe)
 {
 	bool of_port = trap == MAD_TRAP_CAP_MASK;
@@ -164,8 +166,8 @@ uint64_t inform_put(struct inform_info *info, uint16_t trap, bool subscribe)
 		.qpn_resp_time = put_be32(1 << 8 | INFORM_RESP_TIME),
 		.producer = put_be32(of_port ? MAD_NODE_CA : NOTICE_BY_MANAGER),
 	};
-	return SA_INFORM_LID_BEGIN | SA_INFORM_GENERIC | SA_INFORM_SUBSCRIBE | SA_INFORM_TYPE | SA_INFORM_TRAP | SA_INFORM_PRODUCER |
-		(subscribe ? 0 : SA_INFORM_QPN);
+	return SA_INFORM_LID_BEGIN | SA_INFORM_GENERIC | SA_INFORM_SUBSCRIBE | SA_INFORM_TYPE |
+	       SA_INFORM_TRAP | SA_INFORM_PRODUCER | (subscribe ? 0 : SA_INFORM_QPN);
 }
 
 const char *sa_status_text(uint16_t status)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attributes of answers to host structs. What a peer says is bounded here: texts end, LIDs are unicast, counts fit. */
+/* Attributes of answers to host structs. What a peer says is bounded here: texts end, LIDs are
+ * unicast, counts fit. */
 #pragma once
 #include "mad.h"
 
-/* Records of a subnet administrator's answer, one or a table of them. False: the answer is malformed. */
+/* Records of a subnet administrator's answer, one or a table of them. False: the answer is
+ * malformed. */
 struct sa_table {
 	const uint8_t *at;
 	size_t each, count;
 	bool cut; /* behind the last whole one there is part of another */
 };
-bool sa_table_get(struct sa_table *, const void *mad, size_t len, size_t least /* bytes of a record that are read */);
+bool sa_table_get(struct sa_table *, const void *mad, size_t len,
+	size_t least /* bytes of a record that are read */);
 
 struct sa_port {
 	uint16_t lid;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A port's MAD device, by libibumad: listing, opening, one datagram out, one in. Which port is meant is left to choose.c, when to send
- * to xact.c, what becomes of it to port_look.c; tests link tests/fake/mad_port.c instead. */
+/* A port's MAD device, by libibumad: listing, opening, one datagram out, one in. Which port is
+ * meant is left to choose.c, when to send to xact.c, what becomes of it to port_look.c; tests link
+ * tests/fake/mad_port.c instead. */
 #include "port.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,15 +12,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define QKEY    0x80010000 /* of queue pair 1; 10.2.4 */
-#define GIDS    256
+#define QKEY 0x80010000 /* of queue pair 1; 10.2.4 */
+#define GIDS 256
 
 static void fill(struct mad_port_info *info, const umad_port_t *port)
 {
 	snprintf(info->dev, sizeof(info->dev), "%s", port->ca_name);
 	snprintf(info->link_layer, sizeof(info->link_layer), "%s", port->link_layer);
 	/* Kernels before 2.6.37 had no such file; libibumad says IB then */
-	info->infiniband = !strcmp(port->link_layer, "InfiniBand") || !strcmp(port->link_layer, "IB");
+	info->infiniband =
+		!strcmp(port->link_layer, "InfiniBand") || !strcmp(port->link_layer, "IB");
 	info->port = (uint8_t)port->portnum;
 	info->state = (uint8_t)port->state;
 	info->phys = (uint8_t)port->phys_state;
@@ -112,7 +114,8 @@ int mad_dev_gid_index(const struct mad_port_info *info, const uint8_t gid[16])
 	uint8_t own[16];
 
 	for (int i = 0; i < GIDS; i++) {
-		snprintf(path, sizeof(path), SYS_INFINIBAND "/%s/" SYS_CA_PORTS_DIR "/%u/gids/%d", info->dev, info->port, i);
+		snprintf(path, sizeof(path), SYS_INFINIBAND "/%s/" SYS_CA_PORTS_DIR "/%u/gids/%d",
+			info->dev, info->port, i);
 		if (!read_line(text, sizeof(text), path))
 			break;
 		if (inet_pton(AF_INET6, text, own) != 1 || !memcmp(own, zero, sizeof(zero)))
@@ -158,9 +161,10 @@ int mad_dev_open(struct mad_dev **out, const char *name, unsigned port, struct d
 	dev->fd = umad_open_port(name, (int)port);
 	if (dev->fd < 0) {
 		/* -EIO stands for any errno of open(2), -EINVAL for a port without a MAD device */
-		err = dev->fd == -EIO && errno ? refused(diag, errno) :
-			diag_set(diag, DIAG_NO_DEVICE, ENODEV,
-				"no MAD device: ib_umad does not support this port");
+		err = dev->fd == -EIO && errno
+			      ? refused(diag, errno)
+			      : diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+					"no MAD device: ib_umad does not support this port");
 		free(dev);
 		return err;
 	}
@@ -197,7 +201,8 @@ static int agent_of(const struct mad_dev *dev, uint8_t mgmt_class)
 	return -ENOENT;
 }
 
-/* An agent for answers only: without methods it blocks no other agent. The kernel reassembles for class 3. */
+/* An agent for answers only: without methods it blocks no other agent. The kernel reassembles for
+ * class 3. */
 int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 {
 	bool sa = mgmt_class == MAD_CLASS_SA;
@@ -210,7 +215,8 @@ int mad_dev_class(struct mad_dev *dev, uint8_t mgmt_class, struct diag *diag)
 	errno = 0;
 	agent = umad_register(dev->fd, mgmt_class, sa ? SA_CLASS_VERSION : 1, sa, NULL);
 	if (agent < 0)
-		return diag_sys(diag, errno ? errno : EPERM, "register for management class 0x%02x", mgmt_class);
+		return diag_sys(diag, errno ? errno : EPERM, "register for management class 0x%02x",
+			mgmt_class);
 	dev->class[dev->classes].mgmt_class = mgmt_class;
 	dev->class[dev->classes++].agent = agent;
 	return 0;
@@ -232,10 +238,13 @@ int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
 	if (dev->reports >= 0)
 		return 0;
 	dev->reports = -1;
-	/* The kernel says EINVAL when another agent has the method (ib_register_mad_agent() of Linux 6.12) */
+	/* The kernel says EINVAL when another agent has the method (ib_register_mad_agent() of
+	 * Linux 6.12) */
 	if (errno != EINVAL && errno != EBUSY)
-		return diag_sys(diag, errno ? errno : EPERM, "register for the subnet administrator's reports");
-	diag_set(diag, DIAG_BUSY, EBUSY, "another program receives the subnet administrator's reports on this port");
+		return diag_sys(diag, errno ? errno : EPERM,
+			"register for the subnet administrator's reports");
+	diag_set(diag, DIAG_BUSY, EBUSY,
+		"another program receives the subnet administrator's reports on this port");
 	return diag_hint(diag, "list the candidates with: fuser -v /dev/infiniband/umad*");
 }
 
@@ -243,7 +252,8 @@ static void set_addr(struct ib_user_mad *out, const struct mad_addr *to)
 {
 	ib_mad_addr_t *addr = umad_get_mad_addr(out);
 
-	umad_set_addr(out, to->lid, (int)to->qpn, to->sl, to->qpn ? (int)(to->qkey ? to->qkey : QKEY) : 0);
+	umad_set_addr(out, to->lid, (int)to->qpn, to->sl,
+		to->qpn ? (int)(to->qkey ? to->qkey : QKEY) : 0);
 	umad_set_pkey(out, to->pkey_index);
 	addr->path_bits = to->path_bits;
 	if (!to->grh)
@@ -254,7 +264,8 @@ static void set_addr(struct ib_user_mad *out, const struct mad_addr *to)
 	memcpy(addr->gid, to->gid, sizeof(addr->gid));
 }
 
-int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad, size_t len, uint32_t timeout_ms)
+int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad, size_t len,
+	uint32_t timeout_ms)
 {
 	const struct mad_hdr *hdr = mad;
 	union {
@@ -273,7 +284,8 @@ int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad
 	set_addr(out, to);
 	memcpy(umad_get_mad(out), mad, len);
 	errno = 0;
-	err = umad_send(dev->fd, agent, out, (int)len, (int)timeout_ms, 0) ? -(errno ? errno : EIO) : 0;
+	err = umad_send(dev->fd, agent, out, (int)len, (int)timeout_ms, 0) ? -(errno ? errno : EIO)
+									   : 0;
 	if (out != &one.umad)
 		free(out);
 	return err;

@@ -12,9 +12,9 @@ struct mad_dev {
 		int agent;
 	} class[PORT_CLASSES];
 	unsigned classes;
-	int reports; /* agent of those; -1 = none */
-	int dir; /* the port in sysfs */
-	unsigned pkey_at; /* the next one to look at */
+	int reports;             /* agent of those; -1 = none */
+	int dir;                 /* the port in sysfs */
+	unsigned pkey_at;        /* the next one to look at */
 	struct ib_user_mad *buf; /* header and datagram; grows with the tables that come */
-	size_t room; /* for the datagram */
+	size_t room;             /* for the datagram */
 };

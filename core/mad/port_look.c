@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What has become of a port: some small files in its folder of sysfs, which is held open. Nothing is allocated, as this is done once a
- * second for as long as a daemon runs. */
+/* What has become of a port: some small files in its folder of sysfs, which is held open. Nothing
+ * is allocated, as this is done once a second for as long as a daemon runs. */
 #include "port.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +21,8 @@ static void look_at(const struct mad_dev *dev, const char *name, char text[64])
 }
 
 /* `bit` if *value is another now. What cannot be had for the moment stays as it was. */
-static unsigned look_number(const struct mad_dev *dev, const char *name, unsigned old, unsigned bit, unsigned *value)
+static unsigned look_number(
+	const struct mad_dev *dev, const char *name, unsigned old, unsigned bit, unsigned *value)
 {
 	char text[64], *end;
 	unsigned long now;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Find the I/O controllers of a fabric: ask the subnet administrator for the ports with device management, then query all of
- * them in parallel. scan_target.c queries one port. */
+/* Find the I/O controllers of a fabric: ask the subnet administrator for the ports with device
+ * management, then query all of them in parallel. scan_target.c queries one port. */
 #include "scan.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define LIDS      (MAD_LID_MAX + 1)
-#define BY_ONE    64 /* up to so many GUIDs are asked for one by one, more of them with one table of all nodes */
+#define LIDS (MAD_LID_MAX + 1)
+/* up to so many GUIDs are asked for one by one, more of them with one table of all nodes */
+#define BY_ONE    64
 #define PROGRESS  16
 #define ALL_PORTS UINT16_MAX /* no port of the table has a LID of its own there */
 
@@ -27,7 +28,7 @@ static int refuse(struct mad_scan_job *scan, const struct mad_answer *answer, co
 		diag_set(&scan->diag, DIAG_TIMEOUT, -answer->err,
 			"%s from the subnet administrator (LID %u) to the request for %s",
 			answer->err == -EBUSY ? "only busy answers" : "no answer", port->sm_lid,
-				what);
+			what);
 		diag_hint(&scan->diag, "query without it: --walk or --lid LID");
 	} else if (answer->err == -EMSGSIZE) {
 		diag_set(&scan->diag, DIAG_PROTOCOL, EMSGSIZE,
@@ -37,13 +38,14 @@ static int refuse(struct mad_scan_job *scan, const struct mad_answer *answer, co
 	} else {
 		diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO,
 			"the subnet administrator (LID %u) rejects the request for %s: "
-			"status 0x%04x, %s", port->sm_lid,
-			what, answer->status, sa_status_text(answer->status));
+			"status 0x%04x, %s",
+			port->sm_lid, what, answer->status, sa_status_text(answer->status));
 	}
 	return -scan->diag.err;
 }
 
-static bool records(struct mad_scan_job *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
+static bool records(struct mad_scan_job *scan, const struct mad_answer *answer, size_t least,
+	const char *what, struct sa_table *table)
 {
 	*table = (struct sa_table){ 0 };
 	if (!answer->err && answer->status == SA_STATUS_NO_RECORDS)
@@ -54,18 +56,22 @@ static bool records(struct mad_scan_job *scan, const struct mad_answer *answer, 
 	}
 	if (sa_table_get(table, answer->mad, answer->len, least))
 		return true;
-	end(scan, diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO, "the subnet administrator's %s has records of %zu bytes, not %zu", what,
+	end(scan, diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO,
+			  "the subnet administrator's %s has records of %zu bytes, not %zu", what,
 			  table->each, least));
 	return false;
 }
 
-void scan_ask_sa(const struct mad_scan_job *scan, struct mad_req *req, uint8_t method, uint16_t attr,
-	void (*done)(struct mad_req *, const struct mad_answer *))
+void scan_ask_sa(const struct mad_scan_job *scan, struct mad_req *req, uint8_t method,
+	uint16_t attr, void (*done)(struct mad_req *, const struct mad_answer *))
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
 
 	*req = (struct mad_req){
-		.to = { .lid = port->sm_lid, .sl = port->sm_sl, .qpn = 1, .pkey_index = scan->pkey_index },
+		.to = { .lid = port->sm_lid,
+			.sl = port->sm_sl,
+			.qpn = 1,
+			.pkey_index = scan->pkey_index },
 		.mgmt_class = MAD_CLASS_SA,
 		.method = method,
 		.attr = attr,
@@ -88,7 +94,8 @@ static int make_targets(struct mad_scan_job *scan, size_t count)
 }
 
 /* A table with up to one target per record. */
-static bool targets_of(struct mad_scan_job *scan, const struct mad_answer *answer, size_t least, const char *what, struct sa_table *table)
+static bool targets_of(struct mad_scan_job *scan, const struct mad_answer *answer, size_t least,
+	const char *what, struct sa_table *table)
 {
 	int err;
 
@@ -148,7 +155,8 @@ static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 	for (size_t i = 0; i < table.count; i++) {
 		struct sa_node node;
 
-		if (sa_node_get(&node, (const void *)(table.at + i * table.each)) && at[node.lid] != ALL_PORTS)
+		if (sa_node_get(&node, (const void *)(table.at + i * table.each)) &&
+			at[node.lid] != ALL_PORTS)
 			found->target[at[node.lid]].guid = node.guid;
 	}
 	free(at);
@@ -185,7 +193,8 @@ static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 		struct mad_target *target = &found->target[found->count];
 		struct sa_port port;
 
-		if (!sa_port_get(&port, (const void *)(table.at + i * table.each)) || !port.management || !first_time(seen, port.lid))
+		if (!sa_port_get(&port, (const void *)(table.at + i * table.each)) ||
+			!port.management || !first_time(seen, port.lid))
 			continue;
 		target->lid = port.lid;
 		target->prefix = port.prefix;
@@ -201,7 +210,8 @@ static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 		start_targets(scan);
 }
 
-/* All nodes, each of which is then asked about its ports: the subnet administrator does not match capability masks. */
+/* All nodes, each of which is then asked about its ports: the subnet administrator does not match
+ * capability masks. */
 static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct mad_scan_job *scan = container_of(req, struct mad_scan_job, req);
@@ -214,7 +224,8 @@ static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 	for (size_t i = 0; i < table.count; i++) {
 		struct sa_node node;
 
-		if (!sa_node_get(&node, (const void *)(table.at + i * table.each)) || !first_time(seen, node.lid))
+		if (!sa_node_get(&node, (const void *)(table.at + i * table.each)) ||
+			!first_time(seen, node.lid))
 			continue;
 		found->target[found->count].lid = node.lid;
 		found->target[found->count].guid = node.guid;
@@ -228,8 +239,8 @@ static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 static void ask_ports(struct mad_scan_job *scan, bool match)
 {
 	if (!match) {
-		loop_trace(mad_loop(scan->mad),
-			"the subnet administrator does not match capability masks: querying every node");
+		loop_trace(mad_loop(scan->mad), "the subnet administrator does not match "
+						"capability masks: querying every node");
 		scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_nodes);
 	} else {
 		scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_PORT_INFO_RECORD, got_ports);
@@ -258,8 +269,8 @@ static int need_sa(struct mad_scan_job *scan)
 {
 	if (lid_valid(mad_port(scan->mad)->sm_lid))
 		return 0;
-	diag_set(&scan->diag, DIAG_UNREACHABLE, ENETUNREACH,
-		"no subnet manager known at this port");
+	diag_set(
+		&scan->diag, DIAG_UNREACHABLE, ENETUNREACH, "no subnet manager known at this port");
 	return diag_hint(&scan->diag, "query without it: --walk or --lid LID");
 }
 
@@ -271,15 +282,15 @@ static int start_fabric(struct mad_scan_job *scan)
 		return -scan->diag.err;
 	loop_trace(mad_loop(scan->mad),
 		"%s port %u, LID %u, queries the subnet administrator, LID %u", port->dev,
-		port->port, port->lid,
-		port->sm_lid);
+		port->port, port->lid, port->sm_lid);
 	scan_ask_sa(scan, &scan->req, MAD_GET, MAD_CLASS_PORT_INFO, got_class);
 	mad_send(scan->mad, &scan->req);
 	return 0;
 }
 
 /* RoCE has no LIDs, and needs to know from which of our addresses. */
-static int set_gid(struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
+static int set_gid(
+	struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
 	int index = mad_dev_gid_index(port, named->gid);
@@ -296,7 +307,8 @@ static int set_gid(struct mad_scan_job *scan, struct mad_target *target, const s
 	return 0;
 }
 
-static int name_target(struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
+static int name_target(
+	struct mad_scan_job *scan, struct mad_target *target, const struct mad_named *named)
 {
 	target->addr.pkey_index = scan->pkey_index;
 	target->lid = named->lid;
@@ -380,7 +392,8 @@ static void trace_counters(const struct mad *mad)
 	const struct mad_counters *n = mad_counters(mad);
 
 	loop_trace(mad_loop(mad),
-		"sent %" PRIu64 ", retries %" PRIu64 ", answers %" PRIu64 ", late or unexpected %" PRIu64 ", timeouts %" PRIu64,
+		"sent %" PRIu64 ", retries %" PRIu64 ", answers %" PRIu64
+		", late or unexpected %" PRIu64 ", timeouts %" PRIu64,
 		n->sent, n->again, n->answers, n->late, n->timeouts);
 }
 
@@ -441,7 +454,8 @@ static struct mad_scan_job *make_job(struct mad *mad, const struct mad_scan_opti
 }
 
 int mad_scan_start(struct mad *mad, const struct mad_scan_options *options,
-	void (*done)(void *arg, struct mad_found *, int err, struct diag *), void *arg, struct mad_scan_job **out)
+	void (*done)(void *arg, struct mad_found *, int err, struct diag *), void *arg,
+	struct mad_scan_job **out)
 {
 	struct mad_scan_job *scan = make_job(mad, options);
 	int err;
@@ -451,7 +465,8 @@ int mad_scan_start(struct mad *mad, const struct mad_scan_options *options,
 	scan->done = done;
 	scan->arg = arg;
 	if (options->timeout_ms)
-		loop_timer_set(mad_loop(mad), &scan->deadline, loop_clock() + options->timeout_ms * 1000000ull);
+		loop_timer_set(mad_loop(mad), &scan->deadline,
+			loop_clock() + options->timeout_ms * 1000000ull);
 	err = options->only ? start_named(scan) : start_fabric(scan);
 	if (err)
 		end(scan, err);
@@ -483,7 +498,8 @@ static void waited(void *arg, struct mad_found *found, int err, struct diag *dia
 		*waiting->diag = *diag;
 }
 
-int mad_scan(struct mad *mad, const struct mad_scan_options *options, struct mad_found *found, struct diag *diag)
+int mad_scan(struct mad *mad, const struct mad_scan_options *options, struct mad_found *found,
+	struct diag *diag)
 {
 	struct waiting waiting = { .found = found, .diag = diag };
 	struct mad_scan_job *scan;

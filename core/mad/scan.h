@@ -13,8 +13,8 @@ struct mad_scan_job {
 	struct mad_req req; /* to the subnet administrator, for the whole fabric */
 	struct port_info_record ask;
 	uint16_t pkey_index; /* of the default partition, else of the first */
-	bool one_pkey; /* the full default one, which everybody has: nothing to ask about */
-	bool direct; /* ports that were named, asked by subnet management and in one partition */
+	bool one_pkey;       /* the full default one, which everybody has: nothing to ask about */
+	bool direct;   /* ports that were named, asked by subnet management and in one partition */
 	unsigned live; /* not done */
 	int err;
 	struct loop_timer deadline;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Query one port for its I/O unit, controllers and services, in each shared partition. One request at a time, in parallel with
- * other ports. A silent, slow or inconsistent peer costs bounded time and memory. */
+/* Query one port for its I/O unit, controllers and services, in each shared partition. One request
+ * at a time, in parallel with other ports. A silent, slow or inconsistent peer costs bounded time
+ * and memory. */
 #include "scan.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHANGES    3 /* readings of a unit that changes during the query */
-#define SILENT     2 /* requests without an answer until the port counts as dead */
-#define TARGET_MS  60000 /* for all its answers */
-#define BYTES_MAX  (8u << 20) /* kept of all targets */
-#define TOPSPIN    0x0005ad0000000000ull /* needs a trap destination before it answers, as ibsrpdm sets it */
-#define OUI_MASK   0xffffff0000000000ull
+#define CHANGES   3          /* readings of a unit that changes during the query */
+#define SILENT    2          /* requests without an answer until the port counts as dead */
+#define TARGET_MS 60000      /* for all its answers */
+#define BYTES_MAX (8u << 20) /* kept of all targets */
+/* needs a trap destination before it answers, as ibsrpdm sets it */
+#define TOPSPIN  0x0005ad0000000000ull
+#define OUI_MASK 0xffffff0000000000ull
 
 static void ask(struct mad_target *);
 
@@ -189,7 +191,8 @@ static void got_unit(struct mad_target *target, const struct io_unit_info *info)
 		target->now = unit;
 	}
 	scan_unit_clear(unit);
-	unit->pkey = target->addr.pkey_index < port->pkeys ? port->pkey[target->addr.pkey_index] : 0xffff;
+	unit->pkey = target->addr.pkey_index < port->pkeys ? port->pkey[target->addr.pkey_index]
+							   : 0xffff;
 	dm_unit_get(unit, info);
 	begin_slot(target, 1);
 }
@@ -281,7 +284,8 @@ static void got_again(struct mad_target *target, const struct io_unit_info *info
 
 static void got(struct mad_target *target, const struct mad_answer *answer)
 {
-	const void *dm = answer->mad + sizeof(struct dm_hdr), *sa = answer->mad + sizeof(struct sa_hdr);
+	const void *dm = answer->mad + sizeof(struct dm_hdr),
+		   *sa = answer->mad + sizeof(struct sa_hdr);
 	bool direct = target->scan->direct;
 	struct sa_table table = { .at = sa, .count = 1 };
 	struct sa_port port;
@@ -295,7 +299,8 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 		node.guid = 0;
 		if (!direct)
 			sa_node_get(&node, sa);
-		got_node(target, direct ? get_be64(((const struct node_info *)dm)->port_guid) : node.guid);
+		got_node(target,
+			direct ? get_be64(((const struct node_info *)dm)->port_guid) : node.guid);
 		return;
 	case MAD_STEP_PORT:
 		if (direct)
@@ -375,7 +380,8 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 		got(target, answer);
 		return;
 	}
-	if (target->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY && !target->is_switch) {
+	if (target->step == MAD_STEP_PORT && answer->status == SA_STATUS_TOO_MANY &&
+		!target->is_switch) {
 		target->is_switch = true;
 		ask(target);
 		return;
@@ -387,7 +393,8 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 	go_on(target);
 }
 
-static void ask_sa(struct mad_target *target, uint16_t attr, uint64_t mask, const void *data, size_t len)
+static void ask_sa(
+	struct mad_target *target, uint16_t attr, uint64_t mask, const void *data, size_t len)
 {
 	scan_ask_sa(target->scan, &target->req, MAD_GET, attr, answered);
 	target->req.mask = mask;
@@ -399,15 +406,19 @@ static void ask_path(struct mad_target *target)
 {
 	const struct mad_port_info *port = mad_port(target->scan->mad);
 
-	target->ask.path = (struct path_record){ .dlid = put_be16(target->lid), .slid = put_be16(port->lid), .numb_path = 1 };
+	target->ask.path = (struct path_record){
+		.dlid = put_be16(target->lid), .slid = put_be16(port->lid), .numb_path = 1
+	};
 	if (target->step == MAD_STEP_PATH) {
 		target->ask.path.pkey = put_be16(port->pkey[target->pkey_at]);
-		ask_sa(target, SA_PATH_RECORD, SA_PATH_DLID | SA_PATH_SLID | SA_PATH_PKEY, &target->ask.path, sizeof(target->ask.path));
+		ask_sa(target, SA_PATH_RECORD, SA_PATH_DLID | SA_PATH_SLID | SA_PATH_PKEY,
+			&target->ask.path, sizeof(target->ask.path));
 		return;
 	}
 	mad_gid_make(target->ask.path.dgid, target->prefix, target->guid);
 	mad_gid_make(target->ask.path.sgid, port->prefix, port->guid);
-	ask_sa(target, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID, &target->ask.path, sizeof(target->ask.path));
+	ask_sa(target, SA_PATH_RECORD, SA_PATH_DGID | SA_PATH_SGID, &target->ask.path,
+		sizeof(target->ask.path));
 }
 
 static void ask_set(struct mad_target *target)
@@ -438,14 +449,17 @@ static void ask_port(struct mad_target *target)
 		to_port(target, MAD_CLASS_SMP, SMP_PORT_INFO, 0);
 		return;
 	}
-	target->ask.port = (struct port_info_record){ .lid = put_be16(target->lid) }; /* port 0 of a switch */
-	ask_sa(target, SA_PORT_INFO_RECORD, target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID, &target->ask.port,
+	/* port 0 of a switch */
+	target->ask.port = (struct port_info_record){ .lid = put_be16(target->lid) };
+	ask_sa(target, SA_PORT_INFO_RECORD,
+		target->is_switch ? SA_PIR_LID | SA_PIR_PORT : SA_PIR_LID, &target->ask.port,
 		sizeof(target->ask.port));
 }
 
 static void ask_services(struct mad_target *target)
 {
-	to_port(target, MAD_CLASS_DM, DM_SERVICE_ENTRIES, (uint32_t)target->slot << 16 | last_service(target) << 8 | target->service);
+	to_port(target, MAD_CLASS_DM, DM_SERVICE_ENTRIES,
+		(uint32_t)target->slot << 16 | last_service(target) << 8 | target->service);
 }
 
 static void ask(struct mad_target *target)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP targets among the services of I/O controllers (SRP-2, annex B), and the ways to write one down. */
+/* SRP targets among the services of I/O controllers (SRP-2, annex B), and the ways to write one
+ * down. */
 #include "mad.h"
 #include <ctype.h>
 #include <inttypes.h>
@@ -24,8 +25,8 @@ bool mad_srp_hex(const char *id_ext, uint64_t *value)
 	return len && len <= 16 && !id_ext[len];
 }
 
-bool mad_srp_get(struct mad_srp *srp, const struct mad_target *target, const struct mad_unit *unit, const struct mad_ioc *ioc,
-	const struct mad_service *service)
+bool mad_srp_get(struct mad_srp *srp, const struct mad_target *target, const struct mad_unit *unit,
+	const struct mad_ioc *ioc, const struct mad_service *service)
 {
 	*srp = (struct mad_srp){
 		.ioc_guid = ioc->guid,
@@ -47,7 +48,8 @@ bool mad_srp_left_out(const struct mad_target *target, char text[160])
 
 	for (const struct mad_unit *unit = target->unit; unit; unit = unit->next)
 		for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
-			for (const struct mad_service *service = ioc->service; service; service = service->next) {
+			for (const struct mad_service *service = ioc->service; service;
+				service = service->next) {
 				if (mad_srp_get(&srp, target, unit, ioc, service))
 					continue;
 				more += first != NULL;
@@ -57,7 +59,8 @@ bool mad_srp_left_out(const struct mad_target *target, char text[160])
 		return false;
 	if (more)
 		snprintf(text, 160,
-			"ignoring service '%s' and %u more: their identifier extensions are not numbers",
+			"ignoring service '%s' and %u more: their identifier extensions are not "
+			"numbers",
 			first, more);
 	else
 		snprintf(text, 160,
@@ -65,7 +68,8 @@ bool mad_srp_left_out(const struct mad_target *target, char text[160])
 	return true;
 }
 
-static void add(char line[MAD_SRP_LINE], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(char line[MAD_SRP_LINE], const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static void add(char line[MAD_SRP_LINE], const char *fmt, ...)
 {
@@ -77,11 +81,14 @@ static void add(char line[MAD_SRP_LINE], const char *fmt, ...)
 	va_end(args);
 }
 
-void mad_srp_command(const struct mad_srp *srp, const struct mad_srp_more *more, char line[MAD_SRP_LINE])
+void mad_srp_command(
+	const struct mad_srp *srp, const struct mad_srp_more *more, char line[MAD_SRP_LINE])
 {
 	line[0] = 0;
-	add(line, "id_ext=%s,ioc_guid=%016" PRIx64 ",dgid=%016" PRIx64 "%016" PRIx64 ",pkey=%04x,service_id=%016" PRIx64, srp->id_ext,
-		srp->ioc_guid, srp->prefix, srp->guid, srp->pkey, srp->service_id);
+	add(line,
+		"id_ext=%s,ioc_guid=%016" PRIx64 ",dgid=%016" PRIx64 "%016" PRIx64
+		",pkey=%04x,service_id=%016" PRIx64,
+		srp->id_ext, srp->ioc_guid, srp->prefix, srp->guid, srp->pkey, srp->service_id);
 	if (srp->io_class != IO_CLASS_16A)
 		add(line, ",io_class=%04x", srp->io_class);
 	if (more->initiator_ext)
@@ -95,14 +102,16 @@ void mad_srp_command(const struct mad_srp *srp, const struct mad_srp_more *more,
 		add(line, ",max_it_iu_size=%" PRIu32, srp->send_size);
 }
 
-void mad_srp_uri(const struct mad_target *target, const struct mad_unit *unit, const struct mad_ioc *ioc, const struct mad_service *service,
-	char line[256])
+void mad_srp_uri(const struct mad_target *target, const struct mad_unit *unit,
+	const struct mad_ioc *ioc, const struct mad_service *service, char line[256])
 {
 	char id_ext[17] = "";
 	int len;
 
 	mad_srp_id_ext(service, id_ext);
-	len = snprintf(line, 256, "srp://%016" PRIx64 "%016" PRIx64 "/%016" PRIx64 "/%s?pkey=%04x&service_id=%016" PRIx64,
+	len = snprintf(line, 256,
+		"srp://%016" PRIx64 "%016" PRIx64 "/%016" PRIx64
+		"/%s?pkey=%04x&service_id=%016" PRIx64,
 		target->prefix, target->guid, ioc->guid, id_ext, unit->pkey, service->id);
 	if (ioc->io_class != IO_CLASS_16A)
 		snprintf(line + len, 256 - (size_t)len, "&io_class=%04x", ioc->io_class);

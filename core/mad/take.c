@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Receive: match answers with requests in flight, pass on requests of others, count and drop the rest. */
+/* Receive: match answers with requests in flight, pass on requests of others, count and drop the
+ * rest. */
 #include "xact.h"
 #include <errno.h>
 
-#define ROOM_MAX  (64u << 20)
-#define TURN      256 /* datagrams read before others have their turn */
-#define REQUEST   8 /* datagrams that one of others' requests, which is answered, counts as */
+#define ROOM_MAX (64u << 20)
+#define TURN     256 /* datagrams read before others have their turn */
+#define REQUEST  8   /* datagrams that one of others' requests, which is answered, counts as */
 
 /* Set is answered like Get; 13.4.5. */
 static uint8_t response(uint8_t method)
@@ -18,7 +19,8 @@ static bool redirects(const struct mad_hdr *hdr)
 	return get_be16(hdr->status) & MAD_STATUS_REDIRECT;
 }
 
-/* A redirection is GetResp(ClassPortInfo) for any request; 13.5.2. Some nodes use the method of the request. */
+/* A redirection is GetResp(ClassPortInfo) for any request; 13.5.2. Some nodes use the method of the
+ * request. */
 static bool answers(const struct mad_req *req, const struct mad_hdr *hdr)
 {
 	bool elsewhere = redirects(hdr) && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO;
@@ -35,7 +37,8 @@ static struct mad_req *match(struct mad *mad, const struct mad_hdr *hdr)
 	struct xact_slot *slot = &mad->slot[tid % XACT_SLOTS];
 	struct mad_req *req = slot->req;
 
-	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class || !answers(req, hdr))
+	if (!req || slot->round != tid >> 16 || hdr->mgmt_class != req->mgmt_class ||
+		!answers(req, hdr))
 		return NULL;
 	return req;
 }
@@ -48,15 +51,18 @@ static int pkey_index(const struct mad_port_info *port, uint16_t pkey)
 	return -ENOENT;
 }
 
-/* Where ClassPortInfo says that the class is served instead; 13.5.2. Only once: two nodes could redirect to each other. */
+/* Where ClassPortInfo says that the class is served instead; 13.5.2. Only once: two nodes could
+ * redirect to each other. */
 static bool redirect(struct mad *mad, struct mad_req *req, const uint8_t *datagram, size_t len)
 {
-	const struct class_port_info *info = (const void *)(datagram + xact_data_at(req->mgmt_class));
+	const struct class_port_info *info =
+		(const void *)(datagram + xact_data_at(req->mgmt_class));
 	struct mad_addr to = { 0 };
 	uint16_t pkey;
 	int index;
 
-	if (req->redirected || (req->mgmt_class != MAD_CLASS_SA && req->mgmt_class != MAD_CLASS_DM) ||
+	if (req->redirected ||
+		(req->mgmt_class != MAD_CLASS_SA && req->mgmt_class != MAD_CLASS_DM) ||
 		len < xact_data_at(req->mgmt_class) + sizeof(*info))
 		return false;
 	pkey = get_be16(info->redirect_pkey);
@@ -68,7 +74,8 @@ static bool redirect(struct mad *mad, struct mad_req *req, const uint8_t *datagr
 	if (index < 0 || !lid_valid(to.lid) || !to.qpn)
 		return false;
 	to.pkey_index = (uint16_t)index;
-	loop_trace(mad->loop, "LID %u redirects to LID %u, queue pair %u", req->to.lid, to.lid, to.qpn);
+	loop_trace(mad->loop, "LID %u redirects to LID %u, queue pair %u", req->to.lid, to.lid,
+		to.qpn);
 	xact_release(mad, req);
 	req->to = to;
 	req->redirected = true;
@@ -104,7 +111,8 @@ static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
 }
 
 /* What it costs of a turn. */
-static unsigned take(struct mad *mad, const struct mad_addr *from, const uint8_t *datagram, size_t len)
+static unsigned take(
+	struct mad *mad, const struct mad_addr *from, const uint8_t *datagram, size_t len)
 {
 	const struct mad_hdr *hdr = (const void *)datagram;
 

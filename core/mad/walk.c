@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Looking at the fabric by directed route: from our own port through every link that is up, each node once, some links at a time.
- * What is behind an end port's LID is left to scan.c. */
+/* Looking at the fabric by directed route: from our own port through every link that is up, each
+ * node once, some links at a time. What is behind an end port's LID is left to scan.c. */
 #include "codec.h"
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #define SCOUTS    32
 #define NODES_MAX 65536 /* more have no LIDs */
-#define SMP_MS    100 /* agents answer at once */
+#define SMP_MS    100   /* agents answer at once */
 
 enum look { LOOK_PORT, LOOK_NODE, LOOK_END };
 
@@ -172,7 +172,8 @@ static void got_end(struct scout *scout, const struct port_info *info)
 static void answered(struct mad_req *req, const struct mad_answer *answer)
 {
 	struct scout *scout = container_of(req, struct scout, req);
-	const void *data = answer->mad ? ((const struct smp_dr *)(const void *)answer->mad)->data : NULL;
+	const void *data =
+		answer->mad ? ((const struct smp_dr *)(const void *)answer->mad)->data : NULL;
 
 	if (answer->err == -ENETDOWN) {
 		stop(scout->walk, answer->err);
@@ -304,13 +305,15 @@ int mad_route_parse(struct mad_seen *seen, const char *text, struct diag *diag)
 		char *end;
 		unsigned long port = strtoul(p, &end, 10);
 
-		if (end == p || *p < '0' || *p > '9' || port > UINT8_MAX || (i ? !port : port) || (*end && *end != ','))
+		if (end == p || *p < '0' || *p > '9' || port > UINT8_MAX || (i ? !port : port) ||
+			(*end && *end != ','))
 			return diag_set(diag, DIAG_USAGE, EINVAL,
-				"invalid route '%s': expected e.g. 0,1,3 (own port 1, then port 3 of the switch)",
+				"invalid route '%s': expected e.g. 0,1,3 (own port 1, then port 3 "
+				"of the switch)",
 				text);
 		if (i > SMP_HOPS_MAX)
-			return diag_set(diag, DIAG_USAGE, E2BIG,
-				"route: must be at most %u hops", SMP_HOPS_MAX);
+			return diag_set(diag, DIAG_USAGE, E2BIG, "route: must be at most %u hops",
+				SMP_HOPS_MAX);
 		if (i)
 			seen->hop[seen->hops++] = (uint8_t)port;
 		if (!*end)
@@ -332,11 +335,13 @@ static void glanced(struct mad_req *req, const struct mad_answer *answer)
 
 	glance->answer = *answer;
 	if (answer->mad)
-		memcpy(glance->data, ((const struct smp_dr *)(const void *)answer->mad)->data, sizeof(glance->data));
+		memcpy(glance->data, ((const struct smp_dr *)(const void *)answer->mad)->data,
+			sizeof(glance->data));
 	glance->over = 1;
 }
 
-static int ask(struct mad *mad, struct glance *glance, const struct mad_seen *seen, uint16_t attr, unsigned mod, struct diag *diag)
+static int ask(struct mad *mad, struct glance *glance, const struct mad_seen *seen, uint16_t attr,
+	unsigned mod, struct diag *diag)
 {
 	*glance = (struct glance){ 0 };
 	glance->req = (struct mad_req){
@@ -356,8 +361,8 @@ static int ask(struct mad *mad, struct glance *glance, const struct mad_seen *se
 		return diag_set(diag, DIAG_UNREACHABLE, -glance->answer.err, "no answer: %s",
 			diag_errno_text(-glance->answer.err));
 	if (glance->answer.status)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
-			"rejected by the node: status 0x%04x", glance->answer.status);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "rejected by the node: status 0x%04x",
+			glance->answer.status);
 	return 0;
 }
 
@@ -374,7 +379,8 @@ int mad_look(struct mad *mad, struct mad_seen *seen, struct diag *diag)
 		return err;
 	node = (const void *)glance.data;
 	seen->guid = get_be64(node->port_guid);
-	err = ask(mad, &glance, seen, SMP_PORT_INFO, node->type == MAD_NODE_SWITCH ? 0 : node->local_port, diag);
+	err = ask(mad, &glance, seen, SMP_PORT_INFO,
+		node->type == MAD_NODE_SWITCH ? 0 : node->local_port, diag);
 	if (err)
 		return err;
 	port = (const void *)glance.data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Watch a port: poll its state once a second, and subscribe to the subnet administrator's reports about the fabric. The owner
- * decides what to do. */
+/* Watch a port: poll its state once a second, and subscribe to the subnet administrator's reports
+ * about the fabric. The owner decides what to do. */
 #include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,13 +8,15 @@
 
 #define LOOK_MS    1000
 #define PKEYS_EACH 8 /* of 128 entries at most, each of which is a file */
-#define SOON_MS    500 /* after the port has changed, half as much more or less: all hosts see that at once */
-#define BACK_MS    1000 /* after a failure; it doubles */
-#define BACK_MAX   60000
-#define END_MS     1000
-#define SUBS       (sizeof(((struct mad_watch *)0)->sub) / sizeof(struct mad_subscription))
-#define NEW_ROUND  (MAD_PORT_STATE | MAD_PORT_LID | MAD_PORT_SM | MAD_PORT_REREGISTER | MAD_PORT_GID) /* what ends subscriptions */
-#define KNOWN      (NEW_ROUND | MAD_PORT_PKEYS)
+/* after the port has changed, half as much more or less: all hosts see that at once */
+#define SOON_MS  500
+#define BACK_MS  1000 /* after a failure; it doubles */
+#define BACK_MAX 60000
+#define END_MS   1000
+#define SUBS     (sizeof(((struct mad_watch *)0)->sub) / sizeof(struct mad_subscription))
+/* what ends subscriptions */
+#define NEW_ROUND (MAD_PORT_STATE | MAD_PORT_LID | MAD_PORT_SM | MAD_PORT_REREGISTER | MAD_PORT_GID)
+#define KNOWN     (NEW_ROUND | MAD_PORT_PKEYS)
 
 static const uint16_t traps[] = { MAD_TRAP_IN_SERVICE, MAD_TRAP_OUT_OF_SERVICE, MAD_TRAP_CAP_MASK };
 _Static_assert(sizeof(traps) / sizeof(*traps) == SUBS, "a subscription to each");
@@ -40,14 +42,18 @@ static void forget_all(struct mad_watch *watch)
 	watch->waiting = 0;
 }
 
-static void send(struct mad_watch *watch, unsigned i, bool subscribe, void (*done)(struct mad_req *, const struct mad_answer *))
+static void send(struct mad_watch *watch, unsigned i, bool subscribe,
+	void (*done)(struct mad_req *, const struct mad_answer *))
 {
 	const struct mad_port_info *port = &watch->mad->port;
 	struct mad_subscription *sub = &watch->sub[i];
 
 	sub->watch = watch;
 	sub->req = (struct mad_req){
-		.to = { .lid = port->sm_lid, .sl = port->sm_sl, .qpn = 1, .pkey_index = port_pkey_index(port) },
+		.to = { .lid = port->sm_lid,
+			.sl = port->sm_sl,
+			.qpn = 1,
+			.pkey_index = port_pkey_index(port) },
 		.mgmt_class = MAD_CLASS_SA,
 		.method = MAD_SET,
 		.attr = MAD_INFORM_INFO,
@@ -86,15 +92,18 @@ static int refusal(struct mad_watch *watch, const struct mad_answer *answer)
 	watch->diag = (struct diag){ 0 };
 	if (answer->err == -ETIMEDOUT || answer->err == -EBUSY)
 		diag_set(&watch->diag, DIAG_TIMEOUT, ETIMEDOUT,
-			"%s from the subnet administrator (LID %u) to the subscription to its reports",
+			"%s from the subnet administrator (LID %u) to the subscription to its "
+			"reports",
 			answer->err == -EBUSY ? "only busy answers" : "no answer", port->sm_lid);
 	else if (answer->err)
-		diag_sys(&watch->diag, -answer->err, "subscribe to the subnet administrator's reports");
+		diag_sys(&watch->diag, -answer->err,
+			"subscribe to the subnet administrator's reports");
 	else
 		diag_set(&watch->diag, DIAG_PROTOCOL, EPROTO,
-			"the subnet administrator (LID %u) rejects the subscription to its reports: "
-			"status 0x%04x, %s", port->sm_lid,
-			answer->status, sa_status_text(answer->status));
+			"the subnet administrator (LID %u) rejects the subscription to its "
+			"reports: "
+			"status 0x%04x, %s",
+			port->sm_lid, answer->status, sa_status_text(answer->status));
 	diag_ctx(&watch->diag, "%s port %u", port->dev, port->port);
 	return -watch->diag.err;
 }
@@ -122,8 +131,9 @@ static int can_subscribe(struct mad_watch *watch)
 
 	if (!err && (!port->infiniband || !lid_valid(port->sm_lid)))
 		err = diag_set(&watch->diag, DIAG_UNREACHABLE, ENETUNREACH, "%s",
-			port->infiniband ? "no subnet manager known at this port" :
-					   "no reports: its link layer has no subnet administrator");
+			port->infiniband
+				? "no subnet manager known at this port"
+				: "no reports: its link layer has no subnet administrator");
 	if (!err)
 		err = mad_dev_reports(watch->mad->dev, true, &watch->diag);
 	if (err)
@@ -221,13 +231,16 @@ void watch_gone(struct mad_watch *watch)
 }
 
 /* Only the subnet administrator may report. */
-static bool is_report(const struct mad_watch *watch, const struct mad_addr *from, const uint8_t *datagram, size_t len)
+static bool is_report(const struct mad_watch *watch, const struct mad_addr *from,
+	const uint8_t *datagram, size_t len)
 {
 	const struct mad_hdr *hdr = (const void *)datagram;
 
-	return len == MAD_LEN && hdr->base_version == 1 && hdr->mgmt_class == MAD_CLASS_SA && hdr->class_version == SA_CLASS_VERSION &&
-		hdr->method == MAD_REPORT && get_be16(hdr->attr) == MAD_NOTICE &&
-		(from->lid == watch->mad->port.sm_lid || (watch->sa_lid && from->lid == watch->sa_lid));
+	return len == MAD_LEN && hdr->base_version == 1 && hdr->mgmt_class == MAD_CLASS_SA &&
+	       hdr->class_version == SA_CLASS_VERSION && hdr->method == MAD_REPORT &&
+	       get_be16(hdr->attr) == MAD_NOTICE &&
+	       (from->lid == watch->mad->port.sm_lid ||
+		       (watch->sa_lid && from->lid == watch->sa_lid));
 }
 
 /* Said again is answered again: the answer before may be lost. */
@@ -242,7 +255,8 @@ static void answer(const struct mad *mad, const struct mad_addr *from, const uin
 	mad_dev_send(mad->dev, from, out, sizeof(out), 0);
 }
 
-bool watch_request(struct mad_watch *watch, const struct mad_addr *from, const uint8_t *datagram, size_t len)
+bool watch_request(
+	struct mad_watch *watch, const struct mad_addr *from, const uint8_t *datagram, size_t len)
 {
 	struct mad_notice notice;
 
@@ -259,7 +273,8 @@ int mad_watch(struct mad *mad, struct mad_watch *watch, struct diag *diag)
 	if (mad->watch)
 		return diag_set(diag, DIAG_BUSY, EALREADY, "the port is already watched");
 	if (mad->gone)
-		return diag_sys(diag, -mad->gone, "watch %s port %u", mad->port.dev, mad->port.port);
+		return diag_sys(
+			diag, -mad->gone, "watch %s port %u", mad->port.dev, mad->port.port);
 	memset(&watch->mad, 0, sizeof(*watch) - offsetof(struct mad_watch, mad));
 	mad->watch = watch;
 	watch->mad = mad;
@@ -303,7 +318,8 @@ static void unsubscribe(struct mad_watch *watch)
 
 void mad_unwatch(struct mad *mad, struct mad_watch *watch, void (*ended)(struct mad_watch *))
 {
-	bool reachable = !mad->gone && mad->port.state == PORT_ACTIVE && lid_valid(mad->port.sm_lid);
+	bool reachable =
+		!mad->gone && mad->port.state == PORT_ACTIVE && lid_valid(mad->port.sm_lid);
 
 	stop(watch);
 	watch->ended = ended;

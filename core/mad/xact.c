@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Requests and their answers: many in flight, few to each destination, each with its own deadline. Every try has a transaction id
- * of its own and all of them count until the deadline, so that a late answer is an answer. take.c receives; scan.c and watch.c send
- * the requests. */
+/* Requests and their answers: many in flight, few to each destination, each with its own deadline.
+ * Every try has a transaction id of its own and all of them count until the deadline, so that a
+ * late answer is an answer. take.c receives; scan.c and watch.c send the requests. */
 #include "xact.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -10,11 +10,13 @@
 #include <sys/random.h>
 
 #define TRIES_MAX 7 /* three bits above them */
-#define ANSWER_MAX_MS (60 * 60 * 1000) /* the kernel counts milliseconds in 32 bits, and a table has more than this */
-#define WAIT_MS   250
-#define WAIT_LEAST 50
-#define TABLE_TIMES 4 /* as long as other answers */
-#define KERNEL_MORE_MS 2000 /* the kernel keeps waiting longer than we do: only one of the two says that time is up */
+/* the kernel counts milliseconds in 32 bits, and a table has more than this */
+#define ANSWER_MAX_MS (60 * 60 * 1000)
+#define WAIT_MS       250
+#define WAIT_LEAST    50
+#define TABLE_TIMES   4 /* as long as other answers */
+/* the kernel keeps waiting longer than we do: only one of the two says that time is up */
+#define KERNEL_MORE_MS 2000
 
 enum { IDLE, QUEUED, FRESH, WAITED };
 
@@ -127,10 +129,12 @@ static uint32_t own_wait(const struct mad_req *req)
 	return req->first_ms ? req->first_ms : WAIT_MS;
 }
 
-/* After the last try, wait for a silent node only for its advertised response time, but at least 2/5 of the limit. */
+/* After the last try, wait for a silent node only for its advertised response time, but at least
+ * 2/5 of the limit. */
 static void shorten(const struct mad *mad, struct mad_req *req, uint64_t now)
 {
-	uint64_t least = req->end_ns - mad->limits.answer_ms * 1000000ull / 5 * 3, end = now + own_wait(req) * 1000000ull;
+	uint64_t least = req->end_ns - mad->limits.answer_ms * 1000000ull / 5 * 3,
+		 end = now + own_wait(req) * 1000000ull;
 
 	if (end < least)
 		end = least;
@@ -152,7 +156,8 @@ static int try(struct mad *mad, struct mad_req *req)
 	req->wait_ms *= 2;
 	if (req->tries == mad->limits.tries)
 		shorten(mad, req, now);
-	loop_timer_set(mad->loop, &req->timer, req->tries < mad->limits.tries && next < req->end_ns ? next : req->end_ns);
+	loop_timer_set(mad->loop, &req->timer,
+		req->tries < mad->limits.tries && next < req->end_ns ? next : req->end_ns);
 	return 0;
 }
 
@@ -160,7 +165,8 @@ static void time_up(struct loop_timer *timer)
 {
 	struct mad_req *req = container_of(timer, struct mad_req, timer);
 	struct mad *mad = req->owner;
-	struct mad_answer answer = { .err = req->last_status ? -EBUSY : -ETIMEDOUT, .status = req->last_status };
+	struct mad_answer answer = { .err = req->last_status ? -EBUSY : -ETIMEDOUT,
+		.status = req->last_status };
 
 	if (loop_now(mad->loop) < req->end_ns) {
 		if (req->state == FRESH) {
@@ -178,10 +184,12 @@ static void time_up(struct loop_timer *timer)
 	xact_finish(mad, req, &answer);
 }
 
-/* The first wait is as long as the owner says, but so short that all tries, each wait twice the one before, fit into the time. */
+/* The first wait is as long as the owner says, but so short that all tries, each wait twice the one
+ * before, fit into the time. */
 static uint32_t first_wait(const struct mad *mad, const struct mad_req *req)
 {
-	uint32_t most = mad->limits.answer_ms / ((1u << mad->limits.tries) - 1), wait = own_wait(req);
+	uint32_t most = mad->limits.answer_ms / ((1u << mad->limits.tries) - 1),
+		 wait = own_wait(req);
 
 	if (wait > most)
 		wait = most;
@@ -336,7 +344,9 @@ static int start(struct mad *mad, struct diag *diag)
 
 	if (err)
 		return err;
-	mad->fd = (struct loop_fd){ .fd = mad_dev_fd(mad->dev), .events = EPOLLIN, .ready = xact_readable };
+	mad->fd = (struct loop_fd){
+		.fd = mad_dev_fd(mad->dev), .events = EPOLLIN, .ready = xact_readable
+	};
 	err = mad_dev_class(mad->dev, MAD_CLASS_SA, diag);
 	if (!err)
 		err = mad_dev_class(mad->dev, MAD_CLASS_DM, diag);
@@ -347,7 +357,8 @@ static int start(struct mad *mad, struct diag *diag)
 	return err;
 }
 
-int mad_open(struct mad **out, struct loop *loop, const struct mad_port_info *port, const struct mad_limits *limits, struct diag *diag)
+int mad_open(struct mad **out, struct loop *loop, const struct mad_port_info *port,
+	const struct mad_limits *limits, struct diag *diag)
 {
 	struct mad *mad = calloc(1, sizeof(*mad));
 	uint16_t round = 0;
@@ -355,7 +366,8 @@ int mad_open(struct mad **out, struct loop *loop, const struct mad_port_info *po
 
 	if (!mad)
 		return diag_sys(diag, ENOMEM, "MAD transactions");
-	(void)!getrandom(&round, sizeof(round), GRND_NONBLOCK); /* so that answers to a former run match nothing */
+	/* so that answers to a former run match nothing */
+	(void)!getrandom(&round, sizeof(round), GRND_NONBLOCK);
 	mad->loop = loop;
 	mad->port = *port;
 	mad->limits = limits ? *limits : (struct mad_limits){ 0 };

@@ -27,7 +27,7 @@ struct mad {
 	struct loop_work work;
 	struct xact_queue sa, others;
 	struct xact_slot slot[XACT_SLOTS];
-	uint16_t free; /* XACT_SLOTS = none */
+	uint16_t free;       /* XACT_SLOTS = none */
 	uint8_t busy[65536]; /* in flight, by LID */
 	size_t room;
 	int gone; /* -errno of the device */
@@ -43,5 +43,6 @@ void xact_readable(struct loop_fd *, uint32_t events);
 void xact_gone(struct mad *, int err);
 
 /* A datagram that is not an answer. False: not for us, dropped. */
-bool watch_request(struct mad_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
+bool watch_request(
+	struct mad_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
 void watch_gone(struct mad_watch *);

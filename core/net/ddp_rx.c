@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What software iWARP receives. Headers go through a staging area; payload is received straight to where it belongs once the
- * segment's header has been checked, except when segments are so small that a system call for each costs more than the copy.
- * All state is in struct ddp_rx, so that it goes on at any byte, and within an upcall that turns the loop. */
-#include "iwarp.h"
+/* What software iWARP receives. Headers go through a staging area; payload is received straight to
+ * where it belongs once the segment's header has been checked, except when segments are so small
+ * that a system call for each costs more than the copy. All state is in struct ddp_rx, so that it
+ * goes on at any byte, and within an upcall that turns the loop. */
 #include "crc32c.h"
+#include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define STAGE_SMALL 512 /* room behind a payload received in place */
-#define LARGE 8192 /* payload worth a receive of its own */
-#define ROUNDS 16
+#define STAGE_SMALL 512  /* room behind a payload received in place */
+#define LARGE       8192 /* payload worth a receive of its own */
+#define ROUNDS      16
 
 int ddp_rx_init(struct iwarp *iw, struct diag *diag)
 {
@@ -46,10 +47,12 @@ bool ddp_rx_fills(const struct iwarp *iw, const struct pool *pool)
 {
 	const struct ddp_rx *rx = &iw->rx;
 
-	return rx->step == DDP_RX_PAYLOAD && rx->left && rx->to >= pool->base && rx->to < pool->base + pool->len;
+	return rx->step == DDP_RX_PAYLOAD && rx->left && rx->to >= pool->base &&
+	       rx->to < pool->base + pool->len;
 }
 
-static void fault_tagged(struct iwarp *iw, enum stag_fault fault, const char *what, uint32_t stag, uint64_t to, uint32_t len)
+static void fault_tagged(struct iwarp *iw, enum stag_fault fault, const char *what, uint32_t stag,
+	uint64_t to, uint32_t len)
 {
 	static const struct {
 		unsigned term;
@@ -65,10 +68,13 @@ static void fault_tagged(struct iwarp *iw, enum stag_fault fault, const char *wh
 
 	/* RFC 5040 section 7: RDMAP checks what a Read Request names. */
 	if (what[0] == 'r')
-		term = fault == STAG_RIGHTS ? TERM_RDMAP_ACCESS : fault == STAG_NOT_YOURS ? TERM_RDMAP_OWNER :
-			fault == STAG_BOUNDS ? TERM_RDMAP_BOUNDS : fault == STAG_WRAP ? TERM_RDMAP_WRAP : TERM_RDMAP_STAG;
-	iwarp_fault(iw, term, "the peer %s %u bytes at %#llx with STag %#x: %s", what, len, (unsigned long long)to, stag,
-		faults[fault].text);
+		term = fault == STAG_RIGHTS      ? TERM_RDMAP_ACCESS
+		       : fault == STAG_NOT_YOURS ? TERM_RDMAP_OWNER
+		       : fault == STAG_BOUNDS    ? TERM_RDMAP_BOUNDS
+		       : fault == STAG_WRAP      ? TERM_RDMAP_WRAP
+						 : TERM_RDMAP_STAG;
+	iwarp_fault(iw, term, "the peer %s %u bytes at %#llx with STag %#x: %s", what, len,
+		(unsigned long long)to, stag, faults[fault].text);
 }
 
 static bool begin_write(struct iwarp *iw, const struct ddp_tagged *t, uint32_t len)
@@ -78,7 +84,8 @@ static bool begin_write(struct iwarp *iw, const struct ddp_tagged *t, uint32_t l
 
 	if (!len) /* RFC 5040 section 5.1: nothing to check */
 		return true;
-	fault = stag_find(iw->stags, &iw->holds, get_be32(t->stag), get_be64(t->to), len, EP_REMOTE_WRITE, &rx->to);
+	fault = stag_find(iw->stags, &iw->holds, get_be32(t->stag), get_be64(t->to), len,
+		EP_REMOTE_WRITE, &rx->to);
 	if (fault)
 		fault_tagged(iw, fault, "writes", get_be32(t->stag), get_be64(t->to), len);
 	return !fault;
@@ -97,27 +104,35 @@ static bool begin_response(struct iwarp *iw, const struct ddp_tagged *t, uint32_
 		return false;
 	}
 	if (len > read->len - rx->read_off || (last && len != read->len - rx->read_off)) {
-		iwarp_fault(iw, TERM_DDP_BOUNDS, "the peer answered a read of %u bytes with another length", read->len);
+		iwarp_fault(iw, TERM_DDP_BOUNDS,
+			"the peer answered a read of %u bytes with another length", read->len);
 		return false;
 	}
 	if (!len)
 		return true;
-	if (get_be32(t->stag) != read->sge[0].lkey || get_be64(t->to) != read->sink_to + rx->read_off) {
-		iwarp_fault(iw, TERM_DDP_BOUNDS, "the peer answered a read with data for another offset");
+	if (get_be32(t->stag) != read->sge[0].lkey ||
+		get_be64(t->to) != read->sink_to + rx->read_off) {
+		iwarp_fault(iw, TERM_DDP_BOUNDS,
+			"the peer answered a read with data for another offset");
 		return false;
 	}
-	fault = stag_find(iw->stags, &iw->holds, get_be32(t->stag), get_be64(t->to), len, EP_READ_SINK, &rx->to);
+	fault = stag_find(iw->stags, &iw->holds, get_be32(t->stag), get_be64(t->to), len,
+		EP_READ_SINK, &rx->to);
 	if (fault)
-		fault_tagged(iw, fault, "answers a read of", get_be32(t->stag), get_be64(t->to), len);
+		fault_tagged(
+			iw, fault, "answers a read of", get_be32(t->stag), get_be64(t->to), len);
 	return !fault;
 }
 
-static bool in_order(struct iwarp *iw, const struct ddp_untagged *u, uint32_t qn, uint32_t msn, uint32_t mo)
+static bool in_order(
+	struct iwarp *iw, const struct ddp_untagged *u, uint32_t qn, uint32_t msn, uint32_t mo)
 {
 	if (get_be32(u->qn) != qn)
-		iwarp_fault(iw, TERM_DDP_QN, "message on DDP queue %u, expected %u", get_be32(u->qn), qn);
+		iwarp_fault(iw, TERM_DDP_QN, "message on DDP queue %u, expected %u",
+			get_be32(u->qn), qn);
 	else if (get_be32(u->msn) != msn)
-		iwarp_fault(iw, TERM_DDP_MSN, "message %u on DDP queue %u, expected %u", get_be32(u->msn), qn, msn);
+		iwarp_fault(iw, TERM_DDP_MSN, "message %u on DDP queue %u, expected %u",
+			get_be32(u->msn), qn, msn);
 	else if (get_be32(u->mo) != mo)
 		iwarp_fault(iw, TERM_DDP_MO, "message offset %u, expected %u", get_be32(u->mo), mo);
 	else
@@ -136,11 +151,13 @@ static bool begin_send(struct iwarp *iw, const struct ddp_untagged *u, uint32_t 
 		return false;
 	}
 	if (!rx->rx) {
-		iwarp_fault(iw, TERM_DDP_NO_BUFFER, "the peer sent more messages than receives are posted");
+		iwarp_fault(iw, TERM_DDP_NO_BUFFER,
+			"the peer sent more messages than receives are posted");
 		return false;
 	}
 	if (len > rx->rx->cap - rx->mo) {
-		iwarp_fault(iw, TERM_DDP_TOO_LONG, "the peer sent a message longer than %u bytes", rx->rx->cap);
+		iwarp_fault(iw, TERM_DDP_TOO_LONG, "the peer sent a message longer than %u bytes",
+			rx->rx->cap);
 		return false;
 	}
 	rx->sending = true;
@@ -161,10 +178,12 @@ static bool begin_read_req(struct iwarp *iw, const struct rdmap_read_req *r, uin
 		iwarp_fault(iw, TERM_DDP_TOO_LONG, "Read Request too long");
 		return false;
 	}
-	fault = want ? stag_find(iw->stags, &iw->holds, get_be32(r->source_stag), get_be64(r->source_to), want, EP_REMOTE_READ, &p) :
-		STAG_FINE;
+	fault = want ? stag_find(iw->stags, &iw->holds, get_be32(r->source_stag),
+			       get_be64(r->source_to), want, EP_REMOTE_READ, &p)
+		     : STAG_FINE;
 	if (fault)
-		fault_tagged(iw, fault, "reads", get_be32(r->source_stag), get_be64(r->source_to), want);
+		fault_tagged(
+			iw, fault, "reads", get_be32(r->source_stag), get_be64(r->source_to), want);
 	return !fault;
 }
 
@@ -209,26 +228,31 @@ static bool begin_segment(struct iwarp *iw)
 
 static uint32_t head_len(unsigned op)
 {
-	return op == RDMAP_WRITE || op == RDMAP_READ_RESP ? sizeof(struct ddp_tagged) :
-		op == RDMAP_READ_REQ ? sizeof(struct rdmap_read_req) : op == RDMAP_TERMINATE ? sizeof(struct rdmap_terminate) :
-		sizeof(struct ddp_untagged);
+	return op == RDMAP_WRITE || op == RDMAP_READ_RESP ? sizeof(struct ddp_tagged)
+	       : op == RDMAP_READ_REQ                     ? sizeof(struct rdmap_read_req)
+	       : op == RDMAP_TERMINATE                    ? sizeof(struct rdmap_terminate)
+							  : sizeof(struct ddp_untagged);
 }
 
-/* What can be told from the first four bytes. Gives the header's length, or 0 when the session has ended. */
+/* What can be told from the first four bytes. Gives the header's length, or 0 when the session has
+ * ended. */
 static uint32_t check_common(struct iwarp *iw, const struct ddp_common *c)
 {
 	unsigned op = c->rdmap & RDMAP_OP_MASK;
 	bool tagged = op == RDMAP_WRITE || op == RDMAP_READ_RESP;
 
 	if ((c->ddp & DDP_VERSION_MASK) != DDP_VERSION)
-		iwarp_fault(iw, c->ddp & DDP_TAGGED ? TERM_DDP_TAGGED_VERSION : TERM_DDP_UNTAGGED_VERSION, "unsupported DDP version %u",
-			c->ddp & DDP_VERSION_MASK);
+		iwarp_fault(iw,
+			c->ddp & DDP_TAGGED ? TERM_DDP_TAGGED_VERSION : TERM_DDP_UNTAGGED_VERSION,
+			"unsupported DDP version %u", c->ddp & DDP_VERSION_MASK);
 	else if ((c->rdmap & RDMAP_VERSION_MASK) != RDMAP_VERSION)
 		iwarp_fault(iw, TERM_RDMAP_VERSION, "unsupported RDMAP version %u", c->rdmap >> 6);
 	else if (op >= RDMAP_OPS || tagged != !!(c->ddp & DDP_TAGGED))
-		iwarp_fault(iw, TERM_RDMAP_OPCODE, "unexpected RDMAP opcode %u (%stagged)", op, c->ddp & DDP_TAGGED ? "" : "un");
+		iwarp_fault(iw, TERM_RDMAP_OPCODE, "unexpected RDMAP opcode %u (%stagged)", op,
+			c->ddp & DDP_TAGGED ? "" : "un");
 	else if (get_be16(c->len) + MPA_LEN_SIZE < head_len(op))
-		iwarp_fault(iw, TERM_MPA_FRAME, "FPDU of %u bytes is too short for its header", get_be16(c->len));
+		iwarp_fault(iw, TERM_MPA_FRAME, "FPDU of %u bytes is too short for its header",
+			get_be16(c->len));
 	else
 		return head_len(op);
 	return 0;
@@ -244,7 +268,8 @@ static bool parse_head(struct iwarp *iw)
 	if (staged < sizeof(*c))
 		return false;
 	rx->head_len = 0;
-	/* RFC 6581 section 9.2: an FPDU without content may be the first, to say that the initiator is ready. */
+	/* RFC 6581 section 9.2: an FPDU without content may be the first, to say that the initiator
+	 * is ready. */
 	if (rx->first && !get_be16(c->len)) {
 		len = sizeof(*c);
 	} else {
@@ -308,10 +333,13 @@ static void message_in(struct iwarp *iw)
 	struct ep_rx *one = rx->rx;
 
 	one->len = rx->mo;
-	one->invalidated = rx->sending_op == RDMAP_SEND_INVAL || rx->sending_op == RDMAP_SEND_SE_INVAL;
+	one->invalidated =
+		rx->sending_op == RDMAP_SEND_INVAL || rx->sending_op == RDMAP_SEND_SE_INVAL;
 	one->inval_rkey = one->invalidated ? get_be32(u->inval) : 0;
 	if (one->invalidated && stag_withdraw(iw->stags, &iw->holds, one->inval_rkey)) {
-		iwarp_fault(iw, TERM_RDMAP_INVALIDATE, "the peer invalidated STag %#x, which was not advertised to it", one->inval_rkey);
+		iwarp_fault(iw, TERM_RDMAP_INVALIDATE,
+			"the peer invalidated STag %#x, which was not advertised to it",
+			one->inval_rkey);
 		return;
 	}
 	rx->rx = one->next;
@@ -332,7 +360,8 @@ static void terminated(struct iwarp *iw)
 	const struct rdmap_terminate *t = (const void *)iw->rx.head;
 	unsigned term = (unsigned)t->layer_type << 8 | t->code;
 
-	diag_set(iwarp_why(iw), DIAG_PROTOCOL, ECONNABORTED, "the peer ended the connection: %s", iwarp_term_text(term));
+	diag_set(iwarp_why(iw), DIAG_PROTOCOL, ECONNABORTED, "the peer ended the connection: %s",
+		iwarp_term_text(term));
 	iwarp_end(iw);
 }
 
@@ -363,7 +392,9 @@ static void segment_in(struct iwarp *iw)
 	case RDMAP_READ_REQ:
 		rx->read_msn++;
 		if (!ddp_tx_respond(iw, (const void *)rx->head))
-			iwarp_fault(iw, TERM_RDMAP_STREAM, "the peer exceeded the negotiated read depth of %u", iw->ep.caps.ird);
+			iwarp_fault(iw, TERM_RDMAP_STREAM,
+				"the peer exceeded the negotiated read depth of %u",
+				iw->ep.caps.ird);
 		break;
 	case RDMAP_TERMINATE:
 		terminated(iw);
@@ -426,7 +457,9 @@ static void ended(struct iwarp *iw, int err)
 		diag_set(iwarp_why(iw), DIAG_CLOSED, err, "connection reset by the peer");
 	else
 		diag_set(iwarp_why(iw), DIAG_CLOSED, ECONNRESET, "connection closed by the peer%s",
-			rx->step != DDP_RX_HEAD || rx->end != rx->at || rx->sending ? " in the middle of a message" : "");
+			rx->step != DDP_RX_HEAD || rx->end != rx->at || rx->sending
+				? " in the middle of a message"
+				: "");
 	iwarp_end(iw);
 }
 
@@ -449,7 +482,8 @@ bool ddp_rx_readable(struct iwarp *iw)
 		rx->end -= rx->at;
 		rx->at = 0;
 		iov[0] = (struct iovec){ rx->to, direct ? rx->left : 0 };
-		iov[1] = (struct iovec){ rx->stage + rx->end, (rx->large ? STAGE_SMALL : DDP_RX_STAGE) - rx->end };
+		iov[1] = (struct iovec){ rx->stage + rx->end,
+			(rx->large ? STAGE_SMALL : DDP_RX_STAGE) - rx->end };
 		asked = iov[0].iov_len + iov[1].iov_len;
 		got = tcp_recv(iw->fd.fd, iov + !direct, 1 + direct);
 		if (got <= 0) {

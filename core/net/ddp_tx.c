@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What software iWARP sends: ops and read responses, cut into DDP segments, each an FPDU. As many FPDUs as fit are laid out
- * (headers, trailers and inline bytes in `wire`, payload where it lies) and leave as one sendmsg. */
-#include "iwarp.h"
+/* What software iWARP sends: ops and read responses, cut into DDP segments, each an FPDU. As many
+ * FPDUs as fit are laid out (headers, trailers and inline bytes in `wire`, payload where it lies)
+ * and leave as one sendmsg. */
 #include "crc32c.h"
+#include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
 #define BATCH_BYTES (1024 * 1024) /* of one layout */
-#define ROUNDS 16 /* sendmsgs in one turn: the rest of the loop wants its share */
-#define TRAILER (3 + MPA_CRC_SIZE)
+#define ROUNDS      16            /* sendmsgs in one turn: the rest of the loop wants its share */
+#define TRAILER     (3 + MPA_CRC_SIZE)
 
 struct message { /* what is being cut */
 	uint8_t op, nsge;
@@ -32,8 +33,10 @@ static uint32_t pow2_over(uint32_t n)
 int ddp_tx_init(struct iwarp *iw, struct diag *diag)
 {
 	struct ddp_tx *tx = &iw->tx;
-	/* Room to spare for quiet ops: their owner has them back with the peer's answer, perhaps before what was posted earlier is done. */
-	uint32_t size = pow2_over(iw->ep.caps.send * 2 + 16), responses = pow2_over(iw->ep.caps.ird + 1);
+	/* Room to spare for quiet ops: their owner has them back with the peer's answer, perhaps
+	 * before what was posted earlier is done. */
+	uint32_t size = pow2_over(iw->ep.caps.send * 2 + 16),
+		 responses = pow2_over(iw->ep.caps.ird + 1);
 
 	tx->ring = calloc(size, sizeof(*tx->ring));
 	tx->response = calloc(responses, sizeof(*tx->response));
@@ -83,13 +86,19 @@ static bool add(struct iwarp *iw, const struct ep_op *op, struct ep_op *tell)
 	if (tx->tail - tx->head > tx->mask)
 		return false;
 	e = entry(tx, tx->tail);
-	*e = (struct ddp_entry){ .op = tell, .end = UINT64_MAX, .raddr = op->raddr, .rkey = op->rkey, .kind = op->kind, .nsge = op->nsge,
+	*e = (struct ddp_entry){ .op = tell,
+		.end = UINT64_MAX,
+		.raddr = op->raddr,
+		.rkey = op->rkey,
+		.kind = op->kind,
+		.nsge = op->nsge,
 		.in_line = op->flags & EP_INLINE };
 	for (unsigned i = 0; i < op->nsge; i++) {
 		e->sge[i] = op->sge[i];
 		len += op->sge[i].len;
 	}
-	if (len > iw->ep.caps.max_msg || op->nsge > EP_SGE || (op->kind == EP_READ && op->nsge > 1) ||
+	if (len > iw->ep.caps.max_msg || op->nsge > EP_SGE ||
+		(op->kind == EP_READ && op->nsge > 1) ||
 		(e->in_line && len > iw->ep.caps.inline_max))
 		return false;
 	e->len = (uint32_t)len;
@@ -107,7 +116,8 @@ void ddp_tx_post(struct iwarp *iw, struct ep_op *chain)
 		struct ep_op *op = chain;
 		chain = op->next;
 		if (!add(iw, op, op->flags & EP_QUIET ? NULL : op)) {
-			diag_set(iwarp_why(iw), DIAG_PROTOCOL, ENOSPC, "more requests were posted than the send queue holds");
+			diag_set(iwarp_why(iw), DIAG_PROTOCOL, ENOSPC,
+				"more requests were posted than the send queue holds");
 			iwarp_close(&iw->ep);
 			return;
 		}
@@ -129,8 +139,9 @@ bool ddp_tx_respond(struct iwarp *iw, const struct rdmap_read_req *req)
 
 	if (tx->response_tail - tx->response_head >= iw->ep.caps.ird)
 		return false;
-	*response = (struct ddp_response){ UINT64_MAX, get_be64(req->sink_to), get_be64(req->source_to), get_be32(req->sink_stag),
-		get_be32(req->source_stag), get_be32(req->len) };
+	*response =
+		(struct ddp_response){ UINT64_MAX, get_be64(req->sink_to), get_be64(req->source_to),
+			get_be32(req->sink_stag), get_be32(req->source_stag), get_be32(req->len) };
 	tx->response_tail++;
 	loop_work_add(iw->ep.loop, &iw->work);
 	return true;
@@ -141,7 +152,8 @@ bool ddp_tx_uses(const struct iwarp *iw, uint32_t stag)
 	const struct ddp_tx *tx = &iw->tx;
 
 	for (uint32_t i = tx->response_head; i != tx->response_tail; i++)
-		if (tx->response[i & tx->response_mask].len && tx->response[i & tx->response_mask].source_stag == stag)
+		if (tx->response[i & tx->response_mask].len &&
+			tx->response[i & tx->response_mask].source_stag == stag)
 			return true;
 	return false;
 }
@@ -172,7 +184,8 @@ void ddp_tx_retire(struct iwarp *iw)
 {
 	struct ddp_tx *tx = &iw->tx;
 
-	while (tx->response_head != tx->response_next && tx->response[tx->response_head & tx->response_mask].end <= tx->sent)
+	while (tx->response_head != tx->response_next &&
+		tx->response[tx->response_head & tx->response_mask].end <= tx->sent)
 		tx->response_head++;
 	while (iw->ep.state == EP_UP && tx->head != tx->next) {
 		struct ddp_entry *e = entry(tx, tx->head);
@@ -203,7 +216,8 @@ static uint8_t *wire(struct ddp_tx *tx, uint32_t len)
 	return p;
 }
 
-static uint32_t payload(struct iwarp *iw, const struct message *m, uint32_t off, uint32_t len, bool copy, uint32_t *covered, uint32_t crc)
+static uint32_t payload(struct iwarp *iw, const struct message *m, uint32_t off, uint32_t len,
+	bool copy, uint32_t *covered, uint32_t crc)
 {
 	struct ddp_tx *tx = &iw->tx;
 
@@ -233,21 +247,25 @@ static uint32_t payload(struct iwarp *iw, const struct message *m, uint32_t off,
 
 static uint32_t head_len(uint8_t op)
 {
-	return op == RDMAP_WRITE || op == RDMAP_READ_RESP ? sizeof(struct ddp_tagged) :
-		op == RDMAP_READ_REQ ? sizeof(struct rdmap_read_req) : sizeof(struct ddp_untagged);
+	return op == RDMAP_WRITE || op == RDMAP_READ_RESP ? sizeof(struct ddp_tagged)
+	       : op == RDMAP_READ_REQ                     ? sizeof(struct rdmap_read_req)
+							  : sizeof(struct ddp_untagged);
 }
 
-static void head_put(uint8_t *p, const struct message *m, uint32_t head, uint32_t off, uint32_t len, bool last)
+static void head_put(
+	uint8_t *p, const struct message *m, uint32_t head, uint32_t off, uint32_t len, bool last)
 {
 	bool tagged = m->op == RDMAP_WRITE || m->op == RDMAP_READ_RESP;
 	struct ddp_common c = { put_be16((uint16_t)(head - MPA_LEN_SIZE + len)),
-		(uint8_t)((tagged ? DDP_TAGGED : 0) | (last ? DDP_LAST : 0) | DDP_VERSION), RDMAP_VERSION | m->op };
+		(uint8_t)((tagged ? DDP_TAGGED : 0) | (last ? DDP_LAST : 0) | DDP_VERSION),
+		RDMAP_VERSION | m->op };
 
 	if (tagged) {
 		struct ddp_tagged t = { c, put_be32(m->stag), put_be64(m->to + off) };
 		memcpy(p, &t, sizeof(t));
 	} else {
-		struct ddp_untagged u = { c, put_be32(m->inval), put_be32(m->op == RDMAP_READ_REQ ? DDP_QN_READ : DDP_QN_SEND),
+		struct ddp_untagged u = { c, put_be32(m->inval),
+			put_be32(m->op == RDMAP_READ_REQ ? DDP_QN_READ : DDP_QN_SEND),
 			put_be32(m->msn), put_be32(off) };
 		memcpy(p, &u, sizeof(u));
 	}
@@ -272,7 +290,8 @@ static void trailer(struct iwarp *iw, uint32_t len, uint32_t crc)
 static bool segment(struct iwarp *iw, const struct message *m, bool copy, uint32_t *covered)
 {
 	struct ddp_tx *tx = &iw->tx;
-	uint32_t head = head_len(m->op), most = tx->ulpdu + MPA_LEN_SIZE - head, len = m->len - tx->off, crc = 0;
+	uint32_t head = head_len(m->op), most = tx->ulpdu + MPA_LEN_SIZE - head,
+		 len = m->len - tx->off, crc = 0;
 	uint8_t *p = wire(tx, head);
 	bool last;
 
@@ -297,19 +316,27 @@ static bool segment(struct iwarp *iw, const struct message *m, bool copy, uint32
 
 static bool room(const struct ddp_tx *tx, uint32_t extra, unsigned pieces)
 {
-	return tx->wire_used + sizeof(struct rdmap_read_req) + extra + TRAILER <= DDP_TX_WIRE && tx->iov_count + pieces + 2 <= DDP_TX_IOV;
+	return tx->wire_used + sizeof(struct rdmap_read_req) + extra + TRAILER <= DDP_TX_WIRE &&
+	       tx->iov_count + pieces + 2 <= DDP_TX_IOV;
 }
 
 static bool build_response(struct iwarp *iw, uint32_t *covered)
 {
 	struct ddp_tx *tx = &iw->tx;
 	struct ddp_response *r = &tx->response[tx->response_next & tx->response_mask];
-	struct message m = { .op = RDMAP_READ_RESP, .nsge = 1, .len = r->len, .stag = r->sink_stag, .to = r->sink_to, .one.len = r->len };
+	struct message m = { .op = RDMAP_READ_RESP,
+		.nsge = 1,
+		.len = r->len,
+		.stag = r->sink_stag,
+		.to = r->sink_to,
+		.one.len = r->len };
 	uint8_t *p = NULL;
 
 	/* The memory may have been given back since it was asked for. */
-	if (r->len && stag_find(iw->stags, &iw->holds, r->source_stag, r->source_to, r->len, EP_REMOTE_READ, &p)) {
-		tx->iov_at = tx->iov_count = 0; /* what was laid out before it is not sent: the stream stands between FPDUs */
+	if (r->len && stag_find(iw->stags, &iw->holds, r->source_stag, r->source_to, r->len,
+			      EP_REMOTE_READ, &p)) {
+		/* what was laid out before it is not sent: the stream stands between FPDUs */
+		tx->iov_at = tx->iov_count = 0;
 		iwarp_fault(iw, TERM_RDMAP_STAG, "the peer reads memory that was released");
 		return false;
 	}
@@ -326,15 +353,24 @@ static bool build_response(struct iwarp *iw, uint32_t *covered)
 
 static void build_op(struct iwarp *iw, uint32_t *covered)
 {
-	static const uint8_t ops[] = {
-		[EP_SEND] = RDMAP_SEND, [EP_SEND_INVAL] = RDMAP_SEND_INVAL, [EP_WRITE] = RDMAP_WRITE, [EP_READ] = RDMAP_READ_REQ };
+	static const uint8_t ops[] = { [EP_SEND] = RDMAP_SEND,
+		[EP_SEND_INVAL] = RDMAP_SEND_INVAL,
+		[EP_WRITE] = RDMAP_WRITE,
+		[EP_READ] = RDMAP_READ_REQ };
 	struct ddp_tx *tx = &iw->tx;
 	struct ddp_entry *e = entry(tx, tx->next);
-	struct message m = { .op = ops[e->kind], .nsge = e->nsge, .len = e->len, .sge = e->nsge ? e->sge : NULL, .stag = e->rkey,
-		.to = e->raddr, .sink_to = e->sink_to };
+	struct message m = { .op = ops[e->kind],
+		.nsge = e->nsge,
+		.len = e->len,
+		.sge = e->nsge ? e->sge : NULL,
+		.stag = e->rkey,
+		.to = e->raddr,
+		.sink_to = e->sink_to };
 
 	if (!tx->off)
-		e->msn = e->kind == EP_READ ? tx->read_msn++ : e->kind == EP_WRITE ? 0 : tx->send_msn++;
+		e->msn = e->kind == EP_READ    ? tx->read_msn++
+			 : e->kind == EP_WRITE ? 0
+					       : tx->send_msn++;
 	m.msn = e->msn;
 	m.inval = e->kind == EP_SEND_INVAL ? e->rkey : 0;
 	if (!segment(iw, &m, e->in_line, covered))
@@ -353,10 +389,12 @@ static bool op_ready(const struct iwarp *iw)
 
 	if (tx->next == tx->tail)
 		return false;
-	return tx->off || tx->ring[tx->next & tx->mask].kind != EP_READ || tx->reads < iw->ep.caps.ord || !tx->reads;
+	return tx->off || tx->ring[tx->next & tx->mask].kind != EP_READ ||
+	       tx->reads < iw->ep.caps.ord || !tx->reads;
 }
 
-/* Lays out the next batch; false when there is nothing to send. Responses and ops take turns, message by message. */
+/* Lays out the next batch; false when there is nothing to send. Responses and ops take turns,
+ * message by message. */
 static bool build(struct iwarp *iw)
 {
 	struct ddp_tx *tx = &iw->tx;
@@ -427,7 +465,8 @@ void ddp_tx_flush(struct iwarp *iw)
 		} else if (errno != EINTR) {
 			int err = errno;
 			if (err == EPIPE || err == ECONNRESET)
-				diag_set(iwarp_why(iw), DIAG_CLOSED, ECONNRESET, "connection reset by the peer");
+				diag_set(iwarp_why(iw), DIAG_CLOSED, ECONNRESET,
+					"connection reset by the peer");
 			else
 				diag_sys(iwarp_why(iw), err, "send to the peer");
 			iwarp_end(iw);
@@ -450,14 +489,21 @@ void ddp_tx_last(struct iwarp *iw)
 /* Best effort, and only between FPDUs: in the middle of one nobody could read it. */
 void ddp_tx_terminate(struct iwarp *iw, unsigned term, const uint8_t *culprit, uint32_t culprit_len)
 {
-	uint8_t buf[sizeof(struct rdmap_terminate) + MPA_LEN_SIZE + sizeof(struct rdmap_read_req) + TRAILER];
+	uint8_t buf[sizeof(struct rdmap_terminate) + MPA_LEN_SIZE + sizeof(struct rdmap_read_req) +
+		    TRAILER];
 	struct ddp_tx *tx = &iw->tx;
 	struct rdmap_terminate t = {
-		.u = { .c = { .ddp = DDP_LAST | DDP_VERSION, .rdmap = RDMAP_VERSION | RDMAP_TERMINATE },
-			.qn = put_be32(DDP_QN_TERMINATE), .msn = put_be32(1) },
+		.u = { .c = { .ddp = DDP_LAST | DDP_VERSION,
+			       .rdmap = RDMAP_VERSION | RDMAP_TERMINATE },
+			.qn = put_be32(DDP_QN_TERMINATE),
+			.msn = put_be32(1) },
 		.layer_type = (uint8_t)(term >> 8),
 		.code = (uint8_t)term,
-		.which = culprit_len ? TERM_LEN | TERM_DDP | (culprit_len == sizeof(struct rdmap_read_req) ? TERM_RDMAP : 0) : 0,
+		.which = culprit_len ? TERM_LEN | TERM_DDP |
+					       (culprit_len == sizeof(struct rdmap_read_req)
+							       ? TERM_RDMAP
+							       : 0)
+				     : 0,
 	};
 	uint32_t len = sizeof(t) + culprit_len;
 	le32 sum;
@@ -467,7 +513,8 @@ void ddp_tx_terminate(struct iwarp *iw, unsigned term, const uint8_t *culprit, u
 	t.u.c.len = put_be16((uint16_t)(len - MPA_LEN_SIZE));
 	memcpy(buf, &t, sizeof(t));
 	if (culprit_len)
-		memcpy(buf + sizeof(t), culprit, culprit_len); /* its first two bytes are the segment's length */
+		/* its first two bytes are the segment's length */
+		memcpy(buf + sizeof(t), culprit, culprit_len);
 	memset(buf + len, 0, -len & 3);
 	len += -len & 3;
 	sum = put_le32(iw->crc ? crc32c(0, buf, len) : 0);

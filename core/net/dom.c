@@ -19,7 +19,8 @@ static void doms_fini(struct loop_attic *attic)
 int dom_take(struct loop *loop, uint8_t *dom, struct diag *diag)
 {
 	struct loop_attic *attic = loop_attic_find(loop, &attic_key);
-	struct doms *doms = attic ? container_of(attic, struct doms, attic) : calloc(1, sizeof(*doms));
+	struct doms *doms =
+		attic ? container_of(attic, struct doms, attic) : calloc(1, sizeof(*doms));
 
 	if (!doms)
 		return diag_sys(diag, ENOMEM, "RDMA device");
@@ -33,7 +34,8 @@ int dom_take(struct loop *loop, uint8_t *dom, struct diag *diag)
 			*dom = i;
 			return 0;
 		}
-	return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC, "more than %d RDMA devices at once", POOL_DOMS);
+	return diag_set(
+		diag, DIAG_UNSUPPORTED, ENOSPC, "more than %d RDMA devices at once", POOL_DOMS);
 }
 
 /* The allocator itself may be gone when the loop is being freed. */

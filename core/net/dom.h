@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The numbers of one loop's memory domains: indices into a pool's keys, shared by RDMA devices and software iWARP. */
+/* The numbers of one loop's memory domains: indices into a pool's keys, shared by RDMA devices and
+ * software iWARP. */
 #pragma once
 #include "diag.h"
 #include "loop.h"

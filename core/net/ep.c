@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which backend carries an endpoint. An endpoint that may change over from verbs to software iWARP has memory for either, and is
- * made anew in the same place. */
+/* Which backend carries an endpoint. An endpoint that may change over from verbs to software iWARP
+ * has memory for either, and is made anew in the same place. */
 #include "ep.h"
 #include "iwarp.h"
 #include "stream.h"
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define VERBS_MS 1000 /* for the first way, when there is a second */
-#define MS 1000000ull
-#define REGS 8 /* pools of one connection before it is up */
-#define LISTEN_MS 5000
+#define VERBS_MS            1000 /* for the first way, when there is a second */
+#define MS                  1000000ull
+#define REGS                8 /* pools of one connection before it is up */
+#define LISTEN_MS           5000
 #define REJ_INVALID_SERVICE 8
 
 struct either {
@@ -22,14 +22,14 @@ struct either {
 		struct iwarp iwarp;
 	};
 	const struct ep_events *ev; /* the owner's */
-	struct ep_ops ops; /* of verbs, but registering is noted */
+	struct ep_ops ops;          /* of verbs, but registering is noted */
 	const struct ep_ops *verbs_ops;
 	struct ep_dial dial;
 	struct pool *reg[REGS];
 	unsigned regs;
 	bool closed; /* by the owner, before it was up */
 	uint64_t deadline;
-	struct diag first; /* why not verbs */
+	struct diag first;  /* why not verbs */
 	char over_tcp[256]; /* why not software iWARP, once verbs is tried again */
 };
 
@@ -44,7 +44,8 @@ static int note_reg(struct ep *ep, struct pool *pool, unsigned access, struct di
 	int err;
 
 	if (e->regs == REGS)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC, "more than %d buffer pools before the connection is up", REGS);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC,
+			"more than %d buffer pools before the connection is up", REGS);
 	err = e->verbs_ops->reg(ep, pool, access, diag);
 	if (!err)
 		e->reg[e->regs++] = pool;
@@ -83,15 +84,17 @@ static void note_close(struct ep *ep)
 	either_of(ep)->verbs_ops->close(ep);
 }
 
-/* Nobody listens there, nothing was heard, or no device leads there. A peer that answered otherwise has spoken. */
+/* Nobody listens there, nothing was heard, or no device leads there. A peer that answered otherwise
+ * has spoken. */
 static bool try_iwarp(const struct ep *ep)
 {
 	enum diag_code code = (enum diag_code)ep->why.code;
 
 	if (ep->rejected || !ep->why.err)
 		return false;
-	return ep->rej_code == REJ_INVALID_SERVICE || code == DIAG_NO_DEVICE || code == DIAG_UNREACHABLE || code == DIAG_TIMEOUT ||
-		(code == DIAG_REFUSED && ep->why.err == ECONNREFUSED && !ep->rej_code);
+	return ep->rej_code == REJ_INVALID_SERVICE || code == DIAG_NO_DEVICE ||
+	       code == DIAG_UNREACHABLE || code == DIAG_TIMEOUT ||
+	       (code == DIAG_REFUSED && ep->why.err == ECONNREFUSED && !ep->rej_code);
 }
 
 static void none_up(struct ep *ep)
@@ -152,12 +155,20 @@ static void dead_free(struct ep *ep)
 	free(either_of(ep));
 }
 
-static const struct ep_ops dead_ops = { "none", dead_post, dead_repost, dead_reg, dead_unreg, dead_close, dead_free };
+static const struct ep_ops dead_ops = { "none", dead_post, dead_repost, dead_reg, dead_unreg,
+	dead_close, dead_free };
 
-/* A backend could not even start, and has left its memory as it may: the owner needs an endpoint that it can free. */
+/* A backend could not even start, and has left its memory as it may: the owner needs an endpoint
+ * that it can free. */
 static struct ep *dead(struct either *e, struct loop *loop, void *user, const struct diag *why)
 {
-	e->ep = (struct ep){ .ops = &dead_ops, .ev = e->ev, .loop = loop, .user = user, .state = EP_DOWN, .dom = DOM_NONE, .why = *why };
+	e->ep = (struct ep){ .ops = &dead_ops,
+		.ev = e->ev,
+		.loop = loop,
+		.user = user,
+		.state = EP_DOWN,
+		.dom = DOM_NONE,
+		.why = *why };
 	return &e->ep;
 }
 
@@ -192,8 +203,8 @@ static uint32_t rest_ms(const struct either *e)
 	return e->deadline > now ? (uint32_t)((e->deadline - now) / MS) : 0;
 }
 
-/* Verbs was cut off only to try TCP, and there is nobody at TCP: a target that is slow to answer, as one that has just lost all
- * its connections is, gets the rest of the time. */
+/* Verbs was cut off only to try TCP, and there is nobody at TCP: a target that is slow to answer,
+ * as one that has just lost all its connections is, gets the rest of the time. */
 static bool verbs_again(struct either *e)
 {
 	struct ep_dial dial = e->dial;
@@ -201,7 +212,8 @@ static bool verbs_again(struct either *e)
 	void *user = e->ep.user;
 
 	dial.timeout_ms = rest_ms(e);
-	if (e->first.code != DIAG_TIMEOUT || !e->ep.why.err || e->ep.dom != DOM_NONE || (e->deadline && !dial.timeout_ms))
+	if (e->first.code != DIAG_TIMEOUT || !e->ep.why.err || e->ep.dom != DOM_NONE ||
+		(e->deadline && !dial.timeout_ms))
 		return false;
 	loop_trace(loop, "software iWARP: %s; retrying verbs", e->ep.why.text);
 	snprintf(e->over_tcp, sizeof(e->over_tcp), "%.250s", e->ep.why.text);
@@ -259,8 +271,8 @@ static void down(struct ep *ep)
 
 static const struct ep_events connecting = { request, up, no_recv, no_sent, no_idle, down };
 
-static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct ep_dial dial_verbs = *dial;
 	struct either *e = calloc(1, sizeof(*e));
@@ -271,7 +283,9 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 	e->ev = events;
 	e->dial = *dial;
 	e->deadline = dial->timeout_ms ? loop_clock() + dial->timeout_ms * MS : 0;
-	dial_verbs.timeout_ms = dial->timeout_ms && dial->timeout_ms < 2 * VERBS_MS ? (dial->timeout_ms + 1) / 2 : VERBS_MS;
+	dial_verbs.timeout_ms = dial->timeout_ms && dial->timeout_ms < 2 * VERBS_MS
+					? (dial->timeout_ms + 1) / 2
+					: VERBS_MS;
 	err = verbs_start(&e->verbs, loop, &dial_verbs, &connecting, user, &e->first);
 	if (err) {
 		err = second_start(e, loop, user, diag);
@@ -291,8 +305,8 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 	return 0;
 }
 
-int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	switch ((enum ep_backend)dial->backend) {
 	case EP_AUTO:
@@ -312,17 +326,22 @@ struct ep_listener {
 	struct tcp_listener *tcp;
 };
 
-int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_listen *listen, struct diag *diag)
+int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_listen *listen,
+	struct diag *diag)
 {
-	struct tcp_listen tcp = { .at = listen->at, .iwarp = listen->incoming, .user = listen->user, .timeout_ms = LISTEN_MS,
+	struct tcp_listen tcp = { .at = listen->at,
+		.iwarp = listen->incoming,
+		.user = listen->user,
+		.timeout_ms = LISTEN_MS,
 		.no_crc = listen->no_crc };
 	struct ep_listener *listener = calloc(1, sizeof(*listener));
 	int err;
 
 	if (!listener)
 		return diag_sys(diag, ENOMEM, "listener");
-	err = listen->backend == EP_VERBS ? verbs_listen(&listener->verbs, listener, loop, listen, diag) :
-		tcp_listen(&listener->tcp, loop, &tcp, diag);
+	err = listen->backend == EP_VERBS
+		      ? verbs_listen(&listener->verbs, listener, loop, listen, diag)
+		      : tcp_listen(&listener->tcp, loop, &tcp, diag);
 	if (err) {
 		free(listener);
 		return err;
@@ -333,7 +352,8 @@ int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_liste
 
 const struct addr *ep_listener_addr(const struct ep_listener *listener)
 {
-	return listener->verbs ? verbs_listener_addr(listener->verbs) : tcp_listener_addr(listener->tcp);
+	return listener->verbs ? verbs_listener_addr(listener->verbs)
+			       : tcp_listener_addr(listener->tcp);
 }
 
 void ep_listener_free(struct ep_listener *listener)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Software iWARP behind the endpoint contract: RDMA over a TCP socket in userspace (RFC 5040, 5041, 5044, 6581). Life and death of an
- * endpoint that is set up; setting it up is iwarp_cm.c's. */
+/* Software iWARP behind the endpoint contract: RDMA over a TCP socket in userspace (RFC 5040, 5041,
+ * 5044, 6581). Life and death of an endpoint that is set up; setting it up is iwarp_cm.c's. */
 #include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #define MS 1000000ull
-#define CLOSE_MS 500 /* for the peer's end of the connection, so that it reads what we sent last */
+#define CLOSE_MS                                                                                   \
+	500 /* for the peer's end of the connection, so that it reads what we sent last            \
+	     */
 #define DISCARD_BYTES (1 << 20)
-#define MSS_LEAST 536
-#define NUDGE_MS 20 /* the first, then twice as long each time */
-#define NUDGES 5
+#define MSS_LEAST     536
+#define NUDGE_MS      20 /* the first, then twice as long each time */
+#define NUDGES        5
 
 static const struct {
 	unsigned term;
@@ -142,7 +144,8 @@ void iwarp_fault(struct iwarp *iw, unsigned term, const char *fmt, ...)
 		culprit = 0;
 	else if (term >> 8 != 1 && culprit == sizeof(struct rdmap_read_req))
 		culprit = sizeof(struct ddp_untagged);
-	loop_trace(iw->ep.loop, "%s: sending Terminate %#x: %s", iw->ep.way, term, iwarp_term_text(term));
+	loop_trace(iw->ep.loop, "%s: sending Terminate %#x: %s", iw->ep.way, term,
+		iwarp_term_text(term));
 	ddp_tx_terminate(iw, term, iw->rx.head, culprit);
 	iw->ep.state = EP_CLOSING;
 	linger(iw);
@@ -176,7 +179,8 @@ static void end_of_turn(struct loop_work *work)
 
 	if (iw->over) {
 		iw->ep.state = EP_DOWN;
-		loop_trace(iw->ep.loop, "%s: down%s%s", iw->ep.way, iw->ep.why.err ? ": " : "", iw->ep.why.text);
+		loop_trace(iw->ep.loop, "%s: down%s%s", iw->ep.way, iw->ep.why.err ? ": " : "",
+			iw->ep.why.text);
 		iw->ep.ev->down(&iw->ep);
 		return;
 	}
@@ -220,8 +224,9 @@ bool iwarp_look(struct loop_fd *fd)
 	return any;
 }
 
-/* Linux siw (6.12) replies before it installs the handler of what comes next: what arrives in between lies unnoticed until more
- * arrives. So a peer that has sent nothing yet gets a Write of no bytes now and then. */
+/* Linux siw (6.12) replies before it installs the handler of what comes next: what arrives in
+ * between lies unnoticed until more arrives. So a peer that has sent nothing yet gets a Write of no
+ * bytes now and then. */
 void iwarp_nudge(struct iwarp *iw)
 {
 	if (!iw->rx.first || iw->nudges > NUDGES)
@@ -241,8 +246,11 @@ static void expired(struct loop_timer *timer)
 		return;
 	}
 	if (iw->ep.state < EP_CLOSING)
-		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT, iw->step == IWARP_TCP ? "no answer from TCP %s within %u ms" :
-			"%s accepted TCP but sent no iWARP (MPA) reply within %u ms", addr_text(&iw->peer, to), iw->timeout_ms);
+		diag_set(iwarp_why(iw), DIAG_TIMEOUT, ETIMEDOUT,
+			iw->step == IWARP_TCP
+				? "no answer from TCP %s within %u ms"
+				: "%s accepted TCP but sent no iWARP (MPA) reply within %u ms",
+			addr_text(&iw->peer, to), iw->timeout_ms);
 	tcp_reset_on_close(iw->fd.fd);
 	iwarp_end(iw);
 }
@@ -275,11 +283,13 @@ static void unreg(struct ep *ep, struct pool *pool)
 	stag_unreg(iw->stags, &iw->holds, pool);
 	if (ep->state != EP_UP || !stag_find(iw->stags, &iw->holds, stag, 0, 0, 0, &p))
 		return;
-	/* What is laid out for the socket points there, and so does a segment that has come in part: neither may touch it any more. */
+	/* What is laid out for the socket points there, and so does a segment that has come in
+	 * part: neither may touch it any more. */
 	reads = ddp_tx_uses(iw, stag);
 	writes = ddp_rx_fills(iw, pool);
 	if (reads || writes) {
-		diag_set(iwarp_why(iw), DIAG_CLOSED, ECONNABORTED, "memory was released while the peer was still %s it",
+		diag_set(iwarp_why(iw), DIAG_CLOSED, ECONNABORTED,
+			"memory was released while the peer was still %s it",
 			writes ? "writing" : "reading");
 		iwarp_end(iw);
 	}
@@ -317,11 +327,18 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *want, const struct ep_events *events, void *user,
-	struct diag *diag)
+int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *want,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
-	iw->ep = (struct ep){ .ops = &ops, .ev = events, .loop = loop, .user = user, .dom = DOM_NONE, .caps = *want };
-	iw->fd = (struct loop_fd){ .fd = -1, .events = EPOLLIN, .ready = iwarp_ready, .look = iwarp_look };
+	iw->ep = (struct ep){ .ops = &ops,
+		.ev = events,
+		.loop = loop,
+		.user = user,
+		.dom = DOM_NONE,
+		.caps = *want };
+	iw->fd = (struct loop_fd){
+		.fd = -1, .events = EPOLLIN, .ready = iwarp_ready, .look = iwarp_look
+	};
 	iw->timer.fire = expired;
 	iw->work.run = end_of_turn;
 	iw->ep.caps.send = want->send ? lesser(want->send, 0x4000) : 1;
@@ -355,8 +372,8 @@ static void write_way(struct iwarp *iw)
 	char text[ADDR_TEXT], to[ADDR_TEXT];
 
 	getsockname(iw->fd.fd, (struct sockaddr *)&from.ss, &from.len);
-	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP, %s to %s%s", addr_text(&from, text), addr_text(&iw->peer, to),
-		iw->crc ? ", CRC" : "");
+	snprintf(iw->ep.way, sizeof(iw->ep.way), "software iWARP, %s to %s%s",
+		addr_text(&from, text), addr_text(&iw->peer, to), iw->crc ? ", CRC" : "");
 }
 
 /* Both frames have been exchanged. */

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the files of software iWARP share: the endpoint (iwarp.c), its set-up (iwarp_cm.c), what it sends (ddp_tx.c) and receives
- * (ddp_rx.c). */
+/* What the files of software iWARP share: the endpoint (iwarp.c), its set-up (iwarp_cm.c), what it
+ * sends (ddp_tx.c) and receives (ddp_rx.c). */
 #pragma once
 #include "ep.h"
 #include "mpa.h"
 #include "stag.h"
 #include <sys/uio.h>
 
-#define DDP_TX_IOV 128 /* pieces of one sendmsg */
-#define DDP_TX_WIRE 8192 /* headers, trailers and inline bytes of one sendmsg */
+#define DDP_TX_IOV   128  /* pieces of one sendmsg */
+#define DDP_TX_WIRE  8192 /* headers, trailers and inline bytes of one sendmsg */
 #define DDP_RX_STAGE 65536
 #define IWARP_INLINE 256 /* longest inline op */
-#define IWARP_READS 128 /* most reads at once, either way */
+#define IWARP_READS  128 /* most reads at once, either way */
 
-struct ddp_entry { /* an op on its way; a copy, as a quiet op's owner may have it back before we know */
-	struct ep_op *op; /* NULL: nobody waits for `sent` */
-	uint64_t end; /* it has left when that many bytes of the stream have */
+/* an op on its way; a copy, as a quiet op's owner may have it back before we know */
+struct ddp_entry {
+	struct ep_op *op;        /* NULL: nobody waits for `sent` */
+	uint64_t end;            /* it has left when that many bytes of the stream have */
 	uint64_t raddr, sink_to; /* sink_to: a READ's own tagged offset */
 	uint32_t rkey, len, msn;
 	uint8_t kind, nsge;
@@ -29,17 +30,19 @@ struct ddp_response { /* to a Read Request of the peer */
 };
 
 struct ddp_tx {
-	/* Ring of ops: [head, next) have been built and wait for the socket or the peer, [next, tail) are to be built. */
+	/* Ring of ops: [head, next) have been built and wait for the socket or the peer, [next,
+	 * tail) are to be built. */
 	struct ddp_entry *ring;
 	uint8_t *spill;
 	uint32_t mask, head, next, tail;
 	struct ddp_response *response; /* a ring likewise */
 	uint32_t response_mask, response_head, response_next, response_tail;
-	uint32_t off; /* bytes built of the message that is being cut into segments */
+	uint32_t off;   /* bytes built of the message that is being cut into segments */
 	bool answering; /* that message is a response */
 	bool response_turn;
-	bool hold; /* a responder sends nothing before the initiator's first FPDU, RFC 5044 section 7.1.2 */
-	bool blocked; /* the socket takes no more for now */
+	/* a responder sends nothing before the initiator's first FPDU, RFC 5044 section 7.1.2 */
+	bool hold;
+	bool blocked;            /* the socket takes no more for now */
 	uint32_t reads, read_at; /* unanswered; the oldest of them */
 	uint32_t send_msn, read_msn;
 	uint32_t ulpdu;
@@ -56,9 +59,9 @@ enum ddp_rx_step { DDP_RX_HEAD, DDP_RX_PAYLOAD, DDP_RX_TAIL };
 
 struct ddp_rx {
 	uint8_t step;
-	bool first; /* no FPDU has come yet */
-	bool large; /* the last payload was worth a receive of its own */
-	bool middle; /* more segments of that message are to come */
+	bool first;   /* no FPDU has come yet */
+	bool large;   /* the last payload was worth a receive of its own */
+	bool middle;  /* more segments of that message are to come */
 	bool sending; /* between the first and the last segment of an untagged message */
 	uint8_t sending_op;
 	uint8_t head[sizeof(struct rdmap_read_req)];
@@ -68,10 +71,10 @@ struct ddp_rx {
 	uint8_t *to;
 	uint32_t crc, pad;
 	uint32_t send_msn, read_msn;
-	uint32_t mo; /* bytes of the SEND received so far */
-	uint32_t read_off; /* bytes of the oldest read's data */
+	uint32_t mo;                /* bytes of the SEND received so far */
+	uint32_t read_off;          /* bytes of the oldest read's data */
 	struct ep_rx *rx, **rx_end; /* posted, oldest first: the first is being filled */
-	uint32_t at, end; /* not looked at yet: stage[at, end) */
+	uint32_t at, end;           /* not looked at yet: stage[at, end) */
 	uint8_t *stage;
 };
 
@@ -106,39 +109,49 @@ static inline struct iwarp *iwarp_of(struct ep *ep)
 }
 
 /* iwarp.c */
-int iwarp_init(struct iwarp *, struct loop *, const struct ep_caps *want, const struct ep_events *, void *user, struct diag *);
-int iwarp_prepare(struct iwarp *, uint8_t priv[EP_PRIV_MAX]); /* queues, then request(): the length of its private data */
+int iwarp_init(struct iwarp *, struct loop *, const struct ep_caps *want, const struct ep_events *,
+	void *user, struct diag *);
+/* queues, then request(): the length of its private data */
+int iwarp_prepare(struct iwarp *, uint8_t priv[EP_PRIV_MAX]);
 void iwarp_live(struct iwarp *, const struct mpa *req, const struct mpa *rep, bool initiator);
-void iwarp_nudge(struct iwarp *); /* an initiator's peer that may not have noticed its first message */
-void iwarp_end(struct iwarp *); /* the socket goes at once; `down` follows */
+/* an initiator's peer that may not have noticed its first message */
+void iwarp_nudge(struct iwarp *);
+void iwarp_end(struct iwarp *);  /* the socket goes at once; `down` follows */
 void iwarp_fini(struct iwarp *); /* frees all but its memory */
 void iwarp_close(struct ep *);
 struct diag *iwarp_why(struct iwarp *); /* NULL when a cause is known already */
 /* Ends the session for something the peer did; it is told by a Terminate. */
-void iwarp_fault(struct iwarp *, unsigned term, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void iwarp_fault(struct iwarp *, unsigned term, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 const char *iwarp_term_text(unsigned term);
 void iwarp_ready(struct loop_fd *, uint32_t events);
 bool iwarp_look(struct loop_fd *);
 
 /* iwarp_cm.c */
-int iwarp_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *, void *user, struct diag *);
+int iwarp_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *,
+	void *user, struct diag *);
 /* The same in zeroed memory, which the caller frees on failure. */
-int iwarp_start(struct iwarp *, struct loop *, const struct ep_dial *, const struct ep_events *, void *user, struct diag *);
+int iwarp_start(struct iwarp *, struct loop *, const struct ep_dial *, const struct ep_events *,
+	void *user, struct diag *);
 void iwarp_connecting(struct iwarp *); /* the socket is ready, before the connection is up */
 struct ep_incoming;
-/* A request that arrived whole on a socket, which it takes over. NULL: refused, the socket is closed. */
-struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame, size_t len, bool want_crc, struct diag *);
+/* A request that arrived whole on a socket, which it takes over. NULL: refused, the socket is
+ * closed. */
+struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame,
+	size_t len, bool want_crc, struct diag *);
 
 /* ddp_tx.c */
 int ddp_tx_init(struct iwarp *, struct diag *);
 void ddp_tx_fini(struct iwarp *);
 void ddp_tx_post(struct iwarp *, struct ep_op *chain);
 void ddp_tx_internal(struct iwarp *, uint8_t kind); /* an op of no bytes that nobody waits for */
-bool ddp_tx_respond(struct iwarp *, const struct rdmap_read_req *); /* false: more than the reads agreed on */
+/* false: more than the reads agreed on */
+bool ddp_tx_respond(struct iwarp *, const struct rdmap_read_req *);
 bool ddp_tx_uses(const struct iwarp *, uint32_t stag); /* a response from there is not yet sent */
 void ddp_tx_flush(struct iwarp *);
 void ddp_tx_retire(struct iwarp *);
-void ddp_tx_last(struct iwarp *); /* what was posted leaves as far as the socket takes it; no upcall */
+/* what was posted leaves as far as the socket takes it; no upcall */
+void ddp_tx_last(struct iwarp *);
 struct ddp_entry *ddp_tx_oldest_read(struct iwarp *);
 void ddp_tx_read_answered(struct iwarp *);
 void ddp_tx_terminate(struct iwarp *, unsigned term, const uint8_t *culprit, uint32_t culprit_len);
@@ -147,6 +160,6 @@ void ddp_tx_terminate(struct iwarp *, unsigned term, const uint8_t *culprit, uin
 int ddp_rx_init(struct iwarp *, struct diag *);
 void ddp_rx_fini(struct iwarp *);
 void ddp_rx_post(struct iwarp *, struct ep_rx *chain);
-bool ddp_rx_readable(struct iwarp *); /* whether there was anything */
-void ddp_rx_parse(struct iwarp *); /* what is staged */
+bool ddp_rx_readable(struct iwarp *);                         /* whether there was anything */
+void ddp_rx_parse(struct iwarp *);                            /* what is staged */
 bool ddp_rx_fills(const struct iwarp *, const struct pool *); /* the rest of a segment goes there */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Setting up software iWARP connections: TCP, then MPA's request and reply, on both sides. A peer that knows only MPA revision 1
- * hangs up on a request of revision 2 (RFC 6581 section 7): it is asked again. */
+/* Setting up software iWARP connections: TCP, then MPA's request and reply, on both sides. A peer
+ * that knows only MPA revision 1 hangs up on a request of revision 2 (RFC 6581 section 7): it is
+ * asked again. */
 #include "iwarp.h"
 #include "tcp.h"
 #include <errno.h>
@@ -30,7 +31,8 @@ static void connect_start(struct iwarp *iw)
 		iwarp_end(iw);
 		return;
 	}
-	if (connect(iw->fd.fd, (const struct sockaddr *)&iw->peer.ss, iw->peer.len) && errno != EINPROGRESS) {
+	if (connect(iw->fd.fd, (const struct sockaddr *)&iw->peer.ss, iw->peer.len) &&
+		errno != EINPROGRESS) {
 		tcp_failed(iwarp_why(iw), errno, &iw->peer, false);
 		iwarp_end(iw);
 		return;
@@ -55,9 +57,16 @@ static void send_frame(struct iwarp *iw, const struct mpa *mpa, bool reply)
 
 static void send_request(struct iwarp *iw)
 {
-	iw->req = (struct mpa){ .revision = iw->req.revision, .enhanced = iw->req.revision >= 2, .crc = iw->want_crc, .large = true,
-		.peer = true, .rtr = MPA_RTR_WRITE | (iw->ep.caps.ord ? MPA_RTR_READ : 0), .ird = (uint16_t)iw->ep.caps.ird,
-		.ord = (uint16_t)iw->ep.caps.ord, .priv = iw->priv, .priv_len = iw->priv_len };
+	iw->req = (struct mpa){ .revision = iw->req.revision,
+		.enhanced = iw->req.revision >= 2,
+		.crc = iw->want_crc,
+		.large = true,
+		.peer = true,
+		.rtr = MPA_RTR_WRITE | (iw->ep.caps.ord ? MPA_RTR_READ : 0),
+		.ird = (uint16_t)iw->ep.caps.ird,
+		.ord = (uint16_t)iw->ep.caps.ord,
+		.priv = iw->priv,
+		.priv_len = iw->priv_len };
 	iw->step = IWARP_REPLY;
 	loop_fd_change(iw->ep.loop, &iw->fd, EPOLLIN);
 	send_frame(iw, &iw->req, false);
@@ -148,8 +157,9 @@ static void replied(struct iwarp *iw)
 	else if (rep.rtr & MPA_RTR_READ)
 		ddp_tx_internal(iw, EP_READ);
 	iwarp_nudge(iw);
-	loop_trace(iw->ep.loop, "%s: up, MPA revision %u, reads %u out, %u in, segments of %u bytes", iw->ep.way, rep.revision,
-		iw->ep.caps.ord, iw->ep.caps.ird, iw->tx.ulpdu);
+	loop_trace(iw->ep.loop,
+		"%s: up, MPA revision %u, reads %u out, %u in, segments of %u bytes", iw->ep.way,
+		rep.revision, iw->ep.caps.ord, iw->ep.caps.ird, iw->tx.ulpdu);
 	iw->ep.ev->up(&iw->ep);
 }
 
@@ -173,7 +183,8 @@ static void read_reply(struct iwarp *iw)
 			replied(iw);
 			return;
 		}
-		got = recv(iw->fd.fd, iw->frame + iw->frame_got, want - iw->frame_got, MSG_DONTWAIT);
+		got = recv(
+			iw->fd.fd, iw->frame + iw->frame_got, want - iw->frame_got, MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (got <= 0) {
@@ -184,7 +195,8 @@ static void read_reply(struct iwarp *iw)
 				tcp_failed(iwarp_why(iw), err, &iw->peer, true);
 			else
 				diag_set(iwarp_why(iw), DIAG_PROTOCOL, EPROTO,
-					"the peer closed the connection after the MPA request: is this an iWARP port?");
+					"the peer closed the connection after the MPA request: is "
+					"this an iWARP port?");
 			iwarp_end(iw);
 			return;
 		}
@@ -200,8 +212,8 @@ void iwarp_connecting(struct iwarp *iw)
 		read_reply(iw);
 }
 
-int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	char to[ADDR_TEXT];
 	int err = iwarp_init(iw, loop, &dial->want, events, user, diag);
@@ -220,11 +232,12 @@ int iwarp_start(struct iwarp *iw, struct loop *loop, const struct ep_dial *dial,
 	return 0;
 }
 
-int iwarp_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+int iwarp_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct iwarp *iw = calloc(1, sizeof(*iw));
-	int err = iw ? iwarp_start(iw, loop, dial, events, user, diag) : diag_sys(diag, ENOMEM, "RDMA connection");
+	int err = iw ? iwarp_start(iw, loop, dial, events, user, diag)
+		     : diag_sys(diag, ENOMEM, "RDMA connection");
 
 	if (err) {
 		free(iw);
@@ -283,12 +296,13 @@ static int answer(struct iwarp *iw, const struct incoming *incoming)
 	return 0;
 }
 
-static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in, const struct ep_caps *want, const struct ep_events *events,
-	void *user, struct diag *diag)
+static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
+	const struct ep_caps *want, const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct incoming *incoming = container_of(in, struct incoming, in);
 	struct iwarp *iw = calloc(1, sizeof(*iw));
-	int err = iw ? iwarp_init(iw, loop, want, events, user, diag) : diag_sys(diag, ENOMEM, "RDMA connection");
+	int err = iw ? iwarp_init(iw, loop, want, events, user, diag)
+		     : diag_sys(diag, ENOMEM, "RDMA connection");
 
 	if (err) {
 		free(iw);
@@ -314,7 +328,8 @@ static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in, c
 
 static const struct ep_incoming_ops incoming_ops = { accept_, reject };
 
-struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame, size_t len, bool want_crc, struct diag *diag)
+struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_t *frame,
+	size_t len, bool want_crc, struct diag *diag)
 {
 	struct incoming *incoming = calloc(1, sizeof(*incoming));
 	int err = incoming ? 0 : diag_sys(diag, ENOMEM, "RDMA connection");
@@ -342,7 +357,9 @@ struct ep_incoming *iwarp_incoming(int fd, const struct addr *peer, const uint8_
 	}
 	addr_tcp_tune(fd);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	incoming->in.priv_len = incoming->req.priv_len < EP_PRIV_MAX ? (uint8_t)incoming->req.priv_len : EP_PRIV_MAX;
+	incoming->in.priv_len = incoming->req.priv_len < EP_PRIV_MAX
+					? (uint8_t)incoming->req.priv_len
+					: EP_PRIV_MAX;
 	memcpy(incoming->in.priv, incoming->req.priv, incoming->in.priv_len);
 	incoming->req.priv = NULL;
 	incoming->req.priv_len = 0;

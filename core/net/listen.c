@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One TCP port for plain streams and software iWARP. The first bytes are only looked at until they tell which it is, so that a
- * stream's new owner finds it untouched. */
+/* One TCP port for plain streams and software iWARP. The first bytes are only looked at until they
+ * tell which it is, so that a stream's new owner finds it untouched. */
 #include "iwarp.h"
 #include "stream.h"
 #include <errno.h>
@@ -11,11 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MS 1000000ull
+#define MS      1000000ull
 #define BACKLOG 128
-#define PENDING_MAX 256 /* connections that have not said yet what they are; the oldest makes room for one more */
-#define PAUSE_MS 100 /* without descriptors: until the next try */
-#define SOON_MS 5 /* the same, when some are being closed */
+/* connections that have not said yet what they are; the oldest makes room for one more */
+#define PENDING_MAX 256
+#define PAUSE_MS    100 /* without descriptors: until the next try */
+#define SOON_MS     5   /* the same, when some are being closed */
 
 struct pending {
 	struct pending *next;
@@ -34,7 +35,8 @@ struct tcp_listener {
 	struct addr at;
 	struct loop_fd fd;
 	struct loop_timer pause;
-	int spare; /* a descriptor that is given up to accept, and to close, a connection there is none for */
+	/* a descriptor that is given up to accept, and to close, a connection there is none for */
+	int spare;
 	struct pending *pending;
 	unsigned pendings;
 };
@@ -65,7 +67,8 @@ static void give_up(struct pending *pending, const char *why)
 
 static void late(struct loop_timer *timer)
 {
-	give_up(container_of(timer, struct pending, timer), "sent nothing in time after connecting");
+	give_up(container_of(timer, struct pending, timer),
+		"sent nothing in time after connecting");
 }
 
 static void dropped(const struct tcp_listener *listener)
@@ -106,7 +109,8 @@ static void hand_over_iwarp(struct pending *pending)
 	char text[ADDR_TEXT];
 
 	memcpy(frame, pending->frame, len);
-	incoming = iwarp_incoming(pending_free(pending), &peer, frame, len, !listener->conf.no_crc, &why);
+	incoming = iwarp_incoming(
+		pending_free(pending), &peer, frame, len, !listener->conf.no_crc, &why);
 	if (incoming)
 		listener->conf.iwarp(incoming, listener->conf.user);
 	else
@@ -146,8 +150,9 @@ static void readable(struct loop_fd *fd, uint32_t events)
 	if (!pending->iwarp && !classify(pending, events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
 		return;
 	for (;;) {
-		int len = pending->got < sizeof(struct mpa_frame) ? (int)sizeof(struct mpa_frame) :
-			mpa_len(pending->frame, pending->got, false, &why);
+		int len = pending->got < sizeof(struct mpa_frame)
+				  ? (int)sizeof(struct mpa_frame)
+				  : mpa_len(pending->frame, pending->got, false, &why);
 		ssize_t got;
 		if (len < 0) {
 			give_up(pending, why.text);
@@ -157,7 +162,8 @@ static void readable(struct loop_fd *fd, uint32_t events)
 			hand_over_iwarp(pending);
 			return;
 		}
-		got = recv(fd->fd, pending->frame + pending->got, (uint32_t)len - pending->got, MSG_DONTWAIT);
+		got = recv(fd->fd, pending->frame + pending->got, (uint32_t)len - pending->got,
+			MSG_DONTWAIT);
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (got <= 0) {
@@ -188,7 +194,9 @@ static void take(struct tcp_listener *listener, int fd, const struct addr *peer)
 	pending->peer = *peer;
 	pending->timer.fire = late;
 	/* Edge-triggered while bytes are only looked at: they stay readable. */
-	pending->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN | EPOLLRDHUP | EPOLLET, .ready = readable };
+	pending->fd = (struct loop_fd){
+		.fd = fd, .events = EPOLLIN | EPOLLRDHUP | EPOLLET, .ready = readable
+	};
 	pending->next = listener->pending;
 	listener->pending = pending;
 	listener->pendings++;
@@ -197,7 +205,8 @@ static void take(struct tcp_listener *listener, int fd, const struct addr *peer)
 		dropped(listener);
 		return;
 	}
-	loop_timer_set(listener->loop, &pending->timer, loop_clock() + listener->conf.timeout_ms * MS);
+	loop_timer_set(
+		listener->loop, &pending->timer, loop_clock() + listener->conf.timeout_ms * MS);
 }
 
 static void keep_spare(struct tcp_listener *listener)
@@ -211,7 +220,8 @@ static void pause_accepting(struct tcp_listener *listener, unsigned ms)
 	loop_timer_set(listener->loop, &listener->pause, loop_clock() + ms * MS);
 }
 
-/* Whoever waits in the kernel's line is told by the end of his connection; in silence he would wait for his time-out. */
+/* Whoever waits in the kernel's line is told by the end of his connection; in silence he would wait
+ * for his time-out. */
 static bool turn_away(struct tcp_listener *listener)
 {
 	int got;
@@ -247,7 +257,8 @@ static void acceptable(struct loop_fd *fd, uint32_t events)
 {
 	struct tcp_listener *listener = container_of(fd, struct tcp_listener, fd);
 	struct addr peer = { .len = sizeof(peer.ss) };
-	int got = accept4(fd->fd, (struct sockaddr *)&peer.ss, &peer.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int got = accept4(
+		fd->fd, (struct sockaddr *)&peer.ss, &peer.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
 	if (got >= 0)
@@ -270,7 +281,8 @@ static int new_socket(struct addr *at)
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)&at->ss;
 	int fd = socket(at->ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (fd < 0 && errno == EAFNOSUPPORT && at->ss.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr)) {
+	if (fd < 0 && errno == EAFNOSUPPORT && at->ss.ss_family == AF_INET6 &&
+		IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr)) {
 		struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = in6->sin6_port };
 
 		memcpy(&at->ss, &in, sizeof(in));
@@ -301,7 +313,8 @@ static int open_socket(struct tcp_listener *listener, struct diag *diag)
 	return 0;
 }
 
-int tcp_listen(struct tcp_listener **out, struct loop *loop, const struct tcp_listen *conf, struct diag *diag)
+int tcp_listen(struct tcp_listener **out, struct loop *loop, const struct tcp_listen *conf,
+	struct diag *diag)
 {
 	struct tcp_listener *listener = calloc(1, sizeof(*listener));
 	char text[ADDR_TEXT];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The STag table of one loop. A tag is a place in the table and a key that changes with each use of the place, so that a
- * late message for memory given back finds nothing. Tagged offsets count from the pool's first byte, so
- * that peers learn no addresses. */
+/* The STag table of one loop. A tag is a place in the table and a key that changes with each use of
+ * the place, so that a late message for memory given back finds nothing. Tagged offsets count from
+ * the pool's first byte, so that peers learn no addresses. */
 #include "stag.h"
 #include "dom.h"
 #include <errno.h>
@@ -76,11 +76,13 @@ static struct stag_region *region_new(struct stags *stags, struct pool *pool)
 
 	while (at < stags->size && stags->region[at])
 		at++;
-	if (!region || (at == stags->size && grow((void **)&stags->region, &stags->size, at, sizeof(struct stag_region *)))) {
+	if (!region || (at == stags->size && grow((void **)&stags->region, &stags->size, at,
+						     sizeof(struct stag_region *)))) {
 		free(region);
 		return NULL;
 	}
-	*region = (struct stag_region){ .pool = pool, .stag = (at + 1) << 8 | (++stags->serial & 0xff) };
+	*region = (struct stag_region){ .pool = pool,
+		.stag = (at + 1) << 8 | (++stags->serial & 0xff) };
 	stags->region[at] = region;
 	pool->mr[stags->dom] = region;
 	pool->key[stags->dom] = (struct mkey){ region->stag, region->stag, 0 };
@@ -100,7 +102,8 @@ static void region_put(struct stags *stags, struct stag_region *region)
 	free(region);
 }
 
-int stag_reg(struct stags *stags, struct stag_holds *holds, struct pool *pool, unsigned access, struct diag *diag)
+int stag_reg(struct stags *stags, struct stag_holds *holds, struct pool *pool, unsigned access,
+	struct diag *diag)
 {
 	struct stag_region *region = pool->mr[stags->dom];
 	struct stag_hold *hold;
@@ -125,7 +128,9 @@ int stag_reg(struct stags *stags, struct stag_holds *holds, struct pool *pool, u
 void stag_unreg(struct stags *stags, struct stag_holds *holds, struct pool *pool)
 {
 	struct stag_region *region = pool->mr[stags->dom];
-	struct stag_hold *hold = region && place(region->stag) < holds->size ? &holds->hold[place(region->stag)] : NULL;
+	struct stag_hold *hold = region && place(region->stag) < holds->size
+					 ? &holds->hold[place(region->stag)]
+					 : NULL;
 
 	if (!hold || !hold->refs)
 		return;
@@ -134,7 +139,8 @@ void stag_unreg(struct stags *stags, struct stag_holds *holds, struct pool *pool
 	region_put(stags, region);
 }
 
-static struct stag_hold *hold_of(const struct stags *stags, const struct stag_holds *holds, uint32_t stag, enum stag_fault *fault)
+static struct stag_hold *hold_of(const struct stags *stags, const struct stag_holds *holds,
+	uint32_t stag, enum stag_fault *fault)
 {
 	uint32_t at = place(stag);
 	struct stag_hold *hold;
@@ -150,8 +156,8 @@ static struct stag_hold *hold_of(const struct stags *stags, const struct stag_ho
 	return hold->withdrawn ? NULL : hold;
 }
 
-enum stag_fault stag_find(const struct stags *stags, const struct stag_holds *holds, uint32_t stag, uint64_t to, uint32_t len,
-	unsigned access, uint8_t **p)
+enum stag_fault stag_find(const struct stags *stags, const struct stag_holds *holds, uint32_t stag,
+	uint64_t to, uint32_t len, unsigned access, uint8_t **p)
 {
 	enum stag_fault fault;
 	const struct stag_hold *hold = hold_of(stags, holds, stag, &fault);
@@ -180,7 +186,8 @@ uint64_t stag_offset(const struct stags *stags, uint32_t stag, const void *p)
 	return pool_raddr(stags->region[at]->pool, stags->dom, p);
 }
 
-enum stag_fault stag_withdraw(const struct stags *stags, const struct stag_holds *holds, uint32_t stag)
+enum stag_fault stag_withdraw(
+	const struct stags *stags, const struct stag_holds *holds, uint32_t stag)
 {
 	enum stag_fault fault;
 	struct stag_hold *hold = hold_of(stags, holds, stag, &fault);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Steering tags: which memory of ours a peer may reach. One table per loop; an endpoint's holds are what it registered itself. */
+/* Steering tags: which memory of ours a peer may reach. One table per loop; an endpoint's holds are
+ * what it registered itself. */
 #pragma once
 #include "ep.h"
 
@@ -19,7 +20,8 @@ struct stags {
 struct stag_hold {
 	uint16_t refs;
 	uint8_t access;
-	bool withdrawn; /* the peer invalidated it: for this endpoint it is gone until it is registered again */
+	/* the peer invalidated it: for this endpoint it is gone until it is registered again */
+	bool withdrawn;
 };
 
 struct stag_holds {
@@ -32,9 +34,10 @@ enum stag_fault { STAG_FINE, STAG_UNKNOWN, STAG_NOT_YOURS, STAG_RIGHTS, STAG_BOU
 int stags_of_loop(struct stags **, struct loop *, struct diag *);
 int stag_reg(struct stags *, struct stag_holds *, struct pool *, unsigned access, struct diag *);
 void stag_unreg(struct stags *, struct stag_holds *, struct pool *);
-/* What lies at [to, to + len) behind the tag, when the endpoint may be asked for all of `access` there. */
-enum stag_fault stag_find(const struct stags *, const struct stag_holds *, uint32_t stag, uint64_t to, uint32_t len, unsigned access,
-	uint8_t **p);
+/* What lies at [to, to + len) behind the tag, when the endpoint may be asked for all of `access`
+ * there. */
+enum stag_fault stag_find(const struct stags *, const struct stag_holds *, uint32_t stag,
+	uint64_t to, uint32_t len, unsigned access, uint8_t **p);
 /* The tagged offset of p; 0 if the tag is unknown. */
 uint64_t stag_offset(const struct stags *, uint32_t stag, const void *p);
 enum stag_fault stag_withdraw(const struct stags *, const struct stag_holds *, uint32_t stag);

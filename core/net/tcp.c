@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A byte stream over TCP or a unix socket. What was queued during a turn of the loop leaves as one sendmsg at its end; the socket asks for
- * attention only while it does not take more. */
+/* A byte stream over TCP or a unix socket. What was queued during a turn of the loop leaves as one
+ * sendmsg at its end; the socket asks for attention only while it does not take more. */
 #include "tcp.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define MS 1000000ull
+#define MS           1000000ull
 #define IOV_MAX_TURN 128
 
 struct tcp {
@@ -23,7 +23,7 @@ struct tcp {
 	size_t sent; /* bytes of the first element that have left */
 	struct addr dst;
 	uint32_t timeout_ms;
-	bool over; /* no more use: only `down` is to come */
+	bool over;  /* no more use: only `down` is to come */
 	bool heard; /* the socket had something */
 };
 
@@ -32,7 +32,8 @@ static struct tcp *tcp_of(struct stream *stream)
 	return container_of(stream, struct tcp, stream);
 }
 
-/* The first cause counts. The socket goes at once, so that nothing reads or writes the owner's memory. */
+/* The first cause counts. The socket goes at once, so that nothing reads or writes the owner's
+ * memory. */
 static void end(struct tcp *tcp)
 {
 	tcp->over = true;
@@ -65,8 +66,8 @@ static void write_way(struct tcp *tcp)
 	getsockname(tcp->fd.fd, (struct sockaddr *)&from.ss, &from.len);
 	getsockopt(tcp->fd.fd, SOL_SOCKET, SO_BINDTODEVICE, iface, &len);
 	addr_text(&from, text); /* empty: a unix socket without a name */
-	snprintf(tcp->stream.way, sizeof(tcp->stream.way), "%s%sto %s%s%s", text, text[0] ? " " : "", addr_text(&tcp->dst, to),
-		iface[0] ? " on " : "", iface);
+	snprintf(tcp->stream.way, sizeof(tcp->stream.way), "%s%sto %s%s%s", text,
+		text[0] ? " " : "", addr_text(&tcp->dst, to), iface[0] ? " on " : "", iface);
 }
 
 static unsigned gather(const struct tcp *tcp, struct iovec iov[IOV_MAX_TURN])
@@ -83,7 +84,8 @@ static unsigned gather(const struct tcp *tcp, struct iovec iov[IOV_MAX_TURN])
 			}
 			if (count == IOV_MAX_TURN)
 				return count;
-			iov[count++] = (struct iovec){ (char *)out->iov[i].iov_base + skip, len - skip };
+			iov[count++] =
+				(struct iovec){ (char *)out->iov[i].iov_base + skip, len - skip };
 			skip = 0;
 		}
 	return count;
@@ -144,7 +146,8 @@ static void end_of_turn(struct loop_work *work)
 		return;
 	}
 	tcp->stream.state = STREAM_DOWN;
-	loop_trace(tcp->stream.loop, "%s: down%s%s", tcp->stream.way, tcp->stream.why.err ? ": " : "", tcp->stream.why.text);
+	loop_trace(tcp->stream.loop, "%s: down%s%s", tcp->stream.way,
+		tcp->stream.why.err ? ": " : "", tcp->stream.why.text);
 	tcp->stream.ev->down(&tcp->stream);
 }
 
@@ -199,11 +202,13 @@ static void expired(struct loop_timer *timer)
 	struct tcp *tcp = container_of(timer, struct tcp, deadline);
 	char to[ADDR_TEXT];
 
-	diag_set(why(tcp), DIAG_TIMEOUT, ETIMEDOUT, "no answer from TCP %s within %u ms", addr_text(&tcp->dst, to), tcp->timeout_ms);
+	diag_set(why(tcp), DIAG_TIMEOUT, ETIMEDOUT, "no answer from TCP %s within %u ms",
+		addr_text(&tcp->dst, to), tcp->timeout_ms);
 	end(tcp);
 }
 
-static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t events, const struct stream_events *ev, void *user)
+static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t events,
+	const struct stream_events *ev, void *user)
 {
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 
@@ -218,8 +223,8 @@ static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t 
 	return tcp;
 }
 
-int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	struct tcp *tcp = tcp_new(loop, &dial->dst, EPOLLOUT, events, user);
 	char to[ADDR_TEXT];
@@ -233,7 +238,8 @@ int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial
 		goto fail;
 	*out = &tcp->stream;
 	snprintf(tcp->stream.way, sizeof(tcp->stream.way), "to %s", addr_text(&tcp->dst, to));
-	if (connect(tcp->fd.fd, (const struct sockaddr *)&dial->dst.ss, dial->dst.len) && errno != EINPROGRESS) {
+	if (connect(tcp->fd.fd, (const struct sockaddr *)&dial->dst.ss, dial->dst.len) &&
+		errno != EINPROGRESS) {
 		broken(tcp, errno);
 		return 0;
 	}
@@ -250,8 +256,8 @@ fail:
 	return err;
 }
 
-int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *peer, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *peer,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	struct tcp *tcp = tcp_new(loop, peer, EPOLLIN, events, user);
 	int err = tcp ? 0 : diag_sys(diag, ENOMEM, "TCP connection");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A socket made ready to connect, TCP's or (for streams) of the unix domain, and words for what went wrong with one: for streams and
- * for software iWARP. */
+/* A socket made ready to connect, TCP's or (for streams) of the unix domain, and words for what
+ * went wrong with one: for streams and for software iWARP. */
 #include "tcp.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,12 +12,14 @@ static bool scope_missing(const struct addr *addr)
 {
 	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
 
-	return in6->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) && !in6->sin6_scope_id;
+	return in6->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr) &&
+	       !in6->sin6_scope_id;
 }
 
 void tcp_reset_on_close(int fd)
 {
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
+	setsockopt(
+		fd, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
 }
 
 void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
@@ -27,23 +29,27 @@ void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 
 	switch (err) {
 	case ECONNREFUSED:
-		diag_set(diag, DIAG_REFUSED, err, "connection refused: no %slistener at %s", local ? "" : "TCP ", addr_text(peer, to));
+		diag_set(diag, DIAG_REFUSED, err, "connection refused: no %slistener at %s",
+			local ? "" : "TCP ", addr_text(peer, to));
 		break;
 	case EAGAIN: /* unix(7): the listener's backlog is full */
-		diag_set(diag, DIAG_BUSY, EBUSY, "%s accepts no more connections: its backlog is full", addr_text(peer, to));
+		diag_set(diag, DIAG_BUSY, EBUSY,
+			"%s accepts no more connections: its backlog is full", addr_text(peer, to));
 		break;
 	case ETIMEDOUT:
-		diag_set(diag, up ? DIAG_CLOSED : DIAG_TIMEOUT, err, up ? "%s no longer answers" : "%s does not answer",
-			addr_text(peer, to));
+		diag_set(diag, up ? DIAG_CLOSED : DIAG_TIMEOUT, err,
+			up ? "%s no longer answers" : "%s does not answer", addr_text(peer, to));
 		break;
 	case ECONNRESET:
 	case EPIPE:
 		diag_set(diag, DIAG_CLOSED, ECONNRESET, "connection reset by the peer");
 		break;
 	default:
-		diag_sys(diag, err, "%s%s", local ? "connect" : "TCP to ", local ? "" : addr_text(peer, to));
+		diag_sys(diag, err, "%s%s", local ? "connect" : "TCP to ",
+			local ? "" : addr_text(peer, to));
 		if (err == EINVAL && scope_missing(peer))
-			diag_hint(diag, "a link-local address needs an interface: [%s%%eth0]", addr_host(peer, to));
+			diag_hint(diag, "a link-local address needs an interface: [%s%%eth0]",
+				addr_host(peer, to));
 	}
 }
 
@@ -56,15 +62,19 @@ static int configure(int fd, const struct stream_dial *dial, struct diag *diag)
 	if (dial->dst.ss.ss_family == AF_UNIX)
 		return 0;
 	addr_tcp_tune(fd);
-	if (tos && setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &tos, sizeof(tos)))
+	if (tos && setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &tos,
+			   sizeof(tos)))
 		return diag_sys(diag, errno, "type of service %d", tos);
-	if (dial->iface && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dial->iface, (socklen_t)strlen(dial->iface)))
-		return errno == ENODEV ? diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no network interface '%s'", dial->iface) :
-					 diag_sys(diag, errno, "network interface %s", dial->iface);
+	if (dial->iface && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, dial->iface,
+				   (socklen_t)strlen(dial->iface)))
+		return errno == ENODEV ? diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+						 "no network interface '%s'", dial->iface)
+				       : diag_sys(diag, errno, "network interface %s", dial->iface);
 	if (dial->src.ss.ss_family) {
 		setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 		if (bind(fd, (const struct sockaddr *)&dial->src.ss, dial->src.len))
-			return diag_sys(diag, errno, "source address %s", addr_host(&dial->src, from));
+			return diag_sys(
+				diag, errno, "source address %s", addr_host(&dial->src, from));
 	}
 	return 0;
 }

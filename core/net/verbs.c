@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The data path over verbs: posting, polling, and how much of the queues is in use. Devices are verbs_dev.c's, connections
- * verbs_cm.c's. */
+/* The data path over verbs: posting, polling, and how much of the queues is in use. Devices are
+ * verbs_dev.c's, connections verbs_cm.c's. */
 #include "verbs.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 8 /* batches per queue and turn: the rest of the loop wants its share */
+#define ROUNDS    8 /* batches per queue and turn: the rest of the loop wants its share */
 #define SPARE_MIN 16
 
 /* wr_id: serial 32, position in the send queue 16, slot 14, kind 2. */
@@ -27,20 +27,25 @@ static bool sq_full(const struct verbs_ep *ve)
 	return ve->sq_next - ve->sq_done >= ve->sq_size;
 }
 
-static void send_fill(struct verbs_ep *ve, struct ep_op *op, struct ibv_send_wr *wr, struct ibv_sge *sge)
+static void send_fill(
+	struct verbs_ep *ve, struct ep_op *op, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
-	static const enum ibv_wr_opcode opcodes[] = { [EP_SEND] = IBV_WR_SEND, [EP_SEND_INVAL] = IBV_WR_SEND_WITH_INV,
-		[EP_WRITE] = IBV_WR_RDMA_WRITE, [EP_READ] = IBV_WR_RDMA_READ };
+	static const enum ibv_wr_opcode opcodes[] = { [EP_SEND] = IBV_WR_SEND,
+		[EP_SEND_INVAL] = IBV_WR_SEND_WITH_INV,
+		[EP_WRITE] = IBV_WR_RDMA_WRITE,
+		[EP_READ] = IBV_WR_RDMA_READ };
 	bool quiet = op->flags & EP_QUIET, signal = ++ve->unmarked >= ve->mark_every || !quiet;
 
 	for (unsigned i = 0; i < op->nsge; i++)
-		sge[i] = (struct ibv_sge){ (uintptr_t)op->sge[i].p, op->sge[i].len, op->sge[i].lkey };
+		sge[i] = (struct ibv_sge){ (uintptr_t)op->sge[i].p, op->sge[i].len,
+			op->sge[i].lkey };
 	*wr = (struct ibv_send_wr){
 		.wr_id = wr_id(ve, quiet ? VERBS_QUIET : VERBS_SENT, ve->sq_next++),
 		.sg_list = sge,
 		.num_sge = op->nsge,
 		.opcode = opcodes[op->kind],
-		.send_flags = (signal ? IBV_SEND_SIGNALED : 0) | (op->flags & EP_INLINE ? IBV_SEND_INLINE : 0),
+		.send_flags = (signal ? IBV_SEND_SIGNALED : 0) |
+			      (op->flags & EP_INLINE ? IBV_SEND_INLINE : 0),
 	};
 	if (op->kind == EP_SEND_INVAL) {
 		wr->invalidate_rkey = op->rkey;
@@ -75,7 +80,8 @@ static struct ep_op *send_some(struct verbs_ep *ve, struct ep_op *chain)
 		} while (++count < VERBS_BATCH && chain && !sq_full(ve));
 		err = ibv_post_send(ve->id->qp, wr, &bad);
 		if (err) {
-			diag_sys(verbs_why(ve), err, "post a request on %s", verbs_dev_name(ve->dev));
+			diag_sys(verbs_why(ve), err, "post a request on %s",
+				verbs_dev_name(ve->dev));
 			verbs_close(&ve->ep);
 			return NULL;
 		}
@@ -83,8 +89,8 @@ static struct ep_op *send_some(struct verbs_ep *ve, struct ep_op *chain)
 	return chain;
 }
 
-/* A quiet op comes back to its owner with the peer's answer. Held it was never sent: a peer that answers it is lying, and
- * taking it again would make the list a ring. */
+/* A quiet op comes back to its owner with the peer's answer. Held it was never sent: a peer that
+ * answers it is lying, and taking it again would make the list a ring. */
 static bool is_held(const struct verbs_ep *ve, const struct ep_op *op)
 {
 	for (const struct ep_op *held = ve->held; held; held = held->next)
@@ -99,7 +105,8 @@ static void send_hold(struct verbs_ep *ve, struct ep_op *op)
 		uint8_t *to = ve->spill + (size_t)ve->spill_next * ve->ep.caps.inline_max;
 		uint32_t len = 0;
 		ve->spill_next = (ve->spill_next + 1) % ve->ep.caps.send;
-		for (unsigned i = 0; i < op->nsge && op->sge[i].len <= ve->ep.caps.inline_max - len; i++) {
+		for (unsigned i = 0; i < op->nsge && op->sge[i].len <= ve->ep.caps.inline_max - len;
+			i++) {
 			memcpy(to + len, op->sge[i].p, op->sge[i].len);
 			len += op->sge[i].len;
 		}
@@ -123,7 +130,8 @@ void verbs_post(struct ep *ep, struct ep_op *chain)
 		struct ep_op *op = chain;
 		chain = op->next;
 		if (is_held(ve, op)) {
-			diag_set(verbs_why(ve), DIAG_PROTOCOL, EPROTO, "the peer answered a message that was not sent yet");
+			diag_set(verbs_why(ve), DIAG_PROTOCOL, EPROTO,
+				"the peer answered a message that was not sent yet");
 			verbs_close(ep);
 			return;
 		}
@@ -157,13 +165,16 @@ void verbs_repost(struct ep *ep, struct ep_rx *chain)
 			*ve->rx_end = rx;
 			ve->rx_end = &rx->next;
 			sge[count] = (struct ibv_sge){ (uintptr_t)rx->p, rx->cap, rx->lkey };
-			wr[count] = (struct ibv_recv_wr){ .wr_id = wr_id(ve, VERBS_RECV, 0), .sg_list = &sge[count], .num_sge = 1 };
+			wr[count] = (struct ibv_recv_wr){ .wr_id = wr_id(ve, VERBS_RECV, 0),
+				.sg_list = &sge[count],
+				.num_sge = 1 };
 			if (count)
 				wr[count - 1].next = &wr[count];
 		} while (++count < VERBS_BATCH && chain);
 		err = ibv_post_recv(ve->id->qp, wr, &bad);
 		if (err) {
-			diag_sys(verbs_why(ve), err, "post a receive on %s", verbs_dev_name(ve->dev));
+			diag_sys(verbs_why(ve), err, "post a receive on %s",
+				verbs_dev_name(ve->dev));
 			verbs_close(ep);
 		}
 	}
@@ -180,15 +191,19 @@ static void touch(struct verbs_ep *ve)
 
 static void completion_failed(struct verbs_ep *ve, const struct ibv_wc *wc)
 {
-	const char *what = (wc->wr_id & 3) == VERBS_RECV ? "receive" : "request", *why = ibv_wc_status_str(wc->status);
+	const char *what = (wc->wr_id & 3) == VERBS_RECV ? "receive" : "request",
+		   *why = ibv_wc_status_str(wc->status);
 	unsigned fatal = atomic_load(&ve->fatal);
 
 	if (fatal && !ve->ep.why.err)
-		diag_set(verbs_why(ve), DIAG_IO, EIO, "%s reports: %s", verbs_dev_name(ve->dev), ibv_event_type_str(fatal - 1));
+		diag_set(verbs_why(ve), DIAG_IO, EIO, "%s reports: %s", verbs_dev_name(ve->dev),
+			ibv_event_type_str(fatal - 1));
 	else if (wc->status == IBV_WC_RETRY_EXC_ERR)
-		diag_set(verbs_why(ve), DIAG_UNREACHABLE, EHOSTUNREACH, "the peer no longer answers (%s: %s)", what, why);
+		diag_set(verbs_why(ve), DIAG_UNREACHABLE, EHOSTUNREACH,
+			"the peer no longer answers (%s: %s)", what, why);
 	else if (wc->status != IBV_WC_WR_FLUSH_ERR)
-		diag_set(verbs_why(ve), DIAG_IO, EIO, "%s on %s: %s (vendor code %#x)", what, verbs_dev_name(ve->dev), why, wc->vendor_err);
+		diag_set(verbs_why(ve), DIAG_IO, EIO, "%s on %s: %s (vendor code %#x)", what,
+			verbs_dev_name(ve->dev), why, wc->vendor_err);
 	else if (ve->ep.state == EP_CONNECTING)
 		return; /* siw flushes before it says why */
 	else if (!ve->ep.why.err && ve->ep.state == EP_UP) {
@@ -216,8 +231,9 @@ static void received(struct verbs_ep *ve, const struct ibv_wc *wc)
 		return;
 	/* The length of a write with immediate data says nothing about this buffer. */
 	if (ve->ep.state != EP_UP || wc->opcode != IBV_WC_RECV) {
-		diag_set(verbs_why(ve), DIAG_PROTOCOL, EPROTO, ve->ep.state != EP_UP ? "the peer sent before the connection was up" :
-			"the peer sent immediate data");
+		diag_set(verbs_why(ve), DIAG_PROTOCOL, EPROTO,
+			ve->ep.state != EP_UP ? "the peer sent before the connection was up"
+					      : "the peer sent immediate data");
 		verbs_close(&ve->ep);
 		return;
 	}
@@ -294,7 +310,8 @@ static void cq_broken(struct verbs_cq *cq)
 		struct verbs_ep *ve = verbs->slot[i];
 		if (!ve || ve->cq != cq)
 			continue;
-		diag_set(verbs_why(ve), DIAG_IO, EIO, "completion queue error on %s", verbs_dev_name(cq->dev));
+		diag_set(verbs_why(ve), DIAG_IO, EIO, "completion queue error on %s",
+			verbs_dev_name(cq->dev));
 		verbs_close(&ve->ep);
 	}
 }
@@ -308,7 +325,8 @@ static bool cq_poll(struct verbs_cq *cq)
 		int count = ibv_poll_cq(cq->cq, VERBS_BATCH, cq->wc);
 		if (count < 0)
 			cq_broken(cq);
-		if (count < VERBS_BATCH) { /* empty now: nothing of those gone before is left in it */
+		/* empty now: nothing of those gone before is left in it */
+		if (count < VERBS_BATCH) {
 			cq->used -= cq->stale;
 			cq->stale = 0;
 		}
@@ -360,7 +378,9 @@ static void caps_clip(struct verbs_ep *ve)
 	/* librdmacm keeps these limits in 8 bits */
 	caps->ord = lesser(caps->ord, (uint8_t)attr->max_qp_init_rd_atom);
 	caps->ird = lesser(caps->ird, (uint8_t)attr->max_qp_rd_atom);
-	caps->read_sge = ve->dev->attr.max_sge_rd > 0 ? lesser(caps->read_sge, (uint32_t)ve->dev->attr.max_sge_rd) : 1;
+	caps->read_sge = ve->dev->attr.max_sge_rd > 0
+				 ? lesser(caps->read_sge, (uint32_t)ve->dev->attr.max_sge_rd)
+				 : 1;
 	caps->read_sge = caps->read_sge ? lesser(caps->read_sge, EP_SGE) : 1;
 	caps->max_msg = 1u << 30; /* of every adapter known */
 	caps->software = ve->dev->software;
@@ -380,20 +400,25 @@ static int qp_new(struct verbs_ep *ve, struct diag *diag)
 			.send_cq = ve->cq->cq,
 			.recv_cq = ve->cq->cq,
 			.qp_type = IBV_QPT_RC,
-			.cap = { .max_send_wr = ve->sq_size, .max_recv_wr = caps->recv,
-				.max_send_sge = caps->sge > caps->read_sge ? caps->sge : caps->read_sge, .max_recv_sge = 1,
+			.cap = { .max_send_wr = ve->sq_size,
+				.max_recv_wr = caps->recv,
+				.max_send_sge =
+					caps->sge > caps->read_sge ? caps->sge : caps->read_sge,
+				.max_recv_sge = 1,
 				.max_inline_data = inline_max },
 		};
 		if (!rdma_create_qp(ve->id, ve->dev->pd, &attr)) {
 			caps->inline_max = lesser(caps->inline_max, attr.cap.max_inline_data);
 			return 0;
 		}
-		/* Providers do not say how much they can hold inline; they refuse the whole queue pair. */
+		/* Providers do not say how much they can hold inline; they refuse the whole queue
+		 * pair. */
 		if (!inline_max || (errno != EINVAL && errno != ENOMEM && errno != EOPNOTSUPP))
 			break;
 		inline_max = inline_max > 32 ? inline_max / 2 : 0;
 	}
-	return diag_sys(diag, errno, "%s: create a queue pair for %u sends and %u receives", verbs_dev_name(ve->dev), ve->sq_size, caps->recv);
+	return diag_sys(diag, errno, "%s: create a queue pair for %u sends and %u receives",
+		verbs_dev_name(ve->dev), ve->sq_size, caps->recv);
 }
 
 int verbs_queue_new(struct verbs_ep *ve, struct diag *diag)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the verbs files share: the devices of one loop (verbs_dev.c), their endpoints' data path (verbs.c) and connection
- * management (verbs_cm.c, verbs_listen.c, verbs_errand.c). */
+/* What the verbs files share: the devices of one loop (verbs_dev.c), their endpoints' data path
+ * (verbs.c) and connection management (verbs_cm.c, verbs_listen.c, verbs_errand.c). */
 #pragma once
 #include "ep.h"
 #include <infiniband/verbs.h>
@@ -17,17 +17,19 @@ struct verbs_cq {
 	struct verbs_dev *dev;
 	struct ibv_cq *cq;
 	uint32_t size, used; /* entries; reserved by endpoints */
-	uint32_t stale; /* reserved by endpoints that are gone, whose last completions may still be in the queue */
+	/* reserved by endpoints that are gone, whose last completions may still be in the queue */
+	uint32_t stale;
 	uint32_t unacked; /* events */
 	bool armed;
-	uint8_t at, count; /* the batch being handed out; kept here as an upcall may turn the loop */
+	/* the batch being handed out; kept here as an upcall may turn the loop */
+	uint8_t at, count;
 	struct ibv_wc wc[VERBS_BATCH];
 };
 
 struct verbs_dev { /* one device on one loop; gone when nothing refers to it */
 	struct verbs *verbs;
 	struct ibv_context *context; /* librdmacm's own */
-	struct ibv_context **held; /* the reference that keeps it open */
+	struct ibv_context **held;   /* the reference that keeps it open */
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct verbs_cq *cqs;
@@ -47,7 +49,8 @@ struct verbs { /* what one loop has of RDMA */
 	struct loop_fd channel_fd;
 	struct loop_work reap;
 	struct verbs_dev *dev[POOL_DOMS];
-	struct verbs_ep **slot; /* a completion names its endpoint by slot and serial, so a late one finds nobody */
+	/* a completion names its endpoint by slot and serial, so a late one finds nobody */
+	struct verbs_ep **slot;
 	uint32_t slots, serial;
 	struct verbs_errand *errands;
 };
@@ -64,14 +67,15 @@ struct verbs_ep {
 	char want_dev[IBV_SYSFS_NAME_MAX];
 	struct sockaddr_storage dst, src;
 	uint8_t step;
-	bool vague; /* why says only that something went wrong: a better cause may replace it */
+	bool vague;   /* why says only that something went wrong: a better cause may replace it */
 	bool passive; /* accepted, not dialled */
-	bool gone; /* the connection manager has said that the peer is disconnected */
+	bool gone;    /* the connection manager has said that the peer is disconnected */
 	uint32_t timeout_ms;
 	struct loop_timer timer;
 	struct loop_work retire;
 	struct verbs_errand *errand; /* connecting in a thread */
-	atomic_uint fatal; /* 1 + the asynchronous event that ended the queue pair; set by whichever loop read it */
+	/* 1 + the asynchronous event that ended the queue pair; set by whichever loop read it */
+	atomic_uint fatal;
 
 	uint32_t slot, serial, reserved;
 	struct verbs_ep *touched_next;
@@ -80,8 +84,12 @@ struct verbs_ep {
 	/* Send queue: positions count work requests, the queue holds [sq_done, sq_next). */
 	uint32_t sq_size, sq_next, sq_done, mark_every, unmarked;
 	struct ep_op *sent, **sent_end; /* signalled, oldest first */
-	struct ep_op *held, **held_end; /* no room until a mark comes back: only when the peer answers faster than it acknowledges */
-	uint8_t *spill; /* bytes of held inline ops whose owner may reuse them: caps.send times caps.inline_max, a ring */
+	/* no room until a mark comes back: only when the peer answers faster than it acknowledges
+	 */
+	struct ep_op *held, **held_end;
+	/* bytes of held inline ops whose owner may reuse them: caps.send times caps.inline_max, a
+	 * ring */
+	uint8_t *spill;
 	uint32_t spill_next;
 	struct ep_rx *rx, **rx_end; /* posted, oldest first */
 };
@@ -108,12 +116,17 @@ int verbs_queue_new(struct verbs_ep *, struct diag *);
 void verbs_queue_free(struct verbs_ep *);
 
 /* verbs_cm.c */
-int verbs_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *, void *user, struct diag *);
-/* In zeroed memory, which the caller frees on failure: all of verbs_dial(), or what every endpoint needs before it has an id. */
-int verbs_start(struct verbs_ep *, struct loop *, const struct ep_dial *, const struct ep_events *, void *user, struct diag *);
-int verbs_init(struct verbs_ep *, struct loop *, const struct ep_caps *want, const struct ep_events *, void *user, struct diag *);
+int verbs_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *,
+	void *user, struct diag *);
+/* In zeroed memory, which the caller frees on failure: all of verbs_dial(), or what every endpoint
+ * needs before it has an id. */
+int verbs_start(struct verbs_ep *, struct loop *, const struct ep_dial *, const struct ep_events *,
+	void *user, struct diag *);
+int verbs_init(struct verbs_ep *, struct loop *, const struct ep_caps *want,
+	const struct ep_events *, void *user, struct diag *);
 void verbs_end(struct verbs_ep *); /* frees all but its memory */
-/* What may fail between the chosen device and the connection manager's message. Gives the length of the private data. */
+/* What may fail between the chosen device and the connection manager's message. Gives the length of
+ * the private data. */
 int verbs_prepare(struct verbs_ep *, uint8_t priv[EP_PRIV_MAX]);
 void verbs_established(struct verbs_ep *);
 void verbs_cm_readable(struct loop_fd *, uint32_t events);
@@ -126,7 +139,8 @@ void verbs_connect_failed(struct verbs_ep *, int err);
 
 /* verbs_listen.c */
 struct verbs_listener;
-int verbs_listen(struct verbs_listener **, struct ep_listener *, struct loop *, const struct ep_listen *, struct diag *);
+int verbs_listen(struct verbs_listener **, struct ep_listener *, struct loop *,
+	const struct ep_listen *, struct diag *);
 const struct addr *verbs_listener_addr(const struct verbs_listener *);
 void verbs_listener_free(struct verbs_listener *);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Connections over librdmacm: resolve, connect, reject, disconnect, and the words for what went wrong on the way. Events are
- * copied and acknowledged before anything is done about them, as destroying an id waits for the acknowledgement. */
+/* Connections over librdmacm: resolve, connect, reject, disconnect, and the words for what went
+ * wrong on the way. Events are copied and acknowledged before anything is done about them, as
+ * destroying an id waits for the acknowledgement. */
 #include "verbs.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -8,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS 1000000ull
-#define CLOSE_MS 500 /* for the peer's answer to a disconnect */
-#define KERNEL_MS 60000
+#define MS                  1000000ull
+#define CLOSE_MS            500 /* for the peer's answer to a disconnect */
+#define KERNEL_MS           60000
 #define REJ_INVALID_SERVICE 8
-#define REJ_CONSUMER 28
+#define REJ_CONSUMER        28
 
 struct cm_event {
 	struct verbs_ep *ve;
@@ -61,15 +62,17 @@ static const char *const reject_words[] = {
 
 static const char *sock_text(const struct sockaddr *sa, bool port, char out[ADDR_TEXT])
 {
-	struct addr addr = { .len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in) };
+	struct addr addr = { .len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							      : sizeof(struct sockaddr_in) };
 	memcpy(&addr.ss, sa, addr.len);
 	return port ? addr_text(&addr, out) : addr_host(&addr, out);
 }
 
 static unsigned dst_port(const struct verbs_ep *ve)
 {
-	return ntohs(ve->dst.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&ve->dst)->sin6_port :
-		((const struct sockaddr_in *)&ve->dst)->sin_port);
+	return ntohs(ve->dst.ss_family == AF_INET6
+			     ? ((const struct sockaddr_in6 *)&ve->dst)->sin6_port
+			     : ((const struct sockaddr_in *)&ve->dst)->sin_port);
 }
 
 struct diag *verbs_why(struct verbs_ep *ve)
@@ -81,7 +84,8 @@ struct diag *verbs_why(struct verbs_ep *ve)
 	return &ve->ep.why;
 }
 
-/* Gives back everything that the device or the connection manager could still touch; `down` follows. */
+/* Gives back everything that the device or the connection manager could still touch; `down`
+ * follows. */
 static void finish(struct verbs_ep *ve)
 {
 	loop_timer_del(ve->ep.loop, &ve->timer);
@@ -102,7 +106,8 @@ static void retire(struct loop_work *work)
 {
 	struct verbs_ep *ve = container_of(work, struct verbs_ep, retire);
 	ve->ep.state = EP_DOWN;
-	loop_trace(ve->ep.loop, "%s: down%s%s", ve->ep.way, ve->ep.why.err ? ": " : "", ve->ep.why.text);
+	loop_trace(ve->ep.loop, "%s: down%s%s", ve->ep.way, ve->ep.why.err ? ": " : "",
+		ve->ep.why.text);
 	ve->ep.ev->down(&ve->ep);
 }
 
@@ -163,7 +168,8 @@ static void expired(struct loop_timer *timer)
 		finish(ve);
 		return;
 	}
-	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT, "%s timed out: no answer from %s within %u ms", step_words[ve->step],
+	diag_set(verbs_why(ve), DIAG_TIMEOUT, ETIMEDOUT,
+		"%s timed out: no answer from %s within %u ms", step_words[ve->step],
 		sock_text((struct sockaddr *)&ve->dst, false, host), ve->timeout_ms);
 	verbs_close(&ve->ep);
 }
@@ -183,19 +189,24 @@ static void write_way(struct verbs_ep *ve)
 
 	if (!ve->dev->iwarp) {
 		link[0] = 0;
-		if (ve->ep.state == EP_UP && !ibv_query_qp(ve->id->qp, &attr, IBV_QP_AV | IBV_QP_PORT, &init) &&
-			!ibv_query_gid_ex(ve->dev->context, ve->id->port_num, attr.ah_attr.grh.sgid_index, &entry, 0) &&
+		if (ve->ep.state == EP_UP &&
+			!ibv_query_qp(ve->id->qp, &attr, IBV_QP_AV | IBV_QP_PORT, &init) &&
+			!ibv_query_gid_ex(ve->dev->context, ve->id->port_num,
+				attr.ah_attr.grh.sgid_index, &entry, 0) &&
 			entry.gid_type < sizeof(types) / sizeof(types[0]))
-			snprintf(link, sizeof(link), ", GID %s (%s)", inet_ntop(AF_INET6, &entry.gid, gid, sizeof(gid)),
+			snprintf(link, sizeof(link), ", GID %s (%s)",
+				inet_ntop(AF_INET6, &entry.gid, gid, sizeof(gid)),
 				types[entry.gid_type]);
 	}
-	snprintf(ve->ep.way, sizeof(ve->ep.way), "%s port %u%s, %s to %s", verbs_dev_name(ve->dev), ve->id->port_num, link,
-		sock_text(rdma_get_local_addr(ve->id), false, from), sock_text(rdma_get_peer_addr(ve->id), true, to));
+	snprintf(ve->ep.way, sizeof(ve->ep.way), "%s port %u%s, %s to %s", verbs_dev_name(ve->dev),
+		ve->id->port_num, link, sock_text(rdma_get_local_addr(ve->id), false, from),
+		sock_text(rdma_get_peer_addr(ve->id), true, to));
 }
 
 static void no_listener(struct verbs_ep *ve)
 {
-	diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED, "connection refused: no RDMA listener on port %u", dst_port(ve));
+	diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
+		"connection refused: no RDMA listener on port %u", dst_port(ve));
 	verbs_close(&ve->ep);
 }
 
@@ -203,14 +214,18 @@ static void step_failed(struct verbs_ep *ve, int err)
 {
 	char host[ADDR_TEXT];
 
-	sock_text((struct sockaddr *)(err == EADDRNOTAVAIL && ve->src.ss_family ? &ve->src : &ve->dst), false, host);
+	sock_text((struct sockaddr *)(err == EADDRNOTAVAIL && ve->src.ss_family ? &ve->src
+										: &ve->dst),
+		false, host);
 	/* siw answers EINVAL for what it cannot reach, such as the loopback address (Linux 6.12) */
 	if (ve->step <= VERBS_ROUTE && (err == ENODEV || (err == EINVAL && !ve->src.ss_family)))
-		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "no RDMA device routes to %s", host);
+		diag_set(
+			verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "no RDMA device routes to %s", host);
 	else if (err == EADDRNOTAVAIL && ve->src.ss_family)
 		diag_sys(verbs_why(ve), err, "source address %s", host);
 	else if (err == ETIMEDOUT)
-		diag_set(verbs_why(ve), DIAG_UNREACHABLE, err, "%s: no answer from %s", step_words[ve->step], host);
+		diag_set(verbs_why(ve), DIAG_UNREACHABLE, err, "%s: no answer from %s",
+			step_words[ve->step], host);
 	else
 		diag_sys(verbs_why(ve), err, "%s to %s", step_words[ve->step], host);
 	verbs_close(&ve->ep);
@@ -219,7 +234,8 @@ static void step_failed(struct verbs_ep *ve, int err)
 /* The kernel's own time-outs come after ours, which say more. */
 static int kernel_timeout(const struct verbs_ep *ve)
 {
-	return ve->timeout_ms && ve->timeout_ms < KERNEL_MS ? (int)ve->timeout_ms + 1000 : KERNEL_MS;
+	return ve->timeout_ms && ve->timeout_ms < KERNEL_MS ? (int)ve->timeout_ms + 1000
+							    : KERNEL_MS;
 }
 
 static void addr_resolved(struct verbs_ep *ve)
@@ -227,7 +243,8 @@ static void addr_resolved(struct verbs_ep *ve)
 	const char *name = ibv_get_device_name(ve->id->verbs->device);
 
 	if (ve->want_dev[0] && strcmp(name, ve->want_dev)) {
-		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV, "the route uses RDMA device %s, not '%s'", name, ve->want_dev);
+		diag_set(verbs_why(ve), DIAG_NO_DEVICE, ENODEV,
+			"the route uses RDMA device %s, not '%s'", name, ve->want_dev);
 		verbs_close(&ve->ep);
 		return;
 	}
@@ -264,7 +281,9 @@ void verbs_connect_failed(struct verbs_ep *ve, int err)
 static void route_resolved(struct verbs_ep *ve)
 {
 	uint8_t priv[EP_PRIV_MAX];
-	struct rdma_conn_param param = { .private_data = priv, .retry_count = 7, .rnr_retry_count = 7 };
+	struct rdma_conn_param param = {
+		.private_data = priv, .retry_count = 7, .rnr_retry_count = 7
+	};
 	int len, err;
 
 	ve->step = VERBS_CONNECT;
@@ -291,20 +310,25 @@ static void rejected(struct verbs_ep *ve, const struct cm_event *event)
 	struct ep *ep = &ve->ep;
 	bool iwarp = ve->dev && ve->dev->iwarp;
 	unsigned code = (unsigned)event->status;
-	const char *words = code < sizeof(reject_words) / sizeof(reject_words[0]) ? reject_words[code] : NULL;
+	const char *words =
+		code < sizeof(reject_words) / sizeof(reject_words[0]) ? reject_words[code] : NULL;
 
 	ep->rej_code = event->status;
 	ep->rejected = iwarp ? event->priv_len > 0 : event->status == REJ_CONSUMER;
-	if (iwarp ? event->status == -ECONNREFUSED && !event->priv_len : event->status == REJ_INVALID_SERVICE) {
+	if (iwarp ? event->status == -ECONNREFUSED && !event->priv_len
+		  : event->status == REJ_INVALID_SERVICE) {
 		no_listener(ve);
 		return;
 	}
 	if (iwarp)
-		words = event->priv_len ? reject_words[REJ_CONSUMER] : diag_errno_text(-event->status);
+		words = event->priv_len ? reject_words[REJ_CONSUMER]
+					: diag_errno_text(-event->status);
 	if (words)
-		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED, "the peer rejected the connection: %s", words);
+		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
+			"the peer rejected the connection: %s", words);
 	else
-		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED, "the peer rejected the connection: reason %d", event->status);
+		diag_set(verbs_why(ve), DIAG_REFUSED, ECONNREFUSED,
+			"the peer rejected the connection: reason %d", event->status);
 	verbs_close(ep);
 }
 
@@ -316,7 +340,8 @@ void verbs_established(struct verbs_ep *ve)
 	ve->step = VERBS_LIVE;
 	ve->ep.state = EP_UP;
 	write_way(ve);
-	loop_trace(ve->ep.loop, "%s: up, %u sends, %u receives, %u bytes inline", ve->ep.way, caps->send, caps->recv, caps->inline_max);
+	loop_trace(ve->ep.loop, "%s: up, %u sends, %u receives, %u bytes inline", ve->ep.way,
+		caps->send, caps->recv, caps->inline_max);
 	ve->ep.ev->up(&ve->ep);
 }
 
@@ -360,7 +385,9 @@ static void handle(struct cm_event *event)
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
-		step_failed(ve, event->status < 0 ? -event->status : event->status ? event->status : EHOSTUNREACH);
+		step_failed(ve, event->status < 0 ? -event->status
+				: event->status   ? event->status
+						  : EHOSTUNREACH);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
 		ve->ep.priv_len = event->priv_len;
@@ -375,8 +402,10 @@ static void handle(struct cm_event *event)
 			memcpy(ve->ep.priv, event->priv, event->priv_len);
 		}
 		if (!ve->passive && !ve->dev->iwarp) {
-			ve->ep.caps.ord = event->ord < ve->ep.caps.ord ? event->ord : ve->ep.caps.ord;
-			ve->ep.caps.ird = event->ird < ve->ep.caps.ird ? event->ird : ve->ep.caps.ird;
+			ve->ep.caps.ord =
+				event->ord < ve->ep.caps.ord ? event->ord : ve->ep.caps.ord;
+			ve->ep.caps.ird =
+				event->ird < ve->ep.caps.ird ? event->ird : ve->ep.caps.ird;
 		}
 		verbs_established(ve);
 		break;
@@ -411,12 +440,14 @@ void verbs_cm_readable(struct loop_fd *fd, uint32_t events)
 			.status = cm->status == -1 && errno ? -errno : cm->status,
 			.ord = param->initiator_depth,
 			.ird = param->responder_resources,
-			.priv_len = param->private_data_len < EP_PRIV_MAX ? param->private_data_len : EP_PRIV_MAX,
+			.priv_len = param->private_data_len < EP_PRIV_MAX ? param->private_data_len
+									  : EP_PRIV_MAX,
 		};
 		if (event.priv_len && param->private_data)
 			memcpy(event.priv, param->private_data, event.priv_len);
 		rdma_ack_cm_event(cm);
-		loop_trace(verbs->loop, "rdma cm: %s, status %d", rdma_event_str(event.type), event.status);
+		loop_trace(verbs->loop, "rdma cm: %s, status %d", rdma_event_str(event.type),
+			event.status);
 		if (event.ve)
 			handle(&event);
 	}
@@ -436,7 +467,8 @@ static void start(struct verbs_ep *ve, uint8_t tos)
 {
 	struct sockaddr *src;
 
-	if (ve->want_dev[0] && verbs_dev_find(ve->want_dev, ve->dst.ss_family, &ve->src, verbs_why(ve))) {
+	if (ve->want_dev[0] &&
+		verbs_dev_find(ve->want_dev, ve->dst.ss_family, &ve->src, verbs_why(ve))) {
 		verbs_close(&ve->ep);
 		return;
 	}
@@ -447,15 +479,20 @@ static void start(struct verbs_ep *ve, uint8_t tos)
 		step_failed(ve, errno);
 }
 
-int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *want, const struct ep_events *events, void *user,
-	struct diag *diag)
+int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *want,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct verbs *verbs;
 	int err = verbs_of_loop(&verbs, loop, diag);
 
 	if (err)
 		return err;
-	ve->ep = (struct ep){ .ops = &verbs_ops, .ev = events, .loop = loop, .user = user, .dom = DOM_NONE, .caps = *want };
+	ve->ep = (struct ep){ .ops = &verbs_ops,
+		.ev = events,
+		.loop = loop,
+		.user = user,
+		.dom = DOM_NONE,
+		.caps = *want };
 	ve->verbs = verbs;
 	ve->timer.fire = expired;
 	ve->retire.run = retire;
@@ -465,8 +502,8 @@ int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *wan
 	return verbs_slot_take(verbs, ve, diag);
 }
 
-int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	int err = verbs_init(ve, loop, &dial->want, events, user, diag);
 
@@ -487,11 +524,12 @@ int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *di
 	return 0;
 }
 
-int verbs_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+int verbs_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct verbs_ep *ve = calloc(1, sizeof(*ve));
-	int err = ve ? verbs_start(ve, loop, dial, events, user, diag) : diag_sys(diag, ENOMEM, "RDMA connection");
+	int err = ve ? verbs_start(ve, loop, dial, events, user, diag)
+		     : diag_sys(diag, ENOMEM, "RDMA connection");
 
 	if (err) {
 		free(ve);

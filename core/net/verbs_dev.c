@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The RDMA devices of one loop: protection domain, completion queues, registrations, asynchronous events. They hang in the
- * loop's attic; connections are verbs_cm.c's. */
+/* The RDMA devices of one loop: protection domain, completion queues, registrations, asynchronous
+ * events. They hang in the loop's attic; connections are verbs_cm.c's. */
 #include "dom.h"
 #include "verbs.h"
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define CM_DEVICE "/dev/infiniband/rdma_cm"
-#define CQ_MIN 1024 /* 64 KiB of locked memory on common devices */
-#define ACK_EVERY 64 /* acknowledging takes a lock */
-#define SLOTS_MAX 0x4000 /* as wr_id holds */
-#define LOCK_LEAST 32768
+#define CM_DEVICE   "/dev/infiniband/rdma_cm"
+#define CQ_MIN      1024   /* 64 KiB of locked memory on common devices */
+#define ACK_EVERY   64     /* acknowledging takes a lock */
+#define SLOTS_MAX   0x4000 /* as wr_id holds */
+#define LOCK_LEAST  32768
 #define LOCK_NEEDED 65536 /* by the least of connections */
 
 static const char attic_key;
@@ -52,11 +52,13 @@ static void channel_readable(struct loop_fd *fd, uint32_t events)
 		}
 	}
 	if (errno != EAGAIN && errno != EINTR)
-		loop_fd_del(dev->verbs->loop, fd); /* the device is gone; its connections hear of it from the connection manager */
+		/* the device is gone; its connections hear of it from the connection manager */
+		loop_fd_del(dev->verbs->loop, fd);
 }
 
-/* The context is shared with other loops: whoever reads the event writes one word of the endpoint and moves its queue pair
- * to the error state, whose flushed completions its own loop sees. Until the event is acknowledged neither can be freed. */
+/* The context is shared with other loops: whoever reads the event writes one word of the endpoint
+ * and moves its queue pair to the error state, whose flushed completions its own loop sees. Until
+ * the event is acknowledged neither can be freed. */
 static void qp_failed(struct ibv_async_event *event)
 {
 	struct verbs_ep *ve = event->element.qp->qp_context;
@@ -73,8 +75,10 @@ static void async_readable(struct loop_fd *fd, uint32_t events)
 
 	(void)events;
 	while (!ibv_get_async_event(dev->context, &event)) {
-		loop_trace(dev->verbs->loop, "%s: %s", verbs_dev_name(dev), ibv_event_type_str(event.event_type));
-		if (event.event_type == IBV_EVENT_QP_FATAL || event.event_type == IBV_EVENT_QP_REQ_ERR ||
+		loop_trace(dev->verbs->loop, "%s: %s", verbs_dev_name(dev),
+			ibv_event_type_str(event.event_type));
+		if (event.event_type == IBV_EVENT_QP_FATAL ||
+			event.event_type == IBV_EVENT_QP_REQ_ERR ||
 			event.event_type == IBV_EVENT_QP_ACCESS_ERR)
 			qp_failed(&event);
 		ibv_ack_async_event(&event);
@@ -133,14 +137,20 @@ static int dev_open(struct verbs_dev *dev, struct diag *diag)
 	if (!dev->held || !dev->channel)
 		return diag_sys(diag, errno, "open %s", verbs_dev_name(dev));
 	dev->iwarp = dev->context->device->transport_type == IBV_TRANSPORT_IWARP;
-	/* rxe has no vendor and says so; siw has one of its own name space (drivers/infiniband/sw, Linux 6.12). */
-	dev->software = dev->attr.vendor_id == 0xffffff || (dev->iwarp && dev->attr.vendor_id == 0x626d74);
+	/* rxe has no vendor and says so; siw has one of its own name space (drivers/infiniband/sw,
+	 * Linux 6.12). */
+	dev->software =
+		dev->attr.vendor_id == 0xffffff || (dev->iwarp && dev->attr.vendor_id == 0x626d74);
 	if (dev->software)
 		loop_no_spin(loop);
 	nonblocking(dev->channel->fd);
 	nonblocking(dev->context->async_fd);
-	dev->channel_fd = (struct loop_fd){ .fd = dev->channel->fd, .events = EPOLLIN, .ready = channel_readable };
-	dev->async_fd = (struct loop_fd){ .fd = dev->context->async_fd, .events = EPOLLIN, .ready = async_readable };
+	dev->channel_fd = (struct loop_fd){
+		.fd = dev->channel->fd, .events = EPOLLIN, .ready = channel_readable
+	};
+	dev->async_fd = (struct loop_fd){
+		.fd = dev->context->async_fd, .events = EPOLLIN, .ready = async_readable
+	};
 	err = loop_fd_add(loop, &dev->channel_fd, diag);
 	if (!err)
 		err = loop_fd_add(loop, &dev->async_fd, diag);
@@ -151,7 +161,8 @@ static int dev_open(struct verbs_dev *dev, struct diag *diag)
 	return 0;
 }
 
-int verbs_dev_get(struct verbs_dev **out, struct verbs *verbs, struct ibv_context *context, struct diag *diag)
+int verbs_dev_get(
+	struct verbs_dev **out, struct verbs *verbs, struct ibv_context *context, struct diag *diag)
 {
 	struct verbs_dev *dev;
 	uint8_t dom;
@@ -222,15 +233,16 @@ static int no_rdma(int err, const char *module, struct diag *diag)
 	case ENOENT:
 	case ENXIO:
 	case ENOSYS:
-		diag_set(diag, DIAG_NO_MODULE, err, "no RDMA device: kernel module %s is not loaded", module);
+		diag_set(diag, DIAG_NO_MODULE, err,
+			"no RDMA device: kernel module %s is not loaded", module);
 		return diag_hint(diag, "modprobe -a ib_uverbs rdma_ucm");
 	default:
 		return diag_sys(diag, err, "open " CM_DEVICE);
 	}
 }
 
-/* At and below this limit libibverbs writes a warning to stderr (check_memlock_limit() of rdma-core 56), and no connection's
- * buffers fit. */
+/* At and below this limit libibverbs writes a warning to stderr (check_memlock_limit() of rdma-core
+ * 56), and no connection's buffers fit. */
 static int lock_room(struct diag *diag)
 {
 	struct rlimit limit;
@@ -243,7 +255,8 @@ static int lock_room(struct diag *diag)
 static int have_device(void)
 {
 	int count = 0;
-	struct ibv_device **list = ibv_get_device_list(&count); /* called here, not in librdmacm only: it links the providers in */
+	/* called here, not in librdmacm only: it links the providers in */
+	struct ibv_device **list = ibv_get_device_list(&count);
 
 	if (!list)
 		return errno;
@@ -281,7 +294,9 @@ int verbs_of_loop(struct verbs **out, struct loop *loop, struct diag *diag)
 		goto fail;
 	}
 	nonblocking(verbs->channel->fd);
-	verbs->channel_fd = (struct loop_fd){ .fd = verbs->channel->fd, .events = EPOLLIN, .ready = verbs_cm_readable };
+	verbs->channel_fd = (struct loop_fd){
+		.fd = verbs->channel->fd, .events = EPOLLIN, .ready = verbs_cm_readable
+	};
 	err = loop_fd_add(loop, &verbs->channel_fd, diag);
 	if (err)
 		goto fail;
@@ -305,7 +320,8 @@ int verbs_slot_take(struct verbs *verbs, struct verbs_ep *ve, struct diag *diag)
 		;
 	if (slot == verbs->slots) {
 		more = slot ? slot * 2 : 16;
-		bigger = more <= SLOTS_MAX ? reallocarray(verbs->slot, more, sizeof(*bigger)) : NULL;
+		bigger =
+			more <= SLOTS_MAX ? reallocarray(verbs->slot, more, sizeof(*bigger)) : NULL;
 		if (!bigger)
 			return diag_sys(diag, ENOMEM, "connection %u", slot + 1);
 		memset(bigger + slot, 0, (more - slot) * sizeof(*bigger));
@@ -324,7 +340,8 @@ void verbs_slot_release(struct verbs_ep *ve)
 		ve->verbs->slot[ve->slot] = NULL;
 }
 
-int verbs_cq_reserve(struct verbs_dev *dev, uint32_t entries, struct verbs_cq **out, struct diag *diag)
+int verbs_cq_reserve(
+	struct verbs_dev *dev, uint32_t entries, struct verbs_cq **out, struct diag *diag)
 {
 	uint32_t size = entries > CQ_MIN ? entries : CQ_MIN, max = (uint32_t)dev->attr.max_cqe;
 	struct verbs_cq *cq;
@@ -336,7 +353,8 @@ int verbs_cq_reserve(struct verbs_dev *dev, uint32_t entries, struct verbs_cq **
 			return 0;
 		}
 	if (entries > max)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC, "%s: completion queue of %u entries exceeds the limit of %u",
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOSPC,
+			"%s: completion queue of %u entries exceeds the limit of %u",
 			verbs_dev_name(dev), entries, max);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
@@ -345,7 +363,8 @@ int verbs_cq_reserve(struct verbs_dev *dev, uint32_t entries, struct verbs_cq **
 	cq->cq = ibv_create_cq(dev->context, (int)cq->size, cq, dev->channel, 0);
 	if (!cq->cq) {
 		free(cq);
-		return diag_sys(diag, errno, "%s: create a completion queue of %u entries", verbs_dev_name(dev), size);
+		return diag_sys(diag, errno, "%s: create a completion queue of %u entries",
+			verbs_dev_name(dev), size);
 	}
 	cq->dev = dev;
 	cq->used = entries;
@@ -364,7 +383,8 @@ static int access_flags(const struct verbs_dev *dev, unsigned access)
 {
 	int flags = IBV_ACCESS_LOCAL_WRITE;
 
-	/* An iWARP READ response is a tagged message to the reader's memory (RFC 5040 section 4.1): the sink is a remote right. */
+	/* An iWARP READ response is a tagged message to the reader's memory (RFC 5040 section 4.1):
+	 * the sink is a remote right. */
 	if ((access & EP_REMOTE_WRITE) || ((access & EP_READ_SINK) && dev->iwarp))
 		flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (access & EP_REMOTE_READ)
@@ -379,23 +399,28 @@ int verbs_reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *di
 	int err = 0;
 
 	if (reg && (access & ~reg->access))
-		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL, "buffer pool is already registered on %s with fewer rights", verbs_dev_name(dev));
+		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
+			"buffer pool is already registered on %s with fewer rights",
+			verbs_dev_name(dev));
 	if (!reg) {
 		reg = calloc(1, sizeof(*reg));
 		if (!reg)
 			return diag_sys(diag, ENOMEM, "registration");
 		reg->access = access;
 		do
-			reg->mr = ibv_reg_mr(dev->pd, pool->base, pool->len, access_flags(dev, access));
+			reg->mr = ibv_reg_mr(
+				dev->pd, pool->base, pool->len, access_flags(dev, access));
 		while (!reg->mr && errno == ENOMEM && !(err = mem_lock_room(pool->len, diag)));
 		if (!reg->mr) {
 			if (!err)
-				err = diag_sys(diag, errno, "register %zu KiB on %s", pool->len / 1024, verbs_dev_name(dev));
+				err = diag_sys(diag, errno, "register %zu KiB on %s",
+					pool->len / 1024, verbs_dev_name(dev));
 			free(reg);
 			return err;
 		}
 		pool->mr[dev->dom] = reg;
-		pool->key[dev->dom] = (struct mkey){ reg->mr->lkey, reg->mr->rkey, (uintptr_t)pool->base };
+		pool->key[dev->dom] =
+			(struct mkey){ reg->mr->lkey, reg->mr->rkey, (uintptr_t)pool->base };
 		dev->refs++;
 	}
 	pool->refs[dev->dom]++;
@@ -426,11 +451,13 @@ static void dev_address(struct ibv_context *context, int family, struct sockaddr
 	if (ibv_query_device(context, &attr))
 		return;
 	for (uint8_t p = 1; p <= attr.phys_port_cnt; p++) {
-		if (ibv_query_port(context, p, &port) || port.link_layer != IBV_LINK_LAYER_ETHERNET || port.state != IBV_PORT_ACTIVE)
+		if (ibv_query_port(context, p, &port) ||
+			port.link_layer != IBV_LINK_LAYER_ETHERNET || port.state != IBV_PORT_ACTIVE)
 			continue;
 		for (int i = 0; i < port.gid_tbl_len; i++) {
 			const struct in6_addr *in6 = (const void *)&gid;
-			if (ibv_query_gid(context, p, i, &gid) || IN6_IS_ADDR_UNSPECIFIED(in6) || IN6_IS_ADDR_LINKLOCAL(in6))
+			if (ibv_query_gid(context, p, i, &gid) || IN6_IS_ADDR_UNSPECIFIED(in6) ||
+				IN6_IS_ADDR_LINKLOCAL(in6))
 				continue;
 			if (family == AF_INET && IN6_IS_ADDR_V4MAPPED(in6)) {
 				struct sockaddr_in *sin = (struct sockaddr_in *)src;
@@ -448,7 +475,8 @@ static void dev_address(struct ibv_context *context, int family, struct sockaddr
 	}
 }
 
-/* The device of that name; fills src when it is still empty and the device has an address to choose it by. */
+/* The device of that name; fills src when it is still empty and the device has an address to choose
+ * it by. */
 int verbs_dev_find(const char *name, int family, struct sockaddr_storage *src, struct diag *diag)
 {
 	struct ibv_context **list = rdma_get_devices(NULL);
@@ -459,15 +487,20 @@ int verbs_dev_find(const char *name, int family, struct sockaddr_storage *src, s
 	for (int i = 0; list && list[i]; i++) {
 		const char *one = ibv_get_device_name(list[i]->device);
 		if (!strcmp(one, name)) {
-			if (!src->ss_family && list[i]->device->transport_type != IBV_TRANSPORT_IWARP)
+			if (!src->ss_family &&
+				list[i]->device->transport_type != IBV_TRANSPORT_IWARP)
 				dev_address(list[i], family, src);
 			err = 0;
 			break;
 		}
 		if (used < sizeof(names))
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", one);
+			used += (size_t)snprintf(
+				names + used, sizeof(names) - used, "%s%s", used ? ", " : "", one);
 	}
 	if (list)
 		rdma_free_devices(list);
-	return err ? diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device '%s'; this machine has %s", name, used ? names : "none") : 0;
+	return err ? diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+			     "no RDMA device '%s'; this machine has %s", name,
+			     used ? names : "none")
+		   : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iWARP's connection manager sleeps in the kernel: siw's connect until TCP has connected, and destroying any id until its
- * connection attempt has ended (drivers/infiniband/core/iwcm.c, Linux 6.12). A thread does that, so that deadlines stay ours. */
+/* iWARP's connection manager sleeps in the kernel: siw's connect until TCP has connected, and
+ * destroying any id until its connection attempt has ended (drivers/infiniband/core/iwcm.c,
+ * Linux 6.12). A thread does that, so that deadlines stay ours. */
 #include "verbs.h"
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +18,8 @@ struct verbs_errand {
 	uint8_t priv[EP_PRIV_MAX];
 	int err;
 	uint32_t slot, serial; /* of who waits for the answer */
-	struct verbs_dev *dev; /* from here on: of what is to be buried, when `id` has no owner any more */
+	/* from here on: of what is to be buried, when `id` has no owner any more */
+	struct verbs_dev *dev;
 	struct verbs_cq *cq;
 	uint32_t reserved;
 	bool bury, joined;
@@ -89,7 +91,8 @@ static void answered(struct loop_msg *msg)
 	int err = errand->err;
 
 	join(errand);
-	if (errand->bury && errand->id && !pthread_create(&errand->thread, NULL, bury_thread, errand)) {
+	if (errand->bury && errand->id &&
+		!pthread_create(&errand->thread, NULL, bury_thread, errand)) {
 		errand->joined = false;
 		return;
 	}
@@ -141,8 +144,8 @@ int verbs_errand_connect(struct verbs_ep *ve, const struct rdma_conn_param *para
 	return 0;
 }
 
-/* Takes id and queue pair of an attempt that is given up. In the error state the queue pair touches no memory, whatever the
- * connection manager still does with it. False: nothing was taken. */
+/* Takes id and queue pair of an attempt that is given up. In the error state the queue pair touches
+ * no memory, whatever the connection manager still does with it. False: nothing was taken. */
 bool verbs_errand_bury(struct verbs_ep *ve)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -173,7 +176,8 @@ bool verbs_errand_bury(struct verbs_ep *ve)
 	return true;
 }
 
-/* The connection is up, so rdma_connect() is about to return if it has not: nobody needs its answer. */
+/* The connection is up, so rdma_connect() is about to return if it has not: nobody needs its
+ * answer. */
 void verbs_errand_wait(struct verbs_ep *ve)
 {
 	if (ve->errand)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Asynchronous events of a device's ports, by a context of its own: who has no connection through the device hears of them too. */
+/* Asynchronous events of a device's ports, by a context of its own: who has no connection through
+ * the device hears of them too. */
 #include "port_events.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -74,8 +75,11 @@ static void readable(struct loop_fd *fd, uint32_t ready)
 		}
 		ibv_ack_async_event(&event);
 		what = meaning(event.event_type);
-		loop_trace(events->loop, "%s: %s", ibv_get_device_name(events->context->device), ibv_event_type_str(event.event_type));
-		if (what && !tell(events, what & PORT_EVENT_GONE ? 0 : (unsigned)event.element.port_num, what))
+		loop_trace(events->loop, "%s: %s", ibv_get_device_name(events->context->device),
+			ibv_event_type_str(event.event_type));
+		if (what &&
+			!tell(events, what & PORT_EVENT_GONE ? 0 : (unsigned)event.element.port_num,
+				what))
 			return;
 	}
 }
@@ -106,8 +110,8 @@ static struct ibv_context *open_named(const char *dev, struct diag *diag)
 	return NULL;
 }
 
-int port_events_open(struct port_events **out, struct loop *loop, const char *dev, void (*event)(void *arg, unsigned port, unsigned what),
-	void *arg, struct diag *diag)
+int port_events_open(struct port_events **out, struct loop *loop, const char *dev,
+	void (*event)(void *arg, unsigned port, unsigned what), void *arg, struct diag *diag)
 {
 	struct port_events *events = calloc(1, sizeof(*events));
 	int err;
@@ -123,7 +127,9 @@ int port_events_open(struct port_events **out, struct loop *loop, const char *de
 	events->loop = loop;
 	events->event = event;
 	events->arg = arg;
-	events->fd = (struct loop_fd){ .fd = events->context->async_fd, .events = EPOLLIN, .ready = readable };
+	events->fd = (struct loop_fd){
+		.fd = events->context->async_fd, .events = EPOLLIN, .ready = readable
+	};
 	fcntl(events->fd.fd, F_SETFL, fcntl(events->fd.fd, F_GETFL) | O_NONBLOCK);
 	err = loop_fd_add(loop, &events->fd, diag);
 	if (err) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The accepting side of verbs. A listener has an event channel of its own; a connection that asks moves from it to the channel of
- * the loop that accepts it, possibly in another thread. */
+/* The accepting side of verbs. A listener has an event channel of its own; a connection that asks
+ * moves from it to the channel of the loop that accepts it, possibly in another thread. */
 #include "verbs.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define MS 1000000ull
-#define BACKLOG 128
+#define MS        1000000ull
+#define BACKLOG   128
 #define ACCEPT_MS 5000 /* from our reply to the peer's confirmation */
 
 struct shared_channel { /* closing it would end the ids that have not moved away yet */
@@ -44,7 +44,8 @@ static void channel_put(struct shared_channel *shared)
 
 static int addr_of(struct addr *addr, const struct sockaddr *sa)
 {
-	addr->len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	addr->len = sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					      : sizeof(struct sockaddr_in);
 	memcpy(&addr->ss, sa, addr->len);
 	return 0;
 }
@@ -87,12 +88,13 @@ static int answer(struct verbs_ep *ve)
 	return 0;
 }
 
-static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in, const struct ep_caps *want, const struct ep_events *events,
-	void *user, struct diag *diag)
+static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
+	const struct ep_caps *want, const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct incoming *incoming = container_of(in, struct incoming, in);
 	struct verbs_ep *ve = calloc(1, sizeof(*ve));
-	int err = ve ? verbs_init(ve, loop, want, events, user, diag) : diag_sys(diag, ENOMEM, "RDMA connection");
+	int err = ve ? verbs_init(ve, loop, want, events, user, diag)
+		     : diag_sys(diag, ENOMEM, "RDMA connection");
 
 	if (!err && rdma_migrate_id(incoming->id, ve->verbs->channel)) {
 		err = diag_sys(diag, errno, "accept an RDMA connection");
@@ -122,7 +124,8 @@ static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in, c
 
 static const struct ep_incoming_ops incoming_ops = { accept_, reject };
 
-static void asked(struct verbs_listener *listener, struct rdma_cm_id *id, const struct rdma_conn_param *param, const uint8_t *priv)
+static void asked(struct verbs_listener *listener, struct rdma_cm_id *id,
+	const struct rdma_conn_param *param, const uint8_t *priv)
 {
 	struct incoming *incoming = calloc(1, sizeof(*incoming));
 
@@ -138,7 +141,8 @@ static void asked(struct verbs_listener *listener, struct rdma_cm_id *id, const 
 	incoming->in.ops = &incoming_ops;
 	incoming->in.ord = param->initiator_depth;
 	incoming->in.ird = param->responder_resources;
-	incoming->in.priv_len = param->private_data_len < EP_PRIV_MAX ? param->private_data_len : EP_PRIV_MAX;
+	incoming->in.priv_len =
+		param->private_data_len < EP_PRIV_MAX ? param->private_data_len : EP_PRIV_MAX;
 	memcpy(incoming->in.priv, priv, incoming->in.priv_len);
 	addr_of(&incoming->in.peer, rdma_get_peer_addr(id));
 	addr_of(&incoming->in.local, rdma_get_local_addr(id));
@@ -173,7 +177,9 @@ static void readable(struct loop_fd *fd, uint32_t events)
 	id = event->id;
 	param = event->param.conn;
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST && param.private_data)
-		memcpy(priv, param.private_data, param.private_data_len < EP_PRIV_MAX ? param.private_data_len : EP_PRIV_MAX);
+		memcpy(priv, param.private_data,
+			param.private_data_len < EP_PRIV_MAX ? param.private_data_len
+							     : EP_PRIV_MAX);
 	rdma_ack_cm_event(event);
 	loop_trace(listener->loop, "rdma cm: %s on a listener", rdma_event_str(type));
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
@@ -191,30 +197,39 @@ static int bind_and_listen(struct verbs_listener *listener, struct diag *diag)
 
 	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
 	if (rdma_bind_addr(id, (struct sockaddr *)&listener->conf.at.ss))
-		return errno == ENODEV || errno == EADDRNOTAVAIL ?
-			diag_set(diag, DIAG_NO_DEVICE, errno, "no RDMA device has the address %s", addr_host(&listener->conf.at, host)) :
-			diag_sys(diag, errno, "bind");
+		return errno == ENODEV || errno == EADDRNOTAVAIL
+			       ? diag_set(diag, DIAG_NO_DEVICE, errno,
+					 "no RDMA device has the address %s",
+					 addr_host(&listener->conf.at, host))
+			       : diag_sys(diag, errno, "bind");
 	if (dev && (!id->verbs || strcmp(ibv_get_device_name(id->verbs->device), dev)))
-		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "the address belongs to %s, not to '%s'",
-			id->verbs ? ibv_get_device_name(id->verbs->device) : "no single device", dev);
+		return diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+			"the address belongs to %s, not to '%s'",
+			id->verbs ? ibv_get_device_name(id->verbs->device) : "no single device",
+			dev);
 	if (rdma_listen(id, BACKLOG))
-		return errno == EADDRINUSE && id->verbs && id->verbs->device->transport_type == IBV_TRANSPORT_IWARP ?
-			diag_set(diag, DIAG_BUSY, errno, "port in use: iWARP device %s shares its ports with TCP",
-				ibv_get_device_name(id->verbs->device)) :
-			diag_sys(diag, errno, "listen");
+		return errno == EADDRINUSE && id->verbs &&
+				       id->verbs->device->transport_type == IBV_TRANSPORT_IWARP
+			       ? diag_set(diag, DIAG_BUSY, errno,
+					 "port in use: iWARP device %s shares its ports with TCP",
+					 ibv_get_device_name(id->verbs->device))
+			       : diag_sys(diag, errno, "listen");
 	return addr_of(&listener->at, rdma_get_local_addr(id));
 }
 
-int verbs_listen(struct verbs_listener **out, struct ep_listener *owner, struct loop *loop, const struct ep_listen *conf, struct diag *diag)
+int verbs_listen(struct verbs_listener **out, struct ep_listener *owner, struct loop *loop,
+	const struct ep_listen *conf, struct diag *diag)
 {
 	struct verbs_listener *listener = calloc(1, sizeof(*listener));
 	struct shared_channel *shared = calloc(1, sizeof(*shared));
 	struct verbs *verbs;
-	int err = listener && shared ? verbs_of_loop(&verbs, loop, diag) : diag_sys(diag, ENOMEM, "listener");
+	int err = listener && shared ? verbs_of_loop(&verbs, loop, diag)
+				     : diag_sys(diag, ENOMEM, "listener");
 
 	if (!err) {
 		shared->channel = rdma_create_event_channel();
-		err = shared->channel ? 0 : diag_sys(diag, errno, "open the RDMA connection manager");
+		err = shared->channel ? 0
+				      : diag_sys(diag, errno, "open the RDMA connection manager");
 	}
 	if (err) {
 		free(shared);
@@ -222,7 +237,10 @@ int verbs_listen(struct verbs_listener **out, struct ep_listener *owner, struct 
 		return err;
 	}
 	atomic_store(&shared->refs, 1);
-	*listener = (struct verbs_listener){ .owner = owner, .loop = loop, .conf = *conf, .shared = shared,
+	*listener = (struct verbs_listener){ .owner = owner,
+		.loop = loop,
+		.conf = *conf,
+		.shared = shared,
 		.fd = { .fd = shared->channel->fd, .events = EPOLLIN, .ready = readable } };
 	fcntl(shared->channel->fd, F_SETFL, fcntl(shared->channel->fd, F_GETFL) | O_NONBLOCK);
 	if (rdma_create_id(shared->channel, &listener->id, listener, RDMA_PS_TCP))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An address on every way asked for. The listeners are listen.c's and the backends'; what comes in is their owner's. */
+/* An address on every way asked for. The listeners are listen.c's and the backends'; what comes in
+ * is their owner's. */
 #include "ways.h"
 #include <errno.h>
 #include <string.h>
 
-#define MSEC 1000000ull
+#define MSEC     1000000ull
 #define RETRY_MS 1000
 
 static void change(struct ways *ways, unsigned up)
@@ -42,15 +43,21 @@ static void lost(struct ep_listener *listener, const struct diag *why, void *use
 /* An address or device that may still come. */
 static bool may_come(int err)
 {
-	return err == -EADDRNOTAVAIL || err == -ENODEV || err == -ENOENT || err == -ENETDOWN || err == -ENETUNREACH;
+	return err == -EADDRNOTAVAIL || err == -ENODEV || err == -ENOENT || err == -ENETDOWN ||
+	       err == -ENETUNREACH;
 }
 
 static int try_tcp(struct ways *ways, struct diag *why)
 {
 	unsigned want = ways->want & (WAY_IWARP | WAY_TCP);
-	const struct tcp_listen conf = { .at = ways->at, .user = ways->user, .timeout_ms = ways->timeout_ms, .no_crc = ways->no_crc,
-					 .stream = want & WAY_TCP ? ways->stream : NULL, .iwarp = want & WAY_IWARP ? ways->rdma : NULL,
-					 .starved = ways->starved, .dropped = ways->dropped };
+	const struct tcp_listen conf = { .at = ways->at,
+		.user = ways->user,
+		.timeout_ms = ways->timeout_ms,
+		.no_crc = ways->no_crc,
+		.stream = want & WAY_TCP ? ways->stream : NULL,
+		.iwarp = want & WAY_IWARP ? ways->rdma : NULL,
+		.starved = ways->starved,
+		.dropped = ways->dropped };
 	int err;
 
 	if (!want || ways->tcp)
@@ -65,8 +72,11 @@ static int try_tcp(struct ways *ways, struct diag *why)
 
 static int try_verbs(struct ways *ways, struct diag *why)
 {
-	const struct ep_listen conf = { .at = ways->tcp ? ways->bound : ways->at, .backend = EP_VERBS, .incoming = incoming_rdma, .lost = lost,
-					.user = ways };
+	const struct ep_listen conf = { .at = ways->tcp ? ways->bound : ways->at,
+		.backend = EP_VERBS,
+		.incoming = incoming_rdma,
+		.lost = lost,
+		.user = ways };
 	int err;
 
 	if (!(ways->want & WAY_VERBS) || ways->verbs || ways->shared)
@@ -75,7 +85,8 @@ static int try_verbs(struct ways *ways, struct diag *why)
 	/* The device is iWARP itself: its TCP port is the one that is in use by us. */
 	if (err == -EADDRINUSE && ways->tcp) {
 		ways->shared = true;
-		loop_trace(ways->loop, "software iWARP only: the iWARP device shares the port with TCP");
+		loop_trace(ways->loop,
+			"software iWARP only: the iWARP device shares the port with TCP");
 		return 0;
 	}
 	if (err)
@@ -97,7 +108,8 @@ static void try_all(struct ways *ways)
 	if (strcmp(ways->why.text, why->text))
 		loop_trace(ways->loop, "not listening: %s", why->text);
 	ways->why = *why;
-	/* what was asked for by itself, and what will never come, is a failure; else it is tried again */
+	/* what was asked for by itself, and what will never come, is a failure; else it is tried
+	 * again */
 	ways->failed = err ? !may_come(err) : !ways->tcp && !may_come(verbs_err);
 	if (ways->failed)
 		ways->first->settled = 1;
@@ -117,7 +129,8 @@ static int fail(const struct ways *ways, struct diag *diag)
 	return diag_ctx(diag, "%s", addr_text(&ways->at, text));
 }
 
-int ways_open(struct ways *ways, unsigned count, struct loop *loop, uint32_t timeout_ms, struct diag *diag)
+int ways_open(struct ways *ways, unsigned count, struct loop *loop, uint32_t timeout_ms,
+	struct diag *diag)
 {
 	int err = 0;
 

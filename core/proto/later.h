@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Ios of a lane that are done before they were sent: done() never runs inside submit(), so it waits for the kick. */
+/* Ios of a lane that are done before they were sent: done() never runs inside submit(), so it waits
+ * for the kick. */
 #pragma once
 #include "bdev.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* In-flight table: tags come from a free list, deadlines form a list sorted by time. As almost all requests of a queue
- * have the same patience, the place of a new one is the end; the timer is moved only when it fires. */
+/* In-flight table: tags come from a free list, deadlines form a list sorted by time. As almost all
+ * requests of a queue have the same patience, the place of a new one is the end; the timer is moved
+ * only when it fires. */
 #include "tags.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -19,13 +20,19 @@ static void timer_fired(struct loop_timer *timer)
 		tags->late(tags, first->owner);
 }
 
-int tags_init(struct tags *tags, struct loop *loop, uint16_t count, void (*late)(struct tags *, void *), struct diag *diag)
+int tags_init(struct tags *tags, struct loop *loop, uint16_t count,
+	void (*late)(struct tags *, void *), struct diag *diag)
 {
 	struct tag *tag = calloc(count, sizeof(*tag));
 
 	if (!tag)
 		return diag_sys(diag, ENOMEM, "table of %u requests", count);
-	*tags = (struct tags){ .tag = tag, .count = count, .first = TAG_NONE, .last = TAG_NONE, .loop = loop, .late = late };
+	*tags = (struct tags){ .tag = tag,
+		.count = count,
+		.first = TAG_NONE,
+		.last = TAG_NONE,
+		.loop = loop,
+		.late = late };
 	tags->waiting_end = &tags->waiting;
 	tags->timer.fire = timer_fired;
 	for (uint16_t i = 0; i < count; i++)
@@ -65,7 +72,9 @@ uint16_t tags_take(struct tags *tags, void *owner, uint64_t deadline_ns)
 		return TAG_NONE;
 	tags->free = tags->tag[i].next;
 	tags->used++;
-	tags->tag[i] = (struct tag){ .owner = owner, .deadline_ns = deadline_ns, .prev = TAG_NONE, .next = TAG_NONE };
+	tags->tag[i] = (struct tag){
+		.owner = owner, .deadline_ns = deadline_ns, .prev = TAG_NONE, .next = TAG_NONE
+	};
 	if (deadline_ns)
 		line_up(tags, i);
 	return i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The table of requests in flight on one queue: a tag each, a deadline each, and the ios that wait for a free tag.
- * What a request is, and what a late one means, is its owner's business. */
+/* The table of requests in flight on one queue: a tag each, a deadline each, and the ios that wait
+ * for a free tag. What a request is, and what a late one means, is its owner's business. */
 #pragma once
 #include "bdev.h"
 #include "loop.h"
@@ -17,11 +17,13 @@ struct tags {
 	struct io *waiting, **waiting_end;
 	struct loop *loop;
 	struct loop_timer timer;
-	void (*late)(struct tags *, void *owner); /* the deadline of this one has passed; called once a timer */
+	/* the deadline of this one has passed; called once a timer */
+	void (*late)(struct tags *, void *owner);
 };
 #define TAG_NONE 0xffff
 
-int tags_init(struct tags *, struct loop *, uint16_t count, void (*late)(struct tags *, void *owner), struct diag *);
+int tags_init(struct tags *, struct loop *, uint16_t count,
+	void (*late)(struct tags *, void *owner), struct diag *);
 void tags_fini(struct tags *); /* allowed on a zeroed one */
 /* A free tag, now the owner's, or TAG_NONE. */
 uint16_t tags_take(struct tags *, void *owner, uint64_t deadline_ns);

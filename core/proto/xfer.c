@@ -26,7 +26,8 @@ static void leave(struct xfer_store *store, struct xfer **at)
 	x->waiting = false;
 }
 
-/* Hands out what was given back. Who is served may change the line, so it is walked anew each time. */
+/* Hands out what was given back. Who is served may change the line, so it is walked anew each time.
+ */
 static void serve(struct loop_work *work)
 {
 	struct xfer_store *store = container_of(work, struct xfer_store, work);
@@ -45,7 +46,8 @@ static void serve(struct loop_work *work)
 	}
 }
 
-int xfer_store_init(struct xfer_store *store, struct loop *loop, uint32_t each, uint16_t count, struct diag *diag)
+int xfer_store_init(struct xfer_store *store, struct loop *loop, uint32_t each, uint16_t count,
+	struct diag *diag)
 {
 	int err = pool_new(&store->pool, each, count, diag);
 
@@ -103,7 +105,8 @@ void xfer_give(struct xfer_store *store, struct xfer *x)
 	}
 	if (!x->buf.p)
 		return;
-	store->stack[store->free++] = (uint16_t)((size_t)(x->buf.p - store->pool->base) / store->pool->each);
+	store->stack[store->free++] =
+		(uint16_t)((size_t)(x->buf.p - store->pool->base) / store->pool->each);
 	x->buf.p = NULL;
 	x->share->held--;
 	if (store->line)
@@ -124,11 +127,15 @@ static void add(struct xfer_port *port, struct ep_op *op)
 	port->chain_end = &op->next;
 }
 
-static void move(struct xfer_port *port, struct xfer *x, enum ep_kind kind, uint64_t raddr, uint32_t rkey, uint32_t len)
+static void move(struct xfer_port *port, struct xfer *x, enum ep_kind kind, uint64_t raddr,
+	uint32_t rkey, uint32_t len)
 {
 	assert(x->buf.p && len && len <= x->buf.cap);
-	x->op = (struct ep_op){ .kind = (uint8_t)kind, .nsge = 1, .raddr = raddr, .rkey = rkey,
-				.sge = { { x->buf.p, len, x->buf.pool->key[port->ep->dom].lkey } } };
+	x->op = (struct ep_op){ .kind = (uint8_t)kind,
+		.nsge = 1,
+		.raddr = raddr,
+		.rkey = rkey,
+		.sge = { { x->buf.p, len, x->buf.pool->key[port->ep->dom].lkey } } };
 }
 
 void xfer_pull(struct xfer_port *port, struct xfer *x, uint64_t raddr, uint32_t rkey, uint32_t len)
@@ -144,7 +151,8 @@ void xfer_pull(struct xfer_port *port, struct xfer *x, uint64_t raddr, uint32_t 
 	port->held_end = &x->next;
 }
 
-void xfer_push(struct xfer_port *port, struct xfer *x, uint64_t raddr, uint32_t rkey, uint32_t len, struct ep_op *reply)
+void xfer_push(struct xfer_port *port, struct xfer *x, uint64_t raddr, uint32_t rkey, uint32_t len,
+	struct ep_op *reply)
 {
 	move(port, x, EP_WRITE, raddr, rkey, len);
 	add(port, &x->op);
@@ -170,7 +178,7 @@ void xfer_flush(struct xfer_port *port)
 
 	if (port->ep->state != EP_UP)
 		return;
-	/* Receives first: whoever reads the reply may send at once, and iWARP has no way to wait for a receive. */
+	/* Receives first: the peer may send once it has the reply, and iWARP has no RNR. */
 	port->rx = NULL;
 	if (rx)
 		port->ep->ops->repost(port->ep, rx);

@@ -19,7 +19,8 @@ static const struct {
 	{ offsetof(struct iscsi_settings, fast_abort), ISCSI_IF_FAST_ABORT },
 };
 
-static int set_one(struct kernel_iscsi *nl, uint64_t transport, struct iscsi_if_conn id, const struct iscsi_setting *row, int32_t value, struct diag *diag)
+static int set_one(struct kernel_iscsi *nl, uint64_t transport, struct iscsi_if_conn id,
+	const struct iscsi_setting *row, int32_t value, struct diag *diag)
 {
 	char text[16];
 	int err = -ENOSYS;
@@ -29,12 +30,14 @@ static int set_one(struct kernel_iscsi *nl, uint64_t transport, struct iscsi_if_
 		if (params[i].at == row->at)
 			err = kernel_iscsi_set(nl, transport, id, params[i].param, text);
 	if (err == -ENOTCONN)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "session%u has lost its connection: --%s can't change before it is back", id.sid, row->option);
+		return diag_set(diag, DIAG_BUSY, EBUSY,
+			"session%u has lost its connection: --%s can't change before it is back",
+			id.sid, row->option);
 	return err ? diag_sys(diag, -err, "session%u: --%s", id.sid, row->option) : 0;
 }
 
-int iscsi_adjust(struct loop *loop, int root, enum iscsi_carrier carrier, struct iscsi_if_conn id, const struct iscsi_settings *set, uint32_t given,
-	struct diag *diag)
+int iscsi_adjust(struct loop *loop, int root, enum iscsi_carrier carrier, struct iscsi_if_conn id,
+	const struct iscsi_settings *set, uint32_t given, struct diag *diag)
 {
 	struct kernel_iscsi_transport transport;
 	struct kernel_iscsi *nl;
@@ -42,8 +45,11 @@ int iscsi_adjust(struct loop *loop, int root, enum iscsi_carrier carrier, struct
 
 	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
 		if (given & 1u << i && !iscsi_setting[i].live)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "session%u is logged in: --%s applies to new sessions only", id.sid, iscsi_setting[i].option);
-	err = kernel_iscsi_transport_there(root, carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"session%u is logged in: --%s applies to new sessions only", id.sid,
+				iscsi_setting[i].option);
+	err = kernel_iscsi_transport_there(root,
+		carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
 	if (!err)
 		err = kernel_iscsi_open(&nl, loop, NULL, diag);
 	if (err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From wishes to sessions with disks, all at once: what is there is taken, the rest logged in and scanned. */
-#include "iscsi_attach_job.h"
+/* From wishes to sessions with disks, all at once: what is there is taken, the rest logged in and
+ * scanned. */
 #include "child.h"
+#include "iscsi_attach_job.h"
 #include "iscsi_instead.h"
 #include "kernel_iscsi_keeper.h"
 #include "kernel_iscsi_session.h"
@@ -18,7 +19,8 @@
 #define LOOK_NS  (SEC / 10)
 #define LATER_NS (SEC / 10) /* a login that is late tells so itself */
 
-/* A turn ends with the call, as what failed is undone then. While one of ours waits for another's, he may wait for this one. */
+/* A turn ends with the call, as what failed is undone then. While one of ours waits for another's,
+ * he may wait for this one. */
 static void leave_turn(const struct attach *attach, const struct job *job)
 {
 	bool waits = false;
@@ -52,7 +54,8 @@ static void scanned(struct loop_fd *fd, uint32_t events)
 	close(fd->fd);
 	fd->fd = -1;
 	if (child_ended(job->scanner, &status) && status)
-		diag_sys(&job->want->why, status < 128 ? status : EIO, "scanning host%u", job->want->host);
+		diag_sys(&job->want->why, status < 128 ? status : EIO, "scanning host%u",
+			job->want->host);
 	over(job);
 }
 
@@ -60,7 +63,8 @@ static void scan(struct job *job)
 {
 	struct iscsi_want *want = job->want;
 	struct attach *attach = job->attach;
-	int err = kernel_iscsi_scan(attach->root, want->host, &job->scanner, &job->scan.fd, &want->why);
+	int err = kernel_iscsi_scan(
+		attach->root, want->host, &job->scanner, &job->scan.fd, &want->why);
 
 	if (!err && !want->no_wait) {
 		job->scan.events = EPOLLIN;
@@ -120,12 +124,14 @@ static void log_in(struct job *job)
 	iscsi_link_start(&job->link);
 }
 
-static const struct kernel_iscsi_session *find(const struct kernel_iscsi_session *list, unsigned count, const struct iscsi_want *want)
+static const struct kernel_iscsi_session *find(
+	const struct kernel_iscsi_session *list, unsigned count, const struct iscsi_want *want)
 {
 	const struct kernel_iscsi_session *end = list + count, *found = NULL;
 
 	for (unsigned n = 0; n <= want->nth; n++) {
-		found = kernel_iscsi_session_find(list, (unsigned)(end - list), iscsi_carrier_word(want->carrier), want->target, &want->portal);
+		found = kernel_iscsi_session_find(list, (unsigned)(end - list),
+			iscsi_carrier_word(want->carrier), want->target, &want->portal);
 		if (!found)
 			return NULL;
 		list = found + 1;
@@ -140,7 +146,8 @@ static void look(struct loop_timer *timer)
 	struct kernel_iscsi_session session;
 
 	if (kernel_iscsi_session(job->attach->root, job->want->sid, &session)) {
-		diag_set(&job->want->why, DIAG_CLOSED, ENODEV, "session%u was logged out by another process", job->want->sid);
+		diag_set(&job->want->why, DIAG_CLOSED, ENODEV,
+			"session%u was logged out by another process", job->want->sid);
 		over(job);
 	} else if (!strcmp(session.state, "LOGGED_IN")) {
 		scan(job);
@@ -149,7 +156,8 @@ static void look(struct loop_timer *timer)
 	}
 }
 
-/* A session that is there already; one without a connection logs in again, unless that is somebody else's business. */
+/* A session that is there already; one without a connection logs in again, unless that is somebody
+ * else's business. */
 static void take(struct job *job, const struct kernel_iscsi_session *session)
 {
 	struct iscsi_want *want = job->want;
@@ -161,9 +169,15 @@ static void take(struct job *job, const struct kernel_iscsi_session *session)
 	job->keeper = kernel_iscsid(job->attach->root);
 	if (!job->keeper)
 		job->keeper = kernel_iscsi_keeper(job->attach->root);
-	if (!strncmp(session->target_state, "UNB", 3)) { /* UNBINDING, UNBOUND: the kernel scans it no more */
-		diag_set(&want->why, DIAG_BUSY, EBUSY, "session%u to this target is being logged out: its disks are already removed", session->sid);
-		diag_hint(&want->why, "finish the logout with: rdmastor iser-logout session%u; then log in again", session->sid);
+	/* UNBINDING, UNBOUND: the kernel scans it no more */
+	if (!strncmp(session->target_state, "UNB", 3)) {
+		diag_set(&want->why, DIAG_BUSY, EBUSY,
+			"session%u to this target is being logged out: its disks are already "
+			"removed",
+			session->sid);
+		diag_hint(&want->why,
+			"finish the logout with: rdmastor iser-logout session%u; then log in again",
+			session->sid);
 		over(job);
 	} else if (!strcmp(session->state, "LOGGED_IN")) {
 		scan(job);
@@ -171,7 +185,8 @@ static void take(struct job *job, const struct kernel_iscsi_session *session)
 		job->look.fire = look;
 		loop_timer_set(job->attach->loop, &job->look, loop_clock() + LOOK_NS);
 	} else {
-		loop_trace(job->attach->loop, "session%u has lost its connection and has no keeper", session->sid);
+		loop_trace(job->attach->loop, "session%u has lost its connection and has no keeper",
+			session->sid);
 		log_in(job);
 	}
 }
@@ -182,8 +197,9 @@ static bool is_same(const struct iscsi_want *a, const struct iscsi_want *b)
 	const char *from = a->netdev ? a->netdev : "", *other = b->netdev ? b->netdev : "";
 	char one[4][ADDR_TEXT];
 
-	return a->carrier == b->carrier && a->nth == b->nth && !strcmp(a->target, b->target) && !strcmp(a->from->initiator, b->from->initiator) &&
-	       !strcmp(from, other) && !strcmp(addr_text(&a->portal, one[0]), addr_text(&b->portal, one[1])) &&
+	return a->carrier == b->carrier && a->nth == b->nth && !strcmp(a->target, b->target) &&
+	       !strcmp(a->from->initiator, b->from->initiator) && !strcmp(from, other) &&
+	       !strcmp(addr_text(&a->portal, one[0]), addr_text(&b->portal, one[1])) &&
 	       !strcmp(addr_text(&a->src, one[2]), addr_text(&b->src, one[3]));
 }
 
@@ -247,10 +263,12 @@ static void queue_up(struct attach *attach)
 		struct job *job = &attach->job[i];
 
 		job->first = earlier(attach, job);
-		job->turn = kernel_iscsi_turn(iscsi_carrier_word(job->want->carrier), job->want->target, &job->want->portal);
+		job->turn = kernel_iscsi_turn(iscsi_carrier_word(job->want->carrier),
+			job->want->target, &job->want->portal);
 		if (job->first || take_turn(job))
 			continue;
-		loop_trace(attach->loop, "another process is logging in to %s: waiting for it", job->want->target);
+		loop_trace(attach->loop, "another process is logging in to %s: waiting for it",
+			job->want->target);
 		loop_timer_set(attach->loop, &attach->again, loop_clock() + STEP_NS);
 	}
 }
@@ -267,12 +285,15 @@ static int begin(struct attach *attach, struct diag *diag)
 		unsigned c = attach->job[i].want->carrier;
 
 		if (!asked[c])
-			kernel_iscsi_transport(attach->root, c == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &attach->transport[c], &why[c]);
+			kernel_iscsi_transport(attach->root,
+				c == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP,
+				&attach->transport[c], &why[c]);
 		asked[c] = true;
 	}
 	queue_up(attach);
 	err = kernel_iscsi_sessions(attach->root, &list, &count, diag);
-	if (!err && ((asked[ISCSI_TCP] && !why[ISCSI_TCP].err) || (asked[ISCSI_ISER] && !why[ISCSI_ISER].err)))
+	if (!err && ((asked[ISCSI_TCP] && !why[ISCSI_TCP].err) ||
+			    (asked[ISCSI_ISER] && !why[ISCSI_ISER].err)))
 		err = kernel_iscsi_open(&attach->nl, attach->loop, NULL, diag);
 	for (unsigned i = 0; !err && i < attach->count; i++) {
 		struct job *job = &attach->job[i];
@@ -298,11 +319,15 @@ static void give_up(struct attach *attach, const struct diag *why)
 			continue;
 		job->want->why = *why;
 		if (job->look.on && why->err == ETIMEDOUT) {
-			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "session%u to this target has lost its connection; its keeper, process %d, can't restore it",
+			diag_set(&job->want->why, DIAG_BUSY, EBUSY,
+				"session%u to this target has lost its connection; its keeper, "
+				"process %d, can't restore it",
 				job->want->sid, job->keeper);
-			diag_hint(&job->want->why, "end it with: rdmastor iser-logout session%u", job->want->sid);
+			diag_hint(&job->want->why, "end it with: rdmastor iser-logout session%u",
+				job->want->sid);
 		} else if (job->waits && why->err == ETIMEDOUT) {
-			diag_set(&job->want->why, DIAG_BUSY, EBUSY, "another process is still logging in to this target");
+			diag_set(&job->want->why, DIAG_BUSY, EBUSY,
+				"another process is still logging in to this target");
 		}
 		over(job);
 	}
@@ -338,9 +363,15 @@ static int add_hooks(struct attach *attach, struct diag *diag)
 	return loop_signal_add(attach->loop, &attach->stop, signos, 3, diag);
 }
 
-int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned count, uint64_t until, struct diag *diag)
+int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned count,
+	uint64_t until, struct diag *diag)
 {
-	struct attach attach = { .loop = loop, .root = root, .until = until, .left = count, .count = count, .turns = -1 };
+	struct attach attach = { .loop = loop,
+		.root = root,
+		.until = until,
+		.left = count,
+		.count = count,
+		.turns = -1 };
 	int err;
 
 	if (!count)
@@ -349,7 +380,11 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 	if (!attach.job)
 		return diag_sys(diag, ENOMEM, "iSCSI logins");
 	for (unsigned i = 0; i < count; i++)
-		attach.job[i] = (struct job){ .attach = &attach, .want = &wants[i], .link.loop = loop, .scan.fd = -1, .open = true };
+		attach.job[i] = (struct job){ .attach = &attach,
+			.want = &wants[i],
+			.link.loop = loop,
+			.scan.fd = -1,
+			.open = true };
 	err = add_hooks(&attach, diag);
 	if (!err)
 		err = begin(&attach, diag);
@@ -358,7 +393,8 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 		iscsi_attach_end(&attach);
 	}
 	for (unsigned i = 0; !err && !attach.signo && i < count; i++)
-		if (wants[i].why.err && wants[i].carrier == ISCSI_ISER && !wants[i].answers && !wants[i].existed)
+		if (wants[i].why.err && wants[i].carrier == ISCSI_ISER && !wants[i].answers &&
+			!wants[i].existed)
 			iscsi_instead(loop, &wants[i], until);
 	loop_timer_del(loop, &attach.deadline);
 	loop_timer_del(loop, &attach.again);

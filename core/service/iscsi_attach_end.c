@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What becomes of sessions that were logged in and scanned: their disks are waited for; what was in vain is undone, unless it has found users. */
+/* What becomes of sessions that were logged in and scanned: their disks are waited for; what was in
+ * vain is undone, unless it has found users. */
 #include "iscsi_attach_job.h"
 #include <errno.h>
 #include <signal.h>
@@ -45,7 +46,8 @@ static void share(struct job *job)
 	memcpy(want->way, first->way, sizeof(want->way));
 }
 
-/* Disks that can be opened, or this was in vain. Numbers of hosts are given again, those of sessions are not. */
+/* Disks that can be opened, or this was in vain. Numbers of hosts are given again, those of
+ * sessions are not. */
 static void wait_disks(struct attach *attach, struct iscsi_want *want)
 {
 	struct kernel_iscsi_session session;
@@ -55,10 +57,12 @@ static void wait_disks(struct attach *attach, struct iscsi_want *want)
 	if (want->no_wait)
 		kernel_scsi_luns(attach->root, want->host, &want->luns, &want->count, NULL);
 	else
-		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until, &want->luns, &want->count, &want->why);
+		kernel_scsi_wait(attach->root, want->host, want->lun, true, attach->until,
+			&want->luns, &want->count, &want->why);
 	if (kernel_iscsi_session(attach->root, want->sid, &session) || session.host != want->host) {
 		iscsi_want_free(want);
-		diag_set(&want->why, DIAG_CLOSED, ENODEV, "another process logged out session%u", want->sid);
+		diag_set(&want->why, DIAG_CLOSED, ENODEV, "another process logged out session%u",
+			want->sid);
 		want->sid = 0;
 	}
 	if (want->why.err == EINTR) {
@@ -82,7 +86,8 @@ static bool is_used(struct attach *attach, unsigned host, char *who, size_t len)
 	uint64_t until = loop_clock() + LOOK_NS;
 	volatile int never = 0;
 
-	for (kernel_scsi_users(attach->root, host, who, len); *who && loop_clock() < until; kernel_scsi_users(attach->root, host, who, len))
+	for (kernel_scsi_users(attach->root, host, who, len); *who && loop_clock() < until;
+		kernel_scsi_users(attach->root, host, who, len))
 		loop_wait(attach->loop, &never, loop_clock() + STEP_NS);
 	return *who;
 }
@@ -96,9 +101,13 @@ static void undo(struct attach *attach, struct job *job)
 		return;
 	want->stays = is_used(attach, want->host, who, sizeof(who));
 	if (want->stays)
-		diag_hint(&want->why, "session%u stays because it is in use: %.70s; end it with: rdmastor iser-logout session%u", want->sid, who, want->sid);
+		diag_hint(&want->why,
+			"session%u stays because it is in use: %.70s; end it with: rdmastor "
+			"iser-logout session%u",
+			want->sid, who, want->sid);
 	else
-		iscsi_detach(attach->loop, attach->root, want->carrier, (struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
+		iscsi_detach(attach->loop, attach->root, want->carrier,
+			(struct iscsi_if_conn){ .sid = want->sid }, loop_clock() + UNDO_NS, NULL);
 }
 
 void iscsi_attach_end(struct attach *attach)

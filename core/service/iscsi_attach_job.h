@@ -15,7 +15,7 @@ struct job {
 	struct loop_timer look;
 	int keeper; /* process that logs in again to the session that was lost */
 	uint64_t turn;
-	bool open; /* not over yet */
+	bool open;  /* not over yet */
 	bool waits; /* for another process to be done with the same target */
 };
 struct attach {

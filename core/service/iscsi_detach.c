@@ -25,7 +25,8 @@ static void up(struct datamover *dm)
 	(void)dm;
 }
 
-static void notified(struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static void notified(
+	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	(void)data;
 	(void)len;
@@ -47,7 +48,9 @@ static const struct datamover_events events = { up, notified, terminated };
 
 static void log_out(struct loop *loop, struct detach *detach, uint64_t until)
 {
-	struct iscsi_logout_req req = { .opcode = ISCSI_LOGOUT_REQ | ISCSI_IMMEDIATE, .flags = ISCSI_FINAL, .cid = put_be16((uint16_t)detach->conn->id.cid) };
+	struct iscsi_logout_req req = { .opcode = ISCSI_LOGOUT_REQ | ISCSI_IMMEDIATE,
+		.flags = ISCSI_FINAL,
+		.cid = put_be16((uint16_t)detach->conn->id.cid) };
 	uint64_t bound = loop_clock() + LOGOUT_MS * MSEC;
 
 	loop_trace(loop, "> logout request, session%u", detach->conn->id.sid);
@@ -56,14 +59,17 @@ static void log_out(struct loop *loop, struct detach *detach, uint64_t until)
 		loop_wait(loop, &detach->step, until && until < bound ? until : bound);
 }
 
-int iscsi_detach(struct loop *loop, int root, enum iscsi_carrier carrier, struct iscsi_if_conn id, uint64_t until, struct diag *diag)
+int iscsi_detach(struct loop *loop, int root, enum iscsi_carrier carrier, struct iscsi_if_conn id,
+	uint64_t until, struct diag *diag)
 {
 	struct kernel_iscsi_transport transport;
 	struct kernel_iscsi_session session;
 	struct detach detach = { 0 };
 	struct kernel_iscsi *nl;
-	bool live = !kernel_iscsi_session(root, id.sid, &session) && !strcmp(session.state, "LOGGED_IN");
-	int err = kernel_iscsi_transport_there(root, carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
+	bool live = !kernel_iscsi_session(root, id.sid, &session) &&
+		    !strcmp(session.state, "LOGGED_IN");
+	int err = kernel_iscsi_transport_there(root,
+		carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
 
 	if (!err)
 		err = kernel_iscsi_open(&nl, loop, NULL, diag);
@@ -78,7 +84,8 @@ int iscsi_detach(struct loop *loop, int root, enum iscsi_carrier carrier, struct
 			log_out(loop, &detach, until);
 		detach.conn->dm.ops->connection_terminate(&detach.conn->dm);
 		if (!kernel_iscsi_session(root, id.sid, &session))
-			err = diag_set(diag, DIAG_BUSY, EBUSY, "the kernel refuses to remove session%u", id.sid);
+			err = diag_set(diag, DIAG_BUSY, EBUSY,
+				"the kernel refuses to remove session%u", id.sid);
 	}
 	kernel_iscsi_close(nl);
 	return err;

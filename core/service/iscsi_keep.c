@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The keeper's decisions. A lost session is logged in again at once, then after pauses that double; whether requests wait meanwhile is the
- * kernel's to know. Where iscsid runs it does all of this, and here it is only watched how long it does. */
+/* The keeper's decisions. A lost session is logged in again at once, then after pauses that double;
+ * whether requests wait meanwhile is the kernel's to know. Where iscsid runs it does all of this,
+ * and here it is only watched how long it does. */
 #include "iscsi_keep.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -8,17 +9,20 @@
 #include <string.h>
 
 #define SECOND      1000000000ull
-#define LOOK        SECOND /* at what is under way: a session in the making, a login */
+#define LOOK        SECOND       /* at what is under way: a session in the making, a login */
 #define LEFT        (5 * SECOND) /* at a lost session that is left to iscsid */
-#define PAUSE_MAX_S 5 /* between logins while requests wait */
-#define LATE_MAX_S  30 /* when they fail already */
-#define LIMIT_S     5 /* for the first login; each gets as much more, so that a target that is only slow is waited for in the end */
+#define PAUSE_MAX_S 5            /* between logins while requests wait */
+#define LATE_MAX_S  30           /* when they fail already */
+/* for the first login; each gets as much more, so that a target that is only slow is waited for in
+ * the end */
+#define LIMIT_S     5
 #define LIMIT_MAX_S 15
-#define WAIT_MAX_S  60 /* whatever a target asks for */
-#define LOGOUT_S    5 /* for the answer to a logout */
+#define WAIT_MAX_S  60            /* whatever a target asks for */
+#define LOGOUT_S    5             /* for the answer to a logout */
 #define SAY         (60 * SECOND) /* between two reasons; there may be one that comes and goes */
 
-static void say(struct keep *keep, const struct keep_session *s, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void say(struct keep *keep, const struct keep_session *s, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static void say(struct keep *keep, const struct keep_session *s, const char *fmt, ...)
 {
 	char line[KEEP_LINE + 40];
@@ -116,9 +120,11 @@ static void failed(struct keep *keep, struct keep_session *s, const struct diag 
 	uint64_t pause = pause_s(s);
 	char text[KEEP_LINE];
 
-	snprintf(text, sizeof(text), "%.80s%s%.500s", why->object, why->object[0] ? ": " : "", why->text);
+	snprintf(text, sizeof(text), "%.80s%s%.500s", why->object, why->object[0] ? ": " : "",
+		why->text);
 	if (strcmp(text, s->why) && (!s->why[0] || now - s->said_at >= SAY)) {
-		say(keep, s, "login: %s; retrying at intervals of up to %d s", text, s->expired ? LATE_MAX_S : PAUSE_MAX_S);
+		say(keep, s, "login: %s; retrying at intervals of up to %d s", text,
+			s->expired ? LATE_MAX_S : PAUSE_MAX_S);
 		snprintf(s->why, sizeof(s->why), "%s", text);
 		s->said_at = now;
 	}
@@ -149,7 +155,8 @@ static void expire(struct keep *keep, struct keep_session *s, bool expired)
 }
 
 /* Of a session that is not logged in: false when it has nothing to wait for. */
-static bool is_lost(struct keep *keep, struct keep_session *s, const struct keep_look *look, uint64_t now)
+static bool is_lost(
+	struct keep *keep, struct keep_session *s, const struct keep_look *look, uint64_t now)
 {
 	if (!s->known && look->making) {
 		be(s, KEEP_NEW, now + LOOK);
@@ -232,7 +239,9 @@ void keep_found(struct keep *keep, unsigned sid, uint64_t now)
 	if (!s) {
 		s = keep->ops->made(keep, sid);
 		if (!s) {
-			say(keep, NULL, "session%u: lost connections will not be restored: out of memory", sid);
+			say(keep, NULL,
+				"session%u: lost connections will not be restored: out of memory",
+				sid);
 			return;
 		}
 		s->next = keep->first;
@@ -283,7 +292,8 @@ void keep_lost(struct keep *keep, unsigned sid, const char *why, uint64_t now)
 
 	if (!s || s->state == KEEP_LEAVING || s->state == KEEP_TRY || s->state == KEEP_WAIT)
 		return;
-	if (s->state == KEEP_NEW && (keep->ops->look(keep, s, &look) || (!look.live && look.making)))
+	if (s->state == KEEP_NEW &&
+		(keep->ops->look(keep, s, &look) || (!look.live && look.making)))
 		return;
 	s->known = true;
 	if (!in_charge(keep, now)) {
@@ -327,12 +337,15 @@ void keep_logged_out(struct keep *keep, unsigned sid, uint32_t wait_s, uint64_t 
 	keep_lost(keep, sid, "logged out at the target's request", now);
 }
 
-void keep_tried(struct keep *keep, struct keep_session *s, int err, const struct diag *why, uint64_t now)
+void keep_tried(
+	struct keep *keep, struct keep_session *s, int err, const struct diag *why, uint64_t now)
 {
 	struct keep_look look = { 0 };
 
 	if (!err) {
-		say(keep, s, "logged in again after %.1f s, with %u %s", (double)(now - s->lost_at) / SECOND, s->tries, s->tries == 1 ? "try" : "tries");
+		say(keep, s, "logged in again after %.1f s, with %u %s",
+			(double)(now - s->lost_at) / SECOND, s->tries,
+			s->tries == 1 ? "try" : "tries");
 		be_fine(s);
 		return;
 	}

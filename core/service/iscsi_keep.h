@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the keeper decides: which session to log in again, when, and when to leave it alone. It looks, logs in and talks through a seam and
- * is told the time, in loop_clock()'s nanoseconds. */
+/* What the keeper decides: which session to log in again, when, and when to leave it alone. It
+ * looks, logs in and talks through a seam and is told the time, in loop_clock()'s nanoseconds. */
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
@@ -18,7 +18,7 @@ enum keep_state {
 	KEEP_LEAVING, /* somebody logs out */
 };
 
-struct keep_look { /* how a session stands with the kernel */
+struct keep_look {    /* how a session stands with the kernel */
 	bool live;    /* logged in */
 	bool expired; /* lost for so long that requests fail */
 	bool leaving; /* its disks are let go */
@@ -27,27 +27,30 @@ struct keep_look { /* how a session stands with the kernel */
 
 struct keep_session { /* embedded in its owner's */
 	unsigned sid;
-	uint8_t state; /* enum keep_state */
-	bool known;    /* it was logged in once, or its maker has gone */
-	bool orphan;   /* found lost, with nobody to log in again */
-	bool heard;    /* that it is lost: what the kernel shows may be older */
-	bool expired;  /* requests fail, and that was said */
+	uint8_t state;   /* enum keep_state */
+	bool known;      /* it was logged in once, or its maker has gone */
+	bool orphan;     /* found lost, with nobody to log in again */
+	bool heard;      /* that it is lost: what the kernel shows may be older */
+	bool expired;    /* requests fail, and that was said */
 	uint32_t wait_s; /* what the target asked for before the next login */
 	unsigned tries;
 	uint64_t at, lost_at, said_at; /* `at` 0: never */
-	char why[KEEP_LINE]; /* the last login's failure, as it was said */
+	char why[KEEP_LINE];           /* the last login's failure, as it was said */
 	struct keep_session *next;
 };
 
 struct keep;
 struct keep_ops {
-	struct keep_session *(*made)(struct keep *, unsigned sid); /* zeroes but for its number; NULL: no memory */
+	/* zeroes but for its number; NULL: no memory */
+	struct keep_session *(*made)(struct keep *, unsigned sid);
 	void (*gone)(struct keep *, struct keep_session *); /* frees it; no login is under way */
-	int (*look)(struct keep *, struct keep_session *, struct keep_look *); /* -ENOENT: it is gone */
+	/* -ENOENT: it is gone */
+	int (*look)(struct keep *, struct keep_session *, struct keep_look *);
 	int (*iscsid)(struct keep *); /* its process, 0 = none */
 	/* Begins a login, whose end keep_tried() hears, not from inside. -errno: there is none. */
 	int (*begin)(struct keep *, struct keep_session *, uint32_t limit_ms, struct diag *);
-	void (*end)(struct keep *, struct keep_session *); /* gives it up; keep_tried() does not hear of it */
+	/* gives it up; keep_tried() does not hear of it */
+	void (*end)(struct keep *, struct keep_session *);
 	int (*logout)(struct keep *, struct keep_session *); /* sends the request */
 	void (*say)(struct keep *, const char *line);
 };
@@ -57,16 +60,20 @@ struct keep {
 	int iscsid; /* in charge as of the last look */
 };
 
-void keep_found(struct keep *, unsigned sid, uint64_t now); /* it is there: made, or seen in a look at all */
+/* it is there: made, or seen in a look at all */
+void keep_found(struct keep *, unsigned sid, uint64_t now);
 void keep_gone(struct keep *, unsigned sid);
-void keep_missed(struct keep *); /* some may have gone; those that are there are to be found again */
+/* some may have gone; those that are there are to be found again */
+void keep_missed(struct keep *);
 void keep_leaving(struct keep *, unsigned sid);
 void keep_lost(struct keep *, unsigned sid, const char *why, uint64_t now);
-void keep_drop(struct keep *, unsigned sid, uint32_t wait_s); /* the target is about to end the connection, and wants that much time then */
+/* the target is about to end the connection, and wants that much time then */
+void keep_drop(struct keep *, unsigned sid, uint32_t wait_s);
 void keep_asked_out(struct keep *, unsigned sid, uint32_t within_s, uint64_t now);
-void keep_logged_out(struct keep *, unsigned sid, uint32_t wait_s, uint64_t now); /* the answer to `logout` */
+/* the answer to `logout` */
+void keep_logged_out(struct keep *, unsigned sid, uint32_t wait_s, uint64_t now);
 void keep_tried(struct keep *, struct keep_session *, int err, const struct diag *, uint64_t now);
 /* What is due is done here alone: after each of the others keep_next() may be another. */
 void keep_time(struct keep *, uint64_t now);
 uint64_t keep_next(const struct keep *); /* when keep_time() is due; 0 = never */
-void keep_free(struct keep *); /* all of them, logins under way given up */
+void keep_free(struct keep *);           /* all of them, logins under way given up */

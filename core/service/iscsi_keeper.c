@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The keeper: the kernel's events and the loop's clock in, logins out; what is to be done when is iscsi_keep.c's. */
+/* The keeper: the kernel's events and the loop's clock in, logins out; what is to be done when is
+ * iscsi_keep.c's. */
 #include "iscsi_keeper.h"
 #include "iscsi_kept.h"
 #include "kernel_iscsi_keeper.h"
@@ -53,8 +54,10 @@ static int look(struct keep *keep, struct keep_session *s, struct keep_look *at)
 		return err;
 	*at = (struct keep_look){ .live = !strcmp(is->state, "LOGGED_IN"),
 		.expired = !strcmp(is->state, "FREE"),
-		.leaving = !strcmp(is->target_state, "UNBINDING") || !strcmp(is->target_state, "UNBOUND"),
-		.making = is->creator != getpid() && kernel_process_lives(keeper->root, is->creator) };
+		.leaving = !strcmp(is->target_state, "UNBINDING") ||
+			   !strcmp(is->target_state, "UNBOUND"),
+		.making = is->creator != getpid() &&
+			  kernel_process_lives(keeper->root, is->creator) };
 	return 0;
 }
 
@@ -107,7 +110,9 @@ static int logout(struct keep *keep, struct keep_session *s)
 {
 	struct iscsi_keeper *keeper = keeper_of(keep);
 	struct kept *kept = container_of(s, struct kept, s);
-	struct iscsi_logout_req req = { .opcode = ISCSI_LOGOUT_REQ | ISCSI_IMMEDIATE, .flags = ISCSI_FINAL, .cid = put_be16((uint16_t)kept->is.cid) };
+	struct iscsi_logout_req req = { .opcode = ISCSI_LOGOUT_REQ | ISCSI_IMMEDIATE,
+		.flags = ISCSI_FINAL,
+		.cid = put_be16((uint16_t)kept->is.cid) };
 	struct iscsi_if_msg msg = { 0 };
 	int err = kept_prepare(kept, keeper->root, 0, NULL);
 
@@ -151,7 +156,8 @@ static void fire(struct loop_timer *timer)
 	settle(&keeper->settle);
 }
 
-static void async(struct iscsi_keeper *keeper, unsigned sid, unsigned cid, const struct iscsi_async *message, uint64_t now)
+static void async(struct iscsi_keeper *keeper, unsigned sid, unsigned cid,
+	const struct iscsi_async *message, uint64_t now)
 {
 	switch (message->event) {
 	case ISCSI_ASYNC_LOGOUT:
@@ -241,7 +247,8 @@ bool iscsi_keeper_idle(struct iscsi_keeper *keeper)
 	return !find(keeper, NULL) && !keeper->keep.first;
 }
 
-int iscsi_keeper_new(struct iscsi_keeper **out, struct loop *loop, int root, const struct iscsi_keeper_events *ev, struct diag *diag)
+int iscsi_keeper_new(struct iscsi_keeper **out, struct loop *loop, int root,
+	const struct iscsi_keeper_events *ev, struct diag *diag)
 {
 	struct iscsi_keeper *keeper = *out = calloc(1, sizeof(*keeper));
 	int err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The keeper as a process: one at a time, out of reach of what ends or replaces the system it was started in, until no session is left. */
+/* The keeper as a process: one at a time, out of reach of what ends or replaces the system it was
+ * started in, until no session is left. */
 #include "iscsi_keeper.h"
 #include "kernel.h"
 #include "kernel_iscsi_keeper.h"
@@ -29,7 +30,8 @@ static void say(void *arg, const char *line)
 	kernel_log_say(process->log, "keeper: %s", line);
 }
 
-/* Whoever finds the lock free after this look starts another keeper; who found it taken had a session by then, which is seen. */
+/* Whoever finds the lock free after this look starts another keeper; who found it taken had a
+ * session by then, which is seen. */
 static void over(void *arg)
 {
 	struct process *process = arg;
@@ -46,7 +48,8 @@ static void caught(struct loop_signal *signal, int signo)
 {
 	struct process *process = container_of(signal, struct process, signal);
 
-	kernel_log_say(process->log, "keeper: ended by signal %d: lost connections will not be restored", signo);
+	kernel_log_say(process->log,
+		"keeper: ended by signal %d: lost connections will not be restored", signo);
 	loop_stop(process->loop);
 }
 
@@ -63,10 +66,14 @@ static int begin(struct process *process, int ready, struct diag *diag)
 	process->lock = kernel_iscsi_keeper_lock(process->root, diag);
 	if (process->lock < 0)
 		return process->lock;
-	process->root = kernel_stand_alone(process->root, NAME, (const int[]){ process->root, process->lock, process->log, ready }, 4, &less);
+	process->root = kernel_stand_alone(process->root, NAME,
+		(const int[]){ process->root, process->lock, process->log, ready }, 4, &less);
 	if (less.err)
 		kernel_log_say(process->log, "keeper: %s", less.text);
-	return loop_new(&process->loop, &plain, diag) || loop_signal_add(process->loop, &process->signal, ends, 2, diag) ? -diag->err : 0;
+	return loop_new(&process->loop, &plain, diag) ||
+			       loop_signal_add(process->loop, &process->signal, ends, 2, diag)
+		       ? -diag->err
+		       : 0;
 }
 
 static void answer(int ready, const struct diag *diag)
@@ -102,9 +109,11 @@ static int wait_ready(int from, struct diag *diag)
 	while ((n = poll(&poll_fd, 1, READY_MS)) < 0 && errno == EINTR)
 		;
 	if (n <= 0)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "the keeper of iSCSI sessions is not ready after %d s", READY_MS / 1000);
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"the keeper of iSCSI sessions is not ready after %d s", READY_MS / 1000);
 	if (read(from, &said, sizeof(said)) != sizeof(said))
-		return diag_set(diag, DIAG_SYSTEM, ECHILD, "the keeper of iSCSI sessions ended before it was ready");
+		return diag_set(diag, DIAG_SYSTEM, ECHILD,
+			"the keeper of iSCSI sessions ended before it was ready");
 	if (diag && said.err)
 		*diag = said;
 	return -said.err;
@@ -128,7 +137,8 @@ int iscsi_keeper_start(int root, int *pid, struct diag *diag)
 		live(root, ready[1]);
 	err = errno;
 	close(ready[1]);
-	err = *pid < 0 ? diag_sys(diag, err, "process for the keeper of iSCSI sessions") : wait_ready(ready[0], diag);
+	err = *pid < 0 ? diag_sys(diag, err, "process for the keeper of iSCSI sessions")
+		       : wait_ready(ready[0], diag);
 	close(ready[0]);
 	if (!err)
 		return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A login made of the kernel's attributes: whoever made the session, and whatever process knew more of it. */
+/* A login made of the kernel's attributes: whoever made the session, and whatever process knew more
+ * of it. */
 #include "iscsi_kept.h"
 #include "kernel_iscsi_keeper.h"
 #include <errno.h>
@@ -40,7 +41,9 @@ static void agree_if(uint32_t *to, int value)
 /* As before; where nobody knows, rather with than without. */
 static uint32_t digest(int before)
 {
-	return before == 0 ? ISCSI_DIGEST_NONE : before > 0 ? ISCSI_DIGEST_CRC32C : ISCSI_DIGEST_CRC32C_NONE;
+	return before == 0  ? ISCSI_DIGEST_NONE
+	       : before > 0 ? ISCSI_DIGEST_CRC32C
+			    : ISCSI_DIGEST_CRC32C_NONE;
 }
 
 static void prepare_settings(struct kept *kept, uint32_t limit_ms)
@@ -58,7 +61,8 @@ static void prepare_settings(struct kept *kept, uint32_t limit_ms)
 	agree_if(&set->fast_abort, is->fast_abort);
 	agree_if(&set->first_burst, is->agreed.first_burst);
 	agree_if(&set->max_burst, is->agreed.max_burst);
-	if (kept->link.carrier == ISCSI_TCP) { /* over iSER they are no segments that one could ask for */
+	/* over iSER they are no segments that one could ask for */
+	if (kept->link.carrier == ISCSI_TCP) {
 		agree_if(&set->max_recv, is->agreed.max_recv);
 		agree_if(&set->max_xmit, is->agreed.max_xmit);
 	}
@@ -80,8 +84,11 @@ static int find_portal(struct kept *kept, struct addr *portal, struct diag *diag
 	if (kept->port && !addr_numeric(portal, kept->address, kept->port, NULL))
 		return 0;
 	if (is->portal[0] && is->portal_port)
-		return diag_set(diag, DIAG_UNSUPPORTED, EADDRNOTAVAIL, "its portal '%s' is a host name: the keeper does not resolve names", is->portal);
-	return diag_set(diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "the kernel does not report its portal");
+		return diag_set(diag, DIAG_UNSUPPORTED, EADDRNOTAVAIL,
+			"its portal '%s' is a host name: the keeper does not resolve names",
+			is->portal);
+	return diag_set(
+		diag, DIAG_NOT_FOUND, EADDRNOTAVAIL, "the kernel does not report its portal");
 }
 
 static enum iscsi_carrier carrier_of(const struct kernel_iscsi_session *is)
@@ -105,8 +112,10 @@ static int find_transport(struct kept *kept, int root, struct diag *diag)
 	int err;
 
 	if (carrier == ISCSI_CARRIERS)
-		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the kernel does not report its transport");
-	err = kernel_iscsi_transport_there(root, carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
+			"the kernel does not report its transport");
+	err = kernel_iscsi_transport_there(root,
+		carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP, &transport, diag);
 	kept->link.carrier = (uint8_t)carrier;
 	kept->link.transport = transport.handle;
 	return err;
@@ -135,11 +144,22 @@ int kept_prepare(struct kept *kept, int root, uint32_t limit_ms, struct diag *di
 	const struct kernel_iscsi_session *is = &kept->is;
 	int err;
 
-	kept->link = (struct iscsi_link){ .target = is->target, .iface = given(is->iface), .netdev = given(is->netdev), .tpgt = is->tpgt >= 0 ? is->tpgt : -1,
-		.from = &kept->from, .set = &kept->set, .again = true, .numbers = true, .id = { is->sid, is->cid },
+	kept->link = (struct iscsi_link){ .target = is->target,
+		.iface = given(is->iface),
+		.netdev = given(is->netdev),
+		.tpgt = is->tpgt >= 0 ? is->tpgt : -1,
+		.from = &kept->from,
+		.set = &kept->set,
+		.again = true,
+		.numbers = true,
+		.id = { is->sid, is->cid },
 		.until = loop_clock() + limit_ms * MSEC };
 	if (!is->target[0] || !is->initiator[0] || !is->connections)
-		return diag_set(diag, DIAG_NOT_FOUND, EINVAL, "it was never complete: the kernel reports no %s", !is->target[0] ? "target" : !is->initiator[0] ? "initiator" : "connection");
+		return diag_set(diag, DIAG_NOT_FOUND, EINVAL,
+			"it was never complete: the kernel reports no %s",
+			!is->target[0]      ? "target"
+			: !is->initiator[0] ? "initiator"
+					    : "connection");
 	err = find_portal(kept, &kept->link.portal, diag);
 	if (!err)
 		err = find_transport(kept, root, diag);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The login of one connection of the kernel's, driven by its events: for a new session and for one whose connection was lost. */
+/* The login of one connection of the kernel's, driven by its events: for a new session and for one
+ * whose connection was lost. */
 #include "iscsi_link.h"
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static void dial(struct iscsi_link *);
 
 void iscsi_isid(uint32_t sid, uint8_t isid[6])
 {
-	const uint8_t made[6] = { 0x00, 0x02, 0x3d, (uint8_t)(sid >> 16), (uint8_t)(sid >> 8), (uint8_t)sid };
+	const uint8_t made[6] = { 0x00, 0x02, 0x3d, (uint8_t)(sid >> 16), (uint8_t)(sid >> 8),
+		(uint8_t)sid };
 
 	memcpy(isid, made, sizeof(made));
 }
@@ -83,7 +85,8 @@ static void follow(struct iscsi_link *link)
 	link->moved = false;
 	link->state = LINK_CONNECT;
 	loop_trace(link->loop, "redirected to %s", iscsi_signin_moved(link->signin));
-	iscsi_hops_on(&link->hops, link->loop, iscsi_signin_moved(link->signin), link->numbers, attempt_ms(end));
+	iscsi_hops_on(&link->hops, link->loop, iscsi_signin_moved(link->signin), link->numbers,
+		attempt_ms(end));
 	hang_up(link);
 	loop_timer_set(link->loop, &link->timer, end);
 }
@@ -113,7 +116,8 @@ static void late(struct loop_timer *timer)
 	struct iscsi_link *link = container_of(timer, struct iscsi_link, timer);
 	struct diag why = { 0 };
 
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s", link->state == LINK_CONNECT ? "the connection request" : "the login");
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s",
+		link->state == LINK_CONNECT ? "the connection request" : "the login");
 	finish(link, &why);
 }
 
@@ -123,7 +127,8 @@ static void offer(const struct iscsi_settings *set, struct iscsi_offer *offer)
 		.data_digest = (uint8_t)set->data_digest,
 		.initial_r2t = set->initial_r2t,
 		.immediate_data = set->immediate_data,
-		.first_burst = set->first_burst < set->max_burst ? set->first_burst : set->max_burst,
+		.first_burst =
+			set->first_burst < set->max_burst ? set->first_burst : set->max_burst,
 		.max_burst = set->max_burst,
 		.max_recv = set->max_recv,
 		.max_r2t = set->max_r2t,
@@ -148,7 +153,8 @@ static void up(struct datamover *dm)
 	offer(link->set, &wishes);
 	err = iscsi_link_describe(link, &why);
 	if (!err)
-		err = iscsi_signin_new(&link->signin, link->target, link->carrier, link->from, &wishes, isid, &why);
+		err = iscsi_signin_new(&link->signin, link->target, link->carrier, link->from,
+			&wishes, isid, &why);
 	if (!err)
 		err = iscsi_signin_begin(link->signin, dm, &why);
 	if (err)
@@ -163,16 +169,20 @@ static int logged_in(struct iscsi_link *link, struct diag *why)
 	iscsi_signin_agreed(link->signin, agreed);
 	loop_trace(link->loop, "logged in%s%s", *agreed->alg ? ", by CHAP with " : "", agreed->alg);
 	if (link->tpgt >= 0 && agreed->tpgt >= 0 && link->tpgt != agreed->tpgt)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the portal belongs to portal group %d, not %d", agreed->tpgt, link->tpgt);
-	if (agreed->first_burst > agreed->max_burst) /* RFC 7143, 13.14: the kernel does not start it else */
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT,
+			"the portal belongs to portal group %d, not %d", agreed->tpgt, link->tpgt);
+	if (agreed->first_burst >
+		agreed->max_burst) /* RFC 7143, 13.14: the kernel does not start it else */
 		agreed->first_burst = agreed->max_burst;
-	if (link->carrier == ISCSI_TCP && link->set->max_xmit && link->set->max_xmit < agreed->max_xmit)
+	if (link->carrier == ISCSI_TCP && link->set->max_xmit &&
+		link->set->max_xmit < agreed->max_xmit)
 		agreed->max_xmit = link->set->max_xmit;
 	err = iscsi_link_agree(link, why);
 	return err ? err : kernel_iscsi_start(link->conn, why);
 }
 
-static void notified(struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static void notified(
+	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	struct iscsi_link *link = dm->user;
 	struct diag why = { 0 };
@@ -194,14 +204,17 @@ static void terminated(struct datamover *dm)
 	struct iscsi_link *link = dm->user;
 	bool mute = link->state == LINK_LOGIN && dm->why.err == ECONNRESET;
 
-	if (link->state == LINK_OVER && !link->moved && !link->why.err) /* just logged in, and nobody else hears of it */
+	if (link->state == LINK_OVER && !link->moved &&
+		!link->why.err) /* just logged in, and nobody else hears of it */
 		link->why = dm->why;
 	if (mute)
-		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET, "the target closed the connection instead of answering the login");
+		diag_set(&dm->why, DIAG_CLOSED, ECONNRESET,
+			"the target closed the connection instead of answering the login");
 	if (mute && !link->from->auth.user) /* seen of Linux 6.12 */
 		diag_hint(&dm->why, "the target may require CHAP: --user and --secret-file");
 	else if (mute && link->carrier == ISCSI_ISER)
-		diag_hint(&dm->why, "check the CHAP secret and the initiator name (--initiator): over iSER Linux's target reports no reason");
+		diag_hint(&dm->why, "check the CHAP secret and the initiator name (--initiator): "
+				    "over iSER Linux's target reports no reason");
 	finish(link, &dm->why);
 }
 
@@ -210,7 +223,8 @@ static const struct datamover_events events = { up, notified, terminated };
 static void dial(struct iscsi_link *link)
 {
 	uint64_t end = attempt_end(link);
-	struct kernel_iscsi_how how = { .kind = link->carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER : KERNEL_ISCSI_TCP,
+	struct kernel_iscsi_how how = { .kind = link->carrier == ISCSI_ISER ? KERNEL_ISCSI_ISER
+									    : KERNEL_ISCSI_TCP,
 		.transport = link->transport,
 		.to = link->at,
 		.src = link->src,

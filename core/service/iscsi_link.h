@@ -3,5 +3,7 @@
 #pragma once
 #include "iscsi_attach.h"
 
-int iscsi_link_describe(struct iscsi_link *, struct diag *); /* who, where, and with what patience; before the login */
-int iscsi_link_agree(struct iscsi_link *, struct diag *); /* what was negotiated; before it is started */
+/* who, where, and with what patience; before the login */
+int iscsi_link_describe(struct iscsi_link *, struct diag *);
+/* what was negotiated; before it is started */
+int iscsi_link_agree(struct iscsi_link *, struct diag *);

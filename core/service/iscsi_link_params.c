@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's parameters of a session. All are set, as the kernel's attributes are all that later logins have to go by. */
+/* The kernel's parameters of a session. All are set, as the kernel's attributes are all that later
+ * logins have to go by. */
 #include "iscsi_link.h"
 #include <errno.h>
 #include <stdio.h>
 
-static int set_text(struct iscsi_link *link, enum iscsi_if_param param, const char *what, const char *text, struct diag *diag)
+static int set_text(struct iscsi_link *link, enum iscsi_if_param param, const char *what,
+	const char *text, struct diag *diag)
 {
 	int err = text ? kernel_iscsi_conn_set(link->conn, param, "%s", text) : 0;
 
@@ -13,7 +15,8 @@ static int set_text(struct iscsi_link *link, enum iscsi_if_param param, const ch
 	return diag_sys(diag, -err, "session%u: %s", link->id.sid, what);
 }
 
-static int set_number(struct iscsi_link *link, enum iscsi_if_param param, const char *what, long long value, struct diag *diag)
+static int set_number(struct iscsi_link *link, enum iscsi_if_param param, const char *what,
+	long long value, struct diag *diag)
 {
 	char text[24];
 
@@ -30,7 +33,10 @@ static int describe_who(struct iscsi_link *link, struct diag *diag)
 	} rows[] = {
 		{ ISCSI_IF_TARGET_NAME, "target's name", link->target },
 		{ ISCSI_IF_INITIATOR_NAME, "initiator's name", link->from->initiator },
-		{ ISCSI_IF_IFACE_NAME, "interface", link->iface ? link->iface : link->carrier == ISCSI_ISER ? "iser" : "default" },
+		{ ISCSI_IF_IFACE_NAME, "interface",
+			link->iface                   ? link->iface
+			: link->carrier == ISCSI_ISER ? "iser"
+						      : "default" },
 		{ ISCSI_IF_USERNAME, "user", auth->user },
 		{ ISCSI_IF_PASSWORD, "secret", auth->user ? auth->secret : NULL },
 		{ ISCSI_IF_USERNAME_IN, "target's user", auth->target_user },
@@ -64,7 +70,8 @@ int iscsi_link_describe(struct iscsi_link *link, struct diag *diag)
 		{ ISCSI_IF_RECV_TMO, "ping interval", set->noop_interval },
 	};
 	char host[ADDR_TEXT];
-	int err = set_text(link, ISCSI_IF_PERSISTENT_ADDRESS, "address", addr_host(&link->portal, host), diag);
+	int err = set_text(
+		link, ISCSI_IF_PERSISTENT_ADDRESS, "address", addr_host(&link->portal, host), diag);
 
 	if (!err)
 		err = describe_who(link, diag);

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define ROW(field, option, record, kind, live, min, max, initial, help) \
-	{ option, record, ISCSI_SET_##kind, offsetof(struct iscsi_settings, field), live, min, max, initial, help },
+#define ROW(field, option, record, kind, live, min, max, initial, help)                            \
+	{ option, record, ISCSI_SET_##kind, offsetof(struct iscsi_settings, field), live, min,     \
+		max, initial, help },
 const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS] = { ISCSI_SETTING_LIST(ROW) };
 #undef ROW
 
@@ -15,7 +16,8 @@ void iscsi_settings_init(struct iscsi_settings *set)
 {
 	*set = (struct iscsi_settings){ 0 };
 	for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
-		memcpy((char *)set + iscsi_setting[i].at, &iscsi_setting[i].initial, sizeof(int32_t));
+		memcpy((char *)set + iscsi_setting[i].at, &iscsi_setting[i].initial,
+			sizeof(int32_t));
 }
 
 /* Names of records with "conn[0]" or "conn", those of options with '-' or '_'. */
@@ -42,7 +44,8 @@ static int read_word(const char *text, const char *const *words, unsigned count,
 	return -EINVAL;
 }
 
-static int read_number(const struct iscsi_setting *row, const char *text, int32_t *value, struct diag *why)
+static int read_number(
+	const struct iscsi_setting *row, const char *text, int32_t *value, struct diag *why)
 {
 	uint64_t number;
 	int err;
@@ -51,17 +54,20 @@ static int read_number(const struct iscsi_setting *row, const char *text, int32_
 		*value = -1;
 		return 0;
 	}
-	err = row->kind == ISCSI_SET_BYTES ? parse_size(text, &number, why) : parse_u64(text, 0, UINT32_MAX, &number, why);
+	err = row->kind == ISCSI_SET_BYTES ? parse_size(text, &number, why)
+					   : parse_u64(text, 0, UINT32_MAX, &number, why);
 	if (err)
 		return err;
 	*value = (int32_t)number;
 	if (number > (uint64_t)row->max || *value < row->min)
-		return diag_set(why, DIAG_USAGE, ERANGE, "must be %d to %d%s", row->min < 0 ? 0 : row->min, row->max,
+		return diag_set(why, DIAG_USAGE, ERANGE, "must be %d to %d%s",
+			row->min < 0 ? 0 : row->min, row->max,
 			row->min < 0 ? ", or -1 for forever" : "");
 	return 0;
 }
 
-static int read_value(const struct iscsi_setting *row, const char *text, int32_t *value, struct diag *why)
+static int read_value(
+	const struct iscsi_setting *row, const char *text, int32_t *value, struct diag *why)
 {
 	static const char *const bools[] = { "no", "yes", "off", "on", "0", "1", "false", "true" };
 	static const char *const digests[] = { "None", "CRC32C", "CRC32C,None", "None,CRC32C" };
@@ -71,10 +77,16 @@ static int read_value(const struct iscsi_setting *row, const char *text, int32_t
 	case ISCSI_SET_BOOL:
 		err = read_word(text, bools, sizeof(bools) / sizeof(bools[0]), value);
 		*value &= 1;
-		return err ? diag_set(why, DIAG_USAGE, EINVAL, "invalid value '%s': expected Yes or No", text) : 0;
+		return err ? diag_set(why, DIAG_USAGE, EINVAL,
+				     "invalid value '%s': expected Yes or No", text)
+			   : 0;
 	case ISCSI_SET_DIGEST:
 		err = read_word(text, digests, sizeof(digests) / sizeof(digests[0]), value);
-		return err ? diag_set(why, DIAG_USAGE, EINVAL, "invalid digest list '%s': expected None, CRC32C, 'CRC32C,None' or 'None,CRC32C'", text) : 0;
+		return err ? diag_set(why, DIAG_USAGE, EINVAL,
+				     "invalid digest list '%s': expected None, CRC32C, "
+				     "'CRC32C,None' or 'None,CRC32C'",
+				     text)
+			   : 0;
 	case ISCSI_SET_NUMBER:
 	case ISCSI_SET_SECONDS:
 	case ISCSI_SET_BYTES:
@@ -83,7 +95,8 @@ static int read_value(const struct iscsi_setting *row, const char *text, int32_t
 	return read_number(row, text, value, why);
 }
 
-int iscsi_settings_set(struct iscsi_settings *set, const char *name, const char *value, struct diag *diag)
+int iscsi_settings_set(
+	struct iscsi_settings *set, const char *name, const char *value, struct diag *diag)
 {
 	for (unsigned i = 0; i < ISCSI_SETTINGS; i++) {
 		const struct iscsi_setting *row = &iscsi_setting[i];
@@ -97,7 +110,8 @@ int iscsi_settings_set(struct iscsi_settings *set, const char *name, const char 
 		if (err)
 			return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", name, why.text);
 		if (row->at == offsetof(struct iscsi_settings, cmds_max) && number & (number - 1))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a power of 2", name, value);
+			return diag_set(diag, DIAG_USAGE, EINVAL, "%s: '%s' is not a power of 2",
+				name, value);
 		memcpy((char *)set + row->at, &number, sizeof(number));
 		return 0;
 	}

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A load as a whole: its threads, its time, its end, and the sum of what its jobs counted. What a job does is its kind's:
- * load_disk.c, load_tcp.c. */
+/* A load as a whole: its threads, its time, its end, and the sum of what its jobs counted. What a
+ * job does is its kind's: load_disk.c, load_tcp.c. */
 #include "load_job.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#define MSEC 1000000ull
-#define SECOND 1000000000ull
-#define TICK (100 * MSEC)
-#define SAMPLE (500 * MSEC)
+#define MSEC     1000000ull
+#define SECOND   1000000000ull
+#define TICK     (100 * MSEC)
+#define SAMPLE   (500 * MSEC)
 #define HURRY_MS 1000 /* drain_ms when interrupted */
 
 static uint64_t thread_cpu(void)
@@ -41,7 +41,8 @@ void load_job_finished(struct load_job *job)
 	uint64_t now = loop_clock();
 
 	if (job->from_ns && now > job->from_ns) {
-		double cpu = (double)(thread_cpu() - job->cpu_ns) - (double)(loop_spun(job->loop) - job->spun_ns);
+		double cpu = (double)(thread_cpu() - job->cpu_ns) -
+			     (double)(loop_spun(job->loop) - job->spun_ns);
 		job->busy = cpu > 0 ? cpu / (double)(now - job->from_ns) : 0;
 	}
 	loop_timer_del(job->loop, &job->watch);
@@ -109,8 +110,11 @@ static void tell_progress(struct load *load, uint64_t now)
 	for (enum load_kind kind = 0; kind < LOAD_KINDS; kind++)
 		all += progress.ios[kind] = count_ios(load, kind);
 	for (unsigned i = 0; i < load->opt->jobs; i++)
-		progress.verifying |= atomic_load_explicit(&load->job[i]->verifying, memory_order_relaxed);
-	progress.iops = now > load->shown_at ? (double)(all - load->shown) * 1e9 / (double)(now - load->shown_at) : 0;
+		progress.verifying |=
+			atomic_load_explicit(&load->job[i]->verifying, memory_order_relaxed);
+	progress.iops = now > load->shown_at
+				? (double)(all - load->shown) * 1e9 / (double)(now - load->shown_at)
+				: 0;
 	load->shown = all;
 	load->shown_at = now;
 	load->opt->progress(&progress, load->opt->arg);
@@ -247,7 +251,8 @@ static void run_jobs(struct load *load)
 	uint64_t now = loop_clock();
 
 	load->from = now + load->opt->ramp_ms * MSEC;
-	load->until = load->opt->runtime_ms ? load->from + load->opt->runtime_ms * MSEC : UINT64_MAX;
+	load->until =
+		load->opt->runtime_ms ? load->from + load->opt->runtime_ms * MSEC : UINT64_MAX;
 	load->shown_at = load->seen_at = now;
 	load->running = load->opt->jobs;
 	load->tick.fire = tick;

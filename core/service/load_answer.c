@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A client of `bench --rdma`, from the answering side. What it asks for is checked; then each message is answered by its like, or
- * counted. And a client of rping's, whose data is fetched and brought back. */
+/* A client of `bench --rdma`, from the answering side. What it asks for is checked; then each
+ * message is answered by its like, or counted. And a client of rping's, whose data is fetched and
+ * brought back. */
 #include "load_end.h"
 #include "load_listen.h"
 #include <errno.h>
@@ -8,12 +9,12 @@
 #include <string.h>
 
 struct answerer {
-	struct load_client client; /* first */
+	struct load_client client;    /* first */
 	struct ep_incoming *incoming; /* until it is accepted */
 	struct load_end end;
-	uint32_t owed; /* answers, or messages no credit was given for */
+	uint32_t owed;            /* answers, or messages no credit was given for */
 	struct rping_place place; /* of rping's client, once it is known */
-	uint32_t fetched; /* bytes that are here, to be brought back; 0 = fetch next */
+	uint32_t fetched;         /* bytes that are here, to be brought back; 0 = fetch next */
 	bool asked;
 };
 
@@ -28,11 +29,16 @@ static const char *check(struct load_end *end, const uint8_t *priv, uint8_t len)
 		return "this is another version of rdmastor";
 	size = get_le32(hello->size);
 	depth = get_le32(hello->depth);
-	if (hello->op >= BENCH_OPS || hello->bandwidth > 1 || !size || size > BENCH_SIZE_MAX || !depth || depth > BENCH_DEPTH_MAX)
+	if (hello->op >= BENCH_OPS || hello->bandwidth > 1 || !size || size > BENCH_SIZE_MAX ||
+		!depth || depth > BENCH_DEPTH_MAX)
 		return "invalid size or depth";
 	most = hello->op == BENCH_SEND ? BENCH_MEMORY_MAX / size : BENCH_DEPTH_MAX;
-	*end = (struct load_end){ .op = hello->op, .bandwidth = hello->bandwidth, .size = size, .depth = depth < most ? depth : most,
-		.peer_rkey = get_le32(hello->rkey), .peer_addr = get_le64(hello->raddr) };
+	*end = (struct load_end){ .op = hello->op,
+		.bandwidth = hello->bandwidth,
+		.size = size,
+		.depth = depth < most ? depth : most,
+		.peer_rkey = get_le32(hello->rkey),
+		.peer_addr = get_le64(hello->raddr) };
 	return NULL;
 }
 
@@ -78,7 +84,8 @@ static void received(struct ep *ep, struct ep_rx *rx)
 
 	/* An answer in kind would be a READ, of which no more than agreed may be on their way. */
 	if (an->end.op == BENCH_READ) {
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "unexpected message from a client that only reads");
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
+			"unexpected message from a client that only reads");
 		ep->ops->close(ep);
 		return;
 	}
@@ -156,11 +163,15 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	load_end_repost(&an->end, rx);
 	size = get_be32(an->place.size);
 	if (len != sizeof(an->place))
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "message of %u bytes, expected %zu: the client is not rping", len, sizeof(an->place));
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
+			"message of %u bytes, expected %zu: the client is not rping", len,
+			sizeof(an->place));
 	else if (an->asked)
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "message before the last one was answered");
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
+			"message before the last one was answered");
 	else if (!size || size > an->end.size)
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "data of %u bytes: must be 1 to %u", size, an->end.size);
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "data of %u bytes: must be 1 to %u", size,
+			an->end.size);
 	if (ep->why.err) {
 		ep->ops->close(ep);
 		return;
@@ -190,7 +201,8 @@ static void rping_idle(struct ep *ep)
 	(void)ep;
 }
 
-static const struct ep_events rping_events = { rping_request, rping_up, rping_received, rping_sent, rping_idle, down };
+static const struct ep_events rping_events = { rping_request, rping_up, rping_received, rping_sent,
+	rping_idle, down };
 static const struct ep_events events = { request, up, received, sent, idle, down };
 
 static void begin(struct load_client *client)
@@ -206,7 +218,8 @@ static void begin(struct load_client *client)
 	if (err)
 		ep_reject(incoming, "no memory", 9);
 	else
-		err = ep_accept(&an->end.ep, client->loop, incoming, &want, an->end.op == LOAD_OP_PING ? &rping_events : &events, an, &why);
+		err = ep_accept(&an->end.ep, client->loop, incoming, &want,
+			an->end.op == LOAD_OP_PING ? &rping_events : &events, an, &why);
 	if (!err)
 		return;
 	loop_trace(client->loop, "bench client: %s", why.text);
@@ -232,7 +245,8 @@ void load_answer(struct load_server *server, struct ep_incoming *incoming)
 	const char *wrong = an ? NULL : "no memory";
 
 	if (an && server->ping)
-		an->end = (struct load_end){ .op = LOAD_OP_PING, .size = RPING_SIZE_MAX, .depth = 1 };
+		an->end =
+			(struct load_end){ .op = LOAD_OP_PING, .size = RPING_SIZE_MAX, .depth = 1 };
 	else if (an)
 		wrong = check(&an->end, incoming->priv, incoming->priv_len);
 	if (!wrong) {

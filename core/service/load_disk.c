@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define MSEC 1000000ull
-#define MAP_MS 500 /* to find out which part of the disk holds data */
+#define MSEC          1000000ull
+#define MAP_MS        500          /* to find out which part of the disk holds data */
 #define VERIFY_BLOCKS (1ull << 32) /* what was written is noted in two bytes for each */
 
 struct slot {
@@ -34,10 +34,10 @@ struct disk_job {
 	struct verify verify;
 	struct load_order order; /* of this pass */
 	uint64_t offset, blocks; /* the job's part; blocks of bs bytes */
-	uint64_t turn; /* in this pass */
-	uint64_t next; /* block; in the second phase the first that was not looked at */
-	uint64_t left; /* requests still to be submitted */
-	uint64_t dice, wrong; /* wrong: the first wrong byte so far */
+	uint64_t turn;           /* in this pass */
+	uint64_t next;           /* block; in the second phase the first that was not looked at */
+	uint64_t left;           /* requests still to be submitted */
+	uint64_t dice, wrong;    /* wrong: the first wrong byte so far */
 	uint32_t inflight;
 	bool mapped, checking, given_up;
 };
@@ -98,7 +98,8 @@ static enum load_kind next_kind(struct disk_job *dj)
 	return (uint8_t)((roll(dj) >> 32) % 100) < reads ? LOAD_READ : LOAD_WRITE;
 }
 
-static void start_io(struct disk_job *dj, struct slot *slot, enum load_kind kind, uint64_t block, uint64_t now)
+static void start_io(
+	struct disk_job *dj, struct slot *slot, enum load_kind kind, uint64_t block, uint64_t now)
 {
 	slot->block = block;
 	slot->busy = true;
@@ -144,7 +145,8 @@ static bool check_next(struct disk_job *dj, struct slot *slot)
 {
 	while (dj->next < dj->blocks && !dj->verify.generation[dj->next])
 		dj->next++;
-	if (dj->next == dj->blocks || dj->offset + dj->next * options_of(dj)->bs > dj->wrong || load_hurry(&dj->job))
+	if (dj->next == dj->blocks || dj->offset + dj->next * options_of(dj)->bs > dj->wrong ||
+		load_hurry(&dj->job))
 		return false;
 	start_io(dj, slot, LOAD_READ, dj->next++, loop_clock());
 	return true;
@@ -202,7 +204,8 @@ static void io_failed(struct disk_job *dj, const struct slot *slot)
 	load_job_failed(&dj->job);
 }
 
-/* The load ends, but what lies before the wrong byte, and in parts before this one, is still looked at: the first is told. */
+/* The load ends, but what lies before the wrong byte, and in parts before this one, is still looked
+ * at: the first is told. */
 static void check(struct disk_job *dj, const struct slot *slot)
 {
 	struct diag why = { 0 };
@@ -309,7 +312,10 @@ static int open_slots(struct disk_job *dj, struct diag *diag)
 
 		slot->job = dj;
 		slot->buf = pool_buf(dj->pool, i);
-		slot->io = (struct io){ .len = opt->bs, .buf = &slot->buf, .done = done, .lower = dj->lowers + i * lower };
+		slot->io = (struct io){ .len = opt->bs,
+			.buf = &slot->buf,
+			.done = done,
+			.lower = dj->lowers + i * lower };
 		slot->idle = dj->idle;
 		dj->idle = slot;
 	}
@@ -403,8 +409,8 @@ static int wrong_request(const struct bdev *disk, const struct load_options *opt
 		return diag_set(diag, DIAG_USAGE, E2BIG,
 			"--bs: must be at most %u, the disk's longest request", most);
 	if (!opt->depth || opt->depth > LOAD_DEPTH_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE,
-			"--iodepth: must be 1 to %u", LOAD_DEPTH_MAX);
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "--iodepth: must be 1 to %u", LOAD_DEPTH_MAX);
 	if (!opt->jobs || opt->jobs > jobs)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %u%s", jobs,
 			jobs < LOAD_JOBS_MAX ? " (the disk's queues)" : "");
@@ -448,7 +454,8 @@ int load_disk_check(const struct bdev *disk, const struct load_options *opt, str
 	return err ? diag_ctx(diag, "%s", disk->uri), err : 0;
 }
 
-int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *opt, struct load_result *result, struct diag *diag)
+int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *opt,
+	struct load_result *result, struct diag *diag)
 {
 	struct disk_load part = { .disk = disk, .offset = opt->offset, .result = result };
 	const struct load_kind_ops kind = {

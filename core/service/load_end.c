@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define LEAST 64 /* a receive */
-#define SPARE 8 /* ops beyond what is in flight: credits, and what is not reported yet */
-#define PAGE 4096u
+#define LEAST  64 /* a receive */
+#define SPARE  8  /* ops beyond what is in flight: credits, and what is not reported yet */
+#define PAGE   4096u
 #define QUIETS (sizeof((struct load_end){ 0 }.quiet) / sizeof(struct ep_op *))
 
 static uint32_t pages(uint64_t bytes)
@@ -16,11 +16,15 @@ static uint32_t pages(uint64_t bytes)
 
 static void plan(struct load_end *end, bool client)
 {
-	bool whole = end->op == BENCH_SEND && !(client && end->bandwidth); /* what comes in has the full size */
+	/* what comes in has the full size */
+	bool whole = end->op == BENCH_SEND && !(client && end->bandwidth);
 
 	end->client = client;
-	/* Every credit is for a message at least, so no more of them come than there were messages in flight. */
-	end->receives = end->bandwidth && (client ? end->op != BENCH_READ : end->op == BENCH_SEND) ? end->depth + 2 : 4;
+	/* Every credit is for a message at least, so no more of them come than there were messages
+	 * in flight. */
+	end->receives = end->bandwidth && (client ? end->op != BENCH_READ : end->op == BENCH_SEND)
+				? end->depth + 2
+				: 4;
 	end->stride = whole && end->size > LEAST ? (end->size + LEAST - 1) / LEAST * LEAST : LEAST;
 	end->ops = 2 * (end->bandwidth ? end->depth : 2) + SPARE;
 }
@@ -38,7 +42,8 @@ static uint64_t inbox(const struct load_end *end)
 uint64_t load_end_memory(struct load_end *end, bool client)
 {
 	plan(end, client);
-	return (uint64_t)pages(end->size) * buffers(end) + pages(inbox(end)) + end->receives * sizeof(*end->rx) + end->ops * sizeof(*end->op_mem);
+	return (uint64_t)pages(end->size) * buffers(end) + pages(inbox(end)) +
+	       end->receives * sizeof(*end->rx) + end->ops * sizeof(*end->op_mem);
 }
 
 int load_end_init(struct load_end *end, bool client, struct diag *diag)
@@ -81,13 +86,19 @@ struct ep_caps load_end_caps(const struct load_end *end)
 {
 	uint32_t reads = end->op == BENCH_READ ? end->depth : end->op == LOAD_OP_PING;
 
-	return (struct ep_caps){ .send = end->ops, .recv = end->receives, .sge = 1, .inline_max = end->bandwidth ? LEAST : 220,
-		.ord = reads, .ird = reads };
+	return (struct ep_caps){ .send = end->ops,
+		.recv = end->receives,
+		.sge = 1,
+		.inline_max = end->bandwidth ? LEAST : 220,
+		.ord = reads,
+		.ird = reads };
 }
 
 int load_end_request(struct load_end *end, struct ep *ep)
 {
-	static const unsigned access[] = { [BENCH_SEND] = EP_LOCAL, [BENCH_WRITE] = EP_REMOTE_WRITE, [BENCH_READ] = EP_REMOTE_READ | EP_READ_SINK,
+	static const unsigned access[] = { [BENCH_SEND] = EP_LOCAL,
+		[BENCH_WRITE] = EP_REMOTE_WRITE,
+		[BENCH_READ] = EP_REMOTE_READ | EP_READ_SINK,
 		[LOAD_OP_PING] = EP_REMOTE_READ | EP_REMOTE_WRITE };
 	bool reader = end->op == LOAD_OP_PING && !end->client;
 	int err;
@@ -95,8 +106,10 @@ int load_end_request(struct load_end *end, struct ep *ep)
 	end->ep = ep;
 	end->registered = false;
 	if (ep->caps.recv < end->receives || ep->caps.send < end->ops)
-		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device allows only %u requests per connection%s",
-			ep->caps.send < ep->caps.recv ? ep->caps.send : ep->caps.recv, end->client && end->bandwidth ? ": use a smaller --iodepth" : "");
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
+			"the RDMA device allows only %u requests per connection%s",
+			ep->caps.send < ep->caps.recv ? ep->caps.send : ep->caps.recv,
+			end->client && end->bandwidth ? ": use a smaller --iodepth" : "");
 	err = ep->ops->reg(ep, end->data, reader ? EP_READ_SINK : access[end->op], &ep->why);
 	if (err)
 		return err;
@@ -107,8 +120,10 @@ int load_end_request(struct load_end *end, struct ep *ep)
 	}
 	end->registered = true;
 	for (uint32_t i = 0; i < end->receives; i++)
-		end->rx[i] = (struct ep_rx){ .next = i + 1 < end->receives ? &end->rx[i + 1] : NULL, .p = end->inbox->base + (size_t)i * end->stride,
-			.cap = end->stride, .lkey = end->inbox->key[ep->dom].lkey };
+		end->rx[i] = (struct ep_rx){ .next = i + 1 < end->receives ? &end->rx[i + 1] : NULL,
+			.p = end->inbox->base + (size_t)i * end->stride,
+			.cap = end->stride,
+			.lkey = end->inbox->key[ep->dom].lkey };
 	ep->ops->repost(ep, end->rx);
 	return 0;
 }
@@ -135,11 +150,12 @@ static struct ep_op *take(struct load_end *end, struct ep_op ***tail)
 	return op;
 }
 
-/* Where the next message answers this one, the device need not report it, and each report costs time. Of a client that does not
- * wait for answers some are reported. */
+/* Where the next message answers this one, the device need not report it, and each report costs
+ * time. Of a client that does not wait for answers some are reported. */
 static void expect_answer(struct load_end *end, struct ep_op *op)
 {
-	if (end->bandwidth || end->op == LOAD_OP_PING || !(op->flags & EP_INLINE) || end->quiets == QUIETS)
+	if (end->bandwidth || end->op == LOAD_OP_PING || !(op->flags & EP_INLINE) ||
+		end->quiets == QUIETS)
 		return;
 	op->flags |= EP_QUIET;
 	end->quiet[end->quiets++] = op;
@@ -153,7 +169,8 @@ static bool add_small(struct load_end *end, const void *bytes, uint32_t len, str
 	if (!end->free)
 		return false;
 	op = take(end, tail);
-	p = end->inbox->base + (size_t)end->stride * end->receives + (size_t)(op - end->op_mem) * LEAST;
+	p = end->inbox->base + (size_t)end->stride * end->receives +
+	    (size_t)(op - end->op_mem) * LEAST;
 	memcpy(p, bytes, len);
 	op->kind = EP_SEND;
 	op->flags = end->ep->caps.inline_max >= len ? EP_INLINE : 0;
@@ -179,8 +196,8 @@ bool load_end_add_place(struct load_end *end, bool back, struct ep_op ***tail)
 	struct rping_place place = { 0 };
 
 	if (end->client)
-		place = (struct rping_place){
-			put_be64(pool_raddr(end->data, end->ep->dom, back ? load_end_back(end) : end->data->base)),
+		place = (struct rping_place){ put_be64(pool_raddr(end->data, end->ep->dom,
+						      back ? load_end_back(end) : end->data->base)),
 			put_be32(load_end_rkey(end)), put_be32(end->size) };
 	return add_small(end, &place, sizeof(place), tail);
 }
@@ -203,7 +220,9 @@ bool load_end_add_move(struct load_end *end, enum ep_kind kind, uint32_t len, st
 
 bool load_end_add(struct load_end *end, struct ep_op ***tail)
 {
-	static const uint8_t kind[] = { [BENCH_SEND] = EP_SEND, [BENCH_WRITE] = EP_WRITE, [BENCH_READ] = EP_READ };
+	static const uint8_t kind[] = {
+		[BENCH_SEND] = EP_SEND, [BENCH_WRITE] = EP_WRITE, [BENCH_READ] = EP_READ
+	};
 	bool told = end->op == BENCH_WRITE && !end->bandwidth;
 	struct ep_op *op;
 
@@ -211,7 +230,10 @@ bool load_end_add(struct load_end *end, struct ep_op ***tail)
 		return false;
 	op = take(end, tail);
 	move(end, op, kind[end->op], end->size);
-	op->flags = !end->bandwidth && end->op != BENCH_READ && end->size <= end->ep->caps.inline_max ? EP_INLINE : 0;
+	op->flags =
+		!end->bandwidth && end->op != BENCH_READ && end->size <= end->ep->caps.inline_max
+			? EP_INLINE
+			: 0;
 	expect_answer(end, op);
 	return !told || load_end_add_credit(end, 1, tail);
 }

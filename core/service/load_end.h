@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One end of an RDMA connection that is measured; the side that asks and the side that answers have the same. */
+/* One end of an RDMA connection that is measured; the side that asks and the side that answers have
+ * the same. */
 #pragma once
 #include "ep.h"
 #include "load.h"
@@ -13,12 +14,14 @@ struct load_end {
 	uint32_t size, depth;
 	uint32_t peer_rkey;
 	uint64_t peer_addr;
-	struct pool *data; /* what is sent, or the window; one buffer for all. Of rping's client two: what goes, what comes back */
+	/* what is sent, or the window; one buffer for all. Of rping's client two: what goes, what
+	 * comes back */
+	struct pool *data;
 	struct pool *inbox; /* receives, then the bytes of credits */
 	uint32_t receives, stride, ops, inflight;
 	struct ep_rx *rx;
 	struct ep_op *op_mem, *free; /* free: a list */
-	struct ep_op *quiet[2]; /* of which only the answer tells that they have arrived */
+	struct ep_op *quiet[2];      /* of which only the answer tells that they have arrived */
 	unsigned quiets;
 };
 
@@ -32,13 +35,14 @@ int load_end_request(struct load_end *, struct ep *);
 struct ep_caps load_end_caps(const struct load_end *);
 uint32_t load_end_rkey(const struct load_end *);
 uint64_t load_end_raddr(const struct load_end *); /* of the data */
-/* Puts one message at the end of a chain: SEND, WRITE (with a SEND of credit behind it, for latency), or READ. False when all ops
- * are in flight. */
+/* Puts one message at the end of a chain: SEND, WRITE (with a SEND of credit behind it, for
+ * latency), or READ. False when all ops are in flight. */
 bool load_end_add(struct load_end *, struct ep_op ***tail);
 bool load_end_add_credit(struct load_end *, uint32_t messages, struct ep_op ***tail);
 /* WRITE of the first bytes of the data to the peer's place, or READ into them. */
 bool load_end_add_move(struct load_end *, enum ep_kind, uint32_t len, struct ep_op ***tail);
-/* A message of rping: where the client's data is (back: is to come to), from the server one without meaning. */
+/* A message of rping: where the client's data is (back: is to come to), from the server one without
+ * meaning. */
 bool load_end_add_place(struct load_end *, bool back, struct ep_op ***tail);
 uint8_t *load_end_back(const struct load_end *); /* the second buffer of rping's client */
 void load_end_post(struct load_end *, struct ep_op *chain);

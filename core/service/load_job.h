@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a kind of load brings: a job is one thread's part of it. Time, counting and the end are load.c's. */
+/* What a kind of load brings: a job is one thread's part of it. Time, counting and the end are
+ * load.c's. */
 #pragma once
 #include "load.h"
 #include <stdatomic.h>
@@ -46,12 +47,12 @@ struct load {
 	const struct diag *lost; /* why no answers come; NULL or err 0 = unknown */
 	struct crew *crew;
 	struct load_job **job;
-	uint64_t from, until; /* of counting; until UINT64_MAX = without end */
+	uint64_t from, until;    /* of counting; until UINT64_MAX = without end */
 	atomic_bool over, hurry; /* no more requests that count; none at all */
 	bool counting;
 	struct loop_timer tick;
 	unsigned running;
-	int done; /* all jobs have ended */
+	int done;                                            /* all jobs have ended */
 	uint64_t seen[LOAD_KINDS], seen_at, shown, shown_at; /* for samples and progress */
 	double user, system;
 	uint64_t switches, major_faults, minor_faults;
@@ -71,7 +72,8 @@ void load_job_begins(struct load_job *, uint64_t now);
 
 static inline bool load_over(const struct load_job *job, uint64_t now)
 {
-	return now >= job->load->until || atomic_load_explicit(&job->load->over, memory_order_relaxed);
+	return now >= job->load->until ||
+	       atomic_load_explicit(&job->load->over, memory_order_relaxed);
 }
 
 static inline bool load_hurry(const struct load_job *job)
@@ -80,7 +82,8 @@ static inline bool load_hurry(const struct load_job *job)
 }
 
 /* One answer. */
-static inline void load_count(struct load_job *job, enum load_kind kind, uint32_t bytes, uint64_t ns, uint64_t now)
+static inline void load_count(
+	struct load_job *job, enum load_kind kind, uint32_t bytes, uint64_t ns, uint64_t now)
 {
 	uint64_t ios;
 

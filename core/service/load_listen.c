@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The side of `bench --tcp` and `bench --rdma` that answers: listeners, and sockets alone. RDMA connections are
- * load_answer.c's. */
+/* The side of `bench --tcp` and `bench --rdma` that answers: listeners, and sockets alone. RDMA
+ * connections are load_answer.c's. */
 #include "load_listen.h"
 #include "wire/bench.h"
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HELLO_MS 5000
+#define HELLO_MS    5000
 #define CLIENTS_MAX 256
-#define TURN_NS 10000000 /* then the rest of the loop has its turn */
-#define REPLY (256u << 10) /* what all answers are taken from */
-#define PIECES 64 /* of one send */
-#define OWED_MAX (256u << 20) /* with more to send nothing more is read */
+#define TURN_NS     10000000     /* then the rest of the loop has its turn */
+#define REPLY       (256u << 10) /* what all answers are taken from */
+#define PIECES      64           /* of one send */
+#define OWED_MAX    (256u << 20) /* with more to send nothing more is read */
 
 struct socket_client {
 	struct load_client client; /* first */
@@ -72,7 +72,8 @@ static bool understand(struct socket_client *sc)
 		const struct bench_request *request = (const void *)(sc->in + at);
 		uint32_t bytes = get_le32(request->bytes);
 
-		if (memcmp(request->magic, BENCH_MAGIC, sizeof(request->magic)) || !bytes || bytes > BENCH_SIZE_MAX)
+		if (memcmp(request->magic, BENCH_MAGIC, sizeof(request->magic)) || !bytes ||
+			bytes > BENCH_SIZE_MAX)
 			return false;
 		sc->owed += bytes;
 	}
@@ -84,14 +85,16 @@ static bool understand(struct socket_client *sc)
 static void readable(struct loop_fd *fd, uint32_t events)
 {
 	struct socket_client *sc = container_of(fd, struct socket_client, fd);
-	uint64_t begin = loop_clock(), last = begin, now = begin, patience = loop_options(sc->client.loop)->poll_us * 1000ull;
+	uint64_t begin = loop_clock(), last = begin, now = begin,
+		 patience = loop_options(sc->client.loop)->poll_us * 1000ull;
 
 	(void)events;
 	while (now - begin < TURN_NS) {
 		ssize_t n = -1;
 
 		if (sc->owed < OWED_MAX)
-			n = recv(fd->fd, sc->in + sc->have, sizeof(sc->in) - sc->have, MSG_DONTWAIT);
+			n = recv(
+				fd->fd, sc->in + sc->have, sizeof(sc->in) - sc->have, MSG_DONTWAIT);
 		else
 			errno = EAGAIN;
 		now = loop_clock();
@@ -113,7 +116,8 @@ static void readable(struct loop_fd *fd, uint32_t events)
 		if (sc->owed || (n < 0 && now - last >= patience))
 			break;
 	}
-	loop_fd_change(sc->client.loop, fd, (sc->owed < OWED_MAX ? EPOLLIN : 0) | (sc->owed ? EPOLLOUT : 0));
+	loop_fd_change(sc->client.loop, fd,
+		(sc->owed < OWED_MAX ? EPOLLIN : 0) | (sc->owed ? EPOLLOUT : 0));
 }
 
 static void socket_begin(struct load_client *client)
@@ -163,8 +167,8 @@ static void begin(struct loop_msg *msg)
 		client->begin(client);
 }
 
-void load_client_add(struct load_server *server, struct load_client *client, void (*begin_)(struct load_client *),
-	void (*end)(struct load_client *))
+void load_client_add(struct load_server *server, struct load_client *client,
+	void (*begin_)(struct load_client *), void (*end)(struct load_client *))
 {
 	client->server = server;
 	client->loop = server->loops[server->dealt++ % server->nloops];
@@ -181,7 +185,8 @@ void load_client_add(struct load_server *server, struct load_client *client, voi
 /* Back on the server's loop. While the server stops others may still look at the list. */
 static void forget(struct loop_msg *msg)
 {
-	struct load_client *client = container_of(msg, struct load_client, bye), **at = &client->server->client;
+	struct load_client *client = container_of(msg, struct load_client, bye),
+			   **at = &client->server->client;
 	struct load_server *server = client->server;
 
 	server->clients--;
@@ -215,16 +220,25 @@ static int end_client(struct loop *loop, void *arg)
 	return 0;
 }
 
-int load_listen(struct load_server **out, struct loop *loop, const struct load_listen *conf, uint32_t timeout_ms, struct diag *diag)
+int load_listen(struct load_server **out, struct loop *loop, const struct load_listen *conf,
+	uint32_t timeout_ms, struct diag *diag)
 {
 	struct load_server *server = calloc(1, sizeof(*server));
 	int err;
 
 	if (!server)
 		return diag_sys(diag, ENOMEM, "server");
-	*server = (struct load_server){ .loop = loop, .loops = conf->loops, .nloops = conf->nloops, .ping = conf->ping };
-	server->ways = (struct ways){ .at = conf->at, .stream = incoming_socket, .rdma = incoming_rdma, .user = server, .timeout_ms = HELLO_MS,
-		.no_crc = conf->no_crc, .want = (conf->verbs ? WAY_VERBS : 0) | (conf->iwarp ? WAY_IWARP : 0) | (conf->tcp ? WAY_TCP : 0) };
+	*server = (struct load_server){
+		.loop = loop, .loops = conf->loops, .nloops = conf->nloops, .ping = conf->ping
+	};
+	server->ways = (struct ways){ .at = conf->at,
+		.stream = incoming_socket,
+		.rdma = incoming_rdma,
+		.user = server,
+		.timeout_ms = HELLO_MS,
+		.no_crc = conf->no_crc,
+		.want = (conf->verbs ? WAY_VERBS : 0) | (conf->iwarp ? WAY_IWARP : 0) |
+			(conf->tcp ? WAY_TCP : 0) };
 	err = ways_open(&server->ways, 1, loop, timeout_ms, diag);
 	if (err) {
 		load_server_stop(server);

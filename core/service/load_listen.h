@@ -8,7 +8,7 @@ struct load_client { /* first member of each kind; its own loop's but for `next`
 	struct load_server *server;
 	struct loop *loop;
 	void (*begin)(struct load_client *); /* on its loop */
-	void (*end)(struct load_client *); /* load_client_gone() follows */
+	void (*end)(struct load_client *);   /* load_client_gone() follows */
 	struct loop_msg hello, bye;
 	struct load_client *next;
 	uint64_t memory; /* bytes it asked for */
@@ -28,7 +28,8 @@ struct load_server {
 };
 
 /* Deals it to a loop, where it begins. */
-void load_client_add(struct load_server *, struct load_client *, void (*begin)(struct load_client *), void (*end)(struct load_client *));
+void load_client_add(struct load_server *, struct load_client *,
+	void (*begin)(struct load_client *), void (*end)(struct load_client *));
 /* The client touches nothing any more; it is freed soon. */
 void load_client_gone(struct load_client *);
 /* load_answer.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The asking side of `bench --rdma`: one connection, one kind of message, one size; latency as a game of ping-pong, bandwidth with
- * a window of messages in flight; and rping's client. */
+/* The asking side of `bench --rdma`: one connection, one kind of message, one size; latency as a
+ * game of ping-pong, bandwidth with a window of messages in flight; and rping's client. */
 #include "load_end.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC 1000000ull
-#define STOP_LOOK (50 * MSEC)
-#define QUIET_MS 2000 /* for the answers that are still to come in the end */
-#define PEAK_LEAST 256 /* messages in a stretch that is looked at for the peak */
+#define MSEC       1000000ull
+#define STOP_LOOK  (50 * MSEC)
+#define QUIET_MS   2000 /* for the answers that are still to come in the end */
+#define PEAK_LEAST 256  /* messages in a stretch that is looked at for the peak */
 
 struct asker {
 	struct load_end end; /* first */
@@ -22,22 +22,27 @@ struct asker {
 	struct loop_timer timer;
 	uint64_t start, until, posted, completed, at_ns;
 	uint64_t peak_at, peak_from; /* where the stretch began: time, messages */
-	uint32_t unpaid; /* SENDs the peer has not acknowledged */
-	bool stalled; /* a ping waits for an op */
+	uint32_t unpaid;             /* SENDs the peer has not acknowledged */
+	bool stalled;                /* a ping waits for an op */
 	bool back; /* of rping: the server has the data, and is told where it is to come back to */
 	bool flushing; /* the last message of a row of WRITEs is out */
 	int up, down, done, err;
 };
 
-_Static_assert((int)LOAD_OP_SEND == BENCH_SEND && (int)LOAD_OP_WRITE == BENCH_WRITE && (int)LOAD_OP_READ == BENCH_READ, "the same order");
+_Static_assert((int)LOAD_OP_SEND == BENCH_SEND && (int)LOAD_OP_WRITE == BENCH_WRITE &&
+		       (int)LOAD_OP_READ == BENCH_READ,
+	"the same order");
 _Static_assert(LOAD_PING_PORT == RPING_PORT, "its own");
-_Static_assert((int)LOAD_AUTO == EP_AUTO && (int)LOAD_VERBS == EP_VERBS && (int)LOAD_IWARP == EP_IWARP, "the same order");
+_Static_assert(
+	(int)LOAD_AUTO == EP_AUTO && (int)LOAD_VERBS == EP_VERBS && (int)LOAD_IWARP == EP_IWARP,
+	"the same order");
 
 static bool enough(const struct asker *asker, uint64_t now)
 {
 	const struct load_rdma *conf = asker->conf;
 
-	return (conf->iterations && asker->posted >= conf->iterations) || now >= asker->until || (conf->stop && *conf->stop);
+	return (conf->iterations && asker->posted >= conf->iterations) || now >= asker->until ||
+	       (conf->stop && *conf->stop);
 }
 
 static void finish(struct asker *asker, uint64_t now)
@@ -118,19 +123,24 @@ static int compare(const struct asker *asker, struct diag *why)
 		at++;
 	if (at == end->size)
 		return 0;
-	return diag_set(why, DIAG_MISMATCH, EIO, "byte %u of ping %" PRIu64 " is 0x%02x, but was sent as 0x%02x", at, asker->posted, back[at], sent[at]);
+	return diag_set(why, DIAG_MISMATCH, EIO,
+		"byte %u of ping %" PRIu64 " is 0x%02x, but was sent as 0x%02x", at, asker->posted,
+		back[at], sent[at]);
 }
 
-/* The best stretch counts; one is at least four windows, so that answers which come together do not flatter. */
+/* The best stretch counts; one is at least four windows, so that answers which come together do not
+ * flatter. */
 static void completed(struct asker *asker, uint64_t messages, uint64_t now)
 {
-	uint64_t least = 4ull * asker->end.depth > PEAK_LEAST ? 4ull * asker->end.depth : PEAK_LEAST;
+	uint64_t least =
+		4ull * asker->end.depth > PEAK_LEAST ? 4ull * asker->end.depth : PEAK_LEAST;
 	double rate;
 
 	asker->completed += messages;
 	if (asker->completed - asker->peak_from < least || now == asker->peak_at)
 		return;
-	rate = (double)(asker->completed - asker->peak_from) * asker->end.size * 1e9 / (double)(now - asker->peak_at);
+	rate = (double)(asker->completed - asker->peak_from) * asker->end.size * 1e9 /
+	       (double)(now - asker->peak_at);
 	if (rate > asker->result->peak)
 		asker->result->peak = rate;
 	asker->peak_at = now;
@@ -144,7 +154,8 @@ static bool window_open(const struct asker *asker)
 	return (end->op == BENCH_SEND ? asker->unpaid : end->inflight) < end->depth;
 }
 
-/* Posts what the window allows as one chain; once there is nothing more to post, waits for what is out. */
+/* Posts what the window allows as one chain; once there is nothing more to post, waits for what is
+ * out. */
 static void pump(struct asker *asker)
 {
 	struct load_end *end = &asker->end;
@@ -171,8 +182,12 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct asker *asker = ep->user;
 	struct load_end *end = &asker->end;
-	struct bench_hello hello = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = end->op, .bandwidth = end->bandwidth,
-		.size = put_le32(end->size), .depth = put_le32(end->depth) };
+	struct bench_hello hello = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.op = end->op,
+		.bandwidth = end->bandwidth,
+		.size = put_le32(end->size),
+		.depth = put_le32(end->depth) };
 	int err = load_end_request(end, ep);
 
 	if (err)
@@ -189,9 +204,11 @@ static void up(struct ep *ep)
 	const struct bench_welcome *welcome = (const void *)ep->priv;
 	uint32_t depth;
 
-	if (ep->priv_len < sizeof(*welcome) || memcmp(welcome->magic, BENCH_MAGIC, sizeof(welcome->magic)) ||
+	if (ep->priv_len < sizeof(*welcome) ||
+		memcmp(welcome->magic, BENCH_MAGIC, sizeof(welcome->magic)) ||
 		welcome->version != BENCH_VERSION) {
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "the peer is not rdmastor bench, or another version of it");
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
+			"the peer is not rdmastor bench, or another version of it");
 		ep->ops->close(ep);
 		return;
 	}
@@ -207,7 +224,8 @@ static void up(struct ep *ep)
 
 static void unasked(struct asker *asker)
 {
-	asker->err = diag_set(asker->diag, DIAG_PROTOCOL, EPROTO, "unexpected answer from the peer");
+	asker->err =
+		diag_set(asker->diag, DIAG_PROTOCOL, EPROTO, "unexpected answer from the peer");
 	asker->done = 1;
 }
 
@@ -275,7 +293,9 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	if (asker->completed == asker->posted) {
 		unasked(asker);
 	} else if (len != sizeof(struct rping_place)) {
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "answer of %u bytes, expected %zu: the peer is not an rping server", len, sizeof(struct rping_place));
+		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
+			"answer of %u bytes, expected %zu: the peer is not an rping server", len,
+			sizeof(struct rping_place));
 		ep->ops->close(ep);
 	} else if (!asker->back) {
 		asker->back = true;
@@ -323,7 +343,8 @@ static void down(struct ep *ep)
 	struct asker *asker = ep->user;
 
 	if (ep->rejected && ep->priv_len && !asker->done)
-		diag_set(asker->diag, DIAG_REFUSED, ECONNREFUSED, "the peer refused: %.*s", ep->priv_len, (const char *)ep->priv);
+		diag_set(asker->diag, DIAG_REFUSED, ECONNREFUSED, "the peer refused: %.*s",
+			ep->priv_len, (const char *)ep->priv);
 	else if (!asker->done && ep->why.err)
 		*asker->diag = ep->why;
 	else if (!asker->done)
@@ -334,7 +355,8 @@ static void down(struct ep *ep)
 }
 
 static const struct ep_events events = { request, up, received, sent, idle, down };
-static const struct ep_events rping_events = { rping_request, rping_up, rping_received, sent, idle, down };
+static const struct ep_events rping_events = { rping_request, rping_up, rping_received, sent, idle,
+	down };
 
 /* Looks whether it is to end, also when nothing is heard any more. */
 static void look(struct loop_timer *timer)
@@ -362,7 +384,8 @@ static void measure(struct asker *asker)
 	asker->result->backend = asker->end.ep->ops->name;
 	asker->result->depth = asker->end.bandwidth ? asker->end.depth : 1;
 	asker->start = asker->peak_at = now;
-	asker->until = asker->conf->runtime_ms ? now + asker->conf->runtime_ms * MSEC : UINT64_MAX - QUIET_MS * MSEC;
+	asker->until = asker->conf->runtime_ms ? now + asker->conf->runtime_ms * MSEC
+					       : UINT64_MAX - QUIET_MS * MSEC;
 	asker->timer.fire = look;
 	loop_timer_set(asker->loop, &asker->timer, now + STOP_LOOK);
 	if (asker->end.bandwidth)
@@ -378,9 +401,15 @@ static void measure(struct asker *asker)
 static int connect_and_measure(struct asker *asker)
 {
 	const struct load_rdma *conf = asker->conf;
-	struct ep_dial dial = { .dst = conf->dst, .src = conf->src, .dev = conf->dev, .backend = (uint8_t)conf->way, .timeout_ms = conf->timeout_ms,
-		.no_crc = conf->no_crc, .want = load_end_caps(&asker->end) };
-	int err = ep_dial(&asker->end.ep, asker->loop, &dial, conf->op == LOAD_OP_PING ? &rping_events : &events, asker, asker->diag);
+	struct ep_dial dial = { .dst = conf->dst,
+		.src = conf->src,
+		.dev = conf->dev,
+		.backend = (uint8_t)conf->way,
+		.timeout_ms = conf->timeout_ms,
+		.no_crc = conf->no_crc,
+		.want = load_end_caps(&asker->end) };
+	int err = ep_dial(&asker->end.ep, asker->loop, &dial,
+		conf->op == LOAD_OP_PING ? &rping_events : &events, asker, asker->diag);
 
 	if (err) {
 		asker->end.ep = NULL;
@@ -397,7 +426,8 @@ static int connect_and_measure(struct asker *asker)
 	return err;
 }
 
-int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_result *result, struct diag *diag)
+int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_result *result,
+	struct diag *diag)
 {
 	struct asker asker = { .conf = conf, .result = result, .diag = diag, .loop = loop };
 	uint32_t most = conf->op == LOAD_OP_PING ? RPING_SIZE_MAX : BENCH_SIZE_MAX;
@@ -408,9 +438,12 @@ int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_
 	if (!conf->size || conf->size > most)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", most);
 	if (!conf->depth || conf->depth > BENCH_DEPTH_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE,
-			"--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
-	asker.end = (struct load_end){ .op = (uint8_t)conf->op, .bandwidth = conf->bandwidth, .size = conf->size, .depth = conf->depth };
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
+	asker.end = (struct load_end){ .op = (uint8_t)conf->op,
+		.bandwidth = conf->bandwidth,
+		.size = conf->size,
+		.depth = conf->depth };
 	err = load_end_init(&asker.end, true, diag);
 	if (!err)
 		err = connect_and_measure(&asker);

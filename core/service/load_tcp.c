@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Load on a socket alone, the bound of every protocol over TCP: no protocol, as few system calls as there can be. The hot path
- * calls the socket itself and goes back to the loop only when nothing came for a while. */
+/* Load on a socket alone, the bound of every protocol over TCP: no protocol, as few system calls as
+ * there can be. The hot path calls the socket itself and goes back to the loop only when nothing
+ * came for a while. */
 #include "load_job.h"
 #include "stream.h"
 #include "wire/bench.h"
@@ -11,14 +12,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ROOM (512u << 10) /* of one receive */
-#define TURN_NS 10000000 /* then the loop's timers have their turn */
+#define ROOM    (512u << 10) /* of one receive */
+#define TURN_NS 10000000     /* then the loop's timers have their turn */
 
 struct tcp_job {
 	struct load_job job; /* first */
 	struct loop_fd fd;
 	uint8_t *in, *out;
-	uint64_t *sent_ns; /* per request, a ring */
+	uint64_t *sent_ns;         /* per request, a ring */
 	size_t room, have, unsent; /* have: of the oldest answer */
 	uint64_t asked, answered;
 	bool finished;
@@ -52,7 +53,8 @@ static void broken(struct tcp_job *tj, int err)
 	if (err)
 		diag_sys(&tj->job.why, err, "TCP");
 	else
-		diag_set(&tj->job.why, DIAG_CLOSED, ECONNRESET, "connection closed by the peer: is it rdmastor bench --listen?");
+		diag_set(&tj->job.why, DIAG_CLOSED, ECONNRESET,
+			"connection closed by the peer: is it rdmastor bench --listen?");
 	diag_ctx(&tj->job.why, "%s", addr_text(load->addr, to));
 	load_job_failed(&tj->job);
 	finish(tj);
@@ -66,7 +68,8 @@ static void flush(struct tcp_job *tj)
 	while (tj->unsent) {
 		size_t start = -tj->unsent % sizeof(struct bench_request);
 		size_t most = opt->depth * sizeof(struct bench_request) - start;
-		ssize_t n = send(tj->fd.fd, tj->out + start, tj->unsent < most ? tj->unsent : most, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = send(tj->fd.fd, tj->out + start, tj->unsent < most ? tj->unsent : most,
+			MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EAGAIN)
 			break;
@@ -215,9 +218,12 @@ static void tcp_close(struct load_job *job)
 	free(tj->sent_ns);
 }
 
-int load_tcp(struct loop *loop, const struct addr *addr, const struct load_options *opt, struct load_result *result, struct diag *diag)
+int load_tcp(struct loop *loop, const struct addr *addr, const struct load_options *opt,
+	struct load_result *result, struct diag *diag)
 {
-	const struct tcp_load part = { .addr = addr, .poll_us = loop_options(loop)->poll_us, .timeout_ms = opt->timeout_ms };
+	const struct tcp_load part = {
+		.addr = addr, .poll_us = loop_options(loop)->poll_us, .timeout_ms = opt->timeout_ms
+	};
 	const struct load_kind_ops kind = {
 		.size = sizeof(struct tcp_job),
 		.open = tcp_open,
@@ -234,11 +240,11 @@ int load_tcp(struct loop *loop, const struct addr *addr, const struct load_optio
 	if (!opt->bs || opt->bs > BENCH_SIZE_MAX)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", BENCH_SIZE_MAX);
 	if (!opt->depth || opt->depth > BENCH_DEPTH_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE,
-			"--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
 	if (!opt->jobs || opt->jobs > LOAD_JOBS_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE,
-			"--numjobs: must be 1 to %u", LOAD_JOBS_MAX);
+		return diag_set(
+			diag, DIAG_USAGE, ERANGE, "--numjobs: must be 1 to %u", LOAD_JOBS_MAX);
 	err = load_run(&load, &kind);
 	return err ? diag_ctx(diag, "%s", addr_text(addr, to)), err : 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Patterns that can be read back: what `bench --verify` writes, and what it says when something else is there. */
+/* Patterns that can be read back: what `bench --verify` writes, and what it says when something
+ * else is there. */
 #include "load_verify.h"
 #include "wire.h"
 #include <errno.h>
@@ -30,16 +31,19 @@ static uint64_t word(const struct verify *verify, uint64_t off, uint16_t generat
 	return mix(verify->seed ^ ((uint64_t)generation << GENERATION_SHIFT) ^ off);
 }
 
-int verify_init(struct verify *verify, uint64_t seed, uint64_t offset, uint64_t blocks, uint32_t bs, struct diag *diag)
+int verify_init(struct verify *verify, uint64_t seed, uint64_t offset, uint64_t blocks, uint32_t bs,
+	struct diag *diag)
 {
 	size_t len;
 	void *p = MAP_FAILED;
 
 	*verify = (struct verify){ .seed = seed, .offset = offset, .blocks = blocks, .bs = bs };
 	if (!__builtin_mul_overflow(blocks, sizeof(*verify->generation), &len))
-		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "--verify: no memory to track %" PRIu64 " blocks", blocks);
+		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM,
+			"--verify: no memory to track %" PRIu64 " blocks", blocks);
 	verify->generation = p;
 	return 0;
 }
@@ -88,16 +92,19 @@ bool verify_same(const struct verify *verify, uint64_t block, const uint8_t *p)
 	return first_wrong(verify, block, p) == verify->bs;
 }
 
-static void what_instead(const struct verify *verify, uint64_t block, uint64_t at, uint64_t is, char text[120])
+static void what_instead(
+	const struct verify *verify, uint64_t block, uint64_t at, uint64_t is, char text[120])
 {
-	uint64_t made_of = unmix(is) ^ verify->seed, off = made_of & ((1ull << GENERATION_SHIFT) - 1);
+	uint64_t made_of = unmix(is) ^ verify->seed,
+		 off = made_of & ((1ull << GENERATION_SHIFT) - 1);
 	uint16_t generation = (uint16_t)(made_of >> GENERATION_SHIFT);
 	uint64_t end = verify->offset + verify->blocks * verify->bs;
 
 	if (!is)
 		snprintf(text, 120, "zeroes");
 	else if (off == at && generation && generation < verify->generation[block])
-		snprintf(text, 120, "an older write to it, %u write%s ago", verify->generation[block] - generation,
+		snprintf(text, 120, "an older write to it, %u write%s ago",
+			verify->generation[block] - generation,
 			verify->generation[block] - generation == 1 ? "" : "s");
 	else if (off % 8 == at % 8 && off >= verify->offset && off < end && generation)
 		snprintf(text, 120, "data written to byte %" PRIu64, off);
@@ -105,7 +112,8 @@ static void what_instead(const struct verify *verify, uint64_t block, uint64_t a
 		snprintf(text, 120, "data that this run didn't write");
 }
 
-uint64_t verify_explain(const struct verify *verify, uint64_t block, const uint8_t *p, struct diag *diag)
+uint64_t verify_explain(
+	const struct verify *verify, uint64_t block, const uint8_t *p, struct diag *diag)
 {
 	uint32_t wrong = first_wrong(verify, block, p), start = wrong & ~7u;
 	uint64_t off = verify->offset + block * verify->bs;
@@ -114,6 +122,7 @@ uint64_t verify_explain(const struct verify *verify, uint64_t block, const uint8
 
 	memcpy(&is, p + start, sizeof(is));
 	what_instead(verify, block, off + start, get_le64(is), instead);
-	diag_set(diag, DIAG_MISMATCH, EIO, "byte %" PRIu64 ": read back wrong data: %s", off + wrong, instead);
+	diag_set(diag, DIAG_MISMATCH, EIO, "byte %" PRIu64 ": read back wrong data: %s",
+		off + wrong, instead);
 	return off + wrong;
 }

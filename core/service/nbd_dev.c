@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* /dev/nbdN: socket pairs between the kernel's nbd driver (core/kernel) and our NBD server (core/export), new ones for those that
- * died, and the disk's new size. What asks the kernel has a thread of its own: it may wait for requests that this one answers. It waits for
- * a process that asks, so that this one can end at any time. */
+/* /dev/nbdN: socket pairs between the kernel's nbd driver (core/kernel) and our NBD server
+ * (core/export), new ones for those that died, and the disk's new size. What asks the kernel has a
+ * thread of its own: it may wait for requests that this one answers. It waits for a process that
+ * asks, so that this one can end at any time. */
 #include "nbd_dev.h"
 #include "kernel.h"
 #include <errno.h>
@@ -12,11 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
+#define MSEC      1000000ull
 #define FOREVER_S 2147483u /* what 31 bits of a kernel's jiffies hold at 1000 Hz */
-#define GRACE_S 30 /* that the kernel waits longer than the disk */
-#define RESEND_S 10 /* each time the kernel writes a line to its log for each request that is held */
-#define RETRY_MS 200
+#define GRACE_S   30       /* that the kernel waits longer than the disk */
+/* each time the kernel writes a line to its log for each request that is held */
+#define RESEND_S     10
+#define RETRY_MS     200
 #define TAKE_OVER_MS 5000 /* for a process that was killed to be gone */
 #define SOCKET_BYTES (1 << 20)
 
@@ -25,7 +27,7 @@ struct link { /* one connection */
 	struct nbd_dev *dev;
 	bool alive;
 	int ours, kernels; /* sockets on their way, -1 = none */
-	bool taken; /* by the kernel, and nobody serves it yet */
+	bool taken;        /* by the kernel, and nobody serves it yet */
 };
 
 struct nbd_dev {
@@ -46,13 +48,14 @@ struct nbd_dev {
 	bool grown; /* the kernel is to be told a new size */
 	bool stopping, ended;
 	uint64_t deadline; /* to get ready, 0 = none */
-	uint32_t stop_ms; /* 0 = at once, whoever uses it */
+	uint32_t stop_ms;  /* 0 = at once, whoever uses it */
 	struct loop_timer again;
 };
 
 static void next(struct nbd_dev *dev);
 
-/* The kernel's end blocks, ours does not. Room for some requests in one go saves turns of both sides. */
+/* The kernel's end blocks, ours does not. Room for some requests in one go saves turns of both
+ * sides. */
 static int pair_open(struct link *link, struct diag *diag)
 {
 	int fd[2], size = SOCKET_BYTES;
@@ -132,7 +135,8 @@ static int pairs_adopt(struct nbd_dev *dev, struct diag *diag)
 		if (!link->taken)
 			continue;
 		link->taken = false;
-		err = nbd_server_adopt(dev->opt.server, dev->opt.export, link->ours, peer, &link->adopted, diag);
+		err = nbd_server_adopt(
+			dev->opt.server, dev->opt.export, link->ours, peer, &link->adopted, diag);
 		link->ours = -1;
 		link->alive = !err;
 		dev->alive += link->alive;
@@ -158,7 +162,8 @@ static void answer_run(struct loop_msg *msg)
 	next(dev);
 }
 
-static void ask(struct nbd_dev *dev, int (*question)(struct nbd_dev *, struct diag *), void (*answered)(struct nbd_dev *, int err))
+static void ask(struct nbd_dev *dev, int (*question)(struct nbd_dev *, struct diag *),
+	void (*answered)(struct nbd_dev *, int err))
 {
 	dev->idle = 0;
 	dev->question = question;
@@ -211,7 +216,8 @@ static void renewed(struct nbd_dev *dev, int err)
 static void resized(struct nbd_dev *dev, int err)
 {
 	if (err)
-		loop_trace(dev->loop, "nbd: /dev/nbd%d: resize: %s", dev->kernel.index, dev->why.text);
+		loop_trace(
+			dev->loop, "nbd: /dev/nbd%d: resize: %s", dev->kernel.index, dev->why.text);
 }
 
 static void next(struct nbd_dev *dev)
@@ -283,12 +289,14 @@ static int call_disconnect(struct loop *loop, void *arg)
 	struct nbd_dev *dev = arg;
 
 	(void)loop;
-	return kernel_nbd_disconnect(dev->opt.root, (unsigned)dev->kernel.index, dev->opt.id, dev->stop_ms == 0, dev->stop_ms, &dev->why);
+	return kernel_nbd_disconnect(dev->opt.root, (unsigned)dev->kernel.index, dev->opt.id,
+		dev->stop_ms == 0, dev->stop_ms, &dev->why);
 }
 
 static int not_ready(struct nbd_dev *dev, const char *what)
 {
-	diag_set(&dev->why, DIAG_TIMEOUT, ETIMEDOUT, "not ready within %g s: %s", dev->opt.timeout_ms / 1000., what);
+	diag_set(&dev->why, DIAG_TIMEOUT, ETIMEDOUT, "not ready within %g s: %s",
+		dev->opt.timeout_ms / 1000., what);
 	return diag_ctx(&dev->why, "/dev/nbd%d", dev->kernel.index);
 }
 
@@ -302,7 +310,9 @@ static uint32_t left_ms(const struct nbd_dev *dev)
 {
 	uint64_t now = loop_clock();
 
-	return !dev->deadline ? 0 : now < dev->deadline ? (uint32_t)((dev->deadline - now) / MSEC) + 1 : 1;
+	return !dev->deadline        ? 0
+	       : now < dev->deadline ? (uint32_t)((dev->deadline - now) / MSEC) + 1
+				     : 1;
 }
 
 static int kernel_call(struct nbd_dev *dev, int (*fn)(struct loop *, void *))
@@ -310,7 +320,8 @@ static int kernel_call(struct nbd_dev *dev, int (*fn)(struct loop *, void *))
 	return loop_call(dev->loop, crew_loop(dev->crew, 0), fn, dev);
 }
 
-/* A write that a former run sent may still be executed, and must not come after one that is answered now. */
+/* A write that a former run sent may still be executed, and must not come after one that is
+ * answered now. */
 static int outwait(struct nbd_dev *dev)
 {
 	uint32_t quiesce_ms = dev->opt.bdev->lim.quiesce_ms;
@@ -319,15 +330,18 @@ static int outwait(struct nbd_dev *dev)
 	if (!pairs_taken(dev) || !dev->kernel.recovered || !quiesce_ms)
 		return 0;
 	if (sooner(dev, until) < until)
-		return not_ready(dev, "waiting until no write of an earlier run can still be executed");
+		return not_ready(
+			dev, "waiting until no write of an earlier run can still be executed");
 	loop_wait(dev->loop, &(volatile int){ 0 }, until);
 	return 0;
 }
 
-/* A device that was left has as many connections as it was made with, and so is offered all that it may have. */
+/* A device that was left has as many connections as it was made with, and so is offered all that it
+ * may have. */
 static int offer(struct nbd_dev *dev)
 {
-	int err = pairs_open(dev, dev->opt.id ? KERNEL_NBD_CONNECTIONS : dev->kernel.connections, &dev->why);
+	int err = pairs_open(
+		dev, dev->opt.id ? KERNEL_NBD_CONNECTIONS : dev->kernel.connections, &dev->why);
 
 	dev->kernel.timeout_ms = left_ms(dev);
 	if (!err)
@@ -353,10 +367,19 @@ static int connect_it(struct nbd_dev *dev)
 
 	dev->deadline = opt->timeout_ms ? loop_clock() + opt->timeout_ms * MSEC : 0;
 	give_up = sooner(dev, loop_clock() + TAKE_OVER_MS * MSEC);
-	dev->kernel = (struct kernel_nbd){ .index = opt->index, .size = opt->bdev->lim.size, .block = opt->bdev->lim.block,
-		.flags = nbd_server_flags(opt->server, opt->export), .fds = dev->fds, .connections = count, .dead_s = seconds(opt->hold_ms),
-		.resend_s = RESEND_S, .timeout_s = count > 1 ? seconds(opt->hold_ms) + GRACE_S : 0, .longest = opt->buffer, .id = opt->id };
-	while (!(err = offer(dev)) && !dev->alive && dev->kernel.recovered && loop_clock() < give_up)
+	dev->kernel = (struct kernel_nbd){ .index = opt->index,
+		.size = opt->bdev->lim.size,
+		.block = opt->bdev->lim.block,
+		.flags = nbd_server_flags(opt->server, opt->export),
+		.fds = dev->fds,
+		.connections = count,
+		.dead_s = seconds(opt->hold_ms),
+		.resend_s = RESEND_S,
+		.timeout_s = count > 1 ? seconds(opt->hold_ms) + GRACE_S : 0,
+		.longest = opt->buffer,
+		.id = opt->id };
+	while (!(err = offer(dev)) && !dev->alive && dev->kernel.recovered &&
+		loop_clock() < give_up)
 		loop_wait(dev->loop, &(volatile int){ 0 }, loop_clock() + RETRY_MS * MSEC);
 	if (err)
 		return err;
@@ -372,7 +395,8 @@ static int connect_it(struct nbd_dev *dev)
 	return -EBUSY;
 }
 
-int nbd_dev_start(struct nbd_dev **out, struct loop *loop, const struct nbd_dev_options *opt, struct diag *diag)
+int nbd_dev_start(struct nbd_dev **out, struct loop *loop, const struct nbd_dev_options *opt,
+	struct diag *diag)
 {
 	const struct loop_options plain = { .name = loop_options(loop)->name };
 	struct nbd_dev *dev = *out = calloc(1, sizeof(*dev));
@@ -387,7 +411,9 @@ int nbd_dev_start(struct nbd_dev **out, struct loop *loop, const struct nbd_dev_
 	dev->answer.run = answer_run;
 	dev->again.fire = again;
 	for (unsigned i = 0; i < KERNEL_NBD_CONNECTIONS; i++)
-		dev->link[i] = (struct link){ .adopted.over = over, .dev = dev, .ours = -1, .kernels = -1 };
+		dev->link[i] = (struct link){
+			.adopted.over = over, .dev = dev, .ours = -1, .kernels = -1
+		};
 	err = crew_start(&dev->crew, 1, &plain, &dev->why);
 	if (!err)
 		err = connect_it(dev);
@@ -407,7 +433,9 @@ static int wait_idle(struct nbd_dev *dev, uint32_t timeout_ms, struct diag *diag
 	loop_timer_del(dev->loop, &dev->again);
 	if (loop_wait(dev->loop, &dev->idle, loop_clock() + timeout_ms * MSEC))
 		return 0;
-	diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "the kernel waits for requests that the disk did not answer within %g s", timeout_ms / 1000.);
+	diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
+		"the kernel waits for requests that the disk did not answer within %g s",
+		timeout_ms / 1000.);
 	diag_ctx(diag, "/dev/nbd%d", dev->kernel.index);
 	return -EINPROGRESS;
 }
@@ -447,7 +475,8 @@ void nbd_dev_free(struct nbd_dev *dev)
 	if (!dev)
 		return;
 	loop_timer_del(dev->loop, &dev->again);
-	if (!dev->idle) /* the kernel has not answered; a thread waits for that, and the process is to end */
+	if (!dev->idle) /* the kernel has not answered; a thread waits for that, and the process is
+			   to end */
 		return;
 	crew_stop(dev->crew);
 	free(dev);

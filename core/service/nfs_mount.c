@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One mount: what the kernel needs, what the server has, each version that both have, and the proof. */
-#include "nfs_mounting.h"
+/* One mount: what the kernel needs, what the server has, each version that both have, and the
+ * proof. */
 #include "kernel.h"
+#include "nfs_mounting.h"
 #include "nfs_why.h"
 #include <errno.h>
 #include <linux/capability.h>
@@ -12,18 +13,19 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define MSEC      1000000ull
-#define ASK_MS    10000 /* for the server to answer, when there is no other end to it */
-#define STATD_MS  500
-#define MINUTE_MS 60000
-#define PATIENCE_MS 500 /* with a mount that is under way, before the server is asked about it */
-#define PAUSE_MS  2000 /* between attempts that retry= asks for */
+#define MSEC        1000000ull
+#define ASK_MS      10000 /* for the server to answer, when there is no other end to it */
+#define STATD_MS    500
+#define MINUTE_MS   60000
+#define PATIENCE_MS 500  /* with a mount that is under way, before the server is asked about it */
+#define PAUSE_MS    2000 /* between attempts that retry= asks for */
 
-#define TCP_HINT "to mount over TCP if RDMA fails: --fallback tcp"
+#define TCP_HINT      "to mount over TCP if RDMA fails: --fallback tcp"
 #define LISTENER_HINT "on a Linux server: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
-#define DEVICE_HINT HINT_RDMA_DEVICE "; " TCP_HINT
+#define DEVICE_HINT   HINT_RDMA_DEVICE "; " TCP_HINT
 
-static void note(const struct mounting *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(const struct mounting *g, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 static void note(const struct mounting *g, const char *fmt, ...)
 {
 	char text[900];
@@ -79,7 +81,8 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 	if (rdma && g->unasked)
 		return 0;
 	if (!g->asked)
-		nfs_ask(g->loop, &m->server, rdma, *versions, left_ms(g, ASK_MS), &g->answer, &g->no_answer);
+		nfs_ask(g->loop, &m->server, rdma, *versions, left_ms(g, ASK_MS), &g->answer,
+			&g->no_answer);
 	g->asked = true;
 	*diag = g->no_answer;
 	err = -diag->err;
@@ -93,9 +96,12 @@ static int ask(struct mounting *g, bool rdma, unsigned *versions, struct diag *d
 		return err;
 	memcpy(m->way, answer->way, sizeof(m->way));
 	if (!(*versions & answer->versions))
-		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server does not support NFS %s over %s, only %s", nfs_versions_text(*versions, want),
-			rdma ? "RDMA" : "TCP", nfs_versions_text(answer->versions, has));
-	/* versions below the highest were not probed: they are tried if the kernel lacks the highest */
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+			"the server does not support NFS %s over %s, only %s",
+			nfs_versions_text(*versions, want), rdma ? "RDMA" : "TCP",
+			nfs_versions_text(answer->versions, has));
+	/* versions below the highest were not probed: they are tried if the kernel lacks the
+	 * highest */
 	*versions &= answer->versions | (answer->versions - 1);
 	return 0;
 }
@@ -107,7 +113,8 @@ static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *di
 
 	n->mountport = o->mountport;
 	if (!n->mountport && !g->mountport && !g->no_mountd.err)
-		nfs_mountd(g->loop, &g->m->server, left_ms(g, ASK_MS), &g->mountport, &g->no_mountd);
+		nfs_mountd(
+			g->loop, &g->m->server, left_ms(g, ASK_MS), &g->mountport, &g->no_mountd);
 	if (!n->mountport && g->no_mountd.err && !g->m->dry_run) {
 		*diag = g->no_mountd;
 		return -diag->err;
@@ -123,7 +130,9 @@ static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *di
 	else
 		n->nolock = !nfs_statd(g->loop, left_ms(g, STATD_MS));
 	if (n->nolock && o->lock == NFS_LOCK_WANTED) {
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "option lock: NFSv3 locks need rpc.statd, which does not answer on this machine");
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"option lock: NFSv3 locks need rpc.statd, which does not answer on this "
+			"machine");
 		return diag_hint(diag, "for locks on this machine only: -o nolock");
 	}
 	return 0;
@@ -132,7 +141,9 @@ static int prepare_v3(struct mounting *g, struct nfs_numbers *n, struct diag *di
 static int make_data(struct mounting *g, bool rdma, unsigned version, struct diag *diag)
 {
 	struct nfs_mount *m = g->m;
-	struct nfs_numbers n = { .rdma = rdma, .major = version == NFS_V3 ? 3 : 4, .server = m->server };
+	struct nfs_numbers n = {
+		.rdma = rdma, .major = version == NFS_V3 ? 3 : 4, .server = m->server
+	};
 	int err = 0;
 
 	for (unsigned v = NFS_V40; n.major == 4 && v < version; v <<= 1)
@@ -148,15 +159,17 @@ static int make_data(struct mounting *g, bool rdma, unsigned version, struct dia
 
 static int too_late(uint64_t since, struct diag *diag)
 {
-	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "mount(2) timed out after %.3g s: no answer from the server",
+	return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+		"mount(2) timed out after %.3g s: no answer from the server",
 		(double)(loop_clock() - since) / 1e9);
 }
 
 /* Of the kernel's client; its server may be on this machine too. */
 static bool is_ours(const char *line)
 {
-	return !strstr(line, "nfsd") && !strstr(line, "NFSD") && (strstr(line, "nfs") || strstr(line, "NFS") || strstr(line, "RPC") ||
-		strstr(line, "rpcrdma") || strstr(line, "lockd") || strstr(line, "statd"));
+	return !strstr(line, "nfsd") && !strstr(line, "NFSD") &&
+	       (strstr(line, "nfs") || strstr(line, "NFS") || strstr(line, "RPC") ||
+		       strstr(line, "rpcrdma") || strstr(line, "lockd") || strstr(line, "statd"));
 }
 
 static int in_vain(void *arg)
@@ -171,8 +184,15 @@ static int in_vain(void *arg)
 /* mount(2), and what the kernel said to it in its log. */
 static int ask_kernel(struct mounting *g, const char *data, unsigned long flags, struct diag *diag)
 {
-	const struct kernel_mount_ask ask_it = { .source = g->m->source.name, .dir = g->m->dir, .type = "nfs", .data = data, .flags = flags,
-		.until = g->until, .patience_ms = PATIENCE_MS, .meanwhile = g->ahead ? in_vain : NULL, .arg = g };
+	const struct kernel_mount_ask ask_it = { .source = g->m->source.name,
+		.dir = g->m->dir,
+		.type = "nfs",
+		.data = data,
+		.flags = flags,
+		.until = g->until,
+		.patience_ms = PATIENCE_MS,
+		.meanwhile = g->ahead ? in_vain : NULL,
+		.arg = g };
 	char lines[2048], *rest = lines, *line;
 	uint64_t since = loop_clock();
 	struct kernel_log log;
@@ -184,7 +204,8 @@ static int ask_kernel(struct mounting *g, const char *data, unsigned long flags,
 	kernel_log_since(&log, is_ours, lines, sizeof(lines));
 	if (!err || err == -ECANCELED)
 		return err;
-	err = late ? too_late(since, diag) : nfs_why(g->loop, g->m, g->mountport, -err, lines, g->until, diag);
+	err = late ? too_late(since, diag)
+		   : nfs_why(g->loop, g->m, g->mountport, -err, lines, g->until, diag);
 	while (loop_options(g->loop)->verbose && (line = strsep(&rest, "\n")))
 		if (*line)
 			note(g, "kernel: %s", line);
@@ -202,21 +223,27 @@ static int mount_one(struct mounting *g, bool rdma, unsigned version, struct dia
 		return err;
 	err = kernel_mounted(g->root, m->dir, &m->mounted);
 	if (err)
-		return diag_set(diag, DIAG_MISMATCH, EIO, "mount(2) succeeded, but %s is missing from /proc/self/mountinfo", m->dir);
-	if (nfs_mounted_rdma(&m->mounted) == rdma && (!rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
+		return diag_set(diag, DIAG_MISMATCH, EIO,
+			"mount(2) succeeded, but %s is missing from /proc/self/mountinfo", m->dir);
+	if (nfs_mounted_rdma(&m->mounted) == rdma &&
+		(!rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
 		return 0;
 	err = kernel_umount(m->dir);
-	return diag_set(diag, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s: %.300s; %s%s", rdma ? "RDMA" : "TCP", m->mounted.super,
-		err ? "still mounted: umount: " : "unmounted again", err ? diag_errno_text(-err) : "");
+	return diag_set(diag, DIAG_MISMATCH, EPROTO,
+		"the kernel did not mount over %s: %.300s; %s%s", rdma ? "RDMA" : "TCP",
+		m->mounted.super, err ? "still mounted: umount: " : "unmounted again",
+		err ? diag_errno_text(-err) : "");
 }
 
 /* Another version may do where this one was not to be had. */
 static bool is_of_version(const struct diag *why, const struct mounting *g)
 {
-	return why->err == EPROTONOSUPPORT || why->err == EOPNOTSUPP || (why->err && g->no_mountd.err && !strcmp(why->text, g->no_mountd.text));
+	return why->err == EPROTONOSUPPORT || why->err == EOPNOTSUPP ||
+	       (why->err && g->no_mountd.err && !strcmp(why->text, g->no_mountd.text));
 }
 
-/* What the server says to a mount that failed: its own reason, or which other versions it may have. */
+/* What the server says to a mount that failed: its own reason, or which other versions it may have.
+ */
 static int ask_afterwards(struct mounting *g, unsigned *versions, struct diag *diag)
 {
 	struct diag why = { 0 };
@@ -249,9 +276,12 @@ static int mount_highest(struct mounting *g, bool rdma, unsigned versions, struc
 		if (!err || !is_of_version(diag, g))
 			return err;
 		if (used < sizeof(all))
-			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s: %.200s", used ? "; " : "", nfs_version_word(version), diag->text);
+			used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s: %.200s",
+				used ? "; " : "", nfs_version_word(version), diag->text);
 	}
-	return versions & (versions - 1) ? diag_set(diag, (enum diag_code)diag->code, diag->err, "no version could be mounted: %s", all) : err;
+	return versions & (versions - 1) ? diag_set(diag, (enum diag_code)diag->code, diag->err,
+						   "no version could be mounted: %s", all)
+					 : err;
 }
 
 static int by(struct mounting *g, bool rdma, struct diag *diag)
@@ -259,7 +289,9 @@ static int by(struct mounting *g, bool rdma, struct diag *diag)
 	unsigned versions = nfs_wanted(&g->m->options);
 	int err;
 
-	addr_set_port(&g->m->server, !rdma ? NFS_TCP_PORT : g->m->options.port ? g->m->options.port : NFS_RDMA_PORT);
+	addr_set_port(&g->m->server, !rdma                ? NFS_TCP_PORT
+				     : g->m->options.port ? g->m->options.port
+							  : NFS_RDMA_PORT);
 	g->asked = false;
 	g->no_answer = (struct diag){ 0 };
 	err = ready(g, rdma, diag);
@@ -318,7 +350,8 @@ static int attempt(struct mounting *g, struct diag *diag)
 
 static bool may_come(const struct diag *why)
 {
-	return why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE || why->code == DIAG_TIMEOUT || why->code == DIAG_NO_DEVICE;
+	return why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE ||
+	       why->code == DIAG_TIMEOUT || why->code == DIAG_NO_DEVICE;
 }
 
 static int remount(struct mounting *g, struct diag *diag)
@@ -327,7 +360,8 @@ static int remount(struct mounting *g, struct diag *diag)
 	int err;
 
 	if (kernel_mounted(g->root, m->dir, &m->mounted) || !nfs_mounted_version(&m->mounted))
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "remount: no NFS mount on %s", m->dir);
+		return diag_set(
+			diag, DIAG_NOT_FOUND, ENOENT, "remount: no NFS mount on %s", m->dir);
 	snprintf(m->data, sizeof(m->data), "%s", m->options.pass);
 	err = m->dry_run ? 0 : ask_kernel(g, m->data, m->options.flags | MS_REMOUNT, diag);
 	if (err)
@@ -341,9 +375,12 @@ static int remount(struct mounting *g, struct diag *diag)
 static int run(struct mounting *g, struct diag *diag)
 {
 	struct nfs_mount *m = g->m;
-	uint64_t retry = m->options.retry_min > 0 ? loop_clock() + (uint64_t)m->options.retry_min * MINUTE_MS * MSEC : 0;
+	uint64_t retry = m->options.retry_min > 0
+				 ? loop_clock() + (uint64_t)m->options.retry_min * MINUTE_MS * MSEC
+				 : 0;
 	const char *host = m->options.addr[0] ? m->options.addr : m->source.host;
-	int err = addr_resolve(&m->server, host, NFS_RDMA_PORT, left_ms(g, ASK_MS), diag), never = 0;
+	int err = addr_resolve(&m->server, host, NFS_RDMA_PORT, left_ms(g, ASK_MS), diag),
+	    never = 0;
 	char told[sizeof(diag->text)] = "";
 
 	if (err)
@@ -354,7 +391,8 @@ static int run(struct mounting *g, struct diag *diag)
 	if (err)
 		return err < 0 ? err : 0;
 	if (!m->dry_run && (geteuid() || !prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0)))
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "mounting requires root with CAP_SYS_ADMIN");
+		return diag_set(
+			diag, DIAG_PERMISSION, EPERM, "mounting requires root with CAP_SYS_ADMIN");
 	for (;;) {
 		uint64_t pause = loop_clock() + PAUSE_MS * MSEC;
 
@@ -377,7 +415,12 @@ int nfs_mount(struct loop *loop, struct nfs_mount *m, struct diag *diag)
 	if (g.root < 0)
 		return diag_sys(diag, errno, "open /");
 	if (m->timeout_ms)
-		g.until = loop_clock() + (m->timeout_ms + (m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0)) * MSEC;
+		g.until = loop_clock() +
+			  (m->timeout_ms +
+				  (m->options.retry_min > 0
+						  ? (uint64_t)m->options.retry_min * MINUTE_MS
+						  : 0)) *
+				  MSEC;
 	err = run(&g, &why);
 	close(g.root);
 	if (!err)

@@ -8,8 +8,9 @@ struct mounting {
 	struct loop *loop;
 	int root;
 	uint64_t until; /* 0 = no end */
-	bool unasked; /* this machine cannot ask over RDMA, the kernel perhaps can mount */
-	bool ahead; /* the kernel mounts, and the server is asked only when that fails or takes its time */
+	bool unasked;   /* this machine cannot ask over RDMA, the kernel perhaps can mount */
+	/* the kernel mounts, and the server is asked only when that fails or takes its time */
+	bool ahead;
 	bool asked; /* over what is tried now */
 	struct nfs_answer answer;
 	struct diag no_answer;

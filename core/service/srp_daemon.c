@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The SRP daemon: which ports it serves, as they come and go, and its end. What is done with one port is left to srp_daemon_port.c. */
+/* The SRP daemon: which ports it serves, as they come and go, and its end. What is done with one
+ * port is left to srp_daemon_port.c. */
 #include "srp_daemon_port.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #define LOOK_MS 1000 /* at the names of devices; */
-#define LISTS   10 /* so many of these looks later at all there is to know of them, whatever the names */
+/* so many of these looks later at all there is to know of them, whatever the names */
+#define LISTS 10
 
 static struct srp_port *find(struct srp_daemon *d, const struct mad_port_info *info)
 {
 	struct srp_port *port;
 
-	for (port = d->ports; port && (strcmp(port->info.dev, info->dev) || port->info.port != info->port); port = port->next)
+	for (port = d->ports;
+		port && (strcmp(port->info.dev, info->dev) || port->info.port != info->port);
+		port = port->next)
 		;
 	return port;
 }
@@ -126,7 +130,8 @@ static int start_named(struct srp_daemon *d, struct diag *diag)
 	return diag_ctx(diag, "%s port %u", port->info.dev, port->info.port);
 }
 
-int srp_daemon_start(struct srp_daemon **out, struct loop *loop, const struct srp_daemon_options *opts, const struct srp_daemon_events *events,
+int srp_daemon_start(struct srp_daemon **out, struct loop *loop,
+	const struct srp_daemon_options *opts, const struct srp_daemon_events *events,
 	struct diag *diag)
 {
 	struct srp_daemon *d = calloc(1, sizeof(*d));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Decide which ports of the fabric are queried when: all of them, or those of a notice or a failure. Scans run in parallel, as
- * a dead port takes seconds. Duplicate requests are merged. */
+/* Decide which ports of the fabric are queried when: all of them, or those of a notice or a
+ * failure. Scans run in parallel, as a dead port takes seconds. Duplicate requests are merged. */
 #include "srp_daemon_port.h"
 #include <errno.h>
 #include <string.h>
 
 #define PAUSE_MS  1000 /* between two scans of the same thing */
-#define TRIES_MAX 6 /* of a port that does not answer, until it is heard of again */
-#define RETRIES   2 /* scans of such ports at a time: the others are for what is heard of */
+#define TRIES_MAX 6    /* of a port that does not answer, until it is heard of again */
+#define RETRIES   2    /* scans of such ports at a time: the others are for what is heard of */
 
 void srp_port_whole(struct srp_port *port, uint64_t due_ns)
 {
@@ -33,7 +33,8 @@ static struct srp_ask *find(struct srp_port *port, const struct mad_named *named
 	return NULL;
 }
 
-/* A free one, or that of the port asked longest ago; none when all wait to be asked: the whole fabric will do. */
+/* A free one, or that of the port asked longest ago; none when all wait to be asked: the whole
+ * fabric will do. */
 static struct srp_ask *take(struct srp_port *port)
 {
 	struct srp_ask *best = NULL;
@@ -49,7 +50,8 @@ static struct srp_ask *take(struct srp_port *port)
 	return best;
 }
 
-void srp_port_ask(struct srp_port *port, const struct mad_named *named, bool trust, unsigned tries, uint64_t due_ns)
+void srp_port_ask(struct srp_port *port, const struct mad_named *named, bool trust, unsigned tries,
+	uint64_t due_ns)
 {
 	struct srp_ask *ask = find(port, named);
 
@@ -98,13 +100,15 @@ static struct srp_ask *find_target(struct srp_port *port, const struct mad_targe
 		struct srp_ask *ask = &port->ask[i];
 
 		if (ask->state != SRP_ASK_FREE &&
-			(ask->named.lid ? ask->named.lid == target->lid : wire_be(ask->named.gid + 8, 8) == target->guid))
+			(ask->named.lid ? ask->named.lid == target->lid
+					: wire_be(ask->named.gid + 8, 8) == target->guid))
 			return ask;
 	}
 	return NULL;
 }
 
-/* Retry a silent port a few times: its driver may be starting, or the subnet manager be busy with it. */
+/* Retry a silent port a few times: its driver may be starting, or the subnet manager be busy with
+ * it. */
 static void ask_again(struct srp_port *port, const struct mad_target *target)
 {
 	const struct srp_ask *ask = find_target(port, target);
@@ -112,12 +116,15 @@ static void ask_again(struct srp_port *port, const struct mad_target *target)
 	struct mad_named named = { .lid = target->lid };
 	char why[128];
 
-	srp_port_say(port, "LID %u (%016llx%016llx): %s", target->lid, (unsigned long long)target->prefix,
-		(unsigned long long)target->guid, mad_target_why(target, why));
-	if (tries > TRIES_MAX || (ask && ask->state != SRP_ASK_DONE)) /* given up, or to be asked anyway */
+	srp_port_say(port, "LID %u (%016llx%016llx): %s", target->lid,
+		(unsigned long long)target->prefix, (unsigned long long)target->guid,
+		mad_target_why(target, why));
+	if (tries > TRIES_MAX ||
+		(ask && ask->state != SRP_ASK_DONE)) /* given up, or to be asked anyway */
 		return;
 	mad_gid_make(named.gid, target->prefix, target->guid);
-	srp_port_ask(port, ask ? &ask->named : &named, target->management, tries, loop_clock() + srp_backoff(port->daemon, tries));
+	srp_port_ask(port, ask ? &ask->named : &named, target->management, tries,
+		loop_clock() + srp_backoff(port->daemon, tries));
 }
 
 static void has_answered(struct srp_port *port, const struct mad_target *target)
@@ -128,10 +135,12 @@ static void has_answered(struct srp_port *port, const struct mad_target *target)
 		ask->tries = 0;
 }
 
-/* It was not the port that did not answer, but the subnet administrator when it was asked about it. */
+/* It was not the port that did not answer, but the subnet administrator when it was asked about it.
+ */
 static bool is_sa_lost(const struct mad_target *target)
 {
-	return (target->err == -ETIMEDOUT || target->err == -EBUSY) && target->failed <= MAD_STEP_PATH;
+	return (target->err == -ETIMEDOUT || target->err == -EBUSY) &&
+	       target->failed <= MAD_STEP_PATH;
 }
 
 /* False: the subnet administrator did not tell all there is. */
@@ -139,7 +148,11 @@ static bool take_in(struct srp_job *job, const struct mad_found *found)
 {
 	struct srp_port *port = job->port;
 	const struct srp_daemon *d = port->daemon;
-	const struct srp_scan scan = { .port = &port->info, .found = found, .hosts = job->hosts, .nhosts = job->nhosts, .whole = job->whole };
+	const struct srp_scan scan = { .port = &port->info,
+		.found = found,
+		.hosts = job->hosts,
+		.nhosts = job->nhosts,
+		.whole = job->whole };
 	bool all = !found->cut;
 
 	srp_targets_end(job, found);
@@ -181,8 +194,11 @@ static void succeeded(struct srp_job *job, const struct mad_found *found)
 
 	if (!take_in(job, found)) {
 		srp_port_say(port,
-			found->cut ? "truncated table from the subnet administrator (LID %u): incomplete record" :
-						"no answer from the subnet administrator (LID %u) about some ports", port->info.sm_lid);
+			found->cut ? "truncated table from the subnet administrator (LID %u): "
+				     "incomplete record"
+				   : "no answer from the subnet administrator (LID %u) about some "
+				     "ports",
+			port->info.sm_lid);
 		scan_again(port);
 	} else if (job->whole) {
 		port->whole_tries = 0;
@@ -237,7 +253,8 @@ static void start(struct srp_job *job, struct mad_scan_options *options)
 	failed(port, -ENOMEM, &diag);
 }
 
-/* It includes what was to be asked; but ports that the subnet administrator may not know enough of yet are asked themselves. */
+/* It includes what was to be asked; but ports that the subnet administrator may not know enough of
+ * yet are asked themselves. */
 static void start_whole(struct srp_job *job)
 {
 	struct mad_scan_options options = { 0 };
@@ -267,7 +284,8 @@ static void start_asks(struct srp_job *job, uint64_t now, bool retry)
 	for (unsigned i = 0; i < SRP_ASKS; i++) {
 		struct srp_ask *ask = &port->ask[i];
 
-		if (!is_due(ask, now, retry) || (options.count && ask->trust != options.trust_management))
+		if (!is_due(ask, now, retry) ||
+			(options.count && ask->trust != options.trust_management))
 			continue;
 		options.trust_management = ask->trust;
 		named[options.count++] = ask->named;
@@ -298,7 +316,8 @@ static unsigned jobs(const struct srp_port *port, bool whole, bool retry)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < SRP_JOBS; i++)
-		count += port->job[i].scan && port->job[i].whole == whole && port->job[i].retry == retry;
+		count += port->job[i].scan && port->job[i].whole == whole &&
+			 port->job[i].retry == retry;
 	return count;
 }
 

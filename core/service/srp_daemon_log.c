@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Log lines that are said once and then counted, so that a port that fails every second fills no disk. */
+/* Log lines that are said once and then counted, so that a port that fails every second fills no
+ * disk. */
 #include "srp_daemon.h"
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,8 @@ static void tell_left_out(struct srp_log *log)
 
 	if (!log->left_out)
 		return;
-	snprintf(text, sizeof(text),
-		"%u line%s suppressed", log->left_out, log->left_out == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%u line%s suppressed", log->left_out,
+		log->left_out == 1 ? "" : "s");
 	log->left_out = 0;
 	log->write(log, text);
 }
@@ -52,8 +53,8 @@ static void flush(struct srp_log *log, struct srp_log_line *line)
 
 	if (line->more == 0)
 		return;
-	snprintf(text, sizeof(text), "%s (%u time%s more in %llu s)", line->text, line->more, line->more == 1 ? "" : "s",
-		(unsigned long long)ago_s);
+	snprintf(text, sizeof(text), "%s (%u time%s more in %llu s)", line->text, line->more,
+		line->more == 1 ? "" : "s", (unsigned long long)ago_s);
 	put(log, text);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logging in to targets, one at a time for each port as the kernel does, and again after a failure with growing pauses. */
+/* Logging in to targets, one at a time for each port as the kernel does, and again after a failure
+ * with growing pauses. */
 #include "srp_daemon_port.h"
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@ static bool is_connected(const struct srp_port *port, const struct mad_srp *srp,
 	return kernel_srp_connected(port->daemon->opts.root, &want, true, host);
 }
 
-static void tell(const struct srp_port *port, const struct srp_known *known, int err, struct diag *diag)
+static void tell(
+	const struct srp_port *port, const struct srp_known *known, int err, struct diag *diag)
 {
 	const struct srp_daemon *d = port->daemon;
 	const struct srp_login login = {
@@ -33,12 +35,15 @@ static void failed(struct srp_port *port, struct srp_known *known, const struct 
 {
 	known->state = SRP_FAILED;
 	known->tries++;
-	known->due_ns = port->daemon->opts.once ? NEVER : loop_clock() + srp_backoff(port->daemon, known->tries);
+	known->due_ns = port->daemon->opts.once
+				? NEVER
+				: loop_clock() + srp_backoff(port->daemon, known->tries);
 	snprintf(known->why, sizeof(known->why), "%.*s", (int)sizeof(known->why) - 1, diag->text);
 	known->why_code = diag->code;
 	known->why_err = diag->err;
-	srp_port_say(port, "target %s at %016llx%016llx: %s%s%s", known->srp.id_ext, (unsigned long long)known->srp.prefix,
-		(unsigned long long)known->srp.guid, diag->text, diag->hint[0] ? "; hint: " : "", diag->hint);
+	srp_port_say(port, "target %s at %016llx%016llx: %s%s%s", known->srp.id_ext,
+		(unsigned long long)known->srp.prefix, (unsigned long long)known->srp.guid,
+		diag->text, diag->hint[0] ? "; hint: " : "", diag->hint);
 }
 
 static void settle(struct srp_port *port, struct srp_known *known, int err, struct diag *diag)
@@ -47,7 +52,8 @@ static void settle(struct srp_port *port, struct srp_known *known, int err, stru
 
 	if ((!err || err == -EEXIST) && is_connected(port, &known->srp, host)) {
 		srp_target_up(known, host);
-		srp_port_say(port, "target %s at %016llx%016llx: connected as %s", known->srp.id_ext, (unsigned long long)known->srp.prefix,
+		srp_port_say(port, "target %s at %016llx%016llx: connected as %s",
+			known->srp.id_ext, (unsigned long long)known->srp.prefix,
 			(unsigned long long)known->srp.guid, host);
 	} else {
 		if (err == -EEXIST) {
@@ -96,7 +102,8 @@ static bool start(struct srp_port *port, struct srp_known *known)
 	port->add.done = done;
 	port->add.loop = d->loop;
 	known->state = SRP_BUSY;
-	err = kernel_srp_add_start(d->opts.root, &port->add, port->info.dev, port->info.port, port->line, d->opts.login_ms, &diag);
+	err = kernel_srp_add_start(d->opts.root, &port->add, port->info.dev, port->info.port,
+		port->line, d->opts.login_ms, &diag);
 	if (!err) {
 		port->busy = known;
 		return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One port of ours: opened and locked, then whatever is due: scans, logins, looks at what is connected. */
+/* One port of ours: opened and locked, then whatever is due: scans, logins, looks at what is
+ * connected. */
 #include "srp_daemon_port.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -177,7 +178,12 @@ static void fire(struct loop_timer *timer)
 
 void srp_port_init(struct srp_port *port, struct srp_daemon *d, const struct mad_port_info *info)
 {
-	*port = (struct srp_port){ .daemon = d, .info = *info, .lock = -1, .listed = true, .whole_ns = NEVER, .recheck_ns = NEVER };
+	*port = (struct srp_port){ .daemon = d,
+		.info = *info,
+		.lock = -1,
+		.listed = true,
+		.whole_ns = NEVER,
+		.recheck_ns = NEVER };
 	port->work.run = turn;
 	port->timer.fire = fire;
 }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The targets that scans have found, and what is to be done with each: nothing, a login, another one later. */
+/* The targets that scans have found, and what is to be done with each: nothing, a login, another
+ * one later. */
 #include "srp_daemon_port.h"
 #include <stdio.h>
 #include <string.h>
 
 static struct srp_known **bucket(struct srp_port *port, const struct mad_srp *srp)
 {
-	uint64_t hash = (srp->guid ^ srp->service_id ^ srp->ioc_guid * 3 ^ srp->id * 5 ^ srp->pkey) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t hash =
+		(srp->guid ^ srp->service_id ^ srp->ioc_guid * 3 ^ srp->id * 5 ^ srp->pkey) *
+		UINT64_C(0x9e3779b97f4a7c15);
 
 	return &port->known[hash >> 56];
 }
 
 static bool is_same(const struct mad_srp *a, const struct mad_srp *b)
 {
-	return a->guid == b->guid && a->prefix == b->prefix && a->id == b->id && a->ioc_guid == b->ioc_guid &&
-		a->service_id == b->service_id && a->pkey == b->pkey;
+	return a->guid == b->guid && a->prefix == b->prefix && a->id == b->id &&
+	       a->ioc_guid == b->ioc_guid && a->service_id == b->service_id && a->pkey == b->pkey;
 }
 
 static struct srp_known *get(struct srp_port *port, const struct mad_srp *srp)
@@ -63,7 +66,8 @@ static void wait_for_login(struct srp_port *port, struct srp_known *known)
 	known->turn = port->turns++;
 }
 
-/* A scan has seen it: one that failed is tried at once when it was heard of, as it may have been put right. */
+/* A scan has seen it: one that failed is tried at once when it was heard of, as it may have been
+ * put right. */
 static void judge(const struct srp_job *job, struct srp_known *known)
 {
 	struct srp_port *port = job->port;
@@ -88,8 +92,8 @@ static void judge(const struct srp_job *job, struct srp_known *known)
 	}
 }
 
-static void take_service(struct srp_job *job, const struct mad_target *target, const struct mad_unit *unit, const struct mad_ioc *ioc,
-	const struct mad_service *service)
+static void take_service(struct srp_job *job, const struct mad_target *target,
+	const struct mad_unit *unit, const struct mad_ioc *ioc, const struct mad_service *service)
 {
 	struct srp_port *port = job->port;
 	struct srp_known *known;
@@ -107,7 +111,8 @@ static void take_service(struct srp_job *job, const struct mad_target *target, c
 	judge(job, known);
 }
 
-static void drop(struct srp_port *port, bool (*gone)(const struct srp_known *, const void *), const void *arg)
+static void drop(struct srp_port *port, bool (*gone)(const struct srp_known *, const void *),
+	const void *arg)
 {
 	for (unsigned i = 0; i < SRP_BUCKETS; i++) {
 		struct srp_known **at = &port->known[i];
@@ -174,7 +179,8 @@ void srp_targets_take(struct srp_job *job, const struct mad_target *target)
 		srp_port_say(job->port, "LID %u: %s", target->lid, text);
 	for (const struct mad_unit *unit = target->unit; unit; unit = unit->next)
 		for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
-			for (const struct mad_service *service = ioc->service; service; service = service->next)
+			for (const struct mad_service *service = ioc->service; service;
+				service = service->next)
 				take_service(job, target, unit, ioc, service);
 }
 
@@ -208,8 +214,8 @@ void srp_targets_recheck(struct srp_port *port)
 			if (kernel_srp_find(hosts, count, &want, true))
 				continue;
 			srp_port_say(port, "target %s at %016llx%016llx: connection lost (%s)",
-				known->srp.id_ext,
-				(unsigned long long)known->srp.prefix, (unsigned long long)known->srp.guid, known->host);
+				known->srp.id_ext, (unsigned long long)known->srp.prefix,
+				(unsigned long long)known->srp.guid, known->host);
 			wait_for_login(port, known);
 		}
 	free(hosts);
@@ -226,7 +232,8 @@ struct srp_known *srp_targets_next(struct srp_port *port, uint64_t now, uint64_t
 
 	for (unsigned i = 0; i < SRP_BUCKETS; i++)
 		for (struct srp_known *known = port->known[i]; known; known = known->next)
-			if ((known->state == SRP_WAITING || known->state == SRP_FAILED) && (!best || is_before(known, best)))
+			if ((known->state == SRP_WAITING || known->state == SRP_FAILED) &&
+				(!best || is_before(known, best)))
 				best = known;
 	if (!best)
 		return NULL;

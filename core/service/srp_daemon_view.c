@@ -42,8 +42,8 @@ static void port_state(const struct srp_port *port, const char **word, const cha
 		*word = "starting";
 	} else if (!port->mad) {
 		*word = port->busy_elsewhere ? "busy" : "waiting";
-		*text = port->busy_elsewhere ? "waiting: another process serves this port" :
-			"waiting: its MAD device can't be opened";
+		*text = port->busy_elsewhere ? "waiting: another process serves this port"
+					     : "waiting: its MAD device can't be opened";
 	} else if (mad_port_usable(mad_port(port->mad), NULL)) {
 		*word = unusable(mad_port(port->mad)->state);
 		*text = mad_state_why(mad_port(port->mad)->state);
@@ -64,13 +64,15 @@ static void view_port(const struct srp_port *port, struct srp_port_view *view)
 		.subscribed = port->subscribed,
 		.scanning = srp_ask_busy(port),
 		.connected = counts.state[SRP_UP],
-		.waiting = counts.state[SRP_WAITING] + counts.state[SRP_BUSY] + counts.state[SRP_FOUND],
+		.waiting = counts.state[SRP_WAITING] + counts.state[SRP_BUSY] +
+			   counts.state[SRP_FOUND],
 		.failed = counts.state[SRP_FAILED],
 		.denied = counts.state[SRP_DENIED],
 		.scans = port->scans,
 		.notices = port->notices,
 		.logins = port->logins,
-		.scanned_ms = port->scanned_ns ? (loop_clock() - port->scanned_ns) / MSEC : UINT64_MAX,
+		.scanned_ms =
+			port->scanned_ns ? (loop_clock() - port->scanned_ns) / MSEC : UINT64_MAX,
 	};
 	port_state(port, &view->state, &view->text);
 }
@@ -86,7 +88,8 @@ static void view_target(const struct srp_known *known, struct srp_target_view *v
 		[SRP_FAILED] = "failed",
 	};
 	uint64_t now = loop_clock();
-	bool up = known->state == SRP_UP, waits = known->state == SRP_FAILED || known->state == SRP_WAITING;
+	bool up = known->state == SRP_UP,
+	     waits = known->state == SRP_FAILED || known->state == SRP_WAITING;
 
 	*view = (struct srp_target_view){
 		.srp = &known->srp,
@@ -96,11 +99,14 @@ static void view_target(const struct srp_known *known, struct srp_target_view *v
 		.why_code = known->why_code,
 		.why_err = known->state == SRP_FAILED ? known->why_err : 0,
 		.tries = known->tries,
-		.next_ms = !waits ? UINT64_MAX : known->due_ns > now ? (known->due_ns - now) / MSEC : 0,
+		.next_ms = !waits                ? UINT64_MAX
+			   : known->due_ns > now ? (known->due_ns - now) / MSEC
+						 : 0,
 	};
 }
 
-void srp_daemon_look(const struct srp_daemon *d, void *arg, void (*port)(void *arg, const struct srp_port_view *),
+void srp_daemon_look(const struct srp_daemon *d, void *arg,
+	void (*port)(void *arg, const struct srp_port_view *),
 	void (*target)(void *arg, const struct srp_target_view *), void (*end)(void *arg))
 {
 	struct srp_target_view target_view;
@@ -110,7 +116,8 @@ void srp_daemon_look(const struct srp_daemon *d, void *arg, void (*port)(void *a
 		view_port(p, &port_view);
 		port(arg, &port_view);
 		for (unsigned i = 0; i < SRP_BUCKETS; i++)
-			for (const struct srp_known *known = p->known[i]; known; known = known->next) {
+			for (const struct srp_known *known = p->known[i]; known;
+				known = known->next) {
 				view_target(known, &target_view);
 				target(arg, &target_view);
 			}
@@ -130,6 +137,7 @@ const char *srp_daemon_summary(const struct srp_daemon *d, char text[128])
 		serving += port->mad && !mad_port_usable(mad_port(port->mad), NULL);
 		count(port, &counts);
 	}
-	snprintf(text, 128, "%u of %u ports up, %u targets connected, %u failed", serving, ports, counts.state[SRP_UP], counts.state[SRP_FAILED]);
+	snprintf(text, 128, "%u of %u ports up, %u targets connected, %u failed", serving, ports,
+		counts.state[SRP_UP], counts.state[SRP_FAILED]);
 	return text;
 }

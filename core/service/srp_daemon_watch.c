@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the subnet administrator reports of the fabric, and what happens to the port itself, as things to do. A notice is a hint that
- * anybody could have sent: it is only ever a reason to ask. */
+/* What the subnet administrator reports of the fabric, and what happens to the port itself, as
+ * things to do. A notice is a hint that anybody could have sent: it is only ever a reason to ask.
+ */
 #include "srp_daemon_port.h"
 #include <string.h>
 
@@ -10,8 +11,9 @@ static void noticed(struct mad_watch *watch, const struct mad_notice *notice)
 	struct mad_named named = { 0 };
 
 	port->notices++;
-	loop_trace(port->daemon->loop, "%s port %u: notice %u: LID %u, mask 0x%08x, GUID %016llx", port->info.dev, port->info.port,
-		notice->trap, notice->lid, notice->cap_mask, (unsigned long long)wire_be(notice->gid + 8, 8));
+	loop_trace(port->daemon->loop, "%s port %u: notice %u: LID %u, mask 0x%08x, GUID %016llx",
+		port->info.dev, port->info.port, notice->trap, notice->lid, notice->cap_mask,
+		(unsigned long long)wire_be(notice->gid + 8, 8));
 	switch (notice->trap) {
 	case MAD_TRAP_IN_SERVICE:
 		memcpy(named.gid, notice->gid, sizeof(named.gid));
@@ -55,8 +57,8 @@ static void changed(struct mad_watch *watch, unsigned what)
 	if (what & MAD_PORT_STATE)
 		srp_port_say(port, "ACTIVE, LID %u", port->info.lid);
 	else if (what & (MAD_PORT_LID | MAD_PORT_SM))
-		srp_port_say(port,
-			"now LID %u, subnet manager LID %u", port->info.lid, port->info.sm_lid);
+		srp_port_say(port, "now LID %u, subnet manager LID %u", port->info.lid,
+			port->info.sm_lid);
 	port->whole_tries = 0;
 	srp_port_whole(port, 0);
 }
@@ -89,7 +91,8 @@ static void ended(struct mad_watch *watch)
 	port->watch_ended(port);
 }
 
-/* That a subnet manager was restarted and has forgotten who subscribed, only the kernel's events tell. */
+/* That a subnet manager was restarted and has forgotten who subscribed, only the kernel's events
+ * tell. */
 static void event(void *arg, unsigned number, unsigned what)
 {
 	struct srp_port *port = arg;
@@ -107,11 +110,14 @@ int srp_watch_start(struct srp_port *port, struct diag *diag)
 {
 	int err;
 
-	port->watch = (struct mad_watch){ .notice = noticed, .changed = changed, .subscribed = subscribed };
+	port->watch = (struct mad_watch){
+		.notice = noticed, .changed = changed, .subscribed = subscribed
+	};
 	err = mad_watch(port->mad, &port->watch, diag);
 	port->watching = !err;
 	is_waiting(port);
-	if (!err && port_events_open(&port->kernel, port->daemon->loop, port->info.dev, event, port, NULL))
+	if (!err && port_events_open(
+			    &port->kernel, port->daemon->loop, port->info.dev, event, port, NULL))
 		port->kernel = NULL;
 	return err;
 }

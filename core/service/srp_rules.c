@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The rules file of SRP: reading it, and what it says of a target. The grammar is that of srp_daemon (rdma-core); what that tool takes
- * in silence and never does, such as half a GID, is refused here. */
+/* The rules file of SRP: reading it, and what it says of a target. The grammar is that of
+ * srp_daemon (rdma-core); what that tool takes in silence and never does, such as half a GID, is
+ * refused here. */
 #include "srp_rules.h"
 #include "kernel.h"
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 struct key {
 	const char *name;
-	uint8_t has; /* 0: an option of add_target */
+	uint8_t has;    /* 0: an option of add_target */
 	uint8_t digits; /* at most */
 };
 
@@ -35,7 +36,7 @@ static const struct key keys[] = {
 	{ "sg_tablesize", 0, 16 },
 	{ "tl_retry_count", 0, 16 },
 };
-#define KEYS (sizeof(keys) / sizeof(keys[0]))
+#define KEYS    (sizeof(keys) / sizeof(keys[0]))
 #define MATCHES 5
 
 static int unknown(const char *word, size_t len, struct diag *diag)
@@ -45,10 +46,14 @@ static int unknown(const char *word, size_t len, struct diag *diag)
 	for (unsigned i = 0; i < KEYS; i++) {
 		size_t at = strlen(known);
 
-		snprintf(known + at, sizeof(known) - at, "%s%s", i == 0 ? "" : i == MATCHES ? "; with 'a' also " : " ", keys[i].name);
+		snprintf(known + at, sizeof(known) - at, "%s%s",
+			i == 0         ? ""
+			: i == MATCHES ? "; with 'a' also "
+				       : " ",
+			keys[i].name);
 	}
-	diag_set(diag, DIAG_USAGE, EINVAL,
-		"unknown key '%.*s' in a rule", (int)(len < 40 ? len : 40), word);
+	diag_set(diag, DIAG_USAGE, EINVAL, "unknown key '%.*s' in a rule",
+		(int)(len < 40 ? len : 40), word);
 	return diag_hint(diag, "expected one of %s", known);
 }
 
@@ -56,11 +61,11 @@ static int wrong_value(const struct key *key, const char *value, size_t len, str
 {
 	const char *kind = key->has ? "hexadecimal" : "decimal";
 
-	diag_set(diag, DIAG_USAGE, EINVAL,
-		"%s=%.*s: expected 1 to %u %s digits", key->name, (int)(len < 40 ? len : 40), value,
-		key->digits, kind);
-	return key->has && value[0] == '0' && (value[1] | 0x20) == 'x' ? diag_hint(diag,
-		"remove 0x") : -EINVAL;
+	diag_set(diag, DIAG_USAGE, EINVAL, "%s=%.*s: expected 1 to %u %s digits", key->name,
+		(int)(len < 40 ? len : 40), value, key->digits, kind);
+	return key->has && value[0] == '0' && (value[1] | 0x20) == 'x'
+		       ? diag_hint(diag, "remove 0x")
+		       : -EINVAL;
 }
 
 static uint64_t hex(const char *text, size_t len)
@@ -76,8 +81,8 @@ static int set_pkey(struct srp_rule *rule, const char *value, size_t len, struct
 	uint64_t pkey = hex(value, len);
 
 	if (pkey > UINT16_MAX)
-		return diag_set(diag, DIAG_USAGE, ERANGE,
-			"pkey=%.*s: a P_Key must be at most ffff", (int)len, value);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "pkey=%.*s: a P_Key must be at most ffff",
+			(int)len, value);
 	rule->pkey = (uint16_t)pkey;
 	return 0;
 }
@@ -94,7 +99,8 @@ static int set_dgid(struct srp_rule *rule, const char *value, size_t len, struct
 	return 0;
 }
 
-static int set_match(struct srp_rule *rule, const struct key *key, const char *value, size_t len, struct diag *diag)
+static int set_match(struct srp_rule *rule, const struct key *key, const char *value, size_t len,
+	struct diag *diag)
 {
 	if (rule->has & key->has)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice", key->name);
@@ -116,7 +122,8 @@ static int set_match(struct srp_rule *rule, const struct key *key, const char *v
 	}
 }
 
-static int add_option(struct srp_rule *rule, const struct key *key, const char *value, size_t len, struct diag *diag)
+static int add_option(struct srp_rule *rule, const struct key *key, const char *value, size_t len,
+	struct diag *diag)
 {
 	size_t at = strlen(rule->options);
 	char wanted[32];
@@ -151,7 +158,8 @@ static int parse_word(struct srp_rule *rule, const char *word, size_t len, struc
 	len = (size_t)(word + len - value);
 	if (!len || len > key->digits || strspn(value, key->has ? HEX : DECIMAL) < len)
 		return wrong_value(key, value, len, diag);
-	return key->has ? set_match(rule, key, value, len, diag) : add_option(rule, key, value, len, diag);
+	return key->has ? set_match(rule, key, value, len, diag)
+			: add_option(rule, key, value, len, diag);
 }
 
 /* A line without what ends it. */
@@ -207,7 +215,8 @@ static int add_line(struct srp_rules *rules, char *line, unsigned number, struct
 	return parse_rule(rule, line, diag);
 }
 
-int srp_rules_parse(struct srp_rules *rules, const char *file, const char *text, size_t len, struct diag *diag)
+int srp_rules_parse(
+	struct srp_rules *rules, const char *file, const char *text, size_t len, struct diag *diag)
 {
 	char *copy = malloc(len + 1), *rest = copy, *line;
 	unsigned number = 0;
@@ -235,7 +244,8 @@ int srp_rules_parse(struct srp_rules *rules, const char *file, const char *text,
 	return err;
 }
 
-int srp_rules_read(struct srp_rules *rules, int root, const char *file, bool again, struct diag *diag)
+int srp_rules_read(
+	struct srp_rules *rules, int root, const char *file, bool again, struct diag *diag)
 {
 	char name[256], *text;
 	size_t len;
@@ -257,10 +267,12 @@ void srp_rules_free(struct srp_rules *rules)
 
 static bool matches(const struct srp_rule *rule, const struct mad_srp *srp)
 {
-	return !((rule->has & SRP_HAS_ID_EXT && rule->id_ext != srp->id) || (rule->has & SRP_HAS_IOC_GUID && rule->ioc_guid != srp->ioc_guid) ||
-		(rule->has & SRP_HAS_DGID && (rule->prefix != srp->prefix || rule->guid != srp->guid)) ||
-		(rule->has & SRP_HAS_SERVICE_ID && rule->service_id != srp->service_id) ||
-		(rule->has & SRP_HAS_PKEY && rule->pkey != srp->pkey));
+	return !((rule->has & SRP_HAS_ID_EXT && rule->id_ext != srp->id) ||
+		 (rule->has & SRP_HAS_IOC_GUID && rule->ioc_guid != srp->ioc_guid) ||
+		 (rule->has & SRP_HAS_DGID &&
+			 (rule->prefix != srp->prefix || rule->guid != srp->guid)) ||
+		 (rule->has & SRP_HAS_SERVICE_ID && rule->service_id != srp->service_id) ||
+		 (rule->has & SRP_HAS_PKEY && rule->pkey != srp->pkey));
 }
 
 const struct srp_rule *srp_rules_match(const struct srp_rules *rules, const struct mad_srp *srp)
@@ -271,7 +283,8 @@ const struct srp_rule *srp_rules_match(const struct srp_rules *rules, const stru
 	return NULL;
 }
 
-void srp_decide(const struct srp_policy *policy, const struct mad_srp *srp, struct srp_verdict *verdict)
+void srp_decide(
+	const struct srp_policy *policy, const struct mad_srp *srp, struct srp_verdict *verdict)
 {
 	struct mad_srp_more more = policy->more;
 
@@ -282,7 +295,8 @@ void srp_decide(const struct srp_policy *policy, const struct mad_srp *srp, stru
 	mad_srp_command(srp, &more, verdict->line);
 }
 
-const char *srp_verdict_rule(const struct srp_policy *policy, const struct srp_verdict *verdict, char text[300])
+const char *srp_verdict_rule(
+	const struct srp_policy *policy, const struct srp_verdict *verdict, char text[300])
 {
 	if (verdict->rule)
 		snprintf(text, 300, "%s:%u", policy->rules->file, verdict->rule->line);

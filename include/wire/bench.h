@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the two sides of `bench --tcp` and `bench --rdma` say to each other. Nobody else speaks it. */
+/* What the two sides of `bench --tcp` and `bench --rdma` say to each other. Nobody else speaks it.
+ */
 #pragma once
 #include "wire.h"
 
-#define BENCH_MAGIC "rdmbench"
-#define BENCH_VERSION 1
-#define BENCH_SIZE_MAX (16u << 20)
-#define BENCH_DEPTH_MAX 1024u
-#define BENCH_MEMORY_MAX (64u << 20) /* receives of one connection */
+#define BENCH_MAGIC      "rdmbench"
+#define BENCH_VERSION    1
+#define BENCH_SIZE_MAX   (16u << 20)
+#define BENCH_DEPTH_MAX  1024u
+#define BENCH_MEMORY_MAX (64u << 20)  /* receives of one connection */
 #define BENCH_MEMORY_ALL (512u << 20) /* all that the clients of one server have together */
 
 /* TCP: each request is answered by so many bytes, in order. */
@@ -24,7 +25,9 @@ enum bench_op { BENCH_SEND, BENCH_WRITE, BENCH_READ, BENCH_OPS };
 struct bench_hello {
 	uint8_t magic[8];
 	uint8_t version, op;
-	uint8_t bandwidth; /* 0: the server answers each message with one like it; 1: it says how many it took (struct bench_credit) */
+	/* 0: the server answers each message with one like it; 1: it says how many it took (struct
+	 * bench_credit) */
+	uint8_t bandwidth;
 	uint8_t zero;
 	le32 size, depth;
 	le32 rkey; /* where the server's answers to WRITEs go */
@@ -36,7 +39,7 @@ struct bench_welcome { /* of the reply; of a rejection: a text */
 	uint8_t magic[8];
 	uint8_t version, zero[3];
 	le32 depth; /* messages the server has receives for, at most what was asked */
-	le32 rkey; /* memory for the client's WRITEs and READs */
+	le32 rkey;  /* memory for the client's WRITEs and READs */
 	le64 raddr;
 };
 WIRE_SIZE(struct bench_welcome, 28);

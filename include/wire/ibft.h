@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The iSCSI Boot Firmware Table as it stands in the ACPI table of that name (IBM, "iSCSI Boot Firmware Table (iBFT) as Defined in ACPI 3.0b",
- * version 1.03). Offsets count from the table's begin; a text's length is without the NUL that ends it. */
+/* The iSCSI Boot Firmware Table as it stands in the ACPI table of that name (IBM, "iSCSI Boot
+ * Firmware Table (iBFT) as Defined in ACPI 3.0b", version 1.03). Offsets count from the table's
+ * begin; a text's length is without the NUL that ends it. */
 #pragma once
 #include "wire.h"
 
@@ -11,9 +12,9 @@ enum { IBFT_CONTROL = 1, IBFT_INITIATOR, IBFT_NIC, IBFT_TARGET }; /* ids of stru
 
 #define IBFT_ORIGIN_DHCP 3 /* of a NIC's address */
 
-struct ibft_header { /* 3.2.1, an ACPI header */
+struct ibft_header {       /* 3.2.1, an ACPI header */
 	char signature[4]; /* "iBFT" */
-	le32 length; /* of all */
+	le32 length;       /* of all */
 	uint8_t revision, checksum;
 	char oem[6], oem_table[8];
 	uint8_t reserved[24];
@@ -58,7 +59,8 @@ struct ibft_target { /* 3.7 */
 	struct ibft_part part;
 	uint8_t addr[16];
 	le16 port;
-	uint8_t lun[8], chap_type, nic; /* chap_type: 0 none, 1 CHAP, 2 mutual CHAP; nic: index of the one it is reached by */
+	/* chap_type: 0 none, 1 CHAP, 2 mutual CHAP; nic: index of the one it is reached by */
+	uint8_t lun[8], chap_type, nic;
 	struct ibft_text name, user, secret, target_user, target_secret;
 };
 WIRE_SIZE(struct ibft_target, 54);

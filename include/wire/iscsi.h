@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iSCSI: layouts and constants of the PDUs that login, discovery and logout are made of. Sections are those of RFC 7143. */
+/* iSCSI: layouts and constants of the PDUs that login, discovery and logout are made of. Sections
+ * are those of RFC 7143. */
 #pragma once
 #include "wire.h"
 
-#define ISCSI_PORT     3260
-#define ISCSI_BHS      48 /* 11.2.1 */
-#define ISCSI_PDU_DATA 8192 /* 13.12: the longest data segment before another length is declared, and in all of the login phase */
+#define ISCSI_PORT 3260
+#define ISCSI_BHS  48 /* 11.2.1 */
+/* 13.12: the longest data segment before another length is declared, and in all of the login phase
+ */
+#define ISCSI_PDU_DATA 8192
 #define ISCSI_NO_TAG   UINT32_C(0xffffffff) /* 11.2.1.8, 11.18.2 */
-#define ISCSI_NAME_MAX 223 /* 4.2.7.1 */
-#define ISCSI_KEY_MAX  63 /* 6.1 */
+#define ISCSI_NAME_MAX 223                  /* 4.2.7.1 */
+#define ISCSI_KEY_MAX  63                   /* 6.1 */
 
 /* 11.2.1.2 */
 enum iscsi_opcode {
@@ -23,7 +26,7 @@ enum iscsi_opcode {
 	ISCSI_ASYNC = 0x32,
 	ISCSI_REJECT = 0x3f,
 };
-#define ISCSI_OPCODE(byte) ((byte) & 0x3f)
+#define ISCSI_OPCODE(byte) ((byte)&0x3f)
 #define ISCSI_IMMEDIATE    0x40 /* 11.2.1.1 */
 
 #define ISCSI_FINAL    0x80 /* F; T of login PDUs */
@@ -31,9 +34,9 @@ enum iscsi_opcode {
 
 /* 11.12.3: CSG in bits 3 and 2, NSG in bits 1 and 0 */
 enum iscsi_stage { ISCSI_STAGE_SECURITY = 0, ISCSI_STAGE_OPERATIONAL = 1, ISCSI_STAGE_FULL = 3 };
-#define ISCSI_CSG(flags)         ((flags) >> 2 & 3)
-#define ISCSI_NSG(flags)         ((flags) & 3)
-#define ISCSI_STAGES(now, next)  ((uint8_t)((now) << 2 | (next)))
+#define ISCSI_CSG(flags)        ((flags) >> 2 & 3)
+#define ISCSI_NSG(flags)        ((flags)&3)
+#define ISCSI_STAGES(now, next) ((uint8_t)((now) << 2 | (next)))
 
 struct iscsi_bhs { /* 11.2.1; what is common to all */
 	uint8_t opcode, flags, specific[2];
@@ -71,7 +74,12 @@ struct iscsi_login_rsp { /* 11.13 */
 WIRE_SIZE(struct iscsi_login_rsp, ISCSI_BHS);
 
 /* 11.13.5 */
-enum { ISCSI_LOGIN_SUCCESS = 0, ISCSI_LOGIN_REDIRECT = 1, ISCSI_LOGIN_INITIATOR = 2, ISCSI_LOGIN_TARGET = 3 };
+enum {
+	ISCSI_LOGIN_SUCCESS = 0,
+	ISCSI_LOGIN_REDIRECT = 1,
+	ISCSI_LOGIN_INITIATOR = 2,
+	ISCSI_LOGIN_TARGET = 3
+};
 #define ISCSI_LOGIN_STATUS(class, detail) ((uint16_t)((class) << 8 | (detail)))
 enum iscsi_login_refusal { /* class and detail */
 	ISCSI_MOVED_FOR_NOW = 0x0101,
@@ -153,12 +161,14 @@ WIRE_SIZE(struct iscsi_async, ISCSI_BHS);
 enum iscsi_async_event {
 	ISCSI_ASYNC_SCSI = 0,
 	ISCSI_ASYNC_LOGOUT = 1, /* asked for, within parameter[2] seconds */
-	ISCSI_ASYNC_DROP = 2, /* of the connection parameter[0]; login again after parameter[1] seconds */
+	/* of the connection parameter[0]; login again after parameter[1] seconds */
+	ISCSI_ASYNC_DROP = 2,
 	ISCSI_ASYNC_DROP_ALL = 3,
 	ISCSI_ASYNC_NEGOTIATE = 4, /* wanted, within parameter[2] seconds */
 };
 
-struct iscsi_nop { /* 11.18, 11.19: in a NOP-In the third word of numbers is MaxCmdSN, in a NOP-Out it is reserved */
+/* 11.18, 11.19: in a NOP-In the third word of numbers is MaxCmdSN, in a NOP-Out it is reserved */
+struct iscsi_nop {
 	uint8_t opcode, flags, reserved[2], ahs_len;
 	be24 data_len;
 	uint8_t lun[8];
@@ -179,5 +189,10 @@ struct iscsi_reject { /* 11.17 */
 WIRE_SIZE(struct iscsi_reject, ISCSI_BHS);
 
 /* 12.1.3, and the IANA registry of CHAP algorithms for 6 to 8 */
-enum iscsi_chap_alg { ISCSI_CHAP_MD5 = 5, ISCSI_CHAP_SHA1 = 6, ISCSI_CHAP_SHA256 = 7, ISCSI_CHAP_SHA3_256 = 8 };
+enum iscsi_chap_alg {
+	ISCSI_CHAP_MD5 = 5,
+	ISCSI_CHAP_SHA1 = 6,
+	ISCSI_CHAP_SHA256 = 7,
+	ISCSI_CHAP_SHA3_256 = 8
+};
 #define ISCSI_CHAP_BINARY_MAX 1024 /* 12.1.3: bytes of a challenge or response */

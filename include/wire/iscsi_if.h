@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NETLINK_ISCSI: what userspace tells the kernel's iSCSI transport class and hears of it (scsi/iscsi_if.h of Linux 6.12; the layout has not
- * changed since 2.6.32). Numbers are the machine's own, behind a struct nlmsghdr whose type is the command's. */
+/* NETLINK_ISCSI: what userspace tells the kernel's iSCSI transport class and hears of it
+ * (scsi/iscsi_if.h of Linux 6.12; the layout has not changed since 2.6.32). Numbers are the
+ * machine's own, behind a struct nlmsghdr whose type is the command's. */
 #pragma once
 #include <stdint.h>
 
@@ -27,7 +28,8 @@ enum iscsi_if_command {
 enum iscsi_if_event {
 	ISCSI_IF_RECV_PDU = 101,
 	ISCSI_IF_CONN_ERROR = 102,
-	ISCSI_IF_ERROR = 103, /* the type of an answer to a command that was refused; why is in iferror */
+	/* the type of an answer to a command that was refused; why is in iferror */
+	ISCSI_IF_ERROR = 103,
 	ISCSI_IF_SESSION_DESTROYED = 104,
 	ISCSI_IF_SESSION_UNBOUND = 105, /* its disks are gone */
 	ISCSI_IF_SESSION_CREATED = 106,
@@ -89,10 +91,10 @@ struct iscsi_if_conn { /* one connection, of which most commands and events are 
 };
 
 struct iscsi_if_msg {
-	uint32_t type; /* as that of the header, or ISCSI_IF_ERROR */
-	uint32_t iferror; /* -errno */
+	uint32_t type;      /* as that of the header, or ISCSI_IF_ERROR */
+	uint32_t iferror;   /* -errno */
 	uint64_t transport; /* its handle */
-	union { /* what is asked */
+	union {             /* what is asked */
 		struct {
 			uint32_t cmdsn;
 			uint16_t cmds_max, queue_depth;
@@ -102,7 +104,7 @@ struct iscsi_if_msg {
 			uint32_t cmdsn;
 			uint16_t cmds_max, queue_depth;
 		} create_bound;
-		uint32_t sid; /* destroy, unbind */
+		uint32_t sid;              /* destroy, unbind */
 		struct iscsi_if_conn conn; /* create, destroy, start */
 		struct {
 			struct iscsi_if_conn conn;
@@ -152,4 +154,5 @@ struct iscsi_if_msg {
 		uint64_t ep;
 	} r;
 };
-_Static_assert(sizeof(struct iscsi_if_msg) == 56 && _Alignof(struct iscsi_if_msg) <= 8, "struct iscsi_uevent");
+_Static_assert(sizeof(struct iscsi_if_msg) == 56 && _Alignof(struct iscsi_if_msg) <= 8,
+	"struct iscsi_uevent");

@@ -13,7 +13,7 @@ struct iser_hdr { /* of an iSCSI control-type PDU */
 };
 WIRE_SIZE(struct iser_hdr, 28);
 #define ISER_CONTROL   0x10 /* opcode in the upper four bits; no STag is valid */
-#define ISER_OPCODE(f) ((f) & 0xf0)
+#define ISER_OPCODE(f) ((f)&0xf0)
 
 struct iser_private { /* InfiniBand's annex A12, as Linux has it */
 	uint8_t flags;

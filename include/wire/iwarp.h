@@ -4,9 +4,9 @@
 #include "wire.h"
 
 /* MPA request and reply, RFC 5044 section 7.1.1: then the private data. */
-#define MPA_KEY_LEN 16
-#define MPA_KEY_REQ "MPA ID Req Frame"
-#define MPA_KEY_REP "MPA ID Rep Frame"
+#define MPA_KEY_LEN  16
+#define MPA_KEY_REQ  "MPA ID Req Frame"
+#define MPA_KEY_REP  "MPA ID Rep Frame"
 #define MPA_PRIV_MAX 512
 
 struct mpa_frame {
@@ -21,8 +21,10 @@ enum mpa_flag {
 	MPA_MARKERS = 0x80,
 	MPA_CRC = 0x40,
 	MPA_REJECT = 0x20,
-	MPA_ENHANCED = 0x10, /* RFC 6581 section 8: the private data begins with struct mpa_limits */
-	MPA_LARGE = 0x08, /* Linux siw's own use of a bit the RFC reserves: FPDUs may be larger than a TCP segment */
+	/* RFC 6581 section 8: the private data begins with struct mpa_limits */
+	MPA_ENHANCED = 0x10,
+	/* Linux siw's own use of a bit the RFC reserves: FPDUs may be larger than a TCP segment */
+	MPA_LARGE = 0x08,
 };
 
 /* RFC 6581 section 9: begins the private data of an enhanced request or reply. */
@@ -32,16 +34,18 @@ struct mpa_limits {
 WIRE_SIZE(struct mpa_limits, 4);
 
 #define MPA_LIMIT_MASK 0x3fff
-#define MPA_LIMIT_ANY 0x3fff /* not said */
-#define MPA_IRD_PEER 0x8000 /* peer-to-peer model: the initiator sends a ready-to-receive message first */
+#define MPA_LIMIT_ANY  0x3fff /* not said */
+/* peer-to-peer model: the initiator sends a ready-to-receive message first */
+#define MPA_IRD_PEER      0x8000
 #define MPA_IRD_RTR_EMPTY 0x4000 /* it may be an FPDU without content, */
 #define MPA_ORD_RTR_WRITE 0x8000 /* an RDMA Write of no bytes, */
-#define MPA_ORD_RTR_READ 0x4000 /* an RDMA Read of no bytes */
+#define MPA_ORD_RTR_READ  0x4000 /* an RDMA Read of no bytes */
 
-/* An FPDU, RFC 5044 section 4.1: length of the ULPDU (that is, the DDP segment), ULPDU, padding to 4 bytes, CRC-32C or zero. The CRC is
- * stored as its bytes come out of the register, least significant first (RFC 3720 appendix B.4). */
-#define MPA_LEN_SIZE 2u
-#define MPA_CRC_SIZE 4u
+/* An FPDU, RFC 5044 section 4.1: length of the ULPDU (that is, the DDP segment), ULPDU, padding to
+ * 4 bytes, CRC-32C or zero. The CRC is stored as its bytes come out of the register, least
+ * significant first (RFC 3720 appendix B.4). */
+#define MPA_LEN_SIZE  2u
+#define MPA_CRC_SIZE  4u
 #define MPA_ULPDU_MAX 64768 /* RFC 5044 section 5.1 */
 #define MPA_ULPDU_MIN 128
 
@@ -101,7 +105,8 @@ struct rdmap_read_req { /* RFC 5040 section 4.4 */
 };
 WIRE_SIZE(struct rdmap_read_req, 48);
 
-struct rdmap_terminate { /* RFC 5040 section 4.8; then, as `which` says, segment length and headers of the culprit */
+/* RFC 5040 section 4.8; then, as `which` says, segment length and headers of the culprit */
+struct rdmap_terminate {
 	struct ddp_untagged u;
 	uint8_t layer_type; /* 4 bits each */
 	uint8_t code;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* InfiniBand management datagrams: the common header, RMPP, subnet administration, device management and subnet management
- * by directed route. Sections are those of the InfiniBand Architecture Specification 1.4, volume 1. */
+/* InfiniBand management datagrams: the common header, RMPP, subnet administration, device
+ * management and subnet management by directed route. Sections are those of the InfiniBand
+ * Architecture Specification 1.4, volume 1. */
 #pragma once
 #include "wire.h"
 
-#define MAD_LEN 256
+#define MAD_LEN     256
 #define MAD_LID_MIN 1
 #define MAD_LID_MAX 0xbfff /* unicast; 4.1.3 */
 
-enum mad_class { /* 13.4.4 */
+enum mad_class {              /* 13.4.4 */
 	MAD_CLASS_SMP = 0x01, /* by LID */
 	MAD_CLASS_SA = 0x03,
 	MAD_CLASS_DM = 0x06,
@@ -37,19 +38,19 @@ enum mad_attr { /* 13.4.8.1, 14.2.5, 15.2.5, 16.3.3 */
 	DM_SERVICE_ENTRIES = 0x0012,
 };
 
-#define MAD_STATUS_BUSY     0x0001 /* 13.4.7 */
-#define MAD_STATUS_REDIRECT 0x0002
-#define MAD_STATUS_FIELD    0x001c
-#define MAD_STATUS_DR_D     0x8000 /* directed route: this is the way back; 14.2.1.2 */
+#define MAD_STATUS_BUSY      0x0001 /* 13.4.7 */
+#define MAD_STATUS_REDIRECT  0x0002
+#define MAD_STATUS_FIELD     0x001c
+#define MAD_STATUS_DR_D      0x8000 /* directed route: this is the way back; 14.2.1.2 */
 #define SA_STATUS_NO_RECORDS 0x0300 /* 15.4.2 */
 #define SA_STATUS_TOO_MANY   0x0400 /* records, to a Get */
 
-struct mad_hdr { /* 13.4.2 */
+struct mad_hdr {              /* 13.4.2 */
 	uint8_t base_version; /* 1 */
 	uint8_t mgmt_class, class_version, method;
 	be16 status;
 	be16 class_specific; /* directed route: hop pointer, hop count */
-	be64 tid; /* the kernel owns the upper half */
+	be64 tid;            /* the kernel owns the upper half */
 	be16 attr;
 	be16 reserved;
 	be32 mod;
@@ -108,11 +109,12 @@ struct class_port_info { /* 13.4.8.1 */
 	be32 trap_hl_qp, trap_qkey;
 };
 WIRE_SIZE(struct class_port_info, 72);
-#define SA_CAP_PORT_INFO_MASK_MATCH (1 << 13) /* 15.2.4.1: PortInfoRecord queries may match it by bits */
+/* 15.2.4.1: PortInfoRecord queries may match it by bits */
+#define SA_CAP_PORT_INFO_MASK_MATCH (1 << 13)
 
-struct notice { /* 13.4.8.2 */
+struct notice {               /* 13.4.8.2 */
 	uint8_t generic_type; /* bit 7: generic; then enum notice_type */
-	be24 producer; /* generic: enum mad_node_type, NOTICE_BY_MANAGER */
+	be24 producer;        /* generic: enum mad_node_type, NOTICE_BY_MANAGER */
 	be16 trap, issuer_lid, toggle_count;
 	uint8_t details[54];
 	uint8_t issuer_gid[16];
@@ -141,7 +143,9 @@ struct inform_info { /* 13.4.8.3, 15.2.5.12 */
 	be16 reserved1;
 	uint8_t generic, subscribe;
 	be16 type, trap;
-	be32 qpn_resp_time; /* upper 24 bits: queue pair that subscribed, of which one unsubscribes; low five: 4.096 us * 2^n */
+	/* upper 24 bits: queue pair that subscribed, of which one unsubscribes; low five: 4.096 us
+	 * * 2^n */
+	be32 qpn_resp_time;
 	be32 producer; /* low 24 bits */
 };
 WIRE_SIZE(struct inform_info, 36);
@@ -183,7 +187,7 @@ struct port_info { /* 14.2.5.6; the members this program reads */
 	uint8_t phys_down;
 	uint8_t rest1[17];
 	uint8_t subnet_timeout; /* client reregister (bit 7), low five bits: 4.096 us * 2^n */
-	uint8_t resp_time; /* low five bits: 4.096 us * 2^n */
+	uint8_t resp_time;      /* low five bits: 4.096 us * 2^n */
 	uint8_t rest2[11];
 };
 WIRE_SIZE(struct port_info, 64);
@@ -200,7 +204,8 @@ WIRE_SIZE(struct port_info_record, 68);
 #define SA_PIR_LID      (1ull << 0) /* component mask */
 #define SA_PIR_PORT     (1ull << 1)
 #define SA_PIR_CAP_MASK (1ull << 7)
-#define SA_PIR_MATCH    (1u << 31) /* attribute modifier: records with at least these bits of the capability mask */
+/* attribute modifier: records with at least these bits of the capability mask */
+#define SA_PIR_MATCH (1u << 31)
 
 struct path_record { /* 15.2.5.16 */
 	be64 service_id;
@@ -245,7 +250,7 @@ struct ioc_profile { /* 16.3.3.4 */
 };
 WIRE_SIZE(struct ioc_profile, 128);
 
-struct service_entry { /* 16.3.3.5 */
+struct service_entry {    /* 16.3.3.5 */
 	uint8_t name[40]; /* not always terminated */
 	be64 id;
 };

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD protocol: layouts and constants, and the codec that server and client share (core/proto/nbd/codec.c). Sections are
- * those of doc/proto.md of the NetworkBlockDevice project. */
+/* The NBD protocol: layouts and constants, and the codec that server and client share
+ * (core/proto/nbd/codec.c). Sections are those of doc/proto.md of the NetworkBlockDevice project.
+ */
 #pragma once
 #include "wire.h"
 
-#define NBD_PORT 10809
+#define NBD_PORT       10809
 #define NBD_STRING_MAX 4096 /* "Conventions" */
-#define NBD_PAYLOAD_MAX (32u << 20) /* "Size constraints": what a client may send without having asked */
+/* "Size constraints": what a client may send without having asked */
+#define NBD_PAYLOAD_MAX (32u << 20)
 
 /* "Newstyle negotiation": the server's first message; the client answers with be32 client flags. */
 #define NBD_GREETING_MAGIC UINT64_C(0x4e42444d41474943)
-#define NBD_OPT_MAGIC UINT64_C(0x49484156454f5054)
-#define NBD_OLDSTYLE_MAGIC UINT64_C(0x0000420281861253) /* in the place of NBD_OPT_MAGIC: "Oldstyle negotiation" */
+#define NBD_OPT_MAGIC      UINT64_C(0x49484156454f5054)
+/* in the place of NBD_OPT_MAGIC: "Oldstyle negotiation" */
+#define NBD_OLDSTYLE_MAGIC UINT64_C(0x0000420281861253)
 struct nbd_greeting {
 	be64 magic, opt_magic;
 	be16 flags;
 };
 WIRE_SIZE(struct nbd_greeting, 18);
-enum { NBD_FLAG_FIXED_NEWSTYLE = 1, NBD_FLAG_NO_ZEROES = 2 }; /* the same bits in the client's answer */
+/* the same bits in the client's answer */
+enum { NBD_FLAG_FIXED_NEWSTYLE = 1, NBD_FLAG_NO_ZEROES = 2 };
 
 struct nbd_opt {
 	be64 magic;
@@ -52,16 +56,16 @@ enum {
 	NBD_REP_INFO = 3,
 	NBD_REP_META_CONTEXT = 4,
 };
-#define NBD_REP_ERR(n) (UINT32_C(0x80000000) + (n))
-#define NBD_REP_ERR_UNSUP NBD_REP_ERR(1)
-#define NBD_REP_ERR_POLICY NBD_REP_ERR(2)
-#define NBD_REP_ERR_INVALID NBD_REP_ERR(3)
-#define NBD_REP_ERR_PLATFORM NBD_REP_ERR(4)
-#define NBD_REP_ERR_TLS_REQD NBD_REP_ERR(5)
-#define NBD_REP_ERR_UNKNOWN NBD_REP_ERR(6)
-#define NBD_REP_ERR_SHUTDOWN NBD_REP_ERR(7)
+#define NBD_REP_ERR(n)              (UINT32_C(0x80000000) + (n))
+#define NBD_REP_ERR_UNSUP           NBD_REP_ERR(1)
+#define NBD_REP_ERR_POLICY          NBD_REP_ERR(2)
+#define NBD_REP_ERR_INVALID         NBD_REP_ERR(3)
+#define NBD_REP_ERR_PLATFORM        NBD_REP_ERR(4)
+#define NBD_REP_ERR_TLS_REQD        NBD_REP_ERR(5)
+#define NBD_REP_ERR_UNKNOWN         NBD_REP_ERR(6)
+#define NBD_REP_ERR_SHUTDOWN        NBD_REP_ERR(7)
 #define NBD_REP_ERR_BLOCK_SIZE_REQD NBD_REP_ERR(8)
-#define NBD_REP_ERR_TOO_BIG NBD_REP_ERR(9)
+#define NBD_REP_ERR_TOO_BIG         NBD_REP_ERR(9)
 
 /* The reply to EXPORT_NAME; zeroes are left out when both sides said NO_ZEROES. */
 struct nbd_export_name_rep {
@@ -103,7 +107,8 @@ enum {
 #define NBD_META_ALLOCATION "base:allocation"
 enum { NBD_STATE_HOLE = 1, NBD_STATE_ZERO = 2 };
 
-/* "Request message"; a WRITE's payload follows. The cookie ("handle") is the client's; the server never interprets it. */
+/* "Request message"; a WRITE's payload follows. The cookie ("handle") is the client's; the server
+ * never interprets it. */
 #define NBD_REQUEST_MAGIC 0x25609513u
 struct nbd_request {
 	be32 magic;
@@ -158,11 +163,11 @@ enum { NBD_REPLY_FLAG_DONE = 1 };
 /* "Structured reply types" */
 enum {
 	NBD_REPLY_TYPE_NONE = 0,
-	NBD_REPLY_TYPE_OFFSET_DATA = 1, /* be64 offset, data */
-	NBD_REPLY_TYPE_OFFSET_HOLE = 2, /* be64 offset, be32 length */
-	NBD_REPLY_TYPE_BLOCK_STATUS = 5, /* be32 context, extents */
-	NBD_REPLY_TYPE_ERRORS = 0x8000, /* set in the type of every error, known or not */
-	NBD_REPLY_TYPE_ERROR = 0x8001, /* be32 error, be16 length of message, message */
+	NBD_REPLY_TYPE_OFFSET_DATA = 1,       /* be64 offset, data */
+	NBD_REPLY_TYPE_OFFSET_HOLE = 2,       /* be64 offset, be32 length */
+	NBD_REPLY_TYPE_BLOCK_STATUS = 5,      /* be32 context, extents */
+	NBD_REPLY_TYPE_ERRORS = 0x8000,       /* set in the type of every error, known or not */
+	NBD_REPLY_TYPE_ERROR = 0x8001,        /* be32 error, be16 length of message, message */
 	NBD_REPLY_TYPE_ERROR_OFFSET = 0x8002, /* the same, be64 offset */
 };
 struct nbd_extent {
@@ -170,7 +175,8 @@ struct nbd_extent {
 };
 WIRE_SIZE(struct nbd_extent, 8);
 #define NBD_EXTENTS_MAX (1u << 20) /* in one chunk */
-#define NBD_ERROR_MAX (NBD_STRING_MAX + 64) /* of an error's payload: a string, and numbers of types yet to come */
+/* of an error's payload: a string, and numbers of types yet to come */
+#define NBD_ERROR_MAX (NBD_STRING_MAX + 64)
 
 /* "Error values": the only ones there are */
 enum {
@@ -184,7 +190,8 @@ enum {
 	NBD_ESHUTDOWN = 108,
 };
 
-/* The codec. A `get` takes only what is whole and keeps to the protocol; the bytes it points to are the message's own. */
+/* The codec. A `get` takes only what is whole and keeps to the protocol; the bytes it points to are
+ * the message's own. */
 
 /* Data of NBD_OPT_INFO and NBD_OPT_GO: name, number of wanted items, their types. */
 struct nbd_go {
@@ -195,7 +202,8 @@ struct nbd_go {
 bool nbd_go_get(struct nbd_go *, const void *data, size_t len);
 void nbd_go_put(struct wr *, const struct nbd_go *);
 
-/* Data of NBD_OPT_LIST_META_CONTEXT and NBD_OPT_SET_META_CONTEXT: name, number of queries, queries. */
+/* Data of NBD_OPT_LIST_META_CONTEXT and NBD_OPT_SET_META_CONTEXT: name, number of queries, queries.
+ */
 struct nbd_meta {
 	const char *name;
 	uint32_t name_len, queries;
@@ -204,7 +212,8 @@ struct nbd_meta {
 bool nbd_meta_get(struct nbd_meta *, const void *data, size_t len);
 void nbd_meta_put(struct wr *, const struct nbd_meta *); /* puts the queries that are set */
 
-/* What a server says of an export in its NBD_REP_INFO: of EXPORT and BLOCK_SIZE; other types are left alone. */
+/* What a server says of an export in its NBD_REP_INFO: of EXPORT and BLOCK_SIZE; other types are
+ * left alone. */
 struct nbd_terms {
 	uint64_t size;
 	uint16_t flags;
@@ -214,19 +223,24 @@ bool nbd_info_get(struct nbd_terms *, uint16_t *type, const void *data, size_t l
 
 /* The header of a reply, whichever of the two it is, with the fixed part of a chunk's payload. */
 struct nbd_answer {
-	bool simple, done; /* done: nothing more comes for this request; of a simple reply always set */
+	/* done: nothing more comes for this request; of a simple reply always set */
+	bool simple, done;
 	uint16_t type; /* of a chunk */
 	uint64_t cookie;
 	uint32_t error; /* of a simple reply, of ERROR and its kin */
-	uint64_t off; /* DATA, HOLE */
-	uint32_t len; /* bytes of payload that still follow: data, extents, text; HOLE: of the hole, and nothing follows */
+	uint64_t off;   /* DATA, HOLE */
+	/* bytes of payload that still follow: data, extents, text; HOLE: of the hole, and nothing
+	 * follows */
+	uint32_t len;
 	uint32_t context; /* BLOCK_STATUS */
 };
 /* Bytes it took, 0 = needs more, -1 = breach of the protocol, *why says which. */
 int nbd_answer_get(struct nbd_answer *, const void *p, size_t have, const char **why);
 void nbd_simple_put(struct nbd_simple_reply *, uint32_t error, const uint8_t cookie[8]);
-void nbd_chunk_put(struct nbd_chunk *, uint16_t type, bool done, const uint8_t cookie[8], uint32_t len);
+void nbd_chunk_put(
+	struct nbd_chunk *, uint16_t type, bool done, const uint8_t cookie[8], uint32_t len);
 
-/* "Error values", and back. ENOTSUP is the answer to FAST_ZERO only; what is not in the list counts as EINVAL. */
+/* "Error values", and back. ENOTSUP is the answer to FAST_ZERO only; what is not in the list counts
+ * as EINVAL. */
 uint32_t nbd_error_of(int err, bool fast);
 int nbd_errno_of(uint32_t error, bool fast); /* positive errno */

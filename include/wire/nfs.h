@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RPC programs around NFS: the port mapper (RFC 1833), MOUNT version 3 (RFC 1813, appendix I), NFS version 4 (RFC 7530, 7862, 8881) as far
- * as a server is asked what it has. */
+/* RPC programs around NFS: the port mapper (RFC 1833), MOUNT version 3 (RFC 1813, appendix I), NFS
+ * version 4 (RFC 7530, 7862, 8881) as far as a server is asked what it has. */
 #pragma once
 #include "wire.h"
 
@@ -26,7 +26,13 @@
 #define NFS3_VERSION 3
 
 #define NFS4_COMPOUND 1
-enum nfs4_op { NFS4_OP_GETATTR = 9, NFS4_OP_LOOKUP = 15, NFS4_OP_PUTROOTFH = 24, NFS4_OP_READDIR = 26 }; /* RFC 7530, 16 */
+/* RFC 7530, 16 */
+enum nfs4_op {
+	NFS4_OP_GETATTR = 9,
+	NFS4_OP_LOOKUP = 15,
+	NFS4_OP_PUTROOTFH = 24,
+	NFS4_OP_READDIR = 26
+};
 enum nfs4_stat { /* RFC 7530, 13 */
 	NFS4_OK = 0,
 	NFS4ERR_PERM = 1,

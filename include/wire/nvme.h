@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVM Express on the wire: commands, completions, SGL descriptors, Identify data (NVM Express Base Specification 2.1,
- * NVM Command Set Specification 1.1). Fields we neither send nor read are left as padding between named ones. */
+/* NVM Express on the wire: commands, completions, SGL descriptors, Identify data (NVM Express Base
+ * Specification 2.1, NVM Command Set Specification 1.1). Fields we neither send nor read are left
+ * as padding between named ones. */
 #pragma once
 #include "wire.h"
 
@@ -26,40 +27,40 @@ enum nvme_io_opcode { /* NVM Command Set 1.1, figure 21 */
 
 /* Base 2.1, 3.1.4: controller properties. */
 enum nvme_property { NVME_CAP = 0x00, NVME_VS = 0x08, NVME_CC = 0x14, NVME_CSTS = 0x1c };
-#define NVME_CAP_MQES(cap) ((uint32_t)((cap) & 0xffff)) /* 0's based */
-#define NVME_CAP_TO(cap) ((uint32_t)((cap) >> 24 & 0xff)) /* units of 500 ms */
-#define NVME_CAP_CSS(cap) ((uint32_t)((cap) >> 37 & 0xff))
+#define NVME_CAP_MQES(cap)   ((uint32_t)((cap)&0xffff))       /* 0's based */
+#define NVME_CAP_TO(cap)     ((uint32_t)((cap) >> 24 & 0xff)) /* units of 500 ms */
+#define NVME_CAP_CSS(cap)    ((uint32_t)((cap) >> 37 & 0xff))
 #define NVME_CAP_MPSMIN(cap) ((uint32_t)((cap) >> 48 & 0xf)) /* 2^(12 + n) bytes */
-#define NVME_CAP_CQR (1ull << 16) /* queues are contiguous: always so over fabrics */
-#define NVME_CSS_NVM (1u << 0)
-#define NVME_CSS_IO_SETS (1u << 6) /* one or more I/O command sets: CC.CSS 110b */
-#define NVME_CC_EN 1u
-#define NVME_CC_CSS_ALL (6u << 4)
-#define NVME_CC_CSS(cc) ((cc) >> 4 & 7)
-#define NVME_CC_MPS(cc) ((cc) >> 7 & 0xf)
-#define NVME_CC_SHN(cc) ((cc) >> 14 & 3)
-#define NVME_CC_SHN_NORMAL (1u << 14)
-#define NVME_CC_IOSQES (6u << 16) /* 2^6 = 64 bytes */
-#define NVME_CC_IOCQES (4u << 20) /* 2^4 = 16 bytes */
-#define NVME_CSTS_RDY 1u
-#define NVME_CSTS_CFS 2u
+#define NVME_CAP_CQR         (1ull << 16) /* queues are contiguous: always so over fabrics */
+#define NVME_CSS_NVM         (1u << 0)
+#define NVME_CSS_IO_SETS     (1u << 6) /* one or more I/O command sets: CC.CSS 110b */
+#define NVME_CC_EN           1u
+#define NVME_CC_CSS_ALL      (6u << 4)
+#define NVME_CC_CSS(cc)      ((cc) >> 4 & 7)
+#define NVME_CC_MPS(cc)      ((cc) >> 7 & 0xf)
+#define NVME_CC_SHN(cc)      ((cc) >> 14 & 3)
+#define NVME_CC_SHN_NORMAL   (1u << 14)
+#define NVME_CC_IOSQES       (6u << 16) /* 2^6 = 64 bytes */
+#define NVME_CC_IOCQES       (4u << 20) /* 2^4 = 16 bytes */
+#define NVME_CSTS_RDY        1u
+#define NVME_CSTS_CFS        2u
 #define NVME_CSTS_SHST(csts) ((csts) >> 2 & 3)
-#define NVME_SHST_RUNNING 1u
-#define NVME_SHST_COMPLETE 2u
+#define NVME_SHST_RUNNING    1u
+#define NVME_SHST_COMPLETE   2u
 
 enum nvme_cns { /* Base 2.1, figure 310 */
 	NVME_CNS_NS = 0x00,
 	NVME_CNS_CTRL = 0x01,
 	NVME_CNS_NS_LIST = 0x02,
 	NVME_CNS_NS_DESC = 0x03,
-	NVME_CNS_IO_CTRL = 0x06, /* I/O Command Set specific Identify Controller */
+	NVME_CNS_IO_CTRL = 0x06,        /* I/O Command Set specific Identify Controller */
 	NVME_CNS_NS_INDEPENDENT = 0x08, /* Identify Namespace, independent of the I/O Command Set */
-	NVME_CNS_NS_ALLOCATED = 0x10, /* lists of allocated namespaces … */
+	NVME_CNS_NS_ALLOCATED = 0x10,   /* lists of allocated namespaces … */
 	NVME_CNS_NS_ALLOCATED_ID = 0x11, /* … and one of them */
 };
-#define NVME_CSI_NVM 0x00
+#define NVME_CSI_NVM      0x00
 #define NVME_IDENTIFY_LEN 4096
-#define NVME_NSID_ALL 0xffffffffu
+#define NVME_NSID_ALL     0xffffffffu
 
 enum nvme_feature { /* Base 2.1, figure 386 */
 	NVME_FEATURE_ARBITRATION = 0x01,
@@ -73,28 +74,36 @@ enum nvme_feature { /* Base 2.1, figure 386 */
 	NVME_FEATURE_KATO = 0x0f,
 	NVME_FEATURE_HOST_ID = 0x81,
 };
-#define NVME_EVENT_NS_ATTR (1u << 8) /* feature 0Bh, CDW11 bit 8 */
+#define NVME_EVENT_NS_ATTR  (1u << 8) /* feature 0Bh, CDW11 bit 8 */
 #define NVME_EVENT_DISC_LOG (1u << 31)
 
 /* Completion of Asynchronous Event Request, Base 2.1, 5.1.2 */
-#define NVME_AER_TYPE(dw0) ((dw0) & 7)
+#define NVME_AER_TYPE(dw0) ((dw0)&7)
 #define NVME_AER_INFO(dw0) ((dw0) >> 8 & 0xff)
-#define NVME_AER_LOG(dw0) ((dw0) >> 16 & 0xff)
+#define NVME_AER_LOG(dw0)  ((dw0) >> 16 & 0xff)
 enum nvme_aer_type { NVME_AER_ERROR = 0, NVME_AER_HEALTH = 1, NVME_AER_NOTICE = 2 };
 enum nvme_aer_notice { NVME_NOTICE_NS_CHANGED = 0x00, NVME_NOTICE_DISC_CHANGED = 0xf0 };
 
-enum nvme_log { NVME_LOG_ERROR = 0x01, NVME_LOG_SMART = 0x02, NVME_LOG_FIRMWARE = 0x03, NVME_LOG_CHANGED_NS = 0x04, NVME_LOG_DISCOVERY = 0x70 };
+enum nvme_log {
+	NVME_LOG_ERROR = 0x01,
+	NVME_LOG_SMART = 0x02,
+	NVME_LOG_FIRMWARE = 0x03,
+	NVME_LOG_CHANGED_NS = 0x04,
+	NVME_LOG_DISCOVERY = 0x70
+};
 #define NVME_LOG_RAE (1u << 15) /* CDW10: retain asynchronous event */
 
 struct nvme_smart { /* Base 2.1, 5.1.12.1.3 */
 	uint8_t critical, temperature[2], spare, spare_threshold, used, rsvd6[26];
 	uint8_t units_read[16], units_written[16]; /* 32: thousands of 512 bytes, rounded up */
-	uint8_t reads[16], writes[16]; /* 64 */
+	uint8_t reads[16], writes[16];             /* 64 */
 	uint8_t busy[16], cycles[16], hours[16], unsafe[16], errors[16], entries[16]; /* 96 */
 	uint8_t rsvd192[320];
 };
 WIRE_SIZE(struct nvme_smart, 512);
-struct nvme_error_entry { uint8_t b[64]; };
+struct nvme_error_entry {
+	uint8_t b[64];
+};
 struct nvme_firmware_log {
 	uint8_t afi, rsvd1[7];
 	char frs[7][8];
@@ -103,20 +112,28 @@ struct nvme_firmware_log {
 WIRE_SIZE(struct nvme_firmware_log, 512);
 
 /* SGL descriptors, Base 2.1, 4.3.2 */
-#define NVME_SGL_DATA 0x00 /* type 0h, subtype 0h: address */
+#define NVME_SGL_DATA   0x00 /* type 0h, subtype 0h: address */
 #define NVME_SGL_OFFSET 0x01 /* type 0h, subtype 1h: offset into the capsule */
-#define NVME_SGL_KEYED 0x40 /* type 4h, subtype 0h: address and key */
-#define NVME_SGL_KEYED_INVAL 0x4f /* subtype Fh: and the reply is to invalidate the key (RDMA 1.1, 3.5.1) */
-#define NVME_SGL_TRANSPORT 0x5a /* type 5h, subtype Ah: the transport knows */
-#define NVME_FUSE(flags) ((flags) & 3)
-#define NVME_PSDT(flags) ((flags) & 0xc0)
-#define NVME_PSDT_SGL 0x40 /* command flags: SGL, metadata pointer is an address; the only form over fabrics */
+#define NVME_SGL_KEYED  0x40 /* type 4h, subtype 0h: address and key */
+/* subtype Fh: and the reply is to invalidate the key (RDMA 1.1, 3.5.1) */
+#define NVME_SGL_KEYED_INVAL 0x4f
+#define NVME_SGL_TRANSPORT   0x5a /* type 5h, subtype Ah: the transport knows */
+#define NVME_FUSE(flags)     ((flags)&3)
+#define NVME_PSDT(flags)     ((flags)&0xc0)
+/* command flags: SGL, metadata pointer is an address; the only form over fabrics */
+#define NVME_PSDT_SGL 0x40
 
 struct nvme_sgl {
 	le64 addr;
 	union {
-		struct { le32 len; uint8_t rsvd[3]; } block;
-		struct { le24 len; le32 key; } keyed;
+		struct {
+			le32 len;
+			uint8_t rsvd[3];
+		} block;
+		struct {
+			le24 len;
+			le32 key;
+		} keyed;
 	};
 	uint8_t type;
 };
@@ -132,9 +149,9 @@ struct nvme_sqe {
 	le32 cdw10, cdw11, cdw12, cdw13, cdw14, cdw15;
 };
 WIRE_SIZE(struct nvme_sqe, 64);
-#define NVME_RW_FUA (1u << 30) /* CDW12 of Write, Write Zeroes */
-#define NVME_WZ_DEAC (1u << 25) /* CDW12 of Write Zeroes */
-#define NVME_DSM_DEALLOCATE (1u << 2) /* CDW11 of Dataset Management */
+#define NVME_RW_FUA         (1u << 30) /* CDW12 of Write, Write Zeroes */
+#define NVME_WZ_DEAC        (1u << 25) /* CDW12 of Write Zeroes */
+#define NVME_DSM_DEALLOCATE (1u << 2)  /* CDW11 of Dataset Management */
 
 struct nvme_cqe {
 	le64 result; /* DW0 and DW1 */
@@ -145,9 +162,9 @@ struct nvme_cqe {
 WIRE_SIZE(struct nvme_cqe, 16);
 #define NVME_SQHD_NONE 0xffff /* SQ flow control is disabled */
 /* Status without the phase bit: SC, SCT, and the rest; the key of nvme_status_text(). */
-#define NVME_STATUS(sct, sc) ((uint32_t)(sct) << 8 | (sc))
-#define NVME_STATUS_CODE(status) ((status) & 0x7ff)
-#define NVME_STATUS_DNR (1u << 14)
+#define NVME_STATUS(sct, sc)     ((uint32_t)(sct) << 8 | (sc))
+#define NVME_STATUS_CODE(status) ((status)&0x7ff)
+#define NVME_STATUS_DNR          (1u << 14)
 enum nvme_status { /* those a target of ours answers with */
 	NVME_OK,
 	NVME_INVALID_OPCODE = NVME_STATUS(0, 0x01) | NVME_STATUS_DNR,
@@ -184,93 +201,95 @@ struct nvme_dsm_range { /* NVM 1.1, 3.2.3 */
 WIRE_SIZE(struct nvme_dsm_range, 16);
 #define NVME_DSM_RANGES 256
 
-struct nvme_id_power { uint8_t b[32]; };
+struct nvme_id_power {
+	uint8_t b[32];
+};
 
-struct nvme_id_ctrl { /* Base 2.1, 5.1.13.2.1 */
-	le16 vid, ssvid; /* 0 */
-	char sn[20], mn[40], fr[8]; /* 4, 24, 64 */
-	uint8_t rab, ieee[3], cmic, mdts; /* 72 */
-	le16 cntlid; /* 78 */
+struct nvme_id_ctrl {                         /* Base 2.1, 5.1.13.2.1 */
+	le16 vid, ssvid;                      /* 0 */
+	char sn[20], mn[40], fr[8];           /* 4, 24, 64 */
+	uint8_t rab, ieee[3], cmic, mdts;     /* 72 */
+	le16 cntlid;                          /* 78 */
 	le32 ver, rtd3r, rtd3e, oaes, ctratt; /* 80 */
-	le16 rrls; /* 100 */
-	uint8_t rsvd102[9], cntrltype; /* 111 */
-	uint8_t fguid[16]; /* 112 */
-	le16 crdt[3]; /* 128 */
+	le16 rrls;                            /* 100 */
+	uint8_t rsvd102[9], cntrltype;        /* 111 */
+	uint8_t fguid[16];                    /* 112 */
+	le16 crdt[3];                         /* 128 */
 	uint8_t rsvd134[122];
-	le16 oacs; /* 256 */
-	uint8_t acl, aerl, frmw, lpa; /* 258 */
+	le16 oacs;                        /* 256 */
+	uint8_t acl, aerl, frmw, lpa;     /* 258 */
 	uint8_t elpe, npss, avscc, apsta; /* 262 */
 	uint8_t rsvd266[54];
 	le16 kas; /* 320: units of 100 ms */
 	uint8_t rsvd322[64];
 	le16 cqt; /* 386: milliseconds */
 	uint8_t rsvd388[124];
-	uint8_t sqes, cqes; /* 512 */
-	le16 maxcmd; /* 514 */
-	le32 nn; /* 516 */
-	le16 oncs, fuses; /* 520 */
-	uint8_t fna, vwc; /* 524 */
-	le16 awun, awupf; /* 526 */
+	uint8_t sqes, cqes;    /* 512 */
+	le16 maxcmd;           /* 514 */
+	le32 nn;               /* 516 */
+	le16 oncs, fuses;      /* 520 */
+	uint8_t fna, vwc;      /* 524 */
+	le16 awun, awupf;      /* 526 */
 	uint8_t icsvscc, nwpc; /* 530 */
-	le16 acwu; /* 532 */
+	le16 acwu;             /* 532 */
 	uint8_t rsvd534[2];
 	le32 sgls; /* 536 */
 	le32 mnan; /* 540 */
 	uint8_t rsvd544[224];
 	char subnqn[256]; /* 768 */
 	uint8_t rsvd1024[768];
-	le32 ioccsz, iorcsz; /* 1792: units of 16 bytes */
-	le16 icdoff; /* 1800: units of 16 bytes */
+	le32 ioccsz, iorcsz;  /* 1792: units of 16 bytes */
+	le16 icdoff;          /* 1800: units of 16 bytes */
 	uint8_t fcatt, msdbd; /* 1802 */
-	le16 ofcs; /* 1804 */
-	uint8_t dctype; /* 1806 */
+	le16 ofcs;            /* 1804 */
+	uint8_t dctype;       /* 1806 */
 	uint8_t rsvd1807[241];
 	struct nvme_id_power psd[32]; /* 2048 */
 	uint8_t vs[1024];
 };
 WIRE_SIZE(struct nvme_id_ctrl, 4096);
 enum nvme_cntrltype { NVME_CTRL_UNSAID, NVME_CTRL_IO, NVME_CTRL_DISCOVERY, NVME_CTRL_ADMIN };
-#define NVME_CMIC_MULTI 3 /* several ports, several controllers */
-#define NVME_VWC_PRESENT 1
-#define NVME_VWC_FLUSH_ALL (3u << 1) /* Flush takes NSID FFFFFFFFh */
-#define NVME_CTRATT_HOSTID 1 /* host identifiers of 128 bits */
-#define NVME_CTRATT_TBKAS (1u << 6) /* the keep-alive timer counts any command */
-#define NVME_ONCS_COMPARE (1u << 0)
-#define NVME_ONCS_DSM (1u << 2)
+#define NVME_CMIC_MULTI        3 /* several ports, several controllers */
+#define NVME_VWC_PRESENT       1
+#define NVME_VWC_FLUSH_ALL     (3u << 1) /* Flush takes NSID FFFFFFFFh */
+#define NVME_CTRATT_HOSTID     1         /* host identifiers of 128 bits */
+#define NVME_CTRATT_TBKAS      (1u << 6) /* the keep-alive timer counts any command */
+#define NVME_ONCS_COMPARE      (1u << 0)
+#define NVME_ONCS_DSM          (1u << 2)
 #define NVME_ONCS_WRITE_ZEROES (1u << 3)
-#define NVME_SGLS_SUPPORT 3u /* bits 1:0 */
-#define NVME_SGLS_KEYED (1u << 2)
-#define NVME_SGLS_OFFSET (1u << 20)
-#define NVME_OAES_NS_ATTR (1u << 8)
-#define NVME_OAES_DISC_LOG (1u << 31)
+#define NVME_SGLS_SUPPORT      3u /* bits 1:0 */
+#define NVME_SGLS_KEYED        (1u << 2)
+#define NVME_SGLS_OFFSET       (1u << 20)
+#define NVME_OAES_NS_ATTR      (1u << 8)
+#define NVME_OAES_DISC_LOG     (1u << 31)
 
 struct nvme_lbaf {
 	le16 ms;
 	uint8_t lbads, rp;
 };
 
-struct nvme_id_ns { /* NVM 1.1, 4.1.5.1 */
+struct nvme_id_ns {            /* NVM 1.1, 4.1.5.1 */
 	le64 nsze, ncap, nuse; /* 0 */
 	uint8_t nsfeat, nlbaf, flbas, mc, dpc, dps, nmic, rescap, fpi, dlfeat; /* 24 */
-	le16 nawun, nawupf, nacwu, nabsn, nabo, nabspf, noiob; /* 34 */
-	uint8_t nvmcap[16]; /* 48 */
-	le16 npwg, npwa, npdg, npda, nows; /* 64 */
-	le16 mssrl; /* 74 */
-	le32 mcl; /* 76 */
-	uint8_t msrc, rsvd81[11]; /* 80 */
-	le32 anagrpid; /* 92 */
-	uint8_t rsvd96[3], nsattr; /* 99 */
-	le16 nvmsetid, endgid; /* 100 */
-	uint8_t nguid[16], eui64[8]; /* 104, 120 */
-	struct nvme_lbaf lbaf[64]; /* 128 */
+	le16 nawun, nawupf, nacwu, nabsn, nabo, nabspf, noiob;                 /* 34 */
+	uint8_t nvmcap[16];                                                    /* 48 */
+	le16 npwg, npwa, npdg, npda, nows;                                     /* 64 */
+	le16 mssrl;                                                            /* 74 */
+	le32 mcl;                                                              /* 76 */
+	uint8_t msrc, rsvd81[11];                                              /* 80 */
+	le32 anagrpid;                                                         /* 92 */
+	uint8_t rsvd96[3], nsattr;                                             /* 99 */
+	le16 nvmsetid, endgid;                                                 /* 100 */
+	uint8_t nguid[16], eui64[8];                                           /* 104, 120 */
+	struct nvme_lbaf lbaf[64];                                             /* 128 */
 	uint8_t vs[3712];
 };
 WIRE_SIZE(struct nvme_id_ns, 4096);
-#define NVME_FLBAS_INDEX(flbas) (((flbas) & 0xf) | ((flbas) >> 1 & 0x30))
-#define NVME_NSFEAT_OPTPERF (1u << 4)
-#define NVME_NMIC_SHARED 1
-#define NVME_NSATTR_WP (1u << 0)
-#define NVME_DLFEAT_DEAC (1u << 3)
+#define NVME_FLBAS_INDEX(flbas) (((flbas)&0xf) | ((flbas) >> 1 & 0x30))
+#define NVME_NSFEAT_OPTPERF     (1u << 4)
+#define NVME_NMIC_SHARED        1
+#define NVME_NSATTR_WP          (1u << 0)
+#define NVME_DLFEAT_DEAC        (1u << 3)
 
 struct nvme_id_ns_independent { /* Base 2.1, figure 320 */
 	uint8_t nsfeat, nmic, rescap, fpi;

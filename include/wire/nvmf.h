@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe over Fabrics on the wire: Fabrics commands and the discovery log (NVM Express Base Specification 2.1), RDMA
- * private data (RDMA Transport Specification 1.1), PDUs (TCP Transport Specification 1.1). */
+/* NVMe over Fabrics on the wire: Fabrics commands and the discovery log (NVM Express Base
+ * Specification 2.1), RDMA private data (RDMA Transport Specification 1.1), PDUs (TCP Transport
+ * Specification 1.1). */
 #pragma once
 #include "wire/nvme.h"
 
-#define NVMF_NQN_LEN 256 /* the field; at most 223 bytes are used */
-#define NVMF_NQN_MAX 223
-#define NVMF_DISCOVERY_NQN "nqn.2014-08.org.nvmexpress.discovery"
-#define NVMF_PORT 4420
+#define NVMF_NQN_LEN        256 /* the field; at most 223 bytes are used */
+#define NVMF_NQN_MAX        223
+#define NVMF_DISCOVERY_NQN  "nqn.2014-08.org.nvmexpress.discovery"
+#define NVMF_PORT           4420
 #define NVMF_DISCOVERY_PORT 8009
 
-enum nvmf_fctype { NVMF_PROPERTY_SET = 0x00, NVMF_CONNECT = 0x01, NVMF_PROPERTY_GET = 0x04, NVMF_DISCONNECT = 0x08 };
+enum nvmf_fctype {
+	NVMF_PROPERTY_SET = 0x00,
+	NVMF_CONNECT = 0x01,
+	NVMF_PROPERTY_GET = 0x04,
+	NVMF_DISCONNECT = 0x08
+};
 
 struct nvmf_connect_sqe { /* Base 2.1, 6.3 */
 	uint8_t opcode, flags;
@@ -32,14 +38,15 @@ struct nvmf_connect_data {
 	uint8_t rsvd768[256];
 };
 WIRE_SIZE(struct nvmf_connect_data, 1024);
-#define NVMF_CNTLID_ANY 0xffff
-#define NVMF_CNTLID_MAX 0xffef /* the rest is reserved */
-#define NVMF_CATTR_NO_SQFC 4 /* cattr bit 2: without submission queue flow control */
+#define NVMF_CNTLID_ANY    0xffff
+#define NVMF_CNTLID_MAX    0xffef /* the rest is reserved */
+#define NVMF_CATTR_NO_SQFC 4      /* cattr bit 2: without submission queue flow control */
 
-/* DW0 of the Connect completion. Success: cntlid, then authentication bits. Invalid parameters: ipo, then iattr. */
-#define NVMF_AUTHREQ_ATR (1u << 17) /* NVMe in-band authentication */
+/* DW0 of the Connect completion. Success: cntlid, then authentication bits. Invalid parameters:
+ * ipo, then iattr. */
+#define NVMF_AUTHREQ_ATR  (1u << 17) /* NVMe in-band authentication */
 #define NVMF_AUTHREQ_ASCR (1u << 18) /* secure channel */
-#define NVMF_IATTR_DATA 1 /* ipo counts from the start of the data, not of the command */
+#define NVMF_IATTR_DATA   1          /* ipo counts from the start of the data, not of the command */
 
 struct nvmf_property_sqe { /* Base 2.1, 6.5, 6.6 */
 	uint8_t opcode, flags;
@@ -67,15 +74,36 @@ struct nvmf_log_entry {
 	uint8_t rsvd64[192];
 	char subnqn[NVMF_NQN_LEN], traddr[256];
 	union {
-		struct { uint8_t qptype, prtype, cms, rsvd3[5]; le16 pkey; uint8_t rsvd10[246]; } rdma;
-		struct { uint8_t sectype, rsvd1[255]; } tcp;
+		struct {
+			uint8_t qptype, prtype, cms, rsvd3[5];
+			le16 pkey;
+			uint8_t rsvd10[246];
+		} rdma;
+		struct {
+			uint8_t sectype, rsvd1[255];
+		} tcp;
 	} tsas;
 };
 WIRE_SIZE(struct nvmf_log_entry, 1024);
-enum nvmf_trtype { NVMF_TRTYPE_RDMA = 1, NVMF_TRTYPE_FC = 2, NVMF_TRTYPE_TCP = 3, NVMF_TRTYPE_LOOP = 254 };
-enum nvmf_adrfam { NVMF_ADRFAM_IP4 = 1, NVMF_ADRFAM_IP6 = 2, NVMF_ADRFAM_IB = 3, NVMF_ADRFAM_FC = 4 };
+enum nvmf_trtype {
+	NVMF_TRTYPE_RDMA = 1,
+	NVMF_TRTYPE_FC = 2,
+	NVMF_TRTYPE_TCP = 3,
+	NVMF_TRTYPE_LOOP = 254
+};
+enum nvmf_adrfam {
+	NVMF_ADRFAM_IP4 = 1,
+	NVMF_ADRFAM_IP6 = 2,
+	NVMF_ADRFAM_IB = 3,
+	NVMF_ADRFAM_FC = 4
+};
 enum nvmf_treq { NVMF_TREQ_NOT_REQUIRED = 2, NVMF_TREQ_NO_SQFC = 4 };
-enum nvmf_rdma_word { NVMF_QPTYPE_CONNECTED = 1, NVMF_PRTYPE_ANY = 1, NVMF_PRTYPE_IWARP = 5, NVMF_CMS_RDMA_CM = 1 };
+enum nvmf_rdma_word {
+	NVMF_QPTYPE_CONNECTED = 1,
+	NVMF_PRTYPE_ANY = 1,
+	NVMF_PRTYPE_IWARP = 5,
+	NVMF_CMS_RDMA_CM = 1
+};
 enum nvmf_subtype { NVMF_SUBTYPE_REFERRAL = 1, NVMF_SUBTYPE_NVME = 2, NVMF_SUBTYPE_CURRENT = 3 };
 
 /* RDMA 1.1, 3.3: private data of the connection manager's messages. */
@@ -118,12 +146,18 @@ enum nvme_tcp_type {
 	NVME_TCP_C2H_DATA = 0x07,
 	NVME_TCP_R2T = 0x09,
 };
-enum nvme_tcp_flag { NVME_TCP_HDGST = 1, NVME_TCP_DDGST = 2, NVME_TCP_LAST = 4, NVME_TCP_SUCCESS = 8 };
+enum nvme_tcp_flag {
+	NVME_TCP_HDGST = 1,
+	NVME_TCP_DDGST = 2,
+	NVME_TCP_LAST = 4,
+	NVME_TCP_SUCCESS = 8
+};
 #define NVME_TCP_DIGEST 4
-#define NVME_TCP_ADMIN_INCAP 8192 /* 3.3.2.1: in-capsule data every controller takes on the admin queue and for Fabrics commands */
-#define NVME_TCP_MIN_H2C 4096 /* 3.6.2.3: the least MAXH2CDATA */
-#define NVME_TCP_DGST_HDR 1
-#define NVME_TCP_DGST_DATA 2
+/* 3.3.2.1: in-capsule data every controller takes on the admin queue and for Fabrics commands */
+#define NVME_TCP_ADMIN_INCAP 8192
+#define NVME_TCP_MIN_H2C     4096 /* 3.6.2.3: the least MAXH2CDATA */
+#define NVME_TCP_DGST_HDR    1
+#define NVME_TCP_DGST_DATA   2
 
 struct nvme_tcp_head {
 	uint8_t type, flags, hlen, pdo;
@@ -134,7 +168,7 @@ struct nvme_tcp_ic { /* ICReq and ICResp */
 	struct nvme_tcp_head head;
 	le16 pfv;
 	uint8_t pda, dgst; /* HPDA or CPDA: data alignment in dwords, 0's based */
-	le32 max; /* ICReq: MAXR2T, 0's based; ICResp: MAXH2CDATA, bytes */
+	le32 max;          /* ICReq: MAXR2T, 0's based; ICResp: MAXH2CDATA, bytes */
 	uint8_t rsvd16[112];
 };
 WIRE_SIZE(struct nvme_tcp_ic, 128);
@@ -151,7 +185,8 @@ enum nvme_tcp_fes {
 	NVME_TCP_FES_SEQUENCE,
 	NVME_TCP_FES_HDGST,
 	NVME_TCP_FES_RANGE,
-	NVME_TCP_FES_LIMIT, /* R2T limit exceeded (from the host), data transfer limit exceeded (from the controller) */
+	/* R2T limit exceeded (from the host), data transfer limit exceeded (from the controller) */
+	NVME_TCP_FES_LIMIT,
 	NVME_TCP_FES_PARAM,
 };
 struct nvme_tcp_cmd {

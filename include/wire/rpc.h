@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* ONC RPC version 2 (RFC 5531), its records on a stream, RPC-over-RDMA version 1 (RFC 8166) and its private data (RFC 8797). XDR (RFC
- * 4506) is a row of 32-bit words; texts are padded to whole ones. */
+/* ONC RPC version 2 (RFC 5531), its records on a stream, RPC-over-RDMA version 1 (RFC 8166) and its
+ * private data (RFC 8797). XDR (RFC 4506) is a row of 32-bit words; texts are padded to whole ones.
+ */
 #pragma once
 #include "wire.h"
 
@@ -16,7 +17,7 @@ enum rpc_accept { /* 9: accept_stat */
 	RPC_SYSTEM_ERR = 5,
 };
 enum { RPC_MISMATCH = 0, RPC_AUTH_ERROR = 1 }; /* 9: reject_stat */
-enum { RPC_AUTH_NONE = 0, RPC_AUTH_SYS = 1 }; /* 8.1 */
+enum { RPC_AUTH_NONE = 0, RPC_AUTH_SYS = 1 };  /* 8.1 */
 #define RPC_AUTH_MAX 400
 
 struct rpc_call { /* 9; credentials and verifier follow */
@@ -30,8 +31,9 @@ WIRE_SIZE(struct rpc_call, 24);
 #define RPCRDMA_VERSION 1
 #define RPCRDMA_INLINE  1024 /* what every peer receives; RFC 8166, 3.3.3 */
 enum { RPCRDMA_MSG = 0, RPCRDMA_NOMSG = 1, RPCRDMA_ERROR = 4 }; /* 4.2.4 */
-enum { RPCRDMA_ERR_VERS = 1, RPCRDMA_ERR_CHUNK = 2 }; /* 4.5 */
-struct rpcrdma_hdr { /* 4.2; each list is ended by a word of zero, and that is all of it where there is no chunk */
+enum { RPCRDMA_ERR_VERS = 1, RPCRDMA_ERR_CHUNK = 2 };           /* 4.5 */
+/* 4.2; each list is ended by a word of zero, and that is all of it where there is no chunk */
+struct rpcrdma_hdr {
 	be32 xid, vers, credits, proc, reads, writes, reply;
 };
 WIRE_SIZE(struct rpcrdma_hdr, 28);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a socket alone can do here: 64-byte requests, replies of one size, one process a side, one unix or TCP connection. Each side
- * takes all that has arrived in one receive and answers it in one send: the bound of every server that uses sockets.
- * floor [bs=4096] [qd=32] [seconds=0.5] [spin=1] [tcp=1] [client=CPU] [server=CPU] */
+/* What a socket alone can do here: 64-byte requests, replies of one size, one process a side, one
+ * unix or TCP connection. Each side takes all that has arrived in one receive and answers it in one
+ * send: the bound of every server that uses sockets. floor [bs=4096] [qd=32] [seconds=0.5] [spin=1]
+ * [tcp=1] [client=CPU] [server=CPU] */
 #include "hist.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REQUEST 64u
+#define REQUEST   64u
 #define DEPTH_MAX 1024
 
 static void die(const char *what)
@@ -86,7 +87,8 @@ static void load(int fd, uint32_t bs, uint32_t qd, bool spin, double seconds)
 	static struct hist hist;
 	size_t room = (size_t)bs * qd < 512 << 10 ? (size_t)bs * qd : 512 << 10, have = 0;
 	uint8_t *in = malloc(room), *out = calloc(qd, REQUEST);
-	uint64_t start = now_ns(), now = start, deadline = start + (uint64_t)(seconds * 1e9), oldest = 0;
+	uint64_t start = now_ns(), now = start, deadline = start + (uint64_t)(seconds * 1e9),
+		 oldest = 0;
 
 	if (!in || !out)
 		die("memory");
@@ -111,13 +113,15 @@ static void load(int fd, uint32_t bs, uint32_t qd, bool spin, double seconds)
 
 static void tcp_pair(int pair[2])
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 	socklen_t len = sizeof(at);
 
 	pair[0] = socket(AF_INET, SOCK_STREAM, 0);
-	if (listener < 0 || pair[0] < 0 || bind(listener, (struct sockaddr *)&at, len) || listen(listener, 1) ||
-		getsockname(listener, (struct sockaddr *)&at, &len) || connect(pair[0], (struct sockaddr *)&at, len))
+	if (listener < 0 || pair[0] < 0 || bind(listener, (struct sockaddr *)&at, len) ||
+		listen(listener, 1) || getsockname(listener, (struct sockaddr *)&at, &len) ||
+		connect(pair[0], (struct sockaddr *)&at, len))
 		die("connection");
 	pair[1] = accept(listener, NULL, NULL);
 	if (pair[1] < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Load on an NBD server: random reads or writes of one size at one queue depth over one connection; all requests that are
- * due leave in one send, payload that arrives is looked at no more than a sink would. fio's nbd engine is its own bottleneck.
- * nbd-load SOCKET|HOST:PORT [bs=4096] [qd=32] [seconds=2] [rw=read|write] [spin=1] */
+/* Load on an NBD server: random reads or writes of one size at one queue depth over one connection;
+ * all requests that are due leave in one send, payload that arrives is looked at no more than a
+ * sink would. fio's nbd engine is its own bottleneck. nbd-load SOCKET|HOST:PORT [bs=4096] [qd=32]
+ * [seconds=2] [rw=read|write] [spin=1] */
 #include "hist.h"
 #include <arpa/inet.h>
 #include <endian.h>
@@ -18,8 +19,8 @@
 #include <unistd.h>
 
 #define DEPTH_MAX 1024
-#define TAKE_MAX (512u << 10) /* bytes of one receive: more would not stay in the cache */
-#define REPLY 16
+#define TAKE_MAX  (512u << 10) /* bytes of one receive: more would not stay in the cache */
+#define REPLY     16
 
 struct request { /* NBD protocol: transmission, request header */
 	uint32_t magic;
@@ -43,7 +44,8 @@ struct load {
 
 static void die(const char *what)
 {
-	fprintf(stderr, "nbd-load: %s: %s\n", what, errno ? strerror(errno) : "wrong argument or protocol error");
+	fprintf(stderr, "nbd-load: %s: %s\n", what,
+		errno ? strerror(errno) : "wrong argument or protocol error");
 	exit(1);
 }
 
@@ -56,7 +58,8 @@ static uint64_t now_ns(void)
 
 static void get_all(int fd, void *p, size_t len)
 {
-	if (len && recv(fd, p, len, MSG_WAITALL) != (ssize_t)len) /* recv() of nothing waits on a unix socket */
+	if (len && recv(fd, p, len, MSG_WAITALL) !=
+			   (ssize_t)len) /* recv() of nothing waits on a unix socket */
 		die("receive");
 }
 
@@ -98,9 +101,13 @@ static int dial(const char *where)
 static uint64_t negotiate(int fd)
 {
 	uint8_t hello[18], reply[20], data[256];
-	struct { uint32_t client; uint64_t magic; uint32_t option, length, name_length; uint16_t infos; } __attribute__((packed)) go = {
-		htobe32(3), htobe64(0x49484156454f5054), htobe32(7), htobe32(6), 0, 0
-	};
+	struct {
+		uint32_t client;
+		uint64_t magic;
+		uint32_t option, length, name_length;
+		uint16_t infos;
+	} __attribute__((packed))
+	go = { htobe32(3), htobe64(0x49484156454f5054), htobe32(7), htobe32(6), 0, 0 };
 	uint64_t size = 0;
 
 	get_all(fd, hello, sizeof(hello));
@@ -135,7 +142,10 @@ static void disconnect(int fd)
 
 static void put_request(struct load *load, uint64_t cookie, uint64_t now)
 {
-	struct request request = { .magic = htobe32(0x25609513), .type = htobe16(load->write), .cookie = cookie, .length = htobe32(load->bs) };
+	struct request request = { .magic = htobe32(0x25609513),
+		.type = htobe16(load->write),
+		.cookie = cookie,
+		.length = htobe32(load->bs) };
 
 	load->seed = load->seed * 6364136223846793005u + 1442695040888963407u;
 	request.offset = htobe64((load->seed >> 20) % (load->size / load->bs) * load->bs);
@@ -163,7 +173,8 @@ static void head_done(struct load *load)
 static void take(struct load *load, const uint8_t *p, size_t len, uint64_t now)
 {
 	while (len) {
-		size_t want = load->payload ? load->payload : REPLY - load->head_len, part = len < want ? len : want;
+		size_t want = load->payload ? load->payload : REPLY - load->head_len,
+		       part = len < want ? len : want;
 
 		if (load->payload) {
 			load->payload -= (uint32_t)part;
@@ -231,7 +242,9 @@ int main(int argc, char **argv)
 		die("usage: nbd-load SOCKET|HOST:PORT [bs=] [qd=] [seconds=] [rw=] [spin=]");
 	load.fd = dial(argv[1]);
 	load.size = negotiate(load.fd);
-	load.in_size = (size_t)(REPLY + load.bs) * load.qd < TAKE_MAX ? (size_t)(REPLY + load.bs) * load.qd : TAKE_MAX;
+	load.in_size = (size_t)(REPLY + load.bs) * load.qd < TAKE_MAX
+			       ? (size_t)(REPLY + load.bs) * load.qd
+			       : TAKE_MAX;
 	load.in = malloc(load.in_size);
 	load.out = calloc(load.qd, sizeof(struct request) + load.bs);
 	if (!load.in || !load.out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From exec to exit: runs a command some times with its output thrown away, prints the median in milliseconds, the exit status of
- * the last and the most memory one had. startup RUNS COMMAND… */
+/* From exec to exit: runs a command some times with its output thrown away, prints the median in
+ * milliseconds, the exit status of the last and the most memory one had. startup RUNS COMMAND… */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -58,6 +58,7 @@ int main(int argc, char **argv)
 	}
 	qsort(took, (size_t)runs, sizeof(*took), compare);
 	getrusage(RUSAGE_CHILDREN, &usage);
-	printf("ms %.3f status %d kb %ld\n", took[runs / 2], WIFEXITED(status) ? WEXITSTATUS(status) : 128, usage.ru_maxrss);
+	printf("ms %.3f status %d kb %ld\n", took[runs / 2],
+		WIFEXITED(status) ? WEXITSTATUS(status) : 128, usage.ru_maxrss);
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* agent FILE: device management of a port, as an SRP target has it, out of a file that is read again whenever it changed. */
+/* agent FILE: device management of a port, as an SRP target has it, out of a file that is read
+ * again whenever it changed. */
 #include "umad.h"
 #include <ctype.h>
 #include <err.h>
@@ -33,7 +34,8 @@ static void set_slot(unsigned slot, unsigned nibble)
 {
 	uint8_t *byte = &device.unit.list[(slot - 1) / 2];
 
-	*byte = slot % 2 ? (uint8_t)((*byte & 0x0f) | nibble << 4) : (uint8_t)((*byte & 0xf0) | nibble);
+	*byte = slot % 2 ? (uint8_t)((*byte & 0x0f) | nibble << 4)
+			 : (uint8_t)((*byte & 0xf0) | nibble);
 }
 
 static void text(uint8_t *to, size_t room, const char *from)
@@ -54,7 +56,8 @@ static bool read_ioc(const char *line)
 	uint64_t guid;
 	int end = 0;
 
-	if (sscanf(line, "ioc %u %" SCNx64 " %x %x %x %u %u %n", &slot, &guid, &vendor, &model, &io_class, &send, &services, &end) != 7 ||
+	if (sscanf(line, "ioc %u %" SCNx64 " %x %x %x %u %u %n", &slot, &guid, &vendor, &model,
+		    &io_class, &send, &services, &end) != 7 ||
 		!end || !slot || slot >= SLOTS)
 		return false;
 	device.ioc[slot] = (struct ioc_profile){
@@ -79,7 +82,10 @@ static bool read_service(const char *line)
 	uint64_t id;
 	int end = 0;
 
-	if (!service || sscanf(line, "service %u %u %" SCNx64 " %n", &service->slot, &service->index, &id, &end) != 3 || !end)
+	if (!service ||
+		sscanf(line, "service %u %u %" SCNx64 " %n", &service->slot, &service->index, &id,
+			&end) != 3 ||
+		!end)
 		return false;
 	service->entry.id = put_be64(id);
 	text(service->entry.name, sizeof(service->entry.name), line + end);
@@ -107,7 +113,8 @@ static bool read_fault(const char *line)
  * service SLOT NUMBER ID NAME
  * fail ATTRIBUTE STATUS [MODIFIER]
  * silent ATTRIBUTE [MODIFIER]
- * Slots, sizes and numbers of services are decimal, the rest is hexadecimal; TEXT and NAME go to the end of the line, \xHH is a byte. */
+ * Slots, sizes and numbers of services are decimal, the rest is hexadecimal; TEXT and NAME go to
+ * the end of the line, \xHH is a byte. */
 static bool read_line(const char *line)
 {
 	unsigned a, b;
@@ -121,7 +128,8 @@ static bool read_line(const char *line)
 		set_slot(a, b);
 		return true;
 	}
-	return read_ioc(line) || read_service(line) || read_fault(line) || *line == '\n' || *line == '#';
+	return read_ioc(line) || read_service(line) || read_fault(line) || *line == '\n' ||
+	       *line == '#';
 }
 
 static void read_file(const char *path)
@@ -161,7 +169,8 @@ static uint16_t put_services(struct service_entry *to, uint32_t mod)
 	unsigned slot = mod >> 16, first = mod & 0xff, last = mod >> 8 & 0xff;
 	const struct service *service;
 
-	if (slot >= SLOTS || last < first || last - first >= DM_SERVICES_EACH || last >= device.ioc[slot].services)
+	if (slot >= SLOTS || last < first || last - first >= DM_SERVICES_EACH ||
+		last >= device.ioc[slot].services)
 		return MAD_STATUS_FIELD;
 	for (service = device.services; service; service = service->next)
 		if (service->slot == slot && service->index >= first && service->index <= last)
@@ -173,7 +182,8 @@ static uint16_t put_attribute(uint8_t *to, uint16_t attr, uint32_t mod)
 {
 	switch (attr) {
 	case MAD_CLASS_PORT_INFO:
-		memcpy(to, &(struct class_port_info){ .base_version = 1, .class_version = 1 }, sizeof(struct class_port_info));
+		memcpy(to, &(struct class_port_info){ .base_version = 1, .class_version = 1 },
+			sizeof(struct class_port_info));
 		return 0;
 	case DM_IO_UNIT_INFO:
 		memcpy(to, &device.unit, sizeof(device.unit));
@@ -192,7 +202,8 @@ static uint16_t put_attribute(uint8_t *to, uint16_t attr, uint32_t mod)
 static const struct fault *fault_of(uint16_t attr, uint32_t mod)
 {
 	for (unsigned i = 0; i < device.faults; i++)
-		if (device.fault[i].attr == attr && (device.fault[i].mod == ANY || device.fault[i].mod == mod))
+		if (device.fault[i].attr == attr &&
+			(device.fault[i].mod == ANY || device.fault[i].mod == mod))
 			return &device.fault[i];
 	return NULL;
 }

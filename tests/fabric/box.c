@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* box [OPTION]... -- COMMAND: runs a command as if on a node of a simulated InfiniBand fabric; see tests/fabric/lib.sh.
- * Needs root for a mount name space, and a kernel with seccomp user notification (5.9). Ends with the command's status. */
+/* box [OPTION]... -- COMMAND: runs a command as if on a node of a simulated InfiniBand fabric; see
+ * tests/fabric/lib.sh. Needs root for a mount name space, and a kernel with seccomp user
+ * notification (5.9). Ends with the command's status. */
 #include "box.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -61,12 +62,14 @@ void box_log(struct box *box, const char *fmt, ...)
 void count_mad(struct box *box, const char *direction, const uint8_t *mad)
 {
 	const struct mad_hdr *hdr = (const void *)mad;
-	const struct counter like = { direction, hdr->mgmt_class, hdr->method, get_be16(hdr->attr), 1 };
+	const struct counter like = { direction, hdr->mgmt_class, hdr->method, get_be16(hdr->attr),
+		1 };
 
 	for (unsigned i = 0; i < box->counters; i++) {
 		struct counter *counter = &box->counter[i];
 
-		if (counter->direction != like.direction || counter->mgmt_class != like.mgmt_class || counter->method != like.method ||
+		if (counter->direction != like.direction ||
+			counter->mgmt_class != like.mgmt_class || counter->method != like.method ||
 			counter->attr != like.attr)
 			continue;
 		counter->count++;
@@ -84,8 +87,9 @@ static void log_counters(struct box *box)
 	for (unsigned i = 0; i < box->counters; i++) {
 		const struct counter *counter = &box->counter[i];
 
-		box_log(box, "mads %s class 0x%02x method 0x%02x attribute 0x%04x: %u", counter->direction, counter->mgmt_class,
-			counter->method, counter->attr, counter->count);
+		box_log(box, "mads %s class 0x%02x method 0x%02x attribute 0x%04x: %u",
+			counter->direction, counter->mgmt_class, counter->method, counter->attr,
+			counter->count);
 	}
 }
 
@@ -196,7 +200,8 @@ static unsigned watch(const struct box *box, int sigfd, struct pollfd fds[POLLS]
 	for (unsigned i = 0; i < box->ports; i++) {
 		const struct sim *sim = &box->port[i].sim;
 
-		fds[count++] = (struct pollfd){ .fd = sim->data, .events = (short)(POLLIN | (sim->out.head ? POLLOUT : 0)) };
+		fds[count++] = (struct pollfd){ .fd = sim->data,
+			.events = (short)(POLLIN | (sim->out.head ? POLLOUT : 0)) };
 	}
 	for (unsigned i = 0; i < BOX_FILES; i++)
 		if (box->file[i].used)
@@ -245,10 +250,12 @@ static int serve(struct box *box, pid_t program, int sigfd)
 
 static void usage(void)
 {
-	fputs("usage: box [-n NODE]... [-s SOCKET] [-l LOG] [-m] [-i] [-C GUID=MASK|@FILE]... -- COMMAND\n"
+	fputs("usage: box [-n NODE]... [-s SOCKET] [-l LOG] [-m] [-i] [-C GUID=MASK|@FILE]... -- "
+	      "COMMAND\n"
 	      "  -n  the machine has a device at this node; up to 4 of them, without it none\n"
 	      "  -s  name of the simulator's sockets (sim)\n"
-	      "  -l  log of agents, of what is written to add_target, and, at the end and on SIGUSR1, of MADs\n"
+	      "  -l  log of agents, of what is written to add_target, and, at the end and on "
+	      "SIGUSR1, of MADs\n"
 	      "  -m  requests to queue pair 1 of the node come here: for programs that answer\n"
 	      "  -i  what nobody takes is given back at once\n"
 	      "  -C  bits to set in the capability mask of a port, as this program sees it\n",
@@ -301,7 +308,8 @@ static void attach(struct box *box, const struct options *options)
 {
 	for (unsigned i = 0; i < box->ports; i++) {
 		box->port[i].number = i;
-		sim_attach(&box->port[i].sim, options->base, options->node[i], (uint32_t)getpid() * BOX_PORTS + i, options->issm);
+		sim_attach(&box->port[i].sim, options->base, options->node[i],
+			(uint32_t)getpid() * BOX_PORTS + i, options->issm);
 	}
 	setenv("BOX_SOCKET", options->base, 1); /* for fakeverbs.c */
 	setenv("BOX_NODE", box->ports ? options->node[0] : "", 1);

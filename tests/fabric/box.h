@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The box: runs a program as if on a node of a simulated fabric. What the kernel would do for it, ib_umad, ib_srp and sysfs, is
- * done here on its system calls; the wire is the socket of a simulator. */
+/* The box: runs a program as if on a node of a simulated fabric. What the kernel would do for it,
+ * ib_umad, ib_srp and sysfs, is done here on its system calls; the wire is the socket of a
+ * simulator. */
 #pragma once
 #include "ibsim.h"
 #include "wire/mad.h"
@@ -13,7 +14,7 @@
 #define BOX_PORTS  4
 #define BOX_FILES  32
 #define BOX_FD     900 /* the program sees our files as descriptors from here on */
-#define BOX_AGENTS 32 /* a file; IB_UMAD_MAX_AGENTS */
+#define BOX_AGENTS 32  /* a file; IB_UMAD_MAX_AGENTS */
 #define BOX_PATH   512
 
 /* --- the simulator: box_sim.c */
@@ -22,11 +23,14 @@ struct sim_queue {
 };
 struct sim {
 	int ctl, data;
-	uint32_t client, qpn; /* qpn stands for queue pair 1 of this client, unless it is the one that gets all requests */
+	/* qpn stands for queue pair 1 of this client, unless it is the one that gets all requests
+	 */
+	uint32_t client, qpn;
 	bool issm;
 	struct sim_queue in, out;
 };
-void sim_attach(struct sim *, const char *base, const char *node, uint32_t id, bool issm); /* or ends the program */
+/* or ends the program */
+void sim_attach(struct sim *, const char *base, const char *node, uint32_t id, bool issm);
 void sim_detach(struct sim *);
 int sim_ask(struct sim *, enum sim_ctl_type, void *data, size_t len); /* the answer replaces data */
 void sim_set_issm(struct sim *, bool);
@@ -86,7 +90,9 @@ struct file {
 	bool used, pkey_index, settled;
 	enum file_kind kind;
 	struct port *port;
-	int pipe; /* the program holds the other end: it is readable while there are packets, and gone when the program closed it */
+	/* the program holds the other end: it is readable while there are packets, and gone when
+	 * the program closed it */
+	int pipe;
 	struct agent agent[BOX_AGENTS];
 	struct packet *head, **tail;
 	bool reading; /* the program waits in the read below */
@@ -118,13 +124,15 @@ struct box {
 	struct counter *counter;
 	unsigned ports, counters, hosts;
 	uint32_t hi_tid;
-	bool instant; /* what nobody takes is given back at once, not after its time-out */
+	bool instant;      /* what nobody takes is given back at once, not after its time-out */
 	int listener, sys; /* sys: the program's /sys/class */
 	FILE *log;
 };
 
-int file_open(struct box *, const struct seccomp_notif *, const char *path, int flags); /* < 0: none of ours */
-struct file *file_of(struct box *, const struct seccomp_notif *); /* of the call's descriptor; NULL: none of ours */
+/* < 0: none of ours */
+int file_open(struct box *, const struct seccomp_notif *, const char *path, int flags);
+/* of the call's descriptor; NULL: none of ours */
+struct file *file_of(struct box *, const struct seccomp_notif *);
 void file_reap(struct box *); /* those the program has closed, in whatever way */
 bool file_nonblocking(const struct seccomp_notif *);
 void file_readable(const struct file *, bool);
@@ -132,7 +140,8 @@ void file_readable(const struct file *, bool);
 void umad_read(struct box *, struct file *, const struct seccomp_notif *);
 void umad_write(struct box *, struct file *, const struct seccomp_notif *);
 void umad_ioctl(struct box *, struct file *, const struct seccomp_notif *);
-void umad_deliver(struct box *, struct file *, unsigned agent, const struct packet *like, const void *mad, size_t len);
+void umad_deliver(struct box *, struct file *, unsigned agent, const struct packet *like,
+	const void *mad, size_t len);
 void umad_release(struct box *, struct file *);
 void umad_received(struct box *, struct port *, struct sim_packet *);
 
@@ -140,11 +149,14 @@ int srp_add_target(struct box *, struct port *, char *line); /* 0 or -errno, as 
 
 void sys_make(struct box *);
 void sys_refresh(struct box *);
-void sys_write(int dir, const char *path, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void sys_write(int dir, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-struct sent *sent_new(struct box *, struct file *, unsigned agent, const struct ib_user_mad_hdr *, const uint8_t *mad, size_t len);
+struct sent *sent_new(struct box *, struct file *, unsigned agent, const struct ib_user_mad_hdr *,
+	const uint8_t *mad, size_t len);
 struct sent *sent_find(struct box *, uint64_t tid, uint8_t mgmt_class);
-void sent_transmit(struct box *, struct file *, const struct agent *, const struct ib_user_mad_hdr *, const uint8_t *mad, size_t len);
+void sent_transmit(struct box *, struct file *, const struct agent *,
+	const struct ib_user_mad_hdr *, const uint8_t *mad, size_t len);
 bool sent_segment(struct sent *, const struct mad_hdr *); /* true: it was the last, rx is whole */
 void sent_free(struct box *, struct sent *);
 void sent_forget(struct box *, const struct file *, int agent); /* -1: all agents */
@@ -163,11 +175,12 @@ unsigned rmpp_cut(uint8_t segment[MAD_LEN], const uint8_t *mad, size_t len, unsi
 /* --- the program: box_child.c, box_mem.c */
 pid_t child_start(struct box *, char **argv);
 void mem_answer(struct box *, const struct seccomp_notif *, int64_t value, int err);
-void mem_pass(struct box *, const struct seccomp_notif *); /* the kernel does it */
+void mem_pass(struct box *, const struct seccomp_notif *);  /* the kernel does it */
 bool mem_alive(struct box *, const struct seccomp_notif *); /* still in that call */
 bool mem_read(const struct seccomp_notif *, uint64_t from, void *, size_t);
 bool mem_write(const struct seccomp_notif *, uint64_t to, const void *, size_t);
-ssize_t mem_gather(const struct seccomp_notif *, void *, size_t room); /* what write or writev writes; -errno */
+/* what write or writev writes; -errno */
+ssize_t mem_gather(const struct seccomp_notif *, void *, size_t room);
 void mem_path(const struct seccomp_notif *, char path[BOX_PATH]); /* of open or openat, absolute */
 
 /* --- box.c */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* ibsim has no way to set a bit of a capability mask. So the box of the subnet manager ors it into what this one reads: PortInfo by
- * directed route, the port known by the NodeInfo read there before, and PortInfo by LID. */
+/* ibsim has no way to set a bit of a capability mask. So the box of the subnet manager ors it into
+ * what this one reads: PortInfo by directed route, the port known by the NodeInfo read there
+ * before, and PortInfo by LID. */
 #include "box.h"
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -37,7 +38,8 @@ static void read_again(struct caps *caps)
 	uint32_t mask;
 	FILE *from;
 
-	if (!caps->path || stat(caps->path, &st) || !memcmp(&st.st_mtim, &caps->mtime, sizeof(st.st_mtim)))
+	if (!caps->path || stat(caps->path, &st) ||
+		!memcmp(&st.st_mtim, &caps->mtime, sizeof(st.st_mtim)))
 		return;
 	from = fopen(caps->path, "re");
 	if (!from)
@@ -106,7 +108,8 @@ void caps_apply(struct caps *caps, struct sim_packet *packet)
 	struct smp_dr *smp = (void *)packet->mad;
 	uint16_t attr = get_be16(smp->mad.attr);
 
-	if (!(caps->path || caps->entries) || !(smp->mad.method & MAD_RESPONSE) || (attr != SMP_NODE_INFO && attr != SMP_PORT_INFO))
+	if (!(caps->path || caps->entries) || !(smp->mad.method & MAD_RESPONSE) ||
+		(attr != SMP_NODE_INFO && attr != SMP_PORT_INFO))
 		return;
 	read_again(caps);
 	if (smp->mad.mgmt_class == MAD_CLASS_SMP_DR)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Starts the program: in a mount name space with a /sys/class of its own, and with a filter that hands the box every open, what is done
- * with the descriptors of the box, and writing to standard output, where shells have what they redirect. */
+/* Starts the program: in a mount name space with a /sys/class of its own, and with a filter that
+ * hands the box every open, what is done with the descriptors of the box, and writing to standard
+ * output, where shells have what they redirect. */
 #include "box.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,8 @@ static int install(void)
 {
 #define LOAD(member)   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
 #define IS(value, yes) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (yes), 0)
-	struct sock_filter code[] = { /* 7: standard output or 9: one of ours? 12: yes, 13: no */
+	struct sock_filter code[] = {
+		/* 7: standard output or 9: one of ours? 12: yes, 13: no */
 		LOAD(nr),
 		IS(SYS_openat, 12 - 2),
 		IS(SYS_open, 12 - 3),
@@ -53,15 +55,21 @@ static int install(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -1;
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+	return (int)syscall(
+		SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
 }
 
 static void send_fds(int to, const int fds[FDS])
 {
 	char byte = 0;
 	struct iovec data = { &byte, 1 };
-	union fds control = { .hdr = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(FDS * sizeof(int)) } };
-	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	union fds control = { .hdr = { .cmsg_level = SOL_SOCKET,
+				      .cmsg_type = SCM_RIGHTS,
+				      .cmsg_len = CMSG_LEN(FDS * sizeof(int)) } };
+	struct msghdr msg = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control) };
 
 	memcpy(CMSG_DATA(&control.hdr), fds, FDS * sizeof(int));
 	if (sendmsg(to, &msg, 0) != 1)
@@ -73,7 +81,10 @@ static void receive_fds(int from, int fds[FDS])
 	char byte;
 	struct iovec data = { &byte, 1 };
 	union fds control;
-	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	struct msghdr msg = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control) };
 
 	if (recvmsg(from, &msg, MSG_CMSG_CLOEXEC) != 1)
 		_exit(125); /* the child has said why */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The files that are not the kernel's: each is one end of a pipe, opened for both directions, so that poll and its kin work on it
- * as it is, and the other end tells when its last descriptor is closed. */
+/* The files that are not the kernel's: each is one end of a pipe, opened for both directions, so
+ * that poll and its kin work on it as it is, and the other end tells when its last descriptor is
+ * closed. */
 #include "box.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEV_DIR   "/dev/infiniband/"
-#define SRP_DIR   "/sys/class/infiniband_srp/"
+#define DEV_DIR "/dev/infiniband/"
+#define SRP_DIR "/sys/class/infiniband_srp/"
 
 static struct port *numbered(struct box *box, const char *text)
 {
@@ -22,7 +23,8 @@ static struct port *numbered(struct box *box, const char *text)
 }
 
 /* 0; -ENXIO: it would be ours, but there is no such device; -ENOENT: not ours */
-static int kind_of(struct box *box, const char *path, int flags, enum file_kind *kind, struct port **port)
+static int kind_of(
+	struct box *box, const char *path, int flags, enum file_kind *kind, struct port **port)
 {
 	unsigned number;
 	int end = 0;
@@ -30,13 +32,14 @@ static int kind_of(struct box *box, const char *path, int flags, enum file_kind 
 	if (!strncmp(path, DEV_DIR, strlen(DEV_DIR))) {
 		path += strlen(DEV_DIR);
 		*kind = strncmp(path, "issm", 4) ? FILE_UMAD : FILE_ISSM;
-		*port = !strncmp(path, "umad", 4) || *kind == FILE_ISSM ? numbered(box, path + 4) : NULL;
+		*port = !strncmp(path, "umad", 4) || *kind == FILE_ISSM ? numbered(box, path + 4)
+									: NULL;
 		return *port ? 0 : -ENXIO;
 	}
 	if ((flags & O_ACCMODE) == O_RDONLY || strncmp(path, SRP_DIR, strlen(SRP_DIR)))
 		return -ENOENT;
-	if (sscanf(path + strlen(SRP_DIR), "srp-ibsim%u-1/add_target%n", &number, &end) != 1 || !end || path[strlen(SRP_DIR) + (size_t)end] ||
-		number >= box->ports)
+	if (sscanf(path + strlen(SRP_DIR), "srp-ibsim%u-1/add_target%n", &number, &end) != 1 ||
+		!end || path[strlen(SRP_DIR) + (size_t)end] || number >= box->ports)
 		return -ENOENT;
 	*kind = FILE_ADD_TARGET;
 	*port = &box->port[number];
@@ -52,7 +55,8 @@ static int reopen(int fd, int flags)
 }
 
 /* Gives the program its end as descriptor `number`; ours is *pipe. */
-static int inject(struct box *box, const struct seccomp_notif *call, unsigned number, int flags, int *pipe)
+static int inject(
+	struct box *box, const struct seccomp_notif *call, unsigned number, int flags, int *pipe)
 {
 	struct seccomp_notif_addfd add = {
 		.id = call->id,
@@ -140,11 +144,12 @@ struct file *file_of(struct box *box, const struct seccomp_notif *call)
 	char path[64];
 
 	if (fd >= BOX_FD)
-		return box->file[fd - BOX_FD].used ? &box->file[fd - BOX_FD] : NULL; /* the filter has seen to the range */
+		/* the filter has seen to the range */
+		return box->file[fd - BOX_FD].used ? &box->file[fd - BOX_FD] : NULL;
 	snprintf(path, sizeof(path), "/proc/%u/fd/%d", call->pid, fd);
 	for (unsigned i = 0; i < BOX_FILES; i++)
-		if (box->file[i].used && !stat(path, &theirs) && !fstat(box->file[i].pipe, &ours) && theirs.st_ino == ours.st_ino &&
-			theirs.st_dev == ours.st_dev)
+		if (box->file[i].used && !stat(path, &theirs) && !fstat(box->file[i].pipe, &ours) &&
+			theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev)
 			return &box->file[i];
 	return NULL;
 }

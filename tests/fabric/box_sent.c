@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the program has sent: out to the simulator, again after its time-out, and given back when nobody answered. */
+/* What the program has sent: out to the simulator, again after its time-out, and given back when
+ * nobody answered. */
 #include "box.h"
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#define WINDOW   64 /* segments; a receive queue of 512, as the kernel's by default, is good for eight senders */
+/* segments; a receive queue of 512, as the kernel's by default, is good for eight senders */
+#define WINDOW   64
 #define TID_MASK 0xffffffffffffull /* ibsim keeps the number of the client in the upper 16 bits */
 
-static void put(struct file *file, const struct agent *agent, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t len)
+static void put(struct file *file, const struct agent *agent, const struct ib_user_mad_hdr *hdr,
+	const uint8_t *mad, size_t len)
 {
 	struct sim *sim = &file->port->sim;
 	uint32_t qpn = agent->qpn && !sim->issm ? sim->qpn : agent->qpn;
@@ -25,14 +28,15 @@ static void put(struct file *file, const struct agent *agent, const struct ib_us
 	sim_put(sim, &packet);
 }
 
-void sent_transmit(struct box *box, struct file *file, const struct agent *agent, const struct ib_user_mad_hdr *hdr, const uint8_t *mad,
-	size_t len)
+void sent_transmit(struct box *box, struct file *file, const struct agent *agent,
+	const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t len)
 {
 	uint8_t segment[MAD_LEN];
 	unsigned count = 1;
 
 	count_mad(box, "sent", mad);
-	if (!agent->rmpp || !rmpp_class(((const struct mad_hdr *)mad)->mgmt_class) || !rmpp_active(mad)) {
+	if (!agent->rmpp || !rmpp_class(((const struct mad_hdr *)mad)->mgmt_class) ||
+		!rmpp_active(mad)) {
 		put(file, agent, hdr, mad, len);
 		return;
 	}
@@ -47,12 +51,14 @@ struct sent *sent_find(struct box *box, uint64_t tid, uint8_t mgmt_class)
 	struct sent *sent;
 
 	for (sent = box->sent; sent; sent = sent->next)
-		if ((sent->tid & TID_MASK) == (tid & TID_MASK) && ((struct mad_hdr *)sent->mad)->mgmt_class == mgmt_class)
+		if ((sent->tid & TID_MASK) == (tid & TID_MASK) &&
+			((struct mad_hdr *)sent->mad)->mgmt_class == mgmt_class)
 			break;
 	return sent;
 }
 
-struct sent *sent_new(struct box *box, struct file *file, unsigned agent, const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t len)
+struct sent *sent_new(struct box *box, struct file *file, unsigned agent,
+	const struct ib_user_mad_hdr *hdr, const uint8_t *mad, size_t len)
 {
 	struct sent *sent = calloc(1, sizeof(*sent) + len);
 
@@ -116,7 +122,8 @@ uint64_t sent_timers(struct box *box)
 		if (sent->due_ms <= now) {
 			sent->retries--;
 			sent->due_ms = now + sent->timeout_ms;
-			sent_transmit(box, sent->file, &sent->file->agent[sent->agent], &sent->hdr, sent->mad, sent->len);
+			sent_transmit(box, sent->file, &sent->file->agent[sent->agent], &sent->hdr,
+				sent->mad, sent->len);
 		}
 		if (sent->due_ms < soonest)
 			soonest = sent->due_ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A client of the simulator. Nothing here blocks on the data socket: a simulator whose own send fails for lack of room tries
- * again at once and serves nobody else meanwhile. */
+/* A client of the simulator. Nothing here blocks on the data socket: a simulator whose own send
+ * fails for lack of room tries again at once and serves nobody else meanwhile. */
 #include "box.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,7 +28,8 @@ static socklen_t name(struct sockaddr_un *addr, const char *base, const char *wh
 	if (number < 0)
 		len = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, "%s:%s", base, what);
 	else
-		len = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, "%s:%s%lld", base, what, (long long)number);
+		len = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, "%s:%s%lld", base,
+			what, (long long)number);
 	/* ibsim counts the zero in front and one behind */
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 2 + (size_t)len);
 }
@@ -108,8 +109,11 @@ void sim_put(struct sim *sim, const struct sim_packet *packet)
 
 int sim_ask(struct sim *sim, enum sim_ctl_type type, void *data, size_t len)
 {
-	struct sim_ctl ctl = { .magic = SIM_MAGIC, .client = sim->client, .type = type, .len = (uint32_t)len };
-	struct pollfd fds[] = { { .fd = sim->ctl, .events = POLLIN }, { .fd = sim->data, .events = POLLIN } };
+	struct sim_ctl ctl = {
+		.magic = SIM_MAGIC, .client = sim->client, .type = type, .len = (uint32_t)len
+	};
+	struct pollfd fds[] = { { .fd = sim->ctl, .events = POLLIN },
+		{ .fd = sim->data, .events = POLLIN } };
 
 	if (len)
 		memcpy(ctl.data, data, len);
@@ -148,7 +152,8 @@ void sim_attach(struct sim *sim, const char *base, const char *node, uint32_t id
 		usleep(20000);
 	}
 	if (strlen(node) >= sizeof(client.node))
-		box_die("%s: the name of a node has at most %zu characters", node, sizeof(client.node) - 1);
+		box_die("%s: the name of a node has at most %zu characters", node,
+			sizeof(client.node) - 1);
 	strcpy(client.node, node);
 	if (sim_ask(sim, SIM_CONNECT, &client, sizeof(client)))
 		box_die("the simulator refuses to attach to node %s", node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* add_target of ib_srp: what Linux 6.1 takes and refuses (drivers/infiniband/ulp/srp/ib_srp.c, srp_parse_options), and the SCSI
- * host it makes. No connection is made. */
+/* add_target of ib_srp: what Linux 6.1 takes and refuses (drivers/infiniband/ulp/srp/ib_srp.c,
+ * srp_parse_options), and the SCSI host it makes. No connection is made. */
 #include "box.h"
 #include <ctype.h>
 #include <errno.h>
@@ -98,14 +98,16 @@ static bool read_line(struct target *target, char *line)
 	return (target->given & NEEDS) == NEEDS;
 }
 
-/* Two connections from one port to one target are distinguished by the initiator's extension alone. */
-static bool is_connected(const struct box *box, const struct port *port, const struct target *target)
+/* Two connections from one port to one target are distinguished by the initiator's extension alone.
+ */
+static bool is_connected(
+	const struct box *box, const struct port *port, const struct target *target)
 {
 	char path[96], text[96], want[96];
 	bool same = false;
 
-	snprintf(want, sizeof(want), "%u %" PRIx64 " %" PRIx64 " %" PRIx64, port->number, target->value[ID_EXT], target->value[IOC_GUID],
-		target->value[INITIATOR_EXT]);
+	snprintf(want, sizeof(want), "%u %" PRIx64 " %" PRIx64 " %" PRIx64, port->number,
+		target->value[ID_EXT], target->value[IOC_GUID], target->value[INITIATOR_EXT]);
 	for (unsigned i = 0; i < box->hosts && !same; i++) {
 		FILE *from;
 
@@ -123,9 +125,11 @@ static void make_host(struct box *box, const struct port *port, const struct tar
 	char path[96];
 	unsigned host = box->hosts++;
 
-#define PUT(name, ...) (snprintf(path, sizeof(path), "scsi_host/host%u/" name, host), sys_write(box->sys, path, __VA_ARGS__))
-	PUT(".key", "%u %" PRIx64 " %" PRIx64 " %" PRIx64, port->number, target->value[ID_EXT], target->value[IOC_GUID],
-		target->value[INITIATOR_EXT]);
+#define PUT(name, ...)                                                                             \
+	(snprintf(path, sizeof(path), "scsi_host/host%u/" name, host),                             \
+		sys_write(box->sys, path, __VA_ARGS__))
+	PUT(".key", "%u %" PRIx64 " %" PRIx64 " %" PRIx64, port->number, target->value[ID_EXT],
+		target->value[IOC_GUID], target->value[INITIATOR_EXT]);
 	PUT("id_ext", "0x%016" PRIx64 "\n", target->value[ID_EXT]);
 	PUT("ioc_guid", "0x%016" PRIx64 "\n", target->value[IOC_GUID]);
 	PUT("service_id", "0x%016" PRIx64 "\n", target->value[SERVICE_ID]);
@@ -155,6 +159,7 @@ int srp_add_target(struct box *box, struct port *port, char *line)
 	else
 		make_host(box, port, &target);
 	free(copy);
-	box_log(box, "add_target %s ibsim%u %s", err ? strerrorname_np(-err) : "ok", port->number, line);
+	box_log(box, "add_target %s ibsim%u %s", err ? strerrorname_np(-err) : "ok", port->number,
+		line);
 	return err;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A file of ib_umad: agents, reading and writing, with the answers of Linux 6.1 (drivers/infiniband/core/user_mad.c, mad.c). */
+/* A file of ib_umad: agents, reading and writing, with the answers of Linux 6.1
+ * (drivers/infiniband/core/user_mad.c, mad.c). */
 #include "box.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,8 +10,8 @@
 #define RMPP_HEADERS (sizeof(struct mad_hdr) + sizeof(struct mad_rmpp))
 #define MESSAGE_MAX  (16u << 20)
 #define VERSION_MAX  0x82
-#define CLASS_MAX    79 /* beside that of directed routes */
-#define USER_RMPP    1 /* flag of IB_USER_MAD_REGISTER_AGENT2 */
+#define CLASS_MAX    79     /* beside that of directed routes */
+#define USER_RMPP    1      /* flag of IB_USER_MAD_REGISTER_AGENT2 */
 #define HI_TID_MASK  0xffff /* the simulator needs the other bits */
 
 static size_t header_len(const struct file *file)
@@ -45,7 +46,8 @@ static bool overlap(const struct agent *a, const struct agent *b)
 	return a->methods[0] & b->methods[0] || a->methods[1] & b->methods[1];
 }
 
-static int check_agent(const struct box *box, const struct file *file, const struct agent *agent, uint8_t rmpp_version, uint32_t flags)
+static int check_agent(const struct box *box, const struct file *file, const struct agent *agent,
+	uint8_t rmpp_version, uint32_t flags)
 {
 	static const uint8_t no_oui[3];
 
@@ -53,23 +55,27 @@ static int check_agent(const struct box *box, const struct file *file, const str
 		return -EINVAL;
 	if (!agent->mgmt_class)
 		return 0;
-	if (agent->version > VERSION_MAX || (agent->mgmt_class > CLASS_MAX && agent->mgmt_class != MAD_CLASS_SMP_DR))
+	if (agent->version > VERSION_MAX ||
+		(agent->mgmt_class > CLASS_MAX && agent->mgmt_class != MAD_CLASS_SMP_DR))
 		return -EINVAL;
 	if (has_oui(agent->mgmt_class) && !memcmp(agent->oui, no_oui, sizeof(no_oui)))
 		return -EINVAL;
-	if ((rmpp_version && !rmpp_class(agent->mgmt_class)) || is_smp(agent->mgmt_class) != !agent->qpn)
+	if ((rmpp_version && !rmpp_class(agent->mgmt_class)) ||
+		is_smp(agent->mgmt_class) != !agent->qpn)
 		return -EINVAL;
 	for (unsigned i = 0; i < BOX_FILES; i++) {
 		const struct file *other = &box->file[i];
 
-		for (unsigned j = 0; other->used && other->port == file->port && j < BOX_AGENTS; j++)
+		for (unsigned j = 0; other->used && other->port == file->port && j < BOX_AGENTS;
+			j++)
 			if (other->agent[j].used && overlap(agent, &other->agent[j]))
 				return -EINVAL;
 	}
 	return 0;
 }
 
-static int read_request(struct agent *agent, uint8_t *rmpp_version, uint32_t *flags, const struct seccomp_notif *call, bool second)
+static int read_request(struct agent *agent, uint8_t *rmpp_version, uint32_t *flags,
+	const struct seccomp_notif *call, bool second)
 {
 	struct ib_user_mad_reg_req one;
 	struct ib_user_mad_reg_req2 two;
@@ -99,7 +105,8 @@ static int read_request(struct agent *agent, uint8_t *rmpp_version, uint32_t *fl
 	return 0;
 }
 
-static int register_agent(struct box *box, struct file *file, const struct seccomp_notif *call, bool second)
+static int register_agent(
+	struct box *box, struct file *file, const struct seccomp_notif *call, bool second)
 {
 	struct agent agent;
 	uint8_t rmpp_version = 0;
@@ -113,11 +120,14 @@ static int register_agent(struct box *box, struct file *file, const struct secco
 	if (id == BOX_AGENTS)
 		return -ENOMEM;
 	err = check_agent(box, file, &agent, rmpp_version, flags);
-	box_log(box, "agent class 0x%02x version %u methods %llx%016llx rmpp %u: %s", agent.mgmt_class, agent.version,
-		(unsigned long long)agent.methods[1], (unsigned long long)agent.methods[0], rmpp_version, err ? strerrorname_np(-err) : "ok");
+	box_log(box, "agent class 0x%02x version %u methods %llx%016llx rmpp %u: %s",
+		agent.mgmt_class, agent.version, (unsigned long long)agent.methods[1],
+		(unsigned long long)agent.methods[0], rmpp_version,
+		err ? strerrorname_np(-err) : "ok");
 	if (err)
 		return err;
-	if (!mem_write(call, call->data.args[2], &id, sizeof(id))) /* the first member of either request */
+	if (!mem_write(call, call->data.args[2], &id,
+		    sizeof(id))) /* the first member of either request */
 		return -EFAULT;
 	agent.rmpp = rmpp_version && !(flags & USER_RMPP);
 	agent.hi_tid = box->hi_tid = (box->hi_tid + 1) & HI_TID_MASK;
@@ -186,7 +196,8 @@ static int send_message(struct box *box, struct file *file, uint8_t *message, si
 	if (len > MAD_LEN && !(agent->rmpp && rmpp_class(mad->mgmt_class) && rmpp_active(mad)))
 		return -EINVAL;
 	if (!is_response(mad)) {
-		mad->tid = put_be64((uint64_t)agent->hi_tid << 32 | (get_be64(mad->tid) & 0xffffffff));
+		mad->tid =
+			put_be64((uint64_t)agent->hi_tid << 32 | (get_be64(mad->tid) & 0xffffffff));
 		if (is_duplicate(box, file, mad))
 			return -EINVAL;
 		if (hdr.timeout_ms)
@@ -209,25 +220,31 @@ void umad_write(struct box *box, struct file *file, const struct seccomp_notif *
 	message = malloc(count);
 	if (!message)
 		box_die("out of memory");
-	err = mem_read(call, call->data.args[1], message, count) ? send_message(box, file, message, count) : -EFAULT;
+	err = mem_read(call, call->data.args[1], message, count)
+		      ? send_message(box, file, message, count)
+		      : -EFAULT;
 	free(message);
 	mem_answer(box, call, err ? 0 : (int64_t)count, err);
 }
 
 /* --- in */
 
-static int copy_out(const struct file *file, const struct packet *packet, const struct seccomp_notif *call)
+static int copy_out(
+	const struct file *file, const struct packet *packet, const struct seccomp_notif *call)
 {
-	size_t header = header_len(file), count = call->data.args[2], first = packet->len < MAD_LEN ? packet->len : MAD_LEN;
+	size_t header = header_len(file), count = call->data.args[2],
+	       first = packet->len < MAD_LEN ? packet->len : MAD_LEN;
 	uint64_t to = call->data.args[1];
 
 	if (count < header + first || (packet->timed_out && count < header + packet->len))
 		return -EINVAL;
-	if (!mem_write(call, to, &packet->hdr, header) || !mem_write(call, to + header, packet->mad, first))
+	if (!mem_write(call, to, &packet->hdr, header) ||
+		!mem_write(call, to + header, packet->mad, first))
 		return -EFAULT;
 	if (count < header + packet->len)
 		return -ENOSPC; /* the first segment tells how much there is */
-	return mem_write(call, to + header, packet->mad, packet->len) ? (int)(header + packet->len) : -EFAULT;
+	return mem_write(call, to + header, packet->mad, packet->len) ? (int)(header + packet->len)
+								      : -EFAULT;
 }
 
 static void read_first(struct box *box, struct file *file, const struct seccomp_notif *call)
@@ -242,7 +259,8 @@ static void read_first(struct box *box, struct file *file, const struct seccomp_
 		file->head = packet->next;
 		if (!file->head) {
 			file->tail = &file->head;
-			file_readable(file, false); /* before the program runs on, or it would be woken for nothing */
+			/* before the program runs on, or it would be woken for nothing */
+			file_readable(file, false);
 		}
 		free(packet);
 	}
@@ -263,7 +281,8 @@ void umad_read(struct box *box, struct file *file, const struct seccomp_notif *c
 	}
 }
 
-void umad_deliver(struct box *box, struct file *file, unsigned agent, const struct packet *like, const void *mad, size_t len)
+void umad_deliver(struct box *box, struct file *file, unsigned agent, const struct packet *like,
+	const void *mad, size_t len)
 {
 	struct packet *packet = malloc(sizeof(*packet) + len);
 
@@ -296,7 +315,8 @@ static void got_response(struct box *box, const struct packet *like, const struc
 		count_mad(box, "stray", data);
 		return;
 	}
-	if (sent->file->agent[sent->agent].rmpp && rmpp_class(mad->mgmt_class) && rmpp_active(mad)) {
+	if (sent->file->agent[sent->agent].rmpp && rmpp_class(mad->mgmt_class) &&
+		rmpp_active(mad)) {
 		if (!sent_segment(sent, mad))
 			return;
 		data = sent->rx.data;
@@ -318,7 +338,8 @@ static bool wants(const struct agent *agent, const struct mad_hdr *mad)
 	return overlap(agent, &like);
 }
 
-static void got_request(struct box *box, const struct port *port, const struct packet *like, const struct mad_hdr *mad)
+static void got_request(struct box *box, const struct port *port, const struct packet *like,
+	const struct mad_hdr *mad)
 {
 	for (unsigned i = 0; i < BOX_FILES; i++) {
 		struct file *file = &box->file[i];
@@ -326,7 +347,8 @@ static void got_request(struct box *box, const struct port *port, const struct p
 		for (unsigned j = 0; file->used && file->port == port && j < BOX_AGENTS; j++) {
 			if (!wants(&file->agent[j], mad))
 				continue;
-			if (!file->agent[j].rmpp || !rmpp_active(mad) || rmpp_is_data(mad)) /* acknowledgements end here */
+			if (!file->agent[j].rmpp || !rmpp_active(mad) ||
+				rmpp_is_data(mad)) /* acknowledgements end here */
 				umad_deliver(box, file, j, like, mad, MAD_LEN);
 			return;
 		}

@@ -92,7 +92,8 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 	return 0;
 }
 
-struct ibv_cq *ibv_create_cq(struct ibv_context *of, int depth, void *arg, struct ibv_comp_channel *on, int vector)
+struct ibv_cq *ibv_create_cq(
+	struct ibv_context *of, int depth, void *arg, struct ibv_comp_channel *on, int vector)
 {
 	struct ibv_cq *cq = calloc(1, sizeof(*cq));
 
@@ -194,7 +195,8 @@ int ibv_query_port(struct ibv_context *of, uint8_t port, struct _compat_ibv_port
 	read_number(PORT "lid", &lid);
 	read_number(PORT "sm_lid", &sm_lid);
 	read_number(PORT "state", &state);
-	memset(attr, 0, offsetof(struct ibv_port_attr, port_cap_flags2)); /* older programs give no more room */
+	/* older programs give no more room */
+	memset(attr, 0, offsetof(struct ibv_port_attr, port_cap_flags2));
 	attr->lid = (uint16_t)lid;
 	attr->sm_lid = (uint16_t)sm_lid;
 	attr->state = (enum ibv_port_state)state;
@@ -252,7 +254,8 @@ int ibv_get_async_event(struct ibv_context *of, struct ibv_async_event *event)
 
 	if (read(of->async_fd, &type, 1) != 1)
 		return -1;
-	*event = (struct ibv_async_event){ .event_type = (enum ibv_event_type)type, .element.port_num = 1 };
+	*event = (struct ibv_async_event){ .event_type = (enum ibv_event_type)type,
+		.element.port_num = 1 };
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* To be preloaded into srptools, which want a queue pair of their own beside ib_umad: a libibverbs of one device with one datagram
- * queue pair, which sends and receives MADs as a client of the simulator. For the foreign peer only; ours needs no verbs. */
+/* To be preloaded into srptools, which want a queue pair of their own beside ib_umad: a libibverbs
+ * of one device with one datagram queue pair, which sends and receives MADs as a client of the
+ * simulator. For the foreign peer only; ours needs no verbs. */
 #pragma once
 #include <infiniband/verbs.h>
 #include <stdint.h>
@@ -12,7 +13,8 @@ struct fake_ah {
 	uint16_t dlid;
 };
 
-/* The queue pair: fakeverbs_qp.c. It completes to recv_cq, which wakes who waits for channel, and to send_cq. */
+/* The queue pair: fakeverbs_qp.c. It completes to recv_cq, which wakes who waits for channel, and
+ * to send_cq. */
 struct fake_qp {
 	struct ibv_qp qp;
 	struct ibv_comp_channel channel;
@@ -21,7 +23,7 @@ struct fake_qp {
 extern struct fake_qp fake_qp;
 
 void fake_attach(void); /* to the simulator; once */
-void fake_flush(void); /* every receive that was posted comes back */
+void fake_flush(void);  /* every receive that was posted comes back */
 int fake_post_recv(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **bad);
 int fake_post_send(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **bad);
 int fake_poll_cq(struct ibv_cq *, int room, struct ibv_wc *);

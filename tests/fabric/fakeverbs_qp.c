@@ -52,16 +52,20 @@ static int named(int fd, int (*how)(int, const struct sockaddr *, socklen_t), co
 	va_start(args, fmt);
 	len = vsnprintf(addr.sun_path + 1, sizeof(addr.sun_path) - 1, fmt, args);
 	va_end(args);
-	return how(fd, (struct sockaddr *)&addr, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 2 + (size_t)len));
+	return how(fd, (struct sockaddr *)&addr,
+		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 2 + (size_t)len));
 }
 
 static int ask(enum sim_ctl_type type, void *what, size_t len)
 {
-	struct sim_ctl ctl = { .magic = SIM_MAGIC, .client = client, .type = type, .len = (uint32_t)len };
+	struct sim_ctl ctl = {
+		.magic = SIM_MAGIC, .client = client, .type = type, .len = (uint32_t)len
+	};
 
 	if (len)
 		memcpy(ctl.data, what, len);
-	if (send(control, &ctl, sizeof(ctl), 0) < 0 || recv(control, &ctl, sizeof(ctl), 0) < 0 || ctl.type == SIM_ERROR)
+	if (send(control, &ctl, sizeof(ctl), 0) < 0 || recv(control, &ctl, sizeof(ctl), 0) < 0 ||
+		ctl.type == SIM_ERROR)
 		return -1;
 	if (len)
 		memcpy(what, ctl.data, len);
@@ -154,7 +158,10 @@ int fake_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 int fake_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	const struct fake_ah *ah = (const void *)wr->wr.ud.ah;
-	struct ibv_wc wc = { .wr_id = wr->wr_id, .status = IBV_WC_SUCCESS, .opcode = IBV_WC_SEND, .qp_num = FAKE_QPN };
+	struct ibv_wc wc = { .wr_id = wr->wr_id,
+		.status = IBV_WC_SUCCESS,
+		.opcode = IBV_WC_SEND,
+		.qp_num = FAKE_QPN };
 	struct sim_packet packet = {
 		.dlid = htons(ah->dlid),
 		.dqp = htonl(wr->wr.ud.remote_qpn),
@@ -217,8 +224,10 @@ void fake_attach(void)
 	snprintf(self.node, sizeof(self.node), "%s", node);
 	control = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	data = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (named(control, bind, "%s:ctl%u", base, self.id) || named(control, connect, "%s:ctl", base) ||
-		named(data, bind, "%s:in%u", base, self.id) || ask(SIM_CONNECT, &self, sizeof(self)))
+	if (named(control, bind, "%s:ctl%u", base, self.id) ||
+		named(control, connect, "%s:ctl", base) ||
+		named(data, bind, "%s:in%u", base, self.id) ||
+		ask(SIM_CONNECT, &self, sizeof(self)))
 		die("fakeverbs: simulator");
 	client = self.id;
 	if (named(data, connect, "%s:out%u", base, client))
@@ -231,7 +240,8 @@ void fake_flush(void)
 {
 	pthread_mutex_lock(&lock);
 	for (; posts; posts--) {
-		const struct ibv_wc wc = { .wr_id = posted[first_posted].wr_id, .status = IBV_WC_WR_FLUSH_ERR };
+		const struct ibv_wc wc = { .wr_id = posted[first_posted].wr_id,
+			.status = IBV_WC_WR_FLUSH_ERR };
 
 		first_posted = (first_posted + 1) % DEPTH;
 		complete(&received, &wc);

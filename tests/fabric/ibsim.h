@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The sockets of ibsim, as of 0.10: unix datagrams in the abstract name space. A client binds BASE:ctlID and BASE:inID, talks to
- * BASE:ctl, and after SIM_CONNECT to BASE:outN, N being the number it was given. */
+/* The sockets of ibsim, as of 0.10: unix datagrams in the abstract name space. A client binds
+ * BASE:ctlID and BASE:inID, talks to BASE:ctl, and after SIM_CONNECT to BASE:outN, N being the
+ * number it was given. */
 #pragma once
 #include <stdint.h>
 
@@ -17,8 +18,8 @@ enum sim_ctl_type { /* each is answered with itself, or with SIM_ERROR */
 	SIM_GET_GUID,
 	SIM_GET_NODEINFO, /* in: nothing */
 	SIM_GET_PORTINFO, /* in: one byte, the port; 0 = that of the client */
-	SIM_SET_ISSM, /* an int */
-	SIM_GET_PKEYS, /* 32 of 16 bits, network order */
+	SIM_SET_ISSM,     /* an int */
+	SIM_GET_PKEYS,    /* 32 of 16 bits, network order */
 };
 
 struct sim_ctl {
@@ -27,9 +28,10 @@ struct sim_ctl {
 };
 
 struct sim_client {
-	uint32_t id; /* in: ID of the sockets; out: number of the client */
+	uint32_t id;  /* in: ID of the sockets; out: number of the client */
 	uint32_t qpn; /* > 1: requests to this queue pair of the port come here */
-	uint32_t issm; /* requests to queue pairs 0 and 1 of the port come here; one client a node */
+	/* requests to queue pairs 0 and 1 of the port come here; one client a node */
+	uint32_t issm;
 	char node[32];
 };
 

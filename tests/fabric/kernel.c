@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* kernel: what ib_umad answers a program, one line a question; the box has to answer as the kernel does. */
+/* kernel: what ib_umad answers a program, one line a question; the box has to answer as the kernel
+ * does. */
 #include "umad.h"
 #include <arpa/inet.h>
 #include <err.h>
@@ -23,7 +24,8 @@ static void tell(const char *what, ssize_t rc)
 	printf("%s: %s\n", what, rc < 0 ? strerrorname_np(errno) : "ok");
 }
 
-static int ask_register(uint8_t mgmt_class, uint8_t version, uint32_t qpn, uint8_t rmpp, uint64_t methods)
+static int ask_register(
+	uint8_t mgmt_class, uint8_t version, uint32_t qpn, uint8_t rmpp, uint64_t methods)
 {
 	struct ib_user_mad_reg_req2 req = {
 		.qpn = qpn,
@@ -36,14 +38,20 @@ static int ask_register(uint8_t mgmt_class, uint8_t version, uint32_t qpn, uint8
 	return ioctl(fd, IB_USER_MAD_REGISTER_AGENT2, &req) ? -1 : (int)req.id;
 }
 
-static ssize_t ask(int agent, uint16_t lid, uint8_t method, uint16_t attr, uint64_t tid, uint32_t timeout_ms)
+static ssize_t ask(
+	int agent, uint16_t lid, uint8_t method, uint16_t attr, uint64_t tid, uint32_t timeout_ms)
 {
 	struct umad umad = {
-		.hdr = { .id = (uint32_t)agent, .timeout_ms = timeout_ms, .qpn = htonl(1), .qkey = htonl(UMAD_QKEY), .lid = htons(lid) },
+		.hdr = { .id = (uint32_t)agent,
+			.timeout_ms = timeout_ms,
+			.qpn = htonl(1),
+			.qkey = htonl(UMAD_QKEY),
+			.lid = htons(lid) },
 	};
 	struct sa_hdr *sa = (void *)umad.mad;
 
-	sa->mad = (struct mad_hdr){ 1, MAD_CLASS_SA, SA_CLASS_VERSION, method, .tid = put_be64(tid), .attr = put_be16(attr) };
+	sa->mad = (struct mad_hdr){ 1, MAD_CLASS_SA, SA_CLASS_VERSION, method, .tid = put_be64(tid),
+		.attr = put_be16(attr) };
 	return write(fd, &umad, sizeof(umad));
 }
 
@@ -72,11 +80,15 @@ static void times_out(int agent)
 	tell("a short write", write(fd, &umad, sizeof(umad.hdr) + 35));
 	tell("a request", ask(agent, LID_UNUSED, MAD_GET, MAD_CLASS_PORT_INFO, 7, 100));
 	tell("its transaction again", ask(agent, LID_UNUSED, MAD_GET, MAD_CLASS_PORT_INFO, 7, 100));
-	tell("not readable yet", poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 20) ? -1 : 0);
-	tell("readable then", poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 1000) == 1 ? 0 : -1);
+	tell("not readable yet",
+		poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 20) ? -1 : 0);
+	tell("readable then",
+		poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 1000) == 1 ? 0 : -1);
 	got = read(fd, &umad, sizeof(umad));
-	printf("it comes back: %zd bytes, status %s, to LID 0x%x\n", got, strerrorname_np((int)umad.hdr.status), ntohs(umad.hdr.lid));
-	tell("and is not readable any more", poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) ? -1 : 0);
+	printf("it comes back: %zd bytes, status %s, to LID 0x%x\n", got,
+		strerrorname_np((int)umad.hdr.status), ntohs(umad.hdr.lid));
+	tell("and is not readable any more",
+		poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 0) ? -1 : 0);
 }
 
 static void table(int agent)
@@ -91,7 +103,8 @@ static void table(int agent)
 	poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 2000);
 	tell("a table into half a datagram", read(fd, &big, sizeof(big.hdr) + MAD_LEN / 2));
 	tell("into one", read(fd, &big, sizeof(big.hdr) + MAD_LEN));
-	printf("it says how long it is: %s\n", big.hdr.length > sizeof(big.hdr) + MAD_LEN ? "yes" : "no");
+	printf("it says how long it is: %s\n",
+		big.hdr.length > sizeof(big.hdr) + MAD_LEN ? "yes" : "no");
 	got = read(fd, &big, big.hdr.length);
 	printf("into that much: %s\n", got == (ssize_t)big.hdr.length ? "all of it" : "not all");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// The simulator's options and its loop. usage: sim [-n NAME] [-c CONSOLE] [-f FILE] ['WORDS' …], or sim -x CONSOLE WORD …; says
-// "ready" when it is. The words are in sim.md.
+// The simulator's options and its loop. usage: sim [-n NAME] [-c CONSOLE] [-f FILE] ['WORDS' …], or
+// sim -x CONSOLE WORD …; says "ready" when it is. The words are in sim.md.
 #include "sim.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -81,13 +81,20 @@ static void run(struct sim *sim)
 
 static int usage(void)
 {
-	fputs("usage: sim [-n NAME] [-c CONSOLE] [-f FILE] ['WORDS' ...] | sim -x CONSOLE WORD ...\n", stderr);
+	fputs("usage: sim [-n NAME] [-c CONSOLE] [-f FILE] ['WORDS' ...] | sim -x CONSOLE WORD "
+	      "...\n",
+		stderr);
 	return 2;
 }
 
 int main(int argc, char **argv)
 {
-	static struct sim sim = { .shape = { .hosts = 1, .ports = 1, .down = 36, .up = 4, .prefix = 0xfe80000000000000ull, .seed = 1 } };
+	static struct sim sim = { .shape = { .hosts = 1,
+					  .ports = 1,
+					  .down = 36,
+					  .up = 4,
+					  .prefix = 0xfe80000000000000ull,
+					  .seed = 1 } };
 	const char *name = SIM_BASE, *console = NULL;
 	char build[] = "build";
 	int opt;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A simulated InfiniBand fabric of thousands of ports that answers for everybody: subnet management agents, the subnet
- * administrator, device management. It stands where ibsim would, behind the same sockets, and misbehaves when told to. */
+/* A simulated InfiniBand fabric of thousands of ports that answers for everybody: subnet management
+ * agents, the subnet administrator, device management. It stands where ibsim would, behind the same
+ * sockets, and misbehaves when told to. */
 #pragma once
 #include "ibsim.h"
 #include "wire/mad.h"
@@ -11,12 +12,17 @@
 #define LIDS       65536
 #define CLIENTS    64
 #define NOBODY     UINT32_MAX
-#define TICK_MS(n) ((n) * 1000000ull)
+#define TICK_MS(n) ((n)*1000000ull)
 
 /* The attributes that nobody but a subnet manager answers or sends; sections as in wire/mad.h. */
 enum { METHOD_DELETE = 0x15 };
 enum { ATTR_SERVICE_RECORD = 0x0031 };
-enum { ATTR_NODE_DESCRIPTION = 0x0010, ATTR_SWITCH_INFO = 0x0012, ATTR_GUID_INFO = 0x0014, ATTR_PKEY_TABLE = 0x0016 };
+enum {
+	ATTR_NODE_DESCRIPTION = 0x0010,
+	ATTR_SWITCH_INFO = 0x0012,
+	ATTR_GUID_INFO = 0x0014,
+	ATTR_PKEY_TABLE = 0x0016
+};
 #define STATUS_UNSUPPORTED 0x000c /* method or attribute; 13.4.7 */
 #define STATUS_NO_RESOURCE 0x0100
 
@@ -31,15 +37,15 @@ WIRE_SIZE(struct sim_service, 176);
 
 enum lie {
 	LIE_NONE,
-	LIE_IOCS, /* more slots than controllers */
+	LIE_IOCS,     /* more slots than controllers */
 	LIE_SERVICES, /* more services than it tells */
-	LIE_CHANGES, /* another change id each time */
-	LIE_TEXT, /* strings without end */
+	LIE_CHANGES,  /* another change id each time */
+	LIE_TEXT,     /* strings without end */
 	LIE_BUSY,
 	LIE_STATUS,
-	LIE_NOISE, /* attributes at random */
-	LIE_TWICE, /* each answer two times, the second late */
-	LIE_TID, /* answers to nobody's request */
+	LIE_NOISE,  /* attributes at random */
+	LIE_TWICE,  /* each answer two times, the second late */
+	LIE_TID,    /* answers to nobody's request */
 	LIE_OFFSET, /* SA: distance of records */
 	LIE_LENGTH, /* SA: length of tables */
 };
@@ -49,18 +55,18 @@ struct port { /* with a LID: of an adapter, or 0 of a switch */
 	uint32_t node;
 	uint16_t lid, pkey[PKEYS];
 	uint8_t num, state;
-	bool gone, mute, dead; /* the link is down; nobody answers; device management does not */
+	bool gone, mute, dead;    /* the link is down; nobody answers; device management does not */
 	uint32_t cap, cap_before; /* the latter is what the subnet administrator knows */
-	uint64_t stale_ns; /* until then */
+	uint64_t stale_ns;        /* until then */
 	/* device management */
 	uint32_t slow_ms;
 	uint16_t io_class, change_id;
 	uint8_t iocs, slots, services, lie;
-	bool picked; /* as one of so many per cent */
+	bool picked;          /* as one of so many per cent */
 	const char *id, *ext; /* NULL = ordinary ones; never freed */
 };
 
-struct end { /* of a link */
+struct end {           /* of a link */
 	uint32_t node; /* or NOBODY */
 	uint8_t port;
 };
@@ -68,8 +74,8 @@ struct end { /* of a link */
 struct node {
 	uint64_t guid;
 	uint32_t port, end; /* indices of its first */
-	uint32_t number; /* in its name */
-	char kind; /* 'H'ost, 'T'arget, 'L'eaf, 'S'pine */
+	uint32_t number;    /* in its name */
+	char kind;          /* 'H'ost, 'T'arget, 'L'eaf, 'S'pine */
 	uint8_t type, ports;
 };
 
@@ -82,12 +88,12 @@ enum sa_mood { SA_FINE, SA_SILENT, SA_BUSY, SA_REDIRECT };
 
 struct sim_sa {
 	uint8_t mood, lie;
-	bool match; /* of capability masks */
-	bool tells_all; /* also of ports in other partitions */
-	uint32_t left; /* so many answers in this mood; 0 = for good */
-	uint32_t redirect; /* port */
+	bool match;             /* of capability masks */
+	bool tells_all;         /* also of ports in other partitions */
+	uint32_t left;          /* so many answers in this mood; 0 = for good */
+	uint32_t redirect;      /* port */
 	uint32_t slow_ms, loss; /* of segments, in 1/1000 */
-	bool flood; /* sends tables without waiting for acknowledgements */
+	bool flood;             /* sends tables without waiting for acknowledgements */
 };
 
 struct sim_counters {
@@ -116,8 +122,8 @@ struct sim {
 	struct end *end;
 	uint32_t nodes, ports;
 	uint32_t by_lid[LIDS]; /* ports */
-	uint32_t sm; /* port, or NOBODY */
-	uint64_t now, chance; /* ns; state of the generator */
+	uint32_t sm;           /* port, or NOBODY */
+	uint64_t now, chance;  /* ns; state of the generator */
 	struct client *client[CLIENTS];
 	struct sim_later later;
 	struct transfer *transfer; /* of tables, on their way */
@@ -134,8 +140,10 @@ struct sim {
 int fabric_build(struct sim *);
 uint64_t fabric_random(struct sim *); /* the same for the same seed */
 bool fabric_chance(struct sim *, uint32_t per_mille);
-uint32_t fabric_end_nodes(const struct sim *); /* the first of the nodes, the targets after the hosts */
-struct end *fabric_end(const struct sim *, const struct node *, unsigned port); /* NULL: no such link, or it is down */
+/* the first of the nodes, the targets after the hosts */
+uint32_t fabric_end_nodes(const struct sim *);
+/* NULL: no such link, or it is down */
+struct end *fabric_end(const struct sim *, const struct node *, unsigned port);
 uint32_t fabric_node(const struct sim *, const char *name, size_t len); /* "H12"; NOBODY */
 struct port *fabric_port(const struct sim *, uint16_t lid); /* one whose link is up, or NULL */
 struct port *fabric_port_of_gid(const struct sim *, const uint8_t gid[16]);
@@ -143,8 +151,10 @@ void fabric_set_lid(struct sim *, struct port *, uint16_t lid);
 bool fabric_is_sm(const struct sim *, const struct port *);
 /* The partition both are in, one of them fully; of `pkey` only if it is not 0. 0 = none. */
 uint16_t fabric_partition(const struct port *, const struct port *, uint16_t pkey);
-uint32_t fabric_cap_known(const struct sim *, const struct port *); /* to the subnet administrator */
-void fabric_node_info(const struct node *, const struct port *, unsigned local_port, struct node_info *);
+/* to the subnet administrator */
+uint32_t fabric_cap_known(const struct sim *, const struct port *);
+void fabric_node_info(
+	const struct node *, const struct port *, unsigned local_port, struct node_info *);
 void fabric_port_info(const struct sim *, const struct node *, unsigned port, struct port_info *);
 void fabric_description(const struct node *, uint8_t text[64]);
 void fabric_gid(const struct sim *, const struct port *, uint8_t gid[16]);
@@ -156,10 +166,11 @@ void net_client(struct sim *, unsigned index, uint32_t events);
 const struct node *net_node(const struct sim *, const struct client *);
 uint16_t net_lid(const struct sim_packet *); /* of its destination */
 /* From the port that was asked back to who asked. */
-void net_answer(struct sim *, struct client *, const struct sim_packet *, const void *mad, uint32_t delay_ms);
+void net_answer(struct sim *, struct client *, const struct sim_packet *, const void *mad,
+	uint32_t delay_ms);
 void net_send(struct sim *, struct client *, const struct sim_packet *, uint32_t delay_ms);
 bool net_full(const struct client *); /* more would wait */
-int64_t net_timers(struct sim *); /* sends what is due; ns until the next, or -1 */
+int64_t net_timers(struct sim *);     /* sends what is due; ns until the next, or -1 */
 
 /* Whoever answers a class. */
 void smp_ask(struct sim *, struct client *, const struct sim_packet *);
@@ -172,28 +183,37 @@ struct sa_records {
 	size_t len, room, each /* multiple of eight */, count;
 };
 /* False: nothing is known about the attribute. */
-bool sa_select(struct sim *, const struct client *, const struct sa_hdr *, const uint8_t *data, struct sa_records *);
+bool sa_select(struct sim *, const struct client *, const struct sa_hdr *, const uint8_t *data,
+	struct sa_records *);
 void sa_add(struct sa_records *, const void *record, size_t len);
 
 /* sim_rmpp.c: tables in segments. */
-void rmpp_send(struct sim *, struct client *, const struct sim_packet *, const struct sa_hdr *, struct sa_records *); /* takes data */
+/* takes data */
+void rmpp_send(struct sim *, struct client *, const struct sim_packet *, const struct sa_hdr *,
+	struct sa_records *);
 void rmpp_heard(struct sim *, struct client *, const struct sa_hdr *); /* ACK, STOP, ABORT */
-void rmpp_more(struct sim *, struct client *); /* there is room */
+void rmpp_more(struct sim *, struct client *);                         /* there is room */
 void rmpp_forget(struct sim *, const struct client *);
 int64_t rmpp_timers(struct sim *); /* ns until the next, or -1 */
 
 /* sim_event.c: subscriptions and reports. */
-uint16_t event_subscribe(struct sim *, struct client *, const struct sim_packet *, const struct inform_info *); /* status */
-void event_gid(struct sim *, const struct port *, uint16_t trap); /* 64 in service, 65 out of service */
+/* status */
+uint16_t event_subscribe(
+	struct sim *, struct client *, const struct sim_packet *, const struct inform_info *);
+/* 64 in service, 65 out of service */
+void event_gid(struct sim *, const struct port *, uint16_t trap);
 void event_cap(struct sim *, const struct port *); /* 144 */
 void event_heard(struct sim *, const struct client *, uint64_t tid);
 void event_forget(struct sim *, const struct client *); /* NULL: everybody */
 int64_t event_timers(struct sim *);
 
-/* sim_words.c: what the description, the arguments and the console say; see sim.md. False: `answer` says why not. */
+/* sim_words.c: what the description, the arguments and the console say; see sim.md. False: `answer`
+ * says why not. */
 bool words_run(struct sim *, char *line, char *answer, size_t len);
 bool words_number(const char *word, uint64_t most, uint64_t *value); /* false: it is none */
-bool words_port(struct sim *, struct port *, char **words, unsigned count, char *answer, size_t len); /* sim_words_port.c */
+/* sim_words_port.c */
+bool words_port(
+	struct sim *, struct port *, char **words, unsigned count, char *answer, size_t len);
 
 /* sim_console.c: a unix socket that takes a line of words and gives a line back. */
 int console_open(struct sim *, const char *path);

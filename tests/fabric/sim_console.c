@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// A unix socket for words at run time: who connects sends a line and gets "ok" or "no", and what there is to say. What is answered is
-// done.
+// A unix socket for words at run time: who connects sends a line and gets "ok" or "no", and what
+// there is to say. What is answered is done.
 #include "sim.h"
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -24,7 +24,8 @@ int console_open(struct sim *sim, const char *path)
 	struct sockaddr_un addr;
 
 	sim->console = address(&addr, path);
-	if (sim->console < 0 || bind(sim->console, (struct sockaddr *)&addr, sizeof(addr)) || listen(sim->console, 16))
+	if (sim->console < 0 || bind(sim->console, (struct sockaddr *)&addr, sizeof(addr)) ||
+		listen(sim->console, 16))
 		return -1;
 	return epoll_ctl(sim->epoll, EPOLL_CTL_ADD, sim->console, &event);
 }
@@ -40,7 +41,8 @@ void console_serve(struct sim *sim)
 	if (got > 0) {
 		line[got] = 0;
 		good = words_run(sim, line, answer, sizeof(answer));
-		snprintf(out, sizeof(out), "%s%s%s", good ? "ok" : "no", *answer ? " " : "", answer);
+		snprintf(
+			out, sizeof(out), "%s%s%s", good ? "ok" : "no", *answer ? " " : "", answer);
 		(void)!send(fd, out, strlen(out), MSG_NOSIGNAL);
 	}
 	if (fd >= 0)
@@ -59,7 +61,8 @@ int console_ask(const char *path, int count, char **words)
 
 		snprintf(line + at, sizeof(line) - at, "%s%s", i ? " " : "", words[i]);
 	}
-	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || send(fd, line, strlen(line), MSG_NOSIGNAL) < 0) {
+	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+		send(fd, line, strlen(line), MSG_NOSIGNAL) < 0) {
 		perror(path);
 		return 1;
 	}

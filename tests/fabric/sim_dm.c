@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Device management of all ports that have it: I/O units as SRP targets make them, and the ways to get them wrong.
+// Device management of all ports that have it: I/O units as SRP targets make them, and the ways to
+// get them wrong.
 #include "sim.h"
 
 #define LATE_MS 300 /* of an answer that comes twice */
@@ -20,9 +21,12 @@ static void put_unit(struct port *port, struct io_unit_info *info)
 
 	if (port->lie == LIE_CHANGES)
 		port->change_id++;
-	*info = (struct io_unit_info){ .change_id = put_be16(port->change_id), .max_controllers = (uint8_t)slots };
+	*info = (struct io_unit_info){ .change_id = put_be16(port->change_id),
+		.max_controllers = (uint8_t)slots };
 	for (unsigned slot = 1; slot <= 256; slot++) {
-		uint8_t what = slot > slots ? DM_SLOT_NONE : present(port, slot) || port->lie == LIE_IOCS ? DM_SLOT_PRESENT : DM_SLOT_EMPTY;
+		uint8_t what = slot > slots                                   ? DM_SLOT_NONE
+			       : present(port, slot) || port->lie == LIE_IOCS ? DM_SLOT_PRESENT
+									      : DM_SLOT_EMPTY;
 
 		info->list[(slot - 1) / 2] |= (uint8_t)(slot % 2 ? what << 4 : what);
 	}
@@ -35,7 +39,8 @@ static void put_text(uint8_t *to, size_t room, const char *text)
 	memcpy(to, text, len < room ? len : room);
 }
 
-static uint16_t put_profile(const struct sim *sim, const struct port *port, unsigned slot, struct ioc_profile *profile)
+static uint16_t put_profile(
+	const struct sim *sim, const struct port *port, unsigned slot, struct ioc_profile *profile)
 {
 	const struct node *node = &sim->node[port->node];
 	char text[64];
@@ -59,7 +64,8 @@ static uint16_t put_profile(const struct sim *sim, const struct port *port, unsi
 		.operations = 0x51,
 		.services = port->lie == LIE_SERVICES ? 255 : port->services,
 	};
-	snprintf(text, sizeof(text), "%c%u port %u controller %u", node->kind, node->number, port->num, slot);
+	snprintf(text, sizeof(text), "%c%u port %u controller %u", node->kind, node->number,
+		port->num, slot);
 	put_text(profile->id, sizeof(profile->id), port->id ? port->id : text);
 	if (port->lie == LIE_TEXT)
 		memset(profile->id, 'A', sizeof(profile->id));
@@ -71,7 +77,8 @@ static uint16_t put_services(const struct port *port, uint32_t mod, struct servi
 	unsigned slot = mod >> 16, last = mod >> 8 & 0xff, first = mod & 0xff;
 	char name[64];
 
-	if (!present(port, slot) || last < first || last - first >= DM_SERVICES_EACH || last >= port->services)
+	if (!present(port, slot) || last < first || last - first >= DM_SERVICES_EACH ||
+		last >= port->services)
 		return MAD_STATUS_FIELD;
 	for (unsigned i = first; i <= last; i++, entry++) {
 		uint64_t id = ioc_guid(port, slot) + ((uint64_t)i << 48);
@@ -88,11 +95,13 @@ static uint16_t put_services(const struct port *port, uint32_t mod, struct servi
 	return 0;
 }
 
-static uint16_t tell(struct sim *sim, struct port *port, uint16_t attr, uint32_t mod, uint8_t data[DM_DATA_LEN])
+static uint16_t tell(
+	struct sim *sim, struct port *port, uint16_t attr, uint32_t mod, uint8_t data[DM_DATA_LEN])
 {
 	switch (attr) {
 	case MAD_CLASS_PORT_INFO:
-		*(struct class_port_info *)data = (struct class_port_info){ 1, 1, .cap_mask2_resp_time = put_be32(18) };
+		*(struct class_port_info *)data =
+			(struct class_port_info){ 1, 1, .cap_mask2_resp_time = put_be32(18) };
 		return 0;
 	case DM_IO_UNIT_INFO:
 		put_unit(port, (struct io_unit_info *)data);
@@ -106,9 +115,11 @@ static uint16_t tell(struct sim *sim, struct port *port, uint16_t attr, uint32_t
 	}
 }
 
-static uint16_t answer(struct sim *sim, struct port *port, const struct mad_hdr *hdr, uint8_t data[DM_DATA_LEN])
+static uint16_t answer(
+	struct sim *sim, struct port *port, const struct mad_hdr *hdr, uint8_t data[DM_DATA_LEN])
 {
-	bool has = port->cap & PORT_CAP_DM, set = hdr->method == MAD_SET && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO;
+	bool has = port->cap & PORT_CAP_DM,
+	     set = hdr->method == MAD_SET && get_be16(hdr->attr) == MAD_CLASS_PORT_INFO;
 
 	if (!has || (hdr->method != MAD_GET && !set))
 		return STATUS_UNSUPPORTED; /* as a kernel answers for whom nobody has registered */

@@ -22,13 +22,17 @@ struct report {
 	unsigned times;
 };
 
-static bool same(const struct subscription *sub, const struct client *client, const struct sim_packet *req, const struct inform_info *info)
+static bool same(const struct subscription *sub, const struct client *client,
+	const struct sim_packet *req, const struct inform_info *info)
 {
-	return sub->client == client && sub->to.sqp == req->sqp && get_be16(sub->info.trap) == get_be16(info->trap) &&
-		get_be16(sub->info.type) == get_be16(info->type) && get_be32(sub->info.producer) == get_be32(info->producer);
+	return sub->client == client && sub->to.sqp == req->sqp &&
+	       get_be16(sub->info.trap) == get_be16(info->trap) &&
+	       get_be16(sub->info.type) == get_be16(info->type) &&
+	       get_be32(sub->info.producer) == get_be32(info->producer);
 }
 
-uint16_t event_subscribe(struct sim *sim, struct client *client, const struct sim_packet *req, const struct inform_info *info)
+uint16_t event_subscribe(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const struct inform_info *info)
 {
 	struct subscription **at = &sim->subscription, *new;
 
@@ -96,12 +100,14 @@ static void tell(struct sim *sim, const struct subscription *sub, const struct n
 
 static bool wants(const struct subscription *sub, const struct notice *notice, uint16_t lid)
 {
-	uint16_t trap = get_be16(sub->info.trap), type = get_be16(sub->info.type), first = get_be16(sub->info.lid_begin);
+	uint16_t trap = get_be16(sub->info.trap), type = get_be16(sub->info.type),
+		 first = get_be16(sub->info.lid_begin);
 	uint32_t producer = get_be32(sub->info.producer) & 0xffffff;
 
-	return (trap == 0xffff || trap == get_be16(notice->trap)) && (type == 0xffff || type == (notice->generic_type & 0x7f)) &&
-		(producer == 0xffffff || producer == get_be24(notice->producer)) &&
-		(first == 0xffff || !first || (lid >= first && lid <= get_be16(sub->info.lid_end)));
+	return (trap == 0xffff || trap == get_be16(notice->trap)) &&
+	       (type == 0xffff || type == (notice->generic_type & 0x7f)) &&
+	       (producer == 0xffffff || producer == get_be24(notice->producer)) &&
+	       (first == 0xffff || !first || (lid >= first && lid <= get_be16(sub->info.lid_end)));
 }
 
 static void tell_all(struct sim *sim, const struct notice *notice, uint16_t lid)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// A two-level fat tree: adapters on leaf switches, each leaf on every spine. Adapters come first, then leaves, then spines.
+// A two-level fat tree: adapters on leaf switches, each leaf on every spine. Adapters come first,
+// then leaves, then spines.
 #include "sim.h"
 #include <stdlib.h>
 
 #define HCA_GUID    0x0002c90300000000ull
 #define SWITCH_GUID 0x0002c90200000000ull
-#define CAP_HCA     0x0251486au & ~0x2u /* as adapters have it, without IsSM and device management */
-#define CAP_SM      0x2u
+/* as adapters have it, without IsSM and device management */
+#define CAP_HCA 0x0251486au & ~0x2u
+#define CAP_SM  0x2u
 
 uint64_t fabric_random(struct sim *sim)
 {
@@ -97,9 +99,11 @@ int fabric_build(struct sim *sim)
 	const struct sim_shape *shape = &sim->shape;
 	uint32_t adapters = fabric_end_nodes(sim), ends = 0;
 	unsigned leaves = (adapters * shape->ports + shape->down - 1) / shape->down;
-	size_t all_ends = (size_t)adapters * shape->ports + (size_t)leaves * (shape->down + shape->up) + (size_t)shape->up * leaves;
+	size_t all_ends = (size_t)adapters * shape->ports +
+			  (size_t)leaves * (shape->down + shape->up) + (size_t)shape->up * leaves;
 
-	if (!adapters || leaves > 254 || shape->down + shape->up > 254 || adapters * shape->ports + leaves + shape->up > MAD_LID_MAX)
+	if (!adapters || leaves > 254 || shape->down + shape->up > 254 ||
+		adapters * shape->ports + leaves + shape->up > MAD_LID_MAX)
 		return -1;
 	sim->node = calloc(adapters + leaves + shape->up, sizeof(*sim->node));
 	sim->port = calloc(adapters * shape->ports + leaves + shape->up, sizeof(*sim->port));
@@ -110,7 +114,8 @@ int fabric_build(struct sim *sim)
 		sim->end[i].node = NOBODY;
 	memset(sim->by_lid, 0xff, sizeof(sim->by_lid));
 	for (uint32_t i = 0; i < adapters; i++)
-		add_node(sim, i < shape->hosts ? 'H' : 'T', i < shape->hosts ? i : i - shape->hosts, shape->ports, &ends);
+		add_node(sim, i < shape->hosts ? 'H' : 'T', i < shape->hosts ? i : i - shape->hosts,
+			shape->ports, &ends);
 	for (unsigned i = 0; i < leaves; i++)
 		add_node(sim, 'L', i, shape->down + shape->up, &ends);
 	for (unsigned i = 0; i < shape->up; i++)
@@ -131,7 +136,8 @@ struct end *fabric_end(const struct sim *sim, const struct node *node, unsigned 
 {
 	struct end *end = port && port <= node->ports ? &sim->end[node->end + port - 1] : NULL;
 
-	if (!end || end->node == NOBODY || is_down(sim, node, port) || is_down(sim, &sim->node[end->node], end->port))
+	if (!end || end->node == NOBODY || is_down(sim, node, port) ||
+		is_down(sim, &sim->node[end->node], end->port))
 		return NULL;
 	return end;
 }
@@ -190,7 +196,8 @@ uint16_t fabric_partition(const struct port *a, const struct port *b, uint16_t p
 		for (unsigned k = 0; k < PKEYS; k++) {
 			uint16_t one = a->pkey[i], other = b->pkey[k];
 
-			if ((one & 0x7fff) && (one & 0x7fff) == (other & 0x7fff) && ((one | other) & 0x8000) &&
+			if ((one & 0x7fff) && (one & 0x7fff) == (other & 0x7fff) &&
+				((one | other) & 0x8000) &&
 				(!pkey || (pkey & 0x7fff) == (one & 0x7fff)))
 				return pkey ? pkey : one;
 		}
@@ -210,7 +217,8 @@ void fabric_gid(const struct sim *sim, const struct port *port, uint8_t gid[16])
 	wire_put_be(gid + 8, 8, port->guid);
 }
 
-void fabric_node_info(const struct node *node, const struct port *port, unsigned local_port, struct node_info *info)
+void fabric_node_info(const struct node *node, const struct port *port, unsigned local_port,
+	struct node_info *info)
 {
 	*info = (struct node_info){
 		.base_version = 1,
@@ -228,7 +236,8 @@ void fabric_node_info(const struct node *node, const struct port *port, unsigned
 }
 
 /* Those without a LID of their own, of switches, have little to tell. */
-void fabric_port_info(const struct sim *sim, const struct node *node, unsigned num, struct port_info *info)
+void fabric_port_info(
+	const struct sim *sim, const struct node *node, unsigned num, struct port_info *info)
 {
 	bool is_switch = node->type == MAD_NODE_SWITCH;
 	const struct port *port = &sim->port[node->port + (is_switch ? 0 : num - 1)];
@@ -237,12 +246,16 @@ void fabric_port_info(const struct sim *sim, const struct node *node, unsigned n
 
 	*info = (struct port_info){
 		.lid = put_be16(is_switch && num ? 0 : port->lid),
-		.sm_lid = put_be16(is_switch && num ? 0 : sim->sm == NOBODY ? 0 : sim->port[sim->sm].lid),
+		.sm_lid = put_be16(is_switch && num    ? 0
+				   : sim->sm == NOBODY ? 0
+						       : sim->port[sim->sm].lid),
 		.local_port = (uint8_t)num,
 		.width_enabled = 3,
 		.width_supported = 3,
 		.width_active = 2, /* 4x */
-		.speed_state = (uint8_t)(0x10 | (!up ? PORT_DOWN : is_switch ? PORT_ACTIVE : port->state)),
+		.speed_state = (uint8_t)(0x10 | (!up                ? PORT_DOWN
+							: is_switch ? PORT_ACTIVE
+								    : port->state)),
 		.phys_down = up ? 0x52 : 0x22,
 		.subnet_timeout = 18,
 		.resp_time = 16,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// The simulator's side of ibsim's sockets: clients come and go, their datagrams are handed to whom they are for, answers wait until
-// they are due and the socket has room.
+// The simulator's side of ibsim's sockets: clients come and go, their datagrams are handed to whom
+// they are for, answers wait until they are due and the socket has room.
 #include "sim.h"
 #include <endian.h>
 #include <errno.h>
@@ -25,7 +25,8 @@ struct client {
 	struct waiting *head, **tail;
 };
 
-static socklen_t name(const struct sim *sim, struct sockaddr_un *addr, const char *what, int64_t number)
+static socklen_t name(
+	const struct sim *sim, struct sockaddr_un *addr, const char *what, int64_t number)
 {
 	char digits[24] = "";
 	int len;
@@ -33,7 +34,8 @@ static socklen_t name(const struct sim *sim, struct sockaddr_un *addr, const cha
 	if (number >= 0)
 		snprintf(digits, sizeof(digits), "%lld", (long long)number);
 	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	len = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, "%s:%s%s", sim->name, what, digits);
+	len = snprintf(
+		addr->sun_path + 1, sizeof(addr->sun_path) - 1, "%s:%s%s", sim->name, what, digits);
 	/* The zeroes before and behind count */
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 2 + (size_t)len);
 }
@@ -83,7 +85,8 @@ static void sift_down(struct sim_later *later, size_t at)
 	struct late last = later->list[at];
 
 	for (size_t child; (child = 2 * at + 1) < later->count; at = child) {
-		if (child + 1 < later->count && sooner(&later->list[child + 1], &later->list[child]))
+		if (child + 1 < later->count &&
+			sooner(&later->list[child + 1], &later->list[child]))
 			child++;
 		if (!sooner(&later->list[child], &last))
 			break;
@@ -92,7 +95,8 @@ static void sift_down(struct sim_later *later, size_t at)
 	later->list[at] = last;
 }
 
-static void put_later(struct sim_later *later, struct client *client, const struct sim_packet *packet, uint64_t due_ns)
+static void put_later(struct sim_later *later, struct client *client,
+	const struct sim_packet *packet, uint64_t due_ns)
 {
 	size_t at = later->count;
 
@@ -105,7 +109,9 @@ static void put_later(struct sim_later *later, struct client *client, const stru
 		later->list = list;
 		later->room = room;
 	}
-	struct late new = { .due_ns = due_ns, .order = later->order++, .client = client, .packet = *packet };
+	struct late new = {
+		.due_ns = due_ns, .order = later->order++, .client = client, .packet = *packet
+	};
 
 	later->count++;
 	for (; at && sooner(&new, &later->list[(at - 1) / 2]); at = (at - 1) / 2)
@@ -141,7 +147,8 @@ static void part(struct sim *sim, struct client *client)
 
 static void watch(struct sim *sim, struct client *client, int how)
 {
-	struct epoll_event event = { .events = EPOLLIN | (client->head ? EPOLLOUT : 0), .data.u64 = client->index };
+	struct epoll_event event = { .events = EPOLLIN | (client->head ? EPOLLOUT : 0),
+		.data.u64 = client->index };
 
 	epoll_ctl(sim->epoll, how, client->fd, &event);
 }
@@ -180,7 +187,8 @@ refuse:
 	return -1;
 }
 
-static int tell(const struct sim *sim, const struct client *client, enum sim_ctl_type type, uint8_t data[64])
+static int tell(const struct sim *sim, const struct client *client, enum sim_ctl_type type,
+	uint8_t data[64])
 {
 	const struct node *node = net_node(sim, client);
 	unsigned num = data[0] ? data[0] : 1;
@@ -219,7 +227,8 @@ void net_control(struct sim *sim)
 	socklen_t len = sizeof(from);
 	struct sim_ctl ctl;
 
-	while (recvfrom(sim->control, &ctl, sizeof(ctl), 0, (struct sockaddr *)&from, &len) == sizeof(ctl)) {
+	while (recvfrom(sim->control, &ctl, sizeof(ctl), 0, (struct sockaddr *)&from, &len) ==
+		sizeof(ctl)) {
 		struct client *client = ctl.client < CLIENTS ? sim->client[ctl.client] : NULL;
 		int err = ctl.magic == SIM_MAGIC ? 0 : -1;
 
@@ -228,7 +237,8 @@ void net_control(struct sim *sim)
 		else if (!err && client && ctl.type == SIM_DISCONNECT)
 			part(sim, client);
 		else if (!err)
-			err = client ? tell(sim, client, (enum sim_ctl_type)ctl.type, ctl.data) : -1;
+			err = client ? tell(sim, client, (enum sim_ctl_type)ctl.type, ctl.data)
+				     : -1;
 		if (err)
 			ctl.type = SIM_ERROR;
 		(void)!sendto(sim->control, &ctl, sizeof(ctl), 0, (struct sockaddr *)&from, len);
@@ -241,7 +251,8 @@ static bool is_request(const struct sim_packet *packet)
 {
 	const struct sa_hdr *hdr = (const void *)packet->mad;
 
-	return !(hdr->mad.method & MAD_RESPONSE) && (hdr->mad.mgmt_class != MAD_CLASS_SA || hdr->rmpp.type < 2);
+	return !(hdr->mad.method & MAD_RESPONSE) &&
+	       (hdr->mad.mgmt_class != MAD_CLASS_SA || hdr->rmpp.type < 2);
 }
 
 static void hand_over(struct sim *sim, struct client *client, const struct sim_packet *packet)
@@ -268,7 +279,8 @@ static void flush(struct sim *sim, struct client *client)
 	while (client->head) {
 		struct waiting *first = client->head;
 
-		if (send(client->fd, &first->packet, sizeof(first->packet), 0) < 0 && (errno == EAGAIN || errno == ENOBUFS))
+		if (send(client->fd, &first->packet, sizeof(first->packet), 0) < 0 &&
+			(errno == EAGAIN || errno == ENOBUFS))
 			return;
 		sim->count.out++;
 		client->count--;
@@ -301,7 +313,8 @@ void net_client(struct sim *sim, unsigned index, uint32_t events)
 		part(sim, client);
 }
 
-void net_send(struct sim *sim, struct client *client, const struct sim_packet *packet, uint32_t delay_ms)
+void net_send(
+	struct sim *sim, struct client *client, const struct sim_packet *packet, uint32_t delay_ms)
 {
 	struct waiting *waiting;
 
@@ -309,7 +322,8 @@ void net_send(struct sim *sim, struct client *client, const struct sim_packet *p
 		put_later(&sim->later, client, packet, sim->now + TICK_MS(delay_ms));
 		return;
 	}
-	if (!client->head && (send(client->fd, packet, sizeof(*packet), 0) >= 0 || (errno != EAGAIN && errno != ENOBUFS))) {
+	if (!client->head && (send(client->fd, packet, sizeof(*packet), 0) >= 0 ||
+				     (errno != EAGAIN && errno != ENOBUFS))) {
 		sim->count.out++;
 		return;
 	}
@@ -324,9 +338,14 @@ void net_send(struct sim *sim, struct client *client, const struct sim_packet *p
 		watch(sim, client, EPOLL_CTL_MOD);
 }
 
-void net_answer(struct sim *sim, struct client *client, const struct sim_packet *req, const void *mad, uint32_t delay_ms)
+void net_answer(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const void *mad, uint32_t delay_ms)
 {
-	struct sim_packet packet = { .dlid = req->slid, .slid = req->dlid, .dqp = req->sqp, .sqp = req->dqp, .length = htobe64(MAD_LEN) };
+	struct sim_packet packet = { .dlid = req->slid,
+		.slid = req->dlid,
+		.dqp = req->sqp,
+		.sqp = req->dqp,
+		.length = htobe64(MAD_LEN) };
 
 	memcpy(packet.mad, mad, MAD_LEN);
 	net_send(sim, client, &packet, delay_ms);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Sending tables in segments (13.6), as far as the receiver allows. Some get lost when the description says so, and go again from the
-// first of them on, as nobody keeps what comes out of order.
+// Sending tables in segments (13.6), as far as the receiver allows. Some get lost when the
+// description says so, and go again from the first of them on, as nobody keeps what comes out of
+// order.
 #include "sim.h"
 #include <stdlib.h>
 
@@ -19,7 +20,7 @@ struct transfer {
 	uint8_t *data;
 	size_t len;
 	uint32_t segments, at, acked, window; /* last ones: sent, acknowledged, allowed */
-	uint32_t hole; /* the first one lost since; 0 = none */
+	uint32_t hole;                        /* the first one lost since; 0 = none */
 	uint64_t due_ns;
 	unsigned rounds;
 };
@@ -37,7 +38,8 @@ static void send_segment(struct sim *sim, struct transfer *transfer, uint32_t se
 {
 	uint8_t mad[MAD_LEN] = { 0 };
 	struct sa_hdr *hdr = (void *)mad;
-	size_t from = (size_t)(segment - 1) * EACH, left = transfer->len - from, len = left < EACH ? left : EACH;
+	size_t from = (size_t)(segment - 1) * EACH, left = transfer->len - from,
+	       len = left < EACH ? left : EACH;
 	size_t all = transfer->len + (size_t)transfer->segments * (PAYLOAD - EACH);
 	bool last = segment == transfer->segments;
 
@@ -45,9 +47,12 @@ static void send_segment(struct sim *sim, struct transfer *transfer, uint32_t se
 	hdr->rmpp = (struct mad_rmpp){
 		.version = 1,
 		.type = RMPP_DATA,
-		.rtime_flags = (uint8_t)(0xf8 | MAD_RMPP_ACTIVE | (segment == 1 ? RMPP_FIRST : 0) | (last ? RMPP_LAST : 0)),
+		.rtime_flags = (uint8_t)(0xf8 | MAD_RMPP_ACTIVE | (segment == 1 ? RMPP_FIRST : 0) |
+					 (last ? RMPP_LAST : 0)),
 		.segment = put_be32(segment),
-		.length = put_be32((uint32_t)(last ? len + PAYLOAD - EACH : segment == 1 ? all : 0)),
+		.length = put_be32((uint32_t)(last           ? len + PAYLOAD - EACH
+					      : segment == 1 ? all
+							     : 0)),
 	};
 	if (sim->sa.lie == LIE_LENGTH)
 		hdr->rmpp.length = put_be32(last ? 7 : 0xfffffff0);
@@ -65,7 +70,8 @@ static void send_segment(struct sim *sim, struct transfer *transfer, uint32_t se
 /* True: nothing is left to do. */
 static bool push(struct sim *sim, struct transfer *transfer)
 {
-	while (transfer->at < transfer->segments && transfer->at < transfer->window && !net_full(transfer->client))
+	while (transfer->at < transfer->segments && transfer->at < transfer->window &&
+		!net_full(transfer->client))
 		send_segment(sim, transfer, ++transfer->at);
 	transfer->due_ns = sim->now + TICK_MS(WAIT_MS);
 	return transfer->at == transfer->segments && !transfer->hole && sim->sa.flood;
@@ -89,9 +95,11 @@ static struct transfer **find(struct sim *sim, const struct client *client, uint
 	return at;
 }
 
-void rmpp_send(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr, struct sa_records *records)
+void rmpp_send(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const struct sa_hdr *hdr, struct sa_records *records)
 {
-	struct transfer *transfer = *find(sim, client, get_be64(hdr->mad.tid)) ? NULL : calloc(1, sizeof(*transfer));
+	struct transfer *transfer =
+		*find(sim, client, get_be64(hdr->mad.tid)) ? NULL : calloc(1, sizeof(*transfer));
 
 	if (!transfer) { /* it is on its way */
 		free(records->data);
@@ -147,7 +155,8 @@ void rmpp_forget(struct sim *sim, const struct client *client)
 			at = &(*at)->next;
 }
 
-/* What was sent and did not arrive goes again. True: nothing is left to do, or it was tried often enough. */
+/* What was sent and did not arrive goes again. True: nothing is left to do, or it was tried often
+ * enough. */
 static bool again(struct sim *sim, struct transfer *transfer)
 {
 	if (transfer->at < transfer->segments && transfer->at < transfer->window)

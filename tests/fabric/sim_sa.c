@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// The subnet administrator: what it answers, and in which mood. Which records match is left to sim_sa_table.c.
+// The subnet administrator: what it answers, and in which mood. Which records match is left to
+// sim_sa_table.c.
 #include "sim.h"
 #include <stdlib.h>
 
@@ -7,18 +8,20 @@
 
 static bool is_here(const struct sim *sim, const struct port *port)
 {
-	return fabric_is_sm(sim, port) || (sim->sa.mood == SA_REDIRECT && port == &sim->port[sim->sa.redirect]);
+	return fabric_is_sm(sim, port) ||
+	       (sim->sa.mood == SA_REDIRECT && port == &sim->port[sim->sa.redirect]);
 }
 
-static void send_one(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr, uint16_t status,
-	const void *data, size_t len)
+static void send_one(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const struct sa_hdr *hdr, uint16_t status, const void *data, size_t len)
 {
 	uint8_t mad[MAD_LEN] = { 0 };
 	struct sa_hdr *out = (void *)mad;
 
 	*out = *hdr;
 	out->mad.status = put_be16(status);
-	out->mad.method = hdr->mad.method == MAD_SET ? MAD_GET | MAD_RESPONSE : hdr->mad.method | MAD_RESPONSE;
+	out->mad.method = hdr->mad.method == MAD_SET ? MAD_GET | MAD_RESPONSE
+						     : hdr->mad.method | MAD_RESPONSE;
 	memset(&out->rmpp, 0, sizeof(out->rmpp));
 	if (len)
 		memcpy(mad + sizeof(*out), data, len);
@@ -43,7 +46,8 @@ static void put_class(const struct sim *sim, struct class_port_info *info)
 }
 
 /* 13.5.2: whatever was asked, the answer is ClassPortInfo and says where to ask again. */
-static void send_class(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr, uint16_t status)
+static void send_class(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const struct sa_hdr *hdr, uint16_t status)
 {
 	struct class_port_info info;
 	struct sa_hdr out = *hdr;
@@ -55,7 +59,8 @@ static void send_class(struct sim *sim, struct client *client, const struct sim_
 	send_one(sim, client, req, &out, status, &info, sizeof(info));
 }
 
-static void send_records(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr)
+static void send_records(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const struct sa_hdr *hdr)
 {
 	struct sa_records found = { 0 };
 	struct sa_hdr out = *hdr;
@@ -68,7 +73,8 @@ static void send_records(struct sim *sim, struct client *client, const struct si
 	}
 	if (!table && found.count != 1)
 		status = found.count ? SA_STATUS_TOO_MANY : SA_STATUS_NO_RECORDS;
-	out.attr_offset = put_be16((uint16_t)(found.each / 8 + (sim->sa.lie == LIE_OFFSET ? 1000 : 0)));
+	out.attr_offset =
+		put_be16((uint16_t)(found.each / 8 + (sim->sa.lie == LIE_OFFSET ? 1000 : 0)));
 	if (table) {
 		rmpp_send(sim, client, req, &out, &found);
 		return;
@@ -79,7 +85,8 @@ static void send_records(struct sim *sim, struct client *client, const struct si
 
 static bool same_service(const struct sim_service *a, const struct sim_service *b)
 {
-	return get_be64(a->id) == get_be64(b->id) && !memcmp(a->gid, b->gid, sizeof(a->gid)) && get_be16(a->pkey) == get_be16(b->pkey);
+	return get_be64(a->id) == get_be64(b->id) && !memcmp(a->gid, b->gid, sizeof(a->gid)) &&
+	       get_be16(a->pkey) == get_be16(b->pkey);
 }
 
 /* Leases do not end. */
@@ -102,7 +109,8 @@ static uint16_t set_service(struct sim *sim, const struct sim_service *record, b
 	return 0;
 }
 
-static void change(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr)
+static void change(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const struct sa_hdr *hdr)
 {
 	const void *data = req->mad + sizeof(*hdr);
 	struct sa_hdr out = *hdr;
@@ -118,7 +126,8 @@ static void change(struct sim *sim, struct client *client, const struct sim_pack
 }
 
 /* True: the mood has answered. */
-static bool moody(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr, const struct port *port)
+static bool moody(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const struct sa_hdr *hdr, const struct port *port)
 {
 	uint8_t mood = sim->sa.mood;
 
@@ -135,7 +144,8 @@ static bool moody(struct sim *sim, struct client *client, const struct sim_packe
 	return true;
 }
 
-static void serve(struct sim *sim, struct client *client, const struct sim_packet *req, const struct sa_hdr *hdr)
+static void serve(struct sim *sim, struct client *client, const struct sim_packet *req,
+	const struct sa_hdr *hdr)
 {
 	switch (hdr->mad.method) {
 	case MAD_GET:

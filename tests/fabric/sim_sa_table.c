@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Records of the subnet administrator, and which of them a request matches. Component masks are honoured where somebody uses them.
+// Records of the subnet administrator, and which of them a request matches. Component masks are
+// honoured where somebody uses them.
 #include "sim.h"
 #include <stdlib.h>
 
-enum { NR_LID = 1 << 0, NR_TYPE = 1 << 4, NR_NODE_GUID = 1 << 7, NR_PORT_GUID = 1 << 8 }; /* 15.2.5.2 */
+/* 15.2.5.2 */
+enum { NR_LID = 1 << 0, NR_TYPE = 1 << 4, NR_NODE_GUID = 1 << 7, NR_PORT_GUID = 1 << 8 };
 enum { SR_ID = 1 << 0, SR_GID = 1 << 1, SR_PKEY = 1 << 2, SR_NAME = 1 << 6 }; /* 15.2.5.14 */
 
 void sa_add(struct sa_records *found, const void *record, size_t len)
@@ -24,32 +26,38 @@ void sa_add(struct sa_records *found, const void *record, size_t len)
 	found->count++;
 }
 
-static bool port_matches(const struct sim *sim, const struct sa_hdr *hdr, const struct port_info_record *want,
-	const struct port_info_record *have)
+static bool port_matches(const struct sim *sim, const struct sa_hdr *hdr,
+	const struct port_info_record *want, const struct port_info_record *have)
 {
 	uint64_t mask = get_be64(hdr->mask);
 	uint32_t cap = get_be32(have->info.cap_mask), bits = get_be32(want->info.cap_mask);
 	bool some = get_be32(hdr->mad.mod) & SA_PIR_MATCH && sim->sa.match;
 
-	return !((mask & SA_PIR_LID && get_be16(have->lid) != get_be16(want->lid)) || (mask & SA_PIR_PORT && have->port != want->port) ||
-		(mask & SA_PIR_CAP_MASK && (some ? (cap & bits) != bits : cap != bits)));
+	return !((mask & SA_PIR_LID && get_be16(have->lid) != get_be16(want->lid)) ||
+		 (mask & SA_PIR_PORT && have->port != want->port) ||
+		 (mask & SA_PIR_CAP_MASK && (some ? (cap & bits) != bits : cap != bits)));
 }
 
 /* As OpenSM does it, who asks hears only of ports it shares a partition with. */
 static bool visible(const struct sim *sim, const struct client *client, const struct port *port)
 {
-	return !port->gone && (sim->sa.tells_all || fabric_partition(&sim->port[net_node(sim, client)->port], port, 0));
+	return !port->gone &&
+	       (sim->sa.tells_all ||
+		       fabric_partition(&sim->port[net_node(sim, client)->port], port, 0));
 }
 
-static void select_ports(struct sim *sim, const struct client *client, const struct sa_hdr *hdr, const void *want, struct sa_records *found)
+static void select_ports(struct sim *sim, const struct client *client, const struct sa_hdr *hdr,
+	const void *want, struct sa_records *found)
 {
 	for (uint32_t i = 0; i < sim->nodes; i++) {
 		const struct node *node = &sim->node[i];
 		bool is_switch = node->type == MAD_NODE_SWITCH;
 
 		for (unsigned num = is_switch ? 0 : 1; num <= node->ports; num++) {
-			const struct port *port = &sim->port[node->port + (is_switch ? 0 : num - 1)];
-			struct port_info_record record = { .lid = put_be16(port->lid), .port = (uint8_t)num };
+			const struct port *port =
+				&sim->port[node->port + (is_switch ? 0 : num - 1)];
+			struct port_info_record record = { .lid = put_be16(port->lid),
+				.port = (uint8_t)num };
 
 			if (!visible(sim, client, port))
 				continue;
@@ -62,15 +70,20 @@ static void select_ports(struct sim *sim, const struct client *client, const str
 	}
 }
 
-static bool node_matches(uint64_t mask, const struct node_record *want, const struct node_record *have)
+static bool node_matches(
+	uint64_t mask, const struct node_record *want, const struct node_record *have)
 {
-	return !((mask & NR_LID && get_be16(have->lid) != get_be16(want->lid)) || (mask & NR_TYPE && have->info.type != want->info.type) ||
-		 (mask & NR_NODE_GUID && get_be64(have->info.node_guid) != get_be64(want->info.node_guid)) ||
-		 (mask & NR_PORT_GUID && get_be64(have->info.port_guid) != get_be64(want->info.port_guid)));
+	return !((mask & NR_LID && get_be16(have->lid) != get_be16(want->lid)) ||
+		 (mask & NR_TYPE && have->info.type != want->info.type) ||
+		 (mask & NR_NODE_GUID &&
+			 get_be64(have->info.node_guid) != get_be64(want->info.node_guid)) ||
+		 (mask & NR_PORT_GUID &&
+			 get_be64(have->info.port_guid) != get_be64(want->info.port_guid)));
 }
 
 /* One for each port with a LID. */
-static void select_nodes(struct sim *sim, const struct client *client, const struct sa_hdr *hdr, const void *want, struct sa_records *found)
+static void select_nodes(struct sim *sim, const struct client *client, const struct sa_hdr *hdr,
+	const void *want, struct sa_records *found)
 {
 	for (uint32_t i = 0; i < sim->ports; i++) {
 		const struct port *port = &sim->port[i];
@@ -86,7 +99,8 @@ static void select_nodes(struct sim *sim, const struct client *client, const str
 	}
 }
 
-static void add_path(struct sim *sim, const struct port *from, const struct port *to, uint16_t pkey, struct sa_records *found)
+static void add_path(struct sim *sim, const struct port *from, const struct port *to, uint16_t pkey,
+	struct sa_records *found)
 {
 	struct path_record path = {
 		.dlid = put_be16(to->lid),
@@ -106,8 +120,8 @@ static void add_path(struct sim *sim, const struct port *from, const struct port
 	sa_add(found, &path, sizeof(path));
 }
 
-static void select_paths(struct sim *sim, const struct client *client, const struct sa_hdr *hdr, const struct path_record *want,
-	struct sa_records *found)
+static void select_paths(struct sim *sim, const struct client *client, const struct sa_hdr *hdr,
+	const struct path_record *want, struct sa_records *found)
 {
 	uint64_t mask = get_be64(hdr->mask);
 	uint16_t pkey = mask & SA_PATH_PKEY ? get_be16(want->pkey) : 0;
@@ -128,14 +142,16 @@ static void select_paths(struct sim *sim, const struct client *client, const str
 			add_path(sim, from, &sim->port[i], pkey, found);
 }
 
-static void select_services(struct sim *sim, const struct sa_hdr *hdr, const struct sim_service *want, struct sa_records *found)
+static void select_services(struct sim *sim, const struct sa_hdr *hdr,
+	const struct sim_service *want, struct sa_records *found)
 {
 	uint64_t mask = get_be64(hdr->mask);
 
 	for (unsigned i = 0; i < sim->services; i++) {
 		const struct sim_service *have = &sim->service[i];
 
-		if ((mask & SR_ID && get_be64(have->id) != get_be64(want->id)) || (mask & SR_GID && memcmp(have->gid, want->gid, 16)) ||
+		if ((mask & SR_ID && get_be64(have->id) != get_be64(want->id)) ||
+			(mask & SR_GID && memcmp(have->gid, want->gid, 16)) ||
 			(mask & SR_PKEY && get_be16(have->pkey) != get_be16(want->pkey)) ||
 			(mask & SR_NAME && memcmp(have->name, want->name, 64)))
 			continue;
@@ -143,7 +159,8 @@ static void select_services(struct sim *sim, const struct sa_hdr *hdr, const str
 	}
 }
 
-bool sa_select(struct sim *sim, const struct client *client, const struct sa_hdr *hdr, const uint8_t *data, struct sa_records *found)
+bool sa_select(struct sim *sim, const struct client *client, const struct sa_hdr *hdr,
+	const uint8_t *data, struct sa_records *found)
 {
 	const void *want = data;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// Subnet management agents of all nodes, by LID and by directed route: they tell, and let nothing be set.
+// Subnet management agents of all nodes, by LID and by directed route: they tell, and let nothing
+// be set.
 #include "sim.h"
 
 struct place {
@@ -8,7 +9,8 @@ struct place {
 };
 
 /* Leaves by the hops' ports, one after the other. False: nobody is there. */
-static bool follow(const struct sim *sim, const struct client *client, struct smp_dr *smp, struct place *place)
+static bool follow(
+	const struct sim *sim, const struct client *client, struct smp_dr *smp, struct place *place)
 {
 	unsigned hops = get_be16(smp->mad.class_specific) & 0xff;
 
@@ -28,7 +30,8 @@ static bool follow(const struct sim *sim, const struct client *client, struct sm
 
 static const struct port *port_of(const struct sim *sim, const struct place *place)
 {
-	return &sim->port[place->node->port + (place->node->type == MAD_NODE_SWITCH ? 0 : place->in - 1)];
+	return &sim->port[place->node->port +
+			  (place->node->type == MAD_NODE_SWITCH ? 0 : place->in - 1)];
 }
 
 static void put_pkeys(const struct port *port, unsigned block, uint8_t data[64])
@@ -37,7 +40,8 @@ static void put_pkeys(const struct port *port, unsigned block, uint8_t data[64])
 		wire_put_be(data + 2 * i, 2, port->pkey[i]);
 }
 
-static uint16_t tell(const struct sim *sim, const struct place *place, uint16_t attr, uint32_t mod, uint8_t data[64])
+static uint16_t tell(const struct sim *sim, const struct place *place, uint16_t attr, uint32_t mod,
+	uint8_t data[64])
 {
 	const struct node *node = place->node;
 	bool is_switch = node->type == MAD_NODE_SWITCH;
@@ -75,7 +79,8 @@ static uint16_t tell(const struct sim *sim, const struct place *place, uint16_t 
 	}
 }
 
-static bool reach(struct sim *sim, const struct client *client, const struct sim_packet *req, struct smp_dr *smp, struct place *place)
+static bool reach(struct sim *sim, const struct client *client, const struct sim_packet *req,
+	struct smp_dr *smp, struct place *place)
 {
 	const struct port *port;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-// The language of descriptions and of the console: the shape of the fabric, then who does what. What can be said of a port is left to
-// sim_words_port.c.
+// The language of descriptions and of the console: the shape of the fabric, then who does what.
+// What can be said of a port is left to sim_words_port.c.
 #include "sim.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,7 +8,8 @@
 
 #define WORDS 40
 
-static bool no(char *answer, size_t len, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static bool no(char *answer, size_t len, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static bool no(char *answer, size_t len, const char *fmt, ...)
 {
 	va_list args;
@@ -56,12 +57,14 @@ static bool shape_word(struct sim *sim, char **words, unsigned count, bool *know
 	uint64_t value;
 
 	for (unsigned i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		if (strcmp(words[0], all[i].name) || (i < 2 && (count != 2 || *words[1] < '0' || *words[1] > '9')))
+		if (strcmp(words[0], all[i].name) ||
+			(i < 2 && (count != 2 || *words[1] < '0' || *words[1] > '9')))
 			continue;
 		*known = true;
 		if (all[i].wide)
 			return count == 2 && words_number(words[1], UINT64_MAX, all[i].wide);
-		if (count != (all[i].second ? 3u : 2u) || !words_number(words[1], all[i].most, &value))
+		if (count != (all[i].second ? 3u : 2u) ||
+			!words_number(words[1], all[i].most, &value))
 			return false;
 		*all[i].value = (uint32_t)value;
 		if (!all[i].second)
@@ -76,8 +79,8 @@ static bool shape_word(struct sim *sim, char **words, unsigned count, bool *know
 
 struct who {
 	uint32_t first, last; /* nodes */
-	unsigned port; /* 0 = all */
-	unsigned percent; /* of the targets, 0 = all named */
+	unsigned port;        /* 0 = all */
+	unsigned percent;     /* of the targets, 0 = all named */
 };
 
 /* hosts, targets, all, H5, T5.2, T5-T9, 3% */
@@ -115,18 +118,21 @@ static bool read_who(const struct sim *sim, const char *word, struct who *who)
 	return who->last != NOBODY && who->first <= who->last;
 }
 
-static bool to_node(struct sim *sim, uint32_t at, unsigned only, char **words, unsigned count, char *answer, size_t len)
+static bool to_node(struct sim *sim, uint32_t at, unsigned only, char **words, unsigned count,
+	char *answer, size_t len)
 {
 	const struct node *node = &sim->node[at];
 
 	for (unsigned num = 1; num <= node->ports; num++)
-		if ((!only || only == num) && !words_port(sim, &sim->port[node->port + num - 1], words, count, answer, len))
+		if ((!only || only == num) && !words_port(sim, &sim->port[node->port + num - 1],
+						      words, count, answer, len))
 			return false;
 	return true;
 }
 
 /* So many per cent of the targets, none of which was picked before. */
-static bool to_some(struct sim *sim, const struct who *who, char **words, unsigned count, char *answer, size_t len)
+static bool to_some(struct sim *sim, const struct who *who, char **words, unsigned count,
+	char *answer, size_t len)
 {
 	unsigned want = (sim->shape.targets * who->percent + 99) / 100, have = 0;
 
@@ -147,7 +153,8 @@ static bool to_some(struct sim *sim, const struct who *who, char **words, unsign
 	return true;
 }
 
-static bool to_ports(struct sim *sim, const char *name, char **words, unsigned count, char *answer, size_t len)
+static bool to_ports(
+	struct sim *sim, const char *name, char **words, unsigned count, char *answer, size_t len)
 {
 	struct who who;
 
@@ -191,8 +198,9 @@ static bool sa_mood(struct sim *sim, char **words, unsigned count)
 	for (uint8_t i = 0; i < sizeof(moods) / sizeof(*moods); i++) {
 		if (strcmp(words[0], moods[i]))
 			continue;
-		if (i == SA_REDIRECT ? count != 2 || !one_port(sim, words[1], &sim->sa.redirect) :
-				       count > 2 || (count == 2 && !words_number(words[1], UINT32_MAX, &times)))
+		if (i == SA_REDIRECT ? count != 2 || !one_port(sim, words[1], &sim->sa.redirect)
+				     : count > 2 || (count == 2 && !words_number(words[1],
+									   UINT32_MAX, &times)))
 			return false;
 		sim->sa.mood = i;
 		sim->sa.left = (uint32_t)times;
@@ -231,7 +239,9 @@ static bool sa_words(struct sim *sim, char **words, unsigned count)
 		return true;
 	}
 	if (count == 2 && !strcmp(words[0], "lie")) {
-		sa->lie = !strcmp(words[1], "offset") ? LIE_OFFSET : !strcmp(words[1], "length") ? LIE_LENGTH : LIE_NONE;
+		sa->lie = !strcmp(words[1], "offset")   ? LIE_OFFSET
+			  : !strcmp(words[1], "length") ? LIE_LENGTH
+							: LIE_NONE;
 		return sa->lie || !strcmp(words[1], "none");
 	}
 	return count && sa_mood(sim, words, count);
@@ -242,8 +252,8 @@ static void tell_counters(const struct sim *sim, char *answer, size_t len)
 	const struct sim_counters *n = &sim->count;
 
 	snprintf(answer, len,
-		"in %" PRIu64 " out %" PRIu64 " smp %" PRIu64 " sa %" PRIu64 " dm %" PRIu64 " lost %" PRIu64 " reports %" PRIu64
-		" unheard %" PRIu64,
+		"in %" PRIu64 " out %" PRIu64 " smp %" PRIu64 " sa %" PRIu64 " dm %" PRIu64
+		" lost %" PRIu64 " reports %" PRIu64 " unheard %" PRIu64,
 		n->in, n->out, n->smp, n->sa, n->dm, n->lost, n->reports, n->unheard);
 }
 
@@ -252,7 +262,8 @@ static unsigned split(char *line, char **words)
 {
 	unsigned count = 0;
 
-	for (char *word = strtok(line, " \t\n"); word && *word != '#' && count < WORDS; word = strtok(NULL, " \t\n"))
+	for (char *word = strtok(line, " \t\n"); word && *word != '#' && count < WORDS;
+		word = strtok(NULL, " \t\n"))
 		words[count++] = word;
 	return count;
 }
@@ -268,7 +279,8 @@ bool words_run(struct sim *sim, char *line, char *answer, size_t len)
 		return true;
 	good = shape_word(sim, words, count, &known);
 	if (known && (!good || sim->node))
-		return no(answer, len, "'%s': %s", words[0], good ? "the fabric has its shape already" : "not a number that can be");
+		return no(answer, len, "'%s': %s", words[0],
+			good ? "the fabric has its shape already" : "not a number that can be");
 	if (known)
 		return true;
 	if (!sim->node && fabric_build(sim))
@@ -280,8 +292,10 @@ bool words_run(struct sim *sim, char *line, char *answer, size_t len)
 		return true;
 	}
 	if (!strcmp(words[0], "sa"))
-		return sa_words(sim, words + 1, count - 1) || no(answer, len, "sa: what it should do is not understood");
+		return sa_words(sim, words + 1, count - 1) ||
+		       no(answer, len, "sa: what it should do is not understood");
 	if (!strcmp(words[0], "sm"))
-		return sm_words(sim, words + 1, count - 1) || no(answer, len, "sm: 'none' or a port is wanted");
+		return sm_words(sim, words + 1, count - 1) ||
+		       no(answer, len, "sm: 'none' or a port is wanted");
 	return to_ports(sim, words[0], words + 1, count - 1, answer, len);
 }

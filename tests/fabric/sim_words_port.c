@@ -42,7 +42,8 @@ static bool slow(const struct say *say)
 
 static bool lie(const struct say *say)
 {
-	static const char *const names[] = { "", "iocs", "services", "changes", "text", "busy", "status", "noise", "twice", "tid" };
+	static const char *const names[] = { "", "iocs", "services", "changes", "text", "busy",
+		"status", "noise", "twice", "tid" };
 
 	for (uint8_t i = 1; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(say->word[0], names[i])) {
@@ -145,7 +146,8 @@ static bool lid(const struct say *say)
 {
 	uint64_t value;
 
-	if (!words_number(say->word[0], MAD_LID_MAX, &value) || !value || say->sim->by_lid[value] != NOBODY)
+	if (!words_number(say->word[0], MAD_LID_MAX, &value) || !value ||
+		say->sim->by_lid[value] != NOBODY)
 		return false;
 	fabric_set_lid(say->sim, say->port, (uint16_t)value);
 	return true;
@@ -173,7 +175,8 @@ static bool set_cap(const struct say *say, uint32_t cap)
 {
 	uint64_t ms = 0;
 
-	if (say->count && (say->count != 2 || strcmp(say->word[0], "stale") || !words_number(say->word[1], UINT32_MAX, &ms)))
+	if (say->count && (say->count != 2 || strcmp(say->word[0], "stale") ||
+				  !words_number(say->word[1], UINT32_MAX, &ms)))
 		return false;
 	if (say->sim->now >= say->port->stale_ns)
 		say->port->cap_before = say->port->cap;
@@ -246,13 +249,16 @@ static const struct {
 	{ "trap", 1, 1, trap },
 };
 
-bool words_port(struct sim *sim, struct port *port, char **words, unsigned count, char *answer, size_t len)
+bool words_port(
+	struct sim *sim, struct port *port, char **words, unsigned count, char *answer, size_t len)
 {
 	const struct say say = { .sim = sim, .port = port, .word = words + 1, .count = count - 1 };
 
 	for (unsigned i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
-		if (!strcmp(words[0], verbs[i].name) && say.count >= verbs[i].least && say.count <= verbs[i].most && verbs[i].run(&say))
+		if (!strcmp(words[0], verbs[i].name) && say.count >= verbs[i].least &&
+			say.count <= verbs[i].most && verbs[i].run(&say))
 			return true;
-	snprintf(answer, len, "'%s': not a thing to say of a port, or not with these words", words[0]);
+	snprintf(answer, len, "'%s': not a thing to say of a port, or not with these words",
+		words[0]);
 	return false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* trap MASK: tells the subnet manager that the capability mask of this port has changed (trap 144); ibsim itself never does. */
+/* trap MASK: tells the subnet manager that the capability mask of this port has changed (trap 144);
+ * ibsim itself never does. */
 #include "umad.h"
 #include <arpa/inet.h>
 #include <err.h>
@@ -20,7 +21,8 @@ int main(int argc, char **argv)
 		errx(2, "usage: trap MASK");
 	fd = umad_open();
 	umad.hdr.id = umad_register(fd, MAD_CLASS_SMP, 1, 0, 0);
-	smp->mad = (struct mad_hdr){ 1, MAD_CLASS_SMP, 1, TRAP, .tid = put_be64(1), .attr = put_be16(MAD_NOTICE) };
+	smp->mad = (struct mad_hdr){ 1, MAD_CLASS_SMP, 1, TRAP, .tid = put_be64(1),
+		.attr = put_be16(MAD_NOTICE) };
 	notice->generic_type = NOTICE_GENERIC | NOTICE_INFORMATIONAL;
 	notice->producer = put_be24(MAD_NODE_CA);
 	notice->trap = put_be16(144);

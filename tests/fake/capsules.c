@@ -61,7 +61,9 @@ void capsules_settle(void)
 
 struct ep *capsules_call(uint16_t qid, uint16_t depth)
 {
-	struct nvmf_rdma_req req = { .qid = put_le16(qid), .hrqsize = put_le16(depth), .hsqsize = put_le16(depth - 1) };
+	struct nvmf_rdma_req req = {
+		.qid = put_le16(qid), .hrqsize = put_le16(depth), .hsqsize = put_le16(depth - 1)
+	};
 
 	cr_assert(ep_pair_call(&peer, &req, sizeof(req), 4));
 	capsules_settle();
@@ -70,7 +72,9 @@ struct ep *capsules_call(uint16_t qid, uint16_t depth)
 
 struct nvme_sgl capsules_keyed(uint64_t off, uint32_t len)
 {
-	return (struct nvme_sgl){ .addr = put_le64(AT + off), .keyed = { put_le24(len), put_le32(KEY) }, .type = NVME_SGL_KEYED };
+	return (struct nvme_sgl){ .addr = put_le64(AT + off),
+		.keyed = { put_le24(len), put_le32(KEY) },
+		.type = NVME_SGL_KEYED };
 }
 
 /* Sends a command and gives its status; UINT32_MAX: no answer. */
@@ -91,10 +95,16 @@ uint32_t capsules_result(void)
 	return (uint32_t)get_le64(answers[replies - 1].cqe.result);
 }
 
-uint32_t capsules_connect_to(struct ep *ep, uint16_t qid, uint16_t cntlid, const char *nqn, uint16_t sqsize)
+uint32_t capsules_connect_to(
+	struct ep *ep, uint16_t qid, uint16_t cntlid, const char *nqn, uint16_t sqsize)
 {
-	struct nvmf_connect_sqe sqe = { .opcode = NVME_FABRICS, .flags = NVME_PSDT_SGL, .fctype = NVMF_CONNECT, .qid = put_le16(qid),
-					.sqsize = put_le16(sqsize), .sgl = capsules_keyed(0, 1024), .kato = put_le32(5000) };
+	struct nvmf_connect_sqe sqe = { .opcode = NVME_FABRICS,
+		.flags = NVME_PSDT_SGL,
+		.fctype = NVMF_CONNECT,
+		.qid = put_le16(qid),
+		.sqsize = put_le16(sqsize),
+		.sgl = capsules_keyed(0, 1024),
+		.kato = put_le32(5000) };
 	struct nvmf_connect_data data = { .hostid = { 7 }, .cntlid = put_le16(cntlid) };
 
 	snprintf(data.subnqn, sizeof(data.subnqn), "%s", nqn);
@@ -105,8 +115,12 @@ uint32_t capsules_connect_to(struct ep *ep, uint16_t qid, uint16_t cntlid, const
 
 uint32_t capsules_property(struct ep *ep, bool set, uint32_t offset, uint64_t value)
 {
-	struct nvmf_property_sqe sqe = { .opcode = NVME_FABRICS, .flags = NVME_PSDT_SGL, .fctype = set ? NVMF_PROPERTY_SET : NVMF_PROPERTY_GET,
-					 .attrib = offset == NVME_CAP, .offset = put_le32(offset), .value = put_le64(value) };
+	struct nvmf_property_sqe sqe = { .opcode = NVME_FABRICS,
+		.flags = NVME_PSDT_SGL,
+		.fctype = set ? NVMF_PROPERTY_SET : NVMF_PROPERTY_GET,
+		.attrib = offset == NVME_CAP,
+		.offset = put_le32(offset),
+		.value = put_le64(value) };
 
 	return capsules_command(ep, &sqe, sizeof(sqe));
 }
@@ -134,7 +148,9 @@ void capsules_begin_live(void)
 	capsules_begin();
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
-	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES), 0);
+	cr_assert_eq(capsules_property(
+			     admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
 	io = capsules_call(1, DEPTH);
 	cr_assert_eq(capsules_connect_to(io, 1, 1, NQN, DEPTH - 1), 0);
 }
@@ -147,8 +163,13 @@ void capsules_end(void)
 
 struct nvme_sqe capsules_rw(uint8_t opcode, uint64_t lba, uint32_t blocks)
 {
-	return (struct nvme_sqe){ .opcode = opcode, .flags = NVME_PSDT_SGL, .nsid = put_le32(1), .cdw10 = put_le32((uint32_t)lba),
-				  .cdw11 = put_le32((uint32_t)(lba >> 32)), .cdw12 = put_le32(blocks - 1), .sgl = capsules_keyed(0, blocks * 512) };
+	return (struct nvme_sqe){ .opcode = opcode,
+		.flags = NVME_PSDT_SGL,
+		.nsid = put_le32(1),
+		.cdw10 = put_le32((uint32_t)lba),
+		.cdw11 = put_le32((uint32_t)(lba >> 32)),
+		.cdw12 = put_le32(blocks - 1),
+		.sgl = capsules_keyed(0, blocks * 512) };
 }
 
 uint32_t capsules_run(struct nvme_sqe sqe)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRAIN 512
+#define GRAIN  512
 #define FLIGHT 4096
-#define LOOK 1000000 /* ns, for the end of a hold */
+#define LOOK   1000000 /* ns, for the end of a hold */
 
 struct fake_lane {
 	struct lane lane;
@@ -36,7 +36,8 @@ static int map(const struct fake_disk *disk, struct io *io)
 
 		while (at < end && disk->hole[at / GRAIN] == hole)
 			at += disk->bdev.lim.block;
-		run[n++] = (struct map_run){ .len = at - from, .flags = hole ? MAP_HOLE | MAP_ZERO : 0 };
+		run[n++] = (struct map_run){ .len = at - from,
+			.flags = hole ? MAP_HOLE | MAP_ZERO : 0 };
 	}
 	io->detail = n;
 	return 0;
@@ -85,7 +86,8 @@ static int serve(struct fake_disk *disk, struct io *io)
 		if (disk->flush_status)
 			return disk->flush_status;
 		if (disk->unsafe < disk->unsafe_end)
-			memcpy(disk->safe + disk->unsafe, disk->bytes + disk->unsafe, disk->unsafe_end - disk->unsafe);
+			memcpy(disk->safe + disk->unsafe, disk->bytes + disk->unsafe,
+				disk->unsafe_end - disk->unsafe);
 		disk->unsafe = UINT64_MAX;
 		disk->unsafe_end = 0;
 		return 0;
@@ -115,12 +117,14 @@ static void turn(struct loop_timer *timer)
 		unsigned pick = disk->seed ? rand_r(&disk->seed) % fl->count : 0;
 		struct io *io = fl->flight[pick];
 
-		memmove(fl->flight + pick, fl->flight + pick + 1, (--fl->count - pick) * sizeof(io));
+		memmove(fl->flight + pick, fl->flight + pick + 1,
+			(--fl->count - pick) * sizeof(io));
 		io->status = serve(disk, io);
 		io->done(io);
 	}
 	if (fl->count)
-		loop_timer_set(fl->lane.loop, timer, loop_now(fl->lane.loop) + (disk->hold ? LOOK : 1));
+		loop_timer_set(
+			fl->lane.loop, timer, loop_now(fl->lane.loop) + (disk->hold ? LOOK : 1));
 }
 
 static void submit(struct lane *lane, struct io *io)
@@ -240,7 +244,9 @@ struct fake_disk *fake_disk_new(struct loop *loop, uint64_t size, uint32_t block
 	disk->bdev.ops = &ops;
 	disk->bdev.loop = loop;
 	disk->bdev.state = BDEV_UP;
-	disk->bdev.lim = (struct bdev_limits){ .size = size, .block = block, .best = block, .lanes = 4, .depth = 64, .io_size = 24 };
+	disk->bdev.lim = (struct bdev_limits){
+		.size = size, .block = block, .best = block, .lanes = 4, .depth = 64, .io_size = 24
+	};
 	for (int i = 0; i < IO_KINDS; i++)
 		disk->bdev.lim.max[i] = 1u << 20;
 	snprintf(disk->bdev.uri, sizeof(disk->bdev.uri), "fake:%p", (void *)disk);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The in-memory endpoint: what is posted is queued and handed over at the end of the turn, as a device would. */
+/* The in-memory endpoint: what is posted is queued and handed over at the end of the turn, as a
+ * device would. */
 #include "ep_pair_in.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define REMOTE 0x7000 /* what peers call the first byte of any pool: a pointer on the wire reaches nothing */
+/* what peers call the first byte of any pool: a pointer on the wire reaches nothing */
+#define REMOTE 0x7000
 
 const char ep_pair_key;
 
@@ -75,7 +77,9 @@ static bool registered(const struct pair *pair, const struct ep_sge *sge, unsign
 {
 	for (const struct region *region = pair->regions; region; region = region->next) {
 		const struct pool *pool = region->pool;
-		if ((region->access & access) == access && pool->key[pair->ep.dom].lkey == sge->lkey && (const uint8_t *)sge->p >= pool->base &&
+		if ((region->access & access) == access &&
+			pool->key[pair->ep.dom].lkey == sge->lkey &&
+			(const uint8_t *)sge->p >= pool->base &&
 			(const uint8_t *)sge->p + sge->len <= pool->base + pool->len)
 			return true;
 	}
@@ -113,8 +117,10 @@ static void post(struct ep *ep, struct ep_op *chain)
 		assert(is_inline || !(op->flags & EP_QUIET));
 		assert(!is_inline || event->len <= ep->caps.inline_max);
 		for (unsigned i = 0; !is_inline && i < op->nsge; i++)
-			assert(registered(pair, &op->sge[i], op->kind == EP_READ ? EP_READ_SINK : EP_LOCAL));
-		assert(op->kind != EP_READ || (op->nsge <= ep->caps.read_sge && ++pair->reads <= ep->caps.ord));
+			assert(registered(
+				pair, &op->sge[i], op->kind == EP_READ ? EP_READ_SINK : EP_LOCAL));
+		assert(op->kind != EP_READ ||
+			(op->nsge <= ep->caps.read_sge && ++pair->reads <= ep->caps.ord));
 		if (!(op->flags & EP_QUIET))
 			assert(++pair->unsent <= ep->caps.send);
 		event->quiet = *op;
@@ -160,7 +166,8 @@ static int reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *d
 
 static void unreg(struct ep *ep, struct pool *pool)
 {
-	for (struct region **at = &pair_of(ep)->regions, *region; (region = *at); at = &region->next)
+	for (struct region **at = &pair_of(ep)->regions, *region; (region = *at);
+		at = &region->next)
 		if (region->pool == pool) {
 			*at = region->next;
 			pool->refs[ep->dom]--;
@@ -241,7 +248,8 @@ static void turn(struct loop_work *work)
 static void expired(struct loop_timer *timer)
 {
 	struct pair *pair = container_of(timer, struct pair, deadline);
-	diag_set(&pair->ep.why, DIAG_TIMEOUT, ETIMEDOUT, "connecting timed out: nothing heard within %u ms", pair->timeout_ms);
+	diag_set(&pair->ep.why, DIAG_TIMEOUT, ETIMEDOUT,
+		"connecting timed out: nothing heard within %u ms", pair->timeout_ms);
 	pair_end(pair);
 }
 
@@ -276,8 +284,10 @@ void ep_pair_reject(struct ep *ep, int rej_code, const void *priv, unsigned len)
 	ep->priv_len = (uint8_t)len;
 	ep->rej_code = rej_code;
 	ep->rejected = rej_code == 28;
-	diag_set(&ep->why, DIAG_REFUSED, ECONNREFUSED, rej_code == 8 ? "connection refused: no RDMA listener on that port" :
-		"the peer rejected the connection: reason %d", rej_code);
+	diag_set(&ep->why, DIAG_REFUSED, ECONNREFUSED,
+		rej_code == 8 ? "connection refused: no RDMA listener on that port"
+			      : "the peer rejected the connection: reason %d",
+		rej_code);
 	pair_end(pair_of(ep));
 }
 
@@ -325,10 +335,12 @@ void ep_pair_cut(struct ep *ep)
 	pair_lost(pair_of(ep));
 }
 
-void *ep_pair_memory(struct ep *ep, uint32_t rkey, uint64_t address, uint32_t len, enum ep_access needed)
+void *ep_pair_memory(
+	struct ep *ep, uint32_t rkey, uint64_t address, uint32_t len, enum ep_access needed)
 {
 	for (const struct region *region = pair_of(ep)->regions; region; region = region->next) {
-		if (region->pool->key[ep->dom].rkey == rkey && (region->access & needed) == needed && address >= REMOTE &&
+		if (region->pool->key[ep->dom].rkey == rkey &&
+			(region->access & needed) == needed && address >= REMOTE &&
 			len <= region->pool->len && (address - REMOTE) <= region->pool->len - len)
 			return region->pool->base + ((address - REMOTE));
 	}
@@ -345,13 +357,15 @@ static uint32_t clip(uint32_t want, uint32_t limit)
 	return limit && want > limit ? limit : want;
 }
 
-struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_caps *want, const struct ep_events *events, void *user)
+struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_caps *want,
+	const struct ep_events *events, void *user)
 {
 	struct pair *pair = calloc(1, sizeof(*pair));
 
 	if (!pair)
 		return NULL;
-	pair->ep = (struct ep){ .ops = &ops, .ev = events, .loop = loop, .user = user, .way = "pair" };
+	pair->ep =
+		(struct ep){ .ops = &ops, .ev = events, .loop = loop, .user = user, .way = "pair" };
 	pair->ep.caps = (struct ep_caps){
 		.send = clip(want->send, peer->limit.send),
 		.recv = clip(want->recv, peer->limit.recv),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* How the in-memory endpoint comes to be: dialled, or called by somebody it listens for. */
-#include "ep_pair_in.h"
 #include "../../core/net/iwarp.h"
+#include "ep_pair_in.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@ struct ep_listener {
 	struct ep_listen conf;
 };
 
-static int accept_call(struct ep **out, struct loop *loop, struct ep_incoming *in, const struct ep_caps *want, const struct ep_events *events,
-	void *user, struct diag *diag)
+static int accept_call(struct ep **out, struct loop *loop, struct ep_incoming *in,
+	const struct ep_caps *want, const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct caller *caller = container_of(in, struct caller, in);
 	struct ep_peer *peer = caller->peer;
@@ -69,13 +69,16 @@ static void reject_call(struct ep_incoming *in, const void *priv, uint8_t len)
 	free(caller);
 }
 
-static void call(struct ep_peer *peer, struct pair *dialler, const void *priv, unsigned len, uint32_t ord, uint32_t ird)
+static void call(struct ep_peer *peer, struct pair *dialler, const void *priv, unsigned len,
+	uint32_t ord, uint32_t ird)
 {
 	static const struct ep_incoming_ops call_ops = { accept_call, reject_call };
 	struct caller *caller = calloc(1, sizeof(*caller));
 
 	assert(caller && len <= EP_PRIV_MAX);
-	caller->in = (struct ep_incoming){ .priv_len = (uint8_t)len, .ord = ord, .ird = ird, .ops = &call_ops };
+	caller->in = (struct ep_incoming){
+		.priv_len = (uint8_t)len, .ord = ord, .ird = ird, .ops = &call_ops
+	};
 	caller->peer = peer;
 	caller->dialler = dialler;
 	if (dialler)
@@ -111,7 +114,8 @@ void ep_pair_lose(struct ep_peer *peer)
 	peer->listener->conf.lost(peer->listener, &why, peer->listener->conf.user);
 }
 
-int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_listen *conf, struct diag *diag)
+int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_listen *conf,
+	struct diag *diag)
 {
 	struct loop_attic *attic = loop_attic_find(loop, &ep_pair_key);
 	struct ep_peer *peer = attic ? container_of(attic, struct ep_peer, attic) : NULL;
@@ -135,8 +139,8 @@ void ep_listener_free(struct ep_listener *listener)
 	free(listener);
 }
 
-int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	struct loop_attic *attic = loop_attic_find(loop, &ep_pair_key);
 	struct ep_peer *peer = attic ? container_of(attic, struct ep_peer, attic) : NULL;

@@ -14,7 +14,9 @@ struct region {
 struct event {
 	struct event *next;
 	struct ep_op *op; /* a SEND on its way, or its completion */
-	struct ep_op quiet; /* the device has its own copy: a peer that answers too soon makes the owner use its op again */
+	/* the device has its own copy: a peer that answers too soon makes the owner use its op
+	 * again */
+	struct ep_op quiet;
 	struct ep_rx *rx;
 	bool completion;
 	uint32_t len;
@@ -34,7 +36,7 @@ struct caller {
 struct pair {
 	struct ep ep;
 	struct ep_peer *peer;
-	struct pair *other; /* linked */
+	struct pair *other;  /* linked */
 	struct caller *call; /* not yet answered */
 	struct queue queue, late;
 	struct ep_rx *rx, **rx_end;
@@ -54,7 +56,8 @@ static inline struct pair *pair_of(struct ep *ep)
 	return container_of(ep, struct pair, ep);
 }
 
-struct pair *pair_new(struct ep_peer *, struct loop *, const struct ep_caps *want, const struct ep_events *, void *user);
+struct pair *pair_new(struct ep_peer *, struct loop *, const struct ep_caps *want,
+	const struct ep_events *, void *user);
 void pair_end(struct pair *);
 void pair_lost(struct pair *); /* with the reason that a peer would be */
 struct event *pair_event(uint32_t len);
@@ -63,4 +66,5 @@ struct event *pair_take(struct queue *); /* NULL: it is empty */
 uint32_t pair_op_len(const struct ep_op *);
 void pair_op_copy(const struct ep_op *, uint8_t *to);
 void pair_hand_over(struct pair *); /* what is due */
-void pair_call_other(struct pair *, unsigned len); /* the listener, with that many bytes of pair->priv */
+/* the listener, with that many bytes of pair->priv */
+void pair_call_other(struct pair *, unsigned len);

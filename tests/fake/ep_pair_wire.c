@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What travels between the ends of the in-memory endpoint: messages, memory, and the harm that is done to them. */
+/* What travels between the ends of the in-memory endpoint: messages, memory, and the harm that is
+ * done to them. */
 #include "ep_pair_in.h"
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +12,8 @@ static uint8_t *reach(const struct ep_peer *peer, const struct ep_op *op, uint32
 {
 	uint64_t at = op->raddr - peer->memory_at;
 
-	if (!peer->memory || op->rkey != peer->memory_key || op->raddr < peer->memory_at || at > peer->memory_len || len > peer->memory_len - at)
+	if (!peer->memory || op->rkey != peer->memory_key || op->raddr < peer->memory_at ||
+		at > peer->memory_len || len > peer->memory_len - at)
 		return NULL;
 	return peer->memory + at;
 }
@@ -21,7 +23,9 @@ static uint8_t *there(const struct pair *pair, const struct event *event)
 	const struct ep_op *op = event->op;
 	enum ep_access needed = op->kind == EP_READ ? EP_REMOTE_READ : EP_REMOTE_WRITE;
 
-	return pair->other ? ep_pair_memory(&pair->other->ep, op->rkey, op->raddr, event->len, needed) : reach(pair->peer, op, event->len);
+	return pair->other
+		       ? ep_pair_memory(&pair->other->ep, op->rkey, op->raddr, event->len, needed)
+		       : reach(pair->peer, op, event->len);
 }
 
 /* So many bytes of a READ or WRITE. */
@@ -68,8 +72,8 @@ static void to_other(struct pair *pair, const struct event *event)
 	struct pair *other = pair->other;
 	bool inval = event->op->kind == EP_SEND_INVAL;
 
-	if (inval ? ep_pair_deliver_inval(&other->ep, event->bytes, event->len, event->op->rkey) :
-		ep_pair_deliver(&other->ep, event->bytes, event->len))
+	if (inval ? ep_pair_deliver_inval(&other->ep, event->bytes, event->len, event->op->rkey)
+		  : ep_pair_deliver(&other->ep, event->bytes, event->len))
 		return;
 	pair->peer->fault.starved++;
 	pair_lost(pair);
@@ -95,7 +99,8 @@ static void fall_silent(struct pair *pair)
 	pair->mute = true;
 	pair->peer->fault.drops++;
 	pair->deadline.fire = silence_noticed;
-	loop_timer_set(pair->ep.loop, &pair->deadline, loop_clock() + ((unsigned)rand_r(&pair->peer->fault.seed) % 8) * 1000000ull);
+	loop_timer_set(pair->ep.loop, &pair->deadline,
+		loop_clock() + ((unsigned)rand_r(&pair->peer->fault.seed) % 8) * 1000000ull);
 }
 
 static void arrive(struct pair *pair, struct event *event)
@@ -140,7 +145,8 @@ static void arrive(struct pair *pair, struct event *event)
 		peer->message(peer, &pair->ep, event->bytes, event->len);
 }
 
-/* Completions come in their order, but anywhere among what else happens. NULL: nothing, or not now. */
+/* Completions come in their order, but anywhere among what else happens. NULL: nothing, or not now.
+ */
 static struct event *next_event(struct pair *pair)
 {
 	struct ep_peer *peer = pair->peer;

@@ -17,8 +17,8 @@ struct port_events {
 };
 static struct port_events *listeners;
 
-int port_events_open(struct port_events **out, struct loop *loop, const char *dev, void (*event)(void *arg, unsigned port, unsigned what),
-	void *arg, struct diag *diag)
+int port_events_open(struct port_events **out, struct loop *loop, const char *dev,
+	void (*event)(void *arg, unsigned port, unsigned what), void *arg, struct diag *diag)
 {
 	struct port_events *events;
 

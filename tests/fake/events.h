@@ -4,7 +4,7 @@
 #include "port_events.h"
 
 struct fake_events {
-	int open_err; /* errno; 0: whoever wants them gets them */
+	int open_err;  /* errno; 0: whoever wants them gets them */
 	unsigned open; /* listeners */
 };
 extern struct fake_events fake_events;

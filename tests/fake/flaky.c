@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The scripted disk for the tests of paths. Leaf and lanes look at atomics from timers of their own, so that they need no
- * messages between loops. */
+/* The scripted disk for the tests of paths. Leaf and lanes look at atomics from timers of their
+ * own, so that they need no messages between loops. */
 #include "flaky.h"
 #include "out.h"
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TICK_NS 500000ull
-#define LANES 64
+#define LANES   64
 
 struct flaky_lane {
 	struct lane lane;
@@ -42,7 +42,9 @@ static unsigned dice(unsigned *seed, unsigned sides)
 
 void flaky_disk_init(struct flaky_disk *disk, uint64_t size)
 {
-	*disk = (struct flaky_disk){ .lock = PTHREAD_MUTEX_INITIALIZER, .data = calloc(1, size), .size = size };
+	*disk = (struct flaky_disk){
+		.lock = PTHREAD_MUTEX_INITIALIZER, .data = calloc(1, size), .size = size
+	};
 }
 
 /* What was due happened at its time, however late it is noticed. */
@@ -152,7 +154,8 @@ static void lane_lose(struct flaky_lane *fl, struct io *io)
 			break;
 		case 1:
 		case 2:
-			disk_execute_late(fl->way->disk, io, loop_clock() + quiesce / 1000 * dice(&fl->seed, 1001));
+			disk_execute_late(fl->way->disk, io,
+				loop_clock() + quiesce / 1000 * dice(&fl->seed, 1001));
 			break;
 		}
 	lane_answer(fl, io, -ENOTCONN);
@@ -185,7 +188,9 @@ static void lane_serve(struct flaky_lane *fl)
 	fl->tail = &fl->head;
 	for (; io; io = next) {
 		next = io->next;
-		if (atomic_load(&fl->way->hold) || (fl->way->delay_us && dice(&fl->seed, fl->way->delay_us) * 1000ull > TICK_NS)) {
+		if (atomic_load(&fl->way->hold) ||
+			(fl->way->delay_us &&
+				dice(&fl->seed, fl->way->delay_us) * 1000ull > TICK_NS)) {
 			io->next = NULL;
 			*fl->tail = io;
 			fl->tail = &io->next;
@@ -338,14 +343,16 @@ static void leaf_tick(struct loop_timer *timer)
 		return;
 	if (atomic_load(&way->silent)) {
 		if (loop_clock() >= leaf->give_up_ns) {
-			diag_set(&leaf->bdev.why, DIAG_TIMEOUT, ETIMEDOUT, "the flaky way gave no answer");
+			diag_set(&leaf->bdev.why, DIAG_TIMEOUT, ETIMEDOUT,
+				"the flaky way gave no answer");
 			leaf_turn(leaf, BDEV_DOWN);
 		}
 		return;
 	}
 	if (atomic_load(&way->refuse) > 0) {
 		atomic_fetch_sub(&way->refuse, 1);
-		diag_set(&leaf->bdev.why, DIAG_REFUSED, ECONNREFUSED, "the flaky way %s refused", way->host);
+		diag_set(&leaf->bdev.why, DIAG_REFUSED, ECONNREFUSED, "the flaky way %s refused",
+			way->host);
 		leaf_turn(leaf, BDEV_DOWN);
 		return;
 	}
@@ -374,7 +381,8 @@ static void leaf_free(struct bdev *bdev)
 
 static void leaf_facts(struct bdev *bdev, struct out *out)
 {
-	out_text(out, "flaky", "flaky: ", "%s", container_of(bdev, struct flaky_leaf, bdev)->way->host);
+	out_text(out, "flaky", "flaky: ", "%s",
+		container_of(bdev, struct flaky_leaf, bdev)->way->host);
 }
 
 static const struct bdev_ops leaf_ops = {
@@ -385,7 +393,8 @@ static const struct bdev_ops leaf_ops = {
 	.facts = leaf_facts,
 };
 
-static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
+	const struct bdev_env *env, struct diag *diag)
 {
 	struct flaky_way *way = NULL;
 	struct flaky_leaf *leaf;
@@ -397,9 +406,12 @@ static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, 
 		if (!strcmp(the_ways[i].host, uri->host))
 			way = &the_ways[i];
 	if (!way)
-		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no flaky way is called '%s'", uri->host);
+		return diag_set(
+			diag, DIAG_NOT_FOUND, ENOENT, "no flaky way is called '%s'", uri->host);
 	leaf = calloc(1, sizeof(*leaf));
-	*leaf = (struct flaky_leaf){ .way = way, .lock = PTHREAD_MUTEX_INITIALIZER, .tick.fire = leaf_tick };
+	*leaf = (struct flaky_leaf){
+		.way = way, .lock = PTHREAD_MUTEX_INITIALIZER, .tick.fire = leaf_tick
+	};
 	leaf->bdev.ops = &leaf_ops;
 	leaf->bdev.loop = loop;
 	leaf->bdev.id = way->id;

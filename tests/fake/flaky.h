@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A disk behind ways that break on demand: flaky://HOST/ is the way registered under that name. Its lanes answer after a
- * random time, or never; what was in flight on a dying way may have been executed, may not, or may be executed late. */
+/* A disk behind ways that break on demand: flaky://HOST/ is the way registered under that name. Its
+ * lanes answer after a random time, or never; what was in flight on a dying way may have been
+ * executed, may not, or may be executed late. */
 #pragma once
 #include "bdev.h"
 #include "session.h"
@@ -19,7 +20,7 @@ struct flaky_disk {
 	uint8_t *data;
 	uint64_t size;
 	struct flaky_late *late; /* sorted by due_ns */
-	unsigned lates; /* how many there were */
+	unsigned lates;          /* how many there were */
 };
 
 struct flaky_leaf;
@@ -27,30 +28,31 @@ struct flaky_way {
 	const char *host;
 	struct flaky_disk *disk;
 	struct bdev_id id;
-	uint64_t size; /* 0 = the disk's */
+	uint64_t size;                 /* 0 = the disk's */
 	uint32_t quiesce_ms, delay_us; /* most a request takes; 0 = answered in kick */
-	uint32_t max_write; /* 0 = 64 KiB */
-	uint16_t lanes; /* 0 = 64 */
-	uint32_t lane_ms; /* what a lane takes to open */
-	bool deaf; /* lanes do not notice that the leaf died, until they are aborted */
-	bool no_late; /* nothing is executed after the death */
+	uint32_t max_write;            /* 0 = 64 KiB */
+	uint16_t lanes;                /* 0 = 64 */
+	uint32_t lane_ms;              /* what a lane takes to open */
+	bool deaf;          /* lanes do not notice that the leaf died, until they are aborted */
+	bool no_late;       /* nothing is executed after the death */
 	atomic_bool silent; /* attempts get no answer before their timeout */
-	atomic_bool hold; /* requests get no answer */
+	atomic_bool hold;   /* requests get no answer */
 	atomic_bool bad_map, bad_lane; /* lanes refuse pools; are refused */
-	atomic_int refuse; /* attempts to turn away */
-	atomic_int flush_status; /* of the next flush */
+	atomic_int refuse;             /* attempts to turn away */
+	atomic_int flush_status;       /* of the next flush */
 	atomic_int attempts;
 	atomic_int lanes_open, mapped, inflight;
 	atomic_uint done[IO_KINDS]; /* answered */
-	_Atomic uint64_t died_ns; /* the last lane's death */
-	struct flaky_leaf *leaf; /* on the bdev's loop */
+	_Atomic uint64_t died_ns;   /* the last lane's death */
+	struct flaky_leaf *leaf;    /* on the bdev's loop */
 };
 
 extern const struct proto flaky_proto;
 
 void flaky_disk_init(struct flaky_disk *, uint64_t size);
 void flaky_disk_fini(struct flaky_disk *);
-void flaky_ways(struct flaky_way *ways, unsigned count, unsigned seed); /* registers them, in place of those before */
+/* registers them, in place of those before */
+void flaky_ways(struct flaky_way *ways, unsigned count, unsigned seed);
 /* On the bdev's loop. */
 bool flaky_kill(struct flaky_way *); /* the leaf and its lanes; false = it is not up */
 bool flaky_kill_lane(struct flaky_way *, unsigned index); /* one lane only */

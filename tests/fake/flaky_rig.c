@@ -13,7 +13,9 @@ void rig_init(struct rig *rig)
 	static const char *const host[] = { "a", "b", "c" };
 
 	*rig = (struct rig){ .env = { .write = true, .on_loss_ms = 10000 } };
-	cr_assert_eq(loop_new(&rig->loop, &(struct loop_options){ .name = "test", .verbose = true }, NULL), 0);
+	cr_assert_eq(loop_new(&rig->loop, &(struct loop_options){ .name = "test", .verbose = true },
+			     NULL),
+		0);
 	flaky_disk_init(&rig->disk, 1 << 20);
 	for (unsigned i = 0; i < 3; i++) {
 		rig->way[i].host = host[i];
@@ -26,8 +28,10 @@ void rig_init(struct rig *rig)
 
 void rig_open(struct rig *rig, const char *uri)
 {
-	cr_assert_eq(bdev_open(&rig->bdev, rig->loop, uri, &rig->env, &rig->diag), 0, "%s", rig->diag.text);
-	cr_assert_eq(lane_open(&rig->lane, rig->bdev, rig->loop, &rig->diag), 0, "%s", rig->diag.text);
+	cr_assert_eq(bdev_open(&rig->bdev, rig->loop, uri, &rig->env, &rig->diag), 0, "%s",
+		rig->diag.text);
+	cr_assert_eq(
+		lane_open(&rig->lane, rig->bdev, rig->loop, &rig->diag), 0, "%s", rig->diag.text);
 	cr_assert_eq(lane_map(rig->lane, rig->pool, &rig->diag), 0, "%s", rig->diag.text);
 }
 
@@ -59,7 +63,12 @@ static void req_done(struct io *io)
 void req_submit(struct rig *rig, struct req *req, enum io_kind kind, unsigned slot)
 {
 	*req = (struct req){ .buf = pool_buf(rig->pool, slot) };
-	req->io = (struct io){ .kind = (uint8_t)kind, .off = slot * 4096ull, .len = 4096, .buf = &req->buf, .done = req_done, .lower = req->lower };
+	req->io = (struct io){ .kind = (uint8_t)kind,
+		.off = slot * 4096ull,
+		.len = 4096,
+		.buf = &req->buf,
+		.done = req_done,
+		.lower = req->lower };
 	req->io.status = 1;
 	if (kind == IO_FLUSH)
 		req->io.off = req->io.len = 0;

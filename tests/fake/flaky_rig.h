@@ -26,10 +26,11 @@ struct req {
 
 void rig_init(struct rig *);
 void rig_open(struct rig *, const char *uri); /* the disk, a lane, the pool mapped */
-void rig_fini(struct rig *); /* nothing of it is left with the ways */
+void rig_fini(struct rig *);                  /* nothing of it is left with the ways */
 void rig_turn_for(struct rig *, unsigned ms);
 int rig_io(struct rig *, enum io_kind); /* one, to its end */
-void rig_assert_fact(struct rig *, const char *label, const char *words); /* a line of the text that info prints */
+/* a line of the text that info prints */
+void rig_assert_fact(struct rig *, const char *label, const char *words);
 
 /* 4 KiB in the slot of that number; its status is 1 until it is done. */
 void req_submit(struct rig *, struct req *, enum io_kind, unsigned slot);

@@ -19,7 +19,8 @@ void forbid(long call, int err)
 	};
 	struct sock_fprog prog = { sizeof(code) / sizeof(*code), code };
 
-	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+	if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+		!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
 		return;
 	perror("seccomp");
 	abort();

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 4
-#define SHARE (HONEST_SIZE / SLOTS)
+#define SLOTS   4
+#define SHARE   (HONEST_SIZE / SLOTS)
 #define LONGEST 65536
-#define BEAT 1000000ull
+#define BEAT    1000000ull
 
 static uint8_t shadow[HONEST_SIZE], noise[2 * LONGEST];
 static struct slot {

@@ -3,7 +3,7 @@
 #include "host.h"
 #include <criterion/criterion.h>
 
-#define SEC 1000000000ull
+#define SEC  1000000000ull
 #define MSEC 1000000ull
 
 struct loop *loop;
@@ -39,7 +39,8 @@ int host_attach(const char *text, const struct bdev_env *env)
 	err = bdev_start(&disk, loop, &uri, env, disk_changed, NULL, &why);
 	if (err)
 		return err;
-	cr_assert(loop_wait(loop, &settled, loop_clock() + 5 * SEC + env->timeout_ms * MSEC), "it hangs");
+	cr_assert(loop_wait(loop, &settled, loop_clock() + 5 * SEC + env->timeout_ms * MSEC),
+		"it hangs");
 	why = disk->why;
 	return disk->state == BDEV_UP ? 0 : -why.err;
 }

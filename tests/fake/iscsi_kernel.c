@@ -54,10 +54,13 @@ void iscsi_kernel_raw(const uint8_t *bytes, size_t len)
 		perror("event");
 }
 
-void iscsi_kernel_event(const struct iscsi_if_msg *msg, const struct iscsi_bhs *bhs, const void *data, uint32_t len)
+void iscsi_kernel_event(
+	const struct iscsi_if_msg *msg, const struct iscsi_bhs *bhs, const void *data, uint32_t len)
 {
 	uint8_t bytes[ISCSI_NL_MAX] = { 0 };
-	struct nlmsghdr head = { .nlmsg_len = (uint32_t)(ISCSI_NL_HEAD + (bhs ? ISCSI_BHS + NLMSG_ALIGN(len) : 0)) };
+	struct nlmsghdr head = {
+		.nlmsg_len = (uint32_t)(ISCSI_NL_HEAD + (bhs ? ISCSI_BHS + NLMSG_ALIGN(len) : 0))
+	};
 
 	memcpy(bytes, &head, sizeof(head));
 	memcpy(bytes + sizeof(head), msg, sizeof(*msg));
@@ -78,20 +81,30 @@ void iscsi_kernel_error(uint32_t sid, uint32_t reason)
 }
 
 static const char accepted[] = "AuthMethod=None\0TargetPortalGroupTag=";
-static const char agreed[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0MaxConnections=1\0"
-			     "InitialR2T=Yes\0ImmediateData=Yes\0MaxBurstLength=131072\0FirstBurstLength=65536\0MaxOutstandingR2T=1\0"
+static const char agreed[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait="
+			     "2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0MaxConnections=1\0"
+			     "InitialR2T=Yes\0ImmediateData=Yes\0MaxBurstLength="
+			     "131072\0FirstBurstLength=65536\0MaxOutstandingR2T=1\0"
 			     "MaxRecvDataSegmentLength=32768";
-static const char agreed_rdma[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0"
-				  "MaxConnections=1\0InitialR2T=Yes\0ImmediateData=Yes\0MaxBurstLength=131072\0FirstBurstLength=65536\0"
-				  "MaxOutstandingR2T=1\0InitiatorRecvDataSegmentLength=8192\0TargetRecvDataSegmentLength=8192\0RDMAExtensions=Yes";
-static const char agreed_no_rdma[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0"
-				     "MaxConnections=1\0InitialR2T=Yes\0ImmediateData=Yes\0MaxBurstLength=131072\0FirstBurstLength=65536\0"
-				     "MaxOutstandingR2T=1\0InitiatorRecvDataSegmentLength=8192\0TargetRecvDataSegmentLength=8192\0RDMAExtensions=No";
+static const char agreed_rdma[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait="
+				  "2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0"
+				  "MaxConnections=1\0InitialR2T=Yes\0ImmediateData="
+				  "Yes\0MaxBurstLength=131072\0FirstBurstLength=65536\0"
+				  "MaxOutstandingR2T=1\0InitiatorRecvDataSegmentLength="
+				  "8192\0TargetRecvDataSegmentLength=8192\0RDMAExtensions=Yes";
+static const char agreed_no_rdma[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait="
+				     "2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0"
+				     "MaxConnections=1\0InitialR2T=Yes\0ImmediateData="
+				     "Yes\0MaxBurstLength=131072\0FirstBurstLength=65536\0"
+				     "MaxOutstandingR2T=1\0InitiatorRecvDataSegmentLength="
+				     "8192\0TargetRecvDataSegmentLength=8192\0RDMAExtensions=No";
 
 static uint32_t answer_text(const struct iscsi_login_req *req, bool rdma, char *text, size_t room)
 {
 	const char *keys = !rdma ? agreed : iscsi_kernel.no_rdma ? agreed_no_rdma : agreed_rdma;
-	size_t len = !rdma ? sizeof(agreed) : iscsi_kernel.no_rdma ? sizeof(agreed_no_rdma) : sizeof(agreed_rdma);
+	size_t len = !rdma                  ? sizeof(agreed)
+		     : iscsi_kernel.no_rdma ? sizeof(agreed_no_rdma)
+					    : sizeof(agreed_rdma);
 
 	if (iscsi_kernel.moved)
 		return (uint32_t)snprintf(text, room, "TargetAddress=%s", iscsi_kernel.moved) + 1;
@@ -105,7 +118,10 @@ static uint32_t answer_text(const struct iscsi_login_req *req, bool rdma, char *
 		return 0;
 	iscsi_kernel.told = true;
 	memcpy(text, accepted, sizeof(accepted));
-	return (uint32_t)sizeof(accepted) - 1 + (uint32_t)snprintf(text + sizeof(accepted) - 1, room - sizeof(accepted), "%d", iscsi_kernel.tpgt) + 1;
+	return (uint32_t)sizeof(accepted) - 1 +
+	       (uint32_t)snprintf(text + sizeof(accepted) - 1, room - sizeof(accepted), "%d",
+		       iscsi_kernel.tpgt) +
+	       1;
 }
 
 /* With a task tag that is the kernel's own. */
@@ -114,7 +130,10 @@ static void answer_login(uint32_t sid, const struct iscsi_login_req *req, bool r
 	uint8_t next = ISCSI_CSG(req->flags) ? ISCSI_STAGE_FULL : ISCSI_STAGE_OPERATIONAL;
 	uint16_t status = iscsi_kernel.moved ? 0x0101 : iscsi_kernel.status;
 	struct iscsi_login_rsp rsp = { .opcode = ISCSI_LOGIN_RSP,
-		.flags = status ? 0 : req->flags & ISCSI_FINAL ? ISCSI_FINAL | ISCSI_STAGES(ISCSI_CSG(req->flags), next) : ISCSI_STAGES(ISCSI_CSG(req->flags), 0),
+		.flags = status ? 0
+			 : req->flags & ISCSI_FINAL
+				 ? ISCSI_FINAL | ISCSI_STAGES(ISCSI_CSG(req->flags), next)
+				 : ISCSI_STAGES(ISCSI_CSG(req->flags), 0),
 		.itt = put_be32(0x7700),
 		.statsn = put_be32(41),
 		.tsih = put_be16(3),
@@ -144,7 +163,8 @@ static void answer_pdu(const struct iscsi_if_msg *msg, const struct iscsi_bhs *b
 
 	event.r.recv.conn = msg->u.pdu.conn;
 	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_REQ)
-		answer_login(msg->u.pdu.conn.sid, (const void *)bhs, msg->transport == KERNEL_ISCSI_ISER);
+		answer_login(msg->u.pdu.conn.sid, (const void *)bhs,
+			msg->transport == KERNEL_ISCSI_ISER);
 	else if (ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGOUT_REQ)
 		iscsi_kernel_event(&event, &rsp, NULL, 0);
 }
@@ -152,7 +172,8 @@ static void answer_pdu(const struct iscsi_if_msg *msg, const struct iscsi_bhs *b
 static void set(const struct iscsi_if_msg *msg, const char *text)
 {
 	if (msg->u.set.param < ISCSI_KERNEL_PARAMS)
-		snprintf(iscsi_kernel.set[msg->u.set.param], sizeof(iscsi_kernel.set[0]), "%s", text);
+		snprintf(iscsi_kernel.set[msg->u.set.param], sizeof(iscsi_kernel.set[0]), "%s",
+			text);
 }
 
 static void unbound(uint32_t sid)
@@ -233,12 +254,14 @@ ssize_t iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
 		return -EINVAL;
 	memcpy(&head, bytes, sizeof(head));
 	memcpy(&msg, bytes + sizeof(head), sizeof(msg));
-	if (head.nlmsg_type >= ISCSI_KERNEL_COMMANDS || head.nlmsg_len > len || msg.type != head.nlmsg_type)
+	if (head.nlmsg_type >= ISCSI_KERNEL_COMMANDS || head.nlmsg_len > len ||
+		msg.type != head.nlmsg_type)
 		return -EINVAL;
 	k->count[head.nlmsg_type]++;
 	if (k->refuse[head.nlmsg_type] || (head.nlmsg_type == ISCSI_IF_EP_POLL && !k->eps)) {
 		msg.type = ISCSI_IF_ERROR;
-		msg.iferror = (uint32_t)-(k->refuse[head.nlmsg_type] ? k->refuse[head.nlmsg_type] : EINVAL);
+		msg.iferror = (uint32_t) -
+			      (k->refuse[head.nlmsg_type] ? k->refuse[head.nlmsg_type] : EINVAL);
 	} else if (head.nlmsg_type != ISCSI_IF_EP_POLL && k->code[head.nlmsg_type] && k->times) {
 		k->times--;
 		msg.r.code = k->code[head.nlmsg_type];

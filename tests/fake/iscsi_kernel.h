@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A kernel behind NETLINK_ISCSI, instead of core/kernel/iscsi_socket.c: it counts what it has, keeps what it is told, and may refuse; behind
- * it a target that lets everybody in, or whom it is told to turn away. */
+/* A kernel behind NETLINK_ISCSI, instead of core/kernel/iscsi_socket.c: it counts what it has,
+ * keeps what it is told, and may refuse; behind it a target that lets everybody in, or whom it is
+ * told to turn away. */
 #pragma once
 #include "kernel_iscsi_nl.h"
 
@@ -10,19 +11,20 @@ struct iscsi_kernel {
 	/* What is there */
 	unsigned sessions, conns, eps;
 	bool bound, started;
-	uint32_t sid, stop; /* the last session's; the last STOP's flag */
-	char set[ISCSI_KERNEL_PARAMS][256]; /* "" = not set */
+	uint32_t sid, stop;                    /* the last session's; the last STOP's flag */
+	char set[ISCSI_KERNEL_PARAMS][256];    /* "" = not set */
 	unsigned count[ISCSI_KERNEL_COMMANDS]; /* of commands by type */
 	uint8_t isid[6];
 	/* What it does */
-	int no_socket; /* errno */
+	int no_socket;                     /* errno */
 	int refuse[ISCSI_KERNEL_COMMANDS]; /* errno, of iferror */
-	int code[ISCSI_KERNEL_COMMANDS]; /* r.code: of EP_POLL what it gives; of others -errno once, as often as `times` says */
+	/* r.code: of EP_POLL what it gives; of others -errno once, as often as `times` says */
+	int code[ISCSI_KERNEL_COMMANDS];
 	unsigned times;
 	bool old; /* before Linux 5.13: STOP leaves the endpoint to whoever made it */
 	/* The target */
 	bool mute, hangs_up; /* on the first request */
-	bool leaves; /* as soon as it has let somebody in */
+	bool leaves;         /* as soon as it has let somebody in */
 	uint16_t status;
 	const char *moved; /* HOST:PORT */
 	int tpgt;
@@ -33,6 +35,7 @@ extern struct iscsi_kernel iscsi_kernel;
 void iscsi_kernel_start(void);
 void iscsi_kernel_stop(void);
 /* As it comes to whoever listens; the PDU may be NULL. */
-void iscsi_kernel_event(const struct iscsi_if_msg *, const struct iscsi_bhs *, const void *data, uint32_t len);
+void iscsi_kernel_event(
+	const struct iscsi_if_msg *, const struct iscsi_bhs *, const void *data, uint32_t len);
 void iscsi_kernel_raw(const uint8_t *bytes, size_t len); /* a message of any bytes */
 void iscsi_kernel_error(uint32_t sid, uint32_t reason);

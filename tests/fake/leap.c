@@ -13,7 +13,8 @@
 
 int __real_clock_gettime(clockid_t, struct timespec *) __attribute__((weak));
 int __real_epoll_wait(int, struct epoll_event *, int, int) __attribute__((weak));
-int __real_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *) __attribute__((weak));
+int __real_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *)
+	__attribute__((weak));
 int __wrap_clock_gettime(clockid_t, struct timespec *);
 int __wrap_epoll_wait(int, struct epoll_event *, int, int);
 int __wrap_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *);
@@ -30,7 +31,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 {
 	if (id != CLOCK_MONOTONIC || !leap_now)
 		return __real_clock_gettime(id, t);
-	*t = (struct timespec){ .tv_sec = (time_t)(leap_now / SECOND), .tv_nsec = (long)(leap_now % SECOND) };
+	*t = (struct timespec){ .tv_sec = (time_t)(leap_now / SECOND),
+		.tv_nsec = (long)(leap_now % SECOND) };
 	return 0;
 }
 
@@ -89,7 +91,8 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *event, int count, int ms)
 	if (got || !ms)
 		return got;
 	for (unsigned i = 0; i < TIMERS; i++)
-		if (timer[i].due && timer[i].due < until && (next == TIMERS || timer[i].due < timer[next].due))
+		if (timer[i].due && timer[i].due < until &&
+			(next == TIMERS || timer[i].due < timer[next].due))
 			next = i;
 	if (next < TIMERS) {
 		leap_now = timer[next].due > leap_now ? timer[next].due : leap_now;

@@ -13,7 +13,8 @@ static struct crew *crew;
 void load_side_begin(struct load_listen conf)
 {
 	static const struct loop_options options = { .name = "test" };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	host_begin(0);
 	cr_assert_eq(crew_start(&crew, conf.nloops, &options, &why), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* For the tests of connections measured alone: the side that answers, on threads of its own, on loopback. One in a test process. */
+/* For the tests of connections measured alone: the side that answers, on threads of its own, on
+ * loopback. One in a test process. */
 #pragma once
 #include "host.h" /* loop, why */
 #include "load.h"

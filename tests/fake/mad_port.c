@@ -21,7 +21,7 @@ struct reply {
 };
 
 struct mad_dev {
-	int fd; /* timer */
+	int fd;                    /* timer */
 	struct reply *head, *last; /* soonest first */
 	uint8_t *out;
 	uint8_t each[LIDS];
@@ -142,7 +142,8 @@ static void arm(struct mad_dev *dev)
 	timerfd_settime(dev->fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-static void queue(struct mad_dev *dev, const void *mad, size_t len, uint32_t delay_ms, uint16_t lid, uint16_t from)
+static void queue(struct mad_dev *dev, const void *mad, size_t len, uint32_t delay_ms, uint16_t lid,
+	uint16_t from)
 {
 	struct reply *reply = malloc(sizeof(*reply) + len), **at = &dev->head;
 
@@ -172,7 +173,8 @@ static void queue(struct mad_dev *dev, const void *mad, size_t len, uint32_t del
 	arm(dev);
 }
 
-static void answer(struct mad_dev *dev, const void *mad, size_t len, uint32_t delay_ms, uint16_t lid)
+static void answer(
+	struct mad_dev *dev, const void *mad, size_t len, uint32_t delay_ms, uint16_t lid)
 {
 	queue(dev, mad, len, delay_ms, lid, fake_fabric.port[0].sm_lid);
 }
@@ -181,7 +183,8 @@ static struct fake_node *find(unsigned lid)
 {
 	for (unsigned i = 0; i < fake_fabric.nodes; i++) {
 		/* Mostly they are in order */
-		struct fake_node *node = &fake_fabric.node[lid >= 10 ? (lid - 10 + i) % fake_fabric.nodes : i];
+		struct fake_node *node =
+			&fake_fabric.node[lid >= 10 ? (lid - 10 + i) % fake_fabric.nodes : i];
 
 		if (node->lid == lid)
 			return node;
@@ -237,8 +240,11 @@ static size_t make_record(uint8_t *to, uint16_t attr, const struct fake_node *no
 
 static void sa_table(struct mad_dev *dev, const struct sa_hdr *ask, uint16_t attr)
 {
-	size_t each = attr == SA_PORT_INFO_RECORD ? sizeof(struct port_info_record) : sizeof(struct node_record), len = sizeof(*ask);
-	bool by_cap = get_be64(ask->mask) & SA_PIR_CAP_MASK && get_be32(ask->mad.mod) & SA_PIR_MATCH;
+	size_t each = attr == SA_PORT_INFO_RECORD ? sizeof(struct port_info_record)
+						  : sizeof(struct node_record),
+	       len = sizeof(*ask);
+	bool by_cap =
+		get_be64(ask->mask) & SA_PIR_CAP_MASK && get_be32(ask->mad.mod) & SA_PIR_MATCH;
 	struct sa_hdr *hdr;
 
 	each = (each + fake_fabric.sa_pad + 7) / 8 * 8;
@@ -259,7 +265,10 @@ static void sa_table(struct mad_dev *dev, const struct sa_hdr *ask, uint16_t att
 
 static unsigned trap_bit(uint16_t trap)
 {
-	return trap == MAD_TRAP_IN_SERVICE ? 1 : trap == MAD_TRAP_OUT_OF_SERVICE ? 2 : trap == MAD_TRAP_CAP_MASK ? 4 : 0;
+	return trap == MAD_TRAP_IN_SERVICE       ? 1
+	       : trap == MAD_TRAP_OUT_OF_SERVICE ? 2
+	       : trap == MAD_TRAP_CAP_MASK       ? 4
+						 : 0;
 }
 
 /* As OpenSM has it: a trap's own type and producer, and who unsubscribes names the queue pair. */
@@ -267,14 +276,17 @@ static uint16_t inform(const struct inform_info *info, uint64_t mask)
 {
 	uint16_t trap = get_be16(info->trap);
 	bool of_port = trap == MAD_TRAP_CAP_MASK;
-	uint64_t least = SA_INFORM_LID_BEGIN | SA_INFORM_GENERIC | SA_INFORM_SUBSCRIBE | SA_INFORM_TYPE | SA_INFORM_TRAP |
-		SA_INFORM_PRODUCER | (info->subscribe ? 0 : SA_INFORM_QPN);
+	uint64_t least = SA_INFORM_LID_BEGIN | SA_INFORM_GENERIC | SA_INFORM_SUBSCRIBE |
+			 SA_INFORM_TYPE | SA_INFORM_TRAP | SA_INFORM_PRODUCER |
+			 (info->subscribe ? 0 : SA_INFORM_QPN);
 
 	fake_fabric.informs++;
 	if (fake_fabric.inform_status)
 		return fake_fabric.inform_status;
-	if (mask != least || get_be16(info->lid_begin) != 0xffff || info->generic != 1 || get_be16(info->type) != (of_port ? 4 : 3) ||
-		get_be32(info->producer) != (of_port ? 1 : 4) || get_be32(info->qpn_resp_time) >> 8 != 1 || !trap_bit(trap))
+	if (mask != least || get_be16(info->lid_begin) != 0xffff || info->generic != 1 ||
+		get_be16(info->type) != (of_port ? 4 : 3) ||
+		get_be32(info->producer) != (of_port ? 1 : 4) ||
+		get_be32(info->qpn_resp_time) >> 8 != 1 || !trap_bit(trap))
 		return MAD_STATUS_FIELD;
 	if (info->subscribe)
 		fake_fabric.subscribed |= trap_bit(trap);
@@ -290,7 +302,9 @@ static void redirect(struct mad_dev *dev, const struct sa_hdr *ask)
 	struct sa_hdr *hdr = (void *)mad;
 
 	*hdr = *ask;
-	hdr->mad.method = MAD_RESPONSE | (ask->mad.method == MAD_SET || fake_fabric.elsewhere_by_get ? MAD_GET : ask->mad.method);
+	hdr->mad.method = MAD_RESPONSE | (ask->mad.method == MAD_SET || fake_fabric.elsewhere_by_get
+							 ? MAD_GET
+							 : ask->mad.method);
 	hdr->mad.status = put_be16(MAD_STATUS_REDIRECT);
 	hdr->mad.attr = put_be16(MAD_CLASS_PORT_INFO);
 	info->redirect_lid = put_be16(fake_fabric.sa_elsewhere);
@@ -316,9 +330,11 @@ static void sa_one(struct mad_dev *dev, const uint8_t *ask)
 			return;
 		}
 		memcpy(data, ask + sizeof(*want), sizeof(struct inform_info));
-		hdr->mad.status = put_be16(inform((const void *)(ask + sizeof(*want)), get_be64(want->mask)));
+		hdr->mad.status =
+			put_be16(inform((const void *)(ask + sizeof(*want)), get_be64(want->mask)));
 	} else if (attr == MAD_CLASS_PORT_INFO) {
-		((struct class_port_info *)(void *)data)->cap_mask = put_be16(fake_fabric.sa_no_match ? 0 : SA_CAP_PORT_INFO_MASK_MATCH);
+		((struct class_port_info *)(void *)data)->cap_mask =
+			put_be16(fake_fabric.sa_no_match ? 0 : SA_CAP_PORT_INFO_MASK_MATCH);
 	} else if (attr == SA_PATH_RECORD) {
 		struct path_record *path = (void *)data;
 
@@ -338,8 +354,10 @@ static void sa_one(struct mad_dev *dev, const uint8_t *ask)
 		if (!node)
 			hdr->mad.status = put_be16(SA_STATUS_NO_RECORDS);
 	} else {
-		node = find(get_be16(((const struct node_record *)(const void *)(ask + sizeof(*want)))->lid));
-		if (node && node->is_switch && attr == SA_PORT_INFO_RECORD && !(get_be64(want->mask) & SA_PIR_PORT))
+		node = find(get_be16(
+			((const struct node_record *)(const void *)(ask + sizeof(*want)))->lid));
+		if (node && node->is_switch && attr == SA_PORT_INFO_RECORD &&
+			!(get_be64(want->mask) & SA_PIR_PORT))
 			hdr->mad.status = put_be16(SA_STATUS_TOO_MANY);
 		else if (node)
 			make_record(data, attr, node);
@@ -351,7 +369,8 @@ static void sa_one(struct mad_dev *dev, const uint8_t *ask)
 
 static void make_unit(struct io_unit_info *info, const struct fake_node *node)
 {
-	info->change_id = put_be16((uint16_t)(1 + (node->change_every ? node->asked / node->change_every : 0)));
+	info->change_id = put_be16(
+		(uint16_t)(1 + (node->change_every ? node->asked / node->change_every : 0)));
 	info->max_controllers = node->max_controllers;
 	for (unsigned i = 0; i < node->iocs; i++)
 		info->list[i / 2] |= i % 2 ? DM_SLOT_PRESENT : DM_SLOT_PRESENT << 4;
@@ -376,20 +395,24 @@ static bool make_services(struct service_entry *entry, const struct fake_node *n
 	if (first > last || last >= node->services || last - first >= DM_SERVICES_EACH)
 		return false;
 	for (unsigned i = first; i <= last; i++, entry++) {
-		snprintf(name, sizeof(name), node->service_name ? node->service_name : "SRP.T10:%016X", (unsigned)node->guid + i);
+		snprintf(name, sizeof(name),
+			node->service_name ? node->service_name : "SRP.T10:%016X",
+			(unsigned)node->guid + i);
 		memcpy(entry->name, name, strnlen(name, sizeof(entry->name)));
 		entry->id = put_be64(node->guid + i);
 	}
 	return true;
 }
 
-static uint16_t dm_fill(uint8_t *data, const struct fake_node *node, uint16_t attr, uint32_t mod, const uint8_t *ask)
+static uint16_t dm_fill(uint8_t *data, const struct fake_node *node, uint16_t attr, uint32_t mod,
+	const uint8_t *ask)
 {
 	if (attr == node->refuse_attr && node->refuse_status)
 		return node->refuse_status;
 	switch (attr) {
 	case MAD_CLASS_PORT_INFO:
-		fake_fabric.traps_to = get_be16(((const struct class_port_info *)(const void *)ask)->trap_lid);
+		fake_fabric.traps_to =
+			get_be16(((const struct class_port_info *)(const void *)ask)->trap_lid);
 		return 0;
 	case DM_IO_UNIT_INFO:
 		make_unit((void *)data, node);
@@ -400,7 +423,10 @@ static uint16_t dm_fill(uint8_t *data, const struct fake_node *node, uint16_t at
 		make_ioc((void *)data, node, mod);
 		return 0;
 	case DM_SERVICE_ENTRIES:
-		return mod >> 16 && mod >> 16 <= node->iocs && make_services((void *)data, node, mod) ? 0 : 0x001c;
+		return mod >> 16 && mod >> 16 <= node->iocs &&
+				       make_services((void *)data, node, mod)
+			       ? 0
+			       : 0x001c;
 	default:
 		return 0x000c;
 	}
@@ -423,8 +449,9 @@ static void dm(struct mad_dev *dev, struct fake_node *node, const struct mad_hdr
 		node->busy--;
 		hdr->status = put_be16(MAD_STATUS_BUSY);
 	} else {
-		hdr->status = put_be16(dm_fill(mad + sizeof(struct dm_hdr), node, get_be16(ask->attr), get_be32(ask->mod),
-			(const uint8_t *)ask + sizeof(struct dm_hdr)));
+		hdr->status =
+			put_be16(dm_fill(mad + sizeof(struct dm_hdr), node, get_be16(ask->attr),
+				get_be32(ask->mod), (const uint8_t *)ask + sizeof(struct dm_hdr)));
 	}
 	answer(dev, mad, sizeof(mad), node->delay_ms, node->lid);
 	if (fake_fabric.twice)
@@ -465,11 +492,15 @@ static struct place step(struct place from, unsigned port)
 	if (from.what != SWITCH || !port)
 		return (struct place){ NOWHERE, 0 };
 	if (!from.index)
-		return port <= leaves() ? (struct place){ SWITCH, port } : (struct place){ port == leaves() + 1 ? OURSELVES : NOWHERE, 0 };
+		return port <= leaves()
+			       ? (struct place){ SWITCH, port }
+			       : (struct place){ port == leaves() + 1 ? OURSELVES : NOWHERE, 0 };
 	node = (from.index - 1) * fake_fabric.leaf + port - 1;
 	if (port == fake_fabric.leaf + 1)
 		return (struct place){ SWITCH, 0 };
-	return (struct place){ port <= fake_fabric.leaf && node < fake_fabric.nodes ? NODE : NOWHERE, node };
+	return (struct place){
+		port <= fake_fabric.leaf && node < fake_fabric.nodes ? NODE : NOWHERE, node
+	};
 }
 
 static struct place go(const struct smp_dr *ask)
@@ -484,12 +515,14 @@ static struct place go(const struct smp_dr *ask)
 
 static void dr_switch(struct smp_dr *out, struct place at, unsigned port)
 {
-	const struct fake_node self = { .guid = 0x900000 + at.index, .lid = (uint16_t)(0xb000 + at.index) };
+	const struct fake_node self = { .guid = 0x900000 + at.index,
+		.lid = (uint16_t)(0xb000 + at.index) };
 
 	if (get_be16(out->mad.attr) == SMP_NODE_INFO) {
 		make_node((void *)out->data, &self);
 		((struct node_info *)(void *)out->data)->type = MAD_NODE_SWITCH;
-		((struct node_info *)(void *)out->data)->ports = (uint8_t)((at.index ? fake_fabric.leaf : leaves()) + 1);
+		((struct node_info *)(void *)out->data)->ports =
+			(uint8_t)((at.index ? fake_fabric.leaf : leaves()) + 1);
 	} else {
 		make_port((void *)out->data, &self);
 		if (port && step(at, port).what == NOWHERE)
@@ -499,7 +532,8 @@ static void dr_switch(struct smp_dr *out, struct place at, unsigned port)
 
 static void dr(struct mad_dev *dev, const struct smp_dr *ask)
 {
-	const struct fake_node self = { .guid = fake_fabric.port[0].guid, .lid = fake_fabric.port[0].lid };
+	const struct fake_node self = { .guid = fake_fabric.port[0].guid,
+		.lid = fake_fabric.port[0].lid };
 	const struct fake_node *node = &self;
 	struct place at = go(ask);
 	struct smp_dr out = *ask;
@@ -521,7 +555,8 @@ static void dr(struct mad_dev *dev, const struct smp_dr *ask)
 
 static bool in_segments(const struct sa_hdr *hdr, size_t len)
 {
-	if (hdr->mad.mgmt_class != MAD_CLASS_SA || hdr->rmpp.version != 1 || hdr->rmpp.type != 1 || !(hdr->rmpp.rtime_flags & MAD_RMPP_ACTIVE))
+	if (hdr->mad.mgmt_class != MAD_CLASS_SA || hdr->rmpp.version != 1 || hdr->rmpp.type != 1 ||
+		!(hdr->rmpp.rtime_flags & MAD_RMPP_ACTIVE))
 		return false;
 	fake_fabric.long_len = len;
 	fake_fabric.long_sum = 0;
@@ -533,7 +568,8 @@ static bool in_segments(const struct sa_hdr *hdr, size_t len)
 int mad_dev_reports(struct mad_dev *dev, bool on, struct diag *diag)
 {
 	if (on && fake_fabric.reports_taken)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "another program receives the subnet administrator's reports on this port");
+		return diag_set(diag, DIAG_BUSY, EBUSY,
+			"another program receives the subnet administrator's reports on this port");
 	dev->reports = fake_fabric.reports = on;
 	return 0;
 }
@@ -543,7 +579,8 @@ static unsigned look_pkeys(struct mad_dev *dev, struct mad_port_info *info, unsi
 	unsigned what = 0;
 
 	for (unsigned i = 0; i < pkeys && i < info->pkeys; i++) {
-		uint16_t now = fake_fabric.port[0].pkey[dev->pkey_at = (dev->pkey_at + 1) % info->pkeys];
+		uint16_t now =
+			fake_fabric.port[0].pkey[dev->pkey_at = (dev->pkey_at + 1) % info->pkeys];
 
 		what |= info->pkey[dev->pkey_at] != now ? MAD_PORT_PKEYS : 0;
 		info->pkey[dev->pkey_at] = now;
@@ -604,12 +641,14 @@ void fake_notice(uint16_t trap, uint64_t guid_or_lid, uint32_t cap_mask)
 	} else {
 		notice->generic_type = NOTICE_GENERIC | NOTICE_SUBNET_MANAGEMENT;
 		notice->producer = put_be24(NOTICE_BY_MANAGER);
-		mad_gid_make(((struct notice_gid *)(void *)notice->details)->gid, fake_fabric.port[0].prefix, guid_or_lid);
+		mad_gid_make(((struct notice_gid *)(void *)notice->details)->gid,
+			fake_fabric.port[0].prefix, guid_or_lid);
 	}
 	fake_report(fake_fabric.port[0].sm_lid, mad, sizeof(mad));
 }
 
-int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad, size_t len, uint32_t timeout_ms)
+int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad, size_t len,
+	uint32_t timeout_ms)
 {
 	const struct mad_hdr *hdr = mad;
 	struct fake_node *node = NULL;
@@ -623,14 +662,16 @@ int mad_dev_send(struct mad_dev *dev, const struct mad_addr *to, const void *mad
 	if (len > MAD_LEN && !in_segments(mad, len))
 		return -EINVAL;
 	if (hdr->method & MAD_RESPONSE) {
-		if (!dev->reports || hdr->method != (MAD_REPORT | MAD_RESPONSE) || to->lid != fake_fabric.port[0].sm_lid || to->qpn != 1)
+		if (!dev->reports || hdr->method != (MAD_REPORT | MAD_RESPONSE) ||
+			to->lid != fake_fabric.port[0].sm_lid || to->qpn != 1)
 			return -EINVAL;
 		memcpy(fake_fabric.answer, mad, MAD_LEN);
 		fake_fabric.answered++;
 		return 0;
 	}
 	if (hdr->mgmt_class == MAD_CLASS_SA) {
-		bool elsewhere = fake_fabric.sa_elsewhere && to->lid == fake_fabric.sa_elsewhere && to->qpn == 5 && to->qkey == 0x1234;
+		bool elsewhere = fake_fabric.sa_elsewhere && to->lid == fake_fabric.sa_elsewhere &&
+				 to->qpn == 5 && to->qkey == 0x1234;
 
 		if (fake_fabric.sa_dead || (to->lid != fake_fabric.port[0].sm_lid && !elsewhere))
 			return 0;

@@ -97,7 +97,8 @@ unsigned names_most(void)
 	return most;
 }
 
-int __wrap_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
+int __wrap_getaddrinfo(
+	const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
 	struct answer *answer = calloc(1, sizeof(*answer));
 	struct name *name;
@@ -107,7 +108,8 @@ int __wrap_getaddrinfo(const char *host, const char *service, const struct addri
 	(void)hints;
 	if (!answer)
 		return EAI_MEMORY;
-	answer->info = (struct addrinfo){ .ai_addr = (struct sockaddr *)&answer->addr, .ai_addrlen = sizeof(answer->addr) };
+	answer->info = (struct addrinfo){ .ai_addr = (struct sockaddr *)&answer->addr,
+		.ai_addrlen = sizeof(answer->addr) };
 	answer->addr.sin_family = AF_INET;
 	pthread_mutex_lock(&names.lock);
 	name = find(host);

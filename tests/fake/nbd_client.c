@@ -24,7 +24,12 @@ int client_dial(struct client *s)
 struct client *client_set_hello(uint32_t block, uint32_t slots, bool ro, uint32_t hello_ms)
 {
 	struct client *s = calloc(1, sizeof(*s));
-	struct nbd_options opt = { .exports = 1, .listens = 1, .slots = slots, .buffer = BUFFER, .nloops = 1, .loops = &s->loop,
+	struct nbd_options opt = { .exports = 1,
+		.listens = 1,
+		.slots = slots,
+		.buffer = BUFFER,
+		.nloops = 1,
+		.loops = &s->loop,
 		.hello_ms = hello_ms };
 	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&opt.listen[0].ss;
 
@@ -141,9 +146,11 @@ void client_hello(struct client *s, bool structured)
 	s->len = 0;
 }
 
-void client_ask(struct client *s, uint16_t type, uint16_t flags, uint8_t cookie, uint64_t off, uint32_t len)
+void client_ask(
+	struct client *s, uint16_t type, uint16_t flags, uint8_t cookie, uint64_t off, uint32_t len)
 {
-	struct nbd_request req = { put_be32(NBD_REQUEST_MAGIC), put_be16(flags), put_be16(type), { cookie }, put_be64(off), put_be32(len) };
+	struct nbd_request req = { put_be32(NBD_REQUEST_MAGIC), put_be16(flags), put_be16(type),
+		{ cookie }, put_be64(off), put_be32(len) };
 
 	client_say(s, &req, sizeof(req));
 }
@@ -151,7 +158,8 @@ void client_ask(struct client *s, uint16_t type, uint16_t flags, uint8_t cookie,
 /* The simple reply at `at`: its error; its cookie must fit. */
 uint32_t client_simple_error(const struct client *s, size_t at, uint8_t cookie)
 {
-	const struct nbd_simple_reply *rep = (const struct nbd_simple_reply *)(const void *)(s->in + at);
+	const struct nbd_simple_reply *rep =
+		(const struct nbd_simple_reply *)(const void *)(s->in + at);
 
 	cr_assert_leq(at + sizeof(*rep), s->len, "no reply for %u", cookie);
 	cr_assert_eq(get_be32(rep->magic), NBD_SIMPLE_REPLY_MAGIC);
@@ -168,7 +176,8 @@ struct client_chunk client_next_chunk(struct client *s)
 	cr_assert_eq(client_hear(s, sizeof(*wire)), sizeof(*wire), "no chunk");
 	wire = (const struct nbd_chunk *)(const void *)(s->in + at);
 	cr_assert_eq(get_be32(wire->magic), NBD_STRUCTURED_REPLY_MAGIC);
-	chunk = (struct client_chunk){ get_be16(wire->flags), get_be16(wire->type), wire->cookie[0], get_be32(wire->len), s->in + s->len };
+	chunk = (struct client_chunk){ get_be16(wire->flags), get_be16(wire->type), wire->cookie[0],
+		get_be32(wire->len), s->in + s->len };
 	cr_assert_eq(client_hear(s, chunk.len), chunk.len);
 	return chunk;
 }

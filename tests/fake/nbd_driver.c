@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A kernel with one NBD device. */
-#include "../../core/kernel/nbd_nl.h"
 #include "nbd_driver.h"
+#include "../../core/kernel/nbd_nl.h"
 #include "wire/nbd.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,8 @@ static int reconfigure(unsigned parts, const struct kernel_nbd *nbd)
 	struct nbd_driver *d = &nbd_driver;
 	unsigned next = 0;
 
-	if (nbd->index != d->index || d->index < 0 || (d->id[0] && (!nbd->id || strcmp(nbd->id, d->id))))
+	if (nbd->index != d->index || d->index < 0 ||
+		(d->id[0] && (!nbd->id || strcmp(nbd->id, d->id))))
 		return -EINVAL;
 	if (parts & NBD_NL_SIZE) {
 		d->resizes++;
@@ -93,7 +94,8 @@ static int reconfigure(unsigned parts, const struct kernel_nbd *nbd)
 
 static int disconnect(const struct kernel_nbd *nbd)
 {
-	const struct nbd_request bye = { .magic = put_be32(NBD_REQUEST_MAGIC), .type = put_be16(NBD_CMD_DISC) };
+	const struct nbd_request bye = { .magic = put_be32(NBD_REQUEST_MAGIC),
+		.type = put_be16(NBD_CMD_DISC) };
 	struct nbd_driver *d = &nbd_driver;
 
 	if (nbd->index != d->index)

@@ -64,7 +64,8 @@ static bool child_of(const char *dir, const char *path)
 	return !strncmp(path, dir, len) && path[len] == '/' && !strchr(path + len + 1, '/');
 }
 
-static void entries(const struct nfs_server *s, const char *dir, uint64_t cookie, uint32_t room, struct wr *w)
+static void entries(
+	const struct nfs_server *s, const char *dir, uint64_t cookie, uint32_t room, struct wr *w)
 {
 	const uint8_t *start = w->p;
 
@@ -159,7 +160,8 @@ static void compound(const struct nfs_server *s, struct rd *r, struct wr *w)
 	wr_bytes(w, body, (size_t)(ops.p - body));
 }
 
-size_t nfs_server_reply(struct nfs_server *s, const uint8_t *call, size_t len, uint8_t *reply, size_t room)
+size_t nfs_server_reply(
+	struct nfs_server *s, const uint8_t *call, size_t len, uint8_t *reply, size_t room)
 {
 	struct rd r = rd_init(call, len);
 	struct wr w = wr_init(reply, room);

@@ -30,7 +30,8 @@ static void write_part(int fd, const uint8_t *bytes, size_t len, bool last)
 	wire_put_be(all, 4, len | (last ? RPC_LAST_FRAGMENT : 0));
 	memcpy(all + 4, bytes, len);
 	for (size_t at = 0; at < len + 4; at += server->manner == NFS_SERVER_BYTES ? 1 : len + 4)
-		if (send(fd, all + at, server->manner == NFS_SERVER_BYTES ? 1 : len + 4, MSG_NOSIGNAL) < 0)
+		if (send(fd, all + at, server->manner == NFS_SERVER_BYTES ? 1 : len + 4,
+			    MSG_NOSIGNAL) < 0)
 			return;
 }
 

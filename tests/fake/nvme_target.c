@@ -54,14 +54,16 @@ static uint64_t property(const struct target *t, uint32_t offset)
 	}
 }
 
-static uint16_t fabrics(struct target *t, uint16_t qid, const struct nvme_sqe *sqe, const uint8_t *data, uint32_t len, struct nvme_cqe *cqe)
+static uint16_t fabrics(struct target *t, uint16_t qid, const struct nvme_sqe *sqe,
+	const uint8_t *data, uint32_t len, struct nvme_cqe *cqe)
 {
 	const struct nvmf_property_sqe *prop = (const void *)sqe;
 	struct nvmf_connect hello;
 
 	switch (prop->fctype) {
 	case NVMF_CONNECT:
-		if (nvmf_connect_get(&hello, (const void *)sqe, data, len, NULL) || hello.qid != qid)
+		if (nvmf_connect_get(&hello, (const void *)sqe, data, len, NULL) ||
+			hello.qid != qid)
 			return NVME_STATUS(1, 0x80);
 		t->hello = hello;
 		t->io_connects += qid != 0;
@@ -86,7 +88,8 @@ static bool known(const struct target *t, uint32_t nsid)
 	return false;
 }
 
-static uint16_t identify_page(struct target *t, const struct nvme_sqe *sqe, uint8_t *data, uint32_t len)
+static uint16_t identify_page(
+	struct target *t, const struct nvme_sqe *sqe, uint8_t *data, uint32_t len)
 {
 	struct nvme_ns_info ns = t->ns;
 	struct nvme_ns_ids ids = t->ids;
@@ -150,7 +153,8 @@ static uint16_t get_log(struct target *t, const struct nvme_sqe *sqe, uint8_t *d
 	return 0;
 }
 
-static uint16_t admin(struct target *t, const struct nvme_sqe *sqe, uint8_t *data, uint32_t len, struct nvme_cqe *cqe)
+static uint16_t admin(struct target *t, const struct nvme_sqe *sqe, uint8_t *data, uint32_t len,
+	struct nvme_cqe *cqe)
 {
 	switch (sqe->opcode) {
 	case NVME_ADMIN_IDENTIFY:
@@ -208,7 +212,8 @@ static uint16_t io(struct target *t, const struct nvme_sqe *sqe, uint8_t *data, 
 	}
 }
 
-bool target_do(struct target *t, uint16_t qid, const struct nvme_sqe *sqe, uint8_t *data, uint32_t len, struct nvme_cqe *cqe)
+bool target_do(struct target *t, uint16_t qid, const struct nvme_sqe *sqe, uint8_t *data,
+	uint32_t len, struct nvme_cqe *cqe)
 {
 	uint16_t status;
 
@@ -220,7 +225,8 @@ bool target_do(struct target *t, uint16_t qid, const struct nvme_sqe *sqe, uint8
 		status = fabrics(t, qid, sqe, data, len, cqe);
 	else
 		status = qid ? io(t, sqe, data, len) : admin(t, sqe, data, len, cqe);
-	bool answered = qid ? !t->silent_after || t->reads + t->writes <= t->silent_after : !t->silent_at || ++t->admins < t->silent_at;
+	bool answered = qid ? !t->silent_after || t->reads + t->writes <= t->silent_after
+			    : !t->silent_at || ++t->admins < t->silent_at;
 
 	pthread_mutex_unlock(&t->lock);
 	cqe->cid = sqe->cid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A controller in memory: what a command does and what it answers, whatever carries it. And an NVMe/TCP target around it
- * on 127.0.0.1, which can break each rule of the protocol. */
+/* A controller in memory: what a command does and what it answers, whatever carries it. And an
+ * NVMe/TCP target around it on 127.0.0.1, which can break each rule of the protocol. */
 #pragma once
 #include "../../core/proto/nvme/codec.h"
 #include <pthread.h>
@@ -23,10 +23,12 @@ struct target {
 	/* what it does wrong */
 	struct nvmf_connect_reply connect; /* status, auth */
 	bool never_ready, fatal, shut_fatal;
-	uint16_t io_status;    /* of every read and write */
-	unsigned moving;       /* the log's generation changes with each of so many reads of its header */
+	uint16_t io_status; /* of every read and write */
+	/* the log's generation changes with each of so many reads of its header */
+	unsigned moving;
 	uint32_t silent_after; /* answers no I/O command after this many; 0 = all */
-	unsigned silent_at;    /* answers no admin command from this one on, Connect being the first; 0 = all */
+	/* answers no admin command from this one on, Connect being the first; 0 = all */
+	unsigned silent_at;
 	void (*spoil)(uint8_t cns, uint8_t *page); /* Identify data on its way */
 	/* what it saw */
 	unsigned reads, writes, flushes, trims, zeroes, keep_alives, io_connects, admins;
@@ -40,7 +42,8 @@ struct target {
 void target_init(struct target *);
 void target_fini(struct target *);
 /* data: what came with the command, or room for what it asks for (len bytes). False: no answer. */
-bool target_do(struct target *, uint16_t qid, const struct nvme_sqe *, uint8_t *data, uint32_t len, struct nvme_cqe *);
+bool target_do(struct target *, uint16_t qid, const struct nvme_sqe *, uint8_t *data, uint32_t len,
+	struct nvme_cqe *);
 
 enum tcp_evil {
 	EVIL_NONE,
@@ -78,8 +81,8 @@ struct tcp_target {
 	uint32_t max_h2c, c2h_piece, r2t_piece;
 	bool success; /* reads end with the SUCCESS flag */
 	enum tcp_evil evil;
-	/* What answers the greeting (qid 0xffff) and every I/O command in place of the target; then it waits for the end. False:
-	 * the target answers after all. */
+	/* What answers the greeting (qid 0xffff) and every I/O command in place of the target; then
+	 * it waits for the end. False: the target answers after all. */
 	bool (*script)(int fd, uint16_t qid, uint16_t cid, uint32_t len);
 	uint16_t port;
 	int listener;

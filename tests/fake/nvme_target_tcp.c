@@ -63,7 +63,8 @@ static bool next(struct conn *c, uint8_t *data)
 		return false;
 	if (!(c->pdu.flags & NVME_TCP_DDGST))
 		return true;
-	return take(c, &digest, 4) && (assert(get_le32(digest) == crc32c(0, data, c->pdu.data)), true);
+	return take(c, &digest, 4) &&
+	       (assert(get_le32(digest) == crc32c(0, data, c->pdu.data)), true);
 }
 
 static bool greet(struct conn *c)
@@ -86,7 +87,9 @@ static bool greet(struct conn *c)
 	case EVIL_REPLY_FIRST:
 		return give(c, &rsp, NULL, 0);
 	case EVIL_GARBAGE:
-		return send(c->fd, "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n", 40, MSG_NOSIGNAL) == 40 && take(c, c->data, 1);
+		return send(c->fd, "SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n", 40,
+			       MSG_NOSIGNAL) == 40 &&
+		       take(c, c->data, 1);
 	case EVIL_VERSION:
 		pdu.ic.pfv = 1;
 		break;
@@ -121,7 +124,8 @@ static bool reply(struct conn *c, const struct nvme_cqe *cqe)
 static bool ask_data(struct conn *c, uint16_t cid, uint32_t len)
 {
 	for (uint32_t at = 0, want; at < len; at += want) {
-		struct nvme_tcp_pdu r2t = { .type = NVME_TCP_R2T, .xfer = { .cccid = cid, .ttag = (uint16_t)(at / 512 + 3), .off = at } };
+		struct nvme_tcp_pdu r2t = { .type = NVME_TCP_R2T,
+			.xfer = { .cccid = cid, .ttag = (uint16_t)(at / 512 + 3), .off = at } };
 
 		want = len - at < c->tt->r2t_piece ? len - at : c->tt->r2t_piece;
 		r2t.xfer.len = want;
@@ -130,8 +134,10 @@ static bool ask_data(struct conn *c, uint16_t cid, uint32_t len)
 		for (uint32_t got = 0; got < want; got += c->pdu.data) {
 			if (!next(c, c->data + at + got))
 				return false;
-			/* Other commands may come in between; these tests send one write at a time. */
-			assert(c->pdu.type == NVME_TCP_H2C_DATA && c->pdu.xfer.cccid == cid && c->pdu.xfer.ttag == r2t.xfer.ttag);
+			/* Other commands may come in between; these tests send one write at a time.
+			 */
+			assert(c->pdu.type == NVME_TCP_H2C_DATA && c->pdu.xfer.cccid == cid &&
+				c->pdu.xfer.ttag == r2t.xfer.ttag);
 			assert(c->pdu.xfer.off == at + got && c->pdu.data <= c->tt->max_h2c);
 			assert(!(c->pdu.flags & NVME_TCP_LAST) == (got + c->pdu.data < want));
 		}
@@ -142,7 +148,8 @@ static bool ask_data(struct conn *c, uint16_t cid, uint32_t len)
 static bool give_data(struct conn *c, uint16_t cid, uint32_t len, bool success)
 {
 	for (uint32_t at = 0, now; at < len; at += now) {
-		struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_DATA, .xfer = { .cccid = cid, .off = at } };
+		struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_DATA,
+			.xfer = { .cccid = cid, .off = at } };
 
 		now = len - at < c->tt->c2h_piece ? len - at : c->tt->c2h_piece;
 		pdu.data = pdu.xfer.len = now;
@@ -156,7 +163,10 @@ static bool give_data(struct conn *c, uint16_t cid, uint32_t len, bool success)
 /* False: the connection has come to its end. */
 static bool be_evil(struct conn *c, uint16_t cid, uint32_t len)
 {
-	struct nvme_tcp_pdu data = { .type = NVME_TCP_C2H_DATA, .data = len, .flags = NVME_TCP_LAST, .xfer = { .cccid = cid, .len = len } };
+	struct nvme_tcp_pdu data = { .type = NVME_TCP_C2H_DATA,
+		.data = len,
+		.flags = NVME_TCP_LAST,
+		.xfer = { .cccid = cid, .len = len } };
 	struct nvme_tcp_pdu r2t = { .type = NVME_TCP_R2T, .xfer = { .cccid = cid, .len = len } };
 	struct nvme_tcp_pdu other = { .type = NVME_TCP_ICRESP, .ic.max = 65536 };
 	struct nvme_cqe cqe = { .cid = put_le16(cid), .sqhd = put_le16(NVME_SQHD_NONE) };
@@ -211,7 +221,8 @@ static bool be_evil(struct conn *c, uint16_t cid, uint32_t len)
 		reply(c, &cqe);
 		break;
 	case EVIL_TERM:
-		other = (struct nvme_tcp_pdu){ .type = NVME_TCP_C2H_TERM, .term = { .fes = NVME_TCP_FES_RANGE, .fei = 12 } };
+		other = (struct nvme_tcp_pdu){ .type = NVME_TCP_C2H_TERM,
+			.term = { .fes = NVME_TCP_FES_RANGE, .fei = 12 } };
 		give(c, &other, NULL, 0);
 		break;
 	case EVIL_HANG_UP:
@@ -227,16 +238,19 @@ static bool one(struct conn *c)
 	const struct nvme_sqe sqe = c->pdu.sqe;
 	uint16_t cid = get_le16(sqe.cid);
 	uint32_t len = get_le32(sqe.sgl.block.len);
-	bool out = sqe.opcode == NVME_IO_WRITE || sqe.opcode == NVME_IO_DSM || sqe.opcode == NVME_FABRICS;
+	bool out = sqe.opcode == NVME_IO_WRITE || sqe.opcode == NVME_IO_DSM ||
+		   sqe.opcode == NVME_FABRICS;
 	struct nvme_cqe cqe;
 
 	assert(c->pdu.type == NVME_TCP_CMD && len <= sizeof(c->data) && sqe.flags == NVME_PSDT_SGL);
-	assert(c->pdu.data ? sqe.sgl.type == NVME_SGL_OFFSET && c->pdu.data == len : sqe.sgl.type == NVME_SGL_TRANSPORT);
+	assert(c->pdu.data ? sqe.sgl.type == NVME_SGL_OFFSET && c->pdu.data == len
+			   : sqe.sgl.type == NVME_SGL_TRANSPORT);
 	if (!c->known) {
 		c->qid = get_le16(((const struct nvmf_connect_sqe *)(const void *)&sqe)->qid);
 		c->known = true;
 	}
-	if (c->tt->script && c->qid && sqe.opcode != NVME_FABRICS && c->tt->script(c->fd, c->qid, cid, len)) {
+	if (c->tt->script && c->qid && sqe.opcode != NVME_FABRICS &&
+		c->tt->script(c->fd, c->qid, cid, len)) {
 		while (take(c, c->data, 1)) /* whatever the host still sends */
 			;
 		return false;
@@ -285,14 +299,16 @@ static void *accept_all(void *arg)
 
 void tcp_target_start(struct tcp_target *tt)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(sa);
 
 	tt->max_h2c = tt->max_h2c ? tt->max_h2c : 65536;
 	tt->c2h_piece = tt->c2h_piece ? tt->c2h_piece : 1 << 20;
 	tt->r2t_piece = tt->r2t_piece ? tt->r2t_piece : 1 << 20;
 	tt->listener = socket(AF_INET, SOCK_STREAM, 0);
-	assert(tt->listener >= 0 && !bind(tt->listener, (struct sockaddr *)&sa, len) && !listen(tt->listener, 8));
+	assert(tt->listener >= 0 && !bind(tt->listener, (struct sockaddr *)&sa, len) &&
+		!listen(tt->listener, 8));
 	assert(!getsockname(tt->listener, (struct sockaddr *)&sa, &len));
 	tt->port = ntohs(sa.sin_port);
 	assert(!pthread_create(&tt->acceptor, NULL, accept_all, tt));

@@ -13,7 +13,8 @@ static void put(const struct tree *tree, const char *dir, const char *name, cons
 	tree_file(tree, path, line);
 }
 
-void nvme_tree_ctrl(const struct tree *tree, const char *name, const char *transport, const char *nqn, const char *address)
+void nvme_tree_ctrl(const struct tree *tree, const char *name, const char *transport,
+	const char *nqn, const char *address)
 {
 	char dir[64];
 
@@ -31,7 +32,8 @@ void nvme_tree_ctrl(const struct tree *tree, const char *name, const char *trans
 	put(tree, dir, "delete_controller", "");
 }
 
-void nvme_tree_disk(const struct tree *tree, const char *ctrl, const char *path, const char *disk, unsigned nsid)
+void nvme_tree_disk(const struct tree *tree, const char *ctrl, const char *path, const char *disk,
+	unsigned nsid)
 {
 	char dir[128], text[32];
 

@@ -276,8 +276,8 @@ struct nvme_sgl raw_sgl(const struct raw_host *raw, uint32_t len)
 	return (struct nvme_sgl){ .type = NVME_SGL_TRANSPORT, .block.len = put_le32(len) };
 }
 
-struct nvme_sqe raw_rw(const struct raw_host *raw, uint8_t opcode, uint16_t cid, uint64_t lba,
-	uint32_t blocks)
+struct nvme_sqe raw_rw(
+	const struct raw_host *raw, uint8_t opcode, uint16_t cid, uint64_t lba, uint32_t blocks)
 {
 	return (struct nvme_sqe){ .opcode = opcode,
 		.flags = NVME_PSDT_SGL,

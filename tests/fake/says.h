@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Asserts what a failure says by what users rely on: its code, its object, and key words; never by whole sentences. */
+/* Asserts what a failure says by what users rely on: its code, its object, and key words; never by
+ * whole sentences. */
 #pragma once
 #include "diag.h"
 #include <criterion/criterion.h>
 #include <string.h>
 #include <strings.h>
 
-/* The first of the blank-separated words that is not in the text (in any case), NULL when all are. '_' in a word
- * stands for any one character, so that it can hold a blank. */
+/* The first of the blank-separated words that is not in the text (in any case), NULL when all are.
+ * '_' in a word stands for any one character, so that it can hold a blank. */
 static inline const char *text_lacks(const char *text, const char *words)
 {
 	static char word[128];
@@ -50,14 +51,14 @@ static inline unsigned lines_saying(const char *lines, const char *words)
 	return count;
 }
 
-#define text_says(text_, words_)                                                             \
-	do {                                                                                  \
-		const char *said_ = (text_), *lacks_ = text_lacks(said_, words_);             \
-		cr_assert_null(lacks_, "no \"%s\" in \"%s\"", lacks_ ? lacks_ : "", said_);   \
+#define text_says(text_, words_)                                                                   \
+	do {                                                                                       \
+		const char *said_ = (text_), *lacks_ = text_lacks(said_, words_);                  \
+		cr_assert_null(lacks_, "no \"%s\" in \"%s\"", lacks_ ? lacks_ : "", said_);        \
 	} while (0)
 
 /* object_: NULL = any, "" = none. The words are looked for in the text and the hint. */
-#define diag_says(diag_, code_, object_, words_)                                                        \
+#define diag_says(diag_, code_, object_, words_)                                                   \
 	do {                                                                                       \
 		const struct diag *d_ = (diag_);                                                   \
 		const char *object__ = (object_);                                                  \
@@ -67,5 +68,5 @@ static inline unsigned lines_saying(const char *lines, const char *words)
 			diag_code_word(code_), d_->text);                                          \
 		cr_assert(!object__ || !strcmp(d_->object, object__), "object \"%s\", not \"%s\"", \
 			d_->object, object__ ? object__ : "");                                     \
-		text_says(all_, words_);                                                          \
+		text_says(all_, words_);                                                           \
 	} while (0)

@@ -16,7 +16,8 @@ static struct nbd_options nbd;
 
 void serving_listen(struct target_listen *listen, unsigned ways)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	in.sin_port = htons(ways & TARGET_RDMA_VERBS ? 4420 : 0);
 	memcpy(&listen->at.ss, &in, sizeof(in));
@@ -29,9 +30,11 @@ void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us)
 	host_begin(poll_us);
 	backing = fake_disk_new(loop, size, 512);
 	opt = (struct target_options){ .disks = 1, .listens = 1, .loops = &loop, .nloops = 1 };
-	opt.disk[0] = (struct target_disk){
-		.bdev = &backing->bdev, .nqn = SERVING_NQN, .uuid = { 1, 2, 3 }, .nguid = { 4, 5, 6 }, .serial = "S1"
-	};
+	opt.disk[0] = (struct target_disk){ .bdev = &backing->bdev,
+		.nqn = SERVING_NQN,
+		.uuid = { 1, 2, 3 },
+		.nguid = { 4, 5, 6 },
+		.serial = "S1" };
 	serving_listen(&opt.listen[0], ways);
 }
 
@@ -60,7 +63,9 @@ void serving_start_nbd(unsigned slots)
 {
 	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&nbd.listen[0].ss;
 
-	nbd = (struct nbd_options){ .exports = 1, .listens = 1, .loops = opt.loops, .nloops = opt.nloops, .slots = slots };
+	nbd = (struct nbd_options){
+		.exports = 1, .listens = 1, .loops = opt.loops, .nloops = opt.nloops, .slots = slots
+	};
 	nbd.export[0] = (struct nbd_export){ .name = "", .bdev = opt.disk[0].bdev };
 	un->sun_family = AF_UNIX;
 	snprintf(un->sun_path, sizeof(un->sun_path), "%s", serving_socket());

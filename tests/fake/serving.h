@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's end of a pair test, one in a program: our target at 127.0.0.1, or our NBD server on a unix socket, over a disk of
- * tests/fake, on host.h's loop. */
+/* The target's end of a pair test, one in a program: our target at 127.0.0.1, or our NBD server on
+ * a unix socket, over a disk of tests/fake, on host.h's loop. */
 #pragma once
 #include "disk.h"
 #include "export.h"
@@ -13,7 +13,8 @@ extern struct fake_disk *backing;
 extern struct target_options opt; /* may be changed until it starts */
 extern struct target *target;
 
-/* The loop, the disk, and options for one address: enum target_way; verbs has port 4420, others whichever is free. */
+/* The loop, the disk, and options for one address: enum target_way; verbs has port 4420, others
+ * whichever is free. */
 void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us);
 void serving_listen(struct target_listen *, unsigned ways);
 void serving_start(void);
@@ -23,4 +24,4 @@ extern struct nbd_server *nbd_server;
 void serving_start_nbd(unsigned slots);
 const char *serving_socket(void);
 void serving_stop(void); /* the target, or the server, alone */
-void serving_end(void); /* hangs up first */
+void serving_end(void);  /* hangs up first */

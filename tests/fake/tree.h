@@ -7,7 +7,8 @@ struct tree {
 	int root;
 };
 struct tree tree_new(void);
-void tree_file(const struct tree *, const char *path, const char *text); /* makes the folders on the way */
+/* makes the folders on the way */
+void tree_file(const struct tree *, const char *path, const char *text);
 void tree_dir(const struct tree *, const char *path);
 void tree_link(const struct tree *, const char *path, const char *to);
 void tree_free(struct tree *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the two sides of `bench --tcp` and `bench --rdma` hear from a stranger, as the first byte of the input says: requests on a
- * socket; a hello and messages over RDMA to the server; a welcome and answers to the client; and the same as rping has it. */
+/* What the two sides of `bench --tcp` and `bench --rdma` hear from a stranger, as the first byte of
+ * the input says: requests on a socket; a hello and messages over RDMA to the server; a welcome and
+ * answers to the client; and the same as rping has it. */
 #include "ep_pair.h"
 #include "load.h"
 #include "script.h"
@@ -10,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MEMORY_AT 0x1000
+#define MEMORY_AT  0x1000
 #define MEMORY_KEY 7
 #define MEMORY_LEN 65536
-#define PATIENCE 10000 /* turns */
+#define PATIENCE   10000 /* turns */
 #define ITERATIONS 20
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -42,7 +43,11 @@ static void begin(void)
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL))
 		abort();
 	gone = false;
-	peer = (struct ep_peer){ .gone = went, .memory = memory, .memory_at = MEMORY_AT, .memory_len = MEMORY_LEN, .memory_key = MEMORY_KEY };
+	peer = (struct ep_peer){ .gone = went,
+		.memory = memory,
+		.memory_at = MEMORY_AT,
+		.memory_len = MEMORY_LEN,
+		.memory_key = MEMORY_KEY };
 	peer.late_sent = few & 1;
 	peer.limit.inline_max = few & 2 ? 1 : 0;
 	peer.limit.ord = few & 4 ? 1 : 0;
@@ -59,7 +64,9 @@ static void turns(unsigned count)
 
 static struct load_server *serve(bool ping)
 {
-	struct load_listen conf = { .tcp = true, .ping = ping, .iwarp = true, .verbs = true, .loops = &loop, .nloops = 1 };
+	struct load_listen conf = {
+		.tcp = true, .ping = ping, .iwarp = true, .verbs = true, .loops = &loop, .nloops = 1
+	};
 	struct load_server *server;
 
 	/* With nothing but its family bound it gets a name of its own that no file system knows. */
@@ -155,7 +162,8 @@ static void pinged(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint3
 	(void)p;
 	if (len != sizeof(*place) || size > sizeof(data))
 		abort();
-	at = ep_pair_memory(ep, get_be32(place->rkey), get_be64(place->addr), size, how & 1 ? EP_REMOTE_WRITE : EP_REMOTE_READ);
+	at = ep_pair_memory(ep, get_be32(place->rkey), get_be64(place->addr), size,
+		how & 1 ? EP_REMOTE_WRITE : EP_REMOTE_READ);
 	if (!at)
 		abort();
 	if (how & 1)
@@ -174,7 +182,9 @@ static void strange_welcome(struct ep_peer *p, struct ep *ep, const uint8_t *pri
 	uint8_t how = script_byte(&script);
 	uint32_t have = script_bytes(&script, (uint8_t *)&welcome, sizeof(welcome));
 
-	if (p->message == pinged ? len != 0 : len != sizeof(*hello) || memcmp(hello->magic, BENCH_MAGIC, sizeof(hello->magic)))
+	if (p->message == pinged ? len != 0
+				 : len != sizeof(*hello) ||
+					   memcmp(hello->magic, BENCH_MAGIC, sizeof(hello->magic)))
 		abort();
 	if (how & 1) {
 		gone = true;
@@ -222,8 +232,13 @@ static void strange_server(bool ping)
 	static struct load_rdma_result result;
 	struct loop_poller poller = { .poll = unasked, .arm = never_sleeps };
 	uint8_t what = script_byte(&script), depth = script_byte(&script);
-	struct load_rdma conf = { .way = LOAD_VERBS, .op = what % 3, .bandwidth = what & 64, .size = 1u << (what >> 2 & 15), .depth = depth + 1u,
-		.iterations = ITERATIONS, .timeout_ms = 60000 };
+	struct load_rdma conf = { .way = LOAD_VERBS,
+		.op = what % 3,
+		.bandwidth = what & 64,
+		.size = 1u << (what >> 2 & 15),
+		.depth = depth + 1u,
+		.iterations = ITERATIONS,
+		.timeout_ms = 60000 };
 	struct diag why = { 0 };
 
 	client = NULL;
@@ -237,7 +252,8 @@ static void strange_server(bool ping)
 	if (load_rdma(loop, &conf, &result, &why)) {
 		if (!why.err || !why.text[0])
 			abort();
-	} else if (!result.iterations || result.seconds < 0 || result.seconds > 60 || result.depth > conf.depth) {
+	} else if (!result.iterations || result.seconds < 0 || result.seconds > 60 ||
+		   result.depth > conf.depth) {
 		abort();
 	}
 	loop_poller_del(loop, &poller);

@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(text && copy_map_parse(&again, text, len, NULL) == 0);
 		assert(again.count == map.count);
 		for (size_t i = 0; i < map.count; i++)
-			assert(again.extent[i].off == map.extent[i].off && again.extent[i].status == map.extent[i].status);
+			assert(again.extent[i].off == map.extent[i].off &&
+				again.extent[i].status == map.extent[i].status);
 		for (unsigned i = 0; i < 2; i++)
 			assert(again.disk[i].size == map.disk[i].size &&
 				!strcmp(again.disk[i].id, map.disk[i].id) &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A live software iWARP endpoint under any bytes, in pieces whose size the first byte gives. A page that is not registered lies on
- * either side of its memory. */
+/* A live software iWARP endpoint under any bytes, in pieces whose size the first byte gives. A page
+ * that is not registered lies on either side of its memory. */
 #include "../../core/net/iwarp.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#define PAGE  4096
 #define PAGES 8
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,7 +34,8 @@ static void up(struct ep *ep)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		op[i] = (struct ep_op){ .kind = i ? EP_READ : EP_SEND, .nsge = 1, .rkey = 1 };
-		op[i].sge[0] = (struct ep_sge){ pool.base + 1024 * i, 300 * i, pool.key[ep->dom].lkey };
+		op[i].sge[0] =
+			(struct ep_sge){ pool.base + 1024 * i, 300 * i, pool.key[ep->dom].lkey };
 		ep->ops->post(ep, &op[i]);
 	}
 }
@@ -86,7 +87,8 @@ static void start(void)
 	static struct stag_holds keeper; /* keeps the pool's tag the same from run to run */
 	struct stags *stags;
 	struct diag diag;
-	uint8_t *p = mmap(NULL, (PAGES + 2) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, (PAGES + 2) * PAGE, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED || loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, &diag) ||
 		stags_of_loop(&stags, loop, &diag))
@@ -107,7 +109,9 @@ static void check_borders(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct ep_caps want = { .send = 4, .recv = 4, .sge = 1, .inline_max = 64, .ord = 2, .ird = 2 };
+	static const struct ep_caps want = {
+		.send = 4, .recv = 4, .sge = 1, .inline_max = 64, .ord = 2, .ird = 2
+	};
 	uint8_t frame[MPA_FRAME_MAX], answer[4096];
 	struct addr peer = { .ss.ss_family = AF_UNIX };
 	struct ep_incoming *in;
@@ -123,7 +127,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	step = *data++ + 1u;
 	size--;
 	down = 0;
-	len = mpa_put(frame, &(struct mpa){ .revision = 2, .enhanced = true, .crc = step == 256, .ird = 2, .ord = 2 }, false);
+	len = mpa_put(frame,
+		&(struct mpa){
+			.revision = 2, .enhanced = true, .crc = step == 256, .ird = 2, .ord = 2 },
+		false);
 	in = iwarp_incoming(fd[0], &peer, frame, len, false, &diag);
 	if (!in || ep_accept(&ep, loop, in, &want, &events, NULL, &diag))
 		abort();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A discovery over iSER with a target whose PDUs are the input's, some with headers that are right so that they get further. */
+/* A discovery over iSER with a target whose PDUs are the input's, some with headers that are right
+ * so that they get further. */
 #include "../../core/proto/iscsi/text.h"
 #include "ep_pair.h"
 #include "iscsi.h"
@@ -24,7 +25,10 @@ static void good_head(struct iscsi_bhs *to, const struct iscsi_bhs *req, uint32_
 	struct iscsi_login_rsp *login = (void *)to;
 	struct iscsi_text_rsp *text = (void *)to;
 
-	*to = (struct iscsi_bhs){ .opcode = opcode | 0x20, .flags = req->flags & ~ISCSI_CONTINUE, .data_len = put_be24(len), .itt = req->itt };
+	*to = (struct iscsi_bhs){ .opcode = opcode | 0x20,
+		.flags = req->flags & ~ISCSI_CONTINUE,
+		.data_len = put_be24(len),
+		.itt = req->itt };
 	if (opcode == ISCSI_LOGIN_REQ) {
 		login->status_class = more & 8;
 	} else {
@@ -52,7 +56,8 @@ static void answer(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, ui
 	if (more & 0x80)
 		head = 0;
 	else
-		good_head((void *)(reply + sizeof(struct iser_hdr)), (const void *)(bytes + sizeof(struct iser_hdr)), (uint32_t)n, more);
+		good_head((void *)(reply + sizeof(struct iser_hdr)),
+			(const void *)(bytes + sizeof(struct iser_hdr)), (uint32_t)n, more);
 	memcpy(reply + head, script->at, n);
 	script->at += n;
 	script->left -= n;
@@ -70,10 +75,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size & 1)
 		from.auth = (struct iscsi_auth){ .user = "joe", .secret = "longenoughsecret" };
-	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) || addr_parse(&addr, "10.0.0.1:3260", 0, NULL))
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
+		addr_parse(&addr, "10.0.0.1:3260", 0, NULL))
 		abort();
 	ep_pair_peer(loop, &script.peer);
-	if (iscsi_discover(loop, &addr, ISCSI_ISER, &from, 20, &found, &diag) ? !diag.text[0] || found.record : diag.err)
+	if (iscsi_discover(loop, &addr, ISCSI_ISER, &from, 20, &found, &diag)
+			? !diag.text[0] || found.record
+			: diag.err)
 		abort();
 	iscsi_found_free(&found);
 	loop_free(loop);

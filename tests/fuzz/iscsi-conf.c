@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Kernel command lines and Debian's file: what is wanted is whole, what is shown of them holds no secret, an error is a usage error. */
+/* Kernel command lines and Debian's file: what is wanted is whole, what is shown of them holds no
+ * secret, an error is a usage error. */
 #include "kernel_iscsi_conf.h"
 #include "uri.h"
 #include <stdlib.h>
@@ -9,9 +10,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_wish(const struct iscsi_wish *wish)
 {
-	if (!wish->name[0] || strlen(wish->name) > ISCSI_NAME_MAX || !wish->host[0] || wish->firmware || !wish->from[0] || wish->tpgt > UINT16_MAX)
+	if (!wish->name[0] || strlen(wish->name) > ISCSI_NAME_MAX || !wish->host[0] ||
+		wish->firmware || !wish->from[0] || wish->tpgt > UINT16_MAX)
 		abort();
-	if (strnlen(wish->host, sizeof(wish->host)) == sizeof(wish->host) || strnlen(wish->netdev, sizeof(wish->netdev)) == sizeof(wish->netdev))
+	if (strnlen(wish->host, sizeof(wish->host)) == sizeof(wish->host) ||
+		strnlen(wish->netdev, sizeof(wish->netdev)) == sizeof(wish->netdev))
 		abort();
 }
 
@@ -33,7 +36,8 @@ static void check_words(const char *cmdline, const char *debian)
 	kernel_iscsi_wishes_free(&w);
 }
 
-/* What is cut out of it before others see it leaves the same target, without its secrets where it has users. */
+/* What is cut out of it before others see it leaves the same target, without its secrets where it
+ * has users. */
 static void check_string(char *text)
 {
 	struct iscsi_wish wish, hidden;
@@ -41,10 +45,12 @@ static void check_string(char *text)
 
 	if (!kernel_iscsi_is_string(text) || strpbrk(text, " \t\n'\""))
 		return;
-	if (kernel_iscsi_string(text, &wish, &diag) ? diag.code != DIAG_USAGE : !wish.firmware && !wish.name[0])
+	if (kernel_iscsi_string(text, &wish, &diag) ? diag.code != DIAG_USAGE
+						    : !wish.firmware && !wish.name[0])
 		abort();
 	uri_hide(text);
-	if (!diag.err && wish.secret[0][0] && !kernel_iscsi_string(text, &hidden, NULL) && (hidden.secret[0][0] || hidden.secret[1][0]))
+	if (!diag.err && wish.secret[0][0] && !kernel_iscsi_string(text, &hidden, NULL) &&
+		(hidden.secret[0][0] || hidden.secret[1][0]))
 		abort();
 }
 

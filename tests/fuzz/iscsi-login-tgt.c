@@ -1,35 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's login with requests that are the input's: four bytes of each are its opcode, flags and length, then comes its text. */
+/* The target's login with requests that are the input's: four bytes of each are its opcode, flags
+ * and length, then comes its text. */
 #include "../../core/proto/iscsi/login_tgt.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct iscsi_auth auths[3] = { { 0 }, { .user = "joe", .secret = "longenoughsecret" },
-	{ .user = "joe", .secret = "longenoughsecret", .target_user = "disk", .target_secret = "anothergoodsecret" } };
+	{ .user = "joe",
+		.secret = "longenoughsecret",
+		.target_user = "disk",
+		.target_secret = "anothergoodsecret" } };
 
 struct door {
 	const struct iscsi_auth *auth;
 	uint16_t status;
 };
 
-static uint16_t admit(void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
+static uint16_t admit(
+	void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
 {
 	const struct door *door = user;
 
-	if (!*asked->initiator || (asked->target && !*asked->target) || strpbrk(asked->initiator, " \n\x1b"))
+	if (!*asked->initiator || (asked->target && !*asked->target) ||
+		strpbrk(asked->initiator, " \n\x1b"))
 		abort();
-	*grant = (struct iscsi_login_grant){ .auth = *door->auth, .redirect = "[fd00::2]:3261", .tpgt = 1, .tsih = 1 };
+	*grant = (struct iscsi_login_grant){
+		.auth = *door->auth, .redirect = "[fd00::2]:3261", .tpgt = 1, .tsih = 1
+	};
 	return door->status;
 }
 
 static void check(const struct iscsi_login_tgt *login, int next, const struct diag *diag)
 {
-	bool full = login->rsp.flags & ISCSI_FINAL && ISCSI_NSG(login->rsp.flags) == ISCSI_STAGE_FULL;
+	bool full =
+		login->rsp.flags & ISCSI_FINAL && ISCSI_NSG(login->rsp.flags) == ISCSI_STAGE_FULL;
 
-	if (next < 0 ? !diag->text[0] || (login->answer && login->rsp.status_class < ISCSI_LOGIN_INITIATOR) : diag->err || !login->answer || login->out.bad)
+	if (next < 0 ? !diag->text[0] ||
+				(login->answer && login->rsp.status_class < ISCSI_LOGIN_INITIATOR)
+		     : diag->err || !login->answer || login->out.bad)
 		abort();
-	if ((next == ISCSI_LOGIN_MOVED) != (login->rsp.status_class == ISCSI_LOGIN_REDIRECT) || (next == ISCSI_LOGIN_DONE) != full)
+	if ((next == ISCSI_LOGIN_MOVED) != (login->rsp.status_class == ISCSI_LOGIN_REDIRECT) ||
+		(next == ISCSI_LOGIN_DONE) != full)
 		abort();
 	/* Nobody gets in who has not proved who he is, nor is he told of a session */
 	if ((next == ISCSI_LOGIN_DONE) != !!get_be16(login->rsp.tsih) && next >= 0)
@@ -42,14 +54,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint16_t statuses[] = { 0, 0, 0, 0, 0, 0, ISCSI_MOVED, ISCSI_FORBIDDEN };
 	struct door door = { &auths[size % 3], statuses[size / 3 % 8] };
-	struct iscsi_login_tgt_how how = { .admit = admit, .user = &door, .rdma = size & 1, .recv_max = 8192 };
+	struct iscsi_login_tgt_how how = {
+		.admit = admit, .user = &door, .rdma = size & 1, .recv_max = 8192
+	};
 	static const uint8_t noise[17];
 	static struct iscsi_login_tgt login;
 	unsigned requests = 0;
 
 	iscsi_login_tgt_start(&login, &how, noise);
 	while (size >= 4) {
-		struct iscsi_login_req req = { .opcode = data[0] & 0x80 ? data[0] & 0x7f : 0x43, .flags = data[1] };
+		struct iscsi_login_req req = { .opcode = data[0] & 0x80 ? data[0] & 0x7f : 0x43,
+			.flags = data[1] };
 		uint32_t len = (uint32_t)(data[2] | (data[3] & 0x1f) << 8);
 		struct diag diag = { 0 };
 		int next;
@@ -61,7 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += len;
 		size -= len;
 		check(&login, next, &diag);
-		if (next != ISCSI_LOGIN_SEND && ++requests > 3) /* whoever goes on behind the end is refused */
+		if (next != ISCSI_LOGIN_SEND &&
+			++requests > 3) /* whoever goes on behind the end is refused */
 			break;
 		if (requests > 1 && next >= 0)
 			abort();

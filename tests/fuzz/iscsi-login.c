@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What iSCSI targets answer: text keys and lists of targets of any bytes, and a login whose responses are the input's. */
+/* What iSCSI targets answer: text keys and lists of targets of any bytes, and a login whose
+ * responses are the input's. */
 #include "../../core/proto/iscsi/login.h"
 #include "../../core/proto/iscsi/targets.h"
 #include <stdlib.h>
@@ -7,7 +8,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct iscsi_auth auths[3] = { { 0 }, { .user = "joe", .secret = "longenoughsecret" },
-	{ .user = "joe", .secret = "longenoughsecret", .target_user = "disk", .target_secret = "anothergoodsecret" } };
+	{ .user = "joe",
+		.secret = "longenoughsecret",
+		.target_user = "disk",
+		.target_secret = "anothergoodsecret" } };
 
 static void check_list(const uint8_t *data, size_t size)
 {
@@ -17,10 +21,12 @@ static void check_list(const uint8_t *data, size_t size)
 	struct addr asked;
 
 	addr_parse(&asked, "10.0.0.1:3260", 0, NULL);
-	if (!iscsi_text_add(&text, data, (uint32_t)size, ISCSI_TARGETS_TEXT, &diag) && iscsi_targets_get(&text, &asked, &found, &diag) && !diag.text[0])
+	if (!iscsi_text_add(&text, data, (uint32_t)size, ISCSI_TARGETS_TEXT, &diag) &&
+		iscsi_targets_get(&text, &asked, &found, &diag) && !diag.text[0])
 		abort();
 	for (unsigned i = 0; !diag.err && i < found.count; i++)
-		if (!found.record[i].name[0] || !found.record[i].host[0] || !found.record[i].port || strpbrk(found.record[i].host, " \n\x1b"))
+		if (!found.record[i].name[0] || !found.record[i].host[0] || !found.record[i].port ||
+			strpbrk(found.record[i].host, " \n\x1b"))
 			abort();
 	iscsi_found_free(&found);
 	iscsi_text_free(&text);
@@ -34,7 +40,8 @@ static void check_keys(const uint8_t *data, size_t size)
 		struct iscsi_keys keys;
 		struct diag diag = { 0 };
 		uint8_t answers[4096], offers[2048];
-		struct wr a = wr_init(answers, sizeof(answers)), o = wr_init(offers, sizeof(offers));
+		struct wr a = wr_init(answers, sizeof(answers)),
+			  o = wr_init(offers, sizeof(offers));
 		char *key, *value;
 		size_t at = 0;
 
@@ -42,9 +49,11 @@ static void check_keys(const uint8_t *data, size_t size)
 		for (unsigned i = 0; i < ISCSI_KEYS && !(way & 1); i++)
 			iscsi_keys_offer(&keys, i, &o);
 		iscsi_text_add(&text, data, (uint32_t)size, 65536, &diag);
-		while (iscsi_text_next(&text, &at, &key, &value, &diag) > 0 && !iscsi_keys_take(&keys, key, value, &a, &diag))
+		while (iscsi_text_next(&text, &at, &key, &value, &diag) > 0 &&
+			!iscsi_keys_take(&keys, key, value, &a, &diag))
 			;
-		if (keys.value[ISCSI_MAX_RECV] < 512 || keys.value[ISCSI_MAX_BURST] < 512 || keys.value[ISCSI_MAX_CONNECTIONS] != 1 || keys.value[ISCSI_ERL])
+		if (keys.value[ISCSI_MAX_RECV] < 512 || keys.value[ISCSI_MAX_BURST] < 512 ||
+			keys.value[ISCSI_MAX_CONNECTIONS] != 1 || keys.value[ISCSI_ERL])
 			abort();
 		iscsi_text_free(&text);
 	}
@@ -53,7 +62,10 @@ static void check_keys(const uint8_t *data, size_t size)
 /* Four bytes for each response: status class, flags, length of its text. */
 static void check_login(const uint8_t *data, size_t size)
 {
-	struct iscsi_login_how how = { .initiator = "iqn.x:me", .auth = &auths[size % 3], .rdma = size & 1, .recv_max = 8192 };
+	struct iscsi_login_how how = { .initiator = "iqn.x:me",
+		.auth = &auths[size % 3],
+		.rdma = size & 1,
+		.recv_max = 8192 };
 	static const uint8_t noise[32];
 	static struct iscsi_login login;
 	struct diag diag = { 0 };
@@ -64,7 +76,10 @@ static void check_login(const uint8_t *data, size_t size)
 		how.target = "iqn.x:t";
 	iscsi_login_start(&login, &how, noise);
 	while (next == ISCSI_LOGIN_SEND && size >= 4) {
-		struct iscsi_login_rsp rsp = { .opcode = ISCSI_LOGIN_RSP, .flags = data[1], .itt = login.req.itt, .status_class = data[0] & 0xe0 ? 0 : data[0] };
+		struct iscsi_login_rsp rsp = { .opcode = ISCSI_LOGIN_RSP,
+			.flags = data[1],
+			.itt = login.req.itt,
+			.status_class = data[0] & 0xe0 ? 0 : data[0] };
 		uint32_t len = (uint32_t)(data[2] | (data[3] & 0x1f) << 8);
 
 		data += 4;
@@ -75,7 +90,8 @@ static void check_login(const uint8_t *data, size_t size)
 		size -= len;
 		if (next < 0 ? !diag.text[0] : diag.err || login.out.bad)
 			abort();
-		if (++responses > ISCSI_LOGIN_REQUESTS + 1 || (next == ISCSI_LOGIN_MOVED && !login.redirect[0]))
+		if (++responses > ISCSI_LOGIN_REQUESTS + 1 ||
+			(next == ISCSI_LOGIN_MOVED && !login.redirect[0]))
 			abort();
 		/* Nothing lets in who did not prove itself */
 		if (next == ISCSI_LOGIN_DONE && how.auth->target_secret)

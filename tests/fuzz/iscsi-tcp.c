@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A discovery over TCP with a target that says the input, whatever it is asked: PDUs cut anywhere, and what we send held to their format. It stands in
- * for core/net/tcp.c. */
+/* A discovery over TCP with a target that says the input, whatever it is asked: PDUs cut anywhere,
+ * and what we send held to their format. It stands in for core/net/tcp.c. */
 #include "iscsi.h"
 #include "stream.h"
 #include <errno.h>
@@ -25,7 +25,8 @@ static void check_sent(const struct stream_out *out)
 	const struct iscsi_bhs *bhs = out->iov[0].iov_base;
 	size_t data = out->niov > 1 ? out->iov[1].iov_len : 0;
 
-	if (!out->niov || out->niov > 2 || out->iov[0].iov_len != ISCSI_BHS || bhs->ahs_len || ((get_be24(bhs->data_len) + 3) & ~3u) != data)
+	if (!out->niov || out->niov > 2 || out->iov[0].iov_len != ISCSI_BHS || bhs->ahs_len ||
+		((get_be24(bhs->data_len) + 3) & ~3u) != data)
 		abort();
 	if (data > ISCSI_PDU_DATA || !(bhs->opcode & ISCSI_IMMEDIATE))
 		abort();
@@ -62,8 +63,8 @@ static bool never_sleeps(struct loop_poller *poller)
 	return false;
 }
 
-int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	(void)dial, (void)diag;
 	wire.stream = (struct stream){ .ev = events, .loop = loop, .user = user, .way = "wire" };
@@ -136,15 +137,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct addr addr;
 	uint8_t *bytes = malloc(size + 1);
 
-	if (!bytes || loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) || addr_parse(&addr, "10.0.0.1:3260", 0, NULL))
+	if (!bytes || loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
+		addr_parse(&addr, "10.0.0.1:3260", 0, NULL))
 		abort();
 	memcpy(bytes, data, size);
 	stay(bytes, size);
 	if (size & 1)
 		from.auth = (struct iscsi_auth){ .user = "joe", .secret = "longenoughsecret" };
-	wire = (struct wire){ .poller = { .poll = turn, .arm = never_sleeps }, .bytes = bytes, .left = size, .chunk = 1 + size % 61 };
+	wire = (struct wire){ .poller = { .poll = turn, .arm = never_sleeps },
+		.bytes = bytes,
+		.left = size,
+		.chunk = 1 + size % 61 };
 	loop_poller_add(loop, &wire.poller);
-	if (iscsi_discover(loop, &addr, ISCSI_TCP, &from, 1000, &found, &diag) ? !diag.text[0] || found.record : diag.err)
+	if (iscsi_discover(loop, &addr, ISCSI_TCP, &from, 1000, &found, &diag)
+			? !diag.text[0] || found.record
+			: diag.err)
 		abort();
 	iscsi_found_free(&found);
 	loop_poller_del(loop, &wire.poller);

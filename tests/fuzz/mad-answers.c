@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Answers of subnet administration, subnet management and device management, and Reports: the decoders under any bytes, whole scans of
- * a fabric whose answers are changed as the input says, and a watch of the port. A scan ends, what it keeps is bounded, every text
- * in it ends; what a watch tells makes sense, and it ends. */
+/* Answers of subnet administration, subnet management and device management, and Reports: the
+ * decoders under any bytes, whole scans of a fabric whose answers are changed as the input says,
+ * and a watch of the port. A scan ends, what it keeps is bounded, every text in it ends; what a
+ * watch tells makes sense, and it ends. */
 #include "../../core/mad/codec.h"
 #include "mad_port.h"
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static uint8_t take(struct input *input)
 	return input->at < input->end ? *input->at++ : 0;
 }
 
-/* Up to three changes: of the length, or of a few bytes, mostly behind the header so that the answer is still one. */
+/* Up to three changes: of the length, or of a few bytes, mostly behind the header so that the
+ * answer is still one. */
 static void change(void *arg, uint8_t *mad, size_t *len)
 {
 	struct input *input = arg;
@@ -28,7 +30,9 @@ static void change(void *arg, uint8_t *mad, size_t *len)
 
 	for (unsigned i = 0; i < changes; i++) {
 		uint8_t how = take(input);
-		size_t at = how & 0x40 ? take(input) : sizeof(struct mad_hdr) + (size_t)take(input) * (how & 0x20 ? 4 : 1);
+		size_t at = how & 0x40 ? take(input)
+				       : sizeof(struct mad_hdr) +
+						 (size_t)take(input) * (how & 0x20 ? 4 : 1);
 
 		if (how & 0x80) {
 			*len = at < *len ? at : *len;
@@ -44,9 +48,11 @@ static void check_notice(const struct mad_notice *notice)
 	static const uint8_t zero[16];
 	bool of_port = notice->trap == MAD_TRAP_CAP_MASK;
 
-	if (!of_port && notice->trap != MAD_TRAP_IN_SERVICE && notice->trap != MAD_TRAP_OUT_OF_SERVICE)
+	if (!of_port && notice->trap != MAD_TRAP_IN_SERVICE &&
+		notice->trap != MAD_TRAP_OUT_OF_SERVICE)
 		abort();
-	if (of_port != lid_valid(notice->lid) || of_port != !memcmp(notice->gid, zero, sizeof(zero)))
+	if (of_port != lid_valid(notice->lid) ||
+		of_port != !memcmp(notice->gid, zero, sizeof(zero)))
 		abort();
 }
 
@@ -63,9 +69,11 @@ static void check_codecs(const uint8_t *data, size_t size)
 	struct sa_node node;
 
 	memcpy(mad, data, size < sizeof(mad) ? size : sizeof(mad));
-	if (sa_table_get(&table, mad, size < sizeof(mad) ? size : sizeof(mad), sizeof(struct port_info_record))) {
+	if (sa_table_get(&table, mad, size < sizeof(mad) ? size : sizeof(mad),
+		    sizeof(struct port_info_record))) {
 		for (size_t i = 0; i < table.count; i++)
-			if (sa_port_get(&port, (const void *)(table.at + i * table.each)) && !lid_valid(port.lid))
+			if (sa_port_get(&port, (const void *)(table.at + i * table.each)) &&
+				!lid_valid(port.lid))
 				abort();
 	}
 	if (sa_node_get(&node, (const void *)mad) && !lid_valid(node.lid))
@@ -81,7 +89,8 @@ static void check_codecs(const uint8_t *data, size_t size)
 		dm_unit_slot(&unit, slot);
 	dm_ioc_get(&ioc, (const void *)mad);
 	dm_service_get(&service, (const void *)mad);
-	if (strnlen(ioc.id, sizeof(ioc.id)) > 64 || strnlen(service.name, sizeof(service.name)) > 40)
+	if (strnlen(ioc.id, sizeof(ioc.id)) > 64 ||
+		strnlen(service.name, sizeof(service.name)) > 40)
 		abort();
 }
 
@@ -103,10 +112,12 @@ static void check_found(const struct mad_found *found)
 			abort();
 		for (struct mad_unit *unit = target->unit; unit; unit = unit->next)
 			for (struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
-				for (struct mad_service *service = ioc->service; service; service = service->next) {
+				for (struct mad_service *service = ioc->service; service;
+					service = service->next) {
 					if (!mad_srp_id_ext(service, id_ext))
 						abort();
-					if (mad_srp_get(&srp, target, unit, ioc, service) != mad_srp_hex(id_ext, &value))
+					if (mad_srp_get(&srp, target, unit, ioc, service) !=
+						mad_srp_hex(id_ext, &value))
 						abort();
 					mad_srp_command(&srp, &more, line);
 					mad_srp_uri(target, unit, ioc, service, line);
@@ -211,7 +222,8 @@ static void run(const uint8_t *data, size_t size)
 	fake_fabric.node[2].services = data[0] >> 4;
 	fake_fabric.mangle = change;
 	fake_fabric.arg = &input;
-	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) || mad_open(&mad, loop, &fake_fabric.port[0], &limits, NULL))
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
+		mad_open(&mad, loop, &fake_fabric.port[0], &limits, NULL))
 		abort();
 	if ((data[0] & 5) == 5)
 		look_around(mad);

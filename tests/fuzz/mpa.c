@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* MPA's set-up frames under any bytes: what is understood is put back as it was, and negotiated with. */
+/* MPA's set-up frames under any bytes: what is understood is put back as it was, and negotiated
+ * with. */
 #include "../../core/net/mpa.h"
 #include <stdlib.h>
 
@@ -7,8 +8,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void one(const uint8_t *data, size_t size, bool reply)
 {
-	struct mpa want = { .revision = 2, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE, .crc = true, .ird = 16, .ord = 16 }, mpa,
-		rep;
+	struct mpa want = { .revision = 2,
+		.enhanced = true,
+		.peer = true,
+		.rtr = MPA_RTR_WRITE,
+		.crc = true,
+		.ird = 16,
+		.ord = 16 },
+		   mpa, rep;
 	uint8_t out[MPA_FRAME_MAX];
 	uint32_t ird, ord;
 	struct diag diag;
@@ -21,13 +28,16 @@ static void one(const uint8_t *data, size_t size, bool reply)
 		return;
 	if (mpa_get(&mpa, data, (size_t)len, reply, &diag))
 		return;
-	if (mpa_put(out, &mpa, reply) != (size_t)len || memcmp(out, data, MPA_KEY_LEN) || memcmp(out + 20, data + 20, (size_t)len - 20))
+	if (mpa_put(out, &mpa, reply) != (size_t)len || memcmp(out, data, MPA_KEY_LEN) ||
+		memcmp(out + 20, data + 20, (size_t)len - 20))
 		abort();
 	rep = mpa_answer(&mpa, &want);
-	if (rep.markers || rep.reject || (mpa.crc && !rep.crc) || (mpa.enhanced && rep.ord > mpa.ird))
+	if (rep.markers || rep.reject || (mpa.crc && !rep.crc) ||
+		(mpa.enhanced && rep.ord > mpa.ird))
 		abort();
 	mpa_acceptable(&mpa, &diag);
-	if (!mpa_settle(&want, &mpa, &ird, &ord, &term, &diag) && (ord > want.ord || ird > want.ird))
+	if (!mpa_settle(&want, &mpa, &ird, &ord, &term, &diag) &&
+		(ord > want.ord || ird > want.ird))
 		abort();
 }
 

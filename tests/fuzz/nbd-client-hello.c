@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The client's side of the NBD handshake under any bytes, cut anywhere: the first byte says how much arrives at once. */
+/* The client's side of the NBD handshake under any bytes, cut anywhere: the first byte says how
+ * much arrives at once. */
 #include "../../core/proto/nbd/ini_hello.h"
 #include <stdlib.h>
 
@@ -9,9 +10,11 @@ static void check_deal(const struct nbd_ini_deal *deal)
 {
 	const struct nbd_terms *terms = &deal->terms;
 
-	if (!(terms->flags & NBD_FLAG_HAS_FLAGS) || terms->size > INT64_MAX || (deal->meta && !deal->structured))
+	if (!(terms->flags & NBD_FLAG_HAS_FLAGS) || terms->size > INT64_MAX ||
+		(deal->meta && !deal->structured))
 		abort();
-	if (terms->minimum && (terms->minimum & (terms->minimum - 1) || terms->minimum > 65536 || terms->maximum < 512))
+	if (terms->minimum && (terms->minimum & (terms->minimum - 1) || terms->minimum > 65536 ||
+				      terms->maximum < 512))
 		abort();
 }
 
@@ -29,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (have < size && used >= 0 && h.step != INI_DONE) {
 		have = size - have > step ? have + step : size;
 		do {
-			uint8_t *copy = malloc(have - at + 1); /* its own memory, so that one byte too far is seen */
+			/* its own memory, so that one byte too far is seen */
+			uint8_t *copy = malloc(have - at + 1);
 
 			if (!copy)
 				abort();
@@ -37,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			h.out_len = 0;
 			used = nbd_ini_hello_feed(&h, copy, have - at, &why);
 			free(copy);
-			if (used > (int)(have - at) || h.out_len > sizeof(h.out) || h.replies > NBD_INI_REPLIES)
+			if (used > (int)(have - at) || h.out_len > sizeof(h.out) ||
+				h.replies > NBD_INI_REPLIES)
 				abort();
 			at += used > 0 ? (size_t)used : 0;
 		} while (used > 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD client (attach, one lane, every kind of request) against a server that does what the input says: include/stream.h in
- * memory, in place of core/net/tcp.c. Each request ends once, none of its buffer is touched before or after its time, and what is
- * said to have been read is there. */
+/* The NBD client (attach, one lane, every kind of request) against a server that does what the
+ * input says: include/stream.h in memory, in place of core/net/tcp.c. Each request ends once, none
+ * of its buffer is touched before or after its time, and what is said to have been read is there.
+ */
 #include "bdev.h"
 #include "script.h"
 #include "session.h"
@@ -15,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define SIZE     (1u << 20)
 #define IN       (1u << 18)
 #define PATIENCE 5000 /* turns */
-#define SIGNALS  64 /* pieces that may come in one turn */
-#define IDLE     3 /* turns without any news until the peer goes on unasked */
+#define SIGNALS  64   /* pieces that may come in one turn */
+#define IDLE     3    /* turns without any news until the peer goes on unasked */
 #define ROOM     16384
 #define GUARD    512
 #define EACH     (ROOM + 2 * GUARD)
@@ -53,7 +54,8 @@ static void give(const void *p, size_t len)
 
 static void give_rep(uint32_t option, uint32_t type, const void *data, uint32_t len)
 {
-	struct nbd_rep rep = { put_be64(NBD_REP_MAGIC), put_be32(option), put_be32(type), put_be32(len) };
+	struct nbd_rep rep = { put_be64(NBD_REP_MAGIC), put_be32(option), put_be32(type),
+		put_be32(len) };
 
 	give(&rep, sizeof(rep));
 	give(data, len);
@@ -91,7 +93,9 @@ static void give_simple(uint32_t error)
 
 static void give_status(uint32_t context)
 {
-	struct { be32 context, len[6]; } status = { put_be32(context), { { { 0 } } } };
+	struct {
+		be32 context, len[6];
+	} status = { put_be32(context), { { { 0 } } } };
 	const uint32_t runs[6] = { 700, 3, 4096, 0, SIZE, 1 };
 
 	for (unsigned i = 0; i < 6; i++)
@@ -101,7 +105,8 @@ static void give_status(uint32_t context)
 
 static void answer_option(uint32_t option, const void *data, uint32_t len)
 {
-	struct nbd_info_export export = { put_be16(NBD_INFO_EXPORT), put_be64(SIZE), put_be16(0x86d) };
+	struct nbd_info_export export = { put_be16(NBD_INFO_EXPORT), put_be64(SIZE),
+		put_be16(0x86d) };
 	uint8_t context[4 + sizeof(NBD_META_ALLOCATION) - 1] = { 0, 0, 0, CONTEXT };
 	struct nbd_go go;
 	struct nbd_meta meta;
@@ -153,7 +158,8 @@ static void answer_request(uint16_t type)
 /* Well-formed, with values of the input's choice. */
 static void give_made(void)
 {
-	uint8_t what = script_byte(&peer.script), error[14] = { 0, 0, 0, script_byte(&peer.script) };
+	uint8_t what = script_byte(&peer.script),
+		error[14] = { 0, 0, 0, script_byte(&peer.script) };
 	be64 off = put_be64(peer.off + script_byte(&peer.script) * 256u - 4096);
 	uint32_t len = script_byte(&peer.script) * 128u;
 	uint8_t hole[12] = { 0 };
@@ -202,13 +208,14 @@ static bool is_option(const uint8_t *p, uint32_t len)
 	const struct nbd_opt *opt = option_of(p);
 
 	return get_be64(opt->magic) == NBD_OPT_MAGIC &&
-		p + len == (const uint8_t *)(opt + 1) + get_be32(opt->len);
+	       p + len == (const uint8_t *)(opt + 1) + get_be32(opt->len);
 }
 
 /* p NULL: nobody asked. */
 static void answer_well(const uint8_t *p)
 {
-	const struct nbd_greeting greeting = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC), put_be16(3) };
+	const struct nbd_greeting greeting = { put_be64(NBD_GREETING_MAGIC),
+		put_be64(NBD_OPT_MAGIC), put_be16(3) };
 	const struct nbd_request *req = (const struct nbd_request *)(const void *)p;
 	const struct nbd_opt *opt;
 
@@ -243,7 +250,8 @@ static void answer(const uint8_t *p)
 		break;
 	case SCRIPT_RAW:
 		if (IN - peer.to > 256)
-			peer.to += script_bytes(&peer.script, peer.in + peer.to, script_byte(&peer.script));
+			peer.to += script_bytes(
+				&peer.script, peer.in + peer.to, script_byte(&peer.script));
 		break;
 	case SCRIPT_MADE:
 		give_made();
@@ -339,8 +347,10 @@ static void turn_live(void)
 		answer(NULL);
 		return;
 	}
-	/* Level-triggered: a piece is all that the socket holds, and the next one has come when the reader is through with it. */
-	for (unsigned i = 0; i < SIGNALS && !peer.over && (peer.from != peer.to || peer.hung); i++) {
+	/* Level-triggered: a piece is all that the socket holds, and the next one has come when the
+	 * reader is through with it. */
+	for (unsigned i = 0; i < SIGNALS && !peer.over && (peer.from != peer.to || peer.hung);
+		i++) {
 		peer.busy = true;
 		peer.stream.ev->readable(&peer.stream);
 	}
@@ -376,8 +386,8 @@ static void stream_begin(struct loop *loop, const struct stream_events *events, 
 	peer.live = true;
 }
 
-int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	(void)dial, (void)diag;
 	if (peer.live)
@@ -397,8 +407,8 @@ int stream_detach(struct stream *stream)
 	return 1000;
 }
 
-int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *addr, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *addr,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	(void)addr, (void)diag;
 	if (peer.live || fd != 1000)
@@ -425,8 +435,11 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 	for (int i = 0; i < count && left; i++) {
 		uint32_t len = iov[i].iov_len < left ? (uint32_t)iov[i].iov_len : left;
 
-		for (uint32_t k = 0; k < len; k++) /* a byte that is still UNREAD was never received */
-			((uint8_t *)iov[i].iov_base)[k] = peer.in[peer.from + k] == UNREAD ? UNREAD + 1 : peer.in[peer.from + k];
+		for (uint32_t k = 0; k < len;
+			k++) /* a byte that is still UNREAD was never received */
+			((uint8_t *)iov[i].iov_base)[k] = peer.in[peer.from + k] == UNREAD
+								  ? UNREAD + 1
+								  : peer.in[peer.from + k];
 		peer.from += len;
 		left -= len;
 	}
@@ -538,9 +551,12 @@ static void submit_all(struct pool *pool)
 		memset(pool->base + i * EACH, EDGE, EACH);
 		r->buf = (struct buf){ pool->base + i * EACH + GUARD, ROOM, pool };
 		memset(r->buf.p, what[i].kind == IO_READ ? UNREAD : (int)i + 1, ROOM);
-		r->io = (struct io){
-			.kind = what[i].kind, .flags = what[i].flags, .off = what[i].off, .len = what[i].len, .done = done, .lower = r->lower
-		};
+		r->io = (struct io){ .kind = what[i].kind,
+			.flags = what[i].flags,
+			.off = what[i].off,
+			.len = what[i].len,
+			.done = done,
+			.lower = r->lower };
 		if (what[i].kind <= IO_WRITE || what[i].kind == IO_MAP)
 			r->io.buf = &r->buf;
 		r->dones = 0;
@@ -557,7 +573,8 @@ static void check_buffers(const struct pool *pool)
 	for (unsigned i = 0; i < REQUESTS; i++) {
 		const uint8_t *at = pool->base + i * EACH;
 
-		if (!all(at, EDGE, GUARD) || !all(at + GUARD, TAKEN, ROOM) || !all(at + GUARD + ROOM, EDGE, GUARD))
+		if (!all(at, EDGE, GUARD) || !all(at + GUARD, TAKEN, ROOM) ||
+			!all(at + GUARD + ROOM, EDGE, GUARD))
 			abort();
 	}
 }
@@ -590,7 +607,8 @@ static void use_lane(void)
 	pool_free(pool);
 }
 
-/* Three bytes of the input say how: flags, how much arrives at once, how many good answers come first. Its rest is the script. */
+/* Three bytes of the input say how: flags, how much arrives at once, how many good answers come
+ * first. Its rest is the script. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct bdev_env env = { .write = true, .timeout_ms = 60000 };
@@ -606,7 +624,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.structured = data[0] & 1,
 		.late_sent = data[0] & 2 };
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
-	    uri_parse(&uri, data[0] & 4 ? "nbd://10.0.0.1/disk?depth=2" : "nbd://10.0.0.1/disk", &diag))
+		uri_parse(&uri, data[0] & 4 ? "nbd://10.0.0.1/disk?depth=2" : "nbd://10.0.0.1/disk",
+			&diag))
 		abort();
 	loop_poller_add(loop, &peer.poller);
 	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, &diag))
@@ -618,7 +637,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (disk->state == BDEV_UP) {
 		if (!disk->lim.max[IO_READ] || !disk->lim.depth || disk->lim.size % disk->lim.block)
 			abort();
-		if (disk->lim.block == 512 && disk->lim.max[IO_READ] >= ROOM && disk->lim.size >= SIZE && !disk->lim.ro)
+		if (disk->lim.block == 512 && disk->lim.max[IO_READ] >= ROOM &&
+			disk->lim.size >= SIZE && !disk->lim.ro)
 			use_lane();
 	}
 	disk->ops->free(disk);

@@ -16,7 +16,9 @@ static int enter(struct nbd_hello *h, unsigned export, struct diag *diag)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct bdev disk[2] = {
-		{ .lim = { .size = 1 << 20, .block = 512, .max = { 1 << 20, 1 << 20, 1, 1 << 20, 1 << 20, 1 << 20 } } },
+		{ .lim = { .size = 1 << 20,
+			  .block = 512,
+			  .max = { 1 << 20, 1 << 20, 1, 1 << 20, 1 << 20, 1 << 20 } } },
 		{ .lim = { .size = 1 << 20, .block = 4096, .max = { 1 << 20 } } },
 	};
 	static const struct nbd_export export[2] = {
@@ -38,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (have < size && h.state < NBD_HELLO_DONE) {
 		have = size - have > step ? have + step : size;
 		for (;;) {
-			uint8_t *copy = malloc(have - at + 1); /* its own memory, so that one byte too far is seen */
+			/* its own memory, so that one byte too far is seen */
+			uint8_t *copy = malloc(have - at + 1);
 			size_t used;
 
 			memcpy(copy, data + at, have - at);

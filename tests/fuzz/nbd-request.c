@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An NBD client after the handshake, over a real socket and a disk that answers out of order. The first byte says whether
- * the rest is raw bytes or records of requests that are well-formed but for their values. */
+/* An NBD client after the handshake, over a real socket and a disk that answers out of order. The
+ * first byte says whether the rest is raw bytes or records of requests that are well-formed but for
+ * their values. */
 #include "disk.h"
 #include "export.h"
 #include "wire/nbd.h"
@@ -14,12 +15,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define PATIENCE 20000 /* turns until a connection counts as hung */
-#define PAYLOAD 200000
+#define PAYLOAD  200000
 
 static struct loop *loop;
 static struct fake_disk *disk;
 static struct nbd_server *server;
-static struct nbd_options options = { .exports = 1, .listens = 1, .slots = 3, .buffer = 65536, .nloops = 1, .loops = &loop };
+static struct nbd_options options = {
+	.exports = 1, .listens = 1, .slots = 3, .buffer = 65536, .nloops = 1, .loops = &loop
+};
 static volatile int turned;
 
 static void mark(struct loop_work *work)
@@ -91,8 +94,10 @@ static void say_records(int fd, const uint8_t *data, size_t size)
 	static uint8_t payload[PAYLOAD];
 
 	for (; size >= 8; data += 8, size -= 8) {
-		uint32_t len = (uint32_t)(data[5] << 16 | data[6] << 8 | data[7]), off = (uint32_t)(data[2] << 16 | data[3] << 8 | data[4]);
-		struct nbd_request req = { .magic = put_be32(NBD_REQUEST_MAGIC), .cookie = { data[0] } };
+		uint32_t len = (uint32_t)(data[5] << 16 | data[6] << 8 | data[7]),
+			 off = (uint32_t)(data[2] << 16 | data[3] << 8 | data[4]);
+		struct nbd_request req = { .magic = put_be32(NBD_REQUEST_MAGIC),
+			.cookie = { data[0] } };
 
 		req.flags = put_be16(data[1]);
 		req.type = put_be16(data[0] % 9);
@@ -114,7 +119,8 @@ static void say_records(int fd, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t structured[] = "IHAVEOPT\0\0\0\10\0\0\0\0IHAVEOPT\0\0\0\12\0\0\0\33\0\0\0\0\0\0\0\1\0\0\0\17base:allocation";
+	static const uint8_t structured[] = "IHAVEOPT\0\0\0\10\0\0\0\0IHAVEOPT\0\0\0\12\0\0\0\33\0"
+					    "\0\0\0\0\0\0\1\0\0\0\17base:allocation";
 	int fd;
 
 	if (!server)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What NFS servers, port mappers and mount daemons answer: the codecs under any bytes, and a server asked over RDMA whose replies are the
- * input's, with headers that are right so that they get that far. */
+/* What NFS servers, port mappers and mount daemons answer: the codecs under any bytes, and a server
+ * asked over RDMA whose replies are the input's, with headers that are right so that they get that
+ * far. */
 #include "../../core/proto/rpc/codec.h"
 #include "ep_pair.h"
 #include "nfs.h"
@@ -104,7 +105,8 @@ static void ask(const uint8_t *data, size_t size)
 	struct addr addr;
 	int err;
 
-	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) || addr_parse(&addr, "10.0.0.1:20049", 0, NULL))
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
+		addr_parse(&addr, "10.0.0.1:20049", 0, NULL))
 		abort();
 	ep_pair_peer(loop, &script.peer);
 	err = nfs_ask(loop, &addr, true, size & 1 ? NFS_ALL : 0, 2000, &got, &diag);

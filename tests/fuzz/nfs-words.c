@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What people write about NFS mounts: options, sources, the kernel command line; what is accepted holds together when it is written out. */
+/* What people write about NFS mounts: options, sources, the kernel command line; what is accepted
+ * holds together when it is written out. */
 #include "nfs_mount.h"
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +35,13 @@ static void check_options(const char *text)
 			abort();
 		return;
 	}
-	if ((o.major && o.major != 3 && o.major != 4) || (o.major == 3 && o.minor >= 0) || o.minor > 2)
+	if ((o.major && o.major != 3 && o.major != 4) || (o.major == 3 && o.minor >= 0) ||
+		o.minor > 2)
 		abort();
 	addr_parse(&n.server, "10.0.0.1:20049", 0, NULL);
 	if (!nfs_options_write(&o, &n, out, &diag) &&
-		(!kernel_mount_option(out, "vers", value, sizeof(value)) || strcmp(value, "4.2") || !kernel_mount_option(out, "proto", value, sizeof(value)) ||
+		(!kernel_mount_option(out, "vers", value, sizeof(value)) || strcmp(value, "4.2") ||
+			!kernel_mount_option(out, "proto", value, sizeof(value)) ||
 			strcmp(value, "rdma")))
 		abort();
 	nfs_flags_text(o.flags, out, sizeof(out));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A host over RDMA that sends any capsules (two bytes of length, then that many): on an admin queue or an I/O queue, as the
- * first byte of the input says. Each is answered, or ends the session; the receives are posted again. */
+/* A host over RDMA that sends any capsules (two bytes of length, then that many): on an admin queue
+ * or an I/O queue, as the first byte of the input says. Each is answered, or ends the session; the
+ * receives are posted again. */
 #include "../../core/proto/nvme/codec.h"
 #include "disk.h"
 #include "ep_pair.h"
@@ -9,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NQN "nqn.t"
+#define NQN    "nqn.t"
 #define MEMORY (1u << 20)
-#define DEPTH 4
+#define DEPTH  4
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,13 +33,21 @@ static void went(struct ep_peer *p, struct ep *ep)
 static void begin(void)
 {
 	static const struct loop_options options = { .name = "fuzz" };
-	struct target_options opt = { .disks = 1, .listens = 1, .nloops = 1, .depth = DEPTH, .buffers = 2 };
+	struct target_options opt = {
+		.disks = 1, .listens = 1, .nloops = 1, .depth = DEPTH, .buffers = 2
+	};
 
 	if (loop_new(&loop, &options, NULL))
 		abort();
-	peer = (struct ep_peer){ .gone = went, .memory = calloc(1, MEMORY), .memory_at = 0x1000, .memory_len = MEMORY, .memory_key = 7 };
+	peer = (struct ep_peer){ .gone = went,
+		.memory = calloc(1, MEMORY),
+		.memory_at = 0x1000,
+		.memory_len = MEMORY,
+		.memory_key = 7 };
 	ep_pair_peer(loop, &peer);
-	opt.disk[0] = (struct target_disk){ .bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev, .nqn = NQN, .serial = "S1" };
+	opt.disk[0] = (struct target_disk){
+		.bdev = &fake_disk_new(loop, 1 << 20, 512)->bdev, .nqn = NQN, .serial = "S1"
+	};
 	opt.loops = &loop;
 	opt.listen[0].ways = TARGET_RDMA_VERBS;
 	opt.listen[0].at.ss.ss_family = AF_INET;
@@ -68,20 +77,29 @@ static void turns(unsigned count)
 
 static struct ep *join(uint16_t qid)
 {
-	struct nvmf_connect ask = { .qid = qid, .depth = DEPTH, .cntlid = qid ? cntlid : 0xffff, .subnqn = NQN, .hostnqn = "nqn.host" };
-	struct nvmf_property_sqe set = { .opcode = NVME_FABRICS, .fctype = NVMF_PROPERTY_SET, .offset = put_le32(NVME_CC),
-					 .value = put_le64(NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES) };
+	struct nvmf_connect ask = { .qid = qid,
+		.depth = DEPTH,
+		.cntlid = qid ? cntlid : 0xffff,
+		.subnqn = NQN,
+		.hostnqn = "nqn.host" };
+	struct nvmf_property_sqe set = { .opcode = NVME_FABRICS,
+		.fctype = NVMF_PROPERTY_SET,
+		.offset = put_le32(NVME_CC),
+		.value = put_le64(NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES) };
 	struct nvmf_connect_sqe sqe;
 	struct nvmf_rdma_req req;
 	struct ep *ep;
 
-	nvmf_rdma_req_put(&req, &(struct nvmf_rdma_ask){ .qid = qid, .receives = DEPTH, .depth = DEPTH });
+	nvmf_rdma_req_put(
+		&req, &(struct nvmf_rdma_ask){ .qid = qid, .receives = DEPTH, .depth = DEPTH });
 	if (!ep_pair_call(&peer, &req, sizeof(req), 2))
 		abort();
 	turns(10);
 	ep = peer.called;
 	nvmf_connect_put(&sqe, (void *)peer.memory, &ask);
-	sqe.sgl = (struct nvme_sgl){ .addr = put_le64(0x1000), .keyed = { put_le24(1024), put_le32(7) }, .type = NVME_SGL_KEYED };
+	sqe.sgl = (struct nvme_sgl){ .addr = put_le64(0x1000),
+		.keyed = { put_le24(1024), put_le32(7) },
+		.type = NVME_SGL_KEYED };
 	ep_pair_deliver(ep, &sqe, sizeof(sqe));
 	turns(20);
 	if (!qid) {

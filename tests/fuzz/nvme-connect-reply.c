@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a target answers while a connection is made, over RDMA: the codecs under any bytes, and the initiator on the endpoint
- * in memory, whose peer accepts, rejects and replies as the input says. Each request ends once. */
+/* What a target answers while a connection is made, over RDMA: the codecs under any bytes, and the
+ * initiator on the endpoint in memory, whose peer accepts, rejects and replies as the input says.
+ * Each request ends once. */
 #include "../fake/nvme_target.h"
 #include "bdev.h"
 #include "ep_pair.h"
@@ -58,7 +59,8 @@ static void check_codec(const uint8_t *data, size_t size)
 	check(nvme_ctrl_get(&ctrl, data, size, &diag), &diag);
 	err = nvme_ns_get(&ns, data, size, &diag);
 	check(err, &diag);
-	if (!err && ns.blocks && (ns.shift < 9 || ns.shift > 16 || ns.blocks > (uint64_t)INT64_MAX >> ns.shift))
+	if (!err && ns.blocks &&
+		(ns.shift < 9 || ns.shift > 16 || ns.blocks > (uint64_t)INT64_MAX >> ns.shift))
 		abort();
 	check(nvme_ns_ids_get(&ids, data, size, &diag), &diag);
 	check(nvme_nvm_get(&nvm, data, size, &diag), &diag);
@@ -140,7 +142,8 @@ static void asked(struct ep_peer *peer, struct ep *ep, const uint8_t *priv, unsi
 /* Where the data of a command is; NULL = it has none. The host must have given the rights. */
 static uint8_t *data_of(struct ep *ep, const struct nvme_sqe *sqe, uint32_t *len)
 {
-	bool out = sqe->opcode == NVME_FABRICS || sqe->opcode == NVME_IO_WRITE || sqe->opcode == NVME_IO_DSM;
+	bool out = sqe->opcode == NVME_FABRICS || sqe->opcode == NVME_IO_WRITE ||
+		   sqe->opcode == NVME_IO_DSM;
 	uint8_t *data;
 
 	if (sqe->sgl.type == NVME_SGL_OFFSET) {
@@ -150,7 +153,8 @@ static uint8_t *data_of(struct ep *ep, const struct nvme_sqe *sqe, uint32_t *len
 	*len = get_le24(sqe->sgl.keyed.len);
 	if (!*len)
 		return NULL;
-	data = ep_pair_memory(ep, get_le32(sqe->sgl.keyed.key), get_le64(sqe->sgl.addr), *len, out ? EP_REMOTE_READ : EP_REMOTE_WRITE);
+	data = ep_pair_memory(ep, get_le32(sqe->sgl.keyed.key), get_le64(sqe->sgl.addr), *len,
+		out ? EP_REMOTE_READ : EP_REMOTE_WRITE);
 	if (!data)
 		abort();
 	return data;
@@ -247,7 +251,9 @@ static void submit_all(struct pool *pool)
 		r->buf = pool_buf(pool, i);
 		r->io = (struct io){ .kind = kind[i % 5],
 			.flags = kind[i % 5] == IO_TRIM ? IO_FUA : 0,
-			.len = flush ? 0 : i % 2 ? 4096 : ROOM,
+			.len = flush   ? 0
+			       : i % 2 ? 4096
+				       : ROOM,
 			.off = flush ? 0 : i * 4096,
 			.buf = kind[i % 5] <= IO_WRITE ? &r->buf : NULL,
 			.done = done,
@@ -281,7 +287,9 @@ static void use_lane(void)
 
 static void run(const uint8_t *data, size_t size)
 {
-	static const struct bdev_env env = { .hostnqn = "nqn.me", .write = true, .timeout_ms = 60000 };
+	static const struct bdev_env env = {
+		.hostnqn = "nqn.me", .write = true, .timeout_ms = 60000
+	};
 	struct ep_peer peer = { .request = asked, .message = message, .gone = gone };
 	int patience = PATIENCE;
 	struct uri uri;
@@ -293,7 +301,10 @@ static void run(const uint8_t *data, size_t size)
 	target.cc = 0;
 	queues = idle = 0;
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
-		uri_parse(&uri, data[0] & 8 ? "nvme+rdma://10.0.0.1/t1?depth=4" : "nvme+rdma://10.0.0.1/t1/1", NULL))
+		uri_parse(&uri,
+			data[0] & 8 ? "nvme+rdma://10.0.0.1/t1?depth=4"
+				    : "nvme+rdma://10.0.0.1/t1/1",
+			NULL))
 		abort();
 	ep_pair_peer(loop, &peer);
 	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, NULL))
@@ -302,8 +313,9 @@ static void run(const uint8_t *data, size_t size)
 		turn();
 	if (patience < 0 || (disk->state == BDEV_DOWN && !disk->why.text[0]))
 		abort();
-	if (disk->state == BDEV_UP && disk->lim.block == 512 && disk->lim.max[IO_READ] >= ROOM && disk->lim.size >= 1 << 20 &&
-		disk->lim.max[IO_TRIM] >= ROOM && disk->lim.max[IO_ZERO] >= ROOM)
+	if (disk->state == BDEV_UP && disk->lim.block == 512 && disk->lim.max[IO_READ] >= ROOM &&
+		disk->lim.size >= 1 << 20 && disk->lim.max[IO_TRIM] >= ROOM &&
+		disk->lim.max[IO_ZERO] >= ROOM)
 		use_lane();
 	disk->ops->free(disk);
 	loop_free(loop);

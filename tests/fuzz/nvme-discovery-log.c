@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Discovery logs: the codec under any bytes, and nvmf_discover() with its referrals against controllers that do what the
- * input says. What is accepted is bounded, and every text in it is printable. */
-#include "pipe.h"
+/* Discovery logs: the codec under any bytes, and nvmf_discover() with its referrals against
+ * controllers that do what the input says. What is accepted is bounded, and every text in it is
+ * printable. */
 #include "nvmf.h"
+#include "pipe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -70,10 +71,14 @@ static void check_codecs(const uint8_t *data, size_t size)
 static void make_target(void)
 {
 	static const struct nvmf_record record[] = {
-		{ NVMF_TRTYPE_TCP, NVMF_ADRFAM_IP4, NVMF_SUBTYPE_NVME, .trsvcid = "4420", .subnqn = "nqn.a", .traddr = "10.0.0.1" },
-		{ NVMF_TRTYPE_TCP, NVMF_ADRFAM_IP4, NVMF_SUBTYPE_REFERRAL, .trsvcid = "4420", .traddr = "10.0.0.1" },
-		{ NVMF_TRTYPE_TCP, NVMF_ADRFAM_IP6, NVMF_SUBTYPE_REFERRAL, .trsvcid = "8009", .traddr = "fd00::1" },
-		{ NVMF_TRTYPE_FC, NVMF_ADRFAM_FC, NVMF_SUBTYPE_REFERRAL, .traddr = "nn-0x1:pn-0x2" },
+		{ NVMF_TRTYPE_TCP, NVMF_ADRFAM_IP4, NVMF_SUBTYPE_NVME, .trsvcid = "4420",
+			.subnqn = "nqn.a", .traddr = "10.0.0.1" },
+		{ NVMF_TRTYPE_TCP, NVMF_ADRFAM_IP4, NVMF_SUBTYPE_REFERRAL, .trsvcid = "4420",
+			.traddr = "10.0.0.1" },
+		{ NVMF_TRTYPE_TCP, NVMF_ADRFAM_IP6, NVMF_SUBTYPE_REFERRAL, .trsvcid = "8009",
+			.traddr = "fd00::1" },
+		{ NVMF_TRTYPE_FC, NVMF_ADRFAM_FC, NVMF_SUBTYPE_REFERRAL,
+			.traddr = "nn-0x1:pn-0x2" },
 	};
 
 	target_init(&target);
@@ -87,7 +92,8 @@ static void make_target(void)
 static void run(const uint8_t *data, size_t size)
 {
 	static const struct bdev_env env = { .hostnqn = "nqn.me", .timeout_ms = 4000 };
-	const struct nvmf_discover_options options = { .referrals = !(data[3] & 64), .max_hops = HOPS };
+	const struct nvmf_discover_options options = { .referrals = !(data[3] & 64),
+		.max_hops = HOPS };
 	struct diag diag = { 0 };
 	struct nvmf_log log;
 	struct loop *loop;
@@ -95,7 +101,10 @@ static void run(const uint8_t *data, size_t size)
 	int err;
 
 	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
-		uri_parse(&uri, data[3] & 32 ? "nvme+tcp://10.0.0.1" : "nvme+tcp://10.0.0.1:4420?hdr_digest=1", &diag))
+		uri_parse(&uri,
+			data[3] & 32 ? "nvme+tcp://10.0.0.1"
+				     : "nvme+tcp://10.0.0.1:4420?hdr_digest=1",
+			&diag))
 		abort();
 	wire_begin(loop, &target, data, data + 4, size - 4);
 	err = nvmf_discover(loop, &uri, &env, &options, &log, &diag);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe/TCP PDUs: the codec under any bytes, and the whole initiator (attach, one lane, every kind of request) against a
- * target that does what the input says. Each request ends once, and no buffer is touched before or after its time. */
-#include "pipe.h"
+/* NVMe/TCP PDUs: the codec under any bytes, and the whole initiator (attach, one lane, every kind
+ * of request) against a target that does what the input says. Each request ends once, and no buffer
+ * is touched before or after its time. */
 #include "bdev.h"
+#include "pipe.h"
 #include "session.h"
 #include <stdio.h>
 
@@ -60,7 +61,8 @@ static void check_codec(const uint8_t *data, size_t size)
 		abort();
 	again = pdu;
 	nvme_tcp_put(out, &again, dgst, 4);
-	if (again.data != pdu.data || again.plen > pdu.plen || nvme_tcp_get(&again, out, again.hlen, dgst, &diag))
+	if (again.data != pdu.data || again.plen > pdu.plen ||
+		nvme_tcp_get(&again, out, again.hlen, dgst, &diag))
 		abort();
 }
 
@@ -92,9 +94,12 @@ static void submit_all(struct pool *pool)
 		memset(pool->base + i * EACH, EDGE, EACH);
 		r->buf = (struct buf){ pool->base + i * EACH + GUARD, ROOM, pool };
 		memset(r->buf.p, what[i].kind == IO_READ ? UNREAD : (int)i + 1, ROOM);
-		r->io = (struct io){
-			.kind = what[i].kind, .flags = what[i].flags, .off = what[i].off, .len = what[i].len, .done = done, .lower = r->lower
-		};
+		r->io = (struct io){ .kind = what[i].kind,
+			.flags = what[i].flags,
+			.off = what[i].off,
+			.len = what[i].len,
+			.done = done,
+			.lower = r->lower };
 		if (what[i].kind <= IO_WRITE)
 			r->io.buf = &r->buf;
 		r->dones = 0;
@@ -107,7 +112,8 @@ static void check_buffers(const struct pool *pool)
 	for (unsigned i = 0; i < REQUESTS; i++) {
 		const uint8_t *at = pool->base + i * EACH;
 
-		if (!all(at, EDGE, GUARD) || !all(at + GUARD, TAKEN, ROOM) || !all(at + GUARD + ROOM, EDGE, GUARD))
+		if (!all(at, EDGE, GUARD) || !all(at + GUARD, TAKEN, ROOM) ||
+			!all(at + GUARD + ROOM, EDGE, GUARD))
 			abort();
 	}
 }
@@ -145,15 +151,19 @@ static void use_lane(void)
 
 static void run(const uint8_t *data, size_t size)
 {
-	static const struct bdev_env env = { .hostnqn = "nqn.me", .write = true, .timeout_ms = 60000 };
+	static const struct bdev_env env = {
+		.hostnqn = "nqn.me", .write = true, .timeout_ms = 60000
+	};
 	char text[100];
 	struct diag diag = { 0 };
 	struct uri uri;
 	int patience = PATIENCE;
 
-	snprintf(text, sizeof(text), "nvme+tcp://10.0.0.1/t1%s?depth=%u&hdr_digest=%u&data_digest=%u", data[3] & 64 ? "" : "/1",
-		data[3] & 32 ? 4 : 64, data[0] & 1, data[0] >> 1 & 1);
-	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) || uri_parse(&uri, text, &diag))
+	snprintf(text, sizeof(text),
+		"nvme+tcp://10.0.0.1/t1%s?depth=%u&hdr_digest=%u&data_digest=%u",
+		data[3] & 64 ? "" : "/1", data[3] & 32 ? 4 : 64, data[0] & 1, data[0] >> 1 & 1);
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
+		uri_parse(&uri, text, &diag))
 		abort();
 	wire_begin(loop, &target, data, data + 4, size - 4);
 	if (bdev_start(&disk, loop, &uri, &env, NULL, NULL, &diag))
@@ -165,7 +175,8 @@ static void run(const uint8_t *data, size_t size)
 	if (disk->state == BDEV_UP) {
 		if (!disk->lim.max[IO_READ] || !disk->lim.depth || disk->lim.size % disk->lim.block)
 			abort();
-		if (disk->lim.block == 512 && disk->lim.max[IO_READ] >= ROOM && disk->lim.size >= 1 << 20)
+		if (disk->lim.block == 512 && disk->lim.max[IO_READ] >= ROOM &&
+			disk->lim.size >= 1 << 20)
 			use_lane();
 	}
 	disk->ops->free(disk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A host over TCP that sends anything: from the first byte, after ICReq, on an admin queue, on an I/O queue, on both of them. The
- * target and its listener are made anew for each input, on a socket without a port, of which there is no end; nothing of them may
- * be left. */
+/* A host over TCP that sends anything: from the first byte, after ICReq, on an admin queue, on an
+ * I/O queue, on both of them. The target and its listener are made anew for each input, on a socket
+ * without a port, of which there is no end; nothing of them may be left. */
 #include "../../core/proto/nvme/codec.h"
 #include "disk.h"
 #include "script.h"
@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NQN "nqn.t"
-#define CNTLID 1 /* of a target's first controller */
+#define NQN      "nqn.t"
+#define CNTLID   1     /* of a target's first controller */
 #define PATIENCE 10000 /* turns */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The first byte of an input. */
 enum far { FROM_START, GREETED, ADMIN, IO }; /* its two lowest bits */
 enum { DISCOVERY = 4, PIECES = 8, ENDS = 32, SHUFFLED = 128 };
-enum { BOTH = 4, HELD = 8 }; /* with IO: turns of length, queue and bytes; the disk answers only when all is said */
+/* with IO: turns of length, queue and bytes; the disk answers only when all is said */
+enum { BOTH = 4, HELD = 8 };
 enum end { HOST_CLOSES, HOST_BREAKS_OFF, TARGET_STOPS, ADMIN_GOES_FIRST };
 
 static struct loop *loop;
@@ -37,7 +38,9 @@ static void turns(unsigned count)
 static void begin(bool shuffled)
 {
 	static const struct loop_options options = { .name = "fuzz" };
-	struct target_options opt = { .disks = 1, .listens = 1, .nloops = 1, .depth = 4, .buffers = 2 };
+	struct target_options opt = {
+		.disks = 1, .listens = 1, .nloops = 1, .depth = 4, .buffers = 2
+	};
 	struct addr *at = &opt.listen[0].at;
 
 	if (loop_new(&loop, &options, NULL))
@@ -140,8 +143,11 @@ static void greet(int fd)
 
 static void join(int fd, uint16_t qid, const char *nqn)
 {
-	struct nvmf_connect connect = { .qid = qid, .depth = 4, .cntlid = qid ? CNTLID : 0xffff, .hostnqn = "nqn.host" };
-	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD, .data = sizeof(struct nvmf_connect_data) };
+	struct nvmf_connect connect = {
+		.qid = qid, .depth = 4, .cntlid = qid ? CNTLID : 0xffff, .hostnqn = "nqn.host"
+	};
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD,
+		.data = sizeof(struct nvmf_connect_data) };
 	struct nvmf_connect_data data;
 	struct nvmf_connect_sqe sqe;
 
@@ -154,8 +160,10 @@ static void join(int fd, uint16_t qid, const char *nqn)
 
 static void enable(int fd)
 {
-	struct nvmf_property_sqe set = { .opcode = NVME_FABRICS, .fctype = NVMF_PROPERTY_SET, .offset = put_le32(NVME_CC),
-					 .value = put_le64(NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES) };
+	struct nvmf_property_sqe set = { .opcode = NVME_FABRICS,
+		.fctype = NVMF_PROPERTY_SET,
+		.offset = put_le32(NVME_CC),
+		.value = put_le64(NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES) };
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
 
 	memcpy(&pdu.sqe, &set, sizeof(set));

@@ -11,28 +11,56 @@
 #include "target.h"
 #include <sys/socket.h>
 
-#define NQN       "nqn.t"
-#define HOST      "nqn.host"
-#define SIZE      (1u << 20)
-#define DEPTH     8
-#define HOSTS     8 /* connections of the script */
-#define MOST      4 /* connections that the target takes */
-#define STEPS     200
-#define TURNS     10000 /* until a reply must have come */
-#define STALL_MS  10000
-#define SECOND    1000000000ull
-#define PIECE     32768 /* transfers are cut at multiples of it */
-#define BLOCKS    (sizeof(pattern) / 512)
-#define INSIDE    4096 /* bytes of data in a capsule, at most */
+#define NQN      "nqn.t"
+#define HOST     "nqn.host"
+#define SIZE     (1u << 20)
+#define DEPTH    8
+#define HOSTS    8 /* connections of the script */
+#define MOST     4 /* connections that the target takes */
+#define STEPS    200
+#define TURNS    10000 /* until a reply must have come */
+#define STALL_MS 10000
+#define SECOND   1000000000ull
+#define PIECE    32768 /* transfers are cut at multiples of it */
+#define BLOCKS   (sizeof(pattern) / 512)
+#define INSIDE   4096 /* bytes of data in a capsule, at most */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The low bits of a step; the high ones choose the connection. */
 enum step {
-	DIAL, HELLO, CONNECT, PROPERTY_SET, PROPERTY_GET, IDENTIFY, SET_FEATURE, GET_FEATURE,
-	LOG, ABORT, EVENT, KEEP_ALIVE, READ, WRITE, WRITE_INSIDE, COMPARE,
-	COMPARE_INSIDE, ZERO, TRIM, FLUSH, DISCONNECT, GIVE, GIVE_ALL, ANY,
-	RAW, SPOIL, CLOSE, DEAF, HOLD, GROW, PASS, STOP,
+	DIAL,
+	HELLO,
+	CONNECT,
+	PROPERTY_SET,
+	PROPERTY_GET,
+	IDENTIFY,
+	SET_FEATURE,
+	GET_FEATURE,
+	LOG,
+	ABORT,
+	EVENT,
+	KEEP_ALIVE,
+	READ,
+	WRITE,
+	WRITE_INSIDE,
+	COMPARE,
+	COMPARE_INSIDE,
+	ZERO,
+	TRIM,
+	FLUSH,
+	DISCONNECT,
+	GIVE,
+	GIVE_ALL,
+	ANY,
+	RAW,
+	SPOIL,
+	CLOSE,
+	DEAF,
+	HOLD,
+	GROW,
+	PASS,
+	STOP,
 };
 #define STEP_BITS 5
 
@@ -45,7 +73,7 @@ enum { IWARP = 4, SHUFFLED = 8, DISCOVERY = 16, BUNDLED = 32 };
 struct host {
 	struct raw_host *raw;
 	unsigned asked; /* commands */
-	bool dirty; /* its bytes may hold any number of commands */
+	bool dirty;     /* its bytes may hold any number of commands */
 };
 
 static struct loop *loop;
@@ -57,12 +85,17 @@ static struct script script;
 static uint16_t cntlid; /* of the first controller */
 static uint16_t cid;
 static struct nvmf_connect_data asked; /* by the last Connect without data in its capsule */
-static uint8_t pattern[5 * PIECE]; /* more than a buffer of the target */
+static uint8_t pattern[5 * PIECE];     /* more than a buffer of the target */
 
 static void start_target(void)
 {
-	struct target_options opt = { .disks = 1, .listens = 1, .nloops = 1, .depth = DEPTH,
-		.buffers = 4, .connections = MOST, .stall_ms = STALL_MS };
+	struct target_options opt = { .disks = 1,
+		.listens = 1,
+		.nloops = 1,
+		.depth = DEPTH,
+		.buffers = 4,
+		.connections = MOST,
+		.stall_ms = STALL_MS };
 	struct addr *at = &opt.listen[0].at;
 
 	opt.disk[0] = (struct target_disk){ .bdev = &disk->bdev, .nqn = NQN, .serial = "S1" };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* include/stream.h in memory, with an NVMe/TCP target of a script behind it: linked into a fuzzer in place of core/net/tcp.c.
- * It holds the host to the contract: whole PDUs with good digests, no byte of a buffer that was given back. */
+/* include/stream.h in memory, with an NVMe/TCP target of a script behind it: linked into a fuzzer
+ * in place of core/net/tcp.c. It holds the host to the contract: whole PDUs with good digests, no
+ * byte of a buffer that was given back. */
 #pragma once
 #include "../fake/nvme_target.h"
 #include "crc32c.h"
@@ -10,8 +11,8 @@
 
 #define PIPES    80
 #define PIPE_LEN (1u << 18)
-#define IDLE     3 /* turns without any news until the peer goes on unasked */
-#define SIGNALS  256 /* in one turn, for what a reader has left */
+#define IDLE     3    /* turns without any news until the peer goes on unasked */
+#define SIGNALS  256  /* in one turn, for what a reader has left */
 #define TAKEN    0xdd /* what a fuzzer fills a buffer with that is its own again */
 
 struct pipe {
@@ -73,13 +74,16 @@ static void give_reply(struct pipe *pipe, const struct nvme_cqe *cqe)
 
 static bool is_out(const struct nvme_sqe *sqe)
 {
-	return sqe->opcode == NVME_IO_WRITE || sqe->opcode == NVME_IO_DSM || sqe->opcode == NVME_FABRICS;
+	return sqe->opcode == NVME_IO_WRITE || sqe->opcode == NVME_IO_DSM ||
+	       sqe->opcode == NVME_FABRICS;
 }
 
 static void execute(struct pipe *pipe, const struct nvme_sqe *sqe, bool filled)
 {
 	uint32_t len = get_le32(sqe->sgl.block.len);
-	struct nvme_tcp_pdu data = { .type = NVME_TCP_C2H_DATA, .flags = NVME_TCP_LAST, .xfer.cccid = get_le16(sqe->cid) };
+	struct nvme_tcp_pdu data = {
+		.type = NVME_TCP_C2H_DATA, .flags = NVME_TCP_LAST, .xfer.cccid = get_le16(sqe->cid)
+	};
 	struct nvme_cqe cqe;
 
 	if (!target_do(wire.target, pipe->qid, sqe, pipe->data, len, &cqe))
@@ -106,16 +110,19 @@ static void check_host(const struct pipe *pipe, const struct nvme_tcp_pdu *pdu, 
 		return;
 	if (sqe->opcode != NVME_IO_WRITE && sqe->opcode != NVME_IO_DSM)
 		abort();
-	if (pdu->xfer.off > get_le32(sqe->sgl.block.len) || pdu->data > get_le32(sqe->sgl.block.len) - pdu->xfer.off)
+	if (pdu->xfer.off > get_le32(sqe->sgl.block.len) ||
+		pdu->data > get_le32(sqe->sgl.block.len) - pdu->xfer.off)
 		abort();
 	for (uint32_t i = 0; sqe->opcode == NVME_IO_WRITE && i < pdu->data; i++)
 		if (data[i] == TAKEN)
 			abort();
 }
 
-static void answer_well(struct pipe *pipe, const struct nvme_tcp_pdu *pdu, const uint8_t *data, bool filled)
+static void answer_well(
+	struct pipe *pipe, const struct nvme_tcp_pdu *pdu, const uint8_t *data, bool filled)
 {
-	struct nvme_tcp_pdu ic = { .type = NVME_TCP_ICRESP, .ic = { .pda = (uint8_t)wire.pda, .max = 8192 } };
+	struct nvme_tcp_pdu ic = { .type = NVME_TCP_ICRESP,
+		.ic = { .pda = (uint8_t)wire.pda, .max = 8192 } };
 	struct nvme_tcp_pdu r2t = { .type = NVME_TCP_R2T };
 	const struct nvme_sqe *sqe;
 
@@ -136,7 +143,8 @@ static void answer_well(struct pipe *pipe, const struct nvme_tcp_pdu *pdu, const
 	} else if (pdu->type == NVME_TCP_H2C_DATA) {
 		sqe = &pipe->cmd[pdu->xfer.cccid % 256];
 		memcpy(pipe->data + pdu->xfer.off, data, pdu->data);
-		if (pdu->flags & NVME_TCP_LAST && pdu->xfer.off + pdu->data == get_le32(sqe->sgl.block.len))
+		if (pdu->flags & NVME_TCP_LAST &&
+			pdu->xfer.off + pdu->data == get_le32(sqe->sgl.block.len))
 			execute(pipe, sqe, false);
 	}
 }
@@ -222,7 +230,8 @@ static void host_said(struct pipe *pipe, const struct stream_out *out)
 	if (pipe->dgst & NVME_TCP_DGST_HDR && pdu.type != NVME_TCP_ICREQ &&
 		get_le32(*(le32 *)(void *)(bytes + pdu.hlen)) != crc32c(0, bytes, pdu.hlen))
 		abort();
-	if (pdu.flags & NVME_TCP_DDGST && get_le32(*(le32 *)(void *)(bytes + len - 4)) != crc32c(0, bytes + pdu.pdo, pdu.data))
+	if (pdu.flags & NVME_TCP_DDGST && get_le32(*(le32 *)(void *)(bytes + len - 4)) !=
+						  crc32c(0, bytes + pdu.pdo, pdu.data))
 		abort();
 	if (pdu.type == NVME_TCP_CMD) {
 		pipe->cid = get_le16(pdu.sqe.cid);
@@ -286,8 +295,10 @@ static void turn_pipe(struct pipe *pipe)
 		pipe->stream.ev->up(&pipe->stream);
 		return;
 	}
-	/* Level-triggered: a piece is all that the socket holds, and the next one has come when the reader is through with it. */
-	for (unsigned i = 0; i < SIGNALS && !pipe->over && (pipe->from != pipe->to || pipe->hung); i++) {
+	/* Level-triggered: a piece is all that the socket holds, and the next one has come when the
+	 * reader is through with it. */
+	for (unsigned i = 0; i < SIGNALS && !pipe->over && (pipe->from != pipe->to || pipe->hung);
+		i++) {
 		wire.busy = true;
 		pipe->stream.ev->readable(&pipe->stream);
 	}
@@ -320,8 +331,8 @@ static bool never_sleeps(struct loop_poller *poller)
 	return false;
 }
 
-int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial *dial,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	struct pipe *pipe = calloc(1, sizeof(*pipe));
 	unsigned at = 0;
@@ -403,15 +414,16 @@ int stream_detach(struct stream *stream)
 	abort();
 }
 
-int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *peer, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *peer,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	(void)out, (void)loop, (void)fd, (void)peer, (void)events, (void)user, (void)diag;
 	abort();
 }
 
 /* Four bytes of the input say how; its rest is the script. */
-static void wire_begin(struct loop *loop, struct target *target, const uint8_t head[4], const uint8_t *script, size_t len)
+static void wire_begin(struct loop *loop, struct target *target, const uint8_t head[4],
+	const uint8_t *script, size_t len)
 {
 	wire = (struct wire){ .target = target,
 		.script = { script, script + len, head[2] },

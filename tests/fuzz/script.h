@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a hostile peer does, read from a fuzzer's input: so many good answers, then for each message of ours one step. When
- * the steps are used up the peer hangs up, so that every run ends. */
+/* What a hostile peer does, read from a fuzzer's input: so many good answers, then for each message
+ * of ours one step. When the steps are used up the peer hangs up, so that every run ends. */
 #pragma once
 #include "../../core/proto/nvme/codec.h"
 #include "loop.h"

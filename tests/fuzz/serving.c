@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What any process may answer to `status`: every string ends, every number was checked, and a failure leaves no list. */
+/* What any process may answer to `status`: every string ends, every number was checked, and a
+ * failure leaves no list. */
 #include "kernel_serving.h"
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,18 +12,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_front(const struct serving_front *front)
 {
-	if (!ENDS(front->protocol) || (front->read_bytes > UINT64_C(1) << 53 && front->read_bytes != SERVING_UNKNOWN))
+	if (!ENDS(front->protocol) ||
+		(front->read_bytes > UINT64_C(1) << 53 && front->read_bytes != SERVING_UNKNOWN))
 		abort();
 	for (unsigned i = 0; i < front->disks; i++) {
 		const struct serving_disk *disk = &front->disk[i];
 
-		if (!ENDS(disk->uri) || !ENDS(disk->subnqn) || !ENDS(disk->name) || !ENDS(disk->device) || !ENDS(disk->holders))
+		if (!ENDS(disk->uri) || !ENDS(disk->subnqn) || !ENDS(disk->name) ||
+			!ENDS(disk->device) || !ENDS(disk->holders))
 			abort();
 	}
 	for (unsigned i = 0; i < front->listeners; i++) {
 		const struct serving_listener *listener = &front->listener[i];
 
-		if (!ENDS(listener->transport) || !ENDS(listener->traddr) || !ENDS(listener->trsvcid) || !ENDS(listener->path))
+		if (!ENDS(listener->transport) || !ENDS(listener->traddr) ||
+			!ENDS(listener->trsvcid) || !ENDS(listener->path))
 			abort();
 	}
 }
@@ -32,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct serving_process process = { .pid = 1, .uid = 2 };
 
 	kernel_serving_read(&process, (const char *)data, size);
-	if (process.pid != 1 || process.uid != 2 || !ENDS(process.applet) || !(process.seconds >= 0) || (process.why.err && process.fronts))
+	if (process.pid != 1 || process.uid != 2 || !ENDS(process.applet) ||
+		!(process.seconds >= 0) || (process.why.err && process.fronts))
 		abort();
 	for (unsigned i = 0; i < process.fronts; i++)
 		check_front(&process.front[i]);

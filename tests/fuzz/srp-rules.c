@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Rules files of SRP, any bytes: refused with file and line, or rules whose lines for add_target the kernel would parse as they are meant,
- * for a target that says of itself what the input says. */
+/* Rules files of SRP, any bytes: refused with file and line, or rules whose lines for add_target
+ * the kernel would parse as they are meant, for a target that says of itself what the input says.
+ */
 #include "srp_rules.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -10,8 +11,23 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const known[] = {
-	"id_ext", "ioc_guid", "dgid", "pkey", "service_id", "io_class", "initiator_ext", "tl_retry_count", "allow_ext_sg", "ch_count",
-	"cmd_sg_entries", "comp_vector", "max_cmd_per_lun", "max_sect", "queue_size", "sg_tablesize", "max_it_iu_size",
+	"id_ext",
+	"ioc_guid",
+	"dgid",
+	"pkey",
+	"service_id",
+	"io_class",
+	"initiator_ext",
+	"tl_retry_count",
+	"allow_ext_sg",
+	"ch_count",
+	"cmd_sg_entries",
+	"comp_vector",
+	"max_cmd_per_lun",
+	"max_sect",
+	"queue_size",
+	"sg_tablesize",
+	"max_it_iu_size",
 };
 
 /* As ib_srp takes it apart: name=value between commas, each value a number. */
@@ -26,7 +42,8 @@ static void check_line(char *line)
 		char *value = strchr(word, '=');
 		unsigned i = 0;
 
-		if (!value || !value[1] || strspn(value + 1, "0123456789abcdefABCDEF") != strlen(value + 1))
+		if (!value || !value[1] ||
+			strspn(value + 1, "0123456789abcdefABCDEF") != strlen(value + 1))
 			abort();
 		*value = 0;
 		while (i < sizeof(known) / sizeof(known[0]) && strcmp(known[i], word))
@@ -41,7 +58,8 @@ static void check_line(char *line)
 
 static void decide(const struct srp_rules *rules, const struct mad_srp *srp)
 {
-	const struct srp_policy policy = { .rules = rules, .more = { .initiator_ext = true, .tl_retry_count = 7, .imm_data = UINT32_MAX } };
+	const struct srp_policy policy = { .rules = rules,
+		.more = { .initiator_ext = true, .tl_retry_count = 7, .imm_data = UINT32_MAX } };
 	struct srp_verdict verdict;
 	char text[300];
 
@@ -62,7 +80,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct mad_target target = { .prefix = 0xfe80000000000000, .guid = 7 };
 	struct mad_unit unit = { .pkey = 0xffff };
-	struct mad_ioc ioc = { .guid = UINT64_MAX, .io_class = 0xff00, .send_size = UINT32_MAX - 1 };
+	struct mad_ioc ioc = {
+		.guid = UINT64_MAX, .io_class = 0xff00, .send_size = UINT32_MAX - 1
+	};
 	struct mad_service service = { .id = 3 };
 	struct diag diag = { 0 };
 	struct srp_rules rules;
@@ -71,11 +91,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	snprintf(service.name, sizeof(service.name), "SRP.T10:%.*s", (int)name, (const char *)data);
 	if (!mad_srp_get(&srp, &target, &unit, &ioc, &service))
-		snprintf(srp.id_ext, sizeof(srp.id_ext), "%016llX", (unsigned long long)(srp.id = 1));
+		snprintf(srp.id_ext, sizeof(srp.id_ext), "%016llX",
+			(unsigned long long)(srp.id = 1));
 	if (!srp_rules_parse(&rules, "rules", (const char *)data + name, size - name, &diag)) {
 		decide(&rules, &srp);
 		srp_rules_free(&rules);
-	} else if (diag.code != DIAG_USAGE || strncmp(diag.object, "rules:", 6) || !diag.text[0] || rules.rule) {
+	} else if (diag.code != DIAG_USAGE || strncmp(diag.object, "rules:", 6) || !diag.text[0] ||
+		   rules.rule) {
 		abort();
 	}
 	return 0;

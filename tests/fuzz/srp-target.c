@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* SRP targets in any words, as an add_target string or a URI: refused with a reason, or a line that the kernel would take apart as it is
- * meant, and that means the same when it is read again. */
+/* SRP targets in any words, as an add_target string or a URI: refused with a reason, or a line that
+ * the kernel would take apart as it is meant, and that means the same when it is read again. */
 #include "kernel_srp.h"
 #include <stdint.h>
 #include <stdio.h>

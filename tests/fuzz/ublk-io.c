@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the ublk driver may say: descriptors and results of fetches, for tags that there are and that there are not, over a disk that
- * answers out of order. Every request is answered exactly once. */
+/* What the ublk driver may say: descriptors and results of fetches, for tags that there are and
+ * that there are not, over a disk that answers out of order. Every request is answered exactly
+ * once. */
 #include "../../core/export/ublk.h"
 #include "disk.h"
 #include <stdlib.h>
@@ -8,9 +9,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define DEPTH 4
-#define CAP 16384
-#define RECORD 16
+#define DEPTH    4
+#define CAP      16384
+#define RECORD   16
 #define PATIENCE 200000 /* turns until a request counts as lost */
 
 static struct loop *loop;
@@ -31,13 +32,20 @@ void ublk_queue_commit(struct ublk_queue *queue, unsigned at, int result)
 
 static void start(void)
 {
-	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) || pool_new(&pool, CAP, DEPTH, NULL))
+	if (loop_new(&loop, &(struct loop_options){ .name = "fuzz" }, NULL) ||
+		pool_new(&pool, CAP, DEPTH, NULL))
 		abort();
 	disk = fake_disk_new(loop, 1 << 20, 512);
 	disk->bdev.lim.max[IO_WRITE] = 7000;
 	disk->bdev.lim.max[IO_TRIM] = 0;
 	disk->bdev.lim.fua = true;
-	q = (struct ublk_queue){ .loop = loop, .home = loop, .depth = DEPTH, .cap = CAP, .lim = &disk->bdev.lim, .tag = tag, .desc = desc };
+	q = (struct ublk_queue){ .loop = loop,
+		.home = loop,
+		.depth = DEPTH,
+		.cap = CAP,
+		.lim = &disk->bdev.lim,
+		.tag = tag,
+		.desc = desc };
 	if (lane_open(&q.lane, &disk->bdev, loop, NULL))
 		abort();
 }
@@ -54,9 +62,12 @@ static void reset(uint8_t how)
 	disk->bad_status = -5;
 	ublk_io_init(&q);
 	for (unsigned i = 0; i < DEPTH; i++) {
-		void *lower = tag[i].io.lower ? tag[i].io.lower : calloc(1, disk->bdev.lim.io_size + 8);
+		void *lower =
+			tag[i].io.lower ? tag[i].io.lower : calloc(1, disk->bdev.lim.io_size + 8);
 
-		tag[i] = (struct ublk_tag){ .queue = &q, .buf = pool_buf(pool, i), .io.lower = lower };
+		tag[i] = (struct ublk_tag){
+			.queue = &q, .buf = pool_buf(pool, i), .io.lower = lower
+		};
 		tag[i].base = tag[i].buf.p;
 		tag[i].io.buf = &tag[i].buf;
 		asked[i] = answered[i] = 0;
@@ -90,7 +101,9 @@ static void record(const uint8_t *p)
 	if (!(p[0] & 16))
 		sectors &= 63;
 	if (at < DEPTH && !tag[at].ours && !tag[at].lost) {
-		desc[at] = (struct ublk_desc){ .op_flags = p[1] % 8u | (uint32_t)p[2] << 8, .start = first, .sectors = sectors };
+		desc[at] = (struct ublk_desc){ .op_flags = p[1] % 8u | (uint32_t)p[2] << 8,
+			.start = first,
+			.sectors = sectors };
 		asked[at] += !result;
 	}
 	ublk_io_result(&q, at, result);

@@ -15,7 +15,8 @@ static void check_pieces(const struct uri *uri)
 		if (piece[i] && strlen(piece[i]) >= URI_MAX)
 			abort();
 	for (unsigned i = 0; i < uri->keys; i++)
-		if (strlen(uri->key[i].name) + strlen(uri->key[i].value) >= URI_MAX || !*uri->key[i].name)
+		if (strlen(uri->key[i].name) + strlen(uri->key[i].value) >= URI_MAX ||
+			!*uri->key[i].name)
 			abort();
 }
 
@@ -24,7 +25,8 @@ static void check_hidden(const struct uri *uri, const char *text)
 {
 	struct uri shown;
 
-	if (uri_parse(&shown, text, NULL) || shown.password || strcmp(shown.host, uri->host) || strcmp(shown.user, uri->user))
+	if (uri_parse(&shown, text, NULL) || shown.password || strcmp(shown.host, uri->host) ||
+		strcmp(shown.user, uri->user))
 		abort();
 	if (strcmp(uri->spelling, text))
 		abort();

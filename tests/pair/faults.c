@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Our initiator against our target on wires that misbehave, by seeded schedules: over the endpoint in memory, which pauses, delays
- * completions, shrinks what the device gives, cuts, drops and truncates; over TCP, software iWARP and NBD with sockets that take and
- * give little. Each request is done once, data is equal, all of it ends. SCHEDULES=n in the environment runs more than the default,
- * SEED=n others. */
+/* Our initiator against our target on wires that misbehave, by seeded schedules: over the endpoint
+ * in memory, which pauses, delays completions, shrinks what the device gives, cuts, drops and
+ * truncates; over TCP, software iWARP and NBD with sockets that take and give little. Each request
+ * is done once, data is equal, all of it ends. SCHEDULES=n in the environment runs more than the
+ * default, SEED=n others. */
 #include "ep_pair.h"
 #include "serving.h"
 #include "wire/nvmf.h"
@@ -13,12 +14,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define SEC 1000000000ull
-#define NQN SERVING_NQN
-#define SLOTS 12
-#define REGION (256u << 10) /* each slot's own part of the disk */
-#define PIECES 16
-#define LANES 4
+#define SEC     1000000000ull
+#define NQN     SERVING_NQN
+#define SLOTS   12
+#define REGION  (256u << 10) /* each slot's own part of the disk */
+#define PIECES  16
+#define LANES   4
 #define THREADS 3
 
 enum way { PAIR, TCP, IWARP, NBD };
@@ -30,9 +31,10 @@ static struct lane *lanes[LANES];
 static unsigned queues; /* lanes in use */
 static bool stop_early; /* the target, with everything in flight */
 static volatile int over;
-static uint8_t *model; /* what the disk holds, as far as answers tell */
+static uint8_t *model;            /* what the disk holds, as far as answers tell */
 static uint8_t noise[2 * REGION]; /* what is written, from anywhere in it */
-static unsigned todo, flying, failures, cut_when, seed_now, whole, broken; /* whole, broken: schedules */
+/* whole, broken: schedules */
+static unsigned todo, flying, failures, cut_when, seed_now, whole, broken;
 static struct slot {
 	struct io io;
 	struct buf buf;
@@ -132,7 +134,8 @@ static void done(struct io *io)
 		failures++;
 		s->torn |= io->kind != IO_READ && io->kind != IO_FLUSH;
 	} else if (io->kind == IO_READ) {
-		cr_assert_arr_eq(s->buf.p, model + io->off, io->len, "seed %u: read of %u at %#llx", seed_now, io->len, (unsigned long long)io->off);
+		cr_assert_arr_eq(s->buf.p, model + io->off, io->len, "seed %u: read of %u at %#llx",
+			seed_now, io->len, (unsigned long long)io->off);
 	} else if (io->kind == IO_WRITE) {
 		memcpy(model + io->off, s->buf.p, io->len);
 	} else if (io->kind == IO_ZERO) {
@@ -145,9 +148,11 @@ static void done(struct io *io)
 
 static void next(struct slot *s)
 {
-	static const uint8_t kinds[] = { IO_READ, IO_READ, IO_READ, IO_WRITE, IO_WRITE, IO_WRITE, IO_ZERO, IO_FLUSH };
+	static const uint8_t kinds[] = { IO_READ, IO_READ, IO_READ, IO_WRITE, IO_WRITE, IO_WRITE,
+		IO_ZERO, IO_FLUSH };
 	uint8_t kind = kinds[roll(sizeof(kinds))];
-	uint32_t blocks = 1 + (roll(3) ? roll(16) : roll(REGION / 512)), at = roll(REGION / 512 - blocks + 1);
+	uint32_t blocks = 1 + (roll(3) ? roll(16) : roll(REGION / 512)),
+		 at = roll(REGION / 512 - blocks + 1);
 	unsigned salt = roll(REGION);
 
 	s->io = (struct io){ .kind = kind, .lower = s->lower, .done = done };
@@ -173,7 +178,8 @@ static void next(struct slot *s)
 static void serve(enum way way)
 {
 	/* the disk's timers are due within less than it spins */
-	serving_begin(SLOTS * REGION, way == PAIR ? TARGET_RDMA_VERBS : TARGET_TCP | TARGET_RDMA_IWARP, 1000);
+	serving_begin(SLOTS * REGION,
+		way == PAIR ? TARGET_RDMA_VERBS : TARGET_TCP | TARGET_RDMA_IWARP, 1000);
 	for (unsigned i = 0; i < SLOTS; i++)
 		memcpy(backing->bytes + i * REGION, noise + roll(REGION), REGION);
 	memcpy(model, backing->bytes, SLOTS * REGION);
@@ -218,15 +224,21 @@ static bool harmed(void)
 
 static bool attach(enum way way, bool *may_fail)
 {
-	static const struct bdev_env env = { .hostnqn = "nqn.host", .hostid = { 9 }, .write = true, .timeout_ms = 5000 };
+	static const struct bdev_env env = {
+		.hostnqn = "nqn.host", .hostid = { 9 }, .write = true, .timeout_ms = 5000
+	};
 	char text[200];
 	bool up;
 
 	if (way == NBD)
-		snprintf(text, sizeof(text), "nbd+unix:///?socket=%s&queues=4&depth=%u", serving_socket(), 1 + roll(SLOTS));
+		snprintf(text, sizeof(text), "nbd+unix:///?socket=%s&queues=4&depth=%u",
+			serving_socket(), 1 + roll(SLOTS));
 	else
-		snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" NQN "/1%s", way == TCP ? "tcp" : "rdma", serving_port(),
-			 way == IWARP ? "?rdma=iwarp&queues=4" : way == TCP && roll(2) ? "?hdr_digest=1&data_digest=1&queues=4" : "?queues=4");
+		snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" NQN "/1%s",
+			way == TCP ? "tcp" : "rdma", serving_port(),
+			way == IWARP            ? "?rdma=iwarp&queues=4"
+			: way == TCP && roll(2) ? "?hdr_digest=1&data_digest=1&queues=4"
+						: "?queues=4");
 	up = !host_attach(text, &env) && host_try_lane(&lane);
 	*may_fail = harmed();
 	return up;
@@ -243,7 +255,9 @@ static void work(void)
 	failures = 0;
 	todo = 60 + roll(60);
 	for (unsigned i = 0; i < SLOTS; i++) {
-		slot[i] = (struct slot){ .buf = pool_buf(pool, i), .lane = lanes[i % queues], .lower = calloc(1, disk->lim.io_size) };
+		slot[i] = (struct slot){ .buf = pool_buf(pool, i),
+			.lane = lanes[i % queues],
+			.lower = calloc(1, disk->lim.io_size) };
 		cr_assert_not_null(slot[i].lower);
 	}
 	over = 0;
@@ -253,8 +267,10 @@ static void work(void)
 		loop_wait(loop, &over, loop_clock() + roll(3000) * 1000);
 		serving_stop();
 	}
-	cr_assert(!flying || loop_wait(loop, &over, loop_clock() + 10 * SEC), "seed %u: %u requests are not answered", seed_now, flying);
-	cr_assert(!failures || harmed() || cut_when || stop_early, "seed %u: %u failures without a cause: %s", seed_now, failures, lane->why.text);
+	cr_assert(!flying || loop_wait(loop, &over, loop_clock() + 10 * SEC),
+		"seed %u: %u requests are not answered", seed_now, flying);
+	cr_assert(!failures || harmed() || cut_when || stop_early,
+		"seed %u: %u failures without a cause: %s", seed_now, failures, lane->why.text);
 	*(failures ? &broken : &whole) += 1;
 	for (unsigned i = 0; i < queues; i++)
 		lane_unmap(lanes[i], pool);
@@ -285,13 +301,15 @@ static void schedule(enum way way, unsigned seed)
 	cr_assert_eq(peer.fault.starved, 0, "seed %u", seed);
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (!slot[i].torn)
-			cr_assert_arr_eq(backing->bytes + i * REGION, model + i * REGION, REGION, "seed %u: region %u", seed, i);
+			cr_assert_arr_eq(backing->bytes + i * REGION, model + i * REGION, REGION,
+				"seed %u: region %u", seed, i);
 	harm = false;
 	fake_disk_free(backing);
 	loop_free(loop);
 }
 
-/* Queues on several threads: connections that go, and a target that stops, with everything in flight. */
+/* Queues on several threads: connections that go, and a target that stops, with everything in
+ * flight. */
 static void threads_schedule(enum way way, unsigned seed)
 {
 	const struct loop_options options = { .name = "crew", .poll_us = seed & 1 ? 100 : 0 };
@@ -355,10 +373,31 @@ static void schedules(enum way way, unsigned count, void (*run)(enum way, unsign
 	free(model);
 }
 
-Test(faults, in_memory) { schedules(PAIR, 40, schedule); }
-Test(faults, tcp) { schedules(TCP, 20, schedule); }
-Test(faults, iwarp) { schedules(IWARP, 20, schedule); }
-Test(faults, nbd) { schedules(NBD, 20, schedule); }
-Test(faults, tcp_on_several_threads) { schedules(TCP, 0, threads_schedule); }
-Test(faults, iwarp_on_several_threads) { schedules(IWARP, 0, threads_schedule); }
-Test(faults, nbd_on_several_threads) { schedules(NBD, 0, threads_schedule); }
+Test(faults, in_memory)
+{
+	schedules(PAIR, 40, schedule);
+}
+Test(faults, tcp)
+{
+	schedules(TCP, 20, schedule);
+}
+Test(faults, iwarp)
+{
+	schedules(IWARP, 20, schedule);
+}
+Test(faults, nbd)
+{
+	schedules(NBD, 20, schedule);
+}
+Test(faults, tcp_on_several_threads)
+{
+	schedules(TCP, 0, threads_schedule);
+}
+Test(faults, iwarp_on_several_threads)
+{
+	schedules(IWARP, 0, threads_schedule);
+}
+Test(faults, nbd_on_several_threads)
+{
+	schedules(NBD, 0, threads_schedule);
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A host or client leaves while the disk has a write of its, and comes back: the old write lands before anything newer. */
+/* A host or client leaves while the disk has a write of its, and comes back: the old write lands
+ * before anything newer. */
 #include "nbd_client.h"
 #include "serving.h"
 #include "wire/nbd.h"
@@ -10,9 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HOST "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
+#define HOST   "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
 #define BLOCKS 8
-#define LEN (BLOCKS * 512)
+#define LEN    (BLOCKS * 512)
 
 struct write {
 	struct io io;
@@ -31,8 +32,13 @@ static void submit(struct write *w, struct pool *pool, enum io_kind kind, uint64
 	*w = (struct write){ .buf = pool_buf(pool, 0) };
 	cr_assert_leq(disk->lim.io_size, sizeof(w->lower));
 	memset(w->buf.p, byte, LEN);
-	w->io = (struct io){ .kind = (uint8_t)kind, .off = off, .len = LEN, .buf = &w->buf, .done = over,
-		.lower = w->lower, .status = 1 };
+	w->io = (struct io){ .kind = (uint8_t)kind,
+		.off = off,
+		.len = LEN,
+		.buf = &w->buf,
+		.done = over,
+		.lower = w->lower,
+		.status = 1 };
 	bdev_submit(lane, &w->io);
 }
 
@@ -43,11 +49,13 @@ static void turns(unsigned ms)
 
 static void attach(bool iwarp, uint8_t hostid)
 {
-	struct bdev_env env = { .hostnqn = HOST, .hostid = { hostid }, .write = true, .timeout_ms = 5000 };
+	struct bdev_env env = {
+		.hostnqn = HOST, .hostid = { hostid }, .write = true, .timeout_ms = 5000
+	};
 	char text[200];
 
-	snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s", iwarp ? "rdma" : "tcp",
-		serving_port(), iwarp ? "?rdma=iwarp" : "");
+	snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s",
+		iwarp ? "rdma" : "tcp", serving_port(), iwarp ? "?rdma=iwarp" : "");
 	cr_assert_eq(host_attach(text, &env), 0, "%s", why.text);
 	host_open_lane();
 }
@@ -60,7 +68,8 @@ static void host_comes_back(bool iwarp)
 	serving_begin(1 << 20, TARGET_TCP | TARGET_RDMA_IWARP, 0);
 	serving_start();
 	attach(iwarp, 9);
-	cr_assert_eq(disk->lim.quiesce_ms, 5000 + 2000, "the keep-alive timeout and the target's CQT");
+	cr_assert_eq(
+		disk->lim.quiesce_ms, 5000 + 2000, "the keep-alive timeout and the target's CQT");
 	for (unsigned i = 0; i < 2; i++)
 		cr_assert_eq(pool_new(&pool[i], LEN, 1, NULL), 0);
 	cr_assert_eq(lane_map(lane, pool[0], NULL), 0);
@@ -104,10 +113,17 @@ static void host_comes_back(bool iwarp)
 	serving_end();
 }
 
-Test(late_write, nvme_tcp_host_comes_back) { host_comes_back(false); }
-Test(late_write, iwarp_host_comes_back) { host_comes_back(true); }
+Test(late_write, nvme_tcp_host_comes_back)
+{
+	host_comes_back(false);
+}
+Test(late_write, iwarp_host_comes_back)
+{
+	host_comes_back(true);
+}
 
-/* The host has given up its first association without the target knowing; another host's is its own. */
+/* The host has given up its first association without the target knowing; another host's is its
+ * own. */
 static void second_association(uint8_t hostid, unsigned orphans)
 {
 	struct write old, new;
@@ -163,7 +179,12 @@ Test(late_write, the_later_runs_of_a_command_are_fenced)
 	attach(false, 9);
 	cr_assert_eq(pool_new(&pool, LEN, 1, NULL), 0);
 	backing->hold = backing->keep = true;
-	old = (struct write){ .io = { .kind = IO_ZERO, .off = 65536, .len = 65536, .done = over, .lower = old.lower, .status = 1 } };
+	old = (struct write){ .io = { .kind = IO_ZERO,
+				      .off = 65536,
+				      .len = 65536,
+				      .done = over,
+				      .lower = old.lower,
+				      .status = 1 } };
 	bdev_submit(lane, &old.io);
 	for (unsigned i = 0; i < 1000 && !backing->submitted; i++)
 		turns(5);
@@ -178,7 +199,8 @@ Test(late_write, the_later_runs_of_a_command_are_fenced)
 	cr_assert(loop_wait(loop, &old.over, loop_clock() + 5000 * MSEC));
 	cr_assert(loop_wait(loop, &new.over, loop_clock() + 5000 * MSEC));
 	cr_assert(!old.io.status && !new.io.status);
-	cr_assert_eq(backing->bytes[65536 + 61440], 'n', "a later run of the old command came after the new write");
+	cr_assert_eq(backing->bytes[65536 + 61440], 'n',
+		"a later run of the old command came after the new write");
 	lane_unmap(lane, pool);
 	pool_free(pool);
 	lane_close(old_lane);
@@ -186,8 +208,14 @@ Test(late_write, the_later_runs_of_a_command_are_fenced)
 	serving_end();
 }
 
-Test(late_write, same_host_connects_again_while_its_old_association_is_alive) { second_association(9, 1); }
-Test(late_write, another_host_is_not_fenced) { second_association(8, 0); }
+Test(late_write, same_host_connects_again_while_its_old_association_is_alive)
+{
+	second_association(9, 1);
+}
+Test(late_write, another_host_is_not_fenced)
+{
+	second_association(8, 0);
+}
 
 Test(late_write, nbd_client_comes_back)
 {
@@ -251,12 +279,14 @@ Test(late_write, nbd_client_leaves_a_write_that_is_not_read)
 	cr_assert_eq(client_hear(s, 16), 16);
 	cr_assert_eq(client_simple_error(s, 0, 9), 0);
 	client_turns(s, 50);
-	cr_assert_arr_eq(s->disk->bytes + 2 * BUFFER, new, BUFFER, "the write that was left behind was executed");
+	cr_assert_arr_eq(s->disk->bytes + 2 * BUFFER, new, BUFFER,
+		"the write that was left behind was executed");
 	close(left);
 	client_strike(s);
 }
 
-/* The first connection is still alive, as after a cut of the network that only the client has noticed. */
+/* The first connection is still alive, as after a cut of the network that only the client has
+ * noticed. */
 Test(late_write, nbd_client_connects_again)
 {
 	struct client *s = client_set(512, 4, false);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Load through everything that opens disks: several jobs on one disk, and a path that dies under verified writes. */
+/* Load through everything that opens disks: several jobs on one disk, and a path that dies under
+ * verified writes. */
 #include "flaky.h"
 #include "load.h"
 #include "says.h"
@@ -36,7 +37,13 @@ static void open_disk(const char *uri)
 
 Test(load_disks, four_jobs_on_one_disk, .init = begin, .fini = end, .timeout = 30)
 {
-	const struct load_options opt = { .read_percent = 30, .random = true, .verify = true, .bs = 4096, .depth = 8, .jobs = 4, .bytes = 2 << 20 };
+	const struct load_options opt = { .read_percent = 30,
+		.random = true,
+		.verify = true,
+		.bs = 4096,
+		.depth = 8,
+		.jobs = 4,
+		.bytes = 2 << 20 };
 
 	open_disk("ram:8M");
 	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s", why.text);
@@ -62,7 +69,9 @@ Test(load_disks, jobs_cover_all_of_it, .init = begin, .fini = end, .timeout = 30
 
 Test(load_disks, a_disk_that_forgets_is_found_out, .init = begin, .fini = end, .timeout = 30)
 {
-	const struct load_options opt = { .verify = true, .bs = 4096, .depth = 8, .jobs = 2, .bytes = 1 << 20 };
+	const struct load_options opt = {
+		.verify = true, .bs = 4096, .depth = 8, .jobs = 2, .bytes = 1 << 20
+	};
 	const char *at;
 
 	open_disk("null:8M");
@@ -110,7 +119,8 @@ Test(load_disks, paths_that_die_under_it_lose_nothing, .init = begin, .fini = en
 		.runtime_ms = 600,
 		.drain_ms = 5000 };
 	static struct flaky_disk flaky;
-	static struct flaky_way way[2] = { { .host = "a", .disk = &flaky }, { .host = "b", .disk = &flaky } };
+	static struct flaky_way way[2] = { { .host = "a", .disk = &flaky },
+		{ .host = "b", .disk = &flaky } };
 	struct killer killer = { .timer.fire = strike, .way = way };
 
 	flaky_disk_init(&flaky, 1 << 20);
@@ -141,7 +151,9 @@ Test(load_disks, all_paths_gone_is_a_failure, .init = begin, .fini = end, .timeo
 		.runtime_ms = 300,
 		.drain_ms = 100 };
 	static struct flaky_disk flaky;
-	static struct flaky_way way = { .host = "a", .disk = &flaky, .id.nguid = { 1 }, .delay_us = 100 };
+	static struct flaky_way way = {
+		.host = "a", .disk = &flaky, .id.nguid = { 1 }, .delay_us = 100
+	};
 	struct killer killer = { .timer.fire = strike_once, .way = &way };
 	uint64_t start;
 

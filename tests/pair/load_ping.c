@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* rping's two sides as we play them: against each other over software iWARP, and each against a peer that does otherwise. */
+/* rping's two sides as we play them: against each other over software iWARP, and each against a
+ * peer that does otherwise. */
 #include "ep.h"
 #include "ep_pair.h"
 #include "load_side.h"
@@ -18,8 +19,14 @@ static void begin(void)
 
 static int pings(enum load_way way, uint32_t size, uint64_t iterations)
 {
-	const struct load_rdma conf = { .dst = at, .way = way, .op = LOAD_OP_PING, .size = size, .depth = 1, .iterations = iterations,
-		.runtime_ms = 5000, .timeout_ms = 2000 };
+	const struct load_rdma conf = { .dst = at,
+		.way = way,
+		.op = LOAD_OP_PING,
+		.size = size,
+		.depth = 1,
+		.iterations = iterations,
+		.runtime_ms = 5000,
+		.timeout_ms = 2000 };
 
 	why = (struct diag){ 0 };
 	return load_rdma(loop, &conf, &result, &why);
@@ -30,7 +37,8 @@ Test(load_ping, data_of_every_size_comes_back, .init = begin, .fini = load_side_
 	static const uint32_t sizes[] = { 1, 2, 17, 64, 4097, RPING_SIZE_MAX };
 
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		cr_assert_eq(pings(LOAD_IWARP, sizes[i], 200), 0, "%u bytes: %s", sizes[i], why.text);
+		cr_assert_eq(
+			pings(LOAD_IWARP, sizes[i], 200), 0, "%u bytes: %s", sizes[i], why.text);
 		cr_assert_eq(result.iterations, 200);
 		cr_assert_eq(result.latency.total, 200);
 	}
@@ -58,7 +66,9 @@ static int strange_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	cr_assert_eq(pool_new(&s->pool, 4096, 1, &why), 0);
 	cr_assert_eq(ep->ops->reg(ep, s->pool, EP_REMOTE_READ | EP_REMOTE_WRITE, &why), 0);
 	for (unsigned i = 0; i < 4; i++) {
-		s->rx[i] = (struct ep_rx){ .p = s->pool->base + 2048 + i * 64, .cap = 64, .lkey = s->pool->key[ep->dom].lkey };
+		s->rx[i] = (struct ep_rx){ .p = s->pool->base + 2048 + i * 64,
+			.cap = 64,
+			.lkey = s->pool->key[ep->dom].lkey };
 		ep->ops->repost(ep, &s->rx[i]);
 	}
 	return 0;
@@ -75,7 +85,10 @@ static void strange_up(struct ep *ep)
 		if (!get_be32(place->rkey))
 			place->rkey = put_be32(s->pool->key[ep->dom].rkey);
 		place->addr = put_be64(pool_raddr(s->pool, ep->dom, s->pool->base));
-		s->op[i] = (struct ep_op){ .kind = EP_SEND, .flags = EP_INLINE, .nsge = 1, .sge[0] = { .p = s->message[i], .len = s->len[i] } };
+		s->op[i] = (struct ep_op){ .kind = EP_SEND,
+			.flags = EP_INLINE,
+			.nsge = 1,
+			.sge[0] = { .p = s->message[i], .len = s->len[i] } };
 		ep->ops->post(ep, &s->op[i]);
 	}
 }
@@ -115,9 +128,17 @@ static void add_place(struct stranger *s, uint32_t len, uint32_t size, uint32_t 
 /* The server ends this connection after so many answers, and serves the next. */
 static void hung_up_on(struct stranger *s, unsigned answers)
 {
-	static const struct ep_events events = { strange_request, strange_up, strange_recv, strange_sent, strange_idle, strange_down };
-	const struct ep_dial conf = { .dst = at, .backend = EP_IWARP, .timeout_ms = 2000,
-		.want = { .send = 4, .recv = 4, .sge = 1, .inline_max = 32, .ord = 1, .ird = s->ird } };
+	static const struct ep_events events = { strange_request, strange_up, strange_recv,
+		strange_sent, strange_idle, strange_down };
+	const struct ep_dial conf = { .dst = at,
+		.backend = EP_IWARP,
+		.timeout_ms = 2000,
+		.want = { .send = 4,
+			.recv = 4,
+			.sge = 1,
+			.inline_max = 32,
+			.ord = 1,
+			.ird = s->ird } };
 	struct ep *ep;
 
 	cr_assert_eq(ep_dial(&ep, loop, &conf, &events, s, &why), 0, "%s", why.text);
@@ -129,7 +150,8 @@ static void hung_up_on(struct stranger *s, unsigned answers)
 	cr_assert_eq(pings(LOAD_IWARP, 64, 5), 0, "%s", why.text);
 }
 
-Test(load_ping, a_client_that_does_otherwise_is_hung_up_on, .init = begin, .fini = load_side_end, .timeout = 60)
+Test(load_ping, a_client_that_does_otherwise_is_hung_up_on, .init = begin, .fini = load_side_end,
+	.timeout = 60)
 {
 	struct stranger s;
 
@@ -159,7 +181,8 @@ Test(load_ping, a_client_that_does_otherwise_is_hung_up_on, .init = begin, .fini
 	hung_up_on(&s, 0);
 }
 
-Test(load_ping, a_client_that_does_not_wait_is_hung_up_on, .init = begin, .fini = load_side_end, .timeout = 60)
+Test(load_ping, a_client_that_does_not_wait_is_hung_up_on, .init = begin, .fini = load_side_end,
+	.timeout = 60)
 {
 	struct stranger s = { .ird = 1 };
 
@@ -182,11 +205,14 @@ static void served(struct ep_peer *peer, struct ep *ep, const uint8_t *bytes, ui
 	cr_assert_eq(len, sizeof(*place));
 	cr_assert_eq(get_be32(place->size), 100);
 	if (turn++ % 2 == 0) {
-		source = ep_pair_memory(ep, get_be32(place->rkey), get_be64(place->addr), 100, EP_REMOTE_READ);
-		cr_assert(source && !memcmp(source, "rdmastor ping ", 14) && memchr(source, 0, 100) == source + 99);
+		source = ep_pair_memory(
+			ep, get_be32(place->rkey), get_be64(place->addr), 100, EP_REMOTE_READ);
+		cr_assert(source && !memcmp(source, "rdmastor ping ", 14) &&
+			  memchr(source, 0, 100) == source + 99);
 		memcpy(data, source, 100);
 	} else {
-		sink = ep_pair_memory(ep, get_be32(place->rkey), get_be64(place->addr), 100, EP_REMOTE_WRITE);
+		sink = ep_pair_memory(
+			ep, get_be32(place->rkey), get_be64(place->addr), 100, EP_REMOTE_WRITE);
 		cr_assert(sink && sink[0] == 0xff);
 		if (manner == LIAR && turn == 6)
 			data[57] ^= 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Connections measured alone: both sides in one process, each on a thread of its own, over software iWARP and TCP on loopback;
- * and peers that are no such client or server. */
+/* Connections measured alone: both sides in one process, each on a thread of its own, over software
+ * iWARP and TCP on loopback; and peers that are no such client or server. */
 #include "ep_pair.h"
 #include "load_side.h"
 #include "says.h"
@@ -18,34 +18,46 @@ static void begin(void)
 	load_side_begin((struct load_listen){ .tcp = true, .iwarp = true, .nloops = 2 });
 }
 
-static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, struct load_rdma_result *result)
+static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth,
+	struct load_rdma_result *result)
 {
-	const struct load_rdma conf = { .dst = at, .way = LOAD_IWARP, .op = op, .bandwidth = bandwidth, .size = size, .depth = depth,
-		.iterations = 200, .runtime_ms = 5000, .timeout_ms = 2000 };
+	const struct load_rdma conf = { .dst = at,
+		.way = LOAD_IWARP,
+		.op = op,
+		.bandwidth = bandwidth,
+		.size = size,
+		.depth = depth,
+		.iterations = 200,
+		.runtime_ms = 5000,
+		.timeout_ms = 2000 };
 
 	why = (struct diag){ 0 };
 	return load_rdma(loop, &conf, result, &why);
 }
 
-Test(load_raw, every_kind_of_message_in_every_size, .init = begin, .fini = load_side_end, .timeout = 60)
+Test(load_raw, every_kind_of_message_in_every_size, .init = begin, .fini = load_side_end,
+	.timeout = 60)
 {
 	static const uint32_t sizes[] = { 1, 64, 221, 4096, 70001 };
 	static struct load_rdma_result result;
 
 	for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_READ; op++)
 		for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-			cr_assert_eq(row(op, false, sizes[i], 1, &result), 0, "latency of op %d, %u bytes: %s", op, sizes[i], why.text);
+			cr_assert_eq(row(op, false, sizes[i], 1, &result), 0,
+				"latency of op %d, %u bytes: %s", op, sizes[i], why.text);
 			cr_assert_eq(result.iterations, 200);
 			cr_assert_eq(result.latency.total, 200);
 			cr_assert_gt(result.latency.min, 0);
-			cr_assert_eq(row(op, true, sizes[i], 1 + i * 9, &result), 0, "bandwidth of op %d, %u bytes: %s", op, sizes[i], why.text);
+			cr_assert_eq(row(op, true, sizes[i], 1 + i * 9, &result), 0,
+				"bandwidth of op %d, %u bytes: %s", op, sizes[i], why.text);
 			cr_assert_eq(result.iterations, 200);
 			cr_assert_gt(result.seconds, 0);
 			text_says(result.way, "software_iWARP");
 		}
 }
 
-Test(load_raw, more_in_flight_than_the_server_has_memory_for, .init = begin, .fini = load_side_end, .timeout = 60)
+Test(load_raw, more_in_flight_than_the_server_has_memory_for, .init = begin, .fini = load_side_end,
+	.timeout = 60)
 {
 	static struct load_rdma_result result;
 
@@ -101,8 +113,13 @@ static void rejected(const struct ep *ep, const char *words)
 
 static void turned_away(const void *hello, unsigned len, const char *words)
 {
-	static const struct ep_events events = { .request = strange_request, .up = strange_up, .down = strange_down };
-	const struct ep_dial conf = { .dst = at, .backend = EP_IWARP, .timeout_ms = 2000, .want = { .send = 2, .recv = 2, .sge = 1 } };
+	static const struct ep_events events = {
+		.request = strange_request, .up = strange_up, .down = strange_down
+	};
+	const struct ep_dial conf = { .dst = at,
+		.backend = EP_IWARP,
+		.timeout_ms = 2000,
+		.want = { .send = 2, .recv = 2, .sge = 1 } };
 	struct stranger stranger = { .len = len };
 	struct ep *ep;
 
@@ -120,8 +137,13 @@ static void glutton_up(struct ep *ep)
 
 static bool takes(struct ep **ep, struct stranger *stranger)
 {
-	static const struct ep_events events = { .request = strange_request, .up = glutton_up, .down = strange_down };
-	const struct ep_dial conf = { .dst = at, .backend = EP_IWARP, .timeout_ms = 2000, .want = { .send = 2, .recv = 2, .sge = 1 } };
+	static const struct ep_events events = {
+		.request = strange_request, .up = glutton_up, .down = strange_down
+	};
+	const struct ep_dial conf = { .dst = at,
+		.backend = EP_IWARP,
+		.timeout_ms = 2000,
+		.want = { .send = 2, .recv = 2, .sge = 1 } };
 
 	stranger->over = 0;
 	cr_assert_eq(ep_dial(ep, loop, &conf, &events, stranger, &why), 0, "%s", why.text);
@@ -137,10 +159,15 @@ static void leaves(struct ep *ep, struct stranger *stranger)
 	ep->ops->free(ep);
 }
 
-Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini = load_side_end, .timeout = 60)
+Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini = load_side_end,
+	.timeout = 60)
 {
-	const struct bench_hello hello = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_SEND, .bandwidth = 1,
-		.size = put_le32(BENCH_SIZE_MAX), .depth = put_le32(4) };
+	const struct bench_hello hello = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.op = BENCH_SEND,
+		.bandwidth = 1,
+		.size = put_le32(BENCH_SIZE_MAX),
+		.depth = put_le32(4) };
 	static struct load_rdma_result result;
 	struct stranger stranger[8];
 	struct ep *ep[8];
@@ -152,7 +179,8 @@ Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini 
 		if (!takes(&ep[count], &stranger[count]))
 			break;
 	}
-	cr_assert(count > 2 && count < 6, "%u times %u MiB", count, (BENCH_MEMORY_MAX + BENCH_SIZE_MAX) >> 20);
+	cr_assert(count > 2 && count < 6, "%u times %u MiB", count,
+		(BENCH_MEMORY_MAX + BENCH_SIZE_MAX) >> 20);
 	rejected(ep[count], "memory");
 	ep[count]->ops->free(ep[count]);
 	cr_assert_eq(row(LOAD_OP_SEND, false, 4096, 1, &result), 0, "%s", why.text);
@@ -163,9 +191,13 @@ Test(load_raw, clients_that_ask_for_all_memory_leave_some, .init = begin, .fini 
 		leaves(ep[count], &stranger[count]);
 }
 
-Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = load_side_end, .timeout = 20)
+Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = load_side_end,
+	.timeout = 20)
 {
-	const struct bench_hello right = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_READ, .size = put_le32(4096),
+	const struct bench_hello right = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.op = BENCH_READ,
+		.size = put_le32(4096),
 		.depth = put_le32(1) };
 	struct bench_hello hello = right;
 
@@ -191,8 +223,12 @@ Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = load
 
 static int socket_load(uint32_t bs, uint32_t depth, uint32_t jobs, struct load_result *result)
 {
-	const struct load_options opt = { .read_percent = 100, .bs = bs, .depth = depth,
-		.jobs = jobs, .runtime_ms = 100, .drain_ms = 1000 };
+	const struct load_options opt = { .read_percent = 100,
+		.bs = bs,
+		.depth = depth,
+		.jobs = jobs,
+		.runtime_ms = 100,
+		.drain_ms = 1000 };
 
 	why = (struct diag){ 0 };
 	return load_tcp(loop, &at, &opt, result, &why);
@@ -252,23 +288,28 @@ static void hangs_up(const void *bytes, size_t len)
 	close(fd);
 }
 
-Test(load_raw, what_is_no_request_is_hung_up_on, .init = begin, .fini = load_side_end, .timeout = 20)
+Test(load_raw, what_is_no_request_is_hung_up_on, .init = begin, .fini = load_side_end,
+	.timeout = 20)
 {
 	struct bench_request request = { .magic = BENCH_MAGIC };
 
-	hangs_up("GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: something that is long enough\r\n\r\n", 80);
+	hangs_up("GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: something that is long "
+		 "enough\r\n\r\n",
+		80);
 	hangs_up(&request, sizeof(request));
 	request.bytes = put_le32(BENCH_SIZE_MAX + 1);
 	hangs_up(&request, sizeof(request));
 }
 
-Test(load_raw, a_client_that_is_there_when_the_server_stops, .init = begin, .fini = load_side_end, .timeout = 20)
+Test(load_raw, a_client_that_is_there_when_the_server_stops, .init = begin, .fini = load_side_end,
+	.timeout = 20)
 {
 	struct bench_request request = { .magic = BENCH_MAGIC, .bytes = put_le32(BENCH_SIZE_MAX) };
 	int fd[3] = { dial(), dial(), dial() };
 
 	/* never read: the server has more to send than the socket takes */
-	cr_assert_eq(send(fd[1], &request, sizeof(request), MSG_NOSIGNAL), (ssize_t)sizeof(request));
+	cr_assert_eq(
+		send(fd[1], &request, sizeof(request), MSG_NOSIGNAL), (ssize_t)sizeof(request));
 	cr_assert_eq(send(fd[2], &request, 10, MSG_NOSIGNAL), 10);
 	loop_wait(loop, &(int){ 0 }, loop_clock() + 50000000);
 	for (unsigned i = 0; i < 3; i++)
@@ -281,7 +322,9 @@ static struct ep_peer peer;
 static void begin_in_memory(void)
 {
 	static const struct loop_options options = { .name = "test" };
-	struct load_listen conf = { .verbs = true, .loops = loops, .nloops = 1, .at.ss.ss_family = AF_INET };
+	struct load_listen conf = {
+		.verbs = true, .loops = loops, .nloops = 1, .at.ss.ss_family = AF_INET
+	};
 
 	cr_assert_eq(loop_new(&loop, &options, &why), 0);
 	loops[0] = loop;
@@ -303,16 +346,26 @@ static void settle(void)
 
 static int row_in_memory(enum load_op op, bool bandwidth, struct load_rdma_result *result)
 {
-	const struct load_rdma conf = { .way = LOAD_VERBS, .op = op, .bandwidth = bandwidth, .size = 64, .depth = 8, .iterations = 20,
+	const struct load_rdma conf = { .way = LOAD_VERBS,
+		.op = op,
+		.bandwidth = bandwidth,
+		.size = 64,
+		.depth = 8,
+		.iterations = 20,
 		.timeout_ms = 5000 };
 
 	return load_rdma(loop, &conf, result, &why);
 }
 
-Test(load_raw, a_device_that_gives_too_little, .init = begin_in_memory, .fini = end_in_memory, .timeout = 20)
+Test(load_raw, a_device_that_gives_too_little, .init = begin_in_memory, .fini = end_in_memory,
+	.timeout = 20)
 {
 	static struct load_rdma_result result;
-	struct bench_hello hello = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_SEND, .bandwidth = 1, .size = put_le32(64),
+	struct bench_hello hello = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.op = BENCH_SEND,
+		.bandwidth = 1,
+		.size = put_le32(64),
 		.depth = put_le32(8) };
 
 	peer.limit.recv = 6;
@@ -332,9 +385,13 @@ static void hung_up(struct ep_peer *p, struct ep *ep)
 	gone = true;
 }
 
-Test(load_raw, a_client_that_reads_and_talks, .init = begin_in_memory, .fini = end_in_memory, .timeout = 20)
+Test(load_raw, a_client_that_reads_and_talks, .init = begin_in_memory, .fini = end_in_memory,
+	.timeout = 20)
 {
-	struct bench_hello hello = { .magic = BENCH_MAGIC, .version = BENCH_VERSION, .op = BENCH_READ, .size = put_le32(64),
+	struct bench_hello hello = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.op = BENCH_READ,
+		.size = put_le32(64),
 		.depth = put_le32(1) };
 
 	cr_assert(ep_pair_call(&peer, &hello, sizeof(hello), 4));
@@ -384,7 +441,8 @@ static void refused(enum load_op op, bool bandwidth)
 	cr_assert(text_lacks(why.text, "version"), "%s", why.text);
 }
 
-Test(load_raw, a_server_that_answers_too_much, .init = begin_in_memory, .fini = end_in_memory, .timeout = 20)
+Test(load_raw, a_server_that_answers_too_much, .init = begin_in_memory, .fini = end_in_memory,
+	.timeout = 20)
 {
 	peer.request = accept_it_and_talk;
 	for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_READ; op++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Disks at hosts with names, by a resolver of the test's own: what a silent one costs, and when a name is asked for again. */
+/* Disks at hosts with names, by a resolver of the test's own: what a silent one costs, and when a
+ * name is asked for again. */
+#include "names.h"
 #include "../fake/nvme_target.h"
 #include "host.h"
-#include "names.h"
 #include "out.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -12,11 +13,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
+#define MSEC     1000000ull
 #define EVERY_MS 5
 
 static struct tcp_target tt;
-static struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2", .timeout_ms = 2000 };
+static struct bdev_env env = {
+	.hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2",
+	.timeout_ms = 2000
+};
 
 static void begin(void)
 {
@@ -36,7 +40,8 @@ static int attach(const char *scheme, const char *host, unsigned port)
 {
 	char text[200];
 
-	snprintf(text, sizeof(text), "%s://%s:%u/%s", scheme, host, port, strcmp(scheme, "nbd") ? "t1/1" : "x");
+	snprintf(text, sizeof(text), "%s://%s:%u/%s", scheme, host, port,
+		strcmp(scheme, "nbd") ? "t1/1" : "x");
 	return host_attach(text, &env);
 }
 
@@ -70,7 +75,8 @@ static unsigned least_attempts(struct bdev *bdev)
 	bdev->ops->facts(bdev, &out);
 	fclose(out.to);
 	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (sscanf(line, "path %u: %*[^,], %*[^,], %u attempt", &number, &attempts) == 2 && number > 1) {
+		if (sscanf(line, "path %u: %*[^,], %*[^,], %u attempt", &number, &attempts) == 2 &&
+			number > 1) {
 			lines++;
 			least = attempts < least ? attempts : least;
 		}
@@ -79,7 +85,8 @@ static unsigned least_attempts(struct bdev *bdev)
 	return least;
 }
 
-/* Two more paths, each tried again and again, whose names get no answer: each attempt takes 200 ms. */
+/* Two more paths, each tried again and again, whose names get no answer: each attempt takes 200 ms.
+ */
 Test(names, a_path_without_an_address_delays_nothing, .timeout = 60)
 {
 	struct pool *pool;
@@ -93,7 +100,8 @@ Test(names, a_path_without_an_address_delays_nothing, .timeout = 60)
 	watch.timer.fire = tick;
 	tick(&watch.timer);
 	snprintf(text, sizeof(text),
-		"nvme+tcp://127.0.0.1:%u/t1/1?timeout=0.2&path=nvme%%2Btcp://one.example/t1/1%%3Ftimeout=0.2&path=nbd://two.example/x%%3Ftimeout=0.2",
+		"nvme+tcp://127.0.0.1:%u/t1/1?timeout=0.2&path=nvme%%2Btcp://one.example/t1/"
+		"1%%3Ftimeout=0.2&path=nbd://two.example/x%%3Ftimeout=0.2",
 		tt.port);
 	cr_assert_eq(bdev_open(&disk, loop, text, &env, &why), 0, "%s", why.text);
 	host_open_lane();
@@ -107,7 +115,8 @@ Test(names, a_path_without_an_address_delays_nothing, .timeout = 60)
 		cr_assert_lt(loop_clock() - since, 100 * MSEC, "a read waited for a name");
 		attempts = least_attempts(disk);
 	}
-	cr_assert_lt(watch.longest, 100 * MSEC, "the loop was away for %.0f ms", (double)watch.longest / MSEC);
+	cr_assert_lt(watch.longest, 100 * MSEC, "the loop was away for %.0f ms",
+		(double)watch.longest / MSEC);
 	cr_assert_leq(names_most(), 2);
 	loop_timer_del(loop, &watch.timer);
 	lane_unmap(lane, pool);
@@ -125,7 +134,8 @@ Test(names, the_time_of_an_attempt_covers_the_lookup)
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t since = loop_clock();
 
-		cr_assert_eq(attach(schemes[i], "mute.example", tt.port), -ETIMEDOUT, "%s", why.text);
+		cr_assert_eq(
+			attach(schemes[i], "mute.example", tt.port), -ETIMEDOUT, "%s", why.text);
 		diag_says(&why, DIAG_TIMEOUT, NULL, "mute.example");
 		cr_assert_lt(loop_clock() - since, 2000 * MSEC);
 		host_hang_up();
@@ -155,8 +165,10 @@ Test(names, the_time_of_an_attempt_covers_the_connection_too)
 
 		names_hold("slow.example", true);
 		cr_assert_eq(pthread_create(&thread, NULL, let_go, NULL), 0);
-		cr_assert_eq(attach(schemes[i], "slow.example", tt.port), -ETIMEDOUT, "%s", why.text);
-		cr_assert_lt(loop_clock() - since, 850 * MSEC, "%s: the connection had the whole time once more", schemes[i]);
+		cr_assert_eq(
+			attach(schemes[i], "slow.example", tt.port), -ETIMEDOUT, "%s", why.text);
+		cr_assert_lt(loop_clock() - since, 850 * MSEC,
+			"%s: the connection had the whole time once more", schemes[i]);
 		pthread_join(thread, NULL);
 		host_hang_up();
 	}
@@ -184,12 +196,14 @@ Test(names, a_name_is_asked_for_again_when_nothing_answers_at_its_address)
 	begin();
 	names_set("disk.example", "127.0.0.2", 0);
 	for (unsigned i = 0; i < 4; i++) {
-		cr_assert_eq(attach(schemes[i / 2], "disk.example", 1), -ECONNREFUSED, "%s", why.text);
+		cr_assert_eq(
+			attach(schemes[i / 2], "disk.example", 1), -ECONNREFUSED, "%s", why.text);
 		host_hang_up();
 		cr_assert_eq(names_asked("disk.example"), ++asked);
 	}
 	names_set("disk.example", NULL, EAI_AGAIN);
-	cr_assert_eq(attach("nvme+tcp", "disk.example", 1), -ECONNREFUSED, "not the last address: %s", why.text);
+	cr_assert_eq(attach("nvme+tcp", "disk.example", 1), -ECONNREFUSED,
+		"not the last address: %s", why.text);
 	host_hang_up();
 	names_set("disk.example", "127.0.0.1", 0);
 	cr_assert_eq(attach("nvme+tcp", "disk.example", tt.port), 0, "%s", why.text);
@@ -211,7 +225,8 @@ Test(names, a_disk_can_be_left_while_its_name_is_looked_up)
 
 		snprintf(text, sizeof(text), "%s://slow.example:%u/t1/1", schemes[i], tt.port);
 		cr_assert_eq(uri_parse(&uri, text, &why), 0);
-		cr_assert_eq(bdev_start(&disk, loop, &uri, &env, NULL, NULL, &why), 0, "%s", why.text);
+		cr_assert_eq(
+			bdev_start(&disk, loop, &uri, &env, NULL, NULL, &why), 0, "%s", why.text);
 		cr_assert_eq(disk->state, BDEV_OPENING);
 		host_hang_up();
 	}

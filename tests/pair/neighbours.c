@@ -18,32 +18,32 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
-#define SIZE (4u << 20)
-#define WRITES 200
-#define MOST 48 /* bad clients */
-#define DEPTH 32
+#define MSEC     1000000ull
+#define SIZE     (4u << 20)
+#define WRITES   200
+#define MOST     48 /* bad clients */
+#define DEPTH    32
 #define STALL_MS 30000 /* of the target */
-#define WORKERS 3
-#define SOON_MS 100 /* for honest requests next to clients that leave enough of all resources */
+#define WORKERS  3
+#define SOON_MS  100 /* for honest requests next to clients that leave enough of all resources */
 
 enum carrier { TCP, IWARP, NBD };
 
 struct bad;
 struct row {
 	enum carrier carrier;
-	unsigned bad; /* clients */
+	unsigned bad;  /* clients */
 	unsigned each; /* what each does of it, where that is a number */
 	/* Called again and again: makes one of them do something, and counts that in ->struck. */
 	void (*turn)(struct bad *);
-	unsigned honest_ms; /* longest time for one request of the honest client */
+	unsigned honest_ms;          /* longest time for one request of the honest client */
 	enum { ANY_END, ENDED } end; /* ENDED: the server has a time limit for what they do */
 };
 
 struct bad {
 	const struct row *row;
 	struct raw_host *raw; /* admin queue, or NBD client; NULL: is about to dial */
-	struct raw_host *io; /* I/O queue */
+	struct raw_host *io;  /* I/O queue */
 	unsigned step, struck, seed;
 	uint16_t cntlid;
 };
@@ -52,7 +52,7 @@ static struct bad bad[MOST];
 static const struct row *row;
 static struct addr server;
 static struct crew *crew; /* NULL: all on one loop, with the fake clock */
-static struct bdev *ram; /* for several threads */
+static struct bdev *ram;  /* for several threads */
 
 /* --- bad hosts */
 
@@ -171,8 +171,8 @@ static void freezes(struct bad *b)
 	b->struck += b->io->wants == row->each;
 }
 
-/* With discards whose ranges never come, which may be anywhere on the disk; and the next of the same
- * host connects only then. */
+/* With discards whose ranges never come, which may be anywhere on the disk; and the next of the
+ * same host connects only then. */
 static void freezes_with_discards(struct bad *b)
 {
 	if ((b > bad && !b[-1].struck) || !joined(b))
@@ -380,8 +380,8 @@ static void nbd_lies(struct bad *b)
 		b->struck++;
 		leave(b);
 	} else if (b->step < 40) {
-		nbd_ask(b, (uint16_t)(b->step % 9),
-			b->step % 3 ? own_part(b) : UINT64_MAX - 511, len[b->step % 5]);
+		nbd_ask(b, (uint16_t)(b->step % 9), b->step % 3 ? own_part(b) : UINT64_MAX - 511,
+			len[b->step % 5]);
 		b->step++;
 	} else {
 		raw_bytes(b->raw, noise, 100); /* a write's data, or no magic */
@@ -579,11 +579,20 @@ static void stops_under(enum carrier carrier)
 	end();
 }
 
-Test(neighbours, tcp_stop_under_frozen, .timeout = 100) { stops_under(TCP); }
-Test(neighbours, iwarp_stop_under_frozen, .timeout = 100) { stops_under(IWARP); }
+Test(neighbours, tcp_stop_under_frozen, .timeout = 100)
+{
+	stops_under(TCP);
+}
+Test(neighbours, iwarp_stop_under_frozen, .timeout = 100)
+{
+	stops_under(IWARP);
+}
 
-#define NEIGHBOURS(name, ...) \
-	Test(neighbours, name, .timeout = 100) { run((struct row){ __VA_ARGS__ }); }
+#define NEIGHBOURS(name, ...)                                                                      \
+	Test(neighbours, name, .timeout = 100)                                                     \
+	{                                                                                          \
+		run((struct row){ __VA_ARGS__ });                                                  \
+	}
 
 NEIGHBOURS(tcp_silent, TCP, 48, 0, silent, SOON_MS, ENDED)
 NEIGHBOURS(tcp_greet_and_are_silent, TCP, 48, 0, greets_and_is_silent, SOON_MS, ENDED)
@@ -613,10 +622,10 @@ NEIGHBOURS(nbd_lie, NBD, 16, 0, nbd_lies, SOON_MS, ANY_END)
 NEIGHBOURS(nbd_never_read, NBD, 16, 8, nbd_never_reads, SOON_MS, ANY_END)
 NEIGHBOURS(nbd_garbage, NBD, 16, 0, nbd_sends_garbage, SOON_MS, ANY_END)
 
-#define THREADS(name, ...) \
-	Test(neighbours, threads_##name, .timeout = 100) \
-	{ \
-		run_threads((struct row){ __VA_ARGS__ }); \
+#define THREADS(name, ...)                                                                         \
+	Test(neighbours, threads_##name, .timeout = 100)                                           \
+	{                                                                                          \
+		run_threads((struct row){ __VA_ARGS__ });                                          \
 	}
 #define BUSY_MS 20000 /* the machine may be */
 

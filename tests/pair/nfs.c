@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An NFS server asked over both carriers: RDMA in memory, TCP on loopback; also one that answers late, in pieces, wrongly, or not at all. */
+/* An NFS server asked over both carriers: RDMA in memory, TCP on loopback; also one that answers
+ * late, in pieces, wrongly, or not at all. */
 #include "nfs.h"
 #include "../fake/nfs_server.h"
 #include "ep_pair.h"
@@ -22,7 +23,10 @@ static bool mute, twice, long_header;
 
 static void accept_it(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
 {
-	struct rpcrdma_private own = { .magic = put_be32(RPCRDMA_PRIVATE_MAGIC), .version = 1, .send_size = 3, .recv_size = 3 };
+	struct rpcrdma_private own = { .magic = put_be32(RPCRDMA_PRIVATE_MAGIC),
+		.version = 1,
+		.send_size = 3,
+		.recv_size = 3 };
 
 	(void)p;
 	cr_assert_eq(len, sizeof(own));
@@ -40,8 +44,10 @@ static void answer_it(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, ui
 	cr_assert_gt(len, sizeof(hdr));
 	memcpy(&hdr, bytes, sizeof(hdr));
 	cr_assert_eq(get_be32(hdr.vers), 1);
-	cr_assert(get_be32(hdr.credits) > 0 && !get_be32(hdr.reads) && !get_be32(hdr.writes) && !get_be32(hdr.reply));
-	n = nfs_server_reply(&server, bytes + sizeof(hdr), len - sizeof(hdr), reply + sizeof(hdr), sizeof(reply) - sizeof(hdr));
+	cr_assert(get_be32(hdr.credits) > 0 && !get_be32(hdr.reads) && !get_be32(hdr.writes) &&
+		  !get_be32(hdr.reply));
+	n = nfs_server_reply(&server, bytes + sizeof(hdr), len - sizeof(hdr), reply + sizeof(hdr),
+		sizeof(reply) - sizeof(hdr));
 	cr_assert_gt(n, 0);
 	hdr.xid = put_be32(get_be32(hdr.xid) + answer_xid);
 	hdr.reads = put_be32(long_header);
@@ -165,8 +171,8 @@ Test(nfs, a_connection_that_is_rejected, .init = begin, .fini = end)
 
 Test(nfs, the_tree_over_rdma, .init = begin, .fini = end)
 {
-	static const struct nfs_server_dir dirs[] = { { "/srv", 0, false }, { "/srv/a", 7, false }, { "/srv/b", 8, false }, { "/srv/a/own", 7, false },
-		{ "/notes", 0, true } };
+	static const struct nfs_server_dir dirs[] = { { "/srv", 0, false }, { "/srv/a", 7, false },
+		{ "/srv/b", 8, false }, { "/srv/a/own", 7, false }, { "/notes", 0, true } };
 	struct addr addr = somewhere();
 	struct nfs_paths found;
 
@@ -221,7 +227,8 @@ Test(nfs, versions_over_tcp, .init = begin, .fini = end, .timeout = 60)
 	struct addr addr = nfs_server_start(&server);
 	char text[ADDR_TEXT];
 
-	for (server.manner = NFS_SERVER_WHOLE; server.manner <= NFS_SERVER_FRAGMENTS; server.manner++) {
+	for (server.manner = NFS_SERVER_WHOLE; server.manner <= NFS_SERVER_FRAGMENTS;
+		server.manner++) {
 		cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), 0, "%s", why.text);
 		cr_assert_eq(got.versions, NFS_ALL);
 	}
@@ -245,7 +252,8 @@ Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
 
 	server.export[0] = (struct nfs_server_export){ "/exp", { "*" } };
 	server.export[1] = (struct nfs_server_export){ "/only", { "10.0.0.7", "@friends" } };
-	cr_assert_eq(nfs_exports(loop, &addr, ntohs(in->sin_port), 5000, &list, &why), 0, "%s", why.text);
+	cr_assert_eq(nfs_exports(loop, &addr, ntohs(in->sin_port), 5000, &list, &why), 0, "%s",
+		why.text);
 	cr_assert_eq(list.count, 2);
 	cr_assert_str_eq(list.item[1].to, "10.0.0.7,@friends");
 	nfs_exports_free(&list);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Discovery over TCP against targets in this process: long logs, logs that change, referrals and their loops. */
+/* Discovery over TCP against targets in this process: long logs, logs that change, referrals and
+ * their loops. */
 #include "../fake/nvme_target.h"
 #include "nvmf.h"
 #include "says.h"
@@ -21,7 +22,8 @@ static void begin(void)
 	for (int i = 0; i < 3; i++) {
 		target_init(&tt[i].target);
 		tt[i].target.id.cntrltype = NVME_CTRL_DISCOVERY;
-		tt[i].target.id.capsule = tt[i].target.id.reply = 0; /* as nvmet's discovery controller says */
+		/* as nvmet's discovery controller says */
+		tt[i].target.id.capsule = tt[i].target.id.reply = 0;
 		tt[i].target.log.genctr = 10 + (uint64_t)i;
 		tcp_target_start(&tt[i]);
 	}
@@ -42,7 +44,10 @@ static void add(int at, uint8_t subtype, const char *name, uint16_t port)
 	struct target *t = &tt[at].target;
 	struct nvmf_record *r = &t->record[t->log.numrec++];
 
-	*r = (struct nvmf_record){ .trtype = NVMF_TRTYPE_TCP, .adrfam = NVMF_ADRFAM_IP4, .subtype = subtype, .traddr = "127.0.0.1" };
+	*r = (struct nvmf_record){ .trtype = NVMF_TRTYPE_TCP,
+		.adrfam = NVMF_ADRFAM_IP4,
+		.subtype = subtype,
+		.traddr = "127.0.0.1" };
 	snprintf(r->subnqn, sizeof(r->subnqn), "%s", name);
 	snprintf(r->trsvcid, sizeof(r->trsvcid), "%u", port);
 }
@@ -63,7 +68,8 @@ static int ask(const struct nvmf_discover_options *options)
 	return nvmf_discover(loop, &uri, &env, options, &got, &why);
 }
 
-static const struct nvmf_discover_options following = { .referrals = true, .max_hops = 8 }, staying = { 0 };
+static const struct nvmf_discover_options following = { .referrals = true, .max_hops = 8 },
+					  staying = { 0 };
 
 static void is(unsigned at, const char *name, uint8_t hops)
 {
@@ -176,8 +182,9 @@ Test(nvme_discovery, a_referral_that_fails_is_told)
 	begin();
 	add(0, NVMF_SUBTYPE_REFERRAL, NVMF_DISCOVERY_NQN, 1);
 	refer(0, 1);
-	tt[0].target.record[tt[0].target.log.numrec++] =
-		(struct nvmf_record){ .trtype = NVMF_TRTYPE_FC, .subtype = NVMF_SUBTYPE_REFERRAL, .traddr = "nn-0x1" };
+	tt[0].target.record[tt[0].target.log.numrec++] = (struct nvmf_record){
+		.trtype = NVMF_TRTYPE_FC, .subtype = NVMF_SUBTYPE_REFERRAL, .traddr = "nn-0x1"
+	};
 	add(1, NVMF_SUBTYPE_NVME, "nqn.b", 4420);
 	cr_assert_eq(ask(&following), 0, "%s", why.text);
 	cr_assert_eq(got.count, 4);
@@ -230,7 +237,8 @@ Test(nvme_discovery, no_time_left_is_told_once)
 	for (int i = 0; i < 10; i++)
 		refer(0, 1);
 	for (int i = 1; i < 10; i++)
-		snprintf(tt[0].target.record[i].trsvcid, sizeof(tt[0].target.record[i].trsvcid), "%d", i);
+		snprintf(tt[0].target.record[i].trsvcid, sizeof(tt[0].target.record[i].trsvcid),
+			"%d", i);
 	tt[1].target.silent_at = 1;
 	cr_assert_eq(ask(&following), 0, "%s", why.text);
 	cr_assert_eq(got.troubles, 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator against a TCP target that lies: PDUs that do not add up, answers to what was not asked, limits that leave
- * nothing, silence at every step. It always ends, in time, with a reason. */
+/* The initiator against a TCP target that lies: PDUs that do not add up, answers to what was not
+ * asked, limits that leave nothing, silence at every step. It always ends, in time, with a reason.
+ */
 #include "../fake/nvme_target.h"
 #include "host.h"
 #include "says.h"
@@ -52,12 +53,14 @@ static void refused(int err, enum diag_code code, const char *words)
 /* PDUs of the scripts. */
 static size_t put(uint8_t *out, uint8_t type, uint16_t cid, uint32_t off, uint32_t len)
 {
-	struct nvme_tcp_pdu pdu = { .type = type, .xfer = { .cccid = cid, .off = off, .len = len } };
+	struct nvme_tcp_pdu pdu = { .type = type,
+		.xfer = { .cccid = cid, .off = off, .len = len } };
 
 	if (type == NVME_TCP_C2H_DATA)
 		pdu.data = len;
 	if (type == NVME_TCP_RSP)
-		pdu.cqe = (struct nvme_cqe){ .cid = put_le16(cid), .sqhd = put_le16(NVME_SQHD_NONE) };
+		pdu.cqe =
+			(struct nvme_cqe){ .cid = put_le16(cid), .sqhd = put_le16(NVME_SQHD_NONE) };
 	nvme_tcp_put(out, &pdu, 0, 4);
 	return pdu.hlen;
 }
@@ -139,8 +142,7 @@ Test(nvme_hostile, length_less_than_the_header)
 
 Test(nvme_hostile, data_inside_the_header)
 {
-	bad_pdu(NVME_TCP_C2H_DATA, 3, 1, 20,
-		"queue_1 07h data_offset_( 00h length_16408");
+	bad_pdu(NVME_TCP_C2H_DATA, 3, 1, 20, "queue_1 07h data_offset_( 00h length_16408");
 }
 
 Test(nvme_hostile, data_that_begins_behind_the_end)
@@ -150,8 +152,7 @@ Test(nvme_hostile, data_that_begins_behind_the_end)
 
 Test(nvme_hostile, digests_not_agreed_on)
 {
-	bad_pdu(NVME_TCP_RSP, 1, 1, NVME_TCP_HDGST,
-		"queue_1 05h digest_flag_( 01h length_24");
+	bad_pdu(NVME_TCP_RSP, 1, 1, NVME_TCP_HDGST, "queue_1 05h digest_flag_( 01h length_24");
 }
 
 Test(nvme_hostile, data_digest_not_agreed_on)
@@ -162,8 +163,7 @@ Test(nvme_hostile, data_digest_not_agreed_on)
 
 Test(nvme_hostile, two_lengths_that_differ)
 {
-	bad_pdu(NVME_TCP_C2H_DATA, 16, 4, LEN - 4,
-		"queue_1 07h data_length_( 00h length_16408");
+	bad_pdu(NVME_TCP_C2H_DATA, 16, 4, LEN - 4, "queue_1 07h data_length_( 00h length_16408");
 }
 
 Test(nvme_hostile, data_of_4_gib)
@@ -295,7 +295,8 @@ static bool half_then_success(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 	(void)len;
 	if (qid == 0xffff)
 		return false;
-	if (!say(fd, out, put(out, NVME_TCP_R2T, cid, 0, LEN / 2)) || recv(fd, in, sizeof(in), MSG_WAITALL) != sizeof(in))
+	if (!say(fd, out, put(out, NVME_TCP_R2T, cid, 0, LEN / 2)) ||
+		recv(fd, in, sizeof(in), MSG_WAITALL) != sizeof(in))
 		return true;
 	return say(fd, out, put(out, NVME_TCP_RSP, cid, 0, 0));
 }
@@ -339,7 +340,8 @@ Test(nvme_hostile, half_a_greeting_and_silence)
 
 static bool terminates(int fd, uint16_t qid, uint16_t cid, uint32_t len)
 {
-	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_TERM, .term = { .fes = NVME_TCP_FES_PARAM, .fei = 9 } };
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_TERM,
+		.term = { .fes = NVME_TCP_FES_PARAM, .fei = 9 } };
 	uint8_t out[NVME_TCP_HEAD_MAX];
 
 	(void)qid, (void)cid, (void)len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator over RDMA against the controller in tests/fake, on the endpoint in memory: where data goes, when a tag is
- * free, and what is said when the target breaks a rule. */
+/* The initiator over RDMA against the controller in tests/fake, on the endpoint in memory: where
+ * data goes, when a tag is free, and what is said when the target breaks a rule. */
 #include "../fake/nvme_target.h"
 #include "ep_pair.h"
 #include "host.h"
@@ -79,7 +79,8 @@ static void message(struct ep_peer *me, struct ep *ep, const uint8_t *bytes, uin
 {
 	const struct nvme_sqe *sqe = (const void *)bytes;
 	uint16_t qid = qid_of(ep);
-	bool out = sqe->opcode == NVME_FABRICS || sqe->opcode == NVME_IO_WRITE || sqe->opcode == NVME_IO_DSM;
+	bool out = sqe->opcode == NVME_FABRICS || sqe->opcode == NVME_IO_WRITE ||
+		   sqe->opcode == NVME_IO_DSM;
 	uint32_t want = get_le24(sqe->sgl.keyed.len);
 	struct nvme_cqe cqe;
 	uint8_t *data = NULL;
@@ -97,8 +98,9 @@ static void message(struct ep_peer *me, struct ep *ep, const uint8_t *bytes, uin
 		cr_assert_eq(sqe->sgl.type, NVME_SGL_KEYED);
 		cr_assert_eq(len, 64);
 		if (want) {
-			data = ep_pair_memory(
-				ep, get_le32(sqe->sgl.keyed.key), get_le64(sqe->sgl.addr), want, out ? EP_REMOTE_READ : EP_REMOTE_WRITE);
+			data = ep_pair_memory(ep, get_le32(sqe->sgl.keyed.key),
+				get_le64(sqe->sgl.addr), want,
+				out ? EP_REMOTE_READ : EP_REMOTE_WRITE);
 			cr_assert_not_null(data, "registered, with the right it needs");
 		}
 		keyed += qid != 0;
@@ -127,7 +129,9 @@ static void end(void)
 static int attach(const char *keys)
 {
 	struct bdev_env env = {
-		.hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2", .write = true, .timeout_ms = 1000
+		.hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2",
+		.write = true,
+		.timeout_ms = 1000
 	};
 	char text[200];
 
@@ -167,7 +171,12 @@ static void submit(unsigned at, uint8_t kind, uint64_t off, uint32_t len)
 	struct request *r = &request_of[at];
 
 	r->buf = pool_buf(pool, at);
-	r->io = (struct io){ .kind = kind, .off = off, .len = len, .buf = &r->buf, .done = done, .lower = r->lower };
+	r->io = (struct io){ .kind = kind,
+		.off = off,
+		.len = len,
+		.buf = &r->buf,
+		.done = done,
+		.lower = r->lower };
 	bdev_submit(lane, &r->io);
 }
 
@@ -434,7 +443,9 @@ Test(nvme_rdma, impossible_queue_head)
 /* The controller says that a namespace has changed. */
 static void notice(void)
 {
-	const struct nvme_cqe cqe = { .result = put_le64(NVME_AER_NOTICE | NVME_NOTICE_NS_CHANGED << 8 | NVME_LOG_CHANGED_NS << 16),
+	const struct nvme_cqe cqe = { .result = put_le64(NVME_AER_NOTICE |
+							 NVME_NOTICE_NS_CHANGED << 8 |
+							 NVME_LOG_CHANGED_NS << 16),
 		.sqhd = put_le16(NVME_SQHD_NONE),
 		.cid = put_le16(event_cid) };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Our initiator against our target in one process, over TCP and over software iWARP on 127.0.0.1. */
+/* Our initiator against our target in one process, over TCP and over software iWARP on 127.0.0.1.
+ */
 #include "nvmf.h"
 #include "says.h"
 #include "serving.h"
@@ -10,12 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SEC 1000000000ull
+#define SEC  1000000000ull
 #define SIZE (16u << 20)
-#define NQN SERVING_NQN
+#define NQN  SERVING_NQN
 #define HOST "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
 #define MANY 48
-
 
 enum way { TCP, IWARP };
 
@@ -30,8 +30,12 @@ static int attach_as(enum way way, const char *keys, const char *hostnqn)
 	char text[300];
 
 	snprintf(env.hostnqn, sizeof(env.hostnqn), "%s", hostnqn);
-	snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" NQN "/1%s%s%s", way == TCP ? "tcp" : "rdma", serving_port(), way == TCP ? "" : "?rdma=iwarp",
-		!keys[0] ? "" : way == TCP ? "?" : "&", keys);
+	snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" NQN "/1%s%s%s",
+		way == TCP ? "tcp" : "rdma", serving_port(), way == TCP ? "" : "?rdma=iwarp",
+		!keys[0]     ? ""
+		: way == TCP ? "?"
+			     : "&",
+		keys);
 	return host_attach(text, &env);
 }
 
@@ -41,10 +45,12 @@ static void attach(enum way way, const char *keys)
 	host_open_lane();
 }
 
-/* Lengths around every limit: a block, the capsule, a buffer, several, all that one command takes. */
+/* Lengths around every limit: a block, the capsule, a buffer, several, all that one command takes.
+ */
 static void moves_data(void)
 {
-	static const uint32_t lengths[] = { 512, 4096, 4608, 8192, 8704, 131072, 131584, 300 << 10, 1 << 20 };
+	static const uint32_t lengths[] = { 512, 4096, 4608, 8192, 8704, 131072, 131584, 300 << 10,
+		1 << 20 };
 	struct pool *pool;
 	struct buf buf;
 
@@ -58,7 +64,8 @@ static void moves_data(void)
 		cr_assert_arr_eq(backing->bytes + 1024 * i, buf.p, lengths[i]);
 		memset(buf.p, 0xee, lengths[i]);
 		cr_assert_eq(host_io(IO_READ, 0, 1024 * i, lengths[i], &buf), 0);
-		cr_assert_arr_eq(backing->bytes + 1024 * i, buf.p, lengths[i], "read of %u", lengths[i]);
+		cr_assert_arr_eq(
+			backing->bytes + 1024 * i, buf.p, lengths[i], "read of %u", lengths[i]);
 	}
 	cr_assert_eq(host_io(IO_ZERO, 0, 4096, 65536, NULL), 0);
 	for (unsigned i = 0; i < 65536; i++)
@@ -78,10 +85,22 @@ static void works(enum way way, const char *keys)
 	serving_end();
 }
 
-Test(nvme_serve, tcp) { works(TCP, ""); }
-Test(nvme_serve, tcp_digests) { works(TCP, "hdr_digest=1&data_digest=1"); }
-Test(nvme_serve, tcp_data_digest) { works(TCP, "data_digest=1"); }
-Test(nvme_serve, iwarp) { works(IWARP, ""); }
+Test(nvme_serve, tcp)
+{
+	works(TCP, "");
+}
+Test(nvme_serve, tcp_digests)
+{
+	works(TCP, "hdr_digest=1&data_digest=1");
+}
+Test(nvme_serve, tcp_data_digest)
+{
+	works(TCP, "data_digest=1");
+}
+Test(nvme_serve, iwarp)
+{
+	works(IWARP, "");
+}
 
 struct batch {
 	struct io io[MANY];
@@ -97,7 +116,8 @@ static void batch_done(struct io *io)
 	batch.over = ++batch.count == MANY;
 }
 
-/* More requests than there are buffers, each longer than one: they wait in line, each is done once. */
+/* More requests than there are buffers, each longer than one: they wait in line, each is done once.
+ */
 static void waits_in_line(enum way way)
 {
 	uint8_t *lower;
@@ -116,8 +136,12 @@ static void waits_in_line(enum way way)
 			batch.buf[i] = pool_buf(pool, i);
 			if (!round)
 				memset(batch.buf[i].p, (int)i + 1, 256 << 10);
-			batch.io[i] = (struct io){ .kind = round ? IO_READ : IO_WRITE, .off = (uint64_t)i << 18, .len = 256 << 10, .buf = &batch.buf[i],
-						   .done = batch_done, .lower = lower + i * disk->lim.io_size };
+			batch.io[i] = (struct io){ .kind = round ? IO_READ : IO_WRITE,
+				.off = (uint64_t)i << 18,
+				.len = 256 << 10,
+				.buf = &batch.buf[i],
+				.done = batch_done,
+				.lower = lower + i * disk->lim.io_size };
 			bdev_submit(lane, &batch.io[i]);
 		}
 		cr_assert(loop_wait(loop, &batch.over, loop_clock() + 30 * SEC));
@@ -125,7 +149,9 @@ static void waits_in_line(enum way way)
 			cr_assert_eq(batch.done[i], 1);
 			cr_assert_eq(batch.io[i].status, 0);
 			for (unsigned k = 0; k < 256 << 10; k += 4093)
-				cr_assert_eq(round ? batch.buf[i].p[k] : backing->bytes[((uint64_t)i << 18) + k], i + 1);
+				cr_assert_eq(round ? batch.buf[i].p[k]
+						   : backing->bytes[((uint64_t)i << 18) + k],
+					i + 1);
 		}
 		if (!round)
 			memset(pool->base, 0, pool->len);
@@ -136,8 +162,14 @@ static void waits_in_line(enum way way)
 	serving_end();
 }
 
-Test(nvme_serve, tcp_waits_in_line) { waits_in_line(TCP); }
-Test(nvme_serve, iwarp_waits_in_line) { waits_in_line(IWARP); }
+Test(nvme_serve, tcp_waits_in_line)
+{
+	waits_in_line(TCP);
+}
+Test(nvme_serve, iwarp_waits_in_line)
+{
+	waits_in_line(IWARP);
+}
 
 /* The disk's failures come through as what they are, and the next request works. */
 Test(nvme_serve, errors_of_the_disk)
@@ -266,13 +298,17 @@ Test(nvme_serve, discovery)
 	opt.disk[1].nqn = "nqn.second";
 	serving_start();
 	for (int rdma = 0; rdma < 2; rdma++) {
-		snprintf(text, sizeof(text), rdma ? "nvme+rdma://127.0.0.1:%u?rdma=iwarp" : "nvme+tcp://127.0.0.1:%u", serving_port());
+		snprintf(text, sizeof(text),
+			rdma ? "nvme+rdma://127.0.0.1:%u?rdma=iwarp" : "nvme+tcp://127.0.0.1:%u",
+			serving_port());
 		cr_assert_eq(uri_parse(&uri, text, NULL), 0);
-		cr_assert_eq(nvmf_discover(loop, &uri, &env, &options, &log, &why), 0, "%s", why.text);
+		cr_assert_eq(
+			nvmf_discover(loop, &uri, &env, &options, &log, &why), 0, "%s", why.text);
 		snprintf(expect, sizeof(expect), "%u", serving_port());
 		cr_assert_eq(log.count, 4);
 		for (unsigned i = 0; i < 4; i++) {
-			cr_assert_eq(log.record[i].trtype, i % 2 ? NVMF_TRTYPE_TCP : NVMF_TRTYPE_RDMA);
+			cr_assert_eq(
+				log.record[i].trtype, i % 2 ? NVMF_TRTYPE_TCP : NVMF_TRTYPE_RDMA);
 			cr_assert_str_eq(log.record[i].subnqn, i < 2 ? NQN : "nqn.second");
 			cr_assert_str_eq(log.record[i].traddr, "127.0.0.1");
 			cr_assert_str_eq(log.record[i].trsvcid, expect);
@@ -298,8 +334,12 @@ static void host_vanishes(enum way way)
 		batch = (struct batch){ 0 };
 		for (unsigned i = 0; i < MANY; i++) {
 			batch.buf[i] = pool_buf(pool, i);
-			batch.io[i] = (struct io){ .kind = i % 2 ? IO_READ : IO_WRITE, .off = (uint64_t)i << 18, .len = 256 << 10, .buf = &batch.buf[i],
-						   .done = batch_done, .lower = lower + i * disk->lim.io_size };
+			batch.io[i] = (struct io){ .kind = i % 2 ? IO_READ : IO_WRITE,
+				.off = (uint64_t)i << 18,
+				.len = 256 << 10,
+				.buf = &batch.buf[i],
+				.done = batch_done,
+				.lower = lower + i * disk->lim.io_size };
 			bdev_submit(lane, &batch.io[i]);
 		}
 		batch.over = 0;
@@ -317,10 +357,17 @@ static void host_vanishes(enum way way)
 	serving_end();
 }
 
-Test(nvme_serve, tcp_host_vanishes) { host_vanishes(TCP); }
-Test(nvme_serve, iwarp_host_vanishes) { host_vanishes(IWARP); }
+Test(nvme_serve, tcp_host_vanishes)
+{
+	host_vanishes(TCP);
+}
+Test(nvme_serve, iwarp_host_vanishes)
+{
+	host_vanishes(IWARP);
+}
 
-/* A disk that answers nothing: the stop is bounded and says so; requests it lets go of are given up. */
+/* A disk that answers nothing: the stop is bounded and says so; requests it lets go of are given
+ * up. */
 Test(nvme_serve, stop_with_a_disk_that_is_stuck)
 {
 	struct pool *pool;
@@ -334,7 +381,11 @@ Test(nvme_serve, stop_with_a_disk_that_is_stuck)
 	cr_assert_eq(lane_map(lane, pool, NULL), 0);
 	backing->hold = true;
 	batch.buf[0] = pool_buf(pool, 0);
-	batch.io[0] = (struct io){ .kind = IO_READ, .len = 4096, .buf = &batch.buf[0], .done = batch_done, .lower = lower };
+	batch.io[0] = (struct io){ .kind = IO_READ,
+		.len = 4096,
+		.buf = &batch.buf[0],
+		.done = batch_done,
+		.lower = lower };
 	bdev_submit(lane, &batch.io[0]);
 	batch.over = 0;
 	loop_wait(loop, &batch.over, loop_clock() + SEC / 5);
@@ -366,7 +417,11 @@ Test(nvme_serve, stop_with_a_disk_that_keeps_its_requests)
 	cr_assert_eq(lane_map(lane, pool, NULL), 0);
 	backing->hold = backing->keep = true;
 	batch.buf[0] = pool_buf(pool, 0);
-	batch.io[0] = (struct io){ .kind = IO_READ, .len = 4096, .buf = &batch.buf[0], .done = batch_done, .lower = lower };
+	batch.io[0] = (struct io){ .kind = IO_READ,
+		.len = 4096,
+		.buf = &batch.buf[0],
+		.done = batch_done,
+		.lower = lower };
 	bdev_submit(lane, &batch.io[0]);
 	batch.over = 0;
 	loop_wait(loop, &batch.over, loop_clock() + SEC / 5);
@@ -398,7 +453,8 @@ Test(nvme_serve, stop_does_not_wait_for_a_flush_that_is_never_answered)
 	diag_says(&why, DIAG_TIMEOUT, NULL, "data disk flush");
 }
 
-/* Several threads: queues spread over them, hosts come and go, all of it ends. Data is checked across queues. */
+/* Several threads: queues spread over them, hosts come and go, all of it ends. Data is checked
+ * across queues. */
 Test(nvme_serve, threads)
 {
 	const struct loop_options options = { .name = "crew" };
@@ -436,11 +492,14 @@ Test(nvme_serve, threads)
 			lane = lanes[i % 5];
 			cr_assert_eq(lane_map(lane, pool, NULL), 0);
 			if (i % 2) {
-				cr_assert_eq(host_io(IO_READ, 0, (uint64_t)(i - 1) << 16, 65536, &buf), 0);
+				cr_assert_eq(
+					host_io(IO_READ, 0, (uint64_t)(i - 1) << 16, 65536, &buf),
+					0);
 				cr_assert_eq(buf.p[12345], i - 1 + round);
 			} else {
 				memset(buf.p, (int)(i + round), 65536);
-				cr_assert_eq(host_io(IO_WRITE, 0, (uint64_t)i << 16, 65536, &buf), 0);
+				cr_assert_eq(
+					host_io(IO_WRITE, 0, (uint64_t)i << 16, 65536, &buf), 0);
 			}
 			lane_unmap(lane, pool);
 			lane = first;

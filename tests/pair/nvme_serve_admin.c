@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's controllers over the endpoint in memory: aborts, admin commands, events, keep-alive, shutdown. */
+/* The target's controllers over the endpoint in memory: aborts, admin commands, events, keep-alive,
+ * shutdown. */
 #include "capsules.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
-static uint32_t admin_command(uint8_t opcode, uint32_t nsid, uint32_t cdw10, uint32_t cdw11, uint32_t len)
+static uint32_t admin_command(
+	uint8_t opcode, uint32_t nsid, uint32_t cdw10, uint32_t cdw11, uint32_t len)
 {
-	struct nvme_sqe sqe = { .opcode = opcode, .flags = NVME_PSDT_SGL, .nsid = put_le32(nsid), .cdw10 = put_le32(cdw10),
-				.cdw11 = put_le32(cdw11), .sgl = capsules_keyed(0, len) };
+	struct nvme_sqe sqe = { .opcode = opcode,
+		.flags = NVME_PSDT_SGL,
+		.nsid = put_le32(nsid),
+		.cdw10 = put_le32(cdw10),
+		.cdw11 = put_le32(cdw11),
+		.sgl = capsules_keyed(0, len) };
 
 	memset(memory, 0xee, 8192);
 	return capsules_command(admin, &sqe, sizeof(sqe));
@@ -22,11 +28,14 @@ static uint32_t status_of(uint16_t cid)
 	return UINT32_MAX;
 }
 
-/* Sends one Abort and gives what is said of it: 0 aborted, 1 not; what it aborted is among the answers. */
+/* Sends one Abort and gives what is said of it: 0 aborted, 1 not; what it aborted is among the
+ * answers. */
 static uint32_t abort_it(uint16_t qid, uint16_t cid)
 {
-	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_ABORT, .flags = NVME_PSDT_SGL, .cid = put_le16(0x7777),
-				.cdw10 = put_le32(qid | (uint32_t)cid << 16) };
+	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_ABORT,
+		.flags = NVME_PSDT_SGL,
+		.cid = put_le16(0x7777),
+		.cdw10 = put_le32(qid | (uint32_t)cid << 16) };
 
 	replies = 0;
 	cr_assert(ep_pair_deliver(admin, &sqe, sizeof(sqe)));
@@ -47,7 +56,8 @@ static void submit(uint8_t opcode, uint16_t cid, uint32_t blocks)
 	capsules_settle();
 }
 
-/* What waits for a buffer is dropped, also a read that the disk holds; a write at the disk goes on. Nothing else is disturbed. */
+/* What waits for a buffer is dropped, also a read that the disk holds; a write at the disk goes on.
+ * Nothing else is disturbed. */
 Test(nvme_serve_admin, abort)
 {
 	capsules_begin();
@@ -56,7 +66,9 @@ Test(nvme_serve_admin, abort)
 	cr_assert_eq(target_start(&target, loop, &opt, 1000, NULL), 0);
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
-	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES), 0);
+	cr_assert_eq(capsules_property(
+			     admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
 	io = capsules_call(1, DEPTH);
 	cr_assert_eq(capsules_connect_to(io, 1, 1, NQN, DEPTH - 1), 0);
 
@@ -64,7 +76,7 @@ Test(nvme_serve_admin, abort)
 	replies = 0;
 	submit(NVME_IO_WRITE, 100, 8); /* at the disk */
 	submit(NVME_IO_WRITE, 101, 8); /* in line */
-	submit(NVME_IO_READ, 102, 8); /* in line */
+	submit(NVME_IO_READ, 102, 8);  /* in line */
 	cr_assert_eq(replies, 0);
 	cr_assert_eq(abort_it(1, 100), 1);
 	cr_assert_eq(replies, 1);
@@ -94,7 +106,8 @@ Test(nvme_serve_admin, abort)
 	capsules_end();
 }
 
-/* A request for an event, of which only one may be left; and as many Aborts at once as were offered. */
+/* A request for an event, of which only one may be left; and as many Aborts at once as were
+ * offered. */
 Test(nvme_serve_admin, abort_of_admin_commands)
 {
 	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_ASYNC_EVENT, .flags = NVME_PSDT_SGL };
@@ -109,14 +122,18 @@ Test(nvme_serve_admin, abort_of_admin_commands)
 	cr_assert_eq(status_of(51), NVME_ABORT_REQUESTED);
 	cr_assert_eq(abort_it(0, 51), 1);
 	cr_assert_eq(abort_it(0, 53), 0);
-	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_ASYNC_EVENT, NVME_EVENT_NS_ATTR, 0), 0);
+	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_ASYNC_EVENT,
+			     NVME_EVENT_NS_ATTR, 0),
+		0);
 	replies = 0;
 	backing->bdev.lim.size -= 512;
 	target_resized(target, &backing->bdev);
 	capsules_settle();
 	cr_assert_eq(replies, 1);
 	cr_assert(status_of(50) == 0 || status_of(52) == 0);
-	sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_ABORT, .flags = NVME_PSDT_SGL, .cdw10 = put_le32(1) };
+	sqe = (struct nvme_sqe){
+		.opcode = NVME_ADMIN_ABORT, .flags = NVME_PSDT_SGL, .cdw10 = put_le32(1)
+	};
 	replies = 0;
 	for (unsigned i = 0; i < 6; i++)
 		cr_assert(ep_pair_deliver(admin, &sqe, sizeof(sqe)));
@@ -139,27 +156,39 @@ Test(nvme_serve_admin, admin_commands)
 	for (unsigned cns = 0; cns < 256; cns++) {
 		bool known = cns <= 3 || cns == 6 || cns == 8;
 
-		cr_assert_eq(admin_command(NVME_ADMIN_IDENTIFY, 1, cns, 0, 4096), known ? 0u : NVME_INVALID_FIELD, "CNS %02x", cns);
+		cr_assert_eq(admin_command(NVME_ADMIN_IDENTIFY, 1, cns, 0, 4096),
+			known ? 0u : NVME_INVALID_FIELD, "CNS %02x", cns);
 	}
 	cr_assert_eq(admin_command(NVME_ADMIN_IDENTIFY, 2, NVME_CNS_NS, 0, 4096), NVME_INVALID_NS);
 	cr_assert_eq(admin_command(NVME_ADMIN_IDENTIFY, 1, NVME_CNS_NS, 0, 4092), NVME_SGL_LENGTH);
-	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0xffffffff, NVME_LOG_SMART | 127 << 16, 0, 512), 0);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_GET_LOG, 0xffffffff, NVME_LOG_SMART | 127 << 16, 0, 512),
+		0);
 	cr_assert_eq(memory[3], 100);
 	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_ERROR | 15 << 16, 0, 64), 0);
-	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_FIRMWARE | 127 << 16, 0, 512), 0);
-	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_CHANGED_NS | 2047 << 16, 0, 8192), 0); /* zeroes behind its end */
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_FIRMWARE | 127 << 16, 0, 512), 0);
+	/* zeroes behind its end */
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_CHANGED_NS | 2047 << 16, 0, 8192), 0);
 	cr_assert_eq(memory[8191], 0);
-	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_DISCOVERY | 15 << 16, 0, 64), NVME_INVALID_LOG);
-	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_SMART | 0xffffu << 16, 0xffff, 64), NVME_INVALID_FIELD);
-	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_QUEUES, 7 << 16 | 7, 0), 0);
+	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_DISCOVERY | 15 << 16, 0, 64),
+		NVME_INVALID_LOG);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_SMART | 0xffffu << 16, 0xffff, 64),
+		NVME_INVALID_FIELD);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_QUEUES, 7 << 16 | 7, 0), 0);
 	cr_assert_eq(capsules_result(), 63 << 16 | 63);
 	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_KATO, 9000, 0), 0);
 	cr_assert_eq(admin_command(NVME_ADMIN_GET_FEATURES, 0, NVME_FEATURE_KATO, 0, 0), 0);
 	cr_assert_eq(capsules_result(), 9000);
 	cr_assert_eq(admin_command(NVME_ADMIN_GET_FEATURES, 0, NVME_FEATURE_HOST_ID, 1, 16), 0);
 	cr_assert_eq(memory[0], 7);
-	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_HOST_ID, 1, 16), NVME_SEQUENCE);
-	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, 1u << 31 | NVME_FEATURE_KATO, 1, 0), NVME_FEATURE_UNSAVEABLE);
+	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_HOST_ID, 1, 16),
+		NVME_SEQUENCE);
+	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, 1u << 31 | NVME_FEATURE_KATO, 1, 0),
+		NVME_FEATURE_UNSAVEABLE);
 	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, 0x99, 1, 0), NVME_INVALID_FIELD);
 	cr_assert_eq(admin_command(NVME_ADMIN_ABORT, 0, 1, 0, 0), 0);
 	cr_assert_eq(capsules_result(), 1);
@@ -180,8 +209,12 @@ Test(nvme_serve_admin, events)
 	target_resized(target, &backing->bdev);
 	capsules_settle();
 	cr_assert_eq(replies, 0); /* not asked for yet */
-	cr_assert(ep_pair_deliver(admin, &(struct nvme_sqe){ .opcode = NVME_ADMIN_SET_FEATURES, .flags = NVME_PSDT_SGL,
-		.cdw10 = put_le32(NVME_FEATURE_ASYNC_EVENT), .cdw11 = put_le32(NVME_EVENT_NS_ATTR) }, 64));
+	cr_assert(ep_pair_deliver(admin,
+		&(struct nvme_sqe){ .opcode = NVME_ADMIN_SET_FEATURES,
+			.flags = NVME_PSDT_SGL,
+			.cdw10 = put_le32(NVME_FEATURE_ASYNC_EVENT),
+			.cdw11 = put_le32(NVME_EVENT_NS_ATTR) },
+		64));
 	capsules_settle();
 	cr_assert_eq(replies, 2); /* that, and the event */
 	replies = 0;
@@ -189,8 +222,12 @@ Test(nvme_serve_admin, events)
 	target_resized(target, &backing->bdev);
 	capsules_settle();
 	cr_assert_eq(replies, 0); /* its log was not read */
-	cr_assert(ep_pair_deliver(admin, &(struct nvme_sqe){ .opcode = NVME_ADMIN_GET_LOG, .flags = NVME_PSDT_SGL, .sgl = capsules_keyed(0, 4096),
-		.cdw10 = put_le32(NVME_LOG_CHANGED_NS | 1023 << 16) }, 64));
+	cr_assert(ep_pair_deliver(admin,
+		&(struct nvme_sqe){ .opcode = NVME_ADMIN_GET_LOG,
+			.flags = NVME_PSDT_SGL,
+			.sgl = capsules_keyed(0, 4096),
+			.cdw10 = put_le32(NVME_LOG_CHANGED_NS | 1023 << 16) },
+		64));
 	capsules_settle();
 	cr_assert_eq(memory[0], 1);
 	cr_assert_eq(replies, 2);
@@ -209,25 +246,32 @@ Test(nvme_serve_admin, discovery_hears_of_devices)
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NVMF_DISCOVERY_NQN, DEPTH - 1), 0);
 	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN), 0);
-	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_ASYNC_EVENT, NVME_EVENT_DISC_LOG, 0), 0);
+	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_ASYNC_EVENT,
+			     NVME_EVENT_DISC_LOG, 0),
+		0);
 	cr_assert_eq(admin_command(NVME_ADMIN_ASYNC_EVENT, 0, 0, 0, 0), UINT32_MAX);
-	cr_assert_eq(admin_command(NVME_ADMIN_IDENTIFY, 1, NVME_CNS_NS, 0, 4096), NVME_INVALID_FIELD);
-	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_DISCOVERY | 511 << 16, 0, 2048), 0);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_IDENTIFY, 1, NVME_CNS_NS, 0, 4096), NVME_INVALID_FIELD);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_DISCOVERY | 511 << 16, 0, 2048), 0);
 	cr_assert_eq(get_le64(head->numrec), 1);
 	before = get_le64(head->genctr);
-	cr_assert_str_eq(((const struct nvmf_log_entry *)(const void *)(memory + 1024))->subnqn, NQN);
+	cr_assert_str_eq(
+		((const struct nvmf_log_entry *)(const void *)(memory + 1024))->subnqn, NQN);
 	replies = 0;
 	ep_pair_lose(&peer);
 	capsules_settle();
 	cr_assert_eq(replies, 1);
 	cr_assert_eq(capsules_result(), 0x70f002);
-	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_DISCOVERY | 255 << 16, 0, 1024), 0);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_DISCOVERY | 255 << 16, 0, 1024), 0);
 	cr_assert_eq(get_le64(head->numrec), 0);
 	cr_assert_gt(get_le64(head->genctr), before);
 	for (unsigned i = 0; i < 400 && !peer.listener; i++)
 		loop_wait(loop, &never, loop_clock() + 10000000);
 	cr_assert_not_null(peer.listener);
-	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_DISCOVERY | 255 << 16, 0, 1024), 0);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_GET_LOG, 0, NVME_LOG_DISCOVERY | 255 << 16, 0, 1024), 0);
 	cr_assert_eq(get_le64(head->numrec), 1);
 	capsules_end();
 }
@@ -252,18 +296,22 @@ Test(nvme_serve_admin, shutdown_flushes)
 {
 	capsules_begin_live();
 	backing->flushes = 0;
-	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CC_SHN_NORMAL), 0);
+	cr_assert_eq(capsules_property(admin, true, NVME_CC,
+			     NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CC_SHN_NORMAL),
+		0);
 	cr_assert_eq(capsules_property(admin, false, NVME_CSTS, 0), 0);
 	cr_assert_eq(NVME_CSTS_SHST(capsules_result()), NVME_SHST_COMPLETE);
 	cr_assert_eq(backing->flushes, 1);
-	cr_assert_eq(capsules_property(admin, true, NVME_CC, 0), 0); /* and disabled: its I/O queues end */
+	/* and disabled: its I/O queues end */
+	cr_assert_eq(capsules_property(admin, true, NVME_CC, 0), 0);
 	cr_assert(capsules_is_gone(io));
 	cr_assert_eq(capsules_property(admin, false, NVME_CSTS, 0), 0);
 	cr_assert_eq(capsules_result(), 0);
 	capsules_end();
 }
 
-/* What could not be flushed is not reported as safe: a fatal status tells the host not to wait, a reset takes it back. */
+/* What could not be flushed is not reported as safe: a fatal status tells the host not to wait, a
+ * reset takes it back. */
 Test(nvme_serve_admin, shutdown_that_cannot_flush)
 {
 	const uint32_t on = NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES;
@@ -314,7 +362,8 @@ Test(nvme_serve_admin, shutdown_begun_anew)
 	capsules_end();
 }
 
-/* Requests for events end with the controller they were made of: the host has all of its queue again. */
+/* Requests for events end with the controller they were made of: the host has all of its queue
+ * again. */
 Test(nvme_serve_admin, a_reset_gives_back_the_queue)
 {
 	capsules_begin_live();
@@ -324,7 +373,9 @@ Test(nvme_serve_admin, a_reset_gives_back_the_queue)
 		cr_assert_eq(ep_pair_receives(admin), DEPTH - 4);
 		cr_assert_eq(capsules_property(admin, true, NVME_CC, 0), 0);
 		cr_assert_eq(ep_pair_receives(admin), DEPTH);
-		cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES), 0);
+		cr_assert_eq(capsules_property(admin, true, NVME_CC,
+				     NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+			0);
 	}
 	capsules_end();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target over the endpoint in memory: descriptors, data, invalidation, refusals, and hosts that break rules, which end their own
- * session and nobody else's. */
+/* The target over the endpoint in memory: descriptors, data, invalidation, refusals, and hosts that
+ * break rules, which end their own session and nobody else's. */
 #include "capsules.h"
 #include <criterion/criterion.h>
 #include <string.h>
@@ -13,7 +13,8 @@ Test(nvme_serve_rdma, reads_and_writes_in_pieces)
 	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 3, 8)), 0);
 	cr_assert_arr_eq(memory, backing->bytes + 3 * 512, 8 * 512);
 	peer.writes = 0;
-	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 0, 2048)), 0); /* 1 MiB: eight buffers */
+	/* 1 MiB: eight buffers */
+	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 0, 2048)), 0);
 	cr_assert_arr_eq(memory, backing->bytes, 1 << 20);
 	cr_assert_eq(peer.writes, 8);
 	for (unsigned i = 0; i < MEMORY; i++)
@@ -32,7 +33,10 @@ Test(nvme_serve_rdma, reads_and_writes_in_pieces)
 
 Test(nvme_serve_rdma, data_in_the_capsule)
 {
-	struct { struct nvme_sqe sqe; uint8_t data[4096]; } capsule = { .sqe = capsules_rw(NVME_IO_WRITE, 8, 8) };
+	struct {
+		struct nvme_sqe sqe;
+		uint8_t data[4096];
+	} capsule = { .sqe = capsules_rw(NVME_IO_WRITE, 8, 8) };
 
 	capsules_begin_live();
 	capsule.sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(4096) };
@@ -78,7 +82,8 @@ Test(nvme_serve_rdma, refusals)
 	capsules_begin_live();
 	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, SIZE / 512 - 7, 8)), NVME_LBA_RANGE);
 	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, UINT64_MAX, 8)), NVME_LBA_RANGE);
-	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 0, 2049)), NVME_INVALID_FIELD); /* more than MDTS */
+	/* more than MDTS */
+	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 0, 2049)), NVME_INVALID_FIELD);
 	sqe = capsules_rw(NVME_IO_READ, 0, 8);
 	sqe.nsid = put_le32(2);
 	cr_assert_eq(capsules_run(sqe), NVME_INVALID_NS);
@@ -96,8 +101,9 @@ Test(nvme_serve_rdma, refusals)
 	cr_assert_eq(capsules_run(sqe), NVME_INVALID_FIELD);
 	for (unsigned opcode = 0; opcode < 256; opcode++) {
 		sqe = capsules_rw((uint8_t)opcode, 0, 8);
-		if (opcode > NVME_IO_READ && opcode != NVME_IO_COMPARE && opcode != NVME_IO_WRITE_ZEROES && opcode != NVME_IO_DSM &&
-		    opcode != NVME_FABRICS)
+		if (opcode > NVME_IO_READ && opcode != NVME_IO_COMPARE &&
+			opcode != NVME_IO_WRITE_ZEROES && opcode != NVME_IO_DSM &&
+			opcode != NVME_FABRICS)
 			cr_assert_eq(capsules_run(sqe), NVME_INVALID_OPCODE, "%02x", opcode);
 	}
 	cr_assert_eq(capsules_property(io, false, NVME_CSTS, 0), NVME_INVALID_OPCODE);
@@ -117,7 +123,9 @@ Test(nvme_serve_rdma, read_only)
 	cr_assert_eq(target_start(&target, loop, &opt, 1000, NULL), 0);
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
-	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES), 0);
+	cr_assert_eq(capsules_property(
+			     admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
 	io = capsules_call(1, DEPTH);
 	cr_assert_eq(capsules_connect_to(io, 1, 1, NQN, DEPTH - 1), 0);
 	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 0, 8)), 0);
@@ -130,9 +138,14 @@ Test(nvme_serve_rdma, read_only)
 /* Two connects at once on one connection: one queue. */
 Test(nvme_serve_rdma, connects_that_overlap)
 {
-	struct nvmf_connect_sqe sqe = { .opcode = NVME_FABRICS, .flags = NVME_PSDT_SGL, .fctype = NVMF_CONNECT, .sqsize = put_le16(DEPTH - 1),
-					.sgl = capsules_keyed(0, 1024) };
-	struct nvmf_connect_data data = { .cntlid = put_le16(0xffff), .subnqn = NQN, .hostnqn = HOST };
+	struct nvmf_connect_sqe sqe = { .opcode = NVME_FABRICS,
+		.flags = NVME_PSDT_SGL,
+		.fctype = NVMF_CONNECT,
+		.sqsize = put_le16(DEPTH - 1),
+		.sgl = capsules_keyed(0, 1024) };
+	struct nvmf_connect_data data = {
+		.cntlid = put_le16(0xffff), .subnqn = NQN, .hostnqn = HOST
+	};
 	unsigned good = 0;
 
 	capsules_begin();
@@ -153,7 +166,9 @@ Test(nvme_serve_rdma, gone_while_shutting_down)
 {
 	capsules_begin_live();
 	backing->hold = true;
-	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CC_SHN_NORMAL), 0);
+	cr_assert_eq(capsules_property(admin, true, NVME_CC,
+			     NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CC_SHN_NORMAL),
+		0);
 	cr_assert_eq(capsules_property(admin, false, NVME_CSTS, 0), 0);
 	cr_assert_eq(NVME_CSTS_SHST(capsules_result()), NVME_SHST_RUNNING);
 	ep_pair_cut(admin);
@@ -180,12 +195,17 @@ Test(nvme_serve_rdma, connects_refused)
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
 	cr_assert_eq(capsules_result(), 1);
 	io = capsules_call(1, DEPTH);
-	cr_assert_eq(capsules_connect_to(io, 1, 1, NQN, DEPTH - 1), NVME_SEQUENCE); /* not enabled yet */
-	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES), 0);
+	/* not enabled yet */
+	cr_assert_eq(capsules_connect_to(io, 1, 1, NQN, DEPTH - 1), NVME_SEQUENCE);
+	cr_assert_eq(capsules_property(
+			     admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
 	cr_assert_eq(capsules_connect_to(io, 65, 1, NQN, DEPTH - 1), NVMF_PARAM);
 	cr_assert_eq(capsules_result(), 42);
 	cr_assert_eq(capsules_connect_to(io, 1, 1, NQN, DEPTH - 1), 0);
-	cr_assert_eq(capsules_connect_to(capsules_call(1, DEPTH), 1, 1, NQN, DEPTH - 1), NVME_SEQUENCE); /* that queue is taken */
+	/* that queue is taken */
+	cr_assert_eq(
+		capsules_connect_to(capsules_call(1, DEPTH), 1, 1, NQN, DEPTH - 1), NVME_SEQUENCE);
 	capsules_end();
 }
 
@@ -215,9 +235,15 @@ Test(nvme_serve_rdma, queues_up_to_64)
 Test(nvme_serve_rdma, ranges_in_more_room_than_they_need)
 {
 	struct nvme_dsm_range range = { .blocks = put_le32(8), .lba = put_le64(16) };
-	struct nvme_sqe sqe = { .opcode = NVME_IO_DSM, .flags = NVME_PSDT_SGL, .nsid = put_le32(1),
-				.cdw11 = put_le32(NVME_DSM_DEALLOCATE), .sgl = capsules_keyed(0, 4096) };
-	struct { struct nvme_sqe sqe; uint8_t data[4096]; } capsule = { .sqe = sqe };
+	struct nvme_sqe sqe = { .opcode = NVME_IO_DSM,
+		.flags = NVME_PSDT_SGL,
+		.nsid = put_le32(1),
+		.cdw11 = put_le32(NVME_DSM_DEALLOCATE),
+		.sgl = capsules_keyed(0, 4096) };
+	struct {
+		struct nvme_sqe sqe;
+		uint8_t data[4096];
+	} capsule = { .sqe = sqe };
 
 	capsules_begin_live();
 	memcpy(memory, &range, sizeof(range));
@@ -226,7 +252,8 @@ Test(nvme_serve_rdma, ranges_in_more_room_than_they_need)
 		cr_assert_eq(backing->bytes[16 * 512 + i], 0, "byte %u", i);
 	range.lba = put_le64(64);
 	memcpy(capsule.data, &range, sizeof(range));
-	capsule.sqe.sgl = (struct nvme_sgl){ .block.len = put_le32(sizeof(capsule.data)), .type = NVME_SGL_OFFSET };
+	capsule.sqe.sgl = (struct nvme_sgl){ .block.len = put_le32(sizeof(capsule.data)),
+		.type = NVME_SGL_OFFSET };
 	cr_assert_eq(capsules_command(io, &capsule, sizeof(capsule)), 0);
 	for (unsigned i = 0; i < 8 * 512; i++)
 		cr_assert_eq(backing->bytes[64 * 512 + i], 0, "byte %u", i);
@@ -235,10 +262,13 @@ Test(nvme_serve_rdma, ranges_in_more_room_than_they_need)
 	capsules_end();
 }
 
-static uint16_t rejected(uint16_t recfmt, uint16_t qid, uint16_t receives, uint16_t entries, unsigned len)
+static uint16_t rejected(
+	uint16_t recfmt, uint16_t qid, uint16_t receives, uint16_t entries, unsigned len)
 {
-	struct nvmf_rdma_req req = { .recfmt = put_le16(recfmt), .qid = put_le16(qid), .hrqsize = put_le16(receives),
-				     .hsqsize = put_le16((uint16_t)(entries - 1)) };
+	struct nvmf_rdma_req req = { .recfmt = put_le16(recfmt),
+		.qid = put_le16(qid),
+		.hrqsize = put_le16(receives),
+		.hsqsize = put_le16((uint16_t)(entries - 1)) };
 
 	cr_assert(ep_pair_call(&peer, &req, len, 4));
 	capsules_settle();
@@ -329,7 +359,8 @@ Test(nvme_serve_rdma, small_devices)
 	capsules_end();
 }
 
-/* Memory that cannot be reached any more, of a host that is alive otherwise: its queue ends, whichever way the data should go. */
+/* Memory that cannot be reached any more, of a host that is alive otherwise: its queue ends,
+ * whichever way the data should go. */
 Test(nvme_serve_rdma, transfers_without_an_end)
 {
 	capsules_begin();
@@ -338,14 +369,17 @@ Test(nvme_serve_rdma, transfers_without_an_end)
 	cr_assert_eq(target_start(&target, loop, &opt, 1000, NULL), 0);
 	admin = capsules_call(0, DEPTH);
 	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
-	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES), 0);
+	cr_assert_eq(capsules_property(
+			     admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
 	for (unsigned reads = 0; reads < 2; reads++) {
 		volatile int never = 0;
 
 		io = capsules_call(1, DEPTH);
 		cr_assert_eq(capsules_connect_to(io, 1, 1, NQN, DEPTH - 1), 0);
 		peer.stuck = true;
-		cr_assert_eq(capsules_run(capsules_rw(reads ? NVME_IO_READ : NVME_IO_WRITE, 0, 8)), UINT32_MAX);
+		cr_assert_eq(capsules_run(capsules_rw(reads ? NVME_IO_READ : NVME_IO_WRITE, 0, 8)),
+			UINT32_MAX);
 		for (unsigned i = 0; i < 1000 && !capsules_is_gone(io); i++) {
 			loop_wait(loop, &never, loop_clock() + 20000000);
 			cr_assert_eq(capsules_property(admin, false, NVME_CSTS, 0), 0);

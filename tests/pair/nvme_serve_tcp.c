@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target over TCP, PDU by PDU: a host that breaks a rule is told which and ends, others go on. The host is the test,
- * with a plain socket. */
+/* The target over TCP, PDU by PDU: a host that breaks a rule is told which and ends, others go on.
+ * The host is the test, with a plain socket. */
 #include "../../core/proto/nvme/codec.h"
 #include "crc32c.h"
 #include "says.h"
@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 #define SIZE (4u << 20)
-#define NQN SERVING_NQN
-
+#define NQN  SERVING_NQN
 
 static void begin(void)
 {
@@ -114,9 +113,15 @@ static uint32_t status(int fd)
 
 static uint32_t connect_as(int fd, uint16_t qid, bool no_sqfc)
 {
-	struct nvmf_connect ask = { .qid = qid, .depth = 8, .kato_ms = 0, .cntlid = qid ? 1 : 0xffff, .no_sqfc = no_sqfc, .subnqn = NQN,
-				    .hostnqn = "nqn.host" };
-	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD, .data = sizeof(struct nvmf_connect_data) };
+	struct nvmf_connect ask = { .qid = qid,
+		.depth = 8,
+		.kato_ms = 0,
+		.cntlid = qid ? 1 : 0xffff,
+		.no_sqfc = no_sqfc,
+		.subnqn = NQN,
+		.hostnqn = "nqn.host" };
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD,
+		.data = sizeof(struct nvmf_connect_data) };
 	struct nvmf_connect_data data;
 	struct nvmf_connect_sqe sqe;
 
@@ -149,8 +154,10 @@ static void full(const struct diag *cause, void *user)
 
 static int connect_admin(void)
 {
-	struct nvmf_property_sqe set = { .opcode = NVME_FABRICS, .fctype = NVMF_PROPERTY_SET, .offset = put_le32(NVME_CC),
-					 .value = put_le64(NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES) };
+	struct nvmf_property_sqe set = { .opcode = NVME_FABRICS,
+		.fctype = NVMF_PROPERTY_SET,
+		.offset = put_le32(NVME_CC),
+		.value = put_le64(NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES) };
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
 	int fd = greet();
 
@@ -165,8 +172,13 @@ static struct nvme_tcp_pdu rw(uint8_t opcode, uint16_t cid, uint32_t lba, uint32
 {
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
 
-	pdu.sqe = (struct nvme_sqe){ .opcode = opcode, .flags = NVME_PSDT_SGL, .cid = put_le16(cid), .nsid = put_le32(1), .cdw10 = put_le32(lba),
-				     .cdw12 = put_le32(blocks - 1), .sgl = { .type = NVME_SGL_TRANSPORT, .block.len = put_le32(blocks * 512) } };
+	pdu.sqe = (struct nvme_sqe){ .opcode = opcode,
+		.flags = NVME_PSDT_SGL,
+		.cid = put_le16(cid),
+		.nsid = put_le32(1),
+		.cdw10 = put_le32(lba),
+		.cdw12 = put_le32(blocks - 1),
+		.sgl = { .type = NVME_SGL_TRANSPORT, .block.len = put_le32(blocks * 512) } };
 	return pdu;
 }
 
@@ -197,8 +209,10 @@ static void give(int fd, const uint8_t *data, uint32_t len, uint32_t most)
 		cr_assert_eq(r2t.xfer.off, at);
 		for (uint32_t left = r2t.xfer.len; left;) {
 			uint32_t part = left < most ? left : most;
-			struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA, .flags = part == left ? NVME_TCP_LAST : 0, .data = part,
-						    .xfer = { r2t.xfer.cccid, r2t.xfer.ttag, at, part } };
+			struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
+				.flags = part == left ? NVME_TCP_LAST : 0,
+				.data = part,
+				.xfer = { r2t.xfer.cccid, r2t.xfer.ttag, at, part } };
 
 			put_pdu(fd, &pdu, data + at);
 			turns();
@@ -337,8 +351,9 @@ Test(nvme_serve_tcp, hosts_that_break_rules)
 	other = greet();
 	cr_assert_eq(connect_as(other, 2, false), 0);
 	for (unsigned wrong = 0; wrong < 7; wrong++) {
-		static const unsigned told[] = { NVME_TCP_FES_HEADER, NVME_TCP_FES_HEADER, NVME_TCP_FES_RANGE, NVME_TCP_FES_RANGE,
-						 NVME_TCP_FES_HEADER, NVME_TCP_FES_HEADER, NVME_TCP_FES_HEADER };
+		static const unsigned told[] = { NVME_TCP_FES_HEADER, NVME_TCP_FES_HEADER,
+			NVME_TCP_FES_RANGE, NVME_TCP_FES_RANGE, NVME_TCP_FES_HEADER,
+			NVME_TCP_FES_HEADER, NVME_TCP_FES_HEADER };
 
 		fd = greet();
 		cr_assert_eq(connect_as(fd, 1, false), 0);
@@ -346,8 +361,10 @@ Test(nvme_serve_tcp, hosts_that_break_rules)
 		put_pdu(fd, &pdu, NULL);
 		cr_assert(get_pdu(fd, &pdu, NULL));
 		cr_assert_eq(pdu.type, NVME_TCP_R2T);
-		good = (struct nvme_tcp_pdu){ .type = NVME_TCP_H2C_DATA, .flags = NVME_TCP_LAST, .data = 8192,
-					      .xfer = { 3, pdu.xfer.ttag, 0, 8192 } };
+		good = (struct nvme_tcp_pdu){ .type = NVME_TCP_H2C_DATA,
+			.flags = NVME_TCP_LAST,
+			.data = 8192,
+			.xfer = { 3, pdu.xfer.ttag, 0, 8192 } };
 		switch (wrong) {
 		case 0:
 			good.xfer.ttag += 1; /* of no transfer */
@@ -400,11 +417,13 @@ static void pass(unsigned ms)
 	loop_wait(loop, &never, loop_clock() + ms * 1000000ull);
 }
 
-/* How many of the pieces of a write of 1 MiB the target takes, when they come one by one and each with a read beside it. */
+/* How many of the pieces of a write of 1 MiB the target takes, when they come one by one and each
+ * with a read beside it. */
 static unsigned trickle(int io, uint32_t piece, unsigned ms)
 {
 	static uint8_t data[131072];
-	struct nvme_tcp_pdu pdu = rw(NVME_IO_WRITE, 1, 0, 2048), read = rw(NVME_IO_READ, 2, 0, 1), r2t = { 0 };
+	struct nvme_tcp_pdu pdu = rw(NVME_IO_WRITE, 1, 0, 2048), read = rw(NVME_IO_READ, 2, 0, 1),
+			    r2t = { 0 };
 	unsigned taken = 0;
 
 	put_pdu(io, &pdu, NULL);
@@ -412,8 +431,10 @@ static unsigned trickle(int io, uint32_t piece, unsigned ms)
 		if (at == r2t.xfer.off + r2t.xfer.len && !get_pdu(io, &r2t, NULL))
 			return taken;
 		cr_assert_eq(r2t.type, NVME_TCP_R2T);
-		pdu = (struct nvme_tcp_pdu){ .type = NVME_TCP_H2C_DATA, .data = piece, .xfer = { 1, r2t.xfer.ttag, at, piece },
-					     .flags = at + piece == r2t.xfer.off + r2t.xfer.len ? NVME_TCP_LAST : 0 };
+		pdu = (struct nvme_tcp_pdu){ .type = NVME_TCP_H2C_DATA,
+			.data = piece,
+			.xfer = { 1, r2t.xfer.ttag, at, piece },
+			.flags = at + piece == r2t.xfer.off + r2t.xfer.len ? NVME_TCP_LAST : 0 };
 		if (is_over(io))
 			return taken;
 		put_pdu(io, &read, NULL);
@@ -515,12 +536,15 @@ Test(nvme_serve_tcp, hosts_that_leave_half_way)
 	serving_end();
 }
 
-/* Data digests: a wrong one fails the command and not the session (TCP 1.1, 3.3.1.1.1); a wrong header digest ends it. */
+/* Data digests: a wrong one fails the command and not the session (TCP 1.1, 3.3.1.1.1); a wrong
+ * header digest ends it. */
 Test(nvme_serve_tcp, digests)
 {
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ, .ic.dgst = NVME_TCP_DGST_DATA };
 	uint8_t head[NVME_TCP_HEAD_MAX], data[1024] = { 1 };
-	struct nvmf_connect ask = { .depth = 8, .cntlid = 0xffff, .subnqn = NQN, .hostnqn = "nqn.host" };
+	struct nvmf_connect ask = {
+		.depth = 8, .cntlid = 0xffff, .subnqn = NQN, .hostnqn = "nqn.host"
+	};
 	struct nvmf_connect_sqe sqe;
 	unsigned len;
 	le32 crc;

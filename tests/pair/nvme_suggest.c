@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is suggested where RDMA was not answered: NVMe/TCP, only when somebody really greets in it, and in time. */
+/* What is suggested where RDMA was not answered: NVMe/TCP, only when somebody really greets in it,
+ * and in time. */
 #include "../fake/nvme_target.h"
 #include "bdev.h"
 #include "says.h"
@@ -70,7 +71,10 @@ Test(nvme_suggest, the_path_is_encoded)
 	cr_assert_str_eq(why.hint, text);
 }
 
-Test(nvme_suggest, somebody_answered) { suggests_nothing("", DIAG_NOT_FOUND, 0); }
+Test(nvme_suggest, somebody_answered)
+{
+	suggests_nothing("", DIAG_NOT_FOUND, 0);
+}
 Test(nvme_suggest, one_way_only_was_wanted)
 {
 	suggests_nothing("?rdma=iwarp", DIAG_REFUSED, 0);

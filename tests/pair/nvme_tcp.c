@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator over TCP against the target in tests/fake: what it reads and writes, and what it says when the target
- * breaks a rule. */
+/* The initiator over TCP against the target in tests/fake: what it reads and writes, and what it
+ * says when the target breaks a rule. */
 #include "../fake/nvme_target.h"
 #include "host.h"
 #include "says.h"
@@ -35,10 +35,12 @@ static void end(void)
 /* Attaches without `paths`; 0 or -errno with `why`. */
 static int attach_to(const char *path, bool write)
 {
-	struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2",
+	struct bdev_env env = {
+		.hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2",
 		.hostid = { 9 },
 		.write = write,
-		.timeout_ms = 2000 };
+		.timeout_ms = 2000
+	};
 	char text[200];
 
 	tcp_target_start(&tt);
@@ -78,7 +80,8 @@ static void works(const char *path)
 	end();
 }
 
-/* A lost write may be executed until the controller's keep-alive timer has expired, and CQT after that. */
+/* A lost write may be executed until the controller's keep-alive timer has expired, and CQT after
+ * that. */
 static void quiet_for(uint32_t ctratt, uint16_t cqt_ms, uint32_t kas_ms, uint32_t quiesce_ms)
 {
 	begin();
@@ -90,9 +93,18 @@ static void quiet_for(uint32_t ctratt, uint16_t cqt_ms, uint32_t kas_ms, uint32_
 	end();
 }
 
-Test(nvme_tcp, quiet_time_is_the_keep_alive_timeout) { quiet_for(0, 0, 0, 5000); }
-Test(nvme_tcp, quiet_time_counts_a_second_timeout_if_traffic_restarts_it) { quiet_for(1 << 6, 0, 0, 10000); }
-Test(nvme_tcp, quiet_time_includes_cqt) { quiet_for(0, 700, 0, 5700); }
+Test(nvme_tcp, quiet_time_is_the_keep_alive_timeout)
+{
+	quiet_for(0, 0, 0, 5000);
+}
+Test(nvme_tcp, quiet_time_counts_a_second_timeout_if_traffic_restarts_it)
+{
+	quiet_for(1 << 6, 0, 0, 10000);
+}
+Test(nvme_tcp, quiet_time_includes_cqt)
+{
+	quiet_for(0, 700, 0, 5700);
+}
 Test(nvme_tcp, quiet_time_is_rounded_up_to_kas)
 {
 	quiet_for(0, 0, 3000, 6000);
@@ -275,9 +287,12 @@ Test(nvme_tcp, more_requests_than_tags_wait_in_order)
 	cr_assert_eq(pool_new(&pool, 4096, 300, NULL), 0);
 	for (unsigned i = 0; i < 300; i++) {
 		flood[i].buf = pool_buf(pool, i);
-		flood[i].io = (struct io){
-			.kind = IO_READ, .off = i * 512, .len = 4096, .buf = &flood[i].buf, .done = flood_done, .lower = flood[i].lower
-		};
+		flood[i].io = (struct io){ .kind = IO_READ,
+			.off = i * 512,
+			.len = 4096,
+			.buf = &flood[i].buf,
+			.done = flood_done,
+			.lower = flood[i].lower };
 		bdev_submit(lane, &flood[i].io);
 	}
 	for (int turns = 0; flooded < 300 && turns < 1000; turns++) {
@@ -316,8 +331,7 @@ Test(nvme_tcp, a_controller_that_fails_in_its_shutdown)
 }
 
 /* Attaching fails with this reason. */
-static void refused(const char *path, int err, enum diag_code code,
-	const char *words)
+static void refused(const char *path, int err, enum diag_code code, const char *words)
 {
 	int got = attach_to(path, true);
 
@@ -329,7 +343,8 @@ static void refused(const char *path, int err, enum diag_code code,
 Test(nvme_tcp, subsystem_unknown)
 {
 	begin();
-	tt.target.connect = (struct nvmf_connect_reply){ .status = 0x4182, .ipo = 256, .ipo_data = true };
+	tt.target.connect =
+		(struct nvmf_connect_reply){ .status = 0x4182, .ipo = 256, .ipo_data = true };
 	refused("nqn.none", ENOENT, DIAG_NOT_FOUND, "subsystem nqn.none");
 }
 
@@ -378,7 +393,8 @@ Test(nvme_tcp, a_namespace_by_its_uuid)
 {
 	begin();
 	tt.target.nsid[1] = 7;
-	cr_assert_eq(attach_to("t1/urn:uuid:12340000-0000-0000-0000-000000000007", false), 0, "%s", why.text);
+	cr_assert_eq(attach_to("t1/urn:uuid:12340000-0000-0000-0000-000000000007", false), 0, "%s",
+		why.text);
 	end();
 }
 
@@ -426,8 +442,8 @@ Test(nvme_tcp, a_namespace_that_is_no_number)
 	refused("t1/x", EINVAL, DIAG_USAGE, "namespace 'x' urn:uuid:UUID");
 }
 
-static void greeting(enum tcp_evil evil, const char *path, int err, enum diag_code code,
-	const char *words)
+static void greeting(
+	enum tcp_evil evil, const char *path, int err, enum diag_code code, const char *words)
 {
 	tt.evil = evil;
 	begin();
@@ -451,8 +467,7 @@ Test(nvme_tcp, another_protocol)
 
 Test(nvme_tcp, another_version)
 {
-	greeting(EVIL_VERSION, "t1", EPROTONOSUPPORT, DIAG_UNSUPPORTED,
-		"queue_0 version NVMe/TCP");
+	greeting(EVIL_VERSION, "t1", EPROTONOSUPPORT, DIAG_UNSUPPORTED, "queue_0 version NVMe/TCP");
 }
 
 Test(nvme_tcp, impossible_alignment)
@@ -476,8 +491,8 @@ Test(nvme_tcp, digests_denied)
 }
 
 /* The lane dies with this reason, and the request on it is done before. */
-static void breach(enum tcp_evil evil, const char *keys, uint8_t kind, enum diag_code code,
-	const char *words)
+static void breach(
+	enum tcp_evil evil, const char *keys, uint8_t kind, enum diag_code code, const char *words)
 {
 	struct pool *pool;
 	struct buf buf;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define MSEC 1000000ull
-#define LEN 4096
+#define LEN  4096
 
 static const struct bdev_env env = {
 	.hostnqn = "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2",
@@ -21,7 +21,7 @@ static const struct bdev_env env = {
 };
 static sem_t go, over;
 static bool spoil; /* the peer breaks the protocol instead of being given up */
-static int end; /* of what the peer reads */
+static int end;    /* of what the peer reads */
 
 static void drain(int fd)
 {
@@ -62,8 +62,13 @@ static void give_up(void)
 		struct write *w = &write[i];
 
 		*w = (struct write){ .buf = pool_buf(pool, i) };
-		w->io = (struct io){ .kind = IO_WRITE, .off = i * LEN, .len = LEN, .buf = &w->buf,
-			.done = done, .lower = w->lower, .status = 1 };
+		w->io = (struct io){ .kind = IO_WRITE,
+			.off = i * LEN,
+			.len = LEN,
+			.buf = &w->buf,
+			.done = done,
+			.lower = w->lower,
+			.status = 1 };
 		bdev_submit(lane, &w->io);
 	}
 	if (!spoil) {
@@ -120,21 +125,24 @@ static void nvme(bool bad)
 	target_fini(&tt.target);
 }
 
-Test(reset, an_nvme_tcp_queue_that_is_given_up) { nvme(false); }
-Test(reset, an_nvme_tcp_queue_with_a_protocol_error) { nvme(true); }
+Test(reset, an_nvme_tcp_queue_that_is_given_up)
+{
+	nvme(false);
+}
+Test(reset, an_nvme_tcp_queue_with_a_protocol_error)
+{
+	nvme(true);
+}
 
 /* A server without options: "Newstyle negotiation" that is not fixed. */
 static void *nbd_peer(void *listener)
 {
-	const struct nbd_greeting greeting = {
-		put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC), put_be16(NBD_FLAG_NO_ZEROES)
-	};
-	const struct nbd_export_name_rep export = {
-		.size = put_be64(1 << 20), .flags = put_be16(NBD_FLAG_HAS_FLAGS)
-	};
-	const struct nbd_simple_reply unknown = {
-		.magic = put_be32(NBD_SIMPLE_REPLY_MAGIC), .cookie = { 0xff, 0xff, 0xff, 0xff }
-	};
+	const struct nbd_greeting greeting = { put_be64(NBD_GREETING_MAGIC),
+		put_be64(NBD_OPT_MAGIC), put_be16(NBD_FLAG_NO_ZEROES) };
+	const struct nbd_export_name_rep export = { .size = put_be64(1 << 20),
+		.flags = put_be16(NBD_FLAG_HAS_FLAGS) };
+	const struct nbd_simple_reply unknown = { .magic = put_be32(NBD_SIMPLE_REPLY_MAGIC),
+		.cookie = { 0xff, 0xff, 0xff, 0xff } };
 	uint8_t asked[4 + sizeof(struct nbd_opt) + 1];
 	int fd = accept(*(int *)listener, NULL, NULL);
 
@@ -152,7 +160,8 @@ static void *nbd_peer(void *listener)
 
 static void nbd(bool bad)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int listener = socket(AF_INET, SOCK_STREAM, 0);
 	socklen_t len = sizeof(in);
 	pthread_t thread;
@@ -172,5 +181,11 @@ static void nbd(bool bad)
 	close(listener);
 }
 
-Test(reset, an_nbd_connection_that_is_given_up) { nbd(false); }
-Test(reset, an_nbd_connection_with_a_protocol_error) { nbd(true); }
+Test(reset, an_nbd_connection_that_is_given_up)
+{
+	nbd(false);
+}
+Test(reset, an_nbd_connection_with_a_protocol_error)
+{
+	nbd(true);
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The steady state allocates nothing: reads and writes through `paths` and the TCP initiator, an NBD client on top of them,
- * both our initiators against our target, and the loads of `bench`, with every allocation that the core asks for counted (the
- * Makefile wraps the allocator's names). */
+/* The steady state allocates nothing: reads and writes through `paths` and the TCP initiator, an
+ * NBD client on top of them, both our initiators against our target, and the loads of `bench`, with
+ * every allocation that the core asks for counted (the Makefile wraps the allocator's names). */
 #include "../fake/nvme_target.h"
 #include "bdev.h"
 #include "disk.h"
@@ -67,7 +67,9 @@ static struct diag why;
 
 static void begin(const char *keys)
 {
-	static const struct bdev_env env = { .hostnqn = "nqn.me", .write = true, .timeout_ms = 5000 };
+	static const struct bdev_env env = {
+		.hostnqn = "nqn.me", .write = true, .timeout_ms = 5000
+	};
 	char uri[200];
 
 	counting = true;
@@ -109,7 +111,12 @@ static void batch(struct lane *lane, const struct pool *pool, uint8_t kind, uint
 		struct request *r = &request[i];
 
 		r->buf = pool_buf(pool, (uint32_t)i);
-		r->io = (struct io){ .kind = kind, .off = (uint64_t)i * len, .len = len, .buf = &r->buf, .done = done, .lower = r->lower };
+		r->io = (struct io){ .kind = kind,
+			.off = (uint64_t)i * len,
+			.len = len,
+			.buf = &r->buf,
+			.done = done,
+			.lower = r->lower };
 		bdev_submit(lane, &r->io);
 	}
 	cr_assert(loop_wait(loop, &finished, loop_clock() + 5000 * MSEC));
@@ -134,7 +141,8 @@ static void lane_allocates_nothing(void)
 		batch(lane, pool, IO_WRITE, 4096, BATCH);
 		batch(lane, pool, IO_WRITE, 65536, 1); /* in answer to R2T */
 	}
-	cr_assert_eq(allocations, before, "%u allocations in %u requests", allocations - before, TIMES * (3 * BATCH + 1));
+	cr_assert_eq(allocations, before, "%u allocations in %u requests", allocations - before,
+		TIMES * (3 * BATCH + 1));
 	for (int i = 0; i < BATCH; i++)
 		free(request[i].lower);
 	lane_unmap(lane, pool);
@@ -166,9 +174,14 @@ static struct target *target;
 /* Our target on this loop, and our initiator's disk. */
 static void begin_both(const char *way, const char *keys)
 {
-	static const struct bdev_env env = { .hostnqn = "nqn.me", .write = true, .timeout_ms = 5000 };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct target_options opt = { .disks = 1, .listens = 1, .nloops = 1, .loops = &loop, .buffers = 4 };
+	static const struct bdev_env env = {
+		.hostnqn = "nqn.me", .write = true, .timeout_ms = 5000
+	};
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct target_options opt = {
+		.disks = 1, .listens = 1, .nloops = 1, .loops = &loop, .buffers = 4
+	};
 	struct addr bound;
 	char uri[200];
 
@@ -176,13 +189,15 @@ static void begin_both(const char *way, const char *keys)
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	cr_assert_geq(allocations, 1, "the core's allocations are counted");
 	backing = fake_disk_new(loop, BATCH * 65536, 512);
-	opt.disk[0] = (struct target_disk){ .bdev = &backing->bdev, .nqn = "nqn.t1", .serial = "S1" };
+	opt.disk[0] =
+		(struct target_disk){ .bdev = &backing->bdev, .nqn = "nqn.t1", .serial = "S1" };
 	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
 	opt.listen[0].at.len = sizeof(in);
 	opt.listen[0].ways = TARGET_TCP | TARGET_RDMA_IWARP;
 	cr_assert_eq(target_start(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
 	cr_assert(target_ways(target, 0, &bound));
-	snprintf(uri, sizeof(uri), "nvme+%s://127.0.0.1:%u/nqn.t1/1%s", way, ntohs(((struct sockaddr_in *)&bound.ss)->sin_port), keys);
+	snprintf(uri, sizeof(uri), "nvme+%s://127.0.0.1:%u/nqn.t1/1%s", way,
+		ntohs(((struct sockaddr_in *)&bound.ss)->sin_port), keys);
 	cr_assert_eq(bdev_open(&disk, loop, uri, &env, &why), 0, "%s", why.text);
 }
 
@@ -291,7 +306,8 @@ static void ask(int fd, uint16_t type, uint32_t len, int count)
 
 static void *client(void *arg)
 {
-	const struct nbd_request bye = { .magic = put_be32(NBD_REQUEST_MAGIC), .type = put_be16(NBD_CMD_DISC) };
+	const struct nbd_request bye = { .magic = put_be32(NBD_REQUEST_MAGIC),
+		.type = put_be16(NBD_CMD_DISC) };
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	uint8_t hello[18 + 10];
 
@@ -335,7 +351,8 @@ Test(steady, an_nbd_client_over_tcp)
 	cr_assert_eq(pthread_create(&thread, NULL, client, &ended), 0);
 	cr_assert(loop_wait(loop, &client_over, loop_clock() + 50000 * MSEC));
 	cr_assert_eq(pthread_join(thread, NULL), 0);
-	cr_assert_eq(after, before, "%u allocations in %u requests", after - before, TIMES * (3 * BATCH + 2));
+	cr_assert_eq(after, before, "%u allocations in %u requests", after - before,
+		TIMES * (3 * BATCH + 2));
 	cr_assert_eq(nbd_server_stop(server, 3000, &why), 0, "%s", why.text);
 	end();
 }
@@ -365,8 +382,15 @@ static struct load_options watched(uint32_t bs, uint32_t jobs)
 {
 	watcher = (struct watcher){ 0 };
 	everywhere = true;
-	return (struct load_options){ .read_percent = 100, .random = true, .bs = bs, .depth = BATCH, .jobs = jobs, .ramp_ms = 1, .drain_ms = 5000,
-		.stop = &watcher.stop, .progress = progress };
+	return (struct load_options){ .read_percent = 100,
+		.random = true,
+		.bs = bs,
+		.depth = BATCH,
+		.jobs = jobs,
+		.ramp_ms = 1,
+		.drain_ms = 5000,
+		.stop = &watcher.stop,
+		.progress = progress };
 }
 
 static void load_allocates_nothing(struct load_options opt, uint8_t read_percent, bool verify)
@@ -376,7 +400,8 @@ static void load_allocates_nothing(struct load_options opt, uint8_t read_percent
 	opt.read_percent = read_percent;
 	opt.verify = verify;
 	cr_assert_eq(load_disk(loop, disk, &opt, &result, &why), 0, "%s: %s", why.object, why.text);
-	cr_assert_eq(watcher.after, watcher.before, "%u allocations", watcher.after - watcher.before);
+	cr_assert_eq(
+		watcher.after, watcher.before, "%u allocations", watcher.after - watcher.before);
 	cr_assert(watcher.from && result.stopped);
 }
 
@@ -400,7 +425,8 @@ static struct load_server *server;
 
 static void serve_load(struct loop **answering)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct load_listen conf = { .tcp = true, .iwarp = true, .loops = answering, .nloops = 1 };
 
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
@@ -426,8 +452,10 @@ Test(steady, the_load_on_a_socket, .timeout = 120)
 
 	serve_load(&answering);
 	opt = watched(4096, 2);
-	cr_assert_eq(load_tcp(loop, load_server_addr(server), &opt, &result, &why), 0, "%s", why.text);
-	cr_assert_eq(watcher.after, watcher.before, "%u allocations", watcher.after - watcher.before);
+	cr_assert_eq(
+		load_tcp(loop, load_server_addr(server), &opt, &result, &why), 0, "%s", why.text);
+	cr_assert_eq(
+		watcher.after, watcher.before, "%u allocations", watcher.after - watcher.before);
 	cr_assert(watcher.from && result.stopped);
 	end_load();
 }
@@ -436,8 +464,14 @@ Test(steady, the_load_on_a_socket, .timeout = 120)
 static unsigned count_row(enum load_op op, bool bandwidth, uint64_t iterations)
 {
 	static struct load_rdma_result result;
-	struct load_rdma conf = { .dst = *load_server_addr(server), .way = LOAD_IWARP, .op = op, .bandwidth = bandwidth, .size = 4096,
-		.depth = BATCH, .iterations = iterations, .timeout_ms = 5000 };
+	struct load_rdma conf = { .dst = *load_server_addr(server),
+		.way = LOAD_IWARP,
+		.op = op,
+		.bandwidth = bandwidth,
+		.size = 4096,
+		.depth = BATCH,
+		.iterations = iterations,
+		.timeout_ms = 5000 };
 	unsigned at = allocations;
 
 	cr_assert_eq(load_rdma(loop, &conf, &result, &why), 0, "%s", why.text);
@@ -458,7 +492,8 @@ Test(steady, the_load_on_an_rdma_connection, .timeout = 120)
 		few = count_row(row / 2, row % 2, 10);
 		many = count_row(row / 2, row % 2, 2000);
 		cr_assert_gt(few, 0);
-		cr_assert_eq(many, few, "row %u: %u allocations for 2000 messages, %u for 10", row, many, few);
+		cr_assert_eq(many, few, "row %u: %u allocations for 2000 messages, %u for 10", row,
+			many, few);
 	}
 	end_load();
 }

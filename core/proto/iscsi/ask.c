@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#define MSEC       1000000ull
-#define LOGOUT_MS  1000
-#define CLOSE_MS   200 /* after a logout it is the target's turn to close: Linux's (6.12) was seen to warn of its own state when we did */
-#define SPARE_MS   200 /* the carrier's own deadline comes first and knows better why */
+#define MSEC      1000000ull
+#define LOGOUT_MS 1000
+/* after a logout it is the target's turn to close: Linux's (6.12) was seen to warn of its own state
+ * when we did */
+#define CLOSE_MS 200
+#define SPARE_MS 200 /* the carrier's own deadline comes first and knows better why */
 
 static void dial(struct iscsi_ask *);
 
@@ -36,7 +38,9 @@ static uint32_t left_ms(const struct iscsi_ask *ask)
 {
 	uint64_t now = loop_clock();
 
-	return !ask->until ? 0 : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC) : 1;
+	return !ask->until               ? 0
+	       : ask->until > now + MSEC ? (uint32_t)((ask->until - now) / MSEC)
+					 : 1;
 }
 
 static void arrived(struct iscsi_hops *hops)
@@ -74,12 +78,14 @@ static void later(struct loop_work *work)
 
 static void late(struct loop_timer *timer)
 {
-	static const char *const what[] = { "the connection request", "the login", "SendTargets", "", "" };
+	static const char *const what[] = { "the connection request", "the login", "SendTargets",
+		"", "" };
 	struct iscsi_ask *ask = container_of(timer, struct iscsi_ask, timer);
 	struct diag why = { 0 };
 
 	if (ask->state < ISCSI_ASK_LOGOUT)
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s", what[ask->state]);
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the answer to %s",
+			what[ask->state]);
 	finish(ask, &why);
 }
 
@@ -89,13 +95,15 @@ static void send_pdu(struct iscsi_ask *ask, const void *bhs, const void *data, u
 
 	if (!ask->dm->ops->send_control(ask->dm, bhs, data, len))
 		return;
-	diag_set(&why, DIAG_PROTOCOL, EPROTO, "the target sends requests faster than it reads the answers");
+	diag_set(&why, DIAG_PROTOCOL, EPROTO,
+		"the target sends requests faster than it reads the answers");
 	finish(ask, &why);
 }
 
 static void send_login(struct iscsi_ask *ask)
 {
-	loop_trace(ask->loop, "> login request, stage %u%s", ISCSI_CSG(ask->login.req.flags), ask->login.req.flags & ISCSI_FINAL ? ", final" : "");
+	loop_trace(ask->loop, "> login request, stage %u%s", ISCSI_CSG(ask->login.req.flags),
+		ask->login.req.flags & ISCSI_FINAL ? ", final" : "");
 	send_pdu(ask, &ask->login.req, ask->login.data, iscsi_login_len(&ask->login));
 }
 
@@ -132,7 +140,8 @@ static void logged_in(struct iscsi_ask *ask)
 {
 	static const char all[] = "SendTargets=All";
 
-	snprintf(ask->alg, sizeof(ask->alg), "%s", ask->login.by_chap ? iscsi_chap_name((unsigned)ask->login.chap.alg) : "");
+	snprintf(ask->alg, sizeof(ask->alg), "%s",
+		ask->login.by_chap ? iscsi_chap_name((unsigned)ask->login.chap.alg) : "");
 	loop_trace(ask->loop, "logged in%s%s", *ask->alg ? ", by CHAP with " : "", ask->alg);
 	ask->dm->ops->enable_datamover(ask->dm, ask->dm->recv_limit);
 	ask->itt = 2;
@@ -145,7 +154,8 @@ static void logged_in(struct iscsi_ask *ask)
 	send_text(ask, ISCSI_NO_TAG, all, sizeof(all));
 }
 
-static void take_login(struct iscsi_ask *ask, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static void take_login(
+	struct iscsi_ask *ask, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	struct diag why = { 0 };
 	int next = iscsi_login_take(&ask->login, bhs, data, len, &why);
@@ -163,21 +173,25 @@ static void take_login(struct iscsi_ask *ask, const struct iscsi_bhs *bhs, const
 	}
 }
 
-static int add_text(struct iscsi_ask *ask, const struct iscsi_text_rsp *rsp, const uint8_t *data, uint32_t len, struct diag *why)
+static int add_text(struct iscsi_ask *ask, const struct iscsi_text_rsp *rsp, const uint8_t *data,
+	uint32_t len, struct diag *why)
 {
 	bool final = rsp->flags & ISCSI_FINAL;
 	uint32_t ttt = get_be32(rsp->ttt);
 
 	if (get_be32(rsp->itt) != ask->itt)
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "answer to a text request that was not sent");
+		return diag_set(
+			why, DIAG_PROTOCOL, EPROTO, "answer to a text request that was not sent");
 	if (final && (rsp->flags & ISCSI_CONTINUE || ttt != ISCSI_NO_TAG))
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "text with both the final and the continue bit");
+		return diag_set(why, DIAG_PROTOCOL, EPROTO,
+			"text with both the final and the continue bit");
 	if (!final && (ttt == ISCSI_NO_TAG || !len))
 		return diag_set(why, DIAG_PROTOCOL, EPROTO, "empty text with the continue bit");
 	return iscsi_text_add(&ask->text, data, len, ISCSI_TARGETS_TEXT, why);
 }
 
-static void take_text(struct iscsi_ask *ask, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static void take_text(
+	struct iscsi_ask *ask, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	const struct iscsi_text_rsp *rsp = (const void *)bhs;
 	struct diag why = { 0 };
@@ -210,15 +224,19 @@ static void refuse(struct iscsi_ask *ask, const struct iscsi_bhs *bhs)
 	struct diag why = { 0 };
 
 	if (ISCSI_OPCODE(bhs->opcode) == ISCSI_REJECT)
-		diag_set(&why, DIAG_REFUSED, EPROTO, "the target rejects a PDU: %s", iscsi_reject_word(((const struct iscsi_reject *)bhs)->reason));
+		diag_set(&why, DIAG_REFUSED, EPROTO, "the target rejects a PDU: %s",
+			iscsi_reject_word(((const struct iscsi_reject *)bhs)->reason));
 	else if (ISCSI_OPCODE(bhs->opcode) == ISCSI_ASYNC)
-		diag_set(&why, DIAG_CLOSED, ECONNRESET, "the target requests a logout before it has answered");
+		diag_set(&why, DIAG_CLOSED, ECONNRESET,
+			"the target requests a logout before it has answered");
 	else
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "unexpected PDU with opcode 0x%02x", ISCSI_OPCODE(bhs->opcode));
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "unexpected PDU with opcode 0x%02x",
+			ISCSI_OPCODE(bhs->opcode));
 	finish(ask, &why);
 }
 
-static void notified(struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
+static void notified(
+	struct datamover *dm, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len)
 {
 	struct iscsi_ask *ask = dm->user;
 	uint8_t opcode = ISCSI_OPCODE(bhs->opcode);
@@ -256,7 +274,8 @@ static void terminated(struct datamover *dm)
 {
 	struct iscsi_ask *ask = dm->user;
 
-	if (ask->state == ISCSI_ASK_LOGIN && !ask->from->auth.user && dm->why.code == DIAG_CLOSED) /* seen of Linux 6.12 */
+	if (ask->state == ISCSI_ASK_LOGIN && !ask->from->auth.user &&
+		dm->why.code == DIAG_CLOSED) /* seen of Linux 6.12 */
 		diag_hint(&dm->why, "the target may require CHAP: --user and --secret-file");
 	finish(ask, ask->state < ISCSI_ASK_LOGOUT ? &dm->why : NULL);
 }
@@ -265,12 +284,15 @@ static const struct datamover_events events = { up, notified, terminated };
 
 static void dial(struct iscsi_ask *ask)
 {
-	struct iscsi_login_how how = { .initiator = ask->from->initiator, .auth = &ask->from->auth, .rdma = ask->carrier == ISCSI_ISER };
+	struct iscsi_login_how how = { .initiator = ask->from->initiator,
+		.auth = &ask->from->auth,
+		.rdma = ask->carrier == ISCSI_ISER };
 	struct diag why = { 0 };
 	uint8_t random[32];
 
 	ask->state = ISCSI_ASK_CONNECT;
-	if ((ask->carrier == ISCSI_ISER ? iscsi_iser : iscsi_tcp)(&ask->dm, ask->loop, &ask->at, left_ms(ask), &events, ask, &why)) {
+	if ((ask->carrier == ISCSI_ISER ? iscsi_iser : iscsi_tcp)(
+		    &ask->dm, ask->loop, &ask->at, left_ms(ask), &events, ask, &why)) {
 		ask->dm = NULL;
 		finish(ask, &why);
 		return;

@@ -5,15 +5,21 @@
 #include "iscsi.h"
 #include "login.h"
 
-enum iscsi_ask_state { ISCSI_ASK_CONNECT, ISCSI_ASK_LOGIN, ISCSI_ASK_TEXT, ISCSI_ASK_LOGOUT, ISCSI_ASK_OVER };
+enum iscsi_ask_state {
+	ISCSI_ASK_CONNECT,
+	ISCSI_ASK_LOGIN,
+	ISCSI_ASK_TEXT,
+	ISCSI_ASK_LOGOUT,
+	ISCSI_ASK_OVER
+};
 
 struct iscsi_ask { /* zeroed but for the first part; stays where it is until it is over */
 	struct loop *loop;
 	const struct iscsi_from *from;
-	struct addr at; /* whom to ask; moves with redirects */
-	uint8_t carrier; /* enum iscsi_carrier */
-	bool list; /* SendTargets */
-	uint64_t until; /* loop_clock, 0 = no end */
+	struct addr at;                   /* whom to ask; moves with redirects */
+	uint8_t carrier;                  /* enum iscsi_carrier */
+	bool list;                        /* SendTargets */
+	uint64_t until;                   /* loop_clock, 0 = no end */
 	void (*done)(struct iscsi_ask *); /* NULL, or: it is over */
 	void *user;
 
@@ -22,7 +28,7 @@ struct iscsi_ask { /* zeroed but for the first part; stays where it is until it 
 	struct diag why;
 	bool answers; /* a login response has come */
 	char way[160];
-	char alg[16]; /* of CHAP; "" = let in without */
+	char alg[16];           /* of CHAP; "" = let in without */
 	struct iscsi_text text; /* of SendTargets; iscsi_ask_end() frees it */
 	struct iscsi_hops hops;
 

@@ -3,5 +3,7 @@
 #pragma once
 #include "datamover.h"
 
-int iscsi_tcp(struct datamover **, struct loop *, const struct addr *, uint32_t timeout_ms, const struct datamover_events *, void *user, struct diag *);
-int iscsi_iser(struct datamover **, struct loop *, const struct addr *, uint32_t timeout_ms, const struct datamover_events *, void *user, struct diag *);
+int iscsi_tcp(struct datamover **, struct loop *, const struct addr *, uint32_t timeout_ms,
+	const struct datamover_events *, void *user, struct diag *);
+int iscsi_iser(struct datamover **, struct loop *, const struct addr *, uint32_t timeout_ms,
+	const struct datamover_events *, void *user, struct diag *);

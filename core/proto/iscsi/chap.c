@@ -27,7 +27,8 @@ int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *diag)
 	static const struct {
 		const char *word;
 		unsigned alg;
-	} words[] = { { "md5", ISCSI_CHAP_MD5 }, { "sha1", ISCSI_CHAP_SHA1 }, { "sha256", ISCSI_CHAP_SHA256 }, { "sha-256", ISCSI_CHAP_SHA256 },
+	} words[] = { { "md5", ISCSI_CHAP_MD5 }, { "sha1", ISCSI_CHAP_SHA1 },
+		{ "sha256", ISCSI_CHAP_SHA256 }, { "sha-256", ISCSI_CHAP_SHA256 },
 		{ "sha3-256", ISCSI_CHAP_SHA3_256 } };
 	unsigned i;
 
@@ -39,7 +40,10 @@ int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *diag)
 			if (strlen(words[i].word) == n && !strncasecmp(words[i].word, p, n))
 				break;
 		if (i == sizeof(words) / sizeof(words[0]))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "unknown CHAP algorithm '%.*s': expected sha3-256, sha256, sha1 or md5", (int)n, p);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"unknown CHAP algorithm '%.*s': expected sha3-256, sha256, sha1 or "
+				"md5",
+				(int)n, p);
 		*bits |= 1u << (words[i].alg - ISCSI_CHAP_MD5);
 		p += n;
 		if (!*p)
@@ -47,8 +51,8 @@ int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *diag)
 	}
 }
 
-unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len,
-	uint8_t digest[ISCSI_CHAP_DIGEST_MAX])
+unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge,
+	size_t len, uint8_t digest[ISCSI_CHAP_DIGEST_MAX])
 {
 	size_t secret_len = strlen(secret), all = 1 + secret_len + len;
 	uint8_t *bytes = malloc(all);
@@ -78,7 +82,8 @@ unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const u
 	return err ? 0 : algs[alg - ISCSI_CHAP_MD5].len;
 }
 
-int iscsi_chap_proves(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge, size_t len, const char *value)
+int iscsi_chap_proves(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge,
+	size_t len, const char *value)
 {
 	uint8_t theirs[ISCSI_CHAP_DIGEST_MAX + 1], right[ISCSI_CHAP_DIGEST_MAX];
 	unsigned want = iscsi_chap_digest(alg, id, secret, challenge, len, right), differ = 0;
@@ -94,18 +99,21 @@ int iscsi_chap_proves(unsigned alg, uint8_t id, const char *secret, const uint8_
 
 bool iscsi_chap_wanted(const struct iscsi_auth *auth, uint64_t alg)
 {
-	return alg >= ISCSI_CHAP_MD5 && alg - ISCSI_CHAP_MD5 < ALGS && (!auth->algs || auth->algs & 1u << (alg - ISCSI_CHAP_MD5));
+	return alg >= ISCSI_CHAP_MD5 && alg - ISCSI_CHAP_MD5 < ALGS &&
+	       (!auth->algs || auth->algs & 1u << (alg - ISCSI_CHAP_MD5));
 }
 
 /* 12.1.3: else whoever is asked could have his own challenge answered by us. */
 int iscsi_auth_check(const struct iscsi_auth *auth, struct diag *diag)
 {
 	if (auth->user && auth->target_secret && !strcmp(auth->secret, auth->target_secret))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "the CHAP secrets of both directions are the same: RFC 7143 forbids this");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"the CHAP secrets of both directions are the same: RFC 7143 forbids this");
 	return 0;
 }
 
-void iscsi_chap_init(struct iscsi_chap *chap, const struct iscsi_auth *auth, const uint8_t random[17])
+void iscsi_chap_init(
+	struct iscsi_chap *chap, const struct iscsi_auth *auth, const uint8_t random[17])
 {
 	*chap = (struct iscsi_chap){ .auth = auth, .own_id = random[16] };
 	memcpy(chap->own, random, sizeof(chap->own));
@@ -117,7 +125,8 @@ void iscsi_chap_offer(const struct iscsi_chap *chap, struct wr *w)
 
 	for (unsigned i = ALGS; i-- > 0;)
 		if (iscsi_chap_wanted(chap->auth, ISCSI_CHAP_MD5 + i))
-			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", *text ? "," : "", ISCSI_CHAP_MD5 + i);
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u",
+				*text ? "," : "", ISCSI_CHAP_MD5 + i);
 	iscsi_text_put(w, "CHAP_A", "%s", text);
 }
 
@@ -131,7 +140,8 @@ static int take_alg(struct iscsi_chap *chap, const char *value, struct diag *dia
 	if (chap->got_alg)
 		return twice("CHAP_A", diag);
 	if (!strcmp(value, "Reject"))
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target supports none of the offered CHAP algorithms");
+		return diag_set(diag, DIAG_AUTH, EACCES,
+			"the target supports none of the offered CHAP algorithms");
 	if (!iscsi_number_get(value, 255, &chap->alg) || !iscsi_chap_wanted(chap->auth, chap->alg))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_A=%.20s was not offered", value);
 	chap->got_alg = true;
@@ -144,7 +154,9 @@ static int take_challenge(struct iscsi_chap *chap, const char *value, struct dia
 		return twice("CHAP_C", diag);
 	chap->challenge_len = iscsi_binary_get(value, chap->challenge, sizeof(chap->challenge));
 	if (chap->challenge_len <= 0)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid CHAP challenge: must be a binary value of 1 to %u bytes", ISCSI_CHAP_BINARY_MAX);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"invalid CHAP challenge: must be a binary value of 1 to %u bytes",
+			ISCSI_CHAP_BINARY_MAX);
 	return 0;
 }
 
@@ -154,12 +166,15 @@ static int take_response(struct iscsi_chap *chap, const char *value, struct diag
 
 	if (!chap->auth->target_secret || !chap->got_alg)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "unexpected CHAP response");
-	proved = iscsi_chap_proves((unsigned)chap->alg, chap->own_id, chap->auth->target_secret, chap->own, sizeof(chap->own), value);
+	proved = iscsi_chap_proves((unsigned)chap->alg, chap->own_id, chap->auth->target_secret,
+		chap->own, sizeof(chap->own), value);
 	if (proved < 0)
 		return diag_sys(diag, ENOMEM, "CHAP response");
 	chap->proved = proved;
 	if (!chap->proved)
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target failed mutual CHAP: it is another target, or the target secret is wrong");
+		return diag_set(diag, DIAG_AUTH, EACCES,
+			"the target failed mutual CHAP: it is another target, or the target secret "
+			"is wrong");
 	return 0;
 }
 
@@ -177,11 +192,15 @@ int iscsi_chap_take(struct iscsi_chap *chap, const char *key, const char *value,
 		if (chap->got_id)
 			return twice(key, diag);
 		chap->got_id = iscsi_number_get(value, 255, &chap->id);
-		return chap->got_id ? 0 : diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_I=%.20s: must be 0 to 255", value);
+		return chap->got_id ? 0
+				    : diag_set(diag, DIAG_PROTOCOL, EPROTO,
+					      "CHAP_I=%.20s: must be 0 to 255", value);
 	}
 	if (!strcmp(key, "CHAP_N")) {
 		chap->got_name = !name || !strcmp(name, value);
-		return chap->got_name ? 0 : diag_set(diag, DIAG_AUTH, EACCES, "the target is '%.100s', not '%s'", value, name);
+		return chap->got_name ? 0
+				      : diag_set(diag, DIAG_AUTH, EACCES,
+						"the target is '%.100s', not '%s'", value, name);
 	}
 	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%.20s is not a key of CHAP", key);
 }
@@ -192,8 +211,12 @@ int iscsi_chap_answer(struct iscsi_chap *chap, struct wr *w, struct diag *diag)
 	unsigned len;
 
 	if (!chap->got_alg || !chap->got_id || !chap->challenge_len)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP challenge without %s", !chap->got_alg ? "CHAP_A" : !chap->got_id ? "CHAP_I" : "CHAP_C");
-	len = iscsi_chap_digest((unsigned)chap->alg, (uint8_t)chap->id, chap->auth->secret, chap->challenge, (size_t)chap->challenge_len, digest);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP challenge without %s",
+			!chap->got_alg  ? "CHAP_A"
+			: !chap->got_id ? "CHAP_I"
+					: "CHAP_C");
+	len = iscsi_chap_digest((unsigned)chap->alg, (uint8_t)chap->id, chap->auth->secret,
+		chap->challenge, (size_t)chap->challenge_len, digest);
 	if (!len)
 		return diag_sys(diag, ENOMEM, "CHAP response");
 	iscsi_text_put(w, "CHAP_N", "%s", chap->auth->user);
@@ -209,5 +232,6 @@ int iscsi_chap_check(const struct iscsi_chap *chap, struct diag *diag)
 {
 	if (!chap->auth->target_secret || (chap->proved && chap->got_name))
 		return 0;
-	return diag_set(diag, DIAG_AUTH, EACCES, "the target accepted the login without mutual CHAP");
+	return diag_set(
+		diag, DIAG_AUTH, EACCES, "the target accepted the login without mutual CHAP");
 }

@@ -4,7 +4,8 @@
 #include "text.h"
 #include <errno.h>
 
-void iscsi_chap_tgt_init(struct iscsi_chap_tgt *chap, const struct iscsi_auth *auth, const uint8_t random[17])
+void iscsi_chap_tgt_init(
+	struct iscsi_chap_tgt *chap, const struct iscsi_auth *auth, const uint8_t random[17])
 {
 	*chap = (struct iscsi_chap_tgt){ .auth = auth, .id = random[16] };
 	memcpy(chap->challenge, random, sizeof(chap->challenge));
@@ -22,11 +23,13 @@ static unsigned choose(const struct iscsi_auth *auth, const char *list)
 	return 0;
 }
 
-int iscsi_chap_tgt_challenge(struct iscsi_chap_tgt *chap, const char *algs, struct wr *w, struct diag *diag)
+int iscsi_chap_tgt_challenge(
+	struct iscsi_chap_tgt *chap, const char *algs, struct wr *w, struct diag *diag)
 {
 	chap->alg = choose(chap->auth, algs);
 	if (!chap->alg)
-		return diag_set(diag, DIAG_AUTH, EACCES, "no acceptable CHAP algorithm in CHAP_A=%.40s", algs);
+		return diag_set(diag, DIAG_AUTH, EACCES,
+			"no acceptable CHAP algorithm in CHAP_A=%.40s", algs);
 	iscsi_text_put(w, "CHAP_A", "%u", chap->alg);
 	iscsi_text_put(w, "CHAP_I", "%u", chap->id);
 	iscsi_text_put_binary(w, "CHAP_C", chap->challenge, sizeof(chap->challenge));
@@ -34,7 +37,8 @@ int iscsi_chap_tgt_challenge(struct iscsi_chap_tgt *chap, const char *algs, stru
 }
 
 /* The other direction. */
-static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said *said, struct wr *w, struct diag *diag)
+static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said *said,
+	struct wr *w, struct diag *diag)
 {
 	uint8_t challenge[ISCSI_CHAP_BINARY_MAX], digest[ISCSI_CHAP_DIGEST_MAX];
 	const struct iscsi_auth *auth = chap->auth;
@@ -43,16 +47,22 @@ static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said
 	int len;
 
 	if (!said->challenge || !said->id)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "challenge to the target without %s", said->id ? "CHAP_C" : "CHAP_I");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "challenge to the target without %s",
+			said->id ? "CHAP_C" : "CHAP_I");
 	len = iscsi_binary_get(said->challenge, challenge, sizeof(challenge));
 	if (len <= 0 || !iscsi_number_get(said->id, 255, &id))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid challenge to the target: must be a binary value of 1 to %u bytes with an identifier of 0 to 255",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"invalid challenge to the target: must be a binary value of 1 to %u bytes "
+			"with an identifier of 0 to 255",
 			ISCSI_CHAP_BINARY_MAX);
 	if (len == sizeof(chap->challenge) && !memcmp(challenge, chap->challenge, (size_t)len))
-		return diag_set(diag, DIAG_AUTH, EACCES, "the initiator reflects the target's own challenge");
+		return diag_set(diag, DIAG_AUTH, EACCES,
+			"the initiator reflects the target's own challenge");
 	if (!auth->target_secret)
-		return diag_set(diag, DIAG_AUTH, EACCES, "the initiator requests mutual CHAP, but the target has no secret for it");
-	n = iscsi_chap_digest(chap->alg, (uint8_t)id, auth->target_secret, challenge, (size_t)len, digest);
+		return diag_set(diag, DIAG_AUTH, EACCES,
+			"the initiator requests mutual CHAP, but the target has no secret for it");
+	n = iscsi_chap_digest(
+		chap->alg, (uint8_t)id, auth->target_secret, challenge, (size_t)len, digest);
 	if (!n)
 		return diag_sys(diag, ENOMEM, "CHAP response");
 	iscsi_text_put(w, "CHAP_N", "%s", auth->target_user);
@@ -60,16 +70,20 @@ static int prove(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said
 	return 0;
 }
 
-int iscsi_chap_tgt_check(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said *said, struct wr *w, struct diag *diag)
+int iscsi_chap_tgt_check(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_said *said,
+	struct wr *w, struct diag *diag)
 {
 	int right;
 
 	if (!said->name || !said->response)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP response without %s", said->name ? "CHAP_R" : "CHAP_N");
-	right = iscsi_chap_proves(chap->alg, chap->id, chap->auth->secret, chap->challenge, sizeof(chap->challenge), said->response);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP response without %s",
+			said->name ? "CHAP_R" : "CHAP_N");
+	right = iscsi_chap_proves(chap->alg, chap->id, chap->auth->secret, chap->challenge,
+		sizeof(chap->challenge), said->response);
 	if (right < 0)
 		return diag_sys(diag, ENOMEM, "CHAP response");
 	if (!right || strcmp(said->name, chap->auth->user))
-		return diag_set(diag, DIAG_AUTH, EACCES, "unknown CHAP user '%.100s' or wrong secret", said->name);
+		return diag_set(diag, DIAG_AUTH, EACCES,
+			"unknown CHAP user '%.100s' or wrong secret", said->name);
 	return said->challenge || said->id ? prove(chap, said, w, diag) : 0;
 }

@@ -29,17 +29,21 @@ static int take(struct iscsi_ask *ask, struct iscsi_found *found, struct diag *d
 	return err;
 }
 
-int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrier carrier, const struct iscsi_from *from, uint32_t timeout_ms,
-	struct iscsi_found *found, struct diag *diag)
+int iscsi_discover(struct loop *loop, const struct addr *addr, enum iscsi_carrier carrier,
+	const struct iscsi_from *from, uint32_t timeout_ms, struct iscsi_found *found,
+	struct diag *diag)
 {
 	struct iscsi_ask *ask = calloc(1, sizeof(*ask));
 	int err = ask ? iscsi_auth_check(&from->auth, diag) : diag_sys(diag, ENOMEM, "discovery");
 
 	*found = (struct iscsi_found){ 0 };
 	if (!err) {
-		*ask = (struct iscsi_ask){
-			.loop = loop, .from = from, .at = *addr, .carrier = carrier, .list = true, .until = deadline(timeout_ms)
-		};
+		*ask = (struct iscsi_ask){ .loop = loop,
+			.from = from,
+			.at = *addr,
+			.carrier = carrier,
+			.list = true,
+			.until = deadline(timeout_ms) };
 		iscsi_ask_start(ask);
 		loop_wait(loop, &ask->over, 0);
 		err = -ask->why.err;
@@ -85,7 +89,8 @@ static void done(struct iscsi_ask *ask)
 		start(probing);
 }
 
-int iscsi_probe(struct loop *loop, const struct iscsi_from *from, struct iscsi_probe *probe, unsigned count, uint32_t timeout_ms, struct diag *diag)
+int iscsi_probe(struct loop *loop, const struct iscsi_from *from, struct iscsi_probe *probe,
+	unsigned count, uint32_t timeout_ms, struct diag *diag)
 {
 	struct probing probing = { .probe = probe, .count = count };
 	uint64_t until = deadline(timeout_ms);
@@ -97,7 +102,9 @@ int iscsi_probe(struct loop *loop, const struct iscsi_from *from, struct iscsi_p
 	if (!probing.ask)
 		return diag_sys(diag, ENOMEM, "probing of portals");
 	for (unsigned i = 0; i < count; i++)
-		probing.ask[i] = (struct iscsi_ask){ .loop = loop, .from = from, .until = until, .done = done, .user = &probing };
+		probing.ask[i] = (struct iscsi_ask){
+			.loop = loop, .from = from, .until = until, .done = done, .user = &probing
+		};
 	while (probing.started < count && probing.started < AT_ONCE)
 		start(&probing);
 	loop_wait(loop, &probing.over, 0);

@@ -11,7 +11,8 @@ static void same_scope(struct addr *to, const struct addr *from)
 	struct sockaddr_in6 *a = (void *)&to->ss;
 	const struct sockaddr_in6 *b = (const void *)&from->ss;
 
-	if (to->ss.ss_family == AF_INET6 && from->ss.ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr) && !a->sin6_scope_id)
+	if (to->ss.ss_family == AF_INET6 && from->ss.ss_family == AF_INET6 &&
+		IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr) && !a->sin6_scope_id)
 		a->sin6_scope_id = b->sin6_scope_id;
 }
 
@@ -34,19 +35,22 @@ static void arrived(struct resolve *resolve)
 		if (same_place(next, &hops->visited[i]))
 			diag_set(&hops->why, DIAG_PROTOCOL, ELOOP, "redirect loop: %s", hops->to);
 	if (!hops->why.err && hops->count == ISCSI_HOPS)
-		diag_set(&hops->why, DIAG_PROTOCOL, ELOOP, "the target redirects more than %u times", ISCSI_HOPS);
+		diag_set(&hops->why, DIAG_PROTOCOL, ELOOP,
+			"the target redirects more than %u times", ISCSI_HOPS);
 	if (!hops->why.err)
 		hops->visited[++hops->count] = *next;
 	hops->arrived(hops);
 }
 
-void iscsi_hops_begin(struct iscsi_hops *hops, const struct addr *at, void (*fn)(struct iscsi_hops *))
+void iscsi_hops_begin(
+	struct iscsi_hops *hops, const struct addr *at, void (*fn)(struct iscsi_hops *))
 {
 	*hops = (struct iscsi_hops){ .visited = { *at }, .arrived = fn, .resolve.done = arrived };
 }
 
 /* Where a redirect leads, as resolve_start() takes it. */
-static int read_redirect(const char *to, bool numbers, struct iscsi_record *record, struct diag *diag)
+static int read_redirect(
+	const char *to, bool numbers, struct iscsi_record *record, struct diag *diag)
 {
 	struct addr addr;
 	int known, err = iscsi_address_get(to, record, diag);
@@ -56,11 +60,14 @@ static int read_redirect(const char *to, bool numbers, struct iscsi_record *reco
 	known = addr_known(&addr, record->host, record->port, diag);
 	if (!known && numbers)
 		return diag_set(diag, DIAG_UNSUPPORTED, EAFNOSUPPORT,
-			"the target redirects to host name %s; only IP addresses are supported here", to);
+			"the target redirects to host name %s; only IP addresses are supported "
+			"here",
+			to);
 	return known < 0 ? known : 0;
 }
 
-void iscsi_hops_on(struct iscsi_hops *hops, struct loop *loop, const char *to, bool numbers, uint32_t timeout_ms)
+void iscsi_hops_on(struct iscsi_hops *hops, struct loop *loop, const char *to, bool numbers,
+	uint32_t timeout_ms)
 {
 	struct iscsi_record record = { 0 };
 	struct diag why = { 0 };

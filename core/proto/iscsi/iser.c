@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* PDUs over iSER (RFC 7145): each is one SEND behind an iSER header, as Linux has it from the first login request on. */
+/* PDUs over iSER (RFC 7145): each is one SEND behind an iSER header, as Linux has it from the first
+ * login request on. */
+#include "wire/iser.h"
 #include "carrier.h"
 #include "ep.h"
-#include "wire/iser.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -68,11 +69,15 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	if (iser->over)
 		return;
 	if (rx->len < HEADS || ISER_OPCODE(hdr->flags) != ISER_CONTROL)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "invalid message of %u bytes: expected an iSCSI PDU after an iSER header", rx->len);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO,
+			"invalid message of %u bytes: expected an iSCSI PDU after an iSER header",
+			rx->len);
 	else if (bhs->ahs_len)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "unexpected additional header segment in a PDU: is it an iSCSI target?");
+		diag_set(&why, DIAG_PROTOCOL, EPROTO,
+			"unexpected additional header segment in a PDU: is it an iSCSI target?");
 	else if (len > rx->len - HEADS || len > iser->recv_max)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "data segment of %u bytes exceeds the message of %u", len, rx->len);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO,
+			"data segment of %u bytes exceeds the message of %u", len, rx->len);
 	if (why.err) {
 		fail(iser, &why);
 		return;
@@ -126,9 +131,9 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 	head->data_len = put_be24(len);
 	if (len)
 		memcpy(p + HEADS, data, len);
-	iser->op[i] = (struct ep_op){
-		.kind = EP_SEND, .nsge = 1, .sge = { { p, (uint32_t)HEADS + len, iser->pool->key[iser->ep->dom].lkey } }
-	};
+	iser->op[i] = (struct ep_op){ .kind = EP_SEND,
+		.nsge = 1,
+		.sge = { { p, (uint32_t)HEADS + len, iser->pool->key[iser->ep->dom].lkey } } };
 	iser->busy[i] = true;
 	iser->ep->ops->post(iser->ep, &iser->op[i]);
 	return 0;
@@ -156,19 +161,22 @@ static void terminate(struct datamover *dm)
 
 static const struct datamover_ops ops = { send_control, enable, terminate };
 
-int iscsi_iser(struct datamover **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms, const struct datamover_events *ev, void *user,
-	struct diag *diag)
+int iscsi_iser(struct datamover **out, struct loop *loop, const struct addr *addr,
+	uint32_t timeout_ms, const struct datamover_events *ev, void *user, struct diag *diag)
 {
 	struct ep_dial to = { .dst = *addr,
 		.backend = EP_VERBS,
 		.timeout_ms = timeout_ms,
-		.want = { .send = DATAMOVER_SENDS, .recv = RECEIVES, .sge = 1, .ord = 1, .ird = 1 } };
+		.want = {
+			.send = DATAMOVER_SENDS, .recv = RECEIVES, .sge = 1, .ord = 1, .ird = 1 } };
 	struct iser *iser = calloc(1, sizeof(*iser));
 	int err;
 
 	if (!iser)
 		return diag_sys(diag, ENOMEM, "iSER connection");
-	iser->dm = (struct datamover){ .ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = ISCSI_PDU_DATA };
+	iser->dm = (struct datamover){
+		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = ISCSI_PDU_DATA
+	};
 	iser->recv_max = ISCSI_PDU_DATA;
 	err = pool_new(&iser->pool, (EACH + 4095) & ~4095u, DATAMOVER_SENDS + RECEIVES, diag);
 	if (!err)

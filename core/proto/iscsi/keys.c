@@ -20,7 +20,8 @@ static const struct row {
 	[ISCSI_MAX_CONNECTIONS] = { "MaxConnections", NUMBER_MIN, false, 1, 1, 65535, { 0 } },
 	[ISCSI_INITIAL_R2T] = { "InitialR2T", BOOL_OR, false, 1, 0, 1, { 0 } },
 	[ISCSI_IMMEDIATE_DATA] = { "ImmediateData", BOOL_AND, false, 1, 0, 1, { 0 } },
-	[ISCSI_MAX_RECV] = { "MaxRecvDataSegmentLength", DECLARED, true, 8192, 512, LONGEST, { 0 } },
+	[ISCSI_MAX_RECV] = { "MaxRecvDataSegmentLength", DECLARED, true, 8192, 512, LONGEST,
+		{ 0 } },
 	[ISCSI_MAX_BURST] = { "MaxBurstLength", NUMBER_MIN, false, 262144, 512, LONGEST, { 0 } },
 	[ISCSI_FIRST_BURST] = { "FirstBurstLength", NUMBER_MIN, false, 65536, 512, LONGEST, { 0 } },
 	[ISCSI_TIME2WAIT] = { "DefaultTime2Wait", NUMBER_MAX, true, 2, 0, 3600, { 0 } },
@@ -30,11 +31,15 @@ static const struct row {
 	[ISCSI_SEQUENCE_IN_ORDER] = { "DataSequenceInOrder", BOOL_OR, false, 1, 0, 1, { 0 } },
 	[ISCSI_ERL] = { "ErrorRecoveryLevel", NUMBER_MIN, true, 0, 0, 2, { 0 } },
 	[ISCSI_PROTOCOL_LEVEL] = { "iSCSIProtocolLevel", NUMBER_MIN, false, 1, 0, 31, { 0 } },
-	[ISCSI_TASK_REPORTING] = { "TaskReporting", LIST, false, 0, 0, 2, { "RFC3720", "ResponseFence", "FastAbort" } },
+	[ISCSI_TASK_REPORTING] = { "TaskReporting", LIST, false, 0, 0, 2,
+		{ "RFC3720", "ResponseFence", "FastAbort" } },
 	[ISCSI_RDMA_EXTENSIONS] = { "RDMAExtensions", BOOL_AND, false, 0, 0, 1, { 0 } },
-	[ISCSI_INITIATOR_RECV] = { "InitiatorRecvDataSegmentLength", NUMBER_MIN, false, 8192, 512, LONGEST, { 0 } },
-	[ISCSI_TARGET_RECV] = { "TargetRecvDataSegmentLength", NUMBER_MIN, false, 8192, 512, LONGEST, { 0 } },
-	[ISCSI_UNEXPECTED_PDUS] = { "MaxOutstandingUnexpectedPDUs", DECLARED, false, 0, 0, UINT32_MAX, { 0 } },
+	[ISCSI_INITIATOR_RECV] = { "InitiatorRecvDataSegmentLength", NUMBER_MIN, false, 8192, 512,
+		LONGEST, { 0 } },
+	[ISCSI_TARGET_RECV] = { "TargetRecvDataSegmentLength", NUMBER_MIN, false, 8192, 512,
+		LONGEST, { 0 } },
+	[ISCSI_UNEXPECTED_PDUS] = { "MaxOutstandingUnexpectedPDUs", DECLARED, false, 0, 0,
+		UINT32_MAX, { 0 } },
 	[ISCSI_HELLO_REQUIRED] = { "iSERHelloRequired", BOOL_OR, false, 0, 0, 1, { 0 } },
 };
 _Static_assert(ISCSI_KEYS <= 32, "bits of one word");
@@ -90,7 +95,8 @@ void iscsi_keys_offer(struct iscsi_keys *keys, enum iscsi_key key, struct wr *w)
 		bool last = keys->last & 1u << key;
 		const char *own = row->words[keys->own[key]];
 
-		iscsi_text_put(w, row->name, "%s,%s", last ? row->words[0] : own, last ? own : row->words[0]);
+		iscsi_text_put(w, row->name, "%s,%s", last ? row->words[0] : own,
+			last ? own : row->words[0]);
 	} else {
 		put(w, row, keys->own[key]);
 	}
@@ -144,7 +150,8 @@ static bool fits(const struct iscsi_keys *keys, unsigned key, uint32_t value)
 
 static bool is_refusal(const char *text)
 {
-	return !strcmp(text, "Irrelevant") || !strcmp(text, "NotUnderstood") || !strcmp(text, "Reject");
+	return !strcmp(text, "Irrelevant") || !strcmp(text, "NotUnderstood") ||
+	       !strcmp(text, "Reject");
 }
 
 static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, struct diag *diag)
@@ -159,7 +166,8 @@ static int take_answer(struct iscsi_keys *keys, unsigned key, const char *text, 
 	if (!read_value(row, text, &value))
 		return wrong(row, text, diag);
 	if (row->kind == LIST ? !fits(keys, key, value) : value != result(row, own, value))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s=%.40s: not among the values offered", row->name, text);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"%s=%.40s: not among the values offered", row->name, text);
 	keys->value[key] = value;
 	return 0;
 }
@@ -175,7 +183,8 @@ static bool choose(const struct iscsi_keys *keys, unsigned key, const char *text
 	return false;
 }
 
-static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, struct wr *answer, struct diag *diag)
+static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, struct wr *answer,
+	struct diag *diag)
 {
 	const struct row *row = &rows[key];
 	uint32_t value;
@@ -196,7 +205,8 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 		return 0;
 	}
 	/* RFC 7145, 6: those after RDMAExtensions are nothing without it */
-	if ((keys->discovery && !row->discovery) || (key > ISCSI_RDMA_EXTENSIONS && !keys->own[ISCSI_RDMA_EXTENSIONS])) {
+	if ((keys->discovery && !row->discovery) ||
+		(key > ISCSI_RDMA_EXTENSIONS && !keys->own[ISCSI_RDMA_EXTENSIONS])) {
 		iscsi_text_put(answer, row->name, "Irrelevant");
 		return 0;
 	}
@@ -205,7 +215,8 @@ static int take_offer(struct iscsi_keys *keys, unsigned key, const char *text, s
 	return 0;
 }
 
-int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text, struct wr *answer, struct diag *diag)
+int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text, struct wr *answer,
+	struct diag *diag)
 {
 	int key = find(name), err = 0;
 
@@ -213,7 +224,8 @@ int iscsi_keys_take(struct iscsi_keys *keys, const char *name, const char *text,
 		bool known = false;
 
 		if (is_refusal(text)) /* 6.2: never answered, which would have no end */
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "answer to %.40s, which was not offered", name);
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+				"answer to %.40s, which was not offered", name);
 		for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
 			known |= !strcmp(gone[i], name);
 		iscsi_text_put(answer, name, known ? "Reject" : "NotUnderstood");
@@ -237,5 +249,7 @@ int iscsi_keys_settled(const struct iscsi_keys *keys, struct diag *diag)
 		if (needs_none(&rows[key], keys->own[key]))
 			open &= ~(1u << key);
 
-	return open ? diag_set(diag, DIAG_PROTOCOL, EPROTO, "no answer to %s", rows[__builtin_ctz(open)].name) : 0;
+	return open ? diag_set(diag, DIAG_PROTOCOL, EPROTO, "no answer to %s",
+			      rows[__builtin_ctz(open)].name)
+		    : 0;
 }

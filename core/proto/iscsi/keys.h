@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Negotiation of operational keys (RFC 7143, 6.2 and 13; RFC 7145, 6): one table, which initiator and target both run. */
+/* Negotiation of operational keys (RFC 7143, 6.2 and 13; RFC 7145, 6): one table, which initiator
+ * and target both run. */
 #pragma once
 #include "diag.h"
 #include "wire.h"
@@ -30,17 +31,21 @@ enum iscsi_key {
 };
 
 struct iscsi_keys {
-	bool discovery; /* session */
-	uint32_t own[ISCSI_KEYS]; /* what this side wants or can */
+	bool discovery;             /* session */
+	uint32_t own[ISCSI_KEYS];   /* what this side wants or can */
 	uint32_t value[ISCSI_KEYS]; /* what holds; of declared ones: what the peer has declared */
-	uint32_t only, last; /* bits of lists: nothing but own[] will do; own[] stands behind the standard */
-	uint32_t offered, answered, seen; /* bits by enum iscsi_key: our offers, their answers, the peer's offers */
+	/* bits of lists: nothing but own[] will do; own[] stands behind the standard */
+	uint32_t only, last;
+	/* bits by enum iscsi_key: our offers, their answers, the peer's offers */
+	uint32_t offered, answered, seen;
 };
 /* Defaults of the RFCs; then the owner sets own[]. */
 void iscsi_keys_init(struct iscsi_keys *, bool discovery);
 void iscsi_keys_offer(struct iscsi_keys *, enum iscsi_key, struct wr *); /* once each */
-/* A pair from the peer: the answer to an offer, or an offer, whose answer is written. 0, or -EPROTO. */
-int iscsi_keys_take(struct iscsi_keys *, const char *name, const char *text, struct wr *answer, struct diag *);
+/* A pair from the peer: the answer to an offer, or an offer, whose answer is written. 0, or
+ * -EPROTO. */
+int iscsi_keys_take(
+	struct iscsi_keys *, const char *name, const char *text, struct wr *answer, struct diag *);
 /* Every offer has its answer. The first that has none is named. */
 int iscsi_keys_settled(const struct iscsi_keys *, struct diag *);
 const char *iscsi_key_name(enum iscsi_key);

@@ -13,10 +13,12 @@ static bool transit(const struct iscsi_login *login)
 	return ISCSI_FINAL & login->req.flags;
 }
 
-/* Begins a request, with no text yet; `ready` as far as we are concerned the stage may end with it. */
+/* Begins a request, with no text yet; `ready` as far as we are concerned the stage may end with it.
+ */
 static void begin(struct iscsi_login *login, bool ready)
 {
-	uint8_t now = stage(login), next = now == ISCSI_STAGE_SECURITY ? ISCSI_STAGE_OPERATIONAL : ISCSI_STAGE_FULL;
+	uint8_t now = stage(login),
+		next = now == ISCSI_STAGE_SECURITY ? ISCSI_STAGE_OPERATIONAL : ISCSI_STAGE_FULL;
 
 	login->requests++;
 	login->out = wr_init(login->data, sizeof(login->data));
@@ -26,14 +28,16 @@ static void begin(struct iscsi_login *login, bool ready)
 	login->req.tsih = put_be16(login->tsih);
 }
 
-void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_how *how, const uint8_t random[32])
+void iscsi_login_start(
+	struct iscsi_login *login, const struct iscsi_login_how *how, const uint8_t random[32])
 {
 	struct wr *w = &login->out;
 
 	*login = (struct iscsi_login){ .how = *how, .tpgt = -1, .cmdsn = 1 };
 	iscsi_chap_init(&login->chap, how->auth, random);
 	iscsi_keys_init(&login->keys, !how->target);
-	login->req = (struct iscsi_login_req){ .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE, .itt = put_be32(1) };
+	login->req = (struct iscsi_login_req){ .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
+		.itt = put_be32(1) };
 	login->req.isid[0] = 0x80; /* 11.12.5: random */
 	memcpy(login->req.isid + 1, random + 17, 5);
 	if (how->isid)
@@ -43,7 +47,10 @@ void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_how *
 	iscsi_text_put(w, "SessionType", "%s", how->target ? "Normal" : "Discovery");
 	if (how->target)
 		iscsi_text_put(w, "TargetName", "%s", how->target);
-	iscsi_text_put(w, "AuthMethod", "%s", !how->auth->user ? "None" : how->auth->target_secret ? "CHAP" : "CHAP,None");
+	iscsi_text_put(w, "AuthMethod", "%s",
+		!how->auth->user           ? "None"
+		: how->auth->target_secret ? "CHAP"
+					   : "CHAP,None");
 }
 
 static void wish_digest(struct iscsi_keys *keys, enum iscsi_key key, uint8_t digest)
@@ -70,16 +77,21 @@ static void wish(struct iscsi_login *login, const struct iscsi_offer *offer)
 	keys->own[ISCSI_MAX_R2T] = offer->max_r2t;
 	keys->own[ISCSI_ERL] = offer->erl;
 	keys->own[ISCSI_TARGET_RECV] = offer->target_recv;
-	keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0; /* a session that is lost logs in anew at once */
+	/* a session that is lost logs in anew at once */
+	keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
 }
 
 static void offer(struct iscsi_login *login)
 {
-	static const enum iscsi_key both[] = { ISCSI_HEADER_DIGEST, ISCSI_DATA_DIGEST, ISCSI_TIME2WAIT, ISCSI_TIME2RETAIN, ISCSI_ERL };
-	static const enum iscsi_key normal[] = { ISCSI_MAX_CONNECTIONS, ISCSI_INITIAL_R2T, ISCSI_IMMEDIATE_DATA, ISCSI_MAX_BURST,
-		ISCSI_FIRST_BURST, ISCSI_MAX_R2T, ISCSI_PDU_IN_ORDER, ISCSI_SEQUENCE_IN_ORDER };
-	static const enum iscsi_key rdma[] = { ISCSI_RDMA_EXTENSIONS, ISCSI_INITIATOR_RECV, ISCSI_TARGET_RECV, ISCSI_UNEXPECTED_PDUS,
-		ISCSI_HELLO_REQUIRED }; /* the last two are what they are unless told, and Linux (6.12) knows neither */
+	static const enum iscsi_key both[] = { ISCSI_HEADER_DIGEST, ISCSI_DATA_DIGEST,
+		ISCSI_TIME2WAIT, ISCSI_TIME2RETAIN, ISCSI_ERL };
+	static const enum iscsi_key normal[] = { ISCSI_MAX_CONNECTIONS, ISCSI_INITIAL_R2T,
+		ISCSI_IMMEDIATE_DATA, ISCSI_MAX_BURST, ISCSI_FIRST_BURST, ISCSI_MAX_R2T,
+		ISCSI_PDU_IN_ORDER, ISCSI_SEQUENCE_IN_ORDER };
+	static const enum iscsi_key rdma[] = { ISCSI_RDMA_EXTENSIONS, ISCSI_INITIATOR_RECV,
+		ISCSI_TARGET_RECV, ISCSI_UNEXPECTED_PDUS,
+		/* the last two are what they are unless told, and Linux (6.12) knows neither */
+		ISCSI_HELLO_REQUIRED };
 	struct iscsi_keys *keys = &login->keys;
 	struct wr *w = &login->out;
 
@@ -95,7 +107,8 @@ static void offer(struct iscsi_login *login)
 			iscsi_keys_offer(keys, normal[i], w);
 	if (login->how.rdma && login->how.target) { /* RFC 7145, 6: irrelevant to discovery */
 		keys->own[ISCSI_RDMA_EXTENSIONS] = 1;
-		for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]) - (login->how.offer ? 2 : 0); i++)
+		for (size_t i = 0; i < sizeof(rdma) / sizeof(rdma[0]) - (login->how.offer ? 2 : 0);
+			i++)
 			iscsi_keys_offer(keys, rdma[i], w);
 	} else {
 		iscsi_keys_offer(keys, ISCSI_MAX_RECV, w);
@@ -112,12 +125,15 @@ static int take_method(struct iscsi_login *login, const char *value, struct diag
 		login->by_chap = true;
 		login->step = ISCSI_LOGIN_CHALLENGE;
 	} else if (none && login->how.auth->user && login->how.auth->target_secret) {
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target continues without CHAP, which mutual CHAP requires");
+		return diag_set(diag, DIAG_AUTH, EACCES,
+			"the target continues without CHAP, which mutual CHAP requires");
 	} else if (!none && !login->how.auth->user) {
-		diag_set(diag, DIAG_AUTH, EACCES, "the target requires CHAP (AuthMethod=%.40s)", value);
+		diag_set(diag, DIAG_AUTH, EACCES, "the target requires CHAP (AuthMethod=%.40s)",
+			value);
 		return diag_hint(diag, "add --user NAME --secret-file FILE");
 	} else if (!none) {
-		return diag_set(diag, DIAG_AUTH, EACCES, "the target does not support CHAP (AuthMethod=%.40s)", value);
+		return diag_set(diag, DIAG_AUTH, EACCES,
+			"the target does not support CHAP (AuthMethod=%.40s)", value);
 	} else {
 		login->step = ISCSI_LOGIN_PROOF; /* nothing is left to prove */
 	}
@@ -129,12 +145,14 @@ static int take_tag(struct iscsi_login *login, const char *value, struct diag *d
 	uint64_t tag;
 
 	if (!iscsi_number_get(value, 65535, &tag))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "TargetPortalGroupTag=%.40s: must be 0 to 65535", value);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"TargetPortalGroupTag=%.40s: must be 0 to 65535", value);
 	login->tpgt = (int)tag;
 	return 0;
 }
 
-static int take_pair(struct iscsi_login *login, const char *key, const char *value, struct wr *answer, struct diag *diag)
+static int take_pair(struct iscsi_login *login, const char *key, const char *value,
+	struct wr *answer, struct diag *diag)
 {
 	if (!strcmp(key, "TargetPortalGroupTag"))
 		return take_tag(login, value, diag);
@@ -166,26 +184,35 @@ static int take_redirect(struct iscsi_login *login, struct diag *diag)
 		login->redirect[len] = 0;
 		return ISCSI_LOGIN_MOVED;
 	}
-	return n < 0 ? n : diag_set(diag, DIAG_PROTOCOL, EPROTO, "redirect without a TargetAddress: the target has moved");
+	return n < 0 ? n
+		     : diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			       "redirect without a TargetAddress: the target has moved");
 }
 
-static int take_status(struct iscsi_login *login, uint8_t status_class, uint8_t detail, struct diag *diag)
+static int take_status(
+	struct iscsi_login *login, uint8_t status_class, uint8_t detail, struct diag *diag)
 {
 	int err = iscsi_login_status(status_class, detail, login->how.auth->user, diag);
 
-	if (status_class == ISCSI_LOGIN_INITIATOR && detail < 2 && login->chap.got_alg && login->chap.alg == ISCSI_CHAP_SHA256) /* seen of tgt 1.0.85 */
-		diag_hint(diag, "check user and secret; tgt mistakes SHA-256 for SHA1 and needs --chap-algs md5");
+	if (status_class == ISCSI_LOGIN_INITIATOR && detail < 2 && login->chap.got_alg &&
+		login->chap.alg == ISCSI_CHAP_SHA256) /* seen of tgt 1.0.85 */
+		diag_hint(diag, "check user and secret; tgt mistakes SHA-256 for SHA1 and needs "
+				"--chap-algs md5");
 	return err;
 }
 
-static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, uint32_t len, struct diag *diag)
+static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, uint32_t len,
+	struct diag *diag)
 {
 	if (ISCSI_OPCODE(rsp->opcode) != ISCSI_LOGIN_RSP)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "PDU with opcode 0x%02x instead of a login response", ISCSI_OPCODE(rsp->opcode));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"PDU with opcode 0x%02x instead of a login response",
+			ISCSI_OPCODE(rsp->opcode));
 	if (get_be32(rsp->itt) != get_be32(login->req.itt))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "response to another login");
 	if (len > ISCSI_PDU_DATA)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login response of more than %u bytes", ISCSI_PDU_DATA);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login response of more than %u bytes",
+			ISCSI_PDU_DATA);
 	login->started = true;
 	login->status = ISCSI_LOGIN_STATUS(rsp->status_class, rsp->status_detail);
 	login->exp_statsn = get_be32(rsp->statsn) + 1;
@@ -194,12 +221,17 @@ static int check(struct iscsi_login *login, const struct iscsi_login_rsp *rsp, u
 	if (rsp->status_class)
 		return 0;
 	if (rsp->version_active)
-		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the target supports iSCSI version 0x%02x only", rsp->version_active);
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+			"the target supports iSCSI version 0x%02x only", rsp->version_active);
 	if (ISCSI_CSG(rsp->flags) != stage(login))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login response of stage %u in stage %u", ISCSI_CSG(rsp->flags), stage(login));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"login response of stage %u in stage %u", ISCSI_CSG(rsp->flags),
+			stage(login));
 	if (rsp->flags & ISCSI_FINAL &&
-		(!transit(login) || rsp->flags & ISCSI_CONTINUE || ISCSI_NSG(rsp->flags) != ISCSI_NSG(login->req.flags)))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target ends a login stage too early");
+		(!transit(login) || rsp->flags & ISCSI_CONTINUE ||
+			ISCSI_NSG(rsp->flags) != ISCSI_NSG(login->req.flags)))
+		return diag_set(
+			diag, DIAG_PROTOCOL, EPROTO, "the target ends a login stage too early");
 	return 0;
 }
 
@@ -230,15 +262,18 @@ static int go_on_security(struct iscsi_login *login, bool ended, struct diag *di
 	return err;
 }
 
-static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer, const uint8_t *answers, struct diag *diag)
+static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer,
+	const uint8_t *answers, struct diag *diag)
 {
 	size_t len = (size_t)(answer->p - answers);
 	int err;
 
 	if (answer->bad)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "more keys than fit into one login PDU");
+		return diag_set(
+			diag, DIAG_PROTOCOL, EPROTO, "more keys than fit into one login PDU");
 	if (ended && len)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the target ends a login stage with an offer unanswered");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"the target ends a login stage with an offer unanswered");
 	if (stage(login) == ISCSI_STAGE_SECURITY) {
 		err = go_on_security(login, ended, diag);
 		if (err)
@@ -256,7 +291,8 @@ static int go_on(struct iscsi_login *login, bool ended, const struct wr *answer,
 	return ISCSI_LOGIN_SEND;
 }
 
-int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len, struct diag *diag)
+int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, const uint8_t *data,
+	uint32_t len, struct diag *diag)
 {
 	const struct iscsi_login_rsp *rsp = (const void *)bhs;
 	uint8_t answers[ISCSI_PDU_DATA];
@@ -270,12 +306,14 @@ int iscsi_login_take(struct iscsi_login *login, const struct iscsi_bhs *bhs, con
 	if (n)
 		return n;
 	if (login->requests >= ISCSI_LOGIN_REQUESTS)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login not finished after %u requests", ISCSI_LOGIN_REQUESTS);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login not finished after %u requests",
+			ISCSI_LOGIN_REQUESTS);
 	if (rsp->status_class == ISCSI_LOGIN_REDIRECT)
 		return take_redirect(login, diag);
 	if (rsp->flags & ISCSI_CONTINUE) {
 		if (!len)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "empty text with the continue bit");
+			return diag_set(
+				diag, DIAG_PROTOCOL, EPROTO, "empty text with the continue bit");
 		begin(login, false);
 		return ISCSI_LOGIN_SEND;
 	}

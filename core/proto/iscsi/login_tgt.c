@@ -11,7 +11,8 @@ struct said { /* keys of one text that are not negotiated; they point into it */
 	struct iscsi_chap_said chap;
 };
 
-void iscsi_login_tgt_start(struct iscsi_login_tgt *login, const struct iscsi_login_tgt_how *how, const uint8_t random[17])
+void iscsi_login_tgt_start(struct iscsi_login_tgt *login, const struct iscsi_login_tgt_how *how,
+	const uint8_t random[17])
 {
 	*login = (struct iscsi_login_tgt){ .how = *how, .statsn = 1 };
 	memcpy(login->random, random, sizeof(login->random));
@@ -41,40 +42,55 @@ static void begin(struct iscsi_login_tgt *login, const struct iscsi_login_req *r
 	memcpy(login->rsp.isid, req->isid, sizeof(login->rsp.isid));
 }
 
-static int check_first(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, struct diag *diag)
+static int check_first(
+	struct iscsi_login_tgt *login, const struct iscsi_login_req *req, struct diag *diag)
 {
 	if (req->version_min)
 		return refuse(login, ISCSI_OTHER_VERSION,
-			diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the initiator requires iSCSI version 0x%02x or later", req->version_min));
+			diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+				"the initiator requires iSCSI version 0x%02x or later",
+				req->version_min));
 	if (get_be16(req->tsih))
-		return refuse(login, ISCSI_NO_SESSION, diag_set(diag, DIAG_NOT_FOUND, ENOENT, "connection to unknown session %u", get_be16(req->tsih)));
+		return refuse(login, ISCSI_NO_SESSION,
+			diag_set(diag, DIAG_NOT_FOUND, ENOENT, "connection to unknown session %u",
+				get_be16(req->tsih)));
 	if (ISCSI_CSG(req->flags) > ISCSI_STAGE_OPERATIONAL)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login begins in stage %u", ISCSI_CSG(req->flags));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login begins in stage %u",
+			ISCSI_CSG(req->flags));
 	login->first = *req;
 	login->stage = ISCSI_CSG(req->flags);
 	return 0;
 }
 
-static int check(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, uint32_t len, struct diag *diag)
+static int check(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, uint32_t len,
+	struct diag *diag)
 {
 	bool transit = req->flags & ISCSI_FINAL;
 	int err;
 
 	if (login->over)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login request after the end of the login");
+		return diag_set(
+			diag, DIAG_PROTOCOL, EPROTO, "login request after the end of the login");
 	err = login->requests++ ? 0 : check_first(login, req, diag);
 	if (err)
 		return err;
 	if (len > ISCSI_PDU_DATA)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login request of more than %u bytes", ISCSI_PDU_DATA);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login request of more than %u bytes",
+			ISCSI_PDU_DATA);
 	if (login->requests > ISCSI_LOGIN_REQUESTS)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login not finished after %u requests", ISCSI_LOGIN_REQUESTS);
-	if (memcmp(req->isid, login->first.isid, sizeof(req->isid)) || get_be16(req->cid) != get_be16(login->first.cid) || get_be16(req->tsih))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login not finished after %u requests",
+			ISCSI_LOGIN_REQUESTS);
+	if (memcmp(req->isid, login->first.isid, sizeof(req->isid)) ||
+		get_be16(req->cid) != get_be16(login->first.cid) || get_be16(req->tsih))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "request of another login");
 	if (ISCSI_CSG(req->flags) != login->stage)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login request of stage %u in stage %u", ISCSI_CSG(req->flags), login->stage);
-	if (transit && (req->flags & ISCSI_CONTINUE || ISCSI_NSG(req->flags) <= login->stage || ISCSI_NSG(req->flags) == 2))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "request to go from stage %u to %u%s", login->stage, ISCSI_NSG(req->flags),
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"login request of stage %u in stage %u", ISCSI_CSG(req->flags),
+			login->stage);
+	if (transit && (req->flags & ISCSI_CONTINUE || ISCSI_NSG(req->flags) <= login->stage ||
+			       ISCSI_NSG(req->flags) == 2))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "request to go from stage %u to %u%s",
+			login->stage, ISCSI_NSG(req->flags),
 			req->flags & ISCSI_CONTINUE ? " within a text" : "");
 	if (req->flags & ISCSI_CONTINUE && !len)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "empty text with the continue bit");
@@ -85,9 +101,11 @@ static const char **place(struct said *said, const char *key)
 {
 	const struct {
 		const char *key, **to;
-	} places[] = { { "InitiatorName", &said->initiator }, { "TargetName", &said->target }, { "SessionType", &said->session },
-		{ "AuthMethod", &said->method }, { "CHAP_A", &said->alg }, { "CHAP_N", &said->chap.name }, { "CHAP_R", &said->chap.response },
-		{ "CHAP_I", &said->chap.id }, { "CHAP_C", &said->chap.challenge } };
+	} places[] = { { "InitiatorName", &said->initiator }, { "TargetName", &said->target },
+		{ "SessionType", &said->session }, { "AuthMethod", &said->method },
+		{ "CHAP_A", &said->alg }, { "CHAP_N", &said->chap.name },
+		{ "CHAP_R", &said->chap.response }, { "CHAP_I", &said->chap.id },
+		{ "CHAP_C", &said->chap.challenge } };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (!strcmp(places[i].key, key))
@@ -146,11 +164,18 @@ static int take_names(struct iscsi_login_tgt *login, const struct said *said, st
 	bool discovery = said->session && !strcmp(said->session, "Discovery");
 
 	if (said->session && !discovery && strcmp(said->session, "Normal"))
-		return refuse(login, ISCSI_SESSION_TYPE, diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "unknown session type %.40s", said->session));
+		return refuse(login, ISCSI_SESSION_TYPE,
+			diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "unknown session type %.40s",
+				said->session));
 	if (!said->initiator || (!discovery && !said->target))
-		return refuse(login, ISCSI_MISSING, diag_set(diag, DIAG_PROTOCOL, EPROTO, "login without %s", said->initiator ? "TargetName" : "InitiatorName"));
+		return refuse(login, ISCSI_MISSING,
+			diag_set(diag, DIAG_PROTOCOL, EPROTO, "login without %s",
+				said->initiator ? "TargetName" : "InitiatorName"));
 	if (!good_name(said->initiator) || (!discovery && !good_name(said->target)))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid name: must be at most %u bytes without blanks and control characters", ISCSI_NAME_MAX);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"invalid name: must be at most %u bytes without blanks and control "
+			"characters",
+			ISCSI_NAME_MAX);
 	snprintf(login->initiator, sizeof(login->initiator), "%s", said->initiator);
 	if (!discovery)
 		snprintf(login->target, sizeof(login->target), "%s", said->target);
@@ -162,7 +187,8 @@ static int take_names(struct iscsi_login_tgt *login, const struct said *said, st
 static int admit(struct iscsi_login_tgt *login, const struct said *said, struct diag *diag)
 {
 	int err = take_names(login, said, diag);
-	struct iscsi_login_asked asked = { login->initiator, *login->target ? login->target : NULL, login->first.isid };
+	struct iscsi_login_asked asked = { login->initiator, *login->target ? login->target : NULL,
+		login->first.isid };
 	uint16_t status;
 
 	if (err)
@@ -173,7 +199,9 @@ static int admit(struct iscsi_login_tgt *login, const struct said *said, struct 
 		return refuse(login, status, ISCSI_LOGIN_MOVED);
 	}
 	if (status)
-		return refuse(login, status, diag_set(diag, DIAG_REFUSED, EACCES, "%s is refused with login status %04x", login->initiator, status));
+		return refuse(login, status,
+			diag_set(diag, DIAG_REFUSED, EACCES, "%s is refused with login status %04x",
+				login->initiator, status));
 	login->admitted = true;
 	iscsi_chap_tgt_init(&login->chap, &login->grant.auth, login->random);
 	if (*login->target)
@@ -183,7 +211,8 @@ static int admit(struct iscsi_login_tgt *login, const struct said *said, struct 
 
 static int not_proved(struct iscsi_login_tgt *login, const char *why, struct diag *diag)
 {
-	return refuse(login, ISCSI_NOT_PROVED, diag_set(diag, DIAG_AUTH, EACCES, "%s %s", login->initiator, why));
+	return refuse(login, ISCSI_NOT_PROVED,
+		diag_set(diag, DIAG_AUTH, EACCES, "%s %s", login->initiator, why));
 }
 
 static bool has(const char *list, const char *word)
@@ -200,7 +229,10 @@ static int choose_method(struct iscsi_login_tgt *login, const char *methods, str
 {
 	login->by_chap = login->grant.auth.user;
 	if (!has(methods, login->by_chap ? "CHAP" : "None"))
-		return not_proved(login, login->by_chap ? "does not offer CHAP, which is required" : "requires CHAP, for which no secret is set", diag);
+		return not_proved(login,
+			login->by_chap ? "does not offer CHAP, which is required"
+				       : "requires CHAP, for which no secret is set",
+			diag);
 	iscsi_text_put(&login->out, "AuthMethod", "%s", login->by_chap ? "CHAP" : "None");
 	login->step = login->by_chap ? ISCSI_TGT_ALG : ISCSI_TGT_LET_IN;
 	return 0;
@@ -225,20 +257,24 @@ static int prove(struct iscsi_login_tgt *login, const struct said *said, struct 
 }
 
 /* What of the text is about security; wherever it stands, nobody goes on without. */
-static int take_security(struct iscsi_login_tgt *login, const struct said *said, bool transit, struct diag *diag)
+static int take_security(
+	struct iscsi_login_tgt *login, const struct said *said, bool transit, struct diag *diag)
 {
-	bool chap = said->alg || said->chap.name || said->chap.response || said->chap.id || said->chap.challenge;
+	bool chap = said->alg || said->chap.name || said->chap.response || said->chap.id ||
+		    said->chap.challenge;
 	int err = 0;
 
 	if ((said->method || chap) && login->stage != ISCSI_STAGE_SECURITY)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s outside of the security stage", chap ? "CHAP" : "AuthMethod");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s outside of the security stage",
+			chap ? "CHAP" : "AuthMethod");
 	if (said->method && login->step != ISCSI_TGT_METHOD)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod sent twice");
 	if (said->method)
 		err = choose_method(login, said->method, diag);
 	if (!err && chap)
 		err = prove(login, said, diag);
-	if (err || login->step != ISCSI_TGT_METHOD || !(transit || login->stage == ISCSI_STAGE_OPERATIONAL))
+	if (err || login->step != ISCSI_TGT_METHOD ||
+		!(transit || login->stage == ISCSI_STAGE_OPERATIONAL))
 		return err;
 	if (login->grant.auth.user)
 		return not_proved(login, "continues without CHAP, which is required", diag);
@@ -247,15 +283,19 @@ static int take_security(struct iscsi_login_tgt *login, const struct said *said,
 }
 
 /* Our side of the keys, and whether the stage ends. */
-static int go_on(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, struct diag *diag)
+static int go_on(
+	struct iscsi_login_tgt *login, const struct iscsi_login_req *req, struct diag *diag)
 {
 	struct diag open = { 0 };
 
 	if (login->stage == ISCSI_STAGE_OPERATIONAL && !(login->how.rdma && *login->target))
 		iscsi_keys_offer(&login->keys, ISCSI_MAX_RECV, &login->out);
 	if (login->out.bad)
-		return refuse(login, ISCSI_NO_RESOURCES, diag_set(diag, DIAG_PROTOCOL, EPROTO, "more keys than fit into one login PDU"));
-	if (!(req->flags & ISCSI_FINAL) || login->step != ISCSI_TGT_LET_IN || iscsi_keys_settled(&login->keys, &open))
+		return refuse(login, ISCSI_NO_RESOURCES,
+			diag_set(diag, DIAG_PROTOCOL, EPROTO,
+				"more keys than fit into one login PDU"));
+	if (!(req->flags & ISCSI_FINAL) || login->step != ISCSI_TGT_LET_IN ||
+		iscsi_keys_settled(&login->keys, &open))
 		return ISCSI_LOGIN_SEND;
 	login->stage = ISCSI_NSG(req->flags);
 	login->rsp.flags |= ISCSI_FINAL | login->stage;
@@ -265,7 +305,8 @@ static int go_on(struct iscsi_login_tgt *login, const struct iscsi_login_req *re
 	return ISCSI_LOGIN_DONE;
 }
 
-static int take(struct iscsi_login_tgt *login, const struct iscsi_login_req *req, const uint8_t *data, uint32_t len, struct diag *diag)
+static int take(struct iscsi_login_tgt *login, const struct iscsi_login_req *req,
+	const uint8_t *data, uint32_t len, struct diag *diag)
 {
 	struct said said = { 0 };
 	int err;
@@ -290,17 +331,21 @@ static int take(struct iscsi_login_tgt *login, const struct iscsi_login_req *req
 	return err ? err : go_on(login, req, diag);
 }
 
-int iscsi_login_tgt_take(struct iscsi_login_tgt *login, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len, struct diag *diag)
+int iscsi_login_tgt_take(struct iscsi_login_tgt *login, const struct iscsi_bhs *bhs,
+	const uint8_t *data, uint32_t len, struct diag *diag)
 {
 	const struct iscsi_login_req *req = (const void *)bhs;
 	int next;
 
-	login->answer = login->requests || ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_REQ; /* 6.3: who begins with anything else has none */
+	/* 6.3: who begins with anything else has none */
+	login->answer = login->requests || ISCSI_OPCODE(bhs->opcode) == ISCSI_LOGIN_REQ;
 	if (ISCSI_OPCODE(bhs->opcode) != ISCSI_LOGIN_REQ) {
 		login->over = true;
 		begin(login, req);
 		return refuse(login, ISCSI_OUT_OF_PLACE,
-			diag_set(diag, DIAG_PROTOCOL, EPROTO, "PDU with opcode 0x%02x instead of a login request", ISCSI_OPCODE(bhs->opcode)));
+			diag_set(diag, DIAG_PROTOCOL, EPROTO,
+				"PDU with opcode 0x%02x instead of a login request",
+				ISCSI_OPCODE(bhs->opcode)));
 	}
 	next = take(login, req, data, len, diag);
 	login->over = next != ISCSI_LOGIN_SEND;
@@ -308,7 +353,8 @@ int iscsi_login_tgt_take(struct iscsi_login_tgt *login, const struct iscsi_bhs *
 		login->rsp.flags = 0;
 		login->out = wr_init(login->data, sizeof(login->data));
 		if (!login->rsp.status_class)
-			refuse(login, next == -ENOMEM ? ISCSI_NO_RESOURCES : ISCSI_INITIATOR_ERROR, 0);
+			refuse(login, next == -ENOMEM ? ISCSI_NO_RESOURCES : ISCSI_INITIATOR_ERROR,
+				0);
 	}
 	return next;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The login phase of a normal session for who has the connection: requests into a datamover, responses out of its owner's events. */
+/* The login phase of a normal session for who has the connection: requests into a datamover,
+ * responses out of its owner's events. */
 #include "login.h"
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +14,9 @@ struct iscsi_signin {
 	struct datamover *dm;
 };
 
-int iscsi_signin_new(struct iscsi_signin **out, const char *target, enum iscsi_carrier carrier, const struct iscsi_from *from,
-	const struct iscsi_offer *offer, const uint8_t isid[6], struct diag *diag)
+int iscsi_signin_new(struct iscsi_signin **out, const char *target, enum iscsi_carrier carrier,
+	const struct iscsi_from *from, const struct iscsi_offer *offer, const uint8_t isid[6],
+	struct diag *diag)
 {
 	struct iscsi_signin *in;
 	uint8_t random[32];
@@ -52,7 +54,8 @@ static int send_request(struct iscsi_signin *in, struct diag *diag)
 
 	if (in->login.out.bad)
 		return diag_set(diag, DIAG_USAGE, EMSGSIZE, "names too long for one login request");
-	loop_trace(in->dm->loop, "> login request, stage %u%s", ISCSI_CSG(req->flags), req->flags & ISCSI_FINAL ? ", final" : "");
+	loop_trace(in->dm->loop, "> login request, stage %u%s", ISCSI_CSG(req->flags),
+		req->flags & ISCSI_FINAL ? ", final" : "");
 	err = in->dm->ops->send_control(in->dm, req, in->login.data, iscsi_login_len(&in->login));
 	return err ? diag_sys(diag, -err, "send a login request") : 0;
 }
@@ -63,12 +66,15 @@ int iscsi_signin_begin(struct iscsi_signin *in, struct datamover *dm, struct dia
 	return send_request(in, diag);
 }
 
-int iscsi_signin_take(struct iscsi_signin *in, const struct iscsi_bhs *bhs, const uint8_t *data, uint32_t len, struct diag *diag)
+int iscsi_signin_take(struct iscsi_signin *in, const struct iscsi_bhs *bhs, const uint8_t *data,
+	uint32_t len, struct diag *diag)
 {
 	int next = iscsi_login_take(&in->login, bhs, data, len, diag), err;
 
-	if (next == ISCSI_LOGIN_DONE && in->login.how.rdma && !in->login.keys.value[ISCSI_RDMA_EXTENSIONS])
-		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the target does not support iSER here (RDMAExtensions=No)");
+	if (next == ISCSI_LOGIN_DONE && in->login.how.rdma &&
+		!in->login.keys.value[ISCSI_RDMA_EXTENSIONS])
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
+			"the target does not support iSER here (RDMAExtensions=No)");
 	if (next == ISCSI_LOGIN_DONE)
 		return ISCSI_SIGNIN_DONE;
 	if (next == ISCSI_LOGIN_MOVED)
@@ -113,7 +119,8 @@ void iscsi_signin_agreed(const struct iscsi_signin *in, struct iscsi_agreed *agr
 		.tsih = login->tsih,
 		.tpgt = login->tpgt };
 	if (login->by_chap)
-		snprintf(agreed->alg, sizeof(agreed->alg), "%s", iscsi_chap_name((unsigned)login->chap.alg));
+		snprintf(agreed->alg, sizeof(agreed->alg), "%s",
+			iscsi_chap_name((unsigned)login->chap.alg));
 }
 
 const char *iscsi_signin_moved(const struct iscsi_signin *in)

@@ -9,7 +9,8 @@
 
 static int no_address(const char *text, struct diag *diag)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "TargetAddress=%.100s is not an address", text);
+	return diag_set(
+		diag, DIAG_PROTOCOL, EPROTO, "TargetAddress=%.100s is not an address", text);
 }
 
 static bool host_is_good(const char *host, bool v6)
@@ -64,9 +65,11 @@ static int check_name(const char *name, struct diag *diag)
 {
 	size_t len = strlen(name);
 
-	for (size_t i = 0; i < len; i++) /* RFC 7143, 4.2.7.2; beyond ASCII it is the target's affair */
+	for (size_t i = 0; i < len;
+		i++) /* RFC 7143, 4.2.7.2; beyond ASCII it is the target's affair */
 		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "target name with blanks or control characters");
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+				"target name with blanks or control characters");
 	if (!len || len > ISCSI_NAME_MAX)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "target name of %zu bytes", len);
 	return 0;
@@ -94,7 +97,8 @@ static struct iscsi_record *add(struct iscsi_found *found, const char *name, str
 }
 
 /* A target without an address is at the one that was asked. */
-static int add_here(struct iscsi_found *found, const char *name, const struct addr *asked, struct diag *diag)
+static int add_here(
+	struct iscsi_found *found, const char *name, const struct addr *asked, struct diag *diag)
 {
 	struct iscsi_record *record = add(found, name, diag);
 	char text[ADDR_TEXT];
@@ -102,11 +106,13 @@ static int add_here(struct iscsi_found *found, const char *name, const struct ad
 	if (!record)
 		return -EPROTO;
 	snprintf(record->host, sizeof(record->host), "%s", addr_host(asked, text));
-	record->port = ntohs(((const struct sockaddr_in *)&asked->ss)->sin_port); /* at the same place in both families */
+	/* at the same place in both families */
+	record->port = ntohs(((const struct sockaddr_in *)&asked->ss)->sin_port);
 	return 0;
 }
 
-int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct iscsi_found *found, struct diag *diag)
+int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct iscsi_found *found,
+	struct diag *diag)
 {
 	const char *name = NULL;
 	bool addressed = true;
@@ -125,11 +131,13 @@ int iscsi_targets_get(struct iscsi_text *text, const struct addr *asked, struct 
 			struct iscsi_record *record = name ? add(found, name, diag) : NULL;
 
 			addressed = true;
-			err = record ? iscsi_address_get(value, record, diag) :
-				name ? -EPROTO :
-				       diag_set(diag, DIAG_PROTOCOL, EPROTO, "address before any target name");
+			err = record ? iscsi_address_get(value, record, diag)
+			      : name ? -EPROTO
+				     : diag_set(diag, DIAG_PROTOCOL, EPROTO,
+					       "address before any target name");
 		} else if (!strcmp(key, "SendTargets")) {
-			err = diag_set(diag, DIAG_REFUSED, EOPNOTSUPP, "the target does not list its targets (SendTargets=%.40s)", value);
+			err = diag_set(diag, DIAG_REFUSED, EOPNOTSUPP,
+				"the target does not list its targets (SendTargets=%.40s)", value);
 		}
 	}
 	if (err || n < 0)

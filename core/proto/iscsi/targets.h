@@ -9,5 +9,7 @@
 
 /* HOST[:PORT][,TAG], host a name, an IPv4 address or an IPv6 one in brackets. */
 int iscsi_address_get(const char *text, struct iscsi_record *, struct diag *);
-/* Takes the text apart; asked: the address of targets that have none of their own there. iscsi_found_free() also when it fails. */
-int iscsi_targets_get(struct iscsi_text *, const struct addr *asked, struct iscsi_found *, struct diag *);
+/* Takes the text apart; asked: the address of targets that have none of their own there.
+ * iscsi_found_free() also when it fails. */
+int iscsi_targets_get(
+	struct iscsi_text *, const struct addr *asked, struct iscsi_found *, struct diag *);

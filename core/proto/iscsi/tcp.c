@@ -19,7 +19,7 @@ struct tcp {
 	struct stream *stream;
 	struct tcp_send send[DATAMOVER_SENDS];
 	bool over;
-	struct iscsi_bhs bhs; /* of the PDU that arrives */
+	struct iscsi_bhs bhs;      /* of the PDU that arrives */
 	uint32_t got, len, padded; /* of header and data together; of the data */
 	uint32_t recv_max;
 	uint8_t data[RECV_LIMIT + 3];
@@ -63,9 +63,12 @@ static bool head_is_good(struct tcp *tcp)
 	tcp->len = get_be24(tcp->bhs.data_len);
 	tcp->padded = (tcp->len + 3) & ~3u;
 	if (tcp->bhs.ahs_len)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "unexpected additional header segment in a PDU: is it an iSCSI target?");
+		diag_set(&why, DIAG_PROTOCOL, EPROTO,
+			"unexpected additional header segment in a PDU: is it an iSCSI target?");
 	else if (tcp->len > tcp->recv_max)
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "data segment of %u bytes exceeds the limit of %u", tcp->len, tcp->recv_max);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO,
+			"data segment of %u bytes exceeds the limit of %u", tcp->len,
+			tcp->recv_max);
 	else
 		return true;
 	fail(tcp, &why);
@@ -75,7 +78,8 @@ static bool head_is_good(struct tcp *tcp)
 static void take(struct tcp *tcp, uint32_t got)
 {
 	tcp->got += got;
-	if (tcp->got < ISCSI_BHS || (tcp->got == ISCSI_BHS && !head_is_good(tcp)) || tcp->got < ISCSI_BHS + tcp->padded)
+	if (tcp->got < ISCSI_BHS || (tcp->got == ISCSI_BHS && !head_is_good(tcp)) ||
+		tcp->got < ISCSI_BHS + tcp->padded)
 		return;
 	tcp->got = 0;
 	tcp->dm.ev->control_notify(&tcp->dm, &tcp->bhs, tcp->data, tcp->len);
@@ -90,8 +94,10 @@ static void readable(struct stream *stream)
 	if (tcp->over)
 		return;
 	do {
-		iov = tcp->got < ISCSI_BHS ? (struct iovec){ (uint8_t *)&tcp->bhs + tcp->got, ISCSI_BHS - tcp->got } :
-					     (struct iovec){ tcp->data + tcp->got - ISCSI_BHS, ISCSI_BHS + tcp->padded - tcp->got };
+		iov = tcp->got < ISCSI_BHS ? (struct iovec){ (uint8_t *)&tcp->bhs + tcp->got,
+			ISCSI_BHS - tcp->got }
+					   : (struct iovec){ tcp->data + tcp->got - ISCSI_BHS,
+						     ISCSI_BHS + tcp->padded - tcp->got };
 		n = stream_recv(stream, &iov, 1);
 		if (n > 0)
 			take(tcp, (uint32_t)n);
@@ -100,7 +106,9 @@ static void readable(struct stream *stream)
 		stream_close(stream);
 }
 
-static const struct stream_events events = { .up = up, .readable = readable, .sent = sent, .down = down };
+static const struct stream_events events = {
+	.up = up, .readable = readable, .sent = sent, .down = down
+};
 
 static int send_control(struct datamover *dm, const void *bhs, const void *data, uint32_t len)
 {
@@ -120,7 +128,9 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 	if (len)
 		memcpy(send->data, data, len);
 	memset(send->data + len, 0, padded - len);
-	send->out = (struct stream_out){ .iov = { { &send->bhs, ISCSI_BHS }, { send->data, padded } }, .niov = padded ? 2 : 1 };
+	send->out =
+		(struct stream_out){ .iov = { { &send->bhs, ISCSI_BHS }, { send->data, padded } },
+			.niov = padded ? 2 : 1 };
 	send->busy = true;
 	stream_send(tcp->stream, &send->out);
 	return 0;
@@ -143,8 +153,8 @@ static void terminate(struct datamover *dm)
 
 static const struct datamover_ops ops = { send_control, enable, terminate };
 
-int iscsi_tcp(struct datamover **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms, const struct datamover_events *ev, void *user,
-	struct diag *diag)
+int iscsi_tcp(struct datamover **out, struct loop *loop, const struct addr *addr,
+	uint32_t timeout_ms, const struct datamover_events *ev, void *user, struct diag *diag)
 {
 	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
@@ -152,7 +162,9 @@ int iscsi_tcp(struct datamover **out, struct loop *loop, const struct addr *addr
 
 	if (!tcp)
 		return diag_sys(diag, ENOMEM, "iSCSI connection");
-	tcp->dm = (struct datamover){ .ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = RECV_LIMIT };
+	tcp->dm = (struct datamover){
+		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = RECV_LIMIT
+	};
 	tcp->recv_max = ISCSI_PDU_DATA;
 	err = stream_dial(&tcp->stream, loop, &to, &events, tcp, diag);
 	if (err) {

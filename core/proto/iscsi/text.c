@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Reading and writing text (RFC 7143, 6.1). What a key means is left to keys.c, chap.c and targets.c. */
+/* Reading and writing text (RFC 7143, 6.1). What a key means is left to keys.c, chap.c and
+ * targets.c. */
 #include "text.h"
 #include "wire/iscsi.h"
 #include <ctype.h>
@@ -8,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int iscsi_text_add(struct iscsi_text *t, const uint8_t *data, uint32_t len, size_t most, struct diag *diag)
+int iscsi_text_add(
+	struct iscsi_text *t, const uint8_t *data, uint32_t len, size_t most, struct diag *diag)
 {
 	if (++t->pdus > ISCSI_TEXT_PDUS)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "text of more than %u PDUs", ISCSI_TEXT_PDUS);
+		return diag_set(
+			diag, DIAG_PROTOCOL, EPROTO, "text of more than %u PDUs", ISCSI_TEXT_PDUS);
 	if (len > most - t->len)
 		return diag_set(diag, DIAG_PROTOCOL, EMSGSIZE, "text of more than %zu bytes", most);
 	if (len + 1 > t->room - t->len) {
@@ -65,7 +68,8 @@ int iscsi_text_next(struct iscsi_text *t, size_t *at, char **key, char **value, 
 	if (!n || n > ISCSI_KEY_MAX || pair[n] != '=')
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "text is not key=value");
 	if (len - n - 1 > ISCSI_VALUE_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "value of more than %u bytes", ISCSI_VALUE_MAX);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "value of more than %u bytes",
+			ISCSI_VALUE_MAX);
 	pair[n] = 0;
 	*key = pair;
 	*value = pair + n + 1;
@@ -130,11 +134,13 @@ bool iscsi_number_get(const char *text, uint64_t max, uint64_t *number)
 	if (!*p)
 		return false;
 	for (; *p; p++) {
-		unsigned digit = isdigit((unsigned char)*p) ? (unsigned)(*p - '0') :
-			hex && isxdigit((unsigned char)*p)  ? (unsigned)((*p | 0x20) - 'a' + 10) :
-							      99;
+		unsigned digit = isdigit((unsigned char)*p) ? (unsigned)(*p - '0')
+				 : hex && isxdigit((unsigned char)*p)
+					 ? (unsigned)((*p | 0x20) - 'a' + 10)
+					 : 99;
 
-		if (digit > 15 || __builtin_mul_overflow(sum, hex ? 16u : 10u, &sum) || __builtin_add_overflow(sum, digit, &sum) || sum > max)
+		if (digit > 15 || __builtin_mul_overflow(sum, hex ? 16u : 10u, &sum) ||
+			__builtin_add_overflow(sum, digit, &sum) || sum > max)
 			return false;
 	}
 	*number = sum;
@@ -149,7 +155,9 @@ static int hex_get(const char *p, uint8_t *to, size_t room)
 	if (!len || (len + 1) / 2 > room)
 		return -1;
 	for (size_t i = 0; i < len; i++) { /* an odd number of digits: the first byte has one */
-		int digit = isdigit((unsigned char)p[i]) ? p[i] - '0' : isxdigit((unsigned char)p[i]) ? (p[i] | 0x20) - 'a' + 10 : -1;
+		int digit = isdigit((unsigned char)p[i])    ? p[i] - '0'
+			    : isxdigit((unsigned char)p[i]) ? (p[i] | 0x20) - 'a' + 10
+							    : -1;
 
 		if (digit < 0)
 			return -1;
@@ -164,7 +172,8 @@ static int hex_get(const char *p, uint8_t *to, size_t room)
 
 static int base64_digit(char c)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *at = c ? strchr(digits, c) : NULL;
 
 	return at ? (int)(at - digits) : -1;
@@ -200,5 +209,7 @@ int iscsi_binary_get(const char *text, uint8_t *to, size_t room)
 {
 	if (text[0] != '0')
 		return -1;
-	return (text[1] | 0x20) == 'x' ? hex_get(text + 2, to, room) : (text[1] | 0x20) == 'b' ? base64_get(text + 2, to, room) : -1;
+	return (text[1] | 0x20) == 'x'   ? hex_get(text + 2, to, room)
+	       : (text[1] | 0x20) == 'b' ? base64_get(text + 2, to, room)
+					 : -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What server and client of NBD say to one another, as bytes: options' data, information items, replies, errors. Everything a
- * peer counts is held against the bytes that are there. */
+/* What server and client of NBD say to one another, as bytes: options' data, information items,
+ * replies, errors. Everything a peer counts is held against the bytes that are there. */
 #include "wire/nbd.h"
 #include <errno.h>
 
@@ -134,7 +134,9 @@ static int chunk_get(struct nbd_answer *a, struct rd *rd, uint32_t len, const ch
 
 	switch (a->type) {
 	case NBD_REPLY_TYPE_NONE:
-		return len || !a->done ? breach(why, "NONE chunk with data or without the done flag") : 0;
+		return len || !a->done
+			       ? breach(why, "NONE chunk with data or without the done flag")
+			       : 0;
 	case NBD_REPLY_TYPE_OFFSET_DATA:
 		if (len <= sizeof(*off))
 			return breach(why, "data chunk without data");
@@ -151,7 +153,8 @@ static int chunk_get(struct nbd_answer *a, struct rd *rd, uint32_t len, const ch
 		a->len = word ? get_be32(*word) : 1;
 		return a->len ? 0 : breach(why, "hole of length 0");
 	case NBD_REPLY_TYPE_BLOCK_STATUS:
-		if (len < sizeof(*word) + sizeof(struct nbd_extent) || (len - sizeof(*word)) % sizeof(struct nbd_extent) ||
+		if (len < sizeof(*word) + sizeof(struct nbd_extent) ||
+			(len - sizeof(*word)) % sizeof(struct nbd_extent) ||
 			len > sizeof(*word) + NBD_EXTENTS_MAX * sizeof(struct nbd_extent))
 			return breach(why, "block status chunk of invalid length");
 		word = rd_take(rd, sizeof(*word));
@@ -169,7 +172,8 @@ static int chunk_get(struct nbd_answer *a, struct rd *rd, uint32_t len, const ch
 	a->len = len - sizeof(*word) - sizeof(*text);
 	if (!a->error)
 		return breach(why, "error chunk with error 0");
-	if (text && get_be16(*text) + (a->type == NBD_REPLY_TYPE_ERROR_OFFSET ? sizeof(*off) : 0) > a->len)
+	if (text && get_be16(*text) + (a->type == NBD_REPLY_TYPE_ERROR_OFFSET ? sizeof(*off) : 0) >
+			    a->len)
 		return breach(why, "error chunk shorter than its text");
 	return 0;
 }
@@ -205,14 +209,16 @@ int nbd_answer_get(struct nbd_answer *a, const void *p, size_t have, const char 
 
 void nbd_simple_put(struct nbd_simple_reply *reply, uint32_t error, const uint8_t cookie[8])
 {
-	*reply = (struct nbd_simple_reply){ put_be32(NBD_SIMPLE_REPLY_MAGIC), put_be32(error), { 0 } };
+	*reply = (struct nbd_simple_reply){ put_be32(NBD_SIMPLE_REPLY_MAGIC), put_be32(error),
+		{ 0 } };
 	memcpy(reply->cookie, cookie, sizeof(reply->cookie));
 }
 
-void nbd_chunk_put(struct nbd_chunk *chunk, uint16_t type, bool done, const uint8_t cookie[8], uint32_t len)
+void nbd_chunk_put(
+	struct nbd_chunk *chunk, uint16_t type, bool done, const uint8_t cookie[8], uint32_t len)
 {
-	*chunk = (struct nbd_chunk){ put_be32(NBD_STRUCTURED_REPLY_MAGIC), put_be16(done ? NBD_REPLY_FLAG_DONE : 0), put_be16(type), { 0 },
-		put_be32(len) };
+	*chunk = (struct nbd_chunk){ put_be32(NBD_STRUCTURED_REPLY_MAGIC),
+		put_be16(done ? NBD_REPLY_FLAG_DONE : 0), put_be16(type), { 0 }, put_be32(len) };
 	memcpy(chunk->cookie, cookie, sizeof(chunk->cookie));
 }
 
@@ -236,7 +242,8 @@ uint32_t nbd_error_of(int err, bool fast)
 	case EOPNOTSUPP:
 		return fast ? NBD_ENOTSUP : NBD_EINVAL;
 	case ESHUTDOWN:
-	case EHOSTUNREACH: /* the connection to the disk is lost: nothing is wrong with its blocks */
+	case EHOSTUNREACH: /* the connection to the disk is lost: nothing is wrong with its blocks
+			    */
 	case ENOLINK:
 		return NBD_ESHUTDOWN;
 	default:

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD client as a bdev: opens a connection, fixes the limits from what the server says, and leaves the connection to the first
- * lane. Further lanes dial their own (ini_lane.c); reconnecting is left to block/paths.c. */
+/* The NBD client as a bdev: opens a connection, fixes the limits from what the server says, and
+ * leaves the connection to the first lane. Further lanes dial their own (ini_lane.c); reconnecting
+ * is left to block/paths.c. */
 #include "ini.h"
 #include "out.h"
 #include "session.h"
 #include <errno.h>
 #include <stdio.h>
-#include <sys/un.h>
 #include <stdlib.h>
+#include <sys/un.h>
 
-#define MSEC 1000000ull
+#define MSEC  1000000ull
 #define BLOCK 512
-#define BEST 4096
-#define SPAN (1u << 30) /* of one question for block status */
-/* The protocol does not say when a server forgets what a broken connection had asked for; this long it is given. */
+#define BEST  4096
+#define SPAN  (1u << 30) /* of one question for block status */
+/* The protocol does not say when a server forgets what a broken connection had asked for; this long
+ * it is given. */
 #define QUIESCE_MS 5000
 
 static struct nbd_ini_dev *to_dev(struct bdev *bdev)
@@ -38,11 +40,14 @@ static void fix_limits(struct nbd_ini_dev *dev)
 {
 	struct bdev_limits *lim = &dev->bdev.lim;
 	const struct nbd_terms *terms = &dev->deal.terms;
-	uint32_t minimum = terms->minimum ? terms->minimum : 1, block = minimum > BLOCK ? minimum : BLOCK;
-	uint32_t most = least(terms->maximum ? terms->maximum : NBD_PAYLOAD_MAX, NBD_PAYLOAD_MAX) & ~(block - 1);
+	uint32_t minimum = terms->minimum ? terms->minimum : 1,
+		 block = minimum > BLOCK ? minimum : BLOCK;
+	uint32_t most = least(terms->maximum ? terms->maximum : NBD_PAYLOAD_MAX, NBD_PAYLOAD_MAX) &
+			~(block - 1);
 	uint16_t flags = terms->flags;
 
-	/* the end of an export that is no multiple of its own minimum block is out of everybody's reach */
+	/* the end of an export that is no multiple of its own minimum block is out of everybody's
+	 * reach */
 	dev->end = terms->size - terms->size % minimum;
 	lim->size = (dev->end + block - 1) & ~(uint64_t)(block - 1);
 	lim->block = block;
@@ -70,12 +75,15 @@ static int check(const struct nbd_ini_dev *dev, struct diag *diag)
 	const struct nbd_terms *terms = &dev->deal.terms;
 
 	if (!dev->bdev.lim.size)
-		return diag_set(diag, DIAG_NO_DEVICE, ENOMEDIUM, "export '%s' has size 0", dev->conf.name);
+		return diag_set(
+			diag, DIAG_NO_DEVICE, ENOMEDIUM, "export '%s' has size 0", dev->conf.name);
 	if (!dev->bdev.lim.max[IO_READ])
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server's largest request is %u bytes, less than a block of %u",
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"the server's largest request is %u bytes, less than a block of %u",
 			terms->maximum, dev->bdev.lim.block);
 	if (dev->write && terms->flags & NBD_FLAG_READ_ONLY)
-		return diag_set(diag, DIAG_PERMISSION, EROFS, "the server offers export '%s' read-only", dev->conf.name);
+		return diag_set(diag, DIAG_PERMISSION, EROFS,
+			"the server offers export '%s' read-only", dev->conf.name);
 	return 0;
 }
 
@@ -123,14 +131,17 @@ static void link_readable(struct nbd_ini_link *link)
 	(void)link;
 }
 
-static const struct nbd_ini_link_events events = { .up = link_up, .readable = link_readable, .down = link_down };
+static const struct nbd_ini_link_events events = {
+	.up = link_up, .readable = link_readable, .down = link_down
+};
 
 /* A connection that no lane wanted is still to be taken leave of. */
 static void drop_spare(struct nbd_ini_dev *dev)
 {
 	int fd = __atomic_exchange_n(&dev->spare, -1, __ATOMIC_ACQ_REL);
 
-	if (fd >= 0 && !nbd_ini_link_adopt(&dev->link, dev->bdev.loop, &dev->conf, fd, &events, NULL))
+	if (fd >= 0 &&
+		!nbd_ini_link_adopt(&dev->link, dev->bdev.loop, &dev->conf, fd, &events, NULL))
 		nbd_ini_link_fini(&dev->link);
 }
 
@@ -164,7 +175,8 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 
 	out_text(out, "transport", "transport:   ", local ? "unix" : "tcp");
 	if (local) {
-		out_text(out, "path", "socket:      ", "%.*s", (int)sizeof(un->sun_path), un->sun_path);
+		out_text(out, "path", "socket:      ", "%.*s", (int)sizeof(un->sun_path),
+			un->sun_path);
 	} else {
 		out_text(out, "traddr", NULL, "%s", addr_host(dst, text));
 		out_text(out, "trsvcid", NULL, "%u", addr_port(dst));
@@ -177,12 +189,15 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		out_u64(out, "request_minimum_bytes", NULL, terms->minimum);
 		out_u64(out, "request_preferred_bytes", NULL, terms->preferred);
 		out_u64(out, "request_maximum_bytes", NULL, terms->maximum);
-		out_line(out, "requests:    minimum %u, preferred %u, maximum %u bytes", terms->minimum, terms->preferred, terms->maximum);
+		out_line(out, "requests:    minimum %u, preferred %u, maximum %u bytes",
+			terms->minimum, terms->preferred, terms->maximum);
 	}
 	out_text(out, "security", "security:    ", local ? "file-permissions" : "none");
 }
 
-static const struct bdev_ops ops = { .name = "nbd", .lane = nbd_ini_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts };
+static const struct bdev_ops ops = {
+	.name = "nbd", .lane = nbd_ini_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts
+};
 
 static const char *status_text(uint32_t error)
 {
@@ -215,7 +230,8 @@ static void resolved(struct resolve *resolve)
 	dev->conf.dst = resolve->addr;
 	addr_text(&dev->conf.dst, dev->conf.where);
 	if (!why->err)
-		nbd_ini_link_dial(&dev->link, dev->bdev.loop, &dev->conf, dev->deadline_ns, &events, why);
+		nbd_ini_link_dial(
+			&dev->link, dev->bdev.loop, &dev->conf, dev->deadline_ns, &events, why);
 	if (why->err)
 		changed(dev, BDEV_DOWN);
 }
@@ -226,19 +242,24 @@ static int begin(struct nbd_ini_dev *dev, struct diag *diag)
 
 	dev->deadline_ns = conf->timeout_ms ? loop_clock() + conf->timeout_ms * MSEC : 0;
 	if (conf->dst.ss.ss_family)
-		return nbd_ini_link_dial(&dev->link, dev->bdev.loop, conf, dev->deadline_ns, &events, diag);
+		return nbd_ini_link_dial(
+			&dev->link, dev->bdev.loop, conf, dev->deadline_ns, &events, diag);
 	dev->resolve.done = resolved;
-	return resolve_start(&dev->resolve, dev->bdev.loop, conf->host, conf->port, conf->timeout_ms, diag);
+	return resolve_start(
+		&dev->resolve, dev->bdev.loop, conf->host, conf->port, conf->timeout_ms, diag);
 }
 
-static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	struct diag *diag)
 {
 	struct nbd_ini_dev *dev = calloc(1, sizeof(*dev));
 	int err;
 
 	if (!dev)
 		return diag_sys(diag, ENOMEM, "nbd");
-	dev->bdev = (struct bdev){ .ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = status_text };
+	dev->bdev = (struct bdev){
+		.ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = status_text
+	};
 	dev->write = env->write;
 	dev->spare = -1;
 	dev->settle.run = settled;

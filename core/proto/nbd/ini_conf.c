@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From an NBD URI (doc/uri.md of the NetworkBlockDevice project) to what every connection needs to know. */
+/* From an NBD URI (doc/uri.md of the NetworkBlockDevice project) to what every connection needs to
+ * know. */
 #include "ini.h"
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +12,9 @@
 static int no_tls(const struct uri *uri, struct diag *diag)
 {
 	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%s': TLS is not supported", uri->scheme);
-	return diag_hint(diag, "use nbd%s:// without encryption, or through a tunnel (stunnel, ssh -L)", uri->scheme + 4);
+	return diag_hint(diag,
+		"use nbd%s:// without encryption, or through a tunnel (stunnel, ssh -L)",
+		uri->scheme + 4);
 }
 
 static int unix_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
@@ -20,10 +23,12 @@ static int unix_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *dia
 	char text[URI_MAX + 8];
 
 	if (uri->host[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "host '%s' with a unix socket: expected nbd+unix:///NAME?socket=PATH",
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"host '%s' with a unix socket: expected nbd+unix:///NAME?socket=PATH",
 			uri->host);
 	if (!path || !*path)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "no socket given: expected nbd+unix:///NAME?socket=PATH");
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"no socket given: expected nbd+unix:///NAME?socket=PATH");
 	snprintf(text, sizeof(text), "unix:%s", path);
 	return addr_parse(&conf->dst, text, 0, diag);
 }
@@ -36,7 +41,9 @@ static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag
 	if (!uri->host[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "no host in the URI");
 	if (iface && (!*iface || strlen(iface) >= sizeof(conf->iface)))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "iface='%s': must have 1 to %zu characters", iface, sizeof(conf->iface) - 1);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"iface='%s': must have 1 to %zu characters", iface,
+			sizeof(conf->iface) - 1);
 	if (iface)
 		snprintf(conf->iface, sizeof(conf->iface), "%s", iface);
 	err = src ? addr_source(&conf->src, src, diag) : 0;
@@ -55,19 +62,26 @@ static int tls_keys(struct uri *uri, struct diag *diag)
 
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		if (uri_value(uri, keys[i]))
-			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "%s=: TLS is not supported", keys[i]);
-	return uri->user ? diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "user '%s': TLS is not supported", uri->user) : 0;
+			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+				"%s=: TLS is not supported", keys[i]);
+	return uri->user ? diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+				   "user '%s': TLS is not supported", uri->user)
+			 : 0;
 }
 
-int nbd_ini_conf_init(struct nbd_ini_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+int nbd_ini_conf_init(
+	struct nbd_ini_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
 	uint32_t links = LINKS, depth = DEPTH;
 	int err;
 
-	*conf = (struct nbd_ini_conf){ .timeout_ms = env->timeout_ms == BDEV_NEVER ? 0 : env->timeout_ms, .io_ms = IO_MS };
+	*conf = (struct nbd_ini_conf){
+		.timeout_ms = env->timeout_ms == BDEV_NEVER ? 0 : env->timeout_ms, .io_ms = IO_MS
+	};
 	if (!strncmp(uri->scheme, "nbds", 4))
 		return no_tls(uri, diag);
-	err = strcmp(uri->scheme, "nbd+unix") ? tcp_dst(conf, uri, diag) : unix_dst(conf, uri, diag);
+	err = strcmp(uri->scheme, "nbd+unix") ? tcp_dst(conf, uri, diag)
+					      : unix_dst(conf, uri, diag);
 	if (!err)
 		err = tls_keys(uri, diag);
 	if (!err)

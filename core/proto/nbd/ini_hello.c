@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The client's side of the NBD handshake (newstyle): bytes in, bytes out. Descriptors and deadlines are left to ini_link.c. */
+/* The client's side of the NBD handshake (newstyle): bytes in, bytes out. Descriptors and deadlines
+ * are left to ini_link.c. */
 #include "ini_hello.h"
 #include <assert.h>
 #include <ctype.h>
@@ -30,10 +31,14 @@ static void step_send(struct nbd_ini_hello *h)
 
 	switch ((enum nbd_ini_step)h->step) {
 	case INI_META:
-		nbd_meta_put(&wr, &(struct nbd_meta){ .name = h->name, .name_len = name_len, .allocation = true });
+		nbd_meta_put(
+			&wr, &(struct nbd_meta){
+				     .name = h->name, .name_len = name_len, .allocation = true });
 		break;
 	case INI_GO:
-		nbd_go_put(&wr, &(struct nbd_go){ .name = h->name, .name_len = name_len, .wanted = 1u << NBD_INFO_BLOCK_SIZE });
+		nbd_go_put(&wr, &(struct nbd_go){ .name = h->name,
+					.name_len = name_len,
+					.wanted = 1u << NBD_INFO_BLOCK_SIZE });
 		break;
 	case INI_EXPORT_NAME:
 		wr_bytes(&wr, h->name, name_len);
@@ -44,7 +49,8 @@ static void step_send(struct nbd_ini_hello *h)
 		break;
 	}
 	assert(!wr.bad);
-	*opt = (struct nbd_opt){ put_be64(NBD_OPT_MAGIC), put_be32(options[h->step]), put_be32((uint32_t)(wr.p - data)) };
+	*opt = (struct nbd_opt){ put_be64(NBD_OPT_MAGIC), put_be32(options[h->step]),
+		put_be32((uint32_t)(wr.p - data)) };
 	h->out_len = (size_t)(wr.p - h->out);
 }
 
@@ -62,11 +68,13 @@ static int greeting(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struc
 	uint16_t flags;
 
 	if (len >= sizeof(hi->magic) && get_be64(hi->magic) != NBD_GREETING_MAGIC)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "no NBD greeting: is this an NBD port?");
+		return diag_set(
+			diag, DIAG_PROTOCOL, EPROTO, "no NBD greeting: is this an NBD port?");
 	if (len < sizeof(*hi))
 		return 0;
 	if (get_be64(hi->opt_magic) == NBD_OLDSTYLE_MAGIC)
-		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server uses the oldstyle handshake, which is not supported");
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+			"the server uses the oldstyle handshake, which is not supported");
 	if (get_be64(hi->opt_magic) != NBD_OPT_MAGIC)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "unknown NBD greeting");
 	flags = get_be16(hi->flags);
@@ -79,19 +87,27 @@ static int greeting(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struc
 static int check_terms(const struct nbd_terms *terms, struct diag *diag)
 {
 	if (!(terms->flags & NBD_FLAG_HAS_FLAGS))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server sent invalid flags (NBD_FLAG_HAS_FLAGS is not set)");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"the server sent invalid flags (NBD_FLAG_HAS_FLAGS is not set)");
 	if (terms->size > INT64_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server reports an invalid size of %llu bytes", (unsigned long long)terms->size);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"the server reports an invalid size of %llu bytes",
+			(unsigned long long)terms->size);
 	if (!terms->minimum && !terms->preferred && !terms->maximum)
 		return 0;
 	/* "Size constraints" */
 	if (!terms->minimum || terms->minimum & (terms->minimum - 1) || terms->minimum > 65536)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server reports an invalid minimum block size of %u bytes", terms->minimum);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"the server reports an invalid minimum block size of %u bytes",
+			terms->minimum);
 	if (terms->preferred & (terms->preferred - 1) || terms->preferred < terms->minimum)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server reports a preferred block size of %u and a minimum of %u",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"the server reports a preferred block size of %u and a minimum of %u",
 			terms->preferred, terms->minimum);
 	if (terms->maximum < terms->minimum || terms->maximum < 512)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the server reports a maximum request of %u bytes and a minimum block size of %u",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"the server reports a maximum request of %u bytes and a minimum block size "
+			"of %u",
 			terms->maximum, terms->minimum);
 	return 0;
 }
@@ -109,7 +125,8 @@ static int export_name(struct nbd_ini_hello *h, const uint8_t *p, size_t len, st
 
 	if (len < need)
 		return 0;
-	h->deal.terms = (struct nbd_terms){ .size = get_be64(rep->size), .flags = get_be16(rep->flags) };
+	h->deal.terms =
+		(struct nbd_terms){ .size = get_be64(rep->size), .flags = get_be16(rep->flags) };
 	h->deal.meta = false; /* chosen for NBD_OPT_GO, which this server does not have */
 	return done(h, diag) ? -EPROTO : (int)need;
 }
@@ -127,23 +144,29 @@ static const char *said(const uint8_t *text, size_t len, char out[200])
 }
 
 /* A refusal nothing can be done about. */
-static int refused(const struct nbd_ini_hello *h, uint32_t type, const uint8_t *text, size_t len, struct diag *diag)
+static int refused(const struct nbd_ini_hello *h, uint32_t type, const uint8_t *text, size_t len,
+	struct diag *diag)
 {
 	char words[200];
 
 	said(text, len, words);
 	switch (type) {
 	case NBD_REP_ERR_UNKNOWN:
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server has no export '%s'%s", h->name, words);
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server has no export '%s'%s", h->name,
+			words);
 		return -ENOENT;
 	case NBD_REP_ERR_TLS_REQD:
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server requires TLS, which is not supported%s", words);
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"the server requires TLS, which is not supported%s", words);
 	case NBD_REP_ERR_POLICY:
-		return diag_set(diag, DIAG_REFUSED, EACCES, "export '%s' is forbidden by the server's policy%s", h->name, words);
+		return diag_set(diag, DIAG_REFUSED, EACCES,
+			"export '%s' is forbidden by the server's policy%s", h->name, words);
 	case NBD_REP_ERR_SHUTDOWN:
-		return diag_set(diag, DIAG_REFUSED, ESHUTDOWN, "the server is shutting down%s", words);
+		return diag_set(
+			diag, DIAG_REFUSED, ESHUTDOWN, "the server is shutting down%s", words);
 	default:
-		return diag_set(diag, DIAG_REFUSED, ECONNREFUSED, "the server refused export '%s' (error %u)%s", h->name,
+		return diag_set(diag, DIAG_REFUSED, ECONNREFUSED,
+			"the server refused export '%s' (error %u)%s", h->name,
 			type & ~NBD_REP_ERR(0), words);
 	}
 }
@@ -167,13 +190,16 @@ static int took_structured(struct nbd_ini_hello *h, uint32_t type, struct diag *
 	return 0;
 }
 
-static int took_meta(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, size_t len, struct diag *diag)
+static int took_meta(
+	struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, size_t len, struct diag *diag)
 {
 	size_t name_len = strlen(NBD_META_ALLOCATION);
 
 	if (type == NBD_REP_META_CONTEXT) {
-		if (h->deal.meta || len != sizeof(be32) + name_len || memcmp(data + sizeof(be32), NBD_META_ALLOCATION, name_len))
-			return malformed(diag, "the server selected a metadata context that was not requested");
+		if (h->deal.meta || len != sizeof(be32) + name_len ||
+			memcmp(data + sizeof(be32), NBD_META_ALLOCATION, name_len))
+			return malformed(diag,
+				"the server selected a metadata context that was not requested");
 		h->deal.meta = true;
 		h->deal.context = (uint32_t)wire_be(data, sizeof(be32));
 		return 0;
@@ -181,12 +207,14 @@ static int took_meta(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data
 	if (type != NBD_REP_ACK && !(type & NBD_REP_ERR(0)))
 		return malformed(diag, "unexpected reply to NBD_OPT_SET_META_CONTEXT");
 	if (type != NBD_REP_ACK)
-		h->deal.meta = false; /* "NBD_OPT_SET_META_CONTEXT": contexts told before an error do not count */
+		/* "NBD_OPT_SET_META_CONTEXT": contexts told before an error do not count */
+		h->deal.meta = false;
 	step_to(h, INI_GO);
 	return 0;
 }
 
-static int took_go(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, size_t len, struct diag *diag)
+static int took_go(
+	struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, size_t len, struct diag *diag)
 {
 	uint16_t item;
 
@@ -211,7 +239,8 @@ static int took_go(struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, 
 
 static int reply(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct diag *diag)
 {
-	static const uint32_t asked[] = { [INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY, [INI_META] = NBD_OPT_SET_META_CONTEXT,
+	static const uint32_t asked[] = { [INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY,
+		[INI_META] = NBD_OPT_SET_META_CONTEXT,
 		[INI_GO] = NBD_OPT_GO };
 	const struct nbd_rep *rep = (const struct nbd_rep *)(const void *)p;
 	const uint8_t *data = p + sizeof(*rep);

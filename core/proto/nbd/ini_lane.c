@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A lane: one connection with requests in flight. Requests leave as one sendmsg a turn, payload straight from the io's buffer;
- * what finds no tag waits in order. Replies are ini_rx.c's. */
+/* A lane: one connection with requests in flight. Requests leave as one sendmsg a turn, payload
+ * straight from the io's buffer; what finds no tag waits in order. Replies are ini_rx.c's. */
 #include "ini.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ static struct nbd_ini_lane *to_lane(struct lane *lane)
 
 static uint16_t flags_of(const struct io *io)
 {
-	return (uint16_t)((io->flags & IO_FUA ? NBD_CMD_FLAG_FUA : 0) | (io->flags & IO_FAST ? NBD_CMD_FLAG_FAST_ZERO : 0) |
+	return (uint16_t)((io->flags & IO_FUA ? NBD_CMD_FLAG_FUA : 0) |
+			  (io->flags & IO_FAST ? NBD_CMD_FLAG_FAST_ZERO : 0) |
 			  (io->flags & IO_KEEP ? NBD_CMD_FLAG_NO_HOLE : 0));
 }
 
@@ -34,7 +35,8 @@ static uint16_t flags_of(const struct io *io)
 static bool start(struct nbd_ini_lane *nl, struct io *io)
 {
 	uint64_t end = nl->dev->end;
-	uint16_t tag = tags_take(&nl->tags, io, loop_now(nl->lane.loop) + nl->link.conf->io_ms * MSEC);
+	uint16_t tag =
+		tags_take(&nl->tags, io, loop_now(nl->lane.loop) + nl->link.conf->io_ms * MSEC);
 	struct nbd_ini_slot *slot;
 
 	if (tag == TAG_NONE)
@@ -48,8 +50,8 @@ static bool start(struct nbd_ini_lane *nl, struct io *io)
 	slot->count = 0;
 	slot->runs = slot->part = 0;
 	slot->at = 0;
-	slot->request = (struct nbd_request){ put_be32(NBD_REQUEST_MAGIC), put_be16(flags_of(io)), put_be16(commands[io->kind].type), { 0 },
-		put_be64(io->off), put_be32(slot->len) };
+	slot->request = (struct nbd_request){ put_be32(NBD_REQUEST_MAGIC), put_be16(flags_of(io)),
+		put_be16(commands[io->kind].type), { 0 }, put_be64(io->off), put_be32(slot->len) };
 	memcpy(slot->request.cookie, &slot->cookie, sizeof(slot->request.cookie));
 	slot->out.niov = 1;
 	slot->out.iov[0] = (struct iovec){ &slot->request, sizeof(slot->request) };
@@ -61,7 +63,8 @@ static bool start(struct nbd_ini_lane *nl, struct io *io)
 	return true;
 }
 
-/* Behind the end of an export of odd length there is nothing: it reads as zeroes, and nothing but zeroes can be there. */
+/* Behind the end of an export of odd length there is nothing: it reads as zeroes, and nothing but
+ * zeroes can be there. */
 static bool beyond(const struct nbd_ini_lane *nl, const struct io *io)
 {
 	uint64_t end = nl->dev->end;
@@ -165,7 +168,8 @@ static void late(struct tags *tags, void *owner)
 	const struct io *io = owner;
 	struct diag why = { 0 };
 
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s within %g s", commands[io->kind].what, nl->link.conf->io_ms / 1000.);
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s within %g s",
+		commands[io->kind].what, nl->link.conf->io_ms / 1000.);
 	nbd_ini_link_end(&nl->link, &why);
 }
 
@@ -186,8 +190,9 @@ static void flow(struct nbd_ini_lane *nl)
 
 static bool same_deal(const struct nbd_ini_deal *a, const struct nbd_ini_deal *b)
 {
-	return a->terms.flags == b->terms.flags && a->terms.minimum == b->terms.minimum && a->terms.preferred == b->terms.preferred &&
-	       a->terms.maximum == b->terms.maximum && a->structured == b->structured && a->meta == b->meta;
+	return a->terms.flags == b->terms.flags && a->terms.minimum == b->terms.minimum &&
+	       a->terms.preferred == b->terms.preferred && a->terms.maximum == b->terms.maximum &&
+	       a->structured == b->structured && a->meta == b->meta;
 }
 
 /* What was fixed when the disk was opened must hold for every connection. */
@@ -199,10 +204,12 @@ static void link_up(struct nbd_ini_link *link)
 
 	nl->deal = link->hello.deal;
 	if (is != was)
-		diag_set(&why, DIAG_MISMATCH, ESTALE, "the export now has %llu bytes instead of %llu", (unsigned long long)is,
+		diag_set(&why, DIAG_MISMATCH, ESTALE,
+			"the export now has %llu bytes instead of %llu", (unsigned long long)is,
 			(unsigned long long)was);
 	else if (!same_deal(&nl->deal, &nl->dev->deal))
-		diag_set(&why, DIAG_MISMATCH, ESTALE, "the server changed the flags or limits of the export");
+		diag_set(&why, DIAG_MISMATCH, ESTALE,
+			"the server changed the flags or limits of the export");
 	if (why.err)
 		nbd_ini_link_end(link, &why);
 	else
@@ -256,7 +263,8 @@ static int connect_lane(struct nbd_ini_lane *nl, struct diag *diag)
 	const struct nbd_ini_conf *conf = &nl->dev->conf;
 
 	if (fd < 0)
-		return nbd_ini_link_dial(&nl->link, nl->lane.loop, conf, loop_clock() + conf->timeout_ms * MSEC, &events, diag);
+		return nbd_ini_link_dial(&nl->link, nl->lane.loop, conf,
+			loop_clock() + conf->timeout_ms * MSEC, &events, diag);
 	nl->deal = nl->dev->deal;
 	loop_work_add(nl->lane.loop, &nl->announce);
 	return nbd_ini_link_adopt(&nl->link, nl->lane.loop, conf, fd, &events, diag);
@@ -269,7 +277,8 @@ int nbd_ini_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct
 	int err;
 
 	if (__atomic_fetch_add(&dev->links, 1, __ATOMIC_ACQUIRE) >= bdev->lim.lanes) {
-		err = diag_set(diag, DIAG_BUSY, EBUSY, "all %u connections are in use", bdev->lim.lanes);
+		err = diag_set(
+			diag, DIAG_BUSY, EBUSY, "all %u connections are in use", bdev->lim.lanes);
 		goto fail;
 	}
 	nl = calloc(1, sizeof(*nl));

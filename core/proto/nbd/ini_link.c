@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One connection to an NBD server: dials, shakes hands before the deadline, says good-bye. What requests mean is its owner's. */
+/* One connection to an NBD server: dials, shakes hands before the deadline, says good-bye. What
+ * requests mean is its owner's. */
 #include "ini.h"
 #include <errno.h>
 
@@ -14,12 +15,16 @@ int nbd_ini_link_fail(struct nbd_ini_link *link, enum diag_code code, int err, c
 	return -err;
 }
 
-/* "Terminating the transmission phase", "Termination of the session during option haggling": nobody just hangs up. */
+/* "Terminating the transmission phase", "Termination of the session during option haggling": nobody
+ * just hangs up. */
 static void take_leave(struct nbd_ini_link *link)
 {
-	const struct nbd_request disc = { .magic = put_be32(NBD_REQUEST_MAGIC), .type = put_be16(NBD_CMD_DISC) };
-	const struct nbd_opt abort = { put_be64(NBD_OPT_MAGIC), put_be32(NBD_OPT_ABORT), put_be32(0) };
-	bool options = link->hello.step > INI_GREETING && link->hello.step < INI_EXPORT_NAME && !link->sending;
+	const struct nbd_request disc = { .magic = put_be32(NBD_REQUEST_MAGIC),
+		.type = put_be16(NBD_CMD_DISC) };
+	const struct nbd_opt abort = { put_be64(NBD_OPT_MAGIC), put_be32(NBD_OPT_ABORT),
+		put_be32(0) };
+	bool options = link->hello.step > INI_GREETING && link->hello.step < INI_EXPORT_NAME &&
+		       !link->sending;
 
 	if (!link->up && !options)
 		return;
@@ -27,7 +32,8 @@ static void take_leave(struct nbd_ini_link *link)
 		link->bye.request = disc;
 	else
 		link->bye.opt = abort;
-	link->out = (struct stream_out){ .niov = 1, .iov = { { &link->bye, link->up ? sizeof(disc) : sizeof(abort) } } };
+	link->out = (struct stream_out){ .niov = 1,
+		.iov = { { &link->bye, link->up ? sizeof(disc) : sizeof(abort) } } };
 	stream_send(link->stream, &link->out);
 }
 
@@ -38,7 +44,8 @@ void nbd_ini_link_end(struct nbd_ini_link *link, const struct diag *why)
 	link->why = *why;
 	link->closing = true;
 	if (link->up) {
-		stream_reset(link->stream); /* requests that are on their way must not arrive later */
+		/* requests that are on their way must not arrive later */
+		stream_reset(link->stream);
 		return;
 	}
 	if (why->code != DIAG_PROTOCOL)
@@ -51,7 +58,9 @@ static void late(struct loop_timer *timer)
 	struct nbd_ini_link *link = container_of(timer, struct nbd_ini_link, timer);
 
 	nbd_ini_link_fail(link, DIAG_TIMEOUT, ETIMEDOUT,
-		link->hello.step == INI_GREETING ? "no greeting from the server: is this an NBD port?" : "the server did not finish the handshake");
+		link->hello.step == INI_GREETING
+			? "no greeting from the server: is this an NBD port?"
+			: "the server did not finish the handshake");
 }
 
 static void stream_up(struct stream *stream)
@@ -83,11 +92,13 @@ static void stream_sent(struct stream *stream, struct stream_out *out)
 static void hello_done(struct nbd_ini_link *link)
 {
 	loop_timer_del(link->loop, &link->timer);
-	loop_trace(link->loop, "nbd: %s: export '%s', %llu bytes%s%s", link->conf->where, link->conf->name,
-		(unsigned long long)link->hello.deal.terms.size, link->hello.deal.structured ? ", structured replies" : "",
+	loop_trace(link->loop, "nbd: %s: export '%s', %llu bytes%s%s", link->conf->where,
+		link->conf->name, (unsigned long long)link->hello.deal.terms.size,
+		link->hello.deal.structured ? ", structured replies" : "",
 		link->hello.deal.meta ? ", " NBD_META_ALLOCATION : "");
 	if (link->from != link->to) {
-		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "unexpected data after the handshake");
+		nbd_ini_link_fail(
+			link, DIAG_PROTOCOL, EPROTO, "unexpected data after the handshake");
 		return;
 	}
 	link->up = true;
@@ -166,7 +177,8 @@ static void stream_down(struct stream *stream)
 		link->why = stream->why;
 	/* "NBD_OPT_EXPORT_NAME": this is how such a server says no */
 	if (!link->up && link->hello.step == INI_EXPORT_NAME && link->why.code == DIAG_CLOSED)
-		diag_set(&link->why, DIAG_NOT_FOUND, ENOENT, "the server has no export '%s': it closed the connection",
+		diag_set(&link->why, DIAG_NOT_FOUND, ENOENT,
+			"the server has no export '%s': it closed the connection",
 			link->conf->name);
 	diag_ctx(&link->why, "%s", link->conf->where);
 	link->closing = true;
@@ -176,7 +188,8 @@ static void stream_down(struct stream *stream)
 
 static const struct stream_events events = { stream_up, stream_readable, stream_sent, stream_down };
 
-static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf, const struct nbd_ini_link_events *ev)
+static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf,
+	const struct nbd_ini_link_events *ev)
 {
 	link->ev = ev;
 	link->conf = conf;
@@ -185,25 +198,29 @@ static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_
 	link->hello.name = conf->name;
 }
 
-int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf, uint64_t deadline_ns,
-	const struct nbd_ini_link_events *ev, struct diag *diag)
+int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf,
+	uint64_t deadline_ns, const struct nbd_ini_link_events *ev, struct diag *diag)
 {
-	struct stream_dial dial = { .dst = conf->dst, .src = conf->src, .iface = conf->iface[0] ? conf->iface : NULL };
+	struct stream_dial dial = {
+		.dst = conf->dst, .src = conf->src, .iface = conf->iface[0] ? conf->iface : NULL
+	};
 	uint64_t now = loop_clock();
 	int err;
 
 	init(link, loop, conf, ev);
 	link->deadline_ns = deadline_ns;
 	if (deadline_ns)
-		dial.timeout_ms = deadline_ns > now ? (uint32_t)((deadline_ns - now) / MSEC) + 1 : 1;
+		dial.timeout_ms =
+			deadline_ns > now ? (uint32_t)((deadline_ns - now) / MSEC) + 1 : 1;
 	err = stream_dial(&link->stream, loop, &dial, &events, link, diag);
 	if (err)
 		link->stream = NULL;
 	return err;
 }
 
-int nbd_ini_link_adopt(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf, int fd,
-	const struct nbd_ini_link_events *ev, struct diag *diag)
+int nbd_ini_link_adopt(struct nbd_ini_link *link, struct loop *loop,
+	const struct nbd_ini_conf *conf, int fd, const struct nbd_ini_link_events *ev,
+	struct diag *diag)
 {
 	int err;
 

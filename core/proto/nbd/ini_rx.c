@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an NBD server answers: replies and chunks cut out of the stream at any byte, checked, and handed on. Headers go through a
- * stage; data that is still to come is received straight into the io's buffer. */
+/* What an NBD server answers: replies and chunks cut out of the stream at any byte, checked, and
+ * handed on. Headers go through a stage; data that is still to come is received straight into the
+ * io's buffer. */
 #include "ini.h"
 #include <errno.h>
 
-#define BIG 32768 /* from here on payload is not worth copying through the stage */
-#define STAGE_FEW 4096 /* what is then taken beyond it: the next headers */
-#define ROUNDS 64 /* receives in one turn: the rest of the loop, and the deadlines, want theirs, however fast a server errs */
+#define BIG       32768 /* from here on payload is not worth copying through the stage */
+#define STAGE_FEW 4096  /* what is then taken beyond it: the next headers */
+/* receives in one turn: the rest of the loop, and the deadlines, want theirs, however fast a server
+ * errs */
+#define ROUNDS 64
 
 static bool broken(struct nbd_ini_lane *nl, const char *text)
 {
@@ -22,7 +25,8 @@ static struct nbd_ini_slot *find(struct nbd_ini_lane *nl, uint64_t cookie)
 	return slot && slot->cookie == cookie && !slot->over ? slot : NULL;
 }
 
-/* Notes that a part of a read has come; false: some of it had come already, or the parts are too many to be kept apart. */
+/* Notes that a part of a read has come; false: some of it had come already, or the parts are too
+ * many to be kept apart. */
 static bool span_add(struct nbd_ini_slot *slot, uint32_t from, uint32_t to)
 {
 	struct nbd_ini_span *span = slot->span;
@@ -67,7 +71,8 @@ static bool reply_ends(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	if (!slot->error && slot->io->kind == IO_READ && !whole(slot))
 		return broken(nl, "the server reports a successful read without its data");
 	if (!slot->error && slot->io->kind == IO_MAP && !slot->mapped)
-		return broken(nl, "the server reports a successful block status request without its data");
+		return broken(nl,
+			"the server reports a successful block status request without its data");
 	nbd_ini_over(nl, slot);
 	return !nl->link.closing;
 }
@@ -120,7 +125,8 @@ static bool simple_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	struct nbd_answer *a = &nl->answer;
 
 	if (slot->io->kind == IO_READ && nl->deal.structured)
-		return broken(nl, "simple reply to a read although structured replies were negotiated");
+		return broken(
+			nl, "simple reply to a read although structured replies were negotiated");
 	slot->error = a->error;
 	if (slot->io->kind != IO_READ || a->error)
 		return reply_ends(nl, slot);
@@ -174,10 +180,13 @@ static void run_add(struct nbd_ini_slot *slot, uint64_t len, uint32_t flags)
 	slot->at += len;
 }
 
-/* Extents need not end on a block's boundary: a block that several share is a hole, or zero, only if all of them are. */
+/* Extents need not end on a block's boundary: a block that several share is a hole, or zero, only
+ * if all of them are. */
 static void extent_add(struct nbd_ini_slot *slot, uint32_t block, uint64_t len, uint32_t state)
 {
-	uint32_t flags = (state & NBD_STATE_HOLE ? MAP_HOLE : 0) | (state & NBD_STATE_ZERO ? MAP_ZERO : 0), fill;
+	uint32_t flags = (state & NBD_STATE_HOLE ? MAP_HOLE : 0) |
+			 (state & NBD_STATE_ZERO ? MAP_ZERO : 0),
+		 fill;
 
 	if (slot->part) {
 		fill = block - slot->part < len ? block - slot->part : (uint32_t)len;
@@ -194,8 +203,8 @@ static void extent_add(struct nbd_ini_slot *slot, uint32_t block, uint64_t len, 
 	slot->part_flags = flags;
 }
 
-/* A block of which only a part was told is told at the end of an export of odd length, and counts as data where it is all there
- * is. */
+/* A block of which only a part was told is told at the end of an export of odd length, and counts
+ * as data where it is all there is. */
 static bool extents_end(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	bool end = slot->io->off + slot->at + slot->part >= nl->dev->end;
@@ -209,13 +218,15 @@ static bool extents_end(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 static bool take_extents(struct nbd_ini_lane *nl)
 {
 	struct nbd_ini_link *link = &nl->link;
-	const struct nbd_extent *extent = (const struct nbd_extent *)(const void *)(link->stage + link->from);
+	const struct nbd_extent *extent =
+		(const struct nbd_extent *)(const void *)(link->stage + link->from);
 
 	if (link->to - link->from < sizeof(*extent))
 		return false;
 	if (!get_be32(extent->len))
 		return broken(nl, "the server reports an extent of length 0");
-	extent_add(nl->sink, nl->lane.bdev->lim.block, get_be32(extent->len), get_be32(extent->flags));
+	extent_add(
+		nl->sink, nl->lane.bdev->lim.block, get_be32(extent->len), get_be32(extent->flags));
 	link->from += sizeof(*extent);
 	nl->rest -= sizeof(*extent);
 	return nl->rest || extents_end(nl, nl->sink);
@@ -223,7 +234,8 @@ static bool take_extents(struct nbd_ini_lane *nl)
 
 static uint8_t *place(const struct nbd_ini_lane *nl)
 {
-	return nl->sink->io->buf->p + (nl->answer.off - nl->sink->io->off) + (nl->answer.len - nl->rest);
+	return nl->sink->io->buf->p + (nl->answer.off - nl->sink->io->off) +
+	       (nl->answer.len - nl->rest);
 }
 
 static bool is_data(const struct nbd_ini_lane *nl)
@@ -266,7 +278,8 @@ static bool take(struct nbd_ini_lane *nl)
 	return used && header(nl);
 }
 
-/* Takes what the socket holds, once; *more: perhaps not all of it. Needs: what is in the stage is less than one part of a reply. */
+/* Takes what the socket holds, once; *more: perhaps not all of it. Needs: what is in the stage is
+ * less than one part of a reply. */
 static ssize_t receive(struct nbd_ini_lane *nl, bool *more)
 {
 	struct nbd_ini_link *link = &nl->link;
@@ -295,7 +308,8 @@ static ssize_t receive(struct nbd_ini_lane *nl, bool *more)
 	return got;
 }
 
-/* A socket that gave less than there was room for is empty: asking it again would be one call in vain for each batch. */
+/* A socket that gave less than there was room for is empty: asking it again would be one call in
+ * vain for each batch. */
 void nbd_ini_receive(struct nbd_ini_lane *nl)
 {
 	bool more = true;

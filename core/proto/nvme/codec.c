@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Control messages of NVMe-oF both ways: discovery log, Identify data, Connect, RDMA private data. Hot structures
- * (commands, completions) are used in place by their carriers; PDU headers are in codec_tcp.c. */
+/* Control messages of NVMe-oF both ways: discovery log, Identify data, Connect, RDMA private data.
+ * Hot structures (commands, completions) are used in place by their carriers; PDU headers are in
+ * codec_tcp.c. */
 #include "codec.h"
 #include <errno.h>
 #include <stdlib.h>
 
 static int too_short(struct diag *diag, const char *what, size_t len, size_t want)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s: %zu bytes, expected %zu", what, len, want);
+	return diag_set(
+		diag, DIAG_PROTOCOL, EPROTO, "%s: %zu bytes, expected %zu", what, len, want);
 }
 
 /* Text fields of a peer: ends at NUL, trailing blanks cut, anything unprintable made a '?'. */
@@ -48,11 +50,14 @@ int nvmf_log_get(struct nvmf_log_info *info, const void *p, size_t len, struct d
 	if (len < sizeof(*head))
 		return too_short(diag, "discovery log header", len, sizeof(*head));
 	if (get_le16(head->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "discovery log: unknown record format %u", get_le16(head->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"discovery log: unknown record format %u", get_le16(head->recfmt));
 	info->genctr = get_le64(head->genctr);
 	info->numrec = get_le64(head->numrec);
 	if (info->numrec > NVMF_LOG_RECORDS)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "discovery log: impossible number of records (%llu)", (unsigned long long)info->numrec);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"discovery log: impossible number of records (%llu)",
+			(unsigned long long)info->numrec);
 	return 0;
 }
 
@@ -170,9 +175,11 @@ int nvme_ctrl_get(struct nvme_ctrl_info *info, const void *p, size_t len, struct
 	text_get(info->subnqn, sizeof(info->subnqn), id->subnqn, sizeof(id->subnqn));
 	capsule = get_le32(id->ioccsz);
 	reply = get_le32(id->iorcsz);
-	/* Base 2.1, figure 312: 4 is the least (a command), 1 the least (a completion); a discovery controller says 0 to both. */
+	/* Base 2.1, figure 312: 4 is the least (a command), 1 the least (a completion); a discovery
+	 * controller says 0 to both. */
 	if ((capsule && capsule < 4) || capsule > 1u << 24 || reply > 1u << 24)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid capsule sizes: %u and %u units of 16 bytes", capsule, reply);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"invalid capsule sizes: %u and %u units of 16 bytes", capsule, reply);
 	info->capsule = capsule * 16;
 	info->reply = reply * 16;
 	return 0;
@@ -201,19 +208,24 @@ int nvme_ns_get(struct nvme_ns_info *info, const void *p, size_t len, struct dia
 
 	if (len < sizeof(*id))
 		return too_short(diag, "identify namespace data", len, sizeof(*id));
-	*info = (struct nvme_ns_info){ .blocks = get_le64(id->nsze), .dlfeat = id->dlfeat, .ro = id->nsattr & NVME_NSATTR_WP,
-				      .shared = id->nmic & NVME_NMIC_SHARED };
+	*info = (struct nvme_ns_info){ .blocks = get_le64(id->nsze),
+		.dlfeat = id->dlfeat,
+		.ro = id->nsattr & NVME_NSATTR_WP,
+		.shared = id->nmic & NVME_NMIC_SHARED };
 	if (!info->blocks)
 		return 0;
 	format = &id->lbaf[NVME_FLBAS_INDEX(id->flbas)];
 	if (get_le16(format->ms))
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the namespace has %u bytes of metadata per block, which is not supported",
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"the namespace has %u bytes of metadata per block, which is not supported",
 			get_le16(format->ms));
 	if (format->lbads < 9 || format->lbads > 16)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "unsupported namespace block size 2^%u: must be 512 to 65536 bytes",
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"unsupported namespace block size 2^%u: must be 512 to 65536 bytes",
 			format->lbads);
 	if (info->blocks > (uint64_t)INT64_MAX >> format->lbads)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid namespace size: %llu blocks of %u bytes",
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"invalid namespace size: %llu blocks of %u bytes",
 			(unsigned long long)info->blocks, 1u << format->lbads);
 	info->shift = format->lbads;
 	if (id->nsfeat & NVME_NSFEAT_OPTPERF)
@@ -270,13 +282,15 @@ int nvme_ns_ids_get(struct nvme_ns_ids *ids, const void *p, size_t len, struct d
 			if (head->nidt != ns_id[i].type)
 				continue;
 			if (head->nidl != ns_id[i].len)
-				return diag_set(diag, DIAG_PROTOCOL, EPROTO, "namespace identifier of type %u: %u bytes, expected %u",
+				return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+					"namespace identifier of type %u: %u bytes, expected %u",
 					head->nidt, head->nidl, ns_id[i].len);
 			memcpy((uint8_t *)ids + ns_id[i].at, value, ns_id[i].len);
 		}
 	}
 	if (r.bad)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "namespace identification descriptors exceed the page");
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"namespace identification descriptors exceed the page");
 	return 0;
 }
 
@@ -294,12 +308,17 @@ int nvme_nvm_get(struct nvme_nvm_info *info, const void *p, size_t len, struct d
 	const struct nvme_id_ctrl_nvm *id = p;
 
 	if (len < sizeof(*id))
-		return too_short(diag, "identify controller data of the NVM command set", len, sizeof(*id));
-	*info = (struct nvme_nvm_info){ .wzsl = id->wzsl, .dmrl = id->dmrl, .dmrsl = get_le32(id->dmrsl), .dmsl = get_le64(id->dmsl) };
+		return too_short(
+			diag, "identify controller data of the NVM command set", len, sizeof(*id));
+	*info = (struct nvme_nvm_info){ .wzsl = id->wzsl,
+		.dmrl = id->dmrl,
+		.dmrsl = get_le32(id->dmrsl),
+		.dmsl = get_le64(id->dmsl) };
 	return 0;
 }
 
-void nvmf_connect_put(struct nvmf_connect_sqe *sqe, struct nvmf_connect_data *data, const struct nvmf_connect *connect)
+void nvmf_connect_put(struct nvmf_connect_sqe *sqe, struct nvmf_connect_data *data,
+	const struct nvmf_connect *connect)
 {
 	*sqe = (struct nvmf_connect_sqe){
 		.opcode = NVME_FABRICS,
@@ -317,20 +336,26 @@ void nvmf_connect_put(struct nvmf_connect_sqe *sqe, struct nvmf_connect_data *da
 	text_put(data->hostnqn, sizeof(data->hostnqn), connect->hostnqn, 0);
 }
 
-int nvmf_connect_get(struct nvmf_connect *connect, const struct nvmf_connect_sqe *sqe, const void *p, size_t len, struct diag *diag)
+int nvmf_connect_get(struct nvmf_connect *connect, const struct nvmf_connect_sqe *sqe,
+	const void *p, size_t len, struct diag *diag)
 {
 	const struct nvmf_connect_data *data = p;
 
 	if (len < sizeof(*data))
 		return too_short(diag, "connect data", len, sizeof(*data));
 	if (sqe->opcode != NVME_FABRICS || sqe->fctype != NVMF_CONNECT)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "command %02x/%02x instead of connect", sqe->opcode, sqe->fctype);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "command %02x/%02x instead of connect",
+			sqe->opcode, sqe->fctype);
 	if (get_le16(sqe->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect with unknown record format %u", get_le16(sqe->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"connect with unknown record format %u", get_le16(sqe->recfmt));
 	if (!get_le16(sqe->sqsize) || get_le16(sqe->sqsize) == UINT16_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect with invalid queue size %u", get_le16(sqe->sqsize));
-	if (strnlen(data->subnqn, NVMF_NQN_LEN) > NVMF_NQN_MAX || strnlen(data->hostnqn, NVMF_NQN_LEN) > NVMF_NQN_MAX)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect with a name of more than %u bytes", NVMF_NQN_MAX);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connect with invalid queue size %u",
+			get_le16(sqe->sqsize));
+	if (strnlen(data->subnqn, NVMF_NQN_LEN) > NVMF_NQN_MAX ||
+		strnlen(data->hostnqn, NVMF_NQN_LEN) > NVMF_NQN_MAX)
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"connect with a name of more than %u bytes", NVMF_NQN_MAX);
 	*connect = (struct nvmf_connect){
 		.qid = get_le16(sqe->qid),
 		.depth = (uint16_t)(get_le16(sqe->sqsize) + 1),
@@ -346,7 +371,8 @@ int nvmf_connect_get(struct nvmf_connect *connect, const struct nvmf_connect_sqe
 
 #define CONNECT_INVALID NVME_STATUS(1, 0x82)
 
-struct nvmf_connect_reply nvmf_connect_refusal(const struct nvmf_connect_sqe *sqe, const struct nvmf_connect_data *data)
+struct nvmf_connect_reply nvmf_connect_refusal(
+	const struct nvmf_connect_sqe *sqe, const struct nvmf_connect_data *data)
 {
 	struct nvmf_connect_reply no = { .status = NVMF_PARAM };
 
@@ -374,10 +400,12 @@ void nvmf_connect_reply_put(struct nvme_cqe *cqe, const struct nvmf_connect_repl
 		dw0 = reply->cntlid | (reply->auth ? NVMF_AUTHREQ_ATR : 0);
 	else if (NVME_STATUS_CODE(reply->status) == CONNECT_INVALID)
 		dw0 = reply->ipo | (uint32_t)(reply->ipo_data ? NVMF_IATTR_DATA : 0) << 16;
-	*cqe = (struct nvme_cqe){ .result = put_le64(dw0), .status = put_le16((uint16_t)(reply->status << 1)) };
+	*cqe = (struct nvme_cqe){ .result = put_le64(dw0),
+		.status = put_le16((uint16_t)(reply->status << 1)) };
 }
 
-int nvmf_connect_reply_get(struct nvmf_connect_reply *reply, const void *p, size_t len, struct diag *diag)
+int nvmf_connect_reply_get(
+	struct nvmf_connect_reply *reply, const void *p, size_t len, struct diag *diag)
 {
 	const struct nvme_cqe *cqe = p;
 	uint32_t dw0;
@@ -414,10 +442,13 @@ int nvmf_rdma_req_get(struct nvmf_rdma_ask *ask, const void *p, size_t len, stru
 	if (len < sizeof(*req))
 		return too_short(diag, "private data of the connection request", len, sizeof(*req));
 	if (get_le16(req->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection request with unknown format %u", get_le16(req->recfmt));
-	if (!get_le16(req->hsqsize) || get_le16(req->hsqsize) == UINT16_MAX || !get_le16(req->hrqsize))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection request with invalid queue sizes %u and %u", get_le16(req->hsqsize),
-			get_le16(req->hrqsize));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"connection request with unknown format %u", get_le16(req->recfmt));
+	if (!get_le16(req->hsqsize) || get_le16(req->hsqsize) == UINT16_MAX ||
+		!get_le16(req->hrqsize))
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"connection request with invalid queue sizes %u and %u",
+			get_le16(req->hsqsize), get_le16(req->hrqsize));
 	*ask = (struct nvmf_rdma_ask){
 		.qid = get_le16(req->qid),
 		.receives = get_le16(req->hrqsize),
@@ -439,7 +470,8 @@ int nvmf_rdma_rep_get(uint16_t *receives, const void *p, size_t len, struct diag
 	if (len < sizeof(*rep))
 		return too_short(diag, "private data of the connection reply", len, sizeof(*rep));
 	if (get_le16(rep->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply with unknown format %u", get_le16(rep->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"connection reply with unknown format %u", get_le16(rep->recfmt));
 	if (!get_le16(rep->crqsize))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "connection reply without receives");
 	*receives = get_le16(rep->crqsize);
@@ -458,7 +490,8 @@ int nvmf_rdma_rej_get(uint16_t *status, const void *p, size_t len, struct diag *
 	if (len < sizeof(*rej))
 		return too_short(diag, "private data of the rejection", len, sizeof(*rej));
 	if (get_le16(rej->recfmt))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "rejection with unknown format %u", get_le16(rej->recfmt));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "rejection with unknown format %u",
+			get_le16(rej->recfmt));
 	*status = get_le16(rej->status);
 	return 0;
 }

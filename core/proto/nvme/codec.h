@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Messages of NVMe-oF as host structs: every _get checks all that can be checked without knowing the session and gives 0
- * or -EPROTO with the reason in diag; every _put fills a whole message. */
+/* Messages of NVMe-oF as host structs: every _get checks all that can be checked without knowing
+ * the session and gives 0 or -EPROTO with the reason in diag; every _put fills a whole message. */
 #pragma once
 #include "diag.h"
 #include "nvmf.h"
@@ -64,8 +64,10 @@ struct nvmf_connect {
 	bool no_sqfc; /* without submission queue flow control */
 	char subnqn[NVMF_NQN_MAX + 1], hostnqn[NVMF_NQN_MAX + 1];
 };
-void nvmf_connect_put(struct nvmf_connect_sqe *, struct nvmf_connect_data *, const struct nvmf_connect *);
-int nvmf_connect_get(struct nvmf_connect *, const struct nvmf_connect_sqe *, const void *, size_t, struct diag *);
+void nvmf_connect_put(
+	struct nvmf_connect_sqe *, struct nvmf_connect_data *, const struct nvmf_connect *);
+int nvmf_connect_get(struct nvmf_connect *, const struct nvmf_connect_sqe *, const void *, size_t,
+	struct diag *);
 
 struct nvmf_connect_reply {
 	uint32_t status; /* 0: accepted */
@@ -75,7 +77,8 @@ struct nvmf_connect_reply {
 	bool ipo_data; /* … in the data, not the command */
 };
 /* How to refuse what nvmf_connect_get() refuses; status 0: it does not. */
-struct nvmf_connect_reply nvmf_connect_refusal(const struct nvmf_connect_sqe *, const struct nvmf_connect_data *);
+struct nvmf_connect_reply nvmf_connect_refusal(
+	const struct nvmf_connect_sqe *, const struct nvmf_connect_data *);
 void nvmf_connect_reply_put(struct nvme_cqe *, const struct nvmf_connect_reply *);
 int nvmf_connect_reply_get(struct nvmf_connect_reply *, const void *, size_t, struct diag *);
 
@@ -117,9 +120,11 @@ struct nvme_tcp_pdu {
 };
 /* Length of the header of this type; 0: no such type. */
 unsigned nvme_tcp_hlen(uint8_t type);
-/* Fills hlen, pdo, plen and the digest flags from type, data, the digests (NVME_TCP_DGST_*) and alignment in force; then
- * writes the header. Returns pdo, or what comes before the data if there is none: header and room for its digest. */
-unsigned nvme_tcp_put(uint8_t out[NVME_TCP_HEAD_MAX], struct nvme_tcp_pdu *, unsigned dgst, unsigned align);
+/* Fills hlen, pdo, plen and the digest flags from type, data, the digests (NVME_TCP_DGST_*) and
+ * alignment in force; then writes the header. Returns pdo, or what comes before the data if there
+ * is none: header and room for its digest. */
+unsigned nvme_tcp_put(
+	uint8_t out[NVME_TCP_HEAD_MAX], struct nvme_tcp_pdu *, unsigned dgst, unsigned align);
 /* Needs hlen bytes of a header. */
 int nvme_tcp_get(struct nvme_tcp_pdu *, const void *, size_t, unsigned dgst, struct diag *);
 
@@ -127,6 +132,7 @@ int nvme_tcp_get(struct nvme_tcp_pdu *, const void *, size_t, unsigned dgst, str
 const char *nvme_status_text(uint32_t status);
 int nvme_status_errno(uint32_t status);
 int nvme_status_diag(struct diag *, uint32_t status, const char *what);
-int nvmf_connect_diag(struct diag *, const struct nvmf_connect_reply *, const struct nvmf_connect *asked);
+int nvmf_connect_diag(
+	struct diag *, const struct nvmf_connect_reply *, const struct nvmf_connect *asked);
 const char *nvmf_rdma_status_text(uint16_t status);
 const char *nvme_tcp_fes_text(uint16_t fes);

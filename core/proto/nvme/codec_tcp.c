@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Headers of NVMe/TCP PDUs (TCP Transport Specification 1.1, 3.6) both ways. What a session allows, and digests of the
- * bytes, are the carrier's. */
+/* Headers of NVMe/TCP PDUs (TCP Transport Specification 1.1, 3.6) both ways. What a session allows,
+ * and digests of the bytes, are the carrier's. */
 #include "codec.h"
 #include <errno.h>
 
@@ -61,7 +61,8 @@ static void body_put(uint8_t *out, const struct nvme_tcp_pdu *pdu)
 	}
 }
 
-unsigned nvme_tcp_put(uint8_t out[NVME_TCP_HEAD_MAX], struct nvme_tcp_pdu *pdu, unsigned dgst, unsigned align)
+unsigned nvme_tcp_put(
+	uint8_t out[NVME_TCP_HEAD_MAX], struct nvme_tcp_pdu *pdu, unsigned dgst, unsigned align)
 {
 	unsigned head = nvme_tcp_hlen(pdu->type), before;
 
@@ -72,8 +73,10 @@ unsigned nvme_tcp_put(uint8_t out[NVME_TCP_HEAD_MAX], struct nvme_tcp_pdu *pdu, 
 	if (pdu->data && kind[pdu->type].rules & DIGESTS)
 		before = (before + align - 1) / align * align;
 	pdu->pdo = pdu->data && kind[pdu->type].rules & DIGESTS ? (uint8_t)before : 0;
-	pdu->plen = before + pdu->data + (pdu->data && dgst & NVME_TCP_DGST_DATA ? NVME_TCP_DIGEST : 0);
-	pdu->flags = (uint8_t)((pdu->flags & kind[pdu->type].flags) | (dgst & NVME_TCP_DGST_HDR ? NVME_TCP_HDGST : 0) |
+	pdu->plen =
+		before + pdu->data + (pdu->data && dgst & NVME_TCP_DGST_DATA ? NVME_TCP_DIGEST : 0);
+	pdu->flags = (uint8_t)((pdu->flags & kind[pdu->type].flags) |
+			       (dgst & NVME_TCP_DGST_HDR ? NVME_TCP_HDGST : 0) |
 			       (pdu->data && dgst & NVME_TCP_DGST_DATA ? NVME_TCP_DDGST : 0));
 	memset(out, 0, NVME_TCP_HEAD_MAX);
 	*(struct nvme_tcp_head *)(void *)out = (struct nvme_tcp_head){
@@ -125,26 +128,32 @@ static void body_get(struct nvme_tcp_pdu *pdu, const void *p)
 
 static int bad(struct diag *diag, const struct nvme_tcp_pdu *pdu, const char *field)
 {
-	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "PDU of type %02xh: invalid %s (flags %02xh, header %u, data at %u, length %u)",
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+		"PDU of type %02xh: invalid %s (flags %02xh, header %u, data at %u, length %u)",
 		pdu->type, field, pdu->flags, pdu->hlen, pdu->pdo, pdu->plen);
 }
 
-int nvme_tcp_get(struct nvme_tcp_pdu *pdu, const void *p, size_t len, unsigned dgst, struct diag *diag)
+int nvme_tcp_get(
+	struct nvme_tcp_pdu *pdu, const void *p, size_t len, unsigned dgst, struct diag *diag)
 {
 	const struct nvme_tcp_head *head = p;
 	unsigned hlen, rules, before, after;
 
 	if (len < sizeof(*head) || !(hlen = nvme_tcp_hlen(head->type)) || len < hlen)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "unknown PDU (type %02xh, %zu bytes)", len ? head->type : 0, len);
-	*pdu = (struct nvme_tcp_pdu){
-		.type = head->type, .flags = head->flags, .hlen = head->hlen, .pdo = head->pdo, .plen = get_le32(head->plen)
-	};
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "unknown PDU (type %02xh, %zu bytes)",
+			len ? head->type : 0, len);
+	*pdu = (struct nvme_tcp_pdu){ .type = head->type,
+		.flags = head->flags,
+		.hlen = head->hlen,
+		.pdo = head->pdo,
+		.plen = get_le32(head->plen) };
 	rules = kind[pdu->type].rules;
 	if (!(rules & DIGESTS))
 		dgst = 0;
 	if (pdu->hlen != hlen)
 		return bad(diag, pdu, "header length");
-	if (!(pdu->flags & NVME_TCP_HDGST) != !(dgst & NVME_TCP_DGST_HDR) || (pdu->flags & NVME_TCP_DDGST && !(dgst & NVME_TCP_DGST_DATA)))
+	if (!(pdu->flags & NVME_TCP_HDGST) != !(dgst & NVME_TCP_DGST_HDR) ||
+		(pdu->flags & NVME_TCP_DDGST && !(dgst & NVME_TCP_DGST_DATA)))
 		return bad(diag, pdu, "digest flag");
 	before = hlen + (dgst & NVME_TCP_DGST_HDR ? NVME_TCP_DIGEST : 0);
 	if (pdu->plen < before)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From a URI and its environment to what every queue of a session needs to know: whom to dial, how, and as whom. */
+/* From a URI and its environment to what every queue of a session needs to know: whom to dial, how,
+ * and as whom. */
 #include "ep.h"
 #include "nvme.h"
 #include <errno.h>
@@ -17,7 +18,8 @@ static int text_key(struct uri *uri, const char *name, char *to, size_t room, st
 	if (!value)
 		return 0;
 	if (!*value || strlen(value) >= room)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "%s='%s': must have 1 to %zu characters", name, value, room - 1);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s='%s': must have 1 to %zu characters",
+			name, value, room - 1);
 	snprintf(to, room, "%s", value);
 	return 0;
 }
@@ -47,8 +49,10 @@ bool nvme_uuid_parse(uint8_t uuid[16], const char *text)
 	return !*text;
 }
 
-/* Who we are: keys before environment. A host id belongs to its NQN, so that of the environment does not go with another. */
-static int identity(struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+/* Who we are: keys before environment. A host id belongs to its NQN, so that of the environment
+ * does not go with another. */
+static int identity(
+	struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env, struct diag *diag)
 {
 	const char *id = uri_value(uri, "hostid"), *uuid;
 	int err;
@@ -59,7 +63,10 @@ static int identity(struct nvme_conf *conf, struct uri *uri, const struct bdev_e
 	if (err)
 		return err;
 	if (id)
-		return nvme_uuid_parse(conf->hostid, id) ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "hostid='%s': expected a UUID", id);
+		return nvme_uuid_parse(conf->hostid, id)
+			       ? 0
+			       : diag_set(diag, DIAG_USAGE, EINVAL, "hostid='%s': expected a UUID",
+					 id);
 	uuid = strstr(conf->hostnqn, ":uuid:");
 	if (uuid && strcmp(conf->hostnqn, env->hostnqn))
 		nvme_uuid_parse(conf->hostid, uuid + 6);
@@ -79,13 +86,15 @@ static int rdma_keys(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 	else if (rdma && !strcmp(rdma, "iwarp"))
 		conf->backend = EP_IWARP;
 	else if (rdma && strcmp(rdma, "auto"))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "rdma='%s': expected verbs, iwarp or auto", rdma);
 	err = uri_bool(uri, "crc", &crc, diag);
 	conf->no_crc = !crc;
 	if (!err)
 		err = text_key(uri, "dev", conf->dev, sizeof(conf->dev), diag);
 	if (!err && conf->dev[0] && conf->backend == EP_IWARP)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "dev='%s' requires an RDMA device, but rdma=iwarp uses none", conf->dev);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"dev='%s' requires an RDMA device, but rdma=iwarp uses none", conf->dev);
 	return err;
 }
 
@@ -126,13 +135,14 @@ int nvme_conf_host(struct nvme_conf *conf, const char *host, uint16_t port, stru
 	return 0;
 }
 
-int nvme_conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env, uint16_t default_port, struct diag *diag)
+int nvme_conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env,
+	uint16_t default_port, struct diag *diag)
 {
 	int err;
 
-	*conf = (struct nvme_conf){
-		.carrier = carrier(uri), .kato_ms = NVME_KATO_MS, .timeout_ms = env->timeout_ms ? env->timeout_ms : BDEV_TIMEOUT_MS
-	};
+	*conf = (struct nvme_conf){ .carrier = carrier(uri),
+		.kato_ms = NVME_KATO_MS,
+		.timeout_ms = env->timeout_ms ? env->timeout_ms : BDEV_TIMEOUT_MS };
 	if (conf->timeout_ms == BDEV_NEVER)
 		conf->timeout_ms = 0;
 	if (!uri->host[0])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A controller: its admin queue brought to life step by step (Base 2.1, 3.5.2), kept alive, listened to, shut down. What
- * namespaces or logs it has is left to ini.c and discovery.c. */
+/* A controller: its admin queue brought to life step by step (Base 2.1, 3.5.2), kept alive,
+ * listened to, shut down. What namespaces or logs it has is left to ini.c and discovery.c. */
 #include "nvme.h"
 #include <errno.h>
 #include <stdio.h>
@@ -51,12 +51,14 @@ int nvme_check(const struct nvme_req *req, const struct nvme_cqe *cqe, struct di
 
 struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi)
 {
-	return (struct nvme_sqe){
-		.opcode = NVME_ADMIN_IDENTIFY, .nsid = put_le32(nsid), .cdw10 = put_le32(cns), .cdw11 = put_le32((uint32_t)csi << 24)
-	};
+	return (struct nvme_sqe){ .opcode = NVME_ADMIN_IDENTIFY,
+		.nsid = put_le32(nsid),
+		.cdw10 = put_le32(cns),
+		.cdw11 = put_le32((uint32_t)csi << 24) };
 }
 
-static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sqe *sqe, uint32_t in, uint64_t deadline_ns)
+static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sqe *sqe, uint32_t in,
+	uint64_t deadline_ns)
 {
 	struct nvme_data data = { in ? ctrl->qp.scratch->base : NULL, in, false, ctrl->qp.scratch };
 	struct diag why = { 0 };
@@ -92,7 +94,8 @@ void nvme_ctrl_take(const struct nvme_ctrl *ctrl, size_t at, void *to, size_t le
 uint32_t nvme_ctrl_max_data(const struct nvme_ctrl *ctrl)
 {
 	unsigned shift = 12 + NVME_CAP_MPSMIN(ctrl->cap) + ctrl->id.mdts;
-	uint32_t most = 1u << 20; /* of our own: a keyed descriptor has 24 bits, and more gains nothing */
+	/* of our own: a keyed descriptor has 24 bits, and more gains nothing */
+	uint32_t most = 1u << 20;
 
 	return ctrl->id.mdts && shift < 20 ? 1u << shift : most;
 }
@@ -105,14 +108,16 @@ static void beat_fired(struct loop_timer *timer)
 
 	if (!ctrl->keeping && ctrl->qp.state == QP_UP) {
 		ctrl->keeping = true;
-		command(ctrl, &ctrl->keep, &sqe, 0, loop_now(ctrl->loop) + ctrl->conf.kato_ms * MSEC);
+		command(ctrl, &ctrl->keep, &sqe, 0,
+			loop_now(ctrl->loop) + ctrl->conf.kato_ms * MSEC);
 	}
 }
 
 static void beat_set(struct nvme_ctrl *ctrl)
 {
 	if (ctrl->conf.kato_ms)
-		loop_timer_set(ctrl->loop, &ctrl->beat, loop_now(ctrl->loop) + ctrl->conf.kato_ms / 2 * MSEC);
+		loop_timer_set(ctrl->loop, &ctrl->beat,
+			loop_now(ctrl->loop) + ctrl->conf.kato_ms / 2 * MSEC);
 }
 
 static void kept(struct nvme_req *req, const struct nvme_cqe *cqe)
@@ -147,10 +152,10 @@ static void event_came(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (nvme_check(req, cqe, &why))
 		return; /* a controller that offers none: nothing is lost but news of a resize */
 	dw0 = (uint32_t)get_le64(cqe->result);
-	loop_trace(ctrl->loop, "%s: event of type %u, %02xh, log %02xh", ctrl->conf.where, NVME_AER_TYPE(dw0), NVME_AER_INFO(dw0),
-		NVME_AER_LOG(dw0));
-	if (NVME_AER_TYPE(dw0) == NVME_AER_NOTICE && NVME_AER_INFO(dw0) == NVME_NOTICE_NS_CHANGED && ctrl->step == STEP_UP &&
-		ctrl->ev->ns_changed)
+	loop_trace(ctrl->loop, "%s: event of type %u, %02xh, log %02xh", ctrl->conf.where,
+		NVME_AER_TYPE(dw0), NVME_AER_INFO(dw0), NVME_AER_LOG(dw0));
+	if (NVME_AER_TYPE(dw0) == NVME_AER_NOTICE && NVME_AER_INFO(dw0) == NVME_NOTICE_NS_CHANGED &&
+		ctrl->step == STEP_UP && ctrl->ev->ns_changed)
 		ctrl->ev->ns_changed(ctrl);
 	if (ctrl->qp.state == QP_UP)
 		listen_for_event(ctrl);
@@ -158,7 +163,10 @@ static void event_came(struct nvme_req *req, const struct nvme_cqe *cqe)
 
 static struct nvme_sqe property_get(uint32_t offset, bool wide)
 {
-	struct nvmf_property_sqe get = { .opcode = NVME_FABRICS, .fctype = NVMF_PROPERTY_GET, .attrib = wide, .offset = put_le32(offset) };
+	struct nvmf_property_sqe get = { .opcode = NVME_FABRICS,
+		.fctype = NVMF_PROPERTY_GET,
+		.attrib = wide,
+		.offset = put_le32(offset) };
 	struct nvme_sqe sqe;
 
 	memcpy(&sqe, &get, sizeof(sqe));
@@ -167,9 +175,10 @@ static struct nvme_sqe property_get(uint32_t offset, bool wide)
 
 static struct nvme_sqe property_set(uint32_t offset, uint32_t value)
 {
-	struct nvmf_property_sqe set = {
-		.opcode = NVME_FABRICS, .fctype = NVMF_PROPERTY_SET, .offset = put_le32(offset), .value = put_le64(value)
-	};
+	struct nvmf_property_sqe set = { .opcode = NVME_FABRICS,
+		.fctype = NVMF_PROPERTY_SET,
+		.offset = put_le32(offset),
+		.value = put_le64(value) };
 	struct nvme_sqe sqe;
 
 	memcpy(&sqe, &set, sizeof(sqe));
@@ -178,9 +187,11 @@ static struct nvme_sqe property_set(uint32_t offset, uint32_t value)
 
 static uint32_t configuration(const struct nvme_ctrl *ctrl)
 {
-	uint32_t cc = NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CAP_MPSMIN(ctrl->cap) << 7;
+	uint32_t cc =
+		NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CAP_MPSMIN(ctrl->cap) << 7;
 
-	/* Base 2.1, figure 41: with several I/O command sets "all supported" is the only choice besides none. */
+	/* Base 2.1, figure 41: with several I/O command sets "all supported" is the only choice
+	 * besides none. */
 	if (!(NVME_CAP_CSS(ctrl->cap) & NVME_CSS_NVM) && NVME_CAP_CSS(ctrl->cap) & NVME_CSS_IO_SETS)
 		cc |= NVME_CC_CSS_ALL;
 	return cc;
@@ -208,9 +219,9 @@ static void step_send(struct nvme_ctrl *ctrl)
 		in = NVME_IDENTIFY_LEN;
 		break;
 	case STEP_QUEUES:
-		sqe = (struct nvme_sqe){
-			.opcode = NVME_ADMIN_SET_FEATURES, .cdw10 = put_le32(NVME_FEATURE_QUEUES), .cdw11 = put_le32(most << 16 | most)
-		};
+		sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_SET_FEATURES,
+			.cdw10 = put_le32(NVME_FEATURE_QUEUES),
+			.cdw11 = put_le32(most << 16 | most) };
 		break;
 	case STEP_EVENTS:
 		sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_SET_FEATURES,
@@ -246,14 +257,19 @@ static void poll_later(struct nvme_ctrl *ctrl)
 static int took_cap(struct nvme_ctrl *ctrl, uint64_t value, struct diag *why)
 {
 	ctrl->cap = value;
-	/* Base 2.1, figure 36: a fabrics controller may have an admin command set only (no NVM): no disk then. */
+	/* Base 2.1, figure 36: a fabrics controller may have an admin command set only (no NVM): no
+	 * disk then. */
 	if (!ctrl->discovery && !(NVME_CAP_CSS(value) & (NVME_CSS_NVM | NVME_CSS_IO_SETS)))
-		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller does not support the NVM command set");
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
+			"the controller does not support the NVM command set");
 	if (NVME_CAP_MPSMIN(value) > 4)
-		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller's smallest memory page is 2^%u bytes, which is not supported",
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
+			"the controller's smallest memory page is 2^%u bytes, which is not "
+			"supported",
 			12 + NVME_CAP_MPSMIN(value));
 	if (!ctrl->discovery && !NVME_CAP_MQES(value)) /* Base 2.1, figure 36: at least 1h */
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "the controller's queues have 1 entry: must be at least 2");
+		return diag_set(why, DIAG_PROTOCOL, EPROTO,
+			"the controller's queues have 1 entry: must be at least 2");
 	step_to(ctrl, STEP_ENABLE);
 	return 0;
 }
@@ -261,13 +277,17 @@ static int took_cap(struct nvme_ctrl *ctrl, uint64_t value, struct diag *why)
 static int took_csts(struct nvme_ctrl *ctrl, uint32_t csts, struct diag *why)
 {
 	if (csts & NVME_CSTS_CFS)
-		return diag_set(why, DIAG_IO, EIO, "the controller reports a fatal error (CSTS.CFS)");
+		return diag_set(
+			why, DIAG_IO, EIO, "the controller reports a fatal error (CSTS.CFS)");
 	if (csts & NVME_CSTS_RDY) {
 		step_to(ctrl, STEP_IDENTIFY);
 		return 0;
 	}
-	if (loop_now(ctrl->loop) >= (ctrl->deadline_ns && ctrl->deadline_ns < ctrl->ready_ns ? ctrl->deadline_ns : ctrl->ready_ns))
-		return diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "the controller did not become ready (its own limit is %g s)",
+	if (loop_now(ctrl->loop) >= (ctrl->deadline_ns && ctrl->deadline_ns < ctrl->ready_ns
+						    ? ctrl->deadline_ns
+						    : ctrl->ready_ns))
+		return diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
+			"the controller did not become ready (its own limit is %g s)",
 			NVME_CAP_TO(ctrl->cap) / 2.);
 	poll_later(ctrl);
 	return 0;
@@ -287,14 +307,20 @@ static int took_identity(struct nvme_ctrl *ctrl, struct diag *why)
 		return 0;
 	}
 	if (ctrl->id.cntrltype > NVME_CTRL_IO)
-		return diag_set(why, DIAG_MISMATCH, EINVAL, "'%s' is %s controller: it has no disks", ctrl->conf.subnqn,
-			ctrl->id.cntrltype == NVME_CTRL_DISCOVERY ? "a discovery" : "an administrative");
+		return diag_set(why, DIAG_MISMATCH, EINVAL,
+			"'%s' is %s controller: it has no disks", ctrl->conf.subnqn,
+			ctrl->id.cntrltype == NVME_CTRL_DISCOVERY ? "a discovery"
+								  : "an administrative");
 	if (ctrl->id.capsule < sizeof(struct nvme_sqe) || ctrl->id.reply < sizeof(struct nvme_cqe))
-		return diag_set(why, DIAG_PROTOCOL, EPROTO, "the controller's capsules are too small: %u bytes, replies %u bytes",
-			ctrl->id.capsule, ctrl->id.reply);
-	if (!(ctrl->id.sgls & NVME_SGLS_SUPPORT) || (ctrl->conf.carrier == &nvme_rdma && !(ctrl->id.sgls & NVME_SGLS_KEYED)))
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
-			"the controller does not support the data descriptors that its transport requires (SGLS %08xh)", ctrl->id.sgls);
+			"the controller's capsules are too small: %u bytes, replies %u bytes",
+			ctrl->id.capsule, ctrl->id.reply);
+	if (!(ctrl->id.sgls & NVME_SGLS_SUPPORT) ||
+		(ctrl->conf.carrier == &nvme_rdma && !(ctrl->id.sgls & NVME_SGLS_KEYED)))
+		return diag_set(why, DIAG_PROTOCOL, EPROTO,
+			"the controller does not support the data descriptors that its transport "
+			"requires (SGLS %08xh)",
+			ctrl->id.sgls);
 	step_to(ctrl, STEP_QUEUES);
 	return 0;
 }
@@ -317,7 +343,8 @@ static void closing(struct nvme_ctrl *ctrl)
 	nvme_ctrl_fail(ctrl, &why);
 }
 
-/* One step's answer; afterwards the machine stands in the next step, in the same (polling), or has failed. */
+/* One step's answer; afterwards the machine stands in the next step, in the same (polling), or has
+ * failed. */
 static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct diag *why)
 {
 	uint64_t value = get_le64(cqe->result);
@@ -346,7 +373,9 @@ static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct 
 		return 0;
 	case STEP_SHUT:
 		if (value & NVME_CSTS_CFS)
-			return diag_set(why, DIAG_IO, EIO, "the controller failed during shutdown (CSTS.CFS): data may not be on the disk");
+			return diag_set(why, DIAG_IO, EIO,
+				"the controller failed during shutdown (CSTS.CFS): data may not be "
+				"on the disk");
 		if (NVME_CSTS_SHST(value) == NVME_SHST_COMPLETE)
 			closing(ctrl);
 		else
@@ -371,7 +400,8 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (!cqe)
 		return;
 	err = nvme_check(req, cqe, &why);
-	if (err && before == STEP_EVENTS) { /* news of a resize will not come: no reason to do without the disk */
+	/* news of a resize will not come: no reason to do without the disk */
+	if (err && before == STEP_EVENTS) {
 		step_to(ctrl, STEP_UP);
 		err = 0;
 	} else if (!err) {
@@ -428,8 +458,8 @@ static const struct nvme_qp_events qp_events = { qp_up, qp_idle, qp_down };
 static int connect_to(struct nvme_ctrl *ctrl, struct diag *diag)
 {
 	step_to(ctrl, STEP_CONNECT);
-	return nvme_qp_open(&ctrl->qp, ctrl->loop, &ctrl->conf, 0, NVME_ADMIN_DEPTH, NVMF_CNTLID_ANY, NVME_SCRATCH, ctrl->deadline_ns,
-		&qp_events, diag);
+	return nvme_qp_open(&ctrl->qp, ctrl->loop, &ctrl->conf, 0, NVME_ADMIN_DEPTH,
+		NVMF_CNTLID_ANY, NVME_SCRATCH, ctrl->deadline_ns, &qp_events, diag);
 }
 
 static void resolved(struct resolve *resolve)
@@ -446,8 +476,8 @@ static void resolved(struct resolve *resolve)
 		down(ctrl, &why);
 }
 
-int nvme_ctrl_open(
-	struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, uint16_t queues, const struct nvme_ctrl_events *ev, struct diag *diag)
+int nvme_ctrl_open(struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, uint16_t queues,
+	const struct nvme_ctrl_events *ev, struct diag *diag)
 {
 	ctrl->ev = ev;
 	ctrl->loop = loop;
@@ -463,7 +493,8 @@ int nvme_ctrl_open(
 		return connect_to(ctrl, diag);
 	step_to(ctrl, STEP_RESOLVE);
 	ctrl->resolve.done = resolved;
-	return resolve_start(&ctrl->resolve, loop, ctrl->conf.host, ctrl->conf.port, ctrl->conf.timeout_ms, diag);
+	return resolve_start(&ctrl->resolve, loop, ctrl->conf.host, ctrl->conf.port,
+		ctrl->conf.timeout_ms, diag);
 }
 
 void nvme_ctrl_stop(struct nvme_ctrl *ctrl)

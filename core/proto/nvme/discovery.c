@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Reading discovery logs (Base 2.1, 5.1.12.3.1): one controller after another, waiting on the loop, each asked once. What
- * is made of the records is the applet's. */
+/* Reading discovery logs (Base 2.1, 5.1.12.3.1): one controller after another, waiting on the loop,
+ * each asked once. What is made of the records is the applet's. */
 #include "nvme.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -64,8 +64,10 @@ static int read_log(struct asking *asking, uint64_t off, uint32_t len, struct di
 	if (asking->down)
 		return died(asking, diag);
 	nvme_ctrl_send(&asking->ctrl, &asking->req, &sqe, len);
-	if (!loop_wait(asking->ctrl.loop, &asking->replied, loop_clock() + (NVME_ADMIN_MS + SPARE_MS) * MSEC))
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time", asking->req.what);
+	if (!loop_wait(asking->ctrl.loop, &asking->replied,
+		    loop_clock() + (NVME_ADMIN_MS + SPARE_MS) * MSEC))
+		return diag_set(
+			diag, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time", asking->req.what);
 	if (asking->down)
 		return died(asking, diag);
 	return nvme_check(&asking->req, &asking->cqe, diag);
@@ -87,11 +89,13 @@ static int read_head(struct asking *asking, struct nvmf_log_info *info, struct d
 }
 
 /* Records [at, at + now), with the log's head before them when they are the first. */
-static int read_part(struct asking *asking, struct nvmf_log_info *head, uint64_t at, uint32_t now, struct nvmf_record *record, struct diag *diag)
+static int read_part(struct asking *asking, struct nvmf_log_info *head, uint64_t at, uint32_t now,
+	struct nvmf_record *record, struct diag *diag)
 {
 	struct nvmf_log_entry entry;
 	uint32_t before = at ? 0 : sizeof(struct nvmf_log_head);
-	uint64_t genctr = head->genctr, off = at ? sizeof(struct nvmf_log_head) + at * sizeof(entry) : 0;
+	uint64_t genctr = head->genctr,
+		 off = at ? sizeof(struct nvmf_log_head) + at * sizeof(entry) : 0;
 	int err = read_log(asking, off, before + now * (uint32_t)sizeof(entry), diag);
 
 	if (!err && before)
@@ -106,16 +110,19 @@ static int read_part(struct asking *asking, struct nvmf_log_info *head, uint64_t
 }
 
 /* `head` becomes the log's as it was with the last of them. */
-static int read_records(struct asking *asking, uint64_t count, struct nvmf_log_info *head, struct nvmf_record *record, struct diag *diag)
+static int read_records(struct asking *asking, uint64_t count, struct nvmf_log_info *head,
+	struct nvmf_record *record, struct diag *diag)
 {
 	uint64_t genctr = head->genctr, at = 0;
 	uint32_t most = nvme_ctrl_max_data(&asking->ctrl), parts = 0;
 	int err = 0;
 
 	most = (most < NVME_SCRATCH ? most : NVME_SCRATCH) / sizeof(struct nvmf_log_entry);
-	_Static_assert(sizeof(struct nvmf_log_head) == sizeof(struct nvmf_log_entry), "the head takes the room of one record");
+	_Static_assert(sizeof(struct nvmf_log_head) == sizeof(struct nvmf_log_entry),
+		"the head takes the room of one record");
 	for (; !err && at < count && head->genctr == genctr; parts++) {
-		uint32_t room = at ? most : most - 1, now = count - at < room ? (uint32_t)(count - at) : room;
+		uint32_t room = at ? most : most - 1,
+			 now = count - at < room ? (uint32_t)(count - at) : room;
 
 		err = read_part(asking, head, at, now, record, diag);
 		at += now;
@@ -124,7 +131,8 @@ static int read_records(struct asking *asking, uint64_t count, struct nvmf_log_i
 }
 
 /* The log of one moment: as its generation counter is the same before and after. */
-static int read_all(struct asking *asking, struct nvmf_log_info *info, struct nvmf_record **records, struct diag *diag)
+static int read_all(struct asking *asking, struct nvmf_log_info *info, struct nvmf_record **records,
+	struct diag *diag)
 {
 	struct nvmf_record *got;
 	int err = read_head(asking, info, diag);
@@ -134,7 +142,8 @@ static int read_all(struct asking *asking, struct nvmf_log_info *info, struct nv
 
 		got = calloc(info->numrec ? info->numrec : 1, sizeof(*got));
 		if (!got)
-			return diag_sys(diag, ENOMEM, "%llu discovery records", (unsigned long long)info->numrec);
+			return diag_sys(diag, ENOMEM, "%llu discovery records",
+				(unsigned long long)info->numrec);
 		err = read_records(asking, info->numrec, &after, got, diag);
 		if (!err && after.genctr == info->genctr && after.numrec == info->numrec) {
 			*records = got;
@@ -143,7 +152,9 @@ static int read_all(struct asking *asking, struct nvmf_log_info *info, struct nv
 		free(got);
 		*info = after;
 	}
-	return err ? err : diag_set(diag, DIAG_BUSY, EAGAIN, "the discovery log changed %d times while it was read", TRIES);
+	return err ? err
+		   : diag_set(diag, DIAG_BUSY, EAGAIN,
+			     "the discovery log changed %d times while it was read", TRIES);
 }
 
 static void hang_up(struct asking *asking)
@@ -157,8 +168,10 @@ static void hang_up(struct asking *asking)
 	nvme_ctrl_fini(&asking->ctrl);
 }
 
-/* Asks one controller, at the address that conf gets unless it has one; its records are appended to the log. */
-static int ask(struct loop *loop, struct nvme_conf *conf, uint8_t hops, struct nvmf_log *log, struct diag *diag)
+/* Asks one controller, at the address that conf gets unless it has one; its records are appended to
+ * the log. */
+static int ask(struct loop *loop, struct nvme_conf *conf, uint8_t hops, struct nvmf_log *log,
+	struct diag *diag)
 {
 	struct asking asking = { .ctrl.conf = *conf };
 	struct nvmf_record *more = NULL, *all;
@@ -167,8 +180,10 @@ static int ask(struct loop *loop, struct nvme_conf *conf, uint8_t hops, struct n
 
 	if (err)
 		return diag_ctx(diag, "%s", conf->where);
-	if (!loop_wait(loop, &asking.up, conf->timeout_ms ? loop_clock() + (conf->timeout_ms + SPARE_MS) * MSEC : 0))
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time", nvme_step_word(asking.ctrl.step));
+	if (!loop_wait(loop, &asking.up,
+		    conf->timeout_ms ? loop_clock() + (conf->timeout_ms + SPARE_MS) * MSEC : 0))
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
+			nvme_step_word(asking.ctrl.step));
 	else if (asking.down)
 		err = died(&asking, diag);
 	else
@@ -207,11 +222,13 @@ static void trouble(struct nvmf_log *log, const struct nvmf_record *record, cons
 	log->trouble = all;
 	all += log->troubles++;
 	all->why = *why;
-	snprintf(all->uri, sizeof(all->uri), "nvme+%s://%s%.200s%s:%s", nvmf_trtype_word(record->trtype), v6 ? "[" : "", record->traddr,
-		v6 ? "]" : "", record->trsvcid);
+	snprintf(all->uri, sizeof(all->uri), "nvme+%s://%s%.200s%s:%s",
+		nvmf_trtype_word(record->trtype), v6 ? "[" : "", record->traddr, v6 ? "]" : "",
+		record->trsvcid);
 }
 
-/* Base 2.1, 5.1.12.3.1: TRADDR is written as its address family is, never a name, so that a log cannot make us ask name servers. */
+/* Base 2.1, 5.1.12.3.1: TRADDR is written as its address family is, never a name, so that a log
+ * cannot make us ask name servers. */
 static bool is_numeric(const char *traddr)
 {
 	char text[sizeof(((struct nvmf_record *)0)->traddr)];
@@ -233,15 +250,19 @@ static int referred(struct nvme_conf *conf, const struct nvmf_record *record, st
 	else if (record->trtype == NVMF_TRTYPE_TCP)
 		conf->carrier = &nvme_tcp;
 	else
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "transport %s is not supported", nvmf_trtype_word(record->trtype));
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "transport %s is not supported",
+			nvmf_trtype_word(record->trtype));
 	if (!is_numeric(record->traddr))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid address '%s'", record->traddr);
+		return diag_set(
+			diag, DIAG_PROTOCOL, EPROTO, "invalid address '%s'", record->traddr);
 	if (parse_u64(record->trsvcid, 1, 65535, &port, NULL))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "invalid port '%s': must be 1 to 65535", record->trsvcid);
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"invalid port '%s': must be 1 to 65535", record->trsvcid);
 	err = nvme_conf_host(conf, record->traddr, (uint16_t)port, diag);
 	if (err)
 		return err;
-	snprintf(conf->subnqn, sizeof(conf->subnqn), "%s", record->subnqn[0] ? record->subnqn : NVMF_DISCOVERY_NQN);
+	snprintf(conf->subnqn, sizeof(conf->subnqn), "%s",
+		record->subnqn[0] ? record->subnqn : NVMF_DISCOVERY_NQN);
 	return 0;
 }
 
@@ -282,8 +303,8 @@ static bool in_time(struct nvme_conf *conf, uint64_t until, struct diag *why)
 }
 
 /* The records grow while they are walked: what a referral brings is walked too, one hop further. */
-static void follow(
-	struct loop *loop, const struct nvme_conf *first, const struct nvmf_discover_options *options, uint64_t until, struct nvmf_log *log)
+static void follow(struct loop *loop, const struct nvme_conf *first,
+	const struct nvmf_discover_options *options, uint64_t until, struct nvmf_log *log)
 {
 	struct seen *seen = NULL;
 	unsigned count = 0;
@@ -316,17 +337,20 @@ static int neither(const struct nvme_conf *conf, const char *where, const struct
 	const struct diag *second, struct diag *diag)
 {
 	if (first->code == DIAG_REFUSED && second->code == DIAG_REFUSED) {
-		diag_set(diag, DIAG_REFUSED, second->err, "connection refused: no listener on TCP port %u or %u",
-			NVMF_DISCOVERY_PORT, NVMF_PORT);
+		diag_set(diag, DIAG_REFUSED, second->err,
+			"connection refused: no listener on TCP port %u or %u", NVMF_DISCOVERY_PORT,
+			NVMF_PORT);
 		return diag_ctx(diag, "%s", conf->host);
 	}
-	diag_set(diag, second->code, second->err, "%.200s; port %u: %.200s", first->text, NVMF_PORT, second->text);
+	diag_set(diag, second->code, second->err, "%.200s; port %u: %.200s", first->text, NVMF_PORT,
+		second->text);
 	return diag_ctx(diag, "%s", where);
 }
 
-/* TCP without a port: the discovery service's own, then the one shared with I/O; both together in the time of one. Where that has no
- * limit, the first has the usual one. */
-static int ask_either(struct loop *loop, struct nvme_conf *conf, struct nvmf_log *log, struct diag *diag)
+/* TCP without a port: the discovery service's own, then the one shared with I/O; both together in
+ * the time of one. Where that has no limit, the first has the usual one. */
+static int ask_either(
+	struct loop *loop, struct nvme_conf *conf, struct nvmf_log *log, struct diag *diag)
 {
 	struct diag first = { 0 }, second = { 0 };
 	uint32_t ms = conf->timeout_ms ? conf->timeout_ms / 2 + 1 : 0;
@@ -341,7 +365,8 @@ static int ask_either(struct loop *loop, struct nvme_conf *conf, struct nvmf_log
 	if (conf->dst.ss.ss_family) {
 		addr_set_port(&conf->dst, NVMF_PORT);
 		addr_text(&conf->dst, conf->where);
-	} else if (first.code != DIAG_TIMEOUT) { /* the name will not be found for the other port, either */
+		/* the name will not be found for the other port, either */
+	} else if (first.code != DIAG_TIMEOUT) {
 		*diag = first;
 		return -first.err;
 	}
@@ -354,26 +379,31 @@ static int ask_either(struct loop *loop, struct nvme_conf *conf, struct nvmf_log
 	return neither(conf, where, &first, &second, diag);
 }
 
-int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env, const struct nvmf_discover_options *options,
-	struct nvmf_log *log, struct diag *diag)
+int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	const struct nvmf_discover_options *options, struct nvmf_log *log, struct diag *diag)
 {
 	bool either = !uri->port && !strcmp(uri->scheme, "nvme+tcp");
 	struct bdev_env mine = *env;
 	struct nvme_conf conf;
-	uint64_t until = env->timeout_ms && env->timeout_ms != BDEV_NEVER ? loop_clock() + env->timeout_ms * MSEC : 0;
+	uint64_t until = env->timeout_ms && env->timeout_ms != BDEV_NEVER
+				 ? loop_clock() + env->timeout_ms * MSEC
+				 : 0;
 	int err = uri_msec(uri, "timeout", &mine.timeout_ms, diag);
 
 	*log = (struct nvmf_log){ 0 };
 	if (!err)
-		err = nvme_conf_init(&conf, uri, &mine, either ? NVMF_DISCOVERY_PORT : NVMF_PORT, diag);
+		err = nvme_conf_init(
+			&conf, uri, &mine, either ? NVMF_DISCOVERY_PORT : NVMF_PORT, diag);
 	if (!err)
 		err = uri_done(uri, diag);
 	if (!err && strlen(uri->path) > NVMF_NQN_MAX)
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "invalid NQN: must be at most %u bytes", NVMF_NQN_MAX);
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "invalid NQN: must be at most %u bytes",
+			NVMF_NQN_MAX);
 	if (err)
 		return diag_ctx(diag, "%s", uri->spelling);
 	conf.kato_ms = 0;
-	snprintf(conf.subnqn, sizeof(conf.subnqn), "%s", uri->path[0] ? uri->path : NVMF_DISCOVERY_NQN);
+	snprintf(conf.subnqn, sizeof(conf.subnqn), "%s",
+		uri->path[0] ? uri->path : NVMF_DISCOVERY_NQN);
 	err = either ? ask_either(loop, &conf, log, diag) : ask(loop, &conf, 0, log, diag);
 	if (!err && options->referrals)
 		follow(loop, &conf, options, until, log);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator as a bdev: attaches to a controller, finds the namespace, fixes the limits from what both say, and looks
- * again when the namespace changes. Queues for I/O are lanes (lane.c); reconnecting is left to block/paths.c. */
+/* The initiator as a bdev: attaches to a controller, finds the namespace, fixes the limits from
+ * what both say, and looks again when the namespace changes. Queues for I/O are lanes (lane.c);
+ * reconnecting is left to block/paths.c. */
 #include "nvme.h"
 #include "out.h"
 #include "session.h"
@@ -56,7 +57,8 @@ static void step_send(struct nvme_dev *dev)
 	case NS_CHANGED: /* reading the log is what lets the next event come */
 		sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_GET_LOG,
 			.nsid = put_le32(NVME_NSID_ALL),
-			.cdw10 = put_le32(NVME_LOG_CHANGED_NS | (NVME_IDENTIFY_LEN / 4 - 1) << 16) };
+			.cdw10 =
+				put_le32(NVME_LOG_CHANGED_NS | (NVME_IDENTIFY_LEN / 4 - 1) << 16) };
 		break;
 	case NS_DONE:
 	default:
@@ -70,9 +72,11 @@ static void step_send(struct nvme_dev *dev)
 static int no_namespace(struct nvme_dev *dev, struct diag *why)
 {
 	if (dev->by_uuid)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "none of the subsystem's %u namespaces has this UUID", dev->listed);
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT,
+			"none of the subsystem's %u namespaces has this UUID", dev->listed);
 	if (dev->missing)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "no namespace %u in the subsystem", dev->nsid);
+		return diag_set(
+			why, DIAG_NOT_FOUND, ENOENT, "no namespace %u in the subsystem", dev->nsid);
 	dev->missing = true;
 	dev->step = NS_LIST;
 	return 0;
@@ -95,16 +99,20 @@ static int took_list(struct nvme_dev *dev, const uint8_t *page, struct diag *why
 	for (dev->listed = 0; dev->listed < 1024 && get_le32(nsid[dev->listed]); dev->listed++)
 		dev->list[dev->listed] = get_le32(nsid[dev->listed]);
 	if (!dev->listed)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "the subsystem has no namespace for this host");
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT,
+			"the subsystem has no namespace for this host");
 	name_listed(dev, names);
 	if (dev->missing)
-		return diag_set(why, DIAG_NOT_FOUND, ENOENT, "no namespace %u; existing namespaces: %s", dev->nsid, names);
+		return diag_set(why, DIAG_NOT_FOUND, ENOENT,
+			"no namespace %u; existing namespaces: %s", dev->nsid, names);
 	dev->nsid = dev->list[0];
 	dev->step = dev->by_uuid ? NS_SEEK : NS_IDENTIFY;
 	if (dev->by_uuid || dev->listed == 1)
 		return 0;
-	diag_set(why, DIAG_USAGE, EINVAL, "the subsystem has %u namespaces: %s", dev->listed, names);
-	return diag_hint(why, "add a namespace to the URI: .../%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
+	diag_set(
+		why, DIAG_USAGE, EINVAL, "the subsystem has %u namespaces: %s", dev->listed, names);
+	return diag_hint(
+		why, "add a namespace to the URI: .../%s/%u", dev->ctrl.conf.subnqn, dev->nsid);
 }
 
 static int took_seek(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
@@ -130,7 +138,8 @@ static int took_ns(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 	if (!dev->ns.blocks)
 		return no_namespace(dev, why);
 	if (dev->write && dev->ns.ro)
-		return diag_set(why, DIAG_PERMISSION, EROFS, "namespace %u is write protected", dev->nsid);
+		return diag_set(
+			why, DIAG_PERMISSION, EROFS, "namespace %u is write protected", dev->nsid);
 	dev->step = NS_DESC;
 	return 0;
 }
@@ -147,7 +156,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Longest trim: what one command of NVME_RANGES ranges covers. A limit of 0 means that none is said. */
+/* Longest trim: what one command of NVME_RANGES ranges covers. A limit of 0 means that none is
+ * said. */
 static uint64_t longest_trim(struct nvme_dev *dev)
 {
 	uint64_t blocks, ranges = dev->nvm.dmrl ? least(dev->nvm.dmrl, NVME_RANGES) : 1;
@@ -176,11 +186,13 @@ static int fix_limits(struct nvme_dev *dev, struct diag *why)
 {
 	struct bdev_limits *lim = &dev->bdev.lim;
 	const struct nvme_ctrl_info *id = &dev->ctrl.id;
-	uint64_t most = nvme_ctrl_max_data(&dev->ctrl), nlb = 65536ull << dev->ns.shift, zero = most;
+	uint64_t most = nvme_ctrl_max_data(&dev->ctrl), nlb = 65536ull << dev->ns.shift,
+		 zero = most;
 	uint32_t entries = NVME_CAP_MQES(dev->ctrl.cap) + 1;
 
 	if (most >> dev->ns.shift == 0)
-		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "the controller's largest transfer is %llu bytes, less than a block of %u",
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
+			"the controller's largest transfer is %llu bytes, less than a block of %u",
 			(unsigned long long)most, 1u << dev->ns.shift);
 	dev->shift = dev->ns.shift;
 	dev->vwc = id->vwc & 1;
@@ -232,8 +244,9 @@ static int took_again(struct nvme_dev *dev, const uint8_t *page, struct diag *wh
 	if (!ns.blocks)
 		return diag_set(why, DIAG_NOT_FOUND, ENODEV, "namespace %u was removed", dev->nsid);
 	if (ns.shift != dev->shift)
-		return diag_set(why, DIAG_MISMATCH, EIO, "namespace %u now has blocks of %u bytes instead of %u", dev->nsid, 1u << ns.shift,
-			1u << dev->shift);
+		return diag_set(why, DIAG_MISMATCH, EIO,
+			"namespace %u now has blocks of %u bytes instead of %u", dev->nsid,
+			1u << ns.shift, 1u << dev->shift);
 	dev->step = dev->again ? NS_CHANGED : NS_DONE;
 	dev->again = false;
 	dev->ns = ns;
@@ -261,8 +274,9 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 		err = nvme_ns_ids_get(&dev->ids, page, NVME_IDENTIFY_LEN, why);
 		dev->step = NS_NVM;
 		if (!err && dev->ids.csi != NVME_CSI_NVM)
-			return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP, "namespace %u has command set %u, not the NVM command set", dev->nsid,
-				dev->ids.csi);
+			return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
+				"namespace %u has command set %u, not the NVM command set",
+				dev->nsid, dev->ids.csi);
 		return err;
 	case NS_NVM:
 		err = nvme_nvm_get(&dev->nvm, page, NVME_IDENTIFY_LEN, why);
@@ -279,7 +293,8 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 	return 0;
 }
 
-/* Refused, but the disk works without: identification from before NVMe 1.3, limits from before 2.0, a log. */
+/* Refused, but the disk works without: identification from before NVMe 1.3, limits from before 2.0,
+ * a log. */
 static bool optional(const struct nvme_dev *dev)
 {
 	return dev->step == NS_DESC || dev->step == NS_NVM || dev->step == NS_CHANGED;
@@ -385,7 +400,8 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	out_text(out, "subnqn", "subsystem:   ", "%s", conf->subnqn);
 	out_u64(out, "nsid", "namespace:   ", dev->nsid);
 	out_u64(out, "cntlid", "controller:  ", dev->ctrl.cntlid);
-	out_text(out, "nvme_version", "NVMe:        ", "%u.%u.%u", dev->ctrl.id.ver >> 16, dev->ctrl.id.ver >> 8 & 0xff, dev->ctrl.id.ver & 0xff);
+	out_text(out, "nvme_version", "NVMe:        ", "%u.%u.%u", dev->ctrl.id.ver >> 16,
+		dev->ctrl.id.ver >> 8 & 0xff, dev->ctrl.id.ver & 0xff);
 	out_real(out, "keep_alive_seconds", NULL, conf->kato_ms / 1000., 3);
 	out_line(out, "keep-alive:  %g s", conf->kato_ms / 1000.);
 	if (tcp) {
@@ -396,7 +412,9 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 	out_text(out, "security", "security:    ", "none");
 }
 
-static const struct bdev_ops ops = { .name = "nvme", .lane = nvme_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts };
+static const struct bdev_ops ops = {
+	.name = "nvme", .lane = nvme_lane, .stop = dev_stop, .free = dev_free, .facts = dev_facts
+};
 
 static int no_nqn(const struct uri *uri, struct diag *diag)
 {
@@ -414,21 +432,28 @@ static int name_namespace(struct nvme_dev *dev, const struct uri *uri, struct di
 	if (!len)
 		return no_nqn(uri, diag);
 	if (len > NVMF_NQN_MAX)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "subsystem NQN of %zu bytes: must be at most %u", len, NVMF_NQN_MAX);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"subsystem NQN of %zu bytes: must be at most %u", len, NVMF_NQN_MAX);
 	memcpy(dev->ctrl.conf.subnqn, uri->path, len);
 	if (!slash || !slash[1])
 		return 0;
 	if (!strncmp(slash + 1, "urn:uuid:", 9)) {
 		dev->by_uuid = true;
-		return nvme_uuid_parse(dev->want, slash + 10) ? 0 : diag_set(diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", slash + 10);
+		return nvme_uuid_parse(dev->want, slash + 10)
+			       ? 0
+			       : diag_set(
+					 diag, DIAG_USAGE, EINVAL, "invalid UUID '%s'", slash + 10);
 	}
 	if (parse_u64(slash + 1, 1, NVME_NSID_ALL - 1, &nsid, diag))
-		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid namespace '%s': expected a number from 1 or urn:uuid:UUID", slash + 1);
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid namespace '%s': expected a number from 1 or urn:uuid:UUID",
+			slash + 1);
 	dev->nsid = (uint32_t)nsid;
 	return 0;
 }
 
-static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env, struct diag *diag)
+static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	struct diag *diag)
 {
 	struct nvme_dev *dev = calloc(1, sizeof(*dev));
 	uint32_t queues = NVME_QUEUES, depth = NVME_DEPTH;
@@ -447,7 +472,9 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 		err = uri_done(uri, diag);
 	if (err)
 		goto fail;
-	dev->bdev = (struct bdev){ .ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = nvme_status_text };
+	dev->bdev = (struct bdev){
+		.ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = nvme_status_text
+	};
 	dev->write = env->write;
 	dev->depth = (uint16_t)depth;
 	dev->req.done = replied;
@@ -461,5 +488,9 @@ fail:
 	return err;
 }
 
-const struct proto nvme_rdma_proto = { .scheme = "nvme+rdma", .attach = attach, .suggest = nvme_rdma_suggest };
-const struct proto nvme_tcp_proto = { .scheme = "nvme+tcp", .attach = attach, .suggest = nvme_tcp_suggest };
+const struct proto nvme_rdma_proto = {
+	.scheme = "nvme+rdma", .attach = attach, .suggest = nvme_rdma_suggest
+};
+const struct proto nvme_tcp_proto = {
+	.scheme = "nvme+tcp", .attach = attach, .suggest = nvme_tcp_suggest
+};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A lane: one I/O queue of the controller. Requests become commands (NVM Command Set 1.1, section 3) and replies end them;
- * what finds no tag waits in order. */
+/* A lane: one I/O queue of the controller. Requests become commands (NVM Command Set 1.1, section
+ * 3) and replies end them; what finds no tag waits in order. */
 #include "later.h"
 #include "nvme.h"
 #include <errno.h>
@@ -22,7 +22,7 @@ struct nvme_lane {
 	struct lane lane;
 	struct nvme_dev *dev;
 	struct nvme_qp qp;
-	uint8_t bit;                   /* in dev->qids */
+	uint8_t bit;        /* in dev->qids */
 	struct later later; /* done without a command */
 };
 
@@ -30,7 +30,8 @@ const uint32_t nvme_lane_io = (sizeof(struct nvme_io) + 7) & ~7u;
 
 static void io_done(struct nvme_req *, const struct nvme_cqe *);
 
-static uint32_t put_ranges(const struct nvme_dev *dev, const struct io *io, struct nvme_dsm_range *range)
+static uint32_t put_ranges(
+	const struct nvme_dev *dev, const struct io *io, struct nvme_dsm_range *range)
 {
 	uint64_t lba = io->off >> dev->shift;
 	uint32_t left = io->len >> dev->shift, count = 0;
@@ -38,7 +39,8 @@ static uint32_t put_ranges(const struct nvme_dev *dev, const struct io *io, stru
 	for (; left; count++) {
 		uint32_t blocks = left < dev->range ? left : dev->range;
 
-		range[count] = (struct nvme_dsm_range){ .blocks = put_le32(blocks), .lba = put_le64(lba) };
+		range[count] =
+			(struct nvme_dsm_range){ .blocks = put_le32(blocks), .lba = put_le64(lba) };
 		lba += blocks;
 		left -= blocks;
 	}
@@ -54,7 +56,8 @@ static bool start(struct nvme_lane *nl, struct io *io)
 	struct nvme_sqe sqe = { .nsid = put_le32(dev->nsid),
 		.cdw10 = put_le32((uint32_t)lba),
 		.cdw11 = put_le32((uint32_t)(lba >> 32)),
-		.cdw12 = put_le32(((io->len >> dev->shift) - 1) | (io->flags & IO_FUA ? NVME_RW_FUA : 0)) };
+		.cdw12 = put_le32(
+			((io->len >> dev->shift) - 1) | (io->flags & IO_FUA ? NVME_RW_FUA : 0)) };
 	struct nvme_data data = { 0 };
 	uint8_t *ranges;
 
@@ -64,19 +67,24 @@ static bool start(struct nvme_lane *nl, struct io *io)
 	case IO_READ:
 	case IO_WRITE:
 		sqe.opcode = io->kind == IO_READ ? NVME_IO_READ : NVME_IO_WRITE;
-		data = (struct nvme_data){ io->buf->p, io->len, io->kind == IO_WRITE, io->buf->pool };
+		data = (struct nvme_data){ io->buf->p, io->len, io->kind == IO_WRITE,
+			io->buf->pool };
 		break;
 	case IO_FLUSH:
 		sqe = (struct nvme_sqe){ .opcode = NVME_IO_FLUSH, .nsid = put_le32(dev->nsid) };
 		break;
 	case IO_TRIM:
 		if (nio->flushing) {
-			sqe = (struct nvme_sqe){ .opcode = NVME_IO_FLUSH, .nsid = put_le32(dev->nsid) };
+			sqe = (struct nvme_sqe){ .opcode = NVME_IO_FLUSH,
+				.nsid = put_le32(dev->nsid) };
 			break;
 		}
 		ranges = nl->qp.scratch->base + nl->qp.tags.free * RANGES_LEN;
-		sqe = (struct nvme_sqe){ .opcode = NVME_IO_DSM, .nsid = put_le32(dev->nsid), .cdw11 = put_le32(NVME_DSM_DEALLOCATE) };
-		data = (struct nvme_data){ ranges, put_ranges(dev, io, (void *)ranges), true, nl->qp.scratch };
+		sqe = (struct nvme_sqe){ .opcode = NVME_IO_DSM,
+			.nsid = put_le32(dev->nsid),
+			.cdw11 = put_le32(NVME_DSM_DEALLOCATE) };
+		data = (struct nvme_data){ ranges, put_ranges(dev, io, (void *)ranges), true,
+			nl->qp.scratch };
 		sqe.cdw10 = put_le32(data.len - 1);
 		data.len *= sizeof(struct nvme_dsm_range);
 		break;
@@ -89,7 +97,8 @@ static bool start(struct nvme_lane *nl, struct io *io)
 	case IO_KINDS:
 		break;
 	}
-	return nvme_qp_start(&nl->qp, &nio->req, &sqe, &data, loop_now(nl->lane.loop) + NVME_IO_MS * MSEC);
+	return nvme_qp_start(
+		&nl->qp, &nio->req, &sqe, &data, loop_now(nl->lane.loop) + NVME_IO_MS * MSEC);
 }
 
 static void lane_submit(struct lane *lane, struct io *io)
@@ -105,7 +114,8 @@ static void lane_submit(struct lane *lane, struct io *io)
 	else if (io->kind == IO_FLUSH && !dev->vwc)
 		later_done(&nl->later, io, 0);
 	else if (io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST))
-		later_done(&nl->later, io, -ENOTSUP); /* no field of Identify says how fast zeroing is */
+		/* no field of Identify says how fast zeroing is */
+		later_done(&nl->later, io, -ENOTSUP);
 	else if (nl->qp.tags.waiting || !start(nl, io))
 		tags_wait(&nl->qp.tags, io);
 }
@@ -118,8 +128,10 @@ static void io_done(struct nvme_req *req, const struct nvme_cqe *cqe)
 
 	io->detail = cqe ? get_le16(cqe->status) >> 1 : 0;
 	io->status = cqe ? -nvme_status_errno(io->detail) : -ENOTCONN;
-	/* A trim that is to be on stable storage is flushed after it, with the tag it just gave back: DSM has no FUA. */
-	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc && !nio->flushing) {
+	/* A trim that is to be on stable storage is flushed after it, with the tag it just gave
+	 * back: DSM has no FUA. */
+	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc &&
+		!nio->flushing) {
 		nio->flushing = true;
 		start(nl, io);
 		return;
@@ -141,7 +153,8 @@ static int map(struct lane *lane, struct pool *pool, struct diag *diag)
 	struct nvme_queue *queue = ((struct nvme_lane *)lane)->qp.queue;
 
 	if (lane->state != LANE_UP)
-		return diag_set(diag, DIAG_CLOSED, ENOTCONN, "queue %u is not connected", queue->qid);
+		return diag_set(
+			diag, DIAG_CLOSED, ENOTCONN, "queue %u is not connected", queue->qid);
 	return queue->carrier->map ? queue->carrier->map(queue, pool, diag) : 0;
 }
 
@@ -189,7 +202,8 @@ static void qp_up(struct nvme_qp *qp)
 	struct nvme_lane *nl = container_of(qp, struct nvme_lane, qp);
 	const struct nvme_ctrl_info *id = &nl->dev->ctrl.id;
 
-	/* ICDOFF other than 0 would need padding after the command; the data then simply goes the other way. */
+	/* ICDOFF other than 0 would need padding after the command; the data then simply goes the
+	 * other way. */
 	if (!id->icdoff && id->sgls & NVME_SGLS_OFFSET)
 		qp->queue->incap = id->capsule - sizeof(struct nvme_sqe);
 	lane_changed(nl, LANE_UP);
@@ -229,7 +243,8 @@ static int take_qid(struct nvme_dev *dev)
 
 		if (bit >= dev->bdev.lim.lanes)
 			return -1;
-		if (__atomic_compare_exchange_n(&dev->qids, &used, used | 1ull << bit, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&dev->qids, &used, used | 1ull << bit, false,
+			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return bit;
 	}
 }
@@ -242,7 +257,8 @@ int nvme_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct di
 	int err, bit = take_qid(dev);
 
 	if (bit < 0)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "all %u I/O queues are in use", bdev->lim.lanes);
+		return diag_set(
+			diag, DIAG_BUSY, EBUSY, "all %u I/O queues are in use", bdev->lim.lanes);
 	nl = calloc(1, sizeof(*nl));
 	if (!nl) {
 		err = diag_sys(diag, ENOMEM, "lane");
@@ -252,8 +268,9 @@ int nvme_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct di
 	nl->dev = dev;
 	nl->bit = (uint8_t)bit;
 	later_init(&nl->later);
-	err = nvme_qp_open(&nl->qp, loop, &dev->ctrl.conf, (uint16_t)(bit + 1), dev->depth, dev->ctrl.cntlid,
-		scratch < 4096 ? 4096 : scratch, loop_clock() + dev->ctrl.conf.timeout_ms * MSEC, &qp_events, diag);
+	err = nvme_qp_open(&nl->qp, loop, &dev->ctrl.conf, (uint16_t)(bit + 1), dev->depth,
+		dev->ctrl.cntlid, scratch < 4096 ? 4096 : scratch,
+		loop_clock() + dev->ctrl.conf.timeout_ms * MSEC, &qp_events, diag);
 	if (err)
 		goto fail;
 	*out = &nl->lane;

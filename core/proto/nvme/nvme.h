@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* How the parts of the NVMe initiator fit together: a carrier moves capsules of one queue (rdma.c, tcp.c); a queue pair
- * gives them tags, deadlines and its Connect (qp.c); a controller is the admin queue (ctrl.c); ini.c and lane.c make a
- * bdev and its lanes of it, discovery.c reads a log with it. */
+/* How the parts of the NVMe initiator fit together: a carrier moves capsules of one queue (rdma.c,
+ * tcp.c); a queue pair gives them tags, deadlines and its Connect (qp.c); a controller is the admin
+ * queue (ctrl.c); ini.c and lane.c make a bdev and its lanes of it, discovery.c reads a log with
+ * it. */
 #pragma once
 #include "bdev.h"
 #include "codec.h"
@@ -20,19 +21,21 @@ struct nvme_conf {
 	const struct nvme_carrier *carrier;
 	char host[ADDR_HOST];
 	uint16_t port;
-	struct addr dst, src; /* dst: family 0 until nvme_ctrl_open() has looked up the host */
+	struct addr dst, src;  /* dst: family 0 until nvme_ctrl_open() has looked up the host */
 	char where[ADDR_TEXT]; /* dst, for messages; until then the host */
 	char dev[64], iface[16];
 	uint8_t backend, tos;
 	bool hdr_digest, data_digest; /* NVMe/TCP */
-	bool no_crc; /* software iWARP */
+	bool no_crc;                  /* software iWARP */
 	char subnqn[NVMF_NQN_MAX + 1], hostnqn[NVMF_NQN_MAX + 1];
 	uint8_t hostid[16];
 	uint32_t kato_ms;
 	uint32_t timeout_ms; /* of one opening, the lookup included; 0 = none */
 };
-/* Host, addresses, identity and carrier keys of a URI; leaves its path and other keys to the caller. */
-int nvme_conf_init(struct nvme_conf *, struct uri *, const struct bdev_env *, uint16_t default_port, struct diag *);
+/* Host, addresses, identity and carrier keys of a URI; leaves its path and other keys to the
+ * caller. */
+int nvme_conf_init(struct nvme_conf *, struct uri *, const struct bdev_env *, uint16_t default_port,
+	struct diag *);
 /* Sets host, port and where, and dst of a numeric host. */
 int nvme_conf_host(struct nvme_conf *, const char *host, uint16_t port, struct diag *);
 bool nvme_uuid_parse(uint8_t uuid[16], const char *text);
@@ -53,10 +56,11 @@ struct nvme_queue {
 	struct loop *loop;
 	void *user;
 	uint16_t qid;
-	uint16_t depth; /* entries; depth - 1 commands at once; the carrier may lower it until `up` */
+	/* entries; depth - 1 commands at once; the carrier may lower it until `up` */
+	uint16_t depth;
 	uint32_t incap; /* write data a capsule may carry; set by the owner once it knows */
 	struct diag why;
-	char way[200]; /* for people */
+	char way[200];       /* for people */
 	const char *backend; /* of RDMA: "verbs", "iwarp"; otherwise NULL */
 };
 
@@ -72,22 +76,27 @@ struct nvme_carrier {
 	const char *name; /* "rdma" */
 	uint8_t trtype;
 	/* Starts connecting; `up` or `down` follows within timeout_ms (0 = no limit). */
-	int (*open)(struct nvme_queue **, struct loop *, const struct nvme_conf *, uint16_t qid, uint16_t depth, uint32_t timeout_ms,
-		const struct nvme_queue_events *, void *user, struct diag *);
-	/* cid < depth - 1 and not in flight. Sets the data descriptor of the command and keeps a copy of it. */
-	void (*submit)(struct nvme_queue *, uint16_t cid, struct nvme_sqe *, const struct nvme_data *);
+	int (*open)(struct nvme_queue **, struct loop *, const struct nvme_conf *, uint16_t qid,
+		uint16_t depth, uint32_t timeout_ms, const struct nvme_queue_events *, void *user,
+		struct diag *);
+	/* cid < depth - 1 and not in flight. Sets the data descriptor of the command and keeps a
+	 * copy of it. */
+	void (*submit)(
+		struct nvme_queue *, uint16_t cid, struct nvme_sqe *, const struct nvme_data *);
 	void (*flush)(struct nvme_queue *);
 	int (*map)(struct nvme_queue *, struct pool *, struct diag *); /* NULL: nothing to do */
 	void (*unmap)(struct nvme_queue *, struct pool *);
 	void (*close)(struct nvme_queue *); /* `down` follows */
-	void (*free)(struct nvme_queue *);  /* at once, any state; not from inside an upcall other than `down` */
+	/* at once, any state; not from inside an upcall other than `down` */
+	void (*free)(struct nvme_queue *);
 };
 extern const struct nvme_carrier nvme_rdma, nvme_tcp;
 
 /* One command. Its owner keeps it until done. */
 struct nvme_req {
 	void (*done)(struct nvme_req *, const struct nvme_cqe *); /* NULL: the queue died first */
-	const char *what;                                         /* for messages: "identify controller" */
+	/* for messages: "identify controller" */
+	const char *what;
 };
 
 /* Queue pair: a carrier's queue with Connect done, tags and deadlines. */
@@ -112,17 +121,21 @@ struct nvme_qp_events {
 	void (*idle)(struct nvme_qp *); /* start what waits, then flush */
 	void (*down)(struct nvme_qp *); /* every request is done; why is set */
 };
-int nvme_qp_open(struct nvme_qp *, struct loop *, const struct nvme_conf *, uint16_t qid, uint16_t depth, uint16_t cntlid, uint32_t scratch,
-	uint64_t deadline_ns, const struct nvme_qp_events *, struct diag *);
-/* False: all tags are in use. The request must not be waiting anywhere else. Needs QP_UP (or the qp's own Connect). */
-bool nvme_qp_start(struct nvme_qp *, struct nvme_req *, struct nvme_sqe *, const struct nvme_data *, uint64_t deadline_ns);
+int nvme_qp_open(struct nvme_qp *, struct loop *, const struct nvme_conf *, uint16_t qid,
+	uint16_t depth, uint16_t cntlid, uint32_t scratch, uint64_t deadline_ns,
+	const struct nvme_qp_events *, struct diag *);
+/* False: all tags are in use. The request must not be waiting anywhere else. Needs QP_UP (or the
+ * qp's own Connect). */
+bool nvme_qp_start(struct nvme_qp *, struct nvme_req *, struct nvme_sqe *, const struct nvme_data *,
+	uint64_t deadline_ns);
 static inline void nvme_qp_flush(struct nvme_qp *qp)
 {
 	qp->queue->carrier->flush(qp->queue);
 }
 /* Ends the session; the first reason given stays. `down` follows. */
 void nvme_qp_fail(struct nvme_qp *, const struct diag *why);
-void nvme_qp_fini(struct nvme_qp *); /* at once; requests in flight are forgotten, not done. Allowed on a zeroed one */
+/* at once; requests in flight are forgotten, not done. Allowed on a zeroed one */
+void nvme_qp_fini(struct nvme_qp *);
 
 /* Controller: an admin queue brought to life. */
 enum nvme_step {
@@ -145,10 +158,12 @@ struct nvme_ctrl {
 	const struct nvme_ctrl_events *ev;
 	struct loop *loop;
 	uint8_t step;
-	bool discovery;       /* what it is asked to be */
-	uint16_t queues;      /* asked for, then granted */
-	uint64_t deadline_ns; /* of the opening, until its owner has all it needs and sets it to 0; of the shutdown. 0 = none */
-	uint64_t ready_ns;    /* CAP.TO after enabling */
+	bool discovery;  /* what it is asked to be */
+	uint16_t queues; /* asked for, then granted */
+	/* of the opening, until its owner has all it needs and sets it to 0; of the shutdown. 0 =
+	 * none */
+	uint64_t deadline_ns;
+	uint64_t ready_ns; /* CAP.TO after enabling */
 	uint64_t cap;
 	uint16_t cntlid;
 	struct nvme_ctrl_info id;
@@ -165,17 +180,19 @@ struct nvme_ctrl_events {
 };
 #define NVME_SCRATCH 65536 /* of the admin queue: Identify data, log pages */
 /* conf is the ctrl's own and set. Looks up the host when its address is not known. */
-int nvme_ctrl_open(struct nvme_ctrl *, struct loop *, bool discovery, uint16_t queues, const struct nvme_ctrl_events *, struct diag *);
+int nvme_ctrl_open(struct nvme_ctrl *, struct loop *, bool discovery, uint16_t queues,
+	const struct nvme_ctrl_events *, struct diag *);
 /* An admin command with `in` bytes of data to the start of the scratch pool. One at a time. */
 void nvme_ctrl_send(struct nvme_ctrl *, struct nvme_req *, struct nvme_sqe *, uint32_t in);
 struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi);
-/* Takes what such a command brought. Only of these bytes may anything be believed: an RDMA target can go on writing to the
- * pool, and what was checked there need not be what is used. */
+/* Takes what such a command brought. Only of these bytes may anything be believed: an RDMA target
+ * can go on writing to the pool, and what was checked there need not be what is used. */
 void nvme_ctrl_take(const struct nvme_ctrl *, size_t at, void *to, size_t len);
 /* Status of a reply as diag: 0 or -errno. */
 int nvme_check(const struct nvme_req *, const struct nvme_cqe *, struct diag *);
 void nvme_ctrl_fail(struct nvme_ctrl *, const struct diag *why); /* `down` follows */
-void nvme_ctrl_stop(struct nvme_ctrl *);                         /* orderly: shutdown notification, 2 s at most, `down` follows */
+/* orderly: shutdown notification, 2 s at most, `down` follows */
+void nvme_ctrl_stop(struct nvme_ctrl *);
 void nvme_ctrl_fini(struct nvme_ctrl *);
 /* Bytes one command may move, by MDTS and the carrier. */
 uint32_t nvme_ctrl_max_data(const struct nvme_ctrl *);
@@ -194,7 +211,7 @@ struct nvme_dev {
 	uint8_t shift, step;
 	bool vwc, deac, write;
 	bool by_uuid, again; /* the namespace is chosen by want; it changed once more meanwhile */
-	bool missing; /* nsid does not exist: the list is read for the message */
+	bool missing;        /* nsid does not exist: the list is read for the message */
 	uint8_t want[16];
 	uint16_t at, listed; /* while looking for a namespace */
 	uint32_t list[1024];

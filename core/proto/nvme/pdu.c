@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* NVMe/TCP PDUs on a stream, either end's (TCP Transport Specification 1.1). They are cut out of it at any byte: headers go
- * through a staging area, data that is still to come is received straight to where it belongs. */
+/* NVMe/TCP PDUs on a stream, either end's (TCP Transport Specification 1.1). They are cut out of it
+ * at any byte: headers go through a staging area, data that is still to come is received straight
+ * to where it belongs. */
 #include "pdu.h"
 #include "crc32c.h"
 #include <stdio.h>
 
-#define LARGE 8192 /* data worth a receive of its own: copying it costs more than the call */
-#define ROUNDS 64 /* receives in one turn: the rest of the loop wants its share */
-#define STAGE_SMALL 512 /* behind such data: the next header, and little of the data that follows it */
+#define LARGE  8192 /* data worth a receive of its own: copying it costs more than the call */
+#define ROUNDS 64   /* receives in one turn: the rest of the loop wants its share */
+/* behind such data: the next header, and little of the data that follows it */
+#define STAGE_SMALL 512
 
-_Static_assert(STAGE_SMALL > NVME_TCP_HEAD_MAX + NVME_TCP_DIGEST, "a header fits, however much of it is there");
+_Static_assert(STAGE_SMALL > NVME_TCP_HEAD_MAX + NVME_TCP_DIGEST,
+	"a header fits, however much of it is there");
 
 enum part { PART_HEAD, PART_PAD, PART_DATA, PART_DIGEST };
 
-void pdu_send(struct pdus *pdus, struct pdu_out *out, struct nvme_tcp_pdu *pdu, uint8_t *data, bool quiet)
+void pdu_send(
+	struct pdus *pdus, struct pdu_out *out, struct nvme_tcp_pdu *pdu, uint8_t *data, bool quiet)
 {
 	unsigned before = nvme_tcp_put(out->head, pdu, pdus->dgst, pdus->align);
 
 	if (pdu->flags & NVME_TCP_HDGST)
-		*(le32 *)(void *)(out->head + pdu->hlen) = put_le32(crc32c(0, out->head, pdu->hlen));
-	out->out = (struct stream_out){ .niov = 1, .iov = { { out->head, before } }, .quiet = quiet };
+		*(le32 *)(void *)(out->head + pdu->hlen) =
+			put_le32(crc32c(0, out->head, pdu->hlen));
+	out->out =
+		(struct stream_out){ .niov = 1, .iov = { { out->head, before } }, .quiet = quiet };
 	if (pdu->data)
 		out->out.iov[out->out.niov++] = (struct iovec){ data, pdu->data };
 	if (pdu->data && pdu->flags & NVME_TCP_DDGST) {
@@ -42,8 +48,8 @@ void pdu_data(struct pdus *pdus, uint8_t *to)
 
 void pdu_term_text(char *text, size_t size, const char *who, const struct nvme_tcp_pdu *pdu)
 {
-	snprintf(text, size, "the %s terminated the connection: %s (%u, field %u)", who, nvme_tcp_fes_text(pdu->term.fes), pdu->term.fes,
-		pdu->term.fei);
+	snprintf(text, size, "the %s terminated the connection: %s (%u, field %u)", who,
+		nvme_tcp_fes_text(pdu->term.fes), pdu->term.fes, pdu->term.fei);
 }
 
 static bool bad(struct pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
@@ -88,7 +94,8 @@ static bool take_header(struct pdus *pdus)
 	len = nvme_tcp_hlen(p[0]);
 	if (!len || p[2] != len)
 		return bad(pdus, NVME_TCP_FES_HEADER, len ? 2 : 0, "not an NVMe/TCP PDU");
-	whole = len + (pdus->dgst & NVME_TCP_DGST_HDR && p[1] & NVME_TCP_HDGST ? NVME_TCP_DIGEST : 0);
+	whole = len +
+		(pdus->dgst & NVME_TCP_DGST_HDR && p[1] & NVME_TCP_HDGST ? NVME_TCP_DIGEST : 0);
 	if (have < whole)
 		return false;
 	if (whole > len && !digest_is(p + len, crc32c(0, p, len)))
@@ -173,7 +180,8 @@ static bool take(struct pdus *pdus)
 	return false;
 }
 
-/* Once what the stream holds; *more: perhaps not all of it. Needs: what is in staging is less than one part of a PDU. */
+/* Once what the stream holds; *more: perhaps not all of it. Needs: what is in staging is less than
+ * one part of a PDU. */
 static ssize_t receive(struct pdus *pdus, bool *more)
 {
 	uint32_t direct = pdus->part == PART_DATA ? pdus->rest : 0, room, len;
@@ -197,7 +205,8 @@ static ssize_t receive(struct pdus *pdus, bool *more)
 	return got;
 }
 
-/* A socket that gave less than there was room for is empty: asking it again would be one call in vain for each batch. */
+/* A socket that gave less than there was room for is empty: asking it again would be one call in
+ * vain for each batch. */
 bool pdu_receive(struct pdus *pdus)
 {
 	bool more = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Queue pair: one carrier queue whose first command is Connect (Base 2.1, 6.3), with tags and deadlines for the rest. It
- * does not know what commands mean; any breach of the protocol ends it with a named reason. */
+/* Queue pair: one carrier queue whose first command is Connect (Base 2.1, 6.3), with tags and
+ * deadlines for the rest. It does not know what commands mean; any breach of the protocol ends it
+ * with a named reason. */
 #include "nvme.h"
 #include <errno.h>
 
@@ -23,7 +24,8 @@ static void late(struct tags *tags, void *owner)
 	nvme_qp_fail(qp, &why);
 }
 
-bool nvme_qp_start(struct nvme_qp *qp, struct nvme_req *req, struct nvme_sqe *sqe, const struct nvme_data *data, uint64_t deadline_ns)
+bool nvme_qp_start(struct nvme_qp *qp, struct nvme_req *req, struct nvme_sqe *sqe,
+	const struct nvme_data *data, uint64_t deadline_ns)
 {
 	uint16_t cid = tags_take(&qp->tags, req, deadline_ns);
 
@@ -47,7 +49,9 @@ static void connected(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (reply.status) {
 		nvmf_connect_diag(&why, &reply, &qp->hello);
 	} else if (reply.auth) {
-		diag_set(&why, DIAG_AUTH, EACCES, "the target requires authentication (DH-HMAC-CHAP), which is not supported yet");
+		diag_set(&why, DIAG_AUTH, EACCES,
+			"the target requires authentication (DH-HMAC-CHAP), which is not supported "
+			"yet");
 	} else {
 		qp->cntlid = reply.cntlid;
 		qp->state = QP_UP;
@@ -61,7 +65,8 @@ static void queue_up(struct nvme_queue *queue)
 {
 	struct nvme_qp *qp = queue->user;
 	struct nvmf_connect_sqe sqe;
-	struct nvme_data data = { qp->scratch->base, sizeof(struct nvmf_connect_data), true, qp->scratch };
+	struct nvme_data data = { qp->scratch->base, sizeof(struct nvmf_connect_data), true,
+		qp->scratch };
 	struct diag why = { 0 };
 
 	if (queue->carrier->map && queue->carrier->map(queue, qp->scratch, &why)) {
@@ -89,12 +94,15 @@ static void queue_reply(struct nvme_queue *queue, uint16_t cid, const struct nvm
 	if (qp->state != QP_OPENING && qp->state != QP_UP)
 		return;
 	if (!req) {
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "reply to command %u, which is not in flight on queue %u", cid, qp->qid);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO,
+			"reply to command %u, which is not in flight on queue %u", cid, qp->qid);
 		nvme_qp_fail(qp, &why);
 		return;
 	}
 	if (sqhd != NVME_SQHD_NONE && sqhd >= queue->depth) {
-		diag_set(&why, DIAG_PROTOCOL, EPROTO, "reply with invalid queue head %u: the queue has %u entries", sqhd, queue->depth);
+		diag_set(&why, DIAG_PROTOCOL, EPROTO,
+			"reply with invalid queue head %u: the queue has %u entries", sqhd,
+			queue->depth);
 		nvme_qp_fail(qp, &why);
 		return;
 	}
@@ -131,17 +139,28 @@ static void queue_down(struct nvme_queue *queue)
 
 static const struct nvme_queue_events events = { queue_up, queue_reply, queue_idle, queue_down };
 
-int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *conf, uint16_t qid, uint16_t depth, uint16_t cntlid,
-	uint32_t scratch, uint64_t deadline_ns, const struct nvme_qp_events *ev, struct diag *diag)
+int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *conf, uint16_t qid,
+	uint16_t depth, uint16_t cntlid, uint32_t scratch, uint64_t deadline_ns,
+	const struct nvme_qp_events *ev, struct diag *diag)
 {
 	uint64_t now = loop_clock();
-	uint32_t ms = !deadline_ns ? 0 : deadline_ns > now ? (uint32_t)((deadline_ns - now) / 1000000) + 1 : 1;
+	uint32_t ms = !deadline_ns        ? 0
+		      : deadline_ns > now ? (uint32_t)((deadline_ns - now) / 1000000) + 1
+					  : 1;
 	int err;
 
-	*qp = (struct nvme_qp){ .ev = ev, .conf = conf, .loop = loop, .qid = qid, .cntlid = cntlid, .deadline_ns = deadline_ns };
+	*qp = (struct nvme_qp){ .ev = ev,
+		.conf = conf,
+		.loop = loop,
+		.qid = qid,
+		.cntlid = cntlid,
+		.deadline_ns = deadline_ns };
 	qp->connect = (struct nvme_req){ connected, "connect" };
-	/* Tags bound what is in flight. Over TCP the last data of a read may then say success by itself (TCP Transport 3.3.2.2). */
-	qp->hello = (struct nvmf_connect){ .qid = qid, .cntlid = cntlid, .kato_ms = qid ? 0 : conf->kato_ms, .no_sqfc = true };
+	/* Tags bound what is in flight. Over TCP the last data of a read may then say success by
+	 * itself (TCP Transport 3.3.2.2). */
+	qp->hello = (struct nvmf_connect){
+		.qid = qid, .cntlid = cntlid, .kato_ms = qid ? 0 : conf->kato_ms, .no_sqfc = true
+	};
 	memcpy(qp->hello.hostid, conf->hostid, sizeof(qp->hello.hostid));
 	memcpy(qp->hello.subnqn, conf->subnqn, sizeof(qp->hello.subnqn));
 	memcpy(qp->hello.hostnqn, conf->hostnqn, sizeof(qp->hello.hostnqn));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The RDMA carrier (RDMA Transport Specification 1.1): capsules over an ep. A command is one SEND of 64 bytes, with the
- * write data behind it when the controller takes that; otherwise the target moves the data itself with the pool's key. */
+/* The RDMA carrier (RDMA Transport Specification 1.1): capsules over an ep. A command is one SEND
+ * of 64 bytes, with the write data behind it when the controller takes that; otherwise the target
+ * moves the data itself with the pool's key. */
 #include "ep.h"
 #include "nvme.h"
 #include <errno.h>
@@ -72,20 +73,24 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (room < queue->depth)
 		queue->depth = (uint16_t)room;
 	if (queue->depth < 2 || !ep->caps.sge)
-		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device allows only %u requests per connection", room);
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
+			"the RDMA device allows only %u requests per connection", room);
 	err = ep->ops->reg(ep, rdma->pool, EP_LOCAL, &ep->why);
 	if (err)
 		return err;
 	rdma->registered = true;
 	rdma->lkey = rdma->pool->key[ep->dom].lkey;
 	for (unsigned i = 0; i < queue->depth; i++) {
-		rdma->rx[i] = (struct ep_rx){ .next = i + 1 < queue->depth ? &rdma->rx[i + 1] : NULL,
-			.p = rdma->pool->base + rdma->made * CAPSULE + (size_t)i * REPLY,
-			.cap = REPLY,
-			.lkey = rdma->lkey };
+		rdma->rx[i] =
+			(struct ep_rx){ .next = i + 1 < queue->depth ? &rdma->rx[i + 1] : NULL,
+				.p = rdma->pool->base + rdma->made * CAPSULE + (size_t)i * REPLY,
+				.cap = REPLY,
+				.lkey = rdma->lkey };
 	}
 	ep->ops->repost(ep, rdma->rx);
-	nvmf_rdma_req_put(&req, &(struct nvmf_rdma_ask){ .qid = queue->qid, .receives = queue->depth, .depth = queue->depth });
+	nvmf_rdma_req_put(
+		&req, &(struct nvmf_rdma_ask){
+			      .qid = queue->qid, .receives = queue->depth, .depth = queue->depth });
 	memcpy(priv, &req, sizeof(req));
 	return sizeof(req);
 }
@@ -130,7 +135,8 @@ static void received(struct ep *ep, struct ep_rx *rx)
 		return;
 	}
 	if (rx->invalidated) {
-		fail(rdma, DIAG_PROTOCOL, EPROTO, "the target invalidated a key that was not advertised");
+		fail(rdma, DIAG_PROTOCOL, EPROTO,
+			"the target invalidated a key that was not advertised");
 		return;
 	}
 	cid = get_le16(((const struct nvme_cqe *)(const void *)rx->p)->cid);
@@ -176,7 +182,8 @@ static void down(struct ep *ep)
 	if (ep->rejected)
 		nvmf_rdma_rej_get(&status, ep->priv, ep->priv_len, NULL);
 	if (!why->err && status)
-		diag_set(why, DIAG_REFUSED, ECONNREFUSED, "the target refused queue %u: %s", rdma->queue.qid, nvmf_rdma_status_text(status));
+		diag_set(why, DIAG_REFUSED, ECONNREFUSED, "the target refused queue %u: %s",
+			rdma->queue.qid, nvmf_rdma_status_text(status));
 	if (!why->err)
 		*why = ep->why;
 	/* zeroes came from Linux 6.12 whose target listens at another address of the machine */
@@ -203,8 +210,9 @@ static void rdma_free(struct nvme_queue *queue)
 	free(rdma);
 }
 
-static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nvme_conf *conf, uint16_t qid, uint16_t depth,
-	uint32_t timeout_ms, const struct nvme_queue_events *ev, void *user, struct diag *diag)
+static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nvme_conf *conf,
+	uint16_t qid, uint16_t depth, uint32_t timeout_ms, const struct nvme_queue_events *ev,
+	void *user, struct diag *diag)
 {
 	struct ep_dial dial = { .dst = conf->dst,
 		.src = conf->src,
@@ -218,17 +226,27 @@ static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nv
 
 	if (!rdma)
 		return diag_sys(diag, ENOMEM, "queue %u", qid);
-	rdma->queue = (struct nvme_queue){
-		.carrier = &nvme_rdma, .ev = ev, .conf = conf, .loop = loop, .user = user, .qid = qid, .depth = depth
-	};
+	rdma->queue = (struct nvme_queue){ .carrier = &nvme_rdma,
+		.ev = ev,
+		.conf = conf,
+		.loop = loop,
+		.user = user,
+		.qid = qid,
+		.depth = depth };
 	rdma->chain_end = &rdma->chain;
 	rdma->made = depth;
 	rdma->slot = calloc(depth, sizeof(*rdma->slot));
 	rdma->rx = calloc(depth, sizeof(*rdma->rx));
-	err = rdma->slot && rdma->rx ? pool_new(&rdma->pool, depth * (CAPSULE + REPLY), 1, diag) : diag_sys(diag, ENOMEM, "queue %u", qid);
+	err = rdma->slot && rdma->rx ? pool_new(&rdma->pool, depth * (CAPSULE + REPLY), 1, diag)
+				     : diag_sys(diag, ENOMEM, "queue %u", qid);
 	if (!err) {
 		/* The target reads our memory (ird); we read none of its. */
-		dial.want = (struct ep_caps){ .send = depth, .recv = depth, .sge = 2, .inline_max = CAPSULE, .ord = 1, .ird = 16 };
+		dial.want = (struct ep_caps){ .send = depth,
+			.recv = depth,
+			.sge = 2,
+			.inline_max = CAPSULE,
+			.ord = 1,
+			.ird = 16 };
 		err = ep_dial(&rdma->ep, loop, &dial, &events, rdma, diag);
 	}
 	if (err) {
@@ -250,7 +268,8 @@ static void keyed(struct nvme_sgl *sgl, const struct nvme_data *data, uint8_t do
 	sgl->keyed.key = put_le32(data->pool->key[dom].rkey);
 }
 
-static void rdma_submit(struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
+static void rdma_submit(
+	struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
 {
 	struct rdma *rdma = (struct rdma *)queue;
 	struct slot *slot = &rdma->slot[cid];
@@ -260,13 +279,15 @@ static void rdma_submit(struct nvme_queue *queue, uint16_t cid, struct nvme_sqe 
 	bool inside = data->out && data->len && data->len <= queue->incap && caps->sge >= 2;
 
 	if (inside)
-		sqe->sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(data->len) };
+		sqe->sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
+			.block.len = put_le32(data->len) };
 	else
 		keyed(&sqe->sgl, data, dom);
 	memcpy(capsule, sqe, CAPSULE);
 	slot->op = (struct ep_op){ .nsge = 1, .sge = { { capsule, CAPSULE, rdma->lkey } } };
 	if (inside)
-		slot->op.sge[slot->op.nsge++] = (struct ep_sge){ data->p, data->len, data->pool->key[dom].lkey };
+		slot->op.sge[slot->op.nsge++] =
+			(struct ep_sge){ data->p, data->len, data->pool->key[dom].lkey };
 	else if (caps->inline_max >= CAPSULE)
 		slot->op.flags = EP_INLINE | EP_QUIET;
 	slot->busy = slot->queued = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Numbers of NVMe-oF in words: status codes as sentences and as errno (Base 2.1, figures 102 to 106; NVM 1.1, figure 20),
- * offending fields of Connect, CM rejections, TCP terminations, and the discovery log's words as nvme-cli prints them. */
+/* Numbers of NVMe-oF in words: status codes as sentences and as errno (Base 2.1, figures 102 to
+ * 106; NVM 1.1, figure 20), offending fields of Connect, CM rejections, TCP terminations, and the
+ * discovery log's words as nvme-cli prints them. */
 #include "codec.h"
 #include <errno.h>
 #include <stdio.h>
@@ -59,9 +60,12 @@ static const struct row {
 	{ NVME_STATUS(2, 0x86), EACCES, "access denied" },
 	{ NVME_STATUS(2, 0x87), EIO, "the block was deallocated or never written" },
 	{ NVME_STATUS(3, 0x00), EHOSTUNREACH, "internal error on the path to the namespace" },
-	{ NVME_STATUS(3, 0x01), EHOSTUNREACH, "the path lost the namespace permanently (ANA persistent loss)" },
-	{ NVME_STATUS(3, 0x02), EHOSTUNREACH, "the namespace is not accessible on this path (ANA inaccessible)" },
-	{ NVME_STATUS(3, 0x03), EHOSTUNREACH, "the namespace is moving between controllers (ANA transition)" },
+	{ NVME_STATUS(3, 0x01), EHOSTUNREACH,
+		"the path lost the namespace permanently (ANA persistent loss)" },
+	{ NVME_STATUS(3, 0x02), EHOSTUNREACH,
+		"the namespace is not accessible on this path (ANA inaccessible)" },
+	{ NVME_STATUS(3, 0x03), EHOSTUNREACH,
+		"the namespace is moving between controllers (ANA transition)" },
 	{ NVME_STATUS(3, 0x60), EHOSTUNREACH, "controller error on the path" },
 	{ NVME_STATUS(3, 0x70), EHOSTUNREACH, "host error on the path" },
 	{ NVME_STATUS(3, 0x71), EHOSTUNREACH, "aborted by the host" },
@@ -115,8 +119,8 @@ int nvme_status_diag(struct diag *diag, uint32_t status, const char *what)
 		code = DIAG_NOT_FOUND;
 	else if (err == ENOTSUP || err == EINVAL)
 		code = DIAG_UNSUPPORTED;
-	return diag_set(diag, code, err ? err : EPROTO, "%s: %s (status %xh/%02xh)", what, nvme_status_text(status), status >> 8 & 7,
-		status & 0xff);
+	return diag_set(diag, code, err ? err : EPROTO, "%s: %s (status %xh/%02xh)", what,
+		nvme_status_text(status), status >> 8 & 7, status & 0xff);
 }
 
 /* The field of Connect at this offset; NULL = padding or unknown. */
@@ -145,21 +149,30 @@ static const char *connect_field(bool data, unsigned at)
 	return NULL;
 }
 
-int nvmf_connect_diag(struct diag *diag, const struct nvmf_connect_reply *reply, const struct nvmf_connect *asked)
+int nvmf_connect_diag(
+	struct diag *diag, const struct nvmf_connect_reply *reply, const struct nvmf_connect *asked)
 {
 	const char *name = connect_field(reply->ipo_data, reply->ipo);
 
 	switch (NVME_STATUS_CODE(reply->status)) {
 	case NVME_STATUS(1, 0x82):
 		if (name && !strcmp(name, "subsystem NQN"))
-			return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the target has no subsystem '%s'", asked->subnqn);
+			return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+				"the target has no subsystem '%s'", asked->subnqn);
 		if (name && !strcmp(name, "host NQN"))
-			return diag_set(diag, DIAG_AUTH, EACCES, "the target refused the connection: invalid host NQN '%s'", asked->hostnqn);
-		return diag_set(diag, DIAG_REFUSED, EINVAL, "the target refused the connection: invalid parameter: %s (byte %u of the %s)",
-			name ? name : "an unknown field", reply->ipo, reply->ipo_data ? "data" : "command");
+			return diag_set(diag, DIAG_AUTH, EACCES,
+				"the target refused the connection: invalid host NQN '%s'",
+				asked->hostnqn);
+		return diag_set(diag, DIAG_REFUSED, EINVAL,
+			"the target refused the connection: invalid parameter: %s (byte %u of the "
+			"%s)",
+			name ? name : "an unknown field", reply->ipo,
+			reply->ipo_data ? "data" : "command");
 	case NVME_STATUS(1, 0x84):
-		diag_set(diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'", asked->subnqn, asked->hostnqn);
-		return diag_hint(diag, "allow this host NQN on the target, or choose another with hostnqn=");
+		diag_set(diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'",
+			asked->subnqn, asked->hostnqn);
+		return diag_hint(
+			diag, "allow this host NQN on the target, or choose another with hostnqn=");
 	default:
 		return nvme_status_diag(diag, reply->status, "the target refused the connection");
 	}
@@ -179,7 +192,8 @@ const char *nvmf_rdma_status_text(uint16_t status)
 		[NVMF_RDMA_INVALID_CNTLID] = "invalid controller id",
 	};
 
-	return status < sizeof(text) / sizeof(text[0]) && text[status] ? text[status] : "unlisted reason";
+	return status < sizeof(text) / sizeof(text[0]) && text[status] ? text[status]
+								       : "unlisted reason";
 }
 
 const char *nvme_tcp_fes_text(uint16_t fes)
@@ -200,8 +214,8 @@ static const char *word(const char *const *words, unsigned count, unsigned at)
 {
 	return at < count && words[at] ? words[at] : "unrecognized";
 }
-#define WORD(at, ...)                                                                                                                      \
-	static const char *const words[] = { __VA_ARGS__ };                                                                                \
+#define WORD(at, ...)                                                                              \
+	static const char *const words[] = { __VA_ARGS__ };                                        \
 	return word(words, sizeof(words) / sizeof(words[0]), at)
 
 const char *nvmf_trtype_word(uint8_t v)
@@ -218,22 +232,27 @@ const char *nvmf_adrfam_word(uint8_t v)
 
 const char *nvmf_subtype_word(uint8_t v)
 {
-	WORD(v, [NVMF_SUBTYPE_REFERRAL] = "discovery subsystem referral", [NVMF_SUBTYPE_NVME] = "nvme subsystem",
+	WORD(v, [NVMF_SUBTYPE_REFERRAL] = "discovery subsystem referral",
+		[NVMF_SUBTYPE_NVME] = "nvme subsystem",
 		[NVMF_SUBTYPE_CURRENT] = "current discovery subsystem");
 }
 
 const char *nvmf_treq_word(uint8_t v)
 {
-	WORD(v, "not specified", "required", "not required", [4] = "not specified, sq flow control disable supported",
-		"required, sq flow control disable supported", "not required, sq flow control disable supported");
+	WORD(v, "not specified", "required",
+		"not required", [4] = "not specified, sq flow control disable supported",
+		"required, sq flow control disable supported",
+		"not required, sq flow control disable supported");
 }
 
 const char *nvmf_eflags_word(uint16_t v)
 {
 	WORD(v, "none", "explicit discovery connections", "duplicate discovery information",
-		"explicit discovery connections, duplicate discovery information", "no cdc connectivity",
-		"explicit discovery connections, no cdc connectivity", "duplicate discovery information, no cdc connectivity",
-		"explicit discovery connections, duplicate discovery information, no cdc connectivity");
+		"explicit discovery connections, duplicate discovery information",
+		"no cdc connectivity", "explicit discovery connections, no cdc connectivity",
+		"duplicate discovery information, no cdc connectivity",
+		"explicit discovery connections, duplicate discovery information, no cdc "
+		"connectivity");
 }
 
 const char *nvmf_prtype_word(uint8_t v)

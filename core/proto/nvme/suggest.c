@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* When a target does not speak the transport of a URI: whether it speaks the other one, by its first message. No command is sent. */
+/* When a target does not speak the transport of a URI: whether it speaks the other one, by its
+ * first message. No command is sent. */
 #include "ep.h"
 #include "nvme.h"
 #include "session.h"
@@ -61,7 +62,8 @@ static bool find(struct loop *loop, struct nvme_conf *conf, uint32_t ms)
 	return !greeting.resolve.why.err;
 }
 
-static bool speaks(const struct nvme_carrier *carrier, struct loop *loop, struct nvme_conf *conf, uint32_t ms)
+static bool speaks(
+	const struct nvme_carrier *carrier, struct loop *loop, struct nvme_conf *conf, uint32_t ms)
 {
 	static const struct nvme_queue_events events = { up, reply, idle, down };
 	uint64_t end = loop_clock() + ms * MSEC, now;
@@ -94,7 +96,8 @@ static bool nobody_answered(const struct diag *why)
 }
 
 /* `other` answers: its URI, as it can be typed. */
-static void suggest(const struct uri *uri, const char *other, const char *scheme, const char *keys, struct diag *why)
+static void suggest(const struct uri *uri, const char *other, const char *scheme, const char *keys,
+	struct diag *why)
 {
 	char text[sizeof(why->text)], path[URI_MAX] = "";
 	bool v6 = strchr(uri->host, ':');
@@ -102,31 +105,37 @@ static void suggest(const struct uri *uri, const char *other, const char *scheme
 	snprintf(text, sizeof(text), "%.460s; %s answers there", why->text, other);
 	memcpy(why->text, text, sizeof(text));
 	uri_encode(path, uri->path);
-	diag_hint(why, "%s://%s%s%s:%u%s%s%s", scheme, v6 ? "[" : "", uri->host, v6 ? "]" : "", uri->port ? uri->port : NVMF_PORT,
-		path[0] ? "/" : "", path, keys);
+	diag_hint(why, "%s://%s%s%s:%u%s%s%s", scheme, v6 ? "[" : "", uri->host, v6 ? "]" : "",
+		uri->port ? uri->port : NVMF_PORT, path[0] ? "/" : "", path, keys);
 }
 
 void nvme_rdma_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
 	/* the greeting names no host */
-	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous", .timeout_ms = ms };
+	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous",
+		.timeout_ms = ms };
 	struct nvme_conf conf;
 
-	if (!nobody_answered(why) || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.dev[0])
+	if (!nobody_answered(why) || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) ||
+		conf.dev[0])
 		return;
-	if (conf.backend == EP_VERBS && (why->code == DIAG_NO_DEVICE || why->code == DIAG_NO_MODULE))
+	if (conf.backend == EP_VERBS &&
+		(why->code == DIAG_NO_DEVICE || why->code == DIAG_NO_MODULE))
 		diag_hint(why, "software RDMA needs no RDMA device: rdma=iwarp");
 	else if (conf.backend == EP_AUTO && speaks(&nvme_tcp, loop, &conf, ms))
 		suggest(uri, "NVMe/TCP", "nvme+tcp", "", why);
 }
 
-/* A listener for software iWARP is a TCP port too, which closes a connection that begins otherwise. */
+/* A listener for software iWARP is a TCP port too, which closes a connection that begins otherwise.
+ */
 void nvme_tcp_suggest(struct loop *loop, struct uri *uri, uint32_t ms, struct diag *why)
 {
-	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous", .timeout_ms = ms };
+	const struct bdev_env env = { .hostnqn = "nqn.2014-08.org.nvmexpress:anonymous",
+		.timeout_ms = ms };
 	struct nvme_conf conf;
 
-	if (why->code != DIAG_CLOSED || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) || conf.iface[0])
+	if (why->code != DIAG_CLOSED || nvme_conf_init(&conf, uri, &env, NVMF_PORT, NULL) ||
+		conf.iface[0])
 		return;
 	conf.backend = EP_IWARP;
 	if (speaks(&nvme_rdma, loop, &conf, ms))

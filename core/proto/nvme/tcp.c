@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The TCP carrier (TCP Transport Specification 1.1): PDUs over a stream. This file sends; what arrives is taken apart in
- * tcp_rx.c. */
+/* The TCP carrier (TCP Transport Specification 1.1): PDUs over a stream. This file sends; what
+ * arrives is taken apart in tcp_rx.c. */
 #include "tcp.h"
 #include <errno.h>
 #include <stdio.h>
@@ -27,19 +27,23 @@ void tcp_finish(struct tcp *tcp, struct tcp_slot *slot)
 
 static unsigned digests(const struct nvme_conf *conf)
 {
-	return (conf->hdr_digest ? NVME_TCP_DGST_HDR : 0) | (conf->data_digest ? NVME_TCP_DGST_DATA : 0);
+	return (conf->hdr_digest ? NVME_TCP_DGST_HDR : 0) |
+	       (conf->data_digest ? NVME_TCP_DGST_DATA : 0);
 }
 
-static void tcp_submit(struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
+static void tcp_submit(
+	struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
 {
 	struct tcp *tcp = (struct tcp *)queue;
 	struct tcp_slot *slot = &tcp->slot[cid];
 	/* 3.3.2.1: the admin queue and Fabrics commands always have room for 8 KiB. */
-	uint32_t room = !queue->qid || sqe->opcode == NVME_FABRICS ? NVME_TCP_ADMIN_INCAP : queue->incap;
+	uint32_t room =
+		!queue->qid || sqe->opcode == NVME_FABRICS ? NVME_TCP_ADMIN_INCAP : queue->incap;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
 
 	slot->inside = data->out && data->len && data->len <= room;
-	sqe->sgl = (struct nvme_sgl){ .block.len = put_le32(data->len), .type = slot->inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT };
+	sqe->sgl = (struct nvme_sgl){ .block.len = put_le32(data->len),
+		.type = slot->inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT };
 	pdu.sqe = *sqe;
 	pdu.data = slot->inside ? data->len : 0;
 	slot->data = *data;
@@ -57,7 +61,10 @@ static void send_piece(struct tcp *tcp, struct tcp_slot *slot)
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
 		.flags = len == slot->left ? NVME_TCP_LAST : 0,
 		.data = len,
-		.xfer = { .cccid = (uint16_t)(slot - tcp->slot), .ttag = slot->ttag, .off = slot->moved, .len = len } };
+		.xfer = { .cccid = (uint16_t)(slot - tcp->slot),
+			.ttag = slot->ttag,
+			.off = slot->moved,
+			.len = len } };
 
 	pdu_send(&tcp->pdus, &slot->h2c, &pdu, slot->data.p + slot->moved, false);
 	slot->moved += len;
@@ -70,11 +77,13 @@ void tcp_ready_for(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_tcp
 	uint32_t rest = slot->data.len - slot->moved;
 
 	if (!slot->data.out || slot->inside || slot->left || slot->sending) {
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller requested data (R2T) unexpectedly");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+			"the controller requested data (R2T) unexpectedly");
 		return;
 	}
 	if (pdu->xfer.off != slot->moved || !pdu->xfer.len || pdu->xfer.len > rest) {
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller requested data (R2T) outside the command's buffer");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+			"the controller requested data (R2T) outside the command's buffer");
 		return;
 	}
 	slot->ttag = pdu->xfer.ttag;
@@ -108,7 +117,8 @@ static void sent(struct stream *stream, struct stream_out *out)
 static void up(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
-	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ, .ic.dgst = (uint8_t)digests(tcp->queue.conf) };
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ,
+		.ic.dgst = (uint8_t)digests(tcp->queue.conf) };
 
 	snprintf(tcp->queue.way, sizeof(tcp->queue.way), "%s", stream->way);
 	if (tcp->deadline_ns)
@@ -121,15 +131,20 @@ void tcp_greeted(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	unsigned asked = digests(tcp->queue.conf);
 
 	if (pdu->ic.pfv)
-		tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the controller uses an unsupported version of NVMe/TCP");
+		tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+			"the controller uses an unsupported version of NVMe/TCP");
 	else if (pdu->ic.pda > 31)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller requires an invalid data alignment (CPDA)");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+			"the controller requires an invalid data alignment (CPDA)");
 	else if (pdu->ic.max < NVME_TCP_MIN_H2C)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller's data limit per PDU (MAXH2CDATA) is less than 4096 bytes");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+			"the controller's data limit per PDU (MAXH2CDATA) is less than 4096 bytes");
 	else if (asked & ~pdu->ic.dgst)
-		tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP, "the controller does not support the requested digests");
+		tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP,
+			"the controller does not support the requested digests");
 	else if (pdu->ic.dgst & ~asked)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, "the controller enabled digests that were not requested");
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+			"the controller enabled digests that were not requested");
 	if (tcp->closing)
 		return;
 	tcp->pdus.dgst = asked;
@@ -144,7 +159,8 @@ static void late(struct loop_timer *timer)
 {
 	struct tcp *tcp = container_of(timer, struct tcp, timer);
 
-	tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT, "no answer to the connection request (ICReq): is this an NVMe/TCP port?");
+	tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT,
+		"no answer to the connection request (ICReq): is this an NVMe/TCP port?");
 }
 
 static void down(struct stream *stream)
@@ -171,25 +187,34 @@ static void tcp_free(struct nvme_queue *queue)
 	free(tcp);
 }
 
-static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvme_conf *conf, uint16_t qid, uint16_t depth,
-	uint32_t timeout_ms, const struct nvme_queue_events *ev, void *user, struct diag *diag)
+static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvme_conf *conf,
+	uint16_t qid, uint16_t depth, uint32_t timeout_ms, const struct nvme_queue_events *ev,
+	void *user, struct diag *diag)
 {
-	struct stream_dial dial = {
-		.dst = conf->dst, .src = conf->src, .iface = conf->iface[0] ? conf->iface : NULL, .tos = conf->tos, .timeout_ms = timeout_ms
-	};
+	struct stream_dial dial = { .dst = conf->dst,
+		.src = conf->src,
+		.iface = conf->iface[0] ? conf->iface : NULL,
+		.tos = conf->tos,
+		.timeout_ms = timeout_ms };
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	int err;
 
 	if (!tcp)
 		return diag_sys(diag, ENOMEM, "queue %u", qid);
-	tcp->queue =
-		(struct nvme_queue){ .carrier = &nvme_tcp, .ev = ev, .conf = conf, .loop = loop, .user = user, .qid = qid, .depth = depth };
+	tcp->queue = (struct nvme_queue){ .carrier = &nvme_tcp,
+		.ev = ev,
+		.conf = conf,
+		.loop = loop,
+		.user = user,
+		.qid = qid,
+		.depth = depth };
 	tcp->pdus.ev = &tcp_pdu_events;
 	tcp->pdus.align = 4;
 	tcp->timer.fire = late;
 	tcp->deadline_ns = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
 	tcp->slot = calloc(depth, sizeof(*tcp->slot));
-	err = tcp->slot ? stream_dial(&tcp->pdus.stream, loop, &dial, &events, tcp, diag) : diag_sys(diag, ENOMEM, "queue %u", qid);
+	err = tcp->slot ? stream_dial(&tcp->pdus.stream, loop, &dial, &events, tcp, diag)
+			: diag_sys(diag, ENOMEM, "queue %u", qid);
 	if (err) {
 		tcp->pdus.stream = NULL;
 		tcp_free(&tcp->queue);

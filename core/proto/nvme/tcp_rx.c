@@ -23,8 +23,10 @@ static void reply(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_cqe 
 	bool good = !NVME_STATUS_CODE(get_le16(cqe->status) >> 1);
 
 	if (good && slot->data.len && !slot->inside && slot->moved != slot->data.len) {
-		broken(tcp, slot->data.out ? "the controller reported success of a write before it had the data"
-					   : "the controller reported success of a read before it sent the data");
+		broken(tcp, slot->data.out ? "the controller reported success of a write before it "
+					     "had the data"
+					   : "the controller reported success of a read before it "
+					     "sent the data");
 		return;
 	}
 	slot->cqe = *cqe;
@@ -46,7 +48,8 @@ static void data_begins(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 
 	if (!slot)
 		return;
-	if (slot->data.out || pdu->xfer.off != slot->moved || pdu->data > slot->data.len - slot->moved) {
+	if (slot->data.out || pdu->xfer.off != slot->moved ||
+		pdu->data > slot->data.len - slot->moved) {
 		broken(tcp, "the controller sent data outside the command's buffer");
 		return;
 	}
@@ -118,7 +121,8 @@ static bool data(struct pdus *pdus, bool good)
 	}
 	slot->moved += pdus->pdu.data;
 	if (pdus->pdu.flags & NVME_TCP_SUCCESS) {
-		const struct nvme_cqe cqe = { .sqhd = put_le16(NVME_SQHD_NONE), .cid = put_le16(pdus->pdu.xfer.cccid) };
+		const struct nvme_cqe cqe = { .sqhd = put_le16(NVME_SQHD_NONE),
+			.cid = put_le16(pdus->pdu.xfer.cccid) };
 
 		reply(tcp, slot, &cqe);
 	}

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target as a whole: subsystems out of options, workers with their lanes and buffers, connections handed out to them, and
- * the orderly stop. Everything here but the worker_ functions runs on the target's loop. */
+/* The target as a whole: subsystems out of options, workers with their lanes and buffers,
+ * connections handed out to them, and the orderly stop. Everything here but the worker_ functions
+ * runs on the target's loop. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
-#define BUFFER 131072 /* also the least: half of one holds the largest block */
+#define MSEC    1000000ull
+#define BUFFER  131072 /* also the least: half of one holds the largest block */
 #define BUFFERS 64
-#define DEPTH 128
+#define DEPTH   128
 #define TELL_MS 10000
 /* For the disks to return what they held, and for RDMA connections, which wait 500 ms for the peer
  * to close its end. */
@@ -26,7 +27,8 @@ static void turned_away(struct target *target, const struct diag *why)
 	target->opt.full(why, target->opt.user);
 }
 
-/* Ends the connection that has had the longest time for its Connect: peers that only hold places keep no host out. */
+/* Ends the connection that has had the longest time for its Connect: peers that only hold places
+ * keep no host out. */
 static bool evict(struct target *target)
 {
 	struct tgt_queue *oldest = NULL;
@@ -52,7 +54,8 @@ bool tgt_room(struct target *target)
 		return true;
 	if (target->evicted < TGT_LEAVING && evict(target))
 		return true;
-	diag_set(&why, DIAG_BUSY, EBUSY, "host refused: all %u connections are in use", target->opt.connections);
+	diag_set(&why, DIAG_BUSY, EBUSY, "host refused: all %u connections are in use",
+		target->opt.connections);
 	turned_away(target, &why);
 	return false;
 }
@@ -71,7 +74,8 @@ bool tgt_starved(struct target *target, const struct diag *why)
 	return false;
 }
 
-void tgt_queue_begin(struct target *target, struct tgt_queue *queue, const struct tgt_carrier *carrier, const struct addr *peer)
+void tgt_queue_begin(struct target *target, struct tgt_queue *queue,
+	const struct tgt_carrier *carrier, const struct addr *peer)
 {
 	struct tgt_worker *best = &target->worker[0];
 	char text[ADDR_TEXT];
@@ -87,7 +91,8 @@ void tgt_queue_begin(struct target *target, struct tgt_queue *queue, const struc
 	queue->worker = best;
 	queue->loop = best->loop;
 	queue->peer = *peer;
-	snprintf(queue->name, sizeof(queue->name), "nvme+%s host %s", carrier->name, addr_text(peer, text));
+	snprintf(queue->name, sizeof(queue->name), "nvme+%s host %s", carrier->name,
+		addr_text(peer, text));
 	queue->peer_next = target->queues;
 	queue->peer_link = &target->queues;
 	if (queue->peer_next)
@@ -97,7 +102,8 @@ void tgt_queue_begin(struct target *target, struct tgt_queue *queue, const struc
 	loop_post(best->loop, &queue->hop);
 }
 
-/* The last way: over here, once more through the worker so that nothing posted to it before is missed, and gone. */
+/* The last way: over here, once more through the worker so that nothing posted to it before is
+ * missed, and gone. */
 static void gone(struct loop_msg *msg)
 {
 	struct tgt_queue *queue = container_of(msg, struct tgt_queue, hop);
@@ -156,10 +162,12 @@ static int worker_open(struct loop *loop, void *arg)
 	struct job *job = arg;
 	struct tgt_worker *worker = job->worker;
 	struct target *target = worker->target;
-	int err = xfer_store_init(&worker->store, loop, target->opt.buffer, (uint16_t)target->opt.buffers, job->diag);
+	int err = xfer_store_init(
+		&worker->store, loop, target->opt.buffer, (uint16_t)target->opt.buffers, job->diag);
 
 	while (!err && worker->lanes < target->opt.disks) {
-		err = lane_open(&worker->lane[worker->lanes], target->disk[worker->lanes].bdev, loop, job->diag);
+		err = lane_open(&worker->lane[worker->lanes], target->disk[worker->lanes].bdev,
+			loop, job->diag);
 		if (err)
 			break;
 		err = lane_map(worker->lane[worker->lanes++], worker->store.pool, job->diag);
@@ -219,12 +227,19 @@ static int add_disks(struct target *target, struct diag *diag)
 		struct tgt_subsys *subsys;
 
 		if (!conf->nqn[0] || strlen(conf->nqn) > NVMF_NQN_MAX)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "NQN '%.300s': length must be 1 to %u bytes", conf->nqn, NVMF_NQN_MAX);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"NQN '%.300s': length must be 1 to %u bytes", conf->nqn,
+				NVMF_NQN_MAX);
 		if (!strcmp(conf->nqn, NVMF_DISCOVERY_NQN))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' is reserved for the discovery service", conf->nqn);
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"'%s' is reserved for the discovery service", conf->nqn);
 		subsys = subsys_of(target, conf->nqn);
-		*disk = (struct tgt_disk){ .conf = conf, .bdev = conf->bdev, .index = i, .size = conf->bdev->lim.size,
-					   .shift = (uint8_t)__builtin_ctz(conf->bdev->lim.block), .ro = conf->ro || conf->bdev->lim.ro };
+		*disk = (struct tgt_disk){ .conf = conf,
+			.bdev = conf->bdev,
+			.index = i,
+			.size = conf->bdev->lim.size,
+			.shift = (uint8_t)__builtin_ctz(conf->bdev->lim.block),
+			.ro = conf->ro || conf->bdev->lim.ro };
 		subsys->ns[subsys->count++] = disk;
 		disk->nsid = subsys->count;
 		if (conf->bdev->lim.io_size > target->io_size)
@@ -261,7 +276,8 @@ static uint32_t power_of_2(uint32_t least)
 	return value;
 }
 
-int target_start(struct target **out, struct loop *loop, const struct target_options *opt, uint32_t timeout_ms, struct diag *diag)
+int target_start(struct target **out, struct loop *loop, const struct target_options *opt,
+	uint32_t timeout_ms, struct diag *diag)
 {
 	struct target *target = calloc(1, sizeof(*target));
 	int err;
@@ -345,7 +361,8 @@ static void end(struct tgt_queue *queue)
 		tgt_queue_end(queue);
 }
 
-/* Answers what is in flight, as long as hosts take it and the disks do it; false = a disk holds on to something. */
+/* Answers what is in flight, as long as hosts take it and the disks do it; false = a disk holds on
+ * to something. */
 static bool drain(struct target *target, uint64_t deadline, bool *late)
 {
 	each_queue(target, end);
@@ -366,12 +383,15 @@ int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
 		return 0;
 	__atomic_store_n(&target->stopping, true, __ATOMIC_RELAXED);
 	ways_close(target->listen, target->opt.listens);
-	if (!drain(target, job.deadline, &late)) /* the disk may still write to what a connection owns: nothing can be freed */
-		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS, "data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
+	if (!drain(target, job.deadline, &late)) /* the disk may still write to what a connection
+						    owns: nothing can be freed */
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
+			"data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
 	job.worker = &target->worker[0];
 	err = loop_call(target->loop, job.worker->loop, worker_flush, &job);
 	if (late && !err)
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "requests aborted: hosts or disks did not answer within %g s",
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"requests aborted: hosts or disks did not answer within %g s",
 			timeout_ms / 1000.);
 	if (job.kept)
 		return -EINPROGRESS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The Abort command (Base 2.1, 5.1.1): from the admin queue to the target's loop, which knows the controller's queues, to the
- * loop of the queue meant, and back. What can be dropped there is tgt_queue.c's to say. */
+/* The Abort command (Base 2.1, 5.1.1): from the admin queue to the target's loop, which knows the
+ * controller's queues, to the loop of the queue meant, and back. What can be dropped there is
+ * tgt_queue.c's to say. */
 #include "tgt.h"
 
 static void answer(struct loop_msg *msg)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What a controller answers on its admin queue (Base 2.1, section 5) and to Fabrics commands (section 6): properties,
- * features, events, keep-alive, shutdown. Identify data and logs are in tgt_identify.c and tgt_log.c. */
+/* What a controller answers on its admin queue (Base 2.1, section 5) and to Fabrics commands
+ * (section 6): properties, features, events, keep-alive, shutdown. Identify data and logs are in
+ * tgt_identify.c and tgt_log.c. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
 
-#define MSEC 1000000ull
+#define MSEC              1000000ull
 #define DISCOVERY_KATO_MS 120000 /* of a host that names none; as nvmet (Linux 6.12) does */
 
 static uint32_t cdw(le32 value)
@@ -25,16 +26,20 @@ static void keep_fired(struct loop_timer *timer)
 {
 	struct tgt_ctrl *ctrl = container_of(timer, struct tgt_ctrl, keep);
 
-	tgt_queue_fail(ctrl->admin, DIAG_TIMEOUT, ETIMEDOUT, "keep-alive timeout: nothing received from the host");
+	tgt_queue_fail(ctrl->admin, DIAG_TIMEOUT, ETIMEDOUT,
+		"keep-alive timeout: nothing received from the host");
 }
 
 void tgt_ctrl_heard(struct tgt_ctrl *ctrl)
 {
-	uint32_t ms = ctrl->kato_ms ? ctrl->kato_ms : tgt_is_discovery(ctrl) ? DISCOVERY_KATO_MS : 0;
+	uint32_t ms = ctrl->kato_ms            ? ctrl->kato_ms
+		      : tgt_is_discovery(ctrl) ? DISCOVERY_KATO_MS
+					       : 0;
 
 	ctrl->keep.fire = keep_fired;
 	if (ms)
-		loop_timer_set(ctrl->loop, &ctrl->keep, loop_now(ctrl->loop) + (ms + (uint64_t)TGT_GRACE_MS) * MSEC);
+		loop_timer_set(ctrl->loop, &ctrl->keep,
+			loop_now(ctrl->loop) + (ms + (uint64_t)TGT_GRACE_MS) * MSEC);
 	else
 		loop_timer_del(ctrl->loop, &ctrl->keep);
 }
@@ -57,9 +62,11 @@ static void tell(struct tgt_ctrl *ctrl)
 		ctrl->masked |= bit;
 		cmd = ctrl->event[--ctrl->events];
 		cmd->state = CMD_WORK;
-		tgt_cmd_result(cmd, bit == NVME_EVENT_NS_ATTR ?
-			NVME_AER_NOTICE | NVME_NOTICE_NS_CHANGED << 8 | NVME_LOG_CHANGED_NS << 16 :
-			NVME_AER_NOTICE | NVME_NOTICE_DISC_CHANGED << 8 | NVME_LOG_DISCOVERY << 16);
+		tgt_cmd_result(cmd, bit == NVME_EVENT_NS_ATTR
+					    ? NVME_AER_NOTICE | NVME_NOTICE_NS_CHANGED << 8 |
+						      NVME_LOG_CHANGED_NS << 16
+					    : NVME_AER_NOTICE | NVME_NOTICE_DISC_CHANGED << 8 |
+						      NVME_LOG_DISCOVERY << 16);
 		tgt_cmd_worked(cmd, NVME_OK);
 	}
 }
@@ -77,7 +84,8 @@ void tgt_ctrl_noticed(struct loop_msg *msg)
 
 	if (!ctrl->gone) {
 		ctrl->changed |= (uint32_t)news;
-		ctrl->due |= ((uint32_t)news ? NVME_EVENT_NS_ATTR : 0) | (news & TGT_NEWS_DISC ? NVME_EVENT_DISC_LOG : 0);
+		ctrl->due |= ((uint32_t)news ? NVME_EVENT_NS_ATTR : 0) |
+			     (news & TGT_NEWS_DISC ? NVME_EVENT_DISC_LOG : 0);
 		tell(ctrl);
 	}
 	msg->run = tgt_ctrl_notice_back;
@@ -127,7 +135,9 @@ static void shut_next(struct tgt_ctrl *ctrl)
 		const struct tgt_disk *disk = ctrl->subsys->ns[ctrl->shut_at++];
 
 		if (disk->bdev->lim.max[IO_FLUSH] && !disk->ro) {
-			ctrl->shut = (struct io){ .kind = IO_FLUSH, .done = shut_done, .lower = ctrl->lower };
+			ctrl->shut = (struct io){
+				.kind = IO_FLUSH, .done = shut_done, .lower = ctrl->lower
+			};
 			ctrl->shutting = disk;
 			bdev_submit(ctrl->admin->worker->lane[disk->index], &ctrl->shut);
 			return;
@@ -135,7 +145,8 @@ static void shut_next(struct tgt_ctrl *ctrl)
 	}
 	if (!NVME_CC_SHN(ctrl->cc))
 		return; /* reset meanwhile */
-	/* "Complete" would let the host's power go; so it stays "in progress", and a fatal status says that waiting is in vain (3.1.4.6). */
+	/* "Complete" would let the host's power go; so it stays "in progress", and a fatal status
+	 * says that waiting is in vain (3.1.4.6). */
 	if (ctrl->shut_failed)
 		ctrl->csts |= NVME_CSTS_CFS;
 	else
@@ -230,7 +241,9 @@ static void enable(struct tgt_ctrl *ctrl, uint32_t cc)
 	uint32_t sizes = cc & (0xffu << 16);
 
 	/* A discovery controller has no I/O queues to give the entries' sizes for. */
-	if (NVME_CC_CSS(cc) || NVME_CC_MPS(cc) || (sizes != (NVME_CC_IOSQES | NVME_CC_IOCQES) && !(tgt_is_discovery(ctrl) && !sizes))) {
+	if (NVME_CC_CSS(cc) || NVME_CC_MPS(cc) ||
+		(sizes != (NVME_CC_IOSQES | NVME_CC_IOCQES) &&
+			!(tgt_is_discovery(ctrl) && !sizes))) {
 		ctrl->csts = NVME_CSTS_CFS;
 		return;
 	}
@@ -294,12 +307,14 @@ static void connect_work(struct tgt_cmd *cmd)
 	const struct nvmf_connect_sqe *sqe = (const void *)&cmd->sqe;
 	struct nvmf_connect_reply no = nvmf_connect_refusal(sqe, (const void *)cmd->p);
 
-	if (queue->state != QUEUE_NEW) { /* another one was faster: ask and answer are with the target's thread */
+	/* another one was faster: ask and answer are with the target's thread */
+	if (queue->state != QUEUE_NEW) {
 		tgt_cmd_worked(cmd, NVME_SEQUENCE);
 		return;
 	}
 	if (!no.status && get_le16(sqe->sqsize) >= queue->most)
-		no = (struct nvmf_connect_reply){ .status = NVMF_PARAM, .ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
+		no = (struct nvmf_connect_reply){ .status = NVMF_PARAM,
+			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	if (no.status) {
 		nvmf_connect_reply_put(&cmd->cqe, &no);
 		tgt_cmd_worked(cmd, no.status);
@@ -431,19 +446,24 @@ static void set_feature(struct tgt_cmd *cmd)
 
 const struct tgt_op tgt_admin_ops[] = {
 	{ NVME_ADMIN_GET_LOG, OP_IN | OP_DISCOVERY, "get log page", tgt_log_check, tgt_log_work },
-	{ NVME_ADMIN_IDENTIFY, OP_IN | OP_WHOLE | OP_DISCOVERY, "identify", tgt_identify_check, tgt_identify_work },
+	{ NVME_ADMIN_IDENTIFY, OP_IN | OP_WHOLE | OP_DISCOVERY, "identify", tgt_identify_check,
+		tgt_identify_work },
 	{ NVME_ADMIN_ABORT, 0, "abort", check_nothing, tgt_abort },
 	{ NVME_ADMIN_SET_FEATURES, OP_DISCOVERY, "set features", check_feature, set_feature },
-	{ NVME_ADMIN_GET_FEATURES, OP_IN | OP_WHOLE | OP_DISCOVERY, "get features", check_feature, get_feature },
-	{ NVME_ADMIN_ASYNC_EVENT, OP_DISCOVERY, "asynchronous event request", check_nothing, event_request },
+	{ NVME_ADMIN_GET_FEATURES, OP_IN | OP_WHOLE | OP_DISCOVERY, "get features", check_feature,
+		get_feature },
+	{ NVME_ADMIN_ASYNC_EVENT, OP_DISCOVERY, "asynchronous event request", check_nothing,
+		event_request },
 	{ NVME_ADMIN_KEEP_ALIVE, OP_EARLY | OP_DISCOVERY, "keep-alive", check_nothing, keep_alive },
 	{ 0 },
 };
 
 const struct tgt_op tgt_fabrics_ops[] = {
-	{ NVMF_PROPERTY_SET, OP_EARLY | OP_DISCOVERY, "property set", check_property, property_set },
+	{ NVMF_PROPERTY_SET, OP_EARLY | OP_DISCOVERY, "property set", check_property,
+		property_set },
 	{ NVMF_CONNECT, OP_OUT | OP_WHOLE, "connect", check_connect, connect_work },
-	{ NVMF_PROPERTY_GET, OP_EARLY | OP_DISCOVERY, "property get", check_property, property_get },
+	{ NVMF_PROPERTY_GET, OP_EARLY | OP_DISCOVERY, "property get", check_property,
+		property_get },
 	{ NVMF_DISCONNECT, OP_EARLY, "disconnect", check_disconnect, disconnect },
 	{ 0 },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Controllers: who may connect to what, which queues belong together, and their common end. Everything here runs on the
- * target's loop; the queues are reached by messages, in order. */
+/* Controllers: who may connect to what, which queues belong together, and their common end.
+ * Everything here runs on the target's loop; the queues are reached by messages, in order. */
 #include "tgt.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,9 @@ static struct nvmf_connect_reply refuse(uint32_t status)
 
 static struct nvmf_connect_reply bad_data(size_t at)
 {
-	return (struct nvmf_connect_reply){ .status = NVMF_PARAM, .ipo = (uint16_t)at, .ipo_data = true };
+	return (struct nvmf_connect_reply){
+		.status = NVMF_PARAM, .ipo = (uint16_t)at, .ipo_data = true
+	};
 }
 #define BAD_DATA(field) bad_data(offsetof(struct nvmf_connect_data, field))
 
@@ -54,8 +56,8 @@ static void free_when_left(struct tgt_ctrl *ctrl)
 	free(ctrl);
 }
 
-/* A host that connects again may have given up an earlier association that is still alive here. What that one has at the
- * disks becomes orphans before the host can write over the new one. */
+/* A host that connects again may have given up an earlier association that is still alive here.
+ * What that one has at the disks becomes orphans before the host can write over the new one. */
 struct fence {
 	struct loop_msg hop;
 	struct tgt_ctrl *ctrl; /* the new one */
@@ -89,8 +91,9 @@ static void fence_run(struct loop_msg *msg)
 static bool fence_host(struct tgt_ctrl *ctrl)
 {
 	for (struct tgt_ctrl *other = ctrl->target->ctrls; other; other = other->next) {
-		if (other == ctrl || other->subsys != ctrl->subsys || strcmp(other->hostnqn, ctrl->hostnqn) ||
-		    memcmp(other->hostid, ctrl->hostid, sizeof(ctrl->hostid)))
+		if (other == ctrl || other->subsys != ctrl->subsys ||
+			strcmp(other->hostnqn, ctrl->hostnqn) ||
+			memcmp(other->hostid, ctrl->hostid, sizeof(ctrl->hostid)))
 			continue;
 		for (struct tgt_queue *queue = other->queues; queue; queue = queue->sibling) {
 			struct fence *fence = queue->ask.qid ? malloc(sizeof(*fence)) : NULL;
@@ -99,7 +102,9 @@ static bool fence_host(struct tgt_ctrl *ctrl)
 				return false;
 			if (!fence)
 				continue;
-			*fence = (struct fence){ .hop.run = fence_run, .ctrl = ctrl, .queue = queue };
+			*fence = (struct fence){
+				.hop.run = fence_run, .ctrl = ctrl, .queue = queue
+			};
 			ctrl->fences++;
 			loop_post(queue->loop, &fence->hop);
 		}
@@ -107,7 +112,8 @@ static bool fence_host(struct tgt_ctrl *ctrl)
 	return true;
 }
 
-static struct nvmf_connect_reply connect_admin(struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
+static struct nvmf_connect_reply connect_admin(
+	struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
 {
 	const struct nvmf_connect *ask = &queue->ask;
 	struct tgt_ctrl *ctrl;
@@ -118,7 +124,8 @@ static struct nvmf_connect_reply connect_admin(struct target *target, const stru
 	if (!ctrl)
 		return refuse(NVMF_BUSY);
 	do
-		target->last_cntlid = target->last_cntlid >= NVMF_CNTLID_MAX ? 1 : target->last_cntlid + 1;
+		target->last_cntlid =
+			target->last_cntlid >= NVMF_CNTLID_MAX ? 1 : target->last_cntlid + 1;
 	while (find_ctrl(target, target->last_cntlid));
 	ctrl->target = target;
 	ctrl->subsys = subsys;
@@ -138,11 +145,13 @@ static struct nvmf_connect_reply connect_admin(struct target *target, const stru
 		return refuse(NVMF_BUSY);
 	}
 	adopt(ctrl, queue);
-	loop_trace(target->loop, "%s: controller %u of %s for %s", queue->name, ctrl->cntlid, ctrl->subnqn, ctrl->hostnqn);
+	loop_trace(target->loop, "%s: controller %u of %s for %s", queue->name, ctrl->cntlid,
+		ctrl->subnqn, ctrl->hostnqn);
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
 
-static struct nvmf_connect_reply connect_io(struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
+static struct nvmf_connect_reply connect_io(
+	struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
 {
 	const struct nvmf_connect *ask = &queue->ask;
 	struct tgt_ctrl *ctrl = find_ctrl(target, ask->cntlid);
@@ -154,13 +163,16 @@ static struct nvmf_connect_reply connect_io(struct target *target, const struct 
 	if (memcmp(ctrl->hostid, ask->hostid, sizeof(ctrl->hostid)))
 		return BAD_DATA(hostid);
 	if (ask->qid > TGT_QUEUES || tgt_is_discovery(ctrl))
-		return (struct nvmf_connect_reply){ .status = NVMF_PARAM, .ipo = offsetof(struct nvmf_connect_sqe, qid) };
-	if (ctrl->qids & 1ull << (ask->qid - 1) || !__atomic_load_n(&ctrl->enabled, __ATOMIC_ACQUIRE))
+		return (struct nvmf_connect_reply){ .status = NVMF_PARAM,
+			.ipo = offsetof(struct nvmf_connect_sqe, qid) };
+	if (ctrl->qids & 1ull << (ask->qid - 1) ||
+		!__atomic_load_n(&ctrl->enabled, __ATOMIC_ACQUIRE))
 		return refuse(NVME_SEQUENCE);
 	if (ctrl->admin->carrier != queue->carrier)
 		return BAD_DATA(cntlid);
 	adopt(ctrl, queue);
-	loop_trace(target->loop, "%s: queue %u of controller %u", queue->name, ask->qid, ctrl->cntlid);
+	loop_trace(
+		target->loop, "%s: queue %u of controller %u", queue->name, ask->qid, ctrl->cntlid);
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
 
@@ -185,10 +197,12 @@ bool tgt_ctrl_connect(struct tgt_queue *queue)
 	else if (subsys->count && !tgt_host_allowed(target, ask->hostnqn))
 		queue->answer = refuse(NVMF_HOST);
 	else
-		queue->answer = ask->qid ? connect_io(target, subsys, queue) : connect_admin(target, subsys, queue);
+		queue->answer = ask->qid ? connect_io(target, subsys, queue)
+					 : connect_admin(target, subsys, queue);
 	if (queue->answer.status)
-		loop_trace(target->loop, "%s: '%s' refused for '%s': status %xh/%02xh", queue->name, ask->subnqn, ask->hostnqn,
-			   queue->answer.status >> 8 & 7, queue->answer.status & 0xff);
+		loop_trace(target->loop, "%s: '%s' refused for '%s': status %xh/%02xh", queue->name,
+			ask->subnqn, ask->hostnqn, queue->answer.status >> 8 & 7,
+			queue->answer.status & 0xff);
 	return true;
 }
 
@@ -267,11 +281,14 @@ void tgt_ctrl_notice_back(struct loop_msg *msg)
 void tgt_ctrl_notify(struct target *target, const struct tgt_disk *disk)
 {
 	for (struct tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
-		bool mine = disk ? disk->nsid <= ctrl->subsys->count && ctrl->subsys->ns[disk->nsid - 1] == disk : tgt_is_discovery(ctrl);
+		bool mine = disk ? disk->nsid <= ctrl->subsys->count &&
+					    ctrl->subsys->ns[disk->nsid - 1] == disk
+				 : tgt_is_discovery(ctrl);
 
 		if (!mine || ctrl->dying)
 			continue;
-		__atomic_fetch_or(&ctrl->news, disk ? 1ull << (disk->nsid - 1) : TGT_NEWS_DISC, __ATOMIC_RELEASE);
+		__atomic_fetch_or(&ctrl->news, disk ? 1ull << (disk->nsid - 1) : TGT_NEWS_DISC,
+			__ATOMIC_RELEASE);
 		if (!ctrl->noticing)
 			notice(ctrl);
 	}

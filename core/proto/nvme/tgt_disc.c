@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The discovery log (Base 2.1, 5.1.12.3.1): each subsystem the host may use, on each way that is up. Which ways are up is
- * tgt_listen.c's. */
+/* The discovery log (Base 2.1, 5.1.12.3.1): each subsystem the host may use, on each way that is
+ * up. Which ways are up is tgt_listen.c's. */
 #include "tgt.h"
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -28,7 +28,8 @@ static void address(struct nvmf_record *record, const struct addr *bound, const 
 	snprintf(record->trsvcid, sizeof(record->trsvcid), "%u", addr_port(bound));
 }
 
-/* The record with that number, in the order subsystem, address, transport; false: there are not so many. */
+/* The record with that number, in the order subsystem, address, transport; false: there are not so
+ * many. */
 static bool record_at(const struct tgt_cmd *cmd, unsigned number, struct nvmf_record *record)
 {
 	const struct target *target = cmd->queue->target;
@@ -37,18 +38,27 @@ static bool record_at(const struct tgt_cmd *cmd, unsigned number, struct nvmf_re
 	for (unsigned s = 1; allowed && s < target->subsystems; s++)
 		for (unsigned l = 0; l < target->opt.listens * 2; l++) {
 			const struct ways *listen = &target->listen[l / 2];
-			unsigned mine = __atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) & (l % 2 ? TARGET_TCP : TARGET_RDMA_VERBS | TARGET_RDMA_IWARP);
+			unsigned mine =
+				__atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) &
+				(l % 2 ? TARGET_TCP : TARGET_RDMA_VERBS | TARGET_RDMA_IWARP);
 
 			if (!mine || number--)
 				continue;
-			*record = (struct nvmf_record){ .trtype = l % 2 ? NVMF_TRTYPE_TCP : NVMF_TRTYPE_RDMA, .subtype = NVMF_SUBTYPE_NVME,
-							.treq = NVMF_TREQ_NOT_REQUIRED | NVMF_TREQ_NO_SQFC, .portid = (uint16_t)(l + 1),
-							.cntlid = NVMF_CNTLID_ANY, .asqsz = TGT_ADMIN_DEPTH };
-			snprintf(record->subnqn, sizeof(record->subnqn), "%s", target->subsys[s].nqn);
+			*record = (struct nvmf_record){ .trtype = l % 2 ? NVMF_TRTYPE_TCP
+									: NVMF_TRTYPE_RDMA,
+				.subtype = NVMF_SUBTYPE_NVME,
+				.treq = NVMF_TREQ_NOT_REQUIRED | NVMF_TREQ_NO_SQFC,
+				.portid = (uint16_t)(l + 1),
+				.cntlid = NVMF_CNTLID_ANY,
+				.asqsz = TGT_ADMIN_DEPTH };
+			snprintf(record->subnqn, sizeof(record->subnqn), "%s",
+				target->subsys[s].nqn);
 			address(record, &listen->bound, &cmd->queue->local);
 			if (!(l % 2)) {
 				record->tsas.rdma.qptype = NVMF_QPTYPE_CONNECTED;
-				record->tsas.rdma.prtype = mine == TARGET_RDMA_IWARP ? NVMF_PRTYPE_IWARP : NVMF_PRTYPE_ANY;
+				record->tsas.rdma.prtype = mine == TARGET_RDMA_IWARP
+								   ? NVMF_PRTYPE_IWARP
+								   : NVMF_PRTYPE_ANY;
 				record->tsas.rdma.cms = NVMF_CMS_RDMA_CM;
 			}
 			return true;
@@ -68,17 +78,22 @@ static unsigned records(const struct tgt_cmd *cmd)
 
 uint64_t tgt_disc_len(const struct tgt_cmd *cmd)
 {
-	return sizeof(struct nvmf_log_head) + (uint64_t)records(cmd) * sizeof(struct nvmf_log_entry);
+	return sizeof(struct nvmf_log_head) +
+	       (uint64_t)records(cmd) * sizeof(struct nvmf_log_entry);
 }
 
 /* Head and entries have the same size: one of them at a time. */
-static void block(const struct tgt_cmd *cmd, uint64_t number, uint8_t to[sizeof(struct nvmf_log_entry)])
+static void block(
+	const struct tgt_cmd *cmd, uint64_t number, uint8_t to[sizeof(struct nvmf_log_entry)])
 {
 	struct nvmf_record record;
 
 	memset(to, 0, sizeof(struct nvmf_log_entry));
 	if (!number)
-		nvmf_log_put((void *)to, &(struct nvmf_log_info){ __atomic_load_n(&cmd->queue->target->genctr, __ATOMIC_ACQUIRE), records(cmd) });
+		nvmf_log_put((void *)to,
+			&(struct nvmf_log_info){
+				__atomic_load_n(&cmd->queue->target->genctr, __ATOMIC_ACQUIRE),
+				records(cmd) });
 	else if (number <= UINT16_MAX && record_at(cmd, (unsigned)number - 1, &record))
 		nvmf_record_put((void *)to, &record);
 }
@@ -89,7 +104,8 @@ void tgt_disc_page(const struct tgt_cmd *cmd, uint64_t off, uint8_t *to, uint32_
 
 	_Static_assert(sizeof(struct nvmf_log_head) == sizeof(struct nvmf_log_entry), "one size");
 	while (len) {
-		uint32_t skip = (uint32_t)(off % sizeof(entry)), part = (uint32_t)sizeof(entry) - skip;
+		uint32_t skip = (uint32_t)(off % sizeof(entry)),
+			 part = (uint32_t)sizeof(entry) - skip;
 
 		if (part > len)
 			part = len;

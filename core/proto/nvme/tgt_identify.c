@@ -65,16 +65,29 @@ static void identify_ctrl(const struct tgt_cmd *cmd)
 	const struct tgt_subsys *s = ctrl->subsys;
 	struct nvme_id_ctrl *id = (void *)cmd->p;
 	struct nvme_ctrl_info info = {
-		.model = "rdmastor", .firmware = FIRMWARE, .cntlid = ctrl->cntlid, .maxcmd = ctrl->target->opt.depth, .ver = TGT_VERSION,
-		.cntrltype = s->count ? NVME_CTRL_IO : NVME_CTRL_DISCOVERY, .mdts = TGT_MDTS, .aerl = TGT_AERS - 1, .kas_ms = 100,
-		.nn = s->count, .ctratt = NVME_CTRATT_HOSTID, .cqt_ms = TGT_CQT_MS, .cmic = s->count ? NVME_CMIC_MULTI : 0,
-		.sgls = 1 | NVME_SGLS_OFFSET | (queue->carrier->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED : 0),
+		.model = "rdmastor",
+		.firmware = FIRMWARE,
+		.cntlid = ctrl->cntlid,
+		.maxcmd = ctrl->target->opt.depth,
+		.ver = TGT_VERSION,
+		.cntrltype = s->count ? NVME_CTRL_IO : NVME_CTRL_DISCOVERY,
+		.mdts = TGT_MDTS,
+		.aerl = TGT_AERS - 1,
+		.kas_ms = 100,
+		.nn = s->count,
+		.ctratt = NVME_CTRATT_HOSTID,
+		.cqt_ms = TGT_CQT_MS,
+		.cmic = s->count ? NVME_CMIC_MULTI : 0,
+		.sgls = 1 | NVME_SGLS_OFFSET |
+			(queue->carrier->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED : 0),
 		.oaes = s->count ? NVME_OAES_NS_ATTR : NVME_OAES_DISC_LOG,
-		.capsule = (uint32_t)sizeof(struct nvme_sqe) + queue->carrier->incap, .reply = sizeof(struct nvme_cqe),
+		.capsule = (uint32_t)sizeof(struct nvme_sqe) + queue->carrier->incap,
+		.reply = sizeof(struct nvme_cqe),
 	};
 
 	if (s->count) {
-		info.oncs = NVME_ONCS_COMPARE | NVME_ONCS_DSM | (all_do(s, IO_ZERO) ? NVME_ONCS_WRITE_ZEROES : 0);
+		info.oncs = NVME_ONCS_COMPARE | NVME_ONCS_DSM |
+			    (all_do(s, IO_ZERO) ? NVME_ONCS_WRITE_ZEROES : 0);
 		info.vwc = one_does(s, IO_FLUSH) ? NVME_VWC_PRESENT | NVME_VWC_FLUSH_ALL : 0;
 		snprintf(info.serial, sizeof(info.serial), "%s", s->ns[0]->conf->serial);
 	} else {
@@ -92,7 +105,10 @@ static void identify_ns(const struct tgt_cmd *cmd)
 	const struct tgt_disk *disk = cmd->disk;
 	const struct bdev_limits *lim = &disk->bdev->lim;
 	struct nvme_id_ns *id = (void *)cmd->p;
-	struct nvme_ns_info info = { .blocks = tgt_disk_size(disk) >> disk->shift, .shift = disk->shift, .ro = disk->ro, .shared = true };
+	struct nvme_ns_info info = { .blocks = tgt_disk_size(disk) >> disk->shift,
+		.shift = disk->shift,
+		.ro = disk->ro,
+		.shared = true };
 
 	if (lim->best > lim->block && lim->best >> disk->shift <= 65536)
 		info.best = lim->best >> disk->shift;
@@ -136,7 +152,8 @@ static void identify_independent(const struct tgt_cmd *cmd)
 	id->nstat = NVME_NSTAT_READY;
 }
 
-/* A trim of any length is done in runs, as are the ranges of one command: no limits but the number of ranges. */
+/* A trim of any length is done in runs, as are the ranges of one command: no limits but the number
+ * of ranges. */
 static void identify_nvm(const struct tgt_cmd *cmd)
 {
 	nvme_nvm_put((void *)cmd->p, &(struct nvme_nvm_info){ .dmrl = 0 });

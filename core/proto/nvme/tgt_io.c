@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* I/O commands (NVM Command Set Specification 1.1, section 3) as requests to the disk. A command may be longer than what the
- * disk takes at once, then it is done in runs. */
+/* I/O commands (NVM Command Set Specification 1.1, section 3) as requests to the disk. A command
+ * may be longer than what the disk takes at once, then it is done in runs. */
 #include "tgt.h"
 #include <errno.h>
 
@@ -14,7 +14,8 @@ uint32_t tgt_status(const struct io *io)
 	case EIO:
 	case EREMOTEIO:
 		return read ? NVME_READ_ERROR : NVME_WRITE_FAULT;
-	case EHOSTUNREACH: /* the connection to the disk is lost: worth a retry, over another path, too */
+	case EHOSTUNREACH: /* the connection to the disk is lost: worth a retry, over another path,
+			      too */
 	case ENOLINK:
 	case ETIMEDOUT:
 		return NVME_PATH_ERROR;
@@ -97,8 +98,9 @@ static uint32_t check_blocks(struct tgt_cmd *cmd)
 		return NVME_WRITE_PROTECTED;
 	cmd->off = lba << cmd->disk->shift;
 	cmd->len = blocks << cmd->disk->shift;
-	cmd->fua = get_le32(cmd->sqe.cdw12) & NVME_RW_FUA || (cmd->op->flags & OP_WRITES &&
-		__atomic_load_n(&cmd->queue->ctrl->write_through, __ATOMIC_RELAXED));
+	cmd->fua = get_le32(cmd->sqe.cdw12) & NVME_RW_FUA ||
+		   (cmd->op->flags & OP_WRITES &&
+			   __atomic_load_n(&cmd->queue->ctrl->write_through, __ATOMIC_RELAXED));
 	return range_ok(cmd->disk, lba, blocks);
 }
 
@@ -151,7 +153,8 @@ static void fail(struct tgt_cmd *cmd)
 	tgt_cmd_worked(cmd, tgt_status(&cmd->io));
 }
 
-/* Of one run, or of the flush behind them; true: there is more to come, or it has failed and was answered. */
+/* Of one run, or of the flush behind them; true: there is more to come, or it has failed and was
+ * answered. */
 static bool goes_on(struct tgt_cmd *cmd)
 {
 	struct io *io = &cmd->io;
@@ -175,13 +178,15 @@ static bool flush_after(struct tgt_cmd *cmd)
 {
 	const struct bdev_limits *lim = &cmd->disk->bdev->lim;
 
-	if (!cmd->fua || cmd->flushing || lim->fua || !lim->max[IO_FLUSH] || tgt_queue_gone(cmd->queue))
+	if (!cmd->fua || cmd->flushing || lim->fua || !lim->max[IO_FLUSH] ||
+		tgt_queue_gone(cmd->queue))
 		return false;
 	submit_flush(cmd);
 	return true;
 }
 
-static void begin(struct tgt_cmd *cmd, void (*done)(struct io *), uint8_t *p, uint32_t cap, const struct pool *pool)
+static void begin(struct tgt_cmd *cmd, void (*done)(struct io *), uint8_t *p, uint32_t cap,
+	const struct pool *pool)
 {
 	bool fua = cmd->fua && cmd->op->flags & OP_WRITES && cmd->disk->bdev->lim.fua;
 
@@ -234,7 +239,9 @@ static void compare_done(struct io *io)
 	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
 
 	if (!goes_on(cmd))
-		tgt_cmd_worked(cmd, memcmp(cmd->p, compare_with(cmd), cmd->piece) ? NVME_COMPARE_FAILURE : NVME_OK);
+		tgt_cmd_worked(cmd, memcmp(cmd->p, compare_with(cmd), cmd->piece)
+					    ? NVME_COMPARE_FAILURE
+					    : NVME_OK);
 }
 
 static void compare_work(struct tgt_cmd *cmd)
@@ -360,7 +367,8 @@ static void dsm_work(struct tgt_cmd *cmd)
 	const struct nvme_dsm_range *range = (const void *)cmd->p;
 
 	for (unsigned i = 0; i < cmd->ranges && cmd->data_len; i++) {
-		uint32_t status = range_ok(cmd->disk, get_le64(range[i].lba), get_le32(range[i].blocks));
+		uint32_t status =
+			range_ok(cmd->disk, get_le64(range[i].lba), get_le32(range[i].blocks));
 
 		if (status) {
 			tgt_cmd_worked(cmd, status);

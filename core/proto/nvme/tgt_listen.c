@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Where the target listens: what comes in is handed to the carriers, and hosts are told when there is another way. */
+/* Where the target listens: what comes in is handed to the carriers, and hosts are told when there
+ * is another way. */
 #include "tgt.h"
 
 #define HELLO_MS 10000
 
-_Static_assert((int)TARGET_RDMA_VERBS == WAY_VERBS && (int)TARGET_RDMA_IWARP == WAY_IWARP && (int)TARGET_TCP == WAY_TCP, "the same");
+_Static_assert((int)TARGET_RDMA_VERBS == WAY_VERBS && (int)TARGET_RDMA_IWARP == WAY_IWARP &&
+		       (int)TARGET_TCP == WAY_TCP,
+	"the same");
 
 static void incoming_stream(int fd, const struct addr *peer, void *user)
 {
@@ -38,8 +41,15 @@ static void changed(struct ways *ways)
 int tgt_listen(struct target *target, uint32_t timeout_ms, struct diag *diag)
 {
 	for (unsigned i = 0; i < target->opt.listens; i++)
-		target->listen[i] = (struct ways){ .at = target->opt.listen[i].at, .want = target->opt.listen[i].ways, .stream = incoming_stream,
-						   .rdma = incoming_rdma, .starved = starved, .dropped = dropped, .changed = changed, .user = target,
-						   .timeout_ms = HELLO_MS, .no_crc = target->opt.listen[i].no_crc };
+		target->listen[i] = (struct ways){ .at = target->opt.listen[i].at,
+			.want = target->opt.listen[i].ways,
+			.stream = incoming_stream,
+			.rdma = incoming_rdma,
+			.starved = starved,
+			.dropped = dropped,
+			.changed = changed,
+			.user = target,
+			.timeout_ms = HELLO_MS,
+			.no_crc = target->opt.listen[i].no_crc };
 	return ways_open(target->listen, target->opt.listens, target->loop, timeout_ms, diag);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Log pages (Base 2.1, 5.1.12), any part of them: what lies behind their end reads as zeroes. The discovery log is made in
- * tgt_disc.c. */
+/* Log pages (Base 2.1, 5.1.12), any part of them: what lies behind their end reads as zeroes. The
+ * discovery log is made in tgt_disc.c. */
 #include "tgt.h"
 
 static uint32_t cdw(le32 value)
@@ -30,7 +30,10 @@ static uint64_t log_len(const struct tgt_cmd *cmd)
 
 uint32_t tgt_log_check(struct tgt_cmd *cmd, uint32_t *len)
 {
-	uint64_t dwords = (cdw(cmd->sqe.cdw10) >> 16 | (uint64_t)(cdw(cmd->sqe.cdw11) & 0xffff) << 16) + 1, all = log_len(cmd);
+	uint64_t dwords = (cdw(cmd->sqe.cdw10) >> 16 | (uint64_t)(cdw(cmd->sqe.cdw11) & 0xffff)
+							       << 16) +
+			  1,
+		 all = log_len(cmd);
 
 	cmd->log_off = cdw(cmd->sqe.cdw12) | (uint64_t)cdw(cmd->sqe.cdw13) << 32;
 	if (!all)
@@ -53,7 +56,8 @@ static void smart(const struct tgt_cmd *cmd, struct nvme_smart *log)
 	tgt_count(cmd->queue->target, &sum);
 	log->spare = 100;
 	log->spare_threshold = 10;
-	wire_put_le(log->temperature, 2, 300); /* kelvins: unknown to us, and 0 would be an alarm in many tools */
+	/* kelvins: unknown to us, and 0 would be an alarm in many tools */
+	wire_put_le(log->temperature, 2, 300);
 	counter(log->units_read, (sum.read_bytes + 511999) / 512000);
 	counter(log->units_written, (sum.written_bytes + 511999) / 512000);
 	counter(log->reads, sum.reads);

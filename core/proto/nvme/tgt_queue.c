@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A queue of the target and its commands from arrival to reply: data comes and goes in pieces of a buffer, what is done with
- * each is the operation's. Everything here runs on the queue's loop. */
+/* A queue of the target and its commands from arrival to reply: data comes and goes in pieces of a
+ * buffer, what is done with each is the operation's. Everything here runs on the queue's loop. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -68,11 +68,13 @@ static uint64_t patience(const struct tgt_queue *queue)
 
 static void stalled(struct tgt_queue *queue)
 {
-	tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the host's part of a transfer");
+	tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT,
+		"timed out waiting for the host's part of a transfer");
 }
 
-/* A command waits for the host. Each has its own time, whatever else the host does: else one byte now and then would hold buffers for
- * ever. As all have the same, the list is sorted; the watch is moved only when it fires. */
+/* A command waits for the host. Each has its own time, whatever else the host does: else one byte
+ * now and then would hold buffers for ever. As all have the same, the list is sorted; the watch is
+ * moved only when it fires. */
 static void peer_due(struct tgt_cmd *cmd)
 {
 	struct tgt_queue *queue = cmd->queue;
@@ -103,7 +105,8 @@ static void watch_fired(struct loop_timer *timer)
 	const struct tgt_cmd *first = queue->due;
 
 	if (queue->state < QUEUE_LIVE)
-		tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for the Connect command");
+		tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out waiting for the Connect command");
 	else if (first && loop_now(queue->loop) < first->due_ns + patience(queue))
 		loop_timer_set(queue->loop, timer, first->due_ns + patience(queue));
 	else if (first)
@@ -175,7 +178,8 @@ void tgt_cmd_finish(struct tgt_cmd *cmd, uint32_t status)
 static void next_piece(struct tgt_cmd *cmd)
 {
 	struct tgt_queue *queue = cmd->queue;
-	uint32_t room = cmd->op->flags & OP_HALF ? cmd->xfer.buf.cap / 2 : cmd->xfer.buf.cap, left = cmd->data_len - cmd->at;
+	uint32_t room = cmd->op->flags & OP_HALF ? cmd->xfer.buf.cap / 2 : cmd->xfer.buf.cap,
+		 left = cmd->data_len - cmd->at;
 
 	if (cmd->inside) {
 		cmd->piece = cmd->data_len;
@@ -226,7 +230,8 @@ static uint32_t judge(struct tgt_cmd *cmd)
 	if (!cmd->op)
 		return NVME_INVALID_OPCODE;
 	if (NVME_FUSE(cmd->sqe.flags) || NVME_PSDT(cmd->sqe.flags) == 0xc0 ||
-	    (!NVME_PSDT(cmd->sqe.flags) && cmd->sqe.opcode != NVME_FABRICS && cmd->op->flags & (OP_IN | OP_OUT)))
+		(!NVME_PSDT(cmd->sqe.flags) && cmd->sqe.opcode != NVME_FABRICS &&
+			cmd->op->flags & (OP_IN | OP_OUT)))
 		return NVME_INVALID_FIELD;
 	if (live == (cmd->sqe.opcode == NVME_FABRICS && fabrics->fctype == NVMF_CONNECT))
 		return NVME_SEQUENCE;
@@ -234,7 +239,8 @@ static uint32_t judge(struct tgt_cmd *cmd)
 		return NVME_OK;
 	if (tgt_is_discovery(queue->ctrl) && !(cmd->op->flags & OP_DISCOVERY))
 		return NVME_INVALID_OPCODE;
-	if (!(cmd->op->flags & OP_EARLY) && !__atomic_load_n(&queue->ctrl->enabled, __ATOMIC_ACQUIRE))
+	if (!(cmd->op->flags & OP_EARLY) &&
+		!__atomic_load_n(&queue->ctrl->enabled, __ATOMIC_ACQUIRE))
 		return NVME_SEQUENCE;
 	return NVME_OK;
 }
@@ -361,7 +367,8 @@ static void finish(struct tgt_queue *queue)
 	if (queue->next)
 		queue->next->link = queue->link;
 	queue->over = true;
-	loop_trace(queue->loop, "%s: over%s%s", queue->name, queue->why.err ? ": " : "", queue->why.text);
+	loop_trace(queue->loop, "%s: over%s%s", queue->name, queue->why.err ? ": " : "",
+		queue->why.text);
 	queue->hop.run = tgt_queue_over;
 	loop_post(queue->target->loop, &queue->hop);
 }
@@ -383,7 +390,8 @@ static void turn(struct loop_work *work)
 		return;
 	}
 	if (queue->state == QUEUE_ENDING && !working(queue))
-		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target is stopping" : "the host disconnected");
+		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED,
+			stopping(queue) ? "the target is stopping" : "the host disconnected");
 	if (tgt_queue_gone(queue))
 		return;
 	if (queue->carrier->resume)
@@ -397,8 +405,8 @@ static struct lane *lane_of(const struct tgt_cmd *cmd)
 	return cmd->queue->worker->lane[cmd->disk->index];
 }
 
-/* A command that waits for a buffer or an event has done nothing yet. At a disk only reads are cancelled: a write whose path
- * was lost may still be executed there. */
+/* A command that waits for a buffer or an event has done nothing yet. At a disk only reads are
+ * cancelled: a write whose path was lost may still be executed there. */
 bool tgt_cmd_abort(struct tgt_cmd *cmd)
 {
 	struct tgt_queue *queue = cmd->queue;
@@ -442,7 +450,7 @@ void tgt_queue_fence(struct tgt_queue *queue)
 		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
 
 		if (cmd->state == CMD_WORK && cmd->disk && !cmd->orphan.bdev &&
-		    tgt_cmd_changes(cmd, &off, &len))
+			tgt_cmd_changes(cmd, &off, &len))
 			bdev_orphan(cmd->disk->bdev, &cmd->orphan, off, len);
 	}
 }
@@ -520,6 +528,9 @@ void tgt_queue_killed(struct loop_msg *msg)
 	struct tgt_queue *queue = container_of(msg, struct tgt_queue, kill_hop);
 
 	if (!queue->over)
-		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED, stopping(queue) ? "the target is stopping" :
-			queue->ctrl ? "its controller has ended" : "no Connect command, and another host needs the connection");
+		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED,
+			stopping(queue) ? "the target is stopping"
+			: queue->ctrl
+				? "its controller has ended"
+				: "no Connect command, and another host needs the connection");
 }

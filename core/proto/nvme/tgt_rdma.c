@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's RDMA carrier (RDMA Transport Specification 1.1): capsules come in receives of their own, data is moved by
- * xfer, replies are chained behind it. A receive is posted again before the reply to its command leaves. */
+/* The target's RDMA carrier (RDMA Transport Specification 1.1): capsules come in receives of their
+ * own, data is moved by xfer, replies are chained behind it. A receive is posted again before the
+ * reply to its command leaves. */
 #include "ep.h"
 #include "tgt.h"
 #include <errno.h>
@@ -8,10 +9,11 @@
 #include <stdlib.h>
 
 #define INCAP 4096
-#define SQE sizeof(struct nvme_sqe)
-#define STRIDE (4096 + INCAP) /* the command ends where a page begins, so that its data is aligned for the disk */
-#define REPLY 64
-#define READS 16 /* of the host's memory at once, of one connection */
+#define SQE   sizeof(struct nvme_sqe)
+/* the command ends where a page begins, so that its data is aligned for the disk */
+#define STRIDE (4096 + INCAP)
+#define REPLY  64
+#define READS  16 /* of the host's memory at once, of one connection */
 
 struct rdma_cmd {
 	struct tgt_cmd cmd; /* first */
@@ -56,7 +58,8 @@ static uint32_t descriptor(struct tgt_cmd *cmd)
 			return NVME_SGL_TYPE;
 		if (get_le64(sgl->addr))
 			return NVME_SGL_OFFSET_BAD;
-		if (!tgt_cmd_fits(cmd, get_le32(sgl->block.len)) || rcmd->rx->len - SQE != get_le32(sgl->block.len))
+		if (!tgt_cmd_fits(cmd, get_le32(sgl->block.len)) ||
+			rcmd->rx->len - SQE != get_le32(sgl->block.len))
 			return NVME_SGL_LENGTH;
 		cmd->inside = true;
 		cmd->p = rcmd->rx->p + SQE;
@@ -83,18 +86,22 @@ static void forget(struct tgt_cmd *cmd)
 	rcmd->rx = NULL;
 }
 
-/* The host asks for its key to be invalidated by the way it describes its data; also when the command failed. */
+/* The host asks for its key to be invalidated by the way it describes its data; also when the
+ * command failed. */
 static struct ep_op *make_reply(struct tgt_cmd *cmd)
 {
 	struct rdma *rdma = rdma_of(cmd->queue);
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 	bool inval = cmd->sqe.sgl.type == NVME_SGL_KEYED_INVAL && get_le24(cmd->sqe.sgl.keyed.len);
-	uint8_t *p = cmd->queue->pool->base + (size_t)rdma->queue.most * STRIDE + (size_t)tgt_cmd_index(cmd) * REPLY;
+	uint8_t *p = cmd->queue->pool->base + (size_t)rdma->queue.most * STRIDE +
+		     (size_t)tgt_cmd_index(cmd) * REPLY;
 
 	memcpy(p, &cmd->cqe, sizeof(cmd->cqe));
-	rcmd->reply = (struct ep_op){ .kind = inval ? EP_SEND_INVAL : EP_SEND, .nsge = 1, .rkey = inval ? get_le32(cmd->sqe.sgl.keyed.key) : 0,
-				      .flags = rdma->ep->caps.inline_max >= sizeof(cmd->cqe) ? EP_INLINE : 0,
-				      .sge = { { p, sizeof(cmd->cqe), rdma->lkey } } };
+	rcmd->reply = (struct ep_op){ .kind = inval ? EP_SEND_INVAL : EP_SEND,
+		.nsge = 1,
+		.rkey = inval ? get_le32(cmd->sqe.sgl.keyed.key) : 0,
+		.flags = rdma->ep->caps.inline_max >= sizeof(cmd->cqe) ? EP_INLINE : 0,
+		.sge = { { p, sizeof(cmd->cqe), rdma->lkey } } };
 	forget(cmd);
 	return &rcmd->reply;
 }
@@ -104,7 +111,8 @@ static void push(struct tgt_cmd *cmd, uint32_t len, bool last)
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 	struct ep_op *behind = last ? make_reply(cmd) : NULL;
 
-	xfer_push(&rdma_of(cmd->queue)->port, &cmd->xfer, rcmd->raddr + cmd->at, rcmd->rkey, len, behind);
+	xfer_push(&rdma_of(cmd->queue)->port, &cmd->xfer, rcmd->raddr + cmd->at, rcmd->rkey, len,
+		behind);
 }
 
 static void reply(struct tgt_cmd *cmd)
@@ -150,11 +158,13 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	if (tgt_queue_gone(&rdma->queue))
 		return;
 	if (rx->len < SQE) {
-		tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO, "capsule shorter than a command");
+		tgt_queue_fail(
+			&rdma->queue, DIAG_PROTOCOL, EPROTO, "capsule shorter than a command");
 		return;
 	}
 	if (rx->invalidated) {
-		tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO, "the host invalidated a key it was not offered");
+		tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO,
+			"the host invalidated a key it was not offered");
 		return;
 	}
 	if (!rdma->backlog && run(rdma, rx))
@@ -191,20 +201,24 @@ static void idle(struct ep *ep)
 		flush(&rdma->queue);
 }
 
-/* The device is known: as many receives as the host may send commands, as many commands as it can have in work. */
+/* The device is known: as many receives as the host may send commands, as many commands as it can
+ * have in work. */
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct rdma *rdma = ep->user;
 	struct tgt_queue *queue = &rdma->queue;
-	unsigned depth = rdma->asked.depth, slots = ep->caps.send / 2 < depth ? ep->caps.send / 2 : depth;
+	unsigned depth = rdma->asked.depth,
+		 slots = ep->caps.send / 2 < depth ? ep->caps.send / 2 : depth;
 	struct nvmf_rdma_rep rep;
 	int err;
 
 	rdma->ep = ep;
 	xfer_port_init(&rdma->port, ep);
 	if (ep->caps.recv < depth || !slots || !ep->caps.ord || !ep->caps.read_sge)
-		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC, "the RDMA device supports only %u receives, %u requests and %u reads per connection",
-				ep->caps.recv, ep->caps.send, ep->caps.ord);
+		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
+			"the RDMA device supports only %u receives, %u requests and %u reads per "
+			"connection",
+			ep->caps.recv, ep->caps.send, ep->caps.ord);
 	err = tgt_queue_room(queue, slots, &ep->why);
 	if (!err)
 		err = ep->ops->reg(ep, queue->pool, EP_LOCAL, &ep->why);
@@ -220,8 +234,10 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	rdma->buffers_known = true;
 	rdma->lkey = queue->pool->key[ep->dom].lkey;
 	for (unsigned i = 0; i < depth; i++)
-		rdma->rx[i] = (struct ep_rx){ .next = i + 1 < depth ? &rdma->rx[i + 1] : NULL, .cap = SQE + INCAP, .lkey = rdma->lkey,
-					      .p = queue->pool->base + (size_t)i * STRIDE + 4096 - SQE };
+		rdma->rx[i] = (struct ep_rx){ .next = i + 1 < depth ? &rdma->rx[i + 1] : NULL,
+			.cap = SQE + INCAP,
+			.lkey = rdma->lkey,
+			.p = queue->pool->base + (size_t)i * STRIDE + 4096 - SQE };
 	ep->ops->repost(ep, rdma->rx);
 	nvmf_rdma_rep_put(&rep, (uint16_t)depth);
 	memcpy(priv, &rep, sizeof(rep));
@@ -263,14 +279,19 @@ static void rdma_free(struct tgt_queue *queue)
 static int rdma_open(struct tgt_queue *queue, struct diag *diag)
 {
 	struct rdma *rdma = rdma_of(queue);
-	struct ep_caps want = { .send = 2u * rdma->asked.depth, .recv = rdma->asked.depth, .sge = 1, .inline_max = sizeof(struct nvme_cqe),
-				.read_sge = 1, .ord = READS };
+	struct ep_caps want = { .send = 2u * rdma->asked.depth,
+		.recv = rdma->asked.depth,
+		.sge = 1,
+		.inline_max = sizeof(struct nvme_cqe),
+		.read_sge = 1,
+		.ord = READS };
 	int err;
 
 	queue->most = rdma->asked.depth;
 	rdma->backlog_end = &rdma->backlog;
 	rdma->rx = calloc(queue->most, sizeof(*rdma->rx));
-	err = rdma->rx ? pool_new(&queue->pool, queue->most * (STRIDE + REPLY), 1, diag) : diag_sys(diag, ENOMEM, "queue of %u", queue->most);
+	err = rdma->rx ? pool_new(&queue->pool, queue->most * (STRIDE + REPLY), 1, diag)
+		       : diag_sys(diag, ENOMEM, "queue of %u", queue->most);
 	if (err)
 		ep_reject(rdma->incoming, NULL, 0);
 	else
@@ -290,13 +311,25 @@ static void rdma_close(struct tgt_queue *queue)
 }
 
 const struct tgt_carrier tgt_rdma = {
-	.name = "rdma", .trtype = NVMF_TRTYPE_RDMA, .incap = INCAP, .cmd_size = sizeof(struct rdma_cmd),
-	.open = rdma_open, .descriptor = descriptor, .pull = pull, .push = push, .reply = reply, .forget = forget, .flush = flush,
-	.resume = resume, .close = rdma_close, .free = rdma_free,
+	.name = "rdma",
+	.trtype = NVMF_TRTYPE_RDMA,
+	.incap = INCAP,
+	.cmd_size = sizeof(struct rdma_cmd),
+	.open = rdma_open,
+	.descriptor = descriptor,
+	.pull = pull,
+	.push = push,
+	.reply = reply,
+	.forget = forget,
+	.flush = flush,
+	.resume = resume,
+	.close = rdma_close,
+	.free = rdma_free,
 };
 
 /* 0, or why not, as the host is told. */
-static uint16_t judge(struct target *target, const struct ep_incoming *incoming, struct nvmf_rdma_ask *ask)
+static uint16_t judge(
+	struct target *target, const struct ep_incoming *incoming, struct nvmf_rdma_ask *ask)
 {
 	const struct nvmf_rdma_req *req = (const void *)incoming->priv;
 
@@ -305,7 +338,8 @@ static uint16_t judge(struct target *target, const struct ep_incoming *incoming,
 	if (get_le16(req->recfmt))
 		return NVMF_RDMA_INVALID_RECFMT;
 	if (nvmf_rdma_req_get(ask, req, sizeof(*req), NULL))
-		return get_le16(req->hrqsize) ? NVMF_RDMA_INVALID_HSQSIZE : NVMF_RDMA_INVALID_HRQSIZE;
+		return get_le16(req->hrqsize) ? NVMF_RDMA_INVALID_HSQSIZE
+					      : NVMF_RDMA_INVALID_HRQSIZE;
 	if (ask->qid > TGT_QUEUES)
 		return NVMF_RDMA_INVALID_QID;
 	if (ask->depth > target->opt.depth)
@@ -324,7 +358,8 @@ void tgt_rdma_incoming(struct target *target, struct ep_incoming *incoming)
 	if (!rdma) {
 		no = no ? no : NVMF_RDMA_NO_RESOURCES;
 		nvmf_rdma_rej_put(&rej, no);
-		loop_trace(target->loop, "%s: refused: %s", addr_text(&incoming->peer, text), nvmf_rdma_status_text(no));
+		loop_trace(target->loop, "%s: refused: %s", addr_text(&incoming->peer, text),
+			nvmf_rdma_status_text(no));
 		ep_reject(incoming, &rej, sizeof(rej));
 		return;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's TCP carrier (TCP Transport Specification 1.1): what it sends. All of one turn leaves in one sendmsg, which the
- * stream sees to. */
+/* The target's TCP carrier (TCP Transport Specification 1.1): what it sends. All of one turn leaves
+ * in one sendmsg, which the stream sees to. */
 #include "tgt_tcp.h"
 #include <errno.h>
 #include <stdio.h>
@@ -27,17 +27,23 @@ void tgt_tcp_terminate(struct tgt_tcp *tcp, uint16_t fes, uint32_t fei, const ch
 void tgt_tcp_greet(struct tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
 {
 	const struct target_options *opt = &tcp->queue.target->opt;
-	unsigned demanded = (opt->hdr_digest ? NVME_TCP_DGST_HDR : 0) | (opt->data_digest ? NVME_TCP_DGST_DATA : 0);
-	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICRESP, .ic = { .dgst = ask->ic.dgst, .max = opt->buffer } };
+	unsigned demanded = (opt->hdr_digest ? NVME_TCP_DGST_HDR : 0) |
+			    (opt->data_digest ? NVME_TCP_DGST_DATA : 0);
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICRESP,
+		.ic = { .dgst = ask->ic.dgst, .max = opt->buffer } };
 
 	if (ask->ic.pfv)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv), "unsupported version of NVMe/TCP");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv),
+			"unsupported version of NVMe/TCP");
 	else if (ask->ic.pda > 31)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda), "the host requests an invalid data alignment");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda),
+			"the host requests an invalid data alignment");
 	else if (ask->ic.dgst & ~(NVME_TCP_DGST_HDR | NVME_TCP_DGST_DATA))
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst), "the host requests an unknown digest");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst),
+			"the host requests an unknown digest");
 	else if (demanded & ~ask->ic.dgst)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst), "the host does not use the required digests");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst),
+			"the host does not use the required digests");
 	if (tgt_queue_gone(&tcp->queue))
 		return;
 	pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
@@ -73,7 +79,7 @@ static void pull(struct tgt_cmd *cmd, uint32_t len)
 	struct tgt_tcp *tcp = tcp_of(cmd->queue);
 	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_R2T,
-				    .xfer = { get_le16(cmd->sqe.cid), (uint16_t)tgt_cmd_index(cmd), cmd->at, len } };
+		.xfer = { get_le16(cmd->sqe.cid), (uint16_t)tgt_cmd_index(cmd), cmd->at, len } };
 
 	tcmd->want = len;
 	tcmd->got = 0;
@@ -96,12 +102,14 @@ static void push(struct tgt_cmd *cmd, uint32_t len, bool last)
 {
 	struct tgt_tcp *tcp = tcp_of(cmd->queue);
 	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
-	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_DATA, .data = len,
-				    .xfer = { .cccid = get_le16(cmd->sqe.cid), .off = cmd->at, .len = len } };
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_DATA,
+		.data = len,
+		.xfer = { .cccid = get_le16(cmd->sqe.cid), .off = cmd->at, .len = len } };
 
 	tcmd->success = last && cmd->queue->no_sqfc && !get_le64(cmd->cqe.result);
 	pdu.flags = (last ? NVME_TCP_LAST : 0) | (tcmd->success ? NVME_TCP_SUCCESS : 0);
-	pdu_send(&tcp->pdus, &tcmd->data, &pdu, cmd->p, last && !tcmd->success); /* quiet: the reply comes right behind it */
+	/* quiet: the reply comes right behind it */
+	pdu_send(&tcp->pdus, &tcmd->data, &pdu, cmd->p, last && !tcmd->success);
 	if (last && !tcmd->success)
 		reply(cmd);
 }
@@ -132,7 +140,9 @@ static void down(struct stream *stream)
 	tgt_queue_down(&tcp->queue);
 }
 
-static const struct stream_events events = { .readable = tgt_tcp_readable, .sent = sent, .down = down };
+static const struct stream_events events = {
+	.readable = tgt_tcp_readable, .sent = sent, .down = down
+};
 
 static void tcp_free(struct tgt_queue *queue)
 {
@@ -175,8 +185,17 @@ static void tcp_close(struct tgt_queue *queue)
 }
 
 const struct tgt_carrier tgt_tcp = {
-	.name = "tcp", .trtype = NVMF_TRTYPE_TCP, .incap = NVME_TCP_ADMIN_INCAP, .cmd_size = sizeof(struct tgt_tcp_cmd),
-	.open = tcp_open, .descriptor = descriptor, .pull = pull, .push = push, .reply = reply, .close = tcp_close, .free = tcp_free,
+	.name = "tcp",
+	.trtype = NVMF_TRTYPE_TCP,
+	.incap = NVME_TCP_ADMIN_INCAP,
+	.cmd_size = sizeof(struct tgt_tcp_cmd),
+	.open = tcp_open,
+	.descriptor = descriptor,
+	.pull = pull,
+	.push = push,
+	.reply = reply,
+	.close = tcp_close,
+	.free = tcp_free,
 };
 
 void tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
@@ -185,7 +204,8 @@ void tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
 	char text[ADDR_TEXT];
 
 	if (!tcp) {
-		loop_trace(target->loop, "%s: refused: too many connections", addr_text(peer, text));
+		loop_trace(
+			target->loop, "%s: refused: too many connections", addr_text(peer, text));
 		close(fd);
 		return;
 	}

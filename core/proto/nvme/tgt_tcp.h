@@ -4,23 +4,24 @@
 #include "pdu.h"
 #include "tgt.h"
 
-#define TGT_TCP_TRANSIENT NVME_STATUS(0, 0x22) /* a data digest error ends the command, not the connection (3.3.1.1.1) */
+/* a data digest error ends the command, not the connection (3.3.1.1.1) */
+#define TGT_TCP_TRANSIENT NVME_STATUS(0, 0x22)
 
 struct tgt_tcp_cmd {
-	struct tgt_cmd cmd; /* first */
+	struct tgt_cmd cmd;  /* first */
 	struct pdu_out data; /* C2HData; R2T */
 	struct pdu_out reply;
 	uint32_t inside; /* bytes of data that came in the capsule */
-	uint32_t want; /* bytes of an R2T still to come, and where they go */
+	uint32_t want;   /* bytes of an R2T still to come, and where they go */
 	uint32_t got;
 	uint32_t status; /* of the data: a wrong digest */
-	bool asking; /* the R2T has not left yet */
-	bool success; /* C2HData says so instead of a reply */
+	bool asking;     /* the R2T has not left yet */
+	bool success;    /* C2HData says so instead of a reply */
 };
 
 struct tgt_tcp {
-	struct tgt_queue queue; /* first */
-	int fd; /* until opened */
+	struct tgt_queue queue;    /* first */
+	int fd;                    /* until opened */
 	struct pdu_out hello, bye; /* ICResp, C2HTermReq */
 	bool greeted;
 	struct tgt_tcp_cmd *filling; /* whose data is being received */

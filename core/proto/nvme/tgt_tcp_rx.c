@@ -20,7 +20,8 @@ static void command_begins(struct tgt_tcp *tcp)
 	}
 	cmd = tgt_cmd_take(queue);
 	if (!cmd) {
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "more commands in flight than queue entries");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0,
+			"more commands in flight than queue entries");
 		return;
 	}
 	tcp->filling = (struct tgt_tcp_cmd *)cmd;
@@ -39,22 +40,29 @@ static void transfer_begins(struct tgt_tcp *tcp)
 {
 	const struct nvme_tcp_pdu *pdu = &tcp->pdus.pdu;
 	struct tgt_queue *queue = &tcp->queue;
-	struct tgt_cmd *cmd = pdu->xfer.ttag < queue->slots ? tgt_cmd_at(queue, pdu->xfer.ttag) : NULL;
+	struct tgt_cmd *cmd =
+		pdu->xfer.ttag < queue->slots ? tgt_cmd_at(queue, pdu->xfer.ttag) : NULL;
 	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
 	bool last = pdu->flags & NVME_TCP_LAST;
 
 	if (!cmd || cmd->state != CMD_PULL || tcmd->asking)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, ttag), "data for an unknown transfer tag");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, ttag),
+			"data for an unknown transfer tag");
 	else if (pdu->xfer.cccid != get_le16(cmd->sqe.cid))
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, cccid), "data for a command that does not own the transfer tag");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, cccid),
+			"data for a command that does not own the transfer tag");
 	else if (pdu->xfer.off != cmd->at + tcmd->got)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, off), "data at an unexpected offset");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, off),
+			"data at an unexpected offset");
 	else if (pdu->data > tcmd->want - tcmd->got)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len), "more data than requested by R2T");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len),
+			"more data than requested by R2T");
 	else if (pdu->data > queue->target->opt.buffer)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len), "more data in a PDU than MAXH2CDATA");
+		tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len),
+			"more data in a PDU than MAXH2CDATA");
 	else if (last != (pdu->data == tcmd->want - tcmd->got))
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, 1, "LAST_PDU flag is missing or misplaced");
+		tgt_tcp_terminate(
+			tcp, NVME_TCP_FES_HEADER, 1, "LAST_PDU flag is missing or misplaced");
 	if (tgt_queue_gone(queue))
 		return;
 	tcp->filling = tcmd;

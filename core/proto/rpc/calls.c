@@ -100,7 +100,8 @@ static bool take_clients(struct rd *r, struct nfs_export *e)
 		if (!name)
 			return false;
 		if (e->clients < CLIENTS_MAX)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? "," : "", name);
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used, "%s%s", used ? "," : "", name);
 		e->clients++;
 		free(name);
 	}
@@ -117,7 +118,8 @@ int mount_exports_get(struct rd *r, struct nfs_exports *list, struct diag *diag)
 		struct nfs_export *e, *more;
 
 		if (list->count == EXPORTS_MAX)
-			return diag_set(diag, DIAG_PROTOCOL, EPROTO, "the export list has more than %d entries", EXPORTS_MAX);
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+				"the export list has more than %d entries", EXPORTS_MAX);
 		if (list->count == room) {
 			room = room ? room * 2 : 16;
 			more = realloc(list->item, room * sizeof(*more));

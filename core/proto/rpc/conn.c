@@ -15,7 +15,8 @@ static int gave_up(const struct rpc *rpc, const char *what, struct diag *diag)
 	return -diag->err;
 }
 
-int rpc_open(struct rpc **out, struct loop *loop, const struct addr *addr, bool rdma, uint64_t until, struct diag *diag)
+int rpc_open(struct rpc **out, struct loop *loop, const struct addr *addr, bool rdma,
+	uint64_t until, struct diag *diag)
 {
 	uint64_t now = loop_clock();
 	uint32_t ms = !until ? 0 : until > now + MSEC ? (uint32_t)((until - now) / MSEC) : 1;
@@ -52,7 +53,8 @@ int rpc_end(struct rpc *rpc, struct rd *results, struct rpc_said *said, struct d
 
 	rpc->replied = 0;
 	if (rpc->w.bad)
-		err = diag_set(&why, DIAG_UNSUPPORTED, EMSGSIZE, "RPC call exceeds %u bytes", rpc->call_max);
+		err = diag_set(&why, DIAG_UNSUPPORTED, EMSGSIZE, "RPC call exceeds %u bytes",
+			rpc->call_max);
 	else if (rpc->down)
 		err = gave_up(rpc, "the reply", &why);
 	else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One connection to an RPC service, over TCP or RDMA: one call at a time, waited for on the loop. */
+/* One connection to an RPC service, over TCP or RDMA: one call at a time, waited for on the loop.
+ */
 #pragma once
 #include "codec.h"
 #include "loop.h"
@@ -31,8 +32,10 @@ struct rpc { /* first member of its carrier's */
 };
 
 /* Waits until the service can be called. */
-int rpc_open(struct rpc **, struct loop *, const struct addr *, bool rdma, uint64_t until, struct diag *);
-/* The writer for the arguments of a call, then the call itself: the reader is at its results, which stay until the next call. */
+int rpc_open(struct rpc **, struct loop *, const struct addr *, bool rdma, uint64_t until,
+	struct diag *);
+/* The writer for the arguments of a call, then the call itself: the reader is at its results, which
+ * stay until the next call. */
 struct wr *rpc_begin(struct rpc *, uint32_t prog, uint32_t vers, uint32_t proc);
 int rpc_end(struct rpc *, struct rd *results, struct rpc_said *, struct diag *);
 void rpc_close(struct rpc *);

@@ -10,7 +10,10 @@
 
 const char *nfs_version_word(unsigned version)
 {
-	return version == NFS_V42 ? "4.2" : version == NFS_V41 ? "4.1" : version == NFS_V40 ? "4.0" : "3";
+	return version == NFS_V42   ? "4.2"
+	       : version == NFS_V41 ? "4.1"
+	       : version == NFS_V40 ? "4.0"
+				    : "3";
 }
 
 char *nfs_versions_text(unsigned versions, char text[32])
@@ -19,7 +22,8 @@ char *nfs_versions_text(unsigned versions, char text[32])
 
 	for (unsigned version = NFS_V42; version; version >>= 1)
 		if (versions & version)
-			used += (unsigned)snprintf(text + used, 32 - used, "%s%s", used ? ", " : "", nfs_version_word(version));
+			used += (unsigned)snprintf(text + used, 32 - used, "%s%s", used ? ", " : "",
+				nfs_version_word(version));
 	if (!used)
 		snprintf(text, 32, "none");
 	return text;
@@ -40,7 +44,8 @@ static int null_call(struct rpc *rpc, uint32_t prog, uint32_t vers, struct diag 
 	return rpc_end(rpc, &results, &said, diag);
 }
 
-/* The empty COMPOUND; any status but "minor version mismatch" means that the version is worth trying. */
+/* The empty COMPOUND; any status but "minor version mismatch" means that the version is worth
+ * trying. */
 static int ask_minor(struct rpc *rpc, unsigned version, unsigned *versions, struct diag *diag)
 {
 	uint32_t status = NFS4_OK, ops, minor = version == NFS_V42 ? 2 : version == NFS_V41;
@@ -70,8 +75,10 @@ static int ask_version(struct rpc *rpc, unsigned version, unsigned *versions, st
 	return err;
 }
 
-/* Of these, from the highest down; enough: until one is served. What one call was refused another may not be. */
-static int ask_versions(struct rpc *rpc, unsigned wanted, bool enough, unsigned *versions, struct diag *diag)
+/* Of these, from the highest down; enough: until one is served. What one call was refused another
+ * may not be. */
+static int ask_versions(
+	struct rpc *rpc, unsigned wanted, bool enough, unsigned *versions, struct diag *diag)
 {
 	int err = 0;
 
@@ -85,8 +92,8 @@ static int ask_versions(struct rpc *rpc, unsigned wanted, bool enough, unsigned 
 	return *versions || !err ? 0 : err;
 }
 
-int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned wanted, uint32_t timeout_ms, struct nfs_answer *answer,
-	struct diag *diag)
+int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned wanted,
+	uint32_t timeout_ms, struct nfs_answer *answer, struct diag *diag)
 {
 	struct diag why = { 0 };
 	char where[ADDR_TEXT];
@@ -102,7 +109,8 @@ int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned want
 		if (!answer->versions && NFS_ALL & ~wanted && !rpc->down && err != -ETIMEDOUT)
 			err = ask_versions(rpc, NFS_ALL & ~wanted, false, &answer->versions, &why);
 		if (!err && !answer->versions)
-			err = diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT, "the server supports neither NFS 3 nor NFS 4");
+			err = diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+				"the server supports neither NFS 3 nor NFS 4");
 		rpc_close(rpc);
 	}
 	if (!err)
@@ -114,7 +122,8 @@ int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned want
 }
 
 /* Which port a program has; 0: none. Port mappers of version 2 know no IPv6. */
-static int ask_port(struct loop *loop, const struct addr *addr, uint32_t prog, uint32_t vers, uint64_t until, uint16_t *port, struct diag *diag)
+static int ask_port(struct loop *loop, const struct addr *addr, uint32_t prog, uint32_t vers,
+	uint64_t until, uint16_t *port, struct diag *diag)
 {
 	bool v6 = addr->ss.ss_family == AF_INET6;
 	struct addr mapper = *addr;
@@ -128,17 +137,21 @@ static int ask_port(struct loop *loop, const struct addr *addr, uint32_t prog, u
 	if (err)
 		return err;
 	if (v6)
-		rpcbind_getaddr_put(rpc_begin(rpc, PORTMAP_PROG, RPCBIND_VERSION, RPCBIND_GETADDR), prog, vers, "tcp6");
+		rpcbind_getaddr_put(rpc_begin(rpc, PORTMAP_PROG, RPCBIND_VERSION, RPCBIND_GETADDR),
+			prog, vers, "tcp6");
 	else
-		portmap_getport_put(rpc_begin(rpc, PORTMAP_PROG, PORTMAP_VERSION, PORTMAP_GETPORT), prog, vers);
+		portmap_getport_put(
+			rpc_begin(rpc, PORTMAP_PROG, PORTMAP_VERSION, PORTMAP_GETPORT), prog, vers);
 	err = rpc_end(rpc, &results, &said, diag);
 	if (!err)
-		err = v6 ? rpcbind_getaddr_get(&results, port, diag) : portmap_getport_get(&results, port, diag);
+		err = v6 ? rpcbind_getaddr_get(&results, port, diag)
+			 : portmap_getport_get(&results, port, diag);
 	rpc_close(rpc);
 	return err;
 }
 
-static int try_port(struct loop *loop, const struct addr *addr, uint16_t port, uint32_t prog, uint32_t vers, uint64_t until, struct diag *diag)
+static int try_port(struct loop *loop, const struct addr *addr, uint16_t port, uint32_t prog,
+	uint32_t vers, uint64_t until, struct diag *diag)
 {
 	struct addr at = *addr;
 	struct rpc *rpc;
@@ -153,7 +166,8 @@ static int try_port(struct loop *loop, const struct addr *addr, uint16_t port, u
 	return err;
 }
 
-int nfs_mountd(struct loop *loop, const struct addr *addr, uint32_t timeout_ms, uint16_t *port, struct diag *diag)
+int nfs_mountd(struct loop *loop, const struct addr *addr, uint32_t timeout_ms, uint16_t *port,
+	struct diag *diag)
 {
 	uint64_t until = deadline(timeout_ms), half = deadline(timeout_ms ? timeout_ms / 2 + 1 : 0);
 	struct addr mapper = *addr;
@@ -169,14 +183,16 @@ int nfs_mountd(struct loop *loop, const struct addr *addr, uint32_t timeout_ms, 
 	if (!try_port(loop, addr, NFS_MOUNT_PORT, MOUNT_PROG, MOUNT_VERSION, until, NULL))
 		return 0;
 	if (!err)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "mountd is not registered with rpcbind at %s: NFSv3 is unavailable", where);
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"mountd is not registered with rpcbind at %s: NFSv3 is unavailable", where);
 	else
-		diag_set(diag, why.code, why.err, "mountd not found, NFSv3 is unavailable: %.200s", why.text);
+		diag_set(diag, why.code, why.err, "mountd not found, NFSv3 is unavailable: %.200s",
+			why.text);
 	return diag_hint(diag, "if the port of mountd is known, mount with: -o mountport=PORT");
 }
 
-int nfs_exports(struct loop *loop, const struct addr *addr, uint16_t mountd_port, uint32_t timeout_ms, struct nfs_exports *list,
-	struct diag *diag)
+int nfs_exports(struct loop *loop, const struct addr *addr, uint16_t mountd_port,
+	uint32_t timeout_ms, struct nfs_exports *list, struct diag *diag)
 {
 	struct addr at = *addr;
 	struct rpc_said said;
@@ -208,5 +224,5 @@ bool nfs_statd(struct loop *loop, uint32_t timeout_ms)
 
 	memcpy(&addr.ss, &here, sizeof(here));
 	return !ask_port(loop, &addr, STATUS_PROG, STATUS_VERSION, until, &port, NULL) && port &&
-		!try_port(loop, &addr, port, STATUS_PROG, STATUS_VERSION, until, NULL);
+	       !try_port(loop, &addr, port, STATUS_PROG, STATUS_VERSION, until, NULL);
 }

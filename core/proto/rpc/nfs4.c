@@ -73,7 +73,8 @@ static void put_bitmap(struct wr *w, uint32_t word)
 	xdr_put_u32(w, word);
 }
 
-void nfs4_readdir_put(struct wr *w, const char *path, const struct nfs4_list *list, uint32_t max_bytes)
+void nfs4_readdir_put(
+	struct wr *w, const char *path, const struct nfs4_list *list, uint32_t max_bytes)
 {
 	uint32_t count = components(path), len;
 	const char *name;
@@ -96,7 +97,8 @@ void nfs4_readdir_put(struct wr *w, const char *path, const struct nfs4_list *li
 	put_bitmap(w, 1u << NFS4_ATTR_TYPE | 1u << NFS4_ATTR_FSID | 1u << NFS4_ATTR_RDATTR_ERROR);
 }
 
-/* RFC 7530, 3.3.7: a bitmap, then the values of the attributes whose bits are set, in the order of their numbers. */
+/* RFC 7530, 3.3.7: a bitmap, then the values of the attributes whose bits are set, in the order of
+ * their numbers. */
 static bool take_attrs(struct rd *r, struct nfs4_entry *entry)
 {
 	uint32_t words = xdr_u32(r), first = 0, len;
@@ -114,7 +116,8 @@ static bool take_attrs(struct rd *r, struct nfs4_entry *entry)
 			r->bad = true; /* what was not asked for */
 	}
 	values = xdr_opaque(r, NFS4_ATTRS_MAX, &len);
-	if (r->bad || first & ~(1u << NFS4_ATTR_TYPE | 1u << NFS4_ATTR_FSID | 1u << NFS4_ATTR_RDATTR_ERROR))
+	if (r->bad || first & ~(1u << NFS4_ATTR_TYPE | 1u << NFS4_ATTR_FSID |
+				      1u << NFS4_ATTR_RDATTR_ERROR))
 		return false;
 	v = rd_init(values, len);
 	entry->dir = first & 1u << NFS4_ATTR_TYPE && xdr_u32(&v) == NFS4_DIR;
@@ -133,8 +136,8 @@ static bool is_name(const uint8_t *bytes, uint32_t len)
 	return bytes[0] != '.' || (len > 1 && (bytes[1] != '.' || len > 2));
 }
 
-static int take_entries(struct rd *r, struct nfs4_list *list, void (*each)(const struct nfs4_entry *, void *arg), void *arg,
-	struct diag *diag)
+static int take_entries(struct rd *r, struct nfs4_list *list,
+	void (*each)(const struct nfs4_entry *, void *arg), void *arg, struct diag *diag)
 {
 	const uint8_t *verifier = rd_take(r, NFS4_VERIFIER), *name;
 	struct nfs4_entry entry;
@@ -168,12 +171,13 @@ static int refused(uint32_t status, struct diag *diag)
 	case NFS4ERR_WRONGSEC:
 		return diag_set(diag, DIAG_AUTH, EACCES, "%s", nfs4_status_text(status, text));
 	default:
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "READDIR failed: %s", nfs4_status_text(status, text));
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "READDIR failed: %s",
+			nfs4_status_text(status, text));
 	}
 }
 
-int nfs4_readdir_get(struct rd *r, const char *path, struct nfs4_list *list, void (*each)(const struct nfs4_entry *, void *arg), void *arg,
-	struct diag *diag)
+int nfs4_readdir_get(struct rd *r, const char *path, struct nfs4_list *list,
+	void (*each)(const struct nfs4_entry *, void *arg), void *arg, struct diag *diag)
 {
 	uint32_t status, ops, lookups = components(path);
 	struct nfs4_entry own = { 0 };
@@ -187,9 +191,13 @@ int nfs4_readdir_get(struct rd *r, const char *path, struct nfs4_list *list, voi
 		return malformed(diag);
 	for (uint32_t i = 0; i < ops; i++) {
 		uint32_t op = xdr_u32(r), result = xdr_u32(r);
-		uint32_t wanted = !i ? NFS4_OP_PUTROOTFH : i <= lookups ? NFS4_OP_LOOKUP : i == lookups + 1 ? NFS4_OP_GETATTR : NFS4_OP_READDIR;
+		uint32_t wanted = !i                 ? NFS4_OP_PUTROOTFH
+				  : i <= lookups     ? NFS4_OP_LOOKUP
+				  : i == lookups + 1 ? NFS4_OP_GETATTR
+						     : NFS4_OP_READDIR;
 
-		if (r->bad || op != wanted || result != NFS4_OK || (op == NFS4_OP_GETATTR && !take_attrs(r, &own)))
+		if (r->bad || op != wanted || result != NFS4_OK ||
+			(op == NFS4_OP_GETATTR && !take_attrs(r, &own)))
 			return malformed(diag);
 	}
 	list->fsid = own.fsid;

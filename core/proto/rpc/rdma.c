@@ -14,7 +14,8 @@ struct rdma {
 	struct pool *pool; /* the call's buffer, then those of receives */
 	bool registered, sending;
 	struct ep_op op;
-	struct ep_rx rx[RECEIVES], *reply; /* the one that rpc.reply points into; the call is over when its `sent` is there too */
+	/* the one that rpc.reply points into; the call is over when its `sent` is there too */
+	struct ep_rx rx[RECEIVES], *reply;
 };
 
 static void fail(struct rdma *rdma, const struct diag *why)
@@ -120,7 +121,8 @@ static int rdma_send(struct rpc *rpc, const void *message, size_t len, struct di
 	memcpy(rdma->pool->base + sizeof(hdr), message, len);
 	rdma->op = (struct ep_op){ .kind = EP_SEND,
 		.nsge = 1,
-		.sge = { { rdma->pool->base, (uint32_t)(sizeof(hdr) + len), rdma->pool->key[rdma->ep->dom].lkey } } };
+		.sge = { { rdma->pool->base, (uint32_t)(sizeof(hdr) + len),
+			rdma->pool->key[rdma->ep->dom].lkey } } };
 	rdma->sending = true;
 	rdma->ep->ops->post(rdma->ep, &rdma->op);
 	return 0;
@@ -141,7 +143,8 @@ static void rdma_close(struct rpc *rpc)
 
 static const struct rpc_carrier carrier = { rdma_send, rdma_close };
 
-int rpc_rdma(struct rpc **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms, struct diag *diag)
+int rpc_rdma(struct rpc **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms,
+	struct diag *diag)
 {
 	struct ep_dial to = { .dst = *addr,
 		.backend = EP_VERBS,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RPC over TCP: messages as records (RFC 5531, 11). The own port is one below 1024 where we may have one, as servers want it of root. */
+/* RPC over TCP: messages as records (RFC 5531, 11). The own port is one below 1024 where we may
+ * have one, as servers want it of root. */
 #include "conn.h"
 #include "stream.h"
 #include <errno.h>
@@ -16,8 +17,8 @@ struct tcp {
 	struct rpc rpc;
 	struct stream *stream;
 	struct stream_out out;
-	be32 mark; /* of the call */
-	uint8_t head[4]; /* of the fragment that arrives */
+	be32 mark;               /* of the call */
+	uint8_t head[4];         /* of the fragment that arrives */
 	uint32_t head_len, left; /* bytes of head received; bytes of the fragment still to come */
 	bool last;
 	uint8_t *reply;
@@ -96,8 +97,9 @@ static void readable(struct stream *stream)
 	ssize_t got;
 
 	do {
-		iov = tcp->left ? (struct iovec){ tcp->reply + tcp->reply_len, tcp->left } :
-				  (struct iovec){ tcp->head + tcp->head_len, sizeof(tcp->head) - tcp->head_len };
+		iov = tcp->left ? (struct iovec){ tcp->reply + tcp->reply_len, tcp->left }
+				: (struct iovec){ tcp->head + tcp->head_len,
+					  sizeof(tcp->head) - tcp->head_len };
 		got = stream_recv(stream, &iov, 1);
 		if (got > 0)
 			take(tcp, (uint32_t)got);
@@ -106,7 +108,9 @@ static void readable(struct stream *stream)
 		stream_close(stream);
 }
 
-static const struct stream_events events = { .up = up, .readable = readable, .sent = sent, .down = down };
+static const struct stream_events events = {
+	.up = up, .readable = readable, .sent = sent, .down = down
+};
 
 static int tcp_send(struct rpc *rpc, const void *message, size_t len, struct diag *diag)
 {
@@ -114,7 +118,10 @@ static int tcp_send(struct rpc *rpc, const void *message, size_t len, struct dia
 
 	(void)diag;
 	tcp->mark = put_be32(RPC_LAST_FRAGMENT | (uint32_t)len);
-	tcp->out = (struct stream_out){ .iov = { { &tcp->mark, sizeof(tcp->mark) }, { (void *)message, len } }, .niov = 2, .quiet = true };
+	tcp->out = (struct stream_out){ .iov = { { &tcp->mark, sizeof(tcp->mark) },
+						{ (void *)message, len } },
+		.niov = 2,
+		.quiet = true };
 	stream_send(tcp->stream, &tcp->out);
 	return 0;
 }
@@ -140,7 +147,8 @@ static int dial(struct tcp *tcp, struct loop *loop, struct stream_dial *to, stru
 	for (unsigned i = 0; !geteuid() && i < PORT_TRIES; i++) {
 		to->src = (struct addr){ .len = to->dst.len };
 		to->src.ss.ss_family = to->dst.ss.ss_family;
-		addr_set_port(&to->src, (uint16_t)(PORT_LOW + (start + i) % (PORT_HIGH - PORT_LOW + 1)));
+		addr_set_port(
+			&to->src, (uint16_t)(PORT_LOW + (start + i) % (PORT_HIGH - PORT_LOW + 1)));
 		err = stream_dial(&tcp->stream, loop, to, &events, tcp, diag);
 		if (err != -EADDRINUSE)
 			break;
@@ -151,7 +159,8 @@ static int dial(struct tcp *tcp, struct loop *loop, struct stream_dial *to, stru
 	return stream_dial(&tcp->stream, loop, to, &events, tcp, diag);
 }
 
-int rpc_tcp(struct rpc **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms, struct diag *diag)
+int rpc_tcp(struct rpc **out, struct loop *loop, const struct addr *addr, uint32_t timeout_ms,
+	struct diag *diag)
 {
 	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
@@ -159,7 +168,9 @@ int rpc_tcp(struct rpc **out, struct loop *loop, const struct addr *addr, uint32
 
 	if (!tcp)
 		return diag_sys(diag, ENOMEM, "RPC connection");
-	tcp->rpc = (struct rpc){ .carrier = &carrier, .loop = loop, .call_max = RPC_CALL_MAX, .reply_max = REPLY_MAX };
+	tcp->rpc = (struct rpc){
+		.carrier = &carrier, .loop = loop, .call_max = RPC_CALL_MAX, .reply_max = REPLY_MAX
+	};
 	tcp->reply = malloc(REPLY_MAX);
 	err = tcp->reply ? dial(tcp, loop, &to, diag) : diag_sys(diag, ENOMEM, "RPC connection");
 	if (err) {

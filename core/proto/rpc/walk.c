@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* List the file systems in the tree of an NFSv4 server. Exports are in pseudo directories, but the root may be a real file system, so the
- * walk is limited. */
+/* List the file systems in the tree of an NFSv4 server. Exports are in pseudo directories, but the
+ * root may be a real file system, so the walk is limited. */
 #include "conn.h"
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct walk {
 		char *path;
 		unsigned depth;
 	} dir[DIRS];
-	unsigned dirs, at; /* known, and the one that is read */
+	unsigned dirs, at;     /* known, and the one that is read */
 	struct nfs4_list list; /* of the one that is read */
 	struct nfs4_fsid fsid; /* of the root */
 	bool failed;
@@ -61,7 +61,8 @@ static int read_dir(struct rpc *rpc, struct walk *walk, unsigned *calls, struct 
 {
 	const char *path = walk->dir[walk->at].path;
 	/* The reply's other parts take less than 256 bytes and 12 for each directory on the way */
-	uint32_t room = (rpc->reply_max < REPLY_MAX ? rpc->reply_max : REPLY_MAX) - 256 - 12 * DEPTH;
+	uint32_t room =
+		(rpc->reply_max < REPLY_MAX ? rpc->reply_max : REPLY_MAX) - 256 - 12 * DEPTH;
 	struct rpc_said said;
 	struct rd results;
 	int err = 0;
@@ -72,7 +73,8 @@ static int read_dir(struct rpc *rpc, struct walk *walk, unsigned *calls, struct 
 			walk->found->more = true;
 			return 0;
 		}
-		nfs4_readdir_put(rpc_begin(rpc, NFS_PROG, NFS4_VERSION, NFS4_COMPOUND), path, &walk->list, room);
+		nfs4_readdir_put(rpc_begin(rpc, NFS_PROG, NFS4_VERSION, NFS4_COMPOUND), path,
+			&walk->list, room);
 		err = rpc_end(rpc, &results, &said, diag);
 		if (err)
 			return err;
@@ -100,7 +102,8 @@ static int walk_all(struct rpc *rpc, struct walk *walk, struct diag *diag)
 	return !err && walk->failed ? diag_sys(diag, ENOMEM, "list of paths") : err;
 }
 
-int nfs_paths(struct loop *loop, const struct addr *addr, bool rdma, uint32_t timeout_ms, struct nfs_paths *found, struct diag *diag)
+int nfs_paths(struct loop *loop, const struct addr *addr, bool rdma, uint32_t timeout_ms,
+	struct nfs_paths *found, struct diag *diag)
 {
 	struct walk walk = { .found = found, .dirs = 1 };
 	struct rpc *rpc;
@@ -110,7 +113,8 @@ int nfs_paths(struct loop *loop, const struct addr *addr, bool rdma, uint32_t ti
 	walk.dir[0].path = strdup("");
 	if (!walk.dir[0].path)
 		return diag_sys(diag, ENOMEM, "list of paths");
-	err = rpc_open(&rpc, loop, addr, rdma, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0, diag);
+	err = rpc_open(
+		&rpc, loop, addr, rdma, timeout_ms ? loop_clock() + timeout_ms * MSEC : 0, diag);
 	if (!err) {
 		err = walk_all(rpc, &walk, diag);
 		rpc_close(rpc);

@@ -40,7 +40,8 @@ Test(addr, parse_and_text)
 		struct addr addr;
 		char text[ADDR_TEXT];
 
-		cr_assert_eq(addr_parse(&addr, rows[i].in, 7, &diag), 0, "%s: %s", rows[i].in, diag.text);
+		cr_assert_eq(addr_parse(&addr, rows[i].in, 7, &diag), 0, "%s: %s", rows[i].in,
+			diag.text);
 		cr_expect_str_eq(addr_text(&addr, text), rows[i].text);
 		if (rows[i].host)
 			cr_expect_str_eq(addr_host(&addr, text), rows[i].host);
@@ -70,8 +71,12 @@ Test(addr, ports_and_all_addresses)
 		uint16_t port;
 		bool any;
 	} rows[] = {
-		{ "10.0.0.1:5", 5, false }, { "0.0.0.0:65535", 65535, true }, { "[::]:5", 5, true }, { "[::1]", 7, false },
-		{ "[::ffff:0.0.0.0]:5", 5, false }, { "unix:x", 0, false },
+		{ "10.0.0.1:5", 5, false },
+		{ "0.0.0.0:65535", 65535, true },
+		{ "[::]:5", 5, true },
+		{ "[::1]", 7, false },
+		{ "[::ffff:0.0.0.0]:5", 5, false },
+		{ "unix:x", 0, false },
 	};
 	struct addr addr;
 
@@ -228,7 +233,8 @@ Test(addr, a_host_is_resolved_once)
 	for (unsigned i = 0; i < 2; i++) {
 		cr_assert_eq(uri_resolve(&uri, 4420, 1000, &addr, NULL), 0);
 		cr_assert_eq(uri.host, uri.numeric);
-		cr_assert(!strcmp(uri.host, "127.0.0.1") || !strcmp(uri.host, "::1"), "%s", uri.host);
+		cr_assert(
+			!strcmp(uri.host, "127.0.0.1") || !strcmp(uri.host, "::1"), "%s", uri.host);
 	}
 	cr_assert_str_eq(addr_host(&addr, text), uri.host);
 	cr_assert_str_eq(uri.spelling, "nvme+tcp://localhost/nqn.x");

@@ -81,7 +81,8 @@ Test(child, a_program_that_is_not_there_is_named)
 Test(child, runs_end_in_time)
 {
 	cr_assert_eq(child_run((char *const[]){ "sh", "-c", "echo seen; exit 7", NULL }, 5000), 7);
-	cr_assert_eq(child_run((char *const[]){ "sh", "-c", "kill -TERM $$", NULL }, 5000), 128 + SIGTERM);
+	cr_assert_eq(child_run((char *const[]){ "sh", "-c", "kill -TERM $$", NULL }, 5000),
+		128 + SIGTERM);
 	cr_assert_eq(child_run((char *const[]){ "/nonexistent/command", NULL }, 5000), -ENOENT);
 	cr_assert_eq(child_run((char *const[]){ "sleep", "60", NULL }, 50), -ETIMEDOUT);
 }

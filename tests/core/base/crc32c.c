@@ -28,7 +28,8 @@ Test(crc32c, pieces_of_any_length_and_alignment_give_the_whole)
 		p[i] = (uint8_t)(i * 37 + 11);
 	whole = crc32c(0, p, sizeof(p));
 	for (size_t cut = 0; cut <= sizeof(p); cut++)
-		cr_assert_eq(crc32c(crc32c(0, p, cut), p + cut, sizeof(p) - cut), whole, "cut at %zu", cut);
+		cr_assert_eq(crc32c(crc32c(0, p, cut), p + cut, sizeof(p) - cut), whole,
+			"cut at %zu", cut);
 }
 
 static uint32_t bit_by_bit(const uint8_t *p, size_t len)
@@ -53,5 +54,6 @@ Test(crc32c, every_length_is_as_computed_bit_by_bit)
 		p[i] = (uint8_t)(seed >> 16);
 	}
 	for (size_t len = 0; len < sizeof(p) - 8; len += len < 1700 ? 1 : 97)
-		cr_assert_eq(crc32c(0, p + len % 8, len), bit_by_bit(p + len % 8, len), "%zu bytes", len);
+		cr_assert_eq(crc32c(0, p + len % 8, len), bit_by_bit(p + len % 8, len), "%zu bytes",
+			len);
 }

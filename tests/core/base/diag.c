@@ -8,7 +8,8 @@
 Test(diag, returns_the_negative_errno_and_names_the_innermost_object)
 {
 	struct diag diag;
-	cr_assert_eq(diag_set(&diag, DIAG_REFUSED, ECONNREFUSED, "target refused %s", "us"), -ECONNREFUSED);
+	cr_assert_eq(diag_set(&diag, DIAG_REFUSED, ECONNREFUSED, "target refused %s", "us"),
+		-ECONNREFUSED);
 	cr_assert_eq(diag_ctx(&diag, "inner"), -ECONNREFUSED);
 	cr_assert_eq(diag_ctx(&diag, "outer"), -ECONNREFUSED);
 	cr_assert_eq(diag_hint(&diag, "go away"), -ECONNREFUSED);

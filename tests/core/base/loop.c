@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The event loop: order, removal from inside upcalls, nesting, messages and calls between threads. */
+/* The event loop: order, removal from inside upcalls, nesting, messages and calls between threads.
+ */
 #include "loop.h"
 #include "mem.h"
 #include <criterion/criterion.h>
@@ -14,7 +15,8 @@ static struct loop *new_loop(void)
 {
 	struct loop *loop;
 	struct diag diag;
-	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s", diag.text);
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s",
+		diag.text);
 	return loop;
 }
 
@@ -161,7 +163,8 @@ Test(loop, a_timer_is_set_without_a_look_at_each_other)
 	pages = mmap(NULL, FAR * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	cr_assert_neq(pages, MAP_FAILED);
 	for (unsigned i = 0; i < FAR; i++)
-		loop_timer_set(loop, (void *)(pages + i * PAGE), now + 1000000000000 + i * 7919 % FAR);
+		loop_timer_set(
+			loop, (void *)(pages + i * PAGE), now + 1000000000000 + i * 7919 % FAR);
 	sigaction(SIGSEGV, &action, NULL);
 	mprotect(pages, FAR * PAGE, PROT_NONE);
 	for (unsigned i = 0; i < 3; i++) {
@@ -290,13 +293,17 @@ Test(loop, calls_run_on_the_members_thread_and_messages_keep_their_order)
 	int last = -1;
 	atomic_int done = 0;
 
-	cr_assert_eq(crew_start(&crew, 2, &(struct loop_options){ .name = "test", .poll_us = 5 }, &diag), 0);
+	cr_assert_eq(
+		crew_start(&crew, 2, &(struct loop_options){ .name = "test", .poll_us = 5 }, &diag),
+		0);
 	cr_assert_eq(loop_call(loop, crew_loop(crew, 1), add_thread, &thread), 7);
 	cr_assert_not(pthread_equal(thread, pthread_self()));
 	cr_assert_eq(loop_call(loop, loop, add_thread, &thread), 7);
 	cr_assert(pthread_equal(thread, pthread_self()));
 	for (int i = 0; i < 1000; i++) {
-		n[i] = (struct numbered){ .msg.run = in_order, .number = i, .last = &last, .done = &done };
+		n[i] = (struct numbered){
+			.msg.run = in_order, .number = i, .last = &last, .done = &done
+		};
 		loop_post(crew_loop(crew, 0), &n[i].msg);
 	}
 	while (!done)
@@ -344,9 +351,15 @@ static uint64_t spun_in(const struct loop_options *options, bool forbid)
 Test(loop, tells_how_long_it_spun)
 {
 	cr_assert_eq(spun_in(&(struct loop_options){ .name = "test" }, false), 0);
-	cr_assert_gt(spun_in(&(struct loop_options){ .name = "test", .poll_us = UINT32_MAX }, false), 0);
-	cr_assert_eq(spun_in(&(struct loop_options){ .name = "test", .poll_us = UINT32_MAX }, true), 0);
-	cr_assert_gt(spun_in(&(struct loop_options){ .name = "test", .poll_us = UINT32_MAX, .insist = true }, true), 0);
+	cr_assert_gt(
+		spun_in(&(struct loop_options){ .name = "test", .poll_us = UINT32_MAX }, false), 0);
+	cr_assert_eq(
+		spun_in(&(struct loop_options){ .name = "test", .poll_us = UINT32_MAX }, true), 0);
+	cr_assert_gt(spun_in(
+			     &(struct loop_options){
+				     .name = "test", .poll_us = UINT32_MAX, .insist = true },
+			     true),
+		0);
 }
 
 struct busy {
@@ -397,11 +410,15 @@ Test(loop, looks_at_what_is_active_alone_and_still_hears_others)
 	const uint64_t deadline = loop_clock() + 60000000000;
 	int p[2], q[2];
 
-	cr_assert_eq(loop_new(&busy.loop, &(struct loop_options){ .name = "test", .poll_us = UINT32_MAX }, NULL), 0);
+	cr_assert_eq(loop_new(&busy.loop,
+			     &(struct loop_options){ .name = "test", .poll_us = UINT32_MAX }, NULL),
+		0);
 	cr_assert(!pipe(p) && !pipe(q));
 	busy.in = p[0];
 	busy.out = p[1];
-	busy.alone = (struct loop_fd){ .fd = p[0], .events = EPOLLIN, .ready = alone_ready, .look = alone_look };
+	busy.alone = (struct loop_fd){
+		.fd = p[0], .events = EPOLLIN, .ready = alone_ready, .look = alone_look
+	};
 	busy.other = (struct loop_fd){ .fd = q[0], .events = EPOLLIN, .ready = other_ready };
 	loop_fd_add(busy.loop, &busy.alone, NULL);
 	loop_fd_add(busy.loop, &busy.other, NULL);
@@ -434,7 +451,8 @@ static bool always(struct loop_poller *poller)
 {
 	struct keen *keen = container_of(poller, struct keen, poller);
 
-	cr_assert_leq(keen->polls - keen->works, 1, "what the last poll asked for was not done before this one");
+	cr_assert_leq(keen->polls - keen->works, 1,
+		"what the last poll asked for was not done before this one");
 	keen->polls++;
 	loop_work_add(keen->loop, &keen->work);
 	return true;
@@ -458,10 +476,16 @@ static void time_is_up(struct loop_timer *timer)
 
 Test(loop, a_poller_that_always_has_something_keeps_nobody_out, .timeout = 20)
 {
-	struct keen keen = { .poller = { .poll = always, .arm = arm_never }, .work.run = count_work, .timer.fire = time_is_up };
+	struct keen keen = { .poller = { .poll = always, .arm = arm_never },
+		.work.run = count_work,
+		.timer.fire = time_is_up };
 	struct diag diag;
 
-	cr_assert_eq(loop_new(&keen.loop, &(struct loop_options){ .name = "test", .poll_us = UINT32_MAX, .insist = true }, &diag), 0);
+	cr_assert_eq(loop_new(&keen.loop,
+			     &(struct loop_options){
+				     .name = "test", .poll_us = UINT32_MAX, .insist = true },
+			     &diag),
+		0);
 	loop_poller_add(keen.loop, &keen.poller);
 	loop_timer_set(keen.loop, &keen.timer, loop_clock() + 20000000);
 	cr_assert(loop_wait(keen.loop, &keen.over, loop_clock() + 10000000000ull));

@@ -87,7 +87,9 @@ Test(message, full_pipe_drops_and_counts)
 	struct loop *loop;
 	const char *text;
 
-	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .verbose = true, .name = "test" }, NULL), 0);
+	cr_assert_eq(
+		loop_new(&loop, &(struct loop_options){ .verbose = true, .name = "test" }, NULL),
+		0);
 	out_message("first");
 	cr_assert_str_eq(heard(), "first\n");
 	fill();

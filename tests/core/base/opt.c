@@ -49,14 +49,18 @@ static const struct applet tool = {
 };
 
 static const struct opt plain_rows[] = {
-	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|json+|normal", "form" },
+	{ "output", 'o', OPT_TEXT, offsetof(struct opt_common, output), "text|json|json+|normal",
+		"form" },
 	{ "once", 0, OPT_FLAG, offsetof(struct opt_common, dry_run), NULL, "once" },
 	{ 0 },
 };
-static const struct applet plain = {
-	.name = "plain", .summary = "no operands", .opts = plain_rows, .opts_size = sizeof(struct opt_common), .changes = true, .own_letters = "v",
-	.replaces = "oldplain"
-};
+static const struct applet plain = { .name = "plain",
+	.summary = "no operands",
+	.opts = plain_rows,
+	.opts_size = sizeof(struct opt_common),
+	.changes = true,
+	.own_letters = "v",
+	.replaces = "oldplain" };
 const struct applet *const applets[] = { &tool, &plain, NULL };
 
 struct run {
@@ -119,8 +123,8 @@ Test(opt, every_type_in_every_form)
 {
 	struct run run;
 
-	PARSE(&run, "--transport=tcp", "a", "--queue_depth", "64", "-nx", "-s", "4K", "-rv", "--wait", "0.5", "--path=u1", "b", "--path", "u2",
-		"--timeout", "500ms");
+	PARSE(&run, "--transport=tcp", "a", "--queue_depth", "64", "-nx", "-s", "4K", "-rv",
+		"--wait", "0.5", "--path=u1", "b", "--path", "u2", "--timeout", "500ms");
 	cr_assert_eq(run.rc, 0, "%s", run.diag.text);
 	cr_assert_str_eq(run.opts.transport, "tcp");
 	cr_assert_eq(run.opts.depth, 64);

@@ -17,18 +17,29 @@ struct tool {
 static const struct opt tool_rows[] = {
 	{ "transport", 't', OPT_TEXT, AT(transport), "rdma|tcp", "carrier" },
 	{ "path", 0, OPT_LIST, AT(path), "URI", "second way to the same disk" },
-	{ "a-very-long-name-for-an-option", 'm', OPT_TEXT, AT(map), "FILE", "help that is so long that it does not fit into one line beside the names and therefore goes on in the next" },
+	{ "a-very-long-name-for-an-option", 'm', OPT_TEXT, AT(map), "FILE",
+		"help that is so long that it does not fit into one line beside the names and "
+		"therefore goes on in the next" },
 	{ "depth", 0, OPT_U32, AT(depth), "N", "requests; default 16", 1, 64 },
 	{ "wait", 0, OPT_MSEC, AT(wait_ms), "SECONDS", "wait", 500, OPT_MSEC_MAX },
 	{ "ro", 0, OPT_FLAG, AT(ro), NULL, "read only" },
 	{ "run", 0, OPT_REST, AT(run), "CMD…", "run a command" },
 	{ 0 },
 };
-static const struct applet tool = {
-	.name = "tool", .operands = "SRC DST", .summary = "a tool for tests", .opts = tool_rows, .opts_size = sizeof(struct tool), .min = 2, .max = 2,
-	.schemes = SCHEME_DISK, .examples = "  rdmastor tool a b\n"
-};
-static const struct applet names = { .name = "names", .operands = "[FILE] DIR…", .summary = "words", .opts_size = sizeof(struct opt_common), .max = 255 };
+static const struct applet tool = { .name = "tool",
+	.operands = "SRC DST",
+	.summary = "a tool for tests",
+	.opts = tool_rows,
+	.opts_size = sizeof(struct tool),
+	.min = 2,
+	.max = 2,
+	.schemes = SCHEME_DISK,
+	.examples = "  rdmastor tool a b\n" };
+static const struct applet names = { .name = "names",
+	.operands = "[FILE] DIR…",
+	.summary = "words",
+	.opts_size = sizeof(struct opt_common),
+	.max = 255 };
 const struct applet *const applets[] = { &tool, &names, NULL };
 
 static char *text;
@@ -48,19 +59,20 @@ static void sink_is(FILE *to, const char *expected)
 
 Test(opt_show, help)
 {
-	static const char own[] = "Usage: rdmastor tool [OPTION...] SRC DST\n"
-		    "a tool for tests\n"
-		    "\n"
-		    "  -t, --transport rdma|tcp  carrier\n"
-		    "      --path URI            second way to the same disk\n"
-		    "  -m, --a-very-long-name-for-an-option FILE\n"
-		    "                            help that is so long that it does not fit into one\n"
-		    "                            line beside the names and therefore goes on in the\n"
-		    "                            next\n"
-		    "      --depth N             requests, 1 to 64 (default 16)\n"
-		    "      --wait SECONDS        wait\n"
-		    "      --ro                  read only\n"
-		    "      --run CMD…            run a command\n";
+	static const char own[] =
+		"Usage: rdmastor tool [OPTION...] SRC DST\n"
+		"a tool for tests\n"
+		"\n"
+		"  -t, --transport rdma|tcp  carrier\n"
+		"      --path URI            second way to the same disk\n"
+		"  -m, --a-very-long-name-for-an-option FILE\n"
+		"                            help that is so long that it does not fit into one\n"
+		"                            line beside the names and therefore goes on in the\n"
+		"                            next\n"
+		"      --depth N             requests, 1 to 64 (default 16)\n"
+		"      --wait SECONDS        wait\n"
+		"      --ro                  read only\n"
+		"      --run CMD…            run a command\n";
 	static const char *const shared[] = {
 		"\n  -o, --output text|json    ",
 		"\n      --json                ",
@@ -99,7 +111,8 @@ Test(opt_show, rows)
 	free(text);
 	to = sink();
 	opt_rows(&names, to);
-	sink_is(to, "--output\t-o\ttext|json\t\n--json\t\t\t\n--verbose\t-v\t\t\n--quiet\t-q\t\t\n--timeout\t\tSECONDS\t0 4294967000 ms\n--help\t-h\t\t\n");
+	sink_is(to, "--output\t-o\ttext|json\t\n--json\t\t\t\n--verbose\t-v\t\t\n--quiet\t-q\t\t\n-"
+		    "-timeout\t\tSECONDS\t0 4294967000 ms\n--help\t-h\t\t\n");
 }
 
 /* An expected line that ends in a tab is a word with any help. */
@@ -118,15 +131,17 @@ static void completes(const char *const *word, const char *expected)
 	for (size_t len; *expected; expected += len + 1) {
 		len = strcspn(expected, "\n");
 		cr_assert_eq(strncmp(got, expected, len), 0, "%s, not %s", got, expected);
-		cr_assert_eq(got[len] != '\n', expected[len - 1] == '\t', "%s, not %s", got,
-			expected);
+		cr_assert_eq(
+			got[len] != '\n', expected[len - 1] == '\t', "%s, not %s", got, expected);
 		got += strcspn(got, "\n") + 1;
 	}
 	cr_assert_str_eq(got, "");
 	free(text);
 }
 #define COMPLETES(expected, ...) completes((const char *const[]){ __VA_ARGS__, NULL }, expected)
-#define URIS "nvme+rdma://\t\nnvme+tcp://\t\nnbd://\t\nnbd+unix://\t\nfile:\t\nram:\t\nnull:\t\n:file\n"
+#define URIS                                                                                       \
+	"nvme+rdma://\t\nnvme+tcp://\t\nnbd://\t\nnbd+unix://"                                     \
+	"\t\nfile:\t\nram:\t\nnull:\t\n:file\n"
 
 Test(opt_show, completes_applets)
 {

@@ -57,8 +57,10 @@ Test(out, json)
 	sink_open(&sink, true);
 	emit(&sink.out);
 	sink_is(&sink, NULL,
-		"{\"schema\":\"rdmastor.test\",\"version\":2,\"name\":\"disk 7\",\"size\":67108864,\"ro\":false,\"secret\":5,\"share\":0.667,"
-		"\"records\":[{\"id\":0},{\"id\":1}],\"words\":[\"a\",\"b\"],\"empty\":{},\"last\":true}\n");
+		"{\"schema\":\"rdmastor.test\",\"version\":2,\"name\":\"disk "
+		"7\",\"size\":67108864,\"ro\":false,\"secret\":5,\"share\":0.667,"
+		"\"records\":[{\"id\":0},{\"id\":1}],\"words\":[\"a\",\"b\"],\"empty\":{},\"last\":"
+		"true}\n");
 }
 
 Test(out, text)
@@ -67,7 +69,9 @@ Test(out, text)
 
 	sink_open(&sink, false);
 	emit(&sink.out);
-	sink_is(&sink, NULL, "heading 1\nname:  disk 7\nsize:  64 MiB (67108864 bytes)\nro:    no\nshare: 0.667\nid:    0\nid:    1\nlast:  yes\n");
+	sink_is(&sink, NULL,
+		"heading 1\nname:  disk 7\nsize:  64 MiB (67108864 bytes)\nro:    no\nshare: "
+		"0.667\nid:    0\nid:    1\nlast:  yes\n");
 }
 
 Test(out, no_result_is_still_a_document)
@@ -91,8 +95,10 @@ Test(out, a_failure_in_the_middle_still_ends_in_one_document)
 	out_object(&sink.out, NULL);
 	out_u64(&sink.out, "id", NULL, 1);
 	sink_is(&sink, &diag,
-		"{\"schema\":\"rdmastor.test\",\"version\":2,\"records\":[{\"id\":1}],\"error\":{\"code\":\"refused\",\"errno\":\"ECONNREFUSED\","
-		"\"object\":\"10.0.0.1:4420\",\"text\":\"target said \\\"no\\\"\",\"hint\":\"ask again\"}}\n");
+		"{\"schema\":\"rdmastor.test\",\"version\":2,\"records\":[{\"id\":1}],\"error\":{"
+		"\"code\":\"refused\",\"errno\":\"ECONNREFUSED\","
+		"\"object\":\"10.0.0.1:4420\",\"text\":\"target said \\\"no\\\"\",\"hint\":\"ask "
+		"again\"}}\n");
 }
 
 Test(out, parts_of_a_failure_that_are_not_known_are_left_out)
@@ -102,7 +108,9 @@ Test(out, parts_of_a_failure_that_are_not_known_are_left_out)
 
 	diag_set(&diag, DIAG_IO, EIO, "read");
 	sink_open(&sink, true);
-	sink_is(&sink, &diag, "{\"schema\":\"rdmastor.test\",\"version\":2,\"error\":{\"code\":\"io\",\"errno\":\"EIO\",\"text\":\"read\"}}\n");
+	sink_is(&sink, &diag,
+		"{\"schema\":\"rdmastor.test\",\"version\":2,\"error\":{\"code\":\"io\",\"errno\":"
+		"\"EIO\",\"text\":\"read\"}}\n");
 }
 
 Test(out, a_document_is_closed_once)
@@ -124,11 +132,11 @@ Test(out, json_strings_are_always_valid)
 		{ "\n\t\r\b\x01\x1f\x7f", "\\n\\t\\u000d\\u0008\\u0001\\u001f\\u007f" },
 		{ "é€😀", "é€😀" },
 		{ "\xff", "\\ufffd" },
-		{ "a\xc3", "a\\ufffd" }, /* cut off */
+		{ "a\xc3", "a\\ufffd" },          /* cut off */
 		{ "\xc0\xaf", "\\ufffd\\ufffd" }, /* longer than need be */
 		{ "\xe0\x9f\xbf", "\\ufffd\\ufffd\\ufffd" },
 		{ "\xf0\x8f\xbf\xbf", "\\ufffd\\ufffd\\ufffd\\ufffd" },
-		{ "\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd" }, /* surrogate */
+		{ "\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd" },            /* surrogate */
 		{ "\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd" }, /* past U+10FFFF */
 		{ "\x80x", "\\ufffdx" },
 		{ "\xe2\x82y", "\\ufffd\\ufffdy" },
@@ -140,7 +148,9 @@ Test(out, json_strings_are_always_valid)
 
 		sink_open(&sink, true);
 		out_text(&sink.out, "s", NULL, "%s", rows[i].in);
-		snprintf(expected, sizeof(expected), "{\"schema\":\"rdmastor.test\",\"version\":2,\"s\":\"%s\"}\n", rows[i].json);
+		snprintf(expected, sizeof(expected),
+			"{\"schema\":\"rdmastor.test\",\"version\":2,\"s\":\"%s\"}\n",
+			rows[i].json);
 		sink_is(&sink, NULL, expected);
 	}
 }
@@ -163,7 +173,9 @@ Test(out, words_of_the_kernel_are_lower_case)
 	out_word(&sink.out, "state", "LOGGED_IN");
 	out_word(&sink.out, "type", "RoCE v2");
 	out_word(&sink.out, "none", "");
-	sink_is(&sink, NULL, "{\"schema\":\"rdmastor.test\",\"version\":2,\"state\":\"logged_in\",\"type\":\"roce-v2\"}\n");
+	sink_is(&sink, NULL,
+		"{\"schema\":\"rdmastor.test\",\"version\":2,\"state\":\"logged_in\",\"type\":"
+		"\"roce-v2\"}\n");
 }
 
 Test(out, passwords_of_uris_are_in_no_result)
@@ -174,13 +186,16 @@ Test(out, passwords_of_uris_are_in_no_result)
 		sink_open(&sink, json);
 		out_list(&sink.out, "connections");
 		out_object(&sink.out, NULL);
-		out_text(&sink.out, "text", "text: ", "%s", "no answer from nvme+tcp://joe:hush@h/n?secret=hush");
+		out_text(&sink.out, "text", "text: ", "%s",
+			"no answer from nvme+tcp://joe:hush@h/n?secret=hush");
 		out_line(&sink.out, "%s", "iscsi://joe%hush@h/x: DHHC-1:00:aHVzaA==:");
 		out_end(&sink.out);
 		out_end(&sink.out);
 		sink_is(&sink, NULL,
-			json ? "{\"schema\":\"rdmastor.test\",\"version\":2,\"connections\":[{\"text\":\"no answer from nvme+tcp://joe@h/n?secret=\"}]}\n" :
-			       "text: no answer from nvme+tcp://joe@h/n?secret=\niscsi://joe@h/x: DHHC-1:00:\n");
+			json ? "{\"schema\":\"rdmastor.test\",\"version\":2,\"connections\":[{"
+			       "\"text\":\"no answer from nvme+tcp://joe@h/n?secret=\"}]}\n"
+			     : "text: no answer from nvme+tcp://joe@h/n?secret=\niscsi://joe@h/x: "
+			       "DHHC-1:00:\n");
 	}
 }
 
@@ -205,7 +220,8 @@ Test(out, why_a_disk_was_full_is_not_forgotten)
 		out.to = fopen("/dev/full", "w");
 		cr_assert_not_null(out.to);
 		for (unsigned i = 0; i < 10000; i++)
-			lines ? out_line(&out, "line %u", i) : out_text(&out, "text", NULL, "text %u", i);
+			lines ? out_line(&out, "line %u", i)
+			      : out_text(&out, "text", NULL, "text %u", i);
 		errno = 0;
 		cr_assert_eq(out_fini(&out, NULL), -ENOSPC);
 		fclose(out.to);

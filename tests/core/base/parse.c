@@ -24,14 +24,16 @@ Test(parse, numbers)
 
 Test(parse, numbers_with_anything_else_are_refused_and_quoted)
 {
-	static const char *const bad[] = { "", "10x", "x", "-1", "+1", " 1", "1 ", "1.5", "0x", "0xg", "1e3", "٣" };
+	static const char *const bad[] = { "", "10x", "x", "-1", "+1", " 1", "1 ", "1.5", "0x",
+		"0xg", "1e3", "٣" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct diag diag = { 0 };
 		char text[64];
 		uint64_t value = 7;
 
-		cr_assert_eq(parse_u64(bad[i], 0, UINT64_MAX, &value, &diag), -EINVAL, "'%s'", bad[i]);
+		cr_assert_eq(
+			parse_u64(bad[i], 0, UINT64_MAX, &value, &diag), -EINVAL, "'%s'", bad[i]);
 		snprintf(text, sizeof(text), "'%s'", bad[i]);
 		cr_assert(strstr(diag.text, text), "%s is not in: %s", text, diag.text);
 		cr_assert_eq(diag.code, DIAG_USAGE);
@@ -67,7 +69,8 @@ Test(parse, sizes)
 		{ "64MiB", 64 << 20 },
 		{ "16777215T", 16777215ull << 40 },
 	};
-	static const char *const bad[] = { "", "M", "1X", "1MB", "1Mi", "1 M", "1.5G", "-1", "1M1", "16777216T", "18446744073709551616" };
+	static const char *const bad[] = { "", "M", "1X", "1MB", "1Mi", "1 M", "1.5G", "-1", "1M1",
+		"16777216T", "18446744073709551616" };
 	uint64_t bytes;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -99,7 +102,8 @@ Test(parse, times)
 		{ "500ms", 500 },
 		{ "4294967", 4294967000u },
 	};
-	static const char *const bad[] = { "", "x", "1x", "1.", ".5", "1.5.5", "1m", "5 ms", "-1", "1.5ms", "4294968", "4294967295ms", "99999999999999999999" };
+	static const char *const bad[] = { "", "x", "1x", "1.", ".5", "1.5.5", "1m", "5 ms", "-1",
+		"1.5ms", "4294968", "4294967295ms", "99999999999999999999" };
 	uint32_t ms;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -119,9 +123,12 @@ Test(parse, loss_policies)
 	static const struct {
 		const char *text;
 		uint32_t ms;
-	} good[] = { { "fail-fast", 0 }, { "forever", UINT32_MAX }, { "60", 60000 }, { "wait=60", 60000 }, { "0.5", 500 }, { "600", 600000 } };
-	static const char *const wrong[] = { "", "soon", "wait=", "wait=forever", "-1", "10x", "failfast" };
-	static const char *const outside[] = { "0", "0.0", "wait=0", "601", "wait=601", "99999999999" };
+	} good[] = { { "fail-fast", 0 }, { "forever", UINT32_MAX }, { "60", 60000 },
+		{ "wait=60", 60000 }, { "0.5", 500 }, { "600", 600000 } };
+	static const char *const wrong[] = { "", "soon", "wait=", "wait=forever", "-1", "10x",
+		"failfast" };
+	static const char *const outside[] = { "0", "0.0", "wait=0", "601", "wait=601",
+		"99999999999" };
 	struct diag diag;
 	uint32_t ms;
 
@@ -137,7 +144,8 @@ Test(parse, loss_policies)
 	}
 	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
 		diag = (struct diag){ 0 };
-		cr_assert_eq(parse_loss(outside[i], 600000, &ms, &diag), -ERANGE, "'%s'", outside[i]);
+		cr_assert_eq(
+			parse_loss(outside[i], 600000, &ms, &diag), -ERANGE, "'%s'", outside[i]);
 		diag_says(&diag, DIAG_USAGE, NULL, "0.001_to_600 fail-fast forever");
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Lookups on a loop, by a resolver of the test's own and a clock that leaps: what is asked, by how many threads, and what
- * comes when there is no answer. */
+/* Lookups on a loop, by a resolver of the test's own and a clock that leaps: what is asked, by how
+ * many threads, and what comes when there is no answer. */
 #include "resolve.h"
 #include "leap.h"
 #include "names.h"
@@ -200,7 +200,8 @@ Test(resolve, one_lookup_for_all_that_want_the_name)
 	cr_assert_eq(names_asked("a.example"), 1);
 }
 
-/* Attempts that time out and come again add none, and what no one waits for any more is not asked. */
+/* Attempts that time out and come again add none, and what no one waits for any more is not asked.
+ */
 Test(resolve, few_threads_however_many_names)
 {
 	struct resolve r[RESOLVE_NAMES], more = { .done = done };
@@ -272,7 +273,8 @@ Test(resolve, the_last_address_stands_in_for_an_answer)
 	names_set("a.example", "10.0.0.3", 0);
 	names_hold("a.example", false);
 	wait_running(0);
-	while (r.addr.ss.ss_family && strcmp(addr_host(&r.addr, (char[ADDR_TEXT]){ 0 }), "10.0.0.3"))
+	while (r.addr.ss.ss_family &&
+		strcmp(addr_host(&r.addr, (char[ADDR_TEXT]){ 0 }), "10.0.0.3"))
 		find(&r, "a.example");
 }
 

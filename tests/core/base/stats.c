@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The histogram of times: bounds of its buckets, what is read from it against what went in, sorted. */
+/* The histogram of times: bounds of its buckets, what is read from it against what went in, sorted.
+ */
 #include "stats.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -51,8 +52,8 @@ Test(stats, the_bounds_are_those_of_fio)
 	static const uint64_t bins[] = { 131, 141, 151, 161, 171, 201, 211, 221, 3216 };
 
 	for (unsigned i = 0; i < sizeof(bins) / sizeof(*bins); i++)
-		cr_assert_eq(stats_middle(stats_bucket(bins[i])), bins[i], "%lu is drawn as %lu", (unsigned long)bins[i],
-			(unsigned long)stats_middle(stats_bucket(bins[i])));
+		cr_assert_eq(stats_middle(stats_bucket(bins[i])), bins[i], "%lu is drawn as %lu",
+			(unsigned long)bins[i], (unsigned long)stats_middle(stats_bucket(bins[i])));
 }
 
 Test(stats, percentiles_are_less_than_one_percent_off)
@@ -64,7 +65,8 @@ Test(stats, percentiles_are_less_than_one_percent_off)
 	for (unsigned i = 0; i < sizeof(percents) / sizeof(*percents); i++) {
 		double exact = (double)value[(unsigned)(COUNT * percents[i] / 100 + 0.999999) - 1];
 		double got = (double)stats_percentile(&stats, percents[i]);
-		cr_assert(got > exact * 0.99 && got < exact * 1.01, "p%g: %g, not %g", percents[i], got, exact);
+		cr_assert(got > exact * 0.99 && got < exact * 1.01, "p%g: %g, not %g", percents[i],
+			got, exact);
 	}
 	cr_assert_eq(stats.min, value[0]);
 	cr_assert_eq(stats.max, value[COUNT - 1]);
@@ -125,6 +127,9 @@ Test(stats, between_bounds_every_one_is_counted_once)
 	for (uint64_t from = 1; from < 1ull << 40; from *= 2)
 		sum += stats_between(&stats, from, from * 2);
 	cr_assert_eq(sum, 10000);
-	cr_assert_eq(stats_between(&stats, 0, 7500) + stats_between(&stats, 7500, 7501) + stats_between(&stats, 7501, UINT64_MAX), 10000);
-	cr_assert_eq(stats_between(&stats, 4096, 8192) + stats_between(&stats, 8192, 1ull << 40), 10000);
+	cr_assert_eq(stats_between(&stats, 0, 7500) + stats_between(&stats, 7500, 7501) +
+			     stats_between(&stats, 7501, UINT64_MAX),
+		10000);
+	cr_assert_eq(
+		stats_between(&stats, 4096, 8192) + stats_between(&stats, 8192, 1ull << 40), 10000);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* URIs and their other spellings: what they become, what is refused, and that no secret is told. */
-#include "says.h"
 #include "uri.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ static const struct {
 	{ "nvme+tcp://[fe80::1%25eth0]:1/x", "nvme+tcp", "fe80::1%eth0", 1, "x", "" },
 	{ "nvme+tcp://[fe80::1%25]/x", "nvme+tcp", "fe80::1%25", 0, "x", "" },
 	{ "nvme+tcp://h/a%20b%2fc?k=%26%3d", "nvme+tcp", "h", 0, "a b/c", "k=&=" },
-	{ "nvme+tcp://h/n?path=nvme%2btcp%3a%2f%2fh2%3a1%2fn%3fro%3d1&path=10.0.0.6:4420", "nvme+tcp", "h", 0, "n",
-		"path=nvme+tcp://h2:1/n?ro=1&path=10.0.0.6:4420" },
+	{ "nvme+tcp://h/n?path=nvme%2btcp%3a%2f%2fh2%3a1%2fn%3fro%3d1&path=10.0.0.6:4420",
+		"nvme+tcp", "h", 0, "n", "path=nvme+tcp://h2:1/n?ro=1&path=10.0.0.6:4420" },
 	{ "nvme+tcp://h/n?a=1&&b=c=d&", "nvme+tcp", "h", 0, "n", "a=1&b=c=d" },
 	{ "nbd+unix:///disk?socket=/run/x.sock", "nbd+unix", "", 0, "disk", "socket=/run/x.sock" },
 	{ "nbd://h", "nbd", "h", 0, "", "" },
@@ -46,11 +46,14 @@ static const struct {
 	{ "ram:64M", "ram", "", 0, "64M", "" },
 	{ "null:1T?block=4096", "null", "", 0, "1T", "block=4096" },
 	{ "-", "-", "", 0, "", "" },
-	{ "trtype:RDMA adrfam:IPv4 traddr:10.0.0.1 trsvcid:4420 subnqn:" NQN, "nvme+rdma", "10.0.0.1", 4420, NQN, "" },
-	{ "trtype:tcp adrfam:ipv6 traddr:fe80::1%eth0 subnqn:n ns:2", "nvme+tcp", "fe80::1%eth0", 0, "n/2", "" },
-	{ "traddr=10.0.0.1 trtype=TCP hostnqn:h hostaddr:10.0.0.2", "nvme+tcp", "10.0.0.1", 0, "", "hostnqn=h&src=10.0.0.2" },
-	{ "transport=rdma;traddr=10.0.0.1;trsvcid=4420;nqn=n;host_traddr=10.0.0.2;host_iface=eth0", "nvme+rdma", "10.0.0.1", 4420, "n",
-		"src=10.0.0.2&iface=eth0" },
+	{ "trtype:RDMA adrfam:IPv4 traddr:10.0.0.1 trsvcid:4420 subnqn:" NQN, "nvme+rdma",
+		"10.0.0.1", 4420, NQN, "" },
+	{ "trtype:tcp adrfam:ipv6 traddr:fe80::1%eth0 subnqn:n ns:2", "nvme+tcp", "fe80::1%eth0", 0,
+		"n/2", "" },
+	{ "traddr=10.0.0.1 trtype=TCP hostnqn:h hostaddr:10.0.0.2", "nvme+tcp", "10.0.0.1", 0, "",
+		"hostnqn=h&src=10.0.0.2" },
+	{ "transport=rdma;traddr=10.0.0.1;trsvcid=4420;nqn=n;host_traddr=10.0.0.2;host_iface=eth0",
+		"nvme+rdma", "10.0.0.1", 4420, "n", "src=10.0.0.2&iface=eth0" },
 	{ "transport=tcp,traddr=::1,host-traddr=::1", "nvme+tcp", "::1", 0, "", "src=::1" },
 };
 
@@ -62,9 +65,11 @@ Test(uri, good_ones)
 		char keys[512] = "";
 		size_t len = 0;
 
-		cr_assert_eq(uri_parse(&uri, good[i].text, &diag), 0, "%s: %s", good[i].text, diag.text);
+		cr_assert_eq(
+			uri_parse(&uri, good[i].text, &diag), 0, "%s: %s", good[i].text, diag.text);
 		for (unsigned k = 0; k < uri.keys; k++)
-			len += (size_t)snprintf(keys + len, sizeof(keys) - len, "%s%s=%s", k ? "&" : "", uri.key[k].name, uri.key[k].value);
+			len += (size_t)snprintf(keys + len, sizeof(keys) - len, "%s%s=%s",
+				k ? "&" : "", uri.key[k].name, uri.key[k].value);
 		cr_expect_str_eq(uri.scheme, good[i].scheme, "%s", good[i].text);
 		cr_expect_str_eq(uri.host, good[i].host, "%s", good[i].text);
 		cr_expect_eq(uri.port, good[i].port, "%s", good[i].text);
@@ -228,7 +233,8 @@ Test(uri, passwords_are_read_but_not_told)
 		struct diag diag = { 0 };
 		struct uri uri;
 
-		cr_assert_eq(uri_parse(&uri, secrets[i].text, &diag), 0, "%s: %s", secrets[i].text, diag.text);
+		cr_assert_eq(uri_parse(&uri, secrets[i].text, &diag), 0, "%s: %s", secrets[i].text,
+			diag.text);
 		cr_expect_str_eq(uri.user, secrets[i].user);
 		cr_expect_eq(!uri.password, !secrets[i].password);
 		if (uri.password && secrets[i].password)
@@ -246,7 +252,8 @@ Test(uri, a_wrong_password_is_not_told_either)
 	cr_assert_lt(uri_parse(&uri, "nvme+tcp://joe:hush%@h/x", &diag), 0);
 	diag_says(&diag, DIAG_USAGE, "nvme+tcp://joe@h/x", "password '%'");
 	cr_assert_lt(uri_parse(&uri, "nvme+tcp://joe:hush@h:x/y", &diag), 0);
-	cr_assert_not(strstr(diag.text, "hush") || strstr(diag.object, "hush") || strstr(diag.hint, "hush"));
+	cr_assert_not(strstr(diag.text, "hush") || strstr(diag.object, "hush") ||
+		      strstr(diag.hint, "hush"));
 }
 
 Test(uri, secrets_are_cut_out_of_any_text)
@@ -257,14 +264,19 @@ Test(uri, secrets_are_cut_out_of_any_text)
 		{ "plain", "plain" },
 		{ "", "" },
 		{ "--path=iscsi://u%pw@h/x", "--path=iscsi://u@h/x" },
-		{ "iscsi://u%a@h/ iscsi://v%b@i/ nbd://w:c@j/", "iscsi://u@h/ iscsi://v@i/ nbd://w@j/" },
+		{ "iscsi://u%a@h/ iscsi://v%b@i/ nbd://w:c@j/",
+			"iscsi://u@h/ iscsi://v@i/ nbd://w@j/" },
 		{ "iscsi://u%a&b c@h/", "iscsi://u@h/" },
 		{ "nvme-iser://u%pw@h/", "nvme-iser://u@h/" },
-		{ "nvme+tcp://h/n?path=iscsi%3A%2F%2Fu%25pw%40h%2Fx&ro", "nvme+tcp://h/n?path=&ro" },
-		{ "nvme+tcp://h/n?path=nbd://u:pw@h2/x&path=nbd://h3/x", "nvme+tcp://h/n?path=nbd://u@h2/x&path=nbd://h3/x" },
-		{ "nvme+tcp://h/n?dhchap-secret=DHHC-1:00:x&secret-file=/etc/s", "nvme+tcp://h/n?dhchap-secret=&secret-file=/etc/s" },
+		{ "nvme+tcp://h/n?path=iscsi%3A%2F%2Fu%25pw%40h%2Fx&ro",
+			"nvme+tcp://h/n?path=&ro" },
+		{ "nvme+tcp://h/n?path=nbd://u:pw@h2/x&path=nbd://h3/x",
+			"nvme+tcp://h/n?path=nbd://u@h2/x&path=nbd://h3/x" },
+		{ "nvme+tcp://h/n?dhchap-secret=DHHC-1:00:x&secret-file=/etc/s",
+			"nvme+tcp://h/n?dhchap-secret=&secret-file=/etc/s" },
 		{ "-S DHHC-1:00:Zm9v/b+=: -v", "-S DHHC-1:00: -v" },
-		{ "'dhchap_secret=DHHC-1:03:Zm9v', NVMeTLSkey-1:01:YmFy:", "'dhchap_secret=DHHC-1:03:', NVMeTLSkey-1:01:" },
+		{ "'dhchap_secret=DHHC-1:03:Zm9v', NVMeTLSkey-1:01:YmFy:",
+			"'dhchap_secret=DHHC-1:03:', NVMeTLSkey-1:01:" },
 		{ "DHHC-1:4420", "DHHC-1:4420" },
 		{ "nvme+tcp://h:4420/n@x", "nvme+tcp://h:4420/n@x" },
 		{ "nvme+tcp://[::1]:4420/n", "nvme+tcp://[::1]:4420/n" },
@@ -280,7 +292,8 @@ Test(uri, secrets_are_cut_out_of_any_text)
 		uri_hide(text);
 		cr_expect_str_eq(text, rows[i].left);
 		for (size_t k = left; k < len; k++)
-			cr_expect_eq(text[k], 0, "what was cut out of '%s' is zeroed", rows[i].text);
+			cr_expect_eq(
+				text[k], 0, "what was cut out of '%s' is zeroed", rows[i].text);
 	}
 }
 
@@ -291,7 +304,10 @@ Test(uri, keys_are_found_by_name)
 	uint32_t queues = 1, depth = 128, ms = 5;
 	bool ro = false, fast = true;
 
-	cr_assert_eq(uri_parse(&uri, "ram:1M?queues=4&path=a&path=b&ro&fast=no&secret_file=x&timeout=0.5", &diag), 0);
+	cr_assert_eq(uri_parse(&uri,
+			     "ram:1M?queues=4&path=a&path=b&ro&fast=no&secret_file=x&timeout=0.5",
+			     &diag),
+		0);
 	cr_assert_eq(uri_u32(&uri, "queues", 1, 64, &queues, &diag), 0);
 	cr_assert_eq(queues, 4);
 	cr_assert_eq(uri_u32(&uri, "depth", 1, 64, &depth, &diag), 0);

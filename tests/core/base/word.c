@@ -23,7 +23,9 @@ Test(word, distance_counts_slips)
 	cr_assert_eq(word_distance("", "abc"), 3);
 	cr_assert_eq(word_distance("abc", ""), 3);
 	cr_assert_eq(word_distance("an-option-that-is-far-too-long-for-this", "an-option"), 99);
-	cr_assert_eq(word_distance("abcdefghijklmnopqrstuvwxyz01234", "abcdefghijklmnopqrstuvwxyz01234"), 0, "31 letters fit");
+	cr_assert_eq(
+		word_distance("abcdefghijklmnopqrstuvwxyz01234", "abcdefghijklmnopqrstuvwxyz01234"),
+		0, "31 letters fit");
 }
 
 Test(word, near_is_a_slip_or_a_beginning)

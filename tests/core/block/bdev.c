@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Opening by URI, waiting, closing; and that the contract check of debug builds sees what it is there for. */
+/* Opening by URI, waiting, closing; and that the contract check of debug builds sees what it is
+ * there for. */
 #include "flaky.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -25,7 +26,8 @@ static void assert_refused(const char *uri, int err, enum diag_code code, const 
 	struct bdev *bdev;
 	struct diag diag = { 0 };
 
-	cr_assert_eq(bdev_open(&bdev, loop, uri, &(struct bdev_env){ .write = true }, &diag), err, "%s: %s", uri, diag.text);
+	cr_assert_eq(bdev_open(&bdev, loop, uri, &(struct bdev_env){ .write = true }, &diag), err,
+		"%s: %s", uri, diag.text);
 	diag_says(&diag, code, uri, words);
 	loop_free(loop);
 }
@@ -38,7 +40,8 @@ Test(bdev, what_cannot_be_opened_is_named)
 	assert_refused("ram:4096?block=131072", -ERANGE, DIAG_USAGE, "block= 512 65536");
 	assert_refused("null:4096?colour=red", -EINVAL, DIAG_USAGE, "colour");
 	assert_refused("null:1M?loss=5", -EINVAL, DIAG_USAGE, "loss");
-	assert_refused("ram:4611686018427387904", -ENOMEM, DIAG_NO_MEMORY, "4611686018427387904 memory");
+	assert_refused(
+		"ram:4611686018427387904", -ENOMEM, DIAG_NO_MEMORY, "4611686018427387904 memory");
 	assert_refused("iscsi://host/iqn.x/0", -EPROTONOSUPPORT, DIAG_UNSUPPORTED, "iscsi: kernel");
 	assert_refused("flaky://nowhere/", -ENOENT, DIAG_NOT_FOUND, "'nowhere'");
 }
@@ -48,11 +51,14 @@ Test(bdev, ro_in_the_uri_opens_for_reading_only)
 	struct loop *loop = new_loop();
 	struct bdev *bdev;
 
-	cr_assert_eq(bdev_open(&bdev, loop, "ram:4096?ro=1", &(struct bdev_env){ .write = true }, NULL), 0);
+	cr_assert_eq(
+		bdev_open(&bdev, loop, "ram:4096?ro=1", &(struct bdev_env){ .write = true }, NULL),
+		0);
 	cr_assert(bdev->lim.ro);
 	cr_assert_str_eq(bdev->uri, "ram:4096?ro=1");
 	bdev_close(bdev);
-	cr_assert_eq(bdev_open(&bdev, loop, "ram:4096", &(struct bdev_env){ .write = true }, NULL), 0);
+	cr_assert_eq(
+		bdev_open(&bdev, loop, "ram:4096", &(struct bdev_env){ .write = true }, NULL), 0);
 	cr_assert(!bdev->lim.ro);
 	bdev_close(bdev);
 	loop_free(loop);
@@ -74,7 +80,9 @@ Test(bdev, start_tells_later)
 	int mine;
 
 	cr_assert_eq(uri_parse(&uri, "null:1M", NULL), 0);
-	cr_assert_eq(bdev_start(&bdev, loop, &uri, &(struct bdev_env){ 0 }, count_change, &mine, NULL), 0);
+	cr_assert_eq(
+		bdev_start(&bdev, loop, &uri, &(struct bdev_env){ 0 }, count_change, &mine, NULL),
+		0);
 	cr_assert_eq(bdev->state, BDEV_OPENING);
 	cr_assert_eq(changes, 0);
 	cr_assert(loop_wait(loop, &changes, loop_clock() + 1000 * MSEC));
@@ -91,7 +99,15 @@ Test(bdev, close_takes_nothing)
 }
 
 /* A lane that breaks the contract in one way. */
-enum sin { SIN_INSIDE, SIN_TWICE, SIN_POSITIVE, SIN_RUN_ZERO, SIN_RUN_LONG, SIN_RUN_NONE, SIN_RUN_ODD };
+enum sin {
+	SIN_INSIDE,
+	SIN_TWICE,
+	SIN_POSITIVE,
+	SIN_RUN_ZERO,
+	SIN_RUN_LONG,
+	SIN_RUN_NONE,
+	SIN_RUN_ODD
+};
 
 struct sinner {
 	struct bdev bdev;
@@ -121,7 +137,10 @@ static void sin_kick(struct lane *lane)
 
 	s->io->status = s->sin == SIN_POSITIVE;
 	s->io->detail = s->sin == SIN_RUN_NONE ? 0 : 1;
-	*run = (struct map_run){ .len = s->sin == SIN_RUN_ZERO ? 0 : s->sin == SIN_RUN_LONG ? 8192 : s->sin == SIN_RUN_ODD ? 100 : 512 };
+	*run = (struct map_run){ .len = s->sin == SIN_RUN_ZERO   ? 0
+					: s->sin == SIN_RUN_LONG ? 8192
+					: s->sin == SIN_RUN_ODD  ? 100
+								 : 512 };
 	s->io->done(s->io);
 	if (s->sin == SIN_TWICE)
 		s->io->done(s->io);
@@ -140,7 +159,9 @@ static void sinner_init(struct sinner *s, enum sin sin)
 
 	*s = (struct sinner){ .sin = sin, .loop = new_loop() };
 	s->bdev.state = BDEV_UP;
-	s->bdev.lim = (struct bdev_limits){ .size = 65536, .block = 512, .max = { 4096, 4096, 1, 0, 4096, 4096 } };
+	s->bdev.lim = (struct bdev_limits){
+		.size = 65536, .block = 512, .max = { 4096, 4096, 1, 0, 4096, 4096 }
+	};
 	lane_init(&s->lane, &sin_ops, &s->bdev, s->loop);
 	s->lane.state = LANE_UP;
 	s->buf = (struct buf){ .p = (uint8_t *)s->room, .cap = sizeof(s->room) };
@@ -199,7 +220,8 @@ static void submit_bad(struct io bad)
 	static uint8_t room[4096];
 	struct buf buf = { .p = room, .cap = sizeof(room) };
 
-	cr_assert_eq(bdev_open(&bdev, loop, "ram:64K", &(struct bdev_env){ .write = true }, NULL), 0);
+	cr_assert_eq(
+		bdev_open(&bdev, loop, "ram:64K", &(struct bdev_env){ .write = true }, NULL), 0);
 	cr_assert_eq(lane_open(&lane, bdev, loop, NULL), 0);
 	bad.buf = &buf;
 	bdev_io_wait(lane, &bad, 0);
@@ -232,7 +254,8 @@ Test(bdev, an_io_may_be_submitted_again_from_its_done)
 	struct lane *lane;
 	struct io io = { .kind = IO_FLUSH };
 
-	cr_assert_eq(bdev_open(&bdev, loop, "null:64K", &(struct bdev_env){ .write = true }, NULL), 0);
+	cr_assert_eq(
+		bdev_open(&bdev, loop, "null:64K", &(struct bdev_env){ .write = true }, NULL), 0);
 	cr_assert_eq(lane_open(&lane, bdev, loop, NULL), 0);
 	for (unsigned i = 0; i < 3; i++)
 		cr_assert_eq(bdev_io_wait(lane, &io, 1000), 0);
@@ -273,14 +296,16 @@ Test(bdev, the_first_write_back_error_stays)
 
 	cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, -ENOSPC), -ENOSPC);
 	cr_assert_eq(sync_status(&bdev, IO_WRITE, IO_FUA, -EIO), -EIO);
-	cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, -ENOTCONN), -ENOTCONN, "a lost path stays one");
+	cr_assert_eq(
+		sync_status(&bdev, IO_FLUSH, 0, -ENOTCONN), -ENOTCONN, "a lost path stays one");
 	cr_assert_eq(sync_status(&bdev, IO_FLUSH, 0, 0), -ENOSPC);
 }
 
 /* What XFS, NFS and block devices give where ext4 gives EIO. */
 Test(bdev, so_do_the_errors_of_media_and_transports)
 {
-	static const int lost[] = { -EDQUOT, -ENODATA, -ENOLINK, -ETIMEDOUT, -EREMOTEIO, -EILSEQ, -ESTALE, -EFBIG };
+	static const int lost[] = { -EDQUOT, -ENODATA, -ENOLINK, -ETIMEDOUT, -EREMOTEIO, -EILSEQ,
+		-ESTALE, -EFBIG };
 
 	for (unsigned i = 0; i < sizeof(lost) / sizeof(*lost); i++) {
 		struct bdev bdev = { 0 };
@@ -292,7 +317,8 @@ Test(bdev, so_do_the_errors_of_media_and_transports)
 
 Test(bdev, other_errors_are_not_sticky)
 {
-	static const int other[] = { -ENOTCONN, -EHOSTUNREACH, -ECANCELED, -ENOTSUP, -ENXIO, -EINVAL, -ENOMEM };
+	static const int other[] = { -ENOTCONN, -EHOSTUNREACH, -ECANCELED, -ENOTSUP, -ENXIO,
+		-EINVAL, -ENOMEM };
 	struct bdev bdev = { 0 };
 
 	for (unsigned i = 0; i < sizeof(other) / sizeof(*other); i++) {

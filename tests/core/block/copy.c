@@ -22,7 +22,8 @@ struct stage {
 	struct diag diag;
 };
 
-static struct stage set(uint64_t src_size, uint32_t src_block, uint64_t dst_size, uint32_t dst_block)
+static struct stage set(
+	uint64_t src_size, uint32_t src_block, uint64_t dst_size, uint32_t dst_block)
 {
 	struct stage s = { .opt.sparse = true };
 
@@ -106,13 +107,15 @@ Test(copy, every_layout_and_option_gives_the_same_bytes)
 		behind = s.dst->bytes[s.dst->bdev.lim.size - 1];
 		rc = run(&s);
 		cr_assert_eq(rc, 0, "seed %u: %s: %s", seed, s.diag.object, s.diag.text);
-		cr_assert_eq(memcmp(s.src->bytes, s.dst->bytes, size), 0, "seed %u: bytes differ", seed);
+		cr_assert_eq(
+			memcmp(s.src->bytes, s.dst->bytes, size), 0, "seed %u: bytes differ", seed);
 		for (uint64_t i = size; i < s.dst->bdev.lim.size; i++)
 			cr_assert_eq(s.dst->bytes[i], behind,
 				"seed %u: byte %llu behind the source's end", seed,
 				(unsigned long long)(i - size));
 		cr_assert_eq(s.progress.verified, size, "seed %u", seed);
-		cr_assert_eq(s.progress.copied + s.progress.zeroed + s.progress.skipped, size, "seed %u", seed);
+		cr_assert_eq(s.progress.copied + s.progress.zeroed + s.progress.skipped, size,
+			"seed %u", seed);
 		cr_assert_eq(s.progress.done, s.progress.total, "seed %u", seed);
 		strike(&s);
 	}
@@ -399,7 +402,8 @@ static uint64_t check_map(const struct stage *s)
 	cr_assert_eq(copy_map_init(&map, s->src->bdev.lim.size, &diag), 0);
 	cr_assert_eq(copy_map_load(&map, s->opt.map, &diag), 0, "%s", diag.text);
 	for (; copy_map_next(&map, off, "+", &off, &len); off += len) {
-		cr_assert_eq(memcmp(s->dst->safe + off, s->src->bytes + off, len), 0, "at %llu", (unsigned long long)off);
+		cr_assert_eq(memcmp(s->dst->safe + off, s->src->bytes + off, len), 0, "at %llu",
+			(unsigned long long)off);
 		sum += len;
 	}
 	copy_map_fini(&map);

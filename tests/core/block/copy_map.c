@@ -55,7 +55,8 @@ Test(copy_map, setting_ranges_agrees_with_an_array_of_bytes)
 		memset(model + off, status, len);
 		check_shape(&map);
 		for (size_t e = 0; e < map.count; e++)
-			for (uint64_t i = map.extent[e].off; i < map.extent[e].off + map.extent[e].len; i++)
+			for (uint64_t i = map.extent[e].off;
+				i < map.extent[e].off + map.extent[e].len; i++)
 				cr_assert_eq(model[i], map.extent[e].status);
 	}
 	copy_map_fini(&map);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Files and block devices: every kind of request, through io_uring and without it, and what cannot be opened. */
+/* Files and block devices: every kind of request, through io_uring and without it, and what cannot
+ * be opened. */
 #include "file.h"
 #include "forbid.h"
 #include "says.h"
@@ -55,7 +56,8 @@ static int open_disk(struct rig *r, const char *uri, bool write, uint64_t create
 		cr_assert_eq(loop_new(&r->loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	rc = bdev_open(&r->bdev, r->loop, uri, &env, &r->diag);
 	if (rc == 0) {
-		cr_assert_eq(lane_open(&r->lane, r->bdev, r->loop, &r->diag), 0, "%s", r->diag.text);
+		cr_assert_eq(
+			lane_open(&r->lane, r->bdev, r->loop, &r->diag), 0, "%s", r->diag.text);
 		cr_assert_eq(pool_new(&r->pool, POOL_EACH, 2, &r->diag), 0);
 		cr_assert_eq(lane_map(r->lane, r->pool, &r->diag), 0);
 	}
@@ -78,7 +80,8 @@ static void end(struct rig *r)
 		unlink(r->path);
 }
 
-static int io_at(struct rig *r, uint8_t kind, uint8_t flags, uint64_t off, uint32_t len, uint8_t *p, uint32_t *detail)
+static int io_at(struct rig *r, uint8_t kind, uint8_t flags, uint64_t off, uint32_t len, uint8_t *p,
+	uint32_t *detail)
 {
 	struct buf buf = { p, POOL_EACH, p ? r->pool : NULL };
 	struct io io = { .kind = kind, .flags = flags, .off = off, .len = len, .buf = &buf };
@@ -118,7 +121,8 @@ static void exercise(struct rig *r, uint32_t block)
 	cr_assert_eq(r->bdev->lim.size, size);
 	cr_assert_eq(io(r, IO_ZERO, 0, 0, size), 0);
 	for (int n = 0; n < 400; n++) {
-		uint32_t off = rand_r(&seed) % (size / block) * block, len = (1 + rand_r(&seed) % (n % 8 ? 16 : 600)) * block;
+		uint32_t off = rand_r(&seed) % (size / block) * block,
+			 len = (1 + rand_r(&seed) % (n % 8 ? 16 : 600)) * block;
 		uint8_t *p = r->pool->base + (n % 3 ? 0 : n % 5 * 8), fua = n % 4 ? 0 : IO_FUA;
 
 		len = len < size - off ? len : size - off;
@@ -237,7 +241,12 @@ static void write_many(struct rig *r, unsigned shift)
 	for (unsigned i = 0; i < COUNT; i++) {
 		memset(p + i * 4096, (int)(i | 1), 4096);
 		many[i].buf = (struct buf){ p + i * 4096, 4096, r->pool };
-		many[i].io = (struct io){ .kind = IO_WRITE, .off = i * 4096, .len = 4096, .buf = &many[i].buf, .done = one_done, .lower = many[i].lower };
+		many[i].io = (struct io){ .kind = IO_WRITE,
+			.off = i * 4096,
+			.len = 4096,
+			.buf = &many[i].buf,
+			.done = one_done,
+			.lower = many[i].lower };
 		many[i].left = &left;
 		bdev_submit(r->lane, &many[i].io);
 		cr_assert_eq(left, COUNT, "done inside submit");
@@ -273,7 +282,8 @@ Test(file, more_requests_than_threads_where_io_uring_is_forbidden)
 	end(&r);
 }
 
-/* A file system that asks for more than the usual alignment answers EINVAL, as every one does to an odd address. */
+/* A file system that asks for more than the usual alignment answers EINVAL, as every one does to an
+ * odd address. */
 Test(file, o_direct_that_is_granted_and_not_taken)
 {
 	struct rig r = { 0 };
@@ -439,7 +449,8 @@ static int loop_device(const char *path, char *device, size_t len)
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), number, fd = -1;
 
 	config.fd = open(path, O_RDWR | O_CLOEXEC);
-	for (int i = 0; i < 8 && control >= 0 && (number = ioctl(control, LOOP_CTL_GET_FREE)) >= 0; i++) {
+	for (int i = 0; i < 8 && control >= 0 && (number = ioctl(control, LOOP_CTL_GET_FREE)) >= 0;
+		i++) {
 		snprintf(device, len, "/dev/loop%d", number);
 		fd = open(device, O_RDWR | O_CLOEXEC);
 		if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) == 0)
@@ -496,7 +507,8 @@ static void hears(struct rig *r)
 	cr_assert(loop_wait(r->loop, &news, loop_clock() + 20000000000ull), "no news of the size");
 }
 
-/* What grows is there to be used; what shrinks keeps its size, but nothing is read from beyond the end, nor written to it. */
+/* What grows is there to be used; what shrinks keeps its size, but nothing is read from beyond the
+ * end, nor written to it. */
 static void resize(struct rig *r, int fd, int loop_fd)
 {
 	struct stat st;
@@ -545,7 +557,8 @@ Test(file, a_file_that_grows_and_shrinks)
 	fd = open(r.path, O_RDWR | O_CLOEXEC);
 	resize(&r, fd, -1);
 	r.bdev->changed = hear;
-	cr_assert_eq(ftruncate(fd, (6 << 20) + 100), 0); /* a part of a block is one, read as zeroes behind its end */
+	/* a part of a block is one, read as zeroes behind its end */
+	cr_assert_eq(ftruncate(fd, (6 << 20) + 100), 0);
 	hears(&r);
 	cr_assert_eq(r.bdev->lim.size, (6 << 20) + 512);
 	memset(r.pool->base, 0xee, 512);

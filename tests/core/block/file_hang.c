@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define BUF 4096u
+#define BUF     4096u
 #define HUNG_AT (1u << 20)
 
 ssize_t __real_pread(int fd, void *p, size_t len, off_t off);
@@ -35,10 +35,10 @@ long __wrap_syscall(long number, ...);
 int __real_fstatfs(int fd, struct statfs *fs);
 int __wrap_fstatfs(int fd, struct statfs *fs);
 
-static bool remote; /* disks opened now are on NFS */
+static bool remote;             /* disks opened now are on NFS */
 static off_t hung_at = HUNG_AT; /* calls for this offset hang, and fdatasync */
-static unsigned sizes; /* atomic: calls of statx */
-static bool hanging; /* atomic */
+static unsigned sizes;          /* atomic: calls of statx */
+static bool hanging;            /* atomic */
 static sem_t go;
 static int sync_error; /* of the next fdatasync */
 static unsigned syncs;
@@ -136,8 +136,8 @@ static void open_disk(struct disk *d)
 {
 	struct diag why = { 0 };
 
-	cr_assert_eq(bdev_open(&d->bdev, loop, d->path, &(struct bdev_env){ .write = true }, &why), 0,
-		"%s", why.text);
+	cr_assert_eq(bdev_open(&d->bdev, loop, d->path, &(struct bdev_env){ .write = true }, &why),
+		0, "%s", why.text);
 	for (int i = 0; i < 2; i++)
 		cr_assert_eq(lane_open(&d->lane[i], d->bdev, loop, &why), 0, "%s", why.text);
 }
@@ -350,9 +350,12 @@ static int fua(struct lane *lane, uint8_t kind)
 static void assert_sticky(int err, uint8_t kind)
 {
 	__atomic_store_n(&sync_error, err, __ATOMIC_RELAXED);
-	cr_assert_eq(kind == IO_FLUSH ? finished(submit(disk.lane[1], 0, IO_FLUSH, 0, 0)) : fua(disk.lane[1], kind), -err);
+	cr_assert_eq(kind == IO_FLUSH ? finished(submit(disk.lane[1], 0, IO_FLUSH, 0, 0))
+				      : fua(disk.lane[1], kind),
+		-err);
 	for (int i = 0; i < 4; i++)
-		cr_assert_eq(finished(submit(disk.lane[i % 2], 0, IO_FLUSH, 0, 0)), -err, "the kernel forgot it, the disk must not");
+		cr_assert_eq(finished(submit(disk.lane[i % 2], 0, IO_FLUSH, 0, 0)), -err,
+			"the kernel forgot it, the disk must not");
 	cr_assert_eq(fua(disk.lane[0], IO_WRITE), -err);
 	cr_assert_eq(fua(disk.lane[0], IO_TRIM), -err);
 	cr_assert_eq(finished(submit(disk.lane[0], 0, IO_WRITE, 0, 0)), 0);

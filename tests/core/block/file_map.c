@@ -44,7 +44,8 @@ static void setup(void)
 
 static void open_disk(void)
 {
-	cr_assert_eq(bdev_open(&bdev, loop, path, &(struct bdev_env){ 0 }, &why), 0, "%s", why.text);
+	cr_assert_eq(
+		bdev_open(&bdev, loop, path, &(struct bdev_env){ 0 }, &why), 0, "%s", why.text);
 	cr_assert_eq(lane_open(&lane, bdev, loop, &why), 0, "%s", why.text);
 	cr_assert_eq(pool_new(&pool, 1 << 20, 4, &why), 0);
 	cr_assert_eq(lane_map(lane, pool, &why), 0);
@@ -74,7 +75,11 @@ static void done(struct io *io)
 static struct io make(uint8_t io_kind, struct buf *buf, unsigned slot, uint32_t len)
 {
 	*buf = (struct buf){ pool->base + slot * (1 << 20), 1 << 20, pool };
-	return (struct io){ .kind = io_kind, .len = len, .buf = buf, .done = done, .lower = calloc(1, bdev->lim.io_size) };
+	return (struct io){ .kind = io_kind,
+		.len = len,
+		.buf = buf,
+		.done = done,
+		.lower = calloc(1, bdev->lim.io_size) };
 }
 
 static void wait_for(unsigned ios)
@@ -104,7 +109,8 @@ Test(file_map, a_read_does_not_wait_for_it)
 		cr_assert_eq(map[i].status, 0);
 		cr_assert_eq(map[i].detail, 3);
 		run = (void *)buf[i].p;
-		cr_assert(run[0].len == 1 << 20 && run[0].flags == (MAP_HOLE | MAP_ZERO) && run[1].flags == 0 && run[2].flags);
+		cr_assert(run[0].len == 1 << 20 && run[0].flags == (MAP_HOLE | MAP_ZERO) &&
+			  run[1].flags == 0 && run[2].flags);
 		free(map[i].lower);
 	}
 	free(read.lower);

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SIZE (1u << 20)
-#define EACH 65536u
+#define SIZE  (1u << 20)
+#define EACH  65536u
 #define COUNT (SIZE / EACH)
 
 struct req {
@@ -78,7 +78,12 @@ static void ask(struct rig *r, unsigned i)
 
 	memset(r->got + i * EACH, 0xee, EACH);
 	req->buf = (struct buf){ r->got + i * EACH, EACH, NULL };
-	req->io = (struct io){ .kind = IO_READ, .off = i * EACH, .len = EACH, .buf = &req->buf, .done = done, .status = 1 };
+	req->io = (struct io){ .kind = IO_READ,
+		.off = i * EACH,
+		.len = EACH,
+		.buf = &req->buf,
+		.done = done,
+		.status = 1 };
 	req->left = &r->left;
 	r->left++;
 	bdev_submit(r->lane, &req->io);
@@ -126,7 +131,8 @@ static void ends_at(struct rig *r, uint32_t len)
 	cr_assert_eq(r->left, 0);
 	cr_assert_eq(r->bdev->lim.size, (len + 511) / 512 * 512);
 	for (unsigned i = 0; i < COUNT; i++)
-		cr_assert_eq(r->req[i].io.status, i * EACH < len ? 0 : -ENXIO, "%u of %u: %d", i, len, r->req[i].io.status);
+		cr_assert_eq(r->req[i].io.status, i * EACH < len ? 0 : -ENXIO, "%u of %u: %d", i,
+			len, r->req[i].io.status);
 	cr_assert_eq(memcmp(r->sent, r->got, len), 0);
 	for (uint32_t i = len; i < (len + EACH - 1) / EACH * EACH; i++)
 		cr_assert_eq(r->got[i], 0);
@@ -134,7 +140,8 @@ static void ends_at(struct rig *r, uint32_t len)
 
 Test(input, the_end_is_a_size_and_zeroes_behind_it)
 {
-	static const uint32_t ends[] = { 1, 512, EACH - 1, EACH, EACH + 1, SIZE - 513, SIZE - 1, SIZE };
+	static const uint32_t ends[] = { 1, 512, EACH - 1, EACH, EACH + 1, SIZE - 513, SIZE - 1,
+		SIZE };
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct rig *r = set_pipe();

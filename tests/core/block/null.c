@@ -19,7 +19,9 @@ Test(null, is_zeroes)
 	struct lane *lane;
 
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	cr_assert_eq(bdev_open(&bdev, loop, "null:4T?block=4096", &(struct bdev_env){ .write = true }, NULL), 0);
+	cr_assert_eq(bdev_open(&bdev, loop, "null:4T?block=4096",
+			     &(struct bdev_env){ .write = true }, NULL),
+		0);
 	cr_assert_eq(bdev->lim.size, 4ull << 40);
 	cr_assert_eq(bdev->lim.block, 4096);
 	cr_assert_eq(lane_open(&lane, bdev, loop, NULL), 0);
@@ -52,7 +54,8 @@ Test(null, takes_a_size_where_it_has_none)
 	cr_assert_eq(bdev_open(&bdev, loop, "null:?block=4096", &env, NULL), 0);
 	cr_assert_eq(bdev->lim.size, (1 << 20) + 4096);
 	bdev_close(bdev);
-	cr_assert_lt(bdev_open(&bdev, loop, "ram:", &env, &diag), 0, "memory takes a size of its own");
+	cr_assert_lt(
+		bdev_open(&bdev, loop, "ram:", &env, &diag), 0, "memory takes a size of its own");
 	diag_says(&diag, DIAG_USAGE, "ram:", "size");
 	env.create = 0;
 	diag = (struct diag){ 0 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A write whose submitter has left lands before anything that overlaps it, over whichever lane that comes. */
+/* A write whose submitter has left lands before anything that overlaps it, over whichever lane that
+ * comes. */
 #include "../../fake/disk.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
-#define MSEC 1000000ull
+#define MSEC  1000000ull
 #define BLOCK 512
 
 struct set {
@@ -64,8 +65,14 @@ static void submit(struct set *s, struct req *req, struct lane *lane, enum io_ki
 {
 	*req = (struct req){ .set = s, .buf = pool_buf(s->pool, s->slots++) };
 	req->io = (struct io){
-		.kind = (uint8_t)kind, .off = block * BLOCK, .len = blocks * BLOCK,
-		.buf = &req->buf, .done = done, .lower = req->lower, .status = 1, .own = &req->orphan,
+		.kind = (uint8_t)kind,
+		.off = block * BLOCK,
+		.len = blocks * BLOCK,
+		.buf = &req->buf,
+		.done = done,
+		.lower = req->lower,
+		.status = 1,
+		.own = &req->orphan,
 	};
 	memset(req->buf.p, byte, req->io.len);
 	bdev_submit(lane, &req->io);
@@ -90,14 +97,22 @@ static void stuck_write(struct set *s, struct req *old)
 	submit(s, old, s->a, IO_WRITE, 8, 4, 'o');
 	turn_for(s, 1);
 	leave(s, old, s->a);
-	s->disk->hold = false; /* of lane b all is answered from here on; lane a looks again later */
+	/* of lane b all is answered from here on; lane a looks again later */
+	s->disk->hold = false;
 	cr_assert_eq(s->disk->bdev.orphans, 1);
 }
 
 enum { BEFORE, OVER_START, INSIDE, OVER_END, AROUND, BEHIND, PLACES };
-static const struct { unsigned block, blocks; bool waits; } place[PLACES] = {
-	[BEFORE] = { 4, 4, false }, [OVER_START] = { 7, 2, true }, [INSIDE] = { 9, 1, true },
-	[OVER_END] = { 11, 2, true }, [AROUND] = { 6, 8, true }, [BEHIND] = { 12, 4, false },
+static const struct {
+	unsigned block, blocks;
+	bool waits;
+} place[PLACES] = {
+	[BEFORE] = { 4, 4, false },
+	[OVER_START] = { 7, 2, true },
+	[INSIDE] = { 9, 1, true },
+	[OVER_END] = { 11, 2, true },
+	[AROUND] = { 6, 8, true },
+	[BEHIND] = { 12, 4, false },
 };
 
 Test(orphan, only_what_overlaps_waits)
@@ -115,7 +130,8 @@ Test(orphan, only_what_overlaps_waits)
 			while (!old.over || !new.over)
 				turn_for(&s, 1);
 			cr_assert_eq(new.io.status, 0);
-			cr_assert_eq(old.turn < new.turn, place[i].waits, "kind %u, place %u", kind[k], i);
+			cr_assert_eq(old.turn < new.turn, place[i].waits, "kind %u, place %u",
+				kind[k], i);
 			cr_assert_eq(s.disk->bdev.orphans, 0);
 			set_fini(&s);
 		}
@@ -226,8 +242,13 @@ Test(orphan, covers_the_rest_of_a_command)
 	rest.set = &s;
 	rest.over = 0;
 	rest.buf = pool_buf(s.pool, s.slots++);
-	rest.io = (struct io){ .kind = IO_WRITE, .off = 12 * BLOCK, .len = 4 * BLOCK, .buf = &rest.buf, .done = done,
-		.lower = rest.lower, .own = &rest.orphan };
+	rest.io = (struct io){ .kind = IO_WRITE,
+		.off = 12 * BLOCK,
+		.len = 4 * BLOCK,
+		.buf = &rest.buf,
+		.done = done,
+		.lower = rest.lower,
+		.own = &rest.orphan };
 	memset(rest.buf.p, '2', rest.io.len);
 	bdev_submit(s.a, &rest.io);
 	while (!rest.over || !other.over)

@@ -67,7 +67,9 @@ static void done(struct io *io)
 static void submit(struct rig *r, struct req *req, uint8_t kind, uint32_t off, uint32_t len)
 {
 	req->buf = (struct buf){ r->bytes + off, len, NULL };
-	req->io = (struct io){ .kind = kind, .off = off, .len = len, .buf = &req->buf, .done = done, .status = 1 };
+	req->io = (struct io){
+		.kind = kind, .off = off, .len = len, .buf = &req->buf, .done = done, .status = 1
+	};
 	req->left = &r->left;
 	r->left++;
 	bdev_submit(r->lane, &req->io);
@@ -123,14 +125,16 @@ Test(output, requests_in_any_order_come_out_in_theirs)
 	}
 	memset(r.bytes + 3 * EACH, 0, EACH);
 	for (unsigned i = 0; i < COUNT; i++)
-		submit(&r, &req[order[i]], order[i] == 3 ? IO_ZERO : IO_WRITE, order[i] * EACH, EACH);
+		submit(&r, &req[order[i]], order[i] == 3 ? IO_ZERO : IO_WRITE, order[i] * EACH,
+			EACH);
 	cr_assert_eq(drain(&r, got, SIZE), SIZE);
 	settle(&r);
 	cr_assert_eq(r.left, 0);
 	cr_assert_eq(memcmp(got, r.bytes, SIZE), 0);
 	for (unsigned i = 0; i < COUNT; i++)
 		cr_assert_eq(req[i].io.status, 0);
-	cr_assert_eq(bdev_io_wait(r.lane, &(struct io){ .kind = IO_FLUSH }, 0), 0, "a pipe needs no flush");
+	cr_assert_eq(bdev_io_wait(r.lane, &(struct io){ .kind = IO_FLUSH }, 0), 0,
+		"a pipe needs no flush");
 	strike(&r);
 	free(req);
 	free(got);

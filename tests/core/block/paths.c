@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What paths promises, one behaviour each, over ways that break on demand: which way is taken, what is held, withheld and given up.
- * Loads under random deaths are paths_lane.c's. */
+/* What paths promises, one behaviour each, over ways that break on demand: which way is taken, what
+ * is held, withheld and given up. Loads under random deaths are paths_lane.c's. */
 #include "flaky_rig.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -18,7 +18,8 @@ Test(paths, first_opening_fails_with_the_first_reason)
 	rig_init(&rig);
 	atomic_store(&rig.way[0].refuse, 1);
 	atomic_store(&rig.way[1].refuse, 1);
-	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, "flaky://a/?path=b", &rig.env, &rig.diag), -ECONNREFUSED);
+	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, "flaky://a/?path=b", &rig.env, &rig.diag),
+		-ECONNREFUSED);
 	diag_says(&rig.diag, DIAG_REFUSED, "flaky://a/?path=b", "way_a_refused");
 	rig.bdev = NULL;
 	rig_fini(&rig);
@@ -31,7 +32,8 @@ Test(paths, silence_ends_with_the_timeout_of_the_uri)
 
 	rig_init(&rig);
 	atomic_store(&rig.way[0].silent, true);
-	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, "flaky://a/?timeout=0.2", &rig.env, &rig.diag), -ETIMEDOUT);
+	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, "flaky://a/?timeout=0.2", &rig.env, &rig.diag),
+		-ETIMEDOUT);
 	diag_says(&rig.diag, DIAG_TIMEOUT, "flaky://a/?timeout=0.2", "flaky_way no_answer");
 	cr_assert_lt(loop_clock() - start, 3000 * MSEC);
 	rig.bdev = NULL;
@@ -65,7 +67,8 @@ Test(paths, without_a_limit_only_the_first_opening_is_waited_for)
 	before = atomic_load(&rig.way[0].attempts);
 	cr_assert(flaky_kill(&rig.way[0]));
 	rig_turn_for(&rig, 65000);
-	cr_assert_geq(atomic_load(&rig.way[0].attempts) - before, 4, "attempts of 10 s, and at most 5 s between them");
+	cr_assert_geq(atomic_load(&rig.way[0].attempts) - before, 4,
+		"attempts of 10 s, and at most 5 s between them");
 	rig_fini(&rig);
 }
 
@@ -132,8 +135,10 @@ Test(paths, reads_go_over_at_once_and_writes_are_told_after_the_quiet_time)
 	cr_assert_eq(atomic_load(&rig.way[1].done[IO_FLUSH]), 0, "not before the writes are over");
 	cr_assert(!write.over && !trim.over && !zero.over && !flush.over);
 	cr_assert(req_wait(&rig, &flush, 5000));
-	cr_assert(write.over == 1 && trim.over == 1 && zero.over == 1 && read.over == 1 && flush.over == 1);
-	cr_assert(!(write.io.status | trim.io.status | zero.io.status | read.io.status | flush.io.status));
+	cr_assert(write.over == 1 && trim.over == 1 && zero.over == 1 && read.over == 1 &&
+		  flush.over == 1);
+	cr_assert(!(write.io.status | trim.io.status | zero.io.status | read.io.status |
+		    flush.io.status));
 	cr_assert_geq(write.done_ns, atomic_load(&rig.way[0].died_ns) + 1000 * MSEC);
 	cr_assert_geq(trim.done_ns, atomic_load(&rig.way[0].died_ns) + 1000 * MSEC);
 	cr_assert_geq(zero.done_ns, atomic_load(&rig.way[0].died_ns) + 1000 * MSEC);
@@ -268,7 +273,8 @@ Test(paths, a_lost_write_that_is_cancelled_keeps_its_quiet_time)
 	cr_assert(req_wait(&rig, &read, 300));
 	cr_assert(!sent.over, "the way may still execute it");
 	cr_assert(req_wait(&rig, &sent, 5000));
-	cr_assert(sent.io.status == -ECANCELED && held.io.status == -ECANCELED && read.io.status == -ECANCELED);
+	cr_assert(sent.io.status == -ECANCELED && held.io.status == -ECANCELED &&
+		  read.io.status == -ECANCELED);
 	cr_assert_geq(sent.done_ns, atomic_load(&rig.way[0].died_ns) + 600 * MSEC);
 	rig_fini(&rig);
 }
@@ -528,7 +534,8 @@ Test(paths, bad_keys_are_named)
 	assert_usage("flaky://a/?path=[::1", "path=[::1 '['");
 	assert_usage("flaky://a/?path=b:port", "'port'");
 	assert_usage("flaky://a/?colour=red", "colour");
-	assert_usage("flaky://a/?path=1&path=2&path=3&path=4&path=5&path=6&path=7&path=8&path=9", "8 path=");
+	assert_usage("flaky://a/?path=1&path=2&path=3&path=4&path=5&path=6&path=7&path=8&path=9",
+		"8 path=");
 }
 
 Test(paths, a_loss_is_traced)

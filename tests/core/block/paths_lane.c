@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Lanes over breaking paths, under load: seeded schedules of deaths on one, two and four lanes. Every request is done exactly
- * once and without error, and the disk holds what the submitter thinks. SCHEDULES=n in the environment runs more of them. */
+/* Lanes over breaking paths, under load: seeded schedules of deaths on one, two and four lanes.
+ * Every request is done exactly once and without error, and the disk holds what the submitter
+ * thinks. SCHEDULES=n in the environment runs more of them. */
 #include "flaky.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -12,12 +13,12 @@
 
 const struct proto *const protos[] = { &flaky_proto, NULL };
 
-#define MSEC 1000000ull
-#define BLOCK 512u
+#define MSEC   1000000ull
+#define BLOCK  512u
 #define REGION 256u /* blocks a worker owns */
-#define SLOTS 8
-#define KILLS 3 /* a schedule; each lengthens the wait for the next attempt */
-#define SPAN 16u /* most blocks of a request */
+#define SLOTS  8
+#define KILLS  3   /* a schedule; each lengthens the wait for the next attempt */
+#define SPAN   16u /* most blocks of a request */
 
 struct slot {
 	struct io io;
@@ -61,7 +62,8 @@ static bool slot_range(struct worker *w, struct slot *slot)
 
 static void slot_submit(struct slot *slot)
 {
-	static const uint8_t kinds[] = { IO_READ, IO_READ, IO_READ, IO_WRITE, IO_WRITE, IO_WRITE, IO_FLUSH, IO_TRIM, IO_ZERO };
+	static const uint8_t kinds[] = { IO_READ, IO_READ, IO_READ, IO_WRITE, IO_WRITE, IO_WRITE,
+		IO_FLUSH, IO_TRIM, IO_ZERO };
 	struct worker *w = slot->worker;
 	uint8_t kind = kinds[(unsigned)rand_r(&w->seed) % sizeof(kinds)];
 
@@ -145,7 +147,10 @@ static int worker_end(struct loop *loop, void *arg)
 
 	(void)loop;
 	for (unsigned i = 0; i < REGION; i++) {
-		struct io io = { .kind = IO_READ, .off = ((uint64_t)w->index * REGION + i) * BLOCK, .len = BLOCK, .buf = &buf };
+		struct io io = { .kind = IO_READ,
+			.off = ((uint64_t)w->index * REGION + i) * BLOCK,
+			.len = BLOCK,
+			.buf = &buf };
 
 		fill(want, w->tag[i]);
 		w->errors += bdev_io_wait(w->lane, &io, 0) || memcmp(want, buf.p, BLOCK);
@@ -174,21 +179,28 @@ static void killer_fire(struct loop_timer *timer)
 	for (unsigned i = 0; i < k->workers; i++)
 		over += atomic_load(&k->worker[i].over);
 	k->over = over == k->workers;
-	if (k->kills < KILLS && dice % 8 < 2 && (dice % 8 ? flaky_kill(way) : flaky_kill_lane(way, dice / 256 % k->workers))) {
+	if (k->kills < KILLS && dice % 8 < 2 &&
+		(dice % 8 ? flaky_kill(way) : flaky_kill_lane(way, dice / 256 % k->workers))) {
 		k->kills++;
 		atomic_store(&way->refuse, dice / 1024 % 8 == 0);
 	}
 	loop_timer_set(k->loop, &k->timer, loop_clock() + MSEC);
 }
 
-/* One disk, one or two ways to it, lanes on the main loop (lanes = 1, even seeds) or on threads. Returns the errors. */
+/* One disk, one or two ways to it, lanes on the main loop (lanes = 1, even seeds) or on threads.
+ * Returns the errors. */
 static unsigned schedule(unsigned seed, unsigned lanes)
 {
 	struct flaky_disk disk;
 	struct flaky_way way[2] = { { .host = "a" }, { .host = "b" } };
 	struct bdev_env env = { .write = true, .on_loss_ms = UINT32_MAX };
 	struct worker *worker = calloc(lanes, sizeof(*worker));
-	struct killer killer = { .timer.fire = killer_fire, .way = way, .ways = 1 + seed / 2 % 2, .worker = worker, .workers = lanes, .seed = seed };
+	struct killer killer = { .timer.fire = killer_fire,
+		.way = way,
+		.ways = 1 + seed / 2 % 2,
+		.worker = worker,
+		.workers = lanes,
+		.seed = seed };
 	struct crew *crew = NULL;
 	struct bdev *bdev = NULL;
 	struct loop *loop;
@@ -204,12 +216,14 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 		way[i].delay_us = seed % 3 ? 700 : 0;
 	}
 	flaky_ways(way, 2, seed);
-	if (loop_new(&loop, &(struct loop_options){ .name = "test", .verbose = getenv("TRACE") }, &diag))
+	if (loop_new(&loop, &(struct loop_options){ .name = "test", .verbose = getenv("TRACE") },
+		    &diag))
 		return 1;
 	killer.loop = loop;
 	if (lanes > 1 || seed % 2)
 		errors += crew_start(&crew, lanes, loop_options(loop), &diag) != 0;
-	errors += bdev_open(&bdev, loop, killer.ways == 1 ? "flaky://a/" : "flaky://a/?path=b", &env, &diag) != 0;
+	errors += bdev_open(&bdev, loop, killer.ways == 1 ? "flaky://a/" : "flaky://a/?path=b",
+			  &env, &diag) != 0;
 	for (unsigned i = 0; i < lanes && !errors; i++) {
 		worker[i].loop = crew ? crew_loop(crew, i) : loop;
 		worker[i].bdev = bdev;
@@ -259,7 +273,8 @@ static void schedules(unsigned lanes)
 	}
 	for (unsigned child = 0; child < children; child++) {
 		cr_assert_gt(wait(&status), 0);
-		cr_expect_eq(status, 0, "a schedule went wrong (its seed is on stderr), status %#x", (unsigned)status);
+		cr_expect_eq(status, 0, "a schedule went wrong (its seed is on stderr), status %#x",
+			(unsigned)status);
 	}
 }
 

@@ -19,12 +19,16 @@ Test(paths_same, another_disk_is_refused_as_second_way)
 	flaky_kill(&rig.way[0]);
 	rig_turn_for(&rig, 300);
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
-	cr_assert_eq(atomic_load(&rig.way[1].done[IO_WRITE]) + atomic_load(&rig.way[2].done[IO_WRITE]), 0);
+	cr_assert_eq(
+		atomic_load(&rig.way[1].done[IO_WRITE]) + atomic_load(&rig.way[2].done[IO_WRITE]),
+		0);
 	rig_fini(&rig);
 }
 
-/* What comes back differs by one property each, is refused by name, and accepted once it is right again. */
-static void comes_back_as(void (*spoil)(struct flaky_way *), void (*heal)(struct flaky_way *), const char *words)
+/* What comes back differs by one property each, is refused by name, and accepted once it is right
+ * again. */
+static void comes_back_as(
+	void (*spoil)(struct flaky_way *), void (*heal)(struct flaky_way *), const char *words)
 {
 	struct rig rig;
 	struct req read;

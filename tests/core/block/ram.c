@@ -26,7 +26,9 @@ struct rig {
 static void rig_init(struct rig *rig, const char *uri)
 {
 	cr_assert_eq(loop_new(&rig->loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	cr_assert_eq(bdev_open(&rig->bdev, rig->loop, uri, &(struct bdev_env){ .write = true }, NULL), 0);
+	cr_assert_eq(
+		bdev_open(&rig->bdev, rig->loop, uri, &(struct bdev_env){ .write = true }, NULL),
+		0);
 	cr_assert_eq(lane_open(&rig->lane, rig->bdev, rig->loop, NULL), 0);
 	cr_assert_eq(pool_new(&rig->pool, SIZE, 1, NULL), 0);
 	rig->buf = pool_buf(rig->pool, 0);
@@ -42,7 +44,11 @@ static void rig_fini(struct rig *rig)
 
 static int run(struct rig *rig, enum io_kind kind, unsigned flags, uint64_t off, uint32_t len)
 {
-	struct io io = { .kind = (uint8_t)kind, .flags = (uint8_t)flags, .off = off, .len = len, .buf = &rig->buf };
+	struct io io = { .kind = (uint8_t)kind,
+		.flags = (uint8_t)flags,
+		.off = off,
+		.len = len,
+		.buf = &rig->buf };
 	int err = bdev_io_wait(rig->lane, &io, 1000);
 
 	return err ? err : (int)io.detail;
@@ -57,7 +63,8 @@ Test(ram, is_what_was_written)
 	rig_init(&rig, "ram:1M?block=512");
 	for (unsigned i = 0; i < 3000; i++) {
 		uint32_t block = (uint32_t)rand_r(&seed) % (SIZE / 512), most = SIZE / 512 - block;
-		uint32_t len = (1 + (uint32_t)rand_r(&seed) % (i % 10 ? 32 : 1024)), off = block * 512;
+		uint32_t len = (1 + (uint32_t)rand_r(&seed) % (i % 10 ? 32 : 1024)),
+			 off = block * 512;
 
 		len = (len < most ? len : most) * 512;
 		switch (rand_r(&seed) % 5) {
@@ -87,14 +94,15 @@ Test(ram, is_what_was_written)
 	rig_fini(&rig);
 }
 
-static void assert_runs(struct rig *rig, uint64_t off, uint32_t len, unsigned n, const struct map_run *want)
+static void assert_runs(
+	struct rig *rig, uint64_t off, uint32_t len, unsigned n, const struct map_run *want)
 {
 	const struct map_run *got = (const struct map_run *)(void *)rig->buf.p;
 
 	cr_assert_eq(run(rig, IO_MAP, 0, off, len), (int)n);
 	for (unsigned i = 0; i < n; i++)
-		cr_assert(got[i].len == want[i].len && got[i].flags == want[i].flags, "run %u: %llu, %u", i, (unsigned long long)got[i].len,
-			got[i].flags);
+		cr_assert(got[i].len == want[i].len && got[i].flags == want[i].flags,
+			"run %u: %llu, %u", i, (unsigned long long)got[i].len, got[i].flags);
 }
 
 #define HOLE (MAP_HOLE | MAP_ZERO)
@@ -107,13 +115,18 @@ Test(ram, map_tells_holes)
 	assert_runs(&rig, 0, SIZE, 1, (struct map_run[]){ { SIZE, HOLE, 0 } });
 	cr_assert_eq(run(&rig, IO_WRITE, 0, 65536 * 2 + 512, 512), 0);
 	cr_assert_eq(run(&rig, IO_ZERO, IO_KEEP, 65536 * 3 - 512, 1024), 0);
-	assert_runs(&rig, 0, SIZE, 3, (struct map_run[]){ { 131072, HOLE, 0 }, { 131072, 0, 0 }, { SIZE - 262144, HOLE, 0 } });
-	assert_runs(&rig, 131072 - 512, 1024, 2, (struct map_run[]){ { 512, HOLE, 0 }, { 512, 0, 0 } });
+	assert_runs(&rig, 0, SIZE, 3,
+		(struct map_run[]){
+			{ 131072, HOLE, 0 }, { 131072, 0, 0 }, { SIZE - 262144, HOLE, 0 } });
+	assert_runs(
+		&rig, 131072 - 512, 1024, 2, (struct map_run[]){ { 512, HOLE, 0 }, { 512, 0, 0 } });
 	rig.buf.cap = sizeof(struct map_run);
 	assert_runs(&rig, 0, SIZE, 1, (struct map_run[]){ { 131072, HOLE, 0 } });
 	rig.buf.cap = SIZE;
 	cr_assert_eq(run(&rig, IO_TRIM, 0, 131072 + 512, 65536), 0);
-	assert_runs(&rig, 0, SIZE, 3, (struct map_run[]){ { 131072, HOLE, 0 }, { 131072, 0, 0 }, { SIZE - 262144, HOLE, 0 } });
+	assert_runs(&rig, 0, SIZE, 3,
+		(struct map_run[]){
+			{ 131072, HOLE, 0 }, { 131072, 0, 0 }, { SIZE - 262144, HOLE, 0 } });
 	cr_assert_eq(run(&rig, IO_TRIM, 0, 131072, 131072), 0);
 	assert_runs(&rig, 0, SIZE, 1, (struct map_run[]){ { SIZE, HOLE, 0 } });
 	rig_fini(&rig);
@@ -223,7 +236,8 @@ Test(ram, is_one_disk_for_all_threads)
 	rig_init(&rig, "ram:1M");
 	cr_assert_eq(crew_start(&crew, 2, loop_options(rig.loop), NULL), 0);
 	for (unsigned i = 0; i < 2; i++)
-		cr_assert_eq(loop_call(rig.loop, crew_loop(crew, i), write_everywhere, rig.bdev), 0);
+		cr_assert_eq(
+			loop_call(rig.loop, crew_loop(crew, i), write_everywhere, rig.bdev), 0);
 	cr_assert_eq(run(&rig, IO_READ, 0, 0, SIZE), 0);
 	for (unsigned i = 0; i < SIZE; i++)
 		cr_assert_eq(rig.buf.p[i], 3);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD request engine behind a real socket, over a disk that answers out of order and fails when told to. */
+/* The NBD request engine behind a real socket, over a disk that answers out of order and fails when
+ * told to. */
 #include "nbd_client.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -7,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Long reads in simple replies among short ones: pieces in order, nothing in between, whatever order the disk has. */
+/* Long reads in simple replies among short ones: pieces in order, nothing in between, whatever
+ * order the disk has. */
 Test(nbd, long_simple_reads_stay_whole_and_in_order)
 {
 	for (unsigned seed = 1; seed < 12; seed++) {
@@ -34,7 +36,8 @@ Test(nbd, long_simple_reads_stay_whole_and_in_order)
 			seen[i] = true;
 			cr_assert_eq(client_simple_error(s, at, i), 0);
 			cr_assert_eq(client_hear(s, len[i]), len[i]);
-			cr_assert_eq(memcmp(s->in + at + 16, s->disk->bytes + off[i], len[i]), 0, "seed %u request %u", seed, i);
+			cr_assert_eq(memcmp(s->in + at + 16, s->disk->bytes + off[i], len[i]), 0,
+				"seed %u request %u", seed, i);
 			at += 16 + len[i];
 		}
 		cr_assert_eq(client_strike(s), 0);
@@ -59,7 +62,8 @@ Test(nbd, long_structured_read_is_one_chunk_a_piece)
 			cr_assert_eq(chunk.cookie, 9);
 			off = wire_be(chunk.data, 8);
 			cr_assert(off >= 512 && off + chunk.len - 8 <= 512 + len);
-			cr_assert_eq(memcmp(chunk.data + 8, s->disk->bytes + off, chunk.len - 8), 0);
+			cr_assert_eq(
+				memcmp(chunk.data + 8, s->disk->bytes + off, chunk.len - 8), 0);
 			sum += chunk.len - 8;
 		} while (!(chunk.flags & NBD_REPLY_FLAG_DONE));
 		cr_assert_eq(sum, len);
@@ -249,7 +253,8 @@ Test(nbd, unaligned_reads_come_from_the_blocks_around)
 {
 	for (uint32_t block = 512; block <= 65536; block *= 8) {
 		struct client *s = client_set(block, 4, false);
-		static const uint32_t from[] = { 1, 511, 4095, 65535, 70000 }, len[] = { 1, 2, 513, 65536, 200001 };
+		static const uint32_t from[] = { 1, 511, 4095, 65535, 70000 },
+				      len[] = { 1, 2, 513, 65536, 200001 };
 
 		client_hello(s, false);
 		for (int i = 0; i < 25; i++) {
@@ -257,7 +262,8 @@ Test(nbd, unaligned_reads_come_from_the_blocks_around)
 			client_ask(s, NBD_CMD_READ, 0, 1, from[i / 5], len[i % 5]);
 			cr_assert_eq(client_hear(s, 16 + len[i % 5]), 16 + len[i % 5]);
 			cr_assert_eq(client_simple_error(s, 0, 1), 0);
-			cr_assert_eq(memcmp(s->in + 16, s->disk->bytes + from[i / 5], len[i % 5]), 0);
+			cr_assert_eq(
+				memcmp(s->in + 16, s->disk->bytes + from[i / 5], len[i % 5]), 0);
 		}
 		client_strike(s);
 	}
@@ -322,8 +328,8 @@ Test(nbd, more_requests_than_slots)
 Test(nbd, status_counts_from_the_byte_asked_for)
 {
 	struct client *s = client_set(4096, 4, false);
-	static const uint8_t want[] = { 0, 0, 0, 1, /* extents */ 0, 0, 0x1f, 0xff, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0,
-		0, 0 };
+	static const uint8_t want[] = { 0, 0, 0, 1, /* extents */ 0, 0, 0x1f, 0xff, 0, 0, 0, 0, 0,
+		0, 0x10, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0 };
 	struct client_chunk chunk;
 
 	memset(s->disk->hole + 2 * 8, 1, 8); /* block 2 */
@@ -358,8 +364,10 @@ Test(nbd, disk_without_a_map_is_all_data)
 
 Test(nbd, steady_state_errors_of_the_disk_are_mapped)
 {
-	static const int status[][2] = { { -EACCES, NBD_EPERM }, { -ENOMEM, NBD_ENOMEM }, { -EDQUOT, NBD_ENOSPC },
-		{ -EOVERFLOW, NBD_EOVERFLOW }, { -ENOTCONN, NBD_EIO }, { -ESHUTDOWN, NBD_ESHUTDOWN }, { -EOPNOTSUPP, NBD_EINVAL }, { -EINVAL, NBD_EINVAL } };
+	static const int status[][2] = { { -EACCES, NBD_EPERM }, { -ENOMEM, NBD_ENOMEM },
+		{ -EDQUOT, NBD_ENOSPC }, { -EOVERFLOW, NBD_EOVERFLOW }, { -ENOTCONN, NBD_EIO },
+		{ -ESHUTDOWN, NBD_ESHUTDOWN }, { -EOPNOTSUPP, NBD_EINVAL },
+		{ -EINVAL, NBD_EINVAL } };
 	struct client *s = client_set(512, 4, false);
 
 	client_hello(s, true);

@@ -73,7 +73,8 @@ Test(nbd_conn, client_that_never_reads_harms_nobody)
 
 	client_hello(s, false);
 	for (int idle = 0; idle < 20; idle++, client_turns(s, 1))
-		while (sent < 100000 && send(mute, &req, sizeof(req), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(req)) {
+		while (sent < 100000 &&
+			send(mute, &req, sizeof(req), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(req)) {
 			idle = 0;
 			sent++;
 		}

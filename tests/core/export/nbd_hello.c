@@ -20,17 +20,22 @@ static int enter(struct nbd_hello *h, unsigned export, struct diag *diag)
 	struct talk *t = h->user;
 
 	(void)export;
-	return t->refuse ? diag_set(diag, DIAG_NO_MEMORY, t->refuse, "no memory for another client") : 0;
+	return t->refuse ? diag_set(diag, DIAG_NO_MEMORY, t->refuse, "no memory for another client")
+			 : 0;
 }
 
 static void talk_init(struct talk *t, uint32_t block)
 {
 	memset(t, 0, sizeof(*t));
 	for (int i = 0; i < 2; i++) {
-		t->disk[i].lim = (struct bdev_limits){ .size = 1 << 20, .block = block, .best = 65536, .fua = true };
+		t->disk[i].lim = (struct bdev_limits){
+			.size = 1 << 20, .block = block, .best = 65536, .fua = true
+		};
 		for (int kind = 0; kind < IO_KINDS; kind++)
 			t->disk[i].lim.max[kind] = 1 << 20;
-		t->export[i] = (struct nbd_export){ .name = i ? "two" : "one", .bdev = &t->disk[i], .ro = i };
+		t->export[i] = (struct nbd_export){
+			.name = i ? "two" : "one", .bdev = &t->disk[i], .ro = i
+		};
 		t->export[i].description = i ? "second" : NULL;
 	}
 	t->h = (struct nbd_hello){ .export = t->export, .exports = 2, .enter = enter, .user = t };
@@ -173,8 +178,9 @@ Test(nbd_hello, read_only_export_says_so)
 	struct talk t;
 
 	talk_init(&t, 512);
-	cr_assert_eq(nbd_export_flags(&t.export[1], true),
-		NBD_FLAG_HAS_FLAGS | NBD_FLAG_READ_ONLY | NBD_FLAG_SEND_DF | NBD_FLAG_CAN_MULTI_CONN);
+	cr_assert_eq(nbd_export_flags(&t.export[1], true), NBD_FLAG_HAS_FLAGS | NBD_FLAG_READ_ONLY |
+								   NBD_FLAG_SEND_DF |
+								   NBD_FLAG_CAN_MULTI_CONN);
 }
 
 Test(nbd_hello, flags_follow_what_the_disk_can)
@@ -184,16 +190,18 @@ Test(nbd_hello, flags_follow_what_the_disk_can)
 	talk_init(&t, 512);
 	t.disk[0].lim.fua = false;
 	t.disk[0].lim.max[IO_TRIM] = t.disk[0].lim.max[IO_ZERO] = t.disk[0].lim.max[IO_FLUSH] = 0;
-	cr_assert_eq(nbd_export_flags(&t.export[0], false), NBD_FLAG_HAS_FLAGS | NBD_FLAG_CAN_MULTI_CONN);
+	cr_assert_eq(nbd_export_flags(&t.export[0], false),
+		NBD_FLAG_HAS_FLAGS | NBD_FLAG_CAN_MULTI_CONN);
 	t.disk[0].lim.ro = true;
 	cr_assert(nbd_export_flags(&t.export[0], false) & NBD_FLAG_READ_ONLY);
 }
 
 Test(nbd_hello, list_golden)
 {
-	static const uint8_t want[] = "\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\2\0\0\0\7\0\0\0\3one"
-				      "\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\2\0\0\0\15\0\0\0\3twosecond"
-				      "\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\1\0\0\0\0";
+	static const uint8_t want[] =
+		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\2\0\0\0\7\0\0\0\3one"
+		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\2\0\0\0\15\0\0\0\3twosecond"
+		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\1\0\0\0\0";
 	struct talk t;
 	uint8_t out[256];
 
@@ -207,11 +215,12 @@ static const uint8_t go_two[] = "\0\0\0\3two\0\3\0\1\0\2\0\3";
 
 Test(nbd_hello, go_golden)
 {
-	static const uint8_t want[] = "\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\14\0\0\0\0\0\0\0\x10\0\0\1\3"
-				      "\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\5\0\1two"
-				      "\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\10\0\2second"
-				      "\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\16\0\3\0\0\2\0\0\1\0\0\2\0\0\0"
-				      "\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\1\0\0\0\0";
+	static const uint8_t want[] =
+		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\14\0\0\0\0\0\0\0\x10\0\0\1\3"
+		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\5\0\1two"
+		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\10\0\2second"
+		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\16\0\3\0\0\2\0\0\1\0\0\2\0\0\0"
+		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\1\0\0\0\0";
 	struct talk t;
 	uint8_t out[512];
 
@@ -238,7 +247,8 @@ Test(nbd_hello, every_cut_waits_for_more)
 	}
 }
 
-/* Every byte of a handshake with every bit flipped: refused or harmless, never out of bounds (sanitizers watch). */
+/* Every byte of a handshake with every bit flipped: refused or harmless, never out of bounds
+ * (sanitizers watch). */
 Test(nbd_hello, every_damaged_byte_is_refused_or_harmless)
 {
 	static const uint8_t meta[] = "\0\0\0\3two\0\0\0\1\0\0\0\17base:allocation";
@@ -287,7 +297,8 @@ Test(nbd_hello, info_with_lengths_that_lie_is_invalid)
 
 	begin(&t, 512);
 	cr_assert_eq(last_reply(&t, NBD_OPT_INFO, "\0\0\0\7two\0\0", 9), NBD_REP_ERR_INVALID);
-	cr_assert_eq(last_reply(&t, NBD_OPT_INFO, "\xff\xff\xff\xfftwo\0\0", 9), NBD_REP_ERR_INVALID);
+	cr_assert_eq(
+		last_reply(&t, NBD_OPT_INFO, "\xff\xff\xff\xfftwo\0\0", 9), NBD_REP_ERR_INVALID);
 	cr_assert_eq(last_reply(&t, NBD_OPT_INFO, "\0\0\0\3two\0\2\0\1", 11), NBD_REP_ERR_INVALID);
 	cr_assert_eq(last_reply(&t, NBD_OPT_INFO, "\0\0\0\3two\0\0\0", 10), NBD_REP_ERR_INVALID);
 	cr_assert_eq(last_reply(&t, NBD_OPT_INFO, NULL, 0), NBD_REP_ERR_INVALID);
@@ -327,7 +338,8 @@ Test(nbd_hello, meta_context_needs_structured_replies)
 	struct talk t;
 
 	begin(&t, 512);
-	cr_assert_eq(last_reply(&t, NBD_OPT_LIST_META_CONTEXT, "\0\0\0\0\0\0\0\0", 8), NBD_REP_ERR_INVALID);
+	cr_assert_eq(last_reply(&t, NBD_OPT_LIST_META_CONTEXT, "\0\0\0\0\0\0\0\0", 8),
+		NBD_REP_ERR_INVALID);
 	cr_assert_eq(last_reply(&t, NBD_OPT_STRUCTURED_REPLY, NULL, 0), NBD_REP_ACK);
 	cr_assert_eq(last_reply(&t, NBD_OPT_LIST_META_CONTEXT, "\0\0\0\0\0\0\0\0", 8), NBD_REP_ACK);
 }
@@ -346,7 +358,8 @@ Test(nbd_hello, meta_context_queries)
 		{ NBD_OPT_LIST_META_CONTEXT, "\0\0\0\0\0\0\0\1\0\0\0\3x:y", 15, 0 },
 		{ NBD_OPT_SET_META_CONTEXT, "\0\0\0\0\0\0\0\0", 8, 0 },
 		{ NBD_OPT_SET_META_CONTEXT, "\0\0\0\0\0\0\0\1\0\0\0\5base:", 17, 0 },
-		{ NBD_OPT_SET_META_CONTEXT, "\0\0\0\0\0\0\0\2\0\0\0\3x:y\0\0\0\17base:allocation", 34, 1 },
+		{ NBD_OPT_SET_META_CONTEXT, "\0\0\0\0\0\0\0\2\0\0\0\3x:y\0\0\0\17base:allocation",
+			34, 1 },
 	};
 	struct talk t;
 	uint8_t out[512];
@@ -356,7 +369,8 @@ Test(nbd_hello, meta_context_queries)
 		last_reply(&t, NBD_OPT_STRUCTURED_REPLY, NULL, 0);
 		say_option(&t, rows[i].option, rows[i].data, rows[i].len);
 		cr_assert_eq(hear(&t, out, sizeof(out)), 20 + rows[i].contexts * 39, "row %zu", i);
-		cr_assert_eq(t.h.meta, rows[i].option == NBD_OPT_SET_META_CONTEXT && rows[i].contexts);
+		cr_assert_eq(
+			t.h.meta, rows[i].option == NBD_OPT_SET_META_CONTEXT && rows[i].contexts);
 	}
 }
 

@@ -55,7 +55,8 @@ Test(nbd_listen, networks_and_addresses)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		cr_assert_eq(allowed(rows[i].net, rows[i].who), rows[i].in, "%s in %s", rows[i].who, rows[i].net);
+		cr_assert_eq(allowed(rows[i].net, rows[i].who), rows[i].in, "%s in %s", rows[i].who,
+			rows[i].net);
 }
 
 Test(nbd_listen, nobody_listed_is_everybody)
@@ -77,7 +78,8 @@ Test(nbd_listen, unix_clients_need_the_socket_only)
 
 Test(nbd_listen, what_is_no_network)
 {
-	static const char *const words[] = { "", "/", "10.0.0", "10.0.0.0/", "10.0.0.0/33", "::/129", "10.0.0.0/8x", "host", "10.0.0.0/-1",
+	static const char *const words[] = { "", "/", "10.0.0", "10.0.0.0/", "10.0.0.0/33",
+		"::/129", "10.0.0.0/8x", "host", "10.0.0.0/-1",
 		"1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc" };
 	struct nbd_allow allow;
 	struct diag diag;

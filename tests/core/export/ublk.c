@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The life of a device, with a driver that the test plays: which one is taken, what it is made with, what the driver may answer. */
+/* The life of a device, with a driver that the test plays: which one is taken, what it is made
+ * with, what the driver may answer. */
+#include "ublk.h"
 #include "disk.h"
 #include "says.h"
-#include "ublk.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 
 #define DEVICES 4
 #define OUR_KEY 0x1234
-#define KEPT (1ull << 63 | OUR_KEY)
+#define KEPT    (1ull << 63 | OUR_KEY)
 
 struct device {
 	bool there;
@@ -27,11 +28,11 @@ static struct driver {
 	uint64_t features;
 	uint32_t fail_op; /* this command */
 	int fail_with;
-	unsigned delete_ms; /* until the last process has closed it */
-	unsigned held; /* told of */
-	unsigned busy; /* so many times recovery is refused */
+	unsigned delete_ms;              /* until the last process has closed it */
+	unsigned held;                   /* told of */
+	unsigned busy;                   /* so many times recovery is refused */
 	unsigned opened, closed, failed; /* queues */
-	bool no_nodes; /* in /dev */
+	bool no_nodes;                   /* in /dev */
 	bool hang; /* START_DEV has no end, and a queue is refused meanwhile */
 	struct ublk_queue *queue;
 	char dir[32];
@@ -102,7 +103,8 @@ static int hang(struct ublk_ctl *ctl)
 	return ctl->result;
 }
 
-int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, void *payload, uint16_t len, uint64_t deadline)
+int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, void *payload,
+	uint16_t len, uint64_t deadline)
 {
 	struct device *device = id < DEVICES && d.device[id].there ? &d.device[id] : NULL;
 
@@ -147,7 +149,8 @@ int ublk_ctl_run(struct ublk_ctl *ctl, uint32_t op, uint32_t id, uint64_t data, 
 		return 0;
 	case UBLK_CTL_DEL_DEV:
 		if (d.delete_ms)
-			loop_wait(d.loop, &(volatile int){ 0 }, loop_clock() + d.delete_ms * 1000000ull);
+			loop_wait(d.loop, &(volatile int){ 0 },
+				loop_clock() + d.delete_ms * 1000000ull);
 		device->there = false;
 		node(id, false);
 		return 0;
@@ -234,7 +237,12 @@ static void setup(void)
 	cr_assert_eq(loop_new(&d.loop, &(struct loop_options){ .name = "test" }, &diag), 0);
 	d.disk = fake_disk_new(d.loop, 8 << 20, 512);
 	d.disk->bdev.lim.lanes = 1;
-	d.opt = (struct ublk_options){ .bdev = &d.disk->bdev, .dev = d.dev, .id = -1, .key = OUR_KEY, .ended = ended, .held = held };
+	d.opt = (struct ublk_options){ .bdev = &d.disk->bdev,
+		.dev = d.dev,
+		.id = -1,
+		.key = OUR_KEY,
+		.ended = ended,
+		.held = held };
 	d.opt.loops = &d.loop;
 	d.opt.nloops = 1;
 }
@@ -317,7 +325,8 @@ Test(ublk, a_disk_that_can_little)
 	struct ublk *u;
 
 	setup();
-	d.disk->bdev.lim.max[IO_FLUSH] = d.disk->bdev.lim.max[IO_TRIM] = d.disk->bdev.lim.max[IO_ZERO] = 0;
+	d.disk->bdev.lim.max[IO_FLUSH] = d.disk->bdev.lim.max[IO_TRIM] =
+		d.disk->bdev.lim.max[IO_ZERO] = 0;
 	u = start(0);
 	cr_assert_eq(p->types, UBLK_PARAM_BASIC);
 	cr_assert_eq(p->attrs, 0);
@@ -355,11 +364,19 @@ static void left_behind(unsigned id, uint64_t key, uint16_t state)
 {
 	struct device *device = &d.device[id];
 
-	*device = (struct device){ .there = true, .info = { .queues = 1, .depth = 8, .state = state, .max_bytes = 65536, .dev_id = id } };
+	*device = (struct device){ .there = true,
+		.info = { .queues = 1,
+			.depth = 8,
+			.state = state,
+			.max_bytes = 65536,
+			.dev_id = id } };
 	device->info.key = key;
 	device->info.flags = 0x58;
 	device->info.pid = -1;
-	device->params = (struct ublk_params){ .types = UBLK_PARAM_BASIC, .logical_shift = 9, .sectors = 16384, .attrs = UBLK_ATTR_VOLATILE_CACHE };
+	device->params = (struct ublk_params){ .types = UBLK_PARAM_BASIC,
+		.logical_shift = 9,
+		.sectors = 16384,
+		.attrs = UBLK_ATTR_VOLATILE_CACHE };
 	node(id, true);
 }
 
@@ -515,12 +532,13 @@ static void fails_and_leaves_nothing(uint32_t op, int err, enum diag_code code, 
 Test(ublk, what_fails_on_the_way_leaves_no_device)
 {
 	setup();
-	fails_and_leaves_nothing(UBLK_CTL_ADD_DEV, EPERM, DIAG_PERMISSION, "ublk operation_not_permitted");
-	fails_and_leaves_nothing(UBLK_CTL_SET_PARAMS, EINVAL, DIAG_SYSTEM,
-		"limits /dev/ublkb0 invalid_argument");
+	fails_and_leaves_nothing(
+		UBLK_CTL_ADD_DEV, EPERM, DIAG_PERMISSION, "ublk operation_not_permitted");
+	fails_and_leaves_nothing(
+		UBLK_CTL_SET_PARAMS, EINVAL, DIAG_SYSTEM, "limits /dev/ublkb0 invalid_argument");
 	fails_and_leaves_nothing(2, EIO, DIAG_IO, "the_lane");
-	fails_and_leaves_nothing(UBLK_CTL_START_DEV, ENOMEM, DIAG_NO_MEMORY,
-		"start /dev/ublkb0 out_of_memory");
+	fails_and_leaves_nothing(
+		UBLK_CTL_START_DEV, ENOMEM, DIAG_NO_MEMORY, "start /dev/ublkb0 out_of_memory");
 	fails_and_leaves_nothing(UBLK_CTL_START_DEV, ETIMEDOUT, DIAG_TIMEOUT, "start /dev/ublkb0");
 	d.no_nodes = true;
 	fails_and_leaves_nothing(0, ENOENT, DIAG_NOT_FOUND, "/dev/ublkc0 no_such_file");

@@ -28,8 +28,13 @@ Test(ublk_ctl, opcodes)
 
 Test(ublk_ctl, a_control_command_in_its_entry)
 {
-	static const uint8_t golden[32] = { 3, 0, 0, 0, 0xff, 0xff, 0x40, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x39, 0x30 };
-	struct ublk_ctl_cmd cmd = { .dev_id = 3, .queue_id = UINT16_MAX, .len = 64, .addr = 0x1122334455667788, .data = 12345 };
+	static const uint8_t golden[32] = { 3, 0, 0, 0, 0xff, 0xff, 0x40, 0, 0x88, 0x77, 0x66, 0x55,
+		0x44, 0x33, 0x22, 0x11, 0x39, 0x30 };
+	struct ublk_ctl_cmd cmd = { .dev_id = 3,
+		.queue_id = UINT16_MAX,
+		.len = 64,
+		.addr = 0x1122334455667788,
+		.data = 12345 };
 	struct io_uring_sqe sqe[2];
 	const uint8_t *bytes = (const uint8_t *)sqe;
 
@@ -45,7 +50,8 @@ Test(ublk_ctl, a_control_command_in_its_entry)
 
 Test(ublk_ctl, an_answer_to_a_request_in_its_entry)
 {
-	static const uint8_t golden[16] = { 1, 0, 2, 0, 0xfb, 0xff, 0xff, 0xff, 0x00, 0x10, 0x60, 0x50 };
+	static const uint8_t golden[16] = { 1, 0, 2, 0, 0xfb, 0xff, 0xff, 0xff, 0x00, 0x10, 0x60,
+		0x50 };
 	struct ublk_tag tag[3] = { [2].base = (uint8_t *)0x50601000 };
 	struct ublk_queue q = { .index = 1, .depth = 3, .tag = tag };
 	struct io_uring_sqe sqe;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define DEPTH 4
-#define CAP 65536
-#define DISK (1u << 20)
-#define NONE INT32_MIN
+#define CAP   65536
+#define DISK  (1u << 20)
+#define NONE  INT32_MIN
 
 struct rig {
 	struct loop *loop;
@@ -44,7 +44,11 @@ static void setup(struct rig *rig, uint32_t block)
 	rig->disk = fake_disk_new(rig->loop, DISK, block);
 	rig->disk->bdev.lim.fua = true;
 	cr_assert_eq(pool_new(&rig->pool, CAP, DEPTH, &diag), 0);
-	*q = (struct ublk_queue){ .loop = rig->loop, .home = rig->loop, .depth = DEPTH, .cap = CAP, .lim = &rig->disk->bdev.lim };
+	*q = (struct ublk_queue){ .loop = rig->loop,
+		.home = rig->loop,
+		.depth = DEPTH,
+		.cap = CAP,
+		.lim = &rig->disk->bdev.lim };
 	q->tag = rig->tag;
 	q->desc = rig->desc;
 	cr_assert_eq(lane_open(&q->lane, &rig->disk->bdev, rig->loop, &diag), 0);
@@ -152,7 +156,8 @@ Test(ublk_io, what_cannot_be_is_refused)
 	cr_assert_eq(result_of(&rig, UBLK_OP_READ, 0, 0), -EINVAL);
 	cr_assert_eq(result_of(&rig, UBLK_OP_READ, 1, 8), -EINVAL, "between blocks");
 	cr_assert_eq(result_of(&rig, UBLK_OP_READ, 0, 7), -EINVAL, "part of a block");
-	cr_assert_eq(result_of(&rig, UBLK_OP_READ, 0, CAP / 512 + 8), -EINVAL, "more than the buffer");
+	cr_assert_eq(
+		result_of(&rig, UBLK_OP_READ, 0, CAP / 512 + 8), -EINVAL, "more than the buffer");
 	cr_assert_eq(result_of(&rig, UBLK_OP_READ, DISK / 512, 8), -EIO);
 	cr_assert_eq(result_of(&rig, UBLK_OP_READ, UINT64_MAX / 512 + 9, 8), -EINVAL, "wraps");
 	cr_assert_eq(result_of(&rig, UBLK_OP_WRITE_ZEROES, 0, UINT32_MAX & ~7u), -EINVAL);

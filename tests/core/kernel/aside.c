@@ -65,13 +65,15 @@ Test(aside, one_that_hangs_is_ended)
 
 	cr_assert_eq(aside_run(tree.root, hang, NULL, in_ms(50), 2000, NULL), -ETIMEDOUT);
 	cr_assert_lt(loop_clock() - since, 1500 * 1000000ull);
-	cr_assert_eq(aside_run(tree.root, hang, NULL, 1, 2000, NULL), -ETIMEDOUT, "a moment that has passed");
+	cr_assert_eq(aside_run(tree.root, hang, NULL, 1, 2000, NULL), -ETIMEDOUT,
+		"a moment that has passed");
 	tree_free(&tree);
 }
 
 Test(aside, one_that_cleans_up_knows_that_it_was_given_up)
 {
-	volatile bool *flags = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile bool *flags =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct tree tree = tree_new();
 
 	cr_assert_eq(aside_run(tree.root, insist, &flags, in_ms(300), 3000, &flags[0]), -EINTR);

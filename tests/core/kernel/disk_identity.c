@@ -12,7 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define BOOT "11111111-2222-4333-8444-555555555556"
+#define BOOT    "11111111-2222-4333-8444-555555555556"
 #define MACHINE "0123456789abcdef0123456789abcdef"
 
 static struct tree machine(const char *id)
@@ -48,7 +48,8 @@ static bool same(const struct disk_identity *a, const struct disk_identity *b)
 Test(disk_identity, of_something_that_says_who_it_is)
 {
 	struct tree here = machine(MACHINE), there = machine("1123456789abcdef0123456789abcdef");
-	struct disk_identity a = who(&here, NULL, "A"), again = who(&here, NULL, "A"), b = who(&here, NULL, "B"), far = who(&there, NULL, "A");
+	struct disk_identity a = who(&here, NULL, "A"), again = who(&here, NULL, "A"),
+			     b = who(&here, NULL, "B"), far = who(&there, NULL, "A");
 
 	cr_assert(same(&a, &again));
 	cr_assert(!same(&a, &b));
@@ -63,7 +64,8 @@ Test(disk_identity, of_something_that_says_who_it_is)
 Test(disk_identity, random_where_nothing_tells)
 {
 	struct tree here = machine(MACHINE), none = machine(NULL);
-	struct disk_identity a = who(&here, NULL, ""), b = who(&here, NULL, ""), c = who(&none, NULL, "A"), d = who(&none, NULL, "A");
+	struct disk_identity a = who(&here, NULL, ""), b = who(&here, NULL, ""),
+			     c = who(&none, NULL, "A"), d = who(&none, NULL, "A");
 
 	cr_assert(a.lasts == DISK_IDENTITY_RUN && c.lasts == DISK_IDENTITY_RUN);
 	cr_assert(!same(&a, &b));
@@ -96,7 +98,8 @@ Test(disk_identity, by_the_boot_of_a_nameless_machine)
 	cr_assert(!same(&a, &again), "memory is lost with its process");
 	cr_assert_eq(a.lasts, DISK_IDENTITY_RUN);
 	a = who(&tree, "/srv/a", "");
-	tree_file(&tree, "proc/sys/kernel/random/boot_id", "00000000-0000-4000-8000-000000000001\n");
+	tree_file(
+		&tree, "proc/sys/kernel/random/boot_id", "00000000-0000-4000-8000-000000000001\n");
 	later = who(&tree, "/srv/a", "");
 	cr_assert(!same(&a, &later));
 	tree_file(&tree, "etc/machine-id", MACHINE);
@@ -120,31 +123,52 @@ Test(disk_identity, what_a_file_system_tells)
 {
 	static const uint8_t uuid[16] = { 0x5e, 0x5f, 0x0a, 0x4c };
 	struct tree tree = tree_new();
-	dev_t disk = makedev(8, 1), none = makedev(0, 300), nfs = makedev(0, 41), ntfs = makedev(8, 17);
+	dev_t disk = makedev(8, 1), none = makedev(0, 300), nfs = makedev(0, 41),
+	      ntfs = makedev(8, 17);
 
 	tree_file(&tree, "proc/sys/kernel/random/boot_id", BOOT "\n");
 	tree_file(&tree, "proc/self/mountinfo",
 		"20 1 0:300 / / rw - rootfs rootfs rw\n"
 		"21 20 0:41 / /mnt rw shared:7 - nfs4 10.0.0.1:/vol\\040a rw\n"
 		"22 20 8:17 / /usb rw - fuseblk /dev/sdb1 rw\n");
-	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fs_uuid = uuid, .fsid = 7, .inode = 12, .dev = disk }),
+	cr_assert_str_eq(text_of(&tree,
+				 (struct identity_file){
+					 .fs_uuid = uuid, .fsid = 7, .inode = 12, .dev = disk }),
 		"file system 5e5f0a4c-0000-0000-0000-000000000000 inode 12");
-	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fsid = 0x801, .inode = 12, .dev = disk }),
+	cr_assert_str_eq(
+		text_of(&tree, (struct identity_file){ .fsid = 0x801, .inode = 12, .dev = disk }),
 		"file system id 0000000000000801 inode 12");
-	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fs_uuid = (uint8_t[16]){ 0 }, .fsid = 0x801, .inode = 12, .dev = disk }),
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fs_uuid = (uint8_t[16]){ 0 },
+						.fsid = 0x801,
+						.inode = 12,
+						.dev = disk }),
 		"file system id 0000000000000801 inode 12", "all zero is no UUID");
 	/* a snapshot of btrfs: the same UUID and inode numbers */
-	cr_assert_str_neq(text_of(&tree, (struct identity_file){ .fs_uuid = uuid, .fsid = 1, .fs_type = BTRFS_SUPER_MAGIC, .inode = 257 }),
-		text_of(&tree, (struct identity_file){ .fs_uuid = uuid, .fsid = 2, .fs_type = BTRFS_SUPER_MAGIC, .inode = 257 }));
+	cr_assert_str_neq(text_of(&tree, (struct identity_file){ .fs_uuid = uuid,
+						 .fsid = 1,
+						 .fs_type = BTRFS_SUPER_MAGIC,
+						 .inode = 257 }),
+		text_of(&tree, (struct identity_file){ .fs_uuid = uuid,
+				       .fsid = 2,
+				       .fs_type = BTRFS_SUPER_MAGIC,
+				       .inode = 257 }));
 	/* ramfs as rootfs: its id is the number of its device, or 0 before Linux 5.13 */
-	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fsid = 0x10002c, .inode = 5, .dev = none }),
+	cr_assert_str_eq(
+		text_of(&tree, (struct identity_file){ .fsid = 0x10002c, .inode = 5, .dev = none }),
 		"boot " BOOT " device 0:300 inode 5");
-	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .inode = 5, .dev = none }), "boot " BOOT " device 0:300 inode 5");
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .inode = 5, .dev = none }),
+		"boot " BOOT " device 0:300 inode 5");
 	/* two mounts without an id, the same inode number */
-	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .inode = 5, .dev = nfs }), "file system 10.0.0.1:/vol\\040a inode 5");
-	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .inode = 5, .dev = ntfs, .fs_type = FUSE_SUPER_MAGIC }),
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .inode = 5, .dev = nfs }),
+		"file system 10.0.0.1:/vol\\040a inode 5");
+	cr_assert_str_eq(text_of(&tree,
+				 (struct identity_file){
+					 .inode = 5, .dev = ntfs, .fs_type = FUSE_SUPER_MAGIC }),
 		"file system /dev/sdb1 path /srv/a");
-	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fsid = 0x811, .inode = 77, .dev = ntfs, .fs_type = MSDOS_SUPER_MAGIC }),
+	cr_assert_str_eq(text_of(&tree, (struct identity_file){ .fsid = 0x811,
+						.inode = 77,
+						.dev = ntfs,
+						.fs_type = MSDOS_SUPER_MAGIC }),
 		"file system id 0000000000000811 path /srv/a");
 	tree_free(&tree);
 }
@@ -212,7 +236,8 @@ Test(disk_identity, which_machine)
 	tree_free(&tree);
 	tree = tree_new();
 	tree_file(&tree, "etc/nvme/hostid", "abff48c0-ecbe-4d8c-a64a-54f12797e8c2\n");
-	tree_file(&tree, "etc/nvme/hostnqn", "nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2\n");
+	tree_file(&tree, "etc/nvme/hostnqn",
+		"nqn.2014-08.org.nvmexpress:uuid:abff48c0-ecbe-4d8c-a64a-54f12797e8c2\n");
 	by_file = who(&tree, NULL, "A");
 	text_says(by_file.from, "A, host_id");
 	tree_free(&tree);

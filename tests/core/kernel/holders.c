@@ -105,7 +105,8 @@ Test(holders, one_that_is_part_of_anothers_name_is_not_left_out)
 		"26 1 8:2 / / rw - ext4 /dev/sda2 rw\n"
 		"27 1 8:2 / / rw - ext4 /dev/sda2 rw\n"
 		"28 1 8:2 / /var/swap rw - ext4 /dev/sda2 rw\n");
-	tree_file(&tree, "proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 1000 0 -2\n");
+	tree_file(&tree, "proc/swaps",
+		"Filename Type Size Used Priority\n/dev/sda2 partition 1000 0 -2\n");
 	lists(held(&tree, 0), 4, "_/boot, _/, _/var/swap, ,_swap");
 	tree_free(&tree);
 }
@@ -125,7 +126,9 @@ Test(holders, swap_dm_md_and_loop)
 {
 	struct tree tree = new_tree();
 
-	tree_file(&tree, "proc/swaps", "Filename Type Size Used Priority\n/dev/sda2                               partition 1000 0 -2\n");
+	tree_file(&tree, "proc/swaps",
+		"Filename Type Size Used Priority\n/dev/sda2                               "
+		"partition 1000 0 -2\n");
 	tree_dir(&tree, "sys/devices/sda/sda1/holders/dm-0");
 	add_disk(&tree, "dm-0", "253:0");
 	tree_file(&tree, "sys/devices/dm-0/dm/name", "vg-root\n");
@@ -144,7 +147,8 @@ Test(holders, a_short_buffer_is_not_overrun)
 	struct tree tree = new_tree();
 	char text[12];
 
-	tree_file(&tree, "proc/self/mountinfo", "25 1 8:1 / /a rw - ext4 /dev/sda1 rw\n26 1 8:1 / /b rw - ext4 /dev/sda1 rw\n");
+	tree_file(&tree, "proc/self/mountinfo",
+		"25 1 8:1 / /a rw - ext4 /dev/sda1 rw\n26 1 8:1 / /b rw - ext4 /dev/sda1 rw\n");
 	cr_assert_eq(holders_of(tree.root, 8, 0, text, sizeof(text)), 0);
 	cr_assert_eq(strlen(text), sizeof(text) - 1);
 	tree_free(&tree);
@@ -160,11 +164,13 @@ static bool stands_on(const struct tree *tree, unsigned number)
 Test(holders, the_root_and_where_it_is_to_be_or_was)
 {
 	struct tree tree = new_tree();
-	static const char *const dirs[] = { "/", "/usr", "/sysroot", "/new_root", "/oldroot", "/run/live/medium" };
+	static const char *const dirs[] = { "/", "/usr", "/sysroot", "/new_root", "/oldroot",
+		"/run/live/medium" };
 	char line[100];
 
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
-		snprintf(line, sizeof(line), ROOTFS "25 1 8:1 / %s rw - ext4 /dev/sda1 rw\n", dirs[i]);
+		snprintf(line, sizeof(line), ROOTFS "25 1 8:1 / %s rw - ext4 /dev/sda1 rw\n",
+			dirs[i]);
 		tree_file(&tree, "proc/1/mountinfo", line);
 		cr_expect(stands_on(&tree, 0), "%s", dirs[i]);
 		cr_expect(stands_on(&tree, 1), "%s", dirs[i]);
@@ -183,9 +189,9 @@ static void live(const struct tree *tree, const char *layers, const char *image_
 
 	snprintf(text, sizeof(text),
 		ROOTFS "25 1 8:1 / /media/stick rw - vfat /dev/sda1 rw\n"
-		"26 1 7:3 / %s ro - squashfs /dev/loop3 ro\n"
-		"27 1 8:16 / /changes rw - ext4 /dev/sdb rw\n"
-		"28 1 0:40 / / rw - overlay overlay rw,%s\n",
+		       "26 1 7:3 / %s ro - squashfs /dev/loop3 ro\n"
+		       "27 1 8:16 / /changes rw - ext4 /dev/sdb rw\n"
+		       "28 1 0:40 / / rw - overlay overlay rw,%s\n",
 		image_dir, layers);
 	tree_file(tree, "proc/self/mountinfo", text);
 }
@@ -242,7 +248,8 @@ Test(holders, any_number_of_partitions)
 
 Test(holders, lines_cut_anywhere_do_no_harm)
 {
-	static const char line[] = "25 1 8:1 / /a\\040b rw,relatime shared:1 - ext4 /dev/sda1 rw\n28 1 0:40 / / rw - overlay overlay rw,lowerdir=/a\\:/b\n";
+	static const char line[] = "25 1 8:1 / /a\\040b rw,relatime shared:1 - ext4 /dev/sda1 "
+				   "rw\n28 1 0:40 / / rw - overlay overlay rw,lowerdir=/a\\:/b\n";
 	struct tree tree = new_tree();
 	char cut[sizeof(line)];
 
@@ -316,7 +323,9 @@ Test(holders, writers_through_loop_devices_partitions_and_dm)
 /* A process that has those bytes of the file locked; it ends when the descriptor is closed. */
 static pid_t locker(const char *path, off_t at, off_t len, int *end)
 {
-	struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = len };
+	struct flock lock = {
+		.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = len
+	};
 	int up[2], down[2], fd;
 	char byte = 0;
 	pid_t pid;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The firmware's table as the kernel shows it and as it stands in ACPI: both say the same; a damaged one is told so. */
-#include "tree.h"
+/* The firmware's table as the kernel shows it and as it stands in ACPI: both say the same; a
+ * damaged one is told so. */
+#include "wire/ibft.h"
 #include "kernel_iscsi_conf.h"
 #include "says.h"
-#include "wire/ibft.h"
+#include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,8 @@ struct built { /* one NIC of IPv4, one of IPv6, a target behind each */
 
 static struct ibft_text text(struct built *b, const char *words)
 {
-	struct ibft_text t = { put_le16((uint16_t)strlen(words)), put_le16((uint16_t)(offsetof(struct built, texts) + b->used)) };
+	struct ibft_text t = { put_le16((uint16_t)strlen(words)),
+		put_le16((uint16_t)(offsetof(struct built, texts) + b->used)) };
 
 	strcpy(b->texts + b->used, words);
 	b->used += strlen(words) + 1;
@@ -35,7 +37,11 @@ static struct ibft_text text(struct built *b, const char *words)
 
 static struct ibft_part part(uint8_t id, uint8_t index, uint8_t flags, size_t len)
 {
-	return (struct ibft_part){ .id = id, .version = 1, .index = index, .flags = flags, .length = put_le16((uint16_t)len) };
+	return (struct ibft_part){ .id = id,
+		.version = 1,
+		.index = index,
+		.flags = flags,
+		.length = put_le16((uint16_t)len) };
 }
 
 static void v4(uint8_t addr[16], uint8_t a, uint8_t b, uint8_t c, uint8_t d)
@@ -56,8 +62,9 @@ static struct built build(void)
 
 	memcpy(b.header.signature, "iBFT", 4);
 	b.header.length = put_le32(offsetof(struct built, used));
-	b.control = (struct ibft_control){ part(IBFT_CONTROL, 0, 0, sizeof(b.control)), at(0), at(offsetof(struct built, initiator)),
-		at(offsetof(struct built, nic[0])), at(offsetof(struct built, target[0])), at(offsetof(struct built, nic[1])),
+	b.control = (struct ibft_control){ part(IBFT_CONTROL, 0, 0, sizeof(b.control)), at(0),
+		at(offsetof(struct built, initiator)), at(offsetof(struct built, nic[0])),
+		at(offsetof(struct built, target[0])), at(offsetof(struct built, nic[1])),
 		at(offsetof(struct built, target[1])) };
 	b.initiator.part = part(IBFT_INITIATOR, 0, 3, sizeof(b.initiator));
 	b.initiator.name = text(&b, "iqn.2024-01.lab:init");
@@ -116,7 +123,8 @@ static void check_all(void)
 	nic = kernel_ibft_nic(&ibft, &ibft.target[1]);
 	cr_assert_str_eq(nic->addr, "fd00:0000:0000:0000:0000:0000:0000:0002");
 	kernel_ibft_wish(&ibft, &ibft.target[0], &wish);
-	cr_assert(!strcmp(wish.host, "10.0.0.1") && wish.port == 3260 && wish.lun == 0x1c && !wish.iser && wish.tpgt == -1);
+	cr_assert(!strcmp(wish.host, "10.0.0.1") && wish.port == 3260 && wish.lun == 0x1c &&
+		  !wish.iser && wish.tpgt == -1);
 	cr_assert_str_eq(wish.user[0], "joe");
 	cr_assert_str_eq(wish.secret[0], "longenough");
 	cr_assert_str_eq(wish.user[1], "disk");
@@ -130,7 +138,8 @@ static void put_table(const struct tree *tree, const struct built *b)
 
 	tree_file(tree, "sys/firmware/acpi/tables/iBFT", "");
 	fd = openat(tree->root, "sys/firmware/acpi/tables/iBFT", O_WRONLY);
-	cr_assert_eq(write(fd, b, offsetof(struct built, used)), (ssize_t)offsetof(struct built, used));
+	cr_assert_eq(
+		write(fd, b, offsetof(struct built, used)), (ssize_t)offsetof(struct built, used));
 	close(fd);
 }
 
@@ -182,7 +191,8 @@ Test(ibft, a_firmware_that_counts_the_nul)
 
 	b.initiator.name.length = put_le16(get_le16(b.initiator.name.length) + 1);
 	b.target[0].secret.length = put_le16(get_le16(b.target[0].secret.length) + 1);
-	cr_assert_eq(kernel_ibft_table(&b, offsetof(struct built, used), &ibft, &why), 0, "%s", why.text);
+	cr_assert_eq(kernel_ibft_table(&b, offsetof(struct built, used), &ibft, &why), 0, "%s",
+		why.text);
 	cr_assert_str_eq(ibft.initiator, "iqn.2024-01.lab:init");
 	cr_assert_str_eq(ibft.target[0].secret[0], "longenough");
 }
@@ -198,19 +208,30 @@ static void put(const struct tree *tree, const char *name, const char *words)
 /* What iscsi_ibft of Linux 6.12 shows of the same. */
 Test(ibft, from_the_kernel)
 {
-	static const char *const files[][2] = { { "initiator/initiator-name", "iqn.2024-01.lab:init\n" }, { "ethernet0/index", "0\n" },
-		{ "ethernet0/flags", "3\n" }, { "ethernet0/ip-addr", "10.0.0.2\n" }, { "ethernet0/prefix-len", "24\n" },
-		{ "ethernet0/subnet-mask", "255.255.255.0\n" }, { "ethernet0/origin", "3\n" }, { "ethernet0/gateway", "10.0.0.254\n" },
-		{ "ethernet0/primary-dns", "10.0.0.53\n" }, { "ethernet0/vlan", "5\n" }, { "ethernet0/mac", "52:00:00:00:00:00\n" },
-		{ "ethernet1/index", "1\n" }, { "ethernet1/flags", "3\n" }, { "ethernet1/ip-addr", "fd00:0000:0000:0000:0000:0000:0000:0002\n" },
-		{ "ethernet1/prefix-len", "64\n" }, { "ethernet1/mac", "52:00:00:00:00:01\n" }, { "target1/index", "1\n" }, { "target1/flags", "3\n" },
-		{ "target1/ip-addr", "fd00:0000:0000:0000:0000:0000:0000:0001\n" }, { "target1/port", "3260\n" }, { "target1/lun", "00000000\n" },
-		{ "target1/chap-type", "0\n" }, { "target1/nic-assoc", "1\n" }, { "target1/target-name", "iqn.2024-01.lab:t1\n" }, { "target0/index", "0\n" },
-		{ "target0/flags", "3\n" }, { "target0/ip-addr", "10.0.0.1\n" }, { "target0/port", "3260\n" }, { "target0/lun", "01c000000\n" },
-		{ "target0/chap-type", "2\n" }, { "target0/nic-assoc", "0\n" }, { "target0/target-name", "iqn.2024-01.lab:t0\n" },
-		{ "target0/chap-name", "joe\n" }, { "target0/chap-secret", "longenough\n" }, { "target0/rev-chap-name", "disk\n" },
-		{ "target0/rev-chap-name-secret", "anothergood\n" }, { "target2/index", "2\n" }, { "target2/flags", "0\n" },
-		{ "target2/target-name", "iqn.2024-01.lab:not-valid\n" }, { "target2/ip-addr", "10.0.0.9\n" } };
+	static const char *const files[][2] = { { "initiator/initiator-name",
+							"iqn.2024-01.lab:init\n" },
+		{ "ethernet0/index", "0\n" }, { "ethernet0/flags", "3\n" },
+		{ "ethernet0/ip-addr", "10.0.0.2\n" }, { "ethernet0/prefix-len", "24\n" },
+		{ "ethernet0/subnet-mask", "255.255.255.0\n" }, { "ethernet0/origin", "3\n" },
+		{ "ethernet0/gateway", "10.0.0.254\n" }, { "ethernet0/primary-dns", "10.0.0.53\n" },
+		{ "ethernet0/vlan", "5\n" }, { "ethernet0/mac", "52:00:00:00:00:00\n" },
+		{ "ethernet1/index", "1\n" }, { "ethernet1/flags", "3\n" },
+		{ "ethernet1/ip-addr", "fd00:0000:0000:0000:0000:0000:0000:0002\n" },
+		{ "ethernet1/prefix-len", "64\n" }, { "ethernet1/mac", "52:00:00:00:00:01\n" },
+		{ "target1/index", "1\n" }, { "target1/flags", "3\n" },
+		{ "target1/ip-addr", "fd00:0000:0000:0000:0000:0000:0000:0001\n" },
+		{ "target1/port", "3260\n" }, { "target1/lun", "00000000\n" },
+		{ "target1/chap-type", "0\n" }, { "target1/nic-assoc", "1\n" },
+		{ "target1/target-name", "iqn.2024-01.lab:t1\n" }, { "target0/index", "0\n" },
+		{ "target0/flags", "3\n" }, { "target0/ip-addr", "10.0.0.1\n" },
+		{ "target0/port", "3260\n" }, { "target0/lun", "01c000000\n" },
+		{ "target0/chap-type", "2\n" }, { "target0/nic-assoc", "0\n" },
+		{ "target0/target-name", "iqn.2024-01.lab:t0\n" }, { "target0/chap-name", "joe\n" },
+		{ "target0/chap-secret", "longenough\n" }, { "target0/rev-chap-name", "disk\n" },
+		{ "target0/rev-chap-name-secret", "anothergood\n" }, { "target2/index", "2\n" },
+		{ "target2/flags", "0\n" },
+		{ "target2/target-name", "iqn.2024-01.lab:not-valid\n" },
+		{ "target2/ip-addr", "10.0.0.9\n" } };
 	struct tree tree = tree_new();
 
 	tree_file(&tree, "sys/class/net/eth9/address", "52:00:00:00:00:00\n");
@@ -229,7 +250,8 @@ Test(ibft, luns_as_the_kernel_writes_them)
 	static const struct {
 		const char *words;
 		uint64_t lun;
-	} row[] = { { "00000000", 0 }, { "01000000", 1 }, { "0ff000000", 255 }, { "4034000000", 0x4034 }, { "10000000", 0x100 }, { "", 0 }, { "0100000012", 0 } };
+	} row[] = { { "00000000", 0 }, { "01000000", 1 }, { "0ff000000", 255 },
+		{ "4034000000", 0x4034 }, { "10000000", 0x100 }, { "", 0 }, { "0100000012", 0 } };
 	struct tree tree = tree_new();
 
 	put(&tree, "initiator/initiator-name", "iqn.2024-01.lab:init\n");
@@ -263,8 +285,8 @@ Test(ibft, none)
 
 static void damage(const struct built *b, const char *words)
 {
-	cr_assert_eq(kernel_ibft_table(b, offsetof(struct built, used), &ibft, &why), -EPROTO,
-		"%s", words);
+	cr_assert_eq(kernel_ibft_table(b, offsetof(struct built, used), &ibft, &why), -EPROTO, "%s",
+		words);
 	diag_says(&why, DIAG_PROTOCOL, NULL, words);
 }
 

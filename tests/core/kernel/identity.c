@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #define UUID "4c4c4544-0035-5910-8052-b4c04f564432"
-#define NQN "nqn.2014-08.org.nvmexpress:uuid:" UUID
+#define NQN  "nqn.2014-08.org.nvmexpress:uuid:" UUID
 
-static const uint8_t uuid[16] = { 0x4c, 0x4c, 0x45, 0x44, 0x00, 0x35, 0x59, 0x10, 0x80, 0x52, 0xb4, 0xc0, 0x4f, 0x56, 0x44, 0x32 };
+static const uint8_t uuid[16] = { 0x4c, 0x4c, 0x45, 0x44, 0x00, 0x35, 0x59, 0x10, 0x80, 0x52, 0xb4,
+	0xc0, 0x4f, 0x56, 0x44, 0x32 };
 
 static struct identity who(const struct tree *tree, const char *nqn, const char *id)
 {
@@ -26,7 +27,9 @@ static void full(const struct tree *tree)
 {
 	tree_file(tree, "etc/nvme/hostnqn", "nqn.2024-01.org.example:file\n");
 	tree_file(tree, "etc/nvme/hostid", "11112222-3333-4444-5555-666677778888\n");
-	tree_file(tree, "proc/cmdline", "quiet rd.nvmf.hostnqn=nqn.2024-01.org.example:cmdline rd.nvmf.hostid=aaaabbbb-cccc-dddd-eeee-ffff00001111 ro\n");
+	tree_file(tree, "proc/cmdline",
+		"quiet rd.nvmf.hostnqn=nqn.2024-01.org.example:cmdline "
+		"rd.nvmf.hostid=aaaabbbb-cccc-dddd-eeee-ffff00001111 ro\n");
 	tree_file(tree, "sys/class/dmi/id/product_uuid", UUID "\n");
 	tree_file(tree, "etc/machine-id", "3d1219c7c4c5404aaa1f6d2a48adfda4\n");
 }
@@ -64,9 +67,11 @@ Test(identity, the_chain_in_its_order)
 	cr_assert_eq(id.random, 0);
 
 	unlinkat(tree.root, "sys/class/dmi/id/product_uuid", 0);
-	/* golden: systemd-id128 machine-id --app-specific=c7f4618112be49328c83106f9dddd86b on a machine with this id */
+	/* golden: systemd-id128 machine-id --app-specific=c7f4618112be49328c83106f9dddd86b on a
+	 * machine with this id */
 	id = who(&tree, NULL, NULL);
-	cr_assert_str_eq(id.hostnqn, "nqn.2014-08.org.nvmexpress:uuid:d425fb17-c499-48fb-a273-5c5b0eb739c4");
+	cr_assert_str_eq(
+		id.hostnqn, "nqn.2014-08.org.nvmexpress:uuid:d425fb17-c499-48fb-a273-5c5b0eb739c4");
 	text_says(id.nqn_from, "machine-id");
 
 	tree_file(&tree, "etc/machine-id", "uninitialized\n");
@@ -130,7 +135,8 @@ Test(identity, a_host_id_without_a_name_gives_the_name)
 Test(identity, an_id_is_derived_always_the_same_way)
 {
 	struct tree tree = tree_new();
-	struct identity a = who(&tree, "nqn.2024-01.org.example:a", NULL), b = who(&tree, "nqn.2024-01.org.example:b", NULL);
+	struct identity a = who(&tree, "nqn.2024-01.org.example:a", NULL),
+			b = who(&tree, "nqn.2024-01.org.example:b", NULL);
 
 	cr_assert_eq(memcmp(a.hostid, who(&tree, "nqn.2024-01.org.example:a", NULL).hostid, 16), 0);
 	cr_assert_neq(memcmp(a.hostid, b.hostid, 16), 0);

@@ -29,15 +29,20 @@ Test(initiator, the_chain_in_its_order)
 {
 	struct tree tree = tree_new();
 
-	tree_file(&tree, "etc/iscsi/initiatorname.iscsi", "# InitiatorName=iqn.x:no\nInitiatorName=iqn.2024-01.example:file\n");
-	tree_file(&tree, "proc/cmdline", "quiet iscsi_initiator=iqn.2024-01.example:old rd.iscsi.initiator=iqn.2024-01.example:new ro\n");
+	tree_file(&tree, "etc/iscsi/initiatorname.iscsi",
+		"# InitiatorName=iqn.x:no\nInitiatorName=iqn.2024-01.example:file\n");
+	tree_file(&tree, "proc/cmdline",
+		"quiet iscsi_initiator=iqn.2024-01.example:old "
+		"rd.iscsi.initiator=iqn.2024-01.example:new ro\n");
 	tree_file(&tree, "sys/class/dmi/id/product_uuid", "4c4c4544-0035-5910-8052-b4c04f564432\n");
 	is(&tree, "eui.0123456789abcdef", "eui.0123456789abcdef", "given");
 	is(&tree, NULL, "iqn.2024-01.example:file", "/etc/iscsi/initiatorname.iscsi");
 	tree_file(&tree, "etc/iscsi/initiatorname.iscsi", "GenerateName=yes\nInitiatorName=\n");
 	is(&tree, NULL, "iqn.2024-01.example:new", "command_line");
-	tree_file(&tree, "proc/cmdline", "quiet rd.iscsi.initiator=me xrd.iscsi.initiator=iqn.x:y\n");
-	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "iqn.2024-01.example:firmware\n");
+	tree_file(
+		&tree, "proc/cmdline", "quiet rd.iscsi.initiator=me xrd.iscsi.initiator=iqn.x:y\n");
+	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name",
+		"iqn.2024-01.example:firmware\n");
 	is(&tree, NULL, "iqn.2024-01.example:firmware", "iBFT");
 	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "\n");
 	is(&tree, NULL, "iqn.2026-11.rdmastor:uuid:4c4c4544-0035-5910-8052-b4c04f564432",
@@ -58,14 +63,16 @@ Test(initiator, made_up)
 
 Test(initiator, names_that_are_none)
 {
-	static const char *const bad[] = { "", "iqn.", "me", "iqn.x y", "iqn.x\n", "nqn.2014-08.org" };
+	static const char *const bad[] = { "", "iqn.", "me", "iqn.x y", "iqn.x\n",
+		"nqn.2014-08.org" };
 	struct tree tree = tree_new();
 	struct kernel_initiator initiator;
 	struct diag diag = { 0 };
 	char longest[225] = "iqn.";
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		cr_assert_eq(kernel_initiator(tree.root, bad[i], &initiator, &diag), -EINVAL, "%s", bad[i]);
+		cr_assert_eq(kernel_initiator(tree.root, bad[i], &initiator, &diag), -EINVAL, "%s",
+			bad[i]);
 	memset(longest + 4, 'a', 219);
 	cr_assert_eq(kernel_initiator(tree.root, longest, &initiator, &diag), 0);
 	longest[223] = 'a';

@@ -17,7 +17,8 @@ static void read_both(const char *cmdline, const char *debian)
 {
 	why = (struct diag){ 0 };
 	kernel_iscsi_wishes_free(&w);
-	cr_assert_eq(kernel_iscsi_cmdline(&w, cmdline, debian, &why), 0, "%s: %s", cmdline, why.text);
+	cr_assert_eq(
+		kernel_iscsi_cmdline(&w, cmdline, debian, &why), 0, "%s: %s", cmdline, why.text);
 }
 
 static void read_words(const char *cmdline)
@@ -39,7 +40,8 @@ Test(iscsi_conf, roots)
 	read_words("quiet root=iscsi:10.0.0.1::::" IQN "0 ip=dhcp\n");
 	cr_assert_eq(w.count, 1);
 	is(0, "10.0.0.1", 0, IQN "0", "command_line:_root=iscsi:");
-	read_words("root=UUID=1 netroot=iscsi:10.0.0.1::::" IQN "0 netroot=iser:10.0.0.2::::" IQN "1 netroot=iscsi:10.0.0.1::::" IQN "0");
+	read_words("root=UUID=1 netroot=iscsi:10.0.0.1::::" IQN "0 netroot=iser:10.0.0.2::::" IQN
+		   "1 netroot=iscsi:10.0.0.1::::" IQN "0");
 	cr_assert_eq(w.count, 2, "what is named twice counts once");
 	is(0, "10.0.0.1", 0, IQN "0", "command_line:_netroot=iscsi:");
 	is(1, "10.0.0.2", 0, IQN "1", "command_line:_netroot=iser:");
@@ -56,7 +58,8 @@ Test(iscsi_conf, roots)
 
 Test(iscsi_conf, nothing_is_wanted)
 {
-	static const char *const row[] = { "", "root=/dev/sda1 quiet", "root=nbd:10.0.0.1:disk", "netroot=dhcp", "rd.iscsi.firmware=0", "rd.iscsi.initiator=iqn.2024-01.a:b" };
+	static const char *const row[] = { "", "root=/dev/sda1 quiet", "root=nbd:10.0.0.1:disk",
+		"netroot=dhcp", "rd.iscsi.firmware=0", "rd.iscsi.initiator=iqn.2024-01.a:b" };
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		read_words(row[i]);
@@ -67,7 +70,8 @@ Test(iscsi_conf, nothing_is_wanted)
 
 Test(iscsi_conf, firmware)
 {
-	static const char *const row[] = { "rd.iscsi.firmware", "rd.iscsi.firmware=1", "rd.iscsi.firmware=yes", "iscsi_firmware", "netroot=iscsi", "root=iscsi",
+	static const char *const row[] = { "rd.iscsi.firmware", "rd.iscsi.firmware=1",
+		"rd.iscsi.firmware=yes", "iscsi_firmware", "netroot=iscsi", "root=iscsi",
 		"netroot=iscsi:", "netroot=iscsi:ibft", "root=iscsi:iscsi", "iscsi_auto" };
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
@@ -85,9 +89,13 @@ Test(iscsi_conf, firmware)
 
 Test(iscsi_conf, words_of_dracut)
 {
-	read_words("rd.iscsi.initiator=iqn.2024-01.a:b rd.iscsi.target.name=" IQN "0 rd.iscsi.target.ip=10.0.0.1 rd.iscsi.target.port=3261 "
-		   "rd.iscsi.target.group=7 rd.iscsi.username=joe rd.iscsi.password=s3cret rd.iscsi.in.username=disk rd.iscsi.in.password=s4cret "
-		   "rd.iscsi.login_retry_max=5 rd.iscsi.param=node.session.timeo.replacement_timeout=30 rd.iscsi.param=node.session.cmds_max=64");
+	read_words("rd.iscsi.initiator=iqn.2024-01.a:b rd.iscsi.target.name=" IQN
+		   "0 rd.iscsi.target.ip=10.0.0.1 rd.iscsi.target.port=3261 "
+		   "rd.iscsi.target.group=7 rd.iscsi.username=joe rd.iscsi.password=s3cret "
+		   "rd.iscsi.in.username=disk rd.iscsi.in.password=s4cret "
+		   "rd.iscsi.login_retry_max=5 "
+		   "rd.iscsi.param=node.session.timeo.replacement_timeout=30 "
+		   "rd.iscsi.param=node.session.cmds_max=64");
 	cr_assert_eq(w.count, 1);
 	is(0, "10.0.0.1", 3261, IQN "0", "command_line: rd.iscsi.target.name");
 	cr_assert_eq(w.wish[0].tpgt, 7);
@@ -106,7 +114,8 @@ Test(iscsi_conf, words_of_dracut)
 
 Test(iscsi_conf, a_string_outdoes_the_words)
 {
-	read_words("rd.iscsi.username=joe rd.iscsi.password=s3cret rd.iscsi.target.port=3261 rd.iscsi.target.ip=10.0.0.9 iscsi_username=old "
+	read_words("rd.iscsi.username=joe rd.iscsi.password=s3cret rd.iscsi.target.port=3261 "
+		   "rd.iscsi.target.ip=10.0.0.9 iscsi_username=old "
 		   "netroot=iscsi:jim:own@10.0.0.1::3262::" IQN "0 netroot=iscsi:::::" IQN "1");
 	cr_assert_eq(w.count, 2);
 	is(0, "10.0.0.1", 3262, IQN "0", "command_line:_netroot=iscsi:");
@@ -132,15 +141,20 @@ Test(iscsi_conf, transports)
 
 Test(iscsi_conf, words_of_debian)
 {
-	read_words("iscsi_initiator=iqn.2024-01.a:b iscsi_target_name=" IQN "0 iscsi_target_ip=10.0.0.1,10.0.0.2 iscsi_target_port=3261 iscsi_target_group=2 "
-		   "iscsi_username=joe iscsi_password=s3cret iscsi_in_username=disk iscsi_in_password=s4cret");
+	read_words(
+		"iscsi_initiator=iqn.2024-01.a:b iscsi_target_name=" IQN
+		"0 iscsi_target_ip=10.0.0.1,10.0.0.2 iscsi_target_port=3261 iscsi_target_group=2 "
+		"iscsi_username=joe iscsi_password=s3cret iscsi_in_username=disk "
+		"iscsi_in_password=s4cret");
 	cr_assert_eq(w.count, 2);
 	is(0, "10.0.0.1", 3261, IQN "0", "command_line: iscsi_target_name");
 	is(1, "10.0.0.2", 3261, IQN "0", "command_line: iscsi_target_name");
 	cr_assert_str_eq(w.wish[1].secret[1], "s4cret");
 	cr_assert_eq(w.wish[1].tpgt, 2);
-	read_both("iscsi_target_port=3262", "# Debian\nISCSI_INITIATOR='iqn.2024-01.a:c'\n ISCSI_TARGET_NAME=\"" IQN "3\"\nISCSI_TARGET_IP='10.0.0.1  [fd00::1]' # two\n"
-					    "ISCSI_TARGET_PORT=3261\nISCSI_PASSWORD=$(cat /x)\nISCSI_USERNAME=`id`\n");
+	read_both("iscsi_target_port=3262",
+		"# Debian\nISCSI_INITIATOR='iqn.2024-01.a:c'\n ISCSI_TARGET_NAME=\"" IQN
+		"3\"\nISCSI_TARGET_IP='10.0.0.1  [fd00::1]' # two\n"
+		"ISCSI_TARGET_PORT=3261\nISCSI_PASSWORD=$(cat /x)\nISCSI_USERNAME=`id`\n");
 	cr_assert_eq(w.count, 2);
 	is(0, "10.0.0.1", 3262, IQN "3", "iscsi.initramfs");
 	is(1, "fd00::1", 3262, IQN "3", "iscsi.initramfs");
@@ -154,13 +168,17 @@ Test(iscsi_conf, words_of_debian)
 
 Test(iscsi_conf, one_wrong_string_does_not_keep_others)
 {
-	read_words("netroot=iscsi:joe:s3cret@10.0.0.1 netroot=iscsi:::::" IQN "1 netroot=iscsi:10.0.0.1::::" IQN "0 rd.iscsi.param=x rd.iscsi.login_retry_max=y "
-		   "netroot=iscsi://10.0.0.1/" IQN);
+	read_words(
+		"netroot=iscsi:joe:s3cret@10.0.0.1 netroot=iscsi:::::" IQN
+		"1 netroot=iscsi:10.0.0.1::::" IQN "0 rd.iscsi.param=x rd.iscsi.login_retry_max=y "
+		"netroot=iscsi://10.0.0.1/" IQN);
 	cr_assert_eq(w.count, 1);
 	is(0, "10.0.0.1", 0, IQN "0", "command_line:_netroot=iscsi:");
 	cr_assert_eq(w.problems, 5);
-	text_says(w.notes, "'iscsi:...@10.0.0.1' rd.iscsi.param=NAME=VALUE "
-			   "rd.iscsi.login_retry_max: 'y' iscsi:HOST:PROTOCOL:PORT:LUN:NAME URI " IQN "1 DHCP");
+	text_says(w.notes,
+		"'iscsi:...@10.0.0.1' rd.iscsi.param=NAME=VALUE "
+		"rd.iscsi.login_retry_max: 'y' iscsi:HOST:PROTOCOL:PORT:LUN:NAME URI " IQN
+		"1 DHCP");
 	cr_assert_null(strstr(w.notes, "s3cret"), "%s", w.notes);
 	kernel_iscsi_wishes_free(&w);
 }
@@ -180,7 +198,8 @@ Test(iscsi_conf, what_is_wrong)
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		cr_assert_lt(kernel_iscsi_cmdline(&w, row[i].cmdline, NULL, &why), 0, "%s", row[i].cmdline);
+		cr_assert_lt(kernel_iscsi_cmdline(&w, row[i].cmdline, NULL, &why), 0, "%s",
+			row[i].cmdline);
 		diag_says(&why, DIAG_USAGE, NULL, row[i].words);
 		kernel_iscsi_wishes_free(&w);
 	}
@@ -211,7 +230,8 @@ Test(iscsi_conf, of_a_machine)
 	kernel_iscsi_wishes_free(&w);
 	cr_assert_eq(kernel_iscsi_firmware(tree.root, &w, &why), -ENOENT);
 	diag_says(&why, DIAG_NOT_FOUND, NULL, "firmware iBFT");
-	tree_file(&tree, "etc/iscsi/iscsi.initramfs", "ISCSI_TARGET_NAME=" IQN "2\nISCSI_TARGET_IP=10.0.0.2\n");
+	tree_file(&tree, "etc/iscsi/iscsi.initramfs",
+		"ISCSI_TARGET_NAME=" IQN "2\nISCSI_TARGET_IP=10.0.0.2\n");
 	tree_file(&tree, "sys/firmware/ibft/initiator/initiator-name", "iqn.2024-01.a:firmware\n");
 	tree_file(&tree, "sys/firmware/ibft/target0/flags", "3\n");
 	tree_file(&tree, "sys/firmware/ibft/target0/target-name", IQN "0\n");
@@ -247,10 +267,14 @@ Test(iscsi_conf, iscsid_conf)
 	struct tree tree = tree_new();
 	char text[200] = "";
 
-	cr_assert_eq(kernel_iscsi_conf_file(tree.root, NULL, note_line, text, &why), 0, "the usual file may be missing");
-	cr_assert_eq(kernel_iscsi_conf_file(tree.root, "/etc/other", note_line, text, &why), -ENOENT);
+	cr_assert_eq(kernel_iscsi_conf_file(tree.root, NULL, note_line, text, &why), 0,
+		"the usual file may be missing");
+	cr_assert_eq(
+		kernel_iscsi_conf_file(tree.root, "/etc/other", note_line, text, &why), -ENOENT);
 	diag_says(&why, DIAG_NOT_FOUND, NULL, "/etc/other no_such_file");
-	tree_file(&tree, "etc/iscsi/iscsid.conf", "# a = b\n  node.startup = manual  \nname=value\r\n=\nx=\nno\nlast = 1\nafter = 2\n");
+	tree_file(&tree, "etc/iscsi/iscsid.conf",
+		"# a = b\n  node.startup = manual  \nname=value\r\n=\nx=\nno\nlast = 1\nafter = "
+		"2\n");
 	cr_assert_eq(kernel_iscsi_conf_file(tree.root, NULL, note_line, text, &why), 7);
 	cr_assert_str_eq(text, "node.startup:manual;name:value;last:1;");
 	tree_free(&tree);

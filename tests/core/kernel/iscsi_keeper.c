@@ -33,7 +33,8 @@ static void owned(int pid, const char *uids)
 	char path[40], text[120];
 
 	snprintf(path, sizeof(path), "proc/%d/status", pid);
-	snprintf(text, sizeof(text), "Name:\tiscsid\nUmask:\t0022\nPid:\t%d\nUid:\t%s\nGid:\t0\t0\t0\t0\n", pid, uids);
+	snprintf(text, sizeof(text),
+		"Name:\tiscsid\nUmask:\t0022\nPid:\t%d\nUid:\t%s\nGid:\t0\t0\t0\t0\n", pid, uids);
 	tree_file(&tree, path, text);
 }
 
@@ -70,7 +71,8 @@ Test(iscsi_keeper, iscsid_is_roots)
 	owned(10, "1000\t1000\t1000\t1000");
 	process(11, "iscsid", 'S');
 	owned(11, "1000\t0\t0\t0");
-	cr_assert_eq(kernel_iscsid(tree.root), 0, "a name that anybody can give, and a program that is root for somebody");
+	cr_assert_eq(kernel_iscsid(tree.root), 0,
+		"a name that anybody can give, and a program that is root for somebody");
 	process(12, "iscsid", 'S');
 	cr_assert_eq(kernel_iscsid(tree.root), 12);
 }
@@ -80,7 +82,8 @@ Test(iscsi_keeper, iscsid_of_a_container)
 	process(10, "iscsid", 'S');
 	tree_file(&tree, "proc/self/ns/net", "");
 	tree_file(&tree, "proc/10/ns/net", "");
-	cr_assert_eq(kernel_iscsid(tree.root), 0, "in another network it hears nothing of the kernel");
+	cr_assert_eq(
+		kernel_iscsid(tree.root), 0, "in another network it hears nothing of the kernel");
 	process(11, "iscsid", 'S');
 	tree_link(&tree, "proc/11/ns/net", "../../self/ns/net");
 	cr_assert_eq(kernel_iscsid(tree.root), 11);
@@ -105,10 +108,14 @@ static void locks(int pid, unsigned long more)
 
 	cr_assert_eq(fstatat(tree.root, LOCK, &st, 0), 0);
 	snprintf(text, sizeof(text),
-		"1: POSIX  ADVISORY  WRITE 71 %02x:%02x:%lu 0 EOF\n2: FLOCK  ADVISORY  READ  72 %02x:%02x:%lu 0 EOF\n"
-		"3: FLOCK  ADVISORY  WRITE %d %02x:%02x:%lu 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 74 %02x:%02x:%lu 0 EOF\n",
-		major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino, major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino, pid,
-		major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino + more, major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino);
+		"1: POSIX  ADVISORY  WRITE 71 %02x:%02x:%lu 0 EOF\n2: FLOCK  ADVISORY  READ  72 "
+		"%02x:%02x:%lu 0 EOF\n"
+		"3: FLOCK  ADVISORY  WRITE %d %02x:%02x:%lu 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 74 "
+		"%02x:%02x:%lu 0 EOF\n",
+		major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino, major(st.st_dev),
+		minor(st.st_dev), (unsigned long)st.st_ino, pid, major(st.st_dev), minor(st.st_dev),
+		(unsigned long)st.st_ino + more, major(st.st_dev), minor(st.st_dev),
+		(unsigned long)st.st_ino);
 	tree_file(&tree, "proc/locks", text);
 }
 

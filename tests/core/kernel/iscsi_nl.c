@@ -10,7 +10,8 @@ static uint8_t bytes[ISCSI_NL_MAX];
 
 static size_t put(uint16_t type, const struct iscsi_if_msg *msg, size_t more)
 {
-	struct nlmsghdr head = { .nlmsg_len = (uint32_t)(ISCSI_NL_HEAD + more), .nlmsg_type = type };
+	struct nlmsghdr head = { .nlmsg_len = (uint32_t)(ISCSI_NL_HEAD + more),
+		.nlmsg_type = type };
 
 	memset(bytes, 0, sizeof(bytes));
 	memcpy(bytes, &head, sizeof(head));
@@ -27,7 +28,8 @@ Test(iscsi_nl, events_tell_whose_they_are)
 	msg.r.state.conn.cid = 1;
 	msg.r.state.value = ISCSI_IF_CONN_CLOSED;
 	cr_assert(iscsi_nl_event(bytes, put(0, &msg, 0), &event));
-	cr_assert(event.type == ISCSI_IF_CONN_ERROR && event.sid == 5 && event.cid == 1 && event.value == 1020);
+	cr_assert(event.type == ISCSI_IF_CONN_ERROR && event.sid == 5 && event.cid == 1 &&
+		  event.value == 1020);
 	msg = (struct iscsi_if_msg){ .type = ISCSI_IF_SESSION_DESTROYED };
 	msg.r.gone.host = 3;
 	msg.r.gone.sid = 8;
@@ -41,7 +43,8 @@ Test(iscsi_nl, events_tell_whose_they_are)
 	for (uint32_t type = 0; type < 200; type++) {
 		msg.type = type;
 		if (iscsi_nl_event(bytes, put(0, &msg, 0), &event))
-			cr_assert(type == 102 || (type >= 104 && type <= 106) || type == 109, "%u", type);
+			cr_assert(type == 102 || (type >= 104 && type <= 106) || type == 109, "%u",
+				type);
 	}
 }
 
@@ -55,7 +58,8 @@ Test(iscsi_nl, a_pdu_is_whole_or_none)
 	bhs->opcode = ISCSI_LOGIN_RSP;
 	bhs->data_len = put_be24(6);
 	cr_assert(iscsi_nl_event(bytes, len, &event));
-	cr_assert(event.len == 6 && event.data == bytes + ISCSI_NL_HEAD + ISCSI_BHS && event.bhs == bhs);
+	cr_assert(event.len == 6 && event.data == bytes + ISCSI_NL_HEAD + ISCSI_BHS &&
+		  event.bhs == bhs);
 	for (size_t cut = 0; cut < len; cut++)
 		cr_assert_not(iscsi_nl_event(bytes, cut, &event), "%zu", cut);
 	bhs->data_len = put_be24(9);
@@ -73,19 +77,23 @@ static int answer(uint16_t head, uint32_t type, int32_t iferror, int32_t code, s
 	struct iscsi_if_msg msg = { .type = type, .iferror = (uint32_t)iferror }, out;
 
 	msg.r.code = code;
-	return iscsi_nl_answer(bytes, put(head, &msg, 0) - cut, head == 99 ? ISCSI_IF_BIND_CONN : (enum iscsi_if_command)head, &out);
+	return iscsi_nl_answer(bytes, put(head, &msg, 0) - cut,
+		head == 99 ? ISCSI_IF_BIND_CONN : (enum iscsi_if_command)head, &out);
 }
 
 Test(iscsi_nl, answers)
 {
 	cr_assert_eq(answer(ISCSI_IF_BIND_CONN, ISCSI_IF_BIND_CONN, 0, 0, 0), 0);
 	cr_assert_eq(answer(ISCSI_IF_BIND_CONN, ISCSI_IF_BIND_CONN, 0, -ENOTCONN, 0), -ENOTCONN);
-	cr_assert_eq(answer(ISCSI_IF_CREATE_SESSION, ISCSI_IF_CREATE_SESSION, 0, 7, 0), 0, "a session's number is no error");
+	cr_assert_eq(answer(ISCSI_IF_CREATE_SESSION, ISCSI_IF_CREATE_SESSION, 0, 7, 0), 0,
+		"a session's number is no error");
 	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, -ENOSYS, 0, 0), -ENOSYS);
-	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, 0, 0, 0), -EPROTO, "an error that is none");
+	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, 0, 0, 0), -EPROTO,
+		"an error that is none");
 	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, 5, 0, 0), -EPROTO);
 	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_ERROR, -4096, 0, 0), -EPROTO);
-	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_BIND_CONN, 0, 0, 0), -EPROTO, "to something else");
+	cr_assert_eq(answer(ISCSI_IF_SET_PARAM, ISCSI_IF_BIND_CONN, 0, 0, 0), -EPROTO,
+		"to something else");
 	cr_assert_eq(answer(99, ISCSI_IF_BIND_CONN, 0, 0, 0), -EPROTO);
 	for (size_t cut = 1; cut <= ISCSI_NL_HEAD; cut++)
 		cr_assert_eq(answer(ISCSI_IF_BIND_CONN, ISCSI_IF_BIND_CONN, 0, 0, cut), -EPROTO);
@@ -111,7 +119,8 @@ static void on_watch(struct kernel_iscsi_watch *watch, const struct kernel_iscsi
 Test(iscsi_nl, events_go_to_their_hook_and_others_to_the_watch)
 {
 	struct kernel_iscsi_watch watch = { .event = on_watch };
-	struct kernel_iscsi_hook one = { .sid = 4, .event = on_hook }, two = { .sid = 5, .event = on_hook };
+	struct kernel_iscsi_hook one = { .sid = 4, .event = on_hook },
+				 two = { .sid = 5, .event = on_hook };
 	volatile int never = 0;
 
 	iscsi_kernel_start();

@@ -29,14 +29,20 @@ static void put(const char *dir, const char *name, const char *text)
 
 static void setup(void)
 {
-	static const char *const session[][2] = { { "state", "LOGGED_IN" }, { "target_state", "SCANNED" }, { "targetname", "iqn.2026-11.example:t1" },
-		{ "initiatorname", "iqn.2026-11.example:me" }, { "ifacename", "default" }, { "tpgt", "1" }, { "fast_abort", "1" }, { "creator", "512" }, { "target_id", "7" },
-		{ "first_burst_len", "65536" }, { "max_burst_len", "262144" }, { "initial_r2t", "0" }, { "immediate_data", "1" },
-		{ "data_pdu_in_order", "1" }, { "data_seq_in_order", "1" }, { "max_outstanding_r2t", "1" }, { "erl", "0" }, { "recovery_tmo", "120" },
-		{ "abort_tmo", "15" }, { "lu_reset_tmo", "30" }, { "tgt_reset_tmo", "31" }, { "username", "(null)" }, { "password", "(null)" },
+	static const char *const session[][2] = { { "state", "LOGGED_IN" },
+		{ "target_state", "SCANNED" }, { "targetname", "iqn.2026-11.example:t1" },
+		{ "initiatorname", "iqn.2026-11.example:me" }, { "ifacename", "default" },
+		{ "tpgt", "1" }, { "fast_abort", "1" }, { "creator", "512" }, { "target_id", "7" },
+		{ "first_burst_len", "65536" }, { "max_burst_len", "262144" },
+		{ "initial_r2t", "0" }, { "immediate_data", "1" }, { "data_pdu_in_order", "1" },
+		{ "data_seq_in_order", "1" }, { "max_outstanding_r2t", "1" }, { "erl", "0" },
+		{ "recovery_tmo", "120" }, { "abort_tmo", "15" }, { "lu_reset_tmo", "30" },
+		{ "tgt_reset_tmo", "31" }, { "username", "(null)" }, { "password", "(null)" },
 		{ "username_in", "(null)" }, { "password_in", "(null)" } };
-	static const char *const connection[][2] = { { "state", "up" }, { "persistent_address", "10.0.0.1" }, { "persistent_port", "3260" },
-		{ "address", "10.0.0.2" }, { "port", "3261" }, { "header_digest", "1" }, { "data_digest", "0" }, { "max_recv_dlength", "262144" },
+	static const char *const connection[][2] = { { "state", "up" },
+		{ "persistent_address", "10.0.0.1" }, { "persistent_port", "3260" },
+		{ "address", "10.0.0.2" }, { "port", "3261" }, { "header_digest", "1" },
+		{ "data_digest", "0" }, { "max_recv_dlength", "262144" },
 		{ "max_xmit_dlength", "8192" }, { "recv_tmo", "5" }, { "ping_tmo", "6" } };
 
 	tree = tree_new();
@@ -45,7 +51,8 @@ static void setup(void)
 		put(DEVICE, session[i][0], session[i][1]);
 	for (unsigned i = 0; i < sizeof(connection) / sizeof(*connection); i++)
 		put(CONN, connection[i][0], connection[i][1]);
-	tree_link(&tree, "sys/class/iscsi_session/session1", "../../devices/platform/host3/session1/iscsi_session/session1");
+	tree_link(&tree, "sys/class/iscsi_session/session1",
+		"../../devices/platform/host3/session1/iscsi_session/session1");
 	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp");
 	put("sys/class/iscsi_host/host3/", "ipaddress", "10.0.0.9");
 	put("sys/class/iscsi_host/host3/", "netdev", "eth1");
@@ -85,14 +92,19 @@ Test(iscsi_session, is_read)
 	cr_assert_str_eq(s.address, "10.0.0.2");
 	cr_assert_eq(s.port, 3261);
 	cr_assert_str_eq(s.local, "10.0.0.9");
-	cr_assert(s.agreed.header_digest == 1 && s.agreed.data_digest == 0 && s.agreed.max_recv == 262144 && s.agreed.max_xmit == 8192);
-	cr_assert(s.agreed.first_burst == 65536 && s.agreed.max_burst == 262144 && s.agreed.initial_r2t == 0 && s.agreed.immediate_data == 1);
-	cr_assert(s.agreed.pdu_in_order == 1 && s.agreed.sequence_in_order == 1 && s.agreed.max_r2t == 1 && s.agreed.erl == 0);
-	cr_assert(s.tmo.recovery == 120 && s.tmo.abort == 15 && s.tmo.lu_reset == 30 && s.tmo.target_reset == 31);
+	cr_assert(s.agreed.header_digest == 1 && s.agreed.data_digest == 0 &&
+		  s.agreed.max_recv == 262144 && s.agreed.max_xmit == 8192);
+	cr_assert(s.agreed.first_burst == 65536 && s.agreed.max_burst == 262144 &&
+		  s.agreed.initial_r2t == 0 && s.agreed.immediate_data == 1);
+	cr_assert(s.agreed.pdu_in_order == 1 && s.agreed.sequence_in_order == 1 &&
+		  s.agreed.max_r2t == 1 && s.agreed.erl == 0);
+	cr_assert(s.tmo.recovery == 120 && s.tmo.abort == 15 && s.tmo.lu_reset == 30 &&
+		  s.tmo.target_reset == 31);
 	cr_assert(s.tmo.recv == 5 && s.tmo.ping == 6);
 }
 
-/* What libiscsi shows of a connection that was lost: iscsi_tcp then has neither address (-ENOTCONN). */
+/* What libiscsi shows of a connection that was lost: iscsi_tcp then has neither address
+ * (-ENOTCONN). */
 Test(iscsi_session, lost)
 {
 	struct kernel_iscsi_session s;
@@ -133,10 +145,12 @@ Test(iscsi_session, new_one)
 
 	put("sys/devices/platform/host4/session2/iscsi_session/session2/", "state", "FREE");
 	put("sys/devices/platform/host4/session2/iscsi_session/session2/", "targetname", "(null)");
-	tree_link(&tree, "sys/class/iscsi_session/session2", "../../devices/platform/host4/session2/iscsi_session/session2");
+	tree_link(&tree, "sys/class/iscsi_session/session2",
+		"../../devices/platform/host4/session2/iscsi_session/session2");
 	cr_assert_eq(kernel_iscsi_session(tree.root, 2, &s), 0);
 	cr_assert(s.host == 4 && !s.connections && !s.target[0] && !s.portal[0] && !s.transport[0]);
-	cr_assert(s.tpgt == KERNEL_ISCSI_UNKNOWN && s.agreed.max_recv == KERNEL_ISCSI_UNKNOWN && s.tmo.recovery == KERNEL_ISCSI_UNKNOWN);
+	cr_assert(s.tpgt == KERNEL_ISCSI_UNKNOWN && s.agreed.max_recv == KERNEL_ISCSI_UNKNOWN &&
+		  s.tmo.recovery == KERNEL_ISCSI_UNKNOWN);
 }
 
 Test(iscsi_session, connections_are_counted)
@@ -164,20 +178,29 @@ Test(iscsi_session, lies_are_not_told)
 {
 	const int none = KERNEL_ISCSI_UNKNOWN;
 
-	lie(DEVICE, "max_burst_len", "16777215", 16777215, offsetof(struct kernel_iscsi_session, agreed.max_burst));
-	lie(DEVICE, "max_burst_len", "16777216", none, offsetof(struct kernel_iscsi_session, agreed.max_burst));
-	lie(DEVICE, "first_burst_len", "-1", none, offsetof(struct kernel_iscsi_session, agreed.first_burst));
-	lie(DEVICE, "first_burst_len", "99999999999999999999999", none, offsetof(struct kernel_iscsi_session, agreed.first_burst));
-	lie(DEVICE, "first_burst_len", "18446744073709551617", none, offsetof(struct kernel_iscsi_session, agreed.first_burst));
-	lie(DEVICE, "initial_r2t", "2", none, offsetof(struct kernel_iscsi_session, agreed.initial_r2t));
+	lie(DEVICE, "max_burst_len", "16777215", 16777215,
+		offsetof(struct kernel_iscsi_session, agreed.max_burst));
+	lie(DEVICE, "max_burst_len", "16777216", none,
+		offsetof(struct kernel_iscsi_session, agreed.max_burst));
+	lie(DEVICE, "first_burst_len", "-1", none,
+		offsetof(struct kernel_iscsi_session, agreed.first_burst));
+	lie(DEVICE, "first_burst_len", "99999999999999999999999", none,
+		offsetof(struct kernel_iscsi_session, agreed.first_burst));
+	lie(DEVICE, "first_burst_len", "18446744073709551617", none,
+		offsetof(struct kernel_iscsi_session, agreed.first_burst));
+	lie(DEVICE, "initial_r2t", "2", none,
+		offsetof(struct kernel_iscsi_session, agreed.initial_r2t));
 	lie(DEVICE, "erl", "0x0", none, offsetof(struct kernel_iscsi_session, agreed.erl));
 	lie(DEVICE, "tpgt", "65536", none, offsetof(struct kernel_iscsi_session, tpgt));
-	lie(DEVICE, "recovery_tmo", "-7", KERNEL_ISCSI_OFF, offsetof(struct kernel_iscsi_session, tmo.recovery));
-	lie(DEVICE, "recovery_tmo", "soon", none, offsetof(struct kernel_iscsi_session, tmo.recovery));
+	lie(DEVICE, "recovery_tmo", "-7", KERNEL_ISCSI_OFF,
+		offsetof(struct kernel_iscsi_session, tmo.recovery));
+	lie(DEVICE, "recovery_tmo", "soon", none,
+		offsetof(struct kernel_iscsi_session, tmo.recovery));
 	lie(DEVICE, "creator", "-3", 0, offsetof(struct kernel_iscsi_session, creator));
 	lie(DEVICE, "target_id", "-1", none, offsetof(struct kernel_iscsi_session, target_id));
 	lie(CONN, "recv_tmo", "4294967295", none, offsetof(struct kernel_iscsi_session, tmo.recv));
-	lie(CONN, "max_recv_dlength", "", none, offsetof(struct kernel_iscsi_session, agreed.max_recv));
+	lie(CONN, "max_recv_dlength", "", none,
+		offsetof(struct kernel_iscsi_session, agreed.max_recv));
 }
 
 Test(iscsi_session, words_that_lie)
@@ -207,9 +230,11 @@ Test(iscsi_session, what_is_none)
 	unsigned count;
 
 	cr_assert_eq(kernel_iscsi_session(tree.root, 2, &s), -ENOENT);
-	tree_link(&tree, "sys/class/iscsi_session/session2", "../../devices/platform/host3/session1/iscsi_session/session1");
+	tree_link(&tree, "sys/class/iscsi_session/session2",
+		"../../devices/platform/host3/session1/iscsi_session/session1");
 	cr_assert_eq(kernel_iscsi_session(tree.root, 2, &s), -ENOENT, "that is another's device");
-	tree_link(&tree, "sys/class/iscsi_session/session3", "../../devices/platform/ghost3/session3/iscsi_session/session3");
+	tree_link(&tree, "sys/class/iscsi_session/session3",
+		"../../devices/platform/ghost3/session3/iscsi_session/session3");
 	cr_assert_eq(kernel_iscsi_session(tree.root, 3, &s), -ENOENT);
 	tree_dir(&tree, "sys/class/iscsi_session/session4");
 	cr_assert_eq(kernel_iscsi_session(tree.root, 4, &s), -ENOENT);
@@ -225,9 +250,13 @@ Test(iscsi_session, are_listed_by_number)
 	char to[100], at[100];
 
 	for (unsigned sid = 12; sid > 9; sid--) {
-		snprintf(to, sizeof(to), "sys/devices/platform/host%u/session%u/iscsi_session/session%u/", sid, sid, sid);
+		snprintf(to, sizeof(to),
+			"sys/devices/platform/host%u/session%u/iscsi_session/session%u/", sid, sid,
+			sid);
 		put(to, "state", "FREE");
-		snprintf(to, sizeof(to), "../../devices/platform/host%u/session%u/iscsi_session/session%u", sid, sid, sid);
+		snprintf(to, sizeof(to),
+			"../../devices/platform/host%u/session%u/iscsi_session/session%u", sid, sid,
+			sid);
 		snprintf(at, sizeof(at), "sys/class/iscsi_session/session%u", sid);
 		tree_link(&tree, at, to);
 	}
@@ -281,7 +310,8 @@ Test(iscsi_session, secrets)
 	struct kernel_iscsi_secrets secrets;
 
 	cr_assert_eq(kernel_iscsi_secrets(tree.root, 1, &secrets, &why), 0, "%s", why.text);
-	cr_assert(!secrets.user[0] && !secrets.secret[0] && !secrets.target_user[0] && !secrets.target_secret[0]);
+	cr_assert(!secrets.user[0] && !secrets.secret[0] && !secrets.target_user[0] &&
+		  !secrets.target_secret[0]);
 	put(DEVICE, "username", "joe");
 	put(DEVICE, "password", " twelve bytes and a blank ");
 	put(DEVICE, "username_in", "disk");
@@ -302,8 +332,10 @@ Test(iscsi_session, secrets_of_any_length)
 		memset(text, 's', sizeof(text));
 		text[len] = 0;
 		put(DEVICE, "password", text);
-		cr_assert_eq(kernel_iscsi_secrets(tree.root, 1, &secrets, &why), len < KERNEL_ISCSI_SECRET ? 0 : -EOVERFLOW, "%u", len);
-		cr_assert_eq(strlen(secrets.secret), len < KERNEL_ISCSI_SECRET ? len : 0, "%u", len);
+		cr_assert_eq(kernel_iscsi_secrets(tree.root, 1, &secrets, &why),
+			len < KERNEL_ISCSI_SECRET ? 0 : -EOVERFLOW, "%u", len);
+		cr_assert_eq(
+			strlen(secrets.secret), len < KERNEL_ISCSI_SECRET ? len : 0, "%u", len);
 	}
 	diag_says(&why, DIAG_SYSTEM, NULL, "password session1 value_too_large");
 }
@@ -338,7 +370,8 @@ Test(iscsi_session, recovery_is_set)
 {
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, 30, &why), 0, "%s", why.text);
 	holds(DEVICE "recovery_tmo", "30");
-	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, KERNEL_ISCSI_OFF, &why), 0, "%s", why.text);
+	cr_assert_eq(
+		kernel_iscsi_recovery_set(tree.root, 1, KERNEL_ISCSI_OFF, &why), 0, "%s", why.text);
 	holds(DEVICE "recovery_tmo", "off");
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, 2147483, &why), 0, "%s", why.text);
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, 2147484, &why), -ERANGE);

@@ -27,17 +27,24 @@ Test(iscsi_string, forms)
 		{ "iscsi:192.168.50.1:6:3261:7:" IQN, "192.168.50.1", 3261, "", 7, IQN, false },
 		{ "iscsi:[2001:DB8::1]::::" IQN, "2001:DB8::1", 0, "", -1, IQN, false },
 		{ "iscsi:[fe80::1%eth0]::3260:1:" IQN, "fe80::1%eth0", 3260, "", 1, IQN, false },
-		{ "iscsi:10.0.0.1::3260:iface0:eth1:2:" IQN, "10.0.0.1", 3260, "eth1", 2, IQN, false },
+		{ "iscsi:10.0.0.1::3260:iface0:eth1:2:" IQN, "10.0.0.1", 3260, "eth1", 2, IQN,
+			false },
 		{ "iscsi:10.0.0.1::3260:eth1:2:" IQN, "10.0.0.1", 3260, "eth1", 2, IQN, false },
 		{ "iscsi:10.0.0.1::3260:::2:" IQN, "10.0.0.1", 3260, "", 2, IQN, false },
 		{ "iscsi:10.0.0.1::3260:" IQN, "10.0.0.1", 3260, "", -1, IQN, false },
 		{ "iscsi:10.0.0.1:" IQN, "10.0.0.1", 0, "", -1, IQN, false },
-		{ "iscsi:target.example.com::::eui.0123456789abcdef", "target.example.com", 0, "", -1, "eui.0123456789abcdef", false },
-		{ "iscsi:10.0.0.1::::naa.52004567ba64678d", "10.0.0.1", 0, "", -1, "naa.52004567ba64678d", false },
-		{ "iscsi:10.0.0.1::3260:1:disk:of:mine", "10.0.0.1", 3260, "", 1, "disk:of:mine", false },
-		{ "iscsi:10.0.0.1::3260:if0:eth1:1:disk", "10.0.0.1", 3260, "eth1", 1, "disk", false },
-		{ "iscsi:@192.168.1.100::3260::iqn.2009-01.com.example:testdi@sk", "192.168.1.100", 3260, "", -1, "iqn.2009-01.com.example:testdi@sk", false },
-		{ "iscsi:192.168.1.100::3260::iqn.2009-01.com.example:a@b:c:d:e:f", "192.168.1.100", 3260, "", -1, "iqn.2009-01.com.example:a@b:c:d:e:f", false },
+		{ "iscsi:target.example.com::::eui.0123456789abcdef", "target.example.com", 0, "",
+			-1, "eui.0123456789abcdef", false },
+		{ "iscsi:10.0.0.1::::naa.52004567ba64678d", "10.0.0.1", 0, "", -1,
+			"naa.52004567ba64678d", false },
+		{ "iscsi:10.0.0.1::3260:1:disk:of:mine", "10.0.0.1", 3260, "", 1, "disk:of:mine",
+			false },
+		{ "iscsi:10.0.0.1::3260:if0:eth1:1:disk", "10.0.0.1", 3260, "eth1", 1, "disk",
+			false },
+		{ "iscsi:@192.168.1.100::3260::iqn.2009-01.com.example:testdi@sk", "192.168.1.100",
+			3260, "", -1, "iqn.2009-01.com.example:testdi@sk", false },
+		{ "iscsi:192.168.1.100::3260::iqn.2009-01.com.example:a@b:c:d:e:f", "192.168.1.100",
+			3260, "", -1, "iqn.2009-01.com.example:a@b:c:d:e:f", false },
 		{ "iscsi:::::" IQN, "", 0, "", -1, IQN, false },
 		{ "iser:10.0.0.1::::" IQN, "10.0.0.1", 0, "", -1, IQN, true },
 		{ "iscsi:10.0.0.1:iser:::" IQN, "10.0.0.1", 0, "", -1, IQN, true },
@@ -47,14 +54,17 @@ Test(iscsi_string, forms)
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		why = (struct diag){ 0 };
-		cr_assert_eq(kernel_iscsi_string(row[i].text, &wish, &why), 0, "%s: %s", row[i].text, why.text);
+		cr_assert_eq(kernel_iscsi_string(row[i].text, &wish, &why), 0, "%s: %s",
+			row[i].text, why.text);
 		cr_assert_str_eq(wish.host, row[i].host, "%s: %s", row[i].text, wish.host);
 		cr_assert_str_eq(wish.name, row[i].name, "%s: %s", row[i].text, wish.name);
 		cr_assert_str_eq(wish.netdev, row[i].netdev, "%s: %s", row[i].text, wish.netdev);
 		cr_assert_eq(wish.port, row[i].port, "%s: %u", row[i].text, wish.port);
-		cr_assert_eq(wish.lun, row[i].lun < 0 ? ISCSI_WISH_NO_LUN : (uint64_t)row[i].lun, "%s", row[i].text);
+		cr_assert_eq(wish.lun, row[i].lun < 0 ? ISCSI_WISH_NO_LUN : (uint64_t)row[i].lun,
+			"%s", row[i].text);
 		cr_assert_eq(wish.iser, row[i].iser, "%s", row[i].text);
-		cr_assert(!wish.firmware && !wish.user[0][0] && !wish.user[1][0] && wish.tpgt == -1);
+		cr_assert(
+			!wish.firmware && !wish.user[0][0] && !wish.user[1][0] && wish.tpgt == -1);
 	}
 }
 
@@ -64,7 +74,9 @@ Test(iscsi_string, users)
 	cr_assert_str_eq(wish.user[0], "joe");
 	cr_assert_str_eq(wish.secret[0], "longenough");
 	cr_assert_str_eq(wish.user[1], "");
-	cr_assert_eq(kernel_iscsi_string("iscsi:joe:longenough:disk:anothergood@[fd00::1]::::" IQN, &wish, &why), 0);
+	cr_assert_eq(kernel_iscsi_string("iscsi:joe:longenough:disk:anothergood@[fd00::1]::::" IQN,
+			     &wish, &why),
+		0);
 	cr_assert_str_eq(wish.user[1], "disk");
 	cr_assert_str_eq(wish.secret[1], "anothergood");
 	cr_assert_str_eq(wish.host, "fd00::1");
@@ -72,11 +84,13 @@ Test(iscsi_string, users)
 
 Test(iscsi_string, what_stands_for_the_firmware)
 {
-	static const char *const text[] = { "iscsi:", "iscsi:iscsi", "iscsi:iscsi:", "iscsi:ibft", "iser:" };
+	static const char *const text[] = { "iscsi:", "iscsi:iscsi", "iscsi:iscsi:", "iscsi:ibft",
+		"iser:" };
 
 	for (unsigned i = 0; i < sizeof(text) / sizeof(*text); i++) {
 		cr_assert_eq(kernel_iscsi_string(text[i], &wish, &why), 0, "%s", text[i]);
-		cr_assert(wish.firmware && !wish.host[0] && !wish.name[0], "%s is no host", text[i]);
+		cr_assert(
+			wish.firmware && !wish.host[0] && !wish.name[0], "%s is no host", text[i]);
 	}
 }
 
@@ -102,7 +116,8 @@ Test(iscsi_string, what_is_wrong)
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		cr_assert_eq(kernel_iscsi_string(row[i].text, &wish, &why), -EINVAL, "%s", row[i].text);
+		cr_assert_eq(
+			kernel_iscsi_string(row[i].text, &wish, &why), -EINVAL, "%s", row[i].text);
 		cr_assert_eq(why.code, DIAG_USAGE);
 		text_says(why.text, row[i].words); /* the hint has the names of all parts */
 		cr_assert_null(strstr(why.text, "s3cret"));
@@ -139,9 +154,11 @@ Test(iscsi_string, luns)
 	static const struct {
 		const char *text;
 		uint64_t lun;
-	} row[] = { { "0", 0 }, { "12", 12 }, { "16384", 16384 }, { "0-0-0-0", 0 }, { "0001-0000-0000-0000", 1 }, { "4186-9", 0x94186 },
+	} row[] = { { "0", 0 }, { "12", 12 }, { "16384", 16384 }, { "0-0-0-0", 0 },
+		{ "0001-0000-0000-0000", 1 }, { "4186-9", 0x94186 },
 		{ "6734-9-156f-127", 0x0127156f00096734 } };
-	static const char *const bad[] = { "", "x", "-", "1-", "-1", "12345-1", "1-2-3-4-5", "1-g", "18446744073709551615" };
+	static const char *const bad[] = { "", "x", "-", "1-", "-1", "12345-1", "1-2-3-4-5", "1-g",
+		"18446744073709551615" };
 	uint64_t lun;
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
@@ -156,7 +173,8 @@ Test(iscsi_string, secrets_are_hidden)
 {
 	static const char *const row[][2] = {
 		{ "iscsi:joe:s3cret@10.0.0.1::::" IQN, "iscsi:joe@10.0.0.1::::" IQN },
-		{ "netroot=iser:joe:s3cret:disk:s4@h::::" IQN " quiet", "netroot=iser:joe@h::::" IQN " quiet" },
+		{ "netroot=iser:joe:s3cret:disk:s4@h::::" IQN " quiet",
+			"netroot=iser:joe@h::::" IQN " quiet" },
 		{ "iscsi:joe:p@ss@h::::" IQN, "iscsi:joe@h::::" IQN },
 		{ "iscsi:h::::iqn.2009-06.dracut:a@b", "iscsi:h::::iqn.2009-06.dracut:a@b" },
 		{ "iscsi:joe@h::::" IQN, "iscsi:joe@h::::" IQN },
@@ -176,7 +194,8 @@ Test(iscsi_string, as_a_uri)
 	static const char *const row[][2] = {
 		{ "iscsi:10.0.0.1::::" IQN, "iscsi://10.0.0.1/" IQN },
 		{ "iser:[fd00::1]::3261:7:" IQN, "iser://[fd00::1]:3261/" IQN "/7" },
-		{ "iscsi:joe:s3cret:disk:s3cret@10.0.0.1:::eth1::" IQN, "iscsi://10.0.0.1/" IQN "?iface=eth1" },
+		{ "iscsi:joe:s3cret:disk:s3cret@10.0.0.1:::eth1::" IQN,
+			"iscsi://10.0.0.1/" IQN "?iface=eth1" },
 		{ "iscsi:h::3260:0:disk/0%", "iscsi://h:3260/disk%2F0%25/0" },
 	};
 	char text[URI_MAX];

@@ -15,7 +15,8 @@ static bool about_disks(const char *line)
 
 Test(kmsg, lines_since_the_mark)
 {
-	static const char more[] = "6,11,5,-;disk two\n SUBSYSTEM=disk\n6,12,6,-;a cat\nno record with a disk\n6,13,7,-;disk; three\n";
+	static const char more[] = "6,11,5,-;disk two\n SUBSYSTEM=disk\n6,12,6,-;a cat\nno record "
+				   "with a disk\n6,13,7,-;disk; three\n";
 	struct tree tree = tree_new();
 	struct kernel_log log;
 	char text[64];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What is attached, on trees as kernels lay them out: also of adapters and connections that no VM has. */
-#include "kernel_list.h"
+/* What is attached, on trees as kernels lay them out: also of adapters and connections that no VM
+ * has. */
 #include "list.h"
+#include "kernel_list.h"
 #include "nvme_tree.h"
 #include "says.h"
 #include "tree.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IB   "sys/class/infiniband/"
+#define IB        "sys/class/infiniband/"
 #define MULTIPATH "mpath-3600a0b80005ab1770000"
 
 static void put(const struct tree *tree, const char *dir, const char *name, const char *text)
@@ -23,7 +24,8 @@ static void put(const struct tree *tree, const char *dir, const char *name, cons
 	tree_file(tree, path, line);
 }
 
-static void put_port(const struct tree *tree, const char *dev, unsigned port, const char *layer, const char *state)
+static void put_port(const struct tree *tree, const char *dev, unsigned port, const char *layer,
+	const char *state)
 {
 	char dir[128];
 
@@ -41,7 +43,8 @@ static void put_port(const struct tree *tree, const char *dev, unsigned port, co
 	put(tree, dir, "fw_ver", "20.31.1014");
 }
 
-static void put_gid(const struct tree *tree, const char *dev, unsigned index, const char *gid, const char *netdev)
+static void put_gid(const struct tree *tree, const char *dev, unsigned index, const char *gid,
+	const char *netdev)
 {
 	char dir[128], name[64];
 
@@ -70,7 +73,8 @@ static void put_block(const struct tree *tree, const char *node, const char *num
 	put(tree, dir, "uevent", node);
 }
 
-static void put_unit(const struct tree *tree, const char *name, const char *node, const char *number, const char *state)
+static void put_unit(const struct tree *tree, const char *name, const char *node,
+	const char *number, const char *state)
 {
 	char dir[128];
 
@@ -110,7 +114,8 @@ Test(list, nothing)
 	cr_assert_eq(kernel_list_select(tree.root, &list, "nvme0", 1000, &diag), -ENOENT);
 	cr_assert_eq(diag.code, DIAG_NOT_FOUND);
 	cr_assert_str_eq(diag.object, "nvme0");
-	cr_assert_eq(kernel_list_select(tree.root, &list, "nbd://10.0.0.1/x", 1000, &diag), -EINVAL, "the kernel does not attach that");
+	cr_assert_eq(kernel_list_select(tree.root, &list, "nbd://10.0.0.1/x", 1000, &diag), -EINVAL,
+		"the kernel does not attach that");
 	kernel_list_free(&list);
 	tree_free(&tree);
 }
@@ -119,9 +124,12 @@ static struct tree two_nvme_paths(void)
 {
 	struct tree tree = tree_new();
 
-	nvme_tree_ctrl(&tree, "nvme1", "tcp", "nqn.t1", "traddr=10.0.1.1,trsvcid=4421,src_addr=10.0.1.9");
-	nvme_tree_ctrl(&tree, "nvme0", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420,host_traddr=10.0.0.9");
-	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.2014-08.org.nvmexpress.discovery", "traddr=fd00::1,trsvcid=8009");
+	nvme_tree_ctrl(
+		&tree, "nvme1", "tcp", "nqn.t1", "traddr=10.0.1.1,trsvcid=4421,src_addr=10.0.1.9");
+	nvme_tree_ctrl(&tree, "nvme0", "rdma", "nqn.t1",
+		"traddr=10.0.0.1,trsvcid=4420,host_traddr=10.0.0.9");
+	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.2014-08.org.nvmexpress.discovery",
+		"traddr=fd00::1,trsvcid=8009");
 	nvme_tree_disk(&tree, "nvme0", "nvme0c0n1", "nvme0n1", 1);
 	nvme_tree_disk(&tree, "nvme0", "nvme0c0n2", "nvme0n2", 2);
 	nvme_tree_disk(&tree, "nvme1", "nvme0c1n1", "nvme0n1", 1);
@@ -232,20 +240,21 @@ Test(list, nvme_without_multipath)
 }
 
 /* As written by Linux 6.12; µs. */
-static const char lost_log[] = "6,1,1000000,-;nvme nvme1: starting error recovery\n"
-			       "6,2,1000000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
-			       "6,3,2000000,-;nvme nvme10: Reconnecting in 10 seconds...\n"
-			       " SUBSYSTEM=nvme\n"
-			       "6,4,3000000,-;nvme nvme1: Successfully reconnected (1 attempts)\n"
-			       "6,5,100000000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
-			       "6,6,110500000,-;nvme nvme1: Failed reconnect attempt 1/6\n"
-			       "6,7,110500000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
-			       "6,8,121000000,-;nvme nvme1: Failed reconnect attempt 2/6\n"
-			       "6,9,121000000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
-			       "6,10,121000000,-;nvme nvme3: Reconnecting in 10 seconds...\n"
-			       "6,11,121000000,-;nvme nvme4: Reconnecting in 10 seconds...\n"
-			       "6,12,122000000,-;nvme nvme4: failfast expired\n"
-			       "nvme nvme1: no record\n;nvme nvme1: Reconnecting in 10 seconds...\n";
+static const char lost_log[] =
+	"6,1,1000000,-;nvme nvme1: starting error recovery\n"
+	"6,2,1000000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
+	"6,3,2000000,-;nvme nvme10: Reconnecting in 10 seconds...\n"
+	" SUBSYSTEM=nvme\n"
+	"6,4,3000000,-;nvme nvme1: Successfully reconnected (1 attempts)\n"
+	"6,5,100000000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
+	"6,6,110500000,-;nvme nvme1: Failed reconnect attempt 1/6\n"
+	"6,7,110500000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
+	"6,8,121000000,-;nvme nvme1: Failed reconnect attempt 2/6\n"
+	"6,9,121000000,-;nvme nvme1: Reconnecting in 10 seconds...\n"
+	"6,10,121000000,-;nvme nvme3: Reconnecting in 10 seconds...\n"
+	"6,11,121000000,-;nvme nvme4: Reconnecting in 10 seconds...\n"
+	"6,12,122000000,-;nvme nvme4: failfast expired\n"
+	"nvme nvme1: no record\n;nvme nvme1: Reconnecting in 10 seconds...\n";
 
 static struct list_loss lost(const char *name, uint64_t now_s, int fail_s, int give_up_s)
 {
@@ -265,10 +274,13 @@ Test(list, how_long_a_lost_connection_has_left)
 	struct list_loss loss = lost("nvme1", 126, 30, 60);
 
 	cr_assert_eq(loss.attempts, 2);
-	cr_assert_eq(loss.give_up_left_s, 35, "four more attempts, 5 of the first 10 s are over: %d", loss.give_up_left_s);
+	cr_assert_eq(loss.give_up_left_s, 35,
+		"four more attempts, 5 of the first 10 s are over: %d", loss.give_up_left_s);
 	cr_assert_eq(loss.fail_left_s, 4, "lost at 100: %d", loss.fail_left_s);
 	loss = lost("nvme1", 500, 30, 60);
-	cr_assert_eq(loss.give_up_left_s, 30, "an attempt that takes its time, or a clock that goes otherwise: three more are made");
+	cr_assert_eq(loss.give_up_left_s, 30,
+		"an attempt that takes its time, or a clock that goes otherwise: three more are "
+		"made");
 	cr_assert_eq(loss.fail_left_s, 0);
 	loss = lost("nvme1", 3, 30, 60);
 	cr_assert_eq(loss.give_up_left_s, 40, "a clock that is behind the log");
@@ -278,7 +290,8 @@ Test(list, how_long_a_lost_connection_has_left)
 	cr_assert_eq(loss.fail_left_s, LIST_UNKNOWN);
 	cr_assert_eq(loss.attempts, 2);
 	loss = lost("nvme3", 151, 50, 60);
-	cr_assert_eq(loss.fail_left_s, 20, "an attempt that takes its time does not hold the requests: %d", loss.fail_left_s);
+	cr_assert_eq(loss.fail_left_s, 20,
+		"an attempt that takes its time does not hold the requests: %d", loss.fail_left_s);
 	cr_assert_eq(lost("nvme4", 123, 30, 60).fail_left_s, 0, "the kernel said so");
 	loss = lost("nvme2", 126, 30, 60);
 	cr_assert_eq(loss.attempts, LIST_UNKNOWN, "the log has nothing of it");
@@ -300,14 +313,19 @@ Test(list, a_lost_connection_reads_the_log)
 }
 
 /* As written by Linux 6.12; µs. */
-static const char srp_log[] = "6,1,1000000,-;scsi host12: ib_srp: new target: id_ext 0002c90300a0b0c0 ioc_guid 0002c90300a0b0c1 sgid :: dest 10.0.0.1:5555\n"
-			      "3,2,2000000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE 00000000c8b2b0c4\n"
-			      "6,3,3000000,-;scsi host12: ib_srp: reconnect succeeded\n"
-			      "3,4,100000000,-;scsi host12: ib_srp: failed SEND status transport retry counter exceeded (12) for CQE 00000000c8b2b0c4\n"
-			      "3,5,104000000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE 00000000c8b2b0c4\n"
-			      "3,6,112000000,-;scsi host12: reconnect attempt 1 failed (-104)\n"
-			      "6,7,113000000,-;scsi host13: ib_srp: DREQ received - connection closed\n"
-			      "6,8,114000000,-;scsi host1: ib_srp: reconnect succeeded\n";
+static const char srp_log[] =
+	"6,1,1000000,-;scsi host12: ib_srp: new target: id_ext 0002c90300a0b0c0 ioc_guid "
+	"0002c90300a0b0c1 sgid :: dest 10.0.0.1:5555\n"
+	"3,2,2000000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE "
+	"00000000c8b2b0c4\n"
+	"6,3,3000000,-;scsi host12: ib_srp: reconnect succeeded\n"
+	"3,4,100000000,-;scsi host12: ib_srp: failed SEND status transport retry counter exceeded "
+	"(12) for CQE 00000000c8b2b0c4\n"
+	"3,5,104000000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE "
+	"00000000c8b2b0c4\n"
+	"3,6,112000000,-;scsi host12: reconnect attempt 1 failed (-104)\n"
+	"6,7,113000000,-;scsi host13: ib_srp: DREQ received - connection closed\n"
+	"6,8,114000000,-;scsi host1: ib_srp: reconnect succeeded\n";
 
 static struct list_loss srp_lost(const char *name, uint64_t now_s, int fail_s, int give_up_s)
 {
@@ -325,17 +343,20 @@ Test(list, how_long_a_lost_srp_connection_has_left)
 {
 	struct list_loss loss = srp_lost("host12", 110, 30, 60);
 
-	cr_assert_eq(loss.fail_left_s, 20, "from the first error on, not from the next ones: %d", loss.fail_left_s);
+	cr_assert_eq(loss.fail_left_s, 20, "from the first error on, not from the next ones: %d",
+		loss.fail_left_s);
 	cr_assert_eq(loss.give_up_left_s, 50);
 	loss = srp_lost("host12", 900, 30, LIST_NEVER);
 	cr_assert_eq(loss.fail_left_s, 0);
 	cr_assert_eq(loss.give_up_left_s, LIST_UNKNOWN, "it is not given up");
 	loss = srp_lost("host13", 120, 30, 60);
 	cr_assert_eq(loss.fail_left_s, 23, "closed by the target");
-	cr_assert_eq(srp_lost("host1", 120, 30, 60).fail_left_s, LIST_UNKNOWN, "the log has no loss of it");
+	cr_assert_eq(srp_lost("host1", 120, 30, 60).fail_left_s, LIST_UNKNOWN,
+		"the log has no loss of it");
 }
 
-static void put_srp(const struct tree *tree, unsigned host, const char *node, const char *number, unsigned port)
+static void put_srp(
+	const struct tree *tree, unsigned host, const char *node, const char *number, unsigned port)
 {
 	char dir[128], text[64];
 
@@ -379,8 +400,11 @@ static struct tree srp_multipath(void)
 	put_block(&tree, "dm-0", "253:0");
 	put(&tree, "sys/class/block/dm-0", "dm/uuid", MULTIPATH);
 	put(&tree, "sys/class/block/dm-0", "dm/name", "mpatha");
-	tree_file(&tree, "proc/self/mountinfo", "36 35 253:0 / /srv rw - ext4 /dev/mapper/mpatha rw\n");
-	tree_file(&tree, "dev/kmsg", "3,4,1000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE 00000000c8b2b0c4\n");
+	tree_file(&tree, "proc/self/mountinfo",
+		"36 35 253:0 / /srv rw - ext4 /dev/mapper/mpatha rw\n");
+	tree_file(&tree, "dev/kmsg",
+		"3,4,1000,-;scsi host12: ib_srp: failed RECV status WR flushed (5) for CQE "
+		"00000000c8b2b0c4\n");
 	return tree;
 }
 
@@ -400,13 +424,16 @@ Test(list, srp_under_multipath)
 	cr_assert_str_eq(link_of(&list, lost_path)->state, "blocked");
 	cr_assert_str_eq(link_of(&list, lost_path)->name, "host12");
 	cr_assert_str_eq(link_of(&list, lost_path)->target, "0002c90300a0b0c1/0002c90300a0b0c0");
-	cr_assert_str_eq(link_of(&list, lost_path)->address, "fe80:0000:0000:0000:0000:0000:0010:0007");
+	cr_assert_str_eq(
+		link_of(&list, lost_path)->address, "fe80:0000:0000:0000:0000:0000:0010:0007");
 	cr_assert_str_eq(link_of(&list, lost_path)->rdma_dev, "mlx4_0");
 	cr_assert_eq(link_of(&list, lost_path)->rdma_port, 2);
 	cr_assert_eq(link_of(&list, lost_path)->queues, 4);
 	cr_assert_eq(link_of(&list, lost_path)->loss.attempts, 3);
-	cr_assert_neq(link_of(&list, lost_path)->loss.fail_left_s, LIST_UNKNOWN, "the log was read");
-	cr_assert_eq(link_of(&list, 1 - lost_path)->loss.attempts, LIST_UNKNOWN, "nothing was lost");
+	cr_assert_neq(
+		link_of(&list, lost_path)->loss.fail_left_s, LIST_UNKNOWN, "the log was read");
+	cr_assert_eq(
+		link_of(&list, 1 - lost_path)->loss.attempts, LIST_UNKNOWN, "nothing was lost");
 	cr_assert_eq(link_of(&list, 1 - lost_path)->loss.fail_left_s, LIST_UNKNOWN);
 	cr_assert_eq(link_of(&list, lost_path)->loss.fail_s, 15);
 	cr_assert_eq(link_of(&list, lost_path)->loss.give_up_s, LIST_NEVER);
@@ -420,17 +447,21 @@ Test(list, srp_under_multipath)
 	tree_free(&tree);
 }
 
-static void put_session(const struct tree *tree, unsigned session, unsigned host, const char *driver, const char *address)
+static void put_session(const struct tree *tree, unsigned session, unsigned host,
+	const char *driver, const char *address)
 {
 	char dir[128], text[128];
 
-	snprintf(dir, sizeof(dir), "sys/devices/platform/host%u/session%u/iscsi_session/session%u", host, session, session);
+	snprintf(dir, sizeof(dir), "sys/devices/platform/host%u/session%u/iscsi_session/session%u",
+		host, session, session);
 	put(tree, dir, "targetname", "iqn.2024-01.example:t1");
 	put(tree, dir, "initiatorname", "iqn.2024-01.example:me");
 	put(tree, dir, "state", session == 1 ? "LOGGED_IN" : "FAILED");
 	put(tree, dir, "recovery_tmo", session == 1 ? "120" : "-1");
 	put(tree, dir, "target_id", "0");
-	snprintf(text, sizeof(text), "../../devices/platform/host%u/session%u/iscsi_session/session%u", host, session, session);
+	snprintf(text, sizeof(text),
+		"../../devices/platform/host%u/session%u/iscsi_session/session%u", host, session,
+		session);
 	snprintf(dir, sizeof(dir), "sys/class/iscsi_session/session%u", session);
 	tree_link(tree, dir, text);
 	snprintf(dir, sizeof(dir), "sys/class/iscsi_connection/connection%u:0", session);
@@ -463,7 +494,9 @@ Test(list, iscsi_and_iser)
 	cr_assert_str_eq(link_of(&list, 1)->protocol, "iser");
 	cr_assert_str_eq(link_of(&list, 1)->transport, "rdma");
 	cr_assert_eq(link_of(&list, 1)->loss.fail_s, LIST_NEVER);
-	cr_assert_eq(kernel_list_select(tree.root, &list, "iser://[fd00::1]:3260/iqn.2024-01.example:t1", 1000, NULL), 0);
+	cr_assert_eq(kernel_list_select(tree.root, &list,
+			     "iser://[fd00::1]:3260/iqn.2024-01.example:t1", 1000, NULL),
+		0);
 	cr_assert_eq(list.paths, 1);
 	kernel_list_free(&list);
 	tree_free(&tree);
@@ -475,16 +508,24 @@ static struct tree mounts(void)
 
 	tree_file(&tree, "proc/self/mountinfo",
 		"20 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
-		"36 20 0:50 / /mnt/a\\040b rw,relatime - nfs4 10.0.0.1:/exp rw,vers=4.2,hard,proto=rdma,port=20049,timeo=600,retrans=2,addr=10.0.0.1\n"
-		"37 20 0:51 / /mnt/t rw - nfs server:/exp rw,vers=3,soft,proto=tcp6,nconnect=4,timeo=600,retrans=2,addr=fd00::1\n"
+		"36 20 0:50 / /mnt/a\\040b rw,relatime - nfs4 10.0.0.1:/exp "
+		"rw,vers=4.2,hard,proto=rdma,port=20049,timeo=600,retrans=2,addr=10.0.0.1\n"
+		"37 20 0:51 / /mnt/t rw - nfs server:/exp "
+		"rw,vers=3,soft,proto=tcp6,nconnect=4,timeo=600,retrans=2,addr=fd00::1\n"
 		"38 20 0:52 / /proc/fs/nfsd rw - nfsd nfsd rw\n");
 	tree_file(&tree, "proc/self/mountstats",
-		"device 10.0.0.1:/exp mounted on /mnt/a\\040b with fstype nfs4 statvers=1.1\n\txprt:\trdma 0 0 1\n"
-		"device server:/exp mounted on /mnt/t with fstype nfs statvers=1.1\n\txprt:\ttcp 0 0 1\n");
-	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/dstaddr", "10.0.0.1\n");
-	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/xprt_state", "state= CONNECTED BOUND \n");
-	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-1/xprt-1-tcp/dstaddr", "fd00::1\n");
-	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-1/xprt-1-tcp/xprt_state", "state= BOUND \n");
+		"device 10.0.0.1:/exp mounted on /mnt/a\\040b with fstype nfs4 "
+		"statvers=1.1\n\txprt:\trdma 0 0 1\n"
+		"device server:/exp mounted on /mnt/t with fstype nfs statvers=1.1\n\txprt:\ttcp 0 "
+		"0 1\n");
+	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/dstaddr",
+		"10.0.0.1\n");
+	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/xprt_state",
+		"state= CONNECTED BOUND \n");
+	tree_file(
+		&tree, "sys/kernel/sunrpc/xprt-switches/switch-1/xprt-1-tcp/dstaddr", "fd00::1\n");
+	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-1/xprt-1-tcp/xprt_state",
+		"state= BOUND \n");
 	return tree;
 }
 
@@ -506,7 +547,8 @@ Test(list, nfs)
 	cr_assert_eq(link_of(&list, 1)->queues, 4);
 	cr_assert_eq(link_of(&list, 1)->loss.fail_s, 180, "60 s three times");
 	kernel_list_free(&list);
-	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/xprt_state", "state= LOCKED CONNECTING BOUND \n");
+	tree_file(&tree, "sys/kernel/sunrpc/xprt-switches/switch-0/xprt-0-rdma/xprt_state",
+		"state= LOCKED CONNECTING BOUND \n");
 	list = list_of(&tree);
 	cr_assert_str_eq(link_of(&list, 0)->state, "connecting");
 	kernel_list_free(&list);
@@ -582,7 +624,8 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "nvme+tcp://10.0.1.1/nqn.t1/2"), 0);
 	cr_assert_eq(selected(&tree, ""), 0);
 	list = list_of(&tree);
-	cr_assert_eq(kernel_list_select(tree.root, &list, "mlx5_0/1", 1000, NULL), 0, "a port that nothing goes over is told");
+	cr_assert_eq(kernel_list_select(tree.root, &list, "mlx5_0/1", 1000, NULL), 0,
+		"a port that nothing goes over is told");
 	cr_assert_eq(list.paths, 0);
 	cr_assert_eq(list.ports, 1);
 	kernel_list_free(&list);
@@ -594,8 +637,14 @@ Test(list, what_a_word_means)
 	cr_assert_eq(selected(&tree, "sdc1"), 1);
 	cr_assert_eq(selected(&tree, "host7"), 1);
 	cr_assert_eq(selected(&tree, "srp://[fe80::10:7]/0002c90300a0b0c1/0002c90300a0b0c0"), 2);
-	cr_assert_eq(selected(&tree, "srp://FE800000000000000000000000100007/0002c90300a0b0c1/0002c90300a0b0c0"), 2);
-	cr_assert_eq(selected(&tree, "srp://fe800000000000000000000000100008/0002c90300a0b0c1/0002c90300a0b0c0"), 0);
+	cr_assert_eq(
+		selected(&tree,
+			"srp://FE800000000000000000000000100007/0002c90300a0b0c1/0002c90300a0b0c0"),
+		2);
+	cr_assert_eq(
+		selected(&tree,
+			"srp://fe800000000000000000000000100008/0002c90300a0b0c1/0002c90300a0b0c0"),
+		0);
 	cr_assert_eq(selected(&tree, "srp://[fe80::10:8]/0002c90300a0b0c1/0002c90300a0b0c0"), 0);
 	cr_assert_eq(selected(&tree, "srp://[fe80::10:7]/0002c90300a0b0c1/0002c90300a0b0c0/0"), 2);
 	cr_assert_eq(selected(&tree, "srp://[fe80::10:7]/0002c90300a0b0c1/0002c90300a0b0c0/1"), 0);

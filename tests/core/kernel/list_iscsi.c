@@ -19,18 +19,25 @@ static struct kernel_list list;
 
 static void setup(void)
 {
-	static const char *const file[][2] = { { DEVICE "state", "LOGGED_IN\n" }, { DEVICE "targetname", "iqn.2026-11.example:t1\n" },
-		{ DEVICE "initiatorname", "iqn.2026-11.example:me\n" }, { DEVICE "recovery_tmo", "120\n" }, { DEVICE "target_id", "0\n" },
-		{ DEVICE "max_burst_len", "262144\n" }, { CONN "state", "up\n" }, { CONN "persistent_address", "10.0.0.1\n" },
-		{ CONN "persistent_port", "3260\n" }, { CONN "address", "10.0.0.2\n" }, { CONN "port", "3261\n" }, { CONN "recv_tmo", "5\n" },
-		{ "sys/class/scsi_host/host3/proc_name", "iscsi_tcp\n" }, { "sys/class/scsi_device/3:0:0:1/device/type", "0\n" },
-		{ "sys/class/scsi_device/3:0:0:1/device/state", "running\n" }, { "sys/class/scsi_device/3:0:0:1/device/block/sdb/dev", "8:16\n" },
+	static const char *const file[][2] = { { DEVICE "state", "LOGGED_IN\n" },
+		{ DEVICE "targetname", "iqn.2026-11.example:t1\n" },
+		{ DEVICE "initiatorname", "iqn.2026-11.example:me\n" },
+		{ DEVICE "recovery_tmo", "120\n" }, { DEVICE "target_id", "0\n" },
+		{ DEVICE "max_burst_len", "262144\n" }, { CONN "state", "up\n" },
+		{ CONN "persistent_address", "10.0.0.1\n" }, { CONN "persistent_port", "3260\n" },
+		{ CONN "address", "10.0.0.2\n" }, { CONN "port", "3261\n" },
+		{ CONN "recv_tmo", "5\n" },
+		{ "sys/class/scsi_host/host3/proc_name", "iscsi_tcp\n" },
+		{ "sys/class/scsi_device/3:0:0:1/device/type", "0\n" },
+		{ "sys/class/scsi_device/3:0:0:1/device/state", "running\n" },
+		{ "sys/class/scsi_device/3:0:0:1/device/block/sdb/dev", "8:16\n" },
 		{ "sys/class/block/sdb/dev", "8:16\n" }, { LOCK, "" } };
 
 	tree = tree_new();
 	for (unsigned i = 0; i < sizeof(file) / sizeof(*file); i++)
 		tree_file(&tree, file[i][0], file[i][1]);
-	tree_link(&tree, "sys/class/iscsi_session/session5", "../../devices/platform/host3/session5/iscsi_session/session5");
+	tree_link(&tree, "sys/class/iscsi_session/session5",
+		"../../devices/platform/host3/session5/iscsi_session/session5");
 }
 
 static void fini(void)
@@ -58,7 +65,8 @@ Test(list_iscsi, has_it_all)
 	cr_assert_str_eq(link->iscsi.portal, "10.0.0.1");
 	cr_assert_eq(link->iscsi.portal_port, 3260);
 	cr_assert_str_eq(link->iscsi.connection_state, "up");
-	cr_assert(link->iscsi.agreed.max_burst == 262144 && link->iscsi.agreed.erl == KERNEL_ISCSI_UNKNOWN);
+	cr_assert(link->iscsi.agreed.max_burst == 262144 &&
+		  link->iscsi.agreed.erl == KERNEL_ISCSI_UNKNOWN);
 	cr_assert(link->iscsi.tmo.recv == 5 && link->loss.fail_s == 120);
 	cr_assert_str_eq(list.path[0].hctl, "3:0:0:1");
 	cr_assert_str_eq(list.path[0].node, "sdb");
@@ -81,8 +89,8 @@ static void locked(int pid)
 	struct stat st;
 
 	cr_assert_eq(fstatat(tree.root, LOCK, &st, 0), 0);
-	snprintf(text, sizeof(text), "1: FLOCK  ADVISORY  WRITE %d %02x:%02x:%lu 0 EOF\n", pid, major(st.st_dev), minor(st.st_dev),
-		(unsigned long)st.st_ino);
+	snprintf(text, sizeof(text), "1: FLOCK  ADVISORY  WRITE %d %02x:%02x:%lu 0 EOF\n", pid,
+		major(st.st_dev), minor(st.st_dev), (unsigned long)st.st_ino);
 	tree_file(&tree, "proc/locks", text);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Answers of the RDMA netlink, laid out as the kernel does (Linux 6.12, drivers/infiniband/core/nldev.c), and damaged ones. */
+/* Answers of the RDMA netlink, laid out as the kernel does (Linux 6.12,
+ * drivers/infiniband/core/nldev.c), and damaged ones. */
 #include "list.h"
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -87,7 +88,9 @@ static void put_cm(struct answer *a, const char *owner, const char *peer)
 static struct answer cm_ids(const char *dev)
 {
 	struct answer a = { 0 };
-	size_t msg = open_message(&a, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CM_ID_GET), NLM_F_MULTI), table;
+	size_t msg = open_message(&a, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_CM_ID_GET),
+		       NLM_F_MULTI),
+	       table;
 
 	put_u32(&a, RDMA_NLDEV_ATTR_DEV_INDEX, 3);
 	put_text(&a, RDMA_NLDEV_ATTR_DEV_NAME, dev);
@@ -143,12 +146,14 @@ Test(list_netlink, interface_driver_and_end)
 	struct listing list = { .to = &to };
 	struct list_nl nl = { .list = &list };
 	struct answer a = { 0 };
-	size_t msg = open_message(&a, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET), NLM_F_MULTI);
+	size_t msg =
+		open_message(&a, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET), NLM_F_MULTI);
 
 	put_u32(&a, RDMA_NLDEV_ATTR_DEV_INDEX, 5);
 	put_text(&a, RDMA_NLDEV_ATTR_DEV_NAME, "siw0");
 	close_message(&a, msg);
-	msg = open_message(&a, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET), NLM_F_MULTI);
+	msg = open_message(
+		&a, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET), NLM_F_MULTI);
 	put_text(&a, RDMA_NLDEV_ATTR_DEV_NAME, "siw0");
 	put_u32(&a, RDMA_NLDEV_ATTR_PORT_INDEX, 1);
 	put_text(&a, RDMA_NLDEV_ATTR_NDEV_NAME, "eth0");
@@ -186,7 +191,8 @@ Test(list_netlink, a_message_of_others_with_an_odd_end)
 	free(bytes);
 }
 
-/* Cut anywhere, and with any one length wrong: nothing outside is read, as the sanitizers see to. */
+/* Cut anywhere, and with any one length wrong: nothing outside is read, as the sanitizers see to.
+ */
 Test(list_netlink, damaged)
 {
 	const struct answer whole = cm_ids("rxe0");

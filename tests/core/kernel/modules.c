@@ -10,12 +10,13 @@
 
 #define DEP "lib/modules/6.1/modules.dep"
 
-static const char dep[] = "kernel/drivers/nvme/host/nvme-core.ko.xz: kernel/drivers/nvme/common/nvme-common.ko.xz\n"
-			  "kernel/drivers/nvme/host/nvme-fabrics.ko.xz: kernel/drivers/nvme/host/nvme-core.ko.xz "
-			  "kernel/drivers/nvme/common/nvme-common.ko.xz\n"
-			  "kernel/drivers/nvme/common/nvme-common.ko.xz:\n"
-			  "extra/nvme.ko: kernel/drivers/nvme/host/nvme-core.ko.xz\n"
-			  "updates/my_nvme_core.ko.zst:\n";
+static const char dep[] =
+	"kernel/drivers/nvme/host/nvme-core.ko.xz: kernel/drivers/nvme/common/nvme-common.ko.xz\n"
+	"kernel/drivers/nvme/host/nvme-fabrics.ko.xz: kernel/drivers/nvme/host/nvme-core.ko.xz "
+	"kernel/drivers/nvme/common/nvme-common.ko.xz\n"
+	"kernel/drivers/nvme/common/nvme-common.ko.xz:\n"
+	"extra/nvme.ko: kernel/drivers/nvme/host/nvme-core.ko.xz\n"
+	"updates/my_nvme_core.ko.zst:\n";
 
 static void loads(const char *dir, const char *text, const char *module, const char *expected)
 {
@@ -37,20 +38,25 @@ static void loads(const char *dir, const char *text, const char *module, const c
 Test(modules, what_is_needed_comes_first)
 {
 	loads("lib/modules", dep, "nvme_fabrics",
-		"lib/modules/6.1/kernel/drivers/nvme/common/nvme-common.ko.xz lib/modules/6.1/kernel/drivers/nvme/host/nvme-core.ko.xz "
+		"lib/modules/6.1/kernel/drivers/nvme/common/nvme-common.ko.xz "
+		"lib/modules/6.1/kernel/drivers/nvme/host/nvme-core.ko.xz "
 		"lib/modules/6.1/kernel/drivers/nvme/host/nvme-fabrics.ko.xz ");
 }
 
 Test(modules, a_dash_is_an_underscore_and_a_part_of_a_name_is_none)
 {
-	loads("lib/modules", dep, "nvme-common", "lib/modules/6.1/kernel/drivers/nvme/common/nvme-common.ko.xz ");
-	loads("lib/modules", dep, "nvme", "lib/modules/6.1/kernel/drivers/nvme/host/nvme-core.ko.xz lib/modules/6.1/extra/nvme.ko ");
+	loads("lib/modules", dep, "nvme-common",
+		"lib/modules/6.1/kernel/drivers/nvme/common/nvme-common.ko.xz ");
+	loads("lib/modules", dep, "nvme",
+		"lib/modules/6.1/kernel/drivers/nvme/host/nvme-core.ko.xz "
+		"lib/modules/6.1/extra/nvme.ko ");
 	loads("lib/modules", dep, "my_nvme_core", "lib/modules/6.1/updates/my_nvme_core.ko.zst ");
 }
 
 Test(modules, the_folder_of_a_merged_usr_and_absolute_names)
 {
-	loads("usr/lib/modules", "/lib/modules/6.1/a.ko: /lib/modules/6.1/b.ko\n", "a", "lib/modules/6.1/b.ko lib/modules/6.1/a.ko ");
+	loads("usr/lib/modules", "/lib/modules/6.1/a.ko: /lib/modules/6.1/b.ko\n", "a",
+		"lib/modules/6.1/b.ko lib/modules/6.1/a.ko ");
 }
 
 static struct tree rule(const char *text)
@@ -69,7 +75,8 @@ Test(modules, the_rules_of_the_machine)
 		bool own, needed;
 	} rows[] = {
 		{ "", false, false },
-		{ "# install nvme_tcp /bin/false\noptions nvme_tcp x=1\ninstall nvme /bin/false\n", false, false },
+		{ "# install nvme_tcp /bin/false\noptions nvme_tcp x=1\ninstall nvme /bin/false\n",
+			false, false },
 		{ "blacklist x\n\tinstall  nvme-tcp /bin/false\n", true, true },
 		{ "install nvme* /bin/false\n", true, true },
 		{ "install nvme[-_]tcp /bin/false", true, true },
@@ -88,8 +95,10 @@ Test(modules, the_rules_of_the_machine)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct tree tree = rule(rows[i].text);
 
-		cr_expect_eq(module_has_rule(tree.root, "nvme_tcp", false), rows[i].own, "%s", rows[i].text);
-		cr_expect_eq(module_has_rule(tree.root, "nvme-tcp", true), rows[i].needed, "%s", rows[i].text);
+		cr_expect_eq(module_has_rule(tree.root, "nvme_tcp", false), rows[i].own, "%s",
+			rows[i].text);
+		cr_expect_eq(module_has_rule(tree.root, "nvme-tcp", true), rows[i].needed, "%s",
+			rows[i].text);
 		tree_free(&tree);
 	}
 }
@@ -112,7 +121,8 @@ Test(modules, the_order_of_files_and_those_that_are_hidden)
 	struct tree tree = tree_new();
 	char text[64];
 
-	tree_file(&tree, "usr/lib/modprobe.d/a.conf", "options nvme_tcp x=lib\ninstall nvme_tcp /bin/false\n");
+	tree_file(&tree, "usr/lib/modprobe.d/a.conf",
+		"options nvme_tcp x=lib\ninstall nvme_tcp /bin/false\n");
 	tree_file(&tree, "lib/modprobe.d/z.conf", "options nvme_tcp x=z\n");
 	tree_file(&tree, "etc/modprobe.d/m.conf", "options nvme_tcp x=m\n");
 	cr_assert(module_has_rule(tree.root, "nvme_tcp", false));
@@ -127,7 +137,8 @@ Test(modules, the_order_of_files_and_those_that_are_hidden)
 
 Test(modules, options_of_the_machine)
 {
-	struct tree tree = rule("options ib-srp  cmd_sg_entries=255 \\\n  ch_count=2\noptions ib* x=1\noptions ib_srpt y=1\noptions ib_srp\n");
+	struct tree tree = rule("options ib-srp  cmd_sg_entries=255 \\\n  ch_count=2\noptions ib* "
+				"x=1\noptions ib_srpt y=1\noptions ib_srp\n");
 	char text[64];
 
 	module_options(tree.root, "ib_srp", "ch_count=4", text, sizeof(text));
@@ -162,7 +173,8 @@ Test(modules, what_is_in_the_kernel_itself)
 	struct tree tree = tree_new();
 
 	cr_assert(!module_built_in(tree.root, "6.1", "nvme_tcp"));
-	tree_file(&tree, "usr/lib/modules/6.1/modules.builtin", "kernel/drivers/nvme/host/nvme-tcp.ko\nkernel/lib/crc7.ko\n");
+	tree_file(&tree, "usr/lib/modules/6.1/modules.builtin",
+		"kernel/drivers/nvme/host/nvme-tcp.ko\nkernel/lib/crc7.ko\n");
 	cr_assert(module_built_in(tree.root, "6.1", "nvme_tcp"));
 	cr_assert(module_built_in(tree.root, "6.1", "crc7"));
 	cr_assert(!module_built_in(tree.root, "6.1", "tcp"));

@@ -16,7 +16,8 @@ static struct tree make(void)
 
 	tree_file(&tree, "proc/self/mountinfo",
 		"22 1 0:2 / / rw - rootfs rootfs rw\n"
-		"36 22 0:50 / /mnt\\040a rw,noexec,relatime shared:1 master:2 - nfs4 10.0.0.1:/x\\040y rw,vers=4.2,proto=rdma,port=20049,addr=10.0.0.1\n"
+		"36 22 0:50 / /mnt\\040a rw,noexec,relatime shared:1 master:2 - nfs4 "
+		"10.0.0.1:/x\\040y rw,vers=4.2,proto=rdma,port=20049,addr=10.0.0.1\n"
 		"37 22 0:51 / /tcp rw - nfs 10.0.0.1:/y rw,vers=3,proto=tcp\n"
 		"38 22 0:52 / /two rw - tmpfs none rw\n"
 		"39 38 0:53 / /two rw - nfs4 10.0.0.1:/z rw,vers=4.1,proto=rdma\n"
@@ -79,9 +80,11 @@ Test(mount, several_at_one_place_have_their_own_transports)
 	struct seen seen = { 0 };
 
 	tree_file(&tree, "proc/self/mountinfo",
-		"30 1 0:50 / /a rw - nfs4 h:/x rw\n31 1 0:51 / /a rw - nfs h:/y rw\n32 1 0:52 / /b rw - nfs4 h:/z rw\n33 1 0:53 / /c rw - nfs h:/z rw\n");
+		"30 1 0:50 / /a rw - nfs4 h:/x rw\n31 1 0:51 / /a rw - nfs h:/y rw\n32 1 0:52 / /b "
+		"rw - nfs4 h:/z rw\n33 1 0:53 / /c rw - nfs h:/z rw\n");
 	tree_file(&tree, "proc/self/mountstats",
-		"device h:/x mounted on /a with fstype nfs4\n\txprt:\trdma 0\n\txprt:\ttcp 0\ndevice h:/y mounted on /a with fstype nfs\n\txprt:\ttcp 0\n"
+		"device h:/x mounted on /a with fstype nfs4\n\txprt:\trdma 0\n\txprt:\ttcp "
+		"0\ndevice h:/y mounted on /a with fstype nfs\n\txprt:\ttcp 0\n"
 		"device h:/z mounted on /b with fstype nfs4\n\txprt:\trdma 0\n");
 	kernel_nfs_mounts(tree.root, note, &seen);
 	cr_assert_eq(seen.count, 4);
@@ -105,7 +108,8 @@ Test(mount, very_many, .timeout = 20)
 
 	for (unsigned i = 0; i < MANY; i++) {
 		a += (size_t)sprintf(info + a, "%u 1 0:50 / /m/%u rw - nfs4 h:/x rw\n", i + 1, i);
-		b += (size_t)sprintf(stats + b, "device h:/x mounted on /m/%u with fstype nfs4\n\txprt:\trdma 0\n", i);
+		b += (size_t)sprintf(stats + b,
+			"device h:/x mounted on /m/%u with fstype nfs4\n\txprt:\trdma 0\n", i);
 	}
 	tree_file(&tree, "proc/self/mountinfo", info);
 	tree_file(&tree, "proc/self/mountstats", stats);
@@ -137,12 +141,14 @@ Test(mount, the_directory)
 	char dir[PATH_MAX];
 
 	/* what is mounted is not touched: it need not even exist */
-	tree_file(&tree, "proc/self/mountinfo", "36 22 0:50 / /tmp/no-such-folder rw - nfs4 10.0.0.1:/x rw\n");
+	tree_file(&tree, "proc/self/mountinfo",
+		"36 22 0:50 / /tmp/no-such-folder rw - nfs4 10.0.0.1:/x rw\n");
 	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/no-such-folder", dir), 0);
 	cr_assert_str_eq(dir, "/tmp/no-such-folder");
 	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/../tmp/no-such-folder", dir), 0);
 	cr_assert_str_eq(dir, "/tmp/no-such-folder");
-	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/no-such-folder//", dir), 0, "a slash behind it does not lead into it");
+	cr_assert_eq(kernel_mount_dir(tree.root, "/tmp/no-such-folder//", dir), 0,
+		"a slash behind it does not lead into it");
 	cr_assert_str_eq(dir, "/tmp/no-such-folder");
 	cr_assert_eq(kernel_mount_dir(tree.root, "//", dir), 0);
 	cr_assert_str_eq(dir, "/");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A mount(2) that is refused, that comes when its time is up, and that comes when it was killed and nobody waits for it any more. */
+/* A mount(2) that is refused, that comes when its time is up, and that comes when it was killed and
+ * nobody waits for it any more. */
 #include "kernel_nfs.h"
 #include "loop.h"
 #include "tree.h"
@@ -12,13 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-int __wrap_mount(const char *source, const char *dir, const char *type, unsigned long flags, const void *data);
+int __wrap_mount(const char *source, const char *dir, const char *type, unsigned long flags,
+	const void *data);
 int __wrap_umount2(const char *dir, int flags);
 int __wrap_kill(pid_t pid, int sig);
 
 static struct tree tree;
-static unsigned mount_ms; /* 0: refused at once */
-static bool fails; /* after that time */
+static unsigned mount_ms;      /* 0: refused at once */
+static bool fails;             /* after that time */
 static bool overwrites = true; /* else what is there stays the topmost */
 
 static void sleep_ms(unsigned ms)
@@ -37,7 +39,8 @@ static void put(const char *path, const char *text)
 	tree_file(&here, path, text);
 }
 
-int __wrap_mount(const char *source, const char *dir, const char *type, unsigned long flags, const void *data)
+int __wrap_mount(const char *source, const char *dir, const char *type, unsigned long flags,
+	const void *data)
 {
 	char line[200];
 
@@ -48,7 +51,8 @@ int __wrap_mount(const char *source, const char *dir, const char *type, unsigned
 	sleep_ms(mount_ms);
 	if (fails)
 		return -1;
-	snprintf(line, sizeof(line), "36 22 0:50 / %s rw - %s %s rw,%s\n", dir, type, source, (const char *)data);
+	snprintf(line, sizeof(line), "36 22 0:50 / %s rw - %s %s rw,%s\n", dir, type, source,
+		(const char *)data);
 	if (overwrites)
 		put("proc/self/mountinfo", line);
 	return 0;
@@ -71,7 +75,10 @@ int __wrap_kill(pid_t pid, int sig)
 
 static int ask(unsigned ms, unsigned until_ms, bool *late)
 {
-	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x", .dir = "/mnt", .type = "nfs4", .data = "vers=4.2,proto=rdma",
+	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x",
+		.dir = "/mnt",
+		.type = "nfs4",
+		.data = "vers=4.2,proto=rdma",
 		.until = loop_clock() + until_ms * 1000000ull };
 
 	mount_ms = ms;
@@ -184,8 +191,14 @@ static int in_vain(void *arg)
 
 static int ask_meanwhile(unsigned ms, unsigned until_ms, unsigned *asked, bool *late)
 {
-	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x", .dir = "/mnt", .type = "nfs4", .data = "vers=4.2,proto=rdma",
-		.until = until_ms ? loop_clock() + until_ms * 1000000ull : 0, .patience_ms = 500, .meanwhile = in_vain, .arg = asked };
+	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x",
+		.dir = "/mnt",
+		.type = "nfs4",
+		.data = "vers=4.2,proto=rdma",
+		.until = until_ms ? loop_clock() + until_ms * 1000000ull : 0,
+		.patience_ms = 500,
+		.meanwhile = in_vain,
+		.arg = asked };
 
 	*asked = 0;
 	mount_ms = ms;

@@ -17,9 +17,16 @@ static const int ends[2] = { 0, 0 };
 
 static struct kernel_nbd wish(int index, const char *id)
 {
-	return (struct kernel_nbd){ .index = index, .size = 64 * MIB, .block = 512,
-		.fds = ends, .nfds = 2, .connections = 2, .id = id, .longest = 262144,
-		.resend_s = 5, .dead_s = 60 };
+	return (struct kernel_nbd){ .index = index,
+		.size = 64 * MIB,
+		.block = 512,
+		.fds = ends,
+		.nfds = 2,
+		.connections = 2,
+		.id = id,
+		.longest = 262144,
+		.resend_s = 5,
+		.dead_s = 60 };
 }
 
 static void refused(const struct tree *tree, struct kernel_nbd nbd, int err, enum diag_code code,
@@ -101,7 +108,8 @@ Test(kernel_nbd, a_device_that_takes_no_setting_is_not_waited_for_without_end)
 	nbd_driver_start(&tree);
 	cr_assert_eq(kernel_nbd_connect(tree.root, &nbd, NULL), 0);
 	cr_assert_eq(unlinkat(tree.root, "sys/block/nbd0/queue/max_sectors_kb", 0), 0);
-	cr_assert_eq(mkfifoat(tree.root, "sys/block/nbd0/queue/max_sectors_kb", 0600), 0); /* opening it waits for a reader */
+	/* opening it waits for a reader */
+	cr_assert_eq(mkfifoat(tree.root, "sys/block/nbd0/queue/max_sectors_kb", 0600), 0);
 	nbd.timeout_ms = 100;
 	kernel_nbd_tune(tree.root, &nbd);
 	tree_free(&tree);
@@ -192,18 +200,22 @@ Test(kernel_nbd, disconnecting)
 	char id[64];
 
 	nbd_driver_start(&tree);
-	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, NULL, false, 1000, NULL), 0, "what is gone is gone");
+	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, NULL, false, 1000, NULL), 0,
+		"what is gone is gone");
 	cr_assert_eq(nbd_driver.disconnects, 0);
 	cr_assert_eq(kernel_nbd_connect(tree.root, &nbd, NULL), 0);
 	cr_assert_eq(kernel_nbd_backend(tree.root, 0, id, sizeof(id)), 0);
 	cr_assert_str_eq(id, "rdmastor x");
-	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, NULL, false, 1000, &diag), -ENOENT, "what cannot be flushed stays");
+	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, NULL, false, 1000, &diag), -ENOENT,
+		"what cannot be flushed stays");
 	diag_says(&diag, DIAG_NOT_FOUND, "/dev/nbd0", "flush no_such_file");
 	cr_assert_eq(nbd_driver.disconnects, 0);
 	tree_file(&tree, "dev/nbd0", "");
-	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor y", true, 0, &diag), 0, "another's is none");
+	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor y", true, 0, &diag), 0,
+		"another's is none");
 	cr_assert_eq(nbd_driver.disconnects, 0);
-	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor x", false, 1000, &diag), 0, "%s", diag.text);
+	cr_assert_eq(kernel_nbd_disconnect(tree.root, 0, "rdmastor x", false, 1000, &diag), 0, "%s",
+		diag.text);
 	cr_assert_eq(nbd_driver.disconnects, 1);
 	cr_assert_eq(kernel_nbd_backend(tree.root, 0, id, sizeof(id)), -ENOENT);
 	tree_free(&tree);

@@ -22,7 +22,8 @@ Test(nfs, modules)
 	cr_assert_eq(kernel_nfs_ready(tree.root, false, 0, &why), -ENOENT);
 	diag_says(&why, DIAG_NO_MODULE, NULL, "module_nfsv4");
 	tree_dir(&tree, "sys/module/nfsv3");
-	cr_assert_eq(kernel_nfs_ready(tree.root, false, 0, &why), 0, "one version is enough when none is named");
+	cr_assert_eq(kernel_nfs_ready(tree.root, false, 0, &why), 0,
+		"one version is enough when none is named");
 	cr_assert_eq(kernel_nfs_ready(tree.root, false, 3, &why), 0);
 	cr_assert_eq(kernel_nfs_ready(tree.root, false, 4, &why), -ENOENT);
 	cr_assert_eq(kernel_nfs_ready(tree.root, true, 3, &why), -ENOENT);
@@ -40,7 +41,9 @@ Test(nfs, built_in)
 
 	uname(&name);
 	snprintf(path, sizeof(path), "lib/modules/%s/modules.builtin", name.release);
-	tree_file(&tree, path, "kernel/fs/nfs/nfs.ko\nkernel/fs/nfs/nfsv4.ko\nkernel/net/sunrpc/xprtrdma/rpcrdma.ko\n");
+	tree_file(&tree, path,
+		"kernel/fs/nfs/nfs.ko\nkernel/fs/nfs/nfsv4.ko\nkernel/net/sunrpc/xprtrdma/"
+		"rpcrdma.ko\n");
 	cr_assert_eq(kernel_nfs_ready(tree.root, true, 4, &why), 0, "%s", why.text);
 	cr_assert_eq(kernel_nfs_ready(tree.root, true, 3, &why), -ENOENT);
 	tree_free(&tree);

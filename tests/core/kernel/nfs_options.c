@@ -20,7 +20,9 @@ static int options(const char *words)
 
 Test(nfs_options, flags)
 {
-	cr_assert_eq(options("ro,noexec,nosuid,defaults,_netdev,x-systemd.automount,comment=a,noauto,fg"), 0);
+	cr_assert_eq(options("ro,noexec,nosuid,defaults,_netdev,x-systemd.automount,comment=a,"
+			     "noauto,fg"),
+		0);
 	cr_assert_eq(o.flags, MS_RDONLY | MS_NOEXEC | MS_NOSUID);
 	cr_assert_str_eq(o.pass, "");
 	nfs_flags_text(o.flags, text, sizeof(text));
@@ -35,12 +37,16 @@ Test(nfs_options, flags)
 
 Test(nfs_options, what_is_the_kernels_passes)
 {
-	cr_assert_eq(options("soft,timeo=50,,rsize=65536,context=\"system_u:object_r:nfs_t:s0:c1,c2\",nconnect=4"), 0);
-	cr_assert_str_eq(o.pass, "soft,timeo=50,rsize=65536,context=\"system_u:object_r:nfs_t:s0:c1,c2\",nconnect=4");
+	cr_assert_eq(options("soft,timeo=50,,rsize=65536,context=\"system_u:object_r:nfs_t:s0:c1,"
+			     "c2\",nconnect=4"),
+		0);
+	cr_assert_str_eq(o.pass, "soft,timeo=50,rsize=65536,context=\"system_u:object_r:nfs_t:s0:"
+				 "c1,c2\",nconnect=4");
 	cr_assert_eq(options("rdma,proto=rdma,port=20050,mountport=20048,addr=10.0.0.1"), 0);
 	cr_assert_str_eq(o.pass, "");
 	cr_assert(o.port == 20050 && o.mountport == 20048 && !strcmp(o.addr, "10.0.0.1"));
-	cr_assert_eq(options("clientaddr=10.0.0.2,mountaddr=10.0.0.3,mountproto=tcp,mountvers=3"), 0);
+	cr_assert_eq(
+		options("clientaddr=10.0.0.2,mountaddr=10.0.0.3,mountproto=tcp,mountvers=3"), 0);
 	cr_assert(o.clientaddr && o.mountaddr && o.mountproto && o.mountvers);
 	cr_assert_eq(options("lock"), 0);
 	cr_assert_eq(o.lock, NFS_LOCK_WANTED);
@@ -56,9 +62,11 @@ Test(nfs_options, versions)
 		const char *words;
 		unsigned major;
 		int minor;
-	} row[] = { { "vers=3", 3, -1 }, { "v3", 3, -1 }, { "nfsvers=4", 4, -1 }, { "v4.2", 4, 2 }, { "vers=4.0", 4, 0 }, { "vers=4,minorversion=1", 4, 1 },
-		{ "minorversion=2", 4, 2 }, { "soft", 0, -1 } };
-	static const char *const wrong[] = { "vers=2", "vers=4.3", "vers=", "vers", "v5", "vers=4.10", "vers=3.1" };
+	} row[] = { { "vers=3", 3, -1 }, { "v3", 3, -1 }, { "nfsvers=4", 4, -1 }, { "v4.2", 4, 2 },
+		{ "vers=4.0", 4, 0 }, { "vers=4,minorversion=1", 4, 1 }, { "minorversion=2", 4, 2 },
+		{ "soft", 0, -1 } };
+	static const char *const wrong[] = { "vers=2", "vers=4.3", "vers=", "vers", "v5",
+		"vers=4.10", "vers=3.1" };
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		cr_assert_eq(options(row[i].words), 0, "%s: %s", row[i].words, why.text);
@@ -74,7 +82,8 @@ Test(nfs_options, versions)
 
 Test(nfs_options, what_does_not_apply)
 {
-	static const char *const wrong[] = { "tcp", "udp", "proto=tcp", "proto=udp6", "proto=", "xprtsec=tls" };
+	static const char *const wrong[] = { "tcp", "udp", "proto=tcp", "proto=udp6",
+		"proto=", "xprtsec=tls" };
 
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		cr_assert_eq(options(wrong[i]), -EINVAL, "%s", wrong[i]);
@@ -103,7 +112,11 @@ Test(nfs_options, too_long)
 	cr_assert_eq(options(addr), -EINVAL);
 	words[NFS_OPTIONS_MAX - 40] = 0;
 	cr_assert_eq(options(words), 0);
-	cr_assert_eq(nfs_options_write(&o, &(struct nfs_numbers){ .rdma = true, .major = 4, .client = "10.0.0.1" }, text, &why), -E2BIG);
+	cr_assert_eq(
+		nfs_options_write(&o,
+			&(struct nfs_numbers){ .rdma = true, .major = 4, .client = "10.0.0.1" },
+			text, &why),
+		-E2BIG);
 }
 
 static const char *written(const char *words, struct nfs_numbers n, const char *server)
@@ -119,14 +132,19 @@ Test(nfs_options, what_mount_is_given)
 	struct nfs_numbers n4 = { .rdma = true, .major = 4, .minor = 1, .client = "10.0.0.2" };
 	struct nfs_numbers n3 = { .rdma = true, .major = 3, .mountport = 20048, .nolock = true };
 
-	cr_assert_str_eq(written("", n4, "10.0.0.1:20049"), "vers=4.1,proto=rdma,port=20049,addr=10.0.0.1,clientaddr=10.0.0.2");
+	cr_assert_str_eq(written("", n4, "10.0.0.1:20049"),
+		"vers=4.1,proto=rdma,port=20049,addr=10.0.0.1,clientaddr=10.0.0.2");
 	cr_assert_str_eq(written("clientaddr=10.9.9.9,soft", n4, "[fd00::1]:20049"),
 		"vers=4.1,proto=rdma6,port=20049,addr=fd00::1,clientaddr=10.9.9.9,soft");
 	cr_assert_str_eq(written("", n3, "10.0.0.1:20049"),
-		"vers=3,proto=rdma,port=20049,addr=10.0.0.1,mountaddr=10.0.0.1,mountvers=3,mountproto=tcp,mountport=20048,nolock");
+		"vers=3,proto=rdma,port=20049,addr=10.0.0.1,mountaddr=10.0.0.1,mountvers=3,"
+		"mountproto=tcp,mountport=20048,nolock");
 	n3.nolock = false;
-	cr_assert_str_eq(written("mountproto=udp6,mountvers=3,mountaddr=fd00::9", n3, "[fe80::1%1]:20049"),
-		"vers=3,proto=rdma6,port=20049,addr=fe80::1%1,mountport=20048,mountproto=udp6,mountvers=3,mountaddr=fd00::9");
+	cr_assert_str_eq(
+		written("mountproto=udp6,mountvers=3,mountaddr=fd00::9", n3, "[fe80::1%1]:20049"),
+		"vers=3,proto=rdma6,port=20049,addr=fe80::1%1,mountport=20048,mountproto=udp6,"
+		"mountvers=3,mountaddr=fd00::9");
 	n4.rdma = false;
-	cr_assert_str_eq(written("", n4, "10.0.0.1:2049"), "vers=4.1,proto=tcp,port=2049,addr=10.0.0.1,clientaddr=10.0.0.2");
+	cr_assert_str_eq(written("", n4, "10.0.0.1:2049"),
+		"vers=4.1,proto=tcp,port=2049,addr=10.0.0.1,clientaddr=10.0.0.2");
 }

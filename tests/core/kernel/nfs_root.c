@@ -16,15 +16,22 @@ Test(nfs_root, forms)
 		const char *cmdline, *source, *options;
 	} row[] = {
 		{ "quiet root=nfs:10.0.0.1:/srv/root", "10.0.0.1:/srv/root", "ro" },
-		{ "root=nfs:10.0.0.1:/srv/root:rdma,vers=4.1 rw", "10.0.0.1:/srv/root", "rw,rdma,vers=4.1" },
-		{ "root=nfs:10.0.0.1:/srv/root:rdma,vers=4.1:\n", "10.0.0.1:/srv/root", "ro,rdma,vers=4.1" },
+		{ "root=nfs:10.0.0.1:/srv/root:rdma,vers=4.1 rw", "10.0.0.1:/srv/root",
+			"rw,rdma,vers=4.1" },
+		{ "root=nfs:10.0.0.1:/srv/root:rdma,vers=4.1:\n", "10.0.0.1:/srv/root",
+			"ro,rdma,vers=4.1" },
 		{ "root=nfs4:server:/", "server:/", "ro,vers=4" },
-		{ "root=nfs:[fd00::1]:/srv:rdma,clientaddr=fd00::2", "[fd00::1]:/srv", "ro,rdma,clientaddr=fd00::2" },
+		{ "root=nfs:[fd00::1]:/srv:rdma,clientaddr=fd00::2", "[fd00::1]:/srv",
+			"ro,rdma,clientaddr=fd00::2" },
 		{ "netroot=nfs:10.0.0.1:/srv", "10.0.0.1:/srv", "ro" },
-		{ "root=/dev/nfs nfsroot=10.0.0.1:/srv,rdma,nolock rw ro", "10.0.0.1:/srv", "ro,rdma,nolock" },
+		{ "root=/dev/nfs nfsroot=10.0.0.1:/srv,rdma,nolock rw ro", "10.0.0.1:/srv",
+			"ro,rdma,nolock" },
 		{ "nfsroot=10.0.0.1:/srv boot=nfs nfsopts=-", "10.0.0.1:/srv", "ro,-" },
-		{ "root=/dev/nfs nfsroot=/srv ip=10.0.0.2:10.0.0.1:10.0.0.254:255.255.255.0:me:eth0:off", "10.0.0.1:/srv", "ro" },
-		{ "root=nfs:/srv:rdma ip=[fd00::2]:[fd00::1]::64:me:eth0:off", "[fd00::1]:/srv", "ro,rdma" },
+		{ "root=/dev/nfs nfsroot=/srv "
+		  "ip=10.0.0.2:10.0.0.1:10.0.0.254:255.255.255.0:me:eth0:off",
+			"10.0.0.1:/srv", "ro" },
+		{ "root=nfs:/srv:rdma ip=[fd00::2]:[fd00::1]::64:me:eth0:off", "[fd00::1]:/srv",
+			"ro,rdma" },
 		{ "root=nfs:rdma,vers=3:10.0.0.1:/srv", "10.0.0.1:/srv", "ro,rdma,vers=3" },
 		{ "root=nfs://10.0.0.1/srv/root", "10.0.0.1:/srv/root", "ro" },
 		{ "root=nfs://10.0.0.1:2049/srv", "10.0.0.1:/srv", "ro" },
@@ -35,7 +42,8 @@ Test(nfs_root, forms)
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		why = (struct diag){ 0 };
-		cr_assert_eq(nfs_root_read(row[i].cmdline, &r, &why), 0, "%s: %s", row[i].cmdline, why.text);
+		cr_assert_eq(nfs_root_read(row[i].cmdline, &r, &why), 0, "%s: %s", row[i].cmdline,
+			why.text);
 		cr_assert_str_eq(r.source, row[i].source, "%s: %s", row[i].cmdline, r.source);
 		cr_assert_str_eq(r.options, row[i].options, "%s: %s", row[i].cmdline, r.options);
 	}
@@ -69,7 +77,8 @@ Test(nfs_root, what_is_wrong)
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		cr_assert_eq(nfs_root_read(row[i].cmdline, &r, &why), -row[i].err, "%s", row[i].cmdline);
+		cr_assert_eq(
+			nfs_root_read(row[i].cmdline, &r, &why), -row[i].err, "%s", row[i].cmdline);
 		diag_says(&why, row[i].code, NULL, row[i].words);
 	}
 }
@@ -85,7 +94,8 @@ Test(nfs_root, too_long)
 	memset(cmdline + strlen(cmdline), 'a', 4000);
 	cr_assert_eq(nfs_root_read(cmdline, &r, &why), -E2BIG);
 	cmdline[strlen("root=nfs:10.0.0.1:/srv:") + 1022] = 0;
-	cr_assert_eq(nfs_root_read(cmdline, &r, &why), -E2BIG, "no option is cut off for the sake of \"ro,\"");
+	cr_assert_eq(nfs_root_read(cmdline, &r, &why), -E2BIG,
+		"no option is cut off for the sake of \"ro,\"");
 	cmdline[strlen("root=nfs:10.0.0.1:/srv:") + 1020] = 0;
 	cr_assert_eq(nfs_root_read(cmdline, &r, &why), 0);
 	cr_assert_eq(strlen(r.options), 1023);

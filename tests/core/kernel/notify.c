@@ -20,7 +20,9 @@ static int listen_at(const char *name)
 	strcpy(at.sun_path, name);
 	if (name[0] == '@')
 		at.sun_path[0] = 0;
-	cr_assert_eq(bind(fd, (struct sockaddr *)&at, offsetof(struct sockaddr_un, sun_path) + strlen(name)), 0);
+	cr_assert_eq(bind(fd, (struct sockaddr *)&at,
+			     offsetof(struct sockaddr_un, sun_path) + strlen(name)),
+		0);
 	setenv("NOTIFY_SOCKET", name, 1);
 	return fd;
 }

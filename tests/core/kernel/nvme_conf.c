@@ -19,8 +19,9 @@ static const char *text_of(const struct nvmf_entry *entry)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s", entry->uri);
 	for (int key = 0; key < NVMF_KEYS; key++)
 		if (entry->value[key])
-			snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s%s%s", kernel_nvmf_key_name(key),
-				*entry->value[key] ? "=" : "", entry->value[key]);
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), " %s%s%s",
+				kernel_nvmf_key_name(key), *entry->value[key] ? "=" : "",
+				entry->value[key]);
 	return text;
 }
 
@@ -43,15 +44,18 @@ static struct nvmf_entries lines(const char *text)
 
 Test(nvme_conf, lines_of_options_in_every_spelling)
 {
-	struct nvmf_entries all = lines("# a comment\n\n"
-					"-t rdma -a 10.0.0.1 -s 4420 -q nqn.host\n"
-					"--transport=tcp --traddr=10.0.0.2 --host_iface=eth0 --hdr-digest -l=30\n"
-					"  -ttcp\t-a10.0.0.3 --nr-io-queues 4 # what it offers\r\n"
-					"nvme+rdma://10.0.0.4:4420?loss=5 --persistent -p --raw=x\n");
+	struct nvmf_entries all =
+		lines("# a comment\n\n"
+		      "-t rdma -a 10.0.0.1 -s 4420 -q nqn.host\n"
+		      "--transport=tcp --traddr=10.0.0.2 --host_iface=eth0 --hdr-digest -l=30\n"
+		      "  -ttcp\t-a10.0.0.3 --nr-io-queues 4 # what it offers\r\n"
+		      "nvme+rdma://10.0.0.4:4420?loss=5 --persistent -p --raw=x\n");
 
 	cr_assert_eq(all.count, 4);
 	is(&all, 0, "discover transport=rdma traddr=10.0.0.1 trsvcid=4420 hostnqn=nqn.host");
-	is(&all, 1, "discover transport=tcp traddr=10.0.0.2 host_iface=eth0 ctrl_loss_tmo=30 hdr_digest");
+	is(&all, 1,
+		"discover transport=tcp traddr=10.0.0.2 host_iface=eth0 ctrl_loss_tmo=30 "
+		"hdr_digest");
 	is(&all, 2, "discover transport=tcp traddr=10.0.0.3 nr_io_queues=4");
 	is(&all, 3, "discover nvme+rdma://10.0.0.4:4420?loss=5");
 	text_says(all.entry[2].from, "d.conf 5");
@@ -71,19 +75,23 @@ Test(nvme_conf, an_option_without_its_argument_is_an_error)
 	kernel_nvmf_conf_free(&all);
 }
 
-static const char json[] =
-	"[{\"hostnqn\":\"nqn.host\",\"hostid\":\"h1\",\"dhchap_key\":\"DHHC-1:00:x:\",\"subsystems\":["
-	" {\"nqn\":\"nqn.a\",\"application\":\"x\",\"ports\":["
-	"  "
-	"{\"transport\":\"rdma\",\"traddr\":\"10.0.0.1\",\"trsvcid\":\"4420\",\"nr_io_queues\":0,\"ctrl_loss_tmo\":-1,\"tos\":0,\"tls\":"
-	"false},"
-	"  "
-	"{\"transport\":\"tcp\",\"traddr\":\"10.0.0.2\",\"host_iface\":\"none\",\"data_digest\":true,\"queue_size\":64,\"dhchap_key\":"
-	"\"DHHC-1:00:y:\"}]},"
-	" {\"nqn\":\"nqn.2014-08.org.nvmexpress.discovery\",\"ports\":[{\"transport\":\"tcp\",\"traddr\":\"10.0.0.3\"}]},"
-	" {\"nqn\":\"nqn.own.discovery\",\"ports\":[{\"transport\":\"tcp\",\"traddr\":\"10.0.0.4\",\"discovery\":true,\"persistent\":true}]"
-	"}"
-	"]},{\"hostnqn\":\"nqn.other\"}]";
+static const char json[] = "[{\"hostnqn\":\"nqn.host\",\"hostid\":\"h1\",\"dhchap_key\":\"DHHC-1:"
+			   "00:x:\",\"subsystems\":["
+			   " {\"nqn\":\"nqn.a\",\"application\":\"x\",\"ports\":["
+			   "  "
+			   "{\"transport\":\"rdma\",\"traddr\":\"10.0.0.1\",\"trsvcid\":\"4420\","
+			   "\"nr_io_queues\":0,\"ctrl_loss_tmo\":-1,\"tos\":0,\"tls\":"
+			   "false},"
+			   "  "
+			   "{\"transport\":\"tcp\",\"traddr\":\"10.0.0.2\",\"host_iface\":\"none\","
+			   "\"data_digest\":true,\"queue_size\":64,\"dhchap_key\":"
+			   "\"DHHC-1:00:y:\"}]},"
+			   " {\"nqn\":\"nqn.2014-08.org.nvmexpress.discovery\",\"ports\":[{"
+			   "\"transport\":\"tcp\",\"traddr\":\"10.0.0.3\"}]},"
+			   " {\"nqn\":\"nqn.own.discovery\",\"ports\":[{\"transport\":\"tcp\","
+			   "\"traddr\":\"10.0.0.4\",\"discovery\":true,\"persistent\":true}]"
+			   "}"
+			   "]},{\"hostnqn\":\"nqn.other\"}]";
 
 Test(nvme_conf, json_of_hosts_subsystems_and_ports)
 {
@@ -93,15 +101,20 @@ Test(nvme_conf, json_of_hosts_subsystems_and_ports)
 	cr_assert_eq(kernel_nvmf_conf_json(&all, json, "c.json", &diag), 0, "%s", diag.text);
 	cr_assert_eq(all.count, 4);
 	is(&all, 0,
-		"connect transport=rdma traddr=10.0.0.1 trsvcid=4420 nqn=nqn.a hostnqn=nqn.host hostid=h1 ctrl_loss_tmo=-1 tos=0 "
+		"connect transport=rdma traddr=10.0.0.1 trsvcid=4420 nqn=nqn.a hostnqn=nqn.host "
+		"hostid=h1 ctrl_loss_tmo=-1 tos=0 "
 		"dhchap_secret=DHHC-1:00:x:");
 	is(&all, 1,
-		"connect transport=tcp traddr=10.0.0.2 nqn=nqn.a hostnqn=nqn.host hostid=h1 queue_size=64 data_digest "
+		"connect transport=tcp traddr=10.0.0.2 nqn=nqn.a hostnqn=nqn.host hostid=h1 "
+		"queue_size=64 data_digest "
 		"dhchap_secret=DHHC-1:00:y:");
 	is(&all, 2,
-		"discover transport=tcp traddr=10.0.0.3 nqn=nqn.2014-08.org.nvmexpress.discovery hostnqn=nqn.host hostid=h1 "
+		"discover transport=tcp traddr=10.0.0.3 nqn=nqn.2014-08.org.nvmexpress.discovery "
+		"hostnqn=nqn.host hostid=h1 "
 		"dhchap_secret=DHHC-1:00:x:");
-	is(&all, 3, "discover transport=tcp traddr=10.0.0.4 nqn=nqn.own.discovery hostnqn=nqn.host hostid=h1 dhchap_secret=DHHC-1:00:x:");
+	is(&all, 3,
+		"discover transport=tcp traddr=10.0.0.4 nqn=nqn.own.discovery hostnqn=nqn.host "
+		"hostid=h1 dhchap_secret=DHHC-1:00:x:");
 	text_says(all.notes, "c.json 'application'");
 	kernel_nvmf_conf_free(&all);
 }
@@ -141,12 +154,15 @@ Test(nvme_conf, json_cut_anywhere_does_no_harm)
 Test(nvme_conf, sections_a_line_says_before_its_section_before_the_host_before_defaults)
 {
 	char text[] = "; nvme-cli 3\n[Host]\nhostnqn = nqn.host\nkeep-alive-tmo = 9\n"
-		      "[I/O Controller Defaults]\nqueue-size = 64\nhdr-digest = true\nkeep-alive-tmo = 5\ntos=3\n"
+		      "[I/O Controller Defaults]\nqueue-size = 64\nhdr-digest = "
+		      "true\nkeep-alive-tmo = 5\ntos=3\n"
 		      "[Discovery Controller Defaults]\nctrl-loss-tmo = 8\n"
-		      "[Discovery Controller]\ncontroller = transport=tcp;traddr=10.0.0.1;trsvcid=8009\ncontroller = "
+		      "[Discovery Controller]\ncontroller = "
+		      "transport=tcp;traddr=10.0.0.1;trsvcid=8009\ncontroller = "
 		      "transport=tcp;traddr=10.0.0.2\n"
 		      "kxchap-secret = DHHC-1:00:x:\n"
-		      "[Subsystem]\nnqn = nqn.a\ncontroller = transport=rdma;traddr=10.0.0.3;queue-size=128\n"
+		      "[Subsystem]\nnqn = nqn.a\ncontroller = "
+		      "transport=rdma;traddr=10.0.0.3;queue-size=128\n"
 		      "hdr-digest = no\ntos =\n"
 		      "[Subsystem]\nnqn = nqn.b\ncontroller = nvme+tcp://10.0.0.4\n"
 		      "[Colour]\nblue = yes\ncontroller = transport=tcp\n";
@@ -156,11 +172,18 @@ Test(nvme_conf, sections_a_line_says_before_its_section_before_the_host_before_d
 	cr_assert_eq(kernel_nvmf_conf_ini(&all, text, "f.conf", &diag), 0, "%s", diag.text);
 	cr_assert_eq(all.count, 4);
 	is(&all, 0,
-		"discover transport=tcp traddr=10.0.0.1 trsvcid=8009 hostnqn=nqn.host ctrl_loss_tmo=8 keep_alive_tmo=9 "
+		"discover transport=tcp traddr=10.0.0.1 trsvcid=8009 hostnqn=nqn.host "
+		"ctrl_loss_tmo=8 keep_alive_tmo=9 "
 		"dhchap_secret=DHHC-1:00:x:");
-	is(&all, 1, "discover transport=tcp traddr=10.0.0.2 hostnqn=nqn.host ctrl_loss_tmo=8 keep_alive_tmo=9 dhchap_secret=DHHC-1:00:x:");
-	is(&all, 2, "connect transport=rdma traddr=10.0.0.3 nqn=nqn.a hostnqn=nqn.host queue_size=128 keep_alive_tmo=9");
-	is(&all, 3, "connect nvme+tcp://10.0.0.4 nqn=nqn.b hostnqn=nqn.host queue_size=64 keep_alive_tmo=9 tos=3 hdr_digest");
+	is(&all, 1,
+		"discover transport=tcp traddr=10.0.0.2 hostnqn=nqn.host ctrl_loss_tmo=8 "
+		"keep_alive_tmo=9 dhchap_secret=DHHC-1:00:x:");
+	is(&all, 2,
+		"connect transport=rdma traddr=10.0.0.3 nqn=nqn.a hostnqn=nqn.host queue_size=128 "
+		"keep_alive_tmo=9");
+	is(&all, 3,
+		"connect nvme+tcp://10.0.0.4 nqn=nqn.b hostnqn=nqn.host queue_size=64 "
+		"keep_alive_tmo=9 tos=3 hdr_digest");
 	text_says(all.notes, "[Colour] controller [Discovery_Controller] [Subsystem]");
 	kernel_nvmf_conf_free(&all);
 }
@@ -196,13 +219,17 @@ static struct nvmf_entries cmdline(const char *text)
 
 Test(nvme_conf, the_kernel_command_line_as_dracut_reads_it)
 {
-	struct nvmf_entries all = cmdline("quiet root=nvmf rd.nvmf.discover=tcp,192.0.2.1 rd.nvmf.hostnqn=nqn.host rd.nvmf.hostid=h1 "
-					  "rd.nvmf.discover=rdma,[fd00::1],[fd00::2],4421 rd.nvmf.discover=rdma,10.0.0.1,,9 "
-					  "rd.nvmf.discover=fc,auto rd.nvmf.discover\n");
+	struct nvmf_entries all = cmdline(
+		"quiet root=nvmf rd.nvmf.discover=tcp,192.0.2.1 rd.nvmf.hostnqn=nqn.host "
+		"rd.nvmf.hostid=h1 "
+		"rd.nvmf.discover=rdma,[fd00::1],[fd00::2],4421 rd.nvmf.discover=rdma,10.0.0.1,,9 "
+		"rd.nvmf.discover=fc,auto rd.nvmf.discover\n");
 
 	cr_assert_eq(all.count, 3);
 	is(&all, 0, "discover transport=tcp traddr=192.0.2.1 hostnqn=nqn.host hostid=h1");
-	is(&all, 1, "discover transport=rdma traddr=fd00::1 trsvcid=4421 hostnqn=nqn.host hostid=h1 host_traddr=fd00::2");
+	is(&all, 1,
+		"discover transport=rdma traddr=fd00::1 trsvcid=4421 hostnqn=nqn.host hostid=h1 "
+		"host_traddr=fd00::2");
 	is(&all, 2, "discover transport=rdma traddr=10.0.0.1 trsvcid=9 hostnqn=nqn.host hostid=h1");
 	text_says(all.notes, "rd.nvmf.discover=fc,auto rdma tcp");
 	cr_assert(!all.off);
@@ -226,11 +253,16 @@ Test(nvme_conf, files_of_every_form_and_drop_ins_in_order)
 	cr_assert_eq(all.count, 0);
 	tree_file(&tree, "etc/nvme/discovery.conf", "-t tcp -a 10.0.0.1\n");
 	tree_file(&tree, "etc/nvme/config.json",
-		" [{\"subsystems\":[{\"nqn\":\"nqn.a\",\"ports\":[{\"transport\":\"tcp\",\"traddr\":\"10.0.0.2\"}]}]}]\n");
-	tree_file(&tree, "etc/nvme/nvme-fabrics.conf", "# x\n[Discovery Controller]\ncontroller=transport=tcp;traddr=10.0.0.3\n");
-	tree_file(&tree, "etc/nvme/nvme-fabrics.conf.d/20.conf", "[Discovery Controller]\ncontroller=transport=tcp;traddr=10.0.0.5\n");
-	tree_file(&tree, "etc/nvme/nvme-fabrics.conf.d/10.conf", "[Discovery Controller]\ncontroller=transport=tcp;traddr=10.0.0.4\n");
-	tree_file(&tree, "etc/nvme/nvme-fabrics.conf.d/README", "[Discovery Controller]\ncontroller=transport=tcp;traddr=10.0.0.9\n");
+		" [{\"subsystems\":[{\"nqn\":\"nqn.a\",\"ports\":[{\"transport\":\"tcp\","
+		"\"traddr\":\"10.0.0.2\"}]}]}]\n");
+	tree_file(&tree, "etc/nvme/nvme-fabrics.conf",
+		"# x\n[Discovery Controller]\ncontroller=transport=tcp;traddr=10.0.0.3\n");
+	tree_file(&tree, "etc/nvme/nvme-fabrics.conf.d/20.conf",
+		"[Discovery Controller]\ncontroller=transport=tcp;traddr=10.0.0.5\n");
+	tree_file(&tree, "etc/nvme/nvme-fabrics.conf.d/10.conf",
+		"[Discovery Controller]\ncontroller=transport=tcp;traddr=10.0.0.4\n");
+	tree_file(&tree, "etc/nvme/nvme-fabrics.conf.d/README",
+		"[Discovery Controller]\ncontroller=transport=tcp;traddr=10.0.0.9\n");
 	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), 0, "%s", diag.text);
 	cr_assert_eq(all.count, 5);
 	is(&all, 0, "connect transport=tcp traddr=10.0.0.2 nqn=nqn.a");
@@ -248,7 +280,8 @@ Test(nvme_conf, files_of_every_form_and_drop_ins_in_order)
 	cr_assert_eq(kernel_nvmf_conf_read(tree.root, "/endless", &all, &diag), -EFBIG);
 	diag_says(&diag, DIAG_USAGE, NULL, "/endless 1_MiB");
 	tree_dir(&tree, "etc/nvme/nvme-fabrics.conf.d/30.conf");
-	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), -EISDIR, "what is there and cannot be read is not passed over");
+	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), -EISDIR,
+		"what is there and cannot be read is not passed over");
 	kernel_nvmf_conf_free(&all);
 	for (unsigned i = 0; i < 64; i++) {
 		char name[64];
@@ -256,7 +289,8 @@ Test(nvme_conf, files_of_every_form_and_drop_ins_in_order)
 		snprintf(name, sizeof(name), "etc/nvme/nvme-fabrics.conf.d/a%u.conf", i);
 		tree_file(&tree, name, "");
 	}
-	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), -E2BIG, "none is left out silently");
+	cr_assert_eq(kernel_nvmf_conf_read(tree.root, NULL, &all, &diag), -E2BIG,
+		"none is left out silently");
 	kernel_nvmf_conf_free(&all);
 	tree_file(&tree, "proc/cmdline", "rd.nvmf.discover=tcp,10.0.0.7\n");
 	cr_assert_eq(kernel_nvmf_conf_kernel(tree.root, &all, &diag), 0);

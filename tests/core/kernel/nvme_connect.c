@@ -10,8 +10,9 @@
 #include <string.h>
 
 #define KEY "DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:"
-#define LISTS                                                                                                                              \
-	"instance=-1,cntlid=-1,transport=%s,traddr=%s,trsvcid=%s,nqn=%s,queue_size=%d,ctrl_loss_tmo=%d,hostnqn=%s,dhchap_secret=%s,hdr_"   \
+#define LISTS                                                                                      \
+	"instance=-1,cntlid=-1,transport=%s,traddr=%s,trsvcid=%s,nqn=%s,queue_size=%d,ctrl_loss_"  \
+	"tmo=%d,hostnqn=%s,dhchap_secret=%s,hdr_"                                                  \
 	"digest"
 
 static struct nvmf_want want_t1(void)
@@ -23,7 +24,8 @@ static struct nvmf_want want_t1(void)
 					   [NVMF_HOSTNQN] = "nqn.host" } };
 }
 
-static void makes(const char *lists, const struct nvmf_want *want, const char *expected, const char *left)
+static void makes(
+	const char *lists, const struct nvmf_want *want, const char *expected, const char *left)
 {
 	struct tree tree = tree_new();
 	char line[512], out[128];
@@ -49,11 +51,14 @@ Test(nvme_connect, only_what_the_kernel_lists_is_sent)
 	want.value[NVMF_RECONNECT_DELAY] = "10";
 	want.soft[NVMF_RECONNECT_DELAY] = true;
 	want.value[NVMF_DHCHAP_SECRET] = KEY;
-	makes(LISTS, &want, "transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,ctrl_loss_tmo=60,dhchap_secret=***",
+	makes(LISTS, &want,
+		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,ctrl_loss_"
+		"tmo=60,dhchap_secret=***",
 		"reconnect_delay");
 	want.value[NVMF_HDR_DIGEST] = "";
 	makes(LISTS, &want,
-		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,ctrl_loss_tmo=60,hdr_digest,dhchap_secret=***",
+		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,ctrl_loss_"
+		"tmo=60,hdr_digest,dhchap_secret=***",
 		"reconnect_delay");
 }
 
@@ -75,10 +80,14 @@ Test(nvme_connect, a_kernel_that_lists_nothing_gets_what_old_ones_know_and_never
 	want.value[NVMF_FAST_IO_FAIL_TMO] = "5";
 	want.value[NVMF_RECONNECT_DELAY] = "10";
 	want.soft[NVMF_RECONNECT_DELAY] = true;
-	makes(NULL, &want, "transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,reconnect_delay=10,fast_io_fail_tmo=5",
+	makes(NULL, &want,
+		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,reconnect_"
+		"delay=10,fast_io_fail_tmo=5",
 		"");
 	want.soft[NVMF_FAST_IO_FAIL_TMO] = true;
-	makes(NULL, &want, "transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,reconnect_delay=10",
+	makes(NULL, &want,
+		"transport=rdma,traddr=10.0.0.1,trsvcid=4420,nqn=nqn.t1,hostnqn=nqn.host,reconnect_"
+		"delay=10",
 		"fast_io_fail_tmo");
 	want.value[NVMF_DHCHAP_SECRET] = KEY;
 	makes(NULL, &want, "dhchap_secret", "");
@@ -112,7 +121,8 @@ static void device_says(const struct tree *tree, const struct nvmf_want *want, c
 	char line[512], out[64], text[1024];
 
 	tree_file(tree, "dev/nvme-fabrics", lists);
-	cr_assert_eq(kernel_nvmf_line(tree->root, want, line, sizeof(line), out, sizeof(out), NULL), 0);
+	cr_assert_eq(
+		kernel_nvmf_line(tree->root, want, line, sizeof(line), out, sizeof(out), NULL), 0);
 	snprintf(text, sizeof(text), "%-*s%s", (int)strlen(line), lists, answer);
 	tree_file(tree, "dev/nvme-fabrics", text);
 }
@@ -128,7 +138,8 @@ Test(nvme_connect, connected)
 	want.value[NVMF_TRSVCID] = NULL;
 	tree_dir(&tree, "dev");
 	device_says(&tree, &want, "instance=3,cntlid=1\n");
-	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, &diag), -ENODEV, "it is in no /sys");
+	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, &diag), -ENODEV,
+		"it is in no /sys");
 	diag_says(&diag, DIAG_CLOSED, NULL, "nvme3");
 	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
 	device_says(&tree, &want, "instance=3,cntlid=1\n");
@@ -151,7 +162,8 @@ Test(nvme_connect, a_second_time_nothing_is_written)
 	cr_assert(made.existed);
 	cr_assert_str_eq(made.ctrl.name, "nvme5");
 	want.value[NVMF_DUPLICATE_CONNECT] = "";
-	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, NULL), -ENOENT, "there is no device to write to");
+	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, NULL), -ENOENT,
+		"there is no device to write to");
 	tree_free(&tree);
 }
 
@@ -169,11 +181,12 @@ static void means(int err, const char *lines, enum diag_code code, const char *s
 Test(nvme_connect, words_of_the_kernel)
 {
 	means(EIO,
-		"nvme nvme0: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\nnvme nvme0: failed to connect queue: 0 "
+		"nvme nvme0: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\nnvme "
+		"nvme0: failed to connect queue: 0 "
 		"ret=16772\n",
 		DIAG_AUTH, "'nqn.t1' 'nqn.host'");
-	means(EIO, "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"nqn.t1\"\n", DIAG_NOT_FOUND,
-		"'nqn.t1'");
+	means(EIO, "nvme nvme0: Connect Invalid Data Parameter, subsysnqn \"nqn.t1\"\n",
+		DIAG_NOT_FOUND, "'nqn.t1'");
 	means(EIO, "nvme nvme0: Connect Invalid Data Parameter, hostnqn \"nqn.host\"\n", DIAG_AUTH,
 		"NQN 'nqn.host'");
 	means(EIO, "nvme nvme0: Connect Invalid SQE Parameter, qid 0\n", DIAG_REFUSED,
@@ -181,7 +194,8 @@ Test(nvme_connect, words_of_the_kernel)
 	means(EIO, "nvme nvme0: Connect command failed: controller is busy or not available\n",
 		DIAG_BUSY, "controller busy");
 	means(ECONNRESET,
-		"nvme nvme0: Connect rejected: status 8 (invalid service ID).\nnvme nvme0: rdma connection establishment failed (-104)\n",
+		"nvme nvme0: Connect rejected: status 8 (invalid service ID).\nnvme nvme0: rdma "
+		"connection establishment failed (-104)\n",
 		DIAG_REFUSED, "connection_refused RDMA 4420");
 	means(ECONNRESET, "nvme nvme0: Connect rejected: status -111 (connection refused).\n",
 		DIAG_REFUSED, "RDMA 4420");
@@ -189,8 +203,10 @@ Test(nvme_connect, words_of_the_kernel)
 		"stale");
 	means(ECONNRESET, "nvme nvme0: Connect rejected: status 28 nvme status 6\n", DIAG_REFUSED,
 		"nvme_status_6");
-	means(ECONNRESET, "nvme nvme0: Connect rejected: status 28 (consumer defined) nvme status 6 (resource not found).\n", DIAG_REFUSED,
-		"resource_not_found");
+	means(ECONNRESET,
+		"nvme nvme0: Connect rejected: status 28 (consumer defined) nvme status 6 "
+		"(resource not found).\n",
+		DIAG_REFUSED, "resource_not_found");
 	means(ECONNRESET, "nvme nvme0: Connect rejected: status 4 (timeout).\n", DIAG_REFUSED,
 		"timeout_(4)");
 	means(ECONNREFUSED, "nvme nvme0: failed to connect socket: -111\n", DIAG_REFUSED,
@@ -199,10 +215,12 @@ Test(nvme_connect, words_of_the_kernel)
 		"10.0.0.1");
 	means(ENODEV, "nvme nvme0: rdma_resolve_addr failed (-19).\n", DIAG_NO_DEVICE,
 		"RDMA 10.0.0.1");
-	means(ETIMEDOUT, "nvme nvme0: rdma connection establishment failed (-110)\n", DIAG_UNREACHABLE,
-		"10.0.0.1 RDMA");
-	means(EINVAL, "nvme_fabrics: unknown parameter or missing value 'tls=1' in ctrl creation request\n", DIAG_UNSUPPORTED,
-		"_tls");
+	means(ETIMEDOUT, "nvme nvme0: rdma connection establishment failed (-110)\n",
+		DIAG_UNREACHABLE, "10.0.0.1 RDMA");
+	means(EINVAL,
+		"nvme_fabrics: unknown parameter or missing value 'tls=1' in ctrl creation "
+		"request\n",
+		DIAG_UNSUPPORTED, "_tls");
 	means(EINVAL, "nvme_fabrics: invalid parameter 'host_iface=%s'\n", DIAG_UNSUPPORTED,
 		"host_iface rdma");
 	means(EINVAL, "nvme_fabrics: found same hostid 1 but different hostnqn b\n", DIAG_MISMATCH,
@@ -236,7 +254,8 @@ Test(nvme_connect, an_errno_alone)
 
 Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
 {
-	char words[] = "nvme_fabrics: Invalid DH-CHAP secret " KEY "\nnvme_fabrics: unknown parameter 'dhchap_secret=" KEY "' in\n";
+	char words[] = "nvme_fabrics: Invalid DH-CHAP secret " KEY
+		       "\nnvme_fabrics: unknown parameter 'dhchap_secret=" KEY "' in\n";
 	struct nvmf_want want = want_t1();
 	struct diag diag = { 0 };
 
@@ -258,26 +277,42 @@ static void leaves(const char *words, int own, const char *expected)
 
 Test(nvme_connect, lines_of_other_controllers_are_no_reason)
 {
-	leaves("nvme nvme0: failed to connect socket: -111\nnvme nvme0: Failed reconnect attempt 7\nnvme0n1: I/O error\nnvme0c0n1: x\n", -1, "");
-	leaves("nvme nvme0: failed to connect socket: -111\nnvme nvme1: failed to connect socket: -113", -1,
-		"nvme nvme1: failed to connect socket: -113");
+	leaves("nvme nvme0: failed to connect socket: -111\nnvme nvme0: Failed reconnect attempt "
+	       "7\nnvme0n1: I/O error\nnvme0c0n1: x\n",
+		-1, "");
+	leaves("nvme nvme0: failed to connect socket: -111\nnvme nvme1: failed to connect socket: "
+	       "-113",
+		-1, "nvme nvme1: failed to connect socket: -113");
 	leaves("nvme nvme1: one\nnvme nvme2: two\n", -1, "");
 	leaves("nvme nvme1: one\nnvme nvme2: two\n", 2, "nvme nvme2: two\n");
-	leaves("nvme nvme1: one\nnvme nvme2: Connect Invalid Data Parameter, subsysnqn \"nqn.t1\"\nnvme nvme2: two\n", -1,
-		"nvme nvme2: Connect Invalid Data Parameter, subsysnqn \"nqn.t1\"\nnvme nvme2: two\n");
-	leaves("nvme nvme1: one\nnvme nvme2: Connect Invalid Data Parameter, subsysnqn \"nqn.t10\"\nnvme nvme2: two\n", -1, "nvme nvme1: one\n");
-	leaves("nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.hosts\nnvme nvme1: one\n", -1, "");
-	leaves("nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\nnvme nvme2: one\n", -1,
-		"nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\n");
+	leaves("nvme nvme1: one\nnvme nvme2: Connect Invalid Data Parameter, subsysnqn "
+	       "\"nqn.t1\"\nnvme nvme2: two\n",
+		-1,
+		"nvme nvme2: Connect Invalid Data Parameter, subsysnqn \"nqn.t1\"\nnvme nvme2: "
+		"two\n");
+	leaves("nvme nvme1: one\nnvme nvme2: Connect Invalid Data Parameter, subsysnqn "
+	       "\"nqn.t10\"\nnvme nvme2: two\n",
+		-1, "nvme nvme1: one\n");
+	leaves("nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.hosts\nnvme "
+	       "nvme1: one\n",
+		-1, "");
+	leaves("nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\nnvme "
+	       "nvme2: one\n",
+		-1, "nvme nvme1: Connect for subsystem nqn.t1 is not allowed, hostnqn: nqn.host\n");
 }
 
 Test(nvme_connect, lines_of_no_controller_are_others_when_they_name_something_else)
 {
-	leaves("nvme_fabrics: no handler found for transport rdma.\nnvme_fabrics: no handler found for transport fc.\n", -1,
-		"nvme_fabrics: no handler found for transport rdma.\n");
-	leaves("nvme_fabrics: found same hostid 1 but different hostnqn nqn.b\nnvme_tcp: queue 0: one\n", -1, "nvme_tcp: queue 0: one\n");
-	leaves("nvme_fabrics: unknown parameter or missing value 'tls' in ctrl creation request\n", -1, "");
-	leaves("nvme_fabrics: invalid parameter 'traddr=%s'\n", -1, "nvme_fabrics: invalid parameter 'traddr=%s'\n");
+	leaves("nvme_fabrics: no handler found for transport rdma.\nnvme_fabrics: no handler found "
+	       "for transport fc.\n",
+		-1, "nvme_fabrics: no handler found for transport rdma.\n");
+	leaves("nvme_fabrics: found same hostid 1 but different hostnqn nqn.b\nnvme_tcp: queue 0: "
+	       "one\n",
+		-1, "nvme_tcp: queue 0: one\n");
+	leaves("nvme_fabrics: unknown parameter or missing value 'tls' in ctrl creation request\n",
+		-1, "");
+	leaves("nvme_fabrics: invalid parameter 'traddr=%s'\n", -1,
+		"nvme_fabrics: invalid parameter 'traddr=%s'\n");
 	leaves("nvme99999999999: one\n", -1, "nvme99999999999: one\n");
 	leaves("", -1, "");
 }

@@ -34,7 +34,8 @@ static void add_ctrl(struct tree *tree, const char *subsystem, const char *name,
 	tree_dir(tree, dir);
 }
 
-static void add_namespace(struct tree *tree, const char *name, const char *blocks, const char *block)
+static void add_namespace(
+	struct tree *tree, const char *name, const char *blocks, const char *block)
 {
 	char dir[100];
 
@@ -125,7 +126,8 @@ Test(nvme_list, the_paths_to_one_namespace)
 	tree_file(&tree, "sys/class/nvme/nvme4/nvme2c4n2/ana_state", "inaccessible\n");
 	tree_dir(&tree, "sys/class/nvme/nvme5/nvme5n1");
 	cr_assert_eq(kernel_nvme_members(tree.root, "/dev/nvme2n1", &list, &count, NULL), 0);
-	cr_assert(count == 1 && !strcmp(list[0].name, "nvme3") && !strcmp(list[0].ana, "optimized"));
+	cr_assert(
+		count == 1 && !strcmp(list[0].name, "nvme3") && !strcmp(list[0].ana, "optimized"));
 	free(list);
 	cr_assert_eq(kernel_nvme_members(tree.root, "nvme5n1", &list, &count, NULL), 0);
 	cr_assert(count == 1 && !strcmp(list[0].name, "nvme5") && !strcmp(list[0].ana, ""));

@@ -10,7 +10,9 @@
 
 static struct nvmf_want want_of(const char *transport)
 {
-	return (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = transport, [NVMF_TRADDR] = "10.0.0.1", [NVMF_NQN] = "nqn.t" } };
+	return (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = transport,
+					   [NVMF_TRADDR] = "10.0.0.1",
+					   [NVMF_NQN] = "nqn.t" } };
 }
 
 static void wrong(struct nvmf_want want, const char *words)

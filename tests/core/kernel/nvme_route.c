@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Own addresses and interfaces, as each driver takes them. The loopback interface is the one that every machine has. */
+/* Own addresses and interfaces, as each driver takes them. The loopback interface is the one that
+ * every machine has. */
 #include "kernel.h"
 #include "kernel_nvmf.h"
 #include "says.h"
@@ -8,14 +9,17 @@
 #include <errno.h>
 #include <string.h>
 
-static struct nvmf_want want_of(const char *transport, const char *traddr, const char *source, const char *iface)
+static struct nvmf_want want_of(
+	const char *transport, const char *traddr, const char *source, const char *iface)
 {
-	return (struct nvmf_want){
-		.value = { [NVMF_TRANSPORT] = transport, [NVMF_TRADDR] = traddr, [NVMF_HOST_TRADDR] = source, [NVMF_HOST_IFACE] = iface }
-	};
+	return (struct nvmf_want){ .value = { [NVMF_TRANSPORT] = transport,
+					   [NVMF_TRADDR] = traddr,
+					   [NVMF_HOST_TRADDR] = source,
+					   [NVMF_HOST_IFACE] = iface } };
 }
 
-static void becomes(struct nvmf_want want, const char *traddr, const char *source, const char *iface)
+static void becomes(
+	struct nvmf_want want, const char *traddr, const char *source, const char *iface)
 {
 	struct nvmf_route made;
 	struct diag diag = { 0 };
@@ -83,7 +87,8 @@ Test(nvme_route, the_interface_of_an_rdma_device)
 	tree_dir(&tree, "sys/class/infiniband/mlx5_0/device/net/ib0");
 	cr_assert_eq(kernel_rdma_netdev(tree.root, "mlx5_0", name, sizeof(name), NULL), 0);
 	cr_assert_str_eq(name, "ib0");
-	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0", "bond0\n"); /* RoCE, bonded */
+	/* RoCE, bonded */
+	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0", "bond0\n");
 	cr_assert_eq(kernel_rdma_netdev(tree.root, "mlx5_0", name, sizeof(name), NULL), 0);
 	cr_assert_str_eq(name, "bond0");
 	tree_free(&tree);

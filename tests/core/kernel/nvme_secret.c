@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Keys in their printed form, and what TLS gets of one. Identities and digests of libnvme 1.16's test/psk.c and, for the older way, what
- * `nvme check-tls-key -I 1` of nvme-cli 2.13 prints; keys by OpenSSL 3.0's TLS13-KDF. */
+/* Keys in their printed form, and what TLS gets of one. Identities and digests of libnvme 1.16's
+ * test/psk.c and, for the older way, what `nvme check-tls-key -I 1` of nvme-cli 2.13 prints; keys
+ * by OpenSSL 3.0's TLS13-KDF. */
 #include "kernel_nvmf.h"
 #include "says.h"
 #include "tree.h"
@@ -13,7 +14,9 @@
 #define NQN   "nqn.psk-test-subsys"
 #define KEY_0 "NVMeTLSkey-1:00:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:"
 #define KEY_1 "NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:"
-#define KEY_2 "NVMeTLSkey-1:02:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwP/w0S89ELi3W2LxIcLXVsDn8kXZQ==:"
+#define KEY_2                                                                                      \
+	"NVMeTLSkey-1:02:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwP/"                             \
+	"w0S89ELi3W2LxIcLXVsDn8kXZQ==:"
 
 static struct diag why;
 
@@ -34,19 +37,29 @@ static void derives(const char *text, bool old, const char *identity, const char
 
 Test(nvme_secret, what_tls_gets)
 {
-	derives(KEY_1, false, "NVMe1R01 " HOST " " NQN " iSbjiStwJ/1TrTvDlt2fjFmzvsytOJelidNnA+X5lEU=",
+	derives(KEY_1, false,
+		"NVMe1R01 " HOST " " NQN " iSbjiStwJ/1TrTvDlt2fjFmzvsytOJelidNnA+X5lEU=",
 		"8fc3c0badfd4c0c66fa3ca33aadd0314f85536cc9bc47338b60f3e6e563786ca");
-	derives(KEY_0, false, "NVMe1R01 " HOST " " NQN " quJVUJjp/BImWR0UQay/MjSfEgyAr6TyBOWybS/B404=",
+	derives(KEY_0, false,
+		"NVMe1R01 " HOST " " NQN " quJVUJjp/BImWR0UQay/MjSfEgyAr6TyBOWybS/B404=",
 		"a45d08ee4639c7570729bb3e57e905e466a49a15ece5401af906830c4d3bdb0b");
-	derives(KEY_2, false, "NVMe1R02 " HOST " " NQN " QhW2+Rp6RzHlNtCslyRxMnwJ11tKKhz8JCAQpQ+XUD8f9td1VeH5h53yz2wKJG1a",
-		"a2b2f943f479fc682555cec89857c80ed004ce92f32a973d5764155bb7e36b17a85368a0666d250afac9282dda2e62ca");
+	derives(KEY_2, false,
+		"NVMe1R02 " HOST " " NQN
+		" QhW2+Rp6RzHlNtCslyRxMnwJ11tKKhz8JCAQpQ+XUD8f9td1VeH5h53yz2wKJG1a",
+		"a2b2f943f479fc682555cec89857c80ed004ce92f32a973d5764155bb7e36b17a85368a0666d250afa"
+		"c9282dda2e62ca");
 }
 
 Test(nvme_secret, what_tls_got_of_older_tools)
 {
-	derives(KEY_1, true, "NVMe1R01 " HOST " " NQN " 66GuqV08TsAGII39teWUfwQwizjv06Jy8jOcX3NAAzM=", NULL);
-	derives(KEY_0, true, "NVMe1R01 " HOST " " NQN " quJVUJjp/BImWR0UQay/MjSfEgyAr6TyBOWybS/B404=", NULL);
-	derives(KEY_2, true, "NVMe1R02 " HOST " " NQN " RsKmYJ3nAn1ApjjMloJFbAkLPivONDAX/xW327YBUsn2eGShXSjCZvBaOxscLqmz", NULL);
+	derives(KEY_1, true,
+		"NVMe1R01 " HOST " " NQN " 66GuqV08TsAGII39teWUfwQwizjv06Jy8jOcX3NAAzM=", NULL);
+	derives(KEY_0, true,
+		"NVMe1R01 " HOST " " NQN " quJVUJjp/BImWR0UQay/MjSfEgyAr6TyBOWybS/B404=", NULL);
+	derives(KEY_2, true,
+		"NVMe1R02 " HOST " " NQN
+		" RsKmYJ3nAn1ApjjMloJFbAkLPivONDAX/xW327YBUsn2eGShXSjCZvBaOxscLqmz",
+		NULL);
 }
 
 Test(nvme_secret, the_longest_names)
@@ -62,7 +75,8 @@ Test(nvme_secret, the_longest_names)
 	cr_assert_eq(strlen(tls.identity), 9 + 223 + 1 + 223 + 1 + 64);
 	nqn[223] = 'n';
 	nqn[256] = 0;
-	cr_assert_eq(kernel_nvmf_psk_derive(&psk, nqn, "n", false, &tls), -EINVAL, "a label's length is a byte");
+	cr_assert_eq(kernel_nvmf_psk_derive(&psk, nqn, "n", false, &tls), -EINVAL,
+		"a label's length is a byte");
 	nqn[256] = 'n';
 	nqn[299] = 0;
 	cr_assert_eq(kernel_nvmf_psk_derive(&psk, nqn, nqn, false, &tls), -EINVAL);
@@ -92,7 +106,8 @@ Test(nvme_secret, keys_for_tls_that_are_none)
 	refused("NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9Lr!:",
 		"length 'NVMeTLSkey-1:01'");
 	refused("NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrY:", "checksum");
-	refused("NVMeTLSkey-1:00:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZVRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:",
+	refused("NVMeTLSkey-1:00:VRLbtnN9AQb2WXW3c9+wEf/"
+		"DRLz0QuLdbYvEhwtdWwNf9LrZVRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:",
 		"length 'NVMeTLSkey-1:00'");
 	for (size_t len = 0; len < strlen(KEY_1); len++) {
 		char cut[sizeof(KEY_1)] = "";

@@ -22,7 +22,8 @@ static struct tree new_tree(void)
 {
 	struct tree tree = tree_new();
 
-	nvme_tree_ctrl(&tree, "nvme10", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4421,host_iface=eth0,src_addr=10.0.0.9");
+	nvme_tree_ctrl(&tree, "nvme10", "tcp", "nqn.t1",
+		"traddr=10.0.0.1,trsvcid=4421,host_iface=eth0,src_addr=10.0.0.9");
 	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
 	nvme_tree_ctrl(&tree, "nvme0", "pcie", "nqn.disk", "0000:01:00.0");
 	tree_dir(&tree, "sys/class/nvme/nvme3"); /* going */
@@ -132,9 +133,11 @@ Test(nvme_sysfs, a_device_in_any_of_its_names)
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n7", ctrl, 4), -ENOENT);
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme7", ctrl, 4), -ENOENT);
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "sda", ctrl, 4), -ENOENT);
-	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1.img", ctrl, 4), -ENOENT, "not the disk's name");
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1.img", ctrl, 4), -ENOENT,
+		"not the disk's name");
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1p", ctrl, 4), -ENOENT);
-	cr_assert_eq(kernel_nvmf_of_device(tree.root, "/srv/nvme2", ctrl, 4), -ENOENT, "a file elsewhere");
+	cr_assert_eq(kernel_nvmf_of_device(tree.root, "/srv/nvme2", ctrl, 4), -ENOENT,
+		"a file elsewhere");
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "/dev/disk/nvme1n1", ctrl, 4), -ENOENT);
 	cr_assert_eq(kernel_nvmf_of_device(tree.root, "nvme1n1", ctrl, 1), 1);
 	tree_free(&tree);
@@ -251,7 +254,9 @@ static void waits(const struct tree *tree, uint32_t nsid, int err, const char *w
 	struct diag diag = { 0 };
 	unsigned count;
 
-	cr_assert_eq(kernel_nvmf_wait(tree->root, "nvme2", nsid, loop_clock() + 60000000, &disk, &count, &diag), err, "%s", diag.text);
+	cr_assert_eq(kernel_nvmf_wait(tree->root, "nvme2", nsid, loop_clock() + 60000000, &disk,
+			     &count, &diag),
+		err, "%s", diag.text);
 	diag_says(&diag, err == -ETIMEDOUT ? DIAG_TIMEOUT : DIAG_CLOSED, NULL, words);
 	cr_assert_null(disk);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logical units as /sys has them: disks, a tape, a disk that is not attached yet, one that is only reported; and waiting for them. */
+/* Logical units as /sys has them: disks, a tape, a disk that is not attached yet, one that is only
+ * reported; and waiting for them. */
 #include "kernel_scsi.h"
 #include "loop.h"
 #include "says.h"
@@ -52,7 +53,8 @@ static void disk(const char *name, const char *node, const char *number)
 	char file[80];
 
 	unit(name, "0\n");
-#define PUT(what, text) (snprintf(file, sizeof(file), "block/%s/" what, node), put(name, file, text))
+#define PUT(what, text)                                                                            \
+	(snprintf(file, sizeof(file), "block/%s/" what, node), put(name, file, text))
 	PUT("dev", number);
 	PUT("size", "8192\n");
 	PUT("ro", "0\n");
@@ -72,7 +74,8 @@ Test(scsi, units)
 	cr_assert_eq(kernel_scsi_luns(tree.root, 6, &luns, &count, &why), 0);
 	cr_assert_eq(count, 3);
 	cr_assert(luns[0].lun == 0 && luns[0].type == 1 && !luns[0].disk && !luns[0].node[0]);
-	cr_assert(luns[1].lun == 1 && luns[1].disk && luns[1].size == 8192 * 512 && luns[1].block == 4096 && luns[1].major == 8 && !luns[1].minor);
+	cr_assert(luns[1].lun == 1 && luns[1].disk && luns[1].size == 8192 * 512 &&
+		  luns[1].block == 4096 && luns[1].major == 8 && !luns[1].minor);
 	cr_assert_str_eq(luns[1].name, "6:0:0:1");
 	cr_assert_str_eq(luns[1].node, "sda");
 	cr_assert_str_eq(luns[1].vendor, "LIO-ORG");
@@ -111,7 +114,8 @@ static int wait_for(uint64_t lun, bool scanned)
 	free(luns);
 	luns = NULL;
 	why = (struct diag){ 0 };
-	return kernel_scsi_wait(tree.root, 6, lun, scanned, loop_clock() + 100000000, &luns, &count, &why);
+	return kernel_scsi_wait(
+		tree.root, 6, lun, scanned, loop_clock() + 100000000, &luns, &count, &why);
 }
 
 Test(scsi, what_does_not_come)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A process reports what it serves on its socket, and another reads it: only what can be believed, and never waits long. */
-#include "kernel_serving.h"
+/* A process reports what it serves on its socket, and another reads it: only what can be believed,
+ * and never waits long. */
 #include "kernel.h"
+#include "kernel_serving.h"
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,9 +25,13 @@ static struct serving_process parse(const char *text)
 
 Test(serving, what_a_process_reports)
 {
-	struct serving_process p = parse(HEAD "[{\"protocol\":\"nvme\",\"clients\":2,\"read_bytes\":9007199254740992,\"disks\":[{\"uri\":\"ram:1M\","
-		"\"size\":1048576,\"block_size\":512,\"read_only\":true,\"subnqn\":\"nqn.a\",\"nsid\":3}],"
-		"\"listeners\":[{\"transport\":\"rdma\",\"traddr\":\"::1\",\"trsvcid\":\"4420\",\"iwarp\":true},{\"transport\":\"unix\",\"path\":\"/x\"}]}]}");
+	struct serving_process p =
+		parse(HEAD "[{\"protocol\":\"nvme\",\"clients\":2,\"read_bytes\":9007199254740992,"
+			   "\"disks\":[{\"uri\":\"ram:1M\","
+			   "\"size\":1048576,\"block_size\":512,\"read_only\":true,\"subnqn\":"
+			   "\"nqn.a\",\"nsid\":3}],"
+			   "\"listeners\":[{\"transport\":\"rdma\",\"traddr\":\"::1\",\"trsvcid\":"
+			   "\"4420\",\"iwarp\":true},{\"transport\":\"unix\",\"path\":\"/x\"}]}]}");
 	const struct serving_front *front = p.front;
 
 	cr_assert_eq(p.why.err, 0, "%s", p.why.text);
@@ -50,8 +55,10 @@ Test(serving, what_a_process_reports)
 
 Test(serving, other_types_and_huge_numbers_count_as_not_reported)
 {
-	struct serving_process p = parse(HEAD "[7,{\"protocol\":{},\"clients\":-1,\"reads\":1e300,\"errors\":\"9\",\"disks\":{\"uri\":1},"
-		"\"listeners\":[null,[],{\"traddr\":5,\"trsvcid\":4420}]}]}");
+	struct serving_process p =
+		parse(HEAD "[7,{\"protocol\":{},\"clients\":-1,\"reads\":1e300,\"errors\":\"9\","
+			   "\"disks\":{\"uri\":1},"
+			   "\"listeners\":[null,[],{\"traddr\":5,\"trsvcid\":4420}]}]}");
 
 	cr_assert_eq(p.why.err, 0, "%s", p.why.text);
 	cr_assert_eq(p.fronts, 1);
@@ -157,7 +164,8 @@ Test(serving, is_found_asked_and_gone_with_its_socket, .timeout = 60)
 	cr_assert_eq(loop_new(&loop, &options, &diag), 0);
 	kernel_report_owner(&side);
 	cr_assert_eq(kernel_report_start(&side, loop, &diag), 0, "%s", diag.text);
-	/* the last is more than a reader takes, and than a socket takes at once: the reader is not waited for */
+	/* the last is more than a reader takes, and than a socket takes at once: the reader is not
+	 * waited for */
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		const struct serving_process *me;
 		bool whole = lengths[i] < 1 << 20;
@@ -195,7 +203,9 @@ static pid_t mute(int of, unsigned usec)
 		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		int len = sprintf(un.sun_path + 1, "rdmastor/%d", of ? of : (int)getpid());
 
-		if (bind(fd, (struct sockaddr *)&un, (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)len)) || listen(fd, 1) || write(up[1], "", 1) != 1)
+		if (bind(fd, (struct sockaddr *)&un,
+			    (socklen_t)(sizeof(sa_family_t) + 1 + (size_t)len)) ||
+			listen(fd, 1) || write(up[1], "", 1) != 1)
 			_exit(1);
 		ualarm(usec, 0);
 		pause();

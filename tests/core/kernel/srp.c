@@ -111,7 +111,12 @@ Test(umad, the_missing_part_is_named)
 
 static struct kernel_srp want_7(void)
 {
-	struct kernel_srp want = { .id_ext = 1, .ioc_guid = 2, .service_id = 3, .pkey = 0xffff, .dev = "mlx5_0", .port = 1 };
+	struct kernel_srp want = { .id_ext = 1,
+		.ioc_guid = 2,
+		.service_id = 3,
+		.pkey = 0xffff,
+		.dev = "mlx5_0",
+		.port = 1 };
 
 	want.dgid[15] = 7;
 	return want;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Logging in through add_target: what is written, and each reason that the kernel's log gives for an errno. */
+/* Logging in through add_target: what is written, and each reason that the kernel's log gives for
+ * an errno. */
 #include "kernel.h"
 #include "says.h"
 #include "tree.h"
@@ -61,7 +62,8 @@ static int add(const char *log, uint32_t timeout_ms)
 
 	over = 0;
 	why = (struct diag){ 0 };
-	err = kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "id_ext=1,pkey=ffff", timeout_ms, &why);
+	err = kernel_srp_add_start(
+		tree.root, &one, "mlx5_0", 1, "id_ext=1,pkey=ffff", timeout_ms, &why);
 	if (err)
 		return err;
 	if (log)
@@ -106,24 +108,34 @@ static void reason(const char *log, uint8_t code, const char *words)
 /* Written while the child is on its way to fail: what counts is that it is there when it has. */
 Test(srp_add, reasons)
 {
-	tree_file(&tree, "dev/kmsg", "4,1,1,-;scsi host5: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006\n");
+	tree_file(&tree, "dev/kmsg",
+		"4,1,1,-;scsi host5: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006\n");
 	tree_link(&tree, ADD_TARGET, "/dev/full");
 	reason("", DIAG_IO, "add_target no_space_left");
-	reason("4,2,2,-;scsi host6: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006\n SUBSYSTEM=scsi\n DEVICE=+scsi:host6\n", DIAG_AUTH,
+	reason("4,2,2,-;scsi host6: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010006\n "
+	       "SUBSYSTEM=scsi\n DEVICE=+scsi:host6\n",
+		DIAG_AUTH,
 		"channel initiator ib_srp:_SRP_LOGIN_from_a_to_b_REJECTED,_reason_0x00010006");
 	text_says(why.hint, "access_list");
 	reason("4,2,2,-;scsi host6: ib_srp: SRP LOGIN from a to b REJECTED, reason 0x00010099\n",
 		DIAG_REFUSED, "ib_srp:_SRP_LOGIN_from_a_to_b_REJECTED,_reason_0x00010099");
-	reason("4,3,3,-;scsi host6:   REJ reason 0x8\n3,4,4,-;scsi host6: ib_srp: Connection 0/2 to fe80::1 failed\n", DIAG_REFUSED,
-		"service ib_srp:_REJ_reason_0x8");
+	reason("4,3,3,-;scsi host6:   REJ reason 0x8\n3,4,4,-;scsi host6: ib_srp: Connection 0/2 "
+	       "to fe80::1 failed\n",
+		DIAG_REFUSED, "service ib_srp:_REJ_reason_0x8");
 	reason("4,3,3,-;scsi host6:   REJ reason 0x1c\n", DIAG_REFUSED, "ib_srp:_REJ_reason_0x1c");
 	reason("4,3,3,-;scsi host6:   REJ reason 0x99\n", DIAG_REFUSED, "ib_srp:_REJ_reason_0x99");
-	reason("4,3,3,-;scsi host6:   REJ reason: stale connection\n4,3,3,-;scsi host6: ib_srp: giving up on stale connection\n", DIAG_REFUSED,
-		"initiator ib_srp:_giving_up_on_stale_connection");
-	reason("4,3,3,-;scsi host6: ib_srp: Path record query failed: sgid a, dgid b, pkey 0xffff\n",
+	reason("4,3,3,-;scsi host6:   REJ reason: stale connection\n4,3,3,-;scsi host6: ib_srp: "
+	       "giving up on stale connection\n",
+		DIAG_REFUSED, "initiator ib_srp:_giving_up_on_stale_connection");
+	reason("4,3,3,-;scsi host6: ib_srp: Path record query failed: sgid a, dgid b, pkey "
+	       "0xffff\n",
 		DIAG_UNREACHABLE, "path");
-	reason("4,3,3,-;ib_srp: unknown parameter or missing value 'ch_count=1' in target creation request\n", DIAG_UNSUPPORTED,
-		"option ib_srp:_unknown_parameter_or_missing_value_'ch_count=1'_in_target_creation_request");
+	reason("4,3,3,-;ib_srp: unknown parameter or missing value 'ch_count=1' in target creation "
+	       "request\n",
+		DIAG_UNSUPPORTED,
+		"option "
+		"ib_srp:_unknown_parameter_or_missing_value_'ch_count=1'_in_target_creation_"
+		"request");
 	reason("4,3,3,-;ib_srp: bad queue_size parameter '0'\n", DIAG_UNSUPPORTED,
 		"option ib_srp:_bad_queue_size_parameter_'0'");
 	reason("4,3,3,-;ib_srp: something new\n4,3,3,-;usb 1-1: other\n", DIAG_IO,
@@ -177,7 +189,8 @@ Test(srp_add, what_the_kernel_does_not_let_go_of_is_not_more_and_more)
 	diag_says(&why, DIAG_BUSY, NULL, "4");
 	kill(slow, SIGKILL);
 	usleep(200000);
-	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 5000, NULL), 0, "one of them has ended");
+	cr_assert_eq(kernel_srp_add_start(tree.root, &one, "mlx5_0", 1, "x", 5000, NULL), 0,
+		"one of them has ended");
 	cr_assert(loop_wait(loop, &over, loop_clock() + 10 * SEC), "it hangs");
 	cr_assert_eq(result, 0);
 }

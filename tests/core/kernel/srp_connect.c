@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One login: which host it made, which one there was, what is undone; and the module's parameters. */
+/* One login: which host it made, which one there was, what is undone; and the module's parameters.
+ */
 #include "kernel_srp.h"
 #include "loop.h"
 #include "says.h"
@@ -38,7 +39,9 @@ static void host(unsigned number, const char *guid, const char *dev)
 {
 	char path[100];
 
-#define PUT(name, text) (snprintf(path, sizeof(path), "sys/class/scsi_host/host%u/" name, number), tree_file(&tree, path, text))
+#define PUT(name, text)                                                                            \
+	(snprintf(path, sizeof(path), "sys/class/scsi_host/host%u/" name, number),                 \
+		tree_file(&tree, path, text))
 	PUT("id_ext", "0x0000000000000001\n");
 	PUT("ioc_guid", guid);
 	PUT("local_ib_device", dev);
@@ -48,7 +51,8 @@ static void host(unsigned number, const char *guid, const char *dev)
 
 static int try(uint32_t ms)
 {
-	return kernel_srp_connect(tree.root, &want, &local, loop_clock() + ms * 1000000ull, &made, &why);
+	return kernel_srp_connect(
+		tree.root, &want, &local, loop_clock() + ms * 1000000ull, &made, &why);
 }
 
 Test(srp_connect, the_line_is_written_and_a_host_awaited)
@@ -63,7 +67,8 @@ Test(srp_connect, the_line_is_written_and_a_host_awaited)
 	fd = openat(tree.root, ADD_TARGET, O_RDONLY);
 	cr_assert_gt(read(fd, text, sizeof(text) - 1), 0);
 	close(fd);
-	cr_assert_str_eq(text, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:5555");
+	cr_assert_str_eq(
+		text, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:5555");
 }
 
 /* Nobody reads the pipe: the write blocks, as in a kernel that waits. */
@@ -100,7 +105,12 @@ Test(srp_connect, the_reason_is_kept)
 
 Test(srp_connect, fits)
 {
-	struct kernel_srp one = { .host = "host6", .id_ext = 1, .ioc_guid = 2, .by_cm = true, .dev = "mlx5_0", .port = 1 };
+	struct kernel_srp one = { .host = "host6",
+		.id_ext = 1,
+		.ioc_guid = 2,
+		.by_cm = true,
+		.dev = "mlx5_0",
+		.port = 1 };
 	const struct srp_local other = { "mlx5_0", 2 };
 
 	cr_assert(kernel_srp_fits(&one, &want, &local));
@@ -109,7 +119,9 @@ Test(srp_connect, fits)
 	one.by_cm = false;
 	cr_assert(!kernel_srp_fits(&one, &want, &local), "by another connection manager");
 	memset(&want, 0, sizeof(want));
-	cr_assert_eq(kernel_srp_parse(&want, "id_ext=1,ioc_guid=2,dgid=fe80::1,pkey=ffff,service_id=9", NULL), 0);
+	cr_assert_eq(kernel_srp_parse(&want,
+			     "id_ext=1,ioc_guid=2,dgid=fe80::1,pkey=ffff,service_id=9", NULL),
+		0);
 	one.service_id = 9;
 	memcpy(one.dgid, (uint8_t[16]){ 0xfe, 0x80, [15] = 1 }, 16);
 	cr_assert(kernel_srp_fits(&one, &want, &local));

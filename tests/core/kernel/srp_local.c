@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From which port a login leaves: two ports in one subnet and one in another, RoCE, IPoIB's interface, and what is said when none fits. */
+/* From which port a login leaves: two ports in one subnet and one in another, RoCE, IPoIB's
+ * interface, and what is said when none fits. */
 #include "kernel_srp.h"
 #include "says.h"
 #include "tree.h"
@@ -27,11 +28,14 @@ static void fini(void)
 }
 TestSuite(srp_local, .init = setup, .fini = fini);
 
-static void port(const char *dev, unsigned number, const char *state, const char *link, const char *gid)
+static void port(
+	const char *dev, unsigned number, const char *state, const char *link, const char *gid)
 {
 	char path[128];
 
-#define PUT(name, text) (snprintf(path, sizeof(path), "sys/class/infiniband/%s/ports/%u/" name, dev, number), tree_file(&tree, path, text))
+#define PUT(name, text)                                                                            \
+	(snprintf(path, sizeof(path), "sys/class/infiniband/%s/ports/%u/" name, dev, number),      \
+		tree_file(&tree, path, text))
 	PUT("state", state);
 	PUT("link_layer", link);
 	PUT("gids/0", gid);
@@ -40,12 +44,15 @@ static void port(const char *dev, unsigned number, const char *state, const char
 
 static void mlx5(void)
 {
-	port("mlx5_1", 1, "4: ACTIVE\n", "InfiniBand\n", "fe80:0000:0000:0000:0002:c903:0000:0011\n");
-	port("mlx5_0", 1, "4: ACTIVE\n", "InfiniBand\n", "fe80:0000:0000:0000:0002:c903:0000:0001\n");
+	port("mlx5_1", 1, "4: ACTIVE\n", "InfiniBand\n",
+		"fe80:0000:0000:0000:0002:c903:0000:0011\n");
+	port("mlx5_0", 1, "4: ACTIVE\n", "InfiniBand\n",
+		"fe80:0000:0000:0000:0002:c903:0000:0001\n");
 	port("mlx5_0", 2, "4: ACTIVE\n", "InfiniBand\n", ELSEWHERE "0002:c903:0000:0002\n");
 	port("mlx5_1", 2, "1: DOWN\n", "InfiniBand\n", "fed0:0000:0000:0000:0002:c903:0000:0012\n");
 	port("rxe0", 1, "4: ACTIVE\n", "Ethernet\n", "fe80:0000:0000:0000:5054:00ff:fe00:0002\n");
-	tree_file(&tree, "sys/class/infiniband/rxe0/ports/1/gids/1", "0000:0000:0000:0000:0000:ffff:7f00:0001\n");
+	tree_file(&tree, "sys/class/infiniband/rxe0/ports/1/gids/1",
+		"0000:0000:0000:0000:0000:ffff:7f00:0001\n");
 }
 
 static int choose(const char *line, const char *dev, unsigned number)

@@ -54,10 +54,18 @@ static void bad(const char *text, const char *words)
 
 Test(srp_option, one_form_for_all_spellings)
 {
-	cr_assert_eq(check("id_ext=0x0002C903004ED0B2, ioc_guid=2c903004ed0b2,dgid=fe80::2:c903:4e:d0b3,pkey=0xFFFF,service_id=2c9\n"), 0, "%s", why.text);
-	cr_assert_str_eq(line, "id_ext=0002c903004ed0b2,ioc_guid=0002c903004ed0b2,dgid=fe800000000000000002c903004ed0b3,pkey=ffff,service_id=00000000000002c9");
-	cr_assert_eq(check("ch_count=1,max_it_iu_size=8276,dest=10.0.0.1:5555,queue-size=062," IDS ",,initiator_ext=1"), 0, "%s", why.text);
-	cr_assert_str_eq(line, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:5555,initiator_ext=0000000000000001,queue_size=62,ch_count=1,"
+	cr_assert_eq(check("id_ext=0x0002C903004ED0B2, "
+			   "ioc_guid=2c903004ed0b2,dgid=fe80::2:c903:4e:d0b3,pkey=0xFFFF,service_"
+			   "id=2c9\n"),
+		0, "%s", why.text);
+	cr_assert_str_eq(line,
+		"id_ext=0002c903004ed0b2,ioc_guid=0002c903004ed0b2,dgid="
+		"fe800000000000000002c903004ed0b3,pkey=ffff,service_id=00000000000002c9");
+	cr_assert_eq(check("ch_count=1,max_it_iu_size=8276,dest=10.0.0.1:5555,queue-size=062," IDS
+			   ",,initiator_ext=1"),
+		0, "%s", why.text);
+	cr_assert_str_eq(line, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:"
+			       "5555,initiator_ext=0000000000000001,queue_size=62,ch_count=1,"
 			       "max_it_iu_size=8276");
 }
 
@@ -136,7 +144,8 @@ Test(srp_option, addresses)
 	cr_assert_str_eq(want.value[SRP_OPT_SRC], "[::1]");
 	cr_assert_lt(resolve(IDS ",dest=[::1]:5,src=127.0.0.1"), 0);
 	diag_says(&why, DIAG_USAGE, NULL, "src_'127.0.0.1' dest_'[::1]:5'");
-	static const char *const portless[] = { "127.0.0.1", ":5555", "::1", "[::1]", "127.0.0.1:", "127.0.0.1:x" };
+	static const char *const portless[] = { "127.0.0.1", ":5555", "::1", "[::1]",
+		"127.0.0.1:", "127.0.0.1:x" };
 
 	for (unsigned i = 0; i < sizeof(portless) / sizeof(*portless); i++) {
 		char text[100];
@@ -169,9 +178,12 @@ Test(srp_option, uris)
 {
 	struct srp_place place;
 
-	cr_assert_eq(uri("srp://fe800000000000000002c90300003001/0002c90300a0b0c0/0002C90300A0B0C1?pkey=ffff&service_id=3&io_class=ff00", &place), 0, "%s",
-		why.text);
-	cr_assert_str_eq(line, "id_ext=0002c90300a0b0c1,ioc_guid=0002c90300a0b0c0,dgid=fe800000000000000002c90300003001,pkey=ffff,"
+	cr_assert_eq(uri("srp://fe800000000000000002c90300003001/0002c90300a0b0c0/"
+			 "0002C90300A0B0C1?pkey=ffff&service_id=3&io_class=ff00",
+			     &place),
+		0, "%s", why.text);
+	cr_assert_str_eq(line, "id_ext=0002c90300a0b0c1,ioc_guid=0002c90300a0b0c0,dgid="
+			       "fe800000000000000002c90300003001,pkey=ffff,"
 			       "service_id=0000000000000003,io_class=ff00");
 	cr_assert_eq(place.lun, SRP_LUN_ALL);
 	cr_assert_eq(place.lid, 0);
@@ -179,7 +191,8 @@ Test(srp_option, uris)
 	cr_assert_eq(place.lid, 49151);
 	cr_assert_eq(place.lun, 7);
 	cr_assert_str_eq(line, "id_ext=0000000000000001,ioc_guid=0000000000000002,ch_count=2");
-	cr_assert_eq(uri("srp+cm://[fe80::1%25lo]:5555/2/1/0?src=[fe80::2]", &place), 0, "%s", why.text);
+	cr_assert_eq(
+		uri("srp+cm://[fe80::1%25lo]:5555/2/1/0?src=[fe80::2]", &place), 0, "%s", why.text);
 	cr_assert(strstr(line, ",dest=[fe80::1%lo]:5555,src=[fe80::2]"), "%s", line);
 	cr_assert_eq(place.lun, 0);
 	static const struct {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Remote ports: their time-outs read, held against the kernel's rules, written; and taken away. What the order of writes is good for is
- * tests/vm/srp-connect's, where the kernel looks at each. */
+/* Remote ports: their time-outs read, held against the kernel's rules, written; and taken away.
+ * What the order of writes is good for is tests/vm/srp-connect's, where the kernel looks at each.
+ */
 #include "kernel_srp.h"
 #include "loop.h"
 #include "says.h"
@@ -67,11 +68,13 @@ Test(srp_rport, defaults_are_the_modules)
 	struct srp_tmo tmo;
 
 	kernel_srp_tmo_default(tree.root, &tmo);
-	cr_assert(tmo.reconnect_delay == 10 && tmo.fast_io_fail_tmo == 15 && tmo.dev_loss_tmo == 600);
+	cr_assert(
+		tmo.reconnect_delay == 10 && tmo.fast_io_fail_tmo == 15 && tmo.dev_loss_tmo == 600);
 	tree_file(&tree, "sys/module/ib_srp/parameters/dev_loss_tmo", "off\n");
 	tree_file(&tree, "sys/module/ib_srp/parameters/fast_io_fail_tmo", "7\n");
 	kernel_srp_tmo_default(tree.root, &tmo);
-	cr_assert(tmo.reconnect_delay == 10 && tmo.fast_io_fail_tmo == 7 && tmo.dev_loss_tmo == SRP_OFF);
+	cr_assert(tmo.reconnect_delay == 10 && tmo.fast_io_fail_tmo == 7 &&
+		  tmo.dev_loss_tmo == SRP_OFF);
 }
 
 static void rule(int delay, int fail, int loss, const char *words)
@@ -101,7 +104,8 @@ Test(srp_rport, rules)
 
 Test(srp_rport, what_is_given_is_written)
 {
-	const struct srp_tmo some = { SRP_UNKNOWN, 5, SRP_UNKNOWN }, all = { SRP_OFF, SRP_OFF, 30 }, wrong = { SRP_UNKNOWN, 700, SRP_UNKNOWN };
+	const struct srp_tmo some = { SRP_UNKNOWN, 5, SRP_UNKNOWN }, all = { SRP_OFF, SRP_OFF, 30 },
+			     wrong = { SRP_UNKNOWN, 700, SRP_UNKNOWN };
 
 	cr_assert_eq(kernel_srp_tmo_set(tree.root, 6, &some, &why), 0, "%s", why.text);
 	holds(PORT "reconnect_delay", "10");

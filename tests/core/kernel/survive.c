@@ -23,7 +23,8 @@ Test(survive, it_is_spared_and_marked)
 	int fd;
 
 	tree_file(&tree, "proc/self/oom_score_adj", "");
-	tree_file(&tree, "proc/self/mountinfo", "22 1 0:20 / / rw - tmpfs tmpfs rw\n\nodd\n25 1 x / /none rw - ext4\n");
+	tree_file(&tree, "proc/self/mountinfo",
+		"22 1 0:20 / / rw - tmpfs tmpfs rw\n\nodd\n25 1 x / /none rw - ext4\n");
 	kernel_survive(tree.root, name, &mounts, &diag);
 	cr_assert_str_eq(name, "@dmastor");
 	fd = openat(tree.root, "proc/self/oom_score_adj", O_RDONLY);
@@ -79,8 +80,9 @@ Test(survive, only_mounts_that_may_stand_on_it_are_left)
 	static const struct {
 		const char *number, *source;
 		bool stays;
-	} mounts[] = { { "253:0", "/dev/mapper/a", true }, { "8:3", "/dev/sda3", true }, { "253:1", "/dev/mapper/b", false },
-		{ "259:7", "/dev/md0p1", false }, { "43:0", "/dev/nbd0", false }, { "0:9", "none", true } };
+	} mounts[] = { { "253:0", "/dev/mapper/a", true }, { "8:3", "/dev/sda3", true },
+		{ "253:1", "/dev/mapper/b", false }, { "259:7", "/dev/md0p1", false },
+		{ "43:0", "/dev/nbd0", false }, { "0:9", "none", true } };
 	struct tree tree = tree_new();
 	char path[6][64], text[1000] = "";
 	struct diag diag = { 0 };
@@ -102,7 +104,8 @@ Test(survive, only_mounts_that_may_stand_on_it_are_left)
 		tree_dir(&tree, path[i]);
 		snprintf(path[i], sizeof(path[i]), "%s/mnt%u", tree.path, i);
 		cr_assert_eq(mount("none", path[i], "tmpfs", 0, NULL), 0);
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "3%u 1 %s / %s rw - ext4 %s rw\n", i, mounts[i].number, path[i],
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			"3%u 1 %s / %s rw - ext4 %s rw\n", i, mounts[i].number, path[i],
 			mounts[i].source);
 	}
 	tree_file(&tree, "proc/self/mountinfo", text);
@@ -116,7 +119,8 @@ Test(survive, only_mounts_that_may_stand_on_it_are_left)
 
 Test(survive, what_is_on_a_device_or_server_is_left_but_for_a_file)
 {
-	static const char *const source[] = { "/dev/sda3", "server:/home", "tmpfs", "//server/share", "pool/home", "/proc" };
+	static const char *const source[] = { "/dev/sda3", "server:/home", "tmpfs",
+		"//server/share", "pool/home", "/proc" };
 	const bool stays[] = { false, false, true, true, false, true };
 	struct tree tree = tree_new();
 	char path[6][64], text[1000] = "";
@@ -130,8 +134,9 @@ Test(survive, what_is_on_a_device_or_server_is_left_but_for_a_file)
 		snprintf(path[i], sizeof(path[i]), "%s/mnt%u", tree.path, i);
 		cr_assert_eq(mount("none", path[i], "tmpfs", 0, NULL), 0);
 		cr_assert_eq(stat(path[i], &st), 0);
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "3%u 1 %u:%u / %s rw - x %s rw\n", i, major(st.st_dev),
-			minor(st.st_dev), path[i], source[i]);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			"3%u 1 %u:%u / %s rw - x %s rw\n", i, major(st.st_dev), minor(st.st_dev),
+			path[i], source[i]);
 	}
 	tree_file(&tree, "proc/self/mountinfo", text);
 	kernel_leave_mounts(tree.root, path[3]);

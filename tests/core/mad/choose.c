@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void add(const char *dev, unsigned port, unsigned state, unsigned phys, bool infiniband, uint64_t guid)
+static void add(const char *dev, unsigned port, unsigned state, unsigned phys, bool infiniband,
+	uint64_t guid)
 {
 	struct mad_port_info *info = &fake_fabric.port[fake_fabric.ports++];
 
@@ -20,7 +21,8 @@ static void add(const char *dev, unsigned port, unsigned state, unsigned phys, b
 		.guid = guid,
 	};
 	snprintf(info->dev, sizeof(info->dev), "%s", dev);
-	snprintf(info->link_layer, sizeof(info->link_layer), "%s", infiniband ? "InfiniBand" : "Ethernet");
+	snprintf(info->link_layer, sizeof(info->link_layer), "%s",
+		infiniband ? "InfiniBand" : "Ethernet");
 }
 
 static void setup(void)
@@ -44,8 +46,8 @@ static void chosen(struct mad_port_choice choice, const char *dev, unsigned port
 	cr_assert_eq(info.port, port);
 }
 
-static void refused(struct mad_port_choice choice, enum diag_code code, const char *object,
-	const char *words)
+static void refused(
+	struct mad_port_choice choice, enum diag_code code, const char *object, const char *words)
 {
 	struct mad_port_info info;
 	struct diag diag = { 0 };
@@ -54,7 +56,11 @@ static void refused(struct mad_port_choice choice, enum diag_code code, const ch
 	diag_says(&diag, code, object, words);
 }
 
-#define CHOICE(...) (struct mad_port_choice) { __VA_ARGS__ }
+#define CHOICE(...)                                                                                \
+	(struct mad_port_choice)                                                                   \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
 
 Test(choose, without_a_name_the_first_active_one_on_infiniband)
 {
@@ -82,7 +88,8 @@ Test(choose, what_is_not_there_is_named)
 	refused(CHOICE(.dev = "mlx5_7"), DIAG_NOT_FOUND, "", "'mlx5_7'");
 	refused(CHOICE(.dev = "mlx5_0", .port = 3), DIAG_NOT_FOUND, "", "mlx5_0 port 3");
 	refused(CHOICE(.port = 9), DIAG_NOT_FOUND, "", "port_9");
-	refused(CHOICE(.umad = "/dev/infiniband/umad8"), DIAG_NOT_FOUND, "", "'/dev/infiniband/umad8'");
+	refused(CHOICE(.umad = "/dev/infiniband/umad8"), DIAG_NOT_FOUND, "",
+		"'/dev/infiniband/umad8'");
 	refused(CHOICE(.gid = "fe80::9"), DIAG_NOT_FOUND, "", "fe80::9");
 	refused(CHOICE(.gid = "nine"), DIAG_USAGE, "", "'nine' GID");
 	refused(CHOICE(.dev = "mlx4_0"), DIAG_UNSUPPORTED, "mlx4_0 port 1", "Ethernet");
@@ -112,7 +119,8 @@ static void unusable(unsigned state, unsigned phys, unsigned lid, const char *wo
 
 Test(choose, an_unusable_port_says_why)
 {
-	struct mad_port_info good = { .infiniband = true, .state = PORT_ACTIVE, .lid = 0xbfff }, roce = { .state = PORT_DOWN };
+	struct mad_port_info good = { .infiniband = true, .state = PORT_ACTIVE, .lid = 0xbfff },
+			     roce = { .state = PORT_DOWN };
 
 	unusable(PORT_DOWN, 3, 0, "DOWN disabled");
 	unusable(PORT_DOWN, 2, 0, "DOWN polling");

@@ -57,7 +57,8 @@ static unsigned services(const struct mad_target *target)
 
 	for (struct mad_unit *unit = target->unit; unit; unit = unit->next)
 		for (struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
-			for (struct mad_service *service = ioc->service; service; service = service->next)
+			for (struct mad_service *service = ioc->service; service;
+				service = service->next)
 				n++;
 	return n;
 }
@@ -112,7 +113,8 @@ Test(scan, each_port_is_told_as_soon_as_it_is_done)
 {
 	fake_fabric_init(3);
 	fake_fabric.node[0].dead = true;
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .asked = asked, .arg = &told }, 200), 0, "%s", diag.text);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .asked = asked, .arg = &told }, 200), 0,
+		"%s", diag.text);
 	cr_assert_eq(told, 3);
 	cr_assert_eq(told_late, 1);
 }
@@ -360,9 +362,11 @@ Test(scan, what_liars_say_is_bounded)
 {
 	fake_fabric_init(12);
 	for (unsigned i = 0; i < 12; i++) {
-		fake_fabric.node[i].max_controllers = fake_fabric.node[i].iocs = fake_fabric.node[i].services = 255;
+		fake_fabric.node[i].max_controllers = fake_fabric.node[i].iocs =
+			fake_fabric.node[i].services = 255;
 	}
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .timeout_ms = 60000 }, 2000), 0, "%s", diag.text);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .timeout_ms = 60000 }, 2000), 0, "%s",
+		diag.text);
 	cr_assert_eq(found.count, 12);
 	cr_assert_leq(found.bytes, 8u << 20);
 	cr_assert_gt(found.failed, 0);
@@ -384,7 +388,8 @@ Test(scan, when_the_time_is_up_the_rest_is_told)
 {
 	fake_fabric_init(3);
 	fake_fabric.node[1].dead = true;
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .timeout_ms = 2000 }, 60000), 0, "%s", diag.text);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .timeout_ms = 2000 }, 60000), 0, "%s",
+		diag.text);
 	cr_assert_eq(found.failed, 1);
 	cr_assert_eq(found.target[1].err, -ETIMEDOUT);
 	cr_assert_eq(services(&found.target[2]), 1);
@@ -409,7 +414,8 @@ Test(scan, ports_by_lid_without_an_administrator)
 	fake_fabric.sa_dead = true;
 	fake_fabric.node[2].smi_only = true;
 	fake_fabric.node[2].management = false;
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_lid, .count = 2 }, 2000), 0, "%s", diag.text);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_lid, .count = 2 }, 2000), 0,
+		"%s", diag.text);
 	cr_assert_eq(found.count, 2);
 	cr_assert_eq(found.target[0].guid, 0x200000);
 	cr_assert_eq(services(&found.target[0]), 1);
@@ -424,14 +430,16 @@ Test(scan, ports_by_gid)
 	fake_fabric_init(3);
 	mad_gid_make(by_gid[0].gid, 0xfe80000000000000, 0x200001);
 	mad_gid_make(by_gid[1].gid, 0xfe80000000000000, 0x999999);
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_gid, .count = 2 }, 5000), 0, "%s", diag.text);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_gid, .count = 2 }, 5000), 0,
+		"%s", diag.text);
 	cr_assert_eq(found.target[0].lid, 11);
 	cr_assert_eq(services(&found.target[0]), 1);
 	failed(&found.target[1], "subnet_administrator path");
 	/* RoCE: nobody to resolve it, and nobody needed */
 	fake_fabric.port[0].infiniband = false;
 	fake_fabric.port[0].lid = fake_fabric.port[0].sm_lid = 0;
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_gid, .count = 1 }, 5000), 0, "%s", diag.text);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = by_gid, .count = 1 }, 5000), 0,
+		"%s", diag.text);
 	cr_assert_eq(found.target[0].lid, 0);
 	cr_assert_eq(services(&found.target[0]), 1);
 }
@@ -478,7 +486,10 @@ Test(scan, named_ports_by_the_subnet_administrator)
 	memcpy(fake_fabric.node[0].pkey, (uint16_t[]){ 0x8001, 0xffff }, 4);
 	fake_fabric.node[1].management = false;
 	mad_gid_make(named[3].gid, 0xfe80000000000000, 0x200003);
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named, .count = 4, .by_sa = true }, 2000), 0, "%s", diag.text);
+	cr_assert_eq(
+		scan_with(&(struct mad_scan_options){ .only = named, .count = 4, .by_sa = true },
+			2000),
+		0, "%s", diag.text);
 	cr_assert_eq(found.count, 3, "LID 11 has no device management");
 	cr_assert_eq(found.target[0].guid, 0x200000);
 	cr_assert_eq(found.target[0].unit->pkey, 0xffff);
@@ -490,15 +501,27 @@ Test(scan, named_ports_by_the_subnet_administrator)
 	cr_assert_eq(services(&found.target[2]), 1);
 	cr_assert_eq(found.target[2].unit->pkey, 0xffff);
 	/* The administrator has not seen yet that the port has device management now */
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named + 1, .count = 1, .by_sa = true, .trust_management = true }, 2000), 0);
+	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named + 1,
+				       .count = 1,
+				       .by_sa = true,
+				       .trust_management = true },
+			     2000),
+		0);
 	cr_assert_eq(found.count, 1);
 	cr_assert_eq(services(&found.target[0]), 1);
 	named[1].known = true;
 	mad_gid_make(named[1].gid, 0xfe80000000000000, 0x200001);
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named + 1, .count = 1, .by_sa = true }, 2000), 0);
+	cr_assert_eq(
+		scan_with(
+			&(struct mad_scan_options){ .only = named + 1, .count = 1, .by_sa = true },
+			2000),
+		0);
 	cr_assert_eq(found.count, 0, "its GUID does not make it an I/O unit");
 	fake_fabric.port[0].sm_lid = 0;
-	cr_assert_eq(scan_with(&(struct mad_scan_options){ .only = named, .count = 4, .by_sa = true }, 2000), -ENETUNREACH);
+	cr_assert_eq(
+		scan_with(&(struct mad_scan_options){ .only = named, .count = 4, .by_sa = true },
+			2000),
+		-ENETUNREACH);
 }
 
 struct scanned {
@@ -517,7 +540,8 @@ static void scanned(void *arg, struct mad_found *of, int err, struct diag *why_n
 	scanned->diag = *why_not;
 }
 
-/* What a daemon does: many scans in one loop, of one port and of several, some of which it gives up. */
+/* What a daemon does: many scans in one loop, of one port and of several, some of which it gives
+ * up. */
 Test(scan, many_at_once_in_one_loop)
 {
 	struct mad_named one = { .lid = 12 };
@@ -529,11 +553,20 @@ Test(scan, many_at_once_in_one_loop)
 	fake_fabric.node[2].delay_ms = 50;
 	cr_assert_eq(mad_open(&mad, loop, &fake_fabric.port[0], NULL, NULL), 0);
 	cr_assert_eq(mad_open(&second, loop, &fake_fabric.port[0], NULL, NULL), 0);
-	cr_assert_eq(mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &all[0], &job[0]), 0);
-	cr_assert_eq(mad_scan_start(second, &(struct mad_scan_options){ 0 }, scanned, &all[1], &job[1]), 0);
-	cr_assert_eq(mad_scan_start(mad, &(struct mad_scan_options){ .only = &one, .count = 1, .by_sa = true }, scanned, &all[2], &job[2]), 0);
-	cr_assert_eq(mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &all[3], &job[3]), 0);
-	cr_assert_eq(mad_scan_start(second, &(struct mad_scan_options){ .only = &one }, scanned, &all[4], &job[4]), 0);
+	cr_assert_eq(
+		mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &all[0], &job[0]), 0);
+	cr_assert_eq(
+		mad_scan_start(second, &(struct mad_scan_options){ 0 }, scanned, &all[1], &job[1]),
+		0);
+	cr_assert_eq(mad_scan_start(mad,
+			     &(struct mad_scan_options){ .only = &one, .count = 1, .by_sa = true },
+			     scanned, &all[2], &job[2]),
+		0);
+	cr_assert_eq(
+		mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &all[3], &job[3]), 0);
+	cr_assert_eq(mad_scan_start(second, &(struct mad_scan_options){ .only = &one }, scanned,
+			     &all[4], &job[4]),
+		0);
 	one.lid = 0; /* options were copied */
 	cr_assert_eq(all[4].done, 0, "never from inside");
 	loop_wait(loop, &all[4].done, loop_clock() + 5000000000);
@@ -562,7 +595,8 @@ Test(scan, a_scan_that_cannot_begin_says_so_later)
 	fake_fabric_init(1);
 	fake_fabric.port[0].sm_lid = 0;
 	cr_assert_eq(mad_open(&mad, loop, &fake_fabric.port[0], NULL, NULL), 0);
-	cr_assert_eq(mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &scan1, &job), 0);
+	cr_assert_eq(
+		mad_scan_start(mad, &(struct mad_scan_options){ 0 }, scanned, &scan1, &job), 0);
 	cr_assert_eq(scan1.done, 0);
 	loop_wait(loop, &scan1.done, loop_clock() + 5000000000);
 	cr_assert_eq(scan1.err, -ENETUNREACH);

@@ -42,7 +42,8 @@ Test(srp, only_numbers_are_usable)
 
 Test(srp, what_is_left_out_is_one_line)
 {
-	struct mad_service third = { .name = "SRP.T10:\x1b[31mRED" }, second = { .next = &third, .name = "SRP.T10:1,pkey=1" },
+	struct mad_service third = { .name = "SRP.T10:\x1b[31mRED" },
+			   second = { .next = &third, .name = "SRP.T10:1,pkey=1" },
 			   first = { .next = &second, .name = "SRP.T10:1" };
 	struct mad_ioc ioc = { .service = &first };
 	struct mad_unit unit = { .ioc = &ioc };
@@ -64,15 +65,21 @@ Test(srp, what_is_left_out_is_one_line)
 Test(srp, lines)
 {
 	struct mad_target target = { .prefix = 0xfe80000000000000, .guid = 0x100007 };
-	struct mad_service service = { .id = 0x0002c90300a0b0d0, .name = "SRP.T10:0002C90300A0B0C0" };
+	struct mad_service service = { .id = 0x0002c90300a0b0d0,
+		.name = "SRP.T10:0002C90300A0B0C0" };
 	struct mad_ioc ioc = { .guid = 0x0002c90300a0b0c0, .io_class = 0x0100, .send_size = 2052 };
 	struct mad_unit unit = { .pkey = 0xffff };
 	const struct mad_srp_more imm_2052 = { .imm_data = 2052 }, imm_8192 = { .imm_data = 8192 };
-	const struct mad_srp_more all = { .initiator_ext = true, .tl_retry_count = 7, .options = ",max_sect=65535,queue_size=7", .imm_data = 8192 };
+	const struct mad_srp_more all = { .initiator_ext = true,
+		.tl_retry_count = 7,
+		.options = ",max_sect=65535,queue_size=7",
+		.imm_data = 8192 };
 	struct mad_srp srp;
 	char line[MAD_SRP_LINE];
 
-#define PLAIN "id_ext=0002C90300A0B0C0,ioc_guid=0002c90300a0b0c0,dgid=fe800000000000000000000000100007,pkey=ffff,service_id=0002c90300a0b0d0"
+#define PLAIN                                                                                      \
+	"id_ext=0002C90300A0B0C0,ioc_guid=0002c90300a0b0c0,dgid=fe800000000000000000000000100007," \
+	"pkey=ffff,service_id=0002c90300a0b0d0"
 	cr_assert(mad_srp_get(&srp, &target, &unit, &ioc, &service));
 	mad_srp_command(&srp, &(struct mad_srp_more){ 0 }, line);
 	cr_assert_str_eq(line, PLAIN);
@@ -83,9 +90,10 @@ Test(srp, lines)
 	mad_srp_command(&srp, &imm_8192, line);
 	cr_assert_str_eq(line, PLAIN ",io_class=ff00,max_it_iu_size=2052");
 	mad_srp_command(&srp, &all, line);
-	cr_assert_str_eq(line,
-		PLAIN ",io_class=ff00,initiator_ext=0000000000100007,tl_retry_count=7,max_sect=65535,queue_size=7,max_it_iu_size=2052");
+	cr_assert_str_eq(line, PLAIN ",io_class=ff00,initiator_ext=0000000000100007,tl_retry_count="
+				     "7,max_sect=65535,queue_size=7,max_it_iu_size=2052");
 	mad_srp_uri(&target, &unit, &ioc, &service, line);
 	cr_assert_str_eq(line,
-		"srp://fe800000000000000000000000100007/0002c90300a0b0c0/0002C90300A0B0C0?pkey=ffff&service_id=0002c90300a0b0d0&io_class=ff00");
+		"srp://fe800000000000000000000000100007/0002c90300a0b0c0/"
+		"0002C90300A0B0C0?pkey=ffff&service_id=0002c90300a0b0d0&io_class=ff00");
 }

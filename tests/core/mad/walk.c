@@ -133,7 +133,8 @@ Test(walk, one_route)
 
 Test(walk, routes_are_checked)
 {
-	static const char *const bad[] = { "", "1", "0,", ",0", "0,0", "0,256", "0,-1", "0,1x", "0;1", "x" };
+	static const char *const bad[] = { "", "1", "0,", ",0", "0,0", "0,256", "0,-1", "0,1x",
+		"0;1", "x" };
 	char text[400] = "0";
 	struct mad_seen seen;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A port that is watched: subscriptions, Reports, changes. The clock is the test's own and leaps to what is due next, so that a day
- * takes a moment. */
+/* A port that is watched: subscriptions, Reports, changes. The clock is the test's own and leaps to
+ * what is due next, so that a day takes a moment. */
 #include "leap.h"
 #include "mad_port.h"
 #include "says.h"
@@ -59,7 +59,14 @@ static void told(struct mad_watch *watch, int err, struct diag *diag)
 }
 
 static const uint8_t good[MAD_LEN] = {
-	1, MAD_CLASS_SA, SA_CLASS_VERSION, MAD_REPORT, [17] = MAD_NOTICE, [56] = NOTICE_GENERIC, [61] = 64, [81] = 9,
+	1,
+	MAD_CLASS_SA,
+	SA_CLASS_VERSION,
+	MAD_REPORT,
+	[17] = MAD_NOTICE,
+	[56] = NOTICE_GENERIC,
+	[61] = 64,
+	[81] = 9,
 };
 
 static void setup(void)
@@ -382,7 +389,8 @@ Test(watch, who_has_nothing_to_report)
 {
 	static const struct {
 		uint8_t at, value;
-	} wrong[] = { { 0, 2 }, { 1, MAD_CLASS_DM }, { 2, 1 }, { 3, MAD_GET }, { 3, 0x05 }, { 3, MAD_REPORT | MAD_RESPONSE }, { 17, 3 } };
+	} wrong[] = { { 0, 2 }, { 1, MAD_CLASS_DM }, { 2, 1 }, { 3, MAD_GET }, { 3, 0x05 },
+		{ 3, MAD_REPORT | MAD_RESPONSE }, { 17, 3 } };
 	static const struct {
 		uint8_t at, value;
 	} useless[] = { { 56, 0 }, { 61, 66 }, { 60, 1 }, { 81, 0 } };
@@ -413,7 +421,8 @@ Test(watch, who_has_nothing_to_report)
 	bad[61] = 144; /* and its LID 0 */
 	fake_report(2, bad, MAD_LEN);
 	pass(1);
-	cr_assert_eq(fake_fabric.answered, sizeof(useless) / sizeof(*useless) + 1, "so that they are not said again");
+	cr_assert_eq(fake_fabric.answered, sizeof(useless) / sizeof(*useless) + 1,
+		"so that they are not said again");
 	cr_assert_eq(it.notices, 0);
 	fake_report(2, good, MAD_LEN);
 	pass(1);
@@ -567,7 +576,8 @@ static void something_happens(void)
 		fake_fabric.port[0].sm_lid = (uint16_t)(2 + dice(3));
 		break;
 	case 2:
-		fake_fabric.port[0].state = fake_fabric.port[0].state == PORT_ACTIVE ? PORT_DOWN : PORT_ACTIVE;
+		fake_fabric.port[0].state =
+			fake_fabric.port[0].state == PORT_ACTIVE ? PORT_DOWN : PORT_ACTIVE;
 		break;
 	case 3:
 		fake_fabric.inform_drop = dice(8);
@@ -577,13 +587,16 @@ static void something_happens(void)
 		mad_port_event(mad, MAD_PORT_REREGISTER);
 		break;
 	case 5:
-		fake_fabric.inform_status = (uint16_t)(dice(3) == 0 ? 0x0100 : dice(3) == 0 ? MAD_STATUS_BUSY : 0);
+		fake_fabric.inform_status = (uint16_t)(dice(3) == 0   ? 0x0100
+						       : dice(3) == 0 ? MAD_STATUS_BUSY
+								      : 0);
 		break;
 	case 6:
 		fake_fabric.reports_taken = dice(3) == 0;
 		break;
 	default:
-		fake_notice(dice(2) ? MAD_TRAP_IN_SERVICE : MAD_TRAP_CAP_MASK, 10 + dice(4), PORT_CAP_DM);
+		fake_notice(dice(2) ? MAD_TRAP_IN_SERVICE : MAD_TRAP_CAP_MASK, 10 + dice(4),
+			PORT_CAP_DM);
 	}
 }
 

@@ -259,7 +259,8 @@ Test(xact, few_at_once_and_one_to_each)
 
 	for (unsigned i = 0; i < 8; i++)
 		fake_fabric.node[i].delay_ms = 5;
-	open_with((struct mad_limits){ .window = 4, .tries = 1 }); /* a machine that stands still for a while asks nobody twice */
+	/* a machine that stands still for a while asks nobody twice */
+	open_with((struct mad_limits){ .window = 4, .tries = 1 });
 	for (unsigned i = 0; i < 64; i++)
 		send(&ask[i], 10 + i / 16);
 	wait_for(ask, 64, 20000);

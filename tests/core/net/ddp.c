@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An endpoint against a peer that is a bare TCP socket: the bytes of every message, and every rule a hostile peer can break. Each
- * breach ends the session with its own words and, where the standard has one, its Terminate. */
-#include "iwarp.h"
+/* An endpoint against a peer that is a bare TCP socket: the bytes of every message, and every rule
+ * a hostile peer can break. Each breach ends the session with its own words and, where the standard
+ * has one, its Terminate. */
 #include "crc32c.h"
+#include "iwarp.h"
 #include "says.h"
 #include "stream.h"
 #include <criterion/criterion.h>
@@ -18,7 +19,7 @@
 static struct loop *loop;
 static struct tcp_listener *listener;
 static struct ep *ep;
-static struct pool *pool; /* 0: receives, 1: remote, 2: read sink */
+static struct pool *pool;    /* 0: receives, 1: remote, 2: read sink */
 static struct pool *foreign; /* another connection's */
 static struct stags *stags;
 static struct stag_holds others;
@@ -28,12 +29,15 @@ static unsigned gots, sents;
 static volatile int up, down;
 static int peer;
 static bool refuse;
-static struct ep_caps want = { .send = 8, .recv = 3, .sge = 2, .inline_max = 64, .ord = 2, .ird = 2 };
+static struct ep_caps want = {
+	.send = 8, .recv = 3, .sge = 2, .inline_max = 64, .ord = 2, .ird = 2
+};
 
 static int request(struct ep *e, uint8_t priv[EP_PRIV_MAX])
 {
 	ep = e;
-	cr_assert_eq(e->ops->reg(e, pool, EP_REMOTE_READ | EP_REMOTE_WRITE | EP_READ_SINK, &e->why), 0);
+	cr_assert_eq(
+		e->ops->reg(e, pool, EP_REMOTE_READ | EP_REMOTE_WRITE | EP_READ_SINK, &e->why), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		rx[i] = (struct ep_rx){ .p = pool->base + i * 1000, .cap = 100 };
 		e->ops->repost(e, &rx[i]);
@@ -116,13 +120,16 @@ static void hello(struct mpa req)
 
 	peer = socket(AF_INET, SOCK_STREAM, 0);
 	setsockopt(peer, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	cr_assert_eq(connect(peer, (const struct sockaddr *)&tcp_listener_addr(listener)->ss, sizeof(struct sockaddr_in)), 0);
+	cr_assert_eq(connect(peer, (const struct sockaddr *)&tcp_listener_addr(listener)->ss,
+			     sizeof(struct sockaddr_in)),
+		0);
 	say(frame, mpa_put(frame, &req, false));
 }
 
 static void start(void)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct tcp_listen listen = { .iwarp = incoming, .timeout_ms = 1000, .no_crc = true };
 	struct diag diag;
 
@@ -140,8 +147,14 @@ static bool crc;
 
 static void connected(bool with_crc)
 {
-	struct mpa req = { .revision = 2, .enhanced = true, .crc = with_crc, .ird = 2, .ord = 2, .priv = (const uint8_t *)"ping",
-		.priv_len = 4 }, rep;
+	struct mpa req = { .revision = 2,
+		.enhanced = true,
+		.crc = with_crc,
+		.ird = 2,
+		.ord = 2,
+		.priv = (const uint8_t *)"ping",
+		.priv_len = 4 },
+		   rep;
 	uint8_t frame[28];
 
 	crc = with_crc;
@@ -150,7 +163,8 @@ static void connected(bool with_crc)
 	cr_assert(loop_wait(loop, &up, loop_clock() + SECOND));
 	hear(frame, 28);
 	cr_assert_eq(mpa_get(&rep, frame, 28, true, NULL), 0);
-	cr_assert(rep.enhanced && rep.ird == 2 && rep.ord == 2 && rep.crc == with_crc && !rep.reject && !rep.large);
+	cr_assert(rep.enhanced && rep.ird == 2 && rep.ord == 2 && rep.crc == with_crc &&
+		  !rep.reject && !rep.large);
 	cr_assert_arr_eq(rep.priv, "pong", 4);
 }
 
@@ -199,14 +213,16 @@ static void say_fpdu(const void *head, size_t head_len, const void *payload, siz
 
 static struct ddp_untagged untagged(uint8_t op, bool last, uint32_t qn, uint32_t msn, uint32_t mo)
 {
-	return (struct ddp_untagged){ { .ddp = (last ? DDP_LAST : 0) | DDP_VERSION, .rdmap = RDMAP_VERSION | op }, put_be32(0),
-		put_be32(qn), put_be32(msn), put_be32(mo) };
+	return (struct ddp_untagged){ { .ddp = (last ? DDP_LAST : 0) | DDP_VERSION,
+					      .rdmap = RDMAP_VERSION | op },
+		put_be32(0), put_be32(qn), put_be32(msn), put_be32(mo) };
 }
 
 static struct ddp_tagged tagged(uint8_t op, bool last, uint32_t tag, uint64_t to)
 {
-	return (struct ddp_tagged){ { .ddp = DDP_TAGGED | (last ? DDP_LAST : 0) | DDP_VERSION, .rdmap = RDMAP_VERSION | op }, put_be32(tag),
-		put_be64(to) };
+	return (struct ddp_tagged){ { .ddp = DDP_TAGGED | (last ? DDP_LAST : 0) | DDP_VERSION,
+					    .rdmap = RDMAP_VERSION | op },
+		put_be32(tag), put_be64(to) };
 }
 
 static void say_send(uint8_t op, bool last, uint32_t msn, uint32_t mo, const void *p, size_t len)
@@ -223,8 +239,8 @@ static void say_write(uint32_t tag, uint64_t to, const void *p, size_t len)
 
 static void say_read(uint32_t msn, uint32_t tag, uint64_t from, uint32_t len)
 {
-	struct rdmap_read_req r = { untagged(RDMAP_READ_REQ, true, DDP_QN_READ, msn, 0), put_be32(0x1234), put_be64(0xabc), put_be32(len),
-		put_be32(tag), put_be64(from) };
+	struct rdmap_read_req r = { untagged(RDMAP_READ_REQ, true, DDP_QN_READ, msn, 0),
+		put_be32(0x1234), put_be64(0xabc), put_be32(len), put_be32(tag), put_be64(from) };
 	say_fpdu(&r, sizeof(r), NULL, 0);
 }
 
@@ -336,10 +352,12 @@ static struct ep_op op_of(uint8_t kind, const char *text)
 
 Test(ddp, ops_have_the_bytes_of_the_standard)
 {
-	static const uint8_t send_[] = { 0, 21, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 'a', 'b', 'c', 0, 0, 0, 0, 0 };
-	static const uint8_t inval[] = { 0, 20, 0x41, 0x44, 0, 0, 0, 0x77, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 'd', 'e', 0, 0, 0, 0, 0, 0 };
-	static const uint8_t write_[] = { 0, 18, 0xc1, 0x40, 0, 0, 0, 0x77, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 'f', 'g', 'h',
-		'i', 0, 0, 0, 0 };
+	static const uint8_t send_[] = { 0, 21, 0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0,
+		0, 0, 0, 'a', 'b', 'c', 0, 0, 0, 0, 0 };
+	static const uint8_t inval[] = { 0, 20, 0x41, 0x44, 0, 0, 0, 0x77, 0, 0, 0, 0, 0, 0, 0, 2,
+		0, 0, 0, 0, 'd', 'e', 0, 0, 0, 0, 0, 0 };
+	static const uint8_t write_[] = { 0, 18, 0xc1, 0x40, 0, 0, 0, 0x77, 0x11, 0x22, 0x33, 0x44,
+		0x55, 0x66, 0x77, 0x88, 'f', 'g', 'h', 'i', 0, 0, 0, 0 };
 	struct ep_op a, b, c, r;
 	struct rdmap_read_req req;
 	uint8_t out[64], crc_[4];
@@ -405,7 +423,9 @@ Test(ddp, nothing_is_sent_before_the_initiator_has)
 
 Test(ddp, a_peer_may_end_with_a_reason)
 {
-	struct rdmap_terminate t = { .u = untagged(RDMAP_TERMINATE, true, DDP_QN_TERMINATE, 1, 0), .layer_type = 0x01, .code = 0x01,
+	struct rdmap_terminate t = { .u = untagged(RDMAP_TERMINATE, true, DDP_QN_TERMINATE, 1, 0),
+		.layer_type = 0x01,
+		.code = 0x01,
 		.which = 0xe0 };
 
 	connected(true);
@@ -430,56 +450,78 @@ Test(ddp, an_invalidated_key_is_told_and_gone)
 }
 
 /* One breach a test. */
-#define BREACH(name, words, term, ...)                                                                                                     \
-	Test(ddp, name)                                                                                                                    \
-	{                                                                                                                                  \
-		connected(true);                                                                                                           \
-		say_send(RDMAP_SEND, true, 1, 0, "first", 5);                                                                              \
-		settle();                                                                                                                  \
-		cr_assert_eq(gots, 1);                                                                                                     \
-		__VA_ARGS__;                                                                                                               \
-		ends(words, term);                                                                                                         \
-		finish();                                                                                                                  \
+#define BREACH(name, words, term, ...)                                                             \
+	Test(ddp, name)                                                                            \
+	{                                                                                          \
+		connected(true);                                                                   \
+		say_send(RDMAP_SEND, true, 1, 0, "first", 5);                                      \
+		settle();                                                                          \
+		cr_assert_eq(gots, 1);                                                             \
+		__VA_ARGS__;                                                                       \
+		ends(words, term);                                                                 \
+		finish();                                                                          \
 	}
 
-BREACH(write_out_of_bounds, "2_byte STag", TERM_DDP_BOUNDS, say_write(stag(), pool->len - 1, "xy", 2))
-BREACH(write_to_an_address, "2_byte STag", TERM_DDP_BOUNDS, say_write(stag(), (uintptr_t)pool->base, "xy", 2))
-BREACH(write_with_a_wild_tag, "2_byte STag_0xdeadbeef", TERM_DDP_STAG, say_write(0xdeadbeef, 0, "xy", 2))
-BREACH(write_that_wraps, "2_byte 0xffffffffffffffff STag", TERM_DDP_WRAP, say_write(stag(), UINT64_MAX, "xy", 2))
+BREACH(write_out_of_bounds, "2_byte STag", TERM_DDP_BOUNDS,
+	say_write(stag(), pool->len - 1, "xy", 2))
+BREACH(write_to_an_address, "2_byte STag", TERM_DDP_BOUNDS,
+	say_write(stag(), (uintptr_t)pool->base, "xy", 2))
+BREACH(write_with_a_wild_tag, "2_byte STag_0xdeadbeef", TERM_DDP_STAG,
+	say_write(0xdeadbeef, 0, "xy", 2))
+BREACH(write_that_wraps, "2_byte 0xffffffffffffffff STag", TERM_DDP_WRAP,
+	say_write(stag(), UINT64_MAX, "xy", 2))
 BREACH(write_to_another_connections_memory, "2_byte STag connection", TERM_DDP_OWNER,
 	say_write(foreign->key[ep->dom].rkey, 0, "xy", 2))
-BREACH(read_out_of_bounds, "read STag", TERM_RDMAP_BOUNDS, say_read(1, stag(), 0, (uint32_t)pool->len + 1))
-BREACH(read_of_everything, "read 4294967295_byte STag", TERM_RDMAP_BOUNDS, say_read(1, stag(), 0, UINT32_MAX))
+BREACH(read_out_of_bounds, "read STag", TERM_RDMAP_BOUNDS,
+	say_read(1, stag(), 0, (uint32_t)pool->len + 1))
+BREACH(read_of_everything, "read 4294967295_byte STag", TERM_RDMAP_BOUNDS,
+	say_read(1, stag(), 0, UINT32_MAX))
 BREACH(read_with_a_wild_tag, "read 1_byte STag_0x100", TERM_RDMAP_STAG, say_read(1, 0x100, 0, 1))
 BREACH(read_out_of_turn, "message_2 queue_1", TERM_DDP_MSN, say_read(2, stag(), 0, 1))
-BREACH(message_out_of_turn, "message_3 queue_0 2", TERM_DDP_MSN, say_send(RDMAP_SEND, true, 3, 0, "x", 1))
-BREACH(message_repeated, "message_1 queue_0 2", TERM_DDP_MSN, say_send(RDMAP_SEND, true, 1, 0, "x", 1))
-BREACH(offset_out_of_turn, "offset_2 message 1", TERM_DDP_MO, say_send(RDMAP_SEND, false, 2, 0, "x", 1);
+BREACH(message_out_of_turn, "message_3 queue_0 2", TERM_DDP_MSN,
+	say_send(RDMAP_SEND, true, 3, 0, "x", 1))
+BREACH(message_repeated, "message_1 queue_0 2", TERM_DDP_MSN,
+	say_send(RDMAP_SEND, true, 1, 0, "x", 1))
+BREACH(offset_out_of_turn, "offset_2 message 1", TERM_DDP_MO,
+	say_send(RDMAP_SEND, false, 2, 0, "x", 1);
 	say_send(RDMAP_SEND, true, 2, 2, "x", 1))
 BREACH(kind_changed, "peer message", TERM_RDMAP_OPCODE, say_send(RDMAP_SEND, false, 2, 0, "x", 1);
 	say_send(RDMAP_SEND_SE, true, 2, 1, "x", 1))
-BREACH(message_too_long, "message 100_byte", TERM_DDP_TOO_LONG, say_send(RDMAP_SEND, true, 2, 0, pool->base, 101))
-BREACH(message_too_long_in_the_end, "message 100_byte", TERM_DDP_TOO_LONG, say_send(RDMAP_SEND, false, 2, 0, pool->base, 60);
+BREACH(message_too_long, "message 100_byte", TERM_DDP_TOO_LONG,
+	say_send(RDMAP_SEND, true, 2, 0, pool->base, 101))
+BREACH(message_too_long_in_the_end, "message 100_byte", TERM_DDP_TOO_LONG,
+	say_send(RDMAP_SEND, false, 2, 0, pool->base, 60);
 	say_send(RDMAP_SEND, true, 2, 60, pool->base, 41))
-BREACH(no_receive_left, "message receive", TERM_DDP_NO_BUFFER, say_send(RDMAP_SEND, true, 2, 0, "x", 1);
+BREACH(no_receive_left, "message receive", TERM_DDP_NO_BUFFER,
+	say_send(RDMAP_SEND, true, 2, 0, "x", 1);
 	say_send(RDMAP_SEND, true, 3, 0, "x", 1); say_send(RDMAP_SEND, true, 4, 0, "x", 1))
 BREACH(answer_without_a_read, "peer read", TERM_DDP_STAG,
 	struct ddp_tagged t = tagged(RDMAP_READ_RESP, true, stag(), 0);
 	say_fpdu(&t, sizeof(t), "x", 1))
 BREACH(key_it_cannot_invalidate, "STag_0x1", TERM_RDMAP_INVALIDATE,
-	struct ddp_untagged u = untagged(RDMAP_SEND_INVAL, true, DDP_QN_SEND, 2, 0); u.inval = put_be32(1); say_fpdu(&u, sizeof(u), "x", 1))
+	struct ddp_untagged u = untagged(RDMAP_SEND_INVAL, true, DDP_QN_SEND, 2, 0);
+	u.inval = put_be32(1); say_fpdu(&u, sizeof(u), "x", 1))
 BREACH(unknown_kind, "RDMAP 9 untagged", TERM_RDMAP_OPCODE, say_send(9, true, 2, 0, "x", 1))
 BREACH(tagged_send, "RDMAP 3 tagged", TERM_RDMAP_OPCODE,
-	struct ddp_tagged t = tagged(RDMAP_SEND, true, stag(), 0); say_fpdu(&t, sizeof(t), "x", 1))
-BREACH(wrong_queue, "queue_1 0", TERM_DDP_QN, struct ddp_untagged u = untagged(RDMAP_SEND, true, DDP_QN_READ, 1, 0);
+	struct ddp_tagged t = tagged(RDMAP_SEND, true, stag(), 0);
+	say_fpdu(&t, sizeof(t), "x", 1))
+BREACH(wrong_queue, "queue_1 0", TERM_DDP_QN,
+	struct ddp_untagged u = untagged(RDMAP_SEND, true, DDP_QN_READ, 1, 0);
 	say_fpdu(&u, sizeof(u), "x", 1))
-BREACH(wrong_ddp_version, "DDP_version_2", TERM_DDP_UNTAGGED_VERSION, struct ddp_untagged u = untagged(RDMAP_SEND, true, DDP_QN_SEND, 2, 0);
+BREACH(wrong_ddp_version, "DDP_version_2", TERM_DDP_UNTAGGED_VERSION,
+	struct ddp_untagged u = untagged(RDMAP_SEND, true, DDP_QN_SEND, 2, 0);
 	u.c.ddp = DDP_LAST | 2; say_fpdu(&u, sizeof(u), "x", 1))
-BREACH(wrong_rdmap_version, "RDMAP_version_2", TERM_RDMAP_VERSION, struct ddp_untagged u = untagged(RDMAP_SEND, true, DDP_QN_SEND, 2, 0);
+BREACH(wrong_rdmap_version, "RDMAP_version_2", TERM_RDMAP_VERSION,
+	struct ddp_untagged u = untagged(RDMAP_SEND, true, DDP_QN_SEND, 2, 0);
 	u.c.rdmap = 0x80 | RDMAP_SEND; say_fpdu(&u, sizeof(u), "x", 1))
-BREACH(too_short_for_its_header, "FPDU 12_byte header", TERM_MPA_FRAME, say("\0\x0c\x41\x43" "0123456789abcdef0123456789abcdef", 36))
-BREACH(an_empty_one_that_is_not_the_first, "DDP_version_0", TERM_DDP_UNTAGGED_VERSION, say("\0\0\0\0\x48\x67\x4b\xc7", 8))
-BREACH(damaged, "FPDU CRC", TERM_MPA_CRC, uint8_t out[64]; struct ddp_untagged u = untagged(RDMAP_SEND, true, DDP_QN_SEND, 2, 0);
+BREACH(too_short_for_its_header, "FPDU 12_byte header", TERM_MPA_FRAME,
+	say("\0\x0c\x41\x43"
+	    "0123456789abcdef0123456789abcdef",
+		36))
+BREACH(an_empty_one_that_is_not_the_first, "DDP_version_0", TERM_DDP_UNTAGGED_VERSION,
+	say("\0\0\0\0\x48\x67\x4b\xc7", 8))
+BREACH(damaged, "FPDU CRC", TERM_MPA_CRC, uint8_t out[64];
+	struct ddp_untagged u = untagged(RDMAP_SEND, true, DDP_QN_SEND, 2, 0);
 	size_t len = fpdu(out, &u, sizeof(u), "x", 1); out[20] ^= 1; say(out, len))
 BREACH(read_request_with_data, "Read_Request", TERM_DDP_TOO_LONG,
 	struct rdmap_read_req r = { .u = untagged(RDMAP_READ_REQ, true, DDP_QN_READ, 1, 0) };
@@ -540,7 +582,8 @@ Test(ddp, read_answers_that_do_not_fit)
 		int to;
 		size_t len;
 		bool last;
-	} wrong[] = { { 1, 8, true }, { 0, 9, true }, { 0, 7, true }, { -1, 4, false }, { 0, 9, false } };
+	} wrong[] = { { 1, 8, true }, { 0, 9, true }, { 0, 7, true }, { -1, 4, false },
+		{ 0, 9, false } };
 
 	connected(false);
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
@@ -560,8 +603,8 @@ Test(ddp, read_answers_that_do_not_fit)
 		settle();
 		ep->ops->post(ep, &r);
 		settle();
-		struct ddp_tagged t = tagged(RDMAP_READ_RESP, wrong[i].last, stag(),
-			8192 + (unsigned long)wrong[i].to);
+		struct ddp_tagged t = tagged(
+			RDMAP_READ_RESP, wrong[i].last, stag(), 8192 + (unsigned long)wrong[i].to);
 		say_fpdu(&t, sizeof(t), "abcdefghijklmnop", wrong[i].len);
 		settle();
 		cr_assert_eq(ep->state, EP_CLOSING);

@@ -9,19 +9,24 @@ Test(ep, one_backend_by_name)
 		uint8_t backend;
 		const char *dev;
 		unsigned verbs, iwarp;
-	} cases[] = { { EP_VERBS, NULL, 1, 0 }, { EP_VERBS, "rxe0", 1, 0 }, { EP_IWARP, NULL, 0, 1 }, { EP_AUTO, "rxe0", 1, 0 } };
+	} cases[] = { { EP_VERBS, NULL, 1, 0 }, { EP_VERBS, "rxe0", 1, 0 },
+		{ EP_IWARP, NULL, 0, 1 }, { EP_AUTO, "rxe0", 1, 0 } };
 	struct diag diag = { 0 };
 	struct ep *ep;
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct ep_dial how = { .backend = cases[i].backend, .dev = cases[i].dev, .timeout_ms = 700 };
+		struct ep_dial how = {
+			.backend = cases[i].backend, .dev = cases[i].dev, .timeout_ms = 700
+		};
 
 		verbs.dialled = iwarp.dialled = 0;
 		cr_assert_eq(ep_dial(&ep, NULL, &how, &events, &owner, &diag), -ENODEV);
-		cr_assert(verbs.dialled == cases[i].verbs && iwarp.dialled == cases[i].iwarp, "case %u", i);
+		cr_assert(verbs.dialled == cases[i].verbs && iwarp.dialled == cases[i].iwarp,
+			"case %u", i);
 		cr_assert_eq((verbs.dialled ? &verbs : &iwarp)->dial.timeout_ms, 700);
 	}
-	cr_assert_eq(ep_dial(&ep, NULL, &(struct ep_dial){ .backend = 9 }, &events, &owner, &diag), -EOPNOTSUPP);
+	cr_assert_eq(ep_dial(&ep, NULL, &(struct ep_dial){ .backend = 9 }, &events, &owner, &diag),
+		-EOPNOTSUPP);
 	diag_says(&diag, DIAG_UNSUPPORTED, "", "transport 9");
 	cr_assert(!verbs.started && !iwarp.started);
 }
@@ -72,7 +77,8 @@ Test(ep, without_rdma_software_iwarp_at_once)
 	verbs.code = DIAG_NO_DEVICE;
 	ep = dial(5000);
 	cr_assert(verbs.started == 1 && iwarp.started == 1);
-	cr_assert(iwarp.dial.timeout_ms > 1000 && iwarp.dial.timeout_ms <= 2501, "%u", iwarp.dial.timeout_ms);
+	cr_assert(iwarp.dial.timeout_ms > 1000 && iwarp.dial.timeout_ms <= 2501, "%u",
+		iwarp.dial.timeout_ms);
 	asks(ep, IWARP_DOM);
 	comes_up(ep);
 	cr_assert(owner.requests == 1 && owner.ups == 1);
@@ -96,10 +102,8 @@ Test(ep, neither_can_start)
 }
 
 static const struct cause changes[] = {
-	{ DIAG_NO_DEVICE, ENODEV, 0, false },
-	{ DIAG_UNREACHABLE, EHOSTUNREACH, 0, false },
-	{ DIAG_TIMEOUT, ETIMEDOUT, 0, false },
-	{ DIAG_REFUSED, ECONNREFUSED, 0, false },
+	{ DIAG_NO_DEVICE, ENODEV, 0, false }, { DIAG_UNREACHABLE, EHOSTUNREACH, 0, false },
+	{ DIAG_TIMEOUT, ETIMEDOUT, 0, false }, { DIAG_REFUSED, ECONNREFUSED, 0, false },
 	{ DIAG_REFUSED, ECONNREFUSED, 8, false }, /* no listener, InfiniBand's words */
 };
 
@@ -205,7 +209,8 @@ Test(ep, each_backend_listens_for_itself)
 	conf.backend = EP_IWARP;
 	cr_assert_eq(ep_listen(&listener, NULL, &conf, &diag), 0);
 	cr_assert(!verbs_listeners && tcp_listeners == 1);
-	cr_assert(tcp_conf.iwarp == incoming && !tcp_conf.stream && tcp_conf.user == &owner && tcp_conf.no_crc && tcp_conf.timeout_ms);
+	cr_assert(tcp_conf.iwarp == incoming && !tcp_conf.stream && tcp_conf.user == &owner &&
+		  tcp_conf.no_crc && tcp_conf.timeout_ms);
 	cr_assert_eq(ep_listener_addr(listener), &listening);
 	ep_listener_free(listener);
 	cr_assert(!verbs_listeners && !tcp_listeners);

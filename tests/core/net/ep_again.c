@@ -37,7 +37,8 @@ Test(ep, a_slow_target_gets_verbs_once_more)
 	fails(ep, DIAG_REFUSED, ECONNREFUSED, "nobody");
 	cr_assert_eq(verbs.started, 2);
 	cr_assert_eq(iwarp.ended, 1);
-	cr_assert(verbs.dial.timeout_ms > 1000 && verbs.dial.timeout_ms <= 5000, "%u", verbs.dial.timeout_ms);
+	cr_assert(verbs.dial.timeout_ms > 1000 && verbs.dial.timeout_ms <= 5000, "%u",
+		verbs.dial.timeout_ms);
 	cr_assert_eq(owner.downs, 0);
 	cr_assert_eq(verbs.ep, ep);
 	asks(ep, VERBS_DOM);

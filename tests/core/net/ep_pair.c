@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What include/ep.h promises, held against the in-memory endpoint that the protocol tests stand on. */
+/* What include/ep.h promises, held against the in-memory endpoint that the protocol tests stand on.
+ */
 #include "ep_pair.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -25,7 +26,9 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 		return diag_set(&ep->why, DIAG_USAGE, EINVAL, "not like this");
 	cr_assert_eq(ep->ops->reg(ep, o->pool, EP_REMOTE_WRITE, &ep->why), 0);
 	for (unsigned i = 0; i < ep->caps.recv; i++) {
-		o->rx[i] = (struct ep_rx){ .p = pool_buf(o->pool, i).p, .cap = 64, .lkey = o->pool->key[ep->dom].lkey };
+		o->rx[i] = (struct ep_rx){
+			.p = pool_buf(o->pool, i).p, .cap = 64, .lkey = o->pool->key[ep->dom].lkey
+		};
 		ep->ops->repost(ep, &o->rx[i]);
 	}
 	memcpy(priv, "hi", 2);
@@ -96,11 +99,13 @@ static struct owner owner;
 
 static struct ep *dial(struct ep_peer *peer)
 {
-	struct ep_dial how = { .timeout_ms = 100, .want = { .send = 4, .recv = 4, .sge = 1, .inline_max = 64 } };
+	struct ep_dial how = { .timeout_ms = 100,
+		.want = { .send = 4, .recv = 4, .sge = 1, .inline_max = 64 } };
 	struct diag diag;
 	struct ep *ep;
 
-	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s", diag.text);
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s",
+		diag.text);
 	cr_assert_eq(pool_new(&owner.pool, 4096, 8, &diag), 0, "%s", diag.text);
 	ep_pair_peer(loop, peer);
 	cr_assert_eq(ep_dial(&ep, loop, &how, &events, &owner, &diag), 0, "%s", diag.text);
@@ -129,7 +134,9 @@ static void finish(struct ep *ep)
 
 static void say(struct ep *ep, struct ep_op *op, uint8_t flags)
 {
-	*op = (struct ep_op){ .flags = flags, .nsge = 1, .sge = { { pool_buf(owner.pool, 7).p, 5, owner.pool->key[ep->dom].lkey } } };
+	*op = (struct ep_op){ .flags = flags,
+		.nsge = 1,
+		.sge = { { pool_buf(owner.pool, 7).p, 5, owner.pool->key[ep->dom].lkey } } };
 	ep->ops->post(ep, op);
 }
 
@@ -226,7 +233,8 @@ Test(ep_pair, the_peer_reaches_only_what_is_registered_for_it)
 	turn(&owner.up);
 	rkey = owner.pool->key[ep->dom].rkey;
 	base = pool_raddr(owner.pool, ep->dom, owner.pool->base);
-	cr_assert_eq(ep_pair_memory(ep, rkey, base + 10, 100, EP_REMOTE_WRITE), owner.pool->base + 10);
+	cr_assert_eq(
+		ep_pair_memory(ep, rkey, base + 10, 100, EP_REMOTE_WRITE), owner.pool->base + 10);
 	cr_assert_null(ep_pair_memory(ep, rkey, base, 1, EP_REMOTE_READ));
 	cr_assert_null(ep_pair_memory(ep, rkey + 1, base, 1, EP_REMOTE_WRITE));
 	cr_assert_null(ep_pair_memory(ep, rkey, base + owner.pool->len - 1, 2, EP_REMOTE_WRITE));
@@ -294,7 +302,9 @@ Test(ep_pair, a_dropped_message_ends_the_connection_later)
 Test(ep_pair, a_cut_may_leave_part_of_a_write)
 {
 	uint8_t memory[64] = { 0 };
-	struct ep_peer peer = { .fault = { .cut = 1 }, .memory = memory, .memory_len = 64, .memory_key = 3 };
+	struct ep_peer peer = {
+		.fault = { .cut = 1 }, .memory = memory, .memory_len = 64, .memory_key = 3
+	};
 	unsigned lens = 0;
 
 	for (unsigned seed = 1; seed < 20; seed++) {
@@ -308,7 +318,8 @@ Test(ep_pair, a_cut_may_leave_part_of_a_write)
 		ep = dial(&peer);
 		turn(&owner.up);
 		memset(pool_buf(owner.pool, 7).p, 0x5a, 64);
-		op.sge[0] = (struct ep_sge){ pool_buf(owner.pool, 7).p, 64, owner.pool->key[ep->dom].lkey };
+		op.sge[0] = (struct ep_sge){ pool_buf(owner.pool, 7).p, 64,
+			owner.pool->key[ep->dom].lkey };
 		ep->ops->post(ep, &op);
 		turn(&owner.down);
 		while (len < 64 && memory[len] == 0x5a)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* For tests of the choice of backend: backends that do what a test says, and an owner that counts what it hears. */
+/* For tests of the choice of backend: backends that do what a test says, and an owner that counts
+ * what it hears. */
 #pragma once
 #include "../../../core/net/dom.h"
 #include "../../../core/net/iwarp.h"
@@ -18,7 +19,7 @@ enum { VERBS_DOM = 1, IWARP_DOM = 2 };
 /* One backend; the endpoint that it was last started for. */
 static struct backend {
 	unsigned started, ended, dialled;
-	int refuses; /* the next start */
+	int refuses;         /* the next start */
 	enum diag_code code; /* of that */
 	struct ep_dial dial;
 	struct ep *ep;
@@ -90,23 +91,27 @@ static inline void iwarp_free(struct ep *ep)
 	free(iwarp_of(ep));
 }
 
-static const struct ep_ops verbs_ops = { "verbs", fake_post, fake_repost, fake_reg, fake_unreg, fake_close, verbs_free };
-static const struct ep_ops iwarp_ops = { "iwarp", fake_post, fake_repost, fake_reg, fake_unreg, fake_close, iwarp_free };
+static const struct ep_ops verbs_ops = { "verbs", fake_post, fake_repost, fake_reg, fake_unreg,
+	fake_close, verbs_free };
+static const struct ep_ops iwarp_ops = { "iwarp", fake_post, fake_repost, fake_reg, fake_unreg,
+	fake_close, iwarp_free };
 
-static inline int start(struct backend *backend, struct ep *ep, const struct ep_ops *ops, struct loop *on, const struct ep_dial *dial,
-	const struct ep_events *events, void *user, struct diag *diag)
+static inline int start(struct backend *backend, struct ep *ep, const struct ep_ops *ops,
+	struct loop *on, const struct ep_dial *dial, const struct ep_events *events, void *user,
+	struct diag *diag)
 {
 	backend->started++;
 	backend->dial = *dial;
 	if (backend->refuses)
-		return diag_set(diag, backend->code, backend->refuses, "%s cannot start", ops->name);
+		return diag_set(
+			diag, backend->code, backend->refuses, "%s cannot start", ops->name);
 	*ep = (struct ep){ .ops = ops, .ev = events, .loop = on, .user = user, .dom = DOM_NONE };
 	backend->ep = ep;
 	return 0;
 }
 
-int verbs_start(struct verbs_ep *ve, struct loop *on, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+int verbs_start(struct verbs_ep *ve, struct loop *on, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	cr_assert_eq(ve->id, NULL, "memory of another endpoint");
 	return start(&verbs, &ve->ep, &verbs_ops, on, dial, events, user, diag);
@@ -118,8 +123,8 @@ void verbs_end(struct verbs_ep *ve)
 	verbs.ended++;
 }
 
-int iwarp_start(struct iwarp *iw, struct loop *on, const struct ep_dial *dial, const struct ep_events *events, void *user,
-	struct diag *diag)
+int iwarp_start(struct iwarp *iw, struct loop *on, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	cr_assert_eq(iw->stags, NULL, "memory of another endpoint");
 	return start(&iwarp, &iw->ep, &iwarp_ops, on, dial, events, user, diag);
@@ -138,13 +143,15 @@ static inline int dialled(struct backend *backend, const struct ep_dial *dial, s
 	return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "dialled");
 }
 
-int verbs_dial(struct ep **out, struct loop *on, const struct ep_dial *dial, const struct ep_events *events, void *user, struct diag *diag)
+int verbs_dial(struct ep **out, struct loop *on, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	(void)out, (void)on, (void)events, (void)user;
 	return dialled(&verbs, dial, diag);
 }
 
-int iwarp_dial(struct ep **out, struct loop *on, const struct ep_dial *dial, const struct ep_events *events, void *user, struct diag *diag)
+int iwarp_dial(struct ep **out, struct loop *on, const struct ep_dial *dial,
+	const struct ep_events *events, void *user, struct diag *diag)
 {
 	(void)out, (void)on, (void)events, (void)user;
 	return dialled(&iwarp, dial, diag);
@@ -157,8 +164,8 @@ static struct addr listening;
 static unsigned verbs_listeners, tcp_listeners;
 static int listen_err;
 
-int verbs_listen(struct verbs_listener **out, struct ep_listener *listener, struct loop *on, const struct ep_listen *conf,
-	struct diag *diag)
+int verbs_listen(struct verbs_listener **out, struct ep_listener *listener, struct loop *on,
+	const struct ep_listen *conf, struct diag *diag)
 {
 	(void)listener, (void)on;
 	verbs_conf = *conf;
@@ -181,7 +188,8 @@ void verbs_listener_free(struct verbs_listener *listener)
 	verbs_listeners--;
 }
 
-int tcp_listen(struct tcp_listener **out, struct loop *on, const struct tcp_listen *conf, struct diag *diag)
+int tcp_listen(struct tcp_listener **out, struct loop *on, const struct tcp_listen *conf,
+	struct diag *diag)
 {
 	(void)on;
 	tcp_conf = *conf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Two ends of software iWARP in one process over 127.0.0.1: mixed operations with seeded sizes, every byte checked; set-up, refusal,
- * faults of a peer and what is said about them. */
+/* Two ends of software iWARP in one process over 127.0.0.1: mixed operations with seeded sizes,
+ * every byte checked; set-up, refusal, faults of a peer and what is said about them. */
 #include "iwarp.h"
 #include "crc32c.h"
 #include "says.h"
@@ -14,22 +14,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SECOND 1000000000ull
-#define SLOTS 16
-#define SLOT 0x20000
-#define DEPTH 24
+#define SECOND   1000000000ull
+#define SLOTS    16
+#define SLOT     0x20000
+#define DEPTH    24
 #define RECEIVES 32
-#define MSG_MAX 4096
+#define MSG_MAX  4096
 
-struct note { /* begins every message */
-	uint32_t len, sum; /* of what follows */
+struct note {                               /* begins every message */
+	uint32_t len, sum;                  /* of what follows */
 	uint32_t slot, off, bytes, written; /* of the WRITE before it */
 };
 
 struct job {
 	struct ep_op op, tell;
 	uint32_t slot, tells; /* `sent` that are to come */
-	bool busy, read, watched; /* watched: the peer has to look at the slot before it is used again */
+	/* watched: the peer has to look at the slot before it is used again */
+	bool busy, read, watched;
 	uint32_t sum;
 };
 
@@ -83,7 +84,9 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	cr_assert_eq(ep->ops->reg(ep, s->msgs, EP_LOCAL, why), 0);
 	cr_assert_eq(ep->ops->reg(ep, s->inbox, EP_LOCAL, why), 0);
 	for (unsigned i = 0; i < RECEIVES; i++) {
-		s->rx[i] = (struct ep_rx){ .p = pool_buf(s->inbox, i).p, .cap = MSG_MAX, .lkey = s->inbox->key[ep->dom].lkey };
+		s->rx[i] = (struct ep_rx){ .p = pool_buf(s->inbox, i).p,
+			.cap = MSG_MAX,
+			.lkey = s->inbox->key[ep->dom].lkey };
 		ep->ops->repost(ep, &s->rx[i]);
 	}
 	memcpy(priv, s->priv, strlen(s->priv));
@@ -113,7 +116,9 @@ static void tell(struct side *s, struct job *j, uint32_t off, uint32_t bytes, ui
 	unsigned i = (unsigned)(j - s->job);
 	uint8_t *p = pool_buf(s->msgs, i).p;
 	uint32_t len = dice(s, 4) ? dice(s, 200) : dice(s, MSG_MAX - sizeof(struct note));
-	struct note note = { .len = len, .slot = j->slot, .off = off, .bytes = bytes, .written = written };
+	struct note note = {
+		.len = len, .slot = j->slot, .off = off, .bytes = bytes, .written = written
+	};
 	uint32_t all = sizeof(note) + len;
 	bool in_line = all <= s->ep->caps.inline_max && dice(s, 2), quiet;
 
@@ -123,7 +128,9 @@ static void tell(struct side *s, struct job *j, uint32_t off, uint32_t bytes, ui
 	/* Quiet: there is no `sent`; the peer has it when it has looked. */
 	quiet = in_line && dice(s, 2);
 	j->tells += !quiet;
-	j->tell = (struct ep_op){ .kind = EP_SEND, .flags = (in_line ? EP_INLINE : 0) | (quiet ? EP_QUIET : 0), .nsge = 1,
+	j->tell = (struct ep_op){ .kind = EP_SEND,
+		.flags = (in_line ? EP_INLINE : 0) | (quiet ? EP_QUIET : 0),
+		.nsge = 1,
 		.sge = { { p, all, lkey(s, s->msgs) } } };
 	if (all > 8 && dice(s, 2)) {
 		j->tell.nsge = 2;
@@ -135,14 +142,19 @@ static void tell(struct side *s, struct job *j, uint32_t off, uint32_t bytes, ui
 static void start_write(struct side *s, struct job *j)
 {
 	uint8_t *p = pool_buf(s->source, j->slot).p;
-	uint32_t off = dice(s, SLOT / 2), len = dice(s, 3) ? dice(s, 5000) : dice(s, SLOT / 2), cut = len ? dice(s, len) : 0;
+	uint32_t off = dice(s, SLOT / 2), len = dice(s, 3) ? dice(s, 5000) : dice(s, SLOT / 2),
+		 cut = len ? dice(s, len) : 0;
 	struct pool *to = s->other->window;
 
 	fill(p, len, s->seed);
 	tell(s, j, off, len, crc32c(0, p, len));
-	j->op = (struct ep_op){ .kind = EP_WRITE, .next = &j->tell, .nsge = 2, .rkey = to->key[s->other->ep->dom].rkey,
+	j->op = (struct ep_op){ .kind = EP_WRITE,
+		.next = &j->tell,
+		.nsge = 2,
+		.rkey = to->key[s->other->ep->dom].rkey,
 		.raddr = pool_raddr(to, s->other->ep->dom, pool_buf(to, j->slot).p) + off,
-		.sge = { { p, cut, lkey(s, s->source) }, { p + cut, len - cut, lkey(s, s->source) } } };
+		.sge = { { p, cut, lkey(s, s->source) },
+			{ p + cut, len - cut, lkey(s, s->source) } } };
 	s->told++;
 	j->tells++;
 	s->ep->ops->post(s->ep, &j->op);
@@ -159,8 +171,11 @@ static void start_read(struct side *s, struct job *j)
 	j->read = true;
 	j->sum = crc32c(0, there, len);
 	memset(p, 0, len);
-	j->op = (struct ep_op){ .kind = EP_READ, .nsge = 1, .rkey = from->key[s->other->ep->dom].rkey,
-		.raddr = pool_raddr(from, s->other->ep->dom, there), .sge = { { p, len, lkey(s, s->sink) } } };
+	j->op = (struct ep_op){ .kind = EP_READ,
+		.nsge = 1,
+		.rkey = from->key[s->other->ep->dom].rkey,
+		.raddr = pool_raddr(from, s->other->ep->dom, there),
+		.sge = { { p, len, lkey(s, s->sink) } } };
 	s->reads++;
 	j->tells = 1;
 	s->ep->ops->post(s->ep, &j->op);
@@ -209,7 +224,8 @@ static void release(struct side *s, struct job *j)
 static void check_finished(struct side *s)
 {
 	struct side *o = s->other;
-	if (s->done == s->total && o->done == o->total && s->heard == o->told && o->heard == s->told)
+	if (s->done == s->total && o->done == o->total && s->heard == o->told &&
+		o->heard == s->told)
 		s->finished = o->finished = 1;
 }
 
@@ -225,7 +241,8 @@ static void recv_(struct ep *ep, struct ep_rx *rx)
 		memcpy(&note, rx->p, sizeof(note));
 		cr_assert_eq(rx->len, sizeof(note) + note.len);
 		cr_assert_eq(crc32c(0, rx->p + sizeof(note), note.len), note.sum);
-		cr_assert_eq(crc32c(0, pool_buf(s->window, note.slot).p + note.off, note.bytes), note.written);
+		cr_assert_eq(crc32c(0, pool_buf(s->window, note.slot).p + note.off, note.bytes),
+			note.written);
 		s->heard++;
 		for (unsigned i = 0; i < DEPTH; i++)
 			if (s->other->job[i].busy && s->other->job[i].slot == note.slot) {
@@ -254,7 +271,8 @@ static void sent(struct ep *ep, struct ep_op *op)
 	if (--j->tells)
 		return;
 	if (j->read) {
-		cr_assert_eq(crc32c(0, j->op.sge[0].p, j->op.sge[0].len), j->sum, "a read of %u bytes", j->op.sge[0].len);
+		cr_assert_eq(crc32c(0, j->op.sge[0].p, j->op.sge[0].len), j->sum,
+			"a read of %u bytes", j->op.sge[0].len);
 		s->reads--;
 	}
 	release(s, j);
@@ -280,7 +298,8 @@ static void incoming(struct ep_incoming *in, void *user)
 	else if (asked == (void *)&asked)
 		asked = in;
 	else
-		cr_assert_eq(ep_accept(&server.ep, loop, in, &server.want, &events, &server, &diag), 0, "%s", diag.text);
+		cr_assert_eq(ep_accept(&server.ep, loop, in, &server.want, &events, &server, &diag),
+			0, "%s", diag.text);
 }
 
 static void side_init(struct side *s, struct side *other, unsigned seed)
@@ -290,7 +309,12 @@ static void side_init(struct side *s, struct side *other, unsigned seed)
 	s->other = other;
 	s->seed = seed;
 	if (!s->want.send)
-		s->want = (struct ep_caps){ .send = 2 * DEPTH, .recv = RECEIVES, .sge = 2, .inline_max = 128, .ord = 4, .ird = 4 };
+		s->want = (struct ep_caps){ .send = 2 * DEPTH,
+			.recv = RECEIVES,
+			.sge = 2,
+			.inline_max = 128,
+			.ord = 4,
+			.ird = 4 };
 	cr_assert_eq(pool_new(&s->window, SLOT, 2 * SLOTS, &diag), 0);
 	cr_assert_eq(pool_new(&s->source, SLOT, SLOTS, &diag), 0);
 	cr_assert_eq(pool_new(&s->sink, SLOT, SLOTS, &diag), 0);
@@ -301,12 +325,14 @@ static void side_init(struct side *s, struct side *other, unsigned seed)
 
 static void set_up(bool client_crc, bool server_crc)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct tcp_listen listen = { .iwarp = incoming, .timeout_ms = 1000, .no_crc = !server_crc };
 	struct ep_dial dial = { .timeout_ms = 1000, .no_crc = !client_crc };
 	struct diag diag;
 
-	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s", diag.text);
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s",
+		diag.text);
 	side_init(&client, &server, 1);
 	side_init(&server, &client, 2);
 	memcpy(&listen.at.ss, &in, sizeof(in));
@@ -314,7 +340,8 @@ static void set_up(bool client_crc, bool server_crc)
 	cr_assert_eq(tcp_listen(&listener, loop, &listen, &diag), 0, "%s", diag.text);
 	dial.dst = *tcp_listener_addr(listener);
 	dial.want = client.want;
-	cr_assert_eq(iwarp_dial(&client.ep, loop, &dial, &events, &client, &diag), 0, "%s", diag.text);
+	cr_assert_eq(
+		iwarp_dial(&client.ep, loop, &dial, &events, &client, &diag), 0, "%s", diag.text);
 }
 
 static void turn(volatile int *flag)
@@ -361,8 +388,10 @@ static void run(unsigned total)
 	cr_assert_not(client.down || server.down);
 }
 
-/* The server may send before it has heard from the client: it is held back until the client's first FPDU. */
-static void mixed(bool client_crc, bool server_crc, uint32_t ulpdu, int socket_buffer, unsigned total)
+/* The server may send before it has heard from the client: it is held back until the client's first
+ * FPDU. */
+static void mixed(
+	bool client_crc, bool server_crc, uint32_t ulpdu, int socket_buffer, unsigned total)
 {
 	connect_both(client_crc, server_crc);
 	cr_assert_eq(iwarp_of(client.ep)->crc, client_crc || server_crc);
@@ -371,8 +400,10 @@ static void mixed(bool client_crc, bool server_crc, uint32_t ulpdu, int socket_b
 	if (ulpdu)
 		iwarp_of(client.ep)->tx.ulpdu = iwarp_of(server.ep)->tx.ulpdu = ulpdu;
 	if (socket_buffer) {
-		setsockopt(iwarp_of(client.ep)->fd.fd, SOL_SOCKET, SO_SNDBUF, &socket_buffer, sizeof(int));
-		setsockopt(iwarp_of(server.ep)->fd.fd, SOL_SOCKET, SO_SNDBUF, &socket_buffer, sizeof(int));
+		setsockopt(iwarp_of(client.ep)->fd.fd, SOL_SOCKET, SO_SNDBUF, &socket_buffer,
+			sizeof(int));
+		setsockopt(iwarp_of(server.ep)->fd.fd, SOL_SOCKET, SO_SNDBUF, &socket_buffer,
+			sizeof(int));
 	}
 	server.total = total;
 	start(&server);
@@ -480,7 +511,8 @@ Test(iwarp, the_lesser_depth_counts)
 	connect_both(true, true);
 	cr_assert(client.ep->caps.ord == 5 && server.ep->caps.ird == 5);
 	cr_assert(client.ep->caps.ird == 3 && server.ep->caps.ord == 3);
-	cr_assert(client.ep->caps.read_sge == 1 && client.ep->caps.inline_max == 0 && client.ep->caps.software);
+	cr_assert(client.ep->caps.read_sge == 1 && client.ep->caps.inline_max == 0 &&
+		  client.ep->caps.software);
 	tear_down();
 }
 
@@ -550,7 +582,9 @@ Test(iwarp, posting_more_than_agreed_on_ends_it)
 	client.watch = server.watch = true;
 	iwarp_of(client.ep)->tx.hold = true;
 	for (unsigned i = 0; i < 400; i++) {
-		op[i] = (struct ep_op){ .kind = EP_SEND, .nsge = 1, .sge = { { client.msgs->base, 8, lkey(&client, client.msgs) } } };
+		op[i] = (struct ep_op){ .kind = EP_SEND,
+			.nsge = 1,
+			.sge = { { client.msgs->base, 8, lkey(&client, client.msgs) } } };
 		client.ep->ops->post(client.ep, &op[i]);
 	}
 	turn(&client.down);
@@ -562,7 +596,8 @@ Test(iwarp, posting_more_than_agreed_on_ends_it)
 /* A bare listener that a test answers from by hand. */
 static int bare_listener(struct ep_dial *dial, bool deaf)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(in);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	struct diag diag;
@@ -602,7 +637,9 @@ Test(iwarp, a_peer_of_revision_1_is_asked_again)
 	one = bare_accept(fd, frame);
 	cr_assert_eq(frame[17], 1);
 	cr_assert_eq(frame[19], 0, "nothing but private data, and of that there is none");
-	cr_assert_eq(send(one, reply, mpa_put(reply, &(struct mpa){ .revision = 1, .crc = true }, true), 0), 20);
+	cr_assert_eq(send(one, reply,
+			     mpa_put(reply, &(struct mpa){ .revision = 1, .crc = true }, true), 0),
+		20);
 	turn(&client.up);
 	cr_assert_eq(client.ep->caps.ord, 4);
 	close(one);
@@ -614,14 +651,18 @@ Test(iwarp, a_peer_of_revision_1_is_asked_again)
 
 Test(iwarp, a_peer_that_may_have_missed_the_first_message_is_nudged)
 {
-	static const uint8_t empty_write[] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 };
+	static const uint8_t empty_write[] = { 0, 14, 0xc1, 0x40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+		0 };
 	struct ep_dial dial = { .timeout_ms = 1000, .no_crc = true };
 	int fd = bare_listener(&dial, false), one;
 	uint8_t frame[MPA_FRAME_MAX], got[8 * 20];
 	ssize_t len;
 
 	one = bare_accept(fd, frame);
-	len = (ssize_t)mpa_put(frame, &(struct mpa){ .revision = 2, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE }, true);
+	len = (ssize_t)mpa_put(frame,
+		&(struct mpa){
+			.revision = 2, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE },
+		true);
 	cr_assert_eq(send(one, frame, (size_t)len, 0), len);
 	turn(&client.up);
 	loop_wait(loop, &client.down, loop_clock() + SECOND);
@@ -639,7 +680,9 @@ Test(iwarp, a_peer_that_may_have_missed_the_first_message_is_nudged)
 /* What it had sent last can still be read within that time. */
 Test(iwarp, a_peer_that_does_not_close_its_side_is_reset)
 {
-	const struct mpa answer = { .revision = 2, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE };
+	const struct mpa answer = {
+		.revision = 2, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE
+	};
 	struct ep_dial dial = { .timeout_ms = 1000, .no_crc = true };
 	int fd = bare_listener(&dial, false), one, error = 0;
 	uint8_t frame[MPA_FRAME_MAX];
@@ -695,8 +738,14 @@ Test(iwarp, a_peer_that_says_nothing)
 Test(iwarp, a_peer_without_crcs)
 {
 	uint8_t reply[MPA_FRAME_MAX];
-	size_t len = mpa_put(reply, &(struct mpa){ .revision = 2, .enhanced = true, .ird = 4, .ord = 4, .peer = true,
-		.rtr = MPA_RTR_WRITE }, true);
+	size_t len = mpa_put(reply,
+		&(struct mpa){ .revision = 2,
+			.enhanced = true,
+			.ird = 4,
+			.ord = 4,
+			.peer = true,
+			.rtr = MPA_RTR_WRITE },
+		true);
 
 	hand_answered(reply, len, "peer CRC", DIAG_PROTOCOL);
 }
@@ -704,8 +753,15 @@ Test(iwarp, a_peer_without_crcs)
 Test(iwarp, a_peer_that_wants_to_read_too_deep)
 {
 	uint8_t reply[MPA_FRAME_MAX];
-	size_t len = mpa_put(reply, &(struct mpa){ .revision = 2, .enhanced = true, .crc = true, .ird = 4, .ord = 5, .peer = true,
-		.rtr = MPA_RTR_WRITE }, true);
+	size_t len = mpa_put(reply,
+		&(struct mpa){ .revision = 2,
+			.enhanced = true,
+			.crc = true,
+			.ird = 4,
+			.ord = 5,
+			.peer = true,
+			.rtr = MPA_RTR_WRITE },
+		true);
 
 	hand_answered(reply, len, "read depth 5 4", DIAG_PROTOCOL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One TCP port for plain streams and iWARP: told apart by the first bytes, in whatever pieces they come. */
+/* One TCP port for plain streams and iWARP: told apart by the first bytes, in whatever pieces they
+ * come. */
 #include "ep.h"
 #include "mpa.h"
 #include "says.h"
@@ -46,9 +47,13 @@ static void dropped(void *user)
 
 static void start(bool with_stream, bool with_iwarp, uint32_t timeout_ms)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct tcp_listen conf = { .stream = with_stream ? stream : NULL, .iwarp = with_iwarp ? iwarp : NULL, .user = &loop,
-		.dropped = dropped, .timeout_ms = timeout_ms };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct tcp_listen conf = { .stream = with_stream ? stream : NULL,
+		.iwarp = with_iwarp ? iwarp : NULL,
+		.user = &loop,
+		.dropped = dropped,
+		.timeout_ms = timeout_ms };
 	struct diag diag;
 
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0);
@@ -60,7 +65,9 @@ static void start(bool with_stream, bool with_iwarp, uint32_t timeout_ms)
 static int dial(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	cr_assert_eq(connect(fd, (const struct sockaddr *)&tcp_listener_addr(listener)->ss, sizeof(struct sockaddr_in)), 0);
+	cr_assert_eq(connect(fd, (const struct sockaddr *)&tcp_listener_addr(listener)->ss,
+			     sizeof(struct sockaddr_in)),
+		0);
 	return fd;
 }
 
@@ -111,7 +118,12 @@ Test(listen, a_stream_is_handed_over_untouched)
 Test(listen, iwarp_in_whatever_pieces)
 {
 	uint8_t frame[MPA_FRAME_MAX], priv[MPA_PRIV_MAX - 4];
-	struct mpa mpa = { .revision = 2, .enhanced = true, .ird = 3, .ord = MPA_LIMIT_ANY, .priv = priv, .priv_len = sizeof(priv) };
+	struct mpa mpa = { .revision = 2,
+		.enhanced = true,
+		.ird = 3,
+		.ord = MPA_LIMIT_ANY,
+		.priv = priv,
+		.priv_len = sizeof(priv) };
 	size_t len;
 	int fd;
 
@@ -150,7 +162,8 @@ Test(listen, many_at_once_do_not_mix)
 			size_t half = len / 2;
 			if (!(i & 1) && part)
 				continue;
-			say(fd[i], i & 1 ? (const void *)(frame + part * half) : "NVMe", i & 1 ? (part ? len - half : half) : 4);
+			say(fd[i], i & 1 ? (const void *)(frame + part * half) : "NVMe",
+				i & 1 ? (part ? len - half : half) : 4);
 			if (i & 1 && part)
 				ep_reject(asked, NULL, 0);
 			else if (!(i & 1))
@@ -222,7 +235,8 @@ Test(listen, a_crowd_that_is_silent)
 
 Test(listen, a_request_that_is_none)
 {
-	static const char *const bad[] = { "MPA ID Req Frame\0\0\0\0", "MPA ID Req Frame\0\3\0\0", "MPA ID Req Frame\0\1\2\1" };
+	static const char *const bad[] = { "MPA ID Req Frame\0\0\0\0", "MPA ID Req Frame\0\3\0\0",
+		"MPA ID Req Frame\0\1\2\1" };
 
 	start(true, true, 1000);
 	for (unsigned i = 0; i < 3; i++) {
@@ -332,11 +346,15 @@ static bool starved(const struct diag *why, void *user)
 	return soon;
 }
 
-/* Without a descriptor the next connection is closed at once; or it waits when it is told to, and then it is taken. */
+/* Without a descriptor the next connection is closed at once; or it waits when it is told to, and
+ * then it is taken. */
 Test(listen, no_descriptor_left)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	struct tcp_listen conf = { .stream = stream, .starved = starved, .user = &loop, .timeout_ms = 1000 };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct tcp_listen conf = {
+		.stream = stream, .starved = starved, .user = &loop, .timeout_ms = 1000
+	};
 	struct rlimit limit, all;
 	int fd[3];
 
@@ -350,7 +368,8 @@ Test(listen, no_descriptor_left)
 	limit = (struct rlimit){ (rlim_t)fd[2] + 1, all.rlim_max };
 	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	for (unsigned i = 0; i < 2; i++) {
-		connect(fd[i], (const struct sockaddr *)&tcp_listener_addr(listener)->ss, sizeof(in));
+		connect(fd[i], (const struct sockaddr *)&tcp_listener_addr(listener)->ss,
+			sizeof(in));
 		cr_assert(closed(fd[i]));
 		cr_assert_eq(starving, i + 1);
 	}

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* MPA's set-up frames: golden bytes as RFC 5044 section 7.1.1 and RFC 6581 section 9 draw them, every truncation, every damaged byte,
- * and what the two sides make of each other. */
+/* MPA's set-up frames: golden bytes as RFC 5044 section 7.1.1 and RFC 6581 section 9 draw them,
+ * every truncation, every damaged byte, and what the two sides make of each other. */
 #include "mpa.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 
-static const uint8_t golden[] = { 'M', 'P', 'A', ' ', 'I', 'D', ' ', 'R', 'e', 'q', ' ', 'F', 'r', 'a', 'm', 'e',
-	0x50, 2, 0, 7, /* CRC, enhanced; revision 2; 7 bytes */
+static const uint8_t golden[] = { 'M', 'P', 'A', ' ', 'I', 'D', ' ', 'R', 'e', 'q', ' ', 'F', 'r',
+	'a', 'm', 'e', 0x50, 2, 0, 7, /* CRC, enhanced; revision 2; 7 bytes */
 	0x80, 16, 0xc0, 4, /* peer-to-peer, IRD 16; Write or Read as ready-to-receive, ORD 4 */
 	'a', 'b', 'c' };
 
 static struct mpa sample(void)
 {
-	return (struct mpa){ .revision = 2, .crc = true, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE | MPA_RTR_READ, .ird = 16,
-		.ord = 4, .priv = (const uint8_t *)"abc", .priv_len = 3 };
+	return (struct mpa){ .revision = 2,
+		.crc = true,
+		.enhanced = true,
+		.peer = true,
+		.rtr = MPA_RTR_WRITE | MPA_RTR_READ,
+		.ird = 16,
+		.ord = 4,
+		.priv = (const uint8_t *)"abc",
+		.priv_len = 3 };
 }
 
 Test(mpa, a_request_has_the_bytes_of_the_standard)
@@ -31,7 +38,11 @@ Test(mpa, what_is_put_is_got)
 	uint8_t out[MPA_FRAME_MAX];
 
 	for (unsigned flags = 0; flags < 0x400; flags++) {
-		struct mpa in = { .revision = flags & 1 ? 2 : 1, .markers = flags & 2, .crc = flags & 4, .large = flags & 8 }, back;
+		struct mpa in = { .revision = flags & 1 ? 2 : 1,
+			.markers = flags & 2,
+			.crc = flags & 4,
+			.large = flags & 8 },
+			   back;
 		bool reply = flags & 16;
 		size_t len;
 		in.reject = reply && flags & 32;
@@ -116,7 +127,8 @@ Test(mpa, the_longest_private_data_fit)
 
 Test(mpa, an_answer_keeps_within_what_was_asked)
 {
-	struct mpa req = sample(), want = { .ird = 2, .ord = 64, .large = true }, rep = mpa_answer(&req, &want);
+	struct mpa req = sample(), want = { .ird = 2, .ord = 64, .large = true },
+		   rep = mpa_answer(&req, &want);
 
 	cr_assert(rep.crc, "the asker wanted it");
 	cr_assert_not(rep.large);
@@ -185,7 +197,8 @@ Test(mpa, the_initiator_settles_for_the_lesser_read_depth)
 Test(mpa, segments_fill_a_tcp_segment)
 {
 	for (uint32_t mss = 0; mss < 0x20000; mss++) {
-		uint32_t ulpdu = mpa_ulpdu(mss, false), fpdu = (MPA_LEN_SIZE + ulpdu + 3) / 4 * 4 + MPA_CRC_SIZE;
+		uint32_t ulpdu = mpa_ulpdu(mss, false),
+			 fpdu = (MPA_LEN_SIZE + ulpdu + 3) / 4 * 4 + MPA_CRC_SIZE;
 		cr_assert(ulpdu >= MPA_ULPDU_MIN && ulpdu <= MPA_ULPDU_MAX);
 		if (mss > 200)
 			cr_assert_leq(fpdu, mss);

@@ -88,7 +88,8 @@ Test(stag, wild_tags)
 
 	for (uint64_t wild = 0; wild <= UINT32_MAX; wild += 251)
 		if (wild != stag)
-			cr_assert_neq(stag_find(stags, &mine, (uint32_t)wild, 0, 1, 0, &p), STAG_FINE);
+			cr_assert_neq(
+				stag_find(stags, &mine, (uint32_t)wild, 0, 1, 0, &p), STAG_FINE);
 	for (unsigned bit = 0; bit < 32; bit++)
 		cr_assert_eq(stag_find(stags, &mine, stag ^ 1u << bit, 0, 1, 0, &p), STAG_UNKNOWN);
 }
@@ -139,7 +140,8 @@ Test(stag, many_pools)
 		uint32_t tag = many[i]->key[stags->dom].rkey;
 		cr_assert_eq(stag_find(stags, &mine, tag, 0, 4096, EP_REMOTE_WRITE, &p), STAG_FINE);
 		cr_assert_eq(p, many[i]->base);
-		cr_assert_eq(stag_find(stags, &mine, tag, 4096, 1, EP_REMOTE_WRITE, &p), STAG_BOUNDS);
+		cr_assert_eq(
+			stag_find(stags, &mine, tag, 4096, 1, EP_REMOTE_WRITE, &p), STAG_BOUNDS);
 	}
 	for (unsigned i = 0; i < 40; i++) {
 		stag_unreg(stags, &mine, many[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The TCP byte stream against plain sockets on the loopback interface. */
+#include "tcp.h"
 #include "says.h"
 #include "stream.h"
-#include "tcp.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,9 @@ static void readable(struct stream *s)
 	struct end *e = s->user;
 	ssize_t n;
 	while (e->got < (int)sizeof(e->bytes) &&
-		(n = stream_recv(s, &(struct iovec){ e->bytes + e->got, sizeof(e->bytes) - (size_t)e->got }, 1)) > 0)
+		(n = stream_recv(s,
+			 &(struct iovec){ e->bytes + e->got, sizeof(e->bytes) - (size_t)e->got },
+			 1)) > 0)
 		e->got += (int)n;
 }
 
@@ -64,7 +66,8 @@ static struct loop *loop_make(void)
 {
 	struct loop *loop;
 	struct diag diag;
-	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s", diag.text);
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0, "%s",
+		diag.text);
 	return loop;
 }
 
@@ -153,7 +156,9 @@ Test(tcp, a_silent_port_times_out_at_our_deadline)
 		connect(filler[i], (struct sockaddr *)&addr.ss, addr.len);
 	}
 	start = loop_clock();
-	cr_assert_eq(stream_dial(&s, loop, &(struct stream_dial){ .dst = addr, .timeout_ms = 120 }, &events, &e, &diag), 0);
+	cr_assert_eq(stream_dial(&s, loop, &(struct stream_dial){ .dst = addr, .timeout_ms = 120 },
+			     &events, &e, &diag),
+		0);
 	wait_for(loop, &e.down);
 	diag_says(&s->why, DIAG_TIMEOUT, "", "TCP 127.0.0.1: 120_ms");
 	cr_assert(loop_clock() - start >= 120000000);
@@ -177,10 +182,12 @@ Test(tcp, a_reset_and_a_close_are_told_apart)
 		wait_for(loop, &e.up);
 		peer = accept(fd, NULL, NULL);
 		if (reset)
-			setsockopt(peer, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+			setsockopt(peer, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
+				sizeof(struct linger));
 		close(peer);
 		wait_for(loop, &e.down);
-		diag_says(&s->why, DIAG_CLOSED, "", reset ? "connection_reset peer" : "connection_closed peer");
+		diag_says(&s->why, DIAG_CLOSED, "",
+			reset ? "connection_reset peer" : "connection_closed peer");
 		cr_assert_eq(stream_recv(s, &(struct iovec){ e.bytes, 1 }, 1), -ENOTCONN);
 		stream_free(s);
 		loop_free(loop);
@@ -222,7 +229,8 @@ Test(tcp, the_source_address_is_used_and_shown)
 	cr_assert_eq(stream_dial(&s, loop, &how, &events, &e, &diag), 0, "%s", diag.text);
 	wait_for(loop, &e.up);
 	peer = accept(fd, (struct sockaddr *)&seen.ss, &seen.len);
-	cr_assert_eq(strncmp(s->way, addr_text(&seen, text), strlen(text)), 0, "%s, %s", s->way, text);
+	cr_assert_eq(
+		strncmp(s->way, addr_text(&seen, text), strlen(text)), 0, "%s, %s", s->way, text);
 	cr_assert(strstr(s->way, addr_text(&how.dst, text)), "%s", s->way);
 	cr_assert_eq(strncmp(s->way, "127.0.0.77:", 11), 0, "%s", s->way);
 	stream_free(s);
@@ -234,7 +242,8 @@ Test(tcp, the_source_address_is_used_and_shown)
 Test(tcp, what_is_queued_before_up_and_before_close_still_leaves)
 {
 	struct loop *loop = loop_make();
-	struct stream_out early = { .iov = { { "early ", 6 } }, .niov = 1 }, late = { .iov = { { "la", 2 }, { "te", 2 } }, .niov = 2 };
+	struct stream_out early = { .iov = { { "early ", 6 } }, .niov = 1 },
+			  late = { .iov = { { "la", 2 }, { "te", 2 } }, .niov = 2 };
 	struct end e = { .close_on_up = true, .say_on_up = &late };
 	struct addr addr;
 	char text[16] = "";
@@ -296,7 +305,9 @@ Test(tcp, what_a_reset_stream_had_queued_never_arrives)
 Test(tcp, a_quiet_element_gives_no_sent)
 {
 	struct loop *loop = loop_make();
-	struct stream_out loud = { .iov = { { "b", 1 } }, .niov = 1 }, quiet = { .next = &loud, .iov = { { "a", 1 } }, .niov = 1, .quiet = true };
+	struct stream_out loud = { .iov = { { "b", 1 } }, .niov = 1 }, quiet = {
+		.next = &loud, .iov = { { "a", 1 } }, .niov = 1, .quiet = true
+	};
 	struct end e = { 0 };
 	struct addr addr;
 	char text[3] = "";
@@ -341,8 +352,9 @@ Test(tcp, after_free_there_is_no_upcall)
 	close(fd);
 }
 
-/* An echo through a peer with small buffers that reads in odd pieces, so that every send is partial sooner or later. */
-#define TOTAL (10u << 20)
+/* An echo through a peer with small buffers that reads in odd pieces, so that every send is partial
+ * sooner or later. */
+#define TOTAL  (10u << 20)
 #define PIECES 37
 
 struct echo {
@@ -381,7 +393,8 @@ static void echo_feed(struct stream *s)
 			break;
 		*out = (struct stream_out){ .niov = STREAM_IOV };
 		for (unsigned k = 0; k < STREAM_IOV; k++) {
-			size_t len = (echo->sends * 7919 + k * 104729) % 9001, left = TOTAL - echo->queued;
+			size_t len = (echo->sends * 7919 + k * 104729) % 9001,
+			       left = TOTAL - echo->queued;
 			len = len < left ? len : left;
 			out->iov[k] = (struct iovec){ echo->data + echo->queued, len };
 			echo->queued += len;
@@ -420,7 +433,8 @@ static void echo_readable(struct stream *s)
 
 	do {
 		size_t half = (TOTAL - echo->got) / 2;
-		struct iovec iov[2] = { { echo->back + echo->got, half }, { echo->back + echo->got + half, TOTAL - echo->got - half } };
+		struct iovec iov[2] = { { echo->back + echo->got, half },
+			{ echo->back + echo->got + half, TOTAL - echo->got - half } };
 		n = stream_recv(s, iov, 2);
 		cr_assert(n >= 0, "%s", s->why.text);
 		echo->got += (size_t)n;
@@ -437,9 +451,12 @@ static void echo_down(struct stream *s)
 
 static void echo_run(const char *host)
 {
-	static const struct stream_events echo_events = { echo_up, echo_readable, echo_sent, echo_down };
+	static const struct stream_events echo_events = { echo_up, echo_readable, echo_sent,
+		echo_down };
 	struct loop *loop = loop_make();
-	struct echo echo = { .data = malloc(TOTAL), .back = malloc(TOTAL), .expected = &echo.out[0] };
+	struct echo echo = {
+		.data = malloc(TOTAL), .back = malloc(TOTAL), .expected = &echo.out[0]
+	};
 	struct addr addr;
 	struct diag diag;
 	struct stream *s;
@@ -454,7 +471,9 @@ static void echo_run(const char *host)
 		echo.data[i] = (uint8_t)(x >> 24);
 	}
 	pthread_create(&peer, NULL, echo_peer, &fd);
-	cr_assert_eq(stream_dial(&s, loop, &(struct stream_dial){ .dst = addr, .timeout_ms = 1000 }, &echo_events, &echo, &diag), 0);
+	cr_assert_eq(stream_dial(&s, loop, &(struct stream_dial){ .dst = addr, .timeout_ms = 1000 },
+			     &echo_events, &echo, &diag),
+		0);
 	cr_assert(loop_wait(loop, &echo.done, loop_clock() + 60 * SECOND));
 	cr_assert_eq(memcmp(echo.data, echo.back, TOTAL), 0);
 	cr_assert_eq(echo.gone, TOTAL);
@@ -503,8 +522,11 @@ Test(tcp, a_vanished_peer_is_noticed_within_a_minute)
 	cr_assert_eq(tcp_socket(&fd, &(struct stream_dial){ .dst = addr }, &diag), 0);
 	cr_assert_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
 	cr_assert_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
-		option(fd, IPPROTO_TCP, TCP_KEEPINTVL) * option(fd, IPPROTO_TCP, TCP_KEEPCNT), 60);
-	cr_assert_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0, "a peer that only does not read is alive");
+			     option(fd, IPPROTO_TCP, TCP_KEEPINTVL) *
+				     option(fd, IPPROTO_TCP, TCP_KEEPCNT),
+		60);
+	cr_assert_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0,
+		"a peer that only does not read is alive");
 	close(listener);
 	close(fd);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* An address on every way asked for: what is waited for, what fails at once, and what comes back. */
+/* An address on every way asked for: what is waited for, what fails at once, and what comes back.
+ */
 #include "ways.h"
 #include "ep_pair.h"
 #include "says.h"
@@ -44,7 +45,12 @@ static void set(unsigned i, const char *host, unsigned want)
 	struct sockaddr_in in = { .sin_family = AF_INET };
 
 	inet_pton(AF_INET, host, &in.sin_addr);
-	ways[i] = (struct ways){ .want = want, .stream = stream, .rdma = rdma, .changed = changed, .user = ways, .timeout_ms = 1000,
+	ways[i] = (struct ways){ .want = want,
+		.stream = stream,
+		.rdma = rdma,
+		.changed = changed,
+		.user = ways,
+		.timeout_ms = 1000,
 		.at.len = sizeof(in) };
 	memcpy(&ways[i].at.ss, &in, sizeof(in));
 }

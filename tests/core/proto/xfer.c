@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Buffers and the line for them; moves over the endpoint in memory, held to what it allows at once. */
+/* Buffers and the line for them; moves over the endpoint in memory, held to what it allows at once.
+ */
 #include "xfer.h"
 #include "ep_pair.h"
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 
-#define EACH 65536
-#define COUNT 4
+#define EACH    65536
+#define COUNT   4
 #define WAITERS 12
 
 static struct loop *loop;
@@ -71,7 +72,8 @@ Test(xfer, buffers_in_order_of_arrival)
 	end();
 }
 
-/* Who comes while others wait goes behind them, even if a buffer was given back in the same turn. */
+/* Who comes while others wait goes behind them, even if a buffer was given back in the same turn.
+ */
 Test(xfer, nobody_jumps_the_line)
 {
 	struct xfer x[COUNT + 2] = { 0 };
@@ -162,8 +164,12 @@ static void down(struct ep *e)
 
 static void incoming(struct ep_incoming *in, void *user)
 {
-	static const struct ep_events events = { .request = request, .up = up, .sent = sent, .idle = idle, .down = down };
-	static const struct ep_caps want = { .send = 8, .recv = 8, .sge = 1, .read_sge = 1, .ord = 16 };
+	static const struct ep_events events = {
+		.request = request, .up = up, .sent = sent, .idle = idle, .down = down
+	};
+	static const struct ep_caps want = {
+		.send = 8, .recv = 8, .sge = 1, .read_sge = 1, .ord = 16
+	};
 	struct ep *out;
 
 	(void)user;
@@ -197,7 +203,11 @@ Test(xfer, moves_data_within_the_limits)
 	begin();
 	for (unsigned i = 0; i < sizeof(memory); i++)
 		memory[i] = (uint8_t)(i * 5 + i / 1021);
-	peer = (struct ep_peer){ .memory = memory, .memory_at = 0x10000, .memory_len = sizeof(memory), .memory_key = 3, .message = message };
+	peer = (struct ep_peer){ .memory = memory,
+		.memory_at = 0x10000,
+		.memory_len = sizeof(memory),
+		.memory_key = 3,
+		.message = message };
 	ep_pair_peer(loop, &peer);
 	cr_assert_eq(ep_listen(&listener, loop, &conf, NULL), 0);
 	cr_assert(ep_pair_call(&peer, NULL, 0, 2));

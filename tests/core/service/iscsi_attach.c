@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Whole sessions against a kernel, a target and a /sys made here: what they share, what stays, what is undone. */
+/* Whole sessions against a kernel, a target and a /sys made here: what they share, what stays, what
+ * is undone. */
 #include "iscsi_attach.h"
 #include "iscsi_kernel.h"
+#include "kernel_iscsi_session.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
-#include "kernel_iscsi_session.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +34,8 @@ static void unit(const char *name, const char *type)
 	tree_file(&tree, path, type);
 }
 
-/* The kernel makes session1 and host6; where it is found before it is made, no portal is told yet. */
+/* The kernel makes session1 and host6; where it is found before it is made, no portal is told yet.
+ */
 static void setup(void)
 {
 	socklen_t len = sizeof(want[0].portal.ss);
@@ -47,7 +49,8 @@ static void setup(void)
 	tree_file(&tree, "sys/module/scsi_transport_iscsi/uevent", "");
 	tree_file(&tree, SESSION "state", "LOGGED_IN\n");
 	tree_file(&tree, SESSION "targetname", "iqn.x:t\n");
-	tree_link(&tree, "sys/class/iscsi_session/session1", "../../devices/platform/host6/session1/iscsi_session/session1");
+	tree_link(&tree, "sys/class/iscsi_session/session1",
+		"../../devices/platform/host6/session1/iscsi_session/session1");
 	unit("6:0:0:1", "1\n"); /* tapes: nothing has to open */
 	unit("6:0:0:3", "1\n");
 	iscsi_kernel_start();
@@ -77,7 +80,8 @@ TestSuite(iscsi_attach, .init = setup, .fini = fini, .timeout = 30);
 
 static void attach(unsigned count)
 {
-	cr_assert_eq(iscsi_attach(loop, tree.root, want, count, loop_clock() + 10 * SEC, &why), 0, "%s", why.text);
+	cr_assert_eq(iscsi_attach(loop, tree.root, want, count, loop_clock() + 10 * SEC, &why), 0,
+		"%s", why.text);
 }
 
 Test(iscsi_attach, two_units_of_one_target_are_one_session)
@@ -152,7 +156,8 @@ Test(iscsi_attach, what_somebody_uses_is_not_undone)
 Test(iscsi_attach, nothing_is_looked_for_where_nothing_was_begun)
 {
 	iscsi_kernel.no_socket = EPROTONOSUPPORT;
-	cr_assert_eq(iscsi_attach(loop, tree.root, want, 1, loop_clock() + 10 * SEC, &why), -EPROTONOSUPPORT);
+	cr_assert_eq(iscsi_attach(loop, tree.root, want, 1, loop_clock() + 10 * SEC, &why),
+		-EPROTONOSUPPORT);
 	diag_says(&why, DIAG_NO_MODULE, NULL, "scsi_transport_iscsi");
 	cr_assert(!want[0].why.err, "%s", want[0].why.text);
 }
@@ -172,7 +177,9 @@ Test(iscsi_attach, one_that_is_there)
 {
 	found("LOGGED_IN\n", "SCANNED\n");
 	attach(1);
-	cr_assert(!want[0].why.err && want[0].existed && !iscsi_kernel.count[ISCSI_IF_CREATE_SESSION], "%s", want[0].why.text);
+	cr_assert(
+		!want[0].why.err && want[0].existed && !iscsi_kernel.count[ISCSI_IF_CREATE_SESSION],
+		"%s", want[0].why.text);
 }
 
 Test(iscsi_attach, one_that_is_lost_and_that_nobody_keeps)
@@ -180,7 +187,8 @@ Test(iscsi_attach, one_that_is_lost_and_that_nobody_keeps)
 	found("FAILED\n", "SCANNED\n");
 	attach(1);
 	cr_assert(want[0].existed && !want[0].why.err && want[0].host == 6, "%s", want[0].why.text);
-	cr_assert(!iscsi_kernel.count[ISCSI_IF_CREATE_SESSION] && iscsi_kernel.started && iscsi_kernel.stop == ISCSI_IF_RECOVER);
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_CREATE_SESSION] && iscsi_kernel.started &&
+		  iscsi_kernel.stop == ISCSI_IF_RECOVER);
 }
 
 Test(iscsi_attach, and_whose_target_does_not_answer)
@@ -188,7 +196,9 @@ Test(iscsi_attach, and_whose_target_does_not_answer)
 	found("FAILED\n", "SCANNED\n");
 	iscsi_kernel.status = 0x0301;
 	attach(1);
-	cr_assert(want[0].existed && want[0].why.err && !iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION], "%s", want[0].why.text);
+	cr_assert(
+		want[0].existed && want[0].why.err && !iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION],
+		"%s", want[0].why.text);
 }
 
 Test(iscsi_attach, one_whose_logout_was_left_half_done)
@@ -235,7 +245,8 @@ static pid_t other(unsigned ms, bool makes)
 	cr_assert_eq(pipe(ready), 0);
 	child = fork();
 	if (!child) {
-		kernel_iscsi_turn_take(kernel_iscsi_turns(tree.root), kernel_iscsi_turn("tcp", want[0].target, &want[0].portal));
+		kernel_iscsi_turn_take(kernel_iscsi_turns(tree.root),
+			kernel_iscsi_turn("tcp", want[0].target, &want[0].portal));
 		cr_assert_eq(write(ready[1], "", 1), 1);
 		usleep(ms * 1000);
 		if (makes)
@@ -291,7 +302,9 @@ Test(iscsi_attach, two_that_wait_for_each_other_do_not_for_long)
 	cr_assert(kernel_iscsi_turn_take(turns, kernel_iscsi_turn("tcp", want[1].target, &there)));
 	child = fork();
 	if (!child) { /* lets the second go when it gets the first */
-		while (!kernel_iscsi_turn_take(turns, kernel_iscsi_turn("tcp", want[0].target, &there)) || loop_clock() - begun < SEC / 2)
+		while (!kernel_iscsi_turn_take(
+			       turns, kernel_iscsi_turn("tcp", want[0].target, &there)) ||
+			loop_clock() - begun < SEC / 2)
 			usleep(20000);
 		_exit(0);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The keeper's decisions, by a clock that is set: what it tries when, and when it keeps its hands off. */
+/* The keeper's decisions, by a clock that is set: what it tries when, and when it keeps its hands
+ * off. */
 #include "iscsi_keep.h"
 #include "loop.h"
 #include "says.h"
@@ -178,7 +179,8 @@ Test(iscsi_keep, a_lost_session_is_logged_in_again_at_once)
 
 Test(iscsi_keep, pauses_double_up_to_a_bound)
 {
-	static const unsigned pauses[] = { 1, 2, 4, 5, 5, 5 }, limits[] = { 5000, 10000, 15000, 15000, 15000, 15000 };
+	static const unsigned pauses[] = { 1, 2, 4, 5, 5, 5 },
+			      limits[] = { 5000, 10000, 15000, 15000, 15000, 15000 };
 
 	find(1);
 	lose(1);
@@ -284,7 +286,8 @@ Test(iscsi_keep, who_logs_out_is_let)
 	lose(3);
 	w.look[3].leaving = true;
 	pass(1);
-	cr_assert(!w.trying[3] && is(3, KEEP_LEAVING), "its login is given up too when it is only seen");
+	cr_assert(!w.trying[3] && is(3, KEEP_LEAVING),
+		"its login is given up too when it is only seen");
 	keep_found(&w.keep, 3, w.now);
 	pass(60);
 	cr_assert_eq(w.begun, 2);
@@ -468,7 +471,8 @@ Test(iscsi_keep, the_target_wants_a_logout)
 	keep_asked_out(&w.keep, 1, 30, w.now);
 	cr_assert_eq(w.logouts, 1);
 	pass(1);
-	keep_logged_out(&w.keep, 1, 2, w.now); /* the kernel does not show that before the connection ends */
+	/* the kernel does not show that before the connection ends */
+	keep_logged_out(&w.keep, 1, 2, w.now);
 	pass(1.9);
 	cr_assert_eq(w.begun, 0);
 	pass(0.1);

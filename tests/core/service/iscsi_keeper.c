@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The keeper between a /sys made here and a kernel behind NETLINK_ISCSI: what it hears, and what it has the kernel do. */
-#include "iscsi_kernel.h"
+/* The keeper between a /sys made here and a kernel behind NETLINK_ISCSI: what it hears, and what it
+ * has the kernel do. */
 #include "iscsi_keeper.h"
+#include "iscsi_kernel.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
@@ -52,12 +53,17 @@ static const struct iscsi_keeper_events events = { NULL, say, over };
 
 static void make_session(void)
 {
-	static const char *const file[][3] = { { DEVICE, "state", "LOGGED_IN\n" }, { DEVICE, "target_state", "SCANNED\n" },
-		{ DEVICE, "targetname", "iqn.2026-11.example:t1\n" }, { DEVICE, "initiatorname", "iqn.2026-11.example:me\n" },
-		{ DEVICE, "ifacename", "iser\n" }, { DEVICE, "tpgt", "1\n" }, { DEVICE, "recovery_tmo", "33\n" }, { DEVICE, "username", "(null)\n" },
-		{ DEVICE, "password", "(null)\n" }, { DEVICE, "username_in", "(null)\n" }, { DEVICE, "password_in", "(null)\n" },
-		{ CONN, "state", "up\n" }, { CONN, "persistent_address", "10.0.0.1\n" }, { CONN, "persistent_port", "3260\n" },
-		{ CONN, "address", "10.0.0.1\n" }, { CONN, "port", "3260\n" }, { "sys/class/scsi_host/host3/", "proc_name", "iscsi_iser\n" } };
+	static const char *const file[][3] = { { DEVICE, "state", "LOGGED_IN\n" },
+		{ DEVICE, "target_state", "SCANNED\n" },
+		{ DEVICE, "targetname", "iqn.2026-11.example:t1\n" },
+		{ DEVICE, "initiatorname", "iqn.2026-11.example:me\n" },
+		{ DEVICE, "ifacename", "iser\n" }, { DEVICE, "tpgt", "1\n" },
+		{ DEVICE, "recovery_tmo", "33\n" }, { DEVICE, "username", "(null)\n" },
+		{ DEVICE, "password", "(null)\n" }, { DEVICE, "username_in", "(null)\n" },
+		{ DEVICE, "password_in", "(null)\n" }, { CONN, "state", "up\n" },
+		{ CONN, "persistent_address", "10.0.0.1\n" }, { CONN, "persistent_port", "3260\n" },
+		{ CONN, "address", "10.0.0.1\n" }, { CONN, "port", "3260\n" },
+		{ "sys/class/scsi_host/host3/", "proc_name", "iscsi_iser\n" } };
 
 	for (unsigned i = 0; i < sizeof(file) / sizeof(*file); i++)
 		put(file[i][0], file[i][1], file[i][2]);
@@ -137,10 +143,14 @@ Test(keeper, logs_in_again)
 	lose();
 	cr_assert(comes("session7 logged_in 1_try"), "%s", said);
 	cr_assert_eq(lines_saying(said, "session7 connection closed target"), 1, "%s", said);
-	cr_assert(iscsi_kernel.count[ISCSI_IF_STOP_CONN] == 1 && iscsi_kernel.count[ISCSI_IF_START_CONN] == 1 && iscsi_kernel.started);
-	cr_assert(!iscsi_kernel.count[ISCSI_IF_CREATE_SESSION] && !iscsi_kernel.count[ISCSI_IF_CREATE_BOUND_SESSION]);
-	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] && !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
-	cr_assert_arr_eq(iscsi_kernel.isid, isid, sizeof(isid), "for the target it is the same session");
+	cr_assert(iscsi_kernel.count[ISCSI_IF_STOP_CONN] == 1 &&
+		  iscsi_kernel.count[ISCSI_IF_START_CONN] == 1 && iscsi_kernel.started);
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_CREATE_SESSION] &&
+		  !iscsi_kernel.count[ISCSI_IF_CREATE_BOUND_SESSION]);
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] &&
+		  !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
+	cr_assert_arr_eq(
+		iscsi_kernel.isid, isid, sizeof(isid), "for the target it is the same session");
 	cr_assert_str_eq(iscsi_kernel.set[ISCSI_IF_TARGET_NAME], "iqn.2026-11.example:t1");
 	cr_assert_str_eq(iscsi_kernel.set[ISCSI_IF_INITIATOR_NAME], "iqn.2026-11.example:me");
 	cr_assert_str_eq(iscsi_kernel.set[ISCSI_IF_PERSISTENT_ADDRESS], "10.0.0.1");
@@ -236,7 +246,9 @@ Test(keeper, sees_that_it_is_gone)
 
 static struct iscsi_async asks(uint8_t event, uint16_t first, uint16_t second, uint16_t third)
 {
-	return (struct iscsi_async){ .opcode = ISCSI_ASYNC, .flags = ISCSI_FINAL, .event = event,
+	return (struct iscsi_async){ .opcode = ISCSI_ASYNC,
+		.flags = ISCSI_FINAL,
+		.event = event,
 		.parameter = { put_be16(first), put_be16(second), put_be16(third) } };
 }
 
@@ -254,7 +266,8 @@ Test(keeper, logs_out_as_it_is_asked)
 
 Test(keeper, gives_the_target_the_time_it_wants)
 {
-	struct iscsi_async other = asks(ISCSI_ASYNC_DROP, 1, 60, 0), all = asks(ISCSI_ASYNC_DROP_ALL, 0, 1, 0), nothing = asks(99, 0, 60, 60);
+	struct iscsi_async other = asks(ISCSI_ASYNC_DROP, 1, 60, 0),
+			   all = asks(ISCSI_ASYNC_DROP_ALL, 0, 1, 0), nothing = asks(99, 0, 60, 60);
 	uint64_t begun = loop_clock();
 
 	pdu_event(&all);
@@ -270,8 +283,8 @@ Test(keeper, why_it_cannot_begin)
 	put("sys/module/scsi_transport_iscsi/", "uevent", "");
 	unlinkat(tree.root, "sys/module/scsi_transport_iscsi/uevent", 0);
 	cr_assert_eq(iscsi_keeper_start(tree.root, &(int){ 0 }, &why), -ENOENT);
-	diag_says(&why, DIAG_NOT_FOUND, NULL,
-		"/sys/module/scsi_transport_iscsi/uevent no_such_file");
+	diag_says(
+		&why, DIAG_NOT_FOUND, NULL, "/sys/module/scsi_transport_iscsi/uevent no_such_file");
 }
 
 Test(keeper, is_not_started_beside_iscsid)

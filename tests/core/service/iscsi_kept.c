@@ -26,25 +26,37 @@ static void put(const char *dir, const char *name, const char *text)
 
 static void setup(void)
 {
-	static const char *const file[][3] = { { DEVICE, "state", "LOGGED_IN\n" }, { DEVICE, "targetname", "iqn.2026-11.example:t1\n" },
-		{ DEVICE, "initiatorname", "iqn.2026-11.example:me\n" }, { DEVICE, "ifacename", "default\n" }, { DEVICE, "tpgt", "2\n" },
-		{ DEVICE, "recovery_tmo", "off\n" }, { DEVICE, "abort_tmo", "15\n" }, { DEVICE, "lu_reset_tmo", "31\n" }, { DEVICE, "tgt_reset_tmo", "32\n" },
-		{ DEVICE, "fast_abort", "0\n" }, { DEVICE, "first_burst_len", "65536\n" }, { DEVICE, "max_burst_len", "131072\n" },
-		{ DEVICE, "initial_r2t", "1\n" }, { DEVICE, "immediate_data", "0\n" }, { DEVICE, "max_outstanding_r2t", "3\n" },
-		{ DEVICE, "username", "joe\n" }, { DEVICE, "password", "twelve bytes\n" }, { DEVICE, "username_in", "(null)\n" },
-		{ DEVICE, "password_in", "(null)\n" }, { CONN, "state", "up\n" }, { CONN, "persistent_address", "10.0.0.1\n" },
-		{ CONN, "persistent_port", "3260\n" }, { CONN, "address", "10.0.0.2\n" }, { CONN, "port", "3261\n" }, { CONN, "header_digest", "1\n" },
-		{ CONN, "data_digest", "0\n" }, { CONN, "max_recv_dlength", "65536\n" }, { CONN, "max_xmit_dlength", "8192\n" }, { CONN, "recv_tmo", "7\n" },
-		{ CONN, "ping_tmo", "8\n" }, { "sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp\n" },
-		{ "sys/class/iscsi_host/host3/", "netdev", "eth1\n" }, { "sys/class/iscsi_transport/tcp/", "handle", "4711\n" },
+	static const char *const file[][3] = { { DEVICE, "state", "LOGGED_IN\n" },
+		{ DEVICE, "targetname", "iqn.2026-11.example:t1\n" },
+		{ DEVICE, "initiatorname", "iqn.2026-11.example:me\n" },
+		{ DEVICE, "ifacename", "default\n" }, { DEVICE, "tpgt", "2\n" },
+		{ DEVICE, "recovery_tmo", "off\n" }, { DEVICE, "abort_tmo", "15\n" },
+		{ DEVICE, "lu_reset_tmo", "31\n" }, { DEVICE, "tgt_reset_tmo", "32\n" },
+		{ DEVICE, "fast_abort", "0\n" }, { DEVICE, "first_burst_len", "65536\n" },
+		{ DEVICE, "max_burst_len", "131072\n" }, { DEVICE, "initial_r2t", "1\n" },
+		{ DEVICE, "immediate_data", "0\n" }, { DEVICE, "max_outstanding_r2t", "3\n" },
+		{ DEVICE, "username", "joe\n" }, { DEVICE, "password", "twelve bytes\n" },
+		{ DEVICE, "username_in", "(null)\n" }, { DEVICE, "password_in", "(null)\n" },
+		{ CONN, "state", "up\n" }, { CONN, "persistent_address", "10.0.0.1\n" },
+		{ CONN, "persistent_port", "3260\n" }, { CONN, "address", "10.0.0.2\n" },
+		{ CONN, "port", "3261\n" }, { CONN, "header_digest", "1\n" },
+		{ CONN, "data_digest", "0\n" }, { CONN, "max_recv_dlength", "65536\n" },
+		{ CONN, "max_xmit_dlength", "8192\n" }, { CONN, "recv_tmo", "7\n" },
+		{ CONN, "ping_tmo", "8\n" },
+		{ "sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp\n" },
+		{ "sys/class/iscsi_host/host3/", "netdev", "eth1\n" },
+		{ "sys/class/iscsi_transport/tcp/", "handle", "4711\n" },
 		{ "sys/class/iscsi_transport/iser/", "handle", "4712\n" } };
 
 	tree = tree_new();
 	why = (struct diag){ 0 };
-	kept = (struct kept){ .s.sid = 1, .header_digest = KERNEL_ISCSI_UNKNOWN, .data_digest = KERNEL_ISCSI_UNKNOWN };
+	kept = (struct kept){ .s.sid = 1,
+		.header_digest = KERNEL_ISCSI_UNKNOWN,
+		.data_digest = KERNEL_ISCSI_UNKNOWN };
 	for (unsigned i = 0; i < sizeof(file) / sizeof(*file); i++)
 		put(file[i][0], file[i][1], file[i][2]);
-	tree_link(&tree, "sys/class/iscsi_session/session1", "../../devices/platform/host3/session1/iscsi_session/session1");
+	tree_link(&tree, "sys/class/iscsi_session/session1",
+		"../../devices/platform/host3/session1/iscsi_session/session1");
 }
 
 static void fini(void)
@@ -81,18 +93,25 @@ Test(iscsi_kept, all_is_as_it_was)
 	cr_assert_str_eq(kept.link.target, "iqn.2026-11.example:t1");
 	cr_assert_str_eq(kept.link.iface, "default");
 	cr_assert_str_eq(kept.link.netdev, "eth1");
-	cr_assert_str_eq(addr_text(&kept.link.portal, text), "10.0.0.1:3260", "not where a redirect led");
-	cr_assert(kept.link.carrier == ISCSI_TCP && kept.link.transport == 4711 && kept.link.tpgt == 2 && kept.link.again && kept.link.numbers);
+	cr_assert_str_eq(
+		addr_text(&kept.link.portal, text), "10.0.0.1:3260", "not where a redirect led");
+	cr_assert(kept.link.carrier == ISCSI_TCP && kept.link.transport == 4711 &&
+		  kept.link.tpgt == 2 && kept.link.again && kept.link.numbers);
 	cr_assert(kept.link.id.sid == 1 && kept.link.id.cid == 0);
 	cr_assert_str_eq(kept.from.initiator, "iqn.2026-11.example:me");
 	cr_assert_str_eq(kept.from.auth.user, "joe");
 	cr_assert_str_eq(kept.from.auth.secret, "twelve bytes");
-	cr_assert(!kept.from.auth.target_user && !kept.from.auth.target_secret && !kept.from.auth.algs);
-	cr_assert(set->replacement_timeout == -1 && set->noop_interval == 7 && set->noop_timeout == 8 && set->abort_timeout == 15);
-	cr_assert(set->lu_reset_timeout == 31 && set->tgt_reset_timeout == 32 && set->fast_abort == 0 && set->login_timeout == 5);
-	cr_assert(set->first_burst == 65536 && set->max_burst == 131072 && set->max_recv == 65536 && set->max_xmit == 8192);
+	cr_assert(!kept.from.auth.target_user && !kept.from.auth.target_secret &&
+		  !kept.from.auth.algs);
+	cr_assert(set->replacement_timeout == -1 && set->noop_interval == 7 &&
+		  set->noop_timeout == 8 && set->abort_timeout == 15);
+	cr_assert(set->lu_reset_timeout == 31 && set->tgt_reset_timeout == 32 &&
+		  set->fast_abort == 0 && set->login_timeout == 5);
+	cr_assert(set->first_burst == 65536 && set->max_burst == 131072 && set->max_recv == 65536 &&
+		  set->max_xmit == 8192);
 	cr_assert(set->initial_r2t == 1 && set->immediate_data == 0 && set->max_r2t == 3);
-	cr_assert(set->header_digest == ISCSI_DIGEST_CRC32C && set->data_digest == ISCSI_DIGEST_NONE);
+	cr_assert(
+		set->header_digest == ISCSI_DIGEST_CRC32C && set->data_digest == ISCSI_DIGEST_NONE);
 	kept_forget(&kept);
 	cr_assert(!kept.secrets.user[0] && !kept.secrets.secret[0]);
 }
@@ -101,7 +120,8 @@ Test(iscsi_kept, what_was_forgotten_is_rather_safe_than_quick)
 {
 	lose();
 	prepare();
-	cr_assert(kept.set.header_digest == ISCSI_DIGEST_CRC32C_NONE && kept.set.data_digest == ISCSI_DIGEST_CRC32C_NONE);
+	cr_assert(kept.set.header_digest == ISCSI_DIGEST_CRC32C_NONE &&
+		  kept.set.data_digest == ISCSI_DIGEST_CRC32C_NONE);
 }
 
 /* The lengths the kernel shows of iSER are no data segments' (128 and 8192 with LIO). */
@@ -126,14 +146,15 @@ Test(iscsi_kept, a_portal_that_is_a_name)
 	cr_assert_eq(kept_look(&kept, tree.root), 0);
 	lose();
 	prepare();
-	cr_assert_str_eq(addr_text(&kept.link.portal, text), "10.0.0.2:3261", "where it was connected");
+	cr_assert_str_eq(
+		addr_text(&kept.link.portal, text), "10.0.0.2:3261", "where it was connected");
 	kept.port = 0;
 	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -EADDRNOTAVAIL);
 	diag_says(&why, DIAG_UNSUPPORTED, NULL, "portal 'disk.example'");
 }
 
-static void lacks(const char *dir, const char *name, const char *text, int err,
-	enum diag_code code, const char *words)
+static void lacks(const char *dir, const char *name, const char *text, int err, enum diag_code code,
+	const char *words)
 {
 	why = (struct diag){ 0 };
 	put(dir, name, text);
@@ -156,7 +177,8 @@ Test(iscsi_kept, what_cannot_be_logged_in)
 	cr_assert(!kept_can_be(&kept.is));
 	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp\n");
 	unlinkat(tree.root, "sys/class/iscsi_transport/tcp/handle", 0);
-	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -EOPNOTSUPP, "as of the last look");
+	cr_assert_eq(
+		kept_prepare(&kept, tree.root, 5000, &why), -EOPNOTSUPP, "as of the last look");
 	cr_assert_eq(kept_look(&kept, tree.root), 0);
 	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -ENOENT);
 	put("sys/class/iscsi_transport/tcp/", "handle", "4711\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The login of one connection against a kernel and a target made here; TCP is connected to a listener on loopback. */
+/* The login of one connection against a kernel and a target made here; TCP is connected to a
+ * listener on loopback. */
 #include "iscsi_attach.h"
 #include "iscsi_kernel.h"
 #include "says.h"
@@ -32,9 +33,14 @@ static void init(void)
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	cr_assert_eq(kernel_iscsi_open(&nl, loop, NULL, NULL), 0);
 	iscsi_settings_init(&set);
-	link_ = (struct iscsi_link){
-		.loop = loop, .nl = nl, .target = "iqn.x:t", .tpgt = -1, .from = &from, .set = &set, .done = done, .transport = KERNEL_ISCSI_TCP
-	};
+	link_ = (struct iscsi_link){ .loop = loop,
+		.nl = nl,
+		.target = "iqn.x:t",
+		.tpgt = -1,
+		.from = &from,
+		.set = &set,
+		.done = done,
+		.transport = KERNEL_ISCSI_TCP };
 	addr_parse(&link_.portal, "127.0.0.1:0", 0, NULL);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	cr_assert_eq(bind(listener, (struct sockaddr *)&link_.portal.ss, link_.portal.len), 0);
@@ -61,8 +67,10 @@ static int run(void)
 
 static void nothing_left(void)
 {
-	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns && !iscsi_kernel.eps && !iscsi_kernel.bound, "%u sessions, %u connections, %u endpoints",
-		iscsi_kernel.sessions, iscsi_kernel.conns, iscsi_kernel.eps);
+	cr_assert(!iscsi_kernel.sessions && !iscsi_kernel.conns && !iscsi_kernel.eps &&
+			  !iscsi_kernel.bound,
+		"%u sessions, %u connections, %u endpoints", iscsi_kernel.sessions,
+		iscsi_kernel.conns, iscsi_kernel.eps);
 }
 
 static void is_set(enum iscsi_if_param param, const char *text)
@@ -79,8 +87,10 @@ Test(iscsi_link, the_kernel_is_told_everything)
 	link_.netdev = NULL;
 	cr_assert_eq(run(), 0, "%s", link_.why.text);
 	cr_assert(iscsi_kernel.started && iscsi_kernel.sessions == 1 && iscsi_kernel.conns == 1);
-	cr_assert(link_.id.sid == 1 && link_.host == 6 && link_.agreed.tpgt == 1 && link_.agreed.tsih == 3 && link_.answers);
-	snprintf(port, sizeof(port), "%u", ntohs(((struct sockaddr_in *)&link_.portal.ss)->sin_port));
+	cr_assert(link_.id.sid == 1 && link_.host == 6 && link_.agreed.tpgt == 1 &&
+		  link_.agreed.tsih == 3 && link_.answers);
+	snprintf(port, sizeof(port), "%u",
+		ntohs(((struct sockaddr_in *)&link_.portal.ss)->sin_port));
 	is_set(ISCSI_IF_TARGET_NAME, "iqn.x:t");
 	is_set(ISCSI_IF_INITIATOR_NAME, "iqn.x:me");
 	is_set(ISCSI_IF_PERSISTENT_ADDRESS, "127.0.0.1");
@@ -100,7 +110,8 @@ Test(iscsi_link, the_kernel_is_told_everything)
 	is_set(ISCSI_IF_INITIAL_R2T, "1");
 	is_set(ISCSI_IF_PDU_IN_ORDER, "1");
 	is_set(ISCSI_IF_EXP_STATSN, "42");
-	cr_assert(!memcmp(iscsi_kernel.isid, "\0\2\x3d\0\0\1", 6), "the session's number, as iscsid makes it");
+	cr_assert(!memcmp(iscsi_kernel.isid, "\0\2\x3d\0\0\1", 6),
+		"the session's number, as iscsid makes it");
 	from.auth = (struct iscsi_auth){ 0 };
 }
 
@@ -179,8 +190,9 @@ Test(iscsi_link, nobody_listens)
 
 Test(iscsi_link, every_command_may_be_refused)
 {
-	static const enum iscsi_if_command commands[] = { ISCSI_IF_CREATE_SESSION, ISCSI_IF_CREATE_CONN, ISCSI_IF_BIND_CONN, ISCSI_IF_SET_PARAM,
-		ISCSI_IF_SEND_PDU, ISCSI_IF_START_CONN };
+	static const enum iscsi_if_command commands[] = { ISCSI_IF_CREATE_SESSION,
+		ISCSI_IF_CREATE_CONN, ISCSI_IF_BIND_CONN, ISCSI_IF_SET_PARAM, ISCSI_IF_SEND_PDU,
+		ISCSI_IF_START_CONN };
 
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		memset(iscsi_kernel.refuse, 0, sizeof(iscsi_kernel.refuse));
@@ -227,7 +239,8 @@ Test(iscsi_link, somebody_else_ends_it)
 	iscsi_kernel_event(&msg, NULL, NULL, 0);
 	cr_assert(loop_wait(loop, &over, loop_clock() + 5000000000ull));
 	diag_says(&link_.why, DIAG_CLOSED, NULL, "session");
-	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] && !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] &&
+		  !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
 }
 
 Test(iscsi_link, only_root)
@@ -311,7 +324,8 @@ Test(iscsi_link, a_session_whose_connection_was_lost)
 	link_.again = true;
 	link_.id = (struct iscsi_if_conn){ .sid = 7 };
 	cr_assert_eq(run(), 0, "%s", link_.why.text);
-	cr_assert(iscsi_kernel.stop == ISCSI_IF_RECOVER && iscsi_kernel.started && !iscsi_kernel.sessions && !iscsi_kernel.conns);
+	cr_assert(iscsi_kernel.stop == ISCSI_IF_RECOVER && iscsi_kernel.started &&
+		  !iscsi_kernel.sessions && !iscsi_kernel.conns);
 	cr_assert_eq(iscsi_kernel.isid[5], 7, "the same name for the target to know it again by");
 }
 
@@ -322,7 +336,8 @@ Test(iscsi_link, and_whose_target_does_not_come_back)
 	iscsi_kernel.status = 0x0301;
 	cr_assert_eq(run(), -EAGAIN);
 	cr_assert_eq(iscsi_kernel.stop, ISCSI_IF_RECOVER);
-	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] && !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
+	cr_assert(!iscsi_kernel.count[ISCSI_IF_DESTROY_SESSION] &&
+		  !iscsi_kernel.count[ISCSI_IF_DESTROY_CONN]);
 }
 
 Test(iscsi_link, lost_as_soon_as_it_is_live)

@@ -38,9 +38,11 @@ Test(iscsi_settings, every_row_has_its_own_place_and_takes_its_bounds)
 		if (row->kind == ISCSI_SET_BOOL || row->kind == ISCSI_SET_DIGEST)
 			continue;
 		snprintf(text, sizeof(text), "%d", row->max);
-		cr_assert_eq(iscsi_settings_set(&set, row->option, text, &why), 0, "%s: %s", row->option, why.text);
+		cr_assert_eq(iscsi_settings_set(&set, row->option, text, &why), 0, "%s: %s",
+			row->option, why.text);
 		snprintf(text, sizeof(text), "%lld", (long long)row->max + 1);
-		cr_assert_eq(iscsi_settings_set(&set, row->option, text, &why), -ERANGE, "%s", row->option);
+		cr_assert_eq(iscsi_settings_set(&set, row->option, text, &why), -ERANGE, "%s",
+			row->option);
 	}
 }
 
@@ -50,9 +52,11 @@ Test(iscsi_settings, both_names_are_taken)
 	cr_assert_eq(set.replacement_timeout, 9);
 	cr_assert_eq(iscsi_settings_set(&set, "replacement_timeout", "-1", &why), 0);
 	cr_assert_eq(set.replacement_timeout, -1);
-	cr_assert_eq(iscsi_settings_set(&set, "node.session.timeo.replacement_timeout", "0", &why), 0);
+	cr_assert_eq(
+		iscsi_settings_set(&set, "node.session.timeo.replacement_timeout", "0", &why), 0);
 	cr_assert_eq(set.replacement_timeout, 0);
-	cr_assert_eq(iscsi_settings_set(&set, "node.conn[0].timeo.noop_out_interval", "7", &why), 0);
+	cr_assert_eq(
+		iscsi_settings_set(&set, "node.conn[0].timeo.noop_out_interval", "7", &why), 0);
 	cr_assert_eq(set.noop_interval, 7);
 	cr_assert_eq(iscsi_settings_set(&set, "node.conn.timeo.noop_out_interval", "8", &why), 0);
 	cr_assert_eq(set.noop_interval, 8);
@@ -86,7 +90,8 @@ Test(iscsi_settings, what_is_wrong_is_said)
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct iscsi_settings before = set;
 
-		cr_assert_eq(iscsi_settings_set(&set, row[i].name, row[i].value, &why), row[i].err, "%s: %s", row[i].name, why.text);
+		cr_assert_eq(iscsi_settings_set(&set, row[i].name, row[i].value, &why), row[i].err,
+			"%s: %s", row[i].name, why.text);
 		diag_says(&why, DIAG_USAGE, NULL, row[i].words);
 		cr_assert(!memcmp(&before, &set, sizeof(set)));
 	}

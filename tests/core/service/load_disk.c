@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Load on disks that answer out of order, lie, fail, and hold on to requests. */
-#include "load.h"
 #include "disk.h"
+#include "load.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -68,7 +68,8 @@ Test(load_disk, in_sequence_every_block_once, .init = begin, .fini = end)
 	cr_assert_eq(run(), 0, "%s", why.text);
 	cr_assert_eq(disk->written, SIZE);
 	for (unsigned i = 0; i < SIZE; i += 4096)
-		cr_assert(memcmp(disk->bytes + i, "\0\0\0\0\0\0\0\0", 8), "block at %u was not written", i);
+		cr_assert(memcmp(disk->bytes + i, "\0\0\0\0\0\0\0\0", 8),
+			"block at %u was not written", i);
 }
 
 Test(load_disk, only_the_part_that_was_asked_for, .init = begin, .fini = end)
@@ -88,7 +89,8 @@ Test(load_disk, a_mix_is_about_what_was_asked, .init = begin, .fini = end)
 	opt.bytes = 4 * SIZE;
 	cr_assert_eq(run(), 0, "%s", why.text);
 	cr_assert_eq(ios(LOAD_READ) + ios(LOAD_WRITE), 4 * SIZE / 4096);
-	cr_assert(ios(LOAD_READ) > 2650 && ios(LOAD_READ) < 3080, "%lu reads of 4096", (unsigned long)ios(LOAD_READ));
+	cr_assert(ios(LOAD_READ) > 2650 && ios(LOAD_READ) < 3080, "%lu reads of 4096",
+		(unsigned long)ios(LOAD_READ));
 }
 
 Test(load_disk, ends_after_its_time, .init = begin, .fini = end)

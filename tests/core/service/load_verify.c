@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Patterns that can be read back: every byte that is wrong is found, and what is there instead is told. */
+/* Patterns that can be read back: every byte that is wrong is found, and what is there instead is
+ * told. */
 #include "load_verify.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BS 4096
+#define BS     4096
 #define OFFSET (1ull << 30)
 
 static struct verify verify;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A disk behind the kernel's NBD client, whom the fake driver plays: requests, connections that die, a device that is taken over, resized
- * and disconnected. */
-#include "disk.h"
+/* A disk behind the kernel's NBD client, whom the fake driver plays: requests, connections that
+ * die, a device that is taken over, resized and disconnected. */
 #include "nbd_dev.h"
+#include "disk.h"
 #include "nbd_driver.h"
 #include "says.h"
 #include "wire/nbd.h"
@@ -28,7 +28,10 @@ struct stage {
 
 static void serve(struct stage *s)
 {
-	struct nbd_options opt = { .exports = 1, .nloops = 1, .loops = &s->loop, .export[0] = { .name = "", .bdev = &s->disk->bdev } };
+	struct nbd_options opt = { .exports = 1,
+		.nloops = 1,
+		.loops = &s->loop,
+		.export[0] = { .name = "", .bdev = &s->disk->bdev } };
 
 	cr_assert_eq(nbd_server_start(&s->server, s->loop, &opt, &s->diag), 0, "%s", s->diag.text);
 }
@@ -53,8 +56,17 @@ static void ended(struct nbd_dev *dev, void *user)
 
 static int start(struct stage *s, unsigned connections)
 {
-	const struct nbd_dev_options opt = { .root = s->tree.root, .server = s->server, .bdev = &s->disk->bdev, .index = -1,
-		.connections = connections, .buffer = 262144, .hold_ms = 60000, .timeout_ms = s->timeout_ms, .id = "rdmastor x", .ended = ended, .user = s };
+	const struct nbd_dev_options opt = { .root = s->tree.root,
+		.server = s->server,
+		.bdev = &s->disk->bdev,
+		.index = -1,
+		.connections = connections,
+		.buffer = 262144,
+		.hold_ms = 60000,
+		.timeout_ms = s->timeout_ms,
+		.id = "rdmastor x",
+		.ended = ended,
+		.user = s };
 
 	return nbd_dev_start(&s->dev, s->loop, &opt, &s->diag);
 }
@@ -84,8 +96,11 @@ static void turns(struct stage *s, unsigned ms)
 /* The kernel reads 4 KiB over that connection. */
 static bool reads(struct stage *s, unsigned sock)
 {
-	const struct nbd_request request = { .magic = put_be32(NBD_REQUEST_MAGIC), .type = put_be16(NBD_CMD_READ), .cookie = "cookie",
-		.off = put_be64(8192), .len = put_be32(4096) };
+	const struct nbd_request request = { .magic = put_be32(NBD_REQUEST_MAGIC),
+		.type = put_be16(NBD_CMD_READ),
+		.cookie = "cookie",
+		.off = put_be64(8192),
+		.len = put_be32(4096) };
 	struct {
 		struct nbd_simple_reply head;
 		uint8_t data[4096];
@@ -95,15 +110,16 @@ static bool reads(struct stage *s, unsigned sock)
 	if (send(nbd_driver.sock[sock], &request, sizeof(request), MSG_NOSIGNAL) != sizeof(request))
 		return false;
 	for (int idle = 0; got < sizeof(reply) && idle < 2000; idle++) {
-		ssize_t n = recv(nbd_driver.sock[sock], (uint8_t *)&reply + got, sizeof(reply) - got, MSG_DONTWAIT);
+		ssize_t n = recv(nbd_driver.sock[sock], (uint8_t *)&reply + got,
+			sizeof(reply) - got, MSG_DONTWAIT);
 
 		if (n > 0)
 			got += (size_t)n;
 		else
 			turns(s, 1);
 	}
-	return got == sizeof(reply) && !memcmp(reply.head.cookie, "cookie", 6) && !get_be32(reply.head.error) &&
-		!memcmp(reply.data, s->disk->bytes + 8192, 4096);
+	return got == sizeof(reply) && !memcmp(reply.head.cookie, "cookie", 6) &&
+	       !get_be32(reply.head.error) && !memcmp(reply.data, s->disk->bytes + 8192, 4096);
 }
 
 static void until(struct stage *s, const unsigned *counter, unsigned least)
@@ -254,7 +270,8 @@ Test(nbd_dev, getting_ready_is_bounded)
 	s.timeout_ms = 5000;
 	s.disk->bdev.lim.quiesce_ms = 60000;
 	cr_assert_eq(start(&s, 1), 0, "%s", s.diag.text);
-	cr_assert(nbd_driver.asked.timeout_ms > 4000 && nbd_driver.asked.timeout_ms <= 5001, "%u", nbd_driver.asked.timeout_ms);
+	cr_assert(nbd_driver.asked.timeout_ms > 4000 && nbd_driver.asked.timeout_ms <= 5001, "%u",
+		nbd_driver.asked.timeout_ms);
 	leave(&s);
 	serve(&s);
 	cr_assert_eq(start(&s, 1), -ETIMEDOUT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is mounted on the directory before: the same, something else, or nothing. */
-#include "nfs_mounting.h"
 #include "../../fake/tree.h"
+#include "nfs_mounting.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -46,10 +46,12 @@ Test(nfs_before, the_same)
 {
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=rdma,addr=10.0.0.9", ""), 1);
 	cr_assert(m.existed && m.rdma && m.version == NFS_V42);
-	cr_assert_eq(before("nfs4 10.0.0.1:/exp rw,vers=4.1,proto=rdma,addr=10.0.0.1", ""), 1, "by its address");
+	cr_assert_eq(before("nfs4 10.0.0.1:/exp rw,vers=4.1,proto=rdma,addr=10.0.0.1", ""), 1,
+		"by its address");
 	cr_assert_eq(before("nfs server:/exp rw,vers=3,proto=rdma6", "vers=3"), 1);
 	cr_assert_eq(m.version, NFS_V3);
-	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.1,proto=rdma", "vers=4"), 1, "any minor version");
+	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.1,proto=rdma", "vers=4"), 1,
+		"any minor version");
 	m.fallback_tcp = true;
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=tcp", ""), 1);
 	cr_assert_not(m.rdma);

@@ -12,13 +12,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct nfs_server server = { .low = 3, .high = 4, .export = { { "/exp", { "*" } }, { "/only/", { "10.0.0.7", "@friends" } }, { "/exp/sub", { "10.0.0.8" } } } };
+static struct nfs_server server = { .low = 3,
+	.high = 4,
+	.export = { { "/exp", { "*" } }, { "/only/", { "10.0.0.7", "@friends" } },
+		{ "/exp/sub", { "10.0.0.8" } } } };
 static struct nfs_mount m = { .dir = "/mnt", .rdma = true, .version = NFS_V42, .data = "vers=4.2" };
 static struct loop *loop;
 static struct diag why;
 
-static void failed(const char *path, int err, const char *log, enum diag_code code,
-	const char *words)
+static void failed(
+	const char *path, int err, const char *log, enum diag_code code, const char *words)
 {
 	struct addr addr = nfs_server_start(&server);
 
@@ -26,7 +29,9 @@ static void failed(const char *path, int err, const char *log, enum diag_code co
 	m.server = addr;
 	snprintf(m.source.path, sizeof(m.source.path), "%s", path);
 	why = (struct diag){ 0 };
-	cr_assert_lt(nfs_why(loop, &m, ntohs(((struct sockaddr_in *)&addr.ss)->sin_port), err, log, 0, &why), 0);
+	cr_assert_lt(nfs_why(loop, &m, ntohs(((struct sockaddr_in *)&addr.ss)->sin_port), err, log,
+			     0, &why),
+		0);
 	loop_free(loop);
 	nfs_server_stop();
 	diag_says(&why, code, NULL, words);
@@ -70,18 +75,22 @@ Test(nfs_why, very_many_exports, .timeout = 30)
 /* Connects, and nobody answers. */
 Test(nfs_why, no_longer_than_there_is_time, .timeout = 30)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(in);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	uint64_t begin = loop_clock();
 
-	cr_assert(!bind(fd, (struct sockaddr *)&in, len) && !listen(fd, 8) && !getsockname(fd, (struct sockaddr *)&in, &len));
+	cr_assert(!bind(fd, (struct sockaddr *)&in, len) && !listen(fd, 8) &&
+		  !getsockname(fd, (struct sockaddr *)&in, &len));
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
 	memcpy(&m.server.ss, &in, len);
 	m.server.len = len;
 	for (unsigned ms = 0; ms <= 300; ms += 300) {
 		begin = loop_clock();
-		cr_assert_eq(nfs_why(loop, &m, ntohs(in.sin_port), EACCES, "", begin + ms * 1000000ull, &why), -EACCES);
+		cr_assert_eq(nfs_why(loop, &m, ntohs(in.sin_port), EACCES, "",
+				     begin + ms * 1000000ull, &why),
+			-EACCES);
 		cr_assert_lt(loop_clock() - begin, (ms + 900) * 1000000ull);
 	}
 	loop_free(loop);

@@ -13,7 +13,8 @@ Test(srp_daemon, once_connects_to_all_and_the_second_time_to_none)
 	cr_assert_eq(logins, 7);
 	cr_assert_eq(last_err, 0);
 	cr_assert_str_eq(srp.line[0],
-		"id_ext=0000000000200000,ioc_guid=0000000000200000,dgid=fe800000000000000000000000200000,pkey=ffff,service_id=0000000000200000");
+		"id_ext=0000000000200000,ioc_guid=0000000000200000,dgid="
+		"fe800000000000000000000000200000,pkey=ffff,service_id=0000000000200000");
 	cr_assert_eq(fake_fabric.informs, 0, "no subscription");
 	once();
 	cr_assert_eq(srp.lines, 7);
@@ -30,7 +31,8 @@ Test(srp_daemon, once_does_as_the_rules_say)
 	once();
 	cr_assert_eq(srp.lines, 2);
 	cr_assert(strstr(srp.line[0], "id_ext=0000000000200000,"));
-	cr_assert(strstr(srp.line[1], ",initiator_ext=0000000000200002,max_sect=7"), "%s", srp.line[1]);
+	cr_assert(strstr(srp.line[1], ",initiator_ext=0000000000200002,max_sect=7"), "%s",
+		srp.line[1]);
 	srp_rules_free(&rules);
 }
 
@@ -121,7 +123,8 @@ Test(srp_daemon, a_flood_of_notices)
 		run(1);
 	}
 	cr_assert_eq(srp.lines, 3);
-	cr_assert_lt(fake_fabric.sent - sent, 100 * 64 * 8, "%u requests for 6000 notices in 100 s", fake_fabric.sent - sent);
+	cr_assert_lt(fake_fabric.sent - sent, 100 * 64 * 8, "%u requests for 6000 notices in 100 s",
+		fake_fabric.sent - sent);
 	cr_assert_lt(saids, 5000);
 	run(2);
 	fake_fabric.node[0].guid += 16;
@@ -185,10 +188,10 @@ static void see_port(void *arg, const struct srp_port_view *view)
 static void see_target(void *arg, const struct srp_target_view *view)
 {
 	(void)arg;
-	snprintf(seen[view->srp->id - GUID], sizeof(seen[0]),
-		"%s %s%s%s", view->state, view->host, view->why,
-		view->why_err == ECONNREFUSED &&
-			view->why_code == DIAG_REFUSED ? " ECONNREFUSED" : "");
+	snprintf(seen[view->srp->id - GUID], sizeof(seen[0]), "%s %s%s%s", view->state, view->host,
+		view->why,
+		view->why_err == ECONNREFUSED && view->why_code == DIAG_REFUSED ? " ECONNREFUSED"
+										: "");
 	targets_seen++;
 }
 

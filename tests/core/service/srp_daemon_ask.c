@@ -67,7 +67,8 @@ Test(srp_daemon, many_ports_that_do_not_answer)
 	run(3600);
 	cr_assert_eq(srp.lines, 3);
 	cr_assert_leq(scans, 40, "%u scans", scans);
-	cr_assert_leq(fake_fabric.dm_sent, 3 * (297 + 6 * SRP_DEAD), "%u requests", fake_fabric.dm_sent);
+	cr_assert_leq(
+		fake_fabric.dm_sent, 3 * (297 + 6 * SRP_DEAD), "%u requests", fake_fabric.dm_sent);
 }
 
 /* Each notice names another port: the table of them overflows into scans of the whole fabric. */

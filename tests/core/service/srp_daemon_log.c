@@ -45,7 +45,8 @@ Test(srp_daemon, a_day)
 		if (hour == 8)
 			used = mallinfo2().uordblks;
 	}
-	cr_assert_leq(mallinfo2().uordblks, used + 4096, "%zu after %zu bytes", mallinfo2().uordblks, used);
+	cr_assert_leq(mallinfo2().uordblks, used + 4096, "%zu after %zu bytes",
+		mallinfo2().uordblks, used);
 	cr_assert_geq(scans, 21 * 59);
 	cr_assert_leq(scans, 25 * 60);
 	cr_assert_eq(srp.hosts, 2);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* For tests of the SRP daemon: a fabric in memory, with a kernel of the test's own behind add_target, on a clock that leaps. */
+/* For tests of the SRP daemon: a fabric in memory, with a kernel of the test's own behind
+ * add_target, on a clock that leaps. */
 #pragma once
-#include "srp_daemon.h"
 #include "events.h"
 #include "leap.h"
 #include "mad_port.h"
 #include "says.h"
+#include "srp_daemon.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -15,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MSEC   1000000ull
-#define SECOND 1000000000ull
-#define SRP_DEAD 70 /* ports that may be remembered as silent, and some */
-#define GUID   0x200000 /* of the first node, which is also its identifier extension */
+#define MSEC     1000000ull
+#define SECOND   1000000000ull
+#define SRP_DEAD 70       /* ports that may be remembered as silent, and some */
+#define GUID     0x200000 /* of the first node, which is also its identifier extension */
 
 /* --- ib_srp: core/kernel/srp_add.c is not linked */
 
@@ -27,8 +28,8 @@ static struct {
 	unsigned lines, hosts, busy, most_busy;
 	uint64_t last_ns;
 	unsigned fail; /* so many logins, */
-	int err; /* like this */
-	uint32_t ms; /* that a login takes */
+	int err;       /* like this */
+	uint32_t ms;   /* that a login takes */
 } srp;
 
 static struct {
@@ -39,7 +40,8 @@ static struct {
 static struct tree tree;
 static struct loop *loop;
 
-static inline void host_file(unsigned host, const char *name, const char *fmt, unsigned long long value)
+static inline void host_file(
+	unsigned host, const char *name, const char *fmt, unsigned long long value)
 {
 	char path[96], text[64];
 
@@ -54,14 +56,17 @@ static inline void make_host(const char *line)
 	unsigned host = srp.hosts++;
 	char gid[64];
 
-	cr_assert_eq(sscanf(line, "id_ext=%llx,ioc_guid=%llx,dgid=%16llx%16llx,pkey=%llx,service_id=%llx", &id, &ioc, &prefix, &guid, &pkey,
-			     &service), 6, "%s", line);
+	cr_assert_eq(
+		sscanf(line,
+			"id_ext=%llx,ioc_guid=%llx,dgid=%16llx%16llx,pkey=%llx,service_id=%llx",
+			&id, &ioc, &prefix, &guid, &pkey, &service),
+		6, "%s", line);
 	host_file(host, "id_ext", "0x%016llx\n", id);
 	host_file(host, "ioc_guid", "0x%016llx\n", ioc);
 	host_file(host, "service_id", "0x%016llx\n", service);
 	host_file(host, "pkey", "0x%04llx\n", pkey);
-	snprintf(gid, sizeof(gid), "fe80:0000:0000:0000:%04llx:%04llx:%04llx:%04llx\n", guid >> 48, guid >> 32 & 0xffff, guid >> 16 & 0xffff,
-		guid & 0xffff);
+	snprintf(gid, sizeof(gid), "fe80:0000:0000:0000:%04llx:%04llx:%04llx:%04llx\n", guid >> 48,
+		guid >> 32 & 0xffff, guid >> 16 & 0xffff, guid & 0xffff);
 	host_file(host, "local_ib_device", "fake0\n", 0);
 	host_file(host, "local_ib_port", "1\n", 0);
 	snprintf(login.line, sizeof(login.line), "sys/class/scsi_host/host%u/orig_dgid", host);
@@ -93,7 +98,8 @@ static inline void login_ends(struct loop_timer *timer)
 	srp.busy--;
 	if (srp.fail) {
 		srp.fail--;
-		err = srp.err == EEXIST ? diag_set(&diag, DIAG_BUSY, EEXIST, "connected already") : diag_set(&diag, DIAG_REFUSED, srp.err, "refused");
+		err = srp.err == EEXIST ? diag_set(&diag, DIAG_BUSY, EEXIST, "connected already")
+					: diag_set(&diag, DIAG_REFUSED, srp.err, "refused");
 	} else {
 		make_host(login.line);
 	}
@@ -101,8 +107,8 @@ static inline void login_ends(struct loop_timer *timer)
 	add->done(add, err, &diag);
 }
 
-int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port, const char *line, uint32_t timeout_ms,
-	struct diag *diag)
+int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port,
+	const char *line, uint32_t timeout_ms, struct diag *diag)
 {
 	(void)timeout_ms;
 	(void)diag;
@@ -185,7 +191,9 @@ static inline void ended(void *arg)
 	over = 1;
 }
 
-static const struct srp_daemon_events events = { .say = say, .scanned = scanned, .login = logged_in, .failed = failed, .over = ended };
+static const struct srp_daemon_events events = {
+	.say = say, .scanned = scanned, .login = logged_in, .failed = failed, .over = ended
+};
 
 static inline void setup(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rules files of SRP: the grammar, what decides, and what each mistake is called. */
-#include "says.h"
 #include "srp_rules.h"
+#include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -34,7 +34,8 @@ static unsigned decides(const char *text, bool *allow)
 	struct srp_verdict verdict;
 	unsigned line;
 
-	cr_assert_eq(srp_rules_parse(&rules, "rules", text, strlen(text), &diag), 0, "%s: %s", diag.object, diag.text);
+	cr_assert_eq(srp_rules_parse(&rules, "rules", text, strlen(text), &diag), 0, "%s: %s",
+		diag.object, diag.text);
 	srp_decide(&(struct srp_policy){ .rules = &rules }, &target, &verdict);
 	*allow = verdict.allow;
 	line = verdict.rule ? verdict.rule->line : 0;
@@ -66,7 +67,8 @@ static void refused(const char *text, unsigned line, const char *words)
 	char object[32];
 
 	snprintf(object, sizeof(object), "rules:%u", line);
-	cr_assert_lt(srp_rules_parse(&rules, "rules", text, strlen(text), &diag), 0, "'%s' was taken", text);
+	cr_assert_lt(srp_rules_parse(&rules, "rules", text, strlen(text), &diag), 0,
+		"'%s' was taken", text);
 	diag_says(&diag, DIAG_USAGE, object, words);
 	cr_assert_null(rules.rule);
 }
@@ -96,8 +98,12 @@ Test(srp_rules, each_thing_that_is_compared)
 	allows("d dgid=fe800000000000000000000000100008\n", 0);
 	allows("d service_id=100007\n", 0);
 	allows("d ioc_guid=0\n", 0);
-	denies("d id_ext=2c90300a0b0c0,ioc_guid=2c90300a0b0c1,dgid=" GID ",service_id=100006,pkey=ffff\n", 1);
-	allows("d id_ext=2c90300a0b0c0,ioc_guid=2c90300a0b0c1,dgid=" GID ",service_id=100006,pkey=fffe\n", 0);
+	denies("d id_ext=2c90300a0b0c0,ioc_guid=2c90300a0b0c1,dgid=" GID
+	       ",service_id=100006,pkey=ffff\n",
+		1);
+	allows("d id_ext=2c90300a0b0c0,ioc_guid=2c90300a0b0c1,dgid=" GID
+	       ",service_id=100006,pkey=fffe\n",
+		0);
 }
 
 Test(srp_rules, separators)
@@ -109,12 +115,18 @@ Test(srp_rules, separators)
 
 Test(srp_rules, options_are_kept_in_their_order)
 {
-	allows("a queue_size=7,max_sect=65535 id_ext=2c90300a0b0c0 ch_count=0001\na max_cmd_per_lun=2\n", 1);
+	allows("a queue_size=7,max_sect=65535 id_ext=2c90300a0b0c0 ch_count=0001\na "
+	       "max_cmd_per_lun=2\n",
+		1);
 	cr_assert_str_eq(options, ",queue_size=7,max_sect=65535,ch_count=0001");
 	allows("a id_ext=1 queue_size=7\na max_cmd_per_lun=2\n", 2);
 	cr_assert_str_eq(options, ",max_cmd_per_lun=2");
-	allows("a allow_ext_sg=1,ch_count=1,cmd_sg_entries=1,comp_vector=1,max_cmd_per_lun=1,max_sect=1,queue_size=1\n", 1);
-	cr_assert_str_eq(options, ",allow_ext_sg=1,ch_count=1,cmd_sg_entries=1,comp_vector=1,max_cmd_per_lun=1,max_sect=1,queue_size=1");
+	allows("a "
+	       "allow_ext_sg=1,ch_count=1,cmd_sg_entries=1,comp_vector=1,max_cmd_per_lun=1,max_"
+	       "sect=1,queue_size=1\n",
+		1);
+	cr_assert_str_eq(options, ",allow_ext_sg=1,ch_count=1,cmd_sg_entries=1,comp_vector=1,max_"
+				  "cmd_per_lun=1,max_sect=1,queue_size=1");
 	allows("a sg_tablesize=1 tl_retry_count=7\n", 1);
 	cr_assert_str_eq(options, ",sg_tablesize=1,tl_retry_count=7");
 }
@@ -158,8 +170,10 @@ Test(srp_rules, mistakes_are_named)
 	refused("a queue_size=f\n", 1, "queue_size=f 1_to_16 decimal");
 	refused("a queue_size=1,queue_size=2\n", 1, "queue_size twice");
 	refused("# \n\nd queue_size=1\n", 3, "queue_size rule");
-	refused("a allow_ext_sg=1234567890123456,cmd_sg_entries=1234567890123456,max_cmd_per_lun=1234567890123456,comp_vector=1234567890123456 ch_count=1\n", 1,
-		"127_bytes");
+	refused("a "
+		"allow_ext_sg=1234567890123456,cmd_sg_entries=1234567890123456,max_cmd_per_lun="
+		"1234567890123456,comp_vector=1234567890123456 ch_count=1\n",
+		1, "127_bytes");
 }
 
 Test(srp_rules, a_zero_byte_hides_nothing)
@@ -181,7 +195,8 @@ Test(srp_rules, the_line_and_where_it_comes_from)
 
 	cr_assert_eq(srp_rules_parse(&rules, "r.conf", "d pkey=1\na max_sect=9\n", 21, NULL), 0);
 	srp_decide(&policy, &target, &verdict);
-	cr_assert_str_eq(verdict.line, "id_ext=0002C90300A0B0C0,ioc_guid=0002c90300a0b0c1,dgid=" GID
+	cr_assert_str_eq(verdict.line,
+		"id_ext=0002C90300A0B0C0,ioc_guid=0002c90300a0b0c1,dgid=" GID
 		",pkey=ffff,service_id=0000000000100006,initiator_ext=0000000000100007,max_sect=9");
 	cr_assert_str_eq(srp_verdict_rule(&policy, &verdict, text), "r.conf:2");
 	srp_rules_free(&rules);
@@ -197,7 +212,8 @@ Test(srp_rules, files)
 	struct diag diag = { 0 };
 	char path[64];
 
-	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, false, &diag), 0, "without the default file all is allowed");
+	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, false, &diag), 0,
+		"without the default file all is allowed");
 	cr_assert_eq(rules.count, 0);
 	tree_file(&tree, "etc/srp_daemon.conf", "a id_ext=1\nd");
 	cr_assert_eq(srp_rules_read(&rules, tree.root, NULL, false, &diag), 0);
@@ -212,7 +228,8 @@ Test(srp_rules, files)
 	cr_assert_eq(srp_rules_read(&rules, tree.root, path, false, &diag), -ENOENT);
 	diag_says(&diag, DIAG_NOT_FOUND, path, "no_such_file");
 	diag = (struct diag){ 0 };
-	cr_assert_eq(srp_rules_read(&rules, tree.root, tree.path, false, &diag), -EISDIR, "%s", diag.text);
+	cr_assert_eq(srp_rules_read(&rules, tree.root, tree.path, false, &diag), -EISDIR, "%s",
+		diag.text);
 	snprintf(path, sizeof(path), "%s/empty", tree.path);
 	tree_file(&tree, "empty", "");
 	cr_assert_eq(srp_rules_read(&rules, tree.root, path, false, &diag), 0);
@@ -224,7 +241,8 @@ Test(srp_rules, files)
 	srp_rules_free(&rules);
 	snprintf(path, sizeof(path), "%s/pipe", tree.path);
 	cr_assert_eq(mkfifo(path, 0600), 0);
-	cr_assert_eq(srp_rules_read(&rules, tree.root, path, true, &diag), -ESPIPE, "a pipe neither blocks nor says that there are no rules");
+	cr_assert_eq(srp_rules_read(&rules, tree.root, path, true, &diag), -ESPIPE,
+		"a pipe neither blocks nor says that there are no rules");
 	cr_assert_str_eq(diag.object, path);
 	tree_free(&tree);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* iscsi-login ADDRESS [KEY=VALUE]…: an iSCSI target that can be logged in to and asked what there is, with our target's side of the login, for the
- * initiators of others. Keys: user, secret, target-user, target-secret, algs (CHAP); only (who may); moved (where iqn.x:moved is). Says "ready". */
+/* iscsi-login ADDRESS [KEY=VALUE]…: an iSCSI target that can be logged in to and asked what there
+ * is, with our target's side of the login, for the initiators of others. Keys: user, secret,
+ * target-user, target-secret, algs (CHAP); only (who may); moved (where iqn.x:moved is). Says
+ * "ready". */
 #include "../../../core/proto/iscsi/login_tgt.h"
 #include "applet.h"
 #include "stream.h"
@@ -29,17 +31,21 @@ struct conn {
 	uint8_t pdu[ISCSI_BHS + ISCSI_PDU_DATA + 3];
 };
 
-static uint16_t admit(void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
+static uint16_t admit(
+	void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
 {
 	struct server *s = user;
 
 	printf("%s asks for %s\n", asked->initiator, asked->target ? asked->target : "a list");
-	*grant = (struct iscsi_login_grant){ .auth = s->auth, .redirect = s->moved, .tpgt = 1, .tsih = 1 };
+	*grant = (struct iscsi_login_grant){
+		.auth = s->auth, .redirect = s->moved, .tpgt = 1, .tsih = 1
+	};
 	if (s->only && strcmp(s->only, asked->initiator))
 		return ISCSI_FORBIDDEN;
 	if (!asked->target || !strcmp(asked->target, "iqn.x:here"))
 		return 0;
-	return s->moved && !strcmp(asked->target, "iqn.x:moved") ? ISCSI_MOVED_FOR_NOW : ISCSI_NOT_FOUND;
+	return s->moved && !strcmp(asked->target, "iqn.x:moved") ? ISCSI_MOVED_FOR_NOW
+								 : ISCSI_NOT_FOUND;
 }
 
 static void put(struct conn *conn, const void *bhs, const void *data, uint32_t len)
@@ -68,7 +74,9 @@ static void log_in(struct conn *conn)
 	if (next < 0)
 		printf("refused: %s\n", why.text);
 	else if (next != ISCSI_LOGIN_SEND)
-		printf("%s %s%s%s\n", login->initiator, next == ISCSI_LOGIN_DONE ? "is in" : "is sent on", login->by_chap ? ", by CHAP with " : "",
+		printf("%s %s%s%s\n", login->initiator,
+			next == ISCSI_LOGIN_DONE ? "is in" : "is sent on",
+			login->by_chap ? ", by CHAP with " : "",
 			login->by_chap ? iscsi_chap_name(login->chap.alg) : "");
 	conn->full = next == ISCSI_LOGIN_DONE;
 	conn->last = next < 0 || next == ISCSI_LOGIN_MOVED;
@@ -139,15 +147,19 @@ static void readable(struct stream *stream)
 	do {
 		uint32_t padded = (conn->len + 3) & ~3u;
 
-		iov = conn->got < ISCSI_BHS ? (struct iovec){ (uint8_t *)&conn->bhs + conn->got, ISCSI_BHS - conn->got } :
-					      (struct iovec){ conn->data + conn->got - ISCSI_BHS, ISCSI_BHS + padded - conn->got };
+		iov = conn->got < ISCSI_BHS ? (struct iovec){ (uint8_t *)&conn->bhs + conn->got,
+			ISCSI_BHS - conn->got }
+					    : (struct iovec){ conn->data + conn->got - ISCSI_BHS,
+						      ISCSI_BHS + padded - conn->got };
 		n = stream_recv(stream, &iov, 1);
 		if (n <= 0)
 			break;
 		conn->got += (uint32_t)n;
 		if (conn->got == ISCSI_BHS)
 			conn->len = get_be24(conn->bhs.data_len);
-		if (conn->got < ISCSI_BHS || (!conn->bhs.ahs_len && conn->len <= ISCSI_PDU_DATA && conn->got < ISCSI_BHS + ((conn->len + 3) & ~3u)))
+		if (conn->got < ISCSI_BHS ||
+			(!conn->bhs.ahs_len && conn->len <= ISCSI_PDU_DATA &&
+				conn->got < ISCSI_BHS + ((conn->len + 3) & ~3u)))
 			continue;
 		if (conn->bhs.ahs_len || conn->len > ISCSI_PDU_DATA) {
 			n = -1;
@@ -189,7 +201,9 @@ static const struct stream_events events = { .readable = readable, .sent = sent,
 
 static void accepted(int fd, const struct addr *peer, void *user)
 {
-	struct iscsi_login_tgt_how how = { .admit = admit, .user = user, .recv_max = ISCSI_PDU_DATA };
+	struct iscsi_login_tgt_how how = {
+		.admit = admit, .user = user, .recv_max = ISCSI_PDU_DATA
+	};
 	struct conn *conn = calloc(1, sizeof(*conn));
 	struct diag why = { 0 };
 	uint8_t random[17];
@@ -224,12 +238,16 @@ int main(int argc, char **argv)
 	bool good = argc > 1 && !addr_parse(&how.at, argv[1], ISCSI_PORT, &why);
 
 	for (int i = 2; good && i < argc; i++)
-		good = set(argv[i], "user", &auth->user) || set(argv[i], "secret", &auth->secret) || set(argv[i], "target-user", &auth->target_user) ||
-			set(argv[i], "target-secret", &auth->target_secret) || set(argv[i], "algs", &algs) || set(argv[i], "only", &server.only) ||
-			set(argv[i], "moved", &server.moved);
+		good = set(argv[i], "user", &auth->user) || set(argv[i], "secret", &auth->secret) ||
+		       set(argv[i], "target-user", &auth->target_user) ||
+		       set(argv[i], "target-secret", &auth->target_secret) ||
+		       set(argv[i], "algs", &algs) || set(argv[i], "only", &server.only) ||
+		       set(argv[i], "moved", &server.moved);
 	server.at = how.at;
-	if (!good || !auth->user != !auth->secret || !auth->target_user != !auth->target_secret || (algs && iscsi_chap_algs(algs, &auth->algs, &why)) ||
-		loop_new(&server.loop, &(struct loop_options){ .name = "iscsi-login" }, &why) || tcp_listen(&listener, server.loop, &how, &why)) {
+	if (!good || !auth->user != !auth->secret || !auth->target_user != !auth->target_secret ||
+		(algs && iscsi_chap_algs(algs, &auth->algs, &why)) ||
+		loop_new(&server.loop, &(struct loop_options){ .name = "iscsi-login" }, &why) ||
+		tcp_listen(&listener, server.loop, &how, &why)) {
 		fprintf(stderr, "usage: iscsi-login ADDRESS [KEY=VALUE]... %s\n", why.text);
 		return 2;
 	}

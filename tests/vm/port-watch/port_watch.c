@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* port-watch DEVICE: says who may have the reports of its port 1, then what becomes of the port, by looking and by events, until it is
- * gone. */
+/* port-watch DEVICE: says who may have the reports of its port 1, then what becomes of the port, by
+ * looking and by events, until it is gone. */
 #include "applet.h"
 #include "mad.h"
 #include "port_events.h"
@@ -68,8 +68,12 @@ static void share_reports(const char *dev)
 
 int main(int argc, char **argv)
 {
-	struct mad_watch watch = { .notice = noticed, .changed = changed, .subscribed = subscribed };
-	const struct mad_port_choice choice = { .dev = argv[argc - 1], .port = 1, .any_link = true };
+	struct mad_watch watch = {
+		.notice = noticed, .changed = changed, .subscribed = subscribed
+	};
+	const struct mad_port_choice choice = {
+		.dev = argv[argc - 1], .port = 1, .any_link = true
+	};
 	struct port_events *events;
 	struct mad_port_info port;
 	struct diag diag = { 0 };
@@ -77,12 +81,14 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	share_reports(choice.dev);
-	if (loop_new(&loop, &(struct loop_options){ .name = "port-watch" }, &diag) || mad_port_choose(&port, &choice, &diag) ||
+	if (loop_new(&loop, &(struct loop_options){ .name = "port-watch" }, &diag) ||
+		mad_port_choose(&port, &choice, &diag) ||
 		mad_open(&mad, loop, &port, NULL, &diag) || mad_watch(mad, &watch, &diag)) {
 		told(choice.dev, diag.err, &diag);
 		return 1;
 	}
-	told("events of nobody", port_events_open(&events, loop, "nosuch0", event, NULL, &diag), &diag);
+	told("events of nobody", port_events_open(&events, loop, "nosuch0", event, NULL, &diag),
+		&diag);
 	if (port_events_open(&events, loop, choice.dev, event, NULL, &diag)) {
 		told("events", diag.err, &diag);
 		return 1;

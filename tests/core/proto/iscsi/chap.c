@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* CHAP: digests held against those of Python's hashlib, and the exchange with targets that cheat. */
+/* CHAP: digests held against those of Python's hashlib, and the exchange with targets that cheat.
+ */
 #include "chap.h"
 #include "says.h"
 #include "text.h"
@@ -10,12 +11,16 @@ static struct diag why;
 static const uint8_t challenge[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 static const uint8_t noise[17] = { 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 42 };
 static const struct iscsi_auth one_way = { .user = "joe", .secret = "longenoughsecret" };
-static const struct iscsi_auth mutual = { .user = "joe", .secret = "longenoughsecret", .target_secret = "anothergoodsecret", .target_user = "disk" };
+static const struct iscsi_auth mutual = { .user = "joe",
+	.secret = "longenoughsecret",
+	.target_secret = "anothergoodsecret",
+	.target_user = "disk" };
 
 static void digest_is(unsigned alg, const char *want)
 {
 	uint8_t digest[ISCSI_CHAP_DIGEST_MAX], right[ISCSI_CHAP_DIGEST_MAX];
-	unsigned len = iscsi_chap_digest(alg, 1, "longenoughsecret", challenge, sizeof(challenge), digest);
+	unsigned len =
+		iscsi_chap_digest(alg, 1, "longenoughsecret", challenge, sizeof(challenge), digest);
 
 	cr_assert_eq(iscsi_binary_get(want, right, sizeof(right)), (int)len);
 	cr_assert_eq(memcmp(digest, right, len), 0, "%s", iscsi_chap_name(alg));
@@ -27,7 +32,9 @@ Test(iscsi_chap, digests)
 	digest_is(6, "0xcb8eb3439f1cc9e7e63d7703aa55e401c493725c");
 	digest_is(7, "0x082657200f673f8b6dec7f57747432fa1ca15c1cc8a366069c7fe5fae84109b7");
 	digest_is(8, "0x37f63158865709dd1767418fa5d726b702917eaa9580da8e6cbd099be7f23254");
-	cr_assert_eq(iscsi_chap_digest(9, 1, "x", challenge, 16, (uint8_t[ISCSI_CHAP_DIGEST_MAX]){ 0 }), 0);
+	cr_assert_eq(
+		iscsi_chap_digest(9, 1, "x", challenge, 16, (uint8_t[ISCSI_CHAP_DIGEST_MAX]){ 0 }),
+		0);
 	cr_assert_null(iscsi_chap_name(4));
 	cr_assert_null(iscsi_chap_name(9));
 }
@@ -39,7 +46,8 @@ static struct iscsi_chap begun(const struct iscsi_auth *auth)
 	iscsi_chap_init(&chap, auth, noise);
 	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_A", "5", &why), 0);
 	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_I", "1", &why), 0);
-	cr_assert_eq(iscsi_chap_take(&chap, "CHAP_C", "0x000102030405060708090a0b0c0d0e0f", &why), 0);
+	cr_assert_eq(
+		iscsi_chap_take(&chap, "CHAP_C", "0x000102030405060708090a0b0c0d0e0f", &why), 0);
 	return chap;
 }
 
@@ -82,7 +90,8 @@ static int proof(struct iscsi_chap *chap, const char *secret)
 	uint8_t digest[ISCSI_CHAP_DIGEST_MAX];
 	char text[256];
 	struct wr w = wr_init(text, sizeof(text));
-	unsigned len = iscsi_chap_digest(5, chap->own_id, secret, chap->own, sizeof(chap->own), digest);
+	unsigned len =
+		iscsi_chap_digest(5, chap->own_id, secret, chap->own, sizeof(chap->own), digest);
 
 	iscsi_text_put_binary(&w, "CHAP_R", digest, len);
 	return iscsi_chap_take(chap, "CHAP_R", text + 7, &why);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Discovery over iSER, with a target in memory: what it is sent, what is made of its answers, how each of its lies ends. */
+/* Discovery over iSER, with a target in memory: what it is sent, what is made of its answers, how
+ * each of its lies ends. */
 #include "ep_pair.h"
 #include "iscsi.h"
 #include "says.h"
@@ -7,8 +8,10 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-static const char list[] = "TargetName=iqn.x:a\0TargetAddress=10.0.0.1:3260,1\0TargetAddress=10.0.0.2:3260,2";
-static const char keys[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0";
+static const char list[] =
+	"TargetName=iqn.x:a\0TargetAddress=10.0.0.1:3260,1\0TargetAddress=10.0.0.2:3260,2";
+static const char keys[] = "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait="
+			   "2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0";
 
 enum manner { GOOD, PIECES, SHORT, NO_ISER, LONG_DATA, AHS, REFUSES, HANGS_UP, MUTE };
 
@@ -28,9 +31,14 @@ struct pdu {
 	uint8_t data[1024];
 };
 
-static void give(struct ep *ep, const struct iscsi_bhs *req, uint8_t opcode, uint8_t flags, const char *text, size_t len)
+static void give(struct ep *ep, const struct iscsi_bhs *req, uint8_t opcode, uint8_t flags,
+	const char *text, size_t len)
 {
-	struct pdu pdu = { .hdr.flags = ISER_CONTROL, .bhs = { .opcode = opcode, .flags = flags, .data_len = put_be24((uint32_t)len), .itt = req->itt } };
+	struct pdu pdu = { .hdr.flags = ISER_CONTROL,
+		.bhs = { .opcode = opcode,
+			.flags = flags,
+			.data_len = put_be24((uint32_t)len),
+			.itt = req->itt } };
 	struct iscsi_text_rsp *rsp = (void *)&pdu.bhs;
 
 	memcpy(pdu.data, text, len);
@@ -41,7 +49,8 @@ static void give(struct ep *ep, const struct iscsi_bhs *req, uint8_t opcode, uin
 
 static void spoiled(struct target *t, struct ep *ep, const struct iscsi_bhs *req)
 {
-	struct pdu pdu = { .hdr.flags = ISER_CONTROL, .bhs = { .opcode = ISCSI_LOGIN_RSP, .itt = req->itt } };
+	struct pdu pdu = { .hdr.flags = ISER_CONTROL,
+		.bhs = { .opcode = ISCSI_LOGIN_RSP, .itt = req->itt } };
 	uint32_t len = offsetof(struct pdu, data);
 
 	if (t->manner == NO_ISER)
@@ -51,7 +60,8 @@ static void spoiled(struct target *t, struct ep *ep, const struct iscsi_bhs *req
 	if (t->manner == LONG_DATA)
 		pdu.bhs.data_len = put_be24(100);
 	if (t->manner == REFUSES)
-		((struct iscsi_login_rsp *)&pdu.bhs)->status_class = 2, ((struct iscsi_login_rsp *)&pdu.bhs)->status_detail = 2;
+		((struct iscsi_login_rsp *)&pdu.bhs)->status_class = 2,
+					 ((struct iscsi_login_rsp *)&pdu.bhs)->status_detail = 2;
 	ep_pair_deliver(ep, &pdu, t->manner == SHORT ? len - 1 : len);
 }
 
@@ -113,7 +123,8 @@ static int ask(struct target *t, enum manner manner)
 {
 	int err;
 
-	*t = (struct target){ .manner = manner, .peer = { .message = message, .request = request } };
+	*t = (struct target){ .manner = manner,
+		.peer = { .message = message, .request = request } };
 	why = (struct diag){ 0 };
 	cr_assert_eq(loop_new(&t->loop, &(struct loop_options){ .name = "test" }, &why), 0);
 	addr_parse(&t->addr, "10.0.0.1:3260", 0, NULL);
@@ -173,7 +184,8 @@ Test(iscsi_discover, a_target_that_hangs_up)
 
 Test(iscsi_discover, the_same_secret_both_ways)
 {
-	struct iscsi_from same = { .initiator = "iqn.x:me", .auth = { .user = "joe", .secret = "s", .target_secret = "s" } };
+	struct iscsi_from same = { .initiator = "iqn.x:me",
+		.auth = { .user = "joe", .secret = "s", .target_secret = "s" } };
 	struct loop *loop;
 	struct addr addr;
 

@@ -27,7 +27,8 @@ static int pass(struct iscsi_keys *to, const uint8_t *bytes, size_t len, struct 
 static void negotiate(struct iscsi_keys *ini, struct iscsi_keys *tgt)
 {
 	uint8_t offers[2048], answers[2048], none[64];
-	struct wr o = wr_init(offers, sizeof(offers)), a = wr_init(answers, sizeof(answers)), n = wr_init(none, sizeof(none));
+	struct wr o = wr_init(offers, sizeof(offers)), a = wr_init(answers, sizeof(answers)),
+		  n = wr_init(none, sizeof(none));
 
 	for (unsigned key = 0; key < ISCSI_KEYS; key++)
 		iscsi_keys_offer(ini, key, &o);
@@ -85,7 +86,8 @@ Test(iscsi_keys, in_a_discovery_session)
 }
 
 /* What the other role is told for one pair. */
-static const char *told(bool offered, enum iscsi_key key, uint32_t own, const char *name, const char *value)
+static const char *told(
+	bool offered, enum iscsi_key key, uint32_t own, const char *name, const char *value)
 {
 	static char text[256];
 	struct iscsi_keys keys;
@@ -101,8 +103,8 @@ static const char *told(bool offered, enum iscsi_key key, uint32_t own, const ch
 	return iscsi_keys_take(&keys, name, value, &a, &why) ? why.text : text;
 }
 
-static void wrong(bool offered, enum iscsi_key key, uint32_t own, const char *name,
-	const char *value)
+static void wrong(
+	bool offered, enum iscsi_key key, uint32_t own, const char *name, const char *value)
 {
 	char pair[128];
 
@@ -121,12 +123,17 @@ Test(iscsi_keys, offers_of_the_peer)
 	cr_assert_str_eq(told(false, 0, 0, "X-com.example", "1"), "X-com.example=NotUnderstood");
 	told(false, 0, 0, "X-com.example", "NotUnderstood");
 	diag_says(&why, DIAG_PROTOCOL, NULL, "X-com.example");
-	cr_assert_str_eq(told(false, 0, 0, "MaxRecvDataSegmentLength", "262144"), "", "a declaration");
+	cr_assert_str_eq(
+		told(false, 0, 0, "MaxRecvDataSegmentLength", "262144"), "", "a declaration");
 	wrong(false, 0, 0, "MaxRecvDataSegmentLength", "511");
 	wrong(false, 0, 0, "MaxOutstandingUnexpectedPDUs", "1");
 	wrong(false, 0, 0, "InitialR2T", "Maybe");
-	cr_assert_str_eq(told(false, ISCSI_RDMA_EXTENSIONS, 0, "TargetRecvDataSegmentLength", "4096"), "TargetRecvDataSegmentLength=Irrelevant");
-	cr_assert_str_eq(told(false, ISCSI_RDMA_EXTENSIONS, 1, "TargetRecvDataSegmentLength", "4096"), "TargetRecvDataSegmentLength=4096");
+	cr_assert_str_eq(
+		told(false, ISCSI_RDMA_EXTENSIONS, 0, "TargetRecvDataSegmentLength", "4096"),
+		"TargetRecvDataSegmentLength=Irrelevant");
+	cr_assert_str_eq(
+		told(false, ISCSI_RDMA_EXTENSIONS, 1, "TargetRecvDataSegmentLength", "4096"),
+		"TargetRecvDataSegmentLength=4096");
 }
 
 Test(iscsi_keys, answers_that_are_none)
@@ -138,7 +145,8 @@ Test(iscsi_keys, answers_that_are_none)
 	wrong(true, ISCSI_INITIAL_R2T, 1, "InitialR2T", "No");
 	wrong(true, ISCSI_HEADER_DIGEST, 0, "HeaderDigest", "CRC32C");
 	wrong(true, ISCSI_ERL, 0, "ErrorRecoveryLevel", "3");
-	cr_assert_str_eq(told(true, ISCSI_RDMA_EXTENSIONS, 1, "RDMAExtensions", "NotUnderstood"), "");
+	cr_assert_str_eq(
+		told(true, ISCSI_RDMA_EXTENSIONS, 1, "RDMAExtensions", "NotUnderstood"), "");
 }
 
 Test(iscsi_keys, twice_and_never)
@@ -172,7 +180,8 @@ Test(iscsi_keys, answers_that_may_be_left_out)
 	iscsi_keys_offer(&keys, ISCSI_PDU_IN_ORDER, &w);
 	cr_assert_eq(iscsi_keys_settled(&keys, &why), 0, "%s", why.text);
 	cr_assert(!keys.value[ISCSI_IMMEDIATE_DATA] && keys.value[ISCSI_PDU_IN_ORDER]);
-	cr_assert_eq(iscsi_keys_take(&keys, "DataPDUInOrder", "Yes", &w, &why), 0, "nor need they be");
+	cr_assert_eq(
+		iscsi_keys_take(&keys, "DataPDUInOrder", "Yes", &w, &why), 0, "nor need they be");
 	keys.own[ISCSI_INITIAL_R2T] = 0;
 	iscsi_keys_offer(&keys, ISCSI_INITIAL_R2T, &w);
 	cr_assert_eq(iscsi_keys_settled(&keys, &why), -EPROTO);
@@ -181,7 +190,9 @@ Test(iscsi_keys, answers_that_may_be_left_out)
 
 Test(iscsi_keys, a_declaration_that_is_not_understood)
 {
-	cr_assert_str_eq(told(true, ISCSI_UNEXPECTED_PDUS, 4, "MaxOutstandingUnexpectedPDUs", "NotUnderstood"), "");
+	cr_assert_str_eq(told(true, ISCSI_UNEXPECTED_PDUS, 4, "MaxOutstandingUnexpectedPDUs",
+				 "NotUnderstood"),
+		"");
 	wrong(false, ISCSI_UNEXPECTED_PDUS, 4, "MaxOutstandingUnexpectedPDUs", "NotUnderstood");
 }
 

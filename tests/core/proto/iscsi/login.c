@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The initiator's login against responses made here: stages, CHAP, redirects, every refusal, and peers that lie. */
+/* The initiator's login against responses made here: stages, CHAP, redirects, every refusal, and
+ * peers that lie. */
 #include "login.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -7,12 +8,17 @@
 
 static struct diag why;
 static const uint8_t noise[32] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 };
-static const struct iscsi_auth nobody = { 0 }, joe = { .user = "joe", .secret = "longenoughsecret" },
-			       both = { .user = "joe", .secret = "longenoughsecret", .target_secret = "anothergoodsecret" };
+static const struct iscsi_auth nobody = { 0 },
+			       joe = { .user = "joe", .secret = "longenoughsecret" },
+			       both = { .user = "joe",
+				       .secret = "longenoughsecret",
+				       .target_secret = "anothergoodsecret" };
 
 static void begin(struct iscsi_login *login, const struct iscsi_auth *auth, const char *target)
 {
-	struct iscsi_login_how how = { .initiator = "iqn.x:me", .target = target, .auth = auth, .recv_max = 65536 };
+	struct iscsi_login_how how = {
+		.initiator = "iqn.x:me", .target = target, .auth = auth, .recv_max = 65536
+	};
 
 	why = (struct diag){ 0 };
 	iscsi_login_start(login, &how, noise);
@@ -22,7 +28,8 @@ static bool says(const struct iscsi_login *login, const char *pair)
 {
 	size_t len = strlen(pair) + 1;
 
-	for (const uint8_t *p = login->data; p + len <= login->out.p; p += strlen((const char *)p) + 1)
+	for (const uint8_t *p = login->data; p + len <= login->out.p;
+		p += strlen((const char *)p) + 1)
 		if (!memcmp(p, pair, len))
 			return true;
 	return false;
@@ -42,14 +49,18 @@ static int take(struct iscsi_login *login, struct answer answer)
 		.status_class = answer.status_class,
 		.status_detail = answer.detail };
 
-	return iscsi_login_take(login, (const void *)&rsp, (const uint8_t *)answer.text, (uint32_t)answer.len, &why);
+	return iscsi_login_take(login, (const void *)&rsp, (const uint8_t *)answer.text,
+		(uint32_t)answer.len, &why);
 }
-#define SAYS(bits, ...) ((struct answer){ .flags = bits, .text = "" __VA_ARGS__, .len = sizeof("" __VA_ARGS__) })
-#define SILENT(bits)    ((struct answer){ .flags = bits, .text = "" })
-#define TO_KEYS         (ISCSI_FINAL | ISCSI_STAGES(0, 1))
-#define TO_FULL         (ISCSI_FINAL | ISCSI_STAGES(1, 3))
-#define IN_KEYS         ISCSI_STAGES(1, 0)
-#define KEYS            "HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=2\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0"
+#define SAYS(bits, ...)                                                                            \
+	((struct answer){ .flags = bits, .text = "" __VA_ARGS__, .len = sizeof("" __VA_ARGS__) })
+#define SILENT(bits) ((struct answer){ .flags = bits, .text = "" })
+#define TO_KEYS      (ISCSI_FINAL | ISCSI_STAGES(0, 1))
+#define TO_FULL      (ISCSI_FINAL | ISCSI_STAGES(1, 3))
+#define IN_KEYS      ISCSI_STAGES(1, 0)
+#define KEYS                                                                                       \
+	"HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=2\0DefaultTime2Retain="              \
+	"0\0ErrorRecoveryLevel=0"
 
 Test(iscsi_login, without_chap)
 {
@@ -57,12 +68,15 @@ Test(iscsi_login, without_chap)
 
 	begin(&login, &nobody, NULL);
 	cr_assert_eq(login.req.flags, TO_KEYS);
-	cr_assert(says(&login, "InitiatorName=iqn.x:me") && says(&login, "SessionType=Discovery") && says(&login, "AuthMethod=None"));
-	cr_assert_eq(take(&login, SAYS(TO_KEYS, "AuthMethod=None\0TargetPortalGroupTag=3")), ISCSI_LOGIN_SEND, "%s", why.text);
+	cr_assert(says(&login, "InitiatorName=iqn.x:me") && says(&login, "SessionType=Discovery") &&
+		  says(&login, "AuthMethod=None"));
+	cr_assert_eq(take(&login, SAYS(TO_KEYS, "AuthMethod=None\0TargetPortalGroupTag=3")),
+		ISCSI_LOGIN_SEND, "%s", why.text);
 	cr_assert_eq(login.tpgt, 3);
 	cr_assert_eq(login.req.flags, TO_FULL);
 	cr_assert_eq(get_be32(login.req.exp_statsn), 8);
-	cr_assert(says(&login, "MaxRecvDataSegmentLength=65536") && says(&login, "HeaderDigest=None"));
+	cr_assert(says(&login, "MaxRecvDataSegmentLength=65536") &&
+		  says(&login, "HeaderDigest=None"));
 	cr_assert_not(says(&login, "MaxBurstLength=262144"), "irrelevant to discovery");
 	cr_assert_eq(take(&login, SAYS(TO_FULL, KEYS)), ISCSI_LOGIN_DONE, "%s", why.text);
 	iscsi_login_end(&login);
@@ -70,15 +84,21 @@ Test(iscsi_login, without_chap)
 
 Test(iscsi_login, a_normal_session_over_iser)
 {
-	struct iscsi_login_how how = { .initiator = "iqn.x:me", .target = "iqn.x:t", .auth = &nobody, .rdma = true, .recv_max = 8192 };
+	struct iscsi_login_how how = { .initiator = "iqn.x:me",
+		.target = "iqn.x:t",
+		.auth = &nobody,
+		.rdma = true,
+		.recv_max = 8192 };
 	struct iscsi_login login;
 
 	iscsi_login_start(&login, &how, noise);
 	cr_assert(says(&login, "SessionType=Normal") && says(&login, "TargetName=iqn.x:t"));
 	cr_assert_eq(take(&login, SAYS(TO_KEYS, "AuthMethod=None")), ISCSI_LOGIN_SEND);
-	cr_assert(says(&login, "RDMAExtensions=Yes") && says(&login, "InitiatorRecvDataSegmentLength=8192") &&
-		says(&login, "TargetRecvDataSegmentLength=8192") && says(&login, "iSERHelloRequired=No") &&
-		says(&login, "MaxOutstandingUnexpectedPDUs=0"));
+	cr_assert(says(&login, "RDMAExtensions=Yes") &&
+		  says(&login, "InitiatorRecvDataSegmentLength=8192") &&
+		  says(&login, "TargetRecvDataSegmentLength=8192") &&
+		  says(&login, "iSERHelloRequired=No") &&
+		  says(&login, "MaxOutstandingUnexpectedPDUs=0"));
 	cr_assert_not(says(&login, "MaxRecvDataSegmentLength=8192"));
 	iscsi_login_end(&login);
 }
@@ -89,7 +109,11 @@ Test(iscsi_login, the_target_asks_too)
 
 	begin(&login, &nobody, NULL);
 	take(&login, SAYS(TO_KEYS, "AuthMethod=None"));
-	cr_assert_eq(take(&login, SAYS(IN_KEYS, KEYS "\0MaxBurstLength=65536\0X-a=1\0MaxRecvDataSegmentLength=4096")), ISCSI_LOGIN_SEND, "%s", why.text);
+	cr_assert_eq(
+		take(&login,
+			SAYS(IN_KEYS, KEYS
+				"\0MaxBurstLength=65536\0X-a=1\0MaxRecvDataSegmentLength=4096")),
+		ISCSI_LOGIN_SEND, "%s", why.text);
 	cr_assert(says(&login, "MaxBurstLength=Irrelevant") && says(&login, "X-a=NotUnderstood"));
 	cr_assert_eq(login.keys.value[ISCSI_MAX_RECV], 4096);
 	cr_assert_eq(take(&login, SAYS(TO_FULL)), ISCSI_LOGIN_DONE, "%s", why.text);
@@ -107,7 +131,8 @@ Test(iscsi_login, chap)
 	cr_assert(says(&login, "AuthMethod=CHAP,None"));
 	cr_assert_eq(take(&login, SAYS(0, "AuthMethod=CHAP")), ISCSI_LOGIN_SEND);
 	cr_assert(says(&login, "CHAP_A=8,7,6,5"));
-	cr_assert_eq(take(&login, (struct answer){ .text = challenge, .len = sizeof(challenge) }), ISCSI_LOGIN_SEND, "%s", why.text);
+	cr_assert_eq(take(&login, (struct answer){ .text = challenge, .len = sizeof(challenge) }),
+		ISCSI_LOGIN_SEND, "%s", why.text);
 	cr_assert(says(&login, "CHAP_N=joe"));
 	cr_assert_eq(login.req.flags, TO_KEYS);
 	cr_assert_eq(take(&login, SILENT(TO_KEYS)), ISCSI_LOGIN_SEND, "%s", why.text);
@@ -248,15 +273,24 @@ Test(iscsi_login, no_end)
 
 Test(iscsi_login, redirects)
 {
-	static const char to[] = "TargetAlias=x\0TargetAddress=[fd00::2]:3261,1", nowhere[] = "TargetAlias=x";
+	static const char to[] = "TargetAlias=x\0TargetAddress=[fd00::2]:3261,1",
+			  nowhere[] = "TargetAlias=x";
 	struct iscsi_login login;
 
 	begin(&login, &nobody, NULL);
-	cr_assert_eq(take(&login, (struct answer){ .status_class = 1, .detail = 1, .text = to, .len = sizeof(to) }), ISCSI_LOGIN_MOVED);
+	cr_assert_eq(
+		take(&login,
+			(struct answer){
+				.status_class = 1, .detail = 1, .text = to, .len = sizeof(to) }),
+		ISCSI_LOGIN_MOVED);
 	cr_assert_str_eq(login.redirect, "[fd00::2]:3261");
 	iscsi_login_end(&login);
 	begin(&login, &nobody, NULL);
-	cr_assert_eq(take(&login, (struct answer){ .status_class = 1, .detail = 2, .text = nowhere, .len = sizeof(nowhere) }), -EPROTO);
+	cr_assert_eq(take(&login, (struct answer){ .status_class = 1,
+					  .detail = 2,
+					  .text = nowhere,
+					  .len = sizeof(nowhere) }),
+		-EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "moved");
 	iscsi_login_end(&login);
 }
@@ -264,14 +298,19 @@ Test(iscsi_login, redirects)
 Test(iscsi_login, statuses_in_words)
 {
 	/* RFC 7143, 11.13.5 */
-	for (unsigned status = ISCSI_INITIATOR_ERROR; status <= ISCSI_NO_RESOURCES; status += status == ISCSI_OUT_OF_PLACE ? 0xf5 : 1) {
+	for (unsigned status = ISCSI_INITIATOR_ERROR; status <= ISCSI_NO_RESOURCES;
+		status += status == ISCSI_OUT_OF_PLACE ? 0xf5 : 1) {
 		why = (struct diag){ 0 };
-		cr_assert_lt(iscsi_login_status((uint8_t)(status >> 8), (uint8_t)status, false, &why), 0);
+		cr_assert_lt(
+			iscsi_login_status((uint8_t)(status >> 8), (uint8_t)status, false, &why),
+			0);
 		cr_assert(why.code != DIAG_REFUSED || why.err != EREMOTEIO, "%04x unknown", status);
 	}
 	for (unsigned status = 0x200; status <= 0x3ff; status++) {
 		why = (struct diag){ 0 };
-		cr_assert_lt(iscsi_login_status((uint8_t)(status >> 8), (uint8_t)status, false, &why), 0);
+		cr_assert_lt(
+			iscsi_login_status((uint8_t)(status >> 8), (uint8_t)status, false, &why),
+			0);
 		cr_assert(why.text[0] && why.err, "%04x", status);
 	}
 	cr_assert_eq(iscsi_login_status(2, 1, false, &why), -EACCES);

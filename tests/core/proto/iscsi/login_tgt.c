@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's login: our initiator against it, whole and in pieces, with every algorithm; then requests made here, of initiators that err or lie. */
+/* The target's login: our initiator against it, whole and in pieces, with every algorithm; then
+ * requests made here, of initiators that err or lie. */
 #include "login_tgt.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -7,9 +8,14 @@
 #include <stdio.h>
 
 static struct diag why, his;
-static const uint8_t noise[32] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 }, hiss[17] = { 99, 98, 97, 96, 95 };
-static const struct iscsi_auth nobody = { 0 }, joe = { .user = "joe", .secret = "longenoughsecret" },
-			       both = { .user = "joe", .secret = "longenoughsecret", .target_user = "disk", .target_secret = "anothergoodsecret" };
+static const uint8_t noise[32] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 },
+		     hiss[17] = { 99, 98, 97, 96, 95 };
+static const struct iscsi_auth nobody = { 0 },
+			       joe = { .user = "joe", .secret = "longenoughsecret" },
+			       both = { .user = "joe",
+				       .secret = "longenoughsecret",
+				       .target_user = "disk",
+				       .target_secret = "anothergoodsecret" };
 
 /* What the caller knows. */
 static struct door {
@@ -19,7 +25,8 @@ static struct door {
 	char initiator[64], target[64];
 } door;
 
-static uint16_t admit(void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
+static uint16_t admit(
+	void *user, const struct iscsi_login_asked *asked, struct iscsi_login_grant *grant)
 {
 	struct door *d = user;
 
@@ -42,8 +49,14 @@ static size_t piece; /* texts go over in PDUs of so many bytes; 0: whole */
 
 static void start(const char *target, const struct iscsi_auth *auth, bool rdma)
 {
-	struct iscsi_login_how how = { .initiator = "iqn.x:me", .target = target, .auth = auth, .rdma = rdma, .recv_max = 65536 };
-	struct iscsi_login_tgt_how tgt_how = { .admit = admit, .user = &door, .rdma = rdma, .recv_max = 32768 };
+	struct iscsi_login_how how = { .initiator = "iqn.x:me",
+		.target = target,
+		.auth = auth,
+		.rdma = rdma,
+		.recv_max = 65536 };
+	struct iscsi_login_tgt_how tgt_how = {
+		.admit = admit, .user = &door, .rdma = rdma, .recv_max = 32768
+	};
 
 	iscsi_login_start(&ini, &how, noise);
 	iscsi_login_tgt_start(&tgt, &tgt_how, hiss);
@@ -56,8 +69,11 @@ static int to_target(void)
 
 	for (; piece && len - at > piece; at += (uint32_t)piece) {
 		req.flags = ISCSI_CONTINUE | ISCSI_STAGES(ISCSI_CSG(ini.req.flags), 0);
-		cr_assert_eq(iscsi_login_tgt_take(&tgt, (const void *)&req, ini.data + at, (uint32_t)piece, &his), ISCSI_LOGIN_SEND, "%s", his.text);
-		cr_assert(iscsi_login_tgt_len(&tgt) == 0 && tgt.rsp.flags == ISCSI_STAGES(ISCSI_CSG(ini.req.flags), 0));
+		cr_assert_eq(iscsi_login_tgt_take(&tgt, (const void *)&req, ini.data + at,
+				     (uint32_t)piece, &his),
+			ISCSI_LOGIN_SEND, "%s", his.text);
+		cr_assert(iscsi_login_tgt_len(&tgt) == 0 &&
+			  tgt.rsp.flags == ISCSI_STAGES(ISCSI_CSG(ini.req.flags), 0));
 	}
 	return iscsi_login_tgt_take(&tgt, (const void *)&ini.req, ini.data + at, len - at, &his);
 }
@@ -70,12 +86,16 @@ static int to_initiator(void)
 
 	for (; piece && !rsp.status_class && len - at > piece; at += (uint32_t)piece) {
 		rsp.flags = ISCSI_CONTINUE | ISCSI_STAGES(ISCSI_CSG(tgt.rsp.flags), 0);
-		cr_assert_eq(iscsi_login_take(&ini, (const void *)&rsp, tgt.data + at, (uint32_t)piece, &why), ISCSI_LOGIN_SEND, "%s", why.text);
+		cr_assert_eq(iscsi_login_take(&ini, (const void *)&rsp, tgt.data + at,
+				     (uint32_t)piece, &why),
+			ISCSI_LOGIN_SEND, "%s", why.text);
 		cr_assert_eq(iscsi_login_len(&ini), 0);
 	}
 	if (at && tgt.rsp.flags & ISCSI_FINAL) {
 		rsp.flags = ISCSI_STAGES(ISCSI_CSG(tgt.rsp.flags), 0);
-		cr_assert_eq(iscsi_login_take(&ini, (const void *)&rsp, tgt.data + at, len - at, &why), ISCSI_LOGIN_SEND, "%s", why.text);
+		cr_assert_eq(
+			iscsi_login_take(&ini, (const void *)&rsp, tgt.data + at, len - at, &why),
+			ISCSI_LOGIN_SEND, "%s", why.text);
 		cr_assert(iscsi_login_len(&ini) == 0 && ini.req.flags == tgt.rsp.flags);
 		at = len;
 	}
@@ -90,7 +110,7 @@ static int run(void)
 	for (unsigned i = 0; i < 20 && next == ISCSI_LOGIN_SEND; i++) {
 		there = to_target();
 		cr_assert(tgt.answer && !tgt.out.bad);
-		cr_assert_eq(there < 0, tgt.rsp.status_class > ISCSI_LOGIN_REDIRECT, "%s", his.text);
+		cr_assert_eq(there<0, tgt.rsp.status_class> ISCSI_LOGIN_REDIRECT, "%s", his.text);
 		next = to_initiator();
 		cr_assert(there >= 0 || next < 0, "refused, and yet it goes on");
 	}
@@ -132,7 +152,8 @@ Test(iscsi_login_tgt, a_normal_session)
 	cr_assert_eq(ini.keys.value[ISCSI_MAX_BURST], 131072);
 	for (unsigned key = 0; key < ISCSI_KEYS; key++)
 		if (key != ISCSI_MAX_RECV)
-			cr_assert_eq(ini.keys.value[key], tgt.keys.value[key], "%s", iscsi_key_name(key));
+			cr_assert_eq(ini.keys.value[key], tgt.keys.value[key], "%s",
+				iscsi_key_name(key));
 	end();
 }
 
@@ -163,7 +184,8 @@ Test(iscsi_login_tgt, in_pieces)
 	for (piece = 24; piece < 200; piece += 7) {
 		open_door(&both);
 		start("iqn.x:t", &both, piece & 1);
-		cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%zu bytes each: %s%s", piece, why.text, his.text);
+		cr_assert_eq(
+			run(), ISCSI_LOGIN_DONE, "%zu bytes each: %s%s", piece, why.text, his.text);
 		cr_assert(tgt.by_chap && ini.chap.proved);
 		end();
 	}
@@ -249,7 +271,8 @@ Test(iscsi_login_tgt, who_does_not_prove_itself)
 
 Test(iscsi_login_tgt, who_is_not_let_in)
 {
-	static const uint16_t statuses[] = { ISCSI_FORBIDDEN, ISCSI_NOT_FOUND, ISCSI_REMOVED, ISCSI_UNAVAILABLE, ISCSI_NO_RESOURCES };
+	static const uint16_t statuses[] = { ISCSI_FORBIDDEN, ISCSI_NOT_FOUND, ISCSI_REMOVED,
+		ISCSI_UNAVAILABLE, ISCSI_NO_RESOURCES };
 
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		char number[8];
@@ -259,7 +282,8 @@ Test(iscsi_login_tgt, who_is_not_let_in)
 		door.status = statuses[i];
 		start("iqn.x:t", &joe, false);
 		cr_assert_lt(run(), 0);
-		cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), statuses[i]);
+		cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail),
+			statuses[i]);
 		text_says(why.text, number);
 		diag_says(&his, DIAG_REFUSED, NULL, number);
 		/* nobody comes in behind a refusal */
@@ -289,16 +313,23 @@ struct ask {
 };
 static int take(struct ask ask)
 {
-	struct iscsi_login_req req = { .opcode = ask.opcode, .flags = ask.flags, .isid = { 0x80, 1 } };
+	struct iscsi_login_req req = {
+		.opcode = ask.opcode, .flags = ask.flags, .isid = { 0x80, 1 }
+	};
 
-	return iscsi_login_tgt_take(&tgt, (const void *)&req, (const uint8_t *)ask.text, (uint32_t)ask.len, &his);
+	return iscsi_login_tgt_take(
+		&tgt, (const void *)&req, (const uint8_t *)ask.text, (uint32_t)ask.len, &his);
 }
-#define SAYS(bits, ...) ((struct ask){ .opcode = 0x43, .flags = bits, .text = "" __VA_ARGS__, .len = sizeof("" __VA_ARGS__) })
-#define SILENT(bits)    ((struct ask){ .opcode = 0x43, .flags = bits, .text = "" })
-#define TO_KEYS         (ISCSI_FINAL | ISCSI_STAGES(0, 1))
-#define TO_FULL         (ISCSI_FINAL | ISCSI_STAGES(1, 3))
-#define IN_KEYS         ISCSI_STAGES(1, 0)
-#define NAMES           "InitiatorName=iqn.x:me\0SessionType=Normal\0TargetName=iqn.x:t"
+#define SAYS(bits, ...)                                                                            \
+	((struct ask){ .opcode = 0x43,                                                             \
+		.flags = bits,                                                                     \
+		.text = "" __VA_ARGS__,                                                            \
+		.len = sizeof("" __VA_ARGS__) })
+#define SILENT(bits) ((struct ask){ .opcode = 0x43, .flags = bits, .text = "" })
+#define TO_KEYS      (ISCSI_FINAL | ISCSI_STAGES(0, 1))
+#define TO_FULL      (ISCSI_FINAL | ISCSI_STAGES(1, 3))
+#define IN_KEYS      ISCSI_STAGES(1, 0)
+#define NAMES        "InitiatorName=iqn.x:me\0SessionType=Normal\0TargetName=iqn.x:t"
 
 static bool answers(const char *pair)
 {
@@ -314,17 +345,22 @@ Test(iscsi_login_tgt, stages_that_are_left_out)
 {
 	open_door(&nobody);
 	start(NULL, &nobody, false);
-	cr_assert_eq(take(SAYS(TO_FULL, NAMES "\0HeaderDigest=CRC32C,None\0MaxBurstLength=512\0X-a=1")), ISCSI_LOGIN_DONE, "%s", his.text);
-	cr_assert(answers("HeaderDigest=None") && answers("MaxBurstLength=512") && answers("X-a=NotUnderstood") && answers("TargetPortalGroupTag=3"));
+	cr_assert_eq(
+		take(SAYS(TO_FULL, NAMES "\0HeaderDigest=CRC32C,None\0MaxBurstLength=512\0X-a=1")),
+		ISCSI_LOGIN_DONE, "%s", his.text);
+	cr_assert(answers("HeaderDigest=None") && answers("MaxBurstLength=512") &&
+		  answers("X-a=NotUnderstood") && answers("TargetPortalGroupTag=3"));
 	cr_assert(answers("MaxRecvDataSegmentLength=32768"));
 	cr_assert_eq(tgt.rsp.flags, TO_FULL);
 	end();
 	start(NULL, &nobody, false);
-	cr_assert_eq(take(SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 3), NAMES "\0AuthMethod=CHAP,None")), ISCSI_LOGIN_DONE, "%s", his.text);
+	cr_assert_eq(take(SAYS(ISCSI_FINAL | ISCSI_STAGES(0, 3), NAMES "\0AuthMethod=CHAP,None")),
+		ISCSI_LOGIN_DONE, "%s", his.text);
 	cr_assert(answers("AuthMethod=None"));
 	end();
 	start(NULL, &nobody, false);
-	cr_assert_eq(take(SAYS(TO_KEYS, NAMES)), ISCSI_LOGIN_SEND, "no method, no need of one: %s", his.text);
+	cr_assert_eq(take(SAYS(TO_KEYS, NAMES)), ISCSI_LOGIN_SEND, "no method, no need of one: %s",
+		his.text);
 	cr_assert_eq(take(SAYS(IN_KEYS, "InitialR2T=No")), ISCSI_LOGIN_SEND);
 	cr_assert_eq(tgt.rsp.flags, IN_KEYS);
 	cr_assert(answers("InitialR2T=Yes"));
@@ -333,11 +369,12 @@ Test(iscsi_login_tgt, stages_that_are_left_out)
 }
 
 /* Of these requests the last is refused, with that status. */
-static void errs(const struct iscsi_auth *auth, unsigned status, const char *words,
-	unsigned count, const struct ask *asks)
+static void errs(const struct iscsi_auth *auth, unsigned status, const char *words, unsigned count,
+	const struct ask *asks)
 {
-	enum diag_code code = status == 0x0201 ? DIAG_AUTH :
-		status == 0x0209 ? DIAG_UNSUPPORTED : DIAG_PROTOCOL;
+	enum diag_code code = status == 0x0201   ? DIAG_AUTH
+			      : status == 0x0209 ? DIAG_UNSUPPORTED
+						 : DIAG_PROTOCOL;
 
 	open_door(auth);
 	start(NULL, &nobody, false);
@@ -346,17 +383,18 @@ static void errs(const struct iscsi_auth *auth, unsigned status, const char *wor
 	cr_assert_lt(take(asks[count - 1]), 0, "%s", words);
 	diag_says(&his, code, NULL, words);
 	cr_assert(tgt.answer);
-	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), status,
-		"%s", words);
+	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), status, "%s",
+		words);
 	end();
 }
-#define ERRS(auth, status, words, ...) \
-	errs(auth, status, words, sizeof((struct ask[]){ __VA_ARGS__ }) / sizeof(struct ask), \
+#define ERRS(auth, status, words, ...)                                                             \
+	errs(auth, status, words, sizeof((struct ask[]){ __VA_ARGS__ }) / sizeof(struct ask),      \
 		(struct ask[]){ __VA_ARGS__ })
 
 Test(iscsi_login_tgt, initiators_that_err)
 {
-	const struct ask names = SAYS(TO_KEYS, NAMES), method = SAYS(0, NAMES "\0AuthMethod=CHAP"), alg = SAYS(0, "CHAP_A=5");
+	const struct ask names = SAYS(TO_KEYS, NAMES), method = SAYS(0, NAMES "\0AuthMethod=CHAP"),
+			 alg = SAYS(0, "CHAP_A=5");
 
 	ERRS(&nobody, 0x0207, "InitiatorName", SAYS(TO_KEYS, "SessionType=Discovery"));
 	ERRS(&nobody, 0x0207, "TargetName", SAYS(TO_KEYS, "InitiatorName=iqn.x:me"));
@@ -413,7 +451,8 @@ Test(iscsi_login_tgt, headers_that_lie)
 
 	open_door(&nobody);
 	start(NULL, &nobody, false);
-	cr_assert_eq(iscsi_login_tgt_take(&tgt, (const void *)&req, NULL, 0, &his), -EPROTONOSUPPORT);
+	cr_assert_eq(
+		iscsi_login_tgt_take(&tgt, (const void *)&req, NULL, 0, &his), -EPROTONOSUPPORT);
 	cr_assert_eq(tgt.rsp.status_detail, 5);
 	end();
 	start(NULL, &nobody, false);
@@ -447,8 +486,11 @@ Test(iscsi_login_tgt, many_keys)
 	open_door(&nobody);
 	start(NULL, &nobody, false);
 	take(SAYS(TO_KEYS, NAMES));
-	cr_assert_lt(take((struct ask){ .opcode = 0x43, .flags = TO_FULL, .text = text, .len = len }), 0);
+	cr_assert_lt(
+		take((struct ask){ .opcode = 0x43, .flags = TO_FULL, .text = text, .len = len }),
+		0);
 	diag_says(&his, DIAG_PROTOCOL, NULL, "keys PDU");
-	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail), ISCSI_NO_RESOURCES);
+	cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail),
+		ISCSI_NO_RESOURCES);
 	end();
 }

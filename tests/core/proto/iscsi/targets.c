@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Answers to SendTargets, as LIO writes them and as nobody should. */
-#include "says.h"
 #include "targets.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -26,7 +26,8 @@ Test(iscsi_targets, a_list)
 {
 	struct iscsi_found found;
 
-	cr_assert_eq(GET("TargetName=iqn.x:a\0TargetAddress=10.0.0.1:3260,1\0TargetAddress=[fd00::1]:3261,2\0TargetName=iqn.x:b\0TargetName=iqn.x:c\0"
+	cr_assert_eq(GET("TargetName=iqn.x:a\0TargetAddress=10.0.0.1:3260,1\0TargetAddress=[fd00::"
+			 "1]:3261,2\0TargetName=iqn.x:b\0TargetName=iqn.x:c\0"
 			 "TargetAddress=host.example,65535\0",
 			     &found),
 		0, "%s", why.text);
@@ -54,7 +55,7 @@ static void refused(const char *text, size_t len, enum diag_code code, const cha
 	iscsi_found_free(&found);
 }
 #define REFUSED(text, code, words) refused(text, sizeof(text), code, words)
-#define NO_ADDRESS(at) \
+#define NO_ADDRESS(at)                                                                             \
 	REFUSED("TargetName=a\0TargetAddress=" at, DIAG_PROTOCOL, "TargetAddress=" at)
 
 Test(iscsi_targets, what_is_no_list)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Text keys, numbers and binary values, as peers may write them. */
-#include "says.h"
 #include "text.h"
+#include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD codec of both roles: what is put is got, in the bytes of doc/proto.md; what is cut or false is refused. */
+/* The NBD codec of both roles: what is put is got, in the bytes of doc/proto.md; what is cut or
+ * false is refused. */
 #include "says.h"
 #include "wire/nbd.h"
 #include <criterion/criterion.h>
@@ -13,7 +14,9 @@ Test(nbd_codec, go_in_golden_bytes_and_back)
 	struct nbd_go go;
 	size_t len;
 
-	nbd_go_put(&wr, &(struct nbd_go){ .name = "disk", .name_len = 4, .wanted = 1u << NBD_INFO_EXPORT | 1u << NBD_INFO_BLOCK_SIZE });
+	nbd_go_put(&wr, &(struct nbd_go){ .name = "disk",
+				.name_len = 4,
+				.wanted = 1u << NBD_INFO_EXPORT | 1u << NBD_INFO_BLOCK_SIZE });
 	len = (size_t)(wr.p - bytes);
 	cr_assert_eq(len, sizeof(golden) - 1);
 	cr_assert_arr_eq(bytes, golden, len);
@@ -42,7 +45,8 @@ Test(nbd_codec, meta_in_golden_bytes_and_back)
 	struct nbd_meta meta;
 	size_t len;
 
-	nbd_meta_put(&wr, &(struct nbd_meta){ .name = "a", .name_len = 1, .allocation = true, .base = true });
+	nbd_meta_put(&wr,
+		&(struct nbd_meta){ .name = "a", .name_len = 1, .allocation = true, .base = true });
 	len = (size_t)(wr.p - bytes);
 	cr_assert_eq(len, sizeof(golden) - 1);
 	cr_assert_arr_eq(bytes, golden, len);
@@ -56,25 +60,30 @@ Test(nbd_codec, meta_in_golden_bytes_and_back)
 
 Test(nbd_codec, information_of_the_right_length)
 {
-	static const uint8_t export[] = "\0\0\0\0\0\0\0\20\0\0\1\11", block[] = "\0\3\0\0\2\0\0\0\20\0\2\0\0\0";
+	static const uint8_t export[] = "\0\0\0\0\0\0\0\20\0\0\1\11",
+			     block[] = "\0\3\0\0\2\0\0\0\20\0\2\0\0\0";
 	struct nbd_terms terms = { 0 };
 	uint16_t type;
 
 	cr_assert(nbd_info_get(&terms, &type, export, 12));
 	cr_assert(type == NBD_INFO_EXPORT && terms.size == 1 << 20 && terms.flags == 0x109);
 	cr_assert(nbd_info_get(&terms, &type, block, 14));
-	cr_assert(type == NBD_INFO_BLOCK_SIZE && terms.minimum == 512 && terms.preferred == 4096 && terms.maximum == 1 << 25);
+	cr_assert(type == NBD_INFO_BLOCK_SIZE && terms.minimum == 512 && terms.preferred == 4096 &&
+		  terms.maximum == 1 << 25);
 	cr_assert(nbd_info_get(&terms, &type, "\0\2text", 6));
 	cr_assert_eq(type, NBD_INFO_DESCRIPTION);
 	for (size_t len = 0; len < 16; len++) {
-		cr_assert_eq(nbd_info_get(&terms, &type, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", len), len == 12, "%zu", len);
-		cr_assert_eq(nbd_info_get(&terms, &type, "\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0", len), len == 14, "%zu", len);
+		cr_assert_eq(nbd_info_get(&terms, &type, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", len),
+			len == 12, "%zu", len);
+		cr_assert_eq(nbd_info_get(&terms, &type, "\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0", len),
+			len == 14, "%zu", len);
 	}
 }
 
 static const char *why;
 
-static int get(struct nbd_answer *a, uint16_t type, bool done, const void *payload, uint32_t len, uint32_t told)
+static int get(struct nbd_answer *a, uint16_t type, bool done, const void *payload, uint32_t len,
+	uint32_t told)
 {
 	static const uint8_t cookie[8] = "\1\2\3\4\5\6\7";
 	uint8_t bytes[128];
@@ -108,10 +117,13 @@ Test(nbd_codec, chunks)
 
 	cr_assert_eq(get(&a, NBD_REPLY_TYPE_NONE, true, "", 0, 0), 20);
 	cr_assert(a.done && !a.simple && !a.len && !memcmp(&a.cookie, "\1\2\3\4\5\6\7", 8));
-	cr_assert_eq(get(&a, NBD_REPLY_TYPE_OFFSET_DATA, false, "\0\0\0\0\0\0\20\0", 8, 8 + 512), 28);
+	cr_assert_eq(
+		get(&a, NBD_REPLY_TYPE_OFFSET_DATA, false, "\0\0\0\0\0\0\20\0", 8, 8 + 512), 28);
 	cr_assert(!a.done && a.off == 4096 && a.len == 512);
-	cr_assert_eq(get(&a, NBD_REPLY_TYPE_OFFSET_DATA, false, "\0\0\0\0\0\0\20", 7, 8 + 512), 0, "needs more");
-	cr_assert_eq(get(&a, NBD_REPLY_TYPE_OFFSET_HOLE, true, "\0\0\0\0\0\0\20\0\0\0\2\0", 12, 12), 32);
+	cr_assert_eq(get(&a, NBD_REPLY_TYPE_OFFSET_DATA, false, "\0\0\0\0\0\0\20", 7, 8 + 512), 0,
+		"needs more");
+	cr_assert_eq(
+		get(&a, NBD_REPLY_TYPE_OFFSET_HOLE, true, "\0\0\0\0\0\0\20\0\0\0\2\0", 12, 12), 32);
 	cr_assert(a.off == 4096 && a.len == 512);
 	cr_assert_eq(get(&a, NBD_REPLY_TYPE_BLOCK_STATUS, true, "\0\0\0\7", 4, 12), 24);
 	cr_assert(a.context == 7 && a.len == 8);
@@ -151,7 +163,9 @@ Test(nbd_codec, chunks_that_cannot_be)
 	struct nbd_answer a;
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		cr_assert_eq(get(&a, bad[i].type, bad[i].done, bad[i].payload, bad[i].len, bad[i].told), -1, "number %u", i);
+		cr_assert_eq(
+			get(&a, bad[i].type, bad[i].done, bad[i].payload, bad[i].len, bad[i].told),
+			-1, "number %u", i);
 		cr_assert(why && *why);
 	}
 }
@@ -168,6 +182,7 @@ Test(nbd_codec, errors_there_and_back)
 	cr_assert_eq(nbd_errno_of(NBD_ENOTSUP, false), EINVAL);
 	cr_assert_eq(nbd_errno_of(4711, false), EINVAL);
 	cr_assert_eq(nbd_error_of(EXDEV, false), NBD_EIO);
-	cr_assert_eq(nbd_error_of(EHOSTUNREACH, false), NBD_ESHUTDOWN, "not an error of the medium");
+	cr_assert_eq(
+		nbd_error_of(EHOSTUNREACH, false), NBD_ESHUTDOWN, "not an error of the medium");
 	cr_assert_eq(nbd_error_of(EROFS, false), NBD_EPERM);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The client's side of the NBD handshake, byte by byte: what it says, what it makes of the answers. What a server may not say is in
- * tests/cli/nbd-lying-handshake.sh. */
+/* The client's side of the NBD handshake, byte by byte: what it says, what it makes of the answers.
+ * What a server may not say is in tests/cli/nbd-lying-handshake.sh. */
 #include "ini_hello.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -29,7 +29,8 @@ static int feed(const void *p, size_t len)
 
 static void greet(uint16_t flags)
 {
-	struct nbd_greeting hi = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC), put_be16(flags) };
+	struct nbd_greeting hi = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC),
+		put_be16(flags) };
 
 	cr_assert_eq(feed(&hi, sizeof(hi)), sizeof(hi), "%s", why.text);
 }
@@ -37,7 +38,8 @@ static void greet(uint16_t flags)
 static int rep(uint32_t option, uint32_t type, const void *data, uint32_t len)
 {
 	uint8_t bytes[300];
-	struct nbd_rep head = { put_be64(NBD_REP_MAGIC), put_be32(option), put_be32(type), put_be32(len) };
+	struct nbd_rep head = { put_be64(NBD_REP_MAGIC), put_be32(option), put_be32(type),
+		put_be32(len) };
 
 	memcpy(bytes, &head, sizeof(head));
 	memcpy(bytes + sizeof(head), data, len);
@@ -55,7 +57,7 @@ static void said(const char *bytes, size_t len)
 	cr_assert_arr_eq(h.out, bytes, len);
 }
 #define SAID(bytes) said(bytes, sizeof(bytes) - 1)
-#define EXPORT "\0\0\0\0\0\0\0\20\0\0\1\11"
+#define EXPORT      "\0\0\0\0\0\0\0\20\0\0\1\11"
 
 Test(nbd_ini_hello, structured_replies_and_block_status)
 {
@@ -64,7 +66,9 @@ Test(nbd_ini_hello, structured_replies_and_block_status)
 	SAID("\0\0\0\3IHAVEOPT\0\0\0\10\0\0\0\0");
 	cr_assert_eq(ack(NBD_OPT_STRUCTURED_REPLY), 20);
 	SAID("IHAVEOPT\0\0\0\12\0\0\0\37\0\0\0\4disk\0\0\0\1\0\0\0\17base:allocation");
-	cr_assert_gt(rep(NBD_OPT_SET_META_CONTEXT, NBD_REP_META_CONTEXT, "\0\0\1\7base:allocation", 19), 0);
+	cr_assert_gt(
+		rep(NBD_OPT_SET_META_CONTEXT, NBD_REP_META_CONTEXT, "\0\0\1\7base:allocation", 19),
+		0);
 	cr_assert_eq(h.out_len, 0);
 	cr_assert_eq(ack(NBD_OPT_SET_META_CONTEXT), 20);
 	SAID("IHAVEOPT\0\0\0\7\0\0\0\14\0\0\0\4disk\0\1\0\3");
@@ -74,7 +78,8 @@ Test(nbd_ini_hello, structured_replies_and_block_status)
 	cr_assert_eq(ack(NBD_OPT_GO), 20);
 	cr_assert_eq(h.step, INI_DONE);
 	cr_assert(h.deal.structured && h.deal.meta && h.deal.context == 0x107);
-	cr_assert(h.deal.terms.size == 1 << 20 && h.deal.terms.flags == 0x109 && h.deal.terms.minimum == 4096);
+	cr_assert(h.deal.terms.size == 1 << 20 && h.deal.terms.flags == 0x109 &&
+		  h.deal.terms.minimum == 4096);
 }
 
 Test(nbd_ini_hello, a_server_of_simple_replies)
@@ -86,7 +91,8 @@ Test(nbd_ini_hello, a_server_of_simple_replies)
 	SAID("IHAVEOPT\0\0\0\7\0\0\0\10\0\0\0\0\0\1\0\3");
 	cr_assert_gt(rep(NBD_OPT_GO, NBD_REP_INFO, EXPORT, 12), 0);
 	cr_assert_eq(ack(NBD_OPT_GO), 20);
-	cr_assert(h.step == INI_DONE && !h.deal.structured && !h.deal.meta && !h.deal.terms.minimum);
+	cr_assert(
+		h.step == INI_DONE && !h.deal.structured && !h.deal.meta && !h.deal.terms.minimum);
 }
 
 Test(nbd_ini_hello, contexts_before_an_error_do_not_count)
@@ -112,7 +118,8 @@ Test(nbd_ini_hello, a_server_without_go)
 	memmove(answer, answer + 2, 10);
 	memset(answer + 10, 0, 124);
 	cr_assert_eq(feed(answer, 134), 134, "with its zeroes");
-	cr_assert(h.step == INI_DONE && h.deal.terms.size == 1 << 20 && h.deal.terms.flags == 0x109 && h.deal.structured);
+	cr_assert(h.step == INI_DONE && h.deal.terms.size == 1 << 20 &&
+		  h.deal.terms.flags == 0x109 && h.deal.structured);
 }
 
 Test(nbd_ini_hello, newstyle_that_is_not_fixed_knows_export_name_only)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD client's receiving against a socket that is never empty: include/stream.h, in place of core/net/tcp.c. What servers may not
- * say is in tests/cli/nbd-lying-replies.sh. */
+/* The NBD client's receiving against a socket that is never empty: include/stream.h, in place of
+ * core/net/tcp.c. What servers may not say is in tests/cli/nbd-lying-replies.sh. */
 #include "ini.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -28,29 +28,46 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 	cr_assert_lt(++receives, ENOUGH, "it goes on as long as there is something");
 	for (int i = 0; i < count; i++)
 		for (size_t n = 0; n < iov[i].iov_len; n++, got++)
-			((uint8_t *)iov[i].iov_base)[n] = ((const uint8_t *)&error)[at++ % sizeof(error)];
+			((uint8_t *)iov[i].iov_base)[n] =
+				((const uint8_t *)&error)[at++ % sizeof(error)];
 	return got;
 }
 
-int stream_dial(struct stream **stream, struct loop *loop, const struct stream_dial *dial, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_dial(struct stream **stream, struct loop *loop, const struct stream_dial *dial,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	(void)stream, (void)loop, (void)dial, (void)events, (void)user, (void)diag;
 	return -ENOTSUP;
 }
 
-int stream_accept(struct stream **stream, struct loop *loop, int fd, const struct addr *peer, const struct stream_events *events, void *user,
-	struct diag *diag)
+int stream_accept(struct stream **stream, struct loop *loop, int fd, const struct addr *peer,
+	const struct stream_events *events, void *user, struct diag *diag)
 {
 	(void)stream, (void)loop, (void)fd, (void)peer, (void)events, (void)user, (void)diag;
 	return -ENOTSUP;
 }
 
-void stream_send(struct stream *stream, struct stream_out *out) { (void)stream, (void)out; }
-int stream_detach(struct stream *stream) { (void)stream; return -1; }
-void stream_close(struct stream *stream) { (void)stream; }
-void stream_reset(struct stream *stream) { (void)stream; }
-void stream_free(struct stream *stream) { (void)stream; }
+void stream_send(struct stream *stream, struct stream_out *out)
+{
+	(void)stream, (void)out;
+}
+int stream_detach(struct stream *stream)
+{
+	(void)stream;
+	return -1;
+}
+void stream_close(struct stream *stream)
+{
+	(void)stream;
+}
+void stream_reset(struct stream *stream)
+{
+	(void)stream;
+}
+void stream_free(struct stream *stream)
+{
+	(void)stream;
+}
 
 Test(nbd_ini_rx, a_socket_that_is_never_empty)
 {
@@ -58,7 +75,8 @@ Test(nbd_ini_rx, a_socket_that_is_never_empty)
 	static struct io io = { .kind = IO_READ, .len = 4096 };
 	const uint64_t cookie = COOKIE;
 
-	nbd_chunk_put(&error.head, NBD_REPLY_TYPE_ERROR, false, (const uint8_t *)&cookie, sizeof(error.error) + sizeof(error.text));
+	nbd_chunk_put(&error.head, NBD_REPLY_TYPE_ERROR, false, (const uint8_t *)&cookie,
+		sizeof(error.error) + sizeof(error.text));
 	error.error = put_be32(NBD_EIO);
 	slot.io = &io;
 	slot.len = io.len;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Control messages of NVMe-oF: bytes as Linux 6.12 (nvme-rdma, nvmet) writes them, round trips, every truncation, every
- * damaged byte. */
+/* Control messages of NVMe-oF: bytes as Linux 6.12 (nvme-rdma, nvmet) writes them, round trips,
+ * every truncation, every damaged byte. */
 #include "codec.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -8,7 +8,8 @@
 
 typedef int get_fn(const void *, size_t);
 
-/* Refused at every shorter length; any damaged byte is refused or taken, within its bounds (the sanitizer watches). */
+/* Refused at every shorter length; any damaged byte is refused or taken, within its bounds (the
+ * sanitizer watches). */
 static void torture(get_fn *get, const void *good, size_t len)
 {
 	uint8_t *p;
@@ -28,7 +29,8 @@ static void torture(get_fn *get, const void *good, size_t len)
 			memcpy(p, good, len);
 			p[at] ^= (uint8_t)flip;
 			err = get(p, len);
-			cr_assert(!err || err == -EPROTO || err == -ENOTSUP, "byte %zu: %d", at, err);
+			cr_assert(
+				!err || err == -EPROTO || err == -ENOTSUP, "byte %zu: %d", at, err);
 		}
 	}
 	free(p);
@@ -128,7 +130,8 @@ Test(nvme_codec, names_of_a_record_that_fill_their_field)
 	cr_assert_eq(strlen(record.traddr), 256);
 	memcpy(entry.traddr, "\x1b[2J\n  ", 8);
 	cr_assert_eq(nvmf_record_get(&record, &entry, sizeof(entry), NULL), 0);
-	cr_assert_str_eq(record.traddr, "?[2J?", "no control character reaches a terminal; trailing blanks go");
+	cr_assert_str_eq(record.traddr, "?[2J?",
+		"no control character reaches a terminal; trailing blanks go");
 }
 
 static int get_ctrl(const void *p, size_t len)
@@ -200,8 +203,13 @@ static int get_ns(const void *p, size_t len)
 Test(nvme_codec, identify_namespace)
 {
 	struct nvme_id_ns id, again;
-	struct nvme_ns_info info,
-		in = { .blocks = 131072, .shift = 12, .dlfeat = 9, .ro = true, .best = 8, .nguid = { 1, 2 }, .eui64 = { 3 } };
+	struct nvme_ns_info info, in = { .blocks = 131072,
+		.shift = 12,
+		.dlfeat = 9,
+		.ro = true,
+		.best = 8,
+		.nguid = { 1, 2 },
+		.eui64 = { 3 } };
 	const uint8_t *p = (const uint8_t *)&id;
 	struct diag diag;
 
@@ -230,7 +238,8 @@ Test(nvme_codec, identify_namespace)
 Test(nvme_codec, namespace_descriptors)
 {
 	static uint8_t page[NVME_IDENTIFY_LEN];
-	struct nvme_ns_ids ids, in = { .uuid = { 0xaa, 1 }, .nguid = { 0xbb, 2 }, .eui64 = { 0xcc, 3 } };
+	struct nvme_ns_ids ids,
+		in = { .uuid = { 0xaa, 1 }, .nguid = { 0xbb, 2 }, .eui64 = { 0xcc, 3 } };
 	static const uint8_t golden[5] = { 1, 8, 0, 0, 0xcc };
 	uint8_t *exact;
 
@@ -241,14 +250,17 @@ Test(nvme_codec, namespace_descriptors)
 	for (size_t len = 0; len <= 64; len++) {
 		exact = malloc(len ? len : 1);
 		memcpy(exact, page, len);
-		cr_assert(nvme_ns_ids_get(&ids, exact, len, NULL) == 0 || nvme_ns_ids_get(&ids, exact, len, NULL) == -EPROTO);
+		cr_assert(nvme_ns_ids_get(&ids, exact, len, NULL) == 0 ||
+			  nvme_ns_ids_get(&ids, exact, len, NULL) == -EPROTO);
 		free(exact);
 	}
 	cr_assert_eq(nvme_ns_ids_get(&ids, page, 10, NULL), -EPROTO, "in the middle of the first");
 	page[1] = 7;
-	cr_assert_eq(nvme_ns_ids_get(&ids, page, sizeof(page), NULL), -EPROTO, "an EUI-64 of 7 bytes");
+	cr_assert_eq(
+		nvme_ns_ids_get(&ids, page, sizeof(page), NULL), -EPROTO, "an EUI-64 of 7 bytes");
 	memset(page, 0xff, sizeof(page));
-	cr_assert_eq(nvme_ns_ids_get(&ids, page, sizeof(page), NULL), -EPROTO, "unknown types, the last one too long");
+	cr_assert_eq(nvme_ns_ids_get(&ids, page, sizeof(page), NULL), -EPROTO,
+		"unknown types, the last one too long");
 }
 
 Test(nvme_codec, limits_of_the_nvm_command_set)
@@ -278,9 +290,13 @@ Test(nvme_codec, connect)
 {
 	struct nvmf_connect_data data, again;
 	struct nvmf_connect_sqe hello_again;
-	struct nvmf_connect connect, in = {
-		.qid = 1, .depth = 128, .kato_ms = 5000, .hostid = { 1, 2, 3 }, .cntlid = 0xffff, .subnqn = "nqn.sub", .hostnqn = "nqn.host"
-	};
+	struct nvmf_connect connect, in = { .qid = 1,
+		.depth = 128,
+		.kato_ms = 5000,
+		.hostid = { 1, 2, 3 },
+		.cntlid = 0xffff,
+		.subnqn = "nqn.sub",
+		.hostnqn = "nqn.host" };
 	static const uint8_t golden[] = { 0, 0, 1, 0, 127, 0, 0, 0, 0x88, 0x13 };
 	const uint8_t *p = (const uint8_t *)&hello;
 
@@ -288,7 +304,8 @@ Test(nvme_codec, connect)
 	cr_assert_eq(p[0], 0x7f);
 	cr_assert_eq(p[1], 0x40);
 	cr_assert_eq(p[4], 1);
-	cr_assert_arr_eq(p + 40, golden, sizeof(golden), "RECFMT, QID, SQSIZE (0's based), CATTR, KATO");
+	cr_assert_arr_eq(
+		p + 40, golden, sizeof(golden), "RECFMT, QID, SQSIZE (0's based), CATTR, KATO");
 	cr_assert_str_eq(data.subnqn, "nqn.sub");
 	cr_assert_eq(nvmf_connect_get(&connect, &hello, &data, sizeof(data), NULL), 0);
 	nvmf_connect_put(&hello_again, &again, &connect);
@@ -311,8 +328,10 @@ static int get_reply(const void *p, size_t len)
 
 Test(nvme_codec, connect_reply)
 {
-	static const uint8_t accepted[16] = { 5, 0, 2, 0, [14] = 0 };         /* cntlid 5, authentication required */
-	static const uint8_t refused[16] = { 0, 1, 1, 0, [14] = 0x04, 0x83 }; /* 1h/82h, DNR, byte 256 of the data */
+	/* cntlid 5, authentication required */
+	static const uint8_t accepted[16] = { 5, 0, 2, 0, [14] = 0 };
+	/* 1h/82h, DNR, byte 256 of the data */
+	static const uint8_t refused[16] = { 0, 1, 1, 0, [14] = 0x04, 0x83 };
 	struct nvmf_connect_reply reply, in = { .status = 0x4182, .ipo = 256, .ipo_data = true };
 	struct nvme_cqe cqe;
 
@@ -351,7 +370,8 @@ static int get_rej(const void *p, size_t len)
 
 Test(nvme_codec, rdma_private_data)
 {
-	/* As nvme_rdma_route_resolved() of Linux 6.12 fills it for the admin queue: 32 receives, SQ size 31 (0's based). */
+	/* As nvme_rdma_route_resolved() of Linux 6.12 fills it for the admin queue: 32 receives, SQ
+	 * size 31 (0's based). */
 	static const uint8_t golden[32] = { 0, 0, 0, 0, 32, 0, 31, 0 };
 	struct nvmf_rdma_ask ask, in = { .qid = 0, .receives = 32, .depth = 32 };
 	struct nvmf_rdma_req req;
@@ -376,7 +396,11 @@ Test(nvme_codec, rdma_private_data)
 
 Test(nvme_codec, refusals_of_connect)
 {
-	const struct nvmf_connect in = { .depth = 32, .cntlid = 0xffff, .subnqn = "nqn.a", .hostnqn = "nqn.b", .no_sqfc = true };
+	const struct nvmf_connect in = { .depth = 32,
+		.cntlid = 0xffff,
+		.subnqn = "nqn.a",
+		.hostnqn = "nqn.b",
+		.no_sqfc = true };
 	struct nvmf_connect_reply no;
 	struct nvmf_connect_data data;
 	struct nvmf_connect_sqe sqe;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* PDU headers of NVMe/TCP: golden bytes, round trips under every choice of digests and alignment, truncation, damage. */
+/* PDU headers of NVMe/TCP: golden bytes, round trips under every choice of digests and alignment,
+ * truncation, damage. */
 #include "codec.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 
-static const uint8_t types[] = { NVME_TCP_ICREQ, NVME_TCP_ICRESP, NVME_TCP_H2C_TERM, NVME_TCP_C2H_TERM, NVME_TCP_CMD, NVME_TCP_RSP,
-	NVME_TCP_H2C_DATA, NVME_TCP_C2H_DATA, NVME_TCP_R2T };
+static const uint8_t types[] = { NVME_TCP_ICREQ, NVME_TCP_ICRESP, NVME_TCP_H2C_TERM,
+	NVME_TCP_C2H_TERM, NVME_TCP_CMD, NVME_TCP_RSP, NVME_TCP_H2C_DATA, NVME_TCP_C2H_DATA,
+	NVME_TCP_R2T };
 
 static struct nvme_tcp_pdu sample(uint8_t type, uint32_t data)
 {
@@ -44,7 +46,8 @@ static struct nvme_tcp_pdu sample(uint8_t type, uint32_t data)
 
 static uint32_t data_of(uint8_t type)
 {
-	return type == NVME_TCP_CMD || type == NVME_TCP_H2C_DATA || type == NVME_TCP_C2H_DATA ? 1000 : 0;
+	return type == NVME_TCP_CMD || type == NVME_TCP_H2C_DATA || type == NVME_TCP_C2H_DATA ? 1000
+											      : 0;
 }
 
 Test(nvme_tcp_codec, icreq_as_the_kernel_sends_it)
@@ -59,7 +62,8 @@ Test(nvme_tcp_codec, icreq_as_the_kernel_sends_it)
 
 Test(nvme_tcp_codec, command_with_data_and_both_digests)
 {
-	static const uint8_t golden[8] = { 4, 3, 72, 76, 0x50, 0x10, 0, 0 }; /* 72 + 4 + 4096 + 4 = 4176 */
+	/* 72 + 4 + 4096 + 4 = 4176 */
+	static const uint8_t golden[8] = { 4, 3, 72, 76, 0x50, 0x10, 0, 0 };
 	uint8_t out[NVME_TCP_HEAD_MAX];
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD, .data = 4096 };
 
@@ -79,8 +83,8 @@ Test(nvme_tcp_codec, round_trips)
 				struct nvme_tcp_pdu got, pdu = sample(types[i], data_of(types[i]));
 
 				nvme_tcp_put(out, &pdu, dgst, align);
-				cr_assert_eq(nvme_tcp_get(&got, out, pdu.hlen, dgst, NULL), 0, "type %02x digests %u alignment %u",
-					types[i], dgst, align);
+				cr_assert_eq(nvme_tcp_get(&got, out, pdu.hlen, dgst, NULL), 0,
+					"type %02x digests %u alignment %u", types[i], dgst, align);
 				cr_assert_arr_eq(&got, &pdu, sizeof(pdu));
 			}
 		}
@@ -126,7 +130,8 @@ Test(nvme_tcp_codec, damaged_headers_are_refused_or_consistent)
 				cr_assert_eq(got.hlen, nvme_tcp_hlen(got.type));
 				cr_assert_geq(got.plen, got.hlen);
 				cr_assert_leq(got.data, got.plen - got.hlen);
-				cr_assert(!got.pdo || (got.pdo >= got.hlen && got.pdo + got.data <= got.plen));
+				cr_assert(!got.pdo ||
+					  (got.pdo >= got.hlen && got.pdo + got.data <= got.plen));
 			}
 		}
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* From a URI to a session's settings: which keys belong to which carrier, and what is said of wrong ones. */
+/* From a URI to a session's settings: which keys belong to which carrier, and what is said of wrong
+ * ones. */
 #include "ep.h"
 #include "nvme.h"
 #include "says.h"
@@ -31,7 +32,11 @@ static void refused(const char *uri, const char *hostnqn, const char *words)
 
 Test(nvme_conf, every_key_of_tcp)
 {
-	cr_assert_eq(init("nvme+tcp://10.0.0.1:5/n?src=10.0.0.2&iface=eth7&tos=8&hdr_digest=1&data_digest=yes&hostnqn=nqn.you", "nqn.me"), 0);
+	cr_assert_eq(
+		init("nvme+tcp://10.0.0.1:5/"
+		     "n?src=10.0.0.2&iface=eth7&tos=8&hdr_digest=1&data_digest=yes&hostnqn=nqn.you",
+			"nqn.me"),
+		0);
 	cr_assert_eq(conf.carrier, &nvme_tcp);
 	cr_assert_str_eq(conf.where, "10.0.0.1:5");
 	cr_assert_eq(((struct sockaddr_in *)&conf.src.ss)->sin_addr.s_addr, htonl(0x0a000002));
@@ -44,7 +49,8 @@ Test(nvme_conf, every_key_of_tcp)
 
 Test(nvme_conf, every_key_of_rdma)
 {
-	cr_assert_eq(init("nvme+rdma://10.0.0.1/n?dev=mlx5_3&rdma=verbs&src=10.0.0.2", "nqn.me"), 0);
+	cr_assert_eq(
+		init("nvme+rdma://10.0.0.1/n?dev=mlx5_3&rdma=verbs&src=10.0.0.2", "nqn.me"), 0);
 	cr_assert_eq(conf.carrier, &nvme_rdma);
 	cr_assert_str_eq(conf.where, "10.0.0.1:4420");
 	cr_assert_str_eq(conf.dev, "mlx5_3");
@@ -66,7 +72,9 @@ Test(nvme_conf, a_name_is_left_to_be_looked_up)
 
 Test(nvme_conf, a_host_id_goes_with_its_nqn)
 {
-	cr_assert_eq(init("nvme+tcp://10.0.0.1/n?hostnqn=nqn.2014-08.org.nvmexpress:uuid:" UUID, "nqn.me"), 0);
+	cr_assert_eq(init("nvme+tcp://10.0.0.1/n?hostnqn=nqn.2014-08.org.nvmexpress:uuid:" UUID,
+			     "nqn.me"),
+		0);
 	cr_assert_eq(conf.hostid[0], 0xab);
 	cr_assert_eq(init("nvme+tcp://10.0.0.1/n?hostid=" UUID, "nqn.me"), 0);
 	cr_assert_eq(conf.hostid[15], 0xc2);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Numbers in words: sentences of status codes, the field a Connect was refused for, the discovery log's words. */
+/* Numbers in words: sentences of status codes, the field a Connect was refused for, the discovery
+ * log's words. */
 #include "codec.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -11,7 +12,8 @@ Test(nvme_status, sentences_and_errnos)
 	cr_assert_eq(nvme_status_errno(0x4080), EINVAL);
 	cr_assert_eq(nvme_status_errno(0), 0);
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(2, 0x81)), EIO);
-	cr_assert_eq(nvme_status_errno(NVME_STATUS(3, 0x00)), EHOSTUNREACH, "a lost path is not a bad block");
+	cr_assert_eq(nvme_status_errno(NVME_STATUS(3, 0x00)), EHOSTUNREACH,
+		"a lost path is not a bad block");
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(3, 0x7f)), EHOSTUNREACH);
 	cr_assert_eq(nvme_status_errno(NVME_STATUS(0, 0x20)), EROFS);
 	text_says(nvme_status_text(NVME_STATUS(7, 0x12)), "vendor");
@@ -59,7 +61,8 @@ Test(nvme_status, words_of_the_discovery_log)
 	cr_assert_str_eq(nvmf_treq_word(4), "not specified, sq flow control disable supported");
 	cr_assert_str_eq(nvmf_treq_word(3), "unrecognized");
 	cr_assert_str_eq(nvmf_eflags_word(0), "none");
-	cr_assert_str_eq(nvmf_eflags_word(3), "explicit discovery connections, duplicate discovery information");
+	cr_assert_str_eq(nvmf_eflags_word(3),
+		"explicit discovery connections, duplicate discovery information");
 	cr_assert_str_eq(nvmf_prtype_word(4), "roce-v2");
 	cr_assert_str_eq(nvmf_qptype_word(1), "connected");
 	cr_assert_str_eq(nvmf_cms_word(1), "rdma-cm");

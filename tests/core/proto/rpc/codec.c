@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* RPC calls and replies and RPC-over-RDMA headers: bytes by hand from the RFCs, cut short and damaged. */
+/* RPC calls and replies and RPC-over-RDMA headers: bytes by hand from the RFCs, cut short and
+ * damaged. */
 #include "codec.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -15,7 +16,8 @@ static size_t words(uint8_t *to, unsigned count, const uint32_t *from)
 		wire_put_be(to + 4 * i, 4, from[i]);
 	return 4 * count;
 }
-#define WORDS(to, ...) words(to, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, (uint32_t[]){ __VA_ARGS__ })
+#define WORDS(to, ...)                                                                             \
+	words(to, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, (uint32_t[]){ __VA_ARGS__ })
 
 static int reply(unsigned count, const uint32_t *from, uint32_t xid)
 {
@@ -27,14 +29,17 @@ static int reply(unsigned count, const uint32_t *from, uint32_t xid)
 		cr_assert_eq(rd_left(&r), 4, "results follow");
 	return err;
 }
-#define REPLY(xid, ...) reply(sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, (uint32_t[]){ __VA_ARGS__ }, xid)
+#define REPLY(xid, ...)                                                                            \
+	reply(sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, (uint32_t[]){ __VA_ARGS__ }, xid)
 
 Test(rpc, a_call)
 {
 	uint8_t bytes[256], want[256];
 	struct wr w = wr_init(bytes, sizeof(bytes));
-	/* RFC 5531, 9 and appendix A: xid CALL 2 prog vers proc, AUTH_SYS of 28 bytes: stamp "rdmastor" 0 0 no gids, AUTH_NONE */
-	size_t len = WORDS(want, 7, 0, 2, 100003, 4, 1, 1, 28, 0, 8, 0x72646d61, 0x73746f72, 0, 0, 0, 0, 0);
+	/* RFC 5531, 9 and appendix A: xid CALL 2 prog vers proc, AUTH_SYS of 28 bytes: stamp
+	 * "rdmastor" 0 0 no gids, AUTH_NONE */
+	size_t len = WORDS(
+		want, 7, 0, 2, 100003, 4, 1, 1, 28, 0, 8, 0x72646d61, 0x73746f72, 0, 0, 0, 0, 0);
 
 	rpc_call_put(&w, 7, 100003, 4, 1);
 	cr_assert_not(w.bad);
@@ -48,7 +53,8 @@ Test(rpc, a_call)
 Test(rpc, replies)
 {
 	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 0, 0, 99), 0);
-	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 5, 0x61626364, 0x65000000, 0, 99), 0, "a verifier of five bytes");
+	cr_assert_eq(REPLY(7, 7, 1, 0, 0, 5, 0x61626364, 0x65000000, 0, 99), 0,
+		"a verifier of five bytes");
 	cr_assert_eq(REPLY(7, 8, 1, 0, 0, 0, 0, 99), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "reply transaction");
 	cr_assert_eq(REPLY(7, 7, 0, 0, 0, 0, 0, 99), -EPROTO, "a call");
@@ -116,7 +122,8 @@ Test(rpcrdma, headers)
 	cr_assert_eq(HEADER(7, 1, 32, 4, 1, 2), -EPROTO);
 	cr_assert_eq(HEADER(7, 1, 32, 4, 3), -EPROTO);
 	for (unsigned count = 0; count < 7; count++)
-		cr_assert_eq(header(count, (uint32_t[]){ 7, 1, 32, 0, 0, 0, 0 }), -EPROTO, "%u words", count);
+		cr_assert_eq(header(count, (uint32_t[]){ 7, 1, 32, 0, 0, 0, 0 }), -EPROTO,
+			"%u words", count);
 }
 
 Test(rpcrdma, private_data)

@@ -65,7 +65,10 @@ Test(nfs4, a_directory_is_asked_for_by_its_path)
 	cr_assert_eq(xdr_u32(&r), NFS4_OP_READDIR);
 	cr_assert_eq(xdr_u64(&r), 5);
 	w = wr_init(bytes, sizeof(bytes));
-	nfs4_readdir_put(&w, "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/21/22/23/24/25/26/27/28/29/30/31/32/33", &list, 4096);
+	nfs4_readdir_put(&w,
+		"/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/21/22/23/24/25/26/27/28/29/30/"
+		"31/32/33",
+		&list, 4096);
 	cr_assert(w.bad);
 }
 
@@ -134,9 +137,13 @@ Test(nfs4, a_directory)
 		get(bytes, len);
 		bytes[at] ^= 0x81;
 	}
-	cr_assert_eq(get(bytes, answer(bytes, sizeof(bytes), "data", both, 4)), -EPROTO, "attributes without their values");
-	cr_assert_eq(get(bytes, answer(bytes, sizeof(bytes), "data", both | 1, 5)), -EPROTO, "an attribute that was not asked for");
-	cr_assert_eq(get(bytes, answer(bytes, sizeof(bytes), "data", 1u << NFS4_ATTR_RDATTR_ERROR, 1)), 0);
+	cr_assert_eq(get(bytes, answer(bytes, sizeof(bytes), "data", both, 4)), -EPROTO,
+		"attributes without their values");
+	cr_assert_eq(get(bytes, answer(bytes, sizeof(bytes), "data", both | 1, 5)), -EPROTO,
+		"an attribute that was not asked for");
+	cr_assert_eq(
+		get(bytes, answer(bytes, sizeof(bytes), "data", 1u << NFS4_ATTR_RDATTR_ERROR, 1)),
+		0);
 	cr_assert_not(last.dir || last.has_fsid);
 }
 
