@@ -38,9 +38,9 @@ static const struct serve_options defaults = { .life = DAEMON_DEFAULTS };
 
 struct nvmf_front {
 	struct front front;
-	struct target_options target_opt;
-	struct target *target;
-	struct disk_identity id[TARGET_DISKS];
+	struct nvme_target_options target_opt;
+	struct nvme_target *target;
+	struct disk_identity id[NVME_TARGET_DISKS];
 };
 
 static struct nvmf_front *nvmf_front(const struct front *front)
@@ -67,7 +67,7 @@ static bool same_address(const struct addr *a, const struct addr *b)
 
 /* The same address for RDMA and TCP is one listener. ways 0: RDMA, as the address says. */
 static int add_listen(
-	struct target_options *opt, const char *given, unsigned ways, struct diag *diag)
+	struct nvme_target_options *opt, const char *given, unsigned ways, struct diag *diag)
 {
 	char text[ADDR_TEXT + 64];
 	struct addr_rdma how = { 0 };
@@ -79,9 +79,10 @@ static int add_listen(
 	if (!strncmp(text, "unix:", 5))
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"NVMe-oF can't be served on a unix socket: expected [HOST]:PORT");
-	if (!(ways & TARGET_TCP)) {
+	if (!(ways & NVME_TARGET_TCP)) {
 		err = addr_rdma(&how, text, diag);
-		ways = (how.verbs ? TARGET_RDMA_VERBS : 0u) | (how.iwarp ? TARGET_RDMA_IWARP : 0u);
+		ways = (how.verbs ? NVME_TARGET_RDMA_VERBS : 0u) |
+		       (how.iwarp ? NVME_TARGET_RDMA_IWARP : 0u);
 	}
 	if (!err)
 		err = addr_parse(&at, text, NVME_PORT, diag);
@@ -93,15 +94,15 @@ static int add_listen(
 			opt->listen[i].no_crc |= how.no_crc;
 			return 0;
 		}
-	if (opt->listens == TARGET_LISTENS)
+	if (opt->listens == NVME_TARGET_LISTENS)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"too many listen addresses: must be 1 to %d", TARGET_LISTENS);
-	opt->listen[opt->listens++] = (struct target_listen){ at, ways, how.no_crc };
+			"too many listen addresses: must be 1 to %d", NVME_TARGET_LISTENS);
+	opt->listen[opt->listens++] = (struct nvme_target_listen){ at, ways, how.no_crc };
 	return 0;
 }
 
 static int read_addresses(
-	struct target_options *opt, const struct serve_options *opts, struct diag *diag)
+	struct nvme_target_options *opt, const struct serve_options *opts, struct diag *diag)
 {
 	int err = 0;
 
@@ -109,7 +110,7 @@ static int read_addresses(
 		if ((err = add_listen(opt, opts->rdma.item[i], 0, diag)))
 			diag_ctx(diag, "--rdma %s", opts->rdma.item[i]);
 	for (unsigned i = 0; !err && i < opts->tcp.count; i++)
-		if ((err = add_listen(opt, opts->tcp.item[i], TARGET_TCP, diag)))
+		if ((err = add_listen(opt, opts->tcp.item[i], NVME_TARGET_TCP, diag)))
 			diag_ctx(diag, "--tcp %s", opts->tcp.item[i]);
 	return err;
 }
@@ -124,14 +125,14 @@ static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 
 static int read_options(struct front *front)
 {
-	struct target_options *opt = &nvmf_front(front)->target_opt;
+	struct nvme_target_options *opt = &nvmf_front(front)->target_opt;
 	const struct serve_options *opts = options(front);
 	const struct call *call = front->daemon->call;
 	int err = 0;
 
-	if (call->operands > TARGET_DISKS)
+	if (call->operands > NVME_TARGET_DISKS)
 		return diag_set(call->diag, DIAG_USAGE, E2BIG, "too many disks: must be 1 to %d",
-			TARGET_DISKS);
+			NVME_TARGET_DISKS);
 	if (opts->nqn.count > call->operands)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn %s: more NQNs than disks",
 			opts->nqn.item[call->operands]);
@@ -146,10 +147,10 @@ static int read_options(struct front *front)
 
 static void disk_changed(struct front *front, struct bdev *bdev)
 {
-	struct target *target = nvmf_front(front)->target;
+	struct nvme_target *target = nvmf_front(front)->target;
 
 	if (bdev->state == BDEV_UP && target)
-		target_resized(target, bdev);
+		nvme_target_resized(target, bdev);
 }
 
 /* What a disk is by itself: a file or device under its real path, a remote one by what its target
@@ -199,7 +200,7 @@ static int add_disk(struct nvmf_front *f, unsigned i)
 {
 	const struct daemon *d = f->front.daemon;
 	const struct opt_list *nqns = &options(&f->front)->nqn;
-	struct target_disk *disk = &f->target_opt.disk[i];
+	struct nvme_target_disk *disk = &f->target_opt.disk[i];
 	struct disk_identity *id = &f->id[i];
 	int err = identify(d->call, d->call->operand[i], d->disk[i], id);
 
@@ -236,7 +237,7 @@ static int listen_all(struct nvmf_front *f)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < f->target_opt.listens; i++)
-		verbs_only &= f->target_opt.listen[i].ways == TARGET_RDMA_VERBS;
+		verbs_only &= f->target_opt.listen[i].ways == NVME_TARGET_RDMA_VERBS;
 	root = options(&f->front)->rdma.count ? kernel_root() : -1;
 	if (root >= 0) { /* modules for verbs are loaded where they can be */
 		kernel_rdma_ready(root, &rdma);
@@ -245,7 +246,7 @@ static int listen_all(struct nvmf_front *f)
 	f->target_opt.full = full;
 	f->target_opt.user = f;
 	patience_begin(&patience, d->call, d->loop);
-	err = target_start(&f->target, d->loop, &f->target_opt, ms, d->call->diag);
+	err = nvme_target_start(&f->target, d->loop, &f->target_opt, ms, d->call->diag);
 	patience_end(&patience, d->loop);
 	if (!err || !verbs_only)
 		return err;
@@ -290,10 +291,10 @@ static void status(const struct front *front, struct out *out)
 static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
 	struct nvmf_front *f = nvmf_front(front);
-	struct target *target = f->target;
+	struct nvme_target *target = f->target;
 
 	f->target = NULL;
-	return target_stop(target, timeout_ms, diag);
+	return nvme_target_stop(target, timeout_ms, diag);
 }
 
 static const struct front_kind nvmf = {

@@ -3,10 +3,10 @@
 #pragma once
 #include "applet.h"
 #include "kernel.h"
-#include "target.h"
+#include "nvmf_target.h"
 
 #define NVME_PORT 4420
 
 /* The connect lines of every subsystem on every way that is up. */
-void serve_show(struct out *, const struct target *, const struct target_options *);
-void serve_status(struct out *, const struct target *, const struct target_options *);
+void serve_show(struct out *, const struct nvme_target *, const struct nvme_target_options *);
+void serve_status(struct out *, const struct nvme_target *, const struct nvme_target_options *);

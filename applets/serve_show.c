@@ -71,7 +71,7 @@ static void show_way(struct out *out, const struct addr *bound, const char *nqn,
 	out_end(out);
 }
 
-static unsigned nsid_of(const struct target_options *opt, unsigned disk)
+static unsigned nsid_of(const struct nvme_target_options *opt, unsigned disk)
 {
 	unsigned nsid = 1;
 
@@ -80,11 +80,11 @@ static unsigned nsid_of(const struct target_options *opt, unsigned disk)
 	return nsid;
 }
 
-static void put_disks(struct out *out, const struct target_options *opt)
+static void put_disks(struct out *out, const struct nvme_target_options *opt)
 {
 	out_list(out, "disks");
 	for (unsigned i = 0; i < opt->disks; i++) {
-		const struct target_disk *t = &opt->disk[i];
+		const struct nvme_target_disk *t = &opt->disk[i];
 
 		out_object(out, NULL);
 		out_text(out, "subnqn", NULL, "%s", t->nqn);
@@ -96,13 +96,13 @@ static void put_disks(struct out *out, const struct target_options *opt)
 	out_end(out);
 }
 
-static void show_disks(struct out *out, const struct target_options *opt)
+static void show_disks(struct out *out, const struct nvme_target_options *opt)
 {
 	char size[16];
 
 	put_disks(out, opt);
 	for (unsigned i = 0; i < opt->disks; i++) {
-		const struct target_disk *t = &opt->disk[i];
+		const struct nvme_target_disk *t = &opt->disk[i];
 
 		out_line(out, "%s: namespace %u of %s, %s (%llu bytes)", t->bdev->uri,
 			nsid_of(opt, i), t->nqn, out_human(t->bdev->lim.size, size),
@@ -110,7 +110,7 @@ static void show_disks(struct out *out, const struct target_options *opt)
 	}
 }
 
-static bool seen(const struct target_options *opt, unsigned disk)
+static bool seen(const struct nvme_target_options *opt, unsigned disk)
 {
 	for (unsigned i = 0; i < disk; i++)
 		if (!strcmp(opt->disk[i].nqn, opt->disk[disk].nqn))
@@ -120,27 +120,28 @@ static bool seen(const struct target_options *opt, unsigned disk)
 
 static const char *rdma_keys(unsigned ways, bool no_crc)
 {
-	if (ways & TARGET_RDMA_VERBS)
+	if (ways & NVME_TARGET_RDMA_VERBS)
 		return no_crc ? "?crc=0" : "";
 	return no_crc ? "?rdma=iwarp&crc=0" : "?rdma=iwarp";
 }
 
-void serve_show(struct out *out, const struct target *target, const struct target_options *opt)
+void serve_show(
+	struct out *out, const struct nvme_target *target, const struct nvme_target_options *opt)
 {
 	show_disks(out, opt);
 	out_list(out, "connect");
 	for (unsigned i = 0; i < opt->listens; i++) {
 		struct addr bound;
-		unsigned ways = target_ways(target, i, &bound);
+		unsigned ways = nvme_target_ways(target, i, &bound);
 
 		for (unsigned d = 0; d < opt->disks; d++) {
 			if (seen(opt, d))
 				continue;
-			if (ways & (TARGET_RDMA_VERBS | TARGET_RDMA_IWARP))
+			if (ways & (NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP))
 				show_way(out, &bound, opt->disk[d].nqn, true,
 					rdma_keys(ways, opt->listen[i].no_crc),
-					!(ways & TARGET_RDMA_VERBS));
-			if (ways & TARGET_TCP)
+					!(ways & NVME_TARGET_RDMA_VERBS));
+			if (ways & NVME_TARGET_TCP)
 				show_way(out, &bound, opt->disk[d].nqn, false, "", false);
 		}
 	}
@@ -148,19 +149,19 @@ void serve_show(struct out *out, const struct target *target, const struct targe
 }
 
 static void put_listeners(
-	struct out *out, const struct target *target, const struct target_options *opt)
+	struct out *out, const struct nvme_target *target, const struct nvme_target_options *opt)
 {
 	out_list(out, "listeners");
 	for (unsigned i = 0; i < opt->listens; i++) {
 		struct addr bound;
-		unsigned ways = target_ways(target, i, &bound);
+		unsigned ways = nvme_target_ways(target, i, &bound);
 
-		if (ways & (TARGET_RDMA_VERBS | TARGET_RDMA_IWARP)) {
+		if (ways & (NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP)) {
 			daemon_show_listener(out, "rdma", &bound);
-			out_bool(out, "iwarp", NULL, !(ways & TARGET_RDMA_VERBS));
+			out_bool(out, "iwarp", NULL, !(ways & NVME_TARGET_RDMA_VERBS));
 			out_end(out);
 		}
-		if (ways & TARGET_TCP) {
+		if (ways & NVME_TARGET_TCP) {
 			daemon_show_listener(out, "tcp", &bound);
 			out_end(out);
 		}
@@ -168,12 +169,13 @@ static void put_listeners(
 	out_end(out);
 }
 
-void serve_status(struct out *out, const struct target *target, const struct target_options *opt)
+void serve_status(
+	struct out *out, const struct nvme_target *target, const struct nvme_target_options *opt)
 {
-	struct target_status status;
+	struct nvme_target_status status;
 	struct io_count count;
 
-	target_get_status(target, &status);
+	nvme_target_get_status(target, &status);
 	count = (struct io_count){ status.reads, status.writes, status.read_bytes,
 		status.written_bytes, status.errors };
 	out_text(out, "protocol", NULL, "nvme");

@@ -8,18 +8,18 @@
 #include <unistd.h>
 
 struct fake_disk *backing;
-struct target_options opt;
-struct target *target;
+struct nvme_target_options opt;
+struct nvme_target *target;
 struct nbd_server *nbd_server;
 
 static struct nbd_options nbd;
 
-void serving_listen(struct target_listen *listen, unsigned ways)
+void serving_listen(struct nvme_target_listen *listen, unsigned ways)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
-	in.sin_port = htons(ways & TARGET_RDMA_VERBS ? 4420 : 0);
+	in.sin_port = htons(ways & NVME_TARGET_RDMA_VERBS ? 4420 : 0);
 	memcpy(&listen->at.ss, &in, sizeof(in));
 	listen->at.len = sizeof(in);
 	listen->ways = ways;
@@ -29,8 +29,8 @@ void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us)
 {
 	host_begin(poll_us);
 	backing = fake_disk_new(loop, size, 512);
-	opt = (struct target_options){ .disks = 1, .listens = 1, .loops = &loop, .nloops = 1 };
-	opt.disk[0] = (struct target_disk){ .bdev = &backing->bdev,
+	opt = (struct nvme_target_options){ .disks = 1, .listens = 1, .loops = &loop, .nloops = 1 };
+	opt.disk[0] = (struct nvme_target_disk){ .bdev = &backing->bdev,
 		.nqn = SERVING_NQN,
 		.uuid = { 1, 2, 3 },
 		.nguid = { 4, 5, 6 },
@@ -40,14 +40,14 @@ void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us)
 
 void serving_start(void)
 {
-	cr_assert_eq(target_start(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
+	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
 }
 
 unsigned serving_port(void)
 {
 	struct addr bound;
 
-	cr_assert(target_ways(target, 0, &bound));
+	cr_assert(nvme_target_ways(target, 0, &bound));
 	return ntohs(((struct sockaddr_in *)&bound.ss)->sin_port);
 }
 
@@ -76,7 +76,7 @@ void serving_start_nbd(unsigned slots)
 void serving_stop(void)
 {
 	if (target)
-		cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
+		cr_assert_eq(nvme_target_stop(target, 5000, &why), 0, "%s", why.text);
 	if (nbd_server)
 		cr_assert_eq(nbd_server_stop(nbd_server, 5000, &why), 0, "%s", why.text);
 	target = NULL;

@@ -5,18 +5,18 @@
 #include "disk.h"
 #include "export.h"
 #include "host.h"
-#include "target.h"
+#include "nvmf_target.h"
 
 #define SERVING_NQN "nqn.2024-01.test:disk"
 
 extern struct fake_disk *backing;
-extern struct target_options opt; /* may be changed until it starts */
-extern struct target *target;
+extern struct nvme_target_options opt; /* may be changed until it starts */
+extern struct nvme_target *target;
 
-/* The loop, the disk, and options for one address: enum target_way; verbs has port 4420, others
- * whichever is free. */
+/* The loop, the disk, and options for one address: enum nvme_target_way; verbs has port 4420,
+ * others whichever is free. */
 void serving_begin(uint32_t size, unsigned ways, uint32_t poll_us);
-void serving_listen(struct target_listen *, unsigned ways);
+void serving_listen(struct nvme_target_listen *, unsigned ways);
 void serving_start(void);
 unsigned serving_port(void);
 /* The NBD server instead, with the first disk and the loops of `opt`. */

@@ -179,7 +179,8 @@ static void serve(enum way way)
 {
 	/* the disk's timers are due within less than it spins */
 	serving_begin(SLOTS * REGION,
-		way == PAIR ? TARGET_RDMA_VERBS : TARGET_TCP | TARGET_RDMA_IWARP, 1000);
+		way == PAIR ? NVME_TARGET_RDMA_VERBS : NVME_TARGET_TCP | NVME_TARGET_RDMA_IWARP,
+		1000);
 	for (unsigned i = 0; i < SLOTS; i++)
 		memcpy(backing->bytes + i * REGION, noise + roll(REGION), REGION);
 	memcpy(model, backing->bytes, SLOTS * REGION);

@@ -18,7 +18,7 @@
 
 static void begin(void)
 {
-	serving_begin(SIZE, TARGET_TCP, 0);
+	serving_begin(SIZE, NVME_TARGET_TCP, 0);
 	opt.depth = 8;
 	serving_start();
 }
@@ -35,7 +35,7 @@ static int dial(void)
 	struct addr bound;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	target_ways(target, 0, &bound);
+	nvme_target_ways(target, 0, &bound);
 	cr_assert_eq(connect(fd, (struct sockaddr *)&bound.ss, bound.len), 0);
 	turns();
 	return fd;
@@ -404,10 +404,10 @@ Test(nvme_serve_tcp, hosts_that_break_rules)
 static void begin_impatient(void)
 {
 	begin();
-	cr_assert_eq(target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
 	opt.stall_ms = 200;
 	opt.buffer = 131072;
-	cr_assert_eq(target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
 }
 
 static void pass(unsigned ms)
@@ -484,7 +484,7 @@ Test(nvme_serve_tcp, hosts_that_trickle)
 /* A host that does not take what it has read. */
 Test(nvme_serve_tcp, hosts_that_do_not_read)
 {
-	struct target_status seen;
+	struct nvme_target_status seen;
 	struct nvme_tcp_pdu pdu;
 	int admin, io, small = 4096;
 	unsigned i;
@@ -499,14 +499,14 @@ Test(nvme_serve_tcp, hosts_that_do_not_read)
 		put_pdu(io, &pdu, NULL);
 	}
 	turns();
-	target_get_status(target, &seen);
+	nvme_target_get_status(target, &seen);
 	cr_assert_eq(seen.queues, 1);
 	for (i = 0; i < 1000 && seen.queues; i++) {
 		char byte;
 
 		pass(20); /* one byte each time: it is no dead one */
 		recv(io, &byte, 1, MSG_DONTWAIT);
-		target_get_status(target, &seen);
+		nvme_target_get_status(target, &seen);
 	}
 	cr_assert_lt(i, 1000);
 	close(io);
@@ -583,15 +583,15 @@ Test(nvme_serve_tcp, digests)
 /* Peers that only hold places make room, the oldest first; hosts do not. */
 Test(nvme_serve_tcp, all_places_are_taken)
 {
-	struct target_status seen;
+	struct nvme_target_status seen;
 	int idle[4], host[4];
 
 	begin();
-	cr_assert_eq(target_stop(target, 1000, NULL), 0);
+	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
 	opt.connections = 4;
 	opt.full = full;
 	opt.user = &refused;
-	cr_assert_eq(target_start(&target, loop, &opt, 1000, NULL), 0);
+	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
 	idle[0] = dial();
 	for (unsigned i = 1; i < 4; i++)
 		idle[i] = greet();
@@ -606,7 +606,7 @@ Test(nvme_serve_tcp, all_places_are_taken)
 		cr_assert(is_over(dial()));
 	cr_assert_eq(refused, 1); /* told once, counted each time */
 	diag_says(&refused_why, DIAG_BUSY, NULL, "4_connections");
-	target_get_status(target, &seen);
+	nvme_target_get_status(target, &seen);
 	cr_assert_eq(seen.turned_away, 3);
 	close(host[2]);
 	turns();

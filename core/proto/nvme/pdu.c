@@ -16,8 +16,8 @@ _Static_assert(STAGE_SMALL > NVME_TCP_HEAD_MAX + NVME_TCP_DIGEST,
 
 enum part { PART_HEAD, PART_PAD, PART_DATA, PART_DIGEST };
 
-void pdu_send(
-	struct pdus *pdus, struct pdu_out *out, struct nvme_tcp_pdu *pdu, uint8_t *data, bool quiet)
+void nvme_pdu_send(struct nvme_pdus *pdus, struct nvme_pdu_out *out, struct nvme_tcp_pdu *pdu,
+	uint8_t *data, bool quiet)
 {
 	unsigned before = nvme_tcp_put(out->head, pdu, pdus->dgst, pdus->align);
 
@@ -35,7 +35,7 @@ void pdu_send(
 	stream_send(pdus->stream, &out->out);
 }
 
-void pdu_data(struct pdus *pdus, uint8_t *to)
+void nvme_pdu_data(struct nvme_pdus *pdus, uint8_t *to)
 {
 	const struct nvme_tcp_pdu *pdu = &pdus->pdu;
 
@@ -46,20 +46,20 @@ void pdu_data(struct pdus *pdus, uint8_t *to)
 	pdus->part = pdus->pad ? PART_PAD : PART_DATA;
 }
 
-void pdu_term_text(char *text, size_t size, const char *who, const struct nvme_tcp_pdu *pdu)
+void nvme_pdu_term_text(char *text, size_t size, const char *who, const struct nvme_tcp_pdu *pdu)
 {
 	snprintf(text, size, "the %s terminated the connection: %s (%u, field %u)", who,
 		nvme_tcp_fes_text(pdu->term.fes), pdu->term.fes, pdu->term.fei);
 }
 
-static bool bad(struct pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
+static bool bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
 {
 	pdus->over = true;
 	pdus->ev->bad(pdus, fes, fei, text);
 	return false;
 }
 
-static bool wrong(struct pdus *pdus, const uint8_t *p, uint32_t len)
+static bool wrong(struct nvme_pdus *pdus, const uint8_t *p, uint32_t len)
 {
 	struct diag why = { 0 };
 
@@ -73,7 +73,7 @@ static bool digest_is(const uint8_t *p, uint32_t crc)
 }
 
 /* Whoever moves large data sends a reply or a command between, not several. */
-static void expect(struct pdus *pdus)
+static void expect(struct nvme_pdus *pdus)
 {
 	if (pdus->pdu.data) {
 		pdus->large = pdus->pdu.data >= LARGE;
@@ -84,7 +84,7 @@ static void expect(struct pdus *pdus)
 }
 
 /* All of these give false when more bytes are needed, or the session is over. */
-static bool take_header(struct pdus *pdus)
+static bool take_header(struct nvme_pdus *pdus)
 {
 	const uint8_t *p = pdus->staging + pdus->from;
 	uint32_t have = pdus->to - pdus->from, len, whole;
@@ -108,7 +108,7 @@ static bool take_header(struct pdus *pdus)
 	return !pdus->over;
 }
 
-static bool take_pad(struct pdus *pdus)
+static bool take_pad(struct nvme_pdus *pdus)
 {
 	uint32_t have = pdus->to - pdus->from, len = have < pdus->pad ? have : pdus->pad;
 
@@ -119,7 +119,7 @@ static bool take_pad(struct pdus *pdus)
 	return len;
 }
 
-static bool data_ended(struct pdus *pdus, bool good)
+static bool data_ended(struct nvme_pdus *pdus, bool good)
 {
 	pdus->part = PART_HEAD;
 	pdus->over |= !pdus->ev->data(pdus, good);
@@ -127,7 +127,7 @@ static bool data_ended(struct pdus *pdus, bool good)
 }
 
 /* Bytes that are in the sink now. */
-static bool took(struct pdus *pdus, uint32_t len)
+static bool took(struct nvme_pdus *pdus, uint32_t len)
 {
 	bool digest = pdus->dgst & NVME_TCP_DGST_DATA;
 
@@ -143,7 +143,7 @@ static bool took(struct pdus *pdus, uint32_t len)
 	return true;
 }
 
-static bool take_data(struct pdus *pdus)
+static bool take_data(struct nvme_pdus *pdus)
 {
 	uint32_t have = pdus->to - pdus->from, len = have < pdus->rest ? have : pdus->rest;
 
@@ -154,7 +154,7 @@ static bool take_data(struct pdus *pdus)
 	return took(pdus, len);
 }
 
-static bool take_digest(struct pdus *pdus)
+static bool take_digest(struct nvme_pdus *pdus)
 {
 	bool good;
 
@@ -165,7 +165,7 @@ static bool take_digest(struct pdus *pdus)
 	return data_ended(pdus, good);
 }
 
-static bool take(struct pdus *pdus)
+static bool take(struct nvme_pdus *pdus)
 {
 	switch ((enum part)pdus->part) {
 	case PART_HEAD:
@@ -182,7 +182,7 @@ static bool take(struct pdus *pdus)
 
 /* Once what the stream holds; *more: perhaps not all of it. Needs: what is in staging is less than
  * one part of a PDU. */
-static ssize_t receive(struct pdus *pdus, bool *more)
+static ssize_t receive(struct nvme_pdus *pdus, bool *more)
 {
 	uint32_t direct = pdus->part == PART_DATA ? pdus->rest : 0, room, len;
 	struct iovec iov[2];
@@ -207,7 +207,7 @@ static ssize_t receive(struct pdus *pdus, bool *more)
 
 /* A socket that gave less than there was room for is empty: asking it again would be one call in
  * vain for each batch. */
-bool pdu_receive(struct pdus *pdus)
+bool nvme_pdu_receive(struct nvme_pdus *pdus)
 {
 	bool more = true;
 	ssize_t got = 0;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What both ends of NVMe/TCP do alike: PDUs laid out for the stream's out-list, and cut out of what
- * arrives. What a PDU means is tcp_rx.c's and tgt_tcp_rx.c's. */
+ * arrives. What a PDU means is tcp_rx.c's and nvme_tgt_tcp_rx.c's. */
 #pragma once
 #include "codec.h"
 #include "stream.h"
 
 #define PDU_STAGING 65536
 
-struct pdu_out { /* one PDU on its way */
+struct nvme_pdu_out { /* one PDU on its way */
 	struct stream_out out;
 	uint8_t head[NVME_TCP_HEAD_MAX];
 	le32 ddgst;
 };
 
-struct pdus;
-struct pdu_events { /* false: the session is over, and no upcall follows */
-	/* pdus->pdu is whole; one with data says pdu_data(), or ends the session */
-	bool (*header)(struct pdus *);
+struct nvme_pdus;
+struct nvme_pdu_events { /* false: the session is over, and no upcall follows */
+	/* pdus->pdu is whole; one with data says nvme_pdu_data(), or ends the session */
+	bool (*header)(struct nvme_pdus *);
 	/* all of pdus->pdu's is in place; good: its digest is right */
-	bool (*data)(struct pdus *, bool good);
+	bool (*data)(struct nvme_pdus *, bool good);
 	/* what arrived is no PDU; the session is over */
-	void (*bad)(struct pdus *, uint16_t fes, uint32_t fei, const char *text);
+	void (*bad)(struct nvme_pdus *, uint16_t fes, uint32_t fei, const char *text);
 };
 
-struct pdus { /* of one connection */
-	const struct pdu_events *ev;
+struct nvme_pdus { /* of one connection */
+	const struct nvme_pdu_events *ev;
 	struct stream *stream;
 	unsigned dgst, align;    /* agreed on */
 	struct nvme_tcp_pdu pdu; /* the one being received */
@@ -40,9 +40,10 @@ struct pdus { /* of one connection */
 };
 
 /* quiet: as in struct stream_out. Data stays where it is until then. */
-void pdu_send(struct pdus *, struct pdu_out *, struct nvme_tcp_pdu *, uint8_t *data, bool quiet);
-void pdu_data(struct pdus *, uint8_t *to);
+void nvme_pdu_send(struct nvme_pdus *, struct nvme_pdu_out *, struct nvme_tcp_pdu *, uint8_t *data,
+	bool quiet);
+void nvme_pdu_data(struct nvme_pdus *, uint8_t *to);
 /* Takes what the stream has; false: the stream has ended. */
-bool pdu_receive(struct pdus *);
+bool nvme_pdu_receive(struct nvme_pdus *);
 /* A TermReq, as told by who. */
-void pdu_term_text(char *text, size_t size, const char *who, const struct nvme_tcp_pdu *);
+void nvme_pdu_term_text(char *text, size_t size, const char *who, const struct nvme_tcp_pdu *);

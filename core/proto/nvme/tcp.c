@@ -8,7 +8,7 @@
 
 #define MSEC 1000000ull
 
-void tcp_fail(struct tcp *tcp, enum diag_code code, int err, const char *text)
+void nvme_tcp_fail(struct nvme_tcp *tcp, enum diag_code code, int err, const char *text)
 {
 	if (tcp->closing)
 		return;
@@ -17,7 +17,7 @@ void tcp_fail(struct tcp *tcp, enum diag_code code, int err, const char *text)
 	stream_reset(tcp->pdus.stream);
 }
 
-void tcp_finish(struct tcp *tcp, struct tcp_slot *slot)
+void nvme_tcp_finish(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 {
 	if (!slot->replied || slot->unsent || slot->sending)
 		return;
@@ -34,8 +34,8 @@ static unsigned digests(const struct nvme_conf *conf)
 static void tcp_submit(
 	struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
 {
-	struct tcp *tcp = (struct tcp *)queue;
-	struct tcp_slot *slot = &tcp->slot[cid];
+	struct nvme_tcp *tcp = (struct nvme_tcp *)queue;
+	struct nvme_tcp_slot *slot = &tcp->slot[cid];
 	/* 3.3.2.1: the admin queue and Fabrics commands always have room for 8 KiB. */
 	uint32_t room =
 		!queue->qid || sqe->opcode == NVME_FABRICS ? NVME_TCP_ADMIN_INCAP : queue->incap;
@@ -51,11 +51,11 @@ static void tcp_submit(
 	slot->left = 0;
 	slot->busy = slot->unsent = true;
 	slot->sending = slot->replied = false;
-	pdu_send(&tcp->pdus, &slot->cmd, &pdu, data->p, false);
+	nvme_pdu_send(&tcp->pdus, &slot->cmd, &pdu, data->p, false);
 }
 
 /* The next piece of what the controller is ready for. */
-static void send_piece(struct tcp *tcp, struct tcp_slot *slot)
+static void send_piece(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 {
 	uint32_t len = slot->left < tcp->max_h2c ? slot->left : tcp->max_h2c;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
@@ -66,23 +66,24 @@ static void send_piece(struct tcp *tcp, struct tcp_slot *slot)
 			.off = slot->moved,
 			.len = len } };
 
-	pdu_send(&tcp->pdus, &slot->h2c, &pdu, slot->data.p + slot->moved, false);
+	nvme_pdu_send(&tcp->pdus, &slot->h2c, &pdu, slot->data.p + slot->moved, false);
 	slot->moved += len;
 	slot->left -= len;
 	slot->sending = true;
 }
 
-void tcp_ready_for(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_tcp_pdu *pdu)
+void nvme_tcp_ready_for(
+	struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_tcp_pdu *pdu)
 {
 	uint32_t rest = slot->data.len - slot->moved;
 
 	if (!slot->data.out || slot->inside || slot->left || slot->sending) {
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller requested data (R2T) unexpectedly");
 		return;
 	}
 	if (pdu->xfer.off != slot->moved || !pdu->xfer.len || pdu->xfer.len > rest) {
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller requested data (R2T) outside the command's buffer");
 		return;
 	}
@@ -93,8 +94,8 @@ void tcp_ready_for(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_tcp
 
 static void sent(struct stream *stream, struct stream_out *out)
 {
-	struct tcp *tcp = stream->user;
-	struct tcp_slot *slot;
+	struct nvme_tcp *tcp = stream->user;
+	struct nvme_tcp_slot *slot;
 	size_t at = (size_t)((uint8_t *)out - (uint8_t *)tcp->slot);
 
 	if (tcp->closing || out == &tcp->hello.out)
@@ -108,7 +109,7 @@ static void sent(struct stream *stream, struct stream_out *out)
 			send_piece(tcp, slot);
 	}
 	if (slot->replied) {
-		tcp_finish(tcp, slot);
+		nvme_tcp_finish(tcp, slot);
 		if (!tcp->closing)
 			tcp->queue.ev->idle(&tcp->queue);
 	}
@@ -116,34 +117,34 @@ static void sent(struct stream *stream, struct stream_out *out)
 
 static void up(struct stream *stream)
 {
-	struct tcp *tcp = stream->user;
+	struct nvme_tcp *tcp = stream->user;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ,
 		.ic.dgst = (uint8_t)digests(tcp->queue.conf) };
 
 	snprintf(tcp->queue.way, sizeof(tcp->queue.way), "%s", stream->way);
 	if (tcp->deadline_ns)
 		loop_timer_set(tcp->queue.loop, &tcp->timer, tcp->deadline_ns);
-	pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
+	nvme_pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
 }
 
-void tcp_greeted(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
+void nvme_tcp_greeted(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
 	unsigned asked = digests(tcp->queue.conf);
 
 	if (pdu->ic.pfv)
-		tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+		nvme_tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
 			"the controller uses an unsupported version of NVMe/TCP");
 	else if (pdu->ic.pda > 31)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller requires an invalid data alignment (CPDA)");
 	else if (pdu->ic.max < NVME_TCP_MIN_H2C)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller's data limit per PDU (MAXH2CDATA) is less than 4096 bytes");
 	else if (asked & ~pdu->ic.dgst)
-		tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP,
+		nvme_tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP,
 			"the controller does not support the requested digests");
 	else if (pdu->ic.dgst & ~asked)
-		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller enabled digests that were not requested");
 	if (tcp->closing)
 		return;
@@ -157,15 +158,15 @@ void tcp_greeted(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 
 static void late(struct loop_timer *timer)
 {
-	struct tcp *tcp = container_of(timer, struct tcp, timer);
+	struct nvme_tcp *tcp = container_of(timer, struct nvme_tcp, timer);
 
-	tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT,
+	nvme_tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT,
 		"no answer to the connection request (ICReq): is this an NVMe/TCP port?");
 }
 
 static void down(struct stream *stream)
 {
-	struct tcp *tcp = stream->user;
+	struct nvme_tcp *tcp = stream->user;
 
 	if (!tcp->queue.why.err)
 		tcp->queue.why = stream->why;
@@ -174,11 +175,11 @@ static void down(struct stream *stream)
 	tcp->queue.ev->down(&tcp->queue);
 }
 
-static const struct stream_events events = { up, tcp_readable, sent, down };
+static const struct stream_events events = { up, nvme_tcp_readable, sent, down };
 
 static void tcp_free(struct nvme_queue *queue)
 {
-	struct tcp *tcp = (struct tcp *)queue;
+	struct nvme_tcp *tcp = (struct nvme_tcp *)queue;
 
 	loop_timer_del(queue->loop, &tcp->timer);
 	if (tcp->pdus.stream)
@@ -196,7 +197,7 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 		.iface = conf->iface[0] ? conf->iface : NULL,
 		.tos = conf->tos,
 		.timeout_ms = timeout_ms };
-	struct tcp *tcp = calloc(1, sizeof(*tcp));
+	struct nvme_tcp *tcp = calloc(1, sizeof(*tcp));
 	int err;
 
 	if (!tcp)
@@ -208,7 +209,7 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 		.user = user,
 		.qid = qid,
 		.depth = depth };
-	tcp->pdus.ev = &tcp_pdu_events;
+	tcp->pdus.ev = &nvme_tcp_pdu_events;
 	tcp->pdus.align = 4;
 	tcp->timer.fire = late;
 	tcp->deadline_ns = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
@@ -232,7 +233,7 @@ static void tcp_flush(struct nvme_queue *queue)
 /* With commands on their way the queue is given up, and they must not arrive later. */
 static void tcp_close(struct nvme_queue *queue)
 {
-	struct tcp *tcp = (struct tcp *)queue;
+	struct nvme_tcp *tcp = (struct nvme_tcp *)queue;
 	bool busy = false;
 
 	if (tcp->closing)

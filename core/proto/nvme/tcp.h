@@ -4,8 +4,8 @@
 #include "nvme.h"
 #include "pdu.h"
 
-struct tcp_slot {
-	struct pdu_out cmd, h2c;
+struct nvme_tcp_slot {
+	struct nvme_pdu_out cmd, h2c;
 	struct nvme_data data;
 	struct nvme_cqe cqe;
 	uint32_t moved; /* bytes of data that came, or that were given to H2CData PDUs */
@@ -17,22 +17,22 @@ struct tcp_slot {
 	bool replied;
 };
 
-struct tcp {
+struct nvme_tcp {
 	struct nvme_queue queue; /* first */
-	struct tcp_slot *slot;
-	struct pdu_out hello;
+	struct nvme_tcp_slot *slot;
+	struct nvme_pdu_out hello;
 	struct loop_timer timer; /* for ICResp */
 	uint64_t deadline_ns;
 	uint32_t max_h2c;
 	bool greeted, closing;
-	struct tcp_slot *filling; /* whose data is being received */
-	struct pdus pdus;
+	struct nvme_tcp_slot *filling; /* whose data is being received */
+	struct nvme_pdus pdus;
 };
 
-extern const struct pdu_events tcp_pdu_events;
-void tcp_fail(struct tcp *, enum diag_code, int err, const char *text);
+extern const struct nvme_pdu_events nvme_tcp_pdu_events;
+void nvme_tcp_fail(struct nvme_tcp *, enum diag_code, int err, const char *text);
 /* Reports the reply once everything of the command has left. */
-void tcp_finish(struct tcp *, struct tcp_slot *);
-void tcp_greeted(struct tcp *, const struct nvme_tcp_pdu *);
-void tcp_ready_for(struct tcp *, struct tcp_slot *, const struct nvme_tcp_pdu *);
-void tcp_readable(struct stream *);
+void nvme_tcp_finish(struct nvme_tcp *, struct nvme_tcp_slot *);
+void nvme_tcp_greeted(struct nvme_tcp *, const struct nvme_tcp_pdu *);
+void nvme_tcp_ready_for(struct nvme_tcp *, struct nvme_tcp_slot *, const struct nvme_tcp_pdu *);
+void nvme_tcp_readable(struct stream *);

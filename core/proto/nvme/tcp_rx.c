@@ -3,14 +3,14 @@
 #include "tcp.h"
 #include <errno.h>
 
-static void broken(struct tcp *tcp, const char *text)
+static void broken(struct nvme_tcp *tcp, const char *text)
 {
-	tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, text);
+	nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, text);
 }
 
-static struct tcp_slot *find(struct tcp *tcp, uint16_t cid)
+static struct nvme_tcp_slot *find(struct nvme_tcp *tcp, uint16_t cid)
 {
-	struct tcp_slot *slot = cid < tcp->queue.depth - 1 ? &tcp->slot[cid] : NULL;
+	struct nvme_tcp_slot *slot = cid < tcp->queue.depth - 1 ? &tcp->slot[cid] : NULL;
 
 	if (slot && slot->busy && !slot->replied)
 		return slot;
@@ -18,7 +18,7 @@ static struct tcp_slot *find(struct tcp *tcp, uint16_t cid)
 	return NULL;
 }
 
-static void reply(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_cqe *cqe)
+static void reply(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_cqe *cqe)
 {
 	bool good = !NVME_STATUS_CODE(get_le16(cqe->status) >> 1);
 
@@ -31,20 +31,20 @@ static void reply(struct tcp *tcp, struct tcp_slot *slot, const struct nvme_cqe 
 	}
 	slot->cqe = *cqe;
 	slot->replied = true;
-	tcp_finish(tcp, slot);
+	nvme_tcp_finish(tcp, slot);
 }
 
-static void terminated(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void terminated(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
 	char text[160];
 
-	pdu_term_text(text, sizeof(text), "controller", pdu);
+	nvme_pdu_term_text(text, sizeof(text), "controller", pdu);
 	broken(tcp, text);
 }
 
-static void data_begins(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void data_begins(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
-	struct tcp_slot *slot = find(tcp, pdu->xfer.cccid);
+	struct nvme_tcp_slot *slot = find(tcp, pdu->xfer.cccid);
 
 	if (!slot)
 		return;
@@ -58,12 +58,12 @@ static void data_begins(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 		return;
 	}
 	tcp->filling = slot;
-	pdu_data(&tcp->pdus, slot->data.p + slot->moved);
+	nvme_pdu_data(&tcp->pdus, slot->data.p + slot->moved);
 }
 
-static void act_on(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void act_on(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
-	struct tcp_slot *slot;
+	struct nvme_tcp_slot *slot;
 
 	if (!tcp->greeted && pdu->type != NVME_TCP_ICRESP && pdu->type != NVME_TCP_C2H_TERM) {
 		broken(tcp, "the controller's first PDU is not an ICResp");
@@ -74,7 +74,7 @@ static void act_on(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 		if (tcp->greeted)
 			broken(tcp, "unexpected second ICResp");
 		else
-			tcp_greeted(tcp, pdu);
+			nvme_tcp_greeted(tcp, pdu);
 		return;
 	case NVME_TCP_C2H_TERM:
 		terminated(tcp, pdu);
@@ -90,7 +90,7 @@ static void act_on(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	case NVME_TCP_R2T:
 		slot = find(tcp, pdu->xfer.cccid);
 		if (slot)
-			tcp_ready_for(tcp, slot, pdu);
+			nvme_tcp_ready_for(tcp, slot, pdu);
 		return;
 	case NVME_TCP_ICREQ:
 	case NVME_TCP_H2C_TERM:
@@ -101,18 +101,18 @@ static void act_on(struct tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	broken(tcp, "the controller sent a PDU that only hosts may send");
 }
 
-static bool header(struct pdus *pdus)
+static bool header(struct nvme_pdus *pdus)
 {
-	struct tcp *tcp = container_of(pdus, struct tcp, pdus);
+	struct nvme_tcp *tcp = container_of(pdus, struct nvme_tcp, pdus);
 
 	act_on(tcp, &pdus->pdu);
 	return !tcp->closing;
 }
 
-static bool data(struct pdus *pdus, bool good)
+static bool data(struct nvme_pdus *pdus, bool good)
 {
-	struct tcp *tcp = container_of(pdus, struct tcp, pdus);
-	struct tcp_slot *slot = tcp->filling;
+	struct nvme_tcp *tcp = container_of(pdus, struct nvme_tcp, pdus);
+	struct nvme_tcp_slot *slot = tcp->filling;
 
 	tcp->filling = NULL;
 	if (!good) {
@@ -129,18 +129,18 @@ static bool data(struct pdus *pdus, bool good)
 	return !tcp->closing;
 }
 
-static void bad(struct pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
+static void bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
 {
 	(void)fes, (void)fei;
-	broken(container_of(pdus, struct tcp, pdus), text);
+	broken(container_of(pdus, struct nvme_tcp, pdus), text);
 }
 
-const struct pdu_events tcp_pdu_events = { header, data, bad };
+const struct nvme_pdu_events nvme_tcp_pdu_events = { header, data, bad };
 
-void tcp_readable(struct stream *stream)
+void nvme_tcp_readable(struct stream *stream)
 {
-	struct tcp *tcp = stream->user;
-	bool goes_on = pdu_receive(&tcp->pdus);
+	struct nvme_tcp *tcp = stream->user;
+	bool goes_on = nvme_pdu_receive(&tcp->pdus);
 
 	if (tcp->closing)
 		return;

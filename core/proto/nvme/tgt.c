@@ -16,7 +16,7 @@
  * to close its end. */
 #define CANCEL_MS 1500
 
-static void turned_away(struct target *target, const struct diag *why)
+static void turned_away(struct nvme_target *target, const struct diag *why)
 {
 	uint64_t now = loop_clock();
 
@@ -29,22 +29,22 @@ static void turned_away(struct target *target, const struct diag *why)
 
 /* Ends the connection that has had the longest time for its Connect: peers that only hold places
  * keep no host out. */
-static bool evict(struct target *target)
+static bool evict(struct nvme_target *target)
 {
-	struct tgt_queue *oldest = NULL;
+	struct nvme_tgt_queue *oldest = NULL;
 
-	for (struct tgt_queue *queue = target->queues; queue; queue = queue->peer_next)
+	for (struct nvme_tgt_queue *queue = target->queues; queue; queue = queue->peer_next)
 		if (!queue->bound && !queue->killed)
 			oldest = queue;
 	if (!oldest)
 		return false;
 	oldest->evicted = true;
 	target->evicted++;
-	tgt_queue_kill(oldest);
+	nvme_tgt_queue_kill(oldest);
 	return true;
 }
 
-bool tgt_room(struct target *target)
+bool nvme_tgt_room(struct nvme_target *target)
 {
 	struct diag why = { 0 };
 
@@ -52,7 +52,7 @@ bool tgt_room(struct target *target)
 		return false;
 	if (target->connections - target->evicted < target->opt.connections)
 		return true;
-	if (target->evicted < TGT_LEAVING && evict(target))
+	if (target->evicted < NVME_TGT_LEAVING && evict(target))
 		return true;
 	diag_set(&why, DIAG_BUSY, EBUSY, "host refused: all %u connections are in use",
 		target->opt.connections);
@@ -61,12 +61,12 @@ bool tgt_room(struct target *target)
 }
 
 /* Not told: whoever says nothing shall not fill the operator's screen. */
-void tgt_dropped(struct target *target)
+void nvme_tgt_dropped(struct nvme_target *target)
 {
 	target->turned_away++;
 }
 
-bool tgt_starved(struct target *target, const struct diag *why)
+bool nvme_tgt_starved(struct nvme_target *target, const struct diag *why)
 {
 	if (target->evicted || evict(target))
 		return true;
@@ -74,10 +74,10 @@ bool tgt_starved(struct target *target, const struct diag *why)
 	return false;
 }
 
-void tgt_queue_begin(struct target *target, struct tgt_queue *queue,
-	const struct tgt_carrier *carrier, const struct addr *peer)
+void nvme_tgt_queue_begin(struct nvme_target *target, struct nvme_tgt_queue *queue,
+	const struct nvme_tgt_carrier *carrier, const struct addr *peer)
 {
-	struct tgt_worker *best = &target->worker[0];
+	struct nvme_tgt_worker *best = &target->worker[0];
 	char text[ADDR_TEXT];
 
 	for (unsigned i = 1; i < target->workers; i++)
@@ -98,7 +98,7 @@ void tgt_queue_begin(struct target *target, struct tgt_queue *queue,
 	if (queue->peer_next)
 		queue->peer_next->peer_link = &queue->peer_next;
 	target->queues = queue;
-	queue->hop.run = tgt_queue_open;
+	queue->hop.run = nvme_tgt_queue_open;
 	loop_post(best->loop, &queue->hop);
 }
 
@@ -106,8 +106,8 @@ void tgt_queue_begin(struct target *target, struct tgt_queue *queue,
  * missed, and gone. */
 static void gone(struct loop_msg *msg)
 {
-	struct tgt_queue *queue = container_of(msg, struct tgt_queue, hop);
-	struct target *target = queue->target;
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, hop);
+	struct nvme_target *target = queue->target;
 
 	queue->worker->count--;
 	target->evicted -= queue->evicted;
@@ -117,26 +117,26 @@ static void gone(struct loop_msg *msg)
 
 static void buried(struct loop_msg *msg)
 {
-	struct tgt_queue *queue = container_of(msg, struct tgt_queue, hop);
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, hop);
 
 	msg->run = gone;
 	loop_post(queue->target->loop, msg);
 }
 
-void tgt_queue_over(struct loop_msg *msg)
+void nvme_tgt_queue_over(struct loop_msg *msg)
 {
-	struct tgt_queue *queue = container_of(msg, struct tgt_queue, hop);
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, hop);
 
 	*queue->peer_link = queue->peer_next;
 	if (queue->peer_next)
 		queue->peer_next->peer_link = queue->peer_link;
-	tgt_ctrl_leave(queue);
+	nvme_tgt_ctrl_leave(queue);
 	msg->run = buried;
 	loop_post(queue->loop, msg);
 }
 
 struct job { /* of a worker, through loop_call() */
-	struct tgt_worker *worker;
+	struct nvme_tgt_worker *worker;
 	struct diag *diag;
 	uint64_t deadline;
 	bool kept; /* a disk still has a flush of ours */
@@ -144,7 +144,7 @@ struct job { /* of a worker, through loop_call() */
 
 static int worker_close(struct loop *loop, void *arg)
 {
-	struct tgt_worker *worker = ((struct job *)arg)->worker;
+	struct nvme_tgt_worker *worker = ((struct job *)arg)->worker;
 
 	(void)loop;
 	for (unsigned i = 0; i < worker->lanes; i++) {
@@ -160,8 +160,8 @@ static int worker_close(struct loop *loop, void *arg)
 static int worker_open(struct loop *loop, void *arg)
 {
 	struct job *job = arg;
-	struct tgt_worker *worker = job->worker;
-	struct target *target = worker->target;
+	struct nvme_tgt_worker *worker = job->worker;
+	struct nvme_target *target = worker->target;
 	int err = xfer_store_init(
 		&worker->store, loop, target->opt.buffer, (uint16_t)target->opt.buffers, job->diag);
 
@@ -181,7 +181,7 @@ static int worker_open(struct loop *loop, void *arg)
 static int worker_flush(struct loop *loop, void *arg)
 {
 	struct job *job = arg;
-	struct target *target = job->worker->target;
+	struct nvme_target *target = job->worker->target;
 	int result = 0;
 
 	(void)loop;
@@ -197,7 +197,7 @@ static int worker_flush(struct loop *loop, void *arg)
 	return result;
 }
 
-static void target_free(struct target *target)
+static void target_free(struct nvme_target *target)
 {
 	ways_close(target->listen, target->opt.listens);
 	for (unsigned i = 0; i < target->workers; i++) {
@@ -209,7 +209,7 @@ static void target_free(struct target *target)
 	free(target);
 }
 
-static struct tgt_subsys *subsys_of(struct target *target, const char *nqn)
+static struct nvme_tgt_subsys *subsys_of(struct nvme_target *target, const char *nqn)
 {
 	for (unsigned i = 0; i < target->subsystems; i++)
 		if (!strcmp(target->subsys[i].nqn, nqn))
@@ -218,13 +218,13 @@ static struct tgt_subsys *subsys_of(struct target *target, const char *nqn)
 	return &target->subsys[target->subsystems++];
 }
 
-static int add_disks(struct target *target, struct diag *diag)
+static int add_disks(struct nvme_target *target, struct diag *diag)
 {
 	subsys_of(target, NVMF_DISCOVERY_NQN);
 	for (unsigned i = 0; i < target->opt.disks; i++) {
-		const struct target_disk *conf = &target->opt.disk[i];
-		struct tgt_disk *disk = &target->disk[i];
-		struct tgt_subsys *subsys;
+		const struct nvme_target_disk *conf = &target->opt.disk[i];
+		struct nvme_tgt_disk *disk = &target->disk[i];
+		struct nvme_tgt_subsys *subsys;
 
 		if (!conf->nqn[0] || strlen(conf->nqn) > NVMF_NQN_MAX)
 			return diag_set(diag, DIAG_USAGE, EINVAL,
@@ -234,7 +234,7 @@ static int add_disks(struct target *target, struct diag *diag)
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"'%s' is reserved for the discovery service", conf->nqn);
 		subsys = subsys_of(target, conf->nqn);
-		*disk = (struct tgt_disk){ .conf = conf,
+		*disk = (struct nvme_tgt_disk){ .conf = conf,
 			.bdev = conf->bdev,
 			.index = i,
 			.size = conf->bdev->lim.size,
@@ -248,13 +248,13 @@ static int add_disks(struct target *target, struct diag *diag)
 	return 0;
 }
 
-static int start_workers(struct target *target, struct diag *diag)
+static int start_workers(struct nvme_target *target, struct diag *diag)
 {
 	target->worker = calloc(target->opt.nloops, sizeof(*target->worker));
 	if (!target->worker)
 		return diag_sys(diag, ENOMEM, "%u workers", target->opt.nloops);
 	for (; target->workers < target->opt.nloops; target->workers++) {
-		struct tgt_worker *worker = &target->worker[target->workers];
+		struct nvme_tgt_worker *worker = &target->worker[target->workers];
 		struct job job = { .worker = worker, .diag = diag };
 		int err;
 
@@ -271,15 +271,15 @@ static uint32_t power_of_2(uint32_t least)
 {
 	uint32_t value = BUFFER;
 
-	while (value < least && value < TGT_MAX_DATA)
+	while (value < least && value < NVME_TGT_MAX_DATA)
 		value *= 2;
 	return value;
 }
 
-int target_start(struct target **out, struct loop *loop, const struct target_options *opt,
-	uint32_t timeout_ms, struct diag *diag)
+int nvme_target_start(struct nvme_target **out, struct loop *loop,
+	const struct nvme_target_options *opt, uint32_t timeout_ms, struct diag *diag)
 {
-	struct target *target = calloc(1, sizeof(*target));
+	struct nvme_target *target = calloc(1, sizeof(*target));
 	int err;
 
 	if (!target)
@@ -289,15 +289,15 @@ int target_start(struct target **out, struct loop *loop, const struct target_opt
 	target->opt.buffer = power_of_2(opt->buffer);
 	target->opt.buffers = opt->buffers ? opt->buffers : BUFFERS;
 	target->opt.depth = opt->depth ? opt->depth : DEPTH;
-	target->opt.stall_ms = opt->stall_ms ? opt->stall_ms : TGT_STALL_MS;
-	target->opt.connections = opt->connections ? opt->connections : TGT_CONNECTIONS;
+	target->opt.stall_ms = opt->stall_ms ? opt->stall_ms : NVME_TGT_STALL_MS;
+	target->opt.connections = opt->connections ? opt->connections : NVME_TGT_CONNECTIONS;
 	target->idle = 1;
 	target->genctr = 1;
 	err = add_disks(target, diag);
 	if (!err)
 		err = start_workers(target, diag);
 	if (!err)
-		err = tgt_listen(target, timeout_ms, diag);
+		err = nvme_tgt_listen(target, timeout_ms, diag);
 	if (err) {
 		target_free(target);
 		return err;
@@ -306,17 +306,17 @@ int target_start(struct target **out, struct loop *loop, const struct target_opt
 	return 0;
 }
 
-unsigned target_ways(const struct target *target, unsigned listen, struct addr *bound)
+unsigned nvme_target_ways(const struct nvme_target *target, unsigned listen, struct addr *bound)
 {
 	*bound = target->listen[listen].bound;
 	return target->listen[listen].up;
 }
 
-void tgt_count(const struct target *target, struct target_status *status)
+void nvme_tgt_count(const struct nvme_target *target, struct nvme_target_status *status)
 {
-	*status = (struct target_status){ 0 };
+	*status = (struct nvme_target_status){ 0 };
 	for (unsigned i = 0; i < target->workers; i++) {
-		const struct tgt_worker *worker = &target->worker[i];
+		const struct nvme_tgt_worker *worker = &target->worker[i];
 
 		status->reads += __atomic_load_n(&worker->reads, __ATOMIC_RELAXED);
 		status->writes += __atomic_load_n(&worker->writes, __ATOMIC_RELAXED);
@@ -326,54 +326,54 @@ void tgt_count(const struct target *target, struct target_status *status)
 	}
 }
 
-void target_get_status(const struct target *target, struct target_status *status)
+void nvme_target_get_status(const struct nvme_target *target, struct nvme_target_status *status)
 {
-	tgt_count(target, status);
+	nvme_tgt_count(target, status);
 	status->turned_away = target->turned_away;
-	for (const struct tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
-		status->hosts += !tgt_is_discovery(ctrl) && !ctrl->dying;
+	for (const struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
+		status->hosts += !nvme_tgt_is_discovery(ctrl) && !ctrl->dying;
 		status->queues += (unsigned)__builtin_popcountll(ctrl->qids);
 	}
 }
 
-void target_resized(struct target *target, struct bdev *bdev)
+void nvme_target_resized(struct nvme_target *target, struct bdev *bdev)
 {
 	for (unsigned i = 0; i < target->opt.disks; i++) {
-		struct tgt_disk *disk = &target->disk[i];
+		struct nvme_tgt_disk *disk = &target->disk[i];
 
 		if (disk->bdev != bdev || disk->size == bdev->lim.size)
 			continue;
 		__atomic_store_n(&disk->size, bdev->lim.size, __ATOMIC_RELAXED);
-		tgt_ctrl_notify(target, disk);
+		nvme_tgt_ctrl_notify(target, disk);
 	}
 }
 
-static void each_queue(struct target *target, void (*fn)(struct tgt_queue *))
+static void each_queue(struct nvme_target *target, void (*fn)(struct nvme_tgt_queue *))
 {
-	for (struct tgt_queue *queue = target->queues; queue; queue = queue->peer_next)
+	for (struct nvme_tgt_queue *queue = target->queues; queue; queue = queue->peer_next)
 		fn(queue);
 }
 
 /* An admin queue goes last: with it go all others of its controller. */
-static void end(struct tgt_queue *queue)
+static void end(struct nvme_tgt_queue *queue)
 {
 	if (!queue->bound || queue->ask.qid || !queue->bound->qids)
-		tgt_queue_end(queue);
+		nvme_tgt_queue_end(queue);
 }
 
 /* Answers what is in flight, as long as hosts take it and the disks do it; false = a disk holds on
  * to something. */
-static bool drain(struct target *target, uint64_t deadline, bool *late)
+static bool drain(struct nvme_target *target, uint64_t deadline, bool *late)
 {
 	each_queue(target, end);
 	if (loop_wait(target->loop, &target->idle, deadline))
 		return true;
 	*late = true;
-	each_queue(target, tgt_queue_kill);
+	each_queue(target, nvme_tgt_queue_kill);
 	return loop_wait(target->loop, &target->idle, loop_clock() + CANCEL_MS * MSEC);
 }
 
-int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
+int nvme_target_stop(struct nvme_target *target, uint32_t timeout_ms, struct diag *diag)
 {
 	struct job job = { .diag = diag, .deadline = loop_clock() + timeout_ms * MSEC };
 	bool late = false;

@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The Abort command (Base 2.1, 5.1.1): from the admin queue to the target's loop, which knows the
  * controller's queues, to the loop of the queue meant, and back. What can be dropped there is
- * tgt_queue.c's to say. */
+ * nvme_tgt_queue.c's to say. */
 #include "tgt.h"
 
 static void answer(struct loop_msg *msg)
 {
-	struct tgt_abort *abort = container_of(msg, struct tgt_abort, hop);
-	struct tgt_cmd *cmd = abort->cmd;
+	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);
+	struct nvme_tgt_cmd *cmd = abort->cmd;
 
 	abort->cmd = NULL;
-	tgt_cmd_result(cmd, !abort->dropped);
-	tgt_cmd_worked(cmd, NVME_OK);
+	nvme_tgt_cmd_result(cmd, !abort->dropped);
+	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
-static void send_back(struct tgt_abort *abort)
+static void send_back(struct nvme_tgt_abort *abort)
 {
 	abort->hop.run = answer;
 	loop_post(abort->cmd->queue->loop, &abort->hop);
 }
 
-static uint32_t named(const struct tgt_abort *abort)
+static uint32_t named(const struct nvme_tgt_abort *abort)
 {
 	return get_le32(abort->cmd->sqe.cdw10); /* queue, then command */
 }
 
 static void look(struct loop_msg *msg)
 {
-	struct tgt_abort *abort = container_of(msg, struct tgt_abort, hop);
-	struct tgt_queue *queue = abort->queue;
+	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);
+	struct nvme_tgt_queue *queue = abort->queue;
 
 	for (unsigned i = 0; !queue->over && i < queue->slots && !abort->dropped; i++)
-		if (get_le16(tgt_cmd_at(queue, i)->sqe.cid) == named(abort) >> 16)
-			abort->dropped = tgt_cmd_abort(tgt_cmd_at(queue, i));
+		if (get_le16(nvme_tgt_cmd_at(queue, i)->sqe.cid) == named(abort) >> 16)
+			abort->dropped = nvme_tgt_cmd_abort(nvme_tgt_cmd_at(queue, i));
 	send_back(abort);
 }
 
 /* A queue that is found here is there until what is posted to it now has run. */
 static void find(struct loop_msg *msg)
 {
-	struct tgt_abort *abort = container_of(msg, struct tgt_abort, hop);
-	struct tgt_queue *queue = abort->cmd->queue->bound->queues;
+	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);
+	struct nvme_tgt_queue *queue = abort->cmd->queue->bound->queues;
 
 	while (queue && queue->ask.qid != (named(abort) & 0xffff))
 		queue = queue->sibling;
@@ -53,17 +53,17 @@ static void find(struct loop_msg *msg)
 	loop_post(queue->loop, &abort->hop);
 }
 
-void tgt_abort(struct tgt_cmd *cmd)
+void nvme_tgt_abort(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_ctrl *ctrl = cmd->queue->ctrl;
-	struct tgt_abort *abort = ctrl->abort;
+	struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
+	struct nvme_tgt_abort *abort = ctrl->abort;
 
-	while (abort < ctrl->abort + TGT_ABORTS && abort->cmd)
+	while (abort < ctrl->abort + NVME_TGT_ABORTS && abort->cmd)
 		abort++;
-	if (abort == ctrl->abort + TGT_ABORTS) {
-		tgt_cmd_worked(cmd, NVME_ABORT_LIMIT);
+	if (abort == ctrl->abort + NVME_TGT_ABORTS) {
+		nvme_tgt_cmd_worked(cmd, NVME_ABORT_LIMIT);
 		return;
 	}
-	*abort = (struct tgt_abort){ .hop.run = find, .cmd = cmd };
+	*abort = (struct nvme_tgt_abort){ .hop.run = find, .cmd = cmd };
 	loop_post(ctrl->target->loop, &abort->hop);
 }

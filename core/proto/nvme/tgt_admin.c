@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What a controller answers on its admin queue (Base 2.1, section 5) and to Fabrics commands
  * (section 6): properties, features, events, keep-alive, shutdown. Identify data and logs are in
- * tgt_identify.c and tgt_log.c. */
+ * nvme_tgt_identify.c and nvme_tgt_log.c. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static uint32_t cdw(le32 value)
 	return get_le32(value);
 }
 
-static uint32_t check_nothing(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_nothing(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)cmd;
 	(void)len;
@@ -24,36 +24,36 @@ static uint32_t check_nothing(struct tgt_cmd *cmd, uint32_t *len)
 /* Keep-alive: without any admin command in time the host counts as dead. */
 static void keep_fired(struct loop_timer *timer)
 {
-	struct tgt_ctrl *ctrl = container_of(timer, struct tgt_ctrl, keep);
+	struct nvme_tgt_ctrl *ctrl = container_of(timer, struct nvme_tgt_ctrl, keep);
 
-	tgt_queue_fail(ctrl->admin, DIAG_TIMEOUT, ETIMEDOUT,
+	nvme_tgt_queue_fail(ctrl->admin, DIAG_TIMEOUT, ETIMEDOUT,
 		"keep-alive timeout: nothing received from the host");
 }
 
-void tgt_ctrl_heard(struct tgt_ctrl *ctrl)
+void nvme_tgt_ctrl_heard(struct nvme_tgt_ctrl *ctrl)
 {
-	uint32_t ms = ctrl->kato_ms            ? ctrl->kato_ms
-		      : tgt_is_discovery(ctrl) ? DISCOVERY_KATO_MS
-					       : 0;
+	uint32_t ms = ctrl->kato_ms                 ? ctrl->kato_ms
+		      : nvme_tgt_is_discovery(ctrl) ? DISCOVERY_KATO_MS
+						    : 0;
 
 	ctrl->keep.fire = keep_fired;
 	if (ms)
 		loop_timer_set(ctrl->loop, &ctrl->keep,
-			loop_now(ctrl->loop) + (ms + (uint64_t)TGT_GRACE_MS) * MSEC);
+			loop_now(ctrl->loop) + (ms + (uint64_t)NVME_TGT_GRACE_MS) * MSEC);
 	else
 		loop_timer_del(ctrl->loop, &ctrl->keep);
 }
 
-static void keep_alive(struct tgt_cmd *cmd)
+static void keep_alive(struct nvme_tgt_cmd *cmd)
 {
-	tgt_cmd_worked(cmd, NVME_OK);
+	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
 /* Events: told once, then not again until their log was read (5.1.2). */
-static void tell(struct tgt_ctrl *ctrl)
+static void tell(struct nvme_tgt_ctrl *ctrl)
 {
 	uint32_t due = ctrl->due & ctrl->event_mask & ~ctrl->masked, bit;
-	struct tgt_cmd *cmd;
+	struct nvme_tgt_cmd *cmd;
 
 	while (due && ctrl->events) {
 		bit = due & NVME_EVENT_NS_ATTR ? NVME_EVENT_NS_ATTR : NVME_EVENT_DISC_LOG;
@@ -62,42 +62,42 @@ static void tell(struct tgt_ctrl *ctrl)
 		ctrl->masked |= bit;
 		cmd = ctrl->event[--ctrl->events];
 		cmd->state = CMD_WORK;
-		tgt_cmd_result(cmd, bit == NVME_EVENT_NS_ATTR
-					    ? NVME_AER_NOTICE | NVME_NOTICE_NS_CHANGED << 8 |
-						      NVME_LOG_CHANGED_NS << 16
-					    : NVME_AER_NOTICE | NVME_NOTICE_DISC_CHANGED << 8 |
-						      NVME_LOG_DISCOVERY << 16);
-		tgt_cmd_worked(cmd, NVME_OK);
+		nvme_tgt_cmd_result(cmd, bit == NVME_EVENT_NS_ATTR
+						 ? NVME_AER_NOTICE | NVME_NOTICE_NS_CHANGED << 8 |
+							   NVME_LOG_CHANGED_NS << 16
+						 : NVME_AER_NOTICE | NVME_NOTICE_DISC_CHANGED << 8 |
+							   NVME_LOG_DISCOVERY << 16);
+		nvme_tgt_cmd_worked(cmd, NVME_OK);
 	}
 }
 
-void tgt_ctrl_unmask(struct tgt_ctrl *ctrl, uint32_t bit)
+void nvme_tgt_ctrl_unmask(struct nvme_tgt_ctrl *ctrl, uint32_t bit)
 {
 	ctrl->masked &= ~bit;
 	tell(ctrl);
 }
 
-void tgt_ctrl_noticed(struct loop_msg *msg)
+void nvme_tgt_ctrl_noticed(struct loop_msg *msg)
 {
-	struct tgt_ctrl *ctrl = container_of(msg, struct tgt_ctrl, notice);
+	struct nvme_tgt_ctrl *ctrl = container_of(msg, struct nvme_tgt_ctrl, notice);
 	uint64_t news = __atomic_exchange_n(&ctrl->news, 0, __ATOMIC_ACQUIRE);
 
 	if (!ctrl->gone) {
 		ctrl->changed |= (uint32_t)news;
 		ctrl->due |= ((uint32_t)news ? NVME_EVENT_NS_ATTR : 0) |
-			     (news & TGT_NEWS_DISC ? NVME_EVENT_DISC_LOG : 0);
+			     (news & NVME_TGT_NEWS_DISC ? NVME_EVENT_DISC_LOG : 0);
 		tell(ctrl);
 	}
-	msg->run = tgt_ctrl_notice_back;
+	msg->run = nvme_tgt_ctrl_notice_back;
 	loop_post(ctrl->target->loop, msg);
 }
 
-static void event_request(struct tgt_cmd *cmd)
+static void event_request(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+	struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
 
-	if (ctrl->events == TGT_AERS) {
-		tgt_cmd_worked(cmd, NVME_AER_LIMIT);
+	if (ctrl->events == NVME_TGT_AERS) {
+		nvme_tgt_cmd_worked(cmd, NVME_AER_LIMIT);
 		return;
 	}
 	cmd->state = CMD_EVENT;
@@ -105,7 +105,7 @@ static void event_request(struct tgt_cmd *cmd)
 	tell(ctrl);
 }
 
-void tgt_ctrl_forget(struct tgt_ctrl *ctrl, const struct tgt_cmd *event)
+void nvme_tgt_ctrl_forget(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_cmd *event)
 {
 	unsigned i = 0;
 
@@ -115,11 +115,11 @@ void tgt_ctrl_forget(struct tgt_ctrl *ctrl, const struct tgt_cmd *event)
 }
 
 /* Shutdown: what the disks' caches hold goes to stable storage, one disk after another. */
-static void shut_next(struct tgt_ctrl *ctrl);
+static void shut_next(struct nvme_tgt_ctrl *ctrl);
 
 static void shut_done(struct io *io)
 {
-	struct tgt_ctrl *ctrl = container_of(io, struct tgt_ctrl, shut);
+	struct nvme_tgt_ctrl *ctrl = container_of(io, struct nvme_tgt_ctrl, shut);
 
 	ctrl->shutting = NULL;
 	ctrl->shut_failed |= io->status;
@@ -129,10 +129,10 @@ static void shut_done(struct io *io)
 		shut_next(ctrl);
 }
 
-static void shut_next(struct tgt_ctrl *ctrl)
+static void shut_next(struct nvme_tgt_ctrl *ctrl)
 {
 	while (ctrl->shut_at < ctrl->subsys->count) {
-		const struct tgt_disk *disk = ctrl->subsys->ns[ctrl->shut_at++];
+		const struct nvme_tgt_disk *disk = ctrl->subsys->ns[ctrl->shut_at++];
 
 		if (disk->bdev->lim.max[IO_FLUSH] && !disk->ro) {
 			ctrl->shut = (struct io){
@@ -153,7 +153,7 @@ static void shut_next(struct tgt_ctrl *ctrl)
 		ctrl->csts = (ctrl->csts & ~(3u << 2)) | NVME_SHST_COMPLETE << 2;
 }
 
-void tgt_ctrl_quit(struct tgt_ctrl *ctrl)
+void nvme_tgt_ctrl_quit(struct nvme_tgt_ctrl *ctrl)
 {
 	ctrl->gone = true;
 	ctrl->events = 0;
@@ -162,29 +162,29 @@ void tgt_ctrl_quit(struct tgt_ctrl *ctrl)
 		bdev_cancel(ctrl->admin->worker->lane[ctrl->shutting->index], &ctrl->shut);
 }
 
-bool tgt_ctrl_shut(const struct tgt_ctrl *ctrl)
+bool nvme_tgt_ctrl_shut(const struct nvme_tgt_ctrl *ctrl)
 {
 	return !ctrl->shutting;
 }
 
 /* Properties (3.1.4). */
-static uint64_t capabilities(const struct tgt_ctrl *ctrl)
+static uint64_t capabilities(const struct nvme_tgt_ctrl *ctrl)
 {
 	uint64_t entries = ctrl->target->opt.depth - 1, ready = 30; /* times 500 ms */
 
 	return entries | NVME_CAP_CQR | ready << 24 | (uint64_t)NVME_CSS_NVM << 37;
 }
 
-static uint32_t check_property(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_property(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)len;
 	return cmd->queue->qid ? NVME_INVALID_OPCODE : NVME_OK;
 }
 
-static void property_get(struct tgt_cmd *cmd)
+static void property_get(struct nvme_tgt_cmd *cmd)
 {
 	const struct nvmf_property_sqe *sqe = (const void *)&cmd->sqe;
-	const struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+	const struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
 	bool wide = sqe->attrib & 1;
 	uint32_t status = NVME_OK;
 	uint64_t value = 0;
@@ -195,7 +195,7 @@ static void property_get(struct tgt_cmd *cmd)
 		status = wide ? NVME_OK : NVME_INVALID_FIELD;
 		break;
 	case NVME_VS:
-		value = TGT_VERSION;
+		value = NVME_TGT_VERSION;
 		break;
 	case NVME_CC:
 		value = ctrl->cc;
@@ -208,21 +208,21 @@ static void property_get(struct tgt_cmd *cmd)
 	}
 	if (wide && cdw(sqe->offset) != NVME_CAP)
 		status = NVME_INVALID_FIELD;
-	tgt_cmd_result(cmd, status ? 0 : value);
-	tgt_cmd_worked(cmd, status);
+	nvme_tgt_cmd_result(cmd, status ? 0 : value);
+	nvme_tgt_cmd_worked(cmd, status);
 }
 
-void tgt_ctrl_kill_io(struct tgt_ctrl *ctrl)
+void nvme_tgt_ctrl_kill_io(struct nvme_tgt_ctrl *ctrl)
 {
 	if (__atomic_exchange_n(&ctrl->resetting, true, __ATOMIC_ACQ_REL))
 		return;
-	ctrl->reset.run = tgt_ctrl_reset;
+	ctrl->reset.run = nvme_tgt_ctrl_reset;
 	loop_post(ctrl->target->loop, &ctrl->reset);
 }
 
-static void disable(struct tgt_ctrl *ctrl)
+static void disable(struct nvme_tgt_ctrl *ctrl)
 {
-	struct tgt_cmd *cmd;
+	struct nvme_tgt_cmd *cmd;
 
 	__atomic_store_n(&ctrl->enabled, false, __ATOMIC_RELEASE);
 	ctrl->csts = 0;
@@ -231,19 +231,19 @@ static void disable(struct tgt_ctrl *ctrl)
 		cmd = ctrl->event[--ctrl->events];
 		if (cmd->queue->carrier->forget)
 			cmd->queue->carrier->forget(cmd);
-		tgt_cmd_drop(cmd);
+		nvme_tgt_cmd_drop(cmd);
 	}
-	tgt_ctrl_kill_io(ctrl);
+	nvme_tgt_ctrl_kill_io(ctrl);
 }
 
-static void enable(struct tgt_ctrl *ctrl, uint32_t cc)
+static void enable(struct nvme_tgt_ctrl *ctrl, uint32_t cc)
 {
 	uint32_t sizes = cc & (0xffu << 16);
 
 	/* A discovery controller has no I/O queues to give the entries' sizes for. */
 	if (NVME_CC_CSS(cc) || NVME_CC_MPS(cc) ||
 		(sizes != (NVME_CC_IOSQES | NVME_CC_IOCQES) &&
-			!(tgt_is_discovery(ctrl) && !sizes))) {
+			!(nvme_tgt_is_discovery(ctrl) && !sizes))) {
 		ctrl->csts = NVME_CSTS_CFS;
 		return;
 	}
@@ -251,7 +251,7 @@ static void enable(struct tgt_ctrl *ctrl, uint32_t cc)
 	__atomic_store_n(&ctrl->enabled, true, __ATOMIC_RELEASE);
 }
 
-static void configure(struct tgt_ctrl *ctrl, uint32_t cc)
+static void configure(struct nvme_tgt_ctrl *ctrl, uint32_t cc)
 {
 	uint32_t before = ctrl->cc;
 
@@ -271,19 +271,19 @@ static void configure(struct tgt_ctrl *ctrl, uint32_t cc)
 	}
 }
 
-static void property_set(struct tgt_cmd *cmd)
+static void property_set(struct nvme_tgt_cmd *cmd)
 {
 	const struct nvmf_property_sqe *sqe = (const void *)&cmd->sqe;
 
 	if (sqe->attrib & 1 || cdw(sqe->offset) != NVME_CC) {
-		tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
+		nvme_tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
 		return;
 	}
 	configure(cmd->queue->ctrl, (uint32_t)get_le64(sqe->value));
-	tgt_cmd_worked(cmd, NVME_OK);
+	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
-static uint32_t check_connect(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_connect(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	if (cmd->queue->state != QUEUE_NEW)
 		return NVME_SEQUENCE;
@@ -293,23 +293,23 @@ static uint32_t check_connect(struct tgt_cmd *cmd, uint32_t *len)
 
 static void ask(struct loop_msg *msg)
 {
-	struct tgt_queue *queue = container_of(msg, struct tgt_queue, ask_hop);
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, ask_hop);
 
-	if (!tgt_ctrl_connect(queue))
+	if (!nvme_tgt_ctrl_connect(queue))
 		return;
-	msg->run = tgt_queue_answered;
+	msg->run = nvme_tgt_queue_answered;
 	loop_post(queue->loop, msg);
 }
 
-static void connect_work(struct tgt_cmd *cmd)
+static void connect_work(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 	const struct nvmf_connect_sqe *sqe = (const void *)&cmd->sqe;
 	struct nvmf_connect_reply no = nvmf_connect_refusal(sqe, (const void *)cmd->p);
 
 	/* another one was faster: ask and answer are with the target's thread */
 	if (queue->state != QUEUE_NEW) {
-		tgt_cmd_worked(cmd, NVME_SEQUENCE);
+		nvme_tgt_cmd_worked(cmd, NVME_SEQUENCE);
 		return;
 	}
 	if (!no.status && get_le16(sqe->sqsize) >= queue->most)
@@ -317,11 +317,11 @@ static void connect_work(struct tgt_cmd *cmd)
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	if (no.status) {
 		nvmf_connect_reply_put(&cmd->cqe, &no);
-		tgt_cmd_worked(cmd, no.status);
+		nvme_tgt_cmd_worked(cmd, no.status);
 		return;
 	}
 	if (nvmf_connect_get(&queue->ask, sqe, cmd->p, cmd->piece, NULL)) {
-		tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
+		nvme_tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
 		return;
 	}
 	queue->state = QUEUE_ASKING;
@@ -331,20 +331,20 @@ static void connect_work(struct tgt_cmd *cmd)
 }
 
 /* Of an I/O queue (6.4): the host takes the connection down itself. */
-static uint32_t check_disconnect(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_disconnect(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)len;
 	return cmd->queue->qid ? NVME_OK : NVME_INVALID_OPCODE;
 }
 
-static void disconnect(struct tgt_cmd *cmd)
+static void disconnect(struct nvme_tgt_cmd *cmd)
 {
 	cmd->queue->state = QUEUE_ENDING;
-	tgt_cmd_worked(cmd, NVME_OK);
+	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
 /* Features (5.1.25). */
-static uint32_t check_feature(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_feature(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	uint32_t dw10 = cdw(cmd->sqe.cdw10);
 
@@ -360,7 +360,7 @@ static uint32_t check_feature(struct tgt_cmd *cmd, uint32_t *len)
 	return NVME_OK;
 }
 
-static bool caches(const struct tgt_ctrl *ctrl)
+static bool caches(const struct nvme_tgt_ctrl *ctrl)
 {
 	for (unsigned i = 0; i < ctrl->subsys->count; i++)
 		if (ctrl->subsys->ns[i]->bdev->lim.max[IO_FLUSH])
@@ -368,14 +368,14 @@ static bool caches(const struct tgt_ctrl *ctrl)
 	return false;
 }
 
-static void get_feature(struct tgt_cmd *cmd)
+static void get_feature(struct nvme_tgt_cmd *cmd)
 {
-	const struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+	const struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
 	uint32_t value = 0, status = NVME_OK;
 
 	switch (cdw(cmd->sqe.cdw10) & 0xff) {
 	case NVME_FEATURE_QUEUES:
-		value = (TGT_QUEUES - 1) << 16 | (TGT_QUEUES - 1);
+		value = (NVME_TGT_QUEUES - 1) << 16 | (NVME_TGT_QUEUES - 1);
 		break;
 	case NVME_FEATURE_WRITE_CACHE:
 		value = caches(ctrl) && !ctrl->write_through;
@@ -398,19 +398,19 @@ static void get_feature(struct tgt_cmd *cmd)
 	default:
 		status = NVME_INVALID_FIELD;
 	}
-	tgt_cmd_result(cmd, value);
-	tgt_cmd_worked(cmd, status);
+	nvme_tgt_cmd_result(cmd, value);
+	nvme_tgt_cmd_worked(cmd, status);
 }
 
-static uint32_t set_feature_to(struct tgt_cmd *cmd, uint32_t value)
+static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 {
-	struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+	struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
 
 	switch (cdw(cmd->sqe.cdw10) & 0xff) {
 	case NVME_FEATURE_QUEUES:
 		if ((value & 0xffff) == 0xffff || value >> 16 == 0xffff)
 			return NVME_INVALID_FIELD;
-		tgt_cmd_result(cmd, (TGT_QUEUES - 1) << 16 | (TGT_QUEUES - 1));
+		nvme_tgt_cmd_result(cmd, (NVME_TGT_QUEUES - 1) << 16 | (NVME_TGT_QUEUES - 1));
 		return NVME_OK;
 	case NVME_FEATURE_WRITE_CACHE:
 		if (!caches(ctrl))
@@ -423,8 +423,8 @@ static uint32_t set_feature_to(struct tgt_cmd *cmd, uint32_t value)
 		return NVME_OK;
 	case NVME_FEATURE_KATO:
 		ctrl->kato_ms = value;
-		tgt_ctrl_heard(ctrl);
-		tgt_cmd_result(cmd, value);
+		nvme_tgt_ctrl_heard(ctrl);
+		nvme_tgt_cmd_result(cmd, value);
 		return NVME_OK;
 	case NVME_FEATURE_HOST_ID: /* 5.1.25.2.13: over fabrics it is Connect's */
 		return NVME_SEQUENCE;
@@ -439,16 +439,17 @@ static uint32_t set_feature_to(struct tgt_cmd *cmd, uint32_t value)
 	}
 }
 
-static void set_feature(struct tgt_cmd *cmd)
+static void set_feature(struct nvme_tgt_cmd *cmd)
 {
-	tgt_cmd_worked(cmd, set_feature_to(cmd, cdw(cmd->sqe.cdw11)));
+	nvme_tgt_cmd_worked(cmd, set_feature_to(cmd, cdw(cmd->sqe.cdw11)));
 }
 
-const struct tgt_op tgt_admin_ops[] = {
-	{ NVME_ADMIN_GET_LOG, OP_IN | OP_DISCOVERY, "get log page", tgt_log_check, tgt_log_work },
-	{ NVME_ADMIN_IDENTIFY, OP_IN | OP_WHOLE | OP_DISCOVERY, "identify", tgt_identify_check,
-		tgt_identify_work },
-	{ NVME_ADMIN_ABORT, 0, "abort", check_nothing, tgt_abort },
+const struct nvme_tgt_op nvme_tgt_admin_ops[] = {
+	{ NVME_ADMIN_GET_LOG, OP_IN | OP_DISCOVERY, "get log page", nvme_tgt_log_check,
+		nvme_tgt_log_work },
+	{ NVME_ADMIN_IDENTIFY, OP_IN | OP_WHOLE | OP_DISCOVERY, "identify", nvme_tgt_identify_check,
+		nvme_tgt_identify_work },
+	{ NVME_ADMIN_ABORT, 0, "abort", check_nothing, nvme_tgt_abort },
 	{ NVME_ADMIN_SET_FEATURES, OP_DISCOVERY, "set features", check_feature, set_feature },
 	{ NVME_ADMIN_GET_FEATURES, OP_IN | OP_WHOLE | OP_DISCOVERY, "get features", check_feature,
 		get_feature },
@@ -458,7 +459,7 @@ const struct tgt_op tgt_admin_ops[] = {
 	{ 0 },
 };
 
-const struct tgt_op tgt_fabrics_ops[] = {
+const struct nvme_tgt_op nvme_tgt_fabrics_ops[] = {
 	{ NVMF_PROPERTY_SET, OP_EARLY | OP_DISCOVERY, "property set", check_property,
 		property_set },
 	{ NVMF_CONNECT, OP_OUT | OP_WHOLE, "connect", check_connect, connect_work },

@@ -18,7 +18,7 @@ static struct nvmf_connect_reply bad_data(size_t at)
 }
 #define BAD_DATA(field) bad_data(offsetof(struct nvmf_connect_data, field))
 
-static const struct tgt_subsys *find_subsys(const struct target *target, const char *nqn)
+static const struct nvme_tgt_subsys *find_subsys(const struct nvme_target *target, const char *nqn)
 {
 	for (unsigned i = 0; i < target->subsystems; i++)
 		if (!strcmp(target->subsys[i].nqn, nqn))
@@ -26,16 +26,16 @@ static const struct tgt_subsys *find_subsys(const struct target *target, const c
 	return NULL;
 }
 
-static struct tgt_ctrl *find_ctrl(const struct target *target, uint16_t cntlid)
+static struct nvme_tgt_ctrl *find_ctrl(const struct nvme_target *target, uint16_t cntlid)
 {
-	struct tgt_ctrl *ctrl = target->ctrls;
+	struct nvme_tgt_ctrl *ctrl = target->ctrls;
 
 	while (ctrl && ctrl->cntlid != cntlid)
 		ctrl = ctrl->next;
 	return ctrl;
 }
 
-static void adopt(struct tgt_ctrl *ctrl, struct tgt_queue *queue)
+static void adopt(struct nvme_tgt_ctrl *ctrl, struct nvme_tgt_queue *queue)
 {
 	queue->sibling = ctrl->queues;
 	ctrl->queues = queue;
@@ -44,9 +44,9 @@ static void adopt(struct tgt_ctrl *ctrl, struct tgt_queue *queue)
 		ctrl->qids |= 1ull << (queue->ask.qid - 1);
 }
 
-static void free_when_left(struct tgt_ctrl *ctrl)
+static void free_when_left(struct nvme_tgt_ctrl *ctrl)
 {
-	struct tgt_ctrl **at = &ctrl->target->ctrls;
+	struct nvme_tgt_ctrl **at = &ctrl->target->ctrls;
 
 	if (ctrl->queues || ctrl->noticing || ctrl->resetting || ctrl->fences)
 		return;
@@ -60,19 +60,19 @@ static void free_when_left(struct tgt_ctrl *ctrl)
  * What that one has at the disks becomes orphans before the host can write over the new one. */
 struct fence {
 	struct loop_msg hop;
-	struct tgt_ctrl *ctrl; /* the new one */
-	struct tgt_queue *queue;
+	struct nvme_tgt_ctrl *ctrl; /* the new one */
+	struct nvme_tgt_queue *queue;
 };
 
 static void fence_back(struct loop_msg *msg)
 {
 	struct fence *fence = container_of(msg, struct fence, hop);
-	struct tgt_ctrl *ctrl = fence->ctrl;
+	struct nvme_tgt_ctrl *ctrl = fence->ctrl;
 
 	free(fence);
 	if (--ctrl->fences)
 		return;
-	for (struct tgt_queue *queue = ctrl->waiting; queue; queue = queue->wait_next)
+	for (struct nvme_tgt_queue *queue = ctrl->waiting; queue; queue = queue->wait_next)
 		loop_post(ctrl->target->loop, &queue->ask_hop);
 	ctrl->waiting = NULL;
 	free_when_left(ctrl);
@@ -82,20 +82,20 @@ static void fence_run(struct loop_msg *msg)
 {
 	struct fence *fence = container_of(msg, struct fence, hop);
 
-	tgt_queue_fence(fence->queue);
+	nvme_tgt_queue_fence(fence->queue);
 	msg->run = fence_back;
 	loop_post(fence->ctrl->target->loop, msg);
 }
 
 /* A queue found here stays valid until the work posted now has run. */
-static bool fence_host(struct tgt_ctrl *ctrl)
+static bool fence_host(struct nvme_tgt_ctrl *ctrl)
 {
-	for (struct tgt_ctrl *other = ctrl->target->ctrls; other; other = other->next) {
+	for (struct nvme_tgt_ctrl *other = ctrl->target->ctrls; other; other = other->next) {
 		if (other == ctrl || other->subsys != ctrl->subsys ||
 			strcmp(other->hostnqn, ctrl->hostnqn) ||
 			memcmp(other->hostid, ctrl->hostid, sizeof(ctrl->hostid)))
 			continue;
-		for (struct tgt_queue *queue = other->queues; queue; queue = queue->sibling) {
+		for (struct nvme_tgt_queue *queue = other->queues; queue; queue = queue->sibling) {
 			struct fence *fence = queue->ask.qid ? malloc(sizeof(*fence)) : NULL;
 
 			if (queue->ask.qid && !fence)
@@ -112,11 +112,11 @@ static bool fence_host(struct tgt_ctrl *ctrl)
 	return true;
 }
 
-static struct nvmf_connect_reply connect_admin(
-	struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
+static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
+	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
 {
 	const struct nvmf_connect *ask = &queue->ask;
-	struct tgt_ctrl *ctrl;
+	struct nvme_tgt_ctrl *ctrl;
 
 	if (ask->cntlid != NVMF_CNTLID_ANY)
 		return BAD_DATA(cntlid); /* controllers are made on demand only */
@@ -150,11 +150,11 @@ static struct nvmf_connect_reply connect_admin(
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
 
-static struct nvmf_connect_reply connect_io(
-	struct target *target, const struct tgt_subsys *subsys, struct tgt_queue *queue)
+static struct nvmf_connect_reply connect_io(struct nvme_target *target,
+	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
 {
 	const struct nvmf_connect *ask = &queue->ask;
-	struct tgt_ctrl *ctrl = find_ctrl(target, ask->cntlid);
+	struct nvme_tgt_ctrl *ctrl = find_ctrl(target, ask->cntlid);
 
 	if (!ctrl || ctrl->dying || ctrl->subsys != subsys)
 		return BAD_DATA(cntlid);
@@ -162,7 +162,7 @@ static struct nvmf_connect_reply connect_io(
 		return BAD_DATA(hostnqn);
 	if (memcmp(ctrl->hostid, ask->hostid, sizeof(ctrl->hostid)))
 		return BAD_DATA(hostid);
-	if (ask->qid > TGT_QUEUES || tgt_is_discovery(ctrl))
+	if (ask->qid > NVME_TGT_QUEUES || nvme_tgt_is_discovery(ctrl))
 		return (struct nvmf_connect_reply){ .status = NVMF_PARAM,
 			.ipo = offsetof(struct nvmf_connect_sqe, qid) };
 	if (ctrl->qids & 1ull << (ask->qid - 1) ||
@@ -176,12 +176,12 @@ static struct nvmf_connect_reply connect_io(
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
 
-bool tgt_ctrl_connect(struct tgt_queue *queue)
+bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 {
-	struct target *target = queue->target;
+	struct nvme_target *target = queue->target;
 	const struct nvmf_connect *ask = &queue->ask;
-	const struct tgt_subsys *subsys = find_subsys(target, ask->subnqn);
-	struct tgt_ctrl *ctrl = ask->qid ? find_ctrl(target, ask->cntlid) : NULL;
+	const struct nvme_tgt_subsys *subsys = find_subsys(target, ask->subnqn);
+	struct nvme_tgt_ctrl *ctrl = ask->qid ? find_ctrl(target, ask->cntlid) : NULL;
 
 	if (ctrl && ctrl->fences) {
 		queue->wait_next = ctrl->waiting;
@@ -194,7 +194,7 @@ bool tgt_ctrl_connect(struct tgt_queue *queue)
 		queue->answer = BAD_DATA(subnqn);
 	else if (!ask->hostnqn[0])
 		queue->answer = BAD_DATA(hostnqn);
-	else if (subsys->count && !tgt_host_allowed(target, ask->hostnqn))
+	else if (subsys->count && !nvme_tgt_host_allowed(target, ask->hostnqn))
 		queue->answer = refuse(NVMF_HOST);
 	else
 		queue->answer = ask->qid ? connect_io(target, subsys, queue)
@@ -206,35 +206,35 @@ bool tgt_ctrl_connect(struct tgt_queue *queue)
 	return true;
 }
 
-void tgt_queue_kill(struct tgt_queue *queue)
+void nvme_tgt_queue_kill(struct nvme_tgt_queue *queue)
 {
 	if (queue->killed)
 		return;
 	queue->killed = true;
-	queue->kill_hop.run = tgt_queue_killed;
+	queue->kill_hop.run = nvme_tgt_queue_killed;
 	loop_post(queue->loop, &queue->kill_hop);
 }
 
-void tgt_queue_end(struct tgt_queue *queue)
+void nvme_tgt_queue_end(struct nvme_tgt_queue *queue)
 {
 	if (queue->ended)
 		return;
 	queue->ended = true;
-	queue->end_hop.run = tgt_queue_ended;
+	queue->end_hop.run = nvme_tgt_queue_ended;
 	loop_post(queue->loop, &queue->end_hop);
 }
 
-static void kill_queues(struct tgt_ctrl *ctrl, const struct tgt_queue *but)
+static void kill_queues(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue *but)
 {
-	for (struct tgt_queue *queue = ctrl->queues; queue; queue = queue->sibling)
+	for (struct nvme_tgt_queue *queue = ctrl->queues; queue; queue = queue->sibling)
 		if (queue != but)
-			tgt_queue_kill(queue);
+			nvme_tgt_queue_kill(queue);
 }
 
-void tgt_ctrl_leave(struct tgt_queue *queue)
+void nvme_tgt_ctrl_leave(struct nvme_tgt_queue *queue)
 {
-	struct tgt_ctrl *ctrl = queue->bound;
-	struct tgt_queue **at;
+	struct nvme_tgt_ctrl *ctrl = queue->bound;
+	struct nvme_tgt_queue **at;
 
 	if (!ctrl)
 		return;
@@ -244,7 +244,7 @@ void tgt_ctrl_leave(struct tgt_queue *queue)
 	if (queue->ask.qid) {
 		ctrl->qids &= ~(1ull << (queue->ask.qid - 1));
 		if (!ctrl->qids && ctrl->target->stopping && !ctrl->dying)
-			tgt_queue_end(ctrl->admin);
+			nvme_tgt_queue_end(ctrl->admin);
 	} else {
 		ctrl->dying = true;
 		kill_queues(ctrl, NULL);
@@ -252,25 +252,25 @@ void tgt_ctrl_leave(struct tgt_queue *queue)
 	free_when_left(ctrl);
 }
 
-void tgt_ctrl_reset(struct loop_msg *msg)
+void nvme_tgt_ctrl_reset(struct loop_msg *msg)
 {
-	struct tgt_ctrl *ctrl = container_of(msg, struct tgt_ctrl, reset);
+	struct nvme_tgt_ctrl *ctrl = container_of(msg, struct nvme_tgt_ctrl, reset);
 
 	__atomic_store_n(&ctrl->resetting, false, __ATOMIC_RELEASE);
 	kill_queues(ctrl, ctrl->admin);
 	free_when_left(ctrl);
 }
 
-static void notice(struct tgt_ctrl *ctrl)
+static void notice(struct nvme_tgt_ctrl *ctrl)
 {
 	ctrl->noticing = true;
-	ctrl->notice.run = tgt_ctrl_noticed;
+	ctrl->notice.run = nvme_tgt_ctrl_noticed;
 	loop_post(ctrl->loop, &ctrl->notice);
 }
 
-void tgt_ctrl_notice_back(struct loop_msg *msg)
+void nvme_tgt_ctrl_notice_back(struct loop_msg *msg)
 {
-	struct tgt_ctrl *ctrl = container_of(msg, struct tgt_ctrl, notice);
+	struct nvme_tgt_ctrl *ctrl = container_of(msg, struct nvme_tgt_ctrl, notice);
 
 	ctrl->noticing = false;
 	if (!ctrl->dying && __atomic_load_n(&ctrl->news, __ATOMIC_RELAXED))
@@ -278,16 +278,16 @@ void tgt_ctrl_notice_back(struct loop_msg *msg)
 	free_when_left(ctrl);
 }
 
-void tgt_ctrl_notify(struct target *target, const struct tgt_disk *disk)
+void nvme_tgt_ctrl_notify(struct nvme_target *target, const struct nvme_tgt_disk *disk)
 {
-	for (struct tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
+	for (struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
 		bool mine = disk ? disk->nsid <= ctrl->subsys->count &&
 					    ctrl->subsys->ns[disk->nsid - 1] == disk
-				 : tgt_is_discovery(ctrl);
+				 : nvme_tgt_is_discovery(ctrl);
 
 		if (!mine || ctrl->dying)
 			continue;
-		__atomic_fetch_or(&ctrl->news, disk ? 1ull << (disk->nsid - 1) : TGT_NEWS_DISC,
+		__atomic_fetch_or(&ctrl->news, disk ? 1ull << (disk->nsid - 1) : NVME_TGT_NEWS_DISC,
 			__ATOMIC_RELEASE);
 		if (!ctrl->noticing)
 			notice(ctrl);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The discovery log (Base 2.1, 5.1.12.3.1): each subsystem the host may use, on each way that is
- * up. Which ways are up is tgt_listen.c's. */
+ * up. Which ways are up is nvme_tgt_listen.c's. */
 #include "tgt.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 
-bool tgt_host_allowed(const struct target *target, const char *hostnqn)
+bool nvme_tgt_host_allowed(const struct nvme_target *target, const char *hostnqn)
 {
 	for (unsigned i = 0; i < target->opt.hosts; i++)
 		if (!strcmp(target->opt.host[i], hostnqn))
@@ -30,17 +30,17 @@ static void address(struct nvmf_record *record, const struct addr *bound, const 
 
 /* The record with that number, in the order subsystem, address, transport; false: there are not so
  * many. */
-static bool record_at(const struct tgt_cmd *cmd, unsigned number, struct nvmf_record *record)
+static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nvmf_record *record)
 {
-	const struct target *target = cmd->queue->target;
-	bool allowed = tgt_host_allowed(target, cmd->queue->ctrl->hostnqn);
+	const struct nvme_target *target = cmd->queue->target;
+	bool allowed = nvme_tgt_host_allowed(target, cmd->queue->ctrl->hostnqn);
 
 	for (unsigned s = 1; allowed && s < target->subsystems; s++)
 		for (unsigned l = 0; l < target->opt.listens * 2; l++) {
 			const struct ways *listen = &target->listen[l / 2];
-			unsigned mine =
-				__atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) &
-				(l % 2 ? TARGET_TCP : TARGET_RDMA_VERBS | TARGET_RDMA_IWARP);
+			unsigned mine = __atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) &
+					(l % 2 ? NVME_TARGET_TCP
+					       : NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP);
 
 			if (!mine || number--)
 				continue;
@@ -50,13 +50,13 @@ static bool record_at(const struct tgt_cmd *cmd, unsigned number, struct nvmf_re
 				.treq = NVMF_TREQ_NOT_REQUIRED | NVMF_TREQ_NO_SQFC,
 				.portid = (uint16_t)(l + 1),
 				.cntlid = NVMF_CNTLID_ANY,
-				.asqsz = TGT_ADMIN_DEPTH };
+				.asqsz = NVME_TGT_ADMIN_DEPTH };
 			snprintf(record->subnqn, sizeof(record->subnqn), "%s",
 				target->subsys[s].nqn);
 			address(record, &listen->bound, &cmd->queue->local);
 			if (!(l % 2)) {
 				record->tsas.rdma.qptype = NVMF_QPTYPE_CONNECTED;
-				record->tsas.rdma.prtype = mine == TARGET_RDMA_IWARP
+				record->tsas.rdma.prtype = mine == NVME_TARGET_RDMA_IWARP
 								   ? NVMF_PRTYPE_IWARP
 								   : NVMF_PRTYPE_ANY;
 				record->tsas.rdma.cms = NVMF_CMS_RDMA_CM;
@@ -66,7 +66,7 @@ static bool record_at(const struct tgt_cmd *cmd, unsigned number, struct nvmf_re
 	return false;
 }
 
-static unsigned records(const struct tgt_cmd *cmd)
+static unsigned records(const struct nvme_tgt_cmd *cmd)
 {
 	struct nvmf_record record;
 	unsigned count = 0;
@@ -76,7 +76,7 @@ static unsigned records(const struct tgt_cmd *cmd)
 	return count;
 }
 
-uint64_t tgt_disc_len(const struct tgt_cmd *cmd)
+uint64_t nvme_tgt_disc_len(const struct nvme_tgt_cmd *cmd)
 {
 	return sizeof(struct nvmf_log_head) +
 	       (uint64_t)records(cmd) * sizeof(struct nvmf_log_entry);
@@ -84,7 +84,7 @@ uint64_t tgt_disc_len(const struct tgt_cmd *cmd)
 
 /* Head and entries have the same size: one of them at a time. */
 static void block(
-	const struct tgt_cmd *cmd, uint64_t number, uint8_t to[sizeof(struct nvmf_log_entry)])
+	const struct nvme_tgt_cmd *cmd, uint64_t number, uint8_t to[sizeof(struct nvmf_log_entry)])
 {
 	struct nvmf_record record;
 
@@ -98,7 +98,7 @@ static void block(
 		nvmf_record_put((void *)to, &record);
 }
 
-void tgt_disc_page(const struct tgt_cmd *cmd, uint64_t off, uint8_t *to, uint32_t len)
+void nvme_tgt_disc_page(const struct nvme_tgt_cmd *cmd, uint64_t off, uint8_t *to, uint32_t len)
 {
 	uint8_t entry[sizeof(struct nvmf_log_entry)];
 

@@ -5,24 +5,24 @@
 
 #define FIRMWARE "rdmastor"
 
-static uint32_t cns(const struct tgt_cmd *cmd)
+static uint32_t cns(const struct nvme_tgt_cmd *cmd)
 {
 	return get_le32(cmd->sqe.cdw10) & 0xff;
 }
 
-static const struct tgt_subsys *subsys(const struct tgt_cmd *cmd)
+static const struct nvme_tgt_subsys *subsys(const struct nvme_tgt_cmd *cmd)
 {
 	return cmd->queue->ctrl->subsys;
 }
 
-uint32_t tgt_identify_check(struct tgt_cmd *cmd, uint32_t *len)
+uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	uint32_t nsid = get_le32(cmd->sqe.nsid), csi = get_le32(cmd->sqe.cdw11) >> 24;
 
 	*len = NVME_IDENTIFY_LEN;
 	if (cns(cmd) == NVME_CNS_CTRL)
 		return NVME_OK;
-	if (tgt_is_discovery(cmd->queue->ctrl))
+	if (nvme_tgt_is_discovery(cmd->queue->ctrl))
 		return NVME_INVALID_FIELD;
 	switch (cns(cmd)) {
 	case NVME_CNS_NS:
@@ -42,7 +42,7 @@ uint32_t tgt_identify_check(struct tgt_cmd *cmd, uint32_t *len)
 }
 
 /* Whether every disk does it: what the controller says holds for all of them. */
-static bool all_do(const struct tgt_subsys *s, enum io_kind kind)
+static bool all_do(const struct nvme_tgt_subsys *s, enum io_kind kind)
 {
 	for (unsigned i = 0; i < s->count; i++)
 		if (!s->ns[i]->bdev->lim.max[kind])
@@ -50,7 +50,7 @@ static bool all_do(const struct tgt_subsys *s, enum io_kind kind)
 	return true;
 }
 
-static bool one_does(const struct tgt_subsys *s, enum io_kind kind)
+static bool one_does(const struct nvme_tgt_subsys *s, enum io_kind kind)
 {
 	for (unsigned i = 0; i < s->count; i++)
 		if (s->ns[i]->bdev->lim.max[kind])
@@ -58,25 +58,25 @@ static bool one_does(const struct tgt_subsys *s, enum io_kind kind)
 	return false;
 }
 
-static void identify_ctrl(const struct tgt_cmd *cmd)
+static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 {
-	const struct tgt_queue *queue = cmd->queue;
-	const struct tgt_ctrl *ctrl = queue->ctrl;
-	const struct tgt_subsys *s = ctrl->subsys;
+	const struct nvme_tgt_queue *queue = cmd->queue;
+	const struct nvme_tgt_ctrl *ctrl = queue->ctrl;
+	const struct nvme_tgt_subsys *s = ctrl->subsys;
 	struct nvme_id_ctrl *id = (void *)cmd->p;
 	struct nvme_ctrl_info info = {
 		.model = "rdmastor",
 		.firmware = FIRMWARE,
 		.cntlid = ctrl->cntlid,
 		.maxcmd = ctrl->target->opt.depth,
-		.ver = TGT_VERSION,
+		.ver = NVME_TGT_VERSION,
 		.cntrltype = s->count ? NVME_CTRL_IO : NVME_CTRL_DISCOVERY,
-		.mdts = TGT_MDTS,
-		.aerl = TGT_AERS - 1,
+		.mdts = NVME_TGT_MDTS,
+		.aerl = NVME_TGT_AERS - 1,
 		.kas_ms = 100,
 		.nn = s->count,
 		.ctratt = NVME_CTRATT_HOSTID,
-		.cqt_ms = TGT_CQT_MS,
+		.cqt_ms = NVME_TGT_CQT_MS,
 		.cmic = s->count ? NVME_CMIC_MULTI : 0,
 		.sgls = 1 | NVME_SGLS_OFFSET |
 			(queue->carrier->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED : 0),
@@ -95,17 +95,17 @@ static void identify_ctrl(const struct tgt_cmd *cmd)
 	}
 	snprintf(info.subnqn, sizeof(info.subnqn), "%s", ctrl->subnqn);
 	nvme_ctrl_put(id, &info);
-	id->lpa = TGT_LPA;
-	id->acl = TGT_ABORTS - 1;
+	id->lpa = NVME_TGT_LPA;
+	id->acl = NVME_TGT_ABORTS - 1;
 	id->frmw = 3; /* one slot, read only */
 }
 
-static void identify_ns(const struct tgt_cmd *cmd)
+static void identify_ns(const struct nvme_tgt_cmd *cmd)
 {
-	const struct tgt_disk *disk = cmd->disk;
+	const struct nvme_tgt_disk *disk = cmd->disk;
 	const struct bdev_limits *lim = &disk->bdev->lim;
 	struct nvme_id_ns *id = (void *)cmd->p;
-	struct nvme_ns_info info = { .blocks = tgt_disk_size(disk) >> disk->shift,
+	struct nvme_ns_info info = { .blocks = nvme_tgt_disk_size(disk) >> disk->shift,
 		.shift = disk->shift,
 		.ro = disk->ro,
 		.shared = true };
@@ -123,7 +123,7 @@ static void identify_ns(const struct tgt_cmd *cmd)
 	}
 }
 
-static void identify_list(const struct tgt_cmd *cmd)
+static void identify_list(const struct nvme_tgt_cmd *cmd)
 {
 	le32 *list = (void *)cmd->p;
 	uint32_t after = get_le32(cmd->sqe.nsid);
@@ -133,7 +133,7 @@ static void identify_list(const struct tgt_cmd *cmd)
 		*list++ = put_le32(nsid);
 }
 
-static void identify_desc(const struct tgt_cmd *cmd)
+static void identify_desc(const struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_ns_ids ids = { .csi = NVME_CSI_NVM };
 
@@ -142,7 +142,7 @@ static void identify_desc(const struct tgt_cmd *cmd)
 	nvme_ns_ids_put(cmd->p, &ids);
 }
 
-static void identify_independent(const struct tgt_cmd *cmd)
+static void identify_independent(const struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_id_ns_independent *id = (void *)cmd->p;
 
@@ -154,12 +154,12 @@ static void identify_independent(const struct tgt_cmd *cmd)
 
 /* A trim of any length is done in runs, as are the ranges of one command: no limits but the number
  * of ranges. */
-static void identify_nvm(const struct tgt_cmd *cmd)
+static void identify_nvm(const struct nvme_tgt_cmd *cmd)
 {
 	nvme_nvm_put((void *)cmd->p, &(struct nvme_nvm_info){ .dmrl = 0 });
 }
 
-void tgt_identify_work(struct tgt_cmd *cmd)
+void nvme_tgt_identify_work(struct nvme_tgt_cmd *cmd)
 {
 	switch (cns(cmd)) {
 	case NVME_CNS_CTRL:
@@ -180,5 +180,5 @@ void tgt_identify_work(struct tgt_cmd *cmd)
 	default:
 		identify_nvm(cmd);
 	}
-	tgt_cmd_worked(cmd, NVME_OK);
+	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }

@@ -4,7 +4,7 @@
 #include "tgt.h"
 #include <errno.h>
 
-uint32_t tgt_status(const struct io *io)
+uint32_t nvme_tgt_status(const struct io *io)
 {
 	bool read = io->kind == IO_READ;
 
@@ -36,17 +36,17 @@ uint32_t tgt_status(const struct io *io)
 	}
 }
 
-static uint64_t first_block(const struct tgt_cmd *cmd)
+static uint64_t first_block(const struct nvme_tgt_cmd *cmd)
 {
 	return get_le32(cmd->sqe.cdw10) | (uint64_t)get_le32(cmd->sqe.cdw11) << 32;
 }
 
-static uint64_t blocks_of(const struct tgt_cmd *cmd)
+static uint64_t blocks_of(const struct nvme_tgt_cmd *cmd)
 {
 	return (get_le32(cmd->sqe.cdw12) & 0xffff) + 1;
 }
 
-bool tgt_cmd_changes(const struct tgt_cmd *cmd, uint64_t *off, uint64_t *len)
+bool nvme_tgt_cmd_changes(const struct nvme_tgt_cmd *cmd, uint64_t *off, uint64_t *len)
 {
 	switch (cmd->sqe.opcode) {
 	case NVME_IO_WRITE:
@@ -56,21 +56,21 @@ bool tgt_cmd_changes(const struct tgt_cmd *cmd, uint64_t *off, uint64_t *len)
 		return true;
 	case NVME_IO_DSM: /* its ranges may be anywhere */
 		*off = 0;
-		*len = tgt_disk_size(cmd->disk);
+		*len = nvme_tgt_disk_size(cmd->disk);
 		return true;
 	default:
 		return false;
 	}
 }
 
-static struct lane *lane_of(const struct tgt_cmd *cmd)
+static struct lane *lane_of(const struct nvme_tgt_cmd *cmd)
 {
 	return cmd->queue->worker->lane[cmd->disk->index];
 }
 
-static uint32_t find_disk(struct tgt_cmd *cmd)
+static uint32_t find_disk(struct nvme_tgt_cmd *cmd)
 {
-	const struct tgt_subsys *subsys = cmd->queue->ctrl->subsys;
+	const struct nvme_tgt_subsys *subsys = cmd->queue->ctrl->subsys;
 	uint32_t nsid = get_le32(cmd->sqe.nsid);
 
 	if (!nsid || nsid > subsys->count)
@@ -79,15 +79,15 @@ static uint32_t find_disk(struct tgt_cmd *cmd)
 	return NVME_OK;
 }
 
-static uint32_t range_ok(const struct tgt_disk *disk, uint64_t lba, uint64_t blocks)
+static uint32_t range_ok(const struct nvme_tgt_disk *disk, uint64_t lba, uint64_t blocks)
 {
-	uint64_t size = tgt_disk_size(disk) >> disk->shift;
+	uint64_t size = nvme_tgt_disk_size(disk) >> disk->shift;
 
 	return blocks <= size && lba <= size - blocks ? NVME_OK : NVME_LBA_RANGE;
 }
 
 /* Namespace, range, and whether it may be written. */
-static uint32_t check_blocks(struct tgt_cmd *cmd)
+static uint32_t check_blocks(struct nvme_tgt_cmd *cmd)
 {
 	uint64_t lba = first_block(cmd), blocks = blocks_of(cmd);
 	uint32_t status = find_disk(cmd);
@@ -104,11 +104,11 @@ static uint32_t check_blocks(struct tgt_cmd *cmd)
 	return range_ok(cmd->disk, lba, blocks);
 }
 
-static uint32_t check_rw(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_rw(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	uint32_t status = check_blocks(cmd);
 
-	if (!status && cmd->len > TGT_MAX_DATA)
+	if (!status && cmd->len > NVME_TGT_MAX_DATA)
 		status = NVME_INVALID_FIELD; /* more than MDTS */
 	if (!status)
 		*len = (uint32_t)cmd->len;
@@ -121,7 +121,7 @@ static void count(uint64_t *what, uint64_t more)
 }
 
 /* The next run of what is left: cmd->off, cmd->len; data at buf.p. */
-static void submit(struct tgt_cmd *cmd, enum io_kind kind)
+static void submit(struct nvme_tgt_cmd *cmd, enum io_kind kind)
 {
 	const struct bdev_limits *lim = &cmd->disk->bdev->lim;
 	uint32_t most = lim->max[kind] & ~(lim->block - 1);
@@ -135,7 +135,7 @@ static void submit(struct tgt_cmd *cmd, enum io_kind kind)
 	bdev_submit(lane_of(cmd), &cmd->io);
 }
 
-static void submit_flush(struct tgt_cmd *cmd)
+static void submit_flush(struct nvme_tgt_cmd *cmd)
 {
 	cmd->flushing = true;
 	cmd->io.kind = IO_FLUSH;
@@ -146,16 +146,16 @@ static void submit_flush(struct tgt_cmd *cmd)
 }
 
 /* The disk failed the command, or dropped it as the host asked: ends it. */
-static void fail(struct tgt_cmd *cmd)
+static void fail(struct nvme_tgt_cmd *cmd)
 {
-	if (cmd->io.status != -ECANCELED && !tgt_queue_gone(cmd->queue))
+	if (cmd->io.status != -ECANCELED && !nvme_tgt_queue_gone(cmd->queue))
 		count(&cmd->queue->worker->errors, 1);
-	tgt_cmd_worked(cmd, tgt_status(&cmd->io));
+	nvme_tgt_cmd_worked(cmd, nvme_tgt_status(&cmd->io));
 }
 
 /* Of one run, or of the flush behind them; true: there is more to come, or it has failed and was
  * answered. */
-static bool goes_on(struct tgt_cmd *cmd)
+static bool goes_on(struct nvme_tgt_cmd *cmd)
 {
 	struct io *io = &cmd->io;
 
@@ -163,7 +163,7 @@ static bool goes_on(struct tgt_cmd *cmd)
 		fail(cmd);
 		return true;
 	}
-	if (tgt_queue_gone(cmd->queue) || cmd->flushing || !cmd->len)
+	if (nvme_tgt_queue_gone(cmd->queue) || cmd->flushing || !cmd->len)
 		return false;
 	if (cmd->buf.p) {
 		cmd->buf.p += io->len;
@@ -174,18 +174,18 @@ static bool goes_on(struct tgt_cmd *cmd)
 }
 
 /* After everything: a disk without FUA is flushed. */
-static bool flush_after(struct tgt_cmd *cmd)
+static bool flush_after(struct nvme_tgt_cmd *cmd)
 {
 	const struct bdev_limits *lim = &cmd->disk->bdev->lim;
 
 	if (!cmd->fua || cmd->flushing || lim->fua || !lim->max[IO_FLUSH] ||
-		tgt_queue_gone(cmd->queue))
+		nvme_tgt_queue_gone(cmd->queue))
 		return false;
 	submit_flush(cmd);
 	return true;
 }
 
-static void begin(struct tgt_cmd *cmd, void (*done)(struct io *), uint8_t *p, uint32_t cap,
+static void begin(struct nvme_tgt_cmd *cmd, void (*done)(struct io *), uint8_t *p, uint32_t cap,
 	const struct pool *pool)
 {
 	bool fua = cmd->fua && cmd->op->flags & OP_WRITES && cmd->disk->bdev->lim.fua;
@@ -197,17 +197,17 @@ static void begin(struct tgt_cmd *cmd, void (*done)(struct io *), uint8_t *p, ui
 
 static void piece_done(struct io *io)
 {
-	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
 	bool last = cmd->at + cmd->piece == cmd->data_len;
 
 	if (!goes_on(cmd) && !(last && cmd->op->flags & OP_WRITES && flush_after(cmd)))
-		tgt_cmd_worked(cmd, NVME_OK);
+		nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
 /* cmd->off and len are those of the piece meanwhile: off goes on by itself. */
-static void read_work(struct tgt_cmd *cmd)
+static void read_work(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_worker *worker = cmd->queue->worker;
+	struct nvme_tgt_worker *worker = cmd->queue->worker;
 
 	if (!cmd->at)
 		count(&worker->reads, 1);
@@ -217,9 +217,9 @@ static void read_work(struct tgt_cmd *cmd)
 	submit(cmd, IO_READ);
 }
 
-static void write_work(struct tgt_cmd *cmd)
+static void write_work(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_worker *worker = cmd->queue->worker;
+	struct nvme_tgt_worker *worker = cmd->queue->worker;
 
 	if (!cmd->at)
 		count(&worker->writes, 1);
@@ -229,22 +229,22 @@ static void write_work(struct tgt_cmd *cmd)
 	submit(cmd, IO_WRITE);
 }
 
-static uint8_t *compare_with(const struct tgt_cmd *cmd)
+static uint8_t *compare_with(const struct nvme_tgt_cmd *cmd)
 {
 	return cmd->inside ? cmd->xfer.buf.p : cmd->xfer.buf.p + cmd->xfer.buf.cap / 2;
 }
 
 static void compare_done(struct io *io)
 {
-	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
 
 	if (!goes_on(cmd))
-		tgt_cmd_worked(cmd, memcmp(cmd->p, compare_with(cmd), cmd->piece)
-					    ? NVME_COMPARE_FAILURE
-					    : NVME_OK);
+		nvme_tgt_cmd_worked(cmd, memcmp(cmd->p, compare_with(cmd), cmd->piece)
+						 ? NVME_COMPARE_FAILURE
+						 : NVME_OK);
 }
 
-static void compare_work(struct tgt_cmd *cmd)
+static void compare_work(struct nvme_tgt_cmd *cmd)
 {
 	cmd->len = cmd->piece;
 	begin(cmd, compare_done, compare_with(cmd), cmd->piece, cmd->xfer.buf.pool);
@@ -252,7 +252,7 @@ static void compare_work(struct tgt_cmd *cmd)
 }
 
 /* NSID FFFFFFFFh: all of the subsystem, one after another. */
-static uint32_t check_flush(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_flush(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)len;
 	cmd->range = 0;
@@ -264,21 +264,21 @@ static uint32_t check_flush(struct tgt_cmd *cmd, uint32_t *len)
 	return find_disk(cmd);
 }
 
-static void flush_work(struct tgt_cmd *);
+static void flush_work(struct nvme_tgt_cmd *);
 
 static void flush_done(struct io *io)
 {
-	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
 
 	if (io->status)
 		fail(cmd);
-	else if (tgt_queue_gone(cmd->queue))
-		tgt_cmd_worked(cmd, NVME_OK);
+	else if (nvme_tgt_queue_gone(cmd->queue))
+		nvme_tgt_cmd_worked(cmd, NVME_OK);
 	else
 		flush_work(cmd);
 }
 
-static void flush_work(struct tgt_cmd *cmd)
+static void flush_work(struct nvme_tgt_cmd *cmd)
 {
 	while (cmd->range < cmd->ranges) {
 		cmd->disk = cmd->queue->ctrl->subsys->ns[cmd->range++];
@@ -288,18 +288,18 @@ static void flush_work(struct tgt_cmd *cmd)
 			return;
 		}
 	}
-	tgt_cmd_worked(cmd, NVME_OK);
+	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
 static void zero_done(struct io *io)
 {
-	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
 
 	if (!goes_on(cmd) && !flush_after(cmd))
-		tgt_cmd_worked(cmd, NVME_OK);
+		nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
-static uint32_t check_zero(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_zero(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	uint32_t status = check_blocks(cmd);
 
@@ -307,7 +307,7 @@ static uint32_t check_zero(struct tgt_cmd *cmd, uint32_t *len)
 	return status || cmd->disk->bdev->lim.max[IO_ZERO] ? status : NVME_INVALID_OPCODE;
 }
 
-static void zero_work(struct tgt_cmd *cmd)
+static void zero_work(struct nvme_tgt_cmd *cmd)
 {
 	begin(cmd, zero_done, NULL, 0, NULL);
 	if (!(get_le32(cmd->sqe.cdw12) & NVME_WZ_DEAC))
@@ -315,7 +315,7 @@ static void zero_work(struct tgt_cmd *cmd)
 	submit(cmd, IO_ZERO);
 }
 
-static uint32_t check_dsm(struct tgt_cmd *cmd, uint32_t *len)
+static uint32_t check_dsm(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	uint32_t status = find_disk(cmd);
 
@@ -332,7 +332,7 @@ static uint32_t check_dsm(struct tgt_cmd *cmd, uint32_t *len)
 	return NVME_OK;
 }
 
-static void trim_next(struct tgt_cmd *cmd)
+static void trim_next(struct nvme_tgt_cmd *cmd)
 {
 	const struct nvme_dsm_range *range = (const void *)cmd->p;
 
@@ -347,22 +347,22 @@ static void trim_next(struct tgt_cmd *cmd)
 		submit(cmd, IO_TRIM);
 		return;
 	}
-	tgt_cmd_worked(cmd, NVME_OK);
+	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
 static void trim_done(struct io *io)
 {
-	struct tgt_cmd *cmd = container_of(io, struct tgt_cmd, io);
+	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
 
 	if (goes_on(cmd))
 		return;
-	if (tgt_queue_gone(cmd->queue))
-		tgt_cmd_worked(cmd, NVME_OK);
+	if (nvme_tgt_queue_gone(cmd->queue))
+		nvme_tgt_cmd_worked(cmd, NVME_OK);
 	else
 		trim_next(cmd);
 }
 
-static void dsm_work(struct tgt_cmd *cmd)
+static void dsm_work(struct nvme_tgt_cmd *cmd)
 {
 	const struct nvme_dsm_range *range = (const void *)cmd->p;
 
@@ -371,19 +371,19 @@ static void dsm_work(struct tgt_cmd *cmd)
 			range_ok(cmd->disk, get_le64(range[i].lba), get_le32(range[i].blocks));
 
 		if (status) {
-			tgt_cmd_worked(cmd, status);
+			nvme_tgt_cmd_worked(cmd, status);
 			return;
 		}
 	}
 	if (!cmd->data_len) {
-		tgt_cmd_worked(cmd, NVME_OK);
+		nvme_tgt_cmd_worked(cmd, NVME_OK);
 		return;
 	}
 	begin(cmd, trim_done, NULL, 0, NULL);
 	trim_next(cmd);
 }
 
-const struct tgt_op tgt_io_ops[] = {
+const struct nvme_tgt_op nvme_tgt_io_ops[] = {
 	{ NVME_IO_FLUSH, 0, "flush", check_flush, flush_work },
 	{ NVME_IO_WRITE, OP_OUT | OP_WRITES, "write", check_rw, write_work },
 	{ NVME_IO_READ, OP_IN, "read", check_rw, read_work },

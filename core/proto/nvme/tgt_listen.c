@@ -5,40 +5,40 @@
 
 #define HELLO_MS 10000
 
-_Static_assert((int)TARGET_RDMA_VERBS == WAY_VERBS && (int)TARGET_RDMA_IWARP == WAY_IWARP &&
-		       (int)TARGET_TCP == WAY_TCP,
+_Static_assert((int)NVME_TARGET_RDMA_VERBS == WAY_VERBS &&
+		       (int)NVME_TARGET_RDMA_IWARP == WAY_IWARP && (int)NVME_TARGET_TCP == WAY_TCP,
 	"the same");
 
 static void incoming_stream(int fd, const struct addr *peer, void *user)
 {
-	tgt_tcp_incoming(user, fd, peer);
+	nvme_tgt_tcp_incoming(user, fd, peer);
 }
 
 static void incoming_rdma(struct ep_incoming *incoming, void *user)
 {
-	tgt_rdma_incoming(user, incoming);
+	nvme_tgt_rdma_incoming(user, incoming);
 }
 
 static bool starved(const struct diag *why, void *user)
 {
-	return tgt_starved(user, why);
+	return nvme_tgt_starved(user, why);
 }
 
 static void dropped(void *user)
 {
-	tgt_dropped(user);
+	nvme_tgt_dropped(user);
 }
 
 /* The discovery log tells of it. */
 static void changed(struct ways *ways)
 {
-	struct target *target = ways->user;
+	struct nvme_target *target = ways->user;
 
 	__atomic_fetch_add(&target->genctr, 1, __ATOMIC_RELEASE);
-	tgt_ctrl_notify(target, NULL);
+	nvme_tgt_ctrl_notify(target, NULL);
 }
 
-int tgt_listen(struct target *target, uint32_t timeout_ms, struct diag *diag)
+int nvme_tgt_listen(struct nvme_target *target, uint32_t timeout_ms, struct diag *diag)
 {
 	for (unsigned i = 0; i < target->opt.listens; i++)
 		target->listen[i] = (struct ways){ .at = target->opt.listen[i].at,

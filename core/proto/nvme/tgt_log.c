@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Log pages (Base 2.1, 5.1.12), any part of them: what lies behind their end reads as zeroes. The
- * discovery log is made in tgt_disc.c. */
+ * discovery log is made in nvme_tgt_disc.c. */
 #include "tgt.h"
 
 static uint32_t cdw(le32 value)
@@ -8,9 +8,9 @@ static uint32_t cdw(le32 value)
 	return get_le32(value);
 }
 
-static uint64_t log_len(const struct tgt_cmd *cmd)
+static uint64_t log_len(const struct nvme_tgt_cmd *cmd)
 {
-	bool discovery = tgt_is_discovery(cmd->queue->ctrl);
+	bool discovery = nvme_tgt_is_discovery(cmd->queue->ctrl);
 
 	switch (cdw(cmd->sqe.cdw10) & 0xff) {
 	case NVME_LOG_ERROR:
@@ -22,13 +22,13 @@ static uint64_t log_len(const struct tgt_cmd *cmd)
 	case NVME_LOG_CHANGED_NS:
 		return discovery ? 0 : NVME_IDENTIFY_LEN;
 	case NVME_LOG_DISCOVERY:
-		return discovery ? tgt_disc_len(cmd) : 0;
+		return discovery ? nvme_tgt_disc_len(cmd) : 0;
 	default:
 		return 0;
 	}
 }
 
-uint32_t tgt_log_check(struct tgt_cmd *cmd, uint32_t *len)
+uint32_t nvme_tgt_log_check(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	uint64_t dwords = (cdw(cmd->sqe.cdw10) >> 16 | (uint64_t)(cdw(cmd->sqe.cdw11) & 0xffff)
 							       << 16) +
@@ -38,7 +38,7 @@ uint32_t tgt_log_check(struct tgt_cmd *cmd, uint32_t *len)
 	cmd->log_off = cdw(cmd->sqe.cdw12) | (uint64_t)cdw(cmd->sqe.cdw13) << 32;
 	if (!all)
 		return NVME_INVALID_LOG;
-	if (dwords * 4 > TGT_MAX_DATA || cmd->log_off % 4 || cmd->log_off > all)
+	if (dwords * 4 > NVME_TGT_MAX_DATA || cmd->log_off % 4 || cmd->log_off > all)
 		return NVME_INVALID_FIELD;
 	*len = (uint32_t)(dwords * 4);
 	return NVME_OK;
@@ -49,11 +49,11 @@ static void counter(uint8_t to[16], uint64_t value)
 	wire_put_le(to, 8, value);
 }
 
-static void smart(const struct tgt_cmd *cmd, struct nvme_smart *log)
+static void smart(const struct nvme_tgt_cmd *cmd, struct nvme_smart *log)
 {
-	struct target_status sum;
+	struct nvme_target_status sum;
 
-	tgt_count(cmd->queue->target, &sum);
+	nvme_tgt_count(cmd->queue->target, &sum);
 	log->spare = 100;
 	log->spare_threshold = 10;
 	/* kelvins: unknown to us, and 0 would be an alarm in many tools */
@@ -64,7 +64,7 @@ static void smart(const struct tgt_cmd *cmd, struct nvme_smart *log)
 	counter(log->writes, sum.writes);
 }
 
-static void changed(const struct tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN])
+static void changed(const struct nvme_tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN])
 {
 	le32 *list = (void *)page;
 
@@ -73,7 +73,7 @@ static void changed(const struct tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN])
 }
 
 /* All but the discovery log fit a page. */
-static void small_log(const struct tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN])
+static void small_log(const struct nvme_tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN])
 {
 	struct nvme_firmware_log *firmware = (void *)page;
 
@@ -95,29 +95,29 @@ static void small_log(const struct tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_LEN]
 }
 
 /* Reading to the end lets the next event of its kind come, unless the host asks to retain it. */
-static void was_read(struct tgt_cmd *cmd)
+static void was_read(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_ctrl *ctrl = cmd->queue->ctrl;
+	struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
 	uint32_t dw10 = cdw(cmd->sqe.cdw10);
 
 	if (dw10 & NVME_LOG_RAE)
 		return;
 	if ((dw10 & 0xff) == NVME_LOG_CHANGED_NS) {
 		ctrl->changed = 0;
-		tgt_ctrl_unmask(ctrl, NVME_EVENT_NS_ATTR);
+		nvme_tgt_ctrl_unmask(ctrl, NVME_EVENT_NS_ATTR);
 	} else if ((dw10 & 0xff) == NVME_LOG_DISCOVERY) {
-		tgt_ctrl_unmask(ctrl, NVME_EVENT_DISC_LOG);
+		nvme_tgt_ctrl_unmask(ctrl, NVME_EVENT_DISC_LOG);
 	}
 }
 
-void tgt_log_work(struct tgt_cmd *cmd)
+void nvme_tgt_log_work(struct nvme_tgt_cmd *cmd)
 {
 	uint64_t off = cmd->log_off + cmd->at;
 	uint8_t page[NVME_IDENTIFY_LEN];
 	uint64_t have;
 
 	if ((cdw(cmd->sqe.cdw10) & 0xff) == NVME_LOG_DISCOVERY) {
-		tgt_disc_page(cmd, off, cmd->p, cmd->piece);
+		nvme_tgt_disc_page(cmd, off, cmd->p, cmd->piece);
 	} else {
 		small_log(cmd, page);
 		have = off < sizeof(page) ? sizeof(page) - off : 0;
@@ -128,5 +128,5 @@ void tgt_log_work(struct tgt_cmd *cmd)
 	}
 	if (cmd->at + cmd->piece == cmd->data_len)
 		was_read(cmd);
-	tgt_cmd_worked(cmd, NVME_OK);
+	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }

@@ -7,7 +7,7 @@
 
 #define MSEC 1000000ull
 
-int tgt_queue_room(struct tgt_queue *queue, unsigned slots, struct diag *diag)
+int nvme_tgt_queue_room(struct nvme_tgt_queue *queue, unsigned slots, struct diag *diag)
 {
 	uint32_t io_size = (queue->target->io_size + 7) & ~7u;
 
@@ -17,7 +17,7 @@ int tgt_queue_room(struct tgt_queue *queue, unsigned slots, struct diag *diag)
 		return diag_sys(diag, ENOMEM, "a queue of %u commands", slots);
 	queue->slots = slots;
 	for (unsigned i = slots; i--;) {
-		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
+		struct nvme_tgt_cmd *cmd = nvme_tgt_cmd_at(queue, i);
 
 		cmd->queue = queue;
 		cmd->xfer.share = &queue->share;
@@ -29,9 +29,9 @@ int tgt_queue_room(struct tgt_queue *queue, unsigned slots, struct diag *diag)
 	return 0;
 }
 
-static int map(struct tgt_queue *queue, struct diag *diag)
+static int map(struct nvme_tgt_queue *queue, struct diag *diag)
 {
-	const struct tgt_subsys *subsys = queue->ctrl->subsys;
+	const struct nvme_tgt_subsys *subsys = queue->ctrl->subsys;
 
 	for (unsigned i = 0; queue->pool && i < subsys->count; i++) {
 		unsigned index = subsys->ns[i]->index;
@@ -44,40 +44,41 @@ static int map(struct tgt_queue *queue, struct diag *diag)
 	return 0;
 }
 
-static void turn_later(struct tgt_queue *queue)
+static void turn_later(struct nvme_tgt_queue *queue)
 {
 	loop_work_add(queue->loop, &queue->turn);
 }
 
-void tgt_queue_fail(struct tgt_queue *queue, enum diag_code code, int err, const char *text)
+void nvme_tgt_queue_fail(
+	struct nvme_tgt_queue *queue, enum diag_code code, int err, const char *text)
 {
-	if (tgt_queue_gone(queue))
+	if (nvme_tgt_queue_gone(queue))
 		return;
 	diag_set(&queue->why, code, err, "%s", text);
 	queue->state = QUEUE_CLOSING;
-	tgt_queue_fence(queue);
+	nvme_tgt_queue_fence(queue);
 	if (queue->ctrl && !queue->qid)
-		tgt_ctrl_kill_io(queue->ctrl);
+		nvme_tgt_ctrl_kill_io(queue->ctrl);
 	queue->carrier->close(queue);
 }
 
-static uint64_t patience(const struct tgt_queue *queue)
+static uint64_t patience(const struct nvme_tgt_queue *queue)
 {
 	return queue->target->opt.stall_ms * MSEC;
 }
 
-static void stalled(struct tgt_queue *queue)
+static void stalled(struct nvme_tgt_queue *queue)
 {
-	tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT,
+	nvme_tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT,
 		"timed out waiting for the host's part of a transfer");
 }
 
 /* A command waits for the host. Each has its own time, whatever else the host does: else one byte
  * now and then would hold buffers for ever. As all have the same, the list is sorted; the watch is
  * moved only when it fires. */
-static void peer_due(struct tgt_cmd *cmd)
+static void peer_due(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 
 	cmd->due_ns = loop_now(queue->loop);
 	cmd->due_next = NULL;
@@ -88,9 +89,9 @@ static void peer_due(struct tgt_cmd *cmd)
 		loop_timer_set(queue->loop, &queue->watch, cmd->due_ns + patience(queue));
 }
 
-static void peer_done(struct tgt_cmd *cmd)
+static void peer_done(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 
 	*cmd->due_link = cmd->due_next;
 	*(cmd->due_next ? &cmd->due_next->due_link : &queue->due_end) = cmd->due_link;
@@ -101,11 +102,11 @@ static void peer_done(struct tgt_cmd *cmd)
 
 static void watch_fired(struct loop_timer *timer)
 {
-	struct tgt_queue *queue = container_of(timer, struct tgt_queue, watch);
-	const struct tgt_cmd *first = queue->due;
+	struct nvme_tgt_queue *queue = container_of(timer, struct nvme_tgt_queue, watch);
+	const struct nvme_tgt_cmd *first = queue->due;
 
 	if (queue->state < QUEUE_LIVE)
-		tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT,
+		nvme_tgt_queue_fail(queue, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for the Connect command");
 	else if (first && loop_now(queue->loop) < first->due_ns + patience(queue))
 		loop_timer_set(queue->loop, timer, first->due_ns + patience(queue));
@@ -113,9 +114,9 @@ static void watch_fired(struct loop_timer *timer)
 		stalled(queue);
 }
 
-struct tgt_cmd *tgt_cmd_take(struct tgt_queue *queue)
+struct nvme_tgt_cmd *nvme_tgt_cmd_take(struct nvme_tgt_queue *queue)
 {
-	struct tgt_cmd *cmd = queue->free;
+	struct nvme_tgt_cmd *cmd = queue->free;
 
 	if (!cmd)
 		return NULL;
@@ -130,9 +131,9 @@ struct tgt_cmd *tgt_cmd_take(struct tgt_queue *queue)
 	return cmd;
 }
 
-void tgt_cmd_drop(struct tgt_cmd *cmd)
+void nvme_tgt_cmd_drop(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 
 	bdev_orphan_end(&cmd->orphan);
 	xfer_give(&queue->worker->store, &cmd->xfer);
@@ -144,26 +145,26 @@ void tgt_cmd_drop(struct tgt_cmd *cmd)
 		turn_later(queue);
 }
 
-void tgt_cmd_result(struct tgt_cmd *cmd, uint64_t result)
+void nvme_tgt_cmd_result(struct nvme_tgt_cmd *cmd, uint64_t result)
 {
 	cmd->cqe.result = put_le64(result);
 }
 
-static void complete(struct tgt_cmd *cmd, uint32_t status)
+static void complete(struct nvme_tgt_cmd *cmd, uint32_t status)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 
 	cmd->cqe.sqhd = put_le16(queue->no_sqfc ? NVME_SQHD_NONE : queue->sqhd);
 	cmd->cqe.cid = cmd->sqe.cid;
 	cmd->cqe.status = put_le16((uint16_t)(status << 1));
 }
 
-void tgt_cmd_finish(struct tgt_cmd *cmd, uint32_t status)
+void nvme_tgt_cmd_finish(struct nvme_tgt_cmd *cmd, uint32_t status)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 
-	if (tgt_queue_gone(queue)) {
-		tgt_cmd_drop(cmd);
+	if (nvme_tgt_queue_gone(queue)) {
+		nvme_tgt_cmd_drop(cmd);
 		return;
 	}
 	bdev_orphan_end(&cmd->orphan);
@@ -175,9 +176,9 @@ void tgt_cmd_finish(struct tgt_cmd *cmd, uint32_t status)
 	turn_later(queue);
 }
 
-static void next_piece(struct tgt_cmd *cmd)
+static void next_piece(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 	uint32_t room = cmd->op->flags & OP_HALF ? cmd->xfer.buf.cap / 2 : cmd->xfer.buf.cap,
 		 left = cmd->data_len - cmd->at;
 
@@ -204,10 +205,10 @@ static void next_piece(struct tgt_cmd *cmd)
 
 static void buffer_ready(struct xfer *x)
 {
-	next_piece(container_of(x, struct tgt_cmd, xfer));
+	next_piece(container_of(x, struct nvme_tgt_cmd, xfer));
 }
 
-static const struct tgt_op *find(const struct tgt_op *ops, uint8_t opcode)
+static const struct nvme_tgt_op *find(const struct nvme_tgt_op *ops, uint8_t opcode)
 {
 	while (ops->name && ops->opcode != opcode)
 		ops++;
@@ -215,18 +216,18 @@ static const struct tgt_op *find(const struct tgt_op *ops, uint8_t opcode)
 }
 
 /* Which operation it is, and whether it is its time. */
-static uint32_t judge(struct tgt_cmd *cmd)
+static uint32_t judge(struct nvme_tgt_cmd *cmd)
 {
-	const struct tgt_queue *queue = cmd->queue;
+	const struct nvme_tgt_queue *queue = cmd->queue;
 	const struct nvmf_property_sqe *fabrics = (const void *)&cmd->sqe;
 	bool admin = !queue->qid, live = queue->state == QUEUE_LIVE;
 
 	if (cmd->sqe.opcode == NVME_FABRICS)
-		cmd->op = find(tgt_fabrics_ops, fabrics->fctype);
+		cmd->op = find(nvme_tgt_fabrics_ops, fabrics->fctype);
 	else if (!live)
 		return NVME_SEQUENCE;
 	else
-		cmd->op = find(admin ? tgt_admin_ops : tgt_io_ops, cmd->sqe.opcode);
+		cmd->op = find(admin ? nvme_tgt_admin_ops : nvme_tgt_io_ops, cmd->sqe.opcode);
 	if (!cmd->op)
 		return NVME_INVALID_OPCODE;
 	if (NVME_FUSE(cmd->sqe.flags) || NVME_PSDT(cmd->sqe.flags) == 0xc0 ||
@@ -237,7 +238,7 @@ static uint32_t judge(struct tgt_cmd *cmd)
 		return NVME_SEQUENCE;
 	if (!live)
 		return NVME_OK;
-	if (tgt_is_discovery(queue->ctrl) && !(cmd->op->flags & OP_DISCOVERY))
+	if (nvme_tgt_is_discovery(queue->ctrl) && !(cmd->op->flags & OP_DISCOVERY))
 		return NVME_INVALID_OPCODE;
 	if (!(cmd->op->flags & OP_EARLY) &&
 		!__atomic_load_n(&queue->ctrl->enabled, __ATOMIC_ACQUIRE))
@@ -245,32 +246,32 @@ static uint32_t judge(struct tgt_cmd *cmd)
 	return NVME_OK;
 }
 
-bool tgt_cmd_fits(const struct tgt_cmd *cmd, uint32_t room)
+bool nvme_tgt_cmd_fits(const struct nvme_tgt_cmd *cmd, uint32_t room)
 {
 	return room == cmd->data_len || (room > cmd->data_len && cmd->op->flags & OP_WHOLE);
 }
 
-void tgt_cmd_run(struct tgt_cmd *cmd)
+void nvme_tgt_cmd_run(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 	uint32_t status;
 
 	if (queue->state >= QUEUE_ENDING) {
-		tgt_cmd_drop(cmd);
+		nvme_tgt_cmd_drop(cmd);
 		return;
 	}
 	cmd->state = CMD_WORK;
 	if (queue->depth)
 		queue->sqhd = (uint16_t)((queue->sqhd + 1) % queue->depth);
 	if (queue->ctrl && !queue->qid)
-		tgt_ctrl_heard(queue->ctrl);
+		nvme_tgt_ctrl_heard(queue->ctrl);
 	status = judge(cmd);
 	if (!status)
 		status = cmd->op->check(cmd, &cmd->data_len);
 	if (!status && cmd->data_len)
 		status = queue->carrier->descriptor(cmd);
 	if (status) {
-		tgt_cmd_finish(cmd, status);
+		nvme_tgt_cmd_finish(cmd, status);
 		return;
 	}
 	if (!cmd->data_len) {
@@ -286,30 +287,30 @@ void tgt_cmd_run(struct tgt_cmd *cmd)
 		cmd->state = CMD_LINE;
 }
 
-void tgt_cmd_pulled(struct tgt_cmd *cmd, uint32_t status)
+void nvme_tgt_cmd_pulled(struct nvme_tgt_cmd *cmd, uint32_t status)
 {
 	peer_done(cmd);
 	cmd->state = CMD_WORK;
-	if (status || tgt_queue_gone(cmd->queue))
-		tgt_cmd_finish(cmd, status);
+	if (status || nvme_tgt_queue_gone(cmd->queue))
+		nvme_tgt_cmd_finish(cmd, status);
 	else
 		cmd->op->work(cmd);
 }
 
-void tgt_cmd_worked(struct tgt_cmd *cmd, uint32_t status)
+void nvme_tgt_cmd_worked(struct nvme_tgt_cmd *cmd, uint32_t status)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 	bool last;
 
-	if (status || tgt_queue_gone(queue) || !cmd->data_len) {
-		tgt_cmd_finish(cmd, status);
+	if (status || nvme_tgt_queue_gone(queue) || !cmd->data_len) {
+		nvme_tgt_cmd_finish(cmd, status);
 		return;
 	}
 	last = cmd->at + cmd->piece == cmd->data_len;
 	if (cmd->op->flags & OP_OUT) {
 		cmd->at += cmd->piece;
 		if (last)
-			tgt_cmd_finish(cmd, NVME_OK);
+			nvme_tgt_cmd_finish(cmd, NVME_OK);
 		else
 			next_piece(cmd);
 		return;
@@ -322,28 +323,28 @@ void tgt_cmd_worked(struct tgt_cmd *cmd, uint32_t status)
 	turn_later(queue);
 }
 
-void tgt_cmd_pushed(struct tgt_cmd *cmd)
+void nvme_tgt_cmd_pushed(struct nvme_tgt_cmd *cmd)
 {
 	peer_done(cmd);
 	cmd->state = CMD_WORK;
 	cmd->at += cmd->piece;
-	if (tgt_queue_gone(cmd->queue))
-		tgt_cmd_finish(cmd, NVME_OK);
+	if (nvme_tgt_queue_gone(cmd->queue))
+		nvme_tgt_cmd_finish(cmd, NVME_OK);
 	else
 		next_piece(cmd);
 }
 
-void tgt_cmd_over(struct tgt_cmd *cmd)
+void nvme_tgt_cmd_over(struct nvme_tgt_cmd *cmd)
 {
 	peer_done(cmd);
-	tgt_cmd_drop(cmd);
+	nvme_tgt_cmd_drop(cmd);
 }
 
 /* Something is in work that the host waits for. */
-static bool working(const struct tgt_queue *queue)
+static bool working(const struct nvme_tgt_queue *queue)
 {
 	for (unsigned i = 0; i < queue->slots; i++) {
-		uint8_t state = tgt_cmd_at(queue, i)->state;
+		uint8_t state = nvme_tgt_cmd_at(queue, i)->state;
 
 		if (state != CMD_FREE && state != CMD_FETCH && state != CMD_EVENT)
 			return true;
@@ -352,9 +353,9 @@ static bool working(const struct tgt_queue *queue)
 }
 
 /* Nothing of it is left here: what belongs to this loop is freed, the rest is the target's. */
-static void finish(struct tgt_queue *queue)
+static void finish(struct nvme_tgt_queue *queue)
 {
-	for (unsigned i = 0; i < TARGET_DISKS; i++) {
+	for (unsigned i = 0; i < NVME_TARGET_DISKS; i++) {
 		if (queue->mapped & 1u << i)
 			lane_unmap(queue->worker->lane[i], queue->pool);
 	}
@@ -369,96 +370,96 @@ static void finish(struct tgt_queue *queue)
 	queue->over = true;
 	loop_trace(queue->loop, "%s: over%s%s", queue->name, queue->why.err ? ": " : "",
 		queue->why.text);
-	queue->hop.run = tgt_queue_over;
+	queue->hop.run = nvme_tgt_queue_over;
 	loop_post(queue->target->loop, &queue->hop);
 }
 
-static bool stopping(const struct tgt_queue *queue)
+static bool stopping(const struct nvme_tgt_queue *queue)
 {
 	return __atomic_load_n(&queue->target->stopping, __ATOMIC_RELAXED);
 }
 
 static void turn(struct loop_work *work)
 {
-	struct tgt_queue *queue = container_of(work, struct tgt_queue, turn);
+	struct nvme_tgt_queue *queue = container_of(work, struct nvme_tgt_queue, turn);
 
 	if (queue->over)
 		return;
 	if (queue->state == QUEUE_DOWN) {
-		if (!queue->busy && (!queue->ctrl || queue->qid || tgt_ctrl_shut(queue->ctrl)))
+		if (!queue->busy && (!queue->ctrl || queue->qid || nvme_tgt_ctrl_shut(queue->ctrl)))
 			finish(queue);
 		return;
 	}
 	if (queue->state == QUEUE_ENDING && !working(queue))
-		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED,
+		nvme_tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED,
 			stopping(queue) ? "the target is stopping" : "the host disconnected");
-	if (tgt_queue_gone(queue))
+	if (nvme_tgt_queue_gone(queue))
 		return;
 	if (queue->carrier->resume)
 		queue->carrier->resume(queue);
-	if (queue->carrier->flush && !tgt_queue_gone(queue))
+	if (queue->carrier->flush && !nvme_tgt_queue_gone(queue))
 		queue->carrier->flush(queue);
 }
 
-static struct lane *lane_of(const struct tgt_cmd *cmd)
+static struct lane *lane_of(const struct nvme_tgt_cmd *cmd)
 {
 	return cmd->queue->worker->lane[cmd->disk->index];
 }
 
 /* A command that waits for a buffer or an event has done nothing yet. At a disk only reads are
  * cancelled: a write whose path was lost may still be executed there. */
-bool tgt_cmd_abort(struct tgt_cmd *cmd)
+bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = cmd->queue;
 
-	if (tgt_queue_gone(queue))
+	if (nvme_tgt_queue_gone(queue))
 		return false;
 	if (cmd->state == CMD_WORK)
 		return queue->qid && cmd->io.kind == IO_READ && bdev_cancel(lane_of(cmd), &cmd->io);
 	if (cmd->state != CMD_LINE && cmd->state != CMD_EVENT)
 		return false;
 	if (cmd->state == CMD_EVENT)
-		tgt_ctrl_forget(queue->ctrl, cmd);
-	tgt_cmd_finish(cmd, NVME_ABORT_REQUESTED);
+		nvme_tgt_ctrl_forget(queue->ctrl, cmd);
+	nvme_tgt_cmd_finish(cmd, NVME_ABORT_REQUESTED);
 	return true;
 }
 
-void tgt_queue_down(struct tgt_queue *queue)
+void nvme_tgt_queue_down(struct nvme_tgt_queue *queue)
 {
 	queue->state = QUEUE_DOWN;
-	tgt_queue_fence(queue);
+	nvme_tgt_queue_fence(queue);
 	if (queue->ctrl && !queue->qid)
-		tgt_ctrl_quit(queue->ctrl);
+		nvme_tgt_ctrl_quit(queue->ctrl);
 	for (unsigned i = 0; i < queue->slots; i++) {
-		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
+		struct nvme_tgt_cmd *cmd = nvme_tgt_cmd_at(queue, i);
 
 		if (cmd->state == CMD_WORK && queue->qid)
 			bdev_cancel(lane_of(cmd), &cmd->io);
 		else if (cmd->state != CMD_FREE && cmd->state != CMD_WORK)
-			tgt_cmd_drop(cmd);
+			nvme_tgt_cmd_drop(cmd);
 	}
 	queue->due = NULL;
 	queue->due_end = &queue->due;
 	turn_later(queue);
 }
 
-void tgt_queue_fence(struct tgt_queue *queue)
+void nvme_tgt_queue_fence(struct nvme_tgt_queue *queue)
 {
 	uint64_t off, len;
 
 	for (unsigned i = 0; !queue->over && queue->qid && i < queue->slots; i++) {
-		struct tgt_cmd *cmd = tgt_cmd_at(queue, i);
+		struct nvme_tgt_cmd *cmd = nvme_tgt_cmd_at(queue, i);
 
 		if (cmd->state == CMD_WORK && cmd->disk && !cmd->orphan.bdev &&
-			tgt_cmd_changes(cmd, &off, &len))
+			nvme_tgt_cmd_changes(cmd, &off, &len))
 			bdev_orphan(cmd->disk->bdev, &cmd->orphan, off, len);
 	}
 }
 
-void tgt_queue_open(struct loop_msg *msg)
+void nvme_tgt_queue_open(struct loop_msg *msg)
 {
-	struct tgt_queue *queue = container_of(msg, struct tgt_queue, hop);
-	struct tgt_worker *worker = queue->worker;
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, hop);
+	struct nvme_tgt_worker *worker = queue->worker;
 
 	queue->link = &worker->queues;
 	queue->next = worker->queues;
@@ -474,25 +475,26 @@ void tgt_queue_open(struct loop_msg *msg)
 		turn_later(queue);
 		return;
 	}
-	loop_timer_set(queue->loop, &queue->watch, loop_now(queue->loop) + TGT_CONNECT_MS * MSEC);
+	loop_timer_set(
+		queue->loop, &queue->watch, loop_now(queue->loop) + NVME_TGT_CONNECT_MS * MSEC);
 }
 
-static void go_live(struct tgt_queue *queue)
+static void go_live(struct nvme_tgt_queue *queue)
 {
 	struct diag why = { 0 };
 
 	queue->state = QUEUE_LIVE;
 	loop_timer_del(queue->loop, &queue->watch);
 	if (!queue->qid)
-		tgt_ctrl_heard(queue->ctrl);
+		nvme_tgt_ctrl_heard(queue->ctrl);
 	else if (map(queue, &why))
-		tgt_queue_fail(queue, why.code, why.err, why.text);
+		nvme_tgt_queue_fail(queue, why.code, why.err, why.text);
 }
 
-void tgt_queue_answered(struct loop_msg *msg)
+void nvme_tgt_queue_answered(struct loop_msg *msg)
 {
-	struct tgt_queue *queue = container_of(msg, struct tgt_queue, ask_hop);
-	struct tgt_cmd *cmd = queue->asking;
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, ask_hop);
+	struct nvme_tgt_cmd *cmd = queue->asking;
 	const struct nvmf_connect_reply *answer = &queue->answer;
 
 	if (answer->status) {
@@ -507,28 +509,28 @@ void tgt_queue_answered(struct loop_msg *msg)
 		if (queue->state == QUEUE_ASKING)
 			go_live(queue);
 		else if (queue->state == QUEUE_DOWN && !queue->qid)
-			tgt_ctrl_quit(queue->ctrl);
+			nvme_tgt_ctrl_quit(queue->ctrl);
 	}
 	nvmf_connect_reply_put(&cmd->cqe, answer);
-	tgt_cmd_finish(cmd, answer->status);
+	nvme_tgt_cmd_finish(cmd, answer->status);
 }
 
-void tgt_queue_ended(struct loop_msg *msg)
+void nvme_tgt_queue_ended(struct loop_msg *msg)
 {
-	struct tgt_queue *queue = container_of(msg, struct tgt_queue, end_hop);
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, end_hop);
 
-	if (queue->over || tgt_queue_gone(queue))
+	if (queue->over || nvme_tgt_queue_gone(queue))
 		return;
 	queue->state = QUEUE_ENDING;
 	turn_later(queue);
 }
 
-void tgt_queue_killed(struct loop_msg *msg)
+void nvme_tgt_queue_killed(struct loop_msg *msg)
 {
-	struct tgt_queue *queue = container_of(msg, struct tgt_queue, kill_hop);
+	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, kill_hop);
 
 	if (!queue->over)
-		tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED,
+		nvme_tgt_queue_fail(queue, DIAG_CLOSED, ECONNABORTED,
 			stopping(queue) ? "the target is stopping"
 			: queue->ctrl
 				? "its controller has ended"

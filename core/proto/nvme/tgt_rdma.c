@@ -16,7 +16,7 @@
 #define READS  16 /* of the host's memory at once, of one connection */
 
 struct rdma_cmd {
-	struct tgt_cmd cmd; /* first */
+	struct nvme_tgt_cmd cmd; /* first */
 	struct ep_op reply;
 	struct ep_rx *rx; /* its capsule, until the reply */
 	uint64_t raddr;
@@ -24,7 +24,7 @@ struct rdma_cmd {
 };
 
 struct rdma {
-	struct tgt_queue queue; /* first */
+	struct nvme_tgt_queue queue; /* first */
 	struct ep_incoming *incoming;
 	struct ep *ep;
 	struct xfer_port port;
@@ -35,12 +35,12 @@ struct rdma {
 	bool capsules_known, buffers_known;
 };
 
-static struct rdma *rdma_of(const struct tgt_queue *queue)
+static struct rdma *rdma_of(const struct nvme_tgt_queue *queue)
 {
 	return (struct rdma *)queue;
 }
 
-static uint32_t descriptor(struct tgt_cmd *cmd)
+static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 	const struct nvme_sgl *sgl = &cmd->sqe.sgl;
@@ -48,7 +48,7 @@ static uint32_t descriptor(struct tgt_cmd *cmd)
 	switch (sgl->type) {
 	case NVME_SGL_KEYED:
 	case NVME_SGL_KEYED_INVAL:
-		if (!tgt_cmd_fits(cmd, get_le24(sgl->keyed.len)))
+		if (!nvme_tgt_cmd_fits(cmd, get_le24(sgl->keyed.len)))
 			return NVME_SGL_LENGTH;
 		rcmd->raddr = get_le64(sgl->addr);
 		rcmd->rkey = get_le32(sgl->keyed.key);
@@ -58,7 +58,7 @@ static uint32_t descriptor(struct tgt_cmd *cmd)
 			return NVME_SGL_TYPE;
 		if (get_le64(sgl->addr))
 			return NVME_SGL_OFFSET_BAD;
-		if (!tgt_cmd_fits(cmd, get_le32(sgl->block.len)) ||
+		if (!nvme_tgt_cmd_fits(cmd, get_le32(sgl->block.len)) ||
 			rcmd->rx->len - SQE != get_le32(sgl->block.len))
 			return NVME_SGL_LENGTH;
 		cmd->inside = true;
@@ -70,14 +70,14 @@ static uint32_t descriptor(struct tgt_cmd *cmd)
 	}
 }
 
-static void pull(struct tgt_cmd *cmd, uint32_t len)
+static void pull(struct nvme_tgt_cmd *cmd, uint32_t len)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 
 	xfer_pull(&rdma_of(cmd->queue)->port, &cmd->xfer, rcmd->raddr + cmd->at, rcmd->rkey, len);
 }
 
-static void forget(struct tgt_cmd *cmd)
+static void forget(struct nvme_tgt_cmd *cmd)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 
@@ -88,13 +88,13 @@ static void forget(struct tgt_cmd *cmd)
 
 /* The host asks for its key to be invalidated by the way it describes its data; also when the
  * command failed. */
-static struct ep_op *make_reply(struct tgt_cmd *cmd)
+static struct ep_op *make_reply(struct nvme_tgt_cmd *cmd)
 {
 	struct rdma *rdma = rdma_of(cmd->queue);
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 	bool inval = cmd->sqe.sgl.type == NVME_SGL_KEYED_INVAL && get_le24(cmd->sqe.sgl.keyed.len);
 	uint8_t *p = cmd->queue->pool->base + (size_t)rdma->queue.most * STRIDE +
-		     (size_t)tgt_cmd_index(cmd) * REPLY;
+		     (size_t)nvme_tgt_cmd_index(cmd) * REPLY;
 
 	memcpy(p, &cmd->cqe, sizeof(cmd->cqe));
 	rcmd->reply = (struct ep_op){ .kind = inval ? EP_SEND_INVAL : EP_SEND,
@@ -106,7 +106,7 @@ static struct ep_op *make_reply(struct tgt_cmd *cmd)
 	return &rcmd->reply;
 }
 
-static void push(struct tgt_cmd *cmd, uint32_t len, bool last)
+static void push(struct nvme_tgt_cmd *cmd, uint32_t len, bool last)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 	struct ep_op *behind = last ? make_reply(cmd) : NULL;
@@ -115,19 +115,19 @@ static void push(struct tgt_cmd *cmd, uint32_t len, bool last)
 		behind);
 }
 
-static void reply(struct tgt_cmd *cmd)
+static void reply(struct nvme_tgt_cmd *cmd)
 {
 	xfer_send(&rdma_of(cmd->queue)->port, make_reply(cmd));
 }
 
 static void moved(struct xfer *x)
 {
-	struct tgt_cmd *cmd = container_of(x, struct tgt_cmd, xfer);
+	struct nvme_tgt_cmd *cmd = container_of(x, struct nvme_tgt_cmd, xfer);
 
 	if (cmd->state == CMD_PULL)
-		tgt_cmd_pulled(cmd, NVME_OK);
+		nvme_tgt_cmd_pulled(cmd, NVME_OK);
 	else if (cmd->state == CMD_PUSH)
-		tgt_cmd_pushed(cmd);
+		nvme_tgt_cmd_pushed(cmd);
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
@@ -135,19 +135,19 @@ static void sent(struct ep *ep, struct ep_op *op)
 	struct rdma *rdma = ep->user;
 
 	if (!xfer_sent(&rdma->port, op))
-		tgt_cmd_over(&container_of(op, struct rdma_cmd, reply)->cmd);
+		nvme_tgt_cmd_over(&container_of(op, struct rdma_cmd, reply)->cmd);
 }
 
 static bool run(struct rdma *rdma, struct ep_rx *rx)
 {
-	struct tgt_cmd *cmd = tgt_cmd_take(&rdma->queue);
+	struct nvme_tgt_cmd *cmd = nvme_tgt_cmd_take(&rdma->queue);
 
 	if (!cmd)
 		return false;
 	((struct rdma_cmd *)cmd)->rx = rx;
 	cmd->xfer.moved = moved;
 	memcpy(&cmd->sqe, rx->p, SQE);
-	tgt_cmd_run(cmd);
+	nvme_tgt_cmd_run(cmd);
 	return true;
 }
 
@@ -155,15 +155,15 @@ static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct rdma *rdma = ep->user;
 
-	if (tgt_queue_gone(&rdma->queue))
+	if (nvme_tgt_queue_gone(&rdma->queue))
 		return;
 	if (rx->len < SQE) {
-		tgt_queue_fail(
+		nvme_tgt_queue_fail(
 			&rdma->queue, DIAG_PROTOCOL, EPROTO, "capsule shorter than a command");
 		return;
 	}
 	if (rx->invalidated) {
-		tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO,
+		nvme_tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO,
 			"the host invalidated a key it was not offered");
 		return;
 	}
@@ -174,11 +174,11 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	rdma->backlog_end = &rx->next;
 }
 
-static void resume(struct tgt_queue *queue)
+static void resume(struct nvme_tgt_queue *queue)
 {
 	struct rdma *rdma = rdma_of(queue);
 
-	while (rdma->backlog && queue->free && !tgt_queue_gone(queue)) {
+	while (rdma->backlog && queue->free && !nvme_tgt_queue_gone(queue)) {
 		struct ep_rx *rx = rdma->backlog;
 
 		rdma->backlog = rx->next;
@@ -188,7 +188,7 @@ static void resume(struct tgt_queue *queue)
 	}
 }
 
-static void flush(struct tgt_queue *queue)
+static void flush(struct nvme_tgt_queue *queue)
 {
 	xfer_flush(&rdma_of(queue)->port);
 }
@@ -197,7 +197,7 @@ static void idle(struct ep *ep)
 {
 	struct rdma *rdma = ep->user;
 
-	if (!tgt_queue_gone(&rdma->queue))
+	if (!nvme_tgt_queue_gone(&rdma->queue))
 		flush(&rdma->queue);
 }
 
@@ -206,7 +206,7 @@ static void idle(struct ep *ep)
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct rdma *rdma = ep->user;
-	struct tgt_queue *queue = &rdma->queue;
+	struct nvme_tgt_queue *queue = &rdma->queue;
 	unsigned depth = rdma->asked.depth,
 		 slots = ep->caps.send / 2 < depth ? ep->caps.send / 2 : depth;
 	struct nvmf_rdma_rep rep;
@@ -219,7 +219,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 			"the RDMA device supports only %u receives, %u requests and %u reads per "
 			"connection",
 			ep->caps.recv, ep->caps.send, ep->caps.ord);
-	err = tgt_queue_room(queue, slots, &ep->why);
+	err = nvme_tgt_queue_room(queue, slots, &ep->why);
 	if (!err)
 		err = ep->ops->reg(ep, queue->pool, EP_LOCAL, &ep->why);
 	if (err)
@@ -257,12 +257,12 @@ static void down(struct ep *ep)
 
 	if (!rdma->queue.why.err)
 		rdma->queue.why = ep->why;
-	tgt_queue_down(&rdma->queue);
+	nvme_tgt_queue_down(&rdma->queue);
 }
 
 static const struct ep_events events = { requested, up, received, sent, idle, down };
 
-static void rdma_free(struct tgt_queue *queue)
+static void rdma_free(struct nvme_tgt_queue *queue)
 {
 	struct rdma *rdma = rdma_of(queue);
 
@@ -276,7 +276,7 @@ static void rdma_free(struct tgt_queue *queue)
 	free(rdma->rx);
 }
 
-static int rdma_open(struct tgt_queue *queue, struct diag *diag)
+static int rdma_open(struct nvme_tgt_queue *queue, struct diag *diag)
 {
 	struct rdma *rdma = rdma_of(queue);
 	struct ep_caps want = { .send = 2u * rdma->asked.depth,
@@ -303,14 +303,14 @@ static int rdma_open(struct tgt_queue *queue, struct diag *diag)
 	return err;
 }
 
-static void rdma_close(struct tgt_queue *queue)
+static void rdma_close(struct nvme_tgt_queue *queue)
 {
 	struct rdma *rdma = rdma_of(queue);
 
 	rdma->ep->ops->close(rdma->ep);
 }
 
-const struct tgt_carrier tgt_rdma = {
+const struct nvme_tgt_carrier nvme_tgt_rdma = {
 	.name = "rdma",
 	.trtype = NVMF_TRTYPE_RDMA,
 	.incap = INCAP,
@@ -329,7 +329,7 @@ const struct tgt_carrier tgt_rdma = {
 
 /* 0, or why not, as the host is told. */
 static uint16_t judge(
-	struct target *target, const struct ep_incoming *incoming, struct nvmf_rdma_ask *ask)
+	struct nvme_target *target, const struct ep_incoming *incoming, struct nvmf_rdma_ask *ask)
 {
 	const struct nvmf_rdma_req *req = (const void *)incoming->priv;
 
@@ -340,14 +340,14 @@ static uint16_t judge(
 	if (nvmf_rdma_req_get(ask, req, sizeof(*req), NULL))
 		return get_le16(req->hrqsize) ? NVMF_RDMA_INVALID_HSQSIZE
 					      : NVMF_RDMA_INVALID_HRQSIZE;
-	if (ask->qid > TGT_QUEUES)
+	if (ask->qid > NVME_TGT_QUEUES)
 		return NVMF_RDMA_INVALID_QID;
 	if (ask->depth > target->opt.depth)
 		return NVMF_RDMA_INVALID_HSQSIZE;
-	return tgt_room(target) ? 0 : NVMF_RDMA_NO_RESOURCES;
+	return nvme_tgt_room(target) ? 0 : NVMF_RDMA_NO_RESOURCES;
 }
 
-void tgt_rdma_incoming(struct target *target, struct ep_incoming *incoming)
+void nvme_tgt_rdma_incoming(struct nvme_target *target, struct ep_incoming *incoming)
 {
 	struct nvmf_rdma_ask ask = { 0 };
 	uint16_t no = judge(target, incoming, &ask);
@@ -366,5 +366,5 @@ void tgt_rdma_incoming(struct target *target, struct ep_incoming *incoming)
 	rdma->incoming = incoming;
 	rdma->asked = ask;
 	rdma->queue.local = incoming->local;
-	tgt_queue_begin(target, &rdma->queue, &tgt_rdma, &incoming->peer);
+	nvme_tgt_queue_begin(target, &rdma->queue, &nvme_tgt_rdma, &incoming->peer);
 }

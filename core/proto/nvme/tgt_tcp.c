@@ -8,59 +8,59 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct tgt_tcp *tcp_of(const struct tgt_queue *queue)
+static struct nvme_tgt_tcp *tcp_of(const struct nvme_tgt_queue *queue)
 {
-	return (struct tgt_tcp *)queue;
+	return (struct nvme_tgt_tcp *)queue;
 }
 
-void tgt_tcp_terminate(struct tgt_tcp *tcp, uint16_t fes, uint32_t fei, const char *text)
+void nvme_tgt_tcp_terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei, const char *text)
 {
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_TERM, .term = { fes, fei } };
-	struct tgt_queue *queue = &tcp->queue;
+	struct nvme_tgt_queue *queue = &tcp->queue;
 
-	if (tgt_queue_gone(queue))
+	if (nvme_tgt_queue_gone(queue))
 		return;
-	pdu_send(&tcp->pdus, &tcp->bye, &pdu, NULL, false);
-	tgt_queue_fail(queue, DIAG_PROTOCOL, EPROTO, text);
+	nvme_pdu_send(&tcp->pdus, &tcp->bye, &pdu, NULL, false);
+	nvme_tgt_queue_fail(queue, DIAG_PROTOCOL, EPROTO, text);
 }
 
-void tgt_tcp_greet(struct tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
+void nvme_tgt_tcp_greet(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
 {
-	const struct target_options *opt = &tcp->queue.target->opt;
+	const struct nvme_target_options *opt = &tcp->queue.target->opt;
 	unsigned demanded = (opt->hdr_digest ? NVME_TCP_DGST_HDR : 0) |
 			    (opt->data_digest ? NVME_TCP_DGST_DATA : 0);
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICRESP,
 		.ic = { .dgst = ask->ic.dgst, .max = opt->buffer } };
 
 	if (ask->ic.pfv)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv),
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv),
 			"unsupported version of NVMe/TCP");
 	else if (ask->ic.pda > 31)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda),
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda),
 			"the host requests an invalid data alignment");
 	else if (ask->ic.dgst & ~(NVME_TCP_DGST_HDR | NVME_TCP_DGST_DATA))
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst),
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst),
 			"the host requests an unknown digest");
 	else if (demanded & ~ask->ic.dgst)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst),
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst),
 			"the host does not use the required digests");
-	if (tgt_queue_gone(&tcp->queue))
+	if (nvme_tgt_queue_gone(&tcp->queue))
 		return;
-	pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
+	nvme_pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
 	tcp->pdus.dgst = ask->ic.dgst;
 	tcp->pdus.align = (ask->ic.pda + 1u) * 4;
 	tcp->greeted = true;
 }
 
-static uint32_t descriptor(struct tgt_cmd *cmd)
+static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	const struct nvme_sgl *sgl = &cmd->sqe.sgl;
 	bool out = cmd->op->flags & OP_OUT;
 
 	if (sgl->type != NVME_SGL_TRANSPORT && !(sgl->type == NVME_SGL_OFFSET && out))
 		return NVME_SGL_TYPE;
-	if (!tgt_cmd_fits(cmd, get_le32(sgl->block.len)))
+	if (!nvme_tgt_cmd_fits(cmd, get_le32(sgl->block.len)))
 		return NVME_SGL_LENGTH;
 	if (sgl->type == NVME_SGL_TRANSPORT)
 		return tcmd->inside ? NVME_SGL_TYPE : NVME_OK;
@@ -69,39 +69,40 @@ static uint32_t descriptor(struct tgt_cmd *cmd)
 	if (tcmd->inside != get_le32(sgl->block.len))
 		return NVME_SGL_LENGTH;
 	cmd->inside = true;
-	cmd->p = cmd->queue->pool->base + (size_t)tgt_cmd_index(cmd) * cmd->queue->pool->each;
+	cmd->p = cmd->queue->pool->base + (size_t)nvme_tgt_cmd_index(cmd) * cmd->queue->pool->each;
 	cmd->pool = cmd->queue->pool;
 	return tcmd->status;
 }
 
-static void pull(struct tgt_cmd *cmd, uint32_t len)
+static void pull(struct nvme_tgt_cmd *cmd, uint32_t len)
 {
-	struct tgt_tcp *tcp = tcp_of(cmd->queue);
-	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	struct nvme_tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_R2T,
-		.xfer = { get_le16(cmd->sqe.cid), (uint16_t)tgt_cmd_index(cmd), cmd->at, len } };
+		.xfer = {
+			get_le16(cmd->sqe.cid), (uint16_t)nvme_tgt_cmd_index(cmd), cmd->at, len } };
 
 	tcmd->want = len;
 	tcmd->got = 0;
 	tcmd->status = 0;
 	tcmd->asking = true;
-	pdu_send(&tcp->pdus, &tcmd->data, &pdu, NULL, false);
+	nvme_pdu_send(&tcp->pdus, &tcmd->data, &pdu, NULL, false);
 }
 
-static void reply(struct tgt_cmd *cmd)
+static void reply(struct nvme_tgt_cmd *cmd)
 {
-	struct tgt_tcp *tcp = tcp_of(cmd->queue);
-	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	struct nvme_tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_RSP, .cqe = cmd->cqe };
 
-	pdu_send(&tcp->pdus, &tcmd->reply, &pdu, NULL, false);
+	nvme_pdu_send(&tcp->pdus, &tcmd->reply, &pdu, NULL, false);
 }
 
 /* Without SQ flow control the reply would say nothing that the last data does not (3.3.2.2). */
-static void push(struct tgt_cmd *cmd, uint32_t len, bool last)
+static void push(struct nvme_tgt_cmd *cmd, uint32_t len, bool last)
 {
-	struct tgt_tcp *tcp = tcp_of(cmd->queue);
-	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	struct nvme_tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_DATA,
 		.data = len,
 		.xfer = { .cccid = get_le16(cmd->sqe.cid), .off = cmd->at, .len = len } };
@@ -109,62 +110,63 @@ static void push(struct tgt_cmd *cmd, uint32_t len, bool last)
 	tcmd->success = last && cmd->queue->no_sqfc && !get_le64(cmd->cqe.result);
 	pdu.flags = (last ? NVME_TCP_LAST : 0) | (tcmd->success ? NVME_TCP_SUCCESS : 0);
 	/* quiet: the reply comes right behind it */
-	pdu_send(&tcp->pdus, &tcmd->data, &pdu, cmd->p, last && !tcmd->success);
+	nvme_pdu_send(&tcp->pdus, &tcmd->data, &pdu, cmd->p, last && !tcmd->success);
 	if (last && !tcmd->success)
 		reply(cmd);
 }
 
 static void sent(struct stream *stream, struct stream_out *out)
 {
-	struct tgt_tcp *tcp = stream->user;
+	struct nvme_tgt_tcp *tcp = stream->user;
 	size_t at = (size_t)((uint8_t *)out - tcp->queue.cmds);
-	struct tgt_tcp_cmd *tcmd;
+	struct nvme_tgt_tcp_cmd *tcmd;
 
 	if (out == &tcp->hello.out || out == &tcp->bye.out)
 		return;
-	tcmd = (struct tgt_tcp_cmd *)tgt_cmd_at(&tcp->queue, (unsigned)(at / sizeof(*tcmd)));
+	tcmd = (struct nvme_tgt_tcp_cmd *)nvme_tgt_cmd_at(
+		&tcp->queue, (unsigned)(at / sizeof(*tcmd)));
 	if (tcmd->asking)
 		tcmd->asking = false;
 	else if (out == &tcmd->reply.out || tcmd->success)
-		tgt_cmd_over(&tcmd->cmd);
+		nvme_tgt_cmd_over(&tcmd->cmd);
 	else
-		tgt_cmd_pushed(&tcmd->cmd);
+		nvme_tgt_cmd_pushed(&tcmd->cmd);
 }
 
 static void down(struct stream *stream)
 {
-	struct tgt_tcp *tcp = stream->user;
+	struct nvme_tgt_tcp *tcp = stream->user;
 
 	if (!tcp->queue.why.err)
 		tcp->queue.why = stream->why;
-	tgt_queue_down(&tcp->queue);
+	nvme_tgt_queue_down(&tcp->queue);
 }
 
 static const struct stream_events events = {
-	.readable = tgt_tcp_readable, .sent = sent, .down = down
+	.readable = nvme_tgt_tcp_readable, .sent = sent, .down = down
 };
 
-static void tcp_free(struct tgt_queue *queue)
+static void tcp_free(struct nvme_tgt_queue *queue)
 {
-	struct tgt_tcp *tcp = tcp_of(queue);
+	struct nvme_tgt_tcp *tcp = tcp_of(queue);
 
 	if (tcp->pdus.stream)
 		stream_free(tcp->pdus.stream);
 	pool_free(queue->pool);
 }
 
-static int tcp_open(struct tgt_queue *queue, struct diag *diag)
+static int tcp_open(struct nvme_tgt_queue *queue, struct diag *diag)
 {
-	struct tgt_tcp *tcp = tcp_of(queue);
+	struct nvme_tgt_tcp *tcp = tcp_of(queue);
 	int err, fd = tcp->fd;
 
 	queue->most = queue->target->opt.depth;
-	tcp->pdus.ev = &tgt_tcp_pdu_events;
+	tcp->pdus.ev = &nvme_tgt_tcp_pdu_events;
 	tcp->pdus.align = 4;
 	queue->local.len = sizeof(queue->local.ss);
 	if (getsockname(fd, (struct sockaddr *)&queue->local.ss, &queue->local.len))
 		queue->local = (struct addr){ 0 };
-	err = tgt_queue_room(queue, queue->most, diag);
+	err = nvme_tgt_queue_room(queue, queue->most, diag);
 	if (!err)
 		err = pool_new(&queue->pool, queue->carrier->incap, queue->most, diag);
 	if (err) {
@@ -179,16 +181,16 @@ static int tcp_open(struct tgt_queue *queue, struct diag *diag)
 	return err;
 }
 
-static void tcp_close(struct tgt_queue *queue)
+static void tcp_close(struct nvme_tgt_queue *queue)
 {
 	stream_close(tcp_of(queue)->pdus.stream);
 }
 
-const struct tgt_carrier tgt_tcp = {
+const struct nvme_tgt_carrier nvme_tgt_tcp = {
 	.name = "tcp",
 	.trtype = NVMF_TRTYPE_TCP,
 	.incap = NVME_TCP_ADMIN_INCAP,
-	.cmd_size = sizeof(struct tgt_tcp_cmd),
+	.cmd_size = sizeof(struct nvme_tgt_tcp_cmd),
 	.open = tcp_open,
 	.descriptor = descriptor,
 	.pull = pull,
@@ -198,9 +200,9 @@ const struct tgt_carrier tgt_tcp = {
 	.free = tcp_free,
 };
 
-void tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
+void nvme_tgt_tcp_incoming(struct nvme_target *target, int fd, const struct addr *peer)
 {
-	struct tgt_tcp *tcp = tgt_room(target) ? calloc(1, sizeof(*tcp)) : NULL;
+	struct nvme_tgt_tcp *tcp = nvme_tgt_room(target) ? calloc(1, sizeof(*tcp)) : NULL;
 	char text[ADDR_TEXT];
 
 	if (!tcp) {
@@ -210,5 +212,5 @@ void tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
 		return;
 	}
 	tcp->fd = fd;
-	tgt_queue_begin(target, &tcp->queue, &tgt_tcp, peer);
+	nvme_tgt_queue_begin(target, &tcp->queue, &nvme_tgt_tcp, peer);
 }

@@ -3,92 +3,94 @@
 #include "tgt_tcp.h"
 #include <errno.h>
 
-static uint8_t *capsule(const struct tgt_queue *queue, const struct tgt_cmd *cmd)
+static uint8_t *capsule(const struct nvme_tgt_queue *queue, const struct nvme_tgt_cmd *cmd)
 {
-	return queue->pool->base + (size_t)tgt_cmd_index(cmd) * queue->pool->each;
+	return queue->pool->base + (size_t)nvme_tgt_cmd_index(cmd) * queue->pool->each;
 }
 
 /* Slots are given back before a reply has left whole, so a host that counts always finds one. */
-static void command_begins(struct tgt_tcp *tcp)
+static void command_begins(struct nvme_tgt_tcp *tcp)
 {
-	struct tgt_queue *queue = &tcp->queue;
-	struct tgt_cmd *cmd;
+	struct nvme_tgt_queue *queue = &tcp->queue;
+	struct nvme_tgt_cmd *cmd;
 
 	if (tcp->pdus.pdu.data > queue->carrier->incap) {
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, 4, "in-capsule data exceeds IOCCSZ");
+		nvme_tgt_tcp_terminate(
+			tcp, NVME_TCP_FES_LIMIT, 4, "in-capsule data exceeds IOCCSZ");
 		return;
 	}
-	cmd = tgt_cmd_take(queue);
+	cmd = nvme_tgt_cmd_take(queue);
 	if (!cmd) {
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0,
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0,
 			"more commands in flight than queue entries");
 		return;
 	}
-	tcp->filling = (struct tgt_tcp_cmd *)cmd;
+	tcp->filling = (struct nvme_tgt_tcp_cmd *)cmd;
 	tcp->filling->inside = tcp->pdus.pdu.data;
 	tcp->filling->status = 0;
 	tcp->filling->want = 0;
 	tcp->filling->asking = tcp->filling->success = false;
 	cmd->sqe = tcp->pdus.pdu.sqe;
 	if (tcp->pdus.pdu.data)
-		pdu_data(&tcp->pdus, capsule(queue, cmd));
+		nvme_pdu_data(&tcp->pdus, capsule(queue, cmd));
 	else
-		tgt_cmd_run(cmd);
+		nvme_tgt_cmd_run(cmd);
 }
 
-static void transfer_begins(struct tgt_tcp *tcp)
+static void transfer_begins(struct nvme_tgt_tcp *tcp)
 {
 	const struct nvme_tcp_pdu *pdu = &tcp->pdus.pdu;
-	struct tgt_queue *queue = &tcp->queue;
-	struct tgt_cmd *cmd =
-		pdu->xfer.ttag < queue->slots ? tgt_cmd_at(queue, pdu->xfer.ttag) : NULL;
-	struct tgt_tcp_cmd *tcmd = (struct tgt_tcp_cmd *)cmd;
+	struct nvme_tgt_queue *queue = &tcp->queue;
+	struct nvme_tgt_cmd *cmd =
+		pdu->xfer.ttag < queue->slots ? nvme_tgt_cmd_at(queue, pdu->xfer.ttag) : NULL;
+	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	bool last = pdu->flags & NVME_TCP_LAST;
 
 	if (!cmd || cmd->state != CMD_PULL || tcmd->asking)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, ttag),
-			"data for an unknown transfer tag");
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER,
+			offsetof(struct nvme_tcp_data, ttag), "data for an unknown transfer tag");
 	else if (pdu->xfer.cccid != get_le16(cmd->sqe.cid))
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, cccid),
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER,
+			offsetof(struct nvme_tcp_data, cccid),
 			"data for a command that does not own the transfer tag");
 	else if (pdu->xfer.off != cmd->at + tcmd->got)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, off),
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, off),
 			"data at an unexpected offset");
 	else if (pdu->data > tcmd->want - tcmd->got)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len),
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len),
 			"more data than requested by R2T");
 	else if (pdu->data > queue->target->opt.buffer)
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len),
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len),
 			"more data in a PDU than MAXH2CDATA");
 	else if (last != (pdu->data == tcmd->want - tcmd->got))
-		tgt_tcp_terminate(
+		nvme_tgt_tcp_terminate(
 			tcp, NVME_TCP_FES_HEADER, 1, "LAST_PDU flag is missing or misplaced");
-	if (tgt_queue_gone(queue))
+	if (nvme_tgt_queue_gone(queue))
 		return;
 	tcp->filling = tcmd;
-	pdu_data(&tcp->pdus, cmd->p + tcmd->got);
+	nvme_pdu_data(&tcp->pdus, cmd->p + tcmd->got);
 }
 
-static void terminated(struct tgt_tcp *tcp)
+static void terminated(struct nvme_tgt_tcp *tcp)
 {
 	char text[160];
 
-	pdu_term_text(text, sizeof(text), "host", &tcp->pdus.pdu);
-	tgt_queue_fail(&tcp->queue, DIAG_CLOSED, ECONNABORTED, text);
+	nvme_pdu_term_text(text, sizeof(text), "host", &tcp->pdus.pdu);
+	nvme_tgt_queue_fail(&tcp->queue, DIAG_CLOSED, ECONNABORTED, text);
 }
 
-static void act_on(struct tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void act_on(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
 	if (!tcp->greeted && pdu->type != NVME_TCP_ICREQ && pdu->type != NVME_TCP_H2C_TERM) {
-		tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "the first PDU is not ICReq");
+		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "the first PDU is not ICReq");
 		return;
 	}
 	switch ((enum nvme_tcp_type)pdu->type) {
 	case NVME_TCP_ICREQ:
 		if (tcp->greeted)
-			tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "a second ICReq");
+			nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "a second ICReq");
 		else
-			tgt_tcp_greet(tcp, pdu);
+			nvme_tgt_tcp_greet(tcp, pdu);
 		return;
 	case NVME_TCP_H2C_TERM:
 		terminated(tcp);
@@ -106,47 +108,49 @@ static void act_on(struct tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 	case NVME_TCP_R2T:
 		break;
 	}
-	tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "PDU type that only controllers may send");
+	nvme_tgt_tcp_terminate(
+		tcp, NVME_TCP_FES_SEQUENCE, 0, "PDU type that only controllers may send");
 }
 
-static bool header(struct pdus *pdus)
+static bool header(struct nvme_pdus *pdus)
 {
-	struct tgt_tcp *tcp = container_of(pdus, struct tgt_tcp, pdus);
+	struct nvme_tgt_tcp *tcp = container_of(pdus, struct nvme_tgt_tcp, pdus);
 
 	act_on(tcp, &pdus->pdu);
-	return !tgt_queue_gone(&tcp->queue);
+	return !nvme_tgt_queue_gone(&tcp->queue);
 }
 
-static bool data(struct pdus *pdus, bool good)
+static bool data(struct nvme_pdus *pdus, bool good)
 {
-	struct tgt_tcp *tcp = container_of(pdus, struct tgt_tcp, pdus);
-	struct tgt_tcp_cmd *tcmd = tcp->filling;
+	struct nvme_tgt_tcp *tcp = container_of(pdus, struct nvme_tgt_tcp, pdus);
+	struct nvme_tgt_tcp_cmd *tcmd = tcp->filling;
 
 	tcp->filling = NULL;
 	if (!good)
-		tcmd->status = TGT_TCP_TRANSIENT;
+		tcmd->status = NVME_TGT_TCP_TRANSIENT;
 	if (pdus->pdu.type == NVME_TCP_CMD) {
-		tgt_cmd_run(&tcmd->cmd);
+		nvme_tgt_cmd_run(&tcmd->cmd);
 	} else {
 		tcmd->got += pdus->pdu.data;
 		if (tcmd->got == tcmd->want)
-			tgt_cmd_pulled(&tcmd->cmd, tcmd->status);
+			nvme_tgt_cmd_pulled(&tcmd->cmd, tcmd->status);
 	}
-	return !tgt_queue_gone(&tcp->queue);
+	return !nvme_tgt_queue_gone(&tcp->queue);
 }
 
-static void bad(struct pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
+static void bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
 {
-	tgt_tcp_terminate(container_of(pdus, struct tgt_tcp, pdus), fes, fei, text);
+	nvme_tgt_tcp_terminate(container_of(pdus, struct nvme_tgt_tcp, pdus), fes, fei, text);
 }
 
-const struct pdu_events tgt_tcp_pdu_events = { header, data, bad };
+const struct nvme_pdu_events nvme_tgt_tcp_pdu_events = { header, data, bad };
 
-void tgt_tcp_readable(struct stream *stream)
+void nvme_tgt_tcp_readable(struct stream *stream)
 {
-	struct tgt_tcp *tcp = stream->user;
-	struct tgt_queue *queue = &tcp->queue;
+	struct nvme_tgt_tcp *tcp = stream->user;
+	struct nvme_tgt_queue *queue = &tcp->queue;
 
-	if (!tgt_queue_gone(queue) && !pdu_receive(&tcp->pdus) && !tgt_queue_gone(queue))
-		tgt_queue_fail(queue, stream->why.code, stream->why.err, stream->why.text);
+	if (!nvme_tgt_queue_gone(queue) && !nvme_pdu_receive(&tcp->pdus) &&
+		!nvme_tgt_queue_gone(queue))
+		nvme_tgt_queue_fail(queue, stream->why.code, stream->why.err, stream->why.text);
 }

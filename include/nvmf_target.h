@@ -7,11 +7,11 @@
 #include "loop.h"
 #include "uri.h"
 
-#define TARGET_DISKS   32
-#define TARGET_LISTENS 16
-#define TARGET_HOSTS   32
+#define NVME_TARGET_DISKS   32
+#define NVME_TARGET_LISTENS 16
+#define NVME_TARGET_HOSTS   32
 
-struct target_disk {
+struct nvme_target_disk {
 	struct bdev *bdev;
 	/* of its subsystem; disks with the same NQN are namespaces of one subsystem, in order */
 	const char *nqn;
@@ -20,19 +20,23 @@ struct target_disk {
 	bool ro;
 };
 
-enum target_way { TARGET_RDMA_VERBS = 1, TARGET_RDMA_IWARP = 2, TARGET_TCP = 4 }; /* flags */
-struct target_listen {
+enum nvme_target_way {
+	NVME_TARGET_RDMA_VERBS = 1,
+	NVME_TARGET_RDMA_IWARP = 2,
+	NVME_TARGET_TCP = 4
+}; /* flags */
+struct nvme_target_listen {
 	struct addr at;
 	unsigned ways; /* asked for; iWARP and TCP share one listener */
 	bool no_crc;   /* software iWARP: CRCs only if the host wants them */
 };
 
-struct target_options {
-	struct target_disk disk[TARGET_DISKS];
+struct nvme_target_options {
+	struct nvme_target_disk disk[NVME_TARGET_DISKS];
 	unsigned disks;
-	struct target_listen listen[TARGET_LISTENS];
+	struct nvme_target_listen listen[NVME_TARGET_LISTENS];
 	unsigned listens;
-	const char *host[TARGET_HOSTS]; /* host NQNs allowed; 0 = everybody */
+	const char *host[NVME_TARGET_HOSTS]; /* host NQNs allowed; 0 = everybody */
 	unsigned hosts;
 	struct loop *const *loops; /* each owns the queues it is given, for life */
 	unsigned nloops;
@@ -49,23 +53,23 @@ struct target_options {
 	bool hdr_digest, data_digest;
 };
 
-struct target_status { /* a snapshot for status output */
+struct nvme_target_status { /* a snapshot for status output */
 	unsigned hosts, queues;
 	uint64_t turned_away; /* connections, for want of room */
 	uint64_t reads, writes, read_bytes, written_bytes;
 	uint64_t errors; /* commands that a disk failed */
 };
 
-struct target;
+struct nvme_target;
 /* Starts listening on every way each address has; an address that does not exist yet is waited for
  * (at most timeout_ms for the first of all; later ones in the background). Strings, bdevs and loops
  * outlive the target. */
-int target_start(struct target **, struct loop *, const struct target_options *,
+int nvme_target_start(struct nvme_target **, struct loop *, const struct nvme_target_options *,
 	uint32_t timeout_ms, struct diag *);
 /* ways that are up now */
-unsigned target_ways(const struct target *, unsigned listen, struct addr *bound);
-void target_get_status(const struct target *, struct target_status *);
+unsigned nvme_target_ways(const struct nvme_target *, unsigned listen, struct addr *bound);
+void nvme_target_get_status(const struct nvme_target *, struct nvme_target_status *);
 /* its lim.size is new: hosts are told by AEN */
-void target_resized(struct target *, struct bdev *);
+void nvme_target_resized(struct nvme_target *, struct bdev *);
 /* Stops accepting, answers what is in flight, disconnects, flushes. As nbd_server_stop(). */
-int target_stop(struct target *, uint32_t timeout_ms, struct diag *);
+int nvme_target_stop(struct nvme_target *, uint32_t timeout_ms, struct diag *);
