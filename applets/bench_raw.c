@@ -382,7 +382,7 @@ int bench_listen(struct bench *bench)
 		.loops = loops,
 		.nloops = bench->opts->numjobs };
 	struct crew *crew = NULL;
-	struct diag rdma_lacks = { 0 };
+	struct diag kernel_rdma_lacks = { 0 };
 	enum load_way way;
 	int err = read_address(bench, &conf.at, &way, &conf.no_crc);
 
@@ -394,7 +394,7 @@ int bench_listen(struct bench *bench)
 	conf.iwarp = rdma && way != LOAD_VERBS;
 	conf.verbs = rdma && way != LOAD_IWARP;
 	if (conf.verbs)
-		get_rdma_ready(&rdma_lacks);
+		get_rdma_ready(&kernel_rdma_lacks);
 	if (bench->opts->numjobs > 1)
 		err = crew_start(
 			&crew, bench->opts->numjobs, loop_options(bench->loop), bench->call->diag);
@@ -403,5 +403,5 @@ int bench_listen(struct bench *bench)
 	if (!err)
 		err = serve(bench, &conf);
 	crew_stop(crew);
-	return err ? blame(bench, way, &rdma_lacks) : EXIT_DONE;
+	return err ? blame(bench, way, &kernel_rdma_lacks) : EXIT_DONE;
 }

@@ -69,7 +69,7 @@ static int read_cmdline(struct call *call, struct nfs_mount *m)
 	err = kernel_nfs_root(root, &found, call->diag);
 	close(root);
 	if (!err)
-		err = nfs_options_read(&m->options, found.options, call->diag);
+		err = kernel_nfs_options_read(&m->options, found.options, call->diag);
 	if (!err)
 		err = nfs_source_read(
 			found.source, &m->source, &m->options, &m->timeout_ms, call->diag);
@@ -96,12 +96,12 @@ static int read_options(
 		return diag_set(
 			diag, DIAG_USAGE, EINVAL, "--read-only and --read-write can't be combined");
 	if (opts->types && !strcmp(opts->types, "nfs4"))
-		err = nfs_options_read(options, "vers=4", diag);
+		err = kernel_nfs_options_read(options, "vers=4", diag);
 	if (!err && (opts->read_only || opts->read_write))
-		err = nfs_options_read(options, opts->read_only ? "ro" : "rw", diag);
+		err = kernel_nfs_options_read(options, opts->read_only ? "ro" : "rw", diag);
 	for (unsigned i = 0; !err && i < opts->options.count; i++)
-		err = nfs_options_read(options, opts->options.item[i], diag);
-	return !err && opts->sloppy ? nfs_options_read(options, "sloppy", diag) : err;
+		err = kernel_nfs_options_read(options, opts->options.item[i], diag);
+	return !err && opts->sloppy ? kernel_nfs_options_read(options, "sloppy", diag) : err;
 }
 
 static int read_call(struct call *call, struct nfs_mount *m)
@@ -118,7 +118,7 @@ static int read_call(struct call *call, struct nfs_mount *m)
 			"SOURCE", ": expected HOST:/PATH or nfs+rdma://HOST/PATH", call->diag);
 	if (call->operands < operands)
 		return missing("DIR", "", call->diag);
-	nfs_options_init(&m->options);
+	kernel_nfs_options_init(&m->options);
 	err = opts->from_cmdline ? read_cmdline(call, m)
 				 : nfs_source_read(call->operand[0], &m->source, &m->options,
 					   &m->timeout_ms, call->diag);
@@ -140,7 +140,7 @@ static void print_dry_run(struct call *call, const struct nfs_mount *m)
 	char flags[200], all[NFS_OPTIONS_MAX + 256], options[OUT_SHELL(sizeof(all))],
 		source[OUT_SHELL(sizeof(m->source.name))], dir[OUT_SHELL(PATH_MAX)];
 
-	nfs_flags_text(m->options.flags, flags, sizeof(flags));
+	kernel_nfs_flags_text(m->options.flags, flags, sizeof(flags));
 	snprintf(all, sizeof(all), "%s%s%s%s%s", m->options.remount ? "remount" : "",
 		m->options.remount && *flags ? "," : "", flags,
 		(*flags || m->options.remount) && m->data[0] ? "," : "", m->data);

@@ -76,7 +76,7 @@ static void say(void *arg, const char *line)
 {
 	struct run *run = arg;
 
-	srp_log_say(&run->log, line);
+	srp_daemon_log_say(&run->log, line);
 }
 
 static void over(void *arg)
@@ -397,7 +397,7 @@ static void end(struct run *run)
 		kernel_pid_file_end(run->pid_file, run->words->pid_file);
 	if (!run->loop)
 		return;
-	srp_log_end(&run->log);
+	srp_daemon_log_end(&run->log);
 	loop_timer_del(run->loop, &run->watchdog);
 	loop_timer_del(run->loop, &run->tell);
 	if (run->signals)

@@ -25,12 +25,12 @@ struct nfs_options {
 	bool remount, background;
 	int retry_min; /* -1 = not named */
 };
-void nfs_options_init(struct nfs_options *);
+void kernel_nfs_options_init(struct nfs_options *);
 /* Adds what one -o says. Refuses what does not apply to RDMA. */
-int nfs_options_read(struct nfs_options *, const char *text, struct diag *);
+int kernel_nfs_options_read(struct nfs_options *, const char *text, struct diag *);
 
 /* The flags as words, "ro,nosuid"; "" = none. */
-void nfs_flags_text(unsigned long flags, char *text, size_t len);
+void kernel_nfs_flags_text(unsigned long flags, char *text, size_t len);
 
 struct nfs_numbers { /* resolved: what the kernel cannot find out itself */
 	bool rdma;
@@ -41,7 +41,7 @@ struct nfs_numbers { /* resolved: what the kernel cannot find out itself */
 	bool nolock;
 };
 /* The last argument of mount(2). */
-int nfs_options_write(const struct nfs_options *, const struct nfs_numbers *,
+int kernel_nfs_options_write(const struct nfs_options *, const struct nfs_numbers *,
 	char text[NFS_OPTIONS_MAX], struct diag *);
 
 /* The kernel's modules for it are there, loaded here if need be; version 0: of any version. */
@@ -93,4 +93,4 @@ struct nfs_root {
 	char from[64];      /* the word: "root=nfs:…", shortened */
 };
 int kernel_nfs_root(int root, struct nfs_root *, struct diag *);
-int nfs_root_read(const char *cmdline, struct nfs_root *, struct diag *);
+int kernel_nfs_root_read(const char *cmdline, struct nfs_root *, struct diag *);

@@ -106,5 +106,5 @@ struct srp_log { /* its owner sets the first part, and zeroes the rest */
 		unsigned more;     /* not written */
 	} line[SRP_LOG_LINES];
 };
-void srp_log_say(struct srp_log *, const char *line);
-void srp_log_end(struct srp_log *); /* writes what is kept back */
+void srp_daemon_log_say(struct srp_log *, const char *line);
+void srp_daemon_log_end(struct srp_log *); /* writes what is kept back */

@@ -43,8 +43,8 @@ static bool wait_end(int watch, int ms)
 	return rc > 0;
 }
 
-int aside_run(int root, int (*fn)(int root, const void *arg), const void *arg, uint64_t until,
-	uint32_t grace_ms, volatile bool *given_up)
+int kernel_aside_run(int root, int (*fn)(int root, const void *arg), const void *arg,
+	uint64_t until, uint32_t grace_ms, volatile bool *given_up)
 {
 	const struct errand errand = { .fn = fn, .arg = arg };
 	uint64_t now = loop_clock();

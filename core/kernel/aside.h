@@ -9,5 +9,5 @@
  * moment `until` (loop_clock; 0 = never) *given_up, in memory shared with it (NULL: none), becomes
  * true and it gets SIGTERM, which ends it unless it handles that itself; `grace_ms` later it is
  * left to itself. 0, -errno, or -ETIMEDOUT. */
-int aside_run(int root, int (*fn)(int root, const void *arg), const void *arg, uint64_t until,
-	uint32_t grace_ms, volatile bool *given_up);
+int kernel_aside_run(int root, int (*fn)(int root, const void *arg), const void *arg,
+	uint64_t until, uint32_t grace_ms, volatile bool *given_up);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-char *cmdline_word(char **rest)
+char *kernel_cmdline_word(char **rest)
 {
 	char *at = *rest + strspn(*rest, " \t\n"), *to = at, *word = at;
 	bool quoted = false;
@@ -22,7 +22,7 @@ char *cmdline_word(char **rest)
 	return word;
 }
 
-char *cmdline_value(char *word, const char *key)
+char *kernel_cmdline_value(char *word, const char *key)
 {
 	size_t len = strlen(key);
 

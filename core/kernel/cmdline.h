@@ -4,6 +4,6 @@
 
 /* The next word, without quotation marks around it or its value, cut out of the text; NULL at the
  * end. */
-char *cmdline_word(char **rest);
+char *kernel_cmdline_word(char **rest);
 /* What follows "KEY=" in a word, if there is something; else NULL. */
-char *cmdline_value(char *word, const char *key);
+char *kernel_cmdline_value(char *word, const char *key);

@@ -24,7 +24,8 @@ struct fs_uuid { /* struct fsuuid2 of linux/fs.h, since 6.9 */
 };
 #define GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
 
-bool identity_device(int root, unsigned dev_major, unsigned dev_minor, char *text, unsigned len)
+bool kernel_identity_device(
+	int root, unsigned dev_major, unsigned dev_minor, char *text, unsigned len)
 {
 	/* disks of SCSI and NVMe, virtio, device mapper, md; then those of the disk that a
 	 * partition is of */
@@ -34,12 +35,12 @@ bool identity_device(int root, unsigned dev_major, unsigned dev_minor, char *tex
 
 	for (unsigned up = 0; up < 2; up++)
 		for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-			if (sys_read(root, value, sizeof(value), "sys/dev/block/%u:%u/%s%s",
+			if (kernel_sys_read(root, value, sizeof(value), "sys/dev/block/%u:%u/%s%s",
 				    dev_major, dev_minor, up ? "../" : "", names[i]) <= 0)
 				continue;
 			if (!up)
 				snprintf(text, len, "%s", value);
-			else if (sys_read(root, number, sizeof(number),
+			else if (kernel_sys_read(root, number, sizeof(number),
 					 "sys/dev/block/%u:%u/partition", dev_major, dev_minor) > 0)
 				snprintf(text, len, "%s partition %s", value, number);
 			else
@@ -53,7 +54,7 @@ bool identity_device(int root, unsigned dev_major, unsigned dev_minor, char *tex
  * "/dev/sdb1", not "tmpfs". */
 static bool mount_source(int root, dev_t dev, char source[256])
 {
-	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line;
+	char *all = kernel_sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line;
 	bool found = false;
 
 	while (!found && (line = strsep(&rest, "\n"))) { /* proc_pid_mountinfo(5) */
@@ -93,7 +94,7 @@ static bool has_uuid(const struct identity_file *file)
 	return file->fs_uuid && memcmp(file->fs_uuid, none, sizeof(none));
 }
 
-void identity_file(int root, const struct identity_file *file, char *text, size_t len)
+void kernel_identity_file(int root, const struct identity_file *file, char *text, size_t len)
 {
 	char uuid[UUID_TEXT + 1], where[300], source[256];
 	uint8_t boot[16] = { 0 };
@@ -102,7 +103,7 @@ void identity_file(int root, const struct identity_file *file, char *text, size_
 	 * apart */
 	if (has_uuid(file) && file->fs_type != BTRFS_SUPER_MAGIC)
 		snprintf(where, sizeof(where), "file system %s",
-			identity_uuid_text(file->fs_uuid, uuid));
+			kernel_identity_uuid_text(file->fs_uuid, uuid));
 	else if (fsid_lasts(file))
 		snprintf(where, sizeof(where), "file system id %016llx",
 			(unsigned long long)file->fsid);
@@ -110,7 +111,8 @@ void identity_file(int root, const struct identity_file *file, char *text, size_
 		snprintf(where, sizeof(where), "file system %s", source);
 	else
 		snprintf(where, sizeof(where), "boot %s device %u:%u",
-			identity_boot(root, boot) ? identity_uuid_text(boot, uuid) : "unknown",
+			kernel_identity_boot(root, boot) ? kernel_identity_uuid_text(boot, uuid)
+							 : "unknown",
 			major(file->dev), minor(file->dev));
 	if (inode_lasts(file->fs_type))
 		snprintf(text, len, "%s inode %llu", where, (unsigned long long)file->inode);
@@ -133,13 +135,13 @@ static void file_text(
 		file.fsid = half[0] | (uint64_t)half[1] << 32;
 		file.fs_type = (unsigned long)fs.f_type;
 	}
-	identity_file(root, &file, text, len);
+	kernel_identity_file(root, &file, text, len);
 }
 
 /* A loop device is the file it is made of, or what lies in it from an offset on. */
 static bool backing(int root, unsigned dev_major, unsigned dev_minor, char path[400])
 {
-	return sys_read(root, path, 400, "sys/dev/block/%u:%u/loop/backing_file", dev_major,
+	return kernel_sys_read(root, path, 400, "sys/dev/block/%u:%u/loop/backing_file", dev_major,
 		       dev_minor) > 0 &&
 	       path[0] == '/';
 }
@@ -149,8 +151,8 @@ static void add_offset(int root, unsigned dev_major, unsigned dev_minor, char *t
 	char offset[24];
 	size_t at = strlen(text);
 
-	if (sys_read(root, offset, sizeof(offset), "sys/dev/block/%u:%u/loop/offset", dev_major,
-		    dev_minor) > 0 &&
+	if (kernel_sys_read(root, offset, sizeof(offset), "sys/dev/block/%u:%u/loop/offset",
+		    dev_major, dev_minor) > 0 &&
 		strcmp(offset, "0"))
 		snprintf(text + at, len - at, " offset %s", offset);
 }
@@ -166,7 +168,8 @@ int kernel_disk_text(int root, const char *path, char *text, size_t len, struct 
 		err = diag_sys(diag, errno, "%s", path);
 	else if (!S_ISBLK(st.st_mode))
 		file_text(root, fd, path, &st, text, len);
-	else if (identity_device(root, major(st.st_rdev), minor(st.st_rdev), text, (unsigned)len))
+	else if (kernel_identity_device(
+			 root, major(st.st_rdev), minor(st.st_rdev), text, (unsigned)len))
 		;
 	else if (backing(root, major(st.st_rdev), minor(st.st_rdev), file)) {
 		close(fd);
@@ -195,14 +198,14 @@ static void derive(struct disk_identity *id, const uint8_t machine[16], const ch
 
 		memcpy(key, machine, 16);
 		memcpy(key + 16, what[i], sizeof(what[i]));
-		hash_hmac(sum[i], key, sizeof(key), own, strlen(own));
+		kernel_hash_hmac(sum[i], key, sizeof(key), own, strlen(own));
 	}
-	identity_mark(sum[0]);
+	kernel_identity_mark(sum[0]);
 	memcpy(id->uuid, sum[0], sizeof(id->uuid));
 	memcpy(id->nguid, sum[1], sizeof(id->nguid));
 	for (unsigned i = 0; i < 10; i++)
 		snprintf(id->serial + 2 * i, 3, "%02x", sum[2][i]);
-	snprintf(id->nqn, sizeof(id->nqn), NQN "%s", identity_uuid_text(id->uuid, text));
+	snprintf(id->nqn, sizeof(id->nqn), NQN "%s", kernel_identity_uuid_text(id->uuid, text));
 }
 
 int kernel_disk_identity(
@@ -219,9 +222,9 @@ int kernel_disk_identity(
 		return err;
 	if (!text[0]) {
 		id->lasts = DISK_IDENTITY_RUN;
-	} else if (identity_machine(root, machine, &from)) {
+	} else if (kernel_identity_machine(root, machine, &from)) {
 		id->lasts = DISK_IDENTITY_ALWAYS;
-	} else if (identity_boot(root, machine)) {
+	} else if (kernel_identity_boot(root, machine)) {
 		id->lasts = DISK_IDENTITY_BOOT;
 		from = "boot ID";
 	}

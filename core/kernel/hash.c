@@ -125,7 +125,8 @@ static void sha256(uint8_t out[32], const uint8_t head[64], const uint8_t *text,
 		out[i] = (uint8_t)(h[i / 4] >> (24 - i % 4 * 8));
 }
 
-void hash_hmac(uint8_t out[32], const void *key, size_t key_len, const void *text, size_t len)
+void kernel_hash_hmac(
+	uint8_t out[32], const void *key, size_t key_len, const void *text, size_t len)
 {
 	uint8_t inner[64] = { 0 }, outer[64];
 

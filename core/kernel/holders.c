@@ -64,8 +64,8 @@ static int add_device(struct search *search, unsigned dev_major, unsigned dev_mi
 
 	if (has_number(search, dev_major, dev_minor))
 		return 0;
-	if (sys_read(search->root, uevent, sizeof(uevent), "sys/dev/block/%u:%u/uevent", dev_major,
-		    dev_minor) < 0)
+	if (kernel_sys_read(search->root, uevent, sizeof(uevent), "sys/dev/block/%u:%u/uevent",
+		    dev_major, dev_minor) < 0)
 		return -ENOENT;
 	device = realloc(search->device, (search->count + 1) * sizeof(*device));
 	if (!device)
@@ -88,7 +88,7 @@ static void add_named(struct search *search, const char *dir, const char *name)
 	unsigned dev_major, dev_minor;
 	char text[32];
 
-	if (sys_read(search->root, text, sizeof(text), "%s/%.64s/dev", dir, name) > 0 &&
+	if (kernel_sys_read(search->root, text, sizeof(text), "%s/%.64s/dev", dir, name) > 0 &&
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
 		search->no_memory |= add_device(search, dev_major, dev_minor) == -ENOMEM;
 }
@@ -100,7 +100,7 @@ static void partition(const char *name, void *arg)
 	char dir[64], text[32];
 
 	snprintf(dir, sizeof(dir), "sys/dev/block/%u:%u", disk->major, disk->minor);
-	if (sys_read(search->root, text, sizeof(text), "%s/%.64s/partition", dir, name) >= 0)
+	if (kernel_sys_read(search->root, text, sizeof(text), "%s/%.64s/partition", dir, name) >= 0)
 		add_named(search, dir, name);
 }
 
@@ -110,7 +110,7 @@ static void add_partitions(struct search *search)
 	char path[64];
 
 	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", disk->major, disk->minor);
-	sys_list(search->root, path, partition, search);
+	kernel_sys_list(search->root, path, partition, search);
 }
 
 /* 0, or -errno; free search->device in any case. */
@@ -172,9 +172,9 @@ static void mount_line(struct search *search, char *line)
 	if (search->writers && options && !strncmp(options, "ro", 2))
 		return;
 	if (has_number(search, dev_major, dev_minor) ||
-		(source && is_ours(search, sys_unescape(source))))
-		search->mounted(
-			(unsigned)strtoul(field[0], NULL, 10), sys_unescape(field[4]), search->arg);
+		(source && is_ours(search, kernel_sys_unescape(source))))
+		search->mounted((unsigned)strtoul(field[0], NULL, 10),
+			kernel_sys_unescape(field[4]), search->arg);
 }
 
 static void mounted_on(unsigned id, const char *dir, void *arg)
@@ -186,14 +186,14 @@ static void mounted_on(unsigned id, const char *dir, void *arg)
 static void swap_line(struct search *search, char *line)
 {
 	line[strcspn(line, " \t")] = 0;
-	if (is_ours(search, sys_unescape(line)))
+	if (is_ours(search, kernel_sys_unescape(line)))
 		found(search, "%s", "swap");
 }
 
 static void each_line(
 	struct search *search, const char *path, void (*each)(struct search *, char *line))
 {
-	char *text = sys_read_all(search->root, path), *rest = text, *line;
+	char *text = kernel_sys_read_all(search->root, path), *rest = text, *line;
 
 	while ((line = strsep(&rest, "\n")))
 		if (*line)
@@ -208,7 +208,7 @@ static void each_mount(struct search *search)
 	each_line(search, "proc/1/mountinfo", mount_line);
 }
 
-int holders_mounts(int root, unsigned dev_major, unsigned dev_minor,
+int kernel_holders_mounts(int root, unsigned dev_major, unsigned dev_minor,
 	void (*mounted)(unsigned id, const char *dir, void *arg), void *arg)
 {
 	struct search search = { .root = root, .mounted = mounted, .arg = arg };
@@ -226,7 +226,8 @@ static void holder(const char *name, void *arg)
 	struct search *search = arg;
 	char label[128], text[200];
 
-	if (sys_read(search->root, label, sizeof(label), "sys/class/block/%.64s/dm/name", name) > 0)
+	if (kernel_sys_read(
+		    search->root, label, sizeof(label), "sys/class/block/%.64s/dm/name", name) > 0)
 		snprintf(text, sizeof(text), "%.64s (%s)", name, label);
 	else
 		snprintf(text, sizeof(text), "%.64s", name);
@@ -244,7 +245,7 @@ static void each_holder(struct search *search, void (*each)(const char *name, vo
 	char path[64];
 
 	snprintf(path, sizeof(path), "sys/dev/block/%u:%u/holders", disk->major, disk->minor);
-	sys_list(search->root, path, each, search);
+	kernel_sys_list(search->root, path, each, search);
 }
 
 static bool is_loop_over(const struct search *search, const char *name)
@@ -252,8 +253,8 @@ static bool is_loop_over(const struct search *search, const char *name)
 	char file[PATH_MAX];
 
 	return !strncmp(name, "loop", 4) &&
-	       sys_read(search->root, file, sizeof(file), "sys/class/block/%.64s/loop/backing_file",
-		       name) > 0 &&
+	       kernel_sys_read(search->root, file, sizeof(file),
+		       "sys/class/block/%.64s/loop/backing_file", name) > 0 &&
 	       is_ours(search, file);
 }
 
@@ -280,7 +281,7 @@ static void add_above(struct search *search)
 			add_partitions(search);
 			each_holder(search, add_holder);
 		}
-		sys_list(search->root, "sys/class/block", add_loop, search);
+		kernel_sys_list(search->root, "sys/class/block", add_loop, search);
 	} while (search->count > before);
 }
 
@@ -295,10 +296,10 @@ static void find_holders(struct search *search)
 	each_line(search, "proc/swaps", swap_line);
 	for (search->at = 0; search->at < search->count; search->at++)
 		each_holder(search, holder);
-	sys_list(search->root, "sys/class/block", loop_over, search);
+	kernel_sys_list(search->root, "sys/class/block", loop_over, search);
 }
 
-int holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
+int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
 {
 	struct search search = { .root = root, .text = text, .len = len, .mounted = mounted_on };
 	int err = begin(&search, dev_major, dev_minor);
@@ -317,7 +318,7 @@ static void found_process(struct search *search)
 {
 	char comm[32], text[64];
 
-	if (sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) <= 0)
+	if (kernel_sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) <= 0)
 		snprintf(comm, sizeof(comm), "a program");
 	snprintf(text, sizeof(text), "%s (pid %d)", comm, search->pid);
 	found(search, "%s", text);
@@ -400,17 +401,17 @@ static void process(const char *name, void *arg)
 	if (sscanf(name, "%d%c", &search->pid, &end) != 1 || search->pid == getpid())
 		return;
 	snprintf(dir, sizeof(dir), "proc/%d/fd", search->pid);
-	sys_list(search->root, dir, search->descriptor, search);
+	kernel_sys_list(search->root, dir, search->descriptor, search);
 }
 
-int openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
+int kernel_openers_of(int root, unsigned dev_major, unsigned dev_minor, char *text, size_t len)
 {
 	struct search search = { .root = root, .text = text, .len = len, .descriptor = opened };
 	int err = begin(&search, dev_major, dev_minor);
 
 	text[0] = 0;
 	if (err != -ENOENT)
-		sys_list(root, "proc", process, &search);
+		kernel_sys_list(root, "proc", process, &search);
 	if (err == -ENOMEM)
 		no_memory(&search);
 	free(search.device);
@@ -443,7 +444,7 @@ static bool find_lockers(struct search *search, int fd)
 		each_line(search, path, lock_of_ours);
 	search->descriptor = locked;
 	if (search->lock[0])
-		sys_list(search->root, "proc", process, search);
+		kernel_sys_list(search->root, "proc", process, search);
 	return true;
 }
 
@@ -511,10 +512,10 @@ int kernel_holders(int root, const char *path, char *text, size_t len)
 	if (err)
 		return err;
 	if (S_ISBLK(st.st_mode))
-		return holders_of(root, major(st.st_rdev), minor(st.st_rdev), text, len);
+		return kernel_holders_of(root, major(st.st_rdev), minor(st.st_rdev), text, len);
 	search.file = &st;
 	each_line(&search, "proc/swaps", swap_line);
-	sys_list(root, "sys/class/block", loop_over, &search);
+	kernel_sys_list(root, "sys/class/block", loop_over, &search);
 	return 0;
 }
 
@@ -528,7 +529,7 @@ int kernel_openers(int root, const char *device, char *text, size_t len)
 		return err;
 	if (!S_ISBLK(st.st_mode))
 		return 0;
-	return openers_of(root, major(st.st_rdev), minor(st.st_rdev), text, len);
+	return kernel_openers_of(root, major(st.st_rdev), minor(st.st_rdev), text, len);
 }
 
 struct open_file {
@@ -557,6 +558,6 @@ bool kernel_process_has(int root, int pid, const char *path)
 	char dir[32];
 
 	snprintf(dir, sizeof(dir), "proc/%d/fd", pid);
-	sys_list(root, dir, descriptor, &file);
+	kernel_sys_list(root, dir, descriptor, &file);
 	return file.found;
 }

@@ -44,7 +44,7 @@ static void add(struct walk *walk, const char *dir, const char *name)
 	unsigned dev_major, dev_minor;
 	char text[32];
 
-	if (sys_read(walk->root, text, sizeof(text), "%s/%.60s/dev", dir, name) > 0 &&
+	if (kernel_sys_read(walk->root, text, sizeof(text), "%s/%.60s/dev", dir, name) > 0 &&
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
 		add_number(walk, dev_major, dev_minor);
 }
@@ -65,7 +65,7 @@ static void partition(const char *name, void *arg)
 	char path[200];
 
 	snprintf(path, sizeof(path), "%s/%.60s/partition", parts->dir, name);
-	if (sys_exists(parts->walk->root, path))
+	if (kernel_sys_exists(parts->walk->root, path))
 		add(parts->walk, parts->dir, name);
 }
 
@@ -75,7 +75,7 @@ static void mounted(unsigned id, const char *dir, void *arg)
 	unsigned *more = realloc(walk->mount, (walk->mounts + 1) * sizeof(*more));
 
 	(void)dir;
-	walk->stands |= root_places_has(&walk->places, id) || !more;
+	walk->stands |= kernel_root_places_has(&walk->places, id) || !more;
 	if (!more)
 		return;
 	walk->mount = more;
@@ -90,10 +90,10 @@ static void loop(const char *name, void *arg)
 	unsigned id;
 
 	if (strncmp(name, "loop", 4) ||
-		sys_read(walk->root, file, sizeof(file), "sys/class/block/%.60s/loop/backing_file",
-			name) <= 0)
+		kernel_sys_read(walk->root, file, sizeof(file),
+			"sys/class/block/%.60s/loop/backing_file", name) <= 0)
 		return;
-	id = root_places_of(&walk->places, file);
+	id = kernel_root_places_of(&walk->places, file);
 	for (unsigned i = 0; i < walk->mounts; i++)
 		if (walk->mount[i] == id) {
 			add(walk, "sys/class/block", name);
@@ -107,26 +107,26 @@ static void look(struct walk *walk, const struct layer *layer)
 	char path[80];
 
 	snprintf(parts.dir, sizeof(parts.dir), "sys/dev/block/%u:%u", layer->major, layer->minor);
-	walk->stands |=
-		holders_mounts(walk->root, layer->major, layer->minor, mounted, walk) == -ENOMEM;
+	walk->stands |= kernel_holders_mounts(
+				walk->root, layer->major, layer->minor, mounted, walk) == -ENOMEM;
 	snprintf(path, sizeof(path), "%s/holders", parts.dir);
-	sys_list(walk->root, path, holder, walk);
-	sys_list(walk->root, parts.dir, partition, &parts);
-	sys_list(walk->root, "sys/class/block", loop, walk);
+	kernel_sys_list(walk->root, path, holder, walk);
+	kernel_sys_list(walk->root, parts.dir, partition, &parts);
+	kernel_sys_list(walk->root, "sys/class/block", loop, walk);
 }
 
-bool holders_root(int root, unsigned dev_major, unsigned dev_minor)
+bool kernel_holders_root(int root, unsigned dev_major, unsigned dev_minor)
 {
 	struct walk walk = { .root = root };
 
-	walk.stands = !root_places_read(root, &walk.places);
+	walk.stands = !kernel_root_places_read(root, &walk.places);
 	add_number(&walk, dev_major, dev_minor);
 	for (unsigned i = 0; i < walk.count && !walk.stands; i++) {
 		const struct layer layer = walk.layer[i];
 
 		look(&walk, &layer);
 	}
-	root_places_free(&walk.places);
+	kernel_root_places_free(&walk.places);
 	free(walk.layer);
 	free(walk.mount);
 	return walk.stands;

@@ -18,7 +18,7 @@
 
 static void read_text(int root, const char *part, const char *name, char *text, size_t len)
 {
-	if (sys_read(root, text, len, DIR "/%s/%s", part, name) < 0)
+	if (kernel_sys_read(root, text, len, DIR "/%s/%s", part, name) < 0)
 		*text = 0;
 }
 
@@ -44,13 +44,15 @@ static void match_netdev(const char *name, void *arg)
 	char mac[40], type[16], path[64];
 
 	if (strlen(name) >= 16 ||
-		sys_read(search->root, mac, sizeof(mac), "sys/class/net/%s/address", name) <= 0 ||
+		kernel_sys_read(search->root, mac, sizeof(mac), "sys/class/net/%s/address", name) <=
+			0 ||
 		strcasecmp(mac, search->mac) ||
-		sys_read(search->root, type, sizeof(type), "sys/class/net/%s/type", name) <= 0 ||
+		kernel_sys_read(search->root, type, sizeof(type), "sys/class/net/%s/type", name) <=
+			0 ||
 		strcmp(type, "1"))
 		return;
 	snprintf(path, sizeof(path), "sys/class/net/%s/device", name);
-	if (!*search->found || sys_exists(search->root, path))
+	if (!*search->found || kernel_sys_exists(search->root, path))
 		strcpy(search->found, name);
 }
 
@@ -59,7 +61,7 @@ bool kernel_mac_netdev(int root, const char *mac, char netdev[16])
 	struct netdev_search search = { .root = root, .mac = mac, .found = netdev };
 
 	*netdev = 0;
-	sys_list(root, "sys/class/net", match_netdev, &search);
+	kernel_sys_list(root, "sys/class/net", match_netdev, &search);
 	return *netdev;
 }
 
@@ -86,7 +88,7 @@ static void read_nic(int root, const char *part, struct ibft_nic_info *nic)
 	read_text(root, part, "vlan", nic->vlan, sizeof(nic->vlan));
 	read_text(root, part, "mac", nic->mac, sizeof(nic->mac));
 	snprintf(path, sizeof(path), DIR "/%.16s/device/net", part);
-	sys_list(root, path, first_name, nic->netdev);
+	kernel_sys_list(root, path, first_name, nic->netdev);
 	if (!nic->netdev[0])
 		kernel_mac_netdev(root, nic->mac, nic->netdev);
 }
@@ -158,7 +160,7 @@ static int by_index(const void *a, const void *b)
 static int read_table(int root, struct ibft *ibft, struct diag *diag)
 {
 	uint8_t *table = malloc(TABLE_MAX);
-	ssize_t len = table ? sys_read_bytes(root, ACPI_TABLE, table, TABLE_MAX) : -ENOMEM;
+	ssize_t len = table ? kernel_sys_read_bytes(root, ACPI_TABLE, table, TABLE_MAX) : -ENOMEM;
 	int err = len < 0 ? (int)len : kernel_ibft_table(table, (size_t)len, ibft, diag);
 
 	secret_held();
@@ -193,14 +195,14 @@ int kernel_ibft(int root, struct ibft *ibft, struct diag *diag)
 	int err;
 
 	*ibft = (struct ibft){ .from = "/" DIR };
-	if (!sys_exists(root, DIR "/initiator"))
-		why = module_load(root, "iscsi_ibft");
-	if (!sys_exists(root, DIR "/initiator")) {
+	if (!kernel_sys_exists(root, DIR "/initiator"))
+		why = kernel_module_load(root, "iscsi_ibft");
+	if (!kernel_sys_exists(root, DIR "/initiator")) {
 		err = read_table(root, ibft, diag);
 		return !err || err == -EPROTO ? err : no_table(err, why, diag);
 	}
 	read_text(root, "initiator", "initiator-name", ibft->initiator, sizeof(ibft->initiator));
-	sys_list(root, DIR, read_part, &r);
+	kernel_sys_list(root, DIR, read_part, &r);
 	qsort(ibft->target, ibft->targets, sizeof(ibft->target[0]), by_index);
 	return 0;
 }

@@ -99,8 +99,8 @@ static int set_up(const struct setup *s, const char *netdev)
 /* "eth0.5         | 5  | eth0" in /proc/net/vlan/config */
 static bool find_vlan(struct setup *s, unsigned id)
 {
-	char *text = sys_read_all(s->root, "proc/net/vlan/config"), *rest = text, *line, name[16],
-	     below[16];
+	char *text = kernel_sys_read_all(s->root, "proc/net/vlan/config"), *rest = text, *line,
+	     name[16], below[16];
 	bool found = false;
 	unsigned number;
 
@@ -121,7 +121,8 @@ static int make_vlan(struct setup *s, unsigned id)
 
 	if (find_vlan(s, id))
 		return 0;
-	why = sys_exists(s->root, "proc/net/vlan") ? "" : module_load(s->root, "8021q");
+	why = kernel_sys_exists(s->root, "proc/net/vlan") ? ""
+							  : kernel_module_load(s->root, "8021q");
 	strcpy(args.device1, s->nic->netdev);
 	if (ioctl(s->fd, SIOCSIFVLAN, &args) && errno != EEXIST) {
 		if (errno == ENOPKG || errno == ENOTTY || errno == EINVAL)

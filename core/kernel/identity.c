@@ -43,7 +43,7 @@ static size_t uuid_get(const char *text, uint8_t uuid[16])
 	return p - text;
 }
 
-const char *identity_uuid_text(const uint8_t u[16], char text[UUID_TEXT + 1])
+const char *kernel_identity_uuid_text(const uint8_t u[16], char text[UUID_TEXT + 1])
 {
 	snprintf(text, UUID_TEXT + 1,
 		"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0], u[1],
@@ -52,7 +52,7 @@ const char *identity_uuid_text(const uint8_t u[16], char text[UUID_TEXT + 1])
 	return text;
 }
 
-void identity_mark(uint8_t uuid[16])
+void kernel_identity_mark(uint8_t uuid[16])
 {
 	uuid[6] = (uuid[6] & 0x0f) | 0x40; /* RFC 9562, 5.4 */
 	uuid[8] = (uuid[8] & 0x3f) | 0x80;
@@ -84,7 +84,7 @@ static bool uuid_fake(const uint8_t uuid[16])
 	if (same || rising || !memcmp(uuid, counted, sizeof(counted)) ||
 		!memcmp(uuid, counted_le, sizeof(counted_le)))
 		return true;
-	identity_uuid_text(uuid, text);
+	kernel_identity_uuid_text(uuid, text);
 	for (unsigned i = 0; i < sizeof(fakes) / sizeof(*fakes); i++)
 		if (!strcmp(text, fakes[i]))
 			return true;
@@ -128,14 +128,14 @@ static void take_uuid(struct identity *who, const uint8_t uuid[16], const char *
 {
 	char text[UUID_TEXT + 1], nqn[sizeof(UUID_NQN) + UUID_TEXT];
 
-	snprintf(nqn, sizeof(nqn), UUID_NQN "%s", identity_uuid_text(uuid, text));
+	snprintf(nqn, sizeof(nqn), UUID_NQN "%s", kernel_identity_uuid_text(uuid, text));
 	take_nqn(who, nqn, from);
 }
 
 /* The first line of a file that holds one word; false when it is absent or empty. */
 static bool one_line(int root, const char *path, char *text, size_t len)
 {
-	if (sys_read(root, text, len, "%s", path) <= 0)
+	if (kernel_sys_read(root, text, len, "%s", path) <= 0)
 		return false;
 	text[strcspn(text, " \t\r\n")] = 0;
 	return text[0];
@@ -144,7 +144,7 @@ static bool one_line(int root, const char *path, char *text, size_t len)
 /* The value of the last KEY= on the kernel command line. */
 static bool on_cmdline(int root, const char *key, char *value, size_t len)
 {
-	char *text = sys_read_all(root, "proc/cmdline"), *rest = text, *word;
+	char *text = kernel_sys_read_all(root, "proc/cmdline"), *rest = text, *word;
 	size_t key_len = strlen(key);
 	bool found = false;
 
@@ -219,8 +219,8 @@ static bool from_machine_id(int root, struct identity *who)
 	if (!one_line(root, "etc/machine-id", text, sizeof(text)) ||
 		uuid_get(text, machine) != strlen(text))
 		return false;
-	hash_hmac(sum, machine, sizeof(machine), app, sizeof(app));
-	identity_mark(sum);
+	kernel_hash_hmac(sum, machine, sizeof(machine), app, sizeof(app));
+	kernel_identity_mark(sum);
 	take_uuid(who, sum, "machine-id");
 	return true;
 }
@@ -231,7 +231,7 @@ static void made_up(struct identity *who)
 
 	if (getrandom(uuid, sizeof(uuid), GRND_NONBLOCK) != sizeof(uuid))
 		getrandom(uuid, sizeof(uuid), 0);
-	identity_mark(uuid);
+	kernel_identity_mark(uuid);
 	take_uuid(who, uuid, "random");
 	who->random = 1;
 }
@@ -248,8 +248,8 @@ static void derive_id(struct identity *who)
 		snprintf(who->id_from, sizeof(who->id_from), "the host NQN's UUID");
 		return;
 	}
-	hash_hmac(sum, label, sizeof(label) - 1, who->hostnqn, strlen(who->hostnqn));
-	identity_mark(sum);
+	kernel_hash_hmac(sum, label, sizeof(label) - 1, who->hostnqn, strlen(who->hostnqn));
+	kernel_identity_mark(sum);
 	memcpy(who->hostid, sum, sizeof(who->hostid));
 	snprintf(who->id_from, sizeof(who->id_from), "a hash of the host NQN");
 }
@@ -277,7 +277,7 @@ int kernel_identity(int root, const char *wanted_nqn, const char *wanted_id, str
 }
 
 /* Files in /etc/nvme are copied along with images of systems, so they come last here. */
-bool identity_machine(int root, uint8_t id[16], const char **from)
+bool kernel_identity_machine(int root, uint8_t id[16], const char **from)
 {
 	struct identity who = { 0 };
 
@@ -295,7 +295,7 @@ bool identity_machine(int root, uint8_t id[16], const char **from)
 	return true;
 }
 
-bool identity_boot(int root, uint8_t id[16])
+bool kernel_identity_boot(int root, uint8_t id[16])
 {
 	char text[64];
 

@@ -9,14 +9,15 @@
 #define UUID_TEXT 36
 
 /* Who this machine is, and no other; false: nothing tells. */
-bool identity_machine(int root, uint8_t id[16], const char **from);
+bool kernel_identity_machine(int root, uint8_t id[16], const char **from);
 /* This boot of the machine, and no other; false: unknown. */
-bool identity_boot(int root, uint8_t id[16]);
-void identity_mark(uint8_t uuid[16]); /* as a random UUID (RFC 9562, 5.4) */
-const char *identity_uuid_text(const uint8_t uuid[16], char text[UUID_TEXT + 1]);
+bool kernel_identity_boot(int root, uint8_t id[16]);
+void kernel_identity_mark(uint8_t uuid[16]); /* as a random UUID (RFC 9562, 5.4) */
+const char *kernel_identity_uuid_text(const uint8_t uuid[16], char text[UUID_TEXT + 1]);
 /* What a block device says of itself: its WWID, or that of its disk and the partition's number;
  * false: nothing that lasts. */
-bool identity_device(int root, unsigned dev_major, unsigned dev_minor, char *text, unsigned len);
+bool kernel_identity_device(
+	int root, unsigned dev_major, unsigned dev_minor, char *text, unsigned len);
 
 struct identity_file { /* what the kernel knows of a file */
 	const char *path;
@@ -27,4 +28,4 @@ struct identity_file { /* what the kernel knows of a file */
 };
 /* A text that no other file of the machine has: the same after a reboot if the file system has an
  * id that lasts. */
-void identity_file(int root, const struct identity_file *, char *text, size_t len);
+void kernel_identity_file(int root, const struct identity_file *, char *text, size_t len);

@@ -60,8 +60,8 @@ static bool from_firmware(int root, struct kernel_initiator *who)
 {
 	char name[256];
 
-	return sys_read(root, name, sizeof(name), "sys/firmware/ibft/initiator/initiator-name") >
-		       0 &&
+	return kernel_sys_read(root, name, sizeof(name),
+		       "sys/firmware/ibft/initiator/initiator-name") > 0 &&
 	       take(who, name, "iBFT");
 }
 
@@ -82,19 +82,19 @@ int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who,
 					 "invalid initiator name '%s': expected iqn.*, eui.* or "
 					 "naa.*, at most %d bytes without blanks",
 					 wanted, NAME_MAX_LEN);
-	if (last_of(sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys, who,
-		    "/etc/iscsi/initiatorname.iscsi") ||
-		last_of(sys_read_all(root, "proc/cmdline"), " \t\n", words, who,
+	if (last_of(kernel_sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys,
+		    who, "/etc/iscsi/initiatorname.iscsi") ||
+		last_of(kernel_sys_read_all(root, "proc/cmdline"), " \t\n", words, who,
 			"kernel command line") ||
 		from_firmware(root, who))
 		return 0;
-	if (!identity_machine(root, id, &from)) {
+	if (!kernel_identity_machine(root, id, &from)) {
 		if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id))
 			getrandom(id, sizeof(id), 0);
-		identity_mark(id);
+		kernel_identity_mark(id);
 		who->random = 1;
 	}
-	snprintf(name, sizeof(name), PREFIX "%s", identity_uuid_text(id, uuid));
+	snprintf(name, sizeof(name), PREFIX "%s", kernel_identity_uuid_text(id, uuid));
 	take(who, name, from);
 	return 0;
 }

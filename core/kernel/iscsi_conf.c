@@ -48,7 +48,7 @@ struct reader {
 	struct diag *diag;
 };
 
-void iscsi_conf_note(struct iscsi_wishes *w, const char *fmt, ...)
+void kernel_iscsi_conf_note(struct iscsi_wishes *w, const char *fmt, ...)
 {
 	size_t at = strlen(w->notes), room = sizeof(w->notes) - at;
 	va_list args;
@@ -63,7 +63,7 @@ void iscsi_conf_note(struct iscsi_wishes *w, const char *fmt, ...)
 		w->notes[at] = 0;
 }
 
-bool iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text)
+bool kernel_iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text)
 {
 	size_t len = strlen(text);
 
@@ -82,7 +82,7 @@ static const char *value(const struct reader *r, enum word i, const char **word)
 	return r->dracut[i] ? r->dracut[i] : r->old[i] ? r->old[i] : r->shell[i];
 }
 
-int iscsi_conf_add(struct iscsi_wishes *w, const struct iscsi_wish *wish, struct diag *diag)
+int kernel_iscsi_conf_add(struct iscsi_wishes *w, const struct iscsi_wish *wish, struct diag *diag)
 {
 	struct iscsi_wish *more = calloc(w->count + 1, sizeof(*more));
 
@@ -98,7 +98,7 @@ int iscsi_conf_add(struct iscsi_wishes *w, const struct iscsi_wish *wish, struct
 	return 0;
 }
 
-void iscsi_conf_wipe(char *text)
+void kernel_iscsi_conf_wipe(char *text)
 {
 	if (text)
 		explicit_bzero(text, strlen(text));
@@ -108,7 +108,7 @@ void iscsi_conf_wipe(char *text)
 static void problem(struct reader *r, const char *word, const struct diag *why)
 {
 	r->to->problems++;
-	iscsi_conf_note(r->to, "kernel command line: %s: %.300s", word, why->text);
+	kernel_iscsi_conf_note(r->to, "kernel command line: %s: %.300s", word, why->text);
 }
 
 /* A string as the value of root=, netroot= or iscsiroot=. */
@@ -128,7 +128,7 @@ static int take_string(struct reader *r, const char *word, const char *text)
 		r->to->firmware = true;
 	} else {
 		snprintf(wish.from, sizeof(wish.from), "kernel command line: %s=%s", word, scheme);
-		err = iscsi_conf_add(r->to, &wish, r->diag);
+		err = kernel_iscsi_conf_add(r->to, &wish, r->diag);
 	}
 	explicit_bzero(&wish, sizeof(wish));
 	return err;
@@ -156,7 +156,7 @@ static int take_iscsiroot(struct reader *r, const char *text)
 	if (asprintf(&whole, "iscsi:%s", text) < 0)
 		return diag_sys(r->diag, ENOMEM, "kernel command line");
 	err = take_string(r, "iscsiroot", is_scheme(text) ? text : whole);
-	iscsi_conf_wipe(whole);
+	kernel_iscsi_conf_wipe(whole);
 	return err;
 }
 
@@ -175,8 +175,8 @@ static bool take_bool(const char *word, const char *key, bool *to)
 static bool take_key(struct reader *r, char *word)
 {
 	for (unsigned i = 0; i < WORDS; i++) {
-		char *dracut = cmdline_value(word, keys[i].dracut),
-		     *old = cmdline_value(word, keys[i].old);
+		char *dracut = kernel_cmdline_value(word, keys[i].dracut),
+		     *old = kernel_cmdline_value(word, keys[i].old);
 
 		if (dracut)
 			r->dracut[i] = dracut;
@@ -195,7 +195,7 @@ static int take_param(struct reader *r, const char *text)
 
 	if (!equals || equals == text || !equals[1] || w->params == ISCSI_WISH_PARAMS) {
 		w->problems++;
-		iscsi_conf_note(w, "kernel command line: rd.iscsi.param: %s",
+		kernel_iscsi_conf_note(w, "kernel command line: rd.iscsi.param: %s",
 			w->params == ISCSI_WISH_PARAMS ? "too many"
 						       : "expected rd.iscsi.param=NAME=VALUE");
 		return 0;
@@ -213,7 +213,7 @@ static void take_transport(struct reader *r, const char *text)
 	if (!strcmp(text, "iser"))
 		r->iser = true;
 	else if (strcmp(text, "tcp"))
-		iscsi_conf_note(r->to,
+		kernel_iscsi_conf_note(r->to,
 			"kernel command line: rd.iscsi.transport=%.40s is ignored: expected iser "
 			"or tcp",
 			text);
@@ -238,18 +238,18 @@ static int take_word(struct reader *r, char *word)
 	char *text;
 	bool unused;
 
-	if ((text = cmdline_value(word, "root")))
+	if ((text = kernel_cmdline_value(word, "root")))
 		return take_root(r, "root", text);
-	if ((text = cmdline_value(word, "netroot")))
+	if ((text = kernel_cmdline_value(word, "netroot")))
 		return take_root(r, "netroot", text);
-	if ((text = cmdline_value(word, "iscsiroot")))
+	if ((text = kernel_cmdline_value(word, "iscsiroot")))
 		return take_iscsiroot(r, text);
-	if ((text = cmdline_value(word, "rd.iscsi.param")) ||
-		(text = cmdline_value(word, "iscsi_param")))
+	if ((text = kernel_cmdline_value(word, "rd.iscsi.param")) ||
+		(text = kernel_cmdline_value(word, "iscsi_param")))
 		return take_param(r, text);
-	if ((text = cmdline_value(word, "rd.iscsi.transport")))
+	if ((text = kernel_cmdline_value(word, "rd.iscsi.transport")))
 		take_transport(r, text);
-	else if ((text = cmdline_value(word, "rd.iscsi.login_retry_max")))
+	else if ((text = kernel_cmdline_value(word, "rd.iscsi.login_retry_max")))
 		take_retries(r, text);
 	else if (!strcmp(word, "ip=ibft"))
 		w->network = true;
@@ -260,7 +260,7 @@ static int take_word(struct reader *r, char *word)
 		 !take_bool(word, "rd.iscsi.ibft", &w->network))
 		for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
 			if (take_bool(word, others[i], &unused))
-				iscsi_conf_note(w,
+				kernel_iscsi_conf_note(w,
 					"kernel command line: %s is ignored: the network is used "
 					"as it is",
 					others[i]);
@@ -283,7 +283,7 @@ static void take_shell(struct reader *r, char *text)
 		end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : at + strcspn(at, " \t;#");
 		if (!end || (*at != '\'' && memchr(at, '$', (size_t)(end - at))) ||
 			memchr(at, '`', (size_t)(end - at))) {
-			iscsi_conf_note(r->to,
+			kernel_iscsi_conf_note(r->to,
 				"iscsi.initramfs: the value of %.40s is ignored: it needs a shell",
 				line);
 			continue;
@@ -359,7 +359,7 @@ static int take_target(struct reader *r)
 
 	if (!name || r->to->count)
 		return 0;
-	if (!iscsi_conf_name(wish.name, name))
+	if (!kernel_iscsi_conf_name(wish.name, name))
 		return diag_set(r->diag, DIAG_USAGE, EINVAL,
 			"%s=: invalid target name: must be at most %d bytes without blanks",
 			name_word, ISCSI_NAME_MAX);
@@ -381,7 +381,7 @@ static int take_target(struct reader *r)
 			r->shell[TARGET_NAME] == name ? "iscsi.initramfs"
 						      : "kernel command line: %s",
 			name_word);
-		if (iscsi_conf_add(r->to, &wish, r->diag))
+		if (kernel_iscsi_conf_add(r->to, &wish, r->diag))
 			return -ENOMEM;
 		ip += len;
 	}
@@ -410,7 +410,8 @@ static int finish(struct reader *r)
 			strcpy(wish->host, ip);
 		if (!wish->host[0]) {
 			w->problems++;
-			iscsi_conf_note(w, "%s: no host given for %s: rdmastor does not query DHCP",
+			kernel_iscsi_conf_note(w,
+				"%s: no host given for %s: rdmastor does not query DHCP",
 				wish->from, wish->name);
 			continue;
 		}
@@ -433,7 +434,7 @@ static int take_initiator(struct reader *r)
 
 	if (!text)
 		return 0;
-	if (!iscsi_conf_name(r->to->initiator, text))
+	if (!kernel_iscsi_conf_name(r->to->initiator, text))
 		return diag_set(r->diag, DIAG_USAGE, EINVAL,
 			"%s=: invalid initiator name: must be at most %d bytes without blanks",
 			word, ISCSI_NAME_MAX);
@@ -461,7 +462,7 @@ int kernel_iscsi_cmdline(
 	*w = (struct iscsi_wishes){ .retry_max = -1 };
 	if (!err && shell)
 		take_shell(&r, shell);
-	while (!err && (word = cmdline_word(&rest)))
+	while (!err && (word = kernel_cmdline_word(&rest)))
 		err = take_word(&r, word);
 	if (!err)
 		err = take_initiator(&r);

@@ -4,9 +4,9 @@
 #include "kernel_iscsi_conf.h"
 
 /* A target's or initiator's name, of any type; false: it is none. */
-bool iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text);
+bool kernel_iscsi_conf_name(char name[ISCSI_NAME_MAX + 1], const char *text);
 /* wipes what it moves */
-int iscsi_conf_add(struct iscsi_wishes *, const struct iscsi_wish *, struct diag *);
-void iscsi_conf_note(struct iscsi_wishes *, const char *fmt, ...)
+int kernel_iscsi_conf_add(struct iscsi_wishes *, const struct iscsi_wish *, struct diag *);
+void kernel_iscsi_conf_note(struct iscsi_wishes *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-void iscsi_conf_wipe(char *text); /* and frees; NULL too */
+void kernel_iscsi_conf_wipe(char *text); /* and frees; NULL too */

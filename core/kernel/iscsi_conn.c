@@ -19,7 +19,7 @@ static int command(struct iscsi_conn *conn, enum iscsi_if_command what, struct i
 	return kernel_iscsi_command(conn->nl, what, msg, NULL, 0);
 }
 
-void iscsi_conn_failed(struct iscsi_conn *conn, const struct diag *why)
+void kernel_iscsi_conn_failed(struct iscsi_conn *conn, const struct diag *why)
 {
 	if (conn->over)
 		return;
@@ -51,7 +51,7 @@ static void heard(struct kernel_iscsi_hook *hook, const struct kernel_iscsi_even
 		take_pdu(conn, event);
 	} else if (event->type == ISCSI_IF_CONN_ERROR && event->cid == conn->pub.id.cid) {
 		diag_set(&why, DIAG_CLOSED, ECONNRESET, "%s", kernel_iscsi_reason(event->value));
-		iscsi_conn_failed(conn, &why);
+		kernel_iscsi_conn_failed(conn, &why);
 	} else if (event->type == ISCSI_IF_SESSION_UNBOUND) {
 		conn->pub.unbound = true;
 		if (conn->pub.on_unbound)
@@ -59,7 +59,7 @@ static void heard(struct kernel_iscsi_hook *hook, const struct kernel_iscsi_even
 	} else if (event->type == ISCSI_IF_SESSION_DESTROYED) {
 		conn->has_session = conn->has_conn = conn->bound = false;
 		diag_set(&why, DIAG_CLOSED, ENODEV, "another process ended the session");
-		iscsi_conn_failed(conn, &why);
+		kernel_iscsi_conn_failed(conn, &why);
 	}
 }
 
@@ -121,7 +121,7 @@ static int bind_it(struct iscsi_conn *conn, struct diag *diag)
 	return 0;
 }
 
-void iscsi_conn_connected(struct iscsi_conn *conn)
+void kernel_iscsi_conn_connected(struct iscsi_conn *conn)
 {
 	struct diag why = { 0 };
 	char to[ADDR_TEXT];
@@ -130,7 +130,7 @@ void iscsi_conn_connected(struct iscsi_conn *conn)
 	if (!err)
 		err = bind_it(conn, &why);
 	if (err) {
-		iscsi_conn_failed(conn, &why);
+		kernel_iscsi_conn_failed(conn, &why);
 		return;
 	}
 	snprintf(conn->pub.dm.way, sizeof(conn->pub.dm.way), "the kernel's %s to %s",
@@ -165,7 +165,7 @@ static void try_again(struct loop_timer *timer)
 	if (!err)
 		return;
 	diag_sys(&why, -err, "send a PDU through the kernel");
-	iscsi_conn_failed(conn, &why);
+	kernel_iscsi_conn_failed(conn, &why);
 }
 
 static int send_control(struct datamover *dm, const void *bhs, const void *data, uint32_t len)
@@ -243,7 +243,7 @@ static void forget(struct iscsi_conn *conn)
 {
 	if (conn->hooked)
 		kernel_iscsi_unhook(conn->nl, &conn->hook);
-	iscsi_reach_end(conn);
+	kernel_iscsi_reach_end(conn);
 	explicit_bzero(conn->pdu, sizeof(conn->pdu));
 	free(conn);
 }
@@ -298,7 +298,7 @@ int kernel_iscsi_dial(struct kernel_iscsi_conn **out, struct kernel_iscsi *nl,
 		hook(conn);
 		stop(conn, ISCSI_IF_RECOVER);
 	}
-	err = iscsi_reach(conn, diag);
+	err = kernel_iscsi_reach(conn, diag);
 	if (err) {
 		terminate(&conn->pub.dm);
 		return err;

@@ -22,8 +22,8 @@ struct iscsi_conn {
 	uint8_t pdu[ISCSI_BHS + ISCSI_PDU_DATA];
 };
 
-/* Connecting begins; iscsi_conn_connected() or _failed() follows, from the loop. -errno. */
-int iscsi_reach(struct iscsi_conn *, struct diag *);
-void iscsi_reach_end(struct iscsi_conn *); /* any time; closes what is not the kernel's */
-void iscsi_conn_connected(struct iscsi_conn *);
-void iscsi_conn_failed(struct iscsi_conn *, const struct diag *);
+/* Connecting begins; kernel_iscsi_conn_connected() or _failed() follows, from the loop. -errno. */
+int kernel_iscsi_reach(struct iscsi_conn *, struct diag *);
+void kernel_iscsi_reach_end(struct iscsi_conn *); /* any time; closes what is not the kernel's */
+void kernel_iscsi_conn_connected(struct iscsi_conn *);
+void kernel_iscsi_conn_failed(struct iscsi_conn *, const struct diag *);

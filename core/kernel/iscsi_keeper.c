@@ -18,7 +18,7 @@
 /* "2: FLOCK  ADVISORY  WRITE 812 00:16:4711 0 EOF" */
 static int holder(int root, const struct stat *st)
 {
-	char *text = sys_read_all(root, "proc/locks"), *rest = text, *line;
+	char *text = kernel_sys_read_all(root, "proc/locks"), *rest = text, *line;
 	int found = 0;
 
 	while ((line = strsep(&rest, "\n"))) {
@@ -71,7 +71,7 @@ bool kernel_process_lives(int root, int pid)
 {
 	char text[64], *state;
 
-	if (pid <= 0 || sys_read(root, text, sizeof(text), "proc/%d/stat", pid) <= 0)
+	if (pid <= 0 || kernel_sys_read(root, text, sizeof(text), "proc/%d/stat", pid) <= 0)
 		return false;
 	state = strrchr(text, ')');
 	return state && state[1] == ' ' && state[2] && state[2] != 'Z' && state[2] != 'X';
@@ -84,7 +84,7 @@ static bool is_root(int root, int pid)
 	unsigned real, effective;
 	char text[1024], *line;
 
-	if (sys_read(root, text, sizeof(text), "proc/%d/status", pid) <= 0)
+	if (kernel_sys_read(root, text, sizeof(text), "proc/%d/status", pid) <= 0)
 		return false;
 	line = strstr(text, "\nUid:");
 	return line && sscanf(line, "\nUid: %u %u", &real, &effective) == 2 && !real && !effective;
@@ -113,7 +113,7 @@ static void look(const char *name, void *arg)
 	long pid = strtol(name, &end, 10);
 
 	if (search->pid || *end || pid <= 0 || pid > INT32_MAX ||
-		sys_read(search->root, comm, sizeof(comm), "proc/%ld/comm", pid) <= 0)
+		kernel_sys_read(search->root, comm, sizeof(comm), "proc/%ld/comm", pid) <= 0)
 		return;
 	if (!strcmp(comm, "iscsid") && kernel_process_lives(search->root, (int)pid) &&
 		is_root(search->root, (int)pid) && !in_other_network(search->root, (int)pid))
@@ -124,6 +124,6 @@ int kernel_iscsid(int root)
 {
 	struct search search = { .root = root };
 
-	sys_list(root, "proc", look, &search);
+	kernel_sys_list(root, "proc", look, &search);
 	return search.pid;
 }

@@ -39,7 +39,7 @@ static bool get_pdu(const uint8_t *bytes, size_t len, struct kernel_iscsi_event 
 	return event->len <= len - ISCSI_NL_HEAD - ISCSI_BHS && !event->bhs->ahs_len;
 }
 
-bool iscsi_nl_event(const uint8_t *bytes, size_t len, struct kernel_iscsi_event *event)
+bool kernel_iscsi_nl_event(const uint8_t *bytes, size_t len, struct kernel_iscsi_event *event)
 {
 	struct iscsi_if_msg msg;
 	struct nlmsghdr head;
@@ -77,7 +77,7 @@ static bool has_code(enum iscsi_if_command command)
 	       command == ISCSI_IF_SEND_PDU;
 }
 
-int iscsi_nl_answer(
+int kernel_iscsi_nl_answer(
 	const uint8_t *bytes, size_t len, enum iscsi_if_command command, struct iscsi_if_msg *msg)
 {
 	struct nlmsghdr head;
@@ -109,9 +109,9 @@ int kernel_iscsi_command(struct kernel_iscsi *nl, enum iscsi_if_command command,
 	memcpy(bytes + sizeof(head), msg, sizeof(*msg));
 	if (len)
 		memcpy(bytes + ISCSI_NL_HEAD, more, len);
-	got = iscsi_socket_ask(nl->commands, bytes, NLMSG_ALIGN(ISCSI_NL_HEAD + len));
+	got = kernel_iscsi_socket_ask(nl->commands, bytes, NLMSG_ALIGN(ISCSI_NL_HEAD + len));
 	if (got >= 0)
-		got = iscsi_nl_answer(bytes, (size_t)got, command, msg);
+		got = kernel_iscsi_nl_answer(bytes, (size_t)got, command, msg);
 	explicit_bzero(bytes, sizeof(bytes)); /* of secrets */
 	return (int)got;
 }
@@ -146,13 +146,13 @@ static void readable(struct loop_fd *fd, uint32_t events)
 
 	(void)events;
 	for (unsigned i = 0; i < A_TURN; i++) {
-		ssize_t got = iscsi_socket_take(fd->fd, nl->bytes, sizeof(nl->bytes));
+		ssize_t got = kernel_iscsi_socket_take(fd->fd, nl->bytes, sizeof(nl->bytes));
 
 		if (got == -ENOBUFS && nl->watch)
 			nl->watch->lost(nl->watch);
 		if (got <= 0)
 			return;
-		if (iscsi_nl_event(nl->bytes, (size_t)got, &event))
+		if (kernel_iscsi_nl_event(nl->bytes, (size_t)got, &event))
 			hand_on(nl, &event);
 	}
 }
@@ -167,10 +167,11 @@ int kernel_iscsi_open(struct kernel_iscsi **out, struct loop *loop,
 		return diag_sys(diag, ENOMEM, "iSCSI netlink");
 	nl->loop = loop;
 	nl->watch = watch;
-	nl->commands = iscsi_socket(false);
-	nl->events = (struct loop_fd){ .fd = nl->commands < 0 ? nl->commands : iscsi_socket(true),
-		.events = EPOLLIN,
-		.ready = readable };
+	nl->commands = kernel_iscsi_socket(false);
+	nl->events =
+		(struct loop_fd){ .fd = nl->commands < 0 ? nl->commands : kernel_iscsi_socket(true),
+			.events = EPOLLIN,
+			.ready = readable };
 	err = nl->events.fd < 0 ? nl->events.fd : 0;
 	if (err == -EPROTONOSUPPORT)
 		err = diag_set(diag, DIAG_NO_MODULE, EPROTONOSUPPORT,

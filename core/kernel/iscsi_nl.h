@@ -9,15 +9,16 @@
 #define ISCSI_NL_MAX  (ISCSI_NL_HEAD + ISCSI_BHS + ISCSI_PDU_DATA + 4)
 
 /* One that came: false: it is not to be handed on, as it is no event, or not whole. */
-bool iscsi_nl_event(const uint8_t *bytes, size_t len, struct kernel_iscsi_event *);
+bool kernel_iscsi_nl_event(const uint8_t *bytes, size_t len, struct kernel_iscsi_event *);
 /* The answer to a command, into the message. 0, or -errno as kernel_iscsi_command() says. */
-int iscsi_nl_answer(const uint8_t *bytes, size_t len, enum iscsi_if_command, struct iscsi_if_msg *);
+int kernel_iscsi_nl_answer(
+	const uint8_t *bytes, size_t len, enum iscsi_if_command, struct iscsi_if_msg *);
 
 /* The real ones are in iscsi_socket.c. A socket for commands, or one that hears events; -errno. */
-int iscsi_socket(bool events);
+int kernel_iscsi_socket(bool events);
 /* Sends and gives the answer, of at most ISCSI_NL_MAX bytes, in the place of what was sent: its
  * length, or -errno. */
-ssize_t iscsi_socket_ask(int fd, uint8_t *bytes, size_t len);
+ssize_t kernel_iscsi_socket_ask(int fd, uint8_t *bytes, size_t len);
 /* The next event's bytes; 0: none is there, or it did not come from the kernel. -ENOBUFS: some were
  * lost; other -errno: the socket is dead. */
-ssize_t iscsi_socket_take(int fd, uint8_t *bytes, size_t room);
+ssize_t kernel_iscsi_socket_take(int fd, uint8_t *bytes, size_t room);

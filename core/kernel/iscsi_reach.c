@@ -25,7 +25,7 @@ static void tcp_failed(struct iscsi_conn *conn, int err)
 		diag_set(&why, DIAG_TIMEOUT, err, "%s does not answer", to);
 	else
 		diag_sys(&why, err, "TCP to %s", to);
-	iscsi_conn_failed(conn, &why);
+	kernel_iscsi_conn_failed(conn, &why);
 }
 
 static void ep_failed(struct iscsi_conn *conn, int err)
@@ -38,7 +38,7 @@ static void ep_failed(struct iscsi_conn *conn, int err)
 		diag_set(&why, DIAG_TIMEOUT, err, "%s does not answer over RDMA", to);
 	else
 		diag_set(&why, DIAG_REFUSED, ECONNREFUSED, "connection to %s over RDMA failed", to);
-	iscsi_conn_failed(conn, &why);
+	kernel_iscsi_conn_failed(conn, &why);
 }
 
 static void ready(struct loop_fd *sock, uint32_t events)
@@ -56,7 +56,7 @@ static void ready(struct loop_fd *sock, uint32_t events)
 		tcp_failed(conn, err);
 		return;
 	}
-	iscsi_conn_connected(conn);
+	kernel_iscsi_conn_connected(conn);
 }
 
 static void late(struct loop_timer *timer)
@@ -124,7 +124,7 @@ static void ask(struct loop_timer *timer)
 	if (err || msg.r.code < 0) {
 		ep_failed(conn, ECONNREFUSED);
 	} else if (msg.r.code) {
-		iscsi_conn_connected(conn);
+		kernel_iscsi_conn_connected(conn);
 	} else if (conn->until && now >= conn->until) {
 		ep_failed(conn, ETIMEDOUT);
 	} else {
@@ -157,13 +157,13 @@ static int dial_ep(struct iscsi_conn *conn, struct diag *diag)
 	return 0;
 }
 
-int iscsi_reach(struct iscsi_conn *conn, struct diag *diag)
+int kernel_iscsi_reach(struct iscsi_conn *conn, struct diag *diag)
 {
 	conn->until = conn->how.timeout_ms ? loop_clock() + conn->how.timeout_ms * MSEC : 0;
 	return conn->how.kind == KERNEL_ISCSI_TCP ? dial_tcp(conn, diag) : dial_ep(conn, diag);
 }
 
-void iscsi_reach_end(struct iscsi_conn *conn)
+void kernel_iscsi_reach_end(struct iscsi_conn *conn)
 {
 	loop_timer_del(conn->pub.dm.loop, &conn->timer);
 	loop_fd_del(conn->pub.dm.loop, &conn->sock);

@@ -21,7 +21,7 @@
 /* A word or a name: without blanks and control characters, and not cut off. */
 static bool read_word(int root, char *text, size_t len, const char *dir, const char *name)
 {
-	ssize_t got = sys_read(root, text, len, "%s/%s", dir, name);
+	ssize_t got = kernel_sys_read(root, text, len, "%s/%s", dir, name);
 
 	for (ssize_t i = 0; i < got; i++)
 		if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
@@ -89,7 +89,7 @@ static void read_connection(int root, struct kernel_iscsi_session *session)
 	struct kernel_iscsi_agreed *agreed = &session->agreed;
 	char dir[80];
 
-	sys_list(root, CONNECTIONS, look_connection, &all);
+	kernel_sys_list(root, CONNECTIONS, look_connection, &all);
 	if (!all.name[0])
 		snprintf(all.name, sizeof(all.name), "none"); /* then nothing below is found */
 	snprintf(dir, sizeof(dir), CONNECTIONS "/%s", all.name);
@@ -222,7 +222,7 @@ int kernel_iscsi_sessions(
 {
 	struct walk walk = { .root = root };
 
-	sys_list(root, SESSIONS, add_session, &walk);
+	kernel_sys_list(root, SESSIONS, add_session, &walk);
 	if (walk.err) {
 		free(walk.list);
 		*list = NULL;

@@ -8,7 +8,7 @@
 
 #define ROOM (1 << 20) /* of bytes: bursts of events from many sessions */
 
-int iscsi_socket(bool events)
+int kernel_iscsi_socket(bool events)
 {
 	struct sockaddr_nl own = { .nl_family = AF_NETLINK,
 		.nl_groups = events ? ISCSI_IF_GROUP : 0 };
@@ -24,7 +24,7 @@ int iscsi_socket(bool events)
 	return -err;
 }
 
-ssize_t iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
+ssize_t kernel_iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
 {
 	struct sockaddr_nl from = { 0 };
 	socklen_t len = sizeof(from);
@@ -36,16 +36,17 @@ ssize_t iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
 	return from.nl_pid || (size_t)got > room ? 0 : got;
 }
 
-ssize_t iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
+ssize_t kernel_iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	uint8_t old[ISCSI_NL_MAX];
 	ssize_t got;
 
-	while (iscsi_socket_take(fd, old, sizeof(old)) > 0) /* an answer that nobody waited for */
+	while (kernel_iscsi_socket_take(fd, old, sizeof(old)) >
+		0) /* an answer that nobody waited for */
 		;
 	if (sendto(fd, bytes, len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) < 0)
 		return -errno;
-	got = iscsi_socket_take(fd, bytes, ISCSI_NL_MAX);
+	got = kernel_iscsi_socket_take(fd, bytes, ISCSI_NL_MAX);
 	return got ? got : -EPROTO;
 }

@@ -219,7 +219,7 @@ static const char *take_rest(struct iscsi_wish *wish, const char *rest)
 	}
 	if (!*name)
 		return "no target name";
-	if (!iscsi_conf_name(wish->name, name))
+	if (!kernel_iscsi_conf_name(wish->name, name))
 		return "invalid target name: must be at most 223 bytes without blanks";
 	return take_fields(wish, &f, f.count);
 }

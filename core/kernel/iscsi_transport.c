@@ -31,7 +31,7 @@ static int check_rdma(int root, struct diag *diag)
 	bool there = false;
 	int err;
 
-	sys_list(root, "sys/class/infiniband", found, &there);
+	kernel_sys_list(root, "sys/class/infiniband", found, &there);
 	err = there ? 0 : kernel_rdma_ready(root, diag);
 	if (!err)
 		return 0;
@@ -48,7 +48,7 @@ int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind,
 {
 	const char *dir = transports[kind].dir;
 	char text[32] = "";
-	ssize_t got = sys_read(root, text, sizeof(text), "%s/handle", dir);
+	ssize_t got = kernel_sys_read(root, text, sizeof(text), "%s/handle", dir);
 
 	if (got == -EACCES || got == -EPERM)
 		return diag_set(diag, DIAG_PERMISSION, EPERM,
@@ -63,10 +63,10 @@ int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind,
  * nobody loads modules for the kernel. */
 static void load_crc32c(int root)
 {
-	char *crypto = sys_read_all(root, "proc/crypto");
+	char *crypto = kernel_sys_read_all(root, "proc/crypto");
 
 	if (!crypto || !strstr(crypto, " : crc32c\n"))
-		module_load(root, "crc32c_generic");
+		kernel_module_load(root, "crc32c_generic");
 	free(crypto);
 }
 
@@ -81,9 +81,9 @@ int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
 			*diag = rdma;
 		return -rdma.err;
 	}
-	if (!sys_exists(root, dir))
-		why = module_load(root, module);
-	if (!sys_exists(root, dir)) {
+	if (!kernel_sys_exists(root, dir))
+		why = kernel_module_load(root, module);
+	if (!kernel_sys_exists(root, dir)) {
 		diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module,
 			why);
 		diag_hint(diag, "%s",

@@ -14,7 +14,7 @@ void kernel_iscsi_wishes_free(struct iscsi_wishes *w)
 		explicit_bzero(w->wish, w->count * sizeof(*w->wish));
 	free(w->wish);
 	for (unsigned i = 0; i < w->params; i++)
-		iscsi_conf_wipe(w->param[i]);
+		kernel_iscsi_conf_wipe(w->param[i]);
 	*w = (struct iscsi_wishes){ 0 };
 }
 
@@ -30,7 +30,7 @@ static int take_firmware(struct iscsi_wishes *w, const struct ibft *ibft, struct
 		struct iscsi_wish wish;
 
 		kernel_ibft_wish(ibft, &ibft->target[i], &wish);
-		err = iscsi_conf_add(w, &wish, diag);
+		err = kernel_iscsi_conf_add(w, &wish, diag);
 		explicit_bzero(&wish, sizeof(wish));
 	}
 	return err;
@@ -61,23 +61,23 @@ int kernel_iscsi_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
 
 int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 {
-	char *text = sys_read_all(root, "proc/cmdline"), *debian;
+	char *text = kernel_sys_read_all(root, "proc/cmdline"), *debian;
 	struct diag why = { 0 };
 	int err;
 
 	*w = (struct iscsi_wishes){ .retry_max = -1 };
 	if (!text)
 		return diag_sys(diag, errno, "read /proc/cmdline");
-	debian = sys_read_conf(root, "etc/iscsi.initramfs");
+	debian = kernel_sys_read_conf(root, "etc/iscsi.initramfs");
 	if (!debian) /* where the initramfs is made from */
-		debian = sys_read_conf(root, "etc/iscsi/iscsi.initramfs");
+		debian = kernel_sys_read_conf(root, "etc/iscsi/iscsi.initramfs");
 	err = kernel_iscsi_cmdline(w, text, debian, diag);
 	if (!err && w->firmware && add_firmware(root, w, &why)) {
 		w->problems++;
-		iscsi_conf_note(w, "firmware targets: %.300s", why.text);
+		kernel_iscsi_conf_note(w, "firmware targets: %.300s", why.text);
 	}
-	iscsi_conf_wipe(text);
-	iscsi_conf_wipe(debian);
+	kernel_iscsi_conf_wipe(text);
+	kernel_iscsi_conf_wipe(debian);
 	if (err || w->count || w->problems)
 		return err;
 	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no iSCSI target on the kernel command line");
@@ -89,8 +89,9 @@ int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
 int kernel_iscsi_conf_file(int root, const char *path,
 	int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *diag)
 {
-	char *text = path ? sys_read_conf(path[0] == '/' ? root : AT_FDCWD, path + (path[0] == '/'))
-			  : sys_read_conf(root, "etc/iscsi/iscsid.conf");
+	char *text = path ? kernel_sys_read_conf(
+				    path[0] == '/' ? root : AT_FDCWD, path + (path[0] == '/'))
+			  : kernel_sys_read_conf(root, "etc/iscsi/iscsid.conf");
 	char *rest = text, *line;
 	int err = 0;
 

@@ -11,7 +11,7 @@
 
 #define SECTOR 512 /* of /sys/class/block/X/size, whatever the disk's block */
 
-void *list_grow(struct listing *list, void *items, unsigned count, size_t each)
+void *kernel_list_grow(struct listing *list, void *items, unsigned count, size_t each)
 {
 	void *more = realloc(items, (count + 1) * each);
 
@@ -23,7 +23,7 @@ void *list_grow(struct listing *list, void *items, unsigned count, size_t each)
 	return more;
 }
 
-struct list_link list_link_new(const char *name, const char *protocol, const char *transport)
+struct list_link kernel_list_link_new(const char *name, const char *protocol, const char *transport)
 {
 	struct list_link link = { .loss = { LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN,
 					  LIST_UNKNOWN, LIST_UNKNOWN } };
@@ -34,10 +34,10 @@ struct list_link list_link_new(const char *name, const char *protocol, const cha
 	return link;
 }
 
-int list_add_link(struct listing *list, const struct list_link *link)
+int kernel_list_add_link(struct listing *list, const struct list_link *link)
 {
 	struct kernel_list *to = list->to;
-	struct list_link *more = list_grow(list, to->link, to->links, sizeof(*more));
+	struct list_link *more = kernel_list_grow(list, to->link, to->links, sizeof(*more));
 
 	if (!more)
 		return -1;
@@ -49,7 +49,7 @@ int list_add_link(struct listing *list, const struct list_link *link)
 static struct list_disk *new_disk(struct listing *list)
 {
 	struct kernel_list *to = list->to;
-	struct list_disk *more = list_grow(list, to->disk, to->disks, sizeof(*more));
+	struct list_disk *more = kernel_list_grow(list, to->disk, to->disks, sizeof(*more));
 
 	if (!more)
 		return NULL;
@@ -60,7 +60,7 @@ static struct list_disk *new_disk(struct listing *list)
 static void add_path(struct listing *list, const struct list_path *path)
 {
 	struct kernel_list *to = list->to;
-	struct list_path *more = list_grow(list, to->path, to->paths, sizeof(*more));
+	struct list_path *more = kernel_list_grow(list, to->path, to->paths, sizeof(*more));
 
 	if (!more)
 		return;
@@ -68,7 +68,7 @@ static void add_path(struct listing *list, const struct list_path *path)
 	more[to->paths++] = *path;
 }
 
-void list_add_mount(struct listing *list, int link, const char *dir)
+void kernel_list_add_mount(struct listing *list, int link, const char *dir)
 {
 	struct list_disk *disk = link < 0 ? NULL : new_disk(list);
 
@@ -89,7 +89,8 @@ static void look_above(const char *name, void *arg)
 	struct above *above = arg;
 	char text[160];
 
-	if (sys_read(above->root, text, sizeof(text), "sys/class/block/%.31s/dm/uuid", name) > 0 &&
+	if (kernel_sys_read(
+		    above->root, text, sizeof(text), "sys/class/block/%.31s/dm/uuid", name) > 0 &&
 		!strncmp(text, "mpath-", 6))
 		snprintf(above->node, sizeof(above->node), "%.31s", name);
 }
@@ -100,19 +101,19 @@ static void describe(int root, struct list_disk *disk)
 	char dir[80], text[140];
 
 	snprintf(dir, sizeof(dir), "sys/class/block/%s", disk->node);
-	if (sys_read(root, text, sizeof(text), "%s/dm/name", dir) > 0)
+	if (kernel_sys_read(root, text, sizeof(text), "%s/dm/name", dir) > 0)
 		snprintf(disk->name, sizeof(disk->name), "/dev/mapper/%s", text);
 	else
 		snprintf(disk->name, sizeof(disk->name), "/dev/%s", disk->node);
-	if (sys_read(root, text, sizeof(text), "%s/size", dir) > 0)
+	if (kernel_sys_read(root, text, sizeof(text), "%s/size", dir) > 0)
 		disk->size = strtoull(text, NULL, 10) * SECTOR;
-	disk->block = list_number(root, dir, "queue/logical_block_size");
-	if (sys_read(root, disk->wwid, sizeof(disk->wwid), "%s/wwid", dir) <= 0)
-		sys_read(root, disk->wwid, sizeof(disk->wwid), "%s/device/wwid", dir);
-	sys_read(root, disk->policy, sizeof(disk->policy), "%s/device/iopolicy", dir);
-	if (sys_read(root, text, sizeof(text), "%s/dev", dir) > 0 &&
+	disk->block = kernel_list_number(root, dir, "queue/logical_block_size");
+	if (kernel_sys_read(root, disk->wwid, sizeof(disk->wwid), "%s/wwid", dir) <= 0)
+		kernel_sys_read(root, disk->wwid, sizeof(disk->wwid), "%s/device/wwid", dir);
+	kernel_sys_read(root, disk->policy, sizeof(disk->policy), "%s/device/iopolicy", dir);
+	if (kernel_sys_read(root, text, sizeof(text), "%s/dev", dir) > 0 &&
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
-		holders_of(root, dev_major, dev_minor, disk->used_by, sizeof(disk->used_by));
+		kernel_holders_of(root, dev_major, dev_minor, disk->used_by, sizeof(disk->used_by));
 }
 
 static int find_disk(struct listing *list, const char *node)
@@ -130,7 +131,7 @@ static int find_disk(struct listing *list, const char *node)
 	return (int)list->to->disks - 1;
 }
 
-void list_add_path(struct listing *list, struct list_path path, const char *node)
+void kernel_list_add_path(struct listing *list, struct list_path path, const char *node)
 {
 	struct above above = { .root = list->root };
 	char dir[80];
@@ -140,22 +141,22 @@ void list_add_path(struct listing *list, struct list_path path, const char *node
 	path.disk = -1;
 	if (node[0]) {
 		snprintf(dir, sizeof(dir), "sys/class/block/%.31s/holders", node);
-		sys_list(list->root, dir, look_above, &above);
+		kernel_sys_list(list->root, dir, look_above, &above);
 		path.disk = find_disk(list, above.node[0] ? above.node : node);
 	}
 	add_path(list, &path);
 }
 
-unsigned list_number(int root, const char *dir, const char *name)
+unsigned kernel_list_number(int root, const char *dir, const char *name)
 {
 	char text[32];
 
-	return sys_read(root, text, sizeof(text), "%s/%s", dir, name) > 0
+	return kernel_sys_read(root, text, sizeof(text), "%s/%s", dir, name) > 0
 		       ? (unsigned)strtoul(text, NULL, 0)
 		       : 0;
 }
 
-ssize_t list_target(int root, char *text, size_t len, const char *path)
+ssize_t kernel_list_target(int root, char *text, size_t len, const char *path)
 {
 	ssize_t got = readlinkat(root, path, text, len - 1);
 
@@ -163,7 +164,7 @@ ssize_t list_target(int root, char *text, size_t len, const char *path)
 	return got < 0 ? -errno : got;
 }
 
-bool list_same_host(const char *text, const struct addr *addr)
+bool kernel_list_same_host(const char *text, const struct addr *addr)
 {
 	char left[ADDR_TEXT], right[ADDR_TEXT];
 	struct addr other;
@@ -184,10 +185,10 @@ static bool gid_is(const char *gid, const char *address)
 
 	if (addr_numeric(&addr, gid, 1, NULL))
 		return false;
-	if (list_same_host(address, &addr))
+	if (kernel_list_same_host(address, &addr))
 		return true;
 	snprintf(text, sizeof(text), "::ffff:%.20s", address);
-	return !strchr(address, ':') && list_same_host(text, &addr);
+	return !strchr(address, ':') && kernel_list_same_host(text, &addr);
 }
 
 static const struct list_port *port_of_source(const struct kernel_list *list, const char *source)
@@ -209,8 +210,8 @@ static const struct list_cm *find_cm(
 	for (unsigned i = 0; i < list->cms; i++) {
 		const struct list_cm *cm = &list->cm[i];
 
-		if (strcmp(cm->owner, owner) || !list_same_host(link->address, &cm->peer) ||
-			(link->source[0] && !list_same_host(link->source, &cm->source)))
+		if (strcmp(cm->owner, owner) || !kernel_list_same_host(link->address, &cm->peer) ||
+			(link->source[0] && !kernel_list_same_host(link->source, &cm->source)))
 			continue;
 		if (found && (found->port != cm->port || strcmp(found->dev, cm->dev)))
 			return NULL;
@@ -219,7 +220,7 @@ static const struct list_cm *find_cm(
 	return found;
 }
 
-void list_find_device(const struct listing *list, const char *owner, struct list_link *link)
+void kernel_list_find_device(const struct listing *list, const char *owner, struct list_link *link)
 {
 	const struct list_cm *cm = find_cm(list, owner, link);
 	const struct list_port *port;
@@ -251,12 +252,12 @@ int kernel_list(int root, struct kernel_list *to, struct diag *diag)
 	struct listing list = { .root = root, .to = to };
 
 	*to = (struct kernel_list){ 0 };
-	list_rdma(&list);
-	list_nvme(&list);
-	list_srp(&list);
-	list_iscsi(&list);
-	list_fronts(&list);
-	list_nfs(&list);
+	kernel_list_rdma(&list);
+	kernel_list_nvme(&list);
+	kernel_list_srp(&list);
+	kernel_list_iscsi(&list);
+	kernel_list_fronts(&list);
+	kernel_list_nfs(&list);
 	free(list.cm);
 	if (to->paths)
 		qsort(to->path, to->paths, sizeof(*to->path), by_disk);

@@ -46,7 +46,8 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 	const struct keeper *keeper)
 {
 	const bool iser = !strcmp(session->transport, "iser");
-	struct list_link link = list_link_new("", iser ? "iser" : "iscsi", iser ? "rdma" : "tcp");
+	struct list_link link =
+		kernel_list_link_new("", iser ? "iser" : "iscsi", iser ? "rdma" : "tcp");
 	int at;
 
 	snprintf(link.name, sizeof(link.name), "session%u", session->sid);
@@ -71,15 +72,15 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 		session->connection_state);
 	snprintf(link.iscsi.portal, sizeof(link.iscsi.portal), "%s", session->portal);
 	if (iser)
-		list_find_device(list, "ib_iser", &link);
-	at = list_add_link(list, &link);
+		kernel_list_find_device(list, "ib_iser", &link);
+	at = kernel_list_add_link(list, &link);
 	if (session->target_id >= 0)
-		list_add_units(list, at, session->host, (unsigned)session->target_id);
+		kernel_list_add_units(list, at, session->host, (unsigned)session->target_id);
 	else
-		list_add_path(list, (struct list_path){ .link = at }, "");
+		kernel_list_add_path(list, (struct list_path){ .link = at }, "");
 }
 
-void list_iscsi(struct listing *list)
+void kernel_list_iscsi(struct listing *list)
 {
 	struct kernel_iscsi_session *sessions;
 	struct keeper keeper;

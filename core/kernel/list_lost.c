@@ -62,7 +62,7 @@ static void count_down(uint64_t now_us, uint64_t lost_us, uint64_t wait_us, stru
 				seconds_between(lost_us, now_us > wait_us ? now_us : wait_us));
 }
 
-void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
+void kernel_list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
 {
 	uint64_t at = 0, lost = 0, wait = 0;
 	char begin[48], *text;
@@ -94,7 +94,7 @@ void list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link)
 
 /* Both times count from the first error of the transport (Linux 6.12,
  * __srp_start_tl_fail_timers()), which ib_srp logs; others that follow start nothing anew. */
-void list_srp_lost_at(uint64_t now_us, char *log, struct list_link *link)
+void kernel_list_srp_lost_at(uint64_t now_us, char *log, struct list_link *link)
 {
 	struct list_loss *loss = &link->loss;
 	uint64_t at = 0, lost = 0;
@@ -144,7 +144,7 @@ static char *read_log(int root)
 	return text;
 }
 
-void list_lost(int root, struct list_link *link,
+void kernel_list_lost(int root, struct list_link *link,
 	void (*count)(uint64_t now_us, char *log, struct list_link *))
 {
 	char *log = read_log(root);

@@ -143,7 +143,7 @@ static void take_cm_id(struct list_nl *nl, const char *dev, const struct attrs *
 		return;
 	snprintf(cm.dev, sizeof(cm.dev), "%s", dev);
 	cm.port = port;
-	more = list_grow(nl->list, nl->list->cm, nl->list->cms, sizeof(*more));
+	more = kernel_list_grow(nl->list, nl->list->cm, nl->list->cms, sizeof(*more));
 	if (!more)
 		return;
 	nl->list->cm = more;
@@ -193,7 +193,7 @@ static void take(struct list_nl *nl, const struct nlmsghdr *msg)
 	}
 }
 
-void list_netlink_take(struct list_nl *nl, const void *messages, size_t len)
+void kernel_list_netlink_take(struct list_nl *nl, const void *messages, size_t len)
 {
 	const char *at = messages;
 	size_t step;
@@ -237,12 +237,12 @@ static void ask(struct list_nl *nl, int fd, uint16_t op, uint16_t flags, const u
 
 		if (got <= 0)
 			break;
-		list_netlink_take(nl, answer, (size_t)got);
+		kernel_list_netlink_take(nl, answer, (size_t)got);
 	}
 	free(answer);
 }
 
-void list_netlink(struct listing *list)
+void kernel_list_netlink(struct listing *list)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA);

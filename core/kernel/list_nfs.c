@@ -29,18 +29,18 @@ static void look_transport(const char *name, void *arg)
 	if (!kind || strcmp(kind + 1, link->transport))
 		return;
 	snprintf(dir, sizeof(dir), SWITCHES "/%.40s/%.40s", search->sw, name);
-	if (sys_read(search->list->root, text, sizeof(text), "%s/dstaddr", dir) <= 0 ||
-		addr_numeric(&addr, text, 1, NULL) || !list_same_host(link->address, &addr))
+	if (kernel_sys_read(search->list->root, text, sizeof(text), "%s/dstaddr", dir) <= 0 ||
+		addr_numeric(&addr, text, 1, NULL) || !kernel_list_same_host(link->address, &addr))
 		return;
 	search->found = true;
-	if (sys_read(search->list->root, text, sizeof(text), "%s/xprt_state", dir) <= 0)
+	if (kernel_sys_read(search->list->root, text, sizeof(text), "%s/xprt_state", dir) <= 0)
 		return;
 	search->connecting |= strstr(text, "CONNECTING") != NULL;
 	if (!strstr(text, "CONNECTED"))
 		return;
 	search->connected = true;
 	if (!link->source[0] &&
-		sys_read(search->list->root, text, sizeof(text), "%s/srcaddr", dir) > 0 &&
+		kernel_sys_read(search->list->root, text, sizeof(text), "%s/srcaddr", dir) > 0 &&
 		strpbrk(text, ".:"))
 		snprintf(link->source, sizeof(link->source), "%.60s", text);
 }
@@ -52,7 +52,7 @@ static void look_switch(const char *name, void *arg)
 
 	search->sw = name;
 	snprintf(dir, sizeof(dir), SWITCHES "/%.40s", name);
-	sys_list(search->list->root, dir, look_transport, search);
+	kernel_sys_list(search->list->root, dir, look_transport, search);
 }
 
 static long number(const char *options, const char *name, long otherwise)
@@ -81,7 +81,7 @@ static void read_loss(const char *super, struct list_loss *loss)
 static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg)
 {
 	struct listing *list = arg;
-	struct list_link link = list_link_new("", "nfs", m->transport);
+	struct list_link link = kernel_list_link_new("", "nfs", m->transport);
 	struct search search = { .list = list, .link = &link };
 	const char *path = strstr(m->source, ":/");
 
@@ -100,17 +100,17 @@ static void add_mount(const char *dir, const struct kernel_mounted *m, void *arg
 	link.queues = (unsigned)number(m->super, "nconnect", 1);
 	read_loss(m->super, &link.loss);
 	if (!strcmp(link.transport, "rdma"))
-		list_find_device(list, "rpcrdma", &link);
-	sys_list(list->root, SWITCHES, look_switch, &search);
+		kernel_list_find_device(list, "rpcrdma", &link);
+	kernel_sys_list(list->root, SWITCHES, look_switch, &search);
 	snprintf(link.state, sizeof(link.state), "%s",
 		search.connected    ? "connected"
 		: search.connecting ? "connecting"
 		: search.found      ? "idle"
 				    : "");
-	list_add_mount(list, list_add_link(list, &link), dir);
+	kernel_list_add_mount(list, kernel_list_add_link(list, &link), dir);
 }
 
-void list_nfs(struct listing *list)
+void kernel_list_nfs(struct listing *list)
 {
 	kernel_nfs_mounts(list->root, add_mount, list);
 }

@@ -17,7 +17,7 @@ static int seconds(int value)
 
 static struct list_link make_link(const struct listing *list, const struct nvmf_ctrl *ctrl)
 {
-	struct list_link link = list_link_new(ctrl->name, "nvme", ctrl->transport);
+	struct list_link link = kernel_list_link_new(ctrl->name, "nvme", ctrl->transport);
 
 	COPY(link.state, ctrl->state);
 	COPY(link.target, ctrl->nqn);
@@ -31,9 +31,9 @@ static struct list_link make_link(const struct listing *list, const struct nvmf_
 	link.loss.fail_s = seconds(ctrl->fast_io_fail_tmo);
 	link.loss.give_up_s = seconds(ctrl->ctrl_loss_tmo);
 	if (!strcmp(ctrl->transport, "rdma"))
-		list_find_device(list, "nvme_rdma", &link);
+		kernel_list_find_device(list, "nvme_rdma", &link);
 	if (!strcmp(ctrl->state, "connecting") || !strcmp(ctrl->state, "resetting"))
-		list_lost(list->root, &link, list_nvme_lost_at);
+		kernel_list_lost(list->root, &link, kernel_list_nvme_lost_at);
 	return link;
 }
 
@@ -46,15 +46,15 @@ static void add_disk(struct listing *list, int link, const char *ctrl, const str
 	if (sscanf(disk->name, "nvme%un%u", &subsystem, &unit) == 2 &&
 		sscanf(ctrl, "nvme%u", &number) == 1) {
 		snprintf(path.node, sizeof(path.node), "nvme%uc%un%u", subsystem, number, unit);
-		sys_read(list->root, path.state, sizeof(path.state), NVME_CLASS "/%s/%s/ana_state",
-			ctrl, path.node);
+		kernel_sys_read(list->root, path.state, sizeof(path.state),
+			NVME_CLASS "/%s/%s/ana_state", ctrl, path.node);
 	}
 	if (!path.state[0])
 		COPY(path.node, disk->name);
-	list_add_path(list, path, disk->name);
+	kernel_list_add_path(list, path, disk->name);
 }
 
-void list_nvme(struct listing *list)
+void kernel_list_nvme(struct listing *list)
 {
 	struct nvmf_ctrl *ctrls;
 	unsigned count;
@@ -65,7 +65,7 @@ void list_nvme(struct listing *list)
 	}
 	for (unsigned i = 0; i < count; i++) {
 		struct list_link link = make_link(list, &ctrls[i]);
-		int at = list_add_link(list, &link);
+		int at = kernel_list_add_link(list, &link);
 		struct nvmf_disk *disks;
 		unsigned found;
 
@@ -76,7 +76,7 @@ void list_nvme(struct listing *list)
 		for (unsigned d = 0; d < found; d++)
 			add_disk(list, at, ctrls[i].name, &disks[d]);
 		if (!found)
-			list_add_path(list, (struct list_path){ .link = at }, "");
+			kernel_list_add_path(list, (struct list_path){ .link = at }, "");
 		free(disks);
 	}
 	free(ctrls);

@@ -22,7 +22,7 @@ static void read_word(int root, char *text, size_t len, const char *dir, const c
 {
 	char line[64], *word;
 
-	sys_read(root, line, sizeof(line), "%s/%s", dir, name);
+	kernel_sys_read(root, line, sizeof(line), "%s/%s", dir, name);
 	word = strstr(line, ": ");
 	snprintf(text, len, "%.*s", (int)len - 1, word ? word + 2 : line);
 }
@@ -43,14 +43,15 @@ static void add_gid(const char *name, void *arg)
 	char end;
 
 	if (sscanf(name, "%u%c", &gid.index, &end) != 1 ||
-		sys_read(root, gid.gid, sizeof(gid.gid), "%s/gids/%u", walk->ports, gid.index) <=
-			0 ||
+		kernel_sys_read(root, gid.gid, sizeof(gid.gid), "%s/gids/%u", walk->ports,
+			gid.index) <= 0 ||
 		!strcmp(gid.gid, NO_GID))
 		return;
-	sys_read(root, gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", walk->ports, gid.index);
-	sys_read(root, gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", walk->ports,
+	kernel_sys_read(
+		root, gid.type, sizeof(gid.type), "%s/gid_attrs/types/%u", walk->ports, gid.index);
+	kernel_sys_read(root, gid.netdev, sizeof(gid.netdev), "%s/gid_attrs/ndevs/%u", walk->ports,
 		gid.index);
-	more = list_grow(walk->list, port->gid, port->gids, sizeof(*more));
+	more = kernel_list_grow(walk->list, port->gid, port->gids, sizeof(*more));
 	if (!more)
 		return;
 	port->gid = more;
@@ -76,7 +77,8 @@ static void add_netdev(const char *name, void *arg)
 	char dir[160];
 
 	snprintf(dir, sizeof(dir), CLASS "/%.60s/device/net/%.20s", found->walk->dev, name);
-	if (list_number(found->walk->list->root, dir, "dev_port") + 1 == found->walk->port->port &&
+	if (kernel_list_number(found->walk->list->root, dir, "dev_port") + 1 ==
+			found->walk->port->port &&
 		found->count < 16)
 		snprintf(found->name[found->count++], sizeof(found->name[0]), "%.15s", name);
 }
@@ -99,7 +101,7 @@ static void find_netdev(struct walk *walk)
 	if (port->netdev[0])
 		return;
 	snprintf(dir, sizeof(dir), CLASS "/%.60s/device/net", walk->dev);
-	sys_list(walk->list->root, dir, add_netdev, &found);
+	kernel_sys_list(walk->list->root, dir, add_netdev, &found);
 	qsort(found.name, found.count, sizeof(found.name[0]), by_text);
 	for (unsigned i = 0; i < found.count; i++) {
 		size_t at = strlen(port->netdev);
@@ -130,20 +132,20 @@ static void read_port(struct walk *walk)
 	read_word(root, port->state, sizeof(port->state), walk->ports, "state");
 	lower(port->state);
 	read_word(root, port->physical, sizeof(port->physical), walk->ports, "phys_state");
-	sys_read(root, port->layer, sizeof(port->layer), "%s/link_layer", walk->ports);
-	sys_read(root, port->rate, sizeof(port->rate), "%s/rate", walk->ports);
-	port->lid = list_number(root, walk->ports, "lid");
-	port->sm_lid = list_number(root, walk->ports, "sm_lid");
+	kernel_sys_read(root, port->layer, sizeof(port->layer), "%s/link_layer", walk->ports);
+	kernel_sys_read(root, port->rate, sizeof(port->rate), "%s/rate", walk->ports);
+	port->lid = kernel_list_number(root, walk->ports, "lid");
+	port->sm_lid = kernel_list_number(root, walk->ports, "sm_lid");
 	snprintf(dir, sizeof(dir), CLASS "/%.60s", walk->dev);
 	read_kind(root, port, dir);
-	sys_read(root, port->firmware, sizeof(port->firmware), "%s/fw_ver", dir);
+	kernel_sys_read(root, port->firmware, sizeof(port->firmware), "%s/fw_ver", dir);
 	snprintf(dir, sizeof(dir), CLASS "/%.60s/device/driver", walk->dev);
-	if (list_target(root, target, sizeof(target), dir) > 0) {
+	if (kernel_list_target(root, target, sizeof(target), dir) > 0) {
 		name = strrchr(target, '/');
 		snprintf(port->driver, sizeof(port->driver), "%.31s", name ? name + 1 : target);
 	}
 	snprintf(dir, sizeof(dir), "%s/gids", walk->ports);
-	sys_list(root, dir, add_gid, walk);
+	kernel_sys_list(root, dir, add_gid, walk);
 	if (port->gids)
 		qsort(port->gid, port->gids, sizeof(*port->gid), by_index);
 	find_netdev(walk);
@@ -162,7 +164,7 @@ static void add_port(const char *name, void *arg)
 	snprintf(walk->ports, sizeof(walk->ports), CLASS "/%.60s/ports/%u", walk->dev, port.port);
 	walk->port = &port;
 	read_port(walk);
-	more = list_grow(walk->list, to->port, to->ports, sizeof(*more));
+	more = kernel_list_grow(walk->list, to->port, to->ports, sizeof(*more));
 	if (!more) {
 		free(port.gid);
 		return;
@@ -179,7 +181,7 @@ static void add_device(const char *name, void *arg)
 	if (strlen(name) > 60)
 		return;
 	snprintf(dir, sizeof(dir), CLASS "/%s/ports", name);
-	sys_list(walk.list->root, dir, add_port, &walk);
+	kernel_sys_list(walk.list->root, dir, add_port, &walk);
 }
 
 static int by_name(const void *a, const void *b)
@@ -190,13 +192,13 @@ static int by_name(const void *a, const void *b)
 	return order ? order : (int)left->port - (int)right->port;
 }
 
-void list_rdma(struct listing *list)
+void kernel_list_rdma(struct listing *list)
 {
 	struct kernel_list *to = list->to;
 
-	sys_list(list->root, CLASS, add_device, list);
+	kernel_sys_list(list->root, CLASS, add_device, list);
 	if (!to->ports)
 		return;
 	qsort(to->port, to->ports, sizeof(*to->port), by_name);
-	list_netlink(list);
+	kernel_list_netlink(list);
 }

@@ -16,7 +16,7 @@
 #define HOSTS "sys/class/scsi_host"
 
 /* What has no block device is none: a target's own controller, a tape. */
-void list_add_units(struct listing *list, int link, unsigned host, unsigned target)
+void kernel_list_add_units(struct listing *list, int link, unsigned host, unsigned target)
 {
 	struct scsi_lun *luns;
 	unsigned count, found = 0, id;
@@ -33,11 +33,11 @@ void list_add_units(struct listing *list, int link, unsigned host, unsigned targ
 		snprintf(path.node, sizeof(path.node), "%s", luns[i].node);
 		snprintf(path.state, sizeof(path.state), "%s", luns[i].state);
 		snprintf(path.hctl, sizeof(path.hctl), "%s", luns[i].name);
-		list_add_path(list, path, path.node);
+		kernel_list_add_path(list, path, path.node);
 		found++;
 	}
 	if (!found)
-		list_add_path(list, (struct list_path){ .link = link }, "");
+		kernel_list_add_path(list, (struct list_path){ .link = link }, "");
 	free(luns);
 }
 
@@ -60,7 +60,7 @@ static void read_remote_port(int root, unsigned host, struct list_link *link)
 		return;
 	link->loss.attempts =
 		rport.failed_reconnects < INT_MAX ? (int)rport.failed_reconnects : INT_MAX;
-	list_lost(root, link, list_srp_lost_at);
+	kernel_list_lost(root, link, kernel_list_srp_lost_at);
 	if (strcmp(rport.state, "blocked"))
 		link->loss.fail_left_s = 0; /* fail-fast, lost */
 }
@@ -90,7 +90,7 @@ static void find_peer(const struct listing *list, struct list_link *link)
 
 static void add_srp(struct listing *list, const struct kernel_srp *srp)
 {
-	struct list_link link = list_link_new(srp->host, "srp", "rdma");
+	struct list_link link = kernel_list_link_new(srp->host, "srp", "rdma");
 	int number = kernel_srp_number(srp->host);
 	char dir[80];
 
@@ -101,21 +101,22 @@ static void add_srp(struct listing *list, const struct kernel_srp *srp)
 		srp->id_ext);
 	snprintf(link.rdma_dev, sizeof(link.rdma_dev), "%s", srp->dev);
 	link.rdma_port = srp->port;
-	link.queues = list_number(list->root, dir, "ch_count");
+	link.queues = kernel_list_number(list->root, dir, "ch_count");
 	if (srp->by_cm) {
 		find_peer(list, &link);
 	} else {
 		for (unsigned i = 0; i < sizeof(srp->dgid); i++)
 			snprintf(link.address + strlen(link.address), 4, "%s%02x",
 				i && i % 2 == 0 ? ":" : "", srp->dgid[i]);
-		sys_read(list->root, link.source, sizeof(link.source), "%s/sgid", dir);
+		kernel_sys_read(list->root, link.source, sizeof(link.source), "%s/sgid", dir);
 		snprintf(link.service, sizeof(link.service), "%016" PRIx64, srp->service_id);
 	}
 	read_remote_port(list->root, (unsigned)number, &link);
-	list_add_units(list, list_add_link(list, &link), (unsigned)number, LIST_ALL_TARGETS);
+	kernel_list_add_units(
+		list, kernel_list_add_link(list, &link), (unsigned)number, LIST_ALL_TARGETS);
 }
 
-void list_srp(struct listing *list)
+void kernel_list_srp(struct listing *list)
 {
 	struct kernel_srp *hosts;
 	unsigned count;

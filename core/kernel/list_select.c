@@ -104,7 +104,7 @@ static bool same_gid(const char *host, const char *gid)
 	struct addr addr;
 
 	if (strchr(host, ':'))
-		return !addr_numeric(&addr, host, 1, NULL) && list_same_host(gid, &addr);
+		return !addr_numeric(&addr, host, 1, NULL) && kernel_list_same_host(gid, &addr);
 	if (strlen(host) != 32)
 		return true;
 	for (; *host && *gid; gid++)
@@ -118,7 +118,7 @@ static bool is_portal(const struct wanted *want, const struct list_link *link)
 {
 	const struct list_iscsi *iscsi = &link->iscsi;
 
-	return iscsi->is && list_same_host(iscsi->portal, &want->addr) &&
+	return iscsi->is && kernel_list_same_host(iscsi->portal, &want->addr) &&
 	       (!want->uri.port || want->uri.port == iscsi->portal_port) &&
 	       (!want->target[0] || !strcasecmp(want->target, link->target));
 }
@@ -131,7 +131,7 @@ static bool link_is_uri(const struct wanted *want, const struct list_link *link)
 		return false;
 	/* what the kernel does not tell counts as equal */
 	if (link->address[0] && want->addr.ss.ss_family &&
-		!list_same_host(link->address, &want->addr))
+		!kernel_list_same_host(link->address, &want->addr))
 		return is_portal(want, link);
 	if (!strcmp(want->uri.scheme, "srp") && !same_gid(want->uri.host, link->address))
 		return false;

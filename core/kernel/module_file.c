@@ -52,12 +52,12 @@ static int fill(const char *dir, char *line, char *path[MODULE_FILES])
 		if (!*word)
 			continue;
 		if (count == MODULE_FILES) {
-			module_files_free(path, count);
+			kernel_module_files_free(path, count);
 			return -E2BIG;
 		}
 		if (asprintf(&path[count], "%s%s%s", *word == '/' ? "" : dir,
 			    *word == '/' ? "" : "/", *word == '/' ? word + 1 : word) < 0) {
-			module_files_free(path, count);
+			kernel_module_files_free(path, count);
 			return -ENOMEM;
 		}
 		count++;
@@ -73,7 +73,7 @@ static int fill(const char *dir, char *line, char *path[MODULE_FILES])
 
 static const char *const dirs[] = { "lib/modules", "usr/lib/modules" };
 
-bool module_built_in(int root, const char *release, const char *module)
+bool kernel_module_built_in(int root, const char *release, const char *module)
 {
 	bool found = false;
 
@@ -81,7 +81,7 @@ bool module_built_in(int root, const char *release, const char *module)
 		char name[220], *text, *rest, *line;
 
 		snprintf(name, sizeof(name), "%s/%s/modules.builtin", dirs[i], release);
-		text = rest = sys_read_all(root, name);
+		text = rest = kernel_sys_read_all(root, name);
 		while (!found && (line = strsep(&rest, "\n")))
 			found = is_module(line, strlen(line), module);
 		free(text);
@@ -89,7 +89,7 @@ bool module_built_in(int root, const char *release, const char *module)
 	return found;
 }
 
-int module_files(int root, const char *release, const char *module, char *path[MODULE_FILES])
+int kernel_module_files(int root, const char *release, const char *module, char *path[MODULE_FILES])
 {
 	int rc = -ENODATA;
 
@@ -98,7 +98,7 @@ int module_files(int root, const char *release, const char *module, char *path[M
 
 		snprintf(dir, sizeof(dir), "%s/%s", dirs[i], release);
 		snprintf(name, sizeof(name), "%s/modules.dep", dir);
-		dep = sys_read_all(root, name);
+		dep = kernel_sys_read_all(root, name);
 		if (!dep)
 			continue;
 		line = find_line(dep, module);
@@ -108,7 +108,7 @@ int module_files(int root, const char *release, const char *module, char *path[M
 	return rc;
 }
 
-void module_files_free(char *path[MODULE_FILES], int count)
+void kernel_module_files_free(char *path[MODULE_FILES], int count)
 {
 	for (int i = 0; i < count; i++)
 		free(path[i]);
@@ -162,7 +162,7 @@ static const char *name_of(const char *path, char name[64])
 	return name;
 }
 
-const char *module_load_files(int root, const char *module, const char *params)
+const char *kernel_module_load_files(int root, const char *module, const char *params)
 {
 	char *path[MODULE_FILES], name[64], all[4096];
 	struct utsname uts;
@@ -171,21 +171,21 @@ const char *module_load_files(int root, const char *module, const char *params)
 
 	if (uname(&uts))
 		return "the kernel release is unknown";
-	if (module_built_in(root, uts.release, module))
+	if (kernel_module_built_in(root, uts.release, module))
 		return "it is built into this kernel, but inactive";
-	count = module_files(root, uts.release, module, path);
+	count = kernel_module_files(root, uts.release, module, path);
 	if (count == -ENODATA)
 		return "no modules for this kernel in /lib/modules";
 	if (count < 0)
 		return "no such module for this kernel";
 	for (int i = 0; i < count - 1 && !ruled; i++)
-		ruled = module_has_rule(root, name_of(path[i], name), true);
+		ruled = kernel_module_has_rule(root, name_of(path[i], name), true);
 	for (int i = 0; i < count && !err && !ruled; i++) {
-		module_options(root, name_of(path[i], name), i == count - 1 ? params : "", all,
-			sizeof(all));
+		kernel_module_options(root, name_of(path[i], name), i == count - 1 ? params : "",
+			all, sizeof(all));
 		err = insert(root, path[i], all);
 	}
-	module_files_free(path, count);
+	kernel_module_files_free(path, count);
 	if (ruled)
 		return "an install rule in modprobe.d replaces a module it depends on";
 	return err ? refusal(err) : "it was loaded, but is inactive";

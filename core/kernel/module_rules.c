@@ -81,7 +81,7 @@ static void read_conf(struct rules *rules, const struct conf *conf)
 	char path[320], *text, *rest, *line;
 
 	snprintf(path, sizeof(path), "%s/%s", conf->dir, conf->name);
-	text = rest = sys_read_conf(rules->root, path);
+	text = rest = kernel_sys_read_conf(rules->root, path);
 	if (text)
 		join(text);
 	while ((line = strsep(&rest, "\n")))
@@ -122,7 +122,7 @@ static void read_rules(struct rules *rules)
 
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(*dirs); i++) {
 		rules->dir = dirs[i];
-		sys_list(rules->root, rules->dir, add_conf, rules);
+		kernel_sys_list(rules->root, rules->dir, add_conf, rules);
 	}
 	if (rules->confs)
 		qsort(rules->conf, rules->confs, sizeof(*rules->conf), by_name);
@@ -131,7 +131,7 @@ static void read_rules(struct rules *rules)
 	free(rules->conf);
 }
 
-bool module_has_rule(int root, const char *module, bool needed)
+bool kernel_module_has_rule(int root, const char *module, bool needed)
 {
 	char name[64];
 	struct rules rules = { .root = root, .module = name, .needed = needed };
@@ -142,7 +142,7 @@ bool module_has_rule(int root, const char *module, bool needed)
 	return rules.found;
 }
 
-void module_options(int root, const char *module, const char *params, char *text, size_t len)
+void kernel_module_options(int root, const char *module, const char *params, char *text, size_t len)
 {
 	char name[64];
 	struct rules rules = {

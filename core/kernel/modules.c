@@ -21,12 +21,13 @@ static bool real_root(int root)
 	       a.st_ino == b.st_ino;
 }
 
-const char *module_load(int root, const char *module)
+const char *kernel_module_load(int root, const char *module)
 {
-	return module_load_with(root, module, NULL, 0);
+	return kernel_module_load_with(root, module, NULL, 0);
 }
 
-const char *module_load_with(int root, const char *module, char *const *params, unsigned count)
+const char *kernel_module_load_with(
+	int root, const char *module, char *const *params, unsigned count)
 {
 	char *argv[MODULE_PARAMS + 4] = { "modprobe", "-q", (char *)module };
 	char text[2048] = "";
@@ -47,7 +48,7 @@ const char *module_load_with(int root, const char *module, char *const *params, 
 	rc = child_run(argv, MODPROBE_MS);
 	if (rc == -ETIMEDOUT)
 		return "modprobe timed out after 5 s";
-	if (module_has_rule(root, module, false))
+	if (kernel_module_has_rule(root, module, false))
 		return "a rule in modprobe.d (install or alias) replaces it";
-	return module_load_files(root, module, text);
+	return kernel_module_load_files(root, module, text);
 }

@@ -109,9 +109,9 @@ static char *read_line(char *line, struct kernel_mounted *m)
 	*m = (struct kernel_mounted){ .id = (unsigned)strtoul(field[0], NULL, 10) };
 	copy(m->options, sizeof(m->options), field[5]);
 	copy(m->type, sizeof(m->type), strsep(&end, " "));
-	copy(m->source, sizeof(m->source), end ? sys_unescape(strsep(&end, " ")) : "");
+	copy(m->source, sizeof(m->source), end ? kernel_sys_unescape(strsep(&end, " ")) : "");
 	copy(m->super, sizeof(m->super), end);
-	return sys_unescape(field[4]);
+	return kernel_sys_unescape(field[4]);
 }
 
 /* Transports by mountstats, read once however many mounts there are. */
@@ -130,7 +130,7 @@ static void read_stats(int root, struct stats *stats)
 {
 	char *rest, *line, word[16];
 
-	*stats = (struct stats){ .text = sys_read_all(root, "proc/self/mountstats") };
+	*stats = (struct stats){ .text = kernel_sys_read_all(root, "proc/self/mountstats") };
 	rest = stats->text;
 	while ((line = strsep(&rest, "\n"))) {
 		char *on = strncmp(line, "device ", 7) ? NULL : strstr(line, " mounted on "),
@@ -147,7 +147,7 @@ static void read_stats(int root, struct stats *stats)
 			return;
 		*with = 0;
 		stats->row = more;
-		stats->row[stats->count].dir = sys_unescape(on + 12);
+		stats->row[stats->count].dir = kernel_sys_unescape(on + 12);
 		stats->row[stats->count++].transport[0] = 0;
 	}
 }
@@ -236,7 +236,7 @@ int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 {
-	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
+	char *all = kernel_sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
 	struct kernel_mounted one;
 	struct stats stats;
 	bool found = false;
@@ -264,7 +264,7 @@ int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)
 void kernel_nfs_mounts(int root,
 	void (*each)(const char *dir, const struct kernel_mounted *, void *arg), void *arg)
 {
-	char *all = sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
+	char *all = kernel_sys_read_all(root, "proc/self/mountinfo"), *rest = all, *line, *place;
 	struct kernel_mounted m;
 	struct stats stats;
 

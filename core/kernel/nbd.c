@@ -22,10 +22,10 @@ int kernel_nbd_ready(int root, struct diag *diag)
 {
 	const char *why;
 
-	if (sys_exists(root, "sys/module/nbd"))
+	if (kernel_sys_exists(root, "sys/module/nbd"))
 		return 0;
-	why = module_load(root, "nbd");
-	if (sys_exists(root, "sys/module/nbd"))
+	why = kernel_module_load(root, "nbd");
+	if (kernel_sys_exists(root, "sys/module/nbd"))
 		return 0;
 	diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module nbd is not loaded: %s", why);
 	diag_hint(diag, NBD_HINT);
@@ -38,9 +38,9 @@ int kernel_nbd_backend(int root, unsigned index, char *text, size_t len)
 
 	snprintf(path, sizeof(path), "sys/block/nbd%u/pid", index);
 	text[0] = 0;
-	if (!sys_exists(root, path))
+	if (!kernel_sys_exists(root, path))
 		return -ENOENT;
-	sys_read(root, text, len, "sys/block/nbd%u/backend", index);
+	kernel_sys_read(root, text, len, "sys/block/nbd%u/backend", index);
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static int find(int root, const struct kernel_nbd *nbd)
 	if (nbd->index >= 0)
 		return is_ours(root, (unsigned)nbd->index, nbd->id) ? nbd->index : -1;
 	if (nbd->id)
-		sys_list(root, "sys/block", look, &search);
+		kernel_sys_list(root, "sys/block", look, &search);
 	return search.index;
 }
 
@@ -165,7 +165,7 @@ static int unlike(const struct kernel_nbd *nbd, struct diag *diag)
 static bool read_queue(
 	int root, const struct kernel_nbd *nbd, const char *name, char *text, size_t len)
 {
-	return sys_read(root, text, len, "sys/block/nbd%d/queue/%s", nbd->index, name) > 0;
+	return kernel_sys_read(root, text, len, "sys/block/nbd%d/queue/%s", nbd->index, name) > 0;
 }
 
 /* What its users were told of it must still be true; the driver can change none of it but the size.
@@ -176,7 +176,7 @@ static int check_former(int root, const struct kernel_nbd *nbd, struct diag *dia
 	unsigned long long sectors;
 	unsigned block;
 
-	if (sys_read(root, text, sizeof(text), "sys/block/nbd%d/size", nbd->index) > 0 &&
+	if (kernel_sys_read(root, text, sizeof(text), "sys/block/nbd%d/size", nbd->index) > 0 &&
 		sscanf(text, "%llu", &sectors) == 1 && sectors * 512 > nbd->size) {
 		diag_set(diag, DIAG_MISMATCH, EINVAL,
 			"left by an earlier run: size %llu exceeds the disk's %llu bytes",
@@ -202,7 +202,7 @@ static int check_former(int root, const struct kernel_nbd *nbd, struct diag *dia
 
 int kernel_nbd_renew(const struct kernel_nbd *nbd, struct diag *diag)
 {
-	int err = nbd_nl_call(NBD_CMD_RECONFIGURE, NBD_NL_SOCKETS, nbd);
+	int err = kernel_nbd_nl_call(NBD_CMD_RECONFIGURE, NBD_NL_SOCKETS, nbd);
 
 	if (err ==
 		-EINVAL) /* the driver's one answer to all that is wrong; here only this can be */
@@ -229,7 +229,8 @@ int kernel_nbd_connect(int root, struct kernel_nbd *nbd, struct diag *diag)
 	}
 	fresh = *nbd;
 	fresh.nfds = nbd->connections;
-	err = nbd_nl_call(NBD_CMD_CONNECT, NBD_NL_SIZE | NBD_NL_POLICY | NBD_NL_SOCKETS, &fresh);
+	err = kernel_nbd_nl_call(
+		NBD_CMD_CONNECT, NBD_NL_SIZE | NBD_NL_POLICY | NBD_NL_SOCKETS, &fresh);
 	if (err < 0)
 		return refused(err, nbd->index, diag);
 	nbd->index = err;
@@ -238,7 +239,7 @@ int kernel_nbd_connect(int root, struct kernel_nbd *nbd, struct diag *diag)
 
 int kernel_nbd_resize(const struct kernel_nbd *nbd, struct diag *diag)
 {
-	int err = nbd_nl_call(NBD_CMD_RECONFIGURE, NBD_NL_SIZE, nbd);
+	int err = kernel_nbd_nl_call(NBD_CMD_RECONFIGURE, NBD_NL_SIZE, nbd);
 
 	return err < 0 ? refused(err, nbd->index, diag) : 0;
 }
@@ -292,6 +293,6 @@ int kernel_nbd_disconnect(int root, unsigned index, const char *id, bool force, 
 		return err;
 	}
 	nbd.timeout_ms = timeout_ms ? timeout_ms : DISCONNECT_MS;
-	err = nbd_nl_call(NBD_CMD_DISCONNECT, 0, &nbd);
+	err = kernel_nbd_nl_call(NBD_CMD_DISCONNECT, 0, &nbd);
 	return err < 0 ? refused(err, (int)index, diag) : 0;
 }

@@ -124,7 +124,7 @@ static int find_family(struct nl_sock *sock, uint32_t timeout_ms)
 	return family == -ENOENT || !family ? -ENOTSUP : family;
 }
 
-int nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *nbd)
+int kernel_nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *nbd)
 {
 	struct nl_sock *sock = nl_socket_alloc();
 	struct nl_msg *msg = nlmsg_alloc();

@@ -12,4 +12,4 @@ enum nbd_nl_part {
 /* Index and id go along when given (>= 0, not NULL). Gives the index in the answer to
  * NBD_CMD_CONNECT, 0 to others; -errno as the driver said it, -ENOTSUP when it cannot be spoken to,
  * -ETIMEDOUT when it did not answer in timeout_ms. */
-int nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *);
+int kernel_nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *);

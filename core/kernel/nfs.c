@@ -23,7 +23,7 @@ static bool built_in(int root, const char *module)
 		return false;
 	snprintf(path, sizeof(path), "lib/modules/%s/modules.builtin", name.release);
 	snprintf(file, sizeof(file), "/%s.ko", module);
-	list = sys_read_all(root, path);
+	list = kernel_sys_read_all(root, path);
 	found = list && strstr(list, file);
 	free(list);
 	return found;
@@ -34,7 +34,7 @@ static bool present(int root, const char *module)
 	char path[128];
 
 	snprintf(path, sizeof(path), "sys/module/%s", module);
-	return sys_exists(root, path) || built_in(root, module);
+	return kernel_sys_exists(root, path) || built_in(root, module);
 }
 
 static int need(int root, const char *module, struct diag *diag)
@@ -43,7 +43,7 @@ static int need(int root, const char *module, struct diag *diag)
 
 	if (present(root, module))
 		return 0;
-	why = module_load(root, module);
+	why = kernel_module_load(root, module);
 	if (present(root, module))
 		return 0;
 	return diag_set(

@@ -49,7 +49,7 @@ static const char *const not_ours[] = { "defaults", "auto", "noauto", "nouser", 
 
 #define ALIKE(word, name) (!strcmp(word, name))
 
-void nfs_options_init(struct nfs_options *o)
+void kernel_nfs_options_init(struct nfs_options *o)
 {
 	*o = (struct nfs_options){ .minor = -1, .retry_min = -1 };
 }
@@ -224,7 +224,7 @@ static size_t word_len(const char *text)
 	return len;
 }
 
-int nfs_options_read(struct nfs_options *o, const char *text, struct diag *diag)
+int kernel_nfs_options_read(struct nfs_options *o, const char *text, struct diag *diag)
 {
 	char word[1024];
 	int err = 0;
@@ -249,7 +249,7 @@ int nfs_options_read(struct nfs_options *o, const char *text, struct diag *diag)
 	return err;
 }
 
-void nfs_flags_text(unsigned long set, char *text, size_t len)
+void kernel_nfs_flags_text(unsigned long set, char *text, size_t len)
 {
 	size_t used = 0;
 
@@ -282,7 +282,7 @@ static void add(struct text *text, const char *fmt, ...)
 		text->used += (size_t)len;
 }
 
-int nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n,
+int kernel_nfs_options_write(const struct nfs_options *o, const struct nfs_numbers *n,
 	char out[NFS_OPTIONS_MAX], struct diag *diag)
 {
 	const char *six = n->server.ss.ss_family == AF_INET6 ? "6" : "";

@@ -17,7 +17,7 @@ struct words { /* of the command line; the last of each counts */
 
 static void keep(char **to, char *word, const char *key)
 {
-	char *value = cmdline_value(word, key);
+	char *value = kernel_cmdline_value(word, key);
 
 	if (value)
 		*to = value;
@@ -33,17 +33,17 @@ static void read_words(char *text, struct words *w)
 {
 	char *rest = text, *word, *root;
 
-	while ((word = cmdline_word(&rest))) {
-		root = cmdline_value(word, "root");
+	while ((word = kernel_cmdline_word(&rest))) {
+		root = kernel_cmdline_value(word, "root");
 		if (!root)
-			root = cmdline_value(word, "netroot");
+			root = kernel_cmdline_value(word, "netroot");
 		if (root &&
 			(is_nfs(root) || !strcmp(root, "/dev/nfs") || !w->root || !is_nfs(w->root)))
 			w->root = root;
 		keep(&w->nfsroot, word, "nfsroot");
 		keep(&w->nfsopts, word, "nfsopts");
-		if (cmdline_value(word, "ip") && strchr(word, ':'))
-			w->ip = cmdline_value(word, "ip");
+		if (kernel_cmdline_value(word, "ip") && strchr(word, ':'))
+			w->ip = kernel_cmdline_value(word, "ip");
 		if (!strcmp(word, "rw") || !strcmp(word, "ro"))
 			w->writable = word[1] == 'w';
 	}
@@ -181,7 +181,7 @@ static int take_root(const struct words *w, struct nfs_root *r, struct diag *dia
 				      : take_uri(w->root, r, diag);
 }
 
-int nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
+int kernel_nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
 {
 	char *text = strdup(cmdline);
 	struct words w = { 0 };
@@ -210,8 +210,9 @@ int nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
 
 int kernel_nfs_root(int root, struct nfs_root *r, struct diag *diag)
 {
-	char *text = sys_read_all(root, "proc/cmdline");
-	int err = text ? nfs_root_read(text, r, diag) : diag_sys(diag, errno, "read /proc/cmdline");
+	char *text = kernel_sys_read_all(root, "proc/cmdline");
+	int err = text ? kernel_nfs_root_read(text, r, diag)
+		       : diag_sys(diag, errno, "read /proc/cmdline");
 
 	free(text);
 	return err;

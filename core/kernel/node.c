@@ -15,7 +15,7 @@
  * counts. */
 static bool made_by_kernel(int root)
 {
-	char *text = sys_read_all(root, "proc/self/mountinfo"), *rest = text, *line;
+	char *text = kernel_sys_read_all(root, "proc/self/mountinfo"), *rest = text, *line;
 	bool kernels = false;
 
 	while ((line = strsep(&rest, "\n"))) {
@@ -36,13 +36,13 @@ static bool right(int root, const char *path, dev_t dev, bool block)
 	       (block ? S_ISBLK(st.st_mode) : S_ISCHR(st.st_mode)) && st.st_rdev == dev;
 }
 
-int node_make(int root, const char *path, const char *dev_file, bool block)
+int kernel_node_make(int root, const char *path, const char *dev_file, bool block)
 {
 	unsigned dev_major, dev_minor;
 	char text[32];
 	dev_t dev;
 
-	if (sys_read(root, text, sizeof(text), "%s", dev_file) <= 0 ||
+	if (kernel_sys_read(root, text, sizeof(text), "%s", dev_file) <= 0 ||
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) != 2)
 		return -ENOENT;
 	dev = makedev(dev_major, dev_minor);
@@ -55,7 +55,8 @@ int node_make(int root, const char *path, const char *dev_file, bool block)
 	return right(root, path, dev, block) ? 0 : -ENODEV;
 }
 
-void node_drop(int root, const char *path, unsigned dev_major, unsigned dev_minor, bool block)
+void kernel_node_drop(
+	int root, const char *path, unsigned dev_major, unsigned dev_minor, bool block)
 {
 	if (right(root, path, makedev(dev_major, dev_minor), block) && !made_by_kernel(root))
 		unlinkat(root, path, 0);

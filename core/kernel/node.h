@@ -5,6 +5,7 @@
 
 /* The node `path` of the device whose number is in the file dev_file. 0: it is there, and is the
  * right one. */
-int node_make(int root, const char *path, const char *dev_file, bool block);
+int kernel_node_make(int root, const char *path, const char *dev_file, bool block);
 /* Takes it away again where the kernel does not. */
-void node_drop(int root, const char *path, unsigned dev_major, unsigned dev_minor, bool block);
+void kernel_node_drop(
+	int root, const char *path, unsigned dev_major, unsigned dev_minor, bool block);

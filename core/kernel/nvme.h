@@ -11,18 +11,18 @@
 struct nvme_numbers {
 	uint64_t bit[NVME_NUMBERS / 64];
 };
-void nvme_numbers_add(int root, struct nvme_numbers *); /* those that are there */
+void kernel_nvme_numbers_add(int root, struct nvme_numbers *); /* those that are there */
 /* Leaves of the kernel's lines those that can be of one attempt: of the controller `own`, or, where
  * it is not known (-1), of the only one that is none of `others`; no line that names another
  * subsystem, host or transport; and those of no controller. */
-void nvme_words_own(
+void kernel_nvme_words_own(
 	char *words, const struct nvmf_want *, const struct nvme_numbers *others, int own);
 /* Turns what the kernel said and the errno of the write into a reason. `words`: its lines about the
  * attempt. */
-int nvme_why(int err, char *words, const struct nvmf_want *, struct diag *);
+int kernel_nvme_why(int err, char *words, const struct nvmf_want *, struct diag *);
 /* Active namespace ids of a controller (Base 2.1, 5.1.13.2.2), in rising order; their number, or
  * -errno. */
-int nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsigned max);
+int kernel_nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsigned max);
 /* Writes a word to a file; 0 or -errno. */
-int nvme_write(int root, const char *text, const char *fmt, ...)
+int kernel_nvme_write(int root, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -14,12 +14,12 @@
 #define ENTRIES   256
 #define DISCOVERY "nqn.2014-08.org.nvmexpress.discovery"
 
-bool conf_discovery_nqn(const char *nqn)
+bool kernel_conf_discovery_nqn(const char *nqn)
 {
 	return !strcmp(nqn, DISCOVERY);
 }
 
-struct nvmf_entry *conf_add(
+struct nvmf_entry *kernel_conf_add(
 	struct nvmf_entries *all, const char *from, unsigned line, struct diag *diag)
 {
 	struct nvmf_entry *more;
@@ -51,7 +51,7 @@ static void drop(char **text)
 	*text = NULL;
 }
 
-int conf_set(struct nvmf_entry *entry, int key, const char *value, struct diag *diag)
+int kernel_conf_set(struct nvmf_entry *entry, int key, const char *value, struct diag *diag)
 {
 	drop(&entry->value[key]);
 	if (!value)
@@ -60,17 +60,17 @@ int conf_set(struct nvmf_entry *entry, int key, const char *value, struct diag *
 	return entry->value[key] ? 0 : diag_sys(diag, ENOMEM, "configuration");
 }
 
-int conf_inherit(struct nvmf_entry *entry, const struct nvmf_entry *from, struct diag *diag)
+int kernel_conf_inherit(struct nvmf_entry *entry, const struct nvmf_entry *from, struct diag *diag)
 {
 	int err = 0;
 
 	for (int key = 0; key < NVMF_KEYS && !err; key++)
 		if (!entry->value[key] && from->value[key])
-			err = conf_set(entry, key, from->value[key], diag);
+			err = kernel_conf_set(entry, key, from->value[key], diag);
 	return err;
 }
 
-void conf_clear(struct nvmf_entry *entry)
+void kernel_conf_clear(struct nvmf_entry *entry)
 {
 	for (int key = 0; key < NVMF_KEYS; key++)
 		drop(&entry->value[key]);
@@ -80,12 +80,12 @@ void conf_clear(struct nvmf_entry *entry)
 void kernel_nvmf_conf_free(struct nvmf_entries *all)
 {
 	for (unsigned i = 0; i < all->count; i++)
-		conf_clear(&all->entry[i]);
+		kernel_conf_clear(&all->entry[i]);
 	free(all->entry);
 	*all = (struct nvmf_entries){ 0 };
 }
 
-void conf_note(struct nvmf_entries *all, const char *fmt, ...)
+void kernel_conf_note(struct nvmf_entries *all, const char *fmt, ...)
 {
 	size_t at = strlen(all->notes), room = sizeof(all->notes) - at;
 	va_list args;
@@ -100,7 +100,8 @@ void conf_note(struct nvmf_entries *all, const char *fmt, ...)
 		memcpy(all->notes + at + len, "\n", 2);
 }
 
-int conf_tid(struct nvmf_entries *all, struct nvmf_entry *entry, char *text, struct diag *diag)
+int kernel_conf_tid(
+	struct nvmf_entries *all, struct nvmf_entry *entry, char *text, struct diag *diag)
 {
 	char *rest = text, *word;
 	int err = 0;
@@ -117,9 +118,9 @@ int conf_tid(struct nvmf_entries *all, struct nvmf_entry *entry, char *text, str
 			      ? NVMF_NQN
 			      : kernel_nvmf_key_find(word);
 		if (key < 0)
-			conf_note(all, "%s: ignored: unknown key '%s'", entry->from, word);
+			kernel_conf_note(all, "%s: ignored: unknown key '%s'", entry->from, word);
 		else
-			err = conf_set(entry, key, value ? value : "", diag);
+			err = kernel_conf_set(entry, key, value ? value : "", diag);
 	}
 	return err;
 }
@@ -183,12 +184,12 @@ static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char 
 		*value++ = 0;
 	key = word[1] == '-' ? key_of_name(word + 2) : key_of_letter(word[1]);
 	if (key < 0) {
-		conf_note(all, "%s: ignored: unknown option %.*s", entry->from,
+		kernel_conf_note(all, "%s: ignored: unknown option %.*s", entry->from,
 			word[1] == '-' ? 40 : 2, word);
 		return 0;
 	}
 	if (kernel_nvmf_key_flag(key))
-		return conf_set(entry, key, "", diag);
+		return kernel_conf_set(entry, key, "", diag);
 	while (!value && *rest) {
 		value = strsep(rest, " \t");
 		value = *value ? value : NULL;
@@ -196,13 +197,13 @@ static int line_option(struct nvmf_entries *all, struct nvmf_entry *entry, char 
 	if (!value)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: %s requires an argument",
 			entry->from, kernel_nvmf_key_name(key));
-	return conf_set(entry, key, value + (word[1] != '-' && *value == '='), diag);
+	return kernel_conf_set(entry, key, value + (word[1] != '-' && *value == '='), diag);
 }
 
 static int one_line(
 	struct nvmf_entries *all, char *line, const char *from, unsigned number, struct diag *diag)
 {
-	struct nvmf_entry *entry = conf_add(all, from, number, diag);
+	struct nvmf_entry *entry = kernel_conf_add(all, from, number, diag);
 	char *rest = line, *word;
 	int err = entry ? 0 : -ENOMEM;
 
@@ -216,7 +217,7 @@ static int one_line(
 			err = (entry->uri = strdup(word)) ? 0
 							  : diag_sys(diag, ENOMEM, "configuration");
 		else if (*word)
-			conf_note(all, "%s: ignored: '%.40s'", entry->from, word);
+			kernel_conf_note(all, "%s: ignored: '%.40s'", entry->from, word);
 	}
 	return err;
 }
@@ -249,13 +250,13 @@ static int cmdline_discover(struct nvmf_entries *all, char *value, struct diag *
 	int err = 0;
 
 	if (strncmp(value, "rdma,", 5) && strncmp(value, "tcp,", 4)) {
-		conf_note(all,
+		kernel_conf_note(all,
 			"kernel command line: ignored: rd.nvmf.discover=%.60s: expected rdma or "
 			"tcp",
 			value);
 		return 0;
 	}
-	entry = conf_add(all, "kernel command line", 0, diag);
+	entry = kernel_conf_add(all, "kernel command line", 0, diag);
 	if (!entry)
 		return -diag->err;
 	entry->discover = true;
@@ -267,7 +268,7 @@ static int cmdline_discover(struct nvmf_entries *all, char *value, struct diag *
 			word++;
 		}
 		if (*word && strcmp(word, "none"))
-			err = conf_set(entry, order[i], word, diag);
+			err = kernel_conf_set(entry, order[i], word, diag);
 	}
 	return err;
 }
@@ -306,16 +307,16 @@ int kernel_nvmf_conf_cmdline(struct nvmf_entries *all, char *text, struct diag *
 	}
 	for (unsigned i = first; i < all->count && !err; i++) {
 		if (nqn && *nqn)
-			err = conf_set(&all->entry[i], NVMF_HOSTNQN, nqn, diag);
+			err = kernel_conf_set(&all->entry[i], NVMF_HOSTNQN, nqn, diag);
 		if (!err && id && *id)
-			err = conf_set(&all->entry[i], NVMF_HOSTID, id, diag);
+			err = kernel_conf_set(&all->entry[i], NVMF_HOSTID, id, diag);
 	}
 	return err;
 }
 
 int kernel_nvmf_conf_kernel(int root, struct nvmf_entries *all, struct diag *diag)
 {
-	char *text = sys_read_all(root, "proc/cmdline");
+	char *text = kernel_sys_read_all(root, "proc/cmdline");
 	int err = text ? kernel_nvmf_conf_cmdline(all, text, diag)
 		       : diag_sys(diag, ENOENT, "read /proc/cmdline");
 
@@ -343,7 +344,7 @@ static int read_any(struct nvmf_entries *all, char *text, const char *from, stru
 static int read_file(int root, const char *path, struct nvmf_entries *all, struct diag *diag)
 {
 	const char *below = path[0] == '/' ? path + 1 : path;
-	char *text = sys_read_conf(path[0] == '/' ? root : AT_FDCWD, below);
+	char *text = kernel_sys_read_conf(path[0] == '/' ? root : AT_FDCWD, below);
 	int err;
 
 	if (!text && errno == ENOENT)
@@ -391,7 +392,7 @@ static int read_drop_ins(int root, struct nvmf_entries *all, struct diag *diag)
 
 	if (!names)
 		return diag_sys(diag, ENOMEM, "configuration");
-	sys_list(root, "etc/nvme/nvme-fabrics.conf.d", add_name, names);
+	kernel_sys_list(root, "etc/nvme/nvme-fabrics.conf.d", add_name, names);
 	if (names->more)
 		err = diag_set(diag, DIAG_UNSUPPORTED, E2BIG,
 			"/etc/nvme/nvme-fabrics.conf.d: more than %d files, or a name longer than "

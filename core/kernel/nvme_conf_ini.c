@@ -44,8 +44,8 @@ static int end_section(struct reader *r)
 	if (r->kind != DC && r->kind != SUBSYSTEM)
 		return 0;
 	for (unsigned i = r->first; i < r->all->count && !err; i++)
-		err = conf_inherit(&r->all->entry[i], &r->level[r->kind], r->diag);
-	conf_clear(&r->level[r->kind]);
+		err = kernel_conf_inherit(&r->all->entry[i], &r->level[r->kind], r->diag);
+	kernel_conf_clear(&r->level[r->kind]);
 	return err;
 }
 
@@ -59,7 +59,7 @@ static int begin_section(struct reader *r, char *title)
 		if (!strcasecmp(title, titles[i]))
 			r->kind = (enum kind)i;
 	if (r->kind == NOWHERE)
-		conf_note(r->all, "%.70s line %u: ignored: unknown section [%.40s]", r->from,
+		kernel_conf_note(r->all, "%.70s line %u: ignored: unknown section [%.40s]", r->from,
 			r->line, title);
 	return err;
 }
@@ -69,11 +69,12 @@ static int add_controller(struct reader *r, char *value)
 	struct nvmf_entry *entry;
 
 	if (r->kind != DC && r->kind != SUBSYSTEM) {
-		conf_note(r->all, "%.70s line %u: ignored: a controller belongs in [%s] or [%s]",
-			r->from, r->line, titles[DC], titles[SUBSYSTEM]);
+		kernel_conf_note(r->all,
+			"%.70s line %u: ignored: a controller belongs in [%s] or [%s]", r->from,
+			r->line, titles[DC], titles[SUBSYSTEM]);
 		return 0;
 	}
-	entry = conf_add(r->all, r->from, r->line, r->diag);
+	entry = kernel_conf_add(r->all, r->from, r->line, r->diag);
 	if (!entry)
 		return -r->diag->err;
 	entry->discover = r->kind == DC;
@@ -81,7 +82,7 @@ static int add_controller(struct reader *r, char *value)
 		entry->uri = strdup(value);
 		return entry->uri ? 0 : diag_sys(r->diag, ENOMEM, "configuration");
 	}
-	return conf_tid(r->all, entry, value, r->diag);
+	return kernel_conf_tid(r->all, entry, value, r->diag);
 }
 
 static bool says_yes(const char *value)
@@ -106,13 +107,13 @@ static int take_key(struct reader *r, char *name, char *value)
 	key = kernel_nvmf_key_find(name);
 	if (key < 0 || r->kind == NOWHERE) {
 		if (r->kind != NOWHERE)
-			conf_note(r->all, "%.70s line %u: ignored: unknown key '%.40s'", r->from,
-				r->line, name);
+			kernel_conf_note(r->all, "%.70s line %u: ignored: unknown key '%.40s'",
+				r->from, r->line, name);
 		return 0;
 	}
 	if (kernel_nvmf_key_flag(key))
-		return conf_set(level, key, says_yes(value) ? "" : "0", r->diag);
-	return conf_set(level, key, value, r->diag);
+		return kernel_conf_set(level, key, says_yes(value) ? "" : "0", r->diag);
+	return kernel_conf_set(level, key, value, r->diag);
 }
 
 static int take_line(struct reader *r, char *line)
@@ -137,16 +138,16 @@ static int take_line(struct reader *r, char *line)
 
 static int complete(struct reader *r, struct nvmf_entry *entry)
 {
-	int err = conf_inherit(entry, &r->level[HOST], r->diag);
+	int err = kernel_conf_inherit(entry, &r->level[HOST], r->diag);
 
 	if (!err)
-		err = conf_inherit(
+		err = kernel_conf_inherit(
 			entry, &r->level[entry->discover ? DC_DEFAULTS : IO_DEFAULTS], r->diag);
 	for (int key = 0; key < NVMF_KEYS && !err; key++) {
 		const char *value = entry->value[key];
 
 		if (value && (kernel_nvmf_key_flag(key) ? !strcmp(value, "0") : !*value))
-			err = conf_set(entry, key, NULL, r->diag);
+			err = kernel_conf_set(entry, key, NULL, r->diag);
 	}
 	return err;
 }
@@ -172,7 +173,7 @@ int kernel_nvmf_conf_ini(struct nvmf_entries *all, char *text, const char *from,
 	for (unsigned i = first; i < all->count && !err; i++)
 		err = complete(r, &all->entry[i]);
 	for (int i = 0; i < KINDS; i++)
-		conf_clear(&r->level[i]);
+		kernel_conf_clear(&r->level[i]);
 	free(r);
 	return err;
 }

@@ -31,11 +31,11 @@ static int take_value(struct nvmf_entry *entry, int key, const cJSON *item, stru
 	char text[32];
 
 	if (kernel_nvmf_key_flag(key))
-		return conf_set(entry, key,
+		return kernel_conf_set(entry, key,
 			cJSON_IsTrue(item) || (cJSON_IsNumber(item) && item->valueint) ? "" : NULL,
 			diag);
 	if (cJSON_IsString(item))
-		return conf_set(entry, key,
+		return kernel_conf_set(entry, key,
 			*item->valuestring && strcmp(item->valuestring, "none") ? item->valuestring
 										: NULL,
 			diag);
@@ -44,9 +44,10 @@ static int take_value(struct nvmf_entry *entry, int key, const cJSON *item, stru
 			entry->from, item->string);
 	if (!item->valueint && key != NVMF_KEEP_ALIVE_TMO && key != NVMF_TOS &&
 		key != NVMF_FAST_IO_FAIL_TMO && key != NVMF_CTRL_LOSS_TMO)
-		return conf_set(entry, key, NULL, diag); /* 0 is how it says that it says nothing */
+		return kernel_conf_set(
+			entry, key, NULL, diag); /* 0 is how it says that it says nothing */
 	snprintf(text, sizeof(text), "%d", item->valueint);
-	return conf_set(entry, key, text, diag);
+	return kernel_conf_set(entry, key, text, diag);
 }
 
 /* The members of one object but the one that leads down. */
@@ -65,7 +66,7 @@ static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, cons
 		if (!strcmp(item->string, "discovery"))
 			entry->discover = cJSON_IsTrue(item);
 		else if (key < 0)
-			conf_note(
+			kernel_conf_note(
 				all, "%s: ignored: unknown key '%.40s'", entry->from, item->string);
 		else
 			err = take_value(entry, key, item, diag);
@@ -76,15 +77,15 @@ static int take_members(struct nvmf_entries *all, struct nvmf_entry *entry, cons
 static int add_port(struct nvmf_entries *all, const struct nvmf_entry *above, const cJSON *port,
 	struct diag *diag)
 {
-	struct nvmf_entry *entry = conf_add(all, above->from, 0, diag);
+	struct nvmf_entry *entry = kernel_conf_add(all, above->from, 0, diag);
 	int err;
 
 	if (!entry)
 		return -diag->err;
 	err = take_members(all, entry, port, NULL, diag);
 	if (!err)
-		err = conf_inherit(entry, above, diag);
-	if (!err && entry->value[NVMF_NQN] && conf_discovery_nqn(entry->value[NVMF_NQN]))
+		err = kernel_conf_inherit(entry, above, diag);
+	if (!err && entry->value[NVMF_NQN] && kernel_conf_discovery_nqn(entry->value[NVMF_NQN]))
 		entry->discover = true;
 	return err;
 }
@@ -99,10 +100,10 @@ static int add_subsystem(struct nvmf_entries *all, const struct nvmf_entry *host
 	memcpy(above.from, host->from, sizeof(above.from));
 	err = take_members(all, &above, subsystem, "ports", diag);
 	if (!err)
-		err = conf_inherit(&above, host, diag);
+		err = kernel_conf_inherit(&above, host, diag);
 	cJSON_ArrayForEach(port, cJSON_GetObjectItemCaseSensitive(subsystem, "ports")) if (!err)
 		err = add_port(all, &above, port, diag);
-	conf_clear(&above);
+	kernel_conf_clear(&above);
 	return err;
 }
 
@@ -118,7 +119,7 @@ static int add_host(
 	cJSON_ArrayForEach(
 		subsystem, cJSON_GetObjectItemCaseSensitive(object, "subsystems")) if (!err) err =
 		add_subsystem(all, &host, subsystem, diag);
-	conf_clear(&host);
+	kernel_conf_clear(&host);
 	return err;
 }
 

@@ -38,11 +38,11 @@ static int need_module(int root, const char *module, const char *shown_by, struc
 	struct utsname uts;
 	const char *why;
 
-	if (sys_exists(root, shown_by))
+	if (kernel_sys_exists(root, shown_by))
 		return 0;
-	why = module_load(root, module);
-	if (sys_exists(root, shown_by) ||
-		(uname(&uts) == 0 && module_built_in(root, uts.release, module)))
+	why = kernel_module_load(root, module);
+	if (kernel_sys_exists(root, shown_by) ||
+		(uname(&uts) == 0 && kernel_module_built_in(root, uts.release, module)))
 		return 0;
 	return diag_set(
 		diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
@@ -59,12 +59,12 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
 			rdma ? "sys/module/nvme_rdma" : "sys/module/nvme_tcp", diag);
 	if (err)
 		return err;
-	err = node_make(root, FABRICS_DEV, "sys/class/misc/nvme-fabrics/dev", false);
-	if (err && !sys_exists(root, FABRICS_DEV))
+	err = kernel_node_make(root, FABRICS_DEV, "sys/class/misc/nvme-fabrics/dev", false);
+	if (err && !kernel_sys_exists(root, FABRICS_DEV))
 		return diag_sys(diag, -err, "make /" FABRICS_DEV);
 	if (!rdma)
 		return 0;
-	sys_list(root, "sys/class/infiniband", count, &devices);
+	kernel_sys_list(root, "sys/class/infiniband", count, &devices);
 	if (devices)
 		return 0;
 	diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device");
@@ -128,7 +128,7 @@ static int make_line(int root, const struct nvmf_want *want, bool mask, struct w
 	struct writer *out, struct diag *diag)
 {
 	char known[2048];
-	bool told = sys_read(root, known, sizeof(known), FABRICS_DEV) > 0;
+	bool told = kernel_sys_read(root, known, sizeof(known), FABRICS_DEV) > 0;
 
 	out->to[0] = 0;
 	w->to[0] = 0;
@@ -176,7 +176,7 @@ static int write_fabrics(int root, const struct errand *errand)
 	errand->answer->instance = instance;
 	if (!errand->answer->given_up && getppid() == errand->parent)
 		return 0;
-	nvme_write(root, "1", NVME_CLASS "/nvme%d/delete_controller", instance);
+	kernel_nvme_write(root, "1", NVME_CLASS "/nvme%d/delete_controller", instance);
 	return ETIMEDOUT;
 }
 
@@ -225,17 +225,18 @@ static int attempt(int root, const char *line, uint64_t until, struct nvmf_made 
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (errand.answer == MAP_FAILED)
 		return diag_sys(diag, errno, "memory");
-	nvme_numbers_add(root, &others);
+	kernel_nvme_numbers_add(root, &others);
 	kernel_log_mark(root, &log);
-	err = aside_run(root, errand_run, &errand, until, GRACE_MS, &errand.answer->given_up);
+	err = kernel_aside_run(
+		root, errand_run, &errand, until, GRACE_MS, &errand.answer->given_up);
 	instance = err ? -1 : errand.answer->instance;
 	snprintf(name, sizeof(name), "nvme%d", instance);
 	given_up = errand.answer->given_up;
 	munmap(errand.answer, sizeof(*errand.answer));
 	kernel_log_since(&log, of_hosts, words, sizeof(words));
 	if (err) /* what is there now is not what failed */
-		nvme_numbers_add(root, &others);
-	nvme_words_own(words, want, &others, instance);
+		kernel_nvme_numbers_add(root, &others);
+	kernel_nvme_words_own(words, want, &others, instance);
 	if (!err) {
 		snprintf(made->words, sizeof(made->words), "%.1000s", words);
 		err = kernel_nvmf_look(root, name, &made->ctrl);
@@ -247,7 +248,7 @@ static int attempt(int root, const char *line, uint64_t until, struct nvmf_made 
 	if (given_up)
 		err = too_late(want, since, diag);
 	else
-		err = nvme_why(-err, words, want, diag);
+		err = kernel_nvme_why(-err, words, want, diag);
 	snprintf(made->words, sizeof(made->words), "%.1000s", words);
 	return err;
 }

@@ -35,9 +35,9 @@ static int delete (int root, const void *arg)
 {
 	const struct nvmf_ctrl *ctrl = arg;
 
-	return still_it(root, ctrl)
-		       ? -nvme_write(root, "1", NVME_CLASS "/%s/delete_controller", ctrl->name)
-		       : ENOENT;
+	return still_it(root, ctrl) ? -kernel_nvme_write(root, "1",
+					      NVME_CLASS "/%s/delete_controller", ctrl->name)
+				    : ENOENT;
 }
 
 struct left {
@@ -51,7 +51,7 @@ static void note_nodes(int root, const char *ctrl, struct left *left)
 
 	*left = (struct left){ 0 };
 	kernel_nvmf_disks(root, ctrl, &left->disks, &left->count, NULL);
-	if (sys_read(root, text, sizeof(text), NVME_CLASS "/%s/dev", ctrl) > 0)
+	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/dev", ctrl) > 0)
 		sscanf(text, "%u:%u", &left->major, &left->minor);
 }
 
@@ -61,13 +61,13 @@ static void drop_nodes(int root, const char *ctrl, const struct left *left)
 	char path[64];
 
 	snprintf(path, sizeof(path), "dev/%s", ctrl);
-	node_drop(root, path, left->major, left->minor, false);
+	kernel_node_drop(root, path, left->major, left->minor, false);
 	for (unsigned i = 0; i < left->count; i++) {
 		snprintf(path, sizeof(path), "sys/class/block/%s", left->disks[i].name);
-		if (sys_exists(root, path))
+		if (kernel_sys_exists(root, path))
 			continue;
 		snprintf(path, sizeof(path), "dev/%s", left->disks[i].name);
-		node_drop(root, path, left->disks[i].major, left->disks[i].minor, true);
+		kernel_node_drop(root, path, left->disks[i].major, left->disks[i].minor, true);
 	}
 }
 
@@ -81,7 +81,7 @@ int kernel_nvmf_disconnect(
 	if (!still_it(root, ctrl))
 		return 0;
 	note_nodes(root, ctrl->name, &left);
-	err = aside_run(root, delete, ctrl, until, GRACE_MS, NULL);
+	err = kernel_aside_run(root, delete, ctrl, until, GRACE_MS, NULL);
 	if (!err || err == -ENOENT || err == -ENODEV || !still_it(root, ctrl)) {
 		drop_nodes(root, ctrl->name, &left);
 		err = 0;
@@ -110,8 +110,8 @@ void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *ctrl)
 {
 	if (!still_it(root, ctrl))
 		return;
-	nvme_write(root, "0", NVME_CLASS "/%s/fast_io_fail_tmo", ctrl->name);
-	nvme_write(root, "1", NVME_CLASS "/%s/ctrl_loss_tmo", ctrl->name);
+	kernel_nvme_write(root, "0", NVME_CLASS "/%s/fast_io_fail_tmo", ctrl->name);
+	kernel_nvme_write(root, "1", NVME_CLASS "/%s/ctrl_loss_tmo", ctrl->name);
 }
 
 struct paths {
@@ -179,8 +179,8 @@ static bool claimed(int root, const char *disk, uint64_t until)
 
 	snprintf(node, sizeof(node), "dev/%.32s", disk);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%.32s/dev", disk);
-	return !node_make(root, node, dev_file, true) &&
-	       aside_run(root, claim, node, until, GRACE_MS, NULL) == -EBUSY;
+	return !kernel_node_make(root, node, dev_file, true) &&
+	       kernel_aside_run(root, claim, node, until, GRACE_MS, NULL) == -EBUSY;
 }
 
 void kernel_nvmf_users(
@@ -201,12 +201,13 @@ void kernel_nvmf_users(
 			};
 			char who[400];
 
-			sys_list(root, NVME_CLASS, look_for_path, &paths);
+			kernel_sys_list(root, NVME_CLASS, look_for_path, &paths);
 			if (paths.other || told(text, disks[d].name))
 				continue;
-			holders_of(root, disks[d].major, disks[d].minor, who, sizeof(who));
+			kernel_holders_of(root, disks[d].major, disks[d].minor, who, sizeof(who));
 			if (!who[0])
-				openers_of(root, disks[d].major, disks[d].minor, who, sizeof(who));
+				kernel_openers_of(
+					root, disks[d].major, disks[d].minor, who, sizeof(who));
 			if (!who[0] && claimed(root, disks[d].name, until))
 				snprintf(who, sizeof(who),
 					"claimed by an unknown user in the kernel or another mount "
@@ -242,7 +243,7 @@ bool kernel_nvmf_has_root(int root, const char *ctrl)
 	if (kernel_nvmf_disks(root, ctrl, &disks, &count, NULL))
 		return false;
 	for (unsigned i = 0; i < count && !has; i++)
-		has = holders_root(root, disks[i].major, disks[i].minor);
+		has = kernel_holders_root(root, disks[i].major, disks[i].minor);
 	free(disks);
 	return has;
 }
@@ -277,7 +278,8 @@ static void look_for_path_name(const char *ctrl, void *arg)
 	char path[128];
 
 	snprintf(path, sizeof(path), NVME_CLASS "/%.20s/%.40s", ctrl, search->disk);
-	if (search->count < search->max && strlen(ctrl) < 16 && sys_exists(search->root, path))
+	if (search->count < search->max && strlen(ctrl) < 16 &&
+		kernel_sys_exists(search->root, path))
 		snprintf(search->ctrl[search->count++], 16, "%s", ctrl);
 }
 
@@ -305,12 +307,12 @@ int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigne
 	if (!kernel_nvmf_look(root, name, &found)) {
 		snprintf(ctrl[search.count++], 16, "%s", found.name);
 	} else if (sscanf(name, "nvme%uc%un%u%c", &a, &b, &c, &end) == 3) {
-		sys_list(root, NVME_CLASS, look_for_path_name, &search);
+		kernel_sys_list(root, NVME_CLASS, look_for_path_name, &search);
 	} else if (sscanf(name, "nvme%un%u%c", &a, &b, &end) == 2 ||
 		   sscanf(name, "nvme%un%up%u%c", &a, &b, &c, &end) == 3) {
 		snprintf(disk, sizeof(disk), "nvme%un%u", a, b);
 		search.disk = disk;
-		sys_list(root, NVME_CLASS, look_for_disk, &search);
+		kernel_sys_list(root, NVME_CLASS, look_for_disk, &search);
 	}
 	free(real);
 	return search.count ? (int)search.count : -ENOENT;

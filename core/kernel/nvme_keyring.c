@@ -48,7 +48,7 @@ int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *
 		*ring = (int32_t)number;
 		return 0;
 	}
-	text = rest = sys_read_all(root, "proc/keys");
+	text = rest = kernel_sys_read_all(root, "proc/keys");
 	if (!text)
 		return diag_sys(diag, errno, "read /proc/keys");
 	while (!*ring && (line = strsep(&rest, "\n")))

@@ -63,7 +63,7 @@ static uint64_t number(int root, const char *disk, const char *name)
 {
 	char text[32];
 
-	return sys_read(root, text, sizeof(text), BLOCK "/%s/%s", disk, name) > 0
+	return kernel_sys_read(root, text, sizeof(text), BLOCK "/%s/%s", disk, name) > 0
 		       ? strtoull(text, NULL, 10)
 		       : 0;
 }
@@ -107,7 +107,8 @@ static void ask_usage(int root, struct nvme_namespace *ns)
 	if (id.page == MAP_FAILED)
 		return;
 	snprintf(id.node, sizeof(id.node), "dev/%s", ns->name);
-	if (!aside_run(root, identify, &id, loop_clock() + IDENTIFY_MS * 1000000ull, 100, NULL)) {
+	if (!kernel_aside_run(
+		    root, identify, &id, loop_clock() + IDENTIFY_MS * 1000000ull, 100, NULL)) {
 		uint8_t flbas = id.page[26];
 		unsigned format = (flbas & 0xf) | (flbas >> 1 & 0x30);
 
@@ -134,15 +135,15 @@ static void add_namespace(const char *name, void *arg)
 	snprintf(ns->name, sizeof(ns->name), "%s", name);
 	snprintf(ns->generic, sizeof(ns->generic), "ng%un%u", disk, unit);
 	snprintf(text, sizeof(text), "dev/%.26s", ns->generic);
-	ns->generic_node = sys_exists(g->root, text);
-	sys_read(g->root, ns->serial, sizeof(ns->serial), BLOCK "/%s/device/serial", name);
-	sys_read(g->root, ns->model, sizeof(ns->model), BLOCK "/%s/device/model", name);
-	sys_read(
+	ns->generic_node = kernel_sys_exists(g->root, text);
+	kernel_sys_read(g->root, ns->serial, sizeof(ns->serial), BLOCK "/%s/device/serial", name);
+	kernel_sys_read(g->root, ns->model, sizeof(ns->model), BLOCK "/%s/device/model", name);
+	kernel_sys_read(
 		g->root, ns->firmware, sizeof(ns->firmware), BLOCK "/%s/device/firmware_rev", name);
 	ns->nsid = (uint32_t)number(g->root, name, "nsid");
 	ns->block = (uint32_t)number(g->root, name, "queue/logical_block_size");
 	ns->size = number(g->root, name, "size") * 512;
-	if (sys_read(g->root, text, sizeof(text), BLOCK "/%s/nuse", name) > 0) {
+	if (kernel_sys_read(g->root, text, sizeof(text), BLOCK "/%s/nuse", name) > 0) {
 		ns->used = strtoull(text, NULL, 10) * ns->block;
 		ns->used_known = true;
 		ns->metadata = (uint32_t)number(g->root, name, "metadata_bytes");
@@ -173,7 +174,7 @@ int kernel_nvme_namespaces(
 	struct gathering g = { .root = root };
 	int err;
 
-	sys_list(root, BLOCK, add_namespace, &g);
+	kernel_sys_list(root, BLOCK, add_namespace, &g);
 	err = finish(&g, sizeof(struct nvme_namespace), by_device, count, diag);
 	*list = g.item;
 	return err;
@@ -196,7 +197,7 @@ static void match_path(const char *name, void *arg)
 	if (sscanf(name, "nvme%uc%un%u%c", &disk, &ctrl, &unit, &end) == 3) {
 		if (disk != search->g->disk[0] || unit != search->g->disk[1])
 			return;
-		sys_read(search->g->root, search->ana, sizeof(search->ana),
+		kernel_sys_read(search->g->root, search->ana, sizeof(search->ana),
 			NVME_CLASS "/%s/%s/ana_state", search->ctrl, name);
 		search->found = true;
 	} else if (!strcmp(name, search->g->namespace)) {
@@ -216,8 +217,8 @@ static void add_member(const char *name, void *arg)
 		return;
 	snprintf(path, sizeof(path), NVME_CLASS "/%.15s", name);
 	if (g->namespace)
-		sys_list(g->root, path, match_path, &search);
-	if ((g->namespace && !search.found) || !sys_exists(g->root, path))
+		kernel_sys_list(g->root, path, match_path, &search);
+	if ((g->namespace && !search.found) || !kernel_sys_exists(g->root, path))
 		return;
 	member = grow(g, sizeof(*member));
 	if (!member)
@@ -225,18 +226,22 @@ static void add_member(const char *name, void *arg)
 	memcpy(member->subsystem, g->subsystem, sizeof(member->subsystem));
 	memcpy(member->ana, search.ana, sizeof(member->ana));
 	snprintf(member->name, sizeof(member->name), "%s", name);
-	sys_read(g->root, member->nqn, sizeof(member->nqn), SUBSYSTEMS "/%s/subsysnqn",
+	kernel_sys_read(g->root, member->nqn, sizeof(member->nqn), SUBSYSTEMS "/%s/subsysnqn",
 		g->subsystem);
-	sys_read(g->root, member->policy, sizeof(member->policy), SUBSYSTEMS "/%s/iopolicy",
+	kernel_sys_read(g->root, member->policy, sizeof(member->policy), SUBSYSTEMS "/%s/iopolicy",
 		g->subsystem);
-	sys_read(g->root, member->type, sizeof(member->type), SUBSYSTEMS "/%s/subsystype",
+	kernel_sys_read(g->root, member->type, sizeof(member->type), SUBSYSTEMS "/%s/subsystype",
 		g->subsystem);
-	sys_read(g->root, member->transport, sizeof(member->transport), NVME_CLASS "/%s/transport",
-		name);
-	sys_read(g->root, member->address, sizeof(member->address), NVME_CLASS "/%s/address", name);
-	sys_read(g->root, member->state, sizeof(member->state), NVME_CLASS "/%s/state", name);
-	sys_read(g->root, member->hostnqn, sizeof(member->hostnqn), NVME_CLASS "/%s/hostnqn", name);
-	sys_read(g->root, member->hostid, sizeof(member->hostid), NVME_CLASS "/%s/hostid", name);
+	kernel_sys_read(g->root, member->transport, sizeof(member->transport),
+		NVME_CLASS "/%s/transport", name);
+	kernel_sys_read(
+		g->root, member->address, sizeof(member->address), NVME_CLASS "/%s/address", name);
+	kernel_sys_read(
+		g->root, member->state, sizeof(member->state), NVME_CLASS "/%s/state", name);
+	kernel_sys_read(
+		g->root, member->hostnqn, sizeof(member->hostnqn), NVME_CLASS "/%s/hostnqn", name);
+	kernel_sys_read(
+		g->root, member->hostid, sizeof(member->hostid), NVME_CLASS "/%s/hostid", name);
 }
 
 static void add_subsystem(const char *name, void *arg)
@@ -248,7 +253,7 @@ static void add_subsystem(const char *name, void *arg)
 		return;
 	snprintf(g->subsystem, sizeof(g->subsystem), "%s", name);
 	snprintf(path, sizeof(path), SUBSYSTEMS "/%s", g->subsystem);
-	sys_list(g->root, path, add_member, g);
+	kernel_sys_list(g->root, path, add_member, g);
 }
 
 static int by_member(const void *a, const void *b)
@@ -278,7 +283,7 @@ int kernel_nvme_members(
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"'%s': expected a namespace such as /dev/nvme0n1", device);
 	}
-	sys_list(root, SUBSYSTEMS, add_subsystem, &g);
+	kernel_sys_list(root, SUBSYSTEMS, add_subsystem, &g);
 	err = finish(&g, sizeof(struct nvme_member), by_member, count, diag);
 	*list = g.item;
 	if (!err && device && !*count)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int nvme_write(int root, const char *text, const char *fmt, ...)
+int kernel_nvme_write(int root, const char *text, const char *fmt, ...)
 {
 	char path[256];
 	va_list args;
@@ -43,7 +43,7 @@ static int read_seconds(int root, const char *ctrl, const char *name)
 	char text[32], *end;
 	long value;
 
-	if (sys_read(root, text, sizeof(text), NVME_CLASS "/%s/%s", ctrl, name) <= 0)
+	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/%s", ctrl, name) <= 0)
 		return NVMF_UNKNOWN;
 	if (!strcmp(text, "off"))
 		return NVMF_OFF;
@@ -67,7 +67,7 @@ static void read_address(int root, struct nvmf_ctrl *ctrl)
 	};
 	char text[1024], *rest = text, *word;
 
-	if (sys_read(root, text, sizeof(text), NVME_CLASS "/%s/address", ctrl->name) <= 0)
+	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/address", ctrl->name) <= 0)
 		return;
 	while ((word = strsep(&rest, ","))) {
 		char *value = strchr(word, '=');
@@ -91,17 +91,19 @@ int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *ctrl)
 	name = own; /* it may be in *ctrl */
 	*ctrl = (struct nvmf_ctrl){ 0 };
 	memcpy(ctrl->name, own, sizeof(own));
-	if (sys_read(root, ctrl->state, sizeof(ctrl->state), NVME_CLASS "/%s/state", name) <= 0)
+	if (kernel_sys_read(root, ctrl->state, sizeof(ctrl->state), NVME_CLASS "/%s/state", name) <=
+		0)
 		return -ENOENT;
-	sys_read(root, ctrl->transport, sizeof(ctrl->transport), NVME_CLASS "/%s/transport", name);
-	sys_read(root, ctrl->nqn, sizeof(ctrl->nqn), NVME_CLASS "/%s/subsysnqn", name);
-	sys_read(root, ctrl->hostnqn, sizeof(ctrl->hostnqn), NVME_CLASS "/%s/hostnqn", name);
-	sys_read(root, ctrl->hostid, sizeof(ctrl->hostid), NVME_CLASS "/%s/hostid", name);
+	kernel_sys_read(
+		root, ctrl->transport, sizeof(ctrl->transport), NVME_CLASS "/%s/transport", name);
+	kernel_sys_read(root, ctrl->nqn, sizeof(ctrl->nqn), NVME_CLASS "/%s/subsysnqn", name);
+	kernel_sys_read(root, ctrl->hostnqn, sizeof(ctrl->hostnqn), NVME_CLASS "/%s/hostnqn", name);
+	kernel_sys_read(root, ctrl->hostid, sizeof(ctrl->hostid), NVME_CLASS "/%s/hostid", name);
 	read_address(root, ctrl);
 	ctrl->ctrl_loss_tmo = read_seconds(root, name, "ctrl_loss_tmo");
 	ctrl->reconnect_delay = read_seconds(root, name, "reconnect_delay");
 	ctrl->fast_io_fail_tmo = read_seconds(root, name, "fast_io_fail_tmo");
-	if (sys_read(root, text, sizeof(text), NVME_CLASS "/%s/queue_count", name) > 0)
+	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/queue_count", name) > 0)
 		ctrl->queues = (unsigned)strtoul(text, NULL, 10);
 	return 0;
 }
@@ -149,7 +151,7 @@ int kernel_nvmf_list(int root, struct nvmf_ctrl **ctrls, unsigned *count, struct
 {
 	struct list list = { .root = root };
 
-	sys_list(root, NVME_CLASS, add_ctrl, &list);
+	kernel_sys_list(root, NVME_CLASS, add_ctrl, &list);
 	*ctrls = list.item;
 	*count = list.count;
 	if (list.count)
@@ -229,7 +231,7 @@ static uint64_t block_number(int root, const char *disk, const char *name)
 {
 	char text[32];
 
-	return sys_read(root, text, sizeof(text), "sys/class/block/%s/%s", disk, name) > 0
+	return kernel_sys_read(root, text, sizeof(text), "sys/class/block/%s/%s", disk, name) > 0
 		       ? strtoull(text, NULL, 10)
 		       : 0;
 }
@@ -242,17 +244,19 @@ static void add_disk(const char *name, void *arg)
 
 	if (!disk_name(name, disk.name))
 		return;
-	if (sys_read(list->root, text, sizeof(text), NVME_CLASS "/%s/%s/nsid", list->ctrl, name) >
-		0)
+	if (kernel_sys_read(
+		    list->root, text, sizeof(text), NVME_CLASS "/%s/%s/nsid", list->ctrl, name) > 0)
 		disk.nsid = (uint32_t)strtoul(text, NULL, 10);
-	if (sys_read(list->root, text, sizeof(text), "sys/class/block/%s/dev", disk.name) <= 0 ||
+	if (kernel_sys_read(list->root, text, sizeof(text), "sys/class/block/%s/dev", disk.name) <=
+			0 ||
 		sscanf(text, "%u:%u", &disk.major, &disk.minor) != 2)
 		return;
 	if (!disk.nsid)
 		disk.nsid = (uint32_t)block_number(list->root, disk.name, "nsid");
 	disk.size = block_number(list->root, disk.name, "size") * 512;
 	disk.block = (uint32_t)block_number(list->root, disk.name, "queue/logical_block_size");
-	sys_read(list->root, disk.wwid, sizeof(disk.wwid), "sys/class/block/%s/wwid", disk.name);
+	kernel_sys_read(
+		list->root, disk.wwid, sizeof(disk.wwid), "sys/class/block/%s/wwid", disk.name);
 	if (list->count >= NVMF_DISKS)
 		return;
 	to = grow(list, sizeof(disk));
@@ -275,7 +279,7 @@ int kernel_nvmf_disks(
 	char path[64];
 
 	snprintf(path, sizeof(path), NVME_CLASS "/%s", ctrl);
-	sys_list(root, path, add_disk, &list);
+	kernel_sys_list(root, path, add_disk, &list);
 	*disks = list.item;
 	*count = list.count;
 	if (list.count)

@@ -53,7 +53,7 @@ static uint64_t sooner(uint64_t until, uint32_t ms)
 	return until && until < bound ? until : bound;
 }
 
-int nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsigned max)
+int kernel_nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsigned max)
 {
 	struct asking asking = { 0 };
 	unsigned count = 0, at = 0;
@@ -62,7 +62,7 @@ int nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsi
 
 	snprintf(asking.node, sizeof(asking.node), "dev/%s", ctrl);
 	snprintf(dev_file, sizeof(dev_file), NVME_CLASS "/%s/dev", ctrl);
-	err = node_make(root, asking.node, dev_file, false);
+	err = kernel_node_make(root, asking.node, dev_file, false);
 	if (err)
 		return err;
 	asking.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -70,7 +70,8 @@ int nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsi
 		return -errno;
 	do {
 		memset(asking.page, 0, PAGE);
-		err = aside_run(root, identify, &asking, sooner(until, IDENTIFY_MS), 100, NULL);
+		err = kernel_aside_run(
+			root, identify, &asking, sooner(until, IDENTIFY_MS), 100, NULL);
 		for (at = 0; !err && at < PAGE / 4 && count < max; at++) {
 			uint32_t id = le32toh(asking.page[at]);
 
@@ -96,8 +97,8 @@ static bool opens(int root, const struct nvmf_disk *disk, uint64_t until)
 
 	snprintf(node, sizeof(node), "dev/%s", disk->name);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%s/dev", disk->name);
-	return disk->size && !node_make(root, node, dev_file, true) &&
-	       !aside_run(root, try_open, node, sooner(until, OPEN_MS), 10, NULL);
+	return disk->size && !kernel_node_make(root, node, dev_file, true) &&
+	       !kernel_aside_run(root, try_open, node, sooner(until, OPEN_MS), 10, NULL);
 }
 
 struct waiting {
@@ -191,7 +192,7 @@ static int look(struct waiting *w, struct nvmf_disk **disks, unsigned *count, ui
 	if (strcmp(ctrl.state, "live"))
 		return 0;
 	if (w->actives == -EAGAIN)
-		w->actives = nvme_active(w->root, w->ctrl, w->until, w->active, NVMF_DISKS);
+		w->actives = kernel_nvme_active(w->root, w->ctrl, w->until, w->active, NVMF_DISKS);
 	if (w->actives >= 0 && w->nsid && !is_active(w))
 		return no_such(w, diag);
 	err = kernel_nvmf_disks(w->root, w->ctrl, disks, count, diag);

@@ -362,7 +362,7 @@ static int unheard(struct hearing *h, int err)
 	}
 }
 
-int nvme_why(int err, char *words, const struct nvmf_want *want, struct diag *diag)
+int kernel_nvme_why(int err, char *words, const struct nvmf_want *want, struct diag *diag)
 {
 	struct diag own = { 0 };
 	struct hearing hearing = { want, diag ? diag : &own };

@@ -26,9 +26,9 @@ static void add_number(const char *name, void *arg)
 		put(numbers, (int)n);
 }
 
-void nvme_numbers_add(int root, struct nvme_numbers *numbers)
+void kernel_nvme_numbers_add(int root, struct nvme_numbers *numbers)
 {
-	sys_list(root, NVME_CLASS, add_number, numbers);
+	kernel_sys_list(root, NVME_CLASS, add_number, numbers);
 }
 
 /* "nvme nvme0: …", "nvme0n1: …"; -1: of no controller, as "nvme_fabrics: …" */
@@ -156,7 +156,7 @@ static void each_line(
 	*to = 0;
 }
 
-void nvme_words_own(
+void kernel_nvme_words_own(
 	char *words, const struct nvmf_want *want, const struct nvme_numbers *others, int own)
 {
 	struct sorting s = { .want = want, .others = *others, .own = own };

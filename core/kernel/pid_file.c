@@ -64,7 +64,7 @@ static bool is_alive(int root, pid_t pid, const struct stat *st)
 	double began;
 
 	if (!pid || pid == getpid() ||
-		sys_read(root, text, sizeof(text), "proc/%d/stat", (int)pid) <= 0)
+		kernel_sys_read(root, text, sizeof(text), "proc/%d/stat", (int)pid) <= 0)
 		return false;
 	comm_end = strrchr(text, ')');
 	if (!comm_end || sscanf(comm_end + 1, STAT_STATE_AND_START, &state, &ticks) != 2)

@@ -20,7 +20,8 @@ static const struct part {
 
 static bool present(int root, const struct part *part)
 {
-	return sys_exists(root, part->shown_by[0]) || sys_exists(root, part->shown_by[1]);
+	return kernel_sys_exists(root, part->shown_by[0]) ||
+	       kernel_sys_exists(root, part->shown_by[1]);
 }
 
 static void count(const char *name, void *arg)
@@ -29,11 +30,11 @@ static void count(const char *name, void *arg)
 	++*(unsigned *)arg;
 }
 
-int rdma_lacks(int root, const char *module, const char *why, struct diag *diag)
+int kernel_rdma_lacks(int root, const char *module, const char *why, struct diag *diag)
 {
 	unsigned devices = 0;
 
-	sys_list(root, "sys/class/infiniband", count, &devices);
+	kernel_sys_list(root, "sys/class/infiniband", count, &devices);
 	if (module)
 		return diag_set(diag, DIAG_NO_MODULE, ENOENT,
 			"%skernel module %s is not loaded: %s",
@@ -52,12 +53,12 @@ int kernel_rdma_ready(int root, struct diag *diag)
 
 		if (present(root, &parts[i]))
 			continue;
-		why = module_load(root, parts[i].module);
+		why = kernel_module_load(root, parts[i].module);
 		if (present(root, &parts[i]))
 			continue;
-		return rdma_lacks(root, parts[i].module, why, diag);
+		return kernel_rdma_lacks(root, parts[i].module, why, diag);
 	}
-	return rdma_lacks(root, NULL, NULL, diag);
+	return kernel_rdma_lacks(root, NULL, NULL, diag);
 }
 
 static void first_name(const char *name, void *arg)
@@ -74,12 +75,12 @@ int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct
 	char path[128], first[32] = "";
 
 	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s", dev);
-	if (!*dev || strchr(dev, '/') || !sys_exists(root, path))
+	if (!*dev || strchr(dev, '/') || !kernel_sys_exists(root, path))
 		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "no RDMA device '%s'", dev);
-	if (sys_read(root, name, len, "%s/ports/1/gid_attrs/ndevs/0", path) > 0)
+	if (kernel_sys_read(root, name, len, "%s/ports/1/gid_attrs/ndevs/0", path) > 0)
 		return 0;
 	snprintf(path, sizeof(path), "sys/class/infiniband/%.60s/device/net", dev);
-	sys_list(root, path, first_name, first);
+	kernel_sys_list(root, path, first_name, first);
 	if (!first[0])
 		return diag_set(diag, DIAG_NO_DEVICE, ENODEV,
 			"RDMA device '%s' has no network interface", dev);

@@ -42,7 +42,7 @@ static bool read_line(char *line, struct place *place)
 		return false;
 	end += 3;
 	*place = (struct place){ .id = (unsigned)strtoul(field[0], NULL, 10),
-		.dir = sys_unescape(field[4]),
+		.dir = kernel_sys_unescape(field[4]),
 		.type = strsep(&end, " ") };
 	strsep(&end, " ");
 	place->super = end ? end : "";
@@ -136,19 +136,20 @@ static bool look_into(struct root_places *all, const struct place *overlay)
 	while ((word = strsep(&rest, ",")))
 		for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 			if (!strncmp(word, keys[i], strlen(keys[i])))
-				look_below(all, overlay, sys_unescape(word + strlen(keys[i])));
+				look_below(
+					all, overlay, kernel_sys_unescape(word + strlen(keys[i])));
 	free(super);
 	return super;
 }
 
-bool root_places_read(int root, struct root_places *all)
+bool kernel_root_places_read(int root, struct root_places *all)
 {
 	static const char *const views[] = { "proc/self/mountinfo", "proc/1/mountinfo" };
 	bool whole = true;
 
 	*all = (struct root_places){ 0 };
 	for (unsigned i = 0; i < 2; i++) {
-		all->text[i] = sys_read_all(root, views[i]);
+		all->text[i] = kernel_sys_read_all(root, views[i]);
 		whole &= !all->text[i] || read_view(all, all->text[i]);
 	}
 	for (unsigned i = 0; i < all->count; i++) {
@@ -163,7 +164,7 @@ bool root_places_read(int root, struct root_places *all)
 	return whole;
 }
 
-bool root_places_has(const struct root_places *all, unsigned id)
+bool kernel_root_places_has(const struct root_places *all, unsigned id)
 {
 	for (unsigned i = 0; i < all->count; i++)
 		if (all->place[i].id == id && all->place[i].stands)
@@ -171,14 +172,14 @@ bool root_places_has(const struct root_places *all, unsigned id)
 	return false;
 }
 
-unsigned root_places_of(const struct root_places *all, const char *path)
+unsigned kernel_root_places_of(const struct root_places *all, const char *path)
 {
 	const struct place *place = *path == '/' ? covering(all, path) : NULL;
 
 	return place ? place->id : 0;
 }
 
-void root_places_free(struct root_places *all)
+void kernel_root_places_free(struct root_places *all)
 {
 	for (unsigned i = 0; i < 2; i++)
 		free(all->text[i]);

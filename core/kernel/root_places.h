@@ -10,9 +10,9 @@ struct root_places {
 	unsigned count;
 };
 /* False: out of memory, the list is incomplete. Free it in any case. */
-bool root_places_read(int root, struct root_places *);
+bool kernel_root_places_read(int root, struct root_places *);
 /* by the number that mountinfo begins with */
-bool root_places_has(const struct root_places *, unsigned id);
+bool kernel_root_places_has(const struct root_places *, unsigned id);
 /* The mount that a path is in; 0: none. */
-unsigned root_places_of(const struct root_places *, const char *path);
-void root_places_free(struct root_places *);
+unsigned kernel_root_places_of(const struct root_places *, const char *path);
+void kernel_root_places_free(struct root_places *);

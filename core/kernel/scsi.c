@@ -34,8 +34,9 @@ static uint64_t read_number(int root, const char *dir, const char *name)
 {
 	char text[32];
 
-	return sys_read(root, text, sizeof(text), "%s/%s", dir, name) > 0 ? strtoull(text, NULL, 10)
-									  : 0;
+	return kernel_sys_read(root, text, sizeof(text), "%s/%s", dir, name) > 0
+		       ? strtoull(text, NULL, 10)
+		       : 0;
 }
 
 static void read_block(int root, const char *device, struct scsi_lun *lun)
@@ -43,11 +44,11 @@ static void read_block(int root, const char *device, struct scsi_lun *lun)
 	char dir[200], text[32];
 
 	snprintf(dir, sizeof(dir), "%s/block", device);
-	sys_list(root, dir, first_name, lun->node);
+	kernel_sys_list(root, dir, first_name, lun->node);
 	if (!lun->node[0])
 		return;
 	snprintf(dir, sizeof(dir), "%s/block/%s", device, lun->node);
-	if (sys_read(root, text, sizeof(text), "%s/dev", dir) <= 0 ||
+	if (kernel_sys_read(root, text, sizeof(text), "%s/dev", dir) <= 0 ||
 		sscanf(text, "%u:%u", &lun->major, &lun->minor) != 2)
 		lun->node[0] = 0; /* it is being made */
 	lun->size = read_number(root, dir, "size") * SECTOR;
@@ -68,7 +69,7 @@ static bool connected(int root, const char *device)
 {
 	char data[9];
 
-	return sys_read(root, data, sizeof(data), "%s/inquiry", device) <= 0 ||
+	return kernel_sys_read(root, data, sizeof(data), "%s/inquiry", device) <= 0 ||
 	       !((unsigned char)data[0] >> 5);
 }
 
@@ -77,14 +78,14 @@ static void read_unit(int root, struct scsi_lun *lun)
 	char device[120], text[16];
 
 	snprintf(device, sizeof(device), SCSI_UNITS "/%s/device", lun->name);
-	lun->type = sys_read(root, text, sizeof(text), "%s/type", device) > 0
+	lun->type = kernel_sys_read(root, text, sizeof(text), "%s/type", device) > 0
 			    ? (int)strtol(text, NULL, 10)
 			    : -1;
 	lun->disk = has_block(lun->type) && connected(root, device);
-	sys_read(root, lun->vendor, sizeof(lun->vendor), "%s/vendor", device);
-	sys_read(root, lun->model, sizeof(lun->model), "%s/model", device);
-	sys_read(root, lun->state, sizeof(lun->state), "%s/state", device);
-	sys_read(root, lun->wwid, sizeof(lun->wwid), "%s/wwid", device);
+	kernel_sys_read(root, lun->vendor, sizeof(lun->vendor), "%s/vendor", device);
+	kernel_sys_read(root, lun->model, sizeof(lun->model), "%s/model", device);
+	kernel_sys_read(root, lun->state, sizeof(lun->state), "%s/state", device);
+	kernel_sys_read(root, lun->wwid, sizeof(lun->wwid), "%s/wwid", device);
 	if (lun->disk)
 		read_block(root, device, lun);
 }
@@ -124,7 +125,7 @@ int kernel_scsi_luns(
 {
 	struct walk walk = { .root = root, .host = host };
 
-	sys_list(root, SCSI_UNITS, add_unit, &walk);
+	kernel_sys_list(root, SCSI_UNITS, add_unit, &walk);
 	*luns = walk.list;
 	*count = walk.count;
 	if (!walk.err) {
@@ -149,14 +150,14 @@ void kernel_scsi_by_id(const struct scsi_lun *lun, char text[200])
 		snprintf(text, 200, "/dev/disk/by-id/scsi-2%s", lun->wwid + 4);
 }
 
-int scsi_load_disks(int root, struct diag *diag)
+int kernel_scsi_load_disks(int root, struct diag *diag)
 {
 	const char *why;
 
-	if (sys_exists(root, "sys/bus/scsi/drivers/sd"))
+	if (kernel_sys_exists(root, "sys/bus/scsi/drivers/sd"))
 		return 0;
-	why = module_load(root, "sd_mod");
-	if (sys_exists(root, "sys/bus/scsi/drivers/sd"))
+	why = kernel_module_load(root, "sd_mod");
+	if (kernel_sys_exists(root, "sys/bus/scsi/drivers/sd"))
 		return 0;
 	return diag_set(
 		diag, DIAG_NO_MODULE, ENOENT, "kernel module sd_mod is not loaded: %s", why);
@@ -178,9 +179,9 @@ void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
 
 		if (!luns[i].node[0])
 			continue;
-		holders_of(root, luns[i].major, luns[i].minor, who, sizeof(who));
+		kernel_holders_of(root, luns[i].major, luns[i].minor, who, sizeof(who));
 		if (!who[0])
-			openers_of(root, luns[i].major, luns[i].minor, who, sizeof(who));
+			kernel_openers_of(root, luns[i].major, luns[i].minor, who, sizeof(who));
 		if (who[0])
 			snprintf(
 				text + at, len - at, "%s%s: %s", at ? "; " : "", luns[i].node, who);
@@ -197,7 +198,7 @@ bool kernel_scsi_has_root(int root, unsigned host)
 	if (kernel_scsi_luns(root, host, &luns, &count, NULL))
 		return true;
 	for (unsigned i = 0; i < count && !has; i++)
-		has = luns[i].node[0] && holders_root(root, luns[i].major, luns[i].minor);
+		has = luns[i].node[0] && kernel_holders_root(root, luns[i].major, luns[i].minor);
 	free(luns);
 	return has;
 }
@@ -219,7 +220,7 @@ static void look_unit(const char *name, void *arg)
 		return;
 	snprintf(dir, sizeof(dir), SCSI_UNITS "/%.40s/device/block", name);
 	snprintf(path, sizeof(path), "%s/%.40s", dir, search->node);
-	if (sys_exists(search->root, path)) {
+	if (kernel_sys_exists(search->root, path)) {
 		search->host = (int)host;
 		return;
 	}
@@ -228,7 +229,7 @@ static void look_unit(const char *name, void *arg)
 		len && search->node[len - 1] >= '0' && search->node[len - 1] <= '9'; len--) {
 		snprintf(path, sizeof(path), "%s/%.*s/%.40s", dir, (int)(len - 1), search->node,
 			search->node);
-		if (sys_exists(search->root, path))
+		if (kernel_sys_exists(search->root, path))
 			search->host = (int)host;
 	}
 }
@@ -240,7 +241,7 @@ int kernel_scsi_host_of(int root, const char *device)
 	struct search search = { .root = root, .node = slash ? slash + 1 : path, .host = -1 };
 
 	if (*search.node)
-		sys_list(root, SCSI_UNITS, look_unit, &search);
+		kernel_sys_list(root, SCSI_UNITS, look_unit, &search);
 	free(real);
 	return search.host >= 0 ? search.host : -ENOENT;
 }
@@ -251,9 +252,9 @@ void kernel_scsi_drop_nodes(int root, const struct scsi_lun *luns, unsigned coun
 		char path[80];
 
 		snprintf(path, sizeof(path), "sys/class/block/%s", luns[i].node);
-		if (!luns[i].node[0] || sys_exists(root, path))
+		if (!luns[i].node[0] || kernel_sys_exists(root, path))
 			continue;
 		snprintf(path, sizeof(path), "dev/%s", luns[i].node);
-		node_drop(root, path, luns[i].major, luns[i].minor, true);
+		kernel_node_drop(root, path, luns[i].major, luns[i].minor, true);
 	}
 }

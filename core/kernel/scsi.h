@@ -5,4 +5,4 @@
 
 #define SCSI_UNITS "sys/class/scsi_device"
 
-int scsi_load_disks(int root, struct diag *); /* the driver of block devices, sd_mod */
+int kernel_scsi_load_disks(int root, struct diag *); /* the driver of block devices, sd_mod */

@@ -47,9 +47,9 @@ static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 		return false;
 	snprintf(node, sizeof(node), "dev/%s", lun->node);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%s/dev", lun->node);
-	if (node_make(w->root, node, dev_file, true))
+	if (kernel_node_make(w->root, node, dev_file, true))
 		return false;
-	err = aside_run(
+	err = kernel_aside_run(
 		w->root, try_open, node, w->until && w->until < bound ? w->until : bound, 10, NULL);
 	return err == -ENOMEDIUM || (!err && lun->size && lun->block);
 }
@@ -99,7 +99,7 @@ static int look(struct waiting *w, const struct scsi_lun *luns, unsigned count, 
 	char path[64];
 
 	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u", w->host);
-	if (!sys_exists(w->root, path))
+	if (!kernel_sys_exists(w->root, path))
 		return diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel removed host%u", w->host);
 	if (still && (all ? !count : !one))
 		return no_such(w, luns, count, diag);
@@ -141,7 +141,7 @@ int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64
 
 	*luns = NULL;
 	*count = 0;
-	done = scsi_load_disks(root, diag);
+	done = kernel_scsi_load_disks(root, diag);
 	while (!done) {
 		free(*luns);
 		done = kernel_scsi_luns(root, host, luns, count, diag);

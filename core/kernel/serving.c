@@ -103,7 +103,7 @@ static bool is_its_own(struct asked *a)
 static bool ask(struct asked *a)
 {
 	struct sockaddr_un un;
-	socklen_t len = serving_address(&un, a->process.pid);
+	socklen_t len = kernel_serving_address(&un, a->process.pid);
 
 	a->fd = (struct loop_fd){ .fd = socket(
 					  AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
@@ -187,7 +187,7 @@ int kernel_serving(int root, struct loop *loop, uint32_t timeout_ms, struct kern
 	struct diag *diag)
 {
 	struct find find = { .asked = calloc(PROCESSES, sizeof(struct asked)) };
-	char *all = sys_read_all(root, "proc/net/unix"), *rest = all, *line;
+	char *all = kernel_sys_read_all(root, "proc/net/unix"), *rest = all, *line;
 	int err;
 
 	*to = (struct kernel_serving){ 0 };

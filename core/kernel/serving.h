@@ -6,4 +6,4 @@
 #include <sys/un.h>
 
 #define SERVING_PREFIX "rdmastor/"
-socklen_t serving_address(struct sockaddr_un *, int pid); /* its length */
+socklen_t kernel_serving_address(struct sockaddr_un *, int pid); /* its length */

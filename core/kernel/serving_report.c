@@ -13,7 +13,7 @@
 #define REST_MS 5
 #define BACKLOG 64
 
-socklen_t serving_address(struct sockaddr_un *un, int pid)
+socklen_t kernel_serving_address(struct sockaddr_un *un, int pid)
 {
 	*un = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	/* the name begins behind a zero byte and has none at its end */
@@ -80,7 +80,7 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 int kernel_report_start(struct kernel_report *report, struct loop *loop, struct diag *diag)
 {
 	struct sockaddr_un un;
-	socklen_t len = serving_address(&un, (int)getpid());
+	socklen_t len = kernel_serving_address(&un, (int)getpid());
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
 
 	if (fd < 0)

@@ -19,7 +19,7 @@ static bool read_hex(int root, const char *host, const char *name, uint64_t *val
 {
 	char text[64];
 
-	if (sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
+	if (kernel_sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
 		return false;
 	*value = strtoull(text, NULL, 16);
 	return true;
@@ -29,7 +29,7 @@ static bool read_gid(int root, const char *host, const char *name, uint8_t gid[1
 {
 	char text[64], *p = text;
 
-	if (sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
+	if (kernel_sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
 		return false;
 	for (unsigned i = 0; i < 8; i++) {
 		unsigned long group = strtoul(p, &p, 16);
@@ -87,8 +87,8 @@ static void add_host(const char *name, void *arg)
 	}
 	walk->list = more;
 	snprintf(host.host, sizeof(host.host), "%s", name);
-	sys_read(walk->root, host.dev, sizeof(host.dev), HOSTS "/%s/local_ib_device", name);
-	if (sys_read(walk->root, text, sizeof(text), HOSTS "/%s/local_ib_port", name) > 0)
+	kernel_sys_read(walk->root, host.dev, sizeof(host.dev), HOSTS "/%s/local_ib_device", name);
+	if (kernel_sys_read(walk->root, text, sizeof(text), HOSTS "/%s/local_ib_port", name) > 0)
 		host.port = (unsigned)strtoul(text, NULL, 10);
 	more[walk->count++] = host;
 }
@@ -98,7 +98,7 @@ static int list_hosts(int root, const struct kernel_srp *want, struct kernel_srp
 {
 	struct walk walk = { .root = root, .want = want };
 
-	sys_list(root, HOSTS, add_host, &walk);
+	kernel_sys_list(root, HOSTS, add_host, &walk);
 	*list = walk.list;
 	*count = walk.count;
 	if (!walk.failed)
@@ -152,9 +152,10 @@ uint32_t kernel_srp_imm_data(int root)
 {
 	char text[16];
 
-	if (sys_read(root, text, sizeof(text), MODULE "/use_imm_data") <= 0 || text[0] != 'Y')
+	if (kernel_sys_read(root, text, sizeof(text), MODULE "/use_imm_data") <= 0 ||
+		text[0] != 'Y')
 		return 0;
-	if (sys_read(root, text, sizeof(text), MODULE "/max_imm_data") <= 0)
+	if (kernel_sys_read(root, text, sizeof(text), MODULE "/max_imm_data") <= 0)
 		return 0;
 	return (uint32_t)strtoul(text, NULL, 10);
 }

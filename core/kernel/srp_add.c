@@ -22,9 +22,9 @@ int kernel_srp_ready(int root, struct diag *diag)
 {
 	const char *why = NULL;
 
-	if (!sys_exists(root, CLASS))
-		why = module_load(root, "ib_srp");
-	if (sys_exists(root, CLASS))
+	if (!kernel_sys_exists(root, CLASS))
+		why = kernel_module_load(root, "ib_srp");
+	if (kernel_sys_exists(root, CLASS))
 		return 0;
 	return diag_set(
 		diag, DIAG_NO_MODULE, ENOENT, "kernel module ib_srp is not loaded: %s", why);
@@ -239,9 +239,9 @@ static int write_line(int root, const void *arg)
 /* The module may have been taken out. */
 static int find_port(int root, const char *path, struct diag *diag)
 {
-	int err = sys_exists(root, path) ? 0 : kernel_srp_ready(root, diag);
+	int err = kernel_sys_exists(root, path) ? 0 : kernel_srp_ready(root, diag);
 
-	if (err || sys_exists(root, path))
+	if (err || kernel_sys_exists(root, path))
 		return err;
 	return diag_set(
 		diag, DIAG_NO_DEVICE, ENODEV, "ib_srp does not support this port: no /%s", path);

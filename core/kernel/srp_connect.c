@@ -251,7 +251,8 @@ static void show(const char *name, void *arg)
 	const struct shown *shown = arg;
 	char value[64];
 
-	if (sys_read(shown->root, value, sizeof(value), MODULE "/parameters/%.60s", name) >= 0)
+	if (kernel_sys_read(shown->root, value, sizeof(value), MODULE "/parameters/%.60s", name) >=
+		0)
 		shown->each(name, value, shown->arg);
 }
 
@@ -260,7 +261,7 @@ void kernel_srp_params(
 {
 	struct shown shown = { .root = root, .each = each, .arg = arg };
 
-	sys_list(root, MODULE "/parameters", show, &shown);
+	kernel_sys_list(root, MODULE "/parameters", show, &shown);
 }
 
 static bool is_name(const char *text, size_t len)
@@ -281,7 +282,7 @@ static int compare(int root, const char *param, struct diag *diag)
 	char now[64];
 	bool flag;
 
-	if (sys_read(root, now, sizeof(now), MODULE "/parameters/%.*s", (int)len, param) < 0)
+	if (kernel_sys_read(root, now, sizeof(now), MODULE "/parameters/%.*s", (int)len, param) < 0)
 		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "ib_srp has no parameter '%.*s'",
 			(int)len, param);
 	flag = !strcmp(now, "Y") || !strcmp(now, "N");
@@ -304,12 +305,12 @@ int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded,
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"invalid --module-param '%s': expected NAME=VALUE", params[i]);
 	}
-	*loaded = !sys_exists(root, "sys/class/infiniband_srp");
+	*loaded = !kernel_sys_exists(root, "sys/class/infiniband_srp");
 	if (!*loaded || !count) {
 		err = kernel_srp_ready(root, diag);
 	} else {
-		why = module_load_with(root, "ib_srp", params, count);
-		if (!sys_exists(root, "sys/class/infiniband_srp"))
+		why = kernel_module_load_with(root, "ib_srp", params, count);
+		if (!kernel_sys_exists(root, "sys/class/infiniband_srp"))
 			return diag_set(diag, DIAG_NO_MODULE, ENOENT,
 				"kernel module ib_srp is not loaded: %s", why);
 	}

@@ -54,15 +54,15 @@ static bool has_gid(const struct search *search, const char *dir)
 {
 	char text[64], dev[64];
 
-	for (unsigned i = 0; sys_read(search->root, text, sizeof(text), "%s/gids/%u", dir, i) > 0;
-		i++) {
+	for (unsigned i = 0;
+		kernel_sys_read(search->root, text, sizeof(text), "%s/gids/%u", dir, i) > 0; i++) {
 		if (!strcmp(text, NO_GID))
 			continue;
 		if (!strcmp(text, search->gid[0]) || !strcmp(text, search->gid[1]))
 			return true;
 		if (search->iface[0] &&
-			sys_read(search->root, dev, sizeof(dev), "%s/gid_attrs/ndevs/%u", dir, i) >
-				0 &&
+			kernel_sys_read(search->root, dev, sizeof(dev), "%s/gid_attrs/ndevs/%u",
+				dir, i) > 0 &&
 			!strcmp(dev, search->iface))
 			return true;
 	}
@@ -76,7 +76,7 @@ static bool fits(const struct search *search, const char *dir)
 	if (search->any)
 		return true;
 	if (search->prefix[0])
-		return sys_read(search->root, text, sizeof(text), "%s/gids/0", dir) > 0 &&
+		return kernel_sys_read(search->root, text, sizeof(text), "%s/gids/0", dir) > 0 &&
 		       !strncmp(text, search->prefix, strlen(search->prefix));
 	return has_gid(search, dir);
 }
@@ -110,8 +110,8 @@ static void look_port(const char *name, void *arg)
 	char dir[150], state[40] = "", link[24] = "";
 
 	snprintf(dir, sizeof(dir), CLASS "/%.63s/ports/%.10s", search->at, name);
-	sys_read(search->root, state, sizeof(state), "%s/state", dir);
-	sys_read(search->root, link, sizeof(link), "%s/link_layer", dir);
+	kernel_sys_read(search->root, state, sizeof(state), "%s/state", dir);
+	kernel_sys_read(search->root, link, sizeof(link), "%s/link_layer", dir);
 	note(search->all, sizeof(search->all), "%s%s port %u (%s)", search->at, port,
 		*link ? link : "no link layer");
 	if ((search->dev && strcmp(search->dev, search->at)) ||
@@ -134,7 +134,7 @@ static void look_device(const char *name, void *arg)
 	search->devices++;
 	snprintf(search->at, sizeof(search->at), "%s", name);
 	snprintf(path, sizeof(path), CLASS "/%s/ports", name);
-	sys_list(search->root, path, look_port, search);
+	kernel_sys_list(search->root, path, look_port, search);
 }
 
 static int own_address(const struct srp_want *want, struct addr *own, struct diag *diag)
@@ -199,10 +199,10 @@ static void find_interface(struct search *search)
 	}
 	freeifaddrs(list);
 	if (!search->iface[0] ||
-		sys_read(search->root, text, sizeof(text), "sys/class/net/%s/type",
+		kernel_sys_read(search->root, text, sizeof(text), "sys/class/net/%s/type",
 			search->iface) <= 0 ||
 		strtoul(text, NULL, 10) != IPOIB ||
-		sys_read(search->root, text, sizeof(text), "sys/class/net/%s/address",
+		kernel_sys_read(search->root, text, sizeof(text), "sys/class/net/%s/address",
 			search->iface) <= 0)
 		return;
 	for (unsigned i = 0; i < 20; i++) {
@@ -285,12 +285,12 @@ int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsi
 	others[0] = 0;
 	if (err)
 		return err;
-	sys_list(root, CLASS, look_device, &search);
+	kernel_sys_list(root, CLASS, look_device, &search);
 	if (!search.count && search.gid[0][0]) {
 		find_interface(&search);
 		search.devices = search.down = 0;
 		search.all[0] = 0;
-		sys_list(root, CLASS, look_device, &search);
+		kernel_sys_list(root, CLASS, look_device, &search);
 	}
 	/* the device is known, and what is chosen among is its ports */
 	if (!search.count && dev && !search.any) {
@@ -298,7 +298,7 @@ int kernel_srp_port(int root, const struct srp_want *want, const char *dev, unsi
 			.root = root, .dev = dev, .any = true, .text = others, .len = len
 		};
 
-		sys_list(root, CLASS, look_device, &again);
+		kernel_sys_list(root, CLASS, look_device, &again);
 		search = again;
 	}
 	if (!search.count)

@@ -295,7 +295,7 @@ static uint64_t parameter(int root, const char *name, uint64_t otherwise)
 {
 	char text[24];
 
-	return sys_read(root, text, sizeof(text), PARAMETERS "/%s", name) > 0
+	return kernel_sys_read(root, text, sizeof(text), PARAMETERS "/%s", name) > 0
 		       ? strtoull(text, NULL, 10)
 		       : otherwise;
 }

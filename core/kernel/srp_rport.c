@@ -25,7 +25,7 @@ static int read_seconds(int root, const char *dir, const char *name)
 {
 	char text[24];
 
-	if (sys_read(root, text, sizeof(text), "%s/%s", dir, name) <= 0)
+	if (kernel_sys_read(root, text, sizeof(text), "%s/%s", dir, name) <= 0)
 		return SRP_UNKNOWN;
 	return strcmp(text, "off") && text[0] != '-' ? (int)strtol(text, NULL, 10) : SRP_OFF;
 }
@@ -58,14 +58,14 @@ int kernel_srp_rport(int root, unsigned host, struct srp_rport *rport)
 	char dir[80], text[24];
 
 	*rport = (struct srp_rport){ 0 };
-	sys_list(root, CLASS, look, &search);
+	kernel_sys_list(root, CLASS, look, &search);
 	if (!search.name[0])
 		return -ENOENT;
 	snprintf(rport->name, sizeof(rport->name), "%s", search.name);
 	snprintf(dir, sizeof(dir), CLASS "/%s", search.name);
-	sys_read(root, rport->state, sizeof(rport->state), "%s/state", dir);
+	kernel_sys_read(root, rport->state, sizeof(rport->state), "%s/state", dir);
 	read_tmo(root, dir, &rport->tmo);
-	if (sys_read(root, text, sizeof(text), "%s/failed_reconnects", dir) > 0)
+	if (kernel_sys_read(root, text, sizeof(text), "%s/failed_reconnects", dir) > 0)
 		rport->failed_reconnects = (unsigned)strtoul(text, NULL, 10);
 	return 0;
 }
@@ -161,7 +161,7 @@ static int run_writes(int root, struct writes *writes, struct diag *diag)
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (writes->at == MAP_FAILED)
 		return diag_sys(diag, errno, "memory");
-	err = aside_run(
+	err = kernel_aside_run(
 		root, write_all, writes, loop_clock() + WRITE_MS * 1000000ull, GRACE_MS, NULL);
 	words = &writes->words[*writes->at % WRITES];
 	if (err)
@@ -222,7 +222,7 @@ static bool gone(int root, unsigned host)
 	char path[64];
 
 	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u", host);
-	return !sys_exists(root, path);
+	return !kernel_sys_exists(root, path);
 }
 
 static int too_late(uint64_t since, struct diag *diag)
@@ -257,7 +257,7 @@ int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *
 	kernel_scsi_luns(root, host, &luns, &count, NULL);
 	if (!kernel_srp_rport(root, host, &rport)) {
 		snprintf(words.path, sizeof(words.path), CLASS "/%s/delete", rport.name);
-		err = aside_run(root, write_words, &words, until, GRACE_MS, NULL);
+		err = kernel_aside_run(root, write_words, &words, until, GRACE_MS, NULL);
 	}
 	if (err == -ENOENT || err == -ENODEV || err == -ETIMEDOUT)
 		err = 0;

@@ -97,7 +97,7 @@ static void rename_process(int root, const char *name)
 	for (char **var = environ; var && *var; var++)
 		explicit_bzero(*var, strlen(*var));
 	clearenv();
-	if (sys_read(root, stat, sizeof(stat), "proc/self/stat") <= 0)
+	if (kernel_sys_read(root, stat, sizeof(stat), "proc/self/stat") <= 0)
 		return;
 	field = strrchr(stat, ')');
 	for (int i = 2; field && i < 48; i++)

@@ -96,7 +96,8 @@ static void add_below(const char *name, void *arg)
 	char text[32];
 
 	if (below->count < BELOW &&
-		sys_read(below->root, text, sizeof(text), "sys/class/block/%.64s/dev", name) > 0 &&
+		kernel_sys_read(
+			below->root, text, sizeof(text), "sys/class/block/%.64s/dev", name) > 0 &&
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) == 2)
 		below->number[below->count++] = makedev(dev_major, dev_minor);
 }
@@ -112,8 +113,8 @@ static bool may_be_ours(int root, dev_t number)
 	for (unsigned i = 0; i < below.count; i++) {
 		unsigned dev_major = major(below.number[i]), dev_minor = minor(below.number[i]);
 
-		if (sys_read(root, text, sizeof(text), "sys/dev/block/%u:%u/uevent", dev_major,
-			    dev_minor) < 0)
+		if (kernel_sys_read(root, text, sizeof(text), "sys/dev/block/%u:%u/uevent",
+			    dev_major, dev_minor) < 0)
 			continue;
 		name = strstr(text, "DEVNAME=");
 		if (name && (!strncmp(name + 8, "ublkb", 5) || !strncmp(name + 8, "nbd", 3)))
@@ -121,7 +122,7 @@ static bool may_be_ours(int root, dev_t number)
 		for (unsigned n = 0; n < sizeof(lower) / sizeof(*lower); n++) {
 			snprintf(text, sizeof(text), "sys/dev/block/%u:%u/%s", dev_major, dev_minor,
 				lower[n]);
-			sys_list(root, text, add_below, &below);
+			kernel_sys_list(root, text, add_below, &below);
 		}
 	}
 	return false;
@@ -143,13 +144,13 @@ static bool read_mount(char *line, struct mounted *m)
 	if (!rest || sscanf(field[2], "%u:%u", &dev_major, &dev_minor) != 2)
 		return false;
 	m->number = makedev(dev_major, dev_minor);
-	m->point = sys_unescape(field[4]);
+	m->point = kernel_sys_unescape(field[4]);
 	m->source = strstr(rest, " - ");
 	m->source = m->source ? strchr(m->source + 3, ' ') : NULL;
 	if (m->source) {
 		m->source++;
 		m->source[strcspn(m->source, " ")] = 0;
-		m->source = sys_unescape(m->source);
+		m->source = kernel_sys_unescape(m->source);
 	}
 	return true;
 }
@@ -183,7 +184,7 @@ static void leave_mounts(int root, dev_t keep, bool (*leave)(int root, const str
 	struct mounted m;
 	struct stat here;
 
-	text = rest = sys_read_all(root, "proc/self/mountinfo");
+	text = rest = kernel_sys_read_all(root, "proc/self/mountinfo");
 	while ((line = strsep(&rest, "\n"))) {
 		if (!read_mount(line, &m) || !strcmp(m.point, "/") || m.number == keep ||
 			!leave(root, &m))

@@ -29,7 +29,7 @@ static ssize_t read_fd(int fd, char *text, size_t len)
 	return got;
 }
 
-ssize_t sys_read(int root, char *text, size_t len, const char *fmt, ...)
+ssize_t kernel_sys_read(int root, char *text, size_t len, const char *fmt, ...)
 {
 	char path[512];
 	va_list args;
@@ -49,7 +49,7 @@ ssize_t sys_read(int root, char *text, size_t len, const char *fmt, ...)
 	return got;
 }
 
-ssize_t sys_read_bytes(int root, const char *path, void *to, size_t len)
+ssize_t kernel_sys_read_bytes(int root, const char *path, void *to, size_t len)
 {
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t got = fd < 0 ? -errno : read_fd(fd, to, len);
@@ -95,22 +95,23 @@ static char *read_whole(int root, const char *path, size_t max)
 	return text;
 }
 
-char *sys_read_all(int root, const char *path)
+char *kernel_sys_read_all(int root, const char *path)
 {
 	return read_whole(root, path, SIZE_MAX);
 }
 
-char *sys_read_conf(int root, const char *path)
+char *kernel_sys_read_conf(int root, const char *path)
 {
 	return read_whole(root, path, SYS_CONF_MAX);
 }
 
-bool sys_exists(int root, const char *path)
+bool kernel_sys_exists(int root, const char *path)
 {
 	return faccessat(root, path, F_OK, 0) == 0;
 }
 
-bool sys_list(int root, const char *path, void (*each)(const char *name, void *arg), void *arg)
+bool kernel_sys_list(
+	int root, const char *path, void (*each)(const char *name, void *arg), void *arg)
 {
 	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dirent *entry;
@@ -128,7 +129,7 @@ bool sys_list(int root, const char *path, void (*each)(const char *name, void *a
 	return true;
 }
 
-char *sys_unescape(char *text)
+char *kernel_sys_unescape(char *text)
 {
 	char *to = text;
 

@@ -16,7 +16,7 @@ static int check_io_uring(int root, struct diag *diag)
 {
 	char text[16];
 
-	if (sys_read(root, text, sizeof(text), "proc/sys/kernel/io_uring_disabled") <= 0 ||
+	if (kernel_sys_read(root, text, sizeof(text), "proc/sys/kernel/io_uring_disabled") <= 0 ||
 		text[0] != '2')
 		return 0;
 	diag_set(diag, DIAG_UNSUPPORTED, EPERM,
@@ -26,8 +26,8 @@ static int check_io_uring(int root, struct diag *diag)
 
 static int no_control(int root, const char *why, struct diag *diag)
 {
-	if (sys_exists(root, "sys/module/ublk_drv") ||
-		sys_exists(root, "sys/class/misc/ublk-control"))
+	if (kernel_sys_exists(root, "sys/module/ublk_drv") ||
+		kernel_sys_exists(root, "sys/class/misc/ublk-control"))
 		return diag_set(diag, DIAG_NO_DEVICE, ENOENT,
 			"ublk_drv is loaded, but /dev/ublk-control is missing: is /dev a "
 			"devtmpfs?");
@@ -42,9 +42,9 @@ int kernel_ublk_open(int root, struct diag *diag)
 
 	if (err)
 		return err;
-	if (!sys_exists(root, CONTROL))
-		why = module_load(root, "ublk_drv");
-	if (!sys_exists(root, CONTROL))
+	if (!kernel_sys_exists(root, CONTROL))
+		why = kernel_module_load(root, "ublk_drv");
+	if (!kernel_sys_exists(root, CONTROL))
 		return no_control(root, why, diag);
 	if (faccessat(root, CONTROL, R_OK | W_OK, AT_EACCESS) < 0) {
 		diag_set(diag, DIAG_PERMISSION, errno, "no permission to open /dev/ublk-control");

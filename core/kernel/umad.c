@@ -6,15 +6,15 @@
 
 int kernel_umad_ready(int root, struct diag *diag)
 {
-	bool core =
-		sys_exists(root, "sys/class/infiniband") || sys_exists(root, "sys/module/ib_core");
+	bool core = kernel_sys_exists(root, "sys/class/infiniband") ||
+		    kernel_sys_exists(root, "sys/module/ib_core");
 	const char *why = NULL;
 
-	if (!sys_exists(root, "sys/class/infiniband_mad/abi_version"))
-		why = module_load(root, "ib_umad");
-	if (sys_exists(root, "sys/class/infiniband_mad/abi_version"))
+	if (!kernel_sys_exists(root, "sys/class/infiniband_mad/abi_version"))
+		why = kernel_module_load(root, "ib_umad");
+	if (kernel_sys_exists(root, "sys/class/infiniband_mad/abi_version"))
 		return 0;
-	return rdma_lacks(root, core ? "ib_umad" : "ib_core", why, diag);
+	return kernel_rdma_lacks(root, core ? "ib_umad" : "ib_core", why, diag);
 }
 
 static void add_name(const char *name, void *arg)
@@ -30,7 +30,7 @@ uint64_t kernel_umad_names(int root)
 {
 	uint64_t sum = 0;
 
-	sys_list(root, "sys/class/infiniband_mad", add_name, &sum);
-	sys_list(root, "sys/class/infiniband", add_name, &sum);
+	kernel_sys_list(root, "sys/class/infiniband_mad", add_name, &sum);
+	kernel_sys_list(root, "sys/class/infiniband", add_name, &sum);
 	return sum;
 }

@@ -4,12 +4,12 @@
 
 #define INFORM_RESP_TIME 19 /* we answer a Report within 2.1 s */
 
-bool lid_valid(unsigned lid)
+bool mad_lid_valid(unsigned lid)
 {
 	return lid >= MAD_LID_MIN && lid <= MAD_LID_MAX;
 }
 
-uint16_t port_pkey_index(const struct mad_port_info *port)
+uint16_t mad_port_pkey_index(const struct mad_port_info *port)
 {
 	uint16_t first = UINT16_MAX;
 
@@ -22,7 +22,7 @@ uint16_t port_pkey_index(const struct mad_port_info *port)
 	return first == UINT16_MAX ? 0 : first;
 }
 
-bool sa_table_get(struct sa_table *table, const void *mad, size_t len, size_t least)
+bool mad_sa_table_get(struct sa_table *table, const void *mad, size_t len, size_t least)
 {
 	const struct sa_hdr *hdr = mad;
 	bool many = hdr->mad.method == (MAD_GET_TABLE | MAD_RESPONSE);
@@ -56,7 +56,7 @@ static uint32_t time_ms(unsigned n)
 	return (uint32_t)((4096ull << (n & 31)) / 1000000);
 }
 
-void port_get(struct sa_port *port, const struct port_info *info)
+void mad_port_get(struct sa_port *port, const struct port_info *info)
 {
 	port->lid = get_be16(info->lid);
 	port->prefix = get_be64(info->gid_prefix);
@@ -64,26 +64,26 @@ void port_get(struct sa_port *port, const struct port_info *info)
 	port->first_ms = time_ms(info->subnet_timeout) + time_ms(info->resp_time);
 }
 
-bool sa_port_get(struct sa_port *port, const struct port_info_record *record)
+bool mad_sa_port_get(struct sa_port *port, const struct port_info_record *record)
 {
-	port_get(port, &record->info);
+	mad_port_get(port, &record->info);
 	port->lid = get_be16(record->lid);
-	return lid_valid(port->lid);
+	return mad_lid_valid(port->lid);
 }
 
-bool sa_node_get(struct sa_node *node, const struct node_record *record)
+bool mad_sa_node_get(struct sa_node *node, const struct node_record *record)
 {
 	node->lid = get_be16(record->lid);
 	node->guid = get_be64(record->info.port_guid);
-	return lid_valid(node->lid);
+	return mad_lid_valid(node->lid);
 }
 
-bool sa_path_get(struct sa_path *path, const struct path_record *record)
+bool mad_sa_path_get(struct sa_path *path, const struct path_record *record)
 {
 	path->lid = get_be16(record->dlid);
 	path->pkey = get_be16(record->pkey);
 	path->sl = get_be16(record->qos_sl) & 0xf;
-	return lid_valid(path->lid);
+	return mad_lid_valid(path->lid);
 }
 
 static void text_get(char *to, const uint8_t *from, size_t len)
@@ -92,21 +92,21 @@ static void text_get(char *to, const uint8_t *from, size_t len)
 	to[len] = 0;
 }
 
-void dm_unit_get(struct mad_unit *unit, const struct io_unit_info *info)
+void mad_dm_unit_get(struct mad_unit *unit, const struct io_unit_info *info)
 {
 	unit->change_id = get_be16(info->change_id);
 	unit->max_controllers = info->max_controllers;
 	memcpy(unit->list, info->list, sizeof(unit->list));
 }
 
-enum dm_slot dm_unit_slot(const struct mad_unit *unit, unsigned slot)
+enum dm_slot mad_dm_unit_slot(const struct mad_unit *unit, unsigned slot)
 {
 	unsigned at = slot - 1;
 
 	return at % 2 ? unit->list[at / 2] & 0xf : unit->list[at / 2] >> 4;
 }
 
-void dm_ioc_get(struct mad_ioc *ioc, const struct ioc_profile *profile)
+void mad_dm_ioc_get(struct mad_ioc *ioc, const struct ioc_profile *profile)
 {
 	ioc->known = true;
 	ioc->guid = get_be64(profile->guid);
@@ -118,13 +118,13 @@ void dm_ioc_get(struct mad_ioc *ioc, const struct ioc_profile *profile)
 	text_get(ioc->id, profile->id, sizeof(profile->id));
 }
 
-void dm_service_get(struct mad_service *service, const struct service_entry *entry)
+void mad_dm_service_get(struct mad_service *service, const struct service_entry *entry)
 {
 	service->id = get_be64(entry->id);
 	text_get(service->name, entry->name, sizeof(entry->name));
 }
 
-bool notice_get(struct mad_notice *out, const struct notice *notice)
+bool mad_notice_get(struct mad_notice *out, const struct notice *notice)
 {
 	static const uint8_t zero[16];
 
@@ -144,7 +144,7 @@ bool notice_get(struct mad_notice *out, const struct notice *notice)
 
 		out->lid = get_be16(details->lid);
 		out->cap_mask = get_be32(details->cap_mask);
-		return lid_valid(out->lid);
+		return mad_lid_valid(out->lid);
 	}
 	default:
 		return false;
@@ -153,7 +153,7 @@ bool notice_get(struct mad_notice *out, const struct notice *notice)
 
 /* OpenSM compares type and producer with the notice's, so they are as the traps' own. One
  * unsubscribes by naming the queue pair. */
-uint64_t inform_put(struct inform_info *info, uint16_t trap, bool subscribe)
+uint64_t mad_inform_put(struct inform_info *info, uint16_t trap, bool subscribe)
 {
 	bool of_port = trap == MAD_TRAP_CAP_MASK;
 
@@ -170,7 +170,7 @@ uint64_t inform_put(struct inform_info *info, uint16_t trap, bool subscribe)
 	       SA_INFORM_TRAP | SA_INFORM_PRODUCER | (subscribe ? 0 : SA_INFORM_QPN);
 }
 
-const char *sa_status_text(uint16_t status)
+const char *mad_sa_status_text(uint16_t status)
 {
 	switch (status) {
 	case MAD_STATUS_BUSY:

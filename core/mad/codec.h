@@ -11,7 +11,7 @@ struct sa_table {
 	size_t each, count;
 	bool cut; /* behind the last whole one there is part of another */
 };
-bool sa_table_get(struct sa_table *, const void *mad, size_t len,
+bool mad_sa_table_get(struct sa_table *, const void *mad, size_t len,
 	size_t least /* bytes of a record that are read */);
 
 struct sa_port {
@@ -20,35 +20,35 @@ struct sa_port {
 	bool management;
 	uint32_t first_ms; /* worth waiting for an answer */
 };
-bool sa_port_get(struct sa_port *, const struct port_info_record *); /* false: no unicast LID */
-void port_get(struct sa_port *, const struct port_info *);
+bool mad_sa_port_get(struct sa_port *, const struct port_info_record *); /* false: no unicast LID */
+void mad_port_get(struct sa_port *, const struct port_info *);
 
 struct sa_node {
 	uint16_t lid;
 	uint64_t guid;
 };
-bool sa_node_get(struct sa_node *, const struct node_record *);
+bool mad_sa_node_get(struct sa_node *, const struct node_record *);
 
 struct sa_path {
 	uint16_t lid, pkey;
 	uint8_t sl;
 };
-bool sa_path_get(struct sa_path *, const struct path_record *);
+bool mad_sa_path_get(struct sa_path *, const struct path_record *);
 
-bool lid_valid(unsigned lid);
+bool mad_lid_valid(unsigned lid);
 /* Of the default partition, in which subnet management is; else of the first. */
-uint16_t port_pkey_index(const struct mad_port_info *);
+uint16_t mad_port_pkey_index(const struct mad_port_info *);
 
 /* Into what its owner has cleared. */
-void dm_unit_get(struct mad_unit *, const struct io_unit_info *);
-enum dm_slot dm_unit_slot(const struct mad_unit *, unsigned slot /* from 1 */);
-void dm_ioc_get(struct mad_ioc *, const struct ioc_profile *);
-void dm_service_get(struct mad_service *, const struct service_entry *);
+void mad_dm_unit_get(struct mad_unit *, const struct io_unit_info *);
+enum dm_slot mad_dm_unit_slot(const struct mad_unit *, unsigned slot /* from 1 */);
+void mad_dm_ioc_get(struct mad_ioc *, const struct ioc_profile *);
+void mad_dm_service_get(struct mad_service *, const struct service_entry *);
 
 /* A Report's notice. False: none that was asked for, or it says nothing of use. */
-bool notice_get(struct mad_notice *, const struct notice *);
+bool mad_notice_get(struct mad_notice *, const struct notice *);
 /* To subscribe to a trap, or no longer; with its component mask. */
-uint64_t inform_put(struct inform_info *, uint16_t trap, bool subscribe);
+uint64_t mad_inform_put(struct inform_info *, uint16_t trap, bool subscribe);
 
 /* "request denied": text for the status of an SA answer; 13.4.7, 15.4.2. */
-const char *sa_status_text(uint16_t status);
+const char *mad_sa_status_text(uint16_t status);

@@ -39,7 +39,7 @@ static int refuse(struct mad_scan_job *scan, const struct mad_answer *answer, co
 		diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO,
 			"the subnet administrator (LID %u) rejects the request for %s: "
 			"status 0x%04x, %s",
-			port->sm_lid, what, answer->status, sa_status_text(answer->status));
+			port->sm_lid, what, answer->status, mad_sa_status_text(answer->status));
 	}
 	return -scan->diag.err;
 }
@@ -54,7 +54,7 @@ static bool records(struct mad_scan_job *scan, const struct mad_answer *answer, 
 		end(scan, refuse(scan, answer, what));
 		return false;
 	}
-	if (sa_table_get(table, answer->mad, answer->len, least))
+	if (mad_sa_table_get(table, answer->mad, answer->len, least))
 		return true;
 	end(scan, diag_set(&scan->diag, DIAG_PROTOCOL, EPROTO,
 			  "the subnet administrator's %s has records of %zu bytes, not %zu", what,
@@ -62,7 +62,7 @@ static bool records(struct mad_scan_job *scan, const struct mad_answer *answer, 
 	return false;
 }
 
-void scan_ask_sa(const struct mad_scan_job *scan, struct mad_req *req, uint8_t method,
+void mad_scan_ask_sa(const struct mad_scan_job *scan, struct mad_req *req, uint8_t method,
 	uint16_t attr, void (*done)(struct mad_req *, const struct mad_answer *))
 {
 	const struct mad_port_info *port = mad_port(scan->mad);
@@ -114,12 +114,12 @@ static void start_targets(struct mad_scan_job *scan)
 
 	scan->live = found->count;
 	for (unsigned i = 0; i < found->count; i++)
-		scan_target_start(&found->target[i]);
+		mad_scan_target_start(&found->target[i]);
 	if (!scan->live)
 		end(scan, 0);
 }
 
-void scan_target_done(struct mad_target *target)
+void mad_scan_target_done(struct mad_target *target)
 {
 	struct mad_scan_job *scan = target->scan;
 	unsigned done;
@@ -155,7 +155,7 @@ static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 	for (size_t i = 0; i < table.count; i++) {
 		struct sa_node node;
 
-		if (sa_node_get(&node, (const void *)(table.at + i * table.each)) &&
+		if (mad_sa_node_get(&node, (const void *)(table.at + i * table.each)) &&
 			at[node.lid] != ALL_PORTS)
 			found->target[at[node.lid]].guid = node.guid;
 	}
@@ -165,7 +165,7 @@ static void got_guids(struct mad_req *req, const struct mad_answer *answer)
 
 static void ask_guids(struct mad_scan_job *scan)
 {
-	scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_guids);
+	mad_scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_guids);
 	mad_send(scan->mad, &scan->req);
 }
 
@@ -193,7 +193,7 @@ static void got_ports(struct mad_req *req, const struct mad_answer *answer)
 		struct mad_target *target = &found->target[found->count];
 		struct sa_port port;
 
-		if (!sa_port_get(&port, (const void *)(table.at + i * table.each)) ||
+		if (!mad_sa_port_get(&port, (const void *)(table.at + i * table.each)) ||
 			!port.management || !first_time(seen, port.lid))
 			continue;
 		target->lid = port.lid;
@@ -224,7 +224,7 @@ static void got_nodes(struct mad_req *req, const struct mad_answer *answer)
 	for (size_t i = 0; i < table.count; i++) {
 		struct sa_node node;
 
-		if (!sa_node_get(&node, (const void *)(table.at + i * table.each)) ||
+		if (!mad_sa_node_get(&node, (const void *)(table.at + i * table.each)) ||
 			!first_time(seen, node.lid))
 			continue;
 		found->target[found->count].lid = node.lid;
@@ -241,9 +241,9 @@ static void ask_ports(struct mad_scan_job *scan, bool match)
 	if (!match) {
 		loop_trace(mad_loop(scan->mad), "the subnet administrator does not match "
 						"capability masks: querying every node");
-		scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_nodes);
+		mad_scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_NODE_RECORD, got_nodes);
 	} else {
-		scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_PORT_INFO_RECORD, got_ports);
+		mad_scan_ask_sa(scan, &scan->req, MAD_GET_TABLE, SA_PORT_INFO_RECORD, got_ports);
 		scan->ask = (struct port_info_record){ .info.cap_mask = put_be32(PORT_CAP_DM) };
 		scan->req.mod = SA_PIR_MATCH;
 		scan->req.mask = SA_PIR_CAP_MASK;
@@ -267,7 +267,7 @@ static void got_class(struct mad_req *req, const struct mad_answer *answer)
 
 static int need_sa(struct mad_scan_job *scan)
 {
-	if (lid_valid(mad_port(scan->mad)->sm_lid))
+	if (mad_lid_valid(mad_port(scan->mad)->sm_lid))
 		return 0;
 	diag_set(
 		&scan->diag, DIAG_UNREACHABLE, ENETUNREACH, "no subnet manager known at this port");
@@ -283,7 +283,7 @@ static int start_fabric(struct mad_scan_job *scan)
 	loop_trace(mad_loop(scan->mad),
 		"%s port %u, LID %u, queries the subnet administrator, LID %u", port->dev,
 		port->port, port->lid, port->sm_lid);
-	scan_ask_sa(scan, &scan->req, MAD_GET, MAD_CLASS_PORT_INFO, got_class);
+	mad_scan_ask_sa(scan, &scan->req, MAD_GET, MAD_CLASS_PORT_INFO, got_class);
 	mad_send(scan->mad, &scan->req);
 	return 0;
 }
@@ -348,7 +348,7 @@ static void read_pkeys(struct mad_scan_job *scan)
 
 	for (unsigned i = 0; i < port->pkeys; i++)
 		some += port->pkey[i] != 0;
-	scan->pkey_index = port_pkey_index(port);
+	scan->pkey_index = mad_port_pkey_index(port);
 	scan->one_pkey = !some || (some == 1 && port->pkey[scan->pkey_index] == 0xffff);
 }
 
@@ -520,7 +520,7 @@ static void free_ioc(struct mad_ioc *ioc)
 	free(ioc);
 }
 
-void scan_unit_clear(struct mad_unit *unit)
+void mad_scan_unit_clear(struct mad_unit *unit)
 {
 	for (struct mad_ioc *ioc = unit->ioc, *next; ioc; ioc = next) {
 		next = ioc->next;
@@ -535,7 +535,7 @@ void mad_found_free(struct mad_found *found)
 	for (unsigned i = 0; i < found->count; i++) {
 		for (struct mad_unit *unit = found->target[i].unit, *next; unit; unit = next) {
 			next = unit->next;
-			scan_unit_clear(unit);
+			mad_scan_unit_clear(unit);
 			free(unit);
 		}
 	}

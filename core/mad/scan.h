@@ -22,9 +22,9 @@ struct mad_scan_job {
 };
 
 /* A request to the subnet administrator. */
-void scan_ask_sa(const struct mad_scan_job *, struct mad_req *, uint8_t method, uint16_t attr,
+void mad_scan_ask_sa(const struct mad_scan_job *, struct mad_req *, uint8_t method, uint16_t attr,
 	void (*done)(struct mad_req *, const struct mad_answer *));
-/* Begins with t->step; calls scan_target_done() once, from the loop. */
-void scan_target_start(struct mad_target *);
-void scan_target_done(struct mad_target *);
-void scan_unit_clear(struct mad_unit *); /* of its controllers */
+/* Begins with t->step; calls mad_scan_target_done() once, from the loop. */
+void mad_scan_target_start(struct mad_target *);
+void mad_scan_target_done(struct mad_target *);
+void mad_scan_unit_clear(struct mad_unit *); /* of its controllers */

@@ -39,7 +39,7 @@ static void note(struct mad_target *target, int err, uint16_t status)
 static void finished(struct mad_target *target)
 {
 	target->step = MAD_STEP_DONE;
-	scan_target_done(target);
+	mad_scan_target_done(target);
 }
 
 /* A request of device or subnet management, to the port itself. */
@@ -61,7 +61,7 @@ static void to_port(struct mad_target *target, uint8_t mgmt_class, uint16_t attr
 static unsigned next_slot(const struct mad_unit *unit, unsigned slot)
 {
 	for (; slot <= unit->max_controllers; slot++)
-		if (dm_unit_slot(unit, slot) == DM_SLOT_PRESENT)
+		if (mad_dm_unit_slot(unit, slot) == DM_SLOT_PRESENT)
 			return slot;
 	return 0;
 }
@@ -121,7 +121,7 @@ static void got_lid(struct mad_target *target, const struct sa_table *table)
 {
 	struct sa_path path;
 
-	if (!table->count || !sa_path_get(&path, (const void *)table->at)) {
+	if (!table->count || !mad_sa_path_get(&path, (const void *)table->at)) {
 		note(target, -EPROTO, 0);
 		finished(target);
 		return;
@@ -165,7 +165,7 @@ static void got_path(struct mad_target *target, const struct sa_table *table)
 {
 	struct sa_path path;
 
-	if (!table->count || !sa_path_get(&path, (const void *)table->at)) {
+	if (!table->count || !mad_sa_path_get(&path, (const void *)table->at)) {
 		next_pkey(target);
 		return;
 	}
@@ -190,10 +190,10 @@ static void got_unit(struct mad_target *target, const struct io_unit_info *info)
 		target->last = &unit->next;
 		target->now = unit;
 	}
-	scan_unit_clear(unit);
+	mad_scan_unit_clear(unit);
 	unit->pkey = target->addr.pkey_index < port->pkeys ? port->pkey[target->addr.pkey_index]
 							   : 0xffff;
-	dm_unit_get(unit, info);
+	mad_dm_unit_get(unit, info);
 	begin_slot(target, 1);
 }
 
@@ -219,7 +219,7 @@ static void got_ioc(struct mad_target *target, const struct ioc_profile *profile
 
 	if (!ioc)
 		return;
-	dm_ioc_get(ioc, profile);
+	mad_dm_ioc_get(ioc, profile);
 	target->ioc = ioc;
 	target->service = 0;
 	target->step = MAD_STEP_SERVICE;
@@ -253,7 +253,7 @@ static void got_services(struct mad_target *target, const struct service_entry *
 		struct mad_service read = { .index = (uint8_t)i }, *service;
 		char id_ext[17];
 
-		dm_service_get(&read, entry);
+		mad_dm_service_get(&read, entry);
 		if (!mad_srp_id_ext(&read, id_ext))
 			continue;
 		service = keep(target, sizeof(*service));
@@ -298,15 +298,15 @@ static void got(struct mad_target *target, const struct mad_answer *answer)
 	case MAD_STEP_NODE:
 		node.guid = 0;
 		if (!direct)
-			sa_node_get(&node, sa);
+			mad_sa_node_get(&node, sa);
 		got_node(target,
 			direct ? get_be64(((const struct node_info *)dm)->port_guid) : node.guid);
 		return;
 	case MAD_STEP_PORT:
 		if (direct)
-			port_get(&port, dm);
+			mad_port_get(&port, dm);
 		else
-			sa_port_get(&port, sa);
+			mad_sa_port_get(&port, sa);
 		got_port(target, &port);
 		return;
 	case MAD_STEP_PATH:
@@ -396,7 +396,7 @@ static void answered(struct mad_req *req, const struct mad_answer *answer)
 static void ask_sa(
 	struct mad_target *target, uint16_t attr, uint64_t mask, const void *data, size_t len)
 {
-	scan_ask_sa(target->scan, &target->req, MAD_GET, attr, answered);
+	mad_scan_ask_sa(target->scan, &target->req, MAD_GET, attr, answered);
 	target->req.mask = mask;
 	target->req.data = data;
 	target->req.len = (uint16_t)len;
@@ -502,7 +502,7 @@ static void ask(struct mad_target *target)
 	mad_send(mad, &target->req);
 }
 
-void scan_target_start(struct mad_target *target)
+void mad_scan_target_start(struct mad_target *target)
 {
 	target->end_ns = loop_clock() + TARGET_MS * 1000000ull;
 	if (target->step == MAD_STEP_NODE && target->guid)

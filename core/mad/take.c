@@ -56,14 +56,14 @@ static int pkey_index(const struct mad_port_info *port, uint16_t pkey)
 static bool redirect(struct mad *mad, struct mad_req *req, const uint8_t *datagram, size_t len)
 {
 	const struct class_port_info *info =
-		(const void *)(datagram + xact_data_at(req->mgmt_class));
+		(const void *)(datagram + mad_xact_data_at(req->mgmt_class));
 	struct mad_addr to = { 0 };
 	uint16_t pkey;
 	int index;
 
 	if (req->redirected ||
 		(req->mgmt_class != MAD_CLASS_SA && req->mgmt_class != MAD_CLASS_DM) ||
-		len < xact_data_at(req->mgmt_class) + sizeof(*info))
+		len < mad_xact_data_at(req->mgmt_class) + sizeof(*info))
 		return false;
 	pkey = get_be16(info->redirect_pkey);
 	index = pkey ? pkey_index(&mad->port, pkey) : req->to.pkey_index;
@@ -71,15 +71,15 @@ static bool redirect(struct mad *mad, struct mad_req *req, const uint8_t *datagr
 	to.sl = get_be32(info->redirect_tc_sl_fl) >> 20 & 0xf;
 	to.qpn = get_be32(info->redirect_qp) & 0xffffff;
 	to.qkey = get_be32(info->redirect_qkey);
-	if (index < 0 || !lid_valid(to.lid) || !to.qpn)
+	if (index < 0 || !mad_lid_valid(to.lid) || !to.qpn)
 		return false;
 	to.pkey_index = (uint16_t)index;
 	loop_trace(mad->loop, "LID %u redirects to LID %u, queue pair %u", req->to.lid, to.lid,
 		to.qpn);
-	xact_release(mad, req);
+	mad_xact_release(mad, req);
 	req->to = to;
 	req->redirected = true;
-	xact_enqueue(mad, req);
+	mad_xact_enqueue(mad, req);
 	return true;
 }
 
@@ -107,7 +107,7 @@ static void take_answer(struct mad *mad, const uint8_t *datagram, size_t len)
 	}
 	mad->counters.answers++;
 	if (!redirects(hdr) || !redirect(mad, req, datagram, len))
-		xact_finish(mad, req, &answer);
+		mad_xact_finish(mad, req, &answer);
 }
 
 /* What it costs of a turn. */
@@ -120,14 +120,14 @@ static unsigned take(
 		take_answer(mad, datagram, len);
 		return 1;
 	}
-	if (mad->watch && watch_request(mad->watch, from, datagram, len))
+	if (mad->watch && mad_watch_request(mad->watch, from, datagram, len))
 		mad->counters.reports++;
 	else
 		mad->counters.late++;
 	return REQUEST;
 }
 
-void xact_readable(struct loop_fd *fd, uint32_t events)
+void mad_xact_readable(struct loop_fd *fd, uint32_t events)
 {
 	struct mad *mad = container_of(fd, struct mad, fd);
 
@@ -142,7 +142,7 @@ void xact_readable(struct loop_fd *fd, uint32_t events)
 		if (len == -ENOSPC && mad->room <= ROOM_MAX)
 			continue;
 		if (len < 0) {
-			xact_gone(mad, len == -ENOSPC ? -EMSGSIZE : -ENETDOWN);
+			mad_xact_gone(mad, len == -ENOSPC ? -EMSGSIZE : -ENETDOWN);
 			return;
 		}
 		if (len)

@@ -53,11 +53,11 @@ static void send(struct mad_watch *watch, unsigned i, bool subscribe,
 		.to = { .lid = port->sm_lid,
 			.sl = port->sm_sl,
 			.qpn = 1,
-			.pkey_index = port_pkey_index(port) },
+			.pkey_index = mad_port_pkey_index(port) },
 		.mgmt_class = MAD_CLASS_SA,
 		.method = MAD_SET,
 		.attr = MAD_INFORM_INFO,
-		.mask = inform_put(&sub->ask, traps[i], subscribe),
+		.mask = mad_inform_put(&sub->ask, traps[i], subscribe),
 		.data = &sub->ask,
 		.len = sizeof(sub->ask),
 		.urgent = true,
@@ -103,7 +103,7 @@ static int refusal(struct mad_watch *watch, const struct mad_answer *answer)
 			"the subnet administrator (LID %u) rejects the subscription to its "
 			"reports: "
 			"status 0x%04x, %s",
-			port->sm_lid, answer->status, sa_status_text(answer->status));
+			port->sm_lid, answer->status, mad_sa_status_text(answer->status));
 	diag_ctx(&watch->diag, "%s port %u", port->dev, port->port);
 	return -watch->diag.err;
 }
@@ -129,7 +129,7 @@ static int can_subscribe(struct mad_watch *watch)
 	const struct mad_port_info *port = &watch->mad->port;
 	int err = mad_port_usable(port, &watch->diag);
 
-	if (!err && (!port->infiniband || !lid_valid(port->sm_lid)))
+	if (!err && (!port->infiniband || !mad_lid_valid(port->sm_lid)))
 		err = diag_set(&watch->diag, DIAG_UNREACHABLE, ENETUNREACH, "%s",
 			port->infiniband
 				? "no subnet manager known at this port"
@@ -187,7 +187,7 @@ static void look(struct mad_watch *watch, unsigned what, unsigned pkeys)
 	int differs = mad_dev_look(watch->mad->dev, &watch->mad->port, pkeys);
 
 	if (differs < 0) {
-		xact_gone(watch->mad, -ENETDOWN);
+		mad_xact_gone(watch->mad, -ENETDOWN);
 		return;
 	}
 	set_timer(watch, &watch->look, LOOK_MS);
@@ -204,7 +204,7 @@ void mad_port_event(struct mad *mad, unsigned what)
 	if (!mad->watch || mad->watch->ended || mad->gone)
 		return;
 	if (what & MAD_PORT_GONE)
-		xact_gone(mad, -ENETDOWN);
+		mad_xact_gone(mad, -ENETDOWN);
 	else
 		look(mad->watch, what & KNOWN, what & MAD_PORT_PKEYS ? MAD_PKEYS_MAX : PKEYS_EACH);
 }
@@ -219,7 +219,7 @@ static void stop(struct mad_watch *watch)
 	forget_all(watch);
 }
 
-void watch_gone(struct mad_watch *watch)
+void mad_watch_gone(struct mad_watch *watch)
 {
 	stop(watch);
 	if (watch->ended) {
@@ -255,7 +255,7 @@ static void answer(const struct mad *mad, const struct mad_addr *from, const uin
 	mad_dev_send(mad->dev, from, out, sizeof(out), 0);
 }
 
-bool watch_request(
+bool mad_watch_request(
 	struct mad_watch *watch, const struct mad_addr *from, const uint8_t *datagram, size_t len)
 {
 	struct mad_notice notice;
@@ -263,7 +263,8 @@ bool watch_request(
 	if (!is_report(watch, from, datagram, len))
 		return false;
 	answer(watch->mad, from, datagram);
-	if (!watch->ended && notice_get(&notice, (const void *)(datagram + sizeof(struct sa_hdr))))
+	if (!watch->ended &&
+		mad_notice_get(&notice, (const void *)(datagram + sizeof(struct sa_hdr))))
 		watch->notice(watch, &notice);
 	return true;
 }
@@ -319,7 +320,7 @@ static void unsubscribe(struct mad_watch *watch)
 void mad_unwatch(struct mad *mad, struct mad_watch *watch, void (*ended)(struct mad_watch *))
 {
 	bool reachable =
-		!mad->gone && mad->port.state == PORT_ACTIVE && lid_valid(mad->port.sm_lid);
+		!mad->gone && mad->port.state == PORT_ACTIVE && mad_lid_valid(mad->port.sm_lid);
 
 	stop(watch);
 	watch->ended = ended;

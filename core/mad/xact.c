@@ -42,7 +42,7 @@ static void take_slot(struct mad *mad, struct mad_req *req)
 }
 
 /* Out of flight: no answer finds it any more. */
-void xact_release(struct mad *mad, struct mad_req *req)
+void mad_xact_release(struct mad *mad, struct mad_req *req)
 {
 	loop_timer_del(mad->loop, &req->timer);
 	if (req->state == FRESH)
@@ -56,20 +56,20 @@ void xact_release(struct mad *mad, struct mad_req *req)
 	loop_work_add(mad->loop, &mad->work);
 }
 
-void xact_finish(struct mad *mad, struct mad_req *req, const struct mad_answer *answer)
+void mad_xact_finish(struct mad *mad, struct mad_req *req, const struct mad_answer *answer)
 {
-	xact_release(mad, req);
+	mad_xact_release(mad, req);
 	req->done(req, answer);
 }
 
-size_t xact_data_at(uint8_t mgmt_class)
+size_t mad_xact_data_at(uint8_t mgmt_class)
 {
 	return mgmt_class == MAD_CLASS_SA ? sizeof(struct sa_hdr) : sizeof(struct dm_hdr);
 }
 
 static size_t length(const struct mad_req *req)
 {
-	size_t len = xact_data_at(req->mgmt_class) + req->len;
+	size_t len = mad_xact_data_at(req->mgmt_class) + req->len;
 
 	return len > MAD_LEN ? len : MAD_LEN;
 }
@@ -106,7 +106,7 @@ static void build(const struct mad *mad, const struct mad_req *req, uint8_t *out
 		memcpy(smp->out + 1, req->hop, req->hops);
 	}
 	if (req->len)
-		memcpy(out + xact_data_at(req->mgmt_class), req->data, req->len);
+		memcpy(out + mad_xact_data_at(req->mgmt_class), req->data, req->len);
 }
 
 static int put_on_wire(struct mad *mad, const struct mad_req *req, uint32_t timeout_ms)
@@ -181,7 +181,7 @@ static void time_up(struct loop_timer *timer)
 	} else {
 		mad->counters.timeouts++;
 	}
-	xact_finish(mad, req, &answer);
+	mad_xact_finish(mad, req, &answer);
 }
 
 /* The first wait is as long as the owner says, but so short that all tries, each wait twice the one
@@ -223,7 +223,7 @@ static void launch(struct mad *mad, struct mad_req *req)
 	if (!answer.err)
 		answer.err = try(mad, req);
 	if (answer.err)
-		xact_finish(mad, req, &answer);
+		mad_xact_finish(mad, req, &answer);
 }
 
 static void unlink_req(struct xact_queue *queue, struct mad_req **at)
@@ -262,7 +262,7 @@ static void pump(struct loop_work *work)
 		launch(mad, req);
 }
 
-void xact_enqueue(struct mad *mad, struct mad_req *req)
+void mad_xact_enqueue(struct mad *mad, struct mad_req *req)
 {
 	struct xact_queue *queue = queue_of(mad, req);
 
@@ -284,7 +284,7 @@ void mad_send(struct mad *mad, struct mad_req *req)
 {
 	req->owner = mad;
 	req->redirected = false;
-	xact_enqueue(mad, req);
+	mad_xact_enqueue(mad, req);
 }
 
 void mad_forget(struct mad *mad, struct mad_req *req)
@@ -300,12 +300,12 @@ void mad_forget(struct mad *mad, struct mad_req *req)
 		}
 		req->state = IDLE;
 	} else if (req->state != IDLE) {
-		xact_release(mad, req);
+		mad_xact_release(mad, req);
 	}
 }
 
 /* Nothing will come any more. */
-void xact_gone(struct mad *mad, int err)
+void mad_xact_gone(struct mad *mad, int err)
 {
 	struct mad_answer answer = { .err = err };
 
@@ -315,9 +315,9 @@ void xact_gone(struct mad *mad, int err)
 	mad->gone = err;
 	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		if (mad->slot[i].req)
-			xact_finish(mad, mad->slot[i].req, &answer);
+			mad_xact_finish(mad, mad->slot[i].req, &answer);
 	if (mad->watch)
-		watch_gone(mad->watch);
+		mad_watch_gone(mad->watch);
 }
 
 static void settle(struct mad_limits *limits)
@@ -345,7 +345,7 @@ static int start(struct mad *mad, struct diag *diag)
 	if (err)
 		return err;
 	mad->fd = (struct loop_fd){
-		.fd = mad_dev_fd(mad->dev), .events = EPOLLIN, .ready = xact_readable
+		.fd = mad_dev_fd(mad->dev), .events = EPOLLIN, .ready = mad_xact_readable
 	};
 	err = mad_dev_class(mad->dev, MAD_CLASS_SA, diag);
 	if (!err)
@@ -400,7 +400,7 @@ void mad_close(struct mad *mad)
 {
 	for (unsigned i = 0; i < XACT_SLOTS; i++)
 		if (mad->slot[i].req)
-			xact_release(mad, mad->slot[i].req);
+			mad_xact_release(mad, mad->slot[i].req);
 	loop_work_del(mad->loop, &mad->work);
 	loop_fd_del(mad->loop, &mad->fd);
 	mad_dev_close(mad->dev);

@@ -34,15 +34,16 @@ struct mad {
 	struct mad_watch *watch;
 };
 
-size_t xact_data_at(uint8_t mgmt_class); /* the attribute in a datagram */
-void xact_enqueue(struct mad *, struct mad_req *);
-void xact_release(struct mad *, struct mad_req *); /* out of flight: no answer finds it any more */
-void xact_finish(struct mad *, struct mad_req *, const struct mad_answer *);
-void xact_readable(struct loop_fd *, uint32_t events);
+size_t mad_xact_data_at(uint8_t mgmt_class); /* the attribute in a datagram */
+void mad_xact_enqueue(struct mad *, struct mad_req *);
+void mad_xact_release(
+	struct mad *, struct mad_req *); /* out of flight: no answer finds it any more */
+void mad_xact_finish(struct mad *, struct mad_req *, const struct mad_answer *);
+void mad_xact_readable(struct loop_fd *, uint32_t events);
 /* Ends all requests with -err; the watch hears of it. */
-void xact_gone(struct mad *, int err);
+void mad_xact_gone(struct mad *, int err);
 
 /* A datagram that is not an answer. False: not for us, dropped. */
-bool watch_request(
+bool mad_watch_request(
 	struct mad_watch *, const struct mad_addr *from, const uint8_t *datagram, size_t len);
-void watch_gone(struct mad_watch *);
+void mad_watch_gone(struct mad_watch *);

@@ -196,7 +196,7 @@ static bool look_at(struct keep *keep, struct keep_session *s, uint64_t now)
 static void due(struct keep *keep, struct keep_session *s, uint64_t now)
 {
 	if (s->state == KEEP_LOGOUT)
-		keep_lost(keep, s->sid, "the target does not answer the logout", now);
+		iscsi_keep_lost(keep, s->sid, "the target does not answer the logout", now);
 	if (!look_at(keep, s, now))
 		return;
 	if (s->state == KEEP_TRY) {
@@ -212,7 +212,7 @@ static void due(struct keep *keep, struct keep_session *s, uint64_t now)
 		s->at = now + LEFT;
 }
 
-void keep_time(struct keep *keep, uint64_t now)
+void iscsi_keep_time(struct keep *keep, uint64_t now)
 {
 	for (struct keep_session *s = keep->first, *next; s; s = next) {
 		next = s->next;
@@ -221,7 +221,7 @@ void keep_time(struct keep *keep, uint64_t now)
 	}
 }
 
-uint64_t keep_next(const struct keep *keep)
+uint64_t iscsi_keep_next(const struct keep *keep)
 {
 	uint64_t at = 0;
 
@@ -231,7 +231,7 @@ uint64_t keep_next(const struct keep *keep)
 	return at;
 }
 
-void keep_found(struct keep *keep, unsigned sid, uint64_t now)
+void iscsi_keep_found(struct keep *keep, unsigned sid, uint64_t now)
 {
 	struct keep_session *s = find(keep, sid);
 	struct keep_look look = { 0 };
@@ -255,7 +255,7 @@ void keep_found(struct keep *keep, unsigned sid, uint64_t now)
 	wait_from(s, now, now);
 }
 
-void keep_gone(struct keep *keep, unsigned sid)
+void iscsi_keep_gone(struct keep *keep, unsigned sid)
 {
 	struct keep_session *s = find(keep, sid);
 
@@ -263,7 +263,7 @@ void keep_gone(struct keep *keep, unsigned sid)
 		drop(keep, s);
 }
 
-void keep_missed(struct keep *keep)
+void iscsi_keep_missed(struct keep *keep)
 {
 	struct keep_look look;
 
@@ -274,7 +274,7 @@ void keep_missed(struct keep *keep)
 	}
 }
 
-void keep_leaving(struct keep *keep, unsigned sid)
+void iscsi_keep_leaving(struct keep *keep, unsigned sid)
 {
 	struct keep_session *s = find(keep, sid);
 
@@ -285,7 +285,7 @@ void keep_leaving(struct keep *keep, unsigned sid)
 }
 
 /* Of one that is being made the maker hears too. */
-void keep_lost(struct keep *keep, unsigned sid, const char *why, uint64_t now)
+void iscsi_keep_lost(struct keep *keep, unsigned sid, const char *why, uint64_t now)
 {
 	struct keep_session *s = find(keep, sid);
 	struct keep_look look = { 0 };
@@ -305,7 +305,7 @@ void keep_lost(struct keep *keep, unsigned sid, const char *why, uint64_t now)
 	wait_from(s, now + (s->wait_s < WAIT_MAX_S ? s->wait_s : WAIT_MAX_S) * SECOND, now);
 }
 
-void keep_drop(struct keep *keep, unsigned sid, uint32_t wait_s)
+void iscsi_keep_drop(struct keep *keep, unsigned sid, uint32_t wait_s)
 {
 	struct keep_session *s = find(keep, sid);
 
@@ -313,7 +313,7 @@ void keep_drop(struct keep *keep, unsigned sid, uint32_t wait_s)
 		s->wait_s = wait_s;
 }
 
-void keep_asked_out(struct keep *keep, unsigned sid, uint32_t within_s, uint64_t now)
+void iscsi_keep_asked_out(struct keep *keep, unsigned sid, uint32_t within_s, uint64_t now)
 {
 	struct keep_session *s = find(keep, sid);
 
@@ -327,17 +327,17 @@ void keep_asked_out(struct keep *keep, unsigned sid, uint32_t within_s, uint64_t
 	be(s, KEEP_LOGOUT, now + within_s * SECOND);
 }
 
-void keep_logged_out(struct keep *keep, unsigned sid, uint32_t wait_s, uint64_t now)
+void iscsi_keep_logged_out(struct keep *keep, unsigned sid, uint32_t wait_s, uint64_t now)
 {
 	struct keep_session *s = find(keep, sid);
 
 	if (!s || s->state != KEEP_LOGOUT)
 		return;
 	s->wait_s = wait_s;
-	keep_lost(keep, sid, "logged out at the target's request", now);
+	iscsi_keep_lost(keep, sid, "logged out at the target's request", now);
 }
 
-void keep_tried(
+void iscsi_keep_tried(
 	struct keep *keep, struct keep_session *s, int err, const struct diag *why, uint64_t now)
 {
 	struct keep_look look = { 0 };
@@ -362,7 +362,7 @@ void keep_tried(
 	failed(keep, s, why, now);
 }
 
-void keep_free(struct keep *keep)
+void iscsi_keep_free(struct keep *keep)
 {
 	while (keep->first)
 		drop(keep, keep->first);

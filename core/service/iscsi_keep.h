@@ -47,9 +47,10 @@ struct keep_ops {
 	/* -ENOENT: it is gone */
 	int (*look)(struct keep *, struct keep_session *, struct keep_look *);
 	int (*iscsid)(struct keep *); /* its process, 0 = none */
-	/* Begins a login, whose end keep_tried() hears, not from inside. -errno: there is none. */
+	/* Begins a login, whose end iscsi_keep_tried() hears, not from inside. -errno: there is
+	 * none. */
 	int (*begin)(struct keep *, struct keep_session *, uint32_t limit_ms, struct diag *);
-	/* gives it up; keep_tried() does not hear of it */
+	/* gives it up; iscsi_keep_tried() does not hear of it */
 	void (*end)(struct keep *, struct keep_session *);
 	int (*logout)(struct keep *, struct keep_session *); /* sends the request */
 	void (*say)(struct keep *, const char *line);
@@ -61,19 +62,20 @@ struct keep {
 };
 
 /* it is there: made, or seen in a look at all */
-void keep_found(struct keep *, unsigned sid, uint64_t now);
-void keep_gone(struct keep *, unsigned sid);
+void iscsi_keep_found(struct keep *, unsigned sid, uint64_t now);
+void iscsi_keep_gone(struct keep *, unsigned sid);
 /* some may have gone; those that are there are to be found again */
-void keep_missed(struct keep *);
-void keep_leaving(struct keep *, unsigned sid);
-void keep_lost(struct keep *, unsigned sid, const char *why, uint64_t now);
+void iscsi_keep_missed(struct keep *);
+void iscsi_keep_leaving(struct keep *, unsigned sid);
+void iscsi_keep_lost(struct keep *, unsigned sid, const char *why, uint64_t now);
 /* the target is about to end the connection, and wants that much time then */
-void keep_drop(struct keep *, unsigned sid, uint32_t wait_s);
-void keep_asked_out(struct keep *, unsigned sid, uint32_t within_s, uint64_t now);
+void iscsi_keep_drop(struct keep *, unsigned sid, uint32_t wait_s);
+void iscsi_keep_asked_out(struct keep *, unsigned sid, uint32_t within_s, uint64_t now);
 /* the answer to `logout` */
-void keep_logged_out(struct keep *, unsigned sid, uint32_t wait_s, uint64_t now);
-void keep_tried(struct keep *, struct keep_session *, int err, const struct diag *, uint64_t now);
-/* What is due is done here alone: after each of the others keep_next() may be another. */
-void keep_time(struct keep *, uint64_t now);
-uint64_t keep_next(const struct keep *); /* when keep_time() is due; 0 = never */
-void keep_free(struct keep *);           /* all of them, logins under way given up */
+void iscsi_keep_logged_out(struct keep *, unsigned sid, uint32_t wait_s, uint64_t now);
+void iscsi_keep_tried(
+	struct keep *, struct keep_session *, int err, const struct diag *, uint64_t now);
+/* What is due is done here alone: after each of the others iscsi_keep_next() may be another. */
+void iscsi_keep_time(struct keep *, uint64_t now);
+uint64_t iscsi_keep_next(const struct keep *); /* when iscsi_keep_time() is due; 0 = never */
+void iscsi_keep_free(struct keep *);           /* all of them, logins under way given up */

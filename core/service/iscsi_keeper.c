@@ -48,7 +48,7 @@ static int look(struct keep *keep, struct keep_session *s, struct keep_look *at)
 	struct iscsi_keeper *keeper = keeper_of(keep);
 	struct kept *kept = container_of(s, struct kept, s);
 	const struct kernel_iscsi_session *is = &kept->is;
-	int err = kept_look(kept, keeper->root);
+	int err = iscsi_kept_look(kept, keeper->root);
 
 	if (err)
 		return err;
@@ -73,8 +73,8 @@ static void over(struct iscsi_link *link)
 	struct diag why = link->why;
 
 	iscsi_link_end(link);
-	kept_forget(kept);
-	keep_tried(&keeper->keep, &kept->s, -why.err, &why, loop_clock());
+	iscsi_kept_forget(kept);
+	iscsi_keep_tried(&keeper->keep, &kept->s, -why.err, &why, loop_clock());
 	loop_work_add(keeper->loop, &keeper->settle);
 }
 
@@ -82,10 +82,10 @@ static int begin(struct keep *keep, struct keep_session *s, uint32_t limit_ms, s
 {
 	struct iscsi_keeper *keeper = keeper_of(keep);
 	struct kept *kept = container_of(s, struct kept, s);
-	int err = kept_prepare(kept, keeper->root, limit_ms, diag);
+	int err = iscsi_kept_prepare(kept, keeper->root, limit_ms, diag);
 
 	if (err) {
-		kept_forget(kept);
+		iscsi_kept_forget(kept);
 		return err;
 	}
 	kept->link.loop = keeper->loop;
@@ -102,7 +102,7 @@ static void end(struct keep *keep, struct keep_session *s)
 
 	(void)keep;
 	iscsi_link_end(&kept->link);
-	kept_forget(kept);
+	iscsi_kept_forget(kept);
 }
 
 /* The kernel fills in tag and numbers. */
@@ -114,9 +114,9 @@ static int logout(struct keep *keep, struct keep_session *s)
 		.flags = ISCSI_FINAL,
 		.cid = put_be16((uint16_t)kept->is.cid) };
 	struct iscsi_if_msg msg = { 0 };
-	int err = kept_prepare(kept, keeper->root, 0, NULL);
+	int err = iscsi_kept_prepare(kept, keeper->root, 0, NULL);
 
-	kept_forget(kept);
+	iscsi_kept_forget(kept);
 	if (err)
 		return err;
 	msg.transport = kept->link.transport;
@@ -139,8 +139,8 @@ static void settle(struct loop_work *work)
 	struct iscsi_keeper *keeper = container_of(work, struct iscsi_keeper, settle);
 	uint64_t at;
 
-	keep_time(&keeper->keep, loop_clock());
-	at = keep_next(&keeper->keep);
+	iscsi_keep_time(&keeper->keep, loop_clock());
+	at = iscsi_keep_next(&keeper->keep);
 	if (at)
 		loop_timer_set(keeper->loop, &keeper->timer, at);
 	else
@@ -162,14 +162,14 @@ static void async(struct iscsi_keeper *keeper, unsigned sid, unsigned cid,
 	switch (message->event) {
 	case ISCSI_ASYNC_LOGOUT:
 	case ISCSI_ASYNC_NEGOTIATE: /* which a new login is, too */
-		keep_asked_out(&keeper->keep, sid, get_be16(message->parameter[2]), now);
+		iscsi_keep_asked_out(&keeper->keep, sid, get_be16(message->parameter[2]), now);
 		break;
 	case ISCSI_ASYNC_DROP:
 		if (get_be16(message->parameter[0]) != cid)
 			break;
 		/* fall through */
 	case ISCSI_ASYNC_DROP_ALL:
-		keep_drop(&keeper->keep, sid, get_be16(message->parameter[1]));
+		iscsi_keep_drop(&keeper->keep, sid, get_be16(message->parameter[1]));
 		break;
 	default:
 		break;
@@ -183,7 +183,7 @@ static void pdu(struct iscsi_keeper *keeper, const struct kernel_iscsi_event *ev
 	if (ISCSI_OPCODE(event->bhs->opcode) == ISCSI_ASYNC)
 		async(keeper, event->sid, event->cid, (const void *)event->bhs, now);
 	else if (ISCSI_OPCODE(event->bhs->opcode) == ISCSI_LOGOUT_RSP)
-		keep_logged_out(&keeper->keep, event->sid, get_be16(rsp->time2wait), now);
+		iscsi_keep_logged_out(&keeper->keep, event->sid, get_be16(rsp->time2wait), now);
 }
 
 static void heard(struct kernel_iscsi_watch *watch, const struct kernel_iscsi_event *event)
@@ -194,17 +194,17 @@ static void heard(struct kernel_iscsi_watch *watch, const struct kernel_iscsi_ev
 
 	switch (event->type) {
 	case ISCSI_IF_SESSION_CREATED:
-		if (!kernel_iscsi_session(keeper->root, event->sid, &is) && kept_can_be(&is))
-			keep_found(&keeper->keep, event->sid, now);
+		if (!kernel_iscsi_session(keeper->root, event->sid, &is) && iscsi_kept_can_be(&is))
+			iscsi_keep_found(&keeper->keep, event->sid, now);
 		break;
 	case ISCSI_IF_SESSION_DESTROYED:
-		keep_gone(&keeper->keep, event->sid);
+		iscsi_keep_gone(&keeper->keep, event->sid);
 		break;
 	case ISCSI_IF_SESSION_UNBOUND:
-		keep_leaving(&keeper->keep, event->sid);
+		iscsi_keep_leaving(&keeper->keep, event->sid);
 		break;
 	case ISCSI_IF_CONN_ERROR:
-		keep_lost(&keeper->keep, event->sid, kernel_iscsi_reason(event->value), now);
+		iscsi_keep_lost(&keeper->keep, event->sid, kernel_iscsi_reason(event->value), now);
 		break;
 	case ISCSI_IF_RECV_PDU:
 		pdu(keeper, event, now);
@@ -224,8 +224,8 @@ static int find(struct iscsi_keeper *keeper, struct diag *diag)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < count; i++)
-		if (kept_can_be(&list[i]))
-			keep_found(&keeper->keep, list[i].sid, loop_clock());
+		if (iscsi_kept_can_be(&list[i]))
+			iscsi_keep_found(&keeper->keep, list[i].sid, loop_clock());
 	free(list);
 	if (keeper->keep.first)
 		loop_work_add(keeper->loop, &keeper->settle);
@@ -236,7 +236,7 @@ static void missed(struct kernel_iscsi_watch *watch)
 {
 	struct iscsi_keeper *keeper = container_of(watch, struct iscsi_keeper, watch);
 
-	keep_missed(&keeper->keep);
+	iscsi_keep_missed(&keeper->keep);
 	loop_work_add(keeper->loop, &keeper->settle);
 	if (find(keeper, NULL))
 		say(&keeper->keep, "events were lost and the sessions can't be read");
@@ -277,7 +277,7 @@ void iscsi_keeper_free(struct iscsi_keeper *keeper)
 {
 	if (!keeper)
 		return;
-	keep_free(&keeper->keep);
+	iscsi_keep_free(&keeper->keep);
 	loop_timer_del(keeper->loop, &keeper->timer);
 	loop_work_del(keeper->loop, &keeper->settle);
 	if (keeper->nl)

@@ -9,7 +9,7 @@
 
 #define MSEC 1000000ull
 
-int kept_look(struct kept *kept, int root)
+int iscsi_kept_look(struct kept *kept, int root)
 {
 	int err = kernel_iscsi_session(root, kept->s.sid, &kept->is);
 
@@ -100,7 +100,7 @@ static enum iscsi_carrier carrier_of(const struct kernel_iscsi_session *is)
 	return carrier;
 }
 
-bool kept_can_be(const struct kernel_iscsi_session *is)
+bool iscsi_kept_can_be(const struct kernel_iscsi_session *is)
 {
 	return carrier_of(is) < ISCSI_CARRIERS;
 }
@@ -139,7 +139,7 @@ static int find_secrets(struct kept *kept, int root, struct diag *diag)
 	return err;
 }
 
-int kept_prepare(struct kept *kept, int root, uint32_t limit_ms, struct diag *diag)
+int iscsi_kept_prepare(struct kept *kept, int root, uint32_t limit_ms, struct diag *diag)
 {
 	const struct kernel_iscsi_session *is = &kept->is;
 	int err;
@@ -171,7 +171,7 @@ int kept_prepare(struct kept *kept, int root, uint32_t limit_ms, struct diag *di
 	return 0;
 }
 
-void kept_forget(struct kept *kept)
+void iscsi_kept_forget(struct kept *kept)
 {
 	explicit_bzero(&kept->secrets, sizeof(kept->secrets));
 }

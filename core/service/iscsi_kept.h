@@ -19,8 +19,8 @@ struct kept {
 	struct kernel_iscsi_secrets secrets;
 };
 /* Whether it can be kept: adapters that are initiators by themselves log in by themselves. */
-bool kept_can_be(const struct kernel_iscsi_session *);
-int kept_look(struct kept *, int root); /* -ENOENT: it is gone */
+bool iscsi_kept_can_be(const struct kernel_iscsi_session *);
+int iscsi_kept_look(struct kept *, int root); /* -ENOENT: it is gone */
 /* The login that the session would be made with now; loop, nl and done are the caller's to add. */
-int kept_prepare(struct kept *, int root, uint32_t limit_ms, struct diag *);
-void kept_forget(struct kept *); /* its secrets */
+int iscsi_kept_prepare(struct kept *, int root, uint32_t limit_ms, struct diag *);
+void iscsi_kept_forget(struct kept *); /* its secrets */

@@ -119,9 +119,9 @@ static void submit(struct disk_job *dj, struct slot *slot, uint64_t now)
 	dj->turn = dj->turn + 1 < dj->blocks ? dj->turn + 1 : 0;
 	choose_block(dj);
 	if (kind == LOAD_WRITE && dj->verify.generation) {
-		slot->generation = verify_next(&dj->verify, block);
+		slot->generation = load_verify_next(&dj->verify, block);
 		dj->verify.generation[block] = 0; /* until it is done */
-		verify_fill(&dj->verify, block, slot->generation, slot->buf.p);
+		load_verify_fill(&dj->verify, block, slot->generation, slot->buf.p);
 		now = loop_clock();
 	}
 	start_io(dj, slot, kind, block, now);
@@ -213,11 +213,11 @@ static void check(struct disk_job *dj, const struct slot *slot)
 
 	if (!dj->verify.generation || !dj->verify.generation[slot->block])
 		return;
-	if (verify_same(&dj->verify, slot->block, slot->buf.p)) {
+	if (load_verify_same(&dj->verify, slot->block, slot->buf.p)) {
 		dj->job.verified += dj->checking ? slot->io.len : 0;
 		return;
 	}
-	at = verify_explain(&dj->verify, slot->block, slot->buf.p, &why);
+	at = load_verify_explain(&dj->verify, slot->block, slot->buf.p, &why);
 	if (!dj->job.why.err || (dj->wrong != UINT64_MAX && at < dj->wrong)) {
 		diag_ctx(&why, "%s", dj->lane->bdev->uri);
 		dj->job.why = why;
@@ -339,7 +339,8 @@ static int disk_open(struct load_job *job, struct diag *diag)
 
 		dj->blocks = part->blocks * (job->index + 1) / opt->jobs - first;
 		dj->offset += first * opt->bs;
-		err = verify_init(&dj->verify, part->seed, dj->offset, dj->blocks, opt->bs, diag);
+		err = load_verify_init(
+			&dj->verify, part->seed, dj->offset, dj->blocks, opt->bs, diag);
 		if (err)
 			return err;
 	}
@@ -389,7 +390,7 @@ static void disk_close(struct load_job *job)
 		lane_close(dj->lane);
 	free(dj->slot);
 	free(dj->lowers);
-	verify_fini(&dj->verify);
+	load_verify_fini(&dj->verify);
 }
 
 static int wrong_request(const struct bdev *disk, const struct load_options *opt, struct diag *diag)

@@ -31,8 +31,8 @@ static uint64_t word(const struct verify *verify, uint64_t off, uint16_t generat
 	return mix(verify->seed ^ ((uint64_t)generation << GENERATION_SHIFT) ^ off);
 }
 
-int verify_init(struct verify *verify, uint64_t seed, uint64_t offset, uint64_t blocks, uint32_t bs,
-	struct diag *diag)
+int load_verify_init(struct verify *verify, uint64_t seed, uint64_t offset, uint64_t blocks,
+	uint32_t bs, struct diag *diag)
 {
 	size_t len;
 	void *p = MAP_FAILED;
@@ -48,21 +48,21 @@ int verify_init(struct verify *verify, uint64_t seed, uint64_t offset, uint64_t 
 	return 0;
 }
 
-void verify_fini(struct verify *verify)
+void load_verify_fini(struct verify *verify)
 {
 	if (verify->generation)
 		munmap(verify->generation, verify->blocks * sizeof(*verify->generation));
 	verify->generation = NULL;
 }
 
-uint16_t verify_next(const struct verify *verify, uint64_t block)
+uint16_t load_verify_next(const struct verify *verify, uint64_t block)
 {
 	uint16_t next = (uint16_t)(verify->generation[block] + 1);
 
 	return next ? next : 1;
 }
 
-void verify_fill(const struct verify *verify, uint64_t block, uint16_t generation, uint8_t *p)
+void load_verify_fill(const struct verify *verify, uint64_t block, uint16_t generation, uint8_t *p)
 {
 	uint64_t off = verify->offset + block * verify->bs;
 
@@ -87,7 +87,7 @@ static uint32_t first_wrong(const struct verify *verify, uint64_t block, const u
 	return verify->bs;
 }
 
-bool verify_same(const struct verify *verify, uint64_t block, const uint8_t *p)
+bool load_verify_same(const struct verify *verify, uint64_t block, const uint8_t *p)
 {
 	return first_wrong(verify, block, p) == verify->bs;
 }
@@ -112,7 +112,7 @@ static void what_instead(
 		snprintf(text, 120, "data that this run didn't write");
 }
 
-uint64_t verify_explain(
+uint64_t load_verify_explain(
 	const struct verify *verify, uint64_t block, const uint8_t *p, struct diag *diag)
 {
 	uint32_t wrong = first_wrong(verify, block, p), start = wrong & ~7u;

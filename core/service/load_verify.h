@@ -13,14 +13,15 @@ struct verify { /* of one job's part of the disk */
 	uint16_t *generation; /* per block; 0 = not known. Populated as it is written */
 };
 
-int verify_init(struct verify *, uint64_t seed, uint64_t offset, uint64_t blocks, uint32_t bs,
+int load_verify_init(struct verify *, uint64_t seed, uint64_t offset, uint64_t blocks, uint32_t bs,
 	struct diag *);
-void verify_fini(struct verify *);
+void load_verify_fini(struct verify *);
 /* bs bytes */
-void verify_fill(const struct verify *, uint64_t block, uint16_t generation, uint8_t *p);
+void load_verify_fill(const struct verify *, uint64_t block, uint16_t generation, uint8_t *p);
 /* The generation that follows. */
-uint16_t verify_next(const struct verify *, uint64_t block);
-bool verify_same(const struct verify *, uint64_t block, const uint8_t *p);
+uint16_t load_verify_next(const struct verify *, uint64_t block);
+bool load_verify_same(const struct verify *, uint64_t block, const uint8_t *p);
 /* Names the first wrong byte of what was read, and what it is instead. Gives its offset on the
  * disk. */
-uint64_t verify_explain(const struct verify *, uint64_t block, const uint8_t *p, struct diag *);
+uint64_t load_verify_explain(
+	const struct verify *, uint64_t block, const uint8_t *p, struct diag *);

@@ -154,7 +154,7 @@ static int make_data(struct mounting *g, bool rdma, unsigned version, struct dia
 		err = prepare_v3(g, &n, diag);
 	else if (!m->options.clientaddr)
 		err = kernel_source_addr(&m->server, n.client, diag);
-	return err ? err : nfs_options_write(&m->options, &n, m->data, diag);
+	return err ? err : kernel_nfs_options_write(&m->options, &n, m->data, diag);
 }
 
 static int too_late(uint64_t since, struct diag *diag)

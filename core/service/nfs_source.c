@@ -50,7 +50,7 @@ static int from_uri(struct uri *uri, struct nfs_source *s, struct nfs_options *o
 		o->port = uri->port;
 	snprintf(text, sizeof(text), "%s%s%.40s", ro ? "ro," : "", version ? "vers=" : "",
 		version ? version : "");
-	err = nfs_options_read(o, text, diag);
+	err = kernel_nfs_options_read(o, text, diag);
 	return err ? err : make_name(s, uri->spelling, diag);
 }
 

@@ -27,7 +27,7 @@ static struct srp_port *add(struct srp_daemon *d, const struct mad_port_info *in
 
 	if (!port)
 		return NULL;
-	srp_port_init(port, d, info);
+	srp_daemon_port_init(port, d, info);
 	while (*last)
 		last = &(*last)->next;
 	*last = port;
@@ -36,7 +36,8 @@ static struct srp_port *add(struct srp_daemon *d, const struct mad_port_info *in
 
 static void say_passed_over(const struct srp_port *port)
 {
-	srp_port_say(port, "skipped: its link layer is %s, not InfiniBand", port->info.link_layer);
+	srp_daemon_port_say(
+		port, "skipped: its link layer is %s, not InfiniBand", port->info.link_layer);
 }
 
 /* A listed port: open it if it has come back. */
@@ -54,22 +55,22 @@ static void listed(struct srp_daemon *d, const struct mad_port_info *info)
 		port->info = *info;
 		port->skipped = !info->infiniband;
 		if (port->skipped && port->mad)
-			srp_port_close(port);
+			srp_daemon_port_close(port);
 		if (port->skipped)
 			say_passed_over(port);
 	}
 	if (port->mad || port->closing || port->skipped)
 		return;
 	port->info = *info;
-	srp_port_turn(port);
+	srp_daemon_port_turn(port);
 }
 
 static void not_listed(struct srp_port *port)
 {
-	srp_port_say(port, "removed");
+	srp_daemon_port_say(port, "removed");
 	port->open_tries = 0;
 	if (port->mad)
-		srp_port_close(port);
+		srp_daemon_port_close(port);
 }
 
 /* At what ports there are. */
@@ -125,7 +126,7 @@ static int start_named(struct srp_daemon *d, struct diag *diag)
 
 	if (!port)
 		return diag_sys(diag, ENOMEM, "port");
-	if (!srp_port_begin(port, diag))
+	if (!srp_daemon_port_begin(port, diag))
 		return 0;
 	return diag_ctx(diag, "%s port %u", port->info.dev, port->info.port);
 }
@@ -159,7 +160,7 @@ void srp_daemon_rules(struct srp_daemon *d, const struct srp_rules *rules)
 	d->opts.policy.rules = rules;
 	for (struct srp_port *port = d->ports; port; port = port->next)
 		if (port->mad && !port->closing)
-			srp_port_whole(port, loop_clock());
+			srp_daemon_port_whole(port, loop_clock());
 }
 
 void srp_daemon_port_over(struct srp_daemon *d)
@@ -180,7 +181,7 @@ void srp_daemon_stop(struct srp_daemon *d)
 	d->stopping = true;
 	loop_timer_del(d->loop, &d->look);
 	for (struct srp_port *port = d->ports; port; port = port->next)
-		srp_port_close(port);
+		srp_daemon_port_close(port);
 	srp_daemon_port_over(d); /* if there is none */
 }
 
@@ -189,7 +190,7 @@ void srp_daemon_free(struct srp_daemon *d)
 	loop_timer_del(d->loop, &d->look);
 	for (struct srp_port *port = d->ports, *next; port; port = next) {
 		next = port->next;
-		srp_port_fini(port);
+		srp_daemon_port_fini(port);
 		free(port);
 	}
 	free(d);

@@ -9,7 +9,7 @@
 #define TRIES_MAX 6    /* of a port that does not answer, until it is heard of again */
 #define RETRIES   2    /* scans of such ports at a time: the others are for what is heard of */
 
-void srp_port_whole(struct srp_port *port, uint64_t due_ns)
+void srp_daemon_port_whole(struct srp_port *port, uint64_t due_ns)
 {
 	uint64_t soonest = port->scanned_ns ? port->scanned_ns + PAUSE_MS * MSEC : 0;
 
@@ -17,7 +17,7 @@ void srp_port_whole(struct srp_port *port, uint64_t due_ns)
 		due_ns = soonest;
 	if (due_ns < port->whole_ns)
 		port->whole_ns = due_ns;
-	srp_port_turn(port);
+	srp_daemon_port_turn(port);
 }
 
 static bool is_same(const struct mad_named *a, const struct mad_named *b)
@@ -50,15 +50,15 @@ static struct srp_ask *take(struct srp_port *port)
 	return best;
 }
 
-void srp_port_ask(struct srp_port *port, const struct mad_named *named, bool trust, unsigned tries,
-	uint64_t due_ns)
+void srp_daemon_port_ask(struct srp_port *port, const struct mad_named *named, bool trust,
+	unsigned tries, uint64_t due_ns)
 {
 	struct srp_ask *ask = find(port, named);
 
 	if (!ask) {
 		ask = take(port);
 		if (!ask && !tries)
-			srp_port_whole(port, due_ns);
+			srp_daemon_port_whole(port, due_ns);
 		if (!ask)
 			return;
 		*ask = (struct srp_ask){ .named = *named };
@@ -74,7 +74,7 @@ void srp_port_ask(struct srp_port *port, const struct mad_named *named, bool tru
 		ask->due_ns = ask->began_ns + PAUSE_MS * MSEC;
 	ask->state = SRP_ASK_PENDING;
 	ask->tries = tries;
-	srp_port_turn(port);
+	srp_daemon_port_turn(port);
 }
 
 /* The asks of this scan are done; repeat those requested during the scan. */
@@ -89,7 +89,7 @@ static void settle(struct srp_job *job)
 			continue;
 		ask->state = SRP_ASK_DONE;
 		if (ask->again)
-			srp_port_ask(port, &ask->named, ask->trust, 0, 0);
+			srp_daemon_port_ask(port, &ask->named, ask->trust, 0, 0);
 		ask->again = false;
 	}
 }
@@ -116,15 +116,15 @@ static void ask_again(struct srp_port *port, const struct mad_target *target)
 	struct mad_named named = { .lid = target->lid };
 	char why[128];
 
-	srp_port_say(port, "LID %u (%016llx%016llx): %s", target->lid,
+	srp_daemon_port_say(port, "LID %u (%016llx%016llx): %s", target->lid,
 		(unsigned long long)target->prefix, (unsigned long long)target->guid,
 		mad_target_why(target, why));
 	if (tries > TRIES_MAX ||
 		(ask && ask->state != SRP_ASK_DONE)) /* given up, or to be asked anyway */
 		return;
 	mad_gid_make(named.gid, target->prefix, target->guid);
-	srp_port_ask(port, ask ? &ask->named : &named, target->management, tries,
-		loop_clock() + srp_backoff(port->daemon, tries));
+	srp_daemon_port_ask(port, ask ? &ask->named : &named, target->management, tries,
+		loop_clock() + srp_daemon_backoff(port->daemon, tries));
 }
 
 static void has_answered(struct srp_port *port, const struct mad_target *target)
@@ -155,7 +155,7 @@ static bool take_in(struct srp_job *job, const struct mad_found *found)
 		.whole = job->whole };
 	bool all = !found->cut;
 
-	srp_targets_end(job, found);
+	srp_daemon_targets_end(job, found);
 	if (d->events.scanned)
 		d->events.scanned(d->events.arg, &scan);
 	for (unsigned i = 0; i < found->count && !d->opts.once; i++) {
@@ -173,14 +173,15 @@ static bool take_in(struct srp_job *job, const struct mad_found *found)
 static void scan_again(struct srp_port *port)
 {
 	port->whole_tries++;
-	srp_port_whole(port, loop_clock() + srp_backoff(port->daemon, port->whole_tries));
+	srp_daemon_port_whole(
+		port, loop_clock() + srp_daemon_backoff(port->daemon, port->whole_tries));
 }
 
 static void failed(struct srp_port *port, int err, struct diag *diag)
 {
 	const struct srp_daemon *d = port->daemon;
 
-	srp_port_say(port, "%s", diag->text);
+	srp_daemon_port_say(port, "%s", diag->text);
 	if (!d->opts.once)
 		scan_again(port);
 	else if (d->events.failed)
@@ -193,7 +194,7 @@ static void succeeded(struct srp_job *job, const struct mad_found *found)
 	const struct srp_daemon_options *opts = &port->daemon->opts;
 
 	if (!take_in(job, found)) {
-		srp_port_say(port,
+		srp_daemon_port_say(port,
 			found->cut ? "truncated table from the subnet administrator (LID %u): "
 				     "incomplete record"
 				   : "no answer from the subnet administrator (LID %u) about some "
@@ -204,7 +205,7 @@ static void succeeded(struct srp_job *job, const struct mad_found *found)
 		port->whole_tries = 0;
 	}
 	if (job->whole && opts->rescan_ms && !opts->once)
-		srp_port_whole(port, loop_clock() + opts->rescan_ms * MSEC);
+		srp_daemon_port_whole(port, loop_clock() + opts->rescan_ms * MSEC);
 }
 
 static void scanned(void *arg, struct mad_found *found, int err, struct diag *diag)
@@ -222,7 +223,7 @@ static void scanned(void *arg, struct mad_found *found, int err, struct diag *di
 	else
 		failed(port, err, diag);
 	mad_found_free(found);
-	srp_port_turn(port);
+	srp_daemon_port_turn(port);
 }
 
 /* Those that answer do not wait for those that do not. */
@@ -230,8 +231,8 @@ static void asked(void *arg, const struct mad_target *target)
 {
 	struct srp_job *job = arg;
 
-	srp_targets_take(job, target);
-	srp_port_turn(job->port);
+	srp_daemon_targets_take(job, target);
+	srp_daemon_port_turn(job->port);
 }
 
 static void start(struct srp_job *job, struct mad_scan_options *options)
@@ -241,7 +242,7 @@ static void start(struct srp_job *job, struct mad_scan_options *options)
 
 	free(job->hosts);
 	if (kernel_srp_list(port->daemon->opts.root, &job->hosts, &job->nhosts, &diag))
-		srp_port_say(port, "%s", diag.text);
+		srp_daemon_port_say(port, "%s", diag.text);
 	job->began_ns = loop_clock();
 	options->asked = asked;
 	options->arg = job;
@@ -337,7 +338,7 @@ static bool start_next(struct srp_port *port, uint64_t now)
 }
 
 /* What is due and may not run yet is looked at again when a scan ends. */
-void srp_ask_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
+void srp_daemon_ask_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 {
 	while (start_next(port, now))
 		;
@@ -351,7 +352,7 @@ void srp_ask_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 	}
 }
 
-bool srp_ask_busy(const struct srp_port *port)
+bool srp_daemon_ask_busy(const struct srp_port *port)
 {
 	for (unsigned i = 0; i < SRP_JOBS; i++)
 		if (port->job[i].scan)
@@ -359,7 +360,7 @@ bool srp_ask_busy(const struct srp_port *port)
 	return false;
 }
 
-void srp_ask_stop(struct srp_port *port)
+void srp_daemon_ask_stop(struct srp_port *port)
 {
 	for (unsigned i = 0; i < SRP_JOBS; i++) {
 		if (port->job[i].scan)

@@ -102,7 +102,7 @@ static struct srp_log_line *slot(struct srp_log *log, const char *text)
 	return oldest;
 }
 
-void srp_log_say(struct srp_log *log, const char *said)
+void srp_daemon_log_say(struct srp_log *log, const char *said)
 {
 	struct srp_log_line *line;
 	char text[SRP_LOG_LEN];
@@ -122,7 +122,7 @@ void srp_log_say(struct srp_log *log, const char *said)
 	}
 }
 
-void srp_log_end(struct srp_log *log)
+void srp_daemon_log_end(struct srp_log *log)
 {
 	loop_timer_del(log->loop, &log->timer);
 	for (unsigned i = 0; i < SRP_LOG_LINES; i++) {

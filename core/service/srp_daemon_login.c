@@ -37,11 +37,11 @@ static void failed(struct srp_port *port, struct srp_known *known, const struct 
 	known->tries++;
 	known->due_ns = port->daemon->opts.once
 				? NEVER
-				: loop_clock() + srp_backoff(port->daemon, known->tries);
+				: loop_clock() + srp_daemon_backoff(port->daemon, known->tries);
 	snprintf(known->why, sizeof(known->why), "%.*s", (int)sizeof(known->why) - 1, diag->text);
 	known->why_code = diag->code;
 	known->why_err = diag->err;
-	srp_port_say(port, "target %s at %016llx%016llx: %s%s%s", known->srp.id_ext,
+	srp_daemon_port_say(port, "target %s at %016llx%016llx: %s%s%s", known->srp.id_ext,
 		(unsigned long long)known->srp.prefix, (unsigned long long)known->srp.guid,
 		diag->text, diag->hint[0] ? "; hint: " : "", diag->hint);
 }
@@ -51,8 +51,8 @@ static void settle(struct srp_port *port, struct srp_known *known, int err, stru
 	char host[24];
 
 	if ((!err || err == -EEXIST) && is_connected(port, &known->srp, host)) {
-		srp_target_up(known, host);
-		srp_port_say(port, "target %s at %016llx%016llx: connected as %s",
+		srp_daemon_target_up(known, host);
+		srp_daemon_port_say(port, "target %s at %016llx%016llx: connected as %s",
 			known->srp.id_ext, (unsigned long long)known->srp.prefix,
 			(unsigned long long)known->srp.guid, host);
 	} else {
@@ -77,7 +77,7 @@ static void done(struct kernel_srp_add *add, int err, struct diag *diag)
 	port->busy = NULL;
 	port->logins++;
 	settle(port, known, err, diag);
-	srp_port_turn(port);
+	srp_daemon_port_turn(port);
 }
 
 /* False: it needs none, or that has failed at once. */
@@ -95,7 +95,7 @@ static bool start(struct srp_port *port, struct srp_known *known)
 		return false;
 	}
 	if (is_connected(port, &known->srp, host)) { /* by another partition, or another program */
-		srp_target_up(known, host);
+		srp_daemon_target_up(known, host);
 		return false;
 	}
 	snprintf(port->line, sizeof(port->line), "%s", verdict.line);
@@ -113,18 +113,18 @@ static bool start(struct srp_port *port, struct srp_known *known)
 	return false;
 }
 
-void srp_login_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
+void srp_daemon_login_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 {
 	struct srp_known *known;
 
 	if (!port->daemon->opts.execute || port->busy)
 		return;
-	while ((known = srp_targets_next(port, now, due_ns)))
+	while ((known = srp_daemon_targets_next(port, now, due_ns)))
 		if (start(port, known))
 			return;
 }
 
-void srp_login_stop(struct srp_port *port)
+void srp_daemon_login_stop(struct srp_port *port)
 {
 	kernel_srp_add_stop(&port->add);
 	if (port->busy)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void srp_port_say(const struct srp_port *port, const char *fmt, ...)
+void srp_daemon_port_say(const struct srp_port *port, const char *fmt, ...)
 {
 	const struct srp_daemon *d = port->daemon;
 	char text[SRP_LOG_LEN];
@@ -24,7 +24,7 @@ void srp_port_say(const struct srp_port *port, const char *fmt, ...)
 	d->events.say(d->events.arg, text);
 }
 
-uint64_t srp_backoff(const struct srp_daemon *d, unsigned tries)
+uint64_t srp_daemon_backoff(const struct srp_daemon *d, unsigned tries)
 {
 	uint64_t ms = d->opts.retry_ms;
 
@@ -33,7 +33,7 @@ uint64_t srp_backoff(const struct srp_daemon *d, unsigned tries)
 	return (ms < d->opts.retry_max_ms ? ms : d->opts.retry_max_ms) * MSEC;
 }
 
-void srp_port_turn(struct srp_port *port)
+void srp_daemon_port_turn(struct srp_port *port)
 {
 	loop_work_add(port->daemon->loop, &port->work);
 }
@@ -50,7 +50,7 @@ static int get_lock(struct srp_port *port, struct diag *diag)
 	if (port->busy_elsewhere)
 		return -EBUSY;
 	if (port->lock < 0)
-		srp_port_say(port, "%s: running without a lock", diag->text);
+		srp_daemon_port_say(port, "%s: running without a lock", diag->text);
 	*diag = (struct diag){ 0 };
 	return 0;
 }
@@ -74,7 +74,7 @@ static int open_port(struct srp_port *port, struct diag *diag)
 		return err;
 	}
 	if (!d->opts.once)
-		err = srp_watch_start(port, diag);
+		err = srp_daemon_watch_start(port, diag);
 	if (err) {
 		mad_close(port->mad);
 		port->mad = NULL;
@@ -109,7 +109,7 @@ static void try_open(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 	int err;
 
 	if (port->open_ns <= now && port->listed) {
-		port->open_ns = now + srp_backoff(d, ++port->open_tries);
+		port->open_ns = now + srp_daemon_backoff(d, ++port->open_tries);
 		err = get_lock(port, &diag);
 		if (!err)
 			err = open_port(port, &diag);
@@ -117,7 +117,7 @@ static void try_open(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 			port->open_tries = 0;
 			return;
 		}
-		srp_port_say(port, "%s", diag.text);
+		srp_daemon_port_say(port, "%s", diag.text);
 		if (d->opts.once) {
 			give_up(port, err, &diag);
 			return;
@@ -130,7 +130,7 @@ static void try_open(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 static void recheck(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 {
 	if (port->recheck_ns <= now) {
-		srp_targets_recheck(port);
+		srp_daemon_targets_recheck(port);
 		port->recheck_ns = now + port->daemon->opts.recheck_ms * MSEC;
 	}
 	if (port->recheck_ns < *due_ns)
@@ -146,9 +146,10 @@ static void serve(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 		give_up(port, err, &diag);
 	if (err)
 		return;
-	srp_ask_next(port, now, due_ns);
-	srp_login_next(port, now, due_ns);
-	if (port->daemon->opts.once && !srp_ask_busy(port) && !port->busy && *due_ns == NEVER)
+	srp_daemon_ask_next(port, now, due_ns);
+	srp_daemon_login_next(port, now, due_ns);
+	if (port->daemon->opts.once && !srp_daemon_ask_busy(port) && !port->busy &&
+		*due_ns == NEVER)
 		over(port);
 }
 
@@ -173,10 +174,11 @@ static void turn(struct loop_work *work)
 
 static void fire(struct loop_timer *timer)
 {
-	srp_port_turn(container_of(timer, struct srp_port, timer));
+	srp_daemon_port_turn(container_of(timer, struct srp_port, timer));
 }
 
-void srp_port_init(struct srp_port *port, struct srp_daemon *d, const struct mad_port_info *info)
+void srp_daemon_port_init(
+	struct srp_port *port, struct srp_daemon *d, const struct mad_port_info *info)
 {
 	*port = (struct srp_port){ .daemon = d,
 		.info = *info,
@@ -188,14 +190,14 @@ void srp_port_init(struct srp_port *port, struct srp_daemon *d, const struct mad
 	port->timer.fire = fire;
 }
 
-int srp_port_begin(struct srp_port *port, struct diag *diag)
+int srp_daemon_port_begin(struct srp_port *port, struct diag *diag)
 {
 	int err = get_lock(port, diag);
 
 	if (!err)
 		err = open_port(port, diag);
 	if (!err)
-		srp_port_turn(port);
+		srp_daemon_port_turn(port);
 	return err;
 }
 
@@ -204,9 +206,9 @@ static void let_go(struct srp_port *port)
 {
 	loop_work_del(port->daemon->loop, &port->work);
 	loop_timer_del(port->daemon->loop, &port->timer);
-	srp_ask_stop(port);
-	srp_login_stop(port);
-	srp_targets_free(port);
+	srp_daemon_ask_stop(port);
+	srp_daemon_login_stop(port);
+	srp_daemon_targets_free(port);
 	port->whole_ns = port->recheck_ns = NEVER;
 	port->subscribed = false;
 }
@@ -227,21 +229,21 @@ static void closed(struct srp_port *port)
 		over(port);
 		return;
 	}
-	port->open_ns = loop_clock() + srp_backoff(d, 1);
-	srp_port_turn(port);
+	port->open_ns = loop_clock() + srp_daemon_backoff(d, 1);
+	srp_daemon_port_turn(port);
 }
 
-void srp_port_close(struct srp_port *port)
+void srp_daemon_port_close(struct srp_port *port)
 {
 	if (port->closing || port->over)
 		return;
 	let_go(port);
 	port->closing = true;
-	if (!srp_watch_stop(port, closed))
+	if (!srp_daemon_watch_stop(port, closed))
 		closed(port);
 }
 
-void srp_port_fini(struct srp_port *port)
+void srp_daemon_port_fini(struct srp_port *port)
 {
 	let_go(port);
 	if (port->mad)

@@ -106,50 +106,52 @@ struct srp_daemon {
 };
 
 /* "mlx5_0 port 1: …" */
-void srp_port_say(const struct srp_port *, const char *fmt, ...)
+void srp_daemon_port_say(const struct srp_port *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* something has changed: looks for what to do, at the end of this turn */
-void srp_port_turn(struct srp_port *);
-void srp_port_init(struct srp_port *, struct srp_daemon *, const struct mad_port_info *);
+void srp_daemon_port_turn(struct srp_port *);
+void srp_daemon_port_init(struct srp_port *, struct srp_daemon *, const struct mad_port_info *);
 /* the one that was named: it must be free, and open */
-int srp_port_begin(struct srp_port *, struct diag *);
+int srp_daemon_port_begin(struct srp_port *, struct diag *);
 /* takes its time; then it is opened again, if it is listed and the daemon is not stopping */
-void srp_port_close(struct srp_port *);
-void srp_port_fini(struct srp_port *); /* all but the struct, at once; needs: no watch */
+void srp_daemon_port_close(struct srp_port *);
+void srp_daemon_port_fini(struct srp_port *); /* all but the struct, at once; needs: no watch */
 void srp_daemon_port_over(struct srp_daemon *);
 
 /* What the subnet administrator reports, and the port's own state. */
-int srp_watch_start(struct srp_port *, struct diag *);
+int srp_daemon_watch_start(struct srp_port *, struct diag *);
 /* false: not watching, `ended` does not come */
-bool srp_watch_stop(struct srp_port *, void (*ended)(struct srp_port *));
+bool srp_daemon_watch_stop(struct srp_port *, void (*ended)(struct srp_port *));
 
 /* in nanoseconds, after this many failures */
-uint64_t srp_backoff(const struct srp_daemon *, unsigned tries);
+uint64_t srp_daemon_backoff(const struct srp_daemon *, unsigned tries);
 
 /* A port of the fabric is to be asked; not again within a second, however often it is wanted. */
-void srp_port_ask(
+void srp_daemon_port_ask(
 	struct srp_port *, const struct mad_named *, bool trust, unsigned tries, uint64_t due_ns);
-void srp_port_whole(struct srp_port *, uint64_t due_ns); /* the whole fabric, if not due before */
+void srp_daemon_port_whole(
+	struct srp_port *, uint64_t due_ns); /* the whole fabric, if not due before */
 
 /* Starts what is due; *due_ns: when something is. */
-void srp_ask_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
-bool srp_ask_busy(const struct srp_port *);
-void srp_ask_stop(struct srp_port *);
+void srp_daemon_ask_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
+bool srp_daemon_ask_busy(const struct srp_port *);
+void srp_daemon_ask_stop(struct srp_port *);
 
 /* What a scan finds becomes targets, each as soon as it is found. */
-void srp_targets_take(struct srp_job *, const struct mad_target *);
+void srp_daemon_targets_take(struct srp_job *, const struct mad_target *);
 /* those that were not found again go */
-void srp_targets_end(struct srp_job *, const struct mad_found *);
+void srp_daemon_targets_end(struct srp_job *, const struct mad_found *);
 /* what is connected no more is to be logged in to again */
-void srp_targets_recheck(struct srp_port *);
-void srp_targets_left(struct srp_port *, const uint8_t gid[16]); /* a port has left the fabric */
-void srp_targets_free(struct srp_port *);
+void srp_daemon_targets_recheck(struct srp_port *);
+void srp_daemon_targets_left(
+	struct srp_port *, const uint8_t gid[16]); /* a port has left the fabric */
+void srp_daemon_targets_free(struct srp_port *);
 /* The next to log in to, NULL = none is due; *due_ns: when one is. */
-struct srp_known *srp_targets_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
-void srp_target_up(struct srp_known *, const char *host);
+struct srp_known *srp_daemon_targets_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
+void srp_daemon_target_up(struct srp_known *, const char *host);
 /* for kernel_srp_find() */
 void srp_want(const struct srp_port *, const struct mad_srp *, struct kernel_srp *want);
 
 /* starts what is due, as above */
-void srp_login_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
-void srp_login_stop(struct srp_port *);
+void srp_daemon_login_next(struct srp_port *, uint64_t now, uint64_t *due_ns);
+void srp_daemon_login_stop(struct srp_port *);

@@ -51,7 +51,7 @@ void srp_want(const struct srp_port *port, const struct mad_srp *srp, struct ker
 	mad_gid_make(want->dgid, srp->prefix, srp->guid);
 }
 
-void srp_target_up(struct srp_known *known, const char *host)
+void srp_daemon_target_up(struct srp_known *known, const char *host)
 {
 	known->state = SRP_UP;
 	known->tries = 0;
@@ -82,7 +82,7 @@ static void judge(const struct srp_job *job, struct srp_known *known)
 	host = kernel_srp_find(job->hosts, job->nhosts, &want, d->opts.execute);
 	srp_decide(&d->opts.policy, &known->srp, &verdict);
 	if (host) {
-		srp_target_up(known, host->host);
+		srp_daemon_target_up(known, host->host);
 	} else if (!verdict.allow) {
 		known->state = SRP_DENIED;
 	} else if (!d->opts.execute) {
@@ -103,7 +103,7 @@ static void take_service(struct srp_job *job, const struct mad_target *target,
 		return;
 	known = get(port, &srp);
 	if (!known) {
-		srp_port_say(port, "more than %d targets: ignoring the others", SRP_TARGETS);
+		srp_daemon_port_say(port, "more than %d targets: ignoring the others", SRP_TARGETS);
 		return;
 	}
 	known->srp = srp;
@@ -171,12 +171,12 @@ static bool is_at(const struct srp_known *known, const void *arg)
 	return !memcmp(gid, arg, sizeof(gid));
 }
 
-void srp_targets_take(struct srp_job *job, const struct mad_target *target)
+void srp_daemon_targets_take(struct srp_job *job, const struct mad_target *target)
 {
 	char text[160];
 
 	if (mad_srp_left_out(target, text))
-		srp_port_say(job->port, "LID %u: %s", target->lid, text);
+		srp_daemon_port_say(job->port, "LID %u: %s", target->lid, text);
 	for (const struct mad_unit *unit = target->unit; unit; unit = unit->next)
 		for (const struct mad_ioc *ioc = unit->ioc; ioc; ioc = ioc->next)
 			for (const struct mad_service *service = ioc->service; service;
@@ -184,22 +184,22 @@ void srp_targets_take(struct srp_job *job, const struct mad_target *target)
 				take_service(job, target, unit, ioc, service);
 }
 
-void srp_targets_end(struct srp_job *job, const struct mad_found *found)
+void srp_daemon_targets_end(struct srp_job *job, const struct mad_found *found)
 {
 	drop(job->port, not_seen, &(struct answers){ job, found });
 }
 
-void srp_targets_left(struct srp_port *port, const uint8_t gid[16])
+void srp_daemon_targets_left(struct srp_port *port, const uint8_t gid[16])
 {
 	drop(port, is_at, gid);
 }
 
-void srp_targets_free(struct srp_port *port)
+void srp_daemon_targets_free(struct srp_port *port)
 {
 	drop(port, always, NULL);
 }
 
-void srp_targets_recheck(struct srp_port *port)
+void srp_daemon_targets_recheck(struct srp_port *port)
 {
 	struct kernel_srp *hosts, want;
 	unsigned count;
@@ -213,7 +213,8 @@ void srp_targets_recheck(struct srp_port *port)
 			srp_want(port, &known->srp, &want);
 			if (kernel_srp_find(hosts, count, &want, true))
 				continue;
-			srp_port_say(port, "target %s at %016llx%016llx: connection lost (%s)",
+			srp_daemon_port_say(port,
+				"target %s at %016llx%016llx: connection lost (%s)",
 				known->srp.id_ext, (unsigned long long)known->srp.prefix,
 				(unsigned long long)known->srp.guid, known->host);
 			wait_for_login(port, known);
@@ -226,7 +227,7 @@ static bool is_before(const struct srp_known *a, const struct srp_known *b)
 	return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->turn < b->turn);
 }
 
-struct srp_known *srp_targets_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
+struct srp_known *srp_daemon_targets_next(struct srp_port *port, uint64_t now, uint64_t *due_ns)
 {
 	struct srp_known *best = NULL;
 

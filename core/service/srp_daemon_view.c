@@ -62,7 +62,7 @@ static void view_port(const struct srp_port *port, struct srp_port_view *view)
 	*view = (struct srp_port_view){
 		.port = &port->info,
 		.subscribed = port->subscribed,
-		.scanning = srp_ask_busy(port),
+		.scanning = srp_daemon_ask_busy(port),
 		.connected = counts.state[SRP_UP],
 		.waiting = counts.state[SRP_WAITING] + counts.state[SRP_BUSY] +
 			   counts.state[SRP_FOUND],

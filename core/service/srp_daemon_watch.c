@@ -17,15 +17,15 @@ static void noticed(struct mad_watch *watch, const struct mad_notice *notice)
 	switch (notice->trap) {
 	case MAD_TRAP_IN_SERVICE:
 		memcpy(named.gid, notice->gid, sizeof(named.gid));
-		srp_port_ask(port, &named, false, 0, 0);
+		srp_daemon_port_ask(port, &named, false, 0, 0);
 		break;
 	case MAD_TRAP_OUT_OF_SERVICE:
-		srp_targets_left(port, notice->gid);
+		srp_daemon_targets_left(port, notice->gid);
 		break;
 	case MAD_TRAP_CAP_MASK:
 		named.lid = notice->lid;
 		if (notice->cap_mask & PORT_CAP_DM && notice->lid)
-			srp_port_ask(port, &named, true, 0, 0);
+			srp_daemon_port_ask(port, &named, true, 0, 0);
 		break;
 	}
 }
@@ -37,7 +37,7 @@ static bool is_waiting(const struct srp_port *port)
 
 	if (!mad_port_usable(&port->info, &diag))
 		return false;
-	srp_port_say(port, "waiting: %s", diag.text);
+	srp_daemon_port_say(port, "waiting: %s", diag.text);
 	return true;
 }
 
@@ -46,21 +46,21 @@ static void changed(struct mad_watch *watch, unsigned what)
 	struct srp_port *port = container_of(watch, struct srp_port, watch);
 
 	if (what & MAD_PORT_GONE) {
-		srp_port_say(port, "its device was removed");
+		srp_daemon_port_say(port, "its device was removed");
 		port->daemon->changed = true;
-		srp_port_close(port);
+		srp_daemon_port_close(port);
 		return;
 	}
 	port->info = *mad_port(port->mad);
 	if (is_waiting(port))
 		return;
 	if (what & MAD_PORT_STATE)
-		srp_port_say(port, "ACTIVE, LID %u", port->info.lid);
+		srp_daemon_port_say(port, "ACTIVE, LID %u", port->info.lid);
 	else if (what & (MAD_PORT_LID | MAD_PORT_SM))
-		srp_port_say(port, "now LID %u, subnet manager LID %u", port->info.lid,
+		srp_daemon_port_say(port, "now LID %u, subnet manager LID %u", port->info.lid,
 			port->info.sm_lid);
 	port->whole_tries = 0;
-	srp_port_whole(port, 0);
+	srp_daemon_port_whole(port, 0);
 }
 
 static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
@@ -73,13 +73,13 @@ static void subscribed(struct mad_watch *watch, int err, struct diag *diag)
 	if (mad_port_usable(&port->info, NULL)) /* already reported */
 		return;
 	if (err) {
-		srp_port_say(port, "no notices of new targets: %s%s", diag->text,
+		srp_daemon_port_say(port, "no notices of new targets: %s%s", diag->text,
 			port->daemon->opts.rescan_ms ? "" : "; find them with --rescan SECONDS");
 		return;
 	}
 	/* Changes in between were not reported */
 	if (again)
-		srp_port_whole(port, 0);
+		srp_daemon_port_whole(port, 0);
 	port->missed = false;
 }
 
@@ -106,7 +106,7 @@ static void event(void *arg, unsigned number, unsigned what)
 	mad_port_event(port->mad, what);
 }
 
-int srp_watch_start(struct srp_port *port, struct diag *diag)
+int srp_daemon_watch_start(struct srp_port *port, struct diag *diag)
 {
 	int err;
 
@@ -122,7 +122,7 @@ int srp_watch_start(struct srp_port *port, struct diag *diag)
 	return err;
 }
 
-bool srp_watch_stop(struct srp_port *port, void (*ended_fn)(struct srp_port *))
+bool srp_daemon_watch_stop(struct srp_port *port, void (*ended_fn)(struct srp_port *))
 {
 	if (!port->watching)
 		return false;

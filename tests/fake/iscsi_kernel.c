@@ -24,7 +24,7 @@ void iscsi_kernel_stop(void)
 	event_fd = -1;
 }
 
-int iscsi_socket(bool events)
+int kernel_iscsi_socket(bool events)
 {
 	int pair[2];
 
@@ -41,7 +41,7 @@ int iscsi_socket(bool events)
 	return pair[0];
 }
 
-ssize_t iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
+ssize_t kernel_iscsi_socket_take(int fd, uint8_t *bytes, size_t room)
 {
 	ssize_t got = recv(fd, bytes, room, MSG_DONTWAIT);
 
@@ -243,7 +243,7 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 	}
 }
 
-ssize_t iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
+ssize_t kernel_iscsi_socket_ask(int fd, uint8_t *bytes, size_t len)
 {
 	struct iscsi_kernel *k = &iscsi_kernel;
 	struct nlmsghdr head;

@@ -113,7 +113,7 @@ static int disconnect(const struct kernel_nbd *nbd)
 	return 0;
 }
 
-int nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *nbd)
+int kernel_nbd_nl_call(uint8_t cmd, unsigned parts, const struct kernel_nbd *nbd)
 {
 	int fail = nbd_driver.fail;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's nbd driver as core/kernel sees it: one device behind nbd_nl_call(), which keeps
- * sockets as drivers/block/nbd.c (Linux 6.12) does, and shows itself in a tree of files. */
+/* The kernel's nbd driver as core/kernel sees it: one device behind kernel_nbd_nl_call(), which
+ * keeps sockets as drivers/block/nbd.c (Linux 6.12) does, and shows itself in a tree of files. */
 #pragma once
 #include "kernel.h"
 #include "tree.h"

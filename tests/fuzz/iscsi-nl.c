@@ -50,7 +50,7 @@ static void check_answers(const uint8_t *data, size_t size)
 		command++) {
 		struct iscsi_if_msg msg;
 
-		if (iscsi_nl_answer(data, size, command, &msg) > 0)
+		if (kernel_iscsi_nl_answer(data, size, command, &msg) > 0)
 			abort();
 	}
 }

@@ -51,7 +51,7 @@ static void check_notice(const struct mad_notice *notice)
 	if (!of_port && notice->trap != MAD_TRAP_IN_SERVICE &&
 		notice->trap != MAD_TRAP_OUT_OF_SERVICE)
 		abort();
-	if (of_port != lid_valid(notice->lid) ||
+	if (of_port != mad_lid_valid(notice->lid) ||
 		of_port != !memcmp(notice->gid, zero, sizeof(zero)))
 		abort();
 }
@@ -69,26 +69,26 @@ static void check_codecs(const uint8_t *data, size_t size)
 	struct sa_node node;
 
 	memcpy(mad, data, size < sizeof(mad) ? size : sizeof(mad));
-	if (sa_table_get(&table, mad, size < sizeof(mad) ? size : sizeof(mad),
+	if (mad_sa_table_get(&table, mad, size < sizeof(mad) ? size : sizeof(mad),
 		    sizeof(struct port_info_record))) {
 		for (size_t i = 0; i < table.count; i++)
-			if (sa_port_get(&port, (const void *)(table.at + i * table.each)) &&
-				!lid_valid(port.lid))
+			if (mad_sa_port_get(&port, (const void *)(table.at + i * table.each)) &&
+				!mad_lid_valid(port.lid))
 				abort();
 	}
-	if (sa_node_get(&node, (const void *)mad) && !lid_valid(node.lid))
+	if (mad_sa_node_get(&node, (const void *)mad) && !mad_lid_valid(node.lid))
 		abort();
-	if (sa_path_get(&path, (const void *)mad) && !lid_valid(path.lid))
+	if (mad_sa_path_get(&path, (const void *)mad) && !mad_lid_valid(path.lid))
 		abort();
-	if (notice_get(&notice, (const void *)mad))
+	if (mad_notice_get(&notice, (const void *)mad))
 		check_notice(&notice);
-	if (!sa_status_text((uint16_t)(mad[0] << 8 | mad[1]))[0])
+	if (!mad_sa_status_text((uint16_t)(mad[0] << 8 | mad[1]))[0])
 		abort();
-	dm_unit_get(&unit, (const void *)mad);
+	mad_dm_unit_get(&unit, (const void *)mad);
 	for (unsigned slot = 1; slot <= unit.max_controllers; slot++)
-		dm_unit_slot(&unit, slot);
-	dm_ioc_get(&ioc, (const void *)mad);
-	dm_service_get(&service, (const void *)mad);
+		mad_dm_unit_slot(&unit, slot);
+	mad_dm_ioc_get(&ioc, (const void *)mad);
+	mad_dm_service_get(&service, (const void *)mad);
 	if (strnlen(ioc.id, sizeof(ioc.id)) > 64 ||
 		strnlen(service.name, sizeof(service.name)) > 40)
 		abort();

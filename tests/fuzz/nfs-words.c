@@ -29,8 +29,8 @@ static void check_options(const char *text)
 	struct nfs_options o;
 	struct diag diag = { 0 };
 
-	nfs_options_init(&o);
-	if (nfs_options_read(&o, text, &diag)) {
+	kernel_nfs_options_init(&o);
+	if (kernel_nfs_options_read(&o, text, &diag)) {
 		if (diag.code != DIAG_USAGE)
 			abort();
 		return;
@@ -39,12 +39,12 @@ static void check_options(const char *text)
 		o.minor > 2)
 		abort();
 	addr_parse(&n.server, "10.0.0.1:20049", 0, NULL);
-	if (!nfs_options_write(&o, &n, out, &diag) &&
+	if (!kernel_nfs_options_write(&o, &n, out, &diag) &&
 		(!kernel_mount_option(out, "vers", value, sizeof(value)) || strcmp(value, "4.2") ||
 			!kernel_mount_option(out, "proto", value, sizeof(value)) ||
 			strcmp(value, "rdma")))
 		abort();
-	nfs_flags_text(o.flags, out, sizeof(out));
+	kernel_nfs_flags_text(o.flags, out, sizeof(out));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -58,10 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(text, data, size);
 	text[size] = 0;
-	nfs_options_init(&o);
+	kernel_nfs_options_init(&o);
 	check_options(text);
 	check_source(text, &o);
-	if (!nfs_root_read(text, &root, &diag)) {
+	if (!kernel_nfs_root_read(text, &root, &diag)) {
 		if (!strstr(root.source, ":/") || strncmp(root.options, "r", 1))
 			abort();
 		check_source(root.source, &o);

@@ -50,11 +50,11 @@ Test(aside, gives_what_the_call_gives)
 	struct tree tree = tree_new();
 	int value = 0;
 
-	cr_assert_eq(aside_run(tree.root, give, &value, 0, 10, NULL), -ENOENT);
+	cr_assert_eq(kernel_aside_run(tree.root, give, &value, 0, 10, NULL), -ENOENT);
 	tree_dir(&tree, "etc");
-	cr_assert_eq(aside_run(tree.root, give, &value, 0, 10, NULL), 0);
+	cr_assert_eq(kernel_aside_run(tree.root, give, &value, 0, 10, NULL), 0);
 	value = EREMOTEIO;
-	cr_assert_eq(aside_run(tree.root, give, &value, in_ms(5000), 10, NULL), -EREMOTEIO);
+	cr_assert_eq(kernel_aside_run(tree.root, give, &value, in_ms(5000), 10, NULL), -EREMOTEIO);
 	tree_free(&tree);
 }
 
@@ -63,9 +63,9 @@ Test(aside, one_that_hangs_is_ended)
 	struct tree tree = tree_new();
 	uint64_t since = loop_clock();
 
-	cr_assert_eq(aside_run(tree.root, hang, NULL, in_ms(50), 2000, NULL), -ETIMEDOUT);
+	cr_assert_eq(kernel_aside_run(tree.root, hang, NULL, in_ms(50), 2000, NULL), -ETIMEDOUT);
 	cr_assert_lt(loop_clock() - since, 1500 * 1000000ull);
-	cr_assert_eq(aside_run(tree.root, hang, NULL, 1, 2000, NULL), -ETIMEDOUT,
+	cr_assert_eq(kernel_aside_run(tree.root, hang, NULL, 1, 2000, NULL), -ETIMEDOUT,
 		"a moment that has passed");
 	tree_free(&tree);
 }
@@ -76,7 +76,8 @@ Test(aside, one_that_cleans_up_knows_that_it_was_given_up)
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct tree tree = tree_new();
 
-	cr_assert_eq(aside_run(tree.root, insist, &flags, in_ms(300), 3000, &flags[0]), -EINTR);
+	cr_assert_eq(
+		kernel_aside_run(tree.root, insist, &flags, in_ms(300), 3000, &flags[0]), -EINTR);
 	cr_assert(flags[0]);
 	cr_assert(flags[1]);
 	tree_free(&tree);

@@ -115,7 +115,7 @@ static const char *text_of(const struct tree *tree, struct identity_file file)
 	char *to = text[next++ % 4];
 
 	file.path = file.path ? file.path : "/srv/a";
-	identity_file(tree->root, &file, to, sizeof(text[0]));
+	kernel_identity_file(tree->root, &file, to, sizeof(text[0]));
 	return to;
 }
 
@@ -209,17 +209,17 @@ Test(disk_identity, of_block_devices)
 	tree_file(&tree, "sys/dev/block/253:0/dm/uuid", "LVM-abc\n");
 	tree_file(&tree, "sys/dev/block/252:0/serial", "disk-7\n");
 	tree_file(&tree, "sys/dev/block/7:0/size", "8\n");
-	cr_assert(identity_device(tree.root, 8, 0, text, sizeof(text)));
+	cr_assert(kernel_identity_device(tree.root, 8, 0, text, sizeof(text)));
 	cr_assert_str_eq(text, "naa.5000c500a1b2c3d4");
-	cr_assert(identity_device(tree.root, 8, 1, text, sizeof(text)));
+	cr_assert(kernel_identity_device(tree.root, 8, 1, text, sizeof(text)));
 	cr_assert_str_eq(text, "naa.5000c500a1b2c3d4 partition 1");
-	cr_assert(identity_device(tree.root, 259, 0, text, sizeof(text)));
+	cr_assert(kernel_identity_device(tree.root, 259, 0, text, sizeof(text)));
 	cr_assert_str_eq(text, "eui.0025385b");
-	cr_assert(identity_device(tree.root, 253, 0, text, sizeof(text)));
+	cr_assert(kernel_identity_device(tree.root, 253, 0, text, sizeof(text)));
 	cr_assert_str_eq(text, "LVM-abc");
-	cr_assert(identity_device(tree.root, 252, 0, text, sizeof(text)));
+	cr_assert(kernel_identity_device(tree.root, 252, 0, text, sizeof(text)));
 	cr_assert_str_eq(text, "disk-7");
-	cr_assert(!identity_device(tree.root, 7, 0, text, sizeof(text)));
+	cr_assert(!kernel_identity_device(tree.root, 7, 0, text, sizeof(text)));
 	tree_free(&tree);
 }
 

@@ -10,7 +10,7 @@ static void check(const void *key, size_t key_len, const void *text, size_t len,
 	uint8_t out[32];
 	char hex[65];
 
-	hash_hmac(out, key, key_len, text, len);
+	kernel_hash_hmac(out, key, key_len, text, len);
 	for (int i = 0; i < 32; i++)
 		snprintf(hex + 2 * i, 3, "%02x", out[i]);
 	cr_assert_str_eq(hex, want);

@@ -56,7 +56,7 @@ static const char *held(const struct tree *tree, unsigned number)
 {
 	static char text[512];
 
-	cr_assert_eq(holders_of(tree->root, 8, number, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_holders_of(tree->root, 8, number, text, sizeof(text)), 0);
 	return text;
 }
 
@@ -77,7 +77,7 @@ Test(holders, nobody)
 	char text[64];
 
 	cr_assert_str_eq(held(&tree, 0), "");
-	cr_assert_eq(holders_of(tree.root, 9, 9, text, sizeof(text)), -ENOENT);
+	cr_assert_eq(kernel_holders_of(tree.root, 9, 9, text, sizeof(text)), -ENOENT);
 	tree_free(&tree);
 }
 
@@ -149,7 +149,7 @@ Test(holders, a_short_buffer_is_not_overrun)
 
 	tree_file(&tree, "proc/self/mountinfo",
 		"25 1 8:1 / /a rw - ext4 /dev/sda1 rw\n26 1 8:1 / /b rw - ext4 /dev/sda1 rw\n");
-	cr_assert_eq(holders_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_holders_of(tree.root, 8, 0, text, sizeof(text)), 0);
 	cr_assert_eq(strlen(text), sizeof(text) - 1);
 	tree_free(&tree);
 }
@@ -158,7 +158,7 @@ Test(holders, a_short_buffer_is_not_overrun)
 
 static bool stands_on(const struct tree *tree, unsigned number)
 {
-	return holders_root(tree->root, 8, number);
+	return kernel_holders_root(tree->root, 8, number);
 }
 
 Test(holders, the_root_and_where_it_is_to_be_or_was)
@@ -178,7 +178,7 @@ Test(holders, the_root_and_where_it_is_to_be_or_was)
 	}
 	tree_file(&tree, "proc/1/mountinfo", ROOTFS "25 1 8:1 / /data rw - ext4 /dev/sda1 rw\n");
 	cr_assert_not(stands_on(&tree, 0));
-	cr_assert_not(holders_root(tree.root, 9, 9));
+	cr_assert_not(kernel_holders_root(tree.root, 9, 9));
 	tree_free(&tree);
 }
 
@@ -393,7 +393,7 @@ Test(holders, processes_that_have_a_device_or_a_partition_open)
 	struct tree tree = new_tree();
 	char text[200], own[64];
 
-	cr_assert_eq(openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
 	cr_assert_str_eq(text, "");
 	tree_file(&tree, "proc/7/comm", "fio\n");
 	tree_link(&tree, "proc/7/fd/0", "/dev/sda");
@@ -403,15 +403,15 @@ Test(holders, processes_that_have_a_device_or_a_partition_open)
 	tree_link(&tree, "proc/uptime/fd/5", "/dev/sda");
 	snprintf(own, sizeof(own), "proc/%d/fd/9", (int)getpid());
 	tree_link(&tree, own, "/dev/sda");
-	cr_assert_eq(openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
 	lists(text, 1, "fio pid_7");
-	cr_assert_eq(openers_of(tree.root, 8, 1, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_openers_of(tree.root, 8, 1, text, sizeof(text)), 0);
 	cr_assert_str_eq(text, "");
-	cr_assert_eq(openers_of(tree.root, 8, 16, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_openers_of(tree.root, 8, 16, text, sizeof(text)), 0);
 	lists(text, 1, "pid_8");
-	cr_assert_eq(openers_of(tree.root, 9, 9, text, sizeof(text)), -ENOENT);
+	cr_assert_eq(kernel_openers_of(tree.root, 9, 9, text, sizeof(text)), -ENOENT);
 	tree_link(&tree, "proc/9/fd/1", "/dev/sda2");
-	cr_assert_eq(openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
+	cr_assert_eq(kernel_openers_of(tree.root, 8, 0, text, sizeof(text)), 0);
 	lists(text, 2, "pid_7 pid_9");
 	tree_free(&tree);
 }

@@ -27,22 +27,22 @@ Test(iscsi_nl, events_tell_whose_they_are)
 	msg.r.state.conn.sid = 5;
 	msg.r.state.conn.cid = 1;
 	msg.r.state.value = ISCSI_IF_CONN_CLOSED;
-	cr_assert(iscsi_nl_event(bytes, put(0, &msg, 0), &event));
+	cr_assert(kernel_iscsi_nl_event(bytes, put(0, &msg, 0), &event));
 	cr_assert(event.type == ISCSI_IF_CONN_ERROR && event.sid == 5 && event.cid == 1 &&
 		  event.value == 1020);
 	msg = (struct iscsi_if_msg){ .type = ISCSI_IF_SESSION_DESTROYED };
 	msg.r.gone.host = 3;
 	msg.r.gone.sid = 8;
-	cr_assert(iscsi_nl_event(bytes, put(0, &msg, 0), &event));
+	cr_assert(kernel_iscsi_nl_event(bytes, put(0, &msg, 0), &event));
 	cr_assert(event.sid == 8 && event.value == 3 && !event.cid);
 	msg = (struct iscsi_if_msg){ .type = ISCSI_IF_SESSION_UNBOUND };
 	msg.r.session.sid = 9;
 	msg.r.session.host = 4;
-	cr_assert(iscsi_nl_event(bytes, put(0, &msg, 0), &event));
+	cr_assert(kernel_iscsi_nl_event(bytes, put(0, &msg, 0), &event));
 	cr_assert(event.sid == 9 && event.value == 4 && !event.cid);
 	for (uint32_t type = 0; type < 200; type++) {
 		msg.type = type;
-		if (iscsi_nl_event(bytes, put(0, &msg, 0), &event))
+		if (kernel_iscsi_nl_event(bytes, put(0, &msg, 0), &event))
 			cr_assert(type == 102 || (type >= 104 && type <= 106) || type == 109, "%u",
 				type);
 	}
@@ -57,19 +57,19 @@ Test(iscsi_nl, a_pdu_is_whole_or_none)
 
 	bhs->opcode = ISCSI_LOGIN_RSP;
 	bhs->data_len = put_be24(6);
-	cr_assert(iscsi_nl_event(bytes, len, &event));
+	cr_assert(kernel_iscsi_nl_event(bytes, len, &event));
 	cr_assert(event.len == 6 && event.data == bytes + ISCSI_NL_HEAD + ISCSI_BHS &&
 		  event.bhs == bhs);
 	for (size_t cut = 0; cut < len; cut++)
-		cr_assert_not(iscsi_nl_event(bytes, cut, &event), "%zu", cut);
+		cr_assert_not(kernel_iscsi_nl_event(bytes, cut, &event), "%zu", cut);
 	bhs->data_len = put_be24(9);
-	cr_assert_not(iscsi_nl_event(bytes, len, &event), "longer than the message");
+	cr_assert_not(kernel_iscsi_nl_event(bytes, len, &event), "longer than the message");
 	bhs->data_len = put_be24(8);
 	bhs->ahs_len = 1;
-	cr_assert_not(iscsi_nl_event(bytes, len, &event), "a header that is not looked for");
+	cr_assert_not(kernel_iscsi_nl_event(bytes, len, &event), "a header that is not looked for");
 	len = put(0, &msg, ISCSI_BHS - 1);
-	cr_assert_not(iscsi_nl_event(bytes, len, &event), "less than a header");
-	cr_assert_not(iscsi_nl_event(bytes, len + 40, &event), "its own length counts");
+	cr_assert_not(kernel_iscsi_nl_event(bytes, len, &event), "less than a header");
+	cr_assert_not(kernel_iscsi_nl_event(bytes, len + 40, &event), "its own length counts");
 }
 
 static int answer(uint16_t head, uint32_t type, int32_t iferror, int32_t code, size_t cut)
@@ -77,7 +77,7 @@ static int answer(uint16_t head, uint32_t type, int32_t iferror, int32_t code, s
 	struct iscsi_if_msg msg = { .type = type, .iferror = (uint32_t)iferror }, out;
 
 	msg.r.code = code;
-	return iscsi_nl_answer(bytes, put(head, &msg, 0) - cut,
+	return kernel_iscsi_nl_answer(bytes, put(head, &msg, 0) - cut,
 		head == 99 ? ISCSI_IF_BIND_CONN : (enum iscsi_if_command)head, &out);
 }
 

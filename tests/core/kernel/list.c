@@ -258,14 +258,14 @@ static const char lost_log[] =
 
 static struct list_loss lost(const char *name, uint64_t now_s, int fail_s, int give_up_s)
 {
-	struct list_link link = list_link_new(name, "nvme", "rdma");
+	struct list_link link = kernel_list_link_new(name, "nvme", "rdma");
 	char log[sizeof(lost_log)];
 
 	memcpy(log, lost_log, sizeof(log));
 	link.loss.retry_s = 10;
 	link.loss.fail_s = fail_s;
 	link.loss.give_up_s = give_up_s;
-	list_nvme_lost_at(now_s * 1000000, log, &link);
+	kernel_list_nvme_lost_at(now_s * 1000000, log, &link);
 	return link.loss;
 }
 
@@ -329,13 +329,13 @@ static const char srp_log[] =
 
 static struct list_loss srp_lost(const char *name, uint64_t now_s, int fail_s, int give_up_s)
 {
-	struct list_link link = list_link_new(name, "srp", "rdma");
+	struct list_link link = kernel_list_link_new(name, "srp", "rdma");
 	char log[sizeof(srp_log)];
 
 	memcpy(log, srp_log, sizeof(log));
 	link.loss.fail_s = fail_s;
 	link.loss.give_up_s = give_up_s;
-	list_srp_lost_at(now_s * 1000000, log, &link);
+	kernel_list_srp_lost_at(now_s * 1000000, log, &link);
 	return link.loss;
 }
 

@@ -44,7 +44,7 @@ static void fini(void)
 {
 	tree_free(&tree);
 }
-TestSuite(list_iscsi, .init = setup, .fini = fini);
+TestSuite(kernel_list_iscsi, .init = setup, .fini = fini);
 
 static const struct list_link *only(void)
 {
@@ -55,7 +55,7 @@ static const struct list_link *only(void)
 	return &list.link[list.path[0].link];
 }
 
-Test(list_iscsi, has_it_all)
+Test(kernel_list_iscsi, has_it_all)
 {
 	const struct list_link *link = only();
 
@@ -74,7 +74,7 @@ Test(list_iscsi, has_it_all)
 }
 
 /* How much of the time-out is left the kernel does not tell, but that nothing is. */
-Test(list_iscsi, time_is_up)
+Test(kernel_list_iscsi, time_is_up)
 {
 	cr_assert_eq(only()->loss.fail_left_s, LIST_UNKNOWN);
 	kernel_list_free(&list);
@@ -103,7 +103,7 @@ static void kept(const char *by, int pid)
 	kernel_list_free(&list);
 }
 
-Test(list_iscsi, is_kept)
+Test(kernel_list_iscsi, is_kept)
 {
 	kept("none", 0);
 	locked(812);
@@ -124,7 +124,7 @@ static unsigned selected(const char *what)
 	return paths;
 }
 
-Test(list_iscsi, is_found_where_it_logs_in_and_where_it_is)
+Test(kernel_list_iscsi, is_found_where_it_logs_in_and_where_it_is)
 {
 	cr_assert_eq(selected("iscsi://10.0.0.1/iqn.2026-11.example:t1"), 1);
 	cr_assert_eq(selected("iscsi://10.0.0.1:3260/iqn.2026-11.example:t1"), 1);
@@ -136,7 +136,7 @@ Test(list_iscsi, is_found_where_it_logs_in_and_where_it_is)
 }
 
 /* Its units are gone, and another session's may have the number. */
-Test(list_iscsi, has_no_disk_while_it_has_no_target)
+Test(kernel_list_iscsi, has_no_disk_while_it_has_no_target)
 {
 	tree_file(&tree, DEVICE "target_id", "-1\n");
 	only();
@@ -145,7 +145,7 @@ Test(list_iscsi, has_no_disk_while_it_has_no_target)
 	kernel_list_free(&list);
 }
 
-Test(list_iscsi, is_none_before_it_has_a_target)
+Test(kernel_list_iscsi, is_none_before_it_has_a_target)
 {
 	struct diag why = { 0 };
 

@@ -112,35 +112,35 @@ static struct kernel_list one_port(void)
 	return list;
 }
 
-Test(list_netlink, connections_of_the_kernel)
+Test(kernel_list_netlink, connections_of_the_kernel)
 {
 	struct kernel_list to = { 0 };
 	struct listing list = { .to = &to };
 	struct list_nl nl = { .list = &list };
-	struct list_link link = list_link_new("nvme0", "nvme", "rdma");
+	struct list_link link = kernel_list_link_new("nvme0", "nvme", "rdma");
 	struct answer a = cm_ids("rxe0");
 
-	list_netlink_take(&nl, a.bytes, a.len);
+	kernel_list_netlink_take(&nl, a.bytes, a.len);
 	cr_assert_eq(list.cms, 2, "not those of processes");
 	cr_assert_not(nl.ended, "there is more to come");
 	strcpy(link.address, "10.0.0.1");
-	list_find_device(&list, "nvme_rdma", &link);
+	kernel_list_find_device(&list, "nvme_rdma", &link);
 	cr_assert_str_eq(link.rdma_dev, "rxe0");
 	cr_assert_eq(link.rdma_port, 1);
 	cr_assert_str_eq(link.source, "10.0.0.9");
 	strcpy(link.address, "10.0.0.3");
 	link.rdma_dev[0] = 0;
-	list_find_device(&list, "nvme_rdma", &link);
+	kernel_list_find_device(&list, "nvme_rdma", &link);
 	cr_assert_str_eq(link.rdma_dev, "", "that is NFS's");
 	a = cm_ids("rxe1");
-	list_netlink_take(&nl, a.bytes, a.len);
+	kernel_list_netlink_take(&nl, a.bytes, a.len);
 	strcpy(link.address, "10.0.0.1");
-	list_find_device(&list, "nvme_rdma", &link);
+	kernel_list_find_device(&list, "nvme_rdma", &link);
 	cr_assert_str_eq(link.rdma_dev, "", "over both: which one it is, is not known");
 	free(list.cm);
 }
 
-Test(list_netlink, interface_driver_and_end)
+Test(kernel_list_netlink, interface_driver_and_end)
 {
 	struct kernel_list to = one_port();
 	struct listing list = { .to = &to };
@@ -159,7 +159,7 @@ Test(list_netlink, interface_driver_and_end)
 	put_text(&a, RDMA_NLDEV_ATTR_NDEV_NAME, "eth0");
 	close_message(&a, msg);
 	close_message(&a, open_message(&a, NLMSG_DONE, NLM_F_MULTI));
-	list_netlink_take(&nl, a.bytes, a.len);
+	kernel_list_netlink_take(&nl, a.bytes, a.len);
 	cr_assert_eq(nl.count, 1);
 	cr_assert_eq(nl.device[0].index, 5);
 	cr_assert_str_eq(to.port->netdev, "eth0");
@@ -171,13 +171,13 @@ Test(list_netlink, interface_driver_and_end)
 	msg = open_message(&a, RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV), 0);
 	put_u32(&a, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, 18); /* RDMA_DRIVER_SIW */
 	close_message(&a, msg);
-	list_netlink_take(&nl, a.bytes, a.len);
+	kernel_list_netlink_take(&nl, a.bytes, a.len);
 	cr_assert_str_eq(to.port->provider, "siw");
 	cr_assert(nl.ended, "one answer is all");
 	kernel_list_free(&to);
 }
 
-Test(list_netlink, a_message_of_others_with_an_odd_end)
+Test(kernel_list_netlink, a_message_of_others_with_an_odd_end)
 {
 	struct listing list = { .to = &(struct kernel_list){ 0 } };
 	struct list_nl nl = { .list = &list };
@@ -186,14 +186,14 @@ Test(list_netlink, a_message_of_others_with_an_odd_end)
 
 	memcpy(bytes, &head, sizeof(head));
 	bytes[NLMSG_HDRLEN] = 0;
-	list_netlink_take(&nl, bytes, head.nlmsg_len);
+	kernel_list_netlink_take(&nl, bytes, head.nlmsg_len);
 	cr_assert(nl.ended);
 	free(bytes);
 }
 
 /* Cut anywhere, and with any one length wrong: nothing outside is read, as the sanitizers see to.
  */
-Test(list_netlink, damaged)
+Test(kernel_list_netlink, damaged)
 {
 	const struct answer whole = cm_ids("rxe0");
 
@@ -207,11 +207,11 @@ Test(list_netlink, damaged)
 			memcpy(bytes, whole.bytes, whole.len);
 			if (len < whole.len)
 				bytes[len] = (char)value;
-			list_netlink_take(&nl, bytes, whole.len);
+			kernel_list_netlink_take(&nl, bytes, whole.len);
 			free(bytes);
 			bytes = malloc(len ? len : 1);
 			memcpy(bytes, whole.bytes, len);
-			list_netlink_take(&nl, bytes, len);
+			kernel_list_netlink_take(&nl, bytes, len);
 			free(bytes);
 			cr_assert_leq(list.cms, 4);
 			free(list.cm);

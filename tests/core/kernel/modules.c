@@ -26,11 +26,11 @@ static void loads(const char *dir, const char *text, const char *module, const c
 
 	snprintf(name, sizeof(name), "%s/6.1/modules.dep", dir);
 	tree_file(&tree, name, text);
-	count = module_files(tree.root, "6.1", module, path);
+	count = kernel_module_files(tree.root, "6.1", module, path);
 	cr_assert_gt(count, 0, "%s: %d", module, count);
 	for (int i = 0; i < count; i++)
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ", path[i]);
-	module_files_free(path, count);
+	kernel_module_files_free(path, count);
 	cr_assert_str_eq(got, expected);
 	tree_free(&tree);
 }
@@ -95,10 +95,10 @@ Test(modules, the_rules_of_the_machine)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct tree tree = rule(rows[i].text);
 
-		cr_expect_eq(module_has_rule(tree.root, "nvme_tcp", false), rows[i].own, "%s",
-			rows[i].text);
-		cr_expect_eq(module_has_rule(tree.root, "nvme-tcp", true), rows[i].needed, "%s",
-			rows[i].text);
+		cr_expect_eq(kernel_module_has_rule(tree.root, "nvme_tcp", false), rows[i].own,
+			"%s", rows[i].text);
+		cr_expect_eq(kernel_module_has_rule(tree.root, "nvme-tcp", true), rows[i].needed,
+			"%s", rows[i].text);
 		tree_free(&tree);
 	}
 }
@@ -107,11 +107,11 @@ Test(modules, the_folders_of_rules)
 {
 	struct tree tree = tree_new();
 
-	cr_assert(!module_has_rule(tree.root, "nvme_tcp", false), "no rules at all");
+	cr_assert(!kernel_module_has_rule(tree.root, "nvme_tcp", false), "no rules at all");
 	tree_file(&tree, "etc/modprobe.d/b.conf.old", "install nvme_tcp /bin/false\n");
-	cr_assert(!module_has_rule(tree.root, "nvme_tcp", false));
+	cr_assert(!kernel_module_has_rule(tree.root, "nvme_tcp", false));
 	tree_file(&tree, "usr/lib/modprobe.d/c.conf", "install nvme-tcp /bin/false\n");
-	cr_assert(module_has_rule(tree.root, "nvme_tcp", false));
+	cr_assert(kernel_module_has_rule(tree.root, "nvme_tcp", false));
 	tree_free(&tree);
 }
 
@@ -125,12 +125,12 @@ Test(modules, the_order_of_files_and_those_that_are_hidden)
 		"options nvme_tcp x=lib\ninstall nvme_tcp /bin/false\n");
 	tree_file(&tree, "lib/modprobe.d/z.conf", "options nvme_tcp x=z\n");
 	tree_file(&tree, "etc/modprobe.d/m.conf", "options nvme_tcp x=m\n");
-	cr_assert(module_has_rule(tree.root, "nvme_tcp", false));
-	module_options(tree.root, "nvme_tcp", "", text, sizeof(text));
+	cr_assert(kernel_module_has_rule(tree.root, "nvme_tcp", false));
+	kernel_module_options(tree.root, "nvme_tcp", "", text, sizeof(text));
 	cr_assert_str_eq(text, "x=lib x=m x=z");
 	tree_file(&tree, "etc/modprobe.d/a.conf", "options nvme_tcp x=etc\n");
-	cr_assert_not(module_has_rule(tree.root, "nvme_tcp", false));
-	module_options(tree.root, "nvme_tcp", "", text, sizeof(text));
+	cr_assert_not(kernel_module_has_rule(tree.root, "nvme_tcp", false));
+	kernel_module_options(tree.root, "nvme_tcp", "", text, sizeof(text));
 	cr_assert_str_eq(text, "x=etc x=m x=z");
 	tree_free(&tree);
 }
@@ -141,13 +141,13 @@ Test(modules, options_of_the_machine)
 				"x=1\noptions ib_srpt y=1\noptions ib_srp\n");
 	char text[64];
 
-	module_options(tree.root, "ib_srp", "ch_count=4", text, sizeof(text));
+	kernel_module_options(tree.root, "ib_srp", "ch_count=4", text, sizeof(text));
 	cr_assert_str_eq(text, "cmd_sg_entries=255   ch_count=2 ch_count=4");
-	module_options(tree.root, "rdma_cm", "", text, sizeof(text));
+	kernel_module_options(tree.root, "rdma_cm", "", text, sizeof(text));
 	cr_assert_str_eq(text, "");
-	module_options(tree.root, "rdma_cm", "a=1", text, sizeof(text));
+	kernel_module_options(tree.root, "rdma_cm", "a=1", text, sizeof(text));
 	cr_assert_str_eq(text, "a=1");
-	module_options(tree.root, "ib_srp", "ch_count=4", text, 8);
+	kernel_module_options(tree.root, "ib_srp", "ch_count=4", text, 8);
 	cr_assert_str_eq(text, "cmd_sg_", "cut, not overrun");
 	tree_free(&tree);
 }
@@ -157,14 +157,14 @@ Test(modules, what_is_missing_is_told_apart)
 	struct tree tree = tree_new();
 	char *path[MODULE_FILES], many[4096] = "kernel/many.ko:";
 
-	cr_assert_eq(module_files(tree.root, "6.1", "nbd", path), -ENODATA);
+	cr_assert_eq(kernel_module_files(tree.root, "6.1", "nbd", path), -ENODATA);
 	tree_file(&tree, DEP, dep);
-	cr_assert_eq(module_files(tree.root, "6.1", "nbd", path), -ENOENT);
-	cr_assert_eq(module_files(tree.root, "6.2", "nvme", path), -ENODATA);
+	cr_assert_eq(kernel_module_files(tree.root, "6.1", "nbd", path), -ENOENT);
+	cr_assert_eq(kernel_module_files(tree.root, "6.2", "nvme", path), -ENODATA);
 	for (int i = 0; i < MODULE_FILES; i++)
 		snprintf(many + strlen(many), sizeof(many) - strlen(many), " kernel/m%d.ko", i);
 	tree_file(&tree, DEP, many);
-	cr_assert_eq(module_files(tree.root, "6.1", "many", path), -E2BIG);
+	cr_assert_eq(kernel_module_files(tree.root, "6.1", "many", path), -E2BIG);
 	tree_free(&tree);
 }
 
@@ -172,13 +172,13 @@ Test(modules, what_is_in_the_kernel_itself)
 {
 	struct tree tree = tree_new();
 
-	cr_assert(!module_built_in(tree.root, "6.1", "nvme_tcp"));
+	cr_assert(!kernel_module_built_in(tree.root, "6.1", "nvme_tcp"));
 	tree_file(&tree, "usr/lib/modules/6.1/modules.builtin",
 		"kernel/drivers/nvme/host/nvme-tcp.ko\nkernel/lib/crc7.ko\n");
-	cr_assert(module_built_in(tree.root, "6.1", "nvme_tcp"));
-	cr_assert(module_built_in(tree.root, "6.1", "crc7"));
-	cr_assert(!module_built_in(tree.root, "6.1", "tcp"));
-	cr_assert(!module_built_in(tree.root, "6.2", "crc7"));
+	cr_assert(kernel_module_built_in(tree.root, "6.1", "nvme_tcp"));
+	cr_assert(kernel_module_built_in(tree.root, "6.1", "crc7"));
+	cr_assert(!kernel_module_built_in(tree.root, "6.1", "tcp"));
+	cr_assert(!kernel_module_built_in(tree.root, "6.2", "crc7"));
 	tree_free(&tree);
 }
 
@@ -192,9 +192,9 @@ Test(modules, lines_cut_anywhere_do_no_harm)
 
 		snprintf(cut, len + 1, "%s", dep);
 		tree_file(&tree, DEP, cut);
-		count = module_files(tree.root, "6.1", "nvme_fabrics", path);
+		count = kernel_module_files(tree.root, "6.1", "nvme_fabrics", path);
 		if (count > 0)
-			module_files_free(path, count);
+			kernel_module_files_free(path, count);
 	}
 	tree_free(&tree);
 }
@@ -203,7 +203,7 @@ Test(modules, nothing_is_loaded_into_another_root)
 {
 	struct tree tree = tree_new();
 
-	text_says(module_load(tree.root, "nbd"), "running_system");
-	text_says(module_load_files(tree.root, "nbd", ""), "/lib/modules");
+	text_says(kernel_module_load(tree.root, "nbd"), "running_system");
+	text_says(kernel_module_load_files(tree.root, "nbd", ""), "/lib/modules");
 	tree_free(&tree);
 }

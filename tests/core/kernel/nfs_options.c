@@ -14,8 +14,8 @@ static char text[NFS_OPTIONS_MAX];
 static int options(const char *words)
 {
 	why = (struct diag){ 0 };
-	nfs_options_init(&o);
-	return nfs_options_read(&o, words, &why);
+	kernel_nfs_options_init(&o);
+	return kernel_nfs_options_read(&o, words, &why);
 }
 
 Test(nfs_options, flags)
@@ -25,9 +25,9 @@ Test(nfs_options, flags)
 		0);
 	cr_assert_eq(o.flags, MS_RDONLY | MS_NOEXEC | MS_NOSUID);
 	cr_assert_str_eq(o.pass, "");
-	nfs_flags_text(o.flags, text, sizeof(text));
+	kernel_nfs_flags_text(o.flags, text, sizeof(text));
 	cr_assert_str_eq(text, "ro,nosuid,noexec");
-	cr_assert_eq(nfs_options_read(&o, "rw,exec", &why), 0, "a later -o counts");
+	cr_assert_eq(kernel_nfs_options_read(&o, "rw,exec", &why), 0, "a later -o counts");
 	cr_assert_eq(o.flags, MS_NOSUID);
 	cr_assert_eq(options("user"), 0);
 	cr_assert_eq(o.flags, MS_NOSUID | MS_NODEV | MS_NOEXEC);
@@ -113,7 +113,7 @@ Test(nfs_options, too_long)
 	words[NFS_OPTIONS_MAX - 40] = 0;
 	cr_assert_eq(options(words), 0);
 	cr_assert_eq(
-		nfs_options_write(&o,
+		kernel_nfs_options_write(&o,
 			&(struct nfs_numbers){ .rdma = true, .major = 4, .client = "10.0.0.1" },
 			text, &why),
 		-E2BIG);
@@ -123,7 +123,7 @@ static const char *written(const char *words, struct nfs_numbers n, const char *
 {
 	cr_assert_eq(options(words), 0);
 	cr_assert_eq(addr_parse(&n.server, server, 0, NULL), 0);
-	cr_assert_eq(nfs_options_write(&o, &n, text, &why), 0);
+	cr_assert_eq(kernel_nfs_options_write(&o, &n, text, &why), 0);
 	return text;
 }
 

@@ -42,8 +42,8 @@ Test(nfs_root, forms)
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
 		why = (struct diag){ 0 };
-		cr_assert_eq(nfs_root_read(row[i].cmdline, &r, &why), 0, "%s: %s", row[i].cmdline,
-			why.text);
+		cr_assert_eq(kernel_nfs_root_read(row[i].cmdline, &r, &why), 0, "%s: %s",
+			row[i].cmdline, why.text);
 		cr_assert_str_eq(r.source, row[i].source, "%s: %s", row[i].cmdline, r.source);
 		cr_assert_str_eq(r.options, row[i].options, "%s: %s", row[i].cmdline, r.options);
 	}
@@ -77,8 +77,8 @@ Test(nfs_root, what_is_wrong)
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		cr_assert_eq(
-			nfs_root_read(row[i].cmdline, &r, &why), -row[i].err, "%s", row[i].cmdline);
+		cr_assert_eq(kernel_nfs_root_read(row[i].cmdline, &r, &why), -row[i].err, "%s",
+			row[i].cmdline);
 		diag_says(&why, row[i].code, NULL, row[i].words);
 	}
 }
@@ -89,15 +89,15 @@ Test(nfs_root, too_long)
 
 	strcpy(cmdline, "root=nfs:10.0.0.1:/");
 	memset(cmdline + strlen(cmdline), 'a', 4000);
-	cr_assert_eq(nfs_root_read(cmdline, &r, &why), -E2BIG);
+	cr_assert_eq(kernel_nfs_root_read(cmdline, &r, &why), -E2BIG);
 	strcpy(cmdline, "root=nfs:10.0.0.1:/srv:");
 	memset(cmdline + strlen(cmdline), 'a', 4000);
-	cr_assert_eq(nfs_root_read(cmdline, &r, &why), -E2BIG);
+	cr_assert_eq(kernel_nfs_root_read(cmdline, &r, &why), -E2BIG);
 	cmdline[strlen("root=nfs:10.0.0.1:/srv:") + 1022] = 0;
-	cr_assert_eq(nfs_root_read(cmdline, &r, &why), -E2BIG,
+	cr_assert_eq(kernel_nfs_root_read(cmdline, &r, &why), -E2BIG,
 		"no option is cut off for the sake of \"ro,\"");
 	cmdline[strlen("root=nfs:10.0.0.1:/srv:") + 1020] = 0;
-	cr_assert_eq(nfs_root_read(cmdline, &r, &why), 0);
+	cr_assert_eq(kernel_nfs_root_read(cmdline, &r, &why), 0);
 	cr_assert_eq(strlen(r.options), 1023);
 }
 

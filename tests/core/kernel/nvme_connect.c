@@ -174,7 +174,7 @@ static void means(int err, const char *lines, enum diag_code code, const char *s
 	char words[1024];
 
 	snprintf(words, sizeof(words), "%s", lines);
-	cr_assert_lt(nvme_why(err, words, &want, &diag), 0);
+	cr_assert_lt(kernel_nvme_why(err, words, &want, &diag), 0);
 	diag_says(&diag, code, NULL, said);
 }
 
@@ -259,7 +259,7 @@ Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
 	struct nvmf_want want = want_t1();
 	struct diag diag = { 0 };
 
-	nvme_why(EINVAL, words, &want, &diag);
+	kernel_nvme_why(EINVAL, words, &want, &diag);
 	cr_assert_not(strstr(words, "Y29y"), "%s", words);
 	cr_assert_not(strstr(diag.text, "Y29y"), "%s", diag.text);
 }
@@ -271,7 +271,7 @@ static void leaves(const char *words, int own, const char *expected)
 	char text[1024];
 
 	snprintf(text, sizeof(text), "%s", words);
-	nvme_words_own(text, &want, &others, own);
+	kernel_nvme_words_own(text, &want, &others, own);
 	cr_assert_str_eq(text, expected);
 }
 

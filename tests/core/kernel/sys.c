@@ -13,16 +13,16 @@ Test(sys, reads_trimmed_and_cut)
 	char text[8];
 
 	tree_file(&tree, "a/b", "word \n\n");
-	cr_assert_eq(sys_read(tree.root, text, sizeof(text), "%s/b", "a"), 4);
+	cr_assert_eq(kernel_sys_read(tree.root, text, sizeof(text), "%s/b", "a"), 4);
 	cr_assert_str_eq(text, "word");
 	tree_file(&tree, "a/b", "0123456789");
-	cr_assert_eq(sys_read(tree.root, text, sizeof(text), "a/b"), 7);
+	cr_assert_eq(kernel_sys_read(tree.root, text, sizeof(text), "a/b"), 7);
 	cr_assert_str_eq(text, "0123456");
 	tree_file(&tree, "a/b", " \n");
-	cr_assert_eq(sys_read(tree.root, text, sizeof(text), "a/b"), 0);
+	cr_assert_eq(kernel_sys_read(tree.root, text, sizeof(text), "a/b"), 0);
 	cr_assert_str_eq(text, "");
-	cr_assert_eq(sys_read(tree.root, text, sizeof(text), "a/c"), -ENOENT);
-	cr_assert_eq(sys_read(tree.root, text, sizeof(text), "a"), -EISDIR);
+	cr_assert_eq(kernel_sys_read(tree.root, text, sizeof(text), "a/c"), -ENOENT);
+	cr_assert_eq(kernel_sys_read(tree.root, text, sizeof(text), "a"), -EISDIR);
 	tree_free(&tree);
 }
 
@@ -34,12 +34,12 @@ Test(sys, reads_files_of_any_length)
 
 	memset(big, 'x', sizeof(big) - 1);
 	tree_file(&tree, "big", big);
-	text = sys_read_all(tree.root, "big");
+	text = kernel_sys_read_all(tree.root, "big");
 	cr_assert_str_eq(text, big);
 	free(text);
-	cr_assert_null(sys_read_all(tree.root, "none"));
-	cr_assert(sys_exists(tree.root, "big"));
-	cr_assert_not(sys_exists(tree.root, "none"));
+	cr_assert_null(kernel_sys_read_all(tree.root, "none"));
+	cr_assert(kernel_sys_exists(tree.root, "big"));
+	cr_assert_not(kernel_sys_exists(tree.root, "none"));
 	tree_free(&tree);
 }
 
@@ -50,14 +50,14 @@ Test(sys, a_configuration_has_an_end)
 	char *text;
 
 	tree_link(&tree, "endless", "/dev/zero");
-	cr_assert_null(sys_read_conf(tree.root, "endless"));
+	cr_assert_null(kernel_sys_read_conf(tree.root, "endless"));
 	cr_assert_eq(errno, EFBIG);
 	memset(big, 'x', sizeof(big) - 1);
 	tree_file(&tree, "big", big);
-	cr_assert_null(sys_read_conf(tree.root, "big"));
+	cr_assert_null(kernel_sys_read_conf(tree.root, "big"));
 	big[SYS_CONF_MAX] = 0;
 	tree_file(&tree, "big", big);
-	text = sys_read_conf(tree.root, "big");
+	text = kernel_sys_read_conf(tree.root, "big");
 	cr_assert_str_eq(text, big);
 	free(text);
 	tree_free(&tree);
@@ -74,8 +74,8 @@ Test(sys, lists_names)
 	char names[64] = "";
 
 	tree_file(&tree, "d/x", "");
-	cr_assert(sys_list(tree.root, "d", add, names));
+	cr_assert(kernel_sys_list(tree.root, "d", add, names));
 	cr_assert_str_eq(names, "x");
-	cr_assert_not(sys_list(tree.root, "none", add, names));
+	cr_assert_not(kernel_sys_list(tree.root, "none", add, names));
 	tree_free(&tree);
 }

@@ -454,19 +454,19 @@ Test(codec, what_opensm_says)
 	struct sa_port port;
 	struct sa_node node;
 
-	cr_assert(sa_table_get(
+	cr_assert(mad_sa_table_get(
 		&table, opensm_ports, sizeof(opensm_ports), sizeof(struct port_info_record)));
 	cr_assert_eq(table.count, 2);
-	cr_assert(sa_port_get(&port, (const void *)table.at));
+	cr_assert(mad_sa_port_get(&port, (const void *)table.at));
 	cr_assert_eq(port.lid, 4);
 	cr_assert_eq(port.prefix, 0xfe80000000000000);
 	cr_assert(port.management);
-	cr_assert(sa_port_get(&port, (const void *)(table.at + table.each)));
+	cr_assert(mad_sa_port_get(&port, (const void *)(table.at + table.each)));
 	cr_assert_eq(port.lid, 5);
-	cr_assert(
-		sa_table_get(&table, opensm_node, sizeof(opensm_node), sizeof(struct node_record)));
+	cr_assert(mad_sa_table_get(
+		&table, opensm_node, sizeof(opensm_node), sizeof(struct node_record)));
 	cr_assert_eq(table.count, 1);
-	cr_assert(sa_node_get(&node, (const void *)table.at));
+	cr_assert(mad_sa_node_get(&node, (const void *)table.at));
 	cr_assert_eq(node.lid, 4);
 	cr_assert_eq(node.guid, 0x100005);
 }
@@ -477,12 +477,12 @@ Test(codec, what_ib_srpt_says)
 	struct mad_unit unit = { 0 };
 	struct mad_ioc ioc = { 0 };
 
-	dm_unit_get(&unit, (const void *)srpt_unit);
+	mad_dm_unit_get(&unit, (const void *)srpt_unit);
 	cr_assert_eq(unit.change_id, 1);
 	cr_assert_eq(unit.max_controllers, 16);
-	cr_assert_eq(dm_unit_slot(&unit, 1), DM_SLOT_PRESENT);
-	cr_assert_eq(dm_unit_slot(&unit, 2), DM_SLOT_EMPTY);
-	dm_ioc_get(&ioc, (const void *)srpt_ioc);
+	cr_assert_eq(mad_dm_unit_slot(&unit, 1), DM_SLOT_PRESENT);
+	cr_assert_eq(mad_dm_unit_slot(&unit, 2), DM_SLOT_EMPTY);
+	mad_dm_ioc_get(&ioc, (const void *)srpt_ioc);
 	cr_assert_eq(ioc.guid, 0xc06dd0fffe509937);
 	cr_assert_eq(ioc.vendor_id, 0x00ffff);
 	cr_assert_eq(ioc.device_id, 0);
@@ -490,7 +490,7 @@ Test(codec, what_ib_srpt_says)
 	cr_assert_eq(ioc.send_size, 8276);
 	cr_assert_eq(ioc.services, 1);
 	cr_assert_str_eq(ioc.id, "Linux SRP target");
-	dm_service_get(&service, (const void *)srpt_service);
+	mad_dm_service_get(&service, (const void *)srpt_service);
 	cr_assert_str_eq(service.name, "SRP.T10:c06dd0fffe509937");
 	cr_assert_eq(service.id, 0xc06dd0fffe509937);
 }
@@ -504,8 +504,8 @@ Test(codec, texts_end)
 
 	memset(profile.id, 'x', sizeof(profile.id));
 	memset(entry.name, 'y', sizeof(entry.name));
-	dm_ioc_get(&ioc, &profile);
-	dm_service_get(&service, &entry);
+	mad_dm_ioc_get(&ioc, &profile);
+	mad_dm_service_get(&service, &entry);
 	cr_assert_eq(strlen(ioc.id), 64);
 	cr_assert_eq(strlen(service.name), 40);
 	cr_assert_eq(ioc.services, 7);
@@ -520,13 +520,13 @@ Test(codec, slots_are_nibbles)
 	struct mad_unit unit = { 0 };
 
 	info.list[127] = 0x10;
-	dm_unit_get(&unit, &info);
+	mad_dm_unit_get(&unit, &info);
 	cr_assert_eq(unit.change_id, 0x1234);
-	cr_assert_eq(dm_unit_slot(&unit, 1), DM_SLOT_PRESENT);
-	cr_assert_eq(dm_unit_slot(&unit, 2), DM_SLOT_NONE);
-	cr_assert_eq(dm_unit_slot(&unit, 3), DM_SLOT_EMPTY);
-	cr_assert_eq(dm_unit_slot(&unit, 4), DM_SLOT_PRESENT);
-	cr_assert_eq(dm_unit_slot(&unit, 255), DM_SLOT_PRESENT);
+	cr_assert_eq(mad_dm_unit_slot(&unit, 1), DM_SLOT_PRESENT);
+	cr_assert_eq(mad_dm_unit_slot(&unit, 2), DM_SLOT_NONE);
+	cr_assert_eq(mad_dm_unit_slot(&unit, 3), DM_SLOT_EMPTY);
+	cr_assert_eq(mad_dm_unit_slot(&unit, 4), DM_SLOT_PRESENT);
+	cr_assert_eq(mad_dm_unit_slot(&unit, 255), DM_SLOT_PRESENT);
 }
 
 Test(codec, tables)
@@ -536,14 +536,14 @@ Test(codec, tables)
 	struct sa_table table;
 
 	hdr->mad.method = MAD_GET_TABLE | MAD_RESPONSE;
-	cr_assert(sa_table_get(&table, mad, sizeof(mad), 68));
+	cr_assert(mad_sa_table_get(&table, mad, sizeof(mad), 68));
 	cr_assert_eq(table.count, 0, "of distance 0");
 	hdr->attr_offset = put_be16(9);
-	cr_assert(sa_table_get(&table, mad, sizeof(mad), 68));
+	cr_assert(mad_sa_table_get(&table, mad, sizeof(mad), 68));
 	cr_assert_eq(table.count, 3);
 	cr_assert_eq(table.each, 72);
 	for (size_t len = 0; len < sizeof(mad); len++) {
-		bool good = sa_table_get(&table, mad, len, 68);
+		bool good = mad_sa_table_get(&table, mad, len, 68);
 
 		cr_assert_eq(good, len == 56 || len >= 56 + 68,
 			"%zu bytes, less than a record is no table", len);
@@ -554,17 +554,17 @@ Test(codec, tables)
 	}
 	memset(mad + 56, 1, sizeof(mad) - 56);
 	for (size_t len = 56; len < sizeof(mad); len++)
-		if (sa_table_get(&table, mad, len, 68))
+		if (mad_sa_table_get(&table, mad, len, 68))
 			cr_assert_eq(table.cut, (len - 56) % 72 != 0 && (len - 56) % 72 < 68,
 				"%zu bytes", len);
 	hdr->attr_offset = put_be16(8);
-	cr_assert_not(sa_table_get(&table, mad, sizeof(mad), 68));
+	cr_assert_not(mad_sa_table_get(&table, mad, sizeof(mad), 68));
 	hdr->attr_offset = put_be16(0xffff);
-	cr_assert_not(sa_table_get(&table, mad, sizeof(mad), 68));
+	cr_assert_not(mad_sa_table_get(&table, mad, sizeof(mad), 68));
 	hdr->mad.method = MAD_GET | MAD_RESPONSE;
-	cr_assert(sa_table_get(&table, mad, sizeof(mad), 68));
+	cr_assert(mad_sa_table_get(&table, mad, sizeof(mad), 68));
 	cr_assert_eq(table.count, 1);
-	cr_assert_not(sa_table_get(&table, mad, 56 + 67, 68));
+	cr_assert_not(mad_sa_table_get(&table, mad, 56 + 67, 68));
 }
 
 Test(codec, lids_are_unicast)
@@ -583,16 +583,16 @@ Test(codec, lids_are_unicast)
 	struct sa_node got;
 	struct sa_path way;
 
-	cr_assert(sa_port_get(&port, &record));
+	cr_assert(mad_sa_port_get(&port, &record));
 	cr_assert(port.management);
 	cr_assert_eq(port.first_ms, 1073 + 2147, "4.096 us * 2^18 and 2^19");
 	record.lid = put_be16(0xc000);
-	cr_assert_not(sa_port_get(&port, &record));
-	cr_assert(sa_node_get(&got, &node));
+	cr_assert_not(mad_sa_port_get(&port, &record));
+	cr_assert(mad_sa_node_get(&got, &node));
 	cr_assert_eq(got.guid, 77);
 	node.lid = put_be16(0);
-	cr_assert_not(sa_node_get(&got, &node));
-	cr_assert(sa_path_get(&way, &path));
+	cr_assert_not(mad_sa_node_get(&got, &node));
+	cr_assert(mad_sa_path_get(&way, &path));
 	cr_assert_eq(way.sl, 5);
 	cr_assert_eq(way.pkey, 0x8001);
 }
@@ -770,20 +770,20 @@ Test(codec, notices_that_were_asked_for)
 	struct mad_notice out;
 	struct notice notice;
 
-	cr_assert(notice_get(&out, (const void *)opensm_left));
+	cr_assert(mad_notice_get(&out, (const void *)opensm_left));
 	cr_assert_eq(out.trap, MAD_TRAP_OUT_OF_SERVICE);
 	cr_assert_arr_eq(out.gid, gid, 16);
 	cr_assert_eq(out.lid, 0);
 	memcpy(&notice, opensm_left, sizeof(notice));
 	notice.trap = put_be16(66);
-	cr_assert_not(notice_get(&out, &notice), "a multicast group");
-	cr_assert(notice_get(&out, (const void *)opensm_mask));
+	cr_assert_not(mad_notice_get(&out, &notice), "a multicast group");
+	cr_assert(mad_notice_get(&out, (const void *)opensm_mask));
 	cr_assert_eq(out.trap, MAD_TRAP_CAP_MASK);
 	cr_assert_eq(out.lid, 5);
 	cr_assert_eq(out.cap_mask, 0x0050c04a);
 	memcpy(&notice, opensm_mask, sizeof(notice));
 	notice.generic_type = 0x04;
-	cr_assert_not(notice_get(&out, &notice), "a vendor's");
+	cr_assert_not(mad_notice_get(&out, &notice), "a vendor's");
 }
 
 /* The component masks are those of srp_daemon (rdma-core 56). */
@@ -791,7 +791,7 @@ Test(codec, subscriptions)
 {
 	struct inform_info info;
 
-	cr_assert_eq(inform_put(&info, 64, true), 0x10f2);
+	cr_assert_eq(mad_inform_put(&info, 64, true), 0x10f2);
 	cr_assert_eq(memcmp(&info,
 			     (uint8_t[36]){ [16] = 0xff,
 				     0xff,
@@ -811,7 +811,7 @@ Test(codec, subscriptions)
 				     4 },
 			     36),
 		0);
-	cr_assert_eq(inform_put(&info, 144, false), 0x11f2);
+	cr_assert_eq(mad_inform_put(&info, 144, false), 0x11f2);
 	cr_assert_eq(memcmp(&info,
 			     (uint8_t[36]){ [16] = 0xff,
 				     0xff,

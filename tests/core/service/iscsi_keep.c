@@ -103,7 +103,7 @@ static void setup(void)
 
 static void fini(void)
 {
-	keep_free(&w.keep);
+	iscsi_keep_free(&w.keep);
 	for (unsigned sid = 0; sid < SESSIONS; sid++)
 		cr_assert(!w.made[sid] && !w.trying[sid]);
 }
@@ -114,12 +114,12 @@ static void pass(double seconds)
 {
 	uint64_t until = w.now + (uint64_t)(seconds * SECOND), at;
 
-	keep_time(&w.keep, w.now);
-	while ((at = keep_next(&w.keep)) && at <= until) {
+	iscsi_keep_time(&w.keep, w.now);
+	while ((at = iscsi_keep_next(&w.keep)) && at <= until) {
 		cr_assert_geq(at + 1, w.now, "the past is never due");
 		w.now = at > w.now ? at : w.now;
-		keep_time(&w.keep, w.now);
-		at = keep_next(&w.keep);
+		iscsi_keep_time(&w.keep, w.now);
+		at = iscsi_keep_next(&w.keep);
 		cr_assert(!at || at > w.now, "something stays due");
 	}
 	w.now = until;
@@ -127,14 +127,14 @@ static void pass(double seconds)
 
 static void find(unsigned sid)
 {
-	keep_found(&w.keep, sid, w.now);
+	iscsi_keep_found(&w.keep, sid, w.now);
 	pass(0);
 }
 
 static void lose(unsigned sid)
 {
 	w.look[sid].live = false;
-	keep_lost(&w.keep, sid, "cut", w.now);
+	iscsi_keep_lost(&w.keep, sid, "cut", w.now);
 	pass(0);
 }
 
@@ -146,8 +146,8 @@ static void tried(unsigned sid, int err)
 	w.trying[sid] = false;
 	w.look[sid].live = !err;
 	diag_set(&why, DIAG_REFUSED, err, "not now");
-	keep_tried(&w.keep, w.made[sid], -err, &why, w.now);
-	keep_time(&w.keep, w.now);
+	iscsi_keep_tried(&w.keep, w.made[sid], -err, &why, w.now);
+	iscsi_keep_time(&w.keep, w.now);
 }
 
 static bool is(unsigned sid, enum keep_state state)
@@ -165,14 +165,14 @@ Test(iscsi_keep, a_lost_session_is_logged_in_again_at_once)
 {
 	find(1);
 	cr_assert(is(1, KEEP_FINE));
-	cr_assert_eq(keep_next(&w.keep), 0, "nothing to do, nothing to wake up for");
+	cr_assert_eq(iscsi_keep_next(&w.keep), 0, "nothing to do, nothing to wake up for");
 	lose(1);
 	cr_assert(w.begun == 1 && w.trying[1]);
 	cr_assert_eq(w.limit_ms, 5000);
 	pass(2.5);
 	tried(1, 0);
 	cr_assert(is(1, KEEP_FINE));
-	cr_assert_eq(keep_next(&w.keep), 0);
+	cr_assert_eq(iscsi_keep_next(&w.keep), 0);
 	cr_assert(said("session1 cut") && said("session1 2.5_s 1_try"), "%s", w.said);
 	cr_assert_eq(said(""), 2, "%s", w.said);
 }
@@ -225,7 +225,7 @@ Test(iscsi_keep, a_reason_is_said_once_until_it_is_another)
 Test(iscsi_keep, what_was_heard_counts_more_than_what_is_shown)
 {
 	find(1);
-	keep_lost(&w.keep, 1, "cut", w.now);
+	iscsi_keep_lost(&w.keep, 1, "cut", w.now);
 	pass(0);
 	cr_assert(w.trying[1]);
 	tried(1, EIO);
@@ -238,11 +238,11 @@ Test(iscsi_keep, the_connection_fails_again_in_the_login)
 {
 	find(1);
 	lose(1);
-	keep_lost(&w.keep, 1, "torn", w.now);
+	iscsi_keep_lost(&w.keep, 1, "torn", w.now);
 	pass(0.5);
 	cr_assert(w.begun == 1 && w.trying[1], "the login hears that itself");
 	tried(1, EIO);
-	keep_lost(&w.keep, 1, "torn", w.now);
+	iscsi_keep_lost(&w.keep, 1, "torn", w.now);
 	pass(0.5);
 	cr_assert_eq(w.begun, 1, "no login sooner for it");
 	pass(0.5);
@@ -258,7 +258,7 @@ Test(iscsi_keep, a_session_vanishes)
 	lose(1);
 	lose(2);
 	lose(3);
-	keep_gone(&w.keep, 1); /* told */
+	iscsi_keep_gone(&w.keep, 1); /* told */
 	cr_assert(!w.made[1] && w.ended == 1);
 	w.there[2] = false; /* seen, in its login */
 	pass(1);
@@ -266,9 +266,9 @@ Test(iscsi_keep, a_session_vanishes)
 	w.there[3] = false; /* seen, when that has failed */
 	tried(3, EIO);
 	cr_assert(!w.made[3] && w.ended == 2);
-	keep_gone(&w.keep, 1);
-	keep_lost(&w.keep, 1, "cut", w.now);
-	cr_assert_eq(keep_next(&w.keep), 0);
+	iscsi_keep_gone(&w.keep, 1);
+	iscsi_keep_lost(&w.keep, 1, "cut", w.now);
+	cr_assert_eq(iscsi_keep_next(&w.keep), 0);
 }
 
 Test(iscsi_keep, who_logs_out_is_let)
@@ -276,22 +276,22 @@ Test(iscsi_keep, who_logs_out_is_let)
 	find(1);
 	find(2);
 	find(3);
-	keep_leaving(&w.keep, 1);
+	iscsi_keep_leaving(&w.keep, 1);
 	lose(1);
 	pass(60);
 	cr_assert(!w.begun && is(1, KEEP_LEAVING), "the target ends the connection then");
 	lose(2);
-	keep_leaving(&w.keep, 2);
+	iscsi_keep_leaving(&w.keep, 2);
 	cr_assert(!w.trying[2] && w.ended == 1);
 	lose(3);
 	w.look[3].leaving = true;
 	pass(1);
 	cr_assert(!w.trying[3] && is(3, KEEP_LEAVING),
 		"its login is given up too when it is only seen");
-	keep_found(&w.keep, 3, w.now);
+	iscsi_keep_found(&w.keep, 3, w.now);
 	pass(60);
 	cr_assert_eq(w.begun, 2);
-	keep_gone(&w.keep, 1);
+	iscsi_keep_gone(&w.keep, 1);
 	cr_assert(!w.made[1]);
 }
 
@@ -311,7 +311,7 @@ Test(iscsi_keep, iscsid_appears_in_the_middle)
 	w.look[1].live = w.look[2].live = true;
 	pass(5);
 	cr_assert(is(1, KEEP_FINE) && is(2, KEEP_FINE));
-	cr_assert_eq(keep_next(&w.keep), 0);
+	cr_assert_eq(iscsi_keep_next(&w.keep), 0);
 	lose(1);
 	lose(2);
 	pass(60);
@@ -325,7 +325,7 @@ Test(iscsi_keep, iscsid_goes_away)
 	find(1);
 	w.iscsid = 400;
 	w.look[1].live = true;
-	keep_lost(&w.keep, 1, "cut", w.now); /* the kernel shows that later */
+	iscsi_keep_lost(&w.keep, 1, "cut", w.now); /* the kernel shows that later */
 	pass(4);
 	w.look[1].live = false;
 	pass(4);
@@ -351,7 +351,7 @@ Test(iscsi_keep, two_at_once)
 	pass(1);
 	cr_assert(!w.trying[1] && w.trying[2]);
 	tried(2, 0);
-	cr_assert_eq(keep_next(&w.keep), 0);
+	cr_assert_eq(iscsi_keep_next(&w.keep), 0);
 }
 
 /* Started while it is lost: there is no event to hear. */
@@ -379,12 +379,12 @@ Test(iscsi_keep, a_lost_one_is_found_when_events_were)
 	find(1);
 	find(2);
 	w.look[1].live = false;
-	keep_found(&w.keep, 1, w.now);
-	keep_found(&w.keep, 2, w.now);
+	iscsi_keep_found(&w.keep, 1, w.now);
+	iscsi_keep_found(&w.keep, 2, w.now);
 	pass(0);
 	cr_assert(w.trying[1] && !w.trying[2]);
 	cr_assert(said("session1 connection") == 1 && said("") == 1, "%s", w.said);
-	keep_found(&w.keep, 1, w.now);
+	iscsi_keep_found(&w.keep, 1, w.now);
 	pass(0);
 	cr_assert_eq(w.begun, 1);
 }
@@ -394,10 +394,10 @@ Test(iscsi_keep, those_that_went_unheard_are_forgotten)
 	find(1);
 	find(2);
 	find(3);
-	keep_leaving(&w.keep, 1);
+	iscsi_keep_leaving(&w.keep, 1);
 	lose(3);
 	w.there[1] = w.there[2] = w.there[3] = false;
-	keep_missed(&w.keep);
+	iscsi_keep_missed(&w.keep);
 	cr_assert(!w.made[1] && !w.made[2] && !w.made[3] && w.ended == 1);
 }
 
@@ -406,7 +406,7 @@ Test(iscsi_keep, who_makes_a_session_is_let)
 {
 	w.look[1] = (struct keep_look){ .making = true };
 	find(1);
-	keep_lost(&w.keep, 1, "cut", w.now);
+	iscsi_keep_lost(&w.keep, 1, "cut", w.now);
 	pass(30);
 	cr_assert(!w.begun && is(1, KEEP_NEW));
 	w.look[1].live = true;
@@ -426,7 +426,7 @@ Test(iscsi_keep, who_makes_a_session_is_let)
 	w.look[3] = (struct keep_look){ .making = true };
 	find(3);
 	w.look[3] = (struct keep_look){ .live = true, .making = true };
-	keep_lost(&w.keep, 3, "cut", w.now);
+	iscsi_keep_lost(&w.keep, 3, "cut", w.now);
 	pass(0);
 	cr_assert(w.trying[3], "it was logged in since the last look");
 }
@@ -445,7 +445,7 @@ Test(iscsi_keep, somebody_else_logs_in_again)
 Test(iscsi_keep, the_target_wants_time)
 {
 	find(1);
-	keep_drop(&w.keep, 1, 3);
+	iscsi_keep_drop(&w.keep, 1, 3);
 	pass(10);
 	cr_assert(is(1, KEEP_FINE), "it has not ended it yet");
 	lose(1);
@@ -457,7 +457,7 @@ Test(iscsi_keep, the_target_wants_time)
 	lose(1);
 	cr_assert_eq(w.begun, 2, "that was for once");
 	tried(1, 0);
-	keep_drop(&w.keep, 1, 65535);
+	iscsi_keep_drop(&w.keep, 1, 65535);
 	lose(1);
 	pass(60);
 	cr_assert_eq(w.begun, 3, "a minute, whatever it says");
@@ -466,13 +466,13 @@ Test(iscsi_keep, the_target_wants_time)
 Test(iscsi_keep, the_target_wants_a_logout)
 {
 	find(1);
-	keep_asked_out(&w.keep, 1, 30, w.now);
+	iscsi_keep_asked_out(&w.keep, 1, 30, w.now);
 	cr_assert(w.logouts == 1 && is(1, KEEP_LOGOUT) && !w.begun);
-	keep_asked_out(&w.keep, 1, 30, w.now);
+	iscsi_keep_asked_out(&w.keep, 1, 30, w.now);
 	cr_assert_eq(w.logouts, 1);
 	pass(1);
 	/* the kernel does not show that before the connection ends */
-	keep_logged_out(&w.keep, 1, 2, w.now);
+	iscsi_keep_logged_out(&w.keep, 1, 2, w.now);
 	pass(1.9);
 	cr_assert_eq(w.begun, 0);
 	pass(0.1);
@@ -480,7 +480,7 @@ Test(iscsi_keep, the_target_wants_a_logout)
 	tried(1, 0);
 	cr_assert_eq(said("session1 target logout 30_s"), 1, "%s", w.said);
 	cr_assert_eq(said("session1 connection logged_out target"), 1, "%s", w.said);
-	keep_logged_out(&w.keep, 1, 2, w.now);
+	iscsi_keep_logged_out(&w.keep, 1, 2, w.now);
 	cr_assert(is(1, KEEP_FINE), "an answer to nothing");
 }
 
@@ -489,14 +489,14 @@ Test(iscsi_keep, a_logout_that_is_not_answered)
 	find(1);
 	find(2);
 	find(3);
-	keep_asked_out(&w.keep, 1, 0, w.now);
-	keep_asked_out(&w.keep, 2, 2, w.now);
+	iscsi_keep_asked_out(&w.keep, 1, 0, w.now);
+	iscsi_keep_asked_out(&w.keep, 2, 2, w.now);
 	pass(2);
 	cr_assert(w.trying[2] && !w.trying[1], "no longer than the target gives");
 	lose(1);
 	cr_assert(w.trying[1], "it ended the connection instead");
 	w.logout_err = -EIO;
-	keep_asked_out(&w.keep, 3, 2, w.now);
+	iscsi_keep_asked_out(&w.keep, 3, 2, w.now);
 	cr_assert(is(3, KEEP_FINE), "could not be sent: that the connection ends is heard");
 	cr_assert(said("session2 connection target logout") == 1, "%s", w.said);
 }
@@ -505,6 +505,6 @@ Test(iscsi_keep, a_logout_is_left_to_iscsid)
 {
 	find(1);
 	w.iscsid = 400;
-	keep_asked_out(&w.keep, 1, 30, w.now);
+	iscsi_keep_asked_out(&w.keep, 1, 30, w.now);
 	cr_assert(!w.logouts && is(1, KEEP_FINE));
 }

@@ -61,7 +61,7 @@ static void setup(void)
 
 static void fini(void)
 {
-	kept_forget(&kept);
+	iscsi_kept_forget(&kept);
 	tree_free(&tree);
 }
 TestSuite(iscsi_kept, .init = setup, .fini = fini);
@@ -78,8 +78,8 @@ static void lose(void)
 
 static void prepare(void)
 {
-	cr_assert_eq(kept_look(&kept, tree.root), 0);
-	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(iscsi_kept_look(&kept, tree.root), 0);
+	cr_assert_eq(iscsi_kept_prepare(&kept, tree.root, 5000, &why), 0, "%s", why.text);
 }
 
 Test(iscsi_kept, all_is_as_it_was)
@@ -87,7 +87,7 @@ Test(iscsi_kept, all_is_as_it_was)
 	const struct iscsi_settings *set = &kept.set;
 	char text[ADDR_TEXT];
 
-	cr_assert_eq(kept_look(&kept, tree.root), 0);
+	cr_assert_eq(iscsi_kept_look(&kept, tree.root), 0);
 	lose();
 	prepare();
 	cr_assert_str_eq(kept.link.target, "iqn.2026-11.example:t1");
@@ -112,7 +112,7 @@ Test(iscsi_kept, all_is_as_it_was)
 	cr_assert(set->initial_r2t == 1 && set->immediate_data == 0 && set->max_r2t == 3);
 	cr_assert(
 		set->header_digest == ISCSI_DIGEST_CRC32C && set->data_digest == ISCSI_DIGEST_NONE);
-	kept_forget(&kept);
+	iscsi_kept_forget(&kept);
 	cr_assert(!kept.secrets.user[0] && !kept.secrets.secret[0]);
 }
 
@@ -143,13 +143,13 @@ Test(iscsi_kept, a_portal_that_is_a_name)
 	char text[ADDR_TEXT];
 
 	put(CONN, "persistent_address", "disk.example\n");
-	cr_assert_eq(kept_look(&kept, tree.root), 0);
+	cr_assert_eq(iscsi_kept_look(&kept, tree.root), 0);
 	lose();
 	prepare();
 	cr_assert_str_eq(
 		addr_text(&kept.link.portal, text), "10.0.0.2:3261", "where it was connected");
 	kept.port = 0;
-	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -EADDRNOTAVAIL);
+	cr_assert_eq(iscsi_kept_prepare(&kept, tree.root, 5000, &why), -EADDRNOTAVAIL);
 	diag_says(&why, DIAG_UNSUPPORTED, NULL, "portal 'disk.example'");
 }
 
@@ -158,8 +158,9 @@ static void lacks(const char *dir, const char *name, const char *text, int err, 
 {
 	why = (struct diag){ 0 };
 	put(dir, name, text);
-	cr_assert_eq(kept_look(&kept, tree.root), 0);
-	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -err, "%s: %s", name, why.text);
+	cr_assert_eq(iscsi_kept_look(&kept, tree.root), 0);
+	cr_assert_eq(
+		iscsi_kept_prepare(&kept, tree.root, 5000, &why), -err, "%s: %s", name, why.text);
 	diag_says(&why, code, NULL, words);
 }
 
@@ -171,19 +172,19 @@ Test(iscsi_kept, what_cannot_be_logged_in)
 		"kernel portal");
 	put(CONN, "persistent_port", "3260\n");
 	put(CONN, "persistent_address", "10.0.0.1\n");
-	cr_assert(kept_can_be(&kept.is));
+	cr_assert(iscsi_kept_can_be(&kept.is));
 	lacks("sys/class/scsi_host/host3/", "proc_name", "(null)\n", EOPNOTSUPP, DIAG_UNSUPPORTED,
 		"kernel transport");
-	cr_assert(!kept_can_be(&kept.is));
+	cr_assert(!iscsi_kept_can_be(&kept.is));
 	put("sys/class/scsi_host/host3/", "proc_name", "iscsi_tcp\n");
 	unlinkat(tree.root, "sys/class/iscsi_transport/tcp/handle", 0);
-	cr_assert_eq(
-		kept_prepare(&kept, tree.root, 5000, &why), -EOPNOTSUPP, "as of the last look");
-	cr_assert_eq(kept_look(&kept, tree.root), 0);
-	cr_assert_eq(kept_prepare(&kept, tree.root, 5000, &why), -ENOENT);
+	cr_assert_eq(iscsi_kept_prepare(&kept, tree.root, 5000, &why), -EOPNOTSUPP,
+		"as of the last look");
+	cr_assert_eq(iscsi_kept_look(&kept, tree.root), 0);
+	cr_assert_eq(iscsi_kept_prepare(&kept, tree.root, 5000, &why), -ENOENT);
 	put("sys/class/iscsi_transport/tcp/", "handle", "4711\n");
 	lacks(DEVICE, "initiatorname", "(null)\n", EINVAL, DIAG_NOT_FOUND, "kernel initiator");
 	lacks(DEVICE, "targetname", "(null)\n", EINVAL, DIAG_NOT_FOUND, "kernel target");
 	unlinkat(tree.root, "sys/class/iscsi_session/session1", 0);
-	cr_assert_eq(kept_look(&kept, tree.root), -ENOENT);
+	cr_assert_eq(iscsi_kept_look(&kept, tree.root), -ENOENT);
 }

@@ -17,19 +17,19 @@ static uint8_t block[BS];
 
 static void begin(void)
 {
-	cr_assert_eq(verify_init(&verify, 0x123456789abcdef, OFFSET, 100, BS, &why), 0);
+	cr_assert_eq(load_verify_init(&verify, 0x123456789abcdef, OFFSET, 100, BS, &why), 0);
 }
 
 static void end(void)
 {
-	verify_fini(&verify);
+	load_verify_fini(&verify);
 }
 
 static void write_block(uint64_t at)
 {
-	uint16_t generation = verify_next(&verify, at);
+	uint16_t generation = load_verify_next(&verify, at);
 
-	verify_fill(&verify, at, generation, block);
+	load_verify_fill(&verify, at, generation, block);
 	verify.generation[at] = generation;
 }
 
@@ -37,8 +37,8 @@ static void says(uint64_t at, uint64_t byte, const char *instead)
 {
 	char words[64];
 
-	cr_assert_not(verify_same(&verify, at, block));
-	cr_assert_eq(verify_explain(&verify, at, block, &why), byte);
+	cr_assert_not(load_verify_same(&verify, at, block));
+	cr_assert_eq(load_verify_explain(&verify, at, block, &why), byte);
 	snprintf(words, sizeof(words), "byte_%llu %s", (unsigned long long)byte, instead);
 	diag_says(&why, DIAG_MISMATCH, NULL, words);
 }
@@ -47,7 +47,7 @@ Test(load_verify, what_was_written_is_the_same, .init = begin, .fini = end)
 {
 	for (unsigned i = 0; i < 100; i++) {
 		write_block(i);
-		cr_assert(verify_same(&verify, i, block));
+		cr_assert(load_verify_same(&verify, i, block));
 	}
 }
 
@@ -56,11 +56,11 @@ Test(load_verify, every_wrong_byte_is_found_and_named, .init = begin, .fini = en
 	write_block(5);
 	for (unsigned i = 0; i < BS; i++) {
 		block[i] ^= 0x10;
-		cr_assert_not(verify_same(&verify, 5, block));
-		cr_assert_eq(verify_explain(&verify, 5, block, &why), OFFSET + 5 * BS + i);
+		cr_assert_not(load_verify_same(&verify, 5, block));
+		cr_assert_eq(load_verify_explain(&verify, 5, block, &why), OFFSET + 5 * BS + i);
 		block[i] ^= 0x10;
 	}
-	cr_assert(verify_same(&verify, 5, block));
+	cr_assert(load_verify_same(&verify, 5, block));
 }
 
 Test(load_verify, zeroes, .init = begin, .fini = end)
@@ -79,8 +79,8 @@ Test(load_verify, a_lost_write, .init = begin, .fini = end)
 	write_block(3);
 	write_block(3);
 	memcpy(block, old, BS);
-	cr_assert_not(verify_same(&verify, 3, block));
-	verify_explain(&verify, 3, block, &why);
+	cr_assert_not(load_verify_same(&verify, 3, block));
+	load_verify_explain(&verify, 3, block, &why);
 	diag_says(&why, DIAG_MISMATCH, NULL, "2_writes");
 }
 
@@ -88,8 +88,8 @@ Test(load_verify, a_write_that_went_elsewhere, .init = begin, .fini = end)
 {
 	write_block(8);
 	verify.generation[7] = 1;
-	cr_assert_not(verify_same(&verify, 7, block));
-	verify_explain(&verify, 7, block, &why);
+	cr_assert_not(load_verify_same(&verify, 7, block));
+	load_verify_explain(&verify, 7, block, &why);
 	diag_says(&why, DIAG_MISMATCH, NULL, "byte_1073774592");
 }
 
@@ -97,17 +97,17 @@ Test(load_verify, of_another_run, .init = begin, .fini = end)
 {
 	struct verify before;
 
-	cr_assert_eq(verify_init(&before, 42, OFFSET, 100, BS, &why), 0);
-	verify_fill(&before, 7, 1, block);
-	verify_fini(&before);
+	cr_assert_eq(load_verify_init(&before, 42, OFFSET, 100, BS, &why), 0);
+	load_verify_fill(&before, 7, 1, block);
+	load_verify_fini(&before);
 	verify.generation[7] = 1;
-	cr_assert_not(verify_same(&verify, 7, block));
-	verify_explain(&verify, 7, block, &why);
+	cr_assert_not(load_verify_same(&verify, 7, block));
+	load_verify_explain(&verify, 7, block, &why);
 	diag_says(&why, DIAG_MISMATCH, NULL, "run");
 }
 
 Test(load_verify, generations_go_round_without_zero, .init = begin, .fini = end)
 {
 	verify.generation[0] = UINT16_MAX;
-	cr_assert_eq(verify_next(&verify, 0), 1);
+	cr_assert_eq(load_verify_next(&verify, 0), 1);
 }

@@ -25,8 +25,8 @@ static int before(const char *mounted, const char *options)
 	snprintf(m.source.name, sizeof(m.source.name), "server:/exp");
 	snprintf(m.source.path, sizeof(m.source.path), "/exp");
 	addr_parse(&m.server, "10.0.0.1:20049", 0, NULL);
-	nfs_options_init(&m.options);
-	nfs_options_read(&m.options, options, NULL);
+	kernel_nfs_options_init(&m.options);
+	kernel_nfs_options_read(&m.options, options, NULL);
 	snprintf(line, sizeof(line), "36 22 0:50 / /tmp rw - %s\n", mounted ? mounted : "");
 	tree_file(&tree, "proc/self/mountinfo", mounted ? line : "");
 	err = nfs_look_before(&g, &why);
@@ -75,13 +75,13 @@ Test(nfs_before, versions_wanted)
 {
 	struct nfs_options o;
 
-	nfs_options_init(&o);
+	kernel_nfs_options_init(&o);
 	cr_assert_eq(nfs_wanted(&o), NFS_ALL);
-	nfs_options_read(&o, "vers=4", NULL);
+	kernel_nfs_options_read(&o, "vers=4", NULL);
 	cr_assert_eq(nfs_wanted(&o), NFS_V40 | NFS_V41 | NFS_V42);
-	nfs_options_read(&o, "vers=4.0", NULL);
+	kernel_nfs_options_read(&o, "vers=4.0", NULL);
 	cr_assert_eq(nfs_wanted(&o), NFS_V40);
-	nfs_options_init(&o);
-	nfs_options_read(&o, "v3", NULL);
+	kernel_nfs_options_init(&o);
+	kernel_nfs_options_read(&o, "v3", NULL);
 	cr_assert_eq(nfs_wanted(&o), NFS_V3);
 }

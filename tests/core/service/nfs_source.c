@@ -15,7 +15,7 @@ static struct diag why;
 static int source(const char *text)
 {
 	why = (struct diag){ 0 };
-	nfs_options_init(&o);
+	kernel_nfs_options_init(&o);
 	ms = 0;
 	return nfs_source_read(text, &s, &o, &ms, &why);
 }
