@@ -11,7 +11,7 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/tags.c core/proto/xf
 	$(addprefix core/net/,verbs.c tcp.c iwarp.c ddp_rx.c ddp_tx.c stag.c) \
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c tcp_rx.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c tgt_tcp_rx.c) \
 	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c) \
-	$(addprefix core/block/,bdev.c instant.c null.c ram.c file_lane.c hands.c paths_lane.c) \
+	$(addprefix core/block/,bdev.c split.c instant.c null.c ram.c file_lane.c hands.c paths_lane.c) \
 	$(addprefix core/service/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
 	$(addprefix core/export/,nbd.c nbd_conn.c nbd_reply.c ublk_io.c ublk_queue.c) tests/bench/%
 OPT_HOT   ?= -O2
@@ -143,6 +143,7 @@ $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv
 $(addprefix $(T)/tests/,core/mad/watch core/block/paths core/block/orphan pair/neighbours) \
 	$(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)) $(T)/replay/nvme-tgt-session $(F)/nvme-tgt-session: \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
+$(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
 $(T)/tests/core/export/nbd_listen: TEST_LIBS += -Wl,--wrap=bind
 $(T)/tests/core/block/file_hang: TEST_LIBS += -Wl,--wrap=pread,--wrap=pwrite,--wrap=fdatasync,--wrap=fallocate,--wrap=ioctl,--wrap=lseek,--wrap=syscall,--wrap=fstatfs

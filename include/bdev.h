@@ -57,8 +57,8 @@ struct bdev_limits {
 	uint64_t size;  /* bytes, a multiple of block */
 	uint32_t block; /* logical block: 512 … 65536, a power of 2 */
 	uint32_t best;  /* preferred length and alignment of requests */
-	/* longest request of each kind; 0 = this disk does not do it (never READ; FLUSH: 1 = yes)
-	 */
+	/* longest request of each kind, at least a block; 0 = this disk does not do it (never
+	 * READ; FLUSH: 1 = yes) */
 	uint32_t max[IO_KINDS];
 	uint32_t io_size;
 	uint16_t lanes; /* most lanes at once */

@@ -67,8 +67,6 @@ int nbd_serve_init(struct nbd_conn *c, unsigned i, struct diag *diag)
 		return diag_set(diag, DIAG_CLOSED, ENOTCONN, "the disk is gone");
 	c->count = opt->slots;
 	lower = (c->lim->io_size + 7u) & ~7u;
-	for (int kind = 0; kind < IO_KINDS; kind++)
-		c->most[kind] = c->lim->max[kind] & ~(block - 1);
 	c->slots = calloc(c->count, sizeof(*c->slots));
 	c->reqs = calloc(c->count + 1, sizeof(*c->reqs));
 	c->lower = calloc(c->count, lower + 1);
@@ -85,8 +83,8 @@ int nbd_serve_init(struct nbd_conn *c, unsigned i, struct diag *diag)
 		struct nbd_slot *slot = &c->slots[c->count - 1 - n];
 		slot->conn = c;
 		slot->base = pool_buf(c->pool, c->count - 1 - n).p;
-		slot->io.own = &slot->orphan;
-		slot->io.lower = c->lower + (c->count - 1 - n) * lower;
+		slot->split.io.own = &slot->orphan;
+		slot->split.io.lower = c->lower + (c->count - 1 - n) * lower;
 		slot->next = c->free;
 		c->free = slot;
 	}
@@ -122,13 +120,19 @@ void nbd_serve_fence(struct nbd_conn *c)
 	}
 }
 
+void nbd_serve_stop(struct nbd_conn *c)
+{
+	for (unsigned i = 0; i < c->count && c->flying; i++)
+		split_stop(&c->slots[i].split);
+}
+
 void nbd_serve_cancel(struct nbd_conn *c)
 {
 	c->cancelled = true;
 	nbd_serve_fence(c);
 	for (unsigned i = 0; i < c->count && c->flying; i++)
 		if (c->slots[i].flying)
-			bdev_cancel(c->lane, &c->slots[i].io);
+			bdev_cancel(c->lane, &c->slots[i].split.io);
 }
 
 static struct nbd_slot *slot_take(struct nbd_conn *c, struct nbd_req *req)
@@ -139,7 +143,7 @@ static struct nbd_slot *slot_take(struct nbd_conn *c, struct nbd_req *req)
 	c->used++;
 	slot->req = req;
 	slot->error = 0;
-	slot->at = slot->off = slot->len = 0;
+	slot->off = slot->len = 0;
 	slot->skip = slot->bytes = 0;
 	slot->send = slot->head_len = 0;
 	req->pieces++;
@@ -190,60 +194,45 @@ static void count_piece(const struct nbd_slot *slot)
 		count(&all->writes, 1);
 }
 
-static void slot_done(struct io *io);
-
-/* The next io of the slot's range, as long as the disk takes it. */
-static void slot_fly(struct nbd_slot *slot)
+static void slot_done(struct split *split)
 {
-	struct nbd_conn *c = slot->conn;
-	const struct nbd_req *req = slot->req;
-	struct io *io = &slot->io;
-	uint64_t left = slot->len - slot->at;
-
-	io->kind = commands[req->cmd].kind;
-	io->flags = 0;
-	if (req->flags & NBD_CMD_FLAG_FUA && commands[req->cmd].writes)
-		io->flags |= IO_FUA;
-	if (req->flags & NBD_CMD_FLAG_FAST_ZERO)
-		io->flags |= IO_FAST;
-	if (req->flags & NBD_CMD_FLAG_NO_HOLE)
-		io->flags |= IO_KEEP;
-	io->len = left < c->most[io->kind] ? (uint32_t)left : c->most[io->kind];
-	io->off = slot->off + slot->at;
-	io->buf = NULL;
-	if (io->kind == IO_READ || io->kind == IO_WRITE || io->kind == IO_MAP) {
-		slot->buf = (struct buf){ slot->base + slot->at, c->pool->each - (uint32_t)slot->at,
-			c->pool };
-		io->buf = &slot->buf;
-	}
-	io->status = 0;
-	io->detail = 0;
-	io->done = slot_done;
-	slot->flying = true;
-	c->flying++;
-	bdev_submit(c->lane, io);
-}
-
-static void slot_done(struct io *io)
-{
-	struct nbd_slot *slot = container_of(io, struct nbd_slot, io);
+	struct nbd_slot *slot = container_of(split, struct nbd_slot, split);
 	struct nbd_conn *c = slot->conn;
 
 	slot->flying = false;
 	c->flying--;
 	nbd_conn_wake(c);
-	slot->at += io->status ? 0 : io->len;
-	if (!io->status && !c->gone && slot->at < slot->len && io->kind != IO_MAP) {
-		slot_fly(slot);
-		return;
-	}
 	bdev_orphan_end(&slot->orphan);
 	if (c->gone)
 		return;
-	if (io->status)
-		slot->error = nbd_error_of(-io->status, io->flags & IO_FAST);
+	if (split->io.status)
+		slot->error = nbd_error_of(-split->io.status, split->flags & IO_FAST);
 	count_piece(slot);
 	nbd_reply(slot);
+}
+
+static void slot_fly(struct nbd_slot *slot)
+{
+	struct nbd_conn *c = slot->conn;
+	const struct nbd_req *req = slot->req;
+	struct split *split = &slot->split;
+
+	split->lane = c->lane;
+	split->kind = commands[req->cmd].kind;
+	split->flags = 0;
+	if (req->flags & NBD_CMD_FLAG_FUA && commands[req->cmd].writes)
+		split->flags |= IO_FUA;
+	if (req->flags & NBD_CMD_FLAG_FAST_ZERO)
+		split->flags |= IO_FAST;
+	if (req->flags & NBD_CMD_FLAG_NO_HOLE)
+		split->flags |= IO_KEEP;
+	split->off = slot->off;
+	split->len = slot->len;
+	split->buf = (struct buf){ slot->base, c->pool->each, c->pool };
+	split->done = slot_done;
+	slot->flying = true;
+	c->flying++;
+	split_start(split);
 }
 
 /* A disk without IO_MAP is all data. */
@@ -251,14 +240,12 @@ static void slot_map(struct nbd_slot *slot)
 {
 	struct nbd_conn *c = slot->conn;
 
-	if (c->most[IO_MAP]) {
-		if (slot->len > c->most[IO_MAP])
-			slot->len = c->most[IO_MAP];
+	if (c->lim->max[IO_MAP]) {
 		slot_fly(slot);
 		return;
 	}
 	*(struct map_run *)(void *)slot->base = (struct map_run){ .len = slot->len };
-	slot->io.detail = 1;
+	slot->split.io.detail = 1;
 	nbd_reply(slot);
 }
 

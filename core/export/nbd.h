@@ -4,6 +4,7 @@
  * requests (nbd.c), its replies (nbd_reply.c). */
 #pragma once
 #include "export.h"
+#include "split.h"
 #include "wire/nbd.h"
 #include <sys/types.h>
 
@@ -75,19 +76,18 @@ struct nbd_req {
 	struct nbd_slot *waiting; /* ordered: done, by offset */
 };
 
-/* One piece in work: its io, its buffer, its reply. */
+/* One piece in work: its request to the disk, its buffer, its reply. */
 struct nbd_slot {
-	struct io io;
+	struct split split;
 	/* the blocks it may still change, once its client may have left */
 	struct bdev_orphan orphan;
-	struct buf buf;        /* where the io is in the slot's memory */
 	struct nbd_slot *next; /* free, out-list, held, or its request's waiting */
 	struct nbd_conn *conn;
 	struct nbd_req *req;
 	uint8_t *base;
-	uint64_t off, len, at; /* in blocks of the disk; at: done so far */
-	uint64_t from;         /* the piece's offset as the client counts */
-	uint32_t skip, bytes;  /* the client's part of the buffer */
+	uint64_t off, len;    /* in blocks of the disk */
+	uint64_t from;        /* the piece's offset as the client counts */
+	uint32_t skip, bytes; /* the client's part of the buffer */
 	uint32_t error;
 	uint32_t send, head_len; /* bytes of buffer and head that the reply has */
 	bool flying;
@@ -120,7 +120,6 @@ struct nbd_conn {
 	struct lane *lane;
 	bool structured, meta, mapped;
 	uint16_t features;
-	uint32_t most[IO_KINDS]; /* longest io, whole blocks */
 	struct pool *pool;
 	struct nbd_slot *slots, *free;
 	struct nbd_req *reqs, *free_req;
@@ -165,6 +164,7 @@ int nbd_serve_init(struct nbd_conn *, unsigned export, struct diag *);
 int nbd_serve_try(const struct nbd_options *, struct lane *, uint32_t block, struct diag *);
 void nbd_serve_fini(struct nbd_conn *);
 void nbd_serve_fence(struct nbd_conn *); /* makes orphans of its requests that change blocks */
+void nbd_serve_stop(struct nbd_conn *);  /* requests longer than the disk takes go no further */
 void nbd_serve_cancel(struct nbd_conn *);
 void nbd_requests(struct nbd_conn *); /* works off what is in the stage as far as slots go */
 void nbd_slot_free(struct nbd_slot *);

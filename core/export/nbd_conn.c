@@ -25,6 +25,7 @@ void nbd_conn_abort(struct nbd_conn *c, const char *why)
 		return;
 	loop_trace(c->loop, "nbd: %s: closed: %s", c->peer, why);
 	c->gone = true;
+	nbd_serve_stop(c);
 	loop_timer_del(c->loop, &c->deadline);
 	loop_fd_del(c->loop, &c->fd);
 	close(c->fd.fd);

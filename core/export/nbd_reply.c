@@ -85,7 +85,7 @@ static uint32_t make_extents(struct nbd_slot *slot)
 	uint32_t left = slot->req->len, count = 0, last = 0, sum = 0;
 	uint64_t skip = slot->skip;
 
-	for (uint32_t i = 0; i < slot->io.detail && left; i++) {
+	for (uint32_t i = 0; i < slot->split.io.detail && left; i++) {
 		uint64_t len = run[i].len - skip;
 		uint32_t flags = (run[i].flags & MAP_HOLE ? NBD_STATE_HOLE : 0) |
 				 (run[i].flags & MAP_ZERO ? NBD_STATE_ZERO : 0);

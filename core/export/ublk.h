@@ -4,6 +4,7 @@
  * a queue on its loop (ublk_queue.c), a request (ublk_io.c). */
 #pragma once
 #include "export.h"
+#include "split.h"
 #include "uapi/ublk.h"
 #include <liburing.h>
 #include <sched.h>
@@ -47,18 +48,15 @@ void ublk_ctl_encode(struct io_uring_sqe *, int fd, uint32_t op, const struct ub
 int ublk_sync(struct loop *, int dev, uint32_t id, uint64_t deadline);
 int ublk_halt(struct loop *, int dev, uint32_t id, uint64_t deadline);
 
-/* One tag: a request of the kernel at a time, worked off in one io or several. */
+/* One tag: a request of the kernel at a time, worked off in one run or several. */
 struct ublk_tag {
 	struct ublk_tag *next; /* done, but not answered yet */
 	int result;
-	struct io io;
-	struct buf buf; /* where the io is in the tag's memory */
+	struct split split;
 	struct ublk_queue *queue;
 	uint8_t *base;
-	uint64_t off;
-	uint32_t len, at; /* at: done so far */
-	bool ours;        /* its request is here, not with the kernel */
-	bool lost;        /* fetches nothing any more */
+	bool ours; /* its request is here, not with the kernel */
+	bool lost; /* fetches nothing any more */
 };
 
 struct ublk_queue {
@@ -68,7 +66,6 @@ struct ublk_queue {
 	uint32_t cap; /* bytes of a tag's memory */
 	struct lane *lane;
 	const struct bdev_limits *lim;
-	uint32_t most[IO_KINDS]; /* longest io, whole blocks */
 	bool ro;
 	bool failing; /* every request ends with EIO */
 	struct ublk_tag *tag;

@@ -6,50 +6,52 @@
 
 #define SECTOR 512u
 
-/* What the kernel asks for as an io, or -errno. */
-static int read_op(const struct ublk_queue *q, uint32_t op_flags, struct io *io)
+/* What the kernel asks for as a request to the disk, or -errno. */
+static int read_op(const struct ublk_queue *q, uint32_t op_flags, struct split *split)
 {
+	split->flags = 0;
 	switch (op_flags & UBLK_OP_MASK) {
 	case UBLK_OP_READ:
-		io->kind = IO_READ;
+		split->kind = IO_READ;
 		break;
 	case UBLK_OP_WRITE:
-		io->kind = IO_WRITE;
+		split->kind = IO_WRITE;
 		break;
 	case UBLK_OP_FLUSH:
-		io->kind = IO_FLUSH;
+		split->kind = IO_FLUSH;
 		return 0;
 	case UBLK_OP_DISCARD:
-		io->kind = IO_TRIM;
+		split->kind = IO_TRIM;
 		break;
 	case UBLK_OP_WRITE_ZEROES:
-		io->kind = IO_ZERO;
-		io->flags = op_flags & UBLK_OP_NOUNMAP ? IO_KEEP : 0;
+		split->kind = IO_ZERO;
+		split->flags = op_flags & UBLK_OP_NOUNMAP ? IO_KEEP : 0;
 		break;
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (io->kind != IO_READ && q->ro)
+	if (split->kind != IO_READ && q->ro)
 		return -EROFS;
-	if (io->kind != IO_READ && op_flags & UBLK_OP_FUA)
-		io->flags |= IO_FUA;
-	return q->most[io->kind] ? 0 : -EOPNOTSUPP;
+	if (split->kind != IO_READ && op_flags & UBLK_OP_FUA)
+		split->flags |= IO_FUA;
+	return q->lim->max[split->kind] ? 0 : -EOPNOTSUPP;
 }
 
 static int check_range(
 	const struct ublk_queue *q, struct ublk_tag *tag, const struct ublk_desc *desc)
 {
 	uint64_t len = (uint64_t)desc->sectors * SECTOR;
-	bool data = tag->io.kind == IO_READ || tag->io.kind == IO_WRITE;
+	struct split *split = &tag->split;
+	bool data = split->kind == IO_READ || split->kind == IO_WRITE;
 
 	if (!len || len > UINT32_MAX || (data && len > q->cap))
 		return -EINVAL;
-	if (__builtin_mul_overflow(desc->start, SECTOR, &tag->off) ||
-		(tag->off | len) & (q->lim->block - 1))
+	if (__builtin_mul_overflow(desc->start, SECTOR, &split->off) ||
+		(split->off | len) & (q->lim->block - 1))
 		return -EINVAL;
-	if (!bdev_range_ok(q->lim, tag->off, len))
+	if (!bdev_range_ok(q->lim, split->off, len))
 		return -EIO; /* the disk has shrunk */
-	tag->len = (uint32_t)len;
+	split->len = len;
 	return 0;
 }
 
@@ -82,12 +84,12 @@ static void count_request(struct io_count *all, const struct ublk_tag *tag, int 
 {
 	if (result < 0) {
 		count(&all->errors, 1);
-	} else if (tag->io.kind == IO_READ) {
+	} else if (tag->split.kind == IO_READ) {
 		count(&all->reads, 1);
-		count(&all->read_bytes, tag->len);
-	} else if (tag->io.kind == IO_WRITE) {
+		count(&all->read_bytes, tag->split.len);
+	} else if (tag->split.kind == IO_WRITE) {
 		count(&all->writes, 1);
-		count(&all->written_bytes, tag->len);
+		count(&all->written_bytes, tag->split.len);
 	}
 }
 
@@ -98,7 +100,7 @@ static void finish(struct ublk_tag *tag, int result)
 	count_request(&q->count, tag, result);
 	/* BLK_STS_TRANSPORT, not a bad medium */
 	tag->result = result == -EHOSTUNREACH ? -ENOLINK : result;
-	if (!q->quiet_ns || tag->io.kind == IO_READ || tag->io.kind == IO_FLUSH ||
+	if (!q->quiet_ns || tag->split.kind == IO_READ || tag->split.kind == IO_FLUSH ||
 		loop_now(q->loop) >= q->quiet_ns) {
 		answer(tag);
 		return;
@@ -108,53 +110,35 @@ static void finish(struct ublk_tag *tag, int result)
 	loop_timer_set(q->loop, &q->quiet, q->quiet_ns);
 }
 
-static void submit(struct ublk_tag *tag)
+static void done(struct split *split)
 {
-	struct ublk_queue *q = tag->queue;
-	uint32_t left = tag->len - tag->at, most = q->most[tag->io.kind];
+	bool data = split->kind == IO_READ || split->kind == IO_WRITE;
 
-	tag->io.off = tag->off + tag->at;
-	tag->io.len = left < most ? left : most;
-	if (tag->io.kind == IO_READ || tag->io.kind == IO_WRITE) {
-		tag->buf.p = tag->base + tag->at;
-		tag->buf.cap = q->cap - tag->at;
-	}
-	bdev_submit(q->lane, &tag->io);
-}
-
-static void done(struct io *io)
-{
-	struct ublk_tag *tag = container_of(io, struct ublk_tag, io);
-
-	tag->at += io->len;
-	if (io->status)
-		finish(tag, io->status);
-	else if (tag->at < tag->len)
-		submit(tag);
-	else
-		finish(tag, io->kind == IO_READ || io->kind == IO_WRITE ? (int)tag->len : 0);
+	finish(container_of(split, struct ublk_tag, split), split->io.status ? split->io.status
+							    : data           ? (int)split->len
+									     : 0);
 }
 
 static void begin(struct ublk_tag *tag)
 {
 	struct ublk_queue *q = tag->queue;
 	struct ublk_desc desc = q->desc[tag - q->tag];
-	struct io *io = &tag->io;
+	struct split *split = &tag->split;
 	int err;
 
 	tag->ours = true;
 	q->ours++;
 	count(&q->requests, 1);
-	tag->off = tag->len = tag->at = 0;
-	io->flags = 0;
-	io->done = done;
-	err = q->failing ? -EIO : read_op(q, desc.op_flags, io);
-	if (!err && io->kind != IO_FLUSH)
+	split->off = split->len = 0;
+	split->buf = (struct buf){ tag->base, q->cap, q->pool };
+	split->done = done;
+	err = q->failing ? -EIO : read_op(q, desc.op_flags, split);
+	if (!err && split->kind != IO_FLUSH)
 		err = check_range(q, tag, &desc);
-	if (err || (io->kind == IO_FLUSH && !q->most[IO_FLUSH]))
+	if (err || (split->kind == IO_FLUSH && !q->lim->max[IO_FLUSH]))
 		finish(tag, err);
 	else
-		submit(tag);
+		split_start(split);
 }
 
 /* A tag that fetches nothing more: at the device's end all do. */
@@ -188,7 +172,4 @@ void ublk_io_result(struct ublk_queue *q, uint64_t tag, int result)
 void ublk_io_init(struct ublk_queue *q)
 {
 	q->quiet.fire = quiet;
-	for (unsigned kind = 0; kind < IO_KINDS; kind++)
-		q->most[kind] = q->lim->max[kind] & ~(q->lim->block - 1);
-	q->most[IO_FLUSH] = q->lim->max[IO_FLUSH];
 }

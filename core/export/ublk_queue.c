@@ -177,10 +177,9 @@ static int make_tags(struct ublk_queue *q, uint32_t bytes, struct diag *diag)
 		struct ublk_tag *tag = &q->tag[i];
 
 		tag->queue = q;
-		tag->buf = pool_buf(q->pool, i);
-		tag->base = tag->buf.p;
-		tag->io.buf = &tag->buf;
-		tag->io.lower = q->lower + (size_t)i * q->lim->io_size;
+		tag->base = pool_buf(q->pool, i).p;
+		tag->split.lane = q->lane;
+		tag->split.io.lower = q->lower + (size_t)i * q->lim->io_size;
 	}
 	rc = lane_map(q->lane, q->pool, diag);
 	q->mapped = !rc;
@@ -236,7 +235,7 @@ int ublk_queue_fail(struct loop *loop, void *arg)
 	q->failing = true;
 	for (unsigned i = 0; i < q->depth; i++)
 		if (q->tag[i].ours)
-			bdev_cancel(q->lane, &q->tag[i].io);
+			bdev_cancel(q->lane, &q->tag[i].split.io);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "bdev.h"
 #include "codec.h"
 #include "nvmf_target.h"
+#include "split.h"
 #include "ways.h"
 #include "xfer.h"
 
@@ -144,13 +145,12 @@ struct nvme_tgt_cmd {
 	uint32_t data_len, at, piece; /* of the host's data: all, done, in work */
 	/* at the disk */
 	struct nvme_tgt_disk *disk;
-	struct io io;
+	struct split split;
 	struct bdev_orphan orphan; /* all that it may still change, once its host may have left */
-	struct buf buf;
-	uint64_t off, len; /* left to do: the disk takes only so much at once */
+	uint64_t off, len;         /* of the command */
 	uint64_t log_off;
 	uint16_t range, ranges;
-	bool fua, flushing;
+	bool fua;
 };
 
 /* What a command is: how much data of the host it needs which way, and what is done with each

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* I/O commands (NVM Command Set Specification 1.1, section 3) as requests to the disk. A command
- * may be longer than what the disk takes at once, then it is done in runs. */
+ * may be longer than what the disk takes at once: a split then does it in runs. */
 #include "tgt.h"
 #include <errno.h>
 
@@ -120,91 +120,45 @@ static void count(uint64_t *what, uint64_t more)
 	__atomic_store_n(what, *what + more, __ATOMIC_RELAXED);
 }
 
-/* The next run of what is left: cmd->off, cmd->len; data at buf.p. */
-static void submit(struct nvme_tgt_cmd *cmd, enum io_kind kind)
+static struct nvme_tgt_cmd *cmd_of(struct split *split)
 {
-	const struct bdev_limits *lim = &cmd->disk->bdev->lim;
-	uint32_t most = lim->max[kind] & ~(lim->block - 1);
-
-	cmd->io.kind = (uint8_t)kind;
-	cmd->io.off = cmd->off;
-	cmd->io.len = cmd->len < most ? (uint32_t)cmd->len : most;
-	cmd->io.buf = &cmd->buf;
-	cmd->off += cmd->io.len;
-	cmd->len -= cmd->io.len;
-	bdev_submit(lane_of(cmd), &cmd->io);
+	return container_of(split, struct nvme_tgt_cmd, split);
 }
 
-static void submit_flush(struct nvme_tgt_cmd *cmd)
+/* A request for `len` bytes from cmd->off + cmd->at, data at p. */
+static void submit(struct nvme_tgt_cmd *cmd, enum io_kind kind, uint8_t flags, uint64_t len,
+	struct buf buf, void (*done)(struct split *))
 {
-	cmd->flushing = true;
-	cmd->io.kind = IO_FLUSH;
-	cmd->io.flags = 0;
-	cmd->io.off = 0;
-	cmd->io.len = 0;
-	bdev_submit(lane_of(cmd), &cmd->io);
+	struct split *split = &cmd->split;
+
+	split->lane = lane_of(cmd);
+	split->kind = (uint8_t)kind;
+	split->flags = flags;
+	split->off = cmd->off + cmd->at;
+	split->len = len;
+	split->buf = buf;
+	split->done = done;
+	split_start(split);
 }
 
 /* The disk failed the command, or dropped it as the host asked: ends it. */
 static void fail(struct nvme_tgt_cmd *cmd)
 {
-	if (cmd->io.status != -ECANCELED && !nvme_tgt_queue_gone(cmd->queue))
+	if (cmd->split.io.status != -ECANCELED && !nvme_tgt_queue_gone(cmd->queue))
 		count(&cmd->queue->worker->errors, 1);
-	nvme_tgt_cmd_worked(cmd, nvme_tgt_status(&cmd->io));
+	nvme_tgt_cmd_worked(cmd, nvme_tgt_status(&cmd->split.io));
 }
 
-/* Of one run, or of the flush behind them; true: there is more to come, or it has failed and was
- * answered. */
-static bool goes_on(struct nvme_tgt_cmd *cmd)
+static void done(struct split *split)
 {
-	struct io *io = &cmd->io;
+	struct nvme_tgt_cmd *cmd = cmd_of(split);
 
-	if (io->status) {
+	if (split->io.status)
 		fail(cmd);
-		return true;
-	}
-	if (nvme_tgt_queue_gone(cmd->queue) || cmd->flushing || !cmd->len)
-		return false;
-	if (cmd->buf.p) {
-		cmd->buf.p += io->len;
-		cmd->buf.cap -= io->len;
-	}
-	submit(cmd, io->kind);
-	return true;
-}
-
-/* After everything: a disk without FUA is flushed. */
-static bool flush_after(struct nvme_tgt_cmd *cmd)
-{
-	const struct bdev_limits *lim = &cmd->disk->bdev->lim;
-
-	if (!cmd->fua || cmd->flushing || lim->fua || !lim->max[IO_FLUSH] ||
-		nvme_tgt_queue_gone(cmd->queue))
-		return false;
-	submit_flush(cmd);
-	return true;
-}
-
-static void begin(struct nvme_tgt_cmd *cmd, void (*done)(struct io *), uint8_t *p, uint32_t cap,
-	const struct pool *pool)
-{
-	bool fua = cmd->fua && cmd->op->flags & OP_WRITES && cmd->disk->bdev->lim.fua;
-
-	cmd->buf = (struct buf){ p, cap, pool };
-	cmd->io.flags = fua ? IO_FUA : 0;
-	cmd->io.done = done;
-}
-
-static void piece_done(struct io *io)
-{
-	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
-	bool last = cmd->at + cmd->piece == cmd->data_len;
-
-	if (!goes_on(cmd) && !(last && cmd->op->flags & OP_WRITES && flush_after(cmd)))
+	else
 		nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
-/* cmd->off and len are those of the piece meanwhile: off goes on by itself. */
 static void read_work(struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_tgt_worker *worker = cmd->queue->worker;
@@ -212,21 +166,21 @@ static void read_work(struct nvme_tgt_cmd *cmd)
 	if (!cmd->at)
 		count(&worker->reads, 1);
 	count(&worker->read_bytes, cmd->piece);
-	cmd->len = cmd->piece;
-	begin(cmd, piece_done, cmd->p, cmd->piece, cmd->pool);
-	submit(cmd, IO_READ);
+	submit(cmd, IO_READ, 0, cmd->piece, (struct buf){ cmd->p, cmd->piece, cmd->pool }, done);
 }
 
+/* A disk without FUA needs only one flush, behind the last piece. */
 static void write_work(struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_tgt_worker *worker = cmd->queue->worker;
+	bool last = cmd->at + cmd->piece == cmd->data_len,
+	     fua = cmd->fua && (last || cmd->disk->bdev->lim.fua);
 
 	if (!cmd->at)
 		count(&worker->writes, 1);
 	count(&worker->written_bytes, cmd->piece);
-	cmd->len = cmd->piece;
-	begin(cmd, piece_done, cmd->p, cmd->piece, cmd->pool);
-	submit(cmd, IO_WRITE);
+	submit(cmd, IO_WRITE, fua ? IO_FUA : 0, cmd->piece,
+		(struct buf){ cmd->p, cmd->piece, cmd->pool }, done);
 }
 
 static uint8_t *compare_with(const struct nvme_tgt_cmd *cmd)
@@ -234,11 +188,13 @@ static uint8_t *compare_with(const struct nvme_tgt_cmd *cmd)
 	return cmd->inside ? cmd->xfer.buf.p : cmd->xfer.buf.p + cmd->xfer.buf.cap / 2;
 }
 
-static void compare_done(struct io *io)
+static void compare_done(struct split *split)
 {
-	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
+	struct nvme_tgt_cmd *cmd = cmd_of(split);
 
-	if (!goes_on(cmd))
+	if (split->io.status)
+		fail(cmd);
+	else
 		nvme_tgt_cmd_worked(cmd, memcmp(cmd->p, compare_with(cmd), cmd->piece)
 						 ? NVME_COMPARE_FAILURE
 						 : NVME_OK);
@@ -246,9 +202,8 @@ static void compare_done(struct io *io)
 
 static void compare_work(struct nvme_tgt_cmd *cmd)
 {
-	cmd->len = cmd->piece;
-	begin(cmd, compare_done, compare_with(cmd), cmd->piece, cmd->xfer.buf.pool);
-	submit(cmd, IO_READ);
+	submit(cmd, IO_READ, 0, cmd->piece,
+		(struct buf){ compare_with(cmd), cmd->piece, cmd->xfer.buf.pool }, compare_done);
 }
 
 /* NSID FFFFFFFFh: all of the subsystem, one after another. */
@@ -266,11 +221,11 @@ static uint32_t check_flush(struct nvme_tgt_cmd *cmd, uint32_t *len)
 
 static void flush_work(struct nvme_tgt_cmd *);
 
-static void flush_done(struct io *io)
+static void flush_done(struct split *split)
 {
-	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
+	struct nvme_tgt_cmd *cmd = cmd_of(split);
 
-	if (io->status)
+	if (split->io.status)
 		fail(cmd);
 	else if (nvme_tgt_queue_gone(cmd->queue))
 		nvme_tgt_cmd_worked(cmd, NVME_OK);
@@ -283,20 +238,12 @@ static void flush_work(struct nvme_tgt_cmd *cmd)
 	while (cmd->range < cmd->ranges) {
 		cmd->disk = cmd->queue->ctrl->subsys->ns[cmd->range++];
 		if (cmd->disk->bdev->lim.max[IO_FLUSH]) {
-			cmd->io.done = flush_done;
-			submit_flush(cmd);
+			cmd->off = 0;
+			submit(cmd, IO_FLUSH, 0, 0, (struct buf){ 0 }, flush_done);
 			return;
 		}
 	}
 	nvme_tgt_cmd_worked(cmd, NVME_OK);
-}
-
-static void zero_done(struct io *io)
-{
-	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
-
-	if (!goes_on(cmd) && !flush_after(cmd))
-		nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
 static uint32_t check_zero(struct nvme_tgt_cmd *cmd, uint32_t *len)
@@ -309,10 +256,10 @@ static uint32_t check_zero(struct nvme_tgt_cmd *cmd, uint32_t *len)
 
 static void zero_work(struct nvme_tgt_cmd *cmd)
 {
-	begin(cmd, zero_done, NULL, 0, NULL);
-	if (!(get_le32(cmd->sqe.cdw12) & NVME_WZ_DEAC))
-		cmd->io.flags |= IO_KEEP;
-	submit(cmd, IO_ZERO);
+	bool keep = !(get_le32(cmd->sqe.cdw12) & NVME_WZ_DEAC);
+
+	submit(cmd, IO_ZERO, (cmd->fua ? IO_FUA : 0) | (keep ? IO_KEEP : 0), cmd->len,
+		(struct buf){ 0 }, done);
 }
 
 static uint32_t check_dsm(struct nvme_tgt_cmd *cmd, uint32_t *len)
@@ -325,12 +272,13 @@ static uint32_t check_dsm(struct nvme_tgt_cmd *cmd, uint32_t *len)
 		return NVME_WRITE_PROTECTED;
 	cmd->range = 0;
 	cmd->ranges = (uint16_t)((get_le32(cmd->sqe.cdw10) & 0xff) + 1);
-	cmd->fua = false;
 	/* All but Deallocate is advice that nobody here has a use for. */
 	if (get_le32(cmd->sqe.cdw11) & NVME_DSM_DEALLOCATE && cmd->disk->bdev->lim.max[IO_TRIM])
 		*len = cmd->ranges * (uint32_t)sizeof(struct nvme_dsm_range);
 	return NVME_OK;
 }
+
+static void trim_done(struct split *);
 
 static void trim_next(struct nvme_tgt_cmd *cmd)
 {
@@ -343,20 +291,20 @@ static void trim_next(struct nvme_tgt_cmd *cmd)
 		if (!blocks)
 			continue;
 		cmd->off = lba << cmd->disk->shift;
-		cmd->len = (uint64_t)blocks << cmd->disk->shift;
-		submit(cmd, IO_TRIM);
+		submit(cmd, IO_TRIM, 0, (uint64_t)blocks << cmd->disk->shift, (struct buf){ 0 },
+			trim_done);
 		return;
 	}
 	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
-static void trim_done(struct io *io)
+static void trim_done(struct split *split)
 {
-	struct nvme_tgt_cmd *cmd = container_of(io, struct nvme_tgt_cmd, io);
+	struct nvme_tgt_cmd *cmd = cmd_of(split);
 
-	if (goes_on(cmd))
-		return;
-	if (nvme_tgt_queue_gone(cmd->queue))
+	if (split->io.status)
+		fail(cmd);
+	else if (nvme_tgt_queue_gone(cmd->queue))
 		nvme_tgt_cmd_worked(cmd, NVME_OK);
 	else
 		trim_next(cmd);
@@ -379,7 +327,6 @@ static void dsm_work(struct nvme_tgt_cmd *cmd)
 		nvme_tgt_cmd_worked(cmd, NVME_OK);
 		return;
 	}
-	begin(cmd, trim_done, NULL, 0, NULL);
 	trim_next(cmd);
 }
 

@@ -21,8 +21,8 @@ int nvme_tgt_queue_room(struct nvme_tgt_queue *queue, unsigned slots, struct dia
 
 		cmd->queue = queue;
 		cmd->xfer.share = &queue->share;
-		cmd->io.lower = queue->lower + (size_t)i * io_size;
-		cmd->io.own = &cmd->orphan;
+		cmd->split.io.lower = queue->lower + (size_t)i * io_size;
+		cmd->split.io.own = &cmd->orphan;
 		cmd->next = queue->free;
 		queue->free = cmd;
 	}
@@ -57,6 +57,8 @@ void nvme_tgt_queue_fail(
 	diag_set(&queue->why, code, err, "%s", text);
 	queue->state = QUEUE_CLOSING;
 	nvme_tgt_queue_fence(queue);
+	for (unsigned i = 0; i < queue->slots; i++)
+		split_stop(&nvme_tgt_cmd_at(queue, i)->split);
 	if (queue->ctrl && !queue->qid)
 		nvme_tgt_ctrl_kill_io(queue->ctrl);
 	queue->carrier->close(queue);
@@ -123,7 +125,7 @@ struct nvme_tgt_cmd *nvme_tgt_cmd_take(struct nvme_tgt_queue *queue)
 	queue->free = cmd->next;
 	queue->busy++;
 	cmd->state = CMD_FETCH;
-	cmd->inside = cmd->flushing = false;
+	cmd->inside = false;
 	cmd->data_len = cmd->at = cmd->piece = 0;
 	cmd->waited_ns = 0;
 	cmd->op = NULL;
@@ -415,7 +417,8 @@ bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *cmd)
 	if (nvme_tgt_queue_gone(queue))
 		return false;
 	if (cmd->state == CMD_WORK)
-		return queue->qid && cmd->io.kind == IO_READ && bdev_cancel(lane_of(cmd), &cmd->io);
+		return queue->qid && cmd->split.kind == IO_READ &&
+		       bdev_cancel(lane_of(cmd), &cmd->split.io);
 	if (cmd->state != CMD_LINE && cmd->state != CMD_EVENT)
 		return false;
 	if (cmd->state == CMD_EVENT)
@@ -434,7 +437,7 @@ void nvme_tgt_queue_down(struct nvme_tgt_queue *queue)
 		struct nvme_tgt_cmd *cmd = nvme_tgt_cmd_at(queue, i);
 
 		if (cmd->state == CMD_WORK && queue->qid)
-			bdev_cancel(lane_of(cmd), &cmd->io);
+			bdev_cancel(lane_of(cmd), &cmd->split.io);
 		else if (cmd->state != CMD_FREE && cmd->state != CMD_WORK)
 			nvme_tgt_cmd_drop(cmd);
 	}

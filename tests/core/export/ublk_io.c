@@ -54,10 +54,9 @@ static void setup(struct rig *rig, uint32_t block)
 	cr_assert_eq(lane_open(&q->lane, &rig->disk->bdev, rig->loop, &diag), 0);
 	for (unsigned i = 0; i < DEPTH; i++) {
 		rig->tag[i].queue = q;
-		rig->tag[i].buf = pool_buf(rig->pool, i);
-		rig->tag[i].base = rig->tag[i].buf.p;
-		rig->tag[i].io.buf = &rig->tag[i].buf;
-		rig->tag[i].io.lower = calloc(1, rig->disk->bdev.lim.io_size + 8);
+		rig->tag[i].base = pool_buf(rig->pool, i).p;
+		rig->tag[i].split.lane = q->lane;
+		rig->tag[i].split.io.lower = calloc(1, rig->disk->bdev.lim.io_size + 8);
 		rig->result[i] = NONE;
 	}
 	ublk_io_init(q);
@@ -68,7 +67,7 @@ static void teardown(struct rig *rig)
 	loop_timer_del(rig->loop, &rig->q.quiet);
 	lane_close(rig->q.lane);
 	for (unsigned i = 0; i < DEPTH; i++)
-		free(rig->tag[i].io.lower);
+		free(rig->tag[i].split.io.lower);
 	pool_free(rig->pool);
 	fake_disk_free(rig->disk);
 	loop_free(rig->loop);
