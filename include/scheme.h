@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The URI schemes that the command line accepts: for completion and for errors about a scheme. */
+/* The URI schemes that the command line accepts: for completion, hints, and errors about a scheme.
+ */
 #pragma once
 #include <stdint.h>
 
@@ -12,9 +13,12 @@ enum {                        /* what a scheme can be used for */
 	SCHEME_NFS = 1 << 4,
 };
 
-struct scheme {
+struct scheme {            /* the part of a struct proto that needs no bdev */
 	const char *start; /* "nvme+tcp://", as it is typed */
-	const char *about; /* "NVMe over TCP: HOST[:PORT]/NQN[/NSID]" */
+	const char *about; /* "NVMe over TCP: HOST[:PORT]/NQN[/NSID]"; NULL: not offered */
 	uint8_t uses;
+	const char *applet; /* attaches it through the kernel, where nothing here does */
 };
-extern const struct scheme schemes[]; /* a row without start ends it */
+/* proto/list.c: the head of each struct proto (session.h); NULL ends it. */
+extern const struct scheme *const schemes[];
+const struct scheme *scheme_find(const char *name); /* "nvme+tcp"; NULL: unknown */

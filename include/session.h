@@ -4,10 +4,12 @@
 #include "bdev.h"
 #include "diag.h"
 #include "loop.h"
+#include "scheme.h"
 #include "uri.h"
 
-struct proto {              /* NULL = this protocol does not */
-	const char *scheme; /* "nvme+rdma" */
+struct proto { /* NULL = this protocol does not */
+	struct scheme scheme;
+	bool local; /* a disk of this machine: opened without `paths` */
 	/* Starts attaching: a bdev that will be UP or DOWN. Asks the URI for its keys and ends with
 	 * uri_done(). */
 	int (*attach)(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,
@@ -16,4 +18,4 @@ struct proto {              /* NULL = this protocol does not */
 	 * goes into `why`. Runs the loop. */
 	void (*suggest)(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 };
-extern const struct proto *const protos[]; /* proto/list.c; NULL ends it */
+extern const struct proto file_proto, stream_proto, ram_proto, null_proto; /* core/block */

@@ -164,9 +164,9 @@ static void offer_kind(const char *kind, uint8_t uses, const char *typed, FILE *
 		file |= word_among(word, file_kinds);
 		dir |= !strcmp(word, "DIR");
 	}
-	for (const struct scheme *row = schemes; uri && row->start; row++)
-		if (row->uses & uses)
-			offer(typed, row->start, row->about, to);
+	for (const struct scheme *const *row = schemes; uri && *row; row++)
+		if ((*row)->uses & uses && (*row)->about)
+			offer(typed, (*row)->start, (*row)->about, to);
 	if (file || (uri && (uses & SCHEME_DISK)))
 		fputs(":file\n", to);
 	else if (dir)

@@ -3,7 +3,6 @@
  * debug builds. What is behind a scheme is left to its row. */
 #include "bdev.h"
 #include "block.h"
-#include "scheme.h"
 #include "session.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -22,54 +21,45 @@ static int stream_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 	return (env->write ? output_attach : input_attach)(bdev, loop, uri, env, diag);
 }
 
-static const struct proto locals[] = {
-	{ .scheme = "file", .attach = file_attach },
-	{ .scheme = "-", .attach = stream_attach },
-	{ .scheme = "ram", .attach = ram_attach },
-	{ .scheme = "null", .attach = null_attach },
+const struct proto file_proto = { .scheme = { "file:", "file or block device: PATH", SCHEME_DISK },
+	.local = true,
+	.attach = file_attach };
+const struct proto stream_proto = { .scheme = { "-" }, .local = true, .attach = stream_attach };
+const struct proto ram_proto = {
+	.scheme = { "ram:", "memory: SIZE", SCHEME_DISK }, .local = true, .attach = ram_attach
 };
+const struct proto null_proto = { .scheme = { "null:", "reads zeroes, discards writes: SIZE",
+					  SCHEME_DISK },
+	.local = true,
+	.attach = null_attach };
 
-static const struct proto *find_local(const char *scheme)
+static const struct proto *find_proto(const char *name)
 {
-	for (unsigned i = 0; i < sizeof(locals) / sizeof(*locals); i++)
-		if (!strcmp(locals[i].scheme, scheme))
-			return &locals[i];
-	return NULL;
-}
+	const struct scheme *scheme = scheme_find(name);
+	const struct proto *proto = scheme ? container_of(scheme, struct proto, scheme) : NULL;
 
-static const struct proto *find_proto(const char *scheme)
-{
-	for (const struct proto *const *proto = protos; *proto; proto++)
-		if ((*proto)->attach && !strcmp((*proto)->scheme, scheme))
-			return *proto;
-	return NULL;
+	return proto && proto->attach ? proto : NULL;
 }
 
 static int unknown_scheme(const struct uri *uri, struct diag *diag)
 {
-	static const struct {
-		const char *scheme, *applet;
-	} kernel[] = { { "iscsi", "iser-login" }, { "iser", "iser-login" },
-		{ "srp", "srp-connect" }, { "srp+cm", "srp-connect" },
-		{ "nfs+rdma", "nfsrdma-mount" } };
+	const struct scheme *scheme = scheme_find(uri->scheme);
+	char known[200] = "";
 
-	for (unsigned i = 0; i < sizeof(kernel) / sizeof(*kernel); i++) {
-		if (strcmp(kernel[i].scheme, uri->scheme))
-			continue;
+	if (scheme) {
 		diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
 			"'%s:' is only supported through the kernel", uri->scheme);
 		diag_ctx(diag, "%s", uri->spelling);
 		return diag_hint(diag,
-			strcmp(uri->scheme, "nfs+rdma")
-				? "rdmastor %s '%s', then use the block device that it prints"
-				: "rdmastor %s '%s' DIR, then use the file in DIR",
-			kernel[i].applet, uri->spelling);
+			scheme->uses & SCHEME_NFS
+				? "rdmastor %s '%s' DIR, then use the file in DIR"
+				: "rdmastor %s '%s', then use the block device that it prints",
+			scheme->applet, uri->spelling);
 	}
-	char known[200] = "";
-
-	for (const struct scheme *row = schemes; row->start; row++)
-		if (row->uses & SCHEME_DISK)
-			strcat(strcat(known, row->start), ", ");
+	for (const struct scheme *const *row = schemes; *row; row++)
+		if ((*row)->uses & SCHEME_DISK &&
+			strlen(known) + strlen((*row)->start) + 3 < sizeof(known))
+			strcat(strcat(known, (*row)->start), ", ");
 	diag_set(diag, DIAG_USAGE, EPROTONOSUPPORT, "unknown scheme '%s:'", uri->scheme);
 	diag_ctx(diag, "%s", uri->spelling);
 	return diag_hint(diag, "expected %sor a path", known);
@@ -114,10 +104,8 @@ static int start(attach_fn *attach, struct bdev **out, struct loop *loop, struct
 int bdev_start(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	void (*changed)(struct bdev *), void *user, struct diag *diag)
 {
-	const struct proto *proto = find_local(uri->scheme);
+	const struct proto *proto = find_proto(uri->scheme);
 
-	if (!proto)
-		proto = find_proto(uri->scheme);
 	if (!proto)
 		return unknown_scheme(uri, diag);
 	return start(proto->attach, out, loop, uri, env, changed, user, diag);
@@ -173,7 +161,7 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	struct diag *diag)
 {
 	struct wait wait = { .state = BDEV_OPENING };
-	const struct proto *local;
+	const struct proto *proto;
 	struct bdev *bdev;
 	struct uri uri;
 	uint32_t ms;
@@ -181,12 +169,12 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 
 	if (err)
 		return err;
-	local = find_local(uri.scheme);
-	if (!local && !find_proto(uri.scheme))
+	proto = find_proto(uri.scheme);
+	if (!proto)
 		return unknown_scheme(&uri, diag);
 	ms = uri_timeout(&uri, env);
-	err = start(local ? local->attach : paths_attach, &bdev, loop, &uri, env, bdev_waited,
-		&wait, diag);
+	err = start(proto->local ? proto->attach : paths_attach, &bdev, loop, &uri, env,
+		bdev_waited, &wait, diag);
 	if (err)
 		return err;
 	if (!bdev_wait(bdev, &wait, ms == BDEV_NEVER ? 0 : ms + GRACE_MS))

@@ -435,7 +435,7 @@ static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 	return 0;
 }
 
-const struct proto flaky_proto = { .scheme = "flaky", .attach = flaky_attach };
+const struct proto flaky_proto = { .scheme = { "flaky://" }, .attach = flaky_attach };
 
 bool flaky_kill(struct flaky_way *way)
 {

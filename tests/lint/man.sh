@@ -33,6 +33,13 @@ for applet in $("$RDMASTOR" --list); do
 	comm -13 <(rows "$applet") <(documented "$page") >"${TMP:-/tmp}/stray"
 	while read -r row; do complain "$page: documents '$row', which is not an option"; done <"${TMP:-/tmp}/stray"
 done
+# Every scheme that is completed has its entry in rdmastor-uri(7).
+words=$(grep -h '^\.It Cm ' man/rdmastor-uri.7 | tr ' ' '\n')
+for applet in $("$RDMASTOR" --list); do "$RDMASTOR" --complete "$applet" ''; done | cut -f1 | grep -E ':(//)?$' | grep -v ^: | sort -u >"${TMP:-/tmp}/schemes"
+grep -q '^nbd+unix://$' "${TMP:-/tmp}/schemes" || complain "no schemes are completed"
+while read -r scheme; do
+	grep -qxF -e "${scheme%%:*}" <<<"$words" || complain "man/rdmastor-uri.7: scheme ${scheme%%:*} is missing"
+done <"${TMP:-/tmp}/schemes"
 # Every guarantee of "DATA INTEGRITY" names its tests, and they exist.
 guarantees=$(sed -n '/^\.Sh DATA INTEGRITY/,/^\.Sh EXAMPLES/p' man/rdmastor-uri.7)
 items=$(grep -c '^\.It' <<<"$guarantees")

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct proto *const protos[] = { &flaky_proto, NULL };
+const struct scheme *const schemes[] = { &flaky_proto.scheme, &ram_proto.scheme, &null_proto.scheme,
+	NULL };
 
 static struct loop *loop;
 static struct bdev *disk;

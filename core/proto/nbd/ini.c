@@ -274,7 +274,12 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	return 0;
 }
 
-const struct proto nbd_proto = { .scheme = "nbd", .attach = attach };
-const struct proto nbd_unix_proto = { .scheme = "nbd+unix", .attach = attach };
-const struct proto nbds_proto = { .scheme = "nbds", .attach = attach };
-const struct proto nbds_unix_proto = { .scheme = "nbds+unix", .attach = attach };
+const struct proto nbd_proto = {
+	.scheme = { "nbd://", "NBD over TCP: HOST[:PORT]/NAME", SCHEME_DISK }, .attach = attach
+};
+const struct proto nbd_unix_proto = {
+	.scheme = { "nbd+unix://", "NBD over a unix socket: /NAME?socket=PATH", SCHEME_DISK },
+	.attach = attach
+};
+const struct proto nbds_proto = { .scheme = { "nbds://" }, .attach = attach };
+const struct proto nbds_unix_proto = { .scheme = { "nbds+unix://" }, .attach = attach };

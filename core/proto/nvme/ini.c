@@ -488,9 +488,13 @@ fail:
 	return err;
 }
 
-const struct proto nvme_rdma_proto = {
-	.scheme = "nvme+rdma", .attach = attach, .suggest = nvme_rdma_suggest
-};
-const struct proto nvme_tcp_proto = {
-	.scheme = "nvme+tcp", .attach = attach, .suggest = nvme_tcp_suggest
-};
+const struct proto nvme_rdma_proto = { .scheme = { "nvme+rdma://",
+					       "NVMe over RDMA: HOST[:PORT]/NQN[/NSID]",
+					       SCHEME_DISK | SCHEME_NVMF },
+	.attach = attach,
+	.suggest = nvme_rdma_suggest };
+const struct proto nvme_tcp_proto = { .scheme = { "nvme+tcp://",
+					      "NVMe over TCP: HOST[:PORT]/NQN[/NSID]",
+					      SCHEME_DISK | SCHEME_NVMF },
+	.attach = attach,
+	.suggest = nvme_tcp_suggest };

@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <string.h>
 
-const struct proto *const protos[] = { &flaky_proto, NULL };
+extern const struct proto iscsi_proto;
+const struct scheme *const schemes[] = { &flaky_proto.scheme, &file_proto.scheme, &ram_proto.scheme,
+	&null_proto.scheme, &iscsi_proto.scheme, NULL };
 
 #define MSEC 1000000ull
 

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-const struct proto *const protos[] = { NULL };
+const struct scheme *const schemes[] = { &null_proto.scheme, &ram_proto.scheme, NULL };
 
 Test(null, is_zeroes)
 {

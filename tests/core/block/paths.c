@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const struct proto *const protos[] = { &flaky_proto, NULL };
+const struct scheme *const schemes[] = { &flaky_proto.scheme, NULL };
 
 Test(paths, first_opening_fails_with_the_first_reason)
 {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-const struct proto *const protos[] = { &flaky_proto, NULL };
+const struct scheme *const schemes[] = { &flaky_proto.scheme, NULL };
 
 Test(paths_join, pools_are_remembered_and_mapped_on_return)
 {

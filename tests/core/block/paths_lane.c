@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const struct proto *const protos[] = { &flaky_proto, NULL };
+const struct scheme *const schemes[] = { &flaky_proto.scheme, NULL };
 
 #define MSEC   1000000ull
 #define BLOCK  512u

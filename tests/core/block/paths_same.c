@@ -3,7 +3,7 @@
 #include "flaky_rig.h"
 #include <criterion/criterion.h>
 
-const struct proto *const protos[] = { &flaky_proto, NULL };
+const struct scheme *const schemes[] = { &flaky_proto.scheme, NULL };
 
 Test(paths_same, another_disk_is_refused_as_second_way)
 {

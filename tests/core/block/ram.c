@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-const struct proto *const protos[] = { NULL };
+const struct scheme *const schemes[] = { &ram_proto.scheme, NULL };
 
 #define SIZE (1u << 20)
 #define MSEC 1000000ull
