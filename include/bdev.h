@@ -12,16 +12,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum io_kind { IO_READ, IO_WRITE, IO_FLUSH, IO_TRIM, IO_ZERO, IO_MAP, IO_KINDS };
+enum io_kind {
+	IO_READ,
+	IO_WRITE,
+	IO_FLUSH,
+	IO_TRIM,
+	IO_ZERO,
+	IO_MAP,
+	IO_COMPARE_WRITE, /* reserved: no disk offers it yet */
+	IO_KINDS
+};
 enum io_flag {
-	IO_FUA = 1,  /* WRITE, ZERO, TRIM: on stable storage before done */
+	IO_FUA = 1,  /* WRITE, ZERO, TRIM, COMPARE_WRITE: on stable storage before done */
 	IO_FAST = 2, /* ZERO: fail with -ENOTSUP where it would be slow */
 	IO_KEEP = 4, /* ZERO: leave no hole */
 };
 
 struct bdev_orphan;
 /* Embedded in the submitter's slot. off and len are multiples of lim.block, inside the disk, len <=
- * lim.max[kind] and > 0 (FLUSH: both 0). READ, WRITE and MAP use buf from its start. */
+ * lim.max[kind] and > 0 (FLUSH: both 0). READ, WRITE and MAP use buf from its start.
+ *
+ * COMPARE_WRITE: buf has 2 * len bytes, those to compare with and, behind them, those to write. The
+ * blocks are written only if all bytes are equal, else status is -EBADE and detail the offset of
+ * the first that differs. No other request to these blocks, over any lane or from any host, comes
+ * between. It is never cut into several requests and never sent twice: a second execution would
+ * compare with what the first one wrote. If its path dies before the answer, status is
+ * -ENOTRECOVERABLE: it may have been executed. */
 struct io {
 	uint8_t kind, flags;
 	uint32_t len;
@@ -31,7 +47,8 @@ struct io {
 	 * -EHOSTUNREACH: no path was back in the time that the loss policy allows: the connection's
 	 * fault, not the disk's; bdev->why has the reason. */
 	int status;
-	/* the protocol's own status, for proto->status_text; MAP: number of runs */
+	/* the protocol's own status, for proto->status_text; MAP: number of runs; COMPARE_WRITE:
+	 * above */
 	uint32_t detail;
 	void (*done)(struct io *);
 	void *lower;     /* lim.io_size bytes, 8-aligned, the bdev's while the io is in flight */
@@ -249,7 +266,7 @@ static inline void bdev_submit(struct lane *lane, struct io *io)
 
 static inline bool bdev_changes_blocks(enum io_kind kind)
 {
-	return kind == IO_WRITE || kind == IO_TRIM || kind == IO_ZERO;
+	return kind == IO_WRITE || kind == IO_TRIM || kind == IO_ZERO || kind == IO_COMPARE_WRITE;
 }
 
 static inline bool bdev_range_ok(const struct bdev_limits *lim, uint64_t off, uint64_t len)

@@ -6,7 +6,8 @@
 #include "bdev.h"
 
 /* The owner sets io.lower and io.own once, all else before split_start(). off and len are whole
- * blocks inside the disk, len > 0 (FLUSH: both 0), and the disk does that kind. */
+ * blocks inside the disk, len > 0 (FLUSH: both 0), and the disk does that kind. COMPARE_WRITE can't
+ * be split: a longer one than the disk takes is the owner's to refuse. */
 struct split {
 	struct io io; /* the run in work; once done its status and detail are the request's */
 	struct lane *lane;

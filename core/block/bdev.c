@@ -400,6 +400,8 @@ static void checked_done(struct io *io)
 	assert(io->status <= 0);
 	if (io->kind == IO_MAP && !io->status)
 		check_runs(io, lane->bdev->lim.block);
+	if (io->kind == IO_COMPARE_WRITE && io->status == -EBADE)
+		assert(io->detail < io->len);
 	io->checked_done(io);
 }
 
@@ -417,6 +419,8 @@ static void check_io(const struct bdev_limits *lim, const struct io *io)
 	assert(!lim->ro || io->kind == IO_READ || io->kind == IO_MAP);
 	if (io->kind == IO_READ || io->kind == IO_WRITE)
 		assert(io->buf && io->len <= io->buf->cap);
+	if (io->kind == IO_COMPARE_WRITE)
+		assert(io->buf && io->len <= io->buf->cap / 2);
 	if (io->kind == IO_MAP)
 		assert(io->buf && io->buf->cap >= sizeof(struct map_run));
 }

@@ -117,6 +117,7 @@ static int first_step(struct file_lane *fl, struct io *io)
 	case IO_MAP:
 		fio->op.step = STEP_MAP;
 		return 0;
+	case IO_COMPARE_WRITE:
 	case IO_KINDS:
 		break;
 	}

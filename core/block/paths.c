@@ -307,6 +307,7 @@ static void paths_up(struct paths *paths)
 		}
 		path_joins(path);
 	}
+	bdev->lim.max[IO_COMPARE_WRITE] = 0; /* a replay would execute it twice */
 	if (bdev->lim.quiesce_ms < paths->quiesce_ms)
 		bdev->lim.quiesce_ms = paths->quiesce_ms;
 	paths->leaf_io_size =

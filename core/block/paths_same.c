@@ -83,7 +83,7 @@ void paths_narrow(struct bdev_limits *lim, const struct bdev_limits *leaf)
 int paths_fit(const struct paths *paths, const struct bdev_limits *leaf, struct diag *diag)
 {
 	static const char *const kinds[IO_KINDS] = { "read", "write", "flush", "trim", "zero",
-		"map" };
+		"map", "compare and write" };
 	const struct bdev_limits *lim = &paths->bdev.lim;
 	unsigned lanes = 0;
 

@@ -148,6 +148,7 @@ static int ram_serve(struct instant *disk, struct io *io)
 	case IO_MAP:
 		ram_map(ram, io);
 		return 0;
+	case IO_COMPARE_WRITE:
 	case IO_KINDS:
 		break;
 	}

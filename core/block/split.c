@@ -14,6 +14,7 @@ static void submit_run(struct split *split)
 	struct io *io = &split->io;
 
 	assert(most || !left); /* else it would never end */
+	assert(split->kind != IO_COMPARE_WRITE || left <= most);
 	io->kind = split->kind;
 	io->flags = lim->fua ? split->flags : split->flags & ~IO_FUA;
 	io->off = split->off + split->at;

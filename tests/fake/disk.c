@@ -248,7 +248,7 @@ struct fake_disk *fake_disk_new(struct loop *loop, uint64_t size, uint32_t block
 		.size = size, .block = block, .best = block, .lanes = 4, .depth = 64, .io_size = 24
 	};
 	for (int i = 0; i < IO_KINDS; i++)
-		disk->bdev.lim.max[i] = 1u << 20;
+		disk->bdev.lim.max[i] = i == IO_COMPARE_WRITE ? 0 : 1u << 20;
 	snprintf(disk->bdev.uri, sizeof(disk->bdev.uri), "fake:%p", (void *)disk);
 	return disk;
 }

@@ -94,6 +94,7 @@ static bool start(struct nvme_lane *nl, struct io *io)
 			sqe.cdw12 = put_le32(get_le32(sqe.cdw12) | NVME_WZ_DEAC);
 		break;
 	case IO_MAP:
+	case IO_COMPARE_WRITE:
 	case IO_KINDS:
 		break;
 	}

@@ -108,7 +108,10 @@ enum sin {
 	SIN_RUN_ZERO,
 	SIN_RUN_LONG,
 	SIN_RUN_NONE,
-	SIN_RUN_ODD
+	SIN_RUN_ODD,
+	SIN_DIFFERS_BEHIND, /* a comparison, at a byte that it does not have */
+	SIN_SHORT,          /* the submitter's: room for the comparison only */
+	SIN_DIFFERS         /* no sin */
 };
 
 struct sinner {
@@ -119,6 +122,7 @@ struct sinner {
 	struct io *io;
 	struct buf buf;
 	uint64_t room[8];
+	uint8_t twice[1024];
 	struct io mine;
 };
 
@@ -137,8 +141,10 @@ static void sin_kick(struct lane *lane)
 	struct sinner *s = container_of(lane, struct sinner, lane);
 	struct map_run *run = (struct map_run *)(void *)s->buf.p;
 
-	s->io->status = s->sin == SIN_POSITIVE;
+	s->io->status = s->sin == SIN_POSITIVE ? 1 : s->sin >= SIN_DIFFERS_BEHIND ? -EBADE : 0;
 	s->io->detail = s->sin == SIN_RUN_NONE ? 0 : 1;
+	if (s->sin >= SIN_DIFFERS_BEHIND)
+		s->io->detail = s->sin == SIN_DIFFERS_BEHIND ? 512 : 511;
 	*run = (struct map_run){ .len = s->sin == SIN_RUN_ZERO   ? 0
 					: s->sin == SIN_RUN_LONG ? 8192
 					: s->sin == SIN_RUN_ODD  ? 100
@@ -162,12 +168,17 @@ static void sinner_init(struct sinner *s, enum sin sin)
 	*s = (struct sinner){ .sin = sin, .loop = new_loop() };
 	s->bdev.state = BDEV_UP;
 	s->bdev.lim = (struct bdev_limits){
-		.size = 65536, .block = 512, .max = { 4096, 4096, 1, 0, 4096, 4096 }
+		.size = 65536, .block = 512, .max = { 4096, 4096, 1, 0, 4096, 4096, 512 }
 	};
 	lane_init(&s->lane, &sin_ops, &s->bdev, s->loop);
 	s->lane.state = LANE_UP;
 	s->buf = (struct buf){ .p = (uint8_t *)s->room, .cap = sizeof(s->room) };
 	s->mine = (struct io){ .kind = IO_MAP, .len = 4096, .buf = &s->buf, .done = nothing_done };
+	if (sin >= SIN_DIFFERS_BEHIND) {
+		s->mine.kind = IO_COMPARE_WRITE;
+		s->mine.len = 512;
+		s->buf = (struct buf){ .p = s->twice, .cap = sin == SIN_SHORT ? 1023 : 1024 };
+	}
 	bdev_submit(&s->lane, &s->mine);
 	loop_wait(s->loop, &never, loop_clock() + 20 * MSEC);
 }
@@ -214,6 +225,27 @@ Test(bdev, run_of_part_of_a_block_is_caught, .signal = SIGABRT)
 	commit(SIN_RUN_ODD);
 }
 
+Test(bdev, difference_beyond_the_request_is_caught, .signal = SIGABRT)
+{
+	commit(SIN_DIFFERS_BEHIND);
+}
+
+Test(bdev, comparison_without_the_new_data_is_caught, .signal = SIGABRT)
+{
+	commit(SIN_SHORT);
+}
+
+Test(bdev, comparison_may_differ)
+{
+	struct sinner s;
+
+	sinner_init(&s, SIN_DIFFERS);
+	cr_assert_eq(s.mine.status, -EBADE);
+	cr_assert_eq(s.mine.detail, 511);
+	loop_work_del(s.loop, &s.lane.kick);
+	loop_free(s.loop);
+}
+
 static void submit_bad(struct io bad)
 {
 	struct loop *loop = new_loop();
@@ -242,6 +274,11 @@ Test(bdev, beyond_the_disk_is_caught, .signal = SIGABRT)
 Test(bdev, longer_than_the_buffer_is_caught, .signal = SIGABRT)
 {
 	submit_bad((struct io){ .kind = IO_WRITE, .len = 8192 });
+}
+
+Test(bdev, what_the_disk_does_not_do_is_caught, .signal = SIGABRT)
+{
+	submit_bad((struct io){ .kind = IO_COMPARE_WRITE, .len = 512 });
 }
 
 Test(bdev, flush_with_a_length_is_caught, .signal = SIGABRT)

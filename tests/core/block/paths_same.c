@@ -25,6 +25,17 @@ Test(paths_same, another_disk_is_refused_as_second_way)
 	rig_fini(&rig);
 }
 
+/* It would be executed twice where a path dies before the answer. */
+Test(paths_same, what_cannot_be_replayed_is_not_offered)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b");
+	cr_assert_eq(rig.bdev->lim.max[IO_COMPARE_WRITE], 0);
+	rig_fini(&rig);
+}
+
 /* What comes back differs by one property each, is refused by name, and accepted once it is right
  * again. */
 static void comes_back_as(
