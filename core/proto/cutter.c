@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The PDU cutter of all protocols on streams. */
+#include "cutter.h"
+#include <assert.h>
+#include <string.h>
+
+#define LARGE  8192 /* a payload worth a receive of its own: copying it costs more than the call */
+#define FEW    512  /* the stage behind it: the next headers, and little of the next payload */
+#define PLAIN  3    /* parts between large payloads: a trailer, a reply, a command */
+#define ROUNDS 64   /* receives in one turn: the rest of the loop wants its share */
+
+void cutter_init(struct cutter *cutter, const struct cutter_events *ev, void *stage, uint32_t size)
+{
+	*cutter = (struct cutter){ .ev = ev, .stage = stage, .size = size };
+}
+
+void cutter_skip(struct cutter *cutter, uint32_t len)
+{
+	cutter->skip = len;
+}
+
+void cutter_payload(struct cutter *cutter, uint8_t *to, uint32_t len)
+{
+	assert(len && !cutter->rest);
+	cutter->sink = to;
+	cutter->rest = len;
+	cutter->large = to && len >= LARGE;
+	cutter->plain = 0;
+}
+
+/* These bytes of the payload are where they belong. */
+static void land(struct cutter *cutter, uint32_t len)
+{
+	cutter->rest -= len;
+	if (cutter->sink) {
+		cutter->sink += len;
+		if (cutter->ev->landed)
+			cutter->ev->landed(cutter, cutter->sink - len, len);
+	}
+	if (!cutter->rest)
+		cutter->stopped = !cutter->ev->payload(cutter);
+}
+
+/* False: more bytes are needed, or the owner stops. */
+static bool cut_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	int used = cutter->ev->part(cutter, p, have);
+
+	if (used <= 0) {
+		cutter->stopped = used;
+		return false;
+	}
+	assert((uint32_t)used <= have);
+	cutter->from += (uint32_t)used;
+	if (cutter->rest)
+		return true;
+	if (cutter->plain == PLAIN)
+		cutter->large = false;
+	else
+		cutter->plain++;
+	return true;
+}
+
+void cutter_resume(struct cutter *cutter)
+{
+	bool goes_on = true;
+
+	cutter->stopped = false;
+	while (goes_on && !cutter->stopped && cutter->from < cutter->to) {
+		const uint8_t *p = cutter->stage + cutter->from;
+		uint32_t have = cutter->to - cutter->from;
+		uint32_t *left = cutter->skip ? &cutter->skip : &cutter->rest;
+		uint32_t len = have < *left ? have : *left;
+
+		if (!*left) {
+			goes_on = cut_part(cutter, p, have);
+			continue;
+		}
+		cutter->from += len;
+		if (left == &cutter->skip) {
+			cutter->skip -= len;
+			continue;
+		}
+		if (cutter->sink)
+			memcpy(cutter->sink, p, len);
+		land(cutter, len);
+	}
+}
+
+/* Once what the stream holds; *more: perhaps not all of it. Needs: what is in the stage is less
+ * than one part. */
+static ssize_t receive(struct cutter *cutter, struct stream *stream, bool *more)
+{
+	uint32_t direct = cutter->sink && !cutter->skip ? cutter->rest : 0, room, len;
+	struct iovec iov[2];
+	ssize_t got;
+
+	if (cutter->from) {
+		memmove(cutter->stage, cutter->stage + cutter->from, cutter->to - cutter->from);
+		cutter->to -= cutter->from;
+		cutter->from = 0;
+	}
+	room = (cutter->large && cutter->size > FEW && cutter->to < FEW ? FEW : cutter->size) -
+	       cutter->to;
+	assert(room);
+	iov[0] = (struct iovec){ cutter->sink, direct };
+	iov[1] = (struct iovec){ cutter->stage + cutter->to, room };
+	got = stream_recv(stream, iov + !direct, direct ? 2 : 1);
+	*more = got > 0 && (size_t)got == (size_t)direct + room;
+	if (got <= 0)
+		return got;
+	len = got < direct ? (uint32_t)got : direct;
+	cutter->to += (uint32_t)got - len;
+	if (len)
+		land(cutter, len);
+	return got;
+}
+
+/* A socket that gave less than there was room for is empty: the next receive would return EAGAIN.
+ */
+int cutter_receive(struct cutter *cutter, struct stream *stream)
+{
+	bool more = true;
+	ssize_t got = 0;
+
+	cutter_resume(cutter);
+	for (int round = 0; round < ROUNDS && more && !cutter->stopped; round++) {
+		got = receive(cutter, stream, &more);
+		if (got > 0 && !cutter->stopped)
+			cutter_resume(cutter);
+	}
+	return got < 0 ? (int)got : 0;
+}
