@@ -3,6 +3,7 @@
  * arrives. What a PDU means is tcp_rx.c's and nvme_tgt_tcp_rx.c's. */
 #pragma once
 #include "codec.h"
+#include "cutter.h"
 #include "stream.h"
 
 #define PDU_STAGING 65536
@@ -28,17 +29,14 @@ struct nvme_pdus { /* of one connection */
 	struct stream *stream;
 	unsigned dgst, align;    /* agreed on */
 	struct nvme_tcp_pdu pdu; /* the one being received */
-	uint8_t part;            /* of it */
 	bool over;
-	uint32_t pad, rest; /* to skip before the data; data to come */
-	uint32_t crc;
-	bool large;    /* what comes next is likely to be data worth a receive of its own */
-	uint8_t plain; /* PDUs since the last with data, up to two */
-	uint8_t *sink;
-	uint32_t from, to; /* what is in staging */
+	bool trailer; /* its data digest comes next */
+	uint32_t crc; /* of its data so far */
+	struct cutter cutter;
 	uint8_t staging[PDU_STAGING];
 };
 
+void nvme_pdu_init(struct nvme_pdus *, const struct nvme_pdu_events *);
 /* quiet: as in struct stream_out. Data stays where it is until then. */
 void nvme_pdu_send(struct nvme_pdus *, struct nvme_pdu_out *, struct nvme_tcp_pdu *, uint8_t *data,
 	bool quiet);

@@ -209,8 +209,7 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 		.user = user,
 		.qid = qid,
 		.depth = depth };
-	tcp->pdus.ev = &nvme_tcp_pdu_events;
-	tcp->pdus.align = 4;
+	nvme_pdu_init(&tcp->pdus, &nvme_tcp_pdu_events);
 	tcp->timer.fire = late;
 	tcp->deadline_ns = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
 	tcp->slot = calloc(depth, sizeof(*tcp->slot));

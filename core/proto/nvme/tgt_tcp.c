@@ -161,8 +161,7 @@ static int tcp_open(struct nvme_tgt_queue *queue, struct diag *diag)
 	int err, fd = tcp->fd;
 
 	queue->most = queue->target->opt.depth;
-	tcp->pdus.ev = &nvme_tgt_tcp_pdu_events;
-	tcp->pdus.align = 4;
+	nvme_pdu_init(&tcp->pdus, &nvme_tgt_tcp_pdu_events);
 	queue->local.len = sizeof(queue->local.ss);
 	if (getsockname(fd, (struct sockaddr *)&queue->local.ss, &queue->local.len))
 		queue->local = (struct addr){ 0 };
