@@ -44,6 +44,11 @@ void cutter_payload(struct cutter *, uint8_t *to, uint32_t len);
 int cutter_receive(struct cutter *, struct stream *);
 /* The same without receiving: no wake-up comes for bytes that have left the socket. */
 void cutter_resume(struct cutter *);
+/* In part(): no other callback follows, but the bytes it returns are taken. */
+static inline void cutter_stop(struct cutter *cutter)
+{
+	cutter->stopped = true;
+}
 /* Bytes that the socket may still give: false while a stopped owner must not ask for them. */
 static inline bool cutter_wants(const struct cutter *cutter)
 {

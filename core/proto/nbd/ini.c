@@ -126,14 +126,7 @@ static void link_down(struct nbd_ini_link *link)
 }
 
 /* What comes before the first lane asks for something is that lane's to judge. */
-static void link_readable(struct nbd_ini_link *link)
-{
-	(void)link;
-}
-
-static const struct nbd_ini_link_events events = {
-	.up = link_up, .readable = link_readable, .down = link_down
-};
+static const struct nbd_ini_link_events events = { .up = link_up, .down = link_down };
 
 /* A connection that no lane wanted is still to be taken leave of. */
 static void drop_spare(struct nbd_ini_dev *dev)

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "bdev.h"
+#include "cutter.h"
 #include "ini_hello.h"
 #include "later.h"
 #include "resolve.h"
@@ -50,12 +51,12 @@ struct nbd_ini_link {
 	uint64_t deadline_ns;
 	bool up, sending, closing;
 	struct diag why;
-	size_t from, to; /* what is in the stage */
+	struct cutter cutter;
 	uint8_t stage[NBD_INI_STAGE];
 };
 struct nbd_ini_link_events {
 	void (*up)(struct nbd_ini_link *);
-	void (*readable)(struct nbd_ini_link *); /* only while up */
+	const struct cutter_events *replies; /* while up; NULL: nothing is read */
 	void (*sent)(struct nbd_ini_link *, struct stream_out *);
 	void (*down)(struct nbd_ini_link *); /* once; why is set */
 };
@@ -108,13 +109,12 @@ struct nbd_ini_lane {
 	/* receiving */
 	struct nbd_answer answer;
 	struct nbd_ini_slot *sink; /* of the payload that is coming */
-	uint32_t rest;             /* of it */
-	bool big;                  /* the last payload was not worth copying through the stage */
+	uint32_t extents;          /* of it, to come */
 };
 int nbd_ini_lane(struct lane **, struct bdev *, struct loop *, struct diag *);
 /* The request is answered: its io is done once it has also left. */
 void nbd_ini_over(struct nbd_ini_lane *, struct nbd_ini_slot *);
-void nbd_ini_receive(struct nbd_ini_lane *);
+extern const struct cutter_events nbd_ini_replies; /* ini_rx.c */
 
 /* The disk. Lanes, on any thread, read what is fixed from UP on, and share only `spare` and
  * `links`. */

@@ -216,11 +216,6 @@ static void link_up(struct nbd_ini_link *link)
 		flow(nl);
 }
 
-static void link_readable(struct nbd_ini_link *link)
-{
-	nbd_ini_receive(container_of(link, struct nbd_ini_lane, link));
-}
-
 static void link_down(struct nbd_ini_link *link)
 {
 	struct nbd_ini_lane *nl = container_of(link, struct nbd_ini_lane, link);
@@ -246,7 +241,8 @@ static void link_down(struct nbd_ini_link *link)
 	lane_changed(nl, LANE_DOWN);
 }
 
-static const struct nbd_ini_link_events events = { link_up, link_readable, link_sent, link_down };
+static const struct nbd_ini_link_events events = { link_up, &nbd_ini_replies, link_sent,
+	link_down };
 
 static void adopted(struct loop_work *work)
 {

@@ -89,84 +89,61 @@ static void stream_sent(struct stream *stream, struct stream_out *out)
 		link->ev->sent(link, out);
 }
 
-static void hello_done(struct nbd_ini_link *link)
+static void hello_done(struct nbd_ini_link *link, bool more)
 {
 	loop_timer_del(link->loop, &link->timer);
 	loop_trace(link->loop, "nbd: %s: export '%s', %llu bytes%s%s", link->conf->where,
 		link->conf->name, (unsigned long long)link->hello.deal.terms.size,
 		link->hello.deal.structured ? ", structured replies" : "",
 		link->hello.deal.meta ? ", " NBD_META_ALLOCATION : "");
-	if (link->from != link->to) {
+	if (more) {
 		nbd_ini_link_fail(
 			link, DIAG_PROTOCOL, EPROTO, "unexpected data after the handshake");
 		return;
 	}
 	link->up = true;
+	link->cutter.ev = link->ev->replies;
+	cutter_stop(&link->cutter);
 	link->ev->up(link);
 }
 
-/* One message of the handshake; false: more bytes are needed, or it is over. */
-static bool hello_step(struct nbd_ini_link *link)
+/* One message of the handshake. */
+static int hello_step(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
+	struct nbd_ini_link *link = container_of(cutter, struct nbd_ini_link, cutter);
 	struct nbd_ini_hello *h = &link->hello;
 	struct diag why = { 0 };
 	int used;
 
-	if (link->from == link->to)
-		return false;
 	if (link->sending) {
 		nbd_ini_link_fail(link, DIAG_PROTOCOL, EPROTO, "reply before the request");
-		return false;
+		return CUTTER_STOP;
 	}
-	used = nbd_ini_hello_feed(h, link->stage + link->from, link->to - link->from, &why);
-	if (used <= 0) {
-		if (used)
-			nbd_ini_link_end(link, &why);
-		return false;
-	}
-	link->from += (size_t)used;
+	used = nbd_ini_hello_feed(h, p, have, &why);
+	if (used < 0)
+		nbd_ini_link_end(link, &why);
+	if (used <= 0)
+		return used ? CUTTER_STOP : 0;
 	if (h->out_len) {
 		link->sending = true;
 		link->out = (struct stream_out){ .niov = 1, .iov = { { h->out, h->out_len } } };
 		stream_send(link->stream, &link->out);
 	}
 	if (h->step == INI_DONE)
-		hello_done(link);
-	return !link->up && !link->closing;
-}
-
-/* Needs: what is in the stage is less than a message, and that less than the stage. */
-static ssize_t hello_receive(struct nbd_ini_link *link)
-{
-	struct iovec iov;
-	ssize_t got;
-
-	memmove(link->stage, link->stage + link->from, link->to - link->from);
-	link->to -= link->from;
-	link->from = 0;
-	iov = (struct iovec){ link->stage + link->to, sizeof(link->stage) - link->to };
-	got = stream_recv(link->stream, &iov, 1);
-	if (got > 0)
-		link->to += (size_t)got;
-	return got;
+		hello_done(link, (uint32_t)used < have);
+	return link->closing ? CUTTER_STOP : used;
 }
 
 static void stream_readable(struct stream *stream)
 {
 	struct nbd_ini_link *link = stream->user;
-	ssize_t got = 1;
 
-	while (!link->up && !link->closing && got > 0) {
-		got = hello_receive(link);
-		while (got > 0 && hello_step(link))
-			;
-	}
-	if (got < 0 && !link->closing) {
+	if (link->closing || !link->cutter.ev)
+		return;
+	if (cutter_receive(&link->cutter, stream) && !link->closing) {
 		link->closing = true; /* the stream knows why */
 		stream_close(stream);
 	}
-	if (link->up && !link->closing)
-		link->ev->readable(link);
 }
 
 static void stream_down(struct stream *stream)
@@ -191,7 +168,10 @@ static const struct stream_events events = { stream_up, stream_readable, stream_
 static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf,
 	const struct nbd_ini_link_events *ev)
 {
+	static const struct cutter_events messages = { .part = hello_step };
+
 	link->ev = ev;
+	cutter_init(&link->cutter, &messages, link->stage, sizeof(link->stage));
 	link->conf = conf;
 	link->loop = loop;
 	link->timer.fire = late;
@@ -227,6 +207,7 @@ int nbd_ini_link_adopt(struct nbd_ini_link *link, struct loop *loop,
 	init(link, loop, conf, ev);
 	link->hello.step = INI_DONE;
 	link->up = true;
+	link->cutter.ev = ev->replies;
 	err = stream_accept(&link->stream, loop, fd, &conf->dst, &events, link, diag);
 	if (err)
 		link->stream = NULL;

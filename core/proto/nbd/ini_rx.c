@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an NBD server answers: replies and chunks cut out of the stream at any byte, checked, and
- * handed on. Headers go through a stage; data that is still to come is received straight into the
- * io's buffer. */
+/* What an NBD server answers: replies and chunks as the cutter finds them, checked, and handed on.
+ * Data goes straight into the io's buffer. */
 #include "ini.h"
 #include <errno.h>
-
-#define BIG       32768 /* from here on payload is not worth copying through the stage */
-#define STAGE_FEW 4096  /* what is then taken beyond it: the next headers */
-/* receives in one turn: the rest of the loop, and the deadlines, want theirs, however fast a server
- * errs */
-#define ROUNDS 64
 
 static bool broken(struct nbd_ini_lane *nl, const char *text)
 {
@@ -93,8 +86,7 @@ static bool data_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 		return !a->done || reply_ends(nl, slot);
 	}
 	nl->sink = slot;
-	nl->rest = a->len;
-	nl->big = a->len >= BIG;
+	cutter_payload(&nl->link.cutter, slot->io->buf->p + from, a->len);
 	return true;
 }
 
@@ -105,10 +97,11 @@ static bool status_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	if (slot->mapped)
 		return broken(nl, "the server answered a block status request twice");
 	nl->sink = slot;
-	nl->rest = nl->answer.len;
+	nl->extents = nl->answer.len / sizeof(struct nbd_extent);
 	return true;
 }
 
+/* The text that may come with it is dropped. */
 static bool error_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	if (!slot->error)
@@ -116,7 +109,7 @@ static bool error_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	if (!nl->answer.len)
 		return !nl->answer.done || reply_ends(nl, slot);
 	nl->sink = slot;
-	nl->rest = nl->answer.len;
+	cutter_payload(&nl->link.cutter, NULL, nl->answer.len);
 	return true;
 }
 
@@ -215,113 +208,45 @@ static bool extents_end(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	return payload_ended(nl);
 }
 
-static bool take_extents(struct nbd_ini_lane *nl)
+static int take_extent(struct nbd_ini_lane *nl, const uint8_t *p, uint32_t have)
 {
-	struct nbd_ini_link *link = &nl->link;
-	const struct nbd_extent *extent =
-		(const struct nbd_extent *)(const void *)(link->stage + link->from);
+	const struct nbd_extent *extent = (const struct nbd_extent *)(const void *)p;
 
-	if (link->to - link->from < sizeof(*extent))
-		return false;
-	if (!get_be32(extent->len))
-		return broken(nl, "the server reports an extent of length 0");
+	if (have < sizeof(*extent))
+		return 0;
+	if (!get_be32(extent->len)) {
+		broken(nl, "the server reports an extent of length 0");
+		return CUTTER_STOP;
+	}
 	extent_add(
 		nl->sink, nl->lane.bdev->lim.block, get_be32(extent->len), get_be32(extent->flags));
-	link->from += sizeof(*extent);
-	nl->rest -= sizeof(*extent);
-	return nl->rest || extents_end(nl, nl->sink);
+	if (!--nl->extents && !extents_end(nl, nl->sink))
+		return CUTTER_STOP;
+	return sizeof(*extent);
 }
 
-static uint8_t *place(const struct nbd_ini_lane *nl)
+static int take_header(struct nbd_ini_lane *nl, const uint8_t *p, uint32_t have)
 {
-	return nl->sink->io->buf->p + (nl->answer.off - nl->sink->io->off) +
-	       (nl->answer.len - nl->rest);
-}
-
-static bool is_data(const struct nbd_ini_lane *nl)
-{
-	return nl->sink && (nl->answer.simple || nl->answer.type == NBD_REPLY_TYPE_OFFSET_DATA);
-}
-
-/* Data, or text that nobody reads. */
-static bool take_bytes(struct nbd_ini_lane *nl)
-{
-	struct nbd_ini_link *link = &nl->link;
-	size_t len = link->to - link->from;
-
-	if (len > nl->rest)
-		len = nl->rest;
-	if (!len)
-		return false;
-	if (is_data(nl))
-		memcpy(place(nl), link->stage + link->from, len);
-	link->from += len;
-	nl->rest -= (uint32_t)len;
-	return nl->rest || payload_ended(nl);
-}
-
-/* One part of a reply out of the stage; false: more bytes are needed, or it is over. */
-static bool take(struct nbd_ini_lane *nl)
-{
-	struct nbd_ini_link *link = &nl->link;
 	const char *why;
-	int used;
+	int used = nbd_answer_get(&nl->answer, p, have, &why);
 
-	if (nl->sink && !nl->answer.simple && nl->answer.type == NBD_REPLY_TYPE_BLOCK_STATUS)
-		return take_extents(nl);
-	if (nl->sink)
-		return take_bytes(nl);
-	used = nbd_answer_get(&nl->answer, link->stage + link->from, link->to - link->from, &why);
 	if (used < 0)
-		return broken(nl, why);
-	link->from += (size_t)used;
-	return used && header(nl);
+		broken(nl, why);
+	if (used <= 0)
+		return used ? CUTTER_STOP : 0;
+	return header(nl) ? used : CUTTER_STOP;
 }
 
-/* Takes what the socket holds, once; *more: perhaps not all of it. Needs: what is in the stage is
- * less than one part of a reply. */
-static ssize_t receive(struct nbd_ini_lane *nl, bool *more)
+static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
-	struct nbd_ini_link *link = &nl->link;
-	struct iovec iov[2];
-	size_t direct = is_data(nl) ? nl->rest : 0, room;
-	int count = 0;
-	ssize_t got;
+	struct nbd_ini_lane *nl = container_of(cutter, struct nbd_ini_lane, link.cutter);
 
-	memmove(link->stage, link->stage + link->from, link->to - link->from);
-	link->to -= link->from;
-	link->from = 0;
-	room = nl->big ? STAGE_FEW : sizeof(link->stage) - link->to;
-	if (direct)
-		iov[count++] = (struct iovec){ place(nl), direct };
-	iov[count++] = (struct iovec){ link->stage + link->to, room };
-	got = stream_recv(link->stream, iov, count);
-	*more = got > 0 && (size_t)got == direct + room;
-	if (got <= 0)
-		return got;
-	if (direct > (size_t)got)
-		direct = (size_t)got;
-	link->to += (size_t)got - direct;
-	nl->rest -= (uint32_t)direct;
-	if (direct && !nl->rest)
-		payload_ended(nl);
-	return got;
+	return nl->extents ? take_extent(nl, p, have) : take_header(nl, p, have);
 }
 
-/* A socket that gave less than there was room for is empty: asking it again would be one call in
- * vain for each batch. */
-void nbd_ini_receive(struct nbd_ini_lane *nl)
+static bool payload(struct cutter *cutter)
 {
-	bool more = true;
-	ssize_t got = 0;
-
-	for (int round = 0; round < ROUNDS && more && !nl->link.closing; round++) {
-		got = receive(nl, &more);
-		while (got > 0 && !nl->link.closing && take(nl))
-			;
-	}
-	if (got < 0 && !nl->link.closing) {
-		nl->link.closing = true; /* the stream knows why */
-		stream_close(nl->link.stream);
-	}
+	return payload_ended(container_of(cutter, struct nbd_ini_lane, link.cutter));
 }
+
+const struct cutter_events nbd_ini_replies = { .part = part, .payload = payload };

@@ -20,7 +20,7 @@ struct nvme_pdu_events { /* false: the session is over, and no upcall follows */
 	bool (*header)(struct nvme_pdus *);
 	/* all of pdus->pdu's is in place; good: its digest is right */
 	bool (*data)(struct nvme_pdus *, bool good);
-	/* what arrived is no PDU; the session is over */
+	/* what arrived is not a PDU; the session is over */
 	void (*bad)(struct nvme_pdus *, uint16_t fes, uint32_t fei, const char *text);
 };
 

@@ -84,7 +84,8 @@ Test(nbd_ini_rx, a_socket_that_is_never_empty)
 	nl.deal.structured = true;
 	cr_assert_eq(tags_init(&nl.tags, NULL, 1, NULL, NULL), 0);
 	cr_assert_eq(tags_take(&nl.tags, &io, 0), 0);
-	nbd_ini_receive(&nl);
+	cutter_init(&nl.link.cutter, &nbd_ini_replies, nl.link.stage, sizeof(nl.link.stage));
+	cr_assert_eq(cutter_receive(&nl.link.cutter, NULL), 0);
 	cr_assert(receives && !nl.link.closing, "%s", nl.link.why.text);
 	cr_assert_eq(slot.error, NBD_EIO);
 	free(nl.tags.tag);
