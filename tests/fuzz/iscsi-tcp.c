@@ -74,18 +74,25 @@ int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial
 
 ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 {
-	size_t n = wire.left < wire.chunk ? wire.left : wire.chunk;
+	ssize_t got = 0;
 
-	if (stream->state != STREAM_UP || count != 1 || !iov->iov_len)
+	if (stream->state != STREAM_UP || count < 1)
 		abort();
-	n = n < iov->iov_len ? n : iov->iov_len;
-	memcpy(iov->iov_base, wire.bytes, n);
-	wire.bytes += n;
-	wire.left -= n;
-	wire.chunk -= n;
-	if (!n)
+	for (int i = 0; i < count; i++) {
+		size_t n = wire.left < wire.chunk ? wire.left : wire.chunk;
+
+		if (!iov[i].iov_len)
+			abort();
+		n = n < iov[i].iov_len ? n : iov[i].iov_len;
+		memcpy(iov[i].iov_base, wire.bytes, n);
+		wire.bytes += n;
+		wire.left -= n;
+		wire.chunk -= n;
+		got += (ssize_t)n;
+	}
+	if (!got)
 		wire.chunk = 1 + wire.left % 97;
-	return (ssize_t)n;
+	return got;
 }
 
 void stream_send(struct stream *stream, struct stream_out *chain)

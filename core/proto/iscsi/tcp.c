@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* PDUs over TCP, without digests: the basic header, then data padded to words (RFC 7143, 11.1). */
 #include "carrier.h"
+#include "cutter.h"
 #include "stream.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -19,9 +20,11 @@ struct tcp {
 	struct stream *stream;
 	struct tcp_send send[DATAMOVER_SENDS];
 	bool over;
-	struct iscsi_bhs bhs;      /* of the PDU that arrives */
-	uint32_t got, len, padded; /* of header and data together; of the data */
+	struct cutter cutter;
+	struct iscsi_bhs bhs; /* of the PDU that arrives */
+	uint32_t len;         /* of its data */
 	uint32_t recv_max;
+	uint8_t head[ISCSI_BHS];
 	uint8_t data[RECV_LIMIT + 3];
 };
 
@@ -56,12 +59,23 @@ static void down(struct stream *stream)
 	fail(stream->user, stream->why.err ? &stream->why : &closed);
 }
 
-static bool head_is_good(struct tcp *tcp)
+static bool whole(struct cutter *cutter)
 {
+	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
+
+	tcp->dm.ev->control_notify(&tcp->dm, &tcp->bhs, tcp->data, tcp->len);
+	return !tcp->over;
+}
+
+static int head(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
 	struct diag why = { 0 };
 
+	if (have < ISCSI_BHS)
+		return 0;
+	memcpy(&tcp->bhs, p, ISCSI_BHS);
 	tcp->len = get_be24(tcp->bhs.data_len);
-	tcp->padded = (tcp->len + 3) & ~3u;
 	if (tcp->bhs.ahs_len)
 		diag_set(&why, DIAG_PROTOCOL, EPROTO,
 			"unexpected additional header segment in a PDU: is it an iSCSI target?");
@@ -69,40 +83,22 @@ static bool head_is_good(struct tcp *tcp)
 		diag_set(&why, DIAG_PROTOCOL, EPROTO,
 			"data segment of %u bytes exceeds the limit of %u", tcp->len,
 			tcp->recv_max);
-	else
-		return true;
-	fail(tcp, &why);
-	return false;
-}
-
-static void take(struct tcp *tcp, uint32_t got)
-{
-	tcp->got += got;
-	if (tcp->got < ISCSI_BHS || (tcp->got == ISCSI_BHS && !head_is_good(tcp)) ||
-		tcp->got < ISCSI_BHS + tcp->padded)
-		return;
-	tcp->got = 0;
-	tcp->dm.ev->control_notify(&tcp->dm, &tcp->bhs, tcp->data, tcp->len);
+	if (why.err) {
+		fail(tcp, &why);
+		return CUTTER_STOP;
+	}
+	if (tcp->len)
+		cutter_payload(cutter, tcp->data, (tcp->len + 3) & ~3u);
+	else if (!whole(cutter))
+		return CUTTER_STOP;
+	return ISCSI_BHS;
 }
 
 static void readable(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
-	struct iovec iov;
-	ssize_t n;
 
-	if (tcp->over)
-		return;
-	do {
-		iov = tcp->got < ISCSI_BHS ? (struct iovec){ (uint8_t *)&tcp->bhs + tcp->got,
-			ISCSI_BHS - tcp->got }
-					   : (struct iovec){ tcp->data + tcp->got - ISCSI_BHS,
-						     ISCSI_BHS + tcp->padded - tcp->got };
-		n = stream_recv(stream, &iov, 1);
-		if (n > 0)
-			take(tcp, (uint32_t)n);
-	} while (n > 0 && !tcp->over);
-	if (n < 0)
+	if (!tcp->over && cutter_receive(&tcp->cutter, stream))
 		stream_close(stream);
 }
 
@@ -157,11 +153,13 @@ int iscsi_tcp(struct datamover **out, struct loop *loop, const struct addr *addr
 	uint32_t timeout_ms, const struct datamover_events *ev, void *user, struct diag *diag)
 {
 	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
+	static const struct cutter_events pdus = { .part = head, .payload = whole };
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	int err;
 
 	if (!tcp)
 		return diag_sys(diag, ENOMEM, "iSCSI connection");
+	cutter_init(&tcp->cutter, &pdus, tcp->head, sizeof(tcp->head));
 	tcp->dm = (struct datamover){
 		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = RECV_LIMIT
 	};

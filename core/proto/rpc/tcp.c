@@ -2,6 +2,7 @@
 /* RPC over TCP: messages as records (RFC 5531, 11). The own port is one below 1024 where we may
  * have one, as servers want it of root. */
 #include "conn.h"
+#include "cutter.h"
 #include "stream.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +18,10 @@ struct tcp {
 	struct rpc rpc;
 	struct stream *stream;
 	struct stream_out out;
-	be32 mark;               /* of the call */
-	uint8_t head[4];         /* of the fragment that arrives */
-	uint32_t head_len, left; /* bytes of head received; bytes of the fragment still to come */
-	bool last;
+	be32 mark; /* of the call */
+	struct cutter cutter;
+	uint8_t head[4]; /* of the fragment that arrives */
+	bool last;       /* it ends the reply */
 	uint8_t *reply;
 	uint32_t reply_len;
 };
@@ -57,54 +58,48 @@ static void down(struct stream *stream)
 	rpc_down(&tcp->rpc, stream->why.err ? &stream->why : &closed);
 }
 
-static void fragment(struct tcp *tcp)
+/* An unexpected second record stays in the socket until the next call. */
+static bool fragment_ended(struct cutter *cutter)
 {
-	uint32_t mark = (uint32_t)wire_be(tcp->head, 4);
+	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
 
-	tcp->last = mark & RPC_LAST_FRAGMENT;
-	tcp->left = mark & ~RPC_LAST_FRAGMENT;
-	tcp->head_len = 0;
-	if (tcp->left > REPLY_MAX - tcp->reply_len)
-		fail(tcp, "RPC reply exceeds 1 MiB");
-	else if (!tcp->left && !tcp->last)
-		fail(tcp, "empty fragment in an RPC reply");
-}
-
-static void take(struct tcp *tcp, uint32_t got)
-{
-	if (tcp->left) {
-		tcp->reply_len += got;
-		tcp->left -= got;
-	} else {
-		tcp->head_len += got;
-		if (tcp->head_len < sizeof(tcp->head))
-			return;
-		fragment(tcp);
-	}
-	if (tcp->rpc.down || tcp->left || tcp->head_len || !tcp->last)
-		return;
+	if (!tcp->last)
+		return true;
 	tcp->rpc.reply = rd_init(tcp->reply, tcp->reply_len);
-	tcp->last = false;
 	tcp->reply_len = 0;
 	tcp->rpc.replied = 1;
+	return false;
 }
 
-/* An unexpected second record stays in the socket until the next call. */
+static int fragment(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	struct tcp *tcp = container_of(cutter, struct tcp, cutter);
+	uint32_t mark, len;
+
+	if (have < sizeof(tcp->head))
+		return 0;
+	mark = (uint32_t)wire_be(p, sizeof(tcp->head));
+	len = mark & ~RPC_LAST_FRAGMENT;
+	tcp->last = mark & RPC_LAST_FRAGMENT;
+	if (len > REPLY_MAX - tcp->reply_len)
+		fail(tcp, "RPC reply exceeds 1 MiB");
+	else if (!len && !tcp->last)
+		fail(tcp, "empty fragment in an RPC reply");
+	if (tcp->rpc.down)
+		return CUTTER_STOP;
+	if (len)
+		cutter_payload(cutter, tcp->reply + tcp->reply_len, len);
+	else if (!fragment_ended(cutter))
+		cutter_stop(cutter);
+	tcp->reply_len += len;
+	return sizeof(tcp->head);
+}
+
 static void readable(struct stream *stream)
 {
 	struct tcp *tcp = stream->user;
-	struct iovec iov;
-	ssize_t got;
 
-	do {
-		iov = tcp->left ? (struct iovec){ tcp->reply + tcp->reply_len, tcp->left }
-				: (struct iovec){ tcp->head + tcp->head_len,
-					  sizeof(tcp->head) - tcp->head_len };
-		got = stream_recv(stream, &iov, 1);
-		if (got > 0)
-			take(tcp, (uint32_t)got);
-	} while (got > 0 && !tcp->rpc.down && !tcp->rpc.replied);
-	if (got < 0)
+	if (cutter_receive(&tcp->cutter, stream))
 		stream_close(stream);
 }
 
@@ -163,11 +158,13 @@ int rpc_tcp(struct rpc **out, struct loop *loop, const struct addr *addr, uint32
 	struct diag *diag)
 {
 	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
+	static const struct cutter_events records = { .part = fragment, .payload = fragment_ended };
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 	int err;
 
 	if (!tcp)
 		return diag_sys(diag, ENOMEM, "RPC connection");
+	cutter_init(&tcp->cutter, &records, tcp->head, sizeof(tcp->head));
 	tcp->rpc = (struct rpc){
 		.carrier = &carrier, .loop = loop, .call_max = RPC_CALL_MAX, .reply_max = REPLY_MAX
 	};
