@@ -173,16 +173,13 @@ void serve_status(
 	struct out *out, const struct nvme_target *target, const struct nvme_target_options *opt)
 {
 	struct nvme_target_status status;
-	struct io_count count;
 
 	nvme_target_get_status(target, &status);
-	count = (struct io_count){ status.reads, status.writes, status.read_bytes,
-		status.written_bytes, status.errors };
 	out_text(out, "protocol", NULL, "nvme");
 	out_u64(out, "clients", "hosts:   ", status.hosts);
 	out_u64(out, "queues", "queues:  ", status.queues);
 	out_u64(out, "refused", "refused: ", status.turned_away);
-	daemon_show_count(out, &count);
+	daemon_show_count(out, &status.count);
 	put_disks(out, opt);
 	put_listeners(out, target, opt);
 }

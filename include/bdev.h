@@ -70,6 +70,12 @@ struct map_run {
 };
 enum map_flag { MAP_HOLE = 1, MAP_ZERO = 2 };
 
+/* What those served have read and written since the start; errors: requests that the disk failed.
+ */
+struct io_count {
+	uint64_t reads, writes, read_bytes, written_bytes, errors;
+};
+
 struct bdev_limits {
 	uint64_t size;  /* bytes, a multiple of block */
 	uint32_t block; /* logical block: 512 … 65536, a power of 2 */

@@ -6,12 +6,6 @@
 #include "loop.h"
 #include "uri.h"
 
-/* What those served have read and written since the start; errors: requests that the disk failed.
- */
-struct io_count {
-	uint64_t reads, writes, read_bytes, written_bytes, errors;
-};
-
 #define NBD_EXPORTS 16
 #define NBD_LISTENS 8
 #define NBD_ALLOWS  32

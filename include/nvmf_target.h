@@ -56,8 +56,7 @@ struct nvme_target_options {
 struct nvme_target_status { /* a snapshot for status output */
 	unsigned hosts, queues;
 	uint64_t turned_away; /* connections, for want of room */
-	uint64_t reads, writes, read_bytes, written_bytes;
-	uint64_t errors; /* commands that a disk failed */
+	struct io_count count;
 };
 
 struct nvme_target;

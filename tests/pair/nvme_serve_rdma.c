@@ -221,7 +221,7 @@ Test(nvme_serve_rdma, queues_up_to_64)
 	}
 	nvme_target_get_status(target, &status);
 	cr_assert_eq(status.queues, 64);
-	cr_assert_eq(status.reads, 63);
+	cr_assert_eq(status.count.reads, 63);
 	ep_pair_cut(io);
 	capsules_settle();
 	nvme_target_get_status(target, &status);

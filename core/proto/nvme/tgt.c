@@ -1,213 +1,84 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target as a whole: subsystems out of options, workers with their lanes and buffers,
- * connections handed out to them, and the orderly stop. Everything here but the worker_ functions
- * runs on the target's loop. */
+/* The NVMe target as a whole: subsystems out of options, and what the frame is given of it. */
 #include "tgt.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#define MSEC    1000000ull
 #define BUFFER  131072 /* also the least: half of one holds the largest block */
 #define BUFFERS 64
 #define DEPTH   128
-#define TELL_MS 10000
-/* For the disks to return what they held, and for RDMA connections, which wait 500 ms for the peer
- * to close its end. */
-#define CANCEL_MS 1500
 
-static void turned_away(struct nvme_target *target, const struct diag *why)
+_Static_assert((int)NVME_TARGET_RDMA_VERBS == WAY_VERBS &&
+		       (int)NVME_TARGET_RDMA_IWARP == WAY_IWARP &&
+		       (int)NVME_TARGET_TCP == WAY_TCP && NVME_TARGET_DISKS <= TARGET_DISKS &&
+		       NVME_TARGET_LISTENS <= TARGET_LISTENS,
+	"the frame's");
+
+static void ways_changed(struct target *base)
 {
-	uint64_t now = loop_clock();
+	struct nvme_target *target = (struct nvme_target *)base;
 
-	target->turned_away++;
-	if (!target->opt.full || (target->told_ns && now - target->told_ns < TELL_MS * MSEC))
-		return;
-	target->told_ns = now;
-	target->opt.full(why, target->opt.user);
+	__atomic_fetch_add(&target->genctr, 1, __ATOMIC_RELEASE);
+	nvme_tgt_ctrl_notify(target, NULL);
 }
 
-/* Ends the connection that has had the longest time for its Connect: peers that only hold places
- * keep no host out. */
-static bool evict(struct nvme_target *target)
+static void work(struct target_cmd *base)
 {
-	struct nvme_tgt_queue *oldest = NULL;
+	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
 
-	for (struct nvme_tgt_queue *queue = target->queues; queue; queue = queue->peer_next)
-		if (!queue->bound && !queue->killed)
-			oldest = queue;
-	if (!oldest)
-		return false;
-	oldest->evicted = true;
-	target->evicted++;
-	nvme_tgt_queue_kill(oldest);
-	return true;
+	cmd->op->work(cmd);
 }
 
-bool nvme_tgt_room(struct nvme_target *target)
+static bool is_admin(const struct nvme_tgt_queue *queue)
 {
-	struct diag why = { 0 };
-
-	if (target->stopping)
-		return false;
-	if (target->connections - target->evicted < target->opt.connections)
-		return true;
-	if (target->evicted < NVME_TGT_LEAVING && evict(target))
-		return true;
-	diag_set(&why, DIAG_BUSY, EBUSY, "host refused: all %u connections are in use",
-		target->opt.connections);
-	turned_away(target, &why);
-	return false;
+	return queue->ctrl && !queue->qid;
 }
 
-/* Not told: whoever says nothing shall not fill the operator's screen. */
-void nvme_tgt_dropped(struct nvme_target *target)
+static void closing(struct target_conn *conn)
 {
-	target->turned_away++;
+	struct nvme_tgt_queue *queue = (struct nvme_tgt_queue *)conn;
+
+	if (is_admin(queue))
+		nvme_tgt_ctrl_kill_io(queue->ctrl);
 }
 
-bool nvme_tgt_starved(struct nvme_target *target, const struct diag *why)
+static void down(struct target_conn *conn)
 {
-	if (target->evicted || evict(target))
-		return true;
-	turned_away(target, why);
-	return false;
+	struct nvme_tgt_queue *queue = (struct nvme_tgt_queue *)conn;
+
+	if (is_admin(queue))
+		nvme_tgt_ctrl_quit(queue->ctrl);
 }
 
-void nvme_tgt_queue_begin(struct nvme_target *target, struct nvme_tgt_queue *queue,
-	const struct nvme_tgt_carrier *carrier, const struct addr *peer)
+static bool busy(const struct target_conn *conn)
 {
-	struct nvme_tgt_worker *best = &target->worker[0];
-	char text[ADDR_TEXT];
+	const struct nvme_tgt_queue *queue = (const struct nvme_tgt_queue *)conn;
 
-	for (unsigned i = 1; i < target->workers; i++)
-		if (target->worker[i].count < best->count)
-			best = &target->worker[i];
-	best->count++;
-	target->connections++;
-	target->idle = 0;
-	queue->carrier = carrier;
-	queue->target = target;
-	queue->worker = best;
-	queue->loop = best->loop;
-	queue->peer = *peer;
-	snprintf(queue->name, sizeof(queue->name), "nvme+%s host %s", carrier->name,
-		addr_text(peer, text));
-	queue->peer_next = target->queues;
-	queue->peer_link = &target->queues;
-	if (queue->peer_next)
-		queue->peer_next->peer_link = &queue->peer_next;
-	target->queues = queue;
-	queue->hop.run = nvme_tgt_queue_open;
-	loop_post(best->loop, &queue->hop);
+	return is_admin(queue) && queue->ctrl->shutting;
 }
 
-/* The last way: over here, once more through the worker so that nothing posted to it before is
- * missed, and gone. */
-static void gone(struct loop_msg *msg)
+/* An admin queue goes last: with it go all others of its controller. */
+static bool later(const struct target_conn *conn)
 {
-	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, hop);
-	struct nvme_target *target = queue->target;
+	const struct nvme_tgt_queue *queue = (const struct nvme_tgt_queue *)conn;
 
-	queue->worker->count--;
-	target->evicted -= queue->evicted;
-	target->idle = !--target->connections;
-	free(queue);
+	return queue->bound && !queue->ask.qid && queue->bound->qids;
 }
 
-static void buried(struct loop_msg *msg)
-{
-	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, hop);
-
-	msg->run = gone;
-	loop_post(queue->target->loop, msg);
-}
-
-void nvme_tgt_queue_over(struct loop_msg *msg)
-{
-	struct nvme_tgt_queue *queue = container_of(msg, struct nvme_tgt_queue, hop);
-
-	*queue->peer_link = queue->peer_next;
-	if (queue->peer_next)
-		queue->peer_next->peer_link = queue->peer_link;
-	nvme_tgt_ctrl_leave(queue);
-	msg->run = buried;
-	loop_post(queue->loop, msg);
-}
-
-struct job { /* of a worker, through loop_call() */
-	struct nvme_tgt_worker *worker;
-	struct diag *diag;
-	uint64_t deadline;
-	bool kept; /* a disk still has a flush of ours */
-};
-
-static int worker_close(struct loop *loop, void *arg)
-{
-	struct nvme_tgt_worker *worker = ((struct job *)arg)->worker;
-
-	(void)loop;
-	for (unsigned i = 0; i < worker->lanes; i++) {
-		if (i < worker->mapped)
-			lane_unmap(worker->lane[i], worker->store.pool);
-		lane_close(worker->lane[i]);
-	}
-	worker->lanes = worker->mapped = 0;
-	xfer_store_fini(&worker->store);
-	return 0;
-}
-
-static int worker_open(struct loop *loop, void *arg)
-{
-	struct job *job = arg;
-	struct nvme_tgt_worker *worker = job->worker;
-	struct nvme_target *target = worker->target;
-	int err = xfer_store_init(
-		&worker->store, loop, target->opt.buffer, (uint16_t)target->opt.buffers, job->diag);
-
-	while (!err && worker->lanes < target->opt.disks) {
-		err = lane_open(&worker->lane[worker->lanes], target->disk[worker->lanes].bdev,
-			loop, job->diag);
-		if (err)
-			break;
-		err = lane_map(worker->lane[worker->lanes++], worker->store.pool, job->diag);
-		worker->mapped += !err;
-	}
-	if (err)
-		worker_close(loop, job);
-	return err;
-}
-
-static int worker_flush(struct loop *loop, void *arg)
-{
-	struct job *job = arg;
-	struct nvme_target *target = job->worker->target;
-	int result = 0;
-
-	(void)loop;
-	for (unsigned i = 0; i < target->opt.disks; i++) {
-		int err;
-
-		if (target->disk[i].ro || !target->disk[i].bdev->lim.max[IO_FLUSH])
-			continue;
-		err = bdev_flush(job->worker->lane[i], job->deadline, result ? NULL : job->diag);
-		job->kept |= err == -EINPROGRESS;
-		result = result ? result : err;
-	}
-	return result;
-}
-
-static void target_free(struct nvme_target *target)
-{
-	ways_close(target->listen, target->opt.listens);
-	for (unsigned i = 0; i < target->workers; i++) {
-		struct job job = { .worker = &target->worker[i] };
-
-		loop_call(target->loop, job.worker->loop, worker_close, &job);
-	}
-	free(target->worker);
-	free(target);
-}
+static const struct target_proto proto = { .name = "nvme",
+	.hello = "Connect command",
+	.stream = nvme_tgt_tcp_incoming,
+	.rdma = nvme_tgt_rdma_incoming,
+	.ways = ways_changed,
+	.decode = nvme_tgt_decode,
+	.work = work,
+	.complete = nvme_tgt_complete,
+	.status = nvme_tgt_status,
+	.closing = closing,
+	.down = down,
+	.busy = busy,
+	.later = later,
+	.left = nvme_tgt_ctrl_leave };
 
 static struct nvme_tgt_subsys *subsys_of(struct nvme_target *target, const char *nqn)
 {
@@ -223,7 +94,7 @@ static int add_disks(struct nvme_target *target, struct diag *diag)
 	subsys_of(target, NVMF_DISCOVERY_NQN);
 	for (unsigned i = 0; i < target->opt.disks; i++) {
 		const struct nvme_target_disk *conf = &target->opt.disk[i];
-		struct nvme_tgt_disk *disk = &target->disk[i];
+		struct nvme_tgt_ns *ns = &target->ns[i];
 		struct nvme_tgt_subsys *subsys;
 
 		if (!conf->nqn[0] || strlen(conf->nqn) > NVMF_NQN_MAX)
@@ -234,35 +105,11 @@ static int add_disks(struct nvme_target *target, struct diag *diag)
 			return diag_set(diag, DIAG_USAGE, EINVAL,
 				"'%s' is reserved for the discovery service", conf->nqn);
 		subsys = subsys_of(target, conf->nqn);
-		*disk = (struct nvme_tgt_disk){ .conf = conf,
-			.bdev = conf->bdev,
-			.index = i,
-			.size = conf->bdev->lim.size,
-			.shift = (uint8_t)__builtin_ctz(conf->bdev->lim.block),
-			.ro = conf->ro || conf->bdev->lim.ro };
-		subsys->ns[subsys->count++] = disk;
-		disk->nsid = subsys->count;
-		if (conf->bdev->lim.io_size > target->io_size)
-			target->io_size = conf->bdev->lim.io_size;
-	}
-	return 0;
-}
-
-static int start_workers(struct nvme_target *target, struct diag *diag)
-{
-	target->worker = calloc(target->opt.nloops, sizeof(*target->worker));
-	if (!target->worker)
-		return diag_sys(diag, ENOMEM, "%u workers", target->opt.nloops);
-	for (; target->workers < target->opt.nloops; target->workers++) {
-		struct nvme_tgt_worker *worker = &target->worker[target->workers];
-		struct job job = { .worker = worker, .diag = diag };
-		int err;
-
-		worker->target = target;
-		worker->loop = target->opt.loops[target->workers];
-		err = loop_call(target->loop, worker->loop, worker_open, &job);
-		if (err)
-			return err;
+		subsys->ns[subsys->count++] = ns;
+		*ns = (struct nvme_tgt_ns){ .conf = conf,
+			.disk = &target->base.disk[i],
+			.nsid = subsys->count,
+			.shift = (uint8_t)__builtin_ctz(conf->bdev->lim.block) };
 	}
 	return 0;
 }
@@ -276,6 +123,34 @@ static uint32_t power_of_2(uint32_t least)
 	return value;
 }
 
+static int start(
+	struct nvme_target *target, struct loop *loop, uint32_t timeout_ms, struct diag *diag)
+{
+	const struct nvme_target_options *opt = &target->opt;
+	struct target_options base = { .disks = opt->disks,
+		.listens = opt->listens,
+		.loops = opt->loops,
+		.nloops = opt->nloops,
+		.buffer = opt->buffer,
+		.buffers = opt->buffers ? opt->buffers : BUFFERS,
+		.connections = opt->connections ? opt->connections : NVME_TGT_CONNECTIONS,
+		.open_ms = NVME_TGT_CONNECT_MS,
+		.stall_ms = opt->stall_ms ? opt->stall_ms : NVME_TGT_STALL_MS,
+		.full = opt->full,
+		.user = opt->user };
+
+	for (unsigned i = 0; i < opt->disks; i++) {
+		base.disk[i].bdev = opt->disk[i].bdev;
+		base.disk[i].ro = opt->disk[i].ro;
+	}
+	for (unsigned i = 0; i < opt->listens; i++) {
+		base.listen[i].at = opt->listen[i].at;
+		base.listen[i].ways = opt->listen[i].ways;
+		base.listen[i].no_crc = opt->listen[i].no_crc;
+	}
+	return target_start(&target->base, loop, &proto, &base, timeout_ms, diag);
+}
+
 int nvme_target_start(struct nvme_target **out, struct loop *loop,
 	const struct nvme_target_options *opt, uint32_t timeout_ms, struct diag *diag)
 {
@@ -284,22 +159,15 @@ int nvme_target_start(struct nvme_target **out, struct loop *loop,
 
 	if (!target)
 		return diag_sys(diag, ENOMEM, "target");
-	target->loop = loop;
 	target->opt = *opt;
 	target->opt.buffer = power_of_2(opt->buffer);
-	target->opt.buffers = opt->buffers ? opt->buffers : BUFFERS;
 	target->opt.depth = opt->depth ? opt->depth : DEPTH;
-	target->opt.stall_ms = opt->stall_ms ? opt->stall_ms : NVME_TGT_STALL_MS;
-	target->opt.connections = opt->connections ? opt->connections : NVME_TGT_CONNECTIONS;
-	target->idle = 1;
 	target->genctr = 1;
 	err = add_disks(target, diag);
 	if (!err)
-		err = start_workers(target, diag);
-	if (!err)
-		err = nvme_tgt_listen(target, timeout_ms, diag);
+		err = start(target, loop, timeout_ms, diag);
 	if (err) {
-		target_free(target);
+		free(target);
 		return err;
 	}
 	*out = target;
@@ -308,28 +176,13 @@ int nvme_target_start(struct nvme_target **out, struct loop *loop,
 
 unsigned nvme_target_ways(const struct nvme_target *target, unsigned listen, struct addr *bound)
 {
-	*bound = target->listen[listen].bound;
-	return target->listen[listen].up;
-}
-
-void nvme_tgt_count(const struct nvme_target *target, struct nvme_target_status *status)
-{
-	*status = (struct nvme_target_status){ 0 };
-	for (unsigned i = 0; i < target->workers; i++) {
-		const struct nvme_tgt_worker *worker = &target->worker[i];
-
-		status->reads += __atomic_load_n(&worker->reads, __ATOMIC_RELAXED);
-		status->writes += __atomic_load_n(&worker->writes, __ATOMIC_RELAXED);
-		status->read_bytes += __atomic_load_n(&worker->read_bytes, __ATOMIC_RELAXED);
-		status->written_bytes += __atomic_load_n(&worker->written_bytes, __ATOMIC_RELAXED);
-		status->errors += __atomic_load_n(&worker->errors, __ATOMIC_RELAXED);
-	}
+	return target_ways(&target->base, listen, bound);
 }
 
 void nvme_target_get_status(const struct nvme_target *target, struct nvme_target_status *status)
 {
-	nvme_tgt_count(target, status);
-	status->turned_away = target->turned_away;
+	*status = (struct nvme_target_status){ .turned_away = target->base.refused };
+	target_get_count(&target->base, &status->count);
 	for (const struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
 		status->hosts += !nvme_tgt_is_discovery(ctrl) && !ctrl->dying;
 		status->queues += (unsigned)__builtin_popcountll(ctrl->qids);
@@ -338,63 +191,16 @@ void nvme_target_get_status(const struct nvme_target *target, struct nvme_target
 
 void nvme_target_resized(struct nvme_target *target, struct bdev *bdev)
 {
-	for (unsigned i = 0; i < target->opt.disks; i++) {
-		struct nvme_tgt_disk *disk = &target->disk[i];
-
-		if (disk->bdev != bdev || disk->size == bdev->lim.size)
-			continue;
-		__atomic_store_n(&disk->size, bdev->lim.size, __ATOMIC_RELAXED);
-		nvme_tgt_ctrl_notify(target, disk);
-	}
-}
-
-static void each_queue(struct nvme_target *target, void (*fn)(struct nvme_tgt_queue *))
-{
-	for (struct nvme_tgt_queue *queue = target->queues; queue; queue = queue->peer_next)
-		fn(queue);
-}
-
-/* An admin queue goes last: with it go all others of its controller. */
-static void end(struct nvme_tgt_queue *queue)
-{
-	if (!queue->bound || queue->ask.qid || !queue->bound->qids)
-		nvme_tgt_queue_end(queue);
-}
-
-/* Answers what is in flight, as long as hosts take it and the disks do it; false = a disk holds on
- * to something. */
-static bool drain(struct nvme_target *target, uint64_t deadline, bool *late)
-{
-	each_queue(target, end);
-	if (loop_wait(target->loop, &target->idle, deadline))
-		return true;
-	*late = true;
-	each_queue(target, nvme_tgt_queue_kill);
-	return loop_wait(target->loop, &target->idle, loop_clock() + CANCEL_MS * MSEC);
+	for (unsigned i = 0; i < target->opt.disks; i++)
+		if (target->base.disk[i].bdev == bdev && target_resized(&target->base, i))
+			nvme_tgt_ctrl_notify(target, &target->ns[i]);
 }
 
 int nvme_target_stop(struct nvme_target *target, uint32_t timeout_ms, struct diag *diag)
 {
-	struct job job = { .diag = diag, .deadline = loop_clock() + timeout_ms * MSEC };
-	bool late = false;
-	int err;
+	int err = target ? target_stop(&target->base, timeout_ms, diag) : 0;
 
-	if (!target)
-		return 0;
-	__atomic_store_n(&target->stopping, true, __ATOMIC_RELAXED);
-	ways_close(target->listen, target->opt.listens);
-	if (!drain(target, job.deadline, &late)) /* the disk may still write to what a connection
-						    owns: nothing can be freed */
-		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
-			"data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
-	job.worker = &target->worker[0];
-	err = loop_call(target->loop, job.worker->loop, worker_flush, &job);
-	if (late && !err)
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
-			"requests aborted: hosts or disks did not answer within %g s",
-			timeout_ms / 1000.);
-	if (job.kept)
-		return -EINPROGRESS;
-	target_free(target);
+	if (err != -EINPROGRESS)
+		free(target);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The Abort command (Base 2.1, 5.1.1): from the admin queue to the target's loop, which knows the
  * controller's queues, to the loop of the queue meant, and back. What can be dropped there is
- * nvme_tgt_queue.c's to say. */
+ * target_cmd_abort()'s to say. */
 #include "tgt.h"
 
 static void answer(struct loop_msg *msg)
@@ -17,7 +17,7 @@ static void answer(struct loop_msg *msg)
 static void send_back(struct nvme_tgt_abort *abort)
 {
 	abort->hop.run = answer;
-	loop_post(abort->cmd->queue->loop, &abort->hop);
+	loop_post(abort->cmd->base.conn->loop, &abort->hop);
 }
 
 static uint32_t named(const struct nvme_tgt_abort *abort)
@@ -30,7 +30,7 @@ static void look(struct loop_msg *msg)
 	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);
 	struct nvme_tgt_queue *queue = abort->queue;
 
-	for (unsigned i = 0; !queue->over && i < queue->slots && !abort->dropped; i++)
+	for (unsigned i = 0; !queue->base.over && i < queue->base.slots && !abort->dropped; i++)
 		if (get_le16(nvme_tgt_cmd_at(queue, i)->sqe.cid) == named(abort) >> 16)
 			abort->dropped = nvme_tgt_cmd_abort(nvme_tgt_cmd_at(queue, i));
 	send_back(abort);
@@ -40,7 +40,7 @@ static void look(struct loop_msg *msg)
 static void find(struct loop_msg *msg)
 {
 	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);
-	struct nvme_tgt_queue *queue = abort->cmd->queue->bound->queues;
+	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(abort->cmd)->bound->queues;
 
 	while (queue && queue->ask.qid != (named(abort) & 0xffff))
 		queue = queue->sibling;
@@ -50,12 +50,12 @@ static void find(struct loop_msg *msg)
 		return;
 	}
 	abort->hop.run = look;
-	loop_post(queue->loop, &abort->hop);
+	loop_post(queue->base.loop, &abort->hop);
 }
 
 void nvme_tgt_abort(struct nvme_tgt_cmd *cmd)
 {
-	struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
+	struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
 	struct nvme_tgt_abort *abort = ctrl->abort;
 
 	while (abort < ctrl->abort + NVME_TGT_ABORTS && abort->cmd)
@@ -65,5 +65,5 @@ void nvme_tgt_abort(struct nvme_tgt_cmd *cmd)
 		return;
 	}
 	*abort = (struct nvme_tgt_abort){ .hop.run = find, .cmd = cmd };
-	loop_post(ctrl->target->loop, &abort->hop);
+	loop_post(ctrl->target->base.loop, &abort->hop);
 }

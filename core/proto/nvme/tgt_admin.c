@@ -26,7 +26,7 @@ static void keep_fired(struct loop_timer *timer)
 {
 	struct nvme_tgt_ctrl *ctrl = container_of(timer, struct nvme_tgt_ctrl, keep);
 
-	nvme_tgt_queue_fail(ctrl->admin, DIAG_TIMEOUT, ETIMEDOUT,
+	target_conn_fail(&ctrl->admin->base, DIAG_TIMEOUT, ETIMEDOUT,
 		"keep-alive timeout: nothing received from the host");
 }
 
@@ -61,7 +61,7 @@ static void tell(struct nvme_tgt_ctrl *ctrl)
 		ctrl->due &= ~bit;
 		ctrl->masked |= bit;
 		cmd = ctrl->event[--ctrl->events];
-		cmd->state = CMD_WORK;
+		cmd->base.state = TARGET_CMD_WORK;
 		nvme_tgt_cmd_result(cmd, bit == NVME_EVENT_NS_ATTR
 						 ? NVME_AER_NOTICE | NVME_NOTICE_NS_CHANGED << 8 |
 							   NVME_LOG_CHANGED_NS << 16
@@ -89,18 +89,18 @@ void nvme_tgt_ctrl_noticed(struct loop_msg *msg)
 		tell(ctrl);
 	}
 	msg->run = nvme_tgt_ctrl_notice_back;
-	loop_post(ctrl->target->loop, msg);
+	loop_post(ctrl->target->base.loop, msg);
 }
 
 static void event_request(struct nvme_tgt_cmd *cmd)
 {
-	struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
+	struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
 
 	if (ctrl->events == NVME_TGT_AERS) {
 		nvme_tgt_cmd_worked(cmd, NVME_AER_LIMIT);
 		return;
 	}
-	cmd->state = CMD_EVENT;
+	cmd->base.state = TARGET_CMD_KEPT;
 	ctrl->event[ctrl->events++] = cmd;
 	tell(ctrl);
 }
@@ -124,7 +124,7 @@ static void shut_done(struct io *io)
 	ctrl->shutting = NULL;
 	ctrl->shut_failed |= io->status;
 	if (ctrl->gone)
-		loop_work_add(ctrl->loop, &ctrl->admin->turn);
+		target_conn_wake(&ctrl->admin->base);
 	else
 		shut_next(ctrl);
 }
@@ -132,14 +132,14 @@ static void shut_done(struct io *io)
 static void shut_next(struct nvme_tgt_ctrl *ctrl)
 {
 	while (ctrl->shut_at < ctrl->subsys->count) {
-		const struct nvme_tgt_disk *disk = ctrl->subsys->ns[ctrl->shut_at++];
+		const struct target_disk *disk = ctrl->subsys->ns[ctrl->shut_at++]->disk;
 
 		if (disk->bdev->lim.max[IO_FLUSH] && !disk->ro) {
 			ctrl->shut = (struct io){
 				.kind = IO_FLUSH, .done = shut_done, .lower = ctrl->lower
 			};
 			ctrl->shutting = disk;
-			bdev_submit(ctrl->admin->worker->lane[disk->index], &ctrl->shut);
+			bdev_submit(ctrl->admin->base.worker->lane[disk->index], &ctrl->shut);
 			return;
 		}
 	}
@@ -159,12 +159,7 @@ void nvme_tgt_ctrl_quit(struct nvme_tgt_ctrl *ctrl)
 	ctrl->events = 0;
 	loop_timer_del(ctrl->loop, &ctrl->keep);
 	if (ctrl->shutting)
-		bdev_cancel(ctrl->admin->worker->lane[ctrl->shutting->index], &ctrl->shut);
-}
-
-bool nvme_tgt_ctrl_shut(const struct nvme_tgt_ctrl *ctrl)
-{
-	return !ctrl->shutting;
+		bdev_cancel(ctrl->admin->base.worker->lane[ctrl->shutting->index], &ctrl->shut);
 }
 
 /* Properties (3.1.4). */
@@ -178,13 +173,13 @@ static uint64_t capabilities(const struct nvme_tgt_ctrl *ctrl)
 static uint32_t check_property(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)len;
-	return cmd->queue->qid ? NVME_INVALID_OPCODE : NVME_OK;
+	return nvme_tgt_queue_of(cmd)->qid ? NVME_INVALID_OPCODE : NVME_OK;
 }
 
 static void property_get(struct nvme_tgt_cmd *cmd)
 {
 	const struct nvmf_property_sqe *sqe = (const void *)&cmd->sqe;
-	const struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
+	const struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
 	bool wide = sqe->attrib & 1;
 	uint32_t status = NVME_OK;
 	uint64_t value = 0;
@@ -217,7 +212,7 @@ void nvme_tgt_ctrl_kill_io(struct nvme_tgt_ctrl *ctrl)
 	if (__atomic_exchange_n(&ctrl->resetting, true, __ATOMIC_ACQ_REL))
 		return;
 	ctrl->reset.run = nvme_tgt_ctrl_reset;
-	loop_post(ctrl->target->loop, &ctrl->reset);
+	loop_post(ctrl->target->base.loop, &ctrl->reset);
 }
 
 static void disable(struct nvme_tgt_ctrl *ctrl)
@@ -229,9 +224,7 @@ static void disable(struct nvme_tgt_ctrl *ctrl)
 	/* the host's requests for events end with the controller it asked */
 	while (ctrl->events) {
 		cmd = ctrl->event[--ctrl->events];
-		if (cmd->queue->carrier->forget)
-			cmd->queue->carrier->forget(cmd);
-		nvme_tgt_cmd_drop(cmd);
+		target_cmd_forget(&cmd->base);
 	}
 	nvme_tgt_ctrl_kill_io(ctrl);
 }
@@ -279,13 +272,15 @@ static void property_set(struct nvme_tgt_cmd *cmd)
 		nvme_tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
 		return;
 	}
-	configure(cmd->queue->ctrl, (uint32_t)get_le64(sqe->value));
+	configure(nvme_tgt_queue_of(cmd)->ctrl, (uint32_t)get_le64(sqe->value));
 	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
 static uint32_t check_connect(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
-	if (cmd->queue->state != QUEUE_NEW)
+	const struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
+
+	if (queue->asking || queue->base.state != TARGET_OPENING)
 		return NVME_SEQUENCE;
 	*len = sizeof(struct nvmf_connect_data);
 	return NVME_OK;
@@ -298,17 +293,17 @@ static void ask(struct loop_msg *msg)
 	if (!nvme_tgt_ctrl_connect(queue))
 		return;
 	msg->run = nvme_tgt_queue_answered;
-	loop_post(queue->loop, msg);
+	loop_post(queue->base.loop, msg);
 }
 
 static void connect_work(struct nvme_tgt_cmd *cmd)
 {
-	struct nvme_tgt_queue *queue = cmd->queue;
+	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 	const struct nvmf_connect_sqe *sqe = (const void *)&cmd->sqe;
-	struct nvmf_connect_reply no = nvmf_connect_refusal(sqe, (const void *)cmd->p);
+	struct nvmf_connect_reply no = nvmf_connect_refusal(sqe, (const void *)cmd->base.p);
 
 	/* another one was faster: ask and answer are with the target's thread */
-	if (queue->state != QUEUE_NEW) {
+	if (queue->asking || queue->base.state != TARGET_OPENING) {
 		nvme_tgt_cmd_worked(cmd, NVME_SEQUENCE);
 		return;
 	}
@@ -320,26 +315,25 @@ static void connect_work(struct nvme_tgt_cmd *cmd)
 		nvme_tgt_cmd_worked(cmd, no.status);
 		return;
 	}
-	if (nvmf_connect_get(&queue->ask, sqe, cmd->p, cmd->piece, NULL)) {
+	if (nvmf_connect_get(&queue->ask, sqe, cmd->base.p, cmd->base.piece, NULL)) {
 		nvme_tgt_cmd_worked(cmd, NVME_INVALID_FIELD);
 		return;
 	}
-	queue->state = QUEUE_ASKING;
 	queue->asking = cmd;
 	queue->ask_hop.run = ask;
-	loop_post(queue->target->loop, &queue->ask_hop);
+	loop_post(queue->base.target->loop, &queue->ask_hop);
 }
 
 /* Of an I/O queue (6.4): the host takes the connection down itself. */
 static uint32_t check_disconnect(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)len;
-	return cmd->queue->qid ? NVME_OK : NVME_INVALID_OPCODE;
+	return nvme_tgt_queue_of(cmd)->qid ? NVME_OK : NVME_INVALID_OPCODE;
 }
 
 static void disconnect(struct nvme_tgt_cmd *cmd)
 {
-	cmd->queue->state = QUEUE_ENDING;
+	target_conn_finish(cmd->base.conn);
 	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
@@ -355,7 +349,7 @@ static uint32_t check_feature(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	if ((dw10 & 0xff) == NVME_FEATURE_HOST_ID) {
 		if (!(cdw(cmd->sqe.cdw11) & 1))
 			return NVME_INVALID_FIELD; /* 8 bytes of it are not what fabrics use */
-		*len = sizeof(cmd->queue->ctrl->hostid);
+		*len = sizeof(nvme_tgt_queue_of(cmd)->ctrl->hostid);
 	}
 	return NVME_OK;
 }
@@ -363,14 +357,14 @@ static uint32_t check_feature(struct nvme_tgt_cmd *cmd, uint32_t *len)
 static bool caches(const struct nvme_tgt_ctrl *ctrl)
 {
 	for (unsigned i = 0; i < ctrl->subsys->count; i++)
-		if (ctrl->subsys->ns[i]->bdev->lim.max[IO_FLUSH])
+		if (ctrl->subsys->ns[i]->disk->bdev->lim.max[IO_FLUSH])
 			return true;
 	return false;
 }
 
 static void get_feature(struct nvme_tgt_cmd *cmd)
 {
-	const struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
+	const struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
 	uint32_t value = 0, status = NVME_OK;
 
 	switch (cdw(cmd->sqe.cdw10) & 0xff) {
@@ -387,7 +381,7 @@ static void get_feature(struct nvme_tgt_cmd *cmd)
 		value = ctrl->kato_ms;
 		break;
 	case NVME_FEATURE_HOST_ID:
-		memcpy(cmd->p, ctrl->hostid, sizeof(ctrl->hostid));
+		memcpy(cmd->base.p, ctrl->hostid, sizeof(ctrl->hostid));
 		break;
 	case NVME_FEATURE_ARBITRATION:
 	case NVME_FEATURE_POWER:
@@ -404,7 +398,7 @@ static void get_feature(struct nvme_tgt_cmd *cmd)
 
 static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 {
-	struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
+	struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
 
 	switch (cdw(cmd->sqe.cdw10) & 0xff) {
 	case NVME_FEATURE_QUEUES:

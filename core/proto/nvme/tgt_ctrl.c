@@ -40,6 +40,7 @@ static void adopt(struct nvme_tgt_ctrl *ctrl, struct nvme_tgt_queue *queue)
 	queue->sibling = ctrl->queues;
 	ctrl->queues = queue;
 	queue->bound = ctrl;
+	target_admit(&queue->base, ctrl->hostnqn);
 	if (queue->ask.qid)
 		ctrl->qids |= 1ull << (queue->ask.qid - 1);
 }
@@ -48,7 +49,7 @@ static void free_when_left(struct nvme_tgt_ctrl *ctrl)
 {
 	struct nvme_tgt_ctrl **at = &ctrl->target->ctrls;
 
-	if (ctrl->queues || ctrl->noticing || ctrl->resetting || ctrl->fences)
+	if (ctrl->queues || ctrl->noticing || ctrl->resetting || ctrl->fencing)
 		return;
 	while (*at != ctrl)
 		at = &(*at)->next;
@@ -56,60 +57,38 @@ static void free_when_left(struct nvme_tgt_ctrl *ctrl)
 	free(ctrl);
 }
 
-/* A host that connects again may have given up an earlier association that is still alive here.
- * What that one has at the disks becomes orphans before the host can write over the new one. */
-struct fence {
-	struct loop_msg hop;
-	struct nvme_tgt_ctrl *ctrl; /* the new one */
-	struct nvme_tgt_queue *queue;
-};
-
-static void fence_back(struct loop_msg *msg)
+/* A host that connects again: what an earlier association of it still has at the disks is fenced
+ * before the host can write over the new one. */
+static bool same_host(const struct target_fence *fence, const struct target_conn *conn)
 {
-	struct fence *fence = container_of(msg, struct fence, hop);
-	struct nvme_tgt_ctrl *ctrl = fence->ctrl;
+	const struct nvme_tgt_ctrl *ctrl = container_of(fence, struct nvme_tgt_ctrl, fence),
+				   *other = ((const struct nvme_tgt_queue *)conn)->ctrl;
 
-	free(fence);
-	if (--ctrl->fences)
-		return;
+	return other && other != ctrl && other->subsys == ctrl->subsys &&
+	       !strcmp(other->hostnqn, ctrl->hostnqn) &&
+	       !memcmp(other->hostid, ctrl->hostid, sizeof(ctrl->hostid));
+}
+
+static void fence_back(struct target_fence *fence)
+{
+	struct nvme_tgt_ctrl *ctrl = container_of(fence, struct nvme_tgt_ctrl, fence);
+
+	ctrl->fencing = false;
 	for (struct nvme_tgt_queue *queue = ctrl->waiting; queue; queue = queue->wait_next)
-		loop_post(ctrl->target->loop, &queue->ask_hop);
+		loop_post(fence->home, &queue->ask_hop);
 	ctrl->waiting = NULL;
 	free_when_left(ctrl);
 }
 
-static void fence_run(struct loop_msg *msg)
+static void fence_host(struct nvme_tgt_ctrl *ctrl)
 {
-	struct fence *fence = container_of(msg, struct fence, hop);
+	struct target *target = &ctrl->target->base;
 
-	nvme_tgt_queue_fence(fence->queue);
-	msg->run = fence_back;
-	loop_post(fence->ctrl->target->loop, msg);
-}
-
-/* A queue found here stays valid until the work posted now has run. */
-static bool fence_host(struct nvme_tgt_ctrl *ctrl)
-{
-	for (struct nvme_tgt_ctrl *other = ctrl->target->ctrls; other; other = other->next) {
-		if (other == ctrl || other->subsys != ctrl->subsys ||
-			strcmp(other->hostnqn, ctrl->hostnqn) ||
-			memcmp(other->hostid, ctrl->hostid, sizeof(ctrl->hostid)))
-			continue;
-		for (struct nvme_tgt_queue *queue = other->queues; queue; queue = queue->sibling) {
-			struct fence *fence = queue->ask.qid ? malloc(sizeof(*fence)) : NULL;
-
-			if (queue->ask.qid && !fence)
-				return false;
-			if (!fence)
-				continue;
-			*fence = (struct fence){
-				.hop.run = fence_run, .ctrl = ctrl, .queue = queue
-			};
-			ctrl->fences++;
-			loop_post(queue->loop, &fence->hop);
-		}
-	}
-	return true;
+	ctrl->fencing = true;
+	ctrl->fence.same = same_host;
+	ctrl->fence.back = fence_back;
+	ctrl->fence.home = target->loop;
+	target_fence(target, &ctrl->fence);
 }
 
 static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
@@ -120,7 +99,7 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 
 	if (ask->cntlid != NVMF_CNTLID_ANY)
 		return BAD_DATA(cntlid); /* controllers are made on demand only */
-	ctrl = calloc(1, sizeof(*ctrl) + target->io_size + 8);
+	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
 	if (!ctrl)
 		return refuse(NVMF_BUSY);
 	do
@@ -136,17 +115,14 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	memcpy(ctrl->subnqn, ask->subnqn, sizeof(ctrl->subnqn));
 	ctrl->lower = (uint8_t *)(((uintptr_t)(ctrl + 1) + 7) & ~(uintptr_t)7);
 	ctrl->admin = queue;
-	ctrl->loop = queue->loop;
+	ctrl->loop = queue->base.loop;
 	ctrl->next = target->ctrls;
 	target->ctrls = ctrl;
-	if (subsys->count && !fence_host(ctrl)) {
-		ctrl->dying = true;
-		free_when_left(ctrl);
-		return refuse(NVMF_BUSY);
-	}
+	if (subsys->count)
+		fence_host(ctrl);
 	adopt(ctrl, queue);
-	loop_trace(target->loop, "%s: controller %u of %s for %s", queue->name, ctrl->cntlid,
-		ctrl->subnqn, ctrl->hostnqn);
+	loop_trace(target->base.loop, "%s: controller %u of %s for %s", queue->base.name,
+		ctrl->cntlid, ctrl->subnqn, ctrl->hostnqn);
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
 
@@ -168,27 +144,27 @@ static struct nvmf_connect_reply connect_io(struct nvme_target *target,
 	if (ctrl->qids & 1ull << (ask->qid - 1) ||
 		!__atomic_load_n(&ctrl->enabled, __ATOMIC_ACQUIRE))
 		return refuse(NVME_SEQUENCE);
-	if (ctrl->admin->carrier != queue->carrier)
+	if (ctrl->admin->base.carrier != queue->base.carrier)
 		return BAD_DATA(cntlid);
 	adopt(ctrl, queue);
-	loop_trace(
-		target->loop, "%s: queue %u of controller %u", queue->name, ask->qid, ctrl->cntlid);
+	loop_trace(target->base.loop, "%s: queue %u of controller %u", queue->base.name, ask->qid,
+		ctrl->cntlid);
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
 
 bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 {
-	struct nvme_target *target = queue->target;
+	struct nvme_target *target = nvme_tgt_of(queue);
 	const struct nvmf_connect *ask = &queue->ask;
 	const struct nvme_tgt_subsys *subsys = find_subsys(target, ask->subnqn);
 	struct nvme_tgt_ctrl *ctrl = ask->qid ? find_ctrl(target, ask->cntlid) : NULL;
 
-	if (ctrl && ctrl->fences) {
+	if (ctrl && ctrl->fencing) {
 		queue->wait_next = ctrl->waiting;
 		ctrl->waiting = queue;
 		return false;
 	}
-	if (target->stopping)
+	if (target->base.stopping)
 		queue->answer = refuse(NVMF_BUSY);
 	else if (!subsys)
 		queue->answer = BAD_DATA(subnqn);
@@ -200,39 +176,22 @@ bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 		queue->answer = ask->qid ? connect_io(target, subsys, queue)
 					 : connect_admin(target, subsys, queue);
 	if (queue->answer.status)
-		loop_trace(target->loop, "%s: '%s' refused for '%s': status %xh/%02xh", queue->name,
-			ask->subnqn, ask->hostnqn, queue->answer.status >> 8 & 7,
+		loop_trace(target->base.loop, "%s: '%s' refused for '%s': status %xh/%02xh",
+			queue->base.name, ask->subnqn, ask->hostnqn, queue->answer.status >> 8 & 7,
 			queue->answer.status & 0xff);
 	return true;
-}
-
-void nvme_tgt_queue_kill(struct nvme_tgt_queue *queue)
-{
-	if (queue->killed)
-		return;
-	queue->killed = true;
-	queue->kill_hop.run = nvme_tgt_queue_killed;
-	loop_post(queue->loop, &queue->kill_hop);
-}
-
-void nvme_tgt_queue_end(struct nvme_tgt_queue *queue)
-{
-	if (queue->ended)
-		return;
-	queue->ended = true;
-	queue->end_hop.run = nvme_tgt_queue_ended;
-	loop_post(queue->loop, &queue->end_hop);
 }
 
 static void kill_queues(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue *but)
 {
 	for (struct nvme_tgt_queue *queue = ctrl->queues; queue; queue = queue->sibling)
 		if (queue != but)
-			nvme_tgt_queue_kill(queue);
+			target_conn_kill(&queue->base, "its controller has ended");
 }
 
-void nvme_tgt_ctrl_leave(struct nvme_tgt_queue *queue)
+void nvme_tgt_ctrl_leave(struct target_conn *conn)
 {
+	struct nvme_tgt_queue *queue = (struct nvme_tgt_queue *)conn;
 	struct nvme_tgt_ctrl *ctrl = queue->bound;
 	struct nvme_tgt_queue **at;
 
@@ -243,8 +202,8 @@ void nvme_tgt_ctrl_leave(struct nvme_tgt_queue *queue)
 	*at = queue->sibling;
 	if (queue->ask.qid) {
 		ctrl->qids &= ~(1ull << (queue->ask.qid - 1));
-		if (!ctrl->qids && ctrl->target->stopping && !ctrl->dying)
-			nvme_tgt_queue_end(ctrl->admin);
+		if (!ctrl->qids && ctrl->target->base.stopping && !ctrl->dying)
+			target_conn_end(&ctrl->admin->base);
 	} else {
 		ctrl->dying = true;
 		kill_queues(ctrl, NULL);
@@ -278,16 +237,16 @@ void nvme_tgt_ctrl_notice_back(struct loop_msg *msg)
 	free_when_left(ctrl);
 }
 
-void nvme_tgt_ctrl_notify(struct nvme_target *target, const struct nvme_tgt_disk *disk)
+void nvme_tgt_ctrl_notify(struct nvme_target *target, const struct nvme_tgt_ns *ns)
 {
 	for (struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
-		bool mine = disk ? disk->nsid <= ctrl->subsys->count &&
-					    ctrl->subsys->ns[disk->nsid - 1] == disk
-				 : nvme_tgt_is_discovery(ctrl);
+		bool mine =
+			ns ? ns->nsid <= ctrl->subsys->count && ctrl->subsys->ns[ns->nsid - 1] == ns
+			   : nvme_tgt_is_discovery(ctrl);
 
 		if (!mine || ctrl->dying)
 			continue;
-		__atomic_fetch_or(&ctrl->news, disk ? 1ull << (disk->nsid - 1) : NVME_TGT_NEWS_DISC,
+		__atomic_fetch_or(&ctrl->news, ns ? 1ull << (ns->nsid - 1) : NVME_TGT_NEWS_DISC,
 			__ATOMIC_RELEASE);
 		if (!ctrl->noticing)
 			notice(ctrl);

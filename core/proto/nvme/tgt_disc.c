@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The discovery log (Base 2.1, 5.1.12.3.1): each subsystem the host may use, on each way that is
- * up. Which ways are up is nvme_tgt_listen.c's. */
+ * up. */
 #include "tgt.h"
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -32,12 +32,12 @@ static void address(struct nvmf_record *record, const struct addr *bound, const 
  * many. */
 static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nvmf_record *record)
 {
-	const struct nvme_target *target = cmd->queue->target;
-	bool allowed = nvme_tgt_host_allowed(target, cmd->queue->ctrl->hostnqn);
+	const struct nvme_target *target = nvme_tgt_of(nvme_tgt_queue_of(cmd));
+	bool allowed = nvme_tgt_host_allowed(target, nvme_tgt_queue_of(cmd)->ctrl->hostnqn);
 
 	for (unsigned s = 1; allowed && s < target->subsystems; s++)
 		for (unsigned l = 0; l < target->opt.listens * 2; l++) {
-			const struct ways *listen = &target->listen[l / 2];
+			const struct ways *listen = &target->base.listen[l / 2];
 			unsigned mine = __atomic_load_n(&listen->up, __ATOMIC_ACQUIRE) &
 					(l % 2 ? NVME_TARGET_TCP
 					       : NVME_TARGET_RDMA_VERBS | NVME_TARGET_RDMA_IWARP);
@@ -53,7 +53,7 @@ static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nv
 				.asqsz = NVME_TGT_ADMIN_DEPTH };
 			snprintf(record->subnqn, sizeof(record->subnqn), "%s",
 				target->subsys[s].nqn);
-			address(record, &listen->bound, &cmd->queue->local);
+			address(record, &listen->bound, &cmd->base.conn->local);
 			if (!(l % 2)) {
 				record->tsas.rdma.qptype = NVMF_QPTYPE_CONNECTED;
 				record->tsas.rdma.prtype = mine == NVME_TARGET_RDMA_IWARP
@@ -92,7 +92,8 @@ static void block(
 	if (!number)
 		nvmf_log_put((void *)to,
 			&(struct nvmf_log_info){
-				__atomic_load_n(&cmd->queue->target->genctr, __ATOMIC_ACQUIRE),
+				__atomic_load_n(&nvme_tgt_of(nvme_tgt_queue_of(cmd))->genctr,
+					__ATOMIC_ACQUIRE),
 				records(cmd) });
 	else if (number <= UINT16_MAX && record_at(cmd, (unsigned)number - 1, &record))
 		nvmf_record_put((void *)to, &record);

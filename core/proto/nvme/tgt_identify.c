@@ -12,7 +12,7 @@ static uint32_t cns(const struct nvme_tgt_cmd *cmd)
 
 static const struct nvme_tgt_subsys *subsys(const struct nvme_tgt_cmd *cmd)
 {
-	return cmd->queue->ctrl->subsys;
+	return nvme_tgt_queue_of(cmd)->ctrl->subsys;
 }
 
 uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *cmd, uint32_t *len)
@@ -22,7 +22,7 @@ uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	*len = NVME_IDENTIFY_LEN;
 	if (cns(cmd) == NVME_CNS_CTRL)
 		return NVME_OK;
-	if (nvme_tgt_is_discovery(cmd->queue->ctrl))
+	if (nvme_tgt_is_discovery(nvme_tgt_queue_of(cmd)->ctrl))
 		return NVME_INVALID_FIELD;
 	switch (cns(cmd)) {
 	case NVME_CNS_NS:
@@ -30,7 +30,7 @@ uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	case NVME_CNS_NS_INDEPENDENT:
 		if (!nsid || nsid > subsys(cmd)->count)
 			return NVME_INVALID_NS;
-		cmd->disk = subsys(cmd)->ns[nsid - 1];
+		cmd->ns = subsys(cmd)->ns[nsid - 1];
 		return NVME_OK;
 	case NVME_CNS_NS_LIST:
 		return nsid >= NVME_NSID_ALL - 1 ? NVME_INVALID_NS : NVME_OK;
@@ -45,7 +45,7 @@ uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *cmd, uint32_t *len)
 static bool all_do(const struct nvme_tgt_subsys *s, enum io_kind kind)
 {
 	for (unsigned i = 0; i < s->count; i++)
-		if (!s->ns[i]->bdev->lim.max[kind])
+		if (!s->ns[i]->disk->bdev->lim.max[kind])
 			return false;
 	return true;
 }
@@ -53,17 +53,17 @@ static bool all_do(const struct nvme_tgt_subsys *s, enum io_kind kind)
 static bool one_does(const struct nvme_tgt_subsys *s, enum io_kind kind)
 {
 	for (unsigned i = 0; i < s->count; i++)
-		if (s->ns[i]->bdev->lim.max[kind])
+		if (s->ns[i]->disk->bdev->lim.max[kind])
 			return true;
 	return false;
 }
 
 static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 {
-	const struct nvme_tgt_queue *queue = cmd->queue;
+	const struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 	const struct nvme_tgt_ctrl *ctrl = queue->ctrl;
 	const struct nvme_tgt_subsys *s = ctrl->subsys;
-	struct nvme_id_ctrl *id = (void *)cmd->p;
+	struct nvme_id_ctrl *id = (void *)cmd->base.p;
 	struct nvme_ctrl_info info = {
 		.model = "rdmastor",
 		.firmware = FIRMWARE,
@@ -79,9 +79,10 @@ static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 		.cqt_ms = NVME_TGT_CQT_MS,
 		.cmic = s->count ? NVME_CMIC_MULTI : 0,
 		.sgls = 1 | NVME_SGLS_OFFSET |
-			(queue->carrier->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED : 0),
+			(nvme_tgt_carrier_of(queue)->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED
+										: 0),
 		.oaes = s->count ? NVME_OAES_NS_ATTR : NVME_OAES_DISC_LOG,
-		.capsule = (uint32_t)sizeof(struct nvme_sqe) + queue->carrier->incap,
+		.capsule = (uint32_t)sizeof(struct nvme_sqe) + nvme_tgt_carrier_of(queue)->incap,
 		.reply = sizeof(struct nvme_cqe),
 	};
 
@@ -102,20 +103,20 @@ static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 
 static void identify_ns(const struct nvme_tgt_cmd *cmd)
 {
-	const struct nvme_tgt_disk *disk = cmd->disk;
-	const struct bdev_limits *lim = &disk->bdev->lim;
-	struct nvme_id_ns *id = (void *)cmd->p;
-	struct nvme_ns_info info = { .blocks = nvme_tgt_disk_size(disk) >> disk->shift,
-		.shift = disk->shift,
-		.ro = disk->ro,
+	const struct nvme_tgt_ns *ns = cmd->ns;
+	const struct bdev_limits *lim = &ns->disk->bdev->lim;
+	struct nvme_id_ns *id = (void *)cmd->base.p;
+	struct nvme_ns_info info = { .blocks = target_disk_size(ns->disk) >> ns->shift,
+		.shift = ns->shift,
+		.ro = ns->disk->ro,
 		.shared = true };
 
-	if (lim->best > lim->block && lim->best >> disk->shift <= 65536)
-		info.best = lim->best >> disk->shift;
+	if (lim->best > lim->block && lim->best >> ns->shift <= 65536)
+		info.best = lim->best >> ns->shift;
 	/* read as zero once deallocated is not ours to promise: only Write Zeroes may deallocate */
 	if (lim->max[IO_ZERO])
 		info.dlfeat = NVME_DLFEAT_DEAC;
-	memcpy(info.nguid, disk->conf->nguid, sizeof(info.nguid));
+	memcpy(info.nguid, ns->conf->nguid, sizeof(info.nguid));
 	nvme_ns_put(id, &info);
 	if (info.best) {
 		id->npwa = id->npwg;
@@ -125,7 +126,7 @@ static void identify_ns(const struct nvme_tgt_cmd *cmd)
 
 static void identify_list(const struct nvme_tgt_cmd *cmd)
 {
-	le32 *list = (void *)cmd->p;
+	le32 *list = (void *)cmd->base.p;
 	uint32_t after = get_le32(cmd->sqe.nsid);
 
 	memset(list, 0, NVME_IDENTIFY_LEN);
@@ -137,18 +138,18 @@ static void identify_desc(const struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_ns_ids ids = { .csi = NVME_CSI_NVM };
 
-	memcpy(ids.uuid, cmd->disk->conf->uuid, sizeof(ids.uuid));
-	memcpy(ids.nguid, cmd->disk->conf->nguid, sizeof(ids.nguid));
-	nvme_ns_ids_put(cmd->p, &ids);
+	memcpy(ids.uuid, cmd->ns->conf->uuid, sizeof(ids.uuid));
+	memcpy(ids.nguid, cmd->ns->conf->nguid, sizeof(ids.nguid));
+	nvme_ns_ids_put(cmd->base.p, &ids);
 }
 
 static void identify_independent(const struct nvme_tgt_cmd *cmd)
 {
-	struct nvme_id_ns_independent *id = (void *)cmd->p;
+	struct nvme_id_ns_independent *id = (void *)cmd->base.p;
 
 	memset(id, 0, sizeof(*id));
 	id->nmic = NVME_NMIC_SHARED;
-	id->nsattr = cmd->disk->ro ? NVME_NSATTR_WP : 0;
+	id->nsattr = cmd->ns->disk->ro ? NVME_NSATTR_WP : 0;
 	id->nstat = NVME_NSTAT_READY;
 }
 
@@ -156,7 +157,7 @@ static void identify_independent(const struct nvme_tgt_cmd *cmd)
  * of ranges. */
 static void identify_nvm(const struct nvme_tgt_cmd *cmd)
 {
-	nvme_nvm_put((void *)cmd->p, &(struct nvme_nvm_info){ .dmrl = 0 });
+	nvme_nvm_put((void *)cmd->base.p, &(struct nvme_nvm_info){ .dmrl = 0 });
 }
 
 void nvme_tgt_identify_work(struct nvme_tgt_cmd *cmd)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* I/O commands (NVM Command Set Specification 1.1, section 3) as requests to the disk. A command
- * may be longer than what the disk takes at once: a split then does it in runs. */
+ * may be longer than what the disk takes at once: the frame then does it in runs. */
 #include "tgt.h"
 #include <errno.h>
 
@@ -36,52 +36,21 @@ uint32_t nvme_tgt_status(const struct io *io)
 	}
 }
 
-static uint64_t first_block(const struct nvme_tgt_cmd *cmd)
+static uint32_t find_ns(struct nvme_tgt_cmd *cmd)
 {
-	return get_le32(cmd->sqe.cdw10) | (uint64_t)get_le32(cmd->sqe.cdw11) << 32;
-}
-
-static uint64_t blocks_of(const struct nvme_tgt_cmd *cmd)
-{
-	return (get_le32(cmd->sqe.cdw12) & 0xffff) + 1;
-}
-
-bool nvme_tgt_cmd_changes(const struct nvme_tgt_cmd *cmd, uint64_t *off, uint64_t *len)
-{
-	switch (cmd->sqe.opcode) {
-	case NVME_IO_WRITE:
-	case NVME_IO_WRITE_ZEROES:
-		*off = first_block(cmd) << cmd->disk->shift;
-		*len = blocks_of(cmd) << cmd->disk->shift;
-		return true;
-	case NVME_IO_DSM: /* its ranges may be anywhere */
-		*off = 0;
-		*len = nvme_tgt_disk_size(cmd->disk);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static struct lane *lane_of(const struct nvme_tgt_cmd *cmd)
-{
-	return cmd->queue->worker->lane[cmd->disk->index];
-}
-
-static uint32_t find_disk(struct nvme_tgt_cmd *cmd)
-{
-	const struct nvme_tgt_subsys *subsys = cmd->queue->ctrl->subsys;
+	const struct nvme_tgt_subsys *subsys = nvme_tgt_queue_of(cmd)->ctrl->subsys;
 	uint32_t nsid = get_le32(cmd->sqe.nsid);
 
 	if (!nsid || nsid > subsys->count)
 		return NVME_INVALID_NS;
-	cmd->disk = subsys->ns[nsid - 1];
+	cmd->ns = subsys->ns[nsid - 1];
+	cmd->base.disk = cmd->ns->disk;
 	return NVME_OK;
 }
 
-static uint32_t range_ok(const struct nvme_tgt_disk *disk, uint64_t lba, uint64_t blocks)
+static uint32_t range_ok(const struct nvme_tgt_ns *ns, uint64_t lba, uint64_t blocks)
 {
-	uint64_t size = nvme_tgt_disk_size(disk) >> disk->shift;
+	uint64_t size = target_disk_size(ns->disk) >> ns->shift;
 
 	return blocks <= size && lba <= size - blocks ? NVME_OK : NVME_LBA_RANGE;
 }
@@ -89,19 +58,23 @@ static uint32_t range_ok(const struct nvme_tgt_disk *disk, uint64_t lba, uint64_
 /* Namespace, range, and whether it may be written. */
 static uint32_t check_blocks(struct nvme_tgt_cmd *cmd)
 {
-	uint64_t lba = first_block(cmd), blocks = blocks_of(cmd);
-	uint32_t status = find_disk(cmd);
+	uint64_t lba = get_le32(cmd->sqe.cdw10) | (uint64_t)get_le32(cmd->sqe.cdw11) << 32,
+		 blocks = (get_le32(cmd->sqe.cdw12) & 0xffff) + 1;
+	const struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
+	bool writes = cmd->op->flags & OP_WRITES;
+	uint32_t status = find_ns(cmd);
 
 	if (status)
 		return status;
-	if (cmd->op->flags & OP_WRITES && cmd->disk->ro)
+	if (writes && cmd->ns->disk->ro)
 		return NVME_WRITE_PROTECTED;
-	cmd->off = lba << cmd->disk->shift;
-	cmd->len = blocks << cmd->disk->shift;
+	cmd->off = lba << cmd->ns->shift;
+	cmd->len = blocks << cmd->ns->shift;
 	cmd->fua = get_le32(cmd->sqe.cdw12) & NVME_RW_FUA ||
-		   (cmd->op->flags & OP_WRITES &&
-			   __atomic_load_n(&cmd->queue->ctrl->write_through, __ATOMIC_RELAXED));
-	return range_ok(cmd->disk, lba, blocks);
+		   (writes && __atomic_load_n(&ctrl->write_through, __ATOMIC_RELAXED));
+	cmd->base.changes_off = cmd->off;
+	cmd->base.changes_len = writes ? cmd->len : 0;
+	return range_ok(cmd->ns, lba, blocks);
 }
 
 static uint32_t check_rw(struct nvme_tgt_cmd *cmd, uint32_t *len)
@@ -115,95 +88,37 @@ static uint32_t check_rw(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	return status;
 }
 
-static void count(uint64_t *what, uint64_t more)
-{
-	__atomic_store_n(what, *what + more, __ATOMIC_RELAXED);
-}
-
-static struct nvme_tgt_cmd *cmd_of(struct split *split)
-{
-	return container_of(split, struct nvme_tgt_cmd, split);
-}
-
-/* A request for `len` bytes from cmd->off + cmd->at, data at p. */
-static void submit(struct nvme_tgt_cmd *cmd, enum io_kind kind, uint8_t flags, uint64_t len,
-	struct buf buf, void (*done)(struct split *))
-{
-	struct split *split = &cmd->split;
-
-	split->lane = lane_of(cmd);
-	split->kind = (uint8_t)kind;
-	split->flags = flags;
-	split->off = cmd->off + cmd->at;
-	split->len = len;
-	split->buf = buf;
-	split->done = done;
-	split_start(split);
-}
-
-/* The disk failed the command, or dropped it as the host asked: ends it. */
-static void fail(struct nvme_tgt_cmd *cmd)
-{
-	if (cmd->split.io.status != -ECANCELED && !nvme_tgt_queue_gone(cmd->queue))
-		count(&cmd->queue->worker->errors, 1);
-	nvme_tgt_cmd_worked(cmd, nvme_tgt_status(&cmd->split.io));
-}
-
-static void done(struct split *split)
-{
-	struct nvme_tgt_cmd *cmd = cmd_of(split);
-
-	if (split->io.status)
-		fail(cmd);
-	else
-		nvme_tgt_cmd_worked(cmd, NVME_OK);
-}
-
 static void read_work(struct nvme_tgt_cmd *cmd)
 {
-	struct nvme_tgt_worker *worker = cmd->queue->worker;
-
-	if (!cmd->at)
-		count(&worker->reads, 1);
-	count(&worker->read_bytes, cmd->piece);
-	submit(cmd, IO_READ, 0, cmd->piece, (struct buf){ cmd->p, cmd->piece, cmd->pool }, done);
+	target_cmd_read(&cmd->base, cmd->off);
 }
 
-/* A disk without FUA needs only one flush, behind the last piece. */
 static void write_work(struct nvme_tgt_cmd *cmd)
 {
-	struct nvme_tgt_worker *worker = cmd->queue->worker;
-	bool last = cmd->at + cmd->piece == cmd->data_len,
-	     fua = cmd->fua && (last || cmd->disk->bdev->lim.fua);
-
-	if (!cmd->at)
-		count(&worker->writes, 1);
-	count(&worker->written_bytes, cmd->piece);
-	submit(cmd, IO_WRITE, fua ? IO_FUA : 0, cmd->piece,
-		(struct buf){ cmd->p, cmd->piece, cmd->pool }, done);
+	target_cmd_write(&cmd->base, cmd->off, cmd->fua);
 }
 
-static uint8_t *compare_with(const struct nvme_tgt_cmd *cmd)
+static uint8_t *compare_with(const struct target_cmd *cmd)
 {
-	return cmd->inside ? cmd->xfer.buf.p : cmd->xfer.buf.p + cmd->xfer.buf.cap / 2;
+	const struct buf *buf = &cmd->claim.buf;
+
+	return cmd->inside ? buf->p : buf->p + buf->cap / 2;
 }
 
-static void compare_done(struct split *split)
+static void compare_done(struct target_cmd *cmd)
 {
-	struct nvme_tgt_cmd *cmd = cmd_of(split);
+	bool differs = memcmp(cmd->p, compare_with(cmd), cmd->piece);
 
-	if (split->io.status)
-		fail(cmd);
-	else
-		nvme_tgt_cmd_worked(cmd, memcmp(cmd->p, compare_with(cmd), cmd->piece)
-						 ? NVME_COMPARE_FAILURE
-						 : NVME_OK);
+	target_cmd_worked(cmd, differs ? NVME_COMPARE_FAILURE : NVME_OK);
 }
 
 static void compare_work(struct nvme_tgt_cmd *cmd)
 {
-	submit(cmd, IO_READ, 0, cmd->piece,
-		(struct buf){ compare_with(cmd), cmd->piece, cmd->xfer.buf.pool }, compare_done);
+	struct target_cmd *base = &cmd->base;
+
+	target_cmd_io(base, IO_READ, 0, cmd->off + base->at, base->piece,
+		(struct buf){ compare_with(base), base->piece, base->claim.buf.pool },
+		compare_done);
 }
 
 /* NSID FFFFFFFFh: all of the subsystem, one after another. */
@@ -211,39 +126,31 @@ static uint32_t check_flush(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	(void)len;
 	cmd->range = 0;
-	cmd->ranges = (uint16_t)cmd->queue->ctrl->subsys->count;
+	cmd->ranges = (uint16_t)nvme_tgt_queue_of(cmd)->ctrl->subsys->count;
 	if (get_le32(cmd->sqe.nsid) == NVME_NSID_ALL)
 		return NVME_OK;
 	cmd->range = (uint16_t)(get_le32(cmd->sqe.nsid) - 1);
 	cmd->ranges = (uint16_t)(cmd->range + 1);
-	return find_disk(cmd);
+	return find_ns(cmd);
 }
 
-static void flush_work(struct nvme_tgt_cmd *);
-
-static void flush_done(struct split *split)
+static void flush_next(struct target_cmd *base)
 {
-	struct nvme_tgt_cmd *cmd = cmd_of(split);
+	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
 
-	if (split->io.status)
-		fail(cmd);
-	else if (nvme_tgt_queue_gone(cmd->queue))
-		nvme_tgt_cmd_worked(cmd, NVME_OK);
-	else
-		flush_work(cmd);
+	while (cmd->range < cmd->ranges) {
+		base->disk = nvme_tgt_queue_of(cmd)->ctrl->subsys->ns[cmd->range++]->disk;
+		if (base->disk->bdev->lim.max[IO_FLUSH]) {
+			target_cmd_io(base, IO_FLUSH, 0, 0, 0, (struct buf){ 0 }, flush_next);
+			return;
+		}
+	}
+	target_cmd_worked(base, NVME_OK);
 }
 
 static void flush_work(struct nvme_tgt_cmd *cmd)
 {
-	while (cmd->range < cmd->ranges) {
-		cmd->disk = cmd->queue->ctrl->subsys->ns[cmd->range++];
-		if (cmd->disk->bdev->lim.max[IO_FLUSH]) {
-			cmd->off = 0;
-			submit(cmd, IO_FLUSH, 0, 0, (struct buf){ 0 }, flush_done);
-			return;
-		}
-	}
-	nvme_tgt_cmd_worked(cmd, NVME_OK);
+	flush_next(&cmd->base);
 }
 
 static uint32_t check_zero(struct nvme_tgt_cmd *cmd, uint32_t *len)
@@ -251,38 +158,40 @@ static uint32_t check_zero(struct nvme_tgt_cmd *cmd, uint32_t *len)
 	uint32_t status = check_blocks(cmd);
 
 	(void)len;
-	return status || cmd->disk->bdev->lim.max[IO_ZERO] ? status : NVME_INVALID_OPCODE;
+	return status || cmd->ns->disk->bdev->lim.max[IO_ZERO] ? status : NVME_INVALID_OPCODE;
 }
 
 static void zero_work(struct nvme_tgt_cmd *cmd)
 {
 	bool keep = !(get_le32(cmd->sqe.cdw12) & NVME_WZ_DEAC);
 
-	submit(cmd, IO_ZERO, (cmd->fua ? IO_FUA : 0) | (keep ? IO_KEEP : 0), cmd->len,
-		(struct buf){ 0 }, done);
+	target_cmd_io(&cmd->base, IO_ZERO, (cmd->fua ? IO_FUA : 0) | (keep ? IO_KEEP : 0), cmd->off,
+		cmd->len, (struct buf){ 0 }, NULL);
 }
 
 static uint32_t check_dsm(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
-	uint32_t status = find_disk(cmd);
+	uint32_t status = find_ns(cmd);
 
 	if (status)
 		return status;
-	if (cmd->disk->ro)
+	if (cmd->ns->disk->ro)
 		return NVME_WRITE_PROTECTED;
 	cmd->range = 0;
 	cmd->ranges = (uint16_t)((get_le32(cmd->sqe.cdw10) & 0xff) + 1);
+	/* its ranges may be anywhere */
+	cmd->base.changes_off = 0;
+	cmd->base.changes_len = target_disk_size(cmd->ns->disk);
 	/* All but Deallocate is advice that nobody here has a use for. */
-	if (get_le32(cmd->sqe.cdw11) & NVME_DSM_DEALLOCATE && cmd->disk->bdev->lim.max[IO_TRIM])
+	if (get_le32(cmd->sqe.cdw11) & NVME_DSM_DEALLOCATE && cmd->ns->disk->bdev->lim.max[IO_TRIM])
 		*len = cmd->ranges * (uint32_t)sizeof(struct nvme_dsm_range);
 	return NVME_OK;
 }
 
-static void trim_done(struct split *);
-
-static void trim_next(struct nvme_tgt_cmd *cmd)
+static void trim_next(struct target_cmd *base)
 {
-	const struct nvme_dsm_range *range = (const void *)cmd->p;
+	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
+	const struct nvme_dsm_range *range = (const void *)base->p;
 
 	while (cmd->range < cmd->ranges) {
 		uint32_t blocks = get_le32(range[cmd->range].blocks);
@@ -290,44 +199,30 @@ static void trim_next(struct nvme_tgt_cmd *cmd)
 
 		if (!blocks)
 			continue;
-		cmd->off = lba << cmd->disk->shift;
-		submit(cmd, IO_TRIM, 0, (uint64_t)blocks << cmd->disk->shift, (struct buf){ 0 },
-			trim_done);
+		target_cmd_io(base, IO_TRIM, 0, lba << cmd->ns->shift,
+			(uint64_t)blocks << cmd->ns->shift, (struct buf){ 0 }, trim_next);
 		return;
 	}
-	nvme_tgt_cmd_worked(cmd, NVME_OK);
-}
-
-static void trim_done(struct split *split)
-{
-	struct nvme_tgt_cmd *cmd = cmd_of(split);
-
-	if (split->io.status)
-		fail(cmd);
-	else if (nvme_tgt_queue_gone(cmd->queue))
-		nvme_tgt_cmd_worked(cmd, NVME_OK);
-	else
-		trim_next(cmd);
+	target_cmd_worked(base, NVME_OK);
 }
 
 static void dsm_work(struct nvme_tgt_cmd *cmd)
 {
-	const struct nvme_dsm_range *range = (const void *)cmd->p;
+	const struct nvme_dsm_range *range = (const void *)cmd->base.p;
 
-	for (unsigned i = 0; i < cmd->ranges && cmd->data_len; i++) {
+	for (unsigned i = 0; i < cmd->ranges && cmd->base.data_len; i++) {
 		uint32_t status =
-			range_ok(cmd->disk, get_le64(range[i].lba), get_le32(range[i].blocks));
+			range_ok(cmd->ns, get_le64(range[i].lba), get_le32(range[i].blocks));
 
 		if (status) {
 			nvme_tgt_cmd_worked(cmd, status);
 			return;
 		}
 	}
-	if (!cmd->data_len) {
+	if (cmd->base.data_len)
+		trim_next(&cmd->base);
+	else
 		nvme_tgt_cmd_worked(cmd, NVME_OK);
-		return;
-	}
-	trim_next(cmd);
 }
 
 const struct nvme_tgt_op nvme_tgt_io_ops[] = {

@@ -10,7 +10,7 @@ static uint32_t cdw(le32 value)
 
 static uint64_t log_len(const struct nvme_tgt_cmd *cmd)
 {
-	bool discovery = nvme_tgt_is_discovery(cmd->queue->ctrl);
+	bool discovery = nvme_tgt_is_discovery(nvme_tgt_queue_of(cmd)->ctrl);
 
 	switch (cdw(cmd->sqe.cdw10) & 0xff) {
 	case NVME_LOG_ERROR:
@@ -51,9 +51,9 @@ static void counter(uint8_t to[16], uint64_t value)
 
 static void smart(const struct nvme_tgt_cmd *cmd, struct nvme_smart *log)
 {
-	struct nvme_target_status sum;
+	struct io_count sum;
 
-	nvme_tgt_count(cmd->queue->target, &sum);
+	target_get_count(cmd->base.conn->target, &sum);
 	log->spare = 100;
 	log->spare_threshold = 10;
 	/* kelvins: unknown to us, and 0 would be an alarm in many tools */
@@ -68,7 +68,7 @@ static void changed(const struct nvme_tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY_L
 {
 	le32 *list = (void *)page;
 
-	for (uint32_t bits = cmd->queue->ctrl->changed; bits; bits &= bits - 1)
+	for (uint32_t bits = nvme_tgt_queue_of(cmd)->ctrl->changed; bits; bits &= bits - 1)
 		*list++ = put_le32((uint32_t)__builtin_ctz(bits) + 1);
 }
 
@@ -97,7 +97,7 @@ static void small_log(const struct nvme_tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY
 /* Reading to the end lets the next event of its kind come, unless the host asks to retain it. */
 static void was_read(struct nvme_tgt_cmd *cmd)
 {
-	struct nvme_tgt_ctrl *ctrl = cmd->queue->ctrl;
+	struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
 	uint32_t dw10 = cdw(cmd->sqe.cdw10);
 
 	if (dw10 & NVME_LOG_RAE)
@@ -112,21 +112,22 @@ static void was_read(struct nvme_tgt_cmd *cmd)
 
 void nvme_tgt_log_work(struct nvme_tgt_cmd *cmd)
 {
-	uint64_t off = cmd->log_off + cmd->at;
+	struct target_cmd *base = &cmd->base;
+	uint64_t off = cmd->log_off + base->at;
 	uint8_t page[NVME_IDENTIFY_LEN];
 	uint64_t have;
 
 	if ((cdw(cmd->sqe.cdw10) & 0xff) == NVME_LOG_DISCOVERY) {
-		nvme_tgt_disc_page(cmd, off, cmd->p, cmd->piece);
+		nvme_tgt_disc_page(cmd, off, base->p, base->piece);
 	} else {
 		small_log(cmd, page);
 		have = off < sizeof(page) ? sizeof(page) - off : 0;
-		if (have > cmd->piece)
-			have = cmd->piece;
-		memcpy(cmd->p, page + (have ? off : 0), have);
-		memset(cmd->p + have, 0, cmd->piece - have);
+		if (have > base->piece)
+			have = base->piece;
+		memcpy(base->p, page + (have ? off : 0), have);
+		memset(base->p + have, 0, base->piece - have);
 	}
-	if (cmd->at + cmd->piece == cmd->data_len)
+	if (base->at + base->piece == base->data_len)
 		was_read(cmd);
 	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }

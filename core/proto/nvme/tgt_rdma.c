@@ -2,8 +2,8 @@
 /* The target's RDMA carrier (RDMA Transport Specification 1.1): capsules come in receives of their
  * own, data is moved by xfer, replies are chained behind it. A receive is posted again before the
  * reply to its command leaves. */
-#include "ep.h"
 #include "tgt.h"
+#include "xfer.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 
 struct rdma_cmd {
 	struct nvme_tgt_cmd cmd; /* first */
+	struct xfer xfer;
 	struct ep_op reply;
 	struct ep_rx *rx; /* its capsule, until the reply */
 	uint64_t raddr;
@@ -32,12 +33,13 @@ struct rdma {
 	struct ep_rx *rx;
 	struct ep_rx *backlog, **backlog_end; /* commands that came before a reply's `sent` */
 	uint32_t lkey;
-	bool capsules_known, buffers_known;
+	bool capsules_known;
+	unsigned buffers_known; /* pools of the data buffers */
 };
 
-static struct rdma *rdma_of(const struct nvme_tgt_queue *queue)
+static struct rdma *rdma_of(const struct target_conn *conn)
 {
-	return (struct rdma *)queue;
+	return (struct rdma *)conn;
 }
 
 static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
@@ -61,73 +63,76 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 		if (!nvme_tgt_cmd_fits(cmd, get_le32(sgl->block.len)) ||
 			rcmd->rx->len - SQE != get_le32(sgl->block.len))
 			return NVME_SGL_LENGTH;
-		cmd->inside = true;
-		cmd->p = rcmd->rx->p + SQE;
-		cmd->pool = cmd->queue->pool;
+		cmd->base.inside = true;
+		cmd->base.p = rcmd->rx->p + SQE;
+		cmd->base.pool = cmd->base.conn->pool;
 		return NVME_OK;
 	default:
 		return NVME_SGL_TYPE;
 	}
 }
 
-static void pull(struct nvme_tgt_cmd *cmd, uint32_t len)
+static void pull(struct target_cmd *cmd, uint32_t len)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 
-	xfer_pull(&rdma_of(cmd->queue)->port, &cmd->xfer, rcmd->raddr + cmd->at, rcmd->rkey, len);
+	xfer_pull(&rdma_of(cmd->conn)->port, &rcmd->xfer, &cmd->claim.buf, rcmd->raddr + cmd->at,
+		rcmd->rkey, len);
 }
 
-static void forget(struct nvme_tgt_cmd *cmd)
+static void forget(struct target_cmd *cmd)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 
 	if (rcmd->rx)
-		xfer_receive(&rdma_of(cmd->queue)->port, rcmd->rx);
+		xfer_receive(&rdma_of(cmd->conn)->port, rcmd->rx);
 	rcmd->rx = NULL;
 }
 
 /* The host asks for its key to be invalidated by the way it describes its data; also when the
  * command failed. */
-static struct ep_op *make_reply(struct nvme_tgt_cmd *cmd)
+static struct ep_op *make_reply(struct target_cmd *cmd)
 {
-	struct rdma *rdma = rdma_of(cmd->queue);
+	struct rdma *rdma = rdma_of(cmd->conn);
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
-	bool inval = cmd->sqe.sgl.type == NVME_SGL_KEYED_INVAL && get_le24(cmd->sqe.sgl.keyed.len);
-	uint8_t *p = cmd->queue->pool->base + (size_t)rdma->queue.most * STRIDE +
-		     (size_t)nvme_tgt_cmd_index(cmd) * REPLY;
+	const struct nvme_sgl *sgl = &rcmd->cmd.sqe.sgl;
+	const struct nvme_cqe *cqe = &rcmd->cmd.cqe;
+	bool inval = sgl->type == NVME_SGL_KEYED_INVAL && get_le24(sgl->keyed.len);
+	uint8_t *p = cmd->conn->pool->base + (size_t)rdma->queue.most * STRIDE +
+		     (size_t)target_cmd_index(cmd) * REPLY;
 
-	memcpy(p, &cmd->cqe, sizeof(cmd->cqe));
+	memcpy(p, cqe, sizeof(*cqe));
 	rcmd->reply = (struct ep_op){ .kind = inval ? EP_SEND_INVAL : EP_SEND,
 		.nsge = 1,
-		.rkey = inval ? get_le32(cmd->sqe.sgl.keyed.key) : 0,
-		.flags = rdma->ep->caps.inline_max >= sizeof(cmd->cqe) ? EP_INLINE : 0,
-		.sge = { { p, sizeof(cmd->cqe), rdma->lkey } } };
+		.rkey = inval ? get_le32(sgl->keyed.key) : 0,
+		.flags = rdma->ep->caps.inline_max >= sizeof(*cqe) ? EP_INLINE : 0,
+		.sge = { { p, sizeof(*cqe), rdma->lkey } } };
 	forget(cmd);
 	return &rcmd->reply;
 }
 
-static void push(struct nvme_tgt_cmd *cmd, uint32_t len, bool last)
+static void push(struct target_cmd *cmd, uint32_t len, bool last)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 	struct ep_op *behind = last ? make_reply(cmd) : NULL;
 
-	xfer_push(&rdma_of(cmd->queue)->port, &cmd->xfer, rcmd->raddr + cmd->at, rcmd->rkey, len,
-		behind);
+	xfer_push(&rdma_of(cmd->conn)->port, &rcmd->xfer, &cmd->claim.buf, rcmd->raddr + cmd->at,
+		rcmd->rkey, len, behind);
 }
 
-static void reply(struct nvme_tgt_cmd *cmd)
+static void reply(struct target_cmd *cmd)
 {
-	xfer_send(&rdma_of(cmd->queue)->port, make_reply(cmd));
+	xfer_send(&rdma_of(cmd->conn)->port, make_reply(cmd));
 }
 
 static void moved(struct xfer *x)
 {
-	struct nvme_tgt_cmd *cmd = container_of(x, struct nvme_tgt_cmd, xfer);
+	struct target_cmd *cmd = &container_of(x, struct rdma_cmd, xfer)->cmd.base;
 
-	if (cmd->state == CMD_PULL)
-		nvme_tgt_cmd_pulled(cmd, NVME_OK);
-	else if (cmd->state == CMD_PUSH)
-		nvme_tgt_cmd_pushed(cmd);
+	if (cmd->state == TARGET_CMD_PULL)
+		target_cmd_pulled(cmd, NVME_OK);
+	else if (cmd->state == TARGET_CMD_PUSH)
+		target_cmd_pushed(cmd);
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
@@ -135,19 +140,20 @@ static void sent(struct ep *ep, struct ep_op *op)
 	struct rdma *rdma = ep->user;
 
 	if (!xfer_sent(&rdma->port, op))
-		nvme_tgt_cmd_over(&container_of(op, struct rdma_cmd, reply)->cmd);
+		target_cmd_over(&container_of(op, struct rdma_cmd, reply)->cmd.base);
 }
 
-static bool run(struct rdma *rdma, struct ep_rx *rx)
+static bool run_command(struct rdma *rdma, struct ep_rx *rx)
 {
-	struct nvme_tgt_cmd *cmd = nvme_tgt_cmd_take(&rdma->queue);
+	struct target_cmd *cmd = target_cmd_take(&rdma->queue.base);
+	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 
 	if (!cmd)
 		return false;
-	((struct rdma_cmd *)cmd)->rx = rx;
-	cmd->xfer.moved = moved;
-	memcpy(&cmd->sqe, rx->p, SQE);
-	nvme_tgt_cmd_run(cmd);
+	rcmd->rx = rx;
+	rcmd->xfer.moved = moved;
+	memcpy(&rcmd->cmd.sqe, rx->p, SQE);
+	target_cmd_run(cmd);
 	return true;
 }
 
@@ -155,50 +161,61 @@ static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct rdma *rdma = ep->user;
 
-	if (nvme_tgt_queue_gone(&rdma->queue))
+	if (target_conn_gone(&rdma->queue.base))
 		return;
 	if (rx->len < SQE) {
-		nvme_tgt_queue_fail(
-			&rdma->queue, DIAG_PROTOCOL, EPROTO, "capsule shorter than a command");
+		target_conn_fail(
+			&rdma->queue.base, DIAG_PROTOCOL, EPROTO, "capsule shorter than a command");
 		return;
 	}
 	if (rx->invalidated) {
-		nvme_tgt_queue_fail(&rdma->queue, DIAG_PROTOCOL, EPROTO,
+		target_conn_fail(&rdma->queue.base, DIAG_PROTOCOL, EPROTO,
 			"the host invalidated a key it was not offered");
 		return;
 	}
-	if (!rdma->backlog && run(rdma, rx))
+	if (!rdma->backlog && run_command(rdma, rx))
 		return;
 	rx->next = NULL;
 	*rdma->backlog_end = rx;
 	rdma->backlog_end = &rx->next;
 }
 
-static void resume(struct nvme_tgt_queue *queue)
+static void resume(struct target_conn *conn)
 {
-	struct rdma *rdma = rdma_of(queue);
+	struct rdma *rdma = rdma_of(conn);
 
-	while (rdma->backlog && queue->free && !nvme_tgt_queue_gone(queue)) {
+	while (rdma->backlog && conn->free && !target_conn_gone(conn)) {
 		struct ep_rx *rx = rdma->backlog;
 
 		rdma->backlog = rx->next;
 		if (!rdma->backlog)
 			rdma->backlog_end = &rdma->backlog;
-		run(rdma, rx);
+		run_command(rdma, rx);
 	}
 }
 
-static void flush(struct nvme_tgt_queue *queue)
+static void flush(struct target_conn *conn)
 {
-	xfer_flush(&rdma_of(queue)->port);
+	xfer_flush(&rdma_of(conn)->port);
 }
 
 static void idle(struct ep *ep)
 {
 	struct rdma *rdma = ep->user;
 
-	if (!nvme_tgt_queue_gone(&rdma->queue))
-		flush(&rdma->queue);
+	if (!target_conn_gone(&rdma->queue.base))
+		flush(&rdma->queue.base);
+}
+
+static void forget_pools(struct rdma *rdma)
+{
+	struct target_conn *conn = &rdma->queue.base;
+
+	if (rdma->capsules_known)
+		rdma->ep->ops->unreg(rdma->ep, conn->pool);
+	rdma->capsules_known = false;
+	while (rdma->buffers_known)
+		rdma->ep->ops->unreg(rdma->ep, target_conn_pool(conn, --rdma->buffers_known));
 }
 
 /* The device is known: as many receives as the host may send commands, as many commands as it can
@@ -206,7 +223,7 @@ static void idle(struct ep *ep)
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct rdma *rdma = ep->user;
-	struct nvme_tgt_queue *queue = &rdma->queue;
+	struct target_conn *conn = &rdma->queue.base;
 	unsigned depth = rdma->asked.depth,
 		 slots = ep->caps.send / 2 < depth ? ep->caps.send / 2 : depth;
 	struct nvmf_rdma_rep rep;
@@ -219,25 +236,26 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 			"the RDMA device supports only %u receives, %u requests and %u reads per "
 			"connection",
 			ep->caps.recv, ep->caps.send, ep->caps.ord);
-	err = nvme_tgt_queue_room(queue, slots, &ep->why);
+	err = target_conn_room(conn, slots, &ep->why);
 	if (!err)
-		err = ep->ops->reg(ep, queue->pool, EP_LOCAL, &ep->why);
+		err = ep->ops->reg(ep, conn->pool, EP_LOCAL, &ep->why);
 	if (err)
 		return err;
 	rdma->capsules_known = true;
-	err = ep->ops->reg(ep, queue->worker->store.pool, EP_READ_SINK, &ep->why);
-	if (err) {
-		ep->ops->unreg(ep, queue->pool);
-		rdma->capsules_known = false;
-		return err;
+	for (struct pool *pool; (pool = target_conn_pool(conn, rdma->buffers_known));
+		rdma->buffers_known++) {
+		err = ep->ops->reg(ep, pool, EP_READ_SINK, &ep->why);
+		if (err) {
+			forget_pools(rdma);
+			return err;
+		}
 	}
-	rdma->buffers_known = true;
-	rdma->lkey = queue->pool->key[ep->dom].lkey;
+	rdma->lkey = conn->pool->key[ep->dom].lkey;
 	for (unsigned i = 0; i < depth; i++)
 		rdma->rx[i] = (struct ep_rx){ .next = i + 1 < depth ? &rdma->rx[i + 1] : NULL,
 			.cap = SQE + INCAP,
 			.lkey = rdma->lkey,
-			.p = queue->pool->base + (size_t)i * STRIDE + 4096 - SQE };
+			.p = conn->pool->base + (size_t)i * STRIDE + 4096 - SQE };
 	ep->ops->repost(ep, rdma->rx);
 	nvmf_rdma_rep_put(&rep, (uint16_t)depth);
 	memcpy(priv, &rep, sizeof(rep));
@@ -248,37 +266,35 @@ static void up(struct ep *ep)
 {
 	struct rdma *rdma = ep->user;
 
-	loop_trace(ep->loop, "%s: %s", rdma->queue.name, ep->way);
+	loop_trace(ep->loop, "%s: %s", rdma->queue.base.name, ep->way);
 }
 
 static void down(struct ep *ep)
 {
 	struct rdma *rdma = ep->user;
 
-	if (!rdma->queue.why.err)
-		rdma->queue.why = ep->why;
-	nvme_tgt_queue_down(&rdma->queue);
+	if (!rdma->queue.base.why.err)
+		rdma->queue.base.why = ep->why;
+	target_conn_down(&rdma->queue.base);
 }
 
 static const struct ep_events events = { requested, up, received, sent, idle, down };
 
-static void rdma_free(struct nvme_tgt_queue *queue)
+static void rdma_free(struct target_conn *conn)
 {
-	struct rdma *rdma = rdma_of(queue);
+	struct rdma *rdma = rdma_of(conn);
 
-	if (rdma->capsules_known)
-		rdma->ep->ops->unreg(rdma->ep, queue->pool);
-	if (rdma->buffers_known)
-		rdma->ep->ops->unreg(rdma->ep, queue->worker->store.pool);
+	forget_pools(rdma);
 	if (rdma->ep)
 		rdma->ep->ops->free(rdma->ep);
-	pool_free(queue->pool);
+	pool_free(conn->pool);
 	free(rdma->rx);
 }
 
-static int rdma_open(struct nvme_tgt_queue *queue, struct diag *diag)
+static int rdma_open(struct target_conn *conn, struct diag *diag)
 {
-	struct rdma *rdma = rdma_of(queue);
+	struct rdma *rdma = rdma_of(conn);
+	struct nvme_tgt_queue *queue = &rdma->queue;
 	struct ep_caps want = { .send = 2u * rdma->asked.depth,
 		.recv = rdma->asked.depth,
 		.sge = 1,
@@ -290,46 +306,46 @@ static int rdma_open(struct nvme_tgt_queue *queue, struct diag *diag)
 	queue->most = rdma->asked.depth;
 	rdma->backlog_end = &rdma->backlog;
 	rdma->rx = calloc(queue->most, sizeof(*rdma->rx));
-	err = rdma->rx ? pool_new(&queue->pool, queue->most * (STRIDE + REPLY), 1, diag)
+	err = rdma->rx ? pool_new(&conn->pool, queue->most * (STRIDE + REPLY), 1, diag)
 		       : diag_sys(diag, ENOMEM, "queue of %u", queue->most);
 	if (err)
 		ep_reject(rdma->incoming, NULL, 0);
 	else
-		err = ep_accept(&rdma->ep, queue->loop, rdma->incoming, &want, &events, rdma, diag);
+		err = ep_accept(&rdma->ep, conn->loop, rdma->incoming, &want, &events, rdma, diag);
 	if (err) {
-		rdma_free(queue);
-		queue->pool = NULL;
+		rdma_free(conn);
+		conn->pool = NULL;
 	}
 	return err;
 }
 
-static void rdma_close(struct nvme_tgt_queue *queue)
+static void rdma_close(struct target_conn *conn)
 {
-	struct rdma *rdma = rdma_of(queue);
+	struct rdma *rdma = rdma_of(conn);
 
 	rdma->ep->ops->close(rdma->ep);
 }
 
 const struct nvme_tgt_carrier nvme_tgt_rdma = {
-	.name = "rdma",
+	.base = { .name = "rdma",
+		.cmd_size = sizeof(struct rdma_cmd),
+		.open = rdma_open,
+		.pull = pull,
+		.push = push,
+		.reply = reply,
+		.forget = forget,
+		.flush = flush,
+		.resume = resume,
+		.close = rdma_close,
+		.free = rdma_free },
 	.trtype = NVMF_TRTYPE_RDMA,
 	.incap = INCAP,
-	.cmd_size = sizeof(struct rdma_cmd),
-	.open = rdma_open,
 	.descriptor = descriptor,
-	.pull = pull,
-	.push = push,
-	.reply = reply,
-	.forget = forget,
-	.flush = flush,
-	.resume = resume,
-	.close = rdma_close,
-	.free = rdma_free,
 };
 
 /* 0, or why not, as the host is told. */
 static uint16_t judge(
-	struct nvme_target *target, const struct ep_incoming *incoming, struct nvmf_rdma_ask *ask)
+	struct target *target, const struct ep_incoming *incoming, struct nvmf_rdma_ask *ask)
 {
 	const struct nvmf_rdma_req *req = (const void *)incoming->priv;
 
@@ -342,12 +358,12 @@ static uint16_t judge(
 					      : NVMF_RDMA_INVALID_HRQSIZE;
 	if (ask->qid > NVME_TGT_QUEUES)
 		return NVMF_RDMA_INVALID_QID;
-	if (ask->depth > target->opt.depth)
+	if (ask->depth > ((struct nvme_target *)target)->opt.depth)
 		return NVMF_RDMA_INVALID_HSQSIZE;
-	return nvme_tgt_room(target) ? 0 : NVMF_RDMA_NO_RESOURCES;
+	return target_room(target, &incoming->peer) ? 0 : NVMF_RDMA_NO_RESOURCES;
 }
 
-void nvme_tgt_rdma_incoming(struct nvme_target *target, struct ep_incoming *incoming)
+void nvme_tgt_rdma_incoming(struct target *target, struct ep_incoming *incoming)
 {
 	struct nvmf_rdma_ask ask = { 0 };
 	uint16_t no = judge(target, incoming, &ask);
@@ -365,6 +381,6 @@ void nvme_tgt_rdma_incoming(struct nvme_target *target, struct ep_incoming *inco
 	}
 	rdma->incoming = incoming;
 	rdma->asked = ask;
-	rdma->queue.local = incoming->local;
+	rdma->queue.base.local = incoming->local;
 	nvme_tgt_queue_begin(target, &rdma->queue, &nvme_tgt_rdma, &incoming->peer);
 }

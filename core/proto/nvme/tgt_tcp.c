@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct nvme_tgt_tcp *tcp_of(const struct nvme_tgt_queue *queue)
+static struct nvme_tgt_tcp *tcp_of(const struct target_conn *conn)
 {
-	return (struct nvme_tgt_tcp *)queue;
+	return (struct nvme_tgt_tcp *)conn;
 }
 
 void nvme_tgt_tcp_terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei, const char *text)
@@ -18,15 +18,15 @@ void nvme_tgt_tcp_terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_TERM, .term = { fes, fei } };
 	struct nvme_tgt_queue *queue = &tcp->queue;
 
-	if (nvme_tgt_queue_gone(queue))
+	if (target_conn_gone(&queue->base))
 		return;
 	nvme_pdu_send(&tcp->pdus, &tcp->bye, &pdu, NULL, false);
-	nvme_tgt_queue_fail(queue, DIAG_PROTOCOL, EPROTO, text);
+	target_conn_fail(&queue->base, DIAG_PROTOCOL, EPROTO, text);
 }
 
 void nvme_tgt_tcp_greet(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
 {
-	const struct nvme_target_options *opt = &tcp->queue.target->opt;
+	const struct nvme_target_options *opt = &nvme_tgt_of(&tcp->queue)->opt;
 	unsigned demanded = (opt->hdr_digest ? NVME_TCP_DGST_HDR : 0) |
 			    (opt->data_digest ? NVME_TCP_DGST_DATA : 0);
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICRESP,
@@ -44,7 +44,7 @@ void nvme_tgt_tcp_greet(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *ask
 	else if (demanded & ~ask->ic.dgst)
 		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst),
 			"the host does not use the required digests");
-	if (nvme_tgt_queue_gone(&tcp->queue))
+	if (target_conn_gone(&tcp->queue.base))
 		return;
 	nvme_pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
 	tcp->pdus.dgst = ask->ic.dgst;
@@ -68,19 +68,19 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 		return NVME_SGL_OFFSET_BAD;
 	if (tcmd->inside != get_le32(sgl->block.len))
 		return NVME_SGL_LENGTH;
-	cmd->inside = true;
-	cmd->p = cmd->queue->pool->base + (size_t)nvme_tgt_cmd_index(cmd) * cmd->queue->pool->each;
-	cmd->pool = cmd->queue->pool;
+	cmd->base.inside = true;
+	cmd->base.pool = cmd->base.conn->pool;
+	cmd->base.p = pool_buf(cmd->base.pool, target_cmd_index(&cmd->base)).p;
 	return tcmd->status;
 }
 
-static void pull(struct nvme_tgt_cmd *cmd, uint32_t len)
+static void pull(struct target_cmd *cmd, uint32_t len)
 {
-	struct nvme_tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct nvme_tgt_tcp *tcp = tcp_of(cmd->conn);
 	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_R2T,
-		.xfer = {
-			get_le16(cmd->sqe.cid), (uint16_t)nvme_tgt_cmd_index(cmd), cmd->at, len } };
+		.xfer = { get_le16(tcmd->cmd.sqe.cid), (uint16_t)target_cmd_index(cmd), cmd->at,
+			len } };
 
 	tcmd->want = len;
 	tcmd->got = 0;
@@ -89,25 +89,25 @@ static void pull(struct nvme_tgt_cmd *cmd, uint32_t len)
 	nvme_pdu_send(&tcp->pdus, &tcmd->data, &pdu, NULL, false);
 }
 
-static void reply(struct nvme_tgt_cmd *cmd)
+static void reply(struct target_cmd *cmd)
 {
-	struct nvme_tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct nvme_tgt_tcp *tcp = tcp_of(cmd->conn);
 	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
-	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_RSP, .cqe = cmd->cqe };
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_RSP, .cqe = tcmd->cmd.cqe };
 
 	nvme_pdu_send(&tcp->pdus, &tcmd->reply, &pdu, NULL, false);
 }
 
 /* Without SQ flow control the reply would say nothing that the last data does not (3.3.2.2). */
-static void push(struct nvme_tgt_cmd *cmd, uint32_t len, bool last)
+static void push(struct target_cmd *cmd, uint32_t len, bool last)
 {
-	struct nvme_tgt_tcp *tcp = tcp_of(cmd->queue);
+	struct nvme_tgt_tcp *tcp = tcp_of(cmd->conn);
 	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_DATA,
 		.data = len,
-		.xfer = { .cccid = get_le16(cmd->sqe.cid), .off = cmd->at, .len = len } };
+		.xfer = { .cccid = get_le16(tcmd->cmd.sqe.cid), .off = cmd->at, .len = len } };
 
-	tcmd->success = last && cmd->queue->no_sqfc && !get_le64(cmd->cqe.result);
+	tcmd->success = last && tcp->queue.no_sqfc && !get_le64(tcmd->cmd.cqe.result);
 	pdu.flags = (last ? NVME_TCP_LAST : 0) | (tcmd->success ? NVME_TCP_SUCCESS : 0);
 	/* quiet: the reply comes right behind it */
 	nvme_pdu_send(&tcp->pdus, &tcmd->data, &pdu, cmd->p, last && !tcmd->success);
@@ -118,7 +118,7 @@ static void push(struct nvme_tgt_cmd *cmd, uint32_t len, bool last)
 static void sent(struct stream *stream, struct stream_out *out)
 {
 	struct nvme_tgt_tcp *tcp = stream->user;
-	size_t at = (size_t)((uint8_t *)out - tcp->queue.cmds);
+	size_t at = (size_t)((uint8_t *)out - tcp->queue.base.cmds);
 	struct nvme_tgt_tcp_cmd *tcmd;
 
 	if (out == &tcp->hello.out || out == &tcp->bye.out)
@@ -128,85 +128,83 @@ static void sent(struct stream *stream, struct stream_out *out)
 	if (tcmd->asking)
 		tcmd->asking = false;
 	else if (out == &tcmd->reply.out || tcmd->success)
-		nvme_tgt_cmd_over(&tcmd->cmd);
+		target_cmd_over(&tcmd->cmd.base);
 	else
-		nvme_tgt_cmd_pushed(&tcmd->cmd);
+		target_cmd_pushed(&tcmd->cmd.base);
 }
 
 static void down(struct stream *stream)
 {
 	struct nvme_tgt_tcp *tcp = stream->user;
 
-	if (!tcp->queue.why.err)
-		tcp->queue.why = stream->why;
-	nvme_tgt_queue_down(&tcp->queue);
+	if (!tcp->queue.base.why.err)
+		tcp->queue.base.why = stream->why;
+	target_conn_down(&tcp->queue.base);
 }
 
 static const struct stream_events events = {
 	.readable = nvme_tgt_tcp_readable, .sent = sent, .down = down
 };
 
-static void tcp_free(struct nvme_tgt_queue *queue)
+static void tcp_free(struct target_conn *conn)
 {
-	struct nvme_tgt_tcp *tcp = tcp_of(queue);
+	struct nvme_tgt_tcp *tcp = tcp_of(conn);
 
 	if (tcp->pdus.stream)
 		stream_free(tcp->pdus.stream);
-	pool_free(queue->pool);
+	pool_free(conn->pool);
 }
 
-static int tcp_open(struct nvme_tgt_queue *queue, struct diag *diag)
+static int tcp_open(struct target_conn *conn, struct diag *diag)
 {
-	struct nvme_tgt_tcp *tcp = tcp_of(queue);
+	struct nvme_tgt_tcp *tcp = tcp_of(conn);
+	struct nvme_tgt_queue *queue = &tcp->queue;
 	int err, fd = tcp->fd;
 
-	queue->most = queue->target->opt.depth;
+	queue->most = nvme_tgt_of(queue)->opt.depth;
 	nvme_pdu_init(&tcp->pdus, &nvme_tgt_tcp_pdu_events);
-	queue->local.len = sizeof(queue->local.ss);
-	if (getsockname(fd, (struct sockaddr *)&queue->local.ss, &queue->local.len))
-		queue->local = (struct addr){ 0 };
-	err = nvme_tgt_queue_room(queue, queue->most, diag);
+	conn->local.len = sizeof(conn->local.ss);
+	if (getsockname(fd, (struct sockaddr *)&conn->local.ss, &conn->local.len))
+		conn->local = (struct addr){ 0 };
+	err = target_conn_room(conn, queue->most, diag);
 	if (!err)
-		err = pool_new(&queue->pool, queue->carrier->incap, queue->most, diag);
+		err = pool_new(&conn->pool, NVME_TCP_ADMIN_INCAP, queue->most, diag);
 	if (err) {
 		close(fd);
 		return err;
 	}
-	err = stream_accept(&tcp->pdus.stream, queue->loop, fd, &queue->peer, &events, tcp, diag);
+	err = stream_accept(&tcp->pdus.stream, conn->loop, fd, &conn->peer, &events, tcp, diag);
 	if (err) {
-		pool_free(queue->pool);
-		queue->pool = NULL;
+		pool_free(conn->pool);
+		conn->pool = NULL;
 	}
 	return err;
 }
 
-static void tcp_close(struct nvme_tgt_queue *queue)
+static void tcp_close(struct target_conn *conn)
 {
-	stream_close(tcp_of(queue)->pdus.stream);
+	stream_close(tcp_of(conn)->pdus.stream);
 }
 
 const struct nvme_tgt_carrier nvme_tgt_tcp = {
-	.name = "tcp",
+	.base = { .name = "tcp",
+		.cmd_size = sizeof(struct nvme_tgt_tcp_cmd),
+		.open = tcp_open,
+		.pull = pull,
+		.push = push,
+		.reply = reply,
+		.close = tcp_close,
+		.free = tcp_free },
 	.trtype = NVMF_TRTYPE_TCP,
 	.incap = NVME_TCP_ADMIN_INCAP,
-	.cmd_size = sizeof(struct nvme_tgt_tcp_cmd),
-	.open = tcp_open,
 	.descriptor = descriptor,
-	.pull = pull,
-	.push = push,
-	.reply = reply,
-	.close = tcp_close,
-	.free = tcp_free,
 };
 
-void nvme_tgt_tcp_incoming(struct nvme_target *target, int fd, const struct addr *peer)
+void nvme_tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
 {
-	struct nvme_tgt_tcp *tcp = nvme_tgt_room(target) ? calloc(1, sizeof(*tcp)) : NULL;
-	char text[ADDR_TEXT];
+	struct nvme_tgt_tcp *tcp = target_room(target, peer) ? calloc(1, sizeof(*tcp)) : NULL;
 
 	if (!tcp) {
-		loop_trace(
-			target->loop, "%s: refused: too many connections", addr_text(peer, text));
 		close(fd);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The two halves of the target's TCP carrier: nvme_tgt_tcp.c sends, nvme_tgt_tcp_rx.c receives. */
+/* The two halves of the target's TCP carrier: tgt_tcp.c sends, tgt_tcp_rx.c receives. */
 #pragma once
 #include "pdu.h"
 #include "tgt.h"

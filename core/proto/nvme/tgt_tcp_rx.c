@@ -3,23 +3,18 @@
 #include "tgt_tcp.h"
 #include <errno.h>
 
-static uint8_t *capsule(const struct nvme_tgt_queue *queue, const struct nvme_tgt_cmd *cmd)
-{
-	return queue->pool->base + (size_t)nvme_tgt_cmd_index(cmd) * queue->pool->each;
-}
-
 /* Slots are given back before a reply has left whole, so a host that counts always finds one. */
 static void command_begins(struct nvme_tgt_tcp *tcp)
 {
-	struct nvme_tgt_queue *queue = &tcp->queue;
-	struct nvme_tgt_cmd *cmd;
+	struct target_conn *conn = &tcp->queue.base;
+	struct target_cmd *cmd;
 
-	if (tcp->pdus.pdu.data > queue->carrier->incap) {
+	if (tcp->pdus.pdu.data > NVME_TCP_ADMIN_INCAP) {
 		nvme_tgt_tcp_terminate(
 			tcp, NVME_TCP_FES_LIMIT, 4, "in-capsule data exceeds IOCCSZ");
 		return;
 	}
-	cmd = nvme_tgt_cmd_take(queue);
+	cmd = target_cmd_take(conn);
 	if (!cmd) {
 		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_SEQUENCE, 0,
 			"more commands in flight than queue entries");
@@ -30,26 +25,27 @@ static void command_begins(struct nvme_tgt_tcp *tcp)
 	tcp->filling->status = 0;
 	tcp->filling->want = 0;
 	tcp->filling->asking = tcp->filling->success = false;
-	cmd->sqe = tcp->pdus.pdu.sqe;
+	tcp->filling->cmd.sqe = tcp->pdus.pdu.sqe;
 	if (tcp->pdus.pdu.data)
-		nvme_pdu_data(&tcp->pdus, capsule(queue, cmd));
+		nvme_pdu_data(&tcp->pdus, pool_buf(conn->pool, target_cmd_index(cmd)).p);
 	else
-		nvme_tgt_cmd_run(cmd);
+		target_cmd_run(cmd);
 }
 
 static void transfer_begins(struct nvme_tgt_tcp *tcp)
 {
 	const struct nvme_tcp_pdu *pdu = &tcp->pdus.pdu;
 	struct nvme_tgt_queue *queue = &tcp->queue;
-	struct nvme_tgt_cmd *cmd =
-		pdu->xfer.ttag < queue->slots ? nvme_tgt_cmd_at(queue, pdu->xfer.ttag) : NULL;
+	struct target_cmd *cmd = pdu->xfer.ttag < queue->base.slots
+					 ? target_cmd_at(&queue->base, pdu->xfer.ttag)
+					 : NULL;
 	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
 	bool last = pdu->flags & NVME_TCP_LAST;
 
-	if (!cmd || cmd->state != CMD_PULL || tcmd->asking)
+	if (!cmd || cmd->state != TARGET_CMD_PULL || tcmd->asking)
 		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER,
 			offsetof(struct nvme_tcp_data, ttag), "data for an unknown transfer tag");
-	else if (pdu->xfer.cccid != get_le16(cmd->sqe.cid))
+	else if (pdu->xfer.cccid != get_le16(tcmd->cmd.sqe.cid))
 		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER,
 			offsetof(struct nvme_tcp_data, cccid),
 			"data for a command that does not own the transfer tag");
@@ -59,13 +55,13 @@ static void transfer_begins(struct nvme_tgt_tcp *tcp)
 	else if (pdu->data > tcmd->want - tcmd->got)
 		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len),
 			"more data than requested by R2T");
-	else if (pdu->data > queue->target->opt.buffer)
+	else if (pdu->data > nvme_tgt_of(queue)->opt.buffer)
 		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len),
 			"more data in a PDU than MAXH2CDATA");
 	else if (last != (pdu->data == tcmd->want - tcmd->got))
 		nvme_tgt_tcp_terminate(
 			tcp, NVME_TCP_FES_HEADER, 1, "LAST_PDU flag is missing or misplaced");
-	if (nvme_tgt_queue_gone(queue))
+	if (target_conn_gone(&queue->base))
 		return;
 	tcp->filling = tcmd;
 	nvme_pdu_data(&tcp->pdus, cmd->p + tcmd->got);
@@ -76,7 +72,7 @@ static void terminated(struct nvme_tgt_tcp *tcp)
 	char text[160];
 
 	nvme_pdu_term_text(text, sizeof(text), "host", &tcp->pdus.pdu);
-	nvme_tgt_queue_fail(&tcp->queue, DIAG_CLOSED, ECONNABORTED, text);
+	target_conn_fail(&tcp->queue.base, DIAG_CLOSED, ECONNABORTED, text);
 }
 
 static void act_on(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
@@ -117,7 +113,7 @@ static bool header(struct nvme_pdus *pdus)
 	struct nvme_tgt_tcp *tcp = container_of(pdus, struct nvme_tgt_tcp, pdus);
 
 	act_on(tcp, &pdus->pdu);
-	return !nvme_tgt_queue_gone(&tcp->queue);
+	return !target_conn_gone(&tcp->queue.base);
 }
 
 static bool data(struct nvme_pdus *pdus, bool good)
@@ -129,13 +125,13 @@ static bool data(struct nvme_pdus *pdus, bool good)
 	if (!good)
 		tcmd->status = NVME_TGT_TCP_TRANSIENT;
 	if (pdus->pdu.type == NVME_TCP_CMD) {
-		nvme_tgt_cmd_run(&tcmd->cmd);
+		target_cmd_run(&tcmd->cmd.base);
 	} else {
 		tcmd->got += pdus->pdu.data;
 		if (tcmd->got == tcmd->want)
-			nvme_tgt_cmd_pulled(&tcmd->cmd, tcmd->status);
+			target_cmd_pulled(&tcmd->cmd.base, tcmd->status);
 	}
-	return !nvme_tgt_queue_gone(&tcp->queue);
+	return !target_conn_gone(&tcp->queue.base);
 }
 
 static void bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
@@ -150,7 +146,7 @@ void nvme_tgt_tcp_readable(struct stream *stream)
 	struct nvme_tgt_tcp *tcp = stream->user;
 	struct nvme_tgt_queue *queue = &tcp->queue;
 
-	if (!nvme_tgt_queue_gone(queue) && !nvme_pdu_receive(&tcp->pdus) &&
-		!nvme_tgt_queue_gone(queue))
-		nvme_tgt_queue_fail(queue, stream->why.code, stream->why.err, stream->why.text);
+	if (!target_conn_gone(&queue->base) && !nvme_pdu_receive(&tcp->pdus) &&
+		!target_conn_gone(&queue->base))
+		target_conn_fail(&queue->base, stream->why.code, stream->why.err, stream->why.text);
 }

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* A connection's life on its worker's loop: from the carrier's open() to the moment when nothing of
+ * it is left here. Each command has a limited time for its peer's part. */
+#include "frame.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MSEC 1000000ull
+
+int target_conn_room(struct target_conn *conn, unsigned slots, struct diag *diag)
+{
+	uint32_t io_size = (conn->target->io_size + 7) & ~7u;
+
+	conn->cmds = calloc(slots, conn->carrier->cmd_size);
+	conn->lower = calloc(slots, io_size ? io_size : 8);
+	if (!conn->cmds || !conn->lower)
+		return diag_sys(diag, ENOMEM, "a connection of %u commands", slots);
+	conn->slots = slots;
+	for (unsigned i = slots; i--;) {
+		struct target_cmd *cmd = target_cmd_at(conn, i);
+
+		cmd->conn = conn;
+		cmd->claim.share = &conn->share;
+		cmd->split.io.lower = conn->lower + (size_t)i * io_size;
+		cmd->split.io.own = &cmd->orphan;
+		cmd->next = conn->free;
+		conn->free = cmd;
+	}
+	return 0;
+}
+
+int target_conn_map(struct target_conn *conn, unsigned disk, struct diag *diag)
+{
+	int err = conn->pool ? lane_map(conn->worker->lane[disk], conn->pool, diag) : 0;
+
+	if (conn->pool && !err)
+		conn->mapped |= 1u << disk;
+	return err;
+}
+
+struct pool *target_conn_pool(const struct target_conn *conn, unsigned index)
+{
+	return index ? NULL : conn->worker->buffers->pool;
+}
+
+void target_conn_wake(struct target_conn *conn)
+{
+	loop_work_add(conn->loop, &conn->turn);
+}
+
+void target_conn_live(struct target_conn *conn)
+{
+	conn->state = TARGET_LIVE;
+	loop_timer_del(conn->loop, &conn->watch);
+}
+
+void target_conn_finish(struct target_conn *conn)
+{
+	if (conn->state >= TARGET_ENDING)
+		return;
+	conn->state = TARGET_ENDING;
+	target_conn_wake(conn);
+}
+
+/* Its peer has left, or soon will: what is at a disk ends with what the disk has of it. */
+static void cut_short(struct target_conn *conn)
+{
+	target_conn_fence(conn);
+	for (unsigned i = 0; i < conn->slots; i++)
+		split_stop(&target_cmd_at(conn, i)->split);
+}
+
+void target_conn_fail(struct target_conn *conn, enum diag_code code, int err, const char *text)
+{
+	const struct target_proto *proto = conn->target->proto;
+
+	if (target_conn_gone(conn))
+		return;
+	diag_set(&conn->why, code, err, "%s", text);
+	conn->state = TARGET_CLOSING;
+	cut_short(conn);
+	if (proto->closing)
+		proto->closing(conn);
+	conn->carrier->close(conn);
+}
+
+static uint64_t stall_limit(const struct target_conn *conn)
+{
+	return conn->target->opt.stall_ms * MSEC;
+}
+
+static void stalled(struct target_conn *conn)
+{
+	target_conn_fail(conn, DIAG_TIMEOUT, ETIMEDOUT,
+		"timed out waiting for the host's part of a transfer");
+}
+
+/* Each command has its own time, whatever else the peer does: else one byte now and then would hold
+ * buffers forever. As all have the same, the list is sorted; the watch is moved only when it
+ * fires. */
+void target_cmd_due(struct target_cmd *cmd)
+{
+	struct target_conn *conn = cmd->conn;
+
+	cmd->due_ns = loop_now(conn->loop);
+	cmd->due_next = NULL;
+	cmd->due_link = conn->due_end;
+	*conn->due_end = cmd;
+	conn->due_end = &cmd->due_next;
+	if (!conn->watch.on)
+		loop_timer_set(conn->loop, &conn->watch, cmd->due_ns + stall_limit(conn));
+}
+
+void target_cmd_undue(struct target_cmd *cmd)
+{
+	struct target_conn *conn = cmd->conn;
+
+	*cmd->due_link = cmd->due_next;
+	*(cmd->due_next ? &cmd->due_next->due_link : &conn->due_end) = cmd->due_link;
+	cmd->waited_ns += loop_now(conn->loop) - cmd->due_ns;
+	if (cmd->waited_ns > stall_limit(conn))
+		stalled(conn);
+}
+
+static void watch_fired(struct loop_timer *timer)
+{
+	struct target_conn *conn = container_of(timer, struct target_conn, watch);
+	const struct target_cmd *first = conn->due;
+	char text[96];
+
+	if (conn->state < TARGET_LIVE) {
+		snprintf(text, sizeof(text), "timed out waiting for the %s",
+			conn->target->proto->hello);
+		target_conn_fail(conn, DIAG_TIMEOUT, ETIMEDOUT, text);
+	} else if (first && loop_now(conn->loop) < first->due_ns + stall_limit(conn)) {
+		loop_timer_set(conn->loop, timer, first->due_ns + stall_limit(conn));
+	} else if (first) {
+		stalled(conn);
+	}
+}
+
+/* Something is in work that the peer waits for. */
+static bool working(const struct target_conn *conn)
+{
+	for (unsigned i = 0; i < conn->slots; i++) {
+		uint8_t state = target_cmd_at(conn, i)->state;
+
+		if (state != TARGET_CMD_FREE && state != TARGET_CMD_FETCH &&
+			state != TARGET_CMD_KEPT)
+			return true;
+	}
+	return false;
+}
+
+/* Nothing of it is in work here: what belongs to this loop is freed, the rest is the target's. */
+static void bury(struct target_conn *conn)
+{
+	for (unsigned i = 0; i < TARGET_DISKS; i++) {
+		if (conn->mapped & 1u << i)
+			lane_unmap(conn->worker->lane[i], conn->pool);
+	}
+	loop_timer_del(conn->loop, &conn->watch);
+	if (conn->opened)
+		conn->carrier->free(conn);
+	free(conn->cmds);
+	free(conn->lower);
+	*conn->link = conn->next;
+	if (conn->next)
+		conn->next->link = conn->link;
+	conn->over = true;
+	loop_trace(
+		conn->loop, "%s: over%s%s", conn->name, conn->why.err ? ": " : "", conn->why.text);
+	conn->hop.run = target_conn_over;
+	loop_post(conn->target->loop, &conn->hop);
+}
+
+static void turn(struct loop_work *work)
+{
+	struct target_conn *conn = container_of(work, struct target_conn, turn);
+	const struct target_proto *proto = conn->target->proto;
+
+	if (conn->over)
+		return;
+	if (conn->state == TARGET_DOWN) {
+		if (!conn->used && !(proto->busy && proto->busy(conn)))
+			bury(conn);
+		return;
+	}
+	if (conn->state == TARGET_ENDING && !working(conn))
+		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED,
+			target_stopping(conn->target) ? "the target is stopping"
+						      : "the host disconnected");
+	if (target_conn_gone(conn))
+		return;
+	if (conn->carrier->resume)
+		conn->carrier->resume(conn);
+	if (conn->carrier->flush && !target_conn_gone(conn))
+		conn->carrier->flush(conn);
+}
+
+/* What the disk only holds comes back. */
+static void cancel_all(struct target_conn *conn)
+{
+	for (unsigned i = 0; i < conn->slots; i++) {
+		struct target_cmd *cmd = target_cmd_at(conn, i);
+
+		if (cmd->state == TARGET_CMD_WORK && cmd->split.lane)
+			bdev_cancel(cmd->split.lane, &cmd->split.io);
+	}
+}
+
+void target_conn_down(struct target_conn *conn)
+{
+	const struct target_proto *proto = conn->target->proto;
+
+	conn->state = TARGET_DOWN;
+	cut_short(conn);
+	if (proto->down)
+		proto->down(conn);
+	cancel_all(conn);
+	for (unsigned i = 0; i < conn->slots; i++) {
+		struct target_cmd *cmd = target_cmd_at(conn, i);
+
+		if (cmd->state != TARGET_CMD_FREE && cmd->state != TARGET_CMD_WORK)
+			target_cmd_drop(cmd);
+	}
+	conn->due = NULL;
+	conn->due_end = &conn->due;
+	target_conn_wake(conn);
+}
+
+void target_conn_fence(struct target_conn *conn)
+{
+	for (unsigned i = 0; i < conn->slots; i++) {
+		struct target_cmd *cmd = target_cmd_at(conn, i);
+
+		if (cmd->state == TARGET_CMD_WORK && cmd->changes_len && cmd->split.lane &&
+			!cmd->orphan.bdev)
+			bdev_orphan(
+				cmd->disk->bdev, &cmd->orphan, cmd->changes_off, cmd->changes_len);
+	}
+}
+
+void target_conn_hurry(struct target_conn *conn)
+{
+	for (unsigned i = 0; i < conn->slots; i++)
+		if (target_cmd_at(conn, i)->state == TARGET_CMD_WORK)
+			return;
+	target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED,
+		"the target is stopping, and the host does not take its replies");
+}
+
+void target_conn_open(struct loop_msg *msg)
+{
+	struct target_conn *conn = container_of(msg, struct target_conn, hop);
+	struct target_worker *worker = conn->worker;
+
+	conn->link = &worker->conns;
+	conn->next = worker->conns;
+	if (conn->next)
+		conn->next->link = &conn->next;
+	worker->conns = conn;
+	conn->turn.run = turn;
+	conn->watch.fire = watch_fired;
+	conn->due_end = &conn->due;
+	conn->opened = !conn->carrier->open(conn, &conn->why);
+	if (!conn->opened) {
+		conn->state = TARGET_DOWN;
+		target_conn_wake(conn);
+		return;
+	}
+	if (conn->state == TARGET_OPENING)
+		loop_timer_set(conn->loop, &conn->watch,
+			loop_now(conn->loop) + conn->target->opt.open_ms * MSEC);
+}
+
+void target_conn_ended(struct loop_msg *msg)
+{
+	struct target_conn *conn = container_of(msg, struct target_conn, end_hop);
+
+	if (!conn->over)
+		target_conn_finish(conn);
+}
+
+void target_conn_killed(struct loop_msg *msg)
+{
+	struct target_conn *conn = container_of(msg, struct target_conn, kill_hop);
+
+	if (!conn->over)
+		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED,
+			target_stopping(conn->target) ? "the target is stopping" : conn->kill_why);
+}
+
+void target_conn_quit(struct target_conn *conn)
+{
+	target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED, "the target is stopping");
+	if (conn->state == TARGET_DOWN)
+		cancel_all(conn);
+}

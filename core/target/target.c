@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The target as a whole: workers with their lanes and buffers, listeners, places for connections
+ * and how they are handed to workers, and the orderly stop. Everything here but the worker_
+ * functions runs on the target's loop. */
+#include "frame.h"
+#include <errno.h>
+#include <stdlib.h>
+
+#define MSEC      1000000ull
+#define REPORT_MS 10000
+#define LEAVING   64 /* evicted connections at once, beyond the limit, while they end */
+/* For the disks to return what they held, and for RDMA connections, which wait 500 ms for the peer
+ * to close its end. */
+#define CANCEL_MS 1500
+
+static void refused(struct target *target, const struct diag *why)
+{
+	uint64_t now = loop_clock();
+
+	target->refused++;
+	if (!target->opt.full ||
+		(target->refused_ns && now - target->refused_ns < REPORT_MS * MSEC))
+		return;
+	target->refused_ns = now;
+	target->opt.full(why, target->opt.user);
+}
+
+/* Ends the connection that has had the longest time for its handshake: peers that only hold places
+ * keep no host out. */
+static bool evict(struct target *target)
+{
+	struct target_conn *oldest = NULL;
+
+	for (struct target_conn *conn = target->conns; conn; conn = conn->peer_next)
+		if (!conn->admitted && !conn->killed)
+			oldest = conn;
+	if (!oldest)
+		return false;
+	oldest->evicted = true;
+	target->evicted++;
+	target_conn_kill(oldest, "no handshake yet, and another host needs the connection");
+	return true;
+}
+
+bool target_room(struct target *target, const struct addr *peer)
+{
+	struct diag why = { 0 };
+	char text[ADDR_TEXT];
+
+	if (target->stopping)
+		return false;
+	if (target->connections - target->evicted < target->opt.connections)
+		return true;
+	if (target->evicted < LEAVING && evict(target))
+		return true;
+	loop_trace(target->loop, "%s: refused: too many connections", addr_text(peer, text));
+	diag_set(&why, DIAG_BUSY, EBUSY, "host refused: all %u connections are in use",
+		target->opt.connections);
+	refused(target, &why);
+	return false;
+}
+
+/* Not reported: a peer that sends nothing shall not fill the operator's screen. */
+void target_dropped(struct target *target)
+{
+	target->refused++;
+}
+
+bool target_starved(struct target *target, const struct diag *why)
+{
+	if (target->evicted || evict(target))
+		return true;
+	refused(target, why);
+	return false;
+}
+
+bool target_admit(struct target_conn *conn, const char *host)
+{
+	conn->admitted = true;
+	loop_trace(conn->target->loop, "%s: admitted as %s", conn->name, host);
+	return true;
+}
+
+void target_conn_begin(struct target *target, struct target_conn *conn,
+	const struct target_carrier *carrier, const struct addr *peer)
+{
+	struct target_worker *best = &target->worker[0];
+
+	for (unsigned i = 1; i < target->workers; i++)
+		if (target->worker[i].load < best->load)
+			best = &target->worker[i];
+	best->load++;
+	target->connections++;
+	target->idle = 0;
+	conn->carrier = carrier;
+	conn->target = target;
+	conn->worker = best;
+	conn->loop = best->loop;
+	conn->peer = *peer;
+	conn->peer_next = target->conns;
+	conn->peer_link = &target->conns;
+	if (conn->peer_next)
+		conn->peer_next->peer_link = &conn->peer_next;
+	target->conns = conn;
+	conn->hop.run = target_conn_open;
+	loop_post(best->loop, &conn->hop);
+}
+
+void target_conn_kill(struct target_conn *conn, const char *why)
+{
+	if (conn->killed)
+		return;
+	conn->killed = true;
+	conn->kill_why = why;
+	conn->kill_hop.run = target_conn_killed;
+	loop_post(conn->loop, &conn->kill_hop);
+}
+
+void target_conn_end(struct target_conn *conn)
+{
+	if (conn->ended)
+		return;
+	conn->ended = true;
+	conn->end_hop.run = target_conn_ended;
+	loop_post(conn->loop, &conn->end_hop);
+}
+
+/* The last way: over here, once more through the worker so that nothing posted to it before is
+ * missed, and gone. */
+static void gone(struct loop_msg *msg)
+{
+	struct target_conn *conn = container_of(msg, struct target_conn, hop);
+	struct target *target = conn->target;
+
+	conn->worker->load--;
+	target->evicted -= conn->evicted;
+	target->idle = !--target->connections;
+	free(conn);
+}
+
+static void buried(struct loop_msg *msg)
+{
+	struct target_conn *conn = container_of(msg, struct target_conn, hop);
+
+	msg->run = gone;
+	loop_post(conn->target->loop, msg);
+}
+
+void target_conn_over(struct loop_msg *msg)
+{
+	struct target_conn *conn = container_of(msg, struct target_conn, hop);
+
+	*conn->peer_link = conn->peer_next;
+	if (conn->peer_next)
+		conn->peer_next->peer_link = conn->peer_link;
+	if (conn->target->proto->left)
+		conn->target->proto->left(conn);
+	msg->run = buried;
+	loop_post(conn->loop, msg);
+}
+
+struct job { /* of a worker, through loop_call() */
+	struct target_worker *worker;
+	struct diag *diag;
+	uint64_t deadline;
+	bool kept; /* a disk still has a flush of ours */
+};
+
+static int worker_close(struct loop *loop, void *arg)
+{
+	struct target_worker *worker = ((struct job *)arg)->worker;
+
+	(void)loop;
+	while (worker->lanes) {
+		struct lane *lane = worker->lane[--worker->lanes];
+
+		if (worker->mapped & 1u << worker->lanes)
+			lane_unmap(lane, worker->buffers->pool);
+		lane_close(lane);
+	}
+	worker->mapped = 0;
+	if (worker->buffers)
+		target_buffers_fini(worker->buffers);
+	free(worker->buffers);
+	worker->buffers = NULL;
+	return 0;
+}
+
+static int worker_open(struct loop *loop, void *arg)
+{
+	struct job *job = arg;
+	struct target_worker *worker = job->worker;
+	const struct target *target = worker->target;
+	int err = 0;
+
+	worker->buffers = calloc(1, sizeof(*worker->buffers));
+	if (!worker->buffers)
+		return diag_sys(job->diag, ENOMEM, "data buffers");
+	err = target_buffers_init(worker->buffers, loop, target->opt.buffer,
+		(uint16_t)target->opt.buffers, job->diag);
+	while (!err && worker->lanes < target->opt.disks) {
+		unsigned i = worker->lanes;
+
+		err = lane_open(&worker->lane[i], target->disk[i].bdev, loop, job->diag);
+		if (err)
+			break;
+		worker->lanes++;
+		err = lane_map(worker->lane[i], worker->buffers->pool, job->diag);
+		if (!err)
+			worker->mapped |= 1u << i;
+	}
+	if (err)
+		worker_close(loop, job);
+	return err;
+}
+
+static int worker_flush(struct loop *loop, void *arg)
+{
+	struct job *job = arg;
+	const struct target *target = job->worker->target;
+	int result = 0;
+
+	(void)loop;
+	for (unsigned i = 0; i < target->opt.disks; i++) {
+		int err;
+
+		if (target->disk[i].ro || !target->disk[i].bdev->lim.max[IO_FLUSH])
+			continue;
+		err = bdev_flush(job->worker->lane[i], job->deadline, result ? NULL : job->diag);
+		job->kept |= err == -EINPROGRESS;
+		result = result ? result : err;
+	}
+	return result;
+}
+
+static int worker_hurry(struct loop *loop, void *arg)
+{
+	struct target_conn *conn = ((struct job *)arg)->worker->conns;
+
+	(void)loop;
+	for (; conn; conn = conn->next)
+		target_conn_hurry(conn);
+	return 0;
+}
+
+static int worker_quit(struct loop *loop, void *arg)
+{
+	struct target_conn *conn = ((struct job *)arg)->worker->conns;
+
+	(void)loop;
+	for (; conn; conn = conn->next)
+		target_conn_quit(conn);
+	return 0;
+}
+
+/* In their order: with a fence on its way, the last one comes back after it. */
+static void each_worker(struct target *target, int (*fn)(struct loop *, void *))
+{
+	for (unsigned i = 0; i < target->workers; i++) {
+		struct job job = { .worker = &target->worker[i] };
+
+		loop_call(target->loop, job.worker->loop, fn, &job);
+	}
+}
+
+static void let_go(struct target *target)
+{
+	ways_close(target->listen, target->opt.listens);
+	each_worker(target, worker_close);
+	free(target->worker);
+	target->worker = NULL;
+	target->workers = 0;
+}
+
+static int start_workers(struct target *target, struct diag *diag)
+{
+	target->worker = calloc(target->opt.nloops, sizeof(*target->worker));
+	if (!target->worker)
+		return diag_sys(diag, ENOMEM, "%u workers", target->opt.nloops);
+	for (; target->workers < target->opt.nloops; target->workers++) {
+		struct target_worker *worker = &target->worker[target->workers];
+		struct job job = { .worker = worker, .diag = diag };
+		int err;
+
+		worker->target = target;
+		worker->loop = target->opt.loops[target->workers];
+		err = loop_call(target->loop, worker->loop, worker_open, &job);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void incoming_stream(int fd, const struct addr *peer, void *user)
+{
+	struct target *target = user;
+
+	target->proto->stream(target, fd, peer);
+}
+
+static void incoming_rdma(struct ep_incoming *incoming, void *user)
+{
+	struct target *target = user;
+
+	target->proto->rdma(target, incoming);
+}
+
+static bool starved(const struct diag *why, void *user)
+{
+	return target_starved(user, why);
+}
+
+static void dropped(void *user)
+{
+	target_dropped(user);
+}
+
+static void ways_changed(struct ways *ways)
+{
+	struct target *target = ways->user;
+
+	if (target->proto->ways)
+		target->proto->ways(target);
+}
+
+static int start_listening(struct target *target, uint32_t timeout_ms, struct diag *diag)
+{
+	const struct target_options *opt = &target->opt;
+
+	for (unsigned i = 0; i < opt->listens; i++)
+		target->listen[i] = (struct ways){ .at = opt->listen[i].at,
+			.want = opt->listen[i].ways,
+			.stream = incoming_stream,
+			.rdma = incoming_rdma,
+			.starved = starved,
+			.dropped = dropped,
+			.changed = ways_changed,
+			.user = target,
+			.timeout_ms = opt->open_ms,
+			.no_crc = opt->listen[i].no_crc };
+	return opt->listens
+		       ? ways_open(target->listen, opt->listens, target->loop, timeout_ms, diag)
+		       : 0;
+}
+
+int target_start(struct target *target, struct loop *loop, const struct target_proto *proto,
+	const struct target_options *opt, uint32_t timeout_ms, struct diag *diag)
+{
+	int err;
+
+	target->proto = proto;
+	target->loop = loop;
+	target->opt = *opt;
+	target->idle = 1;
+	for (unsigned i = 0; i < opt->disks; i++) {
+		struct bdev *bdev = opt->disk[i].bdev;
+
+		target->disk[i] = (struct target_disk){ .bdev = bdev,
+			.index = i,
+			.ro = opt->disk[i].ro || bdev->lim.ro,
+			.size = bdev->lim.size };
+		if (bdev->lim.io_size > target->io_size)
+			target->io_size = bdev->lim.io_size;
+	}
+	err = start_workers(target, diag);
+	if (!err)
+		err = start_listening(target, timeout_ms, diag);
+	if (err)
+		let_go(target);
+	return err;
+}
+
+unsigned target_ways(const struct target *target, unsigned listen, struct addr *bound)
+{
+	*bound = target->listen[listen].bound;
+	return __atomic_load_n(&target->listen[listen].up, __ATOMIC_ACQUIRE);
+}
+
+void target_get_count(const struct target *target, struct io_count *sum)
+{
+	*sum = (struct io_count){ 0 };
+	for (unsigned i = 0; i < target->workers; i++) {
+		const struct io_count *count = &target->worker[i].count;
+
+		sum->reads += __atomic_load_n(&count->reads, __ATOMIC_RELAXED);
+		sum->writes += __atomic_load_n(&count->writes, __ATOMIC_RELAXED);
+		sum->read_bytes += __atomic_load_n(&count->read_bytes, __ATOMIC_RELAXED);
+		sum->written_bytes += __atomic_load_n(&count->written_bytes, __ATOMIC_RELAXED);
+		sum->errors += __atomic_load_n(&count->errors, __ATOMIC_RELAXED);
+	}
+}
+
+bool target_resized(struct target *target, unsigned i)
+{
+	struct target_disk *disk = &target->disk[i];
+
+	if (disk->size == disk->bdev->lim.size)
+		return false;
+	__atomic_store_n(&disk->size, disk->bdev->lim.size, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Answers what is in flight, as long as peers take it and the disks do it; false = a disk holds on
+ * to something. */
+static bool drain(struct target *target, uint64_t deadline, bool *late)
+{
+	uint64_t polite = loop_clock() + target->opt.polite_ms * MSEC;
+
+	for (struct target_conn *conn = target->conns; conn; conn = conn->peer_next)
+		if (!target->proto->later || !target->proto->later(conn))
+			target_conn_end(conn);
+	if (target->opt.polite_ms && polite < deadline) {
+		if (loop_wait(target->loop, &target->idle, polite))
+			return true;
+		each_worker(target, worker_hurry);
+	}
+	if (loop_wait(target->loop, &target->idle, deadline))
+		return true;
+	*late = true;
+	each_worker(target, worker_quit);
+	return loop_wait(target->loop, &target->idle, loop_clock() + CANCEL_MS * MSEC);
+}
+
+int target_stop(struct target *target, uint32_t timeout_ms, struct diag *diag)
+{
+	struct job job = { .diag = diag, .deadline = loop_clock() + timeout_ms * MSEC };
+	bool late = false;
+	int err;
+
+	__atomic_store_n(&target->stopping, true, __ATOMIC_RELAXED);
+	ways_close(target->listen, target->opt.listens);
+	if (!drain(target, job.deadline, &late)) /* the disk may still write to what a connection
+						    owns: nothing can be freed */
+		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
+			"data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
+	job.worker = &target->worker[0];
+	err = loop_call(target->loop, job.worker->loop, worker_flush, &job);
+	if (late && !err)
+		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"requests aborted: hosts or disks did not answer within %g s",
+			timeout_ms / 1000.);
+	if (job.kept)
+		return -EINPROGRESS;
+	let_go(target);
+	return err;
+}

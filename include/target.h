@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The frame of every target: disks, workers with one lane per disk, listeners, connections and
+ * their end, commands and their data, fences. A protocol is a row (struct target_proto), each way
+ * its bytes travel is another one (struct target_carrier); both embed the structs below first in
+ * their own. One target serves one protocol; several targets may serve the same disks.
+ *
+ * Two kinds of threads: the target's loop (start, stop, listeners, admission) and the workers'
+ * loops. A connection lives on one worker's loop for life. What passes between them are
+ * messages.
+ *
+ * A command's way: the carrier takes one (target_cmd_take), fills it and runs it (target_cmd_run).
+ * The frame has it decoded, finds it a buffer, and per piece has the data pulled, worked on and
+ * pushed; the reply ends it. Statuses are the protocol's own, 0 is success. */
+#pragma once
+#include "split.h"
+#include "ways.h"
+
+#define TARGET_DISKS   32
+#define TARGET_LISTENS 16
+
+struct target;
+struct target_conn;
+struct target_cmd;
+struct target_buffers;
+
+struct target_disk {
+	struct bdev *bdev;
+	unsigned index; /* in target_options.disk and target_worker.lane */
+	bool ro;
+	uint64_t size; /* atomic: the disk may grow */
+};
+
+struct target_options {
+	struct {
+		struct bdev *bdev;
+		bool ro;
+	} disk[TARGET_DISKS];
+	unsigned disks;
+	struct {
+		struct addr at;
+		unsigned ways; /* enum way */
+		bool no_crc;   /* software iWARP: CRCs only if the peer wants them */
+	} listen[TARGET_LISTENS];
+	unsigned listens; /* 0: the protocol listens itself, with target_conn_begin() */
+	struct loop *const *loops;
+	unsigned nloops;
+	uint32_t buffer, buffers; /* data buffers of one worker: bytes each, number (<= 65535) */
+	unsigned connections;     /* most at once */
+	uint32_t open_ms;         /* for a connection to become live */
+	uint32_t stall_ms;        /* for a peer to do its part of one command */
+	/* At a stop, from when on peers are no longer waited for to take their replies; 0: they are
+	 * as long as the stop itself may take. */
+	uint32_t polite_ms;
+	/* A connection was refused because the target is full; at most every 10 s. May be NULL. On
+	 * the target's loop. */
+	void (*full)(const struct diag *why, void *user);
+	void *user;
+};
+
+/* A connection's part of the data buffers. */
+struct target_share {
+	unsigned held;
+};
+
+/* What one command has or wants of the data buffers. */
+struct target_claim {
+	struct target_claim *next;
+	struct target_share *share;
+	void (*ready)(struct target_claim *); /* buf is set; at the end of a turn */
+	struct buf buf;                       /* p NULL: none */
+	bool waiting;
+};
+
+struct target_worker {
+	struct target *target;
+	struct loop *loop;
+	/* on its own thread */
+	struct lane *lane[TARGET_DISKS];
+	unsigned lanes;
+	uint32_t mapped; /* lanes that know the buffers; bits */
+	struct target_buffers *buffers;
+	struct target_conn *conns;
+	struct io_count count; /* atomic: read by other threads; target_count() */
+	/* on the target's */
+	unsigned load; /* connections it was given */
+};
+
+struct target { /* the protocol embeds it first */
+	const struct target_proto *proto;
+	struct loop *loop;
+	struct target_options opt;
+	struct target_disk disk[TARGET_DISKS];
+	struct ways listen[TARGET_LISTENS];
+	struct target_worker *worker;
+	unsigned workers; /* with open lanes */
+	uint32_t io_size; /* bytes an io of any disk needs below it */
+	/* on the target's loop */
+	struct target_conn *conns; /* the newest first */
+	unsigned connections, evicted;
+	uint64_t refused, refused_ns; /* connections; when that was last reported */
+	volatile int idle;            /* no connection exists */
+	bool stopping;                /* atomic */
+};
+
+/* What a protocol is. Rows marked (T) run on the target's loop, others on the connection's. */
+struct target_proto {
+	const char *name;  /* in trace lines */
+	const char *hello; /* what a connection that is not live is waited for, for messages */
+	/* (T) A connection has come in. It is the row's from here: refused and closed, or embedded
+	 * in a new connection for target_conn_begin(). NULL: the protocol listens itself. */
+	void (*stream)(struct target *, int fd, const struct addr *peer);
+	void (*rdma)(struct target *, struct ep_incoming *);
+	void (*ways)(struct target *); /* (T) a listener's ways have changed; may be NULL */
+	/* Judges a command: sets flags, disk, data_len and changes_off/len; inside, p and pool when
+	 * its data came along. Returns a status to refuse it with. */
+	uint32_t (*decode)(struct target_cmd *);
+	/* Works on cmd->piece bytes at p: takes them (TARGET_OUT), fills them (TARGET_IN), or does
+	 * what needs no data. Ends with target_cmd_worked() or _finish(), now or later, mostly
+	 * through target_cmd_io(). */
+	void (*work)(struct target_cmd *);
+	/* Prepares the reply; the carrier's reply() or push() follows. */
+	void (*complete)(struct target_cmd *, uint32_t status);
+	uint32_t (*status)(const struct io *); /* of a request to the disk; 0 only if that is 0 */
+	/* The rest may be NULL. The connection ends, with conn->why; its carrier closes next. */
+	void (*closing)(struct target_conn *);
+	/* Its carrier is down. Commands at the disk have been cancelled, others are dropped next.
+	 */
+	void (*down)(struct target_conn *);
+	/* Something of it that is no command is still in work; target_conn_wake() when that is
+	 * over. The connection is freed only then. */
+	bool (*busy)(const struct target_conn *);
+	/* (T) At a stop: not to be ended yet. The protocol ends it, once others have left. */
+	bool (*later)(const struct target_conn *);
+	void (*left)(struct target_conn *); /* (T) it is over: takes it off the protocol's lists */
+};
+
+/* How a connection's bytes travel. All run on the connection's loop. */
+struct target_carrier {
+	const char *name;
+	size_t cmd_size; /* of its command, which embeds the protocol's, which embeds target_cmd */
+	/* Takes the accepted connection over; needs target_conn_room() before the first command.
+	 * On failure nothing is left. */
+	int (*open)(struct target_conn *, struct diag *);
+	/* bytes from cmd->at on into p; target_cmd_pulled() follows, never inside */
+	void (*pull)(struct target_cmd *, uint32_t len);
+	/* The other way, target_cmd_pushed() follows, never inside. last: the reply goes behind it,
+	 * and target_cmd_over() follows instead. */
+	void (*push)(struct target_cmd *, uint32_t len, bool last);
+	void (*reply)(struct target_cmd *); /* target_cmd_over() follows, never inside */
+	/* A command is dropped while the connection goes on: gives back what it came in. May be
+	 * NULL. */
+	void (*forget)(struct target_cmd *);
+	void (*flush)(struct target_conn *); /* what was queued in a turn leaves; may be NULL */
+	/* at the end of a turn in which a command became free; may be NULL */
+	void (*resume)(struct target_conn *);
+	void (*close)(struct target_conn *); /* target_conn_down() follows, never inside */
+	void (*free)(struct target_conn *);  /* after that */
+};
+
+enum target_cmd_state {
+	TARGET_CMD_FREE,
+	TARGET_CMD_FETCH, /* the carrier is filling it */
+	TARGET_CMD_LINE,  /* waits for a buffer */
+	TARGET_CMD_PULL,
+	TARGET_CMD_WORK, /* at the disk, or with the protocol */
+	TARGET_CMD_PUSH,
+	TARGET_CMD_REPLY, /* the reply is on its way */
+	TARGET_CMD_KEPT,  /* answered when the protocol wants: nothing waits for it */
+};
+enum target_cmd_flag {  /* the data goes */
+	TARGET_OUT = 1, /* to the target */
+	TARGET_IN = 2,  /* to the peer */
+	TARGET_HALF = 4 /* and as much again of a buffer is needed behind it */
+};
+
+struct target_cmd { /* the protocol embeds it first */
+	struct target_conn *conn;
+	struct target_cmd *next; /* free */
+	struct target_claim claim;
+	struct target_cmd *due_next, **due_link; /* of those that wait for the peer */
+	uint64_t due_ns, waited_ns;              /* since when; for how long before that */
+	uint8_t state, flags;
+	bool inside;                  /* the data is at p, without a transfer */
+	uint8_t *p;                   /* the data of this piece */
+	const struct pool *pool;      /* that p is in */
+	uint32_t data_len, at, piece; /* of the data: all, done, in work */
+	const struct target_disk *disk;
+	/* blocks that it may change, as long as it has not ended; len 0: none */
+	uint64_t changes_off, changes_len;
+	struct split split; /* lane NULL: nothing of it has been at a disk */
+	void (*then)(struct target_cmd *);
+	struct bdev_orphan orphan;
+};
+
+enum target_conn_state {
+	TARGET_OPENING, /* the protocol's handshake */
+	TARGET_LIVE,
+	TARGET_ENDING, /* answers, takes nothing new */
+	TARGET_CLOSING,
+	TARGET_DOWN
+};
+struct target_conn { /* the protocol embeds it first, which the carrier embeds first */
+	const struct target_carrier *carrier;
+	struct target *target;
+	struct target_worker *worker;
+	struct loop *loop;
+	struct addr peer, local;
+	char name[ADDR_TEXT + 32]; /* for people; set before target_conn_begin() */
+	struct diag why;           /* of its end */
+	/* on its loop */
+	struct target_conn *next, **link; /* of the worker */
+	uint8_t state;
+	bool opened, over;
+	uint8_t *cmds; /* of carrier->cmd_size each */
+	uint8_t *lower;
+	unsigned slots, used; /* commands: all, taken */
+	struct target_cmd *free;
+	struct target_share share;
+	struct pool *pool; /* the carrier's, for data that comes along; freed by it */
+	uint32_t mapped;   /* lanes that know it; bits */
+	/* commands that wait for the peer, the one that has done so for longest first */
+	struct target_cmd *due, **due_end;
+	struct loop_timer watch; /* of the handshake, then of the peer's part of commands */
+	struct loop_work turn;
+	/* on the target's */
+	struct target_conn *peer_next, **peer_link; /* of the target */
+	struct loop_msg hop;                        /* begin, over, buried: one after another */
+	struct loop_msg end_hop, kill_hop;
+	const char *kill_why;
+	bool admitted, ended, killed, evicted;
+};
+
+/* target.c: on the target's loop */
+/* Opens lanes and buffers, then listens: an address that does not exist yet is waited for (at most
+ * timeout_ms for the first of all). The struct is zero but for what the protocol has set of its
+ * own. On failure nothing is left but that. */
+int target_start(struct target *, struct loop *, const struct target_proto *,
+	const struct target_options *, uint32_t timeout_ms, struct diag *);
+/* Stops listening, answers what is in flight, ends all connections, flushes. -EINPROGRESS: a disk
+ * still has a request: nothing can be freed, the struct has to stay. Otherwise nothing is left but
+ * the protocol's part. */
+int target_stop(struct target *, uint32_t timeout_ms, struct diag *);
+/* ways that are up now; any thread */
+unsigned target_ways(const struct target *, unsigned listen, struct addr *bound);
+void target_get_count(const struct target *, struct io_count *); /* sum of all; any thread */
+/* The disk's lim.size is new: true if it is for the target. */
+bool target_resized(struct target *, unsigned disk);
+/* Whether there is a place for another connection from there, perhaps that of one that is not
+ * admitted. A refusal is counted and reported. */
+bool target_room(struct target *, const struct addr *peer);
+void target_dropped(struct target *); /* a connection, before a byte of it was read */
+/* No descriptor is left for the next; true: soon there will be. */
+bool target_starved(struct target *, const struct diag *why);
+/* Hands a new connection to a worker, where carrier->open() runs; needs target_room(). It is freed
+ * with free() when over. */
+void target_conn_begin(struct target *, struct target_conn *, const struct target_carrier *,
+	const struct addr *peer);
+/* The peer has proved who it is: its connection is no longer ended in favour of others. host names
+ * it, the same for all of its connections. false: it has too many. */
+bool target_admit(struct target_conn *, const char *host);
+/* Ends it once its commands are answered, or now, for that reason (constant text). */
+void target_conn_end(struct target_conn *);
+void target_conn_kill(struct target_conn *, const char *why);
+
+/* fence.c: a host that connects again may have given up an earlier connection that is still alive
+ * here. Whatever that one has at a disk and may change blocks becomes an orphan (bdev_orphan)
+ * before the host can write over the new connection. */
+struct target_fence {
+	/* set by the caller, as is the owner's part around it */
+	bool (*same)(const struct target_fence *, const struct target_conn *); /* on its loop */
+	void (*back)(struct target_fence *); /* on home, once all are done, never inside */
+	struct loop *home;
+	/* the frame's */
+	struct loop_msg hop;
+	struct target *target;
+	unsigned worker;
+};
+/* On the target's loop, or that of a connection which stays (proto->busy) until back(). */
+void target_fence(struct target *, struct target_fence *);
+
+/* conn.c: on the connection's loop */
+int target_conn_room(struct target_conn *, unsigned slots, struct diag *); /* commands; once */
+/* makes conn->pool known to a disk's lane; undone at its end */
+int target_conn_map(struct target_conn *, unsigned disk, struct diag *);
+/* The pools in which its commands may be given buffers; NULL: no more. */
+struct pool *target_conn_pool(const struct target_conn *, unsigned index);
+void target_conn_live(struct target_conn *);   /* the handshake is done */
+void target_conn_finish(struct target_conn *); /* takes nothing new, over once all is answered */
+/* ends it at once, with the reason */
+void target_conn_fail(struct target_conn *, enum diag_code, int err, const char *text);
+void target_conn_down(struct target_conn *); /* the carrier touches nothing any more */
+void target_conn_wake(struct target_conn *); /* a turn at the end of this one */
+static inline bool target_conn_gone(const struct target_conn *conn)
+{
+	return conn->state >= TARGET_CLOSING;
+}
+
+/* cmd.c: on the connection's loop */
+static inline struct target_cmd *target_cmd_at(const struct target_conn *conn, unsigned i)
+{
+	return (struct target_cmd *)(void *)(conn->cmds + i * conn->carrier->cmd_size);
+}
+static inline unsigned target_cmd_index(const struct target_cmd *cmd)
+{
+	return (unsigned)((size_t)((const uint8_t *)cmd - cmd->conn->cmds) /
+			  cmd->conn->carrier->cmd_size);
+}
+struct target_cmd *target_cmd_take(struct target_conn *);     /* in FETCH; NULL: none is free */
+void target_cmd_run(struct target_cmd *);                     /* it and what came along are there */
+void target_cmd_pulled(struct target_cmd *, uint32_t status); /* of the transfer */
+void target_cmd_pushed(struct target_cmd *);
+void target_cmd_over(struct target_cmd *);
+void target_cmd_worked(struct target_cmd *, uint32_t status); /* on with the next piece */
+void target_cmd_finish(struct target_cmd *, uint32_t status); /* replies */
+/* Cancels one that has done nothing yet: it waits for a buffer (then it ends with that status) or
+ * is a read that the disk only holds (then with -ECANCELED's). false: it goes on, or is none. */
+bool target_cmd_abort(struct target_cmd *, uint32_t status);
+void target_cmd_drop(struct target_cmd *);   /* without a reply; FETCH, WORK or KEPT */
+void target_cmd_forget(struct target_cmd *); /* as well, on a connection that goes on */
+/* A request to cmd->disk, of any length. After success `then` follows (NULL: the piece is done);
+ * after a failure, or when the connection has gone, the command ends. */
+void target_cmd_io(struct target_cmd *, enum io_kind, uint8_t io_flags, uint64_t off, uint64_t len,
+	struct buf, void (*then)(struct target_cmd *));
+/* Reads or writes the piece, which is at off + cmd->at, and counts it. fua: of the whole command */
+void target_cmd_read(struct target_cmd *, uint64_t off);
+void target_cmd_write(struct target_cmd *, uint64_t off, bool fua);
+
+static inline uint64_t target_disk_size(const struct target_disk *disk)
+{
+	return __atomic_load_n(&disk->size, __ATOMIC_RELAXED);
+}
+static inline bool target_stopping(const struct target *target)
+{
+	return __atomic_load_n(&target->stopping, __ATOMIC_RELAXED);
+}
+/* one of worker->count, on its thread */
+static inline void target_count(uint64_t *what, uint64_t more)
+{
+	__atomic_store_n(what, *what + more, __ATOMIC_RELAXED);
+}
