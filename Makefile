@@ -155,6 +155,7 @@ $(addprefix $(T)/tests/,core/base/addr core/base/resolve core/proto/iscsi/hops p
 $(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/kernel/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
 $(T)/tests/core/net/ep $(T)/tests/core/net/ep_again: $(T)/obj/core/net/ep.o
+$(T)/tests/core/net/verbs: $(addprefix $(T)/obj/core/net/,verbs.o verbs_dev.o)
 $(UNIT_BIN) $(PAIR_BIN): $(if $(filter thread,$(SAN)),$(T)/obj/tests/tsan.o)
 $(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
@@ -254,5 +255,5 @@ help:
 	@echo 'everywhere: V=1 whole command lines, W=1 warnings are errors, B=dir another output folder'
 
 -include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH) $(wildcard tests/vm/*/*.c)) \
-	$(patsubst %.c,$(T)/obj/%.d,core/net/ep.c $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c tests/tsan.c) \
+	$(patsubst %.c,$(T)/obj/%.d,$(addprefix core/net/,ep.c verbs.c verbs_dev.c) $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c tests/tsan.c) \
 	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS)),$(patsubst %.c,$(F)/obj/%.d,$(TESTABLE) $(FAKES) $(FUZZ)))

@@ -27,7 +27,34 @@ static bool sq_full(const struct verbs_ep *ve)
 	return ve->sq_next - ve->sq_done >= ve->sq_size;
 }
 
-static void send_fill(
+/* An iWARP READ response is a tagged message to the reader's memory (RFC 5040 section 4.1): the
+ * sink is a remote right. So each READ gets a registration of its own memory only, which ends with
+ * the READ: no peer reaches the rest of the pool, or the data once it is in place. */
+static int sink_open(struct verbs_ep *ve, struct ibv_sge *sge)
+{
+	struct ibv_mr **mr = &ve->sink[(ve->sink_at + ve->sinks) % ve->ep.caps.ord];
+	int err;
+
+	if (ve->sinks == ve->ep.caps.ord)
+		return diag_set(verbs_why(ve), DIAG_PROTOCOL, ENOSPC,
+			"more than %u reads were posted at once", ve->ep.caps.ord);
+	err = verbs_mr_new(ve->dev, mr, (void *)(uintptr_t)sge->addr, sge->length, EP_REMOTE_WRITE,
+		verbs_why(ve));
+	if (err)
+		return err;
+	sge->lkey = (*mr)->lkey;
+	ve->sinks++;
+	return 0;
+}
+
+static void sink_close(struct verbs_ep *ve)
+{
+	ibv_dereg_mr(ve->sink[ve->sink_at]);
+	ve->sink_at = (ve->sink_at + 1) % ve->ep.caps.ord;
+	ve->sinks--;
+}
+
+static int send_fill(
 	struct verbs_ep *ve, struct ep_op *op, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	static const enum ibv_wr_opcode opcodes[] = { [EP_SEND] = IBV_WR_SEND,
@@ -35,10 +62,16 @@ static void send_fill(
 		[EP_WRITE] = IBV_WR_RDMA_WRITE,
 		[EP_READ] = IBV_WR_RDMA_READ };
 	bool quiet = op->flags & EP_QUIET, signal = ++ve->unmarked >= ve->mark_every || !quiet;
+	int err;
 
 	for (unsigned i = 0; i < op->nsge; i++)
 		sge[i] = (struct ibv_sge){ (uintptr_t)op->sge[i].p, op->sge[i].len,
 			op->sge[i].lkey };
+	if (op->kind == EP_READ && ve->sink) {
+		err = sink_open(ve, sge);
+		if (err)
+			return err;
+	}
 	*wr = (struct ibv_send_wr){
 		.wr_id = wr_id(ve, quiet ? VERBS_QUIET : VERBS_SENT, ve->sq_next++),
 		.sg_list = sge,
@@ -56,10 +89,11 @@ static void send_fill(
 	if (signal)
 		ve->unmarked = 0;
 	if (quiet)
-		return;
+		return 0;
 	op->next = NULL;
 	*ve->sent_end = op;
 	ve->sent_end = &op->next;
+	return 0;
 }
 
 /* Posts what there is room for and gives the rest. */
@@ -74,7 +108,10 @@ static struct ep_op *send_some(struct verbs_ep *ve, struct ep_op *chain)
 		do {
 			struct ep_op *op = chain;
 			chain = op->next;
-			send_fill(ve, op, &wr[count], sge[count]);
+			if (send_fill(ve, op, &wr[count], sge[count])) {
+				verbs_close(&ve->ep);
+				return NULL;
+			}
 			if (count)
 				wr[count - 1].next = &wr[count];
 		} while (++count < VERBS_BATCH && chain && !sq_full(ve));
@@ -255,6 +292,8 @@ static void sent(struct verbs_ep *ve, const struct ibv_wc *wc)
 		ve->sent = op->next;
 		if (!ve->sent)
 			ve->sent_end = &ve->sent;
+		if (op->kind == EP_READ && ve->sink)
+			sink_close(ve);
 	}
 	if (wc->status || ve->ep.state != EP_UP)
 		return;
@@ -381,7 +420,7 @@ static void caps_clip(struct verbs_ep *ve)
 	caps->read_sge = ve->dev->attr.max_sge_rd > 0
 				 ? lesser(caps->read_sge, (uint32_t)ve->dev->attr.max_sge_rd)
 				 : 1;
-	caps->read_sge = caps->read_sge ? lesser(caps->read_sge, EP_SGE) : 1;
+	caps->read_sge = caps->read_sge && !ve->dev->iwarp ? lesser(caps->read_sge, EP_SGE) : 1;
 	caps->max_msg = 1u << 30; /* of every adapter known */
 	caps->software = ve->dev->software;
 	spare = lesser(caps->send < SPARE_MIN ? SPARE_MIN : caps->send, max_wr - caps->send);
@@ -433,6 +472,11 @@ int verbs_queue_new(struct verbs_ep *ve, struct diag *diag)
 	err = qp_new(ve, diag);
 	if (err)
 		return err;
+	if (ve->dev->iwarp && ve->ep.caps.ord) {
+		ve->sink = calloc(ve->ep.caps.ord, sizeof(*ve->sink));
+		if (!ve->sink)
+			return diag_sys(diag, ENOMEM, "send queue");
+	}
 	if (!ve->ep.caps.inline_max)
 		return 0;
 	ve->spill = malloc((size_t)ve->ep.caps.send * ve->ep.caps.inline_max);
@@ -448,6 +492,10 @@ void verbs_queue_free(struct verbs_ep *ve)
 	ve->cq = NULL;
 	free(ve->spill);
 	ve->spill = NULL;
+	while (ve->sinks)
+		sink_close(ve);
+	free(ve->sink);
+	ve->sink = NULL;
 	if (!ve->touched)
 		return;
 	for (struct verbs_ep **at = &ve->dev->touched; *at; at = &(*at)->touched_next)

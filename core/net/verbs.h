@@ -91,6 +91,10 @@ struct verbs_ep {
 	 * ring */
 	uint8_t *spill;
 	uint32_t spill_next;
+	/* iWARP: the registrations of the READs in the queue, a ring of caps.ord. NULL: a READ
+	 * needs none. */
+	struct ibv_mr **sink;
+	uint32_t sink_at, sinks;    /* the oldest, how many */
 	struct ep_rx *rx, **rx_end; /* posted, oldest first */
 };
 
@@ -104,6 +108,9 @@ int verbs_cq_reserve(struct verbs_dev *, uint32_t entries, struct verbs_cq **, s
 void verbs_cq_release(struct verbs_cq *, uint32_t entries);
 int verbs_slot_take(struct verbs *, struct verbs_ep *, struct diag *);
 void verbs_slot_release(struct verbs_ep *);
+/* Registers [p, p + len) for the rights of enum ep_access. */
+int verbs_mr_new(
+	struct verbs_dev *, struct ibv_mr **, void *p, size_t len, unsigned access, struct diag *);
 int verbs_reg(struct ep *, struct pool *, unsigned access, struct diag *);
 void verbs_unreg(struct ep *, struct pool *);
 

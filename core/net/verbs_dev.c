@@ -379,24 +379,32 @@ void verbs_cq_release(struct verbs_cq *cq, uint32_t entries)
 	cq->stale += entries;
 }
 
-static int access_flags(const struct verbs_dev *dev, unsigned access)
+/* EP_READ_SINK gives peers nothing: on iWARP, where a READ needs a remote right to its sink,
+ * verbs_post() registers the memory of each READ. */
+int verbs_mr_new(struct verbs_dev *dev, struct ibv_mr **out, void *p, size_t len, unsigned access,
+	struct diag *diag)
 {
-	int flags = IBV_ACCESS_LOCAL_WRITE;
+	int flags = IBV_ACCESS_LOCAL_WRITE, err;
 
-	/* An iWARP READ response is a tagged message to the reader's memory (RFC 5040 section 4.1):
-	 * the sink is a remote right. */
-	if ((access & EP_REMOTE_WRITE) || ((access & EP_READ_SINK) && dev->iwarp))
+	if (access & EP_REMOTE_WRITE)
 		flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (access & EP_REMOTE_READ)
 		flags |= IBV_ACCESS_REMOTE_READ;
-	return flags;
+	while (!(*out = ibv_reg_mr(dev->pd, p, len, flags))) {
+		err = errno == ENOMEM ? mem_lock_room(len, diag)
+				      : diag_sys(diag, errno, "register %zu KiB on %s",
+						(len + 1023) / 1024, verbs_dev_name(dev));
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int verbs_reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *diag)
 {
 	struct verbs_dev *dev = verbs_ep(ep)->dev;
 	struct registration *reg = pool->mr[dev->dom];
-	int err = 0;
+	int err;
 
 	if (reg && (access & ~reg->access))
 		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
@@ -407,14 +415,8 @@ int verbs_reg(struct ep *ep, struct pool *pool, unsigned access, struct diag *di
 		if (!reg)
 			return diag_sys(diag, ENOMEM, "registration");
 		reg->access = access;
-		do
-			reg->mr = ibv_reg_mr(
-				dev->pd, pool->base, pool->len, access_flags(dev, access));
-		while (!reg->mr && errno == ENOMEM && !(err = mem_lock_room(pool->len, diag)));
-		if (!reg->mr) {
-			if (!err)
-				err = diag_sys(diag, errno, "register %zu KiB on %s",
-					pool->len / 1024, verbs_dev_name(dev));
+		err = verbs_mr_new(dev, &reg->mr, pool->base, pool->len, access, diag);
+		if (err) {
 			free(reg);
 			return err;
 		}
