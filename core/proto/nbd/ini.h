@@ -6,11 +6,11 @@
 #pragma once
 #include "bdev.h"
 #include "cutter.h"
+#include "inflight.h"
 #include "ini_hello.h"
 #include "later.h"
 #include "resolve.h"
 #include "stream.h"
-#include "tags.h"
 #include "wire/nbd.h"
 
 #define NBD_INI_STAGE 65536 /* bytes of headers and small payloads taken by one receive */
@@ -79,14 +79,14 @@ struct nbd_ini_span {
 	uint32_t from, to;
 };
 struct nbd_ini_slot {
+	struct inflight_slot flight; /* first */
 	struct stream_out out;
 	struct nbd_request request;
-	struct io *io;
+	struct io *io;   /* the owner */
 	uint64_t cookie; /* as it stands in the request */
 	uint32_t len;    /* of the request: less than the io's at an odd end of the export */
-	bool unsent, over;
-	uint32_t error; /* the first the server gave */
-	uint8_t count;  /* READ: parts that have arrived, apart from each other, sorted */
+	uint32_t error;  /* the first the server gave */
+	uint8_t count;   /* READ: parts that have arrived, apart from each other, sorted */
 	struct nbd_ini_span span[NBD_INI_SPANS];
 	/* MAP: the answer so far */
 	bool mapped, full;
@@ -100,8 +100,7 @@ struct nbd_ini_lane {
 	struct nbd_ini_dev *dev;
 	struct nbd_ini_link link;
 	struct nbd_ini_deal deal; /* this link's */
-	struct tags tags;
-	struct nbd_ini_slot *slot;
+	struct inflight inflight;
 	uint64_t serial;
 	struct later later; /* done without a request */
 	struct loop_work announce;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A lane: one connection with requests in flight. Requests leave as one sendmsg a turn, payload
- * straight from the io's buffer; what finds no tag waits in order. Replies are ini_rx.c's. */
+ * straight from the io's buffer; what finds no slot waits in order. Replies are ini_rx.c's. */
 #include "ini.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -31,21 +31,19 @@ static uint16_t flags_of(const struct io *io)
 			  (io->flags & IO_KEEP ? NBD_CMD_FLAG_NO_HOLE : 0));
 }
 
-/* False: no tag is free. */
+/* False: no slot is free. */
 static bool start(struct nbd_ini_lane *nl, struct io *io)
 {
 	uint64_t end = nl->dev->end;
-	uint16_t tag =
-		tags_take(&nl->tags, io, loop_now(nl->lane.loop) + nl->link.conf->io_ms * MSEC);
-	struct nbd_ini_slot *slot;
+	struct nbd_ini_slot *slot = inflight_take(
+		&nl->inflight, io, loop_now(nl->lane.loop) + nl->link.conf->io_ms * MSEC);
 
-	if (tag == TAG_NONE)
+	if (!slot)
 		return false;
-	slot = &nl->slot[tag];
 	slot->io = io;
 	slot->len = io->len > end - io->off ? (uint32_t)(end - io->off) : io->len;
-	slot->cookie = ++nl->serial << 16 | tag;
-	slot->over = slot->mapped = slot->full = false;
+	slot->cookie = ++nl->serial << 16 | slot->flight.tag;
+	slot->mapped = slot->full = false;
 	slot->error = 0;
 	slot->count = 0;
 	slot->runs = slot->part = 0;
@@ -58,7 +56,7 @@ static bool start(struct nbd_ini_lane *nl, struct io *io)
 	if (io->kind == IO_WRITE)
 		slot->out.iov[slot->out.niov++] = (struct iovec){ io->buf->p, slot->len };
 	slot->out.next = NULL;
-	slot->unsent = true;
+	slot->flight.unsent = 1;
 	stream_send(nl->link.stream, &slot->out);
 	return true;
 }
@@ -87,16 +85,14 @@ static void lane_submit(struct lane *lane, struct io *io)
 		later_done(&nl->later, io, -ENOTSUP);
 	else if (beyond(nl, io))
 		later_done(&nl->later, io, -ENOSPC);
-	else if (nl->tags.waiting || !start(nl, io))
-		tags_wait(&nl->tags, io);
+	else if (nl->inflight.waiting || !start(nl, io))
+		inflight_wait(&nl->inflight, io);
 }
 
 static void finish(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
-	struct io *io = slot->io;
+	struct io *io = inflight_drop(&nl->inflight, &slot->flight);
 
-	slot->io = NULL;
-	tags_drop(&nl->tags, (uint16_t)(slot - nl->slot));
 	io->detail = slot->error;
 	io->status = slot->error ? -nbd_errno_of(slot->error, io->flags & IO_FAST) : 0;
 	if (io->kind == IO_MAP && !slot->error)
@@ -104,14 +100,13 @@ static void finish(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 	else if (io->kind == IO_READ && slot->len < io->len)
 		memset(io->buf->p + slot->len, 0, io->len - slot->len);
 	io->done(io);
-	if (nl->flowing && nl->tags.waiting)
-		start(nl, tags_next(&nl->tags));
+	if (nl->flowing && (io = inflight_next(&nl->inflight)))
+		start(nl, io);
 }
 
 void nbd_ini_over(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
-	slot->over = true;
-	if (!slot->unsent)
+	if (inflight_replied(&slot->flight))
 		finish(nl, slot);
 }
 
@@ -120,8 +115,7 @@ static void link_sent(struct nbd_ini_link *link, struct stream_out *out)
 	struct nbd_ini_lane *nl = container_of(link, struct nbd_ini_lane, link);
 	struct nbd_ini_slot *slot = container_of(out, struct nbd_ini_slot, out);
 
-	slot->unsent = false;
-	if (slot->over)
+	if (inflight_sent(&slot->flight))
 		finish(nl, slot);
 }
 
@@ -142,9 +136,8 @@ static void lane_free(struct lane *lane)
 	loop_work_del(lane->loop, &lane->kick);
 	loop_work_del(lane->loop, &nl->announce);
 	nbd_ini_link_fini(&nl->link);
-	tags_fini(&nl->tags);
+	inflight_fini(&nl->inflight);
 	__atomic_fetch_sub(&nl->dev->links, 1, __ATOMIC_RELEASE);
-	free(nl->slot);
 	free(nl);
 }
 
@@ -162,10 +155,10 @@ static void lane_changed(struct nbd_ini_lane *nl, enum lane_state state)
 		nl->lane.changed(&nl->lane);
 }
 
-static void late(struct tags *tags, void *owner)
+static void late(struct inflight *inflight, struct inflight_slot *slot)
 {
-	struct nbd_ini_lane *nl = container_of(tags, struct nbd_ini_lane, tags);
-	const struct io *io = owner;
+	struct nbd_ini_lane *nl = container_of(inflight, struct nbd_ini_lane, inflight);
+	const struct io *io = slot->owner;
 	struct diag why = { 0 };
 
 	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to %s within %g s",
@@ -177,10 +170,8 @@ static void flow(struct nbd_ini_lane *nl)
 {
 	struct diag why = { 0 };
 
-	nl->slot = calloc(nl->link.conf->depth, sizeof(*nl->slot));
-	if (!nl->slot)
-		diag_sys(&why, ENOMEM, "%u requests", nl->link.conf->depth);
-	if (!nl->slot || tags_init(&nl->tags, nl->lane.loop, nl->link.conf->depth, late, &why)) {
+	if (inflight_init(&nl->inflight, nl->lane.loop, nl->link.conf->depth,
+		    sizeof(struct nbd_ini_slot), late, &why)) {
 		nbd_ini_link_end(&nl->link, &why);
 		return;
 	}
@@ -216,6 +207,13 @@ static void link_up(struct nbd_ini_link *link)
 		flow(nl);
 }
 
+static void io_lost(struct io *io)
+{
+	io->status = -ENOTCONN;
+	io->detail = 0;
+	io->done(io);
+}
+
 static void link_down(struct nbd_ini_link *link)
 {
 	struct nbd_ini_lane *nl = container_of(link, struct nbd_ini_lane, link);
@@ -223,21 +221,15 @@ static void link_down(struct nbd_ini_link *link)
 
 	nl->lane.why = link->why;
 	nl->flowing = false;
-	for (uint16_t tag = 0; tag < nl->tags.count; tag++) {
-		io = tags_owner(&nl->tags, tag);
-		if (!io)
-			continue;
-		tags_drop(&nl->tags, tag);
-		io->status = -ENOTCONN;
-		io->detail = 0;
-		io->done(io);
+	for (uint16_t tag = 0; tag < nl->inflight.count; tag++) {
+		struct nbd_ini_slot *slot = inflight_slot(&nl->inflight, tag);
+
+		if (slot->flight.owner)
+			io_lost(inflight_drop(&nl->inflight, &slot->flight));
 	}
-	while (nl->tags.count && (io = tags_next(&nl->tags))) {
-		io->status = -ENOTCONN;
-		io->detail = 0;
-		io->done(io);
-	}
-	lane_kick(&nl->lane);
+	while ((io = inflight_unwait(&nl->inflight)))
+		io_lost(io);
+	later_run(&nl->later);
 	lane_changed(nl, LANE_DOWN);
 }
 

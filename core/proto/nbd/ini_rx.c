@@ -12,10 +12,9 @@ static bool broken(struct nbd_ini_lane *nl, const char *text)
 
 static struct nbd_ini_slot *find(struct nbd_ini_lane *nl, uint64_t cookie)
 {
-	unsigned tag = cookie & 0xffff;
-	struct nbd_ini_slot *slot = tags_owner(&nl->tags, tag) ? &nl->slot[tag] : NULL;
+	struct nbd_ini_slot *slot = inflight_find(&nl->inflight, cookie & 0xffff);
 
-	return slot && slot->cookie == cookie && !slot->over ? slot : NULL;
+	return slot && slot->cookie == cookie ? slot : NULL;
 }
 
 /* Notes that a part of a read has come; false: some of it had come already, or the parts are too

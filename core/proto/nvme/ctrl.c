@@ -57,20 +57,23 @@ struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi)
 		.cdw11 = put_le32((uint32_t)csi << 24) };
 }
 
-static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sqe *sqe, uint32_t in,
-	uint64_t deadline_ns)
+static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct nvme_sqe *sqe,
+	uint32_t in, uint64_t deadline_ns)
 {
 	struct nvme_data data = { in ? ctrl->qp.scratch->base : NULL, in, false, ctrl->qp.scratch };
+	struct nvme_slot *slot;
 	struct diag why = { 0 };
 
 	if (ctrl->qp.state != QP_UP)
 		return; /* it is ending; `down` tells the owner */
-	if (!nvme_qp_start(&ctrl->qp, req, sqe, &data, deadline_ns)) {
+	slot = inflight_take(&ctrl->qp.queue->inflight, req, deadline_ns);
+	if (!slot) {
 		diag_set(&why, DIAG_BUSY, EBUSY, "%s: the admin queue is full", req->what);
 		nvme_ctrl_fail(ctrl, &why);
 		return;
 	}
-	nvme_qp_flush(&ctrl->qp);
+	*slot->sqe = *sqe;
+	nvme_qp_submit(&ctrl->qp, slot, &data);
 }
 
 static uint64_t patience(const struct nvme_ctrl *ctrl)
@@ -430,9 +433,26 @@ static void qp_up(struct nvme_qp *qp)
 	step_send(ctrl);
 }
 
-static void qp_idle(struct nvme_qp *qp)
+static void qp_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 {
-	nvme_qp_flush(qp);
+	struct nvme_req *req = nvme_qp_end(queue->user, slot);
+	struct nvme_cqe cqe = slot->cqe; /* done() may use the slot again */
+
+	if (req)
+		req->done(req, &cqe);
+}
+
+static void qp_lost(struct nvme_qp *qp, void *owner)
+{
+	struct nvme_req *req = owner;
+
+	(void)qp;
+	req->done(req, NULL);
+}
+
+static const char *req_name(const void *owner)
+{
+	return ((const struct nvme_req *)owner)->what;
 }
 
 static void down(struct nvme_ctrl *ctrl, const struct diag *why)
@@ -453,7 +473,9 @@ static void qp_down(struct nvme_qp *qp)
 	down(ctrl, &qp->why);
 }
 
-static const struct nvme_qp_events qp_events = { qp_up, qp_idle, qp_down };
+static const struct nvme_qp_events qp_events = {
+	.up = qp_up, .reply = qp_reply, .lost = qp_lost, .name = req_name, .down = qp_down
+};
 
 static int connect_to(struct nvme_ctrl *ctrl, struct diag *diag)
 {

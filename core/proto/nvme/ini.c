@@ -212,7 +212,6 @@ static int fix_limits(struct nvme_dev *dev, struct diag *why)
 	lim->max[IO_FLUSH] = 1;
 	lim->max[IO_TRIM] = id->oncs & NVME_ONCS_DSM ? whole(dev, longest_trim(dev)) : 0;
 	lim->max[IO_ZERO] = id->oncs & NVME_ONCS_WRITE_ZEROES ? whole(dev, least(zero, nlb)) : 0;
-	lim->io_size = nvme_lane_io;
 	lim->lanes = dev->ctrl.queues;
 	lim->depth = dev->depth - 1;
 	lim->quiesce_ms = quiesce_ms(dev);

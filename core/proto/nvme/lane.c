@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A lane: one I/O queue of the controller. Requests become commands (NVM Command Set 1.1, section
- * 3) and replies end them; what finds no tag waits in order. */
+ * 3) and replies end them; what finds no slot waits in order. */
 #include "later.h"
 #include "nvme.h"
 #include <errno.h>
@@ -8,15 +8,6 @@
 
 #define MSEC       1000000ull
 #define RANGES_LEN (NVME_RANGES * sizeof(struct nvme_dsm_range))
-
-struct nvme_lane;
-
-struct nvme_io { /* in io->lower */
-	struct nvme_req req;
-	struct io *io;
-	struct nvme_lane *lane;
-	bool flushing; /* the second half of a trim with IO_FUA */
-};
 
 struct nvme_lane {
 	struct lane lane;
@@ -26,9 +17,15 @@ struct nvme_lane {
 	struct later later; /* done without a command */
 };
 
-const uint32_t nvme_lane_io = (sizeof(struct nvme_io) + 7) & ~7u;
+static void put_blocks(struct nvme_sqe *sqe, const struct nvme_dev *dev, const struct io *io)
+{
+	uint64_t lba = io->off >> dev->shift;
 
-static void io_done(struct nvme_req *, const struct nvme_cqe *);
+	sqe->cdw10 = put_le32((uint32_t)lba);
+	sqe->cdw11 = put_le32((uint32_t)(lba >> 32));
+	sqe->cdw12 =
+		put_le32(((io->len >> dev->shift) - 1) | (io->flags & IO_FUA ? NVME_RW_FUA : 0));
+}
 
 static uint32_t put_ranges(
 	const struct nvme_dev *dev, const struct io *io, struct nvme_dsm_range *range)
@@ -47,106 +44,110 @@ static uint32_t put_ranges(
 	return count;
 }
 
-/* False: no tag is free. */
-static bool start(struct nvme_lane *nl, struct io *io)
+/* False: no slot is free. flushing: the second half of a trim with IO_FUA. */
+static bool start(struct nvme_lane *nl, struct io *io, bool flushing)
 {
-	struct nvme_dev *dev = nl->dev;
-	struct nvme_io *nio = io->lower;
-	uint64_t lba = io->off >> dev->shift;
-	struct nvme_sqe sqe = { .nsid = put_le32(dev->nsid),
-		.cdw10 = put_le32((uint32_t)lba),
-		.cdw11 = put_le32((uint32_t)(lba >> 32)),
-		.cdw12 = put_le32(
-			((io->len >> dev->shift) - 1) | (io->flags & IO_FUA ? NVME_RW_FUA : 0)) };
+	const struct nvme_dev *dev = nl->dev;
+	struct nvme_slot *slot = inflight_take(
+		&nl->qp.queue->inflight, io, loop_now(nl->lane.loop) + NVME_IO_MS * MSEC);
 	struct nvme_data data = { 0 };
+	struct nvme_sqe *sqe;
 	uint8_t *ranges;
 
-	if (nl->qp.tags.used == nl->qp.tags.count)
+	if (!slot)
 		return false;
-	switch ((enum io_kind)io->kind) {
+	slot->flushing = flushing;
+	sqe = slot->sqe;
+	*sqe = (struct nvme_sqe){ .nsid = put_le32(dev->nsid) };
+	switch (flushing ? IO_FLUSH : (enum io_kind)io->kind) {
 	case IO_READ:
 	case IO_WRITE:
-		sqe.opcode = io->kind == IO_READ ? NVME_IO_READ : NVME_IO_WRITE;
+		sqe->opcode = io->kind == IO_READ ? NVME_IO_READ : NVME_IO_WRITE;
 		data = (struct nvme_data){ io->buf->p, io->len, io->kind == IO_WRITE,
 			io->buf->pool };
+		put_blocks(sqe, dev, io);
 		break;
 	case IO_FLUSH:
-		sqe = (struct nvme_sqe){ .opcode = NVME_IO_FLUSH, .nsid = put_le32(dev->nsid) };
+		sqe->opcode = NVME_IO_FLUSH;
 		break;
 	case IO_TRIM:
-		if (nio->flushing) {
-			sqe = (struct nvme_sqe){ .opcode = NVME_IO_FLUSH,
-				.nsid = put_le32(dev->nsid) };
-			break;
-		}
-		ranges = nl->qp.scratch->base + nl->qp.tags.free * RANGES_LEN;
-		sqe = (struct nvme_sqe){ .opcode = NVME_IO_DSM,
-			.nsid = put_le32(dev->nsid),
-			.cdw11 = put_le32(NVME_DSM_DEALLOCATE) };
+		ranges = nl->qp.scratch->base + slot->flight.tag * RANGES_LEN;
 		data = (struct nvme_data){ ranges, put_ranges(dev, io, (void *)ranges), true,
 			nl->qp.scratch };
-		sqe.cdw10 = put_le32(data.len - 1);
+		sqe->opcode = NVME_IO_DSM;
+		sqe->cdw10 = put_le32(data.len - 1);
+		sqe->cdw11 = put_le32(NVME_DSM_DEALLOCATE);
 		data.len *= sizeof(struct nvme_dsm_range);
 		break;
 	case IO_ZERO:
-		sqe.opcode = NVME_IO_WRITE_ZEROES;
+		sqe->opcode = NVME_IO_WRITE_ZEROES;
+		put_blocks(sqe, dev, io);
 		if (dev->deac && !(io->flags & IO_KEEP))
-			sqe.cdw12 = put_le32(get_le32(sqe.cdw12) | NVME_WZ_DEAC);
+			sqe->cdw12 = put_le32(get_le32(sqe->cdw12) | NVME_WZ_DEAC);
 		break;
 	case IO_MAP:
 	case IO_COMPARE_WRITE:
 	case IO_KINDS:
 		break;
 	}
-	return nvme_qp_start(
-		&nl->qp, &nio->req, &sqe, &data, loop_now(nl->lane.loop) + NVME_IO_MS * MSEC);
+	nvme_qp_submit(&nl->qp, slot, &data);
+	return true;
 }
 
 static void lane_submit(struct lane *lane, struct io *io)
 {
-	static const char *const what[] = { "read", "write", "flush", "trim", "write zeroes", "" };
 	struct nvme_lane *nl = (struct nvme_lane *)lane;
-	const struct nvme_dev *dev = nl->dev;
-	struct nvme_io *nio = io->lower;
 
-	*nio = (struct nvme_io){ .req = { io_done, what[io->kind] }, .io = io, .lane = nl };
 	if (nl->qp.state != QP_UP)
 		later_done(&nl->later, io, -ENOTCONN);
-	else if (io->kind == IO_FLUSH && !dev->vwc)
+	else if (io->kind == IO_FLUSH && !nl->dev->vwc)
 		later_done(&nl->later, io, 0);
 	else if (io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST))
 		/* no field of Identify says how fast zeroing is */
 		later_done(&nl->later, io, -ENOTSUP);
-	else if (nl->qp.tags.waiting || !start(nl, io))
-		tags_wait(&nl->qp.tags, io);
+	else if (nl->qp.queue->inflight.waiting || !start(nl, io, false))
+		inflight_wait(&nl->qp.queue->inflight, io);
 }
 
-static void io_done(struct nvme_req *req, const struct nvme_cqe *cqe)
+static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 {
-	struct nvme_io *nio = container_of(req, struct nvme_io, req);
-	struct io *io = nio->io;
-	struct nvme_lane *nl = nio->lane;
+	struct nvme_qp *qp = queue->user;
+	struct nvme_lane *nl = container_of(qp, struct nvme_lane, qp);
+	struct io *io = nvme_qp_end(qp, slot);
 
-	io->detail = cqe ? get_le16(cqe->status) >> 1 : 0;
-	io->status = cqe ? -nvme_status_errno(io->detail) : -ENOTCONN;
-	/* A trim that is to be on stable storage is flushed after it, with the tag it just gave
+	if (!io)
+		return;
+	io->detail = get_le16(slot->cqe.status) >> 1;
+	io->status = -nvme_status_errno(io->detail);
+	/* A trim that is to be on stable storage is flushed after it, with the slot it just gave
 	 * back: DSM has no FUA. */
 	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc &&
-		!nio->flushing) {
-		nio->flushing = true;
-		start(nl, io);
-		return;
-	}
+		!slot->flushing)
+		start(nl, io, true);
+	else
+		io->done(io);
+}
+
+static void io_lost(struct nvme_qp *qp, void *owner)
+{
+	struct io *io = owner;
+
+	(void)qp;
+	io->detail = 0;
+	io->status = -ENOTCONN;
 	io->done(io);
+}
+
+static const char *io_name(const void *owner)
+{
+	static const char *const names[] = { "read", "write", "flush", "trim", "write zeroes", "" };
+
+	return names[((const struct io *)owner)->kind];
 }
 
 static void lane_kick(struct lane *lane)
 {
-	struct nvme_lane *nl = (struct nvme_lane *)lane;
-
-	if (nl->qp.state == QP_UP)
-		nvme_qp_flush(&nl->qp);
-	later_run(&nl->later);
+	later_run(&((struct nvme_lane *)lane)->later);
 }
 
 static int map(struct lane *lane, struct pool *pool, struct diag *diag)
@@ -213,9 +214,10 @@ static void qp_up(struct nvme_qp *qp)
 static void qp_idle(struct nvme_qp *qp)
 {
 	struct nvme_lane *nl = container_of(qp, struct nvme_lane, qp);
+	struct io *io;
 
-	while (qp->tags.waiting && qp->tags.used < qp->tags.count)
-		start(nl, tags_next(&qp->tags));
+	while ((io = inflight_next(&qp->queue->inflight)))
+		start(nl, io, false);
 }
 
 static void qp_down(struct nvme_qp *qp)
@@ -224,16 +226,18 @@ static void qp_down(struct nvme_qp *qp)
 	struct io *io;
 
 	nl->lane.why = qp->why;
-	while ((io = tags_next(&qp->tags))) {
-		io->status = -ENOTCONN;
-		io->detail = 0;
-		io->done(io);
-	}
-	lane_kick(&nl->lane);
+	while ((io = inflight_unwait(&qp->queue->inflight)))
+		io_lost(qp, io);
+	later_run(&nl->later);
 	lane_changed(nl, LANE_DOWN);
 }
 
-static const struct nvme_qp_events qp_events = { qp_up, qp_idle, qp_down };
+static const struct nvme_qp_events qp_events = { .up = qp_up,
+	.reply = lane_reply,
+	.lost = io_lost,
+	.name = io_name,
+	.idle = qp_idle,
+	.down = qp_down };
 
 static int take_qid(struct nvme_dev *dev)
 {

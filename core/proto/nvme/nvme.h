@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* How the parts of the NVMe initiator fit together: a carrier moves capsules of one queue (rdma.c,
- * tcp.c); a queue pair gives them tags, deadlines and its Connect (qp.c); a controller is the admin
- * queue (ctrl.c); ini.c and lane.c make a bdev and its lanes of it, discovery.c reads a log with
- * it. */
+ * tcp.c) and has the table of its commands; a queue pair brings it up with Connect and ends it
+ * (qp.c); a controller is the admin queue (ctrl.c); ini.c and lane.c make a bdev and its lanes of
+ * it, discovery.c reads a log with it. */
 #pragma once
 #include "bdev.h"
 #include "codec.h"
+#include "inflight.h"
 #include "resolve.h"
-#include "tags.h"
 
 #define NVME_ADMIN_DEPTH 32 /* entries; also the most nvmet takes (Linux 6.12, NVME_AQ_DEPTH) */
 #define NVME_ADMIN_MS    10000
@@ -48,10 +48,22 @@ struct nvme_data {
 	const struct pool *pool;
 };
 
+/* One command in flight. The carrier embeds this first in its own slot. */
+struct nvme_slot {
+	struct inflight_slot flight; /* first */
+	struct nvme_sqe *sqe;        /* the carrier's memory for it; ready to be filled */
+	struct nvme_cqe cqe;         /* valid from `reply` on */
+	bool flushing;               /* the owner's */
+};
+
 /* One queue's transport. The carrier embeds this first in its own struct. */
 struct nvme_queue {
+	struct inflight inflight; /* the owner sets `late` */
 	const struct nvme_carrier *carrier;
 	const struct nvme_queue_events *ev;
+	/* As the events, and set by the owner before its first command. The command's slot and data
+	 * are the owner's again. */
+	void (*reply)(struct nvme_queue *, struct nvme_slot *);
 	const struct nvme_conf *conf;
 	struct loop *loop;
 	void *user;
@@ -66,9 +78,7 @@ struct nvme_queue {
 
 struct nvme_queue_events { /* on the queue's loop, never from inside open() or submit() */
 	void (*up)(struct nvme_queue *);
-	/* The command's capsule and data are the owner's again. */
-	void (*reply)(struct nvme_queue *, uint16_t cid, const struct nvme_cqe *);
-	void (*idle)(struct nvme_queue *); /* end of a batch of replies: flush here */
+	void (*idle)(struct nvme_queue *); /* end of a batch of replies */
 	void (*down)(struct nvme_queue *); /* once; why is set; no buffer is touched any more */
 };
 
@@ -79,11 +89,8 @@ struct nvme_carrier {
 	int (*open)(struct nvme_queue **, struct loop *, const struct nvme_conf *, uint16_t qid,
 		uint16_t depth, uint32_t timeout_ms, const struct nvme_queue_events *, void *user,
 		struct diag *);
-	/* cid < depth - 1 and not in flight. Sets the data descriptor of the command and keeps a
-	 * copy of it. */
-	void (*submit)(
-		struct nvme_queue *, uint16_t cid, struct nvme_sqe *, const struct nvme_data *);
-	void (*flush)(struct nvme_queue *);
+	/* Sets the data descriptor of slot->sqe; it leaves at the end of the turn. */
+	void (*submit)(struct nvme_queue *, struct nvme_slot *, const struct nvme_data *);
 	int (*map)(struct nvme_queue *, struct pool *, struct diag *); /* NULL: nothing to do */
 	void (*unmap)(struct nvme_queue *, struct pool *);
 	void (*close)(struct nvme_queue *); /* `down` follows */
@@ -92,18 +99,17 @@ struct nvme_carrier {
 };
 extern const struct nvme_carrier nvme_rdma, nvme_tcp;
 
-/* One command. Its owner keeps it until done. */
+/* One admin command. Its owner keeps it until done. */
 struct nvme_req {
 	void (*done)(struct nvme_req *, const struct nvme_cqe *); /* NULL: the queue died first */
 	/* for messages: "identify controller" */
 	const char *what;
 };
 
-/* Queue pair: a carrier's queue with Connect done, tags and deadlines. */
+/* Queue pair: a carrier's queue with Connect done, and deadlines. */
 enum nvme_qp_state { QP_IDLE, QP_OPENING, QP_UP, QP_CLOSING, QP_DOWN };
 struct nvme_qp {
 	struct nvme_queue *queue;
-	struct tags tags;
 	struct pool *scratch; /* mapped; its first bytes are the Connect data until up */
 	const struct nvme_qp_events *ev;
 	const struct nvme_conf *conf;
@@ -114,24 +120,32 @@ struct nvme_qp {
 	bool mapped;
 	struct diag why;
 	struct nvmf_connect hello;
-	struct nvme_req connect;
 };
 struct nvme_qp_events {
 	void (*up)(struct nvme_qp *);
-	void (*idle)(struct nvme_qp *); /* start what waits, then flush */
-	void (*down)(struct nvme_qp *); /* every request is done; why is set */
+	/* A command is answered: ends it with nvme_qp_end(). queue->user is the qp. */
+	void (*reply)(struct nvme_queue *, struct nvme_slot *);
+	/* a command ended with its queue */
+	void (*lost)(struct nvme_qp *, void *owner);
+	const char *(*name)(const void *owner); /* of a command, for messages */
+	void (*idle)(struct nvme_qp *);         /* start what waits; NULL = nothing does */
+	void (*down)(struct nvme_qp *);         /* every command has ended; why is set */
 };
 int nvme_qp_open(struct nvme_qp *, struct loop *, const struct nvme_conf *, uint16_t qid,
 	uint16_t depth, uint16_t cntlid, uint32_t scratch, uint64_t deadline_ns,
 	const struct nvme_qp_events *, struct diag *);
-/* False: all tags are in use. The request must not be waiting anywhere else. Needs QP_UP (or the
- * qp's own Connect). */
-bool nvme_qp_start(struct nvme_qp *, struct nvme_req *, struct nvme_sqe *, const struct nvme_data *,
-	uint64_t deadline_ns);
-static inline void nvme_qp_flush(struct nvme_qp *qp)
+/* A slot from qp->queue->inflight whose sqe is filled, but for what is set here. Needs QP_UP (or
+ * the qp's own Connect). */
+static inline void nvme_qp_submit(
+	struct nvme_qp *qp, struct nvme_slot *slot, const struct nvme_data *data)
 {
-	qp->queue->carrier->flush(qp->queue);
+	slot->sqe->flags |= NVME_PSDT_SGL;
+	slot->sqe->cid = put_le16(slot->flight.tag);
+	qp->queue->carrier->submit(qp->queue, slot, data);
 }
+/* In reply(): gives the slot back, its cqe stays readable until the next is taken. NULL: the queue
+ * is ending; the command will be `lost`. Otherwise its owner. */
+void *nvme_qp_end(struct nvme_qp *, struct nvme_slot *);
 /* Ends the session; the first reason given stays. `down` follows. */
 void nvme_qp_fail(struct nvme_qp *, const struct diag *why);
 /* at once; requests in flight are forgotten, not done. Allowed on a zeroed one */
@@ -224,4 +238,3 @@ struct nvme_dev {
 void nvme_rdma_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 void nvme_tcp_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 int nvme_lane(struct lane **, struct bdev *, struct loop *, struct diag *);
-extern const uint32_t nvme_lane_io;

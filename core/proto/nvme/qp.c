@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Queue pair: one carrier queue whose first command is Connect (Base 2.1, 6.3), with tags and
+/* Queue pair: one carrier queue whose first command is Connect (Base 2.1, 6.3), with
  * deadlines for the rest. It does not know what commands mean; any breach of the protocol ends it
  * with a named reason. */
 #include "nvme.h"
@@ -14,38 +14,42 @@ void nvme_qp_fail(struct nvme_qp *qp, const struct diag *why)
 	qp->queue->carrier->close(qp->queue);
 }
 
-static void late(struct tags *tags, void *owner)
+static void late(struct inflight *inflight, struct inflight_slot *slot)
 {
-	struct nvme_qp *qp = container_of(tags, struct nvme_qp, tags);
-	const struct nvme_req *req = owner;
+	struct nvme_qp *qp = container_of(inflight, struct nvme_queue, inflight)->user;
 	struct diag why = { 0 };
 
-	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time", req->what);
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
+		qp->state == QP_OPENING ? "connect" : qp->ev->name(slot->owner));
 	nvme_qp_fail(qp, &why);
 }
 
-bool nvme_qp_start(struct nvme_qp *qp, struct nvme_req *req, struct nvme_sqe *sqe,
-	const struct nvme_data *data, uint64_t deadline_ns)
+void *nvme_qp_end(struct nvme_qp *qp, struct nvme_slot *slot)
 {
-	uint16_t cid = tags_take(&qp->tags, req, deadline_ns);
+	uint16_t sqhd = get_le16(slot->cqe.sqhd);
+	struct diag why = { 0 };
 
-	if (cid == TAG_NONE)
-		return false;
-	sqe->flags |= NVME_PSDT_SGL;
-	sqe->cid = put_le16(cid);
-	qp->queue->carrier->submit(qp->queue, cid, sqe, data);
-	return true;
+	if (qp->state != QP_OPENING && qp->state != QP_UP)
+		return NULL;
+	if (sqhd != NVME_SQHD_NONE && sqhd >= qp->queue->depth) {
+		diag_set(&why, DIAG_PROTOCOL, EPROTO,
+			"reply with invalid queue head %u: the queue has %u entries", sqhd,
+			qp->queue->depth);
+		nvme_qp_fail(qp, &why);
+		return NULL;
+	}
+	return inflight_drop(&qp->queue->inflight, &slot->flight);
 }
 
-static void connected(struct nvme_req *req, const struct nvme_cqe *cqe)
+static void connected(struct nvme_queue *queue, struct nvme_slot *slot)
 {
-	struct nvme_qp *qp = container_of(req, struct nvme_qp, connect);
+	struct nvme_qp *qp = queue->user;
 	struct nvmf_connect_reply reply;
 	struct diag why = { 0 };
 
-	if (!cqe)
+	if (!nvme_qp_end(qp, slot))
 		return;
-	nvmf_connect_reply_get(&reply, cqe, sizeof(*cqe), &why);
+	nvmf_connect_reply_get(&reply, &slot->cqe, sizeof(slot->cqe), &why);
 	if (reply.status) {
 		nvmf_connect_diag(&why, &reply, &qp->hello);
 	} else if (reply.auth) {
@@ -55,6 +59,7 @@ static void connected(struct nvme_req *req, const struct nvme_cqe *cqe)
 	} else {
 		qp->cntlid = reply.cntlid;
 		qp->state = QP_UP;
+		queue->reply = qp->ev->reply;
 		qp->ev->up(qp);
 		return;
 	}
@@ -64,9 +69,9 @@ static void connected(struct nvme_req *req, const struct nvme_cqe *cqe)
 static void queue_up(struct nvme_queue *queue)
 {
 	struct nvme_qp *qp = queue->user;
-	struct nvmf_connect_sqe sqe;
 	struct nvme_data data = { qp->scratch->base, sizeof(struct nvmf_connect_data), true,
 		qp->scratch };
+	struct nvme_slot *slot;
 	struct diag why = { 0 };
 
 	if (queue->carrier->map && queue->carrier->map(queue, qp->scratch, &why)) {
@@ -74,70 +79,43 @@ static void queue_up(struct nvme_queue *queue)
 		return;
 	}
 	qp->mapped = true;
-	if (tags_init(&qp->tags, qp->loop, queue->depth - 1, late, &why)) {
-		nvme_qp_fail(qp, &why);
-		return;
-	}
+	inflight_limit(&queue->inflight, queue->depth - 1u);
 	qp->hello.depth = queue->depth;
-	nvmf_connect_put(&sqe, (void *)qp->scratch->base, &qp->hello);
-	nvme_qp_start(qp, &qp->connect, (struct nvme_sqe *)(void *)&sqe, &data, qp->deadline_ns);
-	nvme_qp_flush(qp);
-}
-
-static void queue_reply(struct nvme_queue *queue, uint16_t cid, const struct nvme_cqe *cqe)
-{
-	struct nvme_qp *qp = queue->user;
-	struct nvme_req *req = tags_owner(&qp->tags, cid);
-	uint16_t sqhd = get_le16(cqe->sqhd);
-	struct diag why = { 0 };
-
-	if (qp->state != QP_OPENING && qp->state != QP_UP)
-		return;
-	if (!req) {
-		diag_set(&why, DIAG_PROTOCOL, EPROTO,
-			"reply to command %u, which is not in flight on queue %u", cid, qp->qid);
-		nvme_qp_fail(qp, &why);
-		return;
-	}
-	if (sqhd != NVME_SQHD_NONE && sqhd >= queue->depth) {
-		diag_set(&why, DIAG_PROTOCOL, EPROTO,
-			"reply with invalid queue head %u: the queue has %u entries", sqhd,
-			queue->depth);
-		nvme_qp_fail(qp, &why);
-		return;
-	}
-	tags_drop(&qp->tags, cid);
-	req->done(req, cqe);
+	slot = inflight_take(&queue->inflight, qp, qp->deadline_ns);
+	nvmf_connect_put((void *)slot->sqe, (void *)qp->scratch->base, &qp->hello);
+	nvme_qp_submit(qp, slot, &data);
 }
 
 static void queue_idle(struct nvme_queue *queue)
 {
 	struct nvme_qp *qp = queue->user;
 
-	if (qp->state == QP_UP)
+	if (qp->state == QP_UP && qp->ev->idle)
 		qp->ev->idle(qp);
 }
 
 static void queue_down(struct nvme_queue *queue)
 {
 	struct nvme_qp *qp = queue->user;
+	void *owner;
 
 	if (qp->state != QP_CLOSING)
 		qp->why = queue->why;
 	diag_ctx(&qp->why, "%s", qp->conf->where);
 	qp->state = QP_DOWN;
-	for (uint16_t cid = 0; cid < qp->tags.count; cid++) {
-		struct nvme_req *req = tags_owner(&qp->tags, cid);
+	for (uint16_t tag = 0; tag < queue->inflight.count; tag++) {
+		struct nvme_slot *slot = inflight_slot(&queue->inflight, tag);
 
-		if (!req)
+		if (!slot->flight.owner)
 			continue;
-		tags_drop(&qp->tags, cid);
-		req->done(req, NULL);
+		owner = inflight_drop(&queue->inflight, &slot->flight);
+		if (owner != qp) /* its own Connect */
+			qp->ev->lost(qp, owner);
 	}
 	qp->ev->down(qp);
 }
 
-static const struct nvme_queue_events events = { queue_up, queue_reply, queue_idle, queue_down };
+static const struct nvme_queue_events events = { queue_up, queue_idle, queue_down };
 
 int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *conf, uint16_t qid,
 	uint16_t depth, uint16_t cntlid, uint32_t scratch, uint64_t deadline_ns,
@@ -155,8 +133,7 @@ int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *
 		.qid = qid,
 		.cntlid = cntlid,
 		.deadline_ns = deadline_ns };
-	qp->connect = (struct nvme_req){ connected, "connect" };
-	/* Tags bound what is in flight. Over TCP the last data of a read may then say success by
+	/* Slots bound what is in flight. Over TCP the last data of a read may then say success by
 	 * itself (TCP Transport 3.3.2.2). */
 	qp->hello = (struct nvmf_connect){
 		.qid = qid, .cntlid = cntlid, .kato_ms = qid ? 0 : conf->kato_ms, .no_sqfc = true
@@ -173,6 +150,8 @@ int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *
 		qp->scratch = NULL;
 		return err;
 	}
+	qp->queue->reply = connected;
+	qp->queue->inflight.late = late;
 	qp->state = QP_OPENING;
 	return 0;
 }
@@ -184,7 +163,6 @@ void nvme_qp_fini(struct nvme_qp *qp)
 			qp->queue->carrier->unmap(qp->queue, qp->scratch);
 		qp->queue->carrier->free(qp->queue);
 	}
-	tags_fini(&qp->tags);
 	if (qp->scratch)
 		pool_free(qp->scratch);
 	*qp = (struct nvme_qp){ .state = QP_IDLE };

@@ -12,21 +12,18 @@
 #define REPLY   64 /* a completion has 16 bytes; a line of its own for each */
 
 struct slot {
-	struct ep_op op; /* first */
-	struct nvme_cqe cqe;
-	bool busy;   /* from submit to reply */
+	struct nvme_slot slot; /* first */
+	struct ep_op op;
 	bool queued; /* in the chain, not posted yet */
-	bool unsent; /* its `sent` is to come */
-	bool replied;
 };
 
 struct rdma {
 	struct nvme_queue queue; /* first */
 	struct ep *ep;
 	struct pool *pool; /* capsules, then reply buffers */
-	struct slot *slot;
 	struct ep_rx *rx, *reposts;
 	struct ep_op *chain, **chain_end;
+	struct loop_work flush;
 	uint32_t lkey;
 	uint16_t made; /* depth the arrays were made for */
 	bool registered, closing;
@@ -41,9 +38,9 @@ static void fail(struct rdma *rdma, enum diag_code code, int err, const char *te
 	rdma->ep->ops->close(rdma->ep);
 }
 
-static void flush(struct nvme_queue *queue)
+static void flush(struct loop_work *work)
 {
-	struct rdma *rdma = (struct rdma *)queue;
+	struct rdma *rdma = container_of(work, struct rdma, flush);
 	struct ep_op *chain = rdma->chain;
 
 	if (rdma->closing || rdma->ep->state != EP_UP)
@@ -58,7 +55,7 @@ static void flush(struct nvme_queue *queue)
 	rdma->chain = NULL;
 	rdma->chain_end = &rdma->chain;
 	for (struct ep_op *op = chain; op; op = op->next)
-		((struct slot *)op)->queued = false;
+		container_of(op, struct slot, op)->queued = false;
 	rdma->ep->ops->post(rdma->ep, chain);
 }
 
@@ -116,17 +113,11 @@ static void up(struct ep *ep)
 	rdma->queue.ev->up(&rdma->queue);
 }
 
-static void finish(struct rdma *rdma, struct slot *slot)
-{
-	slot->busy = slot->replied = false;
-	rdma->queue.ev->reply(&rdma->queue, (uint16_t)(slot - rdma->slot), &slot->cqe);
-}
-
 static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct rdma *rdma = ep->user;
+	const struct nvme_cqe *cqe = (const void *)rx->p;
 	struct slot *slot;
-	uint16_t cid;
 
 	if (rdma->closing)
 		return;
@@ -139,28 +130,25 @@ static void received(struct ep *ep, struct ep_rx *rx)
 			"the target invalidated a key that was not advertised");
 		return;
 	}
-	cid = get_le16(((const struct nvme_cqe *)(const void *)rx->p)->cid);
-	slot = cid < rdma->queue.depth - 1 ? &rdma->slot[cid] : NULL;
-	if (!slot || !slot->busy || slot->queued || slot->replied) {
+	slot = inflight_find(&rdma->queue.inflight, get_le16(cqe->cid));
+	if (!slot || slot->queued) {
 		fail(rdma, DIAG_PROTOCOL, EPROTO, "reply to a command that is not in flight");
 		return;
 	}
-	memcpy(&slot->cqe, rx->p, sizeof(slot->cqe));
+	slot->slot.cqe = *cqe;
 	rx->next = rdma->reposts;
 	rdma->reposts = rx;
-	slot->replied = true;
-	if (!slot->unsent)
-		finish(rdma, slot);
+	if (inflight_replied(&slot->slot.flight))
+		rdma->queue.reply(&rdma->queue, &slot->slot);
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
 {
 	struct rdma *rdma = ep->user;
-	struct slot *slot = (struct slot *)op;
+	struct slot *slot = container_of(op, struct slot, op);
 
-	slot->unsent = false;
-	if (slot->replied && !rdma->closing)
-		finish(rdma, slot);
+	if (inflight_sent(&slot->slot.flight) && !rdma->closing)
+		rdma->queue.reply(&rdma->queue, &slot->slot);
 }
 
 static void idle(struct ep *ep)
@@ -170,7 +158,8 @@ static void idle(struct ep *ep)
 	if (rdma->closing)
 		return;
 	rdma->queue.ev->idle(&rdma->queue);
-	flush(&rdma->queue);
+	if (rdma->reposts)
+		loop_work_add(rdma->queue.loop, &rdma->flush);
 }
 
 static void down(struct ep *ep)
@@ -199,13 +188,14 @@ static void rdma_free(struct nvme_queue *queue)
 {
 	struct rdma *rdma = (struct rdma *)queue;
 
+	loop_work_del(queue->loop, &rdma->flush);
 	if (rdma->registered)
 		rdma->ep->ops->unreg(rdma->ep, rdma->pool);
 	if (rdma->ep)
 		rdma->ep->ops->free(rdma->ep);
 	if (rdma->pool)
 		pool_free(rdma->pool);
-	free(rdma->slot);
+	inflight_fini(&queue->inflight);
 	free(rdma->rx);
 	free(rdma);
 }
@@ -234,11 +224,17 @@ static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nv
 		.qid = qid,
 		.depth = depth };
 	rdma->chain_end = &rdma->chain;
+	rdma->flush.run = flush;
 	rdma->made = depth;
-	rdma->slot = calloc(depth, sizeof(*rdma->slot));
 	rdma->rx = calloc(depth, sizeof(*rdma->rx));
-	err = rdma->slot && rdma->rx ? pool_new(&rdma->pool, depth * (CAPSULE + REPLY), 1, diag)
-				     : diag_sys(diag, ENOMEM, "queue %u", qid);
+	err = rdma->rx ? pool_new(&rdma->pool, depth * (CAPSULE + REPLY), 1, diag)
+		       : diag_sys(diag, ENOMEM, "queue %u", qid);
+	if (!err)
+		err = inflight_init(
+			&rdma->queue.inflight, loop, depth - 1, sizeof(struct slot), NULL, diag);
+	for (unsigned i = 0; !err && i < depth - 1u; i++)
+		((struct nvme_slot *)inflight_slot(&rdma->queue.inflight, i))->sqe =
+			(void *)(rdma->pool->base + i * CAPSULE);
 	if (!err) {
 		/* The target reads our memory (ird); we read none of its. */
 		dial.want = (struct ep_caps){ .send = depth,
@@ -269,30 +265,30 @@ static void keyed(struct nvme_sgl *sgl, const struct nvme_data *data, uint8_t do
 }
 
 static void rdma_submit(
-	struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
+	struct nvme_queue *queue, struct nvme_slot *nvme, const struct nvme_data *data)
 {
 	struct rdma *rdma = (struct rdma *)queue;
-	struct slot *slot = &rdma->slot[cid];
-	uint8_t *capsule = rdma->pool->base + cid * CAPSULE;
+	struct slot *slot = (struct slot *)nvme;
 	const struct ep_caps *caps = &rdma->ep->caps;
 	uint8_t dom = rdma->ep->dom;
 	bool inside = data->out && data->len && data->len <= queue->incap && caps->sge >= 2;
 
-	if (inside)
-		sqe->sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
+	slot->op = (struct ep_op){ .nsge = 1,
+		.sge = { { (uint8_t *)nvme->sqe, CAPSULE, rdma->lkey } } };
+	if (inside) {
+		nvme->sqe->sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
 			.block.len = put_le32(data->len) };
-	else
-		keyed(&sqe->sgl, data, dom);
-	memcpy(capsule, sqe, CAPSULE);
-	slot->op = (struct ep_op){ .nsge = 1, .sge = { { capsule, CAPSULE, rdma->lkey } } };
-	if (inside)
 		slot->op.sge[slot->op.nsge++] =
 			(struct ep_sge){ data->p, data->len, data->pool->key[dom].lkey };
-	else if (caps->inline_max >= CAPSULE)
-		slot->op.flags = EP_INLINE | EP_QUIET;
-	slot->busy = slot->queued = true;
-	slot->replied = false;
-	slot->unsent = !(slot->op.flags & EP_QUIET);
+	} else {
+		keyed(&nvme->sqe->sgl, data, dom);
+		if (caps->inline_max >= CAPSULE)
+			slot->op.flags = EP_INLINE | EP_QUIET;
+	}
+	nvme->flight.unsent = !(slot->op.flags & EP_QUIET);
+	slot->queued = true;
+	if (!rdma->chain)
+		loop_work_add(queue->loop, &rdma->flush);
 	*rdma->chain_end = &slot->op;
 	rdma->chain_end = &slot->op.next;
 }
@@ -326,7 +322,6 @@ const struct nvme_carrier nvme_rdma = {
 	.trtype = NVMF_TRTYPE_RDMA,
 	.open = rdma_open,
 	.submit = rdma_submit,
-	.flush = flush,
 	.map = rdma_map,
 	.unmap = rdma_unmap,
 	.close = rdma_close,

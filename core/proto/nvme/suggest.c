@@ -22,13 +22,6 @@ static void up(struct nvme_queue *queue)
 	greeting->over = 1;
 }
 
-static void reply(struct nvme_queue *queue, uint16_t cid, const struct nvme_cqe *cqe)
-{
-	(void)queue;
-	(void)cid;
-	(void)cqe;
-}
-
 static void idle(struct nvme_queue *queue)
 {
 	(void)queue;
@@ -65,7 +58,7 @@ static bool find(struct loop *loop, struct nvme_conf *conf, uint32_t ms)
 static bool speaks(
 	const struct nvme_carrier *carrier, struct loop *loop, struct nvme_conf *conf, uint32_t ms)
 {
-	static const struct nvme_queue_events events = { up, reply, idle, down };
+	static const struct nvme_queue_events events = { up, idle, down };
 	uint64_t end = loop_clock() + ms * MSEC, now;
 	struct greeting greeting = { 0 };
 	struct nvme_queue *queue;

@@ -17,14 +17,6 @@ void nvme_tcp_fail(struct nvme_tcp *tcp, enum diag_code code, int err, const cha
 	stream_reset(tcp->pdus.stream);
 }
 
-void nvme_tcp_finish(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
-{
-	if (!slot->replied || slot->unsent || slot->sending)
-		return;
-	slot->busy = slot->replied = false;
-	tcp->queue.ev->reply(&tcp->queue, (uint16_t)(slot - tcp->slot), &slot->cqe);
-}
-
 static unsigned digests(const struct nvme_conf *conf)
 {
 	return (conf->hdr_digest ? NVME_TCP_DGST_HDR : 0) |
@@ -32,25 +24,25 @@ static unsigned digests(const struct nvme_conf *conf)
 }
 
 static void tcp_submit(
-	struct nvme_queue *queue, uint16_t cid, struct nvme_sqe *sqe, const struct nvme_data *data)
+	struct nvme_queue *queue, struct nvme_slot *nvme, const struct nvme_data *data)
 {
 	struct nvme_tcp *tcp = (struct nvme_tcp *)queue;
-	struct nvme_tcp_slot *slot = &tcp->slot[cid];
+	struct nvme_tcp_slot *slot = (struct nvme_tcp_slot *)nvme;
 	/* 3.3.2.1: the admin queue and Fabrics commands always have room for 8 KiB. */
-	uint32_t room =
-		!queue->qid || sqe->opcode == NVME_FABRICS ? NVME_TCP_ADMIN_INCAP : queue->incap;
+	uint32_t room = !queue->qid || nvme->sqe->opcode == NVME_FABRICS ? NVME_TCP_ADMIN_INCAP
+									 : queue->incap;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
 
 	slot->inside = data->out && data->len && data->len <= room;
-	sqe->sgl = (struct nvme_sgl){ .block.len = put_le32(data->len),
+	nvme->sqe->sgl = (struct nvme_sgl){ .block.len = put_le32(data->len),
 		.type = slot->inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT };
-	pdu.sqe = *sqe;
+	pdu.sqe = *nvme->sqe;
 	pdu.data = slot->inside ? data->len : 0;
 	slot->data = *data;
 	slot->moved = 0;
 	slot->left = 0;
-	slot->busy = slot->unsent = true;
-	slot->sending = slot->replied = false;
+	slot->sending = false;
+	nvme->flight.unsent = 1;
 	nvme_pdu_send(&tcp->pdus, &slot->cmd, &pdu, data->p, false);
 }
 
@@ -61,7 +53,7 @@ static void send_piece(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
 		.flags = len == slot->left ? NVME_TCP_LAST : 0,
 		.data = len,
-		.xfer = { .cccid = (uint16_t)(slot - tcp->slot),
+		.xfer = { .cccid = slot->slot.flight.tag,
 			.ttag = slot->ttag,
 			.off = slot->moved,
 			.len = len } };
@@ -70,6 +62,7 @@ static void send_piece(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 	slot->moved += len;
 	slot->left -= len;
 	slot->sending = true;
+	slot->slot.flight.unsent++;
 }
 
 void nvme_tcp_ready_for(
@@ -95,23 +88,22 @@ void nvme_tcp_ready_for(
 static void sent(struct stream *stream, struct stream_out *out)
 {
 	struct nvme_tcp *tcp = stream->user;
+	struct nvme_queue *queue = &tcp->queue;
 	struct nvme_tcp_slot *slot;
-	size_t at = (size_t)((uint8_t *)out - (uint8_t *)tcp->slot);
+	size_t at = (size_t)((uint8_t *)out - queue->inflight.slots);
 
 	if (tcp->closing || out == &tcp->hello.out)
 		return;
-	slot = &tcp->slot[at / sizeof(*slot)];
-	if (out == &slot->cmd.out) {
-		slot->unsent = false;
-	} else {
+	slot = inflight_slot(&queue->inflight, (unsigned)(at / sizeof(*slot)));
+	if (out == &slot->h2c.out) {
 		slot->sending = false;
 		if (slot->left)
 			send_piece(tcp, slot);
 	}
-	if (slot->replied) {
-		nvme_tcp_finish(tcp, slot);
+	if (inflight_sent(&slot->slot.flight)) {
+		queue->reply(queue, &slot->slot);
 		if (!tcp->closing)
-			tcp->queue.ev->idle(&tcp->queue);
+			queue->ev->idle(queue);
 	}
 }
 
@@ -184,7 +176,7 @@ static void tcp_free(struct nvme_queue *queue)
 	loop_timer_del(queue->loop, &tcp->timer);
 	if (tcp->pdus.stream)
 		stream_free(tcp->pdus.stream);
-	free(tcp->slot);
+	inflight_fini(&queue->inflight);
 	free(tcp);
 }
 
@@ -212,9 +204,15 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 	nvme_pdu_init(&tcp->pdus, &nvme_tcp_pdu_events);
 	tcp->timer.fire = late;
 	tcp->deadline_ns = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
-	tcp->slot = calloc(depth, sizeof(*tcp->slot));
-	err = tcp->slot ? stream_dial(&tcp->pdus.stream, loop, &dial, &events, tcp, diag)
-			: diag_sys(diag, ENOMEM, "queue %u", qid);
+	err = inflight_init(
+		&tcp->queue.inflight, loop, depth - 1, sizeof(struct nvme_tcp_slot), NULL, diag);
+	for (unsigned i = 0; !err && i < depth - 1u; i++) {
+		struct nvme_tcp_slot *slot = inflight_slot(&tcp->queue.inflight, i);
+
+		slot->slot.sqe = &slot->sqe;
+	}
+	if (!err)
+		err = stream_dial(&tcp->pdus.stream, loop, &dial, &events, tcp, diag);
 	if (err) {
 		tcp->pdus.stream = NULL;
 		tcp_free(&tcp->queue);
@@ -224,23 +222,15 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 	return 0;
 }
 
-static void tcp_flush(struct nvme_queue *queue)
-{
-	(void)queue; /* the stream sends at the end of the turn */
-}
-
 /* With commands on their way the queue is given up, and they must not arrive later. */
 static void tcp_close(struct nvme_queue *queue)
 {
 	struct nvme_tcp *tcp = (struct nvme_tcp *)queue;
-	bool busy = false;
 
 	if (tcp->closing)
 		return;
 	tcp->closing = true;
-	for (uint16_t i = 0; i < queue->depth; i++)
-		busy |= tcp->slot[i].busy;
-	if (busy)
+	if (queue->inflight.used)
 		stream_reset(tcp->pdus.stream);
 	else
 		stream_close(tcp->pdus.stream);
@@ -251,7 +241,6 @@ const struct nvme_carrier nvme_tcp = {
 	.trtype = NVMF_TRTYPE_TCP,
 	.open = tcp_open,
 	.submit = tcp_submit,
-	.flush = tcp_flush,
 	.close = tcp_close,
 	.free = tcp_free,
 };

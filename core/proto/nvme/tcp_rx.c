@@ -10,12 +10,11 @@ static void broken(struct nvme_tcp *tcp, const char *text)
 
 static struct nvme_tcp_slot *find(struct nvme_tcp *tcp, uint16_t cid)
 {
-	struct nvme_tcp_slot *slot = cid < tcp->queue.depth - 1 ? &tcp->slot[cid] : NULL;
+	struct nvme_tcp_slot *slot = inflight_find(&tcp->queue.inflight, cid);
 
-	if (slot && slot->busy && !slot->replied)
-		return slot;
-	broken(tcp, "PDU for a command that is not in flight");
-	return NULL;
+	if (!slot)
+		broken(tcp, "PDU for a command that is not in flight");
+	return slot;
 }
 
 static void reply(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_cqe *cqe)
@@ -29,9 +28,9 @@ static void reply(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct
 					     "sent the data");
 		return;
 	}
-	slot->cqe = *cqe;
-	slot->replied = true;
-	nvme_tcp_finish(tcp, slot);
+	slot->slot.cqe = *cqe;
+	if (inflight_replied(&slot->slot.flight))
+		tcp->queue.reply(&tcp->queue, &slot->slot);
 }
 
 static void terminated(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)

@@ -71,22 +71,22 @@ void stream_free(struct stream *stream)
 
 Test(nbd_ini_rx, a_socket_that_is_never_empty)
 {
-	static struct nbd_ini_slot slot = { .cookie = COOKIE };
 	static struct io io = { .kind = IO_READ, .len = 4096 };
 	const uint64_t cookie = COOKIE;
+	struct nbd_ini_slot *slot;
 
 	nbd_chunk_put(&error.head, NBD_REPLY_TYPE_ERROR, false, (const uint8_t *)&cookie,
 		sizeof(error.error) + sizeof(error.text));
 	error.error = put_be32(NBD_EIO);
-	slot.io = &io;
-	slot.len = io.len;
-	nl.slot = &slot;
 	nl.deal.structured = true;
-	cr_assert_eq(tags_init(&nl.tags, NULL, 1, NULL, NULL), 0);
-	cr_assert_eq(tags_take(&nl.tags, &io, 0), 0);
+	cr_assert_eq(inflight_init(&nl.inflight, NULL, 1, sizeof(*slot), NULL, NULL), 0);
+	cr_assert_not_null(slot = inflight_take(&nl.inflight, &io, 0));
+	slot->cookie = COOKIE;
+	slot->io = &io;
+	slot->len = io.len;
 	cutter_init(&nl.link.cutter, &nbd_ini_replies, nl.link.stage, sizeof(nl.link.stage));
 	cr_assert_eq(cutter_receive(&nl.link.cutter, NULL), 0);
 	cr_assert(receives && !nl.link.closing, "%s", nl.link.why.text);
-	cr_assert_eq(slot.error, NBD_EIO);
-	free(nl.tags.tag);
+	cr_assert_eq(slot->error, NBD_EIO);
+	free(nl.inflight.slots);
 }

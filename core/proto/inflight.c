@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* In-flight table: slots come from a free list, deadlines form a list sorted by time. As almost all
+ * commands of a connection have the same time limit, the place of a new one is the end; the timer
+ * is moved only when it fires. */
+#include "inflight.h"
+#include <errno.h>
+#include <stdlib.h>
+
+static struct inflight_slot *slot_at(const struct inflight *inflight, uint16_t tag)
+{
+	return inflight_slot(inflight, tag);
+}
+
+static void timer_fired(struct loop_timer *timer)
+{
+	struct inflight *inflight = container_of(timer, struct inflight, timer);
+	struct inflight_slot *first;
+
+	if (inflight->first == INFLIGHT_NONE)
+		return;
+	first = slot_at(inflight, inflight->first);
+	if (first->deadline_ns > loop_now(inflight->loop))
+		loop_timer_set(inflight->loop, timer, first->deadline_ns);
+	else
+		inflight->late(inflight, first);
+}
+
+int inflight_init(struct inflight *inflight, struct loop *loop, uint16_t count, uint32_t slot_size,
+	void (*late)(struct inflight *, struct inflight_slot *), struct diag *diag)
+{
+	uint8_t *slots = calloc(count, slot_size);
+
+	if (!slots)
+		return diag_sys(diag, ENOMEM, "table of %u requests", count);
+	*inflight = (struct inflight){ .slots = slots,
+		.size = slot_size,
+		.count = count,
+		.limit = count,
+		.first = INFLIGHT_NONE,
+		.last = INFLIGHT_NONE,
+		.loop = loop,
+		.late = late };
+	inflight->waiting_end = &inflight->waiting;
+	inflight->timer.fire = timer_fired;
+	for (uint16_t i = 0; i < count; i++) {
+		slot_at(inflight, i)->tag = i;
+		slot_at(inflight, i)->next = i + 1 < count ? i + 1 : INFLIGHT_NONE;
+	}
+	return 0;
+}
+
+void inflight_fini(struct inflight *inflight)
+{
+	if (!inflight->slots)
+		return;
+	loop_timer_del(inflight->loop, &inflight->timer);
+	free(inflight->slots);
+	inflight->slots = NULL;
+}
+
+void inflight_limit(struct inflight *inflight, uint32_t limit)
+{
+	inflight->limit = limit < inflight->count ? (uint16_t)limit : inflight->count;
+}
+
+static void line_up(struct inflight *inflight, struct inflight_slot *slot)
+{
+	uint16_t before = inflight->last;
+
+	while (before != INFLIGHT_NONE &&
+		slot_at(inflight, before)->deadline_ns > slot->deadline_ns)
+		before = slot_at(inflight, before)->prev;
+	slot->prev = before;
+	slot->next = before == INFLIGHT_NONE ? inflight->first : slot_at(inflight, before)->next;
+	*(before == INFLIGHT_NONE ? &inflight->first : &slot_at(inflight, before)->next) =
+		slot->tag;
+	*(slot->next == INFLIGHT_NONE ? &inflight->last : &slot_at(inflight, slot->next)->prev) =
+		slot->tag;
+	if (!inflight->timer.on || slot->deadline_ns < inflight->timer.at_ns)
+		loop_timer_set(inflight->loop, &inflight->timer, slot->deadline_ns);
+}
+
+void *inflight_take(struct inflight *inflight, void *owner, uint64_t deadline_ns)
+{
+	struct inflight_slot *slot;
+
+	if (inflight->used >= inflight->limit)
+		return NULL;
+	slot = slot_at(inflight, inflight->free);
+	inflight->free = slot->next;
+	inflight->used++;
+	slot->owner = owner;
+	slot->deadline_ns = deadline_ns;
+	slot->unsent = 0;
+	slot->replied = false;
+	if (deadline_ns)
+		line_up(inflight, slot);
+	return slot;
+}
+
+void *inflight_drop(struct inflight *inflight, struct inflight_slot *slot)
+{
+	void *owner = slot->owner;
+
+	if (slot->deadline_ns) {
+		*(slot->prev == INFLIGHT_NONE ? &inflight->first
+					      : &slot_at(inflight, slot->prev)->next) = slot->next;
+		*(slot->next == INFLIGHT_NONE ? &inflight->last
+					      : &slot_at(inflight, slot->next)->prev) = slot->prev;
+	}
+	slot->owner = NULL;
+	slot->next = inflight->free;
+	inflight->free = slot->tag;
+	inflight->used--;
+	return owner;
+}
+
+void inflight_wait(struct inflight *inflight, struct io *io)
+{
+	io->next = NULL;
+	*inflight->waiting_end = io;
+	inflight->waiting_end = &io->next;
+}
+
+struct io *inflight_unwait(struct inflight *inflight)
+{
+	struct io *io = inflight->waiting;
+
+	if (!io)
+		return NULL;
+	inflight->waiting = io->next;
+	if (!inflight->waiting)
+		inflight->waiting_end = &inflight->waiting;
+	return io;
+}
