@@ -168,7 +168,8 @@ int bdev_sync_status(struct bdev *, const struct io *, int status);
 struct lane_ops {
 	/* exactly one done() per submit, never inside it */
 	void (*submit)(struct lane *, struct io *);
-	void (*kick)(struct lane *); /* once a turn after submits; may complete ios */
+	/* once a turn after submits; may complete ios; NULL = nothing to do */
+	void (*kick)(struct lane *);
 	/* before the pool's first io; NULL = nothing to do */
 	int (*map)(struct lane *, struct pool *, struct diag *);
 	void (*unmap)(struct lane *, struct pool *); /* after its last done */
@@ -267,7 +268,8 @@ static inline void bdev_submit(struct lane *lane, struct io *io)
 #else
 	lane->ops->submit(lane, io);
 #endif
-	loop_work_add(lane->loop, &lane->kick);
+	if (lane->ops->kick)
+		loop_work_add(lane->loop, &lane->kick);
 }
 
 static inline bool bdev_changes_blocks(enum io_kind kind)

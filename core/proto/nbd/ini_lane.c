@@ -119,11 +119,6 @@ static void link_sent(struct nbd_ini_link *link, struct stream_out *out)
 		finish(nl, slot);
 }
 
-static void lane_kick(struct lane *lane)
-{
-	later_run(&to_lane(lane)->later);
-}
-
 static void lane_abort(struct lane *lane, const struct diag *why)
 {
 	nbd_ini_link_end(&to_lane(lane)->link, why);
@@ -133,7 +128,7 @@ static void lane_free(struct lane *lane)
 {
 	struct nbd_ini_lane *nl = to_lane(lane);
 
-	loop_work_del(lane->loop, &lane->kick);
+	later_fini(&nl->later);
 	loop_work_del(lane->loop, &nl->announce);
 	nbd_ini_link_fini(&nl->link);
 	inflight_fini(&nl->inflight);
@@ -143,7 +138,6 @@ static void lane_free(struct lane *lane)
 
 static const struct lane_ops ops = {
 	.submit = lane_submit,
-	.kick = lane_kick,
 	.abort = lane_abort,
 	.free = lane_free,
 };
@@ -276,7 +270,7 @@ int nbd_ini_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct
 	}
 	lane_init(&nl->lane, &ops, bdev, loop);
 	nl->dev = dev;
-	later_init(&nl->later);
+	later_init(&nl->later, loop);
 	nl->announce.run = adopted;
 	err = connect_lane(nl, diag);
 	if (!err) {

@@ -145,11 +145,6 @@ static const char *io_name(const void *owner)
 	return names[((const struct io *)owner)->kind];
 }
 
-static void lane_kick(struct lane *lane)
-{
-	later_run(&((struct nvme_lane *)lane)->later);
-}
-
 static int map(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	struct nvme_queue *queue = ((struct nvme_lane *)lane)->qp.queue;
@@ -177,7 +172,7 @@ static void lane_free(struct lane *lane)
 {
 	struct nvme_lane *nl = (struct nvme_lane *)lane;
 
-	loop_work_del(lane->loop, &lane->kick);
+	later_fini(&nl->later);
 	nvme_qp_fini(&nl->qp);
 	__atomic_fetch_and(&nl->dev->qids, ~(1ull << nl->bit), __ATOMIC_RELEASE);
 	free(nl);
@@ -185,7 +180,6 @@ static void lane_free(struct lane *lane)
 
 static const struct lane_ops ops = {
 	.submit = lane_submit,
-	.kick = lane_kick,
 	.map = map,
 	.unmap = unmap,
 	.abort = lane_abort,
@@ -272,7 +266,7 @@ int nvme_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct di
 	lane_init(&nl->lane, &ops, bdev, loop);
 	nl->dev = dev;
 	nl->bit = (uint8_t)bit;
-	later_init(&nl->later);
+	later_init(&nl->later, loop);
 	err = nvme_qp_open(&nl->qp, loop, &dev->ctrl.conf, (uint16_t)(bit + 1), dev->depth,
 		dev->ctrl.cntlid, scratch < 4096 ? 4096 : scratch,
 		loop_clock() + dev->ctrl.conf.timeout_ms * MSEC, &qp_events, diag);
