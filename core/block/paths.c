@@ -14,7 +14,7 @@
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 5000
 #define STEADY_MS    1000 /* a path that was up for so long is tried again at once */
-#define LEAF_IO_SIZE 512  /* at least: a path of another protocol may come later */
+#define LEAF_IO_SIZE 64   /* at least: a path of another protocol may come later */
 
 static double seconds_since(uint64_t ns)
 {

@@ -83,13 +83,13 @@ struct paths_lane {
 	struct lane lane;
 	struct paths *paths;
 	struct leg *current;
-	bool todo; /* for kick */
 	bool joined, gone, aborted;
 	bool failing;                /* no path for longer than the loss policy holds */
 	uint64_t out_since;          /* no path since; 0 = there is one */
 	unsigned nheld, lost_writes; /* lost_writes: sent on a path that died, not yet done */
 	struct io_list held, withheld, over;
 	struct loop_timer expire, release;
+	struct loop_work work; /* what cannot be done inside an upcall or the owner's call */
 	struct pool **pool;
 	unsigned pools;
 	struct loop_msg join, welcome, leave, bye;
@@ -98,9 +98,13 @@ struct paths_lane {
 	struct leg leg[URI_PATHS + 1];
 };
 
-struct paths_io { /* in io->lower, the leaf's share behind it */
-	struct io io;
-	struct io *up;
+/* In io->lower, the leaf's share behind it. A leg gets the caller's own io, with another done and
+ * lower; both are the caller's again whenever it is no leg's. */
+struct paths_io {
+	void (*done)(struct io *); /* the caller's, while a leg has the io */
+#ifdef DEBUG_CONTRACTS
+	void (*checked_done)(struct io *); /* likewise */
+#endif
 	struct leg *leg; /* the last that carried it */
 	bool lost;
 	uint8_t losses;

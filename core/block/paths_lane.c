@@ -52,8 +52,7 @@ static struct paths_lane *to_lane(struct lane *lane)
 
 static void lane_poke(struct paths_lane *pl)
 {
-	pl->todo = true;
-	loop_work_add(pl->lane.loop, &pl->lane.kick);
+	loop_work_add(pl->lane.loop, &pl->work);
 }
 
 static void io_over(struct paths_lane *pl, struct io *io)
@@ -104,7 +103,7 @@ static void withheld_release(struct loop_timer *timer)
 	}
 }
 
-/* Answers come from kick, not inside the owner's call. */
+/* Answers come at the end of the turn, not inside the owner's call. */
 static void io_abort(struct paths_lane *pl, struct io *io)
 {
 	io->status = -ENOTCONN;
@@ -121,7 +120,7 @@ static void io_hold(struct paths_lane *pl, struct io *io)
 	}
 	list_add(&pl->held, io);
 	pl->nheld++;
-	pl->todo = true;
+	lane_poke(pl);
 	/* a nanosecond ahead: in a later turn, or an owner that tries again from done() would keep
 	 * this one from ending */
 	if (pl->failing && !pl->expire.on)
@@ -238,7 +237,7 @@ static void leg_unmap(struct leg *leg)
 		lane_unmap(leg->lane, leg->pl->pool[--leg->mapped]);
 }
 
-/* Not inside an upcall of the leaf's lane: from kick, or from the lane's own free. */
+/* Not inside an upcall of the leaf's lane. */
 static void leg_reap(struct leg *leg)
 {
 	bool over = leg->state == LEG_DOWN || leg->leaving;
@@ -332,8 +331,9 @@ static void leg_drop(struct loop_msg *msg)
 		leg->lane->ops->abort(leg->lane, &leg->pl->paths->path[leg->index].why);
 }
 
-static void io_lost(struct paths_io *pio)
+static void io_lost(struct io *io)
 {
+	struct paths_io *pio = io->lower;
 	struct leg *leg = pio->leg;
 	struct paths_lane *pl = leg->pl;
 	uint64_t now = loop_clock(), quiet = now + leg->quiesce_ms * PATHS_MSEC;
@@ -345,7 +345,7 @@ static void io_lost(struct paths_io *pio)
 	if (!pio->lost) {
 		pio->lost = true;
 		pio->lost_ns = now;
-		pl->lost_writes += bdev_changes_blocks(pio->up->kind);
+		pl->lost_writes += bdev_changes_blocks(io->kind);
 	}
 	if (pio->quiet_ns < quiet)
 		pio->quiet_ns = quiet;
@@ -353,40 +353,55 @@ static void io_lost(struct paths_io *pio)
 	if (!pl->aborted && ++pio->losses >= LOSSES_MAX && pl->paths->loss_ms != UINT32_MAX &&
 		now - pio->lost_ns >= pl->paths->loss_ms * PATHS_MSEC) {
 		pio->losses = LOSSES_MAX;
-		pio->up->detail = 0;
-		io_finish(pl, pio->up, -EHOSTUNREACH);
+		io->detail = 0;
+		io_finish(pl, io, -EHOSTUNREACH);
 		return;
 	}
-	io_hold(pl, pio->up);
+	io_hold(pl, io);
 }
 
-static void leg_done(struct io *lower)
+static void leg_done(struct io *io)
 {
-	struct paths_io *pio = container_of(lower, struct paths_io, io);
+	struct paths_io *pio = container_of(io->lower, struct paths_io, lower);
 	struct leg *leg = pio->leg;
 	int status;
 
+	io->lower = pio;
+	io->done = pio->done;
+#ifdef DEBUG_CONTRACTS
+	io->checked_done = pio->checked_done;
+	io->checked_lane = &leg->pl->lane;
+#endif
 	if (!--leg->inflight && leg->state != LEG_UP)
 		lane_poke(leg->pl);
-	if (lower->status == -ENOTCONN) {
-		io_lost(pio);
+	if (io->status == -ENOTCONN) {
+		io_lost(io);
 		return;
 	}
-	status = bdev_sync_status(leg->pl->lane.bdev, lower, lower->status);
-	pio->up->detail = status == lower->status ? lower->detail : 0;
+	status = bdev_sync_status(leg->pl->lane.bdev, io, io->status);
+	if (status != io->status)
+		io->detail = 0;
 	if (pio->lost) {
-		io_finish(leg->pl, pio->up, status);
+		io_finish(leg->pl, io, status);
 		return;
 	}
-	pio->up->status = status;
-	pio->up->done(pio->up);
+	io->status = status;
+	io->done(io);
 }
 
-static void io_send(struct paths_lane *pl, struct paths_io *pio)
+static void io_send(struct paths_lane *pl, struct io *io)
 {
+	struct paths_io *pio = io->lower;
+
 	pio->leg = pl->current;
+	pio->done = io->done;
+#ifdef DEBUG_CONTRACTS
+	pio->checked_done = io->checked_done;
+#endif
+	io->done = leg_done;
+	io->lower = pio->lower;
 	pl->current->inflight++;
-	bdev_submit(pl->current->lane, &pio->io);
+	bdev_submit(pl->current->lane, io);
 }
 
 static void lane_submit(struct lane *lane, struct io *io)
@@ -394,18 +409,11 @@ static void lane_submit(struct lane *lane, struct io *io)
 	struct paths_lane *pl = to_lane(lane);
 	struct paths_io *pio = io->lower;
 
-	*pio = (struct paths_io){
-		.io = { .kind = io->kind,
-			.flags = io->flags,
-			.len = io->len,
-			.off = io->off,
-			.buf = io->buf,
-			.done = leg_done,
-			.lower = pio->lower },
-		.up = io,
-	};
+	pio->lost = false;
+	pio->losses = 0;
+	pio->quiet_ns = 0;
 	if (pl->current)
-		io_send(pl, pio);
+		io_send(pl, io);
 	else
 		io_hold(pl, io);
 }
@@ -426,14 +434,14 @@ static void held_replay(struct paths_lane *pl)
 
 	pl->nheld = 0;
 	for (; io; io = next) {
-		struct paths_io *pio = io->lower;
+		const struct paths_io *pio = io->lower;
 
 		next = io->next;
 		if (io->kind == IO_FLUSH && pio->lost && flush_must_wait(pl)) {
 			list_add(&pl->held, io);
 			pl->nheld++;
 		} else {
-			io_send(pl, pio);
+			io_send(pl, io);
 		}
 	}
 }
@@ -446,14 +454,11 @@ static bool lane_busy(const struct paths_lane *pl)
 	return pl->over.head;
 }
 
-static void lane_kick(struct lane *lane)
+static void lane_work(struct loop_work *work)
 {
-	struct paths_lane *pl = to_lane(lane);
+	struct paths_lane *pl = container_of(work, struct paths_lane, work);
 	struct io *io, *next;
 
-	if (!pl->todo)
-		return;
-	pl->todo = false;
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
 		leg_reap(leg);
 	for (io = list_take(&pl->over); io; io = next) {
@@ -584,7 +589,7 @@ static void lane_free(struct lane *lane)
 		}
 	loop_timer_del(lane->loop, &pl->expire);
 	loop_timer_del(lane->loop, &pl->release);
-	loop_work_del(lane->loop, &lane->kick);
+	loop_work_del(lane->loop, &pl->work);
 	loop_post(pl->paths->bdev.loop, &pl->leave);
 	loop_wait(lane->loop, &pl->left, 0);
 	free(pl->pool);
@@ -608,7 +613,6 @@ static void lane_bye(struct loop_msg *msg)
 
 static const struct lane_ops lane_ops = {
 	.submit = lane_submit,
-	.kick = lane_kick,
 	.map = lane_map_pool,
 	.unmap = lane_unmap_pool,
 	.cancel = lane_cancel,
@@ -627,6 +631,7 @@ int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, st
 	list_init(&pl->held);
 	list_init(&pl->withheld);
 	list_init(&pl->over);
+	pl->work.run = lane_work;
 	pl->expire.fire = held_expire;
 	pl->release.fire = withheld_release;
 	pl->join.run = paths_joined;

@@ -56,6 +56,7 @@ static void req_done(struct io *io)
 {
 	struct req *req = container_of(io, struct req, io);
 
+	assert(io->lower == req->lower && io->buf == &req->buf); /* as it was submitted */
 	req->done_ns = loop_clock();
 	req->over++;
 }

@@ -146,6 +146,47 @@ Test(paths, reads_go_over_at_once_and_writes_are_told_after_the_quiet_time)
 	rig_fini(&rig);
 }
 
+/* A leg has the caller's io; the caller submits it again as it came back. */
+Test(paths, an_io_comes_back_whole_whatever_carried_it)
+{
+	struct rig rig;
+	struct req req;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b");
+	req_submit(&rig, &req, IO_READ, 1);
+	cr_assert(req_wait(&rig, &req, 500));
+	for (int round = 1; round < 6; round++) {
+		struct io before = req.io;
+		bool lost = round < 4; /* with another way, or without one */
+
+		atomic_store(&rig.way[0].hold, lost);
+		atomic_store(&rig.way[1].hold, lost);
+		req.io.status = 1;
+		bdev_submit(rig.lane, &req.io);
+		rig_turn_for(&rig, 5);
+		if (lost) {
+			cr_assert_eq(req.over, round);
+			flaky_kill(&rig.way[0]);
+			if (round == 2)
+				flaky_kill(&rig.way[1]);
+			rig_turn_for(&rig, 20);
+			atomic_store(&rig.way[0].hold, false);
+			atomic_store(&rig.way[1].hold, false);
+			rig_turn_for(&rig, 500);
+		}
+		cr_assert_eq(req.over, round + 1);
+		cr_assert_eq(req.io.status, 0);
+		cr_assert(req.io.done == before.done && req.io.lower == before.lower &&
+			  req.io.buf == before.buf && req.io.off == before.off &&
+			  req.io.len == before.len && req.io.kind == before.kind);
+	}
+	cr_assert_eq(
+		atomic_load(&rig.way[0].done[IO_READ]) + atomic_load(&rig.way[1].done[IO_READ]), 6,
+		"each once");
+	rig_fini(&rig);
+}
+
 Test(paths, new_requests_are_not_withheld)
 {
 	struct rig rig;
