@@ -7,7 +7,7 @@ SECONDS   ?= 60
 PREFIX    ?= /usr/local
 OPT       ?= -Os
 # What every request passes through; the rest is built for size.
-HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/proto/xfer.c core/proto/cutter.c \
+HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/proto/xfer.c core/proto/cutter.c core/proto/ring.c \
 	$(addprefix core/target/,buffers.c cmd.c conn.c) \
 	$(addprefix core/net/,verbs.c tcp.c iwarp.c ddp_rx.c ddp_tx.c stag.c) \
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c tcp_rx.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c tgt_tcp_rx.c) \
