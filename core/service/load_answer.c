@@ -66,16 +66,15 @@ static void up(struct ep *ep)
 static void flush(struct answerer *an)
 {
 	struct load_end *end = &an->end;
-	struct ep_op *chain = NULL, **tail = &chain;
 
 	if (end->bandwidth) {
-		if (an->owed && load_end_add_credit(end, an->owed, &tail))
+		if (an->owed && load_end_add_credit(end, an->owed))
 			an->owed = 0;
 	} else {
-		while (an->owed && load_end_add(end, &tail))
+		while (an->owed && load_end_add(end))
 			an->owed--;
 	}
-	load_end_post(end, chain);
+	load_end_flush(end);
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
@@ -136,7 +135,6 @@ static void rping_up(struct ep *ep)
 static void rping_go_on(struct answerer *an)
 {
 	struct load_end *end = &an->end;
-	struct ep_op *chain = NULL, **tail = &chain;
 	uint32_t size = get_be32(an->place.size);
 
 	if (!an->asked || end->inflight)
@@ -145,13 +143,13 @@ static void rping_go_on(struct answerer *an)
 	end->peer_addr = get_be64(an->place.addr);
 	end->peer_rkey = get_be32(an->place.rkey);
 	if (an->fetched) {
-		load_end_add_move(end, EP_WRITE, size < an->fetched ? size : an->fetched, &tail);
-		load_end_add_place(end, true, &tail);
+		load_end_add_move(end, EP_WRITE, size < an->fetched ? size : an->fetched);
+		load_end_add_place(end, true);
 		an->fetched = 0;
 	} else {
-		load_end_add_move(end, EP_READ, size, &tail);
+		load_end_add_move(end, EP_READ, size);
 	}
-	load_end_post(end, chain);
+	load_end_flush(end);
 }
 
 static void rping_received(struct ep *ep, struct ep_rx *rx)
@@ -183,22 +181,21 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 static void rping_sent(struct ep *ep, struct ep_op *op)
 {
 	struct answerer *an = ep->user;
-	struct ep_op *chain = NULL, **tail = &chain;
 	bool fetched = op->kind == EP_READ;
 	uint32_t len = op->sge[0].len;
 
 	load_end_sent(&an->end, op);
 	if (fetched) {
 		an->fetched = len;
-		load_end_add_place(&an->end, false, &tail);
-		load_end_post(&an->end, chain);
+		load_end_add_place(&an->end, false);
+		load_end_flush(&an->end);
 	}
 	rping_go_on(an);
 }
 
 static void rping_idle(struct ep *ep)
 {
-	(void)ep;
+	load_end_flush(&((struct answerer *)ep->user)->end);
 }
 
 static const struct ep_events rping_events = { rping_request, rping_up, rping_received, rping_sent,

@@ -43,7 +43,7 @@ uint64_t load_end_memory(struct load_end *end, bool client)
 {
 	plan(end, client);
 	return (uint64_t)pages(end->size) * buffers(end) + pages(inbox(end)) +
-	       end->receives * sizeof(*end->rx) + end->ops * sizeof(*end->op_mem);
+	       end->receives * sizeof(*end->ring.rx) + end->ops * sizeof(*end->op_mem);
 }
 
 int load_end_init(struct load_end *end, bool client, struct diag *diag)
@@ -51,11 +51,11 @@ int load_end_init(struct load_end *end, bool client, struct diag *diag)
 	int err;
 
 	plan(end, client);
-	end->rx = calloc(end->receives, sizeof(*end->rx));
 	end->op_mem = calloc(end->ops, sizeof(*end->op_mem));
-	if (!end->rx || !end->op_mem)
-		return diag_sys(diag, ENOMEM, "requests");
-	err = pool_new(&end->data, pages(end->size), buffers(end), diag);
+	err = end->op_mem ? ring_init(&end->ring, end->receives, diag)
+			  : diag_sys(diag, ENOMEM, "requests");
+	if (!err)
+		err = pool_new(&end->data, pages(end->size), buffers(end), diag);
 	if (!err)
 		err = pool_new(&end->inbox, pages(inbox(end)), 1, diag);
 	for (uint32_t i = 0; !err && i < end->ops; i++) {
@@ -77,7 +77,7 @@ void load_end_fini(struct load_end *end)
 		pool_free(end->data);
 	if (end->inbox)
 		pool_free(end->inbox);
-	free(end->rx);
+	ring_fini(&end->ring);
 	free(end->op_mem);
 	*end = (struct load_end){ 0 };
 }
@@ -119,12 +119,8 @@ int load_end_request(struct load_end *end, struct ep *ep)
 		return err;
 	}
 	end->registered = true;
-	for (uint32_t i = 0; i < end->receives; i++)
-		end->rx[i] = (struct ep_rx){ .next = i + 1 < end->receives ? &end->rx[i + 1] : NULL,
-			.p = end->inbox->base + (size_t)i * end->stride,
-			.cap = end->stride,
-			.lkey = end->inbox->key[ep->dom].lkey };
-	ep->ops->repost(ep, end->rx);
+	ring_start(&end->ring, ep, end->inbox, end->inbox->base, end->stride, end->stride,
+		end->receives);
 	return 0;
 }
 
@@ -138,15 +134,14 @@ uint64_t load_end_raddr(const struct load_end *end)
 	return pool_raddr(end->data, end->ep->dom, end->data->base);
 }
 
-static struct ep_op *take(struct load_end *end, struct ep_op ***tail)
+static struct ep_op *take_op(struct load_end *end)
 {
 	struct ep_op *op = end->free;
 
 	end->free = op->next;
 	end->inflight++;
 	*op = (struct ep_op){ .nsge = 1 };
-	**tail = op;
-	*tail = &op->next;
+	ring_add(&end->ring, op);
 	return op;
 }
 
@@ -161,14 +156,14 @@ static void expect_answer(struct load_end *end, struct ep_op *op)
 	end->quiet[end->quiets++] = op;
 }
 
-static bool add_small(struct load_end *end, const void *bytes, uint32_t len, struct ep_op ***tail)
+static bool add_small(struct load_end *end, const void *bytes, uint32_t len)
 {
 	struct ep_op *op;
 	uint8_t *p;
 
 	if (!end->free)
 		return false;
-	op = take(end, tail);
+	op = take_op(end);
 	p = end->inbox->base + (size_t)end->stride * end->receives +
 	    (size_t)(op - end->op_mem) * LEAST;
 	memcpy(p, bytes, len);
@@ -179,11 +174,11 @@ static bool add_small(struct load_end *end, const void *bytes, uint32_t len, str
 	return true;
 }
 
-bool load_end_add_credit(struct load_end *end, uint32_t messages, struct ep_op ***tail)
+bool load_end_add_credit(struct load_end *end, uint32_t messages)
 {
 	const struct bench_credit credit = { put_le32(messages) };
 
-	return add_small(end, &credit, sizeof(credit), tail);
+	return add_small(end, &credit, sizeof(credit));
 }
 
 uint8_t *load_end_back(const struct load_end *end)
@@ -191,7 +186,7 @@ uint8_t *load_end_back(const struct load_end *end)
 	return pool_buf(end->data, 1).p;
 }
 
-bool load_end_add_place(struct load_end *end, bool back, struct ep_op ***tail)
+bool load_end_add_place(struct load_end *end, bool back)
 {
 	struct rping_place place = { 0 };
 
@@ -199,7 +194,7 @@ bool load_end_add_place(struct load_end *end, bool back, struct ep_op ***tail)
 		place = (struct rping_place){ put_be64(pool_raddr(end->data, end->ep->dom,
 						      back ? load_end_back(end) : end->data->base)),
 			put_be32(load_end_rkey(end)), put_be32(end->size) };
-	return add_small(end, &place, sizeof(place), tail);
+	return add_small(end, &place, sizeof(place));
 }
 
 static void move(struct load_end *end, struct ep_op *op, enum ep_kind kind, uint32_t len)
@@ -210,15 +205,15 @@ static void move(struct load_end *end, struct ep_op *op, enum ep_kind kind, uint
 	op->raddr = end->peer_addr;
 }
 
-bool load_end_add_move(struct load_end *end, enum ep_kind kind, uint32_t len, struct ep_op ***tail)
+bool load_end_add_move(struct load_end *end, enum ep_kind kind, uint32_t len)
 {
 	if (!end->free)
 		return false;
-	move(end, take(end, tail), kind, len);
+	move(end, take_op(end), kind, len);
 	return true;
 }
 
-bool load_end_add(struct load_end *end, struct ep_op ***tail)
+bool load_end_add(struct load_end *end)
 {
 	static const uint8_t kind[] = {
 		[BENCH_SEND] = EP_SEND, [BENCH_WRITE] = EP_WRITE, [BENCH_READ] = EP_READ
@@ -228,20 +223,19 @@ bool load_end_add(struct load_end *end, struct ep_op ***tail)
 
 	if (!end->free || (told && !end->free->next))
 		return false;
-	op = take(end, tail);
+	op = take_op(end);
 	move(end, op, kind[end->op], end->size);
 	op->flags =
 		!end->bandwidth && end->op != BENCH_READ && end->size <= end->ep->caps.inline_max
 			? EP_INLINE
 			: 0;
 	expect_answer(end, op);
-	return !told || load_end_add_credit(end, 1, tail);
+	return !told || load_end_add_credit(end, 1);
 }
 
-void load_end_post(struct load_end *end, struct ep_op *chain)
+void load_end_flush(struct load_end *end)
 {
-	if (chain)
-		end->ep->ops->post(end->ep, chain);
+	ring_flush(&end->ring);
 }
 
 void load_end_sent(struct load_end *end, struct ep_op *op)
@@ -259,6 +253,5 @@ void load_end_answered(struct load_end *end)
 
 void load_end_repost(struct load_end *end, struct ep_rx *rx)
 {
-	rx->next = NULL;
-	end->ep->ops->repost(end->ep, rx);
+	ring_back(&end->ring, rx);
 }

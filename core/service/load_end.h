@@ -2,8 +2,8 @@
 /* One end of an RDMA connection that is measured; the side that asks and the side that answers have
  * the same. */
 #pragma once
-#include "ep.h"
 #include "load.h"
+#include "ring.h"
 #include "wire/bench.h"
 #include "wire/rping.h"
 
@@ -19,7 +19,7 @@ struct load_end {
 	struct pool *data;
 	struct pool *inbox; /* receives, then the bytes of credits */
 	uint32_t receives, stride, ops, inflight;
-	struct ep_rx *rx;
+	struct ring ring;
 	struct ep_op *op_mem, *free; /* free: a list */
 	struct ep_op *quiet[2];      /* of which only the answer tells that they have arrived */
 	unsigned quiets;
@@ -35,18 +35,19 @@ int load_end_request(struct load_end *, struct ep *);
 struct ep_caps load_end_caps(const struct load_end *);
 uint32_t load_end_rkey(const struct load_end *);
 uint64_t load_end_raddr(const struct load_end *); /* of the data */
-/* Puts one message at the end of a chain: SEND, WRITE (with a SEND of credit behind it, for
+/* Add one message to what leaves next: SEND, WRITE (with a SEND of credit behind it, for
  * latency), or READ. False when all ops are in flight. */
-bool load_end_add(struct load_end *, struct ep_op ***tail);
-bool load_end_add_credit(struct load_end *, uint32_t messages, struct ep_op ***tail);
+bool load_end_add(struct load_end *);
+bool load_end_add_credit(struct load_end *, uint32_t messages);
 /* WRITE of the first bytes of the data to the peer's place, or READ into them. */
-bool load_end_add_move(struct load_end *, enum ep_kind, uint32_t len, struct ep_op ***tail);
+bool load_end_add_move(struct load_end *, enum ep_kind, uint32_t len);
 /* A message of rping: where the client's data is (back: is to come to), from the server one without
  * meaning. */
-bool load_end_add_place(struct load_end *, bool back, struct ep_op ***tail);
+bool load_end_add_place(struct load_end *, bool back);
 uint8_t *load_end_back(const struct load_end *); /* the second buffer of rping's client */
-void load_end_post(struct load_end *, struct ep_op *chain);
+void load_end_flush(struct load_end *); /* when something was added, and at the end of a turn */
 void load_end_sent(struct load_end *, struct ep_op *);
 /* Latency: the answer to what was added last is here. */
 void load_end_answered(struct load_end *);
+/* To be posted again with the next flush. */
 void load_end_repost(struct load_end *, struct ep_rx *);

@@ -57,16 +57,15 @@ static void finish(struct asker *asker, uint64_t now)
 
 static void ping(struct asker *asker, uint64_t now)
 {
-	struct ep_op *chain = NULL, **tail = &chain;
 
 	if (enough(asker, now)) {
 		finish(asker, now);
 		return;
 	}
 	asker->at_ns = now;
-	asker->stalled = !load_end_add(&asker->end, &tail);
+	asker->stalled = !load_end_add(&asker->end);
 	asker->posted += !asker->stalled;
-	load_end_post(&asker->end, chain);
+	load_end_flush(&asker->end);
 }
 
 static void pong(struct asker *asker)
@@ -93,10 +92,9 @@ static void fill(const struct asker *asker)
 
 static void tell_place(struct asker *asker)
 {
-	struct ep_op *chain = NULL, **tail = &chain;
 
-	asker->stalled = !load_end_add_place(&asker->end, asker->back, &tail);
-	load_end_post(&asker->end, chain);
+	asker->stalled = !load_end_add_place(&asker->end, asker->back);
+	load_end_flush(&asker->end);
 }
 
 static void rping(struct asker *asker)
@@ -159,23 +157,22 @@ static bool window_open(const struct asker *asker)
 static void pump(struct asker *asker)
 {
 	struct load_end *end = &asker->end;
-	struct ep_op *chain = NULL, **tail = &chain;
 	uint64_t now = loop_clock();
 
 	if (asker->done || asker->flushing)
 		return;
-	while (!enough(asker, now) && window_open(asker) && load_end_add(end, &tail)) {
+	while (!enough(asker, now) && window_open(asker) && load_end_add(end)) {
 		asker->posted++;
 		if (end->op == BENCH_SEND)
 			asker->unpaid++;
 	}
 	if (enough(asker, now)) {
 		if (end->op == BENCH_WRITE)
-			asker->flushing = load_end_add_credit(end, 0, &tail);
+			asker->flushing = load_end_add_credit(end, 0);
 		else if (!asker->unpaid && !end->inflight)
 			finish(asker, now);
 	}
-	load_end_post(end, chain);
+	load_end_flush(end);
 }
 
 static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
@@ -336,6 +333,7 @@ static void idle(struct ep *ep)
 
 	if (asker->end.bandwidth && asker->start)
 		pump(asker);
+	load_end_flush(&asker->end);
 }
 
 static void down(struct ep *ep)

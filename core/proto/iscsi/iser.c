@@ -3,7 +3,7 @@
  * login request on. */
 #include "wire/iser.h"
 #include "carrier.h"
-#include "ep.h"
+#include "ring.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,10 +16,11 @@ struct iser {
 	struct ep *ep;
 	struct pool *pool; /* buffers to send, then those of receives */
 	bool registered, over;
+	bool hearing; /* in received(): what is sent leaves behind its receive */
 	uint32_t recv_max;
 	bool busy[DATAMOVER_SENDS];
 	struct ep_op op[DATAMOVER_SENDS];
-	struct ep_rx rx[RECEIVES];
+	struct ring ring;
 };
 
 static void fail(struct iser *iser, const struct diag *why)
@@ -40,12 +41,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (err)
 		return err;
 	iser->registered = true;
-	for (unsigned i = 0; i < RECEIVES; i++)
-		iser->rx[i] = (struct ep_rx){ .next = i + 1 < RECEIVES ? &iser->rx[i + 1] : NULL,
-			.p = pool_buf(iser->pool, DATAMOVER_SENDS + i).p,
-			.cap = EACH,
-			.lkey = iser->pool->key[ep->dom].lkey };
-	ep->ops->repost(ep, iser->rx);
+	ring_start(&iser->ring, ep, iser->pool, pool_buf(iser->pool, DATAMOVER_SENDS).p,
+		iser->pool->each, EACH, RECEIVES);
 	memcpy(priv, &own, sizeof(own));
 	return sizeof(own);
 }
@@ -82,9 +79,10 @@ static void received(struct ep *ep, struct ep_rx *rx)
 		fail(iser, &why);
 		return;
 	}
+	iser->hearing = true;
 	iser->dm.ev->control_notify(&iser->dm, bhs, rx->p + HEADS, len);
-	rx->next = NULL;
-	ep->ops->repost(ep, rx);
+	iser->hearing = false;
+	ring_back(&iser->ring, rx);
 }
 
 static void sent(struct ep *ep, struct ep_op *op)
@@ -96,7 +94,10 @@ static void sent(struct ep *ep, struct ep_op *op)
 
 static void idle(struct ep *ep)
 {
-	(void)ep;
+	struct iser *iser = ep->user;
+
+	if (!iser->over)
+		ring_flush(&iser->ring);
 }
 
 static void down(struct ep *ep)
@@ -135,7 +136,9 @@ static int send_control(struct datamover *dm, const void *bhs, const void *data,
 		.nsge = 1,
 		.sge = { { p, (uint32_t)HEADS + len, iser->pool->key[iser->ep->dom].lkey } } };
 	iser->busy[i] = true;
-	iser->ep->ops->post(iser->ep, &iser->op[i]);
+	ring_add(&iser->ring, &iser->op[i]);
+	if (!iser->hearing)
+		ring_flush(&iser->ring);
 	return 0;
 }
 
@@ -156,6 +159,7 @@ static void terminate(struct datamover *dm)
 		explicit_bzero(iser->pool->base, iser->pool->len);
 		pool_free(iser->pool);
 	}
+	ring_fini(&iser->ring);
 	free(iser);
 }
 
@@ -178,7 +182,10 @@ int iscsi_iser(struct datamover **out, struct loop *loop, const struct addr *add
 		.ops = &ops, .ev = ev, .loop = loop, .user = user, .recv_limit = ISCSI_PDU_DATA
 	};
 	iser->recv_max = ISCSI_PDU_DATA;
-	err = pool_new(&iser->pool, (EACH + 4095) & ~4095u, DATAMOVER_SENDS + RECEIVES, diag);
+	err = ring_init(&iser->ring, RECEIVES, diag);
+	if (!err)
+		err = pool_new(
+			&iser->pool, (EACH + 4095) & ~4095u, DATAMOVER_SENDS + RECEIVES, diag);
 	if (!err)
 		err = ep_dial(&iser->ep, loop, &to, &events, iser, diag);
 	if (err) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* RPC over RDMA version 1 (RFC 8166): messages that fit a SEND, no chunks. */
 #include "conn.h"
-#include "ep.h"
+#include "ring.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -14,20 +14,15 @@ struct rdma {
 	struct pool *pool; /* the call's buffer, then those of receives */
 	bool registered, sending;
 	struct ep_op op;
+	struct ring ring;
 	/* the one that rpc.reply points into; the call is over when its `sent` is there too */
-	struct ep_rx rx[RECEIVES], *reply;
+	struct ep_rx *reply;
 };
 
 static void fail(struct rdma *rdma, const struct diag *why)
 {
 	rpc_down(&rdma->rpc, why);
 	rdma->ep->ops->close(rdma->ep);
-}
-
-static void repost(struct rdma *rdma, struct ep_rx *rx)
-{
-	rx->next = NULL;
-	rdma->ep->ops->repost(rdma->ep, rx);
 }
 
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
@@ -39,12 +34,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (err)
 		return err;
 	rdma->registered = true;
-	for (unsigned i = 0; i < RECEIVES; i++)
-		rdma->rx[i] = (struct ep_rx){ .next = i + 1 < RECEIVES ? &rdma->rx[i + 1] : NULL,
-			.p = rdma->pool->base + (i + 1) * BUFFER,
-			.cap = BUFFER,
-			.lkey = rdma->pool->key[ep->dom].lkey };
-	ep->ops->repost(ep, rdma->rx);
+	ring_start(
+		&rdma->ring, ep, rdma->pool, rdma->pool->base + BUFFER, BUFFER, BUFFER, RECEIVES);
 	rpcrdma_private_put(&own, BUFFER, BUFFER);
 	memcpy(priv, &own, sizeof(own));
 	return sizeof(own);
@@ -114,7 +105,7 @@ static int rdma_send(struct rpc *rpc, const void *message, size_t len, struct di
 
 	(void)diag;
 	if (rdma->reply)
-		repost(rdma, rdma->reply);
+		ring_back(&rdma->ring, rdma->reply);
 	rdma->reply = NULL;
 	rpcrdma_hdr_put(&hdr, rpc->xid, RECEIVES);
 	memcpy(rdma->pool->base, &hdr, sizeof(hdr));
@@ -124,7 +115,8 @@ static int rdma_send(struct rpc *rpc, const void *message, size_t len, struct di
 		.sge = { { rdma->pool->base, (uint32_t)(sizeof(hdr) + len),
 			rdma->pool->key[rdma->ep->dom].lkey } } };
 	rdma->sending = true;
-	rdma->ep->ops->post(rdma->ep, &rdma->op);
+	ring_add(&rdma->ring, &rdma->op);
+	ring_flush(&rdma->ring);
 	return 0;
 }
 
@@ -138,6 +130,7 @@ static void rdma_close(struct rpc *rpc)
 		rdma->ep->ops->free(rdma->ep);
 	if (rdma->pool)
 		pool_free(rdma->pool);
+	ring_fini(&rdma->ring);
 	free(rdma);
 }
 
@@ -156,7 +149,9 @@ int rpc_rdma(struct rpc **out, struct loop *loop, const struct addr *addr, uint3
 	if (!rdma)
 		return diag_sys(diag, ENOMEM, "RPC connection");
 	rdma->rpc = (struct rpc){ .carrier = &carrier, .loop = loop };
-	err = pool_new(&rdma->pool, BUFFER, 1 + RECEIVES, diag);
+	err = ring_init(&rdma->ring, RECEIVES, diag);
+	if (!err)
+		err = pool_new(&rdma->pool, BUFFER, 1 + RECEIVES, diag);
 	if (!err)
 		err = ep_dial(&rdma->ep, loop, &to, &events, rdma, diag);
 	if (err) {
