@@ -111,8 +111,9 @@ struct target_proto {
 	void (*stream)(struct target *, int fd, const struct addr *peer);
 	void (*rdma)(struct target *, struct ep_incoming *);
 	void (*ways)(struct target *); /* (T) a listener's ways have changed; may be NULL */
-	/* Judges a command: sets flags, disk, data_len and changes_off/len; inside, p and pool when
-	 * its data came along. Returns a status to refuse it with. */
+	/* Judges a command: sets flags, disk, data_len and changes_off/len; p and pool with inside
+	 * when its data came along, or with own when no data buffer shall be taken for it. Returns
+	 * a status to refuse it with. */
 	uint32_t (*decode)(struct target_cmd *);
 	/* Works on cmd->piece bytes at p: takes them (TARGET_OUT), fills them (TARGET_IN), or does
 	 * what needs no data. Ends with target_cmd_worked() or _finish(), now or later, mostly
@@ -184,6 +185,7 @@ struct target_cmd { /* the protocol embeds it first */
 	uint8_t *p;                   /* the data of this piece */
 	const struct pool *pool;      /* that p is in */
 	uint32_t data_len, at, piece; /* of the data: all, done, in work */
+	uint32_t own;                 /* bytes at p that are the connection's, for each piece */
 	const struct target_disk *disk;
 	/* blocks that it may change, as long as it has not ended; len 0: none */
 	uint64_t changes_off, changes_len;

@@ -15,7 +15,7 @@ struct target_cmd *target_cmd_take(struct target_conn *conn)
 	cmd->state = TARGET_CMD_FETCH;
 	cmd->flags = 0;
 	cmd->inside = false;
-	cmd->data_len = cmd->at = cmd->piece = 0;
+	cmd->data_len = cmd->at = cmd->piece = cmd->own = 0;
 	cmd->waited_ns = 0;
 	cmd->disk = NULL;
 	cmd->changes_len = 0;
@@ -75,18 +75,19 @@ static void work_on(struct target_cmd *cmd)
 static void next_piece(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
-	uint32_t cap = cmd->claim.buf.cap, left = cmd->data_len - cmd->at;
+	uint32_t cap = cmd->own, left = cmd->data_len - cmd->at;
 
 	if (cmd->inside) {
 		cmd->piece = cmd->data_len;
 		work_on(cmd);
 		return;
 	}
-	if (cmd->flags & TARGET_HALF)
-		cap /= 2;
+	if (!cap) {
+		cap = cmd->flags & TARGET_HALF ? cmd->claim.buf.cap / 2 : cmd->claim.buf.cap;
+		cmd->p = cmd->claim.buf.p;
+		cmd->pool = cmd->claim.buf.pool;
+	}
 	cmd->piece = left < cap ? left : cap;
-	cmd->p = cmd->claim.buf.p;
-	cmd->pool = cmd->claim.buf.pool;
 	if (!(cmd->flags & TARGET_OUT)) {
 		work_on(cmd);
 		return;
@@ -123,7 +124,7 @@ void target_cmd_run(struct target_cmd *cmd)
 		return;
 	}
 	cmd->claim.ready = buffer_ready;
-	if (cmd->inside && !(cmd->flags & TARGET_HALF))
+	if ((cmd->inside && !(cmd->flags & TARGET_HALF)) || cmd->own)
 		next_piece(cmd);
 	else if (target_buffers_take(conn->worker->buffers, &cmd->claim))
 		next_piece(cmd);

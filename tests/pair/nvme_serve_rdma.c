@@ -391,3 +391,43 @@ Test(nvme_serve_rdma, transfers_without_an_end)
 	cr_assert(!capsules_is_gone(admin));
 	capsules_end();
 }
+
+/* Connecting and administration need no data buffer: the only one is held by a read that the host
+ * does not take. */
+Test(nvme_serve_rdma, administers_without_buffers)
+{
+	struct nvme_sqe identify = { .opcode = NVME_ADMIN_IDENTIFY,
+		.flags = NVME_PSDT_SGL,
+		.cdw10 = put_le32(NVME_CNS_CTRL),
+		.sgl = capsules_keyed(4096, NVME_IDENTIFY_LEN) };
+	struct ep *other;
+
+	capsules_begin();
+	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	opt.buffers = 1;
+	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	admin = capsules_call(0, DEPTH);
+	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
+	cr_assert_eq(capsules_property(
+			     admin, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
+	io = capsules_call(1, DEPTH);
+	/* it has no memory for what an admin queue sends */
+	cr_assert_eq(capsules_connect_to(io, 0, 0xffff, NQN, DEPTH - 1), NVMF_PARAM);
+	cr_assert_eq(capsules_connect_to(io, 1, 1, NQN, DEPTH - 1), 0);
+	peer.stuck = true;
+	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 0, 8)), UINT32_MAX);
+	peer.stuck = false;
+	other = capsules_call(0, DEPTH);
+	cr_assert_eq(capsules_connect_to(other, 0, 0xffff, NQN, DEPTH - 1), 0);
+	cr_assert_eq(capsules_property(
+			     other, true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
+	cr_assert_eq(capsules_command(other, &identify, sizeof(identify)), 0);
+	cr_assert_arr_eq(((struct nvme_id_ctrl *)(memory + 4096))->mn, "rdmastor", 8);
+	cr_assert_eq(ep_pair_receives(other), DEPTH);
+	cr_assert(!capsules_is_gone(io));
+	ep_pair_cut(io);
+	capsules_settle();
+	capsules_end();
+}

@@ -111,7 +111,33 @@ static uint32_t status(int fd)
 	return get_le16(pdu.cqe.status) >> 1;
 }
 
-static uint32_t connect_as(int fd, uint16_t qid, bool no_sqfc)
+/* R2T by R2T, with the data in H2CData PDUs of at most that size. */
+static void give(int fd, const uint8_t *data, uint32_t len, uint32_t most)
+{
+	struct nvme_tcp_pdu r2t;
+	uint32_t at = 0;
+
+	while (at < len) {
+		cr_assert(get_pdu(fd, &r2t, NULL));
+		cr_assert_eq(r2t.type, NVME_TCP_R2T);
+		cr_assert_eq(r2t.xfer.off, at);
+		for (uint32_t left = r2t.xfer.len; left;) {
+			uint32_t part = left < most ? left : most;
+			struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
+				.flags = part == left ? NVME_TCP_LAST : 0,
+				.data = part,
+				.xfer = { r2t.xfer.cccid, r2t.xfer.ttag, at, part } };
+
+			put_pdu(fd, &pdu, data + at);
+			turns();
+			at += part;
+			left -= part;
+		}
+	}
+}
+
+/* The Connect command of a queue; its data comes in the capsule, or when it is asked for. */
+static uint32_t connect_with(int fd, uint16_t qid, bool no_sqfc, bool inside)
 {
 	struct nvmf_connect ask = { .qid = qid,
 		.depth = 8,
@@ -121,15 +147,23 @@ static uint32_t connect_as(int fd, uint16_t qid, bool no_sqfc)
 		.subnqn = NQN,
 		.hostnqn = "nqn.host" };
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD,
-		.data = sizeof(struct nvmf_connect_data) };
+		.data = inside ? sizeof(struct nvmf_connect_data) : 0 };
 	struct nvmf_connect_data data;
 	struct nvmf_connect_sqe sqe;
 
 	nvmf_connect_put(&sqe, &data, &ask);
-	sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(sizeof(data)) };
+	sqe.sgl = (struct nvme_sgl){ .type = inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT,
+		.block.len = put_le32(sizeof(data)) };
 	memcpy(&pdu.sqe, &sqe, sizeof(sqe));
 	put_pdu(fd, &pdu, &data);
+	if (!inside)
+		give(fd, (const uint8_t *)&data, sizeof(data), 300);
 	return status(fd);
+}
+
+static uint32_t connect_as(int fd, uint16_t qid, bool no_sqfc)
+{
+	return connect_with(fd, qid, no_sqfc, true);
 }
 
 static bool is_over(int fd)
@@ -152,19 +186,25 @@ static void full(const struct diag *cause, void *user)
 	refused_why = *cause;
 }
 
-static int connect_admin(void)
+static void enable(int fd)
 {
 	struct nvmf_property_sqe set = { .opcode = NVME_FABRICS,
 		.fctype = NVMF_PROPERTY_SET,
 		.offset = put_le32(NVME_CC),
 		.value = put_le64(NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES) };
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
-	int fd = greet();
 
-	cr_assert_eq(connect_as(fd, 0, false), 0);
 	memcpy(&pdu.sqe, &set, sizeof(set));
 	put_pdu(fd, &pdu, NULL);
 	cr_assert_eq(status(fd), 0);
+}
+
+static int connect_admin(void)
+{
+	int fd = greet();
+
+	cr_assert_eq(connect_as(fd, 0, false), 0);
+	enable(fd);
 	return fd;
 }
 
@@ -195,31 +235,6 @@ static void ends(int fd, unsigned fes)
 		cr_assert(!get_pdu(fd, &pdu, NULL));
 	}
 	close(fd);
-}
-
-/* R2T by R2T, with the data in H2CData PDUs of at most that size. */
-static void give(int fd, const uint8_t *data, uint32_t len, uint32_t most)
-{
-	struct nvme_tcp_pdu r2t;
-	uint32_t at = 0;
-
-	while (at < len) {
-		cr_assert(get_pdu(fd, &r2t, NULL));
-		cr_assert_eq(r2t.type, NVME_TCP_R2T);
-		cr_assert_eq(r2t.xfer.off, at);
-		for (uint32_t left = r2t.xfer.len; left;) {
-			uint32_t part = left < most ? left : most;
-			struct nvme_tcp_pdu pdu = { .type = NVME_TCP_H2C_DATA,
-				.flags = part == left ? NVME_TCP_LAST : 0,
-				.data = part,
-				.xfer = { r2t.xfer.cccid, r2t.xfer.ttag, at, part } };
-
-			put_pdu(fd, &pdu, data + at);
-			turns();
-			at += part;
-			left -= part;
-		}
-	}
 }
 
 Test(nvme_serve_tcp, reads_and_writes)
@@ -477,6 +492,54 @@ Test(nvme_serve_tcp, hosts_that_trickle)
 	cr_assert(!is_over(other));
 	cr_assert(!is_over(admin));
 	close(other);
+	close(admin);
+	serving_end();
+}
+
+/* Connecting and administration need no data buffer, so a host that keeps all of them to itself
+ * does not hold them up. */
+Test(nvme_serve_tcp, connects_and_administers_without_buffers)
+{
+	struct nvme_tcp_pdu write = rw(NVME_IO_WRITE, 1, 0, 2048), pdu;
+	static uint8_t page[NVME_IDENTIFY_LEN];
+	int admin, io, other;
+
+	begin();
+	cr_assert_eq(nvme_target_stop(target, 1000, NULL), 0);
+	opt.buffers = 1;
+	cr_assert_eq(nvme_target_start(&target, loop, &opt, 1000, NULL), 0);
+	admin = connect_admin();
+	io = greet();
+	cr_assert_eq(connect_as(io, 1, false), 0);
+	put_pdu(io, &write, NULL);
+	cr_assert(get_pdu(io, &pdu, NULL));
+	cr_assert_eq(pdu.type, NVME_TCP_R2T); /* which is not answered */
+	other = greet();
+	cr_assert_eq(connect_with(other, 0, false, false), 0);
+	enable(other);
+	pdu = rw(NVME_ADMIN_IDENTIFY, 1, NVME_CNS_CTRL, 1);
+	pdu.sqe.sgl.block.len = put_le32(NVME_IDENTIFY_LEN);
+	put_pdu(other, &pdu, NULL);
+	cr_assert(get_pdu(other, &pdu, page));
+	cr_assert_eq(pdu.type, NVME_TCP_C2H_DATA);
+	cr_assert_eq(status(other), 0);
+	cr_assert(!memcmp(((struct nvme_id_ctrl *)page)->mn, "rdmastor", 8));
+	/* longer than the memory that a connection has for it */
+	pdu = rw(NVME_ADMIN_GET_LOG, 2, NVME_LOG_SMART | (16384 / 4 - 1) << 16, 1);
+	pdu.sqe.cdw12 = put_le32(0);
+	pdu.sqe.sgl.block.len = put_le32(16384);
+	put_pdu(other, &pdu, NULL);
+	for (uint32_t at = 0; at < 16384; at += pdu.data) {
+		static uint8_t log[16384];
+
+		cr_assert(get_pdu(other, &pdu, log + at));
+		cr_assert_eq(pdu.type, NVME_TCP_C2H_DATA);
+		cr_assert_eq(pdu.xfer.off, at);
+	}
+	cr_assert_eq(status(other), 0);
+	cr_assert(!is_over(io));
+	close(other);
+	close(io);
 	close(admin);
 	serving_end();
 }

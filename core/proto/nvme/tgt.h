@@ -71,8 +71,8 @@ struct nvme_tgt_carrier {
 	struct target_carrier base; /* first */
 	uint8_t trtype;
 	uint32_t incap; /* data a capsule may bring */
-	/* Reads the command's data descriptor, for base.data_len bytes of data: sets base.inside
-	 * with base.p when the data has come along. */
+	/* Reads the command's data descriptor, for base.data_len bytes of data: sets base.p to
+	 * where a capsule's data is, and base.inside when the data has come along there. */
 	uint32_t (*descriptor)(struct nvme_tgt_cmd *);
 };
 extern const struct nvme_tgt_carrier nvme_tgt_rdma, nvme_tgt_tcp;
@@ -109,6 +109,7 @@ struct nvme_tgt_queue {
 	bool no_sqfc;
 	uint16_t qid, depth, sqhd;
 	uint16_t most; /* entries the carrier has room for */
+	bool io_only;  /* which has no memory for what an admin queue sends */
 	struct nvme_tgt_ctrl *ctrl;
 	/* Connect, while the target's thread looks at it */
 	struct nvme_tgt_cmd *asking;

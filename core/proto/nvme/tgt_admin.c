@@ -310,6 +310,9 @@ static void connect_work(struct nvme_tgt_cmd *cmd)
 	if (!no.status && get_le16(sqe->sqsize) >= queue->most)
 		no = (struct nvmf_connect_reply){ .status = NVMF_PARAM,
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
+	if (!no.status && queue->io_only && !get_le16(sqe->qid))
+		no = (struct nvmf_connect_reply){ .status = NVMF_PARAM,
+			.ipo = offsetof(struct nvmf_connect_sqe, qid) };
 	if (no.status) {
 		nvmf_connect_reply_put(&cmd->cqe, &no);
 		nvme_tgt_cmd_worked(cmd, no.status);

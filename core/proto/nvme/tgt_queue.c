@@ -94,6 +94,9 @@ uint32_t nvme_tgt_decode(struct target_cmd *base)
 		base->flags = cmd->op->flags & (OP_OUT | OP_IN | OP_HALF);
 	if (!status && base->data_len)
 		status = nvme_tgt_carrier_of(queue)->descriptor(cmd);
+	/* Hosts that only connect or administer neither take data buffers nor wait for one. */
+	if (!queue->qid)
+		base->own = nvme_tgt_carrier_of(queue)->incap;
 	return status;
 }
 

@@ -33,6 +33,9 @@ struct rdma {
 	struct ep_rx *rx;
 	struct ep_rx *backlog, **backlog_end; /* commands that came before a reply's `sent` */
 	uint32_t lkey;
+	/* In the connection's pool: receives, then a page for each command of an admin queue, whose
+	 * data the next capsule in its receive must not overwrite, then replies. */
+	size_t pages_at, replies_at;
 	bool capsules_known;
 	unsigned buffers_known; /* pools of the data buffers */
 };
@@ -45,8 +48,14 @@ static struct rdma *rdma_of(const struct target_conn *conn)
 static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
+	const struct rdma *rdma = rdma_of(cmd->base.conn);
 	const struct nvme_sgl *sgl = &cmd->sqe.sgl;
 
+	cmd->base.pool = cmd->base.conn->pool;
+	cmd->base.p = cmd->op->flags & OP_OUT
+			      ? rcmd->rx->p + SQE
+			      : cmd->base.pool->base + rdma->pages_at +
+					(size_t)target_cmd_index(&cmd->base) * INCAP;
 	switch (sgl->type) {
 	case NVME_SGL_KEYED:
 	case NVME_SGL_KEYED_INVAL:
@@ -64,8 +73,6 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 			rcmd->rx->len - SQE != get_le32(sgl->block.len))
 			return NVME_SGL_LENGTH;
 		cmd->base.inside = true;
-		cmd->base.p = rcmd->rx->p + SQE;
-		cmd->base.pool = cmd->base.conn->pool;
 		return NVME_OK;
 	default:
 		return NVME_SGL_TYPE;
@@ -75,9 +82,10 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 static void pull(struct target_cmd *cmd, uint32_t len)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
+	struct buf buf = { cmd->p, len, cmd->pool };
 
-	xfer_pull(&rdma_of(cmd->conn)->port, &rcmd->xfer, &cmd->claim.buf, rcmd->raddr + cmd->at,
-		rcmd->rkey, len);
+	xfer_pull(&rdma_of(cmd->conn)->port, &rcmd->xfer, &buf, rcmd->raddr + cmd->at, rcmd->rkey,
+		len);
 }
 
 static void forget(struct target_cmd *cmd)
@@ -98,8 +106,8 @@ static struct ep_op *make_reply(struct target_cmd *cmd)
 	const struct nvme_sgl *sgl = &rcmd->cmd.sqe.sgl;
 	const struct nvme_cqe *cqe = &rcmd->cmd.cqe;
 	bool inval = sgl->type == NVME_SGL_KEYED_INVAL && get_le24(sgl->keyed.len);
-	uint8_t *p = cmd->conn->pool->base + (size_t)rdma->queue.most * STRIDE +
-		     (size_t)target_cmd_index(cmd) * REPLY;
+	uint8_t *p =
+		cmd->conn->pool->base + rdma->replies_at + (size_t)target_cmd_index(cmd) * REPLY;
 
 	memcpy(p, cqe, sizeof(*cqe));
 	rcmd->reply = (struct ep_op){ .kind = inval ? EP_SEND_INVAL : EP_SEND,
@@ -115,9 +123,10 @@ static void push(struct target_cmd *cmd, uint32_t len, bool last)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 	struct ep_op *behind = last ? make_reply(cmd) : NULL;
+	struct buf buf = { cmd->p, len, cmd->pool };
 
-	xfer_push(&rdma_of(cmd->conn)->port, &rcmd->xfer, &cmd->claim.buf, rcmd->raddr + cmd->at,
-		rcmd->rkey, len, behind);
+	xfer_push(&rdma_of(cmd->conn)->port, &rcmd->xfer, &buf, rcmd->raddr + cmd->at, rcmd->rkey,
+		len, behind);
 }
 
 static void reply(struct target_cmd *cmd)
@@ -238,7 +247,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 			ep->caps.recv, ep->caps.send, ep->caps.ord);
 	err = target_conn_room(conn, slots, &ep->why);
 	if (!err)
-		err = ep->ops->reg(ep, conn->pool, EP_LOCAL, &ep->why);
+		err = ep->ops->reg(ep, conn->pool, EP_READ_SINK, &ep->why);
 	if (err)
 		return err;
 	rdma->capsules_known = true;
@@ -304,9 +313,13 @@ static int rdma_open(struct target_conn *conn, struct diag *diag)
 	int err;
 
 	queue->most = rdma->asked.depth;
+	queue->io_only = rdma->asked.qid;
+	rdma->pages_at = (size_t)queue->most * STRIDE;
+	rdma->replies_at = rdma->pages_at + (queue->io_only ? 0 : (size_t)queue->most * INCAP);
 	rdma->backlog_end = &rdma->backlog;
 	rdma->rx = calloc(queue->most, sizeof(*rdma->rx));
-	err = rdma->rx ? pool_new(&conn->pool, queue->most * (STRIDE + REPLY), 1, diag)
+	err = rdma->rx ? pool_new(&conn->pool, (uint32_t)rdma->replies_at + queue->most * REPLY, 1,
+				 diag)
 		       : diag_sys(diag, ENOMEM, "queue of %u", queue->most);
 	if (err)
 		ep_reject(rdma->incoming, NULL, 0);

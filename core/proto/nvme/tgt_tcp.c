@@ -60,6 +60,8 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 
 	if (sgl->type != NVME_SGL_TRANSPORT && !(sgl->type == NVME_SGL_OFFSET && out))
 		return NVME_SGL_TYPE;
+	cmd->base.pool = cmd->base.conn->pool;
+	cmd->base.p = pool_buf(cmd->base.pool, target_cmd_index(&cmd->base)).p;
 	if (!nvme_tgt_cmd_fits(cmd, get_le32(sgl->block.len)))
 		return NVME_SGL_LENGTH;
 	if (sgl->type == NVME_SGL_TRANSPORT)
@@ -69,8 +71,6 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 	if (tcmd->inside != get_le32(sgl->block.len))
 		return NVME_SGL_LENGTH;
 	cmd->base.inside = true;
-	cmd->base.pool = cmd->base.conn->pool;
-	cmd->base.p = pool_buf(cmd->base.pool, target_cmd_index(&cmd->base)).p;
 	return tcmd->status;
 }
 
