@@ -48,7 +48,7 @@ TSAN_BIN  := $(PAIR_BIN) \
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
-VM_BIN    := $(addprefix $(B)/vm-bin/,port-watch iscsi-login)
+VM_BIN    := $(addprefix $(B)/vm-bin/,port-watch iscsi-login sink-writes)
 BENCH_BIN := $(subst _,-,$(BENCH:tests/%.c=$(B)/%))
 
 WARN      := -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wmissing-prototypes -Wswitch $(if $(filter-out 0,$(W)),-Werror)
@@ -109,6 +109,7 @@ $(BENCH_BIN):
 # Programs that show a room to a VM's kernel or to other people's programs: linked with all there is, as the binary is.
 $(B)/vm-bin/port-watch: $(B)/obj/tests/vm/port-watch/port_watch.o $(CORE:%.c=$(B)/obj/%.o)
 $(B)/vm-bin/iscsi-login: $(B)/obj/tests/vm/iser-peers/iscsi_login.o $(CORE:%.c=$(B)/obj/%.o)
+$(B)/vm-bin/sink-writes: $(B)/obj/tests/vm/serve-siw/sink_writes.o $(B)/obj/tests/fake/raw_host.o $(CORE:%.c=$(B)/obj/%.o)
 $(VM_BIN):
 	@mkdir -p $(@D)
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -s -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group

@@ -2,7 +2,7 @@
 /* The RDMA endpoint: messages over one reliable connection. The caller owns every op and receive;
  * upcalls come on the loop's thread. Protocols do not know which backend carries them.
  *
- *  1. Completions of one ep come in post order.
+ *  1. Completions of one ep come in post order, those of READs in an order of their own (siw).
  *  2. An inline op's memory is free when post() returns, any other's when `sent` runs. An inline op
  * may be EP_QUIET: no `sent` comes for it and it is free when the peer's answer to it has arrived;
  * the ep signals every Nth such op itself and keeps spare send entries so that caps.send stays

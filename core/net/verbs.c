@@ -54,6 +54,24 @@ static void sink_close(struct verbs_ep *ve)
 	ve->sinks--;
 }
 
+static void append(struct ep_op ***end, struct ep_op *op)
+{
+	op->next = NULL;
+	**end = op;
+	*end = &op->next;
+}
+
+static struct ep_op *oldest(struct ep_op **first, struct ep_op ***end)
+{
+	struct ep_op *op = *first;
+
+	if (op)
+		*first = op->next;
+	if (!*first)
+		*end = first;
+	return op;
+}
+
 static int send_fill(
 	struct verbs_ep *ve, struct ep_op *op, struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
@@ -61,38 +79,38 @@ static int send_fill(
 		[EP_SEND_INVAL] = IBV_WR_SEND_WITH_INV,
 		[EP_WRITE] = IBV_WR_RDMA_WRITE,
 		[EP_READ] = IBV_WR_RDMA_READ };
-	bool quiet = op->flags & EP_QUIET, signal = ++ve->unmarked >= ve->mark_every || !quiet;
+	enum verbs_wr kind = op->flags & EP_QUIET  ? VERBS_QUIET
+			     : op->kind == EP_READ ? VERBS_READ
+						   : VERBS_SENT;
+	bool signal = ++ve->unmarked >= ve->mark_every || kind != VERBS_QUIET;
 	int err;
 
 	for (unsigned i = 0; i < op->nsge; i++)
 		sge[i] = (struct ibv_sge){ (uintptr_t)op->sge[i].p, op->sge[i].len,
 			op->sge[i].lkey };
-	if (op->kind == EP_READ && ve->sink) {
+	if (kind == VERBS_READ && ve->sink) {
 		err = sink_open(ve, sge);
 		if (err)
 			return err;
 	}
 	*wr = (struct ibv_send_wr){
-		.wr_id = wr_id(ve, quiet ? VERBS_QUIET : VERBS_SENT, ve->sq_next++),
+		.wr_id = wr_id(ve, kind, ve->sq_next++),
 		.sg_list = sge,
 		.num_sge = op->nsge,
 		.opcode = opcodes[op->kind],
 		.send_flags = (signal ? IBV_SEND_SIGNALED : 0) |
 			      (op->flags & EP_INLINE ? IBV_SEND_INLINE : 0),
 	};
-	if (op->kind == EP_SEND_INVAL) {
+	wr->wr.rdma.remote_addr = op->raddr;
+	wr->wr.rdma.rkey = op->rkey; /* where libsiw of rdma-core 56 looks for invalidate_rkey */
+	if (op->kind == EP_SEND_INVAL)
 		wr->invalidate_rkey = op->rkey;
-	} else {
-		wr->wr.rdma.remote_addr = op->raddr;
-		wr->wr.rdma.rkey = op->rkey;
-	}
 	if (signal)
 		ve->unmarked = 0;
-	if (quiet)
-		return 0;
-	op->next = NULL;
-	*ve->sent_end = op;
-	ve->sent_end = &op->next;
+	if (kind == VERBS_SENT)
+		append(&ve->sent_end, op);
+	else if (kind == VERBS_READ)
+		append(&ve->read_end, op);
 	return 0;
 }
 
@@ -150,9 +168,7 @@ static void send_hold(struct verbs_ep *ve, struct ep_op *op)
 		op->nsge = 1;
 		op->sge[0] = (struct ep_sge){ .p = to, .len = len };
 	}
-	op->next = NULL;
-	*ve->held_end = op;
-	ve->held_end = &op->next;
+	append(&ve->held_end, op);
 }
 
 void verbs_post(struct ep *ep, struct ep_op *chain)
@@ -178,7 +194,10 @@ void verbs_post(struct ep *ep, struct ep_op *chain)
 
 static void send_retire(struct verbs_ep *ve, uint64_t id)
 {
-	ve->sq_done += (uint16_t)((uint16_t)(id >> 16) + 1 - ve->sq_done);
+	uint16_t ahead = (uint16_t)((uint16_t)(id >> 16) + 1 - ve->sq_done);
+
+	if (ahead <= ve->sq_next - ve->sq_done) /* a READ may be behind what came after it */
+		ve->sq_done += ahead;
 	if (!ve->held || ve->ep.state != EP_UP)
 		return;
 	ve->held = send_some(ve, ve->held);
@@ -286,13 +305,14 @@ static void sent(struct verbs_ep *ve, const struct ibv_wc *wc)
 	struct ep_op *op = NULL;
 
 	if ((wc->wr_id & 3) == VERBS_SENT) {
-		op = ve->sent;
+		op = oldest(&ve->sent, &ve->sent_end);
 		if (!op)
 			return;
-		ve->sent = op->next;
-		if (!ve->sent)
-			ve->sent_end = &ve->sent;
-		if (op->kind == EP_READ && ve->sink)
+	} else if ((wc->wr_id & 3) == VERBS_READ) {
+		op = oldest(&ve->read, &ve->read_end);
+		if (!op)
+			return;
+		if (ve->sink)
 			sink_close(ve);
 	}
 	if (wc->status || ve->ep.state != EP_UP)
@@ -421,6 +441,9 @@ static void caps_clip(struct verbs_ep *ve)
 				 ? lesser(caps->read_sge, (uint32_t)ve->dev->attr.max_sge_rd)
 				 : 1;
 	caps->read_sge = caps->read_sge && !ve->dev->iwarp ? lesser(caps->read_sge, EP_SGE) : 1;
+	/* siw refuses an inline SEND with invalidate (Linux 6.12), as targets reply with. */
+	if (ve->dev->software && ve->dev->iwarp && ve->passive)
+		caps->inline_max = 0;
 	caps->max_msg = 1u << 30; /* of every adapter known */
 	caps->software = ve->dev->software;
 	spare = lesser(caps->send < SPARE_MIN ? SPARE_MIN : caps->send, max_wr - caps->send);

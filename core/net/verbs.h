@@ -56,7 +56,8 @@ struct verbs { /* what one loop has of RDMA */
 };
 
 enum verbs_step { VERBS_ADDR, VERBS_ROUTE, VERBS_CONNECT, VERBS_LIVE };
-enum verbs_wr { VERBS_RECV, VERBS_SENT, VERBS_QUIET }; /* kind of work request, in its wr_id */
+/* kind of work request, in its wr_id */
+enum verbs_wr { VERBS_RECV, VERBS_SENT, VERBS_QUIET, VERBS_READ };
 
 struct verbs_ep {
 	struct ep ep;
@@ -83,7 +84,9 @@ struct verbs_ep {
 
 	/* Send queue: positions count work requests, the queue holds [sq_done, sq_next). */
 	uint32_t sq_size, sq_next, sq_done, mark_every, unmarked;
-	struct ep_op *sent, **sent_end; /* signalled, oldest first */
+	/* Signalled, oldest first. siw completes what comes after a READ before the READ. */
+	struct ep_op *sent, **sent_end;
+	struct ep_op *read, **read_end;
 	/* no room until a mark comes back: only when the peer answers faster than it acknowledges
 	 */
 	struct ep_op *held, **held_end;

@@ -137,7 +137,7 @@ void verbs_close(struct ep *ep)
 
 void verbs_drained(struct verbs_ep *ve)
 {
-	if (ve->gone && !ve->rx && !ve->sent)
+	if (ve->gone && !ve->rx && !ve->sent && !ve->read)
 		finish(ve);
 }
 
@@ -497,6 +497,7 @@ int verbs_init(struct verbs_ep *ve, struct loop *loop, const struct ep_caps *wan
 	ve->timer.fire = expired;
 	ve->retire.run = retire;
 	ve->sent_end = &ve->sent;
+	ve->read_end = &ve->read;
 	ve->held_end = &ve->held;
 	ve->rx_end = &ve->rx;
 	return verbs_slot_take(verbs, ve, diag);

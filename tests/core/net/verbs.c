@@ -16,7 +16,7 @@ static struct owner {
 static void sent(struct ep *ep, struct ep_op *op)
 {
 	(void)ep;
-	cr_assert_eq(op, &owner.op[owner.sents], "not in post order");
+	cr_assert_eq(op, &owner.op[rig.order[owner.sents]], "not what was completed");
 	owner.sents++;
 	owner.writable = writable();
 }
@@ -137,6 +137,31 @@ Test(verbs, iwarp_reads_among_other_requests)
 	end(ve);
 }
 
+/* siw completes a SEND when it has left, and a READ posted before it when its data has come. */
+Test(verbs, iwarp_reads_that_complete_behind_what_came_after)
+{
+	struct verbs_ep *ve = begin(IBV_TRANSPORT_IWARP, 2);
+	static const enum ep_kind kinds[] = { EP_READ, EP_SEND, EP_READ, EP_WRITE, EP_SEND };
+	static const unsigned order[] = { 1, 0, 3, 4, 2 }, left[] = { 2, 1, 1, 1, 0 };
+
+	/* more than the queue's positions and the owner's credit, so that each must come back */
+	for (unsigned round = 0; round < 40; round++) {
+		rig.posted = rig.done = rig.allowed = owner.sents = 0;
+		rig.regions = 1; /* the pool's */
+		for (unsigned i = 0; i < 5; i++)
+			post(ve, i, kinds[i], 0, 4096);
+		cr_assert_eq(rig.posted, 5, "round %u: no room left", round);
+		memcpy(rig.order, order, sizeof(order));
+		for (unsigned i = 0; i < 5; i++) {
+			rig.allowed++;
+			verbs_dev_poll(ve->dev);
+			cr_assert_eq(owner.sents, i + 1);
+			cr_assert_eq(owner.writable, left[i], "after completion %u", i);
+		}
+	}
+	end(ve);
+}
+
 Test(verbs, iwarp_connection_that_dies_gives_its_keys_back)
 {
 	struct verbs_ep *ve = begin(IBV_TRANSPORT_IWARP, 4);
@@ -191,5 +216,28 @@ Test(verbs, infiniband_read_needs_no_key)
 	cr_assert_eq(writable(), 0);
 	verbs_dev_poll(ve->dev);
 	cr_assert_eq(owner.sents, 1);
+	end(ve);
+}
+
+/* libsiw looks for the key to invalidate where other requests have theirs, and the kernel's siw
+ * refuses such a request inline. */
+Test(verbs, siw_send_with_invalidate)
+{
+	struct verbs_ep *ve;
+
+	rig_vendor = 0x626d74;
+	ve = begin(IBV_TRANSPORT_IWARP, 4);
+	cr_assert(ve->ep.caps.software);
+	cr_assert_eq(ve->ep.caps.inline_max, 64);
+	verbs_queue_free(ve);
+	ve->passive = true;
+	ve->ep.caps.inline_max = 64;
+	cr_assert_eq(verbs_queue_new(ve, NULL), 0);
+	cr_assert_eq(ve->ep.caps.inline_max, 0);
+	post(ve, 0, EP_SEND_INVAL, 0, 16);
+	cr_assert_eq(rig.wr[0].opcode, IBV_WR_SEND_WITH_INV);
+	cr_assert_eq(rig.wr[0].invalidate_rkey, 0x77);
+	cr_assert_eq(rig.wr[0].wr.rdma.rkey, 0x77);
+	verbs_dev_poll(ve->dev);
 	end(ve);
 }

@@ -36,6 +36,7 @@ static struct rig {
 	/* posted and not yet completed: [done, posted) */
 	struct ibv_send_wr wr[REQUESTS];
 	struct ibv_sge sge[REQUESTS];
+	unsigned order[REQUESTS]; /* in which they complete */
 	unsigned posted, done, allowed;
 	enum ibv_wc_status status; /* of what completes from now on */
 	unsigned closes;
@@ -116,6 +117,7 @@ static inline int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 		cr_assert_lt(rig.posted, REQUESTS);
 		cr_assert_eq(wr->num_sge, 1);
 		rig.sge[rig.posted] = *wr->sg_list;
+		rig.order[rig.posted] = rig.posted;
 		rig.wr[rig.posted++] = *wr;
 	}
 	return 0;
@@ -127,7 +129,7 @@ static inline int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 
 	(void)cq;
 	while (count < most && rig.done < rig.allowed && rig.done < rig.posted) {
-		const struct ibv_send_wr *wr = &rig.wr[rig.done++];
+		const struct ibv_send_wr *wr = &rig.wr[rig.order[rig.done++]];
 
 		if ((wr->send_flags & IBV_SEND_SIGNALED) || rig.status)
 			wc[count++] = (struct ibv_wc){ .wr_id = wr->wr_id, .status = rig.status };
@@ -320,6 +322,7 @@ static inline struct verbs_ep *rig_up(
 				.read_sge = 4,
 				.ord = ord } } };
 	ve->sent_end = &ve->sent;
+	ve->read_end = &ve->read;
 	ve->held_end = &ve->held;
 	ve->rx_end = &ve->rx;
 	cr_assert_eq(verbs_of_loop(&ve->verbs, loop, &why), 0, "%s", why.text);
