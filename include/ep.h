@@ -20,6 +20,9 @@
 #include "loop.h"
 #include "mem.h"
 #include "uri.h"
+#include <errno.h>
+
+struct path_record;
 
 #define EP_SGE 4
 /* largest private data of any CM message (InfiniBand reject: 148, REP: 196) */
@@ -56,20 +59,37 @@ struct ep_rx { /* one posted receive */
 	bool invalidated;
 };
 
+/* Where an endpoint connects to or listens. */
+enum ep_family { EP_IP, EP_IB };
+struct ep_ib {           /* a service on InfiniBand, without IP */
+	uint8_t gid[16]; /* of the port */
+	uint16_t pkey;
+	uint64_t service;               /* its ID */
+	const struct path_record *path; /* from the subnet administrator, to dial only */
+};
+struct ep_addr {
+	uint8_t family; /* enum ep_family */
+	union {
+		struct addr ip;
+		struct ep_ib ib;
+	};
+};
+
 struct ep_caps {                  /* asked for in ep_dial; then clipped to device and peer */
 	uint32_t send, recv;      /* work requests */
 	uint32_t sge, inline_max; /* per SEND or WRITE */
 	uint32_t read_sge;        /* per READ; siw: 1 */
 	uint32_t ord, ird;
-	uint32_t max_msg; /* longest message */
-	bool software;    /* rxe, siw: polling steals the device's own CPU */
+	uint32_t max_msg;  /* longest message */
+	uint32_t priv_max; /* private data that the connection manager leaves to request() */
+	bool software;     /* rxe, siw: polling steals the device's own CPU */
 };
 
 struct ep;
 struct ep_events {
 	/* The device is chosen, ep->caps and ep->dom are set, nothing is sent yet: register memory,
-	 * post receives, write the private data of the connect request. Returns its length, or
-	 * -errno with ep->why set. */
+	 * post receives, write the private data of the connect request, at most caps.priv_max.
+	 * Returns its length, or -errno with ep->why set. */
 	int (*request)(struct ep *, uint8_t priv[EP_PRIV_MAX]);
 	void (*up)(struct ep *);                   /* ep->priv: the peer's private data */
 	void (*recv)(struct ep *, struct ep_rx *); /* the owner reposts it */
@@ -110,16 +130,31 @@ struct ep {
 	char way[160];
 };
 
+/* For backends: request(), with the length of what it wrote checked. */
+static inline int ep_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	int len = ep->ev->request(ep, priv);
+
+	return len <= (int)ep->caps.priv_max
+		       ? len
+		       : diag_set(&ep->why, DIAG_UNSUPPORTED, EMSGSIZE,
+				 "private data of %d bytes exceeds the connection manager's limit "
+				 "of %u",
+				 len, ep->caps.priv_max);
+}
+
 struct ep_dial {
-	struct addr dst, src; /* src.ss family 0: by route */
-	const char *dev;      /* RDMA device name, NULL = by route */
+	struct ep_addr dst;
+	struct addr src; /* family 0: by route */
+	const char *dev; /* RDMA device name, NULL = by route */
 	uint8_t backend, tos;
 	uint32_t timeout_ms; /* to `up`, 0 = none; the deadline is ours, not the CM's */
 	bool no_crc;         /* software iWARP: CRCs only if the peer wants them */
 	struct ep_caps want;
 };
 
-/* Starts connecting; `up` or `down` follows. Fails at once only for want of memory or RDMA support.
+/* Starts connecting; `up` or `down` follows. Fails at once only for want of memory or RDMA support,
+ * or for an address that is invalid or not of the backend's kind: both need IP so far.
  * EP_AUTO is verbs when an RDMA device routes to the address; if the target has no RDMA listener,
  * is not reached within a second, or there is no device, it is software iWARP over TCP (not when
  * `dev` names a device). When it changes over, the owner hears nothing but a second request(): what
@@ -145,7 +180,7 @@ struct ep_incoming_ops {
 };
 struct ep_listener;
 struct ep_listen {
-	struct addr at;
+	struct ep_addr at;
 	const char *dev; /* RDMA device name, NULL = by address */
 	uint8_t backend; /* EP_VERBS or EP_IWARP; one listener each */
 	void (*incoming)(struct ep_incoming *, void *user); /* on the listener's loop */

@@ -5,6 +5,7 @@
 #include "iwarp.h"
 #include "stream.h"
 #include "verbs.h"
+#include "wire/mad.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -305,9 +306,48 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 	return 0;
 }
 
+/* A path is needed to dial and leads to the port; listening there is none. */
+static const char *ib_fault(const struct ep_ib *ib, bool dial)
+{
+	static const uint8_t none[sizeof(ib->gid)];
+
+	if (!memcmp(ib->gid, none, sizeof(none)))
+		return "no GID";
+	if (!ib->service)
+		return "no service ID";
+	if (!(ib->pkey & 0x7fff))
+		return "invalid P_Key";
+	if (!dial)
+		return ib->path ? "a listener has no path" : NULL;
+	if (!ib->path)
+		return "no path record";
+	if (memcmp(ib->path->dgid, ib->gid, sizeof(ib->gid)))
+		return "the path record leads to another GID";
+	return (get_be16(ib->path->pkey) ^ ib->pkey) & 0x7fff
+		       ? "the path record is of another partition"
+		       : NULL;
+}
+
+static int check_address(
+	const struct ep_addr *at, enum ep_backend backend, bool dial, struct diag *diag)
+{
+	const char *fault = at->family == EP_IB ? ib_fault(&at->ib, dial) : NULL;
+
+	if (at->family == EP_IP)
+		return 0;
+	if (fault)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid InfiniBand address: %s", fault);
+	return diag_set(diag, DIAG_UNSUPPORTED, EAFNOSUPPORT, "%s needs an IP address",
+		backend == EP_IWARP ? "software iWARP" : "the RDMA connection manager");
+}
+
 int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
 	const struct ep_events *events, void *user, struct diag *diag)
 {
+	int err = check_address(&dial->dst, dial->backend, true, diag);
+
+	if (err)
+		return err;
 	switch ((enum ep_backend)dial->backend) {
 	case EP_AUTO:
 		if (!dial->dev)
@@ -329,14 +369,17 @@ struct ep_listener {
 int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_listen *listen,
 	struct diag *diag)
 {
-	struct tcp_listen tcp = { .at = listen->at,
+	struct tcp_listen tcp = { .at = listen->at.ip,
 		.iwarp = listen->incoming,
 		.user = listen->user,
 		.timeout_ms = LISTEN_MS,
 		.no_crc = listen->no_crc };
-	struct ep_listener *listener = calloc(1, sizeof(*listener));
-	int err;
+	struct ep_listener *listener;
+	int err = check_address(&listen->at, listen->backend, false, diag);
 
+	if (err)
+		return err;
+	listener = calloc(1, sizeof(*listener));
 	if (!listener)
 		return diag_sys(diag, ENOMEM, "listener");
 	err = listen->backend == EP_VERBS

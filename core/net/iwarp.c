@@ -349,6 +349,7 @@ int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *want,
 	iw->ep.caps.ord = lesser(want->ord, IWARP_READS);
 	iw->ep.caps.ird = lesser(want->ird, IWARP_READS);
 	iw->ep.caps.max_msg = 1u << 30;
+	iw->ep.caps.priv_max = EP_PRIV_MAX;
 	iw->ep.caps.software = true;
 	return stags_of_loop(&iw->stags, loop, diag);
 }
@@ -363,7 +364,7 @@ int iwarp_prepare(struct iwarp *iw, uint8_t priv[EP_PRIV_MAX])
 	if (err)
 		return err;
 	iw->ep.dom = iw->stags->dom;
-	return iw->ep.ev->request(&iw->ep, priv);
+	return ep_request(&iw->ep, priv);
 }
 
 static void write_way(struct iwarp *iw)

@@ -8,6 +8,8 @@
 
 #define ROUNDS    8 /* batches per queue and turn: the rest of the loop wants its share */
 #define SPARE_MIN 16
+/* Of the 92 bytes in an InfiniBand connect request the RDMA CM keeps 36 for IP addresses. */
+#define RDMA_CM_PRIV 56
 
 /* wr_id: serial 32, position in the send queue 16, slot 14, kind 2. */
 static uint64_t wr_id(const struct verbs_ep *ve, enum verbs_wr kind, uint32_t position)
@@ -444,6 +446,7 @@ static void caps_clip(struct verbs_ep *ve)
 	/* siw refuses an inline SEND with invalidate (Linux 6.12), as targets reply with. */
 	if (ve->dev->software && ve->dev->iwarp && ve->passive)
 		caps->inline_max = 0;
+	caps->priv_max = ve->dev->iwarp || ve->passive ? EP_PRIV_MAX : RDMA_CM_PRIV;
 	caps->max_msg = 1u << 30; /* of every adapter known */
 	caps->software = ve->dev->software;
 	spare = lesser(caps->send < SPARE_MIN ? SPARE_MIN : caps->send, max_wr - caps->send);

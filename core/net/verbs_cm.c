@@ -265,7 +265,7 @@ int verbs_prepare(struct verbs_ep *ve, uint8_t priv[EP_PRIV_MAX])
 	if (err)
 		return err;
 	write_way(ve);
-	return ep->ev->request(ep, priv);
+	return ep_request(ep, priv);
 }
 
 void verbs_connect_failed(struct verbs_ep *ve, int err)
@@ -510,7 +510,7 @@ int verbs_start(struct verbs_ep *ve, struct loop *loop, const struct ep_dial *di
 
 	if (err)
 		return err;
-	ve->dst = dial->dst.ss;
+	ve->dst = dial->dst.ip.ss;
 	ve->src = dial->src.ss;
 	ve->timeout_ms = dial->timeout_ms;
 	snprintf(ve->want_dev, sizeof(ve->want_dev), "%s", dial->dev ? dial->dev : "");

@@ -196,11 +196,11 @@ static int bind_and_listen(struct verbs_listener *listener, struct diag *diag)
 	int on = 1;
 
 	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on));
-	if (rdma_bind_addr(id, (struct sockaddr *)&listener->conf.at.ss))
+	if (rdma_bind_addr(id, (struct sockaddr *)&listener->conf.at.ip.ss))
 		return errno == ENODEV || errno == EADDRNOTAVAIL
 			       ? diag_set(diag, DIAG_NO_DEVICE, errno,
 					 "no RDMA device has the address %s",
-					 addr_host(&listener->conf.at, host))
+					 addr_host(&listener->conf.at.ip, host))
 			       : diag_sys(diag, errno, "bind");
 	if (dev && (!id->verbs || strcmp(ibv_get_device_name(id->verbs->device), dev)))
 		return diag_set(diag, DIAG_NO_DEVICE, ENODEV,

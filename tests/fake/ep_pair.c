@@ -205,8 +205,7 @@ static void request(struct pair *pair)
 	int len;
 
 	pair->requested = true;
-	len = pair->ep.ev->request(&pair->ep, pair->priv);
-	assert(len <= EP_PRIV_MAX);
+	len = ep_request(&pair->ep, pair->priv);
 	if (pair->ended)
 		return;
 	if (len < 0) {
@@ -374,6 +373,7 @@ struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_c
 		.read_sge = 1,
 		.ord = clip(want->ord, peer->limit.ord),
 		.ird = clip(want->ird, peer->limit.ird),
+		.priv_max = 56, /* the least there is, of the RDMA CM over InfiniBand */
 		.software = true,
 	};
 	pair->peer = peer;

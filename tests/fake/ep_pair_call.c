@@ -32,7 +32,7 @@ static int accept_call(struct ep **out, struct loop *loop, struct ep_incoming *i
 		dialler->call = NULL;
 	pair->requested = pair->accepted = true;
 	*out = &pair->ep;
-	len = events->request(&pair->ep, peer->reply);
+	len = ep_request(&pair->ep, peer->reply);
 	if (len < 0) {
 		if (dialler)
 			ep_pair_reject(&dialler->ep, 0, NULL, 0);
@@ -130,7 +130,7 @@ int ep_listen(struct ep_listener **out, struct loop *loop, const struct ep_liste
 
 const struct addr *ep_listener_addr(const struct ep_listener *listener)
 {
-	return &listener->conf.at;
+	return &listener->conf.at.ip;
 }
 
 void ep_listener_free(struct ep_listener *listener)

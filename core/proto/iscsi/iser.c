@@ -168,7 +168,7 @@ static const struct datamover_ops ops = { send_control, enable, terminate };
 int iscsi_iser(struct datamover **out, struct loop *loop, const struct addr *addr,
 	uint32_t timeout_ms, const struct datamover_events *ev, void *user, struct diag *diag)
 {
-	struct ep_dial to = { .dst = *addr,
+	struct ep_dial to = { .dst.ip = *addr,
 		.backend = EP_VERBS,
 		.timeout_ms = timeout_ms,
 		.want = {

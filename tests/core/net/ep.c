@@ -2,6 +2,7 @@
 /* The choice of backend: what each is asked for and when, and what the owner hears of it. */
 #include "ep_rig.h"
 #include "says.h"
+#include "wire/mad.h"
 
 Test(ep, one_backend_by_name)
 {
@@ -193,6 +194,78 @@ Test(ep, an_owner_that_closes_after_the_change)
 static void incoming(struct ep_incoming *in, void *user)
 {
 	(void)in, (void)user;
+}
+
+/* A service that a port has on InfiniBand, and a path to it. */
+static struct path_record path = { .dgid = { 0xfe, 0x80, [15] = 7 }, .pkey = { { 0x7f, 0xf1 } } };
+static const struct ep_ib service = {
+	.gid = { 0xfe, 0x80, [15] = 7 }, .service = 0x1000000000000001, .pkey = 0xfff1
+};
+
+Test(ep, an_infiniband_address_is_checked)
+{
+	static const struct {
+		struct ep_ib ib;
+		const char *words;
+		bool listens;
+	} cases[] = {
+		{ { .service = 1, .pkey = 1, .path = &path }, "GID" },
+		{ { .gid = { 1 }, .pkey = 1, .path = &path }, "service ID" },
+		{ { .gid = { 1 }, .service = 1, .pkey = 0x8000, .path = &path }, "P_Key" },
+		{ { .gid = { 1 }, .service = 1, .pkey = 1 }, "path" },
+		{ { .gid = { 1 }, .service = 1, .pkey = 0x7ff1, .path = &path }, "path GID" },
+		{ { .gid = { 0xfe, 0x80, [15] = 7 }, .service = 1, .pkey = 1, .path = &path },
+			"path partition" },
+		{ { .gid = { 1 }, .service = 1, .pkey = 1, .path = &path }, "path", true },
+		{ { .gid = { 1 }, .service = 1 }, "P_Key", true },
+	};
+	static const uint8_t backends[] = { EP_AUTO, EP_VERBS, EP_IWARP };
+	struct ep_listener *listener;
+	struct diag diag;
+	struct ep *ep;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases) * 3; i++) {
+		struct ep_dial how = { .dst = { .family = EP_IB, .ib = cases[i / 3].ib },
+			.backend = backends[i % 3] };
+		struct ep_listen conf = { .at = how.dst, .backend = backends[i % 3] };
+
+		diag = (struct diag){ 0 };
+		cr_assert_eq(cases[i / 3].listens
+				     ? ep_listen(&listener, NULL, &conf, &diag)
+				     : ep_dial(&ep, NULL, &how, &events, &owner, &diag),
+			-EINVAL, "case %u", i);
+		diag_says(&diag, DIAG_USAGE, "", "InfiniBand address");
+		diag_says(&diag, DIAG_USAGE, "", cases[i / 3].words);
+	}
+	cr_assert(!verbs.dialled && !iwarp.dialled && !verbs.started && !iwarp.started);
+}
+
+Test(ep, backends_need_an_ip_address)
+{
+	static const struct {
+		uint8_t backend;
+		const char *words;
+	} cases[] = { { EP_AUTO, "RDMA connection_manager IP address" },
+		{ EP_VERBS, "RDMA connection_manager IP address" },
+		{ EP_IWARP, "software_iWARP IP address" } };
+	struct ep_listener *listener;
+	struct diag diag;
+	struct ep *ep;
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct ep_dial how = { .dst = { .family = EP_IB, .ib = service },
+			.backend = cases[i].backend };
+		struct ep_listen conf = { .at = how.dst, .backend = cases[i].backend };
+
+		how.dst.ib.path = &path;
+		diag = (struct diag){ 0 };
+		cr_assert_eq(ep_dial(&ep, NULL, &how, &events, &owner, &diag), -EAFNOSUPPORT);
+		diag_says(&diag, DIAG_UNSUPPORTED, "", cases[i].words);
+		diag = (struct diag){ 0 };
+		cr_assert_eq(ep_listen(&listener, NULL, &conf, &diag), -EAFNOSUPPORT);
+		diag_says(&diag, DIAG_UNSUPPORTED, "", cases[i].words);
+	}
+	cr_assert(!verbs.dialled && !iwarp.dialled && !verbs_listeners && !tcp_listeners);
 }
 
 Test(ep, each_backend_listens_for_itself)

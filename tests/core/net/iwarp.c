@@ -338,7 +338,7 @@ static void set_up(bool client_crc, bool server_crc)
 	memcpy(&listen.at.ss, &in, sizeof(in));
 	listen.at.len = sizeof(in);
 	cr_assert_eq(tcp_listen(&listener, loop, &listen, &diag), 0, "%s", diag.text);
-	dial.dst = *tcp_listener_addr(listener);
+	dial.dst.ip = *tcp_listener_addr(listener);
 	dial.want = client.want;
 	cr_assert_eq(
 		iwarp_dial(&client.ep, loop, &dial, &events, &client, &diag), 0, "%s", diag.text);
@@ -448,6 +448,13 @@ static int request_of_size(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	return EP_PRIV_MAX;
 }
 
+static int request_too_long(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
+{
+	cr_assert_eq(ep->caps.priv_max, EP_PRIV_MAX);
+	request(ep, priv);
+	return EP_PRIV_MAX + 1;
+}
+
 Test(iwarp, private_data_travel_both_ways)
 {
 	static const struct ep_events big = { request_of_size, up, recv_, sent, idle, down };
@@ -467,6 +474,21 @@ Test(iwarp, private_data_travel_both_ways)
 	cr_assert_eq(client.ep->priv_len, EP_PRIV_MAX);
 	cr_assert_eq(client.ep->priv[EP_PRIV_MAX - 1], 'x');
 	text_says(client.ep->way, "software_iWARP 127.0.0.1:");
+	tear_down();
+}
+
+Test(iwarp, private_data_longer_than_there_is_room_for)
+{
+	static const struct ep_events big = { request_too_long, up, recv_, sent, idle, down };
+	struct diag diag;
+
+	asked = (void *)&asked;
+	set_up(true, true);
+	while (asked == (void *)&asked)
+		loop_wait(loop, &client.up, loop_clock() + 1000000);
+	cr_assert_eq(ep_accept(&server.ep, loop, asked, &server.want, &big, &server, &diag), 0);
+	turn(&server.down);
+	diag_says(&server.ep->why, DIAG_UNSUPPORTED, "", "private 197_bytes 196");
 	tear_down();
 }
 
@@ -605,8 +627,8 @@ static int bare_listener(struct ep_dial *dial, bool deaf)
 	cr_assert_eq(bind(fd, (struct sockaddr *)&in, len), 0);
 	cr_assert_eq(deaf ? 0 : listen(fd, 5), 0);
 	getsockname(fd, (struct sockaddr *)&in, &len);
-	memcpy(&dial->dst.ss, &in, sizeof(in));
-	dial->dst.len = sizeof(in);
+	memcpy(&dial->dst.ip.ss, &in, sizeof(in));
+	dial->dst.ip.len = sizeof(in);
 	side_init(&client, &server, 1);
 	dial->want = client.want;
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, &diag), 0);

@@ -219,6 +219,26 @@ Test(verbs, infiniband_read_needs_no_key)
 	end(ve);
 }
 
+Test(verbs, private_data_that_the_connection_manager_leaves)
+{
+	static const struct {
+		enum ibv_transport_type transport;
+		bool passive;
+		uint32_t most;
+	} cases[] = { { IBV_TRANSPORT_IB, false, 56 }, { IBV_TRANSPORT_IB, true, EP_PRIV_MAX },
+		{ IBV_TRANSPORT_IWARP, false, EP_PRIV_MAX } };
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct verbs_ep *ve = rig_up(cases[i].transport, 4, &events);
+
+		ve->passive = cases[i].passive;
+		verbs_queue_free(ve);
+		cr_assert_eq(verbs_queue_new(ve, NULL), 0);
+		cr_assert_eq(ve->ep.caps.priv_max, cases[i].most, "case %u", i);
+		rig_down(ve);
+	}
+}
+
 /* libsiw looks for the key to invalidate where other requests have theirs, and the kernel's siw
  * refuses such a request inline. */
 Test(verbs, siw_send_with_invalidate)
