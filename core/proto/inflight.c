@@ -6,19 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static struct inflight_slot *slot_at(const struct inflight *inflight, uint16_t tag)
-{
-	return inflight_slot(inflight, tag);
-}
-
 static void timer_fired(struct loop_timer *timer)
 {
 	struct inflight *inflight = container_of(timer, struct inflight, timer);
-	struct inflight_slot *first;
+	struct inflight_slot *first = inflight->first;
 
-	if (inflight->first == INFLIGHT_NONE)
+	if (!first)
 		return;
-	first = slot_at(inflight, inflight->first);
 	if (first->deadline_ns > loop_now(inflight->loop))
 		loop_timer_set(inflight->loop, timer, first->deadline_ns);
 	else
@@ -36,15 +30,16 @@ int inflight_init(struct inflight *inflight, struct loop *loop, uint16_t count, 
 		.size = slot_size,
 		.count = count,
 		.limit = count,
-		.first = INFLIGHT_NONE,
-		.last = INFLIGHT_NONE,
 		.loop = loop,
 		.late = late };
 	inflight->waiting_end = &inflight->waiting;
 	inflight->timer.fire = timer_fired;
-	for (uint16_t i = 0; i < count; i++) {
-		slot_at(inflight, i)->tag = i;
-		slot_at(inflight, i)->next = i + 1 < count ? i + 1 : INFLIGHT_NONE;
+	for (uint16_t i = count; i--;) {
+		struct inflight_slot *slot = inflight_slot(inflight, i);
+
+		slot->tag = i;
+		slot->next = inflight->free;
+		inflight->free = slot;
 	}
 	return 0;
 }
@@ -65,28 +60,24 @@ void inflight_limit(struct inflight *inflight, uint32_t limit)
 
 static void line_up(struct inflight *inflight, struct inflight_slot *slot)
 {
-	uint16_t before = inflight->last;
+	struct inflight_slot *before = inflight->last;
 
-	while (before != INFLIGHT_NONE &&
-		slot_at(inflight, before)->deadline_ns > slot->deadline_ns)
-		before = slot_at(inflight, before)->prev;
+	while (before && before->deadline_ns > slot->deadline_ns)
+		before = before->prev;
 	slot->prev = before;
-	slot->next = before == INFLIGHT_NONE ? inflight->first : slot_at(inflight, before)->next;
-	*(before == INFLIGHT_NONE ? &inflight->first : &slot_at(inflight, before)->next) =
-		slot->tag;
-	*(slot->next == INFLIGHT_NONE ? &inflight->last : &slot_at(inflight, slot->next)->prev) =
-		slot->tag;
+	slot->next = before ? before->next : inflight->first;
+	*(before ? &before->next : &inflight->first) = slot;
+	*(slot->next ? &slot->next->prev : &inflight->last) = slot;
 	if (!inflight->timer.on || slot->deadline_ns < inflight->timer.at_ns)
 		loop_timer_set(inflight->loop, &inflight->timer, slot->deadline_ns);
 }
 
 void *inflight_take(struct inflight *inflight, void *owner, uint64_t deadline_ns)
 {
-	struct inflight_slot *slot;
+	struct inflight_slot *slot = inflight->free;
 
 	if (inflight->used >= inflight->limit)
 		return NULL;
-	slot = slot_at(inflight, inflight->free);
 	inflight->free = slot->next;
 	inflight->used++;
 	slot->owner = owner;
@@ -103,14 +94,12 @@ void *inflight_drop(struct inflight *inflight, struct inflight_slot *slot)
 	void *owner = slot->owner;
 
 	if (slot->deadline_ns) {
-		*(slot->prev == INFLIGHT_NONE ? &inflight->first
-					      : &slot_at(inflight, slot->prev)->next) = slot->next;
-		*(slot->next == INFLIGHT_NONE ? &inflight->last
-					      : &slot_at(inflight, slot->next)->prev) = slot->prev;
+		*(slot->prev ? &slot->prev->next : &inflight->first) = slot->next;
+		*(slot->next ? &slot->next->prev : &inflight->last) = slot->prev;
 	}
 	slot->owner = NULL;
 	slot->next = inflight->free;
-	inflight->free = slot->tag;
+	inflight->free = slot;
 	inflight->used--;
 	return owner;
 }

@@ -7,27 +7,27 @@
 #include "bdev.h"
 #include "loop.h"
 
-struct inflight_slot {        /* first in the protocol's slot */
-	void *owner;          /* NULL: free */
-	uint64_t deadline_ns; /* 0: none */
+struct inflight_slot {                     /* first in the protocol's slot */
+	void *owner;                       /* NULL: free */
+	uint64_t deadline_ns;              /* 0: none */
+	struct inflight_slot *prev, *next; /* in flight: by deadline; free: next only */
 	uint16_t tag;
-	uint16_t prev, next; /* in flight: by deadline; free: next only */
-	uint8_t unsent;      /* its messages that have not left yet; the protocol counts them up */
+	uint8_t unsent; /* its messages that have not left yet; the protocol counts them up */
 	bool replied;
 };
 
 struct inflight {
 	uint8_t *slots; /* `count` of `size` bytes each */
 	uint32_t size;
-	uint16_t count, limit, used, free;
-	uint16_t first, last; /* of those with a deadline */
+	uint16_t count, limit, used;
+	struct inflight_slot *free;
+	struct inflight_slot *first, *last; /* of those with a deadline */
 	struct io *waiting, **waiting_end;
 	struct loop *loop;
 	struct loop_timer timer;
 	/* the deadline of this one has passed; called once a timer */
 	void (*late)(struct inflight *, struct inflight_slot *);
 };
-#define INFLIGHT_NONE 0xffff
 
 /* All slots are zeroed here and never again; inflight_take() sets only struct inflight_slot. The
  * limit is count. late may also be set afterwards. */

@@ -206,24 +206,27 @@ static void io_failed(struct disk_job *dj, const struct slot *slot)
 
 /* The load ends, but what lies before the wrong byte, and in parts before this one, is still looked
  * at: the first is told. */
-static void check(struct disk_job *dj, const struct slot *slot)
+static void wrong_data(struct disk_job *dj, const struct slot *slot)
 {
 	struct diag why = { 0 };
-	uint64_t at;
+	uint64_t at = load_verify_explain(&dj->verify, slot->block, slot->buf.p, &why);
 
-	if (!dj->verify.generation || !dj->verify.generation[slot->block])
-		return;
-	if (load_verify_same(&dj->verify, slot->block, slot->buf.p)) {
-		dj->job.verified += dj->checking ? slot->io.len : 0;
-		return;
-	}
-	at = load_verify_explain(&dj->verify, slot->block, slot->buf.p, &why);
 	if (!dj->job.why.err || (dj->wrong != UINT64_MAX && at < dj->wrong)) {
 		diag_ctx(&why, "%s", dj->lane->bdev->uri);
 		dj->job.why = why;
 		dj->wrong = at;
 	}
 	load_job_over(&dj->job);
+}
+
+static void check(struct disk_job *dj, const struct slot *slot)
+{
+	if (!dj->verify.generation || !dj->verify.generation[slot->block])
+		return;
+	if (load_verify_same(&dj->verify, slot->block, slot->buf.p))
+		dj->job.verified += dj->checking ? slot->io.len : 0;
+	else
+		wrong_data(dj, slot);
 }
 
 static void answered(struct disk_job *dj, struct slot *slot, uint64_t now)

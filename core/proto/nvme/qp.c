@@ -24,20 +24,25 @@ static void late(struct inflight *inflight, struct inflight_slot *slot)
 	nvme_qp_fail(qp, &why);
 }
 
+static void *sqhd_invalid(struct nvme_qp *qp, uint16_t sqhd)
+{
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_PROTOCOL, EPROTO,
+		"reply with invalid queue head %u: the queue has %u entries", sqhd,
+		qp->queue->depth);
+	nvme_qp_fail(qp, &why);
+	return NULL;
+}
+
 void *nvme_qp_end(struct nvme_qp *qp, struct nvme_slot *slot)
 {
 	uint16_t sqhd = get_le16(slot->cqe.sqhd);
-	struct diag why = { 0 };
 
 	if (qp->state != QP_OPENING && qp->state != QP_UP)
 		return NULL;
-	if (sqhd != NVME_SQHD_NONE && sqhd >= qp->queue->depth) {
-		diag_set(&why, DIAG_PROTOCOL, EPROTO,
-			"reply with invalid queue head %u: the queue has %u entries", sqhd,
-			qp->queue->depth);
-		nvme_qp_fail(qp, &why);
-		return NULL;
-	}
+	if (sqhd != NVME_SQHD_NONE && sqhd >= qp->queue->depth)
+		return sqhd_invalid(qp, sqhd);
 	return inflight_drop(&qp->queue->inflight, &slot->flight);
 }
 
