@@ -263,13 +263,13 @@ static inline void bdev_submit(struct lane *lane, struct io *io)
 	if (__builtin_expect(__atomic_load_n(&lane->bdev->orphans, __ATOMIC_ACQUIRE) != 0, 0) &&
 		bdev_gate(lane, io))
 		return;
+	if (lane->ops->kick)
+		loop_work_add(lane->loop, &lane->kick);
 #ifdef DEBUG_CONTRACTS
 	bdev_check_submit(lane, io);
 #else
 	lane->ops->submit(lane, io);
 #endif
-	if (lane->ops->kick)
-		loop_work_add(lane->loop, &lane->kick);
 }
 
 static inline bool bdev_changes_blocks(enum io_kind kind)

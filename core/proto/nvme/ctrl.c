@@ -60,20 +60,22 @@ struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi)
 static void command(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct nvme_sqe *sqe,
 	uint32_t in, uint64_t deadline_ns)
 {
-	struct nvme_data data = { in ? ctrl->qp.scratch->base : NULL, in, false, ctrl->qp.scratch };
+	struct nvme_queue *queue = ctrl->qp.queue;
 	struct nvme_slot *slot;
 	struct diag why = { 0 };
 
 	if (ctrl->qp.state != QP_UP)
 		return; /* it is ending; `down` tells the owner */
-	slot = inflight_take(&ctrl->qp.queue->inflight, req, deadline_ns);
+	slot = inflight_take(&queue->inflight, req, deadline_ns);
 	if (!slot) {
 		diag_set(&why, DIAG_BUSY, EBUSY, "%s: the admin queue is full", req->what);
 		nvme_ctrl_fail(ctrl, &why);
 		return;
 	}
 	*slot->sqe = *sqe;
-	nvme_qp_submit(&ctrl->qp, slot, &data);
+	slot->data = (struct nvme_data){ in ? ctrl->qp.scratch->base : NULL, in, false,
+		ctrl->qp.scratch };
+	queue->carrier->submit(queue, slot);
 }
 
 static uint64_t patience(const struct nvme_ctrl *ctrl)

@@ -44,26 +44,28 @@ static uint32_t put_ranges(
 	return count;
 }
 
-/* False: no slot is free. flushing: the second half of a trim with IO_FUA. */
-static bool start(struct nvme_lane *nl, struct io *io, bool flushing)
+static struct nvme_slot *take_slot(struct nvme_lane *nl, struct io *io)
+{
+	return inflight_take(
+		&nl->qp.queue->inflight, io, loop_now(nl->lane.loop) + NVME_IO_MS * MSEC);
+}
+
+/* flushing: the second half of a trim with IO_FUA */
+static void start(struct nvme_lane *nl, struct nvme_slot *slot, struct io *io, bool flushing)
 {
 	const struct nvme_dev *dev = nl->dev;
-	struct nvme_slot *slot = inflight_take(
-		&nl->qp.queue->inflight, io, loop_now(nl->lane.loop) + NVME_IO_MS * MSEC);
-	struct nvme_data data = { 0 };
-	struct nvme_sqe *sqe;
+	struct nvme_queue *queue = nl->qp.queue;
+	struct nvme_sqe *sqe = slot->sqe;
 	uint8_t *ranges;
 
-	if (!slot)
-		return false;
 	slot->flushing = flushing;
-	sqe = slot->sqe;
+	slot->data = (struct nvme_data){ 0 };
 	*sqe = (struct nvme_sqe){ .nsid = put_le32(dev->nsid) };
 	switch (flushing ? IO_FLUSH : (enum io_kind)io->kind) {
 	case IO_READ:
 	case IO_WRITE:
 		sqe->opcode = io->kind == IO_READ ? NVME_IO_READ : NVME_IO_WRITE;
-		data = (struct nvme_data){ io->buf->p, io->len, io->kind == IO_WRITE,
+		slot->data = (struct nvme_data){ io->buf->p, io->len, io->kind == IO_WRITE,
 			io->buf->pool };
 		put_blocks(sqe, dev, io);
 		break;
@@ -72,12 +74,12 @@ static bool start(struct nvme_lane *nl, struct io *io, bool flushing)
 		break;
 	case IO_TRIM:
 		ranges = nl->qp.scratch->base + slot->flight.tag * RANGES_LEN;
-		data = (struct nvme_data){ ranges, put_ranges(dev, io, (void *)ranges), true,
+		slot->data = (struct nvme_data){ ranges, put_ranges(dev, io, (void *)ranges), true,
 			nl->qp.scratch };
 		sqe->opcode = NVME_IO_DSM;
-		sqe->cdw10 = put_le32(data.len - 1);
+		sqe->cdw10 = put_le32(slot->data.len - 1);
 		sqe->cdw11 = put_le32(NVME_DSM_DEALLOCATE);
-		data.len *= sizeof(struct nvme_dsm_range);
+		slot->data.len *= sizeof(struct nvme_dsm_range);
 		break;
 	case IO_ZERO:
 		sqe->opcode = NVME_IO_WRITE_ZEROES;
@@ -90,13 +92,13 @@ static bool start(struct nvme_lane *nl, struct io *io, bool flushing)
 	case IO_KINDS:
 		break;
 	}
-	nvme_qp_submit(&nl->qp, slot, &data);
-	return true;
+	queue->carrier->submit(queue, slot);
 }
 
 static void lane_submit(struct lane *lane, struct io *io)
 {
 	struct nvme_lane *nl = (struct nvme_lane *)lane;
+	struct nvme_slot *slot;
 
 	if (nl->qp.state != QP_UP)
 		later_done(&nl->later, io, -ENOTCONN);
@@ -105,8 +107,10 @@ static void lane_submit(struct lane *lane, struct io *io)
 	else if (io->kind == IO_MAP || (io->kind == IO_ZERO && io->flags & IO_FAST))
 		/* no field of Identify says how fast zeroing is */
 		later_done(&nl->later, io, -ENOTSUP);
-	else if (nl->qp.queue->inflight.waiting || !start(nl, io, false))
+	else if (nl->qp.queue->inflight.waiting || !(slot = take_slot(nl, io)))
 		inflight_wait(&nl->qp.queue->inflight, io);
+	else
+		start(nl, slot, io, false);
 }
 
 static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
@@ -123,7 +127,7 @@ static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 	 * back: DSM has no FUA. */
 	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc &&
 		!slot->flushing)
-		start(nl, io, true);
+		start(nl, take_slot(nl, io), io, true);
 	else
 		io->done(io);
 }
@@ -211,7 +215,7 @@ static void qp_idle(struct nvme_qp *qp)
 	struct io *io;
 
 	while ((io = inflight_next(&qp->queue->inflight)))
-		start(nl, io, false);
+		start(nl, take_slot(nl, io), io, false);
 }
 
 static void qp_down(struct nvme_qp *qp)

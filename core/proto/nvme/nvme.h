@@ -51,9 +51,10 @@ struct nvme_data {
 /* One command in flight. The carrier embeds this first in its own slot. */
 struct nvme_slot {
 	struct inflight_slot flight; /* first */
-	struct nvme_sqe *sqe;        /* the carrier's memory for it; ready to be filled */
-	struct nvme_cqe cqe;         /* valid from `reply` on */
-	bool flushing;               /* the owner's */
+	struct nvme_sqe *sqe;        /* the carrier's memory for it */
+	struct nvme_data data;
+	struct nvme_cqe cqe; /* valid from `reply` on */
+	bool flushing;       /* the owner's */
 };
 
 /* One queue's transport. The carrier embeds this first in its own struct. */
@@ -89,8 +90,9 @@ struct nvme_carrier {
 	int (*open)(struct nvme_queue **, struct loop *, const struct nvme_conf *, uint16_t qid,
 		uint16_t depth, uint32_t timeout_ms, const struct nvme_queue_events *, void *user,
 		struct diag *);
-	/* Sets the data descriptor of slot->sqe; it leaves at the end of the turn. */
-	void (*submit)(struct nvme_queue *, struct nvme_slot *, const struct nvme_data *);
+	/* A slot whose sqe and data are set; it leaves at the end of the turn. The carrier gives
+	 * the command its ID and data descriptor. */
+	void (*submit)(struct nvme_queue *, struct nvme_slot *);
 	int (*map)(struct nvme_queue *, struct pool *, struct diag *); /* NULL: nothing to do */
 	void (*unmap)(struct nvme_queue *, struct pool *);
 	void (*close)(struct nvme_queue *); /* `down` follows */
@@ -98,6 +100,12 @@ struct nvme_carrier {
 	void (*free)(struct nvme_queue *);
 };
 extern const struct nvme_carrier nvme_rdma, nvme_tcp;
+static inline void nvme_slot_describe(struct nvme_slot *slot, struct nvme_sgl sgl)
+{
+	slot->sqe->flags |= NVME_PSDT_SGL;
+	slot->sqe->cid = put_le16(slot->flight.tag);
+	slot->sqe->sgl = sgl;
+}
 
 /* One admin command. Its owner keeps it until done. */
 struct nvme_req {
@@ -134,15 +142,6 @@ struct nvme_qp_events {
 int nvme_qp_open(struct nvme_qp *, struct loop *, const struct nvme_conf *, uint16_t qid,
 	uint16_t depth, uint16_t cntlid, uint32_t scratch, uint64_t deadline_ns,
 	const struct nvme_qp_events *, struct diag *);
-/* A slot from qp->queue->inflight whose sqe is filled, but for what is set here. Needs QP_UP (or
- * the qp's own Connect). */
-static inline void nvme_qp_submit(
-	struct nvme_qp *qp, struct nvme_slot *slot, const struct nvme_data *data)
-{
-	slot->sqe->flags |= NVME_PSDT_SGL;
-	slot->sqe->cid = put_le16(slot->flight.tag);
-	qp->queue->carrier->submit(qp->queue, slot, data);
-}
 /* In reply(): gives the slot back, its cqe stays readable until the next is taken. NULL: the queue
  * is ending; the command will be `lost`. Otherwise its owner. */
 void *nvme_qp_end(struct nvme_qp *, struct nvme_slot *);

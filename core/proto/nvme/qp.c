@@ -74,8 +74,6 @@ static void connected(struct nvme_queue *queue, struct nvme_slot *slot)
 static void queue_up(struct nvme_queue *queue)
 {
 	struct nvme_qp *qp = queue->user;
-	struct nvme_data data = { qp->scratch->base, sizeof(struct nvmf_connect_data), true,
-		qp->scratch };
 	struct nvme_slot *slot;
 	struct diag why = { 0 };
 
@@ -88,7 +86,9 @@ static void queue_up(struct nvme_queue *queue)
 	qp->hello.depth = queue->depth;
 	slot = inflight_take(&queue->inflight, qp, qp->deadline_ns);
 	nvmf_connect_put((void *)slot->sqe, (void *)qp->scratch->base, &qp->hello);
-	nvme_qp_submit(qp, slot, &data);
+	slot->data = (struct nvme_data){ qp->scratch->base, sizeof(struct nvmf_connect_data), true,
+		qp->scratch };
+	queue->carrier->submit(queue, slot);
 }
 
 static void queue_idle(struct nvme_queue *queue)

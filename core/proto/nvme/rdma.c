@@ -254,21 +254,23 @@ static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nv
 	return 0;
 }
 
-static void keyed(struct nvme_sgl *sgl, const struct nvme_data *data, uint8_t dom)
+static struct nvme_sgl keyed(const struct nvme_data *data, uint8_t dom)
 {
-	*sgl = (struct nvme_sgl){ .type = NVME_SGL_KEYED };
-	if (!data->len)
-		return;
-	sgl->addr = put_le64(pool_raddr(data->pool, dom, data->p));
-	sgl->keyed.len = put_le24(data->len);
-	sgl->keyed.key = put_le32(data->pool->key[dom].rkey);
+	struct nvme_sgl sgl = { .type = NVME_SGL_KEYED };
+
+	if (data->len) {
+		sgl.addr = put_le64(pool_raddr(data->pool, dom, data->p));
+		sgl.keyed.len = put_le24(data->len);
+		sgl.keyed.key = put_le32(data->pool->key[dom].rkey);
+	}
+	return sgl;
 }
 
-static void rdma_submit(
-	struct nvme_queue *queue, struct nvme_slot *nvme, const struct nvme_data *data)
+static void rdma_submit(struct nvme_queue *queue, struct nvme_slot *nvme)
 {
 	struct rdma *rdma = (struct rdma *)queue;
 	struct slot *slot = (struct slot *)nvme;
+	const struct nvme_data *data = &nvme->data;
 	const struct ep_caps *caps = &rdma->ep->caps;
 	uint8_t dom = rdma->ep->dom;
 	bool inside = data->out && data->len && data->len <= queue->incap && caps->sge >= 2;
@@ -276,12 +278,12 @@ static void rdma_submit(
 	slot->op = (struct ep_op){ .nsge = 1,
 		.sge = { { (uint8_t *)nvme->sqe, CAPSULE, rdma->lkey } } };
 	if (inside) {
-		nvme->sqe->sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
-			.block.len = put_le32(data->len) };
+		nvme_slot_describe(nvme, (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
+						 .block.len = put_le32(data->len) });
 		slot->op.sge[slot->op.nsge++] =
 			(struct ep_sge){ data->p, data->len, data->pool->key[dom].lkey };
 	} else {
-		keyed(&nvme->sqe->sgl, data, dom);
+		nvme_slot_describe(nvme, keyed(data, dom));
 		if (caps->inline_max >= CAPSULE)
 			slot->op.flags = EP_INLINE | EP_QUIET;
 	}

@@ -23,22 +23,22 @@ static unsigned digests(const struct nvme_conf *conf)
 	       (conf->data_digest ? NVME_TCP_DGST_DATA : 0);
 }
 
-static void tcp_submit(
-	struct nvme_queue *queue, struct nvme_slot *nvme, const struct nvme_data *data)
+static void tcp_submit(struct nvme_queue *queue, struct nvme_slot *nvme)
 {
 	struct nvme_tcp *tcp = (struct nvme_tcp *)queue;
 	struct nvme_tcp_slot *slot = (struct nvme_tcp_slot *)nvme;
+	const struct nvme_data *data = &nvme->data;
 	/* 3.3.2.1: the admin queue and Fabrics commands always have room for 8 KiB. */
 	uint32_t room = !queue->qid || nvme->sqe->opcode == NVME_FABRICS ? NVME_TCP_ADMIN_INCAP
 									 : queue->incap;
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD };
 
 	slot->inside = data->out && data->len && data->len <= room;
-	nvme->sqe->sgl = (struct nvme_sgl){ .block.len = put_le32(data->len),
-		.type = slot->inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT };
+	nvme_slot_describe(
+		nvme, (struct nvme_sgl){ .block.len = put_le32(data->len),
+			      .type = slot->inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT });
 	pdu.sqe = *nvme->sqe;
 	pdu.data = slot->inside ? data->len : 0;
-	slot->data = *data;
 	slot->moved = 0;
 	slot->left = 0;
 	slot->sending = false;
@@ -58,7 +58,7 @@ static void send_piece(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 			.off = slot->moved,
 			.len = len } };
 
-	nvme_pdu_send(&tcp->pdus, &slot->h2c, &pdu, slot->data.p + slot->moved, false);
+	nvme_pdu_send(&tcp->pdus, &slot->h2c, &pdu, slot->slot.data.p + slot->moved, false);
 	slot->moved += len;
 	slot->left -= len;
 	slot->sending = true;
@@ -68,9 +68,9 @@ static void send_piece(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 void nvme_tcp_ready_for(
 	struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_tcp_pdu *pdu)
 {
-	uint32_t rest = slot->data.len - slot->moved;
+	uint32_t rest = slot->slot.data.len - slot->moved;
 
-	if (!slot->data.out || slot->inside || slot->left || slot->sending) {
+	if (!slot->slot.data.out || slot->inside || slot->left || slot->sending) {
 		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller requested data (R2T) unexpectedly");
 		return;

@@ -8,7 +8,6 @@ struct nvme_tcp_slot {
 	struct nvme_slot slot; /* first */
 	struct nvme_sqe sqe;
 	struct nvme_pdu_out cmd, h2c;
-	struct nvme_data data;
 	uint32_t moved; /* bytes of data that came, or that were given to H2CData PDUs */
 	uint32_t left;  /* bytes of the R2T in work that no PDU has yet */
 	uint16_t ttag;

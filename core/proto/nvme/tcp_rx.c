@@ -21,11 +21,12 @@ static void reply(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct
 {
 	bool good = !NVME_STATUS_CODE(get_le16(cqe->status) >> 1);
 
-	if (good && slot->data.len && !slot->inside && slot->moved != slot->data.len) {
-		broken(tcp, slot->data.out ? "the controller reported success of a write before it "
-					     "had the data"
-					   : "the controller reported success of a read before it "
-					     "sent the data");
+	if (good && slot->slot.data.len && !slot->inside && slot->moved != slot->slot.data.len) {
+		broken(tcp, slot->slot.data.out
+				    ? "the controller reported success of a write before it "
+				      "had the data"
+				    : "the controller reported success of a read before it "
+				      "sent the data");
 		return;
 	}
 	slot->slot.cqe = *cqe;
@@ -47,8 +48,8 @@ static void data_begins(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 
 	if (!slot)
 		return;
-	if (slot->data.out || pdu->xfer.off != slot->moved ||
-		pdu->data > slot->data.len - slot->moved) {
+	if (slot->slot.data.out || pdu->xfer.off != slot->moved ||
+		pdu->data > slot->slot.data.len - slot->moved) {
 		broken(tcp, "the controller sent data outside the command's buffer");
 		return;
 	}
@@ -57,7 +58,7 @@ static void data_begins(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 		return;
 	}
 	tcp->filling = slot;
-	nvme_pdu_data(&tcp->pdus, slot->data.p + slot->moved);
+	nvme_pdu_data(&tcp->pdus, slot->slot.data.p + slot->moved);
 }
 
 static void act_on(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
