@@ -32,7 +32,11 @@ struct buf {
 	const struct pool *pool;
 };
 
-/* zeroed, page-aligned, MADV_DONTFORK */
+/* Zeroed memory for data: page-aligned, in huge pages where it is long enough, of this process only
+ * (MADV_DONTFORK). For munmap(). NULL: errno says why. */
+void *mem_map(size_t len, int mmap_flags);
+
+/* of mem_map() */
 int pool_new(struct pool **, uint32_t each, uint32_t count, struct diag *);
 void pool_free(struct pool *); /* needs: unmapped everywhere */
 static inline struct buf pool_buf(const struct pool *pool, uint32_t index)

@@ -9,6 +9,32 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define HUGE_PAGE ((size_t)2 << 20) /* the kernel knows how large they really are */
+
+/* Begins where a huge page does: kernels before 6.7 don't see to that themselves. */
+void *mem_map(size_t len, int mmap_flags)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), slack = len >= HUGE_PAGE ? HUGE_PAGE : 0, skip;
+	uint8_t *p;
+
+	len = (len + page - 1) & ~(page - 1);
+	p = mmap(NULL, len + slack, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | mmap_flags, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (slack) {
+		skip = -(uintptr_t)p & (HUGE_PAGE - 1);
+		if (skip)
+			munmap(p, skip);
+		p += skip;
+		munmap(p + len, slack - skip);
+		madvise(p, len, MADV_HUGEPAGE);
+	}
+	/* a child's copy-on-write would move pages that a device or this process writes to */
+	madvise(p, len, MADV_DONTFORK);
+	return p;
+}
+
 int pool_new(struct pool **out, uint32_t each, uint32_t count, struct diag *diag)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (each + page - 1) & ~(page - 1), len;
@@ -21,13 +47,11 @@ int pool_new(struct pool **out, uint32_t each, uint32_t count, struct diag *diag
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return diag_sys(diag, ENOMEM, "buffer pool");
-	pool->base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (pool->base == MAP_FAILED) {
+	pool->base = mem_map(len, 0);
+	if (!pool->base) {
 		free(pool);
 		return diag_sys(diag, ENOMEM, "%u buffers of %zu bytes", count, size);
 	}
-	/* a child's copy-on-write would move pages the device writes to */
-	madvise(pool->base, len, MADV_DONTFORK);
 	pool->len = len;
 	pool->each = (uint32_t)size;
 	pool->count = count;

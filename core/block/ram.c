@@ -3,6 +3,7 @@
  * which parts ever were: the others are holes, and reading them touches nothing. */
 #include "block.h"
 #include "instant.h"
+#include "mem.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -174,17 +175,12 @@ int ram_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const str
 
 	if (err)
 		return err;
-	base = lim.size > SIZE_MAX / 2
-		       ? MAP_FAILED
-		       : mmap(NULL, lim.size, PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (base != MAP_FAILED)
-		madvise(base, lim.size, MADV_DONTFORK); /* a child would make each write a copy */
+	base = lim.size > SIZE_MAX / 2 ? NULL : mem_map(lim.size, MAP_NORESERVE);
 	ram = calloc(1, sizeof(*ram));
-	if (ram && base != MAP_FAILED)
+	if (ram && base)
 		ram->written = calloc(lim.size / CHUNK / 64 + 1, sizeof(*ram->written));
-	if (!ram || base == MAP_FAILED || !ram->written) {
-		if (base != MAP_FAILED)
+	if (!ram || !base || !ram->written) {
+		if (base)
 			munmap(base, lim.size);
 		free(ram);
 		return diag_set(diag, DIAG_NO_MEMORY, ENOMEM, "can't allocate %llu bytes of memory",
