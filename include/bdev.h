@@ -88,6 +88,9 @@ struct bdev_limits {
 	uint16_t depth; /* ios a lane keeps in flight; it queues more, in order */
 	/* after a path died, how long its target may still execute its writes */
 	uint32_t quiesce_ms;
+	/* its target can read and write all of a mapped pool at any time, not only the buffers of
+	 * requests in flight: no pool should hold other disks' data */
+	bool exposed;
 	bool ro, fua; /* ro: as it was opened */
 	bool ro_disk; /* can't be opened for writing: its flags, permissions, or ro=1; implies ro */
 };

@@ -9,7 +9,8 @@
 
 struct proto { /* NULL = this protocol does not */
 	struct scheme scheme;
-	bool local; /* a disk of this machine: opened without `paths` */
+	bool local;   /* a disk of this machine: opened without `paths` */
+	bool exposed; /* bdev_limits.exposed */
 	/* Starts attaching: a bdev that will be UP or DOWN. Asks the URI for its keys and ends with
 	 * uri_done(). */
 	int (*attach)(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,

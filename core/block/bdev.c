@@ -41,6 +41,13 @@ static const struct proto *find_proto(const char *name)
 	return proto && proto->attach ? proto : NULL;
 }
 
+bool bdev_exposed(const struct uri *uri)
+{
+	const struct proto *proto = find_proto(uri->scheme);
+
+	return proto && proto->exposed;
+}
+
 static int unknown_scheme(const struct uri *uri, struct diag *diag)
 {
 	const struct scheme *scheme = scheme_find(uri->scheme);

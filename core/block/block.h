@@ -16,5 +16,8 @@ int output_attach(
 int paths_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 
+/* bdev.c: whether bdev_limits.exposed is to be expected of it */
+bool bdev_exposed(const struct uri *);
+
 /* orphan.c: tries the ios that wait for an orphan again. */
 void lane_gate_fired(struct loop_timer *);

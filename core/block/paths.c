@@ -313,6 +313,9 @@ static void paths_up(struct paths *paths)
 	paths->leaf_io_size =
 		bdev->lim.io_size < LEAF_IO_SIZE ? LEAF_IO_SIZE : (bdev->lim.io_size + 7) & ~7u;
 	bdev->lim.io_size = (uint32_t)sizeof(struct paths_io) + paths->leaf_io_size;
+	/* pools are mapped once: also for a path that only comes up later */
+	for (unsigned i = 0; i < paths->count; i++)
+		bdev->lim.exposed |= bdev_exposed(&paths->path[i].uri);
 	bdev->state = BDEV_UP;
 	if (paths->env.timeout_ms == BDEV_NEVER)
 		paths->env.timeout_ms = BDEV_TIMEOUT_MS;

@@ -436,6 +436,9 @@ static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 }
 
 const struct proto flaky_proto = { .scheme = { "flaky://" }, .attach = flaky_attach };
+const struct proto flaky_exposed_proto = {
+	.scheme = { "flaky+rdma://" }, .exposed = true, .attach = flaky_attach
+};
 
 bool flaky_kill(struct flaky_way *way)
 {

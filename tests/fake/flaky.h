@@ -47,7 +47,7 @@ struct flaky_way {
 	struct flaky_leaf *leaf;    /* on the bdev's loop */
 };
 
-extern const struct proto flaky_proto;
+extern const struct proto flaky_proto, flaky_exposed_proto;
 
 void flaky_disk_init(struct flaky_disk *, uint64_t size);
 void flaky_disk_fini(struct flaky_disk *);

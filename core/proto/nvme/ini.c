@@ -490,6 +490,7 @@ fail:
 const struct proto nvme_rdma_proto = { .scheme = { "nvme+rdma://",
 					       "NVMe over RDMA: HOST[:PORT]/NQN[/NSID]",
 					       SCHEME_DISK | SCHEME_NVMF },
+	.exposed = true,
 	.attach = attach,
 	.suggest = nvme_rdma_suggest };
 const struct proto nvme_tcp_proto = { .scheme = { "nvme+tcp://",

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-const struct scheme *const schemes[] = { &flaky_proto.scheme, NULL };
+const struct scheme *const schemes[] = { &flaky_proto.scheme, &flaky_exposed_proto.scheme, NULL };
 
 Test(paths_join, pools_are_remembered_and_mapped_on_return)
 {
@@ -221,5 +221,25 @@ Test(paths_join, closes_in_the_middle_of_anything)
 		uint64_t start = loop_clock();
 		rig_fini(&rig);
 		cr_assert_lt(loop_clock() - start, 1500 * MSEC);
+	}
+}
+
+/* Whether pools are exposed is fixed at the opening, also by a path that is not up then. */
+Test(paths_join, exposed_as_its_paths_are)
+{
+	static const struct {
+		const char *uri;
+		bool exposed;
+	} rows[] = { { "flaky://a/?path=b", false }, { "flaky+rdma://a/", true },
+		{ "flaky://a/?path=flaky%2Brdma://b/", true } };
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rig rig;
+
+		rig_init(&rig);
+		atomic_store(&rig.way[1].refuse, 1000);
+		rig_open(&rig, rows[i].uri);
+		cr_assert_eq(rig.bdev->lim.exposed, rows[i].exposed, "%s", rows[i].uri);
+		rig_fini(&rig);
 	}
 }
