@@ -52,6 +52,8 @@ int stream_dial(struct stream **, struct loop *, const struct stream_dial *,
  * why set). */
 ssize_t stream_recv(struct stream *, const struct iovec *, int count);
 void stream_send(struct stream *, struct stream_out *chain); /* leaves at the end of the turn */
+/* Bytes that the peer has sent and taken so far, as the kernel knows it. */
+uint64_t stream_moved(struct stream *);
 /* The descriptor of a stream that is UP and has nothing to send becomes the caller's, and the
  * stream is freed: for who needs the socket alone. Not from inside its own upcalls. */
 int stream_detach(struct stream *);

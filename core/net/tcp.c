@@ -4,11 +4,13 @@
 #include "tcp.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define MS           1000000ull
@@ -20,7 +22,8 @@ struct tcp {
 	struct loop_timer deadline;
 	struct loop_work work; /* flush, or the news that it is down */
 	struct stream_out *out, **out_end;
-	size_t sent; /* bytes of the first element that have left */
+	size_t sent;    /* bytes of the first element that have left */
+	uint64_t moved; /* given to the socket and had from it */
 	struct addr dst;
 	uint32_t timeout_ms;
 	bool over;  /* no more use: only `down` is to come */
@@ -103,6 +106,7 @@ static size_t out_len(const struct stream_out *out)
 static void retire(struct tcp *tcp, size_t bytes)
 {
 	tcp->sent += bytes;
+	tcp->moved += bytes;
 	while (!tcp->over && tcp->out && tcp->sent >= out_len(tcp->out)) {
 		struct stream_out *out = tcp->out;
 		tcp->sent -= out_len(out);
@@ -291,8 +295,10 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 		bytes = tcp_recv(tcp->fd.fd, iov, count);
 	while (bytes < 0 && errno == EINTR);
 	tcp->heard |= bytes >= 0 || errno != EAGAIN;
-	if (bytes > 0)
+	if (bytes > 0) {
+		tcp->moved += (uint64_t)bytes;
 		return bytes;
+	}
 	if (bytes < 0 && errno == EAGAIN)
 		return 0;
 	if (bytes < 0)
@@ -302,6 +308,18 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 		end(tcp);
 	}
 	return -stream->why.err;
+}
+
+uint64_t stream_moved(struct stream *stream)
+{
+	const struct tcp *tcp = tcp_of(stream);
+	int in = 0, out = 0;
+
+	if (!tcp->over) {
+		ioctl(tcp->fd.fd, SIOCINQ, &in);
+		ioctl(tcp->fd.fd, SIOCOUTQ, &out);
+	}
+	return tcp->moved + (uint64_t)in - (uint64_t)out;
 }
 
 void stream_send(struct stream *stream, struct stream_out *chain)
