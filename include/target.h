@@ -17,17 +17,24 @@
 
 #define TARGET_DISKS   32
 #define TARGET_LISTENS 16
+/* commands that a connection may have in work before it is live */
+#define TARGET_EARLY_COMMANDS 8
 
 struct target;
 struct target_conn;
 struct target_cmd;
 struct target_buffers;
+struct target_holder;
+struct target_origin;
+struct target_host;
 
 struct target_disk {
 	struct bdev *bdev;
 	unsigned index; /* in target_options.disk and target_worker.lane */
 	bool ro;
 	uint64_t size; /* atomic: the disk may grow */
+	uint8_t store; /* of buffers */
+	bool exposed;  /* bdev_limits.exposed */
 };
 
 struct target_options {
@@ -46,8 +53,12 @@ struct target_options {
 	unsigned nloops;
 	uint32_t buffer, buffers; /* data buffers of one worker: bytes each, number (<= 65535) */
 	unsigned connections;     /* most at once */
-	uint32_t open_ms;         /* for a connection to become live */
-	uint32_t stall_ms;        /* for a peer to do its part of one command */
+	/* Connections that a host opens before any of them is admitted, once one of its is admitted
+	 * that announces them. */
+	unsigned announced;
+	bool listed;       /* only hosts on a list are admitted */
+	uint32_t open_ms;  /* for a connection to become live */
+	uint32_t stall_ms; /* for a peer to do its part of one command */
 	/* At a stop, from when on peers are no longer waited for to take their replies; 0: they are
 	 * as long as the stop itself may take. */
 	uint32_t polite_ms;
@@ -57,18 +68,30 @@ struct target_options {
 	void *user;
 };
 
-/* A connection's part of the data buffers. */
-struct target_share {
-	unsigned held;
-};
-
 /* What one command has or wants of the data buffers. */
 struct target_claim {
-	struct target_claim *next;
-	struct target_share *share;
+	struct target_holder *holder; /* of the one it has or waits for */
+	/* in the holder's line, or among the buffers that wait for their peers */
+	struct target_claim *next, **link;
 	void (*ready)(struct target_claim *); /* buf is set; at the end of a turn */
 	struct buf buf;                       /* p NULL: none */
-	bool waiting;
+	uint64_t peer_ns;                     /* waits for the peer since then; 0: does not */
+	bool waiting;                         /* for a buffer */
+};
+
+/* A connection's place among all that a target may have. */
+enum target_class {
+	TARGET_STRANGER, /* not admitted yet */
+	TARGET_GUEST,    /* admitted, reaches no disk */
+	TARGET_HOST
+};
+struct target_place {
+	struct target_place *next, *prev; /* of its class, the oldest first */
+	struct target_origin *origin;
+	struct target_host *host;
+	uint8_t class;
+	bool leads; /* announces others */
+	bool evicted;
 };
 
 struct target_worker {
@@ -77,8 +100,8 @@ struct target_worker {
 	/* on its own thread */
 	struct lane *lane[TARGET_DISKS];
 	unsigned lanes;
-	uint32_t mapped; /* lanes that know the buffers; bits */
-	struct target_buffers *buffers;
+	uint32_t mapped;              /* lanes that know the buffers; bits */
+	struct target_buffers *store; /* target->stores of them */
 	struct target_conn *conns;
 	struct io_count count; /* atomic: read by other threads; target_count() */
 	/* on the target's */
@@ -94,12 +117,14 @@ struct target { /* the protocol embeds it first */
 	struct target_worker *worker;
 	unsigned workers; /* with open lanes */
 	uint32_t io_size; /* bytes an io of any disk needs below it */
+	/* Disks whose targets can reach all memory that is mapped for them have a store of buffers
+	 * each, the others share the first. */
+	unsigned stores;
 	/* on the target's loop */
 	struct target_conn *conns; /* the newest first */
-	unsigned connections, evicted;
-	uint64_t refused, refused_ns; /* connections; when that was last reported */
-	volatile int idle;            /* no connection exists */
-	bool stopping;                /* atomic */
+	struct target_places *places;
+	volatile int idle; /* no connection exists */
+	bool stopping;     /* atomic */
 };
 
 /* What a protocol is. Rows marked (T) run on the target's loop, others on the connection's. */
@@ -154,6 +179,8 @@ struct target_carrier {
 	void (*flush)(struct target_conn *); /* what was queued in a turn leaves; may be NULL */
 	/* at the end of a turn in which a command became free; may be NULL */
 	void (*resume)(struct target_conn *);
+	/* Bytes that the peer has sent and taken so far; asked now and then. */
+	uint64_t (*moved)(struct target_conn *);
 	void (*close)(struct target_conn *); /* target_conn_down() follows, never inside */
 	void (*free)(struct target_conn *);  /* after that */
 };
@@ -216,20 +243,22 @@ struct target_conn { /* the protocol embeds it first, which the carrier embeds f
 	uint8_t *cmds; /* of carrier->cmd_size each */
 	uint8_t *lower;
 	unsigned slots, used; /* commands: all, taken */
+	unsigned most;        /* that may be taken */
 	struct target_cmd *free;
-	struct target_share share;
-	struct pool *pool; /* the carrier's, for data that comes along; freed by it */
-	uint32_t mapped;   /* lanes that know it; bits */
+	struct target_holder *holder; /* target->stores of them: its parts of the buffers */
+	struct pool *pool;            /* the carrier's, for data that comes along; freed by it */
+	uint32_t mapped;              /* lanes that know it; bits */
 	/* commands that wait for the peer, the one that has done so for longest first */
 	struct target_cmd *due, **due_end;
 	struct loop_timer watch; /* of the handshake, then of the peer's part of commands */
 	struct loop_work turn;
 	/* on the target's */
+	struct target_place place;
 	struct target_conn *peer_next, **peer_link; /* of the target */
 	struct loop_msg hop;                        /* begin, over, buried: one after another */
 	struct loop_msg end_hop, kill_hop;
 	const char *kill_why;
-	bool admitted, ended, killed, evicted;
+	bool ended, killed;
 };
 
 /* target.c: on the target's loop */
@@ -257,9 +286,12 @@ bool target_starved(struct target *, const struct diag *why);
  * with free() when over. */
 void target_conn_begin(struct target *, struct target_conn *, const struct target_carrier *,
 	const struct addr *peer);
-/* The peer has proved who it is: its connection is no longer ended in favour of others. host names
- * it, the same for all of its connections. false: it has too many. */
-bool target_admit(struct target_conn *, const char *host);
+/* The peer is that host, which is the same for all of its connections: it may use disks, and is no
+ * longer ended in favour of others. leads: it will open others. false: it has too many. */
+bool target_admit(struct target_conn *, const char *host, bool leads);
+/* The peer may connect, but uses no disk. */
+void target_admit_guest(struct target_conn *);
+uint64_t target_refused(const struct target *); /* connections, for want of room */
 /* Ends it once its commands are answered, or now, for that reason (constant text). */
 void target_conn_end(struct target_conn *);
 void target_conn_kill(struct target_conn *, const char *why);
@@ -282,11 +314,12 @@ void target_fence(struct target *, struct target_fence *);
 
 /* conn.c: on the connection's loop */
 int target_conn_room(struct target_conn *, unsigned slots, struct diag *); /* commands; once */
-/* makes conn->pool known to a disk's lane; undone at its end */
+/* Its commands will use that disk; needs target_admit(). Undone at its end. */
 int target_conn_map(struct target_conn *, unsigned disk, struct diag *);
 /* The pools in which its commands may be given buffers; NULL: no more. */
 struct pool *target_conn_pool(const struct target_conn *, unsigned index);
-void target_conn_live(struct target_conn *);   /* the handshake is done */
+/* The handshake is done: it may have that many commands at once, all slots at most. */
+void target_conn_live(struct target_conn *, unsigned most);
 void target_conn_finish(struct target_conn *); /* takes nothing new, over once all is answered */
 /* ends it at once, with the reason */
 void target_conn_fail(struct target_conn *, enum diag_code, int err, const char *text);

@@ -1,113 +1,356 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The data buffers of one worker, and the line for them. */
+/* The fair sharing of data buffers. Of N buffers, one host holds at most half while there is
+ * another host on this worker. The last quarter is a reserve, of which each host can have an equal
+ * part, at least one buffer: so a host that holds nothing finds one although others take all they
+ * may. Only if many hosts stop answering at once is the reserve used up; then connections that have
+ * stopped are ended. */
 #include "buffers.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-static bool may_have(const struct target_buffers *buffers, const struct target_claim *claim)
+#define MSEC    1000000ull
+#define TICK_MS (TARGET_HUNGRY_MS / 2)
+
+static unsigned at_least_1(unsigned value)
 {
-	return buffers->free && claim->share->held < buffers->most;
+	return value ? value : 1;
 }
 
-static void hand_out(struct target_buffers *buffers, struct target_claim *claim)
+/* One of several connections of a host leaves the others a quarter: the network path of one may be
+ * dead. */
+static bool may_have(const struct target_holder *holder)
 {
-	claim->buf = pool_buf(buffers->pool, buffers->stack[--buffers->free]);
-	claim->share->held++;
-}
+	const struct target_buffers *store = holder->store;
+	const struct target_share *share = holder->share;
+	unsigned count = store->pool->count, most;
 
-static void leave_line(struct target_buffers *buffers, struct target_claim **at)
-{
-	struct target_claim *claim = *at;
-
-	*at = claim->next;
-	if (!*at)
-		buffers->line_end = at;
-	claim->waiting = false;
-}
-
-/* Hands out what was given back. ready() may change the line, so each walk starts at its front. */
-static void serve_line(struct loop_work *work)
-{
-	struct target_buffers *buffers = container_of(work, struct target_buffers, work);
-
-	while (buffers->free) {
-		struct target_claim **at = &buffers->line, *claim;
-
-		while (*at && !may_have(buffers, *at))
-			at = &(*at)->next;
-		claim = *at;
-		if (!claim)
-			return;
-		leave_line(buffers, at);
-		hand_out(buffers, claim);
-		claim->ready(claim);
-	}
-}
-
-int target_buffers_init(struct target_buffers *buffers, struct loop *loop, uint32_t each,
-	uint16_t count, struct diag *diag)
-{
-	int err = pool_new(&buffers->pool, each, count, diag);
-
-	if (err)
-		return err;
-	buffers->stack = calloc(count, sizeof(*buffers->stack));
-	if (!buffers->stack) {
-		pool_free(buffers->pool);
-		buffers->pool = NULL;
-		return diag_sys(diag, ENOMEM, "%u data buffers", count);
-	}
-	buffers->loop = loop;
-	buffers->most = count > 1 ? count - (count + 3u) / 4 : 1;
-	buffers->line_end = &buffers->line;
-	buffers->work.run = serve_line;
-	for (buffers->free = 0; buffers->free < count; buffers->free++)
-		buffers->stack[buffers->free] = (uint16_t)(count - 1 - buffers->free);
-	return 0;
-}
-
-void target_buffers_fini(struct target_buffers *buffers)
-{
-	if (!buffers->pool)
-		return;
-	assert(buffers->free == buffers->pool->count && !buffers->line);
-	loop_work_del(buffers->loop, &buffers->work);
-	pool_free(buffers->pool);
-	free(buffers->stack);
-	buffers->pool = NULL;
-}
-
-bool target_buffers_take(struct target_buffers *buffers, struct target_claim *claim)
-{
-	if (!buffers->line && may_have(buffers, claim)) {
-		hand_out(buffers, claim);
+	if (!store->free)
+		return false;
+	if (share->held < at_least_1(store->reserve / at_least_1(store->shares)))
 		return true;
+	most = store->shares > 1 ? at_least_1(count / 2) : count - store->reserve;
+	return store->free > store->reserve && share->held < most &&
+	       holder->held < (share->conns > 1 ? most - most / 4 : most);
+}
+
+static void hand_out(struct target_holder *holder, struct target_claim *claim)
+{
+	struct target_buffers *store = holder->store;
+
+	claim->buf = pool_buf(store->pool, store->stack[--store->free]);
+	holder->held++;
+	holder->share->held++;
+	holder->share->hungry_ns = 0;
+}
+
+/* Behind all others: before the one whose turn it is. */
+#define RING_ADD(turn_, item)                                                                      \
+	do {                                                                                       \
+		(item)->next = (turn_) ? (turn_) : (item);                                         \
+		(item)->prev = (turn_) ? (turn_)->prev : (item);                                   \
+		(item)->prev->next = (item)->next->prev = (item);                                  \
+		if (!(turn_))                                                                      \
+			(turn_) = (item);                                                          \
+	} while (0)
+#define RING_DEL(turn_, item)                                                                      \
+	do {                                                                                       \
+		if ((turn_) == (item))                                                             \
+			(turn_) = (item)->next == (item) ? NULL : (item)->next;                    \
+		(item)->prev->next = (item)->next;                                                 \
+		(item)->next->prev = (item)->prev;                                                 \
+	} while (0)
+
+static void line_join(struct target_holder *holder, struct target_claim *claim)
+{
+	struct target_buffers *store = holder->store;
+	struct target_share *share = holder->share;
+
+	if (!holder->line) {
+		if (!share->lines++) {
+			RING_ADD(store->turn, share);
+			store->lines++;
+		}
+		RING_ADD(share->turn, holder);
 	}
 	claim->waiting = true;
 	claim->next = NULL;
-	*buffers->line_end = claim;
-	buffers->line_end = &claim->next;
-	if (may_have(buffers, claim)) /* those before it may only wait for their own */
-		loop_work_add(buffers->loop, &buffers->work);
+	claim->link = holder->line_end;
+	*holder->line_end = claim;
+	holder->line_end = &claim->next;
+	if (!share->held && !share->hungry_ns)
+		share->hungry_ns = loop_now(store->loop);
+}
+
+static void line_leave(struct target_claim *claim)
+{
+	struct target_holder *holder = claim->holder;
+	struct target_buffers *store = holder->store;
+	struct target_share *share = holder->share;
+
+	*claim->link = claim->next;
+	*(claim->next ? &claim->next->link : &holder->line_end) = claim->link;
+	claim->waiting = false;
+	if (holder->line)
+		return;
+	RING_DEL(share->turn, holder);
+	if (--share->lines)
+		return;
+	RING_DEL(store->turn, share);
+	store->lines--;
+	share->hungry_ns = 0;
+}
+
+/* The next of the host's commands; false: it may have none. */
+static bool share_serve(struct target_share *share)
+{
+	for (unsigned i = share->lines; i; i--) {
+		struct target_holder *holder = share->turn;
+		struct target_claim *claim = holder->line;
+
+		share->turn = holder->next;
+		if (!may_have(holder))
+			continue;
+		line_leave(claim);
+		hand_out(holder, claim);
+		claim->ready(claim);
+		return true;
+	}
 	return false;
 }
 
-void target_buffers_give(struct target_buffers *buffers, struct target_claim *claim)
+static void look(struct target_buffers *store, uint64_t now);
+
+/* ready() may change everything, so nothing is kept across it. */
+static void serve(struct loop_work *work)
 {
-	struct target_claim **at = &buffers->line;
+	struct target_buffers *store = container_of(work, struct target_buffers, work);
+	unsigned refused = 0;
+
+	store->serving = true;
+	while (store->free && refused < store->lines) {
+		struct target_share *share = store->turn;
+
+		store->turn = share->next;
+		refused = share_serve(share) ? 0 : refused + 1;
+	}
+	store->serving = false;
+	if (store->turn && !store->watch.on) {
+		store->watches++;
+		look(store, loop_now(store->loop));
+	}
+}
+
+/* Notes what the holder's peer has moved; true: nothing worth mentioning for too long. */
+static bool stopped(struct target_holder *holder, const struct target_claim *claim, uint64_t now)
+{
+	struct target_buffers *store = holder->store;
+	bool fresh = holder->watch != store->watches;
+	uint64_t moved, since;
+
+	if (fresh || holder->seen_ns != now) {
+		moved = store->moved(holder);
+		holder->seen_ns = now;
+		if (fresh || moved - holder->moved >= TARGET_MOVED_LEAST) {
+			holder->watch = store->watches;
+			holder->moved = moved;
+			holder->still_ns = now;
+		}
+	}
+	since = holder->still_ns > claim->peer_ns ? holder->still_ns : claim->peer_ns;
+	return now - since >= TARGET_HUNGRY_MS * MSEC;
+}
+
+/* The one to end: of those that have stopped, the one that was waited for longest. If most buffers
+ * wait for hosts rather than for disks, also one that is only slow. */
+static struct target_holder *worst(struct target_buffers *store, uint64_t now)
+{
+	struct target_holder *found = NULL, *slow = NULL;
+
+	for (struct target_claim *claim = store->peer; claim; claim = claim->next) {
+		struct target_holder *holder = claim->holder;
+		bool still = !holder->ended && stopped(holder, claim, now);
+
+		if (still && !found)
+			found = holder;
+		if (!holder->ended && !slow && now - claim->peer_ns >= TARGET_SLOW_MS * MSEC &&
+			store->peers * 2 >= store->pool->count)
+			slow = holder;
+	}
+	return found ? found : slow;
+}
+
+/* Hosts that wait and hold nothing: whether there are some, and for how many it is too long. */
+static unsigned hungry(const struct target_buffers *store, uint64_t now, bool *some)
+{
+	struct target_share *share = store->turn;
+	unsigned count = 0;
+
+	*some = false;
+	for (unsigned i = 0; i < store->lines; i++, share = share->next) {
+		*some |= share->hungry_ns != 0;
+		count += share->hungry_ns && now - share->hungry_ns >= TARGET_HUNGRY_MS * MSEC;
+	}
+	return count;
+}
+
+/* As long as a host waits that holds nothing: ends connections until enough buffers come back, each
+ * of those hosts needs one. */
+static void look(struct target_buffers *store, uint64_t now)
+{
+	bool some;
+	unsigned need = hungry(store, now, &some), coming = 0;
+
+	if (!some)
+		return;
+	for (struct target_claim *claim = store->peer; claim; claim = claim->next)
+		coming += claim->holder->ended;
+	for (;;) {
+		struct target_holder *holder = worst(store, now);
+
+		if (!holder || coming >= need)
+			break;
+		holder->ended = true;
+		coming += holder->held;
+		store->end(holder);
+	}
+	loop_timer_set(store->loop, &store->watch, now + TICK_MS * MSEC);
+}
+
+static void watch_fired(struct loop_timer *timer)
+{
+	struct target_buffers *store = container_of(timer, struct target_buffers, watch);
+
+	look(store, loop_now(store->loop));
+}
+
+int target_buffers_init(
+	struct target_buffers *store, uint32_t each, uint16_t count, struct diag *diag)
+{
+	int err = pool_new(&store->pool, each, count, diag);
+
+	if (err)
+		return err;
+	store->stack = calloc(count, sizeof(*store->stack));
+	if (!store->stack) {
+		pool_free(store->pool);
+		store->pool = NULL;
+		return diag_sys(diag, ENOMEM, "%u data buffers", count);
+	}
+	store->reserve = count > 1 ? (count + 3u) / 4 : 0;
+	store->peer_end = &store->peer;
+	store->work.run = serve;
+	store->watch.fire = watch_fired;
+	for (store->free = 0; store->free < count; store->free++)
+		store->stack[store->free] = (uint16_t)(count - 1 - store->free);
+	return 0;
+}
+
+void target_buffers_fini(struct target_buffers *store)
+{
+	if (!store->pool)
+		return;
+	assert(store->free == store->pool->count && !store->turn && !store->shares);
+	loop_work_del(store->loop, &store->work);
+	loop_timer_del(store->loop, &store->watch);
+	pool_free(store->pool);
+	free(store->stack);
+	store->pool = NULL;
+}
+
+static void serve_later(struct target_buffers *store)
+{
+	if (store->turn)
+		loop_work_add(store->loop, &store->work);
+}
+
+void target_buffers_join(
+	struct target_buffers *store, struct target_holder *holder, struct target_share *share)
+{
+	*holder = (struct target_holder){ .store = store, .share = share };
+	holder->line_end = &holder->line;
+	store->shares += !share->conns++;
+	serve_later(store);
+}
+
+void target_buffers_leave(struct target_holder *holder)
+{
+	struct target_buffers *store = holder->store;
+
+	if (!store)
+		return;
+	assert(!holder->held && !holder->line);
+	store->shares -= !--holder->share->conns;
+	holder->store = NULL;
+	serve_later(store);
+}
+
+/* Unless a round is due, nobody who waits may have a buffer, so that a newcomer jumps no line. */
+bool target_buffers_take(struct target_holder *holder, struct target_claim *claim)
+{
+	struct target_buffers *store = holder->store;
+
+	claim->holder = holder;
+	if (!store->serving && !store->work.on && !holder->share->lines && may_have(holder)) {
+		hand_out(holder, claim);
+		return true;
+	}
+	line_join(holder, claim);
+	if (may_have(holder) || holder->share->hungry_ns)
+		loop_work_add(store->loop, &store->work);
+	return false;
+}
+
+void target_buffers_give(struct target_claim *claim)
+{
+	struct target_holder *holder = claim->holder;
+	struct target_share *share;
+	struct target_buffers *store;
 
 	if (claim->waiting) {
-		while (*at != claim)
-			at = &(*at)->next;
-		leave_line(buffers, at);
+		line_leave(claim);
+		claim->holder = NULL;
 	}
 	if (!claim->buf.p)
 		return;
-	buffers->stack[buffers->free++] =
-		(uint16_t)((size_t)(claim->buf.p - buffers->pool->base) / buffers->pool->each);
+	target_buffers_peer_done(claim);
+	store = holder->store;
+	share = holder->share;
+	store->stack[store->free++] =
+		(uint16_t)((size_t)(claim->buf.p - store->pool->base) / store->pool->each);
 	claim->buf.p = NULL;
-	claim->share->held--;
-	if (buffers->line)
-		loop_work_add(buffers->loop, &buffers->work);
+	claim->holder = NULL;
+	holder->held--;
+	if (!--share->held && share->lines)
+		share->hungry_ns = loop_now(store->loop);
+	serve_later(store);
+}
+
+void target_buffers_peer(struct target_claim *claim)
+{
+	struct target_buffers *store;
+
+	if (!claim->holder)
+		return;
+	assert(claim->buf.p && !claim->peer_ns);
+	store = claim->holder->store;
+	claim->peer_ns = loop_now(store->loop);
+	claim->next = NULL;
+	claim->link = store->peer_end;
+	*store->peer_end = claim;
+	store->peer_end = &claim->next;
+	store->peers++;
+}
+
+void target_buffers_peer_done(struct target_claim *claim)
+{
+	struct target_buffers *store;
+
+	if (!claim->peer_ns)
+		return;
+	store = claim->holder->store;
+	*claim->link = claim->next;
+	*(claim->next ? &claim->next->link : &store->peer_end) = claim->link;
+	claim->peer_ns = 0;
+	store->peers--;
 }

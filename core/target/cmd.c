@@ -3,10 +3,11 @@
  * reply. And its requests to the disk. */
 #include "frame.h"
 #include <errno.h>
+#include <string.h>
 
 struct target_cmd *target_cmd_take(struct target_conn *conn)
 {
-	struct target_cmd *cmd = conn->free;
+	struct target_cmd *cmd = conn->used < conn->most ? conn->free : NULL;
 
 	if (!cmd)
 		return NULL;
@@ -27,7 +28,7 @@ struct target_cmd *target_cmd_take(struct target_conn *conn)
 static void let_go(struct target_cmd *cmd)
 {
 	bdev_orphan_end(&cmd->orphan);
-	target_buffers_give(cmd->conn->worker->buffers, &cmd->claim);
+	target_buffers_give(&cmd->claim);
 }
 
 void target_cmd_drop(struct target_cmd *cmd)
@@ -72,6 +73,13 @@ static void work_on(struct target_cmd *cmd)
 	cmd->conn->target->proto->work(cmd);
 }
 
+/* Data that came along may be in memory that the disk is not to reach. With TARGET_HALF it is only
+ * compared with. */
+static bool copied(const struct target_cmd *cmd)
+{
+	return cmd->disk && cmd->disk->exposed && !(cmd->flags & TARGET_HALF);
+}
+
 static void next_piece(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
@@ -79,6 +87,11 @@ static void next_piece(struct target_cmd *cmd)
 
 	if (cmd->inside) {
 		cmd->piece = cmd->data_len;
+		if (copied(cmd)) {
+			memcpy(cmd->claim.buf.p, cmd->p, cmd->piece);
+			cmd->p = cmd->claim.buf.p;
+			cmd->pool = cmd->claim.buf.pool;
+		}
 		work_on(cmd);
 		return;
 	}
@@ -124,9 +137,11 @@ void target_cmd_run(struct target_cmd *cmd)
 		return;
 	}
 	cmd->claim.ready = buffer_ready;
-	if ((cmd->inside && !(cmd->flags & TARGET_HALF)) || cmd->own)
+	if (cmd->own)
 		next_piece(cmd);
-	else if (target_buffers_take(conn->worker->buffers, &cmd->claim))
+	else if (cmd->inside && !(cmd->flags & TARGET_HALF) && !copied(cmd))
+		next_piece(cmd);
+	else if (target_buffers_take(&conn->holder[cmd->disk->store], &cmd->claim))
 		next_piece(cmd);
 	else
 		cmd->state = TARGET_CMD_LINE;

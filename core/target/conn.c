@@ -14,14 +14,15 @@ int target_conn_room(struct target_conn *conn, unsigned slots, struct diag *diag
 
 	conn->cmds = calloc(slots, conn->carrier->cmd_size);
 	conn->lower = calloc(slots, io_size ? io_size : 8);
-	if (!conn->cmds || !conn->lower)
+	conn->holder = calloc(conn->target->stores, sizeof(*conn->holder));
+	if (!conn->cmds || !conn->lower || !conn->holder)
 		return diag_sys(diag, ENOMEM, "a connection of %u commands", slots);
 	conn->slots = slots;
+	conn->most = TARGET_EARLY_COMMANDS;
 	for (unsigned i = slots; i--;) {
 		struct target_cmd *cmd = target_cmd_at(conn, i);
 
 		cmd->conn = conn;
-		cmd->claim.share = &conn->share;
 		cmd->split.io.lower = conn->lower + (size_t)i * io_size;
 		cmd->split.io.own = &cmd->orphan;
 		cmd->next = conn->free;
@@ -30,29 +31,36 @@ int target_conn_room(struct target_conn *conn, unsigned slots, struct diag *diag
 	return 0;
 }
 
-int target_conn_map(struct target_conn *conn, unsigned disk, struct diag *diag)
+/* Data that came along is copied for a disk that can reach all of a pool. */
+int target_conn_map(struct target_conn *conn, unsigned i, struct diag *diag)
 {
-	int err = conn->pool ? lane_map(conn->worker->lane[disk], conn->pool, diag) : 0;
+	const struct target *target = conn->target;
+	const struct target_disk *disk = &target->disk[i];
+	struct target_worker *worker = conn->worker;
+	struct target_holder *holder = &conn->holder[disk->store];
+	size_t first = (size_t)(worker - target->worker) * target->stores;
+	int err = 0;
 
-	if (conn->pool && !err)
-		conn->mapped |= 1u << disk;
+	if (!holder->store) {
+		target_buffers_join(&worker->store[disk->store], holder,
+			&conn->place.host->share[first + disk->store]);
+		holder->conn = conn;
+	}
+	if (conn->pool && !disk->exposed)
+		err = lane_map(worker->lane[i], conn->pool, diag);
+	if (conn->pool && !disk->exposed && !err)
+		conn->mapped |= 1u << i;
 	return err;
 }
 
 struct pool *target_conn_pool(const struct target_conn *conn, unsigned index)
 {
-	return index ? NULL : conn->worker->buffers->pool;
+	return index < conn->target->stores ? conn->worker->store[index].pool : NULL;
 }
 
 void target_conn_wake(struct target_conn *conn)
 {
 	loop_work_add(conn->loop, &conn->turn);
-}
-
-void target_conn_live(struct target_conn *conn)
-{
-	conn->state = TARGET_LIVE;
-	loop_timer_del(conn->loop, &conn->watch);
 }
 
 void target_conn_finish(struct target_conn *conn)
@@ -103,6 +111,7 @@ void target_cmd_due(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
 
+	target_buffers_peer(&cmd->claim);
 	cmd->due_ns = loop_now(conn->loop);
 	cmd->due_next = NULL;
 	cmd->due_link = conn->due_end;
@@ -116,6 +125,7 @@ void target_cmd_undue(struct target_cmd *cmd)
 {
 	struct target_conn *conn = cmd->conn;
 
+	target_buffers_peer_done(&cmd->claim);
 	*cmd->due_link = cmd->due_next;
 	*(cmd->due_next ? &cmd->due_next->due_link : &conn->due_end) = cmd->due_link;
 	cmd->waited_ns += loop_now(conn->loop) - cmd->due_ns;
@@ -138,6 +148,16 @@ static void watch_fired(struct loop_timer *timer)
 	} else if (first) {
 		stalled(conn);
 	}
+}
+
+/* What is due already has no watch yet. */
+void target_conn_live(struct target_conn *conn, unsigned most)
+{
+	conn->state = TARGET_LIVE;
+	conn->most = most < conn->slots ? most : conn->slots;
+	loop_timer_del(conn->loop, &conn->watch);
+	if (conn->due)
+		loop_timer_set(conn->loop, &conn->watch, conn->due->due_ns + stall_limit(conn));
 }
 
 /* Something is in work that the peer waits for. */
@@ -163,6 +183,9 @@ static void bury(struct target_conn *conn)
 	loop_timer_del(conn->loop, &conn->watch);
 	if (conn->opened)
 		conn->carrier->free(conn);
+	for (unsigned i = 0; conn->holder && i < conn->target->stores; i++)
+		target_buffers_leave(&conn->holder[i]);
+	free(conn->holder);
 	free(conn->cmds);
 	free(conn->lower);
 	*conn->link = conn->next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What the frame's files know of one another beyond the contract. */
 #pragma once
-#include "buffers.h"
+#include "places.h"
 
 /* target.c */
 void target_conn_over(struct loop_msg *); /* the last hop begins, on the target's loop */

@@ -6,79 +6,67 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MSEC      1000000ull
-#define REPORT_MS 10000
-#define LEAVING   64 /* evicted connections at once, beyond the limit, while they end */
+#define MSEC 1000000ull
+/* Of stores of data buffers: so many of full size, the rest shares their memory; but each has so
+ * many buffers. */
+#define FULL_STORES   4
+#define STORE_BUFFERS 16
 /* For the disks to return what they held, and for RDMA connections, which wait 500 ms for the peer
  * to close its end. */
 #define CANCEL_MS 1500
 
-static void refused(struct target *target, const struct diag *why)
+static void evict(struct target_place *place)
 {
-	uint64_t now = loop_clock();
-
-	target->refused++;
-	if (!target->opt.full ||
-		(target->refused_ns && now - target->refused_ns < REPORT_MS * MSEC))
-		return;
-	target->refused_ns = now;
-	target->opt.full(why, target->opt.user);
-}
-
-/* Ends the connection that has had the longest time for its handshake: peers that only hold places
- * keep no host out. */
-static bool evict(struct target *target)
-{
-	struct target_conn *oldest = NULL;
-
-	for (struct target_conn *conn = target->conns; conn; conn = conn->peer_next)
-		if (!conn->admitted && !conn->killed)
-			oldest = conn;
-	if (!oldest)
-		return false;
-	oldest->evicted = true;
-	target->evicted++;
-	target_conn_kill(oldest, "no handshake yet, and another host needs the connection");
-	return true;
+	target_conn_kill(container_of(place, struct target_conn, place),
+		place->class == TARGET_GUEST
+			? "another host needs the connection"
+			: "no handshake yet, and another host needs the connection");
 }
 
 bool target_room(struct target *target, const struct addr *peer)
 {
-	struct diag why = { 0 };
 	char text[ADDR_TEXT];
 
 	if (target->stopping)
 		return false;
-	if (target->connections - target->evicted < target->opt.connections)
-		return true;
-	if (target->evicted < LEAVING && evict(target))
+	if (target_places_room(target->places, peer))
 		return true;
 	loop_trace(target->loop, "%s: refused: too many connections", addr_text(peer, text));
-	diag_set(&why, DIAG_BUSY, EBUSY, "host refused: all %u connections are in use",
-		target->opt.connections);
-	refused(target, &why);
 	return false;
 }
 
 /* Not reported: a peer that sends nothing shall not fill the operator's screen. */
 void target_dropped(struct target *target)
 {
-	target->refused++;
+	target->places->refused++;
 }
 
 bool target_starved(struct target *target, const struct diag *why)
 {
-	if (target->evicted || evict(target))
+	if (target->places->leaving || target_places_evict(target->places))
 		return true;
-	refused(target, why);
+	target_places_refuse(target->places, why);
 	return false;
 }
 
-bool target_admit(struct target_conn *conn, const char *host)
+uint64_t target_refused(const struct target *target)
 {
-	conn->admitted = true;
-	loop_trace(conn->target->loop, "%s: admitted as %s", conn->name, host);
-	return true;
+	return target->places->refused;
+}
+
+bool target_admit(struct target_conn *conn, const char *host, bool leads)
+{
+	struct target *target = conn->target;
+	bool ok = target_places_host(target->places, &conn->place, host, leads);
+
+	loop_trace(
+		target->loop, "%s: %s as %s", conn->name, ok ? "admitted" : "not admitted", host);
+	return ok;
+}
+
+void target_admit_guest(struct target_conn *conn)
+{
+	target_places_guest(conn->target->places, &conn->place);
 }
 
 void target_conn_begin(struct target *target, struct target_conn *conn,
@@ -90,7 +78,7 @@ void target_conn_begin(struct target *target, struct target_conn *conn,
 		if (target->worker[i].load < best->load)
 			best = &target->worker[i];
 	best->load++;
-	target->connections++;
+	target_places_enter(target->places, &conn->place, peer);
 	target->idle = 0;
 	conn->carrier = carrier;
 	conn->target = target;
@@ -133,8 +121,8 @@ static void gone(struct loop_msg *msg)
 	struct target *target = conn->target;
 
 	conn->worker->load--;
-	target->evicted -= conn->evicted;
-	target->idle = !--target->connections;
+	target_places_leave(target->places, &conn->place);
+	target->idle = !target->places->count;
 	free(conn);
 }
 
@@ -166,6 +154,11 @@ struct job { /* of a worker, through loop_call() */
 	bool kept; /* a disk still has a flush of ours */
 };
 
+static struct pool *pool_of(const struct target_worker *worker, unsigned disk)
+{
+	return worker->store[worker->target->disk[disk].store].pool;
+}
+
 static int worker_close(struct loop *loop, void *arg)
 {
 	struct target_worker *worker = ((struct job *)arg)->worker;
@@ -175,15 +168,49 @@ static int worker_close(struct loop *loop, void *arg)
 		struct lane *lane = worker->lane[--worker->lanes];
 
 		if (worker->mapped & 1u << worker->lanes)
-			lane_unmap(lane, worker->buffers->pool);
+			lane_unmap(lane, pool_of(worker, worker->lanes));
 		lane_close(lane);
 	}
 	worker->mapped = 0;
-	if (worker->buffers)
-		target_buffers_fini(worker->buffers);
-	free(worker->buffers);
-	worker->buffers = NULL;
+	for (unsigned i = 0; worker->store && i < worker->target->stores; i++)
+		target_buffers_fini(&worker->store[i]);
+	free(worker->store);
+	worker->store = NULL;
 	return 0;
+}
+
+static uint64_t holder_moved(struct target_holder *holder)
+{
+	return holder->conn->carrier->moved(holder->conn);
+}
+
+static void holder_end(struct target_holder *holder)
+{
+	target_conn_fail(holder->conn, DIAG_TIMEOUT, ETIMEDOUT,
+		"held data buffers while another host waited");
+}
+
+static int make_stores(struct target_worker *worker, struct diag *diag)
+{
+	const struct target *target = worker->target;
+	unsigned count = target->opt.buffers;
+	int err = 0;
+
+	worker->store = calloc(target->stores, sizeof(*worker->store));
+	if (!worker->store)
+		return diag_sys(diag, ENOMEM, "data buffers");
+	if (target->stores > FULL_STORES && count > STORE_BUFFERS) {
+		count = count * FULL_STORES / target->stores;
+		count = count < STORE_BUFFERS ? STORE_BUFFERS : count;
+	}
+	for (unsigned i = 0; !err && i < target->stores; i++) {
+		worker->store[i] = (struct target_buffers){
+			.loop = worker->loop, .moved = holder_moved, .end = holder_end
+		};
+		err = target_buffers_init(
+			&worker->store[i], target->opt.buffer, (uint16_t)count, diag);
+	}
+	return err;
 }
 
 static int worker_open(struct loop *loop, void *arg)
@@ -191,13 +218,8 @@ static int worker_open(struct loop *loop, void *arg)
 	struct job *job = arg;
 	struct target_worker *worker = job->worker;
 	const struct target *target = worker->target;
-	int err = 0;
+	int err = make_stores(worker, job->diag);
 
-	worker->buffers = calloc(1, sizeof(*worker->buffers));
-	if (!worker->buffers)
-		return diag_sys(job->diag, ENOMEM, "data buffers");
-	err = target_buffers_init(worker->buffers, loop, target->opt.buffer,
-		(uint16_t)target->opt.buffers, job->diag);
 	while (!err && worker->lanes < target->opt.disks) {
 		unsigned i = worker->lanes;
 
@@ -205,7 +227,7 @@ static int worker_open(struct loop *loop, void *arg)
 		if (err)
 			break;
 		worker->lanes++;
-		err = lane_map(worker->lane[i], worker->buffers->pool, job->diag);
+		err = lane_map(worker->lane[i], pool_of(worker, i), job->diag);
 		if (!err)
 			worker->mapped |= 1u << i;
 	}
@@ -270,6 +292,8 @@ static void let_go(struct target *target)
 	free(target->worker);
 	target->worker = NULL;
 	target->workers = 0;
+	free(target->places);
+	target->places = NULL;
 }
 
 static int start_workers(struct target *target, struct diag *diag)
@@ -343,6 +367,36 @@ static int start_listening(struct target *target, uint32_t timeout_ms, struct di
 		       : 0;
 }
 
+static void choose_stores(struct target *target)
+{
+	bool shared = false;
+
+	for (unsigned i = 0; i < target->opt.disks; i++)
+		shared |= !target->disk[i].exposed;
+	target->stores = shared;
+	for (unsigned i = 0; i < target->opt.disks; i++)
+		if (target->disk[i].exposed)
+			target->disk[i].store = (uint8_t)target->stores++;
+	target->stores += !target->stores;
+}
+
+static int make_places(struct target *target, struct diag *diag)
+{
+	const struct target_options *opt = &target->opt;
+
+	target->places = calloc(1, sizeof(*target->places));
+	if (!target->places)
+		return diag_sys(diag, ENOMEM, "target");
+	*target->places = (struct target_places){ .limit = { .connections = opt->connections,
+							  .announced = opt->announced,
+							  .listed = opt->listed },
+		.shares = opt->nloops * target->stores,
+		.evict = evict,
+		.full = opt->full,
+		.user = opt->user };
+	return 0;
+}
+
 int target_start(struct target *target, struct loop *loop, const struct target_proto *proto,
 	const struct target_options *opt, uint32_t timeout_ms, struct diag *diag)
 {
@@ -358,11 +412,15 @@ int target_start(struct target *target, struct loop *loop, const struct target_p
 		target->disk[i] = (struct target_disk){ .bdev = bdev,
 			.index = i,
 			.ro = opt->disk[i].ro || bdev->lim.ro,
+			.exposed = bdev->lim.exposed,
 			.size = bdev->lim.size };
 		if (bdev->lim.io_size > target->io_size)
 			target->io_size = bdev->lim.io_size;
 	}
-	err = start_workers(target, diag);
+	choose_stores(target);
+	err = make_places(target, diag);
+	if (!err)
+		err = start_workers(target, diag);
 	if (!err)
 		err = start_listening(target, timeout_ms, diag);
 	if (err)

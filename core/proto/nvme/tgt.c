@@ -134,6 +134,8 @@ static int start(
 		.buffer = opt->buffer,
 		.buffers = opt->buffers ? opt->buffers : BUFFERS,
 		.connections = opt->connections ? opt->connections : NVME_TGT_CONNECTIONS,
+		.announced = NVME_TGT_QUEUES,
+		.listed = opt->hosts,
 		.open_ms = NVME_TGT_CONNECT_MS,
 		.stall_ms = opt->stall_ms ? opt->stall_ms : NVME_TGT_STALL_MS,
 		.full = opt->full,
@@ -181,7 +183,7 @@ unsigned nvme_target_ways(const struct nvme_target *target, unsigned listen, str
 
 void nvme_target_get_status(const struct nvme_target *target, struct nvme_target_status *status)
 {
-	*status = (struct nvme_target_status){ .turned_away = target->base.refused };
+	*status = (struct nvme_target_status){ .turned_away = target_refused(&target->base) };
 	target_get_count(&target->base, &status->count);
 	for (const struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
 		status->hosts += !nvme_tgt_is_discovery(ctrl) && !ctrl->dying;

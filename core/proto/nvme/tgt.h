@@ -10,7 +10,9 @@
 
 #define NVME_TGT_QUEUES      64   /* for I/O, of one controller */
 #define NVME_TGT_CONNECTIONS 1024 /* at once */
-#define NVME_TGT_ADMIN_DEPTH 32
+#define NVME_TGT_ADMIN_DEPTH 32   /* all that a discovery controller may have in work */
+/* of discovery controllers, also where the host names none or a longer one; as nvmet has it */
+#define NVME_TGT_DISC_KATO_MS 120000
 /* 2^8 pages of 4 KiB: what one command may move, whatever the size of a buffer */
 #define NVME_TGT_MDTS     8
 #define NVME_TGT_MAX_DATA (4096u << NVME_TGT_MDTS)
@@ -111,6 +113,7 @@ struct nvme_tgt_queue {
 	uint16_t most; /* entries the carrier has room for */
 	bool io_only;  /* which has no memory for what an admin queue sends */
 	struct nvme_tgt_ctrl *ctrl;
+	const struct nvme_tgt_cmd *connecting; /* its only Connect */
 	/* Connect, while the target's thread looks at it */
 	struct nvme_tgt_cmd *asking;
 	struct nvmf_connect ask;

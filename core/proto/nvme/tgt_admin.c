@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define MSEC              1000000ull
-#define DISCOVERY_KATO_MS 120000 /* of a host that names none; as nvmet (Linux 6.12) does */
+#define MSEC 1000000ull
 
 static uint32_t cdw(le32 value)
 {
@@ -30,11 +29,17 @@ static void keep_fired(struct loop_timer *timer)
 		"keep-alive timeout: nothing received from the host");
 }
 
+/* A host may keep its controllers as long as it likes, but not those that any peer can have. */
+static uint32_t kato(const struct nvme_tgt_ctrl *ctrl, uint32_t ms)
+{
+	return nvme_tgt_is_discovery(ctrl) && ms - 1 >= NVME_TGT_DISC_KATO_MS
+		       ? NVME_TGT_DISC_KATO_MS
+		       : ms;
+}
+
 void nvme_tgt_ctrl_heard(struct nvme_tgt_ctrl *ctrl)
 {
-	uint32_t ms = ctrl->kato_ms                 ? ctrl->kato_ms
-		      : nvme_tgt_is_discovery(ctrl) ? DISCOVERY_KATO_MS
-						    : 0;
+	uint32_t ms = kato(ctrl, ctrl->kato_ms);
 
 	ctrl->keep.fire = keep_fired;
 	if (ms)
@@ -278,10 +283,11 @@ static void property_set(struct nvme_tgt_cmd *cmd)
 
 static uint32_t check_connect(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
-	const struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
+	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 
-	if (queue->asking || queue->base.state != TARGET_OPENING)
+	if (queue->connecting || queue->base.state != TARGET_OPENING)
 		return NVME_SEQUENCE;
+	queue->connecting = cmd;
 	*len = sizeof(struct nvmf_connect_data);
 	return NVME_OK;
 }
@@ -302,8 +308,7 @@ static void connect_work(struct nvme_tgt_cmd *cmd)
 	const struct nvmf_connect_sqe *sqe = (const void *)&cmd->sqe;
 	struct nvmf_connect_reply no = nvmf_connect_refusal(sqe, (const void *)cmd->base.p);
 
-	/* another one was faster: ask and answer are with the target's thread */
-	if (queue->asking || queue->base.state != TARGET_OPENING) {
+	if (queue->base.state != TARGET_OPENING) {
 		nvme_tgt_cmd_worked(cmd, NVME_SEQUENCE);
 		return;
 	}
@@ -419,7 +424,7 @@ static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 		tell(ctrl);
 		return NVME_OK;
 	case NVME_FEATURE_KATO:
-		ctrl->kato_ms = value;
+		ctrl->kato_ms = value = kato(ctrl, value);
 		nvme_tgt_ctrl_heard(ctrl);
 		nvme_tgt_cmd_result(cmd, value);
 		return NVME_OK;

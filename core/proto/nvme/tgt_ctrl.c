@@ -40,7 +40,6 @@ static void adopt(struct nvme_tgt_ctrl *ctrl, struct nvme_tgt_queue *queue)
 	queue->sibling = ctrl->queues;
 	ctrl->queues = queue;
 	queue->bound = ctrl;
-	target_admit(&queue->base, ctrl->hostnqn);
 	if (queue->ask.qid)
 		ctrl->qids |= 1ull << (queue->ask.qid - 1);
 }
@@ -99,6 +98,10 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 
 	if (ask->cntlid != NVMF_CNTLID_ANY)
 		return BAD_DATA(cntlid); /* controllers are made on demand only */
+	if (!subsys->count)
+		target_admit_guest(&queue->base);
+	else if (!target_admit(&queue->base, ask->hostnqn, true))
+		return refuse(NVMF_BUSY);
 	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
 	if (!ctrl)
 		return refuse(NVMF_BUSY);
@@ -146,6 +149,8 @@ static struct nvmf_connect_reply connect_io(struct nvme_target *target,
 		return refuse(NVME_SEQUENCE);
 	if (ctrl->admin->base.carrier != queue->base.carrier)
 		return BAD_DATA(cntlid);
+	if (!target_admit(&queue->base, ask->hostnqn, false))
+		return refuse(NVMF_BUSY);
 	adopt(ctrl, queue);
 	loop_trace(target->base.loop, "%s: queue %u of controller %u", queue->base.name, ask->qid,
 		ctrl->cntlid);

@@ -23,8 +23,10 @@ void nvme_tgt_cmd_result(struct nvme_tgt_cmd *cmd, uint64_t result)
 void nvme_tgt_complete(struct target_cmd *base, uint32_t status)
 {
 	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
-	const struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
+	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 
+	if (queue->connecting == cmd)
+		queue->connecting = NULL;
 	cmd->cqe.sqhd = put_le16(queue->no_sqfc ? NVME_SQHD_NONE : queue->sqhd);
 	cmd->cqe.cid = cmd->sqe.cid;
 	cmd->cqe.status = put_le16((uint16_t)(status << 1));
@@ -117,7 +119,10 @@ static void go_live(struct nvme_tgt_queue *queue)
 	const struct nvme_tgt_subsys *subsys = queue->ctrl->subsys;
 	struct diag why = { 0 };
 
-	target_conn_live(&queue->base);
+	target_conn_live(&queue->base,
+		nvme_tgt_is_discovery(queue->ctrl) && queue->depth > NVME_TGT_ADMIN_DEPTH
+			? NVME_TGT_ADMIN_DEPTH
+			: queue->depth);
 	if (!queue->qid)
 		nvme_tgt_ctrl_heard(queue->ctrl);
 	for (unsigned i = 0; queue->qid && i < subsys->count; i++)

@@ -36,6 +36,7 @@ struct rdma {
 	/* In the connection's pool: receives, then a page for each command of an admin queue, whose
 	 * data the next capsule in its receive must not overwrite, then replies. */
 	size_t pages_at, replies_at;
+	uint64_t moved; /* bytes, either way */
 	bool capsules_known;
 	unsigned buffers_known; /* pools of the data buffers */
 };
@@ -138,6 +139,7 @@ static void moved(struct xfer *x)
 {
 	struct target_cmd *cmd = &container_of(x, struct rdma_cmd, xfer)->cmd.base;
 
+	rdma_of(cmd->conn)->moved += cmd->piece;
 	if (cmd->state == TARGET_CMD_PULL)
 		target_cmd_pulled(cmd, NVME_OK);
 	else if (cmd->state == TARGET_CMD_PUSH)
@@ -332,6 +334,11 @@ static int rdma_open(struct target_conn *conn, struct diag *diag)
 	return err;
 }
 
+static uint64_t rdma_moved(struct target_conn *conn)
+{
+	return rdma_of(conn)->moved;
+}
+
 static void rdma_close(struct target_conn *conn)
 {
 	struct rdma *rdma = rdma_of(conn);
@@ -349,6 +356,7 @@ const struct nvme_tgt_carrier nvme_tgt_rdma = {
 		.forget = forget,
 		.flush = flush,
 		.resume = resume,
+		.moved = rdma_moved,
 		.close = rdma_close,
 		.free = rdma_free },
 	.trtype = NVMF_TRTYPE_RDMA,

@@ -181,6 +181,11 @@ static int tcp_open(struct target_conn *conn, struct diag *diag)
 	return err;
 }
 
+static uint64_t tcp_moved(struct target_conn *conn)
+{
+	return stream_moved(tcp_of(conn)->pdus.stream);
+}
+
 static void tcp_close(struct target_conn *conn)
 {
 	stream_close(tcp_of(conn)->pdus.stream);
@@ -193,6 +198,7 @@ const struct nvme_tgt_carrier nvme_tgt_tcp = {
 		.pull = pull,
 		.push = push,
 		.reply = reply,
+		.moved = tcp_moved,
 		.close = tcp_close,
 		.free = tcp_free },
 	.trtype = NVMF_TRTYPE_TCP,

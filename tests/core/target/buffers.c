@@ -1,26 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The data buffers of a worker and the line for them. */
+/* Sharing of data buffers: order, limits, and an honest host next to hosts that are not, on a clock
+ * of the test's own. */
 #include "buffers.h"
+#include "leap.h"
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
-#define EACH    65536
-#define COUNT   4
-#define WAITERS 12
+#define EACH 4096
+#define MS   1000000ull
+#define MANY 128 /* commands of one connection */
 
 static struct loop *loop;
-static struct target_buffers buffers;
+static struct target_buffers store;
 
-static void begin(void)
+/* A connection, and how its peer behaves. */
+struct conn {
+	struct target_holder holder;
+	struct claim {
+		struct target_claim claim;
+		struct conn *conn;
+		uint64_t due,
+			asked; /* the peer does its part then; when it was taken or waited for */
+		bool used;
+	} claim[MANY];
+	unsigned depth;    /* commands in flight */
+	uint64_t takes_ns; /* the peer's time for its part of one; UINT64_MAX: never */
+	uint64_t rate;     /* bytes it moves in a millisecond */
+	uint64_t moved, worst, served;
+	uint64_t ended_ns; /* 0: it was not */
+};
+
+static uint64_t moved(struct target_holder *holder)
+{
+	return container_of(holder, struct conn, holder)->moved;
+}
+
+static void end_conn(struct target_holder *holder)
+{
+	struct conn *conn = container_of(holder, struct conn, holder);
+
+	cr_assert(!conn->ended_ns);
+	conn->ended_ns = loop_now(loop);
+}
+
+static void begin(unsigned count)
 {
 	static const struct loop_options options = { .name = "test" };
 
 	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
-	cr_assert_eq(target_buffers_init(&buffers, loop, EACH, COUNT, NULL), 0);
+	store = (struct target_buffers){ .loop = loop, .moved = moved, .end = end_conn };
+	cr_assert_eq(target_buffers_init(&store, EACH, (uint16_t)count, NULL), 0);
 }
 
 static void end(void)
 {
-	target_buffers_fini(&buffers);
+	cr_assert_eq(store.free, store.pool->count);
+	cr_assert_eq(store.peers, 0);
+	target_buffers_fini(&store);
 	loop_free(loop);
 }
 
@@ -28,11 +64,10 @@ static void turns(void)
 {
 	volatile int never = 0;
 
-	loop_wait(loop, &never, loop_clock() + 3000000);
+	loop_wait(loop, &never, loop_clock() + 1);
 }
 
-static struct target_share share[2];
-static struct target_claim *order[WAITERS];
+static struct target_claim *order[4 * MANY];
 static unsigned readies;
 
 static void ready(struct target_claim *claim)
@@ -42,83 +77,444 @@ static void ready(struct target_claim *claim)
 	order[readies++] = claim;
 }
 
-Test(target_buffers, buffers_in_order_of_arrival)
+static bool take(struct target_holder *holder, struct target_claim *claim)
 {
-	struct target_claim x[WAITERS] = { 0 };
+	claim->ready = ready;
+	return target_buffers_take(holder, claim);
+}
 
-	begin();
-	for (unsigned i = 0; i < WAITERS; i++) {
-		x[i].ready = ready;
-		x[i].share = &share[i % 2];
-		cr_assert_eq(target_buffers_take(&buffers, &x[i]), i < COUNT);
-	}
-	for (unsigned i = 0; i < COUNT; i++)
+Test(target_buffers, a_connection_s_commands_are_served_in_order)
+{
+	struct target_share share = { 0 };
+	struct target_holder holder;
+	struct target_claim c[12] = { 0 };
+
+	begin(4);
+	target_buffers_join(&store, &holder, &share);
+	for (unsigned i = 0; i < 12; i++)
+		cr_assert_eq(take(&holder, &c[i]), i < 3, "%u", i);
+	for (unsigned i = 0; i < 3; i++)
 		for (unsigned k = 0; k < i; k++)
-			cr_assert_neq(x[i].buf.p, x[k].buf.p);
-	target_buffers_give(&buffers, &x[5]); /* leaves the line */
-	target_buffers_give(&buffers, &x[WAITERS - 1]);
-	for (unsigned i = 0; i < WAITERS; i++) {
-		target_buffers_give(&buffers, &x[i]);
-		cr_assert_null(x[i].buf.p);
-		turns();
-	}
-	cr_assert_eq(readies, WAITERS - COUNT - 2);
-	for (unsigned i = 1; i < readies; i++)
-		cr_assert_lt(order[i - 1], order[i]);
-	cr_assert_eq(buffers.free, COUNT);
-	end();
-}
-
-/* Who comes while others wait goes behind them, even if a buffer was given back in the same turn.
- */
-Test(target_buffers, nobody_jumps_the_line)
-{
-	struct target_claim x[COUNT + 2] = { 0 };
-
-	begin();
-	for (unsigned i = 0; i <= COUNT; i++) {
-		x[i].ready = ready;
-		x[i].share = &share[i % 2];
-		target_buffers_take(&buffers, &x[i]);
-	}
-	x[COUNT + 1].ready = ready;
-	x[COUNT + 1].share = &share[1];
-	target_buffers_give(&buffers, &x[0]);
-	cr_assert(!target_buffers_take(&buffers, &x[COUNT + 1]));
-	turns();
-	cr_assert_eq(readies, 1);
-	cr_assert_eq(order[0], &x[COUNT]);
-	for (unsigned i = 0; i < COUNT + 2; i++)
-		target_buffers_give(&buffers, &x[i]);
-	turns();
-	end();
-}
-
-/* One connection that holds all it may does not keep another from the rest. */
-Test(target_buffers, shares)
-{
-	struct target_claim hog[COUNT + 1] = { 0 }, other = { .ready = ready, .share = &share[1] };
-
-	begin();
-	for (unsigned i = 0; i <= COUNT; i++) {
-		hog[i].ready = ready;
-		hog[i].share = &share[0];
-		cr_assert_eq(target_buffers_take(&buffers, &hog[i]), i < 3);
-	}
+			cr_assert_neq(c[i].buf.p, c[k].buf.p);
 	turns();
 	cr_assert_eq(readies, 0);
-	cr_assert(!target_buffers_take(
-		&buffers, &other)); /* there is a line, which does not hold it up */
+	target_buffers_give(&c[5]); /* leaves the line */
+	target_buffers_give(&c[11]);
+	for (unsigned i = 0; i < 12; i++) {
+		target_buffers_give(&c[i]);
+		cr_assert_null(c[i].buf.p);
+		turns();
+	}
+	cr_assert_eq(readies, 12 - 3 - 2);
+	for (unsigned i = 1; i < readies; i++)
+		cr_assert_lt(order[i - 1], order[i]);
+	target_buffers_leave(&holder);
+	end();
+}
+
+/* A newcomer goes behind those that wait, even if a buffer was given back in the same turn. */
+Test(target_buffers, no_newcomer_jumps_the_line)
+{
+	struct target_share share[2] = { 0 };
+	struct target_holder holder[2];
+	struct target_claim c[4] = { 0 }, late = { 0 };
+
+	begin(4);
+	for (unsigned i = 0; i < 2; i++)
+		target_buffers_join(&store, &holder[i], &share[i]);
+	for (unsigned i = 0; i < 4; i++)
+		cr_assert_eq(take(&holder[0], &c[i]), i < 2);
+	cr_assert(take(&holder[1], &late));
 	turns();
-	cr_assert_eq(readies, 1);
-	cr_assert_eq(order[0], &other);
-	target_buffers_give(&buffers, &hog[1]);
+	target_buffers_give(&c[0]);
+	target_buffers_give(&late);
+	cr_assert(!take(&holder[1], &late));
 	turns();
 	cr_assert_eq(readies, 2);
-	cr_assert_eq(order[1], &hog[3]);
-	target_buffers_give(&buffers, &other);
-	for (unsigned i = 0; i <= COUNT; i++)
-		target_buffers_give(&buffers, &hog[i]);
+	cr_assert_eq(order[0], &c[2]);
+	cr_assert_eq(order[1], &late);
+	for (unsigned i = 0; i < 4; i++)
+		target_buffers_give(&c[i]);
+	target_buffers_give(&late);
 	turns();
+	for (unsigned i = 0; i < 4; i++)
+		target_buffers_give(&c[i]);
+	for (unsigned i = 0; i < 2; i++)
+		target_buffers_leave(&holder[i]);
 	end();
+}
+
+/* Whatever others wait for, hosts are served in turn, and the connections of a host in turn. */
+Test(target_buffers, hosts_in_turn)
+{
+	struct target_share share[2] = { 0 };
+	struct target_holder holder[3];
+	struct target_claim c[3][24] = { 0 };
+	unsigned got[3] = { 0 };
+
+	begin(16);
+	target_buffers_join(&store, &holder[0], &share[0]);
+	target_buffers_join(&store, &holder[1], &share[1]);
+	target_buffers_join(&store, &holder[2], &share[1]);
+	for (unsigned h = 0; h < 3; h++)
+		for (unsigned i = 0; i < 24; i++)
+			take(&holder[h], &c[h][i]);
+	turns();
+	for (unsigned round = 0; round < 8; round++) {
+		readies = 0;
+		for (unsigned h = 0; h < 3; h++)
+			for (unsigned i = 0; i < 24; i++)
+				if (c[h][i].buf.p)
+					target_buffers_give(&c[h][i]);
+		turns();
+		for (unsigned i = 0; i < readies; i++)
+			for (unsigned h = 0; h < 3; h++)
+				got[h] += order[i] >= c[h] && order[i] < c[h] + 24;
+		if (round == 1)
+			break;
+	}
+	cr_assert_eq(got[0], got[1] + got[2], "%u: %u+%u", got[0], got[1], got[2]);
+	cr_assert_leq(abs((int)got[1] - (int)got[2]), 1);
+	cr_assert_gt(got[0], 8);
+	for (unsigned h = 0; h < 3; h++)
+		for (unsigned i = 0; i < 24; i++)
+			if (c[h][i].waiting)
+				target_buffers_give(&c[h][i]);
+	for (unsigned h = 0; h < 3; h++) {
+		for (unsigned i = 0; i < 24; i++)
+			target_buffers_give(&c[h][i]);
+		target_buffers_leave(&holder[h]);
+	}
+	end();
+}
+
+/* What one host may hold alone, and while there are others; and one of its connections. */
+Test(target_buffers, limits)
+{
+	struct target_share share[3] = { 0 };
+	struct target_holder holder[4];
+	struct target_claim c[4][64] = { 0 };
+
+	begin(64);
+	target_buffers_join(&store, &holder[0], &share[0]);
+	for (unsigned i = 0; i < 64; i++)
+		take(&holder[0], &c[0][i]);
+	turns();
+	cr_assert_eq(share[0].held, 48);
+	for (unsigned i = 0; i < 64; i++)
+		if (c[0][i].waiting)
+			target_buffers_give(&c[0][i]);
+	target_buffers_join(&store, &holder[1], &share[1]);
+	for (unsigned i = 0; i < 64; i++)
+		take(&holder[1], &c[1][i]);
+	turns();
+	cr_assert_eq(share[1].held, 8); /* its part of the reserve: the first one came before it */
+	for (unsigned i = 0; i < 24; i++)
+		target_buffers_give(&c[0][i]);
+	turns();
+	cr_assert_eq(share[0].held, 24);
+	cr_assert_eq(share[1].held, 24, "%u", share[1].held); /* all but the reserve is taken */
+	cr_assert_eq(store.free, 16);
+	target_buffers_join(&store, &holder[2], &share[2]);
+	target_buffers_join(&store, &holder[3], &share[2]);
+	for (unsigned i = 0; i < 64; i++)
+		take(&holder[2], &c[2][i]);
+	turns();
+	cr_assert_eq(share[2].held, 5);
+	for (unsigned i = 0; i < 64; i++)
+		target_buffers_give(&c[0][i]);
+	turns();
+	cr_assert_eq(share[1].held, 32);
+	for (unsigned i = 0; i < 64; i++)
+		if (c[1][i].waiting)
+			target_buffers_give(&c[1][i]);
+	for (unsigned i = 0; i < 64; i++)
+		target_buffers_give(&c[1][i]);
+	turns();
+	cr_assert_eq(
+		share[2].held, 24); /* a quarter of the host's half is its other connection's */
+	for (unsigned i = 0; i < 64; i++)
+		take(&holder[3], &c[3][i]);
+	turns();
+	cr_assert_eq(share[2].held, 32);
+	cr_assert_eq(holder[3].held, 8);
+	for (unsigned h = 2; h < 4; h++)
+		for (unsigned i = 0; i < 64; i++)
+			if (c[h][i].waiting)
+				target_buffers_give(&c[h][i]);
+	for (unsigned h = 0; h < 4; h++) {
+		for (unsigned i = 0; i < 64; i++)
+			target_buffers_give(&c[h][i]);
+		target_buffers_leave(&holder[h]);
+	}
+	end();
+}
+
+/* One buffer is enough for any number of hosts. */
+Test(target_buffers, a_single_one)
+{
+	struct target_share share[3] = { 0 };
+	struct target_holder holder[3];
+	struct target_claim c[3] = { 0 };
+
+	begin(1);
+	for (unsigned i = 0; i < 3; i++) {
+		target_buffers_join(&store, &holder[i], &share[i]);
+		cr_assert_eq(take(&holder[i], &c[i]), i == 0);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		turns();
+		cr_assert_eq(readies, i);
+		target_buffers_give(&c[i]);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		target_buffers_leave(&holder[i]);
+	end();
+}
+
+/* --- hosts that run side by side for a while; a millisecond passes at a time */
+
+static void served(struct claim *c)
+{
+	struct conn *conn = c->conn;
+	uint64_t now = loop_now(loop), wait = now - c->asked;
+
+	conn->worst = wait > conn->worst ? wait : conn->worst;
+	conn->served++;
+	c->due = conn->takes_ns == UINT64_MAX ? UINT64_MAX : now + conn->takes_ns;
+	target_buffers_peer(&c->claim);
+}
+
+static void claim_ready(struct target_claim *claim)
+{
+	served(container_of(claim, struct claim, claim));
+}
+
+static void conn_join(struct conn *conn, struct target_share *share)
+{
+	target_buffers_join(&store, &conn->holder, share);
+	for (unsigned i = 0; i < MANY; i++) {
+		conn->claim[i].conn = conn;
+		conn->claim[i].claim.ready = claim_ready;
+	}
+}
+
+static void conn_drop(struct conn *conn)
+{
+	for (unsigned i = 0; i < MANY; i++) {
+		target_buffers_give(&conn->claim[i].claim);
+		conn->claim[i].used = false;
+	}
+	conn->depth = 0;
+}
+
+static void conn_step(struct conn *conn, uint64_t now)
+{
+	conn->moved += conn->rate;
+	/* what the end of a connection takes */
+	if (conn->ended_ns && now - conn->ended_ns >= MS)
+		conn_drop(conn);
+	for (unsigned i = 0; i < conn->depth; i++) {
+		struct claim *c = &conn->claim[i];
+
+		if (c->used && c->claim.buf.p && now >= c->due) {
+			target_buffers_give(&c->claim);
+			c->used = false;
+		}
+		if (c->used && c->claim.waiting && now - c->asked > conn->worst)
+			conn->worst = now - c->asked;
+		if (c->used)
+			continue;
+		c->used = true;
+		c->asked = now;
+		if (target_buffers_take(&conn->holder, &c->claim))
+			served(c);
+	}
+}
+
+static struct {
+	struct loop_timer timer;
+	struct conn *conn;
+	unsigned count;
+} all;
+
+static void tick(struct loop_timer *timer)
+{
+	uint64_t now = loop_now(loop);
+
+	for (unsigned i = 0; i < all.count; i++)
+		conn_step(&all.conn[i], now);
+	loop_timer_set(loop, timer, now + MS);
+}
+
+static void run_ms(unsigned ms)
+{
+	volatile int never = 0;
+
+	all.timer.fire = tick;
+	if (!all.timer.on)
+		loop_timer_set(loop, &all.timer, loop_clock());
+	loop_wait(loop, &never, loop_clock() + ms * MS);
+}
+
+#define HOSTS 40
+static struct target_share share[HOSTS];
+
+static void hosts_begin(unsigned count)
+{
+	begin(64);
+	all.conn = calloc(count, sizeof(*all.conn));
+	all.count = count;
+	for (unsigned i = 0; i < count; i++)
+		conn_join(&all.conn[i], &share[i]);
+}
+
+static void hosts_end(void)
+{
+	loop_timer_del(loop, &all.timer);
+	for (unsigned i = 0; i < all.count; i++) {
+		conn_drop(&all.conn[i]);
+		target_buffers_leave(&all.conn[i].holder);
+	}
+	free(all.conn);
+	end();
+}
+
+static void behave(struct conn *conn, unsigned depth, uint64_t takes_ns, uint64_t rate)
+{
+	conn->depth = depth;
+	conn->takes_ns = takes_ns;
+	conn->rate = rate;
+}
+
+/* The first is honest and starts last; all others behave alike. */
+static void honest_among(unsigned bad, unsigned depth, uint64_t takes_ns, uint64_t rate)
+{
+	hosts_begin(bad + 1);
+	behave(&all.conn[0], 0, MS, 131072);
+	for (unsigned i = 1; i <= bad; i++)
+		behave(&all.conn[i], depth, takes_ns, rate);
+	run_ms(20);
+	all.conn[0].depth = 8;
+	run_ms(5000);
+	cr_assert(!all.conn[0].ended_ns);
+	cr_assert_gt(all.conn[0].served, 1000);
+	/* memory: the buffers, whatever was asked for */
+	cr_assert_eq(store.pool->len, 64u * EACH);
+	cr_assert_leq(store.free, 64);
+}
+
+static unsigned ended(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < all.count; i++)
+		count += all.conn[i].ended_ns != 0;
+	return count;
+}
+
+/* Few frozen hosts are no reason to end them: the reserve is left. */
+Test(target_buffers, frozen_hosts)
+{
+	for (unsigned k = 1; k <= 3; k++) {
+		honest_among(k, MANY, UINT64_MAX, 0);
+		cr_assert_leq(
+			all.conn[0].worst, 10 * MS, "%u: %g ms", k, (double)all.conn[0].worst / MS);
+		cr_assert_eq(ended(), 0, "%u of %u", ended(), k);
+		hosts_end();
+	}
+}
+
+/* However many freeze: the bound of the manual. */
+Test(target_buffers, any_number_of_frozen_hosts)
+{
+	for (unsigned k = 4; k < HOSTS; k += 5) {
+		honest_among(k, MANY, UINT64_MAX, 0);
+		cr_assert_leq(all.conn[0].worst, 100 * MS, "%u: %g ms", k,
+			(double)all.conn[0].worst / MS);
+		hosts_end();
+	}
+}
+
+/* A host that sends some bytes now and then, but not what was asked for. */
+Test(target_buffers, trickling_hosts)
+{
+	honest_among(30, MANY, UINT64_MAX, 16);
+	cr_assert_leq(all.conn[0].worst, 100 * MS, "%g ms", (double)all.conn[0].worst / MS);
+	hosts_end();
+}
+
+/* One that moves much, but never completes a thing. */
+Test(target_buffers, lying_hosts)
+{
+	honest_among(30, MANY, UINT64_MAX, 65536);
+	cr_assert_leq(all.conn[0].worst, (TARGET_SLOW_MS + 100) * MS, "%g ms",
+		(double)all.conn[0].worst / MS);
+	hosts_end();
+}
+
+static void greedy(unsigned hosts)
+{
+	honest_among(hosts, MANY, MS, 131072 * 64);
+	cr_assert_eq(ended(), 0);
+	for (unsigned i = 1; i < all.count; i++) /* an equal part of what there is */
+		cr_assert_lt(all.conn[i].served, 2 * all.conn[0].served + 100);
+	cr_assert_leq(all.conn[0].worst, 100 * MS, "%g ms", (double)all.conn[0].worst / MS);
+	hosts_end();
+}
+
+Test(target_buffers, greedy_hosts)
+{
+	honest_among(1, MANY, MS, 131072 * 64);
+	cr_assert_eq(ended(), 0);
+	cr_assert_leq(all.conn[0].worst, 3 * MS, "%g ms", (double)all.conn[0].worst / MS);
+	hosts_end();
+	greedy(HOSTS - 1);
+}
+
+/* Slow, but it moves as many bytes as is asked of it: never ended. */
+Test(target_buffers, slow_hosts)
+{
+	honest_among(HOSTS - 1, 4, 900 * MS, TARGET_MOVED_LEAST / 40);
+	cr_assert_eq(ended(), 0);
+	hosts_end();
+}
+
+/* Where no host waits without a buffer, none is ended, however slow. */
+Test(target_buffers, no_contention_no_end)
+{
+	hosts_begin(2);
+	behave(&all.conn[0], 8, MS, 131072);
+	behave(&all.conn[1], MANY, UINT64_MAX, 0);
+	run_ms(20000);
+	cr_assert_eq(ended(), 0);
+	cr_assert_leq(all.conn[0].worst, 3 * MS);
+	hosts_end();
+}
+
+/* Disks, not hosts, hold the buffers: nobody is ended for that. */
+Test(target_buffers, slow_disks_end_no_host)
+{
+	struct target_claim c[HOSTS][8] = { 0 };
+
+	hosts_begin(HOSTS);
+	for (unsigned h = 0; h < HOSTS; h++)
+		for (unsigned i = 0; i < 8; i++)
+			take(&all.conn[h].holder, &c[h][i]);
+	turns();
+	cr_assert_eq(store.free, 0);
+	for (unsigned i = 0; i < 8; i++) /* few of them wait for this host, which is slow */
+		target_buffers_peer(&c[1][i]);
+	cr_assert_gt(store.peers, 0);
+	all.conn[1].rate = TARGET_MOVED_LEAST / 25;
+	run_ms(3000);
+	cr_assert_eq(ended(), 0);
+	for (unsigned h = 0; h < HOSTS; h++)
+		for (unsigned i = 0; i < 8; i++)
+			if (c[h][i].waiting)
+				target_buffers_give(&c[h][i]);
+	for (unsigned h = 0; h < HOSTS; h++)
+		for (unsigned i = 0; i < 8; i++)
+			target_buffers_give(&c[h][i]);
+	hosts_end();
 }

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Admission: quotas, who makes room, what is kept for others, how often it is reported. */
+#include "places.h"
+#include "leap.h"
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#define MANY 1200
+#define SEC  1000000000ull
+
+static struct target_place place[MANY];
+static struct target_places places;
+static struct target_place *evicted[MANY];
+static unsigned evictions, reports;
+
+static void evict(struct target_place *p)
+{
+	cr_assert(p->evicted);
+	evicted[evictions++] = p;
+}
+
+static void full(const struct diag *why, void *user)
+{
+	cr_assert_eq(user, &places);
+	cr_assert_eq(why->code, DIAG_BUSY);
+	reports++;
+}
+
+static void begin(unsigned connections, bool listed)
+{
+	places = (struct target_places){
+		.limit = { .connections = connections, .announced = 64, .listed = listed },
+		.shares = 2,
+		.evict = evict,
+		.full = full,
+		.user = &places
+	};
+}
+
+static struct addr address(unsigned number)
+{
+	struct addr addr = { .len = sizeof(struct sockaddr_in) };
+	struct sockaddr_in *in = (void *)&addr.ss;
+
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(0x0a000000 + number);
+	in->sin_port = htons((uint16_t)(1000 + number)); /* does not count */
+	return addr;
+}
+
+static bool enter(unsigned i, unsigned from)
+{
+	struct addr addr = address(from);
+
+	static uint16_t port;
+
+	((struct sockaddr_in *)(void *)&addr.ss)->sin_port = htons(++port);
+	if (!target_places_room(&places, &addr))
+		return false;
+	target_places_enter(&places, &place[i], &addr);
+	return true;
+}
+
+/* What was evicted goes, as connections do after a while. */
+static void gone(void)
+{
+	for (unsigned i = 0; i < evictions; i++) {
+		target_places_leave(&places, evicted[i]);
+		*evicted[i] = (struct target_place){ 0 };
+	}
+	evictions = 0;
+}
+
+static void end(void)
+{
+	gone();
+	for (unsigned i = 0; i < MANY; i++)
+		if (place[i].origin)
+			target_places_leave(&places, &place[i]);
+	cr_assert_eq(places.count, 0);
+	cr_assert_eq(places.leaving, 0);
+	cr_assert(!places.of[0] && !places.of[1] && !places.of[2]);
+	cr_assert(!places.origins && !places.hosts);
+}
+
+Test(target_places, strangers_of_one_address_compete_among_themselves)
+{
+	begin(1024, false);
+	cr_assert(enter(0, 1));
+	for (unsigned i = 1; i <= TARGET_STRANGERS_ADDR; i++)
+		cr_assert(enter(i, 2));
+	cr_assert_eq(evictions, 0);
+	for (unsigned i = 0; i < 40; i++) {
+		cr_assert(enter(100 + i, 2));
+		cr_assert_eq(evictions, i + 1);
+		cr_assert_eq(evicted[i], i < TARGET_STRANGERS_ADDR
+						 ? &place[1 + i]
+						 : &place[100 + i - TARGET_STRANGERS_ADDR]);
+	}
+	cr_assert_eq(places.of[TARGET_STRANGER], 1 + TARGET_STRANGERS_ADDR);
+	cr_assert(!place[0].evicted);
+	end();
+}
+
+/* A thousand connections of as many addresses: the one of a host that is slow to come is not the
+ * first to go as long as some address has more. */
+Test(target_places, strangers_of_all_addresses)
+{
+	begin(1024, false);
+	cr_assert(enter(0, 1));
+	for (unsigned i = 0; i < 63; i++)
+		cr_assert(enter(1 + i, 2 + i / 2));
+	cr_assert_eq(evictions, 0);
+	cr_assert(enter(100, 500));
+	cr_assert_eq(evictions, 1);
+	cr_assert_eq(evicted[0], &place[1]);
+	for (unsigned i = 0; i < 1000; i++) {
+		cr_assert(enter(101 + i, 1000 + i));
+		gone();
+		cr_assert_leq(places.count, TARGET_STRANGERS);
+	}
+	cr_assert_eq(places.refused, 0);
+	end();
+}
+
+/* As many as a host announces are no strangers, from its own address. */
+Test(target_places, announced_connections)
+{
+	begin(1024, false);
+	cr_assert(enter(0, 1));
+	cr_assert(target_places_host(&places, &place[0], "a", true));
+	for (unsigned i = 1; i <= 64 + TARGET_STRANGERS_ADDR; i++)
+		cr_assert(enter(i, 1));
+	cr_assert_eq(evictions, 0);
+	cr_assert(enter(100, 1));
+	cr_assert_eq(evictions, 1);
+	cr_assert_eq(evicted[0], &place[1]);
+	/* they don't take the room of others */
+	for (unsigned i = 0; i < TARGET_STRANGERS - TARGET_STRANGERS_ADDR; i++)
+		cr_assert(enter(200 + i, 2 + i));
+	cr_assert_eq(evictions, 1);
+	for (unsigned i = 2; i <= 64; i++)
+		cr_assert(target_places_host(&places, &place[i], "a", false));
+	cr_assert_eq(places.hosts->connections, 64);
+	end();
+}
+
+Test(target_places, guests)
+{
+	begin(1024, true);
+	cr_assert(enter(0, 1));
+	target_places_guest(&places, &place[0]);
+	for (unsigned i = 1; i <= TARGET_GUESTS + 40; i++) {
+		cr_assert(enter(i, 2));
+		target_places_guest(&places, &place[i]);
+		cr_assert_leq(places.of[TARGET_GUEST], TARGET_GUESTS);
+	}
+	cr_assert_eq(evictions, 41);
+	cr_assert_eq(evicted[0], &place[1]);
+	cr_assert(!place[0].evicted); /* the other address has more */
+	end();
+}
+
+/* Everything that is not a host makes room for one, and hosts never do. */
+Test(target_places, room_for_hosts)
+{
+	char name[16];
+
+	begin(100, true);
+	for (unsigned i = 0; i < 60; i++) {
+		cr_assert(enter(i, i));
+		target_places_guest(&places, &place[i]);
+	}
+	for (unsigned i = 60; i < 75; i++)
+		cr_assert(enter(i, i));
+	cr_assert_eq(evictions, 0);
+	for (unsigned i = 100; i < 200; i++) {
+		cr_assert(enter(i, i), "%u", i);
+		snprintf(name, sizeof(name), "host %u", i);
+		cr_assert(target_places_host(&places, &place[i], name, true));
+		gone();
+	}
+	cr_assert_eq(places.of[TARGET_HOST], 100);
+	cr_assert_eq(places.of[TARGET_STRANGER] + places.of[TARGET_GUEST], 0);
+	cr_assert_eq(places.refused, 0);
+	cr_assert(!enter(300, 300));
+	cr_assert_eq(places.refused, 1);
+	cr_assert(!target_places_evict(&places));
+	end();
+}
+
+/* With a list, a quarter is out of reach for all that have not shown that they are on it. */
+Test(target_places, kept_for_the_list)
+{
+	begin(16, true);
+	for (unsigned i = 0; i < 40; i++) {
+		cr_assert(enter(i, i));
+		gone();
+		cr_assert_leq(places.count, 12);
+	}
+	end();
+}
+
+static unsigned admitted(unsigned first, const char *name)
+{
+	unsigned count = 0;
+
+	while (first + count < MANY && enter(first + count, 1)) {
+		if (!target_places_host(&places, &place[first + count], name, count % 65 == 0))
+			break;
+		count++;
+	}
+	return count;
+}
+
+Test(target_places, part_of_a_host)
+{
+	begin(1024, false);
+	cr_assert_eq(admitted(0, "a"), 960);
+	cr_assert(enter(1000, 2));
+	cr_assert(target_places_host(&places, &place[1000], "b", true)); /* there is room left */
+	end();
+	begin(1024, false);
+	cr_assert(enter(1000, 2));
+	cr_assert(target_places_host(&places, &place[1000], "b", true));
+	cr_assert_eq(admitted(0, "a"), 512);
+	cr_assert(enter(1001, 2));
+	cr_assert(target_places_host(&places, &place[1001], "b", false));
+	end();
+	begin(1024, true);
+	cr_assert_eq(admitted(0, "a"), 512);
+	end();
+	begin(4, false);
+	cr_assert_eq(admitted(0, "a"), 4);
+	end();
+}
+
+/* The parts of buffers belong to the host: one memory for all of its connections, made once. */
+Test(target_places, shares)
+{
+	struct target_share *share;
+
+	begin(1024, false);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(enter(i, i));
+	cr_assert(target_places_host(&places, &place[0], "a", true));
+	cr_assert(target_places_host(&places, &place[1], "b", true));
+	cr_assert(target_places_host(&places, &place[2], "a", true));
+	share = place[0].host->share;
+	cr_assert_eq(share, place[2].host->share);
+	cr_assert_neq(share, place[1].host->share);
+	share[1].held = 5;
+	target_places_leave(&places, &place[0]);
+	place[0] = (struct target_place){ 0 };
+	cr_assert_eq(place[2].host->share[1].held, 5);
+	end();
+}
+
+/* However fast connections come and slow they go: no more than both limits together. */
+Test(target_places, those_on_their_way_out_are_bounded)
+{
+	unsigned entered = 0;
+
+	begin(200, false);
+	for (unsigned i = 0; i < MANY; i++)
+		entered += enter(i, i % 7);
+	cr_assert_eq(places.leaving, TARGET_LEAVING);
+	cr_assert_leq(places.count, TARGET_STRANGERS + TARGET_LEAVING);
+	cr_assert_eq(places.refused, MANY - entered);
+	cr_assert_eq(reports, 1);
+	end();
+}
+
+/* All are counted, one in 10 s is reported. */
+Test(target_places, reports)
+{
+	begin(1, false);
+	cr_assert(enter(0, 0));
+	cr_assert(target_places_host(&places, &place[0], "a", false));
+	for (unsigned s = 0; s < 25; s++) {
+		for (unsigned i = 0; i < 10; i++)
+			cr_assert(!enter(1, 1));
+		leap_now += SEC;
+	}
+	cr_assert_eq(places.refused, 250);
+	cr_assert_eq(reports, 3);
+	end();
+}
