@@ -54,19 +54,27 @@ ssize_t stream_recv(struct stream *, const struct iovec *, int count);
 void stream_send(struct stream *, struct stream_out *chain); /* leaves at the end of the turn */
 /* Bytes that the peer has sent and taken so far, as the kernel knows it. */
 uint64_t stream_moved(struct stream *);
+/* What is awaited of the peer: STREAM_READ until changed. With STREAM_WATCH there is no `readable`,
+ * but the end of the peer's stream is still noticed and ends this one, with what was not read; with
+ * STREAM_DEAF only an error or the end of both directions does. */
+enum stream_hear { STREAM_READ, STREAM_WATCH, STREAM_DEAF };
+void stream_hear(struct stream *, enum stream_hear);
 /* The descriptor of a stream that is UP and has nothing to send becomes the caller's, and the
  * stream is freed: for who needs the socket alone. Not from inside its own upcalls. */
 int stream_detach(struct stream *);
 void stream_close(struct stream *); /* `down` follows, and no upcall before it */
+/* The same when everything sent has left and the peer may still have requests on their way: closing
+ * a TCP socket that has something unread resets it, and the peer could lose the last bytes. */
+void stream_hang_up(struct stream *);
 /* The same by a reset: what the peer has not got by now never arrives, also when the network is
  * back later. For a connection that is given up with requests on their way. */
 void stream_reset(struct stream *);
 /* at once, any state; not from inside an upcall other than `down` */
 void stream_free(struct stream *);
 
-/* One TCP port for NVMe/TCP or iSCSI and software iWARP together: what a connection is shows in its
- * first bytes ("MPA ID Req Frame", RFC 5044 section 7.1). An iWARP one becomes an ep_incoming once
- * its request has arrived whole. */
+/* One TCP port, or a unix socket. A port is for NVMe/TCP or iSCSI and software iWARP together: what
+ * a connection is shows in its first bytes ("MPA ID Req Frame", RFC 5044 section 7.1). An iWARP one
+ * becomes an ep_incoming once its request has arrived whole. */
 struct ep_incoming;
 struct tcp_listener;
 struct tcp_listen {
@@ -83,11 +91,15 @@ struct tcp_listen {
 	void *user;
 	uint32_t timeout_ms; /* for the first bytes, and the MPA request */
 	bool no_crc;         /* software iWARP: CRCs only if the peer wants them */
+	bool freebind;       /* also at an IP address that this machine does not have yet */
+	unsigned mode;       /* of a unix socket's file */
 };
+/* The file of a dead process's unix socket is replaced; a live one is -EADDRINUSE. It is removed
+ * with the listener if it is still the same. */
 int tcp_listen(struct tcp_listener **, struct loop *, const struct tcp_listen *, struct diag *);
 const struct addr *tcp_listener_addr(const struct tcp_listener *);
 void tcp_listener_free(struct tcp_listener *);
-/* A stream of an accepted descriptor, which it takes over; STREAM_UP from the start, no `up`
- * upcall. */
+/* A stream of a connected socket (accepted, or of a pair), which it takes over, also on failure;
+ * STREAM_UP from the start, no `up` upcall. */
 int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer,
 	const struct stream_events *, void *user, struct diag *);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One TCP port for plain streams and software iWARP. The first bytes are only looked at until they
- * tell which it is, so that a stream's new owner finds it untouched. */
+/* One TCP port for plain streams and software iWARP, or a unix socket for streams. The first bytes
+ * are only looked at until they tell which it is, so that a stream's new owner finds it untouched.
+ */
 #include "iwarp.h"
-#include "stream.h"
+#include "tcp.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,6 +14,7 @@
 
 #define MS      1000000ull
 #define BACKLOG 128
+#define ACCEPTS 16 /* in one turn */
 /* connections that have not said yet what they are; the oldest makes room for one more */
 #define PENDING_MAX 256
 #define PAUSE_MS    100 /* without descriptors: until the next try */
@@ -34,6 +36,7 @@ struct tcp_listener {
 	struct tcp_listen conf;
 	struct addr at;
 	struct loop_fd fd;
+	struct unix_file file;
 	struct loop_timer pause;
 	/* a descriptor that is given up to accept, and to close, a connection there is none for */
 	int spare;
@@ -256,15 +259,21 @@ static void starved(struct tcp_listener *listener, int err)
 static void acceptable(struct loop_fd *fd, uint32_t events)
 {
 	struct tcp_listener *listener = container_of(fd, struct tcp_listener, fd);
-	struct addr peer = { .len = sizeof(peer.ss) };
-	int got = accept4(
-		fd->fd, (struct sockaddr *)&peer.ss, &peer.len, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
-	if (got >= 0)
-		take(listener, got, &peer);
-	else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-		starved(listener, errno);
+	for (int i = 0; i < ACCEPTS; i++) {
+		struct addr peer = { .len = sizeof(peer.ss) };
+		int got = accept4(fd->fd, (struct sockaddr *)&peer.ss, &peer.len,
+			SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (got >= 0) {
+			take(listener, got, &peer);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			starved(listener, errno);
+		return;
+	}
 }
 
 static void go_on(struct loop_timer *timer)
@@ -292,21 +301,40 @@ static int new_socket(struct addr *at)
 	return fd;
 }
 
+static int bind_ip(int fd, const struct addr *at, bool freebind)
+{
+	bool v6 = at->ss.ss_family == AF_INET6;
+	int on = 1, off = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (v6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	/* old kernels without the option refuse the address at bind() */
+	if (freebind)
+		setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_FREEBIND : IP_FREEBIND,
+			&on, sizeof(on));
+	return bind(fd, (const struct sockaddr *)&at->ss, at->len);
+}
+
 static int open_socket(struct tcp_listener *listener, struct diag *diag)
 {
 	struct addr *at = &listener->at;
-	int on = 1, off = 0, fd = new_socket(at);
+	int err, fd = new_socket(at);
 
 	if (fd < 0)
 		return diag_sys(diag, errno, "socket");
 	listener->fd.fd = fd;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (at->ss.ss_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, (const struct sockaddr *)&at->ss, at->len))
+	if (at->ss.ss_family == AF_UNIX) {
+		err = unix_bind(fd, at, listener->conf.mode, &listener->file, diag);
+		if (err)
+			return err;
+	} else if (bind_ip(fd, at, listener->conf.freebind)) {
 		return diag_sys(diag, errno, "bind");
+	}
 	if (listen(fd, BACKLOG))
 		return diag_sys(diag, errno, "listen");
+	if (at->ss.ss_family == AF_UNIX)
+		return 0;
 	at->len = sizeof(at->ss);
 	if (getsockname(fd, (struct sockaddr *)&at->ss, &at->len))
 		return diag_sys(diag, errno, "bind");
@@ -352,6 +380,7 @@ void tcp_listener_free(struct tcp_listener *listener)
 		close(pending_free(listener->pending));
 	loop_timer_del(listener->loop, &listener->pause);
 	loop_fd_del(listener->loop, &listener->fd);
+	unix_remove(&listener->at, &listener->file);
 	if (listener->spare >= 0)
 		close(listener->spare);
 	if (listener->fd.fd >= 0)

@@ -15,6 +15,7 @@
 
 #define MS           1000000ull
 #define IOV_MAX_TURN 128
+#define UNREAD       256 /* receives of what a peer sent and will not be read, 4 MiB */
 
 struct tcp {
 	struct stream stream;
@@ -26,8 +27,9 @@ struct tcp {
 	uint64_t moved; /* given to the socket and had from it */
 	struct addr dst;
 	uint32_t timeout_ms;
-	bool over;  /* no more use: only `down` is to come */
-	bool heard; /* the socket had something */
+	uint32_t in; /* events awaited of the peer */
+	bool over;   /* no more use: only `down` is to come */
+	bool heard;  /* the socket had something */
 };
 
 static struct tcp *tcp_of(struct stream *stream)
@@ -60,6 +62,12 @@ static void broken(struct tcp *tcp, int err)
 	end(tcp);
 }
 
+static void closed(struct tcp *tcp)
+{
+	diag_set(why(tcp), DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
+	end(tcp);
+}
+
 static void write_way(struct tcp *tcp)
 {
 	struct addr from = { .len = sizeof(from.ss) };
@@ -73,10 +81,12 @@ static void write_way(struct tcp *tcp)
 		text[0] ? " " : "", addr_text(&tcp->dst, to), iface[0] ? " on " : "", iface);
 }
 
-static unsigned gather(const struct tcp *tcp, struct iovec iov[IOV_MAX_TURN])
+static unsigned gather(const struct tcp *tcp, struct iovec iov[IOV_MAX_TURN], size_t *sum)
 {
 	size_t skip = tcp->sent;
 	unsigned count = 0;
+
+	*sum = 0;
 
 	for (const struct stream_out *out = tcp->out; out; out = out->next)
 		for (unsigned i = 0; i < out->niov; i++) {
@@ -89,6 +99,7 @@ static unsigned gather(const struct tcp *tcp, struct iovec iov[IOV_MAX_TURN])
 				return count;
 			iov[count++] =
 				(struct iovec){ (char *)out->iov[i].iov_base + skip, len - skip };
+			*sum += len - skip;
 			skip = 0;
 		}
 	return count;
@@ -121,23 +132,26 @@ static void retire(struct tcp *tcp, size_t bytes)
 static void flush(struct tcp *tcp)
 {
 	struct iovec iov[IOV_MAX_TURN];
+	size_t want;
 
 	while (!tcp->over && tcp->out) {
-		unsigned count = gather(tcp, iov);
+		unsigned count = gather(tcp, iov, &want);
 		ssize_t bytes = count ? tcp_send(tcp->fd.fd, iov, count) : 0;
+		bool full = bytes < 0 ? errno == EAGAIN : (size_t)bytes < want;
 
-		if (bytes >= 0) {
+		if (bytes >= 0)
 			retire(tcp, (size_t)bytes);
-		} else if (errno == EAGAIN) {
-			loop_fd_change(tcp->stream.loop, &tcp->fd, EPOLLIN | EPOLLOUT);
+		if (full && !tcp->over) {
+			loop_fd_change(tcp->stream.loop, &tcp->fd, tcp->in | EPOLLOUT);
 			return;
-		} else if (errno != EINTR) {
+		}
+		if (bytes < 0 && errno != EINTR) {
 			broken(tcp, errno);
 			return;
 		}
 	}
 	if (!tcp->over)
-		loop_fd_change(tcp->stream.loop, &tcp->fd, EPOLLIN);
+		loop_fd_change(tcp->stream.loop, &tcp->fd, tcp->in);
 }
 
 static void end_of_turn(struct loop_work *work)
@@ -166,7 +180,7 @@ static void connected(struct tcp *tcp)
 		return;
 	}
 	loop_timer_del(tcp->stream.loop, &tcp->deadline);
-	loop_fd_change(tcp->stream.loop, &tcp->fd, EPOLLIN);
+	loop_fd_change(tcp->stream.loop, &tcp->fd, tcp->in);
 	write_way(tcp);
 	loop_trace(tcp->stream.loop, "%s: up", tcp->stream.way);
 	tcp->stream.state = STREAM_UP;
@@ -185,16 +199,20 @@ static void ready(struct loop_fd *fd, uint32_t events)
 	}
 	if (events & EPOLLOUT)
 		flush(tcp);
-	/* An error or a hang-up is told by what reading gives. */
-	if (!tcp->over && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)))
+	if (tcp->over || !(events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
+		return;
+	/* Reading reports an error or a hang-up. What the owner has no room for stays unread. */
+	if (tcp->in & EPOLLIN)
 		tcp->stream.ev->readable(&tcp->stream);
+	else if (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP))
+		closed(tcp);
 }
 
 static bool look(struct loop_fd *fd)
 {
 	struct tcp *tcp = container_of(fd, struct tcp, fd);
 
-	if (tcp->stream.state != STREAM_UP)
+	if (tcp->stream.state != STREAM_UP || !(tcp->in & EPOLLIN))
 		return false;
 	tcp->heard = false;
 	tcp->stream.ev->readable(&tcp->stream);
@@ -223,6 +241,7 @@ static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t 
 	tcp->deadline.fire = expired;
 	tcp->work.run = end_of_turn;
 	tcp->out_end = &tcp->out;
+	tcp->in = EPOLLIN;
 	tcp->dst = *peer;
 	return tcp;
 }
@@ -276,7 +295,7 @@ int stream_accept(struct stream **out, struct loop *loop, int fd, const struct a
 		return err;
 	}
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-	addr_tcp_tune(fd);
+	tcp_tune(fd, peer);
 	tcp->stream.state = STREAM_UP;
 	write_way(tcp);
 	loop_trace(loop, "%s: accepted", tcp->stream.way);
@@ -303,10 +322,8 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 		return 0;
 	if (bytes < 0)
 		broken(tcp, errno);
-	else {
-		diag_set(why(tcp), DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
-		end(tcp);
-	}
+	else
+		closed(tcp);
 	return -stream->why.err;
 }
 
@@ -335,6 +352,16 @@ void stream_send(struct stream *stream, struct stream_out *chain)
 		loop_work_add(stream->loop, &tcp->work);
 }
 
+void stream_hear(struct stream *stream, enum stream_hear hear)
+{
+	static const uint32_t events[] = { EPOLLIN, EPOLLRDHUP, 0 };
+	struct tcp *tcp = tcp_of(stream);
+
+	tcp->in = events[hear];
+	if (!tcp->over && stream->state == STREAM_UP)
+		loop_fd_change(stream->loop, &tcp->fd, tcp->in | (tcp->fd.events & EPOLLOUT));
+}
+
 int stream_detach(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);
@@ -351,12 +378,27 @@ void stream_close(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);
 	struct iovec iov[IOV_MAX_TURN];
-	unsigned count = gather(tcp, iov);
+	size_t sum;
+	unsigned count = gather(tcp, iov, &sum);
 
 	if (tcp->over)
 		return;
 	if (stream->state == STREAM_UP && count)
 		tcp_send(tcp->fd.fd, iov, count);
+	end(tcp);
+}
+
+void stream_hang_up(struct stream *stream)
+{
+	struct tcp *tcp = tcp_of(stream);
+	uint8_t unread[16384];
+
+	if (tcp->over)
+		return;
+	shutdown(tcp->fd.fd, SHUT_WR);
+	for (int i = 0; i < UNREAD && recv(tcp->fd.fd, unread, sizeof(unread), MSG_DONTWAIT) > 0;
+		i++)
+		;
 	end(tcp);
 }
 

@@ -53,15 +53,29 @@ void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 	}
 }
 
+/* Room for some replies of 256 KiB: with less than one, both sides wait for each other. The receive
+ * buffer of a unix socket has no effect. */
+#define UNIX_BYTES (1 << 20)
+
+void tcp_tune(int fd, const struct addr *peer)
+{
+	int size = UNIX_BYTES;
+
+	if (peer->ss.ss_family != AF_UNIX)
+		addr_tcp_tune(fd);
+	else if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)))
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
 static int configure(int fd, const struct stream_dial *dial, struct diag *diag)
 {
 	bool v6 = dial->dst.ss.ss_family == AF_INET6;
 	int on = 1, tos = dial->tos;
 	char from[ADDR_TEXT];
 
+	tcp_tune(fd, &dial->dst);
 	if (dial->dst.ss.ss_family == AF_UNIX)
 		return 0;
-	addr_tcp_tune(fd);
 	if (tos && setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, &tos,
 			   sizeof(tos)))
 		return diag_sys(diag, errno, "type of service %d", tos);
