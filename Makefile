@@ -147,7 +147,7 @@ $(addprefix $(T)/tests/,core/mad/watch core/block/paths core/block/orphan core/t
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64
-$(T)/tests/core/net/unix_socket $(T)/tests/core/export/nbd_listen: TEST_LIBS += -Wl,--wrap=bind
+$(T)/tests/core/net/unix_socket: TEST_LIBS += -Wl,--wrap=bind
 $(T)/tests/core/block/file_hang: TEST_LIBS += -Wl,--wrap=pread,--wrap=pwrite,--wrap=fdatasync,--wrap=fallocate,--wrap=ioctl,--wrap=lseek,--wrap=syscall,--wrap=fstatfs
 $(T)/tests/core/block/input: TEST_LIBS += -Wl,--wrap=read
 $(T)/tests/core/block/output: TEST_LIBS += -Wl,--wrap=fdatasync

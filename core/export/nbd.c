@@ -90,7 +90,6 @@ int nbd_serve_init(struct nbd_conn *c, unsigned i, struct diag *diag)
 	}
 	for (unsigned n = 0; n <= c->count; n++)
 		nbd_req_free(c, &c->reqs[n]);
-	c->out_end = &c->out;
 	c->held_end = &c->held;
 	return 0;
 }
@@ -201,7 +200,7 @@ static void slot_done(struct split *split)
 
 	slot->flying = false;
 	c->flying--;
-	nbd_conn_wake(c);
+	nbd_conn_moved(c);
 	bdev_orphan_end(&slot->orphan);
 	if (c->gone)
 		return;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What the files of the NBD server know of one another: the server and its workers (nbd_server.c),
- * its sockets (nbd_listen.c), a connection's life (nbd_conn.c), its handshake (nbd_hello.c), its
+ * who may connect (nbd_allow.c), a connection's life (nbd_conn.c), its handshake (nbd_hello.c), its
  * requests (nbd.c), its replies (nbd_reply.c). */
 #pragma once
 #include "export.h"
 #include "split.h"
+#include "stream.h"
 #include "wire/nbd.h"
 #include <sys/types.h>
 
@@ -38,6 +39,8 @@ struct nbd_hello {
 	unsigned meta;   /* 1 + the export whose base:allocation is selected */
 	unsigned options;
 	uint32_t skip;
+	struct stream_out reply; /* the bytes of out on their way, if sending */
+	bool sending;
 	size_t out_len;
 	uint8_t out[NBD_HELLO_OUT];
 };
@@ -81,7 +84,8 @@ struct nbd_slot {
 	struct split split;
 	/* the blocks it may still change, once its client may have left */
 	struct bdev_orphan orphan;
-	struct nbd_slot *next; /* free, out-list, held, or its request's waiting */
+	struct stream_out out; /* head and data */
+	struct nbd_slot *next; /* free, held, or its request's waiting */
 	struct nbd_conn *conn;
 	struct nbd_req *req;
 	uint8_t *base;
@@ -98,7 +102,9 @@ struct nbd_conn {
 	struct nbd_server *server;
 	struct nbd_worker *worker;
 	struct loop *loop; /* the worker's */
-	struct loop_fd fd;
+	struct stream *stream;
+	struct addr addr; /* of the client */
+	int fd;           /* until the stream has it, -1 */
 	struct loop_work turn;
 	struct loop_timer deadline;
 	struct loop_msg msg; /* to the worker when accepted, back to the server when over */
@@ -107,11 +113,9 @@ struct nbd_conn {
 	bool gone;      /* nothing more is sent or received; freed when nothing flies */
 	bool ending;    /* nothing more is received */
 	bool goodbye;   /* as the client asked for it */
-	bool blocked;   /* the socket takes no more now */
 	bool cancelled; /* the disk was asked to drop what it holds */
 
-	struct nbd_hello *hello; /* NULL once serving */
-	size_t hello_at;
+	struct nbd_hello *hello;   /* NULL once serving */
 	bool adopted;              /* knows its export without one */
 	struct nbd_adopted *owner; /* of one that is */
 
@@ -138,16 +142,17 @@ struct nbd_conn {
 	uint32_t got;          /* of its bytes */
 
 	/* out */
-	struct nbd_slot *out, **out_end;
-	size_t out_at;          /* bytes of the first one that have left */
-	struct nbd_req *stream; /* ordered read that is being sent: nothing else may come between */
+	unsigned sending; /* replies that the socket has not taken */
+	struct nbd_req
+		*exclusive; /* ordered read that is being sent: nothing else may come between */
 	struct nbd_slot *held, **held_end;
 	struct nbd_req *ordered; /* other ordered reads, oldest first */
 	uint8_t stage[NBD_STAGE];
 };
 
 /* nbd_conn.c */
-int nbd_conn_new(struct nbd_conn **, struct nbd_server *, int fd, const char *peer, struct diag *);
+int nbd_conn_new(struct nbd_conn **, struct nbd_server *, int fd, const struct addr *,
+	const char *peer, struct diag *);
 /* One that needs no handshake. */
 int nbd_conn_adopt(struct nbd_conn **, struct nbd_server *, unsigned export, int fd,
 	const char *peer, struct diag *);
@@ -156,6 +161,7 @@ void nbd_conn_start(struct nbd_conn *, struct nbd_worker *);
 void nbd_conn_end(struct nbd_conn *);                    /* answers what has arrived, then over */
 void nbd_conn_abort(struct nbd_conn *, const char *why); /* over as soon as nothing flies */
 void nbd_conn_wake(struct nbd_conn *);                   /* a turn at the end of this one */
+void nbd_conn_moved(struct nbd_conn *); /* the same, if something waits for what is free now */
 
 /* nbd.c */
 int nbd_serve_init(struct nbd_conn *, unsigned export, struct diag *);
@@ -172,22 +178,12 @@ void nbd_req_free(struct nbd_conn *, struct nbd_req *);
 bool nbd_req_over(const struct nbd_req *); /* no piece in work, none to come */
 
 /* nbd_reply.c */
-void nbd_reply(struct nbd_slot *); /* the slot's piece is done */
+void nbd_reply(struct nbd_slot *);   /* the slot's piece is done */
+void nbd_replied(struct nbd_slot *); /* and its reply has left */
 /* a read longer than a buffer, in simple replies */
 void nbd_ordered_add(struct nbd_conn *, struct nbd_req *);
-void nbd_flush(struct nbd_conn *); /* what is on the out-list leaves in one sendmsg */
 
-/* nbd_listen.c */
-struct nbd_listen {
-	struct loop_fd fd;
-	struct nbd_server *server;
-	struct addr addr; /* as bound */
-	/* of a unix socket's file: what is removed at the end is only what was made here */
-	dev_t dev;
-	ino_t ino;
-};
-int nbd_listen_open(struct nbd_listen *, const struct addr *, unsigned mode, struct diag *);
-void nbd_listen_close(struct nbd_listen *);
+/* nbd_allow.c */
 bool nbd_allowed(const struct nbd_options *, const struct sockaddr_storage *peer);
 
 /* nbd_server.c */

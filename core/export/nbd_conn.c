@@ -5,18 +5,22 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define MSEC        1000000ull
 #define BIG_PAYLOAD 32768 /* from here on payload is not worth copying through the stage */
-#define UNREAD      64    /* stages of requests that will not be done */
 #define STAGE_FEW   4096  /* what is then taken beyond it: the next headers */
 
 void nbd_conn_wake(struct nbd_conn *c)
 {
 	loop_work_add(c->loop, &c->turn);
+}
+
+/* A free slot, or the end of what flies, matters only to those. */
+void nbd_conn_moved(struct nbd_conn *c)
+{
+	if (c->cur || c->head != c->tail || c->ending || c->gone)
+		nbd_conn_wake(c);
 }
 
 void nbd_conn_abort(struct nbd_conn *c, const char *why)
@@ -27,8 +31,8 @@ void nbd_conn_abort(struct nbd_conn *c, const char *why)
 	c->gone = true;
 	nbd_serve_stop(c);
 	loop_timer_del(c->loop, &c->deadline);
-	loop_fd_del(c->loop, &c->fd);
-	close(c->fd.fd);
+	if (c->stream)
+		stream_close(c->stream);
 	nbd_conn_wake(c);
 }
 
@@ -40,6 +44,8 @@ static void over(struct loop_msg *msg)
 static void finish(struct nbd_conn *c)
 {
 	loop_work_del(c->loop, &c->turn);
+	if (c->stream)
+		stream_free(c->stream);
 	nbd_serve_fini(c);
 	free(c->fence);
 	free(c->hello);
@@ -59,28 +65,13 @@ static int enter(struct nbd_hello *hello, unsigned export, struct diag *diag)
 	return err;
 }
 
-static bool hello_send(struct nbd_conn *c)
+static void hello_send(struct nbd_conn *c)
 {
 	struct nbd_hello *h = c->hello;
-	ssize_t n;
 
-	while (c->hello_at < h->out_len) {
-		n = send(c->fd.fd, h->out + c->hello_at, h->out_len - c->hello_at,
-			MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno != EAGAIN) {
-			nbd_conn_abort(c, "client disconnected");
-			return false;
-		}
-		if (n < 0) {
-			c->blocked = true;
-			return false;
-		}
-		c->hello_at += (size_t)n;
-	}
-	c->hello_at = h->out_len = 0;
-	return true;
+	h->sending = true;
+	h->reply = (struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
+	stream_send(c->stream, &h->reply);
 }
 
 static void serve_export(struct nbd_conn *c)
@@ -109,20 +100,26 @@ static void hello_done(struct nbd_conn *c)
 
 static void hello_turn(struct nbd_conn *c)
 {
-	while (!c->blocked && hello_send(c)) {
+	struct nbd_hello *h = c->hello;
+
+	while (!h->sending) {
 		size_t used;
 
-		if (c->hello->state == NBD_HELLO_END) {
+		if (h->out_len) {
+			hello_send(c);
+			return;
+		}
+		if (h->state == NBD_HELLO_END) {
 			nbd_conn_abort(c, "handshake ended by the client");
 			return;
 		}
-		if (c->hello->state == NBD_HELLO_DONE) {
+		if (h->state == NBD_HELLO_DONE) {
 			hello_done(c);
 			return;
 		}
-		used = nbd_hello_feed(c->hello, c->stage + c->head, c->tail - c->head);
+		used = nbd_hello_feed(h, c->stage + c->head, c->tail - c->head);
 		c->head += used;
-		if (!used && !c->hello->out_len && c->hello->state != NBD_HELLO_END)
+		if (!used && !h->out_len && h->state != NBD_HELLO_END)
 			return;
 	}
 }
@@ -133,36 +130,15 @@ static bool has_room(const struct nbd_conn *c)
 	return c->fill || c->tail - c->head < sizeof(c->stage);
 }
 
-/* Closing a TCP socket that still has something to be read resets it, and the last answers could
- * get lost. */
-static void hang_up(struct nbd_conn *c)
-{
-	shutdown(c->fd.fd, SHUT_WR);
-	for (int i = 0; i < UNREAD && recv(c->fd.fd, c->stage, sizeof(c->stage), MSG_DONTWAIT) > 0;
-		i++)
-		;
-	nbd_conn_abort(c, "done");
-}
-
 static void serve_turn(struct nbd_conn *c)
 {
-	do {
-		nbd_flush(c);
-		nbd_requests(c);
-	} while (c->out && !c->blocked && !c->gone);
-	/* nothing flies and nothing waits to be sent: what is left cannot go on without bytes that
-	 * will not be read */
-	if (c->ending && !c->flying && !c->out && !c->gone)
-		hang_up(c);
-}
-
-/* Without room the end of the stream cannot be read. But requests that a client has left behind it
- * must not be executed once there is room again: another client may have written there since. */
-static uint32_t watched(const struct nbd_conn *c)
-{
-	uint32_t in = c->ending ? 0 : has_room(c) ? EPOLLIN : EPOLLRDHUP;
-
-	return in | (c->blocked ? EPOLLOUT : 0u);
+	nbd_requests(c);
+	/* nothing flies and nothing waits to be sent: what is left needs bytes that will not be
+	 * read */
+	if (c->ending && !c->flying && !c->sending && !c->gone) {
+		stream_hang_up(c->stream);
+		nbd_conn_abort(c, "done");
+	}
 }
 
 static void turn(struct loop_work *work)
@@ -180,16 +156,22 @@ static void turn(struct loop_work *work)
 			finish(c);
 		return;
 	}
-	loop_fd_change(c->loop, &c->fd, watched(c));
+	/* Without room the end of the stream cannot be read. But requests that a client has left
+	 * behind it must not be executed once there is room again: another client may have written
+	 * there since. */
+	stream_hear(c->stream, c->ending ? STREAM_DEAF : has_room(c) ? STREAM_READ : STREAM_WATCH);
 }
 
-static void receive(struct nbd_conn *c)
+static void readable(struct stream *stream)
 {
+	struct nbd_conn *c = stream->user;
+	size_t want = c->fill && c->head == c->tail ? c->fill->bytes - c->got : 0, room;
 	struct iovec iov[2];
-	size_t want = c->fill ? c->fill->bytes - c->got : 0, room;
 	int count = 0;
 	ssize_t n;
 
+	if (c->ending || !has_room(c))
+		return;
 	if (c->head == c->tail) {
 		c->head = c->tail = 0;
 	} else if (c->head && c->tail > sizeof(c->stage) / 2) {
@@ -202,41 +184,47 @@ static void receive(struct nbd_conn *c)
 		room = STAGE_FEW;
 	if (want)
 		iov[count++] = (struct iovec){ c->fill->base + c->got, want };
-	iov[count++] = (struct iovec){ c->stage + c->tail, room };
-	n = readv(c->fd.fd, iov, count);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (room)
+		iov[count++] = (struct iovec){ c->stage + c->tail, room };
+	n = stream_recv(stream, iov, count);
+	if (n < 0)
+		nbd_conn_abort(c, stream->why.text);
+	if (n <= 0)
 		return;
-	if (n <= 0) {
-		nbd_conn_abort(c, "client disconnected");
-		return;
-	}
 	if ((size_t)n < want)
 		want = (size_t)n;
 	c->got += (uint32_t)want;
 	c->tail += (size_t)n - want;
-	if (!c->hello)
-		nbd_requests(c);
-}
-
-static void ready(struct loop_fd *fd, uint32_t events)
-{
-	struct nbd_conn *c = container_of(fd, struct nbd_conn, fd);
-
-	if (events & EPOLLOUT)
-		c->blocked = false;
-	if (events & EPOLLIN && !c->ending && has_room(c))
-		receive(c);
-	else if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR))
-		nbd_conn_abort(c, "client disconnected");
 	nbd_conn_wake(c);
 }
+
+static void sent(struct stream *stream, struct stream_out *out)
+{
+	struct nbd_conn *c = stream->user;
+
+	if (!c->hello || out != &c->hello->reply) {
+		nbd_replied(container_of(out, struct nbd_slot, out));
+		return;
+	}
+	c->hello->sending = false;
+	c->hello->out_len = 0;
+	nbd_conn_wake(c);
+}
+
+static void down(struct stream *stream)
+{
+	nbd_conn_abort(stream->user, stream->why.text);
+}
+
+static const struct stream_events events = { .readable = readable, .sent = sent, .down = down };
 
 static void too_late(struct loop_timer *timer)
 {
 	nbd_conn_abort(container_of(timer, struct nbd_conn, deadline), "handshake timed out");
 }
 
-static struct nbd_conn *conn_new(struct nbd_server *server, int fd, const char *peer)
+static struct nbd_conn *conn_new(
+	struct nbd_server *server, int fd, const struct addr *addr, const char *peer)
 {
 	struct nbd_conn *c = calloc(1, sizeof(*c));
 
@@ -244,17 +232,18 @@ static struct nbd_conn *conn_new(struct nbd_server *server, int fd, const char *
 		return NULL;
 	c->server = server;
 	snprintf(c->peer, sizeof(c->peer), "%s", peer);
-	c->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = ready };
+	c->fd = fd;
+	c->addr = *addr;
 	c->turn.run = turn;
 	c->deadline.fire = too_late;
 	return c;
 }
 
-int nbd_conn_new(struct nbd_conn **out, struct nbd_server *server, int fd, const char *peer,
-	struct diag *diag)
+int nbd_conn_new(struct nbd_conn **out, struct nbd_server *server, int fd, const struct addr *addr,
+	const char *peer, struct diag *diag)
 {
 	const struct nbd_options *opt = nbd_server_options(server);
-	struct nbd_conn *c = conn_new(server, fd, peer);
+	struct nbd_conn *c = conn_new(server, fd, addr, peer);
 
 	if (c)
 		c->hello = calloc(1, sizeof(*c->hello));
@@ -274,7 +263,8 @@ int nbd_conn_new(struct nbd_conn **out, struct nbd_server *server, int fd, const
 int nbd_conn_adopt(struct nbd_conn **out, struct nbd_server *server, unsigned export, int fd,
 	const char *peer, struct diag *diag)
 {
-	struct nbd_conn *c = conn_new(server, fd, peer);
+	const struct addr addr = { .ss.ss_family = AF_UNIX, .len = sizeof(sa_family_t) };
+	struct nbd_conn *c = conn_new(server, fd, &addr, peer);
 
 	if (!c)
 		return diag_sys(diag, ENOMEM, "another connection");
@@ -297,6 +287,9 @@ static void adopted_start(struct nbd_conn *c)
 
 void nbd_conn_start(struct nbd_conn *c, struct nbd_worker *worker)
 {
+	struct diag why = { 0 };
+	int err;
+
 	c->worker = worker;
 	c->loop = worker->loop;
 	c->next = worker->conns;
@@ -305,8 +298,9 @@ void nbd_conn_start(struct nbd_conn *c, struct nbd_worker *worker)
 	c->link = &worker->conns;
 	worker->conns = c;
 	loop_trace(c->loop, "nbd: %s: connected", c->peer);
-	if (loop_fd_add(c->loop, &c->fd, NULL)) {
-		nbd_conn_abort(c, "can't add it to the event loop");
+	err = stream_accept(&c->stream, c->loop, c->fd, &c->addr, &events, c, &why);
+	if (err) {
+		nbd_conn_abort(c, why.text);
 		return;
 	}
 	if (worker->ending) {

@@ -1,20 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server's replies: framing, the order that simple replies to long reads need, and the
- * out-list, which leaves as one sendmsg a turn. */
+/* The NBD server's replies: framing, and the order that simple replies to long reads need. What is
+ * queued in one turn of the loop leaves as one sendmsg. */
 #include "nbd.h"
-#include <errno.h>
-#include <sys/uio.h>
 
-#define IOVS 128
+static void send_reply(struct nbd_slot *slot)
+{
+	struct nbd_conn *c = slot->conn;
+
+	slot->out.iov[0] = (struct iovec){ slot->head, slot->head_len };
+	slot->out.iov[1] = (struct iovec){ slot->base + slot->skip, slot->send };
+	slot->out.niov = slot->send ? 2 : 1;
+	slot->out.next = NULL;
+	c->sending++;
+	stream_send(c->stream, &slot->out);
+}
+
+void nbd_replied(struct nbd_slot *slot)
+{
+	slot->conn->sending--;
+	nbd_slot_free(slot);
+	nbd_conn_moved(slot->conn);
+}
 
 static void push(struct nbd_conn *c, struct nbd_slot *slot)
 {
-	bool hold = c->stream && slot->req != c->stream;
-	struct nbd_slot ***end = hold ? &c->held_end : &c->out_end;
-
+	if (!c->exclusive || slot->req == c->exclusive) {
+		send_reply(slot);
+		return;
+	}
 	slot->next = NULL;
-	**end = slot;
-	*end = &slot->next;
+	*c->held_end = slot;
+	c->held_end = &slot->next;
 }
 
 static void frame_simple(struct nbd_slot *slot, uint32_t error)
@@ -207,12 +223,13 @@ static void ordered_end(struct nbd_conn *c, struct nbd_req *req)
 {
 	ordered_del(c, req);
 	nbd_req_free(c, req);
-	c->stream = NULL;
-	if (!c->held)
-		return;
-	*c->out_end = c->held;
-	c->out_end = c->held_end;
-	c->held = NULL;
+	c->exclusive = NULL;
+	while (c->held) {
+		struct nbd_slot *slot = c->held;
+
+		c->held = slot->next;
+		send_reply(slot);
+	}
 	c->held_end = &c->held;
 }
 
@@ -231,14 +248,14 @@ static void ordered_send(struct nbd_conn *c, struct nbd_req *req)
 static void ordered_run(struct nbd_conn *c)
 {
 	for (;;) {
-		struct nbd_req *req = c->stream ? c->stream : c->ordered;
+		struct nbd_req *req = c->exclusive ? c->exclusive : c->ordered;
 
-		while (req && !c->stream && !next_is_there(req))
+		while (req && !c->exclusive && !next_is_there(req))
 			req = req->next;
 		if (!req || !next_is_there(req))
 			return;
 		if (!req->waiting->error) {
-			c->stream = req;
+			c->exclusive = req;
 			ordered_send(c, req);
 			if (req->out == req->len)
 				ordered_end(c, req);
@@ -287,58 +304,4 @@ void nbd_reply(struct nbd_slot *slot)
 		reply_status(slot);
 	else
 		reply_plain(slot);
-}
-
-static int add_iov(struct iovec *iov, const void *p, size_t len, size_t *left_before)
-{
-	size_t gone = *left_before < len ? *left_before : len;
-
-	*left_before -= gone;
-	*iov = (struct iovec){ (uint8_t *)(uintptr_t)p + gone, len - gone };
-	return len > gone;
-}
-
-/* The socket has taken that many bytes, counted from the start of the first reply. */
-static void pop(struct nbd_conn *c, size_t bytes)
-{
-	while (c->out && bytes >= c->out->head_len + (size_t)c->out->send) {
-		struct nbd_slot *slot = c->out;
-
-		bytes -= slot->head_len + (size_t)slot->send;
-		c->out = slot->next;
-		nbd_slot_free(slot);
-	}
-	if (!c->out)
-		c->out_end = &c->out;
-	c->out_at = bytes;
-}
-
-void nbd_flush(struct nbd_conn *c)
-{
-	while (c->out && !c->blocked && !c->gone) {
-		struct iovec iov[IOVS];
-		struct msghdr msg = { .msg_iov = iov };
-		size_t skip = c->out_at, want = 0;
-		ssize_t n;
-
-		for (struct nbd_slot *slot = c->out; slot && msg.msg_iovlen + 2 <= IOVS;
-			slot = slot->next) {
-			msg.msg_iovlen += (size_t)add_iov(
-				&iov[msg.msg_iovlen], slot->head, slot->head_len, &skip);
-			msg.msg_iovlen += (size_t)add_iov(
-				&iov[msg.msg_iovlen], slot->base + slot->skip, slot->send, &skip);
-			want += slot->head_len + (size_t)slot->send;
-		}
-		want -= c->out_at;
-		n = sendmsg(c->fd.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && errno != EAGAIN) {
-			nbd_conn_abort(c, "client disconnected");
-			return;
-		}
-		c->blocked = n < 0 || (size_t)n < want;
-		if (n > 0)
-			pop(c, c->out_at + (size_t)n);
-	}
 }

@@ -6,25 +6,22 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #define MSEC      1000000ull
-#define ACCEPTS   16   /* in one turn */
-#define REST_MS   200  /* when no descriptor was left for another client */
 #define POLITE_MS 1000 /* for clients to take answers that are ready */
 #define CANCEL_MS 500  /* for the disk to give back what it held */
 
 struct nbd_server {
 	struct loop *loop;
 	struct nbd_options opt;
-	struct nbd_listen listen[NBD_LISTENS];
+	struct tcp_listener *listen[NBD_LISTENS];
 	unsigned listens, clients; /* with handshake or adopted */
 	unsigned adopted;
 	struct nbd_worker *worker;
 	unsigned workers; /* with open lanes */
-	struct loop_timer rest;
 	volatile int idle;
 };
 
@@ -40,7 +37,7 @@ struct loop *nbd_server_loop(const struct nbd_server *server)
 
 const struct addr *nbd_server_addr(const struct nbd_server *server, unsigned listen)
 {
-	return &server->listen[listen].addr;
+	return tcp_listener_addr(server->listen[listen]);
 }
 
 unsigned nbd_server_clients(const struct nbd_server *server)
@@ -70,7 +67,7 @@ _Static_assert(sizeof("nbd+unix:///?socket=") +
 
 void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[URI_MAX])
 {
-	const struct addr *addr = &server->listen[listen].addr;
+	const struct addr *addr = nbd_server_addr(server, listen);
 	char host[ADDR_TEXT];
 
 	if (addr->ss.ss_family == AF_UNIX) {
@@ -200,55 +197,22 @@ uint16_t nbd_server_flags(const struct nbd_server *server, unsigned export)
 	return nbd_export_flags(&server->opt.export[export], false);
 }
 
-static void take_client(struct nbd_server *server, int fd, const struct addr *peer)
+static void take_client(int fd, const struct addr *peer, void *user)
 {
+	struct nbd_server *server = user;
+	bool allowed = nbd_allowed(&server->opt, &peer->ss);
 	char text[ADDR_TEXT];
 	struct nbd_conn *c;
 
 	peer_text(fd, peer, text);
-	if (!nbd_allowed(&server->opt, &peer->ss) ||
-		server->clients - server->adopted >= server->opt.clients ||
-		nbd_conn_new(&c, server, fd, text, NULL)) {
+	if (!allowed || server->clients - server->adopted >= server->opt.clients ||
+		nbd_conn_new(&c, server, fd, peer, text, NULL)) {
 		loop_trace(server->loop, "nbd: %s: refused: %s", text,
-			!nbd_allowed(&server->opt, &peer->ss) ? "not in the allow list"
-							      : "too many clients");
+			allowed ? "too many clients" : "not in the allow list");
 		close(fd);
 		return;
 	}
-	addr_tcp_tune(fd);
 	give_away(server, c);
-}
-
-static void listen_again(struct loop_timer *timer)
-{
-	struct nbd_server *server = container_of(timer, struct nbd_server, rest);
-
-	for (unsigned i = 0; i < server->listens; i++)
-		loop_fd_change(server->loop, &server->listen[i].fd, EPOLLIN);
-}
-
-static void accept_ready(struct loop_fd *lfd, uint32_t events)
-{
-	struct nbd_server *server = container_of(lfd, struct nbd_listen, fd)->server;
-
-	(void)events;
-	for (int i = 0; i < ACCEPTS; i++) {
-		struct addr peer = { .len = sizeof(peer.ss) };
-		int fd = accept4(lfd->fd, (struct sockaddr *)&peer.ss, &peer.len,
-			SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd >= 0) {
-			take_client(server, fd, &peer);
-			continue;
-		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			for (unsigned n = 0; n < server->listens; n++)
-				loop_fd_change(server->loop, &server->listen[n].fd, 0);
-			loop_timer_set(server->loop, &server->rest,
-				loop_now(server->loop) + REST_MS * MSEC);
-		}
-		return;
-	}
 }
 
 static void close_lanes(struct nbd_worker *worker)
@@ -359,12 +323,8 @@ static void each_worker(struct nbd_server *server, int (*fn)(struct loop *, void
 
 static void stop_listening(struct nbd_server *server)
 {
-	loop_timer_del(server->loop, &server->rest);
-	for (unsigned i = 0; i < server->listens; i++) {
-		loop_fd_del(server->loop, &server->listen[i].fd);
-		nbd_listen_close(&server->listen[i]);
-	}
-	server->listens = 0;
+	while (server->listens)
+		tcp_listener_free(server->listen[--server->listens]);
 }
 
 static void server_free(struct nbd_server *server)
@@ -413,19 +373,15 @@ static int start_workers(struct nbd_server *server, struct diag *diag)
 static int start_listening(struct nbd_server *server, struct diag *diag)
 {
 	for (; server->listens < server->opt.listens; server->listens++) {
-		struct nbd_listen *l = &server->listen[server->listens];
-		int err = nbd_listen_open(
-			l, &server->opt.listen[server->listens], server->opt.mode, diag);
+		const struct tcp_listen conf = { .at = server->opt.listen[server->listens],
+			.stream = take_client,
+			.user = server,
+			.freebind = true,
+			.mode = server->opt.mode };
+		int err = tcp_listen(&server->listen[server->listens], server->loop, &conf, diag);
 
 		if (err)
 			return err;
-		l->server = server;
-		l->fd.ready = accept_ready;
-		err = loop_fd_add(server->loop, &l->fd, diag);
-		if (err) {
-			nbd_listen_close(l);
-			return err;
-		}
 	}
 	return 0;
 }
@@ -449,7 +405,6 @@ int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nb
 	server->opt.slots = opt->slots ? opt->slots : 32;
 	server->opt.hello_ms = opt->hello_ms ? opt->hello_ms : 10000;
 	server->idle = 1;
-	server->rest.fire = listen_again;
 	err = start_workers(server, diag);
 	if (!err)
 		err = start_listening(server, diag);
