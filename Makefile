@@ -11,10 +11,10 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/prot
 	$(addprefix core/target/,buffers.c cmd.c conn.c) \
 	$(addprefix core/net/,verbs.c tcp.c iwarp.c ddp_rx.c ddp_tx.c stag.c) \
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c tcp_rx.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c tgt_tcp_rx.c) \
-	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c) \
+	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c srv_conn.c srv_request.c srv_reply.c) \
 	$(addprefix core/block/,bdev.c split.c instant.c null.c ram.c file_lane.c hands.c paths_lane.c) \
 	$(addprefix core/service/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
-	$(addprefix core/export/,nbd.c nbd_conn.c nbd_reply.c ublk_io.c ublk_queue.c) tests/bench/%
+	$(addprefix core/export/,ublk_io.c ublk_queue.c) tests/bench/%
 OPT_HOT   ?= -O2
 
 parallel  := $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -44,7 +44,7 @@ UNIT_BIN  := $(UNIT:%.c=$(T)/%)
 PAIR_BIN  := $(PAIR:%.c=$(T)/%)
 TSAN_BIN  := $(PAIR_BIN) \
 	$(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/loop.c base/resolve.c block/orphan.c block/hands.c block/file_hang.c \
-	block/paths*.c export/nbd*.c)))
+	block/paths*.c proto/nbd/srv*.c)))
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))

@@ -2,7 +2,7 @@
 /* export --nbd: the disks as exports of an NBD server, over TCP and unix sockets. Serving is
  * core/export's. */
 #include "disk.h"
-#include "export.h"
+#include "nbd_server.h"
 #include "export_fronts.h"
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* A disk as /dev/nbdN of this kernel: the kernel's nbd driver at one end of socket pairs, the NBD
  * server at the other. */
 #pragma once
-#include "export.h"
+#include "nbd_server.h"
 
 struct nbd_dev;
 /* Strings, server and bdev outlive the device. */

@@ -3,7 +3,7 @@
  * whenever the client waits. */
 #pragma once
 #include "disk.h"
-#include "export.h"
+#include "nbd_server.h"
 #include "wire/nbd.h"
 
 #define MSEC   1000000ull

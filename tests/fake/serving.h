@@ -3,7 +3,7 @@
  * a unix socket, over a disk of tests/fake, on host.h's loop. */
 #pragma once
 #include "disk.h"
-#include "export.h"
+#include "nbd_server.h"
 #include "host.h"
 #include "nvmf_target.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NBD handshake under any bytes, cut anywhere: the first byte says how much arrives at once. */
-#include "../../core/export/nbd.h"
+#include "../../core/proto/nbd/srv.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int enter(struct nbd_hello *h, unsigned export, struct diag *diag)
+static int enter(struct nbd_srv_hello *h, unsigned export, struct diag *diag)
 {
 	(void)diag;
 	if (export >= h->exports)
@@ -25,18 +25,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{ .name = "a", .bdev = &disk[0] },
 		{ .name = "b", .description = "second", .bdev = &disk[1] },
 	};
-	static struct nbd_hello h;
+	static struct nbd_srv_hello h;
 	size_t step, have = 0, at = 0;
 
 	if (!size)
 		return 0;
 	step = *data++ + 1u;
 	size--;
-	memset(&h, 0, offsetof(struct nbd_hello, out));
+	memset(&h, 0, offsetof(struct nbd_srv_hello, out));
 	h.export = export;
 	h.exports = 2;
 	h.enter = enter;
-	nbd_hello_start(&h);
+	nbd_srv_hello_start(&h);
 	while (have < size && h.state < NBD_HELLO_DONE) {
 		have = size - have > step ? have + step : size;
 		for (;;) {
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			memcpy(copy, data + at, have - at);
 			h.out_len = 0;
-			used = h.state < NBD_HELLO_DONE ? nbd_hello_feed(&h, copy, have - at) : 0;
+			used = h.state < NBD_HELLO_DONE ? nbd_srv_hello_feed(&h, copy, have - at) : 0;
 			free(copy);
 			if (used > have - at || h.out_len > sizeof(h.out))
 				abort();

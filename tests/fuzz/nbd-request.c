@@ -3,7 +3,7 @@
  * first byte says whether the rest is raw bytes or records of requests that are well-formed but for
  * their values. */
 #include "disk.h"
-#include "export.h"
+#include "nbd_server.h"
 #include "wire/nbd.h"
 #include <errno.h>
 #include <stdio.h>

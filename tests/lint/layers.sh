@@ -8,12 +8,12 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
 table='
 main.c  : applet out uri resolve :
-applets : applet out uri bdev child session nvmf service export nbd_dev kernel kernel_nvmf kernel_scsi kernel_serving kernel_srp mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list kernel_nvme_list iscsi kernel_iscsi iscsi_attach kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf iscsi_keeper :
-service : mad srp_rules srp_daemon port_events kernel session bdev uri load stats ep ring stream ways mem wire/bench wire/rping export nbd_dev nfs nfs_mount kernel_nfs iscsi iscsi_keeper kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_scsi iscsi_attach datamover child wire/iscsi :
+applets : applet out uri bdev child session nvmf service export nbd_server nbd_dev kernel kernel_nvmf kernel_scsi kernel_serving kernel_srp mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list kernel_nvme_list iscsi kernel_iscsi iscsi_attach kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf iscsi_keeper :
+service : mad srp_rules srp_daemon port_events kernel session bdev uri load stats ep ring stream ways mem wire/bench wire/rping nbd_server nbd_dev nfs nfs_mount kernel_nfs iscsi iscsi_keeper kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_scsi iscsi_attach datamover child wire/iscsi :
 target  : target split bdev ways ep stream mem :
-export  : export bdev split child mem uri stream wire/nbd uapi/* : liburing.h
+export  : export bdev split child mem uri uapi/* : liburing.h
 kernel  : kernel kernel_serving kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf kernel_list kernel_nfs kernel_nvme_list kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi wire/iscsi_if wire/ibft datamover uapi/* : netlink/* cjson/* mbedtls/*
-proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target wire/* : mbedtls/*
+proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split scheme out mem uri copy session wire/nbd : liburing.h
 mad     : mad wire/mad          : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp : infiniband/* rdma/rdma_cma.h netlink/*

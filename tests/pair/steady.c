@@ -5,7 +5,7 @@
 #include "../fake/nvme_target.h"
 #include "bdev.h"
 #include "disk.h"
-#include "export.h"
+#include "nbd_server.h"
 #include "load.h"
 #include "nvmf_target.h"
 #include "wire/nbd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Connections that are adopted, and the orderly stop. */
-#include "nbd.h"
+#include "srv.h"
 #include "nbd_client.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -31,7 +31,7 @@ Test(nbd_server, adopted_connection_is_served_at_once)
 	int fd[2];
 
 	cr_assert_eq(nbd_server_flags(s->server, 0),
-		nbd_export_flags(&nbd_server_options(s->server)->export[0], false));
+		nbd_srv_flags(&nbd_server_options(s->server)->export[0], false));
 	for (unsigned round = 1; round <= 2; round++) {
 		close(s->fd);
 		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);

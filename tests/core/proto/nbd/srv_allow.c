@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Who may connect over TCP. */
-#include "nbd.h"
+#include "srv.h"
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 
@@ -23,7 +23,7 @@ static bool allowed(const char *net, const char *who)
 	struct sockaddr_storage ss = peer(who);
 
 	cr_assert_eq(nbd_allow_parse(&opt.allow[0], net, NULL), 0, "%s", net);
-	return nbd_allowed(&opt, &ss);
+	return nbd_srv_allowed(&opt, &ss);
 }
 
 Test(nbd_allow, networks_and_addresses)
@@ -58,7 +58,7 @@ Test(nbd_allow, nobody_listed_is_everybody)
 	struct nbd_options opt = { 0 };
 	struct sockaddr_storage ss = peer("1.2.3.4");
 
-	cr_assert(nbd_allowed(&opt, &ss));
+	cr_assert(nbd_srv_allowed(&opt, &ss));
 }
 
 Test(nbd_allow, unix_clients_need_the_socket_only)
@@ -67,7 +67,7 @@ Test(nbd_allow, unix_clients_need_the_socket_only)
 	struct sockaddr_storage ss = { .ss_family = AF_UNIX };
 
 	cr_assert_eq(nbd_allow_parse(&opt.allow[0], "10.0.0.1", NULL), 0);
-	cr_assert(nbd_allowed(&opt, &ss));
+	cr_assert(nbd_srv_allowed(&opt, &ss));
 }
 
 Test(nbd_allow, what_is_no_network)

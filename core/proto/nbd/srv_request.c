@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NBD server's request engine: headers out of the stage, pieces into slots, slots to the disk.
  * A request that finds no slot stays where it is, so that the number of slots is all the
- * back-pressure there is. Replies are nbd_reply.c's. */
-#include "nbd.h"
+ * back-pressure there is. Replies are srv_reply.c's. */
+#include "srv.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -37,8 +37,7 @@ static int pool_of(
 	return pool_new(pool, (each + block - 1) & ~(block - 1), opt->slots, diag);
 }
 
-int nbd_serve_try(
-	const struct nbd_options *opt, struct lane *lane, uint32_t block, struct diag *diag)
+int nbd_srv_try(const struct nbd_options *opt, struct lane *lane, uint32_t block, struct diag *diag)
 {
 	struct pool *pool;
 	int err = pool_of(&pool, opt, block, diag);
@@ -52,7 +51,7 @@ int nbd_serve_try(
 	return err;
 }
 
-int nbd_serve_init(struct nbd_conn *c, unsigned i, struct diag *diag)
+int nbd_srv_init(struct nbd_srv_conn *c, unsigned i, struct diag *diag)
 {
 	const struct nbd_options *opt = nbd_server_options(c->server);
 	uint32_t block;
@@ -80,7 +79,7 @@ int nbd_serve_init(struct nbd_conn *c, unsigned i, struct diag *diag)
 		return err;
 	c->mapped = true;
 	for (unsigned n = 0; n < c->count; n++) {
-		struct nbd_slot *slot = &c->slots[c->count - 1 - n];
+		struct nbd_srv_slot *slot = &c->slots[c->count - 1 - n];
 		slot->conn = c;
 		slot->base = pool_buf(c->pool, c->count - 1 - n).p;
 		slot->split.io.own = &slot->orphan;
@@ -89,12 +88,12 @@ int nbd_serve_init(struct nbd_conn *c, unsigned i, struct diag *diag)
 		c->free = slot;
 	}
 	for (unsigned n = 0; n <= c->count; n++)
-		nbd_req_free(c, &c->reqs[n]);
+		nbd_srv_req_free(c, &c->reqs[n]);
 	c->held_end = &c->held;
 	return 0;
 }
 
-void nbd_serve_fini(struct nbd_conn *c)
+void nbd_srv_fini(struct nbd_srv_conn *c)
 {
 	if (c->mapped)
 		lane_unmap(c->lane, c->pool);
@@ -109,34 +108,34 @@ void nbd_serve_fini(struct nbd_conn *c)
 	c->slots = c->free = NULL;
 }
 
-void nbd_serve_fence(struct nbd_conn *c)
+void nbd_srv_fence(struct nbd_srv_conn *c)
 {
 	for (unsigned i = 0; i < c->count && c->flying; i++) {
-		struct nbd_slot *slot = &c->slots[i];
+		struct nbd_srv_slot *slot = &c->slots[i];
 
 		if (slot->flying && !slot->orphan.bdev && commands[slot->req->cmd].writes)
 			bdev_orphan(c->lane->bdev, &slot->orphan, slot->off, slot->len);
 	}
 }
 
-void nbd_serve_stop(struct nbd_conn *c)
+void nbd_srv_stop(struct nbd_srv_conn *c)
 {
 	for (unsigned i = 0; i < c->count && c->flying; i++)
 		split_stop(&c->slots[i].split);
 }
 
-void nbd_serve_cancel(struct nbd_conn *c)
+void nbd_srv_cancel(struct nbd_srv_conn *c)
 {
 	c->cancelled = true;
-	nbd_serve_fence(c);
+	nbd_srv_fence(c);
 	for (unsigned i = 0; i < c->count && c->flying; i++)
 		if (c->slots[i].flying)
 			bdev_cancel(c->lane, &c->slots[i].split.io);
 }
 
-static struct nbd_slot *slot_take(struct nbd_conn *c, struct nbd_req *req)
+static struct nbd_srv_slot *slot_take(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
-	struct nbd_slot *slot = c->free;
+	struct nbd_srv_slot *slot = c->free;
 
 	c->free = slot->next;
 	c->used++;
@@ -149,22 +148,22 @@ static struct nbd_slot *slot_take(struct nbd_conn *c, struct nbd_req *req)
 	return slot;
 }
 
-void nbd_slot_free(struct nbd_slot *slot)
+void nbd_srv_slot_free(struct nbd_srv_slot *slot)
 {
-	struct nbd_conn *c = slot->conn;
+	struct nbd_srv_conn *c = slot->conn;
 
 	slot->next = c->free;
 	c->free = slot;
 	c->used--;
 }
 
-void nbd_req_free(struct nbd_conn *c, struct nbd_req *req)
+void nbd_srv_req_free(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
 	req->next = c->free_req;
 	c->free_req = req;
 }
 
-bool nbd_req_over(const struct nbd_req *req)
+bool nbd_srv_req_over(const struct nbd_srv_req *req)
 {
 	return !req->pieces && !req->left;
 }
@@ -175,9 +174,9 @@ static void count(uint64_t *what, uint64_t more)
 }
 
 /* A piece that is done. Its request counts with the last. */
-static void count_piece(const struct nbd_slot *slot)
+static void count_piece(const struct nbd_srv_slot *slot)
 {
-	const struct nbd_req *req = slot->req;
+	const struct nbd_srv_req *req = slot->req;
 	struct io_count *all = &slot->conn->worker->count;
 	bool last = !req->left && req->pieces == 1;
 
@@ -195,25 +194,25 @@ static void count_piece(const struct nbd_slot *slot)
 
 static void slot_done(struct split *split)
 {
-	struct nbd_slot *slot = container_of(split, struct nbd_slot, split);
-	struct nbd_conn *c = slot->conn;
+	struct nbd_srv_slot *slot = container_of(split, struct nbd_srv_slot, split);
+	struct nbd_srv_conn *c = slot->conn;
 
 	slot->flying = false;
 	c->flying--;
-	nbd_conn_moved(c);
+	nbd_srv_conn_moved(c);
 	bdev_orphan_end(&slot->orphan);
 	if (c->gone)
 		return;
 	if (split->io.status)
 		slot->error = nbd_error_of(-split->io.status, split->flags & IO_FAST);
 	count_piece(slot);
-	nbd_reply(slot);
+	nbd_srv_reply(slot);
 }
 
-static void slot_fly(struct nbd_slot *slot)
+static void slot_fly(struct nbd_srv_slot *slot)
 {
-	struct nbd_conn *c = slot->conn;
-	const struct nbd_req *req = slot->req;
+	struct nbd_srv_conn *c = slot->conn;
+	const struct nbd_srv_req *req = slot->req;
 	struct split *split = &slot->split;
 
 	split->lane = c->lane;
@@ -235,9 +234,9 @@ static void slot_fly(struct nbd_slot *slot)
 }
 
 /* A disk without IO_MAP is all data. */
-static void slot_map(struct nbd_slot *slot)
+static void slot_map(struct nbd_srv_slot *slot)
 {
-	struct nbd_conn *c = slot->conn;
+	struct nbd_srv_conn *c = slot->conn;
 
 	if (c->lim->max[IO_MAP]) {
 		slot_fly(slot);
@@ -245,15 +244,15 @@ static void slot_map(struct nbd_slot *slot)
 	}
 	*(struct map_run *)(void *)slot->base = (struct map_run){ .len = slot->len };
 	slot->split.io.detail = 1;
-	nbd_reply(slot);
+	nbd_srv_reply(slot);
 }
 
 /* Gives the request's next piece a slot. Reads and writes are cut at the buffer, with the blocks
  * around unaligned ends; what has no payload goes as a whole. */
-static void give_piece(struct nbd_conn *c)
+static void give_piece(struct nbd_srv_conn *c)
 {
-	struct nbd_req *req = c->cur;
-	struct nbd_slot *slot = slot_take(c, req);
+	struct nbd_srv_req *req = c->cur;
+	struct nbd_srv_slot *slot = slot_take(c, req);
 	uint64_t mask = c->lim->block - 1;
 	bool payload = req->cmd == NBD_CMD_READ || req->cmd == NBD_CMD_WRITE;
 
@@ -277,9 +276,9 @@ static void give_piece(struct nbd_conn *c)
 }
 
 /* Payload that came along with headers; false = more is needed. */
-static bool fill_piece(struct nbd_conn *c)
+static bool fill_piece(struct nbd_srv_conn *c)
 {
-	struct nbd_slot *slot = c->fill;
+	struct nbd_srv_slot *slot = c->fill;
 	size_t have = c->tail - c->head, want = slot->bytes - c->got;
 
 	if (have > want)
@@ -296,8 +295,8 @@ static bool fill_piece(struct nbd_conn *c)
 }
 
 /* Why this request cannot be: 0 = it can. */
-static uint32_t check(
-	const struct nbd_conn *c, const struct nbd_req *req, uint16_t type, const char **why)
+static uint32_t check(const struct nbd_srv_conn *c, const struct nbd_srv_req *req, uint16_t type,
+	const char **why)
 {
 	uint16_t allowed = type < NBD_CMDS ? commands[type].flags : 0;
 	uint64_t mask = c->lim->block - 1;
@@ -352,9 +351,9 @@ static uint32_t check(
 
 /* Answers without the disk; a write once its payload has been dropped: libnbd 1.14 takes no reply
  * while it still sends. */
-static void answer(struct nbd_conn *c, struct nbd_req *req, uint32_t error, const char *why)
+static void answer(struct nbd_srv_conn *c, struct nbd_srv_req *req, uint32_t error, const char *why)
 {
-	struct nbd_slot *slot = slot_take(c, req);
+	struct nbd_srv_slot *slot = slot_take(c, req);
 
 	slot->from = req->off;
 	slot->error = error;
@@ -364,12 +363,12 @@ static void answer(struct nbd_conn *c, struct nbd_req *req, uint32_t error, cons
 		c->refused = slot;
 		c->drop = req->len;
 	} else {
-		nbd_reply(slot);
+		nbd_srv_reply(slot);
 	}
 }
 
 /* Payload nobody wants; false = more of it is to come. */
-static bool drop_piece(struct nbd_conn *c)
+static bool drop_piece(struct nbd_srv_conn *c)
 {
 	size_t have = c->tail - c->head;
 
@@ -379,15 +378,15 @@ static bool drop_piece(struct nbd_conn *c)
 	c->drop -= (uint32_t)have;
 	if (c->drop)
 		return false;
-	nbd_reply(c->refused);
+	nbd_srv_reply(c->refused);
 	c->refused = NULL;
 	return true;
 }
 
-static void begin(struct nbd_conn *c, const struct nbd_request *wire)
+static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
 {
 	uint16_t type = get_be16(wire->type);
-	struct nbd_req *req = c->free_req;
+	struct nbd_srv_req *req = c->free_req;
 	const char *why = NULL;
 	uint32_t error;
 
@@ -397,14 +396,14 @@ static void begin(struct nbd_conn *c, const struct nbd_request *wire)
 		return;
 	}
 	c->free_req = req->next;
-	*req = (struct nbd_req){ .off = get_be64(wire->off),
+	*req = (struct nbd_srv_req){ .off = get_be64(wire->off),
 		.len = get_be32(wire->len),
 		.flags = get_be16(wire->flags) };
 	memcpy(req->cookie, wire->cookie, sizeof(req->cookie));
 	req->left = req->len;
 	req->cmd = type < NBD_CMDS ? (uint8_t)type : NBD_CMDS;
 	if (type == NBD_CMD_WRITE && req->len > NBD_PAYLOAD_MAX) {
-		nbd_conn_abort(c, "write exceeds 32 MiB");
+		nbd_srv_conn_abort(c, "write exceeds 32 MiB");
 		return;
 	}
 	error = check(c, req, type, &why);
@@ -414,13 +413,13 @@ static void begin(struct nbd_conn *c, const struct nbd_request *wire)
 	}
 	if (type == NBD_CMD_READ && !c->structured &&
 		req->len > c->pool->each - (req->off & (c->lim->block - 1)))
-		nbd_ordered_add(c, req);
+		nbd_srv_ordered_add(c, req);
 	c->cur = req;
 	give_piece(c);
 }
 
 /* One step on; false = needs bytes or a slot. */
-static bool step(struct nbd_conn *c)
+static bool step(struct nbd_srv_conn *c)
 {
 	const struct nbd_request *wire;
 	size_t have = c->tail - c->head;
@@ -439,7 +438,7 @@ static bool step(struct nbd_conn *c)
 		return false;
 	wire = (const struct nbd_request *)(const void *)(c->stage + c->head);
 	if (get_be32(wire->magic) != NBD_REQUEST_MAGIC) {
-		nbd_conn_abort(c, "request without magic number");
+		nbd_srv_conn_abort(c, "request without magic number");
 		return false;
 	}
 	c->head += sizeof(*wire);
@@ -447,7 +446,7 @@ static bool step(struct nbd_conn *c)
 	return true;
 }
 
-void nbd_requests(struct nbd_conn *c)
+void nbd_srv_requests(struct nbd_srv_conn *c)
 {
 	while (!c->gone && !c->fences && step(c))
 		;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NBD server: its workers and their lanes, accepting and handing out clients, and the orderly
  * stop. Everything here but the worker_ functions runs on the server's thread. */
-#include "nbd.h"
+#include "srv.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct nbd_server {
 	struct tcp_listener *listen[NBD_LISTENS];
 	unsigned listens, clients; /* with handshake or adopted */
 	unsigned adopted;
-	struct nbd_worker *worker;
+	struct nbd_srv_worker *worker;
 	unsigned workers; /* with open lanes */
 	volatile int idle;
 };
@@ -87,37 +87,37 @@ void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[
 
 static void conn_begin(struct loop_msg *msg)
 {
-	struct nbd_conn *c = container_of(msg, struct nbd_conn, msg);
+	struct nbd_srv_conn *c = container_of(msg, struct nbd_srv_conn, msg);
 
-	nbd_conn_start(c, c->worker);
+	nbd_srv_conn_start(c, c->worker);
 }
 
-struct nbd_fence {
+struct nbd_srv_fence {
 	struct loop_msg hop;
-	struct nbd_conn *conn; /* the new one */
-	struct nbd_worker *worker;
+	struct nbd_srv_conn *conn; /* the new one */
+	struct nbd_srv_worker *worker;
 };
 
 static void fence_back(struct loop_msg *msg)
 {
-	struct nbd_conn *c = container_of(msg, struct nbd_fence, hop)->conn;
+	struct nbd_srv_conn *c = container_of(msg, struct nbd_srv_fence, hop)->conn;
 
 	if (!--c->fences)
-		nbd_conn_wake(c);
+		nbd_srv_conn_wake(c);
 }
 
 static void fence_run(struct loop_msg *msg)
 {
-	struct nbd_fence *fence = container_of(msg, struct nbd_fence, hop);
+	struct nbd_srv_fence *fence = container_of(msg, struct nbd_srv_fence, hop);
 
-	for (struct nbd_conn *c = fence->worker->conns; c; c = c->next)
+	for (struct nbd_srv_conn *c = fence->worker->conns; c; c = c->next)
 		if (c != fence->conn && c->export == fence->conn->export)
-			nbd_serve_fence(c);
+			nbd_srv_fence(c);
 	msg->run = fence_back;
 	loop_post(fence->conn->loop, msg);
 }
 
-bool nbd_server_fence(struct nbd_conn *c)
+bool nbd_server_fence(struct nbd_srv_conn *c)
 {
 	struct nbd_server *server = c->server;
 
@@ -125,7 +125,7 @@ bool nbd_server_fence(struct nbd_conn *c)
 	if (!c->fence)
 		return false;
 	for (unsigned i = 0; i < server->workers; i++) {
-		c->fence[i] = (struct nbd_fence){
+		c->fence[i] = (struct nbd_srv_fence){
 			.hop.run = fence_run, .conn = c, .worker = &server->worker[i]
 		};
 		c->fences++;
@@ -134,7 +134,7 @@ bool nbd_server_fence(struct nbd_conn *c)
 	return true;
 }
 
-void nbd_conn_over(struct nbd_conn *c)
+void nbd_srv_conn_over(struct nbd_srv_conn *c)
 {
 	struct nbd_server *server = c->server;
 	struct nbd_adopted *owner = c->owner;
@@ -161,9 +161,9 @@ static void peer_text(int fd, const struct addr *peer, char text[ADDR_TEXT])
 }
 
 /* To the worker that has least to do, for life. */
-static void give_away(struct nbd_server *server, struct nbd_conn *c)
+static void give_away(struct nbd_server *server, struct nbd_srv_conn *c)
 {
-	struct nbd_worker *best = &server->worker[0];
+	struct nbd_srv_worker *best = &server->worker[0];
 
 	for (unsigned i = 1; i < server->workers; i++)
 		if (server->worker[i].clients < best->clients)
@@ -179,8 +179,8 @@ static void give_away(struct nbd_server *server, struct nbd_conn *c)
 int nbd_server_adopt(struct nbd_server *server, unsigned export, int fd, const char *peer,
 	struct nbd_adopted *owner, struct diag *diag)
 {
-	struct nbd_conn *c;
-	int err = nbd_conn_adopt(&c, server, export, fd, peer, diag);
+	struct nbd_srv_conn *c;
+	int err = nbd_srv_conn_adopt(&c, server, export, fd, peer, diag);
 
 	if (err) {
 		close(fd);
@@ -194,19 +194,19 @@ int nbd_server_adopt(struct nbd_server *server, unsigned export, int fd, const c
 
 uint16_t nbd_server_flags(const struct nbd_server *server, unsigned export)
 {
-	return nbd_export_flags(&server->opt.export[export], false);
+	return nbd_srv_flags(&server->opt.export[export], false);
 }
 
 static void take_client(int fd, const struct addr *peer, void *user)
 {
 	struct nbd_server *server = user;
-	bool allowed = nbd_allowed(&server->opt, &peer->ss);
+	bool allowed = nbd_srv_allowed(&server->opt, &peer->ss);
 	char text[ADDR_TEXT];
-	struct nbd_conn *c;
+	struct nbd_srv_conn *c;
 
 	peer_text(fd, peer, text);
 	if (!allowed || server->clients - server->adopted >= server->opt.clients ||
-		nbd_conn_new(&c, server, fd, peer, text, NULL)) {
+		nbd_srv_conn_new(&c, server, fd, peer, text, NULL)) {
 		loop_trace(server->loop, "nbd: %s: refused: %s", text,
 			allowed ? "too many clients" : "not in the allow list");
 		close(fd);
@@ -215,14 +215,14 @@ static void take_client(int fd, const struct addr *peer, void *user)
 	give_away(server, c);
 }
 
-static void close_lanes(struct nbd_worker *worker)
+static void close_lanes(struct nbd_srv_worker *worker)
 {
 	for (unsigned i = 0; i < worker->server->opt.exports; i++)
 		lane_close(worker->lane[i]);
 }
 
 struct job { /* of a worker, through loop_call() */
-	struct nbd_worker *worker;
+	struct nbd_srv_worker *worker;
 	struct diag *diag;
 	uint64_t deadline;
 	bool kept; /* a disk still has a flush of ours */
@@ -238,7 +238,7 @@ static int worker_open(struct loop *loop, void *arg)
 		int err = lane_open(&job->worker->lane[i], bdev, loop, job->diag);
 
 		if (!err && job->worker == server->worker)
-			err = nbd_serve_try(
+			err = nbd_srv_try(
 				&server->opt, job->worker->lane[i], bdev->lim.block, job->diag);
 		if (err) {
 			close_lanes(job->worker);
@@ -263,8 +263,8 @@ static int worker_end(struct loop *loop, void *arg)
 
 	(void)loop;
 	job->worker->ending = true;
-	for (struct nbd_conn *c = job->worker->conns; c; c = c->next)
-		nbd_conn_end(c);
+	for (struct nbd_srv_conn *c = job->worker->conns; c; c = c->next)
+		nbd_srv_conn_end(c);
 	return 0;
 }
 
@@ -273,9 +273,10 @@ static int worker_abort_idle(struct loop *loop, void *arg)
 	struct job *job = arg;
 
 	(void)loop;
-	for (struct nbd_conn *c = job->worker->conns; c; c = c->next)
+	for (struct nbd_srv_conn *c = job->worker->conns; c; c = c->next)
 		if (!c->flying)
-			nbd_conn_abort(c, "server is stopping, client does not read its replies");
+			nbd_srv_conn_abort(
+				c, "server is stopping, client does not read its replies");
 	return 0;
 }
 
@@ -284,10 +285,10 @@ static int worker_abort(struct loop *loop, void *arg)
 	struct job *job = arg;
 
 	(void)loop;
-	for (struct nbd_conn *c = job->worker->conns; c; c = c->next) {
-		nbd_conn_abort(c, "server is stopping, disk does not answer");
+	for (struct nbd_srv_conn *c = job->worker->conns; c; c = c->next) {
+		nbd_srv_conn_abort(c, "server is stopping, disk does not answer");
 		c->cancelled = false; /* also what is held only since its client went */
-		nbd_conn_wake(c);
+		nbd_srv_conn_wake(c);
 	}
 	return 0;
 }
@@ -303,7 +304,7 @@ static int worker_flush(struct loop *loop, void *arg)
 		const struct nbd_export *export = &server->opt.export[i];
 		int err;
 
-		if (!(nbd_export_flags(export, false) & NBD_FLAG_SEND_FLUSH))
+		if (!(nbd_srv_flags(export, false) & NBD_FLAG_SEND_FLUSH))
 			continue;
 		err = bdev_flush(job->worker->lane[i], job->deadline, result ? NULL : job->diag);
 		job->kept |= err == -EINPROGRESS;
@@ -357,7 +358,7 @@ static int start_workers(struct nbd_server *server, struct diag *diag)
 	if (!server->worker)
 		return diag_sys(diag, ENOMEM, "%u workers", server->opt.nloops);
 	for (; server->workers < server->opt.nloops; server->workers++) {
-		struct nbd_worker *worker = &server->worker[server->workers];
+		struct nbd_srv_worker *worker = &server->worker[server->workers];
 		struct job job = { .worker = worker, .diag = diag };
 		int err;
 

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-Test(nbd_conn, disconnect_answers_what_came_before)
+Test(nbd_srv_conn, disconnect_answers_what_came_before)
 {
 	struct client *s = client_set(512, 4, false);
 
@@ -21,7 +21,7 @@ Test(nbd_conn, disconnect_answers_what_came_before)
 }
 
 /* Whatever a client was in the middle of, it may go, and the disk may still be at work then. */
-Test(nbd_conn, client_may_go_at_any_byte)
+Test(nbd_srv_conn, client_may_go_at_any_byte)
 {
 	static uint8_t data[1024];
 	struct client *s = client_set(512, 4, false);
@@ -43,7 +43,7 @@ Test(nbd_conn, client_may_go_at_any_byte)
 	cr_assert_eq(client_strike(s), 0);
 }
 
-Test(nbd_conn, handshake_has_a_deadline)
+Test(nbd_srv_conn, handshake_has_a_deadline)
 {
 	struct client *s = client_set_hello(512, 4, false, 200);
 
@@ -53,7 +53,7 @@ Test(nbd_conn, handshake_has_a_deadline)
 }
 
 /* The deadline ends with the handshake. */
-Test(nbd_conn, idle_client_may_stay)
+Test(nbd_srv_conn, idle_client_may_stay)
 {
 	struct client *s = client_set_hello(512, 4, false, 1500);
 
@@ -65,7 +65,7 @@ Test(nbd_conn, idle_client_may_stay)
 }
 
 /* Answers nobody takes stay within the slots; nobody else waits for them. */
-Test(nbd_conn, client_that_never_reads_harms_nobody)
+Test(nbd_srv_conn, client_that_never_reads_harms_nobody)
 {
 	struct client *s = client_set(512, 4, false);
 	int mute = s->fd, sent = 0;
@@ -89,7 +89,7 @@ Test(nbd_conn, client_that_never_reads_harms_nobody)
 	cr_assert_eq(client_strike(s), 0);
 }
 
-Test(nbd_conn, what_the_disk_holds_for_a_gone_client_is_dropped)
+Test(nbd_srv_conn, what_the_disk_holds_for_a_gone_client_is_dropped)
 {
 	struct client *s = client_set(512, 4, false);
 
@@ -108,7 +108,7 @@ Test(nbd_conn, what_the_disk_holds_for_a_gone_client_is_dropped)
 	cr_assert_eq(client_strike(s), 0);
 }
 
-Test(nbd_conn, failed_go_can_be_tried_again)
+Test(nbd_srv_conn, failed_go_can_be_tried_again)
 {
 	struct client *s = client_set(512, 4, false);
 

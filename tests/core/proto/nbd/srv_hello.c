@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NBD handshake byte by byte: golden replies, every cut, every damaged byte. */
-#include "nbd.h"
+#include "srv.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 struct talk {
 	struct bdev disk[2];
 	struct nbd_export export[2];
-	struct nbd_hello h;
+	struct nbd_srv_hello h;
 	uint8_t in[20000];
 	size_t len;
 	int refuse;
 };
 
-static int enter(struct nbd_hello *h, unsigned export, struct diag *diag)
+static int enter(struct nbd_srv_hello *h, unsigned export, struct diag *diag)
 {
 	struct talk *t = h->user;
 
@@ -38,8 +38,10 @@ static void talk_init(struct talk *t, uint32_t block)
 		};
 		t->export[i].description = i ? "second" : NULL;
 	}
-	t->h = (struct nbd_hello){ .export = t->export, .exports = 2, .enter = enter, .user = t };
-	nbd_hello_start(&t->h);
+	t->h = (struct nbd_srv_hello){
+		.export = t->export, .exports = 2, .enter = enter, .user = t
+	};
+	nbd_srv_hello_start(&t->h);
 	t->h.out_len = 0;
 }
 
@@ -71,7 +73,7 @@ static size_t hear(struct talk *t, uint8_t *out, size_t room)
 	size_t at = 0, n = 0;
 
 	while (t->h.state < NBD_HELLO_DONE) {
-		size_t used = nbd_hello_feed(&t->h, t->in + at, t->len - at);
+		size_t used = nbd_srv_hello_feed(&t->h, t->in + at, t->len - at);
 
 		cr_assert_leq(used, t->len - at);
 		if (t->h.out_len && n + t->h.out_len <= room) {
@@ -122,18 +124,18 @@ static void begin(struct talk *t, uint32_t block)
 	t->len = 0;
 }
 
-Test(nbd_hello, greeting_is_fixed_newstyle_without_zeroes)
+Test(nbd_srv_hello, greeting_is_fixed_newstyle_without_zeroes)
 {
 	static const uint8_t want[] = "NBDMAGICIHAVEOPT\0\3";
 	struct talk t;
 
 	talk_init(&t, 512);
-	nbd_hello_start(&t.h);
+	nbd_srv_hello_start(&t.h);
 	cr_assert_eq(t.h.out_len, 18);
 	cr_assert_arr_eq(t.h.out, want, 18);
 }
 
-Test(nbd_hello, unknown_client_flags_end_it)
+Test(nbd_srv_hello, unknown_client_flags_end_it)
 {
 	struct talk t;
 	uint8_t out[64];
@@ -145,7 +147,7 @@ Test(nbd_hello, unknown_client_flags_end_it)
 }
 
 /* "NBD_OPT_EXPORT_NAME": size, flags, and 124 zeroes unless both sides said they can do without. */
-Test(nbd_hello, export_name_golden)
+Test(nbd_srv_hello, export_name_golden)
 {
 	static const uint8_t want[] = { 0, 0, 0, 0, 0, 0x10, 0, 0, 0x09, 0x6d };
 	struct talk t;
@@ -162,7 +164,7 @@ Test(nbd_hello, export_name_golden)
 	}
 }
 
-Test(nbd_hello, export_name_of_no_export_ends_it)
+Test(nbd_srv_hello, export_name_of_no_export_ends_it)
 {
 	struct talk t;
 	uint8_t out[256];
@@ -173,30 +175,30 @@ Test(nbd_hello, export_name_of_no_export_ends_it)
 	cr_assert_eq(t.h.state, NBD_HELLO_END);
 }
 
-Test(nbd_hello, read_only_export_says_so)
+Test(nbd_srv_hello, read_only_export_says_so)
 {
 	struct talk t;
 
 	talk_init(&t, 512);
-	cr_assert_eq(nbd_export_flags(&t.export[1], true), NBD_FLAG_HAS_FLAGS | NBD_FLAG_READ_ONLY |
-								   NBD_FLAG_SEND_DF |
-								   NBD_FLAG_CAN_MULTI_CONN);
+	cr_assert_eq(nbd_srv_flags(&t.export[1], true), NBD_FLAG_HAS_FLAGS | NBD_FLAG_READ_ONLY |
+								NBD_FLAG_SEND_DF |
+								NBD_FLAG_CAN_MULTI_CONN);
 }
 
-Test(nbd_hello, flags_follow_what_the_disk_can)
+Test(nbd_srv_hello, flags_follow_what_the_disk_can)
 {
 	struct talk t;
 
 	talk_init(&t, 512);
 	t.disk[0].lim.fua = false;
 	t.disk[0].lim.max[IO_TRIM] = t.disk[0].lim.max[IO_ZERO] = t.disk[0].lim.max[IO_FLUSH] = 0;
-	cr_assert_eq(nbd_export_flags(&t.export[0], false),
-		NBD_FLAG_HAS_FLAGS | NBD_FLAG_CAN_MULTI_CONN);
+	cr_assert_eq(
+		nbd_srv_flags(&t.export[0], false), NBD_FLAG_HAS_FLAGS | NBD_FLAG_CAN_MULTI_CONN);
 	t.disk[0].lim.ro = true;
-	cr_assert(nbd_export_flags(&t.export[0], false) & NBD_FLAG_READ_ONLY);
+	cr_assert(nbd_srv_flags(&t.export[0], false) & NBD_FLAG_READ_ONLY);
 }
 
-Test(nbd_hello, list_golden)
+Test(nbd_srv_hello, list_golden)
 {
 	static const uint8_t want[] =
 		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\3\0\0\0\2\0\0\0\7\0\0\0\3one"
@@ -213,7 +215,7 @@ Test(nbd_hello, list_golden)
 
 static const uint8_t go_two[] = "\0\0\0\3two\0\3\0\1\0\2\0\3";
 
-Test(nbd_hello, go_golden)
+Test(nbd_srv_hello, go_golden)
 {
 	static const uint8_t want[] =
 		"\0\3\xe8\x89\x04\x55\x65\xa9\0\0\0\7\0\0\0\3\0\0\0\14\0\0\0\0\0\0\0\x10\0\0\1\3"
@@ -232,7 +234,7 @@ Test(nbd_hello, go_golden)
 	cr_assert_eq(t.h.chosen, 1);
 }
 
-Test(nbd_hello, every_cut_waits_for_more)
+Test(nbd_srv_hello, every_cut_waits_for_more)
 {
 	struct talk t;
 	uint8_t out[512];
@@ -249,7 +251,7 @@ Test(nbd_hello, every_cut_waits_for_more)
 
 /* Every byte of a handshake with every bit flipped: refused or harmless, never out of bounds
  * (sanitizers watch). */
-Test(nbd_hello, every_damaged_byte_is_refused_or_harmless)
+Test(nbd_srv_hello, every_damaged_byte_is_refused_or_harmless)
 {
 	static const uint8_t meta[] = "\0\0\0\3two\0\0\0\1\0\0\0\17base:allocation";
 	struct talk t;
@@ -271,7 +273,7 @@ Test(nbd_hello, every_damaged_byte_is_refused_or_harmless)
 		}
 }
 
-Test(nbd_hello, go_for_no_export_is_unknown)
+Test(nbd_srv_hello, go_for_no_export_is_unknown)
 {
 	struct talk t;
 
@@ -280,7 +282,7 @@ Test(nbd_hello, go_for_no_export_is_unknown)
 	cr_assert_eq(t.h.state, NBD_HELLO_OPTIONS);
 }
 
-Test(nbd_hello, large_blocks_must_be_asked_for)
+Test(nbd_srv_hello, large_blocks_must_be_asked_for)
 {
 	struct talk t;
 
@@ -291,7 +293,7 @@ Test(nbd_hello, large_blocks_must_be_asked_for)
 	cr_assert_eq(t.h.state, NBD_HELLO_DONE);
 }
 
-Test(nbd_hello, info_with_lengths_that_lie_is_invalid)
+Test(nbd_srv_hello, info_with_lengths_that_lie_is_invalid)
 {
 	struct talk t;
 
@@ -304,7 +306,7 @@ Test(nbd_hello, info_with_lengths_that_lie_is_invalid)
 	cr_assert_eq(last_reply(&t, NBD_OPT_INFO, NULL, 0), NBD_REP_ERR_INVALID);
 }
 
-Test(nbd_hello, what_is_not_offered_is_unsupported)
+Test(nbd_srv_hello, what_is_not_offered_is_unsupported)
 {
 	struct talk t;
 
@@ -314,7 +316,7 @@ Test(nbd_hello, what_is_not_offered_is_unsupported)
 	cr_assert_eq(last_reply(&t, 0x7fffffff, "data", 4), NBD_REP_ERR_UNSUP);
 }
 
-Test(nbd_hello, options_without_data_refuse_data)
+Test(nbd_srv_hello, options_without_data_refuse_data)
 {
 	struct talk t;
 
@@ -324,7 +326,7 @@ Test(nbd_hello, options_without_data_refuse_data)
 	cr_assert_not(t.h.structured);
 }
 
-Test(nbd_hello, abort_is_acknowledged)
+Test(nbd_srv_hello, abort_is_acknowledged)
 {
 	struct talk t;
 
@@ -333,7 +335,7 @@ Test(nbd_hello, abort_is_acknowledged)
 	cr_assert_eq(t.h.state, NBD_HELLO_END);
 }
 
-Test(nbd_hello, meta_context_needs_structured_replies)
+Test(nbd_srv_hello, meta_context_needs_structured_replies)
 {
 	struct talk t;
 
@@ -345,7 +347,7 @@ Test(nbd_hello, meta_context_needs_structured_replies)
 }
 
 /* All, a namespace, an exact name are listed; only an exact name is selected. */
-Test(nbd_hello, meta_context_queries)
+Test(nbd_srv_hello, meta_context_queries)
 {
 	static const struct {
 		uint32_t option;
@@ -374,7 +376,7 @@ Test(nbd_hello, meta_context_queries)
 	}
 }
 
-Test(nbd_hello, option_too_long_is_skipped)
+Test(nbd_srv_hello, option_too_long_is_skipped)
 {
 	static uint8_t data[9000];
 	struct talk t;
@@ -385,7 +387,7 @@ Test(nbd_hello, option_too_long_is_skipped)
 	cr_assert_eq(last_reply(&t, NBD_OPT_ABORT, NULL, 0), NBD_REP_ACK);
 }
 
-Test(nbd_hello, attacks_end_it)
+Test(nbd_srv_hello, attacks_end_it)
 {
 	struct talk t;
 	uint8_t out[64];
@@ -405,7 +407,7 @@ Test(nbd_hello, attacks_end_it)
 	cr_assert_eq(t.h.state, NBD_HELLO_END);
 }
 
-Test(nbd_hello, old_client_may_only_name_an_export)
+Test(nbd_srv_hello, old_client_may_only_name_an_export)
 {
 	struct talk t;
 	uint8_t out[256];
@@ -417,7 +419,7 @@ Test(nbd_hello, old_client_may_only_name_an_export)
 	cr_assert_eq(t.h.state, NBD_HELLO_END);
 }
 
-Test(nbd_hello, no_room_for_the_client_is_told)
+Test(nbd_srv_hello, no_room_for_the_client_is_told)
 {
 	struct talk t;
 

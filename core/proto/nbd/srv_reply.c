@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NBD server's replies: framing, and the order that simple replies to long reads need. What is
  * queued in one turn of the loop leaves as one sendmsg. */
-#include "nbd.h"
+#include "srv.h"
 
-static void send_reply(struct nbd_slot *slot)
+static void send_reply(struct nbd_srv_slot *slot)
 {
-	struct nbd_conn *c = slot->conn;
+	struct nbd_srv_conn *c = slot->conn;
 
 	slot->out.iov[0] = (struct iovec){ slot->head, slot->head_len };
 	slot->out.iov[1] = (struct iovec){ slot->base + slot->skip, slot->send };
@@ -15,14 +15,14 @@ static void send_reply(struct nbd_slot *slot)
 	stream_send(c->stream, &slot->out);
 }
 
-void nbd_replied(struct nbd_slot *slot)
+void nbd_srv_replied(struct nbd_srv_slot *slot)
 {
 	slot->conn->sending--;
-	nbd_slot_free(slot);
-	nbd_conn_moved(slot->conn);
+	nbd_srv_slot_free(slot);
+	nbd_srv_conn_moved(slot->conn);
 }
 
-static void push(struct nbd_conn *c, struct nbd_slot *slot)
+static void push(struct nbd_srv_conn *c, struct nbd_srv_slot *slot)
 {
 	if (!c->exclusive || slot->req == c->exclusive) {
 		send_reply(slot);
@@ -33,7 +33,7 @@ static void push(struct nbd_conn *c, struct nbd_slot *slot)
 	c->held_end = &slot->next;
 }
 
-static void frame_simple(struct nbd_slot *slot, uint32_t error)
+static void frame_simple(struct nbd_srv_slot *slot, uint32_t error)
 {
 	nbd_simple_put((struct nbd_simple_reply *)(void *)slot->head, error, slot->req->cookie);
 	slot->head_len = sizeof(struct nbd_simple_reply);
@@ -41,7 +41,7 @@ static void frame_simple(struct nbd_slot *slot, uint32_t error)
 
 /* Head of a chunk; `inside` bytes of its payload follow in the slot's head, slot->send in its
  * buffer. */
-static struct wr frame_chunk(struct nbd_slot *slot, uint16_t type, bool done, uint32_t inside)
+static struct wr frame_chunk(struct nbd_srv_slot *slot, uint16_t type, bool done, uint32_t inside)
 {
 	struct wr wr = wr_init(slot->head, sizeof(slot->head));
 
@@ -51,7 +51,7 @@ static struct wr frame_chunk(struct nbd_slot *slot, uint16_t type, bool done, ui
 	return wr;
 }
 
-static void frame_error(struct nbd_slot *slot, uint32_t error, bool with_offset, bool done)
+static void frame_error(struct nbd_srv_slot *slot, uint32_t error, bool with_offset, bool done)
 {
 	size_t text_len = slot->req->why ? strnlen(slot->req->why, NBD_TEXT) : 0;
 	be32 code = put_be32(error);
@@ -72,10 +72,10 @@ static void frame_error(struct nbd_slot *slot, uint32_t error, bool with_offset,
 }
 
 /* Each piece of a read is a chunk of its own, the last to come says DONE. */
-static void reply_read(struct nbd_slot *slot)
+static void reply_read(struct nbd_srv_slot *slot)
 {
-	struct nbd_req *req = slot->req;
-	bool done = nbd_req_over(req);
+	struct nbd_srv_req *req = slot->req;
+	bool done = nbd_srv_req_over(req);
 	be64 off = put_be64(slot->from);
 	struct wr wr;
 
@@ -90,12 +90,12 @@ static void reply_read(struct nbd_slot *slot)
 	}
 	push(slot->conn, slot);
 	if (done)
-		nbd_req_free(slot->conn, req);
+		nbd_srv_req_free(slot->conn, req);
 }
 
 /* The disk's runs become extents in the same memory: 16 bytes each become 8, so a run is read
  * before it is overwritten. */
-static uint32_t make_extents(struct nbd_slot *slot)
+static uint32_t make_extents(struct nbd_srv_slot *slot)
 {
 	const struct map_run *run = (const struct map_run *)(const void *)slot->base;
 	uint32_t left = slot->req->len, count = 0, last = 0, sum = 0;
@@ -125,9 +125,9 @@ static uint32_t make_extents(struct nbd_slot *slot)
 	return count * (uint32_t)sizeof(struct nbd_extent);
 }
 
-static void reply_status(struct nbd_slot *slot)
+static void reply_status(struct nbd_srv_slot *slot)
 {
-	struct nbd_conn *c = slot->conn;
+	struct nbd_srv_conn *c = slot->conn;
 	be32 id = put_be32(1);
 	struct wr wr;
 
@@ -143,17 +143,17 @@ static void reply_status(struct nbd_slot *slot)
 	}
 	slot->skip = 0;
 	push(c, slot);
-	nbd_req_free(c, slot->req);
+	nbd_srv_req_free(c, slot->req);
 }
 
 /* All that has no payload in its reply: answered once, with the first error of its pieces. */
-static void reply_plain(struct nbd_slot *slot)
+static void reply_plain(struct nbd_srv_slot *slot)
 {
-	struct nbd_conn *c = slot->conn;
-	struct nbd_req *req = slot->req;
+	struct nbd_srv_conn *c = slot->conn;
+	struct nbd_srv_req *req = slot->req;
 
-	if (!nbd_req_over(req)) {
-		nbd_slot_free(slot);
+	if (!nbd_srv_req_over(req)) {
+		nbd_srv_slot_free(slot);
 		return;
 	}
 	if (req->error && c->structured)
@@ -161,22 +161,22 @@ static void reply_plain(struct nbd_slot *slot)
 	else
 		frame_simple(slot, req->error);
 	push(c, slot);
-	nbd_req_free(c, req);
+	nbd_srv_req_free(c, req);
 }
 
-static void reply_simple_read(struct nbd_slot *slot)
+static void reply_simple_read(struct nbd_srv_slot *slot)
 {
 	slot->send = slot->error ? 0 : slot->bytes;
 	frame_simple(slot, slot->error);
 	push(slot->conn, slot);
-	nbd_req_free(slot->conn, slot->req);
+	nbd_srv_req_free(slot->conn, slot->req);
 }
 
 /* Long reads in simple replies. Their pieces go in order, and once the first has gone nothing else
  * may come between. */
-void nbd_ordered_add(struct nbd_conn *c, struct nbd_req *req)
+void nbd_srv_ordered_add(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
-	struct nbd_req **at = &c->ordered;
+	struct nbd_srv_req **at = &c->ordered;
 
 	while (*at)
 		at = &(*at)->next;
@@ -185,47 +185,47 @@ void nbd_ordered_add(struct nbd_conn *c, struct nbd_req *req)
 	*at = req;
 }
 
-static void ordered_del(struct nbd_conn *c, struct nbd_req *req)
+static void ordered_del(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
-	struct nbd_req **at = &c->ordered;
+	struct nbd_srv_req **at = &c->ordered;
 
 	while (*at != req)
 		at = &(*at)->next;
 	*at = req->next;
 }
 
-static bool next_is_there(const struct nbd_req *req)
+static bool next_is_there(const struct nbd_srv_req *req)
 {
 	return req->waiting && req->waiting->from == req->off + req->out;
 }
 
 /* Its first piece failed: an error is still possible. The other pieces are for nobody. */
-static void ordered_refuse(struct nbd_conn *c, struct nbd_req *req)
+static void ordered_refuse(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
-	struct nbd_slot *slot = req->waiting, *other = slot->next;
+	struct nbd_srv_slot *slot = req->waiting, *other = slot->next;
 
 	ordered_del(c, req);
 	frame_simple(slot, slot->error);
 	push(c, slot);
 	for (; other; other = slot) {
 		slot = other->next;
-		nbd_slot_free(other);
+		nbd_srv_slot_free(other);
 	}
 	req->refused = true;
 	req->left = 0;
 	if (c->cur == req)
 		c->cur = NULL;
-	if (nbd_req_over(req))
-		nbd_req_free(c, req);
+	if (nbd_srv_req_over(req))
+		nbd_srv_req_free(c, req);
 }
 
-static void ordered_end(struct nbd_conn *c, struct nbd_req *req)
+static void ordered_end(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
 	ordered_del(c, req);
-	nbd_req_free(c, req);
+	nbd_srv_req_free(c, req);
 	c->exclusive = NULL;
 	while (c->held) {
-		struct nbd_slot *slot = c->held;
+		struct nbd_srv_slot *slot = c->held;
 
 		c->held = slot->next;
 		send_reply(slot);
@@ -233,9 +233,9 @@ static void ordered_end(struct nbd_conn *c, struct nbd_req *req)
 	c->held_end = &c->held;
 }
 
-static void ordered_send(struct nbd_conn *c, struct nbd_req *req)
+static void ordered_send(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
-	struct nbd_slot *slot = req->waiting;
+	struct nbd_srv_slot *slot = req->waiting;
 
 	req->waiting = slot->next;
 	slot->send = slot->bytes;
@@ -245,10 +245,10 @@ static void ordered_send(struct nbd_conn *c, struct nbd_req *req)
 	push(c, slot);
 }
 
-static void ordered_run(struct nbd_conn *c)
+static void ordered_run(struct nbd_srv_conn *c)
 {
 	for (;;) {
-		struct nbd_req *req = c->exclusive ? c->exclusive : c->ordered;
+		struct nbd_srv_req *req = c->exclusive ? c->exclusive : c->ordered;
 
 		while (req && !c->exclusive && !next_is_there(req))
 			req = req->next;
@@ -260,7 +260,7 @@ static void ordered_run(struct nbd_conn *c)
 			if (req->out == req->len)
 				ordered_end(c, req);
 		} else if (req->out) {
-			nbd_conn_abort(c, "disk failed during a long read");
+			nbd_srv_conn_abort(c, "disk failed during a long read");
 			return;
 		} else {
 			ordered_refuse(c, req);
@@ -268,16 +268,16 @@ static void ordered_run(struct nbd_conn *c)
 	}
 }
 
-static void reply_ordered(struct nbd_slot *slot)
+static void reply_ordered(struct nbd_srv_slot *slot)
 {
-	struct nbd_conn *c = slot->conn;
-	struct nbd_req *req = slot->req;
-	struct nbd_slot **at = &req->waiting;
+	struct nbd_srv_conn *c = slot->conn;
+	struct nbd_srv_req *req = slot->req;
+	struct nbd_srv_slot **at = &req->waiting;
 
 	if (req->refused) {
-		nbd_slot_free(slot);
-		if (nbd_req_over(req))
-			nbd_req_free(c, req);
+		nbd_srv_slot_free(slot);
+		if (nbd_srv_req_over(req))
+			nbd_srv_req_free(c, req);
 		return;
 	}
 	while (*at && (*at)->from < slot->from)
@@ -287,9 +287,9 @@ static void reply_ordered(struct nbd_slot *slot)
 	ordered_run(c);
 }
 
-void nbd_reply(struct nbd_slot *slot)
+void nbd_srv_reply(struct nbd_srv_slot *slot)
 {
-	struct nbd_req *req = slot->req;
+	struct nbd_srv_req *req = slot->req;
 
 	req->pieces--;
 	if (!req->error)

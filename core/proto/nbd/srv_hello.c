@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The server's side of the NBD handshake (fixed newstyle): bytes in, bytes out. Descriptors,
- * deadlines and the making of slots are left to nbd_conn.c. */
-#include "nbd.h"
+ * deadlines and the making of slots are left to srv_conn.c. */
+#include "srv.h"
 #include <errno.h>
 #include <stdio.h>
 
-static void put(struct nbd_hello *h, const void *from, size_t len)
+static void put(struct nbd_srv_hello *h, const void *from, size_t len)
 {
 	assert(len <= sizeof(h->out) - h->out_len);
 	if (len)
@@ -13,7 +13,7 @@ static void put(struct nbd_hello *h, const void *from, size_t len)
 	h->out_len += len;
 }
 
-static void reply(struct nbd_hello *h, uint32_t option, uint32_t type, size_t len)
+static void reply(struct nbd_srv_hello *h, uint32_t option, uint32_t type, size_t len)
 {
 	struct nbd_rep rep = { put_be64(NBD_REP_MAGIC), put_be32(option), put_be32(type),
 		put_be32((uint32_t)len) };
@@ -21,18 +21,18 @@ static void reply(struct nbd_hello *h, uint32_t option, uint32_t type, size_t le
 	put(h, &rep, sizeof(rep));
 }
 
-static void ack(struct nbd_hello *h, uint32_t option)
+static void ack(struct nbd_srv_hello *h, uint32_t option)
 {
 	reply(h, option, NBD_REP_ACK, 0);
 }
 
-static void refuse(struct nbd_hello *h, uint32_t option, uint32_t type, const char *why)
+static void refuse(struct nbd_srv_hello *h, uint32_t option, uint32_t type, const char *why)
 {
 	reply(h, option, type, strlen(why));
 	put(h, why, strlen(why));
 }
 
-void nbd_hello_start(struct nbd_hello *h)
+void nbd_srv_hello_start(struct nbd_srv_hello *h)
 {
 	struct nbd_greeting greeting = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC),
 		put_be16(NBD_FLAG_FIXED_NEWSTYLE | NBD_FLAG_NO_ZEROES) };
@@ -41,7 +41,7 @@ void nbd_hello_start(struct nbd_hello *h)
 	put(h, &greeting, sizeof(greeting));
 }
 
-uint16_t nbd_export_flags(const struct nbd_export *export, bool structured)
+uint16_t nbd_srv_flags(const struct nbd_export *export, bool structured)
 {
 	const struct bdev_limits *lim = &export->bdev->lim;
 	uint16_t flags = NBD_FLAG_HAS_FLAGS | NBD_FLAG_CAN_MULTI_CONN;
@@ -63,7 +63,7 @@ uint16_t nbd_export_flags(const struct nbd_export *export, bool structured)
 
 /* The index of the export of that name, -1 = none. "" is the first one's (section
  * "NBD_OPT_EXPORT_NAME"). */
-static int find(const struct nbd_hello *h, const void *name, size_t len)
+static int find(const struct nbd_srv_hello *h, const void *name, size_t len)
 {
 	for (unsigned i = 0; i < h->exports; i++)
 		if (strlen(h->export[i].name) == len &&
@@ -72,7 +72,7 @@ static int find(const struct nbd_hello *h, const void *name, size_t len)
 	return len || !h->exports ? -1 : 0;
 }
 
-static void export_name(struct nbd_hello *h, const void *name, size_t len)
+static void export_name(struct nbd_srv_hello *h, const void *name, size_t len)
 {
 	struct nbd_export_name_rep rep = { 0 };
 	int i = find(h, name, len);
@@ -82,13 +82,13 @@ static void export_name(struct nbd_hello *h, const void *name, size_t len)
 		return;
 	}
 	rep.size = put_be64(h->export[i].bdev->lim.size);
-	rep.flags = put_be16(nbd_export_flags(&h->export[i], h -> structured));
+	rep.flags = put_be16(nbd_srv_flags(&h->export[i], h -> structured));
 	put(h, &rep, h->no_zeroes ? offsetof(struct nbd_export_name_rep, zeroes) : sizeof(rep));
 	h->chosen = (unsigned)i;
 	h->state = NBD_HELLO_DONE;
 }
 
-static void list(struct nbd_hello *h)
+static void list(struct nbd_srv_hello *h)
 {
 	for (unsigned i = 0; i < h->exports; i++) {
 		const struct nbd_export *export = &h->export[i];
@@ -104,7 +104,7 @@ static void list(struct nbd_hello *h)
 	ack(h, NBD_OPT_LIST);
 }
 
-static void info_text(struct nbd_hello *h, uint32_t option, uint16_t type, const char *text)
+static void info_text(struct nbd_srv_hello *h, uint32_t option, uint16_t type, const char *text)
 {
 	be16 t = put_be16(type);
 
@@ -113,7 +113,7 @@ static void info_text(struct nbd_hello *h, uint32_t option, uint16_t type, const
 	put(h, text, strlen(text));
 }
 
-static void info_block_size(struct nbd_hello *h, uint32_t option, const struct bdev_limits *lim)
+static void info_block_size(struct nbd_srv_hello *h, uint32_t option, const struct bdev_limits *lim)
 {
 	uint32_t best = lim->best > lim->block ? lim->best : lim->block;
 	struct nbd_info_block_size info;
@@ -128,17 +128,17 @@ static void info_block_size(struct nbd_hello *h, uint32_t option, const struct b
 	put(h, &info, sizeof(info));
 }
 
-static void info_export(struct nbd_hello *h, uint32_t option, const struct nbd_export *export)
+static void info_export(struct nbd_srv_hello *h, uint32_t option, const struct nbd_export *export)
 {
 	struct nbd_info_export info = { put_be16(NBD_INFO_EXPORT), put_be64(export->bdev->lim.size),
-		put_be16(nbd_export_flags(export, h->structured)) };
+		put_be16(nbd_srv_flags(export, h->structured)) };
 
 	reply(h, option, NBD_REP_INFO, sizeof(info));
 	put(h, &info, sizeof(info));
 }
 
 /* Sections "NBD_OPT_INFO", "NBD_OPT_GO". */
-static void info_or_go(struct nbd_hello *h, uint32_t option, const void *data, size_t len)
+static void info_or_go(struct nbd_srv_hello *h, uint32_t option, const void *data, size_t len)
 {
 	struct diag why = { 0 };
 	struct nbd_go go;
@@ -178,7 +178,7 @@ static void info_or_go(struct nbd_hello *h, uint32_t option, const void *data, s
 }
 
 /* Sections "NBD_OPT_LIST_META_CONTEXT", "NBD_OPT_SET_META_CONTEXT". */
-static void meta_context(struct nbd_hello *h, uint32_t option, const void *data, size_t len)
+static void meta_context(struct nbd_srv_hello *h, uint32_t option, const void *data, size_t len)
 {
 	bool set = option == NBD_OPT_SET_META_CONTEXT, fits;
 	be32 id = put_be32(set);
@@ -213,7 +213,7 @@ static void meta_context(struct nbd_hello *h, uint32_t option, const void *data,
 	ack(h, option);
 }
 
-static void option_without_data(struct nbd_hello *h, uint32_t option, size_t len)
+static void option_without_data(struct nbd_srv_hello *h, uint32_t option, size_t len)
 {
 	if (len && option != NBD_OPT_ABORT) {
 		refuse(h, option, NBD_REP_ERR_INVALID, "this option takes no data");
@@ -234,7 +234,7 @@ static void option_without_data(struct nbd_hello *h, uint32_t option, size_t len
 	}
 }
 
-static void option_run(struct nbd_hello *h, uint32_t option, const void *data, size_t len)
+static void option_run(struct nbd_srv_hello *h, uint32_t option, const void *data, size_t len)
 {
 	switch (option) {
 	case NBD_OPT_EXPORT_NAME:
@@ -261,7 +261,7 @@ static void option_run(struct nbd_hello *h, uint32_t option, const void *data, s
 	}
 }
 
-static size_t client_flags(struct nbd_hello *h, const uint8_t *p, size_t len)
+static size_t client_flags(struct nbd_srv_hello *h, const uint8_t *p, size_t len)
 {
 	uint64_t flags;
 
@@ -276,7 +276,7 @@ static size_t client_flags(struct nbd_hello *h, const uint8_t *p, size_t len)
 	return sizeof(be32);
 }
 
-static size_t option(struct nbd_hello *h, const uint8_t *p, size_t len)
+static size_t option(struct nbd_srv_hello *h, const uint8_t *p, size_t len)
 {
 	const struct nbd_opt *opt = (const struct nbd_opt *)(const void *)p;
 	uint32_t code, data;
@@ -303,9 +303,9 @@ static size_t option(struct nbd_hello *h, const uint8_t *p, size_t len)
 	return sizeof(*opt) + data;
 }
 
-size_t nbd_hello_feed(struct nbd_hello *h, const uint8_t *p, size_t len)
+size_t nbd_srv_hello_feed(struct nbd_srv_hello *h, const uint8_t *p, size_t len)
 {
-	switch ((enum nbd_hello_state)h->state) {
+	switch ((enum nbd_srv_hello_state)h->state) {
 	case NBD_HELLO_FLAGS:
 		return client_flags(h, p, len);
 	case NBD_HELLO_OPTIONS:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Who may connect to the NBD server over TCP. */
-#include "nbd.h"
+#include "srv.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static bool inside(const uint8_t *peer, const uint8_t *net, unsigned bits)
 	return !(bits % 8) || !((peer[bits / 8] ^ net[bits / 8]) >> (8 - bits % 8));
 }
 
-bool nbd_allowed(const struct nbd_options *opt, const struct sockaddr_storage *ss)
+bool nbd_srv_allowed(const struct nbd_options *opt, const struct sockaddr_storage *ss)
 {
 	uint8_t peer[16], net[16];
 
