@@ -16,7 +16,7 @@ kernel  : kernel kernel_serving kernel_iscsi kernel_iscsi_nl kernel_iscsi_sessio
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split scheme out mem uri copy session wire/nbd : liburing.h
 mad     : mad wire/mad          : infiniband/*
-net     : port_events ep stream ways mem uri crc32c wire/iwarp : infiniband/* rdma/rdma_cma.h netlink/*
+net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
 base    : applet scheme child crc32c mem out uri resolve stats :
 include : *                     :
 '
