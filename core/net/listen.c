@@ -270,7 +270,9 @@ static void acceptable(struct loop_fd *fd, uint32_t events)
 			take(listener, got, &peer);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		/* Those accepted in this turn first show what they are, before one has to go. */
+		if (!i &&
+			(errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
 			starved(listener, errno);
 		return;
 	}
