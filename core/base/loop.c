@@ -491,10 +491,13 @@ static bool may_look(const struct loop *loop)
 
 static void one_turn(struct loop *loop, uint64_t deadline)
 {
-	struct turn turn = { .outer = loop->turn };
+	struct turn turn; /* not zeroed: its events are 768 bytes */
 	int timeout = sleep_ms(loop, deadline);
 	bool look = may_look(loop), any;
 
+	turn.outer = loop->turn;
+	turn.poller = NULL;
+	turn.next = turn.count = 0;
 	if (!look)
 		turn.count = epoll_wait(loop->epoll, turn.event, BATCH, timeout);
 	loop->turn = &turn;
