@@ -50,8 +50,10 @@ struct io {
 	/* the protocol's own status, for proto->status_text; MAP: number of runs; COMPARE_WRITE:
 	 * above */
 	uint32_t detail;
+	/* The bdev may replace these two while the io is in flight; done() finds them as they were
+	 * submitted. lower: lim.io_size bytes, 8-aligned, the bdev's while the io is in flight. */
 	void (*done)(struct io *);
-	void *lower;     /* lim.io_size bytes, 8-aligned, the bdev's while the io is in flight */
+	void *lower;
 	struct io *next; /* the bdev's while in flight */
 	/* the submitter's, which this io does not wait for; may be NULL */
 	const struct bdev_orphan *own;

@@ -144,7 +144,11 @@ static void io_lost(struct nvme_qp *qp, void *owner)
 
 static const char *io_name(const void *owner)
 {
-	static const char *const names[] = { "read", "write", "flush", "trim", "write zeroes", "" };
+	static const char *const names[IO_KINDS] = { [IO_READ] = "read",
+		[IO_WRITE] = "write",
+		[IO_FLUSH] = "flush",
+		[IO_TRIM] = "trim",
+		[IO_ZERO] = "write zeroes" };
 
 	return names[((const struct io *)owner)->kind];
 }
