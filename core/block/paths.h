@@ -99,7 +99,7 @@ struct paths_lane {
 };
 
 /* In io->lower, the leaf's share behind it. A leg gets the caller's own io, with another done and
- * lower; both are the caller's again whenever it is no leg's. */
+ * lower; both are restored as soon as the leg is done with it. */
 struct paths_io {
 	void (*done)(struct io *); /* the caller's, while a leg has the io */
 #ifdef DEBUG_CONTRACTS
