@@ -31,11 +31,17 @@ struct nbd_options {
 	struct addr listen[NBD_LISTENS];
 	unsigned listens;
 	struct nbd_allow allow[NBD_ALLOWS];
-	unsigned allows;        /* 0 = everybody */
-	unsigned mode;          /* of a unix socket; 0 = 0600 */
-	unsigned clients;       /* most at once; 0 = 64 */
-	uint32_t hello_ms;      /* for a client's handshake; 0 = 10 s */
-	uint32_t buffer, slots; /* per connection: bytes each (0 = 256 KiB), number (0 = 32) */
+	unsigned allows;   /* 0 = everybody */
+	unsigned mode;     /* of a unix socket; 0 = 0600 */
+	unsigned clients;  /* most at once; 0 = 64 */
+	uint32_t hello_ms; /* for a client's handshake; 0 = 10 s */
+	/* bytes of a data buffer (0 = 256 KiB), requests in work of one client (0 = 32); a worker
+	 * has buffers for 4/3 of that, which its clients share */
+	uint32_t buffer, slots;
+	/* A client was refused for want of a place; at most every 10 s, on the caller's loop. May
+	 * be NULL. */
+	void (*full)(const struct diag *why, void *user);
+	void *user;
 	/* workers, each given connections for life; at least one; the first may be the caller's */
 	struct loop *const *loops;
 	unsigned nloops;

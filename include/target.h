@@ -25,6 +25,7 @@ struct target_conn;
 struct target_cmd;
 struct target_buffers;
 struct target_holder;
+struct target_share;
 struct target_origin;
 struct target_host;
 
@@ -47,6 +48,8 @@ struct target_options {
 		struct addr at;
 		unsigned ways; /* enum way */
 		bool no_crc;   /* software iWARP: CRCs only if the peer wants them */
+		bool freebind; /* as of struct tcp_listen, as is mode */
+		unsigned mode;
 	} listen[TARGET_LISTENS];
 	unsigned listens; /* 0: the protocol listens itself, with target_conn_begin() */
 	struct loop *const *loops;
@@ -131,6 +134,11 @@ struct target { /* the protocol embeds it first */
 struct target_proto {
 	const char *name;  /* in trace lines */
 	const char *hello; /* what a connection that is not live is waited for, for messages */
+	/* commands that arrived before the end are run while ENDING, from carrier->resume() */
+	bool answers;
+	/* Each connection has a share of the buffers of its own, not each host: many clients may be
+	 * behind one address. */
+	bool apart;
 	/* (T) A connection has come in. It is the row's from here: refused and closed, or embedded
 	 * in a new connection for target_conn_begin(). NULL: the protocol listens itself. */
 	void (*stream)(struct target *, int fd, const struct addr *peer);
@@ -246,6 +254,7 @@ struct target_conn { /* the protocol embeds it first, which the carrier embeds f
 	unsigned most;        /* that may be taken */
 	struct target_cmd *free;
 	struct target_holder *holder; /* target->stores of them: its parts of the buffers */
+	struct target_share *share;   /* as many; NULL: its host's */
 	struct pool *pool;            /* the carrier's, for data that comes along; freed by it */
 	uint32_t mapped;              /* lanes that know it; bits */
 	/* commands that wait for the peer, the one that has done so for longest first */
@@ -291,6 +300,7 @@ void target_conn_begin(struct target *, struct target_conn *, const struct targe
 bool target_admit(struct target_conn *, const char *host, bool leads);
 /* The peer may connect, but uses no disk. */
 void target_admit_guest(struct target_conn *);
+unsigned target_connections(const struct target *);
 uint64_t target_refused(const struct target *); /* connections, for want of room */
 /* Ends it once its commands are answered, or now, for that reason (constant text). */
 void target_conn_end(struct target_conn *);
@@ -350,6 +360,9 @@ void target_cmd_finish(struct target_cmd *, uint32_t status); /* replies */
 /* Cancels one that has done nothing yet: it waits for a buffer (then it ends with that status) or
  * is a read that the disk only holds (then with -ECANCELED's). false: it goes on, or is none. */
 bool target_cmd_abort(struct target_cmd *, uint32_t status);
+/* For a carrier that holds a push or a reply back: that time is not the peer's. */
+void target_cmd_undue(struct target_cmd *);
+void target_cmd_due(struct target_cmd *);    /* the peer has to take it from now on */
 void target_cmd_drop(struct target_cmd *);   /* without a reply; FETCH, WORK or KEPT */
 void target_cmd_forget(struct target_cmd *); /* as well, on a connection that goes on */
 /* A request to cmd->disk, of any length. After success `then` follows (NULL: the piece is done);

@@ -20,6 +20,8 @@ struct ways { /* one address; stays where it is while open */
 	void *user;
 	uint32_t timeout_ms; /* for a client's first bytes */
 	bool no_crc;         /* as of struct ep_dial */
+	bool freebind;       /* as of struct tcp_listen, as is mode */
+	unsigned mode;
 
 	/* Filled in. */
 	unsigned up;       /* enum way, atomic for other threads */

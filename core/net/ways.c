@@ -54,6 +54,8 @@ static int try_tcp(struct ways *ways, struct diag *why)
 		.user = ways->user,
 		.timeout_ms = ways->timeout_ms,
 		.no_crc = ways->no_crc,
+		.freebind = ways->freebind,
+		.mode = ways->mode,
 		.stream = want & WAY_TCP ? ways->stream : NULL,
 		.iwarp = want & WAY_IWARP ? ways->rdma : NULL,
 		.starved = ways->starved,

@@ -122,7 +122,8 @@ void target_cmd_run(struct target_cmd *cmd)
 	struct target_conn *conn = cmd->conn;
 	uint32_t status;
 
-	if (conn->state >= TARGET_ENDING) {
+	if (target_conn_gone(conn) ||
+		(conn->state == TARGET_ENDING && !conn->target->proto->answers)) {
 		target_cmd_drop(cmd);
 		return;
 	}

@@ -15,7 +15,10 @@ int target_conn_room(struct target_conn *conn, unsigned slots, struct diag *diag
 	conn->cmds = calloc(slots, conn->carrier->cmd_size);
 	conn->lower = calloc(slots, io_size ? io_size : 8);
 	conn->holder = calloc(conn->target->stores, sizeof(*conn->holder));
-	if (!conn->cmds || !conn->lower || !conn->holder)
+	if (conn->target->proto->apart)
+		conn->share = calloc(conn->target->stores, sizeof(*conn->share));
+	if (!conn->cmds || !conn->lower || !conn->holder ||
+		(conn->target->proto->apart && !conn->share))
 		return diag_sys(diag, ENOMEM, "a connection of %u commands", slots);
 	conn->slots = slots;
 	conn->most = TARGET_EARLY_COMMANDS;
@@ -43,7 +46,8 @@ int target_conn_map(struct target_conn *conn, unsigned i, struct diag *diag)
 
 	if (!holder->store) {
 		target_buffers_join(&worker->store[disk->store], holder,
-			&conn->place.host->share[first + disk->store]);
+			conn->share ? &conn->share[disk->store]
+				    : &conn->place.host->share[first + disk->store]);
 		holder->conn = conn;
 	}
 	if (conn->pool && !disk->exposed)
@@ -186,6 +190,7 @@ static void bury(struct target_conn *conn)
 	for (unsigned i = 0; conn->holder && i < conn->target->stores; i++)
 		target_buffers_leave(&conn->holder[i]);
 	free(conn->holder);
+	free(conn->share);
 	free(conn->cmds);
 	free(conn->lower);
 	*conn->link = conn->next;
@@ -210,14 +215,12 @@ static void turn(struct loop_work *work)
 			bury(conn);
 		return;
 	}
+	if (conn->carrier->resume && !target_conn_gone(conn))
+		conn->carrier->resume(conn);
 	if (conn->state == TARGET_ENDING && !working(conn))
 		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED,
 			target_stopping(conn->target) ? "the target is stopping"
 						      : "the host disconnected");
-	if (target_conn_gone(conn))
-		return;
-	if (conn->carrier->resume)
-		conn->carrier->resume(conn);
 	if (conn->carrier->flush && !target_conn_gone(conn))
 		conn->carrier->flush(conn);
 }

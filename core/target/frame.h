@@ -15,6 +15,3 @@ void target_conn_fence(struct target_conn *);
 void target_conn_hurry(struct target_conn *);
 /* At a stop: ends it, and cancels also what a disk has come to hold since it went down. */
 void target_conn_quit(struct target_conn *);
-/* A command waits for the peer, and no longer. */
-void target_cmd_due(struct target_cmd *);
-void target_cmd_undue(struct target_cmd *);

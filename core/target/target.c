@@ -49,6 +49,11 @@ bool target_starved(struct target *target, const struct diag *why)
 	return false;
 }
 
+unsigned target_connections(const struct target *target)
+{
+	return target->places->count;
+}
+
 uint64_t target_refused(const struct target *target)
 {
 	return target->places->refused;
@@ -361,7 +366,9 @@ static int start_listening(struct target *target, uint32_t timeout_ms, struct di
 			.changed = ways_changed,
 			.user = target,
 			.timeout_ms = opt->open_ms,
-			.no_crc = opt->listen[i].no_crc };
+			.no_crc = opt->listen[i].no_crc,
+			.freebind = opt->listen[i].freebind,
+			.mode = opt->listen[i].mode };
 	return opt->listens
 		       ? ways_open(target->listen, opt->listens, target->loop, timeout_ms, diag)
 		       : 0;

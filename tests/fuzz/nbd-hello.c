@@ -46,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			memcpy(copy, data + at, have - at);
 			h.out_len = 0;
-			used = h.state < NBD_HELLO_DONE ? nbd_srv_hello_feed(&h, copy, have - at) : 0;
+			used = h.state < NBD_HELLO_DONE ? nbd_srv_hello_feed(&h, copy, have - at)
+							: 0;
 			free(copy);
 			if (used > have - at || h.out_len > sizeof(h.out))
 				abort();

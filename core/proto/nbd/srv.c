@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server: its workers and their lanes, accepting and handing out clients, and the orderly
- * stop. Everything here but the worker_ functions runs on the server's thread. */
+/* The NBD server as a row on core/target: exports as disks, clients and their admission, start and
+ * stop. */
 #include "srv.h"
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,53 +9,28 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MSEC      1000000ull
-#define POLITE_MS 1000 /* for clients to take answers that are ready */
-#define CANCEL_MS 500  /* for the disk to give back what it held */
+#define STALL_MS  30000 /* for a client to take a reply, or to send a piece of payload */
+#define MORE      16    /* connections that one client makes at once, beyond its first */
+#define POLITE_MS 1000  /* at a stop, for clients to take answers that are ready */
 
-struct nbd_server {
-	struct loop *loop;
-	struct nbd_options opt;
-	struct tcp_listener *listen[NBD_LISTENS];
-	unsigned listens, clients; /* with handshake or adopted */
-	unsigned adopted;
-	struct nbd_srv_worker *worker;
-	unsigned workers; /* with open lanes */
-	volatile int idle;
-};
-
-const struct nbd_options *nbd_server_options(const struct nbd_server *server)
+static struct nbd_server *server_of(struct target *target)
 {
-	return &server->opt;
-}
-
-struct loop *nbd_server_loop(const struct nbd_server *server)
-{
-	return server->loop;
+	return container_of(target, struct nbd_server, target);
 }
 
 const struct addr *nbd_server_addr(const struct nbd_server *server, unsigned listen)
 {
-	return tcp_listener_addr(server->listen[listen]);
+	return &server->target.listen[listen].bound;
 }
 
 unsigned nbd_server_clients(const struct nbd_server *server)
 {
-	return server->clients;
+	return target_connections(&server->target);
 }
 
 void nbd_server_count(const struct nbd_server *server, struct io_count *sum)
 {
-	*sum = (struct io_count){ 0 };
-	for (unsigned i = 0; i < server->workers; i++) {
-		const struct io_count *count = &server->worker[i].count;
-
-		sum->reads += __atomic_load_n(&count->reads, __ATOMIC_RELAXED);
-		sum->writes += __atomic_load_n(&count->writes, __ATOMIC_RELAXED);
-		sum->read_bytes += __atomic_load_n(&count->read_bytes, __ATOMIC_RELAXED);
-		sum->written_bytes += __atomic_load_n(&count->written_bytes, __ATOMIC_RELAXED);
-		sum->errors += __atomic_load_n(&count->errors, __ATOMIC_RELAXED);
-	}
+	target_get_count(&server->target, sum);
 }
 
 /* Every byte of a name and of a socket's path may become three. */
@@ -85,110 +59,136 @@ void nbd_server_uri(const struct nbd_server *server, unsigned listen, char text[
 	uri_encode(text, server->opt.export[0].name);
 }
 
-static void conn_begin(struct loop_msg *msg)
+static bool same_export(const struct target_fence *fence, const struct target_conn *conn)
 {
-	struct nbd_srv_conn *c = container_of(msg, struct nbd_srv_conn, msg);
+	const struct nbd_srv_conn *c = container_of(fence, struct nbd_srv_conn, fence);
 
-	nbd_srv_conn_start(c, c->worker);
+	return conn != &c->conn && ((const struct nbd_srv_conn *)conn)->export == c->export;
 }
 
-struct nbd_srv_fence {
-	struct loop_msg hop;
-	struct nbd_srv_conn *conn; /* the new one */
-	struct nbd_srv_worker *worker;
-};
-
-static void fence_back(struct loop_msg *msg)
+static void fenced(struct target_fence *fence)
 {
-	struct nbd_srv_conn *c = container_of(msg, struct nbd_srv_fence, hop)->conn;
+	struct nbd_srv_conn *c = container_of(fence, struct nbd_srv_conn, fence);
+	struct diag why = { 0 };
 
-	if (!--c->fences)
-		nbd_srv_conn_wake(c);
-}
-
-static void fence_run(struct loop_msg *msg)
-{
-	struct nbd_srv_fence *fence = container_of(msg, struct nbd_srv_fence, hop);
-
-	for (struct nbd_srv_conn *c = fence->worker->conns; c; c = c->next)
-		if (c != fence->conn && c->export == fence->conn->export)
-			nbd_srv_fence(c);
-	msg->run = fence_back;
-	loop_post(fence->conn->loop, msg);
-}
-
-bool nbd_server_fence(struct nbd_srv_conn *c)
-{
-	struct nbd_server *server = c->server;
-
-	c->fence = calloc(server->workers, sizeof(*c->fence));
-	if (!c->fence)
-		return false;
-	for (unsigned i = 0; i < server->workers; i++) {
-		c->fence[i] = (struct nbd_srv_fence){
-			.hop.run = fence_run, .conn = c, .worker = &server->worker[i]
-		};
-		c->fences++;
-		loop_post(server->worker[i].loop, &c->fence[i].hop);
+	c->fencing = false;
+	target_conn_wake(&c->conn);
+	if (c->conn.state != TARGET_OPENING)
+		return;
+	if (target_conn_map(&c->conn, (unsigned)(c->export - nbd_server_of(c)->opt.export), &why)) {
+		target_conn_fail(&c->conn, why.code, why.err, why.text);
+		return;
 	}
-	return true;
+	target_conn_live(&c->conn, c->conn.slots);
+	c->ready = true;
 }
 
-void nbd_srv_conn_over(struct nbd_srv_conn *c)
+static void refused(struct loop_msg *msg)
 {
-	struct nbd_server *server = c->server;
-	struct nbd_adopted *owner = c->owner;
-	bool goodbye = c->goodbye;
+	struct nbd_srv_conn *c = container_of(msg, struct nbd_srv_conn, hop);
 
-	c->worker->clients--;
-	server->clients--;
-	server->adopted -= c->adopted;
-	server->idle = !server->clients;
-	free(c);
-	if (owner)
-		owner->over(owner, goodbye);
+	c->fencing = false;
+	target_conn_wake(&c->conn);
 }
 
-static void peer_text(int fd, const struct addr *peer, char text[ADDR_TEXT])
+static void admit(struct loop_msg *msg)
 {
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
+	struct nbd_srv_conn *c = container_of(msg, struct nbd_srv_conn, hop);
 
-	if (peer->ss.ss_family == AF_UNIX && !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-		snprintf(text, ADDR_TEXT, "client with process id %d", (int)cred.pid);
-	else
-		addr_text(peer, text);
+	if (target_admit(&c->conn, c->host, true)) {
+		target_fence(c->conn.target, &c->fence);
+		return;
+	}
+	target_conn_kill(&c->conn, "this client has too many connections");
+	msg->run = refused;
+	loop_post(c->conn.loop, msg);
 }
 
-/* To the worker that has least to do, for life. */
-static void give_away(struct nbd_server *server, struct nbd_srv_conn *c)
+void nbd_srv_admit(struct nbd_srv_conn *c)
 {
-	struct nbd_srv_worker *best = &server->worker[0];
+	c->fencing = true;
+	c->fence =
+		(struct target_fence){ .same = same_export, .back = fenced, .home = c->conn.loop };
+	c->hop.run = admit;
+	loop_post(c->conn.target->loop, &c->hop);
+}
 
-	for (unsigned i = 1; i < server->workers; i++)
-		if (server->worker[i].clients < best->clients)
-			best = &server->worker[i];
-	best->clients++;
-	server->clients++;
-	server->idle = 0;
-	c->worker = best;
-	c->msg.run = conn_begin;
-	loop_post(best->loop, &c->msg);
+static bool busy(const struct target_conn *conn)
+{
+	return ((const struct nbd_srv_conn *)conn)->fencing;
+}
+
+static void left(struct target_conn *conn)
+{
+	const struct nbd_srv_conn *c = (const struct nbd_srv_conn *)conn;
+
+	if (c->owner)
+		c->owner->over(c->owner, c->goodbye);
+}
+
+/* A client is known by its address, or its user. */
+static void who_is(struct nbd_srv_conn *c, const struct addr *peer)
+{
+	socklen_t len = sizeof(struct ucred);
+	struct ucred cred = { 0 };
+	char text[ADDR_TEXT];
+
+	if (peer->ss.ss_family == AF_UNIX) {
+		if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
+			cred.uid = (uid_t)-1;
+		snprintf(c->host, sizeof(c->host), "user %u", cred.uid);
+		snprintf(c->conn.name, sizeof(c->conn.name), "nbd client, process %d",
+			(int)cred.pid);
+		return;
+	}
+	snprintf(c->host, sizeof(c->host), "%.63s", addr_host(peer, text));
+	snprintf(c->conn.name, sizeof(c->conn.name), "nbd client %s", addr_text(peer, text));
+}
+
+static void incoming(struct target *target, int fd, const struct addr *peer)
+{
+	struct nbd_server *server = server_of(target);
+	struct nbd_srv_conn *c = NULL;
+	char text[ADDR_TEXT];
+
+	if (!nbd_srv_allowed(&server->opt, &peer->ss))
+		loop_trace(target->loop, "nbd client %s: refused: not in the allow list",
+			addr_text(peer, text));
+	else if (target_room(target, peer))
+		c = calloc(1, sizeof(*c));
+	if (c)
+		c->hello = calloc(1, sizeof(*c->hello));
+	if (!c || !c->hello) {
+		free(c);
+		close(fd);
+		return;
+	}
+	c->fd = fd;
+	c->hello->user = c;
+	c->hello->export = server->opt.export;
+	c->hello->exports = server->opt.exports;
+	nbd_srv_hello_start(c->hello);
+	who_is(c, peer);
+	target_conn_begin(target, &c->conn, &nbd_srv_carrier, peer);
 }
 
 int nbd_server_adopt(struct nbd_server *server, unsigned export, int fd, const char *peer,
 	struct nbd_adopted *owner, struct diag *diag)
 {
-	struct nbd_srv_conn *c;
-	int err = nbd_srv_conn_adopt(&c, server, export, fd, peer, diag);
+	const struct addr addr = { .ss.ss_family = AF_UNIX, .len = sizeof(sa_family_t) };
+	struct nbd_srv_conn *c = calloc(1, sizeof(*c));
 
-	if (err) {
+	if (!c) {
 		close(fd);
-		return err;
+		return diag_sys(diag, ENOMEM, "another connection");
 	}
+	c->fd = fd;
 	c->owner = owner;
-	server->adopted++;
-	give_away(server, c);
+	c->export = &server->opt.export[export];
+	c->lim = &c->export->bdev->lim;
+	snprintf(c->conn.name, sizeof(c->conn.name), "%s", peer);
+	snprintf(c->host, sizeof(c->host), "kernel");
+	target_conn_begin(&server->target, &c->conn, &nbd_srv_carrier, &addr);
 	return 0;
 }
 
@@ -197,144 +197,19 @@ uint16_t nbd_server_flags(const struct nbd_server *server, unsigned export)
 	return nbd_srv_flags(&server->opt.export[export], false);
 }
 
-static void take_client(int fd, const struct addr *peer, void *user)
-{
-	struct nbd_server *server = user;
-	bool allowed = nbd_srv_allowed(&server->opt, &peer->ss);
-	char text[ADDR_TEXT];
-	struct nbd_srv_conn *c;
-
-	peer_text(fd, peer, text);
-	if (!allowed || server->clients - server->adopted >= server->opt.clients ||
-		nbd_srv_conn_new(&c, server, fd, peer, text, NULL)) {
-		loop_trace(server->loop, "nbd: %s: refused: %s", text,
-			allowed ? "too many clients" : "not in the allow list");
-		close(fd);
-		return;
-	}
-	give_away(server, c);
-}
-
-static void close_lanes(struct nbd_srv_worker *worker)
-{
-	for (unsigned i = 0; i < worker->server->opt.exports; i++)
-		lane_close(worker->lane[i]);
-}
-
-struct job { /* of a worker, through loop_call() */
-	struct nbd_srv_worker *worker;
-	struct diag *diag;
-	uint64_t deadline;
-	bool kept; /* a disk still has a flush of ours */
+static const struct target_proto row = {
+	.name = "nbd",
+	.hello = "handshake",
+	.answers = true,
+	.apart = true,
+	.stream = incoming,
+	.decode = nbd_srv_decode,
+	.work = nbd_srv_work,
+	.complete = nbd_srv_complete,
+	.status = nbd_srv_status,
+	.busy = busy,
+	.left = left,
 };
-
-static int worker_open(struct loop *loop, void *arg)
-{
-	struct job *job = arg;
-	struct nbd_server *server = job->worker->server;
-
-	for (unsigned i = 0; i < server->opt.exports; i++) {
-		struct bdev *bdev = server->opt.export[i].bdev;
-		int err = lane_open(&job->worker->lane[i], bdev, loop, job->diag);
-
-		if (!err && job->worker == server->worker)
-			err = nbd_srv_try(
-				&server->opt, job->worker->lane[i], bdev->lim.block, job->diag);
-		if (err) {
-			close_lanes(job->worker);
-			return err;
-		}
-	}
-	return 0;
-}
-
-static int worker_close(struct loop *loop, void *arg)
-{
-	struct job *job = arg;
-
-	(void)loop;
-	close_lanes(job->worker);
-	return 0;
-}
-
-static int worker_end(struct loop *loop, void *arg)
-{
-	struct job *job = arg;
-
-	(void)loop;
-	job->worker->ending = true;
-	for (struct nbd_srv_conn *c = job->worker->conns; c; c = c->next)
-		nbd_srv_conn_end(c);
-	return 0;
-}
-
-static int worker_abort_idle(struct loop *loop, void *arg)
-{
-	struct job *job = arg;
-
-	(void)loop;
-	for (struct nbd_srv_conn *c = job->worker->conns; c; c = c->next)
-		if (!c->flying)
-			nbd_srv_conn_abort(
-				c, "server is stopping, client does not read its replies");
-	return 0;
-}
-
-static int worker_abort(struct loop *loop, void *arg)
-{
-	struct job *job = arg;
-
-	(void)loop;
-	for (struct nbd_srv_conn *c = job->worker->conns; c; c = c->next) {
-		nbd_srv_conn_abort(c, "server is stopping, disk does not answer");
-		c->cancelled = false; /* also what is held only since its client went */
-		nbd_srv_conn_wake(c);
-	}
-	return 0;
-}
-
-static int worker_flush(struct loop *loop, void *arg)
-{
-	struct job *job = arg;
-	struct nbd_server *server = job->worker->server;
-	int result = 0;
-
-	(void)loop;
-	for (unsigned i = 0; i < server->opt.exports; i++) {
-		const struct nbd_export *export = &server->opt.export[i];
-		int err;
-
-		if (!(nbd_srv_flags(export, false) & NBD_FLAG_SEND_FLUSH))
-			continue;
-		err = bdev_flush(job->worker->lane[i], job->deadline, result ? NULL : job->diag);
-		job->kept |= err == -EINPROGRESS;
-		result = result ? result : err;
-	}
-	return result;
-}
-
-static void each_worker(struct nbd_server *server, int (*fn)(struct loop *, void *))
-{
-	for (unsigned i = 0; i < server->workers; i++) {
-		struct job job = { .worker = &server->worker[i] };
-
-		loop_call(server->loop, job.worker->loop, fn, &job);
-	}
-}
-
-static void stop_listening(struct nbd_server *server)
-{
-	while (server->listens)
-		tcp_listener_free(server->listen[--server->listens]);
-}
-
-static void server_free(struct nbd_server *server)
-{
-	stop_listening(server);
-	each_worker(server, worker_close);
-	free(server->worker);
-	free(server);
-}
 
 static int check_options(const struct nbd_options *opt, struct diag *diag)
 {
@@ -352,44 +227,54 @@ static int check_options(const struct nbd_options *opt, struct diag *diag)
 	return 0;
 }
 
-static int start_workers(struct nbd_server *server, struct diag *diag)
+/* A whole number of every disk's blocks. "DF": 64 KiB must do without a cut. */
+static uint32_t buffer_size(const struct nbd_options *opt)
 {
-	server->worker = calloc(server->opt.nloops, sizeof(*server->worker));
-	if (!server->worker)
-		return diag_sys(diag, ENOMEM, "%u workers", server->opt.nloops);
-	for (; server->workers < server->opt.nloops; server->workers++) {
-		struct nbd_srv_worker *worker = &server->worker[server->workers];
-		struct job job = { .worker = worker, .diag = diag };
-		int err;
+	uint32_t block = 512, size = opt->buffer ? opt->buffer : 256 << 10;
 
-		worker->server = server;
-		worker->loop = server->opt.loops[server->workers];
-		err = loop_call(server->loop, worker->loop, worker_open, &job);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (unsigned i = 0; i < opt->exports; i++)
+		if (opt->export[i].bdev->lim.block > block)
+			block = opt->export[i].bdev->lim.block;
+	if (size < 65536 + 2 * block)
+		size = 65536 + 2 * block;
+	return (size + block - 1) & ~(block - 1);
 }
 
-static int start_listening(struct nbd_server *server, struct diag *diag)
+static void target_options(struct target_options *to, const struct nbd_options *opt)
 {
-	for (; server->listens < server->opt.listens; server->listens++) {
-		const struct tcp_listen conf = { .at = server->opt.listen[server->listens],
-			.stream = take_client,
-			.user = server,
-			.freebind = true,
-			.mode = server->opt.mode };
-		int err = tcp_listen(&server->listen[server->listens], server->loop, &conf, diag);
+	unsigned buffers =
+		(4 * opt->slots + 2) / 3; /* the frame keeps a quarter for other clients */
 
-		if (err)
-			return err;
+	*to = (struct target_options){ .disks = opt->exports,
+		.listens = opt->listens,
+		.loops = opt->loops,
+		.nloops = opt->nloops,
+		.buffer = buffer_size(opt),
+		.buffers = buffers < UINT16_MAX ? buffers : UINT16_MAX,
+		.connections =
+			opt->listens ? opt->clients : UINT16_MAX, /* adopted ones have no limit */
+		.announced = MORE,
+		.open_ms = opt->hello_ms,
+		.stall_ms = STALL_MS,
+		.polite_ms = POLITE_MS,
+		.full = opt->full,
+		.user = opt->user };
+	for (unsigned i = 0; i < opt->exports; i++) {
+		to->disk[i].bdev = opt->export[i].bdev;
+		to->disk[i].ro = opt->export[i].ro;
 	}
-	return 0;
+	for (unsigned i = 0; i < opt->listens; i++) {
+		to->listen[i].at = opt->listen[i];
+		to->listen[i].ways = WAY_TCP;
+		to->listen[i].mode = opt->mode;
+		to->listen[i].freebind = true;
+	}
 }
 
 int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nbd_options *opt,
 	struct diag *diag)
 {
+	struct target_options to;
 	struct nbd_server *server;
 	int err = check_options(opt, diag);
 
@@ -398,63 +283,26 @@ int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nb
 	server = calloc(1, sizeof(*server));
 	if (!server)
 		return diag_sys(diag, ENOMEM, "nbd server");
-	server->loop = loop;
 	server->opt = *opt;
 	server->opt.mode = opt->mode ? opt->mode : 0600;
 	server->opt.clients = opt->clients ? opt->clients : 64;
-	server->opt.buffer = opt->buffer ? opt->buffer : 256 << 10;
 	server->opt.slots = opt->slots ? opt->slots : 32;
 	server->opt.hello_ms = opt->hello_ms ? opt->hello_ms : 10000;
-	server->idle = 1;
-	err = start_workers(server, diag);
-	if (!err)
-		err = start_listening(server, diag);
+	target_options(&to, &server->opt);
+	err = target_start(&server->target, loop, &row, &to, 1, diag);
 	if (err) {
-		server_free(server);
+		free(server);
 		return err;
 	}
 	*out = server;
 	return 0;
 }
 
-/* Answers what is in flight, as long as the clients take it and the disk does it; false = the disk
- * holds on to something. */
-static bool drain(struct nbd_server *server, uint64_t deadline, bool *late)
-{
-	uint64_t polite = loop_clock() + POLITE_MS * MSEC;
-
-	each_worker(server, worker_end);
-	if (loop_wait(server->loop, &server->idle, polite < deadline ? polite : deadline))
-		return true;
-	each_worker(server, worker_abort_idle);
-	if (loop_wait(server->loop, &server->idle, deadline))
-		return true;
-	*late = true;
-	each_worker(server, worker_abort);
-	return loop_wait(server->loop, &server->idle, loop_clock() + CANCEL_MS * MSEC);
-}
-
 int nbd_server_stop(struct nbd_server *server, uint32_t timeout_ms, struct diag *diag)
 {
-	struct job job = { .diag = diag, .deadline = loop_clock() + timeout_ms * MSEC };
-	bool late = false;
-	int err = 0;
+	int err = server ? target_stop(&server->target, timeout_ms, diag) : 0;
 
-	if (!server)
-		return 0;
-	stop_listening(server);
-	if (!drain(server, job.deadline, &late)) /* the disk may still write to what a connection
-						    owns: nothing can be freed */
-		return diag_set(diag, DIAG_TIMEOUT, EINPROGRESS,
-			"data may not be on the disk: no answer within %g s", timeout_ms / 1000.);
-	job.worker = &server->worker[0];
-	err = loop_call(server->loop, job.worker->loop, worker_flush, &job);
-	if (late && !err)
-		err = diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
-			"requests aborted: the disk did not answer within %g s",
-			timeout_ms / 1000.);
-	if (job.kept)
-		return -EINPROGRESS;
-	server_free(server);
+	if (err != -EINPROGRESS)
+		free(server);
 	return err;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What the files of the NBD server know of one another: the server and its workers (srv.c),
- * who may connect (srv_allow.c), a connection's life (srv_conn.c), its handshake (srv_hello.c), its
- * requests (srv_request.c), its replies (srv_reply.c). */
+/* What the files of the NBD server know of one another: the server as a row on core/target (srv.c),
+ * who may connect (srv_allow.c), a connection's bytes (srv_conn.c), its handshake (srv_hello.c),
+ * its requests (srv_request.c), its replies (srv_reply.c). */
 #pragma once
 #include "nbd_server.h"
-#include "split.h"
 #include "stream.h"
+#include "target.h"
 #include "wire/nbd.h"
-#include <sys/types.h>
 
 /* of a name or description of ours: bounds the reply to LIST, and lets an NBD URI hold the name */
 #define NBD_NAME_MAX 512
@@ -16,8 +15,13 @@
 #define NBD_OPTION_SKIP (1u << 20) /* more than this is no option but an attack */
 #define NBD_OPTIONS     256        /* in one handshake */
 #define NBD_HELLO_OUT   (NBD_EXPORTS * (sizeof(struct nbd_rep) + 4 + 2 * NBD_NAME_MAX) + 1024)
-#define NBD_STAGE       65536 /* bytes of headers and small payloads taken by one recv */
+#define NBD_STAGE       65536 /* bytes of headers and small payloads taken by one receive */
 #define NBD_TEXT        96    /* of an error message to the client */
+
+struct nbd_server {
+	struct target target; /* first */
+	struct nbd_options opt;
+};
 
 /* The handshake: bytes in, bytes out, no descriptor. */
 enum nbd_srv_hello_state {
@@ -50,150 +54,114 @@ void nbd_srv_hello_start(struct nbd_srv_hello *);
 size_t nbd_srv_hello_feed(struct nbd_srv_hello *, const uint8_t *p, size_t len);
 uint16_t nbd_srv_flags(const struct nbd_export *, bool structured);
 
-struct nbd_server;
-struct nbd_srv_conn;
-
-struct nbd_srv_worker {
-	struct nbd_server *server;
-	struct loop *loop;
-	struct lane *lane[NBD_EXPORTS];
-	struct nbd_srv_conn *conns; /* on this worker's thread, as is ending */
-	bool ending;
-	struct io_count count; /* read by the server's thread */
-	unsigned clients;      /* on the server's */
-};
-
-/* One request of a client, worked off in one piece or several. */
+/* One request of a client, done by one command or several. */
 struct nbd_srv_req {
 	struct nbd_srv_req *next; /* free, or another long simple read */
+	uint64_t serial;          /* in the order of arrival; 0: free */
 	uint8_t cookie[8];
 	uint64_t off;
-	uint32_t len, left; /* left: not yet given to a slot */
+	uint32_t len, left; /* left: not yet given to a command */
 	uint16_t flags;
 	uint8_t cmd;
-	uint32_t pieces;              /* with a slot now */
-	uint32_t error;               /* first failure, as NBD says it */
-	const char *why;              /* text for it, NULL = none */
-	bool ordered, refused;        /* a long read in simple replies; its error has been sent */
-	uint32_t out;                 /* ordered: bytes on the out-list so far */
-	struct nbd_srv_slot *waiting; /* ordered: done, by offset */
+	uint32_t pieces;             /* with a command now */
+	uint32_t error;              /* the first failure, an NBD error */
+	const char *why;             /* text for it, NULL = none */
+	bool ordered, refused;       /* a long read in simple replies; its error has been sent */
+	uint32_t granted;            /* ordered: bytes of the pieces that have got a buffer */
+	uint32_t out;                /* ordered: bytes on the out-list so far */
+	struct nbd_srv_cmd *waiting; /* ordered: done, by offset */
 };
 
-/* One piece in work: its request to the disk, its buffer, its reply. */
-struct nbd_srv_slot {
-	struct split split;
-	/* the blocks it may still change, once its client may have left */
-	struct bdev_orphan orphan;
-	struct stream_out out;     /* head and data */
-	struct nbd_srv_slot *next; /* free, held, or its request's waiting */
-	struct nbd_srv_conn *conn;
+/* One piece, with its reply. */
+struct nbd_srv_cmd {
+	struct target_cmd cmd; /* first */
+	struct stream_out out; /* head and data */
+	/* in the order of sending, held, silent, or of its request's waiting ones */
+	struct nbd_srv_cmd *next;
 	struct nbd_srv_req *req;
-	uint8_t *base;
-	uint64_t off, len;    /* in blocks of the disk */
-	uint64_t from;        /* the piece's offset as the client counts */
-	uint32_t skip, bytes; /* the client's part of the buffer */
-	uint32_t error;
+	uint64_t off, len;       /* in blocks of the disk */
+	uint64_t from;           /* the piece's offset as the client counts */
+	uint32_t skip, bytes;    /* the client's part of the buffer */
+	uint32_t error;          /* an NBD error */
 	uint32_t send, head_len; /* bytes of buffer and head that the reply has */
-	bool flying;
 	uint8_t head[sizeof(struct nbd_chunk) + 6 + NBD_TEXT + 8];
 };
 
 struct nbd_srv_conn {
-	struct nbd_server *server;
-	struct nbd_srv_worker *worker;
-	struct loop *loop; /* the worker's */
+	struct target_conn conn; /* first */
 	struct stream *stream;
-	struct addr addr; /* of the client */
-	int fd;           /* until the stream has it, -1 */
-	struct loop_work turn;
-	struct loop_timer deadline;
-	struct loop_msg msg; /* to the worker when accepted, back to the server when over */
-	struct nbd_srv_conn *next, **link;
-	char peer[ADDR_TEXT];
-	bool gone;      /* nothing more is sent or received; freed when nothing flies */
-	bool ending;    /* nothing more is received */
-	bool goodbye;   /* as the client asked for it */
-	bool cancelled; /* the disk was asked to drop what it holds */
-
+	int fd; /* until the stream has it */
+	char host[64];
 	struct nbd_srv_hello *hello; /* NULL once serving */
-	bool adopted;                /* knows its export without one */
-	struct nbd_adopted *owner;   /* of one that is */
-
+	struct nbd_adopted *owner;   /* of an adopted one, which needs no handshake */
 	const struct nbd_export *export;
 	const struct bdev_limits *lim;
-	struct lane *lane;
-	bool structured, meta, mapped;
+	bool structured, meta;
+	bool goodbye; /* the client asked for the end */
 	uint16_t features;
-	struct pool *pool;
-	struct nbd_srv_slot *slots, *free;
+	uint32_t buffer; /* bytes of one */
 	struct nbd_srv_req *reqs, *free_req;
-	uint8_t *lower;
-	unsigned count, used, flying;
-	struct nbd_srv_fence *fence; /* one a worker */
-	unsigned fences;             /* on their way: no request is done until they are back */
+	uint64_t serial;
+	/* Admission, then what other connections to the export have at the disk becomes orphans:
+	 * the client may have given up an earlier connection that is still alive here. No request
+	 * is done before. */
+	bool fencing, ready;
+	struct loop_msg hop;
+	struct target_fence fence;
 
 	/* in */
 	size_t head, tail; /* of stage */
 	/* holds the answer to a write until its payload has been dropped */
-	struct nbd_srv_slot *refused;
-	uint32_t drop;             /* of that payload */
-	struct nbd_srv_req *cur;   /* not wholly given to slots yet */
-	struct nbd_srv_slot *fill; /* takes payload */
-	uint32_t got;              /* of its bytes */
+	struct nbd_srv_cmd *refused;
+	uint32_t drop;               /* of that payload */
+	struct nbd_srv_req *cur;     /* not wholly given to commands yet */
+	struct nbd_srv_cmd *writing; /* its payload is next in the stream */
+	bool fill;                   /* it has its buffer */
+	uint32_t got;                /* bytes in there */
 
 	/* out */
-	unsigned sending; /* replies that the socket has not taken */
+	struct nbd_srv_cmd *sending, **sending_end; /* with the socket; only the first is due */
+	struct nbd_srv_cmd *silent; /* done, and another piece of the request replies */
 	struct nbd_srv_req
 		*exclusive; /* ordered read that is being sent: nothing else may come between */
-	struct nbd_srv_slot *held, **held_end;
+	struct nbd_srv_cmd *held, **held_end;
 	struct nbd_srv_req *ordered; /* other ordered reads, oldest first */
 	uint8_t stage[NBD_STAGE];
 };
 
+static inline struct nbd_server *nbd_server_of(const struct nbd_srv_conn *c)
+{
+	return (struct nbd_server *)c->conn.target;
+}
+static inline struct nbd_srv_conn *nbd_srv_conn_of(const struct nbd_srv_cmd *nc)
+{
+	return (struct nbd_srv_conn *)nc->cmd.conn;
+}
+
+/* srv.c */
+/* The handshake is done: asks for admission, then fences. A turn follows. */
+void nbd_srv_admit(struct nbd_srv_conn *);
+
 /* srv_conn.c */
-int nbd_srv_conn_new(struct nbd_srv_conn **, struct nbd_server *, int fd, const struct addr *,
-	const char *peer, struct diag *);
-/* One that needs no handshake. */
-int nbd_srv_conn_adopt(struct nbd_srv_conn **, struct nbd_server *, unsigned export, int fd,
-	const char *peer, struct diag *);
-/* on the worker's thread; ends with nbd_srv_conn_over() */
-void nbd_srv_conn_start(struct nbd_srv_conn *, struct nbd_srv_worker *);
-void nbd_srv_conn_end(struct nbd_srv_conn *); /* answers what has arrived, then over */
-void nbd_srv_conn_abort(struct nbd_srv_conn *, const char *why); /* over as soon as nothing flies */
-void nbd_srv_conn_wake(struct nbd_srv_conn *);                   /* a turn at the end of this one */
-void nbd_srv_conn_moved(
-	struct nbd_srv_conn *); /* the same, if something waits for what is free now */
+extern const struct target_carrier nbd_srv_carrier;
 
 /* srv_request.c */
-int nbd_srv_init(struct nbd_srv_conn *, unsigned export, struct diag *);
-/* Whether the lane takes the buffers of a client: what a client is refused for is told to the
- * client only. */
-int nbd_srv_try(const struct nbd_options *, struct lane *, uint32_t block, struct diag *);
-void nbd_srv_fini(struct nbd_srv_conn *);
-void nbd_srv_fence(struct nbd_srv_conn *); /* makes orphans of its requests that change blocks */
-void nbd_srv_stop(struct nbd_srv_conn *);  /* requests longer than the disk takes go no further */
-void nbd_srv_cancel(struct nbd_srv_conn *);
-void nbd_srv_requests(
-	struct nbd_srv_conn *); /* works off what is in the stage as far as slots go */
-void nbd_srv_slot_free(struct nbd_srv_slot *);
+/* Memory for the requests of a connection; may be called again after a failure. */
+int nbd_srv_room(struct nbd_srv_conn *, struct diag *);
+void nbd_srv_requests(struct nbd_srv_conn *); /* works off what is in the stage as far as it goes */
 void nbd_srv_req_free(struct nbd_srv_conn *, struct nbd_srv_req *);
 bool nbd_srv_req_over(const struct nbd_srv_req *); /* no piece in work, none to come */
+/* of the row */
+uint32_t nbd_srv_decode(struct target_cmd *), nbd_srv_status(const struct io *);
+void nbd_srv_work(struct target_cmd *), nbd_srv_complete(struct target_cmd *, uint32_t status);
 
 /* srv_reply.c */
-void nbd_srv_reply(struct nbd_srv_slot *);   /* the slot's piece is done */
-void nbd_srv_replied(struct nbd_srv_slot *); /* and its reply has left */
+void nbd_srv_reply(struct nbd_srv_cmd *);   /* the piece is done, or has failed */
+void nbd_srv_replied(struct nbd_srv_cmd *); /* and its reply has left */
 /* a read longer than a buffer, in simple replies */
 void nbd_srv_ordered_add(struct nbd_srv_conn *, struct nbd_srv_req *);
+void nbd_srv_ordered_run(struct nbd_srv_conn *); /* sends what may go now */
+void nbd_srv_silence(struct nbd_srv_conn *);     /* ends commands that have nothing to send */
 
 /* srv_allow.c */
 bool nbd_srv_allowed(const struct nbd_options *, const struct sockaddr_storage *peer);
-
-/* srv.c */
-const struct nbd_options *nbd_server_options(const struct nbd_server *);
-struct loop *nbd_server_loop(const struct nbd_server *);
-/* A client may have given up an earlier connection that is still alive here: what others of its
- * export have at the disk becomes orphans. false: no memory. c->fences counts down, then
- * nbd_srv_conn_wake(). */
-bool nbd_server_fence(struct nbd_srv_conn *);
-/* on the server's thread: takes it off the books and frees it */
-void nbd_srv_conn_over(struct nbd_srv_conn *);

@@ -1,87 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One NBD connection's life on its worker's thread: bytes in, the handshake's bytes out, one turn
- * of work at the end of the loop's, and the end, which waits for everything that flies. */
+/* The bytes of an NBD connection: received into a stage, large payloads straight into their
+ * buffers; the handshake's bytes out; requests once a turn of the loop. */
 #include "srv.h"
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MSEC        1000000ull
 #define BIG_PAYLOAD 32768 /* from here on payload is not worth copying through the stage */
 #define STAGE_FEW   4096  /* what is then taken beyond it: the next headers */
 
-void nbd_srv_conn_wake(struct nbd_srv_conn *c)
-{
-	loop_work_add(c->loop, &c->turn);
-}
-
-/* A free slot, or the end of what flies, matters only to those. */
-void nbd_srv_conn_moved(struct nbd_srv_conn *c)
-{
-	if (c->cur || c->head != c->tail || c->ending || c->gone)
-		nbd_srv_conn_wake(c);
-}
-
-void nbd_srv_conn_abort(struct nbd_srv_conn *c, const char *why)
-{
-	if (c->gone)
-		return;
-	loop_trace(c->loop, "nbd: %s: closed: %s", c->peer, why);
-	c->gone = true;
-	nbd_srv_stop(c);
-	loop_timer_del(c->loop, &c->deadline);
-	if (c->stream)
-		stream_close(c->stream);
-	nbd_srv_conn_wake(c);
-}
-
-static void over(struct loop_msg *msg)
-{
-	nbd_srv_conn_over(container_of(msg, struct nbd_srv_conn, msg));
-}
-
-static void finish(struct nbd_srv_conn *c)
-{
-	loop_work_del(c->loop, &c->turn);
-	if (c->stream)
-		stream_free(c->stream);
-	nbd_srv_fini(c);
-	free(c->fence);
-	free(c->hello);
-	*c->link = c->next;
-	if (c->next)
-		c->next->link = c->link;
-	c->msg.run = over;
-	loop_post(nbd_server_loop(c->server), &c->msg);
-}
-
 static int enter(struct nbd_srv_hello *hello, unsigned export, struct diag *diag)
 {
-	int err = nbd_srv_init(hello->user, export, diag);
+	struct nbd_srv_conn *c = hello->user;
 
-	if (err)
-		nbd_srv_fini(hello->user);
-	return err;
-}
-
-static void hello_send(struct nbd_srv_conn *c)
-{
-	struct nbd_srv_hello *h = c->hello;
-
-	h->sending = true;
-	h->reply = (struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
-	stream_send(c->stream, &h->reply);
+	c->export = &hello->export[export];
+	c->lim = &c->export->bdev->lim;
+	if (c->conn.worker->lane[export]->state != LANE_UP)
+		return diag_set(diag, DIAG_CLOSED, ENOTCONN, "the disk is gone");
+	return nbd_srv_room(c, diag);
 }
 
 static void serve_export(struct nbd_srv_conn *c)
 {
 	c->features = nbd_srv_flags(c->export, c->structured);
-	if (!nbd_server_fence(c)) {
-		nbd_srv_conn_abort(c, "out of memory");
-		return;
-	}
-	loop_trace(c->loop, "nbd: %s: serving export '%s'%s%s", c->peer, c->export->name,
+	nbd_srv_admit(c);
+	loop_trace(c->conn.loop, "%s: serving export '%s'%s%s", c->conn.name, c->export->name,
 		c->structured ? ", structured replies" : "",
 		c->meta ? ", " NBD_META_ALLOCATION : "");
 }
@@ -90,12 +33,11 @@ static void hello_done(struct nbd_srv_conn *c)
 {
 	struct nbd_srv_hello *h = c->hello;
 
-	loop_timer_del(c->loop, &c->deadline);
 	c->structured = h->structured;
 	c->meta = h->meta == h->chosen + 1;
-	serve_export(c);
 	free(h);
 	c->hello = NULL;
+	serve_export(c);
 }
 
 static void hello_turn(struct nbd_srv_conn *c)
@@ -106,11 +48,15 @@ static void hello_turn(struct nbd_srv_conn *c)
 		size_t used;
 
 		if (h->out_len) {
-			hello_send(c);
+			h->sending = true;
+			h->reply =
+				(struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
+			stream_send(c->stream, &h->reply);
 			return;
 		}
 		if (h->state == NBD_HELLO_END) {
-			nbd_srv_conn_abort(c, "handshake ended by the client");
+			target_conn_fail(&c->conn, DIAG_CLOSED, ECONNABORTED,
+				"handshake ended by the client");
 			return;
 		}
 		if (h->state == NBD_HELLO_DONE) {
@@ -124,53 +70,43 @@ static void hello_turn(struct nbd_srv_conn *c)
 	}
 }
 
-/* What a peer may still send has a place: the stage, or the slot that takes payload. */
+/* What a peer may still send has a place: the stage, or the buffer that takes payload. */
 static bool has_room(const struct nbd_srv_conn *c)
 {
 	return c->fill || c->tail - c->head < sizeof(c->stage);
 }
 
-static void serve_turn(struct nbd_srv_conn *c)
+/* At the end of each turn with news. */
+static void resume(struct target_conn *conn)
 {
-	nbd_srv_requests(c);
-	/* nothing flies and nothing waits to be sent: what is left needs bytes that will not be
-	 * read */
-	if (c->ending && !c->flying && !c->sending && !c->gone) {
-		stream_hang_up(c->stream);
-		nbd_srv_conn_abort(c, "done");
-	}
-}
+	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
 
-static void turn(struct loop_work *work)
-{
-	struct nbd_srv_conn *c = container_of(work, struct nbd_srv_conn, turn);
-
-	if (c->hello && !c->gone)
+	if (c->hello)
 		hello_turn(c);
-	if (!c->hello && !c->gone)
-		serve_turn(c);
-	if (c->gone) {
-		if (!c->cancelled)
-			nbd_srv_cancel(c);
-		if (!c->flying && !c->fences)
-			finish(c);
-		return;
+	if (!c->hello && !target_conn_gone(conn)) {
+		nbd_srv_silence(c);
+		nbd_srv_requests(c);
+		nbd_srv_ordered_run(c);
 	}
+	if (target_conn_gone(conn))
+		return;
 	/* Without room the end of the stream cannot be read. But requests that a client has left
 	 * behind it must not be executed once there is room again: another client may have written
 	 * there since. */
-	stream_hear(c->stream, c->ending ? STREAM_DEAF : has_room(c) ? STREAM_READ : STREAM_WATCH);
+	stream_hear(c->stream, conn->state >= TARGET_ENDING ? STREAM_DEAF
+			       : has_room(c)                ? STREAM_READ
+							    : STREAM_WATCH);
 }
 
 static void readable(struct stream *stream)
 {
 	struct nbd_srv_conn *c = stream->user;
-	size_t want = c->fill && c->head == c->tail ? c->fill->bytes - c->got : 0, room;
+	size_t want = c->fill && c->head == c->tail ? c->writing->bytes - c->got : 0, room;
 	struct iovec iov[2];
 	int count = 0;
 	ssize_t n;
 
-	if (c->ending || !has_room(c))
+	if (c->conn.state >= TARGET_ENDING || !has_room(c))
 		return;
 	if (c->head == c->tail) {
 		c->head = c->tail = 0;
@@ -183,19 +119,19 @@ static void readable(struct stream *stream)
 	if (want >= BIG_PAYLOAD && room > STAGE_FEW)
 		room = STAGE_FEW;
 	if (want)
-		iov[count++] = (struct iovec){ c->fill->base + c->got, want };
+		iov[count++] = (struct iovec){ c->writing->cmd.p + c->got, want };
 	if (room)
 		iov[count++] = (struct iovec){ c->stage + c->tail, room };
-	n = stream_recv(stream, iov, count);
+	n = count ? stream_recv(stream, iov, count) : 0;
 	if (n < 0)
-		nbd_srv_conn_abort(c, stream->why.text);
+		target_conn_fail(&c->conn, stream->why.code, stream->why.err, stream->why.text);
 	if (n <= 0)
 		return;
 	if ((size_t)n < want)
 		want = (size_t)n;
 	c->got += (uint32_t)want;
 	c->tail += (size_t)n - want;
-	nbd_srv_conn_wake(c);
+	target_conn_wake(&c->conn);
 }
 
 static void sent(struct stream *stream, struct stream_out *out)
@@ -203,123 +139,108 @@ static void sent(struct stream *stream, struct stream_out *out)
 	struct nbd_srv_conn *c = stream->user;
 
 	if (!c->hello || out != &c->hello->reply) {
-		nbd_srv_replied(container_of(out, struct nbd_srv_slot, out));
+		nbd_srv_replied(container_of(out, struct nbd_srv_cmd, out));
 		return;
 	}
 	c->hello->sending = false;
 	c->hello->out_len = 0;
-	nbd_srv_conn_wake(c);
+	target_conn_wake(&c->conn);
 }
 
 static void down(struct stream *stream)
 {
-	nbd_srv_conn_abort(stream->user, stream->why.text);
+	struct nbd_srv_conn *c = stream->user;
+
+	if (!c->conn.why.err)
+		c->conn.why = stream->why;
+	target_conn_down(&c->conn);
 }
 
 static const struct stream_events events = { .readable = readable, .sent = sent, .down = down };
 
-static void too_late(struct loop_timer *timer)
+static int conn_open(struct target_conn *conn, struct diag *diag)
 {
-	nbd_srv_conn_abort(
-		container_of(timer, struct nbd_srv_conn, deadline), "handshake timed out");
-}
-
-static struct nbd_srv_conn *conn_new(
-	struct nbd_server *server, int fd, const struct addr *addr, const char *peer)
-{
-	struct nbd_srv_conn *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->server = server;
-	snprintf(c->peer, sizeof(c->peer), "%s", peer);
-	c->fd = fd;
-	c->addr = *addr;
-	c->turn.run = turn;
-	c->deadline.fire = too_late;
-	return c;
-}
-
-int nbd_srv_conn_new(struct nbd_srv_conn **out, struct nbd_server *server, int fd,
-	const struct addr *addr, const char *peer, struct diag *diag)
-{
-	const struct nbd_options *opt = nbd_server_options(server);
-	struct nbd_srv_conn *c = conn_new(server, fd, addr, peer);
-
-	if (c)
-		c->hello = calloc(1, sizeof(*c->hello));
-	if (!c || !c->hello) {
-		free(c);
-		return diag_sys(diag, ENOMEM, "another client");
-	}
-	c->hello->user = c;
-	c->hello->export = opt->export;
-	c->hello->exports = opt->exports;
-	c->hello->enter = enter;
-	nbd_srv_hello_start(c->hello);
-	*out = c;
-	return 0;
-}
-
-int nbd_srv_conn_adopt(struct nbd_srv_conn **out, struct nbd_server *server, unsigned export,
-	int fd, const char *peer, struct diag *diag)
-{
-	const struct addr addr = { .ss.ss_family = AF_UNIX, .len = sizeof(sa_family_t) };
-	struct nbd_srv_conn *c = conn_new(server, fd, &addr, peer);
-
-	if (!c)
-		return diag_sys(diag, ENOMEM, "another connection");
-	c->adopted = true;
-	c->export = &nbd_server_options(server)->export[export];
-	*out = c;
-	return 0;
-}
-
-/* What its handshake would have found out. */
-static void adopted_start(struct nbd_srv_conn *c)
-{
-	struct diag why = { 0 };
-
-	if (nbd_srv_init(c, (unsigned)(c->export - nbd_server_options(c->server)->export), &why))
-		nbd_srv_conn_abort(c, why.text);
-	else
-		serve_export(c);
-}
-
-void nbd_srv_conn_start(struct nbd_srv_conn *c, struct nbd_srv_worker *worker)
-{
-	struct diag why = { 0 };
+	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
 	int err;
 
-	c->worker = worker;
-	c->loop = worker->loop;
-	c->next = worker->conns;
-	if (c->next)
-		c->next->link = &c->next;
-	c->link = &worker->conns;
-	worker->conns = c;
-	loop_trace(c->loop, "nbd: %s: connected", c->peer);
-	err = stream_accept(&c->stream, c->loop, c->fd, &c->addr, &events, c, &why);
-	if (err) {
-		nbd_srv_conn_abort(c, why.text);
-		return;
-	}
-	if (worker->ending) {
-		nbd_srv_conn_end(c);
-		return;
-	}
-	if (c->adopted)
-		adopted_start(c);
+	loop_trace(conn->loop, "%s: connected", conn->name);
+	c->sending_end = &c->sending;
+	c->held_end = &c->held;
+	c->buffer = conn->target->opt.buffer;
+	if (c->hello)
+		c->hello->enter = enter;
+	err = c->owner ? nbd_srv_room(c, diag) : 0;
+	if (err)
+		close(c->fd);
 	else
-		loop_timer_set(c->loop, &c->deadline,
-			loop_now(c->loop) + nbd_server_options(c->server)->hello_ms * MSEC);
-	nbd_srv_conn_wake(c);
+		err = stream_accept(&c->stream, conn->loop, c->fd, &conn->peer, &events, c, diag);
+	if (err) {
+		free(c->hello);
+		free(c->reqs);
+		return err;
+	}
+	if (c->owner)
+		serve_export(c); /* its handshake would have found that out */
+	target_conn_wake(conn);
+	return 0;
 }
 
-void nbd_srv_conn_end(struct nbd_srv_conn *c)
+/* The payload is what is next in the stream: the disk's block size divides a buffer, so all of it
+ * is one piece. */
+static void pull(struct target_cmd *cmd, uint32_t len)
 {
-	if (c->hello)
-		nbd_srv_conn_abort(c, "server is stopping");
-	c->ending = true;
-	nbd_srv_conn_wake(c);
+	struct nbd_srv_conn *c = (struct nbd_srv_conn *)cmd->conn;
+
+	(void)len;
+	c->fill = true;
+	c->got = 0;
 }
+
+static void push(struct target_cmd *cmd, uint32_t len, bool last)
+{
+	(void)len;
+	(void)last;
+	nbd_srv_reply((struct nbd_srv_cmd *)cmd);
+}
+
+static void reply(struct target_cmd *cmd)
+{
+	nbd_srv_reply((struct nbd_srv_cmd *)cmd);
+}
+
+static uint64_t moved(struct target_conn *conn)
+{
+	return stream_moved(((struct nbd_srv_conn *)conn)->stream);
+}
+
+static void conn_close(struct target_conn *conn)
+{
+	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
+
+	if (c->sending)
+		stream_close(c->stream);
+	else
+		stream_hang_up(c->stream);
+}
+
+static void conn_free(struct target_conn *conn)
+{
+	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
+
+	stream_free(c->stream);
+	free(c->hello);
+	free(c->reqs);
+}
+
+const struct target_carrier nbd_srv_carrier = {
+	.name = "stream",
+	.cmd_size = sizeof(struct nbd_srv_cmd),
+	.open = conn_open,
+	.pull = pull,
+	.push = push,
+	.reply = reply,
+	.resume = resume,
+	.moved = moved,
+	.close = conn_close,
+	.free = conn_free,
+};

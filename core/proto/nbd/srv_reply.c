@@ -2,106 +2,140 @@
 /* The NBD server's replies: framing, and the order that simple replies to long reads need. What is
  * queued in one turn of the loop leaves as one sendmsg. */
 #include "srv.h"
+#include <errno.h>
 
-static void send_reply(struct nbd_srv_slot *slot)
+/* Its peer has a limited time for the reply that is first in the stream. What is behind it, or held
+ * here, does not wait for the peer. */
+static void send_reply(struct nbd_srv_cmd *nc)
 {
-	struct nbd_srv_conn *c = slot->conn;
+	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
 
-	slot->out.iov[0] = (struct iovec){ slot->head, slot->head_len };
-	slot->out.iov[1] = (struct iovec){ slot->base + slot->skip, slot->send };
-	slot->out.niov = slot->send ? 2 : 1;
-	slot->out.next = NULL;
-	c->sending++;
-	stream_send(c->stream, &slot->out);
+	if (!c->sending)
+		target_cmd_due(&nc->cmd);
+	nc->next = NULL;
+	*c->sending_end = nc;
+	c->sending_end = &nc->next;
+	nc->out.iov[0] = (struct iovec){ nc->head, nc->head_len };
+	nc->out.iov[1] = (struct iovec){ nc->cmd.p + nc->skip, nc->send };
+	nc->out.niov = nc->send ? 2 : 1;
+	nc->out.next = NULL;
+	stream_send(c->stream, &nc->out);
 }
 
-void nbd_srv_replied(struct nbd_srv_slot *slot)
+void nbd_srv_replied(struct nbd_srv_cmd *nc)
 {
-	slot->conn->sending--;
-	nbd_srv_slot_free(slot);
-	nbd_srv_conn_moved(slot->conn);
+	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
+
+	c->sending = nc->next;
+	if (!c->sending)
+		c->sending_end = &c->sending;
+	target_cmd_over(&nc->cmd);
+	if (c->sending)
+		target_cmd_due(&c->sending->cmd);
 }
 
-static void push(struct nbd_srv_conn *c, struct nbd_srv_slot *slot)
+static void push(struct nbd_srv_cmd *nc)
 {
-	if (!c->exclusive || slot->req == c->exclusive) {
-		send_reply(slot);
+	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
+
+	if (!c->exclusive || nc->req == c->exclusive) {
+		send_reply(nc);
 		return;
 	}
-	slot->next = NULL;
-	*c->held_end = slot;
-	c->held_end = &slot->next;
+	nc->next = NULL;
+	*c->held_end = nc;
+	c->held_end = &nc->next;
 }
 
-static void frame_simple(struct nbd_srv_slot *slot, uint32_t error)
+/* Nothing is sent for it; it ends in a turn of its own, because the frame is not done with it. */
+static void silence(struct nbd_srv_cmd *nc)
 {
-	nbd_simple_put((struct nbd_simple_reply *)(void *)slot->head, error, slot->req->cookie);
-	slot->head_len = sizeof(struct nbd_simple_reply);
+	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
+
+	nc->next = c->silent;
+	c->silent = nc;
+	target_conn_wake(&c->conn);
 }
 
-/* Head of a chunk; `inside` bytes of its payload follow in the slot's head, slot->send in its
+void nbd_srv_silence(struct nbd_srv_conn *c)
+{
+	while (c->silent) {
+		struct nbd_srv_cmd *nc = c->silent;
+
+		c->silent = nc->next;
+		target_cmd_due(&nc->cmd);
+		target_cmd_over(&nc->cmd);
+	}
+}
+
+static void frame_simple(struct nbd_srv_cmd *nc, uint32_t error)
+{
+	nbd_simple_put((struct nbd_simple_reply *)(void *)nc->head, error, nc->req->cookie);
+	nc->head_len = sizeof(struct nbd_simple_reply);
+}
+
+/* Head of a chunk; `inside` bytes of its payload follow in the head, nc->send in its
  * buffer. */
-static struct wr frame_chunk(struct nbd_srv_slot *slot, uint16_t type, bool done, uint32_t inside)
+static struct wr frame_chunk(struct nbd_srv_cmd *nc, uint16_t type, bool done, uint32_t inside)
 {
-	struct wr wr = wr_init(slot->head, sizeof(slot->head));
+	struct wr wr = wr_init(nc->head, sizeof(nc->head));
 
-	nbd_chunk_put(wr_room(&wr, sizeof(struct nbd_chunk)), type, done, slot->req->cookie,
-		inside + slot->send);
-	slot->head_len = sizeof(struct nbd_chunk) + inside;
+	nbd_chunk_put(wr_room(&wr, sizeof(struct nbd_chunk)), type, done, nc->req->cookie,
+		inside + nc->send);
+	nc->head_len = sizeof(struct nbd_chunk) + inside;
 	return wr;
 }
 
-static void frame_error(struct nbd_srv_slot *slot, uint32_t error, bool with_offset, bool done)
+static void frame_error(struct nbd_srv_cmd *nc, uint32_t error, bool with_offset, bool done)
 {
-	size_t text_len = slot->req->why ? strnlen(slot->req->why, NBD_TEXT) : 0;
+	size_t text_len = nc->req->why ? strnlen(nc->req->why, NBD_TEXT) : 0;
 	be32 code = put_be32(error);
 	be16 len = put_be16((uint16_t)text_len);
-	be64 off = put_be64(slot->from);
+	be64 off = put_be64(nc->from);
 	struct wr wr;
 
-	slot->send = 0;
-	wr = frame_chunk(slot, with_offset ? NBD_REPLY_TYPE_ERROR_OFFSET : NBD_REPLY_TYPE_ERROR,
-		done,
+	nc->send = 0;
+	wr = frame_chunk(nc, with_offset ? NBD_REPLY_TYPE_ERROR_OFFSET : NBD_REPLY_TYPE_ERROR, done,
 		(uint32_t)(sizeof(code) + sizeof(len) + text_len +
 			   (with_offset ? sizeof(off) : 0)));
 	wr_bytes(&wr, &code, sizeof(code));
 	wr_bytes(&wr, &len, sizeof(len));
-	wr_bytes(&wr, slot->req->why, text_len);
+	wr_bytes(&wr, nc->req->why, text_len);
 	if (with_offset)
 		wr_bytes(&wr, &off, sizeof(off));
 }
 
 /* Each piece of a read is a chunk of its own, the last to come says DONE. */
-static void reply_read(struct nbd_srv_slot *slot)
+static void reply_read(struct nbd_srv_cmd *nc)
 {
-	struct nbd_srv_req *req = slot->req;
+	struct nbd_srv_req *req = nc->req;
 	bool done = nbd_srv_req_over(req);
-	be64 off = put_be64(slot->from);
+	be64 off = put_be64(nc->from);
 	struct wr wr;
 
-	if (slot->error) {
-		frame_error(slot, slot->error, slot->bytes && slot->bytes < req->len, done);
-	} else if (!slot->bytes) {
-		frame_chunk(slot, NBD_REPLY_TYPE_NONE, done, 0);
+	if (nc->error) {
+		frame_error(nc, nc->error, nc->bytes && nc->bytes < req->len, done);
+	} else if (!nc->bytes) {
+		frame_chunk(nc, NBD_REPLY_TYPE_NONE, done, 0);
 	} else {
-		slot->send = slot->bytes;
-		wr = frame_chunk(slot, NBD_REPLY_TYPE_OFFSET_DATA, done, sizeof(off));
+		nc->send = nc->bytes;
+		wr = frame_chunk(nc, NBD_REPLY_TYPE_OFFSET_DATA, done, sizeof(off));
 		wr_bytes(&wr, &off, sizeof(off));
 	}
-	push(slot->conn, slot);
+	push(nc);
 	if (done)
-		nbd_srv_req_free(slot->conn, req);
+		nbd_srv_req_free(nbd_srv_conn_of(nc), req);
 }
 
 /* The disk's runs become extents in the same memory: 16 bytes each become 8, so a run is read
  * before it is overwritten. */
-static uint32_t make_extents(struct nbd_srv_slot *slot)
+static uint32_t make_extents(struct nbd_srv_cmd *nc)
 {
-	const struct map_run *run = (const struct map_run *)(const void *)slot->base;
-	uint32_t left = slot->req->len, count = 0, last = 0, sum = 0;
-	uint64_t skip = slot->skip;
+	const struct map_run *run = (const struct map_run *)(const void *)nc->cmd.p;
+	uint32_t left = nc->req->len, count = 0, last = 0, sum = 0;
+	uint64_t skip = nc->skip;
 
-	for (uint32_t i = 0; i < slot->split.io.detail && left; i++) {
+	for (uint32_t i = 0; i < nc->cmd.split.io.detail && left; i++) {
 		uint64_t len = run[i].len - skip;
 		uint32_t flags = (run[i].flags & MAP_HOLE ? NBD_STATE_HOLE : 0) |
 				 (run[i].flags & MAP_ZERO ? NBD_STATE_ZERO : 0);
@@ -113,63 +147,63 @@ static uint32_t make_extents(struct nbd_srv_slot *slot)
 		if (count && flags == last) {
 			sum += (uint32_t)len;
 		} else {
-			if (count && slot->req->flags & NBD_CMD_FLAG_REQ_ONE)
+			if (count && nc->req->flags & NBD_CMD_FLAG_REQ_ONE)
 				break;
 			count++;
 			sum = (uint32_t)len;
 		}
 		last = flags;
 		extent = (struct nbd_extent){ put_be32(sum), put_be32(flags) };
-		memcpy(slot->base + (count - 1) * sizeof(extent), &extent, sizeof(extent));
+		memcpy(nc->cmd.p + (count - 1) * sizeof(extent), &extent, sizeof(extent));
 	}
 	return count * (uint32_t)sizeof(struct nbd_extent);
 }
 
-static void reply_status(struct nbd_srv_slot *slot)
+static void reply_status(struct nbd_srv_cmd *nc)
 {
-	struct nbd_srv_conn *c = slot->conn;
+	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
 	be32 id = put_be32(1);
 	struct wr wr;
 
-	slot->skip = slot->error ? 0 : slot->skip;
-	slot->send = slot->error ? 0 : make_extents(slot);
-	if (slot->send) {
-		wr = frame_chunk(slot, NBD_REPLY_TYPE_BLOCK_STATUS, true, sizeof(id));
+	nc->skip = nc->error ? 0 : nc->skip;
+	nc->send = nc->error ? 0 : make_extents(nc);
+	if (nc->send) {
+		wr = frame_chunk(nc, NBD_REPLY_TYPE_BLOCK_STATUS, true, sizeof(id));
 		wr_bytes(&wr, &id, sizeof(id));
 	} else if (c->structured) {
-		frame_error(slot, slot->error ? slot->error : NBD_EIO, false, true);
+		frame_error(nc, nc->error ? nc->error : NBD_EIO, false, true);
 	} else {
-		frame_simple(slot, slot->error);
+		frame_simple(nc, nc->error);
 	}
-	slot->skip = 0;
-	push(c, slot);
-	nbd_srv_req_free(c, slot->req);
+	nc->skip = 0;
+	push(nc);
+	nbd_srv_req_free(c, nc->req);
 }
 
 /* All that has no payload in its reply: answered once, with the first error of its pieces. */
-static void reply_plain(struct nbd_srv_slot *slot)
+static void reply_plain(struct nbd_srv_cmd *nc)
 {
-	struct nbd_srv_conn *c = slot->conn;
-	struct nbd_srv_req *req = slot->req;
+	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
+	struct nbd_srv_req *req = nc->req;
 
 	if (!nbd_srv_req_over(req)) {
-		nbd_srv_slot_free(slot);
+		silence(nc);
 		return;
 	}
 	if (req->error && c->structured)
-		frame_error(slot, req->error, false, true);
+		frame_error(nc, req->error, false, true);
 	else
-		frame_simple(slot, req->error);
-	push(c, slot);
+		frame_simple(nc, req->error);
+	push(nc);
 	nbd_srv_req_free(c, req);
 }
 
-static void reply_simple_read(struct nbd_srv_slot *slot)
+static void reply_simple_read(struct nbd_srv_cmd *nc)
 {
-	slot->send = slot->error ? 0 : slot->bytes;
-	frame_simple(slot, slot->error);
-	push(slot->conn, slot);
-	nbd_srv_req_free(slot->conn, slot->req);
+	nc->send = nc->error ? 0 : nc->bytes;
+	frame_simple(nc, nc->error);
+	push(nc);
+	nbd_srv_req_free(nbd_srv_conn_of(nc), nc->req);
 }
 
 /* Long reads in simple replies. Their pieces go in order, and once the first has gone nothing else
@@ -202,14 +236,14 @@ static bool next_is_there(const struct nbd_srv_req *req)
 /* Its first piece failed: an error is still possible. The other pieces are for nobody. */
 static void ordered_refuse(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
-	struct nbd_srv_slot *slot = req->waiting, *other = slot->next;
+	struct nbd_srv_cmd *nc = req->waiting, *other = nc->next;
 
 	ordered_del(c, req);
-	frame_simple(slot, slot->error);
-	push(c, slot);
-	for (; other; other = slot) {
-		slot = other->next;
-		nbd_srv_slot_free(other);
+	frame_simple(nc, nc->error);
+	push(nc);
+	for (; other; other = nc) {
+		nc = other->next;
+		silence(other);
 	}
 	req->refused = true;
 	req->left = 0;
@@ -225,42 +259,62 @@ static void ordered_end(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 	nbd_srv_req_free(c, req);
 	c->exclusive = NULL;
 	while (c->held) {
-		struct nbd_srv_slot *slot = c->held;
+		struct nbd_srv_cmd *nc = c->held;
 
-		c->held = slot->next;
-		send_reply(slot);
+		c->held = nc->next;
+		send_reply(nc);
 	}
 	c->held_end = &c->held;
 }
 
-static void ordered_send(struct nbd_srv_conn *c, struct nbd_srv_req *req)
+static void ordered_send(struct nbd_srv_req *req)
 {
-	struct nbd_srv_slot *slot = req->waiting;
+	struct nbd_srv_cmd *nc = req->waiting;
 
-	req->waiting = slot->next;
-	slot->send = slot->bytes;
+	req->waiting = nc->next;
+	nc->send = nc->bytes;
 	if (!req->out)
-		frame_simple(slot, 0);
-	req->out += slot->bytes;
-	push(c, slot);
+		frame_simple(nc, 0);
+	req->out += nc->bytes;
+	push(nc);
 }
 
-static void ordered_run(struct nbd_srv_conn *c)
+/* Whatever is held behind an exclusive read keeps its buffer. So such a read has all its buffers
+ * before it begins, or is the oldest request: then nothing newer of this connection was given a
+ * buffer before its pieces were. Else connections could wait for buffers of one another forever. */
+static bool may_begin(const struct nbd_srv_conn *c, const struct nbd_srv_req *req)
 {
-	for (;;) {
-		struct nbd_srv_req *req = c->exclusive ? c->exclusive : c->ordered;
+	if (req->granted == req->len)
+		return true;
+	for (unsigned i = 0; i <= c->conn.slots; i++)
+		if (c->reqs[i].serial && c->reqs[i].serial < req->serial)
+			return false;
+	return true;
+}
 
-		while (req && !c->exclusive && !next_is_there(req))
-			req = req->next;
-		if (!req || !next_is_there(req))
-			return;
+static struct nbd_srv_req *ordered_next(const struct nbd_srv_conn *c)
+{
+	struct nbd_srv_req *req = c->ordered;
+
+	if (c->exclusive)
+		return next_is_there(c->exclusive) ? c->exclusive : NULL;
+	while (req && !(next_is_there(req) && (req->waiting->error || may_begin(c, req))))
+		req = req->next;
+	return req;
+}
+
+void nbd_srv_ordered_run(struct nbd_srv_conn *c)
+{
+	struct nbd_srv_req *req;
+
+	while ((req = ordered_next(c))) {
 		if (!req->waiting->error) {
 			c->exclusive = req;
-			ordered_send(c, req);
+			ordered_send(req);
 			if (req->out == req->len)
 				ordered_end(c, req);
 		} else if (req->out) {
-			nbd_srv_conn_abort(c, "disk failed during a long read");
+			target_conn_fail(&c->conn, DIAG_IO, EIO, "disk failed during a long read");
 			return;
 		} else {
 			ordered_refuse(c, req);
@@ -268,40 +322,41 @@ static void ordered_run(struct nbd_srv_conn *c)
 	}
 }
 
-static void reply_ordered(struct nbd_srv_slot *slot)
+static void reply_ordered(struct nbd_srv_cmd *nc)
 {
-	struct nbd_srv_conn *c = slot->conn;
-	struct nbd_srv_req *req = slot->req;
-	struct nbd_srv_slot **at = &req->waiting;
+	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
+	struct nbd_srv_req *req = nc->req;
+	struct nbd_srv_cmd **at = &req->waiting;
 
 	if (req->refused) {
-		nbd_srv_slot_free(slot);
+		silence(nc);
 		if (nbd_srv_req_over(req))
 			nbd_srv_req_free(c, req);
 		return;
 	}
-	while (*at && (*at)->from < slot->from)
+	while (*at && (*at)->from < nc->from)
 		at = &(*at)->next;
-	slot->next = *at;
-	*at = slot;
-	ordered_run(c);
+	nc->next = *at;
+	*at = nc;
+	nbd_srv_ordered_run(c);
 }
 
-void nbd_srv_reply(struct nbd_srv_slot *slot)
+void nbd_srv_reply(struct nbd_srv_cmd *nc)
 {
-	struct nbd_srv_req *req = slot->req;
+	struct nbd_srv_req *req = nc->req;
 
+	target_cmd_undue(&nc->cmd); /* until it is its turn */
 	req->pieces--;
 	if (!req->error)
-		req->error = slot->error;
+		req->error = nc->error;
 	if (req->ordered)
-		reply_ordered(slot);
-	else if (req->cmd == NBD_CMD_READ && slot->conn->structured)
-		reply_read(slot);
+		reply_ordered(nc);
+	else if (req->cmd == NBD_CMD_READ && nbd_srv_conn_of(nc)->structured)
+		reply_read(nc);
 	else if (req->cmd == NBD_CMD_READ)
-		reply_simple_read(slot);
+		reply_simple_read(nc);
 	else if (req->cmd == NBD_CMD_BLOCK_STATUS)
-		reply_status(slot);
+		reply_status(nc);
 	else
-		reply_plain(slot);
+		reply_plain(nc);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The NBD server's request engine: headers out of the stage, pieces into slots, slots to the disk.
- * A request that finds no slot stays where it is, so that the number of slots is all the
- * back-pressure there is. Replies are srv_reply.c's. */
+/* The NBD server's requests: headers out of the stage, pieces to commands, commands to the disk. A
+ * request that finds no free command stays where it is: that is the back-pressure. Replies are
+ * srv_reply.c's. */
 #include "srv.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -28,137 +28,29 @@ static const struct {
 	[NBD_CMD_BLOCK_STATUS] = { .known = true, .flags = NBD_CMD_FLAG_REQ_ONE, .kind = IO_MAP },
 };
 
-/* The buffers of one client. "DF": 64 KiB must do without a cut. */
-static int pool_of(
-	struct pool **pool, const struct nbd_options *opt, uint32_t block, struct diag *diag)
+int nbd_srv_room(struct nbd_srv_conn *c, struct diag *diag)
 {
-	uint32_t each = opt->buffer > 65536 + 2 * block ? opt->buffer : 65536 + 2 * block;
-
-	return pool_new(pool, (each + block - 1) & ~(block - 1), opt->slots, diag);
-}
-
-int nbd_srv_try(const struct nbd_options *opt, struct lane *lane, uint32_t block, struct diag *diag)
-{
-	struct pool *pool;
-	int err = pool_of(&pool, opt, block, diag);
-
-	if (err)
-		return err;
-	err = lane_map(lane, pool, diag);
-	if (!err)
-		lane_unmap(lane, pool);
-	pool_free(pool);
-	return err;
-}
-
-int nbd_srv_init(struct nbd_srv_conn *c, unsigned i, struct diag *diag)
-{
-	const struct nbd_options *opt = nbd_server_options(c->server);
-	uint32_t block;
-	size_t lower;
+	unsigned slots = nbd_server_of(c)->opt.slots;
 	int err;
 
-	c->export = &opt->export[i];
-	c->lane = c->worker->lane[i];
-	c->lim = &c->export->bdev->lim;
-	block = c->lim->block;
-	if (c->lane->state != LANE_UP)
-		return diag_set(diag, DIAG_CLOSED, ENOTCONN, "the disk is gone");
-	c->count = opt->slots;
-	lower = (c->lim->io_size + 7u) & ~7u;
-	c->slots = calloc(c->count, sizeof(*c->slots));
-	c->reqs = calloc(c->count + 1, sizeof(*c->reqs));
-	c->lower = calloc(c->count, lower + 1);
-	if (!c->slots || !c->reqs || !c->lower)
-		return diag_sys(diag, ENOMEM, "%u requests", c->count);
-	err = pool_of(&c->pool, opt, block, diag);
+	if (c->reqs)
+		return 0;
+	if (c->conn.cmds) /* only a part of it could be had before */
+		return diag_sys(diag, ENOMEM, "%u requests", slots);
+	err = target_conn_room(&c->conn, slots, diag);
 	if (err)
 		return err;
-	err = lane_map(c->lane, c->pool, diag);
-	if (err)
-		return err;
-	c->mapped = true;
-	for (unsigned n = 0; n < c->count; n++) {
-		struct nbd_srv_slot *slot = &c->slots[c->count - 1 - n];
-		slot->conn = c;
-		slot->base = pool_buf(c->pool, c->count - 1 - n).p;
-		slot->split.io.own = &slot->orphan;
-		slot->split.io.lower = c->lower + (c->count - 1 - n) * lower;
-		slot->next = c->free;
-		c->free = slot;
-	}
-	for (unsigned n = 0; n <= c->count; n++)
+	c->reqs = calloc(slots + 1, sizeof(*c->reqs));
+	if (!c->reqs)
+		return diag_sys(diag, ENOMEM, "%u requests", slots);
+	for (unsigned n = 0; n <= slots; n++)
 		nbd_srv_req_free(c, &c->reqs[n]);
-	c->held_end = &c->held;
 	return 0;
-}
-
-void nbd_srv_fini(struct nbd_srv_conn *c)
-{
-	if (c->mapped)
-		lane_unmap(c->lane, c->pool);
-	pool_free(c->pool);
-	free(c->lower);
-	free(c->reqs);
-	free(c->slots);
-	c->mapped = false;
-	c->pool = NULL;
-	c->lower = NULL;
-	c->reqs = c->free_req = NULL;
-	c->slots = c->free = NULL;
-}
-
-void nbd_srv_fence(struct nbd_srv_conn *c)
-{
-	for (unsigned i = 0; i < c->count && c->flying; i++) {
-		struct nbd_srv_slot *slot = &c->slots[i];
-
-		if (slot->flying && !slot->orphan.bdev && commands[slot->req->cmd].writes)
-			bdev_orphan(c->lane->bdev, &slot->orphan, slot->off, slot->len);
-	}
-}
-
-void nbd_srv_stop(struct nbd_srv_conn *c)
-{
-	for (unsigned i = 0; i < c->count && c->flying; i++)
-		split_stop(&c->slots[i].split);
-}
-
-void nbd_srv_cancel(struct nbd_srv_conn *c)
-{
-	c->cancelled = true;
-	nbd_srv_fence(c);
-	for (unsigned i = 0; i < c->count && c->flying; i++)
-		if (c->slots[i].flying)
-			bdev_cancel(c->lane, &c->slots[i].split.io);
-}
-
-static struct nbd_srv_slot *slot_take(struct nbd_srv_conn *c, struct nbd_srv_req *req)
-{
-	struct nbd_srv_slot *slot = c->free;
-
-	c->free = slot->next;
-	c->used++;
-	slot->req = req;
-	slot->error = 0;
-	slot->off = slot->len = 0;
-	slot->skip = slot->bytes = 0;
-	slot->send = slot->head_len = 0;
-	req->pieces++;
-	return slot;
-}
-
-void nbd_srv_slot_free(struct nbd_srv_slot *slot)
-{
-	struct nbd_srv_conn *c = slot->conn;
-
-	slot->next = c->free;
-	c->free = slot;
-	c->used--;
 }
 
 void nbd_srv_req_free(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
+	req->serial = 0;
 	req->next = c->free_req;
 	c->free_req = req;
 }
@@ -168,129 +60,158 @@ bool nbd_srv_req_over(const struct nbd_srv_req *req)
 	return !req->pieces && !req->left;
 }
 
-static void count(uint64_t *what, uint64_t more)
+static struct nbd_srv_cmd *take_cmd(struct nbd_srv_conn *c, struct nbd_srv_req *req)
 {
-	__atomic_store_n(what, *what + more, __ATOMIC_RELAXED);
+	struct nbd_srv_cmd *nc = (struct nbd_srv_cmd *)target_cmd_take(&c->conn);
+
+	nc->req = req;
+	nc->error = 0;
+	nc->off = nc->len = 0;
+	nc->skip = nc->bytes = 0;
+	nc->send = nc->head_len = 0;
+	req->pieces++;
+	return nc;
 }
 
-/* A piece that is done. Its request counts with the last. */
-static void count_piece(const struct nbd_srv_slot *slot)
+uint32_t nbd_srv_decode(struct target_cmd *cmd)
 {
-	const struct nbd_srv_req *req = slot->req;
-	struct io_count *all = &slot->conn->worker->count;
+	struct nbd_srv_cmd *nc = (struct nbd_srv_cmd *)cmd;
+	struct nbd_srv_conn *c = nbd_srv_conn_of(nc);
+	const struct nbd_srv_req *req = nc->req;
+
+	if (nc->error || (!req->len && req->cmd != NBD_CMD_FLUSH))
+		return nc->error;
+	cmd->disk = &c->conn.target->disk[c->export - nbd_server_of(c)->opt.export];
+	if (commands[req->cmd].writes) {
+		cmd->changes_off = nc->off;
+		cmd->changes_len = nc->len;
+	}
+	switch (req->cmd) {
+	case NBD_CMD_READ:
+		cmd->flags = TARGET_IN;
+		cmd->data_len = (uint32_t)nc->len;
+		break;
+	case NBD_CMD_WRITE:
+		cmd->flags = TARGET_OUT;
+		cmd->data_len = nc->bytes;
+		break;
+	case NBD_CMD_BLOCK_STATUS: /* a buffer for the disk's runs, however many they are */
+		cmd->flags = TARGET_IN;
+		cmd->data_len = 1;
+		break;
+	}
+	return 0;
+}
+
+uint32_t nbd_srv_status(const struct io *io)
+{
+	return io->status ? nbd_error_of(-io->status, io->flags & IO_FAST) : 0;
+}
+
+/* The request counts with its last piece. */
+static void piece_done(struct target_cmd *cmd)
+{
+	const struct nbd_srv_cmd *nc = (struct nbd_srv_cmd *)cmd;
+	const struct nbd_srv_req *req = nc->req;
+	struct io_count *count = &cmd->conn->worker->count;
 	bool last = !req->left && req->pieces == 1;
 
-	if (slot->error)
-		count(&all->errors, 1);
-	else if (req->cmd == NBD_CMD_READ)
-		count(&all->read_bytes, slot->bytes);
-	else if (req->cmd == NBD_CMD_WRITE)
-		count(&all->written_bytes, slot->bytes);
-	if (last && req->cmd == NBD_CMD_READ)
-		count(&all->reads, 1);
-	if (last && req->cmd == NBD_CMD_WRITE)
-		count(&all->writes, 1);
-}
-
-static void slot_done(struct split *split)
-{
-	struct nbd_srv_slot *slot = container_of(split, struct nbd_srv_slot, split);
-	struct nbd_srv_conn *c = slot->conn;
-
-	slot->flying = false;
-	c->flying--;
-	nbd_srv_conn_moved(c);
-	bdev_orphan_end(&slot->orphan);
-	if (c->gone)
-		return;
-	if (split->io.status)
-		slot->error = nbd_error_of(-split->io.status, split->flags & IO_FAST);
-	count_piece(slot);
-	nbd_srv_reply(slot);
-}
-
-static void slot_fly(struct nbd_srv_slot *slot)
-{
-	struct nbd_srv_conn *c = slot->conn;
-	const struct nbd_srv_req *req = slot->req;
-	struct split *split = &slot->split;
-
-	split->lane = c->lane;
-	split->kind = commands[req->cmd].kind;
-	split->flags = 0;
-	if (req->flags & NBD_CMD_FLAG_FUA && commands[req->cmd].writes)
-		split->flags |= IO_FUA;
-	if (req->flags & NBD_CMD_FLAG_FAST_ZERO)
-		split->flags |= IO_FAST;
-	if (req->flags & NBD_CMD_FLAG_NO_HOLE)
-		split->flags |= IO_KEEP;
-	split->off = slot->off;
-	split->len = slot->len;
-	split->buf = (struct buf){ slot->base, c->pool->each, c->pool };
-	split->done = slot_done;
-	slot->flying = true;
-	c->flying++;
-	split_start(split);
+	if (req->cmd == NBD_CMD_READ) {
+		target_count(&count->read_bytes, nc->bytes);
+		target_count(&count->reads, last);
+	} else if (req->cmd == NBD_CMD_WRITE) {
+		target_count(&count->written_bytes, nc->bytes);
+		target_count(&count->writes, last);
+	}
+	target_cmd_worked(cmd, 0);
 }
 
 /* A disk without IO_MAP is all data. */
-static void slot_map(struct nbd_srv_slot *slot)
+static void map_work(struct nbd_srv_cmd *nc)
 {
-	struct nbd_srv_conn *c = slot->conn;
+	uint32_t most = nbd_srv_conn_of(nc)->lim->max[IO_MAP];
+	struct target_cmd *cmd = &nc->cmd;
 
-	if (c->lim->max[IO_MAP]) {
-		slot_fly(slot);
+	if (!most) {
+		*(struct map_run *)(void *)cmd->p = (struct map_run){ .len = nc->len };
+		cmd->split.io.detail = 1;
+		target_cmd_worked(cmd, 0);
 		return;
 	}
-	*(struct map_run *)(void *)slot->base = (struct map_run){ .len = slot->len };
-	slot->split.io.detail = 1;
-	nbd_srv_reply(slot);
+	most &= ~(nbd_srv_conn_of(nc)->lim->block - 1);
+	target_cmd_io(cmd, IO_MAP, 0, nc->off, nc->len < most ? nc->len : most, cmd->claim.buf,
+		piece_done);
 }
 
-/* Gives the request's next piece a slot. Reads and writes are cut at the buffer, with the blocks
+void nbd_srv_work(struct target_cmd *cmd)
+{
+	struct nbd_srv_cmd *nc = (struct nbd_srv_cmd *)cmd;
+	struct nbd_srv_req *req = nc->req;
+	uint8_t flags = 0;
+
+	if (!req->len && req->cmd != NBD_CMD_FLUSH) {
+		target_cmd_worked(cmd, 0);
+		return;
+	}
+	if (req->cmd == NBD_CMD_BLOCK_STATUS) {
+		map_work(nc);
+		return;
+	}
+	req->granted += nc->bytes;
+	if (req->flags & NBD_CMD_FLAG_FUA && commands[req->cmd].writes)
+		flags |= IO_FUA;
+	if (req->flags & NBD_CMD_FLAG_FAST_ZERO)
+		flags |= IO_FAST;
+	if (req->flags & NBD_CMD_FLAG_NO_HOLE)
+		flags |= IO_KEEP;
+	target_cmd_io(
+		cmd, commands[req->cmd].kind, flags, nc->off, nc->len, cmd->claim.buf, piece_done);
+}
+
+void nbd_srv_complete(struct target_cmd *cmd, uint32_t status)
+{
+	((struct nbd_srv_cmd *)cmd)->error = status;
+}
+
+/* Gives the request's next piece a command. Reads and writes are cut at the buffer, with the blocks
  * around unaligned ends; what has no payload goes as a whole. */
 static void give_piece(struct nbd_srv_conn *c)
 {
 	struct nbd_srv_req *req = c->cur;
-	struct nbd_srv_slot *slot = slot_take(c, req);
+	struct nbd_srv_cmd *nc = take_cmd(c, req);
 	uint64_t mask = c->lim->block - 1;
 	bool payload = req->cmd == NBD_CMD_READ || req->cmd == NBD_CMD_WRITE;
 
-	slot->from = req->off + (req->len - req->left);
-	slot->skip = (uint32_t)(slot->from & mask);
-	slot->bytes = payload && req->left > c->pool->each - slot->skip ? c->pool->each - slot->skip
-									: req->left;
-	slot->off = slot->from - slot->skip;
-	slot->len = (slot->skip + (uint64_t)slot->bytes + mask) & ~mask;
-	req->left -= slot->bytes;
+	nc->from = req->off + (req->len - req->left);
+	nc->skip = (uint32_t)(nc->from & mask);
+	nc->bytes = payload && req->left > c->buffer - nc->skip ? c->buffer - nc->skip : req->left;
+	nc->off = nc->from - nc->skip;
+	nc->len = (nc->skip + (uint64_t)nc->bytes + mask) & ~mask;
+	req->left -= nc->bytes;
 	if (!req->left)
 		c->cur = NULL;
-	if (req->cmd == NBD_CMD_WRITE) {
-		c->fill = slot;
-		c->got = 0;
-	} else if (req->cmd == NBD_CMD_BLOCK_STATUS) {
-		slot_map(slot);
-	} else {
-		slot_fly(slot);
-	}
+	if (req->cmd == NBD_CMD_WRITE)
+		c->writing = nc;
+	target_cmd_run(&nc->cmd);
 }
 
 /* Payload that came along with headers; false = more is needed. */
 static bool fill_piece(struct nbd_srv_conn *c)
 {
-	struct nbd_srv_slot *slot = c->fill;
-	size_t have = c->tail - c->head, want = slot->bytes - c->got;
+	struct nbd_srv_cmd *nc = c->writing;
+	size_t have = c->tail - c->head, want = nc->bytes - c->got;
 
 	if (have > want)
 		have = want;
 	if (have)
-		memcpy(slot->base + c->got, c->stage + c->head, have);
+		memcpy(nc->cmd.p + c->got, c->stage + c->head, have);
 	c->head += have;
 	c->got += (uint32_t)have;
 	if (have < want)
 		return false;
-	c->fill = NULL;
-	slot_fly(slot);
+	c->writing = NULL;
+	c->fill = false;
+	target_cmd_pulled(&nc->cmd, 0);
 	return true;
 }
 
@@ -338,7 +259,7 @@ static uint32_t check(const struct nbd_srv_conn *c, const struct nbd_srv_req *re
 		*why = "read exceeds 32 MiB";
 		return NBD_EINVAL;
 	}
-	if (req->flags & NBD_CMD_FLAG_DF && req->len > c->pool->each - (req->off & mask)) {
+	if (req->flags & NBD_CMD_FLAG_DF && req->len > c->buffer - (req->off & mask)) {
 		*why = "too long for a single chunk";
 		return NBD_EOVERFLOW;
 	}
@@ -351,25 +272,25 @@ static uint32_t check(const struct nbd_srv_conn *c, const struct nbd_srv_req *re
 
 /* Answers without the disk; a write once its payload has been dropped: libnbd 1.14 takes no reply
  * while it still sends. */
-static void answer(struct nbd_srv_conn *c, struct nbd_srv_req *req, uint32_t error, const char *why)
+static void answer(struct nbd_srv_conn *c, struct nbd_srv_req *req, uint32_t error)
 {
-	struct nbd_srv_slot *slot = slot_take(c, req);
+	struct nbd_srv_cmd *nc = take_cmd(c, req);
 
-	slot->from = req->off;
-	slot->error = error;
-	req->why = why;
+	nc->from = req->off;
+	nc->error = error;
 	req->left = 0;
 	if (req->cmd == NBD_CMD_WRITE && req->len) {
-		c->refused = slot;
+		c->refused = nc;
 		c->drop = req->len;
 	} else {
-		nbd_srv_reply(slot);
+		target_cmd_run(&nc->cmd);
 	}
 }
 
-/* Payload nobody wants; false = more of it is to come. */
+/* Payload of a refused write; false = more of it is to come. */
 static bool drop_piece(struct nbd_srv_conn *c)
 {
+	struct nbd_srv_cmd *nc = c->refused;
 	size_t have = c->tail - c->head;
 
 	if (have > c->drop)
@@ -378,8 +299,8 @@ static bool drop_piece(struct nbd_srv_conn *c)
 	c->drop -= (uint32_t)have;
 	if (c->drop)
 		return false;
-	nbd_srv_reply(c->refused);
 	c->refused = NULL;
+	target_cmd_run(&nc->cmd);
 	return true;
 }
 
@@ -391,28 +312,31 @@ static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
 	uint32_t error;
 
 	if (type == NBD_CMD_DISC) {
-		c->ending = c->goodbye = true;
+		c->goodbye = true;
 		c->head = c->tail;
+		target_conn_finish(&c->conn);
 		return;
 	}
 	c->free_req = req->next;
 	*req = (struct nbd_srv_req){ .off = get_be64(wire->off),
 		.len = get_be32(wire->len),
-		.flags = get_be16(wire->flags) };
+		.flags = get_be16(wire->flags),
+		.serial = ++c->serial };
 	memcpy(req->cookie, wire->cookie, sizeof(req->cookie));
 	req->left = req->len;
 	req->cmd = type < NBD_CMDS ? (uint8_t)type : NBD_CMDS;
 	if (type == NBD_CMD_WRITE && req->len > NBD_PAYLOAD_MAX) {
-		nbd_srv_conn_abort(c, "write exceeds 32 MiB");
+		target_conn_fail(&c->conn, DIAG_PROTOCOL, EPROTO, "write exceeds 32 MiB");
 		return;
 	}
 	error = check(c, req, type, &why);
 	if (error || (!req->len && type != NBD_CMD_FLUSH)) {
-		answer(c, req, error, why);
+		req->why = why;
+		answer(c, req, error);
 		return;
 	}
 	if (type == NBD_CMD_READ && !c->structured &&
-		req->len > c->pool->each - (req->off & (c->lim->block - 1)))
+		req->len > c->buffer - (req->off & (c->lim->block - 1)))
 		nbd_srv_ordered_add(c, req);
 	c->cur = req;
 	give_piece(c);
@@ -428,7 +352,7 @@ static bool step(struct nbd_srv_conn *c)
 		return drop_piece(c);
 	if (c->fill)
 		return fill_piece(c);
-	if (!c->free)
+	if (c->writing || !c->conn.free)
 		return false;
 	if (c->cur) {
 		give_piece(c);
@@ -438,7 +362,7 @@ static bool step(struct nbd_srv_conn *c)
 		return false;
 	wire = (const struct nbd_request *)(const void *)(c->stage + c->head);
 	if (get_be32(wire->magic) != NBD_REQUEST_MAGIC) {
-		nbd_srv_conn_abort(c, "request without magic number");
+		target_conn_fail(&c->conn, DIAG_PROTOCOL, EPROTO, "request without magic number");
 		return false;
 	}
 	c->head += sizeof(*wire);
@@ -446,8 +370,22 @@ static bool step(struct nbd_srv_conn *c)
 	return true;
 }
 
+/* The rest of a write will not be read. */
+static void give_up_write(struct nbd_srv_conn *c)
+{
+	struct target_cmd *cmd = &c->writing->cmd;
+
+	c->writing = NULL;
+	c->fill = false;
+	c->cur = NULL;
+	target_cmd_undue(cmd);
+	target_cmd_drop(cmd);
+}
+
 void nbd_srv_requests(struct nbd_srv_conn *c)
 {
-	while (!c->gone && !c->fences && step(c))
+	while (!target_conn_gone(&c->conn) && c->ready && step(c))
 		;
+	if (c->conn.state == TARGET_ENDING && c->fill)
+		give_up_write(c);
 }

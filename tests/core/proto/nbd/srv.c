@@ -30,8 +30,8 @@ Test(nbd_server, adopted_connection_is_served_at_once)
 	struct owner owner = { .adopted.over = adopted_over };
 	int fd[2];
 
-	cr_assert_eq(nbd_server_flags(s->server, 0),
-		nbd_srv_flags(&nbd_server_options(s->server)->export[0], false));
+	cr_assert_eq(
+		nbd_server_flags(s->server, 0), nbd_srv_flags(&s->server->opt.export[0], false));
 	for (unsigned round = 1; round <= 2; round++) {
 		close(s->fd);
 		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);

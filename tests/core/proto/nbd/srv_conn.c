@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The life of a connection: clients that say goodbye, go, stay, or do not read. */
 #include "nbd_client.h"
+#include "srv.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <sys/socket.h>
@@ -111,8 +112,9 @@ Test(nbd_srv_conn, what_the_disk_holds_for_a_gone_client_is_dropped)
 Test(nbd_srv_conn, failed_go_can_be_tried_again)
 {
 	struct client *s = client_set(512, 4, false);
+	struct lane *lane = s->server->target.worker[0].lane[0];
 
-	s->disk->map_status = -ENOMEM;
+	lane->state = LANE_DOWN;
 	client_say(s, "\0\0\0\3", 4);
 	cr_assert_eq(client_hear(s, 18), 18);
 	client_option(s, NBD_OPT_GO, "\0\0\0\0\0\1\0\3", 8);
@@ -120,6 +122,7 @@ Test(nbd_srv_conn, failed_go_can_be_tried_again)
 	client_hear(s, 20);
 	cr_assert_eq(wire_be(s->in + 12, 4), NBD_REP_ERR_POLICY);
 	client_hear(s, (size_t)wire_be(s->in + 16, 4));
+	lane->state = LANE_UP;
 	client_option(s, NBD_OPT_GO, "\0\0\0\0\0\1\0\3", 8);
 	cr_assert_eq(client_hear(s, 86), 86);
 	s->len = 0;
