@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #define HELLO_MS    5000
+#define IDLE_MS     30000 /* without a request, or without taking an answer */
 #define CLIENTS_MAX 256
+#define MSEC        1000000ull
 #define TURN_NS     10000000     /* then the rest of the loop has its turn */
 #define REPLY       (256u << 10) /* what all answers are taken from */
 #define PIECES      64           /* of one send */
@@ -21,6 +23,8 @@
 struct socket_client {
 	struct load_client client; /* first */
 	struct loop_fd fd;
+	struct loop_timer idle;
+	uint64_t moved_ns; /* when bytes came or left last */
 	uint8_t in[BENCH_DEPTH_MAX * sizeof(struct bench_request)];
 	size_t have;
 	uint64_t owed;
@@ -35,6 +39,7 @@ static void drop(struct socket_client *sc, const char *why)
 	if (why)
 		loop_trace(loop, "bench client: %s", why);
 	loop_fd_del(loop, &sc->fd);
+	loop_timer_del(loop, &sc->idle);
 	close(sc->fd.fd);
 	load_client_gone(&sc->client);
 }
@@ -57,8 +62,10 @@ static bool answer(struct socket_client *sc)
 			break;
 		if (n < 0 && errno != EINTR)
 			return false;
-		if (n > 0)
+		if (n > 0) {
 			sc->owed -= (uint64_t)n;
+			sc->moved_ns = loop_now(sc->client.loop);
+		}
 	}
 	return true;
 }
@@ -99,7 +106,7 @@ static void readable(struct loop_fd *fd, uint32_t events)
 			errno = EAGAIN;
 		now = loop_clock();
 		if (n > 0) {
-			last = now;
+			last = sc->moved_ns = now;
 			sc->have += (size_t)n;
 			if (!understand(sc)) {
 				drop(sc, "invalid request");
@@ -120,10 +127,24 @@ static void readable(struct loop_fd *fd, uint32_t events)
 		(sc->owed < OWED_MAX ? EPOLLIN : 0) | (sc->owed ? EPOLLOUT : 0));
 }
 
+/* A client that does nothing keeps its place for a while only. The timer is moved when it fires. */
+static void idle(struct loop_timer *timer)
+{
+	struct socket_client *sc = container_of(timer, struct socket_client, idle);
+	uint64_t due = sc->moved_ns + IDLE_MS * MSEC;
+
+	if (loop_now(sc->client.loop) >= due)
+		drop(sc, "idle for 30 s");
+	else
+		loop_timer_set(sc->client.loop, timer, due);
+}
+
 static void socket_begin(struct load_client *client)
 {
 	struct socket_client *sc = container_of(client, struct socket_client, client);
 
+	sc->moved_ns = loop_now(client->loop);
+	loop_timer_set(client->loop, &sc->idle, sc->moved_ns + IDLE_MS * MSEC);
 	if (loop_fd_add(client->loop, &sc->fd, NULL))
 		drop(sc, "no memory");
 }
@@ -145,6 +166,7 @@ static void incoming_socket(int fd, const struct addr *peer, void *user)
 	}
 	addr_tcp_tune(fd);
 	sc->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = readable };
+	sc->idle.fire = idle;
 	load_client_add(server, &sc->client, socket_begin, socket_end);
 }
 
