@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* export --nbd: the disks as exports of an NBD server, over TCP and unix sockets. Serving is
- * core/export's. */
+ * core/proto/nbd's. */
 #include "disk.h"
-#include "nbd_server.h"
 #include "export_fronts.h"
+#include "nbd_server.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +120,13 @@ static int read_options(struct front *front)
 	return err ? err : read_addresses(f, &opts->nbd, call);
 }
 
+static void full(const struct diag *why, void *user)
+{
+	const struct nbd_front *f = user;
+
+	call_note(f->front.daemon->call, "%s%s%s", why->text, why->hint[0] ? ": " : "", why->hint);
+}
+
 static int start(struct front *front)
 {
 	struct nbd_front *f = nbd_front(front);
@@ -140,6 +147,8 @@ static int start(struct front *front)
 	}
 	f->nbd.loops = d->loops;
 	f->nbd.nloops = d->nloops;
+	f->nbd.full = full;
+	f->nbd.user = f;
 	err = nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
 	for (unsigned i = 0; !err && i < f->nbd.listens && !f->nbd.allows; i++)
 		daemon_warn_open(d->call, &f->nbd.listen[i], "--allow");
@@ -206,6 +215,7 @@ static void status(const struct front *front, struct out *out)
 	nbd_server_count(f->server, &count);
 	out_text(out, "protocol", NULL, "nbd");
 	out_u64(out, "clients", "clients: ", nbd_server_clients(f->server));
+	out_u64(out, "refused", "refused: ", nbd_server_refused(f->server));
 	daemon_show_count(out, &count);
 	put_exports(out, f, "disks");
 	put_listeners(out, f);

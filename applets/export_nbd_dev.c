@@ -141,6 +141,8 @@ static int start(struct front *front)
 {
 	struct dev_front *f = dev_front(front);
 	const struct daemon *d = front->daemon;
+	const struct export_options *opts = d->call->opts;
+	unsigned sockets = d->disks * (opts->connections ? opts->connections : 1);
 	int err;
 
 	for (unsigned i = 0; i < d->disks; i++) {
@@ -152,7 +154,8 @@ static int start(struct front *front)
 		};
 	}
 	f->nbd.loops = d->loops;
-	f->nbd.nloops = d->nloops;
+	/* further threads would only hold memory that is locked */
+	f->nbd.nloops = d->nloops < sockets ? d->nloops : sockets;
 	err = nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
 	for (unsigned i = 0; !err && i < d->disks; i++)
 		err = start_dev(f, i);

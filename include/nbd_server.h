@@ -57,6 +57,7 @@ int nbd_server_start(
 const struct addr *nbd_server_addr(const struct nbd_server *, unsigned listen);
 void nbd_server_uri(const struct nbd_server *, unsigned listen, char text[URI_MAX]);
 unsigned nbd_server_clients(const struct nbd_server *);
+uint64_t nbd_server_refused(const struct nbd_server *); /* connections, for want of a place */
 void nbd_server_count(const struct nbd_server *, struct io_count *);
 /* Stops accepting and reading, answers what is in flight, flushes, closes, frees; runs the loop
  * meanwhile. -ETIMEDOUT: requests were given up; the flush's failure: data may not be on the disk.

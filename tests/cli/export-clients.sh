@@ -24,4 +24,9 @@ else:
 a.ask(0, 0, 512)
 assert a.simple()[0] == 0
 END
+# the operator is told, once
+same "notices" "$(grep -c 'refused.*2 connections' err)" 1
+kill -USR1 "$SERVER"
+for _ in $(seq 100); do grep -Eq '^refused: [1-9]' err && break; sleep 0.05; done
+grep -Eq '^refused: [1-9]' err || die "status: $(cat err)"
 stop

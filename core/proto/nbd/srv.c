@@ -28,6 +28,11 @@ unsigned nbd_server_clients(const struct nbd_server *server)
 	return target_connections(&server->target);
 }
 
+uint64_t nbd_server_refused(const struct nbd_server *server)
+{
+	return target_refused(&server->target);
+}
+
 void nbd_server_count(const struct nbd_server *server, struct io_count *sum)
 {
 	target_get_count(&server->target, sum);
