@@ -12,7 +12,7 @@ struct ring {
 	struct ep_op *chain, **chain_end;
 };
 
-/* Memory for so many receives. */
+/* room: the most receives there will be. */
 int ring_init(struct ring *, unsigned room, struct diag *);
 /* allowed on a zeroed one; needs: the endpoint is freed, or never came to ring_start() */
 void ring_fini(struct ring *);

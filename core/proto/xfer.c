@@ -2,102 +2,145 @@
 /* The RDMA data mover of all targets. */
 #include "xfer.h"
 #include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 
-void xfer_port_init(struct xfer_port *port, struct ep *ep)
-{
-	*port = (struct xfer_port){ .ep = ep };
-	port->chain_end = &port->chain;
-	port->held_end = &port->held;
-}
+struct xfer_op {
+	struct ep_op op; /* first */
+	struct xfer *x;
+	struct xfer_op *next;
+};
 
-static void add(struct xfer_port *port, struct ep_op *op)
+int xfer_port_init(struct xfer_port *port, struct ring *ring, unsigned ops, struct diag *diag)
 {
-	op->next = NULL;
-	*port->chain_end = op;
-	port->chain_end = &op->next;
-}
-
-static void move(struct xfer_port *port, struct xfer *x, const struct buf *buf, enum ep_kind kind,
-	uint64_t raddr, uint32_t rkey, uint32_t len)
-{
-	assert(buf->p && len && len <= buf->cap);
-	x->op = (struct ep_op){ .kind = (uint8_t)kind,
-		.nsge = 1,
-		.raddr = raddr,
-		.rkey = rkey,
-		.sge = { { buf->p, len, buf->pool->key[port->ep->dom].lkey } } };
-}
-
-void xfer_pull(struct xfer_port *port, struct xfer *x, const struct buf *buf, uint64_t raddr,
-	uint32_t rkey, uint32_t len)
-{
-	move(port, x, buf, EP_READ, raddr, rkey, len);
-	if (port->reads < port->ep->caps.ord) {
-		port->reads++;
-		add(port, &x->op);
-		return;
+	*port = (struct xfer_port){ .ring = ring, .ops = calloc(ops, sizeof(*port->ops)) };
+	if (!port->ops)
+		return diag_sys(diag, ENOMEM, "%u transfers", ops);
+	for (unsigned i = 0; i < ops; i++) {
+		port->ops[i].next = port->free;
+		port->free = &port->ops[i];
 	}
+	for (int i = 0; i < 2; i++)
+		port->line[i].end = &port->line[i].first;
+	return 0;
+}
+
+void xfer_port_fini(struct xfer_port *port)
+{
+	free(port->ops);
+	port->ops = NULL;
+}
+
+/* One operation for the first that waits; false: it has to wait longer. */
+static bool post_first(struct xfer_port *port, struct xfer_line *line)
+{
+	const struct ep_caps *caps = &port->ring->ep->caps;
+	struct xfer_op *op = port->free;
+	struct xfer *x = line->first;
+	uint32_t len;
+
+	if (!x || !op || (x->kind == EP_READ && port->reads >= caps->ord))
+		return false;
+	while (x->seg_at == x->seg->len) {
+		x->seg++;
+		x->seg_at = 0;
+	}
+	len = x->seg->len - x->seg_at < x->left ? x->seg->len - x->seg_at : x->left;
+	if (caps->max_msg && len > caps->max_msg)
+		len = caps->max_msg;
+	port->free = op->next;
+	op->x = x;
+	op->op = (struct ep_op){ .kind = x->kind,
+		.nsge = 1,
+		.raddr = x->seg->raddr + x->seg_at,
+		.rkey = x->seg->rkey,
+		.sge = { { x->p, len, x->lkey } } };
+	ring_add(port->ring, &op->op);
+	port->reads += x->kind == EP_READ;
+	x->flying++;
+	x->seg_at += len;
+	x->p += len;
+	x->left -= len;
+	if (x->left)
+		return true;
+	line->first = x->next;
+	if (!line->first)
+		line->end = &line->first;
+	if (x->reply)
+		ring_add(port->ring, x->reply);
+	return true;
+}
+
+/* The lines take turns: what is short, READs or operations, is shared by both. */
+static void post_all(struct xfer_port *port)
+{
+	bool any = true;
+
+	while (any) {
+		any = post_first(port, &port->line[port->turn]);
+		any |= post_first(port, &port->line[!port->turn]);
+		port->turn = !port->turn;
+	}
+}
+
+static bool move(struct xfer_port *port, struct xfer *x, const struct buf *buf,
+	const struct xfer_seg *seg, unsigned count, uint64_t at, uint32_t len)
+{
+	struct xfer_line *line = &port->line[x->kind == EP_WRITE];
+	uint64_t all = 0;
+	unsigned first = 0;
+
+	assert(buf->p && len && len <= buf->cap && !x->left && !x->flying);
+	for (unsigned i = 0; i < count && all < at + len; i++) {
+		if (all + seg[i].len <= at)
+			first = i + 1;
+		else if (i == first)
+			x->seg_at = (uint32_t)(at - all);
+		all += seg[i].len;
+	}
+	if (at + len < at || all < at + len)
+		return false;
+	x->seg = &seg[first];
+	x->p = buf->p;
+	x->lkey = buf->pool->key[port->ring->ep->dom].lkey;
+	x->left = len;
 	x->next = NULL;
-	*port->held_end = x;
-	port->held_end = &x->next;
+	*line->end = x;
+	line->end = &x->next;
+	post_all(port);
+	return true;
 }
 
-void xfer_push(struct xfer_port *port, struct xfer *x, const struct buf *buf, uint64_t raddr,
-	uint32_t rkey, uint32_t len, struct ep_op *reply)
+bool xfer_pull(struct xfer_port *port, struct xfer *x, const struct buf *buf,
+	const struct xfer_seg *seg, unsigned count, uint64_t at, uint32_t len)
 {
-	move(port, x, buf, EP_WRITE, raddr, rkey, len);
-	add(port, &x->op);
-	if (reply)
-		add(port, reply);
+	x->kind = EP_READ;
+	x->reply = NULL;
+	return move(port, x, buf, seg, count, at, len);
 }
 
-void xfer_send(struct xfer_port *port, struct ep_op *reply)
+bool xfer_push(struct xfer_port *port, struct xfer *x, const struct buf *buf,
+	const struct xfer_seg *seg, unsigned count, uint64_t at, uint32_t len, struct ep_op *reply)
 {
-	add(port, reply);
-}
-
-void xfer_receive(struct xfer_port *port, struct ep_rx *rx)
-{
-	rx->next = port->rx;
-	port->rx = rx;
-}
-
-void xfer_flush(struct xfer_port *port)
-{
-	struct ep_op *chain = port->chain;
-	struct ep_rx *rx = port->rx;
-
-	if (port->ep->state != EP_UP)
-		return;
-	/* Receives first: the peer may send once it has the reply, and iWARP has no RNR. */
-	port->rx = NULL;
-	if (rx)
-		port->ep->ops->repost(port->ep, rx);
-	if (!chain)
-		return;
-	port->chain = NULL;
-	port->chain_end = &port->chain;
-	port->ep->ops->post(port->ep, chain);
+	x->kind = EP_WRITE;
+	x->reply = reply;
+	return move(port, x, buf, seg, count, at, len);
 }
 
 bool xfer_sent(struct xfer_port *port, struct ep_op *op)
 {
-	struct xfer *x = container_of(op, struct xfer, op);
+	struct xfer_op *xop = (struct xfer_op *)op;
+	struct xfer *x;
 
 	if (op->kind != EP_READ && op->kind != EP_WRITE)
 		return false;
-	if (op->kind == EP_READ) {
-		port->reads--;
-		if (port->held) {
-			struct xfer *next = port->held;
-
-			port->held = next->next;
-			if (!port->held)
-				port->held_end = &port->held;
-			port->reads++;
-			add(port, &next->op);
-		}
-	}
-	x->moved(x);
+	x = xop->x;
+	xop->next = port->free;
+	port->free = xop;
+	port->reads -= op->kind == EP_READ;
+	x->flying--;
+	post_all(port);
+	if (!x->flying && !x->left)
+		x->moved(x);
 	return true;
 }

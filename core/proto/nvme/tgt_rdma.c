@@ -20,17 +20,16 @@ struct rdma_cmd {
 	struct xfer xfer;
 	struct ep_op reply;
 	struct ep_rx *rx; /* its capsule, until the reply */
-	uint64_t raddr;
-	uint32_t rkey;
+	struct xfer_seg seg;
 };
 
 struct rdma {
 	struct nvme_tgt_queue queue; /* first */
 	struct ep_incoming *incoming;
 	struct ep *ep;
+	struct ring ring;
 	struct xfer_port port;
 	struct nvmf_rdma_ask asked;
-	struct ep_rx *rx;
 	struct ep_rx *backlog, **backlog_end; /* commands that came before a reply's `sent` */
 	uint32_t lkey;
 	/* In the connection's pool: receives, then a page for each command of an admin queue, whose
@@ -62,8 +61,8 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 	case NVME_SGL_KEYED_INVAL:
 		if (!nvme_tgt_cmd_fits(cmd, get_le24(sgl->keyed.len)))
 			return NVME_SGL_LENGTH;
-		rcmd->raddr = get_le64(sgl->addr);
-		rcmd->rkey = get_le32(sgl->keyed.key);
+		rcmd->seg = (struct xfer_seg){ get_le64(sgl->addr), get_le32(sgl->keyed.key),
+			get_le24(sgl->keyed.len) };
 		return NVME_OK;
 	case NVME_SGL_OFFSET:
 		if (!(cmd->op->flags & OP_OUT))
@@ -80,13 +79,20 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 	}
 }
 
+/* descriptor() has checked the length before. */
+static void too_short(struct target_cmd *cmd)
+{
+	target_conn_fail(
+		cmd->conn, DIAG_PROTOCOL, EPROTO, "descriptor shorter than the command's data");
+}
+
 static void pull(struct target_cmd *cmd, uint32_t len)
 {
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 	struct buf buf = { cmd->p, len, cmd->pool };
 
-	xfer_pull(&rdma_of(cmd->conn)->port, &rcmd->xfer, &buf, rcmd->raddr + cmd->at, rcmd->rkey,
-		len);
+	if (!xfer_pull(&rdma_of(cmd->conn)->port, &rcmd->xfer, &buf, &rcmd->seg, 1, cmd->at, len))
+		too_short(cmd);
 }
 
 static void forget(struct target_cmd *cmd)
@@ -94,7 +100,7 @@ static void forget(struct target_cmd *cmd)
 	struct rdma_cmd *rcmd = (struct rdma_cmd *)cmd;
 
 	if (rcmd->rx)
-		xfer_receive(&rdma_of(cmd->conn)->port, rcmd->rx);
+		ring_back(&rdma_of(cmd->conn)->ring, rcmd->rx);
 	rcmd->rx = NULL;
 }
 
@@ -126,13 +132,14 @@ static void push(struct target_cmd *cmd, uint32_t len, bool last)
 	struct ep_op *behind = last ? make_reply(cmd) : NULL;
 	struct buf buf = { cmd->p, len, cmd->pool };
 
-	xfer_push(&rdma_of(cmd->conn)->port, &rcmd->xfer, &buf, rcmd->raddr + cmd->at, rcmd->rkey,
-		len, behind);
+	if (!xfer_push(&rdma_of(cmd->conn)->port, &rcmd->xfer, &buf, &rcmd->seg, 1, cmd->at, len,
+		    behind))
+		too_short(cmd);
 }
 
 static void reply(struct target_cmd *cmd)
 {
-	xfer_send(&rdma_of(cmd->conn)->port, make_reply(cmd));
+	ring_add(&rdma_of(cmd->conn)->ring, make_reply(cmd));
 }
 
 static void moved(struct xfer *x)
@@ -207,7 +214,7 @@ static void resume(struct target_conn *conn)
 
 static void flush(struct target_conn *conn)
 {
-	xfer_flush(&rdma_of(conn)->port);
+	ring_flush(&rdma_of(conn)->ring);
 }
 
 static void idle(struct ep *ep)
@@ -241,13 +248,14 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	int err;
 
 	rdma->ep = ep;
-	xfer_port_init(&rdma->port, ep);
 	if (ep->caps.recv < depth || !slots || !ep->caps.ord || !ep->caps.read_sge)
 		return diag_set(&ep->why, DIAG_NO_DEVICE, ENOSPC,
 			"the RDMA device supports only %u receives, %u requests and %u reads per "
 			"connection",
 			ep->caps.recv, ep->caps.send, ep->caps.ord);
 	err = target_conn_room(conn, slots, &ep->why);
+	if (!err)
+		err = xfer_port_init(&rdma->port, &rdma->ring, slots, &ep->why);
 	if (!err)
 		err = ep->ops->reg(ep, conn->pool, EP_READ_SINK, &ep->why);
 	if (err)
@@ -262,12 +270,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 		}
 	}
 	rdma->lkey = conn->pool->key[ep->dom].lkey;
-	for (unsigned i = 0; i < depth; i++)
-		rdma->rx[i] = (struct ep_rx){ .next = i + 1 < depth ? &rdma->rx[i + 1] : NULL,
-			.cap = SQE + INCAP,
-			.lkey = rdma->lkey,
-			.p = conn->pool->base + (size_t)i * STRIDE + 4096 - SQE };
-	ep->ops->repost(ep, rdma->rx);
+	ring_start(&rdma->ring, ep, conn->pool, conn->pool->base + 4096 - SQE, STRIDE, SQE + INCAP,
+		depth);
 	nvmf_rdma_rep_put(&rep, (uint16_t)depth);
 	memcpy(priv, &rep, sizeof(rep));
 	return sizeof(rep);
@@ -299,7 +303,8 @@ static void rdma_free(struct target_conn *conn)
 	if (rdma->ep)
 		rdma->ep->ops->free(rdma->ep);
 	pool_free(conn->pool);
-	free(rdma->rx);
+	ring_fini(&rdma->ring);
+	xfer_port_fini(&rdma->port);
 }
 
 static int rdma_open(struct target_conn *conn, struct diag *diag)
@@ -319,10 +324,10 @@ static int rdma_open(struct target_conn *conn, struct diag *diag)
 	rdma->pages_at = (size_t)queue->most * STRIDE;
 	rdma->replies_at = rdma->pages_at + (queue->io_only ? 0 : (size_t)queue->most * INCAP);
 	rdma->backlog_end = &rdma->backlog;
-	rdma->rx = calloc(queue->most, sizeof(*rdma->rx));
-	err = rdma->rx ? pool_new(&conn->pool, (uint32_t)rdma->replies_at + queue->most * REPLY, 1,
-				 diag)
-		       : diag_sys(diag, ENOMEM, "queue of %u", queue->most);
+	err = ring_init(&rdma->ring, queue->most, diag);
+	if (!err)
+		err = pool_new(
+			&conn->pool, (uint32_t)rdma->replies_at + queue->most * REPLY, 1, diag);
 	if (err)
 		ep_reject(rdma->incoming, NULL, 0);
 	else
