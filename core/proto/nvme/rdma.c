@@ -2,8 +2,8 @@
 /* The RDMA carrier (RDMA Transport Specification 1.1): capsules over an ep. A command is one SEND
  * of 64 bytes, with the write data behind it when the controller takes that; otherwise the target
  * moves the data itself with the pool's key. */
-#include "ep.h"
 #include "nvme.h"
+#include "ring.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,7 @@ struct rdma {
 	struct nvme_queue queue; /* first */
 	struct ep *ep;
 	struct pool *pool; /* capsules, then reply buffers */
-	struct ep_rx *rx, *reposts;
-	struct ep_op *chain, **chain_end;
+	struct ring ring;
 	struct loop_work flush;
 	uint32_t lkey;
 	uint16_t made; /* depth the arrays were made for */
@@ -41,22 +40,12 @@ static void fail(struct rdma *rdma, enum diag_code code, int err, const char *te
 static void flush(struct loop_work *work)
 {
 	struct rdma *rdma = container_of(work, struct rdma, flush);
-	struct ep_op *chain = rdma->chain;
 
 	if (rdma->closing || rdma->ep->state != EP_UP)
 		return;
-	/* Receives first: a reply must find one, and iWARP has no way to wait for it. */
-	if (rdma->reposts) {
-		rdma->ep->ops->repost(rdma->ep, rdma->reposts);
-		rdma->reposts = NULL;
-	}
-	if (!chain)
-		return;
-	rdma->chain = NULL;
-	rdma->chain_end = &rdma->chain;
-	for (struct ep_op *op = chain; op; op = op->next)
+	for (struct ep_op *op = rdma->ring.chain; op; op = op->next)
 		container_of(op, struct slot, op)->queued = false;
-	rdma->ep->ops->post(rdma->ep, chain);
+	ring_flush(&rdma->ring);
 }
 
 static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
@@ -77,14 +66,8 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 		return err;
 	rdma->registered = true;
 	rdma->lkey = rdma->pool->key[ep->dom].lkey;
-	for (unsigned i = 0; i < queue->depth; i++) {
-		rdma->rx[i] =
-			(struct ep_rx){ .next = i + 1 < queue->depth ? &rdma->rx[i + 1] : NULL,
-				.p = rdma->pool->base + rdma->made * CAPSULE + (size_t)i * REPLY,
-				.cap = REPLY,
-				.lkey = rdma->lkey };
-	}
-	ep->ops->repost(ep, rdma->rx);
+	ring_start(&rdma->ring, ep, rdma->pool, rdma->pool->base + rdma->made * CAPSULE, REPLY,
+		REPLY, queue->depth);
 	nvmf_rdma_req_put(
 		&req, &(struct nvmf_rdma_ask){
 			      .qid = queue->qid, .receives = queue->depth, .depth = queue->depth });
@@ -136,8 +119,7 @@ static void received(struct ep *ep, struct ep_rx *rx)
 		return;
 	}
 	slot->slot.cqe = *cqe;
-	rx->next = rdma->reposts;
-	rdma->reposts = rx;
+	ring_back(&rdma->ring, rx);
 	if (inflight_replied(&slot->slot.flight))
 		rdma->queue.reply(&rdma->queue, &slot->slot);
 }
@@ -158,7 +140,7 @@ static void idle(struct ep *ep)
 	if (rdma->closing)
 		return;
 	rdma->queue.ev->idle(&rdma->queue);
-	if (rdma->reposts)
+	if (rdma->ring.back)
 		loop_work_add(rdma->queue.loop, &rdma->flush);
 }
 
@@ -196,7 +178,7 @@ static void rdma_free(struct nvme_queue *queue)
 	if (rdma->pool)
 		pool_free(rdma->pool);
 	inflight_fini(&queue->inflight);
-	free(rdma->rx);
+	ring_fini(&rdma->ring);
 	free(rdma);
 }
 
@@ -223,12 +205,11 @@ static int rdma_open(struct nvme_queue **out, struct loop *loop, const struct nv
 		.user = user,
 		.qid = qid,
 		.depth = depth };
-	rdma->chain_end = &rdma->chain;
 	rdma->flush.run = flush;
 	rdma->made = depth;
-	rdma->rx = calloc(depth, sizeof(*rdma->rx));
-	err = rdma->rx ? pool_new(&rdma->pool, depth * (CAPSULE + REPLY), 1, diag)
-		       : diag_sys(diag, ENOMEM, "queue %u", qid);
+	err = ring_init(&rdma->ring, depth, diag);
+	if (!err)
+		err = pool_new(&rdma->pool, depth * (CAPSULE + REPLY), 1, diag);
 	if (!err)
 		err = inflight_init(
 			&rdma->queue.inflight, loop, depth - 1, sizeof(struct slot), NULL, diag);
@@ -289,10 +270,9 @@ static void rdma_submit(struct nvme_queue *queue, struct nvme_slot *nvme)
 	}
 	nvme->flight.unsent = !(slot->op.flags & EP_QUIET);
 	slot->queued = true;
-	if (!rdma->chain)
+	if (!rdma->ring.chain)
 		loop_work_add(queue->loop, &rdma->flush);
-	*rdma->chain_end = &slot->op;
-	rdma->chain_end = &slot->op.next;
+	ring_add(&rdma->ring, &slot->op);
 }
 
 static int rdma_map(struct nvme_queue *queue, struct pool *pool, struct diag *diag)
