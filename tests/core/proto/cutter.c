@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define HEAD_MAX 12
-#define STREAM   65536
+#define STREAM   262144
 #define PDUS     16
 
 /* byte 0: header length 8 or 12; 1: padding; 2: flags; 3: its number; 4..7: payload */
@@ -255,13 +255,13 @@ Test(cutter, a_stopped_owner_is_not_filled)
 Test(cutter, large_payloads_in_place)
 {
 	static const struct pdu large[] = {
-		{ 12, 0, 0, 9000 },
+		{ 12, 0, 0, 40000 },
 		{ 8, 0, 0, 0 },
-		{ 12, 0, TRAILER, 10000 },
+		{ 12, 0, TRAILER, 33000 },
 		{ 8, 0, 0, 0 },
 		{ 8, 0, 0, 0 },
-		{ 12, 0, 0, 20000 },
-		{ 12, 4, 0, 8192 },
+		{ 12, 0, 0, 50000 },
+		{ 12, 4, 0, 32768 },
 	};
 	const unsigned count = sizeof(large) / sizeof(large[0]);
 
@@ -276,7 +276,7 @@ Test(cutter, large_payloads_in_place)
 	cr_assert_leq(wire.receives, 1 + 4 + 1);
 	cr_assert_geq(wire.direct, got.kept - 100 - 3 * 512);
 	wire.piece[0] = 0;
-	for (wire.least = 1; wire.least < 12000; wire.least += 97) {
+	for (wire.least = 1; wire.least < 60000; wire.least += 397) {
 		start(65536, 0);
 		receive_all(large, count);
 	}
@@ -288,7 +288,7 @@ Test(cutter, small_payloads_through_the_stage)
 	struct pdu small[PDUS];
 
 	for (unsigned i = 0; i < PDUS; i++)
-		small[i] = (struct pdu){ 8, 0, 0, 4000 };
+		small[i] = (struct pdu){ 8, 0, 0, i % 2 ? 4000 : 4096 };
 	put(small, PDUS);
 	start(65536, 0);
 	receive_all(small, PDUS);
