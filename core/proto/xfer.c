@@ -17,6 +17,7 @@ int xfer_port_init(struct xfer_port *port, struct ring *ring, unsigned ops, stru
 	if (!port->ops)
 		return diag_sys(diag, ENOMEM, "%u transfers", ops);
 	for (unsigned i = 0; i < ops; i++) {
+		port->ops[i].op.nsge = 1;
 		port->ops[i].next = port->free;
 		port->free = &port->ops[i];
 	}
@@ -50,11 +51,10 @@ static bool post_first(struct xfer_port *port, struct xfer_line *line)
 		len = caps->max_msg;
 	port->free = op->next;
 	op->x = x;
-	op->op = (struct ep_op){ .kind = x->kind,
-		.nsge = 1,
-		.raddr = x->seg->raddr + x->seg_at,
-		.rkey = x->seg->rkey,
-		.sge = { { x->p, len, x->lkey } } };
+	op->op.kind = x->kind;
+	op->op.raddr = x->seg->raddr + x->seg_at;
+	op->op.rkey = x->seg->rkey;
+	op->op.sge[0] = (struct ep_sge){ x->p, len, x->lkey };
 	ring_add(port->ring, &op->op);
 	port->reads += x->kind == EP_READ;
 	x->flying++;
@@ -87,27 +87,33 @@ static bool move(struct xfer_port *port, struct xfer *x, const struct buf *buf,
 	const struct xfer_seg *seg, unsigned count, uint64_t at, uint32_t len)
 {
 	struct xfer_line *line = &port->line[x->kind == EP_WRITE];
-	uint64_t all = 0;
-	unsigned first = 0;
+	uint64_t left = len;
 
 	assert(buf->p && len && len <= buf->cap && !x->left && !x->flying);
-	for (unsigned i = 0; i < count && all < at + len; i++) {
-		if (all + seg[i].len <= at)
-			first = i + 1;
-		else if (i == first)
-			x->seg_at = (uint32_t)(at - all);
-		all += seg[i].len;
+	while (count && at >= seg->len) {
+		at -= seg->len;
+		seg++;
+		count--;
 	}
-	if (at + len < at || all < at + len)
+	if (!count)
 		return false;
-	x->seg = &seg[first];
+	left += at;
+	for (unsigned i = 0; left > seg[i].len; i++) {
+		left -= seg[i].len;
+		if (i + 1 == count)
+			return false;
+	}
+	x->seg = seg;
+	x->seg_at = (uint32_t)at;
 	x->p = buf->p;
 	x->lkey = buf->pool->key[port->ring->ep->dom].lkey;
 	x->left = len;
 	x->next = NULL;
 	*line->end = x;
 	line->end = &x->next;
-	post_all(port);
+	/* The other line waits for nothing that is here, or is empty. */
+	while (post_first(port, line))
+		;
 	return true;
 }
 
@@ -139,7 +145,8 @@ bool xfer_sent(struct xfer_port *port, struct ep_op *op)
 	port->free = xop;
 	port->reads -= op->kind == EP_READ;
 	x->flying--;
-	post_all(port);
+	if (port->line[0].first || port->line[1].first)
+		post_all(port);
 	if (!x->flying && !x->left)
 		x->moved(x);
 	return true;
