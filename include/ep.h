@@ -108,6 +108,9 @@ struct ep_ops {
 	int (*reg)(struct ep *, struct pool *, unsigned access, struct diag *);
 	void (*unreg)(struct ep *, struct pool *);
 	void (*close)(struct ep *); /* disconnects; `down` follows. Allowed in any upcall. */
+	/* The same without waiting for the peer's part, which may lose what was sent last. Not from
+	 * inside an upcall. */
+	void (*reset)(struct ep *);
 	/* at once, any state, no upcall after; not from inside an upcall other than `down` */
 	void (*free)(struct ep *);
 };

@@ -190,7 +190,9 @@ struct target_carrier {
 	/* Bytes that the peer has sent and taken so far; asked now and then. */
 	uint64_t (*moved)(struct target_conn *);
 	void (*close)(struct target_conn *); /* target_conn_down() follows, never inside */
-	void (*free)(struct target_conn *);  /* after that */
+	/* The same without waiting for the peer; NULL: as close(). */
+	void (*reset)(struct target_conn *);
+	void (*free)(struct target_conn *); /* after that */
 };
 
 enum target_cmd_state {

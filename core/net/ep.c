@@ -79,6 +79,12 @@ static void up(struct ep *ep)
 	ep->ev->up(ep);
 }
 
+static void note_reset(struct ep *ep)
+{
+	either_of(ep)->closed = true;
+	either_of(ep)->verbs_ops->reset(ep);
+}
+
 static void note_close(struct ep *ep)
 {
 	either_of(ep)->closed = true;
@@ -157,7 +163,7 @@ static void dead_free(struct ep *ep)
 }
 
 static const struct ep_ops dead_ops = { "none", dead_post, dead_repost, dead_reg, dead_unreg,
-	dead_close, dead_free };
+	dead_close, dead_close, dead_free };
 
 /* A backend could not even start, and has left its memory as it may: the owner needs an endpoint
  * that it can free. */
@@ -296,6 +302,7 @@ static int auto_dial(struct ep **out, struct loop *loop, const struct ep_dial *d
 		e->ops.reg = note_reg;
 		e->ops.unreg = note_unreg;
 		e->ops.close = note_close;
+		e->ops.reset = note_reset;
 		e->ep.ops = &e->ops;
 	}
 	if (err) {

@@ -312,6 +312,15 @@ static void iwarp_free(struct ep *ep)
 	free(iw);
 }
 
+static void iwarp_reset(struct ep *ep)
+{
+	struct iwarp *iw = iwarp_of(ep);
+
+	if (!iw->over && iw->fd.fd >= 0)
+		tcp_reset_on_close(iw->fd.fd);
+	iwarp_end(iw);
+}
+
 static const struct ep_ops ops = {
 	.name = "iwarp",
 	.post = post,
@@ -319,6 +328,7 @@ static const struct ep_ops ops = {
 	.reg = reg,
 	.unreg = unreg,
 	.close = iwarp_close,
+	.reset = iwarp_reset,
 	.free = iwarp_free,
 };
 

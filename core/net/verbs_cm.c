@@ -453,6 +453,18 @@ void verbs_cm_readable(struct loop_fd *fd, uint32_t events)
 	}
 }
 
+static void verbs_reset(struct ep *ep)
+{
+	struct verbs_ep *ve = verbs_ep(ep);
+
+	if (ep->state == EP_UP)
+		disconnect(ve);
+	if (ep->state < EP_DOWN) {
+		ep->state = EP_CLOSING;
+		finish(ve);
+	}
+}
+
 static const struct ep_ops verbs_ops = {
 	.name = "verbs",
 	.post = verbs_post,
@@ -460,6 +472,7 @@ static const struct ep_ops verbs_ops = {
 	.reg = verbs_reg,
 	.unreg = verbs_unreg,
 	.close = verbs_close,
+	.reset = verbs_reset,
 	.free = verbs_free,
 };
 

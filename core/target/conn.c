@@ -83,18 +83,33 @@ static void cut_short(struct target_conn *conn)
 		split_stop(&target_cmd_at(conn, i)->split);
 }
 
-void target_conn_fail(struct target_conn *conn, enum diag_code code, int err, const char *text)
+/* False: it has ended already. */
+static bool end_conn(struct target_conn *conn, enum diag_code code, int err, const char *text)
 {
 	const struct target_proto *proto = conn->target->proto;
 
 	if (target_conn_gone(conn))
-		return;
+		return false;
 	diag_set(&conn->why, code, err, "%s", text);
 	conn->state = TARGET_CLOSING;
 	cut_short(conn);
 	if (proto->closing)
 		proto->closing(conn);
-	conn->carrier->close(conn);
+	return true;
+}
+
+void target_conn_fail(struct target_conn *conn, enum diag_code code, int err, const char *text)
+{
+	if (end_conn(conn, code, err, text))
+		conn->carrier->close(conn);
+}
+
+void target_conn_evict(struct target_conn *conn)
+{
+	const struct target_carrier *carrier = conn->carrier;
+
+	if (end_conn(conn, DIAG_TIMEOUT, ETIMEDOUT, "held data buffers while another host waited"))
+		(carrier->reset ? carrier->reset : carrier->close)(conn);
 }
 
 static uint64_t stall_limit(const struct target_conn *conn)

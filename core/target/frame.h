@@ -11,6 +11,8 @@ void target_conn_open(struct loop_msg *), target_conn_ended(struct loop_msg *),
 	target_conn_killed(struct loop_msg *);
 /* makes orphans of its commands that may change blocks and are at the disk */
 void target_conn_fence(struct target_conn *);
+/* others wait for buffers that it holds */
+void target_conn_evict(struct target_conn *);
 /* At a stop: ends one that no disk keeps, as its peer does not take its replies. */
 void target_conn_hurry(struct target_conn *);
 /* At a stop: ends it, and cancels also what a disk has come to hold since it went down. */

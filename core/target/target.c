@@ -191,8 +191,7 @@ static uint64_t holder_moved(struct target_holder *holder)
 
 static void holder_end(struct target_holder *holder)
 {
-	target_conn_fail(holder->conn, DIAG_TIMEOUT, ETIMEDOUT,
-		"held data buffers while another host waited");
+	target_conn_evict(holder->conn);
 }
 
 static int make_stores(struct target_worker *worker, struct diag *diag)

@@ -198,7 +198,7 @@ static void free_ep(struct ep *ep)
 	free(pair);
 }
 
-static const struct ep_ops ops = { "pair", post, repost, reg, unreg, close_ep, free_ep };
+static const struct ep_ops ops = { "pair", post, repost, reg, unreg, close_ep, close_ep, free_ep };
 
 static void request(struct pair *pair)
 {

@@ -351,6 +351,13 @@ static void rdma_close(struct target_conn *conn)
 	rdma->ep->ops->close(rdma->ep);
 }
 
+static void rdma_reset(struct target_conn *conn)
+{
+	struct rdma *rdma = rdma_of(conn);
+
+	rdma->ep->ops->reset(rdma->ep);
+}
+
 const struct nvme_tgt_carrier nvme_tgt_rdma = {
 	.base = { .name = "rdma",
 		.cmd_size = sizeof(struct rdma_cmd),
@@ -363,6 +370,7 @@ const struct nvme_tgt_carrier nvme_tgt_rdma = {
 		.resume = resume,
 		.moved = rdma_moved,
 		.close = rdma_close,
+		.reset = rdma_reset,
 		.free = rdma_free },
 	.trtype = NVMF_TRTYPE_RDMA,
 	.incap = INCAP,
