@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The fair sharing of data buffers. Of N buffers, one host holds at most half while there is
- * another host on this worker. The last quarter is a reserve, of which each host can have an equal
- * part, at least one buffer: so a host that holds nothing finds one although others take all they
+ * another host on this worker. The last quarter is a reserve: each host can have an equal part of
+ * it, at least one buffer. So a host that holds nothing finds one although others take all they
  * may. Only if many hosts stop answering at once is the reserve used up; then connections that have
  * stopped are ended. */
 #include "buffers.h"
@@ -285,7 +285,7 @@ void target_buffers_leave(struct target_holder *holder)
 	serve_later(store);
 }
 
-/* Unless a round is due, nobody who waits may have a buffer, so that a newcomer jumps no line. */
+/* Unless a round is due, none of those that wait may have a buffer: a newcomer jumps no line. */
 bool target_buffers_take(struct target_holder *holder, struct target_claim *claim)
 {
 	struct target_buffers *store = holder->store;

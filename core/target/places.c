@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Who keeps a place. A peer that only holds places competes with others of its own address first,
- * then with the address that holds most, and never with an admitted host. */
+/* Which connections keep their places. A peer that only holds places competes with others of its
+ * own address first, then with the address that holds most, and never with an admitted host. */
 #include "places.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 struct target_limits {
 	unsigned connections;
 	/* Connections that a host may open, before any of them is admitted, once one of its is that
-	 * announces them: they are no strangers. */
+	 * announces them: they do not count as strangers. */
 	unsigned announced;
 	bool listed; /* only hosts on a list are admitted */
 };
