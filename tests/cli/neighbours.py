@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# An honest client next to others that are not: neighbours.py PROTOCOL ADDRESS PID KIND COUNT LIMIT-MS [NQN]
+# An honest client next to others that are not: neighbours.py PROTOCOL PORT PID KIND COUNT LIMIT-MS [NQN [PID…]]
 # The honest one's requests must be answered within the limit as long as the others are there; the server's memory is bounded.
 # A protocol is a class below; a kind of neighbour is a function.
-import os, select, signal, struct, sys, time
+import os, select, signal, socket, struct, sys, time
 from nvme_raw import Raw, command, host, resident
 
 MOST_MIB = 128
 
 class Nvme:
     "One I/O queue of a host of its own"
-    def __init__(self, at, number, **how):
-        self.admin, self.q = host(int(at), sys.argv[7], "nqn.test:host%d" % number, **how)
-        self.s, self.cid, self.tags = self.q.s, 0, []
+    def __init__(self, port, number, **how):
+        self.admin, self.q = host(port, sys.argv[7], "nqn.test:host%d" % number, **how)
+        self.s, self.cid = self.q.s, 0
 
     def next(self):
         self.cid = (self.cid + 1) % 120
         return self.cid
 
-    def ask_write(self, off, length):
+    def ask_write(self, off, length): # reply() sends the data
         self.s.sendall(self.q.capsule(command(1, self.next(), length, lba=off >> 9, blocks=length >> 9)))
+
+    def promise(self, off, length):
+        self.ask_write(off, length)
+        return True
 
     def ask_read(self, off, length):
         self.s.sendall(self.q.capsule(command(2, self.next(), length, lba=off >> 9, blocks=length >> 9)))
@@ -41,14 +45,71 @@ class Nvme:
     def write(self, off, data):
         self.q.write(off, data)
 
-PROTOCOLS = {"nvme": Nvme}
+class Nbd:
+    "A client with an address of its own"
+    def __init__(self, port, number, rcvbuf=0):
+        self.s, self.asked = socket.socket(), {}
+        self.s.settimeout(10)
+        if rcvbuf:
+            self.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        self.s.bind(("127.0.1.%d" % (number % 250 + 1), 0))
+        self.s.connect(("127.0.0.1", port))
+        self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.get(18)
+        self.s.sendall(struct.pack(">I8sII", 3, b"IHAVEOPT", 1, 0)) # NBD_OPT_EXPORT_NAME
+        self.get(10)
+
+    def get(self, n):
+        data = b""
+        while len(data) < n:
+            more = self.s.recv(n - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+    def ask(self, kind, off, length, data=b""):
+        cookie = len(self.asked) + 1
+        while cookie in self.asked:
+            cookie += 1
+        self.asked[cookie] = 0 if kind else length
+        self.s.sendall(struct.pack(">IHHQQI", 0x25609513, 0, kind, cookie, off, length) + data)
+
+    def ask_read(self, off, length):
+        self.ask(0, off, length)
+
+    def ask_write(self, off, length):
+        self.ask(1, off, length, bytes(length))
+
+    def promise(self, off, length): # what is sent behind it is data
+        self.ask(1, off, length)
+        return False
+
+    def begin_data(self): pass
+
+    def one_reply(self):
+        magic, error, cookie = struct.unpack(">IIQ", self.get(16))
+        assert magic == 0x67446698 and not error, (magic, error)
+        return self.get(self.asked.pop(cookie))
+
+    def read(self, off, length):
+        self.ask_read(off, length)
+        return self.one_reply()
+
+    def write(self, off, data):
+        self.ask(1, off, len(data), data)
+        self.one_reply()
+
+PROTOCOLS = {"nvme": Nvme, "nbd": Nbd}
 PIECE = 131072
 
 def frozen(c):
     "Everything is asked for, nothing is sent or taken"
     for k in range(60):
-        c.ask_write(k * PIECE, PIECE)
         c.ask_read(k * PIECE, PIECE)
+    for k in range(60):
+        if not c.promise(k * PIECE, PIECE):
+            break
     yield from wait(1 << 30)
 
 def wait(seconds):
@@ -68,7 +129,8 @@ def greedy(c):
 def lying(c):
     "Promises data and sends a byte of it now and then"
     for k in range(100):
-        c.ask_write(k * PIECE, PIECE)
+        if not c.promise(k * PIECE, PIECE):
+            break
     c.begin_data()
     while True:
         c.s.send(b"x")
@@ -91,12 +153,12 @@ def slow(c):
 
 KINDS = {f.__name__: f for f in (frozen, greedy, lying, slow)}
 
-def neighbours(protocol, at, kind, count, ready):
+def neighbours(protocol, port, kind, count, ready):
     "Never returns; those that the server ends connect again"
     def steps(number):
         while True:
             try:
-                yield from KINDS[kind](protocol(at, number, rcvbuf=65536))
+                yield from KINDS[kind](protocol(port, number, rcvbuf=65536))
             except (EOFError, OSError, AssertionError):
                 yield from wait(0.2)
     all = [steps(n) for n in range(count)]
@@ -110,14 +172,19 @@ def neighbours(protocol, at, kind, count, ready):
             time.sleep(0.005)
 
 def main():
-    protocol, at, pid, kind, count, limit = PROTOCOLS[sys.argv[1]], sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]), float(sys.argv[6])
-    honest = [protocol(at, 1000) for _ in range(3)] # on every thread of the server
+    protocol, port, pid, kind, count, limit = PROTOCOLS[sys.argv[1]], int(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5]), float(sys.argv[6])
+    honest = [protocol(port, 200) for _ in range(3)] # on every thread of the server
     for c in honest:
         c.read(0, 4096)
     ready, tell = os.pipe()
     child = os.fork()
     if not child:
-        neighbours(protocol, at, kind, count, tell)
+        if kind == "stopped": # processes of our own program
+            for number in sys.argv[8:]:
+                os.kill(int(number), signal.SIGSTOP)
+            os.write(tell, b"x")
+            signal.pause()
+        neighbours(protocol, port, kind, count, tell)
     try:
         assert select.select([ready], [], [], 30)[0], "the neighbours did not get ready"
         worst, served, end = 0, 0, time.monotonic() + 3

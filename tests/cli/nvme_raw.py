@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A minimal NVMe/TCP host that does as it is told, right or wrong: for the tests of serve.
+# A minimal NVMe/TCP host for requests right or wrong: for the tests of serve.
 import socket, struct
 
 DISCOVERY = "nqn.2014-08.org.nvmexpress.discovery"
