@@ -4,6 +4,7 @@
  * out. */
 #include "file.h"
 #include "block.h"
+#include "image.h"
 #include "out.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -170,7 +171,7 @@ static void tell(struct loop_work *work)
 			"io_uring is not available (%s): file I/O uses threads instead",
 			diag_errno_text(-file->no_ring));
 	if (bdev->state == BDEV_UP && file->header_len && !file->reading)
-		file_header(file->header, file->header_len, file->path, &bdev->why);
+		image_header(file->header, file->header_len, file->path, &bdev->why);
 	if (bdev->changed)
 		bdev->changed(bdev);
 }

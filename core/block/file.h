@@ -58,7 +58,4 @@ struct file_io {             /* io.lower */
 uint64_t file_end(const struct file *);
 /* 0, or -errno: this kernel or container does not offer what a lane needs of io_uring. */
 int file_ring_try(void);
-/* Sets why if the file begins like a disk image or archive of another format; its hint converts it.
- */
-void file_header(const uint8_t *head, size_t len, const char *path, struct diag *why);
 int file_lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);

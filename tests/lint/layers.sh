@@ -14,10 +14,10 @@ target  : target split bdev ways ep stream mem :
 export  : export bdev split child mem uri uapi/* : liburing.h
 kernel  : kernel kernel_serving kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf kernel_list kernel_nfs kernel_nvme_list kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi wire/iscsi_if wire/ibft datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
-block   : bdev split scheme out mem uri copy session wire/nbd : liburing.h
+block   : bdev split scheme out mem uri copy session image : liburing.h
 mad     : mad wire/mad          : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
-base    : applet scheme child crc32c mem out uri resolve stats :
+base    : applet scheme image child crc32c mem out uri resolve stats :
 include : *                     :
 '
 everywhere='diag loop wire'

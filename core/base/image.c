@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Formats that a file opened as raw may hold instead, by their first bytes. */
-#include "file.h"
+/* Formats of disk images and archives, by their first bytes. */
+#include "image.h"
 #include "out.h"
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static const char *word(const char *path, char text[OUT_SHELL(LONGEST)])
 		       : "FILE";
 }
 
-void file_header(const uint8_t *head, size_t len, const char *path, struct diag *why)
+void image_header(const uint8_t *head, size_t len, const char *path, struct diag *why)
 {
 	for (unsigned i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
 		const struct format *f = &formats[i];
