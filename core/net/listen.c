@@ -335,7 +335,8 @@ static int open_socket(struct tcp_listener *listener, struct diag *diag)
 	}
 	if (listen(fd, BACKLOG))
 		return diag_sys(diag, errno, "listen");
-	if (at->ss.ss_family == AF_UNIX)
+	/* without a path the kernel chooses a name */
+	if (at->ss.ss_family == AF_UNIX && at->len > sizeof(at->ss.ss_family))
 		return 0;
 	at->len = sizeof(at->ss);
 	if (getsockname(fd, (struct sockaddr *)&at->ss, &at->len))
