@@ -18,5 +18,9 @@ struct proto { /* NULL = this protocol does not */
 	/* Attaching has failed: what would work there instead, if that can be found out within ms,
 	 * goes into `why`. Runs the loop. */
 	void (*suggest)(struct loop *, struct uri *, uint32_t ms, struct diag *why);
+	/* Lists what the server of the URI offers, whatever its path: found() with the URI of each
+	 * disk. Runs the loop, for at most env->timeout_ms. */
+	int (*discover)(struct loop *, struct uri *, const struct bdev_env *,
+		void (*found)(const char *uri, void *user), void *user, struct diag *);
 };
 extern const struct proto file_proto, stream_proto, ram_proto, null_proto; /* core/block */

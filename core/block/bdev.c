@@ -5,6 +5,7 @@
 #include "block.h"
 #include "session.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,6 +199,45 @@ int bdev_open(struct bdev **out, struct loop *loop, const char *text, const stru
 	return 0;
 }
 
+struct offers { /* what a server has instead, as far as a hint has room */
+	char text[300];
+	unsigned more;
+	char wanted[URI_MAX]; /* path of the URI, encoded */
+	bool has;             /* what begins it: only a part of that is missing */
+};
+
+static void offer(const char *uri, void *user)
+{
+	struct offers *offers = user;
+	size_t at = strlen(offers->text), len;
+	const char *path = strstr(uri, "://");
+
+	path = path ? strchr(path + 3, '/') : NULL;
+	len = path ? strlen(path + 1) : 0;
+	offers->has |= len && !strncmp(offers->wanted, path + 1, len) &&
+		       (!offers->wanted[len] || offers->wanted[len] == '/');
+	if (offers->more || at + strlen(uri) + 4 > sizeof(offers->text))
+		offers->more++;
+	else
+		snprintf(offers->text + at, sizeof(offers->text) - at, "%s%s", at ? ", " : "", uri);
+}
+
+/* The server answers, but does not have that disk. */
+static void suggest_others(struct loop *loop, const struct proto *proto, struct uri *uri,
+	const struct bdev_env *env, uint32_t ms, struct diag *why)
+{
+	struct bdev_env mine = *env;
+	struct offers offers = { 0 };
+
+	uri_encode(offers.wanted, uri->path);
+	mine.timeout_ms = ms;
+	if (why->code != DIAG_NOT_FOUND || why->hint[0] || !proto->discover ||
+		proto->discover(loop, uri, &mine, offer, &offers, NULL) || !offers.text[0] ||
+		offers.has)
+		return;
+	diag_hint(why, "available there: %s%s", offers.text, offers.more ? ", ..." : "");
+}
+
 void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *env,
 	uint64_t since_ns, struct diag *why)
 {
@@ -213,6 +253,9 @@ void bdev_suggest(struct loop *loop, const char *text, const struct bdev_env *en
 		ms = (uint32_t)spent + BDEV_TIMEOUT_MS;
 	if (proto && proto->suggest && spent < ms)
 		proto->suggest(loop, uri, ms - (uint32_t)spent, why);
+	spent = (loop_clock() - since_ns) / MSEC;
+	if (proto && spent < ms)
+		suggest_others(loop, proto, uri, env, ms - (uint32_t)spent, why);
 	free(uri);
 }
 

@@ -416,3 +416,30 @@ void nvmf_log_free(struct nvmf_log *log)
 	free(log->trouble);
 	*log = (struct nvmf_log){ 0 };
 }
+
+/* Only what the URI's transport reaches. */
+int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
+{
+	static const struct nvmf_discover_options options = { 0 };
+	uint8_t trtype = strcmp(uri->scheme, "nvme+tcp") ? NVMF_TRTYPE_RDMA : NVMF_TRTYPE_TCP;
+	struct nvmf_log log;
+	int err;
+
+	uri->path = "";
+	err = nvmf_discover(loop, uri, env, &options, &log, diag);
+	for (unsigned i = 0; i < log.count; i++) {
+		const struct nvmf_record *record = &log.record[i];
+		char text[URI_MAX];
+		bool v6 = strchr(record->traddr, ':');
+
+		if (record->subtype != NVMF_SUBTYPE_NVME || record->trtype != trtype)
+			continue;
+		snprintf(text, sizeof(text), "%s://%s%s%s:%s/", uri->scheme, v6 ? "[" : "",
+			record->traddr, v6 ? "]" : "", record->trsvcid);
+		uri_encode(text, record->subnqn);
+		found(text, user);
+	}
+	nvmf_log_free(&log);
+	return err;
+}

@@ -492,9 +492,11 @@ const struct proto nvme_rdma_proto = { .scheme = { "nvme+rdma://",
 					       SCHEME_DISK | SCHEME_NVMF },
 	.exposed = true,
 	.attach = attach,
-	.suggest = nvme_rdma_suggest };
+	.suggest = nvme_rdma_suggest,
+	.discover = nvme_discover };
 const struct proto nvme_tcp_proto = { .scheme = { "nvme+tcp://",
 					      "NVMe over TCP: HOST[:PORT]/NQN[/NSID]",
 					      SCHEME_DISK | SCHEME_NVMF },
 	.attach = attach,
-	.suggest = nvme_tcp_suggest };
+	.suggest = nvme_tcp_suggest,
+	.discover = nvme_discover };

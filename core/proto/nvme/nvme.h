@@ -234,6 +234,8 @@ struct nvme_dev {
 	uint32_t range; /* blocks one DSM range may have */
 };
 #define NVME_RANGES 16 /* DSM ranges one trim may have: they have room for each tag */
+int nvme_discover(struct loop *, struct uri *, const struct bdev_env *,
+	void (*found)(const char *uri, void *user), void *user, struct diag *);
 void nvme_rdma_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 void nvme_tcp_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 int nvme_lane(struct lane **, struct bdev *, struct loop *, struct diag *);

@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A target that lacks the subsystem of a URI is asked for those that it has: the hint names them as URIs.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
+
+hinted() { sed -n '/^hint: /p' error.err | grep -oE "$1://[^ ',]+"; } # SCHEME: the URIs
+
+serve ram:1M ram:2M --nvmf --nqn "$NQN" --nqn "$NQN.two" --tcp 127.0.0.1:0 --rdma '127.0.0.1:0?rdma=iwarp'
+for uri in "$TCP" "$RDMA"; do
+	base=${uri%%/nqn.*}
+	keys=
+	[[ $base != nvme+rdma* ]] || keys='?rdma=iwarp'
+	error 1 not-found "${base#*//}" 'subsystem wrong' ours info "$base/wrong$keys"
+	same hint "$(hinted 'nvme\+(tcp|rdma)')" "$base/$NQN"$'\n'"$base/$NQN.two"
+	ours info "$base/$NQN$keys" >/dev/null
+done
+# what is missing is only a namespace
+error 1 not-found "127.0.0.1:$PORT" "namespace 9" ours info "nvme+tcp://127.0.0.1:$PORT/$NQN/9"
+! grep -q '^hint' error.err || die "$(cat error.err)"
+stop
