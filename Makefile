@@ -30,7 +30,7 @@ CORE      := $(wildcard core/*/*.c core/*/*/*.c)
 # What opens a real device stays out of the test build, whose tests link tests/fake/ instead; the choice of a device has its own test.
 TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/nbd_nl.c core/kernel/iscsi_socket.c,$(CORE))
 SHIPPED   := main.c $(wildcard applets/*.c) $(CORE)
-FAKES     := $(wildcard tests/fake/*.c)
+FAKES     := $(wildcard tests/fake/*.c tests/toy/*.c)
 UNIT      := $(wildcard tests/core/*/*.c tests/core/*/*/*.c)
 PAIR      := $(wildcard tests/pair/*.c)
 FUZZ      := $(wildcard tests/fuzz/*.c)

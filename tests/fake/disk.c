@@ -98,11 +98,18 @@ static int serve(struct fake_disk *disk, struct io *io)
 	}
 }
 
+static bool holds(const struct fake_lane *fl)
+{
+	const struct fake_disk *disk = container_of(fl->lane.bdev, struct fake_disk, bdev);
+
+	return disk->hold || disk->stuck == &fl->lane;
+}
+
 static void turn(struct loop_timer *timer)
 {
 	struct fake_lane *fl = container_of(timer, struct fake_lane, turn);
 	struct fake_disk *disk = container_of(fl->lane.bdev, struct fake_disk, bdev);
-	unsigned most = disk->seed ? 1u + rand_r(&disk->seed) % 4u : fl->count;
+	unsigned most = disk->pace_ns ? 1 : disk->seed ? 1u + rand_r(&disk->seed) % 4u : fl->count;
 
 	while (fl->aborted && fl->count) {
 		struct io *io = fl->flight[--fl->count];
@@ -113,7 +120,7 @@ static void turn(struct loop_timer *timer)
 	}
 	if (fl->aborted)
 		fl->lane.state = LANE_DOWN;
-	while (fl->count && most-- && !disk->hold) {
+	while (fl->count && most-- && !holds(fl)) {
 		unsigned pick = disk->seed ? rand_r(&disk->seed) % fl->count : 0;
 		struct io *io = fl->flight[pick];
 
@@ -123,28 +130,33 @@ static void turn(struct loop_timer *timer)
 		io->done(io);
 	}
 	if (fl->count)
-		loop_timer_set(
-			fl->lane.loop, timer, loop_now(fl->lane.loop) + (disk->hold ? LOOK : 1));
+		loop_timer_set(fl->lane.loop, timer,
+			loop_now(fl->lane.loop) + (holds(fl)              ? LOOK
+							  : disk->pace_ns ? disk->pace_ns
+									  : 1));
 }
 
 static void submit(struct lane *lane, struct io *io)
 {
 	struct fake_lane *fl = container_of(lane, struct fake_lane, lane);
+	struct fake_disk *disk = container_of(lane->bdev, struct fake_disk, bdev);
 
 	if (fl->count == FLIGHT)
 		abort();
 	memset(io->lower, 0x5a, lane->bdev->lim.io_size);
 	io->detail = 0;
-	container_of(lane->bdev, struct fake_disk, bdev)->submitted++;
+	disk->submitted++;
+	disk->last = lane;
 	fl->flight[fl->count++] = io;
 }
 
 static void kick(struct lane *lane)
 {
 	struct fake_lane *fl = container_of(lane, struct fake_lane, lane);
+	uint64_t pace_ns = container_of(lane->bdev, struct fake_disk, bdev)->pace_ns;
 
-	if (fl->count)
-		loop_timer_set(lane->loop, &fl->turn, loop_now(lane->loop));
+	if (fl->count && !(pace_ns && fl->turn.on))
+		loop_timer_set(lane->loop, &fl->turn, loop_now(lane->loop) + pace_ns);
 }
 
 static void lane_free(struct lane *lane)

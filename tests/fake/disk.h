@@ -15,8 +15,11 @@ struct fake_disk {
 	int bad_status;
 	uint32_t bad_detail;
 	int flush_status; /* of every flush */
-	bool hold;        /* answers nothing, but lets go of what is cancelled */
-	bool keep;        /* does not even let go */
+	uint64_t
+		pace_ns; /* each lane: one request at a time, which takes so long; 0: all at once */
+	bool hold;       /* answers nothing, but lets go of what is cancelled */
+	bool keep;       /* does not even let go */
+	const struct lane *stuck, *last;        /* holds as well; that got the last request */
 	unsigned cancelled, aborted, submitted; /* requests */
 	int map_status;                         /* of the next pool that is mapped */
 	uint64_t fail_write; /* the write that touches this byte fails; UINT64_MAX = none */

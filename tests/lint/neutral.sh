@@ -13,5 +13,5 @@ names() { # WORDS FILE...: lines with one of the words, alone or as a part of an
 frame=(core/target/*.[ch] include/target.h)
 [ ${#frame[@]} -gt 1 ] || { echo "core/target is missing"; bad=1; }
 names 'nvme|nvmf|nqn|nbds?|scsi|iscsi|iser|iqn|srp|nfs|rpc|toy' "${frame[@]}" && bad=1
-names 'nvme|nvmf|nqn|nbds?' core/block/*.[ch] include/{bdev,split,copy}.h core/proto/{inflight,ring,cutter}*.[ch] && bad=1
+names 'nvme|nvmf|nqn|nbds?' core/block/*.[ch] include/{bdev,split,copy,ring}.h core/proto/{inflight,ring,cutter}*.[ch] && bad=1
 exit $bad

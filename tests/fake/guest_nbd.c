@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Our NBD server and its clients: the short handshake, simple replies. */
+#include "guest.h"
+#include "nbd_server.h"
+#include "wire/nbd.h"
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEPTH    16
+#define GREETING (18 + 8 + 2) /* with what follows NBD_OPT_EXPORT_NAME */
+
+static struct nbd_server *server;
+
+static int start(const struct guest_server *with, struct diag *diag)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	static struct nbd_options opt;
+
+	opt = (struct nbd_options){ .exports = 1,
+		.listens = 1,
+		.clients = with->connections,
+		.buffer = with->buffer,
+		.slots = DEPTH,
+		.loops = with->loops,
+		.nloops = with->nloops };
+	opt.export[0] = (struct nbd_export){ .name = "", .bdev = with->bdev };
+	memcpy(&opt.listen[0].ss, &in, sizeof(in));
+	opt.listen[0].len = sizeof(in);
+	return nbd_server_start(&server, with->loop, &opt, diag);
+}
+
+static int stop(uint32_t timeout_ms, struct diag *diag)
+{
+	return nbd_server_stop(server, timeout_ms, diag);
+}
+
+static void count(struct io_count *sum)
+{
+	nbd_server_count(server, sum);
+}
+
+static unsigned connections(void)
+{
+	return nbd_server_clients(server);
+}
+
+struct nbd_guest {
+	struct guest guest; /* first */
+	struct guest_wire wire;
+	bool greeted;
+	const uint8_t *data;
+	/* asked, by cookie; sent in order from `next` on */
+	struct {
+		struct nbd_request ask;
+		uint32_t read, left; /* bytes of the reply; of the request, besides its header */
+		bool begun, busy;
+	} slot[DEPTH];
+	unsigned order[DEPTH], waiting;
+	uint32_t skip, heard; /* bytes of a read to come; those that came */
+};
+
+static struct nbd_guest *nbd_of(struct guest *guest)
+{
+	return (struct nbd_guest *)guest;
+}
+
+static struct guest *dial(unsigned host)
+{
+	struct nbd_guest *nbd = calloc(1, sizeof(*nbd));
+
+	(void)host;
+	if (!nbd)
+		abort();
+	guest_wire_dial(&nbd->wire, nbd_server_addr(server, 0));
+	return &nbd->guest;
+}
+
+static void leave(struct guest *guest)
+{
+	close(nbd_of(guest)->wire.fd);
+	free(guest);
+}
+
+/* The oldest request that has not left as a whole; a stream, so others wait behind it. */
+static bool say(struct nbd_guest *nbd)
+{
+	struct guest *guest = &nbd->guest;
+	struct guest_wire *wire = &nbd->wire;
+	size_t room = sizeof(wire->out) - wire->out_len;
+	unsigned i = nbd->order[0];
+	uint32_t len, all;
+
+	if (!nbd->waiting || room <= sizeof(nbd->slot[i].ask))
+		return false;
+	if (!nbd->slot[i].begun) {
+		guest_wire_put(wire, &nbd->slot[i].ask, sizeof(nbd->slot[i].ask));
+		nbd->slot[i].begun = true;
+		return true;
+	}
+	all = get_be32(nbd->slot[i].ask.len);
+	len = nbd->slot[i].left < room ? nbd->slot[i].left : (uint32_t)room;
+	len = len < guest->give ? len : guest->give;
+	guest_wire_put(wire, nbd->data + all - nbd->slot[i].left, len);
+	guest->give -= guest->give == GUEST_ALL ? 0 : len;
+	nbd->slot[i].left -= len;
+	if (nbd->slot[i].left)
+		return len;
+	memmove(nbd->order, nbd->order + 1, --nbd->waiting * sizeof(nbd->order[0]));
+	return true;
+}
+
+static bool hear(struct nbd_guest *nbd)
+{
+	struct guest *guest = &nbd->guest;
+	struct guest_wire *wire = &nbd->wire;
+	struct nbd_simple_reply reply;
+
+	if (!guest->joined) {
+		guest->joined = wire->in_len >= GREETING;
+		if (guest->joined)
+			guest_wire_drop(wire, GREETING);
+		return guest->joined;
+	}
+	if (nbd->skip) {
+		uint32_t len = nbd->skip < wire->in_len ? nbd->skip : (uint32_t)wire->in_len;
+
+		for (uint32_t i = 0; i < len && nbd->heard + i < GUEST_HEARD; i++)
+			guest->heard[nbd->heard + i] = wire->in[i];
+		guest_wire_drop(wire, len);
+		nbd->heard += len;
+		nbd->skip -= len;
+		guest->answered += !nbd->skip;
+		return len;
+	}
+	if (wire->in_len < sizeof(reply))
+		return false;
+	memcpy(&reply, wire->in, sizeof(reply));
+	guest_wire_drop(wire, sizeof(reply));
+	guest->failed += get_be32(reply.error) != 0;
+	nbd->slot[reply.cookie[0]].busy = false;
+	nbd->skip = get_be32(reply.error) ? 0 : nbd->slot[reply.cookie[0]].read;
+	nbd->heard = 0;
+	guest->answered += !nbd->skip;
+	return true;
+}
+
+static void poll_it(struct guest *guest, bool join)
+{
+	struct nbd_guest *nbd = nbd_of(guest);
+
+	if (join && !nbd->greeted)
+		nbd->greeted = guest_wire_put(&nbd->wire, "\0\0\0\3IHAVEOPT\0\0\0\1\0\0\0\0", 20);
+	guest->over |= guest_wire_poll(&nbd->wire, guest->deaf);
+	while (hear(nbd))
+		;
+	while (say(nbd))
+		;
+	guest->over |= guest_wire_poll(&nbd->wire, true);
+}
+
+static void ask(struct guest *guest, uint16_t type, uint64_t off, uint32_t len)
+{
+	struct nbd_guest *nbd = nbd_of(guest);
+	unsigned i = 0;
+
+	while (nbd->slot[i].busy)
+		i++;
+	nbd->slot[i].ask = (struct nbd_request){ .magic = put_be32(NBD_REQUEST_MAGIC),
+		.type = put_be16(type),
+		.cookie = { (uint8_t)i },
+		.off = put_be64(off),
+		.len = put_be32(len) };
+	nbd->slot[i].read = type == NBD_CMD_READ ? len : 0;
+	nbd->slot[i].left = type == NBD_CMD_WRITE ? len : 0;
+	nbd->slot[i].begun = false;
+	nbd->slot[i].busy = true;
+	nbd->order[nbd->waiting++] = i;
+	guest->asked++;
+}
+
+static void ask_read(struct guest *guest, uint64_t off, uint32_t len)
+{
+	ask(guest, NBD_CMD_READ, off, len);
+}
+
+static void ask_write(struct guest *guest, uint64_t off, uint32_t len, const void *data)
+{
+	nbd_of(guest)->data = data;
+	ask(guest, NBD_CMD_WRITE, off, len);
+}
+
+const struct guest_kind guest_nbd = {
+	.name = "NBD",
+	.depth = DEPTH,
+	.most = 512 << 10,
+	.open_limit = true,
+	.give_limit = true,
+	.take_limit = true,
+	.start = start,
+	.stop = stop,
+	.count = count,
+	.connections = connections,
+	.dial = dial,
+	.leave = leave,
+	.poll = poll_it,
+	.read = ask_read,
+	.write = ask_write,
+};

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What every protocol on core/target has without a line of its own: fairness between hosts, time
+ * limits, drain and stop, fences, limits, statistics. A protocol is a row of tests/fake/guest.h,
+ * and a line at the end of this file. The clock is fake: it moves on only while nothing has
+ * anything to do, so that times are those of waiting. */
+#include "disk.h"
+#include "guest.h"
+#include "leap.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#define MSEC     1000000ull
+#define SIZE     (16u << 20)
+#define OWN      (1u << 20) /* the honest guest's part of the disk, from the start */
+#define OTHERS   24
+#define WORKERS  3
+#define BUFFER   65536
+#define BUFFERS  16
+#define STALL_MS 30000
+#define PACE_MS  1
+#define SOON_MS  100 /* no host delays another by more */
+/* When more of them stop answering than there are buffers, some only after others were ended. */
+#define LATE_MS (SOON_MS * (OTHERS / BUFFERS + 1))
+
+static struct loop *loop, *loops[WORKERS];
+static struct fake_disk *backing;
+static struct guest_server with;
+static struct guest *honest, *other[OTHERS];
+static uint8_t noise[1 << 20];
+static struct diag why;
+static struct loop_timer beat;
+static uint64_t beat_ns; /* of the guests */
+static void (*behave)(struct guest *);
+static volatile int never, answered;
+static unsigned seed;
+static struct crew *crew; /* NULL: all on one loop, with the fake clock */
+
+/* --- all guests act on their own */
+
+static void beat_fired(struct loop_timer *timer)
+{
+	for (unsigned i = 0; i < OTHERS; i++)
+		if (other[i] && !other[i]->over)
+			behave(other[i]);
+	if (honest) {
+		guest_poll(honest, true);
+		answered = honest->answered == honest->asked;
+	}
+	loop_timer_set(loop, timer, loop_now(loop) + beat_ns);
+}
+
+static void pass(unsigned ms)
+{
+	beat_ns = ms > 1000 ? 10 * MSEC : MSEC;
+	loop_wait(loop, &never, loop_clock() + ms * MSEC);
+	beat_ns = MSEC;
+}
+
+static void quiet(struct guest *guest)
+{
+	guest_poll(guest, true);
+}
+
+static void begin(const struct guest_kind *kind)
+{
+	const struct loop_options opt = { .name = "test" };
+
+	guest_kind = kind;
+	behave = quiet;
+	seed = 7;
+	for (unsigned i = 0; i < sizeof(noise); i++)
+		noise[i] = (uint8_t)rand_r(&seed);
+	cr_assert_eq(loop_new(&loop, &opt, NULL), 0);
+	for (unsigned i = 0; i < WORKERS; i++)
+		loops[i] = loop;
+	backing = fake_disk_new(loop, SIZE, 512);
+	with = (struct guest_server){ .bdev = &backing->bdev,
+		.loop = loop,
+		.loops = loops,
+		.nloops = 1,
+		.connections = 1000,
+		.buffer = BUFFER,
+		.buffers = BUFFERS,
+		.stall_ms = STALL_MS };
+	beat.fire = beat_fired;
+	beat_ns = MSEC;
+	loop_timer_set(loop, &beat, loop_now(loop));
+}
+
+static void start(void)
+{
+	cr_assert_eq(guest_kind->start(&with, &why), 0, "%s", why.text);
+}
+
+static struct guest *joined(unsigned host)
+{
+	struct guest *guest = guest_dial(host);
+
+	for (unsigned i = 0; i < 100 && !guest->joined; i++) {
+		guest_poll(guest, true);
+		pass(1);
+	}
+	cr_assert(guest->joined && !guest->over);
+	return guest;
+}
+
+static void leave(struct guest **guest)
+{
+	guest_leave(*guest);
+	*guest = NULL;
+}
+
+static void leave_all(void)
+{
+	leave(&honest);
+	for (unsigned i = 0; i < OTHERS; i++)
+		leave(&other[i]);
+}
+
+static void end(void)
+{
+	loop_timer_del(loop, &beat);
+	fake_disk_free(backing);
+	loop_free(loop);
+}
+
+static void stop_and_end(void)
+{
+	leave_all();
+	cr_assert_eq(guest_kind->stop(5000, &why), 0, "%s", why.text);
+	end();
+}
+
+/* --- the honest guest */
+
+static uint64_t wait_answer(void)
+{
+	uint64_t from = loop_clock();
+
+	answered = 0;
+	guest_poll(honest, true);
+	loop_wait(loop, &answered, from + 60000 * MSEC);
+	cr_assert(answered && !honest->over, "the honest guest gets no answer");
+	cr_assert_eq(honest->failed, 0);
+	return loop_clock() - from;
+}
+
+/* Writes somewhere and reads it back; the longer time of the two. */
+static uint64_t write_and_read(void)
+{
+	uint32_t len = rand_r(&seed) % 4 ? GUEST_HEARD : guest_kind->most;
+	uint64_t off = rand_r(&seed) % ((OWN - len) / 512 + 1) * 512ull, took, longest;
+	const uint8_t *data = noise + rand_r(&seed) % (sizeof(noise) - len);
+
+	guest_kind->write(honest, off, len, data);
+	longest = wait_answer();
+	cr_assert(crew || !memcmp(backing->bytes + off, data, len), "other data was written");
+	memset(honest->heard, 0, sizeof(honest->heard));
+	guest_kind->read(honest, off, len);
+	took = wait_answer();
+	cr_assert_eq(memcmp(honest->heard, data, GUEST_HEARD), 0, "other data was read");
+	return took > longest ? took : longest;
+}
+
+/* For that long, among all others. */
+static void honest_works(unsigned rounds, unsigned most_ms)
+{
+	uint64_t longest = 0;
+
+	for (unsigned i = 0; i < rounds; i++) {
+		uint64_t took = write_and_read();
+
+		longest = took > longest ? took : longest;
+		if (i % 10 == 0)
+			pass(7);
+	}
+	cr_assert_leq(longest, most_ms * MSEC, "an honest request took %g ms, expected at most %u",
+		(double)longest / MSEC, most_ms);
+}
+
+/* --- what others do */
+
+static uint64_t own_part(const struct guest *guest)
+{
+	return OWN + guest->host * ((SIZE - OWN) / (OTHERS + 2) / 512 * 512);
+}
+
+static void silent(struct guest *guest)
+{
+	guest_poll(guest, false);
+}
+
+/* Its writes get no data. */
+static void frozen(struct guest *guest)
+{
+	guest->give = 0;
+	guest_poll(guest, true);
+	while (guest->joined && guest->asked < guest_kind->depth)
+		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+}
+
+/* Data comes for as long as it takes to get a buffer, then no more. */
+static void freezes_on_the_way(struct guest *guest)
+{
+	if (!guest->asked)
+		guest->give = BUFFER / 2;
+	guest_poll(guest, true);
+	while (guest->joined && guest->asked < guest_kind->depth)
+		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+}
+
+/* It does not take its replies. */
+static void deaf(struct guest *guest)
+{
+	guest_poll(guest, true);
+	if (!guest->joined)
+		return;
+	while (guest->asked < guest_kind->depth)
+		guest_kind->read(guest, own_part(guest), guest_kind->most);
+	guest->deaf = true;
+}
+
+/* As many requests as it may have, always. */
+static void greedy(struct guest *guest)
+{
+	guest_poll(guest, true);
+	while (guest->joined && guest->asked - guest->answered < guest_kind->depth)
+		guest_kind->read(guest, own_part(guest), guest_kind->most);
+}
+
+static void greedy_writes(struct guest *guest)
+{
+	guest_poll(guest, true);
+	while (guest->joined && guest->asked - guest->answered < guest_kind->depth)
+		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+}
+
+/* 8 KiB in a millisecond. */
+static void slow(struct guest *guest)
+{
+	if (!guest->joined)
+		guest->give = 0;
+	guest->give += (uint32_t)(8192 * beat_ns / MSEC);
+	guest_poll(guest, true);
+	while (guest->joined && guest->asked - guest->answered < 4)
+		guest_kind->write(guest, own_part(guest), BUFFER, noise);
+}
+
+/* A few at a time: an address has few connections that have not joined. */
+static void dial_others(unsigned count, void (*how)(struct guest *))
+{
+	behave = how;
+	for (unsigned i = 0; i < count; i++) {
+		other[i] = guest_dial(i + 1);
+		if (i % 8 == 7)
+			pass(20);
+	}
+}
+
+static unsigned still_here(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < OTHERS; i++)
+		count += other[i] && !other[i]->over;
+	return count;
+}
+
+/* --- tests, for any kind */
+
+static void beside(const struct guest_kind *kind, void (*how)(struct guest *), bool ended)
+{
+	begin(kind);
+	start();
+	honest = joined(0);
+	dial_others(OTHERS, how);
+	honest_works(100, LATE_MS);
+	pass(2 * STALL_MS);
+	if (ended) /* what lies before the end of the stream is taken */
+		for (unsigned i = 0; i < OTHERS; i++)
+			other[i]->deaf = false;
+	behave = quiet;
+	pass(200);
+	cr_assert(!ended || !still_here(), "%u others are still connected", still_here());
+	honest_works(10, SOON_MS);
+	stop_and_end();
+}
+
+/* What the honest guest waits for is its turn, not all that others have asked for before: one
+ * request of each of them, and what holds the buffers. */
+static void beside_greedy(const struct guest_kind *kind, void (*how)(struct guest *))
+{
+	const unsigned pieces = kind->most / BUFFER,
+		       most_ms = (OTHERS + 2 * BUFFERS) * pieces * PACE_MS;
+
+	begin(kind);
+	start();
+	honest = joined(0);
+	backing->pace_ns = PACE_MS * MSEC;
+	dial_others(OTHERS, how);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t took = write_and_read();
+
+		cr_assert_leq(took, most_ms * MSEC,
+			"an honest request took %g ms, expected at most %u", (double)took / MSEC,
+			most_ms);
+	}
+	for (unsigned i = 0; i < OTHERS; i++)
+		cr_assert(!other[i]->over && !other[i]->failed && other[i]->answered > 1,
+			"greedy guest %u: %u answers", i, other[i]->answered);
+	stop_and_end();
+}
+
+/* A host that is slow but makes progress is served. */
+static void slow_is_no_fault(const struct guest_kind *kind)
+{
+	begin(kind);
+	start();
+	honest = joined(0);
+	dial_others(OTHERS, slow);
+	honest_works(100, SOON_MS);
+	pass(2000);
+	cr_assert_eq(still_here(), OTHERS);
+	for (unsigned i = 0; i < OTHERS; i++)
+		cr_assert(other[i]->answered > 1 && !other[i]->failed, "slow guest %u: %u answers",
+			i, other[i]->answered);
+	stop_and_end();
+}
+
+static void fill(struct guest *guest)
+{
+	for (unsigned i = 0; i < guest_kind->depth; i++)
+		if (i % 2)
+			guest_kind->read(guest, own_part(guest), GUEST_HEARD);
+		else
+			guest_kind->write(guest, own_part(guest), GUEST_HEARD, noise);
+}
+
+static void let_go(struct loop_timer *timer)
+{
+	(void)timer;
+	backing->hold = false;
+}
+
+static void drains(const struct guest_kind *kind)
+{
+	struct loop_timer later = { .fire = let_go };
+
+	begin(kind);
+	start();
+	other[0] = joined(1);
+	other[1] = joined(2);
+	backing->hold = true;
+	fill(other[0]);
+	fill(other[1]);
+	pass(20);
+	cr_assert_eq(other[0]->answered, 0);
+	loop_timer_set(loop, &later, loop_clock() + 200 * MSEC);
+	cr_assert_eq(kind->stop(5000, &why), 0, "%s", why.text);
+	pass(20);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(other[i]->answered, kind->depth, "%u answers", other[i]->answered);
+		cr_assert_eq(other[i]->failed, 0);
+		cr_assert(other[i]->over);
+	}
+	cr_assert_gt(backing->flushes, 0);
+	cr_assert_eq(memcmp(backing->safe, backing->bytes, SIZE), 0);
+	leave_all();
+	end();
+}
+
+/* They delay it no longer than it may take. */
+static void stops_under(const struct guest_kind *kind, void (*how)(struct guest *))
+{
+	uint64_t flushes, from;
+	int rc;
+
+	begin(kind);
+	start();
+	dial_others(8, how);
+	flushes = backing->flushes;
+	from = loop_clock();
+	rc = kind->stop(1000, &why);
+	cr_assert(!rc || rc == -ETIMEDOUT, "%d: %s", rc, why.text);
+	cr_assert_leq(loop_clock() - from, 3000 * MSEC);
+	cr_assert_gt(backing->flushes, flushes);
+	leave_all();
+	end();
+}
+
+/* The disk gives back what it only holds: all ends, but data may be missing. */
+static void stops_with_a_late_disk(const struct guest_kind *kind)
+{
+	struct loop_timer later = { .fire = let_go };
+	uint64_t from;
+
+	begin(kind);
+	start();
+	other[0] = joined(1);
+	backing->hold = true;
+	fill(other[0]);
+	pass(20);
+	from = loop_clock();
+	loop_timer_set(loop, &later, from + 1100 * MSEC); /* for the flush */
+	cr_assert_eq(kind->stop(1000, &why), -ETIMEDOUT, "%s", why.text);
+	cr_assert_eq(why.code, DIAG_TIMEOUT);
+	cr_assert_leq(loop_clock() - from, 3000 * MSEC);
+	cr_assert_gt(backing->cancelled, 0);
+	pass(20);
+	cr_assert(other[0]->over);
+	leave_all();
+	end();
+}
+
+/* What it does not give back either may still use its memory: nothing is freed. */
+static void stops_with_a_dead_disk(const struct guest_kind *kind)
+{
+	uint64_t from;
+
+	begin(kind);
+	start();
+	other[0] = joined(1);
+	backing->hold = backing->keep = true;
+	fill(other[0]);
+	pass(20);
+	from = loop_clock();
+	cr_assert_eq(kind->stop(500, &why), -EINPROGRESS, "%s", why.text);
+	cr_assert_leq(loop_clock() - from, 3000 * MSEC);
+	cr_assert_gt(backing->submitted, 0);
+}
+
+/* A host that comes back over another connection: what the earlier one still has at the disk lands
+ * before what is written now. */
+static void fences(const struct guest_kind *kind)
+{
+	static uint8_t old[GUEST_HEARD], new[GUEST_HEARD];
+
+	memset(old, 'o', sizeof(old));
+	memset(new, 'n', sizeof(new));
+	begin(kind);
+	with.nloops = WORKERS; /* each has a lane */
+	start();
+	other[0] = joined(1);
+	backing->hold = true;
+	kind->write(other[0], 0, sizeof(old), old);
+	pass(20);
+	cr_assert_eq(backing->submitted, 1);
+	backing->stuck = backing->last;
+	backing->hold = false;
+	honest = joined(1);
+	kind->write(honest, 0, sizeof(new), new);
+	pass(50);
+	cr_assert_eq(honest->answered, 0, "it overtook what the disk still has");
+	backing->stuck = NULL;
+	wait_answer();
+	pass(50);
+	cr_assert_eq(memcmp(backing->bytes, new, sizeof(new)), 0);
+	cr_assert_eq(backing->bdev.orphans, 0);
+	leave_all();
+	cr_assert_eq(kind->stop(5000, &why), 0, "%s", why.text);
+	end();
+}
+
+/* Connections without a handshake keep no host out. */
+static void makes_room(const struct guest_kind *kind)
+{
+	begin(kind);
+	with.connections = 8;
+	start();
+	honest = joined(0);
+	dial_others(OTHERS, silent);
+	cr_assert_leq(kind->connections(), 8);
+	write_and_read();
+	leave(&honest);
+	honest = joined(1);
+	write_and_read();
+	cr_assert_leq(kind->connections(), 8);
+	stop_and_end();
+}
+
+static void counts(const struct guest_kind *kind)
+{
+	struct io_count sum;
+
+	begin(kind);
+	start();
+	honest = joined(0);
+	kind->write(honest, 0, 4096, noise);
+	wait_answer();
+	kind->write(honest, 8192, 512, noise);
+	wait_answer();
+	kind->read(honest, 0, kind->most);
+	wait_answer();
+	kind->count(&sum);
+	cr_assert_eq(sum.writes, 2);
+	cr_assert_eq(sum.written_bytes, 4608);
+	cr_assert_eq(sum.reads, 1);
+	cr_assert_eq(sum.read_bytes, kind->most);
+	cr_assert_eq(sum.errors, 0);
+	backing->bad_len = 512;
+	kind->read(honest, 0, 512);
+	answered = 0;
+	loop_wait(loop, &answered, loop_clock() + 1000 * MSEC);
+	cr_assert_eq(honest->failed, 1);
+	kind->count(&sum);
+	cr_assert_eq(sum.errors, 1);
+	stop_and_end();
+}
+
+/* On several threads and the real clock, for ThreadSanitizer: hosts of all sorts come and go. */
+static void mixed(struct guest *guest)
+{
+	static void (*const how[])(
+		struct guest *) = { silent, frozen, deaf, greedy, slow, greedy_writes };
+
+	how[guest->host % 6](guest);
+}
+
+static void threads(const struct guest_kind *kind)
+{
+	const struct loop_options opt = { .name = "crew" };
+	const struct bdev_env env = { .write = true };
+	struct bdev *ram;
+
+	leap_now = 0;
+	begin(kind);
+	cr_assert_eq(crew_start(&crew, WORKERS, &opt, &why), 0);
+	for (unsigned i = 0; i < WORKERS; i++)
+		loops[i] = crew_loop(crew, i);
+	cr_assert_eq(bdev_open(&ram, loop, "ram:16M?block=512", &env, &why), 0);
+	with.bdev = ram;
+	with.nloops = WORKERS;
+	start();
+	honest = joined(0);
+	dial_others(OTHERS, mixed);
+	for (unsigned i = 0; i < 40; i++) {
+		unsigned n = i % OTHERS;
+
+		write_and_read();
+		leave(&other[n]);
+		other[n] = guest_dial(n + 1);
+	}
+	leave_all();
+	cr_assert_eq(kind->stop(5000, &why), 0, "%s", why.text);
+	crew_stop(crew);
+	bdev_close(ram);
+	end();
+}
+
+#define FRAME(kind, test, ...)                                                                     \
+	Test(target_frame, kind##_##test, .timeout = 100)                                          \
+	{                                                                                          \
+		__VA_ARGS__;                                                                       \
+	}
+#define FRAME_TESTS(kind)                                                                          \
+	extern const struct guest_kind guest_##kind;                                               \
+	FRAME(kind, beside_silent, beside(&guest_##kind, silent, guest_##kind.open_limit))         \
+	FRAME(kind, beside_idle, beside(&guest_##kind, quiet, false))                              \
+	FRAME(kind, drains, drains(&guest_##kind))                                                 \
+	FRAME(kind, stops_under_silent, stops_under(&guest_##kind, silent))                        \
+	FRAME(kind, stops_under_frozen, stops_under(&guest_##kind, frozen))                        \
+	FRAME(kind, stops_under_deaf, stops_under(&guest_##kind, deaf))                            \
+	FRAME(kind, stops_under_greedy, stops_under(&guest_##kind, greedy))                        \
+	FRAME(kind, stops_with_a_late_disk, stops_with_a_late_disk(&guest_##kind))                 \
+	FRAME(kind, stops_with_a_dead_disk, stops_with_a_dead_disk(&guest_##kind))                 \
+	FRAME(kind, fences, fences(&guest_##kind))                                                 \
+	FRAME(kind, counts, counts(&guest_##kind))
+#define ROOM_TESTS(kind) FRAME(kind, makes_room, makes_room(&guest_##kind))
+#define FAIR_TESTS(kind)                                                                           \
+	FRAME(kind, beside_frozen, beside(&guest_##kind, frozen, guest_##kind.give_limit))         \
+	FRAME(kind, beside_half_frozen,                                                            \
+		beside(&guest_##kind, freezes_on_the_way, guest_##kind.give_limit))                \
+	FRAME(kind, beside_deaf, beside(&guest_##kind, deaf, guest_##kind.take_limit))             \
+	FRAME(kind, beside_slow, slow_is_no_fault(&guest_##kind))                                  \
+	FRAME(kind, beside_greedy_reads, beside_greedy(&guest_##kind, greedy))                     \
+	FRAME(kind, beside_greedy_writes, beside_greedy(&guest_##kind, greedy_writes))             \
+	FRAME(kind, threads, threads(&guest_##kind))
+
+FRAME_TESTS(toy)
+ROOM_TESTS(toy)
+FAIR_TESTS(toy)
+
+FRAME_TESTS(nvme_tcp)
+ROOM_TESTS(nvme_tcp)
+FAIR_TESTS(nvme_tcp)
+
+FRAME_TESTS(nbd)
+ROOM_TESTS(nbd)
+FAIR_TESTS(nbd)
