@@ -16,8 +16,9 @@ static void send_reply(struct nbd_srv_cmd *nc)
 	*c->sending_end = nc;
 	c->sending_end = &nc->next;
 	nc->out.iov[0] = (struct iovec){ nc->head, nc->head_len };
-	nc->out.iov[1] = (struct iovec){ nc->cmd.p + nc->skip, nc->send };
-	nc->out.niov = nc->send ? 2 : 1;
+	nc->out.niov = 1;
+	if (nc->send)
+		nc->out.iov[nc->out.niov++] = (struct iovec){ nc->cmd.p + nc->skip, nc->send };
 	nc->out.next = NULL;
 	stream_send(c->stream, &nc->out);
 }
