@@ -292,6 +292,26 @@ Test(nvme_serve_admin, keep_alive_expires)
 	capsules_end();
 }
 
+/* Discovery controllers, which any peer can have, don't live as long as a host likes. */
+Test(nvme_serve_admin, discovery_is_not_kept_forever)
+{
+	capsules_begin();
+	admin = capsules_call(0, DEPTH);
+	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NVMF_DISCOVERY_NQN, DEPTH - 1), 0);
+	cr_assert_eq(capsules_property(admin, true, NVME_CC, NVME_CC_EN), 0);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_KATO, UINT32_MAX, 0), 0);
+	cr_assert_eq(capsules_result(), 120000);
+	cr_assert_eq(admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_KATO, 5000, 0), 0);
+	cr_assert_eq(capsules_result(), 5000);
+	capsules_end();
+	capsules_begin_live();
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_KATO, UINT32_MAX, 0), 0);
+	cr_assert_eq(capsules_result(), UINT32_MAX);
+	capsules_end();
+}
+
 Test(nvme_serve_admin, shutdown_flushes)
 {
 	capsules_begin_live();

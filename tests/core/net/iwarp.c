@@ -699,8 +699,9 @@ Test(iwarp, a_peer_that_may_have_missed_the_first_message_is_nudged)
 	loop_free(loop);
 }
 
-/* What it had sent last can still be read within that time. */
-Test(iwarp, a_peer_that_does_not_close_its_side_is_reset)
+/* A peer that does not close its side: what it was sent last can still be read for a while, unless
+ * the owner does not want to wait for that. */
+static void left_open(bool at_once)
 {
 	const struct mpa answer = {
 		.revision = 2, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE
@@ -717,15 +718,33 @@ Test(iwarp, a_peer_that_does_not_close_its_side_is_reset)
 	cr_assert_eq(send(one, frame, (size_t)n, 0), n);
 	turn(&client.up);
 	begun = loop_clock();
-	client.ep->ops->close(client.ep);
+	if (at_once)
+		client.ep->ops->reset(client.ep);
+	else
+		client.ep->ops->close(client.ep);
+	cr_assert_not(client.down);
 	turn(&client.down);
-	cr_assert_geq(loop_clock(), begun + SECOND / 2);
+	if (at_once)
+		cr_assert_lt(loop_clock(), begun + SECOND / 10);
+	else
+		cr_assert_geq(loop_clock(), begun + SECOND / 2);
 	cr_assert_eq(getsockopt(one, SOL_SOCKET, SO_ERROR, &error, &len), 0);
-	cr_assert_eq(error, EPIPE, "what a reset after the end means: %d", error);
+	/* EPIPE: what a reset after the end means */
+	cr_assert_eq(error, at_once ? ECONNRESET : EPIPE, "%d", error);
 	close(one);
 	side_fini(&client);
 	close(fd);
 	loop_free(loop);
+}
+
+Test(iwarp, a_peer_that_does_not_close_its_side_is_reset)
+{
+	left_open(false);
+}
+
+Test(iwarp, a_reset_does_not_wait_for_the_peer)
+{
+	left_open(true);
 }
 
 /* Only who is to wait in vain has little time. */

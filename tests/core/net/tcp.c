@@ -263,6 +263,42 @@ Test(tcp, what_is_queued_before_up_and_before_close_still_leaves)
 	close(fd);
 }
 
+/* What was only given to the kernel does not count, what it keeps of the peer's does. */
+Test(tcp, what_the_peer_has_moved)
+{
+	static char much[1 << 20];
+	struct loop *loop = loop_make();
+	struct stream_out out = { .iov = { { much, sizeof(much) } }, .niov = 1 };
+	struct end e = { .say_on_up = &out };
+	struct addr addr;
+	int fd = listening(&addr), peer, small = 4096;
+	uint64_t before;
+	struct stream *s;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	s = dial(loop, &addr, &e);
+	wait_for(loop, &e.up);
+	peer = accept(fd, NULL, NULL);
+	loop_wait(loop, &e.down, loop_clock() + 100000000);
+	before = stream_moved(s);
+	cr_assert_lt(before, sizeof(much) / 2);
+	loop_wait(loop, &e.down, loop_clock() + 100000000);
+	cr_assert_eq(stream_moved(s), before);
+	cr_assert_eq(send(peer, much, 1000, 0), 1000);
+	cr_assert_geq(stream_moved(s), before + 1000);
+	for (size_t n = 0; n < sizeof(much) / 2;) {
+		ssize_t got = recv(peer, much, sizeof(much), MSG_DONTWAIT);
+
+		n += got > 0 ? (size_t)got : 0;
+		loop_wait(loop, &e.down, loop_clock() + 1000000);
+	}
+	cr_assert_geq(stream_moved(s), sizeof(much) / 2);
+	stream_free(s);
+	loop_free(loop);
+	close(peer);
+	close(fd);
+}
+
 /* What a peer that does not read finds once it reads again: the last recv() there. */
 static ssize_t read_late(void (*finish)(struct stream *))
 {
