@@ -161,9 +161,23 @@ static bool stopped(struct target_holder *holder, const struct target_claim *cla
 	return now - since >= TARGET_HUNGRY_MS * MSEC;
 }
 
+/* Buffers of connections that wait for their peers: a protocol may wait for one reply at a time. */
+static unsigned with_peers(struct target_buffers *store, uint64_t now)
+{
+	unsigned count = 0;
+
+	for (struct target_claim *claim = store->peer; claim; claim = claim->next) {
+		struct target_holder *holder = claim->holder;
+
+		count += holder->counted_ns == now ? 0 : holder->held;
+		holder->counted_ns = now;
+	}
+	return count;
+}
+
 /* The one to end: of those that have stopped, the one that was waited for longest. If most buffers
- * wait for hosts rather than for disks, also one that is only slow. */
-static struct target_holder *worst(struct target_buffers *store, uint64_t now)
+ * are kept by hosts rather than by disks, also one that is only slow. */
+static struct target_holder *worst(struct target_buffers *store, bool by_hosts, uint64_t now)
 {
 	struct target_holder *found = NULL, *slow = NULL;
 
@@ -173,8 +187,8 @@ static struct target_holder *worst(struct target_buffers *store, uint64_t now)
 
 		if (still && !found)
 			found = holder;
-		if (!holder->ended && !slow && now - claim->peer_ns >= TARGET_SLOW_MS * MSEC &&
-			store->peers * 2 >= store->pool->count)
+		if (!holder->ended && !slow && by_hosts &&
+			now - claim->peer_ns >= TARGET_SLOW_MS * MSEC)
 			slow = holder;
 	}
 	return found ? found : slow;
@@ -200,13 +214,15 @@ static void look(struct target_buffers *store, uint64_t now)
 {
 	bool some;
 	unsigned need = hungry(store, now, &some), coming = 0;
+	bool by_hosts;
 
 	if (!some)
 		return;
+	by_hosts = with_peers(store, now) * 2 >= store->pool->count;
 	for (struct target_claim *claim = store->peer; claim; claim = claim->next)
 		coming += claim->holder->ended;
 	for (;;) {
-		struct target_holder *holder = worst(store, now);
+		struct target_holder *holder = worst(store, by_hosts, now);
 
 		if (!holder || coming >= need)
 			break;
@@ -339,7 +355,6 @@ void target_buffers_peer(struct target_claim *claim)
 	claim->link = store->peer_end;
 	*store->peer_end = claim;
 	store->peer_end = &claim->next;
-	store->peers++;
 }
 
 void target_buffers_peer_done(struct target_claim *claim)
@@ -352,5 +367,4 @@ void target_buffers_peer_done(struct target_claim *claim)
 	*claim->link = claim->next;
 	*(claim->next ? &claim->next->link : &store->peer_end) = claim->link;
 	claim->peer_ns = 0;
-	store->peers--;
 }

@@ -34,6 +34,7 @@ struct target_holder {
 	struct target_claim *line, **line_end;
 	/* what its connection had moved at still_ns; last asked at seen_ns, in that watch */
 	uint64_t moved, still_ns, seen_ns;
+	uint64_t counted_ns; /* when its buffers were counted last */
 	unsigned watch;
 	bool ended; /* its connection is, its buffers come back soon */
 };
@@ -54,7 +55,6 @@ struct target_buffers {
 	unsigned lines;   /* of them, those that wait */
 	struct target_share *turn;
 	struct target_claim *peer, **peer_end; /* those that wait for their peers, longest first */
-	unsigned peers;
 	struct loop_work work;
 	struct loop_timer watch;
 	unsigned watches;

@@ -28,6 +28,7 @@ struct conn {
 	uint64_t rate;     /* bytes it moves in a millisecond */
 	uint64_t moved, worst, served;
 	uint64_t ended_ns; /* 0: it was not */
+	bool first_only;   /* it is waited for with one command at a time */
 };
 
 static uint64_t moved(struct target_holder *holder)
@@ -55,7 +56,7 @@ static void begin(unsigned count)
 static void end(void)
 {
 	cr_assert_eq(store.free, store.pool->count);
-	cr_assert_eq(store.peers, 0);
+	cr_assert_null(store.peer);
 	target_buffers_fini(&store);
 	loop_free(loop);
 }
@@ -282,7 +283,8 @@ static void served(struct claim *c)
 	conn->worst = wait > conn->worst ? wait : conn->worst;
 	conn->served++;
 	c->due = conn->takes_ns == UINT64_MAX ? UINT64_MAX : now + conn->takes_ns;
-	target_buffers_peer(&c->claim);
+	if (!conn->first_only || conn->holder.held == 1)
+		target_buffers_peer(&c->claim);
 }
 
 static void claim_ready(struct target_claim *claim)
@@ -453,6 +455,24 @@ Test(target_buffers, lying_hosts)
 	hosts_end();
 }
 
+/* The same where replies leave in order, and only the first waits for the peer. */
+Test(target_buffers, lying_clients_of_a_stream)
+{
+	hosts_begin(31);
+	behave(&all.conn[0], 0, MS, 131072);
+	for (unsigned i = 1; i < all.count; i++) {
+		behave(&all.conn[i], MANY, UINT64_MAX, 65536);
+		all.conn[i].first_only = true;
+	}
+	run_ms(20);
+	all.conn[0].depth = 8;
+	run_ms(5000);
+	cr_assert_leq(all.conn[0].worst, (TARGET_SLOW_MS + 100) * MS, "%g ms",
+		(double)all.conn[0].worst / MS);
+	cr_assert_gt(all.conn[0].served, 1000);
+	hosts_end();
+}
+
 static void greedy(unsigned hosts)
 {
 	honest_among(hosts, MANY, MS, 131072 * 64);
@@ -505,7 +525,7 @@ Test(target_buffers, slow_disks_end_no_host)
 	cr_assert_eq(store.free, 0);
 	for (unsigned i = 0; i < 8; i++) /* few of them wait for this host, which is slow */
 		target_buffers_peer(&c[1][i]);
-	cr_assert_gt(store.peers, 0);
+	cr_assert(store.peer);
 	all.conn[1].rate = TARGET_MOVED_LEAST / 25;
 	run_ms(3000);
 	cr_assert_eq(ended(), 0);
