@@ -352,8 +352,12 @@ static inline unsigned target_cmd_index(const struct target_cmd *cmd)
 	return (unsigned)((size_t)((const uint8_t *)cmd - cmd->conn->cmds) /
 			  cmd->conn->carrier->cmd_size);
 }
-struct target_cmd *target_cmd_take(struct target_conn *);     /* in FETCH; NULL: none is free */
-void target_cmd_run(struct target_cmd *);                     /* it and what came along are there */
+static inline bool target_conn_may_take(const struct target_conn *conn)
+{
+	return conn->free && conn->used < conn->most;
+}
+struct target_cmd *target_cmd_take(struct target_conn *); /* in FETCH; NULL: it may have no more */
+void target_cmd_run(struct target_cmd *);                 /* it and what came along are there */
 void target_cmd_pulled(struct target_cmd *, uint32_t status); /* of the transfer */
 void target_cmd_pushed(struct target_cmd *);
 void target_cmd_over(struct target_cmd *);

@@ -7,7 +7,7 @@
 
 struct target_cmd *target_cmd_take(struct target_conn *conn)
 {
-	struct target_cmd *cmd = conn->used < conn->most ? conn->free : NULL;
+	struct target_cmd *cmd = target_conn_may_take(conn) ? conn->free : NULL;
 
 	if (!cmd)
 		return NULL;

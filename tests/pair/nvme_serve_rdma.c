@@ -431,3 +431,30 @@ Test(nvme_serve_rdma, administers_without_buffers)
 	capsules_settle();
 	capsules_end();
 }
+
+/* Before it is a queue's, a connection may have few commands in work; the others wait, and none is
+ * lost. */
+Test(nvme_serve_rdma, many_commands_before_connect)
+{
+	struct nvme_sqe identify = { .opcode = NVME_ADMIN_IDENTIFY,
+		.flags = NVME_PSDT_SGL,
+		.cdw10 = put_le32(NVME_CNS_CTRL),
+		.sgl = capsules_keyed(4096, NVME_IDENTIFY_LEN) };
+
+	capsules_begin();
+	admin = capsules_call(0, DEPTH);
+	replies = 0;
+	for (unsigned i = 0; i < DEPTH; i++) {
+		identify.cid = put_le16((uint16_t)i);
+		cr_assert(ep_pair_deliver(admin, &identify, sizeof(identify)));
+	}
+	capsules_settle();
+	cr_assert_eq(replies, DEPTH);
+	for (unsigned i = 0; i < DEPTH; i++) {
+		cr_assert_eq(get_le16(answers[i].cqe.cid), i);
+		cr_assert_eq(get_le16(answers[i].cqe.status) >> 1, NVME_SEQUENCE);
+	}
+	cr_assert_eq(ep_pair_receives(admin), DEPTH);
+	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
+	capsules_end();
+}

@@ -120,9 +120,7 @@ static void go_live(struct nvme_tgt_queue *queue)
 	struct diag why = { 0 };
 
 	target_conn_live(&queue->base,
-		nvme_tgt_is_discovery(queue->ctrl) && queue->depth > NVME_TGT_ADMIN_DEPTH
-			? NVME_TGT_ADMIN_DEPTH
-			: queue->depth);
+		nvme_tgt_is_discovery(queue->ctrl) ? NVME_TGT_ADMIN_DEPTH : queue->base.slots);
 	if (!queue->qid)
 		nvme_tgt_ctrl_heard(queue->ctrl);
 	for (unsigned i = 0; queue->qid && i < subsys->count; i++)

@@ -202,7 +202,7 @@ static void resume(struct target_conn *conn)
 {
 	struct rdma *rdma = rdma_of(conn);
 
-	while (rdma->backlog && conn->free && !target_conn_gone(conn)) {
+	while (rdma->backlog && target_conn_may_take(conn) && !target_conn_gone(conn)) {
 		struct ep_rx *rx = rdma->backlog;
 
 		rdma->backlog = rx->next;
