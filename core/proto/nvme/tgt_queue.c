@@ -98,7 +98,7 @@ uint32_t nvme_tgt_decode(struct target_cmd *base)
 		status = nvme_tgt_carrier_of(queue)->descriptor(cmd);
 	/* Hosts that only connect or administer neither take data buffers nor wait for one. */
 	if (!queue->qid)
-		base->own = nvme_tgt_carrier_of(queue)->incap;
+		base->own = NVME_IDENTIFY_LEN;
 	return status;
 }
 
