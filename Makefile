@@ -142,7 +142,7 @@ TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
 # On the clock of tests/fake/leap.c.
-$(addprefix $(T)/tests/,core/mad/watch core/block/paths core/block/orphan core/target/buffers core/target/places pair/neighbours pair/load_idle) \
+$(addprefix $(T)/tests/,core/mad/watch core/block/paths core/block/orphan core/target/buffers core/target/places pair/neighbours pair/load_idle pair/target_frame) \
 	$(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)) $(T)/replay/nvme-tgt-session $(F)/nvme-tgt-session: \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
