@@ -6,10 +6,10 @@
 #include "target.h"
 
 /* A host that holds no buffer waits for one at most this long before connections that hold buffers
- * and have stopped answering are ended; with the interval of checks, at most 75 ms. */
-#define TARGET_HUNGRY_MS 50
+ * and have stopped answering are ended; with the interval of checks, at most 60 ms. */
+#define TARGET_HUNGRY_MS 40
 /* The least that a connection must move in that time to count as answering. */
-#define TARGET_MOVED_LEAST 4096
+#define TARGET_MOVED_LEAST 3072
 /* Also one that answers is ended when the host of one buffer has taken this long for its part. */
 #define TARGET_SLOW_MS 1000
 

@@ -20,8 +20,6 @@
 #define STALL_MS 30000
 #define PACE_MS  1
 #define SOON_MS  100 /* no host delays another by more */
-/* When more of them stop answering than there are buffers, some only after others were ended. */
-#define LATE_MS (SOON_MS * (OTHERS / BUFFERS + 1))
 
 static struct loop *loop, *loops[WORKERS];
 static struct fake_disk *backing;
@@ -275,7 +273,7 @@ static void beside(const struct guest_kind *kind, void (*how)(struct guest *), b
 	start();
 	honest = joined(0);
 	dial_others(OTHERS, how);
-	honest_works(100, LATE_MS);
+	honest_works(100, SOON_MS);
 	pass(2 * STALL_MS);
 	if (ended) /* what lies before the end of the stream is taken */
 		for (unsigned i = 0; i < OTHERS; i++)

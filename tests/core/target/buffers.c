@@ -495,7 +495,7 @@ Test(target_buffers, greedy_hosts)
 /* Slow, but it moves as many bytes as is asked of it: never ended. */
 Test(target_buffers, slow_hosts)
 {
-	honest_among(HOSTS - 1, 4, 900 * MS, TARGET_MOVED_LEAST / 40);
+	honest_among(HOSTS - 1, 4, 900 * MS, TARGET_MOVED_LEAST / 30);
 	cr_assert_eq(ended(), 0);
 	hosts_end();
 }
