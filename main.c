@@ -20,8 +20,9 @@ extern const struct applet applet_install; /* rdmastor --install, which no link 
 #define PROVIDERS(X)                                                                               \
 	X(bnxt_re)                                                                                 \
 	X(cxgb4)                                                                                   \
-	X(efa) X(erdma) X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5)         \
-		X(mthca) X(ocrdma) X(qedr) X(rxe) X(siw) X(vmw_pvrdma)
+	X(efa)                                                                                     \
+	X(erdma) X(hfi1verbs) X(hns) X(ipathverbs) X(irdma) X(mana) X(mlx4) X(mlx5) X(mthca)       \
+		X(ocrdma) X(qedr) X(rxe) X(siw) X(vmw_pvrdma)
 #define PROVIDER_DECLARE(name) extern const char verbs_provider_##name[] __attribute__((weak));
 #define PROVIDER_ROW(name)     { #name, verbs_provider_##name },
 PROVIDERS(PROVIDER_DECLARE)

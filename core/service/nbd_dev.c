@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* /dev/nbdN: socket pairs between the kernel's nbd driver (core/kernel) and our NBD server
- * (core/proto/nbd), new ones for those that died, and the disk's new size. What asks the kernel has a
- * thread of its own: it may wait for requests that this one answers. It waits for a process that
+ * (core/proto/nbd), new ones for those that died, and the disk's new size. What asks the kernel has
+ * a thread of its own: it may wait for requests that this one answers. It waits for a process that
  * asks, so that this one can end at any time. */
 #include "nbd_dev.h"
 #include "kernel.h"

@@ -3,8 +3,8 @@
  * a unix socket, over a disk of tests/fake, on host.h's loop. */
 #pragma once
 #include "disk.h"
-#include "nbd_server.h"
 #include "host.h"
+#include "nbd_server.h"
 #include "nvmf_target.h"
 
 #define SERVING_NQN "nqn.2024-01.test:disk"

@@ -5,8 +5,8 @@
 #include "../fake/nvme_target.h"
 #include "bdev.h"
 #include "disk.h"
-#include "nbd_server.h"
 #include "load.h"
+#include "nbd_server.h"
 #include "nvmf_target.h"
 #include "wire/nbd.h"
 #include <criterion/criterion.h>
