@@ -15,6 +15,9 @@ for uri in "$TCP" "$RDMA"; do
 	same hint "$(hinted 'nvme\+(tcp|rdma)')" "$base/$NQN"$'\n'"$base/$NQN.two"
 	ours info "$base/$NQN$keys" >/dev/null
 done
+# keys of a disk are no obstacle
+error 1 not-found "127.0.0.1:$PORT" 'subsystem wrong' ours info "nvme+tcp://127.0.0.1:$PORT/wrong?loss=5s&timeout=5s"
+[[ $(hinted nvme.tcp) == *"/$NQN.two" ]] || die "$(cat error.err)"
 # what is missing is only a namespace
 error 1 not-found "127.0.0.1:$PORT" "namespace 9" ours info "nvme+tcp://127.0.0.1:$PORT/$NQN/9"
 ! grep -q '^hint' error.err || die "$(cat error.err)"

@@ -379,10 +379,33 @@ static int ask_either(
 	return neither(conf, where, &first, &second, diag);
 }
 
+/* TCP has a port for discovery only; without a port, both are asked. */
+static bool has_two_ports(const struct uri *uri)
+{
+	return !uri->port && !strcmp(uri->scheme, "nvme+tcp");
+}
+
+static int conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_env *env,
+	const char *nqn, struct diag *diag)
+{
+	int err = nvme_conf_init(
+		conf, uri, env, has_two_ports(uri) ? NVMF_DISCOVERY_PORT : NVMF_PORT, diag);
+
+	conf->kato_ms = 0;
+	snprintf(conf->subnqn, sizeof(conf->subnqn), "%s", nqn[0] ? nqn : NVMF_DISCOVERY_NQN);
+	return err;
+}
+
+static int ask_host(struct loop *loop, const struct uri *uri, struct nvme_conf *conf,
+	struct nvmf_log *log, struct diag *diag)
+{
+	return has_two_ports(uri) ? ask_either(loop, conf, log, diag)
+				  : ask(loop, conf, 0, log, diag);
+}
+
 int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	const struct nvmf_discover_options *options, struct nvmf_log *log, struct diag *diag)
 {
-	bool either = !uri->port && !strcmp(uri->scheme, "nvme+tcp");
 	struct bdev_env mine = *env;
 	struct nvme_conf conf;
 	uint64_t until = env->timeout_ms && env->timeout_ms != BDEV_NEVER
@@ -392,8 +415,7 @@ int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 
 	*log = (struct nvmf_log){ 0 };
 	if (!err)
-		err = nvme_conf_init(
-			&conf, uri, &mine, either ? NVMF_DISCOVERY_PORT : NVMF_PORT, diag);
+		err = conf_init(&conf, uri, &mine, uri->path, diag);
 	if (!err)
 		err = uri_done(uri, diag);
 	if (!err && strlen(uri->path) > NVMF_NQN_MAX)
@@ -401,10 +423,7 @@ int nvmf_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 			NVMF_NQN_MAX);
 	if (err)
 		return diag_ctx(diag, "%s", uri->spelling);
-	conf.kato_ms = 0;
-	snprintf(conf.subnqn, sizeof(conf.subnqn), "%s",
-		uri->path[0] ? uri->path : NVMF_DISCOVERY_NQN);
-	err = either ? ask_either(loop, &conf, log, diag) : ask(loop, &conf, 0, log, diag);
+	err = ask_host(loop, uri, &conf, log, diag);
 	if (!err && options->referrals)
 		follow(loop, &conf, options, until, log);
 	return err;
@@ -417,17 +436,18 @@ void nvmf_log_free(struct nvmf_log *log)
 	*log = (struct nvmf_log){ 0 };
 }
 
-/* Only what the URI's transport reaches. */
+/* Only what the URI's transport reaches. The keys of the URI that are a disk's mean nothing here,
+ * and what it says of the time was taken into account by the caller. */
 int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
 {
-	static const struct nvmf_discover_options options = { 0 };
 	uint8_t trtype = strcmp(uri->scheme, "nvme+tcp") ? NVMF_TRTYPE_RDMA : NVMF_TRTYPE_TCP;
-	struct nvmf_log log;
-	int err;
+	struct nvmf_log log = { 0 };
+	struct nvme_conf conf;
+	int err = conf_init(&conf, uri, env, "", diag);
 
-	uri->path = "";
-	err = nvmf_discover(loop, uri, env, &options, &log, diag);
+	if (!err)
+		err = ask_host(loop, uri, &conf, &log, diag);
 	for (unsigned i = 0; i < log.count; i++) {
 		const struct nvmf_record *record = &log.record[i];
 		char text[URI_MAX];
