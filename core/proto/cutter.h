@@ -49,8 +49,3 @@ static inline void cutter_stop(struct cutter *cutter)
 {
 	cutter->stopped = true;
 }
-/* Bytes that the socket may still give: false while a stopped owner must not ask for them. */
-static inline bool cutter_wants(const struct cutter *cutter)
-{
-	return cutter->rest || cutter->to - cutter->from < cutter->size;
-}

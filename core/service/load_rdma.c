@@ -57,7 +57,6 @@ static void finish(struct asker *asker, uint64_t now)
 
 static void ping(struct asker *asker, uint64_t now)
 {
-
 	if (enough(asker, now)) {
 		finish(asker, now);
 		return;
@@ -92,7 +91,6 @@ static void fill(const struct asker *asker)
 
 static void tell_place(struct asker *asker)
 {
-
 	asker->stalled = !load_end_add_place(&asker->end, asker->back);
 	load_end_flush(&asker->end);
 }
