@@ -2,8 +2,6 @@
 /* Schemes of protocols that only the kernel's initiators speak. */
 #include "session.h"
 
-extern const struct proto iser_proto, iscsi_proto, srp_proto, srp_cm_proto, nfs_rdma_proto;
-
 const struct proto iser_proto = {
 	.scheme = { "iser://", "iSCSI over RDMA: HOST[:PORT]/IQN/LUN", SCHEME_ISCSI, "iser-login" },
 };

@@ -3,12 +3,6 @@
  * schemes in this order. */
 #include "session.h"
 
-extern const struct proto nvme_rdma_proto, nvme_tcp_proto;
-/* those with TLS say that they are not supported */
-extern const struct proto nbd_proto, nbd_unix_proto, nbds_proto, nbds_unix_proto;
-/* kernel.c */
-extern const struct proto iser_proto, iscsi_proto, srp_proto, srp_cm_proto, nfs_rdma_proto;
-
 const struct scheme *const schemes[] = {
 	&nvme_rdma_proto.scheme,
 	&nvme_tcp_proto.scheme,

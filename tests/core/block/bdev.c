@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <string.h>
 
-extern const struct proto iscsi_proto;
 const struct scheme *const schemes[] = { &flaky_proto.scheme, &file_proto.scheme, &ram_proto.scheme,
 	&null_proto.scheme, &iscsi_proto.scheme, NULL };
 
