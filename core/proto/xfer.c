@@ -83,7 +83,7 @@ static void post_all(struct xfer_port *port)
 	}
 }
 
-static bool move(struct xfer_port *port, struct xfer *x, const struct buf *buf,
+static bool start_move(struct xfer_port *port, struct xfer *x, const struct buf *buf,
 	const struct xfer_seg *seg, unsigned count, uint64_t at, uint32_t len)
 {
 	struct xfer_line *line = &port->line[x->kind == EP_WRITE];
@@ -122,7 +122,7 @@ bool xfer_pull(struct xfer_port *port, struct xfer *x, const struct buf *buf,
 {
 	x->kind = EP_READ;
 	x->reply = NULL;
-	return move(port, x, buf, seg, count, at, len);
+	return start_move(port, x, buf, seg, count, at, len);
 }
 
 bool xfer_push(struct xfer_port *port, struct xfer *x, const struct buf *buf,
@@ -130,7 +130,7 @@ bool xfer_push(struct xfer_port *port, struct xfer *x, const struct buf *buf,
 {
 	x->kind = EP_WRITE;
 	x->reply = reply;
-	return move(port, x, buf, seg, count, at, len);
+	return start_move(port, x, buf, seg, count, at, len);
 }
 
 bool xfer_sent(struct xfer_port *port, struct ep_op *op)

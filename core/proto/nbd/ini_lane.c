@@ -32,7 +32,7 @@ static uint16_t flags_of(const struct io *io)
 }
 
 /* False: no slot is free. */
-static bool start(struct nbd_ini_lane *nl, struct io *io)
+static bool start_io(struct nbd_ini_lane *nl, struct io *io)
 {
 	uint64_t end = nl->dev->end;
 	struct nbd_ini_slot *slot = inflight_take(
@@ -85,11 +85,11 @@ static void lane_submit(struct lane *lane, struct io *io)
 		later_done(&nl->later, io, -ENOTSUP);
 	else if (beyond(nl, io))
 		later_done(&nl->later, io, -ENOSPC);
-	else if (nl->inflight.waiting || !start(nl, io))
+	else if (nl->inflight.waiting || !start_io(nl, io))
 		inflight_wait(&nl->inflight, io);
 }
 
-static void finish(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
+static void finish_io(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	struct io *io = inflight_drop(&nl->inflight, &slot->flight);
 
@@ -101,13 +101,13 @@ static void finish(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 		memset(io->buf->p + slot->len, 0, io->len - slot->len);
 	io->done(io);
 	if (nl->flowing && (io = inflight_next(&nl->inflight)))
-		start(nl, io);
+		start_io(nl, io);
 }
 
 void nbd_ini_over(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
 	if (inflight_replied(&slot->flight))
-		finish(nl, slot);
+		finish_io(nl, slot);
 }
 
 static void link_sent(struct nbd_ini_link *link, struct stream_out *out)
@@ -116,7 +116,7 @@ static void link_sent(struct nbd_ini_link *link, struct stream_out *out)
 	struct nbd_ini_slot *slot = container_of(out, struct nbd_ini_slot, out);
 
 	if (inflight_sent(&slot->flight))
-		finish(nl, slot);
+		finish_io(nl, slot);
 }
 
 static void lane_abort(struct lane *lane, const struct diag *why)

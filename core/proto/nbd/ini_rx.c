@@ -10,7 +10,7 @@ static bool broken(struct nbd_ini_lane *nl, const char *text)
 	return false;
 }
 
-static struct nbd_ini_slot *find(struct nbd_ini_lane *nl, uint64_t cookie)
+static struct nbd_ini_slot *find_slot(struct nbd_ini_lane *nl, uint64_t cookie)
 {
 	struct nbd_ini_slot *slot = inflight_find(&nl->inflight, cookie & 0xffff);
 
@@ -131,7 +131,7 @@ static bool simple_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 static bool header(struct nbd_ini_lane *nl)
 {
 	const struct nbd_answer *a = &nl->answer;
-	struct nbd_ini_slot *slot = find(nl, a->cookie);
+	struct nbd_ini_slot *slot = find_slot(nl, a->cookie);
 
 	if (!slot)
 		return broken(nl, "reply to a request that is not in flight");

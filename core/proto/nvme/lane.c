@@ -51,7 +51,7 @@ static struct nvme_slot *take_slot(struct nvme_lane *nl, struct io *io)
 }
 
 /* flushing: the second half of a trim with IO_FUA */
-static void start(struct nvme_lane *nl, struct nvme_slot *slot, struct io *io, bool flushing)
+static void start_io(struct nvme_lane *nl, struct nvme_slot *slot, struct io *io, bool flushing)
 {
 	const struct nvme_dev *dev = nl->dev;
 	struct nvme_queue *queue = nl->qp.queue;
@@ -110,7 +110,7 @@ static void lane_submit(struct lane *lane, struct io *io)
 	else if (nl->qp.queue->inflight.waiting || !(slot = take_slot(nl, io)))
 		inflight_wait(&nl->qp.queue->inflight, io);
 	else
-		start(nl, slot, io, false);
+		start_io(nl, slot, io, false);
 }
 
 static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
@@ -127,7 +127,7 @@ static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 	 * back: DSM has no FUA. */
 	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc &&
 		!slot->flushing)
-		start(nl, take_slot(nl, io), io, true);
+		start_io(nl, take_slot(nl, io), io, true);
 	else
 		io->done(io);
 }
@@ -219,7 +219,7 @@ static void qp_idle(struct nvme_qp *qp)
 	struct io *io;
 
 	while ((io = inflight_next(&qp->queue->inflight)))
-		start(nl, take_slot(nl, io), io, false);
+		start_io(nl, take_slot(nl, io), io, false);
 }
 
 static void qp_down(struct nvme_qp *qp)

@@ -8,7 +8,7 @@ static void broken(struct nvme_tcp *tcp, const char *text)
 	nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, text);
 }
 
-static struct nvme_tcp_slot *find(struct nvme_tcp *tcp, uint16_t cid)
+static struct nvme_tcp_slot *find_slot(struct nvme_tcp *tcp, uint16_t cid)
 {
 	struct nvme_tcp_slot *slot = inflight_find(&tcp->queue.inflight, cid);
 
@@ -44,7 +44,7 @@ static void terminated(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 
 static void data_begins(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
-	struct nvme_tcp_slot *slot = find(tcp, pdu->xfer.cccid);
+	struct nvme_tcp_slot *slot = find_slot(tcp, pdu->xfer.cccid);
 
 	if (!slot)
 		return;
@@ -80,7 +80,7 @@ static void act_on(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 		terminated(tcp, pdu);
 		return;
 	case NVME_TCP_RSP:
-		slot = find(tcp, get_le16(pdu->cqe.cid));
+		slot = find_slot(tcp, get_le16(pdu->cqe.cid));
 		if (slot)
 			reply(tcp, slot, &pdu->cqe);
 		return;
@@ -88,7 +88,7 @@ static void act_on(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 		data_begins(tcp, pdu);
 		return;
 	case NVME_TCP_R2T:
-		slot = find(tcp, pdu->xfer.cccid);
+		slot = find_slot(tcp, pdu->xfer.cccid);
 		if (slot)
 			nvme_tcp_ready_for(tcp, slot, pdu);
 		return;
