@@ -58,8 +58,9 @@ struct io {
 	/* the submitter's, which this io does not wait for; may be NULL */
 	const struct bdev_orphan *own;
 #ifdef DEBUG_CONTRACTS
-	/* bdev_check_submit()'s: the submitter's done, and where the io is in flight */
+	/* bdev_check_submit()'s: the submitter's done and lower, and where the io is in flight */
 	void (*checked_done)(struct io *);
+	void *checked_lower;
 	struct lane *checked_lane;
 #endif
 };

@@ -447,6 +447,7 @@ static void checked_done(struct io *io)
 
 	assert(lane); /* done twice, or inside submit */
 	io->checked_lane = NULL;
+	assert(io->lower == io->checked_lower);
 	assert(io->status <= 0);
 	if (io->kind == IO_MAP && !io->status)
 		check_runs(io, lane->bdev->lim.block);
@@ -485,6 +486,7 @@ void bdev_check_submit(struct lane *lane, struct io *io)
 	} else {
 		assert(!io->checked_lane); /* still in flight */
 	}
+	io->checked_lower = io->lower;
 	io->checked_lane = NULL;
 	lane->ops->submit(lane, io);
 	io->checked_lane = lane;

@@ -370,6 +370,7 @@ static void leg_done(struct io *io)
 	io->done = pio->done;
 #ifdef DEBUG_CONTRACTS
 	io->checked_done = pio->checked_done;
+	io->checked_lower = pio;
 	io->checked_lane = &leg->pl->lane;
 #endif
 	if (!--leg->inflight && leg->state != LEG_UP)

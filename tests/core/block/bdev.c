@@ -104,6 +104,7 @@ enum sin {
 	SIN_INSIDE,
 	SIN_TWICE,
 	SIN_POSITIVE,
+	SIN_LOWER, /* gives it back with memory of its own */
 	SIN_RUN_ZERO,
 	SIN_RUN_LONG,
 	SIN_RUN_NONE,
@@ -148,6 +149,8 @@ static void sin_kick(struct lane *lane)
 					: s->sin == SIN_RUN_LONG ? 8192
 					: s->sin == SIN_RUN_ODD  ? 100
 								 : 512 };
+	if (s->sin == SIN_LOWER)
+		s->io->lower = s->room;
 	s->io->done(s->io);
 	if (s->sin == SIN_TWICE)
 		s->io->done(s->io);
@@ -202,6 +205,11 @@ Test(bdev, done_twice_is_caught, .signal = SIGABRT)
 Test(bdev, positive_status_is_caught, .signal = SIGABRT)
 {
 	commit(SIN_POSITIVE);
+}
+
+Test(bdev, another_lower_is_caught, .signal = SIGABRT)
+{
+	commit(SIN_LOWER);
 }
 
 Test(bdev, no_run_is_caught, .signal = SIGABRT)
