@@ -40,9 +40,11 @@ static void lost(struct ep_listener *listener, const struct diag *why, void *use
 	retry_later(ways);
 }
 
-/* An address or device that may still come. */
-static bool may_come(int err)
+/* An address or device that may still come. The directory of a unix socket will not. */
+static bool may_come(const struct ways *ways, int err)
 {
+	if (ways->at.ss.ss_family == AF_UNIX)
+		return false;
 	return err == -EADDRNOTAVAIL || err == -ENODEV || err == -ENOENT || err == -ENETDOWN ||
 	       err == -ENETUNREACH;
 }
@@ -112,7 +114,7 @@ static void try_all(struct ways *ways)
 	ways->why = *why;
 	/* what was asked for by itself, and what will never come, is a failure; else it is tried
 	 * again */
-	ways->failed = err ? !may_come(err) : !ways->tcp && !may_come(verbs_err);
+	ways->failed = err ? !may_come(ways, err) : !ways->tcp && !may_come(ways, verbs_err);
 	if (ways->failed)
 		ways->first->settled = 1;
 	retry_later(ways);

@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# A unix socket that can't be made is a failure, also beside an address that works.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
+
+error 1 - '' 'no/such: bind: no such file' timeout 20 "$RDMASTOR" export ram:1M --nbd "unix:$PWD/no/such"
+error 1 - '' 'no/such: bind: no such file' \
+	timeout 20 "$RDMASTOR" export ram:1M --nbd "unix:$SOCK" --nbd "unix:$PWD/no/such"
+[ ! -e "$SOCK" ] || die "the socket is still there"
