@@ -18,8 +18,16 @@ int target_conn_room(struct target_conn *conn, unsigned slots, struct diag *diag
 	if (conn->target->proto->apart)
 		conn->share = calloc(conn->target->stores, sizeof(*conn->share));
 	if (!conn->cmds || !conn->lower || !conn->holder ||
-		(conn->target->proto->apart && !conn->share))
+		(conn->target->proto->apart && !conn->share)) {
+		free(conn->cmds);
+		free(conn->lower);
+		free(conn->holder);
+		free(conn->share);
+		conn->cmds = conn->lower = NULL;
+		conn->holder = NULL;
+		conn->share = NULL;
 		return diag_sys(diag, ENOMEM, "a connection of %u commands", slots);
+	}
 	conn->slots = slots;
 	conn->most = TARGET_EARLY_COMMANDS;
 	for (unsigned i = slots; i--;) {
