@@ -119,9 +119,10 @@ static bool make_room(struct target_places *places, const struct target_origin *
 	unsigned all = places->limit.connections,
 		 others = places->of[TARGET_STRANGER] + places->of[TARGET_GUEST];
 
-	if (origin && excess(places, origin, TARGET_STRANGER) >= TARGET_STRANGERS_ADDR)
+	if (!places->limit.crowds && origin &&
+		excess(places, origin, TARGET_STRANGER) >= TARGET_STRANGERS_ADDR)
 		return evict(places, oldest(places, TARGET_STRANGER, origin));
-	if (strangers(places) >= TARGET_STRANGERS)
+	if (!places->limit.crowds && strangers(places) >= TARGET_STRANGERS)
 		return evict(places, oldest(places, TARGET_STRANGER, NULL));
 	if (places->count - places->leaving >= all ||
 		(places->limit.listed && others >= all - all / 4))

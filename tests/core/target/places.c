@@ -103,6 +103,21 @@ Test(target_places, strangers_of_one_address_compete_among_themselves)
 	end();
 }
 
+/* As with NBD: one machine may start all the clients there can be at once. */
+Test(target_places, crowds_have_no_quota)
+{
+	begin(100, false);
+	places.limit.crowds = true;
+	for (unsigned i = 0; i < 99; i++)
+		cr_assert(enter(i, 1));
+	cr_assert(enter(99, 2));
+	cr_assert_eq(evictions, 0);
+	cr_assert(enter(100, 3));
+	cr_assert_eq(evictions, 1);
+	cr_assert_eq(evicted[0], &place[0]);
+	end();
+}
+
 /* A thousand connections of as many addresses: the one of a host that is slow to come is not the
  * first to go as long as some address has more. */
 Test(target_places, strangers_of_all_addresses)
