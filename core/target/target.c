@@ -148,6 +148,7 @@ void target_conn_over(struct loop_msg *msg)
 		conn->peer_next->peer_link = conn->peer_link;
 	if (conn->target->proto->left)
 		conn->target->proto->left(conn);
+	conn->ended = conn->killed = true; /* nothing more may be posted: it would come too late */
 	msg->run = buried;
 	loop_post(conn->loop, msg);
 }
