@@ -70,12 +70,12 @@ static bool evict(struct target_places *places, struct target_place *place)
 	return true;
 }
 
-/* The oldest of one address; NULL: of the address that has most. */
+/* The oldest of one address; NULL: of the address that has most beyond what was announced. */
 static struct target_place *oldest(
 	struct target_places *places, unsigned class, const struct target_origin *origin)
 {
 	struct target_place *place = places->first[class];
-	unsigned most = 0;
+	unsigned most = 1;
 
 	for (struct target_origin *other = places->origins; !origin && other; other = other->next)
 		if (excess(places, other, class) > most)
@@ -86,10 +86,12 @@ static struct target_place *oldest(
 	return place;
 }
 
+/* What a host has announced goes last, but it goes: else one host could hold all with it. */
 bool target_places_evict(struct target_places *places)
 {
 	return evict(places, oldest(places, TARGET_STRANGER, NULL)) ||
-	       evict(places, oldest(places, TARGET_GUEST, NULL));
+	       evict(places, oldest(places, TARGET_GUEST, NULL)) ||
+	       evict(places, places->first[TARGET_STRANGER]);
 }
 
 static unsigned strangers(const struct target_places *places)

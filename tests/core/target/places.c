@@ -161,6 +161,31 @@ Test(target_places, announced_connections)
 	end();
 }
 
+/* What a host is about to use goes last: before it, all that none has announced. */
+Test(target_places, announced_connections_go_last)
+{
+	begin(40, false);
+	cr_assert(enter(0, 1));
+	cr_assert(target_places_host(&places, &place[0], "a", true));
+	for (unsigned i = 1; i <= 30; i++)
+		cr_assert(enter(i, 1));
+	for (unsigned i = 31; i < 36; i++) {
+		cr_assert(enter(i, 2));
+		target_places_guest(&places, &place[i]);
+	}
+	for (unsigned i = 36; i < 40; i++)
+		cr_assert(enter(i, 3));
+	for (unsigned i = 0; i < 9; i++) {
+		cr_assert(enter(100 + i, 10 + i));
+		cr_assert(target_places_host(&places, &place[100 + i], "b", false));
+		cr_assert_eq(evicted[i], i < 4 ? &place[36 + i] : &place[31 + i - 4], "%u", i);
+	}
+	cr_assert(enter(120, 20));
+	cr_assert_eq(evicted[9], &place[1]); /* but they keep no other host out */
+	cr_assert_eq(places.refused, 0);
+	end();
+}
+
 Test(target_places, guests)
 {
 	begin(1024, true);
