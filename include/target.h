@@ -271,6 +271,7 @@ struct target_conn { /* the protocol embeds it first, which the carrier embeds f
 	struct loop_msg end_hop, kill_hop;
 	const char *kill_why;
 	bool ended, killed;
+	bool kill_now; /* without waiting for the peer */
 };
 
 /* target.c: on the target's loop */

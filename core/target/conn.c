@@ -91,33 +91,32 @@ static void cut_short(struct target_conn *conn)
 		split_stop(&target_cmd_at(conn, i)->split);
 }
 
-/* False: it has ended already. */
-static bool end_conn(struct target_conn *conn, enum diag_code code, int err, const char *text)
+/* now: without waiting for the peer, as others need what it holds */
+static void end_conn(
+	struct target_conn *conn, bool now, enum diag_code code, int err, const char *text)
 {
 	const struct target_proto *proto = conn->target->proto;
+	const struct target_carrier *carrier = conn->carrier;
 
 	if (target_conn_gone(conn))
-		return false;
+		return;
 	diag_set(&conn->why, code, err, "%s", text);
 	conn->state = TARGET_CLOSING;
 	cut_short(conn);
 	if (proto->closing)
 		proto->closing(conn);
-	return true;
+	(now && carrier->reset ? carrier->reset : carrier->close)(conn);
 }
 
 void target_conn_fail(struct target_conn *conn, enum diag_code code, int err, const char *text)
 {
-	if (end_conn(conn, code, err, text))
-		conn->carrier->close(conn);
+	end_conn(conn, false, code, err, text);
 }
 
 void target_conn_evict(struct target_conn *conn)
 {
-	const struct target_carrier *carrier = conn->carrier;
-
-	if (end_conn(conn, DIAG_TIMEOUT, ETIMEDOUT, "held data buffers while another host waited"))
-		(carrier->reset ? carrier->reset : carrier->close)(conn);
+	end_conn(
+		conn, true, DIAG_TIMEOUT, ETIMEDOUT, "held data buffers while another host waited");
 }
 
 static uint64_t stall_limit(const struct target_conn *conn)
@@ -337,7 +336,7 @@ void target_conn_killed(struct loop_msg *msg)
 	struct target_conn *conn = container_of(msg, struct target_conn, kill_hop);
 
 	if (!conn->over)
-		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED,
+		end_conn(conn, conn->kill_now, DIAG_CLOSED, ECONNABORTED,
 			target_stopping(conn->target) ? "the target is stopping" : conn->kill_why);
 }
 

@@ -17,10 +17,13 @@
 
 static void evict(struct target_place *place)
 {
-	target_conn_kill(container_of(place, struct target_conn, place),
-		place->class == TARGET_GUEST
-			? "another host needs the connection"
-			: "no handshake yet, and another host needs the connection");
+	struct target_conn *conn = container_of(place, struct target_conn, place);
+
+	if (!conn->killed)
+		conn->kill_now = true;
+	target_conn_kill(conn, place->class == TARGET_GUEST
+				       ? "another host needs the connection"
+				       : "no handshake yet, and another host needs the connection");
 }
 
 bool target_room(struct target *target, const struct addr *peer)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A connection's last way between the loops. */
+/* How a connection that others need the place of goes, on the only loop there is. */
 #include "target.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#define MSEC 1000000ull
+
 struct conn {
 	struct target_conn conn; /* first */
-	struct loop_msg later;
+	struct loop_msg later, down;
 };
 
 static struct loop *loop;
@@ -15,10 +17,47 @@ static struct target target;
 static volatile int evicted;
 static struct addr peer = { .ss.ss_family = AF_UNIX, .len = sizeof(sa_family_t) };
 
+static unsigned closes, resets;
+
 static int refuse(struct target_conn *conn, struct diag *diag)
 {
 	(void)conn;
 	return diag_set(diag, DIAG_CLOSED, ECONNABORTED, "refused");
+}
+
+static int admit(struct target_conn *conn, struct diag *diag)
+{
+	return target_conn_room(conn, 1, diag);
+}
+
+static void is_down(struct loop_msg *msg)
+{
+	target_conn_down(&container_of(msg, struct conn, down)->conn);
+}
+
+static void go_down(struct target_conn *conn)
+{
+	struct conn *c = (struct conn *)conn;
+
+	c->down.run = is_down;
+	loop_post(loop, &c->down);
+}
+
+static void close_conn(struct target_conn *conn)
+{
+	closes++;
+	go_down(conn);
+}
+
+static void reset_conn(struct target_conn *conn)
+{
+	resets++;
+	go_down(conn);
+}
+
+static void free_nothing(struct target_conn *conn)
+{
+	(void)conn;
 }
 
 static void newcomer(struct loop_msg *msg)
@@ -42,11 +81,9 @@ static void left(struct target_conn *conn)
 	loop_post(loop, &c->later);
 }
 
-static const struct target_carrier carrier = { .name = "test", .open = refuse };
 static const struct target_proto proto = { .name = "test", .hello = "nothing", .left = left };
 
-/* A newcomer finds no place while the oldest connection, which has no handshake, is nearly gone. */
-Test(target, evicted_when_nearly_gone)
+static void begin(const struct target_carrier *carrier)
 {
 	const struct loop_options loop_opt = { .name = "test" };
 	const struct target_options opt = { .loops = &loop,
@@ -63,10 +100,42 @@ Test(target, evicted_when_nearly_gone)
 	cr_assert_eq(loop_new(&loop, &loop_opt, NULL), 0);
 	cr_assert_eq(target_start(&target, loop, &proto, &opt, 0, &why), 0, "%s", why.text);
 	cr_assert(target_room(&target, &peer));
-	target_conn_begin(&target, &c->conn, &carrier, &peer);
-	cr_assert(loop_wait(loop, &evicted, loop_clock() + 1000000000));
-	cr_assert(loop_wait(loop, &target.idle, loop_clock() + 1000000000));
+	target_conn_begin(&target, &c->conn, carrier, &peer);
+}
+
+static void end(void)
+{
+	struct diag why;
+
+	cr_assert(loop_wait(loop, &target.idle, loop_clock() + 1000 * MSEC));
 	cr_assert_eq(target_refused(&target), 0);
 	cr_assert_eq(target_stop(&target, 1000, &why), 0, "%s", why.text);
 	loop_free(loop);
+}
+
+/* A newcomer finds no place while the oldest connection, which has no handshake, is nearly gone. */
+Test(target, evicted_when_nearly_gone)
+{
+	static const struct target_carrier carrier = { .name = "test", .open = refuse };
+
+	begin(&carrier);
+	cr_assert(loop_wait(loop, &evicted, loop_clock() + 1000 * MSEC));
+	end();
+}
+
+/* It does not wait for its peer: few may be on their way out at a time. */
+Test(target, evicted_without_a_farewell)
+{
+	static const struct target_carrier carrier = { .name = "test",
+		.cmd_size = sizeof(struct target_cmd),
+		.open = admit,
+		.close = close_conn,
+		.reset = reset_conn,
+		.free = free_nothing };
+
+	begin(&carrier);
+	cr_assert(target_room(&target, &peer));
+	end();
+	cr_assert_eq(resets, 1);
+	cr_assert_eq(closes, 0);
 }
