@@ -98,13 +98,13 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 
 	if (ask->cntlid != NVMF_CNTLID_ANY)
 		return BAD_DATA(cntlid); /* controllers are made on demand only */
+	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
+	if (!ctrl || (subsys->count && !target_admit(&queue->base, ask->hostnqn, true))) {
+		free(ctrl);
+		return refuse(NVMF_BUSY);
+	}
 	if (!subsys->count)
 		target_admit_guest(&queue->base);
-	else if (!target_admit(&queue->base, ask->hostnqn, true))
-		return refuse(NVMF_BUSY);
-	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
-	if (!ctrl)
-		return refuse(NVMF_BUSY);
 	do
 		target->last_cntlid =
 			target->last_cntlid >= NVMF_CNTLID_MAX ? 1 : target->last_cntlid + 1;
