@@ -139,8 +139,15 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 
 	if (make_room(places, find_origin(places, peer, name)))
 		return true;
-	diag_set(&why, DIAG_BUSY, EBUSY, "host refused: all %u connections are in use",
-		places->limit.connections);
+	if (!name[0])
+		strcpy(name, "unix socket");
+	if (places->leaving >= TARGET_LEAVING)
+		diag_set(&why, DIAG_BUSY, EBUSY,
+			"%s: refused: %u connections are still being closed", name,
+			places->leaving);
+	else
+		diag_set(&why, DIAG_BUSY, EBUSY, "%s: refused: all %u connections are in use", name,
+			places->limit.connections);
 	target_places_refuse(places, &why);
 	return false;
 }
@@ -240,11 +247,15 @@ bool target_places_host(
 {
 	struct target_host *host = find_host(places, name);
 	struct diag why = { 0 };
-	bool full = host && host->connections >= most_of(places, host);
+	unsigned most = host ? most_of(places, host) : 0;
 
-	if (!host || full) {
-		diag_set(&why, DIAG_BUSY, full ? EBUSY : ENOMEM, "host refused: %.224s: %s", name,
-			full ? "it may have no more connections" : "out of memory");
+	if (!host || host->connections >= most) {
+		if (host)
+			diag_set(&why, DIAG_BUSY, EBUSY,
+				"%.224s: refused: it has %u connections, must be at most %u", name,
+				host->connections, most);
+		else
+			diag_set(&why, DIAG_BUSY, ENOMEM, "%.224s: refused: out of memory", name);
 		target_places_refuse(places, &why);
 		return false;
 	}

@@ -13,6 +13,7 @@ static struct target_place place[MANY];
 static struct target_places places;
 static struct target_place *evicted[MANY];
 static unsigned evictions, reports;
+static struct diag report;
 
 static void evict(struct target_place *p)
 {
@@ -25,6 +26,7 @@ static void full(const struct diag *why, void *user)
 	cr_assert_eq(user, &places);
 	cr_assert_eq(why->code, DIAG_BUSY);
 	reports++;
+	report = *why;
 }
 
 static void begin(unsigned connections, bool listed)
@@ -325,5 +327,30 @@ Test(target_places, reports)
 	}
 	cr_assert_eq(places.refused, 250);
 	cr_assert_eq(reports, 3);
+	cr_assert_str_eq(report.text, "10.0.0.1: refused: all 1 connections are in use");
+	end();
+}
+
+/* They say who it was, and which limit. */
+Test(target_places, reasons)
+{
+	struct addr local = { .ss.ss_family = AF_UNIX, .len = sizeof(sa_family_t) };
+
+	begin(2, true);
+	cr_assert(enter(0, 0));
+	cr_assert(target_places_host(&places, &place[0], "a", false));
+	cr_assert(enter(1, 0));
+	cr_assert(!target_places_host(&places, &place[1], "a", false));
+	cr_assert_str_eq(report.text, "a: refused: it has 1 connections, must be at most 1");
+	cr_assert(target_places_host(&places, &place[1], "b", false));
+	leap_now += 10 * SEC;
+	cr_assert(!target_places_room(&places, &local));
+	cr_assert_str_eq(report.text, "unix socket: refused: all 2 connections are in use");
+	end();
+	leap_now += 10 * SEC;
+	begin(1024, false);
+	for (unsigned i = 0; i <= TARGET_STRANGERS + TARGET_LEAVING; i++)
+		cr_assert_eq(enter(i, i), i < TARGET_STRANGERS + TARGET_LEAVING);
+	cr_assert_str_eq(report.text, "10.0.0.128: refused: 64 connections are still being closed");
 	end();
 }
