@@ -113,6 +113,8 @@ struct ep_ops {
 	void (*reset)(struct ep *);
 	/* at once, any state, no upcall after; not from inside an upcall other than `down` */
 	void (*free)(struct ep *);
+	/* Bytes that the peer has sent and taken so far; NULL: unknown before an operation ends. */
+	uint64_t (*moved)(const struct ep *);
 };
 
 enum ep_state { EP_CONNECTING, EP_UP, EP_CLOSING, EP_DOWN };

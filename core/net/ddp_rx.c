@@ -495,6 +495,7 @@ bool ddp_rx_readable(struct iwarp *iw)
 			return true;
 		}
 		any = true;
+		iw->moved += (uint64_t)got;
 		if (direct) {
 			uint32_t part = (size_t)got < rx->left ? (uint32_t)got : rx->left;
 			placed(iw, part);

@@ -458,6 +458,7 @@ void ddp_tx_flush(struct iwarp *iw)
 		}
 		bytes = tcp_send(iw->fd.fd, tx->iov + tx->iov_at, tx->iov_count - tx->iov_at);
 		if (bytes >= 0) {
+			iw->moved += (uint64_t)bytes;
 			advance(tx, (size_t)bytes);
 			ddp_tx_retire(iw);
 		} else if (errno == EAGAIN) {

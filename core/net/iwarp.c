@@ -321,6 +321,13 @@ static void iwarp_reset(struct ep *ep)
 	iwarp_end(iw);
 }
 
+static uint64_t iwarp_moved(const struct ep *ep)
+{
+	const struct iwarp *iw = container_of(ep, const struct iwarp, ep);
+
+	return iw->over || iw->fd.fd < 0 ? iw->moved : tcp_moved(iw->fd.fd, iw->moved);
+}
+
 static const struct ep_ops ops = {
 	.name = "iwarp",
 	.post = post,
@@ -329,6 +336,7 @@ static const struct ep_ops ops = {
 	.unreg = unreg,
 	.close = iwarp_close,
 	.reset = iwarp_reset,
+	.moved = iwarp_moved,
 	.free = iwarp_free,
 };
 

@@ -93,6 +93,7 @@ struct iwarp {
 	bool crc, want_crc, large;
 	bool touched; /* upcalls of this turn want an `idle` */
 	uint8_t nudges;
+	uint64_t moved; /* bytes through the socket, either way */
 	uint32_t timeout_ms;
 	struct mpa req;
 	uint8_t priv[EP_PRIV_MAX];

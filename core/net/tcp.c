@@ -4,13 +4,11 @@
 #include "tcp.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define MS           1000000ull
@@ -330,13 +328,8 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 uint64_t stream_moved(struct stream *stream)
 {
 	const struct tcp *tcp = tcp_of(stream);
-	int in = 0, out = 0;
 
-	if (!tcp->over) {
-		ioctl(tcp->fd.fd, SIOCINQ, &in);
-		ioctl(tcp->fd.fd, SIOCOUTQ, &out);
-	}
-	return tcp->moved + (uint64_t)in - (uint64_t)out;
+	return tcp->over ? tcp->moved : tcp_moved(tcp->fd.fd, tcp->moved);
 }
 
 void stream_send(struct stream *stream, struct stream_out *chain)

@@ -12,6 +12,8 @@ void tcp_failed(struct diag *, int err, const struct addr *peer, bool up);
 void tcp_tune(int fd, const struct addr *peer);
 /* Makes close() reset the connection, and so drop what the peer has not got yet. */
 void tcp_reset_on_close(int fd);
+/* What the peer has sent and taken, of what has been received and sent here. */
+uint64_t tcp_moved(int fd, uint64_t here);
 
 /* One piece is the rule at low depth, and the plain calls are cheaper: the kernel has no list to
  * fetch. */

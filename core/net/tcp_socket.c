@@ -3,8 +3,10 @@
  * went wrong with one: for streams and for software iWARP. */
 #include "tcp.h"
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +22,15 @@ void tcp_reset_on_close(int fd)
 {
 	setsockopt(
 		fd, SOL_SOCKET, SO_LINGER, &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
+}
+
+uint64_t tcp_moved(int fd, uint64_t here)
+{
+	int in = 0, out = 0;
+
+	ioctl(fd, SIOCINQ, &in);
+	ioctl(fd, SIOCOUTQ, &out);
+	return here + (uint64_t)in - (uint64_t)out;
 }
 
 void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)

@@ -35,7 +35,7 @@ struct rdma {
 	/* In the connection's pool: receives, then a page for each command of an admin queue, whose
 	 * data the next capsule in its receive must not overwrite, then replies. */
 	size_t pages_at, replies_at;
-	uint64_t moved; /* bytes, either way */
+	uint64_t moved; /* bytes of whole pieces, either way */
 	bool capsules_known;
 	unsigned buffers_known; /* pools of the data buffers */
 };
@@ -341,7 +341,10 @@ static int rdma_open(struct target_conn *conn, struct diag *diag)
 
 static uint64_t rdma_moved(struct target_conn *conn)
 {
-	return rdma_of(conn)->moved;
+	const struct rdma *rdma = rdma_of(conn);
+	const struct ep_ops *ops = rdma->ep->ops;
+
+	return ops->moved ? ops->moved(rdma->ep) : rdma->moved;
 }
 
 static void rdma_close(struct target_conn *conn)

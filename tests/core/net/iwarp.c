@@ -747,6 +747,40 @@ Test(iwarp, a_reset_does_not_wait_for_the_peer)
 	left_open(true);
 }
 
+/* A slow peer shows that it goes on before a message has come whole. */
+Test(iwarp, parts_of_messages_count_as_moved)
+{
+	const struct mpa answer = {
+		.revision = 2, .enhanced = true, .peer = true, .rtr = MPA_RTR_WRITE
+	};
+	/* of an FPDU with a Send of 768 bytes, the first */
+	static const uint8_t part[500] = { 3, 0, 0x41, 0x43, [15] = 1 };
+	struct ep_dial dial = { .timeout_ms = 1000, .no_crc = true };
+	int fd = bare_listener(&dial, false), one;
+	uint8_t frame[MPA_FRAME_MAX];
+	uint64_t before;
+	ssize_t n;
+
+	one = bare_accept(fd, frame);
+	n = (ssize_t)mpa_put(frame, &answer, true);
+	cr_assert_eq(send(one, frame, (size_t)n, 0), n);
+	turn(&client.up);
+	loop_wait(loop, &client.down, loop_clock() + SECOND / 20);
+	before = client.ep->ops->moved(client.ep);
+	for (unsigned i = 1; i <= 5; i++) {
+		cr_assert_eq(send(one, part + (i - 1) * 100, 100, 0), 100);
+		loop_wait(loop, &client.down, loop_clock() + SECOND / 20);
+		cr_assert_not(client.down, "%s", client.ep->why.text);
+		cr_assert_geq(client.ep->ops->moved(client.ep), before + i * 100ull);
+	}
+	close(one);
+	turn(&client.down);
+	cr_assert_geq(client.ep->ops->moved(client.ep), before + 500);
+	side_fini(&client);
+	close(fd);
+	loop_free(loop);
+}
+
 /* Only who is to wait in vain has little time. */
 static void hand_answered(const void *bytes, size_t len, const char *words, enum diag_code code)
 {
