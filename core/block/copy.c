@@ -5,6 +5,7 @@
 #include "copy_slot.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -410,13 +411,25 @@ static void close_in(struct copy *copy)
 	lane_close(copy->in[--copy->ins]);
 }
 
+/* One thread feeds all lanes, so more of them than CPUs only cost switches, most where the server
+ * is on this machine. What is to be in flight must fit in, though. */
+static unsigned useful_lanes(const struct copy *copy)
+{
+	const struct bdev_limits *src = &copy->src->lim;
+	uint32_t most = (uint32_t)copy_least(COPY_LANES, src->lanes);
+	uint32_t full = src->depth ? (copy->depth + src->depth - 1) / src->depth : 1;
+	cpu_set_t set;
+	uint32_t cpus = sched_getaffinity(0, sizeof(set), &set) ? most : (uint32_t)CPU_COUNT(&set);
+
+	if (copy->opt->stream)
+		return 1;
+	return copy_most(1, (uint32_t)copy_least(most, copy_most(cpus, full)));
+}
+
 /* One lane must be; what there are more of is a gain. */
 static int open_in(struct copy *copy)
 {
-	unsigned most =
-		copy->opt->stream
-			? 1
-			: copy_most(1, (uint32_t)copy_least(COPY_LANES, copy->src->lim.lanes));
+	unsigned most = useful_lanes(copy);
 	int rc = 0;
 
 	while (!rc && copy->ins < most) {
