@@ -136,9 +136,8 @@ struct target_proto {
 	const char *hello; /* what a connection that is not live is waited for, for messages */
 	/* commands that arrived before the end are run while ENDING, from carrier->resume() */
 	bool answers;
-	/* Many clients may be behind one address: each connection, not each host, has a share of
-	 * the buffers of its own, and only the limit of all connections bounds those that are not
-	 * admitted yet. */
+	/* Each connection has a share of the buffers of its own, not each host: many clients may be
+	 * behind one address. */
 	bool apart;
 	/* (T) A connection has come in. It is the row's from here: refused and closed, or embedded
 	 * in a new connection for target_conn_begin(). NULL: the protocol listens itself. */

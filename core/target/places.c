@@ -116,15 +116,16 @@ static struct target_origin *find_origin(
 	return origin;
 }
 
-static bool make_room(struct target_places *places, const struct target_origin *origin)
+/* Who may reach a unix socket is decided by its file, and one user may start as many clients at
+ * once as there are places: no quotas there. */
+static bool make_room(struct target_places *places, const struct target_origin *origin, bool quotas)
 {
 	unsigned all = places->limit.connections,
 		 others = places->of[TARGET_STRANGER] + places->of[TARGET_GUEST];
 
-	if (!places->limit.crowds && origin &&
-		excess(places, origin, TARGET_STRANGER) >= TARGET_STRANGERS_ADDR)
+	if (quotas && origin && excess(places, origin, TARGET_STRANGER) >= TARGET_STRANGERS_ADDR)
 		return evict(places, oldest(places, TARGET_STRANGER, origin));
-	if (!places->limit.crowds && strangers(places) >= TARGET_STRANGERS)
+	if (quotas && strangers(places) >= TARGET_STRANGERS)
 		return evict(places, oldest(places, TARGET_STRANGER, NULL));
 	if (places->count - places->leaving >= all ||
 		(places->limit.listed && others >= all - all / 4))
@@ -137,7 +138,7 @@ bool target_places_room(struct target_places *places, const struct addr *peer)
 	struct diag why = { 0 };
 	char name[ADDR_TEXT];
 
-	if (make_room(places, find_origin(places, peer, name)))
+	if (make_room(places, find_origin(places, peer, name), peer->ss.ss_family != AF_UNIX))
 		return true;
 	if (!name[0])
 		strcpy(name, "unix socket");

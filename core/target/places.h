@@ -17,9 +17,6 @@ struct target_limits {
 	 * announces them: they do not count as strangers. */
 	unsigned announced;
 	bool listed; /* only hosts on a list are admitted */
-	/* Many hosts may be behind one address, and may come at once: there are no quotas for
-	 * strangers, only new ones replace them when all places are taken. */
-	bool crowds;
 };
 
 struct target_origin { /* an address without its port */

@@ -399,8 +399,7 @@ static int make_places(struct target *target, struct diag *diag)
 		return diag_sys(diag, ENOMEM, "target");
 	*target->places = (struct target_places){ .limit = { .connections = opt->connections,
 							  .announced = opt->announced,
-							  .listed = opt->listed,
-							  .crowds = target->proto->apart },
+							  .listed = opt->listed },
 		.shares = opt->nloops * target->stores,
 		.evict = evict,
 		.full = opt->full,

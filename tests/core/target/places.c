@@ -105,16 +105,18 @@ Test(target_places, strangers_of_one_address_compete_among_themselves)
 	end();
 }
 
-/* As with NBD: one machine may start all the clients there can be at once. */
-Test(target_places, crowds_have_no_quota)
+/* Only a lack of places ends handshakes there. */
+Test(target_places, unix_sockets_have_no_quota)
 {
+	const struct addr local = { .ss.ss_family = AF_UNIX, .len = sizeof(sa_family_t) };
+
 	begin(100, false);
-	places.limit.crowds = true;
-	for (unsigned i = 0; i < 99; i++)
-		cr_assert(enter(i, 1));
-	cr_assert(enter(99, 2));
+	for (unsigned i = 0; i < 100; i++) {
+		cr_assert(target_places_room(&places, &local));
+		target_places_enter(&places, &place[i], &local);
+	}
 	cr_assert_eq(evictions, 0);
-	cr_assert(enter(100, 3));
+	cr_assert(enter(100, 1));
 	cr_assert_eq(evictions, 1);
 	cr_assert_eq(evicted[0], &place[0]);
 	end();
