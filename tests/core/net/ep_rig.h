@@ -92,9 +92,9 @@ static inline void iwarp_free(struct ep *ep)
 }
 
 static const struct ep_ops verbs_ops = { "verbs", fake_post, fake_repost, fake_reg, fake_unreg,
-	fake_close, verbs_free };
+	fake_close, fake_close, verbs_free };
 static const struct ep_ops iwarp_ops = { "iwarp", fake_post, fake_repost, fake_reg, fake_unreg,
-	fake_close, iwarp_free };
+	fake_close, fake_close, iwarp_free };
 
 static inline int start(struct backend *backend, struct ep *ep, const struct ep_ops *ops,
 	struct loop *on, const struct ep_dial *dial, const struct ep_events *events, void *user,
