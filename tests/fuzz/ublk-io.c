@@ -43,6 +43,7 @@ static void start(void)
 		.home = loop,
 		.depth = DEPTH,
 		.cap = CAP,
+		.pool = pool,
 		.lim = &disk->bdev.lim,
 		.tag = tag,
 		.desc = desc };
@@ -62,14 +63,14 @@ static void reset(uint8_t how)
 	disk->bad_status = -5;
 	ublk_io_init(&q);
 	for (unsigned i = 0; i < DEPTH; i++) {
-		void *lower =
-			tag[i].io.lower ? tag[i].io.lower : calloc(1, disk->bdev.lim.io_size + 8);
+		void *lower = tag[i].split.io.lower;
 
-		tag[i] = (struct ublk_tag){
-			.queue = &q, .buf = pool_buf(pool, i), .io.lower = lower
-		};
-		tag[i].base = tag[i].buf.p;
-		tag[i].io.buf = &tag[i].buf;
+		if (!lower)
+			lower = calloc(1, disk->bdev.lim.io_size + 8);
+		tag[i] = (struct ublk_tag){ .queue = &q,
+			.split.lane = q.lane,
+			.split.io.lower = lower,
+			.base = pool_buf(pool, i).p };
 		asked[i] = answered[i] = 0;
 	}
 }
