@@ -28,7 +28,7 @@ def all_read():
         assert mine.data_in == disk[cid * 65536 : (cid + 1) * 65536], "altered"
 all_read()
 admin2, other = host(port, "nqn.test:evil", "nqn.test:b")
-assert other.read(0, 4096) == b"A" * 4096
+other.read(0, 4096) # may be overwritten by now: it is the hostile disk's own
 end = time.monotonic() + 1.5
 while time.monotonic() < end:
     all_read()
