@@ -119,10 +119,10 @@ static bool share_serve(struct target_share *share)
 	return false;
 }
 
-static void look(struct target_buffers *store, uint64_t now);
+static void relieve_hungry(struct target_buffers *store, uint64_t now);
 
 /* ready() may change everything, so nothing is kept across it. */
-static void serve(struct loop_work *work)
+static void serve_lines(struct loop_work *work)
 {
 	struct target_buffers *store = container_of(work, struct target_buffers, work);
 	unsigned refused = 0;
@@ -137,7 +137,7 @@ static void serve(struct loop_work *work)
 	store->serving = false;
 	if (store->turn && !store->watch.on) {
 		store->watches++;
-		look(store, loop_now(store->loop));
+		relieve_hungry(store, loop_now(store->loop));
 	}
 }
 
@@ -210,7 +210,7 @@ static unsigned hungry(const struct target_buffers *store, uint64_t now, bool *s
 
 /* As long as a host waits that holds nothing: ends connections until enough buffers come back, each
  * of those hosts needs one. */
-static void look(struct target_buffers *store, uint64_t now)
+static void relieve_hungry(struct target_buffers *store, uint64_t now)
 {
 	bool some;
 	unsigned need = hungry(store, now, &some), coming = 0;
@@ -237,7 +237,7 @@ static void watch_fired(struct loop_timer *timer)
 {
 	struct target_buffers *store = container_of(timer, struct target_buffers, watch);
 
-	look(store, loop_now(store->loop));
+	relieve_hungry(store, loop_now(store->loop));
 }
 
 int target_buffers_init(
@@ -255,7 +255,7 @@ int target_buffers_init(
 	}
 	store->reserve = count > 1 ? (count + 3u) / 4 : 0;
 	store->peer_end = &store->peer;
-	store->work.run = serve;
+	store->work.run = serve_lines;
 	store->watch.fire = watch_fired;
 	for (store->free = 0; store->free < count; store->free++)
 		store->stack[store->free] = (uint16_t)(count - 1 - store->free);
