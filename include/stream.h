@@ -54,6 +54,8 @@ ssize_t stream_recv(struct stream *, const struct iovec *, int count);
 void stream_send(struct stream *, struct stream_out *chain); /* leaves at the end of the turn */
 /* Bytes that the peer has sent and taken so far, as the kernel knows it. */
 uint64_t stream_moved(struct stream *);
+/* The peer sends nothing more, whether or not all it has sent has been read. */
+bool stream_hung_up(struct stream *);
 /* What is awaited of the peer: STREAM_READ until changed. With STREAM_WATCH there is no `readable`,
  * but the end of the peer's stream is still noticed and ends this one, with what was not read; with
  * STREAM_DEAF only an error or the end of both directions does. */

@@ -189,6 +189,9 @@ struct target_carrier {
 	void (*resume)(struct target_conn *);
 	/* Bytes that the peer has sent and taken so far; asked now and then. */
 	uint64_t (*moved)(struct target_conn *);
+	/* Whether the peer has left, though not all it has sent has been read. NULL: this cannot
+	 * be. */
+	bool (*hung_up)(struct target_conn *);
 	void (*close)(struct target_conn *); /* target_conn_down() follows, never inside */
 	/* The same without waiting for the peer; NULL: as close(). */
 	void (*reset)(struct target_conn *);
@@ -311,7 +314,8 @@ void target_conn_kill(struct target_conn *, const char *why);
 
 /* fence.c: a host that connects again may have given up an earlier connection that is still alive
  * here. Whatever that one has at a disk and may change blocks becomes an orphan (bdev_orphan)
- * before the host can write over the new connection. */
+ * before the host can write over the new connection. Where the peer has hung up, what was not read
+ * is never carried out. */
 struct target_fence {
 	/* set by the caller, as is the owner's part around it */
 	bool (*same)(const struct target_fence *, const struct target_conn *); /* on its loop */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,6 +331,14 @@ uint64_t stream_moved(struct stream *stream)
 	const struct tcp *tcp = tcp_of(stream);
 
 	return tcp->over ? tcp->moved : tcp_moved(tcp->fd.fd, tcp->moved);
+}
+
+bool stream_hung_up(struct stream *stream)
+{
+	const struct tcp *tcp = tcp_of(stream);
+	struct pollfd fd = { .fd = tcp->fd.fd, .events = POLLRDHUP };
+
+	return tcp->over || poll(&fd, 1, 0) > 0;
 }
 
 void stream_send(struct stream *stream, struct stream_out *chain)

@@ -83,10 +83,22 @@ void target_conn_finish(struct target_conn *conn)
 	target_conn_wake(conn);
 }
 
+static void make_orphans(struct target_conn *conn)
+{
+	for (unsigned i = 0; i < conn->slots; i++) {
+		struct target_cmd *cmd = target_cmd_at(conn, i);
+
+		if (cmd->state == TARGET_CMD_WORK && cmd->changes_len && cmd->split.lane &&
+			!cmd->orphan.bdev)
+			bdev_orphan(
+				cmd->disk->bdev, &cmd->orphan, cmd->changes_off, cmd->changes_len);
+	}
+}
+
 /* Its peer has left, or soon will: what is at a disk ends with what the disk has of it. */
 static void cut_short(struct target_conn *conn)
 {
-	target_conn_fence(conn);
+	make_orphans(conn);
 	for (unsigned i = 0; i < conn->slots; i++)
 		split_stop(&target_cmd_at(conn, i)->split);
 }
@@ -280,14 +292,11 @@ void target_conn_down(struct target_conn *conn)
 
 void target_conn_fence(struct target_conn *conn)
 {
-	for (unsigned i = 0; i < conn->slots; i++) {
-		struct target_cmd *cmd = target_cmd_at(conn, i);
+	const struct target_carrier *carrier = conn->carrier;
 
-		if (cmd->state == TARGET_CMD_WORK && cmd->changes_len && cmd->split.lane &&
-			!cmd->orphan.bdev)
-			bdev_orphan(
-				cmd->disk->bdev, &cmd->orphan, cmd->changes_off, cmd->changes_len);
-	}
+	if (conn->opened && !target_conn_gone(conn) && carrier->hung_up && carrier->hung_up(conn))
+		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED, "the host disconnected");
+	make_orphans(conn);
 }
 
 void target_conn_hurry(struct target_conn *conn)

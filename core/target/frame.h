@@ -9,7 +9,8 @@ void target_conn_over(struct loop_msg *); /* the last hop begins, on the target'
 /* conn.c: hops, on the connection's loop */
 void target_conn_open(struct loop_msg *), target_conn_ended(struct loop_msg *),
 	target_conn_killed(struct loop_msg *);
-/* makes orphans of its commands that may change blocks and are at the disk */
+/* Makes orphans of its commands that may change blocks and are at the disk; ends it if its peer has
+ * hung up. */
 void target_conn_fence(struct target_conn *);
 /* others wait for buffers that it holds */
 void target_conn_evict(struct target_conn *);

@@ -367,6 +367,11 @@ static uint64_t toy_moved(struct target_conn *conn)
 	return stream_moved(toy_of(conn)->stream);
 }
 
+static bool toy_hung_up(struct target_conn *conn)
+{
+	return stream_hung_up(toy_of(conn)->stream);
+}
+
 static void toy_close(struct target_conn *conn)
 {
 	stream_close(toy_of(conn)->stream);
@@ -385,6 +390,7 @@ static const struct target_carrier carrier = {
 	.push = push,
 	.reply = reply,
 	.moved = toy_moved,
+	.hung_up = toy_hung_up,
 	.close = toy_close,
 	.free = toy_free,
 };

@@ -213,6 +213,11 @@ static uint64_t moved(struct target_conn *conn)
 	return stream_moved(((struct nbd_srv_conn *)conn)->stream);
 }
 
+static bool hung_up(struct target_conn *conn)
+{
+	return stream_hung_up(((struct nbd_srv_conn *)conn)->stream);
+}
+
 static void conn_close(struct target_conn *conn)
 {
 	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
@@ -241,6 +246,7 @@ const struct target_carrier nbd_srv_carrier = {
 	.reply = reply,
 	.resume = resume,
 	.moved = moved,
+	.hung_up = hung_up,
 	.close = conn_close,
 	.free = conn_free,
 };

@@ -186,6 +186,11 @@ static uint64_t tcp_moved(struct target_conn *conn)
 	return stream_moved(tcp_of(conn)->pdus.stream);
 }
 
+static bool tcp_hung_up(struct target_conn *conn)
+{
+	return stream_hung_up(tcp_of(conn)->pdus.stream);
+}
+
 static void tcp_close(struct target_conn *conn)
 {
 	stream_close(tcp_of(conn)->pdus.stream);
@@ -199,6 +204,7 @@ const struct nvme_tgt_carrier nvme_tgt_tcp = {
 		.push = push,
 		.reply = reply,
 		.moved = tcp_moved,
+		.hung_up = tcp_hung_up,
 		.close = tcp_close,
 		.free = tcp_free },
 	.trtype = NVMF_TRTYPE_TCP,

@@ -14,7 +14,7 @@ struct conn {
 
 static struct loop *loop;
 static struct target target;
-static volatile int evicted;
+static volatile int evicted, fenced;
 static struct addr peer = { .ss.ss_family = AF_UNIX, .len = sizeof(sa_family_t) };
 
 static unsigned closes, resets;
@@ -81,6 +81,25 @@ static void left(struct target_conn *conn)
 	loop_post(loop, &c->later);
 }
 
+static bool hung_up(struct target_conn *conn)
+{
+	(void)conn;
+	return true;
+}
+
+static bool is_old(const struct target_fence *fence, const struct target_conn *conn)
+{
+	(void)fence;
+	(void)conn;
+	return true;
+}
+
+static void fence_back(struct target_fence *fence)
+{
+	(void)fence;
+	fenced = true;
+}
+
 static const struct target_proto proto = { .name = "test", .hello = "nothing", .left = left };
 
 static void begin(const struct target_carrier *carrier)
@@ -138,4 +157,23 @@ Test(target, evicted_without_a_farewell)
 	end();
 	cr_assert_eq(resets, 1);
 	cr_assert_eq(closes, 0);
+}
+
+/* What its peer sent before it left is not carried out behind what the host does next. */
+Test(target, fence_ends_who_hung_up)
+{
+	static const struct target_carrier carrier = { .name = "test",
+		.cmd_size = sizeof(struct target_cmd),
+		.open = admit,
+		.hung_up = hung_up,
+		.close = close_conn,
+		.free = free_nothing };
+	struct target_fence fence = { .same = is_old, .back = fence_back };
+
+	begin(&carrier);
+	fence.home = loop;
+	target_fence(&target, &fence);
+	cr_assert(loop_wait(loop, &fenced, loop_clock() + 1000 * MSEC));
+	cr_assert_eq(closes, 1);
+	end();
 }
