@@ -28,7 +28,7 @@ all: $(B)/rdmastor
 # Sources, and what each build makes of them.
 CORE      := $(wildcard core/*/*.c core/*/*/*.c)
 # What opens a real device stays out of the test build, whose tests link tests/fake/ instead; the choice of a device has its own test.
-TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/nbd_nl.c core/kernel/iscsi_socket.c,$(CORE))
+TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/kernel/sys/nbd_nl.c core/kernel/iscsi/iscsi_socket.c,$(CORE))
 SHIPPED   := main.c $(wildcard applets/*.c) $(CORE)
 FAKES     := $(wildcard tests/fake/*.c tests/toy/*.c)
 UNIT      := $(wildcard tests/core/*/*.c tests/core/*/*/*.c)
@@ -154,7 +154,7 @@ $(T)/tests/core/block/output: TEST_LIBS += -Wl,--wrap=fdatasync
 $(T)/tests/core/block/file_map: TEST_LIBS += -Wl,--wrap=lseek
 $(addprefix $(T)/tests/,core/base/addr core/base/resolve core/proto/iscsi/hops pair/names): TEST_LIBS += -Wl,--wrap=getaddrinfo,--wrap=freeaddrinfo
 $(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
-$(T)/tests/core/kernel/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
+$(T)/tests/core/kernel/nfs/mount_call: TEST_LIBS += -Wl,--wrap=mount,--wrap=umount2,--wrap=kill
 $(T)/tests/core/net/ep $(T)/tests/core/net/ep_again: $(T)/obj/core/net/ep.o
 $(T)/tests/core/net/verbs: $(addprefix $(T)/obj/core/net/,verbs.o verbs_dev.o)
 $(UNIT_BIN) $(PAIR_BIN): $(if $(filter thread,$(SAN)),$(T)/obj/tests/tsan.o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Commands carried out at once, events through a pair of sockets. */
 #include "iscsi_kernel.h"
-#include "../../core/kernel/iscsi_nl.h"
+#include "../../core/kernel/iscsi/iscsi_nl.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

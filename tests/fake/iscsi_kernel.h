@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* A kernel behind NETLINK_ISCSI, instead of core/kernel/iscsi_socket.c: it counts what it has,
+/* A kernel behind NETLINK_ISCSI, instead of iscsi_socket.c: it counts what it has,
  * keeps what it is told, and may refuse; behind it a target that lets everybody in, or whom it is
  * told to turn away. */
 #pragma once

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What comes over NETLINK_ISCSI, any bytes: answers to commands, and events in the middle of a
  * login through the kernel. */
-#include "../../core/kernel/iscsi_nl.h"
+#include "../../core/kernel/iscsi/iscsi_nl.h"
 #include "iscsi.h"
 #include "iscsi_kernel.h"
 #include <stdlib.h>

@@ -21,8 +21,9 @@ base    : applet scheme image child crc32c mem out uri resolve stats :
 include : *                     :
 '
 everywhere='diag loop wire'
-# Neighbours inside proto that share a room of their own.
-friends='core/proto/iscsi:core/proto/scsi core/proto/srp:core/proto/scsi'
+# Neighbours inside a room that may know another's private headers.
+friends='core/proto/iscsi:scsi core/proto/srp:scsi core/kernel/status:nvme'
+for dir in core/kernel/*/; do friends+=" ${dir%/}:sys"; done
 guarded='infiniband/* rdma/rdma_cma.h rdma/rsocket.h netlink/* liburing.h cjson/* mbedtls/*'
 
 matches() { # NAME PATTERN...
@@ -42,7 +43,7 @@ private() { # FILE NAME: beside the file, at the top of its room, or in a friend
 	room=$(cut -d/ -f1,2 <<<"$dir")
 	[[ $2 != */* && ( -f $dir/$2 || -f $room/$2 ) ]] && return 0
 	for pair in $friends; do
-		[[ $dir == "${pair%:*}" && $room/$2 == "${pair#*:}"/* && -f $room/$2 ]] && return 0
+		[[ $dir == "${pair%:*}" && $2 == "${pair#*:}"/* && -f $room/$2 ]] && return 0
 	done
 	return 1
 }

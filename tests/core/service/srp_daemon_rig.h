@@ -21,7 +21,7 @@
 #define SRP_DEAD 70       /* ports that may be remembered as silent, and some */
 #define GUID     0x200000 /* of the first node, which is also its identifier extension */
 
-/* --- ib_srp: core/kernel/srp_add.c is not linked */
+/* --- ib_srp: core/kernel/srp/srp_add.c is not linked */
 
 static struct {
 	char line[64][MAD_SRP_LINE];

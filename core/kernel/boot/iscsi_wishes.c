@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* All that this machine is told to log in to: kernel command line, then firmware, then Debian's
+ * file. */
+#include "iscsi_conf.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+void kernel_iscsi_wishes_free(struct iscsi_wishes *w)
+{
+	if (w->count)
+		explicit_bzero(w->wish, w->count * sizeof(*w->wish));
+	free(w->wish);
+	for (unsigned i = 0; i < w->params; i++)
+		kernel_iscsi_conf_wipe(w->param[i]);
+	*w = (struct iscsi_wishes){ 0 };
+}
+
+static int take_firmware(struct iscsi_wishes *w, const struct ibft *ibft, struct diag *diag)
+{
+	int err = 0;
+
+	if (!w->initiator[0] && ibft->initiator[0]) {
+		strcpy(w->initiator, ibft->initiator);
+		strcpy(w->initiator_from, "iBFT");
+	}
+	for (unsigned i = 0; i < ibft->targets && !err; i++) {
+		struct iscsi_wish wish;
+
+		kernel_ibft_wish(ibft, &ibft->target[i], &wish);
+		err = kernel_iscsi_conf_add(w, &wish, diag);
+		explicit_bzero(&wish, sizeof(wish));
+	}
+	return err;
+}
+
+static int add_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
+{
+	struct ibft *ibft = calloc(1, sizeof(*ibft));
+	int err;
+
+	if (!ibft)
+		return diag_sys(diag, ENOMEM, "iBFT");
+	err = kernel_ibft(root, ibft, diag);
+	if (!err && !ibft->targets)
+		err = diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no target in the firmware's iBFT");
+	if (!err)
+		err = take_firmware(w, ibft, diag);
+	explicit_bzero(ibft, sizeof(*ibft));
+	free(ibft);
+	return err;
+}
+
+int kernel_iscsi_firmware(int root, struct iscsi_wishes *w, struct diag *diag)
+{
+	*w = (struct iscsi_wishes){ .retry_max = -1, .firmware = true };
+	return add_firmware(root, w, diag);
+}
+
+int kernel_iscsi_wishes(int root, struct iscsi_wishes *w, struct diag *diag)
+{
+	char *text = kernel_sys_read_all(root, "proc/cmdline"), *debian;
+	struct diag why = { 0 };
+	int err;
+
+	*w = (struct iscsi_wishes){ .retry_max = -1 };
+	if (!text)
+		return diag_sys(diag, errno, "read /proc/cmdline");
+	debian = kernel_sys_read_conf(root, "etc/iscsi.initramfs");
+	if (!debian) /* where the initramfs is made from */
+		debian = kernel_sys_read_conf(root, "etc/iscsi/iscsi.initramfs");
+	err = kernel_iscsi_cmdline(w, text, debian, diag);
+	if (!err && w->firmware && add_firmware(root, w, &why)) {
+		w->problems++;
+		kernel_iscsi_conf_note(w, "firmware targets: %.300s", why.text);
+	}
+	kernel_iscsi_conf_wipe(text);
+	kernel_iscsi_conf_wipe(debian);
+	if (err || w->count || w->problems)
+		return err;
+	diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no iSCSI target on the kernel command line");
+	diag_hint(diag, "expected root=iscsi:HOST:PROTOCOL:PORT:LUN:NAME, netroot=iser:..., "
+			"rd.iscsi.firmware=1 or others of dracut.cmdline(7)");
+	return -ENOENT;
+}
+
+int kernel_iscsi_conf_file(int root, const char *path,
+	int (*each)(const char *name, const char *value, void *arg), void *arg, struct diag *diag)
+{
+	char *text = path ? kernel_sys_read_conf(
+				    path[0] == '/' ? root : AT_FDCWD, path + (path[0] == '/'))
+			  : kernel_sys_read_conf(root, "etc/iscsi/iscsid.conf");
+	char *rest = text, *line;
+	int err = 0;
+
+	if (!text && path)
+		return diag_sys(diag, errno, "read %s", path);
+	while (!err && (line = strsep(&rest, "\n"))) {
+		char *equals = strchr(line, '='), *name = line + strspn(line, " \t"), *value;
+
+		if (*name == '#' || !equals)
+			continue;
+		*equals = 0;
+		name[strcspn(name, " \t")] = 0;
+		value = equals + 1 + strspn(equals + 1, " \t");
+		value[strcspn(value, " \t\r")] = 0;
+		err = *name && *value ? each(name, value, arg) : 0;
+	}
+	free(text);
+	return err;
+}

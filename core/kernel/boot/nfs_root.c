@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* An NFS root on the kernel command line, in the forms of dracut (dracut.cmdline(7)), of Debian's
+ * initramfs-tools (initramfs-tools(7)) and of the kernel
+ * (Documentation/admin-guide/nfs/nfsroot.rst). */
+#include "cmdline.h"
+#include "kernel_nfs.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct words { /* of the command line; the last of each counts */
+	char *root, *nfsroot, *nfsopts, *ip;
+	bool writable;
+};
+
+static void keep(char **to, char *word, const char *key)
+{
+	char *value = kernel_cmdline_value(word, key);
+
+	if (value)
+		*to = value;
+}
+
+static bool is_nfs(const char *root)
+{
+	return !strncmp(root, "nfs:", 4) || !strncmp(root, "nfs4:", 5) ||
+	       !strncmp(root, "nfs+rdma:", 9);
+}
+
+static void read_words(char *text, struct words *w)
+{
+	char *rest = text, *word, *root;
+
+	while ((word = kernel_cmdline_word(&rest))) {
+		root = kernel_cmdline_value(word, "root");
+		if (!root)
+			root = kernel_cmdline_value(word, "netroot");
+		if (root &&
+			(is_nfs(root) || !strcmp(root, "/dev/nfs") || !w->root || !is_nfs(w->root)))
+			w->root = root;
+		keep(&w->nfsroot, word, "nfsroot");
+		keep(&w->nfsopts, word, "nfsopts");
+		if (kernel_cmdline_value(word, "ip") && strchr(word, ':'))
+			w->ip = kernel_cmdline_value(word, "ip");
+		if (!strcmp(word, "rw") || !strcmp(word, "ro"))
+			w->writable = word[1] == 'w';
+	}
+}
+
+/* ip=CLIENT:SERVER:GATEWAY:…, addresses of IPv6 in brackets: the second field. */
+static bool server_of(const char *ip, char *server, size_t len)
+{
+	const char *at = ip;
+	size_t field;
+
+	at += *at == '[' ? strcspn(at, "]") : 0;
+	at += strcspn(at, ":");
+	if (!*at++)
+		return false;
+	field = *at == '[' ? strcspn(at, "]") + 1 : strcspn(at, ":");
+	snprintf(server, len, "%.*s", (int)field, at);
+	return *server;
+}
+
+/* Length of the server in front of ":/", 0: there is none. Options may hold colons, a server only
+ * in brackets. */
+static size_t server_len(const char *text)
+{
+	size_t len = *text == '[' ? strcspn(text, "]") : 0;
+
+	if (*text == '/')
+		return 0;
+	len += strcspn(text + len, ":");
+	return text[len] == ':' && text[len + 1] == '/' ? len : 0;
+}
+
+static int malformed(const char *text, struct diag *diag)
+{
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"invalid NFS root '%.100s': expected [SERVER:]/PATH[:OPTIONS]", text);
+}
+
+static bool add_options(struct nfs_root *r, const char *options, size_t len)
+{
+	size_t at = strlen(r->options), room = sizeof(r->options) - at;
+
+	return !len || (size_t)snprintf(r->options + at, room, "%s%.*s", at ? "," : "", (int)len,
+			       options) < room;
+}
+
+/* dracut's own forms may end with a colon. */
+static size_t options_len(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len && text[len - 1] == ':' ? len - 1 : len;
+}
+
+/* "[SERVER:]/PATH[:OPTIONS]" or with ',' in the place of the second ':'; anaconda's
+ * "OPTIONS:SERVER:/PATH" */
+static int take_path(const char *text, const char *ip, struct nfs_root *r, struct diag *diag)
+{
+	const char *at = text, *path;
+	size_t len = server_len(at), path_len;
+	char server[256] = "";
+
+	if (!len && *at != '/' && *at != '[' && strchr(at, ':')) {
+		size_t options = strcspn(at, ":");
+
+		len = server_len(at + options + 1);
+		if (!len || !add_options(r, at, options))
+			return malformed(text, diag);
+		at += options + 1;
+	}
+	path = at + len + (len > 0);
+	path_len = strcspn(path, ":,");
+	if (*path != '/' || len >= sizeof(server))
+		return malformed(text, diag);
+	snprintf(server, sizeof(server), "%.*s", (int)len, at);
+	if (!len && (!ip || !server_of(ip, server, sizeof(server)))) {
+		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no server given for NFS root '%.100s'",
+			text);
+		return diag_hint(diag, "expected root=nfs:SERVER:/PATH, nfsroot=SERVER:/PATH or "
+				       "ip=CLIENT:SERVER:...");
+	}
+	if (memmem(path, path_len, "%s", 2))
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"'%%s' in NFS root '%.100s' is not supported: expected the whole path",
+			text);
+	if ((size_t)snprintf(r->source, sizeof(r->source), "%s:%.*s", server, (int)path_len,
+		    path) >= sizeof(r->source) ||
+		(path[path_len] &&
+			!add_options(r, path + path_len + 1, options_len(path + path_len + 1))))
+		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s...' is too long", text);
+	return 0;
+}
+
+/* nfs://SERVER[:PORT]/PATH (RFC 2224), with the scheme of ours too; the port is TCP's there. */
+static int take_uri(const char *text, struct nfs_root *r, struct diag *diag)
+{
+	const char *at = strstr(text, "://") + 3, *path = strchr(at, '/'), *end;
+
+	if (!path || path == at)
+		return malformed(text, diag);
+	end = *at == '[' ? memchr(at, ']', (size_t)(path - at)) : at;
+	end = end ? memchr(end, ':', (size_t)(path - end)) : NULL;
+	if (end && !strncmp(text, "nfs+rdma:", 9)) {
+		char port[32];
+
+		snprintf(port, sizeof(port), "port=%.*s", (int)(path - end - 1), end + 1);
+		add_options(r, port, strlen(port));
+	}
+	if ((size_t)snprintf(r->source, sizeof(r->source), "%.*s:%s",
+		    (int)((end ? end : path) - at), at, path) >= sizeof(r->source))
+		return diag_set(diag, DIAG_USAGE, E2BIG, "NFS root '%.100s...' is too long", text);
+	return 0;
+}
+
+static int take_root(const struct words *w, struct nfs_root *r, struct diag *diag)
+{
+	const char *root = w->root ? w->root : "";
+
+	if (!strcmp(root, "/dev/nfs") || (!is_nfs(root) && w->nfsroot)) {
+		if (!w->nfsroot || !strcmp(w->nfsroot, "auto"))
+			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+				"NFS root from DHCP is not supported: expected "
+				"nfsroot=SERVER:/PATH");
+		snprintf(r->from, sizeof(r->from), "nfsroot=%s", w->nfsroot);
+		return take_path(w->nfsroot, w->ip, r, diag);
+	}
+	if (!is_nfs(root))
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+			"no NFS root: expected root=nfs:... or nfsroot=...");
+	snprintf(r->from, sizeof(r->from), "root=%s", root);
+	if (!strncmp(root, "nfs4:", 5))
+		add_options(r, "vers=4", 6);
+	root = strchr(root, ':') + 1;
+	return strncmp(root, "//", 2) ? take_path(root, w->ip, r, diag)
+				      : take_uri(w->root, r, diag);
+}
+
+int kernel_nfs_root_read(const char *cmdline, struct nfs_root *r, struct diag *diag)
+{
+	char *text = strdup(cmdline);
+	struct words w = { 0 };
+	int err;
+
+	*r = (struct nfs_root){ 0 };
+	if (!text)
+		return diag_sys(diag, ENOMEM, "kernel command line");
+	read_words(text, &w);
+	err = take_root(&w, r, diag);
+	if (!err && w.nfsopts && !add_options(r, w.nfsopts, strlen(w.nfsopts)))
+		err = diag_set(diag, DIAG_USAGE, E2BIG, "nfsopts= is too long");
+	/* what the root's own options say counts */
+	if (!err) {
+		char own[sizeof(r->options)];
+
+		memcpy(own, r->options, sizeof(own));
+		if ((size_t)snprintf(r->options, sizeof(r->options), "%s%s%s",
+			    w.writable ? "rw" : "ro", own[0] ? "," : "", own) >= sizeof(r->options))
+			err = diag_set(diag, DIAG_USAGE, E2BIG,
+				"the options of the NFS root are too long");
+	}
+	free(text);
+	return err;
+}
+
+int kernel_nfs_root(int root, struct nfs_root *r, struct diag *diag)
+{
+	char *text = kernel_sys_read_all(root, "proc/cmdline");
+	int err = text ? kernel_nfs_root_read(text, r, diag)
+		       : diag_sys(diag, errno, "read /proc/cmdline");
+
+	free(text);
+	return err;
+}

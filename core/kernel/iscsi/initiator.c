@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The name of this machine as an iSCSI initiator: where open-iscsi would find one we find the same.
+ */
+#include "sys/identity.h"
+#include "kernel_iscsi.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define NAME_MAX_LEN 223 /* RFC 7143, 4.2.7.1 */
+#define PREFIX       "iqn.2026-11.rdmastor:uuid:"
+
+static bool is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (strncmp(name, "iqn.", 4) && strncmp(name, "eui.", 4) && strncmp(name, "naa.", 4))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
+			return false;
+	return len > 4 && len <= NAME_MAX_LEN;
+}
+
+static bool take(struct kernel_initiator *who, const char *name, const char *from)
+{
+	if (!is_name(name))
+		return false;
+	snprintf(who->name, sizeof(who->name), "%s", name);
+	snprintf(who->from, sizeof(who->from), "%s", from);
+	return true;
+}
+
+/* The last word that begins with one of the keys, in a text of lines or words. */
+static bool last_of(char *text, const char *separators, const char *const *keys,
+	struct kernel_initiator *who, const char *from)
+{
+	char *rest = text, *word;
+	bool found = false;
+
+	while (text && (word = strsep(&rest, separators))) {
+		for (const char *const *key = keys; *key; key++) {
+			char *value = word + strlen(*key);
+
+			if (strncmp(word, *key, strlen(*key)))
+				continue;
+			value += strspn(value, " \t\"");
+			value[strcspn(value, " \t\"")] = 0;
+			found |= take(who, value, from);
+		}
+	}
+	free(text);
+	return found;
+}
+
+static bool from_firmware(int root, struct kernel_initiator *who)
+{
+	char name[256];
+
+	return kernel_sys_read(root, name, sizeof(name),
+		       "sys/firmware/ibft/initiator/initiator-name") > 0 &&
+	       take(who, name, "iBFT");
+}
+
+int kernel_initiator(int root, const char *wanted, struct kernel_initiator *who, struct diag *diag)
+{
+	static const char *const file_keys[] = { "InitiatorName=", NULL };
+	/* dracut's; its old one and Debian's */
+	static const char *const words[] = { "rd.iscsi.initiator=", "iscsi_initiator=", NULL };
+	char uuid[UUID_TEXT + 1], name[sizeof(PREFIX) + UUID_TEXT];
+	const char *from = "random";
+	uint8_t id[16];
+
+	*who = (struct kernel_initiator){ 0 };
+	if (wanted)
+		return take(who, wanted, "as given")
+			       ? 0
+			       : diag_set(diag, DIAG_USAGE, EINVAL,
+					 "invalid initiator name '%s': expected iqn.*, eui.* or "
+					 "naa.*, at most %d bytes without blanks",
+					 wanted, NAME_MAX_LEN);
+	if (last_of(kernel_sys_read_conf(root, "etc/iscsi/initiatorname.iscsi"), "\n", file_keys,
+		    who, "/etc/iscsi/initiatorname.iscsi") ||
+		last_of(kernel_sys_read_all(root, "proc/cmdline"), " \t\n", words, who,
+			"kernel command line") ||
+		from_firmware(root, who))
+		return 0;
+	if (!kernel_identity_machine(root, id, &from)) {
+		if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id))
+			getrandom(id, sizeof(id), 0);
+		kernel_identity_mark(id);
+		who->random = 1;
+	}
+	snprintf(name, sizeof(name), PREFIX "%s", kernel_identity_uuid_text(id, uuid));
+	take(who, name, from);
+	return 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The kernel's iSCSI transports, and what it says by numbers. */
+#include "child.h"
+#include "iscsi_nl.h"
+#include "kernel.h"
+#include "sys/modules.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+	const char *module, *dir;
+} transports[KERNEL_ISCSI_KINDS] = {
+	[KERNEL_ISCSI_TCP] = { "iscsi_tcp", "sys/class/iscsi_transport/tcp" },
+	[KERNEL_ISCSI_ISER] = { "ib_iser", "sys/class/iscsi_transport/iser" },
+};
+
+static void found(const char *name, void *arg)
+{
+	(void)name;
+	*(bool *)arg = true;
+}
+
+/* ib_iser needs a device, and nothing that RDMA in userspace does. */
+static int check_rdma(int root, struct diag *diag)
+{
+	bool there = false;
+	int err;
+
+	kernel_sys_list(root, "sys/class/infiniband", found, &there);
+	err = there ? 0 : kernel_rdma_ready(root, diag);
+	if (!err)
+		return 0;
+	diag->hint[0] = 0;
+	if (err == -ENODEV)
+		diag_hint(diag, HINT_RDMA_DEVICE "; or use TCP: iscsi://HOST/IQN");
+	else
+		diag_hint(diag, "iSCSI over TCP needs no RDMA: iscsi://HOST/IQN");
+	return err;
+}
+
+int kernel_iscsi_transport_there(int root, enum kernel_iscsi_kind kind,
+	struct kernel_iscsi_transport *transport, struct diag *diag)
+{
+	const char *dir = transports[kind].dir;
+	char text[32] = "";
+	ssize_t got = kernel_sys_read(root, text, sizeof(text), "%s/handle", dir);
+
+	if (got == -EACCES || got == -EPERM)
+		return diag_set(diag, DIAG_PERMISSION, EPERM,
+			"only root can use the kernel's iSCSI initiator");
+	if (got <= 0)
+		return diag_sys(diag, got < 0 ? (int)-got : EIO, "/%s/handle", dir);
+	transport->handle = strtoull(text, NULL, 10);
+	return 0;
+}
+
+/* iscsi_tcp (6.12) asks for it at each new connection, and is told that there is no memory where
+ * nobody loads modules for the kernel. */
+static void load_crc32c(int root)
+{
+	char *crypto = kernel_sys_read_all(root, "proc/crypto");
+
+	if (!crypto || !strstr(crypto, " : crc32c\n"))
+		kernel_module_load(root, "crc32c_generic");
+	free(crypto);
+}
+
+int kernel_iscsi_transport(int root, enum kernel_iscsi_kind kind,
+	struct kernel_iscsi_transport *transport, struct diag *diag)
+{
+	const char *module = transports[kind].module, *dir = transports[kind].dir, *why = NULL;
+	struct diag rdma = { 0 };
+
+	if (kind == KERNEL_ISCSI_ISER && check_rdma(root, &rdma)) {
+		if (diag)
+			*diag = rdma;
+		return -rdma.err;
+	}
+	if (!kernel_sys_exists(root, dir))
+		why = kernel_module_load(root, module);
+	if (!kernel_sys_exists(root, dir)) {
+		diag_set(diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module,
+			why);
+		diag_hint(diag, "%s",
+			kind == KERNEL_ISCSI_ISER
+				? "iSCSI over TCP needs iscsi_tcp instead: iscsi://HOST/IQN"
+				: "iSER needs ib_iser instead: iser://HOST/IQN");
+		return -ENOENT;
+	}
+	if (kind == KERNEL_ISCSI_TCP)
+		load_crc32c(root);
+	return kernel_iscsi_transport_there(root, kind, transport, diag);
+}
+
+const char *kernel_iscsi_reason(uint32_t reason)
+{
+	switch (reason) {
+	case ISCSI_IF_CONN_FAILED:
+		return "the connection failed";
+	case ISCSI_IF_SESSION_FAILED:
+		return "the session failed";
+	case ISCSI_IF_XMIT_FAILED:
+		return "sending to the target failed";
+	case ISCSI_IF_CONN_CLOSED:
+		return "connection closed by the target";
+	case ISCSI_IF_SCSI_RESET:
+		return "the kernel reset the session because a command timed out";
+	case ISCSI_IF_NOP_TIMEDOUT:
+		return "the target no longer answers pings";
+	default:
+		return "the kernel reports a protocol error of the target";
+	}
+}
+
+static int scan(int fd, const void *arg)
+{
+	(void)arg;
+	return write(fd, "- - -", 5) == 5 ? 0 : errno;
+}
+
+int kernel_iscsi_scan(int root, uint32_t host, pid_t *pid, int *watch, struct diag *diag)
+{
+	char path[64];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u/scan", host);
+	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return diag_sys(diag, errno, "/%s", path);
+	err = child_aside(pid, watch, &fd, 1, scan, NULL);
+	close(fd);
+	return err ? diag_sys(diag, -err, "scan host%u", host) : 0;
+}

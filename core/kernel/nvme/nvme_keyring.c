@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* TLS keys in the keyrings of the kernel (keyrings(7)), where its NVMe/TCP and tlshd look for them.
+ */
+#include "kernel_nvmf.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <linux/keyctl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define DEFAULT_RING ".nvme"
+#define TYPE         "psk"
+
+/* "3f2a1b0c I------     1 perm 1f0b0000     0     0 keyring   .nvme: empty" (proc(5)) */
+static int32_t ring_of_line(const char *line, const char *name)
+{
+	size_t len = strlen(name);
+	char flags[8], type[12];
+	unsigned serial;
+	int at = 0;
+
+	if (sscanf(line, "%x %7s %*s %*s %*s %*s %*s %11s %n", &serial, flags, type, &at) != 3 ||
+		!at || strcmp(type, "keyring") || strpbrk(flags, "RD") ||
+		strncmp(line + at, name, len) || line[at + len] != ':')
+		return 0;
+	return (int32_t)serial;
+}
+
+static int no_ring(const char *name, struct diag *diag)
+{
+	diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "no keyring '%s' in the kernel", name);
+	if (strcmp(name, DEFAULT_RING))
+		return -ENOKEY;
+	return diag_hint(diag, "NVMe/TCP with TLS requires Linux 6.7 with CONFIG_NVME_TCP_TLS");
+}
+
+int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *diag)
+{
+	char *text, *rest, *line;
+	uint64_t number;
+
+	name = name ? name : DEFAULT_RING;
+	*ring = 0;
+	if (!parse_u64(name, 1, INT32_MAX, &number, NULL)) {
+		*ring = (int32_t)number;
+		return 0;
+	}
+	text = rest = kernel_sys_read_all(root, "proc/keys");
+	if (!text)
+		return diag_sys(diag, errno, "read /proc/keys");
+	while (!*ring && (line = strsep(&rest, "\n")))
+		*ring = ring_of_line(line, name);
+	free(text);
+	return *ring ? 0 : no_ring(name, diag);
+}
+
+static long keyctl(int what, long a, long b, long c, long d)
+{
+	return syscall(SYS_keyctl, what, a, b, c, d);
+}
+
+static bool holds(int32_t key, const struct nvmf_tls_key *tls)
+{
+	uint8_t bytes[sizeof(tls->key) + 1];
+	long len = keyctl(KEYCTL_READ, key, (long)bytes, sizeof(bytes), 0);
+	bool same = len == (long)tls->len && !memcmp(bytes, tls->key, tls->len);
+
+	explicit_bzero(bytes, sizeof(bytes));
+	return same;
+}
+
+static int refused(int32_t ring, int err, struct diag *diag)
+{
+	switch (err) {
+	case ENODEV:
+		return diag_set(diag, DIAG_UNSUPPORTED, err,
+			"this kernel does not support TLS keys for NVMe/TCP");
+	case ENOKEY:
+	case ENOTDIR:
+	case EKEYREVOKED:
+		return diag_set(diag, DIAG_NOT_FOUND, err, "no keyring %d", ring);
+	case EACCES:
+	case EPERM:
+		return diag_set(diag, DIAG_PERMISSION, err,
+			"permission denied: only root can add a TLS key to keyring %d", ring);
+	default:
+		return diag_sys(diag, err, "add the TLS key to keyring %d", ring);
+	}
+}
+
+/* A key may be read by who has its keyring: for as long as this process lives that is its own. */
+int kernel_nvmf_key(int32_t ring, const struct nvmf_tls_key *tls, int32_t *key, struct diag *diag)
+{
+	long found;
+
+	if (keyctl(KEYCTL_LINK, ring, KEY_SPEC_PROCESS_KEYRING, 0, 0))
+		return refused(ring, errno, diag);
+	found = keyctl(KEYCTL_SEARCH, ring, (long)TYPE, (long)tls->identity, 0);
+	if (!tls->len && found <= 0)
+		return diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "keyring %d has no TLS key '%s'",
+			ring, tls->identity);
+	if (found <= 0 || (tls->len && !holds((int32_t)found, tls)))
+		found = syscall(SYS_add_key, TYPE, tls->identity, tls->key, (size_t)tls->len, ring);
+	if (found < 0)
+		return refused(ring, errno, diag);
+	*key = (int32_t)found;
+	return 0;
+}

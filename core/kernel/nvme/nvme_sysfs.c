@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Controllers and their namespaces, as /sys/class/nvme and /sys/class/block tell them. What
+ * vanishes meanwhile is not there. */
+#include "nvme.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int kernel_nvme_write(int root, const char *text, const char *fmt, ...)
+{
+	char path[256];
+	va_list args;
+	int fd, err = 0;
+
+	va_start(args, fmt);
+	vsnprintf(path, sizeof(path), fmt, args);
+	va_end(args);
+	fd = openat(root, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, strlen(text)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static bool ctrl_name(const char *name)
+{
+	unsigned n;
+	char end;
+
+	return sscanf(name, "nvme%u%c", &n, &end) == 1 && strlen(name) < 16;
+}
+
+/* A time-out in seconds, "off" = never. */
+static int read_seconds(int root, const char *ctrl, const char *name)
+{
+	char text[32], *end;
+	long value;
+
+	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/%s", ctrl, name) <= 0)
+		return NVMF_UNKNOWN;
+	if (!strcmp(text, "off"))
+		return NVMF_OFF;
+	value = strtol(text, &end, 10);
+	return *end || value < 0 || value > INT32_MAX ? NVMF_UNKNOWN : (int)value;
+}
+
+/* "traddr=10.0.0.1,trsvcid=4420,src_addr=10.0.0.2" */
+static void read_address(int root, struct nvmf_ctrl *ctrl)
+{
+	const struct {
+		const char *name;
+		char *to;
+		size_t room;
+	} parts[] = {
+		{ "traddr", ctrl->traddr, sizeof(ctrl->traddr) },
+		{ "trsvcid", ctrl->trsvcid, sizeof(ctrl->trsvcid) },
+		{ "host_traddr", ctrl->host_traddr, sizeof(ctrl->host_traddr) },
+		{ "host_iface", ctrl->host_iface, sizeof(ctrl->host_iface) },
+		{ "src_addr", ctrl->src_addr, sizeof(ctrl->src_addr) },
+	};
+	char text[1024], *rest = text, *word;
+
+	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/address", ctrl->name) <= 0)
+		return;
+	while ((word = strsep(&rest, ","))) {
+		char *value = strchr(word, '=');
+
+		if (!value)
+			continue;
+		*value++ = 0;
+		for (unsigned i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+			if (!strcmp(word, parts[i].name))
+				snprintf(parts[i].to, parts[i].room, "%s", value);
+	}
+}
+
+int kernel_nvmf_look(int root, const char *name, struct nvmf_ctrl *ctrl)
+{
+	char text[16], own[16];
+
+	if (!ctrl_name(name))
+		return -ENOENT;
+	snprintf(own, sizeof(own), "%s", name);
+	name = own; /* it may be in *ctrl */
+	*ctrl = (struct nvmf_ctrl){ 0 };
+	memcpy(ctrl->name, own, sizeof(own));
+	if (kernel_sys_read(root, ctrl->state, sizeof(ctrl->state), NVME_CLASS "/%s/state", name) <=
+		0)
+		return -ENOENT;
+	kernel_sys_read(
+		root, ctrl->transport, sizeof(ctrl->transport), NVME_CLASS "/%s/transport", name);
+	kernel_sys_read(root, ctrl->nqn, sizeof(ctrl->nqn), NVME_CLASS "/%s/subsysnqn", name);
+	kernel_sys_read(root, ctrl->hostnqn, sizeof(ctrl->hostnqn), NVME_CLASS "/%s/hostnqn", name);
+	kernel_sys_read(root, ctrl->hostid, sizeof(ctrl->hostid), NVME_CLASS "/%s/hostid", name);
+	read_address(root, ctrl);
+	ctrl->ctrl_loss_tmo = read_seconds(root, name, "ctrl_loss_tmo");
+	ctrl->reconnect_delay = read_seconds(root, name, "reconnect_delay");
+	ctrl->fast_io_fail_tmo = read_seconds(root, name, "fast_io_fail_tmo");
+	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/queue_count", name) > 0)
+		ctrl->queues = (unsigned)strtoul(text, NULL, 10);
+	return 0;
+}
+
+struct list {
+	int root;
+	void *item;
+	unsigned count;
+	bool failed;
+	const char *ctrl;
+};
+
+static void *grow(struct list *list, size_t each)
+{
+	void *more = realloc(list->item, (list->count + 1) * each);
+
+	if (!more) {
+		list->failed = true;
+		return NULL;
+	}
+	list->item = more;
+	return (char *)more + list->count++ * each;
+}
+
+static void add_ctrl(const char *name, void *arg)
+{
+	struct list *list = arg;
+	struct nvmf_ctrl ctrl, *to;
+
+	if (kernel_nvmf_look(list->root, name, &ctrl) || !strcmp(ctrl.transport, "pcie") ||
+		!strncmp(ctrl.transport, "apple", 5))
+		return;
+	to = grow(list, sizeof(ctrl));
+	if (to)
+		*to = ctrl;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return atoi(((const struct nvmf_ctrl *)a)->name + 4) -
+	       atoi(((const struct nvmf_ctrl *)b)->name + 4);
+}
+
+int kernel_nvmf_list(int root, struct nvmf_ctrl **ctrls, unsigned *count, struct diag *diag)
+{
+	struct list list = { .root = root };
+
+	kernel_sys_list(root, NVME_CLASS, add_ctrl, &list);
+	*ctrls = list.item;
+	*count = list.count;
+	if (list.count)
+		qsort(list.item, list.count, sizeof(struct nvmf_ctrl), by_number);
+	if (!list.failed)
+		return 0;
+	free(list.item);
+	*ctrls = NULL;
+	*count = 0;
+	return diag_sys(diag, ENOMEM, "list of controllers");
+}
+
+/* One address, however it is written. */
+static bool same_address(const char *a, const char *b)
+{
+	struct addr left, right;
+
+	if (!strcmp(a, b))
+		return true;
+	if (addr_numeric(&left, a, 1, NULL) || addr_numeric(&right, b, 1, NULL))
+		return false;
+	return left.len == right.len && !memcmp(&left.ss, &right.ss, left.len);
+}
+
+static bool same_if_wanted(const char *want, const char *is)
+{
+	return !want || same_address(want, is);
+}
+
+static bool matches(const struct nvmf_want *want, const struct nvmf_ctrl *ctrl)
+{
+	const char *const *value = want->value;
+
+	return !strcmp(ctrl->transport, value[NVMF_TRANSPORT]) &&
+	       !strcmp(ctrl->nqn, value[NVMF_NQN]) &&
+	       same_address(ctrl->traddr, value[NVMF_TRADDR]) &&
+	       (!value[NVMF_TRSVCID] || !strcmp(ctrl->trsvcid, value[NVMF_TRSVCID])) &&
+	       (!value[NVMF_HOSTNQN] || !ctrl->hostnqn[0] ||
+		       !strcmp(ctrl->hostnqn, value[NVMF_HOSTNQN])) &&
+	       same_if_wanted(value[NVMF_HOST_TRADDR], ctrl->host_traddr) &&
+	       (!value[NVMF_HOST_IFACE] || !strcmp(ctrl->host_iface, value[NVMF_HOST_IFACE])) &&
+	       strncmp(ctrl->state, "delet", 5) && strcmp(ctrl->state, "dead");
+}
+
+int kernel_nvmf_find(int root, const struct nvmf_want *want, struct nvmf_ctrl *ctrl)
+{
+	struct nvmf_ctrl *list;
+	unsigned count, at = 0;
+	int err = kernel_nvmf_list(root, &list, &count, NULL);
+
+	if (err)
+		return err;
+	while (at < count && !matches(want, &list[at]))
+		at++;
+	if (at < count)
+		*ctrl = list[at];
+	free(list);
+	return at < count ? 0 : -ENOENT;
+}
+
+/* "nvme0c1n2", one path to the disk nvme0n2, or the disk itself. False: no namespace. */
+static bool disk_name(const char *name, char disk[32])
+{
+	unsigned a, b, c;
+	char end;
+
+	if (sscanf(name, "nvme%uc%un%u%c", &a, &b, &c, &end) == 3)
+		snprintf(disk, 32, "nvme%un%u", a, c);
+	else if (sscanf(name, "nvme%un%u%c", &a, &b, &end) == 2)
+		snprintf(disk, 32, "nvme%un%u", a, b);
+	else
+		return false;
+	return true;
+}
+
+static uint64_t block_number(int root, const char *disk, const char *name)
+{
+	char text[32];
+
+	return kernel_sys_read(root, text, sizeof(text), "sys/class/block/%s/%s", disk, name) > 0
+		       ? strtoull(text, NULL, 10)
+		       : 0;
+}
+
+static void add_disk(const char *name, void *arg)
+{
+	struct list *list = arg;
+	struct nvmf_disk disk = { 0 }, *to;
+	char text[32];
+
+	if (!disk_name(name, disk.name))
+		return;
+	if (kernel_sys_read(
+		    list->root, text, sizeof(text), NVME_CLASS "/%s/%s/nsid", list->ctrl, name) > 0)
+		disk.nsid = (uint32_t)strtoul(text, NULL, 10);
+	if (kernel_sys_read(list->root, text, sizeof(text), "sys/class/block/%s/dev", disk.name) <=
+			0 ||
+		sscanf(text, "%u:%u", &disk.major, &disk.minor) != 2)
+		return;
+	if (!disk.nsid)
+		disk.nsid = (uint32_t)block_number(list->root, disk.name, "nsid");
+	disk.size = block_number(list->root, disk.name, "size") * 512;
+	disk.block = (uint32_t)block_number(list->root, disk.name, "queue/logical_block_size");
+	kernel_sys_read(
+		list->root, disk.wwid, sizeof(disk.wwid), "sys/class/block/%s/wwid", disk.name);
+	if (list->count >= NVMF_DISKS)
+		return;
+	to = grow(list, sizeof(disk));
+	if (to)
+		*to = disk;
+}
+
+static int by_nsid(const void *a, const void *b)
+{
+	uint32_t left = ((const struct nvmf_disk *)a)->nsid,
+		 right = ((const struct nvmf_disk *)b)->nsid;
+
+	return left < right ? -1 : left > right;
+}
+
+int kernel_nvmf_disks(
+	int root, const char *ctrl, struct nvmf_disk **disks, unsigned *count, struct diag *diag)
+{
+	struct list list = { .root = root, .ctrl = ctrl };
+	char path[64];
+
+	snprintf(path, sizeof(path), NVME_CLASS "/%s", ctrl);
+	kernel_sys_list(root, path, add_disk, &list);
+	*disks = list.item;
+	*count = list.count;
+	if (list.count)
+		qsort(list.item, list.count, sizeof(struct nvmf_disk), by_nsid);
+	if (!list.failed)
+		return 0;
+	free(list.item);
+	*disks = NULL;
+	*count = 0;
+	return diag_sys(diag, ENOMEM, "list of namespaces");
+}

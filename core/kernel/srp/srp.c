@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What the kernel's SRP initiator, ib_srp, is connected to, and how it would connect. */
+#include "kernel.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HOSTS     "sys/class/scsi_host"
+#define MODULE    "sys/module/ib_srp/parameters"
+#define RULES     "etc/srp_daemon.conf"
+#define RULES_MAX (1 << 20)
+
+static bool read_hex(int root, const char *host, const char *name, uint64_t *value)
+{
+	char text[64];
+
+	if (kernel_sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
+		return false;
+	*value = strtoull(text, NULL, 16);
+	return true;
+}
+
+static bool read_gid(int root, const char *host, const char *name, uint8_t gid[16])
+{
+	char text[64], *p = text;
+
+	if (kernel_sys_read(root, text, sizeof(text), HOSTS "/%s/%s", host, name) <= 0)
+		return false;
+	for (unsigned i = 0; i < 8; i++) {
+		unsigned long group = strtoul(p, &p, 16);
+
+		gid[2 * i] = (uint8_t)(group >> 8);
+		gid[2 * i + 1] = (uint8_t)group;
+		if (*p++ != ':' && i < 7)
+			return false;
+	}
+	return true;
+}
+
+struct walk {
+	int root;
+	const struct kernel_srp *want; /* NULL: all */
+	struct kernel_srp *list;
+	unsigned count;
+	bool failed;
+};
+
+/* The path to the target; one connected by RDMA/CM tells none of it. False: it tells only a part.
+ */
+static bool read_path(int root, const char *name, struct kernel_srp *host)
+{
+	bool service = read_hex(root, name, "service_id", &host->service_id);
+	uint64_t pkey;
+
+	host->by_cm = !read_hex(root, name, "pkey", &pkey) && !service;
+	if (host->by_cm)
+		return true;
+	host->pkey = (uint16_t)pkey;
+	/* dgid changes when the connection manager redirects; kernels before 2.6.24 had only that
+	 */
+	return service && (read_gid(root, name, "orig_dgid", host->dgid) ||
+				  read_gid(root, name, "dgid", host->dgid));
+}
+
+/* Every SCSI host is there; those of ib_srp tell a target. */
+static void add_host(const char *name, void *arg)
+{
+	struct walk *walk = arg;
+	struct kernel_srp host = { 0 };
+	struct kernel_srp *more;
+	char text[16];
+
+	if (!read_hex(walk->root, name, "id_ext", &host.id_ext) ||
+		(walk->want && host.id_ext != walk->want->id_ext) ||
+		!read_hex(walk->root, name, "ioc_guid", &host.ioc_guid) ||
+		!read_path(walk->root, name, &host))
+		return;
+	more = realloc(walk->list, (walk->count + 1) * sizeof(*more));
+	if (!more) {
+		walk->failed = true;
+		return;
+	}
+	walk->list = more;
+	snprintf(host.host, sizeof(host.host), "%s", name);
+	kernel_sys_read(walk->root, host.dev, sizeof(host.dev), HOSTS "/%s/local_ib_device", name);
+	if (kernel_sys_read(walk->root, text, sizeof(text), HOSTS "/%s/local_ib_port", name) > 0)
+		host.port = (unsigned)strtoul(text, NULL, 10);
+	more[walk->count++] = host;
+}
+
+static int list_hosts(int root, const struct kernel_srp *want, struct kernel_srp **list,
+	unsigned *count, struct diag *diag)
+{
+	struct walk walk = { .root = root, .want = want };
+
+	kernel_sys_list(root, HOSTS, add_host, &walk);
+	*list = walk.list;
+	*count = walk.count;
+	if (!walk.failed)
+		return 0;
+	free(walk.list);
+	*list = NULL;
+	*count = 0;
+	return diag_sys(diag, ENOMEM, "list of SRP connections");
+}
+
+int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct diag *diag)
+{
+	return list_hosts(root, NULL, list, count, diag);
+}
+
+const struct kernel_srp *kernel_srp_find(
+	const struct kernel_srp *list, unsigned count, const struct kernel_srp *want, bool any_pkey)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct kernel_srp *host = &list[i];
+
+		if (host->id_ext != want->id_ext || host->ioc_guid != want->ioc_guid ||
+			(host->dev[0] && strcmp(host->dev, want->dev)) ||
+			(host->port && host->port != want->port))
+			continue;
+		if (host->by_cm || (host->service_id == want->service_id &&
+					   (any_pkey || host->pkey == want->pkey) &&
+					   !memcmp(host->dgid, want->dgid, sizeof(host->dgid))))
+			return host;
+	}
+	return NULL;
+}
+
+bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey, char host[24])
+{
+	const struct kernel_srp *found;
+	struct kernel_srp *list;
+	unsigned count;
+
+	host[0] = 0;
+	if (list_hosts(root, want, &list, &count, NULL))
+		return false;
+	found = kernel_srp_find(list, count, want, any_pkey);
+	if (found)
+		snprintf(host, 24, "%s", found->host);
+	free(list);
+	return found;
+}
+
+uint32_t kernel_srp_imm_data(int root)
+{
+	char text[16];
+
+	if (kernel_sys_read(root, text, sizeof(text), MODULE "/use_imm_data") <= 0 ||
+		text[0] != 'Y')
+		return 0;
+	if (kernel_sys_read(root, text, sizeof(text), MODULE "/max_imm_data") <= 0)
+		return 0;
+	return (uint32_t)strtoul(text, NULL, 10);
+}
+
+static int no_rules(int err, const char *name, struct diag *diag)
+{
+	diag_sys(diag, err, "read the rules");
+	return diag_ctx(diag, "%s", name);
+}
+
+/* A pipe that was read before is empty, or blocks. */
+static int is_stored(int fd, const char *name, struct diag *diag)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return no_rules(errno, name, diag);
+	if (S_ISREG(st.st_mode))
+		return 0;
+	diag_set(diag, DIAG_UNSUPPORTED, ESPIPE, "can't reread the rules: not a regular file");
+	return diag_ctx(diag, "%s", name);
+}
+
+int kernel_srp_rules(int root, const char *file, bool again, char *name, size_t name_len,
+	char **text, size_t *len, struct diag *diag)
+{
+	int flags = O_RDONLY | O_CLOEXEC | (again ? O_NONBLOCK : 0);
+	int fd = file ? open(file, flags) : openat(root, RULES, flags), err = errno;
+	char part[4096];
+	ssize_t got;
+
+	snprintf(name, name_len, "%s", file ? file : "/" RULES);
+	*text = NULL;
+	*len = 0;
+	if (fd < 0)
+		return file || err != ENOENT ? no_rules(err, name, diag) : 0;
+	err = again ? is_stored(fd, name, diag) : 0;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	while (!err && (got = read(fd, part, sizeof(part)))) {
+		char *more = got < 0            ? NULL
+			     : *len > RULES_MAX ? NULL
+						: realloc(*text, *len + (size_t)got);
+
+		if (!more) {
+			err = got < 0 ? errno : *len > RULES_MAX ? EFBIG : ENOMEM;
+			continue;
+		}
+		*text = more;
+		memcpy(more + *len, part, (size_t)got);
+		*len += (size_t)got;
+	}
+	close(fd);
+	if (!err && !*text && !(*text = malloc(1)))
+		err = ENOMEM;
+	if (!err)
+		return 0;
+	free(*text);
+	*text = NULL;
+	return no_rules(err, name, diag);
+}
+
+int kernel_srp_lock(int root, const char *dev, unsigned port, struct diag *diag)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	char name[128];
+	int fd, err;
+
+	snprintf(name, sizeof(name), "run/srp_daemon_%s_%u", dev, port);
+	fd = openat(root, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return diag_sys(diag, errno, "open the lock /%s", name);
+	if (!fcntl(fd, F_SETLK, &lock))
+		return fd;
+	err = errno;
+	if (err != EACCES && err != EAGAIN) {
+		close(fd);
+		return diag_sys(diag, err, "lock /%s", name);
+	}
+	if (fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK || lock.l_pid <= 0)
+		diag_set(diag, DIAG_BUSY, EBUSY, "another daemon holds the lock /%s of this port",
+			name);
+	else
+		diag_set(diag, DIAG_BUSY, EBUSY, "process %d holds the lock /%s of this port",
+			(int)lock.l_pid, name);
+	close(fd);
+	return -EBUSY;
+}

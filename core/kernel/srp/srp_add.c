@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Logging in through the kernel's SRP initiator, ib_srp, and why it did not: it gives an errno, and
+ * tells the rest to its log. */
+#include "child.h"
+#include "kernel.h"
+#include "sys/modules.h"
+#include "sys/sys.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define CLASS   "sys/class/infiniband_srp"
+#define KILL_MS 2000 /* after which a process that was killed is left alone */
+#define MSEC    1000000ull
+
+int kernel_srp_ready(int root, struct diag *diag)
+{
+	const char *why = NULL;
+
+	if (!kernel_sys_exists(root, CLASS))
+		why = kernel_module_load(root, "ib_srp");
+	if (kernel_sys_exists(root, CLASS))
+		return 0;
+	return diag_set(
+		diag, DIAG_NO_MODULE, ENOENT, "kernel module ib_srp is not loaded: %s", why);
+}
+
+/* What a line in the log means. The first that is found counts. */
+struct reason {
+	const char *said; /* after which %x is a number, if it ends with "0x" */
+	unsigned long number;
+	uint8_t code;
+	const char *text, *hint;
+};
+
+/* ib_srp of Linux 3.x to 6.12; REJ reasons: IBA 12.6.7.2; login reject reasons: SRP-2, table 19 */
+static const struct reason reasons[] = {
+	{ "REJECTED, reason 0x", 0x10000, DIAG_REFUSED,
+		"the target rejects the login: it can't create a channel", NULL },
+	{ "REJECTED, reason 0x", 0x10001, DIAG_REFUSED,
+		"the target rejects the login: out of resources, or its port is disabled", NULL },
+	{ "REJECTED, reason 0x", 0x10002, DIAG_REFUSED,
+		"the target rejects the login: requests of this size are too large",
+		"use a smaller cmd_sg_entries" },
+	{ "REJECTED, reason 0x", 0x10003, DIAG_REFUSED,
+		"the target rejects the login: wrong id_ext or ioc_guid, or no such session",
+		"list the IDs of each target with: rdmastor srp-discover -c" },
+	{ "REJECTED, reason 0x", 0x10004, DIAG_REFUSED,
+		"the target rejects the login: unsupported data descriptor format", NULL },
+	{ "REJECTED, reason 0x", 0x10005, DIAG_REFUSED,
+		"the target rejects the login: it supports only one channel", "use ch_count=1" },
+	{ "REJECTED, reason 0x", 0x10006, DIAG_AUTH,
+		"the target rejects the login: no free channel, or initiator not allowed",
+		"add this port's GID to the target's access list (ACL)" },
+	{ "REJECTED, reason 0x", 0, DIAG_REFUSED, "the target rejects the login", NULL },
+	{ "requested max_it_iu_len too large", 0, DIAG_REFUSED,
+		"the target rejects the login: requests of this size are too large",
+		"use a smaller cmd_sg_entries" },
+	{ "giving up on stale connection", 0, DIAG_REFUSED,
+		"the target still has an old connection of this initiator",
+		"the target drops it after a while: try again later" },
+	{ "REJ reason 0x", 3, DIAG_REFUSED, "the target rejects the connection: out of resources",
+		NULL },
+	{ "REJ reason 0x", 4, DIAG_TIMEOUT, "the target timed out waiting for the connection",
+		NULL },
+	{ "REJ reason 0x", 8, DIAG_REFUSED, "no listener for this service at the target",
+		"check that the target's SRP driver is running" },
+	{ "REJ reason 0x", 12, DIAG_REFUSED, "the target's port does not own this GID", NULL },
+	{ "REJ reason 0x", 28, DIAG_REFUSED, "the target rejects the connection", NULL },
+	{ "REJ reason 0x", 0, DIAG_REFUSED, "the target rejects the connection", NULL },
+	{ "REJ reason: ", 0, DIAG_REFUSED, "the target rejects the connection", NULL },
+	{ "Path record query failed", 0, DIAG_UNREACHABLE,
+		"the subnet administrator has no path to the target", NULL },
+	{ "Got failed path rec status", 0, DIAG_UNREACHABLE,
+		"the subnet administrator has no path to the target", NULL },
+	{ "No route available from", 0, DIAG_UNREACHABLE,
+		"the kernel has no route to the target through this port", NULL },
+	{ "Resolving address", 0, DIAG_UNREACHABLE, "the target's address does not answer",
+		"check the address, and the neighbour table: ip neigh" },
+	{ "unknown parameter or missing value", 0, DIAG_UNSUPPORTED,
+		"this kernel's ib_srp does not support one of the options", "remove the option" },
+	{ " parameter", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp rejects one of the options",
+		NULL },
+	{ "bad ", 0, DIAG_UNSUPPORTED, "this kernel's ib_srp rejects one of the options", NULL },
+	{ "Sending CM REQ failed", 0, DIAG_UNREACHABLE,
+		"the target does not answer the kernel's connection request", NULL },
+	{ "SCSI scan failed", 0, DIAG_IO, "the connection broke during the scan for disks", NULL },
+};
+
+static bool is_ours(const char *line)
+{
+	return strstr(line, "ib_srp: ") || strstr(line, "REJ reason");
+}
+
+static const char *where(const struct reason *reason, const char *log)
+{
+	const char *at = strstr(log, reason->said);
+
+	return at && (!reason->number ||
+			     strtoul(at + strlen(reason->said), NULL, 16) == reason->number)
+		       ? at
+		       : NULL;
+}
+
+/* The line that `at` is in, without "scsi host6: ib_srp: ". */
+static void quote(const char *log, const char *at, char *line, size_t len)
+{
+	while (at > log && at[-1] != '\n')
+		at--;
+	if (!strncmp(at, "scsi host", 9)) {
+		at += 9 + strspn(at + 9, "0123456789:");
+		at += strspn(at, " ");
+	}
+	if (!strncmp(at, "ib_srp: ", 8))
+		at += 8;
+	snprintf(line, len, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
+static int explain(int err, const char *log, struct diag *diag)
+{
+	char line[200];
+
+	for (unsigned i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		const char *at = where(&reasons[i], log);
+
+		if (!at)
+			continue;
+		quote(log, at, line, sizeof(line));
+		diag_set(diag, reasons[i].code, err, "%s (ib_srp: %s)", reasons[i].text, line);
+		return reasons[i].hint ? diag_hint(diag, "%s", reasons[i].hint) : -err;
+	}
+	if (!*log)
+		return diag_sys(diag, err, "login by add_target");
+	quote(log, log + strlen(log) - 1, line, sizeof(line));
+	return diag_sys(diag, err, "login by add_target (ib_srp: %s)", line);
+}
+
+static int result(struct kernel_srp_add *add, int status, struct diag *diag)
+{
+	char log[2048];
+
+	kernel_log_since(&add->log, is_ours, log, sizeof(log));
+	if (add->words)
+		snprintf(add->words, add->words_len, "%s", log);
+	if (add->killed)
+		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
+			"login timed out in the kernel after %g s", add->timeout_ms / 1000.);
+	if (status == EEXIST)
+		return diag_set(
+			diag, DIAG_BUSY, EEXIST, "the kernel is already connected to this target");
+	return status ? explain(status, log, diag) : 0;
+}
+
+/* Of those that were killed and were still in the kernel then. */
+static bool one_may_be_left(struct kernel_srp_add *add)
+{
+	bool some = false;
+	int status;
+
+	for (unsigned i = 0; i < KERNEL_SRP_LEFT; i++) {
+		if (add->left[i] && child_ended(add->left[i], &status))
+			add->left[i] = 0;
+		some |= !add->left[i];
+	}
+	return some;
+}
+
+static void leave(struct kernel_srp_add *add)
+{
+	unsigned i = 0;
+
+	while (add->left[i])
+		i++;
+	add->left[i] = add->pid; /* there was room when it was started */
+}
+
+static void end(struct kernel_srp_add *add)
+{
+	loop_timer_del(add->loop, &add->deadline);
+	loop_fd_del(add->loop, &add->watch);
+	close(add->watch.fd);
+	add->pid = 0;
+}
+
+static void finish(struct kernel_srp_add *add, int status)
+{
+	struct diag diag = { 0 };
+	int err;
+
+	end(add);
+	err = result(add, status, &diag);
+	add->done(add, err, &diag);
+}
+
+static void ended(struct loop_fd *watch, uint32_t events)
+{
+	struct kernel_srp_add *add = container_of(watch, struct kernel_srp_add, watch);
+	int status;
+
+	(void)events;
+	if (child_ended(add->pid, &status))
+		finish(add, status);
+}
+
+static void too_late(struct loop_timer *timer)
+{
+	struct kernel_srp_add *add = container_of(timer, struct kernel_srp_add, deadline);
+
+	if (add->killed) {
+		leave(add);
+		finish(add, 0);
+		return;
+	}
+	add->killed = true;
+	kill(add->pid, SIGKILL);
+	loop_timer_set(add->loop, timer, loop_clock() + KILL_MS * MSEC);
+}
+
+struct task {
+	char path[160];
+	const char *line;
+};
+
+/* In its own process. */
+static int write_line(int root, const void *arg)
+{
+	const struct task *task = arg;
+	int fd = openat(root, task->path, O_WRONLY | O_CLOEXEC);
+	size_t len = strlen(task->line);
+
+	return fd >= 0 && write(fd, task->line, len) == (ssize_t)len ? 0 : errno ? errno : EIO;
+}
+
+/* The module may have been taken out. */
+static int find_port(int root, const char *path, struct diag *diag)
+{
+	int err = kernel_sys_exists(root, path) ? 0 : kernel_srp_ready(root, diag);
+
+	if (err || kernel_sys_exists(root, path))
+		return err;
+	return diag_set(
+		diag, DIAG_NO_DEVICE, ENODEV, "ib_srp does not support this port: no /%s", path);
+}
+
+int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, unsigned port,
+	const char *line, uint32_t timeout_ms, struct diag *diag)
+{
+	struct task task = { .line = line };
+	int err;
+
+	snprintf(task.path, sizeof(task.path), CLASS "/srp-%s-%u/add_target", dev, port);
+	err = find_port(root, task.path, diag);
+	if (!err && !one_may_be_left(add))
+		err = diag_set(diag, DIAG_BUSY, EBUSY, "%d abandoned logins still block the kernel",
+			KERNEL_SRP_LEFT);
+	if (err)
+		return err;
+	add->killed = false;
+	add->timeout_ms = timeout_ms;
+	kernel_log_mark(root, &add->log);
+	err = child_aside(&add->pid, &add->watch.fd, &root, 1, write_line, &task);
+	if (err) {
+		kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
+		add->pid = 0;
+		return diag_sys(diag, -err, "start the login process");
+	}
+	add->watch.events = EPOLLIN;
+	add->watch.ready = ended;
+	add->deadline.fire = too_late;
+	loop_timer_set(add->loop, &add->deadline, loop_clock() + timeout_ms * MSEC);
+	err = loop_fd_add(add->loop, &add->watch, diag);
+	if (err)
+		kernel_srp_add_stop(add);
+	return err;
+}
+
+void kernel_srp_add_stop(struct kernel_srp_add *add)
+{
+	int status;
+
+	if (!add->pid)
+		return;
+	kill(add->pid, SIGKILL);
+	if (!child_ended(add->pid, &status))
+		leave(add);
+	end(add);
+	kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* What add_target takes: each value checked with its range, brought into one form, and held against
+ * the others before the kernel sees it. ib_srp of Linux 6.12 itself forgets what is missing when
+ * the last value was right, and trusts a max_it_iu_size that is too small. */
+#include "kernel_srp.h"
+#include "sys/sys.h"
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS        " \t\r"
+#define PARAMETERS    "sys/module/ib_srp/parameters"
+#define SG_DEFAULT    12 /* SRP_DEF_SG_TABLESIZE */
+#define QUEUE_DEFAULT 62 /* SRP_DEFAULT_CMD_SQ_SIZE */
+/* struct srp_cmd and srp_indirect_buf (SRP-2, 6.8), before the descriptors of 16 bytes each */
+#define IU_FIXED 68
+
+enum kind { HEX64, HEX16, GID, ADDRESS, CLASS, NUMBER };
+
+static const struct key {
+	const char *name;
+	uint8_t kind;
+	uint32_t min, max; /* of numbers: where the kernel says none, what its types hold */
+} keys[SRP_OPTS] = {
+	[SRP_OPT_ID_EXT] = { "id_ext", HEX64, 0, 0 },
+	[SRP_OPT_IOC_GUID] = { "ioc_guid", HEX64, 0, 0 },
+	[SRP_OPT_DGID] = { "dgid", GID, 0, 0 },
+	[SRP_OPT_PKEY] = { "pkey", HEX16, 1, UINT16_MAX },
+	[SRP_OPT_SERVICE_ID] = { "service_id", HEX64, 0, 0 },
+	[SRP_OPT_DEST] = { "dest", ADDRESS, 0, 0 },
+	[SRP_OPT_SRC] = { "src", ADDRESS, 0, 0 },
+	[SRP_OPT_IO_CLASS] = { "io_class", CLASS, 0, 0 },
+	[SRP_OPT_INITIATOR_EXT] = { "initiator_ext", HEX64, 0, 0 },
+	[SRP_OPT_MAX_SECT] = { "max_sect", NUMBER, 8, UINT16_MAX },
+	[SRP_OPT_QUEUE_SIZE] = { "queue_size", NUMBER, 2, SHRT_MAX },
+	[SRP_OPT_MAX_CMD_PER_LUN] = { "max_cmd_per_lun", NUMBER, 1, SHRT_MAX },
+	[SRP_OPT_TARGET_CAN_QUEUE] = { "target_can_queue", NUMBER, 1, INT_MAX },
+	[SRP_OPT_CMD_SG_ENTRIES] = { "cmd_sg_entries", NUMBER, 1, 255 },
+	[SRP_OPT_ALLOW_EXT_SG] = { "allow_ext_sg", NUMBER, 0, 1 },
+	[SRP_OPT_SG_TABLESIZE] = { "sg_tablesize", NUMBER, 1, 2048 },
+	[SRP_OPT_COMP_VECTOR] = { "comp_vector", NUMBER, 0, INT_MAX },
+	[SRP_OPT_TL_RETRY_COUNT] = { "tl_retry_count", NUMBER, 2, 7 },
+	[SRP_OPT_CH_COUNT] = { "ch_count", NUMBER, 1, 1024 },
+	[SRP_OPT_MAX_IT_IU_SIZE] = { "max_it_iu_size", NUMBER, IU_FIXED + 16, INT_MAX },
+};
+
+const char *kernel_srp_opt_name(enum srp_opt opt)
+{
+	return keys[opt].name;
+}
+
+static bool same(const char *typed, const char *name)
+{
+	while (*typed && (*typed == *name || (*typed == '-' && *name == '_')))
+		typed++, name++;
+	return !*typed && !*name;
+}
+
+int kernel_srp_opt_find(const char *name)
+{
+	for (int i = 0; i < SRP_OPTS; i++)
+		if (same(name, keys[i].name))
+			return i;
+	return -1;
+}
+
+/* 1 to `digits` hexadecimal digits, 0x before them or not. */
+static bool hex(const char *text, unsigned digits, uint64_t *value)
+{
+	const char *p = text[0] == '0' && (text[1] | 0x20) == 'x' ? text + 2 : text;
+	size_t len = strspn(p, "0123456789abcdefABCDEF");
+
+	*value = strtoull(p, NULL, 16);
+	return len && len <= digits && !p[len];
+}
+
+static int set_hex(char *to, size_t len, const struct key *key, const char *text, unsigned digits,
+	struct diag *diag)
+{
+	uint64_t value;
+
+	if (!hex(text, digits, &value))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected 1 to %u hexadecimal digits", key->name, text,
+			digits);
+	if (key->max && (value < key->min || value > key->max))
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIx32 " to %" PRIx32,
+			key->name, key->min, key->max);
+	snprintf(to, len, "%0*" PRIx64, (int)digits, value);
+	return 0;
+}
+
+static int set_gid(char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
+{
+	uint8_t gid[16];
+	size_t digits = strspn(text, "0123456789abcdefABCDEF");
+
+	if (digits == 32 && !text[digits]) {
+		for (unsigned i = 0; i < 32; i++)
+			to[i] = (char)tolower((unsigned char)text[i]);
+		to[32] = 0;
+		return 0;
+	}
+	if (inet_pton(AF_INET6, text, gid) != 1)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected a GID: an IPv6 address or 32 hex digits",
+			key->name, text);
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(to + 2 * i, len - 2 * i, "%02x", gid[i]);
+	return 0;
+}
+
+/* Looked at closely when it is resolved; what would end the value for the kernel cannot be in it.
+ */
+static int set_address(
+	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
+{
+	if (!*text || strlen(text) >= len || strpbrk(text, ", \t\r\n\\\"'"))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "invalid %s '%s': expected an address",
+			key->name, text);
+	snprintf(to, len, "%s", text);
+	return 0;
+}
+
+/* The two that SRP has over InfiniBand: its revision 10, and 16a and all after it. */
+static int set_class(
+	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
+{
+	uint64_t value;
+
+	if (!hex(text, 4, &value) || (value != 0xff00 && value != 0x0100))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected ff00 (SRP revision 10) or 0100 (16a and later)",
+			key->name, text);
+	snprintf(to, len, "%04" PRIx64, value);
+	return 0;
+}
+
+static int set_number(
+	char *to, size_t len, const struct key *key, const char *text, struct diag *diag)
+{
+	struct diag why = { 0 };
+	uint64_t value;
+
+	if (strspn(text, "0123456789") != strlen(text) ||
+		parse_u64(text, 0, UINT64_MAX, &value, &why))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid %s '%s': expected a whole number", key->name, text);
+	if (value < key->min || value > key->max)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be %" PRIu32 " to %" PRIu32,
+			key->name, key->min, key->max);
+	snprintf(to, len, "%" PRIu64, value);
+	return 0;
+}
+
+int kernel_srp_set(struct srp_want *want, enum srp_opt opt, const char *value, struct diag *diag)
+{
+	const struct key *key = &keys[opt];
+	const size_t len = sizeof(want->value[opt]);
+	char text[sizeof(want->value[opt])];
+	int err;
+
+	switch (key->kind) {
+	case HEX64:
+		err = set_hex(text, len, key, value, 16, diag);
+		break;
+	case HEX16:
+		err = set_hex(text, len, key, value, 4, diag);
+		break;
+	case GID:
+		err = set_gid(text, len, key, value, diag);
+		break;
+	case ADDRESS:
+		err = set_address(text, len, key, value, diag);
+		break;
+	case CLASS:
+		err = set_class(text, len, key, value, diag);
+		break;
+	default:
+		err = set_number(text, len, key, value, diag);
+	}
+	if (err)
+		return err;
+	if (want->value[opt][0] && strcmp(want->value[opt], text))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice: %s and %s", key->name,
+			want->value[opt], text);
+	memcpy(want->value[opt], text, len);
+	return 0;
+}
+
+static int unknown(const char *word, struct diag *diag)
+{
+	char known[400] = "";
+
+	for (unsigned i = 0; i < SRP_OPTS; i++) {
+		size_t at = strlen(known);
+
+		snprintf(known + at, sizeof(known) - at, "%s%s", i ? " " : "", keys[i].name);
+	}
+	diag_set(diag, DIAG_USAGE, EINVAL, "unknown add_target key '%s'", word);
+	return diag_hint(diag, "expected one of %s", known);
+}
+
+static int parse_word(struct srp_want *want, char *word, struct diag *diag)
+{
+	char *value = strchr(word, '=');
+	int opt;
+
+	if (value)
+		*value++ = 0;
+	opt = kernel_srp_opt_find(word);
+	if (opt < 0)
+		return unknown(word, diag);
+	if (!value || !*value)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s has no value", word);
+	if (want->value[opt][0])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is set twice", word);
+	return kernel_srp_set(want, (enum srp_opt)opt, value, diag);
+}
+
+int kernel_srp_parse(struct srp_want *want, const char *line, struct diag *diag)
+{
+	char text[SRP_LINE], *rest = text, *word;
+	int err = 0;
+
+	if (strlen(line) >= sizeof(text))
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"add_target string: must be at most %d bytes", SRP_LINE - 1);
+	memcpy(text, line, strlen(line) + 1);
+	while (!err && (word = strsep(&rest, ",\n"))) {
+		size_t len;
+
+		word += strspn(word, BLANKS);
+		len = strcspn(word, BLANKS);
+		if (word[len + strspn(word + len, BLANKS)])
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"blank in add_target string '%.60s': expected commas between the "
+				"parts",
+				word);
+		word[len] = 0;
+		if (*word)
+			err = parse_word(want, word, diag);
+	}
+	return err;
+}
+
+static bool given(const struct srp_want *want, enum srp_opt opt)
+{
+	return want->value[opt][0];
+}
+
+static uint64_t number(const struct srp_want *want, enum srp_opt opt, uint64_t otherwise)
+{
+	return given(want, opt) ? strtoull(want->value[opt], NULL, 10) : otherwise;
+}
+
+static int missing(enum srp_opt opt, struct diag *diag)
+{
+	diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing", keys[opt].name);
+	return diag_hint(diag, "list targets as add_target lines with: rdmastor srp-discover -c");
+}
+
+static int check_way(const struct srp_want *want, struct diag *diag)
+{
+	static const uint8_t ib[] = { SRP_OPT_DGID, SRP_OPT_PKEY, SRP_OPT_SERVICE_ID };
+
+	if (!given(want, SRP_OPT_ID_EXT))
+		return missing(SRP_OPT_ID_EXT, diag);
+	if (!given(want, SRP_OPT_IOC_GUID))
+		return missing(SRP_OPT_IOC_GUID, diag);
+	if (!given(want, SRP_OPT_DEST) && given(want, SRP_OPT_SRC))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "src requires RDMA/CM: dest is missing");
+	if (!given(want, SRP_OPT_DEST) && !given(want, SRP_OPT_DGID))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"no target address: expected dgid (InfiniBand) or dest=HOST:PORT "
+			"(RDMA/CM)");
+	for (unsigned i = 0; i < sizeof(ib); i++) {
+		if (given(want, SRP_OPT_DEST) && given(want, ib[i]))
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"dest (RDMA/CM) and %s (InfiniBand) can't be combined",
+				keys[ib[i]].name);
+		if (!given(want, SRP_OPT_DEST) && !given(want, ib[i]))
+			return missing(ib[i], diag);
+	}
+	return 0;
+}
+
+/* The module's default. */
+static uint64_t parameter(int root, const char *name, uint64_t otherwise)
+{
+	char text[24];
+
+	return kernel_sys_read(root, text, sizeof(text), PARAMETERS "/%s", name) > 0
+		       ? strtoull(text, NULL, 10)
+		       : otherwise;
+}
+
+static int check_limits(int root, const struct srp_want *want, struct diag *diag)
+{
+	uint64_t queue = number(want, SRP_OPT_QUEUE_SIZE, QUEUE_DEFAULT),
+		 lun = number(want, SRP_OPT_MAX_CMD_PER_LUN, 1);
+	uint64_t sg =
+		number(want, SRP_OPT_CMD_SG_ENTRIES, parameter(root, "cmd_sg_entries", SG_DEFAULT));
+	uint64_t table = number(want, SRP_OPT_SG_TABLESIZE, UINT64_MAX),
+		 iu = number(want, SRP_OPT_MAX_IT_IU_SIZE, UINT64_MAX);
+
+	if (lun > queue)
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"max_cmd_per_lun (%" PRIu64 ") exceeds queue_size (%" PRIu64 "%s)", lun,
+			queue, given(want, SRP_OPT_QUEUE_SIZE) ? "" : ", the default");
+	if (table < sg)
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"sg_tablesize (%" PRIu64 ") is less than cmd_sg_entries (%" PRIu64 "%s)",
+			table, sg, given(want, SRP_OPT_CMD_SG_ENTRIES) ? "" : ", the default");
+	if (iu < IU_FIXED + 16 * sg)
+		return diag_set(diag, DIAG_USAGE, ERANGE,
+			"max_it_iu_size (%" PRIu64 ") for %" PRIu64
+			" descriptors (cmd_sg_entries): must be at least %" PRIu64,
+			iu, sg, IU_FIXED + 16 * sg);
+	return 0;
+}
+
+int kernel_srp_check(int root, const struct srp_want *want, struct diag *diag)
+{
+	int err = check_way(want, diag);
+
+	return err ? err : check_limits(root, want, diag);
+}
+
+#define NO_PORT 1 /* of src when it has none */
+
+/* "[fe80::1%2]:5555", as the kernel's inet_pton_with_scope() reads it. */
+static int resolve(struct srp_want *want, enum srp_opt opt, struct addr *addr, struct diag *diag)
+{
+	char *value = want->value[opt], text[ADDR_TEXT];
+	const size_t len = sizeof(want->value[opt]);
+	struct diag why = { 0 };
+	int err = addr_parse(addr, value, NO_PORT, &why);
+	bool v6 = addr->ss.ss_family == AF_INET6;
+
+	if (!err && !v6 && addr->ss.ss_family != AF_INET)
+		err = diag_set(&why, DIAG_USAGE, EINVAL, "'%s' is not an IP address", value);
+	if (err) {
+		diag_set(diag, why.code, why.err, "%s: %s", keys[opt].name, why.text);
+		return why.hint[0] ? diag_hint(diag, "%s", why.hint) : err;
+	}
+	if (opt == SRP_OPT_SRC && ((struct sockaddr_in *)(void *)&addr->ss)->sin_port ==
+					  htons(NO_PORT)) /* sin6_port is there too */
+		snprintf(value, len, "%s%.60s%s", v6 ? "[" : "", addr_host(addr, text),
+			v6 ? "]" : "");
+	else
+		snprintf(value, len, "%.79s", addr_text(addr, text));
+	return 0;
+}
+
+static bool has_port(const char *dest)
+{
+	const char *colon = strrchr(dest, ':');
+
+	return colon && colon > dest && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
+	       (dest[0] != '[' || colon[-1] == ']') &&
+	       (dest[0] == '[' || strchr(dest, ':') == colon);
+}
+
+int kernel_srp_resolve(struct srp_want *want, struct diag *diag)
+{
+	struct addr dest, src;
+	int err;
+
+	if (!given(want, SRP_OPT_DEST))
+		return 0;
+	if (!has_port(want->value[SRP_OPT_DEST]))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"invalid dest '%s': expected HOST:PORT or [IPV6]:PORT; SRP has no default "
+			"port",
+			want->value[SRP_OPT_DEST]);
+	err = resolve(want, SRP_OPT_DEST, &dest, diag);
+	if (err || !given(want, SRP_OPT_SRC))
+		return err;
+	err = resolve(want, SRP_OPT_SRC, &src, diag);
+	if (!err && src.ss.ss_family != dest.ss.ss_family)
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"src '%s' and dest '%s' differ in address family", want->value[SRP_OPT_SRC],
+			want->value[SRP_OPT_DEST]);
+	return err;
+}
+
+void kernel_srp_line(const struct srp_want *want, char line[SRP_LINE])
+{
+	size_t at = 0;
+
+	line[0] = 0;
+	for (unsigned i = 0; i < SRP_OPTS; i++)
+		if (want->value[i][0])
+			at += (size_t)snprintf(line + at, SRP_LINE - at, "%s%s=%s", at ? "," : "",
+				keys[i].name, want->value[i]);
+}
