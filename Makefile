@@ -13,7 +13,7 @@ HOT       ?= core/base/loop.c core/base/crc32c.c core/proto/inflight.c core/prot
 	$(addprefix core/proto/nvme/,lane.c qp.c rdma.c pdu.c tcp.c tcp_rx.c codec_tcp.c tgt_io.c tgt_queue.c tgt_rdma.c tgt_tcp.c tgt_tcp_rx.c) \
 	$(addprefix core/proto/nbd/,codec.c ini_lane.c ini_rx.c srv_conn.c srv_request.c srv_reply.c) \
 	$(addprefix core/block/,bdev.c split.c instant.c null.c ram.c file_lane.c hands.c paths_lane.c) \
-	$(addprefix core/service/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
+	$(addprefix core/load/,load_disk.c load_order.c load_verify.c load_tcp.c load_listen.c load_rdma.c load_end.c load_answer.c) \
 	$(addprefix core/export/,ublk_io.c ublk_queue.c) tests/bench/%
 OPT_HOT   ?= -O2
 
@@ -143,7 +143,7 @@ $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=real
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
 # On the clock of tests/fake/leap.c.
 $(addprefix $(T)/tests/,core/mad/watch core/block/paths core/block/orphan core/target/buffers core/target/places pair/neighbours pair/load_idle pair/target_frame) \
-	$(filter $(T)/tests/core/service/srp_daemon%,$(UNIT_BIN)) $(T)/replay/nvme-tgt-session $(F)/nvme-tgt-session: \
+	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(T)/replay/nvme-tgt-session $(F)/nvme-tgt-session: \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
 $(T)/tests/core/block/file_lock: TEST_LIBS += -Wl,--wrap=fcntl64

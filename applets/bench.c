@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* bench: measure a disk with fio's option names. Read the options, refuse what would do harm, show
- * the progress, and warn if the results are not reliable; the load itself is core/service's. */
+ * the progress, and warn if the results are not reliable; the load itself is core/load's. */
 #include "bench.h"
 #include "disk.h"
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* export --nbd-dev: each disk as a block device of this machine, /dev/nbdN, by the kernel's own NBD
- * client. The device is core/service's, the server behind it core/export's. */
+ * client. The device is core/export's, the server behind it core/proto/nbd's. */
 #include "disk.h"
 #include "export_fronts.h"
 #include "kernel.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nfsrdma-mount: mounts NFS over RDMA; as mount.nfsrdma it is what mount(8) runs for -t nfsrdma.
- * How to mount is left to core/service. */
+ * How to mount is left to core/attach. */
 #include "applet.h"
 #include "kernel.h"
 #include "nfs_mount.h"

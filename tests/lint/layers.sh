@@ -9,9 +9,11 @@ shopt -s nullglob globstar
 table='
 main.c  : applet out uri resolve :
 applets : applet out uri bdev child session nvmf service export nbd_server nbd_dev kernel kernel_nvmf kernel_scsi kernel_serving kernel_srp mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list kernel_nvme_list iscsi kernel_iscsi iscsi_attach kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf iscsi_keeper :
-service : mad srp_rules srp_daemon port_events kernel session bdev uri load stats ep ring stream ways mem wire/bench wire/rping nbd_server nbd_dev nfs nfs_mount kernel_nfs iscsi iscsi_keeper kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_scsi iscsi_attach datamover child wire/iscsi :
+attach  : attach child datamover iscsi iscsi_attach kernel kernel_iscsi kernel_iscsi_keeper kernel_iscsi_nl kernel_iscsi_session kernel_nfs kernel_scsi nfs nfs_mount uri wire/iscsi :
+daemon  : iscsi_attach iscsi_keeper kernel kernel_iscsi_keeper kernel_iscsi_session mad port_events srp_daemon srp_rules uri :
+load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping :
 target  : target split bdev ways ep stream mem :
-export  : export bdev split child mem uri uapi/* : liburing.h
+export  : bdev child export kernel mem nbd_dev nbd_server split uri uapi/* : liburing.h
 kernel  : kernel kernel_serving kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf kernel_list kernel_nfs kernel_nvme_list kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi wire/iscsi_if wire/ibft datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split scheme out mem uri copy session image : liburing.h
