@@ -5,8 +5,8 @@
 #pragma once
 #include "datamover.h"
 #include "loop.h"
+#include "uapi/iscsi_if.h"
 #include "uri.h"
-#include "wire/iscsi_if.h"
 #include <sys/types.h>
 
 /* in the order of enum iscsi_carrier */

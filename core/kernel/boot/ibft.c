@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The firmware's iSCSI targets as the kernel's iscsi_ibft shows them in /sys/firmware/ibft
  * (Documentation/ABI/testing/sysfs-ibft). */
-#include "wire/ibft.h"
+#include "uapi/ibft.h"
 #include "kernel_iscsi_conf.h"
 #include "sys/modules.h"
 #include "sys/sys.h"

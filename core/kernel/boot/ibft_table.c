@@ -2,7 +2,7 @@
 /* An iBFT as the firmware left it, every offset and length of it checked, turned into the texts
  * that iscsi_ibft makes. */
 #include "kernel_iscsi_conf.h"
-#include "wire/ibft.h"
+#include "uapi/ibft.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The firmware's table as the kernel shows it and as it stands in ACPI: both say the same; a
  * damaged one is told so. */
-#include "wire/ibft.h"
+#include "uapi/ibft.h"
 #include "kernel_iscsi_conf.h"
 #include "says.h"
 #include "tree.h"
