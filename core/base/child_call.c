@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Run a call that may block forever in a child, with a deadline. Neither side waits for the other:
+ * who changes the shared state first decides whether the call counts or was abandoned. */
+#include "child.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+
+enum { UNDER_WAY, ENDED, ABANDONED };
+
+struct child_shared {
+	_Atomic int state;
+	int rc; /* what fn returned, once ENDED */
+	max_align_t out[];
+};
+
+/* Processes that had not ended when their calls were over: each new call reaps those that have. */
+struct left {
+	struct left *next;
+	const struct child_call *owner;
+	pid_t pid;
+};
+static struct {
+	pthread_mutex_t lock;
+	struct left *first;
+} attic = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool has_ended(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) != 0;
+}
+
+static void leave_process(const struct child_call *call)
+{
+	struct left *left = has_ended(call->pid) ? NULL : malloc(sizeof(*left));
+
+	if (!left)
+		return;
+	*left = (struct left){ .owner = call, .pid = call->pid };
+	pthread_mutex_lock(&attic.lock);
+	left->next = attic.first;
+	attic.first = left;
+	pthread_mutex_unlock(&attic.lock);
+}
+
+unsigned child_call_left(const struct child_call *owner)
+{
+	struct left **at = &attic.first, *left;
+	unsigned count = 0;
+
+	pthread_mutex_lock(&attic.lock);
+	while ((left = *at)) {
+		if (has_ended(left->pid)) {
+			*at = left->next;
+			free(left);
+			continue;
+		}
+		count += left->owner == owner;
+		at = &left->next;
+	}
+	pthread_mutex_unlock(&attic.lock);
+	return count;
+}
+
+static bool settle(struct child_shared *shared, int state)
+{
+	int was = UNDER_WAY;
+
+	return atomic_compare_exchange_strong(&shared->state, &was, state);
+}
+
+/* Keep these descriptors as 0 ... count - 1, and no other. */
+static bool keep_only(const int *fds, unsigned count)
+{
+	int high[CHILD_FDS];
+
+	for (unsigned i = 0; i < count; i++)
+		high[i] = fcntl(fds[i], F_DUPFD, (int)count);
+	for (unsigned i = 0; i < count; i++)
+		if (high[i] < 0 || dup2(high[i], (int)i) < 0)
+			return false;
+	return !syscall(SYS_close_range, count, ~0u, 0);
+}
+
+static void interrupt(int sig)
+{
+	(void)sig;
+}
+
+static void run_child(const struct child_call *call, pid_t parent, const int *fds, unsigned count)
+{
+	struct sigaction action = { .sa_handler = call->undo ? interrupt : SIG_DFL };
+	struct child_shared *shared = call->shared;
+	bool counts;
+
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigaction(SIGTERM, &action, NULL);
+	sigprocmask(SIG_SETMASK, &action.sa_mask, NULL);
+	if (!call->stays && (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent))
+		return;
+	if (keep_only(fds, count))
+		shared->rc = call->fn(0, call->arg, shared->out);
+	else
+		shared->rc = errno;
+	counts = settle(shared, ENDED) && (call->stays || getppid() == parent);
+	signal(SIGTERM, SIG_IGN);
+	if (!counts && !shared->rc && call->undo)
+		call->undo(0, call->arg, shared->out);
+}
+
+static void end_call(struct child_call *call, int otherwise)
+{
+	struct child_shared *shared = call->shared;
+
+	if (call->loop) {
+		loop_fd_del(call->loop, &call->watch);
+		loop_timer_del(call->loop, &call->timer);
+	}
+	close(call->watch.fd);
+	leave_process(call);
+	call->pid = 0;
+	call->err = atomic_load(&shared->state) == ENDED ? -shared->rc : otherwise;
+	if (call->err == -EINTR && call->late)
+		call->err = -ETIMEDOUT;
+	if (call->out_len)
+		memcpy(call->out, shared->out, call->out_len);
+	munmap(shared, sizeof(*shared) + call->out_len);
+}
+
+static void finish(struct child_call *call)
+{
+	end_call(call, call->late ? -ETIMEDOUT : -EINTR);
+	if (call->loop)
+		call->done(call);
+}
+
+/* A deadline: first of the call, then of the time that it has to end by itself. */
+static void expire(struct child_call *call)
+{
+	if (call->late) {
+		settle(call->shared, ABANDONED);
+		finish(call);
+		return;
+	}
+	call->late = true;
+	kill(call->pid, SIGTERM);
+	call->at_ns = loop_clock() + call->grace_ms * MSEC;
+	if (call->loop)
+		loop_timer_set(call->loop, &call->timer, call->at_ns);
+}
+
+static void ended(struct loop_fd *watch, uint32_t events)
+{
+	(void)events;
+	finish(container_of(watch, struct child_call, watch));
+}
+
+static void timed_out(struct loop_timer *timer)
+{
+	expire(container_of(timer, struct child_call, timer));
+}
+
+/* The child does nothing before its end can be watched. */
+static int fork_child(struct child_call *call, const int *fds, unsigned count)
+{
+	int gate[2], err = 0;
+	pid_t parent = getpid();
+	char byte = 0;
+
+	if (pipe2(gate, O_CLOEXEC))
+		return -errno;
+	call->pid = fork();
+	if (!call->pid) {
+		close(gate[1]);
+		if (read(gate[0], &byte, 1) == 1)
+			run_child(call, parent, fds, count);
+		_exit(0);
+	}
+	call->watch.fd = call->pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, call->pid, 0);
+	if (call->watch.fd < 0 || write(gate[1], &byte, 1) != 1)
+		err = -errno;
+	close(gate[0]);
+	close(gate[1]);
+	if (!err)
+		return 0;
+	if (call->watch.fd >= 0)
+		close(call->watch.fd);
+	while (call->pid > 0 && waitpid(call->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return err;
+}
+
+int child_call_start(struct child_call *call, struct loop *loop, const int *fds, unsigned count)
+{
+	int err;
+
+	child_call_left(NULL);
+	call->loop = loop;
+	call->late = false;
+	call->at_ns = call->until;
+	call->shared = mmap(NULL, sizeof(*call->shared) + call->out_len, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (call->shared == MAP_FAILED)
+		return -errno;
+	if (call->out_len)
+		memcpy(call->shared->out, call->out, call->out_len);
+	err = fork_child(call, fds, count);
+	if (err) {
+		munmap(call->shared, sizeof(*call->shared) + call->out_len);
+		call->pid = 0;
+		return err;
+	}
+	if (!loop)
+		return 0;
+	call->watch.events = EPOLLIN;
+	call->watch.ready = ended;
+	call->timer.fire = timed_out;
+	if (call->until)
+		loop_timer_set(loop, &call->timer, call->until);
+	err = loop_fd_add(loop, &call->watch, NULL);
+	if (err)
+		child_call_cancel(call);
+	return err;
+}
+
+void child_call_cancel(struct child_call *call)
+{
+	if (!call->pid)
+		return;
+	if (!call->stays) {
+		settle(call->shared, ABANDONED);
+		kill(call->pid, SIGTERM);
+	}
+	end_call(call, -ECANCELED);
+}
+
+bool child_call_wait(struct child_call *call, uint64_t until)
+{
+	struct pollfd watch = { .fd = call->watch.fd, .events = POLLIN };
+
+	while (call->pid) {
+		uint64_t now = loop_clock(), end = call->at_ns;
+		bool first = !end || (until && until < end); /* `until` comes first */
+
+		end = first ? until : end;
+		if (end && now >= end && first)
+			return false;
+		if (end && now >= end) {
+			expire(call);
+			continue;
+		}
+		now = end ? (end - now) / MSEC + 1 : 0;
+		if (poll(&watch, 1, !end ? -1 : now > INT_MAX ? INT_MAX : (int)now) > 0)
+			finish(call);
+	}
+	return true;
+}
+
+int child_call_run(struct child_call *call, const int *fds, unsigned count)
+{
+	int err = child_call_start(call, NULL, fds, count);
+
+	if (err)
+		return err;
+	child_call_wait(call, 0);
+	return call->err;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Calls that may block forever: their results, deadlines, cancelling, and what happens to a call
+ * that completes after it was abandoned. */
+#include "child.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+
+static struct loop *loop;
+static volatile int over;
+
+static void setup(void)
+{
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+}
+
+static void fini(void)
+{
+	loop_free(loop);
+}
+TestSuite(child_call, .init = setup, .fini = fini);
+
+static void done(struct child_call *call)
+{
+	(void)call;
+	over++;
+}
+
+static uint64_t in_ms(unsigned ms)
+{
+	return loop_clock() + ms * MSEC;
+}
+
+/* Runs it in each of the two ways. */
+static int both(struct child_call *call)
+{
+	struct child_call same = *call;
+	int err = child_call_run(&same, (int[]){ 0 }, 1);
+
+	call->done = done;
+	over = 0;
+	cr_assert_eq(child_call_start(call, loop, (int[]){ 0 }, 1), 0);
+	cr_assert_eq(over, 0);
+	cr_assert(loop_wait(loop, &over, in_ms(10000)), "it hangs");
+	cr_assert_eq(over, 1);
+	cr_assert_eq(call->err, err);
+	cr_assert_eq(call->late, same.late);
+	return err;
+}
+
+static int give(int fd, const void *arg, void *out)
+{
+	(void)fd;
+	(void)out;
+	return *(const int *)arg;
+}
+
+/* Without SIGTERM's default action it would return EINTR. */
+static int hang(int fd, const void *arg, void *out)
+{
+	(void)fd;
+	(void)arg;
+	(void)out;
+	pause();
+	return EINTR;
+}
+
+/* An errno, for as long as the call takes. */
+static int insist(int fd, const void *arg, void *out)
+{
+	const int *err = arg;
+
+	(void)fd;
+	signal(SIGTERM, SIG_IGN);
+	*(int *)out = 1;
+	usleep(300000);
+	*(int *)out = 2;
+	return *err;
+}
+
+static int *shared;
+
+static void undo(int fd, const void *arg, void *out)
+{
+	(void)fd;
+	(void)arg;
+	__atomic_store_n(shared, *(int *)out, __ATOMIC_SEQ_CST);
+}
+
+static int undone(void)
+{
+	return __atomic_load_n(shared, __ATOMIC_SEQ_CST);
+}
+
+static void share(void)
+{
+	shared = mmap(
+		NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cr_assert_neq(shared, MAP_FAILED);
+}
+
+Test(child_call, gives_what_the_call_gives)
+{
+	struct child_call call = { .fn = give, .arg = &(int){ 0 } };
+
+	cr_assert_eq(both(&call), 0);
+	call.arg = &(int){ EREMOTEIO };
+	cr_assert_eq(both(&call), -EREMOTEIO);
+	call.until = in_ms(10000);
+	cr_assert_eq(both(&call), -EREMOTEIO);
+	cr_assert_not(call.late);
+}
+
+static int write_out(int fd, const void *arg, void *out)
+{
+	(void)fd;
+	return memcmp(out, "before", 7) ? EPROTO : (memcpy(out, arg, 6), 0);
+}
+
+Test(child_call, memory_is_shared_with_it)
+{
+	char text[8] = "before";
+	struct child_call call = {
+		.fn = write_out, .arg = "after", .out = text, .out_len = sizeof(text)
+	};
+
+	cr_assert_eq(child_call_run(&call, (int[]){ 0 }, 1), 0);
+	cr_assert_str_eq(text, "after");
+}
+
+/* The text that was written to the last of its descriptors comes back by the first. */
+static int relay(int fd, const void *arg, void *out)
+{
+	const unsigned *count = arg;
+	char text[8];
+	ssize_t len = read((int)*count - 1, text, sizeof(text));
+
+	(void)out;
+	if (fcntl((int)*count, F_GETFD) >= 0)
+		return 1;
+	return write(fd, text, (size_t)len) == len ? 42 : 2;
+}
+
+Test(child_call, it_has_its_descriptors_in_order_and_no_other)
+{
+	int there[2], back[2], extra = dup(0);
+	unsigned count = 3;
+	struct child_call call = { .fn = relay, .arg = &count };
+	char text[8];
+
+	cr_assert_eq(pipe(there), 0);
+	cr_assert_eq(pipe(back), 0);
+	cr_assert_eq(write(there[1], "seen", 4), 4);
+	cr_assert_eq(child_call_run(&call, (int[]){ back[1], 1, there[0] }, count), -42);
+	cr_assert_eq(read(back[0], text, sizeof(text)), 4);
+	cr_assert_eq(memcmp(text, "seen", 4), 0);
+	/* also where they stand in each other's place */
+	cr_assert_eq(dup2(back[1], 2), 2);
+	cr_assert_eq(dup2(there[0], 0), 0);
+	cr_assert_eq(write(there[1], "seen", 4), 4);
+	cr_assert_eq(child_call_run(&call, (int[]){ 2, 1, 0 }, count), -42);
+	close(extra);
+}
+
+Test(child_call, one_that_hangs_is_ended)
+{
+	struct child_call call = { .fn = hang, .grace_ms = 5000 };
+	uint64_t since = loop_clock();
+
+	call.until = in_ms(50);
+	cr_assert_eq(both(&call), -ETIMEDOUT);
+	call.until = 1; /* has passed */
+	cr_assert_eq(both(&call), -ETIMEDOUT);
+	cr_assert(call.late);
+	cr_assert_lt(loop_clock() - since, 3000 * MSEC);
+	/* one that undoes is only interrupted */
+	call.undo = undo;
+	call.until = in_ms(50);
+	cr_assert_eq(both(&call), -ETIMEDOUT);
+	cr_assert_lt(loop_clock() - since, 3000 * MSEC);
+	cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+Test(child_call, one_that_ends_in_the_time_of_grace_counts)
+{
+	int out = 0;
+	struct child_call call = { .fn = insist,
+		.undo = undo,
+		.arg = &(int){ 0 },
+		.out = &out,
+		.out_len = sizeof(out),
+		.until = in_ms(100),
+		.grace_ms = 5000 };
+
+	share();
+	cr_assert_eq(child_call_run(&call, (int[]){ 0 }, 1), 0);
+	cr_assert(call.late);
+	cr_assert_eq(out, 2);
+	call.arg = &(int){ ENOSPC };
+	call.until = in_ms(100);
+	cr_assert_eq(child_call_run(&call, (int[]){ 0 }, 1), -ENOSPC);
+	usleep(100000);
+	cr_assert_eq(undone(), 0);
+}
+
+/* How often it was undone, a second after the call was abandoned; the process is reaped later. */
+static int undone_later(const struct child_call *call)
+{
+	cr_assert_eq(child_call_left(call), 1);
+	usleep(1000000);
+	cr_assert_eq(child_call_left(call), 0);
+	cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1);
+	return undone();
+}
+
+Test(child_call, one_that_succeeds_after_it_was_abandoned_is_undone)
+{
+	int out = 0;
+	struct child_call call = { .fn = insist,
+		.undo = undo,
+		.arg = &(int){ 0 },
+		.out = &out,
+		.out_len = sizeof(out),
+		.done = done,
+		.until = in_ms(50),
+		.grace_ms = 20 };
+
+	share();
+	cr_assert_eq(child_call_run(&call, (int[]){ 0 }, 1), -ETIMEDOUT);
+	cr_assert_eq(undone_later(&call), 2);
+	*shared = 0;
+	call.arg = &(int){ EIO };
+	call.until = in_ms(50);
+	cr_assert_eq(child_call_run(&call, (int[]){ 0 }, 1), -ETIMEDOUT);
+	cr_assert_eq(undone_later(&call), 0, "it failed");
+	call.arg = &(int){ 0 };
+	call.until = 0;
+	cr_assert_eq(child_call_start(&call, loop, (int[]){ 0 }, 1), 0);
+	cr_assert_not(loop_wait(loop, &over, in_ms(100)));
+	child_call_cancel(&call);
+	child_call_cancel(&call);
+	cr_assert_eq(call.err, -ECANCELED);
+	cr_assert_eq(undone_later(&call), 2);
+	cr_assert_not(loop_wait(loop, &over, in_ms(10)));
+}
+
+Test(child_call, one_whose_caller_dies_is_undone)
+{
+	int out = 0;
+	struct child_call call = {
+		.fn = insist, .undo = undo, .arg = &(int){ 0 }, .out = &out, .out_len = sizeof(out)
+	};
+	pid_t caller;
+
+	share();
+	caller = fork();
+	if (!caller) {
+		child_call_start(&call, NULL, (int[]){ 0 }, 1);
+		usleep(100000);
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(caller, NULL, 0), caller);
+	usleep(800000);
+	cr_assert_eq(undone(), 2);
+}
+
+Test(child_call, one_that_stays_outlives_its_caller)
+{
+	struct child_call call = { .fn = hang, .stays = true };
+	int status;
+	pid_t pid;
+
+	cr_assert_eq(child_call_start(&call, NULL, (int[]){ 0 }, 1), 0);
+	pid = call.pid;
+	usleep(100000);
+	child_call_cancel(&call);
+	usleep(100000);
+	cr_assert_eq(child_call_left(&call), 1);
+	kill(pid, SIGTERM);
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert(WIFSIGNALED(status));
+	cr_assert_eq(child_call_left(&call), 0);
+}
+
+Test(child_call, waiting_may_stop_before_the_call)
+{
+	struct child_call call = { .fn = hang, .until = in_ms(400), .grace_ms = 1000 };
+
+	cr_assert_eq(child_call_start(&call, NULL, (int[]){ 0 }, 1), 0);
+	cr_assert_not(child_call_wait(&call, in_ms(50)));
+	cr_assert_not(call.late);
+	cr_assert(child_call_wait(&call, 0));
+	cr_assert_eq(call.err, -ETIMEDOUT);
+	cr_assert(call.late);
+}
+
+Test(child_call, signals_of_the_terminal_are_left_to_the_caller)
+{
+	struct child_call call = { .fn = hang, .until = in_ms(500), .grace_ms = 1000 };
+
+	cr_assert_eq(child_call_start(&call, NULL, (int[]){ 0 }, 1), 0);
+	usleep(100000);
+	kill(call.pid, SIGINT);
+	kill(call.pid, SIGHUP);
+	cr_assert_not(child_call_wait(&call, in_ms(100)));
+	kill(call.pid, SIGKILL);
+	cr_assert(child_call_wait(&call, in_ms(200)));
+	cr_assert_eq(call.err, -EINTR);
+	cr_assert_not(call.late);
+}
+
+Test(child_call, whatever_descriptor_is_missing_no_process_is_left)
+{
+	struct child_call call = { .fn = give, .arg = &(int){ 0 }, .until = in_ms(5000) };
+	int lowest = dup(0), fds[] = { 0 };
+	unsigned refused = 0;
+	struct rlimit limit;
+
+	close(lowest);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (unsigned more = 0; more < 4; more++) {
+		limit.rlim_cur = (rlim_t)lowest + more;
+		cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		refused += child_call_run(&call, fds, 1) == -EMFILE;
+		cr_assert_eq(child_call_left(&call), 0, "%u more", more);
+		cr_assert_eq(waitpid(-1, NULL, 0), -1, "%u more", more);
+		cr_assert_eq(dup(0), more ? lowest : -1, "%u more", more);
+		close(lowest);
+	}
+	cr_assert_geq(refused, 3);
+}
