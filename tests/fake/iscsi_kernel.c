@@ -75,6 +75,7 @@ void iscsi_kernel_error(uint32_t sid, uint32_t reason)
 {
 	struct iscsi_if_msg msg = { .type = ISCSI_IF_CONN_ERROR };
 
+	iscsi_kernel.ended = iscsi_kernel.bound && iscsi_kernel.eps && !iscsi_kernel.old;
 	msg.r.state.conn.sid = sid;
 	msg.r.state.value = reason;
 	iscsi_kernel_event(&msg, NULL, NULL, 0);
@@ -211,7 +212,7 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 		break;
 	case ISCSI_IF_STOP_CONN:
 		k->stop = msg->u.stop.flag;
-		k->eps -= k->bound && k->eps && !k->old;
+		k->eps -= k->bound && k->eps && !k->old && !k->ended;
 		k->bound = k->started = false;
 		break;
 	case ISCSI_IF_DESTROY_CONN:
@@ -228,10 +229,13 @@ static void carry_out(uint16_t type, struct iscsi_if_msg *msg, const uint8_t *mo
 		msg->r.ep = 9;
 		break;
 	case ISCSI_IF_EP_POLL:
+		k->misuse += k->ended;
 		msg->r.code = k->code[ISCSI_IF_EP_POLL];
 		break;
 	case ISCSI_IF_EP_DISCONNECT:
-		k->eps--;
+		k->misuse += !k->eps;
+		k->eps -= k->eps > 0;
+		k->ended = false;
 		break;
 	case ISCSI_IF_SET_PARAM:
 		set(msg, (const char *)more);

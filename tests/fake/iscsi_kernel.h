@@ -15,6 +15,10 @@ struct iscsi_kernel {
 	char set[ISCSI_KERNEL_PARAMS][256];    /* "" = not set */
 	unsigned count[ISCSI_KERNEL_COMMANDS]; /* of commands by type */
 	uint8_t isid[6];
+	/* Since Linux 5.13 a connection error ends the endpoint, and its handle stays until
+	 * EP_DISCONNECT. */
+	bool ended;
+	unsigned misuse; /* polls of an ended endpoint, disconnects of a handle free for others */
 	/* What it does */
 	int no_socket;                     /* errno */
 	int refuse[ISCSI_KERNEL_COMMANDS]; /* errno, of iferror */

@@ -210,20 +210,19 @@ static void stop(struct iscsi_conn *conn, enum iscsi_if_stop flag)
 	command(conn, ISCSI_IF_STOP_CONN, &msg);
 }
 
-/* STOP_CONN takes a bound endpoint down since Linux 5.13; before, and where nothing was bound, that
- * is to be asked for. */
+/* Before STOP_CONN, which ends a bound endpoint since Linux 5.13, so that another process may get
+ * its handle. After a connection error the kernel frees what the handle leads to, but keeps the
+ * handle until this command. EP_POLL would use the freed memory then (Linux 6.12,
+ * iscsi_iser_ep_poll()): the kernel crashes, or spins on a lock and carries out no other command.
+ */
 static void drop_ep(struct iscsi_conn *conn)
 {
 	struct iscsi_if_msg msg = { 0 };
 
-	if (!conn->has_ep)
-		return;
-	msg.u.ep_poll.ep = conn->ep;
-	if (command(conn, ISCSI_IF_EP_POLL, &msg) == -EINVAL)
-		return;
-	msg = (struct iscsi_if_msg){ 0 };
 	msg.u.ep = conn->ep;
-	command(conn, ISCSI_IF_EP_DISCONNECT, &msg);
+	if (conn->has_ep)
+		command(conn, ISCSI_IF_EP_DISCONNECT, &msg);
+	conn->has_ep = false;
 }
 
 static void destroy(struct iscsi_conn *conn)
@@ -252,9 +251,9 @@ static void terminate(struct datamover *dm)
 {
 	struct iscsi_conn *conn = (struct iscsi_conn *)dm;
 
+	drop_ep(conn);
 	if (conn->bound)
 		stop(conn, conn->how.again ? ISCSI_IF_RECOVER : ISCSI_IF_TERM);
-	drop_ep(conn);
 	if (!conn->how.again)
 		destroy(conn);
 	forget(conn);

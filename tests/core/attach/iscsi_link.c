@@ -71,6 +71,7 @@ static void nothing_left(void)
 			  !iscsi_kernel.bound,
 		"%u sessions, %u connections, %u endpoints", iscsi_kernel.sessions,
 		iscsi_kernel.conns, iscsi_kernel.eps);
+	cr_assert_eq(iscsi_kernel.misuse, 0);
 }
 
 static void is_set(enum iscsi_if_param param, const char *text)
@@ -144,7 +145,17 @@ Test(iscsi_link, and_on_a_new_one_none_of_somebody_else)
 	link_.transport = KERNEL_ISCSI_ISER;
 	iscsi_kernel.status = 0x0202;
 	cr_assert_eq(run(), -EPERM);
-	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 0);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 1);
+	nothing_left();
+}
+
+Test(iscsi_link, an_endpoint_that_the_kernel_has_ended_is_only_disconnected)
+{
+	link_.carrier = ISCSI_ISER;
+	link_.transport = KERNEL_ISCSI_ISER;
+	iscsi_kernel.hangs_up = true;
+	cr_assert_eq(run(), -ECONNRESET);
+	cr_assert_eq(iscsi_kernel.count[ISCSI_IF_EP_DISCONNECT], 1);
 	nothing_left();
 }
 
