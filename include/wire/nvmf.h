@@ -206,4 +206,5 @@ struct nvme_tcp_data { /* H2CData, C2HData (no ttag), R2T */
 	uint8_t rsvd20[4];
 };
 WIRE_SIZE(struct nvme_tcp_data, 24);
-#define NVME_TCP_HEAD_MAX 128 /* the longest header, ICResp's */
+/* a command's header and digest (76 bytes) padded to a multiple of 72; ICResp's has 128 */
+#define NVME_TCP_HEAD_MAX 144

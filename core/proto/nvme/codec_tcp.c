@@ -78,7 +78,7 @@ unsigned nvme_tcp_put(
 	pdu->flags = (uint8_t)((pdu->flags & kind[pdu->type].flags) |
 			       (dgst & NVME_TCP_DGST_HDR ? NVME_TCP_HDGST : 0) |
 			       (pdu->data && dgst & NVME_TCP_DGST_DATA ? NVME_TCP_DDGST : 0));
-	memset(out, 0, NVME_TCP_HEAD_MAX);
+	memset(out, 0, before);
 	*(struct nvme_tcp_head *)(void *)out = (struct nvme_tcp_head){
 		.type = pdu->type,
 		.flags = pdu->flags,

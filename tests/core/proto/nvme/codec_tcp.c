@@ -82,7 +82,13 @@ Test(nvme_tcp_codec, round_trips)
 			for (unsigned align = 4; align <= 128; align += 4) {
 				struct nvme_tcp_pdu got, pdu = sample(types[i], data_of(types[i]));
 
-				nvme_tcp_put(out, &pdu, dgst, align);
+				unsigned before;
+
+				memset(out, 0xa5, sizeof(out));
+				before = nvme_tcp_put(out, &pdu, dgst, align);
+				cr_assert_leq(before, sizeof(out));
+				for (unsigned at = pdu.hlen; at < before; at++)
+					cr_assert_eq(out[at], 0, "padding");
 				cr_assert_eq(nvme_tcp_get(&got, out, pdu.hlen, dgst, NULL), 0,
 					"type %02x digests %u alignment %u", types[i], dgst, align);
 				cr_assert_arr_eq(&got, &pdu, sizeof(pdu));
