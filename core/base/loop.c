@@ -23,10 +23,14 @@
 /* looks for each at the clock, which some virtual machines take microseconds for */
 #define POLL_BURST 16
 #define POLL_ON    (SECOND / 1000) /* then the rest of the loop has its turn */
-/* turns for each offer of the CPU, which costs twice as much as a look at the sockets */
-#define SPIN_YIELD 4
-/* at a descriptor that alone is active, for each at epoll: a look at both costs twice as much */
-#define SPIN_LOOKS 8
+/* Turns for each offer of the CPU, which costs as much as two looks at a socket. If another task
+ * took the last offer, the first turn makes one; if not, the last. */
+#define SPIN_YIELD       4
+#define SPIN_YIELD_ALONE 16
+#define SPIN_TAKEN       2000 /* ns; an offer that no task takes needs a fifth of it */
+/* This long, a descriptor that alone is active is looked at instead of epoll: both cost twice as
+ * much. */
+#define SPIN_BLIND (SECOND / 20000)
 /* more than a slice: who shares a CPU with others loses it that often */
 #define SPIN_AGAIN (SECOND / 100)
 /* longer than a client takes for a batch, shorter than a slice of the scheduler's */
@@ -47,7 +51,8 @@ struct loop {
 	int stop;
 	bool no_spin;
 	unsigned spins; /* since the last event */
-	unsigned looks; /* since epoll was asked */
+	bool shared;    /* another task took the CPU when it was offered last */
+	uint64_t asked; /* epoll, at that time */
 	/* the last one ready; the same if it was so twice running, with no other */
 	struct loop_fd *last, *alone;
 	uint64_t last_event, spin_lost, spin_rest_until, spin_rest;
@@ -430,14 +435,16 @@ static bool polls_on(const struct loop *loop)
  * time, up to a second. A single loss may be a hypervisor's doing. */
 static void spin(struct loop *loop)
 {
+	unsigned spins = loop->spins++;
 	uint64_t before, now;
 
-	loop->spin_began = loop->spins ? loop->now : loop_clock();
-	if (polls_on(loop) || loop->spins++ % SPIN_YIELD)
+	loop->spin_began = spins ? loop->now : loop_clock();
+	if (polls_on(loop) || (loop->shared ? spins % SPIN_YIELD : loop->spins % SPIN_YIELD_ALONE))
 		return;
 	before = loop_clock();
 	sched_yield();
 	now = loop_clock();
+	loop->shared = now - before > SPIN_TAKEN;
 	if (now - before > SPIN_LOST) {
 		if (before - loop->spin_lost < SPIN_AGAIN) {
 			loop->spin_rest = loop->spin_rest < SECOND / 2
@@ -486,7 +493,7 @@ static void note_alone(struct loop *loop, const struct turn *turn)
 static bool may_look(const struct loop *loop)
 {
 	return loop->spin_began && loop->alone && loop->alone->events & EPOLLIN &&
-	       loop->looks < SPIN_LOOKS;
+	       loop->now - loop->asked < SPIN_BLIND;
 }
 
 static void one_turn(struct loop *loop, uint64_t deadline)
@@ -506,7 +513,8 @@ static void one_turn(struct loop *loop, uint64_t deadline)
 		loop->spun += loop->now - loop->spin_began;
 		loop->spin_began = 0;
 	}
-	loop->looks = look ? loop->looks + 1 : 0;
+	if (!look)
+		loop->asked = loop->now;
 	if (turn.count > 0)
 		note_alone(loop, &turn);
 	any = look ? loop->alone->look(loop->alone) : turn.count > 0;
