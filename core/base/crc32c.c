@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* CRC-32C: the CPU's own instruction where it has one (SSE4.2, Armv8 CRC), a table of 16 entries
- * per nibble otherwise. */
+/* CRC-32C: the CPU's own instruction where it has one (SSE4.2, Armv8 CRC), with carry-less
+ * multiplication of long data where that is faster, a table of 16 entries per nibble otherwise. */
 #include "crc32c.h"
 #include <stdbool.h>
 #include <string.h>
-#if defined(__aarch64__)
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
 
@@ -39,8 +41,6 @@ static uint32_t by_table(uint32_t crc, const uint8_t *p, size_t len)
 }
 
 #if defined(__x86_64__)
-typedef long long wide_t __attribute__((vector_size(16)));
-
 static bool have_instruction(void)
 {
 	return __builtin_cpu_supports("sse4.2");
@@ -53,8 +53,9 @@ static bool have_instruction(void)
 /* The remainder with that many lanes of zeroes behind it. */
 __attribute__((target("sse4.2,pclmul"))) static uint64_t shift(uint64_t crc, uint32_t by)
 {
-	wide_t product = __builtin_ia32_pclmulqdq128((wide_t){ (long long)crc }, (wide_t){ by }, 0);
-	return __builtin_ia32_crc32di(0, (uint64_t)product[0]);
+	__m128i product = _mm_clmulepi64_si128(
+		_mm_cvtsi64_si128((long long)crc), _mm_cvtsi32_si128((int)by), 0);
+	return _mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(product));
 }
 
 /* The instruction takes three cycles and one can start every cycle: three lanes side by side. len
@@ -69,32 +70,75 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t by_lanes(
 
 		for (unsigned i = 0; i < LANE; i += 8) {
 			memcpy(&word, p + i, 8);
-			first = __builtin_ia32_crc32di(first, word);
+			first = _mm_crc32_u64(first, word);
 			memcpy(&word, p + LANE + i, 8);
-			second = __builtin_ia32_crc32di(second, word);
+			second = _mm_crc32_u64(second, word);
 			memcpy(&word, p + 2 * LANE + i, 8);
-			third = __builtin_ia32_crc32di(third, word);
+			third = _mm_crc32_u64(third, word);
 		}
 		first = shift(first, BESIDE(2)) ^ shift(second, BESIDE(1)) ^ third;
 	}
 	return first;
 }
 
+#define FOLDER __attribute__((target("sse4.2,avx512f,vpclmulqdq")))
+#define FOLD   128u
+
+/* Moves the remainder FOLD bytes on, to `next`: in each 16 bytes the first 8 times
+ * x^(8 * FOLD + 31), the others times x^(8 * FOLD - 33), reflected. */
+FOLDER static __m512i fold(__m512i sum, const uint8_t *next)
+{
+	const __m512i by = _mm512_set4_epi64(0xd3b6092, 0x6992cea2, 0xd3b6092, 0x6992cea2);
+
+	return _mm512_clmulepi64_epi128(sum, by, 0x00) ^ _mm512_clmulepi64_epi128(sum, by, 0x11) ^
+	       _mm512_loadu_si512(next);
+}
+
+/* 64 bytes in two multiplications, where the instruction takes 8 at a time. len is a multiple of
+ * FOLD, not 0. */
+FOLDER static uint64_t by_folding(uint64_t crc, const uint8_t *p, size_t len)
+{
+	__m512i even = _mm512_loadu_si512(p) ^
+		       _mm512_zextsi128_si512(_mm_cvtsi64_si128((long long)crc)),
+		odd = _mm512_loadu_si512(p + FOLD / 2);
+	uint64_t word[FOLD / 8];
+
+	while (len -= FOLD) {
+		p += FOLD;
+		even = fold(even, p);
+		odd = fold(odd, p + FOLD / 2);
+	}
+	_mm512_storeu_si512(word, even);
+	_mm512_storeu_si512(word + FOLD / 16, odd);
+	crc = 0;
+	for (unsigned i = 0; i < FOLD / 8; i++)
+		crc = _mm_crc32_u64(crc, word[i]);
+	return crc;
+}
+
 __attribute__((target("sse4.2"))) static uint32_t by_instruction(
 	uint32_t crc, const uint8_t *p, size_t len)
 {
-	size_t lanes = __builtin_cpu_supports("pclmul") ? len - len % (3 * LANE) : 0;
-	uint64_t wide = by_lanes(crc, p, lanes), word;
+	uint64_t wide = crc, word;
+	size_t most = 0;
 
-	p += lanes;
-	len -= lanes;
+	if (len >= 2 * FOLD && __builtin_cpu_supports("avx512f") &&
+		__builtin_cpu_supports("vpclmulqdq")) {
+		most = len - len % FOLD;
+		wide = by_folding(crc, p, most);
+	} else if (len >= 3 * LANE && __builtin_cpu_supports("pclmul")) {
+		most = len - len % (3 * LANE);
+		wide = by_lanes(crc, p, most);
+	}
+	p += most;
+	len -= most;
 	for (; len >= 8; p += 8, len -= 8) {
 		memcpy(&word, p, 8);
-		wide = __builtin_ia32_crc32di(wide, word);
+		wide = _mm_crc32_u64(wide, word);
 	}
 	crc = (uint32_t)wide;
 	while (len--)
-		crc = __builtin_ia32_crc32qi(crc, *p++);
+		crc = _mm_crc32_u8(crc, *p++);
 	return crc;
 }
 #elif defined(__aarch64__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
