@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Asking an NFS server what it has: RPC over RDMA (RFC 8166) and TCP, calls that change nothing.
- * Each of these runs the loop until it is done or the time is up (0 = none). */
+/* Ask an NFS server what it has: RPC over RDMA (RFC 8166) and TCP, with calls that change nothing.
+ * A struct nfs_query is asked on the caller's loop, any number at once. The functions with a
+ * time-out run the loop until they have the answer or the time is up (0 = none). */
 #pragma once
 #include "diag.h"
 #include "loop.h"
@@ -19,17 +20,6 @@ struct nfs_answer {
 	unsigned versions; /* that are known to be served */
 	char way[160];     /* as of struct ep and struct stream */
 };
-/* Does an NFS server answer there? Over RDMA only through a device of this machine (verbs), as the
- * kernel will. The versions wanted are asked for from the highest down until one is served; all
- * versions where none of them is, or 0 are wanted. */
-int nfs_ask(struct loop *, const struct addr *, bool rdma, unsigned wanted, uint32_t timeout_ms,
-	struct nfs_answer *, struct diag *);
-
-/* The TCP port of the server's mount daemon: by its port mapper, or the registered one where
- * somebody who knows MOUNT answers at it. */
-int nfs_mountd(
-	struct loop *, const struct addr *, uint32_t timeout_ms, uint16_t *port, struct diag *);
-
 struct nfs_export {
 	char *path;
 	char *to;         /* "10.0.0.0/24,@trusted"; "" = everybody */
@@ -39,22 +29,58 @@ struct nfs_exports {
 	struct nfs_export *item;
 	unsigned count;
 };
-int nfs_exports(struct loop *, const struct addr *, uint16_t mountd_port, uint32_t timeout_ms,
-	struct nfs_exports *, struct diag *);
 void nfs_exports_free(struct nfs_exports *);
 
 /* What the tree of NFS version 4 shows this machine: its root and the file systems in it. Needs
  * version 4.0, which has no sessions. */
 #define NFS_PATHS 256
 struct nfs_paths {
-	char *path[NFS_PATHS]; /* "/" is not among them */
+	char *path[NFS_PATHS]; /* without "/" */
 	unsigned count;
-	bool more; /* not all was looked at */
+	bool more; /* the limits of the walk were reached */
 };
-int nfs_paths(struct loop *, const struct addr *, bool rdma, uint32_t timeout_ms,
-	struct nfs_paths *, struct diag *);
 void nfs_paths_free(struct nfs_paths *);
 
-/* The status monitor of this machine, without which the locks of version 3 cannot be taken,
- * answers. */
+/* One question. Embedded in its owner, which sets the first part; zeroes else. */
+struct nfs_query {
+	struct loop *loop;
+	struct addr server;
+	uint64_t until;                   /* loop_clock; 0 = none */
+	void (*done)(struct nfs_query *); /* once, from the loop */
+
+	/* The answer. err 0: the question's own part is valid */
+	struct diag why;
+	struct nfs_answer versions;
+	uint16_t port;
+	struct nfs_exports exports; /* the owner's to free */
+
+	/* private */
+	void (*next)(struct nfs_query *, int err, const struct diag *);
+	struct loop_work later;
+	struct rpc *rpc;
+	volatile int over;
+	unsigned wanted, left, version;    /* left: not asked for yet */
+	uint32_t program, program_version; /* whose port is looked up */
+	struct diag mapper;                /* why the port mapper did not give it */
+};
+/* Does an NFS server answer there? Over RDMA only through a device of this machine (verbs), as the
+ * kernel will. The versions wanted are asked for from the highest down until one is served; all
+ * versions if the server has none of them, or if 0 are wanted. */
+void nfs_query_versions(struct nfs_query *, bool rdma, unsigned wanted);
+/* The TCP port of the server's mount daemon: by its port mapper, or the registered one if a mount
+ * daemon answers there. */
+void nfs_query_mountd(struct nfs_query *);
+void nfs_query_exports(struct nfs_query *, uint16_t mountd_port);
+/* Does the status monitor of this machine answer? Locks of version 3 need it. */
+void nfs_query_statd(struct nfs_query *);
+void nfs_query_cancel(struct nfs_query *); /* no done() any more; allowed when not asked */
+
+int nfs_ask(struct loop *, const struct addr *, bool rdma, unsigned wanted, uint32_t timeout_ms,
+	struct nfs_answer *, struct diag *);
+int nfs_mountd(
+	struct loop *, const struct addr *, uint32_t timeout_ms, uint16_t *port, struct diag *);
+int nfs_exports(struct loop *, const struct addr *, uint16_t mountd_port, uint32_t timeout_ms,
+	struct nfs_exports *, struct diag *);
+int nfs_paths(struct loop *, const struct addr *, bool rdma, uint32_t timeout_ms,
+	struct nfs_paths *, struct diag *);
 bool nfs_statd(struct loop *, uint32_t timeout_ms);

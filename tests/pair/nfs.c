@@ -259,3 +259,64 @@ Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
 	nfs_exports_free(&list);
 	nfs_server_stop();
 }
+
+/* --- Several questions on one loop */
+
+static struct nfs_query query[3];
+static volatile int answers;
+
+static void count_answer(struct nfs_query *q)
+{
+	(void)q;
+	answers++;
+}
+
+static struct nfs_query *ask_aside(unsigned i, struct addr to, uint32_t ms)
+{
+	query[i] = (struct nfs_query){ .loop = loop,
+		.server = to,
+		.until = loop_clock() + ms * 1000000ull,
+		.done = count_answer };
+	return &query[i];
+}
+
+/* What waits for one that never answers delays no other; what is cancelled never reports. */
+Test(nfs, several_at_once, .init = begin, .fini = end, .timeout = 60)
+{
+	struct addr addr = nfs_server_start(&server);
+	volatile int never = 0;
+
+	server.manner = NFS_SERVER_MUTE;
+	nfs_query_versions(ask_aside(0, addr, 60000), false, 0);
+	nfs_query_versions(ask_aside(1, somewhere(), 5000), true, 0);
+	nfs_query_versions(ask_aside(2, somewhere(), 5000), true, NFS_V41);
+	cr_assert_eq(answers, 0, "never from inside");
+	while (answers < 2)
+		loop_wait(loop, &never, loop_clock() + 1000000);
+	cr_assert_eq(query[1].why.err, 0, "%s", query[1].why.text);
+	cr_assert_eq(query[1].versions.versions, NFS_ALL);
+	cr_assert_eq(query[2].versions.versions, NFS_V41);
+	nfs_query_cancel(&query[0]);
+	nfs_query_cancel(&query[0]);
+	nfs_server_stop();
+	loop_wait(loop, &never, loop_clock() + 100 * 1000000ull);
+	cr_assert_eq(answers, 2);
+}
+
+/* Without a server, the reason comes from the loop too. */
+Test(nfs, one_that_cannot_begin, .init = begin, .fini = end)
+{
+	volatile int never = 0;
+	struct addr nowhere;
+
+	cr_assert_eq(addr_parse(&nowhere, "[fe80::1%lo]:2049", 0, NULL), 0);
+	nfs_query_versions(ask_aside(0, nowhere, 500), false, 0);
+	cr_assert_eq(answers, 0);
+	while (!answers)
+		loop_wait(loop, &never, loop_clock() + 1000000);
+	cr_assert_neq(query[0].why.err, 0);
+	nfs_query_versions(ask_aside(1, nowhere, 500), false, 0);
+	nfs_query_cancel(&query[1]);
+	loop_wait(loop, &never, loop_clock() + 100 * 1000000ull);
+	cr_assert_eq(answers, 1);
+}

@@ -7,36 +7,62 @@
 #define MSEC     1000000ull
 #define SPARE_MS 500 /* the carrier's own deadline comes first and knows better why */
 
-static int gave_up(const struct rpc *rpc, const char *what, struct diag *diag)
+/* At the end of the turn: a second reply in the same turn is an error of the first. */
+static void tell_news(struct loop_work *work)
 {
-	if (!rpc->down)
-		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for %s", what);
-	*diag = rpc->why;
-	return -diag->err;
+	struct rpc *rpc = container_of(work, struct rpc, news);
+	bool calling = rpc->state == RPC_CALLING;
+	struct diag why = { 0 };
+	struct rpc_said said;
+	int err = 0;
+
+	if (rpc->state == RPC_IDLE)
+		return;
+	loop_timer_del(rpc->loop, &rpc->timer);
+	rpc->state = RPC_IDLE;
+	if (rpc->why.err) {
+		why = rpc->why;
+		err = -why.err;
+		if (!rpc->down)
+			rpc->why = (struct diag){ 0 };
+	} else if (calling) {
+		err = rpc_reply_get(&rpc->reply, rpc->xid, &said, &why);
+	}
+	rpc->done(rpc, err, &why);
+}
+
+static void time_out(struct loop_timer *timer)
+{
+	struct rpc *rpc = container_of(timer, struct rpc, timer);
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "timed out waiting for %s",
+		rpc->state == RPC_CALLING ? "the reply" : "the connection");
+	rpc_down(rpc, &why);
 }
 
 int rpc_open(struct rpc **out, struct loop *loop, const struct addr *addr, bool rdma,
-	uint64_t until, struct diag *diag)
+	uint64_t until, void (*done)(struct rpc *, int err, const struct diag *why), void *user,
+	struct diag *diag)
 {
 	uint64_t now = loop_clock();
 	uint32_t ms = !until ? 0 : until > now + MSEC ? (uint32_t)((until - now) / MSEC) : 1;
-	struct diag why = { 0 };
 	struct rpc *rpc;
-	int err = (rdma ? rpc_rdma : rpc_tcp)(&rpc, loop, addr, ms, &why);
+	int err = (rdma ? rpc_rdma : rpc_tcp)(&rpc, loop, addr, ms, diag);
 
-	if (!err) {
-		rpc->until = until;
-		getrandom(&rpc->xid, sizeof(rpc->xid), GRND_NONBLOCK);
-		if (loop_wait(loop, &rpc->up, until ? until + SPARE_MS * MSEC : 0) && !rpc->down) {
-			*out = rpc;
-			return 0;
-		}
-		err = gave_up(rpc, "the connection", &why);
-		rpc_close(rpc);
-	}
-	if (diag)
-		*diag = why;
-	return err;
+	if (err)
+		return err;
+	rpc->until = until;
+	rpc->done = done;
+	rpc->user = user;
+	rpc->state = RPC_CONNECTING;
+	rpc->news.run = tell_news;
+	rpc->timer.fire = time_out;
+	getrandom(&rpc->xid, sizeof(rpc->xid), GRND_NONBLOCK);
+	if (until)
+		loop_timer_set(loop, &rpc->timer, until + SPARE_MS * MSEC);
+	*out = rpc;
+	return 0;
 }
 
 struct wr *rpc_begin(struct rpc *rpc, uint32_t prog, uint32_t vers, uint32_t proc)
@@ -46,32 +72,25 @@ struct wr *rpc_begin(struct rpc *rpc, uint32_t prog, uint32_t vers, uint32_t pro
 	return &rpc->w;
 }
 
-int rpc_end(struct rpc *rpc, struct rd *results, struct rpc_said *said, struct diag *diag)
+void rpc_send(struct rpc *rpc)
 {
-	struct diag why = { 0 };
-	int err;
-
-	rpc->replied = 0;
-	if (rpc->w.bad)
-		err = diag_set(&why, DIAG_UNSUPPORTED, EMSGSIZE, "RPC call exceeds %u bytes",
+	rpc->state = RPC_CALLING;
+	if (rpc->until)
+		loop_timer_set(rpc->loop, &rpc->timer, rpc->until);
+	if (rpc->w.bad && !rpc->down)
+		diag_set(&rpc->why, DIAG_UNSUPPORTED, EMSGSIZE, "RPC call exceeds %u bytes",
 			rpc->call_max);
-	else if (rpc->down)
-		err = gave_up(rpc, "the reply", &why);
+	if (rpc->why.err)
+		rpc_news(rpc);
 	else
-		err = rpc->carrier->send(rpc, rpc->call, (size_t)(rpc->w.p - rpc->call), &why);
-	if (!err && (!loop_wait(rpc->loop, &rpc->replied, rpc->until) || rpc->down))
-		err = gave_up(rpc, "the reply", &why);
-	if (!err) {
-		*results = rpc->reply;
-		err = rpc_reply_get(results, rpc->xid, said, &why);
-	}
-	if (err && diag)
-		*diag = why;
-	return err;
+		rpc->carrier->send(rpc, rpc->call, (size_t)(rpc->w.p - rpc->call));
 }
 
 void rpc_close(struct rpc *rpc)
 {
-	if (rpc)
-		rpc->carrier->close(rpc);
+	if (!rpc)
+		return;
+	loop_work_del(rpc->loop, &rpc->news);
+	loop_timer_del(rpc->loop, &rpc->timer);
+	rpc->carrier->close(rpc);
 }

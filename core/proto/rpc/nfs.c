@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* What an NFS server has: versions, mount daemon, exports. */
+/* What an NFS server has: versions, mount daemon, exports, and the file systems in the tree of
+ * version 4. Exports are in pseudo directories there, but the root may be a real file system, so
+ * the walk is limited. */
 #include "conn.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define MSEC     1000000ull
 #define LOOPBACK 0x7f000001
+
+#define DIRS      32 /* that are read */
+#define DEPTH     6
+#define CALLS     64
+#define REPLY_MAX 32768
 
 const char *nfs_version_word(unsigned version)
 {
@@ -29,200 +37,496 @@ char *nfs_versions_text(unsigned versions, char text[32])
 	return text;
 }
 
-static uint64_t deadline(uint32_t timeout_ms)
+/* --- A question is one connection after the other, and one call after the other on each. `next`
+ * runs when the connection is up, the call has its reply, or either has failed. */
+
+static void news(struct rpc *rpc, int err, const struct diag *why)
 {
-	return timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
+	struct nfs_query *q = rpc->user;
+
+	q->next(q, err, why);
 }
 
-/* A call without arguments and results; 0, or as rpc_reply_get(). */
-static int null_call(struct rpc *rpc, uint32_t prog, uint32_t vers, struct diag *diag)
+static void fail_later(struct loop_work *work)
 {
-	struct rpc_said said;
-	struct rd results;
+	struct nfs_query *q = container_of(work, struct nfs_query, later);
+	struct diag why = q->why;
 
-	rpc_begin(rpc, prog, vers, 0);
-	return rpc_end(rpc, &results, &said, diag);
+	q->why = (struct diag){ 0 };
+	q->next(q, -why.err, &why);
 }
 
-/* The empty COMPOUND; any status but "minor version mismatch" means that the version is worth
- * trying. */
-static int ask_minor(struct rpc *rpc, unsigned version, unsigned *versions, struct diag *diag)
+static void hang_up(struct nfs_query *q)
 {
-	uint32_t status = NFS4_OK, ops, minor = version == NFS_V42 ? 2 : version == NFS_V41;
-	struct rpc_said said;
-	struct rd results;
-	int err;
+	rpc_close(q->rpc);
+	q->rpc = NULL;
+}
 
-	nfs4_compound_put(rpc_begin(rpc, NFS_PROG, NFS4_VERSION, NFS4_COMPOUND), minor, 0);
-	err = rpc_end(rpc, &results, &said, diag);
+static void connect_to(struct nfs_query *q, const struct addr *addr, bool rdma, uint64_t until,
+	void (*next)(struct nfs_query *, int err, const struct diag *))
+{
+	q->next = next;
+	q->later.run = fail_later;
+	if (!rpc_open(&q->rpc, q->loop, addr, rdma, until, news, q, &q->why))
+		return;
+	q->rpc = NULL;
+	loop_work_add(q->loop, &q->later);
+}
+
+static void connect_port(struct nfs_query *q, uint16_t port, uint64_t until,
+	void (*next)(struct nfs_query *, int err, const struct diag *))
+{
+	struct addr at = q->server;
+
+	addr_set_port(&at, port);
+	connect_to(q, &at, false, until, next);
+}
+
+static void send_call(
+	struct nfs_query *q, void (*next)(struct nfs_query *, int err, const struct diag *))
+{
+	q->next = next;
+	rpc_send(q->rpc);
+}
+
+static void finish(struct nfs_query *q, int err, const struct diag *why)
+{
+	hang_up(q);
 	if (err)
-		return err;
-	err = nfs4_compound_get(&results, &status, &ops, diag);
-	if (!err && status != NFS4ERR_MINOR_VERS_MISMATCH)
-		*versions |= version;
-	return err;
+		q->why = *why;
+	q->done(q);
 }
 
-static int ask_version(struct rpc *rpc, unsigned version, unsigned *versions, struct diag *diag)
+/* --- Versions */
+
+static void finish_versions(struct nfs_query *q, int err, const struct diag *why)
 {
-	int err;
+	struct diag own = { 0 };
+	char where[ADDR_TEXT];
 
-	if (version != NFS_V3)
-		return ask_minor(rpc, version, versions, diag);
-	err = null_call(rpc, NFS_PROG, NFS3_VERSION, diag);
-	if (!err)
-		*versions |= NFS_V3;
-	return err;
-}
-
-/* Of these, from the highest down; enough: until one is served. What one call was refused another
- * may not be. */
-static int ask_versions(
-	struct rpc *rpc, unsigned wanted, bool enough, unsigned *versions, struct diag *diag)
-{
-	int err = 0;
-
-	for (unsigned version = NFS_V42; version && !(enough && *versions); version >>= 1) {
-		if (!(wanted & version))
-			continue;
-		err = ask_version(rpc, version, versions, diag);
-		if (rpc->down || err == -ETIMEDOUT)
-			return err;
+	if (err) {
+		own = *why;
+		diag_ctx(&own, "%s", addr_text(&q->server, where));
 	}
-	return *versions || !err ? 0 : err;
+	finish(q, err, &own);
+}
+
+static unsigned highest(unsigned versions)
+{
+	unsigned version = NFS_V42;
+
+	while (version && !(versions & version))
+		version >>= 1;
+	return version;
+}
+
+static void take_version(struct nfs_query *, int err, const struct diag *);
+
+/* NFS 4 is asked by the empty COMPOUND. err: what the last version was refused with. */
+static void ask_version(struct nfs_query *q, int err, const struct diag *why)
+{
+	struct diag none = { 0 };
+
+	if (q->versions.versions & q->wanted)
+		q->left = 0;
+	q->version = highest(q->left & q->wanted);
+	if (!q->version)
+		q->version = highest(q->left);
+	q->left &= ~q->version;
+	if (q->version == NFS_V3) {
+		rpc_begin(q->rpc, NFS_PROG, NFS3_VERSION, 0);
+	} else if (q->version) {
+		nfs4_compound_put(rpc_begin(q->rpc, NFS_PROG, NFS4_VERSION, NFS4_COMPOUND),
+			q->version == NFS_V42 ? 2 : q->version == NFS_V41, 0);
+	} else if (q->versions.versions) {
+		finish_versions(q, 0, NULL);
+		return;
+	} else {
+		if (!err)
+			err = diag_set(&none, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+				"the server supports neither NFS 3 nor NFS 4");
+		finish_versions(q, err, none.err ? &none : why);
+		return;
+	}
+	send_call(q, take_version);
+}
+
+/* Any status but "minor version mismatch" means that the version is worth trying. What one call was
+ * refused another may not be. */
+static void take_version(struct nfs_query *q, int err, const struct diag *why)
+{
+	uint32_t status = NFS4_OK, ops;
+	struct diag own = { 0 };
+
+	if (!err && q->version != NFS_V3) {
+		err = nfs4_compound_get(&q->rpc->reply, &status, &ops, &own);
+		why = &own;
+	}
+	if (!err && status != NFS4ERR_MINOR_VERS_MISMATCH)
+		q->versions.versions |= q->version;
+	if (q->rpc->down)
+		finish_versions(q, err, why);
+	else
+		ask_version(q, err, why);
+}
+
+static void versions_up(struct nfs_query *q, int err, const struct diag *why)
+{
+	if (err) {
+		finish_versions(q, err, why);
+		return;
+	}
+	memcpy(q->versions.way, q->rpc->way, sizeof(q->versions.way));
+	ask_version(q, 0, NULL);
+}
+
+void nfs_query_versions(struct nfs_query *q, bool rdma, unsigned wanted)
+{
+	q->wanted = wanted;
+	q->left = NFS_ALL;
+	connect_to(q, &q->server, rdma, q->until, versions_up);
+}
+
+/* --- The port of a service, and whether it answers there */
+
+static bool is_v6(const struct nfs_query *q)
+{
+	return q->server.ss.ss_family == AF_INET6;
+}
+
+static void finish_service(struct nfs_query *q, int err, const struct diag *why)
+{
+	bool registered = !q->mapper.err;
+	struct addr mapper = q->server;
+	struct diag own = { 0 };
+	char where[ADDR_TEXT];
+
+	if (!err || q->program != MOUNT_PROG) {
+		finish(q, err, why);
+		return;
+	}
+	addr_set_port(&mapper, PORTMAP_PORT);
+	addr_text(&mapper, where);
+	if (registered)
+		diag_set(&own, DIAG_NOT_FOUND, ENOENT,
+			"mountd is not registered with rpcbind at %s: NFSv3 is unavailable", where);
+	else
+		diag_set(&own, (enum diag_code)q->mapper.code, q->mapper.err,
+			"mountd not found, NFSv3 is unavailable: %.200s", q->mapper.text);
+	diag_hint(&own, "if the port of mountd is known, mount with: -o mountport=PORT");
+	finish(q, -own.err, &own);
+}
+
+static void service_up(struct nfs_query *q, int err, const struct diag *why)
+{
+	if (err) {
+		finish_service(q, err, why);
+		return;
+	}
+	rpc_begin(q->rpc, q->program, q->program_version, 0);
+	send_call(q, finish_service);
+}
+
+/* A registered mount daemon is taken at its word; without one, the usual port is tried. */
+static void take_port(struct nfs_query *q, int err, const struct diag *why)
+{
+	struct diag own = { 0 };
+
+	if (!err) {
+		err = is_v6(q) ? rpcbind_getaddr_get(&q->rpc->reply, &q->port, &own)
+			       : portmap_getport_get(&q->rpc->reply, &q->port, &own);
+		why = &own;
+	}
+	if (!err && q->port && q->program == MOUNT_PROG) {
+		finish(q, 0, NULL);
+		return;
+	}
+	if (!err && !q->port && q->program != MOUNT_PROG)
+		err = diag_set(&own, DIAG_NOT_FOUND, ENOENT, "not registered with rpcbind");
+	if (err && q->program != MOUNT_PROG) {
+		finish(q, err, why);
+		return;
+	}
+	hang_up(q);
+	if (err)
+		q->mapper = *why;
+	if (q->program == MOUNT_PROG)
+		q->port = NFS_MOUNT_PORT;
+	connect_port(q, q->port, q->until, service_up);
+}
+
+/* Port mappers of version 2 know no IPv6. */
+static void mapper_up(struct nfs_query *q, int err, const struct diag *why)
+{
+	if (err) {
+		take_port(q, err, why);
+		return;
+	}
+	if (is_v6(q))
+		rpcbind_getaddr_put(
+			rpc_begin(q->rpc, PORTMAP_PROG, RPCBIND_VERSION, RPCBIND_GETADDR),
+			q->program, q->program_version, "tcp6");
+	else
+		portmap_getport_put(
+			rpc_begin(q->rpc, PORTMAP_PROG, PORTMAP_VERSION, PORTMAP_GETPORT),
+			q->program, q->program_version);
+	send_call(q, take_port);
+}
+
+void nfs_query_mountd(struct nfs_query *q)
+{
+	uint64_t now = loop_clock(), left = q->until > now ? q->until - now : 0;
+
+	q->program = MOUNT_PROG;
+	q->program_version = MOUNT_VERSION;
+	connect_port(q, PORTMAP_PORT, q->until ? now + left / 2 + MSEC : 0, mapper_up);
+}
+
+void nfs_query_statd(struct nfs_query *q)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr = { htonl(LOOPBACK) } };
+
+	q->server = (struct addr){ .len = sizeof(here) };
+	memcpy(&q->server.ss, &here, sizeof(here));
+	q->program = STATUS_PROG;
+	q->program_version = STATUS_VERSION;
+	connect_port(q, PORTMAP_PORT, q->until, mapper_up);
+}
+
+/* --- Exports */
+
+static void take_exports(struct nfs_query *q, int err, const struct diag *why)
+{
+	struct diag own = { 0 };
+
+	if (!err) {
+		err = mount_exports_get(&q->rpc->reply, &q->exports, &own);
+		why = &own;
+	}
+	if (err)
+		nfs_exports_free(&q->exports);
+	finish(q, err, why);
+}
+
+static void exports_up(struct nfs_query *q, int err, const struct diag *why)
+{
+	if (err) {
+		finish(q, err, why);
+		return;
+	}
+	rpc_begin(q->rpc, MOUNT_PROG, MOUNT_VERSION, MOUNT_EXPORT);
+	send_call(q, take_exports);
+}
+
+void nfs_query_exports(struct nfs_query *q, uint16_t mountd_port)
+{
+	connect_port(q, mountd_port, q->until, exports_up);
+}
+
+/* --- The tree of version 4 */
+
+struct walk {
+	struct nfs_query query;
+	struct nfs_paths *found;
+	struct {
+		char *path;
+		unsigned depth;
+	} dir[DIRS];
+	unsigned dirs, at; /* known, and the one that is read */
+	unsigned calls;
+	struct nfs4_list list; /* of the one that is read */
+	struct nfs4_fsid fsid; /* of the root */
+	bool failed;
+};
+
+static bool is_root(const struct walk *walk, const struct nfs4_fsid *fsid)
+{
+	return fsid->major == walk->fsid.major && fsid->minor == walk->fsid.minor;
+}
+
+static void add_entry(const struct nfs4_entry *entry, void *arg)
+{
+	struct walk *walk = arg;
+	unsigned depth = walk->dir[walk->at].depth + 1;
+	bool own;
+	char *path;
+
+	if (!entry->dir)
+		return;
+	if (!walk->at)
+		walk->fsid = walk->list.fsid;
+	own = entry->has_fsid && !is_root(walk, &entry->fsid);
+	if (own ? walk->found->count == NFS_PATHS : walk->dirs == DIRS || depth > DEPTH) {
+		walk->found->more = true;
+		return;
+	}
+	if (asprintf(&path, "%s/%s", walk->dir[walk->at].path, entry->name) < 0) {
+		walk->failed = true;
+		return;
+	}
+	if (own) {
+		walk->found->path[walk->found->count++] = path;
+		return;
+	}
+	walk->dir[walk->dirs].path = path;
+	walk->dir[walk->dirs++].depth = depth;
+}
+
+static void take_entries(struct nfs_query *, int err, const struct diag *);
+
+static void read_dir(struct walk *walk)
+{
+	struct rpc *rpc = walk->query.rpc;
+	/* The reply's other parts take less than 256 bytes and 12 for each directory on the way */
+	uint32_t room =
+		(rpc->reply_max < REPLY_MAX ? rpc->reply_max : REPLY_MAX) - 256 - 12 * DEPTH;
+
+	nfs4_readdir_put(rpc_begin(rpc, NFS_PROG, NFS4_VERSION, NFS4_COMPOUND),
+		walk->dir[walk->at].path, &walk->list, room);
+	send_call(&walk->query, take_entries);
+}
+
+/* Directories below the root may be closed to this machine, or have a path longer than a call. */
+static void take_entries(struct nfs_query *q, int err, const struct diag *why)
+{
+	struct walk *walk = container_of(q, struct walk, query);
+	struct diag own = { 0 };
+
+	if (!err) {
+		err = nfs4_readdir_get(&q->rpc->reply, walk->dir[walk->at].path, &walk->list,
+			add_entry, walk, &own);
+		why = &own;
+	}
+	if (walk->at && err == -EMSGSIZE)
+		walk->found->more = true;
+	if (walk->at && (err == -EACCES || err == -ENOENT || err == -EMSGSIZE)) {
+		err = 0;
+		walk->list.eof = true;
+	}
+	if (!err && walk->failed) {
+		err = diag_sys(&own, ENOMEM, "list of paths");
+		why = &own;
+	}
+	if (!err && walk->list.eof) {
+		walk->list = (struct nfs4_list){ 0 };
+		walk->at++;
+	}
+	if (!err && walk->at < walk->dirs && ++walk->calls > CALLS)
+		walk->found->more = true;
+	else if (!err && walk->at < walk->dirs) {
+		read_dir(walk);
+		return;
+	}
+	finish(q, err, why);
+}
+
+static void tree_up(struct nfs_query *q, int err, const struct diag *why)
+{
+	struct walk *walk = container_of(q, struct walk, query);
+
+	if (err)
+		finish(q, err, why);
+	else
+		read_dir(walk);
+}
+
+void nfs_paths_free(struct nfs_paths *found)
+{
+	for (unsigned i = 0; i < found->count; i++)
+		free(found->path[i]);
+	*found = (struct nfs_paths){ 0 };
+}
+
+/* --- Questions that are waited for */
+
+void nfs_query_cancel(struct nfs_query *q)
+{
+	hang_up(q);
+	loop_work_del(q->loop, &q->later);
+}
+
+static void stop_waiting(struct nfs_query *q)
+{
+	q->over = 1;
+}
+
+static struct nfs_query new_query(struct loop *loop, const struct addr *addr, uint32_t timeout_ms)
+{
+	return (struct nfs_query){ .loop = loop,
+		.server = *addr,
+		.until = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0,
+		.done = stop_waiting };
+}
+
+static int wait_query(struct nfs_query *q, struct diag *diag)
+{
+	loop_wait(q->loop, &q->over, 0);
+	if (q->why.err && diag)
+		*diag = q->why;
+	return -q->why.err;
 }
 
 int nfs_ask(struct loop *loop, const struct addr *addr, bool rdma, unsigned wanted,
 	uint32_t timeout_ms, struct nfs_answer *answer, struct diag *diag)
 {
-	struct diag why = { 0 };
-	char where[ADDR_TEXT];
-	struct rpc *rpc;
+	struct nfs_query q = new_query(loop, addr, timeout_ms);
 	int err;
 
-	*answer = (struct nfs_answer){ 0 };
-	err = rpc_open(&rpc, loop, addr, rdma, deadline(timeout_ms), &why);
-	if (!err) {
-		memcpy(answer->way, rpc->way, sizeof(answer->way));
-		if (wanted)
-			err = ask_versions(rpc, wanted, true, &answer->versions, &why);
-		if (!answer->versions && NFS_ALL & ~wanted && !rpc->down && err != -ETIMEDOUT)
-			err = ask_versions(rpc, NFS_ALL & ~wanted, false, &answer->versions, &why);
-		if (!err && !answer->versions)
-			err = diag_set(&why, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
-				"the server supports neither NFS 3 nor NFS 4");
-		rpc_close(rpc);
-	}
-	if (!err)
-		return 0;
-	if (diag)
-		*diag = why;
-	diag_ctx(diag, "%s", addr_text(addr, where));
-	return err;
-}
-
-/* Which port a program has; 0: none. Port mappers of version 2 know no IPv6. */
-static int ask_port(struct loop *loop, const struct addr *addr, uint32_t prog, uint32_t vers,
-	uint64_t until, uint16_t *port, struct diag *diag)
-{
-	bool v6 = addr->ss.ss_family == AF_INET6;
-	struct addr mapper = *addr;
-	struct rpc_said said;
-	struct rd results;
-	struct rpc *rpc;
-	int err;
-
-	addr_set_port(&mapper, PORTMAP_PORT);
-	err = rpc_open(&rpc, loop, &mapper, false, until, diag);
-	if (err)
-		return err;
-	if (v6)
-		rpcbind_getaddr_put(rpc_begin(rpc, PORTMAP_PROG, RPCBIND_VERSION, RPCBIND_GETADDR),
-			prog, vers, "tcp6");
-	else
-		portmap_getport_put(
-			rpc_begin(rpc, PORTMAP_PROG, PORTMAP_VERSION, PORTMAP_GETPORT), prog, vers);
-	err = rpc_end(rpc, &results, &said, diag);
-	if (!err)
-		err = v6 ? rpcbind_getaddr_get(&results, port, diag)
-			 : portmap_getport_get(&results, port, diag);
-	rpc_close(rpc);
-	return err;
-}
-
-static int try_port(struct loop *loop, const struct addr *addr, uint16_t port, uint32_t prog,
-	uint32_t vers, uint64_t until, struct diag *diag)
-{
-	struct addr at = *addr;
-	struct rpc *rpc;
-	int err;
-
-	addr_set_port(&at, port);
-	err = rpc_open(&rpc, loop, &at, false, until, diag);
-	if (err)
-		return err;
-	err = null_call(rpc, prog, vers, diag);
-	rpc_close(rpc);
+	nfs_query_versions(&q, rdma, wanted);
+	err = wait_query(&q, diag);
+	*answer = q.versions;
 	return err;
 }
 
 int nfs_mountd(struct loop *loop, const struct addr *addr, uint32_t timeout_ms, uint16_t *port,
 	struct diag *diag)
 {
-	uint64_t until = deadline(timeout_ms), half = deadline(timeout_ms ? timeout_ms / 2 + 1 : 0);
-	struct addr mapper = *addr;
-	char where[ADDR_TEXT];
-	struct diag why = { 0 };
-	int err = ask_port(loop, addr, MOUNT_PROG, MOUNT_VERSION, half, port, &why);
+	struct nfs_query q = new_query(loop, addr, timeout_ms);
+	int err;
 
-	addr_set_port(&mapper, PORTMAP_PORT);
-	addr_text(&mapper, where);
-	if (!err && *port)
-		return 0;
-	*port = NFS_MOUNT_PORT;
-	if (!try_port(loop, addr, NFS_MOUNT_PORT, MOUNT_PROG, MOUNT_VERSION, until, NULL))
-		return 0;
-	if (!err)
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT,
-			"mountd is not registered with rpcbind at %s: NFSv3 is unavailable", where);
-	else
-		diag_set(diag, why.code, why.err, "mountd not found, NFSv3 is unavailable: %.200s",
-			why.text);
-	return diag_hint(diag, "if the port of mountd is known, mount with: -o mountport=PORT");
+	nfs_query_mountd(&q);
+	err = wait_query(&q, diag);
+	*port = q.port;
+	return err;
 }
 
 int nfs_exports(struct loop *loop, const struct addr *addr, uint16_t mountd_port,
 	uint32_t timeout_ms, struct nfs_exports *list, struct diag *diag)
 {
-	struct addr at = *addr;
-	struct rpc_said said;
-	struct rd results;
-	struct rpc *rpc;
+	struct nfs_query q = new_query(loop, addr, timeout_ms);
 	int err;
 
-	*list = (struct nfs_exports){ 0 };
-	addr_set_port(&at, mountd_port);
-	err = rpc_open(&rpc, loop, &at, false, deadline(timeout_ms), diag);
+	nfs_query_exports(&q, mountd_port);
+	err = wait_query(&q, diag);
+	*list = q.exports;
+	return err;
+}
+
+int nfs_paths(struct loop *loop, const struct addr *addr, bool rdma, uint32_t timeout_ms,
+	struct nfs_paths *found, struct diag *diag)
+{
+	struct walk walk = {
+		.query = new_query(loop, addr, timeout_ms), .found = found, .dirs = 1, .calls = 1
+	};
+	int err;
+
+	*found = (struct nfs_paths){ 0 };
+	walk.dir[0].path = strdup("");
+	if (!walk.dir[0].path)
+		return diag_sys(diag, ENOMEM, "list of paths");
+	connect_to(&walk.query, addr, rdma, walk.query.until, tree_up);
+	err = wait_query(&walk.query, diag);
+	for (unsigned i = 0; i < walk.dirs; i++)
+		free(walk.dir[i].path);
 	if (err)
-		return err;
-	rpc_begin(rpc, MOUNT_PROG, MOUNT_VERSION, MOUNT_EXPORT);
-	err = rpc_end(rpc, &results, &said, diag);
-	if (!err)
-		err = mount_exports_get(&results, list, diag);
-	rpc_close(rpc);
-	if (err)
-		nfs_exports_free(list);
+		nfs_paths_free(found);
 	return err;
 }
 
 bool nfs_statd(struct loop *loop, uint32_t timeout_ms)
 {
-	struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr = { htonl(LOOPBACK) } };
-	struct addr addr = { .len = sizeof(here) };
-	uint64_t until = deadline(timeout_ms);
-	uint16_t port;
+	struct nfs_query q = new_query(loop, &(struct addr){ 0 }, timeout_ms);
 
-	memcpy(&addr.ss, &here, sizeof(here));
-	return !ask_port(loop, &addr, STATUS_PROG, STATUS_VERSION, until, &port, NULL) && port &&
-	       !try_port(loop, &addr, port, STATUS_PROG, STATUS_VERSION, until, NULL);
+	nfs_query_statd(&q);
+	return !wait_query(&q, NULL);
 }

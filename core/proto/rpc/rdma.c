@@ -50,7 +50,7 @@ static void up(struct ep *ep)
 	rdma->rpc.call_max = (peer_receives < BUFFER ? peer_receives : BUFFER) - hdr;
 	rdma->rpc.reply_max = (peer_sends < BUFFER ? peer_sends : BUFFER) - hdr;
 	memcpy(rdma->rpc.way, ep->way, sizeof(rdma->rpc.way));
-	rdma->rpc.up = 1;
+	rpc_news(&rdma->rpc);
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
@@ -66,7 +66,8 @@ static void received(struct ep *ep, struct ep_rx *rx)
 	} else if (!rpcrdma_hdr_get(&r, rdma->rpc.xid, &why)) {
 		rdma->rpc.reply = r;
 		rdma->reply = rx;
-		rdma->rpc.replied = !rdma->sending;
+		if (!rdma->sending)
+			rpc_news(&rdma->rpc);
 		return;
 	}
 	fail(rdma, &why);
@@ -79,7 +80,7 @@ static void sent(struct ep *ep, struct ep_op *op)
 	(void)op;
 	rdma->sending = false;
 	if (rdma->reply)
-		rdma->rpc.replied = 1;
+		rpc_news(&rdma->rpc);
 }
 
 static void idle(struct ep *ep)
@@ -98,12 +99,11 @@ static void down(struct ep *ep)
 
 static const struct ep_events events = { requested, up, received, sent, idle, down };
 
-static int rdma_send(struct rpc *rpc, const void *message, size_t len, struct diag *diag)
+static void rdma_send(struct rpc *rpc, const void *message, size_t len)
 {
 	struct rdma *rdma = (struct rdma *)rpc;
 	struct rpcrdma_hdr hdr;
 
-	(void)diag;
 	if (rdma->reply)
 		ring_back(&rdma->ring, rdma->reply);
 	rdma->reply = NULL;
@@ -117,7 +117,6 @@ static int rdma_send(struct rpc *rpc, const void *message, size_t len, struct di
 	rdma->sending = true;
 	ring_add(&rdma->ring, &rdma->op);
 	ring_flush(&rdma->ring);
-	return 0;
 }
 
 static void rdma_close(struct rpc *rpc)

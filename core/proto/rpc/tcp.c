@@ -40,7 +40,7 @@ static void up(struct stream *stream)
 	struct tcp *tcp = stream->user;
 
 	memcpy(tcp->rpc.way, stream->way, sizeof(tcp->rpc.way));
-	tcp->rpc.up = 1;
+	rpc_news(&tcp->rpc);
 }
 
 static void sent(struct stream *stream, struct stream_out *out)
@@ -67,7 +67,7 @@ static bool fragment_ended(struct cutter *cutter)
 		return true;
 	tcp->rpc.reply = rd_init(tcp->reply, tcp->reply_len);
 	tcp->reply_len = 0;
-	tcp->rpc.replied = 1;
+	rpc_news(&tcp->rpc);
 	return false;
 }
 
@@ -107,18 +107,16 @@ static const struct stream_events events = {
 	.up = up, .readable = readable, .sent = sent, .down = down
 };
 
-static int tcp_send(struct rpc *rpc, const void *message, size_t len, struct diag *diag)
+static void tcp_send(struct rpc *rpc, const void *message, size_t len)
 {
 	struct tcp *tcp = (struct tcp *)rpc;
 
-	(void)diag;
 	tcp->mark = put_be32(RPC_LAST_FRAGMENT | (uint32_t)len);
 	tcp->out = (struct stream_out){ .iov = { { &tcp->mark, sizeof(tcp->mark) },
 						{ (void *)message, len } },
 		.niov = 2,
 		.quiet = true };
 	stream_send(tcp->stream, &tcp->out);
-	return 0;
 }
 
 static void tcp_close(struct rpc *rpc)
