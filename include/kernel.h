@@ -58,6 +58,10 @@ int kernel_disk_identity(
  */
 int kernel_disk_text(int root, const char *path, char *text, size_t len, struct diag *);
 
+/* 0: the block device has a node, made where nothing else makes it, and opens; a drive without a
+ * medium counts, a disk whose size is not known yet does not. May block. */
+int kernel_disk_opens(int root, const char *name);
+
 /* What holds a block device or a file: "mounted on /, swap, md0", "loop3"; "" = nothing does. */
 int kernel_holders(int root, const char *path, char *text, size_t len);
 /* Other processes whose image locks (core/block/file_lock.c) hinder a writer: "open in qemu-nbd

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Device nodes where neither the kernel's devtmpfs nor anybody else makes them. */
 #include "node.h"
+#include "kernel.h"
 #include "sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -60,4 +61,31 @@ void kernel_node_drop(
 {
 	if (right(root, path, makedev(dev_major, dev_minor), block) && !made_by_kernel(root))
 		unlinkat(root, path, 0);
+}
+
+static bool has_number(int root, const char *name, const char *file)
+{
+	char text[32] = "";
+
+	kernel_sys_read(root, text, sizeof(text), "sys/class/block/%.40s/%s", name, file);
+	return strtoull(text, NULL, 10);
+}
+
+int kernel_disk_opens(int root, const char *name)
+{
+	char path[64], dev_file[64];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "dev/%.40s", name);
+	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%.40s/dev", name);
+	err = kernel_node_make(root, path, dev_file, true);
+	if (err)
+		return err;
+	fd = openat(root, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOMEDIUM ? 0 : -errno;
+	close(fd);
+	return has_number(root, name, "size") && has_number(root, name, "queue/logical_block_size")
+		       ? 0
+		       : -ENODEV;
 }

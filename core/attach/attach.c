@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The frame of every attachment: its steps in order, deadlines, another attempt, cancel, and the
+ * rollback of what it made unless that is in use. */
+#include "attach.h"
+#include "disks.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MSEC      1000000ull
+#define GRACE_MS  2000 /* for a step to end by itself after its deadline */
+#define USERS_MS  2000 /* to find the users */
+#define GLANCE_MS 2000 /* udev and others open every new disk for a moment */
+#define PAUSE_MS  50   /* before the users are looked for again */
+#define UNDO_MS   5000
+#define SHORT_MS  100 /* too short for another attempt */
+
+enum attach_state { IDLE, READY, QUEUED, DIAL, WAIT, USERS, UNDO, PAUSE, OVER };
+
+/* ---- A row that dials in turn: a queue on each loop, whose first has the turn. */
+
+struct attach_queue {
+	struct loop_attic attic;
+	struct attach *first;
+};
+
+static void queue_free(struct loop_attic *attic)
+{
+	free(container_of(attic, struct attach_queue, attic));
+}
+
+/* NULL: out of memory, and then in no turn. */
+static struct attach_queue *queue_of(const struct attach *attach)
+{
+	struct loop_attic *attic = loop_attic_find(attach->loop, attach->proto);
+	struct attach_queue *queue;
+
+	if (attic)
+		return container_of(attic, struct attach_queue, attic);
+	queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return NULL;
+	queue->attic = (struct loop_attic){ .key = attach->proto, .fini = queue_free };
+	loop_attic_add(attach->loop, &queue->attic);
+	return queue;
+}
+
+/* False: another one dials. */
+static bool take_turn(struct attach *attach)
+{
+	struct attach_queue *queue = attach->proto->in_turn ? queue_of(attach) : NULL;
+	struct attach **at = queue ? &queue->first : NULL;
+
+	attach->next = NULL;
+	while (at && *at)
+		at = &(*at)->next;
+	if (at)
+		*at = attach;
+	return !queue || queue->first == attach;
+}
+
+/* The next one dials from its own work. */
+static void leave_turn(struct attach *attach)
+{
+	struct attach_queue *queue = attach->proto->in_turn ? queue_of(attach) : NULL;
+	bool had = queue && queue->first == attach;
+
+	for (struct attach **at = queue ? &queue->first : NULL; at && *at; at = &(*at)->next)
+		if (*at == attach) {
+			*at = attach->next;
+			break;
+		}
+	if (had && queue->first)
+		loop_work_add(queue->first->loop, &queue->first->work);
+}
+
+/* ---- The steps. */
+
+static uint64_t soonest(uint64_t a, uint64_t b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+static void enter(struct attach *attach, enum attach_state state, uint64_t wake)
+{
+	attach->state = state;
+	loop_timer_del(attach->loop, &attach->timer);
+	if (wake)
+		loop_timer_set(attach->loop, &attach->timer, wake);
+}
+
+/* The end of a step that bounds itself, if it does not. */
+static uint64_t backstop(const struct attach *attach)
+{
+	return attach->until ? attach->until + GRACE_MS * MSEC : 0;
+}
+
+static uint64_t attempt_end(const struct attach *attach)
+{
+	return soonest(
+		attach->deadline, attach->limit_ms ? loop_clock() + attach->limit_ms * MSEC : 0);
+}
+
+static void begin(struct attach *attach)
+{
+	attach->why = (struct diag){ 0 };
+	attach->made = false;
+	attach->what[0] = attach->users[0] = 0;
+	attach->since = loop_clock();
+	attach->until = attempt_end(attach);
+	enter(attach, READY, backstop(attach));
+	if (attach->proto->ready)
+		attach->proto->ready(attach);
+	else
+		attach_step(attach, 0);
+}
+
+static void dial(struct attach *attach)
+{
+	attach->until = attempt_end(attach);
+	enter(attach, DIAL, backstop(attach));
+	attach->proto->dial(attach);
+}
+
+static void finish(struct attach *attach)
+{
+	enter(attach, OVER, 0);
+	if (attach->over)
+		*attach->over = 1;
+	attach->done(attach);
+}
+
+/* Failed and rolled back: another attempt, or the end. Shortly before the deadline the pause is
+ * half of the rest. */
+static void end_attempt(struct attach *attach)
+{
+	uint64_t now = loop_clock(), end = attach->deadline, pause = attach->retry_ms * MSEC;
+
+	if (!pause || attach->cancelled || attach->why.code == DIAG_USAGE ||
+		(end && end < now + SHORT_MS * MSEC)) {
+		finish(attach);
+		return;
+	}
+	if (end && end - now < 2 * pause)
+		pause = (end - now) / 2;
+	if (attach->retrying)
+		attach->retrying(attach);
+	enter(attach, PAUSE, now + pause);
+}
+
+static void undo(struct attach *attach)
+{
+	attach->first = attach->why;
+	attach->why = (struct diag){ 0 };
+	attach->until = attach->detaching ? attach->deadline : loop_clock() + UNDO_MS * MSEC;
+	enter(attach, UNDO, backstop(attach));
+	attach->proto->undo(attach);
+}
+
+static int find_users(int root, const void *arg, void *out)
+{
+	const struct attach *attach = arg;
+
+	attach->proto->users(attach, root, out, ATTACH_USERS);
+	return 0;
+}
+
+static void users_known(struct attach *attach, int err)
+{
+	if (err && err != -ETIMEDOUT && !attach->users[0])
+		snprintf(attach->users, sizeof(attach->users), "unknown (%s)",
+			diag_errno_text(-err));
+	if (!attach->users[0]) {
+		undo(attach);
+	} else if (attach->detaching) {
+		diag_set(&attach->why, DIAG_BUSY, EBUSY, "in use: %s", attach->users);
+		finish(attach);
+	} else if (loop_clock() < attach->glance) {
+		enter(attach, USERS, loop_clock() + PAUSE_MS * MSEC);
+	} else {
+		diag_hint(&attach->why, "%s stays connected because it is in use: %s", attach->what,
+			attach->users);
+		end_attempt(attach);
+	}
+}
+
+static void users_found(struct child_call *call)
+{
+	users_known(container_of(call, struct attach, asking), call->err);
+}
+
+static void ask_users(struct attach *attach)
+{
+	int err;
+
+	attach->users[0] = 0;
+	enter(attach, USERS, 0);
+	attach->asking = (struct child_call){ .fn = find_users,
+		.arg = attach,
+		.out = attach->users,
+		.out_len = sizeof(attach->users),
+		.until = loop_clock() + USERS_MS * MSEC,
+		.grace_ms = PAUSE_MS,
+		.done = users_found };
+	err = child_call_start(&attach->asking, attach->loop, &attach->root, 1);
+	if (err)
+		users_known(attach, err);
+}
+
+/* Roll back; why has the reason. */
+static void roll_back(struct attach *attach)
+{
+	attach->glance = loop_clock() + GLANCE_MS * MSEC;
+	if (!attach->made)
+		end_attempt(attach);
+	else if (attach->proto->users && !attach->force)
+		ask_users(attach);
+	else
+		undo(attach);
+}
+
+static void fail(struct attach *attach, int err)
+{
+	if (!attach->why.err)
+		diag_sys(&attach->why, -err, "attach");
+	roll_back(attach);
+}
+
+static void undone(struct attach *attach, int err)
+{
+	if (err && !attach->why.err)
+		diag_sys(&attach->why, -err, "detach");
+	if (attach->detaching) {
+		finish(attach);
+		return;
+	}
+	attach->why = attach->first;
+	end_attempt(attach);
+}
+
+static void next_step(struct loop_work *work)
+{
+	struct attach *attach = container_of(work, struct attach, work);
+	int err = attach->step;
+
+	switch ((enum attach_state)attach->state) {
+	case IDLE:
+		begin(attach);
+		break;
+	case READY:
+		if (err)
+			fail(attach, err);
+		else if (take_turn(attach))
+			dial(attach);
+		else
+			enter(attach, QUEUED, attach->deadline);
+		break;
+	case QUEUED:
+		dial(attach);
+		break;
+	case DIAL:
+		leave_turn(attach);
+		if (err) {
+			fail(attach, err);
+		} else if (attach->no_wait || !attach->proto->look) {
+			finish(attach);
+		} else {
+			enter(attach, WAIT, attach->until);
+			attach_wait_begin(attach);
+		}
+		break;
+	case WAIT:
+		attach_wait_end(attach);
+		if (err)
+			fail(attach, err);
+		else
+			finish(attach);
+		break;
+	case USERS: /* a detach begins */
+		roll_back(attach);
+		break;
+	case UNDO:
+		undone(attach, err);
+		break;
+	case PAUSE:
+	case OVER:
+		break;
+	}
+}
+
+void attach_step(struct attach *attach, int err)
+{
+	attach->step = err;
+	loop_work_add(attach->loop, &attach->work);
+}
+
+/* Nothing of the step under way comes any more. */
+static void stop(struct attach *attach)
+{
+	loop_work_del(attach->loop, &attach->work);
+	child_call_cancel(&attach->asking);
+	if (attach->proto->stop)
+		attach->proto->stop(attach);
+	attach_wait_end(attach);
+	leave_turn(attach);
+}
+
+static int too_late(struct attach *attach)
+{
+	if (attach->state == WAIT && attach->proto->late)
+		attach->proto->late(attach);
+	if (attach->why.err)
+		return -attach->why.err;
+	return diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "timed out after %.3g s%s",
+		(double)(loop_clock() - attach->since) / 1e9,
+		attach->state == QUEUED ? ": the kernel was still connecting to others" : "");
+}
+
+static void expired(struct loop_timer *timer)
+{
+	struct attach *attach = container_of(timer, struct attach, timer);
+	bool done = attach->state == WAIT && attach_wait_last(attach);
+
+	if (attach->work.on)
+		return;
+	switch ((enum attach_state)attach->state) {
+	case WAIT:
+		if (done) {
+			attach_step(attach, 0);
+			break;
+		}
+		/* fall through */
+	case READY:
+	case QUEUED:
+	case DIAL:
+		too_late(attach);
+		stop(attach);
+		roll_back(attach);
+		break;
+	case USERS:
+		ask_users(attach);
+		break;
+	case UNDO:
+		too_late(attach);
+		stop(attach);
+		undone(attach, -ETIMEDOUT);
+		break;
+	case PAUSE:
+		begin(attach);
+		break;
+	case IDLE:
+	case OVER:
+		break;
+	}
+}
+
+/* ---- What owners call. */
+
+static void start(struct attach *attach, enum attach_state state, bool detaching)
+{
+	attach->detaching = detaching;
+	attach->cancelled = false;
+	attach->work.run = next_step;
+	attach->timer.fire = expired;
+	attach->state = state;
+	attach_step(attach, 0);
+}
+
+void attach_start(struct attach *attach)
+{
+	start(attach, IDLE, false);
+}
+
+void attach_detach(struct attach *attach)
+{
+	attach->why = (struct diag){ 0 };
+	attach->users[0] = 0;
+	attach->since = loop_clock();
+	attach->made = true;
+	start(attach, USERS, true);
+}
+
+void attach_cancel(struct attach *attach)
+{
+	enum attach_state state = attach->state;
+
+	if (attach->cancelled || state == OVER || !attach->work.run)
+		return;
+	attach->cancelled = true;
+	if (!attach->detaching && (state == USERS || state == UNDO))
+		return; /* it rolls back already */
+	stop(attach);
+	diag_set(&attach->why, DIAG_CLOSED, EINTR, "interrupted");
+	if (attach->detaching || state == IDLE || state == PAUSE)
+		finish(attach);
+	else
+		roll_back(attach);
+}
+
+void attach_drop(struct attach *attach)
+{
+	if (!attach->work.run || attach->state == OVER)
+		return;
+	stop(attach);
+	diag_set(&attach->why, DIAG_CLOSED, EINTR, "interrupted");
+	enter(attach, OVER, 0);
+	if (attach->over)
+		*attach->over = 1;
+}
+
+bool attach_is_over(const struct attach *attach)
+{
+	return attach->state == OVER;
+}
+
+struct attach_runner {
+	struct loop_signal signal;
+	struct attach *const *list;
+	unsigned count;
+	bool caught;
+};
+
+static void caught(struct loop_signal *signal, int signo)
+{
+	struct attach_runner *runner = container_of(signal, struct attach_runner, signal);
+
+	(void)signo;
+	for (unsigned i = 0; i < runner->count; i++)
+		if (runner->list[i])
+			(runner->caught ? attach_drop : attach_cancel)(runner->list[i]);
+	runner->caught = true;
+}
+
+static bool all_over(struct attach *const *list, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (list[i] && !attach_is_over(list[i]))
+			return false;
+	return true;
+}
+
+int attach_run(struct loop *loop, struct attach *const *list, unsigned count, struct diag *diag)
+{
+	static const int signos[] = { SIGINT, SIGTERM, SIGHUP };
+	struct attach_runner runner = { .signal.caught = caught, .list = list, .count = count };
+	volatile int over = 0;
+	sigset_t before;
+	int err;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	err = loop_signal_add(loop, &runner.signal, signos, sizeof(signos) / sizeof(*signos), diag);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count; i++) {
+		if (!list[i])
+			continue;
+		list[i]->over = &over;
+		if (!list[i]->work.run)
+			attach_start(list[i]);
+	}
+	for (; !all_over(list, count); over = 0)
+		loop_wait(loop, &over, 0);
+	for (unsigned i = 0; i < count; i++)
+		if (list[i])
+			list[i]->over = NULL;
+	loop_signal_del(loop, &runner.signal);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Attach through the kernel: one shape for every initiator and mount, asynchronous on the caller's
+ * loop. An attachment goes ready -> dial -> wait -> done; after a failure or a cancel it goes
+ * users -> undo -> done, and so does a detach. Any number run at once. A protocol is a row of
+ * functions (struct attach_proto); what waits, retries and rolls back is here alone. */
+#pragma once
+#include "child.h"
+#include "diag.h"
+#include "loop.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct attach;
+
+/* ready, dial and undo end with attach_step(), whenever that is: inside the call, too. Each is
+ * bound by attach.until on its own (children have a deadline); two seconds later the frame stops
+ * it. A step that failed has set attach.why. */
+struct attach_proto {
+	/* SUBSYSTEMs of uevents after which look() is worthwhile, besides "block": "nvme" */
+	const char *events;
+	/* the kernel dials one at a time: attachments of this row queue on each loop, and the time
+	 * of an attempt begins with its turn */
+	bool in_turn;
+	/* Modules, device nodes, an RDMA device, keys. NULL: nothing to prepare. */
+	void (*ready)(struct attach *);
+	/* Connect, log in, mount. Sets attach.made once there is something to undo. */
+	void (*dial)(struct attach *);
+	/* Name each disk that must open with attach_disk(). Return 1 if all of them exist, 0 if not
+	 * yet, or -errno with attach.why set if they never will. Reads sysfs only. Called after
+	 * uevents, attach_look() and by a timer. NULL: nothing to wait for. */
+	int (*look)(struct attach *);
+	/* Set attach.why at the deadline: what is missing. NULL: the frame's words. */
+	void (*late)(struct attach *);
+	/* The users of what this attachment made, as text; "" = none. Runs in a child that is ended
+	 * after two seconds; the text written by then counts. NULL: there can be no users. */
+	void (*users)(const struct attach *, int root, char *text, size_t len);
+	/* Undo what this attachment made: disconnect, log out, unmount. why is free for its own
+	 * failure: after a failed attach the frame keeps the first one. */
+	void (*undo)(struct attach *);
+	/* Drop what is in flight in ready, dial, look or undo, without attach_step(). */
+	void (*stop)(struct attach *);
+};
+
+#define ATTACH_USERS 400
+struct attach { /* embedded first in the protocol's own; zeroed, then set by the owner */
+	const struct attach_proto *proto;
+	struct loop *loop;
+	int root;
+	uint64_t deadline; /* of all of it, loop_clock(); 0 = none */
+	uint32_t limit_ms; /* of one attempt, from its turn on; 0 = none */
+	uint32_t retry_ms; /* pause before another attempt after a failure; 0 = one attempt */
+	bool no_wait;      /* done once dialled */
+	bool force;        /* attach_detach(): even if it is in use */
+	void (*done)(struct attach *);     /* once, from the loop; may free it or start it again */
+	void (*retrying)(struct attach *); /* NULL, or before each pause: why has the reason */
+
+	/* The row's */
+	uint64_t until; /* bounds the step: given by the frame; 0 = none */
+	bool made;      /* by this attachment, to be undone if it fails */
+	char what[32];  /* name of it: "nvme2", "host6" */
+
+	/* Filled in: err 0: attached, and every disk opens; after a detach: gone */
+	struct diag why;
+	char users[ATTACH_USERS]; /* its users, for which it stays; "" = it does not stay */
+
+	/* The frame's */
+	uint8_t state;
+	bool detaching, cancelled;
+	int step;
+	uint64_t since, glance; /* glance: until then users may be only looking */
+	struct loop_work work;
+	struct loop_timer timer;
+	struct attach *next; /* in its queue */
+	volatile int *over;
+	struct child_call asking;
+	struct diag first;
+	struct attach_wait {
+		struct attach *next;
+		struct loop_timer timer;
+		uint64_t looked;
+		uint32_t gap_ms;
+		bool again, complete;
+		struct attach_disk {
+			char name[32];
+			bool wanted, opens;
+		} * disk;
+		unsigned disks, max;
+		struct child_call opening;
+		uint8_t *opened;
+	} wait;
+};
+void attach_start(struct attach *);
+/* Attach and detach alike: stop, roll back, and then done() with EINTR. */
+void attach_cancel(struct attach *);
+/* At once and without rollback or done(): the owner is about to free it. Any time. */
+void attach_drop(struct attach *);
+/* users -> undo -> done of something that exists: `what` and the row's own name it. -EBUSY in why,
+ * and users: it is in use, and stays. */
+void attach_detach(struct attach *);
+/* Start these, unless started (NULL: skip), and run the loop until each is over. SIGINT, SIGTERM or
+ * SIGHUP cancels all of them, a second one drops them. Needs: they stay in place until it returns.
+ */
+int attach_run(struct loop *, struct attach *const *, unsigned count, struct diag *);
+bool attach_is_over(const struct attach *);
+
+/* For rows. The step under way has ended: 0, or -errno with attach.why set. */
+void attach_step(struct attach *, int err);
+/* In look(): a disk that must open, by its kernel name. */
+void attach_disk(struct attach *, const char *name);
+/* Something that look() waits for has changed. */
+void attach_look(struct attach *);

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The frame with a row that does nothing but count: steps in order and at once, in turn, deadlines,
+ * other attempts, cancel, rollback of what was made and only that. The clock leaps, but where
+ * children are asked. */
+#include "attach.h"
+#include "leap.h"
+#include "says.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MSEC 1000000ull
+
+int __real_socket(int, int, int) __attribute__((weak));
+int __real_bind(int, const void *, unsigned) __attribute__((weak));
+int __wrap_socket(int, int, int);
+int __wrap_bind(int, const void *, unsigned);
+int __wrap_kernel_disk_opens(int, const char *);
+
+/* No uevents: the timer alone. */
+int __wrap_socket(int domain, int type, int protocol)
+{
+	return domain == 16 ? -1 : __real_socket(domain, type, protocol);
+}
+
+int __wrap_bind(int fd, const void *address, unsigned len)
+{
+	return __real_bind(fd, address, len);
+}
+
+int __wrap_kernel_disk_opens(int root, const char *name)
+{
+	(void)root;
+	(void)name;
+	return 0;
+}
+
+struct fake {
+	struct attach attach;
+	unsigned ready_ms, dial_ms, disk_ms, undo_ms; /* how long each takes; NEVER */
+	int ready_err, dial_err, look_err, undo_err;
+	bool makes;
+	struct loop_timer timer;
+	uint64_t dialled_at, over_at, retried_at;
+	unsigned readies, dials, undos, dones, stops, retries;
+	int err; /* of the step under way */
+};
+#define NEVER 0xffffffffu
+
+static struct loop *loop;
+static uint64_t began;
+static unsigned dialling, most;
+static struct tree tree;
+
+static struct fake *fake_of(const struct attach *attach)
+{
+	return (struct fake *)(void *)(uintptr_t)attach;
+}
+
+static void step_over(struct loop_timer *timer)
+{
+	struct fake *fake = container_of(timer, struct fake, timer);
+
+	if (fake->err)
+		diag_set(&fake->attach.why, DIAG_REFUSED, -fake->err, "as the test wants");
+	attach_step(&fake->attach, fake->err);
+}
+
+static void take(struct fake *fake, unsigned ms, int err)
+{
+	fake->err = err;
+	fake->timer.fire = step_over;
+	if (ms == NEVER)
+		return;
+	if (ms)
+		loop_timer_set(loop, &fake->timer, loop_clock() + ms * MSEC);
+	else
+		step_over(&fake->timer);
+}
+
+static void fake_ready(struct attach *attach)
+{
+	fake_of(attach)->readies++;
+	take(fake_of(attach), fake_of(attach)->ready_ms, fake_of(attach)->ready_err);
+}
+
+static void fake_dial(struct attach *attach)
+{
+	struct fake *fake = fake_of(attach);
+
+	fake->dials++;
+	dialling++;
+	most = dialling > most ? dialling : most;
+	attach->made = fake->makes;
+	snprintf(attach->what, sizeof(attach->what), "fake0");
+	take(fake, fake->dial_ms, fake->dial_err);
+}
+
+static int fake_look(struct attach *attach)
+{
+	struct fake *fake = fake_of(attach);
+
+	if (!fake->dialled_at) {
+		fake->dialled_at = loop_clock();
+		dialling--;
+	}
+	if (fake->look_err)
+		return diag_set(&attach->why, DIAG_CLOSED, -fake->look_err, "it has gone");
+	return fake->disk_ms != NEVER && loop_clock() >= fake->dialled_at + fake->disk_ms * MSEC;
+}
+
+static void fake_late(struct attach *attach)
+{
+	diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT, "no disk of fake0");
+}
+
+static void fake_undo(struct attach *attach)
+{
+	fake_of(attach)->undos++;
+	take(fake_of(attach), fake_of(attach)->undo_ms, fake_of(attach)->undo_err);
+}
+
+static void fake_stop(struct attach *attach)
+{
+	fake_of(attach)->stops++;
+	loop_timer_del(loop, &fake_of(attach)->timer);
+}
+
+static void fake_users(const struct attach *attach, int root, char *text, size_t len)
+{
+	int fd = openat(root, "busy", O_RDONLY);
+	ssize_t got = fd < 0 ? 0 : read(fd, text, len - 1);
+
+	(void)attach;
+	text[got > 0 ? got : 0] = 0;
+}
+
+static struct attach_proto row = { .ready = fake_ready,
+	.dial = fake_dial,
+	.look = fake_look,
+	.late = fake_late,
+	.undo = fake_undo,
+	.stop = fake_stop };
+
+static void done(struct attach *attach)
+{
+	fake_of(attach)->dones++;
+	fake_of(attach)->over_at = loop_clock();
+}
+
+static void retrying(struct attach *attach)
+{
+	cr_assert(attach->why.err);
+	fake_of(attach)->retries++;
+	fake_of(attach)->retried_at = loop_clock();
+}
+
+static void set_up(void)
+{
+	const struct loop_options options = { .name = "test" };
+
+	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
+	tree = tree_new();
+	began = loop_clock();
+}
+
+static void tear_down(void)
+{
+	loop_free(loop);
+	tree_free(&tree);
+}
+
+TestSuite(attach, .init = set_up, .fini = tear_down);
+
+static struct fake fake_new(unsigned timeout_ms)
+{
+	return (struct fake){ .attach = { .proto = &row,
+				      .loop = loop,
+				      .root = tree.root,
+				      .deadline = timeout_ms ? began + timeout_ms * MSEC : 0,
+				      .done = done,
+				      .retrying = retrying },
+		.makes = true };
+}
+
+static void run(struct fake *fake, unsigned count)
+{
+	struct attach *list[8] = { 0 };
+
+	for (unsigned i = 0; i < count; i++)
+		list[i] = &fake[i].attach;
+	cr_assert_eq(attach_run(loop, list, count, NULL), 0);
+	for (unsigned i = 0; i < count; i++)
+		cr_assert_eq(fake[i].dones, 1);
+}
+
+static uint64_t ms_of(uint64_t at)
+{
+	return (at - began) / MSEC;
+}
+
+Test(attach, all_at_once)
+{
+	struct fake fake[4];
+
+	for (unsigned i = 0; i < 4; i++) {
+		fake[i] = fake_new(0);
+		fake[i].ready_ms = 10;
+		fake[i].dial_ms = 100;
+		fake[i].disk_ms = 100 * i;
+	}
+	run(fake, 4);
+	cr_assert_eq(most, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		cr_assert_eq(fake[i].attach.why.err, 0);
+		cr_assert_eq(fake[i].undos, 0);
+		cr_assert_geq(ms_of(fake[i].over_at), 110 + 100 * i);
+		cr_assert_leq(ms_of(fake[i].over_at), 110 + 100 * i + 250);
+	}
+}
+
+Test(attach, nothing_that_takes_time)
+{
+	struct fake fake = fake_new(1);
+
+	run(&fake, 1);
+	cr_assert_eq(fake.attach.why.err, 0);
+	cr_assert_eq(ms_of(fake.over_at), 0);
+}
+
+Test(attach, no_wait)
+{
+	struct fake fake = fake_new(0);
+
+	fake.disk_ms = NEVER;
+	fake.attach.no_wait = true;
+	run(&fake, 1);
+	cr_assert_eq(fake.attach.why.err, 0);
+}
+
+Test(attach, in_turn_and_each_attempt_has_its_own_time)
+{
+	struct fake fake[3];
+
+	row.in_turn = true;
+	for (unsigned i = 0; i < 3; i++) {
+		fake[i] = fake_new(0);
+		fake[i].dial_ms = 100;
+		fake[i].attach.limit_ms = 150;
+	}
+	fake[0].dial_ms = NEVER;
+	fake[0].makes = false;
+	run(fake, 3);
+	diag_says(&fake[0].attach.why, DIAG_TIMEOUT, NULL, "2.15");
+	cr_assert_eq(fake[0].stops, 1);
+	cr_assert_eq(fake[0].undos, 0);
+	cr_assert_eq(ms_of(fake[0].over_at), 2150, "two seconds to end by itself");
+	cr_assert_eq(fake[1].attach.why.err, 0);
+	cr_assert_eq(ms_of(fake[1].over_at), 2250);
+	cr_assert_eq(fake[2].attach.why.err, 0);
+	cr_assert_eq(ms_of(fake[2].over_at), 2350);
+	row.in_turn = false;
+}
+
+Test(attach, a_turn_that_does_not_come_in_time)
+{
+	struct fake fake[2] = { fake_new(0), fake_new(500) };
+
+	row.in_turn = true;
+	fake[0].dial_ms = 1000;
+	run(fake, 2);
+	diag_says(&fake[1].attach.why, DIAG_TIMEOUT, NULL, "0.5 connecting");
+	cr_assert_eq(fake[1].dials, 0);
+	cr_assert_eq(fake[1].undos, 0);
+	cr_assert_eq(fake[0].attach.why.err, 0);
+	row.in_turn = false;
+}
+
+Test(attach, a_cancelled_turn_passes_on)
+{
+	struct fake fake[3] = { fake_new(0), fake_new(0), fake_new(0) };
+
+	row.in_turn = true;
+	for (unsigned i = 0; i < 3; i++) {
+		fake[i].dial_ms = i < 2 ? NEVER : 10;
+		fake[i].makes = false;
+		attach_start(&fake[i].attach);
+	}
+	loop_wait(loop, (volatile int[]){ 0 }, began + 50 * MSEC);
+	cr_assert_eq(fake[0].dials + fake[1].dials + fake[2].dials, 1);
+	attach_cancel(&fake[1].attach);
+	attach_cancel(&fake[0].attach);
+	attach_cancel(&fake[0].attach);
+	run(fake, 3);
+	cr_assert_eq(fake[0].attach.why.err, EINTR);
+	cr_assert_eq(fake[1].attach.why.err, EINTR);
+	cr_assert_eq(fake[1].dials, 0);
+	cr_assert_eq(fake[2].attach.why.err, 0);
+	cr_assert_eq(ms_of(fake[2].over_at), 60);
+	row.in_turn = false;
+}
+
+Test(attach, failures_and_what_is_rolled_back)
+{
+	struct fake fake[6];
+
+	for (unsigned i = 0; i < 6; i++)
+		fake[i] = fake_new(1000);
+	fake[0].ready_err = -ENODEV;
+	fake[1].dial_err = -ECONNREFUSED;
+	fake[2].dial_err = -ECONNREFUSED;
+	fake[2].makes = false;
+	fake[3].disk_ms = NEVER;
+	fake[4].look_err = -ENODEV;
+	fake[4].undo_err = -EIO;
+	fake[5].disk_ms = NEVER;
+	fake[5].undo_ms = NEVER;
+	run(fake, 6);
+	cr_assert_eq(fake[0].attach.why.err, ENODEV);
+	cr_assert_eq(fake[0].dials + fake[0].undos, 0);
+	cr_assert_eq(fake[1].attach.why.err, ECONNREFUSED);
+	cr_assert_eq(fake[1].undos, 1, "half a connection");
+	cr_assert_eq(fake[2].undos, 0, "one that existed, or never came");
+	diag_says(&fake[3].attach.why, DIAG_TIMEOUT, NULL, "fake0");
+	cr_assert_eq(fake[3].undos, 1);
+	cr_assert_eq(ms_of(fake[3].over_at), 1000);
+	cr_assert_eq(fake[4].attach.why.err, ENODEV, "the first reason, not the rollback's");
+	cr_assert_eq(ms_of(fake[4].over_at), 0);
+	diag_says(&fake[5].attach.why, DIAG_TIMEOUT, NULL, "fake0");
+	cr_assert_eq(ms_of(fake[5].over_at), 1000 + 5000 + 2000);
+}
+
+Test(attach, other_attempts)
+{
+	struct fake fake[3] = { fake_new(3500), fake_new(0), fake_new(3500) };
+
+	for (unsigned i = 0; i < 3; i++) {
+		fake[i].attach.retry_ms = 1000;
+		fake[i].dial_err = -ECONNREFUSED;
+		fake[i].makes = false;
+	}
+	fake[1].ready_err = -EINVAL;
+	fake[1].attach.retry_ms = 0;
+	fake[2].attach.limit_ms = 100;
+	fake[2].dial_ms = NEVER;
+	run(fake, 3);
+	cr_assert_eq(fake[0].attach.why.err, ECONNREFUSED);
+	/* at 0, 1, 2, then after half of what is left, until that is less than 0.1 s */
+	cr_assert_eq(fake[0].dials, 7);
+	cr_assert_leq(ms_of(fake[0].over_at), 3500);
+	cr_assert_eq(fake[1].readies, 1);
+	cr_assert_eq(fake[2].dials, 2, "0.1 s and two to end, a pause, and until the deadline");
+}
+
+static void interrupt(struct loop_timer *timer)
+{
+	(void)timer;
+	raise(SIGINT);
+}
+
+Test(attach, interrupted_wherever_it_is)
+{
+	struct loop_timer timer = { .fire = interrupt };
+	struct fake fake[5];
+
+	for (unsigned i = 0; i < 5; i++)
+		fake[i] = fake_new(0);
+	fake[0].ready_ms = NEVER;
+	fake[1].dial_ms = NEVER;
+	fake[2].disk_ms = NEVER;
+	fake[2].undo_ms = 100;
+	fake[3].dial_err = -EIO;
+	fake[3].attach.retry_ms = 1000;
+	loop_timer_set(loop, &timer, began + 100 * MSEC);
+	run(fake, 5);
+	for (unsigned i = 0; i < 4; i++)
+		cr_assert_eq(fake[i].attach.why.err, EINTR, "%u: %d", i, fake[i].attach.why.err);
+	cr_assert_eq(fake[0].undos, 0);
+	cr_assert_eq(fake[1].undos, 1);
+	cr_assert_eq(fake[2].undos, 1);
+	cr_assert_eq(ms_of(fake[2].over_at), 200);
+	cr_assert_eq(fake[3].dials, 1);
+	cr_assert_eq(fake[4].attach.why.err, 0, "it was there already");
+	cr_assert_eq(fake[4].undos, 0);
+}
+
+Test(attach, a_second_signal_ends_it)
+{
+	struct loop_timer timer[2] = { { .fire = interrupt }, { .fire = interrupt } };
+	struct fake fake = fake_new(0);
+	struct attach *list = &fake.attach;
+
+	fake.disk_ms = fake.undo_ms = NEVER;
+	loop_timer_set(loop, &timer[0], began + 100 * MSEC);
+	loop_timer_set(loop, &timer[1], began + 200 * MSEC);
+	cr_assert_eq(attach_run(loop, &list, 1, NULL), 0);
+	cr_assert_eq(fake.attach.why.err, EINTR);
+	cr_assert_eq(fake.dones, 0);
+	cr_assert(attach_is_over(&fake.attach));
+	cr_assert_eq(ms_of(loop_clock()), 200);
+}
+
+Test(attach, detach)
+{
+	struct fake fake[3] = { fake_new(0), fake_new(0), fake_new(100) };
+
+	fake[1].undo_err = -EPERM;
+	fake[2].undo_ms = NEVER;
+	for (unsigned i = 0; i < 3; i++) {
+		fake[i].attach.force = true;
+		attach_detach(&fake[i].attach);
+	}
+	run(fake, 3);
+	cr_assert_eq(fake[0].attach.why.err, 0);
+	cr_assert_eq(fake[0].undos, 1);
+	cr_assert_eq(fake[1].attach.why.err, EPERM);
+	cr_assert_eq(fake[2].attach.why.err, ETIMEDOUT);
+	cr_assert_eq(fake[0].readies + fake[0].dials, 0);
+}
+
+/* Children run on the real clock. */
+static void real_clock(void)
+{
+	leap_now = 0;
+	began = loop_clock();
+	row.users = fake_users;
+}
+
+Test(attach, nothing_in_use_is_undone)
+{
+	struct fake fake;
+
+	real_clock();
+	tree_file(&tree, "busy", "fake0n1: mounted on /mnt");
+	fake = fake_new(20);
+	fake.disk_ms = NEVER;
+	run(&fake, 1);
+	diag_says(&fake.attach.why, DIAG_TIMEOUT, NULL, "fake0");
+	text_says(fake.attach.why.hint, "fake0 fake0n1 /mnt");
+	cr_assert_str_eq(fake.attach.users, "fake0n1: mounted on /mnt");
+	cr_assert_eq(fake.undos, 0);
+	cr_assert_geq(ms_of(fake.over_at), 2000, "who only looks has time to go");
+}
+
+static void is_done_with_it(struct loop_timer *timer)
+{
+	(void)timer;
+	unlinkat(tree.root, "busy", 0);
+}
+
+Test(attach, users_who_only_looked)
+{
+	struct loop_timer timer = { .fire = is_done_with_it };
+	struct fake fake;
+
+	real_clock();
+	tree_file(&tree, "busy", "fake0n1: open in udevd");
+	fake = fake_new(20);
+	fake.disk_ms = NEVER;
+	loop_timer_set(loop, &timer, began + 200 * MSEC);
+	run(&fake, 1);
+	cr_assert_str_eq(fake.attach.why.hint, "");
+	cr_assert_str_eq(fake.attach.users, "");
+	cr_assert_eq(fake.undos, 1);
+}
+
+Test(attach, detach_of_what_is_used)
+{
+	struct fake fake[2];
+
+	real_clock();
+	tree_file(&tree, "busy", "fake0n1: swap");
+	fake[0] = fake[1] = fake_new(1000);
+	fake[1].attach.force = true;
+	attach_detach(&fake[0].attach);
+	attach_detach(&fake[1].attach);
+	run(fake, 2);
+	diag_says(&fake[0].attach.why, DIAG_BUSY, NULL, "swap");
+	cr_assert_eq(fake[0].undos, 0);
+	cr_assert_eq(fake[1].attach.why.err, 0);
+	cr_assert_eq(fake[1].undos, 1);
+}
