@@ -108,5 +108,7 @@ bool attach_is_over(const struct attach *);
 void attach_step(struct attach *, int err);
 /* In look(): a disk that must open, by its kernel name. */
 void attach_disk(struct attach *, const char *name);
+/* In late(): the first of those disks that has not opened, "" = none. */
+const char *attach_unopened(const struct attach *);
 /* Something that look() waits for has changed. */
 void attach_look(struct attach *);

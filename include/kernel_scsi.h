@@ -23,6 +23,8 @@ struct scsi_lun {
 	uint32_t block; /* bytes */
 	bool ro;
 };
+int kernel_scsi_ready(int root, struct diag *); /* load the driver of disks, sd_mod */
+bool kernel_scsi_host(int root, unsigned host); /* it exists */
 /* Those of a host, by number. free() the list. */
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
 /* Wait until every disk of the host, or just one (lun), has a block device that opens; create

@@ -69,13 +69,19 @@ void attach_disk(struct attach *attach, const char *name)
 	snprintf(wait->disk[wait->disks++].name, sizeof(wait->disk->name), "%s", name);
 }
 
-static unsigned missing(const struct attach_wait *wait)
+const char *attach_unopened(const struct attach *attach)
 {
-	unsigned count = 0;
+	const struct attach_wait *wait = &attach->wait;
 
 	for (unsigned i = 0; i < wait->disks; i++)
-		count += wait->disk[i].wanted && !wait->disk[i].opens;
-	return count;
+		if (wait->disk[i].wanted && !wait->disk[i].opens)
+			return wait->disk[i].name;
+	return "";
+}
+
+static bool all_open(const struct attach *attach)
+{
+	return !attach_unopened(attach)[0];
 }
 
 /* In the child. */
@@ -100,7 +106,7 @@ static void disks_opened(struct child_call *call)
 		wait->disk[i].opens |= wait->opened[i];
 	free(wait->opened);
 	wait->opened = NULL;
-	if (!missing(wait))
+	if (all_open(attach))
 		attach_step(attach, 0);
 	else if (wait->again)
 		attach_look(attach);
@@ -161,7 +167,7 @@ static void timed_look(struct loop_timer *timer)
 		return;
 	}
 	all = take_look(attach);
-	if (all < 0 || (all && !missing(wait))) {
+	if (all < 0 || (all && all_open(attach))) {
 		attach_step(attach, all < 0 ? all : 0);
 		return;
 	}
@@ -271,7 +277,7 @@ bool attach_wait_last(struct attach *attach)
 {
 	struct attach_wait *wait = &attach->wait;
 
-	return !wait->opening.pid && take_look(attach) > 0 && !missing(wait);
+	return !wait->opening.pid && take_look(attach) > 0 && all_open(attach);
 }
 
 void attach_wait_end(struct attach *attach)

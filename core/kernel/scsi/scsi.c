@@ -150,7 +150,7 @@ void kernel_scsi_by_id(const struct scsi_lun *lun, char text[200])
 		snprintf(text, 200, "/dev/disk/by-id/scsi-2%s", lun->wwid + 4);
 }
 
-int kernel_scsi_load_disks(int root, struct diag *diag)
+int kernel_scsi_ready(int root, struct diag *diag)
 {
 	const char *why;
 
@@ -161,6 +161,14 @@ int kernel_scsi_load_disks(int root, struct diag *diag)
 		return 0;
 	return diag_set(
 		diag, DIAG_NO_MODULE, ENOENT, "kernel module sd_mod is not loaded: %s", why);
+}
+
+bool kernel_scsi_host(int root, unsigned host)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u", host);
+	return kernel_sys_exists(root, path);
 }
 
 void kernel_scsi_users(int root, unsigned host, char *text, size_t len)

@@ -4,5 +4,3 @@
 #include "kernel_scsi.h"
 
 #define SCSI_UNITS "sys/class/scsi_device"
-
-int kernel_scsi_load_disks(int root, struct diag *); /* the driver of block devices, sd_mod */

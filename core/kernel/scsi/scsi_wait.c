@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* From a SCSI host to block devices that can be opened, without udev. The kernel attaches disks in
  * the background: a unit is there before its block device, that before its size is known. */
-#include "sys/aside.h"
 #include "loop.h"
-#include "sys/node.h"
 #include "scsi.h"
-#include "sys/sys.h"
+#include "sys/aside.h"
+#include "sys/node.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -96,10 +95,8 @@ static int look(struct waiting *w, const struct scsi_lun *luns, unsigned count, 
 {
 	bool all = w->lun == SCSI_LUN_ALL, still = settled(w, count);
 	const struct scsi_lun *one = all ? NULL : unit(luns, count, w->lun);
-	char path[64];
 
-	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u", w->host);
-	if (!kernel_sys_exists(w->root, path))
+	if (!kernel_scsi_host(w->root, w->host))
 		return diag_set(diag, DIAG_CLOSED, ENODEV, "the kernel removed host%u", w->host);
 	if (still && (all ? !count : !one))
 		return no_such(w, luns, count, diag);
@@ -141,7 +138,7 @@ int kernel_scsi_wait(int root, unsigned host, uint64_t lun, bool scanned, uint64
 
 	*luns = NULL;
 	*count = 0;
-	done = kernel_scsi_load_disks(root, diag);
+	done = kernel_scsi_ready(root, diag);
 	while (!done) {
 		free(*luns);
 		done = kernel_scsi_luns(root, host, luns, count, diag);
