@@ -21,6 +21,9 @@ static int read_policy(const char *what, const char *text, struct srp_tmo *tmo, 
 	if (parse_loss(text, HOLD_MAX * 1000, &ms, &why))
 		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
 	tmo->fast_io_fail_tmo = ms == UINT32_MAX ? HOLD_MAX : (int)((ms + 999) / 1000);
+	/* No I/O fails during an attempt, which takes 80 s at a silent target. */
+	if (tmo->fast_io_fail_tmo == DELAY)
+		tmo->reconnect_delay++;
 	return 0;
 }
 

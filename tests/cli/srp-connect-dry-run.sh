@@ -34,6 +34,9 @@ tmo '["fail-fast",10,0,null]' --on-loss fail-fast
 tmo '["wait=600",10,600,null]' --on-loss forever
 tmo '["wait=30",10,30,null]' --on-loss wait=30
 tmo '["wait=1",10,1,null]' --on-loss 500ms
+tmo '["wait=9",10,9,null]' --on-loss 9
+tmo '["wait=10",11,10,null]' --on-loss wait=10
+tmo '["wait=10",5,10,null]' --on-loss wait=10 --reconnect-delay 5
 tmo '["wait=30",10,30,90]' --on-loss 30 --dev-loss-tmo 90
 tmo '["wait=90",10,null,90]' --fast-io-fail-tmo off --dev-loss-tmo 90 --reconnect-delay 10
 tmo '[null,10,null,null]' --fast-io-fail-tmo off --dev-loss-tmo off --reconnect-delay 10
