@@ -277,7 +277,7 @@ static bool parse_head(struct iwarp *iw)
 		if (!len || staged < len)
 			return false;
 	}
-	memcpy(rx->head, c, len);
+	wire_copy(rx->head, c, len);
 	rx->at += len;
 	rx->crc = iw->crc ? crc32c(0, rx->head, len) : 0;
 	rx->placed = 0;
@@ -320,7 +320,7 @@ static bool parse_payload(struct iwarp *iw)
 
 	if (!bytes)
 		return false;
-	memcpy(rx->to, rx->stage + rx->at, bytes);
+	wire_copy(rx->to, rx->stage + rx->at, bytes);
 	rx->at += bytes;
 	placed(iw, bytes);
 	return true;

@@ -69,8 +69,7 @@ static void spill(struct iwarp *iw, struct ddp_entry *e, uint32_t at)
 	uint8_t *to = iw->tx.spill + (size_t)(at & iw->tx.mask) * iw->ep.caps.inline_max, *p = to;
 
 	for (unsigned i = 0; i < e->nsge; i++) {
-		if (e->sge[i].len)
-			memcpy(p, e->sge[i].p, e->sge[i].len);
+		wire_copy(p, e->sge[i].p, e->sge[i].len);
 		p += e->sge[i].len;
 	}
 	e->nsge = 1;
@@ -235,7 +234,7 @@ static uint32_t payload(struct iwarp *iw, const struct message *m, uint32_t off,
 		if (iw->crc)
 			crc = crc32c(crc, p, part);
 		if (copy) {
-			memcpy(wire(tx, part), p, part);
+			wire_copy(wire(tx, part), p, part);
 		} else {
 			cover(tx, covered);
 			tx->iov[tx->iov_count++] = (struct iovec){ p, part };
@@ -278,9 +277,10 @@ static void trailer(struct iwarp *iw, uint32_t len, uint32_t crc)
 	uint8_t *p = wire(tx, pad + MPA_CRC_SIZE);
 	le32 sum;
 
-	memset(p, 0, pad);
-	if (iw->crc)
-		crc = crc32c(crc, p, pad);
+	if (pad) {
+		memset(p, 0, pad);
+		crc = iw->crc ? crc32c(crc, p, pad) : 0;
+	}
 	sum = put_le32(iw->crc ? crc : 0);
 	memcpy(p + pad, &sum, sizeof(sum));
 	tx->built += len + pad + MPA_CRC_SIZE;
