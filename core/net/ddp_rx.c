@@ -226,20 +226,13 @@ static bool begin_segment(struct iwarp *iw)
 	return false;
 }
 
-static uint32_t head_len(unsigned op)
-{
-	return op == RDMAP_WRITE || op == RDMAP_READ_RESP ? sizeof(struct ddp_tagged)
-	       : op == RDMAP_READ_REQ                     ? sizeof(struct rdmap_read_req)
-	       : op == RDMAP_TERMINATE                    ? sizeof(struct rdmap_terminate)
-							  : sizeof(struct ddp_untagged);
-}
-
 /* What can be told from the first four bytes. Gives the header's length, or 0 when the session has
  * ended. */
 static uint32_t check_common(struct iwarp *iw, const struct ddp_common *c)
 {
 	unsigned op = c->rdmap & RDMAP_OP_MASK;
 	bool tagged = op == RDMAP_WRITE || op == RDMAP_READ_RESP;
+	uint32_t head = ddp_head_len(op);
 
 	if ((c->ddp & DDP_VERSION_MASK) != DDP_VERSION)
 		iwarp_fault(iw,
@@ -250,11 +243,11 @@ static uint32_t check_common(struct iwarp *iw, const struct ddp_common *c)
 	else if (op >= RDMAP_OPS || tagged != !!(c->ddp & DDP_TAGGED))
 		iwarp_fault(iw, TERM_RDMAP_OPCODE, "unexpected RDMAP opcode %u (%stagged)", op,
 			c->ddp & DDP_TAGGED ? "" : "un");
-	else if (get_be16(c->len) + MPA_LEN_SIZE < head_len(op))
+	else if (get_be16(c->len) + MPA_LEN_SIZE < head)
 		iwarp_fault(iw, TERM_MPA_FRAME, "FPDU of %u bytes is too short for its header",
 			get_be16(c->len));
 	else
-		return head_len(op);
+		return head;
 	return 0;
 }
 
@@ -430,21 +423,13 @@ static bool parse_tail(struct iwarp *iw)
 
 void ddp_rx_parse(struct iwarp *iw)
 {
-	bool more = true;
+	const struct ddp_rx *rx = &iw->rx;
 
-	while (more && iw->ep.state == EP_UP) {
-		switch ((enum ddp_rx_step)iw->rx.step) {
-		case DDP_RX_HEAD:
-			more = parse_head(iw);
+	while (iw->ep.state == EP_UP)
+		if ((rx->step == DDP_RX_HEAD && !parse_head(iw)) ||
+			(rx->step == DDP_RX_PAYLOAD && !parse_payload(iw)) ||
+			(rx->step == DDP_RX_TAIL && !parse_tail(iw)))
 			break;
-		case DDP_RX_PAYLOAD:
-			more = parse_payload(iw);
-			break;
-		case DDP_RX_TAIL:
-			more = parse_tail(iw);
-			break;
-		}
-	}
 }
 
 static void ended(struct iwarp *iw, int err)

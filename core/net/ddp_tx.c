@@ -244,13 +244,6 @@ static uint32_t payload(struct iwarp *iw, const struct message *m, uint32_t off,
 	return crc;
 }
 
-static uint32_t head_len(uint8_t op)
-{
-	return op == RDMAP_WRITE || op == RDMAP_READ_RESP ? sizeof(struct ddp_tagged)
-	       : op == RDMAP_READ_REQ                     ? sizeof(struct rdmap_read_req)
-							  : sizeof(struct ddp_untagged);
-}
-
 static void head_put(
 	uint8_t *p, const struct message *m, uint32_t head, uint32_t off, uint32_t len, bool last)
 {
@@ -290,7 +283,7 @@ static void trailer(struct iwarp *iw, uint32_t len, uint32_t crc)
 static bool segment(struct iwarp *iw, const struct message *m, bool copy, uint32_t *covered)
 {
 	struct ddp_tx *tx = &iw->tx;
-	uint32_t head = head_len(m->op), most = tx->ulpdu + MPA_LEN_SIZE - head,
+	uint32_t head = ddp_head_len(m->op), most = tx->ulpdu + MPA_LEN_SIZE - head,
 		 len = m->len - tx->off, crc = 0;
 	uint8_t *p = wire(tx, head);
 	bool last;

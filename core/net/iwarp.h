@@ -109,6 +109,14 @@ static inline struct iwarp *iwarp_of(struct ep *ep)
 	return container_of(ep, struct iwarp, ep);
 }
 
+static inline uint32_t ddp_head_len(unsigned op)
+{
+	return op == RDMAP_WRITE || op == RDMAP_READ_RESP ? sizeof(struct ddp_tagged)
+	       : op == RDMAP_READ_REQ                     ? sizeof(struct rdmap_read_req)
+	       : op == RDMAP_TERMINATE                    ? sizeof(struct rdmap_terminate)
+							  : sizeof(struct ddp_untagged);
+}
+
 /* iwarp.c */
 int iwarp_init(struct iwarp *, struct loop *, const struct ep_caps *want, const struct ep_events *,
 	void *user, struct diag *);
