@@ -26,21 +26,11 @@ bool child_ended(pid_t, int *status);
 /* Runs a command to its end, without input and output; its status as above, or -errno: -ENOENT when
  * it does not exist, -ETIMEDOUT when it was killed. */
 int child_run(char *const *argv, unsigned timeout_ms);
-/* Forks a process for a call that may never come back. It has only those descriptors (at most
- * CHILD_FDS), as 0 ... count - 1, runs fn with the first, which calls nothing but the kernel where
- * this process has threads, and ends with what it gives, 0 ... 255. *watch: readable when it has
- * ended; the caller closes it and asks child_ended(). */
-#define CHILD_FDS 32
-int child_aside(pid_t *, int *watch, const int *fds, unsigned count,
-	int (*fn)(int fd, const void *arg), const void *arg);
-/* The same to its end: gives what fn gave, or -errno. timeout_ms 0 = without bound. -ETIMEDOUT: it
- * is killed and, as it may be stuck in what it asked of the kernel, not waited for. */
-int child_call(const int *fds, unsigned count, uint32_t timeout_ms,
-	int (*fn)(int fd, const void *arg), const void *arg);
 
 /* One call that may block forever, in a process of its own, with a deadline. The process has only
  * the descriptors it is given (at most CHILD_FDS), as 0 ... count - 1. It ignores SIGINT and
  * SIGHUP, and gets SIGTERM when this process ends. */
+#define CHILD_FDS 32
 struct child_call { /* zeroed, then set by the owner; the same one may be started again once over */
 	/* In the child: returns 0 or an errno. Calls nothing but the kernel where this process has
 	 * threads. fd: the first descriptor. out: memory shared with the caller. */
@@ -62,12 +52,14 @@ struct child_call { /* zeroed, then set by the owner; the same one may be starte
 	struct loop *loop; /* private from here */
 	struct loop_fd watch;
 	struct loop_timer timer;
-	uint64_t at_ns;
+	uint64_t at_ns, end_ns;
 	struct child_shared *shared;
 	pid_t pid; /* 0: not under way */
 };
 /* loop NULL: the caller waits with child_call_wait(). Returns 0 or -errno. */
 int child_call_start(struct child_call *, struct loop *, const int *fds, unsigned count);
+/* The deadline is now. */
+void child_call_expire(struct child_call *);
 /* Ends it, without done(). err becomes -ECANCELED; 0 if it had succeeded just before. Allowed when
  * not under way. */
 void child_call_cancel(struct child_call *);

@@ -2,6 +2,7 @@
 /* What the running system says: the only room that names a path in /sys, /proc, /dev or /etc. All
  * of it is reached under a root descriptor, so that a tree of files is a fixture. */
 #pragma once
+#include "child.h"
 #include "diag.h"
 #include "loop.h"
 #include <stdbool.h>
@@ -214,13 +215,9 @@ struct kernel_srp_add { /* embedded in its owner, who sets the first part; zeroe
 	char *words; /* NULL, or where the kernel's lines about it go */
 	size_t words_len;
 	/* kernel's own */
-	struct loop_fd watch;
-	struct loop_timer deadline;
+	struct child_call call;
 	struct kernel_log log;
-	/* processes; those that were killed and had not ended then */
-	pid_t pid, left[KERNEL_SRP_LEFT];
 	uint32_t timeout_ms;
-	bool killed;
 };
 int kernel_srp_add_start(int root, struct kernel_srp_add *, const char *dev, unsigned port,
 	const char *line, uint32_t timeout_ms, struct diag *);

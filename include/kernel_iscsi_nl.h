@@ -3,6 +3,7 @@
  * of the Datamover Interface. What is said in a login, and what a session is for, is decided
  * elsewhere (iscsi_attach.h). */
 #pragma once
+#include "child.h"
 #include "datamover.h"
 #include "loop.h"
 #include "uapi/iscsi_if.h"
@@ -118,6 +119,6 @@ int kernel_iscsi_start(struct kernel_iscsi_conn *, struct diag *);
 void kernel_iscsi_leave(struct kernel_iscsi_conn *);
 
 const char *kernel_iscsi_reason(uint32_t reason); /* enum iscsi_if_reason in words */
-/* "- - -" to the host's scan in a process of its own, which may take long; *watch as of
- * child_aside(), then child_ended(). */
-int kernel_iscsi_scan(int root, uint32_t host, pid_t *, int *watch, struct diag *);
+/* Start "- - -" > the host's scan, which may take long. The owner sets done and stays; loop NULL:
+ * as of child_call_start(). */
+int kernel_iscsi_scan(int root, uint32_t host, struct child_call *, struct loop *, struct diag *);

@@ -44,18 +44,12 @@ static void over(struct job *job)
 		attach->over = 1;
 }
 
-static void scanned(struct loop_fd *fd, uint32_t events)
+static void scanned(struct child_call *call)
 {
-	struct job *job = container_of(fd, struct job, scan);
-	int status = 0;
+	struct job *job = container_of(call, struct job, scan);
 
-	(void)events;
-	loop_fd_del(job->attach->loop, fd);
-	close(fd->fd);
-	fd->fd = -1;
-	if (child_ended(job->scanner, &status) && status)
-		diag_sys(&job->want->why, status < 128 ? status : EIO, "scanning host%u",
-			job->want->host);
+	if (call->err)
+		diag_sys(&job->want->why, -call->err, "scanning host%u", job->want->host);
 	over(job);
 }
 
@@ -63,14 +57,11 @@ static void scan(struct job *job)
 {
 	struct iscsi_want *want = job->want;
 	struct attach *attach = job->attach;
-	int err = kernel_iscsi_scan(
-		attach->root, want->host, &job->scanner, &job->scan.fd, &want->why);
+	int err;
 
-	if (!err && !want->no_wait) {
-		job->scan.events = EPOLLIN;
-		job->scan.ready = scanned;
-		err = loop_fd_add(attach->loop, &job->scan, &want->why);
-	}
+	job->scan = (struct child_call){ .done = scanned, .stays = want->no_wait };
+	err = kernel_iscsi_scan(attach->root, want->host, &job->scan,
+		want->no_wait ? NULL : attach->loop, &want->why);
 	if (err || want->no_wait)
 		over(job);
 }
@@ -380,11 +371,9 @@ int iscsi_attach(struct loop *loop, int root, struct iscsi_want *wants, unsigned
 	if (!attach.job)
 		return diag_sys(diag, ENOMEM, "iSCSI logins");
 	for (unsigned i = 0; i < count; i++)
-		attach.job[i] = (struct job){ .attach = &attach,
-			.want = &wants[i],
-			.link.loop = loop,
-			.scan.fd = -1,
-			.open = true };
+		attach.job[i] = (struct job){
+			.attach = &attach, .want = &wants[i], .link.loop = loop, .open = true
+		};
 	err = add_hooks(&attach, diag);
 	if (!err)
 		err = begin(&attach, diag);

@@ -21,12 +21,7 @@ static void end_work(struct attach *attach, struct job *job)
 {
 	iscsi_link_end(&job->link);
 	loop_timer_del(attach->loop, &job->look);
-	if (job->scan.fd < 0)
-		return;
-	loop_fd_del(attach->loop, &job->scan);
-	close(job->scan.fd);
-	if (!job->want->no_wait)
-		kill(job->scanner, SIGKILL);
+	child_call_cancel(&job->scan);
 }
 
 /* Before the disks of either are waited for. */

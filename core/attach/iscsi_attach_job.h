@@ -10,8 +10,7 @@ struct job {
 	struct iscsi_want *want;
 	struct job *first; /* whose session it shares; NULL: it has its own */
 	struct iscsi_link link;
-	struct loop_fd scan; /* its end; fd -1: none runs */
-	pid_t scanner;
+	struct child_call scan;
 	struct loop_timer look;
 	int keeper; /* process that logs in again to the session that was lost */
 	uint64_t turn;

@@ -3,14 +3,11 @@
 #include "child.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -210,71 +207,5 @@ int child_run(char *const *argv, unsigned timeout_ms)
 	kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-	return -ETIMEDOUT;
-}
-
-/* As 0 ... count - 1, and no other. */
-static bool keep_only(const int *fds, unsigned count)
-{
-	int high[CHILD_FDS];
-
-	for (unsigned i = 0; i < count; i++)
-		high[i] = fcntl(fds[i], F_DUPFD, (int)count);
-	for (unsigned i = 0; i < count; i++)
-		if (high[i] < 0 || dup2(high[i], (int)i) < 0)
-			return false;
-	return !syscall(SYS_close_range, count, ~0u, 0);
-}
-
-/* Nothing is asked before somebody can see the end of it: what waits here still ends at once. */
-int child_aside(pid_t *pid, int *watch, const int *fds, unsigned count,
-	int (*fn)(int fd, const void *arg), const void *arg)
-{
-	int gate[2], err = 0;
-	char byte = 0;
-
-	if (pipe2(gate, O_CLOEXEC))
-		return -errno;
-	*pid = fork();
-	if (!*pid) {
-		close(gate[1]);
-		if (read(gate[0], &byte, 1) != 1 || !keep_only(fds, count))
-			_exit(EIO);
-		_exit(fn(0, arg));
-	}
-	*watch = *pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, *pid, 0);
-	if (*watch < 0 || write(gate[1], &byte, 1) != 1)
-		err = errno;
-	close(gate[0]);
-	close(gate[1]);
-	if (!err)
-		return 0;
-	if (*watch >= 0)
-		close(*watch);
-	while (*pid > 0 && waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	return -err;
-}
-
-int child_call(const int *fds, unsigned count, uint32_t timeout_ms,
-	int (*fn)(int fd, const void *arg), const void *arg)
-{
-	struct pollfd watch = { .events = POLLIN };
-	int ended, status = EIO;
-	pid_t pid;
-
-	ended = child_aside(&pid, &watch.fd, fds, count, fn, arg);
-	if (ended)
-		return ended;
-	while ((ended = poll(&watch, 1,
-			timeout_ms && timeout_ms <= INT_MAX ? (int)timeout_ms : -1)) < 0 &&
-		errno == EINTR)
-		;
-	close(watch.fd);
-	if (ended > 0) {
-		child_ended(pid, &status);
-		return status;
-	}
-	kill(pid, SIGKILL);
 	return -ETIMEDOUT;
 }

@@ -18,14 +18,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MSEC 1000000ull
+#define MSEC     1000000ull
+#define AGAIN_MS 50
 
 enum { UNDER_WAY, ENDED, ABANDONED };
 
 struct child_shared {
 	_Atomic int state;
 	int rc; /* what fn returned, once ENDED */
-	max_align_t out[];
+	/* on a page of its own: requests of the kernel have their data there */
+	_Alignas(4096) char out[];
 };
 
 /* Processes that had not ended when their calls were over: each new call reaps those that have. */
@@ -150,19 +152,30 @@ static void finish(struct child_call *call)
 		call->done(call);
 }
 
-/* A deadline: first of the call, then of the time that it has to end by itself. */
+/* The deadline, and then the time to end by itself, in which SIGTERM is repeated: one that came
+ * just before a call did not interrupt it. */
 static void expire(struct child_call *call)
 {
-	if (call->late) {
+	uint64_t now = loop_clock();
+
+	if (!call->late)
+		call->end_ns = now + call->grace_ms * MSEC;
+	else if (now >= call->end_ns) {
 		settle(call->shared, ABANDONED);
 		finish(call);
 		return;
 	}
 	call->late = true;
 	kill(call->pid, SIGTERM);
-	call->at_ns = loop_clock() + call->grace_ms * MSEC;
+	call->at_ns = now + AGAIN_MS * MSEC < call->end_ns ? now + AGAIN_MS * MSEC : call->end_ns;
 	if (call->loop)
 		loop_timer_set(call->loop, &call->timer, call->at_ns);
+}
+
+void child_call_expire(struct child_call *call)
+{
+	if (call->pid && !call->late)
+		expire(call);
 }
 
 static void ended(struct loop_fd *watch, uint32_t events)

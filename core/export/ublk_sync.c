@@ -7,31 +7,30 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 struct wait {
-	struct loop_fd fd;
+	struct child_call call;
 	volatile int over;
 };
 
-static void ended(struct loop_fd *fd, uint32_t events)
+static void ended(struct child_call *call)
 {
-	(void)events;
-	container_of(fd, struct wait, fd)->over = 1;
+	container_of(call, struct wait, call)->over = 1;
 }
 
 /* In the other process; gives an errno. */
-static int sync_device(int dev, const void *arg)
+static int sync_device(int dev, const void *arg, void *out)
 {
 	int fd = openat(dev, arg, O_RDONLY | O_CLOEXEC);
 
+	(void)out;
 	if (fd < 0)
 		return errno == ENOENT || errno == ENXIO ? 0 : errno;
 	return fsync(fd) < 0 ? errno : 0;
 }
 
-static int stop_device(int dev, const void *arg)
+static int stop_device(int dev, const void *arg, void *out)
 {
 	const uint32_t *id = arg;
 	struct ublk_dev_info info;
@@ -39,6 +38,7 @@ static int stop_device(int dev, const void *arg)
 	struct loop *loop;
 	int rc = loop_new(&loop, &(struct loop_options){ 0 }, NULL);
 
+	(void)out;
 	if (!rc)
 		rc = ublk_ctl_open(&ctl, loop, dev, NULL);
 	if (!rc)
@@ -48,25 +48,16 @@ static int stop_device(int dev, const void *arg)
 	return rc < 0 ? -rc : 0;
 }
 
-static int aside(struct loop *loop, int dev, int (*fn)(int, const void *), const void *arg,
-	uint64_t deadline)
+static int run_aside(struct loop *loop, int dev, int (*fn)(int, const void *, void *),
+	const void *arg, uint64_t deadline)
 {
-	struct wait wait = { .fd = { .events = EPOLLIN, .ready = ended } };
-	int rc, status = 0;
-	pid_t pid;
+	struct wait wait = { .call = { .fn = fn, .arg = arg, .until = deadline, .done = ended } };
+	int rc = child_call_start(&wait.call, loop, &dev, 1);
 
-	rc = child_aside(&pid, &wait.fd.fd, &dev, 1, fn, arg);
 	if (rc)
 		return rc;
-	rc = loop_fd_add(loop, &wait.fd, NULL);
-	if (!rc && !loop_wait(loop, &wait.over, deadline))
-		rc = -ETIMEDOUT;
-	loop_fd_del(loop, &wait.fd);
-	close(wait.fd.fd);
-	if (rc)
-		return rc;
-	child_ended(pid, &status);
-	return -status;
+	loop_wait(loop, &wait.over, 0);
+	return wait.call.err;
 }
 
 int ublk_sync(struct loop *loop, int dev, uint32_t id, uint64_t deadline)
@@ -74,10 +65,10 @@ int ublk_sync(struct loop *loop, int dev, uint32_t id, uint64_t deadline)
 	char name[UBLK_PATH];
 
 	snprintf(name, sizeof(name), "ublkb%u", id);
-	return aside(loop, dev, sync_device, name, deadline);
+	return run_aside(loop, dev, sync_device, name, deadline);
 }
 
 int ublk_halt(struct loop *loop, int dev, uint32_t id, uint64_t deadline)
 {
-	return aside(loop, dev, stop_device, &id, deadline);
+	return run_aside(loop, dev, stop_device, &id, deadline);
 }

@@ -117,13 +117,15 @@ const char *kernel_iscsi_reason(uint32_t reason)
 	}
 }
 
-static int scan(int fd, const void *arg)
+static int scan(int fd, const void *arg, void *out)
 {
 	(void)arg;
+	(void)out;
 	return write(fd, "- - -", 5) == 5 ? 0 : errno;
 }
 
-int kernel_iscsi_scan(int root, uint32_t host, pid_t *pid, int *watch, struct diag *diag)
+int kernel_iscsi_scan(
+	int root, uint32_t host, struct child_call *call, struct loop *loop, struct diag *diag)
 {
 	char path[64];
 	int fd, err;
@@ -132,7 +134,8 @@ int kernel_iscsi_scan(int root, uint32_t host, pid_t *pid, int *watch, struct di
 	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return diag_sys(diag, errno, "/%s", path);
-	err = child_aside(pid, watch, &fd, 1, scan, NULL);
+	call->fn = scan;
+	err = child_call_start(call, loop, &fd, 1);
 	close(fd);
 	return err ? diag_sys(diag, -err, "scan host%u", host) : 0;
 }

@@ -173,33 +173,22 @@ static void free_stats(struct stats *stats)
 	free(stats->row);
 }
 
-struct path {
-	const char *typed;
-	char *real; /* shared: PATH_MAX bytes */
-};
-
-static int follow(int root, const void *arg)
+static int follow(int root, const void *path, void *real)
 {
-	const struct path *path = arg;
-
 	(void)root;
-	return realpath(path->typed, path->real) ? 0 : errno;
+	return realpath(path, real) ? 0 : errno;
 }
 
 /* realpath(), which a dead server may keep from ending. */
 static int real(int root, const char *typed, char dir[PATH_MAX])
 {
-	struct path path = { .typed = typed };
-	int err;
+	struct child_call call = { .fn = follow,
+		.arg = typed,
+		.out = dir,
+		.out_len = PATH_MAX,
+		.until = loop_clock() + LOOK_MS * 1000000ull };
 
-	path.real = mmap(NULL, PATH_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (path.real == MAP_FAILED)
-		return -errno;
-	err = child_call(&root, 1, LOOK_MS, follow, &path);
-	if (!err)
-		memcpy(dir, path.real, PATH_MAX);
-	munmap(path.real, PATH_MAX);
-	return err < 0 ? err : -err;
+	return child_call_run(&call, &root, 1);
 }
 
 /* Following a path into a mount may block on a dead server, so look up the last component in the

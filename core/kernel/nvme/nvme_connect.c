@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Connecting through /dev/nvme-fabrics: one line is written, which comes back when the connection
  * stands or has failed. What waits for its namespaces is nvme_wait.c. */
-#include "sys/aside.h"
+#include "child.h"
 #include "kernel.h"
-#include "loop.h"
+#include "nvme.h"
 #include "sys/modules.h"
 #include "sys/node.h"
-#include "nvme.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -144,52 +141,26 @@ int kernel_nvmf_line(int root, const struct nvmf_want *want, char *line, size_t 
 }
 
 /* Shared with the process that writes. */
-struct answer {
-	volatile int instance;
-	volatile bool given_up;
-};
-
-struct errand {
-	const char *line;
-	struct answer *answer;
-	pid_t parent;
-};
-
-static void interrupt(int sig)
-{
-	(void)sig;
-}
-
-static int write_fabrics(int root, const struct errand *errand)
+static int write_fabrics(int root, const void *line, void *instance)
 {
 	char text[128] = "";
-	int fd = openat(root, FABRICS_DEV, O_RDWR | O_CLOEXEC), instance;
+	int fd = openat(root, FABRICS_DEV, O_RDWR | O_CLOEXEC);
 	ssize_t got;
 
 	if (fd < 0)
 		return errno;
-	if (write(fd, errand->line, strlen(errand->line)) < 0)
+	if (write(fd, line, strlen(line)) < 0)
 		return errno;
 	got = read(fd, text, sizeof(text) - 1);
-	if (got <= 0 || sscanf(text, "instance=%d", &instance) != 1)
+	if (got <= 0 || sscanf(text, "instance=%d", (int *)instance) != 1)
 		return EPROTO;
-	errand->answer->instance = instance;
-	if (!errand->answer->given_up && getppid() == errand->parent)
-		return 0;
-	kernel_nvme_write(root, "1", NVME_CLASS "/nvme%d/delete_controller", instance);
-	return ETIMEDOUT;
+	return 0;
 }
 
-/* The signal that says that time is over interrupts what the driver waits for. */
-static int errand_run(int root, const void *arg)
+static void delete_controller(int root, const void *line, void *instance)
 {
-	const struct errand *errand = arg;
-	struct sigaction action = { .sa_handler = interrupt };
-
-	sigaction(SIGTERM, &action, NULL);
-	if (getppid() != errand->parent)
-		return EINTR;
-	return write_fabrics(root, errand);
+	(void)line;
+	kernel_nvme_write(root, "1", NVME_CLASS "/nvme%d/delete_controller", *(int *)instance);
 }
 
 /* Linux 6.12: nvmet over RDMA may drop the connection before its answer to a wrong secret is out,
@@ -213,26 +184,25 @@ static bool of_hosts(const char *line)
 static int attempt(int root, const char *line, uint64_t until, struct nvmf_made *made,
 	const struct nvmf_want *want, struct diag *diag)
 {
-	struct errand errand = { .line = line, .parent = getpid() };
+	int err, instance = -1;
+	struct child_call call = { .fn = write_fabrics,
+		.undo = delete_controller,
+		.arg = line,
+		.out = &instance,
+		.out_len = sizeof(instance),
+		.until = until,
+		.grace_ms = GRACE_MS };
 	uint64_t since = loop_clock();
 	char words[8192], name[16];
 	struct nvme_numbers others = { 0 };
 	struct kernel_log log;
-	bool given_up;
-	int err, instance;
 
-	errand.answer = mmap(NULL, sizeof(*errand.answer), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (errand.answer == MAP_FAILED)
-		return diag_sys(diag, errno, "memory");
 	kernel_nvme_numbers_add(root, &others);
 	kernel_log_mark(root, &log);
-	err = kernel_aside_run(
-		root, errand_run, &errand, until, GRACE_MS, &errand.answer->given_up);
-	instance = err ? -1 : errand.answer->instance;
+	err = child_call_run(&call, &root, 1);
+	if (err)
+		instance = -1;
 	snprintf(name, sizeof(name), "nvme%d", instance);
-	given_up = errand.answer->given_up;
-	munmap(errand.answer, sizeof(*errand.answer));
 	kernel_log_since(&log, of_hosts, words, sizeof(words));
 	if (err) /* what is there now is not what failed */
 		kernel_nvme_numbers_add(root, &others);
@@ -245,7 +215,7 @@ static int attempt(int root, const char *line, uint64_t until, struct nvmf_made 
 				     name)
 			   : 0;
 	}
-	if (given_up)
+	if (call.late)
 		err = too_late(want, since, diag);
 	else
 		err = kernel_nvme_why(-err, words, want, diag);

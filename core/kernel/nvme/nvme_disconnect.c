@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Ending connections: which are meant, who would lose something, and the end itself. */
-#include "sys/aside.h"
-#include "sys/holders.h"
+#include "child.h"
 #include "loop.h"
-#include "sys/node.h"
 #include "nvme.h"
+#include "sys/holders.h"
+#include "sys/node.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -31,10 +31,11 @@ static bool still_it(int root, const struct nvmf_ctrl *ctrl)
 	       !strcmp(now.traddr, ctrl->traddr) && !strcmp(now.trsvcid, ctrl->trsvcid);
 }
 
-static int delete (int root, const void *arg)
+static int delete (int root, const void *arg, void *out)
 {
 	const struct nvmf_ctrl *ctrl = arg;
 
+	(void)out;
 	return still_it(root, ctrl) ? -kernel_nvme_write(root, "1",
 					      NVME_CLASS "/%s/delete_controller", ctrl->name)
 				    : ENOENT;
@@ -74,6 +75,9 @@ static void drop_nodes(int root, const char *ctrl, const struct left *left)
 int kernel_nvmf_disconnect(
 	int root, const struct nvmf_ctrl *ctrl, uint64_t until, struct diag *diag)
 {
+	struct child_call call = {
+		.fn = delete, .arg = ctrl, .until = until, .grace_ms = GRACE_MS
+	};
 	uint64_t since = loop_clock();
 	struct left left;
 	int err;
@@ -81,7 +85,7 @@ int kernel_nvmf_disconnect(
 	if (!still_it(root, ctrl))
 		return 0;
 	note_nodes(root, ctrl->name, &left);
-	err = kernel_aside_run(root, delete, ctrl, until, GRACE_MS, NULL);
+	err = child_call_run(&call, &root, 1);
 	if (!err || err == -ENOENT || err == -ENODEV || !still_it(root, ctrl)) {
 		drop_nodes(root, ctrl->name, &left);
 		err = 0;
@@ -164,10 +168,11 @@ static void append(char *text, size_t len, const char *disk, const char *who)
 	snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", disk, who);
 }
 
-static int claim(int root, const void *node)
+static int claim(int root, const void *node, void *out)
 {
 	int fd = openat(root, node, O_RDONLY | O_EXCL | O_CLOEXEC);
 
+	(void)out;
 	return fd < 0 ? errno : 0;
 }
 
@@ -176,11 +181,12 @@ static int claim(int root, const void *node)
 static bool claimed(int root, const char *disk, uint64_t until)
 {
 	char node[48], dev_file[64];
+	struct child_call call = { .fn = claim, .arg = node, .until = until, .grace_ms = GRACE_MS };
 
 	snprintf(node, sizeof(node), "dev/%.32s", disk);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%.32s/dev", disk);
 	return !kernel_node_make(root, node, dev_file, true) &&
-	       kernel_aside_run(root, claim, node, until, GRACE_MS, NULL) == -EBUSY;
+	       child_call_run(&call, &root, 1) == -EBUSY;
 }
 
 void kernel_nvmf_users(

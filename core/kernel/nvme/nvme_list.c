@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Namespaces from /sys/class/block, subsystems from /sys/class/nvme-subsystem. How they are printed
  * is the applet's. */
-#include "sys/aside.h"
+#include "child.h"
 #include "kernel_nvme_list.h"
 #include "loop.h"
 #include "nvme.h"
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define BLOCK       "sys/class/block"
@@ -71,14 +70,13 @@ static uint64_t number(int root, const char *disk, const char *name)
 struct identifying {
 	char node[40];
 	uint32_t nsid;
-	uint8_t *page; /* shared */
 };
 
-static int identify(int root, const void *arg)
+static int identify(int root, const void *arg, void *page)
 {
 	const struct identifying *id = arg;
 	struct nvme_admin_cmd cmd = {
-		.opcode = 0x06, .nsid = id->nsid, .addr = (uintptr_t)id->page, .data_len = PAGE
+		.opcode = 0x06, .nsid = id->nsid, .addr = (uintptr_t)page, .data_len = PAGE
 	};
 	int fd = openat(root, id->node, O_RDONLY | O_CLOEXEC), rc;
 
@@ -100,23 +98,23 @@ static uint64_t get_le(const uint8_t *from, unsigned bytes)
 /* NUSE and the metadata size of the format in use (NVM Command Set 1.1, 4.1.5.1). */
 static void ask_usage(int root, struct nvme_namespace *ns)
 {
-	struct identifying id = { .nsid = ns->nsid,
-		.page = mmap(
-			NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) };
+	struct identifying id = { .nsid = ns->nsid };
+	uint8_t page[PAGE] = { 0 };
+	struct child_call call = { .fn = identify,
+		.arg = &id,
+		.out = page,
+		.out_len = PAGE,
+		.until = loop_clock() + IDENTIFY_MS * 1000000ull,
+		.grace_ms = 100 };
+	unsigned format;
 
-	if (id.page == MAP_FAILED)
-		return;
 	snprintf(id.node, sizeof(id.node), "dev/%s", ns->name);
-	if (!kernel_aside_run(
-		    root, identify, &id, loop_clock() + IDENTIFY_MS * 1000000ull, 100, NULL)) {
-		uint8_t flbas = id.page[26];
-		unsigned format = (flbas & 0xf) | (flbas >> 1 & 0x30);
-
-		ns->used = get_le(id.page + 16, 8) * ns->block;
-		ns->used_known = true;
-		ns->metadata = (uint32_t)get_le(id.page + 128 + 4 * format, 2);
-	}
-	munmap(id.page, PAGE);
+	if (child_call_run(&call, &root, 1))
+		return;
+	format = (page[26] & 0xf) | (page[26] >> 1 & 0x30);
+	ns->used = get_le(page + 16, 8) * ns->block;
+	ns->used_known = true;
+	ns->metadata = (uint32_t)get_le(page + 128 + 4 * format, 2);
 }
 
 static void add_namespace(const char *name, void *arg)

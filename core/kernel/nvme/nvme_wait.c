@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* From a connection to block devices that can be opened, without udev: the controller is live, it
  * is asked which namespaces it shows this host, and each has its disk, its node, and opens. */
-#include "sys/aside.h"
-#include "loop.h"
-#include "sys/node.h"
+#include "child.h"
 #include "nvme.h"
+#include "sys/node.h"
 #include "sys/sys.h"
 #include <endian.h>
 #include <errno.h>
@@ -14,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,16 +24,15 @@
 
 struct asking {
 	char node[32];
-	uint32_t *page; /* shared: PAGE bytes */
 	uint32_t after;
 };
 
-static int identify(int root, const void *arg)
+static int identify(int root, const void *arg, void *page)
 {
 	const struct asking *asking = arg;
 	struct nvme_admin_cmd cmd = { .opcode = 0x06,
 		.nsid = asking->after,
-		.addr = (uintptr_t)asking->page,
+		.addr = (uintptr_t)page,
 		.data_len = PAGE,
 		.cdw10 = 2 };
 	int fd = openat(root, asking->node, O_RDONLY | O_CLOEXEC), rc;
@@ -56,6 +53,10 @@ static uint64_t sooner(uint64_t until, uint32_t ms)
 int kernel_nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsigned max)
 {
 	struct asking asking = { 0 };
+	uint32_t page[PAGE / 4];
+	struct child_call call = {
+		.fn = identify, .arg = &asking, .out = page, .out_len = PAGE, .grace_ms = 100
+	};
 	unsigned count = 0, at = 0;
 	char dev_file[64];
 	int err;
@@ -65,40 +66,40 @@ int kernel_nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsi
 	err = kernel_node_make(root, asking.node, dev_file, false);
 	if (err)
 		return err;
-	asking.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (asking.page == MAP_FAILED)
-		return -errno;
 	do {
-		memset(asking.page, 0, PAGE);
-		err = kernel_aside_run(
-			root, identify, &asking, sooner(until, IDENTIFY_MS), 100, NULL);
+		memset(page, 0, PAGE);
+		call.until = sooner(until, IDENTIFY_MS);
+		err = child_call_run(&call, &root, 1);
 		for (at = 0; !err && at < PAGE / 4 && count < max; at++) {
-			uint32_t id = le32toh(asking.page[at]);
+			uint32_t id = le32toh(page[at]);
 
 			if (id <= asking.after) /* the list's end, or nonsense */
 				break;
 			nsid[count++] = asking.after = id;
 		}
 	} while (!err && at == PAGE / 4 && count < max);
-	munmap(asking.page, PAGE);
 	return err ? err : (int)count;
 }
 
-static int try_open(int root, const void *path)
+static int try_open(int root, const void *path, void *out)
 {
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC);
 
+	(void)out;
 	return fd < 0 ? errno : 0;
 }
 
 static bool opens(int root, const struct nvmf_disk *disk, uint64_t until)
 {
+	struct child_call call = { .fn = try_open, .grace_ms = 10 };
 	char node[48], dev_file[64];
 
+	call.arg = node;
+	call.until = sooner(until, OPEN_MS);
 	snprintf(node, sizeof(node), "dev/%s", disk->name);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%s/dev", disk->name);
 	return disk->size && !kernel_node_make(root, node, dev_file, true) &&
-	       !kernel_aside_run(root, try_open, node, sooner(until, OPEN_MS), 10, NULL);
+	       !child_call_run(&call, &root, 1);
 }
 
 struct waiting {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* From a SCSI host to block devices that can be opened, without udev. The kernel attaches disks in
  * the background: a unit is there before its block device, that before its size is known. */
-#include "loop.h"
+#include "child.h"
 #include "scsi.h"
-#include "sys/aside.h"
 #include "sys/node.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +26,11 @@ struct waiting {
 	char lacks[64]; /* what is waited for */
 };
 
-static int try_open(int root, const void *path)
+static int try_open(int root, const void *path, void *out)
 {
 	int fd = openat(root, path, O_RDONLY | O_CLOEXEC);
 
+	(void)out;
 	return fd < 0 ? errno : 0;
 }
 
@@ -39,6 +39,7 @@ static int try_open(int root, const void *path)
 static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 {
 	uint64_t bound = loop_clock() + OPEN_MS * 1000000ull;
+	struct child_call call = { .fn = try_open, .grace_ms = 10 };
 	char node[48], dev_file[64];
 	int err;
 
@@ -48,8 +49,9 @@ static bool opens(const struct waiting *w, const struct scsi_lun *lun)
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%s/dev", lun->node);
 	if (kernel_node_make(w->root, node, dev_file, true))
 		return false;
-	err = kernel_aside_run(
-		w->root, try_open, node, w->until && w->until < bound ? w->until : bound, 10, NULL);
+	call.arg = node;
+	call.until = w->until && w->until < bound ? w->until : bound;
+	err = child_call_run(&call, &w->root, 1);
 	return err == -ENOMEDIUM || (!err && lun->size && lun->block);
 }
 

@@ -7,16 +7,14 @@
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
-#define CLASS   "sys/class/infiniband_srp"
-#define KILL_MS 2000 /* after which a process that was killed is left alone */
-#define MSEC    1000000ull
+#define CLASS    "sys/class/infiniband_srp"
+#define GRACE_MS 2000 /* for the kernel to let go of a login that timed out */
+#define MSEC     1000000ull
 
 int kernel_srp_ready(int root, struct diag *diag)
 {
@@ -140,85 +138,35 @@ static int explain(int err, const char *log, struct diag *diag)
 	return diag_sys(diag, err, "login by add_target (ib_srp: %s)", line);
 }
 
-static int result(struct kernel_srp_add *add, int status, struct diag *diag)
+static int result(struct kernel_srp_add *add, struct diag *diag)
 {
+	int err = add->call.err;
 	char log[2048];
 
 	kernel_log_since(&add->log, is_ours, log, sizeof(log));
 	if (add->words)
 		snprintf(add->words, add->words_len, "%s", log);
-	if (add->killed)
+	if (err && add->call.late)
 		return diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
 			"login timed out in the kernel after %g s", add->timeout_ms / 1000.);
-	if (status == EEXIST)
+	if (err == -EEXIST)
 		return diag_set(
 			diag, DIAG_BUSY, EEXIST, "the kernel is already connected to this target");
-	return status ? explain(status, log, diag) : 0;
+	return err ? explain(-err, log, diag) : 0;
 }
 
-/* Of those that were killed and were still in the kernel then. */
-static bool one_may_be_left(struct kernel_srp_add *add)
+static void forget_log(struct kernel_srp_add *add)
 {
-	bool some = false;
-	int status;
-
-	for (unsigned i = 0; i < KERNEL_SRP_LEFT; i++) {
-		if (add->left[i] && child_ended(add->left[i], &status))
-			add->left[i] = 0;
-		some |= !add->left[i];
-	}
-	return some;
+	kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
 }
 
-static void leave(struct kernel_srp_add *add)
+static void ended(struct child_call *call)
 {
-	unsigned i = 0;
-
-	while (add->left[i])
-		i++;
-	add->left[i] = add->pid; /* there was room when it was started */
-}
-
-static void end(struct kernel_srp_add *add)
-{
-	loop_timer_del(add->loop, &add->deadline);
-	loop_fd_del(add->loop, &add->watch);
-	close(add->watch.fd);
-	add->pid = 0;
-}
-
-static void finish(struct kernel_srp_add *add, int status)
-{
+	struct kernel_srp_add *add = container_of(call, struct kernel_srp_add, call);
 	struct diag diag = { 0 };
-	int err;
+	int err = result(add, &diag);
 
-	end(add);
-	err = result(add, status, &diag);
 	add->done(add, err, &diag);
-}
-
-static void ended(struct loop_fd *watch, uint32_t events)
-{
-	struct kernel_srp_add *add = container_of(watch, struct kernel_srp_add, watch);
-	int status;
-
-	(void)events;
-	if (child_ended(add->pid, &status))
-		finish(add, status);
-}
-
-static void too_late(struct loop_timer *timer)
-{
-	struct kernel_srp_add *add = container_of(timer, struct kernel_srp_add, deadline);
-
-	if (add->killed) {
-		leave(add);
-		finish(add, 0);
-		return;
-	}
-	add->killed = true;
-	kill(add->pid, SIGKILL);
-	loop_timer_set(add->loop, timer, loop_clock() + KILL_MS * MSEC);
 }
 
 struct task {
@@ -227,12 +175,13 @@ struct task {
 };
 
 /* In its own process. */
-static int write_line(int root, const void *arg)
+static int write_line(int root, const void *arg, void *out)
 {
 	const struct task *task = arg;
 	int fd = openat(root, task->path, O_WRONLY | O_CLOEXEC);
 	size_t len = strlen(task->line);
 
+	(void)out;
 	return fd >= 0 && write(fd, task->line, len) == (ssize_t)len ? 0 : errno ? errno : EIO;
 }
 
@@ -255,39 +204,29 @@ int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, 
 
 	snprintf(task.path, sizeof(task.path), CLASS "/srp-%s-%u/add_target", dev, port);
 	err = find_port(root, task.path, diag);
-	if (!err && !one_may_be_left(add))
+	if (!err && child_call_left(&add->call) >= KERNEL_SRP_LEFT)
 		err = diag_set(diag, DIAG_BUSY, EBUSY, "%d abandoned logins still block the kernel",
 			KERNEL_SRP_LEFT);
 	if (err)
 		return err;
-	add->killed = false;
 	add->timeout_ms = timeout_ms;
 	kernel_log_mark(root, &add->log);
-	err = child_aside(&add->pid, &add->watch.fd, &root, 1, write_line, &task);
-	if (err) {
-		kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
-		add->pid = 0;
-		return diag_sys(diag, -err, "start the login process");
-	}
-	add->watch.events = EPOLLIN;
-	add->watch.ready = ended;
-	add->deadline.fire = too_late;
-	loop_timer_set(add->loop, &add->deadline, loop_clock() + timeout_ms * MSEC);
-	err = loop_fd_add(add->loop, &add->watch, diag);
-	if (err)
-		kernel_srp_add_stop(add);
-	return err;
+	add->call.fn = write_line;
+	add->call.arg = &task;
+	add->call.until = loop_clock() + timeout_ms * MSEC;
+	add->call.grace_ms = GRACE_MS;
+	add->call.done = ended;
+	err = child_call_start(&add->call, add->loop, &root, 1);
+	if (!err)
+		return 0;
+	forget_log(add);
+	return diag_sys(diag, -err, "start the login process");
 }
 
 void kernel_srp_add_stop(struct kernel_srp_add *add)
 {
-	int status;
-
-	if (!add->pid)
+	if (!add->call.pid)
 		return;
-	kill(add->pid, SIGKILL);
-	if (!child_ended(add->pid, &status))
-		leave(add);
-	end(add);
-	kernel_log_since(&add->log, is_ours, (char[2]){ 0 }, 2);
+	child_call_cancel(&add->call);
+	forget_log(add);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Remote ports of ib_srp (scsi_transport_srp): their time-outs, and taking them away. */
-#include "sys/aside.h"
+#include "child.h"
 #include "kernel_scsi.h"
 #include "kernel_srp.h"
 #include "loop.h"
@@ -109,12 +109,13 @@ struct words {
 };
 
 /* In a process of its own: it may have to wait for a reconnect. */
-static int write_words(int root, const void *arg)
+static int write_words(int root, const void *arg, void *out)
 {
 	const struct words *words = arg;
 	int fd = openat(root, words->path, O_WRONLY | O_CLOEXEC);
 	size_t len = strlen(words->text);
 
+	(void)out;
 	return fd >= 0 && write(fd, words->text, len) == (ssize_t)len ? 0 : errno ? errno : EIO;
 }
 
@@ -122,17 +123,16 @@ static int write_words(int root, const void *arg)
 struct writes {
 	struct words words[WRITES];
 	unsigned count;
-	volatile unsigned *at; /* shared: which is under way */
 };
 
-static int write_all(int root, const void *arg)
+static int write_all(int root, const void *arg, void *at)
 {
 	const struct writes *writes = arg;
 	int err = 0;
 
 	for (unsigned i = 0; i < writes->count && !err; i++) {
-		*writes->at = i;
-		err = write_words(root, &writes->words[i]);
+		*(volatile unsigned *)at = i;
+		err = write_words(root, &writes->words[i], NULL);
 	}
 	return err;
 }
@@ -152,22 +152,18 @@ static void add_write(
 
 static int run_writes(int root, struct writes *writes, struct diag *diag)
 {
-	const struct words *words;
-	int err;
+	unsigned at = 0;
+	struct child_call call = { .fn = write_all,
+		.arg = writes,
+		.out = &at,
+		.out_len = sizeof(at),
+		.until = loop_clock() + WRITE_MS * 1000000ull,
+		.grace_ms = GRACE_MS };
+	int err = writes->count ? child_call_run(&call, &root, 1) : 0;
 
-	if (!writes->count)
-		return 0;
-	writes->at = mmap(NULL, sizeof(*writes->at), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (writes->at == MAP_FAILED)
-		return diag_sys(diag, errno, "memory");
-	err = kernel_aside_run(
-		root, write_all, writes, loop_clock() + WRITE_MS * 1000000ull, GRACE_MS, NULL);
-	words = &writes->words[*writes->at % WRITES];
-	if (err)
-		diag_sys(diag, -err, "write %s to /%s", words->text, words->path);
-	munmap((void *)writes->at, sizeof(*writes->at));
-	return err;
+	return err ? diag_sys(diag, -err, "write %s to /%s", writes->words[at].text,
+			     writes->words[at].path)
+		   : 0;
 }
 
 /* The kernel holds each value against the other two as they are at that moment. With a delay and no
@@ -246,6 +242,9 @@ int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *
 {
 	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
 	struct words words = { .text = "1" };
+	struct child_call call = {
+		.fn = write_words, .arg = &words, .until = until, .grace_ms = GRACE_MS
+	};
 	struct srp_rport rport;
 	struct scsi_lun *luns = NULL;
 	uint64_t since = loop_clock();
@@ -257,7 +256,7 @@ int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *
 	kernel_scsi_luns(root, host, &luns, &count, NULL);
 	if (!kernel_srp_rport(root, host, &rport)) {
 		snprintf(words.path, sizeof(words.path), CLASS "/%s/delete", rport.name);
-		err = kernel_aside_run(root, write_words, &words, until, GRACE_MS, NULL);
+		err = child_call_run(&call, &root, 1);
 	}
 	if (err == -ENOENT || err == -ENODEV || err == -ETIMEDOUT)
 		err = 0;

@@ -125,11 +125,17 @@ static void put_setting(struct tuning *tuning, int index, const char *name, uint
 	snprintf(set->text, sizeof(set->text), "%u\n", value);
 }
 
+static uint64_t after(uint32_t timeout_ms)
+{
+	return timeout_ms ? loop_clock() + timeout_ms * 1000000ull : 0;
+}
+
 /* In a process of its own. Best effort: a value that does not fit leaves the driver's own. */
-static int tune(int root, const void *arg)
+static int tune(int root, const void *arg, void *out)
 {
 	const struct tuning *tuning = arg;
 
+	(void)out;
 	for (unsigned i = 0; i < tuning->count; i++) {
 		const struct setting *set = &tuning->set[i];
 		int fd = openat(root, set->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -145,6 +151,7 @@ static int tune(int root, const void *arg)
 void kernel_nbd_tune(int root, const struct kernel_nbd *nbd)
 {
 	struct tuning tuning = { .count = 0 };
+	struct child_call call = { .fn = tune, .arg = &tuning, .until = after(nbd->timeout_ms) };
 
 	if (nbd->longest)
 		put_setting(&tuning, nbd->index, "max_sectors_kb", nbd->longest / 1024);
@@ -152,7 +159,7 @@ void kernel_nbd_tune(int root, const struct kernel_nbd *nbd)
 	 * connections */
 	if (!nbd->timeout_s && nbd->resend_s)
 		put_setting(&tuning, nbd->index, "io_timeout", nbd->resend_s * 1000);
-	child_call(&root, 1, nbd->timeout_ms, tune, &tuning);
+	child_call_run(&call, &root, 1);
 }
 
 static int unlike(const struct kernel_nbd *nbd, struct diag *diag)
@@ -246,10 +253,11 @@ int kernel_nbd_resize(const struct kernel_nbd *nbd, struct diag *diag)
 
 /* In a process of its own: nobody knows how long it takes, and it must not keep the sockets open
  * that the device is served with. */
-static int flush(int root, const void *path)
+static int flush(int root, const void *path, void *out)
 {
 	int fd = openat(root, path, O_RDONLY | O_EXCL | O_CLOEXEC);
 
+	(void)out;
 	if (fd < 0)
 		return errno;
 	return fsync(fd) ? errno : 0;
@@ -258,13 +266,14 @@ static int flush(int root, const void *path)
 static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *diag)
 {
 	char path[32], who[400];
+	struct child_call call = { .fn = flush, .arg = path + 1, .until = after(timeout_ms) };
 	int err;
 
 	snprintf(path, sizeof(path), "/dev/nbd%u", index);
 	if (kernel_holders(root, path, who, sizeof(who)) == 0 && who[0])
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
-	err = child_call(&root, 1, timeout_ms, flush, path + 1);
-	if (err == EBUSY)
+	err = child_call_run(&call, &root, 1);
+	if (err == -EBUSY)
 		return diag_set(diag, DIAG_BUSY, EBUSY,
 			"is in use: another process has it open exclusively");
 	if (err == -ETIMEDOUT)
@@ -272,7 +281,7 @@ static int quiet(int root, unsigned index, uint32_t timeout_ms, struct diag *dia
 			"data may not be on the disk: flush timed out after %g s",
 			timeout_ms / 1000.);
 	if (err)
-		return diag_sys(diag, abs(err), "data may not be on the disk: flush");
+		return diag_sys(diag, -err, "data may not be on the disk: flush");
 	if (kernel_openers(root, path, who, sizeof(who)) == 0 && who[0])
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is in use: %s", who);
 	return 0;

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#define MSEC 1000000ull
+
 _Static_assert(KERNEL_NBD_CONNECTIONS + 1 <= CHILD_FDS, "the netlink socket goes along");
 
 struct answer {
@@ -83,10 +85,11 @@ static int on_error(struct sockaddr_nl *from, struct nlmsgerr *error, void *arg)
 	return NL_STOP;
 }
 
-static int send_message(int sock, const void *arg)
+static int send_message(int sock, const void *arg, void *out)
 {
 	const struct nlmsghdr *msg = arg;
 
+	(void)out;
 	return send(sock, msg, msg->nlmsg_len, 0) < 0 ? errno : 0;
 }
 
@@ -95,15 +98,18 @@ static int exchange(struct nl_sock *sock, struct nl_msg *msg, const int *fds, un
 	uint32_t timeout_ms, int attr)
 {
 	struct answer answer = { .attr = attr, .err = 1 };
+	struct child_call call = { .fn = send_message,
+		.until = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0 };
 	int err;
 
 	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, on_message, &answer);
 	nl_socket_modify_cb(sock, NL_CB_ACK, NL_CB_CUSTOM, on_ack, &answer);
 	nl_socket_modify_err_cb(sock, NL_CB_CUSTOM, on_error, &answer);
 	nl_complete_msg(sock, msg);
-	err = child_call(fds, count, timeout_ms, send_message, nlmsg_hdr(msg));
+	call.arg = nlmsg_hdr(msg);
+	err = child_call_run(&call, fds, count);
 	if (err)
-		return err < 0 ? err : -err;
+		return err;
 	while (answer.err > 0)
 		if (nl_recvmsgs_default(sock) < 0 && answer.err > 0)
 			return -EIO;

@@ -91,7 +91,7 @@ static inline void lose_host(unsigned host)
 
 static inline void login_ends(struct loop_timer *timer)
 {
-	struct kernel_srp_add *add = container_of(timer, struct kernel_srp_add, deadline);
+	struct kernel_srp_add *add = container_of(timer, struct kernel_srp_add, call.timer);
 	struct diag diag = { 0 };
 	int err = 0;
 
@@ -122,8 +122,8 @@ int kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev, 
 	snprintf(srp.line[srp.lines++ % 64], MAD_SRP_LINE, "%s", line);
 	snprintf(login.line, sizeof(login.line), "%s", line);
 	login.add = add;
-	add->deadline.fire = login_ends;
-	loop_timer_set(loop, &add->deadline, loop_clock() + srp.ms * MSEC);
+	add->call.timer.fire = login_ends;
+	loop_timer_set(loop, &add->call.timer, loop_clock() + srp.ms * MSEC);
 	return 0;
 }
 
@@ -131,7 +131,7 @@ void kernel_srp_add_stop(struct kernel_srp_add *add)
 {
 	if (login.add != add)
 		return;
-	loop_timer_del(loop, &add->deadline);
+	loop_timer_del(loop, &add->call.timer);
 	login.add = NULL;
 	srp.busy--;
 }

@@ -25,7 +25,8 @@ Test(ublk_sync, what_came_of_it)
 	cr_assert_eq(ublk_sync(loop, dev, 1, 0), -ELOOP);
 	cr_assert_eq(mkfifoat(dev, "ublkb2", 0600), 0); /* opening it waits for a writer */
 	cr_assert_eq(ublk_sync(loop, dev, 2, loop_clock() + 50000000), -ETIMEDOUT);
-	close(openat(dev, "ublkb2", O_WRONLY));
+	usleep(100000);
+	cr_assert_eq(openat(dev, "ublkb2", O_WRONLY | O_NONBLOCK), -1, "it has not been ended");
 	for (unsigned i = 0; i < 3; i++)
 		unlinkat(dev, (const char *[]){ "ublkb0", "ublkb1", "ublkb2" }[i], 0);
 	close(dev);
