@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What software iWARP sends: ops and read responses, cut into DDP segments, each an FPDU. As many
- * FPDUs as fit are laid out (headers, trailers and inline bytes in `wire`, payload where it lies)
- * and leave as one sendmsg. */
+ * FPDUs as fit are laid out (headers, trailers and short messages in `wire`, other payload where it
+ * lies) and leave as one sendmsg. */
 #include "crc32c.h"
 #include "iwarp.h"
 #include "tcp.h"
@@ -10,6 +10,8 @@
 #include <sys/epoll.h>
 
 #define BATCH_BYTES (1024 * 1024) /* of one layout */
+#define WIRE        65536         /* headers, trailers and short messages of one sendmsg */
+#define SHORT       8192          /* a message that is cheaper to copy than to send in place */
 #define ROUNDS      16            /* sendmsgs in one turn: the rest of the loop wants its share */
 #define TRAILER     (3 + MPA_CRC_SIZE)
 
@@ -41,7 +43,8 @@ int ddp_tx_init(struct iwarp *iw, struct diag *diag)
 	tx->ring = calloc(size, sizeof(*tx->ring));
 	tx->response = calloc(responses, sizeof(*tx->response));
 	tx->spill = iw->ep.caps.inline_max ? malloc((size_t)size * iw->ep.caps.inline_max) : NULL;
-	if (!tx->ring || !tx->response || (iw->ep.caps.inline_max && !tx->spill))
+	tx->wire = malloc(WIRE);
+	if (!tx->ring || !tx->response || !tx->wire || (iw->ep.caps.inline_max && !tx->spill))
 		return diag_sys(diag, ENOMEM, "send queue");
 	tx->mask = size - 1;
 	tx->response_mask = responses - 1;
@@ -54,9 +57,11 @@ void ddp_tx_fini(struct iwarp *iw)
 	free(iw->tx.ring);
 	free(iw->tx.response);
 	free(iw->tx.spill);
+	free(iw->tx.wire);
 	iw->tx.ring = NULL;
 	iw->tx.response = NULL;
 	iw->tx.spill = NULL;
+	iw->tx.wire = NULL;
 }
 
 static struct ddp_entry *entry(struct ddp_tx *tx, uint32_t at)
@@ -216,7 +221,7 @@ static uint8_t *wire(struct ddp_tx *tx, uint32_t len)
 }
 
 static uint32_t payload(struct iwarp *iw, const struct message *m, uint32_t off, uint32_t len,
-	bool copy, uint32_t *covered, uint32_t crc)
+	uint32_t *covered, uint32_t crc)
 {
 	struct ddp_tx *tx = &iw->tx;
 
@@ -231,14 +236,16 @@ static uint32_t payload(struct iwarp *iw, const struct message *m, uint32_t off,
 		part -= off;
 		off = 0;
 		part = part < len ? part : len;
-		if (iw->crc)
-			crc = crc32c(crc, p, part);
-		if (copy) {
-			wire_copy(wire(tx, part), p, part);
+		if (m->len <= SHORT) {
+			uint8_t *to = wire(tx, part);
+			wire_copy(to, p, part);
+			p = to; /* the source may change before the CRC is computed */
 		} else {
 			cover(tx, covered);
 			tx->iov[tx->iov_count++] = (struct iovec){ p, part };
 		}
+		if (iw->crc)
+			crc = crc32c(crc, p, part);
 		len -= part;
 	}
 	return crc;
@@ -280,7 +287,7 @@ static void trailer(struct iwarp *iw, uint32_t len, uint32_t crc)
 }
 
 /* One FPDU of the message, from tx->off. Gives whether it was the last. */
-static bool segment(struct iwarp *iw, const struct message *m, bool copy, uint32_t *covered)
+static bool segment(struct iwarp *iw, const struct message *m, uint32_t *covered)
 {
 	struct ddp_tx *tx = &iw->tx;
 	uint32_t head = ddp_head_len(m->op), most = tx->ulpdu + MPA_LEN_SIZE - head,
@@ -301,16 +308,19 @@ static bool segment(struct iwarp *iw, const struct message *m, bool copy, uint32
 	}
 	if (iw->crc)
 		crc = crc32c(0, p, head);
-	crc = payload(iw, m, tx->off, len, copy, covered, crc);
+	crc = payload(iw, m, tx->off, len, covered, crc);
 	trailer(iw, head + len, crc);
 	tx->off = last ? 0 : tx->off + len;
 	return last;
 }
 
-static bool room(const struct ddp_tx *tx, uint32_t extra, unsigned pieces)
+/* For a segment of a message of that length. */
+static bool room(const struct ddp_tx *tx, uint32_t len, unsigned nsge)
 {
-	return tx->wire_used + sizeof(struct rdmap_read_req) + extra + TRAILER <= DDP_TX_WIRE &&
-	       tx->iov_count + pieces + 2 <= DDP_TX_IOV;
+	bool copy = len <= SHORT;
+
+	return tx->wire_used + sizeof(struct rdmap_read_req) + (copy ? len : 0) + TRAILER <= WIRE &&
+	       tx->iov_count + (copy ? 0 : 2 * nsge) + 2 <= DDP_TX_IOV;
 }
 
 static bool build_response(struct iwarp *iw, uint32_t *covered)
@@ -335,7 +345,7 @@ static bool build_response(struct iwarp *iw, uint32_t *covered)
 	}
 	m.one.p = p;
 	m.sge = &m.one;
-	tx->answering = !segment(iw, &m, false, covered);
+	tx->answering = !segment(iw, &m, covered);
 	if (tx->answering)
 		return true;
 	r->end = tx->built;
@@ -366,7 +376,7 @@ static void build_op(struct iwarp *iw, uint32_t *covered)
 					       : tx->send_msn++;
 	m.msn = e->msn;
 	m.inval = e->kind == EP_SEND_INVAL ? e->rkey : 0;
-	if (!segment(iw, &m, e->in_line, covered))
+	if (!segment(iw, &m, covered))
 		return;
 	e->end = tx->built;
 	if (e->kind == EP_READ && !tx->reads++)
@@ -400,12 +410,12 @@ static bool build(struct iwarp *iw)
 		bool response = tx->response_next != tx->response_tail, op = op_ready(iw);
 		const struct ddp_entry *e = entry(tx, tx->next);
 		if (tx->off ? tx->answering : response && (tx->response_turn || !op)) {
-			if (!room(tx, 0, 1))
+			if (!room(tx, tx->response[tx->response_next & tx->response_mask].len, 1))
 				break;
 			if (!build_response(iw, &covered))
 				return false;
 		} else if (op) {
-			if (!room(tx, e->in_line ? e->len : 0, e->in_line ? 0 : 2 * e->nsge))
+			if (!room(tx, e->len, e->nsge))
 				break;
 			build_op(iw, &covered);
 		} else {

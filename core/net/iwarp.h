@@ -7,8 +7,7 @@
 #include "stag.h"
 #include <sys/uio.h>
 
-#define DDP_TX_IOV   128  /* pieces of one sendmsg */
-#define DDP_TX_WIRE  8192 /* headers, trailers and inline bytes of one sendmsg */
+#define DDP_TX_IOV   128 /* pieces of one sendmsg */
 #define DDP_RX_STAGE 65536
 #define IWARP_INLINE 256 /* longest inline op */
 #define IWARP_READS  128 /* most reads at once, either way */
@@ -52,7 +51,7 @@ struct ddp_tx {
 	unsigned iov_at, iov_count;
 	uint32_t wire_used;
 	struct iovec iov[DDP_TX_IOV];
-	uint8_t wire[DDP_TX_WIRE];
+	uint8_t *wire;
 };
 
 enum ddp_rx_step { DDP_RX_HEAD, DDP_RX_PAYLOAD, DDP_RX_TAIL };
