@@ -13,7 +13,7 @@
 
 void cutter_init(struct cutter *cutter, const struct cutter_events *ev, void *stage, uint32_t size)
 {
-	*cutter = (struct cutter){ .ev = ev, .stage = stage, .size = size };
+	*cutter = (struct cutter){ .ev = ev, .stage = stage, .size = size, .rounds = ROUNDS };
 }
 
 void cutter_skip(struct cutter *cutter, uint32_t len)
@@ -126,7 +126,7 @@ int cutter_receive(struct cutter *cutter, struct stream *stream)
 	ssize_t got = 0;
 
 	cutter_resume(cutter);
-	for (int round = 0; round < ROUNDS && more && !cutter->stopped; round++) {
+	for (int round = 0; round < cutter->rounds && more && !cutter->stopped; round++) {
 		got = receive(cutter, stream, &more);
 		if (got > 0 && !cutter->stopped)
 			cutter_resume(cutter);

@@ -30,6 +30,8 @@ struct cutter {
 	bool stopped;
 	bool large;    /* the next payload is likely to be large, too */
 	uint8_t plain; /* parts since the last payload */
+	/* Receives in one turn; the owner may lower it, so that answers leave earlier. */
+	uint8_t rounds;
 };
 
 /* size: at least the longest header; exactly that, and hardly any payload is copied. */

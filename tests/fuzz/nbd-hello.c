@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NBD handshake under any bytes, cut anywhere: the first byte says how much arrives at once. */
-#include "../../core/proto/nbd/srv.h"
+#include "../../core/proto/nbd/srv_hello.h"
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

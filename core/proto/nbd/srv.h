@@ -3,56 +3,17 @@
  * who may connect (srv_allow.c), a connection's bytes (srv_conn.c), its handshake (srv_hello.c),
  * its requests (srv_request.c), its replies (srv_reply.c). */
 #pragma once
-#include "nbd_server.h"
-#include "stream.h"
+#include "cutter.h"
+#include "srv_hello.h"
 #include "target.h"
-#include "wire/nbd.h"
 
-/* of a name or description of ours: bounds the reply to LIST, and lets an NBD URI hold the name */
-#define NBD_NAME_MAX 512
-/* bytes of one option's data that are worth reading: a name and some queries */
-#define NBD_OPTION_MAX  8192
-#define NBD_OPTION_SKIP (1u << 20) /* more than this is no option but an attack */
-#define NBD_OPTIONS     256        /* in one handshake */
-#define NBD_HELLO_OUT   (NBD_EXPORTS * (sizeof(struct nbd_rep) + 4 + 2 * NBD_NAME_MAX) + 1024)
-#define NBD_STAGE       65536 /* bytes of headers and small payloads taken by one receive */
-#define NBD_TEXT        96    /* of an error message to the client */
+#define NBD_STAGE 65536 /* bytes of headers and small payloads taken by one receive */
+#define NBD_TEXT  96    /* of an error message to the client */
 
 struct nbd_server {
 	struct target target; /* first */
 	struct nbd_options opt;
 };
-
-/* The handshake: bytes in, bytes out, no descriptor. */
-enum nbd_srv_hello_state {
-	NBD_HELLO_FLAGS,
-	NBD_HELLO_OPTIONS,
-	NBD_HELLO_SKIP,
-	NBD_HELLO_DONE,
-	NBD_HELLO_END
-};
-struct nbd_srv_hello {
-	const struct nbd_export *export;
-	unsigned exports;
-	/* Makes ready to serve that export; a failure is told to the client. */
-	int (*enter)(struct nbd_srv_hello *, unsigned export, struct diag *);
-	void *user; /* enter's */
-	uint8_t state;
-	bool fixed, no_zeroes, structured;
-	unsigned chosen; /* valid in DONE */
-	unsigned meta;   /* 1 + the export whose base:allocation is selected */
-	unsigned options;
-	uint32_t skip;
-	struct stream_out reply; /* the bytes of out on their way, if sending */
-	bool sending;
-	size_t out_len;
-	uint8_t out[NBD_HELLO_OUT];
-};
-void nbd_srv_hello_start(struct nbd_srv_hello *);
-/* Takes at most one message from p; gives how many bytes were used, 0 = needs more. Needs: out
- * empty, state before DONE. */
-size_t nbd_srv_hello_feed(struct nbd_srv_hello *, const uint8_t *p, size_t len);
-uint16_t nbd_srv_flags(const struct nbd_export *, bool structured);
 
 /* One request of a client, done by one command or several. */
 struct nbd_srv_req {
@@ -110,14 +71,10 @@ struct nbd_srv_conn {
 	struct target_fence fence;
 
 	/* in */
-	size_t head, tail; /* of stage */
-	/* holds the answer to a write until its payload has been dropped */
-	struct nbd_srv_cmd *refused;
-	uint32_t drop;               /* of that payload */
-	struct nbd_srv_req *cur;     /* not wholly given to commands yet */
-	struct nbd_srv_cmd *writing; /* its payload is next in the stream */
-	bool fill;                   /* it has its buffer */
-	uint32_t got;                /* bytes in there */
+	struct cutter cutter;
+	struct nbd_srv_req *cur; /* not wholly given to commands yet */
+	/* Its payload is next in the stream; with an error: that is dropped before the answer. */
+	struct nbd_srv_cmd *writing;
 
 	/* out */
 	struct nbd_srv_cmd *sending, **sending_end; /* with the socket; only the first is due */
@@ -148,6 +105,7 @@ extern const struct target_carrier nbd_srv_carrier;
 /* srv_request.c */
 /* Memory for the requests of a connection; may be called again after a failure. */
 int nbd_srv_room(struct nbd_srv_conn *, struct diag *);
+extern const struct cutter_events nbd_srv_stream; /* once the handshake is done */
 void nbd_srv_requests(struct nbd_srv_conn *); /* works off what is in the stage as far as it goes */
 void nbd_srv_req_free(struct nbd_srv_conn *, struct nbd_srv_req *);
 bool nbd_srv_req_over(const struct nbd_srv_req *); /* no piece in work, none to come */

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The bytes of an NBD connection: received into a stage, large payloads straight into their
- * buffers; the handshake's bytes out; requests once a turn of the loop. */
+/* The bytes of an NBD connection: in through the cutter, first the handshake's, then requests; the
+ * handshake's out. */
 #include "srv.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#define BIG_PAYLOAD 32768 /* from here on payload is not worth copying through the stage */
-#define STAGE_FEW   4096  /* what is then taken beyond it: the next headers */
 
 static int enter(struct nbd_srv_hello *hello, unsigned export, struct diag *diag)
 {
@@ -37,43 +34,45 @@ static void hello_done(struct nbd_srv_conn *c)
 	c->meta = h->meta == h->chosen + 1;
 	free(h);
 	c->hello = NULL;
+	c->cutter.ev = &nbd_srv_stream;
 	serve_export(c);
+}
+
+/* One message; the next is read when the answer to it has left. */
+static int hello_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	struct nbd_srv_conn *c = container_of(cutter, struct nbd_srv_conn, cutter);
+	struct nbd_srv_hello *h = c->hello;
+	size_t used;
+
+	if (h->out_len || h->state >= NBD_HELLO_DONE)
+		return CUTTER_STOP;
+	used = nbd_srv_hello_feed(h, p, have);
+	if (h->out_len || h->state >= NBD_HELLO_DONE) {
+		cutter_stop(cutter);
+		target_conn_wake(&c->conn);
+	}
+	return (int)used;
 }
 
 static void hello_turn(struct nbd_srv_conn *c)
 {
 	struct nbd_srv_hello *h = c->hello;
 
-	while (!h->sending) {
-		size_t used;
-
-		if (h->out_len) {
-			h->sending = true;
-			h->reply =
-				(struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
-			stream_send(c->stream, &h->reply);
-			return;
-		}
-		if (h->state == NBD_HELLO_END) {
-			target_conn_fail(&c->conn, DIAG_CLOSED, ECONNABORTED,
-				"handshake ended by the client");
-			return;
-		}
-		if (h->state == NBD_HELLO_DONE) {
-			hello_done(c);
-			return;
-		}
-		used = nbd_srv_hello_feed(h, c->stage + c->head, c->tail - c->head);
-		c->head += used;
-		if (!used && !h->out_len && h->state != NBD_HELLO_END)
-			return;
+	if (h->sending)
+		return;
+	if (h->out_len) {
+		h->sending = true;
+		h->reply = (struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
+		stream_send(c->stream, &h->reply);
+	} else if (h->state == NBD_HELLO_END) {
+		target_conn_fail(
+			&c->conn, DIAG_CLOSED, ECONNABORTED, "handshake ended by the client");
+	} else if (h->state == NBD_HELLO_DONE) {
+		hello_done(c);
+	} else {
+		cutter_resume(&c->cutter);
 	}
-}
-
-/* What a peer may still send has a place: the stage, or the buffer that takes payload. */
-static bool has_room(const struct nbd_srv_conn *c)
-{
-	return c->fill || c->tail - c->head < sizeof(c->stage);
 }
 
 /* At the end of each turn with news. */
@@ -90,48 +89,24 @@ static void resume(struct target_conn *conn)
 	}
 	if (target_conn_gone(conn))
 		return;
-	/* Without room the end of the stream cannot be read. But requests that a client has left
-	 * behind it must not be executed once there is room again: another client may have written
-	 * there since. */
-	stream_hear(c->stream, conn->state >= TARGET_ENDING ? STREAM_DEAF
-			       : has_room(c)                ? STREAM_READ
-							    : STREAM_WATCH);
+	if (conn->state >= TARGET_ENDING)
+		stream_hear(c->stream, STREAM_DEAF);
+	else if (!c->cutter.stopped)
+		stream_hear(c->stream, STREAM_READ);
 }
 
+/* While requests wait, the end of the stream behind them cannot be read. But those of a client that
+ * has left must not be executed later: another client may have written there since. */
 static void readable(struct stream *stream)
 {
 	struct nbd_srv_conn *c = stream->user;
-	size_t want = c->fill && c->head == c->tail ? c->writing->bytes - c->got : 0, room;
-	struct iovec iov[2];
-	int count = 0;
-	ssize_t n;
 
-	if (c->conn.state >= TARGET_ENDING || !has_room(c))
+	if (c->conn.state >= TARGET_ENDING)
 		return;
-	if (c->head == c->tail) {
-		c->head = c->tail = 0;
-	} else if (c->head && c->tail > sizeof(c->stage) / 2) {
-		memmove(c->stage, c->stage + c->head, c->tail - c->head);
-		c->tail -= c->head;
-		c->head = 0;
-	}
-	room = sizeof(c->stage) - c->tail;
-	if (want >= BIG_PAYLOAD && room > STAGE_FEW)
-		room = STAGE_FEW;
-	if (want)
-		iov[count++] = (struct iovec){ c->writing->cmd.p + c->got, want };
-	if (room)
-		iov[count++] = (struct iovec){ c->stage + c->tail, room };
-	n = count ? stream_recv(stream, iov, count) : 0;
-	if (n < 0)
+	if (c->cutter.stopped)
+		stream_hear(stream, STREAM_WATCH);
+	else if (cutter_receive(&c->cutter, stream) && !target_conn_gone(&c->conn))
 		target_conn_fail(&c->conn, stream->why.code, stream->why.err, stream->why.text);
-	if (n <= 0)
-		return;
-	if ((size_t)n < want)
-		want = (size_t)n;
-	c->got += (uint32_t)want;
-	c->tail += (size_t)n - want;
-	target_conn_wake(&c->conn);
 }
 
 static void sent(struct stream *stream, struct stream_out *out)
@@ -160,10 +135,13 @@ static const struct stream_events events = { .readable = readable, .sent = sent,
 
 static int conn_open(struct target_conn *conn, struct diag *diag)
 {
+	static const struct cutter_events messages = { .part = hello_part };
 	struct nbd_srv_conn *c = (struct nbd_srv_conn *)conn;
 	int err;
 
 	loop_trace(conn->loop, "%s: connected", conn->name);
+	cutter_init(&c->cutter, c->hello ? &messages : &nbd_srv_stream, c->stage, sizeof(c->stage));
+	c->cutter.rounds = 1; /* the client works on with the first answers */
 	c->sending_end = &c->sending;
 	c->held_end = &c->held;
 	c->buffer = conn->target->opt.buffer;
@@ -189,11 +167,7 @@ static int conn_open(struct target_conn *conn, struct diag *diag)
  * is one piece. */
 static void pull(struct target_cmd *cmd, uint32_t len)
 {
-	struct nbd_srv_conn *c = (struct nbd_srv_conn *)cmd->conn;
-
-	(void)len;
-	c->fill = true;
-	c->got = 0;
+	cutter_payload(&((struct nbd_srv_conn *)cmd->conn)->cutter, cmd->p, len);
 }
 
 static void push(struct target_cmd *cmd, uint32_t len, bool last)

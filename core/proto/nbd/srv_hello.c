@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The server's side of the NBD handshake (fixed newstyle): bytes in, bytes out. Descriptors,
  * deadlines and the making of slots are left to srv_conn.c. */
-#include "srv.h"
+#include "srv_hello.h"
 #include <errno.h>
 #include <stdio.h>
 

@@ -195,26 +195,6 @@ static void give_piece(struct nbd_srv_conn *c)
 	target_cmd_run(&nc->cmd);
 }
 
-/* Payload that came along with headers; false = more is needed. */
-static bool fill_piece(struct nbd_srv_conn *c)
-{
-	struct nbd_srv_cmd *nc = c->writing;
-	size_t have = c->tail - c->head, want = nc->bytes - c->got;
-
-	if (have > want)
-		have = want;
-	if (have)
-		memcpy(nc->cmd.p + c->got, c->stage + c->head, have);
-	c->head += have;
-	c->got += (uint32_t)have;
-	if (have < want)
-		return false;
-	c->writing = NULL;
-	c->fill = false;
-	target_cmd_pulled(&nc->cmd, 0);
-	return true;
-}
-
 /* Why this request cannot be: 0 = it can. */
 static uint32_t check(const struct nbd_srv_conn *c, const struct nbd_srv_req *req, uint16_t type,
 	const char **why)
@@ -280,28 +260,11 @@ static void answer(struct nbd_srv_conn *c, struct nbd_srv_req *req, uint32_t err
 	nc->error = error;
 	req->left = 0;
 	if (req->cmd == NBD_CMD_WRITE && req->len) {
-		c->refused = nc;
-		c->drop = req->len;
+		c->writing = nc;
+		cutter_payload(&c->cutter, NULL, req->len);
 	} else {
 		target_cmd_run(&nc->cmd);
 	}
-}
-
-/* Payload of a refused write; false = more of it is to come. */
-static bool drop_piece(struct nbd_srv_conn *c)
-{
-	struct nbd_srv_cmd *nc = c->refused;
-	size_t have = c->tail - c->head;
-
-	if (have > c->drop)
-		have = c->drop;
-	c->head += have;
-	c->drop -= (uint32_t)have;
-	if (c->drop)
-		return false;
-	c->refused = NULL;
-	target_cmd_run(&nc->cmd);
-	return true;
 }
 
 static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
@@ -313,7 +276,6 @@ static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
 
 	if (type == NBD_CMD_DISC) {
 		c->goodbye = true;
-		c->head = c->tail;
 		target_conn_finish(&c->conn);
 		return;
 	}
@@ -339,36 +301,49 @@ static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
 		req->len > c->buffer - (req->off & (c->lim->block - 1)))
 		nbd_srv_ordered_add(c, req);
 	c->cur = req;
-	give_piece(c);
 }
 
-/* One step on; false = needs bytes or a slot. */
-static bool step(struct nbd_srv_conn *c)
+/* Gives the request in hand commands; true: the stream may go on. */
+static bool give_pieces(struct nbd_srv_conn *c)
 {
-	const struct nbd_request *wire;
-	size_t have = c->tail - c->head;
-
-	if (c->refused)
-		return drop_piece(c);
-	if (c->fill)
-		return fill_piece(c);
-	if (c->writing || !c->conn.free)
-		return false;
-	if (c->cur) {
+	while (c->cur && !c->writing && c->conn.free && !target_conn_gone(&c->conn))
 		give_piece(c);
-		return true;
-	}
+	return c->writing ? c->cutter.rest : !c->cur;
+}
+
+static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
+{
+	struct nbd_srv_conn *c = container_of(cutter, struct nbd_srv_conn, cutter);
+	const struct nbd_request *wire = (const struct nbd_request *)(const void *)p;
+
+	if (!c->ready || c->cur || c->writing || !c->conn.free || target_conn_gone(&c->conn))
+		return CUTTER_STOP;
 	if (have < sizeof(*wire))
-		return false;
-	wire = (const struct nbd_request *)(const void *)(c->stage + c->head);
+		return 0;
 	if (get_be32(wire->magic) != NBD_REQUEST_MAGIC) {
 		target_conn_fail(&c->conn, DIAG_PROTOCOL, EPROTO, "request without magic number");
-		return false;
+		return CUTTER_STOP;
 	}
-	c->head += sizeof(*wire);
 	begin(c, wire);
-	return true;
+	if (!give_pieces(c))
+		cutter_stop(cutter);
+	return c->goodbye ? (int)have : (int)sizeof(*wire);
 }
+
+static bool payload(struct cutter *cutter)
+{
+	struct nbd_srv_conn *c = container_of(cutter, struct nbd_srv_conn, cutter);
+	struct nbd_srv_cmd *nc = c->writing;
+
+	c->writing = NULL;
+	if (nc->error)
+		target_cmd_run(&nc->cmd);
+	else
+		target_cmd_pulled(&nc->cmd, 0);
+	return give_pieces(c);
+}
+
+const struct cutter_events nbd_srv_stream = { .part = part, .payload = payload };
 
 /* The rest of a write will not be read. */
 static void give_up_write(struct nbd_srv_conn *c)
@@ -376,7 +351,6 @@ static void give_up_write(struct nbd_srv_conn *c)
 	struct target_cmd *cmd = &c->writing->cmd;
 
 	c->writing = NULL;
-	c->fill = false;
 	c->cur = NULL;
 	target_cmd_undue(cmd);
 	target_cmd_drop(cmd);
@@ -384,8 +358,9 @@ static void give_up_write(struct nbd_srv_conn *c)
 
 void nbd_srv_requests(struct nbd_srv_conn *c)
 {
-	while (!target_conn_gone(&c->conn) && c->ready && step(c))
-		;
-	if (c->conn.state == TARGET_ENDING && c->fill)
+	if (give_pieces(c))
+		cutter_resume(&c->cutter);
+	if (c->conn.state == TARGET_ENDING && c->writing &&
+		c->writing->cmd.state == TARGET_CMD_PULL)
 		give_up_write(c);
 }

@@ -313,6 +313,22 @@ Test(cutter, rounds)
 	}
 }
 
+/* An owner that answers at the end of a turn wants it to end. */
+Test(cutter, fewer_rounds)
+{
+	struct pdu pdus[PDUS];
+
+	for (unsigned i = 0; i < PDUS; i++)
+		pdus[i] = (struct pdu){ 8, 0, 0, 40 };
+	put(pdus, PDUS);
+	start(HEAD_MAX, 0);
+	got.cutter.rounds = 1;
+	for (unsigned calls = 1; got.heads < PDUS; calls++) {
+		cr_assert_eq(cutter_receive(&got.cutter, NULL), 0);
+		cr_assert_eq(wire.receives, calls);
+	}
+}
+
 Test(cutter, the_end_of_the_stream)
 {
 	put(mixed, MIXED);
