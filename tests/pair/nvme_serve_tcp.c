@@ -137,21 +137,14 @@ static void give(int fd, const uint8_t *data, uint32_t len, uint32_t most)
 }
 
 /* The Connect command of a queue; its data comes in the capsule, or when it is asked for. */
-static uint32_t connect_with(int fd, uint16_t qid, bool no_sqfc, bool inside)
+static uint32_t connect_to(int fd, const struct nvmf_connect *ask, bool inside)
 {
-	struct nvmf_connect ask = { .qid = qid,
-		.depth = 8,
-		.kato_ms = 0,
-		.cntlid = qid ? 1 : 0xffff,
-		.no_sqfc = no_sqfc,
-		.subnqn = NQN,
-		.hostnqn = "nqn.host" };
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD,
 		.data = inside ? sizeof(struct nvmf_connect_data) : 0 };
 	struct nvmf_connect_data data;
 	struct nvmf_connect_sqe sqe;
 
-	nvmf_connect_put(&sqe, &data, &ask);
+	nvmf_connect_put(&sqe, &data, ask);
 	sqe.sgl = (struct nvme_sgl){ .type = inside ? NVME_SGL_OFFSET : NVME_SGL_TRANSPORT,
 		.block.len = put_le32(sizeof(data)) };
 	memcpy(&pdu.sqe, &sqe, sizeof(sqe));
@@ -159,6 +152,19 @@ static uint32_t connect_with(int fd, uint16_t qid, bool no_sqfc, bool inside)
 	if (!inside)
 		give(fd, (const uint8_t *)&data, sizeof(data), 300);
 	return status(fd);
+}
+
+static uint32_t connect_with(int fd, uint16_t qid, bool no_sqfc, bool inside)
+{
+	const struct nvmf_connect ask = { .qid = qid,
+		.depth = 8,
+		.kato_ms = 0,
+		.cntlid = qid ? 1 : 0xffff,
+		.no_sqfc = no_sqfc,
+		.subnqn = NQN,
+		.hostnqn = "nqn.host" };
+
+	return connect_to(fd, &ask, inside);
 }
 
 static uint32_t connect_as(int fd, uint16_t qid, bool no_sqfc)
@@ -292,6 +298,40 @@ Test(nvme_serve_tcp, success_without_a_reply)
 	cr_assert_eq(status(io), NVME_LBA_RANGE);
 	close(io);
 	close(admin);
+	serving_end();
+}
+
+/* A discovery controller takes no larger queue than it works off. */
+Test(nvme_serve_tcp, discovery_queue)
+{
+	struct nvmf_connect ask = {
+		.depth = 33, .cntlid = 0xffff, .subnqn = NVMF_DISCOVERY_NQN, .hostnqn = "nqn.host"
+	};
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_CMD, .sqe.opcode = NVME_ADMIN_KEEP_ALIVE };
+	struct nvme_tcp_pdu rsp;
+	int fd;
+
+	serving_begin(SIZE, NVME_TARGET_TCP, 0);
+	opt.depth = 128;
+	serving_start();
+	fd = greet();
+	pdu.sqe.flags = 0x40;
+	cr_assert_eq(connect_to(fd, &ask, true), NVMF_PARAM);
+	close(fd);
+	ask.depth = 32;
+	fd = greet();
+	cr_assert_eq(connect_to(fd, &ask, true), 0);
+	enable(fd);
+	for (uint16_t cid = 0; cid < 32; cid++) {
+		pdu.sqe.cid = put_le16(cid);
+		put_pdu(fd, &pdu, NULL);
+	}
+	for (unsigned i = 0; i < 32; i++) {
+		cr_assert(get_pdu(fd, &rsp, NULL));
+		cr_assert_eq(rsp.type, NVME_TCP_RSP);
+		cr_assert_eq(get_le16(rsp.cqe.status) >> 1, 0);
+	}
+	close(fd);
 	serving_end();
 }
 

@@ -98,6 +98,9 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 
 	if (ask->cntlid != NVMF_CNTLID_ANY)
 		return BAD_DATA(cntlid); /* controllers are made on demand only */
+	if (!subsys->count && ask->depth > NVME_TGT_ADMIN_DEPTH)
+		return (struct nvmf_connect_reply){ .status = NVMF_PARAM,
+			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
 	if (!ctrl || (subsys->count && !target_admit(&queue->base, ask->hostnqn, true))) {
 		free(ctrl);
