@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What both ends of NVMe/TCP do alike: PDUs laid out for the stream's out-list, and cut out of what
- * arrives. What a PDU means is tcp_rx.c's and tgt_tcp_rx.c's. */
+ * arrives. What a PDU means is tcp.c's and tgt_tcp.c's. */
 #pragma once
 #include "codec.h"
 #include "cutter.h"

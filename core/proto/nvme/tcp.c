@@ -1,14 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The TCP carrier (TCP Transport Specification 1.1): PDUs over a stream. This file sends; what
- * arrives is taken apart in tcp_rx.c. */
-#include "tcp.h"
+/* The TCP carrier (TCP Transport Specification 1.1): PDUs over a stream, and whether the controller
+ * may send what it sends. */
+#include "nvme.h"
+#include "pdu.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define MSEC 1000000ull
 
-void nvme_tcp_fail(struct nvme_tcp *tcp, enum diag_code code, int err, const char *text)
+struct nvme_tcp_slot {
+	struct nvme_slot slot; /* first */
+	struct nvme_sqe sqe;
+	uint32_t moved; /* bytes of data that came, or that were given to H2CData PDUs */
+	uint32_t left;  /* bytes of the R2T in work that no PDU has yet */
+	uint16_t ttag;
+	bool inside;  /* the write data is in the capsule */
+	bool sending; /* an H2CData PDU: its `sent` is to come */
+	struct nvme_pdu_out cmd, h2c;
+};
+
+struct nvme_tcp {
+	struct nvme_queue queue; /* first */
+	struct nvme_pdu_out hello;
+	struct loop_timer timer; /* for ICResp */
+	uint64_t deadline_ns;
+	uint32_t max_h2c;
+	bool greeted, closing;
+	struct nvme_tcp_slot *filling; /* whose data is being received */
+	struct nvme_pdus pdus;
+};
+
+static void tcp_fail(struct nvme_tcp *tcp, enum diag_code code, int err, const char *text)
 {
 	if (tcp->closing)
 		return;
@@ -65,18 +88,18 @@ static void send_piece(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot)
 	slot->slot.flight.unsent++;
 }
 
-void nvme_tcp_ready_for(
+static void take_r2t(
 	struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_tcp_pdu *pdu)
 {
 	uint32_t rest = slot->slot.data.len - slot->moved;
 
 	if (!slot->slot.data.out || slot->inside || slot->left || slot->sending) {
-		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller requested data (R2T) unexpectedly");
 		return;
 	}
 	if (pdu->xfer.off != slot->moved || !pdu->xfer.len || pdu->xfer.len > rest) {
-		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller requested data (R2T) outside the command's buffer");
 		return;
 	}
@@ -119,24 +142,24 @@ static void up(struct stream *stream)
 	nvme_pdu_send(&tcp->pdus, &tcp->hello, &pdu, NULL, false);
 }
 
-void nvme_tcp_greeted(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+static void take_icresp(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
 {
 	unsigned asked = digests(tcp->queue.conf);
 
 	if (pdu->ic.pfv)
-		nvme_tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+		tcp_fail(tcp, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
 			"the controller uses an unsupported version of NVMe/TCP");
 	else if (pdu->ic.pda > 31)
-		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller requires an invalid data alignment (CPDA)");
 	else if (pdu->ic.max < NVME_TCP_MIN_H2C)
-		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller's data limit per PDU (MAXH2CDATA) is less than 4096 bytes");
 	else if (asked & ~pdu->ic.dgst)
-		nvme_tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP,
+		tcp_fail(tcp, DIAG_UNSUPPORTED, ENOTSUP,
 			"the controller does not support the requested digests");
 	else if (pdu->ic.dgst & ~asked)
-		nvme_tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
+		tcp_fail(tcp, DIAG_PROTOCOL, EPROTO,
 			"the controller enabled digests that were not requested");
 	if (tcp->closing)
 		return;
@@ -152,8 +175,151 @@ static void late(struct loop_timer *timer)
 {
 	struct nvme_tcp *tcp = container_of(timer, struct nvme_tcp, timer);
 
-	nvme_tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT,
+	tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT,
 		"no answer to the connection request (ICReq): is this an NVMe/TCP port?");
+}
+
+static void broken(struct nvme_tcp *tcp, const char *text)
+{
+	tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, text);
+}
+
+static struct nvme_tcp_slot *find_slot(struct nvme_tcp *tcp, uint16_t cid)
+{
+	struct nvme_tcp_slot *slot = inflight_find(&tcp->queue.inflight, cid);
+
+	if (!slot)
+		broken(tcp, "PDU for a command that is not in flight");
+	return slot;
+}
+
+static void take_reply(struct nvme_tcp *tcp, struct nvme_tcp_slot *slot, const struct nvme_cqe *cqe)
+{
+	bool good = !NVME_STATUS_CODE(get_le16(cqe->status) >> 1);
+
+	if (good && slot->slot.data.len && !slot->inside && slot->moved != slot->slot.data.len) {
+		broken(tcp, slot->slot.data.out
+				    ? "the controller reported success of a write before it "
+				      "had the data"
+				    : "the controller reported success of a read before it "
+				      "sent the data");
+		return;
+	}
+	slot->slot.cqe = *cqe;
+	if (inflight_replied(&slot->slot.flight))
+		tcp->queue.reply(&tcp->queue, &slot->slot);
+}
+
+static void take_data(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+{
+	struct nvme_tcp_slot *slot = find_slot(tcp, pdu->xfer.cccid);
+
+	if (!slot)
+		return;
+	if (slot->slot.data.out || pdu->xfer.off != slot->moved ||
+		pdu->data > slot->slot.data.len - slot->moved) {
+		broken(tcp, "the controller sent data outside the command's buffer");
+		return;
+	}
+	if (pdu->flags & NVME_TCP_SUCCESS && !(pdu->flags & NVME_TCP_LAST)) {
+		broken(tcp, "the controller reported success before the last data");
+		return;
+	}
+	tcp->filling = slot;
+	nvme_pdu_data(&tcp->pdus, slot->slot.data.p + slot->moved);
+}
+
+static void act_on(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+{
+	struct nvme_tcp_slot *slot;
+	char text[160];
+
+	if (!tcp->greeted && pdu->type != NVME_TCP_ICRESP && pdu->type != NVME_TCP_C2H_TERM) {
+		broken(tcp, "the controller's first PDU is not an ICResp");
+		return;
+	}
+	switch ((enum nvme_tcp_type)pdu->type) {
+	case NVME_TCP_ICRESP:
+		if (tcp->greeted)
+			broken(tcp, "unexpected second ICResp");
+		else
+			take_icresp(tcp, pdu);
+		return;
+	case NVME_TCP_C2H_TERM:
+		nvme_pdu_term_text(text, sizeof(text), "controller", pdu);
+		broken(tcp, text);
+		return;
+	case NVME_TCP_RSP:
+		slot = find_slot(tcp, get_le16(pdu->cqe.cid));
+		if (slot)
+			take_reply(tcp, slot, &pdu->cqe);
+		return;
+	case NVME_TCP_C2H_DATA:
+		take_data(tcp, pdu);
+		return;
+	case NVME_TCP_R2T:
+		slot = find_slot(tcp, pdu->xfer.cccid);
+		if (slot)
+			take_r2t(tcp, slot, pdu);
+		return;
+	case NVME_TCP_ICREQ:
+	case NVME_TCP_H2C_TERM:
+	case NVME_TCP_CMD:
+	case NVME_TCP_H2C_DATA:
+		break;
+	}
+	broken(tcp, "the controller sent a PDU that only hosts may send");
+}
+
+static bool pdu_header(struct nvme_pdus *pdus)
+{
+	struct nvme_tcp *tcp = container_of(pdus, struct nvme_tcp, pdus);
+
+	act_on(tcp, &pdus->pdu);
+	return !tcp->closing;
+}
+
+static bool pdu_data(struct nvme_pdus *pdus, bool good)
+{
+	struct nvme_tcp *tcp = container_of(pdus, struct nvme_tcp, pdus);
+	struct nvme_tcp_slot *slot = tcp->filling;
+
+	tcp->filling = NULL;
+	if (!good) {
+		broken(tcp, "data digest error");
+		return false;
+	}
+	slot->moved += pdus->pdu.data;
+	if (pdus->pdu.flags & NVME_TCP_SUCCESS) {
+		const struct nvme_cqe cqe = { .sqhd = put_le16(NVME_SQHD_NONE),
+			.cid = put_le16(pdus->pdu.xfer.cccid) };
+
+		take_reply(tcp, slot, &cqe);
+	}
+	return !tcp->closing;
+}
+
+static void pdu_bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
+{
+	(void)fes, (void)fei;
+	broken(container_of(pdus, struct nvme_tcp, pdus), text);
+}
+
+static const struct nvme_pdu_events pdu_events = { pdu_header, pdu_data, pdu_bad };
+
+static void readable(struct stream *stream)
+{
+	struct nvme_tcp *tcp = stream->user;
+	bool goes_on = nvme_pdu_receive(&tcp->pdus);
+
+	if (tcp->closing)
+		return;
+	if (goes_on) {
+		tcp->queue.ev->idle(&tcp->queue);
+	} else {
+		tcp->closing = true; /* the stream knows why */
+		stream_close(stream);
+	}
 }
 
 static void down(struct stream *stream)
@@ -167,7 +333,7 @@ static void down(struct stream *stream)
 	tcp->queue.ev->down(&tcp->queue);
 }
 
-static const struct stream_events events = { up, nvme_tcp_readable, sent, down };
+static const struct stream_events events = { up, readable, sent, down };
 
 static void tcp_free(struct nvme_queue *queue)
 {
@@ -201,7 +367,7 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 		.user = user,
 		.qid = qid,
 		.depth = depth };
-	nvme_pdu_init(&tcp->pdus, &nvme_tcp_pdu_events);
+	nvme_pdu_init(&tcp->pdus, &pdu_events);
 	tcp->timer.fire = late;
 	tcp->deadline_ns = timeout_ms ? loop_clock() + timeout_ms * MSEC : 0;
 	err = inflight_init(

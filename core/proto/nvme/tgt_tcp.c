@@ -1,19 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The target's TCP carrier (TCP Transport Specification 1.1): what it sends. All of one turn leaves
- * in one sendmsg, which the stream sees to. */
-#include "tgt_tcp.h"
+/* The target's TCP carrier (TCP Transport Specification 1.1): replies and data, and whether hosts
+ * may send what they send. All of one turn leaves in one sendmsg, which the stream sees to. */
+#include "pdu.h"
+#include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* a data digest error ends the command, not the connection (3.3.1.1.1) */
+#define NVME_TGT_TCP_TRANSIENT NVME_STATUS(0, 0x22)
+
+struct nvme_tgt_tcp_cmd {
+	struct nvme_tgt_cmd cmd; /* first */
+	uint32_t inside;         /* bytes of data that came in the capsule */
+	uint32_t want;           /* bytes of an R2T still to come, and where they go */
+	uint32_t got;
+	uint32_t status;          /* of the data: a wrong digest */
+	bool asking;              /* the R2T has not left yet */
+	bool success;             /* C2HData says so instead of a reply */
+	struct nvme_pdu_out data; /* C2HData; R2T */
+	struct nvme_pdu_out reply;
+};
+
+struct nvme_tgt_tcp {
+	struct nvme_tgt_queue queue;    /* first */
+	int fd;                         /* until opened */
+	struct nvme_pdu_out hello, bye; /* ICResp, C2HTermReq */
+	bool greeted;
+	struct nvme_tgt_tcp_cmd *filling; /* whose data is being received */
+	struct nvme_pdus pdus;
+};
+
 static struct nvme_tgt_tcp *tcp_of(const struct target_conn *conn)
 {
 	return (struct nvme_tgt_tcp *)conn;
 }
 
-void nvme_tgt_tcp_terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei, const char *text)
+/* Ends the session with the reason; fei: the offset of the wrong field. */
+static void terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei, const char *text)
 {
 	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_C2H_TERM, .term = { fes, fei } };
 	struct nvme_tgt_queue *queue = &tcp->queue;
@@ -24,7 +50,7 @@ void nvme_tgt_tcp_terminate(struct nvme_tgt_tcp *tcp, uint16_t fes, uint32_t fei
 	target_conn_fail(&queue->base, DIAG_PROTOCOL, EPROTO, text);
 }
 
-void nvme_tgt_tcp_greet(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
+static void take_icreq(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *ask)
 {
 	const struct nvme_target_options *opt = &nvme_tgt_of(&tcp->queue)->opt;
 	unsigned demanded = (opt->hdr_digest ? NVME_TCP_DGST_HDR : 0) |
@@ -33,16 +59,16 @@ void nvme_tgt_tcp_greet(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *ask
 		.ic = { .dgst = ask->ic.dgst, .max = opt->buffer } };
 
 	if (ask->ic.pfv)
-		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv),
+		terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, pfv),
 			"unsupported version of NVMe/TCP");
 	else if (ask->ic.pda > 31)
-		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda),
+		terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, pda),
 			"the host requests an invalid data alignment");
 	else if (ask->ic.dgst & ~(NVME_TCP_DGST_HDR | NVME_TCP_DGST_DATA))
-		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst),
+		terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_ic, dgst),
 			"the host requests an unknown digest");
 	else if (demanded & ~ask->ic.dgst)
-		nvme_tgt_tcp_terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst),
+		terminate(tcp, NVME_TCP_FES_PARAM, offsetof(struct nvme_tcp_ic, dgst),
 			"the host does not use the required digests");
 	if (target_conn_gone(&tcp->queue.base))
 		return;
@@ -133,6 +159,145 @@ static void sent(struct stream *stream, struct stream_out *out)
 		target_cmd_pushed(&tcmd->cmd.base);
 }
 
+/* Slots are given back before a reply has left whole, so a host that counts always finds one. */
+static void take_command(struct nvme_tgt_tcp *tcp)
+{
+	struct target_conn *conn = &tcp->queue.base;
+	struct target_cmd *cmd;
+
+	if (tcp->pdus.pdu.data > NVME_TCP_ADMIN_INCAP) {
+		terminate(tcp, NVME_TCP_FES_LIMIT, 4, "in-capsule data exceeds IOCCSZ");
+		return;
+	}
+	cmd = target_cmd_take(conn);
+	if (!cmd) {
+		terminate(tcp, NVME_TCP_FES_SEQUENCE, 0,
+			"more commands in flight than queue entries");
+		return;
+	}
+	tcp->filling = (struct nvme_tgt_tcp_cmd *)cmd;
+	tcp->filling->inside = tcp->pdus.pdu.data;
+	tcp->filling->status = 0;
+	tcp->filling->want = 0;
+	tcp->filling->asking = tcp->filling->success = false;
+	tcp->filling->cmd.sqe = tcp->pdus.pdu.sqe;
+	if (tcp->pdus.pdu.data)
+		nvme_pdu_data(&tcp->pdus, pool_buf(conn->pool, target_cmd_index(cmd)).p);
+	else
+		target_cmd_run(cmd);
+}
+
+static void take_h2c_data(struct nvme_tgt_tcp *tcp)
+{
+	const struct nvme_tcp_pdu *pdu = &tcp->pdus.pdu;
+	struct nvme_tgt_queue *queue = &tcp->queue;
+	struct target_cmd *cmd = pdu->xfer.ttag < queue->base.slots
+					 ? target_cmd_at(&queue->base, pdu->xfer.ttag)
+					 : NULL;
+	struct nvme_tgt_tcp_cmd *tcmd = (struct nvme_tgt_tcp_cmd *)cmd;
+	bool last = pdu->flags & NVME_TCP_LAST;
+
+	if (!cmd || cmd->state != TARGET_CMD_PULL || tcmd->asking)
+		terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, ttag),
+			"data for an unknown transfer tag");
+	else if (pdu->xfer.cccid != get_le16(tcmd->cmd.sqe.cid))
+		terminate(tcp, NVME_TCP_FES_HEADER, offsetof(struct nvme_tcp_data, cccid),
+			"data for a command that does not own the transfer tag");
+	else if (pdu->xfer.off != cmd->at + tcmd->got)
+		terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, off),
+			"data at an unexpected offset");
+	else if (pdu->data > tcmd->want - tcmd->got)
+		terminate(tcp, NVME_TCP_FES_RANGE, offsetof(struct nvme_tcp_data, len),
+			"more data than requested by R2T");
+	else if (pdu->data > nvme_tgt_of(queue)->opt.buffer)
+		terminate(tcp, NVME_TCP_FES_LIMIT, offsetof(struct nvme_tcp_data, len),
+			"more data in a PDU than MAXH2CDATA");
+	else if (last != (pdu->data == tcmd->want - tcmd->got))
+		terminate(tcp, NVME_TCP_FES_HEADER, 1, "LAST_PDU flag is missing or misplaced");
+	if (target_conn_gone(&queue->base))
+		return;
+	tcp->filling = tcmd;
+	nvme_pdu_data(&tcp->pdus, cmd->p + tcmd->got);
+}
+
+static void act_on(struct nvme_tgt_tcp *tcp, const struct nvme_tcp_pdu *pdu)
+{
+	char text[160];
+
+	if (!tcp->greeted && pdu->type != NVME_TCP_ICREQ && pdu->type != NVME_TCP_H2C_TERM) {
+		terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "the first PDU is not ICReq");
+		return;
+	}
+	switch ((enum nvme_tcp_type)pdu->type) {
+	case NVME_TCP_ICREQ:
+		if (tcp->greeted)
+			terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "a second ICReq");
+		else
+			take_icreq(tcp, pdu);
+		return;
+	case NVME_TCP_H2C_TERM:
+		nvme_pdu_term_text(text, sizeof(text), "host", pdu);
+		target_conn_fail(&tcp->queue.base, DIAG_CLOSED, ECONNABORTED, text);
+		return;
+	case NVME_TCP_CMD:
+		take_command(tcp);
+		return;
+	case NVME_TCP_H2C_DATA:
+		take_h2c_data(tcp);
+		return;
+	case NVME_TCP_ICRESP:
+	case NVME_TCP_C2H_TERM:
+	case NVME_TCP_RSP:
+	case NVME_TCP_C2H_DATA:
+	case NVME_TCP_R2T:
+		break;
+	}
+	terminate(tcp, NVME_TCP_FES_SEQUENCE, 0, "PDU type that only controllers may send");
+}
+
+static bool pdu_header(struct nvme_pdus *pdus)
+{
+	struct nvme_tgt_tcp *tcp = container_of(pdus, struct nvme_tgt_tcp, pdus);
+
+	act_on(tcp, &pdus->pdu);
+	return !target_conn_gone(&tcp->queue.base);
+}
+
+static bool pdu_data(struct nvme_pdus *pdus, bool good)
+{
+	struct nvme_tgt_tcp *tcp = container_of(pdus, struct nvme_tgt_tcp, pdus);
+	struct nvme_tgt_tcp_cmd *tcmd = tcp->filling;
+
+	tcp->filling = NULL;
+	if (!good)
+		tcmd->status = NVME_TGT_TCP_TRANSIENT;
+	if (pdus->pdu.type == NVME_TCP_CMD) {
+		target_cmd_run(&tcmd->cmd.base);
+	} else {
+		tcmd->got += pdus->pdu.data;
+		if (tcmd->got == tcmd->want)
+			target_cmd_pulled(&tcmd->cmd.base, tcmd->status);
+	}
+	return !target_conn_gone(&tcp->queue.base);
+}
+
+static void pdu_bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const char *text)
+{
+	terminate(container_of(pdus, struct nvme_tgt_tcp, pdus), fes, fei, text);
+}
+
+static const struct nvme_pdu_events pdu_events = { pdu_header, pdu_data, pdu_bad };
+
+static void readable(struct stream *stream)
+{
+	struct nvme_tgt_tcp *tcp = stream->user;
+	struct nvme_tgt_queue *queue = &tcp->queue;
+
+	if (!target_conn_gone(&queue->base) && !nvme_pdu_receive(&tcp->pdus) &&
+		!target_conn_gone(&queue->base))
+		target_conn_fail(&queue->base, stream->why.code, stream->why.err, stream->why.text);
+}
+
 static void down(struct stream *stream)
 {
 	struct nvme_tgt_tcp *tcp = stream->user;
@@ -142,9 +307,7 @@ static void down(struct stream *stream)
 	target_conn_down(&tcp->queue.base);
 }
 
-static const struct stream_events events = {
-	.readable = nvme_tgt_tcp_readable, .sent = sent, .down = down
-};
+static const struct stream_events events = { .readable = readable, .sent = sent, .down = down };
 
 static void tcp_free(struct target_conn *conn)
 {
@@ -162,7 +325,7 @@ static int tcp_open(struct target_conn *conn, struct diag *diag)
 	int err, fd = tcp->fd;
 
 	queue->most = nvme_tgt_of(queue)->opt.depth;
-	nvme_pdu_init(&tcp->pdus, &nvme_tgt_tcp_pdu_events);
+	nvme_pdu_init(&tcp->pdus, &pdu_events);
 	conn->local.len = sizeof(conn->local.ss);
 	if (getsockname(fd, (struct sockaddr *)&conn->local.ss, &conn->local.len))
 		conn->local = (struct addr){ 0 };
