@@ -10,8 +10,7 @@
 #define MSEC 1000000ull
 
 struct nvme_tcp_slot {
-	struct nvme_slot slot; /* first */
-	struct nvme_sqe sqe;
+	struct nvme_slot slot; /* first; its sqe is in cmd */
 	uint32_t moved; /* bytes of data that came, or that were given to H2CData PDUs */
 	uint32_t left;  /* bytes of the R2T in work that no PDU has yet */
 	uint16_t ttag;
@@ -375,7 +374,7 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 	for (unsigned i = 0; !err && i < depth - 1u; i++) {
 		struct nvme_tcp_slot *slot = inflight_slot(&tcp->queue.inflight, i);
 
-		slot->slot.sqe = &slot->sqe;
+		slot->slot.sqe = &((struct nvme_tcp_cmd *)(void *)slot->cmd.head)->sqe;
 	}
 	if (!err)
 		err = stream_dial(&tcp->pdus.stream, loop, &dial, &events, tcp, diag);
