@@ -142,7 +142,9 @@ TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS
 $(T)/tests/pair/steady: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap
 $(T)/tests/pair/faults: TEST_LIBS += -Wl,--wrap=sendmsg,--wrap=send,--wrap=readv,--wrap=recv
 # On the clock of tests/fake/leap.c.
-$(addprefix $(T)/tests/,core/mad/watch core/block/paths core/block/orphan core/target/buffers core/target/places pair/neighbours pair/load_idle pair/target_frame) \
+$(addprefix $(T)/tests/,$(addprefix core/,mad/watch mad/scan mad/walk mad/xact block/paths block/orphan target/buffers target/places \
+	net/ways proto/iscsi/discover proto/nbd/srv_conn daemon/iscsi_keeper attach/iscsi_link) \
+	$(addprefix pair/,neighbours load_idle target_frame nvme_rdma nvme_serve_admin nvme_serve_rdma)) \
 	$(filter $(T)/tests/core/daemon/srp_daemon%,$(UNIT_BIN)) $(T)/replay/nvme-tgt-session $(F)/nvme-tgt-session: \
 	TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(T)/tests/core/block/split: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc
