@@ -79,10 +79,9 @@ struct nbd_ini_span {
 	uint32_t from, to;
 };
 struct nbd_ini_slot {
-	struct inflight_slot flight; /* first */
+	struct inflight_slot flight; /* first; the owner is a struct io */
 	struct stream_out out;
 	struct nbd_request request;
-	struct io *io;   /* the owner */
 	uint64_t cookie; /* as it stands in the request */
 	uint32_t len;    /* of the request: less than the io's at an odd end of the export */
 	uint32_t error;  /* the first the server gave */

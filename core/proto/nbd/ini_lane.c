@@ -40,7 +40,6 @@ static bool start_io(struct nbd_ini_lane *nl, struct io *io)
 
 	if (!slot)
 		return false;
-	slot->io = io;
 	slot->len = io->len > end - io->off ? (uint32_t)(end - io->off) : io->len;
 	slot->cookie = ++nl->serial << 16 | slot->flight.tag;
 	slot->mapped = slot->full = false;

@@ -55,14 +55,16 @@ static bool whole(const struct nbd_ini_slot *slot)
 /* Nothing more comes for this request. */
 static bool reply_ends(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
+	const struct io *io = slot->flight.owner;
+
 	/* "Terminating the transmission phase": after this error the client is to leave */
 	if (slot->error == NBD_ESHUTDOWN) {
 		nbd_ini_link_fail(&nl->link, DIAG_CLOSED, ESHUTDOWN, "the server is shutting down");
 		return false;
 	}
-	if (!slot->error && slot->io->kind == IO_READ && !whole(slot))
+	if (!slot->error && io->kind == IO_READ && !whole(slot))
 		return broken(nl, "the server reports a successful read without its data");
-	if (!slot->error && slot->io->kind == IO_MAP && !slot->mapped)
+	if (!slot->error && io->kind == IO_MAP && !slot->mapped)
 		return broken(nl,
 			"the server reports a successful block status request without its data");
 	nbd_ini_over(nl, slot);
@@ -71,27 +73,30 @@ static bool reply_ends(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 
 static bool data_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
+	const struct io *io = slot->flight.owner;
 	const struct nbd_answer *a = &nl->answer;
-	uint64_t from = a->off - slot->io->off;
+	uint64_t from = a->off - io->off;
 
-	if (slot->io->kind != IO_READ)
+	if (io->kind != IO_READ)
 		return broken(nl, "the server sent data for a request that is not a read");
-	if (a->off < slot->io->off || a->len > slot->len || from > slot->len - a->len)
+	if (a->off < io->off || a->len > slot->len || from > slot->len - a->len)
 		return broken(nl, "the server sent data outside the requested range");
 	if (!span_add(slot, (uint32_t)from, (uint32_t)from + a->len))
 		return broken(nl, "the server sent part of a read twice, or in too many parts");
 	if (!a->simple && a->type == NBD_REPLY_TYPE_OFFSET_HOLE) {
-		memset(slot->io->buf->p + from, 0, a->len);
+		memset(io->buf->p + from, 0, a->len);
 		return !a->done || reply_ends(nl, slot);
 	}
 	nl->sink = slot;
-	cutter_payload(&nl->link.cutter, slot->io->buf->p + from, a->len);
+	cutter_payload(&nl->link.cutter, io->buf->p + from, a->len);
 	return true;
 }
 
 static bool status_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
-	if (slot->io->kind != IO_MAP || nl->answer.context != nl->deal.context)
+	const struct io *io = slot->flight.owner;
+
+	if (io->kind != IO_MAP || nl->answer.context != nl->deal.context)
 		return broken(nl, "the server sent a block status that was not requested");
 	if (slot->mapped)
 		return broken(nl, "the server answered a block status request twice");
@@ -114,15 +119,16 @@ static bool error_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 
 static bool simple_begins(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
+	const struct io *io = slot->flight.owner;
 	struct nbd_answer *a = &nl->answer;
 
-	if (slot->io->kind == IO_READ && nl->deal.structured)
+	if (io->kind == IO_READ && nl->deal.structured)
 		return broken(
 			nl, "simple reply to a read although structured replies were negotiated");
 	slot->error = a->error;
-	if (slot->io->kind != IO_READ || a->error)
+	if (io->kind != IO_READ || a->error)
 		return reply_ends(nl, slot);
-	a->off = slot->io->off;
+	a->off = io->off;
 	a->len = slot->len;
 	return data_begins(nl, slot);
 }
@@ -157,15 +163,16 @@ static bool payload_ended(struct nbd_ini_lane *nl)
 
 static void run_add(struct nbd_ini_slot *slot, uint64_t len, uint32_t flags)
 {
-	struct map_run *run = (struct map_run *)(void *)slot->io->buf->p;
-	uint64_t left = slot->io->len - slot->at;
+	const struct io *io = slot->flight.owner;
+	struct map_run *run = (struct map_run *)(void *)io->buf->p;
+	uint64_t left = io->len - slot->at;
 
 	len = len < left ? len : left;
 	if (!len || slot->full)
 		return;
 	if (slot->runs && run[slot->runs - 1].flags == flags)
 		run[slot->runs - 1].len += len;
-	else if (slot->runs < slot->io->buf->cap / sizeof(*run))
+	else if (slot->runs < io->buf->cap / sizeof(*run))
 		run[slot->runs++] = (struct map_run){ .len = len, .flags = flags };
 	else
 		slot->full = true; /* the rest is for another question */
@@ -199,7 +206,8 @@ static void extent_add(struct nbd_ini_slot *slot, uint32_t block, uint64_t len, 
  * as data where it is all there is. */
 static bool extents_end(struct nbd_ini_lane *nl, struct nbd_ini_slot *slot)
 {
-	bool end = slot->io->off + slot->at + slot->part >= nl->dev->end;
+	const struct io *io = slot->flight.owner;
+	bool end = io->off + slot->at + slot->part >= nl->dev->end;
 
 	if (slot->part && (end || !slot->runs))
 		run_add(slot, nl->lane.bdev->lim.block, end ? slot->part_flags : 0);
