@@ -3,6 +3,7 @@
  * core/kernel. */
 #include "disk.h"
 #include "kernel.h"
+#include "policy.h"
 #include "uri.h"
 #include <errno.h>
 #include <limits.h>
@@ -11,19 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MSEC       1000000ull
-#define ON_LOSS_MS 60000
-#define LEFT_MS    2000 /* for the last requests of a process that was killed */
-#define STEP_MS    20
-
-static int read_on_loss(const char *text, const char *what, uint32_t *ms, struct diag *diag)
-{
-	struct diag why = { 0 };
-
-	if (!text || !parse_loss(text, PARSE_MSEC_MAX, ms, &why))
-		return 0;
-	return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
-}
+#define MSEC    1000000ull
+#define LEFT_MS 2000 /* for the last requests of a process that was killed */
+#define STEP_MS 20
 
 int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 {
@@ -32,8 +23,8 @@ int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
 	int rc, root = kernel_root();
 
 	*env = (struct bdev_env){ .timeout_ms = common->never ? BDEV_NEVER : common->timeout_ms,
-		.on_loss_ms = ON_LOSS_MS };
-	rc = read_on_loss(on_loss, "--on-loss", &env->on_loss_ms, call->diag);
+		.on_loss_ms = LOSS_DEFAULT * 1000 };
+	rc = on_loss ? loss_read(on_loss, "--on-loss", LOSS_MAX, &env->on_loss_ms, call->diag) : 0;
 	if (!rc)
 		rc = root < 0 ? diag_sys(call->diag, errno, "open /")
 			      : kernel_identity(root, NULL, NULL, &who, call->diag);
@@ -74,10 +65,12 @@ int disk_on_loss(const struct call *call, const char *text, const char *on_loss,
 {
 	struct uri *uri = parse(text);
 	const char *own = uri ? uri_value(uri, "loss") : NULL;
-	int err;
+	int err = 0;
 
-	*ms = ON_LOSS_MS;
-	err = read_on_loss(own ? own : on_loss, own ? "loss=" : "--on-loss", ms, call->diag);
+	*ms = LOSS_DEFAULT * 1000;
+	if (own || on_loss)
+		err = loss_read(
+			own ? own : on_loss, own ? "loss=" : "--on-loss", LOSS_MAX, ms, call->diag);
 	free(uri);
 	return err;
 }

@@ -258,7 +258,7 @@ static void keep_settings(
 	};
 
 	for (unsigned i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		if (!(given & 1u << kept[i].setting) && kept[i].now != KERNEL_ISCSI_UNKNOWN)
+		if (!(given & 1u << kept[i].setting) && kept[i].now != VALUE_UNKNOWN)
 			*kept[i].wanted = kept[i].now;
 }
 

@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Options for iSCSI settings; the loss policy becomes the kernel's replacement timeout. */
 #include "iser_loss.h"
+#include "policy.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define HOLD 60
-
-static int read_policy(
-	const char *what, const char *text, struct iscsi_settings *set, struct diag *diag)
-{
-	struct diag why = { 0 };
-	uint32_t ms = 0;
-
-	if (parse_loss(text, 86400000, &ms, &why))
-		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
-	set->replacement_timeout = ms == UINT32_MAX ? -1 : (int)((ms + 999) / 1000);
-	return 0;
-}
+#define HOLD_MAX 86400
 
 int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct iscsi_settings *set,
 	uint32_t *given, struct diag *diag)
 {
 	const char *of_uri = uri ? uri_value(uri, "loss") : NULL,
 		   *loss = words->on_loss ? words->on_loss : of_uri;
+	uint32_t ms;
 	int err = 0;
 
 	iscsi_settings_init(set);
-	set->replacement_timeout = HOLD;
+	set->replacement_timeout = LOSS_DEFAULT;
 	*given = 0;
 	for (unsigned i = 0; !err && i < ISCSI_SETTINGS; i++) {
 		const char *key = uri ? uri_value(uri, iscsi_setting[i].option) : NULL,
@@ -48,15 +38,8 @@ int iser_set_read(const struct iser_set_words *words, struct uri *uri, struct is
 	if (err || !loss || words->value[ISER_replacement_timeout])
 		return err;
 	*given |= 1u << ISER_replacement_timeout;
-	return read_policy(words->on_loss ? "--on-loss" : "loss=", loss, set, diag);
-}
-
-const char *iser_loss_text(int replacement_timeout, char text[ISER_LOSS_TEXT])
-{
-	if (replacement_timeout < 0)
-		return "forever";
-	if (!replacement_timeout)
-		return "fail-fast";
-	snprintf(text, ISER_LOSS_TEXT, "wait=%d", replacement_timeout);
-	return text;
+	err = loss_read(loss, words->on_loss ? "--on-loss" : "loss=", HOLD_MAX, &ms, diag);
+	if (!err)
+		set->replacement_timeout = loss_seconds(ms);
+	return err;
 }

@@ -27,6 +27,3 @@ struct iser_set_words {
 /* *given: bits by enum iser_setting of the settings that were given. The URI may be NULL. */
 int iser_set_read(const struct iser_set_words *, struct uri *, struct iscsi_settings *,
 	uint32_t *given, struct diag *);
-/* As --on-loss takes it. */
-#define ISER_LOSS_TEXT 24
-const char *iser_loss_text(int replacement_timeout, char text[ISER_LOSS_TEXT]);

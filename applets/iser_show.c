@@ -2,6 +2,7 @@
 /* Print results of logins. */
 #include "iser_show.h"
 #include "iser_loss.h"
+#include "policy.h"
 #include "scsi_show.h"
 #include <stdio.h>
 #include <string.h>
@@ -75,10 +76,10 @@ static void show_timeouts(struct out *out, const struct kernel_iscsi_tmo *tmo, i
 		{ "tgt_reset_timeout_seconds", tmo->target_reset },
 		{ "login_timeout_seconds", login_timeout },
 	};
-	char text[ISER_LOSS_TEXT];
+	char text[LOSS_TEXT];
 
-	if (tmo->recovery != KERNEL_ISCSI_UNKNOWN)
-		out_text(out, "on_loss", NULL, "%s", iser_loss_text(tmo->recovery, text));
+	if (tmo->recovery != VALUE_UNKNOWN)
+		out_text(out, "on_loss", NULL, "%s", loss_text(tmo->recovery, text));
 	out_object(out, "timeouts");
 	show_rows(out, rows, sizeof(rows) / sizeof(rows[0]), false);
 	out_end(out);
@@ -88,7 +89,7 @@ static void show_session(struct out *out, const struct iscsi_want *want,
 	const struct kernel_iscsi_session *session, const char *print)
 {
 	const char *open = strchr(session->portal, ':') ? "[" : "", *close = *open ? "]" : "";
-	char text[ISER_LOSS_TEXT], at[ADDR_TEXT];
+	char text[LOSS_TEXT], at[ADDR_TEXT];
 
 	out_text(out, "session", NULL, "session%u", session->sid);
 	out_text(out, "host", NULL, "host%u", session->host);
@@ -115,9 +116,9 @@ static void show_session(struct out *out, const struct iscsi_want *want,
 		session->portal_port, iscsi_carrier_word(want->carrier),
 		want->redirects ? ", redirected to " : "",
 		want->redirects ? addr_text(&want->at, at) : "");
-	if (session->tmo.recovery != KERNEL_ISCSI_UNKNOWN)
+	if (session->tmo.recovery != VALUE_UNKNOWN)
 		out_line(out, "session%u: on loss: %s", session->sid,
-			iser_loss_text(session->tmo.recovery, text));
+			loss_text(session->tmo.recovery, text));
 }
 
 void iser_show_want(struct out *out, int root, const struct iscsi_want *want, const char *print)
@@ -155,7 +156,7 @@ void iser_show_plan(struct out *out, const struct iscsi_want *want,
 		.abort = set->abort_timeout,
 		.lu_reset = set->lu_reset_timeout,
 		.target_reset = set->tgt_reset_timeout };
-	char at[ADDR_TEXT], text[ISER_LOSS_TEXT];
+	char at[ADDR_TEXT], text[LOSS_TEXT];
 
 	out_object(out, NULL);
 	out_text(out, "target", NULL, "%s", want->target);
@@ -173,6 +174,5 @@ void iser_show_plan(struct out *out, const struct iscsi_want *want,
 			there->sid);
 	else
 		out_line(out, "%s at %s: would log in over %s as %s; on loss: %s", want->target, at,
-			word, want->from->initiator,
-			iser_loss_text(set->replacement_timeout, text));
+			word, want->from->initiator, loss_text(set->replacement_timeout, text));
 }

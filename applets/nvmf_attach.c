@@ -173,7 +173,7 @@ static void policy_text(const struct nvmf_ctrl *ctrl, char *text, size_t len)
 {
 	size_t used;
 
-	if (ctrl->ctrl_loss_tmo == NVMF_OFF)
+	if (ctrl->ctrl_loss_tmo == VALUE_OFF)
 		snprintf(text, len, "reconnect every %d s forever", ctrl->reconnect_delay);
 	else
 		snprintf(text, len, "reconnect every %d s for %d s", ctrl->reconnect_delay,
@@ -270,7 +270,7 @@ void nvmf_attached_show(struct call *call, const struct nvmf_target *t,
 		return;
 	out_line(out, "%s: %s%s, %s", ctrl->name, a->made.existed ? "already connected to " : "",
 		nvmf_target_text(t, text, sizeof(text)), ctrl->state);
-	if (ctrl->ctrl_loss_tmo == NVMF_UNKNOWN)
+	if (ctrl->ctrl_loss_tmo == VALUE_UNKNOWN)
 		return;
 	policy_text(ctrl, loss, sizeof(loss));
 	out_line(out, "%s: on connection loss: %s", ctrl->name, loss);

@@ -13,7 +13,6 @@
 #define DISCOVERY_NQN  "nqn.2014-08.org.nvmexpress.discovery"
 #define IO_PORT        "4420"
 #define DISCOVERY_PORT "8009"
-#define LOSS_SECONDS   60
 
 /* Our words for the kernel's, in URIs of all network disks. */
 static const struct {
@@ -197,27 +196,21 @@ static void set_policy(struct nvmf_target *t, int loss, int fail, int delay)
 static int read_policy(struct nvmf_target *t, const char *what, const char *text, struct diag *diag)
 {
 	const char *const *value = t->want.value;
-	uint32_t ms = LOSS_SECONDS * 1000;
-	struct diag why = { 0 };
-	int seconds, loss;
+	uint32_t ms = LOSS_DEFAULT * 1000;
+	int seconds, loss, err;
 
 	if (!text && (value[NVMF_CTRL_LOSS_TMO] || value[NVMF_FAST_IO_FAIL_TMO] ||
 			     value[NVMF_RECONNECT_DELAY]))
 		return 0;
-	if (text && parse_loss(text, PARSE_MSEC_MAX, &ms, &why))
-		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
-	if (!ms) {
-		snprintf(t->policy, sizeof(t->policy), "fail-fast");
-		set_policy(t, LOSS_SECONDS, 0, 2);
+	err = text ? loss_read(text, what, LOSS_MAX, &ms, diag) : 0;
+	if (err)
+		return err;
+	seconds = loss_seconds(ms);
+	loss_text(seconds, t->policy);
+	if (seconds <= 0) {
+		set_policy(t, seconds ? -1 : LOSS_DEFAULT, seconds, seconds ? 10 : 2);
 		return 0;
 	}
-	if (ms == UINT32_MAX) {
-		snprintf(t->policy, sizeof(t->policy), "forever");
-		set_policy(t, -1, -1, 10);
-		return 0;
-	}
-	seconds = (int)((ms + 999) / 1000);
-	snprintf(t->policy, sizeof(t->policy), "wait=%d", seconds);
 	loss = value[NVMF_CTRL_LOSS_TMO] ? atoi(value[NVMF_CTRL_LOSS_TMO]) : seconds;
 	set_policy(t, seconds, loss >= 0 && loss < seconds ? -1 : seconds,
 		seconds >= 60  ? 10

@@ -144,7 +144,7 @@ struct nvmf_target {
 	uint32_t nsid, timeout_ms; /* nsid 0 = all */
 	char uuid[40];             /* of the namespace that is wanted; "" = all */
 	/* "wait=60", "fail-fast", "forever"; "" = the timeouts were given one by one */
-	char policy[24];
+	char policy[LOSS_TEXT];
 };
 /* From the options, and from the URI (may be NULL), whose keys come after them. Without an NQN it
  * is the discovery controller's, with its port. Errors: usage. Resolves names. */

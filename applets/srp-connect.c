@@ -103,7 +103,7 @@ static int set_up(struct call *call, int root, struct connection *c, uint64_t lu
 	struct srp_rport rport;
 	int err = 0;
 	bool told = !kernel_srp_rport(root, c->made.number, &rport) &&
-		    rport.tmo.fast_io_fail_tmo != SRP_UNKNOWN;
+		    rport.tmo.fast_io_fail_tmo != VALUE_UNKNOWN;
 
 	if (c->loss_given || (!c->made.existed && told)) /* kernels before 3.13 have none of them */
 		err = kernel_srp_tmo_set(root, c->made.number, &c->tmo, call->diag);

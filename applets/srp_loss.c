@@ -14,13 +14,13 @@
 
 static int read_policy(const char *what, const char *text, struct srp_tmo *tmo, struct diag *diag)
 {
-	struct diag why = { 0 };
-	uint32_t ms = 0;
+	uint32_t ms;
+	int err = loss_read(text, what, HOLD_MAX, &ms, diag);
 
-	*tmo = (struct srp_tmo){ .reconnect_delay = DELAY, .dev_loss_tmo = SRP_OFF };
-	if (parse_loss(text, HOLD_MAX * 1000, &ms, &why))
-		return diag_set(diag, DIAG_USAGE, why.err, "%s: %s", what, why.text);
-	tmo->fast_io_fail_tmo = ms == UINT32_MAX ? HOLD_MAX : (int)((ms + 999) / 1000);
+	*tmo = (struct srp_tmo){ .reconnect_delay = DELAY, .dev_loss_tmo = VALUE_OFF };
+	if (err)
+		return err;
+	tmo->fast_io_fail_tmo = ms == LOSS_FOREVER ? HOLD_MAX : loss_seconds(ms);
 	/* No I/O fails during an attempt, which takes 80 s at a silent target. */
 	if (tmo->fast_io_fail_tmo == DELAY)
 		tmo->reconnect_delay++;
@@ -35,7 +35,7 @@ static int read_one(const char *name, const char *text, int *value, struct diag 
 	if (!text)
 		return 0;
 	if (!strcmp(text, "off") || !strcmp(text, "-1")) {
-		*value = SRP_OFF;
+		*value = VALUE_OFF;
 		return 0;
 	}
 	if (parse_u64(text, 0, INT_MAX / 1000, &number, &why))
@@ -52,7 +52,7 @@ int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const 
 	int err = 0;
 
 	*given = policy || single;
-	*tmo = (struct srp_tmo){ SRP_UNKNOWN, SRP_UNKNOWN, SRP_UNKNOWN };
+	*tmo = (struct srp_tmo){ VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN };
 	if (!*given)
 		policy = otherwise;
 	if (policy)
@@ -69,12 +69,13 @@ int srp_loss_read(const struct srp_loss_words *words, const char *of_uri, const 
 struct srp_tmo srp_loss_merge(const struct srp_tmo *want, const struct srp_tmo *now)
 {
 	return (struct srp_tmo){
-		.reconnect_delay = want->reconnect_delay == SRP_UNKNOWN ? now->reconnect_delay
-									: want->reconnect_delay,
-		.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now->fast_io_fail_tmo
-									  : want->fast_io_fail_tmo,
-		.dev_loss_tmo =
-			want->dev_loss_tmo == SRP_UNKNOWN ? now->dev_loss_tmo : want->dev_loss_tmo,
+		.reconnect_delay = want->reconnect_delay == VALUE_UNKNOWN ? now->reconnect_delay
+									  : want->reconnect_delay,
+		.fast_io_fail_tmo = want->fast_io_fail_tmo == VALUE_UNKNOWN
+					    ? now->fast_io_fail_tmo
+					    : want->fast_io_fail_tmo,
+		.dev_loss_tmo = want->dev_loss_tmo == VALUE_UNKNOWN ? now->dev_loss_tmo
+								    : want->dev_loss_tmo,
 	};
 }
 
@@ -113,11 +114,10 @@ static void show(struct out *out, const char *key, int seconds)
 void srp_loss_show(struct out *out, const struct srp_tmo *tmo)
 {
 	int hold = tmo->fast_io_fail_tmo >= 0 ? tmo->fast_io_fail_tmo : tmo->dev_loss_tmo;
+	char text[LOSS_TEXT];
 
-	if (hold == 0)
-		out_text(out, "on_loss", NULL, "fail-fast");
-	else if (hold > 0)
-		out_text(out, "on_loss", NULL, "wait=%d", hold);
+	if (hold >= 0)
+		out_text(out, "on_loss", NULL, "%s", loss_text(hold, text));
 	out_object(out, "timeouts");
 	show(out, "reconnect_seconds", tmo->reconnect_delay);
 	show(out, "fail_seconds", tmo->fast_io_fail_tmo);

@@ -18,7 +18,7 @@ struct srp_loss_words {
 			"time between reconnect attempts, or off; default 10"                      \
 	}
 
-/* *given: an option or the URI sets something; the rest is SRP_UNKNOWN. `otherwise`: the default
+/* *given: an option or the URI sets something; the rest is VALUE_UNKNOWN. `otherwise`: the default
  * policy, or NULL. */
 int srp_loss_read(const struct srp_loss_words *, const char *of_uri, const char *otherwise,
 	struct srp_tmo *, bool *given, struct diag *);

@@ -11,7 +11,7 @@
 static const char *number(int value, char text[NUMBER])
 {
 	text[0] = 0;
-	if (value == KERNEL_ISCSI_OFF)
+	if (value == VALUE_OFF)
 		snprintf(text, NUMBER, "off");
 	else if (value >= 0)
 		snprintf(text, NUMBER, "%d", value);

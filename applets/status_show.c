@@ -20,9 +20,9 @@ const char *status_policy(const struct list_loss *loss, char text[24])
 		snprintf(text, 24, "wait=%d", hold);
 	else
 		snprintf(text, 24, "%s",
-			hold == 0                                          ? "fail-fast"
-			: hold == LIST_NEVER || loss->fail_s == LIST_NEVER ? "forever"
-									   : "");
+			hold == 0                                        ? "fail-fast"
+			: hold == VALUE_OFF || loss->fail_s == VALUE_OFF ? "forever"
+									 : "");
 	return text;
 }
 

@@ -4,15 +4,13 @@
  * not told. */
 #pragma once
 #include "diag.h"
+#include "policy.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KERNEL_ISCSI_OFF     (-1)
-#define KERNEL_ISCSI_UNKNOWN (-2) /* not told */
-
 /* What initiator and target agreed on, RFC 7143, 13; lengths in bytes, the others 0 and 1 but for
- * the last. Numbers, or KERNEL_ISCSI_UNKNOWN. */
+ * the last. Numbers, or VALUE_UNKNOWN. */
 struct kernel_iscsi_agreed {
 	int header_digest, data_digest;
 	int max_recv, max_xmit; /* data segments of this machine's and of the target's choice */
@@ -21,7 +19,7 @@ struct kernel_iscsi_agreed {
 	int max_r2t, erl;
 };
 
-/* Seconds, or KERNEL_ISCSI_OFF, KERNEL_ISCSI_UNKNOWN. */
+/* Seconds, or VALUE_OFF, VALUE_UNKNOWN. */
 struct kernel_iscsi_tmo {
 	/* how long requests are held while the connection is lost; off: until it is back */
 	int recovery;
@@ -32,7 +30,7 @@ struct kernel_iscsi_tmo {
 
 struct kernel_iscsi_session {
 	unsigned sid, host; /* sessionN, hostN */
-	int target_id;      /* the third of H:C:T:L; KERNEL_ISCSI_UNKNOWN while it has none */
+	int target_id;      /* the third of H:C:T:L; VALUE_UNKNOWN while it has none */
 	/* as /sys/class/iscsi_transport calls it: "tcp", "iser", "bnx2i"; "" = not told */
 	char transport[16];
 	char target[225], initiator[225]; /* names */
@@ -41,7 +39,7 @@ struct kernel_iscsi_session {
 	int tpgt;
 	char state[16];        /* FREE, LOGGED_IN, FAILED */
 	char target_state[16]; /* UNBOUND, ALLOCATED, SCANNED, UNBINDING; before Linux 6.2 "" */
-	/* commands that are aborted get no data any more; 0, 1, KERNEL_ISCSI_UNKNOWN */
+	/* commands that are aborted get no data any more; 0, 1, VALUE_UNKNOWN */
 	int fast_abort;
 	int creator; /* process that made it; 0 = not told */
 	struct kernel_iscsi_agreed agreed;
@@ -73,7 +71,7 @@ struct kernel_iscsi_secrets {
 };
 int kernel_iscsi_secrets(int root, unsigned sid, struct kernel_iscsi_secrets *, struct diag *);
 
-/* From the next loss on; seconds or KERNEL_ISCSI_OFF. -EBUSY: the connection is lost now. */
+/* From the next loss on; seconds or VALUE_OFF. -EBUSY: the connection is lost now. */
 int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *);
 
 /* Turns at logging in to a target and portal, which processes take; they end with the descriptor.

@@ -5,13 +5,11 @@
 #pragma once
 #include "diag.h"
 #include "kernel_iscsi_session.h"
+#include "policy.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define LIST_NEVER   (-1)
-#define LIST_UNKNOWN (-2) /* not told, or nothing of the kind */
 
 /* What becomes of requests when the connection is lost; seconds. */
 struct list_loss {
@@ -26,7 +24,7 @@ struct list_loss {
 struct list_iscsi {
 	bool is;
 	unsigned sid, cid;
-	int tpgt; /* KERNEL_ISCSI_UNKNOWN */
+	int tpgt; /* VALUE_UNKNOWN */
 	char connection_state[16];
 	/* where it logs in; after a redirect the link's address is another */
 	char portal[ADDR_TEXT];

@@ -4,6 +4,7 @@
  * = no bound. */
 #pragma once
 #include "diag.h"
+#include "policy.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,8 +97,6 @@ struct nvmf_route {
 int kernel_nvmf_route(struct nvmf_want *, struct nvmf_route *made, struct diag *);
 
 /* A controller as /sys/class/nvme tells it; "" = not told. */
-#define NVMF_OFF     (-1) /* a time-out that never comes */
-#define NVMF_UNKNOWN (-2)
 struct nvmf_ctrl {
 	char name[16]; /* "nvme0" */
 	char transport[8], state[16], nqn[224], hostnqn[224], hostid[40];

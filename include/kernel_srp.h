@@ -4,6 +4,7 @@
 #pragma once
 #include "diag.h"
 #include "kernel.h"
+#include "policy.h"
 #include "uri.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,8 +75,6 @@ int kernel_srp_port(int root, const struct srp_want *, const char *dev, unsigned
 	struct srp_local *, char *others, size_t len, struct diag *);
 
 /* The remote port's time-outs in seconds. */
-#define SRP_OFF     (-1)
-#define SRP_UNKNOWN (-2) /* unknown; keep */
 struct srp_tmo {
 	int reconnect_delay, fast_io_fail_tmo, dev_loss_tmo;
 };
@@ -89,7 +88,7 @@ int kernel_srp_rport(int root, unsigned host, struct srp_rport *); /* -ENOENT */
 void kernel_srp_tmo_default(int root, struct srp_tmo *);
 /* The manual's four rules (Documentation/ABI/stable/sysfs-transport-srp, srp_tmo_valid()). */
 int kernel_srp_tmo_check(const struct srp_tmo *, struct diag *);
-/* Each of them that is not SRP_UNKNOWN, in an order that the kernel takes. */
+/* Each of them that is not VALUE_UNKNOWN, in an order that the kernel takes. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *, struct diag *);
 
 /* Loads ib_srp, with parameters ("name=value"). *loaded: by this call. -EALREADY: already loaded

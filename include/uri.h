@@ -73,9 +73,6 @@ int parse_size(const char *text, uint64_t *, struct diag *);
 #define PARSE_MSEC_MAX UINT32_C(4294967000)
 /* "30", "0.5", "500ms"; a part of a millisecond counts as one */
 int parse_msec(const char *text, uint32_t *ms, struct diag *);
-/* How long I/O is held while no path works: "fail-fast" (0), "forever" (UINT32_MAX), "wait=SECONDS"
- * or "SECONDS" up to max_ms. */
-int parse_loss(const char *text, uint32_t max_ms, uint32_t *ms, struct diag *);
 
 /* Addresses. On a loop that serves others a name is for resolve.h; these block the caller, at most
  * timeout_ms (0 = as long as the resolver takes) and at most until resolve_bound(). */

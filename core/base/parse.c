@@ -115,24 +115,3 @@ int parse_msec(const char *text, uint32_t *ms, struct diag *diag)
 	*ms = (uint32_t)sum;
 	return 0;
 }
-
-int parse_loss(const char *text, uint32_t max_ms, uint32_t *ms, struct diag *diag)
-{
-	int err = 0;
-
-	if (!strcmp(text, "fail-fast"))
-		*ms = 0;
-	else if (!strcmp(text, "forever"))
-		*ms = UINT32_MAX;
-	else
-		err = parse_msec(!strncmp(text, "wait=", 5) ? text + 5 : text, ms, NULL);
-	if (err == -EINVAL)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"invalid loss policy '%s': expected fail-fast, wait=SECONDS, SECONDS or "
-			"forever",
-			text);
-	if (err || (!*ms && strcmp(text, "fail-fast")) || (*ms > max_ms && *ms != UINT32_MAX))
-		return diag_set(diag, DIAG_USAGE, ERANGE,
-			"must be 0.001 to %u seconds, fail-fast or forever", max_ms / 1000);
-	return 0;
-}

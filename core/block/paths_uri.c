@@ -2,6 +2,7 @@
 /* The URIs of a disk's paths: the one given, and its path= keys, each a whole URI or a host[:port]
  * in the first one's place. */
 #include "paths.h"
+#include "policy.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,11 +63,9 @@ static int uri_rehost(struct uri *uri, char *value, struct diag *diag)
 static int loss_of(struct paths *paths, struct uri *uri, struct diag *diag)
 {
 	const char *value = uri_value(uri, "loss");
-	struct diag why = { 0 };
 
-	if (!value || !parse_loss(value, PARSE_MSEC_MAX, &paths->loss_ms, &why))
+	if (!value || !loss_read(value, "loss=", LOSS_MAX, &paths->loss_ms, diag))
 		return 0;
-	diag_set(diag, DIAG_USAGE, why.err, "loss=: %s", why.text);
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 

@@ -33,7 +33,7 @@ static struct keep_session *made(struct keep *keep, unsigned sid)
 	if (!kept)
 		return NULL;
 	kept->s.sid = sid;
-	kept->header_digest = kept->data_digest = KERNEL_ISCSI_UNKNOWN;
+	kept->header_digest = kept->data_digest = VALUE_UNKNOWN;
 	return &kept->s;
 }
 

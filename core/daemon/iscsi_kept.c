@@ -28,7 +28,7 @@ int iscsi_kept_look(struct kept *kept, int root)
 
 static void set_if(int32_t *to, int value)
 {
-	if (value != KERNEL_ISCSI_UNKNOWN)
+	if (value != VALUE_UNKNOWN)
 		*to = value;
 }
 

@@ -9,7 +9,7 @@ struct kept {
 	struct keep_session s;
 	struct kernel_iscsi_session is; /* as of the last look */
 	/* What the kernel forgets with the connection, as of when it was seen live */
-	int header_digest, data_digest; /* KERNEL_ISCSI_UNKNOWN */
+	int header_digest, data_digest; /* VALUE_UNKNOWN */
 	char address[ADDR_TEXT];
 	uint16_t port;
 	/* Of the login under way */

@@ -37,10 +37,10 @@ static int read_number(int root, const char *dir, const char *name, int max)
 	long value;
 
 	if (!read_word(root, text, sizeof(text), dir, name) || text[0] < '0' || text[0] > '9')
-		return KERNEL_ISCSI_UNKNOWN;
+		return VALUE_UNKNOWN;
 	errno = 0;
 	value = strtol(text, &end, 10);
-	return *end || errno || value > max ? KERNEL_ISCSI_UNKNOWN : (int)value;
+	return *end || errno || value > max ? VALUE_UNKNOWN : (int)value;
 }
 
 static int read_recovery(int root, const char *dir)
@@ -49,7 +49,7 @@ static int read_recovery(int root, const char *dir)
 
 	if (read_word(root, text, sizeof(text), dir, "recovery_tmo") &&
 		(!strcmp(text, "off") || text[0] == '-'))
-		return KERNEL_ISCSI_OFF;
+		return VALUE_OFF;
 	return read_number(root, dir, "recovery_tmo", INT32_MAX);
 }
 
@@ -315,7 +315,7 @@ int kernel_iscsi_recovery_set(int root, unsigned sid, int seconds, struct diag *
 	char path[80], text[16];
 	int fd, err = 0;
 
-	if (seconds != KERNEL_ISCSI_OFF && (seconds < 0 || seconds > SECONDS_MAX))
+	if (seconds != VALUE_OFF && (seconds < 0 || seconds > SECONDS_MAX))
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"recovery timeout: must be 0 to %d, or off", SECONDS_MAX);
 	snprintf(path, sizeof(path), SESSIONS "/session%u/recovery_tmo", sid);

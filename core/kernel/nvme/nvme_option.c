@@ -137,7 +137,7 @@ static int check_nqn(const char *name, const char *nqn, struct diag *diag)
 
 static int number(const struct nvmf_want *want, enum nvmf_key key)
 {
-	return want->value[key] ? atoi(want->value[key]) : NVMF_UNKNOWN;
+	return want->value[key] ? atoi(want->value[key]) : VALUE_UNKNOWN;
 }
 
 static int check_together(const struct nvmf_want *want, struct diag *diag)

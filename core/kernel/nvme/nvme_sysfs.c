@@ -44,11 +44,11 @@ static int read_seconds(int root, const char *ctrl, const char *name)
 	long value;
 
 	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/%s", ctrl, name) <= 0)
-		return NVMF_UNKNOWN;
+		return VALUE_UNKNOWN;
 	if (!strcmp(text, "off"))
-		return NVMF_OFF;
+		return VALUE_OFF;
 	value = strtol(text, &end, 10);
-	return *end || value < 0 || value > INT32_MAX ? NVMF_UNKNOWN : (int)value;
+	return *end || value < 0 || value > INT32_MAX ? VALUE_UNKNOWN : (int)value;
 }
 
 /* "traddr=10.0.0.1,trsvcid=4420,src_addr=10.0.0.2" */

@@ -26,8 +26,8 @@ static int read_seconds(int root, const char *dir, const char *name)
 	char text[24];
 
 	if (kernel_sys_read(root, text, sizeof(text), "%s/%s", dir, name) <= 0)
-		return SRP_UNKNOWN;
-	return strcmp(text, "off") && text[0] != '-' ? (int)strtol(text, NULL, 10) : SRP_OFF;
+		return VALUE_UNKNOWN;
+	return strcmp(text, "off") && text[0] != '-' ? (int)strtol(text, NULL, 10) : VALUE_OFF;
 }
 
 static void read_tmo(int root, const char *dir, struct srp_tmo *tmo)
@@ -73,11 +73,11 @@ int kernel_srp_rport(int root, unsigned host, struct srp_rport *rport)
 void kernel_srp_tmo_default(int root, struct srp_tmo *tmo)
 {
 	read_tmo(root, PARAMETERS, tmo);
-	if (tmo->reconnect_delay == SRP_UNKNOWN)
+	if (tmo->reconnect_delay == VALUE_UNKNOWN)
 		tmo->reconnect_delay = 10;
-	if (tmo->fast_io_fail_tmo == SRP_UNKNOWN)
+	if (tmo->fast_io_fail_tmo == VALUE_UNKNOWN)
 		tmo->fast_io_fail_tmo = 15;
-	if (tmo->dev_loss_tmo == SRP_UNKNOWN)
+	if (tmo->dev_loss_tmo == VALUE_UNKNOWN)
 		tmo->dev_loss_tmo = 600;
 }
 
@@ -91,14 +91,14 @@ int kernel_srp_tmo_check(const struct srp_tmo *tmo, struct diag *diag)
 	if (fail > BLOCK_MAX)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"fast_io_fail_tmo: must be 0 to %d, or off", BLOCK_MAX);
-	if (fail == SRP_OFF && loss > BLOCK_MAX)
+	if (fail == VALUE_OFF && loss > BLOCK_MAX)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"dev_loss_tmo: must be 0 to %d, or off, while fast_io_fail_tmo is off",
 			BLOCK_MAX);
 	if (fail >= 0 && loss >= 0 && fail >= loss)
 		return diag_set(diag, DIAG_USAGE, ERANGE,
 			"fast_io_fail_tmo (%d) must be less than dev_loss_tmo (%d)", fail, loss);
-	if (delay == SRP_OFF && fail == SRP_OFF && loss == SRP_OFF)
+	if (delay == VALUE_OFF && fail == VALUE_OFF && loss == VALUE_OFF)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"reconnect_delay, fast_io_fail_tmo and dev_loss_tmo must not all be off");
 	return 0;
@@ -145,7 +145,7 @@ static void add_write(
 	if (seconds == *now)
 		return;
 	snprintf(words->path, sizeof(words->path), CLASS "/%s/%s", port, name);
-	snprintf(words->text, sizeof(words->text), seconds == SRP_OFF ? "off" : "%d", seconds);
+	snprintf(words->text, sizeof(words->text), seconds == VALUE_OFF ? "off" : "%d", seconds);
 	*now = seconds;
 	writes->count++;
 }
@@ -179,24 +179,25 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 		return diag_set(
 			diag, DIAG_NOT_FOUND, ENOENT, "host%u has no SRP remote port", host);
 	now = rport.tmo;
-	if (now.fast_io_fail_tmo == SRP_UNKNOWN || now.dev_loss_tmo == SRP_UNKNOWN ||
-		now.reconnect_delay == SRP_UNKNOWN)
+	if (now.fast_io_fail_tmo == VALUE_UNKNOWN || now.dev_loss_tmo == VALUE_UNKNOWN ||
+		now.reconnect_delay == VALUE_UNKNOWN)
 		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP,
 			"this kernel's ib_srp has no loss timeouts: Linux 3.13 or later required");
-	to.reconnect_delay =
-		want->reconnect_delay == SRP_UNKNOWN ? now.reconnect_delay : want->reconnect_delay;
-	to.fast_io_fail_tmo = want->fast_io_fail_tmo == SRP_UNKNOWN ? now.fast_io_fail_tmo
-								    : want->fast_io_fail_tmo;
-	to.dev_loss_tmo = want->dev_loss_tmo == SRP_UNKNOWN ? now.dev_loss_tmo : want->dev_loss_tmo;
+	to.reconnect_delay = want->reconnect_delay == VALUE_UNKNOWN ? now.reconnect_delay
+								    : want->reconnect_delay;
+	to.fast_io_fail_tmo = want->fast_io_fail_tmo == VALUE_UNKNOWN ? now.fast_io_fail_tmo
+								      : want->fast_io_fail_tmo;
+	to.dev_loss_tmo =
+		want->dev_loss_tmo == VALUE_UNKNOWN ? now.dev_loss_tmo : want->dev_loss_tmo;
 	err = kernel_srp_tmo_check(&to, diag);
 	if (err)
 		return err;
-	if (now.reconnect_delay == SRP_OFF && (now.fast_io_fail_tmo != to.fast_io_fail_tmo ||
-						      now.dev_loss_tmo != to.dev_loss_tmo))
+	if (now.reconnect_delay == VALUE_OFF && (now.fast_io_fail_tmo != to.fast_io_fail_tmo ||
+							now.dev_loss_tmo != to.dev_loss_tmo))
 		add_write(&writes, rport.name, "reconnect_delay", &now.reconnect_delay,
-			to.reconnect_delay == SRP_OFF ? 10 : to.reconnect_delay);
+			to.reconnect_delay == VALUE_OFF ? 10 : to.reconnect_delay);
 	if (now.fast_io_fail_tmo != to.fast_io_fail_tmo)
-		add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, SRP_OFF);
+		add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, VALUE_OFF);
 	add_write(&writes, rport.name, "fast_io_fail_tmo", &now.fast_io_fail_tmo,
 		to.fast_io_fail_tmo);
 	add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, to.dev_loss_tmo);
@@ -207,7 +208,7 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 void kernel_srp_hurry(int root, unsigned host)
 {
 	const struct srp_tmo soon = {
-		.reconnect_delay = SRP_UNKNOWN, .fast_io_fail_tmo = 0, .dev_loss_tmo = 1
+		.reconnect_delay = VALUE_UNKNOWN, .fast_io_fail_tmo = 0, .dev_loss_tmo = 1
 	};
 
 	kernel_srp_tmo_set(root, host, &soon, NULL);

@@ -25,8 +25,8 @@ void *kernel_list_grow(struct listing *list, void *items, unsigned count, size_t
 
 struct list_link kernel_list_link_new(const char *name, const char *protocol, const char *transport)
 {
-	struct list_link link = { .loss = { LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN, LIST_UNKNOWN,
-					  LIST_UNKNOWN, LIST_UNKNOWN } };
+	struct list_link link = { .loss = { VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN,
+					  VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN } };
 
 	snprintf(link.name, sizeof(link.name), "%.31s", name);
 	snprintf(link.protocol, sizeof(link.protocol), "%.7s", protocol);

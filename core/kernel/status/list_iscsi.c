@@ -37,9 +37,7 @@ static void set_address(struct list_link *link, const struct kernel_iscsi_sessio
 
 static int seconds(int value)
 {
-	return value == KERNEL_ISCSI_OFF       ? LIST_NEVER
-	       : value == KERNEL_ISCSI_UNKNOWN ? LIST_UNKNOWN
-					       : value;
+	return value == VALUE_OFF ? VALUE_OFF : value == VALUE_UNKNOWN ? VALUE_UNKNOWN : value;
 }
 
 static void add_session(struct listing *list, const struct kernel_iscsi_session *session,

@@ -71,7 +71,7 @@ static void read_loss(const char *super, struct list_loss *loss)
 	char text[8];
 
 	if (kernel_mount_option(super, "hard", text, sizeof(text)))
-		loss->fail_s = loss->give_up_s = LIST_NEVER;
+		loss->fail_s = loss->give_up_s = VALUE_OFF;
 	else if (tenths >= 0 && tenths < 100000 && again >= 0 && again < 100000)
 		loss->fail_s = (int)((tenths * (again + 1) + 9) / 10 > INT32_MAX
 					     ? INT32_MAX

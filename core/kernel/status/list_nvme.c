@@ -12,7 +12,7 @@
 
 static int seconds(int value)
 {
-	return value == NVMF_OFF ? LIST_NEVER : value == NVMF_UNKNOWN ? LIST_UNKNOWN : value;
+	return value == VALUE_OFF ? VALUE_OFF : value == VALUE_UNKNOWN ? VALUE_UNKNOWN : value;
 }
 
 static struct list_link make_link(const struct listing *list, const struct nvmf_ctrl *ctrl)

@@ -43,7 +43,7 @@ void kernel_list_add_units(struct listing *list, int link, unsigned host, unsign
 
 static int seconds(int value)
 {
-	return value == SRP_OFF ? LIST_NEVER : value == SRP_UNKNOWN ? LIST_UNKNOWN : value;
+	return value == VALUE_OFF ? VALUE_OFF : value == VALUE_UNKNOWN ? VALUE_UNKNOWN : value;
 }
 
 static void read_remote_port(int root, unsigned host, struct list_link *link)

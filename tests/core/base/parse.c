@@ -117,35 +117,3 @@ Test(parse, times)
 		cr_assert(strstr(diag.text, bad[i]), "'%s' is quoted in: %s", bad[i], diag.text);
 	}
 }
-
-Test(parse, loss_policies)
-{
-	static const struct {
-		const char *text;
-		uint32_t ms;
-	} good[] = { { "fail-fast", 0 }, { "forever", UINT32_MAX }, { "60", 60000 },
-		{ "wait=60", 60000 }, { "0.5", 500 }, { "600", 600000 } };
-	static const char *const wrong[] = { "", "soon", "wait=", "wait=forever", "-1", "10x",
-		"failfast" };
-	static const char *const outside[] = { "0", "0.0", "wait=0", "601", "wait=601",
-		"99999999999" };
-	struct diag diag;
-	uint32_t ms;
-
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		cr_assert_eq(parse_loss(good[i].text, 600000, &ms, NULL), 0, "%s", good[i].text);
-		cr_assert_eq(ms, good[i].ms, "%s gave %u", good[i].text, ms);
-	}
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		diag = (struct diag){ 0 };
-		cr_assert_eq(parse_loss(wrong[i], 600000, &ms, &diag), -EINVAL, "'%s'", wrong[i]);
-		diag_says(&diag, DIAG_USAGE, NULL, "wait=SECONDS");
-		text_says(diag.text, wrong[i]);
-	}
-	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
-		diag = (struct diag){ 0 };
-		cr_assert_eq(
-			parse_loss(outside[i], 600000, &ms, &diag), -ERANGE, "'%s'", outside[i]);
-		diag_says(&diag, DIAG_USAGE, NULL, "0.001_to_600 fail-fast forever");
-	}
-}

@@ -50,9 +50,9 @@ static void setup(void)
 
 	tree = tree_new();
 	why = (struct diag){ 0 };
-	kept = (struct kept){ .s.sid = 1,
-		.header_digest = KERNEL_ISCSI_UNKNOWN,
-		.data_digest = KERNEL_ISCSI_UNKNOWN };
+	kept = (struct kept){
+		.s.sid = 1, .header_digest = VALUE_UNKNOWN, .data_digest = VALUE_UNKNOWN
+	};
 	for (unsigned i = 0; i < sizeof(file) / sizeof(*file); i++)
 		put(file[i][0], file[i][1], file[i][2]);
 	tree_link(&tree, "sys/class/iscsi_session/session1",

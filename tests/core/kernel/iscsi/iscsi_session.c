@@ -118,7 +118,7 @@ Test(iscsi_session, lost)
 	s = one();
 	cr_assert_str_eq(s.state, "FAILED");
 	cr_assert_str_eq(s.connection_state, "failed");
-	cr_assert_eq(s.tmo.recovery, KERNEL_ISCSI_OFF);
+	cr_assert_eq(s.tmo.recovery, VALUE_OFF);
 	cr_assert(!s.address[0] && !s.port && !s.local[0] && !s.netdev[0]);
 	cr_assert_str_eq(s.portal, "10.0.0.1");
 }
@@ -149,8 +149,8 @@ Test(iscsi_session, new_one)
 		"../../devices/platform/host4/session2/iscsi_session/session2");
 	cr_assert_eq(kernel_iscsi_session(tree.root, 2, &s), 0);
 	cr_assert(s.host == 4 && !s.connections && !s.target[0] && !s.portal[0] && !s.transport[0]);
-	cr_assert(s.tpgt == KERNEL_ISCSI_UNKNOWN && s.agreed.max_recv == KERNEL_ISCSI_UNKNOWN &&
-		  s.tmo.recovery == KERNEL_ISCSI_UNKNOWN);
+	cr_assert(s.tpgt == VALUE_UNKNOWN && s.agreed.max_recv == VALUE_UNKNOWN &&
+		  s.tmo.recovery == VALUE_UNKNOWN);
 }
 
 Test(iscsi_session, connections_are_counted)
@@ -176,7 +176,7 @@ static void lie(const char *dir, const char *name, const char *text, int expecte
 
 Test(iscsi_session, lies_are_not_told)
 {
-	const int none = KERNEL_ISCSI_UNKNOWN;
+	const int none = VALUE_UNKNOWN;
 
 	lie(DEVICE, "max_burst_len", "16777215", 16777215,
 		offsetof(struct kernel_iscsi_session, agreed.max_burst));
@@ -192,7 +192,7 @@ Test(iscsi_session, lies_are_not_told)
 		offsetof(struct kernel_iscsi_session, agreed.initial_r2t));
 	lie(DEVICE, "erl", "0x0", none, offsetof(struct kernel_iscsi_session, agreed.erl));
 	lie(DEVICE, "tpgt", "65536", none, offsetof(struct kernel_iscsi_session, tpgt));
-	lie(DEVICE, "recovery_tmo", "-7", KERNEL_ISCSI_OFF,
+	lie(DEVICE, "recovery_tmo", "-7", VALUE_OFF,
 		offsetof(struct kernel_iscsi_session, tmo.recovery));
 	lie(DEVICE, "recovery_tmo", "soon", none,
 		offsetof(struct kernel_iscsi_session, tmo.recovery));
@@ -370,13 +370,12 @@ Test(iscsi_session, recovery_is_set)
 {
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, 30, &why), 0, "%s", why.text);
 	holds(DEVICE "recovery_tmo", "30");
-	cr_assert_eq(
-		kernel_iscsi_recovery_set(tree.root, 1, KERNEL_ISCSI_OFF, &why), 0, "%s", why.text);
+	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, VALUE_OFF, &why), 0, "%s", why.text);
 	holds(DEVICE "recovery_tmo", "off");
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, 2147483, &why), 0, "%s", why.text);
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, 2147484, &why), -ERANGE);
 	diag_says(&why, DIAG_USAGE, NULL, "2147483 off");
-	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, KERNEL_ISCSI_UNKNOWN, &why), -ERANGE);
+	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 1, VALUE_UNKNOWN, &why), -ERANGE);
 	cr_assert_eq(kernel_iscsi_recovery_set(tree.root, 9, 30, &why), -ENOENT);
 	diag_says(&why, DIAG_NOT_FOUND, NULL, "session9");
 	unlinkat(tree.root, DEVICE "recovery_tmo", 0);

@@ -46,7 +46,7 @@ Test(nvme_sysfs, fabrics_controllers_in_order)
 	cr_assert_str_eq(list[1].trsvcid, "4421");
 	cr_assert_str_eq(list[0].hostid, "abff48c0-ecbe-4d8c-a64a-54f12797e8c2");
 	cr_assert_eq(list[0].ctrl_loss_tmo, 60);
-	cr_assert_eq(list[0].fast_io_fail_tmo, NVMF_OFF);
+	cr_assert_eq(list[0].fast_io_fail_tmo, VALUE_OFF);
 	cr_assert_eq(list[0].queues, 3);
 	free(list);
 	tree_free(&tree);
@@ -59,7 +59,7 @@ Test(nvme_sysfs, an_old_kernel_tells_less)
 
 	tree_file(&tree, "sys/class/nvme/nvme1/state", "live\n");
 	cr_assert_eq(kernel_nvmf_look(tree.root, "nvme1", &ctrl), 0);
-	cr_assert_eq(ctrl.ctrl_loss_tmo, NVMF_UNKNOWN);
+	cr_assert_eq(ctrl.ctrl_loss_tmo, VALUE_UNKNOWN);
 	cr_assert_eq(ctrl.queues, 0);
 	cr_assert_eq(kernel_nvmf_look(tree.root, ctrl.name, &ctrl), 0, "its own name may be given");
 	cr_assert_str_eq(ctrl.name, "nvme1");

@@ -56,10 +56,10 @@ Test(srp_rport, is_read)
 	cr_assert_str_eq(rport.state, "blocked");
 	cr_assert_eq(rport.tmo.reconnect_delay, 10);
 	cr_assert_eq(rport.tmo.fast_io_fail_tmo, 15);
-	cr_assert_eq(rport.tmo.dev_loss_tmo, SRP_OFF);
+	cr_assert_eq(rport.tmo.dev_loss_tmo, VALUE_OFF);
 	cr_assert_eq(rport.failed_reconnects, 3);
 	cr_assert_eq(kernel_srp_rport(tree.root, 61, &rport), 0);
-	cr_assert_eq(rport.tmo.dev_loss_tmo, SRP_UNKNOWN);
+	cr_assert_eq(rport.tmo.dev_loss_tmo, VALUE_UNKNOWN);
 	cr_assert_eq(kernel_srp_rport(tree.root, 7, &rport), -ENOENT);
 }
 
@@ -74,7 +74,7 @@ Test(srp_rport, defaults_are_the_modules)
 	tree_file(&tree, "sys/module/ib_srp/parameters/fast_io_fail_tmo", "7\n");
 	kernel_srp_tmo_default(tree.root, &tmo);
 	cr_assert(tmo.reconnect_delay == 10 && tmo.fast_io_fail_tmo == 7 &&
-		  tmo.dev_loss_tmo == SRP_OFF);
+		  tmo.dev_loss_tmo == VALUE_OFF);
 }
 
 static void rule(int delay, int fail, int loss, const char *words)
@@ -91,21 +91,22 @@ Test(srp_rport, rules)
 {
 	rule(10, 15, 600, NULL);
 	rule(1, 0, 1, NULL);
-	rule(SRP_OFF, SRP_OFF, 600, NULL);
-	rule(SRP_OFF, 600, SRP_OFF, NULL);
-	rule(10, SRP_OFF, SRP_OFF, NULL);
+	rule(VALUE_OFF, VALUE_OFF, 600, NULL);
+	rule(VALUE_OFF, 600, VALUE_OFF, NULL);
+	rule(10, VALUE_OFF, VALUE_OFF, NULL);
 	rule(10, 600, 601, NULL);
 	rule(0, 15, 600, "reconnect_delay 1 off");
 	rule(10, 601, 700, "fast_io_fail_tmo 0_to_600 off");
-	rule(10, SRP_OFF, 601, "dev_loss_tmo 0_to_600 fast_io_fail_tmo off");
+	rule(10, VALUE_OFF, 601, "dev_loss_tmo 0_to_600 fast_io_fail_tmo off");
 	rule(10, 15, 15, "fast_io_fail_tmo 15 dev_loss_tmo 15");
-	rule(SRP_OFF, SRP_OFF, SRP_OFF, "reconnect_delay fast_io_fail_tmo dev_loss_tmo off");
+	rule(VALUE_OFF, VALUE_OFF, VALUE_OFF, "reconnect_delay fast_io_fail_tmo dev_loss_tmo off");
 }
 
 Test(srp_rport, what_is_given_is_written)
 {
-	const struct srp_tmo some = { SRP_UNKNOWN, 5, SRP_UNKNOWN }, all = { SRP_OFF, SRP_OFF, 30 },
-			     wrong = { SRP_UNKNOWN, 700, SRP_UNKNOWN };
+	const struct srp_tmo some = { VALUE_UNKNOWN, 5, VALUE_UNKNOWN },
+			     all = { VALUE_OFF, VALUE_OFF, 30 },
+			     wrong = { VALUE_UNKNOWN, 700, VALUE_UNKNOWN };
 
 	cr_assert_eq(kernel_srp_tmo_set(tree.root, 6, &some, &why), 0, "%s", why.text);
 	holds(PORT "reconnect_delay", "10");

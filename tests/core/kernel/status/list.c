@@ -167,8 +167,8 @@ Test(list, paths_of_one_nvme_disk_are_together)
 	cr_assert_eq(list.path[3].disk, -1, "a discovery controller has no disk, and is told");
 	cr_assert_str_eq(link_of(&list, 3)->name, "nvme3");
 	cr_assert_eq(link_of(&list, 0)->loss.give_up_s, 60);
-	cr_assert_eq(link_of(&list, 0)->loss.fail_s, LIST_NEVER);
-	cr_assert_eq(link_of(&list, 0)->loss.give_up_left_s, LIST_UNKNOWN, "it is not lost");
+	cr_assert_eq(link_of(&list, 0)->loss.fail_s, VALUE_OFF);
+	cr_assert_eq(link_of(&list, 0)->loss.give_up_left_s, VALUE_UNKNOWN, "it is not lost");
 	kernel_list_free(&list);
 	tree_free(&tree);
 }
@@ -285,16 +285,16 @@ Test(list, how_long_a_lost_connection_has_left)
 	loss = lost("nvme1", 3, 30, 60);
 	cr_assert_eq(loss.give_up_left_s, 40, "a clock that is behind the log");
 	cr_assert_eq(loss.fail_left_s, 9);
-	loss = lost("nvme1", 126, LIST_NEVER, LIST_NEVER);
-	cr_assert_eq(loss.give_up_left_s, LIST_UNKNOWN);
-	cr_assert_eq(loss.fail_left_s, LIST_UNKNOWN);
+	loss = lost("nvme1", 126, VALUE_OFF, VALUE_OFF);
+	cr_assert_eq(loss.give_up_left_s, VALUE_UNKNOWN);
+	cr_assert_eq(loss.fail_left_s, VALUE_UNKNOWN);
 	cr_assert_eq(loss.attempts, 2);
 	loss = lost("nvme3", 151, 50, 60);
 	cr_assert_eq(loss.fail_left_s, 20,
 		"an attempt that takes its time does not hold the requests: %d", loss.fail_left_s);
 	cr_assert_eq(lost("nvme4", 123, 30, 60).fail_left_s, 0, "the kernel said so");
 	loss = lost("nvme2", 126, 30, 60);
-	cr_assert_eq(loss.attempts, LIST_UNKNOWN, "the log has nothing of it");
+	cr_assert_eq(loss.attempts, VALUE_UNKNOWN, "the log has nothing of it");
 }
 
 Test(list, a_lost_connection_reads_the_log)
@@ -307,7 +307,7 @@ Test(list, a_lost_connection_reads_the_log)
 	tree_file(&tree, "dev/kmsg", "6,1,1,-;nvme nvme1: Reconnecting in 10 seconds...\n");
 	list = list_of(&tree);
 	cr_assert_eq(list.link[0].loss.attempts, 0);
-	cr_assert_neq(list.link[0].loss.give_up_left_s, LIST_UNKNOWN);
+	cr_assert_neq(list.link[0].loss.give_up_left_s, VALUE_UNKNOWN);
 	kernel_list_free(&list);
 	tree_free(&tree);
 }
@@ -346,12 +346,12 @@ Test(list, how_long_a_lost_srp_connection_has_left)
 	cr_assert_eq(loss.fail_left_s, 20, "from the first error on, not from the next ones: %d",
 		loss.fail_left_s);
 	cr_assert_eq(loss.give_up_left_s, 50);
-	loss = srp_lost("host12", 900, 30, LIST_NEVER);
+	loss = srp_lost("host12", 900, 30, VALUE_OFF);
 	cr_assert_eq(loss.fail_left_s, 0);
-	cr_assert_eq(loss.give_up_left_s, LIST_UNKNOWN, "it is not given up");
+	cr_assert_eq(loss.give_up_left_s, VALUE_UNKNOWN, "it is not given up");
 	loss = srp_lost("host13", 120, 30, 60);
 	cr_assert_eq(loss.fail_left_s, 23, "closed by the target");
-	cr_assert_eq(srp_lost("host1", 120, 30, 60).fail_left_s, LIST_UNKNOWN,
+	cr_assert_eq(srp_lost("host1", 120, 30, 60).fail_left_s, VALUE_UNKNOWN,
 		"the log has no loss of it");
 }
 
@@ -431,12 +431,12 @@ Test(list, srp_under_multipath)
 	cr_assert_eq(link_of(&list, lost_path)->queues, 4);
 	cr_assert_eq(link_of(&list, lost_path)->loss.attempts, 3);
 	cr_assert_neq(
-		link_of(&list, lost_path)->loss.fail_left_s, LIST_UNKNOWN, "the log was read");
+		link_of(&list, lost_path)->loss.fail_left_s, VALUE_UNKNOWN, "the log was read");
 	cr_assert_eq(
-		link_of(&list, 1 - lost_path)->loss.attempts, LIST_UNKNOWN, "nothing was lost");
-	cr_assert_eq(link_of(&list, 1 - lost_path)->loss.fail_left_s, LIST_UNKNOWN);
+		link_of(&list, 1 - lost_path)->loss.attempts, VALUE_UNKNOWN, "nothing was lost");
+	cr_assert_eq(link_of(&list, 1 - lost_path)->loss.fail_left_s, VALUE_UNKNOWN);
 	cr_assert_eq(link_of(&list, lost_path)->loss.fail_s, 15);
-	cr_assert_eq(link_of(&list, lost_path)->loss.give_up_s, LIST_NEVER);
+	cr_assert_eq(link_of(&list, lost_path)->loss.give_up_s, VALUE_OFF);
 	cr_assert_str_eq(list.port[0].netdev, "ib0,ib0.8001");
 	cr_assert_str_eq(list.port[1].netdev, "ib1");
 	cr_assert_str_eq(list.port[1].state, "down");
@@ -493,7 +493,7 @@ Test(list, iscsi_and_iser)
 	cr_assert_eq(list.path[1].disk, -1);
 	cr_assert_str_eq(link_of(&list, 1)->protocol, "iser");
 	cr_assert_str_eq(link_of(&list, 1)->transport, "rdma");
-	cr_assert_eq(link_of(&list, 1)->loss.fail_s, LIST_NEVER);
+	cr_assert_eq(link_of(&list, 1)->loss.fail_s, VALUE_OFF);
 	cr_assert_eq(kernel_list_select(tree.root, &list,
 			     "iser://[fd00::1]:3260/iqn.2024-01.example:t1", 1000, NULL),
 		0);
@@ -540,7 +540,7 @@ Test(list, nfs)
 	cr_assert_str_eq(link_of(&list, 0)->version, "4.2");
 	cr_assert_str_eq(link_of(&list, 0)->state, "connected");
 	cr_assert_str_eq(link_of(&list, 0)->service, "20049");
-	cr_assert_eq(link_of(&list, 0)->loss.fail_s, LIST_NEVER);
+	cr_assert_eq(link_of(&list, 0)->loss.fail_s, VALUE_OFF);
 	cr_assert_str_eq(link_of(&list, 1)->transport, "tcp");
 	cr_assert_str_eq(link_of(&list, 1)->state, "idle");
 	cr_assert_str_eq(link_of(&list, 1)->service, "2049");

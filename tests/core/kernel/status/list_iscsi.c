@@ -65,8 +65,8 @@ Test(kernel_list_iscsi, has_it_all)
 	cr_assert_str_eq(link->iscsi.portal, "10.0.0.1");
 	cr_assert_eq(link->iscsi.portal_port, 3260);
 	cr_assert_str_eq(link->iscsi.connection_state, "up");
-	cr_assert(link->iscsi.agreed.max_burst == 262144 &&
-		  link->iscsi.agreed.erl == KERNEL_ISCSI_UNKNOWN);
+	cr_assert(
+		link->iscsi.agreed.max_burst == 262144 && link->iscsi.agreed.erl == VALUE_UNKNOWN);
 	cr_assert(link->iscsi.tmo.recv == 5 && link->loss.fail_s == 120);
 	cr_assert_str_eq(list.path[0].hctl, "3:0:0:1");
 	cr_assert_str_eq(list.path[0].node, "sdb");
@@ -76,7 +76,7 @@ Test(kernel_list_iscsi, has_it_all)
 /* How much of the time-out is left the kernel does not tell, but that nothing is. */
 Test(kernel_list_iscsi, time_is_up)
 {
-	cr_assert_eq(only()->loss.fail_left_s, LIST_UNKNOWN);
+	cr_assert_eq(only()->loss.fail_left_s, VALUE_UNKNOWN);
 	kernel_list_free(&list);
 	tree_file(&tree, DEVICE "state", "FREE\n");
 	cr_assert_eq(only()->loss.fail_left_s, 0);
