@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# tests/README.md has a line for every test and fuzz target, and none for others. Every corpus has its fuzz target.
+cd "$(dirname "$0")/../.." || exit 1
+export LC_ALL=C
+bad=0
+
+# rows FOLDER: the first column of the table in the section of that folder
+rows() {
+	awk -v section="(\`tests/$1/\`)" '
+		/^## / { within = index($0, section) }
+		within && sub(/^\| `/, "") { sub(/`.*/, ""); print }' tests/README.md | sort
+}
+
+# indexed FOLDER NAME…: those are the rows of that section
+indexed() {
+	local folder=$1 name
+	shift
+	[ $# != 0 ] || { echo "tests/$folder: holds no test"; bad=1; }
+	for name in $(comm -23 <(printf '%s\n' "$@" | sort) <(rows "$folder")); do
+		echo "tests/README.md: tests/$folder/$name has no line: add what it proves"
+		bad=1
+	done
+	for name in $(comm -13 <(printf '%s\n' "$@" | sort) <(rows "$folder")); do
+		echo "tests/README.md: tests/$folder/$name does not exist: remove its line"
+		bad=1
+	done
+}
+
+# names SUFFIX FILE…: without folder and suffix
+names() { printf '%s\n' "${@:2}" | sed "s#.*/##; s#\\$1\$##"; }
+
+# shellcheck disable=SC2046 # names of this project hold no blanks
+{
+	indexed lint $(names .sh tests/lint/*.sh)
+	indexed pair $(names .c tests/pair/*.c)
+	indexed fuzz $(names .c tests/fuzz/*.c)
+	indexed cli $(names .sh $(find tests/cli -name '*.sh' -perm -u+x))
+	indexed fabric $(tests/fabric/run --list)
+	# those that make bench runs are in its own README
+	indexed vm $(tests/vm/run --list | while read -r name; do grep -qsx CHECK=never "tests/vm/$name/host" || echo "$name"; done)
+}
+for corpus in tests/fuzz/corpus/*; do
+	[[ $corpus == *.tar && -e tests/fuzz/$(basename "$corpus" .tar).c ]] ||
+		{ echo "$corpus: expected an archive named after a fuzz target: tests/fuzz/keep adds inputs"; bad=1; }
+done
+exit $bad
