@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvmf-connect-all: connects everything that URIs, configuration or the kernel command line say,
- * and all that the discovery controllers among it offer. What fails does not keep the rest from
- * being tried. */
+/* nvmf-connect-all: connect everything that URIs, configuration or the kernel command line name,
+ * and all that the discovery controllers among them report, at once. A failure does not keep the
+ * rest from being tried. */
 #include "loop.h"
 #include "nvmf.h"
 #include "nvmf_attach.h"
@@ -66,15 +66,33 @@ struct origin {
 	const char *discovery; /* URI of the controller that offers it; NULL = none */
 };
 
+/* One connection, or a discovery controller that failed. */
+struct result {
+	char uri[URI_MAX], discovery[URI_MAX]; /* discovery: "" = none */
+	const char *from;
+	struct nvmf_target *target; /* NULL: failed before it was attached */
+	struct nvmf_attachment attachment;
+	struct diag why;
+	struct work *work;
+};
+
+/* What targets point to stays until all are over. */
+struct kept {
+	struct kept *next;
+	struct nvmf_target *target;
+	struct nvmf_log log;
+};
+
 struct work {
 	struct call *call;
 	const struct all_options *opts;
 	struct loop *loop;
 	int root;
-	uint64_t until;    /* 0 = no bound */
-	char (*seen)[600]; /* transport, address, port and NQN of each target that was tried */
-	unsigned seens, succeeded, failed;
-	struct diag first; /* of the failures */
+	uint64_t until; /* 0 = no bound */
+	struct result **result;
+	unsigned count, shown;
+	struct kept *kept;
+	struct nvmf_results sum;
 	bool identity_shown;
 };
 
@@ -85,21 +103,28 @@ static uint64_t attempt_until(const struct work *w)
 	return w->until && w->until < bound ? w->until : bound;
 }
 
-/* Between two attempts: a second, or less shortly before the end. False: no further attempt. */
-static bool wait_retry(const struct work *w, const struct diag *why)
+static void note_retry(const struct work *w, const struct diag *why)
 {
-	uint64_t now = loop_clock(), left = w->until > now ? (w->until - now) / MSEC : 0,
-		 ms = RETRY_MS;
-
-	if (!w->opts->retry || why->code == DIAG_USAGE || (w->until && left < LAST_RETRY_MS))
-		return false;
-	if (w->until && left < 2 * RETRY_MS)
-		ms = left / 2;
 	if (w->call->loop.verbose)
 		call_note(w->call, "%s%s%s; retrying", why->object, why->object[0] ? ": " : "",
 			why->text);
-	usleep((useconds_t)(ms * 1000));
-	return true;
+}
+
+/* Between two attempts: a second, or less shortly before the end. Connections proceed. */
+static void wait_retry(const struct work *w)
+{
+	uint64_t now = loop_clock(), left = w->until > now ? (w->until - now) / MSEC : 0,
+		 ms = w->until && left < 2 * RETRY_MS ? left / 2 : RETRY_MS;
+	const volatile int never = 0;
+
+	loop_wait(w->loop, &never, now + ms * MSEC);
+}
+
+/* False: no further attempt. */
+static bool may_retry(const struct work *w, const struct diag *why)
+{
+	return w->opts->retry && why->code != DIAG_USAGE &&
+	       (!w->until || w->until > loop_clock() + LAST_RETRY_MS * MSEC);
 }
 
 /* Options come before the entry. */
@@ -117,83 +142,135 @@ static struct nvmf_options merge(const struct nvmf_options *opts, const struct n
 }
 
 /* Each target is tried once. */
-static bool seen(struct work *w, const struct nvmf_target *t)
+static bool is_known(const struct work *w, const struct nvmf_target *t)
 {
-	char(*more)[600] = realloc(w->seen, (w->seens + 1) * sizeof(*more));
+	char text[600], other[600];
 
-	if (!more)
-		return false;
-	w->seen = more;
-	nvmf_target_text(t, more[w->seens], sizeof(*more));
-	for (unsigned i = 0; i < w->seens; i++)
-		if (!strcmp(more[i], more[w->seens]))
+	nvmf_target_text(t, text, sizeof(text));
+	for (unsigned i = 0; i < w->count; i++) {
+		const struct nvmf_target *known = w->result[i]->target;
+
+		if (known && !strcmp(text, nvmf_target_text(known, other, sizeof(other))))
 			return true;
-	w->seens++;
+	}
 	return false;
 }
 
-static void begin_result(struct work *w, const char *uri, const struct origin *origin)
+static bool is_over(const struct result *r)
+{
+	return !r->target || r->work->opts->common.dry_run ||
+	       attach_is_over(&r->attachment.nvme.attach);
+}
+
+static void show_result(struct work *w, struct result *r)
 {
 	struct out *out = w->call->out;
 
 	out_object(out, NULL);
-	out_text(out, "uri", NULL, "%s", uri);
-	out_text(out, "from", NULL, "%s", origin->from);
-	if (origin->discovery)
-		out_text(out, "discovery", NULL, "%s", origin->discovery);
+	out_text(out, "uri", NULL, "%s", r->uri);
+	out_text(out, "from", NULL, "%s", r->from);
+	if (r->discovery[0])
+		out_text(out, "discovery", NULL, "%s", r->discovery);
+	if (r->target && w->opts->common.dry_run)
+		nvmf_attach_plan(w->call, w->root, r->target, &r->why);
+	else if (r->target)
+		r->why = r->attachment.nvme.attach.why;
+	if (r->target && !r->why.err && !w->opts->common.dry_run)
+		nvmf_attach_show(w->call, &r->attachment, NULL);
+	nvmf_result_end(&w->sum, r->uri, &r->why);
 }
 
-/* Ends a result that failed. The first failure becomes that of the command, which main prints. */
-static void end_failed(struct work *w, const char *uri, struct diag *why)
+/* In their order, as soon as they are known. */
+static void show_ready(struct work *w)
 {
-	out_bool(w->call->out, "connected", NULL, false);
-	out_error(w->call->out, "error", why);
-	out_end(w->call->out);
-	diag_ctx(why, "%s", uri);
-	if (w->failed++)
-		call_note(w->call, "%s: %s", why->object, why->text);
-	else
-		w->first = *why;
+	while (w->shown < w->count && is_over(w->result[w->shown]))
+		show_result(w, w->result[w->shown++]);
+}
+
+static struct result *add_result(struct work *w, const char *uri, const struct origin *origin)
+{
+	struct result **more = realloc(w->result, (w->count + 1) * sizeof(*more)), *r;
+
+	if (!more)
+		return NULL;
+	w->result = more;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return NULL;
+	snprintf(r->uri, sizeof(r->uri), "%s", uri);
+	snprintf(r->discovery, sizeof(r->discovery), "%s",
+		origin->discovery ? origin->discovery : "");
+	r->from = origin->from;
+	r->work = w;
+	w->result[w->count++] = r;
+	return r;
 }
 
 static void add_failure(
-	struct work *w, const char *uri, const struct origin *origin, struct diag *why)
+	struct work *w, const char *uri, const struct origin *origin, const struct diag *why)
 {
-	begin_result(w, uri, origin);
-	end_failed(w, uri, why);
+	struct result *r = add_result(w, uri, origin);
+
+	if (r)
+		r->why = *why;
+	show_ready(w);
 }
 
-static int attach_target(struct work *w, struct nvmf_target *t, struct diag *why)
+static void result_free(struct result *r)
 {
-	struct nvmf_attached attached;
-	int err;
-
-	do {
-		*why = (struct diag){ 0 };
-		err = nvmf_attach(w->call, w->root, t, w->opts->no_wait ? NVMF_NO_WAIT : 0,
-			attempt_until(w), &attached, why);
-		if (!err)
-			nvmf_attached_show(w->call, t, &attached, NULL);
-		nvmf_attached_free(&attached);
-	} while (err && wait_retry(w, why));
-	return err;
+	attach_nvme_free(&r->attachment.nvme);
+	if (r->target)
+		nvmf_target_wipe(r->target);
+	free(r->target);
+	free(r);
 }
 
+static struct result *result_of(struct attach *attach)
+{
+	return container_of(attach, struct result, attachment.nvme.attach);
+}
+
+static void attached(struct attach *attach)
+{
+	nvmf_attach_hint(&result_of(attach)->attachment);
+	show_ready(result_of(attach)->work);
+}
+
+static void retrying(struct attach *attach)
+{
+	struct result *r = result_of(attach);
+	struct diag why = attach->why;
+
+	diag_ctx(&why, "%s", r->uri);
+	note_retry(r->work, &why);
+}
+
+/* Takes the target. The connection is made while others are looked for. */
 static void connect_target(
 	struct work *w, struct nvmf_target *t, const char *uri, const struct origin *origin)
 {
-	struct diag why = { 0 };
+	struct result *r = is_known(w, t) ? NULL : add_result(w, uri, origin);
+	struct attach *attach;
 
-	if (seen(w, t))
-		return;
-	begin_result(w, uri, origin);
-	if (w->opts->common.dry_run ? nvmf_attach_plan(w->call, w->root, t, &why)
-				    : attach_target(w, t, &why)) {
-		end_failed(w, uri, &why);
+	if (!r) {
+		nvmf_target_wipe(t);
+		free(t);
 		return;
 	}
-	out_end(w->call->out);
-	w->succeeded++;
+	r->target = t;
+	if (w->opts->common.dry_run) {
+		show_ready(w);
+		return;
+	}
+	attach = &r->attachment.nvme.attach;
+	nvmf_attach_init(&r->attachment, w->call, w->loop, w->root, t,
+		NVMF_NAMED | (w->opts->no_wait ? NVMF_NO_WAIT : 0));
+	attach->deadline = w->until;
+	attach->limit_ms = ATTEMPT_MS;
+	attach->retry_ms = w->opts->retry ? RETRY_MS : 0;
+	attach->done = attached;
+	attach->retrying = retrying;
+	attach_start(attach);
 }
 
 static int add_word(char text[URI_MAX], const char *name, const char *value)
@@ -270,10 +347,11 @@ static void connect_record(struct work *w, const struct nvmf_options *opts,
 			own.tls_key_fd = own.tls_key_identity = NULL;
 		own.tls_of = NULL;
 	}
-	if (nvmf_target_read(t, w->call, w->root, &own, NULL, &why))
-		add_failure(w, nvmf_uri(own.value, uri), origin, &why);
-	else
+	if (!nvmf_target_read(t, w->call, w->root, &own, NULL, &why)) {
 		connect_target(w, t, nvmf_uri(t->want.value, uri), origin);
+		return;
+	}
+	add_failure(w, nvmf_uri(own.value, uri), origin, &why);
 	nvmf_target_wipe(t);
 	free(t);
 }
@@ -296,30 +374,41 @@ static void connect_log(struct work *w, const struct nvmf_options *opts, const s
 		add_failure(w, log->trouble[i].uri, origin, &log->trouble[i].why);
 }
 
-static void discover(struct work *w, const struct nvmf_options *opts, const struct nvmf_target *t,
+/* Takes the target. -EAGAIN: failed, but to be tried again. */
+static int discover(struct work *w, const struct nvmf_options *opts, struct nvmf_target *t,
 	bool port, const char *from)
 {
+	struct kept *kept = calloc(1, sizeof(*kept));
 	struct origin origin = { .from = from };
 	struct nvmf_want want = t->want;
-	struct nvmf_log log = { 0 };
-	struct diag why;
+	struct diag why = { 0 };
 	char uri[URI_MAX];
 	int err;
 
 	if (!port)
 		want.value[NVMF_TRSVCID] = NULL;
-	do {
-		why = (struct diag){ 0 };
-		err = ask(w, t, port, &log, &why);
-	} while (err && wait_retry(w, &why));
 	nvmf_uri(want.value, uri);
+	if (kept) {
+		*kept = (struct kept){ .next = w->kept, .target = t };
+		w->kept = kept;
+		err = ask(w, t, port, &kept->log, &why);
+	} else {
+		nvmf_target_wipe(t);
+		free(t);
+		err = diag_sys(&why, ENOMEM, "discovery");
+	}
+	if (err && may_retry(w, &why)) {
+		diag_ctx(&why, "%s", uri);
+		note_retry(w, &why);
+		return -EAGAIN;
+	}
 	if (err) {
 		add_failure(w, uri, &origin, &why);
 	} else {
 		origin.discovery = uri;
-		connect_log(w, opts, &log, t->want.value[NVMF_TRANSPORT], &origin);
+		connect_log(w, opts, &kept->log, t->want.value[NVMF_TRANSPORT], &origin);
 	}
-	nvmf_log_free(&log);
+	return 0;
 }
 
 /* What a URI has for the connection applies to the records of the discovery controller too. A loss
@@ -370,33 +459,33 @@ static const char *entry_text(
 	return text;
 }
 
-static void do_entry(struct work *w, const struct nvmf_entry *entry)
+/* -EAGAIN: to be tried again. */
+static int do_entry(struct work *w, const struct nvmf_entry *entry)
 {
-	struct nvmf_options opts = merge(&w->opts->nvmf, entry);
+	struct nvmf_options opts = merge(&w->opts->nvmf, entry), own;
 	const struct origin origin = { .from = entry->from };
 	struct nvmf_target *t = calloc(1, sizeof(*t));
 	struct diag why = { 0 };
 	char what[URI_MAX];
 	bool port;
 
-	if (!t)
-		return;
-	if (nvmf_target_read(t, w->call, w->root, &opts, entry->uri, &why)) {
+	if (!t || nvmf_target_read(t, w->call, w->root, &opts, entry->uri, &why)) {
+		if (!t)
+			diag_sys(&why, ENOMEM, "target");
 		add_failure(w, entry_text(entry, &opts, what), &origin, &why);
-		goto done;
+		if (t)
+			nvmf_target_wipe(t);
+		free(t);
+		return 0;
 	}
 	show_identity(w, t);
-	if (entry->discover || nvmf_target_discovery(t)) {
-		struct nvmf_options own = of_target(&opts, t);
-
-		port = opts.value[NVMF_TRSVCID] || t->uri.port;
-		discover(w, &own, t, port, entry->from);
-	} else {
+	if (!entry->discover && !nvmf_target_discovery(t)) {
 		connect_target(w, t, entry_text(entry, &opts, what), &origin);
+		return 0;
 	}
-done:
-	nvmf_target_wipe(t);
-	free(t);
+	own = of_target(&opts, t);
+	port = opts.value[NVMF_TRSVCID] || t->uri.port;
+	return discover(w, &own, t, port, entry->from);
 }
 
 static int gather(struct call *call, int root, struct nvmf_entries *all)
@@ -432,24 +521,75 @@ static int check_call(const struct call *call)
 					     : 0;
 }
 
-static void do_all(struct work *w, const struct nvmf_entries *all)
+/* Discovery controllers are asked one after another, and those that failed again after the others.
+ * What they report is connected in the background. */
+static void do_entries(struct work *w, const struct nvmf_entry *entry, unsigned count)
 {
-	const struct nvmf_entry options = { .from = "command line",
-		.discover = w->opts->nvmf.value[NVMF_NQN] };
-	struct nvmf_entry uri = { .from = "command line" };
+	bool *over = calloc(count + 1, sizeof(*over));
 
-	out_list(w->call->out, "results");
-	for (unsigned i = 0; i < w->call->operands; i++) {
-		uri.uri = w->call->operand[i];
-		do_entry(w, &uri);
+	for (unsigned left = over ? count : 0; left;) {
+		left = 0;
+		for (unsigned i = 0; i < count; i++) {
+			over[i] = over[i] || do_entry(w, &entry[i]) != -EAGAIN;
+			left += !over[i];
+		}
+		if (left)
+			wait_retry(w);
 	}
-	if (w->opts->nvmf.value[NVMF_TRADDR])
-		do_entry(w, &options);
+	free(over);
+}
+
+static int run_all(struct work *w)
+{
+	struct attach **list = calloc(w->count + 1, sizeof(*list));
+	int err = list ? 0 : diag_sys(w->call->diag, ENOMEM, "connect");
+
+	for (unsigned i = 0; !err && i < w->count; i++)
+		if (!is_over(w->result[i]))
+			list[i] = &w->result[i]->attachment.nvme.attach;
+	if (!err)
+		err = attach_run(w->loop, list, w->count, w->call->diag);
+	free(list);
+	show_ready(w);
+	return err;
+}
+
+static int do_all(struct work *w, const struct nvmf_entries *all)
+{
+	const struct call *call = w->call;
+	bool named = w->opts->nvmf.value[NVMF_TRADDR];
+	unsigned count = 0;
+	struct nvmf_entry *entry = calloc(call->operands + 1 + all->count, sizeof(*entry));
+	int err;
+
+	if (!entry)
+		return diag_sys(call->diag, ENOMEM, "connect");
+	for (unsigned i = 0; i < call->operands; i++)
+		entry[count++].uri = (char *)call->operand[i];
+	if (named)
+		entry[count++].discover = w->opts->nvmf.value[NVMF_NQN];
+	for (unsigned i = 0; i < count; i++)
+		snprintf(entry[i].from, sizeof(entry[i].from), "command line");
 	for (unsigned i = 0; i < all->count && !all->off; i++)
-		do_entry(w, &all->entry[i]);
-	out_end(w->call->out);
-	out_u64(w->call->out, "succeeded", NULL, w->succeeded);
-	out_u64(w->call->out, "failed", NULL, w->failed);
+		entry[count++] = all->entry[i];
+	out_list(call->out, "results");
+	do_entries(w, entry, count);
+	err = run_all(w);
+	err = err ? err : nvmf_results_end(&w->sum);
+	for (unsigned i = 0; i < w->count; i++)
+		result_free(w->result[i]);
+	free(w->result);
+	while (w->kept) {
+		struct kept *kept = w->kept;
+
+		w->kept = kept->next;
+		nvmf_log_free(&kept->log);
+		nvmf_target_wipe(kept->target);
+		free(kept->target);
+		free(kept);
+	}
+	free(entry);
+	return err;
 }
 
 static void show_notes(const struct call *call, const struct nvmf_entries *all)
@@ -480,18 +620,10 @@ static int nothing(const struct call *call, const struct nvmf_entries *all)
 	return diag_hint(call->diag, "give a URI, or list targets in /etc/nvme/discovery.conf");
 }
 
-static int result(const struct work *w)
-{
-	if (!w->failed)
-		return EXIT_DONE;
-	*w->call->diag = w->first;
-	return w->succeeded ? EXIT_PARTLY : -w->first.err;
-}
-
 static int run(struct call *call)
 {
 	const struct all_options *opts = call->opts;
-	struct work w = { .call = call, .opts = opts, .root = kernel_root() };
+	struct work w = { .call = call, .opts = opts, .root = kernel_root(), .sum.call = call };
 	struct nvmf_entries all = { 0 };
 	int err = w.root < 0 ? diag_sys(call->diag, errno, "open /") : check_call(call);
 
@@ -506,12 +638,10 @@ static int run(struct call *call)
 	if (!err) {
 		w.until =
 			opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
-		do_all(&w, &all);
-		err = result(&w);
+		err = do_all(&w, &all);
 		loop_free(w.loop);
 	}
 	kernel_nvmf_conf_free(&all);
-	free(w.seen);
 	if (w.root >= 0)
 		close(w.root);
 	return err;

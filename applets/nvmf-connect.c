@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* nvmf-connect: an NVMe-oF subsystem as block devices of this machine, through the kernel's
+/* nvmf-connect: NVMe-oF subsystems as block devices of this machine, through the kernel's
  * initiator. */
 #include "loop.h"
 #include "nvmf_attach.h"
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define WAIT_MS 30000
+#define MSEC    1000000ull
 
 struct connect_options {
 	struct opt_common common;
@@ -66,41 +67,6 @@ static int write_devid(int fd, const char *path, const char *name, struct diag *
 	return EXIT_PARTLY;
 }
 
-static void show_identity(const struct call *call, const struct nvmf_target *t)
-{
-	nvmf_show_identity(call, t);
-	nvmf_warn_secrets(call, &((const struct connect_options *)call->opts)->nvmf);
-}
-
-static int connect_to(struct call *call, int root, struct nvmf_target *t)
-{
-	const struct connect_options *opts = call->opts;
-	uint64_t until = t->timeout_ms ? loop_clock() + t->timeout_ms * 1000000ull : 0;
-	unsigned flags =
-		(opts->no_wait ? NVMF_NO_WAIT : 0) | (opts->exclusive ? NVMF_EXCLUSIVE : 0);
-	struct nvmf_attached attached;
-	char uri[URI_MAX];
-	int err, fd;
-
-	show_identity(call, t);
-	out_text(call->out, "uri", NULL, "%s",
-		call->operands ? t->uri.spelling : nvmf_uri(t->want.value, uri));
-	if (opts->common.dry_run)
-		return nvmf_attach_plan(call, root, t, call->diag);
-	err = open_devid(opts->devid_file, &fd, call->diag);
-	if (err)
-		return err;
-	err = nvmf_attach(call, root, t, flags, until, &attached, call->diag);
-	if (!err) {
-		nvmf_attached_show(call, t, &attached, opts->print);
-		err = write_devid(fd, opts->devid_file, attached.made.ctrl.name, call->diag);
-	}
-	nvmf_attached_free(&attached);
-	if (fd >= 0)
-		close(fd);
-	return err;
-}
-
 static bool is_said_of(const struct nvmf_entry *entry, const struct nvmf_target *t)
 {
 	static const enum nvmf_key keys[] = { NVMF_NQN, NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID };
@@ -136,55 +102,194 @@ static int take_config(struct call *call, int root, struct nvmf_entries *all, st
 	return err;
 }
 
-static int run(struct call *call)
-{
-	struct nvmf_entries config = { 0 };
-	const struct connect_options *opts = call->opts;
-	const char *uri = call->operands ? call->operand[0] : NULL;
-	struct nvmf_target *t = calloc(1, sizeof(*t));
-	char text[512];
-	int root = kernel_root(), err;
+/* One connection of this command. */
+struct connection {
+	struct nvmf_target target;
+	struct nvmf_attachment attachment;
+	struct nvmf_entries config;
+	char uri[URI_MAX];
+};
 
-	if (!t || root < 0) {
-		free(t);
-		return diag_sys(call->diag, t ? errno : ENOMEM, "open /");
-	}
-	if (!uri && !opts->nvmf.value[NVMF_NQN] && opts->nvmf.value[NVMF_TRADDR]) {
-		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "--nqn is missing");
-		diag_hint(call->diag, "list the subsystems with: rdmastor nvmf-discover %s",
-			opts->nvmf.value[NVMF_TRADDR]);
-	} else {
-		err = nvmf_options_check(&opts->nvmf, call->diag);
-	}
-	if (!err)
-		err = nvmf_target_read(t, call, root, &opts->nvmf, uri, call->diag);
+struct work {
+	struct call *call;
+	struct connection *list;
+	struct attach **attach;
+	unsigned count;
+	int root;
+};
+
+static int read_target(const struct work *w, struct connection *c, const char *uri)
+{
+	const struct connect_options *opts = w->call->opts;
+	struct diag *diag = w->call->diag;
+	struct nvmf_target *t = &c->target;
+	char text[URI_MAX];
+	int err = nvmf_target_read(t, w->call, w->root, &opts->nvmf, uri, diag);
+
 	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
-		err = diag_set(call->diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'",
-			t->uri.spelling);
-		diag_hint(call->diag,
+		err = diag_set(
+			diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", t->uri.spelling);
+		diag_hint(diag,
 			"list them with: rdmastor nvmf-discover %s; connect all with: rdmastor "
 			"nvmf-connect-all %s",
 			t->uri.spelling, t->uri.spelling);
 	}
 	if (!err && opts->config && strcmp(opts->config, "none"))
-		err = take_config(call, root, &config, t, uri);
-	if (!err) {
-		err = connect_to(call, root, t);
-		if (err)
-			diag_ctx(call->diag, "%s", nvmf_target_text(t, text, sizeof(text)));
+		err = take_config(w->call, w->root, &c->config, t, uri);
+	if (!err)
+		snprintf(c->uri, sizeof(c->uri), "%s",
+			uri ? t->uri.spelling : nvmf_uri(t->want.value, text));
+	return err;
+}
+
+static int read_targets(const struct work *w)
+{
+	const struct connect_options *opts = w->call->opts;
+	struct diag *diag = w->call->diag;
+	int err;
+
+	if (!w->call->operands && !opts->nvmf.value[NVMF_NQN] && opts->nvmf.value[NVMF_TRADDR]) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "--nqn is missing");
+		return diag_hint(diag, "list the subsystems with: rdmastor nvmf-discover %s",
+			opts->nvmf.value[NVMF_TRADDR]);
 	}
-	nvmf_target_wipe(t);
-	kernel_nvmf_conf_free(&config);
-	free(t);
-	close(root);
+	if (opts->devid_file && w->count > 1)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"--devid-file is for one connection, not for %u", w->count);
+	err = nvmf_options_check(&opts->nvmf, diag);
+	for (unsigned i = 0; !err && i < w->count; i++) {
+		err = read_target(w, &w->list[i], w->call->operands ? w->call->operand[i] : NULL);
+		if (err && w->count > 1 && w->list[i].target.uri.spelling[0])
+			diag_ctx(diag, "%s", w->list[i].target.uri.spelling);
+	}
+	return err;
+}
+
+static void connected(struct attach *attach)
+{
+	nvmf_attach_hint(container_of(attach, struct nvmf_attachment, nvme.attach));
+}
+
+/* All at once. */
+static int attach_all(struct work *w, struct loop *loop)
+{
+	const struct connect_options *opts = w->call->opts;
+	unsigned flags = (opts->no_wait ? NVMF_NO_WAIT : 0) |
+			 (opts->exclusive ? NVMF_EXCLUSIVE : 0) | (w->count > 1 ? NVMF_NAMED : 0);
+
+	for (unsigned i = 0; i < w->count; i++) {
+		struct connection *c = &w->list[i];
+		struct attach *attach = &c->attachment.nvme.attach;
+
+		nvmf_attach_init(&c->attachment, w->call, loop, w->root, &c->target, flags);
+		attach->deadline =
+			c->target.timeout_ms ? loop_clock() + c->target.timeout_ms * MSEC : 0;
+		attach->done = connected;
+		w->attach[i] = attach;
+	}
+	return attach_run(loop, w->attach, w->count, w->call->diag);
+}
+
+static int show_one(struct work *w, struct connection *c, struct diag *why)
+{
+	const struct connect_options *opts = w->call->opts;
+	char text[512];
+
+	if (opts->common.dry_run)
+		nvmf_attach_plan(w->call, w->root, &c->target, why);
+	else
+		*why = c->attachment.nvme.attach.why;
+	if (why->err)
+		diag_ctx(why, "%s", nvmf_target_text(&c->target, text, sizeof(text)));
+	else if (!opts->common.dry_run)
+		nvmf_attach_show(w->call, &c->attachment, opts->print);
+	return -why->err;
+}
+
+static int show_all(struct work *w)
+{
+	struct nvmf_results results = { .call = w->call };
+
+	if (w->count == 1)
+		return show_one(w, &w->list[0], w->call->diag);
+	out_list(w->call->out, "results");
+	for (unsigned i = 0; i < w->count; i++) {
+		struct diag why = { 0 };
+
+		out_object(w->call->out, NULL);
+		out_text(w->call->out, "uri", NULL, "%s", w->list[i].uri);
+		show_one(w, &w->list[i], &why);
+		nvmf_result_end(&results, w->list[i].uri, &why);
+	}
+	return nvmf_results_end(&results);
+}
+
+static int connect_all(struct work *w, struct loop *loop)
+{
+	const struct connect_options *opts = w->call->opts;
+	int err, fd;
+
+	nvmf_show_identity(w->call, &w->list[0].target);
+	nvmf_warn_secrets(w->call, &opts->nvmf);
+	if (w->count == 1)
+		out_text(w->call->out, "uri", NULL, "%s", w->list[0].uri);
+	if (opts->common.dry_run)
+		return show_all(w);
+	err = open_devid(opts->devid_file, &fd, w->call->diag);
+	if (err)
+		return err;
+	err = attach_all(w, loop);
+	if (!err)
+		err = show_all(w);
+	if (!err)
+		err = write_devid(
+			fd, opts->devid_file, w->list[0].attachment.nvme.ctrl.name, w->call->diag);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int run(struct call *call)
+{
+	struct work w = {
+		.call = call, .count = call->operands ? call->operands : 1, .root = kernel_root()
+	};
+	struct loop *loop = NULL;
+	char text[512];
+	int err;
+
+	w.list = calloc(w.count, sizeof(*w.list));
+	w.attach = calloc(w.count, sizeof(*w.attach));
+	if (!w.list || !w.attach || w.root < 0)
+		err = diag_sys(call->diag, w.root < 0 ? errno : ENOMEM, "open /");
+	else
+		err = read_targets(&w);
+	if (!err)
+		err = loop_new(&loop, &call->loop, call->diag);
+	if (!err) {
+		err = connect_all(&w, loop);
+		if (err && w.count == 1)
+			diag_ctx(call->diag, "%s",
+				nvmf_target_text(&w.list[0].target, text, sizeof(text)));
+	}
+	loop_free(loop);
+	for (unsigned i = 0; w.list && i < w.count; i++) {
+		attach_nvme_free(&w.list[i].attachment.nvme);
+		nvmf_target_wipe(&w.list[i].target);
+		kernel_nvmf_conf_free(&w.list[i].config);
+	}
+	free(w.list);
+	free(w.attach);
+	if (w.root >= 0)
+		close(w.root);
 	return err ? err : EXIT_DONE;
 }
 
 const struct applet applet_nvmf_connect = {
 	.name = "nvmf-connect",
-	.operands = "[URI]",
+	.operands = "[URI...]",
 	.schemes = SCHEME_NVMF,
-	.summary = "connect an NVMe-oF subsystem through the kernel",
+	.summary = "connect NVMe-oF subsystems through the kernel",
 	.examples =
 		"  rdmastor nvmf-connect nvme+rdma://10.0.0.1/nqn.2024-01.example:disk1\n"
 		"  rdmastor nvmf-connect -t tcp -a 10.0.0.1 -n nqn.2024-01.example:disk1\n"
@@ -193,7 +298,7 @@ const struct applet applet_nvmf_connect = {
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct connect_options),
-	.max = 1,
+	.max = UINT8_MAX,
 	.changes = true,
 	.own_letters = "q",
 	.run = run,

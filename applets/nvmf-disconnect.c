@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-disconnect: ends what nvmf-connect made, named in any of the ways it can be. */
+#include "attach_nvme.h"
 #include "loop.h"
 #include "nvmf_want.h"
 #include <errno.h>
@@ -237,9 +238,9 @@ static void spare_root(struct call *call, struct chosen *chosen, int root)
 
 static int refuse_used(const struct chosen *chosen, int root, struct diag *diag)
 {
-	char who[400];
+	char who[ATTACH_USERS];
 
-	kernel_nvmf_users(root, chosen->ctrl, chosen->count, who, sizeof(who));
+	attach_nvme_users(root, chosen->ctrl, chosen->count, who);
 	if (!who[0])
 		return 0;
 	diag_set(diag, DIAG_BUSY, EBUSY, "in use: %s", who);
@@ -264,40 +265,83 @@ static void show(
 	out_end(out);
 }
 
-/* The failure that is told is the first. */
-static int end_all(struct call *call, const struct chosen *chosen, int root)
+static void ended(struct attach *attach)
+{
+	(void)attach;
+}
+
+/* All at once. The users are known: they were asked about all together. */
+static int detach_all(struct call *call, const struct chosen *chosen, int root,
+	struct attach_nvme *list, struct attach **attach)
 {
 	const struct disconnect_options *opts = call->opts;
 	uint64_t until =
 		opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * 1000000ull : 0;
+	struct loop *loop;
+	int err = loop_new(&loop, &call->loop, call->diag);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < chosen->count; i++) {
+		list[i] = (struct attach_nvme){ .attach = { .proto = &attach_nvme_row,
+							.loop = loop,
+							.root = root,
+							.deadline = until,
+							.force = true,
+							.done = ended },
+			.ctrl = chosen->ctrl[i] };
+		attach[i] = &list[i].attach;
+		if (opts->force || opts->shutdown)
+			kernel_nvmf_hurry(root, &chosen->ctrl[i]);
+		attach_detach(attach[i]);
+	}
+	err = attach_run(loop, attach, chosen->count, call->diag);
+	loop_free(loop);
+	return err;
+}
+
+static int show_all(struct call *call, const struct chosen *chosen, struct attach_nvme *list)
+{
+	const struct disconnect_options *opts = call->opts;
 	unsigned failed = 0;
 
-	for (unsigned i = 0;
-		(opts->force || opts->shutdown) && !opts->common.dry_run && i < chosen->count; i++)
-		kernel_nvmf_hurry(root, &chosen->ctrl[i]);
 	out_list(call->out, "results");
 	for (unsigned i = 0; i < chosen->count; i++) {
 		const struct nvmf_ctrl *ctrl = &chosen->ctrl[i];
-		struct diag why = { 0 };
-		int err =
-			opts->common.dry_run ? 0 : kernel_nvmf_disconnect(root, ctrl, until, &why);
+		struct diag *why = &list[i].attach.why;
 
-		if (err)
-			diag_ctx(&why, "%s", ctrl->name);
+		if (why->err)
+			diag_ctx(why, "%s", ctrl->name);
 		show(call->out, ctrl,
 			opts->common.dry_run ? "would be disconnected" : "disconnected",
-			err ? &why : NULL);
-		if (!err)
+			why->err ? why : NULL);
+		if (!why->err)
 			continue;
 		if (failed++)
-			call_note(call, "%s: %s", ctrl->name, why.text);
+			call_note(call, "%s: %s", ctrl->name, why->text);
 		else
-			*call->diag = why;
+			*call->diag = *why;
 	}
 	out_end(call->out);
 	out_u64(call->out, "succeeded", NULL, chosen->count - failed);
 	out_u64(call->out, "failed", NULL, failed);
 	return !failed ? EXIT_DONE : failed < chosen->count ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+static int end_all(struct call *call, const struct chosen *chosen, int root)
+{
+	const struct disconnect_options *opts = call->opts;
+	struct attach_nvme *list = calloc(chosen->count + 1, sizeof(*list));
+	struct attach **attach = calloc(chosen->count + 1, sizeof(*attach));
+	int err = list && attach ? 0 : diag_sys(call->diag, ENOMEM, "disconnect");
+
+	if (!err && !opts->common.dry_run)
+		err = detach_all(call, chosen, root, list, attach);
+	if (!err)
+		err = show_all(call, chosen, list);
+	free(list);
+	free(attach);
+	return err;
 }
 
 static int disconnect(struct call *call, const struct filter *f, int root)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Attaching one NVMe-oF subsystem through the kernel. What the kernel is asked is core/kernel's. */
+/* One NVMe-oF subsystem through the kernel: from options to core/attach, and its result. */
 #include "nvmf_attach.h"
 #include "nvmf_tls.h"
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len)
 {
@@ -19,109 +16,85 @@ const char *nvmf_target_text(const struct nvmf_target *t, char *text, size_t len
 	return text;
 }
 
-/* A URI may name a namespace by its UUID, which only its block device reports. */
-static int keep_uuid(const struct nvmf_target *t, struct nvmf_attached *a, struct diag *diag)
-{
-	for (unsigned i = 0; t->uuid[0] && i < a->disks; i++)
-		if (!strncmp(a->disk[i].wwid, "uuid.", 5) &&
-			!strcasecmp(a->disk[i].wwid + 5, t->uuid)) {
-			a->disk[0] = a->disk[i];
-			a->disks = 1;
-			return 0;
-		}
-	return t->uuid[0] ? diag_set(diag, DIAG_NOT_FOUND, ENOENT,
-				    "no namespace with UUID %s is visible to this host", t->uuid)
-			  : 0;
-}
-
-static int wait_disks(int root, const struct nvmf_target *t, uint64_t until,
-	struct nvmf_attached *a, struct diag *diag)
-{
-	int err = kernel_nvmf_wait(
-		root, a->made.ctrl.name, t->nsid, until, &a->disk, &a->disks, diag);
-
-	if (!err)
-		err = keep_uuid(t, a, diag);
-	if (!err)
-		kernel_nvmf_look(root, a->made.ctrl.name, &a->made.ctrl);
-	a->waited = !err;
-	for (unsigned i = 0; !err && t->nsid && i < a->disks; i++)
-		if (a->disk[i].nsid == t->nsid) {
-			a->disk[0] = a->disk[i];
-			a->disks = 1;
-		}
-	return err;
-}
-
-static void tell_words(const struct call *call, const struct nvmf_attached *a)
-{
-	for (const char *at = a->made.words; call->loop.verbose && *at;) {
-		size_t len = strcspn(at, "\n");
-
-		call_note(call, "kernel: %.*s", (int)len, at);
-		at += len + (at[len] == '\n');
-	}
-}
-
-static int refuse_existing(const struct nvmf_attached *a, struct diag *diag)
-{
-	diag_set(diag, DIAG_BUSY, EALREADY, "already connected as %s", a->made.ctrl.name);
-	return diag_hint(
-		diag, "omit --exclusive to use it, or add a connection with --duplicate-connect");
-}
-
 /* An existing connection needs no key. */
-static int give_key(int root, struct nvmf_target *t, struct diag *diag)
+static int insert_key(struct attach_nvme *nvme, struct diag *diag)
 {
-	struct nvmf_ctrl ctrl;
+	struct nvmf_attachment *a = container_of(nvme, struct nvmf_attachment, nvme);
 
-	return !t->want.value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, &t->want, &ctrl)
-		       ? 0
-		       : nvmf_tls_insert(root, t, diag);
+	return nvmf_tls_insert(nvme->attach.root, a->target, diag);
 }
 
-int nvmf_attach(const struct call *call, int root, struct nvmf_target *t, unsigned flags,
-	uint64_t until, struct nvmf_attached *a, struct diag *diag)
+static void print_note(struct attach *attach, const char *text)
 {
-	char line[4096], uri[URI_MAX];
-	bool wait = !(flags & NVMF_NO_WAIT) && !nvmf_target_discovery(t);
-	int err;
+	struct nvmf_attachment *a = container_of(attach, struct nvmf_attachment, nvme.attach);
+	char target[512];
 
-	*a = (struct nvmf_attached){ 0 };
-	err = kernel_nvmf_ready(root, t->want.value[NVMF_TRANSPORT], diag);
-	if (err && diag->code == DIAG_NO_MODULE && !nvmf_target_discovery(t))
-		diag_hint(diag,
+	if (a->named)
+		call_note(a->call, "%s: %s", nvmf_target_text(a->target, target, sizeof(target)),
+			text);
+	else
+		call_note(a->call, "%s", text);
+}
+
+void nvmf_attach_init(struct nvmf_attachment *a, const struct call *call, struct loop *loop,
+	int root, struct nvmf_target *t, unsigned flags)
+{
+	*a = (struct nvmf_attachment){ .nvme = { .attach = { .proto = &attach_nvme_row,
+							 .loop = loop,
+							 .root = root,
+							 .note = print_note },
+					       .want = &t->want,
+					       .nsid = t->nsid,
+					       .uuid = t->uuid,
+					       .exclusive = flags & NVMF_EXCLUSIVE,
+					       .keys = insert_key },
+		.call = call,
+		.target = t,
+		.named = flags & NVMF_NAMED };
+	a->nvme.attach.no_wait = flags & NVMF_NO_WAIT || nvmf_target_discovery(t);
+}
+
+void nvmf_attach_hint(struct nvmf_attachment *a)
+{
+	struct diag *why = &a->nvme.attach.why;
+	char uri[URI_MAX];
+
+	if (why->code == DIAG_NO_MODULE && !nvmf_target_discovery(a->target))
+		diag_hint(why,
 			"attach it in userspace: rdmastor export '%s' --nbd unix:/run/disk.sock",
-			nvmf_uri(t->want.value, uri));
-	if (!err)
-		err = give_key(root, t, diag);
-	if (!err)
-		err = kernel_nvmf_line(
-			root, &t->want, line, sizeof(line), a->left_out, sizeof(a->left_out), diag);
-	if (err)
-		return err;
-	if (call->loop.verbose)
-		call_note(call, "/dev/nvme-fabrics: %s", line);
-	if (a->left_out[0])
-		call_note(call, "ignored, as this kernel does not support it: %s", a->left_out);
-	err = kernel_nvmf_connect(root, &t->want, until, &a->made, diag);
-	tell_words(call, a);
-	if (err)
-		return err;
-	if (a->made.existed && flags & NVMF_EXCLUSIVE)
-		return refuse_existing(a, diag);
-	if (wait)
-		err = wait_disks(root, t, until, a, diag);
-	if (err && !a->made.existed)
-		kernel_nvmf_undo(root, &a->made.ctrl, diag);
-	return err;
+			nvmf_uri(a->target->want.value, uri));
 }
 
-void nvmf_attached_free(struct nvmf_attached *a)
+void nvmf_result_end(struct nvmf_results *results, const char *uri, struct diag *why)
 {
-	free(a->disk);
-	a->disk = NULL;
-	a->disks = 0;
+	struct call *call = results->call;
+
+	if (!why->err) {
+		out_end(call->out);
+		results->succeeded++;
+		return;
+	}
+	out_bool(call->out, "connected", NULL, false);
+	out_error(call->out, "error", why);
+	out_end(call->out);
+	diag_ctx(why, "%s", uri);
+	if (results->failed++)
+		call_note(call, "%s: %s", why->object, why->text);
+	else
+		results->first = *why;
+}
+
+int nvmf_results_end(struct nvmf_results *results)
+{
+	struct call *call = results->call;
+
+	out_end(call->out);
+	out_u64(call->out, "succeeded", NULL, results->succeeded);
+	out_u64(call->out, "failed", NULL, results->failed);
+	if (!results->failed)
+		return EXIT_DONE;
+	*call->diag = results->first;
+	return results->succeeded ? EXIT_PARTLY : -results->first.err;
 }
 
 int nvmf_attach_plan(struct call *call, int root, const struct nvmf_target *t, struct diag *diag)
@@ -203,13 +176,13 @@ static void show_timeouts(struct out *out, const struct nvmf_ctrl *ctrl)
 	out_end(out);
 }
 
-static void show_ctrl(struct out *out, const struct nvmf_target *t, const struct nvmf_attached *a)
+static void show_ctrl(struct out *out, const struct nvmf_target *t, const struct attach_nvme *a)
 {
-	const struct nvmf_ctrl *ctrl = &a->made.ctrl;
+	const struct nvmf_ctrl *ctrl = &a->ctrl;
 
 	out_bool(out, "connected", NULL, true);
 	out_text(out, "device", NULL, "%s", ctrl->name);
-	out_bool(out, "existed", NULL, a->made.existed);
+	out_bool(out, "existed", NULL, a->existed);
 	out_text(out, "state", NULL, "%s", ctrl->state);
 	out_text(out, "transport", NULL, "%s", ctrl->transport);
 	out_text(out, "traddr", NULL, "%s", ctrl->traddr);
@@ -224,7 +197,7 @@ static void show_ctrl(struct out *out, const struct nvmf_target *t, const struct
 		out_text(out, "src_addr", NULL, "%s", ctrl->src_addr);
 	if (ctrl->queues)
 		out_u64(out, "queues", NULL, ctrl->queues);
-	if (t->policy[0] && !a->made.existed)
+	if (t->policy[0] && !a->existed)
 		out_text(out, "on_loss", NULL, "%s", t->policy);
 	show_timeouts(out, ctrl);
 }
@@ -251,10 +224,12 @@ static void show_disk(struct out *out, const struct nvmf_disk *disk, const char 
 	out_end(out);
 }
 
-void nvmf_attached_show(struct call *call, const struct nvmf_target *t,
-	const struct nvmf_attached *a, const char *print)
+void nvmf_attach_show(
+	struct call *call, const struct nvmf_attachment *attachment, const char *print)
 {
-	const struct nvmf_ctrl *ctrl = &a->made.ctrl;
+	const struct nvmf_target *t = attachment->target;
+	const struct attach_nvme *a = &attachment->nvme;
+	const struct nvmf_ctrl *ctrl = &a->ctrl;
 	char text[512], loss[128];
 	struct out *out = call->out;
 
@@ -263,12 +238,12 @@ void nvmf_attached_show(struct call *call, const struct nvmf_target *t,
 	for (unsigned i = 0; i < a->disks; i++)
 		show_disk(out, &a->disk[i], print);
 	out_end(out);
-	if (a->waited && !a->disks)
+	if (!a->attach.no_wait && !a->disks)
 		call_note(call, "%s: no namespace is visible to this host",
 			nvmf_target_text(t, text, sizeof(text)));
 	if (print)
 		return;
-	out_line(out, "%s: %s%s, %s", ctrl->name, a->made.existed ? "already connected to " : "",
+	out_line(out, "%s: %s%s, %s", ctrl->name, a->existed ? "already connected to " : "",
 		nvmf_target_text(t, text, sizeof(text)), ctrl->state);
 	if (ctrl->ctrl_loss_tmo == VALUE_UNKNOWN)
 		return;

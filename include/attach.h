@@ -19,8 +19,8 @@ struct attach;
 struct attach_proto {
 	/* SUBSYSTEMs of uevents after which look() is worthwhile, besides "block": "nvme" */
 	const char *events;
-	/* the kernel dials one at a time: attachments of this row queue on each loop, and the time
-	 * of an attempt begins with its turn */
+	/* the kernel takes one dial at a time: on each loop attachments of this row get ready and
+	 * dial in turn, and the time of an attempt begins with its turn */
 	bool in_turn;
 	/* Modules, device nodes, an RDMA device, keys. NULL: nothing to prepare. */
 	void (*ready)(struct attach *);
@@ -54,6 +54,8 @@ struct attach { /* embedded first in the protocol's own; zeroed, then set by the
 	bool force;        /* attach_detach(): even if it is in use */
 	void (*done)(struct attach *);     /* once, from the loop; may free it or start it again */
 	void (*retrying)(struct attach *); /* NULL, or before each pause: why has the reason */
+
+	void (*note)(struct attach *, const char *text);
 
 	/* The row's */
 	uint64_t until; /* bounds the step: given by the frame; 0 = none */
@@ -106,6 +108,8 @@ bool attach_is_over(const struct attach *);
 
 /* For rows. The step under way has ended: 0, or -errno with attach.why set. */
 void attach_step(struct attach *, int err);
+/* Something to print. Details: only if loop_options.verbose is set. */
+void attach_note(struct attach *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* In look(): a disk that must open, by its kernel name. */
 void attach_disk(struct attach *, const char *name);
 /* In late(): the first of those disks that has not opened, "" = none. */

@@ -4,6 +4,7 @@
  * = no bound. */
 #pragma once
 #include "diag.h"
+#include "kernel.h"
 #include "policy.h"
 #include "uri.h"
 #include <stdbool.h>
@@ -120,15 +121,32 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *);
 int kernel_nvmf_line(int root, const struct nvmf_want *, char *line, size_t len, char *left_out,
 	size_t left_len, struct diag *);
 
-struct nvmf_made {
-	struct nvmf_ctrl ctrl;
-	bool existed;     /* was connected before */
-	char words[1024]; /* of the kernel about this attempt, for --verbose */
+bool kernel_nvmf_loaded(int root, const char *transport); /* kernel_nvmf_ready() loads nothing */
+/* The longest line: the kernel takes a page. */
+#define NVMF_LINE 4096
+/* The line with secrets, for kernel_nvmf_write_line() alone. */
+int kernel_nvmf_line_secret(
+	int root, const struct nvmf_want *, char *line, size_t len, struct diag *);
+/* Blocks until the kernel has connected, to nvmeINSTANCE, or failed: -errno. The kernel takes one
+ * line at a time (nvmf_dev_mutex); a signal interrupts most of what it waits for. */
+int kernel_nvmf_write_line(int root, const char *line, int *instance);
+
+/* Numbers of controllers, a bit each. */
+#define NVME_NUMBERS 4096
+struct nvme_numbers {
+	uint64_t bit[NVME_NUMBERS / 64];
 };
-/* Connects, in a process of its own that undoes what comes late. An existing connection to the same
- * target is success unless NVMF_DUPLICATE_CONNECT is wanted. Needs: checked, ready. */
-int kernel_nvmf_connect(
-	int root, const struct nvmf_want *, uint64_t until, struct nvmf_made *, struct diag *);
+/* The lines of the kernel's log that can be of one attempt, which has begun at the mark. instance:
+ * of the controller it has made; -1: it has failed. */
+struct nvmf_words {
+	struct kernel_log log;
+	struct nvme_numbers others;
+};
+void kernel_nvmf_words_mark(int root, struct nvmf_words *);
+void kernel_nvmf_words_since(int root, struct nvmf_words *, const struct nvmf_want *, int instance,
+	char *text, size_t len);
+/* The reason for a failed attempt from the errno of the write and those lines. */
+int kernel_nvme_why(int err, char *words, const struct nvmf_want *, struct diag *);
 
 /* A namespace as a block device of this machine. */
 struct nvmf_disk {
@@ -142,25 +160,30 @@ struct nvmf_disk {
 /* by nsid; free() it */
 int kernel_nvmf_disks(
 	int root, const char *ctrl, struct nvmf_disk **, unsigned *count, struct diag *);
-/* Until the controller is live and every namespace it shows this host, or just nsid (0 = all), has
- * a block device that opens. Makes the node where nobody else does. -ENOENT: there is no namespace
- * nsid. */
-int kernel_nvmf_wait(int root, const char *ctrl, uint32_t nsid, uint64_t until, struct nvmf_disk **,
-	unsigned *count, struct diag *);
+/* Active namespace IDs of a controller (Base 2.1, 5.1.13.2.2), rising: their number, or -errno. It
+ * is asked, which may block. */
+int kernel_nvmf_active(int root, const char *ctrl, uint32_t *nsid, unsigned max);
 
-/* Who would lose something with these controllers: mounts, swap, dm, md, processes; "" = nobody. A
- * disk that has another live path is not lost. */
+/* Users of the disks of these controllers: mounts, swap, dm, md, processes; "" = none. A disk with
+ * another live path is not lost. May block; the text grows as they are found. */
 void kernel_nvmf_users(int root, const struct nvmf_ctrl *, unsigned count, char *text, size_t len);
 /* the system runs on one of its disks, through any layers */
 bool kernel_nvmf_has_root(int root, const char *ctrl);
-/* Requests that hang fail at once from now on, and it is not waited for. Of these two a number that
- * has become another connection's meanwhile is left alone: then the one that is meant has gone,
- * which is success. */
+/* The kernel gives the number of a removed controller to the next one: it is still this one. */
+bool kernel_nvmf_same(int root, const struct nvmf_ctrl *);
+/* From now on requests that hang fail at once. Does nothing to another controller. */
 void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *);
-int kernel_nvmf_disconnect(int root, const struct nvmf_ctrl *, uint64_t until, struct diag *);
-/* Takes back one that was just made and of which no use can be made. Whose disk somebody uses
- * already (udev assembled or mounted it) stays, and a hint in the failure's diag says so. */
-void kernel_nvmf_undo(int root, const struct nvmf_ctrl *, struct diag *);
+/* Blocks until it is removed: -ENOENT if it was. */
+int kernel_nvmf_delete(int root, const struct nvmf_ctrl *);
+void kernel_nvmf_delete_number(int root, int instance); /* one that this process has made */
+/* The device nodes of a controller: noted before it is removed, dropped after that where the kernel
+ * does not. A disk may live on over another path. */
+struct nvmf_nodes {
+	struct nvmf_disk *disks;      /* free() */
+	unsigned count, major, minor; /* major, minor: of the controller itself */
+};
+void kernel_nvmf_nodes_note(int root, const char *ctrl, struct nvmf_nodes *);
+void kernel_nvmf_nodes_drop(int root, const char *ctrl, const struct nvmf_nodes *);
 /* "nvme0", "/dev/nvme0n1", "nvme0c1n1", a link to one of them: the controllers behind it are listed
  * first in *list. -ENOENT */
 int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigned max);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 
 enum attach_state { IDLE, READY, QUEUED, DIAL, WAIT, USERS, UNDO, PAUSE, OVER };
 
-/* ---- A row that dials in turn: a queue on each loop, whose first has the turn. */
+/* ---- A row that dials in turn: a queue on each loop, whose first prepares and dials. */
 
 struct attach_queue {
 	struct loop_attic attic;
@@ -48,7 +49,7 @@ static struct attach_queue *queue_of(const struct attach *attach)
 	return queue;
 }
 
-/* False: another one dials. */
+/* False: another one has it. */
 static bool take_turn(struct attach *attach)
 {
 	struct attach_queue *queue = attach->proto->in_turn ? queue_of(attach) : NULL;
@@ -62,7 +63,7 @@ static bool take_turn(struct attach *attach)
 	return !queue || queue->first == attach;
 }
 
-/* The next one dials from its own work. */
+/* The next one begins from its own work. */
 static void leave_turn(struct attach *attach)
 {
 	struct attach_queue *queue = attach->proto->in_turn ? queue_of(attach) : NULL;
@@ -104,11 +105,8 @@ static uint64_t attempt_end(const struct attach *attach)
 		attach->deadline, attach->limit_ms ? loop_clock() + attach->limit_ms * MSEC : 0);
 }
 
-static void begin(struct attach *attach)
+static void prepare(struct attach *attach)
 {
-	attach->why = (struct diag){ 0 };
-	attach->made = false;
-	attach->what[0] = attach->users[0] = 0;
 	attach->since = loop_clock();
 	attach->until = attempt_end(attach);
 	enter(attach, READY, backstop(attach));
@@ -120,9 +118,20 @@ static void begin(struct attach *attach)
 
 static void dial(struct attach *attach)
 {
-	attach->until = attempt_end(attach);
 	enter(attach, DIAL, backstop(attach));
 	attach->proto->dial(attach);
+}
+
+static void begin(struct attach *attach)
+{
+	attach->why = (struct diag){ 0 };
+	attach->made = false;
+	attach->what[0] = attach->users[0] = 0;
+	attach->since = loop_clock();
+	if (take_turn(attach))
+		prepare(attach);
+	else
+		enter(attach, QUEUED, attach->deadline);
 }
 
 static void finish(struct attach *attach)
@@ -251,15 +260,15 @@ static void next_step(struct loop_work *work)
 		begin(attach);
 		break;
 	case READY:
-		if (err)
-			fail(attach, err);
-		else if (take_turn(attach))
+		if (!err) {
 			dial(attach);
-		else
-			enter(attach, QUEUED, attach->deadline);
+			break;
+		}
+		leave_turn(attach);
+		fail(attach, err);
 		break;
 	case QUEUED:
-		dial(attach);
+		prepare(attach);
 		break;
 	case DIAL:
 		leave_turn(attach);
@@ -469,4 +478,17 @@ int attach_run(struct loop *loop, struct attach *const *list, unsigned count, st
 	loop_signal_del(loop, &runner.signal);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return 0;
+}
+
+void attach_note(struct attach *attach, const char *fmt, ...)
+{
+	char text[4400];
+	va_list args;
+
+	if (!attach->note)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	attach->note(attach, text);
 }

@@ -86,3 +86,9 @@ grep -q 'secret.*history' err || die "no warning: $(cat err)"
 	die '--output-format is not --output'
 # A keyring has a name or a number
 ours nvmf-connect --dry-run --tls --keyring .nvme nvme+tcp://127.0.0.1/nqn.x >keyring || die "a keyring by its name"
+
+# Several: one result each, in their order
+ours nvmf-connect --dry-run --json -q nqn.host -I $id nvme+tcp://127.0.0.1/nqn.x nvme+tcp://127.0.0.1/nqn.y >several 2>err || die "$(cat err)"
+[ "$(jq -r '[.succeeded, .failed, .results[].uri, .uri] | map(tostring) | join(" ")' several)" = \
+	"2 0 nvme+tcp://127.0.0.1/nqn.x nvme+tcp://127.0.0.1/nqn.y null" ] || die "$(cat several)"
+[[ "$(jq -r '.results[1].line' several)" == *nqn=nqn.y,* ]] || die "$(cat several)"

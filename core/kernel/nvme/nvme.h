@@ -6,23 +6,12 @@
 #define NVME_CLASS  "sys/class/nvme"
 #define FABRICS_DEV "dev/nvme-fabrics"
 
-/* Numbers of controllers, a bit each. */
-#define NVME_NUMBERS 4096
-struct nvme_numbers {
-	uint64_t bit[NVME_NUMBERS / 64];
-};
-void kernel_nvme_numbers_add(int root, struct nvme_numbers *); /* those that are there */
+void kernel_nvme_numbers_add(int root, struct nvme_numbers *); /* those that exist */
 /* Leaves of the kernel's lines those that can be of one attempt: of the controller `own`, or, where
  * it is not known (-1), of the only one that is none of `others`; no line that names another
  * subsystem, host or transport; and those of no controller. */
 void kernel_nvme_words_own(
 	char *words, const struct nvmf_want *, const struct nvme_numbers *others, int own);
-/* Turns what the kernel said and the errno of the write into a reason. `words`: its lines about the
- * attempt. */
-int kernel_nvme_why(int err, char *words, const struct nvmf_want *, struct diag *);
-/* Active namespace ids of a controller (Base 2.1, 5.1.13.2.2), in rising order; their number, or
- * -errno. */
-int kernel_nvme_active(int root, const char *ctrl, uint64_t until, uint32_t *nsid, unsigned max);
 /* Writes a word to a file; 0 or -errno. */
 int kernel_nvme_write(int root, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Connecting through /dev/nvme-fabrics: one line is written, which comes back when the connection
- * stands or has failed. What waits for its namespaces is nvme_wait.c. */
-#include "child.h"
-#include "kernel.h"
+/* Connect through /dev/nvme-fabrics: writing one line blocks until the kernel has connected or
+ * failed. */
 #include "nvme.h"
 #include "sys/modules.h"
 #include "sys/node.h"
@@ -13,9 +11,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#define LINE     4096 /* the kernel takes a page */
-#define GRACE_MS 1500
 
 /* A kernel that does not list its options (before 5.17) has at least these (5.5). */
 #define OLD_KERNEL                                                                                 \
@@ -43,6 +38,13 @@ static int need_module(int root, const char *module, const char *shown_by, struc
 		return 0;
 	return diag_set(
 		diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
+}
+
+bool kernel_nvmf_loaded(int root, const char *transport)
+{
+	return kernel_sys_exists(root, "sys/class/nvme-fabrics") &&
+	       kernel_sys_exists(root,
+		       !strcmp(transport, "rdma") ? "sys/module/nvme_rdma" : "sys/module/nvme_tcp");
 }
 
 int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
@@ -117,7 +119,7 @@ static int write_line(const struct nvmf_want *want, const char *known, bool told
 	}
 	if (w->used + 1 == w->len)
 		return diag_set(diag, DIAG_USAGE, E2BIG,
-			"the options exceed the kernel's limit of %d bytes", LINE);
+			"the options exceed the kernel's limit of %d bytes", NVMF_LINE);
 	return 0;
 }
 
@@ -140,109 +142,25 @@ int kernel_nvmf_line(int root, const struct nvmf_want *want, char *line, size_t 
 	return make_line(root, want, true, &w, &out, diag);
 }
 
-/* Shared with the process that writes. */
-static int write_fabrics(int root, const void *line, void *instance)
+int kernel_nvmf_line_secret(
+	int root, const struct nvmf_want *want, char *line, size_t len, struct diag *diag)
+{
+	char left_out[256];
+	struct writer w = { line, len, 0 }, out = { left_out, sizeof(left_out), 0 };
+
+	return make_line(root, want, false, &w, &out, diag);
+}
+
+int kernel_nvmf_write_line(int root, const char *line, int *instance)
 {
 	char text[128] = "";
 	int fd = openat(root, FABRICS_DEV, O_RDWR | O_CLOEXEC);
 	ssize_t got;
 
 	if (fd < 0)
-		return errno;
+		return -errno;
 	if (write(fd, line, strlen(line)) < 0)
-		return errno;
+		return -errno;
 	got = read(fd, text, sizeof(text) - 1);
-	if (got <= 0 || sscanf(text, "instance=%d", (int *)instance) != 1)
-		return EPROTO;
-	return 0;
-}
-
-static void delete_controller(int root, const void *line, void *instance)
-{
-	(void)line;
-	kernel_nvme_write(root, "1", NVME_CLASS "/nvme%d/delete_controller", *(int *)instance);
-}
-
-/* Linux 6.12: nvmet over RDMA may drop the connection before its answer to a wrong secret is out,
- * and the host waits for it without end. */
-static int too_late(const struct nvmf_want *want, uint64_t since, struct diag *diag)
-{
-	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %.3g s",
-		(double)(loop_clock() - since) / 1e9);
-	if (want->value[NVMF_DHCHAP_SECRET])
-		diag_hint(diag,
-			"a wrong secret can cause this; the kernel may then hang until a reboot");
-	return -ETIMEDOUT;
-}
-
-/* Not the target's, which may be on the same machine. */
-static bool of_hosts(const char *line)
-{
-	return !strncmp(line, "nvme", 4) && strncmp(line, "nvmet", 5);
-}
-
-static int attempt(int root, const char *line, uint64_t until, struct nvmf_made *made,
-	const struct nvmf_want *want, struct diag *diag)
-{
-	int err, instance = -1;
-	struct child_call call = { .fn = write_fabrics,
-		.undo = delete_controller,
-		.arg = line,
-		.out = &instance,
-		.out_len = sizeof(instance),
-		.until = until,
-		.grace_ms = GRACE_MS };
-	uint64_t since = loop_clock();
-	char words[8192], name[16];
-	struct nvme_numbers others = { 0 };
-	struct kernel_log log;
-
-	kernel_nvme_numbers_add(root, &others);
-	kernel_log_mark(root, &log);
-	err = child_call_run(&call, &root, 1);
-	if (err)
-		instance = -1;
-	snprintf(name, sizeof(name), "nvme%d", instance);
-	kernel_log_since(&log, of_hosts, words, sizeof(words));
-	if (err) /* what is there now is not what failed */
-		kernel_nvme_numbers_add(root, &others);
-	kernel_nvme_words_own(words, want, &others, instance);
-	if (!err) {
-		snprintf(made->words, sizeof(made->words), "%.1000s", words);
-		err = kernel_nvmf_look(root, name, &made->ctrl);
-		return err ? diag_set(diag, DIAG_CLOSED, ENODEV,
-				     "the kernel connected it as %s, then lost the connection",
-				     name)
-			   : 0;
-	}
-	if (call.late)
-		err = too_late(want, since, diag);
-	else
-		err = kernel_nvme_why(-err, words, want, diag);
-	snprintf(made->words, sizeof(made->words), "%.1000s", words);
-	return err;
-}
-
-int kernel_nvmf_connect(int root, const struct nvmf_want *want, uint64_t until,
-	struct nvmf_made *made, struct diag *diag)
-{
-	char line[LINE], left_out[256];
-	struct writer w = { line, sizeof(line), 0 }, out = { left_out, sizeof(left_out), 0 };
-	int err;
-
-	*made = (struct nvmf_made){ 0 };
-	made->existed =
-		!want->value[NVMF_DUPLICATE_CONNECT] && !kernel_nvmf_find(root, want, &made->ctrl);
-	if (made->existed)
-		return 0;
-	err = make_line(root, want, false, &w, &out, diag);
-	if (!err)
-		err = attempt(root, line, until, made, want, diag);
-	explicit_bzero(line, sizeof(line));
-	/* another program was quicker */
-	if (err == -EALREADY && !kernel_nvmf_find(root, want, &made->ctrl)) {
-		made->existed = true;
-		return 0;
-	}
-	return err;
+	return got > 0 && sscanf(text, "instance=%d", instance) == 1 ? 0 : -EPROTO;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Ending connections: which are meant, who would lose something, and the end itself. */
-#include "child.h"
-#include "loop.h"
+/* The end of connections: which are meant, the users of their disks, and the deletion. */
 #include "nvme.h"
 #include "sys/holders.h"
 #include "sys/node.h"
@@ -12,17 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#define GRACE_MS  100
-#define CLAIM_MS  2000
-#define UNDO_MS   5000
-#define GLANCE_MS 1000 /* somebody who only looks at a new disk, as udev does, is done with it */
-#define STEP_MS   50
-
 /* The kernel gives the number of a connection that has gone to the next one. */
-static bool still_it(int root, const struct nvmf_ctrl *ctrl)
+bool kernel_nvmf_same(int root, const struct nvmf_ctrl *ctrl)
 {
 	struct nvmf_ctrl now;
 
@@ -31,33 +22,31 @@ static bool still_it(int root, const struct nvmf_ctrl *ctrl)
 	       !strcmp(now.traddr, ctrl->traddr) && !strcmp(now.trsvcid, ctrl->trsvcid);
 }
 
-static int delete (int root, const void *arg, void *out)
+int kernel_nvmf_delete(int root, const struct nvmf_ctrl *ctrl)
 {
-	const struct nvmf_ctrl *ctrl = arg;
-
-	(void)out;
-	return still_it(root, ctrl) ? -kernel_nvme_write(root, "1",
-					      NVME_CLASS "/%s/delete_controller", ctrl->name)
-				    : ENOENT;
+	return kernel_nvmf_same(root, ctrl)
+		       ? kernel_nvme_write(
+				 root, "1", NVME_CLASS "/%s/delete_controller", ctrl->name)
+		       : -ENOENT;
 }
 
-struct left {
-	struct nvmf_disk *disks;
-	unsigned count, major, minor; /* the two: of the controller itself */
-};
+void kernel_nvmf_delete_number(int root, int instance)
+{
+	kernel_nvme_write(root, "1", NVME_CLASS "/nvme%d/delete_controller", instance);
+}
 
-static void note_nodes(int root, const char *ctrl, struct left *left)
+void kernel_nvmf_nodes_note(int root, const char *ctrl, struct nvmf_nodes *left)
 {
 	char text[32];
 
-	*left = (struct left){ 0 };
+	*left = (struct nvmf_nodes){ 0 };
 	kernel_nvmf_disks(root, ctrl, &left->disks, &left->count, NULL);
 	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/dev", ctrl) > 0)
 		sscanf(text, "%u:%u", &left->major, &left->minor);
 }
 
 /* A disk may live on over another path. */
-static void drop_nodes(int root, const char *ctrl, const struct left *left)
+void kernel_nvmf_nodes_drop(int root, const char *ctrl, const struct nvmf_nodes *left)
 {
 	char path[64];
 
@@ -72,47 +61,10 @@ static void drop_nodes(int root, const char *ctrl, const struct left *left)
 	}
 }
 
-int kernel_nvmf_disconnect(
-	int root, const struct nvmf_ctrl *ctrl, uint64_t until, struct diag *diag)
-{
-	struct child_call call = {
-		.fn = delete, .arg = ctrl, .until = until, .grace_ms = GRACE_MS
-	};
-	uint64_t since = loop_clock();
-	struct left left;
-	int err;
-
-	if (!still_it(root, ctrl))
-		return 0;
-	note_nodes(root, ctrl->name, &left);
-	err = child_call_run(&call, &root, 1);
-	if (!err || err == -ENOENT || err == -ENODEV || !still_it(root, ctrl)) {
-		drop_nodes(root, ctrl->name, &left);
-		err = 0;
-	}
-	free(left.disks);
-	if (!err)
-		return 0;
-	switch (-err) {
-	case ETIMEDOUT:
-		diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
-			"timed out after %.3g s waiting for the kernel to remove it",
-			(double)(loop_clock() - since) / 1e9);
-		return diag_hint(diag, "I/O waits for the target; make it fail with --force");
-	case EBUSY:
-		return diag_set(diag, DIAG_BUSY, EBUSY, "the kernel is still connecting it");
-	case EACCES:
-	case EPERM:
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can disconnect");
-	default:
-		return diag_sys(diag, -err, "disconnect");
-	}
-}
-
 /* The connection counts as lost from the next look on, and while it is, no request waits. */
 void kernel_nvmf_hurry(int root, const struct nvmf_ctrl *ctrl)
 {
-	if (!still_it(root, ctrl))
+	if (!kernel_nvmf_same(root, ctrl))
 		return;
 	kernel_nvme_write(root, "0", NVME_CLASS "/%s/fast_io_fail_tmo", ctrl->name);
 	kernel_nvme_write(root, "1", NVME_CLASS "/%s/ctrl_loss_tmo", ctrl->name);
@@ -168,76 +120,69 @@ static void append(char *text, size_t len, const char *disk, const char *who)
 	snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", disk, who);
 }
 
-static int claim(int root, const void *node, void *out)
-{
-	int fd = openat(root, node, O_RDONLY | O_EXCL | O_CLOEXEC);
-
-	(void)out;
-	return fd < 0 ? errno : 0;
-}
-
-/* Somebody's who is not seen from here: a mount of another mount namespace, ZFS, a target of the
+/* Its user is not visible from here: a mount of another mount namespace, ZFS, a target of the
  * kernel's. */
-static bool claimed(int root, const char *disk, uint64_t until)
+static bool is_claimed(int root, const char *disk)
 {
 	char node[48], dev_file[64];
-	struct child_call call = { .fn = claim, .arg = node, .until = until, .grace_ms = GRACE_MS };
+	int fd;
 
 	snprintf(node, sizeof(node), "dev/%.32s", disk);
 	snprintf(dev_file, sizeof(dev_file), "sys/class/block/%.32s/dev", disk);
-	return !kernel_node_make(root, node, dev_file, true) &&
-	       child_call_run(&call, &root, 1) == -EBUSY;
+	if (kernel_node_make(root, node, dev_file, true))
+		return false;
+	fd = openat(root, node, O_RDONLY | O_EXCL | O_CLOEXEC);
+	if (fd < 0)
+		return errno == EBUSY;
+	close(fd);
+	return false;
 }
 
+static bool has_other_path(
+	int root, const struct nvmf_ctrl *ctrls, unsigned count, const char *disk)
+{
+	struct paths paths = { .root = root, .gone = ctrls, .count = count, .disk = disk };
+
+	kernel_sys_list(root, NVME_CLASS, look_for_path, &paths);
+	return paths.other;
+}
+
+static void find_user(int root, const struct nvmf_disk *disk, bool claims, char *who, size_t len)
+{
+	who[0] = 0;
+	if (!claims)
+		kernel_holders_of(root, disk->major, disk->minor, who, len);
+	if (!claims && !who[0])
+		kernel_openers_of(root, disk->major, disk->minor, who, len);
+	if (claims && is_claimed(root, disk->name))
+		snprintf(who, len,
+			"claimed by an unknown user in the kernel or another mount namespace");
+}
+
+/* Claims are tried last: an open may block. */
 void kernel_nvmf_users(
 	int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text, size_t len)
 {
-	uint64_t until = loop_clock() + CLAIM_MS * 1000000ull;
+	char who[400];
 
 	text[0] = 0;
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < 2 * count; i++) {
+		const struct nvmf_ctrl *ctrl = &ctrls[i % count];
 		struct nvmf_disk *disks;
 		unsigned ndisks;
 
-		if (kernel_nvmf_disks(root, ctrls[i].name, &disks, &ndisks, NULL))
+		if (kernel_nvmf_disks(root, ctrl->name, &disks, &ndisks, NULL))
 			continue;
 		for (unsigned d = 0; d < ndisks; d++) {
-			struct paths paths = {
-				.root = root, .gone = ctrls, .count = count, .disk = disks[d].name
-			};
-			char who[400];
-
-			kernel_sys_list(root, NVME_CLASS, look_for_path, &paths);
-			if (paths.other || told(text, disks[d].name))
+			if (has_other_path(root, ctrls, count, disks[d].name) ||
+				told(text, disks[d].name))
 				continue;
-			kernel_holders_of(root, disks[d].major, disks[d].minor, who, sizeof(who));
-			if (!who[0])
-				kernel_openers_of(
-					root, disks[d].major, disks[d].minor, who, sizeof(who));
-			if (!who[0] && claimed(root, disks[d].name, until))
-				snprintf(who, sizeof(who),
-					"claimed by an unknown user in the kernel or another mount "
-					"namespace");
+			find_user(root, &disks[d], i >= count, who, sizeof(who));
 			if (who[0])
 				append(text, len, disks[d].name, who);
 		}
 		free(disks);
 	}
-}
-
-void kernel_nvmf_undo(int root, const struct nvmf_ctrl *ctrl, struct diag *diag)
-{
-	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
-	uint64_t until = loop_clock() + GLANCE_MS * 1000000ull;
-	char who[100];
-
-	do
-		kernel_nvmf_users(root, ctrl, 1, who, sizeof(who));
-	while (who[0] && loop_clock() < until && !nanosleep(&step, NULL));
-	if (who[0])
-		diag_hint(diag, "%s stays connected because it is in use: %s", ctrl->name, who);
-	else
-		kernel_nvmf_disconnect(root, ctrl, loop_clock() + UNDO_MS * 1000000ull, NULL);
 }
 
 bool kernel_nvmf_has_root(int root, const char *ctrl)

@@ -164,3 +164,25 @@ void kernel_nvme_words_own(
 	each_line(words, &s, sort);
 	each_line(words, &s, keep);
 }
+
+/* Not the target's, which may be on the same machine. */
+static bool of_hosts(const char *line)
+{
+	return !strncmp(line, "nvme", 4) && strncmp(line, "nvmet", 5);
+}
+
+void kernel_nvmf_words_mark(int root, struct nvmf_words *words)
+{
+	words->others = (struct nvme_numbers){ 0 };
+	kernel_nvme_numbers_add(root, &words->others);
+	kernel_log_mark(root, &words->log);
+}
+
+void kernel_nvmf_words_since(int root, struct nvmf_words *words, const struct nvmf_want *want,
+	int instance, char *text, size_t len)
+{
+	kernel_log_since(&words->log, of_hosts, text, len);
+	if (instance < 0) /* controllers that exist now are not the one that failed */
+		kernel_nvme_numbers_add(root, &words->others);
+	kernel_nvme_words_own(text, want, &words->others, instance);
+}

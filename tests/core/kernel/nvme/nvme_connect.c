@@ -114,59 +114,6 @@ Test(nvme_connect, drivers_and_devices_that_are_missing)
 	tree_free(&tree);
 }
 
-/* A file is a device that keeps what is written and gives what stands behind it. */
-static void device_says(const struct tree *tree, const struct nvmf_want *want, const char *answer)
-{
-	static const char lists[] = "transport,traddr,nqn";
-	char line[512], out[64], text[1024];
-
-	tree_file(tree, "dev/nvme-fabrics", lists);
-	cr_assert_eq(
-		kernel_nvmf_line(tree->root, want, line, sizeof(line), out, sizeof(out), NULL), 0);
-	snprintf(text, sizeof(text), "%-*s%s", (int)strlen(line), lists, answer);
-	tree_file(tree, "dev/nvme-fabrics", text);
-}
-
-Test(nvme_connect, connected)
-{
-	struct tree tree = tree_new();
-	struct nvmf_want want = want_t1();
-	struct nvmf_made made;
-	struct diag diag = { 0 };
-
-	want.value[NVMF_HOSTNQN] = NULL;
-	want.value[NVMF_TRSVCID] = NULL;
-	tree_dir(&tree, "dev");
-	device_says(&tree, &want, "instance=3,cntlid=1\n");
-	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, &diag), -ENODEV,
-		"it is in no /sys");
-	diag_says(&diag, DIAG_CLOSED, NULL, "nvme3");
-	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
-	device_says(&tree, &want, "instance=3,cntlid=1\n");
-	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, &diag), 0, "%s", diag.text);
-	cr_assert_str_eq(made.ctrl.name, "nvme3");
-	cr_assert(!made.existed);
-	device_says(&tree, &want, "nonsense");
-	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, &diag), -EPROTO);
-	tree_free(&tree);
-}
-
-Test(nvme_connect, a_second_time_nothing_is_written)
-{
-	struct tree tree = tree_new();
-	struct nvmf_want want = want_t1();
-	struct nvmf_made made;
-
-	nvme_tree_ctrl(&tree, "nvme5", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
-	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, NULL), 0);
-	cr_assert(made.existed);
-	cr_assert_str_eq(made.ctrl.name, "nvme5");
-	want.value[NVMF_DUPLICATE_CONNECT] = "";
-	cr_assert_eq(kernel_nvmf_connect(tree.root, &want, 0, &made, NULL), -ENOENT,
-		"there is no device to write to");
-	tree_free(&tree);
-}
-
 static void means(int err, const char *lines, enum diag_code code, const char *said)
 {
 	struct nvmf_want want = want_t1();

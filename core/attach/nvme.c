@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* NVMe-oF: modules and keys, the line for /dev/nvme-fabrics, namespaces that become block devices,
+ * and the removal of a controller. */
+#include "attach_nvme.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MSEC        1000000ull
+#define GRACE_MS    1500 /* for an interrupted write to come back */
+#define IDENTIFY_MS 5000
+#define SETTLE_MS   500 /* without a new namespace, of a controller that can't be asked */
+#define USERS_MS    2000
+#define DELETE_MS   100 /* for an interrupted delete to come back */
+
+static struct attach_nvme *nvme_of(struct attach *attach)
+{
+	return container_of(attach, struct attach_nvme, attach);
+}
+
+static void start_call(struct attach_nvme *nvme, uint64_t until, uint32_t grace_ms,
+	void (*done)(struct child_call *))
+{
+	int err;
+
+	nvme->call.until = until;
+	nvme->call.grace_ms = grace_ms;
+	nvme->call.done = done;
+	err = child_call_start(&nvme->call, nvme->attach.loop, &nvme->attach.root, 1);
+	if (err)
+		attach_step(&nvme->attach, diag_sys(&nvme->attach.why, -err, "fork"));
+}
+
+/* ---- ready */
+
+static bool wants_connection(struct attach_nvme *nvme)
+{
+	return nvme->want->value[NVMF_DUPLICATE_CONNECT] ||
+	       kernel_nvmf_find(nvme->attach.root, nvme->want, &nvme->ctrl);
+}
+
+static void is_ready(struct attach_nvme *nvme, int err)
+{
+	struct attach *attach = &nvme->attach;
+
+	if (!err && nvme->keys && wants_connection(nvme))
+		err = nvme->keys(nvme, &attach->why);
+	attach_step(attach, err);
+}
+
+static int load(int root, const void *arg, void *out)
+{
+	const struct attach_nvme *nvme = arg;
+
+	return -kernel_nvmf_ready(root, nvme->want->value[NVMF_TRANSPORT], out);
+}
+
+static void loaded(struct child_call *call)
+{
+	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
+	struct diag *why = &nvme->attach.why;
+
+	*why = nvme->unready;
+	if (call->err && !why->err)
+		diag_set(why, DIAG_NO_MODULE, -call->err,
+			call->late ? "modprobe timed out" : "can't load the kernel modules");
+	is_ready(nvme, call->err);
+}
+
+static void nvme_ready(struct attach *attach)
+{
+	struct attach_nvme *nvme = nvme_of(attach);
+
+	nvme->existed = false;
+	nvme->active.count = -EAGAIN;
+	nvme->lacks = nvme->seen = 0;
+	nvme->changed = 0;
+	nvme->unready = (struct diag){ 0 };
+	if (kernel_nvmf_loaded(attach->root, nvme->want->value[NVMF_TRANSPORT])) {
+		is_ready(nvme, kernel_nvmf_ready(attach->root, nvme->want->value[NVMF_TRANSPORT],
+				       &attach->why));
+		return;
+	}
+	nvme->call = (struct child_call){
+		.fn = load, .arg = nvme, .out = &nvme->unready, .out_len = sizeof(nvme->unready)
+	};
+	start_call(nvme, attach->until, 0, loaded);
+}
+
+/* ---- dial */
+
+static void note_words(struct attach *attach, const char *words)
+{
+	for (const char *at = words; loop_options(attach->loop)->verbose && *at;) {
+		size_t len = strcspn(at, "\n");
+
+		attach_note(attach, "kernel: %.*s", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
+}
+
+/* Linux 6.12: nvmet over RDMA may drop the connection before its answer to a wrong secret is out,
+ * and the host waits for it forever. */
+static int too_late(struct attach_nvme *nvme)
+{
+	struct diag *why = &nvme->attach.why;
+
+	diag_set(why, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %.3g s",
+		(double)(loop_clock() - nvme->attach.since) / 1e9);
+	if (nvme->want->value[NVMF_DHCHAP_SECRET])
+		diag_hint(why,
+			"a wrong secret can cause this; the kernel may then hang until a reboot");
+	return -ETIMEDOUT;
+}
+
+static int is_connected(struct attach_nvme *nvme)
+{
+	struct attach *attach = &nvme->attach;
+
+	attach->made = !nvme->existed;
+	snprintf(attach->what, sizeof(attach->what), "%s", nvme->ctrl.name);
+	if (!nvme->existed || !nvme->exclusive)
+		return 0;
+	diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s", nvme->ctrl.name);
+	diag_hint(&attach->why,
+		"omit --exclusive to use it, or add a connection with --duplicate-connect");
+	return -EALREADY;
+}
+
+static void dialled(struct child_call *call)
+{
+	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
+	struct attach *attach = &nvme->attach;
+	char words[8192], name[16];
+	int err = call->err;
+
+	kernel_nvmf_words_since(attach->root, &nvme->words, nvme->want, err ? -1 : nvme->instance,
+		words, sizeof(words));
+	snprintf(name, sizeof(name), "nvme%d", nvme->instance);
+	if (!err && kernel_nvmf_look(attach->root, name, &nvme->ctrl))
+		err = diag_set(&attach->why, DIAG_CLOSED, ENODEV,
+			"the kernel connected it as %s, then lost the connection", name);
+	else if (err && call->late)
+		err = too_late(nvme);
+	else if (err)
+		err = kernel_nvme_why(-err, words, nvme->want, &attach->why);
+	note_words(attach, words);
+	/* another program was quicker */
+	if (err == -EALREADY && !kernel_nvmf_find(attach->root, nvme->want, &nvme->ctrl)) {
+		attach->why = (struct diag){ 0 };
+		nvme->existed = true;
+		err = 0;
+	}
+	attach_step(attach, err ? err : is_connected(nvme));
+}
+
+static int write_line(int root, const void *line, void *instance)
+{
+	return -kernel_nvmf_write_line(root, line, instance);
+}
+
+static void delete_late(int root, const void *line, void *instance)
+{
+	const int *number = instance;
+
+	(void)line;
+	kernel_nvmf_delete_number(root, *number);
+}
+
+static int note_line(struct attach_nvme *nvme)
+{
+	struct attach *attach = &nvme->attach;
+	char line[NVMF_LINE], left_out[256];
+	int err = kernel_nvmf_line(attach->root, nvme->want, line, sizeof(line), left_out,
+		sizeof(left_out), &attach->why);
+
+	if (err)
+		return err;
+	if (loop_options(attach->loop)->verbose)
+		attach_note(attach, "/dev/nvme-fabrics: %s", line);
+	if (left_out[0])
+		attach_note(attach, "ignored, as this kernel does not support it: %s", left_out);
+	return 0;
+}
+
+static void nvme_dial(struct attach *attach)
+{
+	struct attach_nvme *nvme = nvme_of(attach);
+	char line[NVMF_LINE];
+	int err = note_line(nvme);
+
+	nvme->existed = !err && !wants_connection(nvme);
+	if (!err && !nvme->existed)
+		err = kernel_nvmf_line_secret(
+			attach->root, nvme->want, line, sizeof(line), &attach->why);
+	if (err || nvme->existed) {
+		attach_step(attach, err ? err : is_connected(nvme));
+		return;
+	}
+	kernel_nvmf_words_mark(attach->root, &nvme->words);
+	nvme->call = (struct child_call){ .fn = write_line,
+		.undo = delete_late,
+		.arg = line,
+		.out = &nvme->instance,
+		.out_len = sizeof(nvme->instance) };
+	start_call(nvme, attach->until, GRACE_MS, dialled);
+	explicit_bzero(line, sizeof(line));
+}
+
+/* ---- wait */
+
+static int list_active(int root, const void *ctrl, void *out)
+{
+	struct attach_nvme_active *active = out;
+
+	active->count = kernel_nvmf_active(root, ctrl, active->nsid, NVMF_DISKS);
+	return 0;
+}
+
+/* A controller that can't be asked has as many namespaces as appear. */
+static void active_listed(struct child_call *call)
+{
+	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
+
+	if (call->err || nvme->active.count == -EAGAIN)
+		nvme->active.count = -EIO;
+	attach_look(&nvme->attach);
+}
+
+static void ask_active(struct attach_nvme *nvme)
+{
+	uint64_t bound = loop_clock() + IDENTIFY_MS * MSEC, until = nvme->attach.until;
+
+	if (nvme->call.pid)
+		return;
+	nvme->call = (struct child_call){ .fn = list_active,
+		.arg = nvme->ctrl.name,
+		.out = &nvme->active,
+		.out_len = sizeof(nvme->active),
+		.until = until && until < bound ? until : bound,
+		.grace_ms = 100,
+		.done = active_listed };
+	if (child_call_start(&nvme->call, nvme->attach.loop, &nvme->attach.root, 1))
+		nvme->active.count = -EIO;
+}
+
+static int no_such(const struct attach_nvme *nvme, struct diag *diag)
+{
+	char text[200] = "none";
+	size_t used = 0;
+
+	for (int i = 0; i < nvme->active.count && used < sizeof(text) - 16; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%u", i ? ", " : "",
+			nvme->active.nsid[i]);
+	return diag_set(diag, DIAG_NOT_FOUND, ENOENT,
+		"namespace %u is not visible to this host; visible: %s", nvme->nsid, text);
+}
+
+static bool is_active(const struct attach_nvme *nvme, uint32_t nsid)
+{
+	for (int i = 0; i < nvme->active.count; i++)
+		if (nvme->active.nsid[i] == nsid)
+			return true;
+	return false;
+}
+
+static const struct nvmf_disk *disk_of(const struct attach_nvme *nvme, uint32_t nsid)
+{
+	for (unsigned i = 0; i < nvme->disks; i++)
+		if (nvme->disk[i].nsid == nsid)
+			return &nvme->disk[i];
+	return NULL;
+}
+
+/* The first wanted namespace that has no block device yet; 0 = none. */
+static uint32_t first_missing(const struct attach_nvme *nvme)
+{
+	if (nvme->nsid)
+		return disk_of(nvme, nvme->nsid) ? 0 : nvme->nsid;
+	for (int i = 0; i < nvme->active.count; i++)
+		if (!disk_of(nvme, nvme->active.nsid[i]))
+			return nvme->active.nsid[i];
+	return 0;
+}
+
+static bool has_settled(struct attach_nvme *nvme)
+{
+	if (nvme->disks != nvme->seen || !nvme->changed) {
+		nvme->seen = nvme->disks;
+		nvme->changed = loop_clock();
+	}
+	return nvme->active.count >= 0 || nvme->nsid ||
+	       loop_clock() - nvme->changed >= SETTLE_MS * MSEC;
+}
+
+/* A URI may name a namespace by its UUID, which only its block device reports. */
+static int keep_wanted(struct attach_nvme *nvme)
+{
+	const char *uuid = nvme->uuid && *nvme->uuid ? nvme->uuid : NULL;
+
+	for (unsigned i = 0; i < nvme->disks && (uuid || nvme->nsid); i++)
+		if (uuid ? !strncmp(nvme->disk[i].wwid, "uuid.", 5) &&
+					!strcasecmp(nvme->disk[i].wwid + 5, uuid)
+			 : nvme->disk[i].nsid == nvme->nsid) {
+			nvme->disk[0] = nvme->disk[i];
+			nvme->disks = 1;
+			return 0;
+		}
+	return uuid ? diag_set(&nvme->attach.why, DIAG_NOT_FOUND, ENOENT,
+			      "no namespace with UUID %s is visible to this host", uuid)
+		    : 0;
+}
+
+static int nvme_look(struct attach *attach)
+{
+	struct attach_nvme *nvme = nvme_of(attach);
+	struct nvmf_ctrl now;
+	int err;
+
+	attach_nvme_free(nvme);
+	if (kernel_nvmf_look(attach->root, attach->what, &now))
+		return diag_set(
+			&attach->why, DIAG_CLOSED, ENODEV, "the kernel removed %s", attach->what);
+	nvme->ctrl = now;
+	if (!strcmp(now.state, "dead") || !strncmp(now.state, "delet", 5))
+		return diag_set(&attach->why, DIAG_CLOSED, ENODEV, "%s is being removed (%s)",
+			now.name, now.state);
+	if (strcmp(now.state, "live"))
+		return 0;
+	if (nvme->active.count == -EAGAIN)
+		ask_active(nvme);
+	if (nvme->active.count == -EAGAIN)
+		return 0;
+	if (nvme->active.count >= 0 && nvme->nsid && !is_active(nvme, nvme->nsid))
+		return no_such(nvme, &attach->why);
+	err = kernel_nvmf_disks(attach->root, now.name, &nvme->disk, &nvme->disks, &attach->why);
+	if (err)
+		return err;
+	nvme->lacks = first_missing(nvme);
+	if (nvme->lacks || !has_settled(nvme))
+		return 0;
+	for (unsigned i = 0; i < nvme->disks; i++) {
+		uint32_t nsid = nvme->disk[i].nsid;
+
+		if (nvme->nsid ? nsid == nvme->nsid
+			       : nvme->active.count < 0 || is_active(nvme, nsid))
+			attach_disk(attach, nvme->disk[i].name);
+	}
+	err = keep_wanted(nvme);
+	return err ? err : 1;
+}
+
+static void nvme_late(struct attach *attach)
+{
+	struct attach_nvme *nvme = nvme_of(attach);
+	const char *closed = attach_unopened(attach);
+
+	for (unsigned i = 0; i < nvme->disks && !nvme->lacks && closed[0]; i++)
+		if (!strcmp(nvme->disk[i].name, closed))
+			nvme->lacks = nvme->disk[i].nsid;
+	if (strcmp(nvme->ctrl.state, "live"))
+		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out waiting for %s: its state is %s", attach->what,
+			nvme->ctrl.state);
+	else
+		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out waiting for the block device of namespace %u of %s",
+			nvme->lacks ? nvme->lacks : nvme->nsid, attach->what);
+}
+
+/* ---- users, undo */
+
+struct several {
+	const struct nvmf_ctrl *ctrls;
+	unsigned count;
+};
+
+static int find_users(int root, const void *arg, void *out)
+{
+	const struct several *several = arg;
+
+	kernel_nvmf_users(root, several->ctrls, several->count, out, ATTACH_USERS);
+	return 0;
+}
+
+void attach_nvme_users(
+	int root, const struct nvmf_ctrl *ctrls, unsigned count, char text[ATTACH_USERS])
+{
+	const struct several several = { ctrls, count };
+	struct child_call call = { .fn = find_users,
+		.arg = &several,
+		.out = text,
+		.out_len = ATTACH_USERS,
+		.until = loop_clock() + USERS_MS * MSEC,
+		.grace_ms = DELETE_MS };
+	int err;
+
+	text[0] = 0;
+	err = child_call_run(&call, &root, 1);
+	if (err && err != -ETIMEDOUT && !text[0])
+		snprintf(text, ATTACH_USERS, "unknown (%s)", diag_errno_text(-err));
+}
+
+static void nvme_users(const struct attach *attach, int root, char *text, size_t len)
+{
+	const struct attach_nvme *nvme =
+		(const struct attach_nvme *)(const void *)attach; /* the first member */
+
+	kernel_nvmf_users(root, &nvme->ctrl, 1, text, len);
+}
+
+static int delete_ctrl(int root, const void *ctrl, void *out)
+{
+	(void)out;
+	return -kernel_nvmf_delete(root, ctrl);
+}
+
+static int say_why(struct attach *attach, int err)
+{
+	struct diag *why = &attach->why;
+
+	switch (-err) {
+	case ETIMEDOUT:
+		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out after %.3g s waiting for the kernel to remove it",
+			(double)(loop_clock() - attach->since) / 1e9);
+		return diag_hint(why, "I/O waits for the target; make it fail with --force");
+	case EBUSY:
+		return diag_set(why, DIAG_BUSY, EBUSY, "the kernel is still connecting it");
+	case EACCES:
+	case EPERM:
+		return diag_set(why, DIAG_PERMISSION, EPERM, "only root can disconnect");
+	default:
+		return diag_sys(why, -err, "disconnect");
+	}
+}
+
+static void deleted(struct child_call *call)
+{
+	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
+	struct attach *attach = &nvme->attach;
+	int err = call->err;
+
+	if (!err || err == -ENOENT || err == -ENODEV ||
+		!kernel_nvmf_same(attach->root, &nvme->ctrl)) {
+		kernel_nvmf_nodes_drop(attach->root, nvme->ctrl.name, &nvme->nodes);
+		err = 0;
+	}
+	free(nvme->nodes.disks);
+	nvme->nodes.disks = NULL;
+	attach_step(attach, err ? say_why(attach, err) : 0);
+}
+
+static void nvme_undo(struct attach *attach)
+{
+	struct attach_nvme *nvme = nvme_of(attach);
+
+	if (!kernel_nvmf_same(attach->root, &nvme->ctrl)) {
+		attach_step(attach, 0);
+		return;
+	}
+	kernel_nvmf_nodes_note(attach->root, nvme->ctrl.name, &nvme->nodes);
+	nvme->call = (struct child_call){ .fn = delete_ctrl, .arg = &nvme->ctrl };
+	start_call(nvme, attach->until, DELETE_MS, deleted);
+}
+
+static void nvme_stop(struct attach *attach)
+{
+	struct attach_nvme *nvme = nvme_of(attach);
+
+	child_call_cancel(&nvme->call);
+	free(nvme->nodes.disks);
+	nvme->nodes.disks = NULL;
+}
+
+void attach_nvme_free(struct attach_nvme *nvme)
+{
+	free(nvme->disk);
+	nvme->disk = NULL;
+	nvme->disks = 0;
+}
+
+const struct attach_proto attach_nvme_row = {
+	.events = "nvme nvme-subsystem",
+	.in_turn = true,
+	.ready = nvme_ready,
+	.dial = nvme_dial,
+	.look = nvme_look,
+	.late = nvme_late,
+	.users = nvme_users,
+	.undo = nvme_undo,
+	.stop = nvme_stop,
+};
