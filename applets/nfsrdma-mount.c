@@ -6,6 +6,7 @@
 #include "nfs_mount.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,9 +55,20 @@ static const struct opt_foreign foreign[] = {
 
 static const struct mount_options defaults = { .common.timeout_ms = TIMEOUT_MS };
 
+struct mounting {
+	struct call *call;
+	const char *given; /* the source as typed; "" = of the kernel command line */
+	struct nfs_mount mount;
+};
+
 static void note(void *arg, const char *text)
 {
-	call_note(arg, "%s", text);
+	struct mounting *g = arg;
+
+	if (g->mount.others)
+		call_note(g->call, "%s: %s", g->mount.source.name, text);
+	else
+		call_note(g->call, "%s", text);
 }
 
 static int read_cmdline(struct call *call, struct nfs_mount *m)
@@ -71,7 +83,7 @@ static int read_cmdline(struct call *call, struct nfs_mount *m)
 	if (!err)
 		err = kernel_nfs_options_read(&m->options, found.options, call->diag);
 	if (!err)
-		err = nfs_source_read(
+		err = kernel_nfs_source_read(
 			found.source, &m->source, &m->options, &m->timeout_ms, call->diag);
 	if (err)
 		return diag_ctx(call->diag, "kernel command line");
@@ -80,9 +92,9 @@ static int read_cmdline(struct call *call, struct nfs_mount *m)
 	return 0;
 }
 
-static int missing(const char *operand, const char *expected, struct diag *diag)
+static int missing(const char *what, struct diag *diag)
 {
-	diag_set(diag, DIAG_USAGE, EINVAL, "missing operand %s%s", operand, expected);
+	diag_set(diag, DIAG_USAGE, EINVAL, "missing operand %s", what);
 	return diag_hint(diag, "rdmastor nfsrdma-mount HOST:/PATH DIR");
 }
 
@@ -104,27 +116,51 @@ static int read_options(
 	return !err && opts->sloppy ? kernel_nfs_options_read(options, "sloppy", diag) : err;
 }
 
-static int read_call(struct call *call, struct nfs_mount *m)
+static int count_operands(const struct call *call, bool helper)
 {
 	const struct mount_options *opts = call->opts;
-	unsigned operands = opts->from_cmdline ? 1 : 2;
+	unsigned most = opts->from_cmdline ? 1 : helper ? 2 : UINT8_MAX;
+	char text[80];
+
+	if (call->operands > most)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'",
+			call->operand[most]);
+	if (!call->operands)
+		return missing(opts->from_cmdline ? "DIR"
+						  : "SOURCE: expected HOST:/PATH or "
+						    "nfs+rdma://HOST/PATH",
+			call->diag);
+	if (opts->from_cmdline || call->operands % 2 == 0)
+		return 0;
+	if (call->operands == 1)
+		return missing("DIR", call->diag);
+	snprintf(text, sizeof(text), "DIR after '%.60s'", call->operand[call->operands - 1]);
+	return missing(text, call->diag);
+}
+
+static int read_mount(struct call *call, struct mounting *g, unsigned i)
+{
+	const struct mount_options *opts = call->opts;
+	struct nfs_mount *m = &g->mount;
 	int err;
 
-	if (call->operands > operands)
-		return diag_set(call->diag, DIAG_USAGE, EINVAL, "unexpected operand '%s'",
-			call->operand[operands]);
-	if (call->operands < operands && operands == 2 && !call->operands)
-		return missing(
-			"SOURCE", ": expected HOST:/PATH or nfs+rdma://HOST/PATH", call->diag);
-	if (call->operands < operands)
-		return missing("DIR", "", call->diag);
+	g->call = call;
+	g->given = opts->from_cmdline ? "" : call->operand[2 * i];
+	*m = (struct nfs_mount){ .typed = call->operand[opts->from_cmdline ? 0 : 2 * i + 1],
+		.fallback_tcp = opts->fallback && !strcmp(opts->fallback, "tcp"),
+		.dry_run = opts->common.dry_run || opts->fake,
+		.over = opts->force,
+		.others = call->operands > 2,
+		.timeout_ms = opts->common.timeout_ms,
+		.note = note,
+		.arg = g };
 	kernel_nfs_options_init(&m->options);
 	err = opts->from_cmdline ? read_cmdline(call, m)
-				 : nfs_source_read(call->operand[0], &m->source, &m->options,
+				 : kernel_nfs_source_read(g->given, &m->source, &m->options,
 					   &m->timeout_ms, call->diag);
 	if (!err)
 		err = read_options(opts, &m->options, call->diag);
-	if (!err && m->options.background)
+	if (!err && m->options.background && !i)
 		call_note(call, "option bg has no effect: mounting in the foreground "
 				"(retry=MINUTES limits the attempts)");
 	return err;
@@ -152,15 +188,14 @@ static void print_dry_run(struct call *call, const struct nfs_mount *m)
 }
 
 /* The source as a URI, whether it was given as one or as HOST:/PATH. */
-static void print_uri(struct call *call, const struct nfs_mount *m)
+static void print_uri(struct call *call, const struct mounting *g)
 {
-	const struct mount_options *opts = call->opts;
-	const char *given = opts->from_cmdline ? "" : call->operand[0];
+	const struct nfs_mount *m = &g->mount;
 	bool bracket = strchr(m->source.host, ':');
 	char path[URI_MAX] = "", port[8] = "";
 
-	if (strstr(given, "://")) {
-		out_text(call->out, "uri", NULL, "%s", given);
+	if (strstr(g->given, "://")) {
+		out_text(call->out, "uri", NULL, "%s", g->given);
 		return;
 	}
 	if (m->options.port)
@@ -170,14 +205,15 @@ static void print_uri(struct call *call, const struct nfs_mount *m)
 		m->source.host, bracket ? "]" : "", port, path);
 }
 
-static void print(struct call *call, const struct nfs_mount *m)
+static void print_mount(struct call *call, const struct mounting *g)
 {
 	const struct mount_options *opts = call->opts;
+	const struct nfs_mount *m = &g->mount;
 	bool dry_run = m->dry_run && !m->existed,
 	     quiet = !strcmp(call->name, OLD_NAME) && !call->loop.verbose;
 	char host[ADDR_TEXT];
 
-	print_uri(call, m);
+	print_uri(call, g);
 	out_text(call->out, "directory", NULL, "%s", m->dir);
 	out_bool(call->out, "mounted", NULL, !dry_run);
 	out_bool(call->out, "existed", NULL, m->existed);
@@ -207,56 +243,67 @@ static void print(struct call *call, const struct nfs_mount *m)
 		call_note(call, "mount options in effect: %s", m->mounted.super);
 }
 
-static int find_dir(struct call *call, const char *typed, char dir[PATH_MAX])
+/* The first failure becomes the command's. */
+static int print_several(struct call *call, struct mounting *list, unsigned count)
 {
-	int root = kernel_root(), err;
+	unsigned failed = 0;
 
-	if (root < 0)
-		return diag_sys(call->diag, errno, "open /");
-	err = kernel_mount_dir(root, typed, dir);
-	close(root);
-	if (!err)
-		return 0;
-	if (err == -ETIMEDOUT)
-		diag_set(call->diag, DIAG_TIMEOUT, ETIMEDOUT,
-			"mount point: timed out: the path leads through a mount whose server does "
-			"not answer");
-	else
-		diag_set(call->diag, DIAG_NOT_FOUND, -err, "mount point: %s",
-			err == -ENOENT ? "no such directory" : diag_errno_text(-err));
-	diag_ctx(call->diag, "%s", *typed ? typed : "''");
-	return err;
+	out_list(call->out, "mounts");
+	for (unsigned i = 0; i < count; i++) {
+		struct nfs_mount *m = &list[i].mount;
+
+		out_object(call->out, NULL);
+		if (!m->why.err) {
+			print_mount(call, &list[i]);
+		} else {
+			print_uri(call, &list[i]);
+			out_text(call->out, "directory", NULL, "%s", m->dir[0] ? m->dir : m->typed);
+			out_bool(call->out, "mounted", NULL, false);
+			out_bool(call->out, "existed", NULL, false);
+			out_error(call->out, "error", &m->why);
+		}
+		out_end(call->out);
+		if (m->why.err && failed++)
+			call_note(call, "%s: %s", m->why.object, m->why.text);
+		else if (m->why.err)
+			*call->diag = m->why;
+	}
+	out_end(call->out);
+	return !failed ? EXIT_DONE : failed < count ? EXIT_PARTLY : -call->diag->err;
 }
 
-static int mount_it(struct call *call)
+static int mount_all(struct call *call)
 {
-	const struct mount_options *opts = call->opts;
-	struct nfs_mount m = { .fallback_tcp = opts->fallback && !strcmp(opts->fallback, "tcp"),
-		.dry_run = opts->common.dry_run || opts->fake,
-		.over = opts->force,
-		.timeout_ms = opts->common.timeout_ms,
-		.note = note,
-		.arg = call };
 	bool helper = !strcmp(call->name, OLD_NAME);
-	char dir[PATH_MAX];
-	const char *typed;
-	struct loop *loop;
-	int err = read_call(call, &m);
+	struct mounting *list = NULL;
+	struct loop *loop = NULL;
+	unsigned count = (call->operands + 1) / 2;
+	int err = count_operands(call, helper);
 
 	if (err)
 		return err;
-	typed = call->operand[call->operands - 1];
-	m.dir = dir;
-	err = find_dir(call, typed, dir);
-	if (err)
-		return helper ? MOUNT_FAIL : err;
-	err = loop_new(&loop, &call->loop, call->diag);
-	if (err)
-		return err;
-	err = nfs_mount(loop, &m, call->diag);
-	loop_free(loop);
+	list = calloc(count, sizeof(*list));
+	if (!list)
+		return diag_sys(call->diag, ENOMEM, "mount");
+	for (unsigned i = 0; i < count && !err; i++)
+		err = read_mount(call, &list[i], i);
 	if (!err)
-		print(call, &m);
+		err = loop_new(&loop, &call->loop, call->diag);
+	for (unsigned i = 0; i < count && !err; i++)
+		nfs_mount_start(&list[i].mount, loop);
+	for (unsigned i = 0; i < count && !err; i++)
+		loop_wait(loop, &list[i].mount.finished, 0);
+	if (loop)
+		loop_free(loop);
+	if (!err && count > 1) {
+		err = print_several(call, list, count);
+	} else if (!err && list->mount.why.err) {
+		*call->diag = list->mount.why;
+		err = -call->diag->err;
+	} else if (!err) {
+		print_mount(call, list);
+	}
+	free(list);
 	return err && helper && call->diag->code != DIAG_USAGE ? MOUNT_FAIL : err;
 }
 
@@ -264,10 +311,11 @@ const struct applet applet_nfsrdma_mount = {
 	.name = "nfsrdma-mount",
 	.replaces = OLD_NAME,
 	.replaced_usage = "HOST:/PATH DIR [-rvwfnsh] [-t TYPE] [-o OPTIONS]",
-	.operands = "SOURCE DIR",
+	.operands = "SOURCE DIR [SOURCE DIR ...]",
 	.examples = "  rdmastor nfsrdma-mount 10.0.0.1:/exp /mnt\n"
 		    "  rdmastor nfsrdma-mount -o vers=4.2,soft nfs+rdma://10.0.0.1/exp /mnt\n"
-		    "  rdmastor nfsrdma-mount --fallback tcp 10.0.0.1:/exp /mnt\n",
+		    "  rdmastor nfsrdma-mount --fallback tcp 10.0.0.1:/exp /mnt\n"
+		    "  rdmastor nfsrdma-mount 10.0.0.1:/a /mnt/a 10.0.0.2:/b /mnt/b\n",
 	.foreign = foreign,
 	.schemes = SCHEME_NFS,
 	.summary = "mount NFS over RDMA",
@@ -277,5 +325,5 @@ const struct applet applet_nfsrdma_mount = {
 	.max = UINT8_MAX,
 	.changes = true,
 	.own_letters = "o",
-	.run = mount_it,
+	.run = mount_all,
 };

@@ -29,6 +29,15 @@ void kernel_nfs_options_init(struct nfs_options *);
 /* Adds what one -o says. Refuses what does not apply to RDMA. */
 int kernel_nfs_options_read(struct nfs_options *, const char *text, struct diag *);
 
+/* "HOST:/PATH", "[ADDRESS]:/PATH", or nfs+rdma://HOST[:PORT]/PATH[?vers=…&ro&timeout=…] */
+struct nfs_source {
+	char name[1200]; /* as the kernel takes it */
+	char host[256], path[1025];
+};
+/* The URI's keys are added to the options, and its time-out. */
+int kernel_nfs_source_read(const char *text, struct nfs_source *, struct nfs_options *,
+	uint32_t *timeout_ms, struct diag *);
+
 /* The flags as words, "ro,nosuid"; "" = none. */
 void kernel_nfs_flags_text(unsigned long flags, char *text, size_t len);
 
@@ -49,26 +58,17 @@ int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *);
 /* The own address from which this one is reached. */
 int kernel_source_addr(const struct addr *to, char text[ADDR_TEXT], struct diag *);
 
-/* mount(2) in a process of its own, which is killed when the deadline (loop_clock, 0 = none) has
- * passed. 0 or -errno; -ETIMEDOUT with *late: it was killed, and nothing is mounted, nor will be:
- * what the kernel still brings about is undone. -ECANCELED: the same, as the caller has learned
- * meanwhile that it is in vain. */
-struct kernel_mount_ask {
+struct kernel_mount_ask { /* the arguments of mount(2) */
 	const char *source, *dir, *type, *data;
 	unsigned long flags;
-	uint64_t until;
-	/* after which meanwhile() is called, once; it gives other than 0 to stop the mount */
-	uint32_t patience_ms;
-	int (*meanwhile)(void *arg); /* NULL: nobody */
-	void *arg;
 };
-int kernel_mount(int root, const struct kernel_mount_ask *, bool *late);
 /* Which of the options the kernel does not take, in its own words: asked option by option, nothing
  * is mounted. False: it takes all, or cannot be asked (before Linux 5.6). */
 bool kernel_mount_refuses(const struct kernel_mount_ask *, char *text, size_t len);
-int kernel_umount(const char *dir);
-/* A directory as the list of mounts names it, without touching what is mounted on it. -ETIMEDOUT:
- * the way to it leads through a mount that does not answer. */
+/* A directory as the list of mounts names it, without touching what is mounted on it. Blocks if the
+ * way to it leads through a mount that does not answer. */
+int kernel_mount_find(int root, const char *typed, char dir[PATH_MAX]);
+/* The same in a child, for a few seconds: -ETIMEDOUT. */
 int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX]);
 
 struct kernel_mounted {

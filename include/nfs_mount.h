@@ -1,32 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Mounting NFS over RDMA in one shot: the server is asked, the kernel mounts, and what it mounted
- * is looked at. */
+/* Mounting NFS over RDMA, asynchronous on the caller's loop, any number at once: the server is
+ * asked, the kernel mounts, and what it mounted is checked. */
 #pragma once
+#include "child.h"
+#include "kernel.h"
 #include "kernel_nfs.h"
 #include "loop.h"
 #include "nfs.h"
+#include "resolve.h"
 
-/* "HOST:/PATH", "[ADDRESS]:/PATH", or nfs+rdma://HOST[:PORT]/PATH[?vers=…&ro&timeout=…] */
-struct nfs_source {
-	char name[1200]; /* as the kernel takes it */
-	char host[256], path[1025];
+/* One mount(2). */
+struct mount_call {
+	struct kernel_mount_ask ask;
+	void (*done)(struct mount_call *); /* once, from the loop */
+	/* 0 or -errno; -ETIMEDOUT, -ECANCELED (stopped): nothing is mounted, nor will be: what the
+	 * kernel still brings about is undone */
+	int err;
+
+	/* private */
+	struct child_call child;
+	unsigned before; /* number of the mount that was there */
+	bool stopped;
 };
-/* What the URI's keys say is added to the options, and its time-out. */
-int nfs_source_read(const char *text, struct nfs_source *, struct nfs_options *,
-	uint32_t *timeout_ms, struct diag *);
+/* until: the mount is stopped then; loop_clock, 0 = never. 0 or -errno: no done(). */
+int mount_call_start(struct mount_call *, struct loop *, int root, uint64_t until);
+void mount_call_stop(struct mount_call *); /* done() follows */
 
-struct nfs_mount {
+struct nfs_mount { /* zeroed, then set by the owner */
 	struct nfs_source source;
-	const char *dir; /* as kernel_mount_dir() gives it */
+	const char *typed; /* the directory */
 	struct nfs_options options;
 	bool fallback_tcp;
 	bool dry_run; /* nothing is loaded or mounted; the server is asked if that can be done */
 	bool over;    /* also over what is mounted there */
+	bool others;  /* run at the same time: the kernel's log may be about one of them */
 	uint32_t timeout_ms; /* for all of it, and what retry= adds; 0 = none */
 	void (*note)(void *arg, const char *text);
 	void *arg;
 
-	/* Filled in. */
+	/* Filled in. why.err 0: mounted, also if the same was mounted before. */
+	volatile int finished;
+	struct diag why;
+	char dir[PATH_MAX]; /* as the list of mounts names it */
 	struct addr server;
 	unsigned version;           /* NFS_V3 … */
 	bool rdma, existed;         /* existed: was mounted before */
@@ -34,6 +49,39 @@ struct nfs_mount {
 	char way[160];              /* over which the server was asked */
 	struct kernel_mounted mounted;
 	struct diag fell_back; /* err: why not RDMA */
+
+	/* private */
+	struct loop *loop;
+	int root;
+	uint64_t whole, until; /* of all of it, of this transport; loop_clock, 0 = none */
+	uint64_t retry, pause, since;
+	struct resolve resolve;
+	struct loop_timer timer;
+	struct child_call child; /* directory, modules, umount */
+	struct nfs_ready {
+		uint8_t major;
+		bool rdma;
+		struct diag why, no_device;
+	} ready;
+	bool unasked; /* this machine cannot ask over RDMA, the kernel perhaps can mount */
+	/* the kernel mounts, and the server is asked only when that fails or takes its time */
+	bool ahead;
+	bool asking, asked; /* over what is tried now */
+	struct nfs_query ask;
+	void (*answered)(struct nfs_mount *);
+	unsigned versions;      /* that are wanted and that the server may have */
+	struct nfs_query query; /* mountd, statd, exports */
+	void (*explained)(struct nfs_mount *);
+	int denied; /* errno of mount(2) while the exports are asked for */
+	uint16_t mountport;
+	struct diag no_mountd;
+	struct mount_call call;
+	struct kernel_log log;
+	char lines[2048];      /* of the kernel's log */
+	struct diag over_rdma; /* why not, while TCP is tried */
+	char tried[512];       /* versions that could not be mounted, and why */
+	char told[512];        /* the last reason to retry */
 };
-/* Success also if the same was mounted before. */
-int nfs_mount(struct loop *, struct nfs_mount *, struct diag *);
+void nfs_mount_start(struct nfs_mount *, struct loop *);
+/* At once; it is not finished then. A mount under way is stopped, or undone once it is there. */
+void nfs_mount_cancel(struct nfs_mount *);

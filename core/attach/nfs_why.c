@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The sentence behind an errno of mount(2). */
-#include "nfs_why.h"
-#include "loop.h"
+#include "nfs_steps.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,57 +62,91 @@ static int not_allowed(
 		e->to);
 }
 
-static uint32_t left_ms(uint64_t until)
+static bool has_time(const struct nfs_mount *m)
 {
-	uint64_t now = loop_clock(), ms = !until        ? ASK_MS
-					  : until > now ? (until - now) / 1000000
-							: 0;
-
-	return ms > ASK_MS ? ASK_MS : (uint32_t)ms;
+	return !m->until || loop_clock() < m->until;
 }
 
-/* False: it does not answer, or there is no time left to ask it. */
-static bool ask_exports(struct loop *loop, const struct addr *server, uint16_t port, uint64_t until,
-	struct nfs_exports *list)
+/* mountd has not told: it does not answer, or there is no time left to ask it. */
+static void guess_denied(struct nfs_mount *m)
 {
-	return (port || (left_ms(until) &&
-				!nfs_mountd(loop, server, left_ms(until), &port, NULL))) &&
-	       left_ms(until) && !nfs_exports(loop, server, port, left_ms(until), list, NULL);
-}
-
-static int denied(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err,
-	uint64_t until, struct diag *diag)
-{
-	uint16_t port = mountport ? mountport : m->options.mountport;
-	const struct nfs_export *e;
-	struct nfs_exports list;
-	char text[300];
-
-	if (!ask_exports(loop, &m->server, port, until, &list)) {
-		if (err != ENOENT)
-			return diag_set(diag, DIAG_AUTH, err, "access to '%s' denied by the server",
-				m->source.path);
-		diag_set(diag, DIAG_NOT_FOUND, err,
+	if (m->denied != ENOENT) {
+		diag_set(&m->why, DIAG_AUTH, m->denied, "access to '%s' denied by the server",
+			m->source.path);
+	} else {
+		diag_set(&m->why, DIAG_NOT_FOUND, m->denied,
 			"'%s' does not exist on the server, or this machine has no access",
 			m->source.path);
-		return diag_hint(diag, "list the exports with: rdmastor nfsrdma-discover %s",
+		diag_hint(&m->why, "list the exports with: rdmastor nfsrdma-discover %s",
 			m->source.host);
 	}
-	e = covering(&list, m->source.path);
-	if (e && (err != ENOENT || !strcmp(e->path, m->source.path))) {
-		not_allowed(m, e, err, diag);
-	} else {
-		name_them(&list, text, sizeof(text));
-		diag_set(diag, DIAG_NOT_FOUND, ENOENT, "the server does not export '%s'%s%s",
-			m->source.path, list.count ? ", only " : "", text);
-	}
-	nfs_exports_free(&list);
-	return -diag->err;
+	m->explained(m);
 }
 
-/* The last line is the nearest to the end. */
-static const char *last_line(const char *log, char line[200])
+static void take_exports(struct nfs_query *q)
 {
+	struct nfs_mount *m = container_of(q, struct nfs_mount, query);
+	const struct nfs_export *e;
+	char text[300];
+
+	if (q->why.err) {
+		guess_denied(m);
+		return;
+	}
+	e = covering(&q->exports, m->source.path);
+	if (e && (m->denied != ENOENT || !strcmp(e->path, m->source.path))) {
+		not_allowed(m, e, m->denied, &m->why);
+	} else {
+		name_them(&q->exports, text, sizeof(text));
+		diag_set(&m->why, DIAG_NOT_FOUND, ENOENT, "the server does not export '%s'%s%s",
+			m->source.path, q->exports.count ? ", only " : "", text);
+	}
+	nfs_exports_free(&q->exports);
+	m->explained(m);
+}
+
+static void ask_exports(struct nfs_mount *m, uint16_t port)
+{
+	m->query = (struct nfs_query){ .loop = m->loop,
+		.server = m->server,
+		.until = nfs_bound(m, ASK_MS),
+		.done = take_exports };
+	nfs_query_exports(&m->query, port);
+}
+
+static void take_mountd(struct nfs_query *q)
+{
+	struct nfs_mount *m = container_of(q, struct nfs_mount, query);
+
+	if (q->why.err || !has_time(m))
+		guess_denied(m);
+	else
+		ask_exports(m, q->port);
+}
+
+static void explain_denied(struct nfs_mount *m, int err)
+{
+	uint16_t port = m->mountport ? m->mountport : m->options.mountport;
+
+	m->denied = err;
+	if (!has_time(m)) {
+		guess_denied(m);
+	} else if (port) {
+		ask_exports(m, port);
+	} else {
+		m->query = (struct nfs_query){ .loop = m->loop,
+			.server = m->server,
+			.until = nfs_bound(m, ASK_MS),
+			.done = take_mountd };
+		nfs_query_mountd(&m->query);
+	}
+}
+
+/* The last line is the nearest to the end. With other mounts at the same time it may be about one
+ * of them. */
+static const char *last_line(const struct nfs_mount *m, char line[200])
+{
+	const char *log = m->others ? "" : m->lines;
 	size_t len = strlen(log), start;
 
 	while (len && log[len - 1] == '\n')
@@ -125,40 +158,43 @@ static const char *last_line(const char *log, char line[200])
 	return line;
 }
 
-int nfs_why(struct loop *loop, const struct nfs_mount *m, uint16_t mountport, int err,
-	const char *log, uint64_t until, struct diag *diag)
+void nfs_explain(struct nfs_mount *m, int err)
 {
-	const struct kernel_mount_ask ask = { .source = m->source.name,
-		.dir = m->dir,
-		.type = "nfs",
-		.data = m->data,
-		.flags = m->options.flags };
+	struct diag *diag = &m->why;
 	char text[400], line[200];
 
-	last_line(log, line);
+	last_line(m, line);
 	switch (err) {
 	case ENOENT:
 	case EACCES:
 	case EPERM:
-		return denied(loop, m, mountport, err, until, diag);
+		explain_denied(m, err);
+		return;
 	case EINVAL:
-		if (kernel_mount_refuses(&ask, text, sizeof(text)))
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s", text);
-		return diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
-			"the kernel rejects the mount options: %.200s%s", m->data, line);
+		if (kernel_mount_refuses(&m->call.ask, text, sizeof(text)))
+			diag_set(diag, DIAG_USAGE, EINVAL, "%s", text);
+		else
+			diag_set(diag, DIAG_UNSUPPORTED, EINVAL,
+				"the kernel rejects the mount options: %.200s%s", m->data, line);
+		break;
 	case EBUSY:
-		return diag_set(diag, DIAG_BUSY, err, "%s is busy", m->dir);
+		diag_set(diag, DIAG_BUSY, err, "%s is busy", m->dir);
+		break;
 	case ENODEV:
-		return diag_set(diag, DIAG_NO_MODULE, err, "this kernel has no NFS client");
+		diag_set(diag, DIAG_NO_MODULE, err, "this kernel has no NFS client");
+		break;
 	case ENOTDIR:
-		return diag_set(diag, DIAG_NOT_FOUND, err, "'%s' on the server is not a directory",
+		diag_set(diag, DIAG_NOT_FOUND, err, "'%s' on the server is not a directory",
 			m->source.path);
+		break;
 	case EPROTONOSUPPORT:
 	case EOPNOTSUPP:
-		return diag_set(diag, DIAG_UNSUPPORTED, err,
+		diag_set(diag, DIAG_UNSUPPORTED, err,
 			"the kernel or the server does not support NFS %s over %s%s",
 			nfs_version_word(m->version), m->rdma ? "RDMA" : "TCP", line);
+		break;
 	default:
-		return diag_sys(diag, err, "mount%s", line);
+		diag_sys(diag, err, "mount%s", line);
 	}
+	m->explained(m);
 }

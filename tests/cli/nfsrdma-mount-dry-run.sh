@@ -36,6 +36,21 @@ uri() { same "uri of $1" "$(ours nfsrdma-mount --dry-run --json "$1" dir "${@:3}
 uri '[::1]:/a b?#%' 'nfs+rdma://[::1]:20050/a%20b%3F%23%25' -o port=20050
 uri 'nfs+rdma://127.0.0.1/exp?vers=3' 'nfs+rdma://127.0.0.1/exp?vers=3' -o mountport=999
 
+# Several at once: the options count for each, and what fails for one leaves the others
+mkdir dir2
+prints "mount -i -t nfs -o ro,vers=4.2,proto=rdma,port=20049,addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/a $dir
+mount -i -t nfs -o ro,vers=4.2,proto=rdma,port=20049,addr=127.0.0.2,clientaddr=127.0.0.1 127.0.0.2:/b ${dir}2" 127.0.0.1:/a dir 127.0.0.2:/b dir2 -r
+grep -q '127.0.0.2:/b: server' err || die "does not name the mount: $(cat err)"
+several() { jq -e "$@" out >/dev/null || die "JSON: $(cat out)"; }
+ours nfsrdma-mount --dry-run --json 127.0.0.1:/a dir 127.0.0.2:/b dir2 2>/dev/null >out || die "status $?"
+several '.dry_run and ([.mounts[] | .uri, .directory, .traddr, .mounted] ==
+	["nfs+rdma://127.0.0.1/a", $dir, "127.0.0.1", false, "nfs+rdma://127.0.0.2/b", $dir + "2", "127.0.0.2", false])' --arg dir "$dir"
+error 3 not-found nowhere 'no.such.directory' ours nfsrdma-mount --dry-run --json 127.0.0.1:/a nowhere 127.0.0.2:/b dir2
+ours nfsrdma-mount --dry-run --json 127.0.0.1:/a nowhere 127.0.0.2:/b dir2 2>/dev/null >out
+several '(.mounts | length) == 2 and .mounts[0].error.code == "not-found" and .mounts[0].directory == "nowhere" and .mounts[1].vers == "4.2"'
+"$RDMASTOR" nfsrdma-mount --dry-run 127.0.0.1:/a nowhere 127.0.0.2:/b gone 2>err >out
+[ $? = 1 ] && [ ! -s out ] && grep -q nowhere err && grep -q gone err || die "two failures: $(cat out err)"
+
 # The options of mount.nfs(8) and mount(8); -o counts over them
 options() { # EXPECTED WORD…: the first mount options
 	local expected=$1 line

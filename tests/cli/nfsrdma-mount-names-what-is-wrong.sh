@@ -13,6 +13,9 @@ touch file
 	error 2 usage '' 'dir missing|given' $m 127.0.0.1:/exp
 	error 2 usage '' 'dir missing|given' $m --from-cmdline
 	error 2 usage '' "'x'" $m 127.0.0.1:/exp dir x
+	error 2 usage '' "'127.0.0.2:/exp' dir missing" $m 127.0.0.1:/exp dir 127.0.0.2:/exp
+	error 2 usage '' "'x' HOST:/PATH" $m 127.0.0.1:/exp dir x dir
+	error 2 usage '' "'dir2'" $m --from-cmdline dir dir2
 	error 2 usage '' "'127.0.0.1' HOST:/PATH" $m 127.0.0.1 dir
 	error 2 usage '' "'fd00::1:/exp' \\[fd00::1\\]:/" $m fd00::1:/exp dir
 	error 2 usage '' "'nvme[+]rdma://127.0.0.1/x' nfs[+]rdma:" $m nvme+rdma://127.0.0.1/x dir
@@ -34,6 +37,7 @@ touch file
 ln -s "$RDMASTOR" mount.nfsrdma
 error 32 - '^rdmastor mount.nfsrdma: nowhere: ' 'no.such.directory' \
 	./mount.nfsrdma 127.0.0.1:/exp nowhere -s -n -v -r -t nfs -o rw,_netdev
+error 1 - "^rdmastor mount.nfsrdma: .*'127.0.0.2:/exp'" unexpected ./mount.nfsrdma 127.0.0.1:/exp dir 127.0.0.2:/exp dir
 error 1 - '^Usage: ./mount.nfsrdma HOST:/PATH DIR' "'--nonsense'" ./mount.nfsrdma --nonsense
 error 1 - "^rdmastor mount.nfsrdma: .*'udp'" RDMA ./mount.nfsrdma 127.0.0.1:/exp dir -o udp
 

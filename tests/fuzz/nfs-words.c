@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What people write about NFS mounts: options, sources, the kernel command line; what is accepted
  * holds together when it is written out. */
-#include "nfs_mount.h"
+#include "kernel_nfs.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void check_source(const char *text, struct nfs_options *o)
 	struct diag diag = { 0 };
 	uint32_t ms = 0;
 
-	if (nfs_source_read(text, &s, o, &ms, &diag)) {
+	if (kernel_nfs_source_read(text, &s, o, &ms, &diag)) {
 		if (diag.code != DIAG_USAGE)
 			abort();
 		return;

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -173,33 +172,14 @@ static void free_stats(struct stats *stats)
 	free(stats->row);
 }
 
-static int follow(int root, const void *path, void *real)
-{
-	(void)root;
-	return realpath(path, real) ? 0 : errno;
-}
-
-/* realpath(), which a dead server may keep from ending. */
-static int real(int root, const char *typed, char dir[PATH_MAX])
-{
-	struct child_call call = { .fn = follow,
-		.arg = typed,
-		.out = dir,
-		.out_len = PATH_MAX,
-		.until = loop_clock() + LOOK_MS * 1000000ull };
-
-	return child_call_run(&call, &root, 1);
-}
-
 /* Following a path into a mount may block on a dead server, so look up the last component in the
  * list of mounts first. */
-int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
+int kernel_mount_find(int root, const char *typed, char dir[PATH_MAX])
 {
 	char path[PATH_MAX], parent[PATH_MAX];
 	const char *slash, *last;
 	struct kernel_mounted there;
 	size_t len = strlen(typed);
-	int err;
 
 	if (len >= sizeof(path))
 		return -ENAMETOOLONG;
@@ -211,16 +191,31 @@ int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
 	if (*last && strcmp(last, ".") && strcmp(last, "..")) {
 		snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path + 1) : 1,
 			slash ? path : ".");
-		err = real(root, parent, dir);
-		if (err)
-			return err;
+		if (!realpath(parent, dir))
+			return -errno;
 		len = strlen(dir);
 		if ((size_t)snprintf(dir + len, PATH_MAX - len, "%s%s",
 			    dir[len - 1] == '/' ? "" : "/", last) < PATH_MAX - len &&
 			!kernel_mounted(root, dir, &there))
 			return 0;
 	}
-	return real(root, typed, dir);
+	return realpath(typed, dir) ? 0 : -errno;
+}
+
+static int find(int root, const void *typed, void *dir)
+{
+	return -kernel_mount_find(root, typed, dir);
+}
+
+int kernel_mount_dir(int root, const char *typed, char dir[PATH_MAX])
+{
+	struct child_call call = { .fn = find,
+		.arg = typed,
+		.out = dir,
+		.out_len = PATH_MAX,
+		.until = loop_clock() + LOOK_MS * 1000000ull };
+
+	return child_call_run(&call, &root, 1);
 }
 
 int kernel_mounted(int root, const char *dir, struct kernel_mounted *m)

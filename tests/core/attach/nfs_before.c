@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is mounted on the directory before: the same, something else, or nothing. */
 #include "../../fake/tree.h"
-#include "nfs_mounting.h"
+#include "nfs_steps.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -9,19 +9,18 @@
 #include <string.h>
 
 static struct nfs_mount m;
-static struct diag why;
 
 /* mounted: the part behind "- ", NULL = nothing. */
 static int before(const char *mounted, const char *options)
 {
 	struct tree tree = tree_new();
-	struct mounting g = { .m = &m, .root = tree.root };
 	char line[400];
 	int err;
 
-	why = (struct diag){ 0 };
+	m.root = tree.root;
+	m.why = (struct diag){ 0 };
 	m.existed = false;
-	m.dir = "/tmp";
+	strcpy(m.dir, "/tmp");
 	snprintf(m.source.name, sizeof(m.source.name), "server:/exp");
 	snprintf(m.source.path, sizeof(m.source.path), "/exp");
 	addr_parse(&m.server, "10.0.0.1:20049", 0, NULL);
@@ -29,7 +28,7 @@ static int before(const char *mounted, const char *options)
 	kernel_nfs_options_read(&m.options, options, NULL);
 	snprintf(line, sizeof(line), "36 22 0:50 / /tmp rw - %s\n", mounted ? mounted : "");
 	tree_file(&tree, "proc/self/mountinfo", mounted ? line : "");
-	err = nfs_look_before(&g, &why);
+	err = nfs_look_before(&m);
 	tree_free(&tree);
 	return err;
 }
@@ -60,15 +59,15 @@ Test(nfs_before, the_same)
 Test(nfs_before, something_else)
 {
 	cr_assert_eq(before("tmpfs none rw", ""), -EBUSY);
-	diag_says(&why, DIAG_BUSY, "/tmp", "none tmpfs");
-	text_says(why.hint, "umount_/tmp --force");
+	diag_says(&m.why, DIAG_BUSY, "/tmp", "none tmpfs");
+	text_says(m.why.hint, "umount_/tmp --force");
 	cr_assert_eq(before("nfs4 server:/other rw,vers=4.2,proto=rdma,addr=10.0.0.1", ""), -EBUSY);
-	diag_says(&why, DIAG_BUSY, "/tmp", "server:/other nfs4");
+	diag_says(&m.why, DIAG_BUSY, "/tmp", "server:/other nfs4");
 	cr_assert_eq(before("nfs4 other:/exp rw,vers=4.2,proto=rdma,addr=10.0.0.2", ""), -EBUSY);
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=tcp", ""), -EBUSY);
-	diag_says(&why, DIAG_BUSY, "/tmp", "server:/exp 4.2 TCP");
+	diag_says(&m.why, DIAG_BUSY, "/tmp", "server:/exp 4.2 TCP");
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=rdma", "vers=4.1"), -EBUSY);
-	diag_says(&why, DIAG_BUSY, "/tmp", "server:/exp 4.2 RDMA");
+	diag_says(&m.why, DIAG_BUSY, "/tmp", "server:/exp 4.2 RDMA");
 }
 
 Test(nfs_before, versions_wanted)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Why the kernel did not mount: by errno, by what the mount daemon says, by the kernel's log. */
-#include "nfs_why.h"
 #include "../../fake/nfs_server.h"
 #include "loop.h"
+#include "nfs_steps.h"
 #include "says.h"
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -17,24 +17,43 @@ static struct nfs_server server = { .low = 3,
 	.export = { { "/exp", { "*" } }, { "/only/", { "10.0.0.7", "@friends" } },
 		{ "/exp/sub", { "10.0.0.8" } } } };
 static struct nfs_mount m = { .dir = "/mnt", .rdma = true, .version = NFS_V42, .data = "vers=4.2" };
-static struct loop *loop;
-static struct diag why;
+static volatile int told;
+
+static void tell(struct nfs_mount *it)
+{
+	(void)it;
+	told = 1;
+}
+
+/* m.why from this errno, with this to ask mountd at. */
+static void explain(const struct addr *mountd, int err, uint64_t until)
+{
+	struct loop *loop;
+
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	m.loop = loop;
+	m.server = *mountd;
+	m.mountport = addr_port(mountd);
+	m.until = until;
+	m.explained = tell;
+	m.why = (struct diag){ 0 };
+	m.call.ask = (struct kernel_mount_ask){ .type = "nfs", .data = m.data };
+	told = 0;
+	nfs_explain(&m, err);
+	loop_wait(loop, &told, 0);
+	loop_free(loop);
+}
 
 static void failed(
 	const char *path, int err, const char *log, enum diag_code code, const char *words)
 {
 	struct addr addr = nfs_server_start(&server);
 
-	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	m.server = addr;
 	snprintf(m.source.path, sizeof(m.source.path), "%s", path);
-	why = (struct diag){ 0 };
-	cr_assert_lt(nfs_why(loop, &m, ntohs(((struct sockaddr_in *)&addr.ss)->sin_port), err, log,
-			     0, &why),
-		0);
-	loop_free(loop);
+	snprintf(m.lines, sizeof(m.lines), "%s", log);
+	explain(&addr, err, 0);
 	nfs_server_stop();
-	diag_says(&why, code, NULL, words);
+	diag_says(&m.why, code, NULL, words);
 }
 
 Test(nfs_why, what_the_server_exports, .timeout = 30)
@@ -48,16 +67,16 @@ Test(nfs_why, what_the_server_exports, .timeout = 30)
 	failed("/exp/sub/a", EACCES, "", DIAG_AUTH, "'/exp/sub/a' /exp/sub 10.0.0.8");
 	failed("/exp/sub", ENOENT, "", DIAG_AUTH, "'/exp/sub' 10.0.0.8");
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp'");
-	cr_assert_not_null(text_lacks(why.text, "/only/"), "%s", why.text);
+	cr_assert_not_null(text_lacks(m.why.text, "/only/"), "%s", m.why.text);
 	failed("/exp", EACCES, "", DIAG_AUTH, "'/exp' sec=");
 	server.reject = 1;
 	failed("/exp", EACCES, "", DIAG_AUTH, "'/exp'");
-	cr_assert_not_null(text_lacks(why.text, "sec="), "%s", why.text);
+	cr_assert_not_null(text_lacks(m.why.text, "sec="), "%s", m.why.text);
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp' nfsrdma-discover");
 	server.reject = 0;
 	server.export[0].path = NULL;
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp'");
-	cr_assert_not_null(text_lacks(why.hint, "nfsrdma-discover"), "%s", why.hint);
+	cr_assert_not_null(text_lacks(m.why.hint, "nfsrdma-discover"), "%s", m.why.hint);
 }
 
 Test(nfs_why, very_many_exports, .timeout = 30)
@@ -69,7 +88,7 @@ Test(nfs_why, very_many_exports, .timeout = 30)
 		server.export[i] = (struct nfs_server_export){ path[i], { NULL } };
 	}
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp' /srv/000");
-	cr_assert_str_eq(why.text + strlen(why.text) - strlen("..."), "...");
+	cr_assert_str_eq(m.why.text + strlen(m.why.text) - strlen("..."), "...");
 }
 
 /* Connects, and nobody answers. */
@@ -79,21 +98,19 @@ Test(nfs_why, no_longer_than_there_is_time, .timeout = 30)
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(in);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	uint64_t begin = loop_clock();
+	struct addr addr = { 0 };
+	uint64_t begin;
 
 	cr_assert(!bind(fd, (struct sockaddr *)&in, len) && !listen(fd, 8) &&
 		  !getsockname(fd, (struct sockaddr *)&in, &len));
-	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	memcpy(&m.server.ss, &in, len);
-	m.server.len = len;
+	memcpy(&addr.ss, &in, len);
+	addr.len = len;
 	for (unsigned ms = 0; ms <= 300; ms += 300) {
 		begin = loop_clock();
-		cr_assert_eq(nfs_why(loop, &m, ntohs(in.sin_port), EACCES, "",
-				     begin + ms * 1000000ull, &why),
-			-EACCES);
+		explain(&addr, EACCES, begin + ms * 1000000ull);
+		diag_says(&m.why, DIAG_AUTH, NULL, "denied");
 		cr_assert_lt(loop_clock() - begin, (ms + 900) * 1000000ull);
 	}
-	loop_free(loop);
 	close(fd);
 }
 
@@ -105,7 +122,7 @@ Test(nfs_why, errnos_and_the_log, .timeout = 30)
 	failed("/exp", EIO, "", DIAG_IO, "mount input/output_error");
 	failed("/exp", EIO, "RPC: first\nNFS: state manager failed\n", DIAG_IO,
 		"NFS:_state_manager_failed input/output_error");
-	cr_assert_not_null(text_lacks(why.text, "first"), "%s", why.text);
+	cr_assert_not_null(text_lacks(m.why.text, "first"), "%s", m.why.text);
 	failed("/exp", EPROTONOSUPPORT, "NFS: no\n", DIAG_UNSUPPORTED,
 		"kernel server 4.2 RDMA NFS:_no");
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A mount(2) that is refused, that comes when its time is up, and that comes when it was killed and
  * nobody waits for it any more. */
-#include "kernel_nfs.h"
-#include "loop.h"
+#include "nfs_mount.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -73,16 +72,38 @@ int __wrap_kill(pid_t pid, int sig)
 	return 0;
 }
 
-static int ask(unsigned ms, unsigned until_ms, bool *late)
+static volatile int over;
+static unsigned stop_ms; /* 0: it is not stopped */
+
+static void note_end(struct mount_call *call)
 {
-	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x",
-		.dir = "/mnt",
-		.type = "nfs4",
-		.data = "vers=4.2,proto=rdma",
-		.until = loop_clock() + until_ms * 1000000ull };
+	(void)call;
+	over = 1;
+}
+
+/* until_ms 0 = no end */
+static int ask(unsigned ms, unsigned until_ms)
+{
+	struct mount_call call = { .ask = { .source = "10.0.0.1:/x",
+					   .dir = "/mnt",
+					   .type = "nfs4",
+					   .data = "vers=4.2,proto=rdma" },
+		.done = note_end };
+	uint64_t now = loop_clock();
+	struct loop *loop;
 
 	mount_ms = ms;
-	return kernel_mount(tree.root, &it, late);
+	over = 0;
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	cr_assert_eq(mount_call_start(
+			     &call, loop, tree.root, until_ms ? now + until_ms * 1000000ull : 0),
+		0);
+	cr_assert_not(over, "never from inside");
+	if (stop_ms && !loop_wait(loop, &over, now + stop_ms * 1000000ull))
+		mount_call_stop(&call);
+	loop_wait(loop, &over, 0);
+	loop_free(loop);
+	return call.err;
 }
 
 static bool has_child(void)
@@ -109,37 +130,25 @@ static bool unmounted(void)
 
 Test(mount_call, one_that_is_refused)
 {
-	bool late;
-
-	cr_assert_eq(ask(0, 5000, &late), -ENODEV);
-	cr_assert_not(late);
+	cr_assert_eq(ask(0, 5000), -ENODEV);
 }
 
 Test(mount_call, in_time)
 {
-	bool late;
-
-	cr_assert_eq(ask(10, 5000, &late), 0);
-	cr_assert_not(late);
+	cr_assert_eq(ask(10, 5000), 0);
 	cr_assert_not(unmounted());
 }
 
 Test(mount_call, one_that_comes_when_its_time_is_up_stands)
 {
-	bool late;
-
-	cr_assert_eq(ask(400, 100, &late), 0);
-	cr_assert_not(late);
+	cr_assert_eq(ask(400, 100), 0);
 	cr_assert_not(unmounted());
 	cr_assert_not(has_child());
 }
 
 Test(mount_call, one_that_comes_when_it_was_given_up_is_undone)
 {
-	bool late;
-
-	cr_assert_eq(ask(2500, 100, &late), -ETIMEDOUT);
-	cr_assert(late);
+	cr_assert_eq(ask(2500, 100), -ETIMEDOUT);
 	for (unsigned i = 0; i < 100 && !unmounted(); i++)
 		sleep_ms(50);
 	cr_assert(unmounted());
@@ -158,81 +167,29 @@ static void another(const char *type, const char *super)
 
 Test(mount_call, one_that_failed_after_it_was_given_up_undoes_nothing)
 {
-	bool late;
-
 	fails = true;
-	cr_assert_eq(ask(2500, 100, &late), -ETIMEDOUT);
+	cr_assert_eq(ask(2500, 100), -ETIMEDOUT);
 	another("nfs4", "rw,vers=4.2,proto=rdma");
 }
 
 Test(mount_call, one_that_comes_late_undoes_no_other)
 {
-	bool late;
-
 	overwrites = false;
-	cr_assert_eq(ask(2500, 100, &late), -ETIMEDOUT);
+	cr_assert_eq(ask(2500, 100), -ETIMEDOUT);
 	another("nfs4", "rw,vers=4.1,proto=rdma");
 }
 
 Test(mount_call, nor_one_over_another_transport)
 {
-	bool late;
-
 	overwrites = false;
-	cr_assert_eq(ask(2500, 100, &late), -ETIMEDOUT);
+	cr_assert_eq(ask(2500, 100), -ETIMEDOUT);
 	another("nfs4", "rw,vers=4.2,proto=tcp");
-}
-
-static int in_vain(void *arg)
-{
-	++*(unsigned *)arg;
-	return mount_ms > 2000 || fails;
-}
-
-static int ask_meanwhile(unsigned ms, unsigned until_ms, unsigned *asked, bool *late)
-{
-	const struct kernel_mount_ask it = { .source = "10.0.0.1:/x",
-		.dir = "/mnt",
-		.type = "nfs4",
-		.data = "vers=4.2,proto=rdma",
-		.until = until_ms ? loop_clock() + until_ms * 1000000ull : 0,
-		.patience_ms = 500,
-		.meanwhile = in_vain,
-		.arg = asked };
-
-	*asked = 0;
-	mount_ms = ms;
-	return kernel_mount(tree.root, &it, late);
-}
-
-Test(mount_call, one_that_is_soon_done_is_not_asked_about)
-{
-	unsigned asked;
-	bool late;
-
-	cr_assert_eq(ask_meanwhile(10, 5000, &asked, &late), 0);
-	cr_assert_eq(asked, 0);
-	cr_assert_eq(ask_meanwhile(0, 0, &asked, &late), -ENODEV);
-	cr_assert_eq(asked, 0);
-}
-
-Test(mount_call, one_that_takes_its_time_is_asked_about_once)
-{
-	unsigned asked;
-	bool late;
-
-	cr_assert_eq(ask_meanwhile(1000, 0, &asked, &late), 0);
-	cr_assert_eq(asked, 1);
 }
 
 Test(mount_call, one_that_is_in_vain_is_stopped_and_undone)
 {
-	unsigned asked;
-	bool late;
-
-	cr_assert_eq(ask_meanwhile(3000, 60000, &asked, &late), -ECANCELED);
-	cr_assert_not(late);
-	cr_assert_eq(asked, 1);
+	stop_ms = 500;
+	cr_assert_eq(ask(3000, 60000), -ECANCELED);
 	for (unsigned i = 0; i < 100 && !unmounted(); i++)
 		sleep_ms(50);
 	cr_assert(unmounted());
@@ -241,20 +198,45 @@ Test(mount_call, one_that_is_in_vain_is_stopped_and_undone)
 /* retry= stops one every other second, for days. */
 Test(mount_call, one_that_was_stopped_leaves_no_process_behind)
 {
-	unsigned asked;
-	bool late;
-
 	fails = true;
-	cr_assert_eq(ask_meanwhile(800, 60000, &asked, &late), -ECANCELED);
-	cr_assert_eq(asked, 1);
+	stop_ms = 500;
+	cr_assert_eq(ask(800, 60000), -ECANCELED);
 	cr_assert_not(has_child(), "it ended within the grace of 1.5 s");
+}
+
+Test(mount_call, one_that_was_done_when_it_was_stopped_stands)
+{
+	stop_ms = 500;
+	cr_assert_eq(ask(800, 60000), 0);
+	cr_assert_not(unmounted());
 }
 
 Test(mount_call, the_end_of_its_time_holds_after_that_too)
 {
-	unsigned asked;
-	bool late;
+	cr_assert_eq(ask(1500, 700), 0, "it is done when its time is up");
+}
 
-	cr_assert_eq(ask_meanwhile(1500, 700, &asked, &late), 0, "it is done when its time is up");
-	cr_assert_eq(asked, 1);
+/* Four of 500 ms each: one after the other they would take 2 s. */
+Test(mount_call, several_at_once)
+{
+	struct mount_call call[4];
+	uint64_t begin = loop_clock();
+	volatile int never = 0;
+	struct loop *loop;
+
+	mount_ms = 500;
+	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		call[i] = (struct mount_call){
+			.ask = { "10.0.0.1:/x", "/mnt", "nfs4", "", 0 }, .done = note_end, .err = 1
+		};
+		cr_assert_eq(mount_call_start(&call[i], loop, tree.root, 0), 0);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		while (call[i].err == 1)
+			loop_wait(loop, &never, loop_clock() + 1000000);
+	cr_assert_lt(loop_clock() - begin, 1500 * 1000000ull);
+	for (unsigned i = 0; i < 4; i++)
+		cr_assert_eq(call[i].err, 0);
+	loop_free(loop);
 }

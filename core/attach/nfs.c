@@ -1,0 +1,802 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* One NFS mount: what is on the directory already, what the kernel needs, what the server has, each
+ * version that both have, and the proof. The same mount on the directory is success; over another
+ * one only --force mounts. */
+#include "nfs_steps.h"
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MSEC        1000000ull
+#define ASK_MS      10000 /* for the server to answer, when there is no other end to it */
+#define STATD_MS    500
+#define MINUTE_MS   60000
+#define PATIENCE_MS 500  /* with a mount that is under way, before the server is asked about it */
+#define PAUSE_MS    2000 /* between attempts that retry= asks for */
+#define UMOUNT_MS   5000
+#define LOOK_MS     5000 /* for the path of the directory to be followed */
+
+#define TCP_HINT      "to mount over TCP if RDMA fails: --fallback tcp"
+#define LISTENER_HINT "on a Linux server: echo rdma 20049 >/proc/fs/nfsd/portlist; " TCP_HINT
+#define DEVICE_HINT   HINT_RDMA_DEVICE "; " TCP_HINT
+
+static void note(const struct nfs_mount *m, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void note(const struct nfs_mount *m, const char *fmt, ...)
+{
+	char text[900];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	if (m->note)
+		m->note(m->arg, text);
+}
+
+uint64_t nfs_bound(const struct nfs_mount *m, uint32_t most_ms)
+{
+	uint64_t now = loop_clock(), end = now + most_ms * MSEC;
+
+	if (!m->until || m->until > end)
+		return end;
+	return m->until > now + MSEC ? m->until : now + MSEC;
+}
+
+/* --- What is on the directory before */
+
+static unsigned version_flag(unsigned major, unsigned minor)
+{
+	return major == 3 ? NFS_V3 : NFS_V40 << minor;
+}
+
+unsigned nfs_wanted(const struct nfs_options *o)
+{
+	if (!o->major)
+		return NFS_ALL;
+	if (o->major == 4 && o->minor < 0)
+		return NFS_ALL & ~NFS_V3;
+	return version_flag(o->major, o->minor < 0 ? 0 : (unsigned)o->minor);
+}
+
+static bool is_directory(const char *dir)
+{
+	struct stat st;
+
+	return !stat(dir, &st) && S_ISDIR(st.st_mode);
+}
+
+static unsigned mounted_version(const struct kernel_mounted *there)
+{
+	char value[16];
+
+	if (strncmp(there->type, "nfs", 3) ||
+		!kernel_mount_option(there->super, "vers", value, sizeof(value)))
+		return 0;
+	if (!strcmp(value, "3"))
+		return NFS_V3;
+	return value[0] == '4' && value[1] == '.' && value[2] >= '0' && value[2] <= '2'
+		       ? NFS_V40 << (value[2] - '0')
+		       : 0;
+}
+
+static bool mounted_rdma(const struct kernel_mounted *there)
+{
+	char proto[16];
+
+	return kernel_mount_option(there->super, "proto", proto, sizeof(proto)) &&
+	       !strncmp(proto, "rdma", 4);
+}
+
+/* By name, or by address and path: a host has several names. */
+static bool same_source(const struct nfs_mount *m, const struct kernel_mounted *there)
+{
+	const char *path = strstr(there->source, ":/");
+	char host[ADDR_TEXT], addr[ADDR_TEXT];
+
+	if (!strcmp(there->source, m->source.name))
+		return true;
+	return path && !strcmp(path + 1, m->source.path) &&
+	       kernel_mount_option(there->super, "addr", addr, sizeof(addr)) &&
+	       !strcmp(addr, addr_host(&m->server, host));
+}
+
+/* The kernel lists the port only if it is not TCP's. */
+static void set_port(struct nfs_mount *m)
+{
+	char port[8];
+	bool listed = kernel_mount_option(m->mounted.super, "port", port, sizeof(port));
+
+	addr_set_port(&m->server, listed ? (uint16_t)strtoul(port, NULL, 10) : NFS_TCP_PORT);
+}
+
+int nfs_look_before(struct nfs_mount *m)
+{
+	struct diag *diag = &m->why;
+	unsigned version;
+
+	/* stat() on a mount whose server is dead may block forever; systemd mounts over its own
+	 * automount */
+	if (kernel_mounted(m->root, m->dir, &m->mounted)) {
+		if (is_directory(m->dir))
+			return 0;
+		diag_set(diag, DIAG_NOT_FOUND, ENOTDIR, "mount point: not a directory");
+		return diag_ctx(diag, "%s", m->dir);
+	}
+	if (!strcmp(m->mounted.type, "autofs"))
+		return 0;
+	version = mounted_version(&m->mounted);
+	if (version && same_source(m, &m->mounted) &&
+		(mounted_rdma(&m->mounted) || m->fallback_tcp) &&
+		version & nfs_wanted(&m->options)) {
+		m->existed = true;
+		set_port(m);
+		m->version = version;
+		m->rdma = mounted_rdma(&m->mounted);
+		return 1;
+	}
+	if (m->over)
+		return 0;
+	if (version && same_source(m, &m->mounted))
+		diag_set(diag, DIAG_BUSY, EBUSY, "%s is already mounted here as NFS %s over %s",
+			m->source.name, nfs_version_word(version),
+			mounted_rdma(&m->mounted) ? "RDMA" : "TCP");
+	else
+		diag_set(diag, DIAG_BUSY, EBUSY, "in use: %.300s (%s) is mounted here",
+			m->mounted.source, m->mounted.type);
+	diag_ctx(diag, "%s", m->dir);
+	return diag_hint(diag, "umount %s, or mount over it: --force", m->dir);
+}
+
+/* --- The end of the mount, of an attempt, of a transport */
+
+static void start_attempt(struct nfs_mount *);
+static void try_transport(struct nfs_mount *, bool rdma);
+
+static void end_mount(struct nfs_mount *m)
+{
+	close(m->root);
+	if (m->why.err)
+		diag_ctx(&m->why, "%s", m->source.name);
+	m->finished = 1;
+}
+
+static bool may_come(const struct diag *why)
+{
+	return why->code == DIAG_REFUSED || why->code == DIAG_UNREACHABLE ||
+	       why->code == DIAG_TIMEOUT || why->code == DIAG_NO_DEVICE;
+}
+
+static void retry_now(struct loop_timer *timer)
+{
+	start_attempt(container_of(timer, struct nfs_mount, timer));
+}
+
+static void end_attempt(struct nfs_mount *m)
+{
+	if (!m->why.err || !may_come(&m->why) || m->pause >= m->retry ||
+		(m->whole && m->pause >= m->whole)) {
+		end_mount(m);
+		return;
+	}
+	if (strcmp(m->told, m->why.text))
+		note(m, "%s; retrying for up to %d min", m->why.text, m->options.retry_min);
+	snprintf(m->told, sizeof(m->told), "%s", m->why.text);
+	m->timer.fire = retry_now;
+	loop_timer_set(m->loop, &m->timer, m->pause);
+}
+
+/* Failures that may be caused by RDMA rather than by the request. */
+static bool may_fall_back(const struct diag *why)
+{
+	switch ((enum diag_code)why->code) {
+	case DIAG_REFUSED:
+	case DIAG_UNREACHABLE:
+	case DIAG_TIMEOUT:
+	case DIAG_NO_DEVICE:
+	case DIAG_NO_MODULE:
+	case DIAG_UNSUPPORTED:
+	case DIAG_PROTOCOL:
+	case DIAG_IO:
+	case DIAG_CLOSED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void end_transport(struct nfs_mount *m)
+{
+	struct diag tcp = m->why, *rdma = &m->over_rdma;
+
+	m->until = m->whole;
+	if (m->rdma && m->why.err && m->fallback_tcp && may_fall_back(&m->why)) {
+		*rdma = m->why;
+		try_transport(m, false);
+		return;
+	}
+	if (!m->rdma && !tcp.err)
+		m->fell_back = *rdma;
+	else if (!m->rdma && strcmp(tcp.text, rdma->text))
+		diag_set(&m->why, (enum diag_code)tcp.code, tcp.err, "RDMA: %.220s; TCP: %.220s",
+			rdma->text, tcp.text);
+	else if (!m->rdma)
+		m->why = *rdma;
+	end_attempt(m);
+}
+
+/* --- The server's answer: which versions it has */
+
+/* Versions that are wanted and that the server may have; the highest it has. */
+static int judge_answer(struct nfs_mount *m, unsigned *versions, struct diag *diag)
+{
+	const struct nfs_answer *answer = &m->ask.versions;
+	char has[32], want[32];
+	int err;
+
+	*versions = nfs_wanted(&m->options);
+	if (m->rdma && m->unasked)
+		return 0;
+	*diag = m->ask.why;
+	err = -diag->err;
+	if (err && m->dry_run) {
+		note(m, "server not probed: %s", diag->text);
+		*diag = (struct diag){ 0 };
+		return 0;
+	}
+	if (err && m->rdma && !diag->hint[0])
+		diag_hint(diag, diag->code == DIAG_REFUSED ? LISTENER_HINT : TCP_HINT);
+	if (err)
+		return err;
+	memcpy(m->way, answer->way, sizeof(m->way));
+	if (!(*versions & answer->versions))
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+			"the server does not support NFS %s over %s, only %s",
+			nfs_versions_text(*versions, want), m->rdma ? "RDMA" : "TCP",
+			nfs_versions_text(answer->versions, has));
+	/* versions below the highest were not probed: they are tried if the kernel lacks the
+	 * highest */
+	*versions &= answer->versions | (answer->versions - 1);
+	return 0;
+}
+
+static void take_answer(struct nfs_query *q)
+{
+	struct nfs_mount *m = container_of(q, struct nfs_mount, ask);
+
+	m->asking = false;
+	m->asked = true;
+	m->answered(m);
+}
+
+/* Once for each transport; who asks last gets the answer. */
+static void ask_server(struct nfs_mount *m, void (*answered)(struct nfs_mount *))
+{
+	m->answered = answered;
+	if (m->asking)
+		return;
+	if (m->asked || (m->rdma && m->unasked)) {
+		answered(m);
+		return;
+	}
+	m->asking = true;
+	m->ask = (struct nfs_query){ .loop = m->loop,
+		.server = m->server,
+		.until = nfs_bound(m, ASK_MS),
+		.done = take_answer };
+	nfs_query_versions(&m->ask, m->rdma, nfs_wanted(&m->options));
+}
+
+/* --- One version after the other */
+
+static void start_version(struct nfs_mount *);
+
+static void next_version(struct nfs_mount *m)
+{
+	unsigned version = m->version ? m->version >> 1 : NFS_V42;
+
+	while (version && !(m->versions & version))
+		version >>= 1;
+	if (version) {
+		m->version = version;
+		start_version(m);
+		return;
+	}
+	if (m->versions & (m->versions - 1))
+		diag_set(&m->why, (enum diag_code)m->why.code, m->why.err,
+			"no version could be mounted: %s", m->tried);
+	end_transport(m);
+}
+
+/* Another version may do where this one was not to be had. */
+static void judge_failure(struct nfs_mount *m)
+{
+	const struct diag *why = &m->why;
+	size_t used = strlen(m->tried);
+
+	if (why->err != EPROTONOSUPPORT && why->err != EOPNOTSUPP &&
+		(!m->no_mountd.err || strcmp(why->text, m->no_mountd.text))) {
+		end_transport(m);
+		return;
+	}
+	snprintf(m->tried + used, sizeof(m->tried) - used, "%s%s: %.200s", used ? "; " : "",
+		nfs_version_word(m->version), why->text);
+	next_version(m);
+}
+
+static void answered_afterwards(struct nfs_mount *m)
+{
+	struct diag why = { 0 };
+
+	if (judge_answer(m, &m->versions, &why)) {
+		m->why = why;
+		end_transport(m);
+	} else if (!(m->versions & m->version)) {
+		next_version(m);
+	} else {
+		judge_failure(m);
+	}
+}
+
+/* What the server says to a mount that failed: its own reason, or which other versions it may have.
+ */
+static void fail_version(struct nfs_mount *m)
+{
+	bool ahead = m->ahead;
+
+	m->ahead = false;
+	if (ahead && (m->asked || m->asking || !m->until || loop_clock() < m->until))
+		ask_server(m, answered_afterwards);
+	else
+		judge_failure(m);
+}
+
+/* --- mount(2) */
+
+static int unmount(int root, const void *dir, void *out)
+{
+	(void)root;
+	(void)out;
+	return umount2(dir, UMOUNT_NOFOLLOW) ? errno : 0;
+}
+
+static void refuse_mounted(struct nfs_mount *m, int err)
+{
+	diag_set(&m->why, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s: %.300s; %s%s",
+		m->rdma ? "RDMA" : "TCP", m->mounted.super,
+		err ? "still mounted: umount: " : "unmounted again",
+		err ? diag_errno_text(-err) : "");
+	fail_version(m);
+}
+
+static void unmounted(struct child_call *child)
+{
+	refuse_mounted(container_of(child, struct nfs_mount, child), child->err);
+}
+
+static void check_mounted(struct nfs_mount *m)
+{
+	int err = kernel_mounted(m->root, m->dir, &m->mounted);
+
+	if (m->options.remount) {
+		m->version = mounted_version(&m->mounted);
+		m->rdma = mounted_rdma(&m->mounted);
+		end_mount(m);
+		return;
+	}
+	if (err) {
+		diag_set(&m->why, DIAG_MISMATCH, EIO,
+			"mount(2) succeeded, but %s is missing from /proc/self/mountinfo", m->dir);
+		fail_version(m);
+		return;
+	}
+	if (mounted_rdma(&m->mounted) == m->rdma &&
+		(!m->rdma || !m->mounted.transport[0] ||
+			!strncmp(m->mounted.transport, "rdma", 4))) {
+		end_transport(m);
+		return;
+	}
+	m->child = (struct child_call){ .fn = unmount,
+		.arg = m->dir,
+		.until = loop_clock() + UMOUNT_MS * MSEC,
+		.stays = true,
+		.done = unmounted };
+	err = child_call_start(&m->child, m->loop, &m->root, 1);
+	if (err)
+		refuse_mounted(m, err);
+}
+
+static void explained(struct nfs_mount *m)
+{
+	char *rest = m->lines, *line;
+
+	while (loop_options(m->loop)->verbose && (line = strsep(&rest, "\n")))
+		if (*line)
+			note(m, "kernel: %s", line);
+	if (m->options.remount)
+		end_mount(m);
+	else
+		fail_version(m);
+}
+
+/* Of the kernel's client; its server may be on this machine too. */
+static bool is_ours(const char *line)
+{
+	return !strstr(line, "nfsd") && !strstr(line, "NFSD") &&
+	       (strstr(line, "nfs") || strstr(line, "NFS") || strstr(line, "RPC") ||
+		       strstr(line, "rpcrdma") || strstr(line, "lockd") || strstr(line, "statd"));
+}
+
+static void mount_over(struct mount_call *call)
+{
+	struct nfs_mount *m = container_of(call, struct nfs_mount, call);
+
+	loop_timer_del(m->loop, &m->timer);
+	kernel_log_since(&m->log, is_ours, m->lines, sizeof(m->lines));
+	if (!call->err && m->asking) {
+		nfs_query_cancel(&m->ask);
+		m->asking = false;
+	}
+	if (!call->err) {
+		check_mounted(m);
+	} else if (call->err == -ECANCELED) {
+		fail_version(m);
+	} else if (call->err == -ETIMEDOUT) {
+		diag_set(&m->why, DIAG_TIMEOUT, ETIMEDOUT,
+			"mount(2) timed out after %.3g s: no answer from the server",
+			(double)(loop_clock() - m->since) / 1e9);
+		explained(m);
+	} else {
+		m->explained = explained;
+		nfs_explain(m, -call->err);
+	}
+}
+
+/* The mount takes its time: a server that can't serve it ends it. */
+static void doubt_mount(struct nfs_mount *m)
+{
+	struct diag why = { 0 };
+	unsigned versions;
+
+	if (judge_answer(m, &versions, &why) || !(versions & m->version))
+		mount_call_stop(&m->call);
+}
+
+static void lose_patience(struct loop_timer *timer)
+{
+	ask_server(container_of(timer, struct nfs_mount, timer), doubt_mount);
+}
+
+static void call_mount(struct nfs_mount *m, unsigned long flags)
+{
+	int err;
+
+	m->call = (struct mount_call){ .ask = { .source = m->source.name,
+					       .dir = m->dir,
+					       .type = "nfs",
+					       .data = m->data,
+					       .flags = flags },
+		.done = mount_over };
+	m->since = loop_clock();
+	kernel_log_mark(m->root, &m->log);
+	err = mount_call_start(&m->call, m->loop, m->root, m->until);
+	if (err) {
+		m->call.err = err;
+		mount_over(&m->call);
+	} else if (m->ahead) {
+		m->timer.fire = lose_patience;
+		loop_timer_set(m->loop, &m->timer, m->since + PATIENCE_MS * MSEC);
+	}
+}
+
+/* --- What a version needs */
+
+static void write_data(struct nfs_mount *m, bool nolock)
+{
+	struct nfs_numbers n = { .rdma = m->rdma,
+		.major = m->version == NFS_V3 ? 3 : 4,
+		.server = m->server,
+		.mountport = m->options.mountport ? m->options.mountport : m->mountport,
+		.nolock = nolock };
+	int err = 0;
+
+	for (unsigned v = NFS_V40; n.major == 4 && v < m->version; v <<= 1)
+		n.minor++;
+	if (n.major == 4 && !m->options.clientaddr)
+		err = kernel_source_addr(&m->server, n.client, &m->why);
+	if (!err)
+		err = kernel_nfs_options_write(&m->options, &n, m->data, &m->why);
+	if (err)
+		fail_version(m);
+	else if (m->dry_run)
+		end_transport(m);
+	else
+		call_mount(m, m->options.flags);
+}
+
+static void take_statd(struct nfs_query *q)
+{
+	struct nfs_mount *m = container_of(q, struct nfs_mount, query);
+
+	if (!q->why.err || m->options.lock != NFS_LOCK_WANTED) {
+		write_data(m, q->why.err);
+		return;
+	}
+	diag_set(&m->why, DIAG_NOT_FOUND, ENOENT,
+		"option lock: NFSv3 locks need rpc.statd, which does not answer on this machine");
+	diag_hint(&m->why, "for locks on this machine only: -o nolock");
+	fail_version(m);
+}
+
+static void look_for_statd(struct nfs_mount *m)
+{
+	const struct nfs_options *o = &m->options;
+	bool no_mountd = !o->mountport && m->no_mountd.err;
+
+	if (no_mountd && !m->dry_run) {
+		m->why = m->no_mountd;
+		fail_version(m);
+		return;
+	}
+	if (no_mountd) {
+		m->mountport = NFS_MOUNT_PORT;
+		note(m, "assuming mountd at port %u: %s", m->mountport, m->no_mountd.text);
+	}
+	if (o->lock == NFS_LOCK_NAMED || m->dry_run) {
+		write_data(m, o->lock == NFS_LOCK_OPEN);
+		return;
+	}
+	m->query = (struct nfs_query){
+		.loop = m->loop, .until = nfs_bound(m, STATD_MS), .done = take_statd
+	};
+	nfs_query_statd(&m->query);
+}
+
+static void take_mountd(struct nfs_query *q)
+{
+	struct nfs_mount *m = container_of(q, struct nfs_mount, query);
+
+	m->mountport = q->why.err ? 0 : q->port;
+	m->no_mountd = q->why;
+	look_for_statd(m);
+}
+
+static void start_version(struct nfs_mount *m)
+{
+	m->why = (struct diag){ 0 };
+	if (m->version != NFS_V3) {
+		write_data(m, false);
+	} else if (m->options.mountport || m->mountport || m->no_mountd.err) {
+		look_for_statd(m);
+	} else {
+		m->query = (struct nfs_query){ .loop = m->loop,
+			.server = m->server,
+			.until = nfs_bound(m, ASK_MS),
+			.done = take_mountd };
+		nfs_query_mountd(&m->query);
+	}
+}
+
+/* --- One transport: modules, the server, the versions */
+
+static void start_versions(struct nfs_mount *m)
+{
+	struct diag why = { 0 };
+
+	if (judge_answer(m, &m->versions, &why)) {
+		m->why = why;
+		end_transport(m);
+		return;
+	}
+	next_version(m);
+}
+
+static void start_asking(struct nfs_mount *m)
+{
+	m->ahead = m->rdma && !m->dry_run && !m->unasked;
+	if (m->ahead) {
+		m->versions = nfs_wanted(&m->options);
+		next_version(m);
+	} else {
+		ask_server(m, start_versions);
+	}
+}
+
+static int load_modules(int root, const void *arg, void *out)
+{
+	struct nfs_ready *ready = out;
+
+	(void)arg;
+	if (kernel_nfs_ready(root, false, ready->major, &ready->why) || !ready->rdma)
+		return 0;
+	if (kernel_nfs_ready(root, true, ready->major, &ready->why))
+		diag_hint(&ready->why, TCP_HINT);
+	else
+		kernel_rdma_ready(root, &ready->no_device);
+	return 0;
+}
+
+static void loaded(struct child_call *child)
+{
+	struct nfs_mount *m = container_of(child, struct nfs_mount, child);
+	struct nfs_ready *ready = &m->ready;
+
+	if (child->err) {
+		diag_sys(&m->why, -child->err, "load the kernel's NFS modules");
+	} else if (ready->why.err) {
+		m->why = ready->why;
+	} else if (ready->no_device.err == ENODEV) {
+		m->why = ready->no_device;
+		diag_hint(&m->why, DEVICE_HINT);
+	}
+	if (m->why.err) {
+		end_transport(m);
+		return;
+	}
+	m->unasked = ready->no_device.err;
+	if (m->unasked)
+		note(m, "can't probe the server over RDMA: %s", ready->no_device.text);
+	start_asking(m);
+}
+
+static void try_transport(struct nfs_mount *m, bool rdma)
+{
+	int err;
+
+	addr_set_port(&m->server, !rdma             ? NFS_TCP_PORT
+				  : m->options.port ? m->options.port
+						    : NFS_RDMA_PORT);
+	m->why = (struct diag){ 0 };
+	m->rdma = rdma;
+	m->asked = false;
+	m->version = 0;
+	m->tried[0] = 0;
+	if (m->dry_run) {
+		start_asking(m);
+		return;
+	}
+	m->ready = (struct nfs_ready){ .major = m->options.major, .rdma = rdma };
+	m->child = (struct child_call){ .fn = load_modules,
+		.out = &m->ready,
+		.out_len = sizeof(m->ready),
+		.until = m->until,
+		.grace_ms = 100,
+		.done = loaded };
+	err = child_call_start(&m->child, m->loop, &m->root, 1);
+	if (err) {
+		m->child.err = err;
+		loaded(&m->child);
+	}
+}
+
+static void start_attempt(struct nfs_mount *m)
+{
+	uint64_t now = loop_clock();
+
+	m->pause = now + PAUSE_MS * MSEC;
+	m->no_mountd = (struct diag){ 0 };
+	m->mountport = 0;
+	m->until = m->whole;
+	if (m->fallback_tcp && m->whole > now)
+		m->until = now + (m->whole - now) / 2;
+	try_transport(m, true);
+}
+
+/* --- The beginning */
+
+static void remount(struct nfs_mount *m)
+{
+	if (kernel_mounted(m->root, m->dir, &m->mounted) || !mounted_version(&m->mounted)) {
+		diag_set(&m->why, DIAG_NOT_FOUND, ENOENT, "remount: no NFS mount on %s", m->dir);
+		end_mount(m);
+		return;
+	}
+	snprintf(m->data, sizeof(m->data), "%s", m->options.pass);
+	if (m->dry_run)
+		check_mounted(m);
+	else
+		call_mount(m, m->options.flags | MS_REMOUNT);
+}
+
+static void resolved(struct resolve *r)
+{
+	struct nfs_mount *m = container_of(r, struct nfs_mount, resolve);
+	int err;
+
+	m->server = r->addr;
+	m->why = r->why;
+	if (m->why.err) {
+		end_mount(m);
+		return;
+	}
+	if (m->options.remount) {
+		remount(m);
+		return;
+	}
+	err = nfs_look_before(m);
+	if (!err && !m->dry_run && (geteuid() || !prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0)))
+		err = diag_set(&m->why, DIAG_PERMISSION, EPERM,
+			"mounting requires root with CAP_SYS_ADMIN");
+	if (err)
+		end_mount(m);
+	else
+		start_attempt(m);
+}
+
+static void resolve_host(struct nfs_mount *m)
+{
+	const char *host = m->options.addr[0] ? m->options.addr : m->source.host;
+
+	m->resolve.done = resolved;
+	if (resolve_start(&m->resolve, m->loop, host, NFS_RDMA_PORT,
+		    (uint32_t)((nfs_bound(m, ASK_MS) - loop_clock()) / MSEC), &m->why))
+		end_mount(m);
+}
+
+static int find_dir(int root, const void *typed, void *dir)
+{
+	return -kernel_mount_find(root, typed, dir);
+}
+
+static void found_dir(struct child_call *child)
+{
+	struct nfs_mount *m = container_of(child, struct nfs_mount, child);
+	int err = child->err;
+
+	if (!err) {
+		resolve_host(m);
+		return;
+	}
+	m->dir[0] = 0;
+	if (err == -ETIMEDOUT)
+		diag_set(&m->why, DIAG_TIMEOUT, ETIMEDOUT,
+			"mount point: timed out: the path leads through a mount whose server does "
+			"not answer");
+	else
+		diag_set(&m->why, DIAG_NOT_FOUND, -err, "mount point: %s",
+			err == -ENOENT ? "no such directory" : diag_errno_text(-err));
+	diag_ctx(&m->why, "%s", *m->typed ? m->typed : "''");
+	end_mount(m);
+}
+
+void nfs_mount_start(struct nfs_mount *m, struct loop *loop)
+{
+	uint64_t now = loop_clock(),
+		 retry = m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0;
+	int err;
+
+	m->loop = loop;
+	m->whole = m->until = m->timeout_ms ? now + (m->timeout_ms + retry) * MSEC : 0;
+	m->retry = retry ? now + retry * MSEC : 0;
+	m->root = kernel_root();
+	m->child = (struct child_call){ .fn = find_dir,
+		.arg = m->typed,
+		.out = m->dir,
+		.out_len = sizeof(m->dir),
+		.until = now + LOOK_MS * MSEC,
+		.done = found_dir };
+	err = child_call_start(&m->child, loop, &m->root, 1);
+	if (!err)
+		return;
+	diag_sys(&m->why, -err, "mount");
+	end_mount(m);
+}
+
+void nfs_mount_cancel(struct nfs_mount *m)
+{
+	resolve_cancel(&m->resolve);
+	loop_timer_del(m->loop, &m->timer);
+	child_call_cancel(&m->child);
+	child_call_cancel(&m->call.child);
+	nfs_query_cancel(&m->ask);
+	nfs_query_cancel(&m->query);
+	kernel_log_since(&m->log, is_ours, m->lines, sizeof(m->lines));
+	close(m->root);
+}
