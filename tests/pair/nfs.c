@@ -9,6 +9,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static struct loop *loop;
 static struct diag why;
@@ -257,6 +258,25 @@ Test(nfs, exports, .init = begin, .fini = end, .timeout = 60)
 	cr_assert_eq(list.count, 2);
 	cr_assert_str_eq(list.item[1].to, "10.0.0.7,@friends");
 	nfs_exports_free(&list);
+	nfs_server_stop();
+}
+
+/* Root's own port is below 1024; if none is free, any other does. */
+Test(nfs, own_ports_in_use, .init = begin, .fini = end, .timeout = 60)
+{
+	struct addr addr = nfs_server_start(&server);
+	struct sockaddr_in own = { .sin_family = AF_INET };
+	int fd[1024];
+
+	for (unsigned port = 665; port < 1024; port++) {
+		own.sin_port = htons((uint16_t)port);
+		fd[port] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		(void)!bind(fd[port], (struct sockaddr *)&own, sizeof(own));
+	}
+	cr_assert_eq(nfs_ask(loop, &addr, false, 0, 5000, &got, &why), 0, "%s", why.text);
+	cr_assert_eq(got.versions, NFS_ALL);
+	for (unsigned port = 665; port < 1024; port++)
+		close(fd[port]);
 	nfs_server_stop();
 }
 

@@ -47,11 +47,14 @@ int rpc_open(struct rpc **out, struct loop *loop, const struct addr *addr, bool 
 {
 	uint64_t now = loop_clock();
 	uint32_t ms = !until ? 0 : until > now + MSEC ? (uint32_t)((until - now) / MSEC) : 1;
+	struct diag why = { 0 }; /* also set by an own port that was in use, before another one */
 	struct rpc *rpc;
-	int err = (rdma ? rpc_rdma : rpc_tcp)(&rpc, loop, addr, ms, diag);
+	int err = (rdma ? rpc_rdma : rpc_tcp)(&rpc, loop, addr, ms, &why);
 
-	if (err)
+	if (err) {
+		*diag = why;
 		return err;
+	}
 	rpc->until = until;
 	rpc->done = done;
 	rpc->user = user;
