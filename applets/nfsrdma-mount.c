@@ -12,6 +12,8 @@
 
 #define OLD_NAME   "mount.nfsrdma"
 #define TIMEOUT_MS 30000
+#define MSEC       1000000ull
+#define MINUTE_MS  60000
 #define MOUNT_FAIL 32 /* mount(8), EXIT STATUS */
 
 struct mount_options {
@@ -58,6 +60,7 @@ static const struct mount_options defaults = { .common.timeout_ms = TIMEOUT_MS }
 struct mounting {
 	struct call *call;
 	const char *given; /* the source as typed; "" = of the kernel command line */
+	uint32_t timeout_ms;
 	struct nfs_mount mount;
 };
 
@@ -71,8 +74,9 @@ static void note(void *arg, const char *text)
 		call_note(g->call, "%s", text);
 }
 
-static int read_cmdline(struct call *call, struct nfs_mount *m)
+static int read_cmdline(struct call *call, struct mounting *g)
 {
+	struct nfs_mount *m = &g->mount;
 	struct nfs_root found;
 	int root = kernel_root(), err;
 
@@ -84,7 +88,7 @@ static int read_cmdline(struct call *call, struct nfs_mount *m)
 		err = kernel_nfs_options_read(&m->options, found.options, call->diag);
 	if (!err)
 		err = kernel_nfs_source_read(
-			found.source, &m->source, &m->options, &m->timeout_ms, call->diag);
+			found.source, &m->source, &m->options, &g->timeout_ms, call->diag);
 	if (err)
 		return diag_ctx(call->diag, "kernel command line");
 	if (call->loop.verbose)
@@ -145,19 +149,19 @@ static int read_mount(struct call *call, struct mounting *g, unsigned i)
 	int err;
 
 	g->call = call;
+	g->timeout_ms = opts->common.timeout_ms;
 	g->given = opts->from_cmdline ? "" : call->operand[2 * i];
 	*m = (struct nfs_mount){ .typed = call->operand[opts->from_cmdline ? 0 : 2 * i + 1],
 		.fallback_tcp = opts->fallback && !strcmp(opts->fallback, "tcp"),
 		.dry_run = opts->common.dry_run || opts->fake,
 		.over = opts->force,
 		.others = call->operands > 2,
-		.timeout_ms = opts->common.timeout_ms,
 		.note = note,
 		.arg = g };
 	kernel_nfs_options_init(&m->options);
-	err = opts->from_cmdline ? read_cmdline(call, m)
+	err = opts->from_cmdline ? read_cmdline(call, g)
 				 : kernel_nfs_source_read(g->given, &m->source, &m->options,
-					   &m->timeout_ms, call->diag);
+					   &g->timeout_ms, call->diag);
 	if (!err)
 		err = read_options(opts, &m->options, call->diag);
 	if (!err && m->options.background && !i)
@@ -251,58 +255,90 @@ static int print_several(struct call *call, struct mounting *list, unsigned coun
 	out_list(call->out, "mounts");
 	for (unsigned i = 0; i < count; i++) {
 		struct nfs_mount *m = &list[i].mount;
+		struct diag *why = &m->attach.why;
 
 		out_object(call->out, NULL);
-		if (!m->why.err) {
+		if (!why->err) {
 			print_mount(call, &list[i]);
 		} else {
 			print_uri(call, &list[i]);
 			out_text(call->out, "directory", NULL, "%s", m->dir[0] ? m->dir : m->typed);
 			out_bool(call->out, "mounted", NULL, false);
 			out_bool(call->out, "existed", NULL, false);
-			out_error(call->out, "error", &m->why);
+			out_error(call->out, "error", why);
 		}
 		out_end(call->out);
-		if (m->why.err && failed++)
-			call_note(call, "%s: %s", m->why.object, m->why.text);
-		else if (m->why.err)
-			*call->diag = m->why;
+		if (why->err && failed++)
+			call_note(call, "%s: %s", why->object, why->text);
+		else if (why->err)
+			*call->diag = *why;
 	}
 	out_end(call->out);
 	return !failed ? EXIT_DONE : failed < count ? EXIT_PARTLY : -call->diag->err;
 }
 
+static void ignore_end(struct attach *attach)
+{
+	(void)attach;
+}
+
+static int run_mounts(struct call *call, struct mounting *list, unsigned count, int root)
+{
+	struct attach *attach[UINT8_MAX];
+	uint64_t now = loop_clock();
+	struct loop *loop;
+	int err = loop_new(&loop, &call->loop, call->diag);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count; i++) {
+		struct nfs_mount *m = &list[i].mount;
+		uint64_t minutes = m->options.retry_min > 0 ? (uint64_t)m->options.retry_min : 0;
+
+		attach[i] = &m->attach;
+		m->attach.proto = &nfs_attach;
+		m->attach.loop = loop;
+		m->attach.root = root;
+		m->attach.done = ignore_end;
+		if (list[i].timeout_ms)
+			m->attach.deadline =
+				now + (list[i].timeout_ms + minutes * MINUTE_MS) * MSEC;
+	}
+	err = attach_run(loop, attach, count, call->diag);
+	loop_free(loop);
+	for (unsigned i = 0; i < count; i++)
+		if (attach[i]->why.err)
+			diag_ctx(&attach[i]->why, "%s", list[i].mount.source.name);
+	return err;
+}
+
 static int mount_all(struct call *call)
 {
 	bool helper = !strcmp(call->name, OLD_NAME);
-	struct mounting *list = NULL;
-	struct loop *loop = NULL;
 	unsigned count = (call->operands + 1) / 2;
-	int err = count_operands(call, helper);
+	struct mounting *list = NULL;
+	int err = count_operands(call, helper), root;
 
 	if (err)
 		return err;
 	list = calloc(count, sizeof(*list));
-	if (!list)
-		return diag_sys(call->diag, ENOMEM, "mount");
+	root = list ? kernel_root() : -1;
+	if (root < 0)
+		err = diag_sys(call->diag, list ? errno : ENOMEM, "mount");
 	for (unsigned i = 0; i < count && !err; i++)
 		err = read_mount(call, &list[i], i);
 	if (!err)
-		err = loop_new(&loop, &call->loop, call->diag);
-	for (unsigned i = 0; i < count && !err; i++)
-		nfs_mount_start(&list[i].mount, loop);
-	for (unsigned i = 0; i < count && !err; i++)
-		loop_wait(loop, &list[i].mount.finished, 0);
-	if (loop)
-		loop_free(loop);
+		err = run_mounts(call, list, count, root);
 	if (!err && count > 1) {
 		err = print_several(call, list, count);
-	} else if (!err && list->mount.why.err) {
-		*call->diag = list->mount.why;
+	} else if (!err && list->mount.attach.why.err) {
+		*call->diag = list->mount.attach.why;
 		err = -call->diag->err;
 	} else if (!err) {
 		print_mount(call, list);
 	}
+	if (root >= 0)
+		close(root);
 	free(list);
 	return err && helper && call->diag->code != DIAG_USAGE ? MOUNT_FAIL : err;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Mounting NFS over RDMA, asynchronous on the caller's loop, any number at once: the server is
- * asked, the kernel mounts, and what it mounted is checked. */
+/* Mounting NFS over RDMA: the server is asked, the kernel mounts, and what it mounted is checked.
+ */
 #pragma once
+#include "attach.h"
 #include "child.h"
 #include "kernel.h"
 #include "kernel_nfs.h"
@@ -26,7 +27,9 @@ struct mount_call {
 int mount_call_start(struct mount_call *, struct loop *, int root, uint64_t until);
 void mount_call_stop(struct mount_call *); /* done() follows */
 
-struct nfs_mount { /* zeroed, then set by the owner */
+/* Success also if the same was mounted before. */
+struct nfs_mount {            /* zeroed, then set by the owner */
+	struct attach attach; /* proto: &nfs_attach; the deadline includes retry= */
 	struct nfs_source source;
 	const char *typed; /* the directory */
 	struct nfs_options options;
@@ -34,13 +37,10 @@ struct nfs_mount { /* zeroed, then set by the owner */
 	bool dry_run; /* nothing is loaded or mounted; the server is asked if that can be done */
 	bool over;    /* also over what is mounted there */
 	bool others;  /* run at the same time: the kernel's log may be about one of them */
-	uint32_t timeout_ms; /* for all of it, and what retry= adds; 0 = none */
 	void (*note)(void *arg, const char *text);
 	void *arg;
 
-	/* Filled in. why.err 0: mounted, also if the same was mounted before. */
-	volatile int finished;
-	struct diag why;
+	/* Filled in. */
 	char dir[PATH_MAX]; /* as the list of mounts names it */
 	struct addr server;
 	unsigned version;           /* NFS_V3 … */
@@ -51,8 +51,6 @@ struct nfs_mount { /* zeroed, then set by the owner */
 	struct diag fell_back; /* err: why not RDMA */
 
 	/* private */
-	struct loop *loop;
-	int root;
 	uint64_t whole, until; /* of all of it, of this transport; loop_clock, 0 = none */
 	uint64_t retry, pause, since;
 	struct resolve resolve;
@@ -82,6 +80,4 @@ struct nfs_mount { /* zeroed, then set by the owner */
 	char tried[512];       /* versions that could not be mounted, and why */
 	char told[512];        /* the last reason to retry */
 };
-void nfs_mount_start(struct nfs_mount *, struct loop *);
-/* At once; it is not finished then. A mount under way is stopped, or undone once it is there. */
-void nfs_mount_cancel(struct nfs_mount *);
+extern const struct attach_proto nfs_attach;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* One NFS mount: what is on the directory already, what the kernel needs, what the server has, each
- * version that both have, and the proof. The same mount on the directory is success; over another
- * one only --force mounts. */
+/* The row of NFS: what is on the directory already, then the modules, the server and mount(2), for
+ * each transport and each version in question, then the proof. The same mount on the directory is
+ * success; over another one only --force mounts. */
 #include "nfs_steps.h"
 #include <errno.h>
 #include <linux/capability.h>
@@ -20,7 +20,6 @@
 #define MINUTE_MS   60000
 #define PATIENCE_MS 500  /* with a mount that is under way, before the server is asked about it */
 #define PAUSE_MS    2000 /* between attempts that retry= asks for */
-#define UMOUNT_MS   5000
 #define LOOK_MS     5000 /* for the path of the directory to be followed */
 
 #define TCP_HINT      "to mount over TCP if RDMA fails: --fallback tcp"
@@ -119,12 +118,12 @@ static void set_port(struct nfs_mount *m)
 
 int nfs_look_before(struct nfs_mount *m)
 {
-	struct diag *diag = &m->why;
+	struct diag *diag = &m->attach.why;
 	unsigned version;
 
 	/* stat() on a mount whose server is dead may block forever; systemd mounts over its own
 	 * automount */
-	if (kernel_mounted(m->root, m->dir, &m->mounted)) {
+	if (kernel_mounted(m->attach.root, m->dir, &m->mounted)) {
 		if (is_directory(m->dir))
 			return 0;
 		diag_set(diag, DIAG_NOT_FOUND, ENOTDIR, "mount point: not a directory");
@@ -155,17 +154,14 @@ int nfs_look_before(struct nfs_mount *m)
 	return diag_hint(diag, "umount %s, or mount over it: --force", m->dir);
 }
 
-/* --- The end of the mount, of an attempt, of a transport */
+/* --- The end of an attempt, of a transport */
 
 static void start_attempt(struct nfs_mount *);
 static void try_transport(struct nfs_mount *, bool rdma);
 
-static void end_mount(struct nfs_mount *m)
+static void end_step(struct nfs_mount *m)
 {
-	close(m->root);
-	if (m->why.err)
-		diag_ctx(&m->why, "%s", m->source.name);
-	m->finished = 1;
+	attach_step(&m->attach, -m->attach.why.err);
 }
 
 static bool may_come(const struct diag *why)
@@ -181,16 +177,16 @@ static void retry_now(struct loop_timer *timer)
 
 static void end_attempt(struct nfs_mount *m)
 {
-	if (!m->why.err || !may_come(&m->why) || m->pause >= m->retry ||
+	if (!m->attach.why.err || !may_come(&m->attach.why) || m->pause >= m->retry ||
 		(m->whole && m->pause >= m->whole)) {
-		end_mount(m);
+		end_step(m);
 		return;
 	}
-	if (strcmp(m->told, m->why.text))
-		note(m, "%s; retrying for up to %d min", m->why.text, m->options.retry_min);
-	snprintf(m->told, sizeof(m->told), "%s", m->why.text);
+	if (strcmp(m->told, m->attach.why.text))
+		note(m, "%s; retrying for up to %d min", m->attach.why.text, m->options.retry_min);
+	snprintf(m->told, sizeof(m->told), "%s", m->attach.why.text);
 	m->timer.fire = retry_now;
-	loop_timer_set(m->loop, &m->timer, m->pause);
+	loop_timer_set(m->attach.loop, &m->timer, m->pause);
 }
 
 /* Failures that may be caused by RDMA rather than by the request. */
@@ -214,21 +210,21 @@ static bool may_fall_back(const struct diag *why)
 
 static void end_transport(struct nfs_mount *m)
 {
-	struct diag tcp = m->why, *rdma = &m->over_rdma;
+	struct diag tcp = m->attach.why, *rdma = &m->over_rdma;
 
 	m->until = m->whole;
-	if (m->rdma && m->why.err && m->fallback_tcp && may_fall_back(&m->why)) {
-		*rdma = m->why;
+	if (m->rdma && m->attach.why.err && m->fallback_tcp && may_fall_back(&m->attach.why)) {
+		*rdma = m->attach.why;
 		try_transport(m, false);
 		return;
 	}
 	if (!m->rdma && !tcp.err)
 		m->fell_back = *rdma;
 	else if (!m->rdma && strcmp(tcp.text, rdma->text))
-		diag_set(&m->why, (enum diag_code)tcp.code, tcp.err, "RDMA: %.220s; TCP: %.220s",
-			rdma->text, tcp.text);
+		diag_set(&m->attach.why, (enum diag_code)tcp.code, tcp.err,
+			"RDMA: %.220s; TCP: %.220s", rdma->text, tcp.text);
 	else if (!m->rdma)
-		m->why = *rdma;
+		m->attach.why = *rdma;
 	end_attempt(m);
 }
 
@@ -287,7 +283,7 @@ static void ask_server(struct nfs_mount *m, void (*answered)(struct nfs_mount *)
 		return;
 	}
 	m->asking = true;
-	m->ask = (struct nfs_query){ .loop = m->loop,
+	m->ask = (struct nfs_query){ .loop = m->attach.loop,
 		.server = m->server,
 		.until = nfs_bound(m, ASK_MS),
 		.done = take_answer };
@@ -310,7 +306,7 @@ static void next_version(struct nfs_mount *m)
 		return;
 	}
 	if (m->versions & (m->versions - 1))
-		diag_set(&m->why, (enum diag_code)m->why.code, m->why.err,
+		diag_set(&m->attach.why, (enum diag_code)m->attach.why.code, m->attach.why.err,
 			"no version could be mounted: %s", m->tried);
 	end_transport(m);
 }
@@ -318,7 +314,7 @@ static void next_version(struct nfs_mount *m)
 /* Another version may do where this one was not to be had. */
 static void judge_failure(struct nfs_mount *m)
 {
-	const struct diag *why = &m->why;
+	const struct diag *why = &m->attach.why;
 	size_t used = strlen(m->tried);
 
 	if (why->err != EPROTONOSUPPORT && why->err != EOPNOTSUPP &&
@@ -336,7 +332,7 @@ static void answered_afterwards(struct nfs_mount *m)
 	struct diag why = { 0 };
 
 	if (judge_answer(m, &m->versions, &why)) {
-		m->why = why;
+		m->attach.why = why;
 		end_transport(m);
 	} else if (!(m->versions & m->version)) {
 		next_version(m);
@@ -360,68 +356,15 @@ static void fail_version(struct nfs_mount *m)
 
 /* --- mount(2) */
 
-static int unmount(int root, const void *dir, void *out)
-{
-	(void)root;
-	(void)out;
-	return umount2(dir, UMOUNT_NOFOLLOW) ? errno : 0;
-}
-
-static void refuse_mounted(struct nfs_mount *m, int err)
-{
-	diag_set(&m->why, DIAG_MISMATCH, EPROTO, "the kernel did not mount over %s: %.300s; %s%s",
-		m->rdma ? "RDMA" : "TCP", m->mounted.super,
-		err ? "still mounted: umount: " : "unmounted again",
-		err ? diag_errno_text(-err) : "");
-	fail_version(m);
-}
-
-static void unmounted(struct child_call *child)
-{
-	refuse_mounted(container_of(child, struct nfs_mount, child), child->err);
-}
-
-static void check_mounted(struct nfs_mount *m)
-{
-	int err = kernel_mounted(m->root, m->dir, &m->mounted);
-
-	if (m->options.remount) {
-		m->version = mounted_version(&m->mounted);
-		m->rdma = mounted_rdma(&m->mounted);
-		end_mount(m);
-		return;
-	}
-	if (err) {
-		diag_set(&m->why, DIAG_MISMATCH, EIO,
-			"mount(2) succeeded, but %s is missing from /proc/self/mountinfo", m->dir);
-		fail_version(m);
-		return;
-	}
-	if (mounted_rdma(&m->mounted) == m->rdma &&
-		(!m->rdma || !m->mounted.transport[0] ||
-			!strncmp(m->mounted.transport, "rdma", 4))) {
-		end_transport(m);
-		return;
-	}
-	m->child = (struct child_call){ .fn = unmount,
-		.arg = m->dir,
-		.until = loop_clock() + UMOUNT_MS * MSEC,
-		.stays = true,
-		.done = unmounted };
-	err = child_call_start(&m->child, m->loop, &m->root, 1);
-	if (err)
-		refuse_mounted(m, err);
-}
-
 static void explained(struct nfs_mount *m)
 {
 	char *rest = m->lines, *line;
 
-	while (loop_options(m->loop)->verbose && (line = strsep(&rest, "\n")))
+	while (loop_options(m->attach.loop)->verbose && (line = strsep(&rest, "\n")))
 		if (*line)
 			note(m, "kernel: %s", line);
 	if (m->options.remount)
-		end_mount(m);
+		end_step(m);
 	else
 		fail_version(m);
 }
@@ -438,18 +381,21 @@ static void mount_over(struct mount_call *call)
 {
 	struct nfs_mount *m = container_of(call, struct nfs_mount, call);
 
-	loop_timer_del(m->loop, &m->timer);
+	loop_timer_del(m->attach.loop, &m->timer);
 	kernel_log_since(&m->log, is_ours, m->lines, sizeof(m->lines));
 	if (!call->err && m->asking) {
 		nfs_query_cancel(&m->ask);
 		m->asking = false;
 	}
-	if (!call->err) {
-		check_mounted(m);
+	if (!call->err && m->options.remount) {
+		end_step(m);
+	} else if (!call->err) {
+		m->attach.made = true;
+		end_transport(m);
 	} else if (call->err == -ECANCELED) {
 		fail_version(m);
 	} else if (call->err == -ETIMEDOUT) {
-		diag_set(&m->why, DIAG_TIMEOUT, ETIMEDOUT,
+		diag_set(&m->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
 			"mount(2) timed out after %.3g s: no answer from the server",
 			(double)(loop_clock() - m->since) / 1e9);
 		explained(m);
@@ -485,14 +431,14 @@ static void call_mount(struct nfs_mount *m, unsigned long flags)
 					       .flags = flags },
 		.done = mount_over };
 	m->since = loop_clock();
-	kernel_log_mark(m->root, &m->log);
-	err = mount_call_start(&m->call, m->loop, m->root, m->until);
+	kernel_log_mark(m->attach.root, &m->log);
+	err = mount_call_start(&m->call, m->attach.loop, m->attach.root, m->until);
 	if (err) {
 		m->call.err = err;
 		mount_over(&m->call);
 	} else if (m->ahead) {
 		m->timer.fire = lose_patience;
-		loop_timer_set(m->loop, &m->timer, m->since + PATIENCE_MS * MSEC);
+		loop_timer_set(m->attach.loop, &m->timer, m->since + PATIENCE_MS * MSEC);
 	}
 }
 
@@ -510,9 +456,9 @@ static void write_data(struct nfs_mount *m, bool nolock)
 	for (unsigned v = NFS_V40; n.major == 4 && v < m->version; v <<= 1)
 		n.minor++;
 	if (n.major == 4 && !m->options.clientaddr)
-		err = kernel_source_addr(&m->server, n.client, &m->why);
+		err = kernel_source_addr(&m->server, n.client, &m->attach.why);
 	if (!err)
-		err = kernel_nfs_options_write(&m->options, &n, m->data, &m->why);
+		err = kernel_nfs_options_write(&m->options, &n, m->data, &m->attach.why);
 	if (err)
 		fail_version(m);
 	else if (m->dry_run)
@@ -529,9 +475,9 @@ static void take_statd(struct nfs_query *q)
 		write_data(m, q->why.err);
 		return;
 	}
-	diag_set(&m->why, DIAG_NOT_FOUND, ENOENT,
+	diag_set(&m->attach.why, DIAG_NOT_FOUND, ENOENT,
 		"option lock: NFSv3 locks need rpc.statd, which does not answer on this machine");
-	diag_hint(&m->why, "for locks on this machine only: -o nolock");
+	diag_hint(&m->attach.why, "for locks on this machine only: -o nolock");
 	fail_version(m);
 }
 
@@ -541,7 +487,7 @@ static void look_for_statd(struct nfs_mount *m)
 	bool no_mountd = !o->mountport && m->no_mountd.err;
 
 	if (no_mountd && !m->dry_run) {
-		m->why = m->no_mountd;
+		m->attach.why = m->no_mountd;
 		fail_version(m);
 		return;
 	}
@@ -554,7 +500,7 @@ static void look_for_statd(struct nfs_mount *m)
 		return;
 	}
 	m->query = (struct nfs_query){
-		.loop = m->loop, .until = nfs_bound(m, STATD_MS), .done = take_statd
+		.loop = m->attach.loop, .until = nfs_bound(m, STATD_MS), .done = take_statd
 	};
 	nfs_query_statd(&m->query);
 }
@@ -570,13 +516,13 @@ static void take_mountd(struct nfs_query *q)
 
 static void start_version(struct nfs_mount *m)
 {
-	m->why = (struct diag){ 0 };
+	m->attach.why = (struct diag){ 0 };
 	if (m->version != NFS_V3) {
 		write_data(m, false);
 	} else if (m->options.mountport || m->mountport || m->no_mountd.err) {
 		look_for_statd(m);
 	} else {
-		m->query = (struct nfs_query){ .loop = m->loop,
+		m->query = (struct nfs_query){ .loop = m->attach.loop,
 			.server = m->server,
 			.until = nfs_bound(m, ASK_MS),
 			.done = take_mountd };
@@ -591,7 +537,7 @@ static void start_versions(struct nfs_mount *m)
 	struct diag why = { 0 };
 
 	if (judge_answer(m, &m->versions, &why)) {
-		m->why = why;
+		m->attach.why = why;
 		end_transport(m);
 		return;
 	}
@@ -629,14 +575,14 @@ static void loaded(struct child_call *child)
 	struct nfs_ready *ready = &m->ready;
 
 	if (child->err) {
-		diag_sys(&m->why, -child->err, "load the kernel's NFS modules");
+		diag_sys(&m->attach.why, -child->err, "load the kernel's NFS modules");
 	} else if (ready->why.err) {
-		m->why = ready->why;
+		m->attach.why = ready->why;
 	} else if (ready->no_device.err == ENODEV) {
-		m->why = ready->no_device;
-		diag_hint(&m->why, DEVICE_HINT);
+		m->attach.why = ready->no_device;
+		diag_hint(&m->attach.why, DEVICE_HINT);
 	}
-	if (m->why.err) {
+	if (m->attach.why.err) {
 		end_transport(m);
 		return;
 	}
@@ -653,7 +599,7 @@ static void try_transport(struct nfs_mount *m, bool rdma)
 	addr_set_port(&m->server, !rdma             ? NFS_TCP_PORT
 				  : m->options.port ? m->options.port
 						    : NFS_RDMA_PORT);
-	m->why = (struct diag){ 0 };
+	m->attach.why = (struct diag){ 0 };
 	m->rdma = rdma;
 	m->asked = false;
 	m->version = 0;
@@ -669,7 +615,7 @@ static void try_transport(struct nfs_mount *m, bool rdma)
 		.until = m->until,
 		.grace_ms = 100,
 		.done = loaded };
-	err = child_call_start(&m->child, m->loop, &m->root, 1);
+	err = child_call_start(&m->child, m->attach.loop, &m->attach.root, 1);
 	if (err) {
 		m->child.err = err;
 		loaded(&m->child);
@@ -689,21 +635,22 @@ static void start_attempt(struct nfs_mount *m)
 	try_transport(m, true);
 }
 
-/* --- The beginning */
-
 static void remount(struct nfs_mount *m)
 {
-	if (kernel_mounted(m->root, m->dir, &m->mounted) || !mounted_version(&m->mounted)) {
-		diag_set(&m->why, DIAG_NOT_FOUND, ENOENT, "remount: no NFS mount on %s", m->dir);
-		end_mount(m);
+	if (kernel_mounted(m->attach.root, m->dir, &m->mounted) || !mounted_version(&m->mounted)) {
+		diag_set(&m->attach.why, DIAG_NOT_FOUND, ENOENT, "remount: no NFS mount on %s",
+			m->dir);
+		end_step(m);
 		return;
 	}
 	snprintf(m->data, sizeof(m->data), "%s", m->options.pass);
 	if (m->dry_run)
-		check_mounted(m);
+		end_step(m);
 	else
 		call_mount(m, m->options.flags | MS_REMOUNT);
 }
+
+/* --- The row */
 
 static void resolved(struct resolve *r)
 {
@@ -711,33 +658,12 @@ static void resolved(struct resolve *r)
 	int err;
 
 	m->server = r->addr;
-	m->why = r->why;
-	if (m->why.err) {
-		end_mount(m);
-		return;
-	}
-	if (m->options.remount) {
-		remount(m);
-		return;
-	}
-	err = nfs_look_before(m);
+	m->attach.why = r->why;
+	err = r->why.err || m->options.remount ? 1 : nfs_look_before(m);
 	if (!err && !m->dry_run && (geteuid() || !prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0)))
-		err = diag_set(&m->why, DIAG_PERMISSION, EPERM,
+		diag_set(&m->attach.why, DIAG_PERMISSION, EPERM,
 			"mounting requires root with CAP_SYS_ADMIN");
-	if (err)
-		end_mount(m);
-	else
-		start_attempt(m);
-}
-
-static void resolve_host(struct nfs_mount *m)
-{
-	const char *host = m->options.addr[0] ? m->options.addr : m->source.host;
-
-	m->resolve.done = resolved;
-	if (resolve_start(&m->resolve, m->loop, host, NFS_RDMA_PORT,
-		    (uint32_t)((nfs_bound(m, ASK_MS) - loop_clock()) / MSEC), &m->why))
-		end_mount(m);
+	end_step(m);
 }
 
 static int find_dir(int root, const void *typed, void *dir)
@@ -748,55 +674,130 @@ static int find_dir(int root, const void *typed, void *dir)
 static void found_dir(struct child_call *child)
 {
 	struct nfs_mount *m = container_of(child, struct nfs_mount, child);
+	const char *host = m->options.addr[0] ? m->options.addr : m->source.host;
+	struct diag *why = &m->attach.why;
 	int err = child->err;
 
-	if (!err) {
-		resolve_host(m);
+	m->resolve.done = resolved;
+	if (!err && !resolve_start(&m->resolve, m->attach.loop, host, NFS_RDMA_PORT,
+			    (uint32_t)((nfs_bound(m, ASK_MS) - loop_clock()) / MSEC), why))
 		return;
-	}
-	m->dir[0] = 0;
+	if (err)
+		m->dir[0] = 0;
 	if (err == -ETIMEDOUT)
-		diag_set(&m->why, DIAG_TIMEOUT, ETIMEDOUT,
+		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
 			"mount point: timed out: the path leads through a mount whose server does "
 			"not answer");
-	else
-		diag_set(&m->why, DIAG_NOT_FOUND, -err, "mount point: %s",
+	else if (err)
+		diag_set(why, DIAG_NOT_FOUND, -err, "mount point: %s",
 			err == -ENOENT ? "no such directory" : diag_errno_text(-err));
-	diag_ctx(&m->why, "%s", *m->typed ? m->typed : "''");
-	end_mount(m);
+	if (err)
+		diag_ctx(why, "%s", *m->typed ? m->typed : "''");
+	end_step(m);
 }
 
-void nfs_mount_start(struct nfs_mount *m, struct loop *loop)
+/* The directory, the server's address, and whether the mount is there. The modules depend on the
+ * transport: they are dial's. */
+static void ready(struct attach *attach)
 {
-	uint64_t now = loop_clock(),
-		 retry = m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0;
+	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
 	int err;
 
-	m->loop = loop;
-	m->whole = m->until = m->timeout_ms ? now + (m->timeout_ms + retry) * MSEC : 0;
-	m->retry = retry ? now + retry * MSEC : 0;
-	m->root = kernel_root();
+	m->until = attach->until;
 	m->child = (struct child_call){ .fn = find_dir,
 		.arg = m->typed,
 		.out = m->dir,
 		.out_len = sizeof(m->dir),
-		.until = now + LOOK_MS * MSEC,
+		.until = loop_clock() + LOOK_MS * MSEC,
 		.done = found_dir };
-	err = child_call_start(&m->child, loop, &m->root, 1);
-	if (!err)
-		return;
-	diag_sys(&m->why, -err, "mount");
-	end_mount(m);
+	err = child_call_start(&m->child, attach->loop, &attach->root, 1);
+	if (err)
+		attach_step(attach, err);
 }
 
-void nfs_mount_cancel(struct nfs_mount *m)
+static void dial(struct attach *attach)
 {
+	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
+	uint64_t retry = m->options.retry_min > 0 ? (uint64_t)m->options.retry_min * MINUTE_MS : 0;
+
+	m->whole = attach->until;
+	m->retry = retry ? loop_clock() + retry * MSEC : 0;
+	if (m->options.remount)
+		remount(m);
+	else if (m->existed)
+		end_step(m);
+	else
+		start_attempt(m);
+}
+
+/* The kernel may have fallen back to another transport. */
+static int look(struct attach *attach)
+{
+	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
+
+	if (m->dry_run || m->existed)
+		return 1;
+	if (kernel_mounted(attach->root, m->dir, &m->mounted))
+		return diag_set(&attach->why, DIAG_MISMATCH, EIO,
+			"mount(2) succeeded, but %s is missing from /proc/self/mountinfo", m->dir);
+	if (m->options.remount) {
+		m->version = mounted_version(&m->mounted);
+		m->rdma = mounted_rdma(&m->mounted);
+		return 1;
+	}
+	if (mounted_rdma(&m->mounted) == m->rdma &&
+		(!m->rdma || !m->mounted.transport[0] || !strncmp(m->mounted.transport, "rdma", 4)))
+		return 1;
+	return diag_set(&attach->why, DIAG_MISMATCH, EPROTO,
+		"the kernel did not mount over %s: %.300s", m->rdma ? "RDMA" : "TCP",
+		m->mounted.super);
+}
+
+static int unmount(int root, const void *dir, void *out)
+{
+	(void)root;
+	(void)out;
+	return umount2(dir, UMOUNT_NOFOLLOW) ? errno : 0;
+}
+
+static void unmounted(struct child_call *child)
+{
+	struct nfs_mount *m = container_of(child, struct nfs_mount, child);
+
+	if (child->err)
+		note(m, "%s is still mounted: umount: %s", m->dir, diag_errno_text(-child->err));
+	attach_step(&m->attach, child->err);
+}
+
+static void undo(struct attach *attach)
+{
+	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
+
+	m->child = (struct child_call){ .fn = unmount,
+		.arg = m->dir,
+		.until = attach->until,
+		.stays = true,
+		.done = unmounted };
+	m->child.err = child_call_start(&m->child, attach->loop, &attach->root, 1);
+	if (m->child.err)
+		unmounted(&m->child);
+}
+
+/* A mount(2) under way is stopped; one that completes all the same is undone by its child. */
+static void stop(struct attach *attach)
+{
+	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
+
 	resolve_cancel(&m->resolve);
-	loop_timer_del(m->loop, &m->timer);
+	loop_timer_del(attach->loop, &m->timer);
 	child_call_cancel(&m->child);
 	child_call_cancel(&m->call.child);
 	nfs_query_cancel(&m->ask);
 	nfs_query_cancel(&m->query);
 	kernel_log_since(&m->log, is_ours, m->lines, sizeof(m->lines));
-	close(m->root);
+	m->asking = false;
 }
+
+const struct attach_proto nfs_attach = {
+	.ready = ready, .dial = dial, .look = look, .undo = undo, .stop = stop
+};

@@ -10,6 +10,6 @@ unsigned nfs_wanted(const struct nfs_options *);
 int nfs_look_before(struct nfs_mount *);
 /* A loop_clock() at most that many milliseconds away, and not after the mount's end. */
 uint64_t nfs_bound(const struct nfs_mount *, uint32_t most_ms);
-/* Set m->why from the errno of mount(2) and m->lines of the kernel's log, then call explained(). If
- * the server denies access, mountd is asked for its exports. */
+/* Set attach.why from the errno of mount(2) and m->lines of the kernel's log, then call
+ * explained(). If the server denies access, mountd is asked for its exports. */
 void nfs_explain(struct nfs_mount *, int err);

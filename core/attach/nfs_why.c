@@ -71,13 +71,13 @@ static bool has_time(const struct nfs_mount *m)
 static void guess_denied(struct nfs_mount *m)
 {
 	if (m->denied != ENOENT) {
-		diag_set(&m->why, DIAG_AUTH, m->denied, "access to '%s' denied by the server",
-			m->source.path);
+		diag_set(&m->attach.why, DIAG_AUTH, m->denied,
+			"access to '%s' denied by the server", m->source.path);
 	} else {
-		diag_set(&m->why, DIAG_NOT_FOUND, m->denied,
+		diag_set(&m->attach.why, DIAG_NOT_FOUND, m->denied,
 			"'%s' does not exist on the server, or this machine has no access",
 			m->source.path);
-		diag_hint(&m->why, "list the exports with: rdmastor nfsrdma-discover %s",
+		diag_hint(&m->attach.why, "list the exports with: rdmastor nfsrdma-discover %s",
 			m->source.host);
 	}
 	m->explained(m);
@@ -95,11 +95,12 @@ static void take_exports(struct nfs_query *q)
 	}
 	e = covering(&q->exports, m->source.path);
 	if (e && (m->denied != ENOENT || !strcmp(e->path, m->source.path))) {
-		not_allowed(m, e, m->denied, &m->why);
+		not_allowed(m, e, m->denied, &m->attach.why);
 	} else {
 		name_them(&q->exports, text, sizeof(text));
-		diag_set(&m->why, DIAG_NOT_FOUND, ENOENT, "the server does not export '%s'%s%s",
-			m->source.path, q->exports.count ? ", only " : "", text);
+		diag_set(&m->attach.why, DIAG_NOT_FOUND, ENOENT,
+			"the server does not export '%s'%s%s", m->source.path,
+			q->exports.count ? ", only " : "", text);
 	}
 	nfs_exports_free(&q->exports);
 	m->explained(m);
@@ -107,7 +108,7 @@ static void take_exports(struct nfs_query *q)
 
 static void ask_exports(struct nfs_mount *m, uint16_t port)
 {
-	m->query = (struct nfs_query){ .loop = m->loop,
+	m->query = (struct nfs_query){ .loop = m->attach.loop,
 		.server = m->server,
 		.until = nfs_bound(m, ASK_MS),
 		.done = take_exports };
@@ -134,7 +135,7 @@ static void explain_denied(struct nfs_mount *m, int err)
 	} else if (port) {
 		ask_exports(m, port);
 	} else {
-		m->query = (struct nfs_query){ .loop = m->loop,
+		m->query = (struct nfs_query){ .loop = m->attach.loop,
 			.server = m->server,
 			.until = nfs_bound(m, ASK_MS),
 			.done = take_mountd };
@@ -160,7 +161,7 @@ static const char *last_line(const struct nfs_mount *m, char line[200])
 
 void nfs_explain(struct nfs_mount *m, int err)
 {
-	struct diag *diag = &m->why;
+	struct diag *diag = &m->attach.why;
 	char text[400], line[200];
 
 	last_line(m, line);

@@ -441,6 +441,8 @@ void nfs_paths_free(struct nfs_paths *found)
 
 void nfs_query_cancel(struct nfs_query *q)
 {
+	if (!q->loop)
+		return;
 	hang_up(q);
 	loop_work_del(q->loop, &q->later);
 }

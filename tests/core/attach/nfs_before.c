@@ -17,8 +17,8 @@ static int before(const char *mounted, const char *options)
 	char line[400];
 	int err;
 
-	m.root = tree.root;
-	m.why = (struct diag){ 0 };
+	m.attach.root = tree.root;
+	m.attach.why = (struct diag){ 0 };
 	m.existed = false;
 	strcpy(m.dir, "/tmp");
 	snprintf(m.source.name, sizeof(m.source.name), "server:/exp");
@@ -59,15 +59,15 @@ Test(nfs_before, the_same)
 Test(nfs_before, something_else)
 {
 	cr_assert_eq(before("tmpfs none rw", ""), -EBUSY);
-	diag_says(&m.why, DIAG_BUSY, "/tmp", "none tmpfs");
-	text_says(m.why.hint, "umount_/tmp --force");
+	diag_says(&m.attach.why, DIAG_BUSY, "/tmp", "none tmpfs");
+	text_says(m.attach.why.hint, "umount_/tmp --force");
 	cr_assert_eq(before("nfs4 server:/other rw,vers=4.2,proto=rdma,addr=10.0.0.1", ""), -EBUSY);
-	diag_says(&m.why, DIAG_BUSY, "/tmp", "server:/other nfs4");
+	diag_says(&m.attach.why, DIAG_BUSY, "/tmp", "server:/other nfs4");
 	cr_assert_eq(before("nfs4 other:/exp rw,vers=4.2,proto=rdma,addr=10.0.0.2", ""), -EBUSY);
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=tcp", ""), -EBUSY);
-	diag_says(&m.why, DIAG_BUSY, "/tmp", "server:/exp 4.2 TCP");
+	diag_says(&m.attach.why, DIAG_BUSY, "/tmp", "server:/exp 4.2 TCP");
 	cr_assert_eq(before("nfs4 server:/exp rw,vers=4.2,proto=rdma", "vers=4.1"), -EBUSY);
-	diag_says(&m.why, DIAG_BUSY, "/tmp", "server:/exp 4.2 RDMA");
+	diag_says(&m.attach.why, DIAG_BUSY, "/tmp", "server:/exp 4.2 RDMA");
 }
 
 Test(nfs_before, versions_wanted)

@@ -25,18 +25,18 @@ static void tell(struct nfs_mount *it)
 	told = 1;
 }
 
-/* m.why from this errno, with this to ask mountd at. */
+/* m.attach.why from this errno, with this to ask mountd at. */
 static void explain(const struct addr *mountd, int err, uint64_t until)
 {
 	struct loop *loop;
 
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	m.loop = loop;
+	m.attach.loop = loop;
 	m.server = *mountd;
 	m.mountport = addr_port(mountd);
 	m.until = until;
 	m.explained = tell;
-	m.why = (struct diag){ 0 };
+	m.attach.why = (struct diag){ 0 };
 	m.call.ask = (struct kernel_mount_ask){ .type = "nfs", .data = m.data };
 	told = 0;
 	nfs_explain(&m, err);
@@ -53,7 +53,7 @@ static void failed(
 	snprintf(m.lines, sizeof(m.lines), "%s", log);
 	explain(&addr, err, 0);
 	nfs_server_stop();
-	diag_says(&m.why, code, NULL, words);
+	diag_says(&m.attach.why, code, NULL, words);
 }
 
 Test(nfs_why, what_the_server_exports, .timeout = 30)
@@ -67,16 +67,17 @@ Test(nfs_why, what_the_server_exports, .timeout = 30)
 	failed("/exp/sub/a", EACCES, "", DIAG_AUTH, "'/exp/sub/a' /exp/sub 10.0.0.8");
 	failed("/exp/sub", ENOENT, "", DIAG_AUTH, "'/exp/sub' 10.0.0.8");
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp'");
-	cr_assert_not_null(text_lacks(m.why.text, "/only/"), "%s", m.why.text);
+	cr_assert_not_null(text_lacks(m.attach.why.text, "/only/"), "%s", m.attach.why.text);
 	failed("/exp", EACCES, "", DIAG_AUTH, "'/exp' sec=");
 	server.reject = 1;
 	failed("/exp", EACCES, "", DIAG_AUTH, "'/exp'");
-	cr_assert_not_null(text_lacks(m.why.text, "sec="), "%s", m.why.text);
+	cr_assert_not_null(text_lacks(m.attach.why.text, "sec="), "%s", m.attach.why.text);
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp' nfsrdma-discover");
 	server.reject = 0;
 	server.export[0].path = NULL;
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp'");
-	cr_assert_not_null(text_lacks(m.why.hint, "nfsrdma-discover"), "%s", m.why.hint);
+	cr_assert_not_null(
+		text_lacks(m.attach.why.hint, "nfsrdma-discover"), "%s", m.attach.why.hint);
 }
 
 Test(nfs_why, very_many_exports, .timeout = 30)
@@ -88,7 +89,7 @@ Test(nfs_why, very_many_exports, .timeout = 30)
 		server.export[i] = (struct nfs_server_export){ path[i], { NULL } };
 	}
 	failed("/exp", ENOENT, "", DIAG_NOT_FOUND, "'/exp' /srv/000");
-	cr_assert_str_eq(m.why.text + strlen(m.why.text) - strlen("..."), "...");
+	cr_assert_str_eq(m.attach.why.text + strlen(m.attach.why.text) - strlen("..."), "...");
 }
 
 /* Connects, and nobody answers. */
@@ -108,7 +109,7 @@ Test(nfs_why, no_longer_than_there_is_time, .timeout = 30)
 	for (unsigned ms = 0; ms <= 300; ms += 300) {
 		begin = loop_clock();
 		explain(&addr, EACCES, begin + ms * 1000000ull);
-		diag_says(&m.why, DIAG_AUTH, NULL, "denied");
+		diag_says(&m.attach.why, DIAG_AUTH, NULL, "denied");
 		cr_assert_lt(loop_clock() - begin, (ms + 900) * 1000000ull);
 	}
 	close(fd);
@@ -122,7 +123,7 @@ Test(nfs_why, errnos_and_the_log, .timeout = 30)
 	failed("/exp", EIO, "", DIAG_IO, "mount input/output_error");
 	failed("/exp", EIO, "RPC: first\nNFS: state manager failed\n", DIAG_IO,
 		"NFS:_state_manager_failed input/output_error");
-	cr_assert_not_null(text_lacks(m.why.text, "first"), "%s", m.why.text);
+	cr_assert_not_null(text_lacks(m.attach.why.text, "first"), "%s", m.attach.why.text);
 	failed("/exp", EPROTONOSUPPORT, "NFS: no\n", DIAG_UNSUPPORTED,
 		"kernel server 4.2 RDMA NFS:_no");
 }
