@@ -337,3 +337,39 @@ Test(child_call, whatever_descriptor_is_missing_no_process_is_left)
 	}
 	cr_assert_geq(refused, 3);
 }
+
+static int wait_interrupt(int fd, const void *arg, void *out)
+{
+	(void)fd;
+	(void)arg;
+	(void)out;
+	pause();
+	return EALREADY;
+}
+
+static void undo_nothing(int fd, const void *arg, void *out)
+{
+	(void)fd;
+	(void)arg;
+	(void)out;
+}
+
+/* Long before its deadline. The signal kills a child that has not called the function yet. */
+Test(child_call, an_early_end, .timeout = 30)
+{
+	struct child_call call = { .fn = wait_interrupt,
+		.undo = undo_nothing,
+		.until = in_ms(60000),
+		.grace_ms = 5000,
+		.done = done };
+
+	over = 0;
+	child_call_expire(&call);
+	cr_assert_eq(child_call_start(&call, loop, (int[]){ 0 }, 1), 0);
+	child_call_expire(&call);
+	cr_assert_eq(over, 0, "never from inside");
+	cr_assert(loop_wait(loop, &over, in_ms(10000)));
+	cr_assert(call.late && (call.err == -EALREADY || call.err == -ETIMEDOUT));
+	child_call_expire(&call);
+	cr_assert_eq(over, 1);
+}
