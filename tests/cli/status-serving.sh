@@ -107,26 +107,31 @@ cleanup_fn ended "$forger"
 for _ in $(seq 50); do [ -s forged ] && break; sleep 0.1; done
 same 'a forged name' "$(of 1 .pid)" ''
 kill "$forger"
-# what a process answers that is none of ours, or ill
-python3 -c '
-import os, socket
-s = socket.socket(socket.AF_UNIX); s.bind("\0rdmastor/%d" % os.getpid()); s.listen(1)
+# ill PYTHON WHAT FILTER EXPECTED: a process that is not ours gives that answer to everyone who asks, which is every
+# `status` on this machine
+ill() {
+	local liar
+	rm -f liar
+	python3 -c '
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX); s.bind("\0rdmastor/%d" % os.getpid()); s.listen(9)
 print(os.getpid(), flush=True)
-for text in b"{}", b"{\"schema\":", b"[" * 5000, b"x" * 3000000, b"{\"schema\":\"rdmastor.serve.status\",\"version\":9}":
+while True:
     c, _ = s.accept()
-    try: c.sendall(text)
+    try: c.sendall(eval(sys.argv[1]))
     except OSError: pass
-    c.close()
-c, _ = s.accept()
-c.sendall(b"{\"schema\":\"rdmastor.x.status\",\"version\":2,\"seconds\":-1,\"serving\":[1,{\"disks\":[{\"uri\":7,\"size\":-1}],\"clients\":1e300}]}")
-c.close()' >liar & liar=$!
-cleanup_fn ended "$liar"
-for _ in $(seq 50); do [ -s liar ] && break; sleep 0.1; done
-for code in protocol protocol protocol protocol unsupported; do
-	same 'an ill answer' "$(of "$(cat liar)" .error.code)" "$code"
+    c.close()' "$1" >liar & liar=$!
+	cleanup_fn ended "$liar"
+	for _ in $(seq 300); do [ -s liar ] && break; sleep 0.1; done
+	same "$2" "$(of "$(cat liar)" "$3")" "$4"
+	ended "$liar" || true
+}
+for answer in 'b"{}"' "b'{\"schema\":'" 'b"[" * 5000' 'b"x" * 3000000'; do
+	ill "$answer" "the answer $answer" .error.code protocol
 done
-same 'wrong types' "$(of "$(cat liar)" '"\(.applet) \(.clients) \(.disks | length)"')" 'x null 1'
-wait "$liar"
+ill "b'{\"schema\":\"rdmastor.serve.status\",\"version\":9}'" 'another version' .error.code unsupported
+ill "b'{\"schema\":\"rdmastor.x.status\",\"version\":2,\"seconds\":-1,\"serving\":[1,{\"disks\":[{\"uri\":7,\"size\":-1}],\"clients\":1e300}]}'" \
+	'wrong types' '"\(.applet) \(.clients) \(.disks | length)"' 'x null 1'
 
 # what a disk fails is counted: both files have lost their end
 truncate -s 1M disk.img src
