@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* srp-connect: connect the kernel to an SRP target, or change the timeouts of an existing
- * connection. */
-#include "kernel_scsi.h"
+/* srp-connect: connect the kernel to SRP targets, or change the timeouts of existing connections.
+ */
+#include "attach_srp.h"
+#include "loop.h"
 #include "srp_attach.h"
 #include "srp_loss.h"
 #include "srp_made.h"
@@ -61,72 +62,35 @@ static const struct opt rows[] = {
 static const struct connect_options defaults = { .common.timeout_ms = WAIT_MS };
 
 struct connection {
-	struct srp_made made;
-	struct srp_tmo tmo; /* wanted */
-	bool loss_given;
-	struct scsi_lun *luns;
-	unsigned count;
-	uint64_t until;
+	struct attach_srp srp;
+	struct srp_target target;
+	const char *word; /* NULL: options alone name the target */
+	struct call *call;
+	bool named; /* notes name it: there are several */
+	struct diag why;
 };
 
-static void tell_words(const struct call *call, const struct srp_made *made)
-{
-	for (const char *at = made->words; call->loop.verbose && *at;) {
-		size_t len = strcspn(at, "\n");
+struct work {
+	struct call *call;
+	struct connection *list;
+	struct attach **attach; /* NULL: failed before */
+	unsigned count;
+	int root;
+	struct loop *loop;
+};
 
-		call_note(call, "kernel: %.*s", (int)len, at);
-		at += len + (at[len] == '\n');
-	}
-}
-
-static void tell_param(const char *name, const char *value, void *arg)
-{
-	call_note(arg, "ib_srp: %s=%s", name, value);
-}
-
-/* Keep only this LUN, if it exists. */
-static void keep_lun(struct connection *c, uint64_t lun)
-{
-	unsigned kept = 0;
-
-	if (lun == SRP_LUN_ALL)
-		return;
-	for (unsigned i = 0; i < c->count; i++)
-		if (c->luns[i].lun == lun)
-			c->luns[kept++] = c->luns[i];
-	c->count = kept;
-}
-
-static int set_up(struct call *call, int root, struct connection *c, uint64_t lun)
-{
-	const struct connect_options *opts = call->opts;
-	struct srp_rport rport;
-	int err = 0;
-	bool told = !kernel_srp_rport(root, c->made.number, &rport) &&
-		    rport.tmo.fast_io_fail_tmo != VALUE_UNKNOWN;
-
-	if (c->loss_given || (!c->made.existed && told)) /* kernels before 3.13 have none of them */
-		err = kernel_srp_tmo_set(root, c->made.number, &c->tmo, call->diag);
-	if (!err && opts->no_wait)
-		err = kernel_scsi_luns(root, c->made.number, &c->luns, &c->count, call->diag);
-	else if (!err)
-		err = kernel_scsi_wait(
-			root, c->made.number, lun, true, c->until, &c->luns, &c->count, call->diag);
-	if (!err)
-		keep_lun(c, lun);
-	return err;
-}
+/* ---- What is wanted. */
 
 static int check_loss(const struct connection *c, int root, bool live, struct diag *diag)
 {
 	struct srp_rport rport;
 	struct srp_tmo now, to;
 
-	if (live && !kernel_srp_rport(root, c->made.number, &rport))
+	if (live && !kernel_srp_rport(root, (unsigned)kernel_srp_number(c->srp.host.host), &rport))
 		now = rport.tmo;
 	else
 		kernel_srp_tmo_default(root, &now);
-	to = srp_loss_merge(&c->tmo, &now);
+	to = srp_loss_merge(&c->srp.tmo, &now);
 	return kernel_srp_tmo_check(&to, diag);
 }
 
@@ -157,199 +121,314 @@ static int refuse_others(const struct connect_options *opts, const char *host, s
 		    : 0;
 }
 
-static void show_plan(struct call *call, const struct connection *c, int root)
+/* What is connected already, by its name: its timeouts are set, its disks shown. */
+static int read_device(const struct work *w, struct connection *c)
 {
-	struct srp_rport rport;
-	struct srp_tmo to;
-	char text[200];
-	bool would = c->loss_given && !kernel_srp_rport(root, c->made.number, &rport);
+	const struct connect_options *opts = w->call->opts;
+	struct attach_srp *srp = &c->srp;
+	int err = srp_device_host(w->root, c->word, &srp->host, &c->why);
 
-	if (would)
-		to = srp_loss_merge(&c->tmo, &rport.tmo);
-	srp_made_show(call->out, root, &c->made, "", c->luns, c->count, NULL, would ? &to : NULL);
-	if (would)
-		out_line(call->out, "%s: would set: %s", c->made.host.host,
-			srp_loss_text(&to, text));
+	if (!err)
+		err = refuse_others(opts, srp->host.host, &c->why);
+	if (!err)
+		err = read_lun(opts, &srp->luns.lun, &c->why);
+	if (!err)
+		err = srp_loss_read(&opts->loss, NULL, NULL, &srp->tmo, &srp->tmo_given, &c->why);
+	srp->existed = true;
+	return err ? err : check_loss(c, w->root, true, &c->why);
 }
 
-/* What is connected already, by its name: its time-outs are set, its disks shown. */
-static int adjust(struct call *call, int root, const char *word, struct connection *c)
+static bool must_look_up(const struct srp_target *target)
 {
-	const struct connect_options *opts = call->opts;
-	uint64_t lun = SRP_LUN_ALL;
-	int err = srp_device_host(root, word, &c->made.host, call->diag);
+	const struct srp_want *want = &target->want;
 
-	if (err)
-		return err;
-	err = refuse_others(opts, c->made.host.host, call->diag);
+	return want->value[SRP_OPT_ID_EXT][0] && want->value[SRP_OPT_IOC_GUID][0] &&
+	       srp_lookup_needed(target);
+}
+
+static int read_new(const struct work *w, struct connection *c)
+{
+	const struct connect_options *opts = w->call->opts;
+	struct srp_target *target = &c->target;
+	struct attach_srp *srp = &c->srp;
+	int err = srp_target_read(target, c->word, &opts->words, &c->why);
+
 	if (!err)
-		err = read_lun(opts, &lun, call->diag);
-	if (err)
-		return err;
-	c->made.existed = true;
-	c->made.number = (unsigned)kernel_srp_number(c->made.host.host);
-	err = srp_loss_read(&opts->loss, NULL, NULL, &c->tmo, &c->loss_given, call->diag);
+		err = read_lun(opts, &target->place.lun, &c->why);
 	if (!err)
-		err = check_loss(c, root, true, call->diag);
-	if (!err && !opts->common.dry_run)
-		err = set_up(call, root, c, lun);
-	if (!err && opts->common.dry_run)
-		show_plan(call, c, root);
-	else if (!err)
-		srp_made_show(call->out, root, &c->made, "", c->luns, c->count, opts->print, NULL);
+		err = srp_loss_read(&opts->loss, target->on_loss, "wait=60", &srp->tmo,
+			&srp->tmo_given, &c->why);
+	if (!err)
+		err = check_loss(c, w->root, false, &c->why);
+	if (!err && !must_look_up(target))
+		err = kernel_srp_check(w->root, &target->want, &c->why);
+	srp->luns.lun = target->place.lun;
+	srp->want = &target->want;
 	return err;
 }
 
-static int plan(struct call *call, const struct srp_target *target, const struct srp_local *local,
-	const struct connection *c, int root)
+static void name_it(const struct connection *c, struct diag *diag)
 {
+	const struct srp_want *want = &c->target.want;
+	char text[200];
+
+	if (want->value[SRP_OPT_ID_EXT][0] && diag->code != DIAG_USAGE)
+		diag_ctx(diag, "%s",
+			c->word && strstr(c->word, "://") ? c->word : srp_target_text(want, text));
+	else if (c->word)
+		diag_ctx(diag, "%s", c->word);
+}
+
+/* A usage error is one of the whole command: nothing is connected. */
+static int read_all(const struct work *w)
+{
+	const struct connect_options *opts = w->call->opts;
+
+	for (unsigned i = 0; i < w->count; i++) {
+		struct connection *c = &w->list[i];
+
+		c->word = w->call->operands ? w->call->operand[i] : NULL;
+		c->call = w->call;
+		c->named = w->count > 1;
+		c->target.timeout_ms = opts->common.timeout_ms;
+		c->srp.luns.lun = SCSI_LUN_ALL;
+		if (c->word && srp_is_device(c->word))
+			read_device(w, c);
+		else
+			read_new(w, c);
+		if (!c->why.err)
+			continue;
+		name_it(c, &c->why);
+		if (c->why.code != DIAG_USAGE)
+			continue;
+		*w->call->diag = c->why;
+		return -c->why.err;
+	}
+	return 0;
+}
+
+/* ---- Attaching. */
+
+static void print_note(struct attach *attach, const char *text)
+{
+	struct connection *c = container_of(attach, struct connection, srp.attach);
+
+	if (c->named)
+		call_note(c->call, "%s: %s", c->word, text);
+	else
+		call_note(c->call, "%s", text);
+}
+
+static void ended(struct attach *attach)
+{
+	(void)attach;
+}
+
+static int look_up(const struct work *w, struct connection *c)
+{
+	struct srp_target *target = &c->target;
+	int err = 0;
+
+	if (must_look_up(target)) {
+		err = srp_lookup(w->loop, w->root, target, target->timeout_ms, &c->why);
+		if (!err)
+			err = kernel_srp_check(w->root, &target->want, &c->why);
+	}
+	return err ? err : kernel_srp_resolve(&target->want, &c->why);
+}
+
+/* The kernel logs in to one target after another: one that does not answer takes only its share of
+ * the time. */
+static void start(const struct work *w, struct connection *c, uint64_t began)
+{
+	const struct connect_options *opts = w->call->opts;
+	uint32_t timeout_ms = c->target.timeout_ms;
+	struct attach_srp *srp = &c->srp;
+
+	if (w->count > 1 && timeout_ms)
+		srp->login_ms = timeout_ms / w->count + 1;
+	srp->dev = c->target.dev;
+	srp->port = c->target.port;
+	srp->params = (char *const *)opts->params.item;
+	srp->param_count = opts->params.count;
+	srp->exclusive = opts->exclusive;
+	srp->attach = (struct attach){ .proto = &attach_srp_row,
+		.loop = w->loop,
+		.root = w->root,
+		.deadline = timeout_ms ? began + timeout_ms * MSEC : 0,
+		.no_wait = opts->no_wait,
+		.done = ended,
+		.note = print_note };
+	attach_start(&srp->attach);
+}
+
+/* Those that are started make progress while others are looked up. */
+static int attach_all(const struct work *w)
+{
+	const struct connect_options *opts = w->call->opts;
+	uint64_t began = loop_clock();
+	int err;
+
+	for (unsigned i = 0; i < w->count; i++) {
+		struct connection *c = &w->list[i];
+
+		c->srp.attach.root = w->root;
+		if (c->why.err)
+			continue;
+		if (c->srp.want && look_up(w, c)) {
+			name_it(c, &c->why);
+			continue;
+		}
+		if (opts->common.dry_run)
+			continue;
+		start(w, c, began);
+		w->attach[i] = &c->srp.attach;
+	}
+	err = attach_run(w->loop, w->attach, w->count, w->call->diag);
+	for (unsigned i = 0; i < w->count; i++)
+		if (w->attach[i] && w->attach[i]->why.err) {
+			w->list[i].why = w->attach[i]->why;
+			name_it(&w->list[i], &w->list[i].why);
+		}
+	return err;
+}
+
+/* ---- Results. */
+
+/* A dry run prints the string even if no port can be used. */
+static void choose_port(const struct connection *c, struct srp_local *local)
+{
+	const struct srp_target *target = &c->target;
+	struct diag why = { 0 };
+	char others[200];
+
+	if (kernel_srp_port(c->srp.attach.root, &target->want, target->dev, target->port, local,
+		    others, sizeof(others), &why)) {
+		call_note(c->call, "%s", why.text);
+		*local = (struct srp_local){ 0 };
+	} else if (others[0]) {
+		call_note(c->call, "using %s port %u; select another with -i and -p: %s",
+			local->dev, local->port, others);
+	}
+}
+
+static int show_plan(struct connection *c)
+{
+	const struct srp_want *want = &c->target.want;
+	struct out *out = c->call->out;
 	struct kernel_srp *list;
 	const struct kernel_srp *there = NULL;
 	char line[SRP_LINE], word[OUT_SHELL(SRP_LINE)], text[200],
 		where[100] = "add_target of the port";
+	struct srp_local local;
 	unsigned count;
-	int err = kernel_srp_list(root, &list, &count, call->diag);
+	int err = kernel_srp_list(c->srp.attach.root, &list, &count, &c->why);
 
 	if (err)
 		return err;
+	choose_port(c, &local);
 	for (unsigned i = 0; i < count && !there; i++)
-		there = kernel_srp_fits(&list[i], &target->want, local->dev[0] ? local : NULL)
-				? &list[i]
-				: NULL;
-	kernel_srp_line(&target->want, line);
-	out_bool(call->out, "connected", NULL, there);
-	out_bool(call->out, "existed", NULL, there);
+		there = kernel_srp_fits(&list[i], want, local.dev[0] ? &local : NULL) ? &list[i]
+										      : NULL;
+	kernel_srp_line(want, line);
+	out_bool(out, "connected", NULL, there);
+	out_bool(out, "existed", NULL, there);
 	if (there)
-		out_text(call->out, "host", NULL, "%s", there->host);
-	if (local->dev[0]) {
-		snprintf(where, sizeof(where), "srp-%s-%u/add_target", local->dev, local->port);
-		out_text(call->out, "rdma_device", NULL, "%s", local->dev);
-		out_u64(call->out, "rdma_port", NULL, local->port);
+		out_text(out, "host", NULL, "%s", there->host);
+	if (local.dev[0]) {
+		snprintf(where, sizeof(where), "srp-%s-%u/add_target", local.dev, local.port);
+		out_text(out, "rdma_device", NULL, "%s", local.dev);
+		out_u64(out, "rdma_port", NULL, local.port);
 	}
-	out_text(call->out, "add_target", NULL, "%s", line);
-	srp_loss_show(call->out, &c->tmo);
+	out_text(out, "add_target", NULL, "%s", line);
+	srp_loss_show(out, &c->srp.tmo);
 	if (there)
-		out_line(call->out, "%s: already connected as %s",
-			srp_target_text(&target->want, text), there->host);
+		out_line(out, "%s: already connected as %s", srp_target_text(want, text),
+			there->host);
 	else
-		out_line(call->out,
-			"%s: would connect by writing to %s:", srp_target_text(&target->want, text),
+		out_line(out, "%s: would connect by writing to %s:", srp_target_text(want, text),
 			where);
-	out_line(call->out, "%s", out_shell(line, word, sizeof(word)));
+	out_line(out, "%s", out_shell(line, word, sizeof(word)));
 	free(list);
 	return 0;
 }
 
-static int refuse_existing(const struct srp_made *made, struct diag *diag)
+static void show_change(const struct connection *c)
 {
-	diag_set(diag, DIAG_BUSY, EALREADY, "already connected as %s", made->host.host);
-	return diag_hint(diag,
-		"omit --exclusive to use it, or add a connection with another --initiator-ext");
+	const struct attach_srp *srp = &c->srp;
+	struct srp_rport rport;
+	struct srp_tmo to;
+	char text[200];
+	bool would = srp->tmo_given && !kernel_srp_rport(srp->attach.root,
+					       (unsigned)kernel_srp_number(srp->host.host), &rport);
+
+	if (would)
+		to = srp_loss_merge(&srp->tmo, &rport.tmo);
+	srp_made_show(c->call->out, srp, "", NULL, would ? &to : NULL);
+	if (would)
+		out_line(c->call->out, "%s: would set: %s", srp->host.host,
+			srp_loss_text(&to, text));
 }
 
-static int load(struct call *call, int root)
+static void show(struct connection *c)
 {
-	const struct connect_options *opts = call->opts;
-	bool loaded;
-	int err = kernel_srp_load(
-		root, (char *const *)opts->params.item, opts->params.count, &loaded, call->diag);
+	const struct connect_options *opts = c->call->opts;
+	const struct srp_want *want = &c->target.want;
 
-	if (!err && call->loop.verbose) {
-		call_note(call, "ib_srp was %s", loaded ? "loaded" : "already loaded");
-		kernel_srp_params(root, tell_param, call);
+	if (opts->common.dry_run && c->srp.want)
+		show_plan(c);
+	else if (opts->common.dry_run)
+		show_change(c);
+	else
+		srp_made_show(c->call->out, &c->srp,
+			want->value[want->value[SRP_OPT_DEST][0] ? SRP_OPT_DEST : SRP_OPT_DGID],
+			opts->print, NULL);
+}
+
+static void show_uri(const struct connection *c)
+{
+	if (c->word && strstr(c->word, "://"))
+		out_text(c->call->out, "uri", NULL, "%s", c->word);
+}
+
+/* One result each. The first failure becomes that of the command, which main prints; the others are
+ * notes. */
+static int show_all(const struct work *w)
+{
+	struct call *call = w->call;
+	unsigned failed = 0;
+
+	out_list(call->out, "results");
+	for (unsigned i = 0; i < w->count; i++) {
+		struct connection *c = &w->list[i];
+
+		out_object(call->out, NULL);
+		show_uri(c);
+		if (!c->why.err)
+			show(c);
+		if (c->why.err) {
+			out_bool(call->out, "connected", NULL, false);
+			out_error(call->out, "error", &c->why);
+			if (failed++)
+				call_note(call, "%s: %s", c->why.object, c->why.text);
+			else
+				*call->diag = c->why;
+		}
+		out_end(call->out);
 	}
-	return err;
+	out_end(call->out);
+	out_u64(call->out, "succeeded", NULL, w->count - failed);
+	out_u64(call->out, "failed", NULL, failed);
+	return !failed ? EXIT_DONE : failed < w->count ? EXIT_PARTLY : -call->diag->err;
 }
 
-static int log_in(struct call *call, int root, struct srp_target *target,
-	const struct srp_local *local, struct connection *c)
+static int show_one(struct call *call, struct connection *c)
 {
-	const struct connect_options *opts = call->opts;
-	char line[SRP_LINE];
-	int err;
-
-	kernel_srp_line(&target->want, line);
-	if (call->loop.verbose)
-		call_note(call, "srp-%s-%u/add_target: %s", local->dev, local->port, line);
-	err = kernel_srp_connect(root, &target->want, local, c->until, &c->made, call->diag);
-	tell_words(call, &c->made);
-	if (err)
-		return err;
-	if (c->made.existed && opts->exclusive)
-		return refuse_existing(&c->made, call->diag);
-	if (c->made.alike)
-		call_note(call,
-			"%u connections lead to this controller at unknown addresses: using %s",
-			c->made.alike + 1, c->made.host.host);
-	err = set_up(call, root, c, target->place.lun);
-	if (err && !c->made.existed)
-		kernel_srp_undo(root, c->made.number, call->diag);
-	return err;
-}
-
-/* A dry run prints the string even if no port can be used. */
-static int choose_port(struct call *call, int root, struct srp_target *target,
-	struct srp_local *local, char *others, size_t len)
-{
-	const struct connect_options *opts = call->opts;
-	struct diag why = { 0 };
-	int err = kernel_srp_port(
-		root, &target->want, target->dev, target->port, local, others, len, &why);
-
-	if (err && opts->common.dry_run) {
-		call_note(call, "%s", why.text);
-		*local = (struct srp_local){ 0 };
-		return 0;
-	}
-	if (err)
-		*call->diag = why;
-	return err;
-}
-
-static int look_up(struct call *call, int root, struct srp_target *target)
-{
-	const struct srp_want *want = &target->want;
-
-	if (!want->value[SRP_OPT_ID_EXT][0] || !want->value[SRP_OPT_IOC_GUID][0] ||
-		!srp_lookup_needed(target))
-		return 0;
-	return srp_lookup(call, root, target, target->timeout_ms, call->diag);
-}
-
-static int connect_to(struct call *call, int root, struct srp_target *target, struct connection *c)
-{
-	const struct connect_options *opts = call->opts;
-	struct srp_local local;
-	char others[200];
-	int err = srp_loss_read(
-		&opts->loss, target->on_loss, "wait=60", &c->tmo, &c->loss_given, call->diag);
-
-	if (!err)
-		err = check_loss(c, root, false, call->diag);
-	if (!err)
-		err = look_up(call, root, target);
-	if (!err)
-		err = kernel_srp_check(root, &target->want, call->diag);
-	if (!err)
-		err = kernel_srp_resolve(&target->want, call->diag);
-	if (!err && !opts->common.dry_run)
-		err = load(call, root);
-	if (!err)
-		err = choose_port(call, root, target, &local, others, sizeof(others));
-	if (err)
-		return err;
-	if (others[0])
-		call_note(call, "using %s port %u; select another with -i and -p: %s", local.dev,
-			local.port, others);
-	if (opts->common.dry_run)
-		return plan(call, target, &local, c, root);
-	err = log_in(call, root, target, &local, c);
-	if (!err)
-		srp_made_show(call->out, root, &c->made,
-			target->want.value[target->want.value[SRP_OPT_DEST][0] ? SRP_OPT_DEST
-									       : SRP_OPT_DGID],
-			c->luns, c->count, opts->print, NULL);
-	return err;
+	if (!c->why.err)
+		show(c);
+	if (c->why.err)
+		*call->diag = c->why;
+	return c->why.err ? -c->why.err : EXIT_DONE;
 }
 
 static bool names_something(const struct srp_words *words)
@@ -360,64 +439,40 @@ static bool names_something(const struct srp_words *words)
 	return false;
 }
 
-static int connect_new(struct call *call, int root, struct connection *c)
-{
-	const struct connect_options *opts = call->opts;
-	struct srp_target *target = calloc(1, sizeof(*target));
-	const char *operand = call->operands ? call->operand[0] : NULL;
-	char text[200];
-	int err;
-
-	if (!target)
-		return diag_sys(call->diag, ENOMEM, "target");
-	target->timeout_ms = opts->common.timeout_ms;
-	err = srp_target_read(target, operand, &opts->words, call->diag);
-	if (!err)
-		err = read_lun(opts, &target->place.lun, call->diag);
-	c->until = target->timeout_ms ? loop_clock() + target->timeout_ms * MSEC : 0;
-	if (!err)
-		err = connect_to(call, root, target, c);
-	if (err && target->want.value[SRP_OPT_ID_EXT][0] && call->diag->code != DIAG_USAGE)
-		diag_ctx(call->diag, "%s",
-			operand && strstr(operand, "://") ? operand
-							  : srp_target_text(&target->want, text));
-	else if (err && operand)
-		diag_ctx(call->diag, "%s", operand);
-	free(target);
-	return err;
-}
-
 static int run(struct call *call)
 {
 	const struct connect_options *opts = call->opts;
-	const char *operand = call->operands ? call->operand[0] : NULL;
-	struct connection c = {
-		.until = opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0
-	};
-	int root, err;
+	struct work w = { .call = call, .count = call->operands ? call->operands : 1 };
+	int err;
 
-	if (!operand && !names_something(&opts->words)) {
+	if (!call->operands && !names_something(&opts->words)) {
 		diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no target given: expected a URI, an add_target string, "
 			"or --id-ext, --ioc-guid and --dgid or --dest");
 		return diag_hint(call->diag,
 			"list targets and their URIs with: rdmastor srp-discover --uris");
 	}
-	root = kernel_root();
-	if (root < 0)
+	w.root = kernel_root();
+	if (w.root < 0)
 		return diag_sys(call->diag, errno, "open /");
-	if (operand && strstr(operand, "://"))
-		out_text(call->out, "uri", NULL, "%s", operand);
-	if (operand && srp_is_device(operand)) {
-		err = adjust(call, root, operand, &c);
-		if (err)
-			diag_ctx(call->diag, "%s", operand);
-	} else {
-		err = connect_new(call, root, &c);
-	}
-	free(c.luns);
-	close(root);
-	return err ? err : EXIT_DONE;
+	w.list = calloc(w.count, sizeof(*w.list));
+	w.attach = calloc(w.count, sizeof(*w.attach));
+	err = w.list && w.attach ? read_all(&w) : diag_sys(call->diag, ENOMEM, "targets");
+	if (w.count == 1 && w.list)
+		show_uri(&w.list[0]);
+	if (!err)
+		err = loop_new(&w.loop, &call->loop, call->diag);
+	if (!err)
+		err = attach_all(&w);
+	if (!err)
+		err = w.count > 1 ? show_all(&w) : show_one(call, &w.list[0]);
+	loop_free(w.loop);
+	for (unsigned i = 0; w.list && i < w.count; i++)
+		attach_luns_free(&w.list[i].srp.luns);
+	free(w.list);
+	free(w.attach);
+	close(w.root);
+	return err;
 }
 
 static const struct opt_foreign foreign[] = {
@@ -431,9 +486,9 @@ static const struct opt_foreign foreign[] = {
 
 const struct applet applet_srp_connect = {
 	.name = "srp-connect",
-	.operands = "[URI|STRING|DEVICE]",
+	.operands = "[URI|STRING|DEVICE...]",
 	.schemes = SCHEME_SRP,
-	.summary = "connect to an SRP target through the kernel",
+	.summary = "connect to SRP targets through the kernel",
 	.opts = rows,
 	.defaults = &defaults,
 	.foreign = foreign,
@@ -442,7 +497,7 @@ const struct applet applet_srp_connect = {
 		"  rdmastor srp-connect srp://5/0002c90300a0b0c0/0002c90300a0b0c1/0\n"
 		"  rdmastor srp-connect /dev/sdb --on-loss wait=300\n",
 	.opts_size = sizeof(struct connect_options),
-	.max = 1,
+	.max = UINT8_MAX,
 	.changes = true,
 	.run = run,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-disconnect: end SRP connections of the kernel. */
-#include "kernel_scsi.h"
+#include "attach_srp.h"
+#include "loop.h"
 #include "srp_attach.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -127,30 +128,68 @@ static int choose(struct call *call, int root, struct chosen *chosen)
 						 : choose_target(call, chosen, operand);
 }
 
-static int refuse_used(int root, const struct kernel_srp *host, struct diag *diag)
+static void say_used(const char *host, const char *users, struct diag *diag)
 {
-	char who[400];
-
-	kernel_scsi_users(root, (unsigned)kernel_srp_number(host->host), who, sizeof(who));
-	if (!who[0])
-		return 0;
-	diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %s", host->host, who);
-	return diag_hint(diag, "to disconnect anyway and lose unwritten data: --force");
+	*diag = (struct diag){ 0 };
+	diag_set(diag, DIAG_BUSY, EBUSY, "%s is in use: %s", host, users);
+	diag_hint(diag, "to disconnect anyway and lose unwritten data: --force");
 }
 
-static int end_one(struct call *call, int root, const struct kernel_srp *host, uint64_t until,
-	struct diag *diag)
+static void ended(struct attach *attach)
+{
+	(void)attach;
+}
+
+/* All at once. */
+static int detach_all(struct call *call, int root, const struct chosen *chosen,
+	struct attach_srp *list, struct attach **attach)
 {
 	const struct disconnect_options *opts = call->opts;
-	unsigned number = (unsigned)kernel_srp_number(host->host);
-	int err = opts->force ? 0 : refuse_used(root, host, diag);
+	uint64_t until =
+		opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
+	struct loop *loop;
+	int err = loop_new(&loop, &call->loop, call->diag);
 
-	if (err || opts->common.dry_run)
+	if (err)
 		return err;
-	if (opts->force)
-		kernel_srp_hurry(root, number);
-	err = kernel_srp_disconnect(root, number, until, diag);
-	return err ? diag_ctx(diag, "%s", host->host) : 0;
+	for (unsigned i = 0; i < chosen->count; i++) {
+		list[i] = (struct attach_srp){ .attach = { .proto = &attach_srp_row,
+						       .loop = loop,
+						       .root = root,
+						       .deadline = until,
+						       .force = opts->force,
+						       .done = ended },
+			.host = chosen->host[i] };
+		attach[i] = &list[i].attach;
+		attach_detach(attach[i]);
+	}
+	err = attach_run(loop, attach, chosen->count, call->diag);
+	loop_free(loop);
+	for (unsigned i = 0; i < chosen->count; i++) {
+		struct attach *one = attach[i];
+
+		attach_luns_free(&list[i].luns);
+		if (one->users[0])
+			say_used(chosen->host[i].host, one->users, &one->why);
+		else if (one->why.err)
+			diag_ctx(&one->why, "%s", chosen->host[i].host);
+	}
+	return err;
+}
+
+static void find_used(
+	const struct call *call, int root, const struct chosen *chosen, struct attach_srp *list)
+{
+	const struct disconnect_options *opts = call->opts;
+	char who[ATTACH_USERS];
+
+	for (unsigned i = 0; i < chosen->count && !opts->force; i++) {
+		const char *host = chosen->host[i].host;
+
+		kernel_scsi_users(root, (unsigned)kernel_srp_number(host), who, sizeof(who));
+		if (who[0])
+			say_used(host, who, &list[i].attach.why);
+	}
 }
 
 static void show(struct call *call, const struct kernel_srp *host, const struct diag *why)
@@ -177,11 +216,9 @@ static void show(struct call *call, const struct kernel_srp *host, const struct 
 }
 
 /* The first failure is the command's. */
-static int end_all(struct call *call, int root, const struct chosen *chosen)
+static int show_all(struct call *call, const struct chosen *chosen, const struct attach_srp *list)
 {
 	const struct disconnect_options *opts = call->opts;
-	uint64_t until =
-		opts->common.timeout_ms ? loop_clock() + opts->common.timeout_ms * MSEC : 0;
 	unsigned failed = 0;
 
 	if (!chosen->count)
@@ -189,19 +226,36 @@ static int end_all(struct call *call, int root, const struct chosen *chosen)
 			chosen->spared ? "other " : "", opts->all ? "" : " to this target");
 	out_list(call->out, "results");
 	for (unsigned i = 0; i < chosen->count; i++) {
-		struct diag why = { 0 };
-		int err = end_one(call, root, &chosen->host[i], until, &why);
+		const struct diag *why = &list[i].attach.why;
 
-		show(call, &chosen->host[i], err ? &why : NULL);
-		if (!err)
+		show(call, &chosen->host[i], why->err ? why : NULL);
+		if (!why->err)
 			continue;
 		if (failed++)
-			call_note(call, "%s: %s", chosen->host[i].host, why.text);
+			call_note(call, "%s: %s", chosen->host[i].host, why->text);
 		else
-			*call->diag = why;
+			*call->diag = *why;
 	}
 	out_end(call->out);
 	return !failed ? EXIT_DONE : failed < chosen->count ? EXIT_PARTLY : EXIT_FAILED;
+}
+
+static int end_all(struct call *call, int root, const struct chosen *chosen)
+{
+	const struct disconnect_options *opts = call->opts;
+	struct attach_srp *list = calloc(chosen->count + 1, sizeof(*list));
+	struct attach **attach = calloc(chosen->count + 1, sizeof(*attach));
+	int err = list && attach ? 0 : diag_sys(call->diag, ENOMEM, "disconnect");
+
+	if (!err && opts->common.dry_run)
+		find_used(call, root, chosen, list);
+	else if (!err)
+		err = detach_all(call, root, chosen, list, attach);
+	if (!err)
+		err = show_all(call, chosen, list);
+	free(list);
+	free(attach);
+	return err;
 }
 
 static int check_words(const struct call *call)

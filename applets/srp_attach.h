@@ -49,5 +49,4 @@ int srp_device_host(int root, const char *word, struct kernel_srp *, struct diag
 /* What the user left out and the target itself tells: the GID of a LID, the service and partition.
  * Needs: id_ext and ioc_guid. */
 bool srp_lookup_needed(const struct srp_target *);
-int srp_lookup(
-	const struct call *, int root, struct srp_target *, uint32_t timeout_ms, struct diag *);
+int srp_lookup(struct loop *, int root, struct srp_target *, uint32_t timeout_ms, struct diag *);

@@ -124,24 +124,19 @@ static int ask(struct mad *mad, struct srp_target *target, uint32_t timeout_ms, 
 	return err;
 }
 
-int srp_lookup(const struct call *call, int root, struct srp_target *target, uint32_t timeout_ms,
+int srp_lookup(struct loop *loop, int root, struct srp_target *target, uint32_t timeout_ms,
 	struct diag *diag)
 {
 	const struct mad_limits limits = { .answer_ms = ANSWER_MS };
 	struct mad_port_info port;
-	struct loop *loop;
 	struct mad *mad;
 	int err = open_port(root, target, &port, diag);
 
 	if (!err)
-		err = loop_new(&loop, &call->loop, diag);
+		err = mad_open(&mad, loop, &port, &limits, diag);
 	if (err)
 		return err;
-	err = mad_open(&mad, loop, &port, &limits, diag);
-	if (!err) {
-		err = ask(mad, target, timeout_ms, diag);
-		mad_close(mad);
-	}
-	loop_free(loop);
+	err = ask(mad, target, timeout_ms, diag);
+	mad_close(mad);
 	return err;
 }

@@ -41,29 +41,30 @@ static void show_host(struct out *out, const struct kernel_srp *host, const char
 		out_u64(out, "rdma_port", NULL, host->port);
 }
 
-void srp_made_show(struct out *out, int root, const struct srp_made *made, const char *dest,
-	const struct scsi_lun *luns, unsigned count, const char *print, const struct srp_tmo *would)
+void srp_made_show(struct out *out, const struct attach_srp *srp, const char *dest,
+	const char *print, const struct srp_tmo *would)
 {
-	const struct kernel_srp *host = &made->host;
+	const struct kernel_srp *host = &srp->host;
 	struct srp_rport rport;
 	char text[200];
-	bool told = !kernel_srp_rport(root, made->number, &rport);
+	bool told = !kernel_srp_rport(
+		srp->attach.root, (unsigned)kernel_srp_number(host->host), &rport);
 
 	out_bool(out, "connected", NULL, true);
-	out_bool(out, "existed", NULL, made->existed);
+	out_bool(out, "existed", NULL, srp->existed);
 	show_host(out, host, dest);
 	if (told) {
 		out_text(out, "state", NULL, "%s", rport.state);
 		srp_loss_show(out, would ? would : &rport.tmo);
 	}
 	out_list(out, "luns");
-	for (unsigned i = 0; i < count; i++)
-		scsi_show_lun(out, &luns[i], print);
+	for (unsigned i = 0; i < srp->luns.count; i++)
+		scsi_show_lun(out, &srp->luns.list[i], print);
 	out_end(out);
 	if (print)
 		return;
 	out_line(out, "%s: %sconnected to %016" PRIx64 "%s%s from %s port %u, %s", host->host,
-		made->existed ? "already " : "", host->id_ext, *dest ? " at " : "", dest, host->dev,
+		srp->existed ? "already " : "", host->id_ext, *dest ? " at " : "", dest, host->dev,
 		host->port, told ? rport.state : "no remote port");
 	if (told)
 		out_line(out, "%s: if the target is lost: %s", host->host,

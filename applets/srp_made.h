@@ -2,10 +2,9 @@
 /* Print a connection of the kernel. */
 #pragma once
 #include "applet.h"
-#include "kernel_scsi.h"
-#include "kernel_srp.h"
+#include "attach_srp.h"
 
 /* Text lines and members of the open JSON object. dest: "" = unknown; print: NULL, dev, by-id;
  * would: the timeouts that a dry run would set, NULL = none. */
-void srp_made_show(struct out *, int root, const struct srp_made *, const char *dest,
-	const struct scsi_lun *, unsigned count, const char *print, const struct srp_tmo *would);
+void srp_made_show(struct out *, const struct attach_srp *, const char *dest, const char *print,
+	const struct srp_tmo *would);

@@ -23,6 +23,7 @@ struct scsi_lun {
 	uint32_t block; /* bytes */
 	bool ro;
 };
+bool kernel_scsi_loaded(int root);
 int kernel_scsi_ready(int root, struct diag *); /* load the driver of disks, sd_mod */
 bool kernel_scsi_host(int root, unsigned host); /* it exists */
 /* Those of a host, by number. free() the list. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Logging in to one SRP target through ib_srp, and what that makes: a SCSI host with a remote port.
- * Everything is reached under a root descriptor. Moments are loop_clock()'s; 0 = no bound. */
+ * Everything is reached under a root descriptor. */
 #pragma once
 #include "diag.h"
 #include "kernel.h"
@@ -74,7 +74,7 @@ struct srp_local {
 int kernel_srp_port(int root, const struct srp_want *, const char *dev, unsigned port,
 	struct srp_local *, char *others, size_t len, struct diag *);
 
-/* The remote port's time-outs in seconds. */
+/* The remote port's timeouts in seconds. */
 struct srp_tmo {
 	int reconnect_delay, fast_io_fail_tmo, dev_loss_tmo;
 };
@@ -88,9 +88,11 @@ int kernel_srp_rport(int root, unsigned host, struct srp_rport *); /* -ENOENT */
 void kernel_srp_tmo_default(int root, struct srp_tmo *);
 /* The manual's four rules (Documentation/ABI/stable/sysfs-transport-srp, srp_tmo_valid()). */
 int kernel_srp_tmo_check(const struct srp_tmo *, struct diag *);
-/* Each of them that is not VALUE_UNKNOWN, in an order that the kernel takes. */
+/* Each of them that is not VALUE_UNKNOWN, in an order that the kernel takes. Blocks while the port
+ * reconnects. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *, struct diag *);
 
+bool kernel_srp_loaded(int root);
 /* Loads ib_srp, with parameters ("name=value"). *loaded: by this call. -EALREADY: already loaded
  * with another value. */
 int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded, struct diag *);
@@ -98,30 +100,14 @@ int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded,
 void kernel_srp_params(
 	int root, void (*each)(const char *name, const char *value, void *arg), void *arg);
 
-struct srp_made {
-	struct kernel_srp host;
-	unsigned number; /* of the SCSI host */
-	bool existed;    /* was connected before */
-	/* further hosts connected to that controller by RDMA/CM: the kernel does not tell by which
-	 * address */
-	unsigned alike;
-	char words[1024]; /* of the kernel about this attempt, for --verbose */
-};
-/* Logs in, in a process of its own; what it leaves behind when it fails is undone. An existing
- * connection is success. */
-int kernel_srp_connect(int root, const struct srp_want *, const struct srp_local *, uint64_t until,
-	struct srp_made *, struct diag *);
-
-/* Whether a host is connected to this target; an empty dgid or service_id matches all. */
-/* local NULL: by any */
+/* Whether a host is connected to this target as wanted, by this port (NULL: by any). An empty dgid
+ * or service_id matches all. */
 bool kernel_srp_fits(
 	const struct kernel_srp *, const struct srp_want *, const struct srp_local *local);
+/* The same by any path. */
+bool kernel_srp_same_target(
+	const struct kernel_srp *, const struct srp_want *, const struct srp_local *local);
 int kernel_srp_number(const char *host); /* of "host6"; -1 */
-/* Requests that hang fail at once from the next loss on, and none waits for the target to come
- * back. */
-void kernel_srp_hurry(int root, unsigned host);
-/* Returns when the host is gone. -ENOENT is success. */
-int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *);
-/* Roll back a new connection that is unusable. It stays if its disks are in use already (udev
- * assembled or mounted them); then the diag gets a hint. */
-void kernel_srp_undo(int root, unsigned host, struct diag *);
+/* Returns once the kernel has begun to remove it, which may take as long as a reconnect attempt.
+ * -ENOENT: no remote port. */
+int kernel_srp_delete(int root, unsigned host);

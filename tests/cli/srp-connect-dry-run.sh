@@ -44,3 +44,14 @@ tmo '["wait=30",5,30,null]' --on-loss 30 --reconnect-delay 5
 ours srp-connect --dry-run --json srp+cm://127.0.0.1:5555/2/1 2>/dev/null | jq -e '
 	.schema == "rdmastor.srp-connect" and .dry_run and .uri == "srp+cm://127.0.0.1:5555/2/1" and
 	.connected == false and .existed == false and (.add_target | startswith("id_ext="))' >/dev/null || die "the document"
+
+# several: one result each, in their order; one that fails keeps nothing from the others
+other=srp+cm://127.0.0.1:5556/2/4
+ours srp-connect --dry-run --json "$other" host99 srp+cm://127.0.0.1:5555/2/1 id_ext=5,ioc_guid=2,dest=127.0.0.1:5557 --queue-size 32 >out 2>err && die "host99 is connected"
+[ $? = 3 ] || die "some of several failed: $(cat err)"
+jq -e --arg other $other '.succeeded == 3 and .failed == 1 and .error.object == "host99" and (.results |
+	length == 4 and .[0].uri == $other and .[1].error.code == "not-found" and .[1].connected == false and
+	.[2].uri == "srp+cm://127.0.0.1:5555/2/1" and (.[3] | has("uri") | not) and
+	all(.[0, 2, 3]; .add_target | endswith("queue_size=32")))' out >/dev/null || die "several: $(cat out)"
+# a usage error is one of the whole command
+error 2 usage 'srp\+cm://127.0.0.1:5555/2/x' "id_ext 'x'" "$RDMASTOR" srp-connect --dry-run $other srp+cm://127.0.0.1:5555/2/x

@@ -8,8 +8,8 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
 table='
 main.c  : applet out uri resolve :
-applets : applet attach attach_nvme out uri bdev child session nvmf service export nbd_server nbd_dev kernel kernel_nvmf kernel_scsi kernel_serving kernel_srp mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list kernel_nvme_list iscsi kernel_iscsi iscsi_attach kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf iscsi_keeper :
-attach  : attach attach_nvme child datamover iscsi iscsi_attach kernel kernel_nvmf kernel_iscsi kernel_iscsi_keeper kernel_iscsi_nl kernel_iscsi_session kernel_nfs kernel_scsi nfs nfs_mount uri wire/iscsi :
+applets : applet attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server nbd_dev kernel kernel_nvmf kernel_scsi kernel_serving kernel_srp mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list kernel_nvme_list iscsi kernel_iscsi iscsi_attach kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf iscsi_keeper :
+attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi iscsi_attach kernel kernel_nvmf kernel_iscsi kernel_iscsi_keeper kernel_iscsi_nl kernel_iscsi_session kernel_nfs kernel_scsi kernel_srp nfs nfs_mount uri wire/iscsi :
 daemon  : iscsi_attach iscsi_keeper kernel kernel_iscsi_keeper kernel_iscsi_session mad port_events srp_daemon srp_rules uri :
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping :
 target  : target split bdev ways ep stream mem :

@@ -150,14 +150,19 @@ void kernel_scsi_by_id(const struct scsi_lun *lun, char text[200])
 		snprintf(text, 200, "/dev/disk/by-id/scsi-2%s", lun->wwid + 4);
 }
 
+bool kernel_scsi_loaded(int root)
+{
+	return kernel_sys_exists(root, "sys/bus/scsi/drivers/sd");
+}
+
 int kernel_scsi_ready(int root, struct diag *diag)
 {
 	const char *why;
 
-	if (kernel_sys_exists(root, "sys/bus/scsi/drivers/sd"))
+	if (kernel_scsi_loaded(root))
 		return 0;
 	why = kernel_module_load(root, "sd_mod");
-	if (kernel_sys_exists(root, "sys/bus/scsi/drivers/sd"))
+	if (kernel_scsi_loaded(root))
 		return 0;
 	return diag_set(
 		diag, DIAG_NO_MODULE, ENOENT, "kernel module sd_mod is not loaded: %s", why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What the kernel's SRP initiator, ib_srp, is connected to, and how it would connect. */
-#include "kernel.h"
+#include "kernel_srp.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -146,6 +146,49 @@ bool kernel_srp_connected(int root, const struct kernel_srp *want, bool any_pkey
 		snprintf(host, 24, "%s", found->host);
 	free(list);
 	return found;
+}
+
+int kernel_srp_number(const char *host)
+{
+	unsigned number;
+	char end;
+
+	return sscanf(host, "host%u%c", &number, &end) == 1 && number <= INT32_MAX ? (int)number
+										   : -1;
+}
+
+static uint64_t hex(const char *text)
+{
+	return strtoull(text, NULL, 16);
+}
+
+static bool same_path(const struct kernel_srp *host, const struct srp_want *want)
+{
+	char gid[33];
+
+	for (unsigned i = 0; i < 16; i++)
+		snprintf(gid + 2 * i, 3, "%02x", host->dgid[i]);
+	return (!want->value[SRP_OPT_DGID][0] || !strcmp(gid, want->value[SRP_OPT_DGID])) &&
+	       (!want->value[SRP_OPT_SERVICE_ID][0] ||
+		       host->service_id == hex(want->value[SRP_OPT_SERVICE_ID]));
+}
+
+bool kernel_srp_same_target(
+	const struct kernel_srp *host, const struct srp_want *want, const struct srp_local *local)
+{
+	return host->id_ext == hex(want->value[SRP_OPT_ID_EXT]) &&
+	       host->ioc_guid == hex(want->value[SRP_OPT_IOC_GUID]) &&
+	       (!local || !host->dev[0] ||
+		       (!strcmp(host->dev, local->dev) && host->port == local->port));
+}
+
+bool kernel_srp_fits(
+	const struct kernel_srp *host, const struct srp_want *want, const struct srp_local *local)
+{
+	bool cm = want->value[SRP_OPT_DEST][0];
+
+	return kernel_srp_same_target(host, want, local) &&
+	       (cm ? host->by_cm : !host->by_cm && same_path(host, want));
 }
 
 uint32_t kernel_srp_imm_data(int root)

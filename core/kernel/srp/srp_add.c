@@ -3,7 +3,6 @@
  * tells the rest to its log. */
 #include "child.h"
 #include "kernel.h"
-#include "sys/modules.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -13,20 +12,8 @@
 #include <unistd.h>
 
 #define CLASS    "sys/class/infiniband_srp"
-#define GRACE_MS 2000 /* for the kernel to let go of a login that timed out */
+#define GRACE_MS 1500 /* for the kernel to let go of a login that timed out */
 #define MSEC     1000000ull
-
-int kernel_srp_ready(int root, struct diag *diag)
-{
-	const char *why = NULL;
-
-	if (!kernel_sys_exists(root, CLASS))
-		why = kernel_module_load(root, "ib_srp");
-	if (kernel_sys_exists(root, CLASS))
-		return 0;
-	return diag_set(
-		diag, DIAG_NO_MODULE, ENOENT, "kernel module ib_srp is not loaded: %s", why);
-}
 
 /* What a line in the log means. The first that is found counts. */
 struct reason {

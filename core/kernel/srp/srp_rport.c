@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Remote ports of ib_srp (scsi_transport_srp): their time-outs, and taking them away. */
-#include "child.h"
-#include "kernel_scsi.h"
+/* Remote ports of ib_srp (scsi_transport_srp): their timeouts, and their removal. */
 #include "kernel_srp.h"
-#include "loop.h"
 #include "sys/sys.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CLASS      "sys/class/srp_remote_ports"
 #define PARAMETERS "sys/module/ib_srp/parameters"
-#define BLOCK_MAX  600  /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
-#define WRITE_MS   5000 /* a time-out is written under the port's mutex, which a reconnect holds */
-#define STEP_MS    10
-#define GRACE_MS   500
+#define BLOCK_MAX  600 /* SCSI_DEVICE_BLOCK_MAX_TIMEOUT */
 
 static int read_seconds(int root, const char *dir, const char *name)
 {
@@ -104,73 +96,41 @@ int kernel_srp_tmo_check(const struct srp_tmo *tmo, struct diag *diag)
 	return 0;
 }
 
-struct words {
-	char path[100], text[16];
-};
-
-/* In a process of its own: it may have to wait for a reconnect. */
-static int write_words(int root, const void *arg, void *out)
+static int write_words(int root, const char *port, const char *name, const char *text)
 {
-	const struct words *words = arg;
-	int fd = openat(root, words->path, O_WRONLY | O_CLOEXEC);
-	size_t len = strlen(words->text);
+	char path[100];
+	size_t len = strlen(text);
+	int fd, err = 0;
 
-	(void)out;
-	return fd >= 0 && write(fd, words->text, len) == (ssize_t)len ? 0 : errno ? errno : EIO;
-}
-
-#define WRITES 5
-struct writes {
-	struct words words[WRITES];
-	unsigned count;
-};
-
-static int write_all(int root, const void *arg, void *at)
-{
-	const struct writes *writes = arg;
-	int err = 0;
-
-	for (unsigned i = 0; i < writes->count && !err; i++) {
-		*(volatile unsigned *)at = i;
-		err = write_words(root, &writes->words[i], NULL);
-	}
+	snprintf(path, sizeof(path), CLASS "/%s/%s", port, name);
+	fd = openat(root, path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	errno = 0;
+	if (write(fd, text, len) != (ssize_t)len)
+		err = errno ? -errno : -EIO;
+	close(fd);
 	return err;
 }
 
-static void add_write(
-	struct writes *writes, const char *port, const char *name, int *now, int seconds)
+static int write_seconds(
+	int root, const char *port, const char *name, int *now, int seconds, struct diag *diag)
 {
-	struct words *words = &writes->words[writes->count];
+	char text[16];
+	int err;
 
 	if (seconds == *now)
-		return;
-	snprintf(words->path, sizeof(words->path), CLASS "/%s/%s", port, name);
-	snprintf(words->text, sizeof(words->text), seconds == VALUE_OFF ? "off" : "%d", seconds);
+		return 0;
+	snprintf(text, sizeof(text), seconds == VALUE_OFF ? "off" : "%d", seconds);
+	err = write_words(root, port, name, text);
 	*now = seconds;
-	writes->count++;
-}
-
-static int run_writes(int root, struct writes *writes, struct diag *diag)
-{
-	unsigned at = 0;
-	struct child_call call = { .fn = write_all,
-		.arg = writes,
-		.out = &at,
-		.out_len = sizeof(at),
-		.until = loop_clock() + WRITE_MS * 1000000ull,
-		.grace_ms = GRACE_MS };
-	int err = writes->count ? child_call_run(&call, &root, 1) : 0;
-
-	return err ? diag_sys(diag, -err, "write %s to /%s", writes->words[at].text,
-			     writes->words[at].path)
-		   : 0;
+	return err ? diag_sys(diag, -err, "write %s to /" CLASS "/%s/%s", text, port, name) : 0;
 }
 
 /* The kernel holds each value against the other two as they are at that moment. With a delay and no
  * device loss any fast_io_fail_tmo goes, so that way leads from everywhere to everywhere. */
 int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, struct diag *diag)
 {
-	struct writes writes = { 0 };
 	struct srp_rport rport;
 	struct srp_tmo now, to;
 	int err = kernel_srp_rport(root, host, &rport);
@@ -194,83 +154,26 @@ int kernel_srp_tmo_set(int root, unsigned host, const struct srp_tmo *want, stru
 		return err;
 	if (now.reconnect_delay == VALUE_OFF && (now.fast_io_fail_tmo != to.fast_io_fail_tmo ||
 							now.dev_loss_tmo != to.dev_loss_tmo))
-		add_write(&writes, rport.name, "reconnect_delay", &now.reconnect_delay,
-			to.reconnect_delay == VALUE_OFF ? 10 : to.reconnect_delay);
-	if (now.fast_io_fail_tmo != to.fast_io_fail_tmo)
-		add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, VALUE_OFF);
-	add_write(&writes, rport.name, "fast_io_fail_tmo", &now.fast_io_fail_tmo,
-		to.fast_io_fail_tmo);
-	add_write(&writes, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, to.dev_loss_tmo);
-	add_write(&writes, rport.name, "reconnect_delay", &now.reconnect_delay, to.reconnect_delay);
-	return run_writes(root, &writes, diag);
-}
-
-void kernel_srp_hurry(int root, unsigned host)
-{
-	const struct srp_tmo soon = {
-		.reconnect_delay = VALUE_UNKNOWN, .fast_io_fail_tmo = 0, .dev_loss_tmo = 1
-	};
-
-	kernel_srp_tmo_set(root, host, &soon, NULL);
-}
-
-static bool gone(int root, unsigned host)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "sys/class/scsi_host/host%u", host);
-	return !kernel_sys_exists(root, path);
-}
-
-static int too_late(uint64_t since, struct diag *diag)
-{
-	diag_set(diag, DIAG_TIMEOUT, ETIMEDOUT,
-		"timed out after %.3g s waiting for the kernel to remove it",
-		(double)(loop_clock() - since) / 1e9);
-	return diag_hint(diag, "pending I/O fails when the remote port's timeouts expire, or at "
-			       "once with --force");
-}
-
-static int refused(int err, struct diag *diag)
-{
-	if (err == -EACCES || err == -EPERM)
-		return diag_set(diag, DIAG_PERMISSION, EPERM, "only root can disconnect");
-	return diag_sys(diag, -err, "disconnect");
-}
-
-/* The kernel takes `delete` away at once and the host in the background. */
-int kernel_srp_disconnect(int root, unsigned host, uint64_t until, struct diag *diag)
-{
-	const struct timespec step = { .tv_nsec = STEP_MS * 1000000 };
-	struct words words = { .text = "1" };
-	struct child_call call = {
-		.fn = write_words, .arg = &words, .until = until, .grace_ms = GRACE_MS
-	};
-	struct srp_rport rport;
-	struct scsi_lun *luns = NULL;
-	uint64_t since = loop_clock();
-	unsigned count = 0;
-	int err = 0;
-
-	if (gone(root, host))
-		return 0;
-	kernel_scsi_luns(root, host, &luns, &count, NULL);
-	if (!kernel_srp_rport(root, host, &rport)) {
-		snprintf(words.path, sizeof(words.path), CLASS "/%s/delete", rport.name);
-		err = child_call_run(&call, &root, 1);
-	}
-	if (err == -ENOENT || err == -ENODEV || err == -ETIMEDOUT)
-		err = 0;
-	while (!err && !gone(root, host)) {
-		if (until && loop_clock() >= until)
-			err = too_late(since, diag);
-		else
-			nanosleep(&step, NULL);
-	}
-	if (err && err != -ETIMEDOUT)
-		refused(err, diag);
+		err = write_seconds(root, rport.name, "reconnect_delay", &now.reconnect_delay,
+			to.reconnect_delay == VALUE_OFF ? 10 : to.reconnect_delay, diag);
+	if (!err && now.fast_io_fail_tmo != to.fast_io_fail_tmo)
+		err = write_seconds(
+			root, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, VALUE_OFF, diag);
 	if (!err)
-		kernel_scsi_drop_nodes(root, luns, count);
-	free(luns);
-	return err;
+		err = write_seconds(root, rport.name, "fast_io_fail_tmo", &now.fast_io_fail_tmo,
+			to.fast_io_fail_tmo, diag);
+	if (!err)
+		err = write_seconds(
+			root, rport.name, "dev_loss_tmo", &now.dev_loss_tmo, to.dev_loss_tmo, diag);
+	return err ? err
+		   : write_seconds(root, rport.name, "reconnect_delay", &now.reconnect_delay,
+			     to.reconnect_delay, diag);
+}
+
+int kernel_srp_delete(int root, unsigned host)
+{
+	struct srp_rport rport;
+	int err = kernel_srp_rport(root, host, &rport);
+
+	return err ? err : write_words(root, rport.name, "delete", "1");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What ib_srp is connected to, on trees of files. */
-#include "kernel.h"
+#include "kernel_srp.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
@@ -177,4 +177,49 @@ Test(srp, a_lock_names_its_holder)
 	cr_assert_geq(fd, 0, "free again");
 	close(fd);
 	tree_free(&tree);
+}
+
+Test(srp, fits)
+{
+	struct kernel_srp one = { .host = "host6",
+		.id_ext = 1,
+		.ioc_guid = 2,
+		.by_cm = true,
+		.dev = "mlx5_0",
+		.port = 1 };
+	struct srp_want want = { 0 };
+	const struct srp_local local = { "mlx5_0", 1 }, other = { "mlx5_0", 2 };
+
+	cr_assert_eq(kernel_srp_parse(&want, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
+	cr_assert(kernel_srp_fits(&one, &want, &local));
+	cr_assert(kernel_srp_fits(&one, &want, NULL));
+	cr_assert(!kernel_srp_fits(&one, &want, &other));
+	one.by_cm = false;
+	cr_assert(!kernel_srp_fits(&one, &want, &local), "by another connection manager");
+	cr_assert(kernel_srp_same_target(&one, &want, &local));
+	cr_assert(!kernel_srp_same_target(&one, &want, &other));
+	memset(&want, 0, sizeof(want));
+	cr_assert_eq(kernel_srp_parse(&want,
+			     "id_ext=1,ioc_guid=2,dgid=fe80::1,pkey=ffff,service_id=9", NULL),
+		0);
+	one.service_id = 9;
+	memcpy(one.dgid, (uint8_t[16]){ 0xfe, 0x80, [15] = 1 }, 16);
+	cr_assert(kernel_srp_fits(&one, &want, &local));
+	one.dgid[15] = 2;
+	cr_assert(!kernel_srp_fits(&one, &want, &local));
+	one.dgid[15] = 1;
+	one.service_id = 8;
+	cr_assert(!kernel_srp_fits(&one, &want, &local));
+	one.id_ext = 3;
+	cr_assert(!kernel_srp_fits(&one, &want, &local));
+}
+
+Test(srp, numbers_of_hosts)
+{
+	cr_assert_eq(kernel_srp_number("host0"), 0);
+	cr_assert_eq(kernel_srp_number("host61"), 61);
+	cr_assert_eq(kernel_srp_number("host"), -1);
+	cr_assert_eq(kernel_srp_number("host6x"), -1);
+	cr_assert_eq(kernel_srp_number("sda"), -1);
+	cr_assert_eq(kernel_srp_number("host4294967295"), -1);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Remote ports: their time-outs read, held against the kernel's rules, written; and taken away.
+/* Remote ports: their timeouts read, held against the kernel's rules, written; and their removal.
  * What the order of writes is good for is tests/vm/srp-connect's, where the kernel looks at each.
  */
 #include "kernel_srp.h"
-#include "loop.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
@@ -122,20 +121,12 @@ Test(srp_rport, what_is_given_is_written)
 	cr_assert_eq(kernel_srp_tmo_set(tree.root, 61, &some, &why), -EOPNOTSUPP);
 }
 
-static uint64_t soon(void)
+Test(srp_rport, is_removed)
 {
-	return loop_clock() + 100000000;
-}
-
-Test(srp_rport, is_taken_away)
-{
-	cr_assert_eq(kernel_srp_disconnect(tree.root, 6, soon(), &why), 0, "there is no host6");
-	tree_file(&tree, "sys/class/scsi_host/host6/id_ext", "0x1\n");
-	cr_assert_eq(kernel_srp_disconnect(tree.root, 6, soon(), &why), -ETIMEDOUT);
-	diag_says(&why, DIAG_TIMEOUT, NULL, "0.1");
+	cr_assert_eq(kernel_srp_delete(tree.root, 7), -ENOENT);
+	cr_assert_eq(kernel_srp_delete(tree.root, 6), 0);
 	holds(PORT "delete", "1");
 	cr_assert_eq(unlinkat(tree.root, PORT "delete", 0), 0);
 	tree_dir(&tree, PORT "delete");
-	cr_assert_eq(kernel_srp_disconnect(tree.root, 6, soon(), &why), -EISDIR);
-	diag_says(&why, DIAG_UNSUPPORTED, NULL, "is_a_directory");
+	cr_assert_eq(kernel_srp_delete(tree.root, 6), -EISDIR);
 }

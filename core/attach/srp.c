@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* SRP: the module, the line for add_target, the loss timeouts, LUNs that become block devices, and
+ * the removal of a host. add_target does not report which host it made, nor /sys to which address
+ * one made by RDMA/CM is connected: the host that is new afterwards is the one. */
+#include "attach_srp.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MSEC     1000000ull
+#define LOGIN_MS 3600000 /* without a bound */
+#define LEAVE_MS 60000   /* of a former connection, likewise */
+#define AGAIN_MS 20
+#define TMO_MS   5000 /* a reconnect attempt holds the port's mutex */
+#define GONE_MS  10   /* between looks: the kernel removes a host in the background */
+#define GRACE_MS 500  /* for an interrupted write to come back */
+
+static struct attach_srp *srp_of(struct attach *attach)
+{
+	return container_of(attach, struct attach_srp, attach);
+}
+
+static unsigned number_of(const struct attach_srp *srp)
+{
+	return (unsigned)kernel_srp_number(srp->host.host);
+}
+
+static void start_call(struct attach_srp *srp, uint64_t until, void (*done)(struct child_call *))
+{
+	int err;
+
+	srp->said = (struct attach_srp_said){ 0 };
+	srp->call.arg = srp;
+	srp->call.out = &srp->said;
+	srp->call.out_len = sizeof(srp->said);
+	srp->call.until = until;
+	srp->call.done = done;
+	err = child_call_start(&srp->call, srp->attach.loop, &srp->attach.root, 1);
+	if (err)
+		attach_step(&srp->attach, diag_sys(&srp->attach.why, -err, "fork"));
+}
+
+static uint64_t bounded(const struct attach *attach, uint64_t ms)
+{
+	uint64_t bound = loop_clock() + ms * MSEC;
+
+	return attach->until && attach->until < bound ? attach->until : bound;
+}
+
+/* ---- ready */
+
+static void note_param(const char *name, const char *value, void *attach)
+{
+	attach_note(attach, "ib_srp: %s=%s", name, value);
+}
+
+static void is_ready(struct attach_srp *srp, int err)
+{
+	struct attach *attach = &srp->attach;
+	const struct attach_srp_said *said = &srp->said;
+
+	attach->why = said->why;
+	if (!err && srp->want && loop_options(attach->loop)->verbose) {
+		attach_note(attach, "ib_srp was %s", said->loaded ? "loaded" : "already loaded");
+		kernel_srp_params(attach->root, note_param, attach);
+	}
+	if (!err && said->others[0])
+		attach_note(attach, "using %s port %u; select another with -i and -p: %s",
+			said->local.dev, said->local.port, said->others);
+	srp->local = said->local;
+	attach_step(attach, err);
+}
+
+/* The ports of ib_srp are known once it is loaded. */
+static int get_ready(int root, const void *arg, void *out)
+{
+	const struct attach_srp *srp = arg;
+	struct attach_srp_said *said = out;
+	int err = 0;
+
+	if (srp->want)
+		err = kernel_srp_load(
+			root, srp->params, srp->param_count, &said->loaded, &said->why);
+	if (!err && srp->want)
+		err = kernel_srp_port(root, srp->want, srp->dev, srp->port, &said->local,
+			said->others, sizeof(said->others), &said->why);
+	if (!err && !srp->attach.no_wait)
+		err = kernel_scsi_ready(root, &said->why);
+	return -err;
+}
+
+static void loaded(struct child_call *call)
+{
+	struct attach_srp *srp = container_of(call, struct attach_srp, call);
+	struct diag *why = &srp->said.why;
+
+	if (call->err && !why->err)
+		diag_set(why, DIAG_NO_MODULE, -call->err,
+			call->late ? "modprobe timed out" : "can't load the kernel modules");
+	is_ready(srp, call->err);
+}
+
+static void srp_ready(struct attach *attach)
+{
+	struct attach_srp *srp = srp_of(attach);
+
+	attach_luns_free(&srp->luns);
+	srp->existed = !srp->want;
+	srp->said = (struct attach_srp_said){ 0 };
+	if (kernel_srp_loaded(attach->root) &&
+		(attach->no_wait || kernel_scsi_loaded(attach->root))) {
+		is_ready(srp, -get_ready(attach->root, srp, &srp->said));
+		return;
+	}
+	srp->call = (struct child_call){ .fn = get_ready };
+	start_call(srp, attach->until, loaded);
+}
+
+/* ---- dial */
+
+static void note_words(struct attach_srp *srp)
+{
+	struct attach *attach = &srp->attach;
+
+	for (const char *at = srp->words; loop_options(attach->loop)->verbose && *at;) {
+		size_t len = strcspn(at, "\n");
+
+		attach_note(attach, "kernel: %.*s", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
+}
+
+static bool was_there(const struct attach_srp *srp, const char *host)
+{
+	for (unsigned i = 0; i < srp->befores; i++)
+		if (!strcmp(srp->before[i].host, host))
+			return true;
+	return false;
+}
+
+/* The end of a login, whatever its result: the host that it made is to be undone. */
+static void note_made(struct attach_srp *srp)
+{
+	struct attach *attach = &srp->attach;
+	struct kernel_srp *list = NULL;
+	unsigned count = 0;
+
+	kernel_srp_list(attach->root, &list, &count, NULL);
+	for (unsigned i = 0; i < count && !attach->made; i++)
+		if (kernel_srp_fits(&list[i], srp->want, &srp->local) &&
+			!was_there(srp, list[i].host)) {
+			srp->host = list[i];
+			snprintf(attach->what, sizeof(attach->what), "%s", list[i].host);
+			attach->made = true;
+		}
+	free(list);
+	free(srp->before);
+	srp->before = NULL;
+	srp->befores = 0;
+	srp->logging_in = false;
+}
+
+/* The kernel has it already: find which host. The kernel compares identifier extension, GUID,
+ * initiator extension and, by RDMA/CM, the address. -EAGAIN: no host is visible, so that it is
+ * being removed: the kernel forgets a target some time after its host. */
+static int find_existing(struct attach_srp *srp)
+{
+	struct attach *attach = &srp->attach;
+	unsigned fit = 0, other = 0, count;
+	struct kernel_srp *list;
+	int err = kernel_srp_list(attach->root, &list, &count, &attach->why);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < count; i++) {
+		other += kernel_srp_same_target(&list[i], srp->want, &srp->local);
+		if (kernel_srp_fits(&list[i], srp->want, &srp->local) && !fit++)
+			srp->host = list[i];
+	}
+	free(list);
+	if (fit > 1)
+		attach_note(attach,
+			"%u connections lead to this controller at unknown addresses: using %s",
+			fit, srp->host.host);
+	if (fit)
+		return 0;
+	if (!other)
+		return diag_set(&attach->why, DIAG_BUSY, EAGAIN,
+			"a former connection to this target is still being removed");
+	diag_set(&attach->why, DIAG_BUSY, EEXIST,
+		"the kernel is already connected to this target by another path");
+	return diag_hint(&attach->why,
+		"connect this path as a separate initiator with another initiator_ext");
+}
+
+static void keep_lun(struct attach_luns *luns)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < luns->count; i++)
+		if (luns->lun == SCSI_LUN_ALL || luns->list[i].lun == luns->lun)
+			luns->list[kept++] = luns->list[i];
+	luns->count = kept;
+}
+
+/* add_target has returned after the scan of the host. */
+static void end_dial(struct attach_srp *srp, int err)
+{
+	struct attach *attach = &srp->attach;
+	struct attach_luns *luns = &srp->luns;
+
+	*luns = (struct attach_luns){ .host = number_of(srp), .lun = luns->lun, .scanned = true };
+	if (!err && attach->no_wait) {
+		err = kernel_scsi_luns(
+			attach->root, luns->host, &luns->list, &luns->count, &attach->why);
+		keep_lun(luns);
+	}
+	attach_step(attach, err);
+}
+
+static int write_tmo(int root, const void *arg, void *out)
+{
+	const struct attach_srp *srp = arg;
+	struct attach_srp_said *said = out;
+
+	return -kernel_srp_tmo_set(root, number_of(srp), &srp->tmo, &said->why);
+}
+
+static void tmo_written(struct child_call *call)
+{
+	struct attach_srp *srp = container_of(call, struct attach_srp, call);
+	struct diag *why = &srp->attach.why;
+
+	*why = srp->said.why;
+	if (call->err && !why->err)
+		diag_sys(why, -call->err, "set the loss timeouts of %s", srp->attach.what);
+	end_dial(srp, call->err);
+}
+
+/* Kernels before 3.13 have no loss timeouts. */
+static void set_tmo(struct attach_srp *srp)
+{
+	struct attach *attach = &srp->attach;
+	struct srp_rport rport;
+	bool told = !kernel_srp_rport(attach->root, number_of(srp), &rport) &&
+		    rport.tmo.fast_io_fail_tmo != VALUE_UNKNOWN;
+
+	snprintf(attach->what, sizeof(attach->what), "%s", srp->host.host);
+	if (!srp->tmo_given && (srp->existed || !told)) {
+		end_dial(srp, 0);
+		return;
+	}
+	srp->call = (struct child_call){ .fn = write_tmo, .grace_ms = GRACE_MS };
+	start_call(srp, bounded(attach, TMO_MS), tmo_written);
+}
+
+static int too_late(struct attach_srp *srp)
+{
+	double seconds = (double)(loop_clock() - srp->since) / 1e9;
+
+	return srp->attach.made
+		       ? diag_set(&srp->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
+				 "login succeeded, but the scan for disks timed out after %.2g s",
+				 seconds)
+		       : diag_set(&srp->attach.why, DIAG_TIMEOUT, ETIMEDOUT,
+				 "no answer from the target: login timed out after %.2g s",
+				 seconds);
+}
+
+static void logged_in(struct kernel_srp_add *add, int err, struct diag *diag)
+{
+	struct attach_srp *srp = container_of(add, struct attach_srp, add);
+	struct attach *attach = &srp->attach;
+
+	note_made(srp);
+	note_words(srp);
+	attach->why = *diag;
+	if (err == -ETIMEDOUT) {
+		err = too_late(srp);
+	} else if (err == -EEXIST) {
+		attach->why = (struct diag){ 0 };
+		err = find_existing(srp);
+		srp->existed = !err;
+		if (err == -EAGAIN && loop_clock() < srp->leaves) {
+			loop_timer_set(attach->loop, &srp->timer, loop_clock() + AGAIN_MS * MSEC);
+			return;
+		}
+	} else if (!err && !attach->made) {
+		err = diag_set(&attach->why, DIAG_CLOSED, ENOTCONN,
+			"login succeeded, but the connection is already lost");
+	}
+	if (!err && srp->existed && srp->exclusive) {
+		err = diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s",
+			srp->host.host);
+		diag_hint(&attach->why, "omit --exclusive to use it, or add a connection with "
+					"another --initiator-ext");
+	}
+	if (err)
+		attach_step(attach, err);
+	else
+		set_tmo(srp);
+}
+
+static void log_in(struct attach_srp *srp)
+{
+	struct attach *attach = &srp->attach;
+	uint64_t now = loop_clock(),
+		 until = bounded(attach, srp->login_ms ? srp->login_ms : LOGIN_MS);
+	char line[SRP_LINE];
+	int err;
+
+	attach->why = (struct diag){ 0 };
+	srp->existed = false;
+	srp->since = now;
+	kernel_srp_line(srp->want, line);
+	if (loop_options(attach->loop)->verbose)
+		attach_note(
+			attach, "srp-%s-%u/add_target: %s", srp->local.dev, srp->local.port, line);
+	err = kernel_srp_list(attach->root, &srp->before, &srp->befores, &attach->why);
+	if (!err)
+		err = kernel_srp_add_start(attach->root, &srp->add, srp->local.dev, srp->local.port,
+			line, until > now ? (uint32_t)((until - now) / MSEC + 1) : 1, &attach->why);
+	srp->logging_in = !err;
+	if (!err)
+		return;
+	free(srp->before);
+	srp->before = NULL;
+	attach_step(attach, err);
+}
+
+static void log_in_again(struct loop_timer *timer)
+{
+	log_in(container_of(timer, struct attach_srp, timer));
+}
+
+static void srp_dial(struct attach *attach)
+{
+	struct attach_srp *srp = srp_of(attach);
+
+	if (!srp->want) {
+		set_tmo(srp);
+		return;
+	}
+	srp->leaves = attach->until ? attach->until : loop_clock() + LEAVE_MS * MSEC;
+	srp->timer.fire = log_in_again;
+	srp->add.done = logged_in;
+	srp->add.loop = attach->loop;
+	srp->add.words = srp->words;
+	srp->add.words_len = sizeof(srp->words);
+	log_in(srp);
+}
+
+/* ---- wait */
+
+static int srp_look(struct attach *attach)
+{
+	struct attach_luns *luns = &srp_of(attach)->luns;
+	int all = attach_luns_look(attach, luns);
+
+	if (all > 0)
+		keep_lun(luns);
+	return all;
+}
+
+static void srp_late(struct attach *attach)
+{
+	attach_luns_late(attach, &srp_of(attach)->luns);
+}
+
+/* ---- users, undo */
+
+static void srp_users(const struct attach *attach, int root, char *text, size_t len)
+{
+	const struct attach_srp *srp =
+		(const struct attach_srp *)(const void *)attach; /* the first member */
+
+	kernel_scsi_users(root, number_of(srp), text, len);
+}
+
+static int say_why(struct attach *attach, int err)
+{
+	struct diag *why = &attach->why;
+
+	switch (-err) {
+	case ETIMEDOUT:
+		diag_set(why, DIAG_TIMEOUT, ETIMEDOUT,
+			"timed out after %.3g s waiting for the kernel to remove it",
+			(double)(loop_clock() - attach->since) / 1e9);
+		return diag_hint(why, "pending I/O fails when the remote port's timeouts expire, "
+				      "or at once with --force");
+	case EACCES:
+	case EPERM:
+		return diag_set(why, DIAG_PERMISSION, EPERM, "only root can disconnect");
+	default:
+		return diag_sys(why, -err, "disconnect");
+	}
+}
+
+static void look_gone(struct loop_timer *timer)
+{
+	struct attach_srp *srp = container_of(timer, struct attach_srp, timer);
+	struct attach *attach = &srp->attach;
+
+	if (!kernel_scsi_host(attach->root, number_of(srp))) {
+		kernel_scsi_drop_nodes(attach->root, srp->luns.list, srp->luns.count);
+		attach_step(attach, 0);
+	} else if (attach->until && loop_clock() >= attach->until) {
+		attach_step(attach, say_why(attach, -ETIMEDOUT));
+	} else {
+		loop_timer_set(attach->loop, timer, loop_clock() + GONE_MS * MSEC);
+	}
+}
+
+/* The kernel removes `delete` at once and the host in the background. */
+static void deleted(struct child_call *call)
+{
+	struct attach_srp *srp = container_of(call, struct attach_srp, call);
+	int err = call->err;
+
+	if (err && err != -ENOENT && err != -ENODEV && err != -ETIMEDOUT) {
+		attach_step(&srp->attach, say_why(&srp->attach, err));
+		return;
+	}
+	srp->timer.fire = look_gone;
+	look_gone(&srp->timer);
+}
+
+static int delete_host(int root, const void *arg, void *out)
+{
+	(void)out;
+	return -kernel_srp_delete(root, number_of(arg));
+}
+
+static void start_delete(struct attach_srp *srp)
+{
+	srp->call = (struct child_call){ .fn = delete_host, .grace_ms = GRACE_MS };
+	start_call(srp, srp->attach.until, deleted);
+}
+
+/* Whether or not the timeouts could be changed. */
+static void hurried(struct child_call *call)
+{
+	start_delete(container_of(call, struct attach_srp, call));
+}
+
+/* Requests that hang fail at once, and none waits for the target to come back. */
+static int hurry(int root, const void *arg, void *out)
+{
+	static const struct srp_tmo soon = {
+		.reconnect_delay = VALUE_UNKNOWN, .fast_io_fail_tmo = 0, .dev_loss_tmo = 1
+	};
+
+	(void)out;
+	return -kernel_srp_tmo_set(root, number_of(arg), &soon, NULL);
+}
+
+static void srp_undo(struct attach *attach)
+{
+	struct attach_srp *srp = srp_of(attach);
+
+	if (!kernel_scsi_host(attach->root, number_of(srp))) {
+		attach_step(attach, 0);
+		return;
+	}
+	attach_luns_free(&srp->luns);
+	kernel_scsi_luns(attach->root, number_of(srp), &srp->luns.list, &srp->luns.count, NULL);
+	if (!attach->force) {
+		start_delete(srp);
+		return;
+	}
+	srp->call = (struct child_call){ .fn = hurry, .grace_ms = GRACE_MS };
+	start_call(srp, bounded(attach, TMO_MS), hurried);
+}
+
+static void srp_stop(struct attach *attach)
+{
+	struct attach_srp *srp = srp_of(attach);
+
+	loop_timer_del(attach->loop, &srp->timer);
+	child_call_cancel(&srp->call);
+	kernel_srp_add_stop(&srp->add);
+	if (srp->logging_in)
+		note_made(srp);
+}
+
+const struct attach_proto attach_srp_row = {
+	.events = "scsi",
+	.in_turn = true,
+	.ready = srp_ready,
+	.dial = srp_dial,
+	.look = srp_look,
+	.late = srp_late,
+	.users = srp_users,
+	.undo = srp_undo,
+	.stop = srp_stop,
+};

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The row of SRP: the line that is written, hosts that are made or exist, what is rolled back, and
+ * the end of a connection. */
+#include "attach_srp.h"
+#include "says.h"
+#include "tree.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MSEC       1000000ull
+#define ADD_TARGET "sys/class/infiniband_srp/srp-mlx5_0-1/add_target"
+#define PORT       "sys/class/srp_remote_ports/port-6:1/"
+
+int __wrap_kernel_disk_opens(int, const char *);
+int __real_kernel_srp_add_start(int, struct kernel_srp_add *, const char *, unsigned, const char *,
+	uint32_t, struct diag *);
+int __wrap_kernel_srp_add_start(int, struct kernel_srp_add *, const char *, unsigned, const char *,
+	uint32_t, struct diag *);
+
+/* It opens once it has a node: a file does. */
+int __wrap_kernel_disk_opens(int root, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "dev/%s", name);
+	return faccessat(root, path, 0, 0) ? -ENOENT : 0;
+}
+
+static struct loop *loop;
+static struct tree tree;
+static struct srp_want want;
+static struct attach_srp srp;
+static const struct diag *const why = &srp.attach.why;
+static char notes[1000];
+
+/* What the kernel does with a login: `makes` a host first, then gives `gives`. */
+static struct {
+	bool on, hangs;
+	int gives;
+	unsigned makes, logins;
+	uint32_t timeout_ms;
+	struct kernel_srp_add *add;
+	struct loop_work work;
+} kernel;
+
+static void host(unsigned number, const char *dev);
+
+static void answer(struct loop_work *work)
+{
+	struct diag diag = { 0 };
+
+	(void)work;
+	if (kernel.makes)
+		host(kernel.makes, "mlx5_0\n");
+	if (kernel.gives)
+		diag_set(&diag, DIAG_BUSY, -kernel.gives, "the kernel says no");
+	kernel.add->done(kernel.add, kernel.gives, &diag);
+}
+
+int __wrap_kernel_srp_add_start(int root, struct kernel_srp_add *add, const char *dev,
+	unsigned port, const char *line, uint32_t timeout_ms, struct diag *diag)
+{
+	if (!kernel.on)
+		return __real_kernel_srp_add_start(root, add, dev, port, line, timeout_ms, diag);
+	cr_assert_str_eq(dev, "mlx5_0");
+	cr_assert_eq(port, 1);
+	kernel.logins++;
+	kernel.timeout_ms = timeout_ms;
+	kernel.add = add;
+	kernel.work.run = answer;
+	if (!kernel.hangs)
+		loop_work_add(loop, &kernel.work);
+	else if (kernel.makes)
+		host(kernel.makes, "mlx5_0\n");
+	return 0;
+}
+
+static void setup(void)
+{
+	const struct loop_options options = { .name = "test" };
+
+	cr_assert_eq(loop_new(&loop, &options, NULL), 0);
+	tree = tree_new();
+	tree_dir(&tree, "dev");
+	tree_dir(&tree, "sys/bus/scsi/drivers/sd");
+	tree_file(&tree, ADD_TARGET, "");
+	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
+	tree_file(&tree, "sys/class/infiniband/mlx5_0/ports/1/gids/0",
+		"fe80:0000:0000:0000:0002:c903:0000:0001\n");
+	want = (struct srp_want){ 0 };
+	cr_assert_eq(kernel_srp_parse(&want, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
+}
+
+static void fini(void)
+{
+	attach_luns_free(&srp.luns);
+	loop_free(loop);
+	tree_free(&tree);
+}
+TestSuite(srp, .init = setup, .fini = fini);
+
+static void host(unsigned number, const char *dev)
+{
+	char path[100];
+
+#define PUT(name, text)                                                                            \
+	(snprintf(path, sizeof(path), "sys/class/scsi_host/host%u/" name, number),                 \
+		tree_file(&tree, path, text))
+	PUT("id_ext", "0x0000000000000001\n");
+	PUT("ioc_guid", "0x0000000000000002\n");
+	PUT("local_ib_device", dev);
+	PUT("local_ib_port", "1\n");
+#undef PUT
+}
+
+static void remote_port(void)
+{
+	tree_file(&tree, PORT "delete", "");
+	tree_file(&tree, PORT "reconnect_delay", "10\n");
+	tree_file(&tree, PORT "fast_io_fail_tmo", "15\n");
+	tree_file(&tree, PORT "dev_loss_tmo", "600\n");
+}
+
+static void disk(void)
+{
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:1/device/type", "0\n");
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:1/device/block/sda/dev", "8:0\n");
+	tree_file(&tree, "sys/dev/block/8:0/uevent", "MAJOR=8\nMINOR=0\nDEVNAME=sda\n");
+}
+
+static void is_mounted(void)
+{
+	tree_file(&tree, "proc/self/mountinfo", "36 35 8:0 / /mnt rw - ext4 /dev/sda rw\n");
+}
+
+static void content(const char *path, const char *expected)
+{
+	char text[200] = "";
+	int fd = openat(tree.root, path, O_RDONLY);
+
+	cr_assert_geq(read(fd, text, sizeof(text) - 1), 0);
+	close(fd);
+	cr_assert_str_eq(text, expected);
+}
+
+/* A number is written over the one that a file had. */
+static void begins(const char *path, const char *expected)
+{
+	char text[200] = "";
+	int fd = openat(tree.root, path, O_RDONLY);
+
+	cr_assert_geq(read(fd, text, sizeof(text) - 1), 0);
+	close(fd);
+	cr_assert_eq(strncmp(text, expected, strlen(expected)), 0, "%s: '%s'", path, text);
+}
+
+static void done(struct attach *attach)
+{
+	(void)attach;
+}
+
+static void note(struct attach *attach, const char *text)
+{
+	cr_assert_eq(attach, &srp.attach);
+	snprintf(notes + strlen(notes), sizeof(notes) - strlen(notes), "%s\n", text);
+}
+
+static void prepare(unsigned ms)
+{
+	attach_luns_free(&srp.luns);
+	srp = (struct attach_srp){ .attach = { .proto = &attach_srp_row,
+					   .loop = loop,
+					   .root = tree.root,
+					   .deadline = loop_clock() + ms * MSEC,
+					   .done = done,
+					   .note = note },
+		.want = &want,
+		.dev = "mlx5_0",
+		.port = 1,
+		.luns.lun = SCSI_LUN_ALL,
+		.tmo = { 10, 60, VALUE_OFF } };
+}
+
+static int run(void)
+{
+	struct attach *list = &srp.attach;
+
+	cr_assert_eq(attach_run(loop, &list, 1, NULL), 0);
+	return -why->err;
+}
+
+static int try(unsigned ms)
+{
+	prepare(ms);
+	return run();
+}
+
+Test(srp, the_line_is_written_and_a_host_awaited)
+{
+	host(3, "mlx5_0\n");
+	cr_assert_eq(try(5000), -ENOTCONN, "host3 was there before");
+	diag_says(why, DIAG_CLOSED, NULL, "login");
+	content(ADD_TARGET, "id_ext=0000000000000001,ioc_guid=0000000000000002,dest=10.0.0.1:5555");
+}
+
+/* Nobody reads the pipe: the write blocks, as in a kernel that waits. */
+Test(srp, a_target_that_does_not_answer)
+{
+	unlinkat(tree.root, ADD_TARGET, 0);
+	cr_assert_eq(mkfifoat(tree.root, ADD_TARGET, 0600), 0);
+	cr_assert_eq(try(100), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, NULL, "login 0.1");
+	cr_assert(!srp.attach.made);
+}
+
+Test(srp, the_reason_is_kept)
+{
+	unlinkat(tree.root, ADD_TARGET, 0);
+	tree_link(&tree, ADD_TARGET, "/dev/full");
+	cr_assert_eq(try(5000), -ENOSPC);
+	diag_says(why, DIAG_IO, NULL, "add_target no_space_left");
+}
+
+Test(srp, what_is_missing_is_named)
+{
+	prepare(1000);
+	srp.dev = "mlx5_7";
+	cr_assert_eq(run(), -ENODEV, "%s", why->text);
+	diag_says(why, DIAG_NO_DEVICE, NULL, "mlx5_7 mlx5_0");
+	tree_free(&tree);
+	tree = tree_new();
+	cr_assert_eq(try(1000), -ENOENT);
+	diag_says(why, DIAG_NO_MODULE, NULL, "module_ib_srp");
+}
+
+Test(srp, connected)
+{
+	kernel.on = true;
+	kernel.makes = 6;
+	host(3, "mlx5_0\n");
+	remote_port();
+	disk();
+	tree_file(&tree, "dev/sda", "");
+	cr_assert_eq(try(5000), 0, "%s", why->text);
+	cr_assert_str_eq(srp.host.host, "host6");
+	cr_assert_str_eq(srp.attach.what, "host6");
+	cr_assert(!srp.existed);
+	cr_assert(srp.attach.made);
+	cr_assert_eq(srp.luns.count, 1);
+	cr_assert_str_eq(srp.luns.list[0].node, "sda");
+	cr_assert_eq(kernel.logins, 1);
+	cr_assert_gt(kernel.timeout_ms, 4000);
+	content(PORT "reconnect_delay", "10\n");
+	begins(PORT "fast_io_fail_tmo", "60");
+	begins(PORT "dev_loss_tmo", "off");
+	content(PORT "delete", "");
+}
+
+Test(srp, a_login_may_be_bound_on_its_own)
+{
+	kernel.on = true;
+	kernel.gives = -ETIMEDOUT;
+	prepare(5000);
+	srp.login_ms = 100;
+	cr_assert_eq(run(), -ETIMEDOUT);
+	cr_assert_leq(kernel.timeout_ms, 101);
+}
+
+Test(srp, a_connection_that_exists)
+{
+	kernel.on = true;
+	kernel.gives = -EEXIST;
+	host(5, "mlx5_1\n");
+	cr_assert_eq(try(50), -EAGAIN, "it is on its way out, and stays so");
+	diag_says(why, DIAG_BUSY, NULL, "former");
+	cr_assert_gt(kernel.logins, 1);
+	host(6, "mlx5_0\n");
+	remote_port();
+	disk();
+	tree_file(&tree, "dev/sda", "");
+	cr_assert_eq(try(5000), 0, "%s", why->text);
+	cr_assert(srp.existed);
+	cr_assert(!srp.attach.made);
+	cr_assert_str_eq(srp.host.host, "host6");
+	content(PORT "fast_io_fail_tmo", "15\n");
+	prepare(5000);
+	srp.tmo_given = true;
+	cr_assert_eq(run(), 0);
+	begins(PORT "fast_io_fail_tmo", "60");
+	prepare(5000);
+	srp.exclusive = true;
+	cr_assert_eq(run(), -EALREADY);
+	diag_says(why, DIAG_BUSY, NULL, "host6");
+	text_says(why->hint, "--exclusive --initiator-ext");
+	cr_assert_str_eq(notes, "");
+	host(7, "mlx5_0\n");
+	cr_assert_eq(try(5000), 0);
+	text_says(notes, "2_connections host6");
+	tree_file(&tree, "sys/class/scsi_host/host6/pkey", "0xffff\n");
+	tree_file(&tree, "sys/class/scsi_host/host6/service_id", "0x1\n");
+	tree_file(&tree, "sys/class/scsi_host/host6/orig_dgid",
+		"fe80:0000:0000:0000:0000:0000:0000:0001\n");
+	unlinkat(tree.root, "sys/class/scsi_host/host7/id_ext", 0);
+	cr_assert_eq(try(5000), -EEXIST);
+	diag_says(why, DIAG_BUSY, NULL, "path");
+	text_says(why->hint, "initiator_ext");
+	content(PORT "delete", "");
+}
+
+/* What is connected, by its name alone. */
+Test(srp, a_connection_is_changed)
+{
+	host(6, "mlx5_0\n");
+	remote_port();
+	disk();
+	tree_file(&tree, "dev/sda", "");
+	prepare(1000);
+	srp.want = NULL;
+	srp.tmo = (struct srp_tmo){ VALUE_UNKNOWN, 3, VALUE_UNKNOWN };
+	srp.tmo_given = true;
+	snprintf(srp.host.host, sizeof(srp.host.host), "host6");
+	cr_assert_eq(run(), 0, "%s", why->text);
+	content(ADD_TARGET, "");
+	begins(PORT "fast_io_fail_tmo", "3");
+	cr_assert_eq(srp.luns.count, 1);
+	srp.tmo.fast_io_fail_tmo = 700;
+	srp.attach.work.run = NULL;
+	cr_assert_eq(run(), -ERANGE);
+	content(PORT "delete", "");
+}
+
+Test(srp, one_lun_or_none)
+{
+	kernel.on = true;
+	kernel.makes = 6;
+	disk();
+	tree_file(&tree, "sys/class/scsi_device/6:0:0:2/device/type", "0\n");
+	tree_file(&tree, "dev/sda", "");
+	prepare(1000);
+	srp.luns.lun = 1;
+	cr_assert_eq(run(), 0, "%s", why->text);
+	cr_assert_eq(srp.luns.count, 1);
+	cr_assert_eq(srp.luns.list[0].lun, 1);
+	kernel.makes = 0;
+	kernel.gives = -EEXIST;
+	prepare(1000);
+	srp.luns.lun = 7;
+	cr_assert_eq(run(), -ENOENT);
+	diag_says(why, DIAG_NOT_FOUND, NULL, "LUN_7");
+	prepare(1000);
+	srp.attach.no_wait = true;
+	cr_assert_eq(run(), 0, "%s", why->text);
+	cr_assert_eq(srp.luns.count, 2);
+	cr_assert_eq(try(50), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, NULL, "LUN_2");
+}
+
+/* Connected by this command, and then its disk does not come. */
+static void fails_after_dial(void)
+{
+	kernel.on = true;
+	kernel.makes = 6;
+	remote_port();
+	disk();
+	cr_assert_eq(try(50), -ETIMEDOUT);
+}
+
+Test(srp, what_failed_is_taken_back)
+{
+	fails_after_dial();
+	content(PORT "delete", "1");
+	cr_assert_str_eq(why->hint, "");
+}
+
+Test(srp, what_failed_stays_if_it_is_in_use)
+{
+	is_mounted();
+	fails_after_dial();
+	content(PORT "delete", "");
+	text_says(why->hint, "host6 sda /mnt");
+}
+
+/* The kernel scans the host while its caller gives up. */
+Test(srp, a_login_that_is_cancelled_leaves_no_host)
+{
+	struct attach *list = &srp.attach;
+
+	kernel.on = kernel.hangs = true;
+	kernel.makes = 6;
+	remote_port();
+	prepare(5000);
+	attach_start(&srp.attach);
+	for (unsigned i = 0; i < 100 && !kernel.logins; i++)
+		loop_wait(loop, &(volatile int){ 0 }, loop_clock() + MSEC);
+	cr_assert_eq(kernel.logins, 1);
+	attach_cancel(&srp.attach);
+	cr_assert_eq(attach_run(loop, &list, 1, NULL), 0);
+	cr_assert_eq(why->err, EINTR);
+	content(PORT "delete", "1");
+}
+
+static int detach(unsigned ms, bool force)
+{
+	prepare(ms);
+	snprintf(srp.host.host, sizeof(srp.host.host), "host6");
+	srp.attach.force = force;
+	attach_detach(&srp.attach);
+	return run();
+}
+
+static void goes(struct loop_timer *timer)
+{
+	(void)timer;
+	unlinkat(tree.root, "sys/class/scsi_host/host6/id_ext", 0);
+	unlinkat(tree.root, "sys/class/scsi_host/host6/ioc_guid", 0);
+	unlinkat(tree.root, "sys/class/scsi_host/host6/local_ib_device", 0);
+	unlinkat(tree.root, "sys/class/scsi_host/host6/local_ib_port", 0);
+	cr_assert_eq(unlinkat(tree.root, "sys/class/scsi_host/host6", AT_REMOVEDIR), 0);
+}
+
+Test(srp, the_end_of_a_connection)
+{
+	struct loop_timer timer = { .fire = goes };
+
+	remote_port();
+	cr_assert_eq(detach(1000, false), 0, "there is no host6");
+	content(PORT "delete", "");
+	host(6, "mlx5_0\n");
+	cr_assert_eq(detach(100, false), -ETIMEDOUT);
+	diag_says(why, DIAG_TIMEOUT, NULL, "0.1");
+	text_says(why->hint, "--force");
+	content(PORT "delete", "1");
+	content(PORT "dev_loss_tmo", "600\n");
+	loop_timer_set(loop, &timer, loop_clock() + 30 * MSEC);
+	cr_assert_eq(detach(5000, true), 0, "%s", why->text);
+	begins(PORT "fast_io_fail_tmo", "0");
+	begins(PORT "dev_loss_tmo", "1");
+	host(6, "mlx5_0\n");
+	cr_assert_eq(unlinkat(tree.root, PORT "delete", 0), 0);
+	tree_dir(&tree, PORT "delete");
+	cr_assert_eq(detach(1000, false), -EISDIR);
+	diag_says(why, DIAG_UNSUPPORTED, NULL, "is_a_directory");
+}
+
+Test(srp, what_is_in_use_stays)
+{
+	host(6, "mlx5_0\n");
+	remote_port();
+	disk();
+	is_mounted();
+	cr_assert_eq(detach(1000, false), -EBUSY);
+	diag_says(why, DIAG_BUSY, NULL, "sda /mnt");
+	content(PORT "delete", "");
+}
