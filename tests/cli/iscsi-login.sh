@@ -20,6 +20,7 @@ cleanup_fn over
 listens() {
 	local i
 	[ -z "$pid" ] || { kill "$pid"; wait "$pid" 2>/dev/null; }
+	: >log # not the word of the server before
 	"$server" "$@" >log 2>&1 &
 	pid=$!
 	for ((i = 0; i < 100; i++)); do grep -q ready log && return; sleep 0.1; done
