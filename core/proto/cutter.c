@@ -89,6 +89,13 @@ void cutter_resume(struct cutter *cutter)
 	}
 }
 
+static void move_up(struct cutter *cutter)
+{
+	memmove(cutter->stage, cutter->stage + cutter->from, cutter->to - cutter->from);
+	cutter->to -= cutter->from;
+	cutter->from = 0;
+}
+
 /* Once what the stream holds; *more: perhaps not all of it. Needs: what is in the stage is less
  * than one part. */
 static ssize_t receive(struct cutter *cutter, struct stream *stream, bool *more)
@@ -97,11 +104,8 @@ static ssize_t receive(struct cutter *cutter, struct stream *stream, bool *more)
 	struct iovec iov[2];
 	ssize_t got;
 
-	if (cutter->from) {
-		memmove(cutter->stage, cutter->stage + cutter->from, cutter->to - cutter->from);
-		cutter->to -= cutter->from;
-		cutter->from = 0;
-	}
+	if (cutter->from)
+		move_up(cutter);
 	room = (cutter->large && cutter->size > FEW && cutter->to < FEW ? FEW : cutter->size) -
 	       cutter->to;
 	assert(room);
@@ -131,5 +135,22 @@ int cutter_receive(struct cutter *cutter, struct stream *stream)
 		if (got > 0 && !cutter->stopped)
 			cutter_resume(cutter);
 	}
+	return got < 0 ? (int)got : 0;
+}
+
+/* The stage is moved up only for half of it, so that a part at a time does not move it each time.
+ */
+int cutter_receive_ahead(struct cutter *cutter, struct stream *stream)
+{
+	struct iovec iov;
+	ssize_t got;
+
+	assert(cutter->stopped && cutter_has_room(cutter));
+	if (cutter->from && cutter->to > cutter->size / 2)
+		move_up(cutter);
+	iov = (struct iovec){ cutter->stage + cutter->to, cutter->size - cutter->to };
+	got = stream_recv(stream, &iov, 1);
+	if (got > 0)
+		cutter->to += (uint32_t)got;
 	return got < 0 ? (int)got : 0;
 }

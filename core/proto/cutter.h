@@ -46,6 +46,14 @@ void cutter_payload(struct cutter *, uint8_t *to, uint32_t len);
 int cutter_receive(struct cutter *, struct stream *);
 /* The same without receiving: no wake-up comes for bytes that have left the socket. */
 void cutter_resume(struct cutter *);
+/* For an owner that has stopped, so that it finds the next parts at hand, and the end of the stream
+ * behind them is noticed: receive into the stage alone. -errno as above. Needs cutter_has_room().
+ */
+int cutter_receive_ahead(struct cutter *, struct stream *);
+static inline bool cutter_has_room(const struct cutter *cutter)
+{
+	return !cutter->stopped || cutter->to - cutter->from < cutter->size;
+}
 /* In part(): no other callback follows, but the bytes it returns are taken. */
 static inline void cutter_stop(struct cutter *cutter)
 {

@@ -89,23 +89,30 @@ static void resume(struct target_conn *conn)
 	}
 	if (target_conn_gone(conn))
 		return;
-	if (conn->state >= TARGET_ENDING)
-		stream_hear(c->stream, STREAM_DEAF);
-	else if (!c->cutter.stopped)
-		stream_hear(c->stream, STREAM_READ);
+	/* Without room the end of the stream cannot be read. But requests that a client has left
+	 * behind it must not be executed once there is room again: another client may have written
+	 * there since. */
+	stream_hear(c->stream, conn->state >= TARGET_ENDING  ? STREAM_DEAF
+			       : cutter_has_room(&c->cutter) ? STREAM_READ
+							     : STREAM_WATCH);
 }
 
-/* While requests wait, the end of the stream behind them cannot be read. But those of a client that
- * has left must not be executed later: another client may have written there since. */
+/* What waits for a command or a buffer waits in the stage: the socket is asked for less often. */
 static void readable(struct stream *stream)
 {
 	struct nbd_srv_conn *c = stream->user;
+	struct cutter *cutter = &c->cutter;
+	int err;
 
 	if (c->conn.state >= TARGET_ENDING)
 		return;
-	if (c->cutter.stopped)
+	if (!cutter_has_room(cutter)) {
 		stream_hear(stream, STREAM_WATCH);
-	else if (cutter_receive(&c->cutter, stream) && !target_conn_gone(&c->conn))
+		return;
+	}
+	err = cutter->stopped ? cutter_receive_ahead(cutter, stream)
+			      : cutter_receive(cutter, stream);
+	if (err && !target_conn_gone(&c->conn))
 		target_conn_fail(&c->conn, stream->why.code, stream->why.err, stream->why.text);
 }
 

@@ -250,6 +250,43 @@ Test(cutter, a_stopped_owner_is_not_filled)
 	receive_all(mixed, MIXED);
 }
 
+/* An owner that wants what follows at hand gets it into the stage, until that is full. */
+Test(cutter, receives_ahead_of_a_stopped_owner)
+{
+	put(mixed, MIXED);
+	for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+		for (unsigned every = 1; every < 20; every++)
+			for (wire.least = 1; wire.least < 40; wire.least++) {
+				start(sizes[s], every);
+				for (unsigned i = 0; wire.at < wire.len && i < 4 * STREAM; i++) {
+					if (!got.cutter.stopped)
+						cr_assert_eq(cutter_receive(&got.cutter, NULL), 0);
+					else if (cutter_has_room(&got.cutter))
+						cr_assert_eq(
+							cutter_receive_ahead(&got.cutter, NULL), 0);
+					else
+						break;
+					cr_assert_leq(got.cutter.to, got.cutter.size);
+				}
+				cr_assert(wire.at == wire.len ||
+					  got.cutter.to - got.cutter.from == got.cutter.size);
+				got.stop_every = every > 1 ? every : 0;
+				receive_all(mixed, MIXED);
+			}
+}
+
+Test(cutter, the_end_of_the_stream_of_a_stopped_owner)
+{
+	put(mixed, MIXED);
+	wire.ended = true;
+	start(65536, 1);
+	cr_assert_eq(cutter_receive(&got.cutter, NULL), 0);
+	while (wire.at < wire.len)
+		cr_assert_eq(cutter_receive_ahead(&got.cutter, NULL), 0);
+	cr_assert_eq(cutter_receive_ahead(&got.cutter, NULL), -ECONNRESET);
+	cr_assert_eq(got.heads, 0);
+}
+
 /* Once large payloads come, each takes one receive, together with the next header, and little of it
  * is copied. */
 Test(cutter, large_payloads_in_place)
