@@ -145,6 +145,31 @@ Test(nbd, long_write_lands_whole_and_is_answered_once)
 	client_strike(s);
 }
 
+/* Payload that waits for a command or a buffer, in the stage and in the socket behind it. */
+Test(nbd, writes_of_all_lengths_beyond_the_slots_land_whole)
+{
+	struct client *s = client_set(512, 2, false);
+	uint8_t *data = malloc(SIZE);
+	unsigned count = 0;
+
+	client_hello(s, false);
+	s->disk->seed = 3;
+	for (uint32_t i = 0; i < SIZE; i++)
+		data[i] = (uint8_t)(i * 2654435761u >> 21);
+	for (uint32_t off = 0, len; off < SIZE; off += len, count++) {
+		len = 512 * (1 + count * 37 % 300);
+		len = len < SIZE - off ? len : SIZE - off;
+		client_ask(s, NBD_CMD_WRITE, 0, 1, off, len);
+		client_say(s, data + off, len);
+	}
+	cr_assert_eq(client_hear(s, count * 16), count * 16);
+	for (unsigned i = 0; i < count; i++)
+		cr_assert_eq(client_simple_error(s, i * 16, 1), 0);
+	cr_assert_eq(memcmp(s->disk->bytes, data, SIZE), 0);
+	free(data);
+	client_strike(s);
+}
+
 Test(nbd, long_write_with_a_failing_piece_is_an_error)
 {
 	struct client *s = client_set(512, 3, false);
