@@ -115,6 +115,9 @@ struct ep_ops {
 	void (*free)(struct ep *);
 	/* Bytes that the peer has sent and taken so far; NULL: unknown before an operation ends. */
 	uint64_t (*moved)(const struct ep *);
+	/* The peer sends nothing more, whether or not all it has sent has been read; NULL: all that
+	 * has arrived was heard. */
+	bool (*hung_up)(const struct ep *);
 };
 
 enum ep_state { EP_CONNECTING, EP_UP, EP_CLOSING, EP_DOWN };

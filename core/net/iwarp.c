@@ -328,6 +328,13 @@ static uint64_t iwarp_moved(const struct ep *ep)
 	return iw->over || iw->fd.fd < 0 ? iw->moved : tcp_moved(iw->fd.fd, iw->moved);
 }
 
+static bool iwarp_hung_up(const struct ep *ep)
+{
+	const struct iwarp *iw = container_of(ep, const struct iwarp, ep);
+
+	return iw->over || tcp_has_hung_up(iw->fd.fd);
+}
+
 static const struct ep_ops ops = {
 	.name = "iwarp",
 	.post = post,
@@ -337,6 +344,7 @@ static const struct ep_ops ops = {
 	.close = iwarp_close,
 	.reset = iwarp_reset,
 	.moved = iwarp_moved,
+	.hung_up = iwarp_hung_up,
 	.free = iwarp_free,
 };
 

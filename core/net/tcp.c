@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -336,9 +335,8 @@ uint64_t stream_moved(struct stream *stream)
 bool stream_hung_up(struct stream *stream)
 {
 	const struct tcp *tcp = tcp_of(stream);
-	struct pollfd fd = { .fd = tcp->fd.fd, .events = POLLRDHUP };
 
-	return tcp->over || poll(&fd, 1, 0) > 0;
+	return tcp->over || tcp_has_hung_up(tcp->fd.fd);
 }
 
 void stream_send(struct stream *stream, struct stream_out *chain)

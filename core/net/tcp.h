@@ -14,6 +14,7 @@ void tcp_tune(int fd, const struct addr *peer);
 void tcp_reset_on_close(int fd);
 /* What the peer has sent and taken, of what has been received and sent here. */
 uint64_t tcp_moved(int fd, uint64_t here);
+bool tcp_has_hung_up(int fd); /* the peer, whether or not all it has sent has been read */
 
 /* One piece is the rule at low depth, and the plain calls are cheaper: the kernel has no list to
  * fetch. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -31,6 +32,13 @@ uint64_t tcp_moved(int fd, uint64_t here)
 	ioctl(fd, SIOCINQ, &in);
 	ioctl(fd, SIOCOUTQ, &out);
 	return here + (uint64_t)in - (uint64_t)out;
+}
+
+bool tcp_has_hung_up(int fd)
+{
+	struct pollfd watch = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&watch, 1, 0) > 0;
 }
 
 void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)

@@ -347,6 +347,14 @@ static uint64_t rdma_moved(struct target_conn *conn)
 	return ops->moved ? ops->moved(rdma->ep) : rdma->moved;
 }
 
+static bool rdma_hung_up(struct target_conn *conn)
+{
+	const struct rdma *rdma = rdma_of(conn);
+	const struct ep_ops *ops = rdma->ep->ops;
+
+	return ops->hung_up && ops->hung_up(rdma->ep);
+}
+
 static void rdma_close(struct target_conn *conn)
 {
 	struct rdma *rdma = rdma_of(conn);
@@ -372,6 +380,7 @@ const struct nvme_tgt_carrier nvme_tgt_rdma = {
 		.flush = flush,
 		.resume = resume,
 		.moved = rdma_moved,
+		.hung_up = rdma_hung_up,
 		.close = rdma_close,
 		.reset = rdma_reset,
 		.free = rdma_free },

@@ -551,6 +551,20 @@ Test(iwarp, closing_is_heard)
 	tear_down();
 }
 
+/* Before anything is read of what the peer left behind. */
+Test(iwarp, a_peer_that_left_has_hung_up)
+{
+	connect_both(true, true);
+	cr_assert_not(server.ep->ops->hung_up(server.ep));
+	client.ep->ops->reset(client.ep);
+	cr_assert(server.ep->ops->hung_up(server.ep));
+	cr_assert_eq(server.down, 0);
+	turn(&server.down);
+	cr_assert(server.ep->ops->hung_up(server.ep));
+	turn(&client.down);
+	tear_down();
+}
+
 Test(iwarp, freeing_in_the_middle)
 {
 	connect_both(true, true);
