@@ -45,6 +45,8 @@ int uri_parse(struct uri *, const char *text, struct diag *);
 /* Appends text as it is written in a path or a key's value: percent-encoded but for letters, digits
  * and -._~/: */
 void uri_encode(char text[URI_MAX], const char *from);
+/* Appends those of the names (the last is NULL) that the URI has, as "?src=10.0.0.1&tos=8". */
+void uri_add_keys(char text[URI_MAX], struct uri *, const char *const *names);
 /* Cuts passwords out of a text that is or contains URIs, in place; what becomes free at the end is
  * zeroed. */
 void uri_hide(char *text);

@@ -378,3 +378,19 @@ void uri_encode(char text[URI_MAX], const char *from)
 		len += (size_t)snprintf(text + len, URI_MAX - len, plain ? "%c" : "%%%02X", c);
 	}
 }
+
+void uri_add_keys(char text[URI_MAX], struct uri *uri, const char *const *names)
+{
+	char mark = '?';
+
+	for (; *names; names++) {
+		const char *value = uri_value(uri, *names);
+		size_t len = strlen(text);
+
+		if (!value)
+			continue;
+		snprintf(text + len, URI_MAX - len, "%c%s=", mark, *names);
+		uri_encode(text, value);
+		mark = '&';
+	}
+}

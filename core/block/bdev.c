@@ -213,7 +213,7 @@ static void offer(const char *uri, void *user)
 	const char *path = strstr(uri, "://");
 
 	path = path ? strchr(path + 3, '/') : NULL;
-	len = path ? strlen(path + 1) : 0;
+	len = path ? strcspn(path + 1, "?") : 0;
 	offers->has |= len && !strncmp(offers->wanted, path + 1, len) &&
 		       (!offers->wanted[len] || offers->wanted[len] == '/');
 	if (offers->more || at + strlen(uri) + 4 > sizeof(offers->text))

@@ -12,8 +12,8 @@ for uri in "$TCP" "$RDMA"; do
 	keys=
 	[[ $base != nvme+rdma* ]] || keys='?rdma=iwarp'
 	error 1 not-found "${base#*//}" 'subsystem wrong' ours info "$base/wrong$keys"
-	same hint "$(hinted 'nvme\+(tcp|rdma)')" "$base/$NQN"$'\n'"$base/$NQN.two"
-	ours info "$base/$NQN$keys" >/dev/null
+	same hint "$(hinted 'nvme\+(tcp|rdma)')" "$base/$NQN$keys"$'\n'"$base/$NQN.two$keys"
+	ours info "$(hinted 'nvme\+(tcp|rdma)' | head -1)" >/dev/null
 done
 # keys of a disk are no obstacle
 error 1 not-found "127.0.0.1:$PORT" 'subsystem wrong' ours info "nvme+tcp://127.0.0.1:$PORT/wrong?loss=5s&timeout=5s"

@@ -95,6 +95,25 @@ class Link:
                 self.rep(10, 4, struct.pack(">I", 1) + b"base:allocation")
             self.rep(10, 4, struct.pack(">I", 7) + b"base:allocation")
             self.rep(10, 1)
+        elif option == 7 and self.case.startswith("list-"):
+            self.rep(7, 0x80000006)
+        elif option == 3 and self.case.startswith("list-"):
+            names = {
+                "list-many": [b"n%d" % i for i in range(5000)],
+                "list-odd-names": [b"x" * 4096, b"%\x1b" * 1000, b"a\x1b[2J\n\xff"],
+                "list-endless-slow": [b"a"],
+                "list-malformed": [b"a"],
+                "list-nul": [b"a\0b"],
+            }.get(self.case, [])
+            for name in names:
+                self.rep(3, 2, struct.pack(">I", len(name)) + name)
+            if self.case == "list-malformed":
+                self.rep(3, 2, struct.pack(">I", 5) + b"four")
+            if self.case == "list-endless-slow":
+                self.silence()
+            while self.case == "list-endless":
+                self.rep(3, 2, struct.pack(">I", 1) + b"a")
+            self.rep(3, 1)
         elif option == 7:
             if self.case == "hello-endless":
                 while True:

@@ -258,6 +258,8 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	dev->settle.run = settled;
 	err = nbd_ini_conf_init(&dev->conf, uri, env, diag);
 	if (!err)
+		err = uri_done(uri, diag);
+	if (!err)
 		err = begin(dev, diag);
 	if (err) {
 		free(dev);
@@ -267,12 +269,14 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	return 0;
 }
 
-const struct proto nbd_proto = {
-	.scheme = { "nbd://", "NBD over TCP: HOST[:PORT]/NAME", SCHEME_DISK }, .attach = attach
-};
+const struct proto nbd_proto = { .scheme = { "nbd://", "NBD over TCP: HOST[:PORT]/NAME",
+					 SCHEME_DISK },
+	.attach = attach,
+	.discover = nbd_discover };
 const struct proto nbd_unix_proto = {
 	.scheme = { "nbd+unix://", "NBD over a unix socket: /NAME?socket=PATH", SCHEME_DISK },
-	.attach = attach
+	.attach = attach,
+	.discover = nbd_discover
 };
 const struct proto nbds_proto = { .scheme = { "nbds://" }, .attach = attach };
 const struct proto nbds_unix_proto = { .scheme = { "nbds+unix://" }, .attach = attach };

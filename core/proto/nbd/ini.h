@@ -34,8 +34,8 @@ struct nbd_ini_conf {
 };
 int nbd_ini_conf_init(struct nbd_ini_conf *, struct uri *, const struct bdev_env *, struct diag *);
 
-/* A connection. `up` comes with the handshake done, or at once for one that is adopted; after it,
- * what arrives is the owner's. */
+/* A connection. `up` comes with the handshake done (hello.listed: with the list), or at once for
+ * one that is adopted; after it, what arrives is the owner's. */
 struct nbd_ini_link {
 	const struct nbd_ini_link_events *ev;
 	const struct nbd_ini_conf *conf;
@@ -109,6 +109,9 @@ struct nbd_ini_lane {
 	struct nbd_ini_slot *sink; /* of the payload that is coming */
 	uint32_t extents;          /* of it, to come */
 };
+/* ini_list.c: of struct proto */
+int nbd_discover(struct loop *, struct uri *, const struct bdev_env *,
+	void (*found)(const char *uri, void *user), void *user, struct diag *);
 int nbd_ini_lane(struct lane **, struct bdev *, struct loop *, struct diag *);
 /* The request is answered: its io is done once it has also left. */
 void nbd_ini_over(struct nbd_ini_lane *, struct nbd_ini_slot *);

@@ -90,8 +90,6 @@ int nbd_ini_conf_init(
 		err = uri_u32(uri, "depth", 1, 1024, &depth, diag);
 	if (!err)
 		err = uri_msec(uri, "io-timeout", &conf->io_ms, diag);
-	if (!err)
-		err = uri_done(uri, diag);
 	conf->links = (uint16_t)links;
 	conf->depth = (uint16_t)depth;
 	snprintf(conf->name, sizeof(conf->name), "%s", uri->path);

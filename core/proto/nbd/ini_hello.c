@@ -22,6 +22,7 @@ static void step_send(struct nbd_ini_hello *h)
 		[INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY,
 		[INI_META] = NBD_OPT_SET_META_CONTEXT,
 		[INI_GO] = NBD_OPT_GO,
+		[INI_LIST] = NBD_OPT_LIST,
 		[INI_EXPORT_NAME] = NBD_OPT_EXPORT_NAME,
 	};
 	uint32_t name_len = (uint32_t)strlen(h->name);
@@ -45,6 +46,7 @@ static void step_send(struct nbd_ini_hello *h)
 		break;
 	case INI_GREETING:
 	case INI_STRUCTURED:
+	case INI_LIST:
 	case INI_DONE:
 		break;
 	}
@@ -80,7 +82,13 @@ static int greeting(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struc
 	flags = get_be16(hi->flags);
 	h->zeroes = !(flags & NBD_FLAG_NO_ZEROES);
 	client_flags(h, flags);
-	step_to(h, flags & NBD_FLAG_FIXED_NEWSTYLE ? INI_STRUCTURED : INI_EXPORT_NAME);
+	if (flags & NBD_FLAG_FIXED_NEWSTYLE)
+		step_to(h, h->listed ? INI_LIST : INI_STRUCTURED);
+	else if (h->listed)
+		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
+			"the server cannot list its exports");
+	else
+		step_to(h, INI_EXPORT_NAME);
 	return sizeof(*hi);
 }
 
@@ -237,11 +245,31 @@ static int took_go(
 	return done(h, diag);
 }
 
+/* "NBD_REP_SERVER": length of the name, name, text for people. */
+static int took_list(
+	struct nbd_ini_hello *h, uint32_t type, const uint8_t *data, size_t len, struct diag *diag)
+{
+	uint32_t name_len = len < sizeof(be32) ? 0 : (uint32_t)wire_be(data, sizeof(be32));
+
+	if (type & NBD_REP_ERR(0))
+		return refused(h, type, data, len, diag);
+	if (type == NBD_REP_ACK) {
+		step_to(h, INI_DONE);
+		return 0;
+	}
+	if (type != NBD_REP_SERVER || len < sizeof(be32) || name_len > len - sizeof(be32) ||
+		name_len > NBD_STRING_MAX || memchr(data + sizeof(be32), 0, name_len))
+		return malformed(diag, "malformed reply to NBD_OPT_LIST");
+	h->listed(h, data + sizeof(be32), name_len);
+	return 0;
+}
+
 static int reply(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct diag *diag)
 {
 	static const uint32_t asked[] = { [INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY,
 		[INI_META] = NBD_OPT_SET_META_CONTEXT,
-		[INI_GO] = NBD_OPT_GO };
+		[INI_GO] = NBD_OPT_GO,
+		[INI_LIST] = NBD_OPT_LIST };
 	const struct nbd_rep *rep = (const struct nbd_rep *)(const void *)p;
 	const uint8_t *data = p + sizeof(*rep);
 	uint32_t type, data_len;
@@ -257,7 +285,7 @@ static int reply(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct d
 		return malformed(diag, "reply to an NBD option that was not sent");
 	if (data_len > NBD_INI_REPLY_MAX)
 		return malformed(diag, "reply to an NBD option is too long");
-	if (++h->replies > NBD_INI_REPLIES)
+	if (++h->replies > (h->listed ? NBD_INI_EXPORTS : NBD_INI_REPLIES))
 		return malformed(diag, "too many replies to one NBD option");
 	if (len - sizeof(*rep) < data_len) {
 		h->replies--;
@@ -275,6 +303,9 @@ static int reply(struct nbd_ini_hello *h, const uint8_t *p, size_t len, struct d
 	case INI_GO:
 		err = took_go(h, type, data, data_len, diag);
 		break;
+	case INI_LIST:
+		err = took_list(h, type, data, data_len, diag);
+		break;
 	case INI_GREETING:
 	case INI_EXPORT_NAME:
 	case INI_DONE:
@@ -291,6 +322,7 @@ int nbd_ini_hello_feed(struct nbd_ini_hello *h, const uint8_t *p, size_t len, st
 	case INI_STRUCTURED:
 	case INI_META:
 	case INI_GO:
+	case INI_LIST:
 		return reply(h, p, len, diag);
 	case INI_EXPORT_NAME:
 		return export_name(h, p, len, diag);

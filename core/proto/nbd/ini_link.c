@@ -23,8 +23,8 @@ static void take_leave(struct nbd_ini_link *link)
 		.type = put_be16(NBD_CMD_DISC) };
 	const struct nbd_opt abort = { put_be64(NBD_OPT_MAGIC), put_be32(NBD_OPT_ABORT),
 		put_be32(0) };
-	bool options = link->hello.step > INI_GREETING && link->hello.step < INI_EXPORT_NAME &&
-		       !link->sending;
+	bool options = link->hello.step > INI_GREETING && !link->sending &&
+		       (link->hello.step < INI_EXPORT_NAME || link->hello.listed);
 
 	if (!link->up && !options)
 		return;
@@ -92,16 +92,17 @@ static void stream_sent(struct stream *stream, struct stream_out *out)
 static void hello_done(struct nbd_ini_link *link, bool more)
 {
 	loop_timer_del(link->loop, &link->timer);
-	loop_trace(link->loop, "nbd: %s: export '%s', %llu bytes%s%s", link->conf->where,
-		link->conf->name, (unsigned long long)link->hello.deal.terms.size,
-		link->hello.deal.structured ? ", structured replies" : "",
-		link->hello.deal.meta ? ", " NBD_META_ALLOCATION : "");
+	if (!link->hello.listed)
+		loop_trace(link->loop, "nbd: %s: export '%s', %llu bytes%s%s", link->conf->where,
+			link->conf->name, (unsigned long long)link->hello.deal.terms.size,
+			link->hello.deal.structured ? ", structured replies" : "",
+			link->hello.deal.meta ? ", " NBD_META_ALLOCATION : "");
 	if (more) {
 		nbd_ini_link_fail(
 			link, DIAG_PROTOCOL, EPROTO, "unexpected data after the handshake");
 		return;
 	}
-	link->up = true;
+	link->up = !link->hello.listed;
 	link->cutter.ev = link->ev->replies;
 	cutter_stop(&link->cutter);
 	link->ev->up(link);

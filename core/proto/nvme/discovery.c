@@ -441,6 +441,7 @@ void nvmf_log_free(struct nvmf_log *log)
 int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
 {
+	static const char *const keys[] = { "rdma", "crc", "src", NULL };
 	uint8_t trtype = strcmp(uri->scheme, "nvme+tcp") ? NVMF_TRTYPE_RDMA : NVMF_TRTYPE_TCP;
 	struct nvmf_log log = { 0 };
 	struct nvme_conf conf;
@@ -458,6 +459,7 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 		snprintf(text, sizeof(text), "%s://%s%s%s:%s/", uri->scheme, v6 ? "[" : "",
 			record->traddr, v6 ? "]" : "", record->trsvcid);
 		uri_encode(text, record->subnqn);
+		uri_add_keys(text, uri, keys);
 		found(text, user);
 	}
 	nvmf_log_free(&log);

@@ -368,3 +368,42 @@ Test(uri, a_key_nobody_asked_for_is_an_error)
 		cr_assert_eq(!*diag.hint, !*rows[i].hint, "%s", diag.hint);
 	}
 }
+
+Test(uri, keys_are_added_to_a_text)
+{
+	static const char *const names[] = { "rdma", "src", "socket", NULL };
+	struct diag diag = { 0 };
+	char text[URI_MAX] = "x://h/n";
+	struct uri uri;
+
+	cr_assert_eq(uri_parse(&uri, "nbd://h/n?socket=/a b%26c&depth=4&rdma=iwarp", &diag), 0);
+	uri_add_keys(text, &uri, names);
+	cr_assert_str_eq(text, "x://h/n?rdma=iwarp&socket=/a%20b%26c");
+	cr_assert_eq(uri_parse(&uri, text, &diag), 0);
+	cr_assert_str_eq(uri_value(&uri, "socket"), "/a b&c");
+
+	snprintf(text, sizeof(text), "x://h/n");
+	cr_assert_eq(uri_parse(&uri, "nbd://h/n?depth=4", &diag), 0);
+	uri_add_keys(text, &uri, names);
+	cr_assert_str_eq(text, "x://h/n");
+}
+
+Test(uri, keys_that_do_not_fit_are_cut_off)
+{
+	static const char *const names[] = { "src", "socket", NULL };
+	struct {
+		char text[URI_MAX];
+		char after[8];
+	} room = { .after = "after" };
+	struct diag diag = { 0 };
+	struct uri uri;
+
+	cr_assert_eq(uri_parse(&uri, "nbd://h/n?src=%20%20&socket=y", &diag), 0);
+	for (size_t len = URI_MAX - 30; len < URI_MAX; len++) {
+		memset(room.text, 'x', len);
+		room.text[len] = 0;
+		uri_add_keys(room.text, &uri, names);
+		cr_assert_eq(strlen(room.text), len + 20 < URI_MAX ? len + 20 : URI_MAX - 1);
+		cr_assert_str_eq(room.after, "after");
+	}
+}

@@ -5,6 +5,8 @@
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 static struct nbd_ini_hello h;
 static struct diag why;
@@ -162,4 +164,58 @@ Test(nbd_ini_hello, a_name_of_the_longest_fits)
 	greet(3);
 	ack(NBD_OPT_STRUCTURED_REPLY);
 	cr_assert_eq(h.out_len, sizeof(struct nbd_opt) + 4 + URI_MAX - 1 + 4 + 4 + 15);
+}
+
+static char names[64];
+
+static void listed(struct nbd_ini_hello *hello, const uint8_t *name, size_t len)
+{
+	(void)hello;
+	snprintf(names + strlen(names), sizeof(names) - strlen(names), "%.*s,", (int)len,
+		(const char *)name);
+}
+
+/* Feed the reply to NBD_OPT_LIST, then an ACK. Return 0 or -errno. */
+static int list(uint16_t flags, const char *data, uint32_t len)
+{
+	struct nbd_greeting hi = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC),
+		put_be16(flags) };
+	struct nbd_rep rep = { put_be64(NBD_REP_MAGIC), put_be32(NBD_OPT_LIST),
+		put_be32(NBD_REP_SERVER), put_be32(len) };
+	uint8_t in[128];
+	int used;
+
+	h = (struct nbd_ini_hello){ .name = "x", .listed = listed };
+	why = (struct diag){ 0 };
+	used = nbd_ini_hello_feed(&h, (const uint8_t *)&hi, sizeof(hi), &why);
+	names[0] = 0;
+	if (used < 0)
+		return used;
+	memcpy(in, &rep, sizeof(rep));
+	memcpy(in + sizeof(rep), data, len);
+	h.out_len = 0;
+	used = nbd_ini_hello_feed(&h, in, sizeof(rep) + len, &why);
+	if (used < 0)
+		return used;
+	rep.type = put_be32(NBD_REP_ACK);
+	rep.len = put_be32(0);
+	used = nbd_ini_hello_feed(&h, (const uint8_t *)&rep, sizeof(rep), &why);
+	cr_assert(used < 0 || h.step == INI_DONE);
+	return used < 0 ? used : 0;
+}
+
+Test(nbd_ini_hello, exports_are_listed)
+{
+	cr_assert_eq(list(NBD_FLAG_FIXED_NEWSTYLE, "\0\0\0\3onetext", 11), 0);
+	cr_assert_str_eq(names, "one,");
+	cr_assert_eq(list(0, "", 0), -EPROTONOSUPPORT);
+	cr_assert_eq(list(NBD_FLAG_FIXED_NEWSTYLE, "\0\0\0", 3), -EPROTO);
+	cr_assert_eq(list(NBD_FLAG_FIXED_NEWSTYLE, "\0\0\0\4one", 7), -EPROTO);
+	cr_assert_eq(list(NBD_FLAG_FIXED_NEWSTYLE,
+			     "\xff\xff\xff\xff"
+			     "one",
+			     7),
+		-EPROTO);
+	cr_assert_eq(list(NBD_FLAG_FIXED_NEWSTYLE, "\0\0\0\3o\0e", 7), -EPROTO);
+	cr_assert_str_eq(names, "");
 }

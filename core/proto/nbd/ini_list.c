@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The exports of an NBD server, as URIs. */
+#include "ini.h"
+#include "session.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MSEC 1000000ull
+
+struct listing {
+	struct nbd_ini_conf conf;
+	struct nbd_ini_link link;
+	struct resolve resolve;
+	struct uri *uri;
+	void (*found)(const char *uri, void *user);
+	void *user;
+	volatile int over;
+};
+
+static void listed(struct nbd_ini_hello *hello, const uint8_t *name, size_t len)
+{
+	static const char *const keys[] = { "socket", "src", "iface", NULL };
+	struct listing *list = container_of(hello, struct listing, link.hello);
+	const struct uri *uri = list->uri;
+	char text[URI_MAX], path[NBD_STRING_MAX + 1], port[8] = "";
+	bool v6 = strchr(uri->host, ':');
+
+	memcpy(path, name, len);
+	path[len] = 0;
+	if (uri->port)
+		snprintf(port, sizeof(port), ":%u", uri->port);
+	snprintf(text, sizeof(text), "%s://%s%s%s%s/", uri->scheme, v6 ? "[" : "", uri->host,
+		v6 ? "]" : "", port);
+	uri_encode(text, path);
+	uri_add_keys(text, list->uri, keys);
+	if (strlen(text) < URI_MAX - 1) /* not cut off */
+		list->found(text, list->user);
+}
+
+static void up(struct nbd_ini_link *link)
+{
+	container_of(link, struct listing, link)->over = 1;
+}
+
+static void resolved(struct resolve *resolve)
+{
+	container_of(resolve, struct listing, resolve)->over = 1;
+}
+
+static int failed(const struct diag *why, struct diag *diag)
+{
+	if (diag)
+		*diag = *why;
+	return -why->err;
+}
+
+static int ask(struct loop *loop, struct listing *list, struct diag *diag)
+{
+	static const struct nbd_ini_link_events events = { .up = up, .down = up };
+	struct nbd_ini_conf *conf = &list->conf;
+	uint64_t deadline = conf->timeout_ms ? loop_clock() + conf->timeout_ms * MSEC : 0;
+	int err;
+
+	if (!conf->dst.ss.ss_family) {
+		list->resolve.done = resolved;
+		err = resolve_start(
+			&list->resolve, loop, conf->host, conf->port, conf->timeout_ms, diag);
+		if (err)
+			return err;
+		loop_wait(loop, &list->over, 0);
+		if (list->resolve.why.err)
+			return failed(&list->resolve.why, diag);
+		conf->dst = list->resolve.addr;
+		addr_text(&conf->dst, conf->where);
+		list->over = 0;
+	}
+	list->link.hello.listed = listed;
+	err = nbd_ini_link_dial(&list->link, loop, conf, deadline, &events, diag);
+	if (err)
+		return err;
+	loop_wait(loop, &list->over, 0); /* the link keeps the time */
+	err = list->link.why.err ? failed(&list->link.why, diag) : 0;
+	nbd_ini_link_fini(&list->link);
+	return err;
+}
+
+int nbd_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
+	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
+{
+	struct listing *list = calloc(1, sizeof(*list));
+	int err;
+
+	if (!list)
+		return diag_sys(diag, ENOMEM, "list of exports");
+	list->uri = uri;
+	list->found = found;
+	list->user = user;
+	err = nbd_ini_conf_init(&list->conf, uri, env, diag);
+	if (!err)
+		err = ask(loop, list, diag);
+	free(list);
+	return err;
+}
