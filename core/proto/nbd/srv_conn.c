@@ -28,14 +28,9 @@ static void serve_export(struct nbd_srv_conn *c)
 
 static void hello_done(struct nbd_srv_conn *c)
 {
-	struct nbd_srv_hello *h = c->hello;
-
-	c->structured = h->structured;
-	c->meta = h->meta == h->chosen + 1;
-	free(h);
+	free(c->hello);
 	c->hello = NULL;
 	c->cutter.ev = &nbd_srv_stream;
-	serve_export(c);
 }
 
 /* One message; the next is read when the answer to it has left. */
@@ -55,13 +50,20 @@ static int hello_part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 	return (int)used;
 }
 
+/* A client that has the last answer has its place: until it is admitted, it may have to make room
+ * for another one. */
 static void hello_turn(struct nbd_srv_conn *c)
 {
 	struct nbd_srv_hello *h = c->hello;
 
-	if (h->sending)
+	if (h->sending || c->fencing)
 		return;
-	if (h->out_len) {
+	if (h->state == NBD_HELLO_DONE && !c->ready) {
+		c->structured = h->structured;
+		c->meta = h->meta == h->chosen + 1;
+		if (c->conn.state == TARGET_OPENING)
+			serve_export(c);
+	} else if (h->out_len) {
 		h->sending = true;
 		h->reply = (struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
 		stream_send(c->stream, &h->reply);
