@@ -783,15 +783,19 @@ static void undo(struct attach *attach)
 		unmounted(&m->child);
 }
 
-/* A mount(2) under way is stopped; one that completes all the same is undone by its child. */
+/* A mount(2) under way is stopped; one that completes all the same is undone by its child, one that
+ * completed just before is there to be undone. */
 static void stop(struct attach *attach)
 {
 	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
+	bool mounting = m->call.child.pid;
 
 	resolve_cancel(&m->resolve);
 	loop_timer_del(attach->loop, &m->timer);
 	child_call_cancel(&m->child);
 	child_call_cancel(&m->call.child);
+	if (mounting && !m->options.remount)
+		attach->made = !m->call.child.err;
 	nfs_query_cancel(&m->ask);
 	nfs_query_cancel(&m->query);
 	kernel_log_since(&m->log, is_ours, m->lines, sizeof(m->lines));

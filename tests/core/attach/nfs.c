@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -291,5 +292,28 @@ Test(nfs, cancelled_while_the_kernel_mounts)
 	cr_assert_eq(mounts(cancelled), -EINTR);
 	loop_wait(loop, &never, loop_clock() + 1500 * MSEC);
 	cr_assert_eq(kernel_mounted(tree.root, cancelled->dir, &there), -ENOENT);
+	cr_assert_eq(ends, 1);
+}
+
+static void cancel_mounted(struct loop_timer *timer)
+{
+	struct pollfd ended = { .fd = cancelled->call.child.watch.fd, .events = POLLIN };
+
+	(void)timer;
+	cr_assert(cancelled->call.child.pid);
+	cr_assert_eq(poll(&ended, 1, 5000), 1);
+	attach_cancel(&cancelled->attach);
+}
+
+/* The loop learns of the mount only after the attachment was cancelled. */
+Test(nfs, mounted_just_before_it_is_cancelled)
+{
+	struct loop_timer timer = { .fire = cancel_mounted };
+
+	cancelled = wants(0, "a", "clientaddr=10.0.0.2");
+	mount_ms = 1200;
+	loop_timer_set(loop, &timer, loop_clock() + 600 * MSEC);
+	cr_assert_eq(mounts(cancelled), -EINTR);
+	cr_assert(unmounted(), "it is left behind");
 	cr_assert_eq(ends, 1);
 }
