@@ -466,11 +466,19 @@ static void nvme_undo(struct attach *attach)
 	start_call(nvme, attach->until, DELETE_MS, deleted);
 }
 
+/* A connection that came about just before is there to be undone. */
 static void nvme_stop(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
+	bool dialling = nvme->call.pid && nvme->call.fn == write_line;
+	char name[16];
 
 	child_call_cancel(&nvme->call);
+	if (dialling && !nvme->call.err) {
+		snprintf(name, sizeof(name), "nvme%d", nvme->instance);
+		attach->made = !kernel_nvmf_look(attach->root, name, &nvme->ctrl);
+		snprintf(attach->what, sizeof(attach->what), "%s", name);
+	}
 	free(nvme->nodes.disks);
 	nvme->nodes.disks = NULL;
 }

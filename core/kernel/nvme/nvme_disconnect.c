@@ -117,7 +117,8 @@ static void append(char *text, size_t len, const char *disk, const char *who)
 {
 	size_t at = strlen(text);
 
-	snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", disk, who);
+	if (snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", disk, who) < 0)
+		text[at] = 0;
 }
 
 /* Its user is not visible from here: a mount of another mount namespace, ZFS, a target of the
@@ -159,30 +160,34 @@ static void find_user(int root, const struct nvmf_disk *disk, bool claims, char 
 			"claimed by an unknown user in the kernel or another mount namespace");
 }
 
-/* Claims are tried last: an open may block. */
+/* Claims are tried last, as an open may block. A search that ends before them finds nothing out:
+ * the disks may be in use. */
 void kernel_nvmf_users(
 	int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text, size_t len)
 {
-	char who[400];
+	char who[400], all[400] = "";
 
-	text[0] = 0;
+	snprintf(text, len, "unknown (timed out)");
 	for (unsigned i = 0; i < 2 * count; i++) {
 		const struct nvmf_ctrl *ctrl = &ctrls[i % count];
 		struct nvmf_disk *disks;
 		unsigned ndisks;
 
+		if (i == count)
+			snprintf(text, len, "%s", all);
 		if (kernel_nvmf_disks(root, ctrl->name, &disks, &ndisks, NULL))
 			continue;
 		for (unsigned d = 0; d < ndisks; d++) {
 			if (has_other_path(root, ctrls, count, disks[d].name) ||
-				told(text, disks[d].name))
+				told(all, disks[d].name))
 				continue;
 			find_user(root, &disks[d], i >= count, who, sizeof(who));
 			if (who[0])
-				append(text, len, disks[d].name, who);
+				append(all, sizeof(all), disks[d].name, who);
 		}
 		free(disks);
 	}
+	snprintf(text, len, "%s", all);
 }
 
 bool kernel_nvmf_has_root(int root, const char *ctrl)

@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #define MSEC 1000000ull
 
 int __wrap_kernel_disk_opens(int, const char *);
+int __wrap_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
+int __real_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
 
 /* It opens once it has a node: a file does. */
 int __wrap_kernel_disk_opens(int root, const char *name)
@@ -23,6 +26,15 @@ int __wrap_kernel_disk_opens(int root, const char *name)
 
 	snprintf(path, sizeof(path), "dev/%s", name);
 	return faccessat(root, path, 0, 0) ? -ENOENT : 0;
+}
+
+static bool search_hangs;
+
+int __wrap_kernel_openers_of(int root, unsigned major, unsigned minor, char *text, size_t len)
+{
+	while (search_hangs)
+		pause();
+	return __real_kernel_openers_of(root, major, minor, text, len);
 }
 
 static struct loop *loop;
@@ -336,6 +348,38 @@ Test(nvme, what_is_in_use_stays)
 	cr_assert_str_eq(who, "");
 	cr_assert_eq(detach(false), 0);
 	content("sys/class/nvme/nvme2/delete_controller", "1");
+}
+
+/* What can't be searched may be in use. */
+Test(nvme, users_that_are_not_found_in_time)
+{
+	char who[ATTACH_USERS];
+
+	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	nvme_tree_disk(&tree, "nvme2", "nvme1c2n1", "nvme1n1", 1);
+	search_hangs = true;
+	cr_assert_eq(detach(false), -EBUSY);
+	diag_says(why, DIAG_BUSY, NULL, "unknown timed_out");
+	content("sys/class/nvme/nvme2/delete_controller", "\n");
+	attach_nvme_users(tree.root, &nvme.ctrl, 1, who);
+	text_says(who, "unknown timed_out");
+}
+
+/* The call succeeds, and the loop learns of it only after the attachment was cancelled. */
+Test(nvme, connected_just_before_it_is_cancelled)
+{
+	struct pollfd ended = { .events = POLLIN };
+
+	nvme_tree_ctrl(&tree, "nvme3", "rdma", "nqn.other", "traddr=10.0.0.1,trsvcid=4420");
+	device_says("instance=3");
+	prepare(5000);
+	attach_nvme_row.dial(&nvme.attach);
+	ended.fd = nvme.call.watch.fd;
+	cr_assert_eq(poll(&ended, 1, 5000), 1);
+	attach_nvme_row.stop(&nvme.attach);
+	cr_assert(nvme.attach.made, "it is left behind");
+	cr_assert_str_eq(nvme.attach.what, "nvme3");
+	cr_assert_str_eq(nvme.ctrl.nqn, "nqn.other");
 }
 
 /* Connected by this command, and then its namespace does not come. */
