@@ -197,7 +197,7 @@ Test(nvme, a_driver_that_is_missing)
 
 static void waits(uint32_t nsid, int err, const char *words)
 {
-	prepare(100);
+	prepare(err == -ETIMEDOUT ? 100 : 10000);
 	nvme.nsid = nsid;
 	cr_assert_eq(run(), err, "%s", why->text);
 	if (err)
