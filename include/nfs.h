@@ -83,4 +83,3 @@ int nfs_exports(struct loop *, const struct addr *, uint16_t mountd_port, uint32
 	struct nfs_exports *, struct diag *);
 int nfs_paths(struct loop *, const struct addr *, bool rdma, uint32_t timeout_ms,
 	struct nfs_paths *, struct diag *);
-bool nfs_statd(struct loop *, uint32_t timeout_ms);

@@ -524,11 +524,3 @@ int nfs_paths(struct loop *loop, const struct addr *addr, bool rdma, uint32_t ti
 		nfs_paths_free(found);
 	return err;
 }
-
-bool nfs_statd(struct loop *loop, uint32_t timeout_ms)
-{
-	struct nfs_query q = new_query(loop, &(struct addr){ 0 }, timeout_ms);
-
-	nfs_query_statd(&q);
-	return !wait_query(&q, NULL);
-}
