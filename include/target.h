@@ -294,9 +294,6 @@ bool target_resized(struct target *, unsigned disk);
 /* Whether there is a place for another connection from there, perhaps that of one that is not
  * admitted. A refusal is counted and reported. */
 bool target_room(struct target *, const struct addr *peer);
-void target_dropped(struct target *); /* a connection, before a byte of it was read */
-/* No descriptor is left for the next; true: soon there will be. */
-bool target_starved(struct target *, const struct diag *why);
 /* Hands a new connection to a worker, where carrier->open() runs; needs target_room(). It is freed
  * with free() when over. */
 void target_conn_begin(struct target *, struct target_conn *, const struct target_carrier *,

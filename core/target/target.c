@@ -38,20 +38,6 @@ bool target_room(struct target *target, const struct addr *peer)
 	return false;
 }
 
-/* Not reported: a peer that sends nothing shall not fill the operator's screen. */
-void target_dropped(struct target *target)
-{
-	target->places->refused++;
-}
-
-bool target_starved(struct target *target, const struct diag *why)
-{
-	if (target->places->leaving || target_places_evict(target->places))
-		return true;
-	target_places_refuse(target->places, why);
-	return false;
-}
-
 unsigned target_connections(const struct target *target)
 {
 	return target->places->count;
@@ -337,14 +323,24 @@ static void incoming_rdma(struct ep_incoming *incoming, void *user)
 	target->proto->rdma(target, incoming);
 }
 
+/* No descriptor is left for the next connection. true: one will be free soon. */
 static bool starved(const struct diag *why, void *user)
 {
-	return target_starved(user, why);
+	struct target *target = user;
+
+	if (target->places->leaving || target_places_evict(target->places))
+		return true;
+	target_places_refuse(target->places, why);
+	return false;
 }
 
+/* A connection was dropped before a byte of it was read. Not reported: a peer that sends nothing
+ * must not fill the operator's screen. */
 static void dropped(void *user)
 {
-	target_dropped(user);
+	struct target *target = user;
+
+	target->places->refused++;
 }
 
 static void ways_changed(struct ways *ways)
