@@ -6,7 +6,6 @@
 #define NVME_CLASS  "sys/class/nvme"
 #define FABRICS_DEV "dev/nvme-fabrics"
 
-void kernel_nvme_numbers_add(int root, struct nvme_numbers *); /* those that exist */
 /* Leaves of the kernel's lines those that can be of one attempt: of the controller `own`, or, where
  * it is not known (-1), of the only one that is none of `others`; no line that names another
  * subsystem, host or transport; and those of no controller. */

@@ -26,7 +26,7 @@ static void add_number(const char *name, void *arg)
 		put(numbers, (int)n);
 }
 
-void kernel_nvme_numbers_add(int root, struct nvme_numbers *numbers)
+static void add_numbers(int root, struct nvme_numbers *numbers)
 {
 	kernel_sys_list(root, NVME_CLASS, add_number, numbers);
 }
@@ -174,7 +174,7 @@ static bool of_hosts(const char *line)
 void kernel_nvmf_words_mark(int root, struct nvmf_words *words)
 {
 	words->others = (struct nvme_numbers){ 0 };
-	kernel_nvme_numbers_add(root, &words->others);
+	add_numbers(root, &words->others);
 	kernel_log_mark(root, &words->log);
 }
 
@@ -183,6 +183,6 @@ void kernel_nvmf_words_since(int root, struct nvmf_words *words, const struct nv
 {
 	kernel_log_since(&words->log, of_hosts, text, len);
 	if (instance < 0) /* controllers that exist now are not the one that failed */
-		kernel_nvme_numbers_add(root, &words->others);
+		add_numbers(root, &words->others);
 	kernel_nvme_words_own(text, want, &words->others, instance);
 }
