@@ -173,18 +173,8 @@ struct ddp_entry *ddp_tx_oldest_read(struct iwarp *iw)
 	return entry(tx, tx->read_at);
 }
 
-void ddp_tx_read_answered(struct iwarp *iw)
-{
-	struct ddp_tx *tx = &iw->tx;
-
-	entry(tx, tx->read_at++)->answered = true;
-	tx->reads--;
-	loop_work_add(iw->ep.loop, &iw->work);
-	ddp_tx_retire(iw);
-}
-
-/* Reports, in post order, what is done. */
-void ddp_tx_retire(struct iwarp *iw)
+/* Report completed operations in post order. */
+static void retire(struct iwarp *iw)
 {
 	struct ddp_tx *tx = &iw->tx;
 
@@ -201,6 +191,16 @@ void ddp_tx_retire(struct iwarp *iw)
 		iw->touched = true;
 		iw->ep.ev->sent(&iw->ep, e->op);
 	}
+}
+
+void ddp_tx_read_answered(struct iwarp *iw)
+{
+	struct ddp_tx *tx = &iw->tx;
+
+	entry(tx, tx->read_at++)->answered = true;
+	tx->reads--;
+	loop_work_add(iw->ep.loop, &iw->work);
+	retire(iw);
 }
 
 /* Lays out the bytes of the wire area that no piece covers yet. */
@@ -463,7 +463,7 @@ void ddp_tx_flush(struct iwarp *iw)
 		if (bytes >= 0) {
 			iw->moved += (uint64_t)bytes;
 			advance(tx, (size_t)bytes);
-			ddp_tx_retire(iw);
+			retire(iw);
 		} else if (errno == EAGAIN) {
 			wait_room(iw);
 		} else if (errno != EINTR) {

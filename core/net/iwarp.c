@@ -193,7 +193,7 @@ static void end_of_turn(struct loop_work *work)
 	idle(iw);
 }
 
-void iwarp_ready(struct loop_fd *fd, uint32_t events)
+static void socket_ready(struct loop_fd *fd, uint32_t events)
 {
 	struct iwarp *iw = container_of(fd, struct iwarp, fd);
 
@@ -215,7 +215,7 @@ void iwarp_ready(struct loop_fd *fd, uint32_t events)
 	idle(iw);
 }
 
-bool iwarp_look(struct loop_fd *fd)
+static bool socket_look(struct loop_fd *fd)
 {
 	struct iwarp *iw = container_of(fd, struct iwarp, fd);
 	bool any = iw->step == IWARP_LIVE && iw->ep.state == EP_UP && ddp_rx_readable(iw);
@@ -363,7 +363,7 @@ int iwarp_init(struct iwarp *iw, struct loop *loop, const struct ep_caps *want,
 		.dom = DOM_NONE,
 		.caps = *want };
 	iw->fd = (struct loop_fd){
-		.fd = -1, .events = EPOLLIN, .ready = iwarp_ready, .look = iwarp_look
+		.fd = -1, .events = EPOLLIN, .ready = socket_ready, .look = socket_look
 	};
 	iw->timer.fire = expired;
 	iw->work.run = end_of_turn;

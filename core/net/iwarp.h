@@ -132,8 +132,6 @@ struct diag *iwarp_why(struct iwarp *); /* NULL when a cause is known already */
 void iwarp_fault(struct iwarp *, unsigned term, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 const char *iwarp_term_text(unsigned term);
-void iwarp_ready(struct loop_fd *, uint32_t events);
-bool iwarp_look(struct loop_fd *);
 
 /* iwarp_cm.c */
 int iwarp_dial(struct ep **, struct loop *, const struct ep_dial *, const struct ep_events *,
@@ -157,7 +155,6 @@ void ddp_tx_internal(struct iwarp *, uint8_t kind); /* an op of no bytes that no
 bool ddp_tx_respond(struct iwarp *, const struct rdmap_read_req *);
 bool ddp_tx_uses(const struct iwarp *, uint32_t stag); /* a response from there is not yet sent */
 void ddp_tx_flush(struct iwarp *);
-void ddp_tx_retire(struct iwarp *);
 /* what was posted leaves as far as the socket takes it; no upcall */
 void ddp_tx_last(struct iwarp *);
 struct ddp_entry *ddp_tx_oldest_read(struct iwarp *);
