@@ -25,7 +25,8 @@ static const struct serving_process *find(
 	return NULL;
 }
 
-double serving_rate(const struct serving_process *now, const struct serving_process *before,
+/* Bytes per second between two samples of a process, or since it was ready. */
+static double serving_rate(const struct serving_process *now, const struct serving_process *before,
 	uint64_t bytes, uint64_t before_bytes)
 {
 	double seconds = now->seconds - (before ? before->seconds : 0);

@@ -10,6 +10,3 @@ bool serving_select(struct kernel_serving *, const char *word);
 /* Nothing where there is none. before: an earlier sample, for rates; may be NULL. */
 void serving_text(struct out *, const struct kernel_serving *, const struct kernel_serving *before);
 void serving_json(struct out *, const struct kernel_serving *);
-/* Per second, between two samples of a process or since it was ready. */
-double serving_rate(const struct serving_process *now, const struct serving_process *before,
-	uint64_t bytes, uint64_t before_bytes);

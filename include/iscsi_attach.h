@@ -146,10 +146,6 @@ void iscsi_link_start(struct iscsi_link *);
 /* Any time, over or not. What was half done is undone: a new session is gone, one of before is
  * without connection. */
 void iscsi_link_end(struct iscsi_link *);
-/* Of a session that logs in for the first and every later time: 00 02 3d, and its number, as iscsid
- * makes it, so that either of the two can take up the other's session in the eyes of the target
- * (RFC 7143, 6.3.5). */
-void iscsi_isid(uint32_t sid, uint8_t isid[6]);
 
 /* --- Whole sessions. */
 struct iscsi_want {

@@ -14,7 +14,9 @@ enum link_state { LINK_CONNECT, LINK_LOGIN, LINK_OVER };
 
 static void dial(struct iscsi_link *);
 
-void iscsi_isid(uint32_t sid, uint8_t isid[6])
+/* The ISID of every login of a session: 00 02 3d and its number, as iscsid makes it. The target
+ * then lets either of the two take over the other's session (RFC 7143, 6.3.5). */
+static void make_isid(uint32_t sid, uint8_t isid[6])
 {
 	const uint8_t made[6] = { 0x00, 0x02, 0x3d, (uint8_t)(sid >> 16), (uint8_t)(sid >> 8),
 		(uint8_t)sid };
@@ -149,7 +151,7 @@ static void up(struct datamover *dm)
 	memcpy(link->way, dm->way, sizeof(link->way));
 	loop_trace(link->loop, "%s, session%u", dm->way, link->id.sid);
 	link->state = LINK_LOGIN;
-	iscsi_isid(link->id.sid, isid);
+	make_isid(link->id.sid, isid);
 	offer(link->set, &wishes);
 	err = iscsi_link_describe(link, &why);
 	if (!err)
