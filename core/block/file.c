@@ -170,7 +170,8 @@ static void tell(struct loop_work *work)
 		diag_set(&bdev->why, DIAG_UNSUPPORTED, -file->no_ring,
 			"io_uring is not available (%s): file I/O uses threads instead",
 			diag_errno_text(-file->no_ring));
-	if (bdev->state == BDEV_UP && file->header_len && !file->reading)
+	/* While `reading`, the header belongs to the thread. */
+	if (bdev->state == BDEV_UP && !file->reading && file->header_len)
 		image_header(file->header, file->header_len, file->path, &bdev->why);
 	if (bdev->changed)
 		bdev->changed(bdev);
