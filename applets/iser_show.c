@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print results of logins. */
 #include "iser_show.h"
-#include "iser_loss.h"
 #include "policy.h"
 #include "scsi_show.h"
 #include <stdio.h>

@@ -2,7 +2,6 @@
 /* A login made of the kernel's attributes: whoever made the session, and whatever process knew more
  * of it. */
 #include "iscsi_kept.h"
-#include "kernel_iscsi_keeper.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A discovery over iSER with a target whose PDUs are the input's, some with headers that are right
  * so that they get further. */
-#include "../../core/proto/iscsi/text.h"
 #include "ep_pair.h"
 #include "iscsi.h"
 #include "wire/iser.h"

@@ -6,7 +6,6 @@
  * default, SEED=n others. */
 #include "ep_pair.h"
 #include "serving.h"
-#include "wire/nvmf.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
