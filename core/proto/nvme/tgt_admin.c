@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What a controller answers on its admin queue (Base 2.1, section 5) and to Fabrics commands
  * (section 6): properties, features, events, keep-alive, shutdown. Identify data and logs are in
- * nvme_tgt_identify.c and nvme_tgt_log.c. */
+ * tgt_identify.c and tgt_log.c. */
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Log pages (Base 2.1, 5.1.12), any part of them: what lies behind their end reads as zeroes. The
- * discovery log is made in nvme_tgt_disc.c. */
+ * discovery log is made in tgt_disc.c. */
 #include "tgt.h"
 
 static uint32_t cdw(le32 value)
