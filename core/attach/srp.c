@@ -375,7 +375,12 @@ static void srp_users(const struct attach *attach, int root, char *text, size_t 
 	const struct attach_srp *srp =
 		(const struct attach_srp *)(const void *)attach; /* the first member */
 
-	kernel_scsi_users(root, number_of(srp), text, len);
+	char found[ATTACH_USERS];
+
+	/* After a search that was cut short, the disks may still be in use. */
+	snprintf(text, len, "unknown (timed out)");
+	kernel_scsi_users(root, number_of(srp), found, sizeof(found));
+	snprintf(text, len, "%s", found);
 }
 
 static int say_why(struct attach *attach, int err)

@@ -32,6 +32,17 @@ int __wrap_kernel_disk_opens(int root, const char *name)
 	return faccessat(root, path, 0, 0) ? -ENOENT : 0;
 }
 
+int __real_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
+int __wrap_kernel_openers_of(int, unsigned, unsigned, char *, size_t);
+static bool search_hangs;
+
+int __wrap_kernel_openers_of(int root, unsigned major, unsigned minor, char *text, size_t len)
+{
+	while (search_hangs)
+		pause();
+	return __real_kernel_openers_of(root, major, minor, text, len);
+}
+
 static struct loop *loop;
 static struct tree tree;
 static struct srp_want want;
@@ -457,5 +468,17 @@ Test(srp, what_is_in_use_stays)
 	is_mounted();
 	cr_assert_eq(detach(1000, false), -EBUSY);
 	diag_says(why, DIAG_BUSY, NULL, "sda /mnt");
+	content(PORT "delete", "");
+}
+
+/* What can't be searched may be in use. */
+Test(srp, users_that_are_not_found_in_time)
+{
+	host(6, "mlx5_0\n");
+	remote_port();
+	disk();
+	search_hangs = true;
+	cr_assert_eq(detach(5000, false), -EBUSY);
+	diag_says(why, DIAG_BUSY, NULL, "unknown timed_out");
 	content(PORT "delete", "");
 }
