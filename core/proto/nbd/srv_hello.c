@@ -285,13 +285,14 @@ static size_t option(struct nbd_srv_hello *h, const uint8_t *p, size_t len)
 		return 0;
 	code = get_be32(opt->option);
 	data = get_be32(opt->len);
-	if (get_be64(opt->magic) != NBD_OPT_MAGIC || ++h->options > NBD_OPTIONS ||
+	if (get_be64(opt->magic) != NBD_OPT_MAGIC || h->options == NBD_OPTIONS ||
 		data > NBD_OPTION_SKIP || (!h->fixed && code != NBD_OPT_EXPORT_NAME) ||
 		(code == NBD_OPT_EXPORT_NAME && data > NBD_STRING_MAX)) {
 		h->state = NBD_HELLO_END;
 		return len;
 	}
 	if (data > NBD_OPTION_MAX) {
+		h->options++;
 		refuse(h, code, NBD_REP_ERR_TOO_BIG, "option too long");
 		h->skip = data;
 		h->state = NBD_HELLO_SKIP;
@@ -299,6 +300,7 @@ static size_t option(struct nbd_srv_hello *h, const uint8_t *p, size_t len)
 	}
 	if (len - sizeof(*opt) < data)
 		return 0;
+	h->options++;
 	option_run(h, code, p + sizeof(*opt), data);
 	return sizeof(*opt) + data;
 }

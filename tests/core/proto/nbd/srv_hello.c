@@ -251,6 +251,22 @@ Test(nbd_srv_hello, every_cut_waits_for_more)
 
 /* Every byte of a handshake with every bit flipped: refused or harmless, never out of bounds
  * (sanitizers watch). */
+/* A server that polls looks at the first half of an option many times. */
+Test(nbd_srv_hello, an_option_in_two_halves_counts_once)
+{
+	static struct talk t;
+	size_t used;
+
+	talk_init(&t, 512);
+	say_flags(&t, NBD_FLAG_FIXED_NEWSTYLE);
+	used = nbd_srv_hello_feed(&t.h, t.in, t.len);
+	say_option(&t, NBD_OPT_EXPORT_NAME, "one", 3);
+	for (unsigned i = 0; i < 10000; i++)
+		cr_assert_eq(nbd_srv_hello_feed(&t.h, t.in + used, t.len - used - 1), 0);
+	cr_assert_eq(nbd_srv_hello_feed(&t.h, t.in + used, t.len - used), t.len - used);
+	cr_assert_eq(t.h.state, NBD_HELLO_DONE);
+}
+
 Test(nbd_srv_hello, every_damaged_byte_is_refused_or_harmless)
 {
 	static const uint8_t meta[] = "\0\0\0\3two\0\0\0\1\0\0\0\17base:allocation";
