@@ -110,6 +110,8 @@ bool attach_is_over(const struct attach *);
 void attach_step(struct attach *, int err);
 /* Something to print. Details: only if loop_options.verbose is set. */
 void attach_note(struct attach *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* What the kernel's log said, a note for each line, if loop_options.verbose is set. */
+void attach_note_words(struct attach *, const char *words);
 /* In look(): a disk that must open, by its kernel name. */
 void attach_disk(struct attach *, const char *name);
 /* In late(): the first of those disks that has not opened, "" = none. */

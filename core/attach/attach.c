@@ -492,3 +492,13 @@ void attach_note(struct attach *attach, const char *fmt, ...)
 	va_end(args);
 	attach->note(attach, text);
 }
+
+void attach_note_words(struct attach *attach, const char *words)
+{
+	for (const char *at = words; loop_options(attach->loop)->verbose && *at;) {
+		size_t len = strcspn(at, "\n");
+
+		attach_note(attach, "kernel: %.*s", (int)len, at);
+		at += len + (at[len] == '\n');
+	}
+}

@@ -91,16 +91,6 @@ static void nvme_ready(struct attach *attach)
 
 /* ---- dial */
 
-static void note_words(struct attach *attach, const char *words)
-{
-	for (const char *at = words; loop_options(attach->loop)->verbose && *at;) {
-		size_t len = strcspn(at, "\n");
-
-		attach_note(attach, "kernel: %.*s", (int)len, at);
-		at += len + (at[len] == '\n');
-	}
-}
-
 /* Linux 6.12: nvmet over RDMA may drop the connection before its answer to a wrong secret is out,
  * and the host waits for it forever. */
 static int too_late(struct attach_nvme *nvme)
@@ -146,7 +136,7 @@ static void dialled(struct child_call *call)
 		err = too_late(nvme);
 	else if (err)
 		err = kernel_nvme_why(-err, words, nvme->want, &attach->why);
-	note_words(attach, words);
+	attach_note_words(attach, words);
 	/* another program was quicker */
 	if (err == -EALREADY && !kernel_nvmf_find(attach->root, nvme->want, &nvme->ctrl)) {
 		attach->why = (struct diag){ 0 };

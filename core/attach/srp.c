@@ -119,18 +119,6 @@ static void srp_ready(struct attach *attach)
 
 /* ---- dial */
 
-static void note_words(struct attach_srp *srp)
-{
-	struct attach *attach = &srp->attach;
-
-	for (const char *at = srp->words; loop_options(attach->loop)->verbose && *at;) {
-		size_t len = strcspn(at, "\n");
-
-		attach_note(attach, "kernel: %.*s", (int)len, at);
-		at += len + (at[len] == '\n');
-	}
-}
-
 static bool was_there(const struct attach_srp *srp, const char *host)
 {
 	for (unsigned i = 0; i < srp->befores; i++)
@@ -274,7 +262,7 @@ static void logged_in(struct kernel_srp_add *add, int err, struct diag *diag)
 	struct attach *attach = &srp->attach;
 
 	note_made(srp);
-	note_words(srp);
+	attach_note_words(attach, srp->words);
 	attach->why = *diag;
 	if (err == -ETIMEDOUT) {
 		err = too_late(srp);
