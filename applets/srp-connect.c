@@ -79,7 +79,7 @@ struct work {
 	struct loop *loop;
 };
 
-/* ---- What is wanted. */
+/* ---- Targets. */
 
 static int check_loss(const struct connection *c, int root, bool live, struct diag *diag)
 {

@@ -272,7 +272,7 @@ static void take_answer(struct nfs_query *q)
 	m->answered(m);
 }
 
-/* Once for each transport; who asks last gets the answer. */
+/* Each transport is probed once; its last caller gets the answer. */
 static void ask_server(struct nfs_mount *m, void (*answered)(struct nfs_mount *))
 {
 	m->answered = answered;

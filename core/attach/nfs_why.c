@@ -67,7 +67,7 @@ static bool has_time(const struct nfs_mount *m)
 	return !m->until || loop_clock() < m->until;
 }
 
-/* mountd has not told: it does not answer, or there is no time left to ask it. */
+/* The reason is unknown: mountd does not answer, or no time is left to ask it. */
 static void guess_denied(struct nfs_mount *m)
 {
 	if (m->denied != ENOENT) {

@@ -9,7 +9,7 @@
 #define NBD_NAME_MAX 512
 /* bytes of one option's data that are worth reading: a name and some queries */
 #define NBD_OPTION_MAX  8192
-#define NBD_OPTION_SKIP (1u << 20) /* more than this is no option but an attack */
+#define NBD_OPTION_SKIP (1u << 20) /* a longer option is taken for an attack */
 #define NBD_OPTIONS     256        /* in one handshake */
 #define NBD_HELLO_OUT   (NBD_EXPORTS * (sizeof(struct nbd_rep) + 4 + 2 * NBD_NAME_MAX) + 1024)
 
@@ -23,7 +23,7 @@ enum nbd_srv_hello_state {
 struct nbd_srv_hello {
 	const struct nbd_export *export;
 	unsigned exports;
-	/* Makes ready to serve that export; a failure is told to the client. */
+	/* Prepare to serve that export; the client gets the reason of a failure. */
 	int (*enter)(struct nbd_srv_hello *, unsigned export, struct diag *);
 	void *user; /* enter's */
 	uint8_t state;

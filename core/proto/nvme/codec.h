@@ -122,7 +122,7 @@ struct nvme_tcp_pdu {
 unsigned nvme_tcp_hlen(uint8_t type);
 /* Fills hlen, pdo, plen and the digest flags from type, data, the digests (NVME_TCP_DGST_*) and
  * alignment in force; then writes the header. Returns pdo, or what comes before the data if there
- * is none: header and room for its digest. Only that many bytes of `out` are set. */
+ * is none: header and room for its digest. The rest of `out` is not written. */
 unsigned nvme_tcp_put(
 	uint8_t out[NVME_TCP_HEAD_MAX], struct nvme_tcp_pdu *, unsigned dgst, unsigned align);
 /* Needs hlen bytes of a header. */
