@@ -8,7 +8,7 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>) that only the rooms named with them may use
 table='
 main.c  : applet out uri resolve :
-applets : applet attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server nbd_dev kernel kernel_nvmf kernel_scsi kernel_serving kernel_srp mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list kernel_nvme_list iscsi kernel_iscsi iscsi_attach kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf iscsi_keeper :
+applets : applet secret attach attach_luns attach_nvme attach_srp out uri bdev child session nvmf service export nbd_server nbd_dev kernel kernel_nvmf kernel_scsi kernel_serving kernel_srp mad copy nvmf_target load stats srp_rules srp_daemon nfs nfs_mount kernel_nfs kernel_list kernel_nvme_list iscsi kernel_iscsi iscsi_attach kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf iscsi_keeper :
 attach  : attach attach_luns attach_nvme attach_srp child datamover iscsi iscsi_attach kernel kernel_nvmf kernel_iscsi kernel_iscsi_keeper kernel_iscsi_nl kernel_iscsi_session kernel_nfs kernel_scsi kernel_srp nfs nfs_mount uri wire/iscsi :
 daemon  : iscsi_attach iscsi_keeper kernel kernel_iscsi_keeper kernel_iscsi_session mad port_events srp_daemon srp_rules uri :
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping :
@@ -19,7 +19,7 @@ proto   : target ep ring stream ways datamover bdev split out session nvmf nfs i
 block   : bdev split scheme out mem uri copy session image : liburing.h
 mad     : mad wire/mad          : infiniband/*
 net     : port_events ep stream ways mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
-base    : applet scheme image child crc32c mem out uri resolve stats :
+base    : applet secret scheme image child crc32c mem out uri resolve stats :
 include : *                     :
 '
 everywhere='diag loop policy wire'
