@@ -157,6 +157,7 @@ $(T)/tests/core/block/file_map: TEST_LIBS += -Wl,--wrap=lseek
 $(addprefix $(T)/tests/,core/base/addr core/base/resolve core/proto/iscsi/hops pair/names): TEST_LIBS += -Wl,--wrap=getaddrinfo,--wrap=freeaddrinfo
 $(T)/tests/core/base/resolve: TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime
 $(addprefix $(T)/tests/core/attach/,attach disks): TEST_LIBS += -Wl,--wrap=clock_gettime,--wrap=epoll_wait,--wrap=timerfd_settime,--wrap=socket,--wrap=bind,--wrap=kernel_disk_opens
+$(T)/tests/core/attach/attach: TEST_LIBS += -Wl,--wrap=fork
 $(addprefix $(T)/tests/core/attach/,luns nvme): TEST_LIBS += -Wl,--wrap=kernel_disk_opens
 $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_disk_opens,--wrap=kernel_srp_add_start
 $(T)/tests/core/attach/nvme $(T)/tests/core/attach/srp: TEST_LIBS += -Wl,--wrap=kernel_openers_of

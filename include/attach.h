@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct attach;
+struct attach_users;
 
 /* ready, dial and undo end with attach_step(), whenever that is: inside the call, too. Each is
  * bound by attach.until on its own (children have a deadline); two seconds later the frame stops
@@ -32,9 +33,10 @@ struct attach_proto {
 	int (*look)(struct attach *);
 	/* Set attach.why at the deadline: what is missing. NULL: the frame's words. */
 	void (*late)(struct attach *);
-	/* The users of what this attachment made, as text; "" = none. Runs in a child that is ended
-	 * after two seconds; the text written by then counts. NULL: there can be no users. */
-	void (*users)(const struct attach *, int root, char *text, size_t len);
+	/* Find the users of what this attachment made. Runs in a child that is ended after two
+	 * seconds: what it has found by then counts, but nothing found is not enough to undo
+	 * anything, unless the row has set `enough`. NULL: there can be no users. */
+	void (*users)(const struct attach *, int root, struct attach_users *);
 	/* Undo what this attachment made: disconnect, log out, unmount. why is free for its own
 	 * failure: after a failed attach the frame keeps the first one. */
 	void (*undo)(struct attach *);
@@ -43,6 +45,11 @@ struct attach_proto {
 };
 
 #define ATTACH_USERS 400
+struct attach_users {
+	char text[ATTACH_USERS]; /* "sda1 mounted on /mnt"; "" = none */
+	bool enough;             /* all that must be searched was: the rest may time out */
+};
+
 struct attach { /* embedded first in the protocol's own; zeroed, then set by the owner */
 	const struct attach_proto *proto;
 	struct loop *loop;
@@ -76,6 +83,11 @@ struct attach { /* embedded first in the protocol's own; zeroed, then set by the
 	struct attach *next; /* in its queue */
 	volatile int *over;
 	struct child_call asking;
+	struct attach_users found;
+	struct attach_load {
+		struct child_call call;
+		void (*done)(struct attach *, int err);
+	} load;
 	struct diag first;
 	struct attach_wait {
 		struct attach *next;
@@ -108,6 +120,14 @@ bool attach_is_over(const struct attach *);
 
 /* For rows. The step under way has ended: 0, or -errno with attach.why set. */
 void attach_step(struct attach *, int err);
+/* Load kernel modules. call.fn loads them: in a child unless they are all loaded already. call.out
+ * begins with a struct diag for its reason. done() may come inside the call: 0, or -errno with
+ * attach.why set. */
+void attach_load(struct attach *, const struct child_call *, bool loaded,
+	void (*done)(struct attach *, int err));
+/* The text of a search that ended with err: "unknown (...)" if it was not finished. For searches
+ * of a row's own. */
+void attach_users_text(const struct attach_users *, int err, char text[ATTACH_USERS]);
 /* Something to print. Details: only if loop_options.verbose is set. */
 void attach_note(struct attach *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* What the kernel's log said, a note for each line, if loop_options.verbose is set. */

@@ -79,6 +79,7 @@ bool kernel_process_has(int root, int pid, const char *path); /* open */
 /* RDMA as the system sees it, for messages when no device was found: which of ib_uverbs, rdma_ucm,
  * devices is missing. Loads the modules where it may. */
 int kernel_rdma_ready(int root, struct diag *);
+bool kernel_rdma_loaded(int root); /* there are no modules to load */
 /* The network interface of an RDMA device; -ENODEV: it has none, or does not exist. */
 int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *);
 /* Writes this process's id to a file and returns a descriptor, which keeps the file locked.

@@ -53,6 +53,8 @@ struct nfs_numbers { /* resolved: what the kernel cannot find out itself */
 int kernel_nfs_options_write(const struct nfs_options *, const struct nfs_numbers *,
 	char text[NFS_OPTIONS_MAX], struct diag *);
 
+/* All that kernel_nfs_ready() could load is there. */
+bool kernel_nfs_loaded(int root, bool rdma, uint8_t major);
 /* The kernel's modules for it are there, loaded here if need be; version 0: of any version. */
 int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *);
 /* The own address from which this one is reached. */

@@ -165,9 +165,10 @@ int kernel_nvmf_disks(
 int kernel_nvmf_active(int root, const char *ctrl, uint32_t *nsid, unsigned max);
 
 /* Users of the disks of these controllers: mounts, swap, dm, md, processes; "" = none. A disk with
- * another live path is not lost. May block; until mounts and openers were searched the text is
- * "unknown (timed out)". */
-void kernel_nvmf_users(int root, const struct nvmf_ctrl *, unsigned count, char *text, size_t len);
+ * another live path is not lost. May block; *enough is set once mounts and openers were searched.
+ */
+void kernel_nvmf_users(
+	int root, const struct nvmf_ctrl *, unsigned count, char *text, size_t len, bool *enough);
 /* the system runs on one of its disks, through any layers */
 bool kernel_nvmf_has_root(int root, const char *ctrl);
 /* The kernel gives the number of a removed controller to the next one: it is still this one. */

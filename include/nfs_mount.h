@@ -55,10 +55,8 @@ struct nfs_mount {            /* zeroed, then set by the owner */
 	uint64_t retry, pause, since;
 	struct resolve resolve;
 	struct loop_timer timer;
-	struct child_call child; /* directory, modules, umount */
+	struct child_call child; /* directory, umount */
 	struct nfs_ready {
-		uint8_t major;
-		bool rdma;
 		struct diag why, no_device;
 	} ready;
 	bool unasked; /* this machine cannot ask over RDMA, the kernel perhaps can mount */

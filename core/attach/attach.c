@@ -173,15 +173,22 @@ static int find_users(int root, const void *arg, void *out)
 {
 	const struct attach *attach = arg;
 
-	attach->proto->users(attach, root, out, ATTACH_USERS);
+	attach->proto->users(attach, root, out);
 	return 0;
+}
+
+/* What can't be searched may be in use. */
+void attach_users_text(const struct attach_users *found, int err, char text[ATTACH_USERS])
+{
+	bool unknown = err && !found->text[0] && !(err == -ETIMEDOUT && found->enough);
+
+	snprintf(text, ATTACH_USERS, unknown ? "unknown (%s)" : "%s",
+		unknown ? diag_errno_text(-err) : found->text);
 }
 
 static void users_known(struct attach *attach, int err)
 {
-	if (err && err != -ETIMEDOUT && !attach->users[0])
-		snprintf(attach->users, sizeof(attach->users), "unknown (%s)",
-			diag_errno_text(-err));
+	attach_users_text(&attach->found, err, attach->users);
 	if (!attach->users[0]) {
 		undo(attach);
 	} else if (attach->detaching) {
@@ -205,12 +212,12 @@ static void ask_users(struct attach *attach)
 {
 	int err;
 
-	attach->users[0] = 0;
+	attach->found = (struct attach_users){ 0 };
 	enter(attach, USERS, 0);
 	attach->asking = (struct child_call){ .fn = find_users,
 		.arg = attach,
-		.out = attach->users,
-		.out_len = sizeof(attach->users),
+		.out = &attach->found,
+		.out_len = sizeof(attach->found),
 		.until = loop_clock() + USERS_MS * MSEC,
 		.grace_ms = PAUSE_MS,
 		.done = users_found };
@@ -311,6 +318,7 @@ static void stop(struct attach *attach)
 {
 	loop_work_del(attach->loop, &attach->work);
 	child_call_cancel(&attach->asking);
+	child_call_cancel(&attach->load.call);
 	if (attach->proto->stop)
 		attach->proto->stop(attach);
 	attach_wait_end(attach);
@@ -478,6 +486,42 @@ int attach_run(struct loop *loop, struct attach *const *list, unsigned count, st
 	loop_signal_del(loop, &runner.signal);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return 0;
+}
+
+static void load_over(struct attach *attach)
+{
+	const struct child_call *call = &attach->load.call;
+
+	memcpy(&attach->why, call->out, sizeof(attach->why));
+	if (call->err && !attach->why.err)
+		diag_set(&attach->why, DIAG_NO_MODULE, -call->err,
+			call->late ? "modprobe timed out" : "can't load the kernel modules");
+	attach->load.done(attach, call->err);
+}
+
+static void loaded(struct child_call *call)
+{
+	load_over(container_of(call, struct attach, load.call));
+}
+
+void attach_load(struct attach *attach, const struct child_call *how, bool already,
+	void (*done)(struct attach *, int err))
+{
+	struct child_call *call = &attach->load.call;
+	int err;
+
+	attach->load.done = done;
+	*call = *how;
+	call->done = loaded;
+	memset(call->out, 0, sizeof(struct diag));
+	if (already) {
+		call->err = -call->fn(attach->root, call->arg, call->out);
+		load_over(attach);
+		return;
+	}
+	err = child_call_start(call, attach->loop, &attach->root, 1);
+	if (err)
+		done(attach, diag_sys(&attach->why, -err, "fork"));
 }
 
 void attach_note(struct attach *attach, const char *fmt, ...)

@@ -557,32 +557,29 @@ static void start_asking(struct nfs_mount *m)
 
 static int load_modules(int root, const void *arg, void *out)
 {
+	const struct nfs_mount *m = arg;
 	struct nfs_ready *ready = out;
+	uint8_t major = m->options.major;
 
-	(void)arg;
-	if (kernel_nfs_ready(root, false, ready->major, &ready->why) || !ready->rdma)
-		return 0;
-	if (kernel_nfs_ready(root, true, ready->major, &ready->why))
+	if (kernel_nfs_ready(root, false, major, &ready->why))
+		return ready->why.err;
+	if (m->rdma && kernel_nfs_ready(root, true, major, &ready->why))
 		diag_hint(&ready->why, TCP_HINT);
-	else
+	else if (m->rdma)
 		kernel_rdma_ready(root, &ready->no_device);
-	return 0;
+	return ready->why.err;
 }
 
-static void loaded(struct child_call *child)
+static void is_ready(struct attach *attach, int err)
 {
-	struct nfs_mount *m = container_of(child, struct nfs_mount, child);
+	struct nfs_mount *m = container_of(attach, struct nfs_mount, attach);
 	struct nfs_ready *ready = &m->ready;
 
-	if (child->err) {
-		diag_sys(&m->attach.why, -child->err, "load the kernel's NFS modules");
-	} else if (ready->why.err) {
-		m->attach.why = ready->why;
-	} else if (ready->no_device.err == ENODEV) {
-		m->attach.why = ready->no_device;
-		diag_hint(&m->attach.why, DEVICE_HINT);
+	if (!err && ready->no_device.err == ENODEV) {
+		attach->why = ready->no_device;
+		diag_hint(&attach->why, DEVICE_HINT);
 	}
-	if (m->attach.why.err) {
+	if (attach->why.err) {
 		end_transport(m);
 		return;
 	}
@@ -594,7 +591,7 @@ static void loaded(struct child_call *child)
 
 static void try_transport(struct nfs_mount *m, bool rdma)
 {
-	int err;
+	struct attach *attach = &m->attach;
 
 	addr_set_port(&m->server, !rdma             ? NFS_TCP_PORT
 				  : m->options.port ? m->options.port
@@ -608,18 +605,17 @@ static void try_transport(struct nfs_mount *m, bool rdma)
 		start_asking(m);
 		return;
 	}
-	m->ready = (struct nfs_ready){ .major = m->options.major, .rdma = rdma };
-	m->child = (struct child_call){ .fn = load_modules,
-		.out = &m->ready,
-		.out_len = sizeof(m->ready),
-		.until = m->until,
-		.grace_ms = 100,
-		.done = loaded };
-	err = child_call_start(&m->child, m->attach.loop, &m->attach.root, 1);
-	if (err) {
-		m->child.err = err;
-		loaded(&m->child);
-	}
+	m->ready = (struct nfs_ready){ 0 };
+	attach_load(attach,
+		&(struct child_call){ .fn = load_modules,
+			.arg = m,
+			.out = &m->ready,
+			.out_len = sizeof(m->ready),
+			.until = m->until,
+			.grace_ms = 100 },
+		kernel_nfs_loaded(attach->root, rdma, m->options.major) &&
+			(!rdma || kernel_rdma_loaded(attach->root)),
+		is_ready);
 }
 
 static void start_attempt(struct nfs_mount *m)

@@ -41,9 +41,9 @@ static bool wants_connection(struct attach_nvme *nvme)
 	       kernel_nvmf_find(nvme->attach.root, nvme->want, &nvme->ctrl);
 }
 
-static void is_ready(struct attach_nvme *nvme, int err)
+static void is_ready(struct attach *attach, int err)
 {
-	struct attach *attach = &nvme->attach;
+	struct attach_nvme *nvme = nvme_of(attach);
 
 	if (!err && nvme->keys && wants_connection(nvme))
 		err = nvme->keys(nvme, &attach->why);
@@ -57,18 +57,6 @@ static int load(int root, const void *arg, void *out)
 	return -kernel_nvmf_ready(root, nvme->want->value[NVMF_TRANSPORT], out);
 }
 
-static void loaded(struct child_call *call)
-{
-	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
-	struct diag *why = &nvme->attach.why;
-
-	*why = nvme->unready;
-	if (call->err && !why->err)
-		diag_set(why, DIAG_NO_MODULE, -call->err,
-			call->late ? "modprobe timed out" : "can't load the kernel modules");
-	is_ready(nvme, call->err);
-}
-
 static void nvme_ready(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
@@ -77,16 +65,13 @@ static void nvme_ready(struct attach *attach)
 	nvme->active.count = -EAGAIN;
 	nvme->lacks = nvme->seen = 0;
 	nvme->changed = 0;
-	nvme->unready = (struct diag){ 0 };
-	if (kernel_nvmf_loaded(attach->root, nvme->want->value[NVMF_TRANSPORT])) {
-		is_ready(nvme, kernel_nvmf_ready(attach->root, nvme->want->value[NVMF_TRANSPORT],
-				       &attach->why));
-		return;
-	}
-	nvme->call = (struct child_call){
-		.fn = load, .arg = nvme, .out = &nvme->unready, .out_len = sizeof(nvme->unready)
-	};
-	start_call(nvme, attach->until, 0, loaded);
+	attach_load(attach,
+		&(struct child_call){ .fn = load,
+			.arg = nvme,
+			.out = &nvme->unready,
+			.out_len = sizeof(nvme->unready),
+			.until = attach->until },
+		kernel_nvmf_loaded(attach->root, nvme->want->value[NVMF_TRANSPORT]), is_ready);
 }
 
 /* ---- dial */
@@ -370,8 +355,10 @@ struct several {
 static int find_users(int root, const void *arg, void *out)
 {
 	const struct several *several = arg;
+	struct attach_users *found = out;
 
-	kernel_nvmf_users(root, several->ctrls, several->count, out, ATTACH_USERS);
+	kernel_nvmf_users(root, several->ctrls, several->count, found->text, sizeof(found->text),
+		&found->enough);
 	return 0;
 }
 
@@ -379,26 +366,23 @@ void attach_nvme_users(
 	int root, const struct nvmf_ctrl *ctrls, unsigned count, char text[ATTACH_USERS])
 {
 	const struct several several = { ctrls, count };
+	struct attach_users found = { 0 };
 	struct child_call call = { .fn = find_users,
 		.arg = &several,
-		.out = text,
-		.out_len = ATTACH_USERS,
+		.out = &found,
+		.out_len = sizeof(found),
 		.until = loop_clock() + USERS_MS * MSEC,
 		.grace_ms = DELETE_MS };
-	int err;
 
-	text[0] = 0;
-	err = child_call_run(&call, &root, 1);
-	if (err && err != -ETIMEDOUT && !text[0])
-		snprintf(text, ATTACH_USERS, "unknown (%s)", diag_errno_text(-err));
+	attach_users_text(&found, child_call_run(&call, &root, 1), text);
 }
 
-static void nvme_users(const struct attach *attach, int root, char *text, size_t len)
+static void nvme_users(const struct attach *attach, int root, struct attach_users *found)
 {
 	const struct attach_nvme *nvme =
 		(const struct attach_nvme *)(const void *)attach; /* the first member */
 
-	kernel_nvmf_users(root, &nvme->ctrl, 1, text, len);
+	kernel_nvmf_users(root, &nvme->ctrl, 1, found->text, sizeof(found->text), &found->enough);
 }
 
 static int delete_ctrl(int root, const void *ctrl, void *out)

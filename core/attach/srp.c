@@ -55,12 +55,11 @@ static void note_param(const char *name, const char *value, void *attach)
 	attach_note(attach, "ib_srp: %s=%s", name, value);
 }
 
-static void is_ready(struct attach_srp *srp, int err)
+static void is_ready(struct attach *attach, int err)
 {
-	struct attach *attach = &srp->attach;
+	struct attach_srp *srp = srp_of(attach);
 	const struct attach_srp_said *said = &srp->said;
 
-	attach->why = said->why;
 	if (!err && srp->want && loop_options(attach->loop)->verbose) {
 		attach_note(attach, "ib_srp was %s", said->loaded ? "loaded" : "already loaded");
 		kernel_srp_params(attach->root, note_param, attach);
@@ -90,17 +89,6 @@ static int get_ready(int root, const void *arg, void *out)
 	return -err;
 }
 
-static void loaded(struct child_call *call)
-{
-	struct attach_srp *srp = container_of(call, struct attach_srp, call);
-	struct diag *why = &srp->said.why;
-
-	if (call->err && !why->err)
-		diag_set(why, DIAG_NO_MODULE, -call->err,
-			call->late ? "modprobe timed out" : "can't load the kernel modules");
-	is_ready(srp, call->err);
-}
-
 static void srp_ready(struct attach *attach)
 {
 	struct attach_srp *srp = srp_of(attach);
@@ -108,13 +96,15 @@ static void srp_ready(struct attach *attach)
 	attach_luns_free(&srp->luns);
 	srp->existed = !srp->want;
 	srp->said = (struct attach_srp_said){ 0 };
-	if (kernel_srp_loaded(attach->root) &&
-		(attach->no_wait || kernel_scsi_loaded(attach->root))) {
-		is_ready(srp, -get_ready(attach->root, srp, &srp->said));
-		return;
-	}
-	srp->call = (struct child_call){ .fn = get_ready };
-	start_call(srp, attach->until, loaded);
+	attach_load(attach,
+		&(struct child_call){ .fn = get_ready,
+			.arg = srp,
+			.out = &srp->said,
+			.out_len = sizeof(srp->said),
+			.until = attach->until },
+		kernel_srp_loaded(attach->root) &&
+			(attach->no_wait || kernel_scsi_loaded(attach->root)),
+		is_ready);
 }
 
 /* ---- dial */
@@ -358,17 +348,12 @@ static void srp_late(struct attach *attach)
 
 /* ---- users, undo */
 
-static void srp_users(const struct attach *attach, int root, char *text, size_t len)
+static void srp_users(const struct attach *attach, int root, struct attach_users *found)
 {
 	const struct attach_srp *srp =
 		(const struct attach_srp *)(const void *)attach; /* the first member */
 
-	char found[ATTACH_USERS];
-
-	/* After a search that was cut short, the disks may still be in use. */
-	snprintf(text, len, "unknown (timed out)");
-	kernel_scsi_users(root, number_of(srp), found, sizeof(found));
-	snprintf(text, len, "%s", found);
+	kernel_scsi_users(root, number_of(srp), found->text, sizeof(found->text));
 }
 
 static int say_why(struct attach *attach, int err)

@@ -50,6 +50,14 @@ static int need(int root, const char *module, struct diag *diag)
 		diag, DIAG_NO_MODULE, ENOENT, "kernel module %s is not loaded: %s", module, why);
 }
 
+bool kernel_nfs_loaded(int root, bool rdma, uint8_t major)
+{
+	bool v3 = present(root, "nfsv3"), v4 = present(root, "nfsv4");
+
+	return present(root, "nfs") && (v3 || major == 4) && (v4 || major == 3) &&
+	       (!rdma || present(root, "rpcrdma"));
+}
+
 int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *diag)
 {
 	struct diag v3 = { 0 }, v4 = { 0 };

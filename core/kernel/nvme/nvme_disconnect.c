@@ -160,21 +160,22 @@ static void find_user(int root, const struct nvmf_disk *disk, bool claims, char 
 			"claimed by an unknown user in the kernel or another mount namespace");
 }
 
-/* Claims are tried last, as an open may block. A search that ends before them finds nothing out:
- * the disks may be in use. */
-void kernel_nvmf_users(
-	int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text, size_t len)
+/* Claims are tried last, as an open may block. */
+void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, char *text,
+	size_t len, bool *enough)
 {
 	char who[400], all[400] = "";
 
-	snprintf(text, len, "unknown (timed out)");
+	text[0] = 0;
 	for (unsigned i = 0; i < 2 * count; i++) {
 		const struct nvmf_ctrl *ctrl = &ctrls[i % count];
 		struct nvmf_disk *disks;
 		unsigned ndisks;
 
-		if (i == count)
+		if (i == count) {
 			snprintf(text, len, "%s", all);
+			*enough = true;
+		}
 		if (kernel_nvmf_disks(root, ctrl->name, &disks, &ndisks, NULL))
 			continue;
 		for (unsigned d = 0; d < ndisks; d++) {

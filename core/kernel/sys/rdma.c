@@ -46,6 +46,14 @@ int kernel_rdma_lacks(int root, const char *module, const char *why, struct diag
 	return -ENODEV;
 }
 
+bool kernel_rdma_loaded(int root)
+{
+	for (unsigned i = 0; i < PARTS; i++)
+		if (!present(root, &parts[i]))
+			return false;
+	return true;
+}
+
 int kernel_rdma_ready(int root, struct diag *diag)
 {
 	for (unsigned i = 0; i < PARTS; i++) {

@@ -21,6 +21,8 @@ int __real_bind(int, const void *, unsigned) __attribute__((weak));
 int __wrap_socket(int, int, int);
 int __wrap_bind(int, const void *, unsigned);
 int __wrap_kernel_disk_opens(int, const char *);
+pid_t __real_fork(void) __attribute__((weak));
+pid_t __wrap_fork(void);
 
 /* No uevents: the timer alone. */
 int __wrap_socket(int domain, int type, int protocol)
@@ -38,6 +40,16 @@ int __wrap_kernel_disk_opens(int root, const char *name)
 	(void)root;
 	(void)name;
 	return 0;
+}
+
+static int fork_err;
+static unsigned forks;
+
+pid_t __wrap_fork(void)
+{
+	forks++;
+	errno = fork_err;
+	return fork_err ? -1 : __real_fork();
 }
 
 struct fake {
@@ -131,13 +143,18 @@ static void fake_stop(struct attach *attach)
 	loop_timer_del(loop, &fake_of(attach)->timer);
 }
 
-static void fake_users(const struct attach *attach, int root, char *text, size_t len)
+static bool search_hangs, search_is_enough;
+
+static void fake_users(const struct attach *attach, int root, struct attach_users *found)
 {
 	int fd = openat(root, "busy", O_RDONLY);
-	ssize_t got = fd < 0 ? 0 : read(fd, text, len - 1);
+	ssize_t got = fd < 0 ? 0 : read(fd, found->text, sizeof(found->text) - 1);
 
 	(void)attach;
-	text[got > 0 ? got : 0] = 0;
+	found->text[got > 0 ? got : 0] = 0;
+	found->enough = search_is_enough;
+	while (search_hangs)
+		pause();
 }
 
 static struct attach_proto row = { .ready = fake_ready,
@@ -175,7 +192,7 @@ static void tear_down(void)
 	tree_free(&tree);
 }
 
-TestSuite(attach, .init = set_up, .fini = tear_down);
+TestSuite(attach, .init = set_up, .fini = tear_down, .timeout = 60);
 
 static struct fake fake_new(unsigned timeout_ms)
 {
@@ -484,4 +501,135 @@ Test(attach, detach_of_what_is_used)
 	cr_assert_eq(fake[0].undos, 0);
 	cr_assert_eq(fake[1].attach.why.err, 0);
 	cr_assert_eq(fake[1].undos, 1);
+}
+
+static int detach_with_a_search_that_hangs(struct fake *fake)
+{
+	real_clock();
+	search_hangs = true;
+	*fake = fake_new(0);
+	attach_detach(&fake->attach);
+	run(fake, 1);
+	return -fake->attach.why.err;
+}
+
+Test(attach, users_that_are_not_found_in_time)
+{
+	struct fake fake;
+
+	cr_assert_eq(detach_with_a_search_that_hangs(&fake), -EBUSY);
+	diag_says(&fake.attach.why, DIAG_BUSY, NULL, "unknown timed_out");
+	cr_assert_eq(fake.undos, 0);
+	fake = fake_new(20);
+	fake.dial_err = -EIO;
+	run(&fake, 1);
+	cr_assert_eq(fake.attach.why.err, EIO);
+	text_says(fake.attach.why.hint, "fake0 unknown timed_out");
+	cr_assert_eq(fake.undos, 0, "a failed attachment stays, too");
+}
+
+Test(attach, what_was_found_before_a_search_hung)
+{
+	struct fake fake;
+
+	search_is_enough = true;
+	cr_assert_eq(detach_with_a_search_that_hangs(&fake), 0, "%s", fake.attach.why.text);
+	cr_assert_eq(fake.undos, 1);
+	search_is_enough = false;
+	tree_file(&tree, "busy", "fake0n1: swap");
+	cr_assert_eq(detach_with_a_search_that_hangs(&fake), -EBUSY);
+	diag_says(&fake.attach.why, DIAG_BUSY, NULL, "swap");
+	cr_assert_eq(fake.undos, 0);
+}
+
+Test(attach, a_search_that_can_not_be_made)
+{
+	struct fake fake;
+
+	real_clock();
+	fork_err = EAGAIN;
+	fake = fake_new(0);
+	attach_detach(&fake.attach);
+	run(&fake, 1);
+	diag_says(&fake.attach.why, DIAG_BUSY, NULL, "unknown");
+	cr_assert_eq(fake.undos, 0);
+}
+
+/* Modules: 0, an errno, or -1: modprobe hangs. */
+static int load_gives;
+static bool loaded_already;
+
+static int load(int root, const void *arg, void *out)
+{
+	(void)root;
+	while (load_gives < 0)
+		pause();
+	if (load_gives == ENOENT)
+		diag_set(out, DIAG_NO_MODULE, ENOENT, "no module %s", (const char *)arg);
+	return load_gives;
+}
+
+static void load_ready(struct attach *attach)
+{
+	static struct diag why = { .text = "of before", .err = EIO };
+
+	attach_load(attach,
+		&(struct child_call){ .fn = load,
+			.arg = "fake",
+			.out = &why,
+			.out_len = sizeof(why),
+			.until = attach->until },
+		loaded_already, attach_step);
+}
+
+static int attach_with_modules(struct fake *fake, int gives, unsigned timeout_ms)
+{
+	real_clock();
+	row.ready = load_ready;
+	load_gives = gives;
+	*fake = fake_new(timeout_ms);
+	forks = 0;
+	run(fake, 1);
+	cr_assert_eq(fake->dials, !fake->attach.why.err);
+	return -fake->attach.why.err;
+}
+
+Test(attach, modules_are_loaded_in_a_child)
+{
+	struct fake fake;
+
+	cr_assert_eq(attach_with_modules(&fake, 0, 5000), 0, "%s", fake.attach.why.text);
+	cr_assert_eq(forks, 1);
+	cr_assert_eq(attach_with_modules(&fake, ENOENT, 5000), -ENOENT);
+	diag_says(&fake.attach.why, DIAG_NO_MODULE, NULL, "module fake");
+	cr_assert_eq(attach_with_modules(&fake, EPERM, 5000), -EPERM);
+	diag_says(&fake.attach.why, DIAG_NO_MODULE, NULL, "can't_load modules");
+	cr_assert_eq(attach_with_modules(&fake, -1, 50), -ETIMEDOUT);
+	diag_says(&fake.attach.why, DIAG_NO_MODULE, NULL, "modprobe_timed_out");
+	fork_err = EAGAIN;
+	cr_assert_eq(attach_with_modules(&fake, 0, 5000), -EAGAIN);
+	text_says(fake.attach.why.text, "fork");
+}
+
+Test(attach, and_in_none_if_they_are_there)
+{
+	struct fake fake;
+
+	loaded_already = true;
+	cr_assert_eq(attach_with_modules(&fake, 0, 5000), 0, "%s", fake.attach.why.text);
+	cr_assert_eq(attach_with_modules(&fake, ENOENT, 5000), -ENOENT);
+	diag_says(&fake.attach.why, DIAG_NO_MODULE, NULL, "module fake");
+	cr_assert_eq(forks, 0);
+}
+
+Test(attach, cancelled_while_modules_are_loaded)
+{
+	struct loop_timer timer = { .fire = interrupt };
+	struct fake fake;
+
+	real_clock();
+	loop_timer_set(loop, &timer, began + 50 * MSEC);
+	cr_assert_eq(attach_with_modules(&fake, -1, 0), -EINTR);
+	while (child_call_left(&fake.attach.load.call)) /* or the test times out */
+		usleep(1000);
 }

@@ -22,6 +22,9 @@ Test(nfs, modules)
 	cr_assert_eq(kernel_nfs_ready(tree.root, false, 0, &why), -ENOENT);
 	diag_says(&why, DIAG_NO_MODULE, NULL, "module_nfsv4");
 	tree_dir(&tree, "sys/module/nfsv3");
+	cr_assert(kernel_nfs_loaded(tree.root, false, 3));
+	cr_assert_not(kernel_nfs_loaded(tree.root, false, 0), "nfsv4 can be loaded");
+	cr_assert_not(kernel_nfs_loaded(tree.root, true, 3));
 	cr_assert_eq(kernel_nfs_ready(tree.root, false, 0, &why), 0,
 		"one version is enough when none is named");
 	cr_assert_eq(kernel_nfs_ready(tree.root, false, 3, &why), 0);
@@ -45,6 +48,7 @@ Test(nfs, built_in)
 		"kernel/fs/nfs/nfs.ko\nkernel/fs/nfs/nfsv4.ko\nkernel/net/sunrpc/xprtrdma/"
 		"rpcrdma.ko\n");
 	cr_assert_eq(kernel_nfs_ready(tree.root, true, 4, &why), 0, "%s", why.text);
+	cr_assert(kernel_nfs_loaded(tree.root, true, 4));
 	cr_assert_eq(kernel_nfs_ready(tree.root, true, 3, &why), -ENOENT);
 	tree_free(&tree);
 }

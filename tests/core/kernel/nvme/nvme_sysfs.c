@@ -148,19 +148,21 @@ Test(nvme_sysfs, who_would_lose_something)
 	struct tree tree = new_tree();
 	struct nvmf_ctrl *list;
 	unsigned count;
+	bool enough = false;
 	char who[200];
 
 	nvme_tree_disk(&tree, "nvme2", "nvme1c2n1", "nvme1n1", 1);
 	nvme_tree_disk(&tree, "nvme10", "nvme1c10n1", "nvme1n1", 1);
 	tree_file(&tree, "proc/self/mountinfo", "25 1 259:1 / /mnt rw - ext4 /dev/nvme1n1 rw\n");
 	cr_assert_eq(kernel_nvmf_list(tree.root, &list, &count, NULL), 0);
-	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who));
+	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who), &enough);
 	cr_assert_str_eq(who, "", "the other path goes on: %s", who);
-	kernel_nvmf_users(tree.root, list, 2, who, sizeof(who));
+	kernel_nvmf_users(tree.root, list, 2, who, sizeof(who), &enough);
 	text_says(who, "nvme1n1 /mnt");
 	tree_file(&tree, "sys/class/nvme/nvme10/state", "connecting\n");
-	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who));
+	kernel_nvmf_users(tree.root, list, 1, who, sizeof(who), &enough);
 	text_says(who, "nvme1n1 /mnt"); /* the other path is lost */
+	cr_assert(enough);
 	cr_assert(!kernel_nvmf_has_root(tree.root, "nvme2"));
 	free(list);
 	tree_free(&tree);
