@@ -6,7 +6,7 @@
 #include "iser_keep.h"
 #include "iser_show.h"
 #include "kernel.h"
-#include "scsi_show.h"
+#include "kernel_scsi.h"
 #include "uri.h"
 #include <errno.h>
 #include <limits.h>
@@ -212,7 +212,7 @@ static void print_session(struct start *s, const struct start_session *session)
 		out_text(out, "session", NULL, "session%u", want->sid);
 		out_list(out, "luns");
 		for (unsigned i = 0; i < want->count && (out->json || !s->call->linked); i++)
-			scsi_show_lun(out, &want->luns[i], NULL);
+			kernel_scsi_show(out, &want->luns[i], NULL);
 		out_end(out);
 	}
 	out_end(out);

@@ -2,7 +2,7 @@
 /* Print results of logins. */
 #include "iser_show.h"
 #include "policy.h"
-#include "scsi_show.h"
+#include "kernel_scsi.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static void show_luns(struct out *out, const struct iscsi_want *want, const char
 	out_list(out, "luns");
 	for (unsigned i = 0; i < want->count; i++)
 		if (want->lun == SCSI_LUN_ALL || want->luns[i].lun == want->lun)
-			scsi_show_lun(out, &want->luns[i], print);
+			kernel_scsi_show(out, &want->luns[i], print);
 	out_end(out);
 }
 

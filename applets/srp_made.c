@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print an SRP connection of the kernel and its disks. */
 #include "srp_made.h"
-#include "scsi_show.h"
+#include "kernel_scsi.h"
 #include "srp_loss.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,7 +59,7 @@ void srp_made_show(struct out *out, const struct attach_srp *srp, const char *de
 	}
 	out_list(out, "luns");
 	for (unsigned i = 0; i < srp->luns.count; i++)
-		scsi_show_lun(out, &srp->luns.list[i], print);
+		kernel_scsi_show(out, &srp->luns.list[i], print);
 	out_end(out);
 	if (print)
 		return;

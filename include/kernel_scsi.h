@@ -42,5 +42,10 @@ void kernel_scsi_users(int root, unsigned host, char *text, size_t len);
 bool kernel_scsi_has_root(int root, unsigned host);
 /* "/dev/sda", "sda1", a link to one of them: the host's number, or -ENOENT. */
 int kernel_scsi_host_of(int root, const char *device);
+/* Print it as an object of the open list. print: NULL, or "dev" or "by-id" for only that path as
+ * text.
+ */
+struct out;
+void kernel_scsi_show(struct out *, const struct scsi_lun *, const char *print);
 /* Remove nodes of removed units that were created by hand. */
 void kernel_scsi_drop_nodes(int root, const struct scsi_lun *, unsigned count);

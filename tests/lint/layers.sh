@@ -14,7 +14,7 @@ daemon  : iscsi_attach iscsi_keeper kernel kernel_iscsi_keeper kernel_iscsi_sess
 load    : bdev ep load mem ring session stats stream uri ways wire/bench wire/rping :
 target  : target split bdev ways ep stream mem :
 export  : bdev child export kernel mem nbd_dev nbd_server split uri uapi/* : liburing.h
-kernel  : kernel kernel_serving kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf kernel_list kernel_nfs kernel_nvme_list kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi datamover uapi/* : netlink/* cjson/* mbedtls/*
+kernel  : kernel out kernel_serving kernel_iscsi kernel_iscsi_nl kernel_iscsi_session kernel_iscsi_keeper kernel_iscsi_conf kernel_list kernel_nfs kernel_nvme_list kernel_nvmf kernel_scsi kernel_srp child uri wire/iscsi datamover uapi/* : netlink/* cjson/* mbedtls/*
 proto   : target ep ring stream ways datamover bdev split out session nvmf nfs iscsi mem uri resolve crc32c nvmf_target nbd_server wire/* : mbedtls/*
 block   : bdev split scheme out mem uri copy session image : liburing.h
 mad     : mad wire/mad          : infiniband/*

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Print a SCSI unit of a kernel session. */
-#include "scsi_show.h"
+/* Print a LUN of a kernel session, for every applet that attaches. */
+#include "kernel_scsi.h"
+#include "out.h"
 #include <inttypes.h>
 #include <string.h>
 
-void scsi_show_lun(struct out *out, const struct scsi_lun *lun, const char *print)
+void kernel_scsi_show(struct out *out, const struct scsi_lun *lun, const char *print)
 {
 	char size[16], by_id[200];
 
